@@ -157,7 +157,7 @@ static pestle_status_t count_bytes(pestle_nest_t* nest, uint64_t* elements,
     const pestle_nest_tensor_t* tensor = &nest->tensors.data[i];
     if (tensor->kind == PESTLE_TENSOR_STAGE) continue;
     uint64_t whole = pestle_type_bytes(&tensor->type), some;
-    if (tensor->pack_words) whole /= (uint64_t)tensor->pack_words;
+    if (tensor->packed_width) whole /= (uint64_t)tensor->packed_width;
     if (__builtin_mul_overflow(elements[i],
                                pestle_dtype_size(tensor->type.dtype), &some)) {
       some = whole;

@@ -246,7 +246,7 @@ static void bind_args(const pestle_nest_t* nest, const pestle_node_t* fusion,
     a->pack_offset = t->pack_offset;
     a->packer = t->packer;
     a->packed_elements =
-        t->packed_elements * (t->pack_words ? t->pack_words : 1);
+        t->packed_elements * (t->packed_width ? t->packed_width : 1);
   }
 }
 

@@ -109,7 +109,7 @@ static void box_visit(void* user, const pestle_expr_t* x) {
     if (x->guard || !box_of_affine(e, at, &origin, &extent)) {
       whole_dim(e, b->box, d, type->dims[d]);
     } else {
-      if (x->words && d + 1 == type->rank) extent += x->words - 1;
+      if (x->packed && d + 1 == type->rank) extent += x->packed - 1;
       join_dim(e, b->box, d, type->dims[d], origin, extent, !b->any);
     }
   }

@@ -376,9 +376,9 @@ static int64_t element_count(const pestle_nest_tensor_t* t) {
 static pestle_kir_id_t emit_read(pestle_emit_t* e, const pestle_expr_t* x) {
   uint32_t tensor = (uint32_t)x->i;
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
-  if (x->words && t->kind == PESTLE_TENSOR_INPUT) {
-    return pestle_emit_words(e, x, e->buffer[tensor], element_count(t),
-                             pestle_emit_resolve(e, x->index[0]));
+  if (x->packed && t->kind == PESTLE_TENSOR_INPUT) {
+    return pestle_emit_packed(e, x, e->buffer[tensor], element_count(t),
+                              pestle_emit_resolve(e, x->index[0]));
   }
   if (t->kind == PESTLE_TENSOR_INPUT) {
     return load_memory(e, e->buffer[tensor], element_count(t),
@@ -386,9 +386,9 @@ static pestle_kir_id_t emit_read(pestle_emit_t* e, const pestle_expr_t* x) {
   }
   const pestle_affine_t* flat = pestle_emit_local(e, tensor, x->index);
   if (is_private(t)) return load_private(e, tensor, flat);
-  if (x->words) {
-    return pestle_emit_words(e, x, pestle_emit_buffer(e, tensor),
-                             e->box[tensor].count, flat);
+  if (x->packed) {
+    return pestle_emit_packed(e, x, pestle_emit_buffer(e, tensor),
+                              e->box[tensor].count, flat);
   }
   return load_memory(e, pestle_emit_buffer(e, tensor), e->box[tensor].count,
                      flat, x->guard);

@@ -201,14 +201,14 @@ pestle_kir_id_t pestle_emit_strided_load(pestle_emit_t* e,
                                          const pestle_strided_load_t* a,
                                          bool clamps);
 
-// --- emit_words.c ---
+// --- emit_packed_dot.c ---
 // A short dot product, added to |sum| or to 0 where that is NONE.
 pestle_kir_id_t pestle_emit_dot(pestle_emit_t* e, const pestle_expr_t* x,
                                 pestle_kir_id_t sum);
 // Words of neighbouring elements of |buffer|, |count| elements long, at |flat|.
-pestle_kir_id_t pestle_emit_words(pestle_emit_t* e, const pestle_expr_t* x,
-                                  uint32_t buffer, int64_t count,
-                                  const pestle_affine_t* flat);
+pestle_kir_id_t pestle_emit_packed(pestle_emit_t* e, const pestle_expr_t* x,
+                                   uint32_t buffer, int64_t count,
+                                   const pestle_affine_t* flat);
 
 // --- emit_expr.c ---
 pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x);

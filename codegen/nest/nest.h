@@ -99,7 +99,7 @@ struct pestle_expr_t {
   // READ: the i32 of so many elements, the first in the lowest bits; 0: one
   // element. They are |lo| elements apart; element |j| is 0 where |affine| + j, the
   // coordinate that they are neighbours along, reaches |hi|.
-  uint8_t words;
+  uint8_t packed;
 };
 
 // --- Tensors, axes, stages ---
@@ -146,8 +146,8 @@ typedef struct pestle_nest_tensor_t {
   // INPUT after a pack row: read through this layout, zero-padded.
   uint32_t pack_count;
   pestle_pack_axis_t* pack;
-  int64_t pack_offset;  // of the source's first element
-  int64_t pack_words;  // elements in one of the packed, an i32; 0: they are one
+  int64_t pack_offset;   // of the source's first element
+  int64_t packed_width;  // elements in an i32 of the packed; 0: no i32
   int64_t packed_elements;
   // The template that makes what lies there of the source, or NULL: the source's
   // elements do.

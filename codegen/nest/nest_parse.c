@@ -83,9 +83,9 @@ static pestle_status_t parse_pack(pestle_nest_parser_t* p,
       return pestle_lex_error(&p->s, "expected a template that packs");
     }
   }
-  if (!pestle_lex_accept_word(&p->s, "words")) return NULL;
-  PESTLE_TRY(pestle_lex_int(&p->s, 2, 4, &t->pack_words));
-  t->packed_elements /= t->pack_words;
+  if (!pestle_lex_accept_word(&p->s, "packed")) return NULL;
+  PESTLE_TRY(pestle_lex_int(&p->s, 2, 4, &t->packed_width));
+  t->packed_elements /= t->packed_width;
   return NULL;
 }
 

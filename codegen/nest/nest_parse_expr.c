@@ -169,16 +169,16 @@ static pestle_status_t make(pestle_nest_parser_t* p, pestle_expr_t from,
 }
 
 // "words 4 by STEP of LIN below LIMIT", after the first word.
-static pestle_status_t parse_words(pestle_nest_parser_t* p, pestle_expr_t* e) {
-  int64_t words;
-  PESTLE_TRY(pestle_lex_int(&p->s, 2, 4, &words));
+static pestle_status_t parse_packed(pestle_nest_parser_t* p, pestle_expr_t* e) {
+  int64_t packed;
+  PESTLE_TRY(pestle_lex_int(&p->s, 2, 4, &packed));
   PESTLE_TRY(pestle_lex_expect_word(&p->s, "by"));
   PESTLE_TRY(pestle_lex_int(&p->s, -INT64_MAX, INT64_MAX, &e->lo));
   PESTLE_TRY(pestle_lex_expect_word(&p->s, "of"));
   PESTLE_TRY(pestle_nest_parse_affine(p, &e->affine));
   PESTLE_TRY(pestle_lex_expect_word(&p->s, "below"));
   PESTLE_TRY(pestle_lex_int(&p->s, 1, INT64_MAX, &e->hi));
-  e->words = (uint8_t)words;
+  e->packed = (uint8_t)packed;
   e->dtype = PESTLE_I32;
   return NULL;
 }
@@ -206,8 +206,8 @@ static pestle_status_t parse_read(pestle_nest_parser_t* p, const char* name,
     PESTLE_TRY(pestle_nest_parse_affine(p, &index[e.index_count++]));
     if (p->height > height) height = p->height;
   }
-  if (pestle_lex_accept_word(&p->s, "words")) {
-    PESTLE_TRY(parse_words(p, &e));
+  if (pestle_lex_accept_word(&p->s, "packed")) {
+    PESTLE_TRY(parse_packed(p, &e));
     if (p->height > height) height = p->height;
   }
   p->height = 0;

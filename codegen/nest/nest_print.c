@@ -276,8 +276,8 @@ static void print_read(printer_t* p, const pestle_expr_t* e) {
     print_affine(p, e->index[i]);
   }
   pestle_strbuf_append_char(p->out, ']');
-  if (e->words) {
-    pestle_strbuf_appendf(p->out, " words %u by %lld of ", e->words,
+  if (e->packed) {
+    pestle_strbuf_appendf(p->out, " packed %u by %lld of ", e->packed,
                           (long long)e->lo);
     print_affine(p, e->affine);
     pestle_strbuf_appendf(p->out, " below %lld", (long long)e->hi);
@@ -379,8 +379,8 @@ static void print_pack(const pestle_nest_tensor_t* t, pestle_strbuf_t* out) {
   }
   pestle_strbuf_append_char(out, ']');
   if (t->packer) pestle_strbuf_appendf(out, " by %s", t->packer->name);
-  if (t->pack_words) {
-    pestle_strbuf_appendf(out, " words %lld", (long long)t->pack_words);
+  if (t->packed_width) {
+    pestle_strbuf_appendf(out, " packed %lld", (long long)t->packed_width);
   }
 }
 

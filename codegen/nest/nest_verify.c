@@ -153,10 +153,10 @@ static pestle_status_t check_read(verify_t* v, const pestle_expr_t* e) {
     return broken(v, "it reads the result '%s'", t->name);
   }
   pestle_dtype_t element = t->type.dtype;
-  if (e->words) {
-    if (e->words * pestle_dtype_size(element) != sizeof(int32_t) ||
+  if (e->packed) {
+    if (e->packed * pestle_dtype_size(element) != sizeof(int32_t) ||
         !e->affine || (!flat && e->lo != 1) || e->guard) {
-      return broken(v, "it reads words of %u elements of '%s'", e->words,
+      return broken(v, "it reads %u packed elements of '%s'", e->packed,
                     t->name);
     }
     PESTLE_TRY(check_affine(v, e->affine));
@@ -246,7 +246,7 @@ static pestle_status_t check_dot(verify_t* v, const pestle_expr_t* e) {
                   ? e->i == 0
                   : e->dtype == PESTLE_I32 && e->i >= 0 && e->i <= 3;
   if (words && kind) return NULL;
-  return broken(v, "a short dot product takes words, and is f32 or i32");
+  return broken(v, "a short dot product takes packed words, and is f32 or i32");
 }
 
 static pestle_status_t check_kind(verify_t* v, const pestle_expr_t* e) {

@@ -209,7 +209,7 @@ static void visit_read(void* user, const pestle_expr_t* x) {
         !index_values(b, x->index[d], &origin, &extent)) {
       whole_dim(b, d, type->dims[d]);
     } else {
-      if (x->words && d + 1 == type->rank) extent += x->words - 1;
+      if (x->packed && d + 1 == type->rank) extent += x->packed - 1;
       join_dim(b, d, type->dims[d], origin, extent);
     }
   }

@@ -144,11 +144,11 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
   for (uint32_t i = 0; ok && i < read->index[0]->count; ++i) {
     ok = read->index[0]->terms[i].atom->kind == PESTLE_ATOM_AXIS;
   }
-  if (ok && read->words) {
+  if (ok && read->packed) {
     const pestle_affine_t* along = read->affine;
     ok = !along->constant && along->count <= 1;
     if (ok && along->count) {
-      ok = along->terms[0].coef == read->words &&
+      ok = along->terms[0].coef == read->packed &&
            along->terms[0].atom->kind == PESTLE_ATOM_AXIS;
     }
   }
@@ -161,7 +161,7 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
   const pestle_affine_t* flat = read->index[0];
   const pestle_affine_t* index[PESTLE_NEST_MAX_AXES + 3] = {0};
   // Of words, the fold axis that they go along.
-  bool walks = read->words && read->affine->count;
+  bool walks = read->packed && read->affine->count;
   uint32_t reduction = walks ? read->affine->terms[0].atom->axis : UINT32_MAX;
   t->pack = PESTLE_ARENA_ARRAY(nest->arena, pestle_pack_axis_t,
                                PESTLE_NEST_MAX_AXES + 3);
@@ -178,8 +178,8 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
       int64_t c = pestle_affine_coef(flat, s->roots[i], &nested);
       if (s->roots[i] == axis || a->fold != folds || !c) continue;
       pestle_pack_axis_t dim = {.coef = c, .extent = a->extent};
-      if (read->words && s->roots[i] == reduction) {
-        dim.scale = read->words;
+      if (read->packed && s->roots[i] == reduction) {
+        dim.scale = read->packed;
         dim.limit = read->hi;
         dim.reduction = 1;
       }
@@ -204,15 +204,15 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
         nest, pestle_affine_scale(nest, packed, t->pack[i].extent), index[i]);
     t->packed_elements *= t->pack[i].extent;
   }
-  if (read->words) {
+  if (read->packed) {
     // What follows each other in a word is the innermost dim; the kernel reads
     // words.
     t->pack[t->pack_count++] = (pestle_pack_axis_t){.coef = read->lo,
-                                                    .extent = read->words,
+                                                    .extent = read->packed,
                                                     .scale = 1,
                                                     .limit = read->hi,
                                                     .reduction = 1};
-    t->pack_words = read->words;
+    t->packed_width = read->packed;
     t->type.dtype = PESTLE_I32;
   }
   pestle_expr_t* other =
@@ -377,7 +377,7 @@ int32_t pestle_nest_transposed_axis(pestle_nest_t* nest, uint32_t stage) {
       pestle_affine_coef(read->index[0], s->roots[s->map_count - 1], &nested);
   if (nested || last == 1 || last == 0) return -1;
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
-    int64_t unit = read->words && read->lo == 1 ? read->words : 1;
+    int64_t unit = read->packed && read->lo == 1 ? read->packed : 1;
     if (pestle_affine_coef(read->index[0], s->roots[i], &nested) == unit &&
         !nested) {
       return (int32_t)i;

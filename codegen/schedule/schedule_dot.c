@@ -118,7 +118,7 @@ static bool find_side(const pestle_nest_t* nest, const pestle_expr_t* e,
                       uint32_t axis, side_t* out) {
   while (e->kind == PESTLE_EXPR_CAST)
     e = e->args[0];
-  if (e->kind != PESTLE_EXPR_READ || e->guard || e->words || !e->index_count) {
+  if (e->kind != PESTLE_EXPR_READ || e->guard || e->packed || !e->index_count) {
     return false;
   }
   const pestle_nest_tensor_t* t = &nest->tensors.data[e->i];
@@ -226,7 +226,7 @@ static const pestle_expr_t* make_word(pestle_nest_t* nest, const side_t* side,
   *word = *moved;
   word->id = id;
   word->dtype = PESTLE_I32;
-  word->words = (uint8_t)width;
+  word->packed = (uint8_t)width;
   word->affine = map[axis];
   word->lo = side->step;
   word->hi = limit;

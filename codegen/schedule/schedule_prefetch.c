@@ -19,7 +19,7 @@ bool pestle_nest_may_prefetch(pestle_nest_t* nest, uint32_t stage,
     return false;
   }
   const pestle_expr_t* read = pestle_schedule_find_read(nest, stage, a->read);
-  if (!read || read->words) return false;
+  if (!read || read->packed) return false;
   for (uint32_t i = 0; i < read->index[0]->count; ++i) {
     if (read->index[0]->terms[i].atom->kind != PESTLE_ATOM_AXIS) return false;
   }
@@ -60,7 +60,7 @@ bool pestle_nest_may_panel(pestle_nest_t* nest, uint32_t stage,
     return false;
   }
   const pestle_expr_t* read = pestle_schedule_find_read(nest, stage, a->read);
-  if (!read || read->words || read->index_count != 1) return false;
+  if (!read || read->packed || read->index_count != 1) return false;
   for (uint32_t i = 0; i < s->order_count; ++i) {
     const pestle_nest_axis_t* x = &nest->axes.data[s->order[i]];
     if (x->block_axis >= 0 || pestle_mark_is_lane(x->mark)) return false;

@@ -340,17 +340,17 @@ static void choose_form(pestle_sketch_t* k, uint32_t fold, const char* form) {
     return;
   }
   bool tiles = pestle_sketch_tile_fits(k, fold);
-  bool words = pestle_sketch_prefers_dot(k, fold);
+  bool packed = pestle_sketch_prefers_dot(k, fold);
   pestle_option_t options[2] = {{"", PESTLE_NOT_ESTIMATED}};
   uint32_t n = 0;
-  double cycles = words ? 0 : pestle_sketch_gemv_estimate(k, fold, &gemv);
+  double cycles = packed ? 0 : pestle_sketch_gemv_estimate(k, fold, &gemv);
   if (cycles > 0) {
     options[n].cost = cycles;
     (void)snprintf(options[n++].name, sizeof(options->name), "%s", gemv);
   }
   if (tiles) {
     options[n] = (pestle_option_t){"tile", PESTLE_NOT_ESTIMATED};
-    if (!words) options[n].cost = pestle_sketch_tile_estimate(k, fold);
+    if (!packed) options[n].cost = pestle_sketch_tile_estimate(k, fold);
     ++n;
   }
   for (uint32_t i = 0; i < n; ++i) {
@@ -365,15 +365,15 @@ static void choose_form(pestle_sketch_t* k, uint32_t fold, const char* form) {
 static pestle_status_t try_single(pestle_sketch_t* k, uint32_t fold,
                                   bool* out_done) {
   *out_done = true;
-  bool words = pestle_sketch_prefers_dot(k, fold);
-  if (!words && pestle_sketch_gemv_rows_fits(k, fold)) {
+  bool packed = pestle_sketch_prefers_dot(k, fold);
+  if (!packed && pestle_sketch_gemv_rows_fits(k, fold)) {
     pestle_sketch_note(k,
                        "gemv_rows: few vectors times a matrix, whose rows are "
                        "read in order");
     choose_form(k, fold, "gemv_rows");
     return pestle_sketch_gemv_rows(k, fold);
   }
-  if (!words && pestle_sketch_gemv_columns_fits(k, fold)) {
+  if (!packed && pestle_sketch_gemv_columns_fits(k, fold)) {
     pestle_sketch_note(k,
                        "gemv_columns: few vectors times a matrix that no cache "
                        "holds, a few of its rows at a time");

@@ -108,7 +108,7 @@ typedef struct pestle_contract_t {
   int64_t block;  // of the reduction, where it may be cut; else 0
   // The operand that moves along the innermost axis:
   bool copyable;    // a panel of it may be copied into scratch
-  bool words;       // it must be: its elements are gathered into words
+  bool packed;      // it must be: its elements are gathered into packed words
   bool strided;     // it lies along another axis
   bool aliasing;    // its rows fall into few cache sets
   int64_t pitch;    // bytes from one of its rows to the next; 0: several
@@ -145,7 +145,7 @@ typedef struct pestle_operand_t {
   int32_t tensor;
   int64_t stride;  // elements, along the axis
   bool unit, constant;
-  bool words;     // its elements are gathered into words
+  bool packed;    // its elements are gathered into packed words
   int64_t size;   // bytes of an element
   bool aliasing;  // rows a large power of two apart fall into few cache sets
   int64_t

@@ -86,7 +86,7 @@ static void operand_visit(void* user, const pestle_expr_t* e) {
   o->tensor = (int32_t)e->i;
   o->stride = coef;
   o->unit = coef == 1 && !nested;
-  o->words = e->words != 0;
+  o->packed = e->packed != 0;
   o->size = pestle_dtype_size(t->type.dtype);
   o->constant = t->constant;
   int axes = 0;
@@ -624,7 +624,7 @@ static pestle_contract_t describe(pestle_sketch_t* k,
   if (o.tensor >= 0 && !o.constant) {
     c.copyable = !k->nest->no_scratch;
     c.strided = !o.unit;
-    c.words = o.words;
+    c.packed = o.packed;
     c.aliasing = o.aliasing;
     c.pitch = o.pitch;
   }
@@ -762,7 +762,7 @@ static pestle_status_t fetch_panels(pestle_sketch_t* k,
 static int32_t find_rows(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
                          const pestle_register_tile_t* t,
                          const pestle_expr_t* side) {
-  if (side->kind != PESTLE_EXPR_READ || side->guard || side->words ||
+  if (side->kind != PESTLE_EXPR_READ || side->guard || side->packed ||
       side->index_count != 1) {
     return -1;
   }

@@ -392,7 +392,7 @@ static void try_copies(const pestle_sketch_t* k, const pestle_contract_t* c,
   if (k->caps->scratch_bytes) {
     most_copied = pestle_sketch_min(most_copied, k->caps->scratch_bytes / 2);
   }
-  for (int copied = c->words ? 1 : 0; copied <= (c->copyable ? 1 : 0);
+  for (int copied = c->packed ? 1 : 0; copied <= (c->copyable ? 1 : 0);
        ++copied) {
     x.copied = copied;
     int64_t reduction = x.block ? x.block : c->reduction;

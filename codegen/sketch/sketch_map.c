@@ -183,7 +183,7 @@ typedef struct near_t {
 static void near_visit(void* user, const pestle_expr_t* e) {
   near_t* n = user;
   bool input = n->k->nest->tensors.data[e->i].kind == PESTLE_TENSOR_INPUT;
-  if (!input || e->guard || e->words) {
+  if (!input || e->guard || e->packed) {
     n->far = true;
     return;
   }

@@ -17,7 +17,7 @@ enum {
 
 // The stage that |e| reads whole, of which it is a plain read; -1.
 static int32_t stage_read(const pestle_nest_t* nest, const pestle_expr_t* e) {
-  if (e->kind != PESTLE_EXPR_READ || e->guard || e->words) return -1;
+  if (e->kind != PESTLE_EXPR_READ || e->guard || e->packed) return -1;
   const pestle_nest_tensor_t* t = &nest->tensors.data[e->i];
   return t->kind == PESTLE_TENSOR_STAGE ? t->stage : -1;
 }

@@ -115,7 +115,7 @@ static void strided_visit(void* user, const pestle_expr_t* e) {
       pestle_affine_coef(e->index[0], s->roots[s->map_count - 1], &nested);
   if (nested || last == 0 || last == 1) return;
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
-    int64_t unit = e->words && e->lo == 1 ? e->words : 1;
+    int64_t unit = e->packed && e->lo == 1 ? e->packed : 1;
     if (pestle_affine_coef(e->index[0], s->roots[i], &nested) != unit ||
         nested) {
       continue;

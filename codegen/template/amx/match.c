@@ -24,7 +24,7 @@ static int64_t step_of(const pestle_affine_t* affine, uint32_t axis) {
 static const pestle_expr_t* plain_read(const pestle_nest_t* nest,
                                        const pestle_product_side_t* side) {
   const pestle_expr_t* x = side->value;
-  if (x->kind != PESTLE_EXPR_READ || x->guard || x->words ||
+  if (x->kind != PESTLE_EXPR_READ || x->guard || x->packed ||
       !is_plain(x->index[0]) ||
       nest->tensors.data[x->i].type.dtype != side->dtype) {
     return NULL;

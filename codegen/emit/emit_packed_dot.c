@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of neighbouring elements, and short dot products of them.
+// Short dot products (DOT2, DOT4) and what they take: neighbouring elements packed
+// into words of 32 bits.
 #include "codegen/emit/emit_internal.h"
 
 // --- One element at a time ---
@@ -89,7 +90,7 @@ static pestle_kir_id_t element(pestle_emit_t* e, const word_t* w, int64_t j) {
 
 static pestle_kir_id_t by_elements(pestle_emit_t* e, const word_t* w) {
   pestle_kir_id_t word = PESTLE_KIR_NONE;
-  for (int64_t j = 0; j < w->x->words; ++j) {
+  for (int64_t j = 0; j < w->x->packed; ++j) {
     pestle_kir_id_t one = element(e, w, j);
     if (one == PESTLE_KIR_NONE) continue;
     if (word == PESTLE_KIR_NONE) {
@@ -108,9 +109,9 @@ static pestle_kir_id_t by_elements(pestle_emit_t* e, const word_t* w) {
 
 // --- Words ---
 
-pestle_kir_id_t pestle_emit_words(pestle_emit_t* e, const pestle_expr_t* x,
-                                  uint32_t buffer, int64_t count,
-                                  const pestle_affine_t* flat) {
+pestle_kir_id_t pestle_emit_packed(pestle_emit_t* e, const pestle_expr_t* x,
+                                   uint32_t buffer, int64_t count,
+                                   const pestle_affine_t* flat) {
   if (e->k->failed) return 0;
   const pestle_affine_t* along = pestle_emit_resolve(e, x->affine);
   word_t w = {.x = x,
@@ -120,12 +121,12 @@ pestle_kir_id_t pestle_emit_words(pestle_emit_t* e, const pestle_expr_t* x,
               .along = pestle_emit_index(e, along),
               .range = pestle_affine_range(e->nest, along),
               .dtype = (pestle_dtype_t)e->k->buffer.data[buffer].dtype};
-  bool whole = x->lo == 1 && w.range.hi + x->words <= x->hi &&
+  bool whole = x->lo == 1 && w.range.hi + x->packed <= x->hi &&
                w.at.vector == PESTLE_KIR_NONE;
   if (whole && w.at.step == 0) {
     return pestle_kir_load_words(e->k, buffer, 1, w.at.scalar);
   }
-  if (whole && w.at.step == x->words && e->valid == (int64_t)e->lanes) {
+  if (whole && w.at.step == x->packed && e->valid == (int64_t)e->lanes) {
     return pestle_kir_load_words(e->k, buffer, e->lanes, w.at.scalar);
   }
   return by_elements(e, &w);
