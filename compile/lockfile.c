@@ -17,7 +17,9 @@ enum {
   MOST_FIELD = 40,  // of a name in a choice
 };
 
-static const char head[] = "pestle.lock 1";
+// The number is that of the choices' and their options' names, too: it grows when one
+// is renamed.
+static const char head[] = "pestle.lock 2";
 _Static_assert(PESTLE_LOCKFILE_KEY == PESTLE_HASH128_HEX_SIZE,
                "a key is a hash");
 
@@ -176,6 +178,18 @@ static pestle_status_t check_twins(const reader_t* r) {
   return NULL;
 }
 
+static pestle_status_t check_head(const reader_t* r) {
+  if (pestle_str_equal_c(r->line, head)) return NULL;
+  bool other = pestle_str_starts_with(r->line, pestle_str("pestle.lock "));
+  return PESTLE_ERROR(MALFORMED,
+                      "%s:1: expected '%s' as the first line: %s; delete it, "
+                      "and 'pestle compile --tune SECONDS' makes a new one",
+                      r->name, head,
+                      other ? "another version of Pestle wrote this file, "
+                              "whose kernels and choices have other names"
+                            : "this is no such file");
+}
+
 pestle_status_t pestle_lockfile_parse(const char* name, pestle_str_t text,
                                       pestle_lockfile_t* lock) {
   reader_t r = {.lock = lock, .name = name};
@@ -184,14 +198,7 @@ pestle_status_t pestle_lockfile_parse(const char* name, pestle_str_t text,
     ++r.number;
     bool ends = r.line.size && r.line.data[r.line.size - 1] == '\r';
     if (ends) --r.line.size;
-    if (!begun && !pestle_str_equal_c(r.line, head)) {
-      return PESTLE_ERROR(
-          MALFORMED,
-          "%s:1: expected '%s' as the first line: this is no such "
-          "file, or one of another version; delete it, and 'pestle compile "
-          "--tune SECONDS' makes a new one",
-          name, head);
-    }
+    if (!begun) PESTLE_TRY(check_head(&r));
     bool skipped = !begun || !r.line.size || r.line.data[0] == '#';
     begun = true;
     if (!skipped) PESTLE_TRY(read_line(&r));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pestle.lock: schedules that were measured, as text that one can commit.
 //
-//   pestle.lock 1
+//   pestle.lock 2
 //   # comments and empty lines are skipped, and lost when it is written anew
 //   KEY TARGET CPU THREADS VERSION MEASURED KIND=NAME KIND=NAME ...
 //

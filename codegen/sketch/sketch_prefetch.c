@@ -81,7 +81,7 @@ static pestle_status_t fetch_results(const row_t* r, uint32_t id,
 static pestle_status_t fetch_rows(const row_t* r, uint32_t tensor,
                                   bool* out_found) {
   static const pestle_question_t q = {
-      "ahead", "how much of a wait prefetchers leave is measured alone"};
+      "prefetch", "how much of a wait prefetchers leave is measured alone"};
   static const double unknown[2] = {PESTLE_NOT_ESTIMATED, PESTLE_NOT_ESTIMATED};
   pestle_sketch_t* k = r->k;
   const pestle_nest_tensor_t* t = &k->nest->tensors.data[tensor];

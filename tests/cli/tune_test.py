@@ -129,7 +129,7 @@ class Tune(Case):
         self.assertEqual(plain, tuned)
         text = self.lock()
         lines = text.splitlines()
-        self.assertEqual(lines[0], "pestle.lock 1")
+        self.assertEqual(lines[0], "pestle.lock 2")
         self.assertEqual(lines[1:], sorted(lines[1:]))
         self.assertGreater(len(lines), 2)
         for line in lines[1:]:
@@ -234,7 +234,7 @@ class Tune(Case):
         self.assertRegex(text, r"lost: .* measured [+-]")
 
     def test_what_is_wrong(self):
-        self.write("pestle.lock", "pestle.lock 1\nwhat is this\n")
+        self.write("pestle.lock", "pestle.lock 2\nwhat is this\n")
         done = self.run_pestle("run", "net.mlir", *self.inputs)
         self.assertEqual(done.returncode, 4)
         self.assertIn("pestle.lock:2: expected KEY", done.stderr)

@@ -13,7 +13,7 @@
 #define KEY2 "1123456789abcdef0123456789abcdef"
 #define LINE2 KEY2 " llvm znver4 2 0.1.0 - form=tile tile=8x3+panel\n"
 #define LINE1 KEY1 " llvm znver4 2 0.1.0 tile:8x3=1.5 form=map vectors=4\n"
-#define HEAD "pestle.lock 1\n"
+#define HEAD "pestle.lock 2\n"
 
 static void with(const char* text, pestle_lockfile_t* out_lock) {
   pestle_lockfile_init(pestle_allocator_system(), out_lock);
@@ -79,7 +79,9 @@ static void test_put(void** state) {
 static void test_damage(void** state) {
   (void)state;
   assert_bad("", "is empty");
-  assert_bad("pestle.lock 2\n", "the.lock:1: expected 'pestle.lock 1'");
+  assert_bad("pestle.lock 3\n", "the.lock:1: expected 'pestle.lock 2'");
+  assert_bad("pestle.lock 1\n" LINE1, "another version of Pestle wrote");
+  assert_bad("lock 1\n" LINE1, "this is no such file");
   assert_bad("<<<<<<< ours\n" HEAD, "the.lock:1:");
   assert_bad(HEAD LINE1 "=======\n" LINE2, "the.lock:3: expected KEY");
   assert_bad(HEAD "0123 llvm znver4 2 0.1.0 - a=b\n", "32 hex digits");
