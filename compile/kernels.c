@@ -321,7 +321,7 @@ static void decide_threads(const pestle_kernels_t* ks, uint32_t device,
   k->work_ns = all ? (uint64_t)caps->cores * PESTLE_PLAN_NS_PER_THREAD : 1;
 }
 
-// What the plan keeps to be shown: ops, choices, and the schedule's rows.
+// What the plan keeps to be shown: ops, choices, and the schedule's primitives.
 static pestle_status_t keep_note(pestle_kernels_t* ks, pestle_nest_t* nest,
                                  pestle_kernel_t* k) {
   pestle_strbuf_t choices, note;

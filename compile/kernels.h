@@ -36,7 +36,7 @@ typedef struct pestle_kernel_t {
   // read and write once. 0 flops: not counted.
   uint64_t work_ns, flops, half_flops, byte_flops, bytes;
   // The arena's: "kind=name ..." (choice.h), and lines for profiles and traces:
-  // ops, choices, the schedule's rows.
+  // ops, choices, the schedule's primitives.
   const char *chosen, *note;
   // Where a lock is used or made: the nest's key ("" for a direct op), what was
   // to choose from (the arena's), and whether there was anything.

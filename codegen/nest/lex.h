@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lexer of codegen's texts: kernels, nests and schedule rows.
+// The lexer of codegen's texts: kernels, nests and schedule primitives.
 #ifndef PESTLE_CODEGEN_NEST_LEX_H_
 #define PESTLE_CODEGEN_NEST_LEX_H_
 
 #include "base/arena.h"
 #include "base/str.h"
-#include "codegen/nest/schedule_row.h"
+#include "codegen/nest/primitive.h"
 #include "pestle/status.h"
 
 typedef struct pestle_lex_t {
@@ -13,7 +13,7 @@ typedef struct pestle_lex_t {
   const char* text;
   size_t size, at;
   size_t token;  // where the token that is being looked at began
-  bool lines;    // a newline ends a row and is no space
+  bool lines;    // a newline ends a primitive and is no space
   bool dots;     // words may hold '.'
   pestle_allocator_t allocator;  // of messages
   pestle_arena_t* arena;         // of names and quoted texts
@@ -52,6 +52,6 @@ const pestle_template_t* pestle_lex_template(pestle_lex_t* s);
 
 // Rows until '}' or the end.
 PESTLE_NODISCARD pestle_status_t
-pestle_schedule_rows_lex(pestle_lex_t* s, pestle_schedule_rows_t* rows);
+pestle_primitives_lex(pestle_lex_t* s, pestle_primitives_t* rows);
 
 #endif  // PESTLE_CODEGEN_NEST_LEX_H_

@@ -15,7 +15,7 @@ void pestle_nest_init(pestle_allocator_t allocator, pestle_arena_t* arena,
   pestle_vec_init(&out_nest->axes, allocator);
   pestle_vec_init(&out_nest->stages, allocator);
   pestle_vec_init(&out_nest->atoms, allocator);
-  pestle_vec_init(&out_nest->rows, allocator);
+  pestle_vec_init(&out_nest->primitives, allocator);
   pestle_vec_init(&out_nest->choices, allocator);
 }
 
@@ -24,7 +24,7 @@ void pestle_nest_deinit(pestle_nest_t* nest) {
   pestle_vec_deinit(&nest->axes);
   pestle_vec_deinit(&nest->stages);
   pestle_vec_deinit(&nest->atoms);
-  pestle_vec_deinit(&nest->rows);
+  pestle_vec_deinit(&nest->primitives);
   pestle_vec_deinit(&nest->choices);
   pestle_status_release(nest->failed);
   nest->failed = NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The nest: a fused group before it is a kernel. Stages with box domains, each
-// one statement over its own axes, placed in one loop tree by schedule rows.
+// one statement over its own axes, placed in one loop tree by schedule primitives.
 // Codegen alone sees it; plugins see the flat form that is emitted from it.
 //
 // codegen/nest/ is this form, its text, its verifier, affine indices, and the
@@ -19,14 +19,14 @@
 //     index a dim.
 //  4. A stage is pure: recomputing or moving it is never wrong, only slow.
 //  5. Names are identifiers, unique among stages, among tensors that are in use
-//     and among the axes of a stage: rows and text refer by name.
+//     and among the axes of a stage: primitives and text refer by name.
 #ifndef PESTLE_CODEGEN_NEST_NEST_H_
 #define PESTLE_CODEGEN_NEST_NEST_H_
 
 #include "base/arena.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "codegen/nest/schedule_row.h"
+#include "codegen/nest/primitive.h"
 #include "codegen/nest/template.h"
 #include "ir/graph.h"
 
@@ -143,7 +143,7 @@ typedef struct pestle_nest_tensor_t {
   int32_t alias;   // OUTPUT: input slot that it overwrites in place, or -1
   uint32_t align;  // of its address, in bytes; 0: PESTLE_NEST_ALIGN
   const pestle_elements_t* elements;  // INPUT beyond the group's operands
-  // INPUT after a pack row: read through this layout, zero-padded.
+  // INPUT after the primitive pack: read through this layout, zero-padded.
   uint32_t pack_count;
   pestle_pack_axis_t* pack;
   int64_t pack_offset;   // of the source's first element
@@ -185,9 +185,9 @@ typedef struct pestle_nest_axis_t {
   int32_t block_axis;
   int64_t block;
   bool peel_last;  // its last step has a shorter block: emitted apart
-  bool claims;     // under it lines of results are asked for: the row claim
+  bool claims;  // under it lines of results are asked for: the primitive claim
   int64_t claims_by;
-  bool looks_beside;  // and elements of an argument: the row beside
+  bool looks_beside;  // and elements of an argument: the primitive beside
   uint32_t beside;    // which
   int64_t beside_by;
 } pestle_nest_axis_t;
@@ -205,8 +205,8 @@ static inline bool pestle_nest_axis_is_whole(const pestle_nest_axis_t* a) {
 
 #define PESTLE_NEST_MAX_AXES 24
 
-// The row prefetch: where a stage reads argument |read|, argument |tensor| is asked
-// for, |by| elements behind the same place. With a |share|, the row panel: |by|
+// The primitive prefetch: where a stage reads argument |read|, argument |tensor| is asked
+// for, |by| elements behind the same place. With a |share|, the primitive panel: |by|
 // elements behind the first that the fold reads there, |share| elements further at
 // each step of its loops and of those that it is placed under, as schedule.h says.
 typedef struct pestle_nest_ahead_t {
@@ -236,9 +236,9 @@ typedef struct pestle_nest_stage_t {
   bool border;  // a fold whose loops are cut where padding begins
   bool skips;   // which leaves out steps of nothing but padding
   bool
-      transposed;  // a copy whose tiles are transposed in registers: see the row
-  bool carried;    // a fold that another fold's loop, at_axis, steps: what
-                   // reads it under that loop sees it as it is by then
+      transposed;  // a copy whose tiles are transposed in registers: see the primitive
+  bool carried;      // a fold that another fold's loop, at_axis, steps: what
+                     // reads it under that loop sees it as it is by then
   int32_t at_stage;  // -1: a root of the tree
   int32_t at_axis;   // leaf of at_stage under which this one runs; -1:
                      // before the loops of at_stage
@@ -284,8 +284,8 @@ struct pestle_nest_t {
   PESTLE_VEC(pestle_nest_stage_t) stages;
   PESTLE_VEC(const pestle_atom_t*) atoms;
   uint32_t expr_count;
-  pestle_expr_t broken;         // stands in for what could not be allocated
-  pestle_schedule_rows_t rows;  // applied so far, in order
+  pestle_expr_t broken;            // stands in for what could not be allocated
+  pestle_primitives_t primitives;  // applied so far, in order
 };
 
 void pestle_nest_init(pestle_allocator_t allocator, pestle_arena_t* arena,
@@ -440,10 +440,10 @@ int32_t pestle_nest_find_axis(const pestle_nest_t* nest, uint32_t stage,
                               const char* name);
 // The tensor of that name, or -1.
 int32_t pestle_nest_find_tensor(const pestle_nest_t* nest, const char* name);
-// What |row|, of a template, says of |nest|. INVALID_ARGUMENT: it names a stage or
+// What |primitive|, of a template, says of |nest|. INVALID_ARGUMENT: it names a stage or
 // tensor that the nest lacks.
 PESTLE_NODISCARD pestle_status_t pestle_nest_read_template(
-    const pestle_nest_t* nest, const pestle_schedule_row_t* row,
+    const pestle_nest_t* nest, const pestle_primitive_t* primitive,
     pestle_nest_template_t* out_use);
 
 // Everything that the nest holds, as nest_print.c describes it.

@@ -484,8 +484,8 @@ static pestle_status_t resolve_places(pestle_nest_parser_t* p) {
 
 // The template that the schedule names is not to be seen in the stages.
 static pestle_status_t read_template(pestle_nest_parser_t* p) {
-  for (size_t i = 0; i < p->nest->rows.size; ++i) {
-    const pestle_schedule_row_t* row = &p->nest->rows.data[i];
+  for (size_t i = 0; i < p->nest->primitives.size; ++i) {
+    const pestle_primitive_t* row = &p->nest->primitives.data[i];
     if (row->prim != PESTLE_PRIM_TEMPLATE) continue;
     pestle_status_t status =
         pestle_nest_read_template(p->nest, row, &p->nest->template);
@@ -525,7 +525,7 @@ static pestle_status_t parse_nest(pestle_nest_parser_t* p) {
   }
   PESTLE_TRY(pestle_lex_expect_word(s, "schedule"));
   PESTLE_TRY(pestle_lex_expect(s, '{'));
-  PESTLE_TRY(pestle_schedule_rows_lex(s, &p->nest->rows));
+  PESTLE_TRY(pestle_primitives_lex(s, &p->nest->primitives));
   PESTLE_TRY(pestle_lex_expect(s, '}'));
   PESTLE_TRY(pestle_lex_expect(s, '}'));
   pestle_lex_skip(s);

@@ -575,9 +575,9 @@ pestle_status_t pestle_nest_print(const pestle_nest_t* nest,
     }
   }
   pestle_strbuf_append_c(out, "  schedule {\n");
-  for (size_t i = 0; i < nest->rows.size; ++i) {
+  for (size_t i = 0; i < nest->primitives.size; ++i) {
     pestle_strbuf_append_c(out, "    ");
-    pestle_schedule_row_print(&nest->rows.data[i], out);
+    pestle_primitive_print(&nest->primitives.data[i], out);
     pestle_strbuf_append_char(out, '\n');
   }
   pestle_strbuf_append_c(out, "  }\n}\n");

@@ -49,7 +49,7 @@ typedef struct pestle_offer_t {
 
 struct pestle_template_t {
   const char* name;  // of the template and of its primitive
-  const char* form;  // of the primitive's operands, as schedule_row.h says
+  const char* form;  // of the primitive's operands, as primitive.h says
   pestle_offer_kind_t offer;
   // NULL: |use| makes |nest|, scheduled already or not. INVALID_ARGUMENT: it does not;
   // the sentence says what the nest must be. Nothing is assumed of |use|'s integers.

@@ -26,10 +26,11 @@ int32_t pestle_schedule_position(const pestle_nest_stage_t* s, uint32_t axis) {
   return -1;
 }
 
-static pestle_status_t not_a_leaf(const pestle_nest_t* nest, const char* row,
-                                  uint32_t stage, uint32_t axis) {
+static pestle_status_t not_a_leaf(const pestle_nest_t* nest,
+                                  const char* primitive, uint32_t stage,
+                                  uint32_t axis) {
   return PESTLE_ERROR(INVALID_ARGUMENT, "%s %s.%s: not a loop of that stage",
-                      row, pestle_schedule_stage_name(nest, stage),
+                      primitive, pestle_schedule_stage_name(nest, stage),
                       pestle_schedule_axis_name(nest, axis));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule rows: each edits the nest when its condition holds and says why not
-// otherwise (INVALID_ARGUMENT). Rows that were applied are kept as data in
-// nest->rows: printed in dumps, part of the kernel's note, and enough to make
+// Schedule primitives: each edits the nest when its condition holds and says why not
+// otherwise (INVALID_ARGUMENT). Primitives that were applied are kept as data in
+// nest->primitives: printed in dumps, part of the kernel's note, and enough to make
 // the same kernel again from a fresh lowering.
 //
 // codegen/schedule/ is how a nest may be changed, a file a primitive or two.
@@ -12,10 +12,10 @@
 #include "codegen/nest/nest.h"
 #include "pestle/plugin.h"
 
-// Applies |row| by calling the function below that it stands for.
+// Applies |primitive| by calling the function below that it stands for.
 PESTLE_NODISCARD pestle_status_t
-pestle_schedule_apply(pestle_nest_t* nest, const pestle_schedule_row_t* row);
-// The rows of |nest|, one a line.
+pestle_schedule_apply(pestle_nest_t* nest, const pestle_primitive_t* primitive);
+// The primitives of |nest|, one a line.
 void pestle_schedule_print(const pestle_nest_t* nest, pestle_strbuf_t* out);
 
 // The primitive of a template, use->row: it makes the kernel from here on, however its
@@ -92,7 +92,7 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_rfactor(pestle_nest_t* nest,
 // |factor| coordinates of its fold axis |axis|, over the blocks in order. The
 // partial results are a stage of their own, |*out_partial|, with one more map
 // axis, the first: the block. It takes S's other fold axes along. Float sums
-// and products need reassociation. Rows of S follow this one.
+// and products need reassociation. Primitives of S follow this one.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_partial(
     pestle_nest_t* nest, uint32_t stage, uint32_t axis, int64_t factor,
     bool reassociate, uint32_t* out_partial);
@@ -117,7 +117,7 @@ bool pestle_nest_may_join(pestle_nest_t* nest, uint32_t stage, uint32_t outer,
 // dot S.k n: each step of fold axis |axis| takes |width| neighbouring elements of a
 // sum of products, as words of 32 bits: 2 of bf16, added as f32, or 4 of bytes,
 // added as i32. Past the axis' end they are 0. Float sums need reassociation.
-// Rows of S follow this one, but for inline.
+// Primitives of S follow this one, but for inline.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_dot(pestle_nest_t* nest,
                                                      uint32_t stage,
                                                      uint32_t axis,
@@ -151,7 +151,7 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_split_read(pestle_nest_t* nest,
                                                             uint32_t stage,
                                                             uint32_t tensor);
 // stage t: a copy of what |stage| reads of |tensor|, over the axes that the
-// read depends on, in their order; placed by later rows. |*out_copy| is its
+// read depends on, in their order; placed by later primitives. |*out_copy| is its
 // stage. It keeps the read's guard, which may test these axes, but of no fold.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_stage(pestle_nest_t* nest,
                                                        uint32_t stage,
@@ -194,7 +194,7 @@ bool pestle_nest_may_panel(pestle_nest_t* nest, uint32_t stage,
                            const pestle_nest_ahead_t* ahead);
 // Whether the steps of loop |axis| of the fold count on.
 bool pestle_nest_panel_counts(const pestle_nest_t* nest, uint32_t axis);
-// The innermost of the loops that count on: where the row panel asks. -1: none.
+// The innermost of the loops that count on: where the primitive panel asks. -1: none.
 int32_t pestle_nest_panel_loop(const pestle_nest_t* nest, uint32_t stage);
 // border S [reassoc]: the fold S reads padding by tests. Its unrolled loops are cut
 // where the padding begins, so that no step between asks; a test that a serial loop
@@ -225,14 +225,14 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_beside(pestle_nest_t* nest,
                                                         int64_t by);
 bool pestle_nest_may_beside(const pestle_nest_t* nest, uint32_t stage,
                             uint32_t axis, uint32_t tensor);
-// Whether |stage| may have the row stream; else |*out_why| is a sentence's end.
+// Whether |stage| may have the primitive stream; else |*out_why| is a sentence's end.
 bool pestle_nest_may_stream(pestle_nest_t* nest, uint32_t stage,
                             const char** out_why);
 // The position among the map axes of |stage|, which reads one argument, of the
 // axis along which the argument is contiguous; -1: none, or it is the last.
 int32_t pestle_nest_transposed_axis(pestle_nest_t* nest, uint32_t stage);
 // epilogue S scratch: consumers of the fold S read a copy of its tile, which
-// later rows place in shared scope. |*out_copy| is the copy's stage.
+// later primitives place in shared scope. |*out_copy| is the copy's stage.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_epilogue_scratch(
     pestle_nest_t* nest, uint32_t stage, uint32_t* out_copy);
 

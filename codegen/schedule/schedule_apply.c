@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From rows to the functions that they stand for, and back.
+// From primitives to the functions that they stand for, and back.
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"
@@ -22,25 +22,26 @@ pestle_status_t pestle_schedule_record(pestle_nest_t* nest, pestle_prim_t prim,
                                        const char* const* names,
                                        size_t name_count, const int64_t* ints,
                                        size_t int_count) {
-  pestle_schedule_row_t row = {.prim = (uint8_t)prim,
-                               .stage = stage,
-                               .name_count = (uint32_t)name_count,
-                               .int_count = (uint8_t)int_count};
+  pestle_primitive_t primitive = {.prim = (uint8_t)prim,
+                                  .stage = stage,
+                                  .name_count = (uint32_t)name_count,
+                                  .int_count = (uint8_t)int_count};
   if (name_count) {
-    row.names = pestle_arena_copy(
+    primitive.names = pestle_arena_copy(
         nest->arena, names, name_count * sizeof(*names), _Alignof(const char*));
   }
   for (size_t i = 0; i < int_count && i < PESTLE_PRIM_INTS; ++i)
-    row.ints[i] = ints[i];
-  if ((name_count && !row.names) || !pestle_vec_push(&nest->rows, row)) {
+    primitive.ints[i] = ints[i];
+  if ((name_count && !primitive.names) ||
+      !pestle_vec_push(&nest->primitives, primitive)) {
     pestle_nest_fail_memory(nest);
   }
   return pestle_nest_status(nest);
 }
 
 void pestle_schedule_print(const pestle_nest_t* nest, pestle_strbuf_t* out) {
-  for (size_t i = 0; i < nest->rows.size; ++i) {
-    pestle_schedule_row_print(&nest->rows.data[i], out);
+  for (size_t i = 0; i < nest->primitives.size; ++i) {
+    pestle_primitive_print(&nest->primitives.data[i], out);
     pestle_strbuf_append_char(out, '\n');
   }
 }
@@ -73,16 +74,16 @@ static pestle_status_t find_tensor(const pestle_nest_t* nest, const char* name,
   return PESTLE_ERROR(INVALID_ARGUMENT, "there is no tensor '%s'", name);
 }
 
-// --- The rows with more than one axis ---
+// --- Primitives with more than one axis ---
 
 static pestle_status_t apply_inline(pestle_nest_t* nest,
-                                    const pestle_schedule_row_t* row) {
+                                    const pestle_primitive_t* primitive) {
   bool* inlined =
       pestle_arena_alloc_zero(nest->arena, nest->stages.size + 1, 1);
   if (!inlined) return PESTLE_ERROR(OUT_OF_MEMORY, "inlining stages");
-  for (uint32_t i = 0; i < row->name_count; ++i) {
+  for (uint32_t i = 0; i < primitive->name_count; ++i) {
     uint32_t stage;
-    PESTLE_TRY(find_stage(nest, row->names[i], &stage));
+    PESTLE_TRY(find_stage(nest, primitive->names[i], &stage));
     inlined[stage] = true;
   }
   return pestle_schedule_inline(nest, inlined);
@@ -111,93 +112,96 @@ static pestle_status_t apply_fuse(pestle_nest_t* nest, uint32_t stage,
 }
 
 static pestle_status_t apply_at(pestle_nest_t* nest, uint32_t stage,
-                                const pestle_schedule_row_t* row) {
+                                const pestle_primitive_t* primitive) {
   uint32_t consumer, axis = UINT32_MAX;
-  PESTLE_TRY(find_stage(nest, row->names[0], &consumer));
-  if (row->name_count > 1) {
-    PESTLE_TRY(find_axis(nest, consumer, row->names[1], &axis));
+  PESTLE_TRY(find_stage(nest, primitive->names[0], &consumer));
+  if (primitive->name_count > 1) {
+    PESTLE_TRY(find_axis(nest, consumer, primitive->names[1], &axis));
   }
   return pestle_schedule_at(nest, stage, consumer, axis);
 }
 
 static pestle_status_t apply_data(pestle_nest_t* nest, uint32_t stage,
-                                  const pestle_schedule_row_t* row) {
+                                  const pestle_primitive_t* primitive) {
   uint32_t tensor = 0, axis = 0, copy;
-  bool packs = row->prim == PESTLE_PRIM_PACK;
-  PESTLE_TRY(find_tensor(nest, row->names[packs ? 1 : 0], &tensor));
-  if (row->prim == PESTLE_PRIM_SPLIT_READ) {
+  bool packs = primitive->prim == PESTLE_PRIM_PACK;
+  PESTLE_TRY(find_tensor(nest, primitive->names[packs ? 1 : 0], &tensor));
+  if (primitive->prim == PESTLE_PRIM_SPLIT_READ) {
     return pestle_schedule_split_read(nest, stage, tensor);
   }
   if (!packs) return pestle_schedule_stage(nest, stage, tensor, &copy);
-  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
-  return pestle_schedule_pack(nest, stage, tensor, axis, row->ints[0]);
+  PESTLE_TRY(find_axis(nest, stage, primitive->names[0], &axis));
+  return pestle_schedule_pack(nest, stage, tensor, axis, primitive->ints[0]);
 }
 
 static pestle_status_t apply_prefetch(pestle_nest_t* nest, uint32_t stage,
-                                      const pestle_schedule_row_t* row) {
+                                      const pestle_primitive_t* primitive) {
   uint32_t read, tensor;
-  PESTLE_TRY(find_tensor(nest, row->names[0], &read));
-  PESTLE_TRY(find_tensor(nest, row->names[1], &tensor));
-  return pestle_schedule_prefetch(nest, stage, read, tensor, row->ints[0]);
+  PESTLE_TRY(find_tensor(nest, primitive->names[0], &read));
+  PESTLE_TRY(find_tensor(nest, primitive->names[1], &tensor));
+  return pestle_schedule_prefetch(nest, stage, read, tensor,
+                                  primitive->ints[0]);
 }
 
 static pestle_status_t apply_panel(pestle_nest_t* nest, uint32_t stage,
-                                   const pestle_schedule_row_t* row) {
+                                   const pestle_primitive_t* primitive) {
   uint32_t tensor;
-  PESTLE_TRY(find_tensor(nest, row->names[0], &tensor));
-  return pestle_schedule_panel(nest, stage, tensor, row->ints[0], row->ints[1]);
+  PESTLE_TRY(find_tensor(nest, primitive->names[0], &tensor));
+  return pestle_schedule_panel(nest, stage, tensor, primitive->ints[0],
+                               primitive->ints[1]);
 }
 
 static pestle_status_t apply_beside(pestle_nest_t* nest, uint32_t stage,
-                                    const pestle_schedule_row_t* row) {
+                                    const pestle_primitive_t* primitive) {
   uint32_t axis, tensor;
-  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
-  PESTLE_TRY(find_tensor(nest, row->names[1], &tensor));
-  return pestle_schedule_beside(nest, stage, axis, tensor, row->ints[0]);
+  PESTLE_TRY(find_axis(nest, stage, primitive->names[0], &axis));
+  PESTLE_TRY(find_tensor(nest, primitive->names[1], &tensor));
+  return pestle_schedule_beside(nest, stage, axis, tensor, primitive->ints[0]);
 }
 
 static pestle_status_t apply_partial(pestle_nest_t* nest, uint32_t stage,
-                                     const pestle_schedule_row_t* row) {
+                                     const pestle_primitive_t* primitive) {
   uint32_t axis, partial;
-  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
-  return pestle_schedule_partial(nest, stage, axis, row->ints[0],
-                                 row->ints[1] != 0, &partial);
+  PESTLE_TRY(find_axis(nest, stage, primitive->names[0], &axis));
+  return pestle_schedule_partial(nest, stage, axis, primitive->ints[0],
+                                 primitive->ints[1] != 0, &partial);
 }
 
 static pestle_status_t apply_dot(pestle_nest_t* nest, uint32_t stage,
-                                 const pestle_schedule_row_t* row) {
+                                 const pestle_primitive_t* primitive) {
   uint32_t axis;
-  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
-  return pestle_schedule_dot(nest, stage, axis, row->ints[0],
-                             row->ints[1] != 0);
+  PESTLE_TRY(find_axis(nest, stage, primitive->names[0], &axis));
+  return pestle_schedule_dot(nest, stage, axis, primitive->ints[0],
+                             primitive->ints[1] != 0);
 }
 
 static pestle_status_t apply_online(pestle_nest_t* nest, uint32_t stage,
-                                    const pestle_schedule_row_t* row) {
+                                    const pestle_primitive_t* primitive) {
   uint32_t axis, folds[PESTLE_MAX_RANK];
-  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
-  if (row->name_count > PESTLE_MAX_RANK) {
+  PESTLE_TRY(find_axis(nest, stage, primitive->names[0], &axis));
+  if (primitive->name_count > PESTLE_MAX_RANK) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "online %s: at most %d folds",
-                        row->stage, PESTLE_MAX_RANK - 1);
+                        primitive->stage, PESTLE_MAX_RANK - 1);
   }
-  for (uint32_t i = 1; i < row->name_count; ++i) {
-    PESTLE_TRY(find_stage(nest, row->names[i], &folds[i - 1]));
+  for (uint32_t i = 1; i < primitive->name_count; ++i) {
+    PESTLE_TRY(find_stage(nest, primitive->names[i], &folds[i - 1]));
   }
-  return pestle_schedule_online(nest, stage, axis, folds, row->name_count - 1,
-                                row->ints[0] != 0);
+  return pestle_schedule_online(nest, stage, axis, folds,
+                                primitive->name_count - 1,
+                                primitive->ints[0] != 0);
 }
 
 static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
-                                   const pestle_schedule_row_t* row) {
+                                   const pestle_primitive_t* primitive) {
   uint32_t axes[PESTLE_NEST_MAX_AXES], unused[2];
-  if (row->name_count > PESTLE_NEST_MAX_AXES) {
+  if (primitive->name_count > PESTLE_NEST_MAX_AXES) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "a stage has at most %d loops",
                         PESTLE_NEST_MAX_AXES);
   }
-  for (uint32_t i = 0; i < row->name_count; ++i) {
-    PESTLE_TRY(find_axis(nest, stage, row->names[i], &axes[i]));
+  for (uint32_t i = 0; i < primitive->name_count; ++i) {
+    PESTLE_TRY(find_axis(nest, stage, primitive->names[i], &axes[i]));
   }
-  switch ((int)row->prim) {
+  switch ((int)primitive->prim) {
     case PESTLE_PRIM_FUSE:
       return apply_fuse(nest, stage, axes, false);
     case PESTLE_PRIM_FLATTEN:
@@ -205,10 +209,10 @@ static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
     case PESTLE_PRIM_JOIN:
       return pestle_schedule_join(nest, stage, axes[0], axes[1]);
     case PESTLE_PRIM_SPLIT:
-      return pestle_schedule_split(nest, stage, axes[0], row->ints[0],
+      return pestle_schedule_split(nest, stage, axes[0], primitive->ints[0],
                                    &unused[0], &unused[1]);
     case PESTLE_PRIM_REORDER:
-      return pestle_schedule_reorder(nest, stage, axes, row->name_count);
+      return pestle_schedule_reorder(nest, stage, axes, primitive->name_count);
     case PESTLE_PRIM_SERIAL:
       return pestle_schedule_mark(nest, stage, axes[0], PESTLE_MARK_SERIAL);
     case PESTLE_PRIM_UNROLL:
@@ -218,13 +222,14 @@ static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
     case PESTLE_PRIM_BIND:
       return pestle_schedule_mark(
           nest, stage, axes[0],
-          (pestle_mark_t)(PESTLE_MARK_GROUP + row->ints[0]));
+          (pestle_mark_t)(PESTLE_MARK_GROUP + primitive->ints[0]));
     case PESTLE_PRIM_PERMUTE:
-      return pestle_schedule_permute(nest, stage, axes, row->name_count);
+      return pestle_schedule_permute(nest, stage, axes, primitive->name_count);
     case PESTLE_PRIM_CLAIM:
-      return pestle_schedule_claim(nest, stage, axes[0], row->ints[0]);
+      return pestle_schedule_claim(nest, stage, axes[0], primitive->ints[0]);
     default:  // RFACTOR: the others are not of loops
-      return pestle_schedule_rfactor(nest, stage, axes[0], row->ints[0] != 0);
+      return pestle_schedule_rfactor(nest, stage, axes[0],
+                                     primitive->ints[0] != 0);
   }
 }
 
@@ -270,30 +275,31 @@ static uint32_t least_names(pestle_prim_t prim) {
 }
 
 static pestle_status_t apply_template(pestle_nest_t* nest,
-                                      const pestle_schedule_row_t* row) {
+                                      const pestle_primitive_t* primitive) {
   pestle_nest_template_t use;
-  PESTLE_TRY(pestle_nest_read_template(nest, row, &use));
+  PESTLE_TRY(pestle_nest_read_template(nest, primitive, &use));
   return pestle_schedule_template(nest, &use);
 }
 
 pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
-                                      const pestle_schedule_row_t* row) {
+                                      const pestle_primitive_t* primitive) {
   uint32_t stage = 0, copy;
-  pestle_prim_t prim = (pestle_prim_t)row->prim;
-  if (row->name_count < least_names(prim)) {
-    return PESTLE_ERROR(INVALID_ARGUMENT, "a schedule row lacks a name");
+  pestle_prim_t prim = (pestle_prim_t)primitive->prim;
+  if (primitive->name_count < least_names(prim)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "a schedule primitive lacks a name");
   }
-  if (prim == PESTLE_PRIM_INLINE) return apply_inline(nest, row);
-  PESTLE_TRY(find_stage(nest, row->stage, &stage));
+  if (prim == PESTLE_PRIM_INLINE) return apply_inline(nest, primitive);
+  PESTLE_TRY(find_stage(nest, primitive->stage, &stage));
   switch (prim) {
     case PESTLE_PRIM_AT:
-      return apply_at(nest, stage, row);
+      return apply_at(nest, stage, primitive);
     case PESTLE_PRIM_STORE:
-      return pestle_schedule_store(nest, stage, (pestle_place_t)row->ints[0]);
+      return pestle_schedule_store(nest, stage,
+                                   (pestle_place_t)primitive->ints[0]);
     case PESTLE_PRIM_PACK:
     case PESTLE_PRIM_STAGE:
     case PESTLE_PRIM_SPLIT_READ:
-      return apply_data(nest, stage, row);
+      return apply_data(nest, stage, primitive);
     case PESTLE_PRIM_EPILOGUE:
       return pestle_schedule_epilogue_scratch(nest, stage, &copy);
     case PESTLE_PRIM_FUSE:
@@ -308,34 +314,35 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
     case PESTLE_PRIM_BIND:
     case PESTLE_PRIM_RFACTOR:
     case PESTLE_PRIM_CLAIM:
-      return apply_loops(nest, stage, row);
+      return apply_loops(nest, stage, primitive);
     case PESTLE_PRIM_BESIDE:
-      return apply_beside(nest, stage, row);
+      return apply_beside(nest, stage, primitive);
     case PESTLE_PRIM_TRANSPOSE:
       return pestle_schedule_transpose(nest, stage);
     case PESTLE_PRIM_STREAM:
       return pestle_schedule_stream(nest, stage);
     case PESTLE_PRIM_BORDER:
-      return pestle_schedule_border(nest, stage, row->ints[0] != 0);
+      return pestle_schedule_border(nest, stage, primitive->ints[0] != 0);
     case PESTLE_PRIM_TEMPLATE:
-      return apply_template(nest, row);
+      return apply_template(nest, primitive);
     case PESTLE_PRIM_DOT:
-      return apply_dot(nest, stage, row);
+      return apply_dot(nest, stage, primitive);
     case PESTLE_PRIM_FLIP:
       return pestle_schedule_flip(nest, stage, &copy);
     case PESTLE_PRIM_PARTIAL:
-      return apply_partial(nest, stage, row);
+      return apply_partial(nest, stage, primitive);
     case PESTLE_PRIM_ONLINE:
-      return apply_online(nest, stage, row);
+      return apply_online(nest, stage, primitive);
     case PESTLE_PRIM_PREFETCH:
-      return apply_prefetch(nest, stage, row);
+      return apply_prefetch(nest, stage, primitive);
     case PESTLE_PRIM_PANEL:
-      return apply_panel(nest, stage, row);
+      return apply_panel(nest, stage, primitive);
     case PESTLE_PRIM_INLINE:
     case PESTLE_PRIM_COUNT:
       break;
   }
-  return PESTLE_ERROR(INVALID_ARGUMENT, "no schedule row %u", row->prim);
+  return PESTLE_ERROR(INVALID_ARGUMENT, "no schedule primitive %u",
+                      primitive->prim);
 }
 
 // --- The plain schedule ---

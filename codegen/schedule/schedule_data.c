@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule rows that change where data lies: pack, stage, epilogue.
+// Schedule primitives that change where data lies: pack, stage, epilogue.
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"

@@ -76,7 +76,8 @@ pestle_status_t pestle_schedule_join(pestle_nest_t* nest, uint32_t stage,
     return PESTLE_ERROR(
         INVALID_ARGUMENT,
         "join %s.%s %s: they must be neighbouring fold axes of a product, "
-        "before other rows, and a step of the first must move all that is "
+        "before other primitives, and a step of the first must move all that "
+        "is "
         "read as far as the whole of the second",
         s->name, names[0], names[1]);
   }
@@ -245,7 +246,7 @@ pestle_status_t pestle_schedule_dot(pestle_nest_t* nest, uint32_t stage,
         INVALID_ARGUMENT,
         "dot %s.%s %lld: it needs a sum of products of two bf16, or of four "
         "bytes as i32, whose operands are read along that whole fold axis, "
-        "before other rows; and reassociation for float sums",
+        "before other primitives; and reassociation for float sums",
         s->name, a->name, (long long)width);
   }
   const pestle_expr_t* product = s->values[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row partial: a fold becomes a fold of partial results.
+// The primitive partial: a fold becomes a fold of partial results.
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"
@@ -24,10 +24,11 @@ static pestle_status_t check_partial(const pestle_nest_t* nest,
   }
   if (a->parent >= 0 || a->outer >= 0 || a->block_axis >= 0 ||
       s->order_count != s->root_count || s->at_stage >= 0) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "partial %s.%s: the stage has other rows already; this "
-                        "one comes first",
-                        s->name, a->name);
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "partial %s.%s: the stage has other primitives already; this "
+        "one comes first",
+        s->name, a->name);
   }
   if (factor < 1 || factor >= a->extent || s->map_count == PESTLE_MAX_RANK) {
     return PESTLE_ERROR(INVALID_ARGUMENT,

@@ -16,23 +16,23 @@ static inline const char* pestle_schedule_stage_name(const pestle_nest_t* nest,
 // |base| with |suffix| behind it.
 const char* pestle_schedule_derived_name(pestle_nest_t* nest, const char* base,
                                          const char* suffix);
-// Notes that a row was applied. |names| may end early with NULL.
+// Notes that a primitive was applied. |names| may end early with NULL.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_record(
     pestle_nest_t* nest, pestle_prim_t prim, const char* stage,
     const char* const* names, size_t name_count, const int64_t* ints,
     size_t int_count);
-// The same for a row of a stage and up to two names; NULL ends them.
+// The same for a primitive of a stage and up to two names; NULL ends them.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_record_names(
     pestle_nest_t* nest, pestle_prim_t prim, uint32_t stage, const char* name,
     const char* other);
 // Puts the newest stage before |stage|, so that stages stay in order. Ids
 // shift.
 void pestle_schedule_move_before(pestle_nest_t* nest, uint32_t stage);
-// Refuses |row|, which names |stage|, |link| and |name|, when that stage or one that
+// Refuses |primitive|, which names |stage|, |link| and |name|, when that stage or one that
 // runs under its loops would become more than PESTLE_NEST_MAX_COPIES copies.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_check_copies(
-    pestle_nest_t* nest, const char* row, uint32_t stage, const char* link,
-    const char* name);
+    pestle_nest_t* nest, const char* primitive, uint32_t stage,
+    const char* link, const char* name);
 // Where |axis| stands among the loops of |stage|, or -1.
 int32_t pestle_schedule_position(const pestle_nest_stage_t* stage,
                                  uint32_t axis);

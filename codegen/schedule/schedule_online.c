@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row online: a maximum and the sums that are shifted by it step together.
+// The primitive online: a maximum and the sums that are shifted by it step together.
 //
 // Why it is right, whatever the maximum so far is: a sum of terms
 // exp(x - m) * g, each made with the m of its step, times exp(m - m') is the

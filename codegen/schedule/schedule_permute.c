@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row permute: in which order the dims of what a stage keeps lie in memory.
+// The primitive permute: in which order the dims of what a stage keeps lie in memory.
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"

@@ -99,8 +99,8 @@ static pestle_status_t check_place(const pestle_nest_t* nest, uint32_t stage,
 }
 
 pestle_status_t pestle_schedule_check_copies(pestle_nest_t* nest,
-                                             const char* row, uint32_t stage,
-                                             const char* link,
+                                             const char* primitive,
+                                             uint32_t stage, const char* link,
                                              const char* name) {
   for (uint32_t q = 0; q <= stage; ++q) {
     if (nest->stages.data[q].inlined ||
@@ -112,7 +112,7 @@ pestle_status_t pestle_schedule_check_copies(pestle_nest_t* nest,
     if (copies <= PESTLE_NEST_MAX_COPIES) continue;
     return PESTLE_ERROR(
         INVALID_ARGUMENT, "%s %s%s%s: more than %d copies of the body of %s",
-        row, pestle_schedule_stage_name(nest, stage), link, name,
+        primitive, pestle_schedule_stage_name(nest, stage), link, name,
         PESTLE_NEST_MAX_COPIES, pestle_schedule_stage_name(nest, q));
   }
   return NULL;

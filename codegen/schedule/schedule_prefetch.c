@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows prefetch, panel, claim and beside: what a later step reads or writes is
+// The primitives prefetch, panel, claim and beside: what a later step reads or writes is
 // asked for while this one computes, so that memory and arithmetic take turns no
 // longer.
 #include "codegen/schedule/schedule_internal.h"

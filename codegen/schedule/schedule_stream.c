@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row stream: stores that go past the caches. A line is then not read
+// The primitive stream: stores that go past the caches. A line is then not read
 // before it is written, and displaces no other; but who reads it next waits.
 #include "codegen/schedule/schedule_internal.h"
 

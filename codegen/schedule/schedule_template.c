@@ -15,7 +15,7 @@ static void keep_in_kernel(pestle_nest_t* nest) {
 
 static pestle_status_t record(pestle_nest_t* nest,
                               const pestle_nest_template_t* use) {
-  pestle_schedule_row_t row = {
+  pestle_primitive_t row = {
       .prim = PESTLE_PRIM_TEMPLATE,
       .template = use->row,
       .stage = pestle_schedule_stage_name(nest, use->stage)};
@@ -31,7 +31,7 @@ static pestle_status_t record(pestle_nest_t* nest,
   row.names =
       pestle_arena_copy(nest->arena, names, row.name_count * sizeof(*names) + 1,
                         _Alignof(const char*));
-  if (!row.names || !pestle_vec_push(&nest->rows, row)) {
+  if (!row.names || !pestle_vec_push(&nest->primitives, row)) {
     pestle_nest_fail_memory(nest);
   }
   return pestle_nest_status(nest);
@@ -46,9 +46,9 @@ pestle_status_t pestle_schedule_template(pestle_nest_t* nest,
         nest->template.row->name);
   }
   PESTLE_TRY(use->row->match(nest, use));
-  size_t rows = nest->rows.size;
+  size_t rows = nest->primitives.size;
   if (use->row->apply) PESTLE_TRY(use->row->apply(nest, use));
-  nest->rows.size = rows;  // what it did is part of this primitive
+  nest->primitives.size = rows;  // what it did is part of this primitive
   nest->template = *use;
   keep_in_kernel(nest);
   return record(nest, use);

@@ -3,7 +3,7 @@
 // one kernel. It makes scores, their maximum, the shifted exponentials, their sum and
 // the weighted sum of values. Rows of the result are cut into blocks; of the axis that both folds
 // and the second contraction go along, whole rows of scores are kept where they
-// fit beside their operands, else blocks, in one pass (the row online).
+// fit beside their operands, else blocks, in one pass (the primitive online).
 #include <inttypes.h>
 #include <string.h>
 

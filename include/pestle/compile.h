@@ -26,7 +26,7 @@ typedef enum pestle_stage_e {
   PESTLE_STAGE_GRAPH,     // the module as compiled, text
   PESTLE_STAGE_PASS,      // after a pass named by print_after; name = the pass
   PESTLE_STAGE_FUSED,     // after all passes
-  PESTLE_STAGE_SCHEDULE,  // one a kernel: nest and schedule rows
+  PESTLE_STAGE_SCHEDULE,  // one a kernel: nest and schedule primitives
   PESTLE_STAGE_KERNELS,   // one a kernel: flat Kernel IR after legalisation
   PESTLE_STAGE_SOURCE,    // one a kernel: what the target printed (LLVM IR)
   PESTLE_STAGE_ASM,       // one a kernel: disassembly

@@ -164,7 +164,7 @@ static void test_errors(void** state) {
   bad(HEAD "stage s[a:4] {\n  t = x[a]\n  at q.a\n}\nschedule {\n}\n}",
       "f.nest:7:6: expected a stage of this nest, not 'q'");
   bad(HEAD "stage s[a:4] {\n  t = x[a]\n}\nschedule {\n  frob s\n}\n}",
-      "f.nest:9:3: expected a schedule row");
+      "f.nest:9:3: expected a schedule primitive");
   bad(HEAD "stage s[a:4] {\n  t = x[a]\n}\nschedule {\n  split s.a b\n}\n}",
       "f.nest:9:13: expected an integer");
   bad(HEAD "stage s[a:4] {\n  t = x[a]\n}\nschedule {\n}\n}\nx",

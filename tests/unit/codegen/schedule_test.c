@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule rows as data: a sketch's rows, printed, parsed and applied to a
+// Schedule primitives as data: a sketch's rows, printed, parsed and applied to a
 // fresh lowering, give the same kernel; the plain schedule computes the same
 // numbers; and each row is refused, with a sentence, where it is not legal.
 #include <math.h>
@@ -19,10 +19,10 @@ enum { SMALL_CACHE = 2, FEW_ROWS = 8 << 10, CORES = 3 };
 
 static pestle_status_t apply_text(pestle_nest_t* nest, const char* text,
                                   size_t size) {
-  pestle_schedule_rows_t rows;
+  pestle_primitives_t rows;
   pestle_vec_init(&rows, nest->allocator);
   pestle_status_t status =
-      pestle_schedule_rows_parse(nest->arena, text, size, "f.rows", &rows);
+      pestle_primitives_parse(nest->arena, text, size, "f.rows", &rows);
   for (size_t i = 0; i < rows.size && !status; ++i) {
     status = pestle_schedule_apply(nest, &rows.data[i]);
   }
@@ -248,7 +248,7 @@ static void test_panels(void** state) {
 // --- Rows of a core ---
 
 // Whether the sketch of |name| for |cores| has |row|.
-static bool has_row(const char* name, uint32_t cores, const char* row) {
+static bool has_primitive(const char* name, uint32_t cores, const char* row) {
   lowering_t l;
   pestle_nest_t nest;
   pestle_strbuf_t rows;
@@ -269,9 +269,10 @@ static bool has_row(const char* name, uint32_t cores, const char* row) {
 static void test_rows_of_cores(void** state) {
   (void)state;
   // Of 24 tiles of 8 rows each core takes 8; of fewer rows than columns none.
-  assert_true(has_row("gemm_rows", CORES, "split y.a 64\nsplit y.ai 8\n"));
-  assert_false(has_row("gemm_rows", 1, "split y.ai"));
-  assert_false(has_row("gemm_panels", CORES, "split y.ai"));
+  assert_true(
+      has_primitive("gemm_rows", CORES, "split y.a 64\nsplit y.ai 8\n"));
+  assert_false(has_primitive("gemm_rows", 1, "split y.ai"));
+  assert_false(has_primitive("gemm_panels", CORES, "split y.ai"));
 }
 
 #define ROWS "no tiles: the matrix, 75 rows of 131 elements, is used "
@@ -416,11 +417,12 @@ static void refuse(const char* name, uint32_t constants, const char* good,
   lowering_nest(&l, 0, constants, &nest);
   assert_ok(apply_text(&nest, good, strlen(good)));
   assert_ok(pestle_nest_verify(&nest, PESTLE_NEST_LOWERED, NULL));
-  size_t rows = nest.rows.size;
+  size_t rows = nest.primitives.size;
   if (bad) {
     assert_error(apply_text(&nest, bad, strlen(bad)), INVALID_ARGUMENT,
                  message);
-    assert_int_equal(nest.rows.size, rows);  // what is refused is not noted
+    assert_int_equal(nest.primitives.size,
+                     rows);  // what is refused is not noted
   }
   pestle_nest_deinit(&nest);
   lowering_close(&l);
@@ -678,11 +680,12 @@ static void test_dots_are_legal(void** state) {
   accept("conv_bytes", 0, "join c.l m\ndot c.m 4\nat c, y.a");
   refuse("conv_bytes", 0, "", "join c.k l", "as far as the whole of the");
   refuse("conv_bytes", 0, "", "join c.k m", "neighbouring fold axes");
-  refuse("conv_bytes", 0, "dot c.m 4", "join c.l m", "before other rows");
+  refuse("conv_bytes", 0, "dot c.m 4", "join c.l m", "before other primitives");
   refuse("dot_bytes", 0, "", "dot c.k 2", "of two bf16, or of four bytes");
   refuse("dot_bytes", 0, "", "dot c.a 4", "along that whole fold axis");
-  refuse("dot_bytes", 0, "split c.k 8", "dot c.ko 4", "before other rows");
-  refuse("dot_bytes", 0, "dot c.k 4", "dot c.k 4", "before other rows");
+  refuse("dot_bytes", 0, "split c.k 8", "dot c.ko 4",
+         "before other primitives");
+  refuse("dot_bytes", 0, "dot c.k 4", "dot c.k 4", "before other primitives");
   refuse("dot_bf16", 0, "", "dot c.k 2", "reassociation for float sums");
   refuse("gemm_even", 0, "", "dot c.k 2 reassoc", "of two bf16");
   refuse("dot_bytes", 0, "", "flip c", "must fold short dot products");
@@ -865,14 +868,14 @@ static void malformed(const char* text, const char* message) {
 
 static void test_row_errors(void** state) {
   (void)state;
-  malformed("cut y.a 4", "f.rows:1:1: expected a schedule row");
+  malformed("cut y.a 4", "f.rows:1:1: expected a schedule primitive");
   malformed("split y.a 4\nsplit y b", "f.rows:2:9: expected '.'");
   malformed("split y.a", "f.rows:1:10: expected an integer");
-  malformed("split y.a 4 5", "f.rows:1:13: expected the end of the row");
+  malformed("split y.a 4 5", "f.rows:1:13: expected the end of the primitive");
   malformed("store c global", "f.rows:1:9: expected private, shared or lanes");
   malformed("bind y.a lanes", "f.rows:1:10: expected group.x, lane.x or");
   malformed("reorder y", "expected the name of a loop");
-  malformed("}", "f.rows:1:1: expected a schedule row");
+  malformed("}", "f.rows:1:1: expected a schedule primitive");
 }
 
 int main(void) {

@@ -35,12 +35,12 @@ static int64_t count_choices(const char* form) {
 }
 
 // A primitive of |t|, number |variant| of those that differ in what is chosen.
-static pestle_schedule_row_t make_row(const pestle_template_t* t,
-                                      int64_t variant, const char** names) {
-  pestle_schedule_row_t row = {.prim = PESTLE_PRIM_TEMPLATE,
-                               .template = t,
-                               .stage = "c_1",
-                               .names = names};
+static pestle_primitive_t make_row(const pestle_template_t* t, int64_t variant,
+                                   const char** names) {
+  pestle_primitive_t row = {.prim = PESTLE_PRIM_TEMPLATE,
+                            .template = t,
+                            .stage = "c_1",
+                            .names = names};
   for (const char* f = t->form; *f; ++f) {
     if (*f == 'i') {
       row.ints[row.int_count] = 100 + row.int_count - 300 * variant;
@@ -57,23 +57,23 @@ static pestle_schedule_row_t make_row(const pestle_template_t* t,
   return row;
 }
 
-static void round_trip(const pestle_schedule_row_t* row) {
+static void round_trip(const pestle_primitive_t* row) {
   pestle_arena_t arena;
   pestle_strbuf_t text, again;
-  pestle_schedule_rows_t rows;
+  pestle_primitives_t rows;
   pestle_arena_init(pestle_allocator_system(), &arena);
   pestle_strbuf_init(pestle_allocator_system(), &text);
   pestle_strbuf_init(pestle_allocator_system(), &again);
   pestle_vec_init(&rows, pestle_allocator_system());
-  pestle_schedule_row_print(row, &text);
-  assert_ok(pestle_schedule_rows_parse(&arena, pestle_strbuf_cstr(&text),
-                                       text.size, "row", &rows));
+  pestle_primitive_print(row, &text);
+  assert_ok(pestle_primitives_parse(&arena, pestle_strbuf_cstr(&text),
+                                    text.size, "row", &rows));
   assert_int_equal(rows.size, 1);
   assert_ptr_equal(rows.data[0].template, row->template);
   assert_int_equal(rows.data[0].int_count, row->int_count);
   assert_memory_equal(rows.data[0].ints, row->ints, sizeof row->ints);
   assert_int_equal(rows.data[0].name_count, row->name_count);
-  pestle_schedule_row_print(&rows.data[0], &again);
+  pestle_primitive_print(&rows.data[0], &again);
   assert_string_equal(pestle_strbuf_cstr(&text), pestle_strbuf_cstr(&again));
   pestle_vec_deinit(&rows);
   pestle_strbuf_deinit(&text);
@@ -86,8 +86,7 @@ static void test_primitives(void** state) {
   const char* names[PESTLE_TEMPLATE_INTS];
   for (uint32_t i = 0; pestle_template_at(i); ++i) {
     for (int64_t variant = 0; variant < 6; ++variant) {
-      pestle_schedule_row_t row =
-          make_row(pestle_template_at(i), variant, names);
+      pestle_primitive_t row = make_row(pestle_template_at(i), variant, names);
       assert_in_range(row.int_count + row.name_count, 1, PESTLE_TEMPLATE_INTS);
       round_trip(&row);
     }
@@ -113,7 +112,7 @@ static void test_refusals(void** state) {
       assert_error(pestle_schedule_template(&nest, &use), INVALID_ARGUMENT,
                    t->name);
       assert_null(nest.template.row);
-      assert_int_equal(nest.rows.size, 0);
+      assert_int_equal(nest.primitives.size, 0);
       pestle_nest_deinit(&nest);
     }
   }

@@ -225,13 +225,13 @@ static void run_nest(run_t* r, pestle_nest_t* nest, const char* how) {
 
 // The rows of |nest| make the same tile of |again|.
 static void replay_tile(const pestle_nest_t* nest, pestle_nest_t* again) {
-  pestle_schedule_rows_t rows;
+  pestle_primitives_t rows;
   pestle_strbuf_t text;
   pestle_strbuf_init(pestle_allocator_system(), &text);
   pestle_schedule_print(nest, &text);
   pestle_vec_init(&rows, again->allocator);
-  assert_ok(pestle_schedule_rows_parse(again->arena, pestle_strbuf_cstr(&text),
-                                       text.size, "rows", &rows));
+  assert_ok(pestle_primitives_parse(again->arena, pestle_strbuf_cstr(&text),
+                                    text.size, "rows", &rows));
   for (size_t i = 0; i < rows.size; ++i)
     assert_ok(pestle_schedule_apply(again, &rows.data[i]));
   assert_ptr_equal(again->template.row, nest->template.row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/nest/schedule_row.h"
+#include "codegen/nest/primitive.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,10 +17,10 @@ static const prim_t prims[PESTLE_PRIM_TEMPLATE] = {
 #undef PESTLE_PRIM_ROW_
 };
 
-static prim_t prim_of(const pestle_schedule_row_t* row) {
-  const pestle_template_t* t = row->template;
-  return row->prim == PESTLE_PRIM_TEMPLATE ? (prim_t){t->name, t->form}
-                                           : prims[row->prim];
+static prim_t prim_of(const pestle_primitive_t* primitive) {
+  const pestle_template_t* t = primitive->template;
+  return primitive->prim == PESTLE_PRIM_TEMPLATE ? (prim_t){t->name, t->form}
+                                                 : prims[primitive->prim];
 }
 
 // The word at |*at|, which is within "[a|b]" of a form; |*at| becomes what is behind it.
@@ -31,7 +31,7 @@ static pestle_str_t next_choice(const char** at) {
   return word;
 }
 
-// By pestle_place_t; rows store in these alone.
+// By pestle_place_t; the primitive store puts results in these alone.
 static const char* const places[] = {NULL, "private", "shared", "lanes"};
 enum { PLACE_COUNT = sizeof(places) / sizeof(places[0]) };
 
@@ -42,20 +42,20 @@ enum { AXIS_COUNT = sizeof(axes) / sizeof(axes[0]) };
 // --- Printing ---
 
 typedef struct printer_t {
-  const pestle_schedule_row_t* row;
+  const pestle_primitive_t* primitive;
   pestle_strbuf_t* out;
   uint32_t name, integer;  // the next ones
 } printer_t;
 
 static void print_name(printer_t* p) {
-  if (p->name < p->row->name_count) {
-    pestle_strbuf_append_c(p->out, p->row->names[p->name++]);
+  if (p->name < p->primitive->name_count) {
+    pestle_strbuf_append_c(p->out, p->primitive->names[p->name++]);
   }
 }
 
 static void print_rest(printer_t* p) {
   bool first = true;
-  while (p->name < p->row->name_count) {
+  while (p->name < p->primitive->name_count) {
     if (!first) pestle_strbuf_append_char(p->out, ' ');
     first = false;
     print_name(p);
@@ -64,7 +64,7 @@ static void print_rest(printer_t* p) {
 
 // "[a|b]"; |*f| is left at its end.
 static void print_choice(printer_t* p, const char** f) {
-  int64_t choice = p->row->ints[p->integer++ % PESTLE_PRIM_INTS];
+  int64_t choice = p->primitive->ints[p->integer++ % PESTLE_PRIM_INTS];
   for (++*f; **f && **f != ']'; --choice) {
     pestle_str_t word = next_choice(f);
     if (choice != 1) continue;
@@ -74,29 +74,30 @@ static void print_choice(printer_t* p, const char** f) {
 }
 
 static void print_field(printer_t* p, char field) {
-  const pestle_schedule_row_t* row = p->row;
+  const pestle_primitive_t* primitive = p->primitive;
   if (field == 's') {
-    pestle_strbuf_append_c(p->out, row->stage ? row->stage : "");
+    pestle_strbuf_append_c(p->out, primitive->stage ? primitive->stage : "");
   } else if (field == 'n') {
     print_name(p);
   } else if (field == '*') {
     print_rest(p);
   } else if (field == '?') {
-    if (p->name < row->name_count) pestle_strbuf_append_char(p->out, '.');
+    if (p->name < primitive->name_count) pestle_strbuf_append_char(p->out, '.');
     print_name(p);
   } else if (field == 'i') {
     pestle_strbuf_append_i64(p->out,
-                             row->ints[p->integer++ % PESTLE_PRIM_INTS]);
+                             primitive->ints[p->integer++ % PESTLE_PRIM_INTS]);
   } else if (field == 'P') {
-    int64_t place = row->ints[p->integer++ % PESTLE_PRIM_INTS];
+    int64_t place = primitive->ints[p->integer++ % PESTLE_PRIM_INTS];
     pestle_strbuf_append_c(
         p->out, place > 0 && place < PLACE_COUNT ? places[place] : "nowhere");
   } else if (field == 'R') {
-    bool reassoc = row->ints[p->integer++ % PESTLE_PRIM_INTS] != 0;
+    bool reassoc = primitive->ints[p->integer++ % PESTLE_PRIM_INTS] != 0;
     if (reassoc) pestle_strbuf_append_c(p->out, " reassoc");
   } else if (field == 'G') {
     pestle_strbuf_append_c(
-        p->out, axes[row->ints[p->integer++ % PESTLE_PRIM_INTS] % AXIS_COUNT]);
+        p->out,
+        axes[primitive->ints[p->integer++ % PESTLE_PRIM_INTS] % AXIS_COUNT]);
   } else if (field == 'E') {
     pestle_strbuf_append_c(p->out, "scratch");
   } else {
@@ -104,10 +105,10 @@ static void print_field(printer_t* p, char field) {
   }
 }
 
-void pestle_schedule_row_print(const pestle_schedule_row_t* row,
-                               pestle_strbuf_t* out) {
-  prim_t prim = prim_of(row);
-  printer_t p = {.row = row, .out = out};
+void pestle_primitive_print(const pestle_primitive_t* primitive,
+                            pestle_strbuf_t* out) {
+  prim_t prim = prim_of(primitive);
+  printer_t p = {.primitive = primitive, .out = out};
   pestle_strbuf_appendf(out, "%s ", prim.word);
   for (const char* f = prim.form; *f; ++f) {
     if (*f == '[') {
@@ -122,7 +123,7 @@ void pestle_schedule_row_print(const pestle_schedule_row_t* row,
 
 typedef struct reader_t {
   pestle_lex_t* s;
-  pestle_schedule_row_t row;
+  pestle_primitive_t primitive;
   PESTLE_VEC(const char*) names;
 } reader_t;
 
@@ -135,7 +136,7 @@ static pestle_status_t read_name(reader_t* r, const char* what) {
 static pestle_status_t read_place(reader_t* r) {
   for (int i = 1; i < PLACE_COUNT; ++i) {
     if (!pestle_lex_accept_word(r->s, places[i])) continue;
-    r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] = i;
+    r->primitive.ints[r->primitive.int_count++ % PESTLE_PRIM_INTS] = i;
     return NULL;
   }
   return pestle_lex_error(r->s, "expected private, shared or lanes");
@@ -153,7 +154,7 @@ static pestle_status_t read_axis(reader_t* r) {
   } else {
     PESTLE_TRY(pestle_lex_expect_word(r->s, "x"));
   }
-  r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] = axis;
+  r->primitive.ints[r->primitive.int_count++ % PESTLE_PRIM_INTS] = axis;
   return NULL;
 }
 
@@ -164,7 +165,7 @@ static bool at_line_end(reader_t* r) {
 
 static pestle_status_t read_field(reader_t* r, char field) {
   if (field == 's') {
-    return pestle_lex_name(r->s, "a stage", &r->row.stage);
+    return pestle_lex_name(r->s, "a stage", &r->primitive.stage);
   }
   if (field == 'n') return read_name(r, "a loop, stage or tensor");
   if (field == '*') {
@@ -177,12 +178,13 @@ static pestle_status_t read_field(reader_t* r, char field) {
     return pestle_lex_accept(r->s, '.') ? read_name(r, "a loop") : NULL;
   }
   if (field == 'i') {
-    return pestle_lex_int(r->s, INT64_MIN, INT64_MAX,
-                          &r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS]);
+    return pestle_lex_int(
+        r->s, INT64_MIN, INT64_MAX,
+        &r->primitive.ints[r->primitive.int_count++ % PESTLE_PRIM_INTS]);
   }
   if (field == 'P') return read_place(r);
   if (field == 'R') {
-    r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] =
+    r->primitive.ints[r->primitive.int_count++ % PESTLE_PRIM_INTS] =
         pestle_lex_accept_word(r->s, "reassoc");
     return NULL;
   }
@@ -202,7 +204,7 @@ static pestle_status_t read_choice(reader_t* r, const char** f) {
     ++number;
     if (!choice && pestle_lex_accept_word(r->s, text)) choice = number;
   }
-  r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] = choice;
+  r->primitive.ints[r->primitive.int_count++ % PESTLE_PRIM_INTS] = choice;
   return NULL;
 }
 
@@ -217,42 +219,43 @@ const pestle_template_t* pestle_lex_template(pestle_lex_t* lex) {
 static pestle_status_t read_prim(reader_t* r) {
   for (int i = 0; i < PESTLE_PRIM_TEMPLATE; ++i) {
     if (!pestle_lex_accept_word(r->s, prims[i].word)) continue;
-    r->row.prim = (uint8_t)i;
+    r->primitive.prim = (uint8_t)i;
     return NULL;
   }
-  r->row.template = pestle_lex_template(r->s);
-  if (r->row.template) {
-    r->row.prim = PESTLE_PRIM_TEMPLATE;
+  r->primitive.template = pestle_lex_template(r->s);
+  if (r->primitive.template) {
+    r->primitive.prim = PESTLE_PRIM_TEMPLATE;
     return NULL;
   }
   return pestle_lex_error(r->s,
-                          "expected a schedule row: inline, fuse, "
+                          "expected a schedule primitive: inline, fuse, "
                           "split, reorder, at, store ...");
 }
 
-static pestle_status_t read_row(reader_t* r, pestle_schedule_rows_t* rows) {
-  r->row = (pestle_schedule_row_t){0};
+static pestle_status_t read_primitive(reader_t* r,
+                                      pestle_primitives_t* primitives) {
+  r->primitive = (pestle_primitive_t){0};
   pestle_vec_clear(&r->names);
   PESTLE_TRY(read_prim(r));
-  for (const char* f = prim_of(&r->row).form; *f; ++f) {
+  for (const char* f = prim_of(&r->primitive).form; *f; ++f) {
     PESTLE_TRY(*f == '[' ? read_choice(r, &f) : read_field(r, *f));
   }
   if (!at_line_end(r)) {
-    return pestle_lex_error(r->s, "expected the end of the row");
+    return pestle_lex_error(r->s, "expected the end of the primitive");
   }
   size_t n = r->names.size;
   if (n) {
-    r->row.names =
+    r->primitive.names =
         pestle_arena_copy(r->s->arena, r->names.data,
                           n * sizeof(*r->names.data), _Alignof(const char*));
-    if (!r->row.names) return PESTLE_OOM();
+    if (!r->primitive.names) return PESTLE_OOM();
   }
-  r->row.name_count = (uint32_t)n;
-  return pestle_vec_push(rows, r->row) ? NULL : PESTLE_OOM();
+  r->primitive.name_count = (uint32_t)n;
+  return pestle_vec_push(primitives, r->primitive) ? NULL : PESTLE_OOM();
 }
 
-pestle_status_t pestle_schedule_rows_lex(pestle_lex_t* lex,
-                                         pestle_schedule_rows_t* rows) {
+pestle_status_t pestle_primitives_lex(pestle_lex_t* lex,
+                                      pestle_primitives_t* primitives) {
   reader_t r = {.s = lex};
   bool lines = lex->lines;
   pestle_vec_init(&r.names, lex->arena->allocator);
@@ -262,23 +265,22 @@ pestle_status_t pestle_schedule_rows_lex(pestle_lex_t* lex,
     while (pestle_lex_accept(lex, '\n')) {
     }
     if (lex->at >= lex->size || pestle_lex_peek(lex) == '}') break;
-    status = read_row(&r, rows);
+    status = read_primitive(&r, primitives);
   }
   lex->lines = lines;
   pestle_vec_deinit(&r.names);
   return status;
 }
 
-pestle_status_t pestle_schedule_rows_parse(pestle_arena_t* arena,
-                                           const char* text, size_t size,
-                                           const char* file,
-                                           pestle_schedule_rows_t* rows) {
+pestle_status_t pestle_primitives_parse(pestle_arena_t* arena, const char* text,
+                                        size_t size, const char* file,
+                                        pestle_primitives_t* primitives) {
   pestle_lex_t lex = {.file = file,
                       .text = text,
                       .size = size,
                       .allocator = arena->allocator,
                       .arena = arena};
-  PESTLE_TRY(pestle_schedule_rows_lex(&lex, rows));
+  PESTLE_TRY(pestle_primitives_lex(&lex, primitives));
   if (lex.at >= size) return NULL;
-  return pestle_lex_error(&lex, "expected a schedule row");
+  return pestle_lex_error(&lex, "expected a schedule primitive");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule rows as data: what was done to a nest, in an order in which it can
-// be done again. A row refers by name, since ids move when stages are added;
+// Schedule primitives as data: what was done to a nest, in an order in which it can
+// be done again. A primitive refers by name, since ids move when stages are added;
 // its text is one line:
 //
 //   inline P Q ...              fuse S.a b            split S.a 64
@@ -18,8 +18,8 @@
 // and of each template (template.h) its name, a stage, and what its form says:
 //
 //   winograd S 1 14 6 4 16 0 1 4                  shared_transpose S t
-#ifndef PESTLE_CODEGEN_NEST_SCHEDULE_ROW_H_
-#define PESTLE_CODEGEN_NEST_SCHEDULE_ROW_H_
+#ifndef PESTLE_CODEGEN_NEST_PRIMITIVE_H_
+#define PESTLE_CODEGEN_NEST_PRIMITIVE_H_
 
 #include "base/arena.h"
 #include "base/str.h"
@@ -55,13 +55,13 @@ typedef enum pestle_prim_e {
 #define PESTLE_PRIM_ENUM_(NAME, ...) PESTLE_PRIM_##NAME,
   PESTLE_PRIMS(PESTLE_PRIM_ENUM_)
 #undef PESTLE_PRIM_ENUM_
-      PESTLE_PRIM_TEMPLATE,  // of the template that the row names
+      PESTLE_PRIM_TEMPLATE,  // of the template that the primitive names
   PESTLE_PRIM_COUNT
 } pestle_prim_t;
 
 enum { PESTLE_PRIM_INTS = PESTLE_TEMPLATE_INTS };
 
-typedef struct pestle_schedule_row_t {
+typedef struct pestle_primitive_t {
   uint8_t prim;  // pestle_prim_t
   uint8_t int_count;
   uint32_t name_count;
@@ -70,17 +70,17 @@ typedef struct pestle_schedule_row_t {
   const char* const* names;           // axes, stages or a tensor, by the form
   // Factor; pestle_place_t; whether to reassociate; sizes of a tile.
   int64_t ints[PESTLE_PRIM_INTS];
-} pestle_schedule_row_t;
+} pestle_primitive_t;
 
-typedef PESTLE_VEC(pestle_schedule_row_t) pestle_schedule_rows_t;
+typedef PESTLE_VEC(pestle_primitive_t) pestle_primitives_t;
 
 // One line, without the newline.
-void pestle_schedule_row_print(const pestle_schedule_row_t* row,
-                               pestle_strbuf_t* out);
-// Reads rows, one a line, and appends them. Names live in |arena|. MALFORMED
+void pestle_primitive_print(const pestle_primitive_t* primitive,
+                            pestle_strbuf_t* out);
+// Reads primitives, one a line, and appends them. Names live in |arena|. MALFORMED
 // names |file|, line and column.
 PESTLE_NODISCARD pestle_status_t
-pestle_schedule_rows_parse(pestle_arena_t* arena, const char* text, size_t size,
-                           const char* file, pestle_schedule_rows_t* rows);
+pestle_primitives_parse(pestle_arena_t* arena, const char* text, size_t size,
+                        const char* file, pestle_primitives_t* primitives);
 
-#endif  // PESTLE_CODEGEN_NEST_SCHEDULE_ROW_H_
+#endif  // PESTLE_CODEGEN_NEST_PRIMITIVE_H_
