@@ -44,7 +44,7 @@ static pestle_kir_id_t emit_between(pestle_emit_t* e,
 // --- Memory ---
 
 static bool is_private(const pestle_nest_tensor_t* t) {
-  return t->place == PESTLE_PLACE_PRIVATE || t->place == PESTLE_PLACE_LANES;
+  return t->scope == PESTLE_SCOPE_PRIVATE || t->scope == PESTLE_SCOPE_LANES;
 }
 
 uint32_t pestle_emit_buffer(pestle_emit_t* e, uint32_t tensor) {
@@ -82,7 +82,7 @@ static pestle_kir_id_t private_index(pestle_emit_t* e,
                                      const pestle_affine_t* flat) {
   pestle_nest_t* nest = e->nest;
   int64_t divisor = lanes;
-  for (uint32_t i = 0; t->place == PESTLE_PLACE_LANES && i < flat->count; ++i) {
+  for (uint32_t i = 0; t->scope == PESTLE_SCOPE_LANES && i < flat->count; ++i) {
     const pestle_term_t* term = &flat->terms[i];
     if (term->atom->kind != PESTLE_ATOM_AXIS ||
         nest->axes.data[term->atom->axis].mark != PESTLE_MARK_LANE_X) {
@@ -93,7 +93,7 @@ static pestle_kir_id_t private_index(pestle_emit_t* e,
                              pestle_affine_scale(nest, lane, -term->coef));
     break;
   }
-  if (t->place == PESTLE_PLACE_LANES) divisor = t->lane_stride;
+  if (t->scope == PESTLE_SCOPE_LANES) divisor = t->lane_stride;
   if (divisor > 1) flat = pestle_affine_div(nest, flat, divisor);
   return pestle_emit_scalar_index(e, flat);
 }

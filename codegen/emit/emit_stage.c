@@ -189,7 +189,7 @@ static void check_private(pestle_emit_t* e, const pestle_nest_stage_t* s) {
   }
   for (uint32_t v = 0; !unrolled && v < s->value_count; ++v) {
     pestle_nest_tensor_t* t = &e->nest->tensors.data[s->tensors[v]];
-    if (t->place == PESTLE_PLACE_PRIVATE) t->place = PESTLE_PLACE_SHARED;
+    if (t->scope == PESTLE_SCOPE_PRIVATE) t->scope = PESTLE_SCOPE_SHARED;
   }
 }
 
@@ -205,8 +205,8 @@ static unsigned lanes_of(const pestle_emit_t* e, const pestle_nest_stage_t* s) {
 static void make_buffer(pestle_emit_t* e, const pestle_nest_stage_t* s,
                         uint32_t tensor) {
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
-  bool owned = t->place == PESTLE_PLACE_LANES;
-  bool private_ = t->place == PESTLE_PLACE_PRIVATE || owned;
+  bool owned = t->scope == PESTLE_SCOPE_LANES;
+  bool private_ = t->scope == PESTLE_SCOPE_PRIVATE || owned;
   unsigned lanes = private_ ? lanes_of(e, s) : 1;
   if (e->buffer[tensor] == PESTLE_KIR_NONE) {
     e->buffer[tensor] = pestle_kir_add_buffer(
@@ -292,7 +292,7 @@ static bool is_shared(const pestle_emit_t* e, uint32_t stage) {
   bool shared = false;
   for (uint32_t v = 0; v < s->value_count; ++v) {
     const pestle_nest_tensor_t* t = &e->nest->tensors.data[s->tensors[v]];
-    shared = shared || t->place == PESTLE_PLACE_SHARED;
+    shared = shared || t->scope == PESTLE_SCOPE_SHARED;
   }
   return shared;
 }

@@ -398,8 +398,8 @@ uint32_t pestle_nest_add_tensor(pestle_nest_t* nest, const char* name,
                             .slot = slot,
                             .stage = -1,
                             .alias = -1};
-  t.place =
-      kind == PESTLE_TENSOR_STAGE ? PESTLE_PLACE_NONE : PESTLE_PLACE_GLOBAL;
+  t.scope =
+      kind == PESTLE_TENSOR_STAGE ? PESTLE_SCOPE_NONE : PESTLE_SCOPE_GLOBAL;
   if (!pestle_vec_push(&nest->tensors, t)) {
     pestle_nest_fail_memory(nest);
     return 0;

@@ -110,13 +110,13 @@ typedef enum pestle_tensor_kind_e {
   PESTLE_TENSOR_STAGE,   // lives in the kernel
 } pestle_tensor_kind_t;
 
-typedef enum pestle_place_e {
-  PESTLE_PLACE_NONE,  // inlined, or not placed yet
-  PESTLE_PLACE_PRIVATE,
-  PESTLE_PLACE_SHARED,
-  PESTLE_PLACE_LANES,  // registers of the lane that writes and reads them
-  PESTLE_PLACE_GLOBAL,
-} pestle_place_t;
+typedef enum pestle_scope_e {
+  PESTLE_SCOPE_NONE,  // inlined, or not placed yet
+  PESTLE_SCOPE_PRIVATE,
+  PESTLE_SCOPE_SHARED,
+  PESTLE_SCOPE_LANES,  // registers of the lane that writes and reads them
+  PESTLE_SCOPE_GLOBAL,
+} pestle_scope_t;
 
 // One dim of a packed constant, outermost first: it walks the source by |coef|
 // elements. Where |limit| is not 0 the dim is a part of a split coordinate, of
@@ -133,7 +133,7 @@ typedef struct pestle_nest_tensor_t {
   const char* name;
   pestle_type_t type;
   uint8_t kind;   // pestle_tensor_kind_t
-  uint8_t place;  // pestle_place_t
+  uint8_t scope;  // pestle_scope_t
   bool constant;  // an input whose data is known when the plan is made
   bool streamed;  // OUTPUT: its stores go past the caches
   uint32_t slot;

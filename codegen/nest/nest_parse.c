@@ -123,11 +123,11 @@ static pestle_status_t parse_tensor(pestle_nest_parser_t* p,
   t->name = name;
   if (kind != PESTLE_TENSOR_STAGE) return parse_argument(p, t);
   if (pestle_lex_accept_word(&p->s, "private")) {
-    t->place = PESTLE_PLACE_PRIVATE;
+    t->scope = PESTLE_SCOPE_PRIVATE;
   } else if (pestle_lex_accept_word(&p->s, "shared")) {
-    t->place = PESTLE_PLACE_SHARED;
+    t->scope = PESTLE_SCOPE_SHARED;
   } else if (pestle_lex_accept_word(&p->s, "lanes")) {
-    t->place = PESTLE_PLACE_LANES;
+    t->scope = PESTLE_SCOPE_LANES;
     PESTLE_TRY(pestle_lex_int(&p->s, 1, PESTLE_NEST_LARGEST, &t->lane_stride));
   }
   return NULL;

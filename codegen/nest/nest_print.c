@@ -386,12 +386,12 @@ static void print_pack(const pestle_nest_tensor_t* t, pestle_strbuf_t* out) {
 
 static void print_tensor(printer_t* p, const pestle_nest_tensor_t* t) {
   static const char* const kinds[] = {"input", "output", "local"};
-  static const char* const places[] = {"", " private", " shared", " lanes", ""};
+  static const char* const scopes[] = {"", " private", " shared", " lanes", ""};
   pestle_strbuf_appendf(p->out, "  %s %s : ", kinds[t->kind], t->name);
   pestle_type_print(&t->type, p->out);
   if (t->kind == PESTLE_TENSOR_STAGE) {
-    pestle_strbuf_append_c(p->out, places[t->place]);
-    if (t->place == PESTLE_PLACE_LANES) {
+    pestle_strbuf_append_c(p->out, scopes[t->scope]);
+    if (t->scope == PESTLE_SCOPE_LANES) {
       pestle_strbuf_appendf(p->out, " %lld", (long long)t->lane_stride);
     }
   } else {

@@ -31,9 +31,9 @@ static pestle_str_t next_choice(const char** at) {
   return word;
 }
 
-// By pestle_place_t; the primitive store puts results in these alone.
-static const char* const places[] = {NULL, "private", "shared", "lanes"};
-enum { PLACE_COUNT = sizeof(places) / sizeof(places[0]) };
+// By pestle_scope_t; the primitive store puts results in these alone.
+static const char* const scopes[] = {NULL, "private", "shared", "lanes"};
+enum { SCOPE_COUNT = sizeof(scopes) / sizeof(scopes[0]) };
 
 // What loops are bound to, in the order of pestle_mark_t from GROUP on.
 static const char* const axes[] = {"group.x", "lane.x", "lane.y"};
@@ -88,9 +88,9 @@ static void print_field(printer_t* p, char field) {
     pestle_strbuf_append_i64(p->out,
                              primitive->ints[p->integer++ % PESTLE_PRIM_INTS]);
   } else if (field == 'P') {
-    int64_t place = primitive->ints[p->integer++ % PESTLE_PRIM_INTS];
+    int64_t scope = primitive->ints[p->integer++ % PESTLE_PRIM_INTS];
     pestle_strbuf_append_c(
-        p->out, place > 0 && place < PLACE_COUNT ? places[place] : "nowhere");
+        p->out, scope > 0 && scope < SCOPE_COUNT ? scopes[scope] : "nowhere");
   } else if (field == 'R') {
     bool reassoc = primitive->ints[p->integer++ % PESTLE_PRIM_INTS] != 0;
     if (reassoc) pestle_strbuf_append_c(p->out, " reassoc");
@@ -133,9 +133,9 @@ static pestle_status_t read_name(reader_t* r, const char* what) {
   return pestle_vec_push(&r->names, name) ? NULL : PESTLE_OOM();
 }
 
-static pestle_status_t read_place(reader_t* r) {
-  for (int i = 1; i < PLACE_COUNT; ++i) {
-    if (!pestle_lex_accept_word(r->s, places[i])) continue;
+static pestle_status_t read_scope(reader_t* r) {
+  for (int i = 1; i < SCOPE_COUNT; ++i) {
+    if (!pestle_lex_accept_word(r->s, scopes[i])) continue;
     r->primitive.ints[r->primitive.int_count++ % PESTLE_PRIM_INTS] = i;
     return NULL;
   }
@@ -182,7 +182,7 @@ static pestle_status_t read_field(reader_t* r, char field) {
         r->s, INT64_MIN, INT64_MAX,
         &r->primitive.ints[r->primitive.int_count++ % PESTLE_PRIM_INTS]);
   }
-  if (field == 'P') return read_place(r);
+  if (field == 'P') return read_scope(r);
   if (field == 'R') {
     r->primitive.ints[r->primitive.int_count++ % PESTLE_PRIM_INTS] =
         pestle_lex_accept_word(r->s, "reassoc");

@@ -29,7 +29,7 @@
 
 // X(NAME, word, form): the form is what follows the word. 's' the stage, 'n'
 // the next name, '*' all names that are left, '?' one more name after '.' or
-// none, 'i' the next integer, 'P' a place, 'R' " reassoc" or nothing, 'G'
+// none, 'i' the next integer, 'P' a scope, 'R' " reassoc" or nothing, 'G'
 // "group.x", "lane.x" or "lane.y", 'E' "scratch", "[a|b]" the next integer, which is 1
 // for " a", 2 for " b" and 0 for nothing; other characters stand for themselves.
 // clang-format off
@@ -68,7 +68,7 @@ typedef struct pestle_primitive_t {
   const pestle_template_t* template;  // of TEMPLATE
   const char* stage;                  // NULL for INLINE
   const char* const* names;           // axes, stages or a tensor, by the form
-  // Factor; pestle_place_t; whether to reassociate; sizes of a tile.
+  // Factor; pestle_scope_t; whether to reassociate; sizes of a tile.
   int64_t ints[PESTLE_PRIM_INTS];
 } pestle_primitive_t;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 'scheduled': loops, marks, places and sizes.
+// Level 'scheduled': loops, marks, scopes and sizes.
 #include "codegen/nest/nest_verify_internal.h"
 #include "codegen/schedule/schedule_internal.h"
 
@@ -171,13 +171,13 @@ static pestle_status_t check_place(const verify_t* v) {
     return broken(v, "it is placed outside of the loops of '%s'", c->name);
   }
   for (uint32_t i = 0; i < s->value_count; ++i) {
-    uint8_t place = nest->tensors.data[s->tensors[i]].place;
+    uint8_t scope = nest->tensors.data[s->tensors[i]].scope;
     const pestle_nest_tensor_t* t = &nest->tensors.data[s->tensors[i]];
     int64_t apart = 0;
-    if (place < PESTLE_PLACE_PRIVATE || place > PESTLE_PLACE_LANES) {
+    if (scope < PESTLE_SCOPE_PRIVATE || scope > PESTLE_SCOPE_LANES) {
       return broken(v, "'%s' has no scope", t->name);
     }
-    if (place != PESTLE_PLACE_LANES) continue;
+    if (scope != PESTLE_SCOPE_LANES) continue;
     PESTLE_TRY(pestle_nest_owned(v->nest, v->stage, false, &apart));
     if (apart != t->lane_stride || !apart) {
       return broken(v, "lanes read of '%s' what others wrote", t->name);
@@ -220,7 +220,7 @@ static pestle_status_t check_scratch(verify_t* v) {
     const pestle_nest_stage_t* s = &v->nest->stages.data[i];
     for (uint32_t t = 0; t < s->value_count && !s->inlined; ++t) {
       const pestle_nest_tensor_t* x = &v->nest->tensors.data[s->tensors[t]];
-      if (x->place != PESTLE_PLACE_SHARED) continue;
+      if (x->scope != PESTLE_SCOPE_SHARED) continue;
       bytes += (uint64_t)v->boxes[i].count * pestle_dtype_size(x->type.dtype);
     }
   }
@@ -264,7 +264,7 @@ static pestle_status_t check_transposed(const verify_t* v) {
          row->full_extent == lane->full_extent &&
          lane->parent == (int32_t)s->roots[axis] &&
          row->parent == (int32_t)s->roots[s->map_count - 1] &&
-         v->nest->tensors.data[s->tensors[0]].place == PESTLE_PLACE_PRIVATE;
+         v->nest->tensors.data[s->tensors[0]].scope == PESTLE_SCOPE_PRIVATE;
   }
   if (ok) return NULL;
   return broken(v, "it is no copy that can be transposed in registers");
@@ -323,7 +323,7 @@ static pestle_status_t check_registers(const verify_t* v) {
   for (uint32_t t = 0; t < v->s->value_count; ++t) {
     r.tensor = v->s->tensors[t];
     const pestle_nest_tensor_t* x = &nest->tensors.data[r.tensor];
-    if (x->kind != PESTLE_TENSOR_STAGE || x->place != PESTLE_PLACE_PRIVATE) {
+    if (x->kind != PESTLE_TENSOR_STAGE || x->scope != PESTLE_SCOPE_PRIVATE) {
       continue;
     }
     r.dim = lanes_dim(&x->type);

@@ -75,7 +75,7 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_at(pestle_nest_t* nest,
 // store P private | shared.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_store(pestle_nest_t* nest,
                                                        uint32_t stage,
-                                                       pestle_place_t place);
+                                                       pestle_scope_t scope);
 // vectorise, unroll, bind group: the kind of a leaf. A vectorised fold axis
 // must be rfactored. Group axes are the outermost ones of a root stage.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_mark(pestle_nest_t* nest,

@@ -295,7 +295,7 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return apply_at(nest, stage, primitive);
     case PESTLE_PRIM_STORE:
       return pestle_schedule_store(nest, stage,
-                                   (pestle_place_t)primitive->ints[0]);
+                                   (pestle_scope_t)primitive->ints[0]);
     case PESTLE_PRIM_PACK:
     case PESTLE_PRIM_STAGE:
     case PESTLE_PRIM_SPLIT_READ:
@@ -358,7 +358,7 @@ pestle_status_t pestle_schedule_plain(pestle_nest_t* nest) {
   PESTLE_TRY(pestle_schedule_inline(nest, inlined));
   for (uint32_t s = 0; s < anchor; ++s) {
     if (inlined[s]) continue;
-    PESTLE_TRY(pestle_schedule_store(nest, s, PESTLE_PLACE_SHARED));
+    PESTLE_TRY(pestle_schedule_store(nest, s, PESTLE_SCOPE_SHARED));
     PESTLE_TRY(pestle_schedule_at(nest, s, anchor, UINT32_MAX));
   }
   return NULL;

@@ -320,7 +320,7 @@ static uint32_t change_maximum(const online_t* o) {
       PESTLE_TENSOR_STAGE, 0, &type);
   if (nest->failed || !make_arrays(nest, m, 2)) return 0;
   nest->tensors.data[scale].stage = (int32_t)o->maximum;
-  nest->tensors.data[scale].place = nest->tensors.data[o->tensor].place;
+  nest->tensors.data[scale].scope = nest->tensors.data[o->tensor].scope;
   m->tensors[1] = scale;
   const pestle_expr_t* one = pestle_expr_const(nest, t, 1.0, 0);
   m->values[1] = one;

@@ -140,10 +140,10 @@ pestle_status_t pestle_schedule_at(pestle_nest_t* nest, uint32_t stage,
 }
 
 pestle_status_t pestle_schedule_store(pestle_nest_t* nest, uint32_t stage,
-                                      pestle_place_t place) {
+                                      pestle_scope_t scope) {
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   int64_t apart = 0;
-  if (place < PESTLE_PLACE_PRIVATE || place > PESTLE_PLACE_LANES) {
+  if (scope < PESTLE_SCOPE_PRIVATE || scope > PESTLE_SCOPE_LANES) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "store %s: private, shared or lanes",
                         s->name);
   }
@@ -153,7 +153,7 @@ pestle_status_t pestle_schedule_store(pestle_nest_t* nest, uint32_t stage,
                           s->name);
     }
   }
-  if (place == PESTLE_PLACE_PRIVATE) {
+  if (scope == PESTLE_SCOPE_PRIVATE) {
     bool constant;
     PESTLE_TRY(pestle_nest_private_fits(nest, stage, &constant));
     if (!constant) {
@@ -163,7 +163,7 @@ pestle_status_t pestle_schedule_store(pestle_nest_t* nest, uint32_t stage,
                           s->name);
     }
   }
-  if (place == PESTLE_PLACE_LANES) {
+  if (scope == PESTLE_SCOPE_LANES) {
     PESTLE_TRY(pestle_nest_owned(nest, stage, false, &apart));
     if (!apart) {
       return PESTLE_ERROR(INVALID_ARGUMENT,
@@ -173,10 +173,10 @@ pestle_status_t pestle_schedule_store(pestle_nest_t* nest, uint32_t stage,
     }
   }
   for (uint32_t v = 0; v < s->value_count; ++v) {
-    nest->tensors.data[s->tensors[v]].place = (uint8_t)place;
+    nest->tensors.data[s->tensors[v]].scope = (uint8_t)scope;
     nest->tensors.data[s->tensors[v]].lane_stride = apart;
   }
-  int64_t where = place;
+  int64_t where = scope;
   return pestle_schedule_record(nest, PESTLE_PRIM_STORE, s->name, NULL, 0,
                                 &where, 1);
 }

@@ -9,7 +9,7 @@ static void keep_in_kernel(pestle_nest_t* nest) {
   for (size_t i = 0; i + 1 < nest->stages.size; ++i) {
     const pestle_nest_stage_t* s = &nest->stages.data[i];
     for (uint32_t v = 0; v < s->value_count && !s->inlined; ++v)
-      nest->tensors.data[s->tensors[v]].place = PESTLE_PLACE_PRIVATE;
+      nest->tensors.data[s->tensors[v]].scope = PESTLE_SCOPE_PRIVATE;
   }
 }
 

@@ -189,7 +189,7 @@ static pestle_status_t place_map(columns_t* c, uint32_t id) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   uint32_t outer;
   PESTLE_TRY(pestle_schedule_at(k->nest, id, k->anchor, c->blocks));
-  PESTLE_TRY(pestle_schedule_store(k->nest, id, PESTLE_PLACE_SHARED));
+  PESTLE_TRY(pestle_schedule_store(k->nest, id, PESTLE_SCOPE_SHARED));
   return pestle_sketch_vectorise(k, id, s->roots[s->map_count - 1],
                                  c->t.vectors, &outer);
 }

@@ -339,7 +339,7 @@ pestle_status_t pestle_sketch_tile_fold(pestle_sketch_t* k,
         pestle_schedule_rfactor(k->nest, t->fold, slide[0], k->reassociate));
   }
   PESTLE_TRY(pestle_schedule_reorder(k->nest, t->fold, order, n));
-  return pestle_schedule_store(k->nest, t->fold, PESTLE_PLACE_PRIVATE);
+  return pestle_schedule_store(k->nest, t->fold, PESTLE_SCOPE_PRIVATE);
 }
 
 // Row tiles, |*out_mt| of |*out_mi| rows; those of a core within |*out_mo|.
@@ -470,7 +470,7 @@ static pestle_status_t place_kept(pestle_sketch_t* k, uint32_t under,
     if (!st->keep || st->inlined) continue;
     uint32_t outer, axis;
     PESTLE_TRY(pestle_schedule_at(k->nest, s, under, tile_leaf));
-    PESTLE_TRY(pestle_schedule_store(k->nest, s, PESTLE_PLACE_SHARED));
+    PESTLE_TRY(pestle_schedule_store(k->nest, s, PESTLE_SCOPE_SHARED));
     PESTLE_TRY(copy_axis(k, s, &axis));
     // Of a whole row the masks at both ends are constants.
     PESTLE_TRY(
@@ -560,7 +560,7 @@ static pestle_status_t schedule_block_sum(pestle_sketch_t* k, uint32_t sum,
   PESTLE_TRY(pestle_schedule_mark(nest, sum, mi, PESTLE_MARK_UNROLL));
   PESTLE_TRY(pestle_schedule_mark(nest, sum, j, PESTLE_MARK_UNROLL));
   PESTLE_TRY(pestle_schedule_mark(nest, sum, v, PESTLE_MARK_VECTOR));
-  return pestle_schedule_store(nest, sum, PESTLE_PLACE_SHARED);
+  return pestle_schedule_store(nest, sum, PESTLE_SCOPE_SHARED);
 }
 
 // |block| elements of |axis| at a time, which |rows| rows share.
@@ -589,7 +589,7 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k,
   if (staged >= 0) {
     PESTLE_TRY(pestle_schedule_at(nest, (uint32_t)staged, sum, block_leaf));
     PESTLE_TRY(
-        pestle_schedule_store(nest, (uint32_t)staged, PESTLE_PLACE_SHARED));
+        pestle_schedule_store(nest, (uint32_t)staged, PESTLE_SCOPE_SHARED));
     PESTLE_TRY(pestle_sketch_vectorise_copy(k, (uint32_t)staged));
   }
   return pestle_sketch_bind_groups(k, anchor_leaf);
@@ -1012,7 +1012,7 @@ static pestle_status_t place_scratch(pestle_sketch_t* k, const making_t* m,
   if (m->copy >= 0) {
     uint32_t tile[3], count, id = (uint32_t)m->copy;
     PESTLE_TRY(tile_axes(k, &m->t, id, tile, &count));
-    PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_PLACE_SHARED));
+    PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_SCOPE_SHARED));
     PESTLE_TRY(pestle_schedule_at(nest, id, k->anchor, m->tile_leaf));
   }
   if (m->sums >= 0) {
@@ -1022,7 +1022,7 @@ static pestle_status_t place_scratch(pestle_sketch_t* k, const making_t* m,
   if (m->staged >= 0) {
     uint32_t id = (uint32_t)m->staged;
     PESTLE_TRY(pestle_schedule_at(nest, id, k->anchor, m->panel_leaf));
-    PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_PLACE_SHARED));
+    PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_SCOPE_SHARED));
     PESTLE_TRY(pestle_sketch_vectorise_copy(k, id));
   }
   return place_kept(k, k->anchor, m->t.halo_rows ? m->panel_leaf : m->tile_leaf,

@@ -202,5 +202,5 @@ pestle_status_t pestle_sketch_place_sums(pestle_sketch_t* k, uint32_t sums,
   PESTLE_TRY(pestle_schedule_at(k->nest, sums, k->anchor, leaf));
   PESTLE_TRY(pestle_schedule_mark(k->nest, sums, j, PESTLE_MARK_UNROLL));
   PESTLE_TRY(pestle_schedule_mark(k->nest, sums, v, PESTLE_MARK_VECTOR));
-  return pestle_schedule_store(k->nest, sums, PESTLE_PLACE_SHARED);
+  return pestle_schedule_store(k->nest, sums, PESTLE_SCOPE_SHARED);
 }

@@ -235,7 +235,7 @@ static pestle_register_tile_t tile_for(const attention_t* c,
 static pestle_status_t place(attention_t* c, uint32_t stage, uint32_t under,
                              uint32_t loop) {
   PESTLE_TRY(pestle_schedule_at(c->k->nest, stage, under, loop));
-  return pestle_schedule_store(c->k->nest, stage, PESTLE_PLACE_SHARED);
+  return pestle_schedule_store(c->k->nest, stage, PESTLE_SCOPE_SHARED);
 }
 
 // The scores: the copy of the operand that lies across, then tiles. |rows_loop|:
@@ -338,7 +338,7 @@ static pestle_status_t finish_carried(attention_t* c) {
   for (uint32_t i = 0; i < k->anchor; ++i) {
     pestle_nest_stage_t* s = pestle_sketch_stage(k, i);
     if (!s->carried) continue;
-    PESTLE_TRY(pestle_schedule_store(k->nest, i, PESTLE_PLACE_SHARED));
+    PESTLE_TRY(pestle_schedule_store(k->nest, i, PESTLE_SCOPE_SHARED));
     // The innermost axis with something to walk is that of the rows.
     uint32_t row = s->map_count;
     while (row > 0 && pestle_sketch_extent(k, s->roots[row - 1]) == 1)

@@ -249,8 +249,8 @@ pestle_status_t pestle_sketch_place_levels(pestle_sketch_t* k, uint32_t stage,
     PESTLE_TRY(
         pestle_schedule_at(k->nest, stage + i, under, s->roots[s->map_count]));
     uint32_t tensor = pestle_sketch_stage(k, stage + i)->tensors[0];
-    if (k->nest->tensors.data[tensor].place != PESTLE_PLACE_NONE) continue;
-    PESTLE_TRY(pestle_schedule_store(k->nest, stage + i, PESTLE_PLACE_PRIVATE));
+    if (k->nest->tensors.data[tensor].scope != PESTLE_SCOPE_NONE) continue;
+    PESTLE_TRY(pestle_schedule_store(k->nest, stage + i, PESTLE_SCOPE_PRIVATE));
   }
   return NULL;
 }
@@ -367,7 +367,7 @@ static pestle_status_t place_row_levels(pestle_sketch_t* k, uint32_t id,
   bool registers;
   PESTLE_TRY(pestle_nest_private_fits(k->nest, sum, &registers));
   PESTLE_TRY(pestle_schedule_store(
-      k->nest, sum, registers ? PESTLE_PLACE_PRIVATE : PESTLE_PLACE_SHARED));
+      k->nest, sum, registers ? PESTLE_SCOPE_PRIVATE : PESTLE_SCOPE_SHARED));
   return pestle_sketch_place_levels(k, id, levels);
 }
 
@@ -412,9 +412,9 @@ static pestle_status_t place_row_stage(pestle_sketch_t* k, uint32_t id,
     bool registers;
     PESTLE_TRY(pestle_nest_private_fits(nest, id, &registers));
     return pestle_schedule_store(
-        nest, id, registers ? PESTLE_PLACE_PRIVATE : PESTLE_PLACE_SHARED);
+        nest, id, registers ? PESTLE_SCOPE_PRIVATE : PESTLE_SCOPE_SHARED);
   }
-  PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_PLACE_SHARED));
+  PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_SCOPE_SHARED));
   if (!s->map_count) return NULL;
   return vectorise_pass(k, id, s->roots[s->map_count - 1], 1);
 }

@@ -359,7 +359,7 @@ pestle_status_t pestle_sketch_gemv_rows(pestle_sketch_t* k, uint32_t fold) {
   }
   uint32_t sum = fold + levels;
   PESTLE_TRY(pestle_schedule_at(k->nest, sum, k->anchor, leaf));
-  PESTLE_TRY(pestle_schedule_store(k->nest, sum, PESTLE_PLACE_PRIVATE));
+  PESTLE_TRY(pestle_schedule_store(k->nest, sum, PESTLE_SCOPE_PRIVATE));
   PESTLE_TRY(pestle_sketch_place_levels(k, fold, levels));
   return pestle_sketch_bind_groups(k, group);
 }
@@ -423,7 +423,7 @@ static pestle_status_t columns_sum(pestle_sketch_t* k, uint32_t sum,
     PESTLE_TRY(pestle_schedule_mark(nest, sum, order[i], PESTLE_MARK_UNROLL));
   }
   PESTLE_TRY(pestle_schedule_mark(nest, sum, v, PESTLE_MARK_VECTOR));
-  return pestle_schedule_store(nest, sum, PESTLE_PLACE_SHARED);
+  return pestle_schedule_store(nest, sum, PESTLE_SCOPE_SHARED);
 }
 
 // Columns of a panel: |usual|, or fewer, whole tiles of them, so that as many panels

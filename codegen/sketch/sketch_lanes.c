@@ -133,7 +133,7 @@ static pestle_status_t store(pestle_sketch_t* k, uint32_t id) {
   bool registers;
   PESTLE_TRY(pestle_nest_private_fits(k->nest, id, &registers));
   return pestle_schedule_store(
-      k->nest, id, registers ? PESTLE_PLACE_PRIVATE : PESTLE_PLACE_SHARED);
+      k->nest, id, registers ? PESTLE_SCOPE_PRIVATE : PESTLE_SCOPE_SHARED);
 }
 
 bool pestle_sketch_keeps_rows(const pestle_sketch_t* k, int64_t length) {
@@ -280,7 +280,7 @@ static pestle_status_t split_row_stage(pestle_sketch_t* k, uint32_t id,
   PESTLE_TRY(store(k, id));
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   bool shared =
-      k->nest->tensors.data[s->tensors[0]].place == PESTLE_PLACE_SHARED;
+      k->nest->tensors.data[s->tensors[0]].scope == PESTLE_SCOPE_SHARED;
   if (shared) {  // several elements of a row: a lane has some of them
     uint32_t last = s->roots[s->map_count - 1];
     return split_row(k, id, last, shape, false);
@@ -325,7 +325,7 @@ static int64_t kept_bytes(const pestle_sketch_t* k, const row_shape_t* shape) {
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     const pestle_nest_stage_t* st = pestle_sketch_stage(k, s);
     const pestle_nest_tensor_t* t = &k->nest->tensors.data[st->tensors[0]];
-    if (st->inlined || t->place != PESTLE_PLACE_SHARED) continue;
+    if (st->inlined || t->scope != PESTLE_SCOPE_SHARED) continue;
     int64_t length = pestle_sketch_extent(k, st->roots[st->map_count - 1]);
     bytes += pestle_ceil_div(length, shape->lanes * shape->vector) *
              shape->vector * PESTLE_SKETCH_ELEMENT;
@@ -338,9 +338,9 @@ static int64_t kept_bytes(const pestle_sketch_t* k, const row_shape_t* shape) {
 static pestle_status_t is_own_row(const pestle_sketch_t* k, uint32_t stage,
                                   bool* out_own) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
-  uint8_t place = k->nest->tensors.data[s->tensors[0]].place;
+  uint8_t scope = k->nest->tensors.data[s->tensors[0]].scope;
   int64_t apart = 0;
-  if (!s->inlined && place == PESTLE_PLACE_SHARED) {
+  if (!s->inlined && scope == PESTLE_SCOPE_SHARED) {
     PESTLE_TRY(pestle_nest_owned(k->nest, stage, true, &apart));
   }
   *out_own = apart != 0;
@@ -365,7 +365,7 @@ static pestle_status_t keep_in_lanes(pestle_sketch_t* k,
   }
   for (uint32_t s = 0; s < k->nest->stages.size && any; ++s) {
     PESTLE_TRY(is_own_row(k, s, &own));
-    if (own) PESTLE_TRY(pestle_schedule_store(k->nest, s, PESTLE_PLACE_LANES));
+    if (own) PESTLE_TRY(pestle_schedule_store(k->nest, s, PESTLE_SCOPE_LANES));
   }
   return NULL;
 }

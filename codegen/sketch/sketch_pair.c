@@ -226,6 +226,6 @@ pestle_status_t pestle_sketch_pair(pestle_sketch_t* k) {
   PESTLE_TRY(sketch_last(&p, width, &loops));
   uint32_t middle = stage_of(&p, p.middle);
   PESTLE_TRY(pestle_schedule_at(k->nest, middle, k->anchor, loops.row));
-  PESTLE_TRY(pestle_schedule_store(k->nest, middle, PESTLE_PLACE_SHARED));
+  PESTLE_TRY(pestle_schedule_store(k->nest, middle, PESTLE_SCOPE_SHARED));
   return pestle_sketch_bind_groups(k, loops.group);
 }

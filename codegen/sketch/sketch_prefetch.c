@@ -156,7 +156,7 @@ static int32_t find_tile(const pestle_sketch_t* k) {
     const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
     if (!f->inlined && f->is_fold && f->at_axis >= 0 &&
         f->at_stage == (int32_t)k->anchor && f->map_count &&
-        k->nest->tensors.data[f->tensors[0]].place == PESTLE_PLACE_PRIVATE) {
+        k->nest->tensors.data[f->tensors[0]].scope == PESTLE_SCOPE_PRIVATE) {
       return (int32_t)s;
     }
   }

@@ -91,7 +91,7 @@ pestle_status_t pestle_sketch_transpose_in_registers(
     PESTLE_TRY(pestle_schedule_mark(nest, copy, made, PESTLE_MARK_UNROLL));
   }
   PESTLE_TRY(pestle_schedule_transpose(nest, copy));
-  return pestle_schedule_store(nest, copy, PESTLE_PLACE_PRIVATE);
+  return pestle_schedule_store(nest, copy, PESTLE_SCOPE_PRIVATE);
 }
 
 // Of all that a stage reads, an argument that is read once, across.
