@@ -406,21 +406,6 @@ void pestle_emit_prefetch(pestle_emit_t* e, uint32_t tensor,
                                      .arg = {e->buffer[tensor], at.scalar}});
 }
 
-void pestle_emit_ahead(pestle_emit_t* e, uint32_t stage) {
-  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  for (uint32_t i = 0; i < s->ahead_count && !e->nest->failed; ++i) {
-    const pestle_nest_ahead_t* a = &s->ahead[i];
-    if (a->share) continue;
-    const pestle_expr_t* read =
-        pestle_schedule_find_read(e->nest, stage, a->read);
-    if (!read) return;
-    const pestle_affine_t* at =
-        pestle_affine_add(e->nest, pestle_emit_resolve(e, read->index[0]),
-                          pestle_affine_const(e->nest, a->by));
-    pestle_emit_prefetch(e, a->tensor, at);
-  }
-}
-
 pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
                                  const pestle_affine_t* resolved) {
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];

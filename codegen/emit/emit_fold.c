@@ -177,7 +177,7 @@ static void update_body(pestle_emit_t* e, uint32_t stage, void* user) {
   } else {
     row_update(e, stage, s, f);
   }
-  pestle_emit_ahead(e, stage);
+  pestle_emit_prefetch_step(e, stage);
   pestle_emit_unscope(e, scope);
 }
 

@@ -222,13 +222,14 @@ void pestle_emit_hoist(pestle_emit_t* e, const pestle_expr_t* x);
 // Asks for what |resolved| is in an argument.
 void pestle_emit_prefetch(pestle_emit_t* e, uint32_t tensor,
                           const pestle_affine_t* resolved);
-// The lines that results of |stage| go to, as loop leaves[0], which is open, says.
-void pestle_emit_claim(pestle_emit_t* e, uint32_t stage, const uint32_t* leaves,
-                       uint32_t count);
-// What the rows panel of |stage| ask for, inside the innermost loop that counts on.
-void pestle_emit_panel(pestle_emit_t* e, uint32_t stage);
-// What |stage| asks for ahead of its use, at the open coordinates.
-void pestle_emit_ahead(pestle_emit_t* e, uint32_t stage);
+// What the prefetches of |stage|'s loops ask for, at the open coordinates: at the end of
+// a step of the innermost loop; at the beginning of one of loop leaves[0], which is
+// open, where it is around others; and the share of a step of loop |loop|.
+void pestle_emit_prefetch_step(pestle_emit_t* e, uint32_t stage);
+void pestle_emit_prefetch_results(pestle_emit_t* e, uint32_t stage,
+                                  const uint32_t* leaves, uint32_t count);
+void pestle_emit_prefetch_share(pestle_emit_t* e, uint32_t stage,
+                                uint32_t loop);
 pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
                                  const pestle_affine_t* resolved);
 // Writes |value| to |tensor| at |resolved|, a flat index of the result or of

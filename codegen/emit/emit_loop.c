@@ -168,19 +168,12 @@ static void inside(pestle_emit_walk_t* w, const uint32_t* leaves,
   pestle_emit_t* e = w->e;
   pestle_emit_coords(e, w->stage);
   if (w->attach) {
-    const pestle_nest_axis_t* a = &e->nest->axes.data[leaves[0]];
-    if (a->claims || a->looks_beside) {
-      pestle_emit_claim(e, w->stage, leaves, count);
-      pestle_emit_coords(e, w->stage);
-    }
+    pestle_emit_prefetch_results(e, w->stage, leaves, count);
     pestle_emit_open_carried(e, w->stage, leaves[0], true);
     pestle_emit_attached(e, w->stage, (int32_t)leaves[0]);
     pestle_emit_coords(e, w->stage);
   }
-  if (w->attach &&
-      pestle_nest_panel_loop(e->nest, w->stage) == (int32_t)leaves[0]) {
-    pestle_emit_panel(e, w->stage);
-  }
+  if (w->attach) pestle_emit_prefetch_share(e, w->stage, leaves[0]);
   bool serial = e->nest->axes.data[leaves[0]].mark == PESTLE_MARK_SERIAL;
   if (count < 2 || !serial || !walk_both(w, leaves, count)) {
     if (w->attach && count > 1) pestle_emit_hoist_stage(w);

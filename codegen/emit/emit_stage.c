@@ -4,8 +4,6 @@
 #include "codegen/emit/emit_internal.h"
 #include "codegen/schedule/schedule.h"
 
-enum { LINE_BYTES = 64 };
-
 // --- Statements ---
 
 // Where value |v| of |stage| lies, for the open coordinates.
@@ -57,123 +55,8 @@ static void map_body(pestle_emit_t* e, uint32_t stage, void* user) {
     }
     if (writer) pestle_kir_end(e->k);
   }
-  pestle_emit_ahead(e, stage);
+  pestle_emit_prefetch_step(e, stage);
   pestle_emit_unscope(e, scope);
-}
-
-static const pestle_affine_t* behind(pestle_emit_t* e,
-                                     const pestle_affine_t* at, int64_t by) {
-  return pestle_affine_add(e->nest, at, pestle_affine_const(e->nest, by));
-}
-
-static void claim_body(pestle_emit_t* e, uint32_t stage, void* user) {
-  const pestle_nest_axis_t* a = user;
-  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  uint32_t claimed = a->claims ? s->value_count : 0;
-  for (uint32_t v = 0; v < claimed && !e->nest->failed; ++v) {
-    pestle_emit_prefetch(e, s->tensors[v],
-                         behind(e, position(e, stage, v), a->claims_by));
-  }
-  if (a->looks_beside) {
-    pestle_emit_prefetch(e, a->beside,
-                         behind(e, position(e, stage, 0), a->beside_by));
-  }
-}
-
-void pestle_emit_claim(pestle_emit_t* e, uint32_t stage, const uint32_t* leaves,
-                       uint32_t count) {
-  pestle_nest_axis_t a = e->nest->axes.data[leaves[0]];
-  pestle_emit_walk_t w = {e, stage, claim_body, &a, false};
-  pestle_emit_walk(&w, leaves + 1, count - 1);
-}
-
-static const pestle_affine_t* count_on(pestle_emit_t* e,
-                                       const pestle_affine_t* steps,
-                                       uint32_t axis) {
-  int64_t extent = e->nest->axes.data[axis].full_extent;
-  return pestle_affine_add(e->nest, pestle_affine_scale(e->nest, steps, extent),
-                           e->value[axis]);
-}
-
-// The number of the step of the counted loops of |s|, and before them of those
-// that it is placed under, from the innermost out, as far as |first|, what it
-// reads first, is the same at all their steps.
-static const pestle_affine_t* count_steps(pestle_emit_t* e,
-                                          const pestle_nest_stage_t* s,
-                                          const pestle_affine_t* first) {
-  const pestle_nest_stage_t* under =
-      pestle_nest_stage(e->nest, (uint32_t)s->at_stage);
-  const pestle_affine_t* steps = pestle_affine_const(e->nest, 0);
-  uint32_t last = 0, from;
-  bool nested = false;
-  while (under->order[last] != (uint32_t)s->at_axis)
-    ++last;
-  for (from = last + 1; from > 0; --from) {
-    uint32_t axis = under->order[from - 1];
-    if (pestle_affine_coef(first, axis, &nested) || nested) break;
-  }
-  for (; from <= last; ++from) {
-    steps = count_on(e, steps, under->order[from]);
-  }
-  for (uint32_t i = 0; i < s->order_count; ++i) {
-    uint32_t axis = s->order[i];
-    if (pestle_nest_panel_counts(e->nest, axis)) {
-      steps = count_on(e, steps, axis);
-    }
-  }
-  return steps;
-}
-
-// |index| at the first step of |stage| under the loop that it is placed under.
-static const pestle_affine_t* at_first_step(pestle_emit_t* e, uint32_t stage,
-                                            const pestle_affine_t* index) {
-  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  bool open[PESTLE_NEST_MAX_AXES];
-  const pestle_affine_t* value[PESTLE_NEST_MAX_AXES];
-  for (uint32_t i = 0; i < s->order_count; ++i) {
-    uint32_t axis = s->order[i];
-    open[i] = e->open[axis];
-    value[i] = e->value[axis];
-    e->open[axis] = true;
-    e->value[axis] = pestle_affine_const(e->nest, 0);
-  }
-  pestle_emit_coords(e, stage);
-  const pestle_affine_t* first = pestle_emit_resolve(e, index);
-  for (uint32_t i = 0; i < s->order_count; ++i) {
-    e->open[s->order[i]] = open[i];
-    e->value[s->order[i]] = value[i];
-  }
-  pestle_emit_coords(e, stage);
-  return first;
-}
-
-// The part of |a| for step |steps|, line by line.
-static void fetch_share(pestle_emit_t* e, const pestle_nest_ahead_t* a,
-                        const pestle_affine_t* first,
-                        const pestle_affine_t* steps) {
-  const pestle_nest_tensor_t* t = &e->nest->tensors.data[a->tensor];
-  int64_t size = (int64_t)pestle_dtype_size(t->type.dtype);
-  int64_t parts = pestle_ceil_div(a->share * size, LINE_BYTES);
-  const pestle_affine_t* at = pestle_affine_add(
-      e->nest, first, pestle_affine_scale(e->nest, steps, a->share));
-  for (int64_t i = 0; i < parts; ++i) {
-    int64_t by = a->by + i * pestle_ceil_div(a->share, parts);
-    pestle_emit_prefetch(
-        e, a->tensor,
-        pestle_affine_add(e->nest, at, pestle_affine_const(e->nest, by)));
-  }
-}
-
-void pestle_emit_panel(pestle_emit_t* e, uint32_t stage) {
-  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  for (uint32_t i = 0; i < s->ahead_count && !e->nest->failed; ++i) {
-    const pestle_nest_ahead_t* a = &s->ahead[i];
-    const pestle_expr_t* read =
-        pestle_schedule_find_read(e->nest, stage, a->read);
-    if (!a->share || !read) continue;
-    const pestle_affine_t* first = at_first_step(e, stage, read->index[0]);
-    fetch_share(e, a, first, count_steps(e, s, first));
-  }
 }
 
 // --- Stages ---

@@ -14,6 +14,7 @@ void pestle_nest_init(pestle_allocator_t allocator, pestle_arena_t* arena,
   pestle_vec_init(&out_nest->tensors, allocator);
   pestle_vec_init(&out_nest->axes, allocator);
   pestle_vec_init(&out_nest->stages, allocator);
+  pestle_vec_init(&out_nest->prefetches, allocator);
   pestle_vec_init(&out_nest->atoms, allocator);
   pestle_vec_init(&out_nest->primitives, allocator);
   pestle_vec_init(&out_nest->choices, allocator);
@@ -23,6 +24,7 @@ void pestle_nest_deinit(pestle_nest_t* nest) {
   pestle_vec_deinit(&nest->tensors);
   pestle_vec_deinit(&nest->axes);
   pestle_vec_deinit(&nest->stages);
+  pestle_vec_deinit(&nest->prefetches);
   pestle_vec_deinit(&nest->atoms);
   pestle_vec_deinit(&nest->primitives);
   pestle_vec_deinit(&nest->choices);

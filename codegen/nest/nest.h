@@ -185,11 +185,6 @@ typedef struct pestle_nest_axis_t {
   int32_t block_axis;
   int64_t block;
   bool peel_last;  // its last step has a shorter block: emitted apart
-  bool claims;  // under it lines of results are asked for: the primitive claim
-  int64_t claims_by;
-  bool looks_beside;  // and elements of an argument: the primitive beside
-  uint32_t beside;    // which
-  int64_t beside_by;
 } pestle_nest_axis_t;
 
 // Steps of the loops of |a| at most.
@@ -205,15 +200,15 @@ static inline bool pestle_nest_axis_is_whole(const pestle_nest_axis_t* a) {
 
 #define PESTLE_NEST_MAX_AXES 24
 
-// The primitive prefetch: where a stage reads argument |read|, argument |tensor| is asked
-// for, |by| elements behind the same place. With a |share|, the primitive panel: |by|
-// elements behind the first that the fold reads there, |share| elements further at
-// each step of its loops and of those that it is placed under, as schedule.h says.
-typedef struct pestle_nest_ahead_t {
-  uint32_t read, tensor;
-  int64_t by, share;
-} pestle_nest_ahead_t;
-#define PESTLE_NEST_MAX_AHEAD 2
+// Memory that is asked for ahead of its use: the primitive prefetch, as schedule.h says.
+typedef struct pestle_prefetch_t {
+  uint32_t loop;    // the axis, a loop of a stage, whose steps ask
+  uint32_t tensor;  // an argument; or a result, to be written
+  uint32_t
+      like;    // it is asked for where the stage is in this one, often the same
+  int64_t by;  // so many elements further
+  int64_t share;  // elements that a step asks for, of what a fold reads; or 0
+} pestle_prefetch_t;
 
 typedef struct pestle_nest_stage_t {
   const char* name;
@@ -242,8 +237,6 @@ typedef struct pestle_nest_stage_t {
   int32_t at_stage;  // -1: a root of the tree
   int32_t at_axis;   // leaf of at_stage under which this one runs; -1:
                      // before the loops of at_stage
-  uint32_t ahead_count;
-  pestle_nest_ahead_t ahead[PESTLE_NEST_MAX_AHEAD];
 } pestle_nest_stage_t;
 
 // One way that a choice may be made, see choice.h. The name has no blanks.
@@ -282,6 +275,7 @@ struct pestle_nest_t {
   PESTLE_VEC(pestle_nest_tensor_t) tensors;
   PESTLE_VEC(pestle_nest_axis_t) axes;
   PESTLE_VEC(pestle_nest_stage_t) stages;
+  PESTLE_VEC(pestle_prefetch_t) prefetches;
   PESTLE_VEC(const pestle_atom_t*) atoms;
   uint32_t expr_count;
   pestle_expr_t broken;            // stands in for what could not be allocated

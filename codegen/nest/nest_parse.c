@@ -226,19 +226,6 @@ static pestle_status_t parse_split(pestle_nest_parser_t* p) {
   return NULL;
 }
 
-static pestle_status_t parse_beside(pestle_nest_parser_t* p,
-                                    pestle_nest_axis_t* a) {
-  const char* name;
-  PESTLE_TRY(pestle_lex_name(&p->s, "a tensor", &name));
-  int32_t tensor = pestle_nest_find_tensor(p->nest, name);
-  if (tensor < 0) {
-    return pestle_lex_error(&p->s, "there is no tensor '%s'", name);
-  }
-  a->looks_beside = true;
-  a->beside = (uint32_t)tensor;
-  return pestle_lex_int(&p->s, INT64_MIN, INT64_MAX, &a->beside_by);
-}
-
 // "a:unroll, k, ki:parts:vector"
 static pestle_status_t parse_loops(pestle_nest_parser_t* p,
                                    pestle_nest_stage_t* s) {
@@ -255,11 +242,6 @@ static pestle_status_t parse_loops(pestle_nest_parser_t* p,
     while (pestle_lex_accept(&p->s, ':')) {
       if (pestle_lex_accept_word(&p->s, "parts")) {
         a->rfactored = true;
-      } else if (pestle_lex_accept_word(&p->s, "claim")) {
-        a->claims = true;
-        PESTLE_TRY(pestle_lex_int(&p->s, INT64_MIN, INT64_MAX, &a->claims_by));
-      } else if (pestle_lex_accept_word(&p->s, "beside")) {
-        PESTLE_TRY(parse_beside(p, a));
       } else if (pestle_lex_accept_word(&p->s, "unroll")) {
         a->mark = PESTLE_MARK_UNROLL;
       } else if (pestle_lex_accept_word(&p->s, "vector")) {
@@ -272,8 +254,8 @@ static pestle_status_t parse_loops(pestle_nest_parser_t* p,
         a->mark = PESTLE_MARK_LANE_Y;
       } else {
         return pestle_lex_error(&p->s,
-                                "expected parts, claim, beside, unroll, "
-                                "vector, group, lanex or laney");
+                                "expected parts, unroll, vector, group, "
+                                "lanex or laney");
       }
     }
   } while (pestle_lex_accept(&p->s, ','));
@@ -329,19 +311,48 @@ static pestle_status_t parse_at(pestle_nest_parser_t* p,
   return pestle_vec_push(&p->places, at) ? NULL : PESTLE_OOM();
 }
 
+static pestle_status_t parse_argument_name(pestle_nest_parser_t* p,
+                                           uint32_t* out_tensor) {
+  const char* name;
+  PESTLE_TRY(pestle_lex_name(&p->s, "an argument", &name));
+  int32_t tensor = pestle_nest_find_tensor(p->nest, name);
+  *out_tensor = (uint32_t)tensor;
+  if (tensor >= 0) return NULL;
+  return pestle_lex_error(&p->s, "expected an argument, not '%s'", name);
+}
+
+// "prefetch x at a like y by 64 share 8", after the first word.
+static pestle_status_t parse_prefetch(pestle_nest_parser_t* p) {
+  pestle_prefetch_t f = {0};
+  PESTLE_TRY(parse_argument_name(p, &f.tensor));
+  PESTLE_TRY(pestle_lex_expect_word(&p->s, "at"));
+  PESTLE_TRY(find_axis(p, &f.loop));
+  f.like = f.tensor;
+  if (pestle_lex_accept_word(&p->s, "like")) {
+    PESTLE_TRY(parse_argument_name(p, &f.like));
+  }
+  PESTLE_TRY(pestle_lex_expect_word(&p->s, "by"));
+  PESTLE_TRY(pestle_lex_int(&p->s, INT64_MIN, INT64_MAX, &f.by));
+  if (pestle_lex_accept_word(&p->s, "share")) {
+    PESTLE_TRY(pestle_lex_int(&p->s, 1, INT64_MAX, &f.share));
+  }
+  return pestle_vec_push(&p->nest->prefetches, f) ? NULL : PESTLE_OOM();
+}
+
 static pestle_status_t parse_statement(pestle_nest_parser_t* p,
                                        pestle_nest_stage_t* s) {
   if (pestle_lex_peek(&p->s) == '%') return pestle_nest_parse_binding(p);
   const char* word;
   PESTLE_TRY(pestle_lex_name(&p->s,
-                             "a tensor that is written, split, loops "
-                             "or at",
+                             "a tensor that is written, split, loops, "
+                             "at or prefetch",
                              &word));
   char next = pestle_lex_peek(&p->s);
   if (next == '[' || next == '=') return parse_write(p, s, word);
   if (!strcmp(word, "split")) return parse_split(p);
   if (!strcmp(word, "loops")) return parse_loops(p, s);
   if (!strcmp(word, "at")) return parse_at(p, s);
+  if (!strcmp(word, "prefetch")) return parse_prefetch(p);
   return pestle_lex_error(&p->s, "expected '=' or '[' after '%s'", word);
 }
 
@@ -397,35 +408,6 @@ static pestle_status_t finish_stage(pestle_nest_parser_t* p,
   return NULL;
 }
 
-static pestle_status_t parse_argument_name(pestle_nest_parser_t* p,
-                                           uint32_t* out_tensor) {
-  const char* name;
-  PESTLE_TRY(pestle_lex_name(&p->s, "an argument", &name));
-  int32_t tensor = pestle_nest_find_tensor(p->nest, name);
-  *out_tensor = (uint32_t)tensor;
-  if (tensor >= 0) return NULL;
-  return pestle_lex_error(&p->s, "expected an argument, not '%s'", name);
-}
-
-static pestle_status_t parse_ahead(pestle_nest_parser_t* p,
-                                   pestle_nest_stage_t* s) {
-  while (pestle_lex_accept_word(&p->s, "prefetch")) {
-    if (s->ahead_count == PESTLE_NEST_MAX_AHEAD) {
-      return pestle_lex_error(&p->s, "expected at most %d arguments",
-                              PESTLE_NEST_MAX_AHEAD);
-    }
-    pestle_nest_ahead_t* a = &s->ahead[s->ahead_count++];
-    PESTLE_TRY(parse_argument_name(p, &a->read));
-    PESTLE_TRY(parse_argument_name(p, &a->tensor));
-    PESTLE_TRY(pestle_lex_int(&p->s, INT64_MIN, INT64_MAX, &a->by));
-    a->share = 0;
-    if (pestle_lex_accept_word(&p->s, "share")) {
-      PESTLE_TRY(pestle_lex_int(&p->s, 1, INT64_MAX, &a->share));
-    }
-  }
-  return NULL;
-}
-
 static pestle_status_t parse_stage(pestle_nest_parser_t* p) {
   pestle_nest_stage_t s = {
       .fold = PESTLE_OP_COUNT, .at_stage = -1, .at_axis = -1};
@@ -442,13 +424,11 @@ static pestle_status_t parse_stage(pestle_nest_parser_t* p) {
   PESTLE_TRY(parse_roots(p, &s, false));
   s.keep = pestle_lex_accept_word(&p->s, "keep");
   s.transposed = pestle_lex_accept_word(&p->s, "transposed");
-  PESTLE_TRY(parse_ahead(p, &s));
   if (!s.keep && pestle_lex_peek(&p->s) != '{') {
     PESTLE_TRY(parse_fold(p, &s));
     s.keep = pestle_lex_accept_word(&p->s, "keep");
     s.border = pestle_lex_accept_word(&p->s, "border");
     s.skips = s.border && pestle_lex_accept_word(&p->s, "reassoc");
-    PESTLE_TRY(parse_ahead(p, &s));
   }
   PESTLE_TRY(pestle_lex_expect(&p->s, '{'));
   while (!pestle_lex_accept(&p->s, '}')) {

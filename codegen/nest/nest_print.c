@@ -446,15 +446,6 @@ static void print_header(printer_t* p, const pestle_nest_stage_t* s) {
   if (s->border) pestle_strbuf_append_c(p->out, " border");
   if (s->skips) pestle_strbuf_append_c(p->out, " reassoc");
   if (s->transposed) pestle_strbuf_append_c(p->out, " transposed");
-  for (uint32_t i = 0; i < s->ahead_count; ++i) {
-    const pestle_nest_ahead_t* a = &s->ahead[i];
-    pestle_strbuf_appendf(
-        p->out, " prefetch %s %s %lld", p->nest->tensors.data[a->read].name,
-        p->nest->tensors.data[a->tensor].name, (long long)a->by);
-    if (a->share) {
-      pestle_strbuf_appendf(p->out, " share %lld", (long long)a->share);
-    }
-  }
   pestle_strbuf_append_c(p->out, " {\n");
 }
 
@@ -517,14 +508,6 @@ static void print_loops(printer_t* p, const pestle_nest_stage_t* s) {
     const pestle_nest_axis_t* a = &p->nest->axes.data[s->order[i]];
     pestle_strbuf_appendf(p->out, "%s%s%s%s", i ? ", " : "    loops ", a->name,
                           a->rfactored ? ":parts" : "", marks[a->mark]);
-    if (a->claims) {
-      pestle_strbuf_appendf(p->out, ":claim %lld", (long long)a->claims_by);
-    }
-    if (a->looks_beside) {
-      pestle_strbuf_appendf(p->out, ":beside %s %lld",
-                            p->nest->tensors.data[a->beside].name,
-                            (long long)a->beside_by);
-    }
   }
   if (s->order_count) pestle_strbuf_append_char(p->out, '\n');
   if (s->at_stage < 0) return;
@@ -535,10 +518,31 @@ static void print_loops(printer_t* p, const pestle_nest_stage_t* s) {
       s->carried ? " carried" : "");
 }
 
-static void print_stage(printer_t* p, const pestle_nest_stage_t* s) {
+static void print_prefetches(printer_t* p, uint32_t stage) {
+  const pestle_nest_tensor_t* tensors = p->nest->tensors.data;
+  for (size_t i = 0; i < p->nest->prefetches.size; ++i) {
+    const pestle_prefetch_t* f = &p->nest->prefetches.data[i];
+    const pestle_nest_axis_t* a = &p->nest->axes.data[f->loop];
+    if (a->stage != (int32_t)stage) continue;
+    pestle_strbuf_appendf(p->out, "    prefetch %s at %s",
+                          tensors[f->tensor].name, a->name);
+    if (f->like != f->tensor) {
+      pestle_strbuf_appendf(p->out, " like %s", tensors[f->like].name);
+    }
+    pestle_strbuf_appendf(p->out, " by %lld", (long long)f->by);
+    if (f->share) {
+      pestle_strbuf_appendf(p->out, " share %lld", (long long)f->share);
+    }
+    pestle_strbuf_append_char(p->out, '\n');
+  }
+}
+
+static void print_stage(printer_t* p, uint32_t stage) {
+  const pestle_nest_stage_t* s = &p->nest->stages.data[stage];
   print_header(p, s);
   print_body(p, s);
   print_loops(p, s);
+  print_prefetches(p, stage);
   pestle_strbuf_append_c(p->out, "  }\n");
 }
 
@@ -569,10 +573,8 @@ pestle_status_t pestle_nest_print(const pestle_nest_t* nest,
   for (uint32_t i = 0; i < nest->tensors.size; ++i) {
     if (is_used(nest, i)) print_tensor(&p, &nest->tensors.data[i]);
   }
-  for (size_t i = 0; i < nest->stages.size; ++i) {
-    if (!nest->stages.data[i].inlined) {
-      print_stage(&p, &nest->stages.data[i]);
-    }
+  for (uint32_t i = 0; i < nest->stages.size; ++i) {
+    if (!nest->stages.data[i].inlined) print_stage(&p, i);
   }
   pestle_strbuf_append_c(out, "  schedule {\n");
   for (size_t i = 0; i < nest->primitives.size; ++i) {

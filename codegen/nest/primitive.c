@@ -100,6 +100,19 @@ static void print_field(printer_t* p, char field) {
         axes[primitive->ints[p->integer++ % PESTLE_PRIM_INTS] % AXIS_COUNT]);
   } else if (field == 'E') {
     pestle_strbuf_append_c(p->out, "scratch");
+  } else if (field == 'A') {
+    pestle_strbuf_append_c(p->out, "at");
+  } else if (field == 'B') {
+    pestle_strbuf_append_c(p->out, " by");
+  } else if (field == 'L') {
+    if (p->name < primitive->name_count) {
+      pestle_strbuf_append_c(p->out, " like ");
+    }
+    print_name(p);
+  } else if (field == 'M') {
+    int64_t share = primitive->ints[p->integer++ % PESTLE_PRIM_INTS];
+    if (share) pestle_strbuf_append_c(p->out, " share ");
+    if (share) pestle_strbuf_append_i64(p->out, share);
   } else {
     pestle_strbuf_append_char(p->out, field);
   }
@@ -192,6 +205,18 @@ static pestle_status_t read_field(reader_t* r, char field) {
     return read_axis(r);
   }
   if (field == 'E') return pestle_lex_expect_word(r->s, "scratch");
+  if (field == 'A') return pestle_lex_expect_word(r->s, "at");
+  if (field == 'B') return pestle_lex_expect_word(r->s, "by");
+  if (field == 'L') {
+    return pestle_lex_accept_word(r->s, "like") ? read_name(r, "a tensor")
+                                                : NULL;
+  }
+  if (field == 'M') {
+    if (!pestle_lex_accept_word(r->s, "share")) return NULL;
+    return pestle_lex_int(
+        r->s, 1, INT64_MAX,
+        &r->primitive.ints[r->primitive.int_count++ % PESTLE_PRIM_INTS]);
+  }
   return field == ' ' ? NULL : pestle_lex_expect(r->s, field);
 }
 

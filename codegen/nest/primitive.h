@@ -11,8 +11,7 @@
 //   partial S.k 64 reassoc      online O.k reassoc : M L
 //   transpose S                 stream S
 //   dot S.k 4                   flip S                join S.k l
-//   prefetch S t u 1024
-//   claim S.a 784               beside S.a t 784
+//   prefetch S t at a by 1024   prefetch S t at a like u by 64 share 8
 //   permute S a c b                               split_read S t
 //
 // and of each template (template.h) its name, a stage, and what its form says:
@@ -30,8 +29,10 @@
 // X(NAME, word, form): the form is what follows the word. 's' the stage, 'n'
 // the next name, '*' all names that are left, '?' one more name after '.' or
 // none, 'i' the next integer, 'P' a scope, 'R' " reassoc" or nothing, 'G'
-// "group.x", "lane.x" or "lane.y", 'E' "scratch", "[a|b]" the next integer, which is 1
-// for " a", 2 for " b" and 0 for nothing; other characters stand for themselves.
+// "group.x", "lane.x" or "lane.y", 'E' "scratch", 'A' "at", 'B' " by", 'L' " like" and
+// a name or nothing, 'M' " share" and an integer or nothing, which is 0, "[a|b]" the
+// next integer, which is 1 for " a", 2 for " b" and 0 for nothing; other characters
+// stand for themselves.
 // clang-format off
 #define PESTLE_PRIMS(X)                                                       \
   X(INLINE, "inline", "*") X(FUSE, "fuse", "s.n n")                           \
@@ -44,9 +45,8 @@
   X(ONLINE, "online", "s.nR : *") X(TRANSPOSE, "transpose", "s")   \
   X(STREAM, "stream", "s") \
   X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") X(JOIN, "join", "s.n n") \
-  X(PREFETCH, "prefetch", "s n n i") X(PANEL, "panel", "s n i i") \
-  X(CLAIM, "claim", "s.n i") \
-  X(BORDER, "border", "sR") X(BESIDE, "beside", "s.n n i") \
+  X(PREFETCH, "prefetch", "s n A nLB iM")                                      \
+  X(BORDER, "border", "sR") \
   X(PERMUTE, "permute", "s *") X(FLATTEN, "flatten", "s.n n") \
   X(SPLIT_READ, "split_read", "s n")
 // clang-format on

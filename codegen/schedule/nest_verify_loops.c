@@ -364,26 +364,14 @@ static pestle_status_t check_border(const verify_t* v) {
   return broken(v, "it is no fold whose border may be apart");
 }
 
-static pestle_status_t check_ahead(const verify_t* v) {
-  for (uint32_t i = 0; i < v->s->ahead_count; ++i) {
-    const pestle_nest_ahead_t* a = &v->s->ahead[i];
-    if (!(a->share ? pestle_nest_may_panel(v->nest, v->stage, a)
-                   : pestle_nest_may_prefetch(v->nest, v->stage, a))) {
-      return broken(v, "it cannot ask for that ahead of time");
-    }
-  }
-  for (uint32_t i = 0; i < v->s->order_count; ++i) {
-    uint32_t axis = v->s->order[i];
-    if (v->nest->axes.data[axis].claims &&
-        !pestle_nest_may_claim(v->nest, v->stage, axis)) {
-      return broken(v, "loop '%s' cannot ask for lines of results",
-                    v->nest->axes.data[axis].name);
-    }
-    if (v->nest->axes.data[axis].looks_beside &&
-        !pestle_nest_may_beside(v->nest, v->stage, axis,
-                                v->nest->axes.data[axis].beside)) {
-      return broken(v, "loop '%s' cannot ask for what lies as its results do",
-                    v->nest->axes.data[axis].name);
+static pestle_status_t check_prefetches(const verify_t* v) {
+  for (size_t i = 0; i < v->nest->prefetches.size; ++i) {
+    const pestle_prefetch_t* f = &v->nest->prefetches.data[i];
+    const pestle_nest_axis_t* loop = &v->nest->axes.data[f->loop];
+    if (loop->stage == (int32_t)v->stage &&
+        !pestle_nest_may_prefetch(v->nest, f)) {
+      return broken(v, "loop '%s' cannot ask for '%s' ahead of its use",
+                    loop->name, v->nest->tensors.data[f->tensor].name);
     }
   }
   return NULL;
@@ -399,7 +387,7 @@ static pestle_status_t check_stage(const verify_t* v) {
   PESTLE_TRY(check_registers(v));
   PESTLE_TRY(check_streamed(v));
   PESTLE_TRY(check_border(v));
-  PESTLE_TRY(check_ahead(v));
+  PESTLE_TRY(check_prefetches(v));
   if (v->stage == v->anchor) {
     return v->s->at_stage < 0 ? NULL
                               : broken(v,

@@ -170,32 +170,28 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_transpose(pestle_nest_t* nest,
 // overwrite no argument, and whole vectors of them are aligned.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_stream(pestle_nest_t* nest,
                                                         uint32_t stage);
-// prefetch S t u n: where S reads argument |read|, once and by an affine index,
-// argument |tensor| is asked for, |by| elements behind the same place, to be written
-// if it is a result. It may lie behind the end: it is a hint.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_prefetch(pestle_nest_t* nest,
-                                                          uint32_t stage,
-                                                          uint32_t read,
-                                                          uint32_t tensor,
-                                                          int64_t by);
-bool pestle_nest_may_prefetch(pestle_nest_t* nest, uint32_t stage,
-                              const pestle_nest_ahead_t* ahead);
-// panel S t n m: steps of S's fold loops that are neither unrolled nor lanes, and of
-// those loops that it is placed under and that change nothing of what it reads of
-// argument |tensor|, count on: each asks for the |share| elements of it that lie
-// |by| + |share| times that number behind the first that the fold reads, so that
-// what the next tiles read arrives while these are computed.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_panel(pestle_nest_t* nest,
-                                                       uint32_t stage,
-                                                       uint32_t tensor,
-                                                       int64_t by,
-                                                       int64_t share);
-bool pestle_nest_may_panel(pestle_nest_t* nest, uint32_t stage,
-                           const pestle_nest_ahead_t* ahead);
-// Whether the steps of loop |axis| of the fold count on.
-bool pestle_nest_panel_counts(const pestle_nest_t* nest, uint32_t axis);
-// The innermost of the loops that count on: where the primitive panel asks. -1: none.
-int32_t pestle_nest_panel_loop(const pestle_nest_t* nest, uint32_t stage);
+// prefetch S t at a [like u] by n [share m]: steps of loop a of S ask for argument t
+// ahead of its use, so that memory and arithmetic overlap: n elements behind the place
+// where S is in argument u, which is t unless it is named. A result is asked for to be
+// written. That may lie behind the end: it is a hint. The loop and u are
+//  - S's innermost loop and what S reads once, by an affine index: the next row;
+//  - a loop of the last stage S, around others that are no groups or lanes, and a
+//    result of S, in or like which t lies: before what is placed under the loop runs,
+//    each step asks for all that those in it write, as stores leave a core in order,
+//    and one whose line is not there holds up what is behind it; or for what windows
+//    read around their results;
+//  - with a share, the innermost of those loops of the fold S that count on, and t
+//    itself. Steps of S's fold loops that are neither unrolled nor lanes count on, and
+//    of those loops that it is placed under and that change nothing of what it reads of
+//    t: each asks for m elements, n + m times its number behind the first that the fold
+//    reads. So what the next tiles read arrives while these are computed.
+PESTLE_NODISCARD pestle_status_t
+pestle_schedule_prefetch(pestle_nest_t* nest, const pestle_prefetch_t* f);
+bool pestle_nest_may_prefetch(pestle_nest_t* nest, const pestle_prefetch_t* f);
+// Whether the steps of loop |axis| of a fold count on, and the innermost of |stage|'s
+// loops that do; -1: none.
+bool pestle_nest_counts_on(const pestle_nest_t* nest, uint32_t axis);
+int32_t pestle_nest_counting_loop(const pestle_nest_t* nest, uint32_t stage);
 // border S [reassoc]: the fold S reads padding by tests. Its unrolled loops are cut
 // where the padding begins, so that no step between asks; a test that a serial loop
 // decides is one branch around what is within that loop. With |reassociate| there is
@@ -205,26 +201,6 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_border(pestle_nest_t* nest,
                                                         bool reassociate);
 bool pestle_nest_may_border(pestle_nest_t* nest, uint32_t stage,
                             bool reassociate);
-// claim S.a n: each step of loop |axis| of the last stage S asks for the lines that
-// its results go to, or those |by| elements behind them, to be written, before what
-// is placed under the loop runs. Stores leave a core in order: one whose line is not
-// there holds up what is behind it.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_claim(pestle_nest_t* nest,
-                                                       uint32_t stage,
-                                                       uint32_t axis,
-                                                       int64_t by);
-bool pestle_nest_may_claim(const pestle_nest_t* nest, uint32_t stage,
-                           uint32_t axis);
-// beside S.a t n: each step of loop |axis| of the last stage S asks for the elements
-// of argument |tensor| that lie there as its results do among theirs, or those |by|
-// elements behind them: windows of planes read what is around their results.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_beside(pestle_nest_t* nest,
-                                                        uint32_t stage,
-                                                        uint32_t axis,
-                                                        uint32_t tensor,
-                                                        int64_t by);
-bool pestle_nest_may_beside(const pestle_nest_t* nest, uint32_t stage,
-                            uint32_t axis, uint32_t tensor);
 // Whether |stage| may have the primitive stream; else |*out_why| is a sentence's end.
 bool pestle_nest_may_stream(pestle_nest_t* nest, uint32_t stage,
                             const char** out_why);

@@ -136,27 +136,14 @@ static pestle_status_t apply_data(pestle_nest_t* nest, uint32_t stage,
 
 static pestle_status_t apply_prefetch(pestle_nest_t* nest, uint32_t stage,
                                       const pestle_primitive_t* primitive) {
-  uint32_t read, tensor;
-  PESTLE_TRY(find_tensor(nest, primitive->names[0], &read));
-  PESTLE_TRY(find_tensor(nest, primitive->names[1], &tensor));
-  return pestle_schedule_prefetch(nest, stage, read, tensor,
-                                  primitive->ints[0]);
-}
-
-static pestle_status_t apply_panel(pestle_nest_t* nest, uint32_t stage,
-                                   const pestle_primitive_t* primitive) {
-  uint32_t tensor;
-  PESTLE_TRY(find_tensor(nest, primitive->names[0], &tensor));
-  return pestle_schedule_panel(nest, stage, tensor, primitive->ints[0],
-                               primitive->ints[1]);
-}
-
-static pestle_status_t apply_beside(pestle_nest_t* nest, uint32_t stage,
-                                    const pestle_primitive_t* primitive) {
-  uint32_t axis, tensor;
-  PESTLE_TRY(find_axis(nest, stage, primitive->names[0], &axis));
-  PESTLE_TRY(find_tensor(nest, primitive->names[1], &tensor));
-  return pestle_schedule_beside(nest, stage, axis, tensor, primitive->ints[0]);
+  pestle_prefetch_t f = {.by = primitive->ints[0], .share = primitive->ints[1]};
+  PESTLE_TRY(find_tensor(nest, primitive->names[0], &f.tensor));
+  PESTLE_TRY(find_axis(nest, stage, primitive->names[1], &f.loop));
+  f.like = f.tensor;
+  if (primitive->name_count > 2) {
+    PESTLE_TRY(find_tensor(nest, primitive->names[2], &f.like));
+  }
+  return pestle_schedule_prefetch(nest, &f);
 }
 
 static pestle_status_t apply_partial(pestle_nest_t* nest, uint32_t stage,
@@ -225,8 +212,6 @@ static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
           (pestle_mark_t)(PESTLE_MARK_GROUP + primitive->ints[0]));
     case PESTLE_PRIM_PERMUTE:
       return pestle_schedule_permute(nest, stage, axes, primitive->name_count);
-    case PESTLE_PRIM_CLAIM:
-      return pestle_schedule_claim(nest, stage, axes[0], primitive->ints[0]);
     default:  // RFACTOR: the others are not of loops
       return pestle_schedule_rfactor(nest, stage, axes[0],
                                      primitive->ints[0] != 0);
@@ -250,7 +235,6 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_ONLINE:
     case PESTLE_PRIM_JOIN:
     case PESTLE_PRIM_PREFETCH:
-    case PESTLE_PRIM_BESIDE:
       return 2;
     case PESTLE_PRIM_INLINE:
     case PESTLE_PRIM_SPLIT:
@@ -264,8 +248,6 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_STAGE:
     case PESTLE_PRIM_PARTIAL:
     case PESTLE_PRIM_DOT:
-    case PESTLE_PRIM_CLAIM:
-    case PESTLE_PRIM_PANEL:
     case PESTLE_PRIM_PERMUTE:
     case PESTLE_PRIM_SPLIT_READ:
     case PESTLE_PRIM_COUNT:
@@ -313,10 +295,7 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
     case PESTLE_PRIM_VECTORISE:
     case PESTLE_PRIM_BIND:
     case PESTLE_PRIM_RFACTOR:
-    case PESTLE_PRIM_CLAIM:
       return apply_loops(nest, stage, primitive);
-    case PESTLE_PRIM_BESIDE:
-      return apply_beside(nest, stage, primitive);
     case PESTLE_PRIM_TRANSPOSE:
       return pestle_schedule_transpose(nest, stage);
     case PESTLE_PRIM_STREAM:
@@ -335,8 +314,6 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return apply_online(nest, stage, primitive);
     case PESTLE_PRIM_PREFETCH:
       return apply_prefetch(nest, stage, primitive);
-    case PESTLE_PRIM_PANEL:
-      return apply_panel(nest, stage, primitive);
     case PESTLE_PRIM_INLINE:
     case PESTLE_PRIM_COUNT:
       break;

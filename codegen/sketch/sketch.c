@@ -517,6 +517,6 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
   PESTLE_TRY(split_reads(&k));
   PESTLE_TRY(choose(&k));
   PESTLE_TRY(stream_results(&k));
-  PESTLE_TRY(pestle_sketch_claim(&k));
+  PESTLE_TRY(pestle_sketch_prefetch_results(&k));
   return k.row ? pestle_sketch_prefetch(&k, k.row) : NULL;
 }

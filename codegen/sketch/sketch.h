@@ -483,7 +483,8 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_row_groups(pestle_sketch_t* k,
                                                           uint32_t* out_rows);
 // Of a kernel in the form tile, when all else is scheduled: lines of results are
 // asked for before a tile is computed.
-PESTLE_NODISCARD pestle_status_t pestle_sketch_claim(pestle_sketch_t* k);
+PESTLE_NODISCARD pestle_status_t
+pestle_sketch_prefetch_results(pestle_sketch_t* k);
 // Of a kernel in that form, when all else is scheduled: what is asked for before it
 // is needed.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_prefetch(pestle_sketch_t* k,

@@ -720,6 +720,16 @@ static int64_t halo_rows_of(const pestle_sketch_t* k,
   return extent < t->halo_rows ? extent : t->halo_rows;
 }
 
+// Whether steps of |fold| may each ask for a share of what it reads of |tensor|:
+// |*out_prefetch|, but for how much and how far ahead.
+static bool may_share(pestle_sketch_t* k, uint32_t fold, uint32_t tensor,
+                      pestle_prefetch_t* out_prefetch) {
+  int32_t loop = pestle_nest_counting_loop(k->nest, fold);
+  *out_prefetch = (pestle_prefetch_t){
+      .loop = (uint32_t)loop, .tensor = tensor, .like = tensor, .share = 1};
+  return loop >= 0 && pestle_nest_may_prefetch(k->nest, out_prefetch);
+}
+
 // Panels of a constant that does not stay in the L1: the next one arrives while the
 // row tiles of this one are computed, a part with each. The first tile of a panel
 // would wait for it else. (One that would stay in the L2 if it were alone does not
@@ -733,11 +743,10 @@ static pestle_status_t fetch_panels(pestle_sketch_t* k,
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
   bool between =
       t->halo_rows && (t->per_channel || t->im2row || t->column_strip);
-  pestle_nest_ahead_t a = {.read = (uint32_t)tensor,
-                           .tensor = (uint32_t)tensor};
+  pestle_prefetch_t p;
   bool cut = t->vectors * t->lanes < pestle_sketch_panel(t);
   if (t->row < 0 || t->row_major_tiles || between || cut || !w->pack ||
-      !pestle_nest_may_panel(k->nest, t->fold, &a)) {
+      !may_share(k, t->fold, (uint32_t)tensor, &p)) {
     return NULL;
   }
   int64_t size = (int64_t)pestle_dtype_size(w->type.dtype);
@@ -754,8 +763,9 @@ static pestle_status_t fetch_panels(pestle_sketch_t* k,
                      "'%s' is more than the L1 holds: each of %" PRId64
                      " tiles of a panel asks for its part of the next one",
                      w->name, tiles);
-  return pestle_schedule_panel(k->nest, t->fold, (uint32_t)tensor, panel,
-                               (panel + steps - 1) / steps);
+  p.by = panel;
+  p.share = (panel + steps - 1) / steps;
+  return pestle_schedule_prefetch(k->nest, &p);
 }
 
 // The argument that |side| reads, whole rows behind each other; -1: it is none.
@@ -800,17 +810,15 @@ static pestle_status_t fetch_next_rows(pestle_sketch_t* k,
   }
   for (int i = 0; i < 2; ++i) {
     int32_t tensor = find_rows(k, f, t, f->values[0]->args[i]);
-    pestle_nest_ahead_t a = {.read = (uint32_t)tensor,
-                             .tensor = (uint32_t)tensor};
-    if (tensor < 0 || !pestle_nest_may_panel(k->nest, t->fold, &a)) continue;
-    int64_t share =
-        t->row_major_tiles ? pestle_ceil_div(t->rows, panels) : t->rows;
+    pestle_prefetch_t p;
+    if (tensor < 0 || !may_share(k, t->fold, (uint32_t)tensor, &p)) continue;
+    p.by = t->rows * reduction;
+    p.share = t->row_major_tiles ? pestle_ceil_div(t->rows, panels) : t->rows;
     pestle_sketch_note(k,
                        "'%s' is more than the L2 holds: each tile asks for the "
                        "next one's rows",
                        k->nest->tensors.data[tensor].name);
-    return pestle_schedule_panel(k->nest, t->fold, (uint32_t)tensor,
-                                 t->rows * reduction, share);
+    return pestle_schedule_prefetch(k->nest, &p);
   }
   return NULL;
 }

@@ -24,7 +24,7 @@ enum {
   // Lines that a core asks its L2 for at once; more of them wait, and with them what
   // a tile reads. Measured, Sapphire Rapids: a 1x1 of 64 to 256 features of 56 x 56
   // by tiles of 24 lines 805 us, 890 if each asks for its lines first.
-  MOST_CLAIMED = 16,
+  MOST_LINES = 16,
   // Results are so large a part of what moves, where they are asked for.
   RESULTS_SHARE = 8,
 };
@@ -51,12 +51,23 @@ static bool is_plain(const row_t* r, const pestle_nest_stage_t* s,
   return true;
 }
 
+// Of |tensor|, where stage |id|, which has loops, reads it.
+static pestle_prefetch_t at_read(const pestle_sketch_t* k, uint32_t id,
+                                 uint32_t tensor) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
+  return (pestle_prefetch_t){
+      .loop = s->order_count ? s->order[s->order_count - 1] : UINT32_MAX,
+      .tensor = tensor,
+      .like = tensor};
+}
+
 // Whether stage |id| walks rows of |tensor| in order.
 static bool walks(const row_t* r, uint32_t id, uint32_t tensor,
                   int64_t* out_length) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(r->k, id);
-  pestle_nest_ahead_t a = {.read = tensor, .tensor = tensor};
-  return !s->inlined && pestle_nest_may_prefetch(r->k->nest, id, &a) &&
+  pestle_prefetch_t f = at_read(r->k, id, tensor);
+  return !s->inlined && s->order_count &&
+         pestle_nest_may_prefetch(r->k->nest, &f) &&
          is_plain(r, s,
                   pestle_schedule_find_read(r->k->nest, id, tensor)->index[0],
                   out_length);
@@ -74,7 +85,9 @@ static pestle_status_t fetch_results(const row_t* r, uint32_t id,
       !is_plain(r, y, y->write_index[0][0], &own) || own != length) {
     return NULL;
   }
-  return pestle_schedule_prefetch(nest, id, tensor, y->tensors[0], 0);
+  pestle_prefetch_t f = at_read(r->k, id, tensor);
+  f.tensor = y->tensors[0];
+  return pestle_schedule_prefetch(nest, &f);
 }
 
 // |*out_found|: |tensor| is one whose rows could be asked for.
@@ -107,8 +120,9 @@ static pestle_status_t fetch_rows(const row_t* r, uint32_t tensor,
                      "'%s' is walked several times: the next row is asked for "
                      "while this one is computed",
                      t->name);
-  PESTLE_TRY(pestle_schedule_prefetch(k->nest, (uint32_t)last, tensor, tensor,
-                                      length));
+  pestle_prefetch_t f = at_read(k, (uint32_t)last, tensor);
+  f.by = length;
+  PESTLE_TRY(pestle_schedule_prefetch(k->nest, &f));
   return fetch_results(r, (uint32_t)before, tensor, length);
 }
 
@@ -187,15 +201,14 @@ static pestle_status_t fetch_box(pestle_sketch_t* k, uint32_t fold,
       pestle_schedule_find_read(k->nest, fold, b->tensors[0]);
   for (uint32_t t = 0; window && t < k->nest->tensors.size; ++t) {
     const pestle_expr_t* read = pestle_schedule_find_read(k->nest, box, t);
-    pestle_nest_ahead_t a = {.read = t, .tensor = t};
-    if (!read || !pestle_nest_may_prefetch(k->nest, box, &a)) continue;
-    int64_t by = 0;
+    pestle_prefetch_t f = at_read(k, box, t);
+    if (!read || !pestle_nest_may_prefetch(k->nest, &f)) continue;
     for (uint32_t d = 0; d < b->map_count; ++d) {
       bool nested;
-      by += pestle_affine_coef(read->index[0], b->roots[d], &nested) *
-            step_of(k, (uint32_t)b->at_axis, fold, window->index[d]);
+      f.by += pestle_affine_coef(read->index[0], b->roots[d], &nested) *
+              step_of(k, (uint32_t)b->at_axis, fold, window->index[d]);
     }
-    return by ? pestle_schedule_prefetch(k->nest, box, t, t, by) : NULL;
+    return f.by ? pestle_schedule_prefetch(k->nest, &f) : NULL;
   }
   return NULL;
 }
@@ -215,14 +228,41 @@ static bool is_far(const pestle_sketch_t* k) {
   return bytes > k->l2 && results * RESULTS_SHARE >= bytes;
 }
 
+// Of result |v| of the anchor, for all that is within its loop |loop|.
+static pestle_prefetch_t of_result(const pestle_sketch_t* k, uint32_t loop,
+                                   uint32_t v) {
+  uint32_t tensor = pestle_sketch_stage(k, k->anchor)->tensors[v];
+  return (pestle_prefetch_t){.loop = loop, .tensor = tensor, .like = tensor};
+}
+
+static bool may_fetch_results(const pestle_sketch_t* k, uint32_t loop) {
+  uint32_t count = pestle_sketch_stage(k, k->anchor)->value_count;
+  for (uint32_t v = 0; v < count; ++v) {
+    pestle_prefetch_t f = of_result(k, loop, v);
+    if (!pestle_nest_may_prefetch(k->nest, &f)) return false;
+  }
+  return true;
+}
+
+static pestle_status_t fetch_all_results(pestle_sketch_t* k, uint32_t loop,
+                                         int64_t by) {
+  uint32_t count = pestle_sketch_stage(k, k->anchor)->value_count;
+  for (uint32_t v = 0; v < count; ++v) {
+    pestle_prefetch_t f = of_result(k, loop, v);
+    f.by = by;
+    PESTLE_TRY(pestle_schedule_prefetch(k->nest, &f));
+  }
+  return NULL;
+}
+
 // The lines that the results of the next of the tiles that are transposed go to.
-static pestle_status_t claim_transposed(pestle_sketch_t* k) {
+static pestle_status_t fetch_transposed(pestle_sketch_t* k) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   const pestle_nest_stage_t* c =
       pestle_sketch_stage(k, (uint32_t)k->transposed_copy);
   uint32_t loop = (uint32_t)c->at_axis, next = loop;
   int32_t around = pestle_sketch_around(y, c->at_axis);
-  if (!is_far(k) || !pestle_nest_may_claim(k->nest, k->anchor, loop)) {
+  if (!is_far(k) || !may_fetch_results(k, loop)) {
     return NULL;
   }
   // Those side by side are few where stores are scattered; the next lie below them.
@@ -234,39 +274,43 @@ static pestle_status_t claim_transposed(pestle_sketch_t* k) {
       "more than the L2 holds goes through the kernel: the lines "
       "of the next tile's results are asked for");
   int64_t by = step_of(k, next, k->anchor, y->write_index[0][0]);
-  return pestle_schedule_claim(k->nest, k->anchor, loop, by);
+  return fetch_all_results(k, loop, by);
 }
 
 // The plane that windows of |fold| read where it lies. Measured with the results on
 // Sapphire Rapids, 1 thread, 3x3 of 32 planes of 112 x 112: 141 -> 119 us.
-static pestle_status_t look_beside(pestle_sketch_t* k, uint32_t fold,
+static pestle_status_t fetch_plane(pestle_sketch_t* k, uint32_t fold,
                                    uint32_t loop, int64_t by) {
   for (uint32_t t = 0; t < k->nest->tensors.size; ++t) {
-    if (pestle_schedule_find_read(k->nest, fold, t) &&
-        pestle_nest_may_beside(k->nest, k->anchor, loop, t)) {
-      pestle_sketch_note(
-          k, "the lines of '%s' that the tile below reads are asked for",
-          k->nest->tensors.data[t].name);
-      return pestle_schedule_beside(k->nest, k->anchor, loop, t, by);
+    pestle_prefetch_t f = of_result(k, loop, 0);
+    f.tensor = t;
+    f.by = by;
+    if (t == f.like || !pestle_schedule_find_read(k->nest, fold, t) ||
+        !pestle_nest_may_prefetch(k->nest, &f)) {
+      continue;
     }
+    pestle_sketch_note(
+        k, "the lines of '%s' that the tile below reads are asked for",
+        k->nest->tensors.data[t].name);
+    return pestle_schedule_prefetch(k->nest, &f);
   }
   return NULL;
 }
 
-pestle_status_t pestle_sketch_claim(pestle_sketch_t* k) {
-  if (k->transposed_copy >= 0) return claim_transposed(k);
+pestle_status_t pestle_sketch_prefetch_results(pestle_sketch_t* k) {
+  if (k->transposed_copy >= 0) return fetch_transposed(k);
   int32_t fold = find_tile(k);
   if (fold < 0 || !is_far(k)) return NULL;
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, (uint32_t)fold);
   uint32_t loop = (uint32_t)f->at_axis;
-  if (!pestle_nest_may_claim(k->nest, k->anchor, loop)) return NULL;
+  if (!may_fetch_results(k, loop)) return NULL;
   int64_t lines = y->value_count;
   for (uint32_t i = y->order_count; i-- > 0 && y->order[i] != loop;) {
     const pestle_nest_axis_t* a = &k->nest->axes.data[y->order[i]];
     lines *= a->mark == PESTLE_MARK_VECTOR ? 1 : a->extent;
   }
-  if (lines > MOST_CLAIMED) return NULL;
+  if (lines > MOST_LINES) return NULL;
   int32_t box = find_box(k, f);
   int64_t by = 0;
   if (box >= 0) {
@@ -278,11 +322,12 @@ pestle_status_t pestle_sketch_claim(pestle_sketch_t* k) {
     int32_t around = pestle_sketch_around(y, f->at_axis);
     uint32_t next = around < 0 ? loop : (uint32_t)around;
     by = step_of(k, next, k->anchor, y->write_index[0][0]);
-    PESTLE_TRY(look_beside(k, (uint32_t)fold, loop, by));
   }
   pestle_sketch_note(
       k,
       "more than the L2 holds goes through the kernel: the lines "
       "of a tile's results are asked for before it is computed");
-  return pestle_schedule_claim(k->nest, k->anchor, loop, by);
+  PESTLE_TRY(fetch_all_results(k, loop, by));
+  return box < 0 && k->per_channel ? fetch_plane(k, (uint32_t)fold, loop, by)
+                                   : NULL;
 }

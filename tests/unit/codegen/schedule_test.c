@@ -227,7 +227,8 @@ static bool asks_for_panels(uint64_t cache_bytes) {
   assert_ok(pestle_emit_flat(&nest, PESTLE_NUMERICS_STRICT, &flat, &args));
   assert_ok(pestle_kir_verify(&flat.view));
   // Panels of 64 taps x 48 columns, 10 tiles of 6 rows: 3072 elements in 640 steps.
-  bool asks = strstr(pestle_strbuf_cstr(&rows), "panel c ob 3072 5") != NULL;
+  bool asks = strstr(pestle_strbuf_cstr(&rows),
+                     "prefetch c ob at k by 3072 share 5") != NULL;
   pestle_strbuf_clear(&rows);
   assert_ok(pestle_kir_print(&flat.view, &rows));
   assert_int_equal(asks,
@@ -564,28 +565,39 @@ static void test_winograd(void** state) {
          no_size);
 }
 
+static void test_prefetch(void** state) {
+  (void)state;
+  // Where an argument is read.
+  accept("softmax", 0, "inline mb d\nprefetch e ox at b by 53");
+  accept("softmax", 0, "inline mb d\nprefetch e f at b like ox by 0");
+  refuse("softmax", 0, "inline mb d", "prefetch e ox at a by 53",
+         "be its innermost");
+  refuse("softmax", 0, "", "prefetch e ox at b by 53",
+         "must read the argument");
+  refuse("softmax", 0, "inline mb d", "prefetch e e at b like ox by 53",
+         "must read the argument");
+  // Where results are written.
+  accept("chain", 0, "inline c d y\nprefetch y_2 f at b by 784");
+  refuse("chain", 0, "inline c d y", "prefetch y_2 f at c by 0", "over others");
+  accept("chain", 0, "inline c d y\nprefetch y_2 ob at b like f by 784");
+  refuse("gemm_even", 0, "", "prefetch y oa at a like f by 0",
+         "an argument of as many");
+  refuse("chain", 0, "inline c d y\nbind y_2.a group.x\nbind y_2.b group.x",
+         "prefetch y_2 f at a by 0", "neither groups nor lanes");
+  refuse("gemm_even", 0, "", "prefetch c f at a by 0", "of the last stage");
+  // A share a step.
+  accept("gemm_even", 0,
+         "split y.a 4\nat c, y.ao\nprefetch c ob at k by 8 share 2");
+  refuse("gemm_even", 0, "", "prefetch c ob at k by 8 share 2", "under a loop");
+  refuse("gemm_even", 0, "split y.a 4\nat c, y.ao",
+         "prefetch c ob at b by 8 share 2", "serial fold loops");
+  refuse("gemm_even", 0, "split y.a 4\nat c, y.ao",
+         "prefetch y ob at b by 8 share 2", "must be a fold");
+}
+
 static void test_inline(void** state) {
   (void)state;
   accept("softmax", 0, "inline mb d e sb y");
-  accept("softmax", 0, "inline mb d\nprefetch e ox ox 53");
-  refuse("softmax", 0, "", "prefetch e ox ox 53", "it must read the argument");
-  refuse("softmax", 0, "inline mb d", "prefetch e e ox 53",
-         "it must read the argument");
-  accept("chain", 0, "inline c d y\nclaim y_2.b 784");
-  refuse("chain", 0, "inline c d y", "claim y_2.c 0", "over others");
-  accept("chain", 0, "inline c d y\nbeside y_2.b ob 784");
-  refuse("gemm_even", 0, "", "beside y.a oa 0", "an argument of as many");
-  refuse("chain", 0, "inline c d y", "beside y_2.c ob 0",
-         "a loop that may claim");
-  refuse("chain", 0, "inline c d y\nbind y_2.a group.x\nbind y_2.b group.x",
-         "claim y_2.a 0", "neither groups nor lanes");
-  refuse("gemm_even", 0, "", "claim c.a 0", "a loop of the last stage");
-  accept("gemm_even", 0, "split y.a 4\nat c, y.ao\npanel c ob 8 2");
-  refuse("gemm_even", 0, "", "panel c ob 8 2", "under a loop");
-  refuse("gemm_even", 0, "split y.a 4\nat c, y.ao", "panel y ob 8 2",
-         "it must be a fold");
-  refuse("gemm_even", 0, "split y.a 4\nat c, y.ao", "panel c ob 8 0",
-         "a positive share");
   accept("softmax", 0, "inline y\ninline mb\ninline e d");
   refuse("softmax", 0, "", "inline r", "only map stages");
   refuse("softmax", 0, "", "inline y q", "there is no stage 'q'");
@@ -888,6 +900,7 @@ int main(void) {
       cmocka_unit_test(test_border),
       cmocka_unit_test(test_winograd),
       cmocka_unit_test(test_inline),
+      cmocka_unit_test(test_prefetch),
       cmocka_unit_test(test_at),
       cmocka_unit_test(test_store),
       cmocka_unit_test(test_stage_and_pack),
