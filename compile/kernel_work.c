@@ -39,14 +39,14 @@ static void count_ops(work_t* w, const pestle_expr_t* e) {
     w->ops += function ? FUNCTION_OPS : 1;
   }
   // A short dot product: two products of bf16, four of bytes, and the sums that
-  // the fold does not make.
+  // the reduction does not make.
   if (e->kind == PESTLE_EXPR_DOT) w->ops += e->dtype == PESTLE_F32 ? 3 : 7;
   for (int i = 0; i < 3; ++i) {
     if (e->args[i]) count_ops(w, e->args[i]);
   }
 }
 
-// A partial fold walks one block of its fold axis for each step of another.
+// A partial reduction walks one block of its reduction axis for each step of another.
 static uint64_t points_of(const pestle_nest_t* nest,
                           const pestle_nest_stage_t* s) {
   uint64_t points = 1;
@@ -71,7 +71,7 @@ static void add_products(const pestle_nest_t* nest,
                          const pestle_nest_stage_t* s, uint64_t ops,
                          pestle_kernel_t* k) {
   const pestle_expr_t* e = s->values[0];
-  if (!s->is_fold) return;
+  if (!s->is_reduction) return;
   if (e->kind == PESTLE_EXPR_DOT) {
     *(e->dtype == PESTLE_F32 ? &k->half_flops : &k->byte_flops) += ops;
   } else if (e->kind == PESTLE_EXPR_OP && e->op == PESTLE_OP_MULTIPLY) {
@@ -95,7 +95,7 @@ static void count_all(const pestle_nest_t* nest, uint8_t* seen,
   for (size_t i = 0; i < nest->stages.size; ++i) {
     const pestle_nest_stage_t* s = &nest->stages.data[i];
     if (s->inlined) continue;
-    work_t w = {.seen = seen, .ops = s->is_fold};
+    work_t w = {.seen = seen, .ops = s->is_reduction};
     memset(seen, 0, nest->expr_count + 1);
     for (uint32_t v = 0; v < s->value_count; ++v)
       count_ops(&w, s->values[v]);
@@ -112,9 +112,9 @@ static uint64_t nanoseconds_of(const pestle_nest_t* nest) {
   for (size_t i = 0; i < nest->stages.size; ++i) {
     const pestle_nest_stage_t* s = &nest->stages.data[i];
     if (s->inlined) continue;
-    bool product = s->is_fold && s->values[0]->kind == PESTLE_EXPR_OP &&
+    bool product = s->is_reduction && s->values[0]->kind == PESTLE_EXPR_OP &&
                    s->values[0]->op == PESTLE_OP_MULTIPLY;
-    bool dot = s->is_fold && s->values[0]->kind == PESTLE_EXPR_DOT;
+    bool dot = s->is_reduction && s->values[0]->kind == PESTLE_EXPR_DOT;
     work += points_of(nest, s) * (product || dot ? 1 : 4);
   }
   return work / 32 + 1;

@@ -169,7 +169,7 @@ void pestle_emit_find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
   finish_box(e, p);
 }
 
-// A fold over one block covers what is left of its axis in the last one.
+// A reduction over one block covers what is left of its axis in the last one.
 static void set_blocks(pestle_emit_t* e, const pestle_nest_stage_t* s,
                        const pestle_box_t* box) {
   pestle_nest_t* nest = e->nest;
@@ -197,7 +197,7 @@ static void finish_box(pestle_emit_t* e, uint32_t p) {
   int64_t lanes = 1;
   const pestle_nest_axis_t* leaf =
       s->order_count ? &nest->axes.data[s->order[s->order_count - 1]] : NULL;
-  if (leaf && leaf->mark == PESTLE_MARK_VECTOR && !leaf->fold) {
+  if (leaf && leaf->mark == PESTLE_MARK_VECTOR && !leaf->reduce) {
     lanes = leaf->full_extent;
   }
   // Whole vectors are stored along the dim whose elements lie beside each other.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What need not be kept exactly: facts of a fold's steps that follow from how its
+// What need not be kept exactly: facts of a reduction's steps that follow from how its
 // result is read.
 #include "codegen/emit/emit_internal.h"
 
@@ -9,7 +9,8 @@ enum { MOST_CHOICES = 8 };
 typedef struct reads_t {
   pestle_nest_t* nest;
   int64_t tensor;
-  int64_t value;  // the ACC and VAL that stand for it in a fold's steps, or -1
+  int64_t
+      value;  // the ACC and VAL that stand for it in a reduction's steps, or -1
   uint8_t* seen;  // by expression; ACC and VAL are nodes of one stage alone
 } reads_t;
 
@@ -88,7 +89,7 @@ static bool tells_zeros(const reads_t* r, const pestle_expr_t* x) {
 static bool readers_tell_zeros(pestle_nest_t* nest, uint32_t stage,
                                uint32_t tensor);
 
-// The value of the fold |s| that is the largest of the tensor's, or -1.
+// The value of the reduction |s| that is the largest of the tensor's, or -1.
 static int64_t kept_largest(const reads_t* r, const pestle_nest_stage_t* s) {
   reads_t steps = *r;
   for (uint32_t v = 0; v < s->value_count && s->combine; ++v) {
@@ -107,7 +108,7 @@ static bool stage_tells_zeros(const reads_t* r, uint32_t stage) {
   steps.value = kept_largest(r, s);
   for (uint32_t v = 0; v < s->value_count; ++v) {
     bool kept = v == steps.value;
-    if (s->is_fold && tells_zeros(&steps, s->inits[v])) return true;
+    if (s->is_reduction && tells_zeros(&steps, s->inits[v])) return true;
     if (!kept && tells_zeros(&steps, s->values[v])) return true;
     if (!kept && s->combine && tells_zeros(&steps, s->combine[v])) return true;
   }
@@ -132,9 +133,10 @@ static bool readers_tell_zeros(pestle_nest_t* nest, uint32_t stage,
   return false;
 }
 
-uint8_t pestle_emit_fold_facts(pestle_emit_t* e, uint32_t stage) {
+uint8_t pestle_emit_reduce_facts(pestle_emit_t* e, uint32_t stage) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  bool extreme = s->fold == PESTLE_OP_MAXIMUM || s->fold == PESTLE_OP_MINIMUM;
+  bool extreme =
+      s->reduce == PESTLE_OP_MAXIMUM || s->reduce == PESTLE_OP_MINIMUM;
   if (!extreme || s->combine || s->value_count != 1) return 0;
   bool tells = readers_tell_zeros(e->nest, stage, s->tensors[0]);
   return tells ? 0 : PESTLE_KIR_NSZ;

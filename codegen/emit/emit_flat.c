@@ -9,7 +9,7 @@
 //  2. Stages placed under a loop are emitted when it has opened: consumers are
 //     given their boxes first, from the last stage to the first, then code is
 //     emitted from the first to the last.
-//  3. A fold keeps its accumulators in a private buffer indexed by its unrolled
+//  3. A reduction keeps its accumulators in a private buffer indexed by its unrolled
 //     leaves; they are written to the stage's tensor when its loops are done.
 #include "codegen/emit/emit_flat.h"
 
@@ -80,7 +80,7 @@ static pestle_status_t bind_arguments(pestle_emit_t* e, pestle_emitted_t* out) {
     if (!seen) return PESTLE_ERROR(OUT_OF_MEMORY, "emitting '%s'", nest->name);
     for (uint32_t v = 0; v < st->value_count; ++v) {
       pestle_expr_mark_tensors(nest, seen, st->values[v], used);
-      if (st->is_fold) {
+      if (st->is_reduction) {
         pestle_expr_mark_tensors(nest, seen, st->inits[v], used);
       }
       used[st->tensors[v]] = 1;

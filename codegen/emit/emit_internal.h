@@ -45,7 +45,7 @@ struct pestle_emit_t {
   bool in_window;  // guarded loads share their tests, by rows and columns
   unsigned lanes;
   int64_t valid;                   // lanes that exist, from 0
-  const pestle_kir_id_t* acc_ids;  // of a general fold's combine step
+  const pestle_kir_id_t* acc_ids;  // of a general reduction's combine step
   const pestle_kir_id_t* val_ids;
 };
 
@@ -99,9 +99,9 @@ void pestle_emit_close_lanes(pestle_emit_t* e);
 static inline bool pestle_emit_has_lanes(const pestle_emit_t* e) {
   return e->lane_count[0] * e->lane_count[1] > 1;
 }
-// |value| of each lane along x, folded by |op|; the same in all of them.
-pestle_kir_id_t pestle_emit_fold_across(pestle_emit_t* e, pestle_op_t op,
-                                        pestle_kir_id_t value);
+// |value| of each lane along x, reduced by |op|; the same in all of them.
+pestle_kir_id_t pestle_emit_reduce_across(pestle_emit_t* e, pestle_op_t op,
+                                          pestle_kir_id_t value);
 // What lanes wrote to shared memory is seen by all from here on.
 void pestle_emit_barrier(pestle_emit_t* e);
 // Opens an IF for the one lane that writes what all have, and says so.
@@ -126,12 +126,12 @@ void pestle_emit_store_stage(pestle_emit_t* e, uint32_t stage, uint32_t v,
 // A transposed copy: one tile, read along one axis and kept along another.
 void pestle_emit_transpose_in_registers(pestle_emit_t* e, uint32_t stage);
 
-// --- emit_fold.c ---
-// A stage that folds: its loops and all that runs under them.
-void pestle_emit_fold(pestle_emit_t* e, uint32_t stage);
-// One step of a carried fold, in the loop that carries it.
+// --- emit_reduce.c ---
+// A stage that reduces: its loops and all that runs under them.
+void pestle_emit_reduce(pestle_emit_t* e, uint32_t stage);
+// One step of a carried reduction, in the loop that carries it.
 void pestle_emit_carried_step(pestle_emit_t* e, uint32_t stage);
-// Gives the folds that loop |axis| of |stage| carries its index, or takes it.
+// Gives the reductions that loop |axis| of |stage| carries its index, or takes it.
 void pestle_emit_open_carried(pestle_emit_t* e, uint32_t stage, uint32_t axis,
                               bool open);
 
@@ -139,7 +139,7 @@ void pestle_emit_open_carried(pestle_emit_t* e, uint32_t stage, uint32_t axis,
 // What stage |p| must compute under (|stage|, |axis|): the hull of all reads.
 void pestle_emit_find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
                           int32_t axis);
-// The same for a carried fold: the rows of |owner|.
+// The same for a carried reduction: the rows of |owner|.
 void pestle_emit_carried_box(pestle_emit_t* e, uint32_t p, uint32_t owner);
 // Whether stage |q| runs under that loop of |stage|, there or further in.
 bool pestle_emit_placed_under(const pestle_emit_t* e, uint32_t q,
@@ -245,8 +245,8 @@ uint32_t pestle_emit_buffer(pestle_emit_t* e, uint32_t tensor);
 size_t pestle_emit_scope(const pestle_emit_t* e);
 void pestle_emit_unscope(pestle_emit_t* e, size_t scope);
 
-// Facts (PESTLE_KIR_NSZ ...) of the steps of the fold |stage| that follow from how
+// Facts (PESTLE_KIR_NSZ ...) of the steps of the reduction |stage| that follow from how
 // its result is read.
-uint8_t pestle_emit_fold_facts(pestle_emit_t* e, uint32_t stage);
+uint8_t pestle_emit_reduce_facts(pestle_emit_t* e, uint32_t stage);
 
 #endif  // PESTLE_CODEGEN_EMIT_EMIT_INTERNAL_H_

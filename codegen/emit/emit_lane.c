@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes of a group: their loops, folds across them, who writes what all have.
+// Lanes of a group: their loops, reductions across them, who writes what all have.
 #include "base/bits.h"
 #include "codegen/emit/emit_internal.h"
 
@@ -46,7 +46,7 @@ void pestle_emit_barrier(pestle_emit_t* e) {
   if (pestle_emit_has_lanes(e)) pestle_kir_barrier(e->k);
 }
 
-// --- Folds across lanes ---
+// --- Reductions across lanes ---
 
 typedef struct across_t {
   pestle_emit_t* e;
@@ -77,8 +77,8 @@ static void make_part(across_t* a, pestle_dtype_t dtype, int64_t width) {
                                   width * a->e->lane_count[1], 0);
 }
 
-// Each lane folds what the others left, in a fixed order.
-static pestle_kir_id_t fold_parts(const across_t* a) {
+// Each lane reduces what the others left, in a fixed order.
+static pestle_kir_id_t reduce_parts(const across_t* a) {
   pestle_emit_t* e = a->e;
   pestle_kir_id_t part[64];
   for (int64_t i = 0; i < a->width; ++i) {
@@ -94,8 +94,8 @@ static pestle_kir_id_t fold_parts(const across_t* a) {
 }
 
 // Without subgroups, or with more of them than a lane should read: halves of a
-// power of two of parts are folded onto each other.
-static pestle_kir_id_t fold_tree(across_t* a, pestle_kir_id_t value) {
+// power of two of parts are reduced onto each other.
+static pestle_kir_id_t reduce_tree(across_t* a, pestle_kir_id_t value) {
   pestle_emit_t* e = a->e;
   int64_t lanes = e->lane_count[0],
           half = (int64_t)pestle_next_pow2((uint64_t)lanes) / 2;
@@ -121,14 +121,14 @@ static pestle_kir_id_t fold_tree(across_t* a, pestle_kir_id_t value) {
   return load_part(a, pestle_kir_index(e->k, 0));
 }
 
-pestle_kir_id_t pestle_emit_fold_across(pestle_emit_t* e, pestle_op_t op,
-                                        pestle_kir_id_t value) {
+pestle_kir_id_t pestle_emit_reduce_across(pestle_emit_t* e, pestle_op_t op,
+                                          pestle_kir_id_t value) {
   enum { MOST_PARTS = 64 };
   int64_t lanes = e->lane_count[0], subgroup = e->nest->subgroup;
   across_t a = {.e = e, .op = op};
   if (lanes <= 1) return value;
   if (subgroup <= 1 || lanes > subgroup * MOST_PARTS) {
-    return fold_tree(&a, value);
+    return reduce_tree(&a, value);
   }
   int64_t width = lanes < subgroup ? lanes : subgroup;
   value = pestle_kir_sg_reduce(e->k, value, op, (unsigned)width);
@@ -143,7 +143,7 @@ pestle_kir_id_t pestle_emit_fold_across(pestle_emit_t* e, pestle_op_t op,
       value);
   pestle_kir_end(e->k);
   pestle_emit_barrier(e);
-  return fold_parts(&a);
+  return reduce_parts(&a);
 }
 
 // --- Writers ---

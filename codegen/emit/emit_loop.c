@@ -58,7 +58,7 @@ static void visit_tests(const pestle_expr_t* x, visit_test_t visit,
 }
 
 static bool asks(const pestle_nest_stage_t* s) {
-  return s->border || (s->keep && !s->is_fold);
+  return s->border || (s->keep && !s->is_reduction);
 }
 
 // Steps of a loop at which a test changes.
@@ -101,7 +101,7 @@ static void cut_visit(void* user, const pestle_expr_t* test) {
   add_cut(c, pestle_floor_div(test->hi - 1 - rest.hi, coef) + 1);
 }
 
-// Where the border of what |w| copies or folds begins and ends along |axis|, so
+// Where the border of what |w| copies or reduces begins and ends along |axis|, so
 // that no step between has to ask. Not where lanes or groups share the steps.
 static void find_cuts(const pestle_emit_walk_t* w, uint32_t axis, cuts_t* out) {
   pestle_emit_t* e = w->e;

@@ -68,7 +68,7 @@ static void check_private(pestle_emit_t* e, const pestle_nest_stage_t* s) {
   for (uint32_t i = 0; i < s->order_count; ++i) {
     const pestle_nest_axis_t* a = &e->nest->axes.data[s->order[i]];
     bool loop = a->mark == PESTLE_MARK_SERIAL || a->mark >= PESTLE_MARK_GROUP;
-    if (!a->fold && loop && a->extent > 1) unrolled = false;
+    if (!a->reduce && loop && a->extent > 1) unrolled = false;
   }
   for (uint32_t v = 0; !unrolled && v < s->value_count; ++v) {
     pestle_nest_tensor_t* t = &e->nest->tensors.data[s->tensors[v]];
@@ -80,7 +80,7 @@ static unsigned lanes_of(const pestle_emit_t* e, const pestle_nest_stage_t* s) {
   if (!s->order_count) return 1;
   const pestle_nest_axis_t* leaf =
       &e->nest->axes.data[s->order[s->order_count - 1]];
-  bool vector = leaf->mark == PESTLE_MARK_VECTOR && !leaf->fold;
+  bool vector = leaf->mark == PESTLE_MARK_VECTOR && !leaf->reduce;
   return vector ? (unsigned)leaf->full_extent : 1;
 }
 
@@ -126,8 +126,8 @@ void pestle_emit_stage(pestle_emit_t* e, uint32_t stage) {
   }
   pestle_emit_buffers(e, stage);
   if (e->k->failed) return;
-  if (s->is_fold) {
-    pestle_emit_fold(e, stage);
+  if (s->is_reduction) {
+    pestle_emit_reduce(e, stage);
     return;
   }
   if (s->transposed) {
@@ -147,8 +147,8 @@ static void set_ready_stage(pestle_emit_t* e, uint32_t stage, bool ready) {
   for (uint32_t v = 0; v < s->value_count; ++v) {
     e->ready[s->tensors[v]] = ready;
   }
-  // What a fold carried is whole when the fold is.
-  for (uint32_t p = 0; p < stage && s->is_fold; ++p) {
+  // What a reduction carried is whole when the reduction is.
+  for (uint32_t p = 0; p < stage && s->is_reduction; ++p) {
     const pestle_nest_stage_t* c = pestle_nest_stage(e->nest, p);
     if (c->carried && c->at_stage == (int32_t)stage) {
       set_ready_stage(e, p, ready);

@@ -168,7 +168,7 @@ static pestle_status_t check_reduce(const verify_t* v) {
   const pestle_kir_row_t* row = pestle_kir_row((pestle_op_t)inst->arg[1]);
   if (!(row->flags & PESTLE_OP_FLAG_ASSOC) ||
       !kind_is(inst->type, row->kinds) || !kind_is(inst->type, NUMBERS)) {
-    return broken(v, "the row cannot fold %s", type_name(inst->type));
+    return broken(v, "the row cannot reduce %s", type_name(inst->type));
   }
   if (inst->lanes != 1) return broken(v, "the result must have one lane");
   if (!pestle_is_pow2(lanes)) {
@@ -185,7 +185,7 @@ static pestle_status_t check_sg_reduce(const verify_t* v) {
   const pestle_kir_row_t* row = pestle_kir_row((pestle_op_t)inst->arg[1]);
   if (!(row->flags & PESTLE_OP_FLAG_ASSOC) ||
       !kind_is(inst->type, row->kinds) || !kind_is(inst->type, NUMBERS)) {
-    return broken(v, "the row cannot fold %s", type_name(inst->type));
+    return broken(v, "the row cannot reduce %s", type_name(inst->type));
   }
   if (!pestle_is_pow2(inst->arg[2])) {
     return broken(v, "%u lanes of a subgroup have no halves", inst->arg[2]);

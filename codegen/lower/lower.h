@@ -36,7 +36,7 @@ pestle_lower_partition(pestle_arena_t* arena, const pestle_node_t* fusion,
                        pestle_kernel_group_t** out_groups, uint32_t* out_count);
 
 // Builds |out_nest| (initialised by the caller) for |group|: INPUT tensors for
-// the operands that it reads, one OUTPUT tensor a piece, map and fold stages in
+// the operands that it reads, one OUTPUT tensor a piece, map and reduction stages in
 // topological order, nothing inlined. |aliases| (result slot to operand, -1
 // none) may be NULL.
 PESTLE_NODISCARD pestle_status_t pestle_lower_group(

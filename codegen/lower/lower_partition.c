@@ -13,7 +13,7 @@ static bool is_bijective_view(const pestle_node_t* node) {
          (node->op == PESTLE_OP_TRANSPOSE || node->op == PESTLE_OP_RESHAPE);
 }
 
-static bool has_fold(const pestle_block_t* block) {
+static bool has_reduce(const pestle_block_t* block) {
   for (pestle_node_t* n = block->first; n; n = n->next) {
     switch (pestle_op_info((pestle_op_t)n->op)->fuse) {
       case PESTLE_FUSE_REDUCTION:
@@ -27,7 +27,7 @@ static bool has_fold(const pestle_block_t* block) {
   return false;
 }
 
-// Where a fold is, its consumer runs over the fold's own axes and the views
+// Where a reduction is, its consumer runs over the reduction's own axes and the views
 // after it become part of the write.
 static pestle_status_t strip_views(pestle_arena_t* arena, pestle_piece_t* p) {
   size_t count = 0;
@@ -93,10 +93,10 @@ static pestle_status_t add_piece(partition_t* part, pestle_piece_t piece) {
   return NULL;
 }
 
-static pestle_status_t add_result(partition_t* part, bool folds, uint32_t slot,
-                                  pestle_value_t* value) {
+static pestle_status_t add_result(partition_t* part, bool reductions,
+                                  uint32_t slot, pestle_value_t* value) {
   pestle_piece_t piece = {.slot = slot, .value = value, .concat_dim = -1};
-  if (folds || (value->node && value->node->op == PESTLE_OP_RESHAPE)) {
+  if (reductions || (value->node && value->node->op == PESTLE_OP_RESHAPE)) {
     PESTLE_TRY(strip_views(part->arena, &piece));
   }
   pestle_node_t* node = piece.value->node;
@@ -230,9 +230,9 @@ pestle_status_t pestle_lower_partition(pestle_arena_t* arena,
   part.groups = PESTLE_ARENA_ARRAY(arena, pestle_kernel_group_t,
                                    part.capacity ? part.capacity : 1);
   if (!part.groups) return PESTLE_ERROR(OUT_OF_MEMORY, "lowering a group");
-  bool folds = has_fold(body);
+  bool reductions = has_reduce(body);
   for (uint32_t i = 0; i < ret->operand_count; ++i) {
-    PESTLE_TRY(add_result(&part, folds, i, pestle_node_operand(ret, i)));
+    PESTLE_TRY(add_result(&part, reductions, i, pestle_node_operand(ret, i)));
   }
   PESTLE_TRY(find_needs(&part, body));
   *out_groups = part.groups;

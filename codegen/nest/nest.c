@@ -290,7 +290,7 @@ void pestle_nest_visit_stage(pestle_nest_t* nest, uint8_t* seen,
                              void* user) {
   for (uint32_t v = 0; v < s->value_count; ++v) {
     pestle_expr_visit_with(nest, seen, s->values[v], visit, user);
-    if (!s->is_fold) continue;
+    if (!s->is_reduction) continue;
     pestle_expr_visit_with(nest, seen, s->inits[v], visit, user);
     if (!s->combine) continue;
     pestle_expr_visit_with(nest, seen, s->combine[v], visit, user);
@@ -410,10 +410,10 @@ uint32_t pestle_nest_add_tensor(pestle_nest_t* nest, const char* name,
 }
 
 uint32_t pestle_nest_add_axis(pestle_nest_t* nest, const char* name,
-                              int32_t stage, bool fold, int64_t extent) {
+                              int32_t stage, bool reduce, int64_t extent) {
   pestle_nest_axis_t a = {.name = unique_name(nest, name, axis_taken, stage),
                           .stage = stage,
-                          .fold = fold,
+                          .reduce = reduce,
                           .extent = extent,
                           .full_extent = extent,
                           .parent = -1,
@@ -432,7 +432,7 @@ uint32_t pestle_nest_add_stage(pestle_nest_t* nest, const char* name,
   static const char* const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
   name = unique_name(nest, name, stage_taken, 0);
   pestle_nest_stage_t s = {.name = name,
-                           .fold = PESTLE_OP_COUNT,
+                           .reduce = PESTLE_OP_COUNT,
                            .at_stage = -1,
                            .at_axis = -1,
                            .value_count = 1};

@@ -9,7 +9,7 @@
 //
 // Invariants:
 //  1. A stage's root axes are its map axes, one a dim of the tensor that it
-//     writes, then its fold axes. An AXIS atom means the global coordinate,
+//     writes, then its reduction axes. An AXIS atom means the global coordinate,
 //     also after the stage was moved under another (its domain is then a box
 //     whose origin depends on that loop).
 //  2. Index forms (affine) are integer-affine over atoms: axes, floor divisions
@@ -77,8 +77,8 @@ typedef enum pestle_expr_kind_e {
   PESTLE_EXPR_CAST,
   PESTLE_EXPR_BITCAST,
   PESTLE_EXPR_INSIDE,  // i1: lo <= affine < hi
-  PESTLE_EXPR_ACC,     // general folds: accumulator i
-  PESTLE_EXPR_VAL,     // general folds: the new value i
+  PESTLE_EXPR_ACC,     // general reductions: accumulator i
+  PESTLE_EXPR_VAL,     // general reductions: the new value i
   PESTLE_EXPR_DOT,     // of words args[0] and args[1]: DOT2 where it is f32,
                        // DOT4 with i as its immediate where it is i32
 } pestle_expr_kind_t;
@@ -172,15 +172,15 @@ static inline bool pestle_mark_is_lane(uint8_t mark) {
 typedef struct pestle_nest_axis_t {
   const char* name;
   int32_t stage;
-  bool fold;
-  bool rfactored;  // a fold axis whose partial results are kept apart
+  bool reduce;
+  bool rfactored;  // a reduction axis whose partial results are kept apart
   uint8_t mark;    // pestle_mark_t
   int64_t extent;  // as of now: emission narrows it in tails
   int64_t full_extent;
   int32_t parent;        // -1: root
   int32_t outer, inner;  // -1: leaf
   int64_t factor;        // of the split, when not a leaf
-  // A fold axis of a partial fold covers one block of its extent: |block|
+  // A reduction axis of a partial reduction covers one block of its extent: |block|
   // coordinates from |block| times the map axis |block_axis| on; else -1.
   int32_t block_axis;
   int64_t block;
@@ -207,33 +207,36 @@ typedef struct pestle_prefetch_t {
   uint32_t
       like;    // it is asked for where the stage is in this one, often the same
   int64_t by;  // so many elements further
-  int64_t share;  // elements that a step asks for, of what a fold reads; or 0
+  int64_t
+      share;  // elements that a step asks for, of what a reduction reads; or 0
 } pestle_prefetch_t;
 
 typedef struct pestle_nest_stage_t {
   const char* name;
   uint32_t map_count, root_count;
-  uint32_t roots[PESTLE_NEST_MAX_AXES];  // map axes, then fold axes
+  uint32_t roots[PESTLE_NEST_MAX_AXES];  // map axes, then reduction axes
   uint32_t order_count;
   uint32_t order[PESTLE_NEST_MAX_AXES];  // leaves, outermost first
-  pestle_op_t fold;  // scalar row, or PESTLE_OP_COUNT: see general
-  bool is_fold;
-  uint32_t value_count;  // 1, but for general folds and sibling outputs
+  pestle_op_t reduce;  // scalar row, or PESTLE_OP_COUNT: see general
+  bool is_reduction;
+  uint32_t value_count;  // 1, but for general reductions and sibling outputs
   pestle_expr_t const** values;
-  pestle_expr_t const** inits;    // folds: starting values
-  pestle_expr_t const** combine;  // general folds over ACC and VAL; or NULL
-  uint32_t* tensors;              // written: one a value
+  pestle_expr_t const** inits;  // reductions: starting values
+  pestle_expr_t const**
+      combine;        // general reductions over ACC and VAL; or NULL
+  uint32_t* tensors;  // written: one a value
   const pestle_affine_t* const** write_index;  // a tensor's index over the map
       // axes, flat for OUTPUT; NULL: the axes
-  pestle_dtype_t acc_dtype;  // folds
+  pestle_dtype_t acc_dtype;  // reductions
   bool inlined;
   bool keep;    // a padded copy: worth its own place beside its reader
-  bool border;  // a fold whose loops are cut where padding begins
+  bool border;  // a reduction whose loops are cut where padding begins
   bool skips;   // which leaves out steps of nothing but padding
   bool
       transposed;  // a copy whose tiles are transposed in registers: see the primitive
-  bool carried;      // a fold that another fold's loop, at_axis, steps: what
-                     // reads it under that loop sees it as it is by then
+  bool
+      carried;  // a reduction that another reduction's loop, at_axis, steps: what
+                // reads it under that loop sees it as it is by then
   int32_t at_stage;  // -1: a root of the tree
   int32_t at_axis;   // leaf of at_stage under which this one runs; -1:
                      // before the loops of at_stage
@@ -262,7 +265,7 @@ struct pestle_nest_t {
   const char* summary;  // why this schedule, lines for people, or NULL
   bool no_scratch;      // the sketch keeps nothing in scratch
   uint32_t halvings;    // of the L2 that the sketch counts on
-  uint32_t subgroup;    // lanes of a subgroup that fold together; 0: none
+  uint32_t subgroup;    // lanes of a subgroup that reduce together; 0: none
   bool wide_moves;      // vectors in memory say what they are aligned to
   pestle_nest_template_t template;  // that makes the kernel
   pestle_strbuf_t* why;  // gets a line for each choice; NULL: nobody asks
@@ -405,7 +408,7 @@ void pestle_expr_visit_with(pestle_nest_t* nest, uint8_t* seen,
                             const pestle_expr_t* e,
                             void (*visit)(void* user, const pestle_expr_t* e),
                             void* user);
-// The same for all that |s| computes: its values, and a fold's first ones and steps.
+// The same for all that |s| computes: its values, and a reduction's first ones and steps.
 void pestle_nest_visit_stage(pestle_nest_t* nest, uint8_t* seen,
                              const pestle_nest_stage_t* s,
                              void (*visit)(void* user, const pestle_expr_t* e),
@@ -418,7 +421,7 @@ uint32_t pestle_nest_add_tensor(pestle_nest_t* nest, const char* name,
                                 pestle_tensor_kind_t kind, uint32_t slot,
                                 const pestle_type_t* type);
 uint32_t pestle_nest_add_axis(pestle_nest_t* nest, const char* name,
-                              int32_t stage, bool fold, int64_t extent);
+                              int32_t stage, bool reduce, int64_t extent);
 // Adds a stage with one map axis a dim of |domain|, writing one new STAGE
 // tensor of |dtype|; values are set by the caller.
 uint32_t pestle_nest_add_stage(pestle_nest_t* nest, const char* name,

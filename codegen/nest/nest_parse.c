@@ -135,7 +135,7 @@ static pestle_status_t parse_tensor(pestle_nest_parser_t* p,
 
 // --- Axes ---
 
-static pestle_status_t add_axis(pestle_nest_parser_t* p, bool fold,
+static pestle_status_t add_axis(pestle_nest_parser_t* p, bool reduce,
                                 int64_t extent, uint32_t* out_axis) {
   const char* name;
   PESTLE_TRY(pestle_lex_name(&p->s, "an axis", &name));
@@ -144,7 +144,7 @@ static pestle_status_t add_axis(pestle_nest_parser_t* p, bool fold,
         &p->s, "expected a new name; the stage has an axis '%s'", name);
   }
   *out_axis =
-      pestle_nest_add_axis(p->nest, name, (int32_t)p->stage, fold, extent);
+      pestle_nest_add_axis(p->nest, name, (int32_t)p->stage, reduce, extent);
   PESTLE_TRY(pestle_nest_status(p->nest));
   p->nest->axes.data[*out_axis].name = name;
   return NULL;
@@ -176,7 +176,7 @@ static pestle_status_t parse_block(pestle_nest_parser_t* p, uint32_t axis) {
 
 // "[a:13, b:71]"
 static pestle_status_t parse_roots(pestle_nest_parser_t* p,
-                                   pestle_nest_stage_t* s, bool fold) {
+                                   pestle_nest_stage_t* s, bool reduce) {
   PESTLE_TRY(pestle_lex_expect(&p->s, '['));
   if (pestle_lex_accept(&p->s, ']')) return NULL;
   do {
@@ -185,14 +185,14 @@ static pestle_status_t parse_roots(pestle_nest_parser_t* p,
       return pestle_lex_error(&p->s, "expected at most %d axes",
                               PESTLE_NEST_MAX_AXES);
     }
-    PESTLE_TRY(add_axis(p, fold, 0, &axis));
+    PESTLE_TRY(add_axis(p, reduce, 0, &axis));
     pestle_nest_axis_t* a = &p->nest->axes.data[axis];
     PESTLE_TRY(pestle_lex_expect(&p->s, ':'));
     PESTLE_TRY(pestle_lex_int(&p->s, 0, PESTLE_NEST_LARGEST, &a->extent));
     a->full_extent = a->extent;
     PESTLE_TRY(parse_block(p, axis));
     s->roots[s->root_count++] = axis;
-    if (!fold) s->map_count = s->root_count;
+    if (!reduce) s->map_count = s->root_count;
   } while (pestle_lex_accept(&p->s, ','));
   return pestle_lex_expect(&p->s, ']');
 }
@@ -212,12 +212,12 @@ static pestle_status_t parse_split(pestle_nest_parser_t* p) {
   PESTLE_TRY(pestle_lex_int(&p->s, 1, PESTLE_NEST_LARGEST, &factor));
   PESTLE_TRY(pestle_lex_expect(&p->s, '-'));
   PESTLE_TRY(pestle_lex_expect(&p->s, '>'));
-  bool fold = p->nest->axes.data[axis].fold;
+  bool reduce = p->nest->axes.data[axis].reduce;
   int64_t extent = pestle_nest_axis_span(&p->nest->axes.data[axis]);
   PESTLE_TRY(
-      add_axis(p, fold, extent / factor + (extent % factor != 0), &outer));
+      add_axis(p, reduce, extent / factor + (extent % factor != 0), &outer));
   PESTLE_TRY(pestle_lex_expect(&p->s, ','));
-  PESTLE_TRY(add_axis(p, fold, factor, &inner));
+  PESTLE_TRY(add_axis(p, reduce, factor, &inner));
   pestle_nest_axis_t* axes = p->nest->axes.data;
   axes[axis].outer = (int32_t)outer;
   axes[axis].inner = (int32_t)inner;
@@ -288,11 +288,11 @@ static pestle_status_t parse_write(pestle_nest_parser_t* p,
   }
   PESTLE_TRY(pestle_lex_expect(&p->s, '='));
   PESTLE_TRY(pestle_nest_parse_expr(p, &w.value));
-  if (s->is_fold) {
+  if (s->is_reduction) {
     PESTLE_TRY(pestle_lex_expect_word(&p->s, "init"));
     PESTLE_TRY(pestle_nest_parse_expr(p, &w.init));
   }
-  if (s->is_fold && s->fold == PESTLE_OP_COUNT) {
+  if (s->is_reduction && s->reduce == PESTLE_OP_COUNT) {
     PESTLE_TRY(pestle_lex_expect_word(&p->s, "combine"));
     PESTLE_TRY(pestle_nest_parse_expr(p, &w.combine));
   }
@@ -358,14 +358,14 @@ static pestle_status_t parse_statement(pestle_nest_parser_t* p,
 
 // --- Stages ---
 
-static pestle_status_t parse_fold(pestle_nest_parser_t* p,
-                                  pestle_nest_stage_t* s) {
+static pestle_status_t parse_reduce(pestle_nest_parser_t* p,
+                                    pestle_nest_stage_t* s) {
   const char* word;
-  PESTLE_TRY(pestle_lex_name(&p->s, "a fold", &word));
-  s->is_fold = true;
-  if (strcmp(word, "fold")) {
-    if (!pestle_nest_parse_op(word, &s->fold)) {
-      return pestle_lex_error(&p->s, "expected a scalar op or fold, not '%s'",
+  PESTLE_TRY(pestle_lex_name(&p->s, "a reduction", &word));
+  s->is_reduction = true;
+  if (strcmp(word, "reduce")) {
+    if (!pestle_nest_parse_op(word, &s->reduce)) {
+      return pestle_lex_error(&p->s, "expected a scalar op or reduce, not '%s'",
                               word);
     }
   }
@@ -402,15 +402,15 @@ static pestle_status_t finish_stage(pestle_nest_parser_t* p,
     inits[i] = w->init;
     combine[i] = w->combine;
   }
-  if (s->is_fold) s->inits = inits;
-  if (s->is_fold && s->fold == PESTLE_OP_COUNT) s->combine = combine;
+  if (s->is_reduction) s->inits = inits;
+  if (s->is_reduction && s->reduce == PESTLE_OP_COUNT) s->combine = combine;
   p->nest->stages.data[p->stage] = *s;
   return NULL;
 }
 
 static pestle_status_t parse_stage(pestle_nest_parser_t* p) {
   pestle_nest_stage_t s = {
-      .fold = PESTLE_OP_COUNT, .at_stage = -1, .at_axis = -1};
+      .reduce = PESTLE_OP_COUNT, .at_stage = -1, .at_axis = -1};
   PESTLE_TRY(pestle_lex_name(&p->s, "a stage", &s.name));
   if (pestle_nest_find_stage(p->nest, s.name) >= 0) {
     return pestle_lex_error(
@@ -425,7 +425,7 @@ static pestle_status_t parse_stage(pestle_nest_parser_t* p) {
   s.keep = pestle_lex_accept_word(&p->s, "keep");
   s.transposed = pestle_lex_accept_word(&p->s, "transposed");
   if (!s.keep && pestle_lex_peek(&p->s) != '{') {
-    PESTLE_TRY(parse_fold(p, &s));
+    PESTLE_TRY(parse_reduce(p, &s));
     s.keep = pestle_lex_accept_word(&p->s, "keep");
     s.border = pestle_lex_accept_word(&p->s, "border");
     s.skips = s.border && pestle_lex_accept_word(&p->s, "reassoc");

@@ -436,9 +436,10 @@ static void print_roots(printer_t* p, const pestle_nest_stage_t* s,
 static void print_header(printer_t* p, const pestle_nest_stage_t* s) {
   pestle_strbuf_appendf(p->out, "  stage %s", s->name);
   print_roots(p, s, 0, s->map_count);
-  if (s->is_fold) {
-    pestle_strbuf_appendf(p->out, " %s over ",
-                          s->combine ? "fold" : pestle_op_info(s->fold)->name);
+  if (s->is_reduction) {
+    pestle_strbuf_appendf(
+        p->out, " %s over ",
+        s->combine ? "reduce" : pestle_op_info(s->reduce)->name);
     print_roots(p, s, s->map_count, s->root_count);
     pestle_strbuf_appendf(p->out, " : %s", dtype_name(s->acc_dtype));
   }
@@ -456,7 +457,7 @@ static void walk_body(printer_t* p, const pestle_nest_stage_t* s,
     const pestle_affine_t* const* at = s->write_index[v];
     if (at) visit_affine(p, at[0], NULL, visit);
     visit(p, s->values[v], NULL);
-    if (!s->is_fold) continue;
+    if (!s->is_reduction) continue;
     visit(p, s->inits[v], NULL);
     if (s->combine) visit(p, s->combine[v], NULL);
   }
@@ -476,7 +477,7 @@ static void print_body(printer_t* p, const pestle_nest_stage_t* s) {
     }
     pestle_strbuf_append_c(p->out, " = ");
     print_expr(p, s->values[v]);
-    if (s->is_fold) {
+    if (s->is_reduction) {
       pestle_strbuf_append_c(p->out, " init ");
       print_expr(p, s->inits[v]);
     }

@@ -325,7 +325,7 @@ static bool is_injective(const verify_t* v, const pestle_affine_t* at,
 
 static pestle_status_t check_output(verify_t* v, uint32_t value) {
   const pestle_nest_tensor_t* t = &v->nest->tensors.data[v->s->tensors[value]];
-  if (!v->s->write_index[value] || v->s->is_fold) {
+  if (!v->s->write_index[value] || v->s->is_reduction) {
     return broken(v, "the result '%s' must be written by a map at an index",
                   t->name);
   }
@@ -363,24 +363,25 @@ static pestle_status_t check_write(verify_t* v, uint32_t value) {
 
 // --- Stages ---
 
-static pestle_status_t check_fold(verify_t* v) {
+static pestle_status_t check_reduce(verify_t* v) {
   const pestle_nest_stage_t* s = v->s;
-  if (!s->inits) return broken(v, "a fold without starting values");
-  bool general = s->fold == PESTLE_OP_COUNT;
+  if (!s->inits) return broken(v, "a reduction without starting values");
+  bool general = s->reduce == PESTLE_OP_COUNT;
   if (general != (s->combine != NULL)) {
-    return broken(v, "a fold has either a row or a combine step");
+    return broken(v, "a reduction has either a row or a combine step");
   }
-  const pestle_op_info_t* info = general ? NULL : pestle_op_info(s->fold);
+  const pestle_op_info_t* info = general ? NULL : pestle_op_info(s->reduce);
   if (info && (!(info->flags & PESTLE_OP_FLAG_ASSOC) || s->value_count != 1)) {
-    return broken(v, "a fold by %s, which is not associative, or of %u values",
-                  info->name, s->value_count);
+    return broken(
+        v, "a reduction by %s, which is not associative, or of %u values",
+        info->name, s->value_count);
   }
   for (uint32_t i = 0; i < s->value_count; ++i) {
     unsigned type = v->nest->tensors.data[s->tensors[i]].type.dtype;
     PESTLE_TRY(check_expr(v, s->inits[i]));
     if (s->inits[i]->dtype != type ||
         (!general && s->acc_dtype != (pestle_dtype_t)type)) {
-      return broken(v, "the fold of %s starts at %s", type_name(type),
+      return broken(v, "the reduction of %s starts at %s", type_name(type),
                     type_name(s->inits[i]->dtype));
     }
     if (!general) continue;
@@ -405,7 +406,7 @@ static pestle_status_t check_block(const verify_t* v,
   for (uint32_t i = 0; i < v->s->map_count; ++i) {
     own = own || v->s->roots[i] == (uint32_t)a->block_axis;
   }
-  if (by && own && a->fold && a->block > 0 && by->full_extent > 0 &&
+  if (by && own && a->reduce && a->block > 0 && by->full_extent > 0 &&
       a->full_extent / a->block + (a->full_extent % a->block != 0) ==
           by->full_extent) {
     return NULL;
@@ -420,15 +421,15 @@ static pestle_status_t check_axes(verify_t* v) {
     bool ok = s->roots[i] < v->nest->axes.size;
     const pestle_nest_axis_t* a = ok ? &v->nest->axes.data[s->roots[i]] : NULL;
     if (!a || a->stage != (int32_t)v->stage || a->parent >= 0 ||
-        a->fold != (i >= s->map_count) || a->full_extent < 0) {
+        a->reduce != (i >= s->map_count) || a->full_extent < 0) {
       return broken(v, "axis %u is not one of its own", i);
     }
     if (a->block_axis >= 0) PESTLE_TRY(check_block(v, a));
     if (a->full_extent == 0) v->empty = true;
   }
   if (s->map_count > s->root_count ||
-      (s->map_count < s->root_count) > s->is_fold) {
-    return broken(v, "a map has fold axes");
+      (s->map_count < s->root_count) > s->is_reduction) {
+    return broken(v, "a map has reduction axes");
   }
   return NULL;
 }
@@ -441,7 +442,7 @@ static pestle_status_t check_stage(verify_t* v) {
     PESTLE_TRY(check_expr(v, s->values[i]));
     PESTLE_TRY(check_write(v, i));
   }
-  return s->is_fold ? check_fold(v) : NULL;
+  return s->is_reduction ? check_reduce(v) : NULL;
 }
 
 static pestle_status_t verify_lowered(pestle_nest_t* nest) {

@@ -9,7 +9,7 @@
 
 typedef enum pestle_nest_level_e {
   // Types of expressions; reads inside their tensor by box arithmetic, or
-  // guarded; folds have an associative row, or a start and a step; outputs are
+  // guarded; reductions have an associative row, or a start and a step; outputs are
   // written once where that can be decided; stages read earlier ones only.
   PESTLE_NEST_LOWERED,
   // And: every stage is inlined or has a place and a scope that fits; all its

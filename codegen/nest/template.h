@@ -31,11 +31,11 @@ typedef struct pestle_nest_template_t {
 // The place in the choice of a schedule at which a template is asked.
 typedef enum pestle_offer_kind_e {
   // On targets whose groups have lanes:
-  PESTLE_OFFER_LANES_MAP,      // nothing is folded
-  PESTLE_OFFER_LANES_PRODUCT,  // |fold|, the only one, is a sum of products
-  PESTLE_OFFER_LANES_FOLDS,    // one fold or several
+  PESTLE_OFFER_LANES_MAP,      // nothing is reduced
+  PESTLE_OFFER_LANES_PRODUCT,  // |reduce|, the only one, is a sum of products
+  PESTLE_OFFER_LANES_REDUCTIONS,  // one reduction or several
   // On targets whose groups are one thread:
-  PESTLE_OFFER_PRODUCT,  // |fold|, the only one, is a sum of products
+  PESTLE_OFFER_PRODUCT,  // |reduce|, the only one, is a sum of products
   // The same, when its best register tile is known, which takes |cycles|.
   PESTLE_OFFER_TILED_PRODUCT,
 } pestle_offer_kind_t;
@@ -43,7 +43,7 @@ typedef enum pestle_offer_kind_e {
 typedef struct pestle_offer_t {
   pestle_offer_kind_t kind;
   const pestle_template_t* row;  // of the template that is asked
-  uint32_t fold;
+  uint32_t reduce;
   double cycles;
 } pestle_offer_t;
 

@@ -69,8 +69,8 @@ static int64_t axis_values(boxer_t* b, uint32_t axis,
     int64_t span = blocks * a->block;
     return span < a->full_extent ? span : a->full_extent;
   }
-  // The loop that steps a carried fold is open.
-  if (q->carried && a->fold && q->at_stage == (int32_t)b->consumer) {
+  // The loop that steps a carried reduction is open.
+  if (q->carried && a->reduce && q->at_stage == (int32_t)b->consumer) {
     return consumer_values(b, (uint32_t)q->at_axis, out_origin);
   }
   for (uint32_t i = 0; i < q->map_count; ++i) {
@@ -223,7 +223,7 @@ static bool runs_under(const boxer_t* b, uint32_t q) {
          pestle_schedule_is_under(b->nest, q, b->consumer, axis);
 }
 
-// A carried fold has the rows of what carries it: the consumer, before its loops, or
+// A carried reduction has the rows of what carries it: the consumer, before its loops, or
 // what runs under those.
 static void carried_box(boxer_t* b, uint32_t p) {
   const pestle_nest_stage_t* s = pestle_nest_stage(b->nest, p);

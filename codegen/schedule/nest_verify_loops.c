@@ -77,15 +77,15 @@ static pestle_status_t check_mark(const verify_t* v, uint32_t at) {
       if (at + 1 != v->s->order_count || a->full_extent < 1 ||
           a->full_extent > PESTLE_KIR_MAX_LANES ||
           (a->full_extent & (a->full_extent - 1)) ||
-          (a->fold && !a->rfactored)) {
+          (a->reduce && !a->rfactored)) {
         return broken(v,
                       "vector loop '%s' of %lld must be the innermost, a "
-                      "power of two and in a fold have partial results",
+                      "power of two and in a reduction have partial results",
                       a->name, (long long)a->full_extent);
       }
       return NULL;
     case PESTLE_MARK_GROUP:
-      if (v->stage != v->anchor || a->fold ||
+      if (v->stage != v->anchor || a->reduce ||
           (at &&
            v->nest->axes.data[v->s->order[at - 1]].mark != PESTLE_MARK_GROUP)) {
         return broken(v,
@@ -96,9 +96,9 @@ static pestle_status_t check_mark(const verify_t* v, uint32_t at) {
       return NULL;
     case PESTLE_MARK_LANE_X:
     case PESTLE_MARK_LANE_Y:
-      if (a->fold && (!a->rfactored || a->mark == PESTLE_MARK_LANE_Y)) {
+      if (a->reduce && (!a->rfactored || a->mark == PESTLE_MARK_LANE_Y)) {
         return broken(v,
-                      "lane loop '%s' of a fold must run along x and have "
+                      "lane loop '%s' of a reduction must run along x and have "
                       "partial results",
                       a->name);
       }
@@ -111,9 +111,9 @@ static pestle_status_t check_parts(const verify_t* v) {
   for (uint32_t i = 0; i < v->s->order_count; ++i) {
     const pestle_nest_axis_t* a = &v->nest->axes.data[v->s->order[i]];
     if (!a->rfactored) continue;
-    if (!a->fold || v->s->combine) {
+    if (!a->reduce || v->s->combine) {
       return broken(v,
-                    "'%s' has partial results, which only a fold by an "
+                    "'%s' has partial results, which only a reduction by an "
                     "associative row can have",
                     a->name);
     }
@@ -123,14 +123,15 @@ static pestle_status_t check_parts(const verify_t* v) {
 
 // --- Places ---
 
-// A carried fold has one fold loop, which is that of the fold that carries it,
+// A carried reduction has one reduction loop, which is that of the reduction that carries it,
 // and leading map axes as that has, or of one element.
 static pestle_status_t check_carried(const verify_t* v,
                                      const pestle_nest_stage_t* c) {
   const pestle_nest_stage_t* s = v->s;
   const pestle_nest_axis_t* axes = v->nest->axes.data;
-  bool ok = s->is_fold && c->is_fold && s->root_count == s->map_count + 1 &&
-            s->at_axis >= 0 && axes[s->at_axis].fold;
+  bool ok = s->is_reduction && c->is_reduction &&
+            s->root_count == s->map_count + 1 && s->at_axis >= 0 &&
+            axes[s->at_axis].reduce;
   if (ok) {
     const pestle_nest_axis_t* own = &axes[s->roots[s->map_count]];
     ok = own->outer < 0 && own->full_extent == axes[s->at_axis].full_extent;
@@ -167,7 +168,7 @@ static pestle_status_t check_place(const verify_t* v) {
     }
   }
   if (s->carried) PESTLE_TRY(check_carried(v, c));
-  if (c->is_fold && loop < 0) {
+  if (c->is_reduction && loop < 0) {
     return broken(v, "it is placed outside of the loops of '%s'", c->name);
   }
   for (uint32_t i = 0; i < s->value_count; ++i) {
@@ -277,7 +278,7 @@ static bool has_lanes(const pestle_nest_t* nest, const pestle_nest_stage_t* s,
   uint32_t leaf = s->order[s->order_count - 1];
   const pestle_nest_axis_t* a = &nest->axes.data[leaf];
   *out_root = pestle_nest_leaf_root(nest, leaf);
-  return a->mark == PESTLE_MARK_VECTOR && !a->fold && a->full_extent > 1;
+  return a->mark == PESTLE_MARK_VECTOR && !a->reduce && a->full_extent > 1;
 }
 
 // The dim of a stage's tensor whose elements are lanes of its registers.
@@ -361,7 +362,7 @@ static pestle_status_t check_border(const verify_t* v) {
   if (!v->s->border || pestle_nest_may_border(v->nest, v->stage, v->s->skips)) {
     return NULL;
   }
-  return broken(v, "it is no fold whose border may be apart");
+  return broken(v, "it is no reduction whose border may be apart");
 }
 
 static pestle_status_t check_prefetches(const verify_t* v) {

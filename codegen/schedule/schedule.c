@@ -62,15 +62,15 @@ pestle_status_t pestle_schedule_split(pestle_nest_t* nest, uint32_t stage,
   if (at < 0) return not_a_leaf(nest, "split", stage, axis);
   PESTLE_TRY(check_split(nest, s, axis, factor));
   int64_t extent = pestle_nest_axis_span(&nest->axes.data[axis]);
-  bool fold = nest->axes.data[axis].fold;
+  bool reduce = nest->axes.data[axis].reduce;
   const char* name = pestle_schedule_axis_name(nest, axis);
   int64_t parts = extent / factor + (extent % factor != 0);
   uint32_t outer =
       pestle_nest_add_axis(nest, pestle_schedule_derived_name(nest, name, "o"),
-                           (int32_t)stage, fold, parts);
+                           (int32_t)stage, reduce, parts);
   uint32_t inner =
       pestle_nest_add_axis(nest, pestle_schedule_derived_name(nest, name, "i"),
-                           (int32_t)stage, fold, factor);
+                           (int32_t)stage, reduce, factor);
   PESTLE_TRY(pestle_nest_status(nest));
   nest->axes.data[axis].outer = (int32_t)outer;
   nest->axes.data[axis].inner = (int32_t)inner;
@@ -88,24 +88,24 @@ pestle_status_t pestle_schedule_split(pestle_nest_t* nest, uint32_t stage,
                                 &factor, 1);
 }
 
-// Whether the fold loops whose partial results are not kept apart stand in the
-// same order as before. Float sums and products, and folds by an unknown step,
+// Whether the reduction loops whose partial results are not kept apart stand in the
+// same order as before. Float sums and products, and reductions by an unknown step,
 // depend on it.
-static bool keeps_fold_order(const pestle_nest_t* nest,
-                             const pestle_nest_stage_t* s,
-                             const uint32_t* order) {
+static bool keeps_reduce_order(const pestle_nest_t* nest,
+                               const pestle_nest_stage_t* s,
+                               const uint32_t* order) {
   bool floats = pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT);
-  bool sum = s->fold == PESTLE_OP_ADD || s->fold == PESTLE_OP_MULTIPLY;
-  if (!s->is_fold || (s->fold != PESTLE_OP_COUNT && !(sum && floats))) {
+  bool sum = s->reduce == PESTLE_OP_ADD || s->reduce == PESTLE_OP_MULTIPLY;
+  if (!s->is_reduction || (s->reduce != PESTLE_OP_COUNT && !(sum && floats))) {
     return true;
   }
   uint32_t from = 0;
   for (uint32_t i = 0; i < s->order_count; ++i) {
     const pestle_nest_axis_t* a = &nest->axes.data[order[i]];
-    if (!a->fold || a->rfactored || a->extent <= 1) continue;
+    if (!a->reduce || a->rfactored || a->extent <= 1) continue;
     for (; from < s->order_count; ++from) {
       const pestle_nest_axis_t* b = &nest->axes.data[s->order[from]];
-      if (b->fold && !b->rfactored && b->extent > 1) break;
+      if (b->reduce && !b->rfactored && b->extent > 1) break;
     }
     if (from == s->order_count || s->order[from++] != order[i]) return false;
   }
@@ -129,11 +129,12 @@ pestle_status_t pestle_schedule_reorder(pestle_nest_t* nest, uint32_t stage,
                         "reorder %s: all of its loops must be named once",
                         s->name);
   }
-  if (!keeps_fold_order(nest, s, order)) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "reorder %s: its fold loops may not pass each other, "
-                        "the result depends on their order; rfactor first",
-                        s->name);
+  if (!keeps_reduce_order(nest, s, order)) {
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "reorder %s: its reduction loops may not pass each other, "
+        "the result depends on their order; rfactor first",
+        s->name);
   }
   if (!count) return NULL;
   uint32_t before[PESTLE_NEST_MAX_AXES];
@@ -152,7 +153,7 @@ pestle_status_t pestle_schedule_reorder(pestle_nest_t* nest, uint32_t stage,
 static pestle_status_t check_group(const pestle_nest_t* nest,
                                    const pestle_nest_stage_t* s, int32_t at) {
   bool root = s == &nest->stages.data[nest->stages.size - 1];
-  bool ok = root && s->at_stage < 0 && !nest->axes.data[s->order[at]].fold;
+  bool ok = root && s->at_stage < 0 && !nest->axes.data[s->order[at]].reduce;
   for (int32_t i = 0; i < at; ++i) {
     ok = ok && nest->axes.data[s->order[i]].mark == PESTLE_MARK_GROUP;
   }
@@ -168,10 +169,10 @@ static pestle_status_t check_vector(const pestle_nest_t* nest,
   const pestle_nest_axis_t* a = &nest->axes.data[s->order[at]];
   bool ok = a->extent >= 1 && a->extent <= PESTLE_KIR_MAX_LANES &&
             (a->extent & (a->extent - 1)) == 0;
-  if (!ok || (a->fold && !a->rfactored)) {
+  if (!ok || (a->reduce && !a->rfactored)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "vectorise %s.%s: vector axes have a power of two of "
-                        "lanes, at most %u, and in a fold partial results",
+                        "lanes, at most %u, and in a reduction partial results",
                         s->name, a->name, PESTLE_KIR_MAX_LANES);
   }
   for (uint32_t i = 0; i < s->order_count; ++i) {
@@ -191,17 +192,18 @@ static pestle_status_t check_lane(const pestle_nest_t* nest,
                                   const pestle_nest_stage_t* s, int32_t at,
                                   uint8_t mark) {
   const pestle_nest_axis_t* a = &nest->axes.data[s->order[at]];
-  bool ok = a->full_extent <= MAX_LANES && (!a->fold || a->rfactored) &&
-            (!a->fold || mark == PESTLE_MARK_LANE_X);
+  bool ok = a->full_extent <= MAX_LANES && (!a->reduce || a->rfactored) &&
+            (!a->reduce || mark == PESTLE_MARK_LANE_X);
   for (uint32_t i = 0; i < s->order_count; ++i) {
     ok = ok && ((int32_t)i == at || nest->axes.data[s->order[i]].mark != mark);
   }
   if (ok) return NULL;
-  return PESTLE_ERROR(INVALID_ARGUMENT,
-                      "bind %s.%s to lanes: a stage has one loop along x and "
-                      "one along y, of at most %d steps; in a fold it runs "
-                      "along x and has partial results",
-                      s->name, a->name, MAX_LANES);
+  return PESTLE_ERROR(
+      INVALID_ARGUMENT,
+      "bind %s.%s to lanes: a stage has one loop along x and "
+      "one along y, of at most %d steps; in a reduction it runs "
+      "along x and has partial results",
+      s->name, a->name, MAX_LANES);
 }
 
 static pestle_status_t check_unroll(pestle_nest_t* nest, uint32_t stage,
@@ -278,12 +280,12 @@ pestle_status_t pestle_schedule_rfactor(pestle_nest_t* nest, uint32_t stage,
     return not_a_leaf(nest, "rfactor", stage, axis);
   }
   const char* name = pestle_schedule_axis_name(nest, axis);
-  bool exact = s->fold != PESTLE_OP_ADD && s->fold != PESTLE_OP_MULTIPLY;
-  if (!nest->axes.data[axis].fold || s->fold == PESTLE_OP_COUNT ||
+  bool exact = s->reduce != PESTLE_OP_ADD && s->reduce != PESTLE_OP_MULTIPLY;
+  if (!nest->axes.data[axis].reduce || s->reduce == PESTLE_OP_COUNT ||
       (!exact && !reassociate &&
        pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT))) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "rfactor %s.%s: it needs an associative fold, and "
+                        "rfactor %s.%s: it needs an associative reduction, and "
                         "reassociation for float sums",
                         s->name, name);
   }

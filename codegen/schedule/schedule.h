@@ -53,7 +53,7 @@ PESTLE_NODISCARD pestle_status_t pestle_nest_may_fuse(pestle_nest_t* nest,
 PESTLE_NODISCARD pestle_status_t
 pestle_schedule_split(pestle_nest_t* nest, uint32_t stage, uint32_t axis,
                       int64_t factor, uint32_t* out_outer, uint32_t* out_inner);
-// reorder: |order| holds all leaves of the stage. A fold axis may stand outside
+// reorder: |order| holds all leaves of the stage. A reduction axis may stand outside
 // of a map axis: the accumulators then hold the whole inner box.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_reorder(pestle_nest_t* nest,
                                                          uint32_t stage,
@@ -76,36 +76,36 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_at(pestle_nest_t* nest,
 PESTLE_NODISCARD pestle_status_t pestle_schedule_store(pestle_nest_t* nest,
                                                        uint32_t stage,
                                                        pestle_scope_t scope);
-// vectorise, unroll, bind group: the kind of a leaf. A vectorised fold axis
+// vectorise, unroll, bind group: the kind of a leaf. A vectorised reduction axis
 // must be rfactored. Group axes are the outermost ones of a root stage.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_mark(pestle_nest_t* nest,
                                                       uint32_t stage,
                                                       uint32_t axis,
                                                       pestle_mark_t mark);
-// rfactor S a: partial results along the fold leaf |a|, combined at the end in
+// rfactor S a: partial results along the reduction leaf |a|, combined at the end in
 // a fixed tree. Float sums and products need reassociation.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_rfactor(pestle_nest_t* nest,
                                                          uint32_t stage,
                                                          uint32_t axis,
                                                          bool reassociate);
-// partial S.k f: the fold S becomes a fold of partial results, one a block of
-// |factor| coordinates of its fold axis |axis|, over the blocks in order. The
+// partial S.k f: the reduction S becomes a reduction of partial results, one a block of
+// |factor| coordinates of its reduction axis |axis|, over the blocks in order. The
 // partial results are a stage of their own, |*out_partial|, with one more map
-// axis, the first: the block. It takes S's other fold axes along. Float sums
+// axis, the first: the block. It takes S's other reduction axes along. Float sums
 // and products need reassociation. Primitives of S follow this one.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_partial(
     pestle_nest_t* nest, uint32_t stage, uint32_t axis, int64_t factor,
     bool reassociate, uint32_t* out_partial);
-// online O.o : M L ...: the fold M (a maximum) and the sums L ... and O step in
+// online O.o : M L ...: the reduction M (a maximum) and the sums L ... and O step in
 // one loop, that of O. Each sum adds terms that have the factor exp(x - M);
 // where M grows they are scaled by exp(M before - M after). So the terms may
-// be made from the maximum so far, in one pass. |folds| holds M, then the sums
-// other than O; each has one fold axis, as long as |axis|, and leading map
+// be made from the maximum so far, in one pass. |reductions| holds M, then the sums
+// other than O; each has one reduction axis, as long as |axis|, and leading map
 // axes as O has. M may be read in such factors, and after the loop, alone.
-PESTLE_NODISCARD pestle_status_t
-pestle_schedule_online(pestle_nest_t* nest, uint32_t stage, uint32_t axis,
-                       const uint32_t* folds, uint32_t count, bool reassociate);
-// join S.k l: the fold axis |outer| and the one behind it, |inner|, become one,
+PESTLE_NODISCARD pestle_status_t pestle_schedule_online(
+    pestle_nest_t* nest, uint32_t stage, uint32_t axis,
+    const uint32_t* reductions, uint32_t count, bool reassociate);
+// join S.k l: the reduction axis |outer| and the one behind it, |inner|, become one,
 // as long as both. What S reads moves as far for a step of the first as for the
 // whole of the second; the order of what is added stays.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_join(pestle_nest_t* nest,
@@ -114,7 +114,7 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_join(pestle_nest_t* nest,
                                                       uint32_t inner);
 bool pestle_nest_may_join(pestle_nest_t* nest, uint32_t stage, uint32_t outer,
                           uint32_t inner);
-// dot S.k n: each step of fold axis |axis| takes |width| neighbouring elements of a
+// dot S.k n: each step of reduction axis |axis| takes |width| neighbouring elements of a
 // sum of products, as words of 32 bits: 2 of bf16, added as f32, or 4 of bytes,
 // added as i32. Past the axis' end they are 0. Float sums need reassociation.
 // Primitives of S follow this one, but for inline.
@@ -127,7 +127,7 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_dot(pestle_nest_t* nest,
 // legal, but for the reassociation.
 int64_t pestle_nest_dot_width(const pestle_nest_t* nest, uint32_t stage,
                               uint32_t axis);
-// flip S: S folds such words of bytes that have a sign on both sides, or have
+// flip S: S reduces such words of bytes that have a sign on both sides, or have
 // none. The bytes of the operand that does not move along the last map axis are
 // moved by 128, to the other kind, and 128 times the sums of the other operand's,
 // a stage of its own, |*out_sums|, are taken off where S is read. Exact, since
@@ -136,7 +136,7 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_flip(pestle_nest_t* nest,
                                                       uint32_t stage,
                                                       uint32_t* out_sums);
 // pack t by n f: the constant |tensor|, read once in |stage| by an affine
-// index, is laid out [other map axes][n/f][fold axes][f] when the plan is made.
+// index, is laid out [other map axes][n/f][reduction axes][f] when the plan is made.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_pack(pestle_nest_t* nest,
                                                       uint32_t stage,
                                                       uint32_t tensor,
@@ -152,7 +152,7 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_split_read(pestle_nest_t* nest,
                                                             uint32_t tensor);
 // stage t: a copy of what |stage| reads of |tensor|, over the axes that the
 // read depends on, in their order; placed by later primitives. |*out_copy| is its
-// stage. It keeps the read's guard, which may test these axes, but of no fold.
+// stage. It keeps the read's guard, which may test these axes, but of no reduction.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_stage(pestle_nest_t* nest,
                                                        uint32_t stage,
                                                        uint32_t tensor,
@@ -180,19 +180,19 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_stream(pestle_nest_t* nest,
 //    each step asks for all that those in it write, as stores leave a core in order,
 //    and one whose line is not there holds up what is behind it; or for what windows
 //    read around their results;
-//  - with a share, the innermost of those loops of the fold S that count on, and t
-//    itself. Steps of S's fold loops that are neither unrolled nor lanes count on, and
+//  - with a share, the innermost of those loops of the reduction S that count on, and t
+//    itself. Steps of S's reduction loops that are neither unrolled nor lanes count on, and
 //    of those loops that it is placed under and that change nothing of what it reads of
-//    t: each asks for m elements, n + m times its number behind the first that the fold
+//    t: each asks for m elements, n + m times its number behind the first that the reduction
 //    reads. So what the next tiles read arrives while these are computed.
 PESTLE_NODISCARD pestle_status_t
 pestle_schedule_prefetch(pestle_nest_t* nest, const pestle_prefetch_t* f);
 bool pestle_nest_may_prefetch(pestle_nest_t* nest, const pestle_prefetch_t* f);
-// Whether the steps of loop |axis| of a fold count on, and the innermost of |stage|'s
+// Whether the steps of loop |axis| of a reduction count on, and the innermost of |stage|'s
 // loops that do; -1: none.
 bool pestle_nest_counts_on(const pestle_nest_t* nest, uint32_t axis);
 int32_t pestle_nest_counting_loop(const pestle_nest_t* nest, uint32_t stage);
-// border S [reassoc]: the fold S reads padding by tests. Its unrolled loops are cut
+// border S [reassoc]: the reduction S reads padding by tests. Its unrolled loops are cut
 // where the padding begins, so that no step between asks; a test that a serial loop
 // decides is one branch around what is within that loop. With |reassociate| there is
 // nothing where it fails: a padded 0 times an infinite weight is no NaN then.
@@ -207,7 +207,7 @@ bool pestle_nest_may_stream(pestle_nest_t* nest, uint32_t stage,
 // The position among the map axes of |stage|, which reads one argument, of the
 // axis along which the argument is contiguous; -1: none, or it is the last.
 int32_t pestle_nest_transposed_axis(pestle_nest_t* nest, uint32_t stage);
-// epilogue S scratch: consumers of the fold S read a copy of its tile, which
+// epilogue S scratch: consumers of the reduction S read a copy of its tile, which
 // later primitives place in shared scope. |*out_copy| is the copy's stage.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_epilogue_scratch(
     pestle_nest_t* nest, uint32_t stage, uint32_t* out_copy);
@@ -256,7 +256,7 @@ PESTLE_NODISCARD pestle_status_t pestle_nest_private_fits(pestle_nest_t* nest,
                                                           uint32_t stage,
                                                           bool* out_fits);
 
-// No choices: all maps inlined, folds whole and in scratch before the loops of
+// No choices: all maps inlined, reductions whole and in scratch before the loops of
 // the last stage, serial loops. Slow, and the oracle of every other schedule.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_plain(pestle_nest_t* nest);
 

@@ -164,16 +164,16 @@ static pestle_status_t apply_dot(pestle_nest_t* nest, uint32_t stage,
 
 static pestle_status_t apply_online(pestle_nest_t* nest, uint32_t stage,
                                     const pestle_primitive_t* primitive) {
-  uint32_t axis, folds[PESTLE_MAX_RANK];
+  uint32_t axis, reductions[PESTLE_MAX_RANK];
   PESTLE_TRY(find_axis(nest, stage, primitive->names[0], &axis));
   if (primitive->name_count > PESTLE_MAX_RANK) {
-    return PESTLE_ERROR(INVALID_ARGUMENT, "online %s: at most %d folds",
+    return PESTLE_ERROR(INVALID_ARGUMENT, "online %s: at most %d reductions",
                         primitive->stage, PESTLE_MAX_RANK - 1);
   }
   for (uint32_t i = 1; i < primitive->name_count; ++i) {
-    PESTLE_TRY(find_stage(nest, primitive->names[i], &folds[i - 1]));
+    PESTLE_TRY(find_stage(nest, primitive->names[i], &reductions[i - 1]));
   }
-  return pestle_schedule_online(nest, stage, axis, folds,
+  return pestle_schedule_online(nest, stage, axis, reductions,
                                 primitive->name_count - 1,
                                 primitive->ints[0] != 0);
 }
@@ -330,7 +330,7 @@ pestle_status_t pestle_schedule_plain(pestle_nest_t* nest) {
       pestle_arena_alloc_zero(nest->arena, nest->stages.size + 1, 1);
   if (!inlined) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling a kernel");
   for (uint32_t s = 0; s < anchor; ++s) {
-    inlined[s] = !nest->stages.data[s].is_fold;
+    inlined[s] = !nest->stages.data[s].is_reduction;
   }
   PESTLE_TRY(pestle_schedule_inline(nest, inlined));
   for (uint32_t s = 0; s < anchor; ++s) {

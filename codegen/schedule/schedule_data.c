@@ -77,7 +77,7 @@ bool pestle_schedule_may_split_read(pestle_nest_t* nest, uint32_t stage,
                                     uint32_t tensor) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   const pestle_expr_t* e = s->value_count == 1 ? s->values[0] : NULL;
-  if (!e || !s->is_fold || e->kind != PESTLE_EXPR_OP ||
+  if (!e || !s->is_reduction || e->kind != PESTLE_EXPR_OP ||
       e->op != PESTLE_OP_MULTIPLY ||
       nest->tensors.data[tensor].kind != PESTLE_TENSOR_INPUT) {
     return false;
@@ -139,7 +139,7 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
   const pestle_expr_t* read = pestle_schedule_find_read(nest, stage, tensor);
   const pestle_nest_axis_t* cut = &nest->axes.data[axis];
   bool ok = t->constant && !t->pack && read && !read->guard &&
-            cut->stage == (int32_t)stage && cut->parent < 0 && !cut->fold &&
+            cut->stage == (int32_t)stage && cut->parent < 0 && !cut->reduce &&
             factor > 0 && t->kind == PESTLE_TENSOR_INPUT;
   for (uint32_t i = 0; ok && i < read->index[0]->count; ++i) {
     ok = read->index[0]->terms[i].atom->kind == PESTLE_ATOM_AXIS;
@@ -160,7 +160,7 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
   }
   const pestle_affine_t* flat = read->index[0];
   const pestle_affine_t* index[PESTLE_NEST_MAX_AXES + 3] = {0};
-  // Of words, the fold axis that they go along.
+  // Of words, the reduction axis that they go along.
   bool walks = read->packed && read->affine->count;
   uint32_t reduction = walks ? read->affine->terms[0].atom->axis : UINT32_MAX;
   t->pack = PESTLE_ARENA_ARRAY(nest->arena, pestle_pack_axis_t,
@@ -172,11 +172,11 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
   int64_t coef = pestle_affine_coef(flat, axis, &nested);
   const pestle_affine_t* coordinate = pestle_affine_axis(nest, axis);
   for (uint32_t pass = 0; pass < 2; ++pass) {
-    bool folds = pass == 1;
+    bool reductions = pass == 1;
     for (uint32_t i = 0; i < s->root_count; ++i) {
       const pestle_nest_axis_t* a = &nest->axes.data[s->roots[i]];
       int64_t c = pestle_affine_coef(flat, s->roots[i], &nested);
-      if (s->roots[i] == axis || a->fold != folds || !c) continue;
+      if (s->roots[i] == axis || a->reduce != reductions || !c) continue;
       pestle_pack_axis_t dim = {.coef = c, .extent = a->extent};
       if (read->packed && s->roots[i] == reduction) {
         dim.scale = read->packed;
@@ -185,7 +185,7 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
       }
       add_pack(t, dim, index, pestle_affine_axis(nest, s->roots[i]));
     }
-    if (folds) break;
+    if (reductions) break;
     add_pack(t,
              (pestle_pack_axis_t){.coef = coef * factor,
                                   .extent = (n + factor - 1) / factor,
@@ -296,7 +296,8 @@ static bool tests_index(const pestle_nest_stage_t* s,
 bool pestle_schedule_may_stage(const pestle_nest_stage_t* stage,
                                const pestle_expr_t* read) {
   if (!read->guard) return true;
-  return !stage->is_fold && tests_index(stage, read->guard, read->index[0]);
+  return !stage->is_reduction &&
+         tests_index(stage, read->guard, read->index[0]);
 }
 
 pestle_status_t pestle_schedule_stage(pestle_nest_t* nest, uint32_t stage,
@@ -312,14 +313,14 @@ pestle_status_t pestle_schedule_stage(pestle_nest_t* nest, uint32_t stage,
                         "own axes at most",
                         name);
   }
-  // Fold axes first: the copy is [k][n], whatever the source's order.
+  // Reduction axes first: the copy is [k][n], whatever the source's order.
   pestle_type_t domain = {.dtype = (pestle_dtype_t)read->dtype};
   uint32_t from[PESTLE_NEST_MAX_AXES];
   for (uint32_t pass = 0; pass < 3; ++pass) {
     for (uint32_t i = 0; i < s->root_count; ++i) {
       bool last_map = i + 1 == s->map_count;
-      bool fold = i >= s->map_count;
-      uint32_t when = fold ? 1 : last_map ? 2 : 0;
+      bool reduce = i >= s->map_count;
+      uint32_t when = reduce ? 1 : last_map ? 2 : 0;
       if (when != pass || !pestle_affine_depends(read->index[0], s->roots[i]))
         continue;
       if (domain.rank == PESTLE_MAX_RANK) {
@@ -357,7 +358,7 @@ pestle_status_t pestle_schedule_stage(pestle_nest_t* nest, uint32_t stage,
 // What |stage| reads, when that is all that it does; else NULL.
 static const pestle_expr_t* copied_read(const pestle_nest_t* nest,
                                         const pestle_nest_stage_t* s) {
-  if (s->is_fold || s->value_count != 1) return NULL;
+  if (s->is_reduction || s->value_count != 1) return NULL;
   const pestle_expr_t* e = s->values[0];
   while (e->kind == PESTLE_EXPR_CAST)
     e = e->args[0];
@@ -416,8 +417,8 @@ pestle_status_t pestle_schedule_epilogue_scratch(pestle_nest_t* nest,
                                                  uint32_t stage,
                                                  uint32_t* out_copy) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
-  if (!s->is_fold || s->value_count != 1) {
-    return PESTLE_ERROR(INVALID_ARGUMENT, "epilogue %s: not a single fold",
+  if (!s->is_reduction || s->value_count != 1) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "epilogue %s: not a single reduction",
                         s->name);
   }
   uint32_t tensor = s->tensors[0];

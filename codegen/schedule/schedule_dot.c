@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Primitives that make short dot products of a reduction: join, dot and flip.
 //
-//   join S.k l    two fold axes are one, where all that is read moves by as much
+//   join S.k l    two reduction axes are one, where all that is read moves by as much
 //                 for a step of k as for the whole of l: windows of few features
 //   dot S.k 4     c[m, n] += a[m, k] * b[k, n]  becomes, with k a quarter as
 //                 long, c[m, n] += dot(word of a[m, 4 k ...], word of b[4 k ...])
 //   flip S        where both operands' bytes have a sign, or neither has, a's
 //                 top bits are flipped, which moves its bytes by 128, and 128
-//                 times the sums of b's columns are taken off what was folded
+//                 times the sums of b's columns are taken off what was reduced
 #include "codegen/schedule/schedule_internal.h"
 
 // --- join ---
@@ -75,7 +75,7 @@ pestle_status_t pestle_schedule_join(pestle_nest_t* nest, uint32_t stage,
     PESTLE_TRY(pestle_nest_status(nest));
     return PESTLE_ERROR(
         INVALID_ARGUMENT,
-        "join %s.%s %s: they must be neighbouring fold axes of a product, "
+        "join %s.%s %s: they must be neighbouring reduction axes of a product, "
         "before other primitives, and a step of the first must move all that "
         "is "
         "read as far as the whole of the second",
@@ -150,10 +150,10 @@ int64_t pestle_nest_dot_width(const pestle_nest_t* nest, uint32_t stage,
   const pestle_nest_stage_t* s = &nest->stages.data[stage];
   const pestle_nest_axis_t* a = &nest->axes.data[axis];
   side_t x, y;
-  if (!s->is_fold || s->fold != PESTLE_OP_ADD || s->value_count != 1 ||
+  if (!s->is_reduction || s->reduce != PESTLE_OP_ADD || s->value_count != 1 ||
       s->combine || s->order_count != s->root_count || s->at_stage >= 0 ||
-      !a->fold || a->stage != (int32_t)stage || a->rfactored || a->peel_last ||
-      !pestle_nest_axis_is_whole(a) || a->parent >= 0) {
+      !a->reduce || a->stage != (int32_t)stage || a->rfactored ||
+      a->peel_last || !pestle_nest_axis_is_whole(a) || a->parent >= 0) {
     return 0;
   }
   const pestle_expr_t* e = s->values[0];
@@ -199,7 +199,7 @@ static pestle_status_t take_bits(pestle_nest_t* nest, uint32_t tensor) {
     const pestle_nest_stage_t* s = &nest->stages.data[i];
     for (uint32_t v = 0; !s->inlined && v < s->value_count; ++v) {
       PESTLE_TRY(pestle_expr_visit_reads(nest, s->values[v], count_visit, &c));
-      if (!s->is_fold) continue;
+      if (!s->is_reduction) continue;
       PESTLE_TRY(pestle_expr_visit_reads(nest, s->inits[v], count_visit, &c));
     }
   }
@@ -245,7 +245,8 @@ pestle_status_t pestle_schedule_dot(pestle_nest_t* nest, uint32_t stage,
     return PESTLE_ERROR(
         INVALID_ARGUMENT,
         "dot %s.%s %lld: it needs a sum of products of two bf16, or of four "
-        "bytes as i32, whose operands are read along that whole fold axis, "
+        "bytes as i32, whose operands are read along that whole reduction "
+        "axis, "
         "before other primitives; and reassociation for float sums",
         s->name, a->name, (long long)width);
   }
@@ -323,13 +324,14 @@ static const pestle_expr_t* take_off(void* user, const pestle_expr_t* e) {
 static pestle_status_t refuse_flip(const pestle_nest_stage_t* s) {
   return PESTLE_ERROR(
       INVALID_ARGUMENT,
-      "flip %s: it must fold short dot products of bytes that have a sign, or "
+      "flip %s: it must reduce short dot products of bytes that have a sign, "
+      "or "
       "have none, on both sides, one of which is the same for all of the last "
-      "map axis while the other is read along all fold axes",
+      "map axis while the other is read along all reduction axes",
       s->name);
 }
 
-// A fold over copies of the fold axes of |stage|, and of the map axes that
+// A reduction over copies of the reduction axes of |stage|, and of the map axes that
 // |reached| marks, of the dot products of |top| and |b|.
 static pestle_status_t add_sums(pestle_nest_t* nest, uint32_t stage,
                                 uint32_t reached, const pestle_expr_t* top,
@@ -366,8 +368,8 @@ static pestle_status_t add_sums(pestle_nest_t* nest, uint32_t stage,
     t->order[t->order_count++] = axis;
     map[s.roots[i]] = pestle_affine_axis(nest, axis);
   }
-  t->is_fold = true;
-  t->fold = PESTLE_OP_ADD;
+  t->is_reduction = true;
+  t->reduce = PESTLE_OP_ADD;
   t->acc_dtype = PESTLE_I32;
   t->inits = inits;
   pestle_substitution_t how;
@@ -383,21 +385,21 @@ pestle_status_t pestle_schedule_flip(pestle_nest_t* nest, uint32_t stage,
                                      uint32_t* out_sums) {
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   const pestle_expr_t* e = s->values[0];
-  if (!s->is_fold || !s->map_count || s->value_count != 1 ||
+  if (!s->is_reduction || !s->map_count || s->value_count != 1 ||
       e->kind != PESTLE_EXPR_DOT || e->dtype != PESTLE_I32 ||
       (e->i != 0 && e->i != 3) || s->order_count != s->root_count) {
     return refuse_flip(s);
   }
   uint32_t reached[2], last = 1u << (s->map_count - 1);
-  uint32_t folds = 0;
+  uint32_t reductions = 0;
   for (uint32_t i = s->map_count; i < s->root_count; ++i) {
-    if (nest->axes.data[s->roots[i]].extent > 1) folds |= 1u << i;
+    if (nest->axes.data[s->roots[i]].extent > 1) reductions |= 1u << i;
   }
   for (int i = 0; i < 2; ++i) {
     PESTLE_TRY(reached_by(nest, stage, e->args[i], &reached[i]));
   }
   int a = reached[0] & last ? 1 : 0;
-  if (reached[a] & last || (reached[1 - a] & folds) != folds) {
+  if (reached[a] & last || (reached[1 - a] & reductions) != reductions) {
     return refuse_flip(s);
   }
   const pestle_expr_t* top =

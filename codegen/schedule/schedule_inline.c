@@ -65,7 +65,7 @@ static pestle_status_t check_inlined(const pestle_nest_t* nest,
   for (uint32_t i = 0; i < nest->stages.size; ++i) {
     const pestle_nest_stage_t* s = &nest->stages.data[i];
     if (!inlined[i]) continue;
-    if (s->is_fold) {
+    if (s->is_reduction) {
       return PESTLE_ERROR(INVALID_ARGUMENT,
                           "inline %s: only map stages can be inlined", s->name);
     }
@@ -113,7 +113,7 @@ pestle_status_t pestle_schedule_inline(pestle_nest_t* nest,
     stage->inlined |= inlined[s];
     for (uint32_t v = 0; v < stage->value_count; ++v) {
       stage->values[v] = pestle_expr_substitute(nest, &how, stage->values[v]);
-      if (stage->is_fold) {
+      if (stage->is_reduction) {
         stage->inits[v] = pestle_expr_substitute(nest, &how, stage->inits[v]);
       }
     }
@@ -259,7 +259,7 @@ void pestle_schedule_replace_reads(
     how.user = user;
     for (uint32_t v = 0; v < s->value_count; ++v) {
       s->values[v] = pestle_expr_substitute(nest, &how, s->values[v]);
-      if (!s->is_fold) continue;
+      if (!s->is_reduction) continue;
       s->inits[v] = pestle_expr_substitute(nest, &how, s->inits[v]);
       if (s->combine) {
         s->combine[v] = pestle_expr_substitute(nest, &how, s->combine[v]);
@@ -314,7 +314,7 @@ static pestle_status_t fuse_pair(pestle_nest_t* nest, uint32_t stage,
     if (!s->write_index[v] && !inner) return NULL;
   }
   if (s->value_count > PESTLE_MAX_RANK) return NULL;
-  bool may = !divides || (!inner && !s->is_fold &&
+  bool may = !divides || (!inner && !s->is_reduction &&
                           (p.steps == 2 || p.steps == 4 || p.steps == 8));
   pestle_substitution_t how;
   pestle_substitution_init(nest, p.map, &how);

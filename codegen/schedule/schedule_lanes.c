@@ -65,11 +65,11 @@ static pestle_status_t look_at_stage(pestle_nest_t* nest, look_t* look) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, look->stage);
   for (uint32_t v = 0; v < s->value_count; ++v) {
     PESTLE_TRY(pestle_expr_visit_reads(nest, s->values[v], look_at_read, look));
-    if (s->is_fold && s->inits[v]) {
+    if (s->is_reduction && s->inits[v]) {
       PESTLE_TRY(
           pestle_expr_visit_reads(nest, s->inits[v], look_at_read, look));
     }
-    // Values of a region are folded elsewhere than they are made.
+    // Values of a region are reduced elsewhere than they are made.
     if (s->combine) look->alike = false;
   }
   return NULL;
@@ -83,8 +83,8 @@ pestle_status_t pestle_nest_owned(pestle_nest_t* nest, uint32_t stage,
                  .if_unrolled = if_unrolled,
                  .alike = true};
   *out_apart = 0;
-  if (s->is_fold || s->value_count != 1 || !s->map_count || s->transposed ||
-      s->write_index[0] || s->at_stage < 0 ||
+  if (s->is_reduction || s->value_count != 1 || !s->map_count ||
+      s->transposed || s->write_index[0] || s->at_stage < 0 ||
       !find_owners(nest, s->roots[s->map_count - 1], if_unrolled,
                    &look.owners)) {
     return NULL;

@@ -65,7 +65,7 @@ static const pestle_expr_t* read_body(const online_t* o,
   const pestle_nest_tensor_t* t = &nest->tensors.data[e->i];
   if (t->kind != PESTLE_TENSOR_STAGE || t->stage < 0) return NULL;
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, (uint32_t)t->stage);
-  if (s->is_fold || s->value_count != 1) return NULL;
+  if (s->is_reduction || s->value_count != 1) return NULL;
   const pestle_affine_t** map = pestle_arena_alloc_zero(
       nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_affine_t*));
   if (!map) {
@@ -132,7 +132,7 @@ static pestle_status_t refuse(const pestle_nest_t* nest, uint32_t stage,
                       pestle_schedule_stage_name(nest, stage), why);
 }
 
-// One fold loop, as long as the owner's; leading axes as the owner has.
+// One reduction loop, as long as the owner's; leading axes as the owner has.
 static bool steps_alike(const pestle_nest_t* nest, const pestle_nest_stage_t* s,
                         const pestle_nest_stage_t* owner, uint32_t axis) {
   const pestle_nest_axis_t* loop = &nest->axes.data[axis];
@@ -167,8 +167,9 @@ static pestle_status_t check_sum(online_t* o, uint32_t stage) {
   const pestle_nest_stage_t* s = &nest->stages.data[stage];
   int32_t terms = terms_of(nest, s);
   const pestle_nest_stage_t* t = terms >= 0 ? &nest->stages.data[terms] : NULL;
-  if (s->fold != PESTLE_OP_ADD || stage <= o->maximum || !t || !t->is_fold ||
-      t->fold != PESTLE_OP_ADD || t->map_count != s->map_count + 1) {
+  if (s->reduce != PESTLE_OP_ADD || stage <= o->maximum || !t ||
+      !t->is_reduction || t->reduce != PESTLE_OP_ADD ||
+      t->map_count != s->map_count + 1) {
     return refuse(nest, stage, "it must be a sum of partial sums");
   }
   const pestle_expr_t* factor = find_factor(o, t, t->values[0]);
@@ -184,11 +185,11 @@ static pestle_status_t check_sum(online_t* o, uint32_t stage) {
   return NULL;
 }
 
-static bool is_named(uint32_t stage, uint32_t owner, const uint32_t* folds,
+static bool is_named(uint32_t stage, uint32_t owner, const uint32_t* reductions,
                      uint32_t count) {
   if (stage == owner) return true;
   for (uint32_t i = 1; i < count; ++i) {
-    if (folds[i] == stage) return true;
+    if (reductions[i] == stage) return true;
   }
   return false;
 }
@@ -197,12 +198,12 @@ static bool is_named(uint32_t stage, uint32_t owner, const uint32_t* folds,
 // that. |making| is set, by stage, for what makes terms.
 static pestle_status_t check_other_readers(const online_t* o,
                                            const bool* making, uint32_t owner,
-                                           const uint32_t* folds,
+                                           const uint32_t* reductions,
                                            uint32_t count) {
   pestle_nest_t* nest = o->nest;
   for (uint32_t q = o->maximum + 1; q < nest->stages.size; ++q) {
     if (nest->stages.data[q].inlined || making[q]) continue;
-    if (is_named(q, owner, folds, count)) continue;
+    if (is_named(q, owner, reductions, count)) continue;
     for (uint32_t p = o->maximum + 1; p < q; ++p) {
       bool reads;
       if (!making[p] || nest->stages.data[p].inlined) continue;
@@ -230,33 +231,35 @@ static pestle_status_t mark_makers(const online_t* o, uint32_t stage,
 }
 
 static pestle_status_t check_online(online_t* o, uint32_t owner, uint32_t axis,
-                                    const uint32_t* folds, uint32_t count) {
+                                    const uint32_t* reductions,
+                                    uint32_t count) {
   pestle_nest_t* nest = o->nest;
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, owner);
   const pestle_nest_stage_t* m = pestle_nest_stage(nest, o->maximum);
-  if (m->fold != PESTLE_OP_MAXIMUM ||
+  if (m->reduce != PESTLE_OP_MAXIMUM ||
       !pestle_dtype_is(m->acc_dtype, PESTLE_KIND_FLOAT)) {
     return refuse(nest, o->maximum, "it must be a maximum of floats");
   }
   if (s->root_count != s->map_count + 1 || s->roots[s->map_count] != axis) {
-    return refuse(nest, owner, "the loop must be its one fold axis");
+    return refuse(nest, owner, "the loop must be its one reduction axis");
   }
   bool* making = pestle_arena_alloc_zero(nest->arena, nest->stages.size + 1, 1);
   if (!making) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling");
   for (uint32_t i = 0; i < count; ++i) {
-    if (folds[i] >= owner ||
-        !steps_alike(nest, pestle_nest_stage(nest, folds[i]), s, axis)) {
-      return refuse(nest, folds[i],
-                    "it must be an earlier fold with the loop's steps and the "
-                    "leading axes of its stage");
+    if (reductions[i] >= owner ||
+        !steps_alike(nest, pestle_nest_stage(nest, reductions[i]), s, axis)) {
+      return refuse(
+          nest, reductions[i],
+          "it must be an earlier reduction with the loop's steps and the "
+          "leading axes of its stage");
     }
-    if (i) PESTLE_TRY(check_sum(o, folds[i]));
-    if (i) PESTLE_TRY(mark_makers(o, folds[i], making));
+    if (i) PESTLE_TRY(check_sum(o, reductions[i]));
+    if (i) PESTLE_TRY(mark_makers(o, reductions[i], making));
   }
   PESTLE_TRY(check_sum(o, owner));
   PESTLE_TRY(mark_makers(o, owner, making));
   PESTLE_TRY(pestle_nest_status(nest));
-  return check_other_readers(o, making, owner, folds, count);
+  return check_other_readers(o, making, owner, reductions, count);
 }
 
 // --- The change ---
@@ -305,7 +308,7 @@ static bool make_arrays(pestle_nest_t* nest, pestle_nest_stage_t* s,
   s->tensors = tensors;
   s->write_index = writes;
   s->value_count = n;
-  s->fold = PESTLE_OP_COUNT;
+  s->reduce = PESTLE_OP_COUNT;
   return true;
 }
 
@@ -376,7 +379,8 @@ static void guard_reads(online_t* o, uint32_t stage) {
 }
 
 pestle_status_t pestle_schedule_online(pestle_nest_t* nest, uint32_t stage,
-                                       uint32_t axis, const uint32_t* folds,
+                                       uint32_t axis,
+                                       const uint32_t* reductions,
                                        uint32_t count, bool reassociate) {
   if (!reassociate || !count || count > PESTLE_MAX_RANK) {
     return refuse(nest, stage,
@@ -384,16 +388,17 @@ pestle_status_t pestle_schedule_online(pestle_nest_t* nest, uint32_t stage,
                   "takes a maximum and some sums");
   }
   for (uint32_t i = 0; i < count; ++i) {
-    const pestle_nest_stage_t* s = pestle_nest_stage(nest, folds[i]);
-    if (s->is_fold && !s->inlined) continue;
-    return refuse(nest, folds[i], "it is no fold");
+    const pestle_nest_stage_t* s = pestle_nest_stage(nest, reductions[i]);
+    if (s->is_reduction && !s->inlined) continue;
+    return refuse(nest, reductions[i], "it is no reduction");
   }
-  online_t o = {nest, folds[0], pestle_nest_stage(nest, folds[0])->tensors[0],
+  online_t o = {nest, reductions[0],
+                pestle_nest_stage(nest, reductions[0])->tensors[0],
                 pestle_arena_alloc_zero(nest->arena, nest->stages.size + 1, 1),
                 PESTLE_OP_COUNT};
   if (!o.depends) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling");
   find_dependent(&o);
-  PESTLE_TRY(check_online(&o, stage, axis, folds, count));
+  PESTLE_TRY(check_online(&o, stage, axis, reductions, count));
   for (uint32_t q = o.maximum + 1; q < stage; ++q) {
     if (!nest->stages.data[q].inlined) guard_reads(&o, q);
   }
@@ -401,8 +406,8 @@ pestle_status_t pestle_schedule_online(pestle_nest_t* nest, uint32_t stage,
   const char* names[PESTLE_MAX_RANK + 1] = {
       pestle_schedule_axis_name(nest, axis)};
   for (uint32_t i = 0; i < count && !nest->failed; ++i) {
-    if (i) change_sum(&o, folds[i], scale);
-    pestle_nest_stage_t* s = pestle_nest_stage(nest, folds[i]);
+    if (i) change_sum(&o, reductions[i], scale);
+    pestle_nest_stage_t* s = pestle_nest_stage(nest, reductions[i]);
     s->at_stage = (int32_t)stage;
     s->at_axis = (int32_t)axis;
     s->carried = true;

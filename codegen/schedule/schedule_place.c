@@ -32,7 +32,8 @@ pestle_status_t pestle_schedule_reads(pestle_nest_t* nest, uint32_t q,
   const pestle_nest_stage_t* s = &nest->stages.data[q];
   for (uint32_t v = 0; v < s->value_count; ++v) {
     pestle_expr_mark_tensors(nest, seen, s->values[v], used);
-    if (s->is_fold) pestle_expr_mark_tensors(nest, seen, s->inits[v], used);
+    if (s->is_reduction)
+      pestle_expr_mark_tensors(nest, seen, s->inits[v], used);
     if (s->combine) pestle_expr_mark_tensors(nest, seen, s->combine[v], used);
   }
   const pestle_nest_stage_t* p = &nest->stages.data[stage];
@@ -65,7 +66,7 @@ static pestle_status_t check_readers(pestle_nest_t* nest, uint32_t stage,
 }
 
 // Where a stage can be emitted: under a loop that is no vector, or before the first
-// loop of what is no fold.
+// loop of what is no reduction.
 static pestle_status_t check_place(const pestle_nest_t* nest, uint32_t stage,
                                    uint32_t consumer, uint32_t axis) {
   const pestle_nest_stage_t* c = &nest->stages.data[consumer];
@@ -90,10 +91,11 @@ static pestle_status_t check_place(const pestle_nest_t* nest, uint32_t stage,
                         "at %s, %s.%s: nothing runs under a vector loop", name,
                         c->name, nest->axes.data[axis].name);
   }
-  if (whole && c->is_fold) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "at %s, %s: a fold takes stages under its loops only",
-                        name, c->name);
+  if (whole && c->is_reduction) {
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "at %s, %s: a reduction takes stages under its loops only", name,
+        c->name);
   }
   return NULL;
 }

@@ -7,7 +7,7 @@
 
 bool pestle_nest_counts_on(const pestle_nest_t* nest, uint32_t axis) {
   const pestle_nest_axis_t* a = &nest->axes.data[axis];
-  return a->fold && a->mark == PESTLE_MARK_SERIAL;
+  return a->reduce && a->mark == PESTLE_MARK_SERIAL;
 }
 
 int32_t pestle_nest_counting_loop(const pestle_nest_t* nest, uint32_t stage) {
@@ -21,7 +21,7 @@ int32_t pestle_nest_counting_loop(const pestle_nest_t* nest, uint32_t stage) {
 static bool may_share(pestle_nest_t* nest, uint32_t stage,
                       const pestle_prefetch_t* f) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
-  if (!s->is_fold || s->at_stage < 0 || s->at_axis < 0 ||
+  if (!s->is_reduction || s->at_stage < 0 || s->at_axis < 0 ||
       f->like != f->tensor || f->by < 0 || f->by > INT32_MAX || f->share < 0 ||
       f->share > INT16_MAX ||
       nest->tensors.data[f->tensor].kind != PESTLE_TENSOR_INPUT) {
@@ -71,7 +71,7 @@ static bool may_follow_results(const pestle_nest_t* nest, uint32_t stage,
                                const pestle_prefetch_t* f) {
   const pestle_nest_stage_t* s = &nest->stages.data[stage];
   uint32_t at = (uint32_t)pestle_schedule_position(s, f->loop);
-  if (stage + 1 != nest->stages.size || s->is_fold ||
+  if (stage + 1 != nest->stages.size || s->is_reduction ||
       at + 1 == s->order_count || !writes(s, f->like)) {
     return false;
   }
@@ -110,9 +110,10 @@ bool pestle_nest_may_prefetch(pestle_nest_t* nest, const pestle_prefetch_t* f) {
 static const char* what_it_wants(const pestle_nest_t* nest,
                                  const pestle_prefetch_t* f) {
   if (f->share) {
-    return "the stage must be a fold under a loop that reads the argument "
+    return "the stage must be a reduction under a loop that reads the argument "
            "once, "
-           "and the loop the innermost of its serial fold loops; a share is "
+           "and the loop the innermost of its serial reduction loops; a share "
+           "is "
            "positive, and not so far ahead that offsets overflow";
   }
   if (nest->tensors.data[f->like].kind == PESTLE_TENSOR_OUTPUT) {

@@ -34,7 +34,7 @@ bool pestle_nest_may_stream(pestle_nest_t* nest, uint32_t stage,
                             const char** out_why) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   *out_why = "only the last stage writes results";
-  if (stage + 1 != nest->stages.size || s->is_fold) return false;
+  if (stage + 1 != nest->stages.size || s->is_reduction) return false;
   for (uint32_t v = 0; v < s->value_count; ++v) {
     const pestle_nest_tensor_t* t = &nest->tensors.data[s->tensors[v]];
     *out_why = "a result that is read in the kernel stays in the caches";

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which schedule: by the shape of the nest and the target's description, never
-// by the name of an op. A nest has one output stage, the anchor, and folds.
+// by the name of an op. A nest has one output stage, the anchor, and reductions.
 //
-//   map           no fold                  fused axes, split, vectors along the
+//   map           nothing is reduced        fused axes, split, vectors along the
 //                                          innermost
-//   row fold      folds along a contiguous folds under the row loop, partial
-//                 fold axis                results in lanes
-//   tile          folds whose innermost    accumulators of rows x vectors in
-//                 map axis is contiguous   registers: GEMM, convolution,
-//                                          pooling, column sums
-//   gemv_rows     few vectors times        rows of the matrix in order, partial
-//                 a matrix of rows         results in lanes
-//   gemv_columns  few vectors times        some rows of the matrix at a time,
-//                 a large matrix           sums of whole rows in scratch
+//   rows          reductions along a        reductions under the row loop,
+//                 contiguous axis           partial results in lanes
+//   tile          a reduction whose         accumulators of rows x vectors in
+//                 innermost map axis is     registers: GEMM, convolution,
+//                 contiguous                pooling, column sums
+//   gemv_rows     few vectors times         rows of the matrix in order, partial
+//                 a matrix of rows          results in lanes
+//   gemv_columns  few vectors times         some rows of the matrix at a time,
+//                 a large matrix            sums of whole rows in scratch
 //   flash_attention_cpu
-//                 two contractions, row    tiles of both, scores and their rows
-//                 folds between them       in scratch
-//   columns       several folds along      one row's columns in lanes, all folds
-//                 strided axes             of a column tile after each other,
-//                                          maps that are kept in scratch
+//                 two contractions, row     tiles of both, scores and their rows
+//                 reductions between them   in scratch
+//   columns       several reductions along  one row's columns in lanes, all
+//                 strided axes              reductions of a column tile after each
+//                                           other, maps that are kept in scratch
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -129,7 +129,7 @@ static void use_visit(void* user, const pestle_expr_t* e) {
 // Whether |s| may become a part of its readers.
 static bool is_passing(const pestle_sketch_t* k, uint32_t s) {
   const pestle_nest_stage_t* st = pestle_sketch_stage(k, s);
-  return !st->is_fold && s != k->anchor && (int32_t)s != k->middle &&
+  return !st->is_reduction && s != k->anchor && (int32_t)s != k->middle &&
          (!st->keep || k->nest->no_scratch || pestle_sketch_has_lanes(k));
 }
 
@@ -156,15 +156,15 @@ static pestle_status_t find_uses(pestle_sketch_t* k, use_t* u) {
   return pestle_nest_status(nest);
 }
 
-static bool any_fold(const pestle_sketch_t* k) {
+static bool any_reduce(const pestle_sketch_t* k) {
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
-    if (k->nest->stages.data[s].is_fold) return true;
+    if (k->nest->stages.data[s].is_reduction) return true;
   }
   return false;
 }
 
-int64_t pestle_sketch_fold_extent(const pestle_sketch_t* k,
-                                  const pestle_nest_stage_t* s) {
+int64_t pestle_sketch_reduction_extent(const pestle_sketch_t* k,
+                                       const pestle_nest_stage_t* s) {
   int64_t n = 1;
   for (uint32_t i = s->map_count; i < s->root_count; ++i) {
     n *= pestle_nest_axis_span(&k->nest->axes.data[s->roots[i]]);
@@ -172,10 +172,10 @@ int64_t pestle_sketch_fold_extent(const pestle_sketch_t* k,
   return n;
 }
 
-static int64_t longest_fold(const pestle_sketch_t* k) {
+static int64_t longest_reduce(const pestle_sketch_t* k) {
   int64_t most = 0;
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
-    int64_t n = pestle_sketch_fold_extent(k, &k->nest->stages.data[s]);
+    int64_t n = pestle_sketch_reduction_extent(k, &k->nest->stages.data[s]);
     if (n > most) most = n;
   }
   return most;
@@ -215,7 +215,7 @@ static void choose_kept(pestle_sketch_t* k, uint32_t s, uint32_t readers) {
 }
 
 // All map stages, except transcendental ones that several stages read beside a
-// fold: these are kept, as the exponentials of a softmax are. (Those that all end in
+// reduction: these are kept, as the exponentials of a softmax are. (Those that all end in
 // one stage are in its expression once.)
 static pestle_status_t inline_maps(pestle_sketch_t* k) {
   pestle_nest_t* nest = k->nest;
@@ -227,14 +227,14 @@ static pestle_status_t inline_maps(pestle_sketch_t* k) {
   if (!inlined || !costly) {
     return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", nest->name);
   }
-  bool keep = longest_fold(k) * PESTLE_SKETCH_ELEMENT <= k->l2 / ROWS_OF_L2 &&
-              any_fold(k) && !nest->no_scratch;
+  bool keep = longest_reduce(k) * PESTLE_SKETCH_ELEMENT <= k->l2 / ROWS_OF_L2 &&
+              any_reduce(k) && !nest->no_scratch;
   if (pestle_sketch_has_lanes(k)) {
-    keep = keep && pestle_sketch_keeps_rows(k, longest_fold(k));
+    keep = keep && pestle_sketch_keeps_rows(k, longest_reduce(k));
   }
   for (uint32_t s = 0; s < n; ++s) {
     const pestle_nest_stage_t* st = &nest->stages.data[s];
-    if (st->is_fold || s == k->anchor) continue;
+    if (st->is_reduction || s == k->anchor) continue;
     costly[s] =
         pestle_sketch_transcendental(k, st) || reads_stage(k, st, costly);
     bool shared = u.readers[s] > 1 && u.ends[s] == MANY_STAGES;
@@ -274,22 +274,22 @@ static bool is_longer(const pestle_sketch_t* k, uint32_t axis) {
 // them. Measured, one thread of a Sapphire Rapids, 1x1 convolution of 384 to 64
 // features at 14 x 14: 14 rows x 1 vector 85 us, which is what divides the width;
 // 6 x 4 70.
-static pestle_status_t flatten_product(pestle_sketch_t* k, uint32_t fold) {
+static pestle_status_t flatten_product(pestle_sketch_t* k, uint32_t reduce) {
   pestle_nest_t* nest = k->nest;
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
-  if (!pestle_sketch_is_product(f) || !pestle_sketch_aligned(k, fold)) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, reduce);
+  if (!pestle_sketch_is_product(f) || !pestle_sketch_aligned(k, reduce)) {
     return NULL;
   }
   int32_t tensor = (int32_t)f->tensors[0];
   for (uint32_t i = f->map_count ? f->map_count - 1 : 0; i-- > 0;) {
-    f = pestle_sketch_stage(k, fold);
+    f = pestle_sketch_stage(k, reduce);
     if (!is_longer(k, f->roots[i]) || !is_longer(k, f->roots[i + 1])) continue;
     bool may, reader, done;
-    PESTLE_TRY(pestle_nest_may_fuse(nest, fold, i, -1, &may));
+    PESTLE_TRY(pestle_nest_may_fuse(nest, reduce, i, -1, &may));
     if (!may) continue;
     PESTLE_TRY(pestle_nest_may_fuse(nest, k->anchor, i, tensor, &reader));
     if (!reader) continue;
-    PESTLE_TRY(pestle_schedule_fuse(nest, fold, i, &done));
+    PESTLE_TRY(pestle_schedule_fuse(nest, reduce, i, &done));
     PESTLE_TRY(pestle_schedule_fuse(nest, k->anchor, i, &done));
   }
   return NULL;
@@ -297,41 +297,42 @@ static pestle_status_t flatten_product(pestle_sketch_t* k, uint32_t fold) {
 
 // --- The choice ---
 
-static int32_t only_fold(const pestle_sketch_t* k, uint32_t* out_count) {
+static int32_t only_reduce(const pestle_sketch_t* k, uint32_t* out_count) {
   int32_t id = -1;
   *out_count = 0;
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     const pestle_nest_stage_t* st = &k->nest->stages.data[s];
     if (st->inlined || st->keep || s == k->anchor) continue;
     ++*out_count;
-    if (st->is_fold) id = (int32_t)s;
+    if (st->is_reduction) id = (int32_t)s;
   }
   return id;
 }
 
-static uint32_t count_folds(const pestle_sketch_t* k) {
+static uint32_t count_reductions(const pestle_sketch_t* k) {
   uint32_t count = 0;
   for (uint32_t s = 0; s < k->anchor; ++s) {
-    count += k->nest->stages.data[s].is_fold;
+    count += k->nest->stages.data[s].is_reduction;
   }
   return count;
 }
 
 // Why no tile of accumulators was made.
-static const char* why_rows(pestle_sketch_t* k, uint32_t count, int32_t fold) {
+static const char* why_rows(pestle_sketch_t* k, uint32_t count,
+                            int32_t reduce) {
   if (count > 1) return "several stages that make and use a row";
-  if (fold < 0) return "a stage that is kept for its readers";
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, (uint32_t)fold);
-  if (!f->map_count) return "all elements are folded into one, in one group";
-  return pestle_sketch_aligned(k, (uint32_t)fold)
-             ? "the fold's elements lie side by side, its results do not: "
+  if (reduce < 0) return "a stage that is kept for its readers";
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, (uint32_t)reduce);
+  if (!f->map_count) return "all elements are reduced into one, in one group";
+  return pestle_sketch_aligned(k, (uint32_t)reduce)
+             ? "the reduction's elements lie side by side, its results do not: "
                "lanes hold parts of one result (a tile would hold results)"
-             : "the result is not read where it was folded, which a tile "
+             : "the result is not read where it was reduced, which a tile "
                "wants";
 }
 
-// The form |form| of |fold| is the first that fits: which others would.
-static void choose_form(pestle_sketch_t* k, uint32_t fold, const char* form) {
+// The form |form| of |reduce| is the first that fits: which others would.
+static void choose_form(pestle_sketch_t* k, uint32_t reduce, const char* form) {
   static const pestle_question_t q = {
       "form", "cycles of a core: multiply-adds, loads, bytes"};
   const char* gemv;
@@ -339,18 +340,18 @@ static void choose_form(pestle_sketch_t* k, uint32_t fold, const char* form) {
     pestle_choose_only(k->nest, "form", form);
     return;
   }
-  bool tiles = pestle_sketch_tile_fits(k, fold);
-  bool packed = pestle_sketch_prefers_dot(k, fold);
+  bool tiles = pestle_sketch_tile_fits(k, reduce);
+  bool packed = pestle_sketch_prefers_dot(k, reduce);
   pestle_option_t options[2] = {{"", PESTLE_NOT_ESTIMATED}};
   uint32_t n = 0;
-  double cycles = packed ? 0 : pestle_sketch_gemv_estimate(k, fold, &gemv);
+  double cycles = packed ? 0 : pestle_sketch_gemv_estimate(k, reduce, &gemv);
   if (cycles > 0) {
     options[n].cost = cycles;
     (void)snprintf(options[n++].name, sizeof(options->name), "%s", gemv);
   }
   if (tiles) {
     options[n] = (pestle_option_t){"tile", PESTLE_NOT_ESTIMATED};
-    if (!packed) options[n].cost = pestle_sketch_tile_estimate(k, fold);
+    if (!packed) options[n].cost = pestle_sketch_tile_estimate(k, reduce);
     ++n;
   }
   for (uint32_t i = 0; i < n; ++i) {
@@ -361,31 +362,32 @@ static void choose_form(pestle_sketch_t* k, uint32_t fold, const char* form) {
   pestle_choose_only(k->nest, "form", form);
 }
 
-// The forms for one fold; |*out_done|: one was taken.
-static pestle_status_t try_single(pestle_sketch_t* k, uint32_t fold,
+// The forms for one reduction; |*out_done|: one was taken.
+static pestle_status_t try_single(pestle_sketch_t* k, uint32_t reduce,
                                   bool* out_done) {
   *out_done = true;
-  bool packed = pestle_sketch_prefers_dot(k, fold);
-  if (!packed && pestle_sketch_gemv_rows_fits(k, fold)) {
+  bool packed = pestle_sketch_prefers_dot(k, reduce);
+  if (!packed && pestle_sketch_gemv_rows_fits(k, reduce)) {
     pestle_sketch_note(k,
                        "gemv_rows: few vectors times a matrix, whose rows are "
                        "read in order");
-    choose_form(k, fold, "gemv_rows");
-    return pestle_sketch_gemv_rows(k, fold);
+    choose_form(k, reduce, "gemv_rows");
+    return pestle_sketch_gemv_rows(k, reduce);
   }
-  if (!packed && pestle_sketch_gemv_columns_fits(k, fold)) {
+  if (!packed && pestle_sketch_gemv_columns_fits(k, reduce)) {
     pestle_sketch_note(k,
                        "gemv_columns: few vectors times a matrix that no cache "
                        "holds, a few of its rows at a time");
-    choose_form(k, fold, "gemv_columns");
-    return pestle_sketch_gemv_columns(k, fold);
+    choose_form(k, reduce, "gemv_columns");
+    return pestle_sketch_gemv_columns(k, reduce);
   }
-  if (pestle_sketch_tile_fits(k, fold)) {
-    pestle_sketch_note(k,
-                       "tile of accumulators: one fold, whose results lie side "
-                       "by side along the innermost dimension");
-    choose_form(k, fold, "tile");
-    return pestle_sketch_tile(k, fold);
+  if (pestle_sketch_tile_fits(k, reduce)) {
+    pestle_sketch_note(
+        k,
+        "tile of accumulators: one reduction, whose results lie side "
+        "by side along the innermost dimension");
+    choose_form(k, reduce, "tile");
+    return pestle_sketch_tile(k, reduce);
   }
   *out_done = false;
   return NULL;
@@ -394,7 +396,7 @@ static pestle_status_t try_single(pestle_sketch_t* k, uint32_t fold,
 static pestle_status_t choose(pestle_sketch_t* k) {
   pestle_nest_t* nest = k->nest;
   uint32_t count;
-  int32_t fold = only_fold(k, &count);
+  int32_t reduce = only_reduce(k, &count);
   if (nest->no_scratch) {
     pestle_sketch_note(k,
                        "nothing is kept in scratch: the usual schedule needs "
@@ -402,14 +404,14 @@ static pestle_status_t choose(pestle_sketch_t* k) {
                        k->caps->scratch_bytes);
   }
   if (count == 0) {
-    pestle_sketch_note(k, "map: nothing is folded");
+    pestle_sketch_note(k, "map: nothing is reduced");
     pestle_choose_only(nest, "form", "map");
     return pestle_sketch_map(k);
   }
-  if (count == 1 && fold >= 0) {
+  if (count == 1 && reduce >= 0) {
     bool done;
-    PESTLE_TRY(flatten_product(k, (uint32_t)fold));
-    PESTLE_TRY(try_single(k, (uint32_t)fold, &done));
+    PESTLE_TRY(flatten_product(k, (uint32_t)reduce));
+    PESTLE_TRY(try_single(k, (uint32_t)reduce, &done));
     if (done) return NULL;
   }
   if (pestle_sketch_pair_fits(k)) {
@@ -418,7 +420,7 @@ static pestle_status_t choose(pestle_sketch_t* k) {
   if (!nest->no_scratch && pestle_sketch_flash_attention_cpu_fits(k)) {
     pestle_sketch_note(
         k,
-        "flash_attention_cpu: two contractions with folds of rows between "
+        "flash_attention_cpu: two contractions with reductions of rows between "
         "them; the scores never lie in memory");
     return pestle_sketch_flash_attention_cpu(k);
   }
@@ -427,15 +429,16 @@ static pestle_status_t choose(pestle_sketch_t* k) {
   PESTLE_TRY(pestle_sketch_row_axes(k, row));
   int32_t column = pestle_sketch_column_axis(k, row);
   if (column >= 0) {
-    pestle_sketch_note(k,
-                       "columns: %" PRIu32
-                       " folds along dimensions with a stride; columns that "
-                       "lie side by side are folded together",
-                       count_folds(k));
+    pestle_sketch_note(
+        k,
+        "columns: %" PRIu32
+        " reductions along dimensions with a stride; columns that "
+        "lie side by side are reduced together",
+        count_reductions(k));
     pestle_choose_only(nest, "form", "columns");
     return pestle_sketch_columns(k, row, column);
   }
-  pestle_sketch_note(k, "rows: %s", why_rows(k, count, fold));
+  pestle_sketch_note(k, "rows: %s", why_rows(k, count, reduce));
   pestle_choose_only(nest, "form", "rows");
   k->row = row;
   return pestle_sketch_rows(k, row);

@@ -61,9 +61,9 @@ struct pestle_sketch_t {
   bool nested;       // the anchor is such a stage, which no group is of
 };
 
-// A register tile: accumulators for rows x vectors x lanes of |fold|'s result.
+// A register tile: accumulators for rows x vectors x lanes of |reduce|'s result.
 typedef struct pestle_register_tile_t {
-  uint32_t fold;
+  uint32_t reduce;
   int32_t row;  // position of the tile's row axis among the roots; -1: none
   int64_t rows, vectors, lanes;
   // Columns of one group, as of a grouped convolution, if it has a vector or more of
@@ -195,9 +195,9 @@ int64_t pestle_sketch_lanes(const pestle_sketch_t* k, int64_t extent);
 // Whether |s| calls a function that costs tens of instructions an element.
 bool pestle_sketch_transcendental(pestle_sketch_t* k,
                                   const pestle_nest_stage_t* s);
-// How many values one element of the fold |s| is made of.
-int64_t pestle_sketch_fold_extent(const pestle_sketch_t* k,
-                                  const pestle_nest_stage_t* s);
+// How many values one element of the reduction |s| is made of.
+int64_t pestle_sketch_reduction_extent(const pestle_sketch_t* k,
+                                       const pestle_nest_stage_t* s);
 pestle_stride_t pestle_sketch_strides(pestle_sketch_t* k,
                                       const pestle_nest_stage_t* s,
                                       uint32_t axis);
@@ -214,9 +214,9 @@ typedef struct pestle_pace_t {
 pestle_pace_t pestle_sketch_pace(pestle_sketch_t* k,
                                  const pestle_nest_stage_t* s, uint32_t axis,
                                  int64_t most);
-// The fold axis along which reads are contiguous, or -1.
-int32_t pestle_sketch_contiguous_fold(pestle_sketch_t* k,
-                                      const pestle_nest_stage_t* s);
+// The reduction axis along which reads are contiguous, or -1.
+int32_t pestle_sketch_contiguous_reduce(pestle_sketch_t* k,
+                                        const pestle_nest_stage_t* s);
 
 // How many vectors of an axis of |extent| stand side by side: a choice. |cost|
 // says what some cost, or is NULL; |of| what that is of, or why it is not known.
@@ -235,10 +235,10 @@ double pestle_sketch_map_cycles(pestle_sketch_t* k, uint32_t stage,
 // Of all cores, what takes one |cycles| cut into groups of |group| of |total|.
 double pestle_sketch_group_cycles(const pestle_sketch_t* k, double cycles,
                                   int64_t total, int64_t group);
-// Of plain fold |t->fold|, each accumulator in |parts|.
-double pestle_sketch_fold_cycles(pestle_sketch_t* k,
-                                 const pestle_register_tile_t* t,
-                                 int64_t parts);
+// Of plain reduction |t->reduce|, each accumulator in |parts|.
+double pestle_sketch_reduce_cycles(pestle_sketch_t* k,
+                                   const pestle_register_tile_t* t,
+                                   int64_t parts);
 // Of putting aside what |stage| makes, and reading it again.
 double pestle_sketch_scratch_cycles(pestle_sketch_t* k, uint32_t stage);
 // |cycles| beside the kernel's arguments and results, read and written once.
@@ -282,12 +282,12 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_bind_first(pestle_sketch_t* k,
 // last |kept|.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_fuse_axes(pestle_sketch_t* k,
                                                          uint32_t kept);
-// The fold inside its tile: fold loops, then the unrolled tile.
+// The reduction inside its tile: reduction loops, then the unrolled tile.
 PESTLE_NODISCARD pestle_status_t
-pestle_sketch_tile_fold(pestle_sketch_t* k, const pestle_register_tile_t* t);
-// The tile for |fold|, a plain one: one row.
+pestle_sketch_tile_reduce(pestle_sketch_t* k, const pestle_register_tile_t* t);
+// The tile for |reduce|, a plain one: one row.
 pestle_register_tile_t pestle_sketch_plain_tile(pestle_sketch_t* k,
-                                                uint32_t fold);
+                                                uint32_t reduce);
 
 // Estimated cycles of one core, the rows that share a block's panel, and the
 // cheapest choice.
@@ -311,7 +311,7 @@ static inline bool pestle_sketch_favours_rows(int64_t height, int64_t width) {
 // The same as a choice of the nest (choice.h), which may want another tile.
 pestle_tiling_t pestle_sketch_choose_tiling(pestle_sketch_t* k,
                                             const pestle_contract_t* c);
-// Whether what follows a fold works in registers (or on a copy in scratch), where it
+// Whether what follows a reduction works in registers (or on a copy in scratch), where it
 // takes |cycles| in registers; 0: nobody knows.
 bool pestle_sketch_inline_epilogue(pestle_sketch_t* k, bool usual,
                                    double cycles);
@@ -349,7 +349,7 @@ int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
 // A tile of accumulators for |width| columns and |height| rows of products.
 pestle_register_tile_t pestle_sketch_size_tile(pestle_sketch_t* k,
                                                int64_t width, int64_t height);
-// Packs a constant vector operand of the tile's fold into panels of |panel| columns,
+// Packs a constant vector operand of the tile's reduction into panels of |panel| columns,
 // or, |copied|, copies one into scratch: the tensor, or the stage; else -1.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_pack_operand(
     pestle_sketch_t* k, pestle_register_tile_t* t, int64_t panel, bool copied,
@@ -362,10 +362,10 @@ int32_t pestle_sketch_pair_middle(pestle_sketch_t* k);
 bool pestle_sketch_pair_fits(pestle_sketch_t* k);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_pair(pestle_sketch_t* k);
 
-// Whether |fold| is no product, but short windows that move along its results by few
+// Whether |reduce| is no product, but short windows that move along its results by few
 // elements each: all of a tile's are in the code, so that each element of several
 // windows is loaded once, and tests of the border are where it is.
-bool pestle_sketch_is_window(pestle_sketch_t* k, uint32_t fold);
+bool pestle_sketch_is_window(pestle_sketch_t* k, uint32_t reduce);
 // A sum of products.
 bool pestle_sketch_is_product(const pestle_nest_stage_t* s);
 pestle_operand_t pestle_sketch_operand(pestle_sketch_t* k,
@@ -373,15 +373,15 @@ pestle_operand_t pestle_sketch_operand(pestle_sketch_t* k,
                                        uint32_t axis);
 // Whether stage |id| is read by the anchor at exactly the anchor's axes.
 bool pestle_sketch_aligned(pestle_sketch_t* k, uint32_t id);
-// Whether the fold |s| may be taken in another order than it says.
+// Whether the reduction |s| may be taken in another order than it says.
 bool pestle_sketch_reorders(const pestle_sketch_t* k,
                             const pestle_nest_stage_t* s);
-// Lanes and unrolled partial results along |axis| of fold |id|, where it may
-// be folded in another order.
-PESTLE_NODISCARD pestle_status_t pestle_sketch_fold_lanes(pestle_sketch_t* k,
-                                                          uint32_t id,
-                                                          uint32_t axis);
-// Gives fold |id| |parts| accumulators for each result, which take the steps of its last
+// Lanes and unrolled partial results along |axis| of reduction |id|, where it may
+// be reduced in another order.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_reduce_lanes(pestle_sketch_t* k,
+                                                            uint32_t id,
+                                                            uint32_t axis);
+// Gives reduction |id| |parts| accumulators for each result, which take the steps of its last
 // axis in turn: where few vectors of results
 // lie side by side, each add waits for the one before it.
 PESTLE_NODISCARD pestle_status_t
@@ -394,16 +394,16 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_cascade(pestle_sketch_t* k,
                                                        uint32_t stage,
                                                        int64_t chain,
                                                        uint32_t* out_levels);
-// Places these stages: each under the fold loop of the next.
+// Places these stages: each under the reduction loop of the next.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_place_levels(pestle_sketch_t* k,
                                                             uint32_t stage,
                                                             uint32_t levels);
-// A copy of the operand of |fold| that moves along its innermost map axis by
+// A copy of the operand of |reduce| that moves along its innermost map axis by
 // more than one element; the copy is contiguous along it. |*out_copy| is its
-// stage, behind which |fold| and the anchor move up by one, or -1: there is
+// stage, behind which |reduce| and the anchor move up by one, or -1: there is
 // none.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_stage_strided(pestle_sketch_t* k,
-                                                             uint32_t fold,
+                                                             uint32_t reduce,
                                                              int32_t* out_copy);
 
 // Targets with lanes have schedules of their own.
@@ -418,17 +418,17 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_offer(pestle_sketch_t* k,
 bool pestle_sketch_has_unit(const pestle_sketch_t* k,
                             pestle_intrinsic_kind_t kind, pestle_dtype_t dtype,
                             unsigned m, unsigned n, unsigned reduction);
-// Makes short dot products of the sum of products |fold|, where the target has
+// Makes short dot products of the sum of products |reduce|, where the target has
 // them and its operands lie so.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_dot(pestle_sketch_t* k,
-                                                   uint32_t fold);
+                                                   uint32_t reduce);
 // Whether that is worth copying a matrix that other forms read as it lies.
-bool pestle_sketch_prefers_dot(pestle_sketch_t* k, uint32_t fold);
+bool pestle_sketch_prefers_dot(pestle_sketch_t* k, uint32_t reduce);
 // Whether they are of bytes of one kind on both sides, which flip brings to what
 // targets have.
 bool pestle_sketch_wants_flip(const pestle_nest_stage_t* s);
 // That row, where it is wanted; |*out_sums| is the stage that it adds, behind
-// which |t|'s fold and the anchor move up by one, or -1.
+// which |t|'s reduction and the anchor move up by one, or -1.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_flip(pestle_sketch_t* k,
                                                     pestle_register_tile_t* t,
                                                     int32_t* out_sums);
@@ -445,31 +445,31 @@ static inline bool pestle_sketch_has_lanes(const pestle_sketch_t* k) {
   return (k->caps->flags & PESTLE_TARGET_LANES) != 0;
 }
 
-// The sketches. No fold:
+// The sketches. No reduction:
 PESTLE_NODISCARD pestle_status_t pestle_sketch_map(pestle_sketch_t* k);
-// One fold, which |pestle_sketch_tile_fits|:
-bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold);
+// One reduction, which |pestle_sketch_tile_fits|:
+bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t reduce);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_tile(pestle_sketch_t* k,
-                                                    uint32_t fold);
+                                                    uint32_t reduce);
 // GEMV: a matrix times few vectors, read once, as it lies. By whole rows of it, each of
 // which is a result, and by some rows at a time, whose columns are results.
-bool pestle_sketch_gemv_rows_fits(pestle_sketch_t* k, uint32_t fold);
+bool pestle_sketch_gemv_rows_fits(pestle_sketch_t* k, uint32_t reduce);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_gemv_rows(pestle_sketch_t* k,
-                                                         uint32_t fold);
-bool pestle_sketch_gemv_columns_fits(pestle_sketch_t* k, uint32_t fold);
-// What |fold| costs one core as a tile, which it fits; as GEMV, whose form is
+                                                         uint32_t reduce);
+bool pestle_sketch_gemv_columns_fits(pestle_sketch_t* k, uint32_t reduce);
+// What |reduce| costs one core as a tile, which it fits; as GEMV, whose form is
 // |*out_form|, whether or not it is worth it, or 0: it is none.
-double pestle_sketch_tile_estimate(pestle_sketch_t* k, uint32_t fold);
-double pestle_sketch_gemv_estimate(pestle_sketch_t* k, uint32_t fold,
+double pestle_sketch_tile_estimate(pestle_sketch_t* k, uint32_t reduce);
+double pestle_sketch_gemv_estimate(pestle_sketch_t* k, uint32_t reduce,
                                    const char** out_form);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_gemv_columns(pestle_sketch_t* k,
-                                                            uint32_t fold);
-// Two contractions with row folds between them:
+                                                            uint32_t reduce);
+// Two contractions with row reductions between them:
 bool pestle_sketch_flash_attention_cpu_fits(pestle_sketch_t* k);
 PESTLE_NODISCARD pestle_status_t
 pestle_sketch_flash_attention_cpu(pestle_sketch_t* k);
-// Folds along rows. |row| marks, by position among the anchor's roots, the axes
-// on which folds depend; these come first.
+// Reductions along rows. |row| marks, by position among the anchor's roots, the axes
+// on which reductions depend; these come first.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_row_axes(pestle_sketch_t* k,
                                                         bool* row);
 // Puts the loops of these axes, |*out_rows| of them, first.
@@ -491,7 +491,7 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_prefetch(pestle_sketch_t* k,
                                                         const bool* row);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_rows(pestle_sketch_t* k,
                                                     const bool* row);
-// Folds along strided axes over contiguous columns, at position |p|; the
+// Reductions along strided axes over contiguous columns, at position |p|; the
 // position, or -1 where this does not fit.
 int32_t pestle_sketch_column_axis(pestle_sketch_t* k, const bool* row);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_columns(pestle_sketch_t* k,

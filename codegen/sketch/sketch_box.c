@@ -10,7 +10,7 @@ static bool of_taps(const pestle_sketch_t* k, const pestle_atom_t* atom) {
   if (!atom->affine || atom->value) return false;
   for (uint32_t i = 0; i < atom->affine->count; ++i) {
     const pestle_atom_t* a = atom->affine->terms[i].atom;
-    if (a->kind != PESTLE_ATOM_AXIS || !k->nest->axes.data[a->axis].fold) {
+    if (a->kind != PESTLE_ATOM_AXIS || !k->nest->axes.data[a->axis].reduce) {
       return false;
     }
   }
@@ -30,7 +30,7 @@ static void add_term(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
     return;
   }
   uint32_t axis = t->atom->axis;
-  if (k->nest->axes.data[axis].fold) {
+  if (k->nest->axes.data[axis].reduce) {
     out->base += step * (pestle_sketch_extent(k, axis) - 1);
   } else if (axis == f->roots[f->map_count - 1]) {
     out->column += step;
@@ -76,15 +76,15 @@ static bool reads_planes(const pestle_sketch_t* k, const pestle_contract_t* c,
                          const pestle_nest_stage_t* f) {
   enum { MANY_REGISTERS = 32 };
   return k->registers >= MANY_REGISTERS && pestle_sketch_slides(c) &&
-         pestle_sketch_fold_extent(k, f) <= PESTLE_SKETCH_SLIDING_TAPS;
+         pestle_sketch_reduction_extent(k, f) <= PESTLE_SKETCH_SLIDING_TAPS;
 }
 
 static void describe_copy(pestle_sketch_t* k, const pestle_register_tile_t* t,
                           const pestle_nest_stage_t* kept,
                           pestle_contract_t* c) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->reduce);
   const pestle_expr_t* read =
-      pestle_schedule_find_read(k->nest, t->fold, kept->tensors[0]);
+      pestle_schedule_find_read(k->nest, t->reduce, kept->tensors[0]);
   if (!read) return;
   bool halo = false, alone = false, across = false, jump = false;
   uint32_t column = f->roots[f->map_count - 1];

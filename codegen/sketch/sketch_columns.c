@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several folds along strided axes over contiguous rows, as a softmax along any axis
-// but the last has: columns in lanes. A group has a block of columns, whose folds run
+// Several reductions along strided axes over contiguous rows, as a softmax along any axis
+// but the last has: columns in lanes. A group has a block of columns, whose reductions run
 // down the rows one after the other; what is made once for several of them, such as
 // exponentials, lies in scratch as the block does.
 #include <inttypes.h>
@@ -33,18 +33,18 @@ enum {
 static bool has_columns(pestle_sketch_t* k, const pestle_nest_stage_t* s,
                         int64_t extent) {
   if (!s->map_count || s->keep) return false;
-  if (s->is_fold && (s->fold == PESTLE_OP_COUNT ||
-                     pestle_sketch_contiguous_fold(k, s) >= 0)) {
+  if (s->is_reduction && (s->reduce == PESTLE_OP_COUNT ||
+                          pestle_sketch_contiguous_reduce(k, s) >= 0)) {
     return false;
   }
   uint32_t last = s->roots[s->map_count - 1];
   pestle_stride_t along = pestle_sketch_strides(k, s, last);
-  return along.unit && (s->is_fold || !along.strided) &&
+  return along.unit && (s->is_reduction || !along.strided) &&
          pestle_sketch_extent(k, last) == extent;
 }
 
-// The last row axis of the anchor, when every fold, every map that is kept and the
-// anchor move along it by one element and no fold has a contiguous axis of its own;
+// The last row axis of the anchor, when every reduction, every map that is kept and the
+// anchor move along it by one element and no reduction has a contiguous axis of its own;
 // else -1.
 int32_t pestle_sketch_column_axis(pestle_sketch_t* k, const bool* row) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
@@ -70,7 +70,7 @@ typedef struct columns_t {
   uint32_t p;       // of the columns among them
   int64_t extent;   // of the columns
   pestle_register_tile_t t;
-  int64_t parts;    // steps of a fold that are made apart
+  int64_t parts;    // steps of a reduction that are made apart
   uint32_t blocks;  // the anchor's loop of blocks
 } columns_t;
 
@@ -83,7 +83,7 @@ static int64_t kept_elements(const columns_t* c) {
   }
   for (uint32_t s = 0; s < c->k->anchor; ++s) {
     const pestle_nest_stage_t* st = pestle_sketch_stage(c->k, s);
-    maps += !st->inlined && !st->is_fold;
+    maps += !st->inlined && !st->is_reduction;
   }
   return maps * length;
 }
@@ -116,11 +116,12 @@ static double block_cycles(const void* user, int64_t vectors) {
   pestle_register_tile_t t = c->t;
   double cycles = pestle_sketch_map_cycles(c->k, c->k->anchor, vectors);
   t.vectors = vectors;
-  for (t.fold = 0; t.fold < c->k->anchor; ++t.fold) {
-    const pestle_nest_stage_t* s = pestle_sketch_stage(c->k, t.fold);
+  for (t.reduce = 0; t.reduce < c->k->anchor; ++t.reduce) {
+    const pestle_nest_stage_t* s = pestle_sketch_stage(c->k, t.reduce);
     if (s->inlined) continue;
-    cycles += s->is_fold ? pestle_sketch_fold_cycles(c->k, &t, c->parts)
-                         : pestle_sketch_map_cycles(c->k, t.fold, vectors);
+    cycles += s->is_reduction
+                  ? pestle_sketch_reduce_cycles(c->k, &t, c->parts)
+                  : pestle_sketch_map_cycles(c->k, t.reduce, vectors);
   }
   return pestle_sketch_beside_memory(c->k, cycles);
 }
@@ -159,7 +160,7 @@ static pestle_status_t size_block(columns_t* c) {
   return NULL;
 }
 
-// The anchor's loops: rows, blocks of columns, what is folded, a block's vectors.
+// The anchor's loops: rows, blocks of columns, what is reduced, a block's vectors.
 static pestle_status_t order_anchor(columns_t* c) {
   pestle_nest_t* nest = c->k->nest;
   uint32_t anchor = c->k->anchor, inner, j, v;
@@ -194,15 +195,15 @@ static pestle_status_t place_map(columns_t* c, uint32_t id) {
                                  c->t.vectors, &outer);
 }
 
-// Fold |id| and the partial sums before it, |*out_levels|.
-static pestle_status_t place_fold(columns_t* c, uint32_t id,
-                                  uint32_t* out_levels) {
+// Reduction |id| and the partial sums before it, |*out_levels|.
+static pestle_status_t place_reduce(columns_t* c, uint32_t id,
+                                    uint32_t* out_levels) {
   pestle_sketch_t* k = c->k;
   PESTLE_TRY(pestle_sketch_cascade(k, id, COLUMN_CHAIN, out_levels));
   uint32_t sum = id + *out_levels;
   for (uint32_t i = id; i <= sum; ++i) {
-    c->t.fold = i;
-    PESTLE_TRY(pestle_sketch_tile_fold(k, &c->t));
+    c->t.reduce = i;
+    PESTLE_TRY(pestle_sketch_tile_reduce(k, &c->t));
   }
   PESTLE_TRY(pestle_sketch_multi_accumulator(k, id, c->parts));
   PESTLE_TRY(pestle_schedule_at(k->nest, sum, k->anchor, c->blocks));
@@ -222,12 +223,12 @@ pestle_status_t pestle_sketch_columns(pestle_sketch_t* k, const bool* row,
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     const pestle_nest_stage_t* st = pestle_sketch_stage(k, s);
     if (s == k->anchor || st->inlined) continue;
-    if (!st->is_fold) {
+    if (!st->is_reduction) {
       PESTLE_TRY(place_map(&c, s));
       continue;
     }
     uint32_t levels;
-    PESTLE_TRY(place_fold(&c, s, &levels));
+    PESTLE_TRY(place_reduce(&c, s, &levels));
     s += levels;
   }
   return pestle_sketch_bind_groups(k, c.blocks);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One fold whose innermost map axis is contiguous: a tile of accumulators in
+// One reduction whose innermost map axis is contiguous: a tile of accumulators in
 // registers. GEMM, convolution, pooling, column sums.
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "codegen/sketch/sketch.h"
 
 enum {
-  // A plain fold of so few elements has so many vectors in its tile.
-  SHORT_FOLD = 32,
+  // A plain reduction of so few elements has so many vectors in its tile.
+  SHORT_REDUCE = 32,
   MOST_SLIDE = 8,  // taps of a row of a sliding window that are unrolled
   FEW_STEPS = 4,
   // Row tiles of a panel: with fewer each would ask for more than a line a step,
@@ -21,9 +21,9 @@ enum {
   MOST_PANELS = 4,
   // Vectors of a row of a plane that are copied side by side.
   MOST_COPIED = 8,
-  FOLD_TILE = 8,
+  REDUCE_TILE = 8,
   FIRST_LINES = 3,  // that the first reading of a run loses (sketch_cost.c)
-  FEW_VECTORS = 2,  // of a longer fold, which do not keep the units busy
+  FEW_VECTORS = 2,  // of a longer reduction, which do not keep the units busy
   // Row tiles of a core, so that one more or less does not count.
   FEWEST_OF_A_CORE = 4,
   // Rows this many bytes apart share their cache sets: L1d has 64 sets of 64 byte
@@ -45,7 +45,7 @@ enum {
 };
 
 bool pestle_sketch_is_product(const pestle_nest_stage_t* s) {
-  if (!s->is_fold || s->fold != PESTLE_OP_ADD || s->value_count != 1) {
+  if (!s->is_reduction || s->reduce != PESTLE_OP_ADD || s->value_count != 1) {
     return false;
   }
   const pestle_expr_t* e = s->values[0];
@@ -93,7 +93,7 @@ static void operand_visit(void* user, const pestle_expr_t* e) {
   for (uint32_t i = 0; i < e->index[0]->count; ++i) {
     const pestle_term_t* term = &e->index[0]->terms[i];
     if (term->atom->kind == PESTLE_ATOM_AXIS &&
-        o->k->nest->axes.data[term->atom->axis].fold) {
+        o->k->nest->axes.data[term->atom->axis].reduce) {
       int64_t pitch = term->coef * o->size;
       o->aliasing = o->aliasing || pitch % ALIASING_BYTES == 0;
       o->pitch = axes++ ? 0 : pitch;
@@ -124,39 +124,40 @@ static bool shares_operand(pestle_sketch_t* k, const pestle_nest_stage_t* f,
   return false;
 }
 
-bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
-  if (!pestle_sketch_aligned(k, fold) || !f->map_count ||
-      f->fold == PESTLE_OP_COUNT) {
+bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t reduce) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, reduce);
+  if (!pestle_sketch_aligned(k, reduce) || !f->map_count ||
+      f->reduce == PESTLE_OP_COUNT) {
     return false;
   }
-  // Not worth lanes over one or two elements when a fold axis is contiguous.
+  // Not worth lanes over one or two elements when a reduction axis is contiguous.
   uint32_t last = f->roots[f->map_count - 1];
   if (pestle_sketch_extent(k, last) == 1 && k->reassociate &&
       f->root_count == f->map_count + 1 &&
-      pestle_sketch_contiguous_fold(k, f) >= 0) {
+      pestle_sketch_contiguous_reduce(k, f) >= 0) {
     return false;
   }
-  return pestle_sketch_contiguous_fold(k, f) < 0 ||
+  return pestle_sketch_contiguous_reduce(k, f) < 0 ||
          pestle_sketch_strides(k, f, last).unit ||
          (pestle_sketch_is_product(f) && shares_operand(k, f, last)) ||
-         pestle_sketch_is_window(k, fold);
+         pestle_sketch_is_window(k, reduce);
 }
 
-pestle_status_t pestle_sketch_stage_strided(pestle_sketch_t* k, uint32_t fold,
+pestle_status_t pestle_sketch_stage_strided(pestle_sketch_t* k, uint32_t reduce,
                                             int32_t* out_copy) {
   *out_copy = -1;
-  const pestle_nest_stage_t* c = pestle_sketch_stage(k, fold);
+  const pestle_nest_stage_t* c = pestle_sketch_stage(k, reduce);
   uint32_t axis = c->roots[c->map_count - 1];
   for (int side = 0; side < 2; ++side) {
     pestle_operand_t o =
         pestle_sketch_operand(k, c->values[0]->args[side], axis);
     if (o.tensor < 0 || o.unit || k->nest->no_scratch ||
-        !pestle_schedule_find_read(k->nest, fold, (uint32_t)o.tensor)) {
+        !pestle_schedule_find_read(k->nest, reduce, (uint32_t)o.tensor)) {
       continue;
     }
     uint32_t copy;
-    PESTLE_TRY(pestle_schedule_stage(k->nest, fold, (uint32_t)o.tensor, &copy));
+    PESTLE_TRY(
+        pestle_schedule_stage(k->nest, reduce, (uint32_t)o.tensor, &copy));
     *out_copy = (int32_t)copy;
     ++k->anchor;
     return NULL;
@@ -164,17 +165,17 @@ pestle_status_t pestle_sketch_stage_strided(pestle_sketch_t* k, uint32_t fold,
   return NULL;
 }
 
-// The operand of the product |fold| that moves along |axis| and is read in one
+// The operand of the product |reduce| that moves along |axis| and is read in one
 // way only (of x * x^T neither is packed or copied); else tensor is -1.
-static pestle_operand_t vector_operand(pestle_sketch_t* k, uint32_t fold,
+static pestle_operand_t vector_operand(pestle_sketch_t* k, uint32_t reduce,
                                        uint32_t axis) {
-  const pestle_nest_stage_t* c = pestle_sketch_stage(k, fold);
+  const pestle_nest_stage_t* c = pestle_sketch_stage(k, reduce);
   pestle_operand_t found = {.tensor = -1};
   for (int side = 0; side < 2; ++side) {
     pestle_operand_t o =
         pestle_sketch_operand(k, c->values[0]->args[side], axis);
     if (o.tensor >= 0 &&
-        pestle_schedule_find_read(k->nest, fold, (uint32_t)o.tensor) &&
+        pestle_schedule_find_read(k->nest, reduce, (uint32_t)o.tensor) &&
         (found.tensor < 0 || o.constant)) {
       found = o;
     }
@@ -188,9 +189,9 @@ pestle_status_t pestle_sketch_pack_operand(pestle_sketch_t* k,
                                            int32_t* out_packed,
                                            int32_t* out_staged) {
   *out_packed = *out_staged = -1;
-  const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->fold);
+  const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->reduce);
   uint32_t axis = c->roots[c->map_count - 1];
-  pestle_operand_t o = vector_operand(k, t->fold, axis);
+  pestle_operand_t o = vector_operand(k, t->reduce, axis);
   if (o.tensor < 0) return NULL;
   const char* name = k->nest->tensors.data[o.tensor].name;
   if (o.constant) {
@@ -200,7 +201,7 @@ pestle_status_t pestle_sketch_pack_operand(pestle_sketch_t* k,
                        "stream",
                        name, panel);
     *out_packed = o.tensor;
-    return pestle_schedule_pack(k->nest, t->fold, (uint32_t)o.tensor, axis,
+    return pestle_schedule_pack(k->nest, t->reduce, (uint32_t)o.tensor, axis,
                                 panel);
   }
   pestle_sketch_note(k,
@@ -210,9 +211,9 @@ pestle_status_t pestle_sketch_pack_operand(pestle_sketch_t* k,
   if (!copied) return NULL;
   uint32_t copy;
   PESTLE_TRY(
-      pestle_schedule_stage(k->nest, t->fold, (uint32_t)o.tensor, &copy));
+      pestle_schedule_stage(k->nest, t->reduce, (uint32_t)o.tensor, &copy));
   *out_staged = (int32_t)copy;
-  ++t->fold;
+  ++t->reduce;
   ++k->anchor;
   return NULL;
 }
@@ -240,7 +241,7 @@ static pestle_status_t tile_axes(pestle_sketch_t* k,
   return NULL;
 }
 
-// The fold axis that moves a window as the tile's rows do. Unrolled within each
+// The reduction axis that moves a window as the tile's rows do. Unrolled within each
 // result, each element is loaded once for all windows that it is in. Measured for
 // depthwise 3x3 of 144 features at 56 x 56: 146 -> 116 us.
 typedef struct slide_t {
@@ -273,11 +274,11 @@ static void slide_visit(void* user, const pestle_expr_t* e) {
   }
 }
 
-// Those of the fold's axes that are unrolled within each result: the one along
+// Those of the reduction's axes that are unrolled within each result: the one along
 // which windows slide and, as sums keep their order, what is behind it.
 static uint32_t slide_axes(const pestle_sketch_t* k,
                            const pestle_register_tile_t* t, uint32_t* out) {
-  const pestle_nest_stage_t* s = pestle_sketch_stage(k, t->fold);
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, t->reduce);
   if (!t->slides || t->row < 0) return 0;
   slide_t f = {.k = k, .s = s, .row = s->roots[t->row], .axis = -1};
   pestle_status_t st =
@@ -302,12 +303,12 @@ static bool is_among(const uint32_t* axes, uint32_t count, uint32_t axis) {
   return false;
 }
 
-pestle_status_t pestle_sketch_tile_fold(pestle_sketch_t* k,
-                                        const pestle_register_tile_t* t) {
+pestle_status_t pestle_sketch_tile_reduce(pestle_sketch_t* k,
+                                          const pestle_register_tile_t* t) {
   uint32_t tile[3], tile_count, order[PESTLE_NEST_MAX_AXES], n = 0;
   uint32_t slide[PESTLE_NEST_MAX_AXES];
-  PESTLE_TRY(tile_axes(k, t, t->fold, tile, &tile_count));
-  const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->fold);
+  PESTLE_TRY(tile_axes(k, t, t->reduce, tile, &tile_count));
+  const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->reduce);
   for (uint32_t i = 0; i + 1 < c->map_count; ++i) {
     if ((int32_t)i != t->row) order[n++] = c->roots[i];
   }
@@ -321,25 +322,25 @@ pestle_status_t pestle_sketch_tile_fold(pestle_sketch_t* k,
       pestle_sketch_extent(k, last) <= FEW_STEPS &&
       pestle_sketch_is_product(c)) {
     PESTLE_TRY(
-        pestle_schedule_mark(k->nest, t->fold, last, PESTLE_MARK_UNROLL));
+        pestle_schedule_mark(k->nest, t->reduce, last, PESTLE_MARK_UNROLL));
   }
   for (uint32_t i = 0; i + 1 < tile_count; ++i)
     order[n++] = tile[i];
   for (uint32_t i = 0; i < slides; ++i) {
     order[n++] = slide[i];
     PESTLE_TRY(
-        pestle_schedule_mark(k->nest, t->fold, slide[i], PESTLE_MARK_UNROLL));
+        pestle_schedule_mark(k->nest, t->reduce, slide[i], PESTLE_MARK_UNROLL));
   }
   order[n++] = tile[tile_count - 1];
-  // Each row of a window is folded apart: windows above each other share what it
+  // Each row of a window is reduced apart: windows above each other share what it
   // comes to, not its elements alone.
   if (slides > 1 && !pestle_sketch_is_product(c) &&
       pestle_sketch_reorders(k, c)) {
     PESTLE_TRY(
-        pestle_schedule_rfactor(k->nest, t->fold, slide[0], k->reassociate));
+        pestle_schedule_rfactor(k->nest, t->reduce, slide[0], k->reassociate));
   }
-  PESTLE_TRY(pestle_schedule_reorder(k->nest, t->fold, order, n));
-  return pestle_schedule_store(k->nest, t->fold, PESTLE_SCOPE_PRIVATE);
+  PESTLE_TRY(pestle_schedule_reorder(k->nest, t->reduce, order, n));
+  return pestle_schedule_store(k->nest, t->reduce, PESTLE_SCOPE_PRIVATE);
 }
 
 // Row tiles, |*out_mt| of |*out_mi| rows; those of a core within |*out_mo|.
@@ -481,13 +482,13 @@ static pestle_status_t place_kept(pestle_sketch_t* k, uint32_t under,
 
 // --- Long contractions, in blocks of k ---
 
-// The fold axis to cut and the length of its blocks, so that |most| elements at
-// most are in one; the result: how many are, or 0, as the fold is not cut.
-static int64_t find_blocks(const pestle_sketch_t* k, uint32_t fold,
+// The reduction axis to cut and the length of its blocks, so that |most| elements at
+// most are in one; the result: how many are, or 0, as the reduction is not cut.
+static int64_t find_blocks(const pestle_sketch_t* k, uint32_t reduce,
                            int64_t most, uint32_t* out_axis,
                            int64_t* out_block) {
-  const pestle_nest_stage_t* c = pestle_sketch_stage(k, fold);
-  int64_t inner = pestle_sketch_fold_extent(k, c);
+  const pestle_nest_stage_t* c = pestle_sketch_stage(k, reduce);
+  int64_t inner = pestle_sketch_reduction_extent(k, c);
   if (!k->reassociate || k->nest->no_scratch ||
       c->map_count == PESTLE_MAX_RANK || inner <= most) {
     return 0;
@@ -506,7 +507,7 @@ static int64_t find_blocks(const pestle_sketch_t* k, uint32_t fold,
   return 0;
 }
 
-// The anchor: columns in panels, rows in blocks; what is left has a fold's
+// The anchor: columns in panels, rows in blocks; what is left has a reduction's
 // results in scratch to read.
 static pestle_status_t schedule_block_anchor(pestle_sketch_t* k,
                                              const pestle_register_tile_t* t,
@@ -570,21 +571,21 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k,
   pestle_nest_t* nest = k->nest;
   uint32_t partial, anchor_leaf, block_leaf, tile_leaf;
   int32_t packed, staged;
-  PESTLE_TRY(pestle_schedule_partial(nest, t.fold, axis, block, k->reassociate,
-                                     &partial));
+  PESTLE_TRY(pestle_schedule_partial(nest, t.reduce, axis, block,
+                                     k->reassociate, &partial));
   ++k->anchor;
   // Its stage has the blocks as one more axis, the first.
   pestle_register_tile_t tile = t;
-  tile.fold = partial;
+  tile.reduce = partial;
   ++tile.row;
   PESTLE_TRY(pestle_sketch_pack_operand(k, &tile, t.vectors * t.lanes, copied,
                                         &packed, &staged));
-  uint32_t sum = tile.fold + 1;
+  uint32_t sum = tile.reduce + 1;
   PESTLE_TRY(schedule_block_anchor(k, &t, rows, &anchor_leaf));
   PESTLE_TRY(schedule_block_sum(k, sum, &t, &block_leaf, &tile_leaf));
   PESTLE_TRY(pestle_schedule_at(nest, sum, k->anchor, anchor_leaf));
-  PESTLE_TRY(pestle_sketch_tile_fold(k, &tile));
-  PESTLE_TRY(pestle_schedule_at(nest, tile.fold, sum, tile_leaf));
+  PESTLE_TRY(pestle_sketch_tile_reduce(k, &tile));
+  PESTLE_TRY(pestle_schedule_at(nest, tile.reduce, sum, tile_leaf));
   PESTLE_TRY(place_kept(k, sum, tile_leaf, false));
   if (staged >= 0) {
     PESTLE_TRY(pestle_schedule_at(nest, (uint32_t)staged, sum, block_leaf));
@@ -602,13 +603,13 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k,
 static pestle_contract_t describe(pestle_sketch_t* k,
                                   const pestle_register_tile_t* t,
                                   uint32_t* out_axis, int64_t* out_block) {
-  const pestle_nest_stage_t* s = pestle_sketch_stage(k, t->fold);
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, t->reduce);
   uint32_t last = s->roots[s->map_count - 1];
   pestle_contract_t c = {.lanes = t->lanes,
                          .width = pestle_sketch_extent(k, last),
                          .height = 1,
                          .batch = 1,
-                         .reduction = pestle_sketch_fold_extent(k, s)};
+                         .reduction = pestle_sketch_reduction_extent(k, s)};
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
     int64_t extent = pestle_sketch_extent(k, s->roots[i]);
     *((int32_t)i == t->row ? &c.height : &c.batch) *= extent;
@@ -620,7 +621,7 @@ static pestle_contract_t describe(pestle_sketch_t* k,
       PESTLE_SKETCH_ELEMENT;
   pestle_sketch_describe_box(k, t, &c);
   c.unpadded = c.unpadded && !c.short_dots;
-  pestle_operand_t o = vector_operand(k, t->fold, last);
+  pestle_operand_t o = vector_operand(k, t->reduce, last);
   if (o.tensor >= 0 && !o.constant) {
     c.copyable = !k->nest->no_scratch;
     c.strided = !o.unit;
@@ -639,19 +640,19 @@ static pestle_contract_t describe(pestle_sketch_t* k,
   // Sums to flip are of the whole reduction; its blocks have whole vectors.
   if (pestle_sketch_wants_flip(s) || t->per_group) return c;
   int64_t most = k->l2 / 4 / (BLOCK_VECTORS * t->lanes * PESTLE_SKETCH_ELEMENT);
-  c.block = find_blocks(k, t->fold, most, out_axis, out_block);
+  c.block = find_blocks(k, t->reduce, most, out_axis, out_block);
   return c;
 }
 
-// Rows of a plain fold: of few vectors and elements, a pool's, each costs less than
+// Rows of a plain reduction: of few vectors and elements, a pool's, each costs less than
 // its loops. Measured for 2x2 of 6 features, 14 results a row: 4.5 ns each with 1
 // row, 2.5 with 4, 2.0 with 7, 1.9 with 14.
-static int64_t fold_rows(const pestle_sketch_t* k,
-                         const pestle_register_tile_t* t) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
-  int64_t rows = FOLD_TILE / t->vectors;
+static int64_t reduce_rows(const pestle_sketch_t* k,
+                           const pestle_register_tile_t* t) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->reduce);
+  int64_t rows = REDUCE_TILE / t->vectors;
   if (t->row < 0 || k->nest->no_scratch ||
-      pestle_sketch_fold_extent(k, f) > SHORT_FOLD) {
+      pestle_sketch_reduction_extent(k, f) > SHORT_REDUCE) {
     return t->rows;
   }
   int64_t extent = pestle_sketch_extent(k, f->roots[t->row]);
@@ -659,15 +660,15 @@ static int64_t fold_rows(const pestle_sketch_t* k,
   return (extent + tiles - 1) / tiles;
 }
 
-// Steps of a plain fold apart, of one row of few vectors: by the usual |vectors|, not
+// Steps of a plain reduction apart, of one row of few vectors: by the usual |vectors|, not
 // by how many are chosen, since sums depend on it.
-static int64_t fold_parts(const pestle_sketch_t* k,
-                          const pestle_register_tile_t* t, int64_t vectors) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
+static int64_t reduce_parts(const pestle_sketch_t* k,
+                            const pestle_register_tile_t* t, int64_t vectors) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->reduce);
   bool is_short =
-      pestle_sketch_fold_extent(k, f) <= SHORT_FOLD ||
-      pestle_sketch_extent(k, f->roots[f->root_count - 1]) <= SHORT_FOLD;
-  return is_short || vectors > FEW_VECTORS ? 1 : FOLD_TILE / vectors;
+      pestle_sketch_reduction_extent(k, f) <= SHORT_REDUCE ||
+      pestle_sketch_extent(k, f->roots[f->root_count - 1]) <= SHORT_REDUCE;
+  return is_short || vectors > FEW_VECTORS ? 1 : REDUCE_TILE / vectors;
 }
 
 // Whether the tile reads its operands where they lie, and the whole reduction at once.
@@ -720,11 +721,11 @@ static int64_t halo_rows_of(const pestle_sketch_t* k,
   return extent < t->halo_rows ? extent : t->halo_rows;
 }
 
-// Whether steps of |fold| may each ask for a share of what it reads of |tensor|:
+// Whether steps of |reduce| may each ask for a share of what it reads of |tensor|:
 // |*out_prefetch|, but for how much and how far ahead.
-static bool may_share(pestle_sketch_t* k, uint32_t fold, uint32_t tensor,
+static bool may_share(pestle_sketch_t* k, uint32_t reduce, uint32_t tensor,
                       pestle_prefetch_t* out_prefetch) {
-  int32_t loop = pestle_nest_counting_loop(k->nest, fold);
+  int32_t loop = pestle_nest_counting_loop(k->nest, reduce);
   *out_prefetch = (pestle_prefetch_t){
       .loop = (uint32_t)loop, .tensor = tensor, .like = tensor, .share = 1};
   return loop >= 0 && pestle_nest_may_prefetch(k->nest, out_prefetch);
@@ -740,19 +741,19 @@ static pestle_status_t fetch_panels(pestle_sketch_t* k,
                                     const pestle_register_tile_t* t,
                                     int32_t tensor, uint32_t tile_leaf) {
   const pestle_nest_tensor_t* w = &k->nest->tensors.data[tensor];
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->reduce);
   bool between =
       t->halo_rows && (t->per_channel || t->im2row || t->column_strip);
   pestle_prefetch_t p;
   bool cut = t->vectors * t->lanes < pestle_sketch_panel(t);
   if (t->row < 0 || t->row_major_tiles || between || cut || !w->pack ||
-      !may_share(k, t->fold, (uint32_t)tensor, &p)) {
+      !may_share(k, t->reduce, (uint32_t)tensor, &p)) {
     return NULL;
   }
   int64_t size = (int64_t)pestle_dtype_size(w->type.dtype);
   int64_t tiles = k->nest->axes.data[tile_leaf].extent;
   if (t->halo_rows) tiles *= halo_rows_of(k, t);
-  int64_t reduction = pestle_sketch_fold_extent(k, f);
+  int64_t reduction = pestle_sketch_reduction_extent(k, f);
   int64_t panel = reduction * pestle_sketch_panel(t);
   int64_t steps = tiles * reduction;
   if (tiles < FEWEST_TILES || tiles > MOST_TILES ||
@@ -800,8 +801,8 @@ static int32_t find_rows(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
 static pestle_status_t fetch_next_rows(pestle_sketch_t* k,
                                        const pestle_register_tile_t* t,
                                        const pestle_contract_t* c) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
-  int64_t reduction = pestle_sketch_fold_extent(k, f);
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->reduce);
+  int64_t reduction = pestle_sketch_reduction_extent(k, f);
   int64_t panels = pestle_ceil_div(c->width, t->vectors * t->lanes);
   if (t->row < 0 || t->halo_rows ||
       (panels > MOST_PANELS && !t->row_major_tiles) ||
@@ -811,7 +812,7 @@ static pestle_status_t fetch_next_rows(pestle_sketch_t* k,
   for (int i = 0; i < 2; ++i) {
     int32_t tensor = find_rows(k, f, t, f->values[0]->args[i]);
     pestle_prefetch_t p;
-    if (tensor < 0 || !may_share(k, t->fold, (uint32_t)tensor, &p)) continue;
+    if (tensor < 0 || !may_share(k, t->reduce, (uint32_t)tensor, &p)) continue;
     p.by = t->rows * reduction;
     p.share = t->row_major_tiles ? pestle_ceil_div(t->rows, panels) : t->rows;
     pestle_sketch_note(k,
@@ -833,7 +834,7 @@ typedef struct making_t {
   pestle_contract_t c;  // of a product
   pestle_tiling_t x;
   bool product, window, registers;
-  int64_t parts;           // steps of a plain fold that are made apart
+  int64_t parts;           // steps of a plain reduction that are made apart
   uint32_t levels;         // of partial sums
   int32_t packed, staged;  // a constant in panels, a panel's copy; -1
   int32_t sums, copy;      // stages: sums of bytes, results in scratch; -1
@@ -885,7 +886,7 @@ static pestle_status_t choose_product(pestle_sketch_t* k, making_t* m,
   PESTLE_TRY(
       pestle_sketch_offer(k,
                           (pestle_offer_t){.kind = PESTLE_OFFER_TILED_PRODUCT,
-                                           .fold = m->t.fold,
+                                           .reduce = m->t.reduce,
                                            .cycles = m->x.cycles},
                           out_done));
   if (*out_done) return NULL;
@@ -911,17 +912,17 @@ typedef struct plain_t {
 static double plain_cycles(const void* user, int64_t vectors) {
   plain_t p = *(const plain_t*)user;
   p.t.vectors = vectors;
-  p.t.rows = fold_rows(p.k, &p.t);
+  p.t.rows = reduce_rows(p.k, &p.t);
   return pestle_sketch_beside_memory(
-      p.k, pestle_sketch_fold_cycles(p.k, &p.t, p.parts));
+      p.k, pestle_sketch_reduce_cycles(p.k, &p.t, p.parts));
 }
 
-// The tile of a plain fold.
+// The tile of a plain reduction.
 static void choose_plain(pestle_sketch_t* k, making_t* m) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   pestle_register_tile_t* t = &m->t;
-  m->window = pestle_sketch_is_window(k, t->fold) && !k->nest->no_scratch;
-  if (!m->window) m->parts = fold_parts(k, t, t->vectors);
+  m->window = pestle_sketch_is_window(k, t->reduce) && !k->nest->no_scratch;
+  if (!m->window) m->parts = reduce_parts(k, t, t->vectors);
   plain_t p = {.k = k, .t = *t, .parts = m->parts};
   pestle_vectors_t v = {
       .of = "cycles of a core: steps and loads, waiting for them, bytes",
@@ -930,14 +931,14 @@ static void choose_plain(pestle_sketch_t* k, making_t* m) {
       .cost = plain_cycles,
       .user = &p};
   t->vectors = pestle_sketch_vectors(k, &v);
-  t->rows = fold_rows(k, t);
+  t->rows = reduce_rows(k, t);
   t->slides = t->row_major_tiles = m->window;
   pestle_sketch_note(
       k, "tile of %" PRId64 " row%s x %" PRId64 " vectors of %" PRId64 ": %s",
       t->rows, t->rows == 1 ? "" : "s", t->vectors, t->lanes,
       m->window ? "windows above each other share their rows, each "
-                  "of which is folded once"
-                : "rows share no loads, as the fold is no product; "
+                  "of which is reduced once"
+                : "rows share no loads, as the reduction is no product; "
                   "a short one has as many as keep the units busy");
 }
 
@@ -950,14 +951,14 @@ static bool works_in_registers(pestle_sketch_t* k, const making_t* m) {
   double cycles = m->product
                       ? m->x.cycles
                       : pestle_sketch_beside_memory(
-                            k, pestle_sketch_fold_cycles(k, t, m->parts));
+                            k, pestle_sketch_reduce_cycles(k, t, m->parts));
   return pestle_sketch_inline_epilogue(k, usual, functions ? 0 : cycles);
 }
 
 // Levels of partial sums, and stages for the operands.
 static pestle_status_t pack_operands(pestle_sketch_t* k, making_t* m) {
   PESTLE_TRY(pestle_sketch_cascade(
-      k, m->t.fold, m->product ? PRODUCT_CHAIN : SUM_CHAIN, &m->levels));
+      k, m->t.reduce, m->product ? PRODUCT_CHAIN : SUM_CHAIN, &m->levels));
   if (m->levels) m->t.halo_rows = m->t.chunk = m->t.column_strip = 0;
   // With levels, the leaf's stage has one more axis.
   m->leaf = m->t;
@@ -968,39 +969,39 @@ static pestle_status_t pack_operands(pestle_sketch_t* k, making_t* m) {
                                           m->x.copied, &m->packed, &m->staged));
     PESTLE_TRY(pestle_sketch_flip(k, &m->leaf, &m->sums));
   }
-  m->t.fold = m->leaf.fold + m->levels;
+  m->t.reduce = m->leaf.reduce + m->levels;
   return NULL;
 }
 
 static pestle_status_t copy_results(pestle_sketch_t* k, making_t* m) {
   pestle_sketch_note(
-      k, "what follows the fold works on %s",
+      k, "what follows the reduction works on %s",
       m->registers ? "the accumulators, before they leave their registers"
                    : "a copy of the tile in scratch, in a loop: unrolled, its "
                      "functions would be in the code once a vector");
   if (m->registers) return NULL;
   uint32_t made;
-  PESTLE_TRY(pestle_schedule_epilogue_scratch(k->nest, m->t.fold, &made));
+  PESTLE_TRY(pestle_schedule_epilogue_scratch(k->nest, m->t.reduce, &made));
   m->copy = (int32_t)made;
   ++k->anchor;
   return NULL;
 }
 
-// The fold and its levels under the anchor's tiles.
-static pestle_status_t place_fold(pestle_sketch_t* k, const making_t* m) {
+// The reduction and its levels under the anchor's tiles.
+static pestle_status_t place_reduce(pestle_sketch_t* k, const making_t* m) {
   pestle_nest_t* nest = k->nest;
-  uint32_t leaf = m->leaf.fold;
-  PESTLE_TRY(pestle_sketch_tile_fold(k, &m->t));
+  uint32_t leaf = m->leaf.reduce;
+  PESTLE_TRY(pestle_sketch_tile_reduce(k, &m->t));
   if (m->window) PESTLE_TRY(pestle_schedule_border(nest, leaf, false));
   if (m->x.unpadded) {
     bool skips = k->reassociate && pestle_nest_may_border(nest, leaf, true);
     PESTLE_TRY(pestle_schedule_border(nest, leaf, skips));
   }
-  PESTLE_TRY(pestle_schedule_at(nest, m->t.fold, k->anchor, m->tile_leaf));
+  PESTLE_TRY(pestle_schedule_at(nest, m->t.reduce, k->anchor, m->tile_leaf));
   for (uint32_t i = m->levels; i-- > 0;) {
     pestle_register_tile_t level = m->leaf;
-    level.fold = leaf + i;
-    PESTLE_TRY(pestle_sketch_tile_fold(k, &level));
+    level.reduce = leaf + i;
+    PESTLE_TRY(pestle_sketch_tile_reduce(k, &level));
   }
   PESTLE_TRY(pestle_sketch_multi_accumulator(k, leaf, m->parts));
   PESTLE_TRY(pestle_sketch_place_levels(k, leaf, m->levels));
@@ -1011,7 +1012,7 @@ static pestle_status_t place_fold(pestle_sketch_t* k, const making_t* m) {
   return fetch_next_rows(k, &m->t, &m->c);
 }
 
-// What lies in scratch beside the fold. |*out_group|: the last loop of groups.
+// What lies in scratch beside the reduction. |*out_group|: the last loop of groups.
 static pestle_status_t place_scratch(pestle_sketch_t* k, const making_t* m,
                                      uint32_t* out_group) {
   pestle_nest_t* nest = k->nest;
@@ -1044,7 +1045,7 @@ static pestle_status_t schedule_tile(pestle_sketch_t* k, making_t* m) {
   PESTLE_TRY(copy_results(k, m));
   PESTLE_TRY(schedule_tile_anchor(k, &m->t, m->registers, &m->panel_leaf,
                                   &m->tile_leaf));
-  PESTLE_TRY(place_fold(k, m));
+  PESTLE_TRY(place_reduce(k, m));
   PESTLE_TRY(place_scratch(k, m, &group));
   return pestle_sketch_bind_groups(k, group);
 }
@@ -1059,9 +1060,9 @@ static bool has_own_panels(pestle_sketch_t* k, const pestle_nest_stage_t* f,
          pestle_sketch_operand(k, side[1], f->roots[t->row]).tensor >= 0;
 }
 
-double pestle_sketch_tile_estimate(pestle_sketch_t* k, uint32_t fold) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
-  pestle_register_tile_t t = pestle_sketch_plain_tile(k, fold);
+double pestle_sketch_tile_estimate(pestle_sketch_t* k, uint32_t reduce) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, reduce);
+  pestle_register_tile_t t = pestle_sketch_plain_tile(k, reduce);
   uint32_t axis;
   int64_t block;
   if (pestle_sketch_is_product(f)) {
@@ -1072,7 +1073,7 @@ double pestle_sketch_tile_estimate(pestle_sketch_t* k, uint32_t fold) {
     }
     return pestle_sketch_cheapest_tiling(k, &c).cycles;
   }
-  plain_t p = {.k = k, .t = t, .parts = fold_parts(k, &t, t.vectors)};
+  plain_t p = {.k = k, .t = t, .parts = reduce_parts(k, &t, t.vectors)};
   // What is read is a run of a few vectors, then the next row's.
   double bytes = PESTLE_SKETCH_ELEMENT;
   for (uint32_t i = 0; i < f->root_count; ++i)
@@ -1083,18 +1084,18 @@ double pestle_sketch_tile_estimate(pestle_sketch_t* k, uint32_t fold) {
   return cycles > memory ? cycles : memory;
 }
 
-pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
+pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t reduce) {
   bool done = false;
   making_t m = {.parts = 1, .packed = -1, .staged = -1, .sums = -1, .copy = -1};
-  m.product = pestle_sketch_is_product(pestle_sketch_stage(k, fold));
+  m.product = pestle_sketch_is_product(pestle_sketch_stage(k, reduce));
   if (m.product) {
     PESTLE_TRY(pestle_sketch_offer(
-        k, (pestle_offer_t){.kind = PESTLE_OFFER_PRODUCT, .fold = fold},
+        k, (pestle_offer_t){.kind = PESTLE_OFFER_PRODUCT, .reduce = reduce},
         &done));
   }
   if (done) return NULL;
-  if (m.product) PESTLE_TRY(pestle_sketch_dot(k, fold));
-  m.t = pestle_sketch_plain_tile(k, fold);
+  if (m.product) PESTLE_TRY(pestle_sketch_dot(k, reduce));
+  m.t = pestle_sketch_plain_tile(k, reduce);
   if (m.product) {
     PESTLE_TRY(choose_product(k, &m, &done));
     if (done) return NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Short dot products for sums of products, where the target has them: which
-// fold axis they go along, and where the sums of columns that bytes of one kind
+// reduction axis they go along, and where the sums of columns that bytes of one kind
 // on both sides need are made.
 #include <inttypes.h>
 
@@ -21,13 +21,13 @@ static bool target_has(const pestle_sketch_t* k, int64_t width) {
                     : has_op(k, PESTLE_KIR_DOT4, PESTLE_I32);
 }
 
-// How the factors of a product are read along the last map axis and a fold
+// How the factors of a product are read along the last map axis and a reduction
 // axis.
 typedef struct factor_t {
   const pestle_sketch_t* k;
   uint32_t last, axis;
   bool moves;       // along the last map axis
-  bool contiguous;  // along the fold axis
+  bool contiguous;  // along the reduction axis
   bool argument, constant;
 } factor_t;
 
@@ -58,8 +58,8 @@ static factor_t factor_of(pestle_sketch_t* k, const pestle_expr_t* e,
 
 // Whether the elements along |axis| can be words: of the factor that a tile
 // broadcasts as they lie, of the other one in a panel, packed or copied.
-static bool fits(pestle_sketch_t* k, uint32_t fold, uint32_t axis) {
-  const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
+static bool fits(pestle_sketch_t* k, uint32_t reduce, uint32_t axis) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, reduce);
   uint32_t last = s->roots[s->map_count - 1];
   factor_t x = factor_of(k, s->values[0]->args[0], last, axis);
   factor_t y = factor_of(k, s->values[0]->args[1], last, axis);
@@ -72,10 +72,10 @@ static bool fits(pestle_sketch_t* k, uint32_t fold, uint32_t axis) {
   if (k->caps->scratch_bytes) {
     most = pestle_sketch_min(most, k->caps->scratch_bytes / 2);
   }
-  int64_t width = pestle_nest_dot_width(k->nest, fold, axis);
+  int64_t width = pestle_nest_dot_width(k->nest, reduce, axis);
   int64_t extent = pestle_sketch_extent(k, axis);
-  int64_t words =
-      pestle_sketch_fold_extent(k, s) / extent * ((extent + width - 1) / width);
+  int64_t words = pestle_sketch_reduction_extent(k, s) / extent *
+                  ((extent + width - 1) / width);
   return !k->nest->no_scratch &&
          words * k->lanes * PESTLE_SKETCH_ELEMENT <= most;
 }
@@ -87,8 +87,8 @@ static int64_t least_rows(int64_t width) {
   return width == 2 ? LEAST_ROWS_2 : LEAST_ROWS_4;
 }
 
-static bool has_rows(pestle_sketch_t* k, uint32_t fold, int64_t width) {
-  const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
+static bool has_rows(pestle_sketch_t* k, uint32_t reduce, int64_t width) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, reduce);
   uint32_t last = s->roots[s->map_count - 1];
   for (int side = 0; side < 2; ++side) {
     factor_t f = factor_of(k, s->values[0]->args[side], last, last);
@@ -103,31 +103,31 @@ static bool has_rows(pestle_sketch_t* k, uint32_t fold, int64_t width) {
 
 // Taps of windows that lie behind each other, as those of few features do, are
 // one axis.
-static pestle_status_t join_axes(pestle_sketch_t* k, uint32_t fold) {
-  const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
+static pestle_status_t join_axes(pestle_sketch_t* k, uint32_t reduce) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, reduce);
   uint32_t inner = s->roots[s->root_count - 1];
   if (s->root_count < s->map_count + 2) return NULL;
   uint32_t outer = s->roots[s->root_count - 2];
-  int64_t width = pestle_nest_dot_width(k->nest, fold, inner);
+  int64_t width = pestle_nest_dot_width(k->nest, reduce, inner);
   if (!width || !target_has(k, width) || (width == 2 && !k->reassociate) ||
-      pestle_sketch_extent(k, inner) % width == 0 || !fits(k, fold, inner) ||
-      !pestle_nest_may_join(k->nest, fold, outer, inner)) {
+      pestle_sketch_extent(k, inner) % width == 0 || !fits(k, reduce, inner) ||
+      !pestle_nest_may_join(k->nest, reduce, outer, inner)) {
     return pestle_nest_status(k->nest);
   }
-  return pestle_schedule_join(k->nest, fold, outer, inner);
+  return pestle_schedule_join(k->nest, reduce, outer, inner);
 }
 
-// The fold axis along which words are taken, |*out_width| elements each, or -1.
-static int32_t choose_axis(pestle_sketch_t* k, uint32_t fold,
+// The reduction axis along which words are taken, |*out_width| elements each, or -1.
+static int32_t choose_axis(pestle_sketch_t* k, uint32_t reduce,
                            int64_t* out_width) {
-  const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, reduce);
   int32_t best = -1;
   for (uint32_t i = s->map_count; i < s->root_count; ++i) {
     uint32_t axis = s->roots[i];
-    int64_t n = pestle_nest_dot_width(k->nest, fold, axis);
+    int64_t n = pestle_nest_dot_width(k->nest, reduce, axis);
     if (!n || !target_has(k, n) || pestle_sketch_extent(k, axis) < n ||
-        (n == 2 && !k->reassociate) || !fits(k, fold, axis) ||
-        !has_rows(k, fold, n)) {
+        (n == 2 && !k->reassociate) || !fits(k, reduce, axis) ||
+        !has_rows(k, reduce, n)) {
       continue;
     }
     if (best >= 0 && pestle_sketch_extent(k, axis) <=
@@ -140,27 +140,28 @@ static int32_t choose_axis(pestle_sketch_t* k, uint32_t fold,
   return best;
 }
 
-bool pestle_sketch_prefers_dot(pestle_sketch_t* k, uint32_t fold) {
-  const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
+bool pestle_sketch_prefers_dot(pestle_sketch_t* k, uint32_t reduce) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, reduce);
   int64_t width, rows = 1;
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
     rows *= pestle_sketch_extent(k, s->roots[i]);
   }
   return pestle_sketch_is_product(s) && s->map_count &&
-         choose_axis(k, fold, &width) >= 0 && rows >= 2 * least_rows(width);
+         choose_axis(k, reduce, &width) >= 0 && rows >= 2 * least_rows(width);
 }
 
-pestle_status_t pestle_sketch_dot(pestle_sketch_t* k, uint32_t fold) {
-  PESTLE_TRY(join_axes(k, fold));
+pestle_status_t pestle_sketch_dot(pestle_sketch_t* k, uint32_t reduce) {
+  PESTLE_TRY(join_axes(k, reduce));
   int64_t width = 0;
-  int32_t best = choose_axis(k, fold, &width);
+  int32_t best = choose_axis(k, reduce, &width);
   if (best < 0) return NULL;
   pestle_sketch_note(k,
                      "%" PRId64
                      " products and their sums a lane are one instruction, "
                      "along '%s'",
                      width, k->nest->axes.data[best].name);
-  return pestle_schedule_dot(k->nest, fold, (uint32_t)best, width, width == 2);
+  return pestle_schedule_dot(k->nest, reduce, (uint32_t)best, width,
+                             width == 2);
 }
 
 bool pestle_sketch_wants_flip(const pestle_nest_stage_t* s) {
@@ -174,14 +175,14 @@ pestle_status_t pestle_sketch_flip(pestle_sketch_t* k,
                                    int32_t* out_sums) {
   uint32_t sums;
   *out_sums = -1;
-  if (!pestle_sketch_wants_flip(pestle_sketch_stage(k, t->fold))) return NULL;
-  PESTLE_TRY(pestle_schedule_flip(k->nest, t->fold, &sums));
+  if (!pestle_sketch_wants_flip(pestle_sketch_stage(k, t->reduce))) return NULL;
+  PESTLE_TRY(pestle_schedule_flip(k->nest, t->reduce, &sums));
   pestle_sketch_note(k,
                      "bytes of one kind on both sides: those that are "
                      "broadcast are moved by 128, and 128 times the sums of "
                      "the others are taken off");
   *out_sums = (int32_t)sums;
-  ++t->fold;
+  ++t->reduce;
   ++k->anchor;
   return NULL;
 }

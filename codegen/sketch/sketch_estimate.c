@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What choices cost beside the tile of a contraction (sketch_cost.c): the steps of
-// a map, plain folds, results past the caches. Explain shows it and the tuner begins
+// a map, plain reductions, results past the caches. Explain shows it and the tuner begins
 // with it; the usual options are not chosen by it. Rougher than that model: steps and
 // loads by number, the loop around them, and bytes by the cache that holds them.
 #include "base/bits.h"
@@ -12,7 +12,7 @@ enum {
   // What a step of a loop has to do for itself; of a loop of groups, too.
   LOOP_CYCLES = 1,
   GROUP_CYCLES = 40,
-  // Starting and ending a tile of a fold.
+  // Starting and ending a tile of a reduction.
   TILE_CYCLES = 20,
 };
 
@@ -48,9 +48,10 @@ static void body_visit(body_t* b, const pestle_expr_t* e) {
   }
 }
 
-// Cycles of one vector; a fold's step, or a result to be stored, is one more.
+// Cycles of one vector; a reduction's step, or a result to be stored, is one more.
 static double body_cycles(pestle_sketch_t* k, const pestle_nest_stage_t* s) {
-  body_t b = {.steps = s->is_fold ? 1 : 0, .loads = s->is_fold ? 0 : 1};
+  body_t b = {.steps = s->is_reduction ? 1 : 0,
+              .loads = s->is_reduction ? 0 : 1};
   b.seen = pestle_arena_alloc_zero(k->nest->arena, k->nest->expr_count + 1, 1);
   if (!b.seen) {
     pestle_nest_fail_memory(k->nest);
@@ -120,7 +121,7 @@ double pestle_sketch_group_cycles(const pestle_sketch_t* k, double cycles,
   return groups > 1 ? waits : cycles * (double)k->cores;
 }
 
-// --- Plain folds ---
+// --- Plain reductions ---
 
 // Of |rows| x |vectors| accumulators, each in |parts|.
 static double tile_cycles(const pestle_sketch_t* k, double body,
@@ -132,14 +133,14 @@ static double tile_cycles(const pestle_sketch_t* k, double body,
          (double)(TILE_CYCLES + 2 * accumulators);
 }
 
-double pestle_sketch_fold_cycles(pestle_sketch_t* k,
-                                 const pestle_register_tile_t* t,
-                                 int64_t parts) {
-  const pestle_nest_stage_t* s = pestle_sketch_stage(k, t->fold);
+double pestle_sketch_reduce_cycles(pestle_sketch_t* k,
+                                   const pestle_register_tile_t* t,
+                                   int64_t parts) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, t->reduce);
   int64_t width = pestle_sketch_extent(k, s->roots[s->map_count - 1]);
   int64_t height = t->row >= 0 ? pestle_sketch_extent(k, s->roots[t->row]) : 1;
   int64_t across = pestle_ceil_div(width, t->lanes);
-  int64_t reduction = pestle_sketch_fold_extent(k, s),
+  int64_t reduction = pestle_sketch_reduction_extent(k, s),
           rows = t->rows ? t->rows : 1;
   double body = body_cycles(k, s), cycles = 0;
   double columns = (double)pestle_ceil_div(height, rows) * elements_of(k, s) /

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flash attention for CPUs: two contractions with folds along rows between them, as
+// Flash attention for CPUs: two contractions with reductions along rows between them, as
 // one kernel. It makes scores, their maximum, the shifted exponentials, their sum and
-// the weighted sum of values. Rows of the result are cut into blocks; of the axis that both folds
+// the weighted sum of values. Rows of the result are cut into blocks; of the axis that both reductions
 // and the second contraction go along, whole rows of scores are kept where they
 // fit beside their operands, else blocks, in one pass (the primitive online).
 #include <inttypes.h>
@@ -31,7 +31,7 @@ enum {
   COPY_OF_L2 = 8,
   // Vectors of rows whose maxima, sums and exponentials are made side by side: of
   // exponentials 1 and 8 took 239 and 229 us of 128 x 128 as below.
-  FOLD_VECTORS = 8,
+  REDUCE_VECTORS = 8,
   // Blocks of rows that --tune measures: so many sizes from this one on.
   LEAST_ROWS = 16,
   ROW_SIZES = 6,
@@ -48,7 +48,7 @@ typedef struct attention_t {
   pestle_sketch_t* k;
   const char* scores;   // the first contraction
   const char* maximum;  // NULL: there is none
-  const char* sums[4];  // folds beside the owner
+  const char* sums[4];  // reductions beside the owner
   uint32_t sum_count;
   const char* owner;  // the second contraction
   int64_t columns;    // extent of the axis between them
@@ -56,7 +56,7 @@ typedef struct attention_t {
   int64_t block;      // of columns; 0: whole rows
   bool online;
   // Scores and what is made of them lie with the rows of a column side by side: the
-  // axes of the rows are in lanes, and columns fold from one vector to the next.
+  // axes of the rows are in lanes, and columns reduce from one vector to the next.
   bool rows_in_lanes;
 } attention_t;
 
@@ -70,10 +70,10 @@ static pestle_nest_stage_t* find(const attention_t* c, const char* name) {
 
 // --- What the nest looks like ---
 
-// The anchor's reads are of folds, at its own leading axes.
-static bool is_row_fold(const pestle_sketch_t* k, const pestle_nest_stage_t* s,
-                        int64_t columns) {
-  return s->is_fold && s->combine == NULL && s->value_count == 1 &&
+// The anchor's reads are of reductions, at its own leading axes.
+static bool is_row_reduce(const pestle_sketch_t* k,
+                          const pestle_nest_stage_t* s, int64_t columns) {
+  return s->is_reduction && s->combine == NULL && s->value_count == 1 &&
          s->root_count == s->map_count + 1 &&
          pestle_sketch_extent(k, s->roots[s->map_count]) == columns;
 }
@@ -98,7 +98,7 @@ static bool recognise(attention_t* c) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   int32_t owner = -1;
   for (uint32_t s = 0; s < k->anchor; ++s) {
-    if (pestle_sketch_stage(k, s)->is_fold) owner = (int32_t)s;
+    if (pestle_sketch_stage(k, s)->is_reduction) owner = (int32_t)s;
   }
   if (owner < 0 || y->map_count < 2) return false;
   const pestle_nest_stage_t* o = pestle_sketch_stage(k, (uint32_t)owner);
@@ -112,7 +112,7 @@ static bool recognise(attention_t* c) {
   for (uint32_t i = 0; i < (uint32_t)owner; ++i) {
     const pestle_nest_stage_t* s = pestle_sketch_stage(k, i);
     if (s->inlined) continue;
-    if (!s->is_fold) {
+    if (!s->is_reduction) {
       ++kept;
     } else if (!c->scores) {
       bool scores =
@@ -120,11 +120,11 @@ static bool recognise(attention_t* c) {
           pestle_sketch_extent(k, s->roots[s->map_count - 1]) == c->columns;
       if (!scores) return false;
       c->scores = s->name;
-    } else if (!is_row_fold(k, s, c->columns) || !has_leading_axes(k, s, o)) {
+    } else if (!is_row_reduce(k, s, c->columns) || !has_leading_axes(k, s, o)) {
       return false;
-    } else if (s->fold == PESTLE_OP_MAXIMUM && !c->maximum && !c->sum_count) {
+    } else if (s->reduce == PESTLE_OP_MAXIMUM && !c->maximum && !c->sum_count) {
       c->maximum = s->name;
-    } else if (s->fold == PESTLE_OP_ADD && c->sum_count < 4) {
+    } else if (s->reduce == PESTLE_OP_ADD && c->sum_count < 4) {
       c->sums[c->sum_count++] = s->name;
     } else {
       return false;
@@ -147,19 +147,19 @@ static pestle_status_t partial(attention_t* c, const char* name) {
 
 // Blocks of columns, stepped together.
 static pestle_status_t step_together(attention_t* c) {
-  uint32_t folds[5], n = 0;
+  uint32_t reductions[5], n = 0;
   PESTLE_TRY(partial(c, c->maximum));
   for (uint32_t i = 0; i < c->sum_count; ++i) {
     PESTLE_TRY(partial(c, c->sums[i]));
   }
   PESTLE_TRY(partial(c, c->owner));
-  folds[n++] = stage_of(c, c->maximum);
+  reductions[n++] = stage_of(c, c->maximum);
   for (uint32_t i = 0; i < c->sum_count; ++i) {
-    folds[n++] = stage_of(c, c->sums[i]);
+    reductions[n++] = stage_of(c, c->sums[i]);
   }
   const pestle_nest_stage_t* o = find(c, c->owner);
   return pestle_schedule_online(c->k->nest, stage_of(c, c->owner),
-                                o->roots[o->map_count], folds, n, true);
+                                o->roots[o->map_count], reductions, n, true);
 }
 
 // Whether |s| keeps a number for each row and column.
@@ -168,7 +168,7 @@ static bool keeps_scores(const attention_t* c, const pestle_nest_stage_t* s) {
   uint32_t m = s->map_count;
   return !s->inlined && m == scores->map_count && s->combine == NULL &&
          (s == scores ||
-          (!s->is_fold &&
+          (!s->is_reduction &&
            pestle_sketch_extent(c->k, s->roots[m - 1]) == c->columns));
 }
 
@@ -202,12 +202,13 @@ static pestle_status_t tile_loops(attention_t* c, uint32_t stage,
   s = pestle_sketch_stage(c->k, stage);
   for (uint32_t i = 0; i + 2 < m; ++i)
     order[n++] = s->roots[i];
-  bool folds_outside = s->combine != NULL;  // its steps are around the tiles
-  uint32_t k = s->is_fold ? s->roots[m] : 0;
-  if (folds_outside) order[n++] = k;
+  bool reductions_outside =
+      s->combine != NULL;  // its steps are around the tiles
+  uint32_t k = s->is_reduction ? s->roots[m] : 0;
+  if (reductions_outside) order[n++] = k;
   order[n++] = jt;
   order[n++] = it;
-  if (s->is_fold && !folds_outside) order[n++] = k;
+  if (s->is_reduction && !reductions_outside) order[n++] = k;
   order[n++] = im;
   order[n++] = jj;
   order[n++] = jv;
@@ -244,7 +245,7 @@ static pestle_status_t place_scores(attention_t* c, uint32_t* under,
                                     uint32_t loop, uint32_t rows_loop) {
   uint32_t id = stage_of(c, c->scores), tile;
   pestle_register_tile_t t = tile_for(c, pestle_sketch_stage(c->k, id));
-  t.fold = id;
+  t.reduce = id;
   int32_t copy;
   PESTLE_TRY(pestle_sketch_stage_strided(c->k, id, &copy));
   if (copy >= 0) {
@@ -265,9 +266,9 @@ static pestle_status_t place_scores(attention_t* c, uint32_t* under,
   return pestle_sketch_vectorise_copy(c->k, (uint32_t)copy);
 }
 
-// The fold |id| of rows that lie in lanes: vectors of them side by side, in
+// The reduction |id| of rows that lie in lanes: vectors of them side by side, in
 // registers while the columns go by.
-static pestle_status_t fold_columns(attention_t* c, uint32_t id) {
+static pestle_status_t reduce_columns(attention_t* c, uint32_t id) {
   pestle_sketch_t* k = c->k;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   uint32_t o, u, v, order[PESTLE_NEST_MAX_AXES], n = 0;
@@ -275,7 +276,7 @@ static pestle_status_t fold_columns(attention_t* c, uint32_t id) {
   int64_t lanes = pestle_sketch_lanes(
       k, pestle_sketch_min(c->rows, pestle_sketch_extent(k, row)));
   PESTLE_TRY(
-      pestle_schedule_split(k->nest, id, row, lanes * FOLD_VECTORS, &o, &u));
+      pestle_schedule_split(k->nest, id, row, lanes * REDUCE_VECTORS, &o, &u));
   PESTLE_TRY(pestle_schedule_split(k->nest, id, u, lanes, &u, &v));
   s = pestle_sketch_stage(k, id);
   for (uint32_t a = 0; a + 1 < s->map_count; ++a)
@@ -302,13 +303,13 @@ static pestle_status_t place_between(attention_t* c, uint32_t under,
     if (product) continue;  // partial results of the second contraction
     PESTLE_TRY(place(c, i, under, loop));
     s = pestle_sketch_stage(k, i);
-    if (s->is_fold && c->rows_in_lanes) {
-      PESTLE_TRY(fold_columns(c, i));
-    } else if (s->is_fold) {
-      PESTLE_TRY(pestle_sketch_fold_lanes(k, i, s->roots[s->map_count]));
+    if (s->is_reduction && c->rows_in_lanes) {
+      PESTLE_TRY(reduce_columns(c, i));
+    } else if (s->is_reduction) {
+      PESTLE_TRY(pestle_sketch_reduce_lanes(k, i, s->roots[s->map_count]));
     } else {
       PESTLE_TRY(pestle_sketch_vectorise(k, i, s->roots[s->map_count - 1],
-                                         c->rows_in_lanes ? FOLD_VECTORS : 1,
+                                         c->rows_in_lanes ? REDUCE_VECTORS : 1,
                                          &outer));
     }
   }
@@ -332,7 +333,7 @@ static pestle_status_t place_behind(attention_t* c, uint32_t owner,
   return NULL;
 }
 
-// Folds that step with the owner: their rows in lanes.
+// Reductions that step with the owner: their rows in lanes.
 static pestle_status_t finish_carried(attention_t* c) {
   pestle_sketch_t* k = c->k;
   for (uint32_t i = 0; i < k->anchor; ++i) {
@@ -392,10 +393,10 @@ static pestle_status_t schedule(attention_t* c) {
     loop = o->roots[o->map_count];
     PESTLE_TRY(tile_loops(c, owner, &t, &tile_loop));
     // The block's own contraction, a tile at a time in registers.
-    t.fold = owner - 1;
-    t.row = (int32_t)pestle_sketch_stage(k, t.fold)->map_count - 2;
-    PESTLE_TRY(pestle_sketch_tile_fold(k, &t));
-    PESTLE_TRY(pestle_schedule_at(k->nest, t.fold, owner, tile_loop));
+    t.reduce = owner - 1;
+    t.row = (int32_t)pestle_sketch_stage(k, t.reduce)->map_count - 2;
+    PESTLE_TRY(pestle_sketch_tile_reduce(k, &t));
+    PESTLE_TRY(pestle_schedule_at(k->nest, t.reduce, owner, tile_loop));
     under = owner;
   } else {
     pestle_register_tile_t t = tile_for(c, pestle_sketch_stage(k, owner));
@@ -414,7 +415,7 @@ static pestle_status_t schedule(attention_t* c) {
 // Whether what |s| reads lies in vectors along its axis of rows, or is one number
 // for all of them.
 static bool reads_along(const attention_t* c, const pestle_nest_stage_t* s) {
-  uint32_t row = s->map_count - (s->is_fold ? 1u : 2u);
+  uint32_t row = s->map_count - (s->is_reduction ? 1u : 2u);
   return !pestle_sketch_pace(c->k, s, s->roots[row], 1).jumps;
 }
 
@@ -426,14 +427,14 @@ static double filled(int64_t extent, int64_t lanes) {
 // waits in the L2.
 static bool keeps_queries(const attention_t* c, int64_t rows) {
   const pestle_sketch_t* k = c->k;
-  int64_t depth = pestle_sketch_fold_extent(k, find(c, c->scores));
+  int64_t depth = pestle_sketch_reduction_extent(k, find(c, c->scores));
   return pestle_sketch_min(rows, MOST_ROWS) * depth * PESTLE_SKETCH_ELEMENT <=
          k->l2 / SCORES_OF_L2;
 }
 
 // Measured on a Zen 5, us of 12 heads of 64, columns in lanes and rows: 128 x 128 244,
 // 230, 1024 x 1024 17250, 14860 (15140 by 64 rows, 15430 by 192). Rows in lanes: then
-// maxima and sums need no folding across a vector, and of the
+// maxima and sums need no reduction across a vector, and of the
 // first contraction's operands the rows are what may have to be copied, once for all
 // columns. Not where few rows leave lanes empty, or a mask lies along the columns.
 static bool favours_rows(const attention_t* c, int64_t rows) {
@@ -447,8 +448,9 @@ static bool favours_rows(const attention_t* c, int64_t rows) {
   for (uint32_t i = stage_of(c, c->scores) + 1; i < stage_of(c, c->owner);
        ++i) {
     s = pestle_sketch_stage(k, i);
-    bool folds = s->is_fold && s->combine == NULL;
-    if (!s->inlined && (folds || keeps_scores(c, s)) && !reads_along(c, s)) {
+    bool reductions = s->is_reduction && s->combine == NULL;
+    if (!s->inlined && (reductions || keeps_scores(c, s)) &&
+        !reads_along(c, s)) {
       return false;
     }
   }
@@ -484,7 +486,7 @@ static double count_scores(const attention_t* c) {
 static double work_cycles(const attention_t* c) {
   const pestle_nest_stage_t* o = find(c, c->owner);
   int64_t width = pestle_sketch_extent(c->k, o->roots[o->map_count - 1]);
-  int64_t depth = pestle_sketch_fold_extent(c->k, find(c, c->scores));
+  int64_t depth = pestle_sketch_reduction_extent(c->k, find(c, c->scores));
   return count_scores(c) * (double)(depth + width + FUNCTION_STEPS) /
          (double)c->k->lanes / pestle_sketch_rates(c->k->caps).fmas;
 }
@@ -498,7 +500,7 @@ static double rows_cycles(const void* user, int64_t rows) {
   int64_t all = count_rows(c), columns = c->block ? c->block : c->columns;
   double scores = count_scores(c), batch = scores / (double)(all * c->columns);
   double blocks = (double)pestle_ceil_div(all, rows) * batch;
-  int64_t depth = pestle_sketch_fold_extent(k, find(c, c->scores));
+  int64_t depth = pestle_sketch_reduction_extent(k, find(c, c->scores));
   double cycles = work_cycles(c);
   if (!c->rows_in_lanes) {
     cycles += blocks * (double)(depth * c->columns * TRANSPOSE_EIGHTHS) / 8;
@@ -559,7 +561,7 @@ pestle_status_t pestle_sketch_flash_attention_cpu(pestle_sketch_t* k) {
   int64_t rows = rows_of_block(&c, MOST_ROWS);
   c.block =
       k->lanes * (c.rows_in_lanes ? BLOCK_VECTORS_OF_ROWS : BLOCK_VECTORS);
-  int64_t depth = pestle_sketch_fold_extent(k, find(&c, c.scores));
+  int64_t depth = pestle_sketch_reduction_extent(k, find(&c, c.scores));
   int64_t column = c.columns * PESTLE_SKETCH_ELEMENT;
   bool fits = rows * column <= k->l2 / SCORES_OF_L2 &&
               depth * column <= k->l2 / COPY_OF_L2;
@@ -578,12 +580,12 @@ pestle_status_t pestle_sketch_flash_attention_cpu(pestle_sketch_t* k) {
         k, "whole rows of %" PRId64 " scores, %" PRId64 " at a time: %s",
         c.columns, rows,
         fits ? "they fit a quarter of the L2"
-             : "their folds cannot go block by block");
+             : "their reductions cannot go block by block");
   }
   if (c.rows_in_lanes) {
     pestle_sketch_note(k,
                        "scores lie by columns, the rows of each in lanes: "
-                       "maxima and sums need no folding across a vector");
+                       "maxima and sums need no reduction across a vector");
   }
   return schedule(&c);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMV: a matrix times few vectors, or its columns folded alone. Each element of the matrix
+// GEMV: a matrix times few vectors, or its columns reduced alone. Each element of the matrix
 // is used once a vector, so it is read at the speed of memory or not at all. It is
 // read as it lies, in runs as long as can be: tiles of a GEMM jump from row to row
 // after 256 bytes, which prefetchers do not follow. Measured for [1, 4096] x [4096,
@@ -26,7 +26,7 @@ enum {
   MOST_ROWS = 4,
   // Accumulators' share of the registers, in quarters.
   ACCUMULATORS_OF_4 = 3,
-  // Such blocks of rows that a group folds: 256 KiB of rows of 4096.
+  // Such blocks of rows that a group reduces: 256 KiB of rows of 4096.
   GROUP_BLOCKS = 4,
   GROUP_ROWS = 16,
   // Elements of a sum in one accumulator or in lanes, before it is put aside.
@@ -45,17 +45,17 @@ enum {
   SIDE_ROWS = 8,
   // Columns whose sums wait in scratch: 16 KiB a vector, half of L1d.
   PANEL_COLUMNS = 4096,
-  // Of a fold of columns, in which the matrix has no operand beside it: a page of
+  // Of a reduction of columns, in which the matrix has no operand beside it: a page of
   // each row, which is as far as prefetchers follow. Measured: 512 lose 10 %.
-  FOLD_COLUMNS = 1024,
+  REDUCE_COLUMNS = 1024,
   // Panels of cores that would have none else are at least as wide.
   LEAST_COLUMNS = 512,
   MOST_PANELS = 6,  // widths of them that --tune measures, each twice the last
   MANY_GROUPS = 4,  // of a core: they need not be even
   // Blocks of rows that are added up in a row in scratch.
   MOST_BLOCKS = 4096,
-  // Folds of what so many L2s hold are left to tiles.
-  FOLD_L2S = 1,
+  // Reductions of what so many L2s hold are left to tiles.
+  REDUCE_L2S = 1,
   // Lines of a run that the first reading loses (sketch_cost.c).
   FIRST_LINES = 3,
 };
@@ -65,7 +65,7 @@ typedef struct gemv_t {
   int32_t row;              // along which only the vectors move; -1: one vector
   int64_t rows;             // vectors
   int32_t at;               // along which only the matrix moves
-  uint32_t reduction;       // the one fold axis
+  uint32_t reduction;       // the one reduction axis
   int64_t elements;         // of the matrix, or of all of them
   pestle_operand_t matrix;  // along |at|
 } gemv_t;
@@ -107,36 +107,39 @@ static bool find_axes(pestle_sketch_t* k, const pestle_nest_stage_t* f,
   t->row = at[!larger];
   if (t->at < 0) return false;
   if (t->row >= 0) t->rows = pestle_sketch_extent(k, f->roots[t->row]);
-  t->elements = t->elements / t->rows * pestle_sketch_fold_extent(k, f);
+  t->elements = t->elements / t->rows * pestle_sketch_reduction_extent(k, f);
   return find_mover(k, f, f->roots[t->at], &t->matrix) >= 0;
 }
 
-static bool find_gemv(pestle_sketch_t* k, uint32_t fold, gemv_t* out) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
+static bool find_gemv(pestle_sketch_t* k, uint32_t reduce, gemv_t* out) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, reduce);
   if (!k->reassociate || k->nest->no_scratch || !pestle_sketch_is_product(f) ||
-      !pestle_sketch_aligned(k, fold) || !f->map_count ||
+      !pestle_sketch_aligned(k, reduce) || !f->map_count ||
       f->map_count == PESTLE_MAX_RANK || f->root_count != f->map_count + 1 ||
-      pestle_sketch_fold_extent(k, f) < LEAST_REDUCTION) {
+      pestle_sketch_reduction_extent(k, f) < LEAST_REDUCTION) {
     return false;
   }
   *out =
       (gemv_t){.rows = 1, .reduction = f->roots[f->map_count], .elements = 1};
   return find_axes(k, f, out) && out->rows <= MOST_VECTORS &&
-         pestle_sketch_fold_extent(k, f) >= out->rows * REDUCTION_PER_VECTOR;
+         pestle_sketch_reduction_extent(k, f) >=
+             out->rows * REDUCTION_PER_VECTOR;
 }
 
-// A fold along one strided axis of what lies side by side along the last.
-static bool find_columns(pestle_sketch_t* k, uint32_t fold, gemv_t* out) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
+// A reduction along one strided axis of what lies side by side along the last.
+static bool find_columns(pestle_sketch_t* k, uint32_t reduce, gemv_t* out) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, reduce);
   if (!pestle_sketch_reorders(k, f) || f->combine || f->value_count != 1 ||
-      k->nest->no_scratch || !pestle_sketch_aligned(k, fold) || !f->map_count ||
-      f->map_count == PESTLE_MAX_RANK || f->root_count != f->map_count + 1 ||
-      pestle_sketch_contiguous_fold(k, f) >= 0 || pestle_sketch_is_product(f)) {
+      k->nest->no_scratch || !pestle_sketch_aligned(k, reduce) ||
+      !f->map_count || f->map_count == PESTLE_MAX_RANK ||
+      f->root_count != f->map_count + 1 ||
+      pestle_sketch_contiguous_reduce(k, f) >= 0 ||
+      pestle_sketch_is_product(f)) {
     return false;
   }
   uint32_t last = f->roots[f->map_count - 1];
   pestle_stride_t along = pestle_sketch_strides(k, f, last);
-  int64_t reduction = pestle_sketch_fold_extent(k, f);
+  int64_t reduction = pestle_sketch_reduction_extent(k, f);
   *out = (gemv_t){.rows = 1,
                   .row = -1,
                   .at = (int32_t)f->map_count - 1,
@@ -146,17 +149,17 @@ static bool find_columns(pestle_sketch_t* k, uint32_t fold, gemv_t* out) {
     out->elements *= pestle_sketch_extent(k, f->roots[i]);
   }
   return along.unit && !along.strided &&
-         pestle_sketch_extent(k, last) >= FOLD_COLUMNS &&
+         pestle_sketch_extent(k, last) >= REDUCE_COLUMNS &&
          reduction >= 2 * SIDE_ROWS &&
          reduction <= (int64_t)MOST_BLOCKS * SIDE_ROWS &&
-         out->elements * PESTLE_SKETCH_ELEMENT > FOLD_L2S * k->l2;
+         out->elements * PESTLE_SKETCH_ELEMENT > REDUCE_L2S * k->l2;
 }
 
 // |outputs|: what a vector has one result for each of.
 static pestle_status_t explain(pestle_sketch_t* k, const gemv_t* t,
-                               uint32_t fold, const char* outputs,
+                               uint32_t reduce, const char* outputs,
                                int64_t side) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, reduce);
   pestle_strbuf_t text;
   pestle_strbuf_init(k->nest->allocator, &text);
   pestle_strbuf_appendf(&text,
@@ -213,22 +216,22 @@ static double columns_cycles(pestle_sketch_t* k, const gemv_t* t,
 // --- Rows of the matrix, one after the other ---
 
 // A constant matrix is packed instead, so that tiles read it in order.
-static bool is_packed(pestle_sketch_t* k, uint32_t fold, const gemv_t* t) {
+static bool is_packed(pestle_sketch_t* k, uint32_t reduce, const gemv_t* t) {
   return t->matrix.constant &&
-         t->at + 1 == (int32_t)pestle_sketch_stage(k, fold)->map_count;
+         t->at + 1 == (int32_t)pestle_sketch_stage(k, reduce)->map_count;
 }
 
-bool pestle_sketch_gemv_rows_fits(pestle_sketch_t* k, uint32_t fold) {
+bool pestle_sketch_gemv_rows_fits(pestle_sketch_t* k, uint32_t reduce) {
   gemv_t t;
-  if (!find_gemv(k, fold, &t) || t.matrix.unit || is_packed(k, fold, &t)) {
+  if (!find_gemv(k, reduce, &t) || t.matrix.unit || is_packed(k, reduce, &t)) {
     return false;
   }
   pestle_stride_t along =
-      pestle_sketch_strides(k, pestle_sketch_stage(k, fold), t.reduction);
+      pestle_sketch_strides(k, pestle_sketch_stage(k, reduce), t.reduction);
   return along.unit && !along.strided;
 }
 
-// Of |id|: the other map axes and the steps of its fold, then the vectors and
+// Of |id|: the other map axes and the steps of its reduction, then the vectors and
 // the rows of the matrix, unrolled.
 static pestle_status_t rows_order(pestle_sketch_t* k, uint32_t id,
                                   const gemv_t* t, const uint32_t* parts,
@@ -279,7 +282,7 @@ static pestle_status_t rows_lanes(pestle_sketch_t* k, uint32_t id,
   return rows_order(k, id, t, part, 2);
 }
 
-// Groups of blocks of rows, blocks, under which the folds are, then the rows
+// Groups of blocks of rows, blocks, under which the reductions are, then the rows
 // and the vectors.
 static pestle_status_t rows_anchor(pestle_sketch_t* k, const gemv_t* t,
                                    int64_t rows, uint32_t* out_group,
@@ -335,10 +338,10 @@ static int64_t choose_side(const pestle_sketch_t* k, const gemv_t* t,
   return pestle_choose_number(k->nest, q, &n);
 }
 
-pestle_status_t pestle_sketch_gemv_rows(pestle_sketch_t* k, uint32_t fold) {
+pestle_status_t pestle_sketch_gemv_rows(pestle_sketch_t* k, uint32_t reduce) {
   gemv_t t;
   uint32_t levels, group, leaf;
-  if (!find_gemv(k, fold, &t)) {
+  if (!find_gemv(k, reduce, &t)) {
     return PESTLE_ERROR(INTERNAL, "scheduling '%s'", k->nest->name);
   }
   int64_t budget = k->registers * ACCUMULATORS_OF_4 / 4 / t.rows;
@@ -346,36 +349,36 @@ pestle_status_t pestle_sketch_gemv_rows(pestle_sketch_t* k, uint32_t fold) {
   if (rows < 1) rows = 1;
   int64_t parts = parts_of_sum(t.rows * rows);
   rows = choose_side(k, &t, rows);
-  PESTLE_TRY(explain(k, &t, fold, "rows", rows));
-  PESTLE_TRY(pestle_sketch_cascade(k, fold, SUM_CHAIN, &levels));
+  PESTLE_TRY(explain(k, &t, reduce, "rows", rows));
+  PESTLE_TRY(pestle_sketch_cascade(k, reduce, SUM_CHAIN, &levels));
   PESTLE_TRY(rows_anchor(k, &t, rows, &group, &leaf));
   for (uint32_t i = 0; i <= levels; ++i) {
     // Partial sums have their blocks as one more axis, the first.
     gemv_t level = t;
     if (i < levels) ++level.at;
     if (i < levels && level.row >= 0) ++level.row;
-    PESTLE_TRY(i ? rows_order(k, fold + i, &level, NULL, 0)
-                 : rows_lanes(k, fold, &level, parts));
+    PESTLE_TRY(i ? rows_order(k, reduce + i, &level, NULL, 0)
+                 : rows_lanes(k, reduce, &level, parts));
   }
-  uint32_t sum = fold + levels;
+  uint32_t sum = reduce + levels;
   PESTLE_TRY(pestle_schedule_at(k->nest, sum, k->anchor, leaf));
   PESTLE_TRY(pestle_schedule_store(k->nest, sum, PESTLE_SCOPE_PRIVATE));
-  PESTLE_TRY(pestle_sketch_place_levels(k, fold, levels));
+  PESTLE_TRY(pestle_sketch_place_levels(k, reduce, levels));
   return pestle_sketch_bind_groups(k, group);
 }
 
 // --- Some rows of the matrix at a time ---
 
-bool pestle_sketch_gemv_columns_fits(pestle_sketch_t* k, uint32_t fold) {
+bool pestle_sketch_gemv_columns_fits(pestle_sketch_t* k, uint32_t reduce) {
   gemv_t t;
-  if (find_columns(k, fold, &t)) return true;
-  if (!find_gemv(k, fold, &t) || !t.matrix.unit || t.matrix.constant) {
+  if (find_columns(k, reduce, &t)) return true;
+  if (!find_gemv(k, reduce, &t) || !t.matrix.unit || t.matrix.constant) {
     return false;
   }
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
   int64_t least = t.rows > 1 ? k->l3 / 2 + 1 : LEAST_L2S * k->l2;
   if (rates.l3 < rates.crowded * FAST_L3) least = FAR_L2S * k->l2;
-  return t.at + 1 == (int32_t)pestle_sketch_stage(k, fold)->map_count &&
+  return t.at + 1 == (int32_t)pestle_sketch_stage(k, reduce)->map_count &&
          t.elements * PESTLE_SKETCH_ELEMENT >= least;
 }
 
@@ -477,44 +480,45 @@ static int64_t choose_panel(pestle_sketch_t* k, const gemv_t* t,
   return pestle_choose_number(k->nest, q, &n);
 }
 
-pestle_status_t pestle_sketch_gemv_columns(pestle_sketch_t* k, uint32_t fold) {
+pestle_status_t pestle_sketch_gemv_columns(pestle_sketch_t* k,
+                                           uint32_t reduce) {
   gemv_t t;
   uint32_t partial, panel, columns;
-  bool alone = find_columns(k, fold, &t);
-  if (!alone && !find_gemv(k, fold, &t)) {
+  bool alone = find_columns(k, reduce, &t);
+  if (!alone && !find_gemv(k, reduce, &t)) {
     return PESTLE_ERROR(INTERNAL, "scheduling '%s'", k->nest->name);
   }
-  PESTLE_TRY(explain(k, &t, fold, "columns", SIDE_ROWS));
-  PESTLE_TRY(pestle_schedule_partial(k->nest, fold, t.reduction, SIDE_ROWS,
+  PESTLE_TRY(explain(k, &t, reduce, "columns", SIDE_ROWS));
+  PESTLE_TRY(pestle_schedule_partial(k->nest, reduce, t.reduction, SIDE_ROWS,
                                      k->reassociate, &partial));
   ++k->anchor;
   uint32_t sum = partial + 1;
   pestle_register_tile_t tile = {
-      .fold = partial,
+      .reduce = partial,
       .row = t.row >= 0 ? t.row + 1 : -1,
       .rows = t.rows,
       .vectors = t.rows < CHAINS ? CHAINS / t.rows : 1,
       .lanes = 0};
   tile.lanes = pestle_sketch_lanes(
       k, pestle_sketch_extent(k, pestle_sketch_stage(k, sum)->roots[t.at]));
-  int64_t width = panel_columns(k, &t, alone ? FOLD_COLUMNS : PANEL_COLUMNS);
+  int64_t width = panel_columns(k, &t, alone ? REDUCE_COLUMNS : PANEL_COLUMNS);
   width = choose_panel(k, &t, width);
   PESTLE_TRY(columns_anchor(k, &t, width, &panel));
   PESTLE_TRY(
       columns_sum(k, sum, &t, tile.vectors * tile.lanes, tile.lanes, &columns));
   PESTLE_TRY(pestle_schedule_at(k->nest, sum, k->anchor, panel));
-  PESTLE_TRY(pestle_sketch_tile_fold(k, &tile));
+  PESTLE_TRY(pestle_sketch_tile_reduce(k, &tile));
   PESTLE_TRY(pestle_schedule_at(k->nest, partial, sum, columns));
   return pestle_sketch_bind_groups(k, panel);
 }
 
-double pestle_sketch_gemv_estimate(pestle_sketch_t* k, uint32_t fold,
+double pestle_sketch_gemv_estimate(pestle_sketch_t* k, uint32_t reduce,
                                    const char** out_form) {
   gemv_t t;
   *out_form = "gemv_columns";
-  if (find_columns(k, fold, &t)) return columns_cycles(k, &t, FOLD_COLUMNS);
-  if (!find_gemv(k, fold, &t) || t.matrix.constant) return 0;
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
+  if (find_columns(k, reduce, &t)) return columns_cycles(k, &t, REDUCE_COLUMNS);
+  if (!find_gemv(k, reduce, &t) || t.matrix.constant) return 0;
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, reduce);
   int64_t columns = pestle_sketch_extent(k, f->roots[t.at]);
   if (t.matrix.unit && t.at + 1 == (int32_t)f->map_count) {
     return columns_cycles(k, &t, pestle_sketch_min(columns, PANEL_COLUMNS));

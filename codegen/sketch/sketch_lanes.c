@@ -2,8 +2,8 @@
 // Schedules for targets with lanes: groups of many threads side by side.
 //
 //   map     a thread has one vector of results; neighbours lie side by side
-//   points  a thread has one result, and folds it alone
-//   rows    a group has one row, or several short ones; lanes fold a row
+//   points  a thread has one result, and reduces it alone
+//   rows    a group has one row, or several short ones; lanes reduce a row
 //           together
 #include <inttypes.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum {
   // Of a thread that does one result after the other: below so many threads for
   // each unit, results are computed one a thread.
   THREADS_PER_UNIT = 1024,
-  // Lanes of a group that folds one row: more wait longer for each other than
+  // Lanes of a group that reduces one row: more wait longer for each other than
   // they gain in loads under way, until a row is very long.
   ROW_LANES = 256,
   LONG_ROW_LANES = 1024,
@@ -29,8 +29,8 @@ enum {
   KEPT_GROUPS = 4,
   // Of a lane's registers, such a part may hold them instead.
   LANE_SHARE = 4,
-  // A fold shorter than this is a thread's alone.
-  LEAST_FOLD = 32,
+  // A reduction shorter than this is a thread's alone.
+  LEAST_REDUCE = 32,
 };
 
 // --- Vectors ---
@@ -106,11 +106,11 @@ static pestle_status_t map_lanes(pestle_sketch_t* k) {
   return pestle_sketch_bind_first(k, s->order_count);
 }
 
-// --- Folds ---
+// --- Reductions ---
 
-// Whether lanes may fold |s| together.
-static bool folds_together(const pestle_sketch_t* k,
-                           const pestle_nest_stage_t* s) {
+// Whether lanes may reduce |s| together.
+static bool reductions_together(const pestle_sketch_t* k,
+                                const pestle_nest_stage_t* s) {
   return s->value_count == 1 && pestle_sketch_reorders(k, s);
 }
 
@@ -139,7 +139,7 @@ static pestle_status_t store(pestle_sketch_t* k, uint32_t id) {
 bool pestle_sketch_keeps_rows(const pestle_sketch_t* k, int64_t length) {
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
-    if (f->is_fold && !folds_together(k, f)) return false;
+    if (f->is_reduction && !reductions_together(k, f)) return false;
   }
   return length >= KEPT_ROW &&
          length * PESTLE_SKETCH_ELEMENT <=
@@ -156,7 +156,7 @@ pestle_status_t pestle_sketch_inline_kept(pestle_sketch_t* k) {
   }
   // What stands behind a nested anchor is not its own.
   for (uint32_t s = 0; s < k->anchor; ++s) {
-    inlined[s] = !is_placed(k, s) && !pestle_sketch_stage(k, s)->is_fold;
+    inlined[s] = !is_placed(k, s) && !pestle_sketch_stage(k, s)->is_reduction;
     any = any || inlined[s];
   }
   return any ? pestle_schedule_inline(k->nest, inlined) : NULL;
@@ -170,7 +170,7 @@ static pestle_status_t points(pestle_sketch_t* k, const bool* row) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t leaf = rows ? y->order[rows - 1] : UINT32_MAX;
   PESTLE_TRY(pestle_sketch_bind_first(k, rows));
-  pestle_sketch_note(k, "points: a thread folds what it needs alone");
+  pestle_sketch_note(k, "points: a thread reduces what it needs alone");
   PESTLE_TRY(place_all(k, leaf));
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     if (!is_placed(k, s)) PESTLE_TRY(store(k, s));
@@ -236,12 +236,12 @@ static row_shape_t shape_rows(pestle_sketch_t* k, const bool* row) {
 // come back.
 static pestle_status_t split_row(pestle_sketch_t* k, uint32_t stage,
                                  uint32_t axis, const row_shape_t* shape,
-                                 bool fold) {
+                                 bool reduce) {
   pestle_nest_t* nest = k->nest;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
-  // Results of a fold side by side: their loops stand around the fold's, where
+  // Results of a reduction side by side: their loops stand around the reduction's, where
   // no vector can.
-  bool around = s->is_fold && !fold;
+  bool around = s->is_reduction && !reduce;
   int64_t vector = moves_vectors(k, s, axis) && !around ? shape->vector : 1;
   uint32_t outer, inner, lane, v = 0;
   PESTLE_TRY(pestle_schedule_split(nest, stage, axis, shape->lanes * vector,
@@ -251,7 +251,7 @@ static pestle_status_t split_row(pestle_sketch_t* k, uint32_t stage,
   } else {
     lane = inner;
   }
-  if (fold) {
+  if (reduce) {
     PESTLE_TRY(pestle_schedule_rfactor(nest, stage, lane, k->reassociate));
     if (vector > 1) {
       PESTLE_TRY(pestle_schedule_rfactor(nest, stage, v, k->reassociate));
@@ -261,13 +261,13 @@ static pestle_status_t split_row(pestle_sketch_t* k, uint32_t stage,
   uint32_t order[PESTLE_NEST_MAX_AXES], n = 0;
   for (uint32_t i = 0; i < s->order_count; ++i) {
     bool moved = s->order[i] == lane || (vector > 1 && s->order[i] == v);
-    bool folds = nest->axes.data[s->order[i]].fold;
-    if (!moved && !(around && folds)) order[n++] = s->order[i];
+    bool reductions = nest->axes.data[s->order[i]].reduce;
+    if (!moved && !(around && reductions)) order[n++] = s->order[i];
   }
   order[n++] = lane;
   if (vector > 1) order[n++] = v;
   for (uint32_t i = 0; i < s->order_count && around; ++i) {
-    if (nest->axes.data[s->order[i]].fold) order[n++] = s->order[i];
+    if (nest->axes.data[s->order[i]].reduce) order[n++] = s->order[i];
   }
   PESTLE_TRY(pestle_schedule_reorder(nest, stage, order, n));
   PESTLE_TRY(pestle_schedule_mark(nest, stage, lane, PESTLE_MARK_LANE_X));
@@ -285,8 +285,8 @@ static pestle_status_t split_row_stage(pestle_sketch_t* k, uint32_t id,
     uint32_t last = s->roots[s->map_count - 1];
     return split_row(k, id, last, shape, false);
   }
-  if (!s->is_fold) return NULL;
-  int32_t axis = pestle_sketch_contiguous_fold(k, s);
+  if (!s->is_reduction) return NULL;
+  int32_t axis = pestle_sketch_contiguous_reduce(k, s);
   if (axis < 0) {
     axis = (int32_t)s->roots[s->map_count];
     for (uint32_t i = s->map_count; i < s->root_count; ++i) {
@@ -298,7 +298,7 @@ static pestle_status_t split_row_stage(pestle_sketch_t* k, uint32_t id,
   }
   if (pestle_sketch_extent(k, (uint32_t)axis) < 2) return NULL;
   pestle_sketch_note(k,
-                     "'%s' folds %" PRId64 " elements in %" PRId64
+                     "'%s' reduces %" PRId64 " elements in %" PRId64
                      " lanes that each take vectors of %" PRId64,
                      s->name, pestle_sketch_extent(k, (uint32_t)axis),
                      shape->lanes, shape->vector);
@@ -419,24 +419,24 @@ static bool wants_rows(pestle_sketch_t* k, const bool* row) {
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     if (is_placed(k, s)) continue;
     const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
-    if (!f->is_fold) continue;
-    if (!folds_together(k, f)) return false;
-    int64_t n = pestle_sketch_fold_extent(k, f);
+    if (!f->is_reduction) continue;
+    if (!reductions_together(k, f)) return false;
+    int64_t n = pestle_sketch_reduction_extent(k, f);
     if (n > longest) longest = n;
-    contiguous = contiguous || pestle_sketch_contiguous_fold(k, f) >= 0;
+    contiguous = contiguous || pestle_sketch_contiguous_reduce(k, f) >= 0;
   }
-  if (longest < LEAST_FOLD || k->caps->max_group_lanes < 2) return false;
+  if (longest < LEAST_REDUCE || k->caps->max_group_lanes < 2) return false;
   bool few = results < k->cores * THREADS_PER_UNIT;
   // A product's operands are contiguous along one axis each: results side by
   // side read one of them together, and the other one once.
-  uint32_t folds = 0;
+  uint32_t reductions = 0;
   bool product = false;
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     if (is_placed(k, s)) continue;
-    ++folds;
+    ++reductions;
     product = pestle_sketch_is_product(pestle_sketch_stage(k, s));
   }
-  if (folds == 1 && product) return few && longest >= 4 * LEAST_FOLD;
+  if (reductions == 1 && product) return few && longest >= 4 * LEAST_REDUCE;
   return contiguous || few;
 }
 
@@ -463,21 +463,21 @@ static pestle_status_t offer_product(pestle_sketch_t* k, bool* out_done) {
   return pestle_sketch_offer(
       k,
       (pestle_offer_t){.kind = PESTLE_OFFER_LANES_PRODUCT,
-                       .fold = (uint32_t)only},
+                       .reduce = (uint32_t)only},
       out_done);
 }
 
 pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k) {
-  bool folds = false;
+  bool reductions = false;
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
-    folds = folds || !is_placed(k, s);
+    reductions = reductions || !is_placed(k, s);
   }
-  if (!folds) return map_lanes(k);
+  if (!reductions) return map_lanes(k);
   bool done;
   PESTLE_TRY(offer_product(k, &done));
   if (done) return NULL;
   PESTLE_TRY(pestle_sketch_offer(
-      k, (pestle_offer_t){.kind = PESTLE_OFFER_LANES_FOLDS}, &done));
+      k, (pestle_offer_t){.kind = PESTLE_OFFER_LANES_REDUCTIONS}, &done));
   if (done) return NULL;
   bool* row = pestle_arena_alloc_zero(k->nest->arena, PESTLE_NEST_MAX_AXES, 1);
   if (!row) {

@@ -23,17 +23,19 @@ static int32_t stage_read(const pestle_nest_t* nest, const pestle_expr_t* e) {
 }
 
 int32_t pestle_sketch_pair_middle(pestle_sketch_t* k) {
-  int32_t folds[2] = {-1, -1};
+  int32_t reductions[2] = {-1, -1};
   uint32_t count = 0;
   for (uint32_t s = 0; s < k->anchor; ++s) {
-    if (!pestle_sketch_stage(k, s)->is_fold) continue;
+    if (!pestle_sketch_stage(k, s)->is_reduction) continue;
     if (count == 2) return -1;
-    folds[count++] = (int32_t)s;
+    reductions[count++] = (int32_t)s;
   }
   if (count != 2 || k->nest->no_scratch || pestle_sketch_has_lanes(k))
     return -1;
-  const pestle_nest_stage_t* first = pestle_sketch_stage(k, (uint32_t)folds[0]);
-  const pestle_nest_stage_t* last = pestle_sketch_stage(k, (uint32_t)folds[1]);
+  const pestle_nest_stage_t* first =
+      pestle_sketch_stage(k, (uint32_t)reductions[0]);
+  const pestle_nest_stage_t* last =
+      pestle_sketch_stage(k, (uint32_t)reductions[1]);
   if (!pestle_sketch_is_product(first) || !pestle_sketch_is_product(last) ||
       last->values[0]->kind != PESTLE_EXPR_OP || last->map_count != 4 ||
       first->map_count != 4) {
@@ -41,9 +43,10 @@ int32_t pestle_sketch_pair_middle(pestle_sketch_t* k) {
   }
   for (int side = 0; side < 2; ++side) {
     int32_t id = stage_read(k->nest, last->values[0]->args[side]);
-    if (id <= folds[0] || id >= folds[1]) continue;
+    if (id <= reductions[0] || id >= reductions[1]) continue;
     const pestle_nest_stage_t* middle = pestle_sketch_stage(k, (uint32_t)id);
-    bool images = !middle->is_fold && !middle->keep && middle->map_count == 4;
+    bool images =
+        !middle->is_reduction && !middle->keep && middle->map_count == 4;
     for (uint32_t i = 0; images && i < 3; ++i) {
       images = pestle_sketch_extent(k, middle->roots[i]) ==
                pestle_sketch_extent(k, last->roots[i]);
@@ -79,7 +82,7 @@ static pair_t name_stages(pestle_sketch_t* k) {
   for (uint32_t s = 0; s < k->anchor; ++s) {
     const pestle_nest_stage_t* st = pestle_sketch_stage(k, s);
     if ((int32_t)s == k->middle) p.middle = st->name;
-    if (!st->is_fold) continue;
+    if (!st->is_reduction) continue;
     *((int32_t)s < k->middle ? &p.first : &p.last) = st->name;
   }
   return p;
@@ -167,7 +170,7 @@ static pestle_status_t sketch_last(pair_t* p, int64_t width, loops_t* out) {
                          .width = pestle_sketch_extent(k, f->roots[3]),
                          .height = width,
                          .batch = pestle_ceil_div(results, width),
-                         .reduction = pestle_sketch_fold_extent(k, f)};
+                         .reduction = pestle_sketch_reduction_extent(k, f)};
   pestle_tiling_t x = pestle_sketch_choose_tiling(k, &c);
   t.row = 2;
   t.rows = x.rows;
@@ -182,7 +185,7 @@ static pestle_status_t sketch_last(pair_t* p, int64_t width, loops_t* out) {
   PESTLE_TRY(pestle_sketch_pack_operand(k, &t, t.vectors * t.lanes, false,
                                         &packed, &staged));
   PESTLE_TRY(anchor_loops(p, &t, width, out));
-  PESTLE_TRY(pestle_sketch_tile_fold(k, &t));
+  PESTLE_TRY(pestle_sketch_tile_reduce(k, &t));
   return pestle_schedule_at(k->nest, last, k->anchor, out->tile);
 }
 
@@ -200,13 +203,13 @@ static void decide_form(const pair_t* p) {
       "form",
       "cycles of a core: multiply-adds, and bytes between the convolutions"};
   const pestle_sketch_t* k = p->k;
-  const pestle_nest_stage_t* folds[] = {
+  const pestle_nest_stage_t* reductions[] = {
       pestle_sketch_stage(k, stage_of(p, p->first)),
       pestle_sketch_stage(k, stage_of(p, p->last))};
   double cycles = 0;
   for (int i = 0; i < 2; ++i) {
-    cycles += elements_of(k, folds[i]) *
-              (double)pestle_sketch_fold_extent(k, folds[i]) /
+    cycles += elements_of(k, reductions[i]) *
+              (double)pestle_sketch_reduction_extent(k, reductions[i]) /
               (double)k->lanes / pestle_sketch_rates(k->caps).fmas;
   }
   double bytes = elements_of(k, pestle_sketch_stage(k, (uint32_t)k->middle)) *

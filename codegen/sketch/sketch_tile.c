@@ -6,15 +6,15 @@
 #include "codegen/sketch/sketch.h"
 
 enum {
-  // Vectors of a plain fold side by side: an add is ready after 4 cycles.
-  FOLD_VECTORS = 4,
+  // Vectors of a plain reduction side by side: an add is ready after 4 cycles.
+  REDUCE_VECTORS = 4,
   // Fewer lanes than these are slower than native ones, of which a shuffle gives each
   // its group's input (emit_strided_load.c). Measured on a Zen 5, one thread, 3x3 at 28 x 28:
   // 64 features in groups of 4, 4 lanes 70 us, 16 lanes 37; 256 in groups of 8, 8
   // lanes 290, 16 261, which is less than a core with one unit for shuffles loses.
   LEAST_LANES = 8,
   // But of vectors that end within groups, each in another place, lanes are gathered,
-  // where no tile is made for them (sketch_groups.c): of dot products and plain folds.
+  // where no tile is made for them (sketch_groups.c): of dot products and plain reductions.
   // Measured on a product, groups of 12: 16 lanes 1807 us, 4 lanes 318.
   LEAST_OF_UNEVEN = 4,
   // A contraction of attention has its tile chosen as if it had so
@@ -85,12 +85,12 @@ static void runs_visit(void* user, const pestle_expr_t* e) {
     limit_lanes(user, e->index[i]);
 }
 
-// Lanes for the last axis of |t|'s fold. Fewer than native ones where an operand
+// Lanes for the last axis of |t|'s reduction. Fewer than native ones where an operand
 // steps: it is broadcast then, which otherwise is a shuffle a tap. A product of groups
 // has native ones, in tiles that begin where groups do; of words shuffles take nothing.
 static void choose_lanes(pestle_sketch_t* k, int64_t width,
                          pestle_register_tile_t* t) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->reduce);
   int64_t native = pestle_sketch_lanes(k, width);
   runs_t r = {
       .axis = f->roots[f->map_count - 1], .native = native, .lanes = native};
@@ -119,14 +119,14 @@ static bool moves(const pestle_expr_t* read, uint32_t axis) {
 // A product of windows of planes, one above the other along the usual row axis, by
 // weights of features: rows are features then, which all read the same windows.
 static void find_windows(pestle_sketch_t* k, pestle_register_tile_t* t) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->reduce);
   int32_t feature = t->row - 1;
   if (feature < 0 || !pestle_sketch_is_product(f)) return;
   uint32_t last = f->roots[f->map_count - 1], row = f->roots[t->row];
   for (size_t i = 0; i < k->nest->tensors.size; ++i) {
     const pestle_nest_tensor_t* x = &k->nest->tensors.data[i];
     const pestle_expr_t* read =
-        pestle_schedule_find_read(k->nest, t->fold, (uint32_t)i);
+        pestle_schedule_find_read(k->nest, t->reduce, (uint32_t)i);
     if (x->kind == PESTLE_TENSOR_OUTPUT || !read || !moves(read, last) ||
         !moves(read, row) || moves(read, f->roots[feature]) ||
         pestle_sketch_extent(k, f->roots[feature]) == 1) {
@@ -140,14 +140,15 @@ static void find_windows(pestle_sketch_t* k, pestle_register_tile_t* t) {
 }
 
 pestle_register_tile_t pestle_sketch_plain_tile(pestle_sketch_t* k,
-                                                uint32_t fold) {
+                                                uint32_t reduce) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   int64_t width = pestle_sketch_extent(k, y->roots[y->map_count - 1]);
   pestle_register_tile_t t = {
-      .fold = fold, .row = row_position(k, y), .rows = 1};
+      .reduce = reduce, .row = row_position(k, y), .rows = 1};
   choose_lanes(k, width, &t);
   t.halo_axis = t.row - 1;
   find_windows(k, &t);
-  t.vectors = pestle_sketch_min((width + t.lanes - 1) / t.lanes, FOLD_VECTORS);
+  t.vectors =
+      pestle_sketch_min((width + t.lanes - 1) / t.lanes, REDUCE_VECTORS);
   return t;
 }

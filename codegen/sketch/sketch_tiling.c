@@ -79,7 +79,7 @@ pestle_tiling_t pestle_sketch_choose_tiling(pestle_sketch_t* k,
 bool pestle_sketch_inline_epilogue(pestle_sketch_t* k, bool usual,
                                    double cycles) {
   static const pestle_question_t known = {
-      "epilogue", "cycles of a core: the fold, and a copy in scratch"};
+      "epilogue", "cycles of a core: the reduction, and a copy in scratch"};
   static const pestle_question_t unknown = {
       "epilogue",
       "what functions cost that are in the code once a vector, and "

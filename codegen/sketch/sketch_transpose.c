@@ -137,7 +137,8 @@ pestle_status_t pestle_sketch_find_transposed(pestle_sketch_t* k,
                                               uint32_t* out_axis) {
   strided_t a = {k, pestle_sketch_stage(k, stage), -1, 0};
   *out_tensor = -1;
-  if (k->nest->no_scratch || a.s->map_count < 2 || a.s->is_fold) return NULL;
+  if (k->nest->no_scratch || a.s->map_count < 2 || a.s->is_reduction)
+    return NULL;
   pestle_nest_visit_values(k->nest, a.s, strided_visit, &a);
   PESTLE_TRY(pestle_nest_status(k->nest));
   // Read again elsewhere in the stage, it cannot be replaced by one copy.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of a plain fold over planes, as a pool of channels that lie one behind the
+// Windows of a plain reduction over planes, as a pool of channels that lie one behind the
 // other has them: along the results, too, taps lie side by side.
 #include "codegen/sketch/sketch.h"
 
 enum {
   // Results from one to the next at most so many elements apart: more are gathered.
   MOST_APART = 4,
-  LEAST_WIDTH = 4,  // fewer results side by side are folded one at a time
+  LEAST_WIDTH = 4,  // fewer results side by side are reduced one at a time
 };
 
-// Whether taps lie side by side as results do: along a fold axis that moves within a
+// Whether taps lie side by side as results do: along a reduction axis that moves within a
 // row of results, not past it.
 static bool has_inner_taps(pestle_sketch_t* k, const pestle_nest_stage_t* f) {
   int64_t width = pestle_sketch_extent(k, f->roots[f->map_count - 1]);
@@ -22,11 +22,11 @@ static bool has_inner_taps(pestle_sketch_t* k, const pestle_nest_stage_t* f) {
   return false;
 }
 
-bool pestle_sketch_is_window(pestle_sketch_t* k, uint32_t fold) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
+bool pestle_sketch_is_window(pestle_sketch_t* k, uint32_t reduce) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, reduce);
   if (!f->map_count || f->value_count != 1 || f->combine ||
       pestle_sketch_is_product(f) ||
-      pestle_sketch_fold_extent(k, f) > PESTLE_SKETCH_SLIDING_TAPS ||
+      pestle_sketch_reduction_extent(k, f) > PESTLE_SKETCH_SLIDING_TAPS ||
       !has_inner_taps(k, f)) {
     return false;
   }

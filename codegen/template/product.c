@@ -62,11 +62,11 @@ static bool look(pestle_nest_t* nest, const pestle_expr_t* x, look_t* out) {
 
 // --- Axes ---
 
-static void add_axis(const pestle_nest_t* nest, uint32_t fold, int32_t last,
+static void add_axis(const pestle_nest_t* nest, uint32_t reduce, int32_t last,
                      pestle_product_axes_t* axes) {
-  axes->fold[axes->count] = fold;
+  axes->reduce[axes->count] = reduce;
   axes->last[axes->count] = last;
-  axes->extent[axes->count] = nest->axes.data[fold].full_extent;
+  axes->extent[axes->count] = nest->axes.data[reduce].full_extent;
   axes->all *= axes->extent[axes->count++];
 }
 
@@ -97,11 +97,12 @@ static bool covers(const pestle_nest_t* nest, const pestle_nest_stage_t* y,
 
 static bool sort_axes(pestle_nest_t* nest, const look_t* a, const look_t* b,
                       pestle_product_t* p) {
-  const pestle_nest_stage_t* f = pestle_nest_stage(nest, p->fold);
+  const pestle_nest_stage_t* f = pestle_nest_stage(nest, p->reduce);
   const pestle_nest_stage_t* y = pestle_nest_stage(nest, p->last);
   const pestle_expr_t* read =
       pestle_schedule_find_read(nest, p->last, f->tensors[0]);
-  if (y->is_fold || p->fold == p->last || !read || read->guard) return false;
+  if (y->is_reduction || p->reduce == p->last || !read || read->guard)
+    return false;
   p->batch.all = p->m.all = p->n.all = p->k.all = 1;
   for (uint32_t i = 0; i < f->root_count; ++i) {
     uint32_t axis = f->roots[i];
@@ -191,7 +192,7 @@ static void find_copy(pestle_nest_t* nest, pestle_product_side_t* side,
 
 static const uint32_t* last_of(const pestle_product_axes_t* axes) {
   for (uint32_t i = axes->count; i-- > 0;) {
-    if (axes->extent[i] > 1) return &axes->fold[i];
+    if (axes->extent[i] > 1) return &axes->reduce[i];
   }
   return NULL;
 }
@@ -254,20 +255,20 @@ bool pestle_product_side(pestle_nest_t* nest, const pestle_expr_t* x,
 }
 
 bool pestle_product_is_sum(const pestle_nest_stage_t* s) {
-  const pestle_expr_t* x = s->is_fold ? s->values[0] : NULL;
-  return x && s->fold == PESTLE_OP_ADD && !s->combine && s->value_count == 1 &&
-         s->root_count > s->map_count && x->kind == PESTLE_EXPR_OP &&
-         x->op == PESTLE_OP_MULTIPLY && x->dtype == s->acc_dtype &&
-         pestle_dtype_size(s->acc_dtype) >= 4 &&
+  const pestle_expr_t* x = s->is_reduction ? s->values[0] : NULL;
+  return x && s->reduce == PESTLE_OP_ADD && !s->combine &&
+         s->value_count == 1 && s->root_count > s->map_count &&
+         x->kind == PESTLE_EXPR_OP && x->op == PESTLE_OP_MULTIPLY &&
+         x->dtype == s->acc_dtype && pestle_dtype_size(s->acc_dtype) >= 4 &&
          pestle_dtype_is(s->acc_dtype, PESTLE_KIND_REAL) &&
          is_zero(s->inits[0]);
 }
 
-bool pestle_product_find(pestle_nest_t* nest, uint32_t fold, uint8_t units,
+bool pestle_product_find(pestle_nest_t* nest, uint32_t reduce, uint8_t units,
                          pestle_product_t* out) {
-  const pestle_nest_stage_t* s = pestle_nest_stage(nest, fold);
-  *out =
-      (pestle_product_t){.fold = fold, .last = (uint32_t)nest->stages.size - 1};
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, reduce);
+  *out = (pestle_product_t){.reduce = reduce,
+                            .last = (uint32_t)nest->stages.size - 1};
   if (!pestle_product_is_sum(s)) return false;
   const pestle_expr_t* const* x = s->values[0]->args;
   out->sums = s->acc_dtype;

@@ -4,7 +4,7 @@
 //
 // Axes of the product fall into four kinds, each counted as one number, last
 // axis fastest: batch axes, on which both operands depend, rows (of a alone),
-// columns (of b alone) and taps, which are folded. A convolution is one too.
+// columns (of b alone) and taps, which are reduced. A convolution is one too.
 #ifndef PESTLE_CODEGEN_TEMPLATE_PRODUCT_H_
 #define PESTLE_CODEGEN_TEMPLATE_PRODUCT_H_
 
@@ -20,8 +20,8 @@ typedef enum pestle_product_units_e {
 
 typedef struct pestle_product_axes_t {
   uint32_t count;
-  uint32_t fold[PESTLE_NEST_MAX_AXES];  // roots of the fold
-  int32_t last[PESTLE_NEST_MAX_AXES];   // the same of the last stage; -1: none
+  uint32_t reduce[PESTLE_NEST_MAX_AXES];  // roots of the reduction
+  int32_t last[PESTLE_NEST_MAX_AXES];  // the same of the last stage; -1: none
   int64_t extent[PESTLE_NEST_MAX_AXES];
   int64_t all;  // their product
 } pestle_product_axes_t;
@@ -39,18 +39,18 @@ typedef struct pestle_product_side_t {
 } pestle_product_side_t;
 
 typedef struct pestle_product_t {
-  uint32_t fold, last;  // stages
+  uint32_t reduce, last;  // stages
   pestle_product_axes_t batch, m, n, k;
   pestle_product_side_t a, b;
   pestle_dtype_t sums;
 } pestle_product_t;
 
-// Whether stage |fold| is such a product, which the last stage reads where it
+// Whether stage |reduce| is such a product, which the last stage reads where it
 // was made. Operands are kept in the dtype of the sums. For |units|, a
 // pestle_product_units_t, sums are f32 and operands of bf16 and f16 are kept as they
 // are, MMA's both alike; it has no others. Of AMX they are of bf16 for f32, and of
 // bytes for i32.
-bool pestle_product_find(pestle_nest_t* nest, uint32_t fold, uint8_t units,
+bool pestle_product_find(pestle_nest_t* nest, uint32_t reduce, uint8_t units,
                          pestle_product_t* out_product);
 
 // The axis of the last stage at which |read| of its has axis |d| of the sums: -1

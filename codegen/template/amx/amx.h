@@ -23,7 +23,7 @@ enum {
   PESTLE_AMX_BYTES = 64,
 };
 
-// A fold axis as both operands are walked along it.
+// A reduction axis as both operands are walked along it.
 typedef struct pestle_amx_tap_t {
   uint32_t axis;
   int64_t extent;
@@ -40,7 +40,7 @@ typedef struct pestle_amx_t {
                   // innermost axis is padded to whole steps
   uint32_t tap_count;
   pestle_amx_tap_t tap[PESTLE_NEST_MAX_AXES];  // the innermost last
-  uint32_t column;  // the one axis of the columns, of the fold
+  uint32_t column;  // the one axis of the columns, of the reduction
   int32_t last_column;
   int64_t tile_rows, tile_columns;  // 16 or 32
   bool constant;                    // b is, and packed
@@ -55,8 +55,8 @@ typedef struct pestle_amx_how_t {
 
 pestle_amx_how_t pestle_amx_of(const pestle_nest_template_t* use);
 
-// Whether stage |fold| is one; what it reads of was inlined before.
-bool pestle_amx_find(pestle_nest_t* nest, uint32_t fold, pestle_amx_t* out);
+// Whether stage |reduce| is one; what it reads of was inlined before.
+bool pestle_amx_find(pestle_nest_t* nest, uint32_t reduce, pestle_amx_t* out);
 
 static inline bool pestle_amx_fits(const pestle_amx_t* m,
                                    const pestle_amx_how_t* how) {

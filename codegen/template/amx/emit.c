@@ -47,7 +47,7 @@ void pestle_amx_emit_place(amx_t* t, const pestle_product_axes_t* axes,
                            bool last, pestle_kir_id_t number) {
   int64_t left = axes->all;
   for (uint32_t i = axes->count; i-- > 0;) {
-    int32_t axis = last ? axes->last[i] : (int32_t)axes->fold[i];
+    int32_t axis = last ? axes->last[i] : (int32_t)axes->reduce[i];
     int64_t extent = axes->extent[i];
     pestle_kir_id_t id = extent == 1 ? pestle_kir_index(t->k, 0) : number;
     if (extent > 1 && left > extent) {
@@ -74,7 +74,7 @@ void pestle_amx_emit_open(amx_t* t, uint32_t axis, const amx_axis_t* own,
 static amx_axis_t add_axis(amx_t* t, const char* vector, const char* lane,
                            int64_t extent, int64_t lanes) {
   pestle_nest_t* nest = t->e->nest;
-  int32_t stage = (int32_t)t->m.p.fold;
+  int32_t stage = (int32_t)t->m.p.reduce;
   return (amx_axis_t){pestle_nest_add_axis(nest, vector, stage, false,
                                            pestle_ceil_div(extent, lanes)),
                       pestle_nest_add_axis(nest, lane, stage, false, lanes),
@@ -229,7 +229,7 @@ static void multiply(amx_t* t, const amx_tile_t* x) {
 // --- The last stage ---
 
 static const pestle_expr_t* read_of_sums(amx_t* t) {
-  const pestle_nest_stage_t* f = pestle_nest_stage(t->e->nest, t->m.p.fold);
+  const pestle_nest_stage_t* f = pestle_nest_stage(t->e->nest, t->m.p.reduce);
   return pestle_schedule_find_read(t->e->nest, t->m.p.last, f->tensors[0]);
 }
 
@@ -479,9 +479,9 @@ static pestle_kir_id_t start_of_rows(amx_t* t) {
   const pestle_amx_t* m = &t->m;
   size_t scope = pestle_emit_scope(e);
   for (uint32_t i = 0; i < m->p.m.count; ++i)
-    pestle_amx_emit_fix(t, m->p.m.fold[i], pestle_kir_index(t->k, 0));
+    pestle_amx_emit_fix(t, m->p.m.reduce[i], pestle_kir_index(t->k, 0));
   for (uint32_t i = 0; i < m->p.k.count; ++i)
-    pestle_amx_emit_fix(t, m->p.k.fold[i], pestle_kir_index(t->k, 0));
+    pestle_amx_emit_fix(t, m->p.k.reduce[i], pestle_kir_index(t->k, 0));
   pestle_amx_emit_place(t, &m->p.batch, false, t->batch);
   const pestle_expr_t* a = m->p.a.value;
   pestle_kir_id_t from =

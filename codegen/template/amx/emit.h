@@ -47,7 +47,7 @@ typedef struct amx_t {
 pestle_kir_id_t pestle_amx_emit_add(amx_t* t, pestle_kir_id_t a, int64_t b);
 // Fixes |axis|.
 void pestle_amx_emit_fix(amx_t* t, uint32_t axis, pestle_kir_id_t id);
-// Fixes all axes of |axes|, of the fold or of the last stage, at the place
+// Fixes all axes of |axes|, of the reduction or of the last stage, at the place
 // |number|.
 void pestle_amx_emit_place(amx_t* t, const pestle_product_axes_t* axes,
                            bool last, pestle_kir_id_t number);

@@ -67,7 +67,7 @@ void pestle_amx_emit_pack_rows(amx_t* t, pestle_kir_id_t first,
   pestle_amx_emit_place(t, &m->p.batch, false, t->batch);
   pestle_amx_emit_place(t, &m->p.m, false, row);
   for (uint32_t i = 0; i < m->p.k.count; ++i)
-    pestle_amx_emit_fix(t, m->p.k.fold[i], pestle_kir_index(k, 0));
+    pestle_amx_emit_fix(t, m->p.k.reduce[i], pestle_kir_index(k, 0));
   pestle_kir_id_t at = pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, r, t->pitch);
   const pestle_amx_tap_t* inner = &m->tap[m->tap_count - 1];
   if (m->joined && m->p.k.all % m->step) {
@@ -312,9 +312,9 @@ void pestle_amx_emit_pack_panels(amx_t* t) {
   size_t scope = pestle_emit_scope(t->e);
   pestle_amx_emit_place(t, &m->p.batch, false, t->batch);
   for (uint32_t i = 0; i < m->p.n.count; ++i)
-    pestle_amx_emit_fix(t, m->p.n.fold[i], pestle_kir_index(k, 0));
+    pestle_amx_emit_fix(t, m->p.n.reduce[i], pestle_kir_index(k, 0));
   for (uint32_t i = 0; i < m->p.k.count; ++i)
-    pestle_amx_emit_fix(t, m->p.k.fold[i], pestle_kir_index(k, 0));
+    pestle_amx_emit_fix(t, m->p.k.reduce[i], pestle_kir_index(k, 0));
   if (m->p.b.along_taps) {
     pestle_amx_emit_panels(t, pack_taps, NULL);
   } else {

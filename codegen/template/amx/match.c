@@ -56,27 +56,27 @@ static bool is_unit(pestle_nest_t* nest, const pestle_product_side_t* side,
   return u.found;
 }
 
-// Fold axes of more than one step, a's contiguous one last.
+// Reduction axes of more than one step, a's contiguous one last.
 static void order_taps(pestle_nest_t* nest, pestle_amx_t* m) {
   const pestle_product_axes_t* k = &m->p.k;
   int32_t inner = -1;
   for (uint32_t i = 0; i < k->count; ++i) {
-    if (k->extent[i] > 1 && is_unit(nest, &m->p.a, k->fold[i])) {
+    if (k->extent[i] > 1 && is_unit(nest, &m->p.a, k->reduce[i])) {
       inner = (int32_t)i;
     }
   }
   for (uint32_t i = 0; i < k->count; ++i) {
     if (k->extent[i] == 1 || (int32_t)i == inner) continue;
     m->tap[m->tap_count++] =
-        (pestle_amx_tap_t){.axis = k->fold[i], .extent = k->extent[i]};
+        (pestle_amx_tap_t){.axis = k->reduce[i], .extent = k->extent[i]};
   }
   if (inner >= 0) {
-    m->tap[m->tap_count++] =
-        (pestle_amx_tap_t){.axis = k->fold[inner], .extent = k->extent[inner]};
+    m->tap[m->tap_count++] = (pestle_amx_tap_t){.axis = k->reduce[inner],
+                                                .extent = k->extent[inner]};
   }
   if (!m->tap_count) {
     m->tap[m->tap_count++] =
-        (pestle_amx_tap_t){.axis = k->fold[0], .extent = 1};
+        (pestle_amx_tap_t){.axis = k->reduce[0], .extent = 1};
   }
 }
 
@@ -109,7 +109,7 @@ static bool number_taps(pestle_amx_t* m, const pestle_expr_t* b) {
 // --- Operands ---
 
 // The bytes of a constant, or an argument that groups bring into order along
-// one fold axis.
+// one reduction axis.
 static bool take_b(pestle_nest_t* nest, pestle_amx_t* m) {
   const pestle_expr_t* b = plain_read(nest, &m->p.b);
   m->constant = b && nest->tensors.data[b->i].constant;
@@ -131,7 +131,7 @@ static void look_at_a(pestle_nest_t* nest, pestle_amx_t* m) {
   int64_t next = 0;
   for (uint32_t i = rows->count; i-- > 0;) {
     if (rows->extent[i] == 1) continue;
-    int64_t stride = step_of(a->index[0], rows->fold[i]);
+    int64_t stride = step_of(a->index[0], rows->reduce[i]);
     if (next && stride != next) return;
     if (!m->a_stride) m->a_stride = stride;
     next = stride * rows->extent[i];
@@ -144,7 +144,7 @@ static bool find_column(pestle_amx_t* m) {
   const pestle_product_axes_t* n = &m->p.n;
   for (uint32_t i = 0; i < n->count; ++i) {
     if (n->extent[i] == 1) continue;
-    m->column = n->fold[i];
+    m->column = n->reduce[i];
     m->last_column = n->last[i];
     ++found;
   }
@@ -154,15 +154,15 @@ static bool find_column(pestle_amx_t* m) {
 // What the kernel has are these two stages.
 static bool is_alone(const pestle_nest_t* nest, const pestle_amx_t* m) {
   for (uint32_t s = 0; s < nest->stages.size; ++s) {
-    bool own = s == m->p.fold || s == m->p.last;
+    bool own = s == m->p.reduce || s == m->p.last;
     if (!own && !nest->stages.data[s].inlined) return false;
   }
   return nest->stages.data[m->p.last].value_count >= 1;
 }
 
-bool pestle_amx_find(pestle_nest_t* nest, uint32_t fold, pestle_amx_t* m) {
+bool pestle_amx_find(pestle_nest_t* nest, uint32_t reduce, pestle_amx_t* m) {
   *m = (pestle_amx_t){.last_column = -1};
-  if (!pestle_product_find(nest, fold, PESTLE_UNITS_AMX, &m->p) ||
+  if (!pestle_product_find(nest, reduce, PESTLE_UNITS_AMX, &m->p) ||
       !is_alone(nest, m) || !find_column(m) || !m->p.k.count) {
     return false;
   }
@@ -221,7 +221,7 @@ static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_amx_t* m) {
   const pestle_product_axes_t* batch = &m->p.batch;
   int64_t column = step_of(at, m->column), columns = m->p.n.all;
   for (uint32_t i = 0; i < batch->count; ++i) {
-    add_dim(t, (pestle_pack_axis_t){.coef = step_of(at, batch->fold[i]),
+    add_dim(t, (pestle_pack_axis_t){.coef = step_of(at, batch->reduce[i]),
                                     .extent = batch->extent[i]});
   }
   add_dim(t, (pestle_pack_axis_t){.coef = column * m->tile_columns,

@@ -92,8 +92,8 @@ static double cycles_without(const sizes_t* s) {
 
 // Whether it is a product of what the registers multiply, and estimated to be worth
 // it. What follows inlines what was kept for other schedules.
-static bool resembles(pestle_sketch_t* k, uint32_t fold) {
-  const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
+static bool resembles(pestle_sketch_t* k, uint32_t reduce) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, reduce);
   if (!pestle_sketch_is_product(s) || !s->map_count) return false;
   const pestle_expr_t* const* x = s->values[0]->args;
   if (!has_unit(k, cast_from(x[0]), cast_from(x[1]))) return false;
@@ -112,7 +112,7 @@ static bool resembles(pestle_sketch_t* k, uint32_t fold) {
   if (columns < 0) return false;
   z.columns = all[columns];
   z.rows = all[1 - columns];
-  z.taps = pestle_sketch_fold_extent(k, s);
+  z.taps = pestle_sketch_reduction_extent(k, s);
   z.constant = is_constant(k, x[columns]);
   if (k->caps->flags & PESTLE_TARGET_INTERPRETED) return true;
   double with = cycles_with(&z), without = cycles_without(&z);
@@ -165,11 +165,12 @@ static pestle_amx_how_t size_up(const pestle_sketch_t* k,
 pestle_status_t pestle_amx_sketch(pestle_sketch_t* k,
                                   const pestle_offer_t* offer, bool* out_done) {
   pestle_amx_t m;
-  if (!has_registers(k) || k->nest->no_scratch || !resembles(k, offer->fold)) {
+  if (!has_registers(k) || k->nest->no_scratch ||
+      !resembles(k, offer->reduce)) {
     return pestle_nest_status(k->nest);
   }
   PESTLE_TRY(pestle_sketch_inline_kept(k));
-  if (!pestle_amx_find(k->nest, offer->fold, &m)) {
+  if (!pestle_amx_find(k->nest, offer->reduce, &m)) {
     return pestle_nest_status(k->nest);
   }
   pestle_amx_how_t how = size_up(k, &m);
@@ -188,6 +189,6 @@ pestle_status_t pestle_amx_sketch(pestle_sketch_t* k,
   pestle_choose_only(k->nest, "by", offer->row->name);
   return pestle_schedule_template(
       k->nest, &(pestle_nest_template_t){.row = offer->row,
-                                         .stage = offer->fold,
+                                         .stage = offer->reduce,
                                          .ints = {how.rows, how.columns}});
 }

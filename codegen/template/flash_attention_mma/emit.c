@@ -146,7 +146,7 @@ static void show(flash_t* t, uint32_t stage, uint32_t buffer,
       box->origin[d] =
           runs ? pestle_affine_scale(nest, pestle_affine_axis(nest, run_axis),
                                      width)
-               : e->coord[kinds[g]->fold[i]];
+               : e->coord[kinds[g]->reduce[i]];
     }
   }
 }

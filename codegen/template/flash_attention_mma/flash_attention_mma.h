@@ -27,7 +27,7 @@ typedef struct pestle_flash_attention_t {
   pestle_product_side_t q, k, v;
 } pestle_flash_attention_t;
 
-// Whether its folds look like that; what stands between them may have to be
+// Whether its reductions look like that; what stands between them may have to be
 // inlined first for it to be that.
 bool pestle_flash_attention_resembles(pestle_nest_t* nest);
 bool pestle_flash_attention_find(pestle_nest_t* nest,

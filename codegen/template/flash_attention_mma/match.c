@@ -52,10 +52,10 @@ static bool corresponds(pestle_nest_t* nest, uint32_t from,
 // --- The stages ---
 
 // |read|, if there is one, is at the first |count| roots of |s|, or at those and
-// the fold axis (|fold|).
+// the reduction axis (|reduce|).
 static bool is_at(const pestle_nest_t* nest, const pestle_expr_t* read,
-                  const pestle_nest_stage_t* s, uint32_t count, bool fold) {
-  if (!read || read->guard || read->index_count != count + fold) return false;
+                  const pestle_nest_stage_t* s, uint32_t count, bool reduce) {
+  if (!read || read->guard || read->index_count != count + reduce) return false;
   for (uint32_t i = 0; i < read->index_count; ++i) {
     uint32_t axis = s->roots[i < count ? i : s->map_count];
     const pestle_affine_t* at = read->index[i];
@@ -72,22 +72,22 @@ static uint32_t tensor_of(pestle_nest_t* nest, uint32_t stage) {
 }
 
 static bool reads_at(pestle_nest_t* nest, uint32_t stage, uint32_t of,
-                     uint32_t count, bool fold) {
+                     uint32_t count, bool reduce) {
   return is_at(nest,
                pestle_schedule_find_read(nest, stage, tensor_of(nest, of)),
-               pestle_nest_stage(nest, stage), count, fold);
+               pestle_nest_stage(nest, stage), count, reduce);
 }
 
-static bool is_fold(const pestle_nest_stage_t* s, pestle_op_t op,
-                    double start) {
-  const pestle_expr_t* init = s->is_fold ? s->inits[0] : NULL;
-  return init && s->fold == op && !s->combine && s->value_count == 1 &&
+static bool is_reduction(const pestle_nest_stage_t* s, pestle_op_t op,
+                         double start) {
+  const pestle_expr_t* init = s->is_reduction ? s->inits[0] : NULL;
+  return init && s->reduce == op && !s->combine && s->value_count == 1 &&
          s->root_count == s->map_count + 1 && s->acc_dtype == PESTLE_F32 &&
          init->kind == PESTLE_EXPR_CONST && !(init->f < start) &&
          !(init->f > start);
 }
 
-// The four folds in their order, and nothing else.
+// The four reductions in their order, and nothing else.
 static bool find_stages(pestle_nest_t* nest, pestle_flash_attention_t* out) {
   uint32_t found[4], count = 0;
   uint32_t last = (uint32_t)nest->stages.size - 1;
@@ -96,7 +96,7 @@ static bool find_stages(pestle_nest_t* nest, pestle_flash_attention_t* out) {
     if (count == 4) return false;
     found[count++] = s;
   }
-  if (count != 4 || pestle_nest_stage(nest, last)->is_fold) return false;
+  if (count != 4 || pestle_nest_stage(nest, last)->is_reduction) return false;
   out->scores = found[0];
   out->maximum = found[1];
   out->total = found[2];
@@ -110,11 +110,11 @@ static bool find_stages(pestle_nest_t* nest, pestle_flash_attention_t* out) {
       }
     }
   }
-  return is_fold(pestle_nest_stage(nest, out->scores), PESTLE_OP_ADD, 0) &&
-         is_fold(pestle_nest_stage(nest, out->maximum), PESTLE_OP_MAXIMUM,
-                 -INFINITY) &&
-         is_fold(pestle_nest_stage(nest, out->total), PESTLE_OP_ADD, 0) &&
-         is_fold(pestle_nest_stage(nest, out->output), PESTLE_OP_ADD, 0);
+  return is_reduction(pestle_nest_stage(nest, out->scores), PESTLE_OP_ADD, 0) &&
+         is_reduction(pestle_nest_stage(nest, out->maximum), PESTLE_OP_MAXIMUM,
+                      -INFINITY) &&
+         is_reduction(pestle_nest_stage(nest, out->total), PESTLE_OP_ADD, 0) &&
+         is_reduction(pestle_nest_stage(nest, out->output), PESTLE_OP_ADD, 0);
 }
 
 // |x| is exp(x(scores) - m), or such a power of 2.
@@ -136,7 +136,7 @@ static void take_axes(const pestle_nest_t* nest, const pestle_nest_stage_t* s,
                       pestle_product_axes_t* out) {
   *out = (pestle_product_axes_t){.count = count, .all = 1};
   for (uint32_t i = 0; i < count; ++i) {
-    out->fold[i] = s->roots[first + i];
+    out->reduce[i] = s->roots[first + i];
     out->last[i] = (int32_t)s->roots[first + i];
     out->extent[i] = nest->axes.data[s->roots[first + i]].full_extent;
     out->all *= out->extent[i];
@@ -195,11 +195,11 @@ static bool find_sides(pestle_nest_t* nest, pestle_flash_attention_t* a) {
       o->kind != PESTLE_EXPR_OP || o->op != PESTLE_OP_MULTIPLY) {
     return false;
   }
-  int q = pestle_expr_depends(nest, s->args[0], a->keys.fold[0]) ? 1 : 0;
+  int q = pestle_expr_depends(nest, s->args[0], a->keys.reduce[0]) ? 1 : 0;
   int w = is_weight(nest, a, a->output, o->args[0]) ? 0 : 1;
   if (w && !is_weight(nest, a, a->output, o->args[1])) return false;
-  if (pestle_expr_depends(nest, s->args[q], a->keys.fold[0]) ||
-      pestle_expr_depends(nest, s->args[!q], a->rows.fold[0])) {
+  if (pestle_expr_depends(nest, s->args[q], a->keys.reduce[0]) ||
+      pestle_expr_depends(nest, s->args[!q], a->rows.reduce[0])) {
     return false;
   }
   const pestle_nest_stage_t* f = pestle_nest_stage(nest, a->output);
@@ -228,8 +228,8 @@ bool pestle_flash_attention_resembles(pestle_nest_t* nest) {
   uint32_t count = 0, last = (uint32_t)nest->stages.size - 1;
   for (uint32_t s = 0; s < last; ++s) {
     const pestle_nest_stage_t* f = pestle_nest_stage(nest, s);
-    if (f->inlined || !f->is_fold) continue;
-    if (count == 4 || f->fold != kinds[count] || f->value_count != 1) {
+    if (f->inlined || !f->is_reduction) continue;
+    if (count == 4 || f->reduce != kinds[count] || f->value_count != 1) {
       return false;
     }
     const pestle_expr_t* x = f->values[0];
@@ -241,7 +241,7 @@ bool pestle_flash_attention_resembles(pestle_nest_t* nest) {
     }
     ++count;
   }
-  return count == 4 && !pestle_nest_stage(nest, last)->is_fold;
+  return count == 4 && !pestle_nest_stage(nest, last)->is_reduction;
 }
 
 // --- The primitive ---

@@ -35,7 +35,7 @@ void pestle_shared_tile_coords(shared_emit_t* t,
   bool first = run > 1;  // no run was met yet
   int64_t left = axes->all / run;
   for (uint32_t i = axes->count; i-- > 0;) {
-    int32_t axis = last ? axes->last[i] : (int32_t)axes->fold[i];
+    int32_t axis = last ? axes->last[i] : (int32_t)axes->reduce[i];
     int64_t extent = axes->extent[i];
     bool runs = first && extent > 1;
     if (extent == 1) {
@@ -152,9 +152,10 @@ static void open_groups(shared_emit_t* t) {
 static void add_run_axes(shared_emit_t* t, const char* name, int64_t extent,
                          int64_t run, uint32_t* out_run, uint32_t* out_lane) {
   pestle_nest_t* nest = t->e->nest;
-  *out_run = pestle_nest_add_axis(nest, name, (int32_t)t->p.fold, false,
+  *out_run = pestle_nest_add_axis(nest, name, (int32_t)t->p.reduce, false,
                                   pestle_ceil_div(extent, run));
-  *out_lane = pestle_nest_add_axis(nest, name, (int32_t)t->p.fold, false, run);
+  *out_lane =
+      pestle_nest_add_axis(nest, name, (int32_t)t->p.reduce, false, run);
 }
 
 static int64_t last_extent(const pestle_product_axes_t* axes) {

@@ -46,7 +46,7 @@ typedef struct shared_emit_t {
 
 pestle_kir_id_t pestle_shared_tile_min(const shared_emit_t* t,
                                        pestle_kir_id_t a, int64_t b);
-// |number| taken apart into coordinates of |axes|, of the fold or of the |last|
+// |number| taken apart into coordinates of |axes|, of the reduction or of the |last|
 // stage. Along the last of them it counts runs of |run|, if that is not 1: the
 // coordinate then is |run_axis| times |run| plus |lane_axis| (or NONE).
 void pestle_shared_tile_coords(shared_emit_t* t,

@@ -8,12 +8,12 @@
 static void show(shared_emit_t* t, int64_t width) {
   pestle_emit_t* e = t->e;
   pestle_nest_t* nest = e->nest;
-  const pestle_nest_stage_t* f = pestle_nest_stage(nest, t->p.fold);
+  const pestle_nest_stage_t* f = pestle_nest_stage(nest, t->p.reduce);
   const pestle_product_axes_t* const kinds[3] = {&t->p.batch, &t->p.m, &t->p.n};
   pestle_box_t* box = &e->box[f->tensors[0]];
-  int32_t runs = -1;  // the axis of the fold along which they lie
+  int32_t runs = -1;  // the axis of the reduction along which they lie
   for (uint32_t i = t->p.n.count; i-- > 0 && runs < 0;) {
-    if (t->p.n.extent[i] > 1) runs = (int32_t)t->p.n.fold[i];
+    if (t->p.n.extent[i] > 1) runs = (int32_t)t->p.n.reduce[i];
   }
   e->buffer[f->tensors[0]] = t->shown;
   box->known = true;
@@ -26,7 +26,7 @@ static void show(shared_emit_t* t, int64_t width) {
     for (int g = 0; g < 3; ++g) {
       for (uint32_t i = 0; i < kinds[g]->count; ++i) {
         int32_t own = kinds[g]->last[i];
-        if (kinds[g]->fold[i] != f->roots[d] || own < 0) continue;
+        if (kinds[g]->reduce[i] != f->roots[d] || own < 0) continue;
         box->origin[d] =
             column && width > 1
                 ? pestle_affine_scale(

@@ -19,7 +19,7 @@ enum {
   POINT_PRODUCTS = 16,     // where each result is one lane's
   LINE_BYTES = 32,         // that memory moves at least
   POINTS_PER_UNIT = 1024,  // below so many, and from so many taps on, results
-  LONG_FOLD = 128,         // are folded by several lanes: sketch_lanes.c
+  LONG_REDUCE = 128,       // are reduced by several lanes: sketch_lanes.c
   LARGE_SCRATCH = 100 << 10,  // from here on two groups share it
 };
 
@@ -119,14 +119,14 @@ static double tile_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
          (steps * ((double)t->k * tap + STEP_CYCLES) + result + GROUP_CYCLES);
 }
 
-// Without a tile. Few results are folded by lanes side by side along the taps,
+// Without a tile. Few results are reduced by lanes side by side along the taps,
 // which read a line of memory each where columns lie side by side instead.
 static double point_cycles(const staged_t* s) {
   const pestle_product_t* p = &s->p;
   double cores = (double)s->k->cores;
   double results = (double)p->batch.all * (double)p->m.all * (double)p->n.all;
   double taps = results * (double)p->k.all;
-  bool few = results < cores * POINTS_PER_UNIT && p->k.all >= LONG_FOLD;
+  bool few = results < cores * POINTS_PER_UNIT && p->k.all >= LONG_REDUCE;
   bool across = few && !p->b.along_taps && p->n.all > 1;
   return taps / (cores * POINT_PRODUCTS) +
          (across ? taps * LINE_BYTES / (cores * GLOBAL_BYTES) : 0);
@@ -179,23 +179,23 @@ static bool choose(const staged_t* s, pestle_shared_tile_t* out) {
   return found;
 }
 
-// The best units that the target has for |fold|, or none. False: it is no such
+// The best units that the target has for |reduce|, or none. False: it is no such
 // product.
-static bool find_units(staged_t* s, uint32_t fold) {
+static bool find_units(staged_t* s, uint32_t reduce) {
   pestle_nest_t* nest = s->k->nest;
   bool any = s->k->reassociate && s->k->caps->intrinsic_count;
   s->units = PESTLE_UNITS_MMA;
-  if (any && pestle_product_find(nest, fold, s->units, &s->p) &&
+  if (any && pestle_product_find(nest, reduce, s->units, &s->p) &&
       has_unit(s->k, s->p.a.dtype)) {
     return true;
   }
   s->units = PESTLE_UNITS_MMA8;
   if (any && has_unit8(s->k) &&
-      pestle_product_find(nest, fold, s->units, &s->p)) {
+      pestle_product_find(nest, reduce, s->units, &s->p)) {
     return true;
   }
   s->units = PESTLE_UNITS_LANES;
-  return pestle_product_find(nest, fold, s->units, &s->p);
+  return pestle_product_find(nest, reduce, s->units, &s->p);
 }
 
 pestle_status_t pestle_shared_tile_sketch(pestle_sketch_t* k,
@@ -204,7 +204,7 @@ pestle_status_t pestle_shared_tile_sketch(pestle_sketch_t* k,
   staged_t s = {.k = k};
   pestle_shared_tile_t t;
   if (k->nest->no_scratch || k->caps->max_group_lanes < 32) return NULL;
-  if (!find_units(&s, offer->fold)) return pestle_nest_status(k->nest);
+  if (!find_units(&s, offer->reduce)) return pestle_nest_status(k->nest);
   if (!choose(&s, &t)) return NULL;
   pestle_sketch_note(
       k,
@@ -217,6 +217,6 @@ pestle_status_t pestle_shared_tile_sketch(pestle_sketch_t* k,
   return pestle_schedule_template(
       k->nest, &(pestle_nest_template_t){
                    .row = offer->row,
-                   .stage = offer->fold,
+                   .stage = offer->reduce,
                    .ints = {t.m, t.n, t.k, t.r, t.c, t.slots, t.units, async}});
 }

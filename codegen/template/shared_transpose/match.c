@@ -35,7 +35,8 @@ bool pestle_shared_transpose_find(pestle_nest_t* nest,
                                   pestle_shared_transpose_t* out) {
   uint32_t last = (uint32_t)nest->stages.size - 1;
   find_t f = {.nest = nest, .s = pestle_nest_stage(nest, last)};
-  if (f.s->is_fold || f.s->map_count < 2 || f.s->root_count != f.s->map_count) {
+  if (f.s->is_reduction || f.s->map_count < 2 ||
+      f.s->root_count != f.s->map_count) {
     return false;
   }
   pestle_nest_visit_values(nest, f.s, visit, &f);

@@ -329,10 +329,10 @@ static void plan_tiles(pestle_tiles_t* t) {
 pestle_status_t pestle_tensorise_emit(pestle_emit_t* e) {
   pestle_kir_builder_t* k = e->k;
   pestle_tiles_t t = {.e = e,
-                      .fold = e->nest->template.stage,
+                      .reduce = e->nest->template.stage,
                       .last = (uint32_t)e->nest->stages.size - 1,
                       .how = pestle_tensorise_of(&e->nest->template)};
-  if (!pestle_tensorise_find(e->nest, t.fold, &t.p)) {
+  if (!pestle_tensorise_find(e->nest, t.reduce, &t.p)) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': its product is none any more",
                         e->nest->name);
   }

@@ -18,7 +18,7 @@ typedef struct pestle_tiles_t {
   pestle_emit_t* e;
   pestle_tensorise_t p;
   pestle_tensorise_how_t how;
-  uint32_t fold, last;
+  uint32_t reduce, last;
   int64_t rows, columns;  // of a tile
   int64_t consumers, lanes, slots;
   int64_t tiles_m, tiles_n, count, groups, steps;

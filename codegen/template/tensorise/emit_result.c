@@ -101,7 +101,7 @@ static void show_pair(const pestle_tiles_t* t) {
   pestle_emit_t* e = t->e;
   pestle_nest_t* nest = e->nest;
   const pestle_nest_stage_t* y = pestle_nest_stage(nest, t->last);
-  uint32_t tensor = pestle_nest_stage(nest, t->fold)->tensors[0];
+  uint32_t tensor = pestle_nest_stage(nest, t->reduce)->tensors[0];
   pestle_box_t* box = &e->box[tensor];
   const pestle_nest_axis_t* n = &nest->axes.data[t->p.n_axis];
   e->buffer[tensor] = t->pair;

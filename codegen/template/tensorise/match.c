@@ -54,11 +54,12 @@ static bool can_copy(const pestle_matrix_t* x, int64_t rows, int64_t taps) {
 }
 
 // The last stage reads the sums at its own axes.
-static bool is_aligned(pestle_nest_t* nest, uint32_t fold) {
-  const pestle_nest_stage_t* f = pestle_nest_stage(nest, fold);
+static bool is_aligned(pestle_nest_t* nest, uint32_t reduce) {
+  const pestle_nest_stage_t* f = pestle_nest_stage(nest, reduce);
   uint32_t last = (uint32_t)nest->stages.size - 1;
   const pestle_nest_stage_t* y = pestle_nest_stage(nest, last);
-  if (y->is_fold || f->map_count != y->map_count || fold == last) return false;
+  if (y->is_reduction || f->map_count != y->map_count || reduce == last)
+    return false;
   const pestle_expr_t* read =
       pestle_schedule_find_read(nest, last, f->tensors[0]);
   if (!read || read->guard) return false;
@@ -75,12 +76,12 @@ static bool is_aligned(pestle_nest_t* nest, uint32_t fold) {
   return true;
 }
 
-bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t fold,
+bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t reduce,
                            pestle_tensorise_t* out) {
-  const pestle_nest_stage_t* s = pestle_nest_stage(nest, fold);
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, reduce);
   uint32_t maps = s->map_count;
   const pestle_expr_t* x = s->values[0];
-  if (!s->is_fold || s->fold != PESTLE_OP_ADD || s->combine ||
+  if (!s->is_reduction || s->reduce != PESTLE_OP_ADD || s->combine ||
       s->value_count != 1 || s->acc_dtype != PESTLE_F32 || maps < 2 ||
       maps > 3 || s->root_count != maps + 1 || x->kind != PESTLE_EXPR_OP ||
       x->op != PESTLE_OP_MULTIPLY || x->dtype != PESTLE_F32 ||
@@ -103,7 +104,7 @@ bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t fold,
     a = b;
     b = swap;
   }
-  if (a.coef[n] || b.coef[m] || !is_aligned(nest, fold)) return false;
+  if (a.coef[n] || b.coef[m] || !is_aligned(nest, reduce)) return false;
   const pestle_nest_stage_t* y =
       pestle_nest_stage(nest, (uint32_t)nest->stages.size - 1);
   bool batch = maps == 3;

@@ -28,7 +28,7 @@ pestle_status_t pestle_tensorise_sketch(pestle_sketch_t* k,
                                         const pestle_offer_t* offer,
                                         bool* out_done) {
   pestle_tensorise_t p;
-  if (!k->reassociate || !pestle_tensorise_find(k->nest, offer->fold, &p) ||
+  if (!k->reassociate || !pestle_tensorise_find(k->nest, offer->reduce, &p) ||
       !pestle_sketch_has_unit(k, PESTLE_INTRINSIC_WGMMA, p.dtype, 64, 256,
                               16) ||
       p.m < TILE_ROWS / 2 || p.n < LEAST_COLUMNS || p.k < LEAST_TAPS) {
@@ -42,7 +42,7 @@ pestle_status_t pestle_tensorise_sketch(pestle_sketch_t* k,
   *out_done = true;
   return pestle_schedule_template(
       k->nest, &(pestle_nest_template_t){.row = offer->row,
-                                         .stage = offer->fold,
+                                         .stage = offer->reduce,
                                          .ints = {TILE_ROWS, columns, k->cores,
                                                   k->caps->scratch_bytes}});
 }

@@ -35,10 +35,10 @@ typedef struct pestle_tensorise_t {
   uint32_t batch_axis, m_axis, n_axis;  // of the last stage; UINT32_MAX: none
 } pestle_tensorise_t;
 
-// Whether stage |fold| is such a product, which the last stage reads where it
+// Whether stage |reduce| is such a product, which the last stage reads where it
 // was made, and its operands lie so that boxes of them can be copied: runs of
 // 16 bytes, along taps or rows.
-bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t fold,
+bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t reduce,
                            pestle_tensorise_t* out_product);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_TENSORISE_TENSORISE_H_

@@ -179,7 +179,7 @@ static uint32_t scratch(winograd_t* t, const char* name, int64_t count) {
 }
 
 static uint32_t own_axis(winograd_t* t, const char* name, int64_t extent) {
-  return pestle_nest_add_axis(t->e->nest, name, (int32_t)t->w.fold, false,
+  return pestle_nest_add_axis(t->e->nest, name, (int32_t)t->w.reduce, false,
                               extent > 0 ? extent : 1);
 }
 

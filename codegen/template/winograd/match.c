@@ -121,7 +121,7 @@ static const pestle_expr_t* through_copy(pestle_nest_t* nest,
   const pestle_nest_tensor_t* t = &nest->tensors.data[x->i];
   if (t->kind != PESTLE_TENSOR_STAGE || t->stage < 0) return x;
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, (uint32_t)t->stage);
-  if (!s->keep || s->is_fold || s->value_count != 1) return x;
+  if (!s->keep || s->is_reduction || s->value_count != 1) return x;
   const pestle_affine_t** map = pestle_arena_alloc_zero(
       nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_affine_t*));
   if (!map) {
@@ -157,7 +157,7 @@ static int64_t extent_of(const pestle_nest_t* nest, uint32_t axis) {
   return nest->axes.data[axis].full_extent;
 }
 
-// The fold's axes: channels lie side by side in the input, the other two are
+// The reduction's axes: channels lie side by side in the input, the other two are
 // taps; each of them moves the input as one map axis does.
 static bool find_taps(pestle_nest_t* nest, const pestle_nest_stage_t* s,
                       const pestle_affine_t* at, pestle_winograd_t* w) {
@@ -195,7 +195,7 @@ static bool find_last(pestle_nest_t* nest, const pestle_nest_stage_t* s,
                       pestle_winograd_t* w) {
   const pestle_nest_stage_t* y = pestle_nest_stage(nest, w->last);
   w->read = pestle_schedule_find_read(nest, w->last, s->tensors[0]);
-  if (y->is_fold || w->fold == w->last || !w->read || w->read->guard) {
+  if (y->is_reduction || w->reduce == w->last || !w->read || w->read->guard) {
     return false;
   }
   int64_t covered = 1, all = 1;
@@ -231,15 +231,15 @@ static bool axes_are_whole(const pestle_nest_t* nest,
   return true;
 }
 
-bool pestle_winograd_find(pestle_nest_t* nest, uint32_t fold, int64_t results,
+bool pestle_winograd_find(pestle_nest_t* nest, uint32_t reduce, int64_t results,
                           pestle_winograd_t* w) {
-  *w = (pestle_winograd_t){.fold = fold};
+  *w = (pestle_winograd_t){.reduce = reduce};
   if (results != PESTLE_WINOGRAD_SMALL && results != PESTLE_WINOGRAD_LARGE) {
     return false;
   }
-  const pestle_nest_stage_t* s = pestle_nest_stage(nest, fold);
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, reduce);
   int64_t factors = pestle_winograd_factors(results);
-  *w = (pestle_winograd_t){.fold = fold,
+  *w = (pestle_winograd_t){.reduce = reduce,
                            .last = (uint32_t)nest->stages.size - 1,
                            .results = results,
                            .factors = factors,

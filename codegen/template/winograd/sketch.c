@@ -315,9 +315,9 @@ typedef struct form_t {
   bool fits;
 } form_t;
 
-static void size_form(pestle_sketch_t* k, uint32_t fold, int64_t results,
+static void size_form(pestle_sketch_t* k, uint32_t reduce, int64_t results,
                       form_t* out) {
-  out->fits = pestle_winograd_find(k->nest, fold, results, &out->w);
+  out->fits = pestle_winograd_find(k->nest, reduce, results, &out->w);
   if (!out->fits) return;
   out->how = usual_groups(k, &out->w, &out->cycles);
   out->fits = out->how.lanes >= 4 && out->how.vectors * out->how.rows >= 4;
@@ -356,8 +356,8 @@ pestle_status_t pestle_winograd_sketch(pestle_sketch_t* k,
                                        bool* out_done) {
   form_t forms[2] = {0};
   if (!k->reassociate || k->nest->no_scratch || k->lanes < 4) return NULL;
-  size_form(k, offer->fold, PESTLE_WINOGRAD_LARGE, &forms[0]);
-  size_form(k, offer->fold, PESTLE_WINOGRAD_SMALL, &forms[1]);
+  size_form(k, offer->reduce, PESTLE_WINOGRAD_LARGE, &forms[0]);
+  size_form(k, offer->reduce, PESTLE_WINOGRAD_SMALL, &forms[1]);
   PESTLE_TRY(pestle_nest_status(k->nest));
   const form_t* best = cheaper(forms);
   if (!best) return NULL;
@@ -380,7 +380,7 @@ pestle_status_t pestle_winograd_sketch(pestle_sketch_t* k,
                      how.lanes);
   PESTLE_TRY(pestle_sketch_inline_kept(k));
   pestle_nest_template_t use =
-      pestle_winograd_use(offer->row, offer->fold, &how);
+      pestle_winograd_use(offer->row, offer->reduce, &how);
   PESTLE_TRY(pestle_schedule_template(k->nest, &use));
   *out_done = true;
   return NULL;

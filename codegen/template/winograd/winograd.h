@@ -63,10 +63,10 @@ pestle_nest_template_t pestle_winograd_use(const pestle_template_t* row,
                                            uint32_t stage,
                                            const pestle_winograd_how_t* how);
 
-// A convolution that the template takes. Axes are roots of the fold |fold| and, as
+// A convolution that the template takes. Axes are roots of the reduction |reduce| and, as
 // |last_...|, of the last stage; those of one element are -1 there.
 typedef struct pestle_winograd_t {
-  uint32_t fold, last;
+  uint32_t reduce, last;
   const pestle_expr_t* x;     // the input's side of the product
   const pestle_expr_t* read;  // of the sum, in the last stage
   uint32_t weights;           // tensor
@@ -84,9 +84,9 @@ typedef struct pestle_winograd_t {
   int64_t inside_high[2], inside_wide[2];
 } pestle_winograd_t;
 
-// Whether stage |fold| is one, for tiles of |results|, 2 or 4, along each axis; what
+// Whether stage |reduce| is one, for tiles of |results|, 2 or 4, along each axis; what
 // it reads of was inlined before.
-bool pestle_winograd_find(pestle_nest_t* nest, uint32_t fold, int64_t results,
+bool pestle_winograd_find(pestle_nest_t* nest, uint32_t reduce, int64_t results,
                           pestle_winograd_t* out);
 
 // Elements of the packed weights: panels of features, in each [products][channels].

@@ -1,4 +1,4 @@
-// Folds to few columns: steps apart, as many chains as vectors would have kept the
+// Reductions to few columns: steps apart, as many chains as vectors would have kept the
 // units busy. Short ones, and those of more columns, are left.
 // RUN: %golden %s.schedule -- %pestle dump %s --stage schedule --target ref
 func.func @main(%x: tensor<4x250x4xf32>, %s: tensor<90x20xf32>, %p: tensor<4x9x4xf32>, %w: tensor<90x64xf32>) -> (tensor<4x4xf32>, tensor<20xf32>, tensor<4x4xf32>, tensor<64xf32>) {

@@ -1,5 +1,5 @@
 // A pool of planes whose windows overlap: lanes go along the width, and all of a tile's
-// taps are in the code. Rows of windows are folded apart, as those above each other
+// taps are in the code. Rows of windows are reduced apart, as those above each other
 // share them, and the border is tested for where it is.
 // RUN: %golden %s.schedule -- %pestle dump %s --stage schedule --target ref
 // RUN: %golden %s.kernels -- %pestle dump %s --stage kernels --target ref

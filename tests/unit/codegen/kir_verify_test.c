@@ -72,7 +72,7 @@ static void test_types(void** state) {
   BAD("%310 = select %200, %200, %200 : f32\n", "operand 0 is f32x1, not i1");
   BAD("%310 = splat %201 : f32x8\n", "operand 0");
   BAD("%310 = extract %201, 4 : f32\n", "lane 4 of 4");
-  BAD("%310 = reduce %201, divide : f32\n", "cannot fold");
+  BAD("%310 = reduce %201, divide : f32\n", "cannot reduce");
   BAD("%310 = bitcast %200 : i64\n", "differ in bits");
   BAD("%310 = shuffle %201, %201, [0, 8] : f32x2\n", "lane 1 of the table");
   BAD("%310 = load @x[%0] : f64\n", "elements are f32");

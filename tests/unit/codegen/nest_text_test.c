@@ -65,7 +65,7 @@ static const char everything[] =
     "    at out.b\n"
     "    prefetch b at ko by 128 share 16\n"
     "  }\n"
-    "  stage r[a:4] fold over [k:32] : f32 keep {\n"
+    "  stage r[a:4] reduce over [k:32] : f32 keep {\n"
     "    %0 = gt.i1(acc.f32(0), val.f32(0))\n"
     "    m = c[a, k] init f32 -inf combine select(%0, acc.f32(0), val.f32(0))\n"
     "    n = index.i32(k - 3) init i32 0 combine select(%0, acc.i32(1), "
@@ -160,7 +160,7 @@ static void test_errors(void** state) {
   bad(HEAD "stage s[a:4] {\n  t = x[a]\n  loops a:fast", "expected parts");
   bad(HEAD "stage s[a:4] {\n}", "expected a tensor that is written");
   bad(HEAD "stage s[a:4] sum over [k:3] : f32 {",
-      "expected a scalar op or fold");
+      "expected a scalar op or reduce");
   bad(HEAD "stage s[a:4] add over [k:3] : f32 {\n t = x[a]\n}",
       "expected 'init'");
   bad(HEAD "stage s[a:4] {\n  t = x[a]\n  at q.a\n}\nschedule {\n}\n}",

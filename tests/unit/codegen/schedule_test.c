@@ -381,7 +381,7 @@ static void test_online(void** state) {
 }
 
 // Scores and exponentials by columns, the rows of each side by side; a copy of the
-// rows' operand under the loop of blocks, read by what runs under the second fold.
+// rows' operand under the loop of blocks, read by what runs under the second reduction.
 static void test_permute(void** state) {
   (void)state;
   computes("attention", 0,
@@ -456,7 +456,7 @@ static void test_loops(void** state) {
   accept("add", 0, "split y.a 4\nserial y.ao");
   refuse("gemm_even", 0, "", "reorder y a", "named once");
   refuse("gemm_even", 0, "", "reorder y a a", "named once");
-  // A fold loop may pass map loops, but float sums keep the order of theirs.
+  // A reduction loop may pass map loops, but float sums keep the order of theirs.
   accept("gemm_even", 0, "split c.k 4\nreorder c ko a ki b");
   refuse("gemm_even", 0, "split c.k 4", "reorder c ki ko a b",
          "may not pass each other");
@@ -534,7 +534,8 @@ static void test_border(void** state) {
   accept("conv_nhwc", 0,
          "inline xpad\nreorder c a b k l m c d\nunroll c.c\n"
          "border c reassoc");
-  refuse("conv_depthwise", 0, "inline xpad", "border y", "it must be a fold");
+  refuse("conv_depthwise", 0, "inline xpad", "border y",
+         "it must be a reduction");
   refuse("conv_depthwise", 0, "", "border c reassoc", "zeros for padding");
 }
 
@@ -590,9 +591,9 @@ static void test_prefetch(void** state) {
          "split y.a 4\nat c, y.ao\nprefetch c ob at k by 8 share 2");
   refuse("gemm_even", 0, "", "prefetch c ob at k by 8 share 2", "under a loop");
   refuse("gemm_even", 0, "split y.a 4\nat c, y.ao",
-         "prefetch c ob at b by 8 share 2", "serial fold loops");
+         "prefetch c ob at b by 8 share 2", "serial reduction loops");
   refuse("gemm_even", 0, "split y.a 4\nat c, y.ao",
-         "prefetch y ob at b by 8 share 2", "must be a fold");
+         "prefetch y ob at b by 8 share 2", "must be a reduction");
 }
 
 static void test_inline(void** state) {
@@ -619,7 +620,7 @@ static void test_at(void** state) {
   refuse("softmax", 0, "inline mb d sb y", "at e, r_2.k",
          "stage y_2 reads it too and does not run under that loop");
   refuse("softmax", 0, "inline mb d sb y", "at r, r_2", "under its loops only");
-  // A copy of what a tile of columns folds, before its tiles of rows.
+  // A copy of what a tile of columns reduces, before its tiles of rows.
   accept("gemm_even", 0,
          "stage c ob\nat c, y\nstore c shared\nsplit c.b 8\n"
          "reorder c bo a k bi\nat ob, c.bo\nstore ob shared");
@@ -691,16 +692,16 @@ static void test_dots_are_legal(void** state) {
   accept("dot_bf16", 0, "dot c.k 2 reassoc\nat c, y.a");
   accept("conv_bytes", 0, "join c.l m\ndot c.m 4\nat c, y.a");
   refuse("conv_bytes", 0, "", "join c.k l", "as far as the whole of the");
-  refuse("conv_bytes", 0, "", "join c.k m", "neighbouring fold axes");
+  refuse("conv_bytes", 0, "", "join c.k m", "neighbouring reduction axes");
   refuse("conv_bytes", 0, "dot c.m 4", "join c.l m", "before other primitives");
   refuse("dot_bytes", 0, "", "dot c.k 2", "of two bf16, or of four bytes");
-  refuse("dot_bytes", 0, "", "dot c.a 4", "along that whole fold axis");
+  refuse("dot_bytes", 0, "", "dot c.a 4", "along that whole reduction axis");
   refuse("dot_bytes", 0, "split c.k 8", "dot c.ko 4",
          "before other primitives");
   refuse("dot_bytes", 0, "dot c.k 4", "dot c.k 4", "before other primitives");
   refuse("dot_bf16", 0, "", "dot c.k 2", "reassociation for float sums");
   refuse("gemm_even", 0, "", "dot c.k 2 reassoc", "of two bf16");
-  refuse("dot_bytes", 0, "", "flip c", "must fold short dot products");
+  refuse("dot_bytes", 0, "", "flip c", "must reduce short dot products");
   refuse("dot_mixed", 0, "dot c.k 4", "flip c", "that have a sign, or have");
 }
 
@@ -712,7 +713,7 @@ static void test_marks(void** state) {
   accept("gemm_even", 0, "split y.b 16\nvectorise y.bi");
   refuse("gemm_even", 0, "split y.b 12", "vectorise y.bi", "a power of two");
   refuse("gemm_even", 0, "split y.b 256", "vectorise y.bi", "at most 128");
-  refuse("gemm_even", 0, "", "vectorise c.k", "in a fold partial results");
+  refuse("gemm_even", 0, "", "vectorise c.k", "in a reduction partial results");
   refuse("gemm_even", 0, "split y.b 16\nsplit y.a 4\nvectorise y.bi",
          "vectorise y.ai", "bi is the stage's vector axis already");
   accept("gemm_even", 0, "unroll y.b");
@@ -783,7 +784,7 @@ static void test_too_many_parts(void** state) {
   assert_ok(apply_text(&nest, rows, sizeof(rows) - 1));
   pestle_kir_init(pestle_allocator_system(), "test", "", &flat);
   assert_error(pestle_emit_flat(&nest, PESTLE_NUMERICS_DEFAULT, &flat, &args),
-               UNSUPPORTED, "folds into 128 partial results");
+               UNSUPPORTED, "reduces into 128 partial results");
   pestle_kir_deinit(&flat);
   pestle_nest_deinit(&nest);
   lowering_close(&l);
@@ -795,12 +796,12 @@ static void test_rfactor_and_epilogue(void** state) {
   accept("gemm_i32", 0, "rfactor c.k");
   accept("max_pool", 0, "rfactor w.k");
   refuse("gemm_even", 0, "", "rfactor c.k", "reassociation for float sums");
-  refuse("gemm_even", 0, "", "rfactor c.a reassoc", "an associative fold");
-  refuse("arg_max", 0, "", "rfactor r.k reassoc", "an associative fold");
+  refuse("gemm_even", 0, "", "rfactor c.a reassoc", "an associative reduction");
+  refuse("arg_max", 0, "", "rfactor r.k reassoc", "an associative reduction");
   accept("gemm_tanh", 0, "inline y\nepilogue c scratch\nat c, y_2.a");
   refuse("gemm_tanh", 0, "inline y", "epilogue y_2 scratch",
-         "not a single fold");
-  refuse("arg_max", 0, "", "epilogue r scratch", "not a single fold");
+         "not a single reduction");
+  refuse("arg_max", 0, "", "epilogue r scratch", "not a single reduction");
 }
 
 static void test_partial_is_legal(void** state) {
@@ -809,11 +810,11 @@ static void test_partial_is_legal(void** state) {
   accept("gemm_i32", 0, "partial c.k 4");
   accept("max_pool", 0, "partial w.k 2");
   refuse("gemm_even", 0, "", "partial c.k 4", "reassociation for float sums");
-  refuse("gemm_even", 0, "", "partial c.a 4 reassoc", "a fold axis");
+  refuse("gemm_even", 0, "", "partial c.a 4 reassoc", "a reduction axis");
   refuse("gemm_even", 0, "", "partial c.k 16 reassoc", "must be shorter");
   refuse("gemm_even", 0, "split c.b 16", "partial c.k 4 reassoc",
          "comes first");
-  refuse("arg_max", 0, "", "partial r.k 4 reassoc", "an associative fold");
+  refuse("arg_max", 0, "", "partial r.k 4 reassoc", "an associative reduction");
 }
 
 static void test_online_is_legal(void** state) {

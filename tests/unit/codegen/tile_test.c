@@ -145,22 +145,22 @@ static void close_run(run_t* r) {
   lowering_close(&r->l);
 }
 
-// All that is no fold in its readers; the only fold, or -1.
+// All that is no reduction in its readers; the only reduction, or -1.
 static int32_t prepare(run_t* r, pestle_nest_t* nest) {
   bool inlined[64] = {false};
-  int32_t fold = -1;
+  int32_t reduce = -1;
   bool any = false;
   lowering_nest(&r->l, 0, 0, nest);
   uint32_t last = (uint32_t)nest->stages.size - 1;
   for (uint32_t s = 0; s < last && s < 64; ++s) {
-    bool folds = pestle_nest_stage(nest, s)->is_fold;
-    if (folds && fold >= 0) return -1;
-    if (folds) fold = (int32_t)s;
-    inlined[s] = !folds;
-    any = any || !folds;
+    bool reduces = pestle_nest_stage(nest, s)->is_reduction;
+    if (reduces && reduce >= 0) return -1;
+    if (reduces) reduce = (int32_t)s;
+    inlined[s] = !reduces;
+    any = any || !reduces;
   }
   if (any) assert_ok(pestle_schedule_inline(nest, inlined));
-  return fold;
+  return reduce;
 }
 
 // Reads the text of |nest| into |copy|, which the caller deinitialises.
@@ -242,10 +242,10 @@ static void replay_tile(const pestle_nest_t* nest, pestle_nest_t* again) {
   pestle_strbuf_deinit(&text);
 }
 
-static pestle_status_t apply_tile(pestle_nest_t* nest, uint32_t fold,
+static pestle_status_t apply_tile(pestle_nest_t* nest, uint32_t reduce,
                                   const pestle_shared_tile_t* t) {
   int64_t ints[] = {t->m, t->n, t->k, t->r, t->c, t->slots, t->units, t->async};
-  return apply_template(nest, "shared_tile", fold, ints, 8);
+  return apply_template(nest, "shared_tile", reduce, ints, 8);
 }
 
 // |tile| on the case, with copies past the registers or without. False: the
@@ -255,9 +255,9 @@ static bool run_tile(run_t* r, const pestle_shared_tile_t* tile, bool async) {
   pestle_product_t p;
   pestle_shared_tile_t t = *tile;
   char how[64];
-  int32_t fold = prepare(r, &nest);
+  int32_t reduce = prepare(r, &nest);
   bool fits =
-      fold >= 0 && pestle_product_find(&nest, (uint32_t)fold, t.units, &p);
+      reduce >= 0 && pestle_product_find(&nest, (uint32_t)reduce, t.units, &p);
   if (fits && t.slots > 2 && (!p.a.read || !p.b.read)) t.slots = 2;
   t.async = async;
   snprintf(how, sizeof how, "tile %dx%dx%d%s%s", (int)t.m, (int)t.n, (int)t.k,
@@ -267,7 +267,7 @@ static bool run_tile(run_t* r, const pestle_shared_tile_t* tile, bool async) {
            async ? " async" : "");
   if (fits) {
     pestle_nest_t again;
-    assert_ok(apply_tile(&nest, (uint32_t)fold, &t));
+    assert_ok(apply_tile(&nest, (uint32_t)reduce, &t));
     lowering_nest(&r->l, 0, 0, &again);
     replay_tile(&nest, &again);
     pestle_nest_deinit(&again);
@@ -357,9 +357,9 @@ static bool run_transpose(const case_t* c) {
   bool done = false;
   open_run(c, &r);
   if (r.l.group_count == 1) {
-    int32_t fold = prepare(&r, &nest);
+    int32_t reduce = prepare(&r, &nest);
     uint32_t last = (uint32_t)nest.stages.size - 1;
-    done = fold < 0 && pestle_shared_transpose_find(&nest, &x);
+    done = reduce < 0 && pestle_shared_transpose_find(&nest, &x);
     if (done) {
       assert_ok(apply_template(&nest, "shared_transpose", last, &x.read->i, 1));
       run_nest(&r, &nest, "shared_transpose");
@@ -465,7 +465,7 @@ static void run_attention(const case_t* c, int64_t keys, bool async) {
   lowering_nest(&r.l, 0, 0, &nest);
   assert_true(pestle_flash_attention_resembles(&nest));
   for (uint32_t s = 0; s + 1 < nest.stages.size; ++s)
-    inlined[s] = !pestle_nest_stage(&nest, s)->is_fold;
+    inlined[s] = !pestle_nest_stage(&nest, s)->is_reduction;
   assert_ok(pestle_schedule_inline(&nest, inlined));
   assert_true(pestle_flash_attention_find(&nest, &a));
   const char* name = "flash_attention_mma";
@@ -507,7 +507,7 @@ static void test_attention_not(void** state) {
   bool inlined[64] = {false};
   lowering_nest(&r.l, 0, 0, &nest);
   for (uint32_t s = 0; s + 1 < nest.stages.size; ++s)
-    inlined[s] = !pestle_nest_stage(&nest, s)->is_fold;
+    inlined[s] = !pestle_nest_stage(&nest, s)->is_reduction;
   assert_ok(pestle_schedule_inline(&nest, inlined));
   assert_false(pestle_flash_attention_find(&nest, &a));
   pestle_nest_deinit(&nest);
@@ -521,9 +521,10 @@ static void refuses(const case_t* c, const pestle_shared_tile_t* tile,
   run_t r;
   pestle_nest_t nest;
   open_run(c, &r);
-  int32_t fold = prepare(&r, &nest);
-  assert_true(fold >= 0);
-  assert_error(apply_tile(&nest, (uint32_t)fold, tile), INVALID_ARGUMENT, why);
+  int32_t reduce = prepare(&r, &nest);
+  assert_true(reduce >= 0);
+  assert_error(apply_tile(&nest, (uint32_t)reduce, tile), INVALID_ARGUMENT,
+               why);
   pestle_nest_deinit(&nest);
   close_run(&r);
 }

@@ -148,7 +148,7 @@ static uint32_t prepare(pestle_nest_t* nest) {
   bool inlined[64] = {false}, any = false;
   uint32_t last = (uint32_t)nest->stages.size - 1, fold = last;
   for (uint32_t s = 0; s < last && s < 64; ++s) {
-    inlined[s] = !pestle_nest_stage(nest, s)->is_fold;
+    inlined[s] = !pestle_nest_stage(nest, s)->is_reduction;
     any = any || inlined[s];
     if (!inlined[s]) fold = s;
   }

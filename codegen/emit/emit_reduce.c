@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds: accumulators are set, updated in the fold's loops, combined, written.
+// Reductions: accumulators are set, updated in the reduction's loops, combined, written.
 #include <math.h>
 
 #include "base/fault.h"
@@ -8,14 +8,15 @@
 #include "ir/identity.h"
 
 enum {
-  MAX_PARTS = 64,  // of one element's fold; more than any register file holds
+  MAX_PARTS =
+      64,  // of one element's reduction; more than any register file holds
 };
 
-typedef struct fold_t {
+typedef struct reduction_t {
   uint32_t acc[PESTLE_MAX_RANK];  // private buffers, one a value
   unsigned lanes;                 // of an accumulator
   int32_t vector;                 // the vector leaf, or -1
-  bool vector_fold;
+  bool vector_reduce;
   bool across;  // lanes of the group have partial results
   uint32_t inner[PESTLE_NEST_MAX_AXES];  // leaves that index accumulators
   int64_t stride[PESTLE_NEST_MAX_AXES];
@@ -27,7 +28,7 @@ typedef struct fold_t {
   bool fused;     // multiply-add in one step
   uint8_t facts;  // of its steps, beside those of the kernel
   bool in_place;  // the accumulators are the stage's tensors
-} fold_t;
+} reduction_t;
 
 static pestle_kir_id_t identity_of(pestle_emit_t* e, pestle_op_t op,
                                    pestle_dtype_t dtype, unsigned lanes) {
@@ -42,7 +43,7 @@ static pestle_dtype_t value_dtype(const pestle_emit_t* e,
   return e->nest->tensors.data[s->tensors[v]].type.dtype;
 }
 
-static pestle_kir_id_t acc_index(pestle_emit_t* e, const fold_t* f) {
+static pestle_kir_id_t acc_index(pestle_emit_t* e, const reduction_t* f) {
   pestle_kir_id_t at = pestle_kir_index(e->k, 0);
   for (uint32_t i = 0; i < f->inner_count; ++i) {
     const pestle_affine_t* v = e->value[f->inner[i]];
@@ -59,9 +60,10 @@ static pestle_kir_id_t acc_index(pestle_emit_t* e, const fold_t* f) {
   return at;
 }
 
-// A step of the fold.
-static pestle_kir_id_t step(pestle_emit_t* e, const fold_t* f, pestle_op_t op,
-                            pestle_kir_id_t a, pestle_kir_id_t b) {
+// A step of the reduction.
+static pestle_kir_id_t step(pestle_emit_t* e, const reduction_t* f,
+                            pestle_op_t op, pestle_kir_id_t a,
+                            pestle_kir_id_t b) {
   uint8_t facts = e->k->facts;
   e->k->facts |= f->facts;
   pestle_kir_id_t id = pestle_kir_scalar(e->k, op, a, b, PESTLE_KIR_NONE);
@@ -69,9 +71,9 @@ static pestle_kir_id_t step(pestle_emit_t* e, const fold_t* f, pestle_op_t op,
   return id;
 }
 
-// The lanes of |value|, folded.
-static pestle_kir_id_t fold_lanes(pestle_emit_t* e, const fold_t* f,
-                                  pestle_op_t op, pestle_kir_id_t value) {
+// The lanes of |value|, reduced.
+static pestle_kir_id_t reduce_lanes(pestle_emit_t* e, const reduction_t* f,
+                                    pestle_op_t op, pestle_kir_id_t value) {
   uint8_t facts = e->k->facts;
   e->k->facts |= f->facts;
   pestle_kir_id_t id = pestle_kir_reduce(e->k, value, op);
@@ -81,15 +83,15 @@ static pestle_kir_id_t fold_lanes(pestle_emit_t* e, const fold_t* f,
 
 // --- Accumulators, at the open coordinates ---
 
-static pestle_kir_id_t load_acc(pestle_emit_t* e, uint32_t stage, fold_t* f,
-                                uint32_t v) {
+static pestle_kir_id_t load_acc(pestle_emit_t* e, uint32_t stage,
+                                reduction_t* f, uint32_t v) {
   if (f->in_place) return pestle_emit_load_stage(e, stage, v);
   return pestle_kir_load(e->k, f->acc[v], f->lanes, acc_index(e, f),
                          PESTLE_KIR_NONE, 0);
 }
 
-static void store_acc(pestle_emit_t* e, uint32_t stage, fold_t* f, uint32_t v,
-                      pestle_kir_id_t value) {
+static void store_acc(pestle_emit_t* e, uint32_t stage, reduction_t* f,
+                      uint32_t v, pestle_kir_id_t value) {
   if (f->in_place) {
     pestle_emit_store_stage(e, stage, v, value);
   } else {
@@ -98,17 +100,17 @@ static void store_acc(pestle_emit_t* e, uint32_t stage, fold_t* f, uint32_t v,
   }
 }
 
-static bool starts_at_init(const fold_t* f) {
-  return !f->vector_fold && !f->across && f->part_count == 0;
+static bool starts_at_init(const reduction_t* f) {
+  return !f->vector_reduce && !f->across && f->part_count == 0;
 }
 
 static void init_body(pestle_emit_t* e, uint32_t stage, void* user) {
-  fold_t* f = user;
+  reduction_t* f = user;
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   for (uint32_t v = 0; v < s->value_count; ++v) {
     pestle_kir_id_t start =
         starts_at_init(f) ? pestle_emit_expr(e, s->inits[v])
-                          : identity_of(e, s->fold, value_dtype(e, s, v), 1);
+                          : identity_of(e, s->reduce, value_dtype(e, s, v), 1);
     if (pestle_kir_lanes_of(e->k, start) != f->lanes) {
       start = pestle_kir_splat(e->k, start, f->lanes);
     }
@@ -124,7 +126,7 @@ static pestle_kir_id_t to_lanes(pestle_emit_t* e, pestle_kir_id_t value,
 
 // The operands of the combine step stay on the stack of the caller only.
 static void general_update(pestle_emit_t* e, uint32_t stage,
-                           const pestle_nest_stage_t* s, fold_t* f) {
+                           const pestle_nest_stage_t* s, reduction_t* f) {
   pestle_kir_id_t acc[PESTLE_MAX_RANK], val[PESTLE_MAX_RANK],
       out[PESTLE_MAX_RANK];
   for (uint32_t v = 0; v < s->value_count; ++v) {
@@ -143,9 +145,9 @@ static void general_update(pestle_emit_t* e, uint32_t stage,
 }
 
 static void row_update(pestle_emit_t* e, uint32_t stage,
-                       const pestle_nest_stage_t* s, fold_t* f) {
+                       const pestle_nest_stage_t* s, reduction_t* f) {
   pestle_kir_id_t acc = load_acc(e, stage, f, 0);
-  bool masked = f->vector_fold && e->valid < (int64_t)e->lanes;
+  bool masked = f->vector_reduce && e->valid < (int64_t)e->lanes;
   if (PESTLE_FAULT(dropped_tail_mask)) masked = false;
   const pestle_expr_t* x = s->values[0];
   pestle_kir_id_t next;
@@ -161,15 +163,15 @@ static void row_update(pestle_emit_t* e, uint32_t stage,
       pestle_kir_id_t mask = pestle_emit_mask(e, pestle_kir_index(e->k, 0));
       value = pestle_kir_scalar(
           e->k, PESTLE_OP_SELECT, mask, value,
-          identity_of(e, s->fold, value_dtype(e, s, 0), f->lanes));
+          identity_of(e, s->reduce, value_dtype(e, s, 0), f->lanes));
     }
-    next = step(e, f, s->fold, acc, value);
+    next = step(e, f, s->reduce, acc, value);
   }
   store_acc(e, stage, f, 0, next);
 }
 
 static void update_body(pestle_emit_t* e, uint32_t stage, void* user) {
-  fold_t* f = user;
+  reduction_t* f = user;
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   size_t scope = pestle_emit_scope(e);
   if (s->combine) {
@@ -183,7 +185,8 @@ static void update_body(pestle_emit_t* e, uint32_t stage, void* user) {
 
 // Whether partial result |index| exists here: a block that is shorter than the
 // others has fewer.
-static bool has_part(const pestle_emit_t* e, const fold_t* f, int64_t index) {
+static bool has_part(const pestle_emit_t* e, const reduction_t* f,
+                     int64_t index) {
   for (uint32_t i = f->part_count; i-- > 0;) {
     const pestle_nest_axis_t* a = &e->nest->axes.data[f->parts[i]];
     if (index % a->full_extent >= a->extent) return false;
@@ -192,9 +195,10 @@ static bool has_part(const pestle_emit_t* e, const fold_t* f, int64_t index) {
   return true;
 }
 
-// The partial results of one element, folded pairwise in a fixed order.
+// The partial results of one element, reduced pairwise in a fixed order.
 static pestle_kir_id_t combine_parts(pestle_emit_t* e,
-                                     const pestle_nest_stage_t* s, fold_t* f) {
+                                     const pestle_nest_stage_t* s,
+                                     reduction_t* f) {
   int64_t all = 1, count = 0;
   for (uint32_t i = 0; i < f->part_count; ++i) {
     all *= e->nest->axes.data[f->parts[i]].full_extent;
@@ -203,11 +207,12 @@ static pestle_kir_id_t combine_parts(pestle_emit_t* e,
   if (all > MAX_PARTS) {
     pestle_nest_fail(
         e->nest,
-        PESTLE_ERROR(UNSUPPORTED,
-                     "kernel '%s': stage '%s' folds into %lld partial results "
-                     "side by side, more than %d; unroll fewer of its fold "
-                     "loops",
-                     e->nest->name, s->name, (long long)all, MAX_PARTS));
+        PESTLE_ERROR(
+            UNSUPPORTED,
+            "kernel '%s': stage '%s' reduces into %lld partial results "
+            "side by side, more than %d; unroll fewer of its reduction "
+            "loops",
+            e->nest->name, s->name, (long long)all, MAX_PARTS));
     return acc_index(e, f);
   }
   pestle_kir_id_t base = acc_index(e, f);
@@ -220,7 +225,7 @@ static pestle_kir_id_t combine_parts(pestle_emit_t* e,
   }
   for (int64_t w = 1; w < count; w *= 2) {
     for (int64_t i = 0; i + w < count; i += 2 * w) {
-      part[i] = step(e, f, s->fold, part[i], part[i + w]);
+      part[i] = step(e, f, s->reduce, part[i], part[i + w]);
     }
   }
   return part[0];
@@ -233,14 +238,14 @@ static bool init_is_identity(const pestle_nest_stage_t* s) {
   pestle_dtype_t dtype = (pestle_dtype_t)x->dtype;
   double f;
   int64_t i;
-  pestle_reduce_identity(s->fold, dtype, &f, &i);
+  pestle_reduce_identity(s->reduce, dtype, &f, &i);
   if (!pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) return x->i == i;
   // -0 is the identity of sums, and equal to the 0 that is not.
-  return x->f == f && (s->fold != PESTLE_OP_ADD || signbit(x->f));
+  return x->f == f && (s->reduce != PESTLE_OP_ADD || signbit(x->f));
 }
 
 static void result_body(pestle_emit_t* e, uint32_t stage, void* user) {
-  fold_t* f = user;
+  reduction_t* f = user;
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   for (uint32_t v = 0; v < s->value_count; ++v) {
     pestle_kir_id_t value;
@@ -249,10 +254,10 @@ static void result_body(pestle_emit_t* e, uint32_t stage, void* user) {
                               PESTLE_KIR_NONE, 0);
     } else {
       value = combine_parts(e, s, f);
-      if (f->vector_fold) value = fold_lanes(e, f, s->fold, value);
-      if (f->across) value = pestle_emit_fold_across(e, s->fold, value);
+      if (f->vector_reduce) value = reduce_lanes(e, f, s->reduce, value);
+      if (f->across) value = pestle_emit_reduce_across(e, s->reduce, value);
       if (!init_is_identity(s)) {
-        value = pestle_kir_scalar(e->k, s->fold,
+        value = pestle_kir_scalar(e->k, s->reduce,
                                   to_lanes(e, pestle_emit_expr(e, s->inits[0]),
                                            pestle_kir_lanes_of(e->k, value)),
                                   value, PESTLE_KIR_NONE);
@@ -262,19 +267,19 @@ static void result_body(pestle_emit_t* e, uint32_t stage, void* user) {
   }
 }
 
-// Sorts the leaves from the first fold loop on into those that index
+// Sorts the leaves from the first reduction loop on into those that index
 // accumulators and the others; parts stand last, so that they are contiguous.
 static void classify(pestle_emit_t* e, const pestle_nest_stage_t* s,
-                     uint32_t first, fold_t* f) {
+                     uint32_t first, reduction_t* f) {
   f->vector = -1;
   for (uint32_t i = first; i < s->order_count; ++i) {
     const pestle_nest_axis_t* a = &e->nest->axes.data[s->order[i]];
-    if (!a->fold) f->maps[f->map_count++] = s->order[i];
+    if (!a->reduce) f->maps[f->map_count++] = s->order[i];
     if (a->mark == PESTLE_MARK_VECTOR) {
       f->vector = (int32_t)s->order[i];
-      f->vector_fold = a->fold;
+      f->vector_reduce = a->reduce;
       f->lanes = (unsigned)a->full_extent;
-    } else if (!a->fold) {
+    } else if (!a->reduce) {
       f->inner[f->inner_count++] = s->order[i];
     } else if (pestle_mark_is_lane(a->mark)) {
       f->across = true;
@@ -293,7 +298,7 @@ static int64_t tile_extent(const pestle_nest_t* nest, uint32_t leaf) {
 }
 
 static void make_accumulators(pestle_emit_t* e, const pestle_nest_stage_t* s,
-                              fold_t* f) {
+                              reduction_t* f) {
   int64_t count = 1;
   for (uint32_t i = f->inner_count; i-- > 0;) {
     f->stride[i] = count;
@@ -309,7 +314,7 @@ static void make_accumulators(pestle_emit_t* e, const pestle_nest_stage_t* s,
 
 // Registers have no addresses: accumulators that a real loop walks lie where
 // the stage's result does.
-static bool is_walked(const pestle_emit_t* e, const fold_t* f) {
+static bool is_walked(const pestle_emit_t* e, const reduction_t* f) {
   for (uint32_t i = 0; i < f->map_count; ++i) {
     const pestle_nest_axis_t* a = &e->nest->axes.data[f->maps[i]];
     if (a->mark == PESTLE_MARK_SERIAL && a->extent > 1) return true;
@@ -318,27 +323,27 @@ static bool is_walked(const pestle_emit_t* e, const fold_t* f) {
 }
 
 static void find_fused(const pestle_emit_t* e, const pestle_nest_stage_t* s,
-                       fold_t* f) {
+                       reduction_t* f) {
   f->fused =
-      e->contract && s->fold == PESTLE_OP_ADD && !s->combine &&
+      e->contract && s->reduce == PESTLE_OP_ADD && !s->combine &&
       s->values[0]->kind == PESTLE_EXPR_OP &&
       s->values[0]->op == PESTLE_OP_MULTIPLY &&
       pestle_dtype_is((pestle_dtype_t)s->values[0]->dtype, PESTLE_KIND_FLOAT);
 }
 
-// --- Carried folds ---
+// --- Carried reductions ---
 
 static bool is_carried_by(const pestle_nest_stage_t* s, uint32_t owner) {
   return s->carried && !s->inlined && s->at_stage == (int32_t)owner;
 }
 
-// All map leaves of a carried fold, whose fold loop is another's.
-static void carried_fold(pestle_emit_t* e, uint32_t stage, fold_t* out) {
+// All map leaves of a carried reduction, whose reduction loop is another's.
+static void carried_reduce(pestle_emit_t* e, uint32_t stage, reduction_t* out) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  *out = (fold_t){.lanes = 1, .vector = -1, .in_place = true};
+  *out = (reduction_t){.lanes = 1, .vector = -1, .in_place = true};
   for (uint32_t i = 0; i < s->order_count; ++i) {
     const pestle_nest_axis_t* a = &e->nest->axes.data[s->order[i]];
-    if (a->fold) continue;
+    if (a->reduce) continue;
     out->maps[out->map_count++] = s->order[i];
     if (a->mark == PESTLE_MARK_VECTOR) out->lanes = (unsigned)a->full_extent;
   }
@@ -347,19 +352,19 @@ static void carried_fold(pestle_emit_t* e, uint32_t stage, fold_t* out) {
 static void begin_carried(pestle_emit_t* e, uint32_t owner) {
   for (uint32_t c = 0; c < owner && !e->nest->failed; ++c) {
     if (!is_carried_by(pestle_nest_stage(e->nest, c), owner)) continue;
-    fold_t f;
+    reduction_t f;
     pestle_emit_carried_box(e, c, owner);
     pestle_emit_buffers(e, c);
     if (e->k->failed) return;
-    carried_fold(e, c, &f);
+    carried_reduce(e, c, &f);
     pestle_emit_walk_t init = {e, c, init_body, &f, false};
     pestle_emit_walk(&init, f.maps, f.map_count);
   }
 }
 
 void pestle_emit_carried_step(pestle_emit_t* e, uint32_t stage) {
-  fold_t f;
-  carried_fold(e, stage, &f);
+  reduction_t f;
+  carried_reduce(e, stage, &f);
   pestle_emit_walk_t update = {e, stage, update_body, &f, false};
   pestle_emit_walk(&update, f.maps, f.map_count);
 }
@@ -379,15 +384,15 @@ void pestle_emit_open_carried(pestle_emit_t* e, uint32_t stage, uint32_t axis,
 
 // --- The loops ---
 
-// The fold's own loops, at the place where its map leaves outside of the first
-// fold loop are open.
-static void fold_body(pestle_emit_t* e, uint32_t stage, void* user) {
+// The reduction's own loops, at the place where its map leaves outside of the first
+// reduction loop are open.
+static void reduce_body(pestle_emit_t* e, uint32_t stage, void* user) {
   uint32_t first = *(const uint32_t*)user;
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  fold_t f = {.lanes = 1};
+  reduction_t f = {.lanes = 1};
   classify(e, s, first, &f);
   find_fused(e, s, &f);
-  f.facts = pestle_emit_fold_facts(e, stage);
+  f.facts = pestle_emit_reduce_facts(e, stage);
   f.in_place = is_walked(e, &f) && starts_at_init(&f);
   if (!f.in_place) make_accumulators(e, s, &f);
   begin_carried(e, stage);
@@ -403,16 +408,16 @@ static void fold_body(pestle_emit_t* e, uint32_t stage, void* user) {
   if (!f.in_place) pestle_emit_walk(&result, f.maps, f.map_count);
 }
 
-// Without a fold loop (a fold over no axes) the vector loop takes its place:
+// Without a reduction loop (a reduction over no axes) the vector loop takes its place:
 // accumulators have its lanes.
-static uint32_t first_fold_leaf(const pestle_emit_t* e,
-                                const pestle_nest_stage_t* s) {
+static uint32_t first_reduce_leaf(const pestle_emit_t* e,
+                                  const pestle_nest_stage_t* s) {
   uint32_t vector = s->order_count;
   for (uint32_t i = s->order_count; i-- > 0;) {
     if (e->nest->axes.data[s->order[i]].mark == PESTLE_MARK_VECTOR) vector = i;
   }
   for (uint32_t i = 0; i < s->order_count; ++i) {
-    if (e->nest->axes.data[s->order[i]].fold) return i;
+    if (e->nest->axes.data[s->order[i]].reduce) return i;
   }
   return vector;
 }
@@ -432,11 +437,11 @@ static bool has_placed(const pestle_emit_t* e, uint32_t stage, uint32_t count) {
   return false;
 }
 
-void pestle_emit_fold(pestle_emit_t* e, uint32_t stage) {
+void pestle_emit_reduce(pestle_emit_t* e, uint32_t stage) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  uint32_t first = first_fold_leaf(e, s);
+  uint32_t first = first_reduce_leaf(e, s);
   bool cuts = s->border && !s->skips;  // a result is none that is left out
   bool attach = cuts || has_placed(e, stage, first);
-  pestle_emit_walk_t w = {e, stage, fold_body, &first, attach};
+  pestle_emit_walk_t w = {e, stage, reduce_body, &first, attach};
   pestle_emit_walk(&w, s->order, first);
 }

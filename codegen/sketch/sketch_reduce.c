@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds along contiguous rows, one or several, without a tile of accumulators:
+// Reductions along contiguous rows, one or several, without a tile of accumulators:
 // partial results in lanes.
 #include <inttypes.h>
 
@@ -7,17 +7,17 @@
 #include "codegen/sketch/sketch.h"
 
 enum {
-  // Partial results of a fold side by side: an add takes 4 cycles before the
+  // Partial results of a reduction side by side: an add takes 4 cycles before the
   // next one of the same chain can start. Measured: 2 costs a layer norm of 768
   // 9 % and a softmax of 1024 5 %, 8 gains nothing.
-  FOLD_PARTS = 4,
+  REDUCE_PARTS = 4,
   // Taps of a sum in 4 vectors of 16 before a partial sum is put aside: the error of
   // [1 x 10M] of 0.1 was 1.5e-3 when all 10M went into 64 accumulators. Blocks this
   // long cost nothing that was measured.
   ROW_CHAIN = 4096,
   // Partial sums that are added in a row.
   LEVEL_LENGTH = 64,
-  // Rows that are folded side by side where they come from memory: a stream of
+  // Rows that are reduced side by side where they come from memory: a stream of
   // their own each, which prefetchers follow all at once, and so more lines under
   // way. Measured, sums of 64 MiB by rows of 16 KiB: 1 row 6.0 ms, 2 5.2, 4 4.1,
   // 8 4.0; 16 MiB 3 % less; of 4 MiB, which L3 has, 8 % more. Rows are pages at
@@ -78,8 +78,8 @@ pestle_pace_t pestle_sketch_pace(pestle_sketch_t* k,
   return p;
 }
 
-int32_t pestle_sketch_contiguous_fold(pestle_sketch_t* k,
-                                      const pestle_nest_stage_t* s) {
+int32_t pestle_sketch_contiguous_reduce(pestle_sketch_t* k,
+                                        const pestle_nest_stage_t* s) {
   for (uint32_t i = s->root_count; i-- > s->map_count;) {
     if (pestle_sketch_extent(k, s->roots[i]) > 1 &&
         pestle_sketch_strides(k, s, s->roots[i]).unit) {
@@ -89,11 +89,11 @@ int32_t pestle_sketch_contiguous_fold(pestle_sketch_t* k,
   return -1;
 }
 
-// --- Row folds ---
+// --- Row reductions ---
 
 typedef struct rows_t {
   pestle_sketch_t* k;
-  uint32_t id;  // the fold
+  uint32_t id;  // the reduction
   bool* row;    // by position among the anchor's roots
 } rows_t;
 
@@ -112,10 +112,10 @@ static void rows_visit(void* user, const pestle_expr_t* e) {
   }
 }
 
-// Axes of the anchor on which folds depend come first.
+// Axes of the anchor on which reductions depend come first.
 pestle_status_t pestle_sketch_row_axes(pestle_sketch_t* k, bool* row) {
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
-    if (!pestle_sketch_stage(k, s)->is_fold) continue;
+    if (!pestle_sketch_stage(k, s)->is_reduction) continue;
     rows_t r = {k, s, row};
     pestle_nest_visit_values(k->nest, pestle_sketch_stage(k, k->anchor),
                              rows_visit, &r);
@@ -125,20 +125,20 @@ pestle_status_t pestle_sketch_row_axes(pestle_sketch_t* k, bool* row) {
 
 bool pestle_sketch_reorders(const pestle_sketch_t* k,
                             const pestle_nest_stage_t* s) {
-  bool exact = s->fold != PESTLE_OP_ADD && s->fold != PESTLE_OP_MULTIPLY;
-  return s->fold != PESTLE_OP_COUNT &&
+  bool exact = s->reduce != PESTLE_OP_ADD && s->reduce != PESTLE_OP_MULTIPLY;
+  return s->reduce != PESTLE_OP_COUNT &&
          (exact || k->reassociate ||
           !pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT));
 }
 
 // |most|: partial results side by side.
-static pestle_status_t fold_lanes(pestle_sketch_t* k, uint32_t id,
-                                  uint32_t axis, int64_t most) {
+static pestle_status_t reduce_lanes(pestle_sketch_t* k, uint32_t id,
+                                    uint32_t axis, int64_t most) {
   pestle_nest_t* nest = k->nest;
   int64_t extent = pestle_nest_axis_span(&nest->axes.data[axis]);
   pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   bool reorders = pestle_sketch_reorders(k, s);
-  if (!reorders && s->fold != PESTLE_OP_COUNT) {
+  if (!reorders && s->reduce != PESTLE_OP_COUNT) {
     pestle_sketch_note(k,
                        "'%s' adds one element after the other: strict numerics "
                        "keep the order",
@@ -149,7 +149,7 @@ static pestle_status_t fold_lanes(pestle_sketch_t* k, uint32_t id,
   int64_t parts = pestle_sketch_min(most, extent / lanes);
   if (parts < 1) parts = 1;
   pestle_sketch_note(k,
-                     "'%s' folds %" PRId64 " elements in %" PRId64
+                     "'%s' reduces %" PRId64 " elements in %" PRId64
                      " vectors of %" PRId64 " lanes at once",
                      s->name, extent, parts, lanes);
   uint32_t outer, inner, u, v;
@@ -171,9 +171,9 @@ static pestle_status_t fold_lanes(pestle_sketch_t* k, uint32_t id,
   return pestle_schedule_reorder(nest, id, order, n);
 }
 
-pestle_status_t pestle_sketch_fold_lanes(pestle_sketch_t* k, uint32_t id,
-                                         uint32_t axis) {
-  return fold_lanes(k, id, axis, FOLD_PARTS);
+pestle_status_t pestle_sketch_reduce_lanes(pestle_sketch_t* k, uint32_t id,
+                                           uint32_t axis) {
+  return reduce_lanes(k, id, axis, REDUCE_PARTS);
 }
 
 pestle_status_t pestle_sketch_multi_accumulator(pestle_sketch_t* k, uint32_t id,
@@ -181,7 +181,7 @@ pestle_status_t pestle_sketch_multi_accumulator(pestle_sketch_t* k, uint32_t id,
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   if (parts < 2 || s->root_count == s->map_count ||
       !pestle_sketch_reorders(k, s)) {
-    return NULL;  // windows of one element fold along nothing
+    return NULL;  // windows of one element reduce along nothing
   }
   uint32_t axis = s->roots[s->root_count - 1], steps, part;
   if (pestle_sketch_extent(k, axis) < parts) return NULL;
@@ -192,14 +192,14 @@ pestle_status_t pestle_sketch_multi_accumulator(pestle_sketch_t* k, uint32_t id,
 
 // --- Long sums ---
 
-// The fold axis that is cut into blocks of |most| elements at most: the outermost
+// The reduction axis that is cut into blocks of |most| elements at most: the outermost
 // one, where what is inside of it is no more than that, so that a block lies in
 // one run; else the longest. Measured: a sum over [4096, 4096], cut along its
 // rows, read memory at 24 GB/s, by runs of 1 KiB.
 static uint32_t cut_axis(const pestle_sketch_t* k, const pestle_nest_stage_t* s,
                          int64_t most) {
   uint32_t longest = s->roots[s->map_count], outermost = longest;
-  int64_t inside = pestle_sketch_fold_extent(k, s);
+  int64_t inside = pestle_sketch_reduction_extent(k, s);
   for (uint32_t i = s->map_count; i < s->root_count; ++i) {
     int64_t extent = pestle_sketch_extent(k, s->roots[i]);
     if (extent > pestle_sketch_extent(k, longest)) longest = s->roots[i];
@@ -213,19 +213,19 @@ pestle_status_t pestle_sketch_cascade(pestle_sketch_t* k, uint32_t stage,
                                       int64_t chain, uint32_t* out_levels) {
   *out_levels = 0;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
-  bool sum =
-      s->is_fold && (s->fold == PESTLE_OP_ADD || s->fold == PESTLE_OP_MULTIPLY);
+  bool sum = s->is_reduction &&
+             (s->reduce == PESTLE_OP_ADD || s->reduce == PESTLE_OP_MULTIPLY);
   if (!sum || !k->reassociate || k->nest->no_scratch ||
       s->map_count == PESTLE_MAX_RANK ||
       !pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT) ||
-      pestle_sketch_fold_extent(k, s) <= 2 * chain) {
+      pestle_sketch_reduction_extent(k, s) <= 2 * chain) {
     return NULL;
   }
   for (int64_t most = chain;; most = LEVEL_LENGTH) {
     s = pestle_sketch_stage(k, stage + *out_levels);
     uint32_t cut = cut_axis(k, s, most);
     int64_t extent = pestle_sketch_extent(k, cut);
-    int64_t others = pestle_sketch_fold_extent(k, s) / extent;
+    int64_t others = pestle_sketch_reduction_extent(k, s) / extent;
     int64_t block = others < most ? most / others : 1;
     if (extent * others <= 2 * most || block >= extent) return NULL;
     uint32_t partial;
@@ -273,27 +273,27 @@ typedef struct side_t {
   int64_t rows, parts;
 } side_t;
 
-// The fold of rows, each in order, that is all the kernel does; -1.
-static int32_t find_lone_fold(pestle_sketch_t* k, uint32_t rows) {
+// The reduction of rows, each in order, that is all the kernel does; -1.
+static int32_t find_lone_reduce(pestle_sketch_t* k, uint32_t rows) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   int32_t id = only_stage(k);
-  if (!rows || y->order_count != rows || y->is_fold || id < 0) return -1;
+  if (!rows || y->order_count != rows || y->is_reduction || id < 0) return -1;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, (uint32_t)id);
-  bool fits = s->is_fold && pestle_sketch_contiguous_fold(k, s) >= 0 &&
+  bool fits = s->is_reduction && pestle_sketch_contiguous_reduce(k, s) >= 0 &&
               !s->combine && s->map_count && pestle_sketch_reorders(k, s) &&
               pestle_sketch_aligned(k, (uint32_t)id);
   return fits ? id : -1;
 }
 
-// Whether rows of fold |id| are long, and together more than some L2s hold.
+// Whether rows of reduction |id| are long, and together more than some L2s hold.
 static bool wants_side_rows(pestle_sketch_t* k, uint32_t id, int64_t count) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
-  int32_t axis = pestle_sketch_contiguous_fold(k, s);
+  int32_t axis = pestle_sketch_contiguous_reduce(k, s);
   int64_t groups = count / SIDE_ROWS;
   return groups >= LEAST_SIDE_GROUPS && groups >= 2 * k->cores &&
          !pestle_sketch_transcendental(k, s) &&
          pestle_sketch_extent(k, (uint32_t)axis) >= LEAST_SIDE_LENGTH &&
-         count * pestle_sketch_fold_extent(k, s) * PESTLE_SKETCH_ELEMENT >
+         count * pestle_sketch_reduction_extent(k, s) * PESTLE_SKETCH_ELEMENT >
              LEAST_SIDE_L2S * k->l2;
 }
 
@@ -302,8 +302,8 @@ static side_t choose_side(pestle_sketch_t* k, uint32_t rows) {
   static const pestle_question_t q = {
       "side", "how many rows prefetchers follow at once is measured alone"};
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  side_t side = {.rows = 1, .parts = FOLD_PARTS};
-  int32_t id = find_lone_fold(k, rows);
+  side_t side = {.rows = 1, .parts = REDUCE_PARTS};
+  int32_t id = find_lone_reduce(k, rows);
   if (id < 0) return side;
   int64_t last = pestle_sketch_extent(k, y->order[rows - 1]), count = 1;
   for (uint32_t i = 0; i < y->root_count; ++i)
@@ -320,7 +320,7 @@ static side_t choose_side(pestle_sketch_t* k, uint32_t rows) {
 }
 
 // The last of the |rows| row loops of the anchor in steps of some, under which
-// the folds of all of them are made.
+// the reductions of all of them are made.
 static pestle_status_t split_rows(pestle_sketch_t* k, uint32_t rows,
                                   int64_t side) {
   uint32_t outer, inner;
@@ -333,7 +333,7 @@ static pestle_status_t split_rows(pestle_sketch_t* k, uint32_t rows,
   return pestle_schedule_mark(k->nest, k->anchor, inner, PESTLE_MARK_UNROLL);
 }
 
-// In fold |id| the last map axis, the rows, inside of the loops over what is folded.
+// In reduction |id| the last map axis, the rows, inside of the loops over what is reduced.
 static pestle_status_t rows_inside(pestle_sketch_t* k, uint32_t id) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   uint32_t rows = s->roots[s->map_count - 1];
@@ -358,9 +358,9 @@ static pestle_status_t place_row_levels(pestle_sketch_t* k, uint32_t id,
   uint32_t sum = id + levels;
   PESTLE_TRY(pestle_schedule_at(k->nest, sum, k->anchor, row_leaf));
   pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
-  int32_t axis = pestle_sketch_contiguous_fold(k, s);
+  int32_t axis = pestle_sketch_contiguous_reduce(k, s);
   if (axis < 0) axis = (int32_t)s->roots[s->root_count - 1];
-  PESTLE_TRY(fold_lanes(k, id, (uint32_t)axis, side->parts));
+  PESTLE_TRY(reduce_lanes(k, id, (uint32_t)axis, side->parts));
   for (uint32_t i = id; side->rows > 1 && i <= sum; ++i) {
     PESTLE_TRY(rows_inside(k, i));
   }
@@ -391,7 +391,7 @@ static pestle_status_t vectorise_pass(pestle_sketch_t* k, uint32_t stage,
       .usual = usual,
       .cost = pass_cycles,
       .user = &p};
-  if (!pestle_sketch_stage(k, stage)->is_fold) {
+  if (!pestle_sketch_stage(k, stage)->is_reduction) {
     usual = pestle_sketch_vectors(k, &v);
   }
   uint32_t outer;
@@ -403,12 +403,13 @@ static pestle_status_t place_row_stage(pestle_sketch_t* k, uint32_t id,
   pestle_nest_t* nest = k->nest;
   pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   PESTLE_TRY(pestle_schedule_at(nest, id, k->anchor, row_leaf));
-  if (s->is_fold) {
-    int32_t axis = pestle_sketch_contiguous_fold(k, s);
+  if (s->is_reduction) {
+    int32_t axis = pestle_sketch_contiguous_reduce(k, s);
     if (axis < 0 && s->root_count > s->map_count) {
       axis = (int32_t)s->roots[s->root_count - 1];
     }
-    if (axis >= 0) PESTLE_TRY(pestle_sketch_fold_lanes(k, id, (uint32_t)axis));
+    if (axis >= 0)
+      PESTLE_TRY(pestle_sketch_reduce_lanes(k, id, (uint32_t)axis));
     bool registers;
     PESTLE_TRY(pestle_nest_private_fits(nest, id, &registers));
     return pestle_schedule_store(
@@ -452,7 +453,7 @@ pestle_status_t pestle_sketch_rows(pestle_sketch_t* k, const bool* row) {
   PESTLE_TRY(pestle_sketch_row_groups(k, row, &rows));
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   side_t side = choose_side(k, rows);
-  bool apart = side.rows > 1 || side.parts != FOLD_PARTS;
+  bool apart = side.rows > 1 || side.parts != REDUCE_PARTS;
   if (side.rows > 1) PESTLE_TRY(split_rows(k, rows, side.rows));
   y = pestle_sketch_stage(k, k->anchor);
   uint32_t row_leaf = rows ? y->order[rows - 1] : UINT32_MAX;

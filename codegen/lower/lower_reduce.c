@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that combine many elements into one: fold stages. Narrow floats are
-// accumulated in f32 and rounded once by a map stage behind the fold.
+// Ops that combine many elements into one: reduction stages. Narrow floats are
+// accumulated in f32 and rounded once by a map stage behind the reduction.
 #include <math.h>
 #include <string.h>
 
@@ -16,36 +16,36 @@ static pestle_dtype_t accumulator(pestle_dtype_t dtype) {
   return dtype;
 }
 
-// Adds a fold stage over |domain|'s axes and |fold_count| fold axes.
-static uint32_t add_fold(pestle_lower_t* lower, const char* name,
-                         const pestle_type_t* domain, pestle_op_t op,
-                         const int64_t* fold_extents, size_t fold_count,
-                         pestle_index_t out_map,
-                         const pestle_affine_t** out_fold) {
+// Adds a reduction stage over |domain|'s axes and |reduce_count| reduction axes.
+static uint32_t add_reduce(pestle_lower_t* lower, const char* name,
+                           const pestle_type_t* domain, pestle_op_t op,
+                           const int64_t* reduction_extents,
+                           size_t reduce_count, pestle_index_t out_map,
+                           const pestle_affine_t** out_reduce) {
   static const char* const names[] = {"k", "l", "m", "n", "p", "q"};
   pestle_nest_t* nest = lower->nest;
   uint32_t id = pestle_nest_add_stage(nest, name, domain);
   if (nest->failed) return id;
   pestle_lower_axes(lower, id, out_map);
   pestle_nest_stage_t* s = pestle_nest_stage(nest, id);
-  s->is_fold = true;
-  s->fold = op;
+  s->is_reduction = true;
+  s->reduce = op;
   s->acc_dtype = domain->dtype;
-  for (size_t i = 0; i < fold_count; ++i) {
+  for (size_t i = 0; i < reduce_count; ++i) {
     uint32_t axis = pestle_nest_add_axis(nest, names[i % 6], (int32_t)id, true,
-                                         fold_extents[i]);
+                                         reduction_extents[i]);
     s->roots[s->root_count++] = axis;
     s->order[s->order_count++] = axis;
-    out_fold[i] = pestle_affine_axis(nest, axis);
+    out_reduce[i] = pestle_affine_axis(nest, axis);
   }
   s->inits = PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, 1);
   if (!s->inits) pestle_nest_fail_memory(nest);
   return id;
 }
 
-// Makes the fold's tensor the result of |node|, rounded to the node's type.
-static void finish_fold(pestle_lower_t* lower, const pestle_node_t* node,
-                        uint32_t result, uint32_t tensor) {
+// Makes the reduction's tensor the result of |node|, rounded to the node's type.
+static void finish_reduce(pestle_lower_t* lower, const pestle_node_t* node,
+                          uint32_t result, uint32_t tensor) {
   pestle_nest_t* nest = lower->nest;
   const pestle_type_t* type = node->results[result].type;
   if (nest->failed) return;
@@ -63,7 +63,7 @@ static void finish_fold(pestle_lower_t* lower, const pestle_node_t* node,
   lower->values[node->results[result].scratch].tensor = s->tensors[0];
 }
 
-static size_t fold_space(const pestle_type_t* type, int32_t extra) {
+static size_t reduce_space(const pestle_type_t* type, int32_t extra) {
   return (size_t)type->rank + (size_t)extra;
 }
 
@@ -116,10 +116,11 @@ static pestle_status_t lower_combine(pestle_lower_t* lower,
     } else if (pestle_value_constant(&i->results[0])) {
       e = pestle_lower_first_element(nest, PESTLE_NODE_ELEMENTS(i));
     } else {
-      return pestle_node_error(node, PESTLE_STATUS_UNSUPPORTED,
-                               "its region holds '%s'; regions of folds may "
-                               "hold scalar ops, converts and constants",
-                               pestle_op_info((pestle_op_t)i->op)->name);
+      return pestle_node_error(
+          node, PESTLE_STATUS_UNSUPPORTED,
+          "its region holds '%s'; regions of reductions may "
+          "hold scalar ops, converts and constants",
+          pestle_op_info((pestle_op_t)i->op)->name);
     }
     i->results[0].scratch = next;
     made[next++] = e;
@@ -152,9 +153,9 @@ static bool alloc_values(pestle_nest_t* nest, pestle_nest_stage_t* s,
 
 // Several operands, or a region that is no single scalar row: accumulators are
 // combined in order, one after the other.
-static pestle_status_t general_fold(pestle_lower_t* lower,
-                                    const pestle_node_t* node, uint32_t id,
-                                    size_t n) {
+static pestle_status_t general_reduce(pestle_lower_t* lower,
+                                      const pestle_node_t* node, uint32_t id,
+                                      size_t n) {
   pestle_nest_t* nest = lower->nest;
   pestle_nest_stage_t* s = pestle_nest_stage(nest, id);
   if (!alloc_values(nest, s, n)) return NULL;
@@ -162,7 +163,7 @@ static pestle_status_t general_fold(pestle_lower_t* lower,
     if (r) {
       pestle_type_t type = *node->results[r].type;
       uint32_t t =
-          pestle_nest_add_tensor(nest, "fold", PESTLE_TENSOR_STAGE, 0, &type);
+          pestle_nest_add_tensor(nest, "reduce", PESTLE_TENSOR_STAGE, 0, &type);
       if (nest->failed) return NULL;
       nest->tensors.data[t].stage = (int32_t)id;
       s->tensors[r] = t;
@@ -177,7 +178,7 @@ static pestle_status_t general_fold(pestle_lower_t* lower,
   return lower_combine(lower, node, pestle_node_body(node, 0), n, s->combine);
 }
 
-static pestle_op_t fold_row(const pestle_node_t* node, size_t n) {
+static pestle_op_t reduce_row(const pestle_node_t* node, size_t n) {
   if (n != 1) return PESTLE_OP_COUNT;
   return pestle_block_fold_op(pestle_node_body(node, 0));
 }
@@ -189,34 +190,35 @@ pestle_status_t pestle_lower_reduce(pestle_lower_t* lower,
   const pestle_value_t* x = pestle_node_operand(node, 0);
   pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
   pestle_type_t domain = *node->results[0].type;
-  PESTLE_TRY(check_axes(node, fold_space(&domain, (int32_t)dims.count)));
-  pestle_op_t op = fold_row(node, n);
+  PESTLE_TRY(check_axes(node, reduce_space(&domain, (int32_t)dims.count)));
+  pestle_op_t op = reduce_row(node, n);
   if (op != PESTLE_OP_COUNT) domain.dtype = accumulator(domain.dtype);
   int64_t extents[PESTLE_MAX_RANK];
-  const pestle_affine_t* fold[PESTLE_MAX_RANK] = {0};
-  bool folded[PESTLE_MAX_RANK] = {false};
+  const pestle_affine_t* reduce[PESTLE_MAX_RANK] = {0};
+  bool reduced[PESTLE_MAX_RANK] = {false};
   for (size_t i = 0; i < dims.count; ++i)
-    folded[dims.data[i]] = true;
+    reduced[dims.data[i]] = true;
   size_t count = 0;
   for (int32_t d = 0; d < x->type->rank; ++d) {
-    if (folded[d]) extents[count++] = x->type->dims[d];
+    if (reduced[d]) extents[count++] = x->type->dims[d];
   }
   pestle_index_t map = {0}, index = {0};
-  uint32_t id = add_fold(lower, "r", &domain, op, extents, count, map, fold);
+  uint32_t id =
+      add_reduce(lower, "r", &domain, op, extents, count, map, reduce);
   if (nest->failed) return NULL;
   size_t m = 0, f = 0;
   for (int32_t d = 0; d < x->type->rank; ++d) {
-    index[d] = folded[d] ? fold[f++] : map[m++];
+    index[d] = reduced[d] ? reduce[f++] : map[m++];
   }
   if (op == PESTLE_OP_COUNT) {
-    PESTLE_TRY(general_fold(lower, node, id, n));
+    PESTLE_TRY(general_reduce(lower, node, id, n));
     if (nest->failed) return NULL;
     for (size_t r = 0; r < n; ++r) {
       const pestle_expr_t* value =
           pestle_lower_at(lower, pestle_node_operand(node, r), index);
       pestle_nest_stage_t* s = pestle_nest_stage(nest, id);
       s->values[r] = value;
-      finish_fold(lower, node, (uint32_t)r, s->tensors[r]);
+      finish_reduce(lower, node, (uint32_t)r, s->tensors[r]);
     }
     return NULL;
   }
@@ -226,7 +228,7 @@ pestle_status_t pestle_lower_reduce(pestle_lower_t* lower,
   s->inits[0] = pestle_expr_cast(
       nest, pestle_lower_at(lower, pestle_node_operand(node, 1), NULL),
       domain.dtype);
-  finish_fold(lower, node, 0, s->tensors[0]);
+  finish_reduce(lower, node, 0, s->tensors[0]);
   return NULL;
 }
 
@@ -243,17 +245,18 @@ pestle_status_t pestle_lower_window(pestle_lower_t* lower,
   pestle_i64s_t dilation = PESTLE_NODE_I64S(node, window_dilations);
   pestle_i64s_t padding = PESTLE_NODE_I64S(node, padding);
   pestle_type_t domain = *node->results[0].type;
-  PESTLE_TRY(check_axes(node, fold_space(&domain, domain.rank)));
-  pestle_op_t op = fold_row(node, n);
+  PESTLE_TRY(check_axes(node, reduce_space(&domain, domain.rank)));
+  pestle_op_t op = reduce_row(node, n);
   if (op != PESTLE_OP_COUNT) domain.dtype = accumulator(domain.dtype);
   int64_t extents[PESTLE_MAX_RANK];
-  const pestle_affine_t* fold[PESTLE_MAX_RANK] = {0};
+  const pestle_affine_t* reduce[PESTLE_MAX_RANK] = {0};
   size_t count = 0;
   for (int32_t d = 0; d < in->rank; ++d) {
     if (window.data[d] != 1) extents[count++] = window.data[d];
   }
   pestle_index_t map = {0}, index = {0};
-  uint32_t id = add_fold(lower, "w", &domain, op, extents, count, map, fold);
+  uint32_t id =
+      add_reduce(lower, "w", &domain, op, extents, count, map, reduce);
   if (nest->failed) return NULL;
   const pestle_expr_t* guard = NULL;
   size_t f = 0;
@@ -262,14 +265,14 @@ pestle_status_t pestle_lower_window(pestle_lower_t* lower,
         pestle_affine_scale(nest, map[d], strides.data[d]);
     if (window.data[d] != 1) {
       at = pestle_affine_add(
-          nest, at, pestle_affine_scale(nest, fold[f++], dilation.data[d]));
+          nest, at, pestle_affine_scale(nest, reduce[f++], dilation.data[d]));
     }
     int64_t low = padding.data[2 * d + PESTLE_FAULT(wrong_window_padding)];
     at = pestle_affine_add(nest, at, pestle_affine_const(nest, -low));
     index[d] = pestle_lower_spread(nest, at, base.data[d], in->dims[d], &guard);
   }
   if (op == PESTLE_OP_COUNT) {
-    PESTLE_TRY(general_fold(lower, node, id, n));
+    PESTLE_TRY(general_reduce(lower, node, id, n));
     if (nest->failed) return NULL;
   } else {
     const pestle_expr_t* init =
@@ -290,7 +293,7 @@ pestle_status_t pestle_lower_window(pestle_lower_t* lower,
     if (op != PESTLE_OP_COUNT) x = pestle_expr_cast(nest, x, domain.dtype);
     pestle_nest_stage_t* s = pestle_nest_stage(nest, id);
     s->values[r] = x;
-    finish_fold(lower, node, (uint32_t)r, s->tensors[r]);
+    finish_reduce(lower, node, (uint32_t)r, s->tensors[r]);
   }
   return NULL;
 }
@@ -312,7 +315,7 @@ static void finish_contraction(pestle_lower_t* lower, const pestle_node_t* node,
   pestle_nest_stage_t* s = pestle_nest_stage(nest, id);
   s->values[0] = value;
   s->inits[0] = pestle_expr_const(nest, s->acc_dtype, 0.0, 0);
-  finish_fold(lower, node, 0, s->tensors[0]);
+  finish_reduce(lower, node, 0, s->tensors[0]);
 }
 
 static pestle_type_t contraction_domain(const pestle_node_t* node) {
@@ -341,22 +344,22 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
   pestle_i64s_t rc = PESTLE_NODE_I64S(node, rhs_contracting_dimensions);
   pestle_type_t domain = contraction_domain(node);
   PESTLE_TRY(check_real(node));
-  PESTLE_TRY(check_axes(node, fold_space(&domain, (int32_t)lc.count)));
+  PESTLE_TRY(check_axes(node, reduce_space(&domain, (int32_t)lc.count)));
   int64_t extents[PESTLE_MAX_RANK];
-  const pestle_affine_t* fold[PESTLE_MAX_RANK] = {0};
+  const pestle_affine_t* reduce[PESTLE_MAX_RANK] = {0};
   for (size_t i = 0; i < lc.count; ++i) {
     extents[i] = lhs->type->dims[lc.data[i]];
   }
   pestle_index_t map = {0}, li = {0}, ri = {0};
-  uint32_t id = add_fold(lower, "c", &domain, PESTLE_OP_ADD, extents, lc.count,
-                         map, fold);
+  uint32_t id = add_reduce(lower, "c", &domain, PESTLE_OP_ADD, extents,
+                           lc.count, map, reduce);
   if (nest->failed) return NULL;
   size_t m = 0;
   for (size_t i = 0; i < lb.count; ++i) {
     li[lb.data[i]] = ri[rb.data[i]] = map[m++];
   }
   for (size_t i = 0; i < lc.count; ++i) {
-    li[lc.data[i]] = ri[rc.data[i]] = fold[i];
+    li[lc.data[i]] = ri[rc.data[i]] = reduce[i];
   }
   for (int32_t d = 0; d < lhs->type->rank; ++d) {
     if (!pestle_i64s_has(lb, d) && !pestle_i64s_has(lc, d)) li[d] = map[m++];
@@ -372,7 +375,7 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
 
 typedef struct conv_t {
   pestle_index_t map, x, w;
-  const pestle_affine_t* fold[PESTLE_MAX_RANK + 1];
+  const pestle_affine_t* reduce[PESTLE_MAX_RANK + 1];
 } conv_t;
 
 // The padded, dilated input as a stage of its own: convolutions then read it
@@ -493,13 +496,13 @@ static void conv_spatial(pestle_nest_t* nest, const pestle_node_t* node,
   int64_t taps = pestle_node_operand(node, 1)->type->dims[wd];
   c->x[xd] =
       pestle_affine_add(nest, pestle_affine_scale(nest, c->map[yd], stride),
-                        pestle_affine_scale(nest, c->fold[i], dilation));
+                        pestle_affine_scale(nest, c->reduce[i], dilation));
   bool turned = PESTLE_NODE_I64S(node, window_reversal).data[i];
   c->w[wd] =
       turned && !PESTLE_FAULT(lost_window_reversal)
-          ? pestle_affine_add(nest, pestle_affine_scale(nest, c->fold[i], -1),
+          ? pestle_affine_add(nest, pestle_affine_scale(nest, c->reduce[i], -1),
                               pestle_affine_const(nest, taps - 1))
-          : c->fold[i];
+          : c->reduce[i];
 }
 
 // Batch and feature dims, with groups: output feature f of group f / (F / g)
@@ -516,7 +519,7 @@ static void conv_features(pestle_nest_t* nest, const pestle_node_t* node,
   int64_t groups = PESTLE_NODE_I64(node, feature_group_count);
   int64_t batches = PESTLE_NODE_I64(node, batch_group_count);
   const pestle_affine_t* f = c->map[yf];
-  const pestle_affine_t* k = c->fold[spatial];
+  const pestle_affine_t* k = c->reduce[spatial];
   int64_t features = w->dims[wo];
   c->w[wi] = k;
   c->w[wo] = f;
@@ -544,7 +547,7 @@ pestle_status_t pestle_lower_convolution(pestle_lower_t* lower,
   pestle_i64s_t taps = PESTLE_NODE_I64S(node, kernel_spatial_dimensions);
   pestle_type_t domain = contraction_domain(node);
   PESTLE_TRY(check_real(node));
-  PESTLE_TRY(check_axes(node, fold_space(&domain, (int32_t)taps.count + 1)));
+  PESTLE_TRY(check_axes(node, reduce_space(&domain, (int32_t)taps.count + 1)));
   int64_t extents[PESTLE_MAX_RANK + 1];
   for (size_t i = 0; i < taps.count; ++i) {
     extents[i] = w->type->dims[taps.data[i]];
@@ -554,8 +557,8 @@ pestle_status_t pestle_lower_convolution(pestle_lower_t* lower,
   conv_t c = {0};
   int64_t phases;
   pestle_lowered_t input = conv_input(lower, node, taps.count, &phases);
-  uint32_t id = add_fold(lower, "c", &domain, PESTLE_OP_ADD, extents,
-                         taps.count + 1, c.map, c.fold);
+  uint32_t id = add_reduce(lower, "c", &domain, PESTLE_OP_ADD, extents,
+                           taps.count + 1, c.map, c.reduce);
   if (nest->failed) return NULL;
   for (size_t i = 0; i < taps.count; ++i)
     conv_spatial(nest, node, &c, i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The primitive partial: a fold becomes a fold of partial results.
+// The primitive partial: a reduction becomes a reduction of partial results.
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"
@@ -12,15 +12,16 @@ static pestle_status_t check_partial(const pestle_nest_t* nest,
                                      uint32_t axis, int64_t factor,
                                      bool reassociate) {
   const pestle_nest_axis_t* a = &nest->axes.data[axis];
-  bool exact = s->fold != PESTLE_OP_ADD && s->fold != PESTLE_OP_MULTIPLY;
-  if (!s->is_fold || s->fold == PESTLE_OP_COUNT || s->value_count != 1 ||
-      !a->fold ||
+  bool exact = s->reduce != PESTLE_OP_ADD && s->reduce != PESTLE_OP_MULTIPLY;
+  if (!s->is_reduction || s->reduce == PESTLE_OP_COUNT || s->value_count != 1 ||
+      !a->reduce ||
       (!exact && !reassociate &&
        pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT))) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "partial %s.%s: it needs a fold axis of an associative "
-                        "fold, and reassociation for float sums",
-                        s->name, a->name);
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "partial %s.%s: it needs a reduction axis of an associative "
+        "reduction, and reassociation for float sums",
+        s->name, a->name);
   }
   if (a->parent >= 0 || a->outer >= 0 || a->block_axis >= 0 ||
       s->order_count != s->root_count || s->at_stage >= 0) {
@@ -39,7 +40,7 @@ static pestle_status_t check_partial(const pestle_nest_t* nest,
   return NULL;
 }
 
-// Gives |p| copies of the fold axes of |stage|, that of |cut| in blocks, and
+// Gives |p| copies of the reduction axes of |stage|, that of |cut| in blocks, and
 // fills |map| from the axes of |stage| to those of |p|.
 static void take_axes(pestle_nest_t* nest, uint32_t stage, uint32_t p,
                       uint32_t cut, int64_t factor,
@@ -65,9 +66,9 @@ static void take_axes(pestle_nest_t* nest, uint32_t stage, uint32_t p,
   }
 }
 
-// The fold of |stage| over blocks that |p| has computed.
-static void fold_blocks(pestle_nest_t* nest, uint32_t stage, uint32_t p,
-                        uint32_t cut, int64_t blocks, bool rest) {
+// The reduction of |stage| over blocks that |p| has computed.
+static void reduce_blocks(pestle_nest_t* nest, uint32_t stage, uint32_t p,
+                          uint32_t cut, int64_t blocks, bool rest) {
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   for (uint32_t i = s->map_count; i < s->root_count; ++i) {
     nest->axes.data[s->roots[i]].stage = -1;  // their names are free again
@@ -117,12 +118,12 @@ pestle_status_t pestle_schedule_partial(pestle_nest_t* nest, uint32_t stage,
     return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", nest->name);
   }
   s = pestle_nest_stage(nest, stage);
-  to->is_fold = true;
-  to->fold = s->fold;
+  to->is_reduction = true;
+  to->reduce = s->reduce;
   to->acc_dtype = s->acc_dtype;
   double f;
   int64_t i;
-  pestle_reduce_identity(s->fold, s->acc_dtype, &f, &i);
+  pestle_reduce_identity(s->reduce, s->acc_dtype, &f, &i);
   to->inits[0] = pestle_expr_const(nest, s->acc_dtype, f, i);
   take_axes(nest, stage, p, axis, factor, map);
   pestle_substitution_t how;
@@ -131,7 +132,7 @@ pestle_status_t pestle_schedule_partial(pestle_nest_t* nest, uint32_t stage,
       nest, &how, pestle_nest_stage(nest, stage)->values[0]);
   // Blocks of blocks: the last one may hold a shorter one.
   bool rest = extent % factor != 0 || nest->axes.data[axis].peel_last;
-  fold_blocks(nest, stage, p, axis, blocks, rest);
+  reduce_blocks(nest, stage, p, axis, blocks, rest);
   PESTLE_TRY(pestle_nest_status(nest));
   pestle_schedule_move_before(nest, stage);
   *out_partial = stage;
@@ -147,10 +148,10 @@ static bool is_zero(const pestle_expr_t* x) {
   return x->kind == PESTLE_EXPR_CONST && x->f == 0 && x->i == 0;
 }
 
-// Whether padding adds nothing to the fold: it is a 0 that is multiplied.
+// Whether padding adds nothing to the reduction: it is a 0 that is multiplied.
 static bool pads_products(const pestle_nest_stage_t* s) {
   const pestle_expr_t* x = s->values[0];
-  if (s->combine || s->fold != PESTLE_OP_ADD || x->kind != PESTLE_EXPR_OP ||
+  if (s->combine || s->reduce != PESTLE_OP_ADD || x->kind != PESTLE_EXPR_OP ||
       x->op != PESTLE_OP_MULTIPLY) {
     return false;
   }
@@ -171,7 +172,7 @@ bool pestle_nest_may_border(pestle_nest_t* nest, uint32_t stage,
   for (uint32_t i = 0; i < s->order_count; ++i) {
     if (nest->axes.data[s->order[i]].mark >= PESTLE_MARK_GROUP) return false;
   }
-  if (!s->is_fold || s->value_count != 1) return false;
+  if (!s->is_reduction || s->value_count != 1) return false;
   // What is made within a step must be made where the step is left out.
   for (uint32_t p = 0; reassociate && p < nest->stages.size; ++p) {
     const pestle_nest_stage_t* placed = pestle_nest_stage(nest, p);
@@ -184,12 +185,13 @@ pestle_status_t pestle_schedule_border(pestle_nest_t* nest, uint32_t stage,
                                        bool reassociate) {
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   if (!pestle_nest_may_border(nest, stage, reassociate)) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "border %s: it must be a fold of one value, of loops "
-                        "that are neither groups nor lanes; with reassoc, a "
-                        "sum of products with zeros for padding, with nothing "
-                        "placed under its loops",
-                        s->name);
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "border %s: it must be a reduction of one value, of loops "
+        "that are neither groups nor lanes; with reassoc, a "
+        "sum of products with zeros for padding, with nothing "
+        "placed under its loops",
+        s->name);
   }
   s->border = true;
   s->skips = reassociate;
