@@ -35,7 +35,7 @@ static pestle_status_t append_target(const pestle_compilation_t* c,
       key, "pestle %s\nbackend %s\ntoolchain %s\ncpu %s\nfeatures %s\n",
       pestle_build_id(), pestle_device_backend_id(c->device), toolchain,
       caps->cpu, caps->features);
-  // Schedules, blocks of folds and kinds of stores are chosen by them.
+  // Schedules, blocks of reductions and kinds of stores are chosen by them.
   pestle_strbuf_appendf(key, "caches %llu %llu %llu\ncores %u\n",
                         (unsigned long long)caps->l1_bytes,
                         (unsigned long long)caps->l2_bytes,

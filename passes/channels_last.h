@@ -30,7 +30,7 @@ typedef enum pestle_layout_reason_e {
 // Where an operand of |node| is a movable transpose and the op is better done
 // before it: |*out| is the op's result made that way, behind a transpose of its
 // own. Else NULL, and |*out_why| says why where there is such a transpose.
-// |strict|: folds keep the order of their terms.
+// |strict|: reductions keep the order of their terms.
 PESTLE_NODISCARD pestle_status_t
 pestle_push_transpose(pestle_builder_t* b, pestle_node_t* node, bool strict,
                       pestle_value_t** out, pestle_layout_reason_t* out_why);

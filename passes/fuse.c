@@ -10,7 +10,7 @@
 //  1. Contractions and windows, last first, take the elementwise ops that
 //     follow them, and views of the result behind those. A depthwise convolution
 //     joins the pointwise one that reads it, where caches want it (fuse_pairs.c).
-//  2. Folds take the ops of their rows: elementwise ops, further folds over the
+//  2. Reductions take the ops of their rows: elementwise ops, further reductions over the
 //     same axes, broadcasts back along the row (softmax, layer norm).
 //  3. Everything else, from the end to the front, joins the group of its users,
 //     is copied into several if it is cheap, or begins a group. A value with
@@ -179,7 +179,7 @@ static void group_contractions(pestle_fuse_t* f, uint32_t* queue) {
   }
 }
 
-// --- Folds ---
+// --- Reductions ---
 
 // Whether something reads |item| that is in neither of two groups.
 static bool has_use_outside(const pestle_fuse_t* f, uint32_t item, uint32_t a,
@@ -207,7 +207,7 @@ static const pestle_type_t* result_shape(const pestle_fuse_t* f,
 }
 
 // Results of a row's shape and of one number a row would be two kernels, and
-// the second would fold again.
+// the second would reduce again.
 static bool has_mixed_results(const pestle_fuse_t* f, uint32_t group) {
   const pestle_type_t* shape = NULL;
   for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;
@@ -234,7 +234,7 @@ static void ungroup_all_but_hero(pestle_fuse_t* f, uint32_t group) {
   pestle_fuse_add(f, group, g->hero);
 }
 
-static bool folds_innermost(const pestle_fuse_group_t* g) {
+static bool reductions_innermost(const pestle_fuse_group_t* g) {
   int32_t last = g->domain->rank;
   for (size_t i = 0; i < g->axes.count; ++i) {
     --last;
@@ -243,16 +243,16 @@ static bool folds_innermost(const pestle_fuse_group_t* g) {
   return true;
 }
 
-static void count_folds(pestle_fuse_t* f, uint32_t group) {
-  uint32_t folds = 0;
+static void count_reductions(pestle_fuse_t* f, uint32_t group) {
+  uint32_t reductions = 0;
   for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;
        i = f->items[i].next) {
-    folds += pestle_fuse_node(f, i)->op == PESTLE_OP_REDUCE;
+    reductions += pestle_fuse_node(f, i)->op == PESTLE_OP_REDUCE;
   }
-  f->groups[group].folds_once = folds == 1;
+  f->groups[group].one_reduction = reductions == 1;
 }
 
-static void group_folds(pestle_fuse_t* f, uint32_t* queue) {
+static void group_reductions(pestle_fuse_t* f, uint32_t* queue) {
   for (uint32_t i = 0; i < f->item_count; ++i) {
     const pestle_node_t* node = pestle_fuse_node(f, i);
     if (is_grouped(f, i) || pestle_fuse_kind_of(node) != PESTLE_FUSE_KIND_ROW) {
@@ -261,13 +261,13 @@ static void group_folds(pestle_fuse_t* f, uint32_t* queue) {
     uint32_t group = pestle_fuse_new_group(f, i, PESTLE_FUSE_KIND_ROW);
     pestle_fuse_set_hero(f, group, i);
     if (node->result_count != 1) continue;
-    bool whole_rows = folds_innermost(&f->groups[group]);
+    bool whole_rows = reductions_innermost(&f->groups[group]);
     grow(f, group, queue, !whole_rows);
     if (has_mixed_results(f, group)) {
       ungroup_all_but_hero(f, group);
       grow(f, group, queue, true);
     }
-    if (node->op == PESTLE_OP_REDUCE) count_folds(f, group);
+    if (node->op == PESTLE_OP_REDUCE) count_reductions(f, group);
   }
 }
 
@@ -448,7 +448,8 @@ static bool depends_around(pestle_fuse_t* f, uint32_t a, uint32_t b) {
   return false;
 }
 
-static bool is_core_fold(const pestle_fuse_t* f, const pestle_fuse_group_t* g) {
+static bool is_core_reduce(const pestle_fuse_t* f,
+                           const pestle_fuse_group_t* g) {
   return pestle_fuse_node(f, g->hero)->op == PESTLE_OP_REDUCE &&
          pestle_fuse_node(f, g->hero)->result_count == 1;
 }
@@ -459,8 +460,8 @@ static bool is_same_kind(const pestle_fuse_t* f, const pestle_fuse_group_t* x,
     return false;
   }
   if (x->kind == PESTLE_FUSE_KIND_MAP) return true;
-  return x->kind == PESTLE_FUSE_KIND_ROW && is_core_fold(f, x) &&
-         is_core_fold(f, y) && pestle_i64s_equal(x->axes, y->axes);
+  return x->kind == PESTLE_FUSE_KIND_ROW && is_core_reduce(f, x) &&
+         is_core_reduce(f, y) && pestle_i64s_equal(x->axes, y->axes);
 }
 
 // Results of both, were they one.
@@ -494,7 +495,7 @@ void pestle_fuse_merge(pestle_fuse_t* f, uint32_t into, uint32_t from) {
     pestle_fuse_add(f, into, i);
   }
   f->groups[into].repeated += f->groups[from].repeated;
-  f->groups[into].folds_once = false;
+  f->groups[into].one_reduction = false;
   f->groups[from].dead = true;
   f->groups[from].first = PESTLE_FUSE_NONE;
   f->groups[from].count = f->groups[from].operands = 0;
@@ -513,7 +514,7 @@ static bool reads_domain(const pestle_fuse_t* f, const pestle_use_t* use) {
   bool whole = pestle_fuse_is_elementwise(use->user) ||
                (rows && (use->user->op == PESTLE_OP_REDUCE ||
                          pestle_fuse_splits_dims(use->user)));
-  // A fold's producers may have its dims uncut.
+  // A reduction's producers may have its dims uncut.
   const pestle_type_t* type = use->value->type;
   return whole &&
          (pestle_pass_same_dims(type, g->domain) ||
@@ -581,7 +582,7 @@ static pestle_status_t fuse_block(void* user, pestle_module_t* module,
   } else {
     group_contractions(f, queue);
     pestle_fuse_pairs(f);
-    group_folds(f, queue);
+    group_reductions(f, queue);
     group_rest(f);
     merge_siblings(f);
   }

@@ -17,7 +17,7 @@
 
 typedef enum pestle_fuse_kind_e {
   PESTLE_FUSE_KIND_MAP,     // elementwise ops and views only
-  PESTLE_FUSE_KIND_ROW,     // folds over one set of axes
+  PESTLE_FUSE_KIND_ROW,     // reductions over one set of axes
   PESTLE_FUSE_KIND_WINDOW,  // one reduce_window
   PESTLE_FUSE_KIND_DOT,     // one contraction, or one attention
   PESTLE_FUSE_KIND_ALONE,   // takes nothing else
@@ -52,9 +52,9 @@ typedef struct pestle_fuse_group_t {
   uint32_t repeated;      // members that are evaluated again and again
   uint32_t operands;      // of all members together
   bool dead;              // merged into another
-  bool folds_once;        // ROW: one fold, so producers are evaluated once
+  bool one_reduction;     // ROW: one reduction, so producers are evaluated once
   const pestle_type_t* domain;  // shape that epilogue and row ops have
-  pestle_i64s_t axes;           // ROW: folded axes of |domain|
+  pestle_i64s_t axes;           // ROW: reduced axes of |domain|
   const pestle_node_t* fusion;  // what emission made of it
 } pestle_fuse_group_t;
 

@@ -193,13 +193,13 @@ void pestle_fuse_set_hero(pestle_fuse_t* f, uint32_t group, uint32_t item) {
   if (g->kind == PESTLE_FUSE_KIND_ROW) {
     g->domain = operand_type(node, 0);
     g->axes = PESTLE_NODE_I64S(node, dimensions);
-    g->folds_once = node->op == PESTLE_OP_REDUCE;
+    g->one_reduction = node->op == PESTLE_OP_REDUCE;
   }
 }
 
 // --- Rows ---
 
-// Whether |type| has the folded shape, dims of one element aside.
+// Whether |type| has the reduced shape, dims of one element aside.
 static bool is_row_like(const pestle_fuse_group_t* g,
                         const pestle_type_t* type) {
   int32_t j = 0;
@@ -231,8 +231,8 @@ static bool is_row_broadcast(const pestle_fuse_group_t* g,
   return true;
 }
 
-static bool is_same_fold(const pestle_fuse_group_t* g,
-                         const pestle_node_t* node) {
+static bool is_same_reduce(const pestle_fuse_group_t* g,
+                           const pestle_node_t* node) {
   if (node->op != PESTLE_OP_REDUCE ||
       !pestle_pass_same_dims(operand_type(node, 0), g->domain)) {
     return false;
@@ -244,7 +244,7 @@ static bool is_same_fold(const pestle_fuse_group_t* g,
   return dims.count == g->axes.count;
 }
 
-// What follows a fold: its own rows, and with |rows_only| numbers of a row.
+// What follows a reduction: its own rows, and with |rows_only| numbers of a row.
 static pestle_fuse_reason_t refuses_row(const pestle_fuse_group_t* g,
                                         const pestle_node_t* hero,
                                         const pestle_node_t* node,
@@ -256,8 +256,8 @@ static pestle_fuse_reason_t refuses_row(const pestle_fuse_group_t* g,
     return PESTLE_FUSE_REASON_NONE;
   }
   if (rows_only) {
-    return core && is_same_fold(g, node) ? PESTLE_FUSE_REASON_NONE
-                                         : PESTLE_FUSE_REASON_COLUMNS;
+    return core && is_same_reduce(g, node) ? PESTLE_FUSE_REASON_NONE
+                                           : PESTLE_FUSE_REASON_COLUMNS;
   }
   if (elementwise) {
     return pestle_pass_same_dims(type_of(node), g->domain)
@@ -265,7 +265,7 @@ static pestle_fuse_reason_t refuses_row(const pestle_fuse_group_t* g,
                : PESTLE_FUSE_REASON_OTHER_SHAPE;
   }
   if (!core) return PESTLE_FUSE_REASON_COMPOSITE_ROWS;
-  return is_row_broadcast(g, node) || is_same_fold(g, node)
+  return is_row_broadcast(g, node) || is_same_reduce(g, node)
              ? PESTLE_FUSE_REASON_NONE
              : PESTLE_FUSE_REASON_OTHER_ROWS;
 }
@@ -328,7 +328,7 @@ static reading_t reading_of(const pestle_fuse_group_t* g,
       if (user->op == PESTLE_OP_DYNAMIC_SLICE && index == 0) return READS_ONCE;
       return index == 0 ? READS_NOT : READS_REPEATED;
     case PESTLE_FUSE_REDUCTION:
-      return g->folds_once ? READS_ONCE : READS_REPEATED;
+      return g->one_reduction ? READS_ONCE : READS_REPEATED;
     case PESTLE_FUSE_COMPOSITE:
       if (is_pointwise_composite(user)) {
         return index == 0 || user->op == PESTLE_OP_MAP ? READS_ONCE

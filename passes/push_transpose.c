@@ -17,7 +17,7 @@ typedef struct push_t {
   const int64_t* perm;  // of the transpose that is pushed
   int64_t inverse[PESTLE_MAX_RANK];
   int32_t rank;
-  bool strict;  // folds keep the order of their terms
+  bool strict;  // reductions keep the order of their terms
   pestle_layout_reason_t* why;
 } push_t;
 

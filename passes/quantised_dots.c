@@ -210,9 +210,9 @@ typedef struct product_t {
   bool floats;
   int64_t taps;
   pestle_value_t* windows;  // what a convolution reads, padded if it is apart
-  // Of each side, the axes that are folded, and, by axis, where the others are
+  // Of each side, the axes that are reduced, and, by axis, where the others are
   // in the result; -1: nowhere, or in several places.
-  bool folded[2][PESTLE_MAX_RANK];
+  bool reduced[2][PESTLE_MAX_RANK];
   int64_t place[2][PESTLE_MAX_RANK];
 } product_t;
 
@@ -229,10 +229,10 @@ static void place_dot(product_t* p) {
       p->place[s][batch[s].data[i]] = (int64_t)i;
     }
     for (size_t i = 0; i < taps[s].count; ++i) {
-      p->folded[s][taps[s].data[i]] = true;
+      p->reduced[s][taps[s].data[i]] = true;
     }
     for (int32_t d = 0; d < type->rank; ++d) {
-      if (p->folded[s][d] || pestle_i64s_has(batch[s], d)) continue;
+      if (p->reduced[s][d] || pestle_i64s_has(batch[s], d)) continue;
       p->place[s][d] = next++;
     }
   }
@@ -248,7 +248,7 @@ static void place_convolution(product_t* p) {
   int64_t feature = PESTLE_NODE_I64(p->node, kernel_output_feature_dimension);
   p->taps = 1;
   for (int32_t d = 0; d < w->rank; ++d) {
-    p->folded[1][d] = d != feature;
+    p->reduced[1][d] = d != feature;
     if (d != feature) p->taps *= w->dims[d];
   }
   p->place[1][feature] = PESTLE_NODE_I64(p->node, output_feature_dimension);
@@ -270,7 +270,7 @@ static bool is_taken(const product_t* p, int s) {
   }
   if (!side->scale || pestle_type_count(side->scale->type) == 1) return true;
   return side->scale->type->rank == 1 && p->place[s][side->axis] >= 0 &&
-         !p->folded[s][side->axis];
+         !p->reduced[s][side->axis];
 }
 
 static bool read_product(pestle_node_t* node, bool may_round, product_t* out) {
@@ -313,27 +313,27 @@ typedef struct sums_t {
   int64_t dims[PESTLE_MAX_RANK];
 } sums_t;
 
-// |bytes| summed over the axes that |folded| names.
-static pestle_status_t fold_bytes(product_t* p, pestle_value_t* bytes,
-                                  const bool* folded, pestle_value_t** out) {
+// |bytes| summed over the axes that |reduced| names.
+static pestle_status_t reduce_bytes(product_t* p, pestle_value_t* bytes,
+                                    const bool* reduced, pestle_value_t** out) {
   pestle_value_t *zero, *wide;
   int64_t dims[PESTLE_MAX_RANK];
   size_t count = 0;
   for (int32_t d = 0; d < bytes->type->rank; ++d) {
-    if (folded[d]) dims[count++] = d;
+    if (reduced[d]) dims[count++] = d;
   }
   PESTLE_TRY(pestle_pass_convert(&p->b, bytes, PESTLE_I32, &wide));
   PESTLE_TRY(pestle_pass_identity(&p->b, PESTLE_OP_ADD, PESTLE_I32, &zero));
   return pestle_pass_fold(&p->b, PESTLE_OP_ADD, wide, zero, dims, count, out);
 }
 
-// Of side |s| over what is folded.
+// Of side |s| over what is reduced.
 static pestle_status_t sum_side(product_t* p, int s, sums_t* out) {
   int32_t rank = 0;
   for (int32_t d = 0; d < operand(p->node, (size_t)s)->type->rank; ++d) {
-    if (!p->folded[s][d]) out->dims[rank++] = p->place[s][d];
+    if (!p->reduced[s][d]) out->dims[rank++] = p->place[s][d];
   }
-  return fold_bytes(p, p->side[s].bytes, p->folded[s], &out->value);
+  return reduce_bytes(p, p->side[s].bytes, p->reduced[s], &out->value);
 }
 
 // Windows along axis |i| of the space, which is |d| among the sums.
@@ -365,9 +365,9 @@ static pestle_status_t sum_windows(product_t* p, sums_t* out) {
   const pestle_node_t* n = p->node;
   int64_t feature = PESTLE_NODE_I64(n, input_feature_dimension);
   int64_t batch = PESTLE_NODE_I64(n, input_batch_dimension);
-  bool folded[PESTLE_MAX_RANK] = {0};
-  folded[feature] = true;
-  PESTLE_TRY(fold_bytes(p, p->windows, folded, &out->value));
+  bool reduced[PESTLE_MAX_RANK] = {0};
+  reduced[feature] = true;
+  PESTLE_TRY(reduce_bytes(p, p->windows, reduced, &out->value));
   pestle_windows_t w;
   pestle_windows_init(&w);
   batch -= batch > feature;

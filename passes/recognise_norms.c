@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matchers of what folds a row and spreads the result over it.
+// Matchers of what reduces a row and spreads the result over it.
 #include <math.h>
 #include <string.h>
 
@@ -42,8 +42,8 @@ static pestle_value_t* spread_from(pestle_value_t* value, pestle_i64s_t dims) {
   return strip(row);
 }
 
-// |n| folds its operand by |op| from the identity.
-static bool is_fold_by(const pestle_node_t* n, pestle_op_t op) {
+// |n| reduces its operand by |op| from the identity.
+static bool is_reduce_by(const pestle_node_t* n, pestle_op_t op) {
   if (!is_float_op(n, PESTLE_OP_REDUCE) || n->operand_count != 2 ||
       pestle_block_fold_op(pestle_node_body(n, 0)) != op) {
     return false;
@@ -54,12 +54,12 @@ static bool is_fold_by(const pestle_node_t* n, pestle_op_t op) {
                              : isinf(init) && init < 0;
 }
 
-// |value| folds |x| along dims by |op| from its identity. A NULL |*x|
+// |value| reduces |x| along dims by |op| from its identity. A NULL |*x|
 // and empty |*dims| are filled, else they must agree.
-static bool is_fold(pestle_value_t* value, pestle_op_t op, pestle_value_t** x,
-                    pestle_i64s_t* dims) {
+static bool is_reduction(pestle_value_t* value, pestle_op_t op,
+                         pestle_value_t** x, pestle_i64s_t* dims) {
   const pestle_node_t* n = strip(value)->node;
-  if (!is_fold_by(n, op)) return false;
+  if (!is_reduce_by(n, op)) return false;
   pestle_i64s_t found = PESTLE_NODE_I64S(n, dimensions);
   if (*x && *x != operand(n, 0)) return false;
   if (dims->count && !pestle_i64s_equal(found, *dims)) return false;
@@ -75,7 +75,7 @@ static bool is_mean(pestle_value_t* value, pestle_value_t** x,
   double c;
   if (!n || (n->op != PESTLE_OP_DIVIDE && n->op != PESTLE_OP_MULTIPLY) ||
       !pestle_pass_splat_f64(operand(n, 1), &c) ||
-      !is_fold(operand(n, 0), PESTLE_OP_ADD, x, dims)) {
+      !is_reduction(operand(n, 0), PESTLE_OP_ADD, x, dims)) {
     return false;
   }
   double count = 1;
@@ -102,10 +102,10 @@ static pestle_value_t* below_max(pestle_value_t* value, pestle_i64s_t* dims) {
   if (!is_float_op(n, PESTLE_OP_SUBTRACT)) return NULL;
   pestle_value_t* row = spread_from(operand(n, 1), *dims);
   pestle_value_t* x = operand(n, 0);
-  return row && is_fold(row, PESTLE_OP_MAXIMUM, &x, dims) ? x : NULL;
+  return row && is_reduction(row, PESTLE_OP_MAXIMUM, &x, dims) ? x : NULL;
 }
 
-// --- Softmax, whose folds may see their rows through views ---
+// --- Softmax, whose reductions may see their rows through views ---
 
 // Whether what was |narrow| is so still after rounding to |dtype|.
 static bool holds(pestle_dtype_t dtype, pestle_dtype_t narrow) {
@@ -128,14 +128,14 @@ static void trace(pestle_axes_t* t, pestle_dtype_t dtype, bool spread,
   }
 }
 
-typedef struct folded_t {
+typedef struct reduced_t {
   int64_t dims[PESTLE_MAX_RANK];
   size_t count;
-} folded_t;
+} reduced_t;
 
 // The dims of |axes| that |atoms| are; none of them in part.
 static bool find_dims(pestle_axes_t* t, pestle_axes_list_t* axes,
-                      pestle_axis_t* atoms, folded_t* out) {
+                      pestle_axis_t* atoms, reduced_t* out) {
   out->count = 0;
   for (int32_t i = 0; i < axes->rank; ++i) {
     size_t common = pestle_axes_common(t, &axes->axis[i], atoms);
@@ -145,12 +145,12 @@ static bool find_dims(pestle_axes_t* t, pestle_axes_list_t* axes,
   return out->count > 0 && !t->full;
 }
 
-// |row|, of |x|'s shape, repeats along the dims |*out| what |op| folds of |x|
+// |row|, of |x|'s shape, repeats along the dims |*out| what |op| reduces of |x|
 // along them, or, if |inverse|, 1 over that.
-static bool is_folded(pestle_value_t* row, pestle_op_t op, bool inverse,
-                      pestle_value_t* x, folded_t* out) {
+static bool is_reduced(pestle_value_t* row, pestle_op_t op, bool inverse,
+                       pestle_value_t* x, reduced_t* out) {
   pestle_axes_t t = {.count = 0};
-  pestle_axes_list_t axes, row_axes, fold_axes;
+  pestle_axes_list_t axes, row_axes, reduce_axes;
   pestle_dtype_t dtype = x->type->dtype;
   if (!pestle_type_is_static(x->type)) return false;
   pestle_axes_of(&t, x->type, true, &axes);
@@ -165,27 +165,27 @@ static bool is_folded(pestle_value_t* row, pestle_op_t op, bool inverse,
     row = operand(n, 1);
     trace(&t, dtype, true, NULL, &row, &row_axes);
   }
-  if (!is_fold_by(row->node, op)) return false;
+  if (!is_reduce_by(row->node, op)) return false;
   pestle_i64s_t dims = PESTLE_NODE_I64S(row->node, dimensions);
   pestle_value_t* from = operand(row->node, 0);
   pestle_axis_t atoms = {.count = 0};
   int32_t kept = 0;
-  fold_axes.rank = from->type->rank;
-  for (int32_t i = 0; i < fold_axes.rank; ++i) {
+  reduce_axes.rank = from->type->rank;
+  for (int32_t i = 0; i < reduce_axes.rank; ++i) {
     if (!pestle_i64s_has(dims, i)) {
-      fold_axes.axis[i] = row_axes.axis[kept++];
+      reduce_axes.axis[i] = row_axes.axis[kept++];
       continue;
     }
-    fold_axes.axis[i] = pestle_axes_new(&t, from->type->dims[i], false);
-    pestle_axes_append(&t, &atoms, &fold_axes.axis[i]);
+    reduce_axes.axis[i] = pestle_axes_new(&t, from->type->dims[i], false);
+    pestle_axes_append(&t, &atoms, &reduce_axes.axis[i]);
   }
   // Both are views of one value, of its axes the same ones.
   pestle_axes_list_t x_axes = axes;
   pestle_axes_trace(&t, false, false, &x, &x_axes);
-  trace(&t, dtype, false, x, &from, &fold_axes);
+  trace(&t, dtype, false, x, &from, &reduce_axes);
   if (from != x) return false;
   for (int32_t i = 0; i < x_axes.rank; ++i) {
-    if (!pestle_axes_equate(&t, x_axes.axis[i], fold_axes.axis[i])) {
+    if (!pestle_axes_equate(&t, x_axes.axis[i], reduce_axes.axis[i])) {
       return false;
     }
   }
@@ -205,12 +205,12 @@ static pestle_status_t view_like(pestle_builder_t* b, pestle_value_t* like,
 }
 
 // The dims |*of_view| of |view| are the dims |*dims| of the value behind it.
-static bool are_dims(pestle_value_t* view, const folded_t* of_view,
-                     const folded_t* dims) {
+static bool are_dims(pestle_value_t* view, const reduced_t* of_view,
+                     const reduced_t* dims) {
   pestle_axes_t t = {.count = 0};
   pestle_axes_list_t axes;
   pestle_axis_t atoms = {.count = 0};
-  folded_t found;
+  reduced_t found;
   pestle_axes_of(&t, view->type, true, &axes);
   for (size_t i = 0; i < of_view->count; ++i)
     pestle_axes_append(&t, &atoms, &axes.axis[of_view->dims[i]]);
@@ -242,12 +242,12 @@ pestle_status_t pestle_match_softmax(pestle_builder_t* b, pestle_node_t* node,
     pestle_value_t* weights = behind_views(e);
     if (!pestle_pass_is(weights, PESTLE_OP_EXP)) continue;
     const pestle_node_t* below = operand(weights->node, 0)->node;
-    folded_t dims, summed;
+    reduced_t dims, summed;
     if (!is_float_op(below, PESTLE_OP_SUBTRACT)) continue;
     pestle_value_t* x = operand(below, 0);
-    if (!is_folded(operand(below, 1), PESTLE_OP_MAXIMUM, false, x, &dims) ||
-        !is_folded(operand(node, 1 - side), PESTLE_OP_ADD, !divides, e,
-                   &summed) ||
+    if (!is_reduced(operand(below, 1), PESTLE_OP_MAXIMUM, false, x, &dims) ||
+        !is_reduced(operand(node, 1 - side), PESTLE_OP_ADD, !divides, e,
+                    &summed) ||
         !are_dims(e, &summed, &dims)) {
       continue;
     }
@@ -273,7 +273,7 @@ pestle_status_t pestle_match_log_softmax(pestle_builder_t* b,
   pestle_value_t* row = spread_from(operand(node, 1), dims);
   pestle_value_t* e = NULL;
   if (!row || !pestle_pass_is(row, PESTLE_OP_LOG) ||
-      !is_fold(operand(row->node, 0), PESTLE_OP_ADD, &e, &dims) ||
+      !is_reduction(operand(row->node, 0), PESTLE_OP_ADD, &e, &dims) ||
       !pestle_pass_is(e, PESTLE_OP_EXP) || operand(e->node, 0) != d) {
     return NULL;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules about gathers, folds, convolutions and control flow.
+// Rules about gathers, reductions, convolutions and control flow.
 #include <math.h>
 #include <string.h>
 
@@ -136,9 +136,9 @@ pestle_status_t pestle_rule_dynamic_slice_static(pestle_builder_t* b,
   return pestle_pass_make(b, PESTLE_OP_SLICE, &x, 1, attrs, 3, NULL, out);
 }
 
-// --- Folds ---
+// --- Reductions ---
 
-static bool folds_single_elements(const pestle_node_t* node) {
+static bool reductions_single_elements(const pestle_node_t* node) {
   pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
   for (size_t i = 0; i < dims.count; ++i) {
     if (operand(node, 0)->type->dims[dims.data[i]] != 1) return false;
@@ -147,30 +147,31 @@ static bool folds_single_elements(const pestle_node_t* node) {
 }
 
 // A sum of one number is that number: how often the identity goes in is
-// free where folds may be regrouped. (0 + -0 is 0: not under strict.)
+// free where reductions may be regrouped. (0 + -0 is 0: not under strict.)
 pestle_status_t pestle_rule_reduce_one_each(pestle_builder_t* b,
                                             pestle_node_t* node,
                                             pestle_value_t** out) {
   if (pestle_block_fold_op(pestle_node_body(node, 0)) != PESTLE_OP_ADD ||
-      !folds_single_elements(node) ||
+      !reductions_single_elements(node) ||
       !pestle_pass_splat_is(operand(node, 1), 0)) {
     return NULL;
   }
   return pestle_pass_reshape(b, operand(node, 0), type_of(node), out);
 }
 
-// A fold over axes of one element is its op on the initial value and the
+// A reduction over axes of one element is its op on the initial value and the
 // element.
 pestle_status_t pestle_rule_reduce_ones(pestle_builder_t* b,
                                         pestle_node_t* node,
                                         pestle_value_t** out) {
-  pestle_op_t fold = pestle_block_fold_op(pestle_node_body(node, 0));
-  if (fold == PESTLE_OP_COUNT || !folds_single_elements(node)) return NULL;
+  pestle_op_t reduce = pestle_block_fold_op(pestle_node_body(node, 0));
+  if (reduce == PESTLE_OP_COUNT || !reductions_single_elements(node))
+    return NULL;
   pestle_value_t *x = operand(node, 0), *init;
   PESTLE_TRY(pestle_pass_reshape(b, x, type_of(node), &x));
   PESTLE_TRY(
       pestle_pass_broadcast(b, operand(node, 1), type_of(node), NULL, &init));
-  return pestle_pass_binary(b, fold, x, init, out);
+  return pestle_pass_binary(b, reduce, x, init, out);
 }
 
 // Whether |pad| only adds edges, and none along the dims that |keep| lists.
@@ -256,7 +257,7 @@ pestle_status_t pestle_rule_convolution_pad(pestle_builder_t* b,
                       out);
 }
 
-// The padding has the fold's initial value, as the fold's own padding has.
+// The padding has the reduction's initial value, as the reduction's own padding has.
 pestle_status_t pestle_rule_window_pad(pestle_builder_t* b, pestle_node_t* node,
                                        pestle_value_t** out) {
   const pestle_node_t* pad = operand(node, 0)->node;
@@ -317,9 +318,9 @@ static void move_axis(pestle_windows_t* from, int32_t axis,
 #undef MOVE
 }
 
-// Whether a fold by |op| may be one of folds, each from |init| on. Sums of narrow
+// Whether a reduction by |op| may be one of reductions, each from |init| on. Sums of narrow
 // floats would be rounded between.
-static bool folds_again(pestle_op_t op, const pestle_value_t* init) {
+static bool reductions_again(pestle_op_t op, const pestle_value_t* init) {
   pestle_dtype_t dtype = (pestle_dtype_t)init->type->dtype;
   bool wide = dtype == PESTLE_F32 || dtype == PESTLE_F64 ||
               pestle_dtype_is(dtype, PESTLE_KIND_INT);
@@ -344,7 +345,7 @@ pestle_status_t pestle_rule_window_by_axes(pestle_builder_t* b,
                                            pestle_value_t** out) {
   pestle_windows_t w, first;
   pestle_op_t op = pestle_block_fold_op(pestle_node_body(node, 0));
-  if (node->operand_count != 2 || !folds_again(op, operand(node, 1))) {
+  if (node->operand_count != 2 || !reductions_again(op, operand(node, 1))) {
     return NULL;
   }
   read_windows(node, &w);
@@ -411,7 +412,7 @@ static int32_t only_axis(const pestle_windows_t* w, int32_t rank) {
   return axis;
 }
 
-// Windows of many taps along one axis: neighbours share most of what they fold, 40 taps
+// Windows of many taps along one axis: neighbours share most of what they reduce, 40 taps
 // are those of windows of 5 among windows of 8. Not where a window is about as long as
 // its axis: split_scans has that.
 pestle_status_t pestle_rule_window_by_parts(pestle_builder_t* b,
@@ -420,7 +421,7 @@ pestle_status_t pestle_rule_window_by_parts(pestle_builder_t* b,
   enum { MOST_TAPS = 4096 };
   pestle_windows_t w, first;
   pestle_op_t op = pestle_block_fold_op(pestle_node_body(node, 0));
-  if (node->operand_count != 2 || !folds_again(op, operand(node, 1))) {
+  if (node->operand_count != 2 || !reductions_again(op, operand(node, 1))) {
     return NULL;
   }
   read_windows(node, &w);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A running fold, spelled as a window as long as its axis, takes work that
-// grows with the square of the extent. It becomes running folds of blocks, to
-// which the fold of all blocks before is added:
+// A running reduction, spelled as a window as long as its axis, takes work that
+// grows with the square of the extent. It becomes running reductions of blocks, to
+// which the reduction of all blocks before is added:
 //
 //   %0 = reduce_window add %x       %1 = reshape %x               // [16, 8]
 //          window [128]             %2 = reduce_window add %1
@@ -11,8 +11,8 @@
 //                                          window [16] padding [16, -1]
 //                                   %0 = reshape (add (broadcast %4) %2)
 //
-// The fold of the blocks before is such a window itself and is split as long as
-// it is long. The same for folds from the end, for those that leave their own
+// The reduction of the blocks before is such a window itself and is split as long as
+// it is long. The same for reductions from the end, for those that leave their own
 // element out, and for part of the results. Where the blocks do not fill the
 // axis, identitys do.
 //
@@ -22,7 +22,7 @@
 //
 // Under PESTLE_NUMERICS_STRICT float sums and products keep the order of their
 // terms: a loop over blocks, each of which begins with what the one before it
-// ended with, and is replaced by its running fold. From the end they stay as
+// ended with, and is replaced by its running reduction. From the end they stay as
 // they are.
 #include "passes/util.h"
 
@@ -41,7 +41,7 @@ enum {
   LEAST_LOOP_WINDOW = 128,
 };
 
-// Of result i along |dim|: the fold of elements [0, i] of x, or [i, end) when
+// Of result i along |dim|: the reduction of elements [0, i] of x, or [i, end) when
 // |reverse|, once x has |low| and |high| initial values around it.
 typedef struct scan_t {
   pestle_value_t *x, *init;
@@ -56,7 +56,7 @@ typedef struct scan_t {
   pestle_type_t type;
 } scan_t;
 
-// --- Which windows are running folds ---
+// --- Which windows are running reductions ---
 
 static bool is_plain(const pestle_node_t* node) {
   return node->operand_count == 2 && node->result_count == 1 &&
@@ -82,7 +82,7 @@ static int32_t find_dim(const pestle_node_t* node) {
   return dim;
 }
 
-// Result i folds the elements [i - low, i - low + window) that there are.
+// Result i reduces the elements [i - low, i - low + window) that there are.
 static bool read_range(const pestle_node_t* node, scan_t* out) {
   int64_t window = PESTLE_NODE_I64S(node, window_dimensions).data[out->dim];
   int64_t low = PESTLE_NODE_I64S(node, padding).data[2 * out->dim];
@@ -161,7 +161,7 @@ static pestle_status_t pad(pestle_builder_t* b, pestle_value_t* x, int32_t dim,
   return pestle_pass_make(b, PESTLE_OP_PAD, operands, 2, attrs, 3, NULL, out);
 }
 
-// The running fold of |s| along |dim|; |shift| 1: without the own element, -1:
+// The running reduction of |s| along |dim|; |shift| 1: without the own element, -1:
 // without the first result.
 static pestle_status_t make_window(pestle_builder_t* b, const scan_t* s,
                                    pestle_value_t* x, pestle_value_t* init,
@@ -227,7 +227,7 @@ static pestle_status_t slice(pestle_builder_t* b, const scan_t* s,
   return pestle_pass_make(b, PESTLE_OP_SLICE, &x, 1, attrs, 3, NULL, out);
 }
 
-// Puts |x|, the running fold of s->x, in the place of |node|'s result.
+// Puts |x|, the running reduction of s->x, in the place of |node|'s result.
 static pestle_status_t finish(pestle_builder_t* b, const scan_t* s,
                               pestle_value_t* x, pestle_node_t* node) {
   const pestle_type_t* type = node->results[0].type;
@@ -240,10 +240,10 @@ static pestle_status_t finish(pestle_builder_t* b, const scan_t* s,
 
 // --- Blocks side by side ---
 
-// The fold of all blocks before each block, for every element of it.
-static pestle_status_t fold_before(pestle_builder_t* b, const scan_t* s,
-                                   pestle_value_t* blocks,
-                                   pestle_value_t** out) {
+// The reduction of all blocks before each block, for every element of it.
+static pestle_status_t reduce_before(pestle_builder_t* b, const scan_t* s,
+                                     pestle_value_t* blocks,
+                                     pestle_value_t** out) {
   int64_t inner = s->dim + 1, map[PESTLE_MAX_RANK];
   pestle_value_t* x;
   PESTLE_TRY(pestle_pass_fold(b, s->op, blocks, s->identity, &inner, 1, &x));
@@ -269,7 +269,7 @@ static pestle_status_t make_levels(pestle_builder_t* b, const scan_t* s,
                                    pestle_value_t** out) {
   pestle_value_t *blocks, *before, *inside;
   PESTLE_TRY(cut(b, s, &blocks));
-  PESTLE_TRY(fold_before(b, s, blocks, &before));
+  PESTLE_TRY(reduce_before(b, s, blocks, &before));
   PESTLE_TRY(make_window(b, s, blocks, s->identity, s->dim + 1, 0, &inside));
   PESTLE_TRY(pestle_pass_binary(b, s->op, before, inside, out));
   return pestle_pass_reshape(b, *out, s->x->type, out);
@@ -298,11 +298,11 @@ static pestle_status_t loop_condition(pestle_builder_t* around, const scan_t* s,
   return pestle_op_return(&b, &goes_on, 1, NULL);
 }
 
-// The running fold of the block at |at| of |x|, begun with |last|.
-static pestle_status_t fold_block(pestle_builder_t* b, const scan_t* s,
-                                  pestle_value_t* x, pestle_value_t* last,
-                                  pestle_value_t* const* at,
-                                  pestle_value_t** out) {
+// The running reduction of the block at |at| of |x|, begun with |last|.
+static pestle_status_t reduce_block(pestle_builder_t* b, const scan_t* s,
+                                    pestle_value_t* x, pestle_value_t* last,
+                                    pestle_value_t* const* at,
+                                    pestle_value_t** out) {
   pestle_type_t type = *x->type;
   size_t rank = (size_t)type.rank;
   pestle_value_t *operands[PESTLE_MAX_RANK + 1] = {x}, *block, *both;
@@ -333,8 +333,8 @@ static pestle_status_t loop_body(pestle_builder_t* around, const scan_t* s,
   PESTLE_TRY(make_index(&b, s->block, &step));
   for (int32_t d = 0; d < x->type->rank; ++d)
     operands[d + 2] = d == s->dim ? done : zero;
-  PESTLE_TRY(fold_block(&b, s, x, pestle_block_argument(b.block, 2),
-                        operands + 2, &made));
+  PESTLE_TRY(reduce_block(&b, s, x, pestle_block_argument(b.block, 2),
+                          operands + 2, &made));
   operands[1] = made;
   PESTLE_TRY(pestle_pass_binary(&b, PESTLE_OP_ADD, done, step, &next[0]));
   PESTLE_TRY(pestle_pass_make(&b, PESTLE_OP_DYNAMIC_UPDATE_SLICE, operands,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A long fold to few elements becomes a fold of blocks and a fold of their
+// A long reduction to few elements becomes a reduction of blocks and a reduction of their
 // results, so that several groups share it.
 //
 //   %0 = reduce add %x over [0]         %1 = reshape %x      // [256, 65536]
@@ -9,16 +9,16 @@
 // The blocks follow from the shape and the target's caches, never from how many
 // threads there are: the order of the terms is the plan's. Where no divisor
 // fits, the identity pads the last block; the kernel reads it under a
-// mask. Sums of narrow floats are kept in f32 between the two folds. Composites
+// mask. Sums of narrow floats are kept in f32 between the two reductions. Composites
 // with few long rows are decomposed for it.
 //
-// A product of few vectors and a matrix is such a fold too: blocks of its taps
+// A product of few vectors and a matrix is such a reduction too: blocks of its taps
 // become a batch.
 //
-// Folds of several values, or by a region that is no single op, are cut where
+// Reductions of several values, or by a region that is no single op, are cut where
 // the region keeps the initial values (f(init, init) = init), as StableHLO lets
 // these enter anywhere. Under PESTLE_NUMERICS_STRICT float sums and products
-// and such folds stay whole.
+// and such reductions stay whole.
 #include <string.h>
 
 #include "base/half.h"
@@ -27,16 +27,16 @@
 #include "passes/util.h"
 
 enum {
-  // With so many groups a fold is shared well enough as it is.
+  // With so many groups a reduction is shared well enough as it is.
   ENOUGH_GROUPS = 32,
-  // Of a fold that is cut, groups are made until there are about so many, or
+  // Of a reduction that is cut, groups are made until there are about so many, or
   // blocks are of the least size: 64 KiB take some 2 us from DRAM and 1 us from
   // the L3, ten times what the start of a group takes.
   WANTED_GROUPS = 64,
   LEAST_BLOCK_BYTES = 64 << 10,
   // Less is not worth a second kernel.
   LEAST_BYTES = 512 << 10,
-  // Columns that one group folds side by side, at most: as the sketches have
+  // Columns that one group reduces side by side, at most: as the sketches have
   // it for vectors of 16.
   GROUP_COLUMNS = 64,
   // Of an inner block: whole cache lines, and whole vectors of f32, side by
@@ -77,7 +77,7 @@ static bool is_strict(const split_t* s) {
 
 // --- Where to cut ---
 
-// Groups that a kernel of this fold would run in.
+// Groups that a kernel of this reduction would run in.
 static int64_t count_groups(const pestle_type_t* type, pestle_i64s_t dims) {
   int64_t groups = 1;
   for (int32_t d = 0; d < type->rank; ++d) {
@@ -93,7 +93,7 @@ static int64_t count_groups(const pestle_type_t* type, pestle_i64s_t dims) {
 // share; 1: none.
 static int64_t count_blocks(const split_t* s, int64_t bytes, int64_t groups) {
   if (groups >= ENOUGH_GROUPS || bytes < LEAST_BYTES) return 1;
-  // A block that is read by several folds, one after the other, stays in L2.
+  // A block that is read by several reductions, one after the other, stays in L2.
   int64_t block = bytes / WANTED_GROUPS,
           most = pestle_pass_l2_bytes(s->ctx) / 4;
   if (block > most) block = most;
@@ -101,7 +101,7 @@ static int64_t count_blocks(const split_t* s, int64_t bytes, int64_t groups) {
   return bytes / groups / block;
 }
 
-// The outermost folded dim that has the blocks, so that they are contiguous as
+// The outermost reduced dim that has the blocks, so that they are contiguous as
 // far as possible; the longest where none has.
 static int64_t choose_dim(const pestle_type_t* type, pestle_i64s_t dims,
                           int64_t blocks) {
@@ -180,7 +180,7 @@ static pestle_status_t cut_value(pestle_builder_t* b, pestle_value_t* x,
   return pestle_pass_reshape(b, x, &type, out);
 }
 
-// The folded dims once |cut| has been made.
+// The reduced dims once |cut| has been made.
 static size_t inner_dims(pestle_i64s_t dims, const cut_t* cut, int64_t* out) {
   for (size_t i = 0; i < dims.count; ++i) {
     out[i] = dims.data[i] + (dims.data[i] >= cut->dim);
@@ -188,7 +188,7 @@ static size_t inner_dims(pestle_i64s_t dims, const cut_t* cut, int64_t* out) {
   return dims.count;
 }
 
-// The dim of the blocks in the results of the first fold.
+// The dim of the blocks in the results of the first reduction.
 static int64_t block_dim(pestle_i64s_t dims, const cut_t* cut) {
   int64_t at = 0;
   for (int64_t d = 0; d < cut->dim; ++d)
@@ -196,10 +196,10 @@ static int64_t block_dim(pestle_i64s_t dims, const cut_t* cut) {
   return at;
 }
 
-// --- Folds by one op ---
+// --- Reductions by one op ---
 
-static pestle_status_t split_fold(split_t* s, pestle_node_t* node,
-                                  pestle_op_t op) {
+static pestle_status_t split_by_op(split_t* s, pestle_node_t* node,
+                                   pestle_op_t op) {
   pestle_value_t *x = operand(node, 0), *init = operand(node, 1);
   pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
   pestle_dtype_t dtype = x->type->dtype;
@@ -228,14 +228,14 @@ static pestle_status_t split_fold(split_t* s, pestle_node_t* node,
   return NULL;
 }
 
-// --- Folds by a region ---
+// --- Reductions by a region ---
 
-// A copy of |node| that folds |values| over other dims.
-static pestle_status_t clone_fold(pestle_builder_t* b,
-                                  const pestle_node_t* node,
-                                  pestle_value_t* const* values,
-                                  const int64_t* dims, size_t dim_count,
-                                  pestle_node_t** out) {
+// A copy of |node| that reduces |values| over other dims.
+static pestle_status_t clone_reduce(pestle_builder_t* b,
+                                    const pestle_node_t* node,
+                                    pestle_value_t* const* values,
+                                    const int64_t* dims, size_t dim_count,
+                                    pestle_node_t** out) {
   pestle_copier_t copier;
   pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, dim_count);
   pestle_node_t changed = *node;
@@ -251,8 +251,8 @@ static pestle_status_t clone_fold(pestle_builder_t* b,
   return status;
 }
 
-// Whether the fold of the initial values alone gives them back, to the bit.
-// |probe| folds one element, the initial value, for each.
+// Whether the reduction of the initial values alone gives them back, to the bit.
+// |probe| reduces one element, the initial value, for each.
 static pestle_status_t evaluate_probe(split_t* s, const pestle_node_t* probe,
                                       bool* out_kept) {
   uint32_t n = probe->operand_count / 2;
@@ -292,7 +292,7 @@ static pestle_status_t keeps_initial(split_t* s, pestle_node_t* node,
   }
   pestle_node_t* probe;
   int64_t dim = 0;
-  PESTLE_TRY(clone_fold(&b, node, ones, &dim, 1, &probe));
+  PESTLE_TRY(clone_reduce(&b, node, ones, &dim, 1, &probe));
   pestle_status_t status = evaluate_probe(s, probe, out_kept);
   pestle_node_erase(probe);
   for (uint32_t i = 0; i < n; ++i)
@@ -318,19 +318,19 @@ static pestle_status_t split_region(split_t* s, pestle_node_t* node) {
   if (!kept) return NULL;
   pestle_builder_t b = pestle_builder_before(node);
   pestle_value_t* values[MAX_VALUES];
-  pestle_node_t* fold;
+  pestle_node_t* reduce;
   int64_t inner[PESTLE_MAX_RANK], outer = block_dim(dims, &cut);
   size_t count = inner_dims(dims, &cut, inner);
   for (uint32_t i = 0; i < n; ++i) {
     PESTLE_TRY(cut_value(&b, operand(node, i), &cut, operand(node, n + i),
                          &values[i]));
   }
-  PESTLE_TRY(clone_fold(&b, node, values, inner, count, &fold));
+  PESTLE_TRY(clone_reduce(&b, node, values, inner, count, &reduce));
   for (uint32_t i = 0; i < n; ++i)
-    values[i] = pestle_node_result(fold, i);
-  PESTLE_TRY(clone_fold(&b, node, values, &outer, 1, &fold));
+    values[i] = pestle_node_result(reduce, i);
+  PESTLE_TRY(clone_reduce(&b, node, values, &outer, 1, &reduce));
   for (uint32_t i = 0; i < n; ++i)
-    values[i] = pestle_node_result(fold, i);
+    values[i] = pestle_node_result(reduce, i);
   pestle_pass_replace(node, values);
   s->changed = true;
   return NULL;
@@ -485,10 +485,10 @@ static pestle_status_t split_reduce(split_t* s, pestle_node_t* node) {
                        ? pestle_block_fold_op(pestle_node_body(node, 0))
                        : PESTLE_OP_COUNT;
   return op == PESTLE_OP_COUNT ? split_region(s, node)
-                               : split_fold(s, node, op);
+                               : split_by_op(s, node, op);
 }
 
-// Rows that would be cut as folds: the composite as core ops, else NULL.
+// Rows that would be cut as reductions: the composite as core ops, else NULL.
 static pestle_status_t open_composite(split_t* s, pestle_node_t* node,
                                       pestle_node_t** out_first) {
   *out_first = NULL;
@@ -529,12 +529,12 @@ static pestle_status_t split_block(void* user, pestle_module_t* module,
   return NULL;
 }
 
-pestle_status_t pestle_pass_split_folds(pestle_pass_context_t* ctx,
-                                        pestle_module_t* module,
-                                        bool* out_changed) {
+pestle_status_t pestle_pass_split_reductions(pestle_pass_context_t* ctx,
+                                             pestle_module_t* module,
+                                             bool* out_changed) {
   split_t s = {.ctx = ctx};
   PESTLE_TRY(pestle_pass_each_block(module, split_block, &s));
-  // Folds of one value read the same blocks.
+  // Reductions of one value read the same blocks.
   if (s.changed) PESTLE_TRY(pestle_pass_cse(ctx, module, &s.changed));
   *out_changed = s.changed;
   return NULL;
