@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What channels_last.c and push_transpose.c share.
+// What the pass channels_last (channels_last.c) and the step by which it moves a transpose
+// through an op (push_transpose.c) share.
 #ifndef PESTLE_PASSES_CHANNELS_LAST_H_
 #define PESTLE_PASSES_CHANNELS_LAST_H_
 

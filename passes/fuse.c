@@ -17,7 +17,8 @@
 //     users elsewhere may still join and become another result.
 //  4. Groups of one shape that read the same tensor are merged.
 // A reshape stays outside where it costs nothing; composites are decomposed
-// inside their fusion, whose label names them. No other rule knows a target.
+// inside their fusion, whose label names them. One rule looks at the target's
+// description, that of pairs of convolutions (fuse_pairs.c).
 #include "passes/fuse.h"
 
 #include <string.h>

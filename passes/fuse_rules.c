@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may go together in one kernel. The rules look at classes, shapes and
-// costs of ops; none asks for a target.
+// Which ops may share a kernel: rules over the classes, shapes and costs of ops. They do
+// not look at the target; the rule that does is in fuse_pairs.c.
 #include <string.h>
 
 #include "passes/fuse.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matchers of what reduces a row and spreads the result over it.
+// Matchers of composites that reduce a row and spread the result over it: softmax,
+// log_softmax, layer_norm, rms_norm.
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule about products with a one-hot tensor, which are rows of the other one.
+// The rule about products with a one-hot tensor: such a product picks rows of the other
+// operand, so it becomes a gather.
 #include <math.h>
 
 #include "base/half.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule about sorts of which only the beginning is read.
+// The rule about sorts whose results are read at the beginning alone: they become
+// sort_first.
 #include "base/mem.h"
 #include "passes/simplify.h"
 #include "passes/util.h"

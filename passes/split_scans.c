@@ -14,10 +14,11 @@
 // The reduction of the blocks before is such a window itself and is split as long as
 // it is long. The same for reductions from the end, for those that leave their own
 // element out, and for part of the results. Where the blocks do not fill the
-// axis, identitys do.
+// axis, the op's identity fills it.
 //
-// Every element of padding enters the initial value anew, so that it has to be
-// identity, or the op one that does not count (maximum, and). Narrow floats are
+// Every element of padding enters the initial value anew. So the initial value has to
+// be the identity, or the op one to which repetition makes no difference (maximum,
+// and). Narrow floats are
 // kept in f32 throughout.
 //
 // Under PESTLE_NUMERICS_STRICT float sums and products keep the order of their
