@@ -4,8 +4,9 @@
 // answer is what it would take by itself, unless the nest wants another one: a
 // line of pestle.lock, or the tuner that makes these lines.
 //
-// Every option of a choice gives the same results, bit by bit. What changes the order
-// of sums is a fixed one: explained, but nobody may want another option.
+// Every option of a choice gives the same results, bit by bit. A choice that changes the
+// order of sums is fixed: explain shows it, but neither a lock nor the tuner may take
+// another option.
 #ifndef PESTLE_CODEGEN_SKETCH_CHOICE_H_
 #define PESTLE_CODEGEN_SKETCH_CHOICE_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Padded boxes: the part of a padded operand that a tile of a window reads, which
-// is copied into scratch with its border. What several tiles share of it is
-// copied once where one box covers several rows of windows.
+// Padded boxes. A tile of a window operation reads a part of its input with a halo; the
+// box is a copy of that part in scratch, with zeros where the input is padded. A box that
+// covers several rows of windows is copied once for all tiles that share it.
 #include "base/bits.h"
 #include "codegen/sketch/sketch.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several reductions along strided axes over contiguous rows, as a softmax along any axis
-// but the last has: columns in lanes. A group has a block of columns, whose reductions run
-// down the rows one after the other; what is made once for several of them, such as
-// exponentials, lies in scratch as the block does.
+// The form columns: several reductions along strided axes over contiguous rows, as a
+// softmax along any axis but the last has. Columns are in lanes. A group has a block of
+// columns, down whose rows the reductions run one after the other; what several of them
+// read, such as exponentials, is kept in scratch for the block.
 #include <inttypes.h>
 
 #include "base/bits.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One reduction whose innermost map axis is contiguous: a tile of accumulators in
+// The form tile: a reduction whose innermost map axis is contiguous, with accumulators in
 // registers. GEMM, convolution, pooling, column sums.
 #include <inttypes.h>
 #include <stdlib.h>

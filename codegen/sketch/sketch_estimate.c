@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What choices cost beside the tile of a contraction (sketch_cost.c): the steps of
-// a map, plain reductions, results past the caches. Explain shows it and the tuner begins
-// with it; the usual options are not chosen by it. Rougher than that model: steps and
-// loads by number, the loop around them, and bytes by the cache that holds them.
+// Estimates for choices other than the tile of a contraction (sketch_cost.c): the steps of
+// a map, plain reductions, results past the caches. They are shown by explain and say
+// where the tuner begins; they do not choose the usual option. They are rougher than that
+// model: numbers of steps and loads, the loop around them, and bytes by the cache that
+// holds them.
 #include "base/bits.h"
 #include "codegen/sketch/sketch.h"
 

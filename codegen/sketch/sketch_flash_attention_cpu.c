@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flash attention for CPUs: two contractions with reductions along rows between them, as
 // one kernel. It makes scores, their maximum, the shifted exponentials, their sum and
-// the weighted sum of values. Rows of the result are cut into blocks; of the axis that both reductions
-// and the second contraction go along, whole rows of scores are kept where they
-// fit beside their operands, else blocks, in one pass (the primitive online).
+// the weighted sum of values, for a block of rows of the result at a time. Whole rows of
+// scores are kept where they fit beside their operands; else the keys are cut into blocks
+// too, which one pass goes through (the primitive online).
 #include <inttypes.h>
 #include <string.h>
 

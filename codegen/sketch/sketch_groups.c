@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of columns, as of a grouped convolution: those of one read the same inputs,
-// those of the next what lies behind. Vectors seldom end where groups do. Either a tile
-// joins several groups, so many vectors that it ends with one, in which shuffles give
-// each lane its group's input (emit_strided_load.c); or each group is a part of its own, in
-// whose last vector lanes idle. No input meets weights of another group in either, as it
-// would if groups were one with zeros between: 0 times an infinity is none.
+// Groups of columns, as of a grouped convolution: the columns of a group read the same
+// inputs, those of the next group what lies behind. Vectors seldom end where groups do, so
+// there are two ways.
+//  - Joined: a tile has the columns of several groups, so many that it ends with one, and
+//    shuffles give each lane its group's input (emit_strided_load.c).
+//  - Per group: each group has tiles of its own, in whose last vector lanes idle.
+// Neither multiplies an input by another group's weights, as one product of all groups
+// with zeros between them would: 0 times an infinity is NaN.
 //
-// How many lanes idle, how many rows fit beside the vectors and what shuffles take
-// decide. Measured on a Zen 5, one thread, 3x3 at 28 x 28, us, joined and parted, 8
-// groups of
+// The choice weighs idle lanes, rows that fit beside the vectors, and shuffles. Measured
+// on a Zen 5, one thread, 3x3 at 28 x 28, us, joined and per group, 8 groups of
 //   6   47   59     14  148  129     20  214  313     36  885  803
 //   11 131  105     16  144  144     22  617  347     44 2548  985
 //   12 104  112     18  240  286     28  423  439

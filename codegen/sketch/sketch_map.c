@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps: fused axes, split, vectors along the innermost.
+// The form map: nothing is reduced. Axes are fused and split, with vectors along the
+// innermost one.
 #include <inttypes.h>
 
 #include "codegen/sketch/choice.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A depthwise convolution and the pointwise one that reads it, as one kernel (see
-// passes/fuse_pairs.c): of a part of a row of the image the first one's results, with
-// what follows it, are made in scratch, where they stay in the L1, and tiles of the
-// second read them there.
+// passes/fuse_pairs.c). For a part of a row of the image, the first one's results and the
+// maps behind it are made in scratch, where they stay in the L1; tiles of the second one
+// read them there.
 #include <inttypes.h>
 #include <string.h>
 

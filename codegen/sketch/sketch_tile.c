@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a tile of accumulators lies in its stage.
+// Where a register tile lies in its stage: its row axis, lanes, vectors and groups.
 #include <inttypes.h>
 #include <stdlib.h>
 

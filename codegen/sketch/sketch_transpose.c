@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads across: a stage whose last axis goes along rows of what it reads, which
-// is contiguous along another of its axes, reads square tiles that are transposed in
-// registers.
+// Reads with a stride along the last axis, of an argument that is contiguous along another
+// axis: square tiles of it are transposed in registers, which takes fewer instructions
+// than a gather an element.
 #include "base/bits.h"
 #include "codegen/sketch/sketch.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of a plain reduction over planes, as a pool of channels that lie one behind the
-// other has them: along the results, too, taps lie side by side.
+// Windows of a plain reduction over planes, such as a pool of channels that lie one behind
+// the other. Along the results, taps lie side by side too.
 #include "codegen/sketch/sketch.h"
 
 enum {
