@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What need not be kept exactly: facts of a reduction's steps that follow from how its
-// result is read.
+// Facts about a reduction's steps that follow from how its result is read, such as that
+// the sign of a zero does not matter. Targets make shorter code where they hold.
 #include "codegen/emit/emit_internal.h"
 
 // Of nested choices no more than so many are looked through.

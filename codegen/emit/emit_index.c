@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coordinates of a stage's axes and indices into memory, over what is open.
+// Coordinates of a stage's axes, and indices into memory, from the loops that are open.
 #include "codegen/emit/emit_internal.h"
 
 static bool any_open(const pestle_emit_t* e, uint32_t axis) {

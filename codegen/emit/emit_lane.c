@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes of a group: their loops, reductions across them, who writes what all have.
+// Lanes of a group: their loops, reductions across them, and which lane writes a result
+// that all of them have.
 #include "base/bits.h"
 #include "codegen/emit/emit_internal.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop tree: opens a stage's leaves from the outermost in, whole parts first
-// and then the rest.
+// The loop tree: opens a stage's loops from the outermost in, first the part that a split's
+// factor divides, then the rest.
 #include "base/bits.h"
 #include "codegen/emit/emit_internal.h"
 #include "codegen/schedule/schedule.h"

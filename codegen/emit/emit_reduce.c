@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions: accumulators are set, updated in the reduction's loops, combined, written.
+// Reductions: sets accumulators, updates them in the reduction's loops, combines partial
+// results and writes the sum.
 #include <math.h>
 
 #include "base/fault.h"

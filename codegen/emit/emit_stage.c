@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stage: its buffers, what is placed under its loops, its statements.
+// A stage as code: its buffers, the stages that are placed under its loops, and its
+// statements.
 #include "base/bits.h"
 #include "codegen/emit/emit_internal.h"
 #include "codegen/schedule/schedule.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes whose elements lie near each other, but not side by side: windows of stride 2,
-// neighbours that read the same element, rows backwards. What lies from the first of
-// them to the last is read by vectors, of which shuffles take what lanes have.
+// Loads for vectors whose lanes lie near each other but not side by side: windows of
+// stride 2, neighbours that read the same element, rows backwards. The run of memory from
+// the first lane's element to the last one's is loaded in vectors, and shuffles pick the
+// lanes' elements from these; a gather would load each alone.
 #include "base/bits.h"
 #include "codegen/emit/emit_internal.h"
 #include "pestle/kir.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed copies: as many vectors as they have lanes are read where the
-// source is contiguous, and transposed in registers, so that what reads the copy
-// finds vectors along its own last axis. With n lanes, log2(n) rounds of n
-// shuffles of two vectors each, instead of n gathers.
+// Copies that are transposed in registers. As many vectors as a vector has lanes are read
+// along the axis where the source is contiguous; log2(n) rounds of n shuffles turn them
+// into vectors along the copy's last axis. That replaces n gathers.
 #include "codegen/emit/emit_internal.h"
 #include "pestle/kir.h"
 

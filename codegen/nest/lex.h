@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lexer of codegen's texts: kernels, nests and schedule primitives.
+// The lexer of the texts that codegen reads: kernels, nests and schedule primitives.
 #ifndef PESTLE_CODEGEN_NEST_LEX_H_
 #define PESTLE_CODEGEN_NEST_LEX_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index forms and expressions of the nest's text.
+// Reads the index forms and expressions of a nest's text, for nest_parse.c.
 #include <string.h>
 
 #include "codegen/nest/nest_parse_internal.h"

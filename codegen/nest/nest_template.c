@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the primitive of a template, which has names, to what the nest keeps of it.
+// Reads the primitive of a template, which refers by name, into what the nest keeps of
+// it, which refers by id.
 #include "codegen/nest/nest.h"
 
 pestle_status_t pestle_nest_read_template(const pestle_nest_t* nest,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 'lowered': what a nest computes makes sense. nest_verify_loops.c has
-// level 'scheduled'. Nests read from text come here too, so nothing is assumed:
-// ranges are computed with overflow checks, and ids before they are used.
+// Checks that what a nest computes makes sense, before and after it is scheduled;
+// nest_verify_loops.c checks the schedule. Nests that were read from text come here too, so
+// nothing is assumed: ranges are computed with overflow checks, and ids are checked before
+// they are used.
 #include "codegen/nest/nest_verify.h"
 #include "base/bits.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 'scheduled': loops, marks, scopes and sizes.
+// Checks of a scheduled nest: its loops and their kinds, the scopes and sizes of tensors,
+// and what each primitive has to leave true.
 #include "codegen/nest/nest_verify_internal.h"
 #include "codegen/schedule/schedule_internal.h"
 

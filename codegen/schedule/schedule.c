@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows about the loops of one stage: split, reorder, marks, rfactor.
+// Primitives that change the loops of one stage: split, reorder, rfactor, and the kinds of
+// loops (unroll, serial, vectorise, bind).
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule primitives that change where data lies: pack, stage, epilogue.
+// Primitives that change where data lies: pack, split_read, stage, transpose, epilogue.
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that rewrite expressions: inline and fuse.
+// Primitives that rewrite expressions: inline puts a stage's body where it is read; fuse
+// and flatten make one axis of two.
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"

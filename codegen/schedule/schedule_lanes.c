@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written and read by the same lane needs no shared memory: of a row
-// that all stages split alike,
+// Values that one lane of a group both writes and reads stay in its registers (scope
+// lanes), with no shared memory and no barrier. That needs stages which split a row among
+// the lanes alike:
 //
 //   axis = (step * lanes + lane) * vector + element
 //
-// each lane has its own elements in registers, [step, element].
+// Each lane then keeps its own elements, [step, element].
 #include "base/bits.h"
 #include "codegen/schedule/schedule_internal.h"
 

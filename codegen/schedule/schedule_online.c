@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The primitive online: a maximum and the sums that are shifted by it step together.
+// The primitive online: a maximum and the sums that are shifted by it step together, in
+// one pass over what they read (the online softmax).
 //
-// Why it is right, whatever the maximum so far is: a sum of terms
-// exp(x - m) * g, each made with the m of its step, times exp(m - m') is the
-// same sum made with m'. What must hold: every term has one such factor, m is
-// that of the term's own row, and m is in no other part of it. All the same of powers
-// of 2, where all are.
+// Why it is right, whatever the maximum so far is: let each term exp(x - m) * g be made
+// with the m of its step. Their sum, times exp(m - m'), is the sum of the terms made with
+// m'. For that every term must have one such factor, its m must be that of the term's own
+// row, and m must be in no other part of it. Powers of 2 in place of exp do as well, where
+// all factors are such.
 #include <math.h>
 #include <string.h>
 

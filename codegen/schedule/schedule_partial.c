@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The primitive partial: a reduction becomes a reduction of partial results.
+// The primitives partial and border, of one reduction. partial makes a reduction of
+// partial results, one a block of the axis; border cuts its loops where padding begins.
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"

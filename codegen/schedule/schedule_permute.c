@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The primitive permute: in which order the dims of what a stage keeps lie in memory.
+// The primitive permute: the order in which the dims of a tensor that a stage keeps in the
+// kernel lie in memory.
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that say where a stage runs and where its result is kept: at and store.
+// Primitives that say where a stage runs (at) and where its result is kept (store).
 #include "codegen/schedule/schedule_internal.h"
 
 bool pestle_schedule_is_under(const pestle_nest_t* nest, uint32_t q,

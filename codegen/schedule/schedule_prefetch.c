@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The primitive prefetch: what a later step reads or writes is asked for while this one
-// computes, so that memory and arithmetic take turns no longer.
+// The primitive prefetch: memory that a later step reads or writes is asked for while this
+// one computes, so that a core does not wait for it.
 #include "codegen/schedule/schedule_internal.h"
 
 // --- A share a step ---

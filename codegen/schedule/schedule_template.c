@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The primitives of templates: what all of them do to a nest.
+// The primitives of templates: the part that is the same for all of them.
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"
