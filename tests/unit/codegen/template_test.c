@@ -122,10 +122,10 @@ static void test_refusals(void** state) {
 // --- A nest whose constant a template packs ---
 
 static void apply_text(pestle_nest_t* nest, const char* text) {
-  pestle_schedule_rows_t rows;
+  pestle_primitives_t rows;
   pestle_vec_init(&rows, pestle_allocator_system());
-  assert_ok(pestle_schedule_rows_parse(nest->arena, text, strlen(text), "rows",
-                                       &rows));
+  assert_ok(
+      pestle_primitives_parse(nest->arena, text, strlen(text), "rows", &rows));
   for (size_t i = 0; i < rows.size; ++i)
     assert_ok(pestle_schedule_apply(nest, &rows.data[i]));
   pestle_vec_deinit(&rows);
