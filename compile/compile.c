@@ -9,6 +9,7 @@
 #include "compile/dump.h"
 #include "compile/explain.h"
 #include "compile/library.h"
+#include "compile/locations.h"
 #include "compile/steps.h"
 #include "compile/tune.h"
 #include "passes/pass.h"
@@ -18,6 +19,7 @@
 // What a compilation makes on its way to a plan.
 typedef struct work_t {
   pestle_arena_t arena;  // of the memory plan, nests and arguments
+  pestle_locations_t locations;
   pestle_memory_plan_t memory;
   pestle_kernels_t kernels;
   pestle_plan_build_t build;
@@ -30,6 +32,7 @@ static pestle_status_t run_pipeline(pestle_compilation_t* c,
   const pestle_target_caps_t* caps = &w->kernels.targets[0].caps;
   PESTLE_TRY(pestle_kernels_init(c->context, c->device, options, c->lock,
                                  &w->arena, &w->kernels));
+  PESTLE_TRY(pestle_locations_number(&w->locations, module));
   PESTLE_TRY(pestle_dump_module(options, PESTLE_STAGE_GRAPH, module));
   if (pestle_libraries_are_used(options)) {
     PESTLE_TRY(pestle_libraries_apply(c->device, module, c->remarks));
@@ -38,6 +41,7 @@ static pestle_status_t run_pipeline(pestle_compilation_t* c,
   PESTLE_TRY(pestle_dump_module(options, PESTLE_STAGE_FUSED, module));
   PESTLE_TRY(
       pestle_passes_complete(c->context, caps, options, module, c->remarks));
+  PESTLE_TRY(pestle_locations_settle(&w->locations));
   const pestle_function_t* entry = pestle_module_entry(module);
   PESTLE_TRY(pestle_check_sizes(entry));
   PESTLE_TRY(pestle_memory_plan_make(module, &w->arena, &w->memory));
@@ -47,7 +51,8 @@ static pestle_status_t run_pipeline(pestle_compilation_t* c,
   if (c->remarks) PESTLE_TRY(pestle_explain_kernels(&w->kernels, c->remarks));
   PESTLE_TRY(pestle_kernels_compile(&w->kernels));
   if (c->remarks) PESTLE_TRY(pestle_explain_refused(&w->kernels));
-  PESTLE_TRY(pestle_steps_build(&w->kernels, &w->memory, entry, &w->build));
+  PESTLE_TRY(pestle_steps_build(&w->kernels, &w->memory, &w->locations, entry,
+                                &w->build));
   PESTLE_TRY(pestle_dump_plan(options, module, &w->memory, &w->build));
   // A plan that nobody else will find is self-contained.
   bool share = !options->no_cache && !options->dump;
@@ -63,10 +68,12 @@ static pestle_status_t compile_copy(pestle_compilation_t* c,
   PESTLE_TRY(pestle_module_clone(c->module, &copy));
   work_t w = {.kernels = {0}};
   pestle_arena_init(allocator, &w.arena);
+  pestle_locations_init(allocator, &w.locations);
   pestle_plan_build_init(allocator, &w.build);
   pestle_status_t status = run_pipeline(c, copy, &w, out_plan);
   pestle_kernels_deinit(&w.kernels);
   pestle_plan_build_deinit(&w.build);
+  pestle_locations_deinit(&w.locations);
   pestle_arena_deinit(&w.arena);
   pestle_module_release(copy);
   return status;

@@ -24,6 +24,8 @@ void pestle_plan_build_init(pestle_allocator_t allocator,
   pestle_vec_init(&out_plan->steps, allocator);
   pestle_vec_init(&out_plan->calls, allocator);
   pestle_vec_init(&out_plan->call_tensors, allocator);
+  pestle_vec_init(&out_plan->locations, allocator);
+  pestle_vec_init(&out_plan->location_ids, allocator);
   pestle_vec_init(&out_plan->constants, allocator);
   pestle_strbuf_append_char(&out_plan->strings, 0);
 }
@@ -43,6 +45,8 @@ void pestle_plan_build_deinit(pestle_plan_build_t* plan) {
   pestle_vec_deinit(&plan->steps);
   pestle_vec_deinit(&plan->calls);
   pestle_vec_deinit(&plan->call_tensors);
+  pestle_vec_deinit(&plan->locations);
+  pestle_vec_deinit(&plan->location_ids);
   pestle_vec_deinit(&plan->constants);
 }
 
@@ -413,6 +417,9 @@ static pestle_plan_header_t make_header(pestle_plan_build_t* plan,
   h.calls = place(end, plan->calls.size, sizeof(pestle_plan_call_t));
   h.call_tensors =
       place(end, plan->call_tensors.size, sizeof(pestle_plan_tensor_t));
+  h.locations =
+      place(end, plan->locations.size, sizeof(pestle_plan_location_t));
+  h.location_ids = place(end, plan->location_ids.size, sizeof(uint32_t));
   return h;
 }
 
@@ -430,6 +437,9 @@ static void fill_plan(uint8_t* data, pestle_plan_header_t* h,
   fill(data, h->calls, plan->calls.data, sizeof(pestle_plan_call_t));
   fill(data, h->call_tensors, plan->call_tensors.data,
        sizeof(pestle_plan_tensor_t));
+  fill(data, h->locations, plan->locations.data,
+       sizeof(pestle_plan_location_t));
+  fill(data, h->location_ids, plan->location_ids.data, sizeof(uint32_t));
   fill_code(data + h->code.offset, plan, kernels);
   memcpy(data, h, sizeof(*h));
   h->checksum = pestle_hash64(data + PESTLE_PLAN_CHECKED_FROM,
@@ -527,6 +537,32 @@ static void print_binding(const pestle_plan_binding_t* b,
                         (unsigned long long)(b->offset + b->size));
 }
 
+// " from 3-5,8": locations [first, first + count) of those that steps name.
+static void print_from(const pestle_plan_build_t* plan, uint32_t first,
+                       uint32_t count, pestle_strbuf_t* out) {
+  const uint32_t* ids = plan->location_ids.data + first;
+  for (uint32_t i = 0, end; i < count; i = end) {
+    for (end = i + 1; end < count && ids[end] == ids[end - 1] + 1; ++end)
+      ;
+    pestle_strbuf_appendf(out, i ? ",%u" : "  from %u", ids[i]);
+    if (end - i > 1) pestle_strbuf_appendf(out, "-%u", ids[end - 1]);
+  }
+}
+
+static void print_locations(const pestle_plan_build_t* plan,
+                            pestle_strbuf_t* out) {
+  const char* text = plan->strings.data;
+  if (plan->locations.size) pestle_strbuf_append_c(out, "locations:\n");
+  for (size_t i = 0; i < plan->locations.size; ++i) {
+    const pestle_plan_location_t* l = &plan->locations.data[i];
+    pestle_strbuf_appendf(out, "%4zu  %s", i, text + l->op);
+    if (l->name) pestle_strbuf_appendf(out, " '%s'", text + l->name);
+    if (l->file) pestle_strbuf_appendf(out, " %s", text + l->file);
+    if (l->line) pestle_strbuf_appendf(out, ":%u:%u", l->line, l->column);
+    pestle_strbuf_append_char(out, '\n');
+  }
+}
+
 void pestle_plan_build_print(const pestle_plan_build_t* plan,
                              pestle_strbuf_t* out) {
   static const char* const kinds[] = {
@@ -562,6 +598,8 @@ void pestle_plan_build_print(const pestle_plan_build_t* plan,
           out, "  on %s",
           plan->strings.data + plan->devices.data[s->device].backend);
     }
+    print_from(plan, s->first_location, s->location_count, out);
     pestle_strbuf_append_char(out, '\n');
   }
+  print_locations(plan, out);
 }

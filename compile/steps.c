@@ -13,7 +13,9 @@
 typedef struct steps_t {
   const pestle_kernels_t* kernels;
   const pestle_memory_plan_t* memory;
+  pestle_locations_t* locations;
   pestle_plan_build_t* plan;
+  const pestle_node_t* node;  // the op at hand
   uint32_t next;  // kernel without a step: kernels stand as nodes do
 } steps_t;
 
@@ -63,6 +65,49 @@ static bool overlap(const pestle_plan_binding_t* a,
          a->offset < b->offset + b->size && b->offset < a->offset + a->size;
 }
 
+// --- Locations ---
+
+static void add_locations(steps_t* s, const pestle_node_t* node) {
+  if (!node || s->plan->failed) return;
+  pestle_status_t status = pestle_locations_add(s->locations, node);
+  if (status) s->plan->failed = true;
+  pestle_status_release(status);
+}
+
+// Gives |step| the locations that were added.
+static void set_locations(steps_t* s, pestle_plan_step_t* step) {
+  pestle_plan_build_t* plan = s->plan;
+  const uint32_t* ids =
+      pestle_locations_sorted(s->locations, &step->location_count);
+  step->first_location = (uint32_t)plan->location_ids.size;
+  if (!pestle_vec_append(&plan->location_ids, ids, step->location_count)) {
+    plan->failed = true;
+  }
+}
+
+// Appends |step|, which is for the op at hand.
+static uint32_t add_step(steps_t* s, pestle_plan_step_t step) {
+  pestle_locations_clear(s->locations);
+  add_locations(s, s->node);
+  set_locations(s, &step);
+  return pestle_plan_step(s->plan, step);
+}
+
+static void write_locations(steps_t* s) {
+  for (size_t i = 0; i < s->locations->list.size; ++i) {
+    const pestle_location_t* l = &s->locations->list.data[i];
+    pestle_plan_location_t record = {
+        .op = pestle_plan_string(s->plan, pestle_op_info(l->op)->name),
+        .name = pestle_plan_string(s->plan, l->loc.name),
+        .file = pestle_plan_string(s->plan, l->loc.file),
+        .line = l->loc.line,
+        .column = l->loc.column};
+    if (!pestle_vec_push(&s->plan->locations, record)) s->plan->failed = true;
+  }
+}
+
+// --- Copies ---
+
 static void copy_step(steps_t* s, pestle_plan_binding_t from,
                       pestle_plan_binding_t to, const char* label) {
   if (same_place(&from, &to) || !from.size) return;
@@ -71,7 +116,7 @@ static void copy_step(steps_t* s, pestle_plan_binding_t from,
                              .first = pestle_plan_bind(s->plan, both, 2),
                              .count = 2,
                              .label = pestle_plan_string(s->plan, label)};
-  (void)pestle_plan_step(s->plan, step);
+  (void)add_step(s, step);
 }
 
 // A place that lives during one group of copies or one launch only: all share
@@ -170,6 +215,19 @@ static pestle_status_t copy_values(steps_t* s, pestle_value_t* const* from,
 
 // --- Kernels ---
 
+// The locations of what |k| computes: of a fusion's ops those of its group.
+static void add_kernel_locations(steps_t* s, const pestle_kernel_t* k) {
+  add_locations(s, k->node);
+  const pestle_kernel_group_t* g = k->group;
+  for (uint32_t i = 0; g && i < g->node_count; ++i)
+    add_locations(s, g->nodes[i]);
+  for (uint32_t i = 0; g && i < g->piece_count; ++i) {
+    const pestle_piece_t* piece = &g->pieces[i];
+    for (uint32_t v = 0; v < piece->view_count; ++v)
+      add_locations(s, piece->views[v]);
+  }
+}
+
 // Launches the next kernel of the list.
 static void launch(steps_t* s) {
   const pestle_kernel_t* k = s->kernels->list.data[s->next];
@@ -195,6 +253,9 @@ static void launch(steps_t* s) {
       .first = pestle_plan_bind(s->plan, b, k->arg_count),
       .count = k->arg_count,
       .label = pestle_plan_string(s->plan, k->name)};
+  pestle_locations_clear(s->locations);
+  add_kernel_locations(s, k);
+  set_locations(s, &step);
   (void)pestle_plan_step(s->plan, step);
 }
 
@@ -251,7 +312,7 @@ static pestle_status_t call_step(steps_t* s, const pestle_node_t* node,
                              .count = count,
                              .label = call.name};
   if (!pestle_vec_push(&s->plan->calls, call)) s->plan->failed = true;
-  (void)pestle_plan_step(s->plan, step);
+  (void)add_step(s, step);
   return NULL;
 }
 
@@ -299,7 +360,7 @@ static uint32_t jump(steps_t* s, pestle_plan_step_kind_t kind,
     step.first = pestle_plan_bind(s->plan, &b, 1);
     step.count = 1;
   }
-  return pestle_plan_step(s->plan, step);
+  return add_step(s, step);
 }
 
 static void land(steps_t* s, uint32_t step) {
@@ -435,9 +496,12 @@ static pestle_status_t node_steps(steps_t* s, pestle_node_t* node) {
 }
 
 static pestle_status_t block_steps(steps_t* s, const pestle_block_t* block) {
+  const pestle_node_t* around = s->node;
   for (pestle_node_t* n = block->first; n; n = n->next) {
+    s->node = n;
     PESTLE_TRY(node_steps(s, n));
   }
+  s->node = around;
   return NULL;
 }
 
@@ -570,11 +634,26 @@ static pestle_status_t describe_kernels(const pestle_kernels_t* kernels,
   return fallback ? describe_device(&kernels->targets[1], plan) : NULL;
 }
 
+// A kernel is from where its launch is.
+static void name_kernels(pestle_plan_build_t* plan) {
+  for (size_t i = 0; i < plan->steps.size && !plan->failed; ++i) {
+    const pestle_plan_step_t* step = &plan->steps.data[i];
+    if (step->kind != PESTLE_PLAN_LAUNCH) continue;
+    pestle_plan_kernel_t* k = &plan->kernels.data[step->kernel];
+    k->first_location = step->first_location;
+    k->location_count = step->location_count;
+  }
+}
+
 pestle_status_t pestle_steps_build(const pestle_kernels_t* kernels,
                                    const pestle_memory_plan_t* memory,
+                                   pestle_locations_t* locations,
                                    const pestle_function_t* function,
                                    pestle_plan_build_t* plan) {
-  steps_t s = {.kernels = kernels, .plan = plan, .memory = memory};
+  steps_t s = {.kernels = kernels,
+               .memory = memory,
+               .locations = locations,
+               .plan = plan};
   plan->arena_size = memory->arena_size;
   plan->lower_bound = memory->lower_bound;
   plan->spare = (uint64_t)plan->arena_size;
@@ -600,6 +679,8 @@ pestle_status_t pestle_steps_build(const pestle_kernels_t* kernels,
                         kernels->list.data[s.next]->name);
   }
   PESTLE_TRY(describe_kernels(kernels, plan));
+  name_kernels(plan);
+  write_locations(&s);
   return plan->failed ? PESTLE_ERROR(OUT_OF_MEMORY, "planning steps") : NULL;
 }
 

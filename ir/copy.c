@@ -147,6 +147,11 @@ static pestle_status_t emit_at(pestle_copier_t* copier,
   pestle_node_t* copy;
   PESTLE_TRY(pestle_node_create(builder, &spec, &copy));
   *out_node = copy;
+  // A copy beside its source is a variant, which may be dropped again; one in
+  // another block is there to stay.
+  if (!copier->foreign && node->block && node->block != copy->block) {
+    pestle_node_set_heir((pestle_node_t*)node, copy);
+  }
   for (uint32_t i = 0; i < copy->result_count && i < node->result_count; ++i) {
     PESTLE_TRY(map_value(copier, &node->results[i], &copy->results[i]));
   }

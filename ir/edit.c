@@ -31,8 +31,58 @@ void pestle_node_set_operand(pestle_node_t* node, size_t index,
   pestle_use_link(use, value);
 }
 
+// --- Heirs ---
+
+// Paths are halved on the way: a chain of a thousand ops that fall away one after
+// the other is looked through once.
+pestle_node_t* pestle_node_heir(pestle_node_t* node) {
+  while (node->heir) {
+    if (node->heir->heir) node->heir = node->heir->heir;
+    node = node->heir;
+  }
+  return node;
+}
+
+void pestle_node_set_heir(pestle_node_t* node, pestle_node_t* heir) {
+  pestle_node_t* last = pestle_node_heir(node);
+  if (last != node && last->block) return;
+  heir = pestle_node_heir(heir);
+  if (heir != node) node->heir = heir;
+}
+
+static bool only_moves(const pestle_node_t* node) {
+  return pestle_op_info((pestle_op_t)node->op)->fuse == PESTLE_FUSE_VIEW;
+}
+
+static bool same_location(const pestle_node_t* a, const pestle_node_t* b) {
+  return a->loc.name == b->loc.name && a->loc.file == b->loc.file &&
+         a->loc.line == b->loc.line && a->loc.column == b->loc.column;
+}
+
+// Who computes what |from| did where |to| takes its place: of a convolution in
+// another layout with a transpose behind it that is the convolution.
+static pestle_node_t* find_heir(const pestle_node_t* from, pestle_node_t* to) {
+  while (only_moves(to) && !only_moves(from)) {
+    pestle_node_t* source = to->operands[0].value->node;
+    if (!source || !same_location(source, from)) break;
+    to = source;
+  }
+  return to;
+}
+
+static bool is_unused(const pestle_node_t* node) {
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    if (node->results[i].use_count) return false;
+  }
+  return true;
+}
+
 void pestle_value_replace_all_uses(pestle_value_t* from, pestle_value_t* to) {
-  if (from == to || !from->uses) return;
+  if (from == to) return;
+  if (from->node && to->node) {
+    pestle_node_set_heir(from->node, find_heir(from->node, to->node));
+  }
+  if (!from->uses) return;
   pestle_use_t* last = NULL;
   for (pestle_use_t* use = from->uses; use; use = use->next) {
     use->value = to;
@@ -107,7 +157,13 @@ void pestle_node_erase(pestle_node_t* node) {
   for (uint32_t i = 0; i < node->region_count; ++i) {
     pestle_region_discard(node->regions[i]);
   }
+  pestle_node_t* heir = pestle_node_heir(node);
+  uint32_t count = node->operand_count;
   drop_operands(node);
+  for (uint32_t i = 0; i < count && heir != node; ++i) {
+    pestle_node_t* source = node->operands[i].value->node;
+    if (source && is_unused(source)) pestle_node_set_heir(source, heir);
+  }
   unlink_node(node);
 }
 

@@ -78,6 +78,9 @@ struct pestle_node_s {
   pestle_block_t* block;  // NULL once erased
   pestle_node_t *prev, *next;
   pestle_loc_t loc;  // strings interned in the module
+  // Another node of the module that computes what this one did: see
+  // pestle_node_heir(). NULL: none yet.
+  pestle_node_t* heir;
   uint64_t scratch;  // free for the pass that runs
 };
 
@@ -286,8 +289,11 @@ pestle_builder_t pestle_builder_before(pestle_node_t* node);
 
 void pestle_node_set_operand(pestle_node_t* node, size_t index,
                              pestle_value_t* value);
+// The node of |to| becomes the heir of |from|'s.
 void pestle_value_replace_all_uses(pestle_value_t* from, pestle_value_t* to);
-// Unlinks a node whose results have no uses, and all that its regions hold.
+// Unlinks a node whose results have no uses, and all that its regions hold. What
+// only it used goes to its heir: a pattern of five ops that became one has one
+// heir. The memory stays, for those who ask for the heir.
 void pestle_node_erase(pestle_node_t* node);
 // Moves |node| before |before| (both in one block), or to the end for NULL.
 void pestle_node_move(pestle_node_t* node, pestle_node_t* before);
@@ -319,6 +325,17 @@ PESTLE_NODISCARD pestle_status_t
 pestle_function_remove_argument(pestle_function_t* function, size_t index);
 // Takes |function| out of its module; what it captured is free.
 void pestle_module_remove_function(pestle_function_t* function);
+
+// --- Heirs ---
+//
+// Who computes what the ops of a module computed before passes rewrote it, so that
+// a kernel can be traced back to the ops that a user wrote. Replacing uses,
+// erasing and copying within a module keep it up to date; no pass has to.
+
+// |heir| computes what |node| did, unless a living node does already.
+void pestle_node_set_heir(pestle_node_t* node, pestle_node_t* heir);
+// The last heir of |node|, or |node|. It is in no block if all of it was dropped.
+pestle_node_t* pestle_node_heir(pestle_node_t* node);
 
 // --- Reading ---
 

@@ -191,8 +191,10 @@ pestle_status_t pestle_executable_find_calls(pestle_executable_t* e) {
 
 static void trace(const pestle_executable_t* e, const pestle_plan_step_t* step,
                   int64_t begin_ns) {
+  pestle_trace_texts_t texts = pestle_step_trace_texts(e, step);
   pestle_trace_span_t span = {.category = "call",
-                              .name = pestle_step_trace_label(e, step),
+                              .name = texts.label,
+                              .detail = texts.note,
                               .begin_ns = begin_ns};
   pestle_trace_add(e->context->core.trace, &span);
 }

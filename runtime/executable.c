@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executable.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -185,15 +186,42 @@ static void look_at_steps(pestle_executable_t* e, size_t step_count) {
   e->needs_host = e->remote && needs_host(e, step_count);
 }
 
-// The plan may be gone when the trace is written.
-static pestle_status_t fill_trace_labels(pestle_executable_t* e, size_t count) {
-  e->trace_labels = PESTLE_ARENA_ARRAY(&e->arena, const char*, count);
-  if (!e->trace_labels) return PESTLE_OOM();
-  for (size_t i = 0; i < count; ++i) {
-    e->trace_labels[i] = pestle_trace_intern(
-        e->context->core.trace, pestle_plan_text(e->plan, e->steps[i].label));
+// Of a kernel its note, and of any step "locations: 3 4 7".
+static void append_trace_note(const pestle_executable_t* e,
+                              const pestle_plan_step_t* step,
+                              pestle_strbuf_t* out) {
+  if (step->kind == PESTLE_PLAN_LAUNCH) {
+    const pestle_plan_kernel_t* k = &PESTLE_PLAN_RECORDS(
+        e->plan, pestle_plan_kernel_t, kernels)[step->kernel];
+    pestle_strbuf_append_c(out, pestle_plan_text(e->plan, k->note));
   }
-  return NULL;
+  const uint32_t* ids = PESTLE_PLAN_RECORDS(e->plan, uint32_t, location_ids) +
+                        step->first_location;
+  if (!step->location_count) return;
+  bool begins_line = !out->size || out->data[out->size - 1] == '\n';
+  pestle_strbuf_append_c(out, begins_line ? "locations:" : "\nlocations:");
+  for (uint32_t i = 0; i < step->location_count; ++i)
+    pestle_strbuf_appendf(out, " %" PRIu32, ids[i]);
+}
+
+// The plan may be gone when the trace is written.
+static pestle_status_t fill_trace_texts(pestle_executable_t* e, size_t count) {
+  pestle_trace_t* trace = e->context->core.trace;
+  e->trace_texts = PESTLE_ARENA_ARRAY(&e->arena, pestle_trace_texts_t, count);
+  if (!e->trace_texts) return PESTLE_OOM();
+  pestle_strbuf_t note;
+  pestle_strbuf_init(e->context->core.allocator, &note);
+  for (size_t i = 0; i < count; ++i) {
+    pestle_strbuf_clear(&note);
+    append_trace_note(e, &e->steps[i], &note);
+    e->trace_texts[i] = (pestle_trace_texts_t){
+        .label = pestle_trace_intern(
+            trace, pestle_plan_text(e->plan, e->steps[i].label)),
+        .note = note.size ? pestle_trace_intern(trace, note.data) : NULL};
+  }
+  pestle_status_t status = pestle_strbuf_status(&note);
+  pestle_strbuf_deinit(&note);
+  return status;
 }
 
 // --- Life ---
@@ -286,7 +314,7 @@ static pestle_status_t build(pestle_executable_t* e, pestle_device_t* device) {
   PESTLE_TRY(pestle_executable_load_kernels(e));
   PESTLE_TRY(upload_constants(e));
   look_at_steps(e, h->steps.count);
-  if (e->context->core.trace) PESTLE_TRY(fill_trace_labels(e, h->steps.count));
+  if (e->context->core.trace) PESTLE_TRY(fill_trace_texts(e, h->steps.count));
   count_constants(e, true);
   return NULL;
 }

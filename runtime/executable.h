@@ -32,6 +32,12 @@ enum {
   PESTLE_RECORDINGS = 4,
 };
 
+// What a trace says of a step; the trace's own.
+typedef struct pestle_trace_texts_t {
+  const char* label;
+  const char* note;  // a kernel's, and the numbers of locations; or NULL
+} pestle_trace_texts_t;
+
 typedef struct pestle_exec_kernel_t {
   pestle_cpu_entry_t entry;
   const void* entry_self;
@@ -39,9 +45,8 @@ typedef struct pestle_exec_kernel_t {
   pestle_loaded_t* loaded;      // NULL when another row owns it
   const pestle_loaded_t* code;  // what a launch names
   const char* name;
-  const char* trace_note;  // graph ops and schedule; NULL: no trace
-  int64_t group;           // indices of the group loop
-  bool empty;              // it does nothing
+  int64_t group;    // indices of the group loop
+  bool empty;       // it does nothing
   int32_t threads;  // at most so many are worth waking; 1: the caller alone
   bool staged;      // runs on a CPU away from home
 } pestle_exec_kernel_t;
@@ -134,7 +139,7 @@ struct pestle_executable_s {
   size_t binding_count;
   pestle_exec_patch_t* patches;
   size_t patch_count;
-  const char** trace_labels;  // of the steps; NULL: no trace
+  pestle_trace_texts_t* trace_texts;  // of the steps; NULL: no trace
   size_t arena_size, scratch_size;
   bool loops;                     // has jumps back
   bool counted;                   // its use of the plan's constants
@@ -207,8 +212,8 @@ int32_t pestle_launch_host(pestle_executable_t* executable,
                            pestle_frame_t* frame,
                            const pestle_plan_step_t* step, void* const* buffers,
                            int32_t cap);
-const char* pestle_step_trace_label(const pestle_executable_t* executable,
-                                    const pestle_plan_step_t* step);
+pestle_trace_texts_t pestle_step_trace_texts(
+    const pestle_executable_t* executable, const pestle_plan_step_t* step);
 PESTLE_NODISCARD pestle_status_t
 pestle_step_trapped(const pestle_executable_t* executable,
                     const pestle_plan_step_t* step, int32_t trap);

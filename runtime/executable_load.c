@@ -246,10 +246,6 @@ pestle_status_t pestle_executable_load_kernels(pestle_executable_t* e) {
     kernel->empty =
         !records[i].group[0] || !records[i].group[1] || !records[i].group[2];
     kernel->threads = useful_threads(e, &records[i]);
-    if (e->context->core.trace) {
-      kernel->trace_note = pestle_trace_intern(
-          e->context->core.trace, pestle_plan_text(e->plan, records[i].note));
-    }
     status = pestle_status_annotate(load_once(e, &loaded, &records[i], kernel),
                                     "while loading kernel '%s' on device %s",
                                     kernel->name, kernel->device->name);

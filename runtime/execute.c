@@ -36,9 +36,9 @@ static int64_t piece_begin(const launch_t* launch, int64_t piece) {
 
 // Of an executable that was made while the trace was on, as all are that run
 // while it is.
-const char* pestle_step_trace_label(const pestle_executable_t* e,
-                                    const pestle_plan_step_t* step) {
-  return e->trace_labels[step - e->steps];
+pestle_trace_texts_t pestle_step_trace_texts(const pestle_executable_t* e,
+                                             const pestle_plan_step_t* step) {
+  return e->trace_texts[step - e->steps];
 }
 
 static void trace_piece(const launch_t* launch, int64_t begin_ns, int64_t first,
@@ -88,7 +88,7 @@ int32_t pestle_launch_host(pestle_executable_t* e, pestle_frame_t* frame,
                      .scratch_size = e->scratch_size,
                      .pieces = (int64_t)threads * PIECES_PER_THREAD,
                      .trace = e->context->core.trace};
-  if (launch.trace) launch.label = pestle_step_trace_label(e, step);
+  if (launch.trace) launch.label = pestle_step_trace_texts(e, step).label;
   if (launch.pieces > kernel->group) launch.pieces = kernel->group;
   atomic_init(&launch.trap, 0);
   pestle_pool_run(&e->context->pool, launch.pieces, threads, run_piece,
@@ -103,9 +103,10 @@ static int32_t launch_kernel(pestle_executable_t* e, pestle_frame_t* frame,
   if (!trace) return pestle_launch_host(e, frame, step, buffers, cap);
   const pestle_exec_kernel_t* kernel = &e->kernels[step->kernel];
   int32_t threads = kernel->threads < cap ? kernel->threads : cap;
+  pestle_trace_texts_t texts = pestle_step_trace_texts(e, step);
   pestle_trace_span_t span = {.category = "kernel",
-                              .name = pestle_step_trace_label(e, step),
-                              .detail = kernel->trace_note,
+                              .name = texts.label,
+                              .detail = texts.note,
                               .begin_ns = pestle_clock_ns(),
                               .keys = {"group", "threads"},
                               .values = {kernel->group, threads}};
@@ -169,8 +170,10 @@ static void copy(pestle_executable_t* e, pestle_frame_t* frame,
   // CPUs share the host's memory.
   memmove(frame->bindings[step->first + 1], frame->bindings[step->first], size);
   if (!trace) return;
+  pestle_trace_texts_t texts = pestle_step_trace_texts(e, step);
   pestle_trace_span_t span = {.category = "copy",
-                              .name = pestle_step_trace_label(e, step),
+                              .name = texts.label,
+                              .detail = texts.note,
                               .begin_ns = begin_ns,
                               .keys = {"bytes"},
                               .values = {(int64_t)size}};

@@ -81,8 +81,9 @@ static pestle_status_t queue_step(pestle_executable_t* e, pestle_frame_t* frame,
 
 static void trace_step(const pestle_executable_t* e,
                        const pestle_plan_step_t* step, int64_t begin_ns) {
-  pestle_trace_span_t span = {.name = pestle_step_trace_label(e, step),
-                              .begin_ns = begin_ns};
+  pestle_trace_texts_t texts = pestle_step_trace_texts(e, step);
+  pestle_trace_span_t span = {
+      .name = texts.label, .detail = texts.note, .begin_ns = begin_ns};
   if (step->kind == PESTLE_PLAN_COPY) {
     span.category = "copy";
     span.keys[0] = "bytes";
@@ -90,7 +91,6 @@ static void trace_step(const pestle_executable_t* e,
   } else if (step->kind == PESTLE_PLAN_LAUNCH) {
     const pestle_exec_kernel_t* kernel = &e->kernels[step->kernel];
     span.category = kernel->staged ? "fallback" : "kernel";
-    span.detail = kernel->trace_note;
     span.keys[0] = "group";
     span.values[0] = kernel->group;
   } else {

@@ -20,9 +20,10 @@ _Static_assert(offsetof(pestle_plan_header_t, signature) ==
 _Static_assert(sizeof(pestle_plan_device_t) == 32, "a stable format");
 _Static_assert(sizeof(pestle_plan_io_t) == 160, "a stable format");
 _Static_assert(sizeof(pestle_plan_binding_t) == 24, "a stable format");
-_Static_assert(sizeof(pestle_plan_kernel_t) == 120, "a stable format");
-_Static_assert(sizeof(pestle_plan_step_t) == 32, "a stable format");
+_Static_assert(sizeof(pestle_plan_kernel_t) == 128, "a stable format");
+_Static_assert(sizeof(pestle_plan_step_t) == 40, "a stable format");
 _Static_assert(sizeof(pestle_plan_constant_ref_t) == 56, "a stable format");
+_Static_assert(sizeof(pestle_plan_location_t) == 24, "a stable format");
 
 #define MALFORMED(...) PESTLE_ERROR(MALFORMED, __VA_ARGS__)
 
@@ -41,6 +42,8 @@ typedef struct checker_t {
   const pestle_plan_constant_ref_t* constants;
   const pestle_plan_call_t* calls;
   const pestle_plan_tensor_t* tensors;
+  const pestle_plan_location_t* locations;
+  const uint32_t* location_ids;
 } checker_t;
 
 // --- Header ---
@@ -118,6 +121,8 @@ static pestle_status_t check_sections(checker_t* c) {
   PLAN_SECTION(constant_refs, pestle_plan_constant_ref_t)
   PLAN_SECTION(calls, pestle_plan_call_t)
   PLAN_SECTION(call_tensors, pestle_plan_tensor_t)
+  PLAN_SECTION(locations, pestle_plan_location_t)
+  PLAN_SECTION(location_ids, uint32_t)
 #undef PLAN_SECTION
   c->strings = c->data + h->strings.offset;
   if (!h->strings.count || c->strings[0] || c->strings[h->strings.count - 1]) {
@@ -137,6 +142,8 @@ static pestle_status_t check_sections(checker_t* c) {
   c->constants = PLAN_RECORDS(constant_refs, pestle_plan_constant_ref_t);
   c->calls = PLAN_RECORDS(calls, pestle_plan_call_t);
   c->tensors = PLAN_RECORDS(call_tensors, pestle_plan_tensor_t);
+  c->locations = PLAN_RECORDS(locations, pestle_plan_location_t);
+  c->location_ids = PLAN_RECORDS(location_ids, uint32_t);
   return NULL;
 }
 
@@ -237,6 +244,27 @@ static pestle_status_t check_ios(const checker_t* c) {
   return NULL;
 }
 
+static pestle_status_t check_locations(const checker_t* c) {
+  const pestle_plan_header_t* h = c->header;
+  for (uint64_t i = 0; i < h->locations.count; ++i) {
+    const pestle_plan_location_t* l = &c->locations[i];
+    PESTLE_TRY(check_text(c, "location", i, l->op));
+    PESTLE_TRY(check_text(c, "location", i, l->name));
+    PESTLE_TRY(check_text(c, "location", i, l->file));
+  }
+  for (uint64_t i = 0; i < h->location_ids.count; ++i) {
+    if (c->location_ids[i] < h->locations.count) continue;
+    return MALFORMED("the plan names location %" PRIu32 " of %" PRIu64,
+                     c->location_ids[i], h->locations.count);
+  }
+  return NULL;
+}
+
+static bool has_locations(const checker_t* c, uint32_t first, uint32_t count) {
+  uint64_t there = c->header->location_ids.count;
+  return first <= there && count <= there - first;
+}
+
 static pestle_status_t check_kernels(const checker_t* c) {
   const pestle_plan_header_t* h = c->header;
   for (uint64_t i = 0; i < h->kernels.count; ++i) {
@@ -247,6 +275,10 @@ static pestle_status_t check_kernels(const checker_t* c) {
     if (!pestle_checked_add(kernel->code_offset, kernel->code_size, &end) ||
         end > h->code.count) {
       return MALFORMED("the code of kernel '%s' lies outside of its section",
+                       c->strings + kernel->name);
+    }
+    if (!has_locations(c, kernel->first_location, kernel->location_count)) {
+      return MALFORMED("kernel '%s' has locations that there are not",
                        c->strings + kernel->name);
     }
     if (kernel->device >= h->devices.count || kernel->group[0] < 0 ||
@@ -452,7 +484,11 @@ static const char* step_fault(const checker_t* c, uint64_t index) {
 static pestle_status_t check_steps(const checker_t* c) {
   uint64_t count = c->header->steps.count;
   for (uint64_t i = 0; i < count; ++i) {
+    const pestle_plan_step_t* step = &c->steps[i];
     const char* fault = step_fault(c, i);
+    if (!has_locations(c, step->first_location, step->location_count)) {
+      fault = "has locations that there are not";
+    }
     if (fault) {
       return MALFORMED("step %" PRIu64 " of the plan %s", i, fault);
     }
@@ -475,6 +511,7 @@ pestle_status_t pestle_plan_check(const void* data, size_t size, bool verify) {
   PESTLE_TRY(check_text(&c, "the name of plan", 0, c.header->name));
   PESTLE_TRY(check_devices(&c));
   PESTLE_TRY(check_ios(&c));
+  PESTLE_TRY(check_locations(&c));
   PESTLE_TRY(check_kernels(&c));
   PESTLE_TRY(check_constants(&c));
   PESTLE_TRY(check_bindings(&c));

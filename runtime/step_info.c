@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the steps of an executable are, for profiles.
+// What the steps of an executable are and which ops they are for, for profiles.
 #include <string.h>
 
 #include "runtime/executable.h"
@@ -97,6 +97,42 @@ pestle_status_t pestle_executable_step(const pestle_executable_t* e,
   if (step->kind == PESTLE_PLAN_CALL) tell_call(e, step, &info);
   if (step->kind == PESTLE_PLAN_COPY) tell_copy(e, step, &info);
   if (info.constant_bytes > info.bytes) info.constant_bytes = info.bytes;
+  info.locations = PESTLE_PLAN_RECORDS(e->plan, uint32_t, location_ids) +
+                   step->first_location;
+  info.location_count = step->location_count;
+  info.struct_size = size < sizeof(info) ? size : sizeof(info);
+  memcpy(out_info, &info, info.struct_size);
+  return NULL;
+}
+
+// --- Locations ---
+
+size_t pestle_executable_location_count(const pestle_executable_t* e) {
+  return e ? (size_t)pestle_plan_header(e->plan)->locations.count : 0;
+}
+
+pestle_status_t pestle_executable_location(const pestle_executable_t* e,
+                                           size_t index,
+                                           pestle_location_info_t* out_info) {
+  if (!e || !out_info || out_info->struct_size < sizeof(size_t)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_executable_location needs an executable and a "
+                        "place for what the location is, its struct_size set");
+  }
+  size_t count = pestle_executable_location_count(e);
+  size_t size = out_info->struct_size;
+  if (index >= count) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "there is no location %zu: the executable has %zu",
+                        index, count);
+  }
+  const pestle_plan_location_t* l =
+      &PESTLE_PLAN_RECORDS(e->plan, pestle_plan_location_t, locations)[index];
+  pestle_location_info_t info = {.op = pestle_plan_text(e->plan, l->op),
+                                 .name = pestle_plan_text(e->plan, l->name),
+                                 .file = pestle_plan_text(e->plan, l->file),
+                                 .line = l->line,
+                                 .column = l->column};
   info.struct_size = size < sizeof(info) ? size : sizeof(info);
   memcpy(out_info, &info, info.struct_size);
   return NULL;

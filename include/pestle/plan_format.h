@@ -17,7 +17,7 @@
 #include "pestle/types.h"
 
 #define PESTLE_PLAN_MAGIC "PSTLPLN1"
-#define PESTLE_PLAN_VERSION 6u
+#define PESTLE_PLAN_VERSION 7u
 
 // Constants of at least so many bytes lie outside of a plan that is not to be
 // self-contained. Below it a file and a mapping of their own cost more than a
@@ -60,7 +60,20 @@ typedef struct pestle_plan_header_t {
   pestle_plan_section_t code;           // bytes; artifacts
   pestle_plan_section_t calls;          // pestle_plan_call_t
   pestle_plan_section_t call_tensors;   // pestle_plan_tensor_t
+  pestle_plan_section_t locations;      // pestle_plan_location_t
+  pestle_plan_section_t location_ids;   // uint32_t: numbers of locations
 } pestle_plan_header_t;
+
+// Where ops of the module came from. A location's number is its place here: the
+// same for all plans of one module, whatever the target and the options. Names are
+// no part of what the plan cache compares: a plan from there has those of the
+// module that it was compiled from.
+typedef struct pestle_plan_location_t {
+  pestle_plan_str_t op;          // one that is there: "dot_general"
+  pestle_plan_str_t name, file;  // "": none
+  uint32_t line, column;         // 0: none
+  uint32_t reserved;
+} pestle_plan_location_t;
 
 // A packed constant: in the plan, or found by its content where the plan is
 // loaded (the context's table, a file of the cache). A plan without external
@@ -155,6 +168,8 @@ typedef struct pestle_plan_kernel_t {
   // many of them are in products of f16 or bf16 and in those of bytes, and what it
   // must read and write once.
   uint64_t flops, half_flops, byte_flops, bytes;
+  // Locations of the ops that it computes: of location_ids, ascending.
+  uint32_t first_location, location_count;
 } pestle_plan_kernel_t;
 
 typedef enum pestle_plan_call_kind_e {
@@ -210,6 +225,8 @@ typedef struct pestle_plan_step_t {
   uint32_t first, count;  // bindings
   uint32_t target;
   pestle_plan_str_t label;  // graph ops, for profiles and errors
+  // Locations of the ops that it is for: of location_ids, ascending.
+  uint32_t first_location, location_count;
   uint32_t reserved;
 } pestle_plan_step_t;
 

@@ -519,6 +519,10 @@ typedef struct pestle_step_info_t {
   // How many of the operations are in products of f16 or bf16, and in those of
   // bytes, for which machines have instructions of their own.
   uint64_t half_flops, byte_flops;
+  // Which locations of the model it is for (pestle_executable_location()),
+  // ascending; a jump's are those of its loop or branch.
+  const uint32_t* locations;
+  size_t location_count;
 } pestle_step_info_t;
 
 // How many steps a run may take: on_step numbers them from 0 on. A loop takes
@@ -530,6 +534,30 @@ pestle_executable_step_count(const pestle_executable_t* executable);
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_executable_step(const pestle_executable_t* executable, size_t index,
                        pestle_step_info_t* out_info);
+
+// Where ops of the model came from. Zero-initialise and set |struct_size|. Strings
+// are the executable's, "" where there is none.
+typedef struct pestle_location_info_t {
+  size_t struct_size;
+  const char* op;    // one that is there: "dot_general"
+  const char* name;  // of the node in its source
+  const char* file;
+  uint32_t line, column;  // 0: none
+} pestle_location_info_t;
+
+// How many locations the ops of the compiled module had. A location's number is
+// its place among them, in the order of the module: the same for each compilation
+// of it, whatever the device and the options, so that a profile or a trace can be
+// laid beside the graph. Passes may leave nothing of an op: then no step names it. A
+// plan that the cache had from an equal module with other names has the names of
+// that one.
+PESTLE_API size_t
+pestle_executable_location_count(const pestle_executable_t* executable);
+// Fills |*out_info|, whose struct_size must be set. Any threads may ask.
+// INVALID_ARGUMENT: no such location.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_executable_location(const pestle_executable_t* executable, size_t index,
+                           pestle_location_info_t* out_info);
 
 // Runs once. |inputs| and |outputs| are views in the executable's order. An
 // input view may have any element strides; a contiguous one is read in place if

@@ -619,6 +619,19 @@ static void call_executable_step(things_t* t) {
   assert_int_equal(info.kind, PESTLE_STEP_KERNEL);
   assert_int_equal(info.bytes, 32);
 }
+static void call_executable_location_count(things_t* t) {
+  assert_int_equal(pestle_executable_location_count(NULL), 0);
+  assert_int_equal(pestle_executable_location_count(t->executable), 1);
+}
+static void call_executable_location(things_t* t) {
+  pestle_location_info_t info = {.struct_size = sizeof(info)}, none = {0};
+  BAD(pestle_executable_location(NULL, 0, &info));
+  BAD(pestle_executable_location(t->executable, 0, NULL));
+  BAD(pestle_executable_location(t->executable, 0, &none));
+  BAD(pestle_executable_location(t->executable, 1, &info));
+  assert_ok(pestle_executable_location(t->executable, 0, &info));
+  assert_string_equal(info.name, "");
+}
 static void call_executable_run(things_t* t) {
   float x[4] = {1, 2, 3, 4}, y[4];
   int64_t shape[1] = {4};
@@ -995,6 +1008,7 @@ static const row_t rows[] = {
     ROW(executable_release) ROW(executable_input_count)
     ROW(executable_output_count) ROW(executable_input) ROW(executable_output)
     ROW(executable_step_count) ROW(executable_step)
+    ROW(executable_location_count) ROW(executable_location)
     ROW(executable_run) ROW(tensor_release) ROW(plan_cache_get)
     ROW(cache_stats) ROW(cache_visit) ROW(cache_visit_keys) ROW(cache_prune) ROW(module_create)
     ROW(module_retain) ROW(module_release) ROW(module_add_function)

@@ -103,6 +103,10 @@ class Profile(Case):
                 self.assertEqual(row["backend"], device)
                 self.assertIn("dot_general", row["ops"])
                 self.assertIn("tanh", row["ops"])
+                at = [p["locations"][i] for i in row["locations"]]
+                self.assertLessEqual({"dot_general", "tanh"},
+                                     {place["op"] for place in at})
+                self.assertTrue(all(place["line"] > 0 for place in at), at)
                 self.assertIn("form=", row["schedule"])
                 # Two a multiply-add, 20 a tanh.
                 self.assertEqual(row["flops"], 64 * 32 * (2 * 96 + 20))

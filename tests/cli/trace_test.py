@@ -115,6 +115,8 @@ class Trace(Case):
             self.assertEqual([e["name"] for e in ran], kernels)
             for kernel in ran:
                 self.assertIn("dot_general", kernel["args"]["detail"])
+                self.assertRegex(kernel["args"]["detail"],
+                                 r"\nlocations:( \d+)+$")
                 self.check_pieces(trace, kernel)
         # The second thread works too, sooner or later; it has a name.
         self.assertLessEqual(len(threads), 2)

@@ -274,6 +274,11 @@ static void json_row(const table_t* t, const row_t* r, pestle_json_t* json) {
   key_u64(json, "constant_bytes", s->constant_bytes);
   key_f64(json, "gflops_per_s", rate_of(r, s->flops));
   key_f64(json, "gbytes_per_s", rate_of(r, s->bytes));
+  pestle_json_key(json, "locations");
+  pestle_json_begin_array(json);
+  for (size_t i = 0; i < s->location_count; ++i)
+    pestle_json_u64(json, s->locations[i]);
+  pestle_json_end_array(json);
   if (r->limit_us > 0 && r->best_us > 0) {
     key_f64(json, "limit", r->limit_us / r->best_us);
     key_str(json, "bound", r->bound, strlen(r->bound));
@@ -294,6 +299,27 @@ static void json_limits(const cli_limits_t* l, pestle_json_t* json) {
   pestle_json_end_object(json);
 }
 
+// By number: what the steps' "locations" mean.
+static void json_locations(const table_t* t, pestle_json_t* json) {
+  const pestle_executable_t* e = t->profile->executable;
+  pestle_json_key(json, "locations");
+  pestle_json_begin_array(json);
+  for (size_t i = 0; i < pestle_executable_location_count(e); ++i) {
+    pestle_location_info_t l = {.struct_size = sizeof(l)};
+    pestle_status_t status = pestle_executable_location(e, i, &l);
+    pestle_status_release(status);
+    if (status) break;
+    pestle_json_begin_object(json);
+    key_str(json, "op", l.op, strlen(l.op));
+    if (*l.name) key_str(json, "name", l.name, strlen(l.name));
+    if (*l.file) key_str(json, "file", l.file, strlen(l.file));
+    if (l.line) key_u64(json, "line", l.line);
+    if (l.column) key_u64(json, "column", l.column);
+    pestle_json_end_object(json);
+  }
+  pestle_json_end_array(json);
+}
+
 static void json_table(const table_t* t, pestle_json_t* json) {
   pestle_json_begin_object(json);
   key_str(json, "pestle", pestle_version(), strlen(pestle_version()));
@@ -302,6 +328,7 @@ static void json_table(const table_t* t, pestle_json_t* json) {
   key_f64(json, "run_us", t->best_us);
   key_f64(json, "steps_us", t->sum_us);
   json_limits(&t->limits, json);
+  json_locations(t, json);
   pestle_json_key(json, "steps");
   pestle_json_begin_array(json);
   for (size_t i = 0; i < t->count; ++i) {

@@ -225,6 +225,112 @@ static void captured_values_must_be_the_same(void** state) {
   ir_test_end(&t);
 }
 
+// --- Heirs ---
+
+static pestle_node_t* negated(ir_test_t* t, pestle_value_t* x) {
+  pestle_value_t* y;
+  assert_ok(pestle_op_negate(&t->b, x, &y));
+  return y->node;
+}
+
+static void replace(pestle_node_t* node, pestle_node_t* by) {
+  pestle_value_replace_all_uses(&node->results[0], &by->results[0]);
+  pestle_node_erase(node);
+}
+
+// e(d(x)) becomes one op, and that another one.
+static void a_pattern_has_one_heir(void** state) {
+  (void)state;
+  BEGIN(t, T(F32, 4));
+  pestle_node_t* d = negated(&t, t.a[0]);
+  pestle_node_t* e = negated(&t, &d->results[0]);
+  pestle_node_t* used = negated(&t, t.a[0]);
+  pestle_node_t* g = negated(&t, &used->results[0]);
+  pestle_node_t* one = negated(&t, t.a[0]);
+  pestle_node_t* other = negated(&t, t.a[0]);
+  pestle_value_t* results[] = {&e->results[0], &g->results[0],
+                               &used->results[0]};
+  assert_ok(pestle_op_return(&t.b, results, 3, NULL));
+  assert_ptr_equal(pestle_node_heir(e), e);
+  replace(e, one);
+  assert_ptr_equal(pestle_node_heir(e), one);
+  assert_ptr_equal(pestle_node_heir(d), one);  // only e used it
+  pestle_node_erase(d);
+  replace(one, other);
+  assert_ptr_equal(pestle_node_heir(e), other);
+  assert_ptr_equal(pestle_node_heir(d), other);
+  // What others use keeps its own meaning.
+  replace(g, other);
+  assert_ptr_equal(pestle_node_heir(g), other);
+  assert_ptr_equal(pestle_node_heir(used), used);
+  ir_test_end(&t);
+}
+
+static void what_is_dropped_has_no_heir(void** state) {
+  (void)state;
+  BEGIN(t, T(F32, 4));
+  pestle_node_t* d = negated(&t, t.a[0]);
+  pestle_node_t* e = negated(&t, &d->results[0]);
+  pestle_node_t* f = negated(&t, t.a[0]);
+  assert_ok(pestle_op_return(&t.b, &f->results, 0, NULL));
+  pestle_node_erase(e);
+  assert_ptr_equal(pestle_node_heir(e), e);
+  assert_ptr_equal(pestle_node_heir(d), d);
+  // An argument is nobody's heir.
+  pestle_value_replace_all_uses(&d->results[0], t.a[0]);
+  assert_ptr_equal(pestle_node_heir(d), d);
+  ir_test_end(&t);
+}
+
+// Heirs of each other, and heirs that were dropped again.
+static void heirs_make_no_circle(void** state) {
+  (void)state;
+  BEGIN(t, T(F32, 4));
+  pestle_node_t* d = negated(&t, t.a[0]);
+  pestle_node_t* e = negated(&t, t.a[0]);
+  pestle_node_t* f = negated(&t, t.a[0]);
+  pestle_node_set_heir(d, e);
+  pestle_node_set_heir(e, d);
+  assert_ptr_equal(pestle_node_heir(d), e);
+  assert_ptr_equal(pestle_node_heir(e), e);
+  pestle_node_set_heir(d, f);  // e lives
+  assert_ptr_equal(pestle_node_heir(d), e);
+  pestle_node_erase(e);
+  pestle_node_set_heir(d, f);
+  assert_ptr_equal(pestle_node_heir(d), f);
+  ir_test_end(&t);
+}
+
+// A convolution in another layout, with a transpose behind it, is still the
+// convolution.
+static void what_computes_is_the_heir(void** state) {
+  (void)state;
+  BEGIN(t, T(F32, 2, 3));
+  t.b.loc = (pestle_loc_t){.name = "neg"};
+  pestle_node_t* d = negated(&t, t.a[0]);
+  pestle_node_t* inner = negated(&t, t.a[0]);
+  pestle_value_t* turned;
+  pestle_transpose_attrs_t a = {sizeof(a), .permutation = PESTLE_I64S(0, 1)};
+  assert_ok(pestle_op_transpose(&t.b, &inner->results[0], &a, &turned));
+  pestle_value_replace_all_uses(&d->results[0], turned);
+  assert_ptr_equal(pestle_node_heir(d), inner);
+  ir_test_end(&t);
+}
+
+static void a_chain_of_heirs_is_short(void** state) {
+  (void)state;
+  BEGIN(t, T(F32, 4));
+  enum { LONG = 200000 };
+  pestle_node_t* first = negated(&t, t.a[0]);
+  for (int i = 0; i < LONG; ++i) {
+    pestle_node_t* next = negated(&t, t.a[0]);
+    pestle_value_replace_all_uses(&pestle_node_heir(first)->results[0],
+                                  &next->results[0]);
+    assert_ptr_equal(pestle_node_heir(first), next);
+  }
+  ir_test_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_change_and_keep_their_names),
@@ -238,6 +344,11 @@ int main(void) {
       cmocka_unit_test(attributes_tell_nodes_apart),
       cmocka_unit_test(regions_are_compared_by_place),
       cmocka_unit_test(captured_values_must_be_the_same),
+      cmocka_unit_test(a_pattern_has_one_heir),
+      cmocka_unit_test(what_is_dropped_has_no_heir),
+      cmocka_unit_test(heirs_make_no_circle),
+      cmocka_unit_test(what_computes_is_the_heir),
+      cmocka_unit_test(a_chain_of_heirs_is_short),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

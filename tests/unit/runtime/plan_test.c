@@ -38,6 +38,11 @@ static void write_rich(plan_writer_t* w) {
   plan_step(w, PESTLE_PLAN_JUMP, 0, 0, 0, 8);          // 6
   plan_step(w, PESTLE_PLAN_JUMP, 0, 0, 0, 8);          // 7
   plan_step(w, PESTLE_PLAN_END, 0, 0, 0, 0);           // 8
+  plan_location(w, "add");
+  plan_location(w, "subtract");
+  w->kernels[add].location_count = w->steps[0].location_count = 1;
+  w->kernels[dec].first_location = w->steps[3].first_location = 1;
+  w->kernels[dec].location_count = w->steps[3].location_count = 1;
 }
 
 static pestle_status_t try_plan(pestle_context_t* context, const void* data,
@@ -157,7 +162,7 @@ static void test_sentences(void** state) {
   static plan_writer_t w;
   EXPECT(w.header.magic[0] = 'X', MALFORMED, "not a plan");
   EXPECT(w.header.version = PESTLE_PLAN_VERSION + 1, INCOMPATIBLE,
-         "format version 7");
+         "format version 8");
   EXPECT(w.header.arena_size = 65, MALFORMED, "arena of 65");
   EXPECT(w.header.arena_size = -64, MALFORMED, "arena of -64");
   EXPECT(w.header.name = 9999, MALFORMED, "text outside");
@@ -174,6 +179,12 @@ static void test_sentences(void** state) {
   EXPECT(w.kernels[0].code_size = 9999, MALFORMED, "code of kernel 'add'");
   EXPECT(w.kernels[0].device = 2, MALFORMED, "kernel 'add'");
   EXPECT(w.kernels[0].shared_bytes = 129, MALFORMED, "scratch");
+  EXPECT(w.kernels[0].location_count = 3, MALFORMED, "kernel 'add' has loca");
+  EXPECT(w.kernels[0].first_location = UINT32_MAX, MALFORMED, "locations");
+  EXPECT(w.steps[0].location_count = 3, MALFORMED, "step 0 of the plan has l");
+  EXPECT(w.steps[3].first_location = 3, MALFORMED, "step 3 of the plan has l");
+  EXPECT(w.location_ids[1] = 2, MALFORMED, "names location 2 of 2");
+  EXPECT(w.locations[1].file = 9999, MALFORMED, "location 1 has a text");
   EXPECT(w.bindings[0].size = 65, MALFORMED, "binding 0");
   EXPECT(w.bindings[2].index = 1, MALFORMED, "binding 2");
   EXPECT(w.bindings[1].offset = UINT64_MAX, MALFORMED, "binding 1");

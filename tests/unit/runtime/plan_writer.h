@@ -27,6 +27,8 @@ typedef struct plan_writer_t {
   char constants[4096];
   size_t constant_size;
   pestle_plan_constant_ref_t refs[PLAN_WRITER_MAX];  // the first: |constants|
+  pestle_plan_location_t locations[4];
+  uint32_t location_ids[8];
   char code[8192];
 } plan_writer_t;
 
@@ -177,6 +179,14 @@ static inline uint32_t plan_launch(plan_writer_t* w, uint32_t kernel,
                    w->kernels[kernel].arg_count, 0);
 }
 
+// Adds a location, and its number to those that records may name.
+static inline uint32_t plan_location(plan_writer_t* w, const char* op) {
+  uint32_t index = (uint32_t)w->header.locations.count++;
+  w->locations[index] = (pestle_plan_location_t){.op = plan_text(w, op)};
+  w->location_ids[w->header.location_ids.count++] = index;
+  return index;
+}
+
 // Makes the checksum right again.
 static inline void plan_seal(void* data, size_t size) {
   pestle_plan_header_t* header = data;
@@ -210,6 +220,8 @@ static inline uint64_t plan_lay_out(plan_writer_t* w, char* base) {
   plan_place(base, &size, &h->code, w->code, 1);
   plan_place(base, &size, &h->calls, w->calls, sizeof(w->calls[0]));
   plan_place(base, &size, &h->call_tensors, w->tensors, sizeof(w->tensors[0]));
+  plan_place(base, &size, &h->locations, w->locations, sizeof(w->locations[0]));
+  plan_place(base, &size, &h->location_ids, w->location_ids, sizeof(uint32_t));
   return size;
 }
 
