@@ -12,13 +12,10 @@ typedef struct pestle_dynlib_s* pestle_dynlib_t;  // the system's own handle
 typedef void (*pestle_dynlib_fn_t)(void);
 
 // Opens |path| with all symbols resolved and none of them visible to other
-// libraries. UNAVAILABLE, with the loader's own sentence, when that fails.
+// libraries. It stays open until the process ends. UNAVAILABLE, with the loader's
+// own sentence, when that fails.
 PESTLE_NODISCARD pestle_status_t
 pestle_dynlib_open(const char* path, pestle_dynlib_t* out_library);
-
-// Closing runs the library's destructors; plugins and compilers stay open until
-// the process ends, only a library that was refused is closed.
-void pestle_dynlib_close(pestle_dynlib_t library);
 
 // NULL when the library has no such symbol.
 pestle_dynlib_fn_t pestle_dynlib_function(pestle_dynlib_t library,

@@ -19,10 +19,6 @@ pestle_status_t pestle_dynlib_open(const char* path,
   return NULL;
 }
 
-void pestle_dynlib_close(pestle_dynlib_t library) {
-  if (library) dlclose(library);
-}
-
 void* pestle_dynlib_data(pestle_dynlib_t library, const char* name) {
   return dlsym(library, name);
 }

@@ -90,11 +90,6 @@ void pestle_hasher_update_str(pestle_hasher_t* hasher, pestle_str_t text) {
   pestle_hasher_update(hasher, text.data, text.size);
 }
 
-void pestle_hasher_update_hash(pestle_hasher_t* hasher, pestle_hash128_t hash) {
-  pestle_hasher_update_u64(hasher, hash.low);
-  pestle_hasher_update_u64(hasher, hash.high);
-}
-
 pestle_hash128_t pestle_hasher_finish(const pestle_hasher_t* hasher) {
   return from_xxh(
       XXH3_128bits_digest((const XXH3_state_t*)(const void*)hasher->state));

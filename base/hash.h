@@ -43,7 +43,6 @@ void pestle_hasher_update(pestle_hasher_t* hasher, const void* data,
 // it, so that two fields next to each other never run together.
 void pestle_hasher_update_u64(pestle_hasher_t* hasher, uint64_t value);
 void pestle_hasher_update_str(pestle_hasher_t* hasher, pestle_str_t text);
-void pestle_hasher_update_hash(pestle_hasher_t* hasher, pestle_hash128_t hash);
 // Does not change the hasher: more may be fed afterwards.
 pestle_hash128_t pestle_hasher_finish(const pestle_hasher_t* hasher);
 

@@ -8,13 +8,6 @@
 
 #include "base/mem.h"
 
-int pestle_str_compare(pestle_str_t a, pestle_str_t b) {
-  size_t shorter = a.size < b.size ? a.size : b.size;
-  int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
-  if (order) return order < 0 ? -1 : 1;
-  return (a.size > b.size) - (a.size < b.size);
-}
-
 bool pestle_str_starts_with(pestle_str_t text, pestle_str_t prefix) {
   return text.size >= prefix.size &&
          pestle_str_equal(pestle_str_make(text.data, prefix.size), prefix);

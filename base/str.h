@@ -42,8 +42,6 @@ static inline bool pestle_str_equal_c(pestle_str_t a, const char* b) {
   return pestle_str_equal(a, pestle_str(b));
 }
 
-// Bytewise order, as strcmp() has it.
-int pestle_str_compare(pestle_str_t a, pestle_str_t b);
 bool pestle_str_starts_with(pestle_str_t text, pestle_str_t prefix);
 bool pestle_str_ends_with(pestle_str_t text, pestle_str_t suffix);
 // Index of the first occurrence, or SIZE_MAX.

@@ -32,9 +32,6 @@ void pestle_cond_init(pestle_cond_t* out_cond);
 void pestle_cond_deinit(pestle_cond_t* cond);
 // Waits with |mutex| held; may return for no reason, so loop on a condition.
 void pestle_cond_wait(pestle_cond_t* cond, pestle_mutex_t* mutex);
-// The same until pestle_clock_ns() reaches |deadline_ns|; false on time-out.
-bool pestle_cond_wait_until(pestle_cond_t* cond, pestle_mutex_t* mutex,
-                            int64_t deadline_ns);
 void pestle_cond_signal(pestle_cond_t* cond);
 void pestle_cond_broadcast(pestle_cond_t* cond);
 
@@ -58,20 +55,6 @@ void pestle_thread_yield(void);
 void pestle_thread_sleep_ns(int64_t nanoseconds);
 // A hint for spin loops.
 void pestle_cpu_relax(void);
-
-// Runs a function until it succeeded once, however many threads call; others
-// wait. Lives inside the object that it belongs to: there are no globals.
-typedef struct pestle_once_t {
-  pestle_mutex_t mutex;
-  atomic_bool done;
-} pestle_once_t;
-
-void pestle_once_init(pestle_once_t* out_once);
-void pestle_once_deinit(pestle_once_t* once);
-// The status of |fn| if this call ran it, else OK. A failure is not remembered:
-// the next call tries again.
-PESTLE_NODISCARD pestle_status_t pestle_once_call(
-    pestle_once_t* once, pestle_status_t (*fn)(void* argument), void* argument);
 
 // A reference count.
 typedef struct pestle_refcount_t {

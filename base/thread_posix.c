@@ -54,13 +54,6 @@ void pestle_cond_deinit(pestle_cond_t* cond) {
 void pestle_cond_wait(pestle_cond_t* cond, pestle_mutex_t* mutex) {
   pthread_cond_wait(system_cond(cond), system_mutex(mutex));
 }
-bool pestle_cond_wait_until(pestle_cond_t* cond, pestle_mutex_t* mutex,
-                            int64_t deadline_ns) {
-  struct timespec deadline = {.tv_sec = deadline_ns / 1000000000,
-                              .tv_nsec = deadline_ns % 1000000000};
-  return pthread_cond_timedwait(system_cond(cond), system_mutex(mutex),
-                                &deadline) != ETIMEDOUT;
-}
 void pestle_cond_signal(pestle_cond_t* cond) {
   pthread_cond_signal(system_cond(cond));
 }
@@ -166,31 +159,6 @@ void pestle_cpu_relax(void) {
 #else
   atomic_signal_fence(memory_order_seq_cst);
 #endif
-}
-
-void pestle_once_init(pestle_once_t* out_once) {
-  pestle_mutex_init(&out_once->mutex);
-  atomic_init(&out_once->done, false);
-}
-
-void pestle_once_deinit(pestle_once_t* once) {
-  pestle_mutex_deinit(&once->mutex);
-}
-
-pestle_status_t pestle_once_call(pestle_once_t* once,
-                                 pestle_status_t (*fn)(void* argument),
-                                 void* argument) {
-  if (atomic_load_explicit(&once->done, memory_order_acquire)) return NULL;
-  pestle_status_t status = NULL;
-  pestle_mutex_lock(&once->mutex);
-  if (!atomic_load_explicit(&once->done, memory_order_relaxed)) {
-    status = fn(argument);
-    if (!status) {
-      atomic_store_explicit(&once->done, true, memory_order_release);
-    }
-  }
-  pestle_mutex_unlock(&once->mutex);
-  return status;
 }
 
 // Reads up to |count| numbers from a file of the kernel's; returns how many.

@@ -10,10 +10,20 @@
 // the work on single rows, powers of two are products.
 #include "passes/recognise.h"
 
-static const pestle_matcher_t matchers[] = {
-    pestle_match_logistic,     pestle_match_softmax,  pestle_match_log_softmax,
-    pestle_match_norm,         pestle_match_gelu,     pestle_match_silu,
-    pestle_match_hard_sigmoid, pestle_match_attention};
+typedef struct match_t {
+  pestle_op_t op;  // that it makes
+  pestle_matcher_t match;
+} match_t;
+
+static const match_t matchers[] = {
+    {PESTLE_OP_LOGISTIC, pestle_match_logistic},
+    {PESTLE_OP_SOFTMAX, pestle_match_softmax},
+    {PESTLE_OP_LOG_SOFTMAX, pestle_match_log_softmax},
+    {PESTLE_OP_LAYER_NORM, pestle_match_norm},  // or RMS_NORM
+    {PESTLE_OP_GELU, pestle_match_gelu},
+    {PESTLE_OP_SILU, pestle_match_silu},
+    {PESTLE_OP_HARD_SIGMOID, pestle_match_hard_sigmoid},
+    {PESTLE_OP_ATTENTION, pestle_match_attention}};
 
 typedef struct recognise_t {
   const pestle_target_caps_t* caps;
@@ -21,22 +31,24 @@ typedef struct recognise_t {
   bool changed;
 } recognise_t;
 
-// Where matrix registers multiply bf16, two products and a softmax are faster than
-// attention's own multiply-adds: [1, 512, 8, 64] on Sapphire Rapids 4.1 ms, 6.3.
-static bool is_faster_apart(const recognise_t* r, const pestle_node_t* node) {
-  return node->results[0].type->dtype == PESTLE_BF16 &&
-         !(r->caps->flags & PESTLE_TARGET_LANES) &&
-         r->caps->op_dtypes[PESTLE_KIR_MREG_MMA] != 0;
+// What apart.def says.
+static bool stays_apart(const pestle_target_caps_t* caps, pestle_op_t op,
+                        pestle_dtype_t dtype) {
+#define PESTLE_APART(OP, DTYPE, WHERE, measured)                    \
+  if (op == PESTLE_OP_##OP && dtype == PESTLE_##DTYPE && (WHERE)) { \
+    return true;                                                    \
+  }
+#include "passes/apart.def"
+  return false;
 }
 
 static pestle_status_t recognise_node(recognise_t* r, pestle_node_t* node) {
   pestle_builder_t b = pestle_builder_before(node);
   for (size_t i = 0; i < sizeof(matchers) / sizeof(matchers[0]); ++i) {
     pestle_value_t* value = NULL;
-    if (matchers[i] == pestle_match_attention && is_faster_apart(r, node)) {
-      continue;
-    }
-    PESTLE_TRY(matchers[i](&b, node, r->strict, &value));
+    pestle_dtype_t dtype = node->results[0].type->dtype;
+    if (stays_apart(r->caps, matchers[i].op, dtype)) continue;
+    PESTLE_TRY(matchers[i].match(&b, node, r->strict, &value));
     if (!value) continue;
     pestle_pass_replace(node, &value);
     r->changed = true;

@@ -159,37 +159,36 @@ static pestle_status_t check_shuffle(const verify_t* v) {
   return NULL;
 }
 
+// |lanes| are folded by the row that arg[1] names into one value, which is a lane
+// of the result; |what| they are lanes of, for the error.
+static pestle_status_t check_reduced(const verify_t* v, unsigned lanes,
+                                    const char* what) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  if (inst->arg[1] >= (uint32_t)PESTLE_SCALAR_COUNT) {
+    return broken(v, "there is no scalar row %u", inst->arg[1]);
+  }
+  const pestle_kir_row_t* row = pestle_kir_row((pestle_op_t)inst->arg[1]);
+  if (!(row->flags & PESTLE_OP_FLAG_ASSOC) ||
+      !kind_is(inst->type, row->kinds) || !kind_is(inst->type, NUMBERS)) {
+    return broken(v, "the row cannot reduce %s", type_name(inst->type));
+  }
+  if (pestle_is_pow2(lanes)) return NULL;
+  return broken(v, "%u lanes%s have no halves", lanes, what);
+}
+
+// The lanes of a value, into one.
 static pestle_status_t check_reduce(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   unsigned lanes = inst_of(v, inst->arg[0])->lanes;
-  if (inst->arg[1] >= (uint32_t)PESTLE_SCALAR_COUNT) {
-    return broken(v, "there is no scalar row %u", inst->arg[1]);
-  }
-  const pestle_kir_row_t* row = pestle_kir_row((pestle_op_t)inst->arg[1]);
-  if (!(row->flags & PESTLE_OP_FLAG_ASSOC) ||
-      !kind_is(inst->type, row->kinds) || !kind_is(inst->type, NUMBERS)) {
-    return broken(v, "the row cannot reduce %s", type_name(inst->type));
-  }
+  PESTLE_TRY(check_reduced(v, lanes, ""));
   if (inst->lanes != 1) return broken(v, "the result must have one lane");
-  if (!pestle_is_pow2(lanes)) {
-    return broken(v, "%u lanes have no halves", lanes);
-  }
   return expect(v, 0, inst->type, lanes);
 }
 
+// A value of each lane of a subgroup, lane by lane of the value.
 static pestle_status_t check_sg_reduce(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
-  if (inst->arg[1] >= (uint32_t)PESTLE_SCALAR_COUNT) {
-    return broken(v, "there is no scalar row %u", inst->arg[1]);
-  }
-  const pestle_kir_row_t* row = pestle_kir_row((pestle_op_t)inst->arg[1]);
-  if (!(row->flags & PESTLE_OP_FLAG_ASSOC) ||
-      !kind_is(inst->type, row->kinds) || !kind_is(inst->type, NUMBERS)) {
-    return broken(v, "the row cannot reduce %s", type_name(inst->type));
-  }
-  if (!pestle_is_pow2(inst->arg[2])) {
-    return broken(v, "%u lanes of a subgroup have no halves", inst->arg[2]);
-  }
+  PESTLE_TRY(check_reduced(v, inst->arg[2], " of a subgroup"));
   return expect(v, 0, inst->type, inst->lanes);
 }
 

@@ -74,9 +74,10 @@ typedef struct pestle_compile_options_t {
 } pestle_compile_options_t;
 
 // Compiles |module|, all of whose dimensions must be known, for |device| (NULL:
-// what pestle_context_device() gives without a name): looks in the plan cache, else runs the passes and the target's compiler. |module|
-// is not changed and may be released afterwards. |options| may be NULL: all
-// defaults. Concurrent calls with one key compile once.
+// what pestle_context_device() gives without a name): looks in the plan cache,
+// else runs the passes and the target's compiler. |module| is not changed and may
+// be released afterwards. |options| may be NULL: all defaults. Concurrent calls
+// with one key compile once.
 // INVALID_ARGUMENT: a dimension is not known, NOT_FOUND: a pass that an option
 // names, MALFORMED: the module breaks a rule (pestle_module_verify()),
 // UNSUPPORTED: an op, dtype or CPU that neither target nor fallback has,
@@ -91,7 +92,8 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_compile(
 
 // Runs passes over |module| in place, as pestle_compile() would for |device|:
 // the pipeline, or those that |options| name. |device| and |options| may be
-// NULL. After an error the module may be between two passes. Fails as pestle_compile() does.
+// NULL. After an error the module may be between two passes. Fails as
+// pestle_compile() does.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_optimize(
     pestle_context_t* context, pestle_module_t* module, pestle_device_t* device,
     const pestle_compile_options_t* options);

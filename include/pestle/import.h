@@ -54,8 +54,9 @@ typedef struct pestle_import_options_t {
 // from IR version 4 on: the module has a constant in its place unless a shape is
 // bound to it. |options| may be NULL. INVALID_ARGUMENT: a binding contradicts
 // the model, or |path| is no regular file; NOT_FOUND: no such file, or a binding
-// names nothing that the model has (what there is, is listed); MALFORMED: damaged or illegal, with
-// the node; UNSUPPORTED: every unsupported op at once, with its nodes.
+// names nothing that the model has (what there is, is listed); MALFORMED: damaged
+// or illegal, with the node; UNSUPPORTED: every unsupported op at once, with its
+// nodes.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_onnx_file(
     pestle_context_t* context, const char* path,
     const pestle_import_options_t* options, pestle_module_t** out_module);

@@ -548,8 +548,8 @@ typedef struct pestle_location_info_t {
 // How many locations the ops of the compiled module had. A location's number is
 // its place among them, in the order of the module: the same for each compilation
 // of it, whatever the device and the options, so that a profile or a trace can be
-// laid beside the graph. Passes may leave nothing of an op: then no step names it. A
-// plan that the cache had from an equal module with other names has the names of
+// laid beside the graph. Passes may leave nothing of an op: then no step names it.
+// A plan that the cache had from an equal module with other names has the names of
 // that one.
 PESTLE_API size_t
 pestle_executable_location_count(const pestle_executable_t* executable);
