@@ -5,42 +5,42 @@
 #include "base/half.h"
 #include "ir/chlo.h"
 
-#define OP1(op, a) pestle_step1(s, PESTLE_OP_##op, a)
-#define OP2(op, a, b) pestle_step2(s, PESTLE_OP_##op, a, b)
+#define OP1(op, a) pestle_f_unary(f, PESTLE_OP_##op, a)
+#define OP2(op, a, b) pestle_f_binary(f, PESTLE_OP_##op, a, b)
 
-static pv_t* constant(pestle_steps_t* s, pv_t* like, uint64_t bits) {
-  return like ? pestle_step_bits(s, like->type, bits) : NULL;
+static pv_t* constant(pestle_formula_t* f, pv_t* like, uint64_t bits) {
+  return like ? pestle_f_bits(f, like->type, bits) : NULL;
 }
 
-static pv_t* as(pestle_steps_t* s, pv_t* a, pestle_dtype_t dtype) {
+static pv_t* as(pestle_formula_t* f, pv_t* a, pestle_dtype_t dtype) {
   if (!a || a->type->dtype == dtype) return a;
   pestle_type_t type = *a->type;
   type.dtype = dtype;
-  return pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &a, 1, &type);
+  return pestle_f_typed(f, PESTLE_OP_BITCAST_CONVERT, &a, 1, &type);
 }
 
 // --- Classes ---
 
-pv_t* pestle_chlo_is_inf(pestle_steps_t* s, pv_t* const* x) {
+pv_t* pestle_chlo_is_inf(pestle_formula_t* f, pv_t* const* x) {
   pv_t* number = OP2(EQ, x[0], x[0]);
   pv_t* endless = OP1(NOT, OP1(IS_FINITE, x[0]));
   return OP2(AND, number, endless);
 }
 
-pv_t* pestle_chlo_is_pos_inf(pestle_steps_t* s, pv_t* const* x) {
-  pv_t* above = OP2(GT, x[0], pestle_step_splat(s, x[0], 1));
-  return OP2(AND, pestle_chlo_is_inf(s, x), above);
+pv_t* pestle_chlo_is_pos_inf(pestle_formula_t* f, pv_t* const* x) {
+  pv_t* above = OP2(GT, x[0], pestle_f_splat(f, x[0], 1));
+  return OP2(AND, pestle_chlo_is_inf(f, x), above);
 }
 
-pv_t* pestle_chlo_is_neg_inf(pestle_steps_t* s, pv_t* const* x) {
-  pv_t* below = OP2(LT, x[0], pestle_step_splat(s, x[0], 1));
-  return OP2(AND, pestle_chlo_is_inf(s, x), below);
+pv_t* pestle_chlo_is_neg_inf(pestle_formula_t* f, pv_t* const* x) {
+  pv_t* below = OP2(LT, x[0], pestle_f_splat(f, x[0], 1));
+  return OP2(AND, pestle_chlo_is_inf(f, x), below);
 }
 
 // --- The next number ---
 
 // Away from 0 the bits count up, towards it down; equal operands give the second.
-pv_t* pestle_chlo_next_after(pestle_steps_t* s, pv_t* const* operands) {
+pv_t* pestle_chlo_next_after(pestle_formula_t* f, pv_t* const* operands) {
   pv_t *x = operands[0], *y = operands[1];
   pestle_dtype_t dtype = x->type->dtype;
   unsigned width = pestle_dtype_info(dtype)->bits;
@@ -48,29 +48,28 @@ pv_t* pestle_chlo_next_after(pestle_steps_t* s, pv_t* const* operands) {
   pestle_dtype_t integer = pestle_dtype_unsigned(width);
   // f8E8M0FNU has no sign, and no bits are those of less than 0.
   if (!integer || pestle_float_decode(dtype, sign | 1) > 0) {
-    s->status = pestle_node_error(s->node, PESTLE_STATUS_UNSUPPORTED,
+    f->status = pestle_node_error(f->of->node, PESTLE_STATUS_UNSUPPORTED,
                                   "'chlo.next_after' of %s is not supported",
                                   pestle_dtype_info(dtype)->name);
     return NULL;
   }
-  pv_t *a = as(s, x, integer), *b = as(s, y, integer);
-  pv_t* zero = pestle_step_splat(s, x, 0);
+  pv_t *a = as(f, x, integer), *b = as(f, y, integer);
+  pv_t* zero = pestle_f_splat(f, x, 0);
   pv_t* away = OP2(XOR, OP2(LT, x, y), OP2(LT, x, zero));
-  pv_t* one = constant(s, a, 1);
+  pv_t* one = constant(f, a, 1);
   pv_t* up = OP2(ADD, a, one);
-  pv_t* next = pestle_step_select(s, away, up, OP2(SUBTRACT, a, one));
+  pv_t* next = pestle_f_select(f, away, up, OP2(SUBTRACT, a, one));
   // A type without -0 has NaN there.
   if (isnan(pestle_float_decode(dtype, sign))) {
-    pv_t* hole = OP2(EQ, next, constant(s, a, sign));
-    next = pestle_step_select(s, hole, constant(s, a, 0), next);
+    pv_t* hole = OP2(EQ, next, constant(f, a, sign));
+    next = pestle_f_select(f, hole, constant(f, a, 0), next);
   }
-  pv_t* least = OP2(OR, OP2(AND, b, constant(s, a, sign)), one);
-  next = pestle_step_select(s, OP2(EQ, x, zero), least, next);
-  next = pestle_step_select(s, OP2(EQ, x, y), b, next);
-  next = as(s, next, dtype);
+  pv_t* least = OP2(OR, OP2(AND, b, constant(f, a, sign)), one);
+  next = pestle_f_select(f, OP2(EQ, x, zero), least, next);
+  next = pestle_f_select(f, OP2(EQ, x, y), b, next);
+  next = as(f, next, dtype);
   pv_t* other = OP2(OR, OP2(NE, x, x), OP2(NE, y, y));
-  return pestle_step_select(s, other, pestle_step_splat(s, x, (double)NAN),
-                            next);
+  return pestle_f_select(f, other, pestle_f_splat(f, x, (double)NAN), next);
 }
 
 // --- The upper half of a product ---
@@ -81,48 +80,49 @@ static pestle_dtype_t twice_as_wide(unsigned width, bool is_signed) {
   return is_signed ? PESTLE_I64 : PESTLE_U64;
 }
 
-static pv_t* high_of(pestle_steps_t* s, pv_t* a) {
-  return OP2(SHIFT_RIGHT_LOGICAL, a, constant(s, a, 32));
+static pv_t* high_of(pestle_formula_t* f, pv_t* a) {
+  return OP2(SHIFT_RIGHT_LOGICAL, a, constant(f, a, 32));
 }
 
-static pv_t* low_of(pestle_steps_t* s, pv_t* a) {
-  return OP2(AND, a, constant(s, a, UINT32_MAX));
+static pv_t* low_of(pestle_formula_t* f, pv_t* a) {
+  return OP2(AND, a, constant(f, a, UINT32_MAX));
 }
 
 // Of u64, by halves.
-static pv_t* mulhi_u64(pestle_steps_t* s, pv_t* a, pv_t* b) {
-  pv_t *a1 = high_of(s, a), *a0 = low_of(s, a);
-  pv_t *b1 = high_of(s, b), *b0 = low_of(s, b);
-  pv_t* carry = high_of(s, PESTLE_MUL(s, a0, b0));
-  pv_t* middle = PESTLE_ADD(s, PESTLE_MUL(s, a1, b0), carry);
-  pv_t* more = PESTLE_ADD(s, PESTLE_MUL(s, a0, b1), low_of(s, middle));
-  pv_t* high = PESTLE_ADD(s, PESTLE_MUL(s, a1, b1), high_of(s, middle));
-  return PESTLE_ADD(s, high, high_of(s, more));
+static pv_t* mulhi_u64(pestle_formula_t* f, pv_t* a, pv_t* b) {
+  pv_t *a1 = high_of(f, a), *a0 = low_of(f, a);
+  pv_t *b1 = high_of(f, b), *b0 = low_of(f, b);
+  pv_t* carry = high_of(f, pestle_f_multiply(f, a0, b0));
+  pv_t* middle = pestle_f_add(f, pestle_f_multiply(f, a1, b0), carry);
+  pv_t* more = pestle_f_add(f, pestle_f_multiply(f, a0, b1), low_of(f, middle));
+  pv_t* high =
+      pestle_f_add(f, pestle_f_multiply(f, a1, b1), high_of(f, middle));
+  return pestle_f_add(f, high, high_of(f, more));
 }
 
 // Signed, |a| below 0 is 2^64 more as unsigned: |b| too much above.
-static pv_t* excess(pestle_steps_t* s, pv_t* a, pv_t* b) {
-  return pestle_step_select(s, OP2(LT, a, constant(s, a, 0)), b,
-                            constant(s, b, 0));
+static pv_t* excess(pestle_formula_t* f, pv_t* a, pv_t* b) {
+  return pestle_f_select(f, OP2(LT, a, constant(f, a, 0)), b,
+                         constant(f, b, 0));
 }
 
-pv_t* pestle_chlo_mulhi(pestle_steps_t* s, pv_t* const* operands) {
+pv_t* pestle_chlo_mulhi(pestle_formula_t* f, pv_t* const* operands) {
   pv_t *a = operands[0], *b = operands[1];
   pestle_dtype_t dtype = a->type->dtype;
   unsigned width = pestle_dtype_info(dtype)->bits;
   bool is_signed = pestle_dtype_is(dtype, PESTLE_KIND_SIGNED);
   if (width < 64) {
     pestle_dtype_t wide = twice_as_wide(width, is_signed);
-    pv_t* x = pestle_step_convert(s, a, wide);
-    pv_t* product = PESTLE_MUL(s, x, pestle_step_convert(s, b, wide));
-    pv_t* by = constant(s, product, width);
+    pv_t* x = pestle_f_convert(f, a, wide);
+    pv_t* product = pestle_f_multiply(f, x, pestle_f_convert(f, b, wide));
+    pv_t* by = constant(f, product, width);
     product = is_signed ? OP2(SHIFT_RIGHT_ARITHMETIC, product, by)
                         : OP2(SHIFT_RIGHT_LOGICAL, product, by);
-    return pestle_step_convert(s, product, dtype);
+    return pestle_f_convert(f, product, dtype);
   }
-  pv_t* x = as(s, a, PESTLE_U64);
-  pv_t* high = as(s, mulhi_u64(s, x, as(s, b, PESTLE_U64)), dtype);
+  pv_t* x = as(f, a, PESTLE_U64);
+  pv_t* high = as(f, mulhi_u64(f, x, as(f, b, PESTLE_U64)), dtype);
   if (!is_signed) return high;
-  high = PESTLE_SUB(s, high, excess(s, a, b));
-  return PESTLE_SUB(s, high, excess(s, b, a));
+  high = pestle_f_subtract(f, high, excess(f, a, b));
+  return pestle_f_subtract(f, high, excess(f, b, a));
 }

@@ -15,9 +15,9 @@
 #define LN2 0.69314718055994530942
 #define HALF_PI 1.57079632679489661923
 
-#define OP1(op, a) pestle_step1(s, PESTLE_OP_##op, a)
-#define OP2(op, a, b) pestle_step2(s, PESTLE_OP_##op, a, b)
-#define NUMBER(like, value) pestle_step_splat(s, like, value)
+#define OP1(op, a) pestle_f_unary(f, PESTLE_OP_##op, a)
+#define OP2(op, a, b) pestle_f_binary(f, PESTLE_OP_##op, a, b)
+#define NUMBER(like, value) pestle_f_splat(f, like, value)
 
 typedef struct pair_t {
   pv_t *re, *im;
@@ -25,24 +25,24 @@ typedef struct pair_t {
 
 // --- Parts ---
 
-static pair_t split(pestle_steps_t* s, pv_t* z) {
+static pair_t split(pestle_formula_t* f, pv_t* z) {
   pair_t out;
   out.re = OP1(REAL, z);
   out.im = OP1(IMAG, z);
   return out;
 }
 
-static pv_t* join(pestle_steps_t* s, pv_t* re, pv_t* im) {
+static pv_t* join(pestle_formula_t* f, pv_t* re, pv_t* im) {
   return OP2(COMPLEX, re, im);
 }
 
 // sqrt(x^2 + y^2), which overflows where it is too large alone.
-static pv_t* distance(pestle_steps_t* s, pv_t* x, pv_t* y) {
-  return OP1(ABS, join(s, x, y));
+static pv_t* distance(pestle_formula_t* f, pv_t* x, pv_t* y) {
+  return OP1(ABS, join(f, x, y));
 }
 
 // Whether x or y is so large that 1 is nothing beside its square.
-static pv_t* is_far(pestle_steps_t* s, pair_t a, double limit) {
+static pv_t* is_far(pestle_formula_t* f, pair_t a, double limit) {
   pv_t* right = OP2(GT, a.re, NUMBER(a.re, limit));
   return OP2(OR, right, OP2(GT, a.im, NUMBER(a.im, limit)));
 }
@@ -51,25 +51,24 @@ static pv_t* is_far(pestle_steps_t* s, pair_t a, double limit) {
 
 // sinh z = -i sin iz. On an axis zeros have the signs of sinh x cos y, as the row does
 // not say.
-pv_t* pestle_chlo_complex_sinh(pestle_steps_t* s, pv_t* z) {
-  pair_t a = split(s, z);
-  pair_t sine = split(s, OP1(SINE, join(s, OP1(NEGATE, a.im), a.re)));
-  pv_t* axis = OP2(AND, pestle_step_is_zero(s, a.re), OP1(IS_FINITE, a.im));
+pv_t* pestle_chlo_complex_sinh(pestle_formula_t* f, pv_t* z) {
+  pair_t a = split(f, z);
+  pair_t sine = split(f, OP1(SINE, join(f, OP1(NEGATE, a.im), a.re)));
+  pv_t* axis = OP2(AND, pestle_f_is_zero(f, a.re), OP1(IS_FINITE, a.im));
   pv_t* zero = OP2(MULTIPLY, a.re, OP1(COSINE, a.im));
-  return join(s, pestle_step_select(s, axis, zero, sine.im),
-              OP1(NEGATE, sine.re));
+  return join(f, pestle_f_select(f, axis, zero, sine.im), OP1(NEGATE, sine.re));
 }
 
 // cosh z = cos iz, and on an axis zeros as those of sinh x sin y.
-pv_t* pestle_chlo_complex_cosh(pestle_steps_t* s, pv_t* z) {
-  pair_t a = split(s, z);
-  pair_t cosine = split(s, OP1(COSINE, join(s, OP1(NEGATE, a.im), a.re)));
-  pv_t* upright = OP2(AND, pestle_step_is_zero(s, a.re), OP1(IS_FINITE, a.im));
+pv_t* pestle_chlo_complex_cosh(pestle_formula_t* f, pv_t* z) {
+  pair_t a = split(f, z);
+  pair_t cosine = split(f, OP1(COSINE, join(f, OP1(NEGATE, a.im), a.re)));
+  pv_t* upright = OP2(AND, pestle_f_is_zero(f, a.re), OP1(IS_FINITE, a.im));
   pv_t* zero = OP2(MULTIPLY, a.re, OP1(SINE, a.im));
-  pv_t* im = pestle_step_select(s, upright, zero, cosine.im);
-  pv_t* level = OP2(AND, pestle_step_is_zero(s, a.im), OP2(EQ, a.re, a.re));
+  pv_t* im = pestle_f_select(f, upright, zero, cosine.im);
+  pv_t* level = OP2(AND, pestle_f_is_zero(f, a.im), OP2(EQ, a.re, a.re));
   zero = OP2(MULTIPLY, OP1(SIGN, a.re), a.im);
-  return join(s, cosine.re, pestle_step_select(s, level, zero, im));
+  return join(f, cosine.re, pestle_f_select(f, level, zero, im));
 }
 
 // --- asin, acos, asinh, acosh ---
@@ -86,19 +85,19 @@ typedef struct arc_t {
 //   a - 1 = (y^2 / (r + x + 1) + (t + x - 1)) / 2                  from 1 on
 //   a - x = (y^2 / (r + x + 1) + (t + 1 - x)) / 2                  up to 1
 //   a - x = y^2 (1 / (r + x + 1) + 1 / (t + x - 1)) / 2            for x > 1
-static arc_t arc(pestle_steps_t* s, pair_t z) {
+static arc_t arc(pestle_formula_t* f, pair_t z) {
   pv_t *x = z.re, *y = z.im;
-  pv_t* up = pestle_step_plus(s, x, 1);
-  pv_t* down = pestle_step_plus(s, x, -1);
-  pv_t* r = distance(s, up, y);
-  pv_t* t = distance(s, down, y);
-  pv_t* a = pestle_step_times(s, OP2(ADD, r, t), 0.5);
+  pv_t* up = pestle_f_plus(f, x, 1);
+  pv_t* down = pestle_f_plus(f, x, -1);
+  pv_t* r = distance(f, up, y);
+  pv_t* t = distance(f, down, y);
+  pv_t* a = pestle_f_times(f, OP2(ADD, r, t), 0.5);
   pv_t* left = OP2(ADD, r, up);
   pv_t* inner = OP2(SUBTRACT, t, down);
   pv_t* outer = OP2(ADD, t, down);
   pv_t* part = OP2(MULTIPLY, y, OP2(DIVIDE, y, left));
 
-  pv_t* sum = pestle_step_times(s, OP2(ADD, a, x), 0.5);
+  pv_t* sum = pestle_f_times(f, OP2(ADD, a, x), 0.5);
   pv_t* inside = OP2(MULTIPLY, sum, OP2(ADD, part, inner));
   inside = OP1(SQRT, inside);
   pv_t* outside = OP2(DIVIDE, sum, left);
@@ -106,29 +105,28 @@ static arc_t arc(pestle_steps_t* s, pair_t z) {
   outside = OP2(MULTIPLY, y, OP1(SQRT, outside));
   pv_t* one = NUMBER(x, 1);
   arc_t out;
-  out.d = pestle_step_select(s, OP2(GT, x, one), outside, inside);
+  out.d = pestle_f_select(f, OP2(GT, x, one), outside, inside);
 
-  pv_t* over = pestle_step_plus(s, a, 1);
+  pv_t* over = pestle_f_plus(f, a, 1);
   pv_t* q = OP2(DIVIDE, one, left);
-  q = pestle_step_times(s, OP2(ADD, q, OP2(DIVIDE, one, inner)), 0.5);
+  q = pestle_f_times(f, OP2(ADD, q, OP2(DIVIDE, one, inner)), 0.5);
   inside = OP2(MULTIPLY, y, OP1(SQRT, OP2(MULTIPLY, q, over)));
   inside = OP2(ADD, OP2(MULTIPLY, y, OP2(MULTIPLY, y, q)), inside);
-  pv_t* excess = pestle_step_times(s, OP2(ADD, part, outer), 0.5);
+  pv_t* excess = pestle_f_times(f, OP2(ADD, part, outer), 0.5);
   pv_t* root = OP1(SQRT, excess);
   outside = OP2(ADD, excess, OP2(MULTIPLY, root, OP1(SQRT, over)));
-  pv_t* grown = pestle_step_select(s, OP2(LT, x, one), inside, outside);
+  pv_t* grown = pestle_f_select(f, OP2(LT, x, one), inside, outside);
   out.height = OP1(LOG1P, grown);
 
   // d = y and a = |z|, but for parts that do not show.
-  pv_t* far = is_far(s, z, 0x1p30);
-  pv_t* log = OP1(REAL, OP1(LOG, join(s, x, y)));
-  out.d = pestle_step_select(s, far, y, out.d);
-  out.height =
-      pestle_step_select(s, far, pestle_step_plus(s, log, LN2), out.height);
+  pv_t* far = is_far(f, z, 0x1p30);
+  pv_t* log = OP1(REAL, OP1(LOG, join(f, x, y)));
+  out.d = pestle_f_select(f, far, y, out.d);
+  out.height = pestle_f_select(f, far, pestle_f_plus(f, log, LN2), out.height);
   return out;
 }
 
-static pair_t sizes(pestle_steps_t* s, pair_t a) {
+static pair_t sizes(pestle_formula_t* f, pair_t a) {
   pair_t out;
   out.re = OP1(ABS, a.re);
   out.im = OP1(ABS, a.im);
@@ -136,45 +134,44 @@ static pair_t sizes(pestle_steps_t* s, pair_t a) {
 }
 
 // atan(x / d); 0 where x is, whatever the other part.
-static pv_t* arc_sine(pestle_steps_t* s, pv_t* x, pv_t* d) {
-  return pestle_step_select(s, pestle_step_is_zero(s, x), x, OP2(ATAN2, x, d));
+static pv_t* arc_sine(pestle_formula_t* f, pv_t* x, pv_t* d) {
+  return pestle_f_select(f, pestle_f_is_zero(f, x), x, OP2(ATAN2, x, d));
 }
 
-static pv_t* arc_cosine(pestle_steps_t* s, pv_t* x, pv_t* d) {
+static pv_t* arc_cosine(pestle_formula_t* f, pv_t* x, pv_t* d) {
   pv_t* angle = OP2(ATAN2, d, x);
-  return pestle_step_select(s, pestle_step_is_zero(s, x), NUMBER(x, HALF_PI),
-                            angle);
+  return pestle_f_select(f, pestle_f_is_zero(f, x), NUMBER(x, HALF_PI), angle);
 }
 
-pv_t* pestle_chlo_complex_asin(pestle_steps_t* s, pv_t* z) {
-  pair_t a = split(s, z);
-  arc_t b = arc(s, sizes(s, a));
-  pv_t* re = arc_sine(s, a.re, b.d);
-  return join(s, re, pestle_step_copy_sign(s, b.height, a.im));
+pv_t* pestle_chlo_complex_asin(pestle_formula_t* f, pv_t* z) {
+  pair_t a = split(f, z);
+  arc_t b = arc(f, sizes(f, a));
+  pv_t* re = arc_sine(f, a.re, b.d);
+  return join(f, re, pestle_f_copy_sign(f, b.height, a.im));
 }
 
-pv_t* pestle_chlo_complex_acos(pestle_steps_t* s, pv_t* z) {
-  pair_t a = split(s, z);
-  arc_t b = arc(s, sizes(s, a));
-  pv_t* re = arc_cosine(s, a.re, b.d);
-  return join(s, re, OP1(NEGATE, pestle_step_copy_sign(s, b.height, a.im)));
+pv_t* pestle_chlo_complex_acos(pestle_formula_t* f, pv_t* z) {
+  pair_t a = split(f, z);
+  arc_t b = arc(f, sizes(f, a));
+  pv_t* re = arc_cosine(f, a.re, b.d);
+  return join(f, re, OP1(NEGATE, pestle_f_copy_sign(f, b.height, a.im)));
 }
 
 // asinh z = -i asin iz
-pv_t* pestle_chlo_complex_asinh(pestle_steps_t* s, pv_t* z) {
-  pair_t a = split(s, z);
+pv_t* pestle_chlo_complex_asinh(pestle_formula_t* f, pv_t* z) {
+  pair_t a = split(f, z);
   pair_t turned = {a.im, a.re};
-  arc_t b = arc(s, sizes(s, turned));
-  pv_t* re = pestle_step_copy_sign(s, b.height, a.re);
-  return join(s, re, arc_sine(s, a.im, b.d));
+  arc_t b = arc(f, sizes(f, turned));
+  pv_t* re = pestle_f_copy_sign(f, b.height, a.re);
+  return join(f, re, arc_sine(f, a.im, b.d));
 }
 
 // acosh z = i acos z, or -i acos z: what has no negative real part.
-pv_t* pestle_chlo_complex_acosh(pestle_steps_t* s, pv_t* z) {
-  pair_t a = split(s, z);
-  arc_t b = arc(s, sizes(s, a));
-  pv_t* im = pestle_step_copy_sign(s, arc_cosine(s, a.re, b.d), a.im);
-  return join(s, b.height, im);
+pv_t* pestle_chlo_complex_acosh(pestle_formula_t* f, pv_t* z) {
+  pair_t a = split(f, z);
+  arc_t b = arc(f, sizes(f, a));
+  pv_t* im = pestle_f_copy_sign(f, arc_cosine(f, a.re, b.d), a.im);
+  return join(f, b.height, im);
 }
 
 // --- atan, atanh ---
@@ -183,54 +180,54 @@ pv_t* pestle_chlo_complex_acosh(pestle_steps_t* s, pv_t* z) {
 //   |1 + z|^2 = |1 - z|^2 + 4 x
 // it goes by log1p where that is little more than 1. Far away |1 - z| is |z|, a quarter
 // of which does not overflow.
-static pv_t* arc_length(pestle_steps_t* s, pair_t a) {
+static pv_t* arc_length(pestle_formula_t* f, pair_t a) {
   pv_t *x = a.re, *y = a.im;
-  pv_t* r = distance(s, pestle_step_plus(s, x, 1), y);
-  pv_t* down = pestle_step_plus(s, x, -1);
-  pv_t* t = distance(s, down, y);
-  pv_t* more = pestle_step_times(s, OP2(DIVIDE, x, t), 4);
+  pv_t* r = distance(f, pestle_f_plus(f, x, 1), y);
+  pv_t* down = pestle_f_plus(f, x, -1);
+  pv_t* t = distance(f, down, y);
+  pv_t* more = pestle_f_times(f, OP2(DIVIDE, x, t), 4);
   more = OP2(DIVIDE, more, t);
-  pv_t* part = pestle_step_times(s, x, 0.25);
-  pv_t* whole = distance(s, part, pestle_step_times(s, y, 0.25));
+  pv_t* part = pestle_f_times(f, x, 0.25);
+  pv_t* whole = distance(f, part, pestle_f_times(f, y, 0.25));
   pv_t* less = OP2(DIVIDE, OP2(DIVIDE, part, whole), whole);
-  more = pestle_step_select(s, is_far(s, a, 0x1p60), less, more);
-  pv_t* near = pestle_step_times(s, OP1(LOG1P, more), 0.25);
+  more = pestle_f_select(f, is_far(f, a, 0x1p60), less, more);
+  pv_t* near = pestle_f_times(f, OP1(LOG1P, more), 0.25);
   pv_t* wide = OP1(LOG, r);
-  wide = pestle_step_times(s, OP2(SUBTRACT, wide, OP1(LOG, t)), 0.5);
-  pv_t* out = pestle_step_select(s, OP2(GT, more, NUMBER(x, 1)), wide, near);
+  wide = pestle_f_times(f, OP2(SUBTRACT, wide, OP1(LOG, t)), 0.5);
+  pv_t* out = pestle_f_select(f, OP2(GT, more, NUMBER(x, 1)), wide, near);
   pv_t* endless = OP2(EQ, x, NUMBER(x, INFINITY));
   endless = OP2(OR, endless, OP2(EQ, y, NUMBER(y, INFINITY)));
-  out = pestle_step_select(s, endless, NUMBER(x, 0), out);
-  return pestle_step_select(s, pestle_step_is_zero(s, x), x, out);
+  out = pestle_f_select(f, endless, NUMBER(x, 0), out);
+  return pestle_f_select(f, pestle_f_is_zero(f, x), x, out);
 }
 
 // Half the angle of ((1 - x) (1 + x) - y^2, 2 y), a quarter turn far from 0: where y
 // is infinite even if x is no number.
-static pv_t* half_angle(pestle_steps_t* s, pair_t a, pv_t* y) {
+static pv_t* half_angle(pestle_formula_t* f, pair_t a, pv_t* y) {
   if (!a.re || !y) return NULL;
   pv_t* under = OP2(SUBTRACT, NUMBER(a.re, 1), a.re);
-  under = OP2(MULTIPLY, under, pestle_step_plus(s, a.re, 1));
+  under = OP2(MULTIPLY, under, pestle_f_plus(f, a.re, 1));
   under = OP2(SUBTRACT, under, OP2(MULTIPLY, y, y));
-  pv_t* angle = OP2(ATAN2, pestle_step_times(s, y, 2), under);
-  angle = pestle_step_times(s, angle, 0.5);
-  pv_t* far = is_far(s, a, a.re->type->dtype == PESTLE_F64 ? 0x1p60 : 0x1p30);
-  pv_t* quarter = pestle_step_copy_sign(s, NUMBER(y, HALF_PI), y);
+  pv_t* angle = OP2(ATAN2, pestle_f_times(f, y, 2), under);
+  angle = pestle_f_times(f, angle, 0.5);
+  pv_t* far = is_far(f, a, a.re->type->dtype == PESTLE_F64 ? 0x1p60 : 0x1p30);
+  pv_t* quarter = pestle_f_copy_sign(f, NUMBER(y, HALF_PI), y);
   pv_t* nothing = OP2(AND, OP2(NE, a.re, a.re), OP1(IS_FINITE, y));
-  quarter = pestle_step_select(s, nothing, a.re, quarter);
-  quarter = pestle_step_select(s, OP2(NE, y, y), y, quarter);
-  return pestle_step_select(s, far, quarter, angle);
+  quarter = pestle_f_select(f, nothing, a.re, quarter);
+  quarter = pestle_f_select(f, OP2(NE, y, y), y, quarter);
+  return pestle_f_select(f, far, quarter, angle);
 }
 
-pv_t* pestle_chlo_complex_atanh(pestle_steps_t* s, pv_t* z) {
-  pair_t a = split(s, z), size = sizes(s, a);
-  pv_t* re = pestle_step_copy_sign(s, arc_length(s, size), a.re);
-  return join(s, re, half_angle(s, size, a.im));
+pv_t* pestle_chlo_complex_atanh(pestle_formula_t* f, pv_t* z) {
+  pair_t a = split(f, z), size = sizes(f, a);
+  pv_t* re = pestle_f_copy_sign(f, arc_length(f, size), a.re);
+  return join(f, re, half_angle(f, size, a.im));
 }
 
 // atan z = -i atanh iz
-pv_t* pestle_chlo_complex_atan(pestle_steps_t* s, pv_t* z) {
-  pair_t a = split(s, z), size = sizes(s, a);
+pv_t* pestle_chlo_complex_atan(pestle_formula_t* f, pv_t* z) {
+  pair_t a = split(f, z), size = sizes(f, a);
   pair_t turned = {size.im, size.re};
-  pv_t* im = pestle_step_copy_sign(s, arc_length(s, turned), a.im);
-  return join(s, half_angle(s, turned, a.re), im);
+  pv_t* im = pestle_f_copy_sign(f, arc_length(f, turned), a.im);
+  return join(f, half_angle(f, turned, a.re), im);
 }

@@ -17,37 +17,38 @@
 
 enum { FAR = 8, ZETA_TERMS = 10 };
 
-#define OP1(op, a) pestle_step1(s, PESTLE_OP_##op, a)
-#define OP2(op, a, b) pestle_step2(s, PESTLE_OP_##op, a, b)
-#define NUMBER(like, value) pestle_step_splat(s, like, value)
+#define OP1(op, a) pestle_f_unary(f, PESTLE_OP_##op, a)
+#define OP2(op, a, b) pestle_f_binary(f, PESTLE_OP_##op, a, b)
+#define NUMBER(like, value) pestle_f_splat(f, like, value)
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static pv_t* choose_number(pestle_steps_t* s, pv_t* which, double yes,
+static pv_t* choose_number(pestle_formula_t* f, pv_t* which, double yes,
                            pv_t* no) {
-  return pestle_step_select(s, which, no ? NUMBER(no, yes) : NULL, no);
+  return pestle_f_select(f, which, no ? NUMBER(no, yes) : NULL, no);
 }
 
 #define IS(op, a, b) OP2(op, a, NUMBER(a, b))
 #define BOTH(a, b) OP2(AND, a, b)
 
-static pv_t* is_whole(pestle_steps_t* s, pv_t* a) {
+static pv_t* is_whole(pestle_formula_t* f, pv_t* a) {
   return OP2(EQ, a, OP1(FLOOR, a));
 }
 
 // c[0] + x (c[1] + x (...)) of |count|, each times its place + |scale|.
-static pv_t* series(pestle_steps_t* s, pv_t* x, const double* c, size_t count,
+static pv_t* series(pestle_formula_t* f, pv_t* x, const double* c, size_t count,
                     bool derive) {
   pv_t* y = NULL;
   for (size_t i = count; i-- > 0;) {
     double value = derive ? c[i] * (double)(i + 1) : c[i];
-    y = y ? pestle_step_plus(s, PESTLE_MUL(s, y, x), value) : NUMBER(x, value);
+    y = y ? pestle_f_plus(f, pestle_f_multiply(f, y, x), value)
+          : NUMBER(x, value);
   }
   return y;
 }
 
 // How much of a series f32 and f64 need.
-static size_t terms(const pestle_steps_t* s, size_t narrow, size_t wide) {
-  return s->compute == PESTLE_F64 ? wide : narrow;
+static size_t terms(const pestle_formula_t* f, size_t narrow, size_t wide) {
+  return f->compute == PESTLE_F64 ? wide : narrow;
 }
 
 // --- log(gamma) and digamma above 0 ---
@@ -57,189 +58,188 @@ typedef struct place_t {
   pv_t *z, *place, *rest, *low, *far;
 } place_t;
 
-static place_t place_of(pestle_steps_t* s, pv_t* z) {
+static place_t place_of(pestle_formula_t* f, pv_t* z) {
   place_t p = {.z = z};
-  p.place = OP1(CEIL, pestle_step_plus(s, z, -0.5));
+  p.place = OP1(CEIL, pestle_f_plus(f, z, -0.5));
   p.place = OP2(MAXIMUM, p.place, NUMBER(z, 0));
   p.place = OP2(MINIMUM, p.place, NUMBER(z, FAR));
-  p.rest = PESTLE_SUB(s, z, p.place);
+  p.rest = pestle_f_subtract(f, z, p.place);
   p.low = IS(LT, p.place, 2);
   p.far = IS(GE, z, FAR);
   return p;
 }
 
 // What lies between z and where the series is: (z - 1) (z - 2) ..; z; z (z + 1).
-static pv_t* product(pestle_steps_t* s, const place_t* p) {
+static pv_t* product(pestle_formula_t* f, const place_t* p) {
   pv_t* up = NUMBER(p->z, 1);
   for (int i = 1; i <= FAR - 2; ++i) {
-    pv_t* more = PESTLE_MUL(s, up, pestle_step_plus(s, p->z, -i));
-    up = pestle_step_select(s, IS(GE, p->place, i + 2), more, up);
+    pv_t* more = pestle_f_multiply(f, up, pestle_f_plus(f, p->z, -i));
+    up = pestle_f_select(f, IS(GE, p->place, i + 2), more, up);
   }
-  pv_t* two = PESTLE_MUL(s, p->z, pestle_step_plus(s, p->z, 1));
-  return pestle_step_select(
-      s, p->low, pestle_step_select(s, IS(EQ, p->place, 0), two, p->z), up);
+  pv_t* two = pestle_f_multiply(f, p->z, pestle_f_plus(f, p->z, 1));
+  return pestle_f_select(
+      f, p->low, pestle_f_select(f, IS(EQ, p->place, 0), two, p->z), up);
 }
 
-static pv_t* lgamma_above(pestle_steps_t* s, pv_t* z) {
-  place_t p = place_of(s, z);
-  pv_t* log = OP1(LOG, pestle_step_select(s, p.far, z, product(s, &p)));
+static pv_t* lgamma_above(pestle_formula_t* f, pv_t* z) {
+  place_t p = place_of(f, z);
+  pv_t* log = OP1(LOG, pestle_f_select(f, p.far, z, product(f, &p)));
   pv_t* near =
-      series(s, p.rest, lgamma_near, terms(s, 13, COUNT(lgamma_near)), false);
-  near = PESTLE_MUL(s, near, p.rest);
+      series(f, p.rest, lgamma_near, terms(f, 13, COUNT(lgamma_near)), false);
+  near = pestle_f_multiply(f, near, p.rest);
   near =
-      PESTLE_ADD(s, near, pestle_step_select(s, p.low, OP1(NEGATE, log), log));
-  pv_t* inverse = PESTLE_DIV(s, NUMBER(z, 1), z);
-  pv_t* square = PESTLE_MUL(s, inverse, inverse);
+      pestle_f_add(f, near, pestle_f_select(f, p.low, OP1(NEGATE, log), log));
+  pv_t* inverse = pestle_f_divide(f, NUMBER(z, 1), z);
+  pv_t* square = pestle_f_multiply(f, inverse, inverse);
   pv_t* tail =
-      series(s, square, lgamma_far, terms(s, 3, COUNT(lgamma_far)), false);
-  tail = pestle_step_plus(s, PESTLE_MUL(s, tail, inverse), STIRLING);
-  pv_t* far =
-      PESTLE_MUL(s, pestle_step_plus(s, z, -0.5), pestle_step_plus(s, log, -1));
-  return pestle_step_select(s, p.far, PESTLE_ADD(s, far, tail), near);
+      series(f, square, lgamma_far, terms(f, 3, COUNT(lgamma_far)), false);
+  tail = pestle_f_plus(f, pestle_f_multiply(f, tail, inverse), STIRLING);
+  pv_t* far = pestle_f_multiply(f, pestle_f_plus(f, z, -0.5),
+                                pestle_f_plus(f, log, -1));
+  return pestle_f_select(f, p.far, pestle_f_add(f, far, tail), near);
 }
 
 // The sum of 1 / (z - i), by one quotient; or 1 / z; or 1 / z + 1 / (z + 1).
-static pv_t* quotients(pestle_steps_t* s, const place_t* p) {
+static pv_t* quotients(pestle_formula_t* f, const place_t* p) {
   pv_t *above = NUMBER(p->z, 0), *below = NUMBER(p->z, 1);
   for (int i = 1; i <= FAR - 2; ++i) {
-    pv_t* factor = pestle_step_plus(s, p->z, -i);
+    pv_t* factor = pestle_f_plus(f, p->z, -i);
     pv_t* used = IS(GE, p->place, i + 2);
-    pv_t* sum = PESTLE_ADD(s, PESTLE_MUL(s, above, factor), below);
-    above = pestle_step_select(s, used, sum, above);
-    below = pestle_step_select(s, used, PESTLE_MUL(s, below, factor), below);
+    pv_t* sum = pestle_f_add(f, pestle_f_multiply(f, above, factor), below);
+    above = pestle_f_select(f, used, sum, above);
+    below =
+        pestle_f_select(f, used, pestle_f_multiply(f, below, factor), below);
   }
   pv_t* none = IS(EQ, p->place, 0);
   pv_t* one = NUMBER(p->z, 1);
-  pv_t* more = pestle_step_plus(s, p->z, 1);
-  pv_t* both = PESTLE_MUL(s, p->z, more);
-  pv_t* sum = PESTLE_ADD(s, p->z, more);
-  above = pestle_step_select(s, p->low, pestle_step_select(s, none, sum, one),
-                             above);
-  below = pestle_step_select(s, p->low, pestle_step_select(s, none, both, p->z),
-                             below);
-  return PESTLE_DIV(s, above, below);
+  pv_t* more = pestle_f_plus(f, p->z, 1);
+  pv_t* both = pestle_f_multiply(f, p->z, more);
+  pv_t* sum = pestle_f_add(f, p->z, more);
+  above = pestle_f_select(f, p->low, pestle_f_select(f, none, sum, one), above);
+  below =
+      pestle_f_select(f, p->low, pestle_f_select(f, none, both, p->z), below);
+  return pestle_f_divide(f, above, below);
 }
 
-static pv_t* digamma_above(pestle_steps_t* s, pv_t* z) {
-  place_t p = place_of(s, z);
+static pv_t* digamma_above(pestle_formula_t* f, pv_t* z) {
+  place_t p = place_of(f, z);
   pv_t* near =
-      series(s, p.rest, lgamma_near, terms(s, 14, COUNT(lgamma_near)), true);
-  pv_t* sum = quotients(s, &p);
+      series(f, p.rest, lgamma_near, terms(f, 14, COUNT(lgamma_near)), true);
+  pv_t* sum = quotients(f, &p);
   near =
-      PESTLE_ADD(s, near, pestle_step_select(s, p.low, OP1(NEGATE, sum), sum));
-  pv_t* inverse = PESTLE_DIV(s, NUMBER(z, 1), z);
-  pv_t* square = PESTLE_MUL(s, inverse, inverse);
+      pestle_f_add(f, near, pestle_f_select(f, p.low, OP1(NEGATE, sum), sum));
+  pv_t* inverse = pestle_f_divide(f, NUMBER(z, 1), z);
+  pv_t* square = pestle_f_multiply(f, inverse, inverse);
   pv_t* tail =
-      series(s, square, digamma_far, terms(s, 3, COUNT(digamma_far)), false);
-  tail = PESTLE_ADD(s, pestle_step_times(s, inverse, 0.5),
-                    PESTLE_MUL(s, tail, square));
-  pv_t* far = PESTLE_SUB(s, OP1(LOG, z), tail);
-  return pestle_step_select(s, p.far, far, near);
+      series(f, square, digamma_far, terms(f, 3, COUNT(digamma_far)), false);
+  tail = pestle_f_add(f, pestle_f_times(f, inverse, 0.5),
+                      pestle_f_multiply(f, tail, square));
+  pv_t* far = pestle_f_subtract(f, OP1(LOG, z), tail);
+  return pestle_f_select(f, p.far, far, near);
 }
 
 // --- Everywhere ---
 
 // 1 - x where |x| is below 0, else x.
-static pv_t* reflected(pestle_steps_t* s, pv_t* below, pv_t* x) {
-  return pestle_step_select(s, below, PESTLE_SUB(s, NUMBER(x, 1), x), x);
+static pv_t* reflected(pestle_formula_t* f, pv_t* below, pv_t* x) {
+  return pestle_f_select(f, below, pestle_f_subtract(f, NUMBER(x, 1), x), x);
 }
 
 // gamma(x) gamma(1 - x) = pi / sin(pi x)
-pv_t* pestle_chlo_lgamma(pestle_steps_t* s, pv_t* const* operands) {
+pv_t* pestle_chlo_lgamma(pestle_formula_t* f, pv_t* const* operands) {
   pv_t* x = operands[0];
   pv_t* below = IS(LT, x, 0);
-  pv_t* y = lgamma_above(s, reflected(s, below, x));
+  pv_t* y = lgamma_above(f, reflected(f, below, x));
   pv_t* size = OP1(ABS, x);
-  pv_t* part = PESTLE_SUB(s, size, OP1(FLOOR, size));
-  part = OP2(MINIMUM, part, PESTLE_SUB(s, NUMBER(x, 1), part));
-  pv_t* sine = OP1(LOG, OP1(SINE, pestle_step_times(s, part, PI)));
+  pv_t* part = pestle_f_subtract(f, size, OP1(FLOOR, size));
+  part = OP2(MINIMUM, part, pestle_f_subtract(f, NUMBER(x, 1), part));
+  pv_t* sine = OP1(LOG, OP1(SINE, pestle_f_times(f, part, PI)));
   pv_t* mirrored =
-      OP1(NEGATE, pestle_step_plus(s, PESTLE_ADD(s, sine, y), -LOG_PI));
-  y = pestle_step_select(s, below, mirrored, y);
-  pv_t* pole = BOTH(below, is_whole(s, x));
-  return choose_number(s, pole, (double)INFINITY, y);
+      OP1(NEGATE, pestle_f_plus(f, pestle_f_add(f, sine, y), -LOG_PI));
+  y = pestle_f_select(f, below, mirrored, y);
+  pv_t* pole = BOTH(below, is_whole(f, x));
+  return choose_number(f, pole, (double)INFINITY, y);
 }
 
 // digamma(1 - x) - digamma(x) = pi cot(pi x)
-pv_t* pestle_chlo_digamma(pestle_steps_t* s, pv_t* const* operands) {
+pv_t* pestle_chlo_digamma(pestle_formula_t* f, pv_t* const* operands) {
   pv_t* x = operands[0];
   pv_t* below = IS(LT, x, 0);
-  pv_t* y = digamma_above(s, reflected(s, below, x));
-  pv_t* part = PESTLE_SUB(s, x, OP1(ROUND_EVEN, x));
-  pv_t* tangent = OP1(TAN, pestle_step_times(s, part, PI));
-  pv_t* cotangent = PESTLE_DIV(s, NUMBER(x, PI), tangent);
-  y = pestle_step_select(s, below, PESTLE_SUB(s, y, cotangent), y);
-  pv_t* pole = BOTH(IS(LE, x, 0), is_whole(s, x));
-  return choose_number(s, pole, (double)NAN, y);
+  pv_t* y = digamma_above(f, reflected(f, below, x));
+  pv_t* part = pestle_f_subtract(f, x, OP1(ROUND_EVEN, x));
+  pv_t* tangent = OP1(TAN, pestle_f_times(f, part, PI));
+  pv_t* cotangent = pestle_f_divide(f, NUMBER(x, PI), tangent);
+  y = pestle_f_select(f, below, pestle_f_subtract(f, y, cotangent), y);
+  pv_t* pole = BOTH(IS(LE, x, 0), is_whole(f, x));
+  return choose_number(f, pole, (double)NAN, y);
 }
 
 // --- Zeta ---
 
 // Of order |x| what lies behind the terms before |a|, whose power a^-x is |power|.
-static pv_t* zeta_rest(pestle_steps_t* s, pv_t* x, pv_t* a, pv_t* power) {
-  pv_t* whole = PESTLE_DIV(s, a, pestle_step_plus(s, x, -1));
-  pv_t* square = PESTLE_DIV(s, NUMBER(a, 1), PESTLE_MUL(s, a, a));
-  size_t count = terms(s, 6, COUNT(zeta_tail));
+static pv_t* zeta_rest(pestle_formula_t* f, pv_t* x, pv_t* a, pv_t* power) {
+  pv_t* whole = pestle_f_divide(f, a, pestle_f_plus(f, x, -1));
+  pv_t* square = pestle_f_divide(f, NUMBER(a, 1), pestle_f_multiply(f, a, a));
+  size_t count = terms(f, 6, COUNT(zeta_tail));
   // c0 x/a (1 + ..), where one more term brings (x + 2i + 1) (x + 2i + 2) / a^2.
   pv_t* sum = NULL;
   for (size_t i = count; i-- > 0;) {
     if (sum) {
       double k = 2 * (double)i;
-      pv_t* factor =
-          PESTLE_MUL(s, pestle_step_plus(s, x, k + 1),
-                     PESTLE_MUL(s, pestle_step_plus(s, x, k + 2), square));
-      sum = pestle_step_plus(s, PESTLE_MUL(s, sum, factor), zeta_tail[i]);
+      pv_t* factor = pestle_f_multiply(
+          f, pestle_f_plus(f, x, k + 1),
+          pestle_f_multiply(f, pestle_f_plus(f, x, k + 2), square));
+      sum = pestle_f_plus(f, pestle_f_multiply(f, sum, factor), zeta_tail[i]);
     } else {
       sum = NUMBER(x, zeta_tail[i]);
     }
   }
-  sum = PESTLE_MUL(s, sum, PESTLE_DIV(s, x, a));
-  sum = pestle_step_plus(s, PESTLE_ADD(s, sum, whole), 0.5);
-  return PESTLE_MUL(s, sum, power);
+  sum = pestle_f_multiply(f, sum, pestle_f_divide(f, x, a));
+  sum = pestle_f_plus(f, pestle_f_add(f, sum, whole), 0.5);
+  return pestle_f_multiply(f, sum, power);
 }
 
 // What is no sum: x is 1, below it, or a term is 1 / 0 or a root of less than 0.
-static pv_t* zeta_outside(pestle_steps_t* s, pv_t* x, pv_t* q, pv_t* y) {
-  pv_t* half = pestle_step_times(s, x, 0.5);
-  pv_t* even = is_whole(s, half);
-  pv_t* pole = BOTH(IS(LE, q, 0), is_whole(s, q));
-  pv_t* root = BOTH(IS(LE, q, 0), OP1(NOT, is_whole(s, x)));
-  y = choose_number(s, OP2(OR, root, IS(LT, x, 1)), (double)NAN, y);
-  pv_t* at = choose_number(s, even, (double)INFINITY, NUMBER(y, (double)NAN));
-  y = pestle_step_select(s, pole, at, y);
-  return choose_number(s, IS(EQ, x, 1), (double)INFINITY, y);
+static pv_t* zeta_outside(pestle_formula_t* f, pv_t* x, pv_t* q, pv_t* y) {
+  pv_t* half = pestle_f_times(f, x, 0.5);
+  pv_t* even = is_whole(f, half);
+  pv_t* pole = BOTH(IS(LE, q, 0), is_whole(f, q));
+  pv_t* root = BOTH(IS(LE, q, 0), OP1(NOT, is_whole(f, x)));
+  y = choose_number(f, OP2(OR, root, IS(LT, x, 1)), (double)NAN, y);
+  pv_t* at = choose_number(f, even, (double)INFINITY, NUMBER(y, (double)NAN));
+  y = pestle_f_select(f, pole, at, y);
+  return choose_number(f, IS(EQ, x, 1), (double)INFINITY, y);
 }
 
-pv_t* pestle_chlo_zeta(pestle_steps_t* s, pv_t* const* operands) {
+pv_t* pestle_chlo_zeta(pestle_formula_t* f, pv_t* const* operands) {
   pv_t *x = operands[0], *q = operands[1];
   pv_t* minus = OP1(NEGATE, x);
   pv_t *sum = NULL, *power = NULL, *a = q;
   for (int i = 0; i < ZETA_TERMS; ++i) {
-    a = i ? pestle_step_plus(s, q, i) : q;
+    a = i ? pestle_f_plus(f, q, i) : q;
     power = OP2(POWER, a, minus);
-    sum = sum ? PESTLE_ADD(s, sum, power) : power;
+    sum = sum ? pestle_f_add(f, sum, power) : power;
   }
-  a = pestle_step_plus(s, q, ZETA_TERMS);
+  a = pestle_f_plus(f, q, ZETA_TERMS);
   pv_t* next = OP2(POWER, a, minus);
-  pv_t* rest = zeta_rest(s, x, a, next);
+  pv_t* rest = zeta_rest(f, x, a, next);
   // Large orders overflow in the rest, which then adds nothing.
-  double least = s->compute == PESTLE_F64 ? 0x1p-53 : 0x1p-24;
+  double least = f->compute == PESTLE_F64 ? 0x1p-53 : 0x1p-24;
   pv_t* enough =
-      OP2(LT, OP1(ABS, power), pestle_step_times(s, OP1(ABS, sum), least));
-  pv_t* y = pestle_step_select(s, enough, sum, PESTLE_ADD(s, sum, rest));
-  return zeta_outside(s, x, q, y);
+      OP2(LT, OP1(ABS, power), pestle_f_times(f, OP1(ABS, sum), least));
+  pv_t* y = pestle_f_select(f, enough, sum, pestle_f_add(f, sum, rest));
+  return zeta_outside(f, x, q, y);
 }
 
 // (-1)^(n + 1) n! zeta(n + 1, x), digamma for n = 0.
-pv_t* pestle_chlo_polygamma(pestle_steps_t* s, pv_t* const* operands) {
+pv_t* pestle_chlo_polygamma(pestle_formula_t* f, pv_t* const* operands) {
   pv_t* n = operands[0];
-  pv_t* zeta[2] = {pestle_step_plus(s, n, 1), operands[1]};
-  pv_t* y = OP1(EXP, pestle_chlo_lgamma(s, zeta));
-  y = PESTLE_MUL(s, y, pestle_chlo_zeta(s, zeta));
-  y = pestle_step_select(s, is_whole(s, pestle_step_times(s, n, 0.5)),
-                         OP1(NEGATE, y), y);
-  y = pestle_step_select(s, IS(EQ, n, 0), pestle_chlo_digamma(s, operands + 1),
-                         y);
-  pv_t* right = BOTH(IS(GE, n, 0), is_whole(s, n));
-  return choose_number(s, OP1(NOT, right), (double)NAN, y);
+  pv_t* zeta[2] = {pestle_f_plus(f, n, 1), operands[1]};
+  pv_t* y = OP1(EXP, pestle_chlo_lgamma(f, zeta));
+  y = pestle_f_multiply(f, y, pestle_chlo_zeta(f, zeta));
+  y = pestle_f_select(f, is_whole(f, pestle_f_times(f, n, 0.5)), OP1(NEGATE, y),
+                      y);
+  y = pestle_f_select(f, IS(EQ, n, 0), pestle_chlo_digamma(f, operands + 1), y);
+  pv_t* right = BOTH(IS(GE, n, 0), is_whole(f, n));
+  return choose_number(f, OP1(NOT, right), (double)NAN, y);
 }

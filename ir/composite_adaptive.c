@@ -13,7 +13,7 @@
 #include "ir/composite.h"
 
 typedef struct pool_t {
-  pestle_steps_t* s;
+  pestle_formula_t* f;
   bool average;
   int64_t n, m, outer, inner, longest, shortest;
   pestle_arena_t arena;  // for tables on their way into constants
@@ -54,7 +54,7 @@ static pv_t* table(pool_t* p, pestle_dtype_t dtype) {
   pestle_type_t type = pestle_type_make(dtype, 2, dims);
   double* out =
       PESTLE_ARENA_ARRAY(&p->arena, double, (size_t)(p->m * p->longest));
-  if (!out && !p->s->status) p->s->status = PESTLE_OOM();
+  if (!out && !p->f->status) p->f->status = PESTLE_OOM();
   for (int64_t i = 0; out && i < p->m; ++i) {
     int64_t length = length_of(p, i);
     for (int64_t j = 0; j < p->longest; ++j) {
@@ -63,7 +63,7 @@ static pv_t* table(pool_t* p, pestle_dtype_t dtype) {
           (double)(dtype == PESTLE_I1 ? j < length : place);
     }
   }
-  return out ? pestle_step_numbers(p->s, &type, out) : NULL;
+  return out ? pestle_f_numbers(p->f, &type, out) : NULL;
 }
 
 // |x| [outer, n, inner] as [outer, m, longest, inner] by |places|.
@@ -79,18 +79,17 @@ static pv_t* gathered(const pool_t* p, pv_t* x, pv_t* places) {
       {PESTLE_ATTR_index_vector_dim, PESTLE_ATTR_KIND_I64, .as.i64 = 2},
       {PESTLE_ATTR_slice_sizes, PESTLE_ATTR_KIND_I64S, .as.i64s = {sizes, 3}},
   };
-  return pestle_step_make(p->s, PESTLE_OP_GATHER, (pv_t*[]){x, places}, 2,
-                          attrs, 5, NULL);
+  return pestle_f_make(p->f, PESTLE_OP_GATHER, (pv_t*[]){x, places}, 2, attrs,
+                       5, NULL);
 }
 
 // |x| [outer, m, longest, inner], and 0 where it is in no window.
 static pv_t* masked(pool_t* p, pv_t* x) {
   const int64_t axes[] = {1, 2};
   if (!x) return NULL;
-  pv_t* inside = pestle_step_broadcast_to(
-      p->s, table(p, PESTLE_I1), 4, x->type->dims, (pestle_i64s_t){axes, 2});
-  return pestle_step3(p->s, PESTLE_OP_SELECT, inside, x,
-                      pestle_step_number(p->s, x->type, 0));
+  pv_t* inside = pestle_f_broadcast(p->f, table(p, PESTLE_I1), 4, x->type->dims,
+                                    (pestle_i64s_t){axes, 2});
+  return pestle_f_select(p->f, inside, x, pestle_f_number(p->f, x->type, 0));
 }
 
 // --- Folds ---
@@ -99,20 +98,20 @@ static pv_t* masked(pool_t* p, pv_t* x) {
 static pv_t* start(const pool_t* p, pestle_dtype_t dtype) {
   const pestle_dtype_info_t* info = pestle_dtype_info(dtype);
   pestle_type_t scalar = pestle_type_make(dtype, 0, NULL);
-  if (p->average) return pestle_step_number(p->s, &scalar, 0);
+  if (p->average) return pestle_f_number(p->f, &scalar, 0);
   if (info->kind == PESTLE_KIND_FLOAT)
-    return pestle_step_number(p->s, &scalar, -INFINITY);
+    return pestle_f_number(p->f, &scalar, -INFINITY);
   uint64_t least = info->kind == PESTLE_KIND_SIGNED
                        ? ~UINT64_C(0) << (info->bits - 1)
                        : UINT64_C(0);
-  return pestle_step_bits(p->s, &scalar, least);
+  return pestle_f_bits(p->f, &scalar, least);
 }
 
 static pv_t* fold(const pool_t* p, pv_t* x, const int64_t* axes, size_t count) {
   pestle_op_t op = p->average ? PESTLE_OP_ADD : PESTLE_OP_MAXIMUM;
   if (!x) return NULL;
-  return pestle_step_fold(p->s, op, x, (pestle_i64s_t){axes, count},
-                          start(p, x->type->dtype));
+  return pestle_f_reduce_from(p->f, op, x, (pestle_i64s_t){axes, count},
+                              start(p, x->type->dtype));
 }
 
 // |x| folded along each axis whose extent its |size| divides; negative: kept.
@@ -135,8 +134,8 @@ static pv_t* fold_apart(const pool_t* p, pv_t* x, const int64_t* sizes) {
     type.dims[i] = m;
   }
   if (!count) return x;
-  x = fold(p, pestle_step_reshape(p->s, x, rank, apart), axes, count);
-  return pestle_step_reshape(p->s, x, type.rank, type.dims);
+  x = fold(p, pestle_f_reshape(p->f, x, rank, apart), axes, count);
+  return pestle_f_reshape(p->f, x, type.rank, type.dims);
 }
 
 // |x| folded along |axis| onto |m| elements.
@@ -147,11 +146,10 @@ static pv_t* fold_gathered(pool_t* p, pv_t* x, int64_t axis, int64_t m) {
   type.dims[axis] = m;
   const int64_t dims[] = {p->outer, p->n, p->inner}, window = 2;
   pestle_dtype_t index = p->n > INT32_MAX ? PESTLE_I64 : PESTLE_I32;
-  x = pestle_step_reshape(p->s, x, 3, dims);
+  x = pestle_f_reshape(p->f, x, 3, dims);
   x = gathered(p, x, table(p, index));
   if (p->average && p->shortest < p->longest) x = masked(p, x);
-  return pestle_step_reshape(p->s, fold(p, x, &window, 1), type.rank,
-                             type.dims);
+  return pestle_f_reshape(p->f, fold(p, x, &window, 1), type.rank, type.dims);
 }
 
 // How many elements the windows have along |axis|, a number for each element of
@@ -161,60 +159,60 @@ static pv_t* counts(pool_t* p, pv_t* like, int64_t axis, int64_t n) {
   before.dims[axis] = n;
   look_at(p, &before, axis, like->type->dims[axis]);
   if (p->shortest == p->longest)
-    return pestle_step_splat(p->s, like, (double)p->longest);
+    return pestle_f_splat(p->f, like, (double)p->longest);
   double* lengths = PESTLE_ARENA_ARRAY(&p->arena, double, (size_t)p->m);
-  if (!lengths && !p->s->status) p->s->status = PESTLE_OOM();
+  if (!lengths && !p->f->status) p->f->status = PESTLE_OOM();
   if (!lengths) return NULL;
   for (int64_t i = 0; i < p->m; ++i)
     lengths[i] = (double)length_of(p, i);
   pestle_type_t type = pestle_type_make(like->type->dtype, 1, &p->m);
-  return pestle_step_broadcast_to(
-      p->s, pestle_step_numbers(p->s, &type, lengths), like->type->rank,
-      like->type->dims, (pestle_i64s_t){&axis, 1});
+  return pestle_f_broadcast(p->f, pestle_f_numbers(p->f, &type, lengths),
+                            like->type->rank, like->type->dims,
+                            (pestle_i64s_t){&axis, 1});
 }
 
 // |sum| over the windows' sizes; their product is a whole number of few bits.
 static pv_t* divided(pool_t* p, pv_t* sum) {
-  pestle_i64s_t axes = PESTLE_NODE_I64S(p->s->node, dimensions);
-  const pestle_type_t* from = pestle_node_operand(p->s->node, 0)->type;
+  pestle_i64s_t axes = PESTLE_NODE_I64S(p->f->of->node, dimensions);
+  const pestle_type_t* from = pestle_node_operand(p->f->of->node, 0)->type;
   pv_t* size = NULL;
   for (size_t i = 0; sum && i < axes.count; ++i) {
     int64_t axis = axes.data[i];
     pv_t* along = counts(p, sum, axis, from->dims[axis]);
-    size = size ? PESTLE_MUL(p->s, size, along) : along;
+    size = size ? pestle_f_multiply(p->f, size, along) : along;
   }
-  return size ? PESTLE_DIV(p->s, sum, size) : sum;
+  return size ? pestle_f_divide(p->f, sum, size) : sum;
 }
 
-static pv_t* pooled(pestle_steps_t* s, bool average) {
-  pool_t p = {.s = s, .average = average};
-  pestle_i64s_t axes = PESTLE_NODE_I64S(s->node, dimensions);
-  pestle_i64s_t wanted = PESTLE_NODE_I64S(s->node, output_sizes);
-  pv_t* x = pestle_node_operand(s->node, 0);
-  const pestle_type_t* type = s->node->results[0].type;
+static pv_t* pooled(pestle_formula_t* f, bool average) {
+  pool_t p = {.f = f, .average = average};
+  pestle_i64s_t axes = PESTLE_NODE_I64S(f->of->node, dimensions);
+  pestle_i64s_t wanted = PESTLE_NODE_I64S(f->of->node, output_sizes);
+  pv_t* x = pestle_node_operand(f->of->node, 0);
+  const pestle_type_t* type = f->of->node->results[0].type;
   int64_t sizes[PESTLE_MAX_RANK];
   for (int32_t i = 0; i < type->rank; ++i)
     sizes[i] = -1;
   for (size_t i = 0; i < axes.count; ++i)
     sizes[axes.data[i]] = wanted.data[i];
-  if (!pestle_type_count(type)) return pestle_step_number(s, type, 0);
-  pestle_arena_init(s->builder.module->arena.allocator, &p.arena);
+  if (!pestle_type_count(type)) return pestle_f_number(f, type, 0);
+  pestle_arena_init(f->builder.module->arena.allocator, &p.arena);
   // Not all 8-bit floats have the infinity that a fold starts from.
   bool is_float = pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT);
-  if (is_float) x = pestle_step_convert(s, x, s->compute);
+  if (is_float) x = pestle_f_convert(f, x, f->compute);
   if (x) x = fold_apart(&p, x, sizes);
   for (int32_t i = 0; i < type->rank; ++i)
     x = fold_gathered(&p, x, i, sizes[i]);
   if (average) x = divided(&p, x);
   pestle_arena_deinit(&p.arena);
-  return pestle_step_convert(s, x, type->dtype);
+  return pestle_f_convert(f, x, type->dtype);
 }
 
 // The sum of each window over the number of its elements.
-pv_t* pestle_decompose_adaptive_average_pool(pestle_steps_t* s) {
-  return pooled(s, true);
+pv_t* pestle_decompose_adaptive_average_pool(pestle_formula_t* f) {
+  return pooled(f, true);
 }
 
-pv_t* pestle_decompose_adaptive_max_pool(pestle_steps_t* s) {
-  return pooled(s, false);
+pv_t* pestle_decompose_adaptive_max_pool(pestle_formula_t* f) {
+  return pooled(f, false);
 }

@@ -10,7 +10,7 @@ typedef struct row_t {
   const char* name;
   pestle_op_t base;
   bool self;  // computed in the type of its operands
-  pv_t* (*formula)(pestle_steps_t* s, pv_t* const* operands);
+  pv_t* (*formula)(pestle_formula_t* f, pv_t* const* operands);
 } row_t;
 
 #define WIDE false
@@ -24,7 +24,7 @@ enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 typedef struct complex_row_t {
   const char* name;
-  pv_t* (*formula)(pestle_steps_t* s, pv_t* z);
+  pv_t* (*formula)(pestle_formula_t* f, pv_t* z);
 } complex_row_t;
 
 static const complex_row_t complex_rows[] = {
@@ -42,27 +42,27 @@ pestle_op_t pestle_parse_chlo_base(size_t index) {
   return rows[index].base;
 }
 
-// The formula of |row| before |s->node|; NULL if a step failed.
-static pv_t* expand(const row_t* row, pestle_steps_t* s) {
-  pestle_dtype_t dtype = pestle_node_operand(s->node, 0)->type->dtype;
-  pestle_dtype_t compute = row->self ? dtype : s->compute;
+// The formula of |row| before |f->of->node|; NULL if a step failed.
+static pv_t* expand(const row_t* row, pestle_formula_t* f) {
+  pestle_dtype_t dtype = pestle_node_operand(f->of->node, 0)->type->dtype;
+  pestle_dtype_t compute = row->self ? dtype : f->compute;
   pv_t* operands[2] = {NULL, NULL};
-  for (uint32_t i = 0; i < s->node->operand_count; ++i)
-    operands[i] = pestle_step_operand(s, i, compute);
-  if (s->status) return NULL;
-  pv_t* y = row->formula(s, operands);
-  return row->self ? y : pestle_step_convert(s, y, dtype);
+  for (uint32_t i = 0; i < f->of->node->operand_count; ++i)
+    operands[i] = pestle_f_operand(f, i, compute);
+  if (f->status) return NULL;
+  pv_t* y = row->formula(f, operands);
+  return row->self ? y : pestle_f_convert(f, y, dtype);
 }
 
 // The same of complex numbers: rows whose base takes them have a formula of them.
-static pv_t* expand_complex(const char* name, pestle_steps_t* s) {
+static pv_t* expand_complex(const char* name, pestle_formula_t* f) {
   size_t at = 0;
   while (at < COMPLEX_ROWS && strcmp(complex_rows[at].name, name))
     ++at;
   if (at < COMPLEX_ROWS)
-    return complex_rows[at].formula(s, pestle_node_operand(s->node, 0));
-  s->status =
-      pestle_node_error(s->node, PESTLE_STATUS_UNSUPPORTED,
+    return complex_rows[at].formula(f, pestle_node_operand(f->of->node, 0));
+  f->status =
+      pestle_node_error(f->of->node, PESTLE_STATUS_UNSUPPORTED,
                         "'%s' of complex numbers is not supported", name);
   return NULL;
 }
@@ -71,17 +71,15 @@ static pv_t* expand_complex(const char* name, pestle_steps_t* s) {
 static pestle_status_t build(size_t at, pestle_node_t* base,
                              pestle_parse_wrap_t* wrap, pv_t** out) {
   const pestle_type_t* type = pestle_node_operand(base, 0)->type;
-  pestle_steps_t steps = {
-      .node = base,
-      .builder = wrap->inside,
-      .compute = pestle_dtype_part(type->dtype) == PESTLE_F64 ? PESTLE_F64
-                                                              : PESTLE_F32,
-      .shape = *type};
-  steps.builder.before = base;
-  steps.shape.dtype = steps.compute;
-  *out = pestle_type_is_complex(type) ? expand_complex(rows[at].name, &steps)
-                                      : expand(&rows[at], &steps);
-  return steps.status;
+  pestle_decomposition_t of = {.node = base, .shape = *type};
+  pestle_formula_t f = pestle_formula_make(wrap->inside);
+  bool wide = pestle_dtype_part(type->dtype) == PESTLE_F64;
+  f.builder.before = base;
+  f.of = &of;
+  of.shape.dtype = f.compute = wide ? PESTLE_F64 : PESTLE_F32;
+  *out = pestle_type_is_complex(type) ? expand_complex(rows[at].name, &f)
+                                      : expand(&rows[at], &f);
+  return f.status;
 }
 
 pestle_status_t pestle_parse_chlo(pestle_parser_t* p,

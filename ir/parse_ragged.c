@@ -22,7 +22,7 @@
 typedef struct ragged_t {
   pestle_parser_t* p;
   const pestle_parse_op_t* o;
-  pestle_steps_t s;
+  pestle_formula_t s;
   pv_t *lhs, *rhs, *sizes;
   pestle_i64s_t lhs_batch, rhs_batch, lhs_sums, rhs_sums;
   int64_t axis;   // of |lhs|, the ragged one
@@ -213,16 +213,16 @@ static pv_t* zeros(ragged_t* r, const pestle_type_t* type) {
 static pv_t* spread(ragged_t* r, pv_t* a, const pestle_type_t* type,
                     const int64_t* axes) {
   if (!a) return NULL;
-  return pestle_step_broadcast_to(&r->s, a, type->rank, type->dims,
-                                  (pestle_i64s_t){axes, (size_t)a->type->rank});
+  return pestle_f_broadcast(&r->s, a, type->rank, type->dims,
+                            (pestle_i64s_t){axes, (size_t)a->type->rank});
 }
 
 static pv_t* sum_over(ragged_t* r, pv_t* a, int64_t axis) {
   if (!a) return NULL;
   pestle_type_t scalar = pestle_type_make(a->type->dtype, 0, NULL);
   pv_t* zero = zeros(r, &scalar);
-  return pestle_step_fold(&r->s, PESTLE_OP_ADD, a, (pestle_i64s_t){&axis, 1},
-                          zero);
+  return pestle_f_reduce_from(&r->s, PESTLE_OP_ADD, a,
+                              (pestle_i64s_t){&axis, 1}, zero);
 }
 
 // Where each group ends: the sums of sizes up to its own.
@@ -235,11 +235,10 @@ static pv_t* ends_of(ragged_t* r, pv_t* sizes) {
     axes[i] = i;
   pairs.dims[pairs.rank++] = r->groups;
   pv_t* each = spread(r, sizes, &pairs, axes);
-  pv_t* before = pestle_step_iota(&r->s, &pairs, from);
-  before = pestle_step2(&r->s, PESTLE_OP_LE, before,
-                        pestle_step_iota(&r->s, &pairs, from + 1));
+  pv_t* before = pestle_f_iota(&r->s, &pairs, from);
+  before = pestle_f_le(&r->s, before, pestle_f_iota(&r->s, &pairs, from + 1));
   pv_t* none = zeros(r, &pairs);
-  each = pestle_step_select(&r->s, before, each, none);
+  each = pestle_f_select(&r->s, before, each, none);
   return sum_over(r, each, from);
 }
 
@@ -247,20 +246,18 @@ static pv_t* ends_of(ragged_t* r, pv_t* sizes) {
 // i of the sizes is axes[i] of |type|.
 static pv_t* is_inside(ragged_t* r, const pestle_type_t* type,
                        const int64_t* axes, int32_t axis) {
-  pestle_steps_t* s = &r->s;
+  pestle_formula_t* s = &r->s;
   pestle_dtype_t dtype = r->sizes->type->dtype;
   bool small = pestle_dtype_size(dtype) < 4 || dtype == PESTLE_I32;
-  pv_t* sizes =
-      pestle_step_convert(s, r->sizes, small ? PESTLE_I32 : PESTLE_I64);
+  pv_t* sizes = pestle_f_convert(s, r->sizes, small ? PESTLE_I32 : PESTLE_I64);
   pv_t* ends = ends_of(r, sizes);
-  pv_t* starts = PESTLE_SUB(s, ends, sizes);
+  pv_t* starts = pestle_f_subtract(s, ends, sizes);
   pestle_type_t counts = *type;
   counts.dtype = small ? PESTLE_I32 : PESTLE_I64;
-  pv_t* at = pestle_step_iota(&r->s, &counts, axis);
-  pv_t* begun =
-      pestle_step2(s, PESTLE_OP_GE, at, spread(r, starts, type, axes));
-  pv_t* before = pestle_step2(s, PESTLE_OP_LT, at, spread(r, ends, type, axes));
-  return pestle_step2(s, PESTLE_OP_AND, begun, before);
+  pv_t* at = pestle_f_iota(&r->s, &counts, axis);
+  pv_t* begun = pestle_f_ge(s, at, spread(r, starts, type, axes));
+  pv_t* before = pestle_f_lt(s, at, spread(r, ends, type, axes));
+  return pestle_f_and(s, begun, before);
 }
 
 static pv_t* product(ragged_t* r, pv_t* lhs, pv_t* rhs, pestle_i64s_t lb,
@@ -270,8 +267,8 @@ static pv_t* product(ragged_t* r, pv_t* lhs, pv_t* rhs, pestle_i64s_t lb,
                            list(PESTLE_ATTR_rhs_batching_dimensions, rb),
                            list(PESTLE_ATTR_lhs_contracting_dimensions, lc),
                            list(PESTLE_ATTR_rhs_contracting_dimensions, rc)};
-  return pestle_step_make(&r->s, PESTLE_OP_DOT_GENERAL, (pv_t*[]){lhs, rhs}, 2,
-                          attrs, 4, type);
+  return pestle_f_make(&r->s, PESTLE_OP_DOT_GENERAL, (pv_t*[]){lhs, rhs}, 2,
+                       attrs, 4, type);
 }
 
 // --- The ways ---
@@ -306,7 +303,7 @@ static pv_t* by_rows(ragged_t* r, const pestle_type_t* result) {
   axes[last] = at;
   pv_t* inside = is_inside(r, &type, axes, row);
   pv_t* none = zeros(r, &type);
-  return sum_over(r, pestle_step_select(&r->s, inside, all, none), at);
+  return sum_over(r, pestle_f_select(&r->s, inside, all, none), at);
 }
 
 // |x| for each group, with zeros outside of it; |axis| is the ragged one, |prefix|
@@ -326,7 +323,7 @@ static pv_t* apart(ragged_t* r, pv_t* x, const int64_t* prefix, int64_t axis) {
   axes[last] = 0;
   pv_t* inside = is_inside(r, &type, axes, (int32_t)axis + 1);
   pv_t* none = zeros(r, &type);
-  return pestle_step_select(&r->s, inside, wide, none);
+  return pestle_f_select(&r->s, inside, wide, none);
 }
 
 // |list|, each axis one further on, behind axis 0 if |first|.

@@ -28,11 +28,12 @@ typedef PESTLE_VEC(pestle_node_t*) nodes_t;
 typedef struct expand_t {
   pestle_pass_context_t* ctx;
   pestle_module_t* module;
-  pestle_copier_t copier;  // real values; the real parts of complex ones
-  pestle_map_t im;         // of pestle_value_t*: their imaginary parts
-  pestle_steps_t steps;    // where the next op goes is in its builder
-  bool in_place;           // else the block is being copied
-  nodes_t expanded;        // in place: to be erased
+  pestle_copier_t copier;     // real values; the real parts of complex ones
+  pestle_map_t im;            // of pestle_value_t*: their imaginary parts
+  pestle_formula_t f;         // where the next op goes is in its builder
+  pestle_decomposition_t of;  // the op that is taken apart
+  bool in_place;              // else the block is being copied
+  nodes_t expanded;           // in place: to be erased
 } expand_t;
 
 static bool is_complex(const pestle_value_t* value) {
@@ -69,9 +70,9 @@ static bool touches_complex(const pestle_node_t* node) {
 
 static pestle_status_t set_pair(expand_t* x, const pestle_value_t* value,
                                 pair_t pair) {
-  if (x->steps.status || !pair.re) {
-    pestle_status_t status = x->steps.status;
-    x->steps.status = NULL;
+  if (x->f.status || !pair.re) {
+    pestle_status_t status = x->f.status;
+    x->f.status = NULL;
     return status ? status : PESTLE_ERROR(INTERNAL, "a part without a value");
   }
   PESTLE_TRY(pestle_copier_set(&x->copier, value, pair.re));
@@ -173,7 +174,7 @@ static pestle_status_t on_part(expand_t* x, const pestle_node_t* node, bool im,
   type.dtype = pestle_dtype_part(type.dtype);
   pestle_status_t status =
       grown ? pestle_pass_make(
-                  &x->steps.builder, (pestle_op_t)node->op, operands.data,
+                  &x->f.builder, (pestle_op_t)node->op, operands.data,
                   operands.size, node->attrs, node->attr_count,
                   pestle_pass_info(node)->rule == PESTLE_RULE_TYPED ? &type
                                                                     : NULL,
@@ -206,7 +207,7 @@ static pestle_status_t constant(expand_t* x, const pestle_node_t* node) {
              size);
     }
     part.data = data;
-    PESTLE_TRY(pestle_pass_constant(&x->steps.builder, &part, &out[which]));
+    PESTLE_TRY(pestle_pass_constant(&x->f.builder, &part, &out[which]));
   }
   return set_pair(x, &node->results[0], (pair_t){out[0], out[1]});
 }
@@ -215,7 +216,7 @@ static pestle_status_t zeros(expand_t* x, const pestle_value_t* like,
                              pestle_value_t** out) {
   pestle_type_t type = *like->type;
   type.dtype = pestle_dtype_part(type.dtype);
-  return pestle_pass_splat(&x->steps.builder, &type, 0, out);
+  return pestle_pass_splat(&x->f.builder, &type, 0, out);
 }
 
 static pestle_status_t iota(expand_t* x, const pestle_node_t* node) {
@@ -229,7 +230,7 @@ static pestle_status_t iota(expand_t* x, const pestle_node_t* node) {
 static pestle_status_t convert(expand_t* x, const pestle_node_t* node) {
   pair_t in = pair_of(x, pestle_node_operand(node, 0)), out = {NULL, NULL};
   const pestle_value_t* result = &node->results[0];
-  pestle_builder_t* b = &x->steps.builder;
+  pestle_builder_t* b = &x->f.builder;
   pestle_dtype_t to = pestle_dtype_part(result->type->dtype);
   PESTLE_TRY(pestle_pass_convert(b, in.re, to, &out.re));
   if (is_complex(result) && in.im) {
@@ -244,7 +245,7 @@ static pestle_status_t bitcast(expand_t* x, const pestle_node_t* node) {
   pestle_value_t* operand = pestle_node_operand(node, 0);
   pair_t in = pair_of(x, operand), out;
   const pestle_value_t* result = &node->results[0];
-  pestle_builder_t* b = &x->steps.builder;
+  pestle_builder_t* b = &x->f.builder;
   if (operand->type->dtype == result->type->dtype) {
     return set_pair(x, result, in);
   }
@@ -277,8 +278,7 @@ static pestle_status_t parts(expand_t* x, const pestle_node_t* node) {
 static pestle_status_t scalar(expand_t* x, const pestle_node_t* node) {
   pair_t a = pair_of(x, pestle_node_operand(node, 0)), b = a;
   if (node->operand_count > 1) b = pair_of(x, pestle_node_operand(node, 1));
-  pestle_pair_t out =
-      pestle_complex_scalar(&x->steps, (pestle_op_t)node->op, a, b);
+  pestle_pair_t out = pestle_complex_scalar(&x->f, (pestle_op_t)node->op, a, b);
   return set_pair(x, &node->results[0], out);
 }
 
@@ -286,7 +286,7 @@ static pestle_status_t scalar(expand_t* x, const pestle_node_t* node) {
 static pestle_status_t contraction(expand_t* x, const pestle_node_t* node) {
   pair_t a = pair_of(x, pestle_node_operand(node, 0));
   pair_t c = pair_of(x, pestle_node_operand(node, 1));
-  pestle_builder_t* b = &x->steps.builder;
+  pestle_builder_t* b = &x->f.builder;
   pestle_type_t type = *node->results[0].type;
   type.dtype = pestle_dtype_part(type.dtype);
   pestle_value_t* operands[4][2] = {
@@ -357,13 +357,13 @@ static pestle_status_t copy_region(expand_t* x, const pestle_node_t* owner,
   pestle_vec_deinit(&types);
   PESTLE_TRY(status);
   PESTLE_TRY(map_arguments(x, owner, from, to));
-  pestle_builder_t outer = x->steps.builder;
+  pestle_builder_t outer = x->f.builder;
   bool in_place = x->in_place;
-  x->steps.builder.block = to;
-  x->steps.builder.before = NULL;
+  x->f.builder.block = to;
+  x->f.builder.before = NULL;
   x->in_place = false;
   status = expand_block(x, from);
-  x->steps.builder = outer;
+  x->f.builder = outer;
   x->in_place = in_place;
   return status;
 }
@@ -388,7 +388,7 @@ static pestle_status_t with_regions(expand_t* x, const pestle_node_t* node) {
                              .regions = regions,
                              .region_count = node->region_count};
   pestle_node_t* copy = NULL;
-  if (!status) status = pestle_node_create(&x->steps.builder, &spec, &copy);
+  if (!status) status = pestle_node_create(&x->f.builder, &spec, &copy);
   pestle_vec_deinit(&operands);
   PESTLE_TRY(status);
   uint32_t next = 0;
@@ -413,7 +413,7 @@ static pestle_status_t sum_part(expand_t* x, const pestle_node_t* node, bool im,
   }
   pestle_region_t* region;
   PESTLE_TRY(
-      pestle_pass_fold_region(&x->steps.builder, PESTLE_OP_ADD, part, &region));
+      pestle_pass_fold_region(&x->f.builder, PESTLE_OP_ADD, part, &region));
   pestle_node_spec_t spec = {.op = (pestle_op_t)node->op,
                              .operands = operands,
                              .operand_count = 2,
@@ -422,7 +422,7 @@ static pestle_status_t sum_part(expand_t* x, const pestle_node_t* node, bool im,
                              .regions = &region,
                              .region_count = 1};
   pestle_node_t* made;
-  PESTLE_TRY(pestle_node_create(&x->steps.builder, &spec, &made));
+  PESTLE_TRY(pestle_node_create(&x->f.builder, &spec, &made));
   *out = pestle_node_result(made, 0);
   return NULL;
 }
@@ -446,9 +446,8 @@ static pestle_status_t return_values(expand_t* x, const pestle_node_t* node) {
   for (uint32_t i = 0; i < node->operand_count && grown; ++i)
     grown = push_values(x, &values, pestle_node_operand(node, i));
   pestle_status_t status =
-      grown
-          ? pestle_op_return(&x->steps.builder, values.data, values.size, NULL)
-          : PESTLE_OOM();
+      grown ? pestle_op_return(&x->f.builder, values.data, values.size, NULL)
+            : PESTLE_OOM();
   pestle_vec_deinit(&values);
   return status;
 }
@@ -460,8 +459,7 @@ static pestle_status_t return_joined(expand_t* x, pestle_node_t* node) {
     pestle_value_t* value = pestle_node_operand(node, i);
     if (!is_complex(value) || !value->node) continue;
     pestle_value_t* joined;
-    PESTLE_TRY(
-        join(&x->steps.builder, pair_of(x, value), value->type, &joined));
+    PESTLE_TRY(join(&x->f.builder, pair_of(x, value), value->type, &joined));
     joined->name = value->name;
     pestle_node_set_operand(node, i, joined);
   }
@@ -544,9 +542,10 @@ static pestle_status_t decompose(pestle_node_t* node,
 
 static pestle_status_t expand_one(expand_t* x, pestle_node_t* node) {
   pestle_node_t* copy;
-  x->steps.node = node;
-  x->steps.builder.loc = node->loc;
-  if (x->in_place) x->steps.builder.before = node;
+  x->of.node = node;
+  x->f.of = &x->of;
+  x->f.builder.loc = node->loc;
+  if (x->in_place) x->f.builder.before = node;
   if (node->op == PESTLE_OP_RETURN) {
     return x->in_place ? return_joined(x, node) : return_values(x, node);
   }
@@ -557,7 +556,7 @@ static pestle_status_t expand_one(expand_t* x, pestle_node_t* node) {
     return pestle_vec_push(&x->expanded, node) ? NULL : PESTLE_OOM();
   }
   if (x->in_place) return NULL;
-  x->copier.builder = x->steps.builder;
+  x->copier.builder = x->f.builder;
   return pestle_copier_node(&x->copier, node, &copy);
 }
 
@@ -579,12 +578,12 @@ static pestle_status_t expand_block(expand_t* x, pestle_block_t* block) {
 }
 
 static pestle_status_t split_arguments(expand_t* x, pestle_block_t* block) {
-  x->steps.builder = (pestle_builder_t){
+  x->f.builder = (pestle_builder_t){
       .module = x->module, .block = block, .before = block->first};
   for (uint32_t i = 0; i < block->argument_count; ++i) {
     pair_t pair;
     if (!is_complex(block->arguments[i])) continue;
-    PESTLE_TRY(split(&x->steps.builder, block->arguments[i], &pair));
+    PESTLE_TRY(split(&x->f.builder, block->arguments[i], &pair));
     PESTLE_TRY(set_pair(x, block->arguments[i], pair));
   }
   return NULL;
@@ -619,7 +618,7 @@ pestle_status_t pestle_pass_expand_complex(pestle_pass_context_t* ctx,
   expand_t x = {.ctx = ctx, .module = module};
   if (!pestle_has_complex(module)) return NULL;
   pestle_allocator_t allocator = pestle_context_allocator(ctx->context);
-  pestle_copier_init(allocator, x.steps.builder, &x.copier);
+  pestle_copier_init(allocator, x.f.builder, &x.copier);
   pestle_map_init(allocator, &x.im);
   pestle_vec_init(&x.expanded, allocator);
   pestle_status_t status = NULL;

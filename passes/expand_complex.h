@@ -13,8 +13,8 @@ typedef struct pestle_pair_t {
 
 // The parts of the scalar op |op| on |a|, and |b| where it takes two. A result
 // that is real (of abs and comparisons) is |re|, without |im|. Failures are in
-// |s|, as in composite.h.
-pestle_pair_t pestle_complex_scalar(pestle_steps_t* s, pestle_op_t op,
+// |f|, as in formula.h.
+pestle_pair_t pestle_complex_scalar(pestle_formula_t* f, pestle_op_t op,
                                     pestle_pair_t a, pestle_pair_t b);
 
 #endif  // PESTLE_PASSES_EXPAND_COMPLEX_H_

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making, reading and walking nodes for passes.
 #include "passes/util.h"
-#include "ir/identity.h"
 
 #include <string.h>
 
 #include "base/half.h"
 #include "base/mem.h"
 
-// --- Making nodes ---
+// --- Making nodes: formulas of one step (ir/formula.h) ---
+
+// The status of |f|, whose last step gave |value|.
+static pestle_status_t end(pestle_formula_t* f, pestle_value_t* value,
+                           pestle_value_t** out) {
+  if (f->status) return f->status;
+  *out = value;
+  return NULL;
+}
 
 pestle_status_t pestle_pass_make(pestle_builder_t* b, pestle_op_t op,
                                  pestle_value_t* const* operands,
@@ -16,106 +23,68 @@ pestle_status_t pestle_pass_make(pestle_builder_t* b, pestle_op_t op,
                                  const pestle_attr_t* attrs, size_t attr_count,
                                  const pestle_type_t* type,
                                  pestle_value_t** out) {
-  pestle_node_spec_t spec = {.op = op,
-                             .operands = operands,
-                             .operand_count = operand_count,
-                             .attrs = attrs,
-                             .attr_count = attr_count,
-                             .type = type};
-  pestle_node_t* node;
-  PESTLE_TRY(pestle_node_create(b, &spec, &node));
-  *out = pestle_node_result(node, 0);
-  return NULL;
+  pestle_formula_t f = pestle_formula_make(*b);
+  return end(
+      &f,
+      pestle_f_make(&f, op, operands, operand_count, attrs, attr_count, type),
+      out);
 }
 
 pestle_status_t pestle_pass_unary(pestle_builder_t* b, pestle_op_t op,
                                   pestle_value_t* x, pestle_value_t** out) {
-  return pestle_pass_make(b, op, &x, 1, NULL, 0, NULL, out);
+  pestle_formula_t f = pestle_formula_make(*b);
+  return end(&f, pestle_f_unary(&f, op, x), out);
 }
 
 pestle_status_t pestle_pass_binary(pestle_builder_t* b, pestle_op_t op,
                                    pestle_value_t* x, pestle_value_t* y,
                                    pestle_value_t** out) {
-  return pestle_pass_make(b, op, (pestle_value_t*[]){x, y}, 2, NULL, 0, NULL,
-                          out);
+  pestle_formula_t f = pestle_formula_make(*b);
+  return end(&f, pestle_f_binary(&f, op, x, y), out);
 }
 
 pestle_status_t pestle_pass_reshape(pestle_builder_t* b, pestle_value_t* x,
                                     const pestle_type_t* type,
                                     pestle_value_t** out) {
-  *out = x;
-  if (pestle_pass_same_dims(x->type, type)) return NULL;
-  pestle_type_t to = *type;
-  to.dtype = x->type->dtype;
-  return pestle_pass_make(b, PESTLE_OP_RESHAPE, &x, 1, NULL, 0, &to, out);
+  pestle_formula_t f = pestle_formula_make(*b);
+  return end(&f, pestle_f_reshape(&f, x, type->rank, type->dims), out);
 }
 
 pestle_status_t pestle_pass_transpose(pestle_builder_t* b, pestle_value_t* x,
                                       const int64_t* perm,
                                       pestle_value_t** out) {
-  *out = x;
-  pestle_i64s_t list = {perm, (size_t)x->type->rank};
-  if (pestle_pass_i64s_is_iota(list)) return NULL;
-  pestle_attr_t attr = PESTLE_SET_I64S(permutation, perm, list.count);
-  return pestle_pass_make(b, PESTLE_OP_TRANSPOSE, &x, 1, &attr, 1, NULL, out);
+  pestle_formula_t f = pestle_formula_make(*b);
+  return end(&f, pestle_f_transpose(&f, x, perm), out);
 }
 
 pestle_status_t pestle_pass_broadcast(pestle_builder_t* b, pestle_value_t* x,
                                       const pestle_type_t* type,
                                       const int64_t* dimensions,
                                       pestle_value_t** out) {
-  pestle_type_t to = *type;
-  to.dtype = x->type->dtype;
-  *out = x;
-  pestle_i64s_t list = {dimensions, (size_t)x->type->rank};
-  if (pestle_type_equal(x->type, &to) && pestle_pass_i64s_is_iota(list)) {
-    return NULL;
-  }
-  pestle_attr_t attr =
-      PESTLE_SET_I64S(broadcast_dimensions, dimensions, list.count);
-  return pestle_pass_make(b, PESTLE_OP_BROADCAST_IN_DIM, &x, 1, &attr, 1, &to,
-                          out);
+  pestle_formula_t f = pestle_formula_make(*b);
+  pestle_i64s_t axes = {dimensions, (size_t)x->type->rank};
+  return end(&f, pestle_f_broadcast(&f, x, type->rank, type->dims, axes), out);
 }
 
 pestle_status_t pestle_pass_convert(pestle_builder_t* b, pestle_value_t* x,
                                     pestle_dtype_t dtype,
                                     pestle_value_t** out) {
-  *out = x;
-  if (x->type->dtype == dtype) return NULL;
-  pestle_type_t to = *x->type;
-  to.dtype = dtype;
-  return pestle_pass_make(b, PESTLE_OP_CONVERT, &x, 1, NULL, 0, &to, out);
+  pestle_formula_t f = pestle_formula_make(*b);
+  return end(&f, pestle_f_convert(&f, x, dtype), out);
 }
 
 pestle_status_t pestle_pass_constant(pestle_builder_t* b,
                                      const pestle_elements_t* elements,
                                      pestle_value_t** out) {
-  pestle_attr_t attr = {.name = PESTLE_ATTR_value,
-                        .kind = PESTLE_ATTR_KIND_ELEMENTS,
-                        .as.elements = elements};
-  pestle_node_spec_t spec = {.op = PESTLE_OP_CONSTANT,
-                             .attrs = &attr,
-                             .attr_count = 1,
-                             .share_elements = !elements->splat};
-  pestle_node_t* node;
-  PESTLE_TRY(pestle_node_create(b, &spec, &node));
-  *out = pestle_node_result(node, 0);
-  return NULL;
+  pestle_formula_t f = pestle_formula_make(*b);
+  return end(&f, pestle_f_elements(&f, elements), out);
 }
 
 pestle_status_t pestle_pass_splat(pestle_builder_t* b,
                                   const pestle_type_t* type, double value,
                                   pestle_value_t** out) {
-  uint64_t bits = pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT)
-                      ? pestle_float_encode(type->dtype, value)
-                  : pestle_dtype_is(type->dtype, PESTLE_KIND_UNSIGNED)
-                      ? (uint64_t)value
-                      : (uint64_t)(int64_t)value;
-  pestle_elements_t elements = {.type = *type,
-                                .data = &bits,
-                                .size = pestle_dtype_size(type->dtype),
-                                .splat = true};
-  return pestle_pass_constant(b, &elements, out);
+  pestle_formula_t f = pestle_formula_make(*b);
+  return end(&f, pestle_f_number(&f, type, value), out);
 }
 
 void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values) {
@@ -132,65 +101,25 @@ void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values) {
 pestle_status_t pestle_pass_identity(pestle_builder_t* b, pestle_op_t op,
                                      pestle_dtype_t dtype,
                                      pestle_value_t** out) {
-  pestle_type_t scalar = pestle_type_make(dtype, 0, NULL);
-  double f;
-  int64_t bits;
-  pestle_reduce_identity(op, dtype, &f, &bits);
-  if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
-    return pestle_pass_splat(b, &scalar, f, out);
-  }
-  pestle_elements_t e = {scalar, &bits, pestle_dtype_size(dtype), true};
-  return pestle_pass_constant(b, &e, out);
+  pestle_formula_t f = pestle_formula_make(*b);
+  return end(&f, pestle_f_identity(&f, op, dtype), out);
 }
 
 pestle_status_t pestle_pass_fold_region(pestle_builder_t* around,
                                         pestle_op_t op, pestle_dtype_t dtype,
                                         pestle_region_t** out_region) {
-  pestle_type_t types[2] = {pestle_type_make(dtype, 0, NULL),
-                            pestle_type_make(dtype, 0, NULL)};
-  pestle_builder_t b = {.module = around->module, .loc = around->loc};
-  PESTLE_TRY(pestle_region_create(b.module, types, 2, out_region, &b.block));
-  pestle_value_t* result;
-  PESTLE_TRY(pestle_pass_binary(&b, op, pestle_block_argument(b.block, 0),
-                                pestle_block_argument(b.block, 1), &result));
-  return pestle_op_return(&b, &result, 1, NULL);
-}
-
-static pestle_status_t make_fold(pestle_builder_t* b, pestle_op_t kind,
-                                 pestle_op_t op, pestle_value_t* x,
-                                 pestle_value_t* init,
-                                 const pestle_attr_t* attrs, size_t attr_count,
-                                 pestle_value_t** out) {
-  pestle_region_t* region;
-  PESTLE_TRY(pestle_pass_fold_region(b, op, x->type->dtype, &region));
-  pestle_value_t* operands[2] = {x, init};
-  pestle_node_spec_t spec = {.op = kind,
-                             .operands = operands,
-                             .operand_count = 2,
-                             .attrs = attrs,
-                             .attr_count = attr_count,
-                             .regions = &region,
-                             .region_count = 1};
-  pestle_node_t* node;
-  PESTLE_TRY(pestle_node_create(b, &spec, &node));
-  *out = pestle_node_result(node, 0);
-  return NULL;
+  pestle_formula_t f = pestle_formula_make(*around);
+  *out_region = pestle_f_region(&f, op, dtype);
+  return f.status;
 }
 
 pestle_status_t pestle_pass_fold(pestle_builder_t* b, pestle_op_t op,
                                  pestle_value_t* x, pestle_value_t* init,
                                  const int64_t* dims, size_t dim_count,
                                  pestle_value_t** out) {
-  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, dim_count);
-  return make_fold(b, PESTLE_OP_REDUCE, op, x, init, &attr, 1, out);
-}
-
-void pestle_windows_init(pestle_windows_t* out_windows) {
-  *out_windows = (pestle_windows_t){.sizes = {0}};
-  for (int32_t d = 0; d < PESTLE_MAX_RANK; ++d) {
-    out_windows->sizes[d] = out_windows->strides[d] = 1;
-    out_windows->base_dilations[d] = out_windows->dilations[d] = 1;
-  }
+  pestle_formula_t f = pestle_formula_make(*b);
+  pestle_i64s_t axes = {dims, dim_count};
+  return end(&f, pestle_f_reduce_from(&f, op, x, axes, init), out);
 }
 
 pestle_status_t pestle_pass_fold_windows(pestle_builder_t* b, pestle_op_t op,
@@ -198,14 +127,8 @@ pestle_status_t pestle_pass_fold_windows(pestle_builder_t* b, pestle_op_t op,
                                          pestle_value_t* init,
                                          const pestle_windows_t* w,
                                          pestle_value_t** out) {
-  size_t rank = (size_t)x->type->rank;
-  pestle_attr_t attrs[] = {
-      PESTLE_SET_I64S(window_dimensions, w->sizes, rank),
-      PESTLE_SET_I64S(window_strides, w->strides, rank),
-      PESTLE_SET_I64S(base_dilations, w->base_dilations, rank),
-      PESTLE_SET_I64S(window_dilations, w->dilations, rank),
-      PESTLE_SET_I64S(padding, w->padding, 2 * rank)};
-  return make_fold(b, PESTLE_OP_REDUCE_WINDOW, op, x, init, attrs, 5, out);
+  pestle_formula_t f = pestle_formula_make(*b);
+  return end(&f, pestle_f_reduce_windows(&f, op, x, init, w), out);
 }
 
 bool pestle_pass_may_regroup(const pestle_compile_options_t* options,

@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "ir/copy.h"
+#include "ir/formula.h"
 #include "passes/pass.h"
 
 // The passes of passes.def.
@@ -14,29 +15,6 @@
   pestle_status_t pestle_pass_##name( \
       pestle_pass_context_t* ctx, pestle_module_t* module, bool* out_changed);
 #include "passes/passes.def"
-
-// --- Attributes ---
-
-#define PESTLE_SET_I64S(NAME, ptr, n)             \
-  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,    \
-                   .kind = PESTLE_ATTR_KIND_I64S, \
-                   .as.i64s = {(ptr), (size_t)(n)}})
-#define PESTLE_SET_I64(NAME, value)              \
-  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,   \
-                   .kind = PESTLE_ATTR_KIND_I64, \
-                   .as.i64 = (value)})
-#define PESTLE_SET_F64(NAME, value)              \
-  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,   \
-                   .kind = PESTLE_ATTR_KIND_F64, \
-                   .as.f64 = (value)})
-#define PESTLE_SET_BOOL(NAME, value)              \
-  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,    \
-                   .kind = PESTLE_ATTR_KIND_BOOL, \
-                   .as.b = (value)})
-#define PESTLE_SET_STR(NAME, value)              \
-  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,   \
-                   .kind = PESTLE_ATTR_KIND_STR, \
-                   .as.str = (value)})
 
 // --- Making nodes ---
 
@@ -102,14 +80,6 @@ PESTLE_NODISCARD pestle_status_t
 pestle_pass_fold(pestle_builder_t* b, pestle_op_t op, pestle_value_t* x,
                  pestle_value_t* init, const int64_t* dims, size_t dim_count,
                  pestle_value_t** out);
-// What REDUCE_WINDOW says of each axis; pestle_windows_init() makes windows of one
-// element, each at its own place.
-typedef struct pestle_windows_t {
-  int64_t sizes[PESTLE_MAX_RANK], strides[PESTLE_MAX_RANK];
-  int64_t base_dilations[PESTLE_MAX_RANK], dilations[PESTLE_MAX_RANK];
-  int64_t padding[2 * PESTLE_MAX_RANK];  // low, high an axis
-} pestle_windows_t;
-void pestle_windows_init(pestle_windows_t* out_windows);
 // The windows of |x| folded by |op|, from |init| on.
 PESTLE_NODISCARD pestle_status_t pestle_pass_fold_windows(
     pestle_builder_t* b, pestle_op_t op, pestle_value_t* x,
