@@ -344,7 +344,7 @@ pestle_status_t pestle_copier_add_function(pestle_copier_t* copier,
     if (of >= 0) PESTLE_TRY(pestle_function_set_shape_of(copy, i, (size_t)of));
   }
   *out_function = copy;
-  return NULL;
+  return pestle_function_copy_dialect_attrs(source, copy);
 }
 
 pestle_status_t pestle_copier_push_function(pestle_copier_t* copier,
@@ -402,6 +402,8 @@ static pestle_status_t clone_into(pestle_copier_t* copier,
                                   pestle_module_t* source) {
   pestle_module_t* target = copier->builder.module;
   PESTLE_TRY(pestle_module_keep_module(target, source));
+  PESTLE_TRY(pestle_module_set_dialect_attrs(target, source->dialect_attrs.data,
+                                             source->dialect_attrs.count));
   target->specialize = source->specialize;
   target->specialize_self = source->specialize_self;
   PESTLE_TRY(pestle_module_set_value_arguments(target, source->value_arguments,

@@ -322,7 +322,7 @@ static pestle_status_t state_types(loader_t* l, const results_t* r,
 
 static pestle_status_t place_error(const loader_t* l, pestle_status_t status) {
   pestle_status_code_t code = pestle_status_code(status);
-  if (code != PESTLE_STATUS_INVALID_ARGUMENT) return status;
+  if (!status || code != PESTLE_STATUS_INVALID_ARGUMENT) return status;
   pestle_status_t placed =
       PESTLE_ERROR(MALFORMED, "the binary module is damaged at byte %zu: %s",
                    l->in.at, pestle_status_message(status));
@@ -373,50 +373,105 @@ static pestle_status_t read_block_body(loader_t* l, pestle_block_t* block) {
 
 // --- Functions ---
 
+// In the scratch arena.
+static pestle_status_t read_dialect_attrs(loader_t* l,
+                                          pestle_dialect_attrs_t* out) {
+  size_t count = pestle_get_count(&l->in, 2);
+  pestle_dialect_attr_t* data =
+      PESTLE_ARENA_ARRAY(&l->scratch, pestle_dialect_attr_t, count);
+  if (!data) return PESTLE_OOM();
+  *out = (pestle_dialect_attrs_t){data, (uint32_t)count};
+  for (size_t i = 0; i < count; ++i) {
+    data[i].key = get_string(l);
+    data[i].text = get_string(l);
+    if (!data[i].key || !data[i].text) return damaged("an attribute");
+  }
+  return l->in.failed ? damaged("attributes") : NULL;
+}
+
+// One argument or result of a function.
+typedef struct port_t {
+  const char* name;
+  uint64_t shape_of;
+  pestle_dialect_attrs_t attrs;
+} port_t;
+
+// |results|: they say whose extents they hold.
+static pestle_status_t read_ports(loader_t* l, bool results, size_t* out_count,
+                                  pestle_type_t** out_types,
+                                  port_t** out_ports) {
+  size_t count = pestle_get_count(&l->in, 2);
+  *out_types = PESTLE_ARENA_ARRAY(&l->scratch, pestle_type_t, count);
+  *out_ports = PESTLE_ARENA_ARRAY(&l->scratch, port_t, count);
+  if (!*out_types || !*out_ports) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i) {
+    port_t* port = &(*out_ports)[i];
+    (*out_types)[i] = *get_type(l);
+    port->name = get_string(l);
+    port->shape_of = results ? pestle_get_uint(&l->in) : 0;
+    if (port->shape_of > i) return damaged("a function's signature");
+    PESTLE_TRY(read_dialect_attrs(l, &port->attrs));
+  }
+  *out_count = count;
+  return NULL;
+}
+
+static pestle_status_t set_results(pestle_function_t* f,
+                                   const pestle_type_t* types,
+                                   const port_t* ports, size_t count) {
+  PESTLE_TRY(pestle_function_declare_results(f, types, count));
+  for (size_t i = 0; i < count; ++i) {
+    const port_t* port = &ports[i];
+    if (port->shape_of) {
+      PESTLE_TRY(
+          pestle_function_set_shape_of(f, i, (size_t)(port->shape_of - 1)));
+    }
+    PESTLE_TRY(pestle_function_set_result_attrs(f, i, port->attrs.data,
+                                                port->attrs.count));
+    if (!port->name) continue;
+    PESTLE_TRY(pestle_function_set_result_name(f, i, port->name));
+  }
+  return NULL;
+}
+
+static pestle_status_t set_attrs(pestle_function_t* f,
+                                 const pestle_dialect_attrs_t* attrs,
+                                 const port_t* arguments, size_t count) {
+  PESTLE_TRY(pestle_function_set_dialect_attrs(f, attrs->data, attrs->count));
+  for (size_t i = 0; i < count; ++i) {
+    PESTLE_TRY(pestle_function_set_argument_attrs(f, i, arguments[i].attrs.data,
+                                                  arguments[i].attrs.count));
+  }
+  return NULL;
+}
+
 static pestle_status_t read_signature(loader_t* l) {
+  size_t count, result_count;
+  pestle_type_t *types, *result_types;
+  port_t *arguments, *results;
+  pestle_dialect_attrs_t attrs;
   const char* name = get_string(l);
   bool is_private = pestle_get_uint(&l->in) != 0;
-  size_t count = pestle_get_count(&l->in, 2);
-  pestle_type_t* types = PESTLE_ARENA_ARRAY(&l->scratch, pestle_type_t, count);
-  const char** names = PESTLE_ARENA_ARRAY(&l->scratch, const char*, count);
-  if (!types || !names) return PESTLE_OOM();
-  for (size_t i = 0; i < count; ++i) {
-    types[i] = *get_type(l);
-    names[i] = get_string(l);
-  }
+  PESTLE_TRY(read_ports(l, false, &count, &types, &arguments));
   bool known = pestle_get_uint(&l->in) != 0;
-  size_t result_count = pestle_get_count(&l->in, 2);
-  pestle_type_t* results =
-      PESTLE_ARENA_ARRAY(&l->scratch, pestle_type_t, result_count);
-  const char** result_names =
-      PESTLE_ARENA_ARRAY(&l->scratch, const char*, result_count);
-  uint64_t* shapes = PESTLE_ARENA_ARRAY(&l->scratch, uint64_t, result_count);
-  if (!results || !result_names || !shapes) return PESTLE_OOM();
-  bool sound = true;
-  for (size_t i = 0; i < result_count; ++i) {
-    results[i] = *get_type(l);
-    result_names[i] = get_string(l);
-    shapes[i] = pestle_get_uint(&l->in);
-    sound = sound && shapes[i] <= i;
-  }
-  if (l->in.failed || !sound || !name || !*name ||
+  PESTLE_TRY(read_ports(l, true, &result_count, &result_types, &results));
+  PESTLE_TRY(read_dialect_attrs(l, &attrs));
+  if (l->in.failed || !name || !*name ||
       pestle_module_find_function(l->module, name)) {
     return damaged("a function's signature");
   }
+  const char** names = PESTLE_ARENA_ARRAY(&l->scratch, const char*, count);
+  if (!names) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i)
+    names[i] = arguments[i].name;
   pestle_function_t* f;
   PESTLE_TRY(
       pestle_module_add_function(l->module, name, types, names, count, &f));
   f->is_private = is_private;
-  if (!known) return NULL;
-  PESTLE_TRY(pestle_function_declare_results(f, results, result_count));
-  for (size_t i = 0; i < result_count; ++i) {
-    if (shapes[i]) {
-      PESTLE_TRY(pestle_function_set_shape_of(f, i, (size_t)(shapes[i] - 1)));
-    }
-    if (!result_names[i]) continue;
-    PESTLE_TRY(pestle_function_set_result_name(f, i, result_names[i]));
-  }
-  return NULL;
+  PESTLE_TRY(place_error(l, set_attrs(f, &attrs, arguments, count)));
+  return known ? place_error(
+                     l, set_results(f, result_types, results, result_count))
+               : NULL;
 }
 
 static pestle_status_t read_body(loader_t* l, pestle_function_t* f) {
@@ -434,7 +489,11 @@ static pestle_status_t read_graph(loader_t* l, pestle_context_t* context) {
   PESTLE_TRY(read_types(l));
   PESTLE_TRY(read_constants(l));
   const char* name = get_string(l);
+  pestle_dialect_attrs_t attrs;
+  PESTLE_TRY(read_dialect_attrs(l, &attrs));
   PESTLE_TRY(pestle_module_create(context, name ? name : "", &l->module));
+  PESTLE_TRY(place_error(
+      l, pestle_module_set_dialect_attrs(l->module, attrs.data, attrs.count)));
   size_t count = pestle_get_count(&l->in, 5);
   for (size_t i = 0; i < count; ++i) {
     pestle_arena_mark_t mark = pestle_arena_mark(&l->scratch);

@@ -19,6 +19,7 @@ const char* pestle_function_argument_name(const pestle_function_t* function,
 typedef struct results_t {
   const char** names;
   uint32_t* shape_of;
+  pestle_dialect_attrs_t* attrs;
 } results_t;
 
 // The new place of old result |old|, or -1.
@@ -35,12 +36,15 @@ static pestle_status_t move_results(const pestle_function_t* f,
   pestle_arena_t* arena = &f->module->arena;
   out->names = PESTLE_ARENA_ARRAY(arena, const char*, count);
   out->shape_of = PESTLE_ARENA_ARRAY(arena, uint32_t, count);
-  if (!out->names || !out->shape_of) return PESTLE_OOM();
+  out->attrs = PESTLE_ARENA_ARRAY(arena, pestle_dialect_attrs_t, count);
+  if (!out->names || !out->shape_of || !out->attrs) return PESTLE_OOM();
   for (size_t i = 0; i < count; ++i) {
     int64_t old = from ? from[i] : -1;
     out->names[i] = NULL;
     out->shape_of[i] = 0;
+    out->attrs[i] = (pestle_dialect_attrs_t){NULL, 0};
     if (old < 0) continue;
+    out->attrs[i] = pestle_function_result_attrs(f, (size_t)old);
     if (old < f->result_name_count) out->names[i] = f->result_names[old];
     int64_t of = pestle_function_shape_of(f, (size_t)old);
     int64_t moved = of < 0 ? -1 : place_in(from, count, of);
@@ -95,7 +99,9 @@ pestle_status_t pestle_function_set_results(pestle_function_t* function,
   pestle_node_erase(old);
   function->result_names = results.names;
   function->result_shape_of = results.shape_of;
-  function->result_name_count = function->result_shape_count = (uint32_t)count;
+  function->result_attrs = results.attrs;
+  function->result_name_count = function->result_shape_count =
+      function->result_attr_count = (uint32_t)count;
   return NULL;
 }
 
@@ -140,6 +146,13 @@ pestle_status_t pestle_function_remove_argument(pestle_function_t* function,
     memmove(&function->argument_names[index],
             &function->argument_names[index + 1],
             behind * sizeof(function->argument_names[0]));
+  }
+  if (index < function->argument_attr_count) {
+    size_t attrs = function->argument_attr_count - index - 1;
+    memmove(&function->argument_attrs[index],
+            &function->argument_attrs[index + 1],
+            attrs * sizeof(function->argument_attrs[0]));
+    --function->argument_attr_count;
   }
   --block->argument_count;
   for (size_t i = index; i < block->argument_count; ++i)

@@ -99,6 +99,18 @@ struct pestle_region_s {
   uint32_t index;  // among the owner's regions
 };
 
+// What a dialect says of a module, a function, an argument or a result beside
+// the graph: mhlo.num_partitions, tf.aliasing_output, sdy.sharding. Kept as text.
+typedef struct pestle_dialect_attr_t {
+  const char* key;  // has a dot
+  const char*
+      text;  // the value as MLIR writes it, "1 : i32"; "" for a key alone
+} pestle_dialect_attr_t;
+typedef struct pestle_dialect_attrs_t {
+  const pestle_dialect_attr_t* data;  // sorted by key
+  uint32_t count;
+} pestle_dialect_attrs_t;
+
 struct pestle_function_s {
   pestle_module_t* module;
   const char* name;
@@ -116,6 +128,11 @@ struct pestle_function_s {
   // {pestle.shape_of = i : i64}.
   uint32_t* result_shape_of;  // set by pestle_function_set_shape_of
   uint32_t result_shape_count;
+  // What dialects say, see "Attributes of dialects"; arrays may be shorter than
+  // the arguments and results.
+  pestle_dialect_attrs_t dialect_attrs;
+  pestle_dialect_attrs_t *argument_attrs, *result_attrs;
+  uint32_t argument_attr_count, result_attr_count;
   // Result types stated before the body is there, so that calls may come first;
   // the body's return says them otherwise. See pestle_function_declare_results.
   bool results_declared;
@@ -137,6 +154,7 @@ struct pestle_module_s {
   pestle_arena_t arena;
   const char* name;
   pestle_function_t *first, *last;
+  pestle_dialect_attrs_t dialect_attrs;
   pestle_keep_alive_t* keep_alive;
   struct pestle_interner_t* interner;  // types and strings
   // A module whose shapes are not all known may instead know how to make
@@ -215,6 +233,48 @@ const pestle_type_t* pestle_module_intern_type(pestle_module_t* module,
                                                const pestle_type_t* type);
 const char* pestle_module_intern_string(pestle_module_t* module,
                                         const char* text);
+
+// --- Attributes of dialects ---
+//
+// Attributes whose key has a dot. They are read, printed, copied and serialised;
+// what Pestle acts upon has a function of its own below.
+
+// |attrs| are copied, in any order of keys; they replace what is there.
+// INVALID_ARGUMENT: a key without a dot or given twice.
+PESTLE_NODISCARD pestle_status_t pestle_module_set_dialect_attrs(
+    pestle_module_t* module, const pestle_dialect_attr_t* attrs, size_t count);
+PESTLE_NODISCARD pestle_status_t pestle_function_set_dialect_attrs(
+    pestle_function_t* function, const pestle_dialect_attr_t* attrs,
+    size_t count);
+PESTLE_NODISCARD pestle_status_t pestle_function_set_argument_attrs(
+    pestle_function_t* function, size_t index,
+    const pestle_dialect_attr_t* attrs, size_t count);
+PESTLE_NODISCARD pestle_status_t pestle_function_set_result_attrs(
+    pestle_function_t* function, size_t index,
+    const pestle_dialect_attr_t* attrs, size_t count);
+// What is said of argument or result |index|; nothing past the last.
+pestle_dialect_attrs_t pestle_function_argument_attrs(
+    const pestle_function_t* function, size_t index);
+pestle_dialect_attrs_t pestle_function_result_attrs(
+    const pestle_function_t* function, size_t index);
+// The text of |key|, or NULL.
+const char* pestle_dialect_attrs_find(pestle_dialect_attrs_t attrs,
+                                      const char* key);
+// The integer of "2 : i32"; |otherwise| when |key| is not there or no integer.
+int64_t pestle_dialect_attrs_i64(pestle_dialect_attrs_t attrs, const char* key,
+                                 int64_t otherwise);
+
+// The result that takes the memory of argument |index| (tf.aliasing_output), or
+// -1. The verifier has seen that types are equal and no result is given twice.
+int64_t pestle_function_aliased_result(const pestle_function_t* function,
+                                       size_t index);
+// Whether any result may take the memory of argument |index|, whose value is
+// given up (jax.buffer_donor).
+bool pestle_function_argument_is_donor(const pestle_function_t* function,
+                                       size_t index);
+// On how many devices the module runs at once (mhlo.num_partitions times
+// mhlo.num_replicas), 1 where it does not say.
+int64_t pestle_module_device_count(const pestle_module_t* module);
 
 // --- Types ---
 

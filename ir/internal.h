@@ -38,6 +38,10 @@ PESTLE_NODISCARD pestle_status_t pestle_attrs_copy(pestle_module_t* module,
                                                    size_t count,
                                                    pestle_attr_t** out_attrs);
 
+// Gives |to| the dialect attributes of |from| and of its arguments and results.
+PESTLE_NODISCARD pestle_status_t pestle_function_copy_dialect_attrs(
+    const pestle_function_t* from, pestle_function_t* to);
+
 // Puts |use| on the list of |value|, of which it must not be on any.
 void pestle_use_link(pestle_use_t* use, pestle_value_t* value);
 // Puts |node| into |block| before |before|, or at the end for NULL.

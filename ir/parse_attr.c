@@ -319,6 +319,8 @@ pestle_status_t pestle_parse_value(pestle_parser_t* p,
   *out_value = (pestle_parse_value_t){.at = *pestle_parse_token(p)};
   PESTLE_TRY(pestle_parse_enter(p));
   PESTLE_TRY(read_value(p, out_value));
+  const char* begin = out_value->at.whole.data;
+  out_value->whole = pestle_str_make(begin, (size_t)(p->lexer.taken - begin));
   pestle_parse_leave(p);
   return NULL;
 }

@@ -241,14 +241,7 @@ static pestle_status_t attach(attacher_t* a, const pestle_parse_composite_t* c,
   pestle_status_t status = pestle_copier_region(&copier, f->body, &region);
   pestle_copier_deinit(&copier);
   if (!status) status = replace(c->node, region);
-  if (!status || pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY) {
-    return status;
-  }
-  pestle_status_t placed =
-      pestle_parse_error(a->p, &c->at, PESTLE_STATUS_MALFORMED, "%s",
-                         pestle_status_message(status));
-  pestle_status_release(status);
-  return placed;
+  return pestle_parse_place(a->p, &c->at, status);
 }
 
 // Gives the composites of |f| their bodies, those in the bodies first.

@@ -51,6 +51,7 @@ typedef struct pestle_lexer_t {
   const char* line_start;
   uint32_t line;
   bool fresh;            // no token on this line yet
+  const char* taken;     // the end of the token before the look-ahead
   pestle_token_t token;  // look-ahead
 } pestle_lexer_t;
 
@@ -159,6 +160,11 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_expected(const pestle_parser_t* p,
 PESTLE_NODISCARD PESTLE_PRINTF(4, 5) pestle_status_t
     pestle_parse_error(const pestle_parser_t* p, const pestle_token_t* at,
                        pestle_status_code_t code, const char* format, ...);
+// |status|, which it takes over, with the place |at| before its message: what
+// the graph objects to is a fault of the text.
+PESTLE_NODISCARD pestle_status_t pestle_parse_place(const pestle_parser_t* p,
+                                                    const pestle_token_t* at,
+                                                    pestle_status_t status);
 // Skips a bracketed part whose opening sign is the token; |angles| counts < >
 // as brackets too.
 PESTLE_NODISCARD pestle_status_t pestle_parse_skip_brackets(pestle_parser_t* p,
@@ -236,7 +242,8 @@ typedef struct pestle_parse_value_t {
   bool b;
   int64_t i64;
   double f64;
-  pestle_str_t text;  // of a dictionary {..}: as it was written
+  pestle_str_t text;   // of a dictionary {..}: as it was written
+  pestle_str_t whole;  // the value as it was written, with its type
   pestle_type_t type;
   pestle_elements_t elements;
   pestle_parse_entry_t* entries;  // LIST (keys empty) and DICT

@@ -159,8 +159,9 @@ static void lex_token(pestle_parser_t* p, pestle_token_t* t) {
 }
 
 void pestle_parse_advance(pestle_parser_t* p) {
-  skip_space(p);
   pestle_lexer_t* l = &p->lexer;
+  l->taken = l->cursor;
+  skip_space(p);
   l->token =
       (pestle_token_t){.kind = PESTLE_TOKEN_END,
                        .first = l->fresh,

@@ -5,14 +5,26 @@
 
 // --- Signatures ---
 
+// What is noted of an argument or result beside its type.
+typedef struct port_t {
+  const char* name;   // pestle.name, or NULL
+  uint32_t shape_of;  // pestle.shape_of + 1, or 0
+  pestle_dialect_attrs_t attrs;
+} port_t;
+
+typedef struct ports_t {
+  port_t* data;  // an entry for each type
+  size_t count, capacity;
+} ports_t;
+
 typedef struct signature_t {
   pestle_str_t name;
   bool is_private;
   pestle_parse_arguments_t arguments;
-  const char** argument_names;  // pestle.name; an entry for each argument
+  ports_t argument_ports;
   pestle_parse_types_t results;
-  const char** result_names;
-  uint32_t* result_shapes;  // pestle.shape_of + 1, or 0
+  ports_t result_ports;
+  pestle_dialect_attrs_t attrs;
 } signature_t;
 
 // The string under "pestle.name", or NULL.
@@ -29,81 +41,143 @@ static uint32_t shape_in(const pestle_parse_value_t* dict) {
   return fits ? (uint32_t)v->i64 + 1 : 0;
 }
 
-// "{pestle.name = "x"}" when it is there.
-static pestle_status_t optional_attrs(pestle_parser_t* p, const char** out_name,
-                                      uint32_t* out_shape) {
+// A dialect's, and neither ours nor a name in the user's Python.
+static bool is_kept(pestle_str_t key) {
+  return pestle_str_find_char(key, '.') != SIZE_MAX &&
+         !pestle_str_starts_with(key, PESTLE_STR("pestle.")) &&
+         !pestle_str_equal_c(key, "jax.result_info");
+}
+
+// |text| with one space where several or a new line are, but in strings.
+static char* one_line(pestle_parser_t* p, pestle_str_t text) {
+  char* out = pestle_arena_alloc(&p->scratch, text.size + 1, 1);
+  if (!out) return NULL;
+  size_t n = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size; ++i) {
+    char c = text.data[i];
+    bool escaped = quoted && i && text.data[i - 1] == '\\';
+    if (c == '"' && !escaped) quoted = !quoted;
+    bool space = !quoted && (c == ' ' || c == '\n' || c == '\t' || c == '\r');
+    if (space && n && out[n - 1] == ' ') continue;
+    out[n++] = space ? ' ' : c;
+  }
+  out[n] = 0;
+  return out;
+}
+
+// The entries of |dict| that the module keeps.
+static pestle_status_t read_kept(pestle_parser_t* p,
+                                 const pestle_parse_value_t* dict,
+                                 pestle_dialect_attrs_t* out) {
+  pestle_dialect_attr_t* data =
+      PESTLE_ARENA_ARRAY(&p->scratch, pestle_dialect_attr_t, dict->entry_count);
+  if (!data) return PESTLE_OOM();
+  *out = (pestle_dialect_attrs_t){data, 0};
+  for (const pestle_parse_entry_t* e = dict->entries; e; e = e->next) {
+    if (!is_kept(e->key)) continue;
+    pestle_dialect_attr_t* a = &data[out->count++];
+    a->key = pestle_arena_strndup(&p->scratch, e->key);
+    a->text = one_line(p, e->value.whole);
+    if (!a->key || !a->text) return PESTLE_OOM();
+  }
+  return NULL;
+}
+
+static pestle_status_t read_port(pestle_parser_t* p,
+                                 const pestle_parse_value_t* dict,
+                                 port_t* out) {
+  out->name = name_in(dict);
+  out->shape_of = shape_in(dict);
+  return read_kept(p, dict, &out->attrs);
+}
+
+// "{pestle.name = "x", ..}" when it is there.
+static pestle_status_t optional_port(pestle_parser_t* p, port_t* out) {
   pestle_parse_value_t dict;
-  *out_name = NULL;
-  *out_shape = 0;
+  *out = (port_t){.name = NULL};
   if (!pestle_parse_at(p, '{')) return NULL;
   PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
-  *out_name = name_in(&dict);
-  *out_shape = shape_in(&dict);
-  return NULL;
+  return read_port(p, &dict, out);
 }
 
-// Appends to an array of |count| names.
-static pestle_status_t push_name(pestle_parser_t* p, const char*** names,
-                                 size_t count, size_t* capacity,
-                                 const char* name) {
-  PESTLE_TRY(pestle_parse_grow(p, names, count, capacity, sizeof(**names)));
-  (*names)[count] = name;
-  return NULL;
+// "attributes {..}" when it is there.
+static pestle_status_t optional_attributes(pestle_parser_t* p,
+                                           pestle_dialect_attrs_t* out) {
+  pestle_parse_value_t dict;
+  *out = (pestle_dialect_attrs_t){NULL, 0};
+  if (!pestle_parse_take_word(p, "attributes")) return NULL;
+  if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
+  PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
+  return read_kept(p, &dict, out);
 }
 
-// Whether the type that was read last is a tuple.
-static bool is_nested(const pestle_parse_types_t* types) {
-  return types->forms[types->form_count - 1].nest != NULL;
+// |port| for each type of |types| that has none yet: of a tuple, which is taken
+// apart, nothing is noted.
+static pestle_status_t push_ports(pestle_parser_t* p, ports_t* ports,
+                                  const pestle_parse_types_t* types,
+                                  port_t port) {
+  if (types->forms[types->form_count - 1].nest) port = (port_t){.name = NULL};
+  while (ports->count < types->count) {
+    PESTLE_TRY(pestle_parse_grow(p, &ports->data, ports->count,
+                                 &ports->capacity, sizeof(*ports->data)));
+    ports->data[ports->count++] = port;
+  }
+  return NULL;
 }
 
 // "(%arg0: A {..} loc(..), %arg1: B)"
 static pestle_status_t signature_arguments(pestle_parser_t* p, signature_t* s) {
   pestle_parse_arguments_t* a = &s->arguments;
-  size_t capacity = 0;
   PESTLE_TRY(pestle_parse_expect(p, '('));
   if (pestle_parse_take(p, ')')) return NULL;
   do {
-    const char* name;
-    uint32_t unused;
-    size_t leaf = a->types.count;
+    port_t port;
     PESTLE_TRY(pestle_parse_argument_name(p, a, a->types.form_count));
     PESTLE_TRY(pestle_parse_type_form(p, &a->types));
-    PESTLE_TRY(optional_attrs(p, &name, &unused));
+    PESTLE_TRY(optional_port(p, &port));
     PESTLE_TRY(pestle_parse_skip_loc(p));
-    if (is_nested(&a->types)) name = NULL;
-    for (; leaf < a->types.count; ++leaf) {
-      PESTLE_TRY(push_name(p, &s->argument_names, leaf, &capacity, name));
-    }
+    PESTLE_TRY(push_ports(p, &s->argument_ports, &a->types, port));
   } while (pestle_parse_take(p, ','));
   return pestle_parse_expect(p, ')');
 }
 
 // "-> A", "-> (A {..}, B)", or nothing
 static pestle_status_t signature_results(pestle_parser_t* p, signature_t* s) {
-  const char* name = NULL;
-  uint32_t shape = 0;
-  size_t capacity = 0, shape_capacity = 0;
   if (!pestle_parse_at_kind(p, PESTLE_TOKEN_ARROW)) return NULL;
   pestle_parse_advance(p);
   bool parentheses = pestle_parse_take(p, '(');
   if (parentheses && pestle_parse_take(p, ')')) return NULL;
   do {
-    size_t leaf = s->results.count;
+    port_t port = {.name = NULL};
     PESTLE_TRY(pestle_parse_type_form(p, &s->results));
-    if (parentheses) PESTLE_TRY(optional_attrs(p, &name, &shape));
-    bool nested = is_nested(&s->results);
-    for (; leaf < s->results.count; ++leaf) {
-      PESTLE_TRY(push_name(p, &s->result_names, leaf, &capacity,
-                           nested ? NULL : name));
-      PESTLE_TRY(pestle_parse_grow(p, &s->result_shapes, leaf, &shape_capacity,
-                                   sizeof(uint32_t)));
-      s->result_shapes[leaf] = nested ? 0 : shape;
-    }
+    if (parentheses) PESTLE_TRY(optional_port(p, &port));
+    PESTLE_TRY(push_ports(p, &s->result_ports, &s->results, port));
   } while (parentheses && pestle_parse_take(p, ','));
   return parentheses ? pestle_parse_expect(p, ')') : NULL;
 }
 
 // --- Declaring ---
+
+static pestle_status_t set_ports(pestle_function_t* f, const signature_t* s) {
+  PESTLE_TRY(
+      pestle_function_set_dialect_attrs(f, s->attrs.data, s->attrs.count));
+  for (size_t i = 0; i < s->argument_ports.count; ++i) {
+    const pestle_dialect_attrs_t* a = &s->argument_ports.data[i].attrs;
+    PESTLE_TRY(pestle_function_set_argument_attrs(f, i, a->data, a->count));
+  }
+  for (size_t i = 0; i < s->result_ports.count; ++i) {
+    const port_t* port = &s->result_ports.data[i];
+    PESTLE_TRY(pestle_function_set_result_attrs(f, i, port->attrs.data,
+                                                port->attrs.count));
+    if (port->shape_of) {
+      PESTLE_TRY(pestle_function_set_shape_of(f, i, port->shape_of - 1));
+    }
+    if (!port->name) continue;
+    PESTLE_TRY(pestle_function_set_result_name(f, i, port->name));
+  }
+  return NULL;
+}
 
 static pestle_status_t declare(pestle_parser_t* p, const pestle_token_t* at,
                                const signature_t* s,
@@ -117,21 +191,19 @@ static pestle_status_t declare(pestle_parser_t* p, const pestle_token_t* at,
         p, at, PESTLE_STATUS_MALFORMED, "function '%.*s' is defined twice",
         s->name.size > 60 ? 60 : (int)s->name.size, s->name.data);
   }
-  PESTLE_TRY(pestle_module_add_function(
-      p->module, s->name.data, s->arguments.types.data, s->argument_names,
-      s->arguments.types.count, out_function));
+  size_t count = s->arguments.types.count;
+  const char** names = PESTLE_ARENA_ARRAY(&p->scratch, const char*, count);
+  if (!names) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i)
+    names[i] = s->argument_ports.data[i].name;
+  PESTLE_TRY(pestle_module_add_function(p->module, s->name.data,
+                                        s->arguments.types.data, names, count,
+                                        out_function));
   pestle_function_t* f = *out_function;
   f->is_private = s->is_private;
   PESTLE_TRY(
       pestle_function_declare_results(f, s->results.data, s->results.count));
-  for (size_t i = 0; i < s->results.count; ++i) {
-    if (s->result_shapes[i]) {
-      PESTLE_TRY(pestle_function_set_shape_of(f, i, s->result_shapes[i] - 1));
-    }
-    if (!s->result_names[i]) continue;
-    PESTLE_TRY(pestle_function_set_result_name(f, i, s->result_names[i]));
-  }
-  return NULL;
+  return pestle_parse_place(p, at, set_ports(f, s));
 }
 
 // Goes over a body by its braces alone; the lexer is at '{'.
@@ -179,7 +251,6 @@ static pestle_status_t note_body(pestle_parser_t* p, pestle_function_t* f,
 static pestle_status_t parse_function(pestle_parser_t* p) {
   signature_t s = {0};
   pestle_function_t* f;
-  pestle_parse_value_t dict;
   s.is_private = pestle_parse_take_word(p, "private");
   if (!s.is_private && !pestle_parse_take_word(p, "public")) {
     s.is_private = pestle_parse_take_word(p, "nested");
@@ -188,10 +259,7 @@ static pestle_status_t parse_function(pestle_parser_t* p) {
   PESTLE_TRY(pestle_parse_symbol(p, &p->scratch, &s.name));
   PESTLE_TRY(signature_arguments(p, &s));
   PESTLE_TRY(signature_results(p, &s));
-  if (pestle_parse_take_word(p, "attributes")) {
-    if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
-    PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
-  }
+  PESTLE_TRY(optional_attributes(p, &s.attrs));
   if (!pestle_parse_at(p, '{')) {
     return pestle_parse_expected(p, "the function's body");
   }
@@ -203,27 +271,23 @@ static pestle_status_t parse_function(pestle_parser_t* p) {
 // --- The generic form of functions and modules ---
 
 // What is in arg_attrs or res_attrs: a list of dictionaries.
-static pestle_status_t attr_names(pestle_parser_t* p,
-                                  const pestle_parse_value_t* dict,
-                                  const char* key, size_t count,
-                                  const char*** out_names,
-                                  uint32_t** out_shapes) {
-  const char** names = PESTLE_ARENA_ARRAY(&p->scratch, const char*, count);
-  uint32_t* shapes = PESTLE_ARENA_ARRAY(&p->scratch, uint32_t, count);
-  if (!names || !shapes) return PESTLE_OOM();
-  for (size_t i = 0; i < count; ++i) {
-    names[i] = NULL;
-    shapes[i] = 0;
-  }
+static pestle_status_t listed_ports(pestle_parser_t* p,
+                                    const pestle_parse_value_t* dict,
+                                    const char* key, size_t count,
+                                    ports_t* out) {
+  out->data = PESTLE_ARENA_ARRAY(&p->scratch, port_t, count);
+  out->count = count;
+  if (!out->data) return PESTLE_OOM();
   const pestle_parse_value_t* list = pestle_parse_find(dict, key);
   const pestle_parse_entry_t* e = list ? list->entries : NULL;
-  for (size_t i = 0; i < count && e; ++i, e = e->next) {
-    if (e->value.kind != PESTLE_VALUE_DICT) continue;
-    names[i] = name_in(&e->value);
-    shapes[i] = shape_in(&e->value);
+  for (size_t i = 0; i < count; ++i) {
+    out->data[i] = (port_t){.name = NULL};
+    if (!e) continue;
+    if (e->value.kind == PESTLE_VALUE_DICT) {
+      PESTLE_TRY(read_port(p, &e->value, &out->data[i]));
+    }
+    e = e->next;
   }
-  *out_names = names;
-  *out_shapes = shapes;
   return NULL;
 }
 
@@ -243,16 +307,34 @@ static pestle_status_t generic_head(pestle_parser_t* p,
 }
 
 // ') {..} : () -> ()'
-static pestle_status_t generic_tail(pestle_parser_t* p) {
-  pestle_parse_value_t unused;
+static pestle_status_t generic_tail(pestle_parser_t* p,
+                                    pestle_dialect_attrs_t* out) {
+  pestle_parse_value_t dict;
   pestle_parse_types_t none = {0};
+  *out = (pestle_dialect_attrs_t){NULL, 0};
   PESTLE_TRY(pestle_parse_expect(p, ')'));
   if (pestle_parse_at(p, '{')) {
-    PESTLE_TRY(pestle_parse_dict(p, '}', &unused));
+    PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
+    PESTLE_TRY(read_kept(p, &dict, out));
   }
   PESTLE_TRY(pestle_parse_expect(p, ':'));
   PESTLE_TRY(pestle_parse_function_type(p, &none, &none));
   return pestle_parse_skip_loc(p);
+}
+
+// The attributes of |a| and |b|, which are in the two dictionaries of one op.
+static pestle_status_t join_attrs(pestle_parser_t* p, pestle_dialect_attrs_t a,
+                                  pestle_dialect_attrs_t b,
+                                  pestle_dialect_attrs_t* out) {
+  pestle_dialect_attr_t* data = PESTLE_ARENA_ARRAY(
+      &p->scratch, pestle_dialect_attr_t, (size_t)a.count + b.count);
+  if (!data) return PESTLE_OOM();
+  for (uint32_t i = 0; i < a.count; ++i)
+    data[i] = a.data[i];
+  for (uint32_t i = 0; i < b.count; ++i)
+    data[a.count + i] = b.data[i];
+  *out = (pestle_dialect_attrs_t){data, a.count + b.count};
+  return NULL;
 }
 
 static pestle_status_t generic_function(pestle_parser_t* p) {
@@ -275,15 +357,20 @@ static pestle_status_t generic_function(pestle_parser_t* p) {
   s.is_private = seen && !pestle_str_equal_c(seen->text, "public");
   s.arguments.types = type->inputs;
   s.results = type->outputs;
-  uint32_t* unused;
-  PESTLE_TRY(attr_names(p, &dict, "arg_attrs", type->inputs.count,
-                        &s.argument_names, &unused));
-  PESTLE_TRY(attr_names(p, &dict, "res_attrs", type->outputs.count,
-                        &s.result_names, &s.result_shapes));
+  PESTLE_TRY(listed_ports(p, &dict, "arg_attrs", type->inputs.count,
+                          &s.argument_ports));
+  PESTLE_TRY(listed_ports(p, &dict, "res_attrs", type->outputs.count,
+                          &s.result_ports));
+  PESTLE_TRY(read_kept(p, &dict, &s.attrs));
   PESTLE_TRY(declare(p, &at, &s, &f));
   if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
   PESTLE_TRY(note_body(p, f, NULL));
-  return generic_tail(p);
+  pestle_dialect_attrs_t more, all;
+  PESTLE_TRY(generic_tail(p, &more));
+  if (!more.count) return NULL;
+  PESTLE_TRY(join_attrs(p, s.attrs, more, &all));
+  return pestle_parse_place(
+      p, &at, pestle_function_set_dialect_attrs(f, all.data, all.count));
 }
 
 static bool at_string(const pestle_parser_t* p, const char* text) {
@@ -328,16 +415,17 @@ static pestle_status_t create_module(pestle_parser_t* p, const char* name) {
 // "module @name attributes {..} {..}", behind "module"
 static pestle_status_t parse_module(pestle_parser_t* p) {
   pestle_str_t name = PESTLE_STR("");
-  pestle_parse_value_t dict;
+  pestle_dialect_attrs_t attrs;
   if (pestle_parse_at_kind(p, PESTLE_TOKEN_SYMBOL)) {
     PESTLE_TRY(pestle_parse_symbol(p, &p->scratch, &name));
   }
-  if (pestle_parse_take_word(p, "attributes")) {
-    if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
-    PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
-  }
+  pestle_token_t at = *pestle_parse_token(p);
+  PESTLE_TRY(optional_attributes(p, &attrs));
   PESTLE_TRY(pestle_parse_expect(p, '{'));
   PESTLE_TRY(create_module(p, name.data));
+  PESTLE_TRY(pestle_parse_place(
+      p, &at,
+      pestle_module_set_dialect_attrs(p->module, attrs.data, attrs.count)));
   PESTLE_TRY(parse_items(p));
   PESTLE_TRY(pestle_parse_expect(p, '}'));
   return pestle_parse_skip_loc(p);
@@ -345,15 +433,21 @@ static pestle_status_t parse_module(pestle_parser_t* p) {
 
 static pestle_status_t generic_module(pestle_parser_t* p) {
   pestle_parse_value_t dict;
+  pestle_dialect_attrs_t attrs, more, all;
+  pestle_token_t at = *pestle_parse_token(p);
   pestle_parse_advance(p);
   PESTLE_TRY(generic_head(p, &dict));
+  PESTLE_TRY(read_kept(p, &dict, &attrs));
   const pestle_parse_value_t* name = pestle_parse_find(&dict, "sym_name");
   bool named = name && name->kind == PESTLE_VALUE_STRING;
   PESTLE_TRY(pestle_parse_expect(p, '{'));
   PESTLE_TRY(create_module(p, named ? name->text.data : ""));
   PESTLE_TRY(parse_items(p));
   PESTLE_TRY(pestle_parse_expect(p, '}'));
-  return generic_tail(p);
+  PESTLE_TRY(generic_tail(p, &more));
+  PESTLE_TRY(join_attrs(p, attrs, more, &all));
+  return pestle_parse_place(
+      p, &at, pestle_module_set_dialect_attrs(p->module, all.data, all.count));
 }
 
 pestle_status_t pestle_parse_module_text(pestle_parser_t* p) {

@@ -256,15 +256,14 @@ static pestle_status_t check_results(const pestle_parser_t* p,
   return NULL;
 }
 
-// What creation objects to is a fault of the text.
-static pestle_status_t place_error(const pestle_parser_t* p,
-                                   const pestle_parse_op_t* o,
+pestle_status_t pestle_parse_place(const pestle_parser_t* p,
+                                   const pestle_token_t* at,
                                    pestle_status_t status) {
   pestle_status_code_t code = pestle_status_code(status);
-  if (code == PESTLE_STATUS_OUT_OF_MEMORY) return status;
+  if (!status || code == PESTLE_STATUS_OUT_OF_MEMORY) return status;
   if (code == PESTLE_STATUS_INVALID_ARGUMENT) code = PESTLE_STATUS_MALFORMED;
   pestle_status_t placed =
-      pestle_parse_error(p, &o->at, code, "%s", pestle_status_message(status));
+      pestle_parse_error(p, at, code, "%s", pestle_status_message(status));
   pestle_status_release(status);
   return placed;
 }
@@ -318,7 +317,7 @@ pestle_status_t pestle_parse_finish(pestle_parser_t* p, pestle_parse_op_t* o,
       .types = o->result_types.data,
       .type_count = o->result_types.count};
   pestle_status_t status = pestle_node_create(o->builder, &spec, out_node);
-  if (status) return place_error(p, o, status);
+  if (status) return pestle_parse_place(p, &o->at, status);
   // Set afterwards, so that errors do not name the place twice.
   pestle_loc_t* loc = &(*out_node)->loc;
   *loc = (pestle_loc_t){.file = pestle_module_intern_string(p->module, p->file),

@@ -7,19 +7,46 @@ static void put(pestle_printer_t* p, const char* text) {
   pestle_strbuf_append_c(p->out, text);
 }
 
-// |shape_of|: -1 for none.
+// Begins the first entry of a dictionary or separates another one.
+static void put_entry(pestle_printer_t* p, bool* open) {
+  put(p, *open ? ", " : " {");
+  *open = true;
+}
+
+static void print_dialect_attrs(pestle_printer_t* p,
+                                pestle_dialect_attrs_t attrs, bool* open) {
+  for (uint32_t i = 0; i < attrs.count; ++i) {
+    const pestle_dialect_attr_t* a = &attrs.data[i];
+    put_entry(p, open);
+    pestle_strbuf_appendf(p->out, *a->text ? "%s = %s" : "%s", a->key, a->text);
+  }
+}
+
+// What is noted of an argument or result; |shape_of|: -1 for none.
 static void print_io_attrs(pestle_printer_t* p, const char* name,
-                           int64_t shape_of) {
-  if (!name && shape_of < 0) return;
-  put(p, " {");
+                           int64_t shape_of, pestle_dialect_attrs_t attrs) {
+  bool open = false;
   if (name) {
+    put_entry(p, &open);
     put(p, "pestle.name = ");
     pestle_strbuf_append_quoted(p->out, pestle_str(name));
   }
   if (shape_of >= 0) {
-    pestle_strbuf_appendf(p->out, "%spestle.shape_of = %lld : i64",
-                          name ? ", " : "", (long long)shape_of);
+    put_entry(p, &open);
+    pestle_strbuf_appendf(p->out, "pestle.shape_of = %lld : i64",
+                          (long long)shape_of);
   }
+  print_dialect_attrs(p, attrs, &open);
+  if (open) put(p, "}");
+}
+
+// " attributes {..}", or nothing
+static void print_attributes(pestle_printer_t* p,
+                             pestle_dialect_attrs_t attrs) {
+  bool open = false;
+  if (!attrs.count) return;
+  put(p, " attributes");
+  print_dialect_attrs(p, attrs, &open);
   put(p, "}");
 }
 
@@ -33,7 +60,8 @@ static void print_arguments(pestle_printer_t* p, const pestle_block_t* block,
     put(p, ": ");
     pestle_type_print(block->arguments[i]->type, p->out);
     if (!f) continue;
-    print_io_attrs(p, f->argument_names ? f->argument_names[i] : NULL, -1);
+    print_io_attrs(p, f->argument_names ? f->argument_names[i] : NULL, -1,
+                   pestle_function_argument_attrs(f, i));
   }
   put(p, ")");
 }
@@ -46,13 +74,17 @@ static void print_function_results(pestle_printer_t* p,
   for (size_t i = 0; i < count && i < f->result_name_count; ++i) {
     named |= f->result_names[i] != NULL;
   }
+  for (size_t i = 0; i < count && i < f->result_attr_count; ++i) {
+    named |= f->result_attrs[i].count != 0;
+  }
   bool parentheses = named || count != 1;  // no lone result is a shape
   put(p, parentheses ? " -> (" : " -> ");
   for (size_t i = 0; i < count; ++i) {
     if (i) put(p, ", ");
     pestle_type_print(pestle_function_result_type(f, i), p->out);
     print_io_attrs(p, i < f->result_name_count ? f->result_names[i] : NULL,
-                   pestle_function_shape_of(f, i));
+                   pestle_function_shape_of(f, i),
+                   pestle_function_result_attrs(f, i));
   }
   if (parentheses) put(p, ")");
 }
@@ -72,6 +104,7 @@ static pestle_status_t print_function(pestle_printer_t* p,
   pestle_print_symbol(f->name, p->out);
   print_arguments(p, f->body->block, f);
   print_function_results(p, f);
+  print_attributes(p, f->dialect_attrs);
   print_body(p, f->body->block);
   return pestle_strbuf_status(p->out);
 }
@@ -99,6 +132,7 @@ static pestle_status_t print_module(pestle_printer_t* p,
     put(p, " ");
     pestle_print_symbol(module->name, p->out);
   }
+  print_attributes(p, module->dialect_attrs);
   put(p, " {\n");
   for (const pestle_function_t* f = module->first; f; f = f->next) {
     PESTLE_TRY(print_function(p, f));

@@ -190,6 +190,14 @@ static pestle_status_t put_block(writer_t* w, const pestle_block_t* block,
   return NULL;
 }
 
+static void put_dialect_attrs(writer_t* w, pestle_dialect_attrs_t attrs) {
+  pestle_put_uint(&w->body, attrs.count);
+  for (uint32_t i = 0; i < attrs.count; ++i) {
+    put_string(w, attrs.data[i].key);
+    put_string(w, attrs.data[i].text);
+  }
+}
+
 static void put_signature(writer_t* w, const pestle_function_t* f) {
   const pestle_block_t* block = f->body->block;
   size_t results = 0;
@@ -200,6 +208,7 @@ static void put_signature(writer_t* w, const pestle_function_t* f) {
   for (uint32_t i = 0; i < block->argument_count; ++i) {
     put_type(w, block->arguments[i]->type);
     put_string(w, f->argument_names ? f->argument_names[i] : NULL);
+    put_dialect_attrs(w, pestle_function_argument_attrs(f, i));
   }
   pestle_put_uint(&w->body, known);
   pestle_put_uint(&w->body, results);
@@ -207,12 +216,15 @@ static void put_signature(writer_t* w, const pestle_function_t* f) {
     put_type(w, pestle_function_result_type(f, i));
     put_string(w, i < f->result_name_count ? f->result_names[i] : NULL);
     pestle_put_uint(&w->body, (uint64_t)(pestle_function_shape_of(f, i) + 1));
+    put_dialect_attrs(w, pestle_function_result_attrs(f, i));
   }
+  put_dialect_attrs(w, f->dialect_attrs);
 }
 
 static pestle_status_t put_module(writer_t* w, const pestle_module_t* module) {
   uint64_t count = 0;
   put_string(w, module->name);
+  put_dialect_attrs(w, module->dialect_attrs);
   for (const pestle_function_t* f = module->first; f; f = f->next)
     ++count;
   pestle_put_uint(&w->body, count);

@@ -7,14 +7,15 @@
 //
 // graph: strings (count, texts; 0 in an index stands for none), op names
 // ("stablehlo.compare LT"), types, constants (type, splat, offset in data,
-// size, 128-bit hash), module name, function signatures, function bodies. Each
+// size, 128-bit hash), module name, its dialect attributes, function signatures
+// with theirs, function bodies. Each
 // constant lies at a multiple of 64 bytes from the start. Values are numbered
 // in the order of definition; the end of a region takes its numbers back.
 #ifndef PESTLE_IR_SERIALIZE_FORMAT_H_
 #define PESTLE_IR_SERIALIZE_FORMAT_H_
 
 #define PESTLE_BINARY_MAGIC "PSTLGRPH"
-#define PESTLE_BINARY_VERSION 2
+#define PESTLE_BINARY_VERSION 3
 #define PESTLE_BINARY_HEADER 64
 #define PESTLE_BINARY_ALIGNMENT 64
 // Regions nested deeper than this are refused on both sides.

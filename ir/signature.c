@@ -388,6 +388,39 @@ static pestle_status_t add_function(canon_t* c, const pestle_function_t* f) {
 }
 
 // Everything in the queue and what that calls.
+// Which result takes which argument's memory, and which arguments are given up:
+// part of what a caller may rely on. How many devices share the work decides
+// what each of them computes.
+static void put_contract(canon_t* c, const pestle_function_t* f) {
+  bool shared = pestle_module_device_count(f->module) > 1;
+  static const char* const keys[] = {"mhlo.sharding", "sdy.sharding"};
+  for (uint32_t i = 0; i < f->argument_attr_count; ++i) {
+    int64_t result = pestle_function_aliased_result(f, i);
+    bool donor = pestle_function_argument_is_donor(f, i);
+    if (result < 0 && !donor) continue;
+    pestle_put_text(c->out, donor ? "donor" : "alias");
+    pestle_put_uint(c->out, i);
+    pestle_put_int(c->out, result);
+  }
+  for (uint32_t i = 0; shared && i < 2; ++i) {
+    for (uint32_t k = 0; k < f->argument_attr_count; ++k) {
+      const char* text =
+          pestle_dialect_attrs_find(f->argument_attrs[k], keys[i]);
+      if (!text) continue;
+      pestle_put_text(c->out, "argument sharding");
+      pestle_put_uint(c->out, k);
+      pestle_put_text(c->out, text);
+    }
+    for (uint32_t k = 0; k < f->result_attr_count; ++k) {
+      const char* text = pestle_dialect_attrs_find(f->result_attrs[k], keys[i]);
+      if (!text) continue;
+      pestle_put_text(c->out, "result sharding");
+      pestle_put_uint(c->out, k);
+      pestle_put_text(c->out, text);
+    }
+  }
+}
+
 static pestle_status_t put_queue(canon_t* c, size_t* done) {
   for (; *done < c->queue.size; ++*done) {
     const pestle_block_t* block = c->queue.data[*done]->body->block;
@@ -395,6 +428,7 @@ static pestle_status_t put_queue(canon_t* c, size_t* done) {
     PESTLE_TRY(order_block(c, block, 0, &order));
     PESTLE_TRY(put_block(c, block));
     const pestle_function_t* f = c->queue.data[*done];
+    put_contract(c, f);
     for (uint32_t i = 0; i < f->result_shape_count; ++i) {
       if (!f->result_shape_of[i]) continue;
       pestle_put_text(c->out, "shape of");
@@ -411,6 +445,11 @@ static pestle_status_t put_module(canon_t* c, const pestle_module_t* module) {
   const pestle_function_t* entry =
       pestle_module_entry((pestle_module_t*)(uintptr_t)module);
   pestle_put_text(c->out, "pestle graph 1");
+  int64_t devices = pestle_module_device_count(module);
+  if (devices > 1) {
+    pestle_put_text(c->out, "devices");
+    pestle_put_int(c->out, devices);
+  }
   if (entry) PESTLE_TRY(add_function(c, entry));
   PESTLE_TRY(put_queue(c, &done));
   for (const pestle_function_t* f = module->first; f; f = f->next) {

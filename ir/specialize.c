@@ -213,6 +213,9 @@ static pestle_status_t run(specializer_t* s, const pestle_function_t* entry,
                            const pestle_type_t* types, size_t count) {
   pestle_function_t* copy;
   PESTLE_TRY(pestle_module_keep_module(s->copier.builder.module, s->source));
+  PESTLE_TRY(pestle_module_set_dialect_attrs(s->copier.builder.module,
+                                             s->source->dialect_attrs.data,
+                                             s->source->dialect_attrs.count));
   PESTLE_TRY(find_instance(s, entry, types, count, &copy));
   return pestle_copier_run(&s->copier);
 }

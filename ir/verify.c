@@ -372,6 +372,33 @@ static void check_shapes(verifier_t* v, const pestle_function_t* function) {
   }
 }
 
+// A result takes the memory of one argument of its type at most.
+static void check_aliases(verifier_t* v, const pestle_function_t* function) {
+  size_t count;
+  if (!pestle_function_result_count(function, &count)) return;
+  const pestle_block_t* block = function->body->block;
+  for (uint32_t i = 0; i < function->argument_attr_count; ++i) {
+    int64_t result = pestle_function_aliased_result(function, i);
+    const pestle_dialect_attrs_t attrs = function->argument_attrs[i];
+    if (!pestle_dialect_attrs_find(attrs, "tf.aliasing_output")) continue;
+    if (i >= block->argument_count || result < 0 || (size_t)result >= count) {
+      find(v, NULL, "argument %u aliases no result: tf.aliasing_output", i);
+      continue;
+    }
+    const pestle_type_t* type =
+        pestle_function_result_type(function, (size_t)result);
+    if (!pestle_type_equal(block->arguments[i]->type, type)) {
+      find(v, NULL, "argument %u aliases result %lld of another type", i,
+           (long long)result);
+    }
+    for (uint32_t k = 0; k < i; ++k) {
+      if (pestle_function_aliased_result(function, k) != result) continue;
+      find(v, NULL, "arguments %u and %u alias result %lld", k, i,
+           (long long)result);
+    }
+  }
+}
+
 static void check_function(verifier_t* v, const pestle_function_t* function,
                            levels_t* levels) {
   v->function = function;
@@ -386,6 +413,7 @@ static void check_function(verifier_t* v, const pestle_function_t* function,
   }
   walk(v, levels, body);
   if (body->block->last) check_shapes(v, function);
+  check_aliases(v, function);
   if (!function->results_declared || !body->block->last) return;
   size_t count;
   (void)pestle_function_result_count(function, &count);
