@@ -159,10 +159,10 @@ static pestle_status_t check_shuffle(const verify_t* v) {
   return NULL;
 }
 
-// |lanes| are folded by the row that arg[1] names into one value, which is a lane
+// |lanes| are reduced by the row that arg[1] names into one value, which is a lane
 // of the result; |what| they are lanes of, for the error.
 static pestle_status_t check_reduced(const verify_t* v, unsigned lanes,
-                                    const char* what) {
+                                     const char* what) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   if (inst->arg[1] >= (uint32_t)PESTLE_SCALAR_COUNT) {
     return broken(v, "there is no scalar row %u", inst->arg[1]);
