@@ -4,12 +4,43 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/control.h"
 #include "compile/steps.h"
 
 // --- Options ---
 
-void pestle_options_read(const pestle_compile_options_t* options,
-                         pestle_compile_options_t* out_options) {
+static pestle_status_t check_numbers(const pestle_compile_options_t* options) {
+  if ((unsigned)options->numerics > PESTLE_NUMERICS_FAST) {
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "pestle_compile_options_t.numerics is %d, which is none "
+        "of pestle_numerics_t",
+        (int)options->numerics);
+  }
+  if (options->stop_after < 0) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_compile_options_t.stop_after is %d; expected 0 "
+                        "(all passes) or more",
+                        (int)options->stop_after);
+  }
+  if (options->fold_limit < 0) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_compile_options_t.fold_limit is %lld; expected "
+                        "0 (64 MiB) or more bytes",
+                        (long long)options->fold_limit);
+  }
+  if (options->dump_stages >> PESTLE_STAGE_COUNT) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_compile_options_t.dump_stages is 0x%x, which "
+                        "has bits of no stage",
+                        (unsigned)options->dump_stages);
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_options_read(const pestle_compile_options_t* options,
+                                    pestle_compile_options_t* out_options,
+                                    pestle_control_t* out_control) {
   *out_options = (pestle_compile_options_t){.struct_size = 0};
   if (options) {
     size_t n = options->struct_size;
@@ -17,6 +48,9 @@ void pestle_options_read(const pestle_compile_options_t* options,
            n < sizeof(*out_options) ? n : sizeof(*out_options));
   }
   out_options->struct_size = sizeof(*out_options);
+  PESTLE_TRY(pestle_control_read(out_options->control, out_control,
+                                 &out_options->control));
+  return check_numbers(out_options);
 }
 
 pestle_status_t pestle_options_check(const pestle_compile_options_t* options) {

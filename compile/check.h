@@ -8,9 +8,12 @@
 #include "pestle/compile.h"
 
 // Copies |options|, which may be NULL or of an older, shorter struct; what it
-// lacks is zero.
-void pestle_options_read(const pestle_compile_options_t* options,
-                         pestle_compile_options_t* out_options);
+// lacks is zero. The control that they point at is copied in the same way, to
+// |*out_control|, which must live as long as the options are used.
+// INVALID_ARGUMENT: a number or an enumeration has no meaning.
+PESTLE_NODISCARD pestle_status_t pestle_options_read(
+    const pestle_compile_options_t* options,
+    pestle_compile_options_t* out_options, pestle_control_t* out_control);
 // INVALID_ARGUMENT for what tuning and lock files do not go together with.
 PESTLE_NODISCARD pestle_status_t
 pestle_options_check(const pestle_compile_options_t* options);

@@ -19,6 +19,7 @@ typedef struct pestle_compilation_t {
   pestle_module_t* module;
   pestle_device_t* device;
   pestle_compile_options_t options;
+  pestle_control_t control;   // what options.control points at, if anything
   uint64_t signature[2];      // of |module|, once the key is made
   size_t key_head;            // bytes of the key before the module
   pestle_remarks_t* remarks;  // NULL: nobody asks why

@@ -169,7 +169,7 @@ pestle_status_t pestle_compile(pestle_context_t* context,
   if (!device) PESTLE_TRY(pestle_context_device(context, NULL, &device));
   pestle_compilation_t c = {
       .context = context, .module = module, .device = device};
-  pestle_options_read(options, &c.options);
+  PESTLE_TRY(pestle_options_read(options, &c.options, &c.control));
   PESTLE_TRY(pestle_check_module(module));
   PESTLE_TRY(pestle_options_check(&c.options));
   pestle_lockfile_t lock;
@@ -192,8 +192,9 @@ pestle_status_t pestle_optimize(pestle_context_t* context,
   }
   if (!device) PESTLE_TRY(pestle_context_device(context, NULL, &device));
   pestle_compile_options_t own;
+  pestle_control_t control;
   pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
-  pestle_options_read(options, &own);
+  PESTLE_TRY(pestle_options_read(options, &own, &control));
   PESTLE_TRY(pestle_check_module(module));
   PESTLE_TRY(pestle_device_caps(device, own.target_cpu, &caps));
   return pestle_passes_run(context, &caps, &own, module, NULL);

@@ -224,7 +224,8 @@ pestle_status_t pestle_import_file(pestle_context_t* context, const char* path,
   if (out_module) *out_module = NULL;
   PESTLE_REQUIRE(context && path && out_module,
                  "a context, a path and a place for the module");
-  PESTLE_TRY(pestle_import_check_options(options));
+  pestle_import_own_t own;
+  PESTLE_TRY(pestle_import_read_options(options, &own, &options));
   int64_t begin = pestle_context_trace_begin(context);
   pestle_status_t status = import_file(context, path, options, out_module);
   pestle_context_trace_end(context, begin, "import", "import", path);

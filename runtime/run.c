@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/control.h"
 #include "runtime/stream.h"
 
 // --- Options ---
@@ -32,16 +33,16 @@ static pestle_status_t read_options(const pestle_run_options_t* options,
                         "none of pestle_output_place_t",
                         (int)place);
   }
-  const pestle_control_t* control = out_run->options.control;
-  if (!control) return NULL;
-  size = control->struct_size;
-  if (size < sizeof(size_t)) {
+  if (out_run->options.threads < 0) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "pestle_control_t.struct_size is not set");
+                        "pestle_run_options_t.threads is %d; expected 0 (the "
+                        "pool's size) or more",
+                        (int)out_run->options.threads);
   }
-  if (size > sizeof(*control)) size = sizeof(*control);
-  memcpy(&out_run->control, control, size);
-  return NULL;
+  // Runs that wait in a queue are copied: what points at the control is not kept.
+  const pestle_control_t* here;
+  return pestle_control_read(out_run->options.control, &out_run->control,
+                             &here);
 }
 
 static pestle_status_t mark_donated(const pestle_executable_t* e,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public entries of the ONNX front end.
+#include "base/control.h"
 #include "base/mem.h"
 #include "base/require.h"
 #include "frontend/foreign.h"
@@ -57,15 +58,23 @@ static pestle_status_t make_module(pestle_onnx_source_t* source,
   return pestle_onnx_import_symbolic(source, types, count, needed, out_module);
 }
 
-pestle_status_t pestle_import_check_options(
-    const pestle_import_options_t* options) {
+pestle_status_t pestle_import_read_options(
+    const pestle_import_options_t* options, pestle_import_own_t* own,
+    const pestle_import_options_t** out_options) {
+  *own = (pestle_import_own_t){.options = {.struct_size = 0}};
+  *out_options = options ? &own->options : NULL;
   if (!options) return NULL;
-  if (options->struct_size < sizeof(*options)) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "pestle_import_options_t.struct_size is %zu and should "
-                        "be %zu",
-                        options->struct_size, sizeof(*options));
+  size_t size = options->struct_size;
+  if (size < sizeof(size_t)) {
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "pestle_import_options_t.struct_size is not set; set it "
+        "to sizeof(pestle_import_options_t)");
   }
+  memcpy(&own->options, options,
+         size < sizeof(own->options) ? size : sizeof(own->options));
+  own->options.struct_size = sizeof(own->options);
+  options = &own->options;
   if ((options->dim_count && !options->dims) ||
       (options->shape_count && !options->shapes) ||
       (options->const_count && !options->consts)) {
@@ -73,7 +82,8 @@ pestle_status_t pestle_import_check_options(
                         "pestle_import_options_t counts dims, shapes or consts "
                         "that are NULL");
   }
-  return NULL;
+  return pestle_control_read(options->control, &own->control,
+                             &own->options.control);
 }
 
 static const char* folder_of(pestle_arena_t* arena, const char* path) {
@@ -87,7 +97,8 @@ pestle_status_t pestle_import_onnx_file(pestle_context_t* context,
   if (out_module) *out_module = NULL;
   PESTLE_REQUIRE(context && path && out_module,
                  "a context, a path and a place for the module");
-  PESTLE_TRY(pestle_import_check_options(options));
+  pestle_import_own_t own;
+  PESTLE_TRY(pestle_import_read_options(options, &own, &options));
   pestle_onnx_source_t* source;
   pestle_str_t name = pestle_path_name(path);
   PESTLE_TRY(pestle_onnx_source_create(context, name.size ? name.data : path,
@@ -111,7 +122,8 @@ pestle_status_t pestle_import_onnx(pestle_context_t* context, const void* data,
   if (out_module) *out_module = NULL;
   PESTLE_REQUIRE(context && (data || !size) && out_module,
                  "a context, the model's bytes and a place for the module");
-  PESTLE_TRY(pestle_import_check_options(options));
+  pestle_import_own_t own;
+  PESTLE_TRY(pestle_import_read_options(options, &own, &options));
   pestle_onnx_source_t* source;
   PESTLE_TRY(pestle_onnx_source_create(context, "model.onnx", folder, &source));
   source->data = data;

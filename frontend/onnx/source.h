@@ -63,9 +63,17 @@ PESTLE_NODISCARD pestle_status_t pestle_onnx_source_extend(
     pestle_onnx_source_t* parent, const pestle_onnx_bound_t* more, size_t count,
     pestle_onnx_source_t** out_source);
 
-// Checks struct_size and that what is counted is there. NULL is fine.
-PESTLE_NODISCARD pestle_status_t
-pestle_import_check_options(const pestle_import_options_t* options);
+// A caller's options as far as their struct_size says.
+typedef struct pestle_import_own_t {
+  pestle_import_options_t options;
+  pestle_control_t control;
+} pestle_import_own_t;
+
+// Copies |options| to |*own|, to which |*out_options| then points, and checks that
+// what is counted is there. NULL is fine and stays NULL.
+PESTLE_NODISCARD pestle_status_t pestle_import_read_options(
+    const pestle_import_options_t* options, pestle_import_own_t* own,
+    const pestle_import_options_t** out_options);
 
 // --- Inputs (bind.c) ---
 

@@ -632,6 +632,20 @@ static void call_executable_location(things_t* t) {
   assert_ok(pestle_executable_location(t->executable, 0, &info));
   assert_string_equal(info.name, "");
 }
+// A pestle_control_t of a caller who knows only the beginning: a block of |size|
+// bytes, behind which a sanitizer looks. At least its struct_size is there.
+static void* controls[8];
+static int control_count;
+static const pestle_control_t* short_control(size_t size) {
+  size_t* block = malloc(size < sizeof(size_t) ? sizeof(size_t) : size);
+  *block = size;
+  controls[control_count++] = block;
+  return (const pestle_control_t*)(void*)block;
+}
+static void free_controls(void) {
+  while (control_count)
+    free(controls[--control_count]);
+}
 static void call_executable_run(things_t* t) {
   float x[4] = {1, 2, 3, 4}, y[4];
   int64_t shape[1] = {4};
@@ -649,6 +663,18 @@ static void call_executable_run(things_t* t) {
   pestle_run_options_t options = {.struct_size = sizeof(options),
                                   .donated_count = 1};
   BAD(pestle_executable_run(e, NULL, &in, 1, &out, 1, &options));
+  const char* nobody[1] = {NULL};
+  options.donated = nobody;
+  BAD(pestle_executable_run(e, NULL, &in, 1, &out, 1, &options));
+  options =
+      (pestle_run_options_t){.struct_size = sizeof(options), .threads = -7};
+  BAD(pestle_executable_run(e, NULL, &in, 1, &out, 1, &options));
+  options.threads = 0;
+  options.control = short_control(0);
+  BAD(pestle_executable_run(e, NULL, &in, 1, &out, 1, &options));
+  options.control = short_control(sizeof(size_t));
+  assert_ok(pestle_executable_run(e, NULL, &in, 1, &out, 1, &options));
+  free_controls();
   pestle_tensor_t hollow = in;
   hollow.shape = NULL;
   BAD(pestle_executable_run(e, NULL, &hollow, 1, &out, 1, NULL));
@@ -874,6 +900,12 @@ static void call_import_onnx(things_t* t) {
   pestle_import_options_t options = {.struct_size = sizeof(options)};
   options.dim_count = 1;
   BAD(pestle_import_onnx(c, text, 4, false, NULL, &options, &module));
+  options = (pestle_import_options_t){.struct_size = 0};
+  BAD(pestle_import_onnx(c, text, 4, false, NULL, &options, &module));
+  options = (pestle_import_options_t){.struct_size = sizeof(options),
+                                      .control = short_control(0)};
+  BAD(pestle_import_onnx(c, text, 4, false, NULL, &options, &module));
+  free_controls();
   options = (pestle_import_options_t){.struct_size = sizeof(options)};
   options.shape_count = 1;
   BAD(pestle_import_onnx(c, text, 4, false, NULL, &options, &module));
@@ -889,6 +921,23 @@ static void call_read_onnx_tensor(things_t* t) {
   BAD(pestle_read_onnx_tensor(c, NULL, 4, &elements, name, 8));
   BAD(pestle_read_onnx_tensor(c, text, 4, NULL, name, 8));
   BAD(pestle_read_onnx_tensor(c, text, 4, &elements, NULL, 8));
+}
+static void compile_numbers(things_t* t) {
+  pestle_plan_t* plan;
+  const pestle_compile_options_t plain = {.struct_size = sizeof(plain)};
+  pestle_compile_options_t options = plain;
+  options.numerics = (pestle_numerics_t)77;
+  BAD(pestle_compile(t->context, t->module, t->device, &options, &plan));
+  options = plain;
+  options.stop_after = -5;
+  BAD(pestle_compile(t->context, t->module, t->device, &options, &plan));
+  BAD(pestle_optimize(t->context, t->module, t->device, &options));
+  options = plain;
+  options.fold_limit = -1;
+  BAD(pestle_compile(t->context, t->module, t->device, &options, &plan));
+  options = plain;
+  options.dump_stages = 1u << PESTLE_STAGE_COUNT;
+  BAD(pestle_compile(t->context, t->module, t->device, &options, &plan));
 }
 static void call_compile(things_t* t) {
   pestle_plan_t* plan;
@@ -906,6 +955,15 @@ static void call_compile(things_t* t) {
   options.frozen = false;
   options.tune_seconds = -1;
   BAD(pestle_compile(t->context, t->module, t->device, &options, &plan));
+  compile_numbers(t);
+  options = (pestle_compile_options_t){.struct_size = sizeof(options)};
+  options.control = short_control(0);
+  BAD(pestle_compile(t->context, t->module, t->device, &options, &plan));
+  options.control = short_control(sizeof(size_t));
+  options.no_cache = true;
+  assert_ok(pestle_compile(t->context, t->module, t->device, &options, &plan));
+  pestle_plan_release(plan);
+  free_controls();
 }
 static void call_optimize(things_t* t) {
   pestle_compile_options_t options = {0};
