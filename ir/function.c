@@ -102,6 +102,7 @@ pestle_status_t pestle_function_set_results(pestle_function_t* function,
   function->result_attrs = results.attrs;
   function->result_name_count = function->result_shape_count =
       function->result_attr_count = (uint32_t)count;
+  function->result_name_room = function->result_shape_room = (uint32_t)count;
   return NULL;
 }
 
@@ -162,15 +163,8 @@ pestle_status_t pestle_function_remove_argument(pestle_function_t* function,
 
 void pestle_module_remove_function(pestle_function_t* function) {
   pestle_module_t* module = function->module;
-  pestle_function_t *before = NULL, *f = module->first;
-  for (; f && f != function; f = f->next)
-    before = f;
-  if (!f) return;
-  if (before) {
-    before->next = f->next;
-  } else {
-    module->first = f->next;
-  }
-  if (module->last == f) module->last = before;
-  pestle_region_discard(f->body);
+  *(function->prev ? &function->prev->next : &module->first) = function->next;
+  *(function->next ? &function->next->prev : &module->last) = function->prev;
+  pestle_module_forget_function(function);
+  pestle_region_discard(function->body);
 }

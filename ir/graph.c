@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/require.h"
@@ -15,6 +16,7 @@
 struct pestle_interner_t {
   pestle_map_t types;
   pestle_map_t strings;
+  pestle_map_t functions;  // name -> pestle_function_t*
 };
 
 // --- Interner ---
@@ -89,6 +91,7 @@ static void destroy(pestle_module_t* module) {
   if (module->interner) {
     pestle_map_deinit(&module->interner->types);
     pestle_map_deinit(&module->interner->strings);
+    pestle_map_deinit(&module->interner->functions);
   }
   pestle_arena_deinit(&module->arena);
   pestle_dealloc(allocator, module, sizeof(*module));
@@ -101,6 +104,7 @@ static pestle_status_t init(pestle_module_t* module, const char* name) {
   if (!interner) return PESTLE_OOM();
   pestle_map_init(module->arena.allocator, &interner->types);
   pestle_map_init(module->arena.allocator, &interner->strings);
+  pestle_map_init(module->arena.allocator, &interner->functions);
   module->interner = interner;
   return pestle_module_intern_opt(module, name, &module->name);
 }
@@ -211,6 +215,11 @@ pestle_status_t pestle_module_add_function(
       pestle_region_create(module, types, count, &function->body, &block));
   PESTLE_TRY(name_arguments(function, names, count));
   function->body->function = function;
+  if (!pestle_map_set_str_ptr(&module->interner->functions, pestle_str(name),
+                              function)) {
+    return PESTLE_OOM();
+  }
+  function->prev = module->last;
   if (module->last) {
     module->last->next = function;
   } else {
@@ -223,10 +232,16 @@ pestle_status_t pestle_module_add_function(
 
 pestle_function_t* pestle_module_find_function(pestle_module_t* module,
                                                const char* name) {
-  for (pestle_function_t* f = module->first; f; f = f->next) {
-    if (!strcmp(f->name, name)) return f;
-  }
-  return NULL;
+  const pestle_map_value_t* slot =
+      pestle_map_find_str(&module->interner->functions, pestle_str(name));
+  pestle_function_t* found = slot ? slot->ptr : NULL;
+  return found && !strcmp(found->name, name) ? found : NULL;
+}
+
+void pestle_module_forget_function(pestle_function_t* function) {
+  pestle_str_t name = pestle_str(function->name);
+  pestle_map_remove(&function->module->interner->functions, name.data,
+                    name.size);
 }
 
 pestle_function_t* pestle_module_entry(pestle_module_t* module) {
@@ -248,6 +263,24 @@ pestle_value_t* pestle_function_argument(pestle_function_t* function,
   return function ? pestle_block_argument(function->body->block, index) : NULL;
 }
 
+// Makes room for entry |index| in a list of |count|, at least as much again, so
+// that a list that grows one by one costs what it is long. New entries are 0.
+static pestle_status_t grow_results(pestle_arena_t* arena, size_t index,
+                                    size_t size, uint32_t count, uint32_t* room,
+                                    void** list) {
+  if (index < *room) return NULL;
+  size_t wanted = index + 1 > 2 * (size_t)*room ? index + 1 : 2 * (size_t)*room;
+  if (wanted > UINT32_MAX) wanted = UINT32_MAX;
+  size_t bytes;
+  if (!pestle_checked_mul(wanted, size, &bytes)) return PESTLE_OOM();
+  char* grown = pestle_arena_alloc_zero(arena, bytes, 16);
+  if (!grown) return PESTLE_OOM();
+  if (count) memcpy(grown, *list, count * size);
+  *list = grown;
+  *room = (uint32_t)wanted;
+  return NULL;
+}
+
 pestle_status_t pestle_function_set_result_name(pestle_function_t* function,
                                                 size_t index,
                                                 const char* name) {
@@ -259,14 +292,9 @@ pestle_status_t pestle_function_set_result_name(pestle_function_t* function,
   const char* interned;
   PESTLE_TRY(pestle_module_intern_opt(module, name, &interned));
   if (index >= function->result_name_count) {
-    const char** names =
-        PESTLE_ARENA_ARRAY(&module->arena, const char*, index + 1);
-    if (!names) return PESTLE_OOM();
-    for (size_t i = 0; i <= index; ++i) {
-      names[i] =
-          i < function->result_name_count ? function->result_names[i] : NULL;
-    }
-    function->result_names = names;
+    PESTLE_TRY(grow_results(
+        &module->arena, index, sizeof(const char*), function->result_name_count,
+        &function->result_name_room, (void**)(void*)&function->result_names));
     function->result_name_count = (uint32_t)(index + 1);
   }
   function->result_names[index] = interned;
@@ -281,14 +309,10 @@ pestle_status_t pestle_function_set_shape_of(pestle_function_t* function,
                         index, of);
   }
   if (index >= function->result_shape_count) {
-    uint32_t* all =
-        PESTLE_ARENA_ARRAY(&function->module->arena, uint32_t, index + 1);
-    if (!all) return PESTLE_OOM();
-    for (size_t i = 0; i <= index; ++i) {
-      all[i] =
-          i < function->result_shape_count ? function->result_shape_of[i] : 0;
-    }
-    function->result_shape_of = all;
+    PESTLE_TRY(grow_results(&function->module->arena, index, sizeof(uint32_t),
+                            function->result_shape_count,
+                            &function->result_shape_room,
+                            (void**)(void*)&function->result_shape_of));
     function->result_shape_count = (uint32_t)(index + 1);
   }
   function->result_shape_of[index] = (uint32_t)of + 1;

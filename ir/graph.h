@@ -121,13 +121,13 @@ struct pestle_function_s {
   // likewise.
   const char** argument_names;
   const char** result_names;  // set by pestle_function_set_result_name
-  uint32_t result_name_count;
+  uint32_t result_name_count, result_name_room;
   // What the results hold: 0: a tensor; i + 1: an i64 for each axis of result i,
   // how many of its elements along it are real. The tensors come first, of which
   // such a one is laid out by its type, its bound. Text form: result attribute
   // {pestle.shape_of = i : i64}.
   uint32_t* result_shape_of;  // set by pestle_function_set_shape_of
-  uint32_t result_shape_count;
+  uint32_t result_shape_count, result_shape_room;
   // What dialects say, see "Attributes of dialects"; arrays may be shorter than
   // the arguments and results.
   pestle_dialect_attrs_t dialect_attrs;
@@ -138,7 +138,7 @@ struct pestle_function_s {
   bool results_declared;
   const pestle_type_t** result_types;
   uint32_t result_type_count;
-  pestle_function_t* next;
+  pestle_function_t *next, *prev;
 };
 
 typedef struct pestle_keep_alive_t {
@@ -156,7 +156,7 @@ struct pestle_module_s {
   pestle_function_t *first, *last;
   pestle_dialect_attrs_t dialect_attrs;
   pestle_keep_alive_t* keep_alive;
-  struct pestle_interner_t* interner;  // types and strings
+  struct pestle_interner_t* interner;  // types, strings, functions by name
   // A module whose shapes are not all known may instead know how to make
   // itself for given argument types (ONNX: imports again); it has no body.
   // |values| has an entry an argument, without data where nothing is known, or
@@ -210,6 +210,9 @@ PESTLE_NODISCARD pestle_status_t
 pestle_module_clone(pestle_module_t* module, pestle_module_t** out_module);
 pestle_function_t* pestle_module_find_function(pestle_module_t* module,
                                                const char* name);
+// A call that comes back to a function which it is made from, or NULL.
+PESTLE_NODISCARD pestle_status_t pestle_find_call_cycle(
+    const pestle_module_t* module, const pestle_node_t** out_call);
 PESTLE_NODISCARD pestle_status_t pestle_function_set_result_name(
     pestle_function_t* function, size_t index, const char* name);
 // Result |index| holds the real extents of result |of|.

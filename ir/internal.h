@@ -13,6 +13,8 @@ typedef struct pestle_interner_t pestle_interner_t;
 // The interned type equal to |type|, or NULL when there is none.
 const pestle_type_t* pestle_module_find_type(const pestle_module_t* module,
                                              const pestle_type_t* type);
+// Forgets the name of |function|, which leaves its module.
+void pestle_module_forget_function(pestle_function_t* function);
 // Interns |text|, of which NULL stays NULL.
 PESTLE_NODISCARD pestle_status_t pestle_module_intern_opt(
     pestle_module_t* module, const char* text, const char** out_text);
@@ -52,9 +54,6 @@ void pestle_node_insert(pestle_node_t* node, pestle_block_t* block,
 PESTLE_NODISCARD pestle_status_t
 pestle_op_wrap_error(pestle_op_t op, const pestle_loc_t* loc,
                      const pestle_module_t* module, pestle_status_t status);
-// A call that comes back to a function which it is made from, or NULL.
-PESTLE_NODISCARD pestle_status_t pestle_find_call_cycle(
-    const pestle_module_t* module, const pestle_node_t** out_call);
 // An integer of the same width for each element of |x|, a float of known
 // extents: the integers compare, signed, as the floats do in total order.
 PESTLE_NODISCARD pestle_status_t pestle_total_order_key(

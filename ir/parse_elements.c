@@ -123,13 +123,14 @@ static int hex_digit(char c) {
 }
 
 static bool read_bytes(pestle_str_t hex, unsigned char* out) {
-  int bad = 0;
+  unsigned bad = 0;
   for (size_t i = 0; i + 1 < hex.size; i += 2) {
-    int high = hex_digit(hex.data[i]), low = hex_digit(hex.data[i + 1]);
+    unsigned high = (unsigned)hex_digit(hex.data[i]);
+    unsigned low = (unsigned)hex_digit(hex.data[i + 1]);
     bad |= high | low;
-    out[i / 2] = (unsigned char)((high << 4 | (low & 15)) & 255);
+    out[i / 2] = (unsigned char)((high & 15) << 4 | (low & 15));
   }
-  return bad >= 0;
+  return bad < 16;  // -1 has all bits
 }
 
 // MLIR packs booleans eight to a byte; we print one byte each.

@@ -162,6 +162,21 @@ static void refusals(void** state) {
             "%0 = stablehlo.compare LT, %a, %a, TOTALORDER : (tensor<4xi32>, "
             "tensor<4xi32>) -> tensor<4xi1>\n"),
        PESTLE_STATUS_MALFORMED, "TOTALORDER compares floats"},
+      // A digit before, behind and between good ones.
+      {MAIN("%a: tensor<4xi32>",
+            "%0 = stablehlo.constant dense<\"0xZZ00000001000000\"> : "
+            "tensor<2xi32>\n"),
+       PESTLE_STATUS_MALFORMED, "hexadecimal"},
+      {MAIN("%a: tensor<4xi32>",
+            "%0 = stablehlo.constant dense<\"0x000000000100000-\"> : "
+            "tensor<2xi32>\n"),
+       PESTLE_STATUS_MALFORMED, "hexadecimal"},
+      {MAIN("%a: tensor<4xi32>",
+            "%0 = stablehlo.constant dense<\"0x00G0000001000000\"> : "
+            "tensor<2xi32>\n"),
+       PESTLE_STATUS_MALFORMED, "hexadecimal"},
+      {"func.func @main()\x01 {}", PESTLE_STATUS_MALFORMED,
+       "found the byte 0x01"},
       {MAIN("%a: tensor<4xf32>",
             "%0 = \"stablehlo.compare\"(%a, %a) : (tensor<4xf32>, "
             "tensor<4xf32>) -> tensor<4xi1>\n"),

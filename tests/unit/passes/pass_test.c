@@ -51,6 +51,63 @@ static void test_pipeline(void** state) {
   pestle_context_release(context);
 }
 
+// |count| functions, each with |body| of the one before, and main calling the last.
+static pestle_module_t* calls_in_a_row(pestle_context_t* context, int count,
+                                       const char* body) {
+  static const char kind[] = "tensor<4xf32>";
+  size_t capacity = (size_t)count * 400 + 400, size = 0;
+  char* text = malloc(capacity);
+  for (int i = 0; i < count; ++i) {
+    size += (size_t)snprintf(text + size, capacity - size,
+                             "func.func private @f%d(%%x: %s) -> %s {\n", i,
+                             kind, kind);
+    const char* own = i ? body : "%r = stablehlo.tanh %x : tensor<4xf32>\n";
+    for (; *own; ++own) {
+      size += (size_t)snprintf(text + size, capacity - size,
+                               *own == '#' ? "%d" : "%c",
+                               *own == '#' ? i - 1 : *own);
+    }
+    size += (size_t)snprintf(text + size, capacity - size,
+                             "return %%r : %s\n}\n", kind);
+  }
+  snprintf(text + size, capacity - size,
+           "func.func @main(%%x: %s) -> %s {\n%%r = func.call @f%d(%%x) : (%s) "
+           "-> %s\nreturn %%r : %s\n}\n",
+           kind, kind, count - 1, kind, kind, kind);
+  pestle_module_t* module = test_parse(context, text);
+  free(text);
+  return module;
+}
+
+static void test_calls(void** state) {
+  (void)state;
+  static const char once[] =
+      "%c = func.call @f#(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+      "%r = stablehlo.sine %c : tensor<4xf32>\n";
+  static const char twice[] =
+      "%c = func.call @f#(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+      "%r = func.call @f#(%c) : (tensor<4xf32>) -> tensor<4xf32>\n";
+  pestle_context_t* context = test_context();
+  pestle_compile_options_t options = {.struct_size = sizeof(options),
+                                      .passes = "inline"};
+  // Deep ones are as long as they are written out.
+  pestle_module_t* module = calls_in_a_row(context, 2000, once);
+  assert_ok(run(module, &options));
+  assert_int_equal(test_count(module, PESTLE_OP_CALL), 0);
+  assert_int_equal(test_count(module, PESTLE_OP_SINE), 1999);
+  assert_null(module->first->next);
+  pestle_module_release(module);
+  module = calls_in_a_row(context, 13, twice);
+  assert_ok(run(module, &options));
+  assert_int_equal(test_count(module, PESTLE_OP_TANH), 4096);
+  pestle_module_release(module);
+  // In 60 functions more than any machine holds.
+  module = calls_in_a_row(context, 60, twice);
+  assert_error(run(module, &options), UNSUPPORTED, "make too many ops");
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
 static void test_table(void** state) {
   (void)state;
   size_t count;
@@ -386,6 +443,7 @@ static void test_turned_weights(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pipeline),
+      cmocka_unit_test(test_calls),
       cmocka_unit_test(test_table),
       cmocka_unit_test(test_selection),
       cmocka_unit_test(test_refusals),
