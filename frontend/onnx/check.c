@@ -56,6 +56,7 @@ typedef struct check_t {
   size_t kinds;
   size_t* visits;  // of each function; a body is looked at once
   size_t at_top;   // nodes of the main graph among them
+  int depth;       // of functions around
 } check_t;
 
 static pestle_status_t note_missing(check_t* check,
@@ -93,9 +94,14 @@ static pestle_status_t check_function(check_t* check,
                                       const pestle_onnx_model_t* model,
                                       const pestle_onnx_function_t* function,
                                       bool is_top) {
+  // Deeper ones are refused where they are called.
+  if (check->depth >= PESTLE_ONNX_MOST_CALLS) return NULL;
   if (check->visits[function - model->functions]++) return NULL;
   pestle_onnx_model_t inner = pestle_onnx_function_model(model, function);
-  return check_graph(check, &inner, &function->body, is_top);
+  ++check->depth;
+  pestle_status_t status = check_graph(check, &inner, &function->body, is_top);
+  --check->depth;
+  return status;
 }
 
 static pestle_status_t check_graph(check_t* check,

@@ -5,24 +5,25 @@
 #include "base/mem.h"
 #include "frontend/onnx/emit.h"
 
-// Bodies inside of bodies; ONNX has no recursion.
-#define MOST_DEPTH 64
-
 // What a body is copied with.
 typedef struct copy_t {
   pestle_onnx_call_t* call;
   const pestle_onnx_function_t* function;
+  bool omits;  // whether the call leaves an input out
 } copy_t;
 
 const pestle_onnx_function_t* pestle_onnx_find_function(
     const pestle_onnx_model_t* model, const pestle_onnx_node_t* node) {
-  for (size_t i = 0; i < model->function_count; ++i) {
-    const pestle_onnx_function_t* f = &model->functions[i];
-    if (pestle_str_equal(f->body.name, node->op_type) &&
-        pestle_str_equal(f->domain, node->domain) &&
-        pestle_str_equal(f->overload, node->overload)) {
-      return f;
-    }
+  const pestle_onnx_function_t wanted = {.domain = node->domain,
+                                         .overload = node->overload,
+                                         .body = {.name = node->op_type}};
+  size_t low = 0, high = model->function_count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    const pestle_onnx_function_t* f = &model->functions[middle];
+    int order = pestle_onnx_function_compare(&wanted, f);
+    if (!order) return f;
+    *(order < 0 ? &high : &low) = order < 0 ? middle : middle + 1;
   }
   return NULL;
 }
@@ -70,7 +71,7 @@ static bool copy_attr(const copy_t* c, const pestle_onnx_attr_t* from,
 // Whether |name| is an input of the function that the call leaves out.
 static bool is_omitted(const copy_t* c, pestle_str_t name) {
   const pestle_onnx_graph_t* body = &c->function->body;
-  for (size_t i = 0; i < body->input_count; ++i) {
+  for (size_t i = 0; c->omits && i < body->input_count; ++i) {
     if (!pestle_str_equal(body->inputs[i].name, name)) continue;
     return !pestle_onnx_input(c->call, i);
   }
@@ -156,9 +157,10 @@ static pestle_status_t import_body(pestle_onnx_call_t* call,
 
 static bool check_call(pestle_onnx_call_t* call,
                        const pestle_onnx_graph_t* body) {
-  if (call->import->function_depth >= MOST_DEPTH) {
+  if (call->import->function_depth >= PESTLE_ONNX_MOST_CALLS) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
-                     "functions call each other more than %d deep", MOST_DEPTH);
+                     "functions call each other more than %d deep",
+                     PESTLE_ONNX_MOST_CALLS);
   } else if (call->input_count > body->input_count ||
              call->output_count > body->output_count) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -173,7 +175,9 @@ static bool check_call(pestle_onnx_call_t* call,
 void pestle_onnx_call_function(pestle_onnx_call_t* call,
                                const pestle_onnx_function_t* function) {
   pestle_onnx_graph_t body;
-  const copy_t copy = {call, function};
+  copy_t copy = {.call = call, .function = function};
+  for (size_t i = 0; i < function->body.input_count; ++i)
+    copy.omits = copy.omits || !pestle_onnx_input(call, i);
   if (!check_call(call, &function->body) ||
       !copy_graph(&copy, &function->body, &body)) {
     return;

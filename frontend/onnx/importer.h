@@ -159,6 +159,9 @@ int64_t pestle_onnx_opset(const pestle_onnx_model_t* model,
 
 // --- Functions of the model (function.c) ---
 
+// Bodies inside of bodies; ONNX has no recursion.
+#define PESTLE_ONNX_MOST_CALLS 64
+
 // The function that |node| calls, or NULL.
 const pestle_onnx_function_t* pestle_onnx_find_function(
     const pestle_onnx_model_t* model, const pestle_onnx_node_t* node);

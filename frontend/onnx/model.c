@@ -4,6 +4,8 @@
 // of onnx.proto.
 #include "frontend/onnx/model.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
 
 static pestle_status_t read_graph(pestle_proto_t message, int depth,
@@ -586,6 +588,40 @@ static pestle_status_t read_function(pestle_proto_t message,
   return NULL;
 }
 
+static int compare_text(pestle_str_t a, pestle_str_t b) {
+  if (a.size != b.size) return a.size < b.size ? -1 : 1;
+  return a.size ? memcmp(a.data, b.data, a.size) : 0;
+}
+
+int pestle_onnx_function_compare(const pestle_onnx_function_t* a,
+                                 const pestle_onnx_function_t* b) {
+  int order = compare_text(a->body.name, b->body.name);
+  if (!order) order = compare_text(a->domain, b->domain);
+  return order ? order : compare_text(a->overload, b->overload);
+}
+
+static int compare_functions(const void* a, const void* b) {
+  return pestle_onnx_function_compare(a, b);
+}
+
+// So that a call finds its callee among very many.
+static pestle_status_t sort_functions(pestle_onnx_model_t* model) {
+  if (model->function_count < 2) return NULL;
+  qsort(model->functions, model->function_count, sizeof(*model->functions),
+        compare_functions);
+  for (size_t i = 1; i < model->function_count; ++i) {
+    const pestle_onnx_function_t* f = &model->functions[i];
+    if (pestle_onnx_function_compare(f - 1, f) != 0) continue;
+    return PESTLE_ERROR(MALFORMED,
+                        "the model has two functions '%.*s' of domain '%.*s'%s"
+                        "%.*s",
+                        PESTLE_STR_ARG(f->body.name), PESTLE_STR_ARG(f->domain),
+                        f->overload.size ? " and overload " : "",
+                        PESTLE_STR_ARG(f->overload));
+  }
+  return NULL;
+}
+
 static pestle_status_t take_model(const pestle_proto_t* message,
                                   const pestle_proto_field_t* field, int depth,
                                   pestle_arena_t* arena, void* to) {
@@ -661,5 +697,6 @@ pestle_status_t pestle_onnx_model_read(const void* data, size_t size,
   }
   PESTLE_TRY(MAKE_ARRAY(arena, counts[2], &out_model->functions));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[0], &out_model->opsets));
-  return take_fields(message, take_model, 0, arena, out_model);
+  PESTLE_TRY(take_fields(message, take_model, 0, arena, out_model));
+  return sort_functions(out_model);
 }

@@ -110,12 +110,15 @@ typedef struct pestle_onnx_function_t {
 
 typedef struct pestle_onnx_model_t {
   int64_t ir_version;
-  pestle_onnx_function_t* functions;
+  pestle_onnx_function_t* functions;  // by domain, name and overload
   pestle_onnx_opset_t* opsets;
   size_t opset_count, function_count;
   pestle_onnx_graph_t graph;
 } pestle_onnx_model_t;
 
+// Which of two functions comes first in a model: < 0, 0 or > 0.
+int pestle_onnx_function_compare(const pestle_onnx_function_t* a,
+                                 const pestle_onnx_function_t* b);
 // Reads a serialised onnx.ModelProto. MALFORMED when it is not one.
 PESTLE_NODISCARD pestle_status_t
 pestle_onnx_model_read(const void* data, size_t size, pestle_arena_t* arena,

@@ -582,6 +582,74 @@ static void converts_a_lone_number(void** state) {
 }
 
 // A deadline that has passed and a raised flag end an import.
+// A function of domain d: b = op(a, a), or what calls itself |callee|.
+static pb_t onnx_function_of(const char* name, const char* op,
+                             const char* domain) {
+  pb_t f = {0}, node = {0}, import = {0};
+  pb_text(&node, 1, "a");
+  if (!domain) pb_text(&node, 1, "a");
+  pb_text(&node, 2, "b");
+  pb_text(&node, 4, op);
+  if (domain) pb_text(&node, 7, domain);
+  pb_text(&f, 1, name);
+  pb_text(&f, 4, "a");
+  pb_text(&f, 5, "b");
+  pb_message(&f, 7, node);
+  pb_text(&import, 1, domain ? domain : "");
+  pb_int(&import, 2, domain ? 1 : 13);
+  pb_message(&f, 9, import);
+  pb_text(&f, 10, "d");
+  return f;
+}
+
+static pb_t model_calling(const char* callee) {
+  pb_t g = {0}, node = {0};
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  pb_text(&node, 1, "x");
+  pb_text(&node, 2, "y");
+  pb_text(&node, 4, callee);
+  pb_text(&node, 7, "d");
+  pb_message(&g, 1, node);
+  onnx_output(&g, "y");
+  pb_t model = onnx_model(13, &g);
+  onnx_opset(&model, "d", 1);
+  return model;
+}
+
+static void finds_functions(void** state) {
+  (void)state;
+  const float x[2] = {3, 4};
+  float y[2];
+  pb_t model = model_calling("Square");
+  pb_message(&model, 25, onnx_function_of("Double", "Add", NULL));
+  pb_message(&model, 25, onnx_function_of("Square", "Mul", NULL));
+  pb_message(&model, 25, onnx_function_of("Another", "Sub", NULL));
+  onnx_run(&model, (const void*[]){x}, (void*[]){y});
+  assert_memory_equal(y, ((const float[2]){9, 16}), sizeof(y));
+}
+
+static void refuses_functions_of_one_name(void** state) {
+  (void)state;
+  pb_t model = model_calling("F");
+  pb_message(&model, 25, onnx_function_of("F", "Add", NULL));
+  pb_message(&model, 25, onnx_function_of("F", "Mul", NULL));
+  onnx_fails(model, MALFORMED, "two functions 'F' of domain 'd'");
+}
+
+// Very many, each of which calls the next.
+static void refuses_deep_functions(void** state) {
+  (void)state;
+  char name[16], next[16];
+  pb_t model = model_calling("f0");
+  for (int i = 0; i < 20000; ++i) {
+    snprintf(name, sizeof(name), "f%d", i);
+    snprintf(next, sizeof(next), "f%d", i + 1);
+    pb_message(&model, 25, onnx_function_of(name, next, "d"));
+  }
+  pb_message(&model, 25, onnx_function_of("f20000", "Add", NULL));
+  onnx_fails(model, MALFORMED, "more than 64 deep");
+}
+
 static void obeys_control(void** state) {
   (void)state;
   pb_t g = small_graph("2,3");
@@ -860,6 +928,9 @@ int main(void) {
       cmocka_unit_test(knows_sequences),
       cmocka_unit_test(refuses_sequences_elsewhere),
       cmocka_unit_test(converts_a_lone_number),
+      cmocka_unit_test(finds_functions),
+      cmocka_unit_test(refuses_functions_of_one_name),
+      cmocka_unit_test(refuses_deep_functions),
       cmocka_unit_test(obeys_control),
       cmocka_unit_test(keeps_an_if),
       cmocka_unit_test(folds_a_constant_if),
