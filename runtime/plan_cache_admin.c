@@ -27,7 +27,7 @@ struct file_t {
   file_t** constants;  // of a plan: the files that it refers to
   size_t constant_count;
   size_t references;  // of a constant: the plans that refer to it
-  bool removed;
+  bool removed, is_folder;
 };
 
 typedef struct folder_t {
@@ -35,6 +35,17 @@ typedef struct folder_t {
   file_t* files;
   size_t count;
 } folder_t;
+
+// A folder under an entry's name is a damaged one when it is empty; what somebody
+// keeps in one is not ours to count or to remove.
+static bool is_empty(pestle_arena_t* arena, const char* path) {
+  const char** names;
+  size_t count;
+  pestle_status_t status = pestle_folder_list(path, arena, &names, &count);
+  bool empty = !status && !count;
+  pestle_status_release(status);
+  return empty;
+}
 
 static pestle_status_t list_files(pestle_context_t* context, folder_t* folder) {
   const char** names;
@@ -56,7 +67,9 @@ static pestle_status_t list_files(pestle_context_t* context, folder_t* folder) {
       pestle_status_release(status);
       continue;
     }
-    file.size = (uint64_t)info.size;
+    file.is_folder = info.is_folder;
+    if (info.is_folder && !is_empty(&folder->arena, file.path)) continue;
+    file.size = info.is_folder ? 0 : (uint64_t)info.size;
     file.used_ns = info.modified_ns;
     folder->files[folder->count++] = file;
   }
@@ -315,7 +328,8 @@ static pestle_status_t link_files(cut_t* c) {
 static pestle_status_t remove_file(cut_t* c, file_t* file) {
   if (file->removed) return NULL;
   file->removed = true;
-  PESTLE_TRY(pestle_file_remove(file->path));
+  PESTLE_TRY(file->is_folder ? pestle_folder_remove(file->path)
+                             : pestle_file_remove(file->path));
   if (!is_entry(file)) return NULL;
   c->total -= file->size;
   ++c->removed;

@@ -977,6 +977,26 @@ class Cache(Case):
         self.assertEqual(self.succeed(*self.run_args), text)
         self.assertIn("1 sound, 0 damaged", self.succeed("cache", "verify"))
 
+    def test_folder_in_the_place_of_an_entry(self):
+        self.succeed(*self.run_args)
+        entry = next(p for p in (self.folder / "cache").iterdir()
+                     if re.fullmatch("[0-9a-f]{32}", p.name))
+        entry.unlink()
+        entry.mkdir()
+        self.assertEqual(self.run_pestle("cache", "verify").returncode, 1)
+        self.assertIn("removed 1", self.succeed("cache", "prune"))
+        self.assertFalse(entry.exists())
+        entry.mkdir()
+        self.succeed(*self.run_args)
+        self.assertIn("1 sound, 0 damaged", self.succeed("cache", "verify"))
+        entry.unlink()
+        entry.mkdir()
+        (entry / "mine").write_text("kept")
+        self.assertIn("0 sound, 0 damaged", self.succeed("cache", "verify"))
+        self.assertIn("removed 0", self.succeed("cache", "clear"))
+        self.succeed(*self.run_args)
+        self.assertEqual((entry / "mine").read_text(), "kept")
+
     def test_no_cache(self):
         self.succeed(*self.run_args, "--no-cache")
         self.assertRegex(self.succeed("cache", "stats"), r"entries +0\n")
