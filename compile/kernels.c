@@ -46,6 +46,22 @@ pestle_status_t pestle_kernel_toolchain(const pestle_backend_t* backend,
       backend->name);
 }
 
+static void init_empty(pestle_allocator_t allocator, pestle_arena_t* arena,
+                       pestle_kernels_t* kernels) {
+  kernels->arena = arena;
+  pestle_arena_init(allocator, &kernels->nests);
+  pestle_vec_init(&kernels->list, allocator);
+  pestle_map_init(allocator, &kernels->same);
+  pestle_strbuf_init(allocator, &kernels->missing);
+}
+
+void pestle_kernels_init_like(const pestle_kernels_t* like,
+                              pestle_arena_t* arena,
+                              pestle_kernels_t* out_kernels) {
+  *out_kernels = *like;
+  init_empty(like->list.allocator, arena, out_kernels);
+}
+
 pestle_status_t pestle_kernels_init(pestle_context_t* context,
                                     pestle_device_t* device,
                                     const pestle_compile_options_t* options,
@@ -57,10 +73,8 @@ pestle_status_t pestle_kernels_init(pestle_context_t* context,
   out_kernels->options = options;
   out_kernels->lock = lock;
   out_kernels->frozen = options->frozen;
-  out_kernels->arena = arena;
+  init_empty(pestle_context_allocator(context), arena, out_kernels);
   out_kernels->strict = pestle_context_is_strict(context);
-  pestle_vec_init(&out_kernels->list, pestle_context_allocator(context));
-  pestle_strbuf_init(out_kernels->list.allocator, &out_kernels->missing);
   PESTLE_TRY(
       open_target(device, options->target_cpu, &out_kernels->targets[0]));
   pestle_device_t* fallback = NULL;
@@ -74,7 +88,7 @@ void pestle_kernels_deinit(pestle_kernels_t* kernels) {
   pestle_allocator_t allocator = kernels->list.allocator;
   for (size_t i = 0; i < kernels->list.size; ++i) {
     pestle_kernel_t* k = kernels->list.data[i];
-    pestle_kir_deinit(&k->legal);
+    pestle_kernel_drop_legal(k);
     pestle_free_aligned(allocator, k->code.data, k->code.size,
                         PESTLE_BUFFER_ALIGNMENT);
     pestle_status_release(k->status);
@@ -82,6 +96,8 @@ void pestle_kernels_deinit(pestle_kernels_t* kernels) {
   }
   pestle_vec_deinit(&kernels->list);
   pestle_strbuf_deinit(&kernels->missing);
+  pestle_map_deinit(&kernels->same);
+  pestle_arena_deinit(&kernels->nests);
 }
 
 // --- The lock ---
@@ -224,9 +240,15 @@ static void make_name(const pestle_node_t* node, uint32_t index, char out[48]) {
   snprintf(out, 48, "%s_%u", clean, index);
 }
 
-static void bind_args(const pestle_nest_t* nest, const pestle_node_t* fusion,
-                      const pestle_emitted_t* emitted, pestle_kernel_t* k) {
+static pestle_status_t bind_args(pestle_kernels_t* ks,
+                                 const pestle_nest_t* nest,
+                                 const pestle_node_t* fusion,
+                                 const pestle_emitted_t* emitted,
+                                 pestle_kernel_t* k) {
   k->arg_count = emitted->count;
+  k->args =
+      PESTLE_ARENA_ARRAY(ks->arena, pestle_kernel_arg_t, emitted->count + 1);
+  if (!k->args) return PESTLE_OOM();
   for (uint32_t i = 0; i < emitted->count; ++i) {
     const pestle_nest_tensor_t* t = &nest->tensors.data[emitted->tensors[i]];
     pestle_kernel_arg_t* a = &k->args[i];
@@ -241,13 +263,19 @@ static void bind_args(const pestle_nest_t* nest, const pestle_node_t* fusion,
     }
     if (!a->elements) continue;
     a->kind = PESTLE_ARG_CONSTANT;
-    a->pack = t->pack;
+    // Of the nest, which does not last as long.
+    a->pack = t->pack ? pestle_arena_copy(ks->arena, t->pack,
+                                          t->pack_count * sizeof(*t->pack),
+                                          _Alignof(pestle_pack_axis_t))
+                      : NULL;
+    if (t->pack && !a->pack) return PESTLE_OOM();
     a->pack_count = t->pack_count;
     a->pack_offset = t->pack_offset;
     a->packer = t->packer;
     a->packed_elements =
         t->packed_elements * (t->packed_width ? t->packed_width : 1);
   }
+  return NULL;
 }
 
 static pestle_status_t dump_schedule(pestle_kernels_t* ks,
@@ -390,7 +418,10 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   pestle_emitted_t emitted;
   pestle_strbuf_t whole, full_note, why;
   bool explains = pestle_wants_dump(ks->options, PESTLE_STAGE_EXPLAIN);
-  pestle_nest_init(ks->list.allocator, ks->arena, k->name, &nest);
+  // The choices of a kernel that a lock is made from last as long as the kernel.
+  pestle_arena_t* arena = ks->lock ? ks->arena : &ks->nests;
+  pestle_arena_mark_t mark = pestle_arena_mark(&ks->nests);
+  pestle_nest_init(ks->list.allocator, arena, k->name, &nest);
   pestle_strbuf_init(ks->list.allocator, &why);
   if (explains) nest.why = &why;
   nest.ops = k->ops;
@@ -432,12 +463,13 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
     const pestle_lockfile_line_t* line = find_line(ks, k);
     pestle_choices_explain(&nest, line ? line->measured : NULL);
     if (explains) pestle_explain_note(ks, &why, k);
-    bind_args(&nest, k->node, &emitted, k);
+    if (!status) status = bind_args(ks, &nest, k->node, &emitted, k);
   }
   pestle_kir_deinit(&flat);
   pestle_strbuf_deinit(&full_note);
   pestle_strbuf_deinit(&why);
   pestle_nest_deinit(&nest);
+  pestle_arena_rewind(&ks->nests, mark);
   if (!too_much) return status;
   // Lanes count on shared memory alone, which no share of an L2 makes less of.
   bool has_lanes = target->caps.max_group_lanes > 1;
@@ -463,12 +495,14 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
                                     pestle_kernel_t* k) {
   pestle_numerics_t numerics = ks->options->numerics;
   pestle_kir_builder_t flat;
+  pestle_kernel_arg_t args[PESTLE_KERNEL_MAX_ARGS];
+  memset(args, 0, sizeof(args));
   pestle_kir_init(ks->list.allocator, k->name, k->ops, &flat);
   pestle_direct_t direct = {.node = k->node,
                             .k = &flat,
                             .caps = &ks->targets[device].caps,
                             .aligns = k->places.aligns,
-                            .args = k->args};
+                            .args = args};
   pestle_status_t status = pestle_direct_emit(&direct, numerics);
   if (!status) {
     status =
@@ -478,6 +512,10 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
   pestle_kir_deinit(&flat);
   k->device = device;
   k->arg_count = direct.arg_count;
+  k->args =
+      pestle_arena_copy(ks->arena, args, direct.arg_count * sizeof(args[0]),
+                        _Alignof(pestle_kernel_arg_t));
+  if (!status && !k->args) status = PESTLE_OOM();
   k->work_ns = direct.steps / 4 + 1;
   k->flops = k->half_flops = k->byte_flops = 0;
   k->bytes = bytes_of_args(k->node);
@@ -545,6 +583,34 @@ static pestle_status_t finish_kernel(pestle_kernels_t* ks, pestle_kernel_t* k,
   return dump_flat(ks, k);
 }
 
+void pestle_kernel_drop_legal(pestle_kernel_t* k) {
+  if (!k->shares_legal) pestle_kir_deinit(&k->legal);
+  memset(&k->legal, 0, sizeof(k->legal));
+  k->shares_legal = false;
+}
+
+// A graph has a few kernels many times: each is kept once.
+static pestle_status_t share_legal(pestle_kernels_t* ks, pestle_kernel_t* k) {
+  const uint64_t key[3] = {k->legal.view.hash[0], k->legal.view.hash[1],
+                           k->device};
+  bool added;
+  pestle_map_value_t* slot =
+      pestle_map_put(&ks->same, key, sizeof(key), &added);
+  if (!slot) return PESTLE_OOM();
+  const pestle_kernel_t* first = added ? k : slot->ptr;
+  // One that was refused has become another kernel since.
+  bool is_same = first != k && first->device == k->device &&
+                 !memcmp(first->legal.view.hash, key, 2 * sizeof(key[0]));
+  if (!is_same) {
+    slot->ptr = k;
+    return NULL;
+  }
+  pestle_kernel_drop_legal(k);
+  k->legal = first->legal;
+  k->shares_legal = true;
+  return NULL;
+}
+
 static pestle_status_t add_kernel(pestle_kernels_t* ks,
                                   const pestle_node_t* node,
                                   const pestle_kernel_group_t* group,
@@ -576,6 +642,7 @@ static pestle_status_t add_kernel(pestle_kernels_t* ks,
   }
   status = say_strict(ks, k, status);
   status = finish_kernel(ks, k, status);
+  if (!status) status = share_legal(ks, k);
   if (!status) note_missing(ks, k);
   pestle_context_trace_end(ks->context, begin, "lower", k->name, ops);
   return status;
@@ -859,7 +926,7 @@ static pestle_status_t replace_refused(pestle_kernels_t* ks, bool* out_any) {
     pestle_kernel_t* k = ks->list.data[i];
     pestle_status_t why = ks->list.data[k->unique]->status;
     if (!why) continue;
-    pestle_kir_deinit(&k->legal);
+    pestle_kernel_drop_legal(k);
     PESTLE_TRY(finish_kernel(ks, k, fall_back(ks, k, why)));
     *out_any = true;
   }

@@ -3,6 +3,7 @@
 #ifndef PESTLE_COMPILE_KERNELS_H_
 #define PESTLE_COMPILE_KERNELS_H_
 
+#include "base/map.h"
 #include "codegen/emit/emit_flat.h"
 #include "codegen/lower/lower.h"
 #include "codegen/nest/kernel_arg.h"
@@ -25,10 +26,12 @@ typedef struct pestle_kernel_t {
   // for a direct op, which is all there is to it.
   const pestle_kernel_group_t* group;
   pestle_kernel_places_t places;
-  const char* ops;             // "add, tanh (node 'act1')"
-  pestle_kir_builder_t legal;  // legalised for |device|
-  uint32_t device;             // 0: the target; 1: the fallback
-  pestle_kernel_arg_t args[PESTLE_KERNEL_MAX_ARGS];
+  const char* ops;  // "add, tanh (node 'act1')"
+  // Legalised for |device|; |shares_legal|: an earlier kernel's, which is the same.
+  pestle_kir_builder_t legal;
+  bool shares_legal;
+  uint32_t device;            // 0: the target; 1: the fallback
+  pestle_kernel_arg_t* args;  // the arena's
   uint32_t arg_count;
   uint32_t unique;
   // |flops|: operations; a function like exp counts 20; of these |half_flops| in
@@ -67,7 +70,8 @@ typedef struct pestle_kernel_target_t {
 typedef struct pestle_kernels_t {
   pestle_context_t* context;
   const pestle_compile_options_t* options;
-  pestle_arena_t* arena;  // for nests and arguments, until the plan is made
+  pestle_arena_t* arena;  // for arguments and notes, until the plan is made
+  pestle_arena_t nests;   // for the nest of one kernel after the other
   pestle_kernel_target_t targets[2];
   bool has_fallback, strict;
   // NULL: the usual choices. What it lacks is counted, and named in
@@ -77,6 +81,7 @@ typedef struct pestle_kernels_t {
   size_t missing_count;
   pestle_strbuf_t missing;
   PESTLE_VEC(pestle_kernel_t*) list;
+  pestle_map_t same;  // hash and device -> the first kernel that is so
 } pestle_kernels_t;
 
 // The text by which plan keys tell the backend's toolchain; borrowed from it.
@@ -88,6 +93,10 @@ PESTLE_NODISCARD pestle_status_t pestle_kernels_init(
     pestle_context_t* context, pestle_device_t* device,
     const pestle_compile_options_t* options, const pestle_lockfile_t* lock,
     pestle_arena_t* arena, pestle_kernels_t* out_kernels);
+// An empty list of kernels made as those of |like| are, which it outlives not.
+void pestle_kernels_init_like(const pestle_kernels_t* like,
+                              pestle_arena_t* arena,
+                              pestle_kernels_t* out_kernels);
 void pestle_kernels_deinit(pestle_kernels_t* kernels);
 
 // Bytes that the address of an input of |dtype| must be a multiple of for the
@@ -116,6 +125,8 @@ pestle_kernels_check_lockfile(const pestle_kernels_t* kernels);
 // Appends a kernel that is made as |like| was, with the choices |wanted|.
 PESTLE_NODISCARD pestle_status_t pestle_kernels_add_like(
     pestle_kernels_t* kernels, const pestle_kernel_t* like, const char* wanted);
+// Frees the code of |k|, which is empty from then on.
+void pestle_kernel_drop_legal(pestle_kernel_t* k);
 // Compiles all unique kernels, in parallel. Those that the target refuses are
 // built anew for the fallback, which may change their arguments.
 PESTLE_NODISCARD pestle_status_t

@@ -366,7 +366,7 @@ static pestle_status_t build_options(tuner_t* t, const pestle_kernel_t* k,
     if (failed) {
       // It was appended, half made: taken out again.
       pestle_kernel_t* broken = pestle_vec_pop(&batch->list);
-      pestle_kir_deinit(&broken->legal);
+      pestle_kernel_drop_legal(broken);
       pestle_dealloc(batch->list.allocator, broken, sizeof(*broken));
       continue;
     }
@@ -429,12 +429,10 @@ static pestle_status_t tune_choice(tuner_t* t, const pestle_kernel_t* k,
                                    pestle_strbuf_t* measured) {
   option_run_t runs[OPTIONS];
   size_t count = list_options(d, d->taken, runs), winner = 0;
-  pestle_kernels_t batch = *t->ks;
-  batch.arena = t->arena;
+  pestle_kernels_t batch;
+  pestle_kernels_init_like(t->ks, t->arena, &batch);
   batch.options = &t->options;
   batch.has_fallback = false;
-  pestle_vec_init(&batch.list, t->allocator);
-  pestle_strbuf_init(t->allocator, &batch.missing);
   pestle_status_t status =
       build_options(t, k, d, found->chosen, &batch, runs, &count);
   if (!status) status = pestle_kernels_compile(&batch);

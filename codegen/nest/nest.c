@@ -163,13 +163,42 @@ void pestle_substitution_init(pestle_nest_t* nest,
                               pestle_substitution_t* out_how) {
   *out_how = (pestle_substitution_t){.map = map};
   out_how->memo_count = nest->expr_count;
-  out_how->memo = pestle_arena_alloc_zero(
-      nest->arena, (nest->expr_count + 1) * sizeof(*out_how->memo),
-      _Alignof(pestle_expr_t*));
-  if (!out_how->memo) {
-    pestle_nest_fail_memory(nest);
-    out_how->memo_count = 0;
+}
+
+// The slot of |e|, or the free one where it belongs; NULL: there are no slots.
+static pestle_substituted_t* memo_slot(const pestle_substitution_t* how,
+                                       const pestle_expr_t* e) {
+  uint32_t mask = how->memo_slots - 1;
+  if (!how->memo_slots) return NULL;
+  for (uint32_t i = e->id * UINT32_C(0x9e3779b1) >> 7;; ++i) {
+    pestle_substituted_t* slot = &how->memo[i & mask];
+    if (!slot->from || slot->from == e) return slot;
   }
+}
+
+static bool grow_memo(pestle_nest_t* nest, pestle_substitution_t* how) {
+  pestle_substitution_t old = *how;
+  how->memo_slots = old.memo_slots ? 2 * old.memo_slots : 16;
+  how->memo =
+      pestle_arena_alloc_zero(nest->arena, how->memo_slots * sizeof(*how->memo),
+                              _Alignof(pestle_substituted_t));
+  if (!how->memo) {
+    pestle_nest_fail_memory(nest);
+    *how = old;
+    return false;
+  }
+  for (uint32_t i = 0; i < old.memo_slots; ++i) {
+    if (old.memo[i].from) *memo_slot(how, old.memo[i].from) = old.memo[i];
+  }
+  return true;
+}
+
+static void memoise(pestle_nest_t* nest, pestle_substitution_t* how,
+                    const pestle_expr_t* from, const pestle_expr_t* to) {
+  if (2 * (how->memo_used + 1) > how->memo_slots && !grow_memo(nest, how))
+    return;
+  *memo_slot(how, from) = (pestle_substituted_t){from, to};
+  ++how->memo_used;
 }
 
 static const pestle_expr_t* substitute(pestle_nest_t* nest,
@@ -219,9 +248,11 @@ const pestle_expr_t* pestle_expr_substitute(pestle_nest_t* nest,
                                             pestle_substitution_t* how,
                                             const pestle_expr_t* e) {
   if (e->kind == PESTLE_EXPR_CONST || nest->failed) return e;
-  if (e->id < how->memo_count && how->memo[e->id]) return how->memo[e->id];
+  const pestle_substituted_t* known =
+      e->id < how->memo_count ? memo_slot(how, e) : NULL;
+  if (known && known->from) return known->to;
   const pestle_expr_t* made = substitute(nest, how, e);
-  if (e->id < how->memo_count) how->memo[e->id] = made;
+  if (e->id < how->memo_count) memoise(nest, how, e, made);
   return made;
 }
 

@@ -333,14 +333,22 @@ const pestle_atom_t* pestle_affine_atom(pestle_nest_t* nest,
 // What a substitution replaces: axes by |map[axis]| (NULL map or entry: kept)
 // and reads by read(user, e), where |e| has its axes replaced already (NULL
 // result: kept). Works inside DIV, MOD and VALUE too; sharing is kept.
+typedef struct pestle_substituted_t {
+  const pestle_expr_t *from, *to;
+} pestle_substituted_t;
+
 typedef struct pestle_substitution_t {
   const pestle_affine_t* const* map;
   const pestle_expr_t* (*read)(void* user, const pestle_expr_t* e);
   void* user;
   const pestle_expr_t* guard;  // joined to the guard of every read, or NULL
   bool keep_values;  // VALUE atoms stay as they are (emission evaluates them)
-  const pestle_expr_t** memo;  // by expression id; of the substitution's own
-  uint32_t memo_count;
+  // What was replaced, of the expressions that there were at the beginning: a
+  // table that grows with them, not with the nest, of which a kernel's many
+  // stages each replace a little.
+  pestle_substituted_t* memo;
+  uint32_t memo_slots, memo_used;
+  uint32_t memo_count;  // ids from here on are not kept
 } pestle_substitution_t;
 const pestle_affine_t* pestle_affine_substitute(pestle_nest_t* nest,
                                                 pestle_substitution_t* how,
