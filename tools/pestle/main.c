@@ -370,7 +370,8 @@ static int report(const cli_t* cli, pestle_status_t status) {
 }
 
 static int run_verb(const verb_t* verb, int argc, char** argv) {
-  cli_t cli = {.verb = verb->name};
+  cli_t cli = {.verb = verb->name,
+               .control = {.struct_size = sizeof(cli.control)}};
   int code = CLI_DONE;
   pestle_allocator_t a = pestle_allocator_system();
   pestle_arena_init(a, &cli.arena);
