@@ -69,8 +69,24 @@ static bool grow(pestle_arena_t* arena, pestle_kernel_group_t* group) {
   return true;
 }
 
+// Small parts of a concatenation share a kernel: each alone would cost a launch,
+// and a compilation, for a few elements.
+static bool is_joined(const pestle_kernel_group_t* group,
+                      const pestle_piece_t* piece) {
+  enum { SMALL = 1024, MOST = 16 };
+  const pestle_piece_t* first = &group->pieces[0];
+  return first->concat_dim == piece->concat_dim && first->slot == piece->slot &&
+         group->piece_count < MOST &&
+         pestle_type_count(piece->value->type) <= SMALL &&
+         same_domain(first->value, piece->value);
+}
+
 static pestle_kernel_group_t* group_for(partition_t* part,
                                         const pestle_piece_t* piece) {
+  if (piece->concat_dim >= 0 && part->count &&
+      is_joined(&part->groups[part->count - 1], piece)) {
+    return &part->groups[part->count - 1];
+  }
   for (uint32_t g = 0; g < part->count && piece->concat_dim < 0; ++g) {
     pestle_kernel_group_t* group = &part->groups[g];
     if (group->pieces[0].concat_dim < 0 &&
