@@ -3,66 +3,158 @@
 
 #include "base/mem.h"
 #include "base/require.h"
+#include "runtime/buffer.h"
 #include "runtime/context.h"
-#include "runtime/device.h"
 #include "runtime/queue.h"
 
-struct pestle_buffer_s {
-  pestle_refcount_t refcount;
-  pestle_device_t* device;
-  pestle_block_t* block;
-  size_t size;
-};
+// --- Life ---
 
+void pestle_buffer_drop_extents(pestle_buffer_t* buffer) {
+  if (!buffer->extents) return;
+  pestle_dealloc(buffer->device->context->core.allocator, buffer->extents,
+                 (size_t)buffer->extent_count * sizeof(int64_t));
+  buffer->extents = NULL;
+  buffer->extent_count = 0;
+}
+
+// The callback comes last: it may end the caller's world, and must find no lock
+// of ours held.
 static void destroy(pestle_buffer_t* buffer) {
-  pestle_context_t* context = buffer->device->context;
-  pestle_device_free(buffer->device, buffer->block);
-  pestle_dealloc(context->core.allocator, buffer, sizeof(*buffer));
+  pestle_device_t* device = buffer->device;
+  pestle_context_t* context = device->context;
+  void (*release)(void* self) = buffer->release;
+  void* self = buffer->release_self;
+  pestle_buffer_drop_extents(buffer);
+  if (buffer->flags & PESTLE_BUFFER_WRAPPED) {
+    pestle_device_free_record(device, &buffer->block);
+  } else {
+    pestle_device_free(device, &buffer->block);
+  }
+  if (release) release(self);
   pestle_context_release(context);
+}
+
+// A buffer with one reference, of a block whose record this is.
+static pestle_buffer_t* begin(pestle_device_t* device, pestle_block_t* block,
+                              size_t size) {
+  pestle_buffer_t* buffer = (pestle_buffer_t*)block;
+  atomic_init(&buffer->holds, PESTLE_BUFFER_HOLD);
+  buffer->device = device;
+  buffer->size = size;
+  buffer->flags = 0;
+  buffer->extent_count = 0;
+  buffer->extents = NULL;
+  buffer->release = NULL;
+  buffer->release_self = NULL;
+  pestle_context_retain(device->context);
+  return buffer;
+}
+
+pestle_status_t pestle_buffer_make(pestle_device_t* device, size_t size,
+                                   pestle_buffer_t** out_buffer) {
+  pestle_block_t* block;
+  PESTLE_TRY(pestle_device_allocate(device, size, &block));
+  *out_buffer = begin(device, block, size);
+  return NULL;
+}
+
+pestle_status_t pestle_buffer_make_extents(pestle_buffer_t* buffer,
+                                           int32_t rank) {
+  if (!rank) return NULL;
+  size_t size = (size_t)rank * sizeof(int64_t);
+  buffer->extents = pestle_alloc(buffer->device->context->core.allocator, size);
+  if (!buffer->extents) return PESTLE_OOM();
+  buffer->extent_count = rank;
+  return NULL;
 }
 
 pestle_status_t pestle_buffer_create(pestle_device_t* device, size_t size,
                                      pestle_buffer_t** out_buffer) {
   if (out_buffer) *out_buffer = NULL;
   PESTLE_REQUIRE(device && out_buffer, "a device and a place for the buffer");
-  pestle_buffer_t* buffer =
-      pestle_alloc_zero(device->context->core.allocator, sizeof(*buffer));
-  if (!buffer) return PESTLE_OOM();
-  pestle_refcount_init(&buffer->refcount);
-  pestle_context_retain(device->context);
-  buffer->device = device;
-  buffer->size = size;
-  pestle_status_t status = pestle_device_allocate(device, size, &buffer->block);
-  if (status) {
-    destroy(buffer);
-  } else {
-    *out_buffer = buffer;
+  return pestle_buffer_make(device, size, out_buffer);
+}
+
+static pestle_status_t read_wrap_options(
+    const pestle_buffer_wrap_options_t* options,
+    pestle_buffer_wrap_options_t* out_options) {
+  *out_options = (pestle_buffer_wrap_options_t){.struct_size = 0};
+  if (!options) return NULL;
+  size_t size = options->struct_size;
+  if (size < sizeof(size_t)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_buffer_wrap_options_t.struct_size is not set");
   }
-  return status;
+  memcpy(out_options, options,
+         size < sizeof(*out_options) ? size : sizeof(*out_options));
+  uint32_t unknown =
+      out_options->flags &
+      ~(uint32_t)(PESTLE_BUFFER_READ_ONLY | PESTLE_BUFFER_PINNED |
+                  PESTLE_BUFFER_MANAGED | PESTLE_BUFFER_EXCLUSIVE);
+  if (!unknown) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "pestle_buffer_wrap_options_t.flags has 0x%x, which this "
+                      "Pestle does not know",
+                      (unsigned)unknown);
+}
+
+pestle_status_t pestle_buffer_wrap(pestle_device_t* device, void* data,
+                                   size_t size,
+                                   const pestle_buffer_wrap_options_t* user,
+                                   pestle_buffer_t** out_buffer) {
+  if (out_buffer) *out_buffer = NULL;
+  PESTLE_REQUIRE(device && out_buffer && (data || !size),
+                 "a device, memory and a place for the buffer");
+  pestle_buffer_wrap_options_t options;
+  PESTLE_TRY(read_wrap_options(user, &options));
+  PESTLE_TRY(pestle_device_check_open(device));
+  if (size > UINTPTR_MAX - (uintptr_t)data) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "%zu bytes from the given address on lead out of the "
+                        "address space",
+                        size);
+  }
+  pestle_block_t* block;
+  PESTLE_TRY(pestle_device_make_record(device, &block));
+  block->data = data;
+  block->size = size;
+  pestle_buffer_t* buffer = begin(device, block, size);
+  buffer->flags = options.flags | PESTLE_BUFFER_WRAPPED;
+  buffer->release = options.release;
+  buffer->release_self = options.release_self;
+  *out_buffer = buffer;
+  return NULL;
 }
 
 void pestle_buffer_retain(pestle_buffer_t* buffer) {
   if (!buffer) return;
-  pestle_refcount_retain(&buffer->refcount);
+  atomic_fetch_add_explicit(&buffer->holds, PESTLE_BUFFER_HOLD,
+                            memory_order_relaxed);
 }
 
 void pestle_buffer_release(pestle_buffer_t* buffer) {
-  if (buffer && pestle_refcount_release(&buffer->refcount)) destroy(buffer);
+  if (!buffer) return;
+  uint64_t before = atomic_fetch_sub_explicit(
+      &buffer->holds, PESTLE_BUFFER_HOLD, memory_order_acq_rel);
+  if ((uint32_t)before == 1) destroy(buffer);
 }
 
+// --- Getters ---
+
 void* pestle_buffer_data(const pestle_buffer_t* buffer) {
-  return buffer ? buffer->block->data : NULL;
+  return buffer ? buffer->block.data : NULL;
 }
 
 void* pestle_buffer_host_data(const pestle_buffer_t* buffer) {
   if (!buffer) return NULL;
   const pestle_device_t* device = buffer->device;
-  if (pestle_device_is_cpu(device)) return buffer->block->data;
+  if (pestle_device_is_cpu(device)) return buffer->block.data;
   if (pestle_device_is_of_parent(device)) return NULL;
+  if (buffer->flags & PESTLE_BUFFER_MANAGED) return buffer->block.data;
   const pestle_device_api_t* api = pestle_device_api(device);
   if (!PESTLE_HAS(api, buffer_raw_ptr)) return NULL;
   return api->buffer_raw_ptr(device->backend->self, device->local_index,
-                             buffer->block->data);
+                             buffer->block.data);
 }
 
 size_t pestle_buffer_size(const pestle_buffer_t* buffer) {
@@ -71,6 +163,26 @@ size_t pestle_buffer_size(const pestle_buffer_t* buffer) {
 
 pestle_device_t* pestle_buffer_device(const pestle_buffer_t* buffer) {
   return buffer ? buffer->device : NULL;
+}
+
+uint32_t pestle_buffer_flags(const pestle_buffer_t* buffer) {
+  return buffer ? buffer->flags : 0;
+}
+
+const int64_t* pestle_buffer_extents(const pestle_buffer_t* buffer,
+                                     int32_t* out_rank) {
+  if (out_rank) *out_rank = buffer ? buffer->extent_count : 0;
+  return buffer ? buffer->extents : NULL;
+}
+
+// --- Copies ---
+
+static pestle_status_t check_writable(const pestle_buffer_t* buffer) {
+  if (!(buffer->flags & PESTLE_BUFFER_READ_ONLY)) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "the buffer on device %s was wrapped read-only; write to "
+                      "a copy of it",
+                      buffer->device->name);
 }
 
 static pestle_status_t check_range(const pestle_buffer_t* buffer, size_t offset,
@@ -86,8 +198,9 @@ pestle_status_t pestle_buffer_write(pestle_buffer_t* buffer, size_t offset,
                                     const void* data, size_t size) {
   PESTLE_REQUIRE(buffer && (data || !size), "a buffer and the host's bytes");
   PESTLE_TRY(check_range(buffer, offset, size));
+  PESTLE_TRY(check_writable(buffer));
   return pestle_device_write(buffer->device, data,
-                             (char*)buffer->block->data + offset, size);
+                             (char*)buffer->block.data + offset, size);
 }
 
 pestle_status_t pestle_buffer_read(const pestle_buffer_t* buffer, size_t offset,
@@ -95,7 +208,7 @@ pestle_status_t pestle_buffer_read(const pestle_buffer_t* buffer, size_t offset,
   PESTLE_REQUIRE(buffer && (data || !size), "a buffer and the host's bytes");
   PESTLE_TRY(check_range(buffer, offset, size));
   return pestle_device_read(
-      buffer->device, (const char*)buffer->block->data + offset, data, size);
+      buffer->device, (const char*)buffer->block.data + offset, data, size);
 }
 
 pestle_status_t pestle_buffer_copy(const pestle_buffer_t* from,
@@ -104,6 +217,7 @@ pestle_status_t pestle_buffer_copy(const pestle_buffer_t* from,
   PESTLE_REQUIRE(from && to, "two buffers");
   PESTLE_TRY(check_range(from, from_offset, size));
   PESTLE_TRY(check_range(to, to_offset, size));
+  PESTLE_TRY(check_writable(to));
   if (from->device->context != to->device->context) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "the buffers on %s and %s belong to two contexts",
@@ -117,6 +231,6 @@ pestle_status_t pestle_buffer_copy(const pestle_buffer_t* from,
                         size, from_offset, to_offset, from->device->name);
   }
   return pestle_device_copy(
-      from->device, (const char*)from->block->data + from_offset, to->device,
-      (char*)to->block->data + to_offset, size);
+      from->device, (const char*)from->block.data + from_offset, to->device,
+      (char*)to->block.data + to_offset, size);
 }

@@ -46,20 +46,6 @@ void pestle_device_destroy(pestle_device_t* device) {
   pestle_mutex_deinit(&device->memory.mutex);
 }
 
-void pestle_device_after_fork(pestle_device_t* device) {
-  pestle_device_memory_t* memory = &device->memory;
-  if (pestle_mutex_try_lock(&memory->mutex)) {
-    pestle_mutex_unlock(&memory->mutex);
-    return;
-  }
-  // A thread of the parent held it: its lists may be torn, so forget them.
-  pestle_mutex_init(&memory->mutex);
-  memset(memory->free_blocks, 0, sizeof(memory->free_blocks));
-  memory->spares = NULL;
-  memory->spare_count = 0;
-  atomic_store(&memory->cached, 0);
-}
-
 // --- Finding one ---
 
 static void append_device(const pestle_device_t* device, int64_t index,

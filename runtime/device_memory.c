@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/huge_pages.h"
 #include "base/mem.h"
+#include "runtime/buffer.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/platform.h"
@@ -32,12 +33,15 @@ static unsigned block_class(size_t size, size_t* out_size) {
 
 // --- Statistics ---
 
-void pestle_device_count_memory(pestle_device_t* device, int64_t bytes) {
-  pestle_device_memory_t* memory = &device->memory;
-  uint64_t active = atomic_fetch_add_explicit(&memory->active, (uint64_t)bytes,
-                                              memory_order_relaxed) +
-                    (uint64_t)bytes;
-  if (bytes <= 0) return;
+uint64_t pestle_device_active_memory(const pestle_device_t* device) {
+  const pestle_device_memory_t* memory = &device->memory;
+  uint64_t cached = atomic_load(&memory->cached);
+  uint64_t reserved = atomic_load(&memory->reserved);
+  // Of slightly different moments.
+  return reserved > cached ? reserved - cached : 0;
+}
+
+static void raise_peak(pestle_device_memory_t* memory, uint64_t active) {
   uint_fast64_t peak =
       atomic_load_explicit(&memory->peak, memory_order_relaxed);
   while (active > peak && !atomic_compare_exchange_weak_explicit(
@@ -46,13 +50,24 @@ void pestle_device_count_memory(pestle_device_t* device, int64_t bytes) {
   }
 }
 
+void pestle_device_count_memory(pestle_device_t* device, int64_t bytes) {
+  pestle_device_memory_t* memory = &device->memory;
+  uint64_t reserved =
+      atomic_fetch_add_explicit(&memory->reserved, (uint64_t)bytes,
+                                memory_order_relaxed) +
+      (uint64_t)bytes;
+  if (bytes <= 0) return;
+  uint64_t cached = atomic_load_explicit(&memory->cached, memory_order_relaxed);
+  if (reserved > cached) raise_peak(memory, reserved - cached);
+}
+
 void pestle_device_memory_stats(const pestle_device_t* device,
                                 pestle_memory_stats_t* out_stats) {
   if (!device || !out_stats) return;
   size_t size = out_stats->struct_size;
   pestle_memory_stats_t stats = {
       .struct_size = size,
-      .active = atomic_load(&device->memory.active),
+      .active = pestle_device_active_memory(device),
       .peak = atomic_load(&device->memory.peak),
       .cached = atomic_load(&device->memory.cached),
   };
@@ -121,13 +136,9 @@ static void free_data(pestle_device_t* device, pestle_block_t* block) {
   block->data = NULL;
 }
 
-static void destroy_block(pestle_device_t* device, pestle_block_t* block) {
-  free_data(device, block);
-  pestle_dealloc(device->context->core.allocator, block, sizeof(*block));
-}
+// --- Records ---
 
-// --- Blocks of devices that keep their own ---
-
+// Of blocks that are not kept: what a run allocates costs the host nothing.
 static pestle_block_t* take_spare(pestle_device_t* device) {
   pestle_device_memory_t* memory = &device->memory;
   pestle_mutex_lock(&memory->mutex);
@@ -138,7 +149,7 @@ static pestle_block_t* take_spare(pestle_device_t* device) {
   }
   pestle_mutex_unlock(&memory->mutex);
   if (block) return block;
-  return pestle_alloc(device->context->core.allocator, sizeof(*block));
+  return pestle_alloc(device->context->core.allocator, sizeof(pestle_buffer_t));
 }
 
 static void give_spare(pestle_device_t* device, pestle_block_t* block) {
@@ -152,53 +163,141 @@ static void give_spare(pestle_device_t* device, pestle_block_t* block) {
   }
   pestle_mutex_unlock(&memory->mutex);
   if (!keep) {
-    pestle_dealloc(device->context->core.allocator, block, sizeof(*block));
+    pestle_dealloc(device->context->core.allocator, block,
+                   sizeof(pestle_buffer_t));
   }
 }
 
-static pestle_status_t make_remote(pestle_device_t* device, size_t size,
-                                   pestle_block_t** out_block) {
-  PESTLE_TRY(pestle_device_check_open(device));
-  pestle_block_t* block = take_spare(device);
-  if (!block) return PESTLE_OOM();
-  *block = (pestle_block_t){.size = size ? pestle_align_up(size, 64) : 64};
-  // A limit that the backend does not keep itself.
-  pestle_status_t status = pestle_memory_check_limit(device, block->size);
-  if (!status) status = make_data(device, block);
+pestle_status_t pestle_device_make_record(pestle_device_t* device,
+                                          pestle_block_t** out_block) {
+  *out_block = take_spare(device);
+  if (!*out_block) return PESTLE_OOM();
+  **out_block = (pestle_block_t){.data = NULL};
+  return NULL;
+}
+
+void pestle_device_free_record(pestle_device_t* device, pestle_block_t* block) {
+  give_spare(device, block);
+}
+
+// --- Making and freeing ---
+
+static pestle_status_t make_block(pestle_device_t* device, size_t size,
+                                  unsigned size_class,
+                                  pestle_block_t** out_block) {
+  pestle_block_t* block;
+  PESTLE_TRY(pestle_device_make_record(device, &block));
+  block->size = size;
+  block->size_class = size_class;
+  pestle_status_t status = make_data(device, block);
   if (status) {
     give_spare(device, block);
     return status;
   }
-  pestle_device_count_memory(device, (int64_t)block->size);
+  pestle_device_count_memory(device, (int64_t)size);
   *out_block = block;
   return NULL;
 }
 
-static pestle_status_t make_block(pestle_device_t* device, size_t size,
-                                  pestle_block_t** out_block) {
-  pestle_block_t* block =
-      pestle_alloc_zero(device->context->core.allocator, sizeof(*block));
-  if (!block) return PESTLE_OOM();
-  block->size = size;
-  pestle_status_t status = make_data(device, block);
-  if (status) {
-    destroy_block(device, block);
-  } else {
-    *out_block = block;
-  }
-  return status;
+static void destroy_block(pestle_device_t* device, pestle_block_t* block) {
+  pestle_device_count_memory(device, -(int64_t)block->size);
+  free_data(device, block);
+  give_spare(device, block);
 }
 
-static pestle_block_t* take_free(pestle_device_memory_t* memory,
+// --- The cache ---
+
+// Whether freed blocks are kept here: the host's memory, unless the caller
+// allocates it.
+static bool keeps_blocks(const pestle_device_t* device) {
+  return pestle_device_is_cpu(device) &&
+         !device->context->device_allocator.allocate;
+}
+
+static pestle_block_t* take_slot(pestle_device_memory_t* memory,
                                  unsigned index) {
+  for (unsigned i = 0; i < PESTLE_BLOCK_SLOTS; ++i) {
+    _Atomic(pestle_block_t*)* slot = &memory->slots[index][i];
+    if (!atomic_load_explicit(slot, memory_order_relaxed)) continue;
+    pestle_block_t* block =
+        atomic_exchange_explicit(slot, NULL, memory_order_acquire);
+    if (block) return block;
+  }
+  return NULL;
+}
+
+static bool give_slot(pestle_device_memory_t* memory, pestle_block_t* block) {
+  for (unsigned i = 0; i < PESTLE_BLOCK_SLOTS; ++i) {
+    _Atomic(pestle_block_t*)* slot = &memory->slots[block->size_class][i];
+    pestle_block_t* expected = NULL;
+    if (atomic_load_explicit(slot, memory_order_relaxed)) continue;
+    if (atomic_compare_exchange_strong_explicit(slot, &expected, block,
+                                                memory_order_release,
+                                                memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static pestle_block_t* take_listed(pestle_device_memory_t* memory,
+                                   unsigned index) {
+  if (!atomic_load_explicit(&memory->cached, memory_order_relaxed)) return NULL;
   pestle_mutex_lock(&memory->mutex);
   pestle_block_t* block = memory->free_blocks[index];
-  if (block) {
-    memory->free_blocks[index] = block->next;
-    atomic_fetch_sub(&memory->cached, block->size);
-  }
+  if (block) memory->free_blocks[index] = block->next;
   pestle_mutex_unlock(&memory->mutex);
   return block;
+}
+
+static void give_listed(pestle_device_memory_t* memory, pestle_block_t* block) {
+  pestle_mutex_lock(&memory->mutex);
+  block->next = memory->free_blocks[block->size_class];
+  memory->free_blocks[block->size_class] = block;
+  pestle_mutex_unlock(&memory->mutex);
+}
+
+static pestle_block_t* take_cached(pestle_device_memory_t* memory,
+                                   unsigned index) {
+  pestle_block_t* block = take_slot(memory, index);
+  return block ? block : take_listed(memory, index);
+}
+
+// Takes |block|, which was in the cache, to be used.
+static void count_taken(pestle_device_memory_t* memory, size_t size) {
+  uint64_t cached =
+      atomic_fetch_sub_explicit(&memory->cached, size, memory_order_relaxed) -
+      size;
+  uint64_t reserved =
+      atomic_load_explicit(&memory->reserved, memory_order_relaxed);
+  if (reserved > cached) raise_peak(memory, reserved - cached);
+}
+
+// Frees a block that was in the cache. In this order the numbers never show it
+// as one that is used.
+static void drop_cached(pestle_device_t* device, pestle_block_t* block) {
+  size_t size = block->size;
+  destroy_block(device, block);
+  atomic_fetch_sub(&device->memory.cached, size);
+}
+
+static pestle_status_t allocate_kept(pestle_device_t* device, size_t size,
+                                     pestle_block_t** out_block) {
+  pestle_device_memory_t* memory = &device->memory;
+  unsigned index = block_class(size, &size);
+  PESTLE_TRY(pestle_memory_check_limit(device, size));
+  *out_block = take_cached(memory, index);
+  if (*out_block) {
+    count_taken(memory, size);
+    return NULL;
+  }
+  pestle_status_t status = make_block(device, size, index, out_block);
+  if (status && atomic_load(&memory->cached)) {
+    pestle_status_release(status);
+    pestle_device_trim(device);
+    status = make_block(device, size, index, out_block);
+  }
+  return status;
 }
 
 pestle_status_t pestle_device_allocate(pestle_device_t* device, size_t size,
@@ -210,58 +309,66 @@ pestle_status_t pestle_device_allocate(pestle_device_t* device, size_t size,
                         device->name);
   }
   pestle_context_enter(device->context);
+  if (keeps_blocks(device)) return allocate_kept(device, size, out_block);
   if (!pestle_device_is_cpu(device)) {
-    return make_remote(device, size, out_block);
+    PESTLE_TRY(pestle_device_check_open(device));
   }
-  unsigned index = block_class(size, &size);
+  size = size ? pestle_align_up(size, 64) : 64;
+  // A limit that the backend does not keep itself.
   PESTLE_TRY(pestle_memory_check_limit(device, size));
-  *out_block = take_free(&device->memory, index);
-  if (!*out_block) {
-    pestle_status_t status = make_block(device, size, out_block);
-    if (status && atomic_load(&device->memory.cached)) {
-      pestle_status_release(status);
-      pestle_device_trim(device);
-      status = make_block(device, size, out_block);
-    }
-    PESTLE_TRY(status);
-  }
-  pestle_device_count_memory(device, (int64_t)size);
-  return NULL;
+  return make_block(device, size, 0, out_block);
 }
 
 void pestle_device_free(pestle_device_t* device, pestle_block_t* block) {
   if (!block) return;
   pestle_context_enter(device->context);
   pestle_device_memory_t* memory = &device->memory;
-  pestle_device_count_memory(device, -(int64_t)block->size);
-  if (!pestle_device_is_cpu(device)) {
-    free_data(device, block);
-    give_spare(device, block);
+  if (!keeps_blocks(device)) {
+    destroy_block(device, block);
     return;
   }
-  size_t size;
-  unsigned index = block_class(block->size, &size);
-  pestle_mutex_lock(&memory->mutex);
-  bool keep = atomic_load(&memory->cached) + block->size <=
-              pestle_memory_cache_limit(device);
-  if (keep) {
-    block->next = memory->free_blocks[index];
-    memory->free_blocks[index] = block;
-    atomic_fetch_add(&memory->cached, block->size);
+  size_t size = block->size;
+  uint64_t cached =
+      atomic_fetch_add_explicit(&memory->cached, size, memory_order_relaxed) +
+      size;
+  if (cached > pestle_memory_cache_limit(device)) {
+    drop_cached(device, block);
+  } else if (!give_slot(memory, block)) {
+    give_listed(memory, block);
   }
-  pestle_mutex_unlock(&memory->mutex);
-  if (!keep) destroy_block(device, block);
 }
 
 void pestle_device_trim(pestle_device_t* device) {
   for (unsigned i = 0; i < PESTLE_BLOCK_CLASSES; ++i) {
     pestle_block_t* block;
-    while ((block = take_free(&device->memory, i))) {
-      destroy_block(device, block);
-    }
+    while ((block = take_cached(&device->memory, i)))
+      drop_cached(device, block);
   }
   while (device->memory.spare_count) {
     pestle_dealloc(device->context->core.allocator, take_spare(device),
-                   sizeof(pestle_block_t));
+                   sizeof(pestle_buffer_t));
   }
+}
+
+void pestle_device_after_fork(pestle_device_t* device) {
+  pestle_device_memory_t* memory = &device->memory;
+  if (pestle_mutex_try_lock(&memory->mutex)) {
+    pestle_mutex_unlock(&memory->mutex);
+    return;
+  }
+  // A thread of the parent held it: its lists may be torn, so forget them. What
+  // lies in slots is whole.
+  pestle_mutex_init(&memory->mutex);
+  memset(memory->free_blocks, 0, sizeof(memory->free_blocks));
+  memory->spares = NULL;
+  memory->spare_count = 0;
+  uint64_t kept = 0;
+  for (unsigned i = 0; i < PESTLE_BLOCK_CLASSES; ++i) {
+    for (unsigned s = 0; s < PESTLE_BLOCK_SLOTS; ++s) {
+      const pestle_block_t* block = atomic_load(&memory->slots[i][s]);
+      if (block) kept += block->size;
+    }
+  }
+  atomic_fetch_sub(&memory->reserved, atomic_load(&memory->cached) - kept);
+  atomic_store(&memory->cached, kept);
 }

@@ -36,7 +36,12 @@ static void fill_ios(pestle_executable_t* e) {
     fill_io(e->plan, &inputs[i], &e->io[i]);
   }
   for (size_t i = 0; i < e->output_count; ++i) {
-    fill_io(e->plan, &outputs[i], &e->io[e->input_count + i]);
+    pestle_exec_io_t* io = &e->io[e->input_count + i];
+    fill_io(e->plan, &outputs[i], io);
+    // One that begins as an input is written before the first step.
+    if (io->alias < 0) continue;
+    io->first_step = 0;
+    e->has_aliases = true;
   }
 }
 

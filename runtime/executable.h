@@ -99,6 +99,8 @@ typedef struct pestle_frame_t {
   bool* copied;     // not to be used in place, though it could be
   bool* donated;    // of inputs
   bool* allocated;  // of outputs: made by this run
+  // Views of buffers, in the executable's order: all but their addresses.
+  pestle_tensor_t* given;
   pestle_tensor_t* tensors;      // of the call that runs
   pestle_library_view_t* views;  // or these
 
@@ -142,6 +144,7 @@ struct pestle_executable_s {
   pestle_trace_texts_t* trace_texts;  // of the steps; NULL: no trace
   size_t arena_size, scratch_size;
   bool loops;                     // has jumps back
+  bool has_aliases;               // an output begins as an input
   bool counted;                   // its use of the plan's constants
   bool remote;                    // the home is not a CPU
   bool records;                   // its steps may become a recording
@@ -266,6 +269,14 @@ PESTLE_NODISCARD pestle_status_t
 pestle_run_device(pestle_executable_t* executable, pestle_frame_t* frame,
                   pestle_stream_t* stream, const pestle_tensor_t* inputs,
                   pestle_tensor_t* outputs, const pestle_run_t* run);
+// Whether the bytes of input |io| lie where the steps have them: in the storage of
+// the output that begins as the input.
+static inline bool pestle_frame_is_alias(const pestle_executable_t* executable,
+                                         const pestle_frame_t* frame, size_t io,
+                                         const char* storage) {
+  return frame->dense[io] && frame->remote[io] == executable->remote &&
+         (const char*)frame->ranges[io].begin == storage;
+}
 // Whether a view is used in place.
 static inline bool pestle_frame_in_place(const pestle_executable_t* executable,
                                          const pestle_frame_t* frame,
@@ -276,6 +287,22 @@ static inline bool pestle_frame_in_place(const pestle_executable_t* executable,
 
 // --- run.c ---
 
+PESTLE_NODISCARD pestle_status_t pestle_run_check_counts(
+    const pestle_executable_t* executable, const void* inputs,
+    size_t input_count, const void* outputs, size_t output_count);
+// Copies what the caller's |control| (may be NULL) has of fields.
+PESTLE_NODISCARD pestle_status_t pestle_run_read_control(
+    const pestle_control_t* control, pestle_control_t* out_control);
+// Of the context's device with that number, or what DLPack calls it.
+const char* pestle_run_device_text(pestle_context_t* context,
+                                   pestle_dl_device_t dl, char out_text[64]);
+// Whether a step may read |input| for the last time before one writes |output|.
+static inline bool pestle_exec_is_apart(const pestle_executable_t* executable,
+                                        const pestle_exec_io_t* input,
+                                        const pestle_exec_io_t* output) {
+  return !executable->loops && (input->first_step > input->last_step ||
+                                input->last_step < output->first_step);
+}
 // Checks the views of a run, whose flags in |frame| are set, and binds them to it.
 PESTLE_NODISCARD pestle_status_t pestle_run_bind(
     const pestle_executable_t* executable, const pestle_tensor_t* inputs,

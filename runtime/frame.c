@@ -59,6 +59,19 @@ static char* constant_base(const pestle_executable_t* e, uint32_t index) {
   return (char*)(uintptr_t)pestle_plan_constant_base(e->plan, index);
 }
 
+// A view of a buffer but for its address. The shape of an output is the frame's,
+// since a run makes it the real one; of an input it is only read.
+static void fill_view(const pestle_executable_t* e, const pestle_exec_io_t* io,
+                      int64_t* shape, pestle_tensor_t* out_view) {
+  size_t rank = (size_t)io->info.rank;
+  if (shape && rank) memcpy(shape, io->info.dims, rank * sizeof(*shape));
+  *out_view = (pestle_tensor_t){
+      .device = e->home->dl,
+      .ndim = io->info.rank,
+      .dtype = io->dl_dtype,
+      .shape = shape ? shape : (int64_t*)(uintptr_t)io->info.dims};
+}
+
 static size_t lay_out(const pestle_executable_t* e, char* base,
                       pestle_frame_t* frame) {
   size_t size = 0;
@@ -72,6 +85,13 @@ static size_t lay_out(const pestle_executable_t* e, char* base,
   frame->copied = carve(base, &size, e->io_count);
   frame->donated = carve(base, &size, e->input_count);
   frame->allocated = carve(base, &size, e->output_count);
+  frame->given = carve(base, &size, e->io_count * sizeof(pestle_tensor_t));
+  for (size_t i = 0; i < e->io_count; ++i) {
+    bool output = i >= e->input_count;
+    size_t bytes = output ? (size_t)e->io[i].info.rank * sizeof(int64_t) : 0;
+    int64_t* shape = carve(base, &size, bytes);
+    if (base) fill_view(e, &e->io[i], output ? shape : NULL, &frame->given[i]);
+  }
   frame->tensors = carve(base, &size, e->call_args * sizeof(pestle_tensor_t));
   frame->views =
       carve(base, &size, e->call_args * sizeof(pestle_library_view_t));

@@ -45,7 +45,7 @@ static pestle_status_t get_own(const pestle_device_t* device,
   const pestle_device_memory_t* memory = &device->memory;
   switch (what) {
     case PESTLE_MEMORY_ACTIVE:
-      *out_bytes = atomic_load(&memory->active);
+      *out_bytes = pestle_device_active_memory(device);
       return NULL;
     case PESTLE_MEMORY_PEAK:
       *out_bytes = atomic_load(&memory->peak);
@@ -75,7 +75,7 @@ static pestle_status_t set_own(pestle_device_t* device, pestle_memory_t what,
   pestle_device_memory_t* memory = &device->memory;
   switch (what) {
     case PESTLE_MEMORY_PEAK:
-      atomic_store(&memory->peak, atomic_load(&memory->active));
+      atomic_store(&memory->peak, pestle_device_active_memory(device));
       return NULL;
     case PESTLE_MEMORY_CACHE:
       pestle_device_trim(device);
@@ -107,7 +107,7 @@ pestle_status_t pestle_memory_check_limit(pestle_device_t* device,
   pestle_device_memory_t* memory = &device->memory;
   uint64_t limit = atomic_load_explicit(&memory->limit, memory_order_relaxed);
   if (!limit) return NULL;
-  uint64_t active = atomic_load(&memory->active);
+  uint64_t active = pestle_device_active_memory(device);
   if (size <= limit && active <= limit - size) return NULL;
   return PESTLE_ERROR(RESOURCE_EXHAUSTED,
                       "%s may hold %llu bytes, of which %llu are held: %llu "

@@ -10,6 +10,13 @@
 
 // --- Options ---
 
+pestle_status_t pestle_run_read_control(const pestle_control_t* control,
+                                        pestle_control_t* out_control) {
+  // Runs that wait in a queue are copied: nothing points at the control.
+  const pestle_control_t* here;
+  return pestle_control_read(control, out_control, &here);
+}
+
 static pestle_status_t read_options(const pestle_run_options_t* options,
                                     pestle_run_t* out_run) {
   memset(out_run, 0, sizeof(*out_run));
@@ -39,10 +46,7 @@ static pestle_status_t read_options(const pestle_run_options_t* options,
                         "pool's size) or more",
                         (int)out_run->options.threads);
   }
-  // Runs that wait in a queue are copied: what points at the control is not kept.
-  const pestle_control_t* here;
-  return pestle_control_read(out_run->options.control, &out_run->control,
-                             &here);
+  return pestle_run_read_control(out_run->options.control, &out_run->control);
 }
 
 static pestle_status_t mark_donated(const pestle_executable_t* e,
@@ -72,8 +76,8 @@ static bool same_device(pestle_dl_device_t a, pestle_dl_device_t b) {
 }
 
 // The context's name of a device, or what DLPack calls it.
-static const char* device_text(pestle_context_t* context, pestle_dl_device_t dl,
-                               char out_text[64]) {
+const char* pestle_run_device_text(pestle_context_t* context,
+                                   pestle_dl_device_t dl, char out_text[64]) {
   const pestle_device_t* device;
   for (int64_t i = 0;
        (device = pestle_registry_find(&context->registry, NULL, 0, i)); ++i) {
@@ -99,7 +103,8 @@ static pestle_status_t check_place(const pestle_executable_t* e,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "%s '%s' is on device %s, but the executable runs on "
                         "%s; copy it there with pestle_buffer_copy()",
-                        kind, io->info.name, device_text(e->context, dl, text),
+                        kind, io->info.name,
+                        pestle_run_device_text(e->context, dl, text),
                         e->home->name);
   }
   // Every CPU device shares the host's memory, which DLPack numbers 0.
@@ -166,6 +171,19 @@ static pestle_status_t check_outputs_apart(const pestle_executable_t* e,
   return NULL;
 }
 
+// Whether donated input |i| may stay where output |o| is made in place. An input
+// that some output begins as is read before all steps, with the others of its
+// kind, so only its own place will do.
+static bool may_lie_under(const pestle_executable_t* e,
+                          const pestle_frame_t* frame, size_t i, size_t o) {
+  const pestle_exec_io_t* input = &e->io[i];
+  if (frame->copied[i]) return false;
+  if (input->alias < 0) return pestle_exec_is_apart(e, input, &e->io[o]);
+  return e->input_count + (size_t)input->alias == o &&
+         pestle_frame_is_alias(e, frame, i,
+                               (const char*)frame->ranges[o].begin);
+}
+
 // Refuses outputs that overlap what must stay. A donated input that an output
 // overlaps is read in place only if all reads of it lie before all writes of
 // the output; otherwise it is copied, so that the results are the same.
@@ -184,17 +202,17 @@ static pestle_status_t check_overlaps(const pestle_executable_t* e,
                             "give the output memory of its own",
                             output->info.name, input->info.name);
       }
-      bool apart = !e->loops && (input->first_step > input->last_step ||
-                                 input->last_step < output->first_step);
-      if (pestle_frame_in_place(e, frame, o) && !apart) frame->copied[i] = true;
+      if (!pestle_frame_in_place(e, frame, o)) continue;
+      frame->copied[i] = !may_lie_under(e, frame, i, o);
     }
   }
   return NULL;
 }
 
-static pestle_status_t check_counts(const pestle_executable_t* e,
-                                    const void* inputs, size_t input_count,
-                                    const void* outputs, size_t output_count) {
+pestle_status_t pestle_run_check_counts(const pestle_executable_t* e,
+                                        const void* inputs, size_t input_count,
+                                        const void* outputs,
+                                        size_t output_count) {
   if (input_count != e->input_count || output_count != e->output_count) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "the run got %zu inputs and %zu outputs; the "
@@ -254,9 +272,10 @@ static pestle_status_t reserve_staging(pestle_executable_t* e,
   for (size_t i = 0; i < e->io_count; ++i) {
     frame->staged[i] = SIZE_MAX;
     bool reached = frame->remote[i] == e->remote;
-    if (!e->io[i].size || (reached && pestle_frame_in_place(e, frame, i))) {
-      continue;
-    }
+    bool in_place = reached && pestle_frame_in_place(e, frame, i);
+    // What an output begins as is brought to that one's storage at once.
+    bool alias = i < e->input_count && e->io[i].alias >= 0 && !frame->copied[i];
+    if (!e->io[i].size || in_place || alias) continue;
     frame->staged[i] = size;
     // Each is below 2^56 and there are less than 2^32; memory ends before.
     if (__builtin_add_overflow(size, pestle_align_up(e->io[i].size, 64),
@@ -268,6 +287,24 @@ static pestle_status_t reserve_staging(pestle_executable_t* e,
   pestle_device_free(e->home, frame->staging);
   frame->staging = NULL;
   return pestle_device_allocate(e->home, size, &frame->staging);
+}
+
+// Brings what outputs begin as to their storage.
+static void bind_aliases(pestle_executable_t* e, pestle_frame_t* frame,
+                         const pestle_tensor_t* inputs) {
+  for (size_t i = 0; i < e->input_count; ++i) {
+    const pestle_exec_io_t* io = &e->io[i];
+    if (io->alias < 0 || !io->size) continue;
+    char* storage = frame->io[e->input_count + (size_t)io->alias];
+    if (frame->staged[i] != SIZE_MAX) {
+      memcpy(storage, frame->io[i], io->size);
+    } else if (!pestle_frame_is_alias(e, frame, i, storage)) {
+      pestle_view_copy(io->info.rank, io->info.dims, io->element,
+                       pestle_view_data(&inputs[i]), inputs[i].strides, storage,
+                       NULL);
+    }
+    frame->io[i] = storage;
+  }
 }
 
 static void bind_views(pestle_executable_t* e, pestle_frame_t* frame,
@@ -287,13 +324,14 @@ static void bind_views(pestle_executable_t* e, pestle_frame_t* frame,
       }
     }
   }
+  if (e->has_aliases) bind_aliases(e, frame, inputs);
   for (size_t i = 0; i < e->patch_count; ++i) {
     const pestle_exec_patch_t* patch = &e->patches[i];
     frame->bindings[patch->binding] = frame->io[patch->io] + patch->offset;
   }
 }
 
-static pestle_status_t run_frame(pestle_executable_t* e, pestle_frame_t* frame,
+static pestle_status_t run_bound(pestle_executable_t* e, pestle_frame_t* frame,
                                  pestle_stream_t* stream,
                                  const pestle_tensor_t* inputs,
                                  pestle_tensor_t* outputs,
@@ -316,8 +354,11 @@ pestle_status_t pestle_run_frame(pestle_executable_t* e, pestle_frame_t* frame,
                                  const pestle_tensor_t* inputs,
                                  pestle_tensor_t* outputs,
                                  const pestle_run_t* run) {
+  if (!e->context->core.trace) {
+    return run_bound(e, frame, stream, inputs, outputs, run);
+  }
   int64_t begin = pestle_context_trace_begin(e->context);
-  pestle_status_t status = run_frame(e, frame, stream, inputs, outputs, run);
+  pestle_status_t status = run_bound(e, frame, stream, inputs, outputs, run);
   pestle_context_trace_end(
       e->context, begin, "run", "run",
       pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name));
@@ -365,7 +406,8 @@ pestle_status_t pestle_executable_run(
   }
   pestle_context_enter(e->context);
   if (e->remote) PESTLE_TRY(pestle_device_check_open(e->home));
-  PESTLE_TRY(check_counts(e, inputs, input_count, outputs, output_count));
+  PESTLE_TRY(
+      pestle_run_check_counts(e, inputs, input_count, outputs, output_count));
   PESTLE_TRY(read_options(options, &run));
   pestle_frame_t* frame;
   bool native = stream && pestle_stream_native(stream);

@@ -92,6 +92,28 @@ static pestle_status_t bring(device_run_t* r, size_t at,
   return pestle_queue_from_host(r->queue, source, target, (size_t)io->size);
 }
 
+// Brings what outputs begin as to their storage.
+static pestle_status_t bind_aliases(device_run_t* r,
+                                    const pestle_tensor_t* inputs) {
+  const pestle_executable_t* e = r->e;
+  pestle_frame_t* frame = r->frame;
+  for (size_t i = 0; i < e->input_count; ++i) {
+    const pestle_exec_io_t* io = &e->io[i];
+    if (io->alias < 0 || !io->size) continue;
+    char* storage = frame->io[e->input_count + (size_t)io->alias];
+    const char* staged = frame->staged[i] == SIZE_MAX ? NULL : frame->io[i];
+    bool there = pestle_frame_is_alias(e, frame, i, storage);
+    frame->io[i] = storage;
+    if (staged) {
+      PESTLE_TRY(
+          pestle_queue_copy(r->queue, staged, storage, (size_t)io->size));
+    } else if (!there) {
+      PESTLE_TRY(bring(r, i, &inputs[i]));
+    }
+  }
+  return NULL;
+}
+
 static pestle_status_t bind_views(device_run_t* r,
                                   const pestle_tensor_t* inputs) {
   pestle_executable_t* e = r->e;
@@ -106,6 +128,7 @@ static pestle_status_t bind_views(device_run_t* r,
       if (i < e->input_count) PESTLE_TRY(bring(r, i, &inputs[i]));
     }
   }
+  if (e->has_aliases) PESTLE_TRY(bind_aliases(r, inputs));
   for (size_t i = 0; i < e->patch_count; ++i) {
     const pestle_exec_patch_t* patch = &e->patches[i];
     frame->bindings[patch->binding] = frame->io[patch->io] + patch->offset;

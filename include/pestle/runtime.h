@@ -2,10 +2,10 @@
 // Running: devices, buffers, streams, events, plans, executables. The runtime
 // runs a saved plan without any of the compiler.
 //
-// Threads: context, device, plan and executable may be used from any threads at
-// once; buffers and streams need outside order. Of an event any threads may wait,
-// query and register functions at once, but a recording needs it alone. After
-// fork() the child
+// Threads: context, device, plan, executable and buffer may be used from any
+// threads at once (what lies in a buffer needs outside order); streams need
+// outside order. Of an event any threads may wait, query and register functions
+// at once, but a recording needs it alone. After fork() the child
 // may use a context of the parent's; pools start anew in it. Devices other than
 // CPUs that the parent had opened are UNAVAILABLE there.
 #ifndef PESTLE_RUNTIME_H_
@@ -210,14 +210,60 @@ PESTLE_API void pestle_context_parallel_for(pestle_context_t* context,
 
 // --- Buffers ---
 
+// Bits of pestle_buffer_flags().
+typedef enum pestle_buffer_flag_e {
+  // Nobody may write to the memory: pestle_buffer_write() and copies to it are
+  // refused, and no run overwrites it.
+  PESTLE_BUFFER_READ_ONLY = 1,
+  // Host memory, of a CPU device, that other devices reach without a copy.
+  PESTLE_BUFFER_PINNED = 2,
+  // Memory of a device other than a CPU that the host reaches at its address.
+  PESTLE_BUFFER_MANAGED = 4,
+  // Nobody but who refers to the buffer sees the memory. Without it a run never
+  // overwrites wrapped memory, donated or not.
+  PESTLE_BUFFER_EXCLUSIVE = 8,
+  // The memory is somebody else's: pestle_buffer_wrap() made the buffer.
+  PESTLE_BUFFER_WRAPPED = 16,
+} pestle_buffer_flag_t;
+
 // Device memory of |size| bytes (may be 0), 64-byte aligned, contents
-// undefined. The buffer keeps the device's context alive.
+// undefined. The buffer keeps the device's context alive. RESOURCE_EXHAUSTED: the
+// device's limit; OUT_OF_MEMORY; UNAVAILABLE: the device cannot be used here.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_create(
     pestle_device_t* device, size_t size, pestle_buffer_t** out_buffer);
-// Adds a reference.
+
+// Zero-initialise and set |struct_size|.
+typedef struct pestle_buffer_wrap_options_t {
+  size_t struct_size;
+  uint32_t flags;  // pestle_buffer_flag_t, but for WRAPPED
+  // Called as release(release_self) exactly once, when nobody refers to the
+  // buffer and no run uses it any more: on the thread where that comes true, with
+  // no lock of Pestle's held. It may call Pestle. NULL: nothing is called.
+  void (*release)(void* self);
+  void* release_self;
+} pestle_buffer_wrap_options_t;
+
+// A buffer of |size| bytes at |data|, memory of |device| that is somebody else's
+// and stays so until |options|->release is called. It may have any alignment:
+// what a run cannot use where it lies is copied. |data| may be NULL when |size|
+// is 0; |options| may be NULL. The buffer keeps the device's context alive. On
+// failure nothing is taken over and release is not called. INVALID_ARGUMENT: a
+// flag that is not known; UNAVAILABLE: the device cannot be used here.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_wrap(
+    pestle_device_t* device, void* data, size_t size,
+    const pestle_buffer_wrap_options_t* options, pestle_buffer_t** out_buffer);
+
+// Adds a reference. NULL is allowed.
 PESTLE_API void pestle_buffer_retain(pestle_buffer_t* buffer);
-// Drops a reference; the last one frees the memory.
+// Drops a reference. With the last one, when no run uses the buffer any more, its
+// memory goes back to where it came from. NULL is allowed.
 PESTLE_API void pestle_buffer_release(pestle_buffer_t* buffer);
+// Bits of pestle_buffer_flag_t; 0 for NULL.
+PESTLE_API uint32_t pestle_buffer_flags(const pestle_buffer_t* buffer);
+// The real extents of a bounded output of rank |*out_rank| (may be NULL), there
+// when the run that made it is done. NULL for every other buffer. Borrowed.
+PESTLE_API const int64_t* pestle_buffer_extents(const pestle_buffer_t* buffer,
+                                                int32_t* out_rank);
 // Its first byte, as the device addresses it: host memory on CPU devices.
 // Borrowed.
 PESTLE_API void* pestle_buffer_data(const pestle_buffer_t* buffer);
@@ -230,8 +276,8 @@ PESTLE_API size_t pestle_buffer_size(const pestle_buffer_t* buffer);
 PESTLE_API pestle_device_t* pestle_buffer_device(const pestle_buffer_t* buffer);
 // Copies |size| bytes of the host at |data| (may be NULL when |size| is 0) to
 // byte |offset| of |buffer| and returns when it is done. Waits for no stream that
-// uses the buffer. INVALID_ARGUMENT: a
-// range outside of the buffer; UNSUPPORTED: a backend without copies.
+// uses the buffer. INVALID_ARGUMENT: a range outside of the buffer, or one that
+// is read-only; UNSUPPORTED: a backend without copies.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_write(
     pestle_buffer_t* buffer, size_t offset, const void* data, size_t size);
 // The other way: from byte |offset| of |buffer| to |data|.
@@ -241,8 +287,8 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_read(
 // |to_offset| of another, on any devices of one context, and returns when it is
 // done: by the backend's own means within one backend, through the host's
 // memory across two. Waits for no stream. INVALID_ARGUMENT: a range outside of
-// its buffer, ranges of one buffer that overlap on a device other than a CPU,
-// two contexts; UNSUPPORTED: a backend without copies.
+// its buffer, |to| is read-only, ranges of one buffer that overlap on a device
+// other than a CPU, two contexts; UNSUPPORTED: a backend without copies.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_buffer_copy(const pestle_buffer_t* from, size_t from_offset,
                    pestle_buffer_t* to, size_t to_offset, size_t size);
@@ -562,9 +608,9 @@ pestle_executable_location(const pestle_executable_t* executable, size_t index,
 // Runs once. |inputs| and |outputs| are views in the executable's order. An
 // input view may have any element strides; a contiguous one is read in place if
 // its data is aligned to its elements (on devices other than CPUs: to 16 bytes),
-// others cost one copy. An output view with data is written to (contiguous, 64-byte aligned: in place); one with NULL
-// data is allocated: data, shape and strides are filled in, and
-// pestle_tensor_release() frees it. For bounded outputs shape[] is updated to
+// others cost one copy. An output view with data is written to (contiguous,
+// 64-byte aligned: in place); one with NULL data is allocated: data, shape and
+// strides are filled in, and pestle_tensor_release() frees it. For bounded outputs shape[] is updated to
 // the real extents. Dtype, rank or shape that differ from the executable's are
 // INVALID_ARGUMENT naming the tensor; so is an output that overlaps a live (not
 // donated) input or another output. With a |stream| the call returns once
@@ -599,6 +645,60 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_executable_run(
     pestle_executable_t* executable, pestle_stream_t* stream,
     const pestle_tensor_t* inputs, size_t input_count, pestle_tensor_t* outputs,
     size_t output_count, const pestle_run_options_t* options);
+// An input of pestle_executable_run_buffers(): the element at index 0, ..., 0 lies
+// |byte_offset| bytes into |buffer|; |strides| counts elements, of any sign, 0
+// too; NULL means row-major contiguous. Type and extents are the executable's.
+// Frozen.
+typedef struct pestle_buffer_view_t {
+  pestle_buffer_t* buffer;  // may be NULL for an input without elements
+  uint64_t byte_offset;
+  const int64_t* strides;
+} pestle_buffer_view_t;
+
+// Zero-initialise and set |struct_size|. All is borrowed during the call.
+typedef struct pestle_run_buffers_options_t {
+  size_t struct_size;
+  int32_t threads;  // at most so many; 0: the pool's size
+  // Indices of inputs that the run is given: see below.
+  const uint32_t* donated;
+  size_t donated_count;
+  const struct pestle_control_t* control;  // or NULL
+  // As in pestle_run_options_t.
+  void (*on_step)(void* user, uint32_t step, int64_t begin_ns, int64_t end_ns);
+  void* on_step_user;
+} pestle_run_buffers_options_t;
+
+// Runs once on buffers. |inputs| are views in the executable's order of buffers
+// on its device or, for one that is no CPU, in the host's memory (a CPU device's
+// buffers), from where they are copied. What is contiguous and aligned to its
+// elements (on devices other than CPUs: to 16 bytes) is read where it lies, the
+// rest costs one copy. |outputs| receives new buffers on the executable's device,
+// each with a reference that is the caller's; nothing of them is the
+// executable's. A bounded output is packed to its real extents, which
+// pestle_buffer_extents() has.
+//
+// A donated input is given away: on success the caller's reference to its buffer
+// is gone. The memory then becomes that of the output which the plan has begin as
+// this input (pestle_compile_options_t.aliases), or of one of equal size that is
+// written after the input was read for the last time; the output may be that very
+// buffer. It is so only if nobody else refers to the buffer, it is no wrapped
+// memory (but with PESTLE_BUFFER_EXCLUSIVE) and not read-only, and the view is all
+// of it: otherwise the output has memory of its own, and what others see of the
+// donated buffer stays. Results are the same bits in any case.
+//
+// |stream| NULL runs on the calling thread and the pool. |options| may be NULL.
+// Errors are those of pestle_executable_run(), and INVALID_ARGUMENT for a buffer
+// of another context or device, a view that leads out of its buffer, an index of
+// no input, or a buffer that is donated twice. On an error all |outputs| are NULL
+// and no reference is given away; what donated memory holds is undefined if
+// steps had begun. Any threads may run one executable at once. Allocates nothing
+// but outputs in the steady state, and on CPUs takes those from what was freed.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_executable_run_buffers(
+    pestle_executable_t* executable, pestle_stream_t* stream,
+    const pestle_buffer_view_t* inputs, size_t input_count,
+    pestle_buffer_t** outputs, size_t output_count,
+    const pestle_run_buffers_options_t* options);
+
 // Frees an output that a run of |executable| allocated and clears data, shape
 // and strides. Does nothing for a NULL |tensor| or one without data; a tensor
 // with memory of the caller's is not to be given.

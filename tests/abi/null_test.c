@@ -394,6 +394,28 @@ static void call_buffer_create(things_t* t) {
   assert_null(buffer);
   BAD(pestle_buffer_create(t->device, 64, NULL));
 }
+static void call_buffer_wrap(things_t* t) {
+  char byte = 0;
+  pestle_buffer_t* buffer;
+  BAD(pestle_buffer_wrap(NULL, &byte, 1, NULL, &buffer));
+  assert_null(buffer);
+  BAD(pestle_buffer_wrap(t->device, NULL, 1, NULL, &buffer));
+  BAD(pestle_buffer_wrap(t->device, &byte, 1, NULL, NULL));
+  pestle_buffer_wrap_options_t options = {.struct_size = 0};
+  BAD(pestle_buffer_wrap(t->device, &byte, 1, &options, &buffer));
+  assert_ok(pestle_buffer_wrap(t->device, NULL, 0, NULL, &buffer));
+  pestle_buffer_release(buffer);
+}
+static void call_buffer_flags(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_buffer_flags(NULL), 0);
+}
+static void call_buffer_extents(things_t* t) {
+  int32_t rank = 1;
+  assert_null(pestle_buffer_extents(NULL, &rank));
+  assert_int_equal(rank, 0);
+  assert_null(pestle_buffer_extents(t->buffer, NULL));
+}
 static void call_buffer_retain(things_t* t) {
   (void)t;
   pestle_buffer_retain(NULL);
@@ -645,6 +667,28 @@ static const pestle_control_t* short_control(size_t size) {
 static void free_controls(void) {
   while (control_count)
     free(controls[--control_count]);
+}
+static void call_executable_run_buffers(things_t* t) {
+  float x[4] = {1, 2, 3, 4}, y[4];
+  pestle_buffer_t* out = t->buffer;
+  pestle_buffer_view_t in = {.buffer = t->buffer};
+  pestle_executable_t* e = t->executable;
+  assert_ok(pestle_buffer_write(t->buffer, 0, x, sizeof(x)));
+  BAD(pestle_executable_run_buffers(NULL, NULL, &in, 1, &out, 1, NULL));
+  assert_null(out);
+  BAD(pestle_executable_run_buffers(e, NULL, NULL, 1, &out, 1, NULL));
+  BAD(pestle_executable_run_buffers(e, NULL, &in, 1, NULL, 1, NULL));
+  pestle_run_buffers_options_t options = {.struct_size = sizeof(options),
+                                          .donated_count = 1};
+  BAD(pestle_executable_run_buffers(e, NULL, &in, 1, &out, 1, &options));
+  options.struct_size = 0;
+  BAD(pestle_executable_run_buffers(e, NULL, &in, 1, &out, 1, &options));
+  pestle_buffer_view_t hollow = {.buffer = NULL};
+  BAD(pestle_executable_run_buffers(e, NULL, &hollow, 1, &out, 1, NULL));
+  assert_ok(pestle_executable_run_buffers(e, NULL, &in, 1, &out, 1, NULL));
+  assert_ok(pestle_buffer_read(out, 0, y, sizeof(y)));
+  assert_true(y[3] == 8);
+  pestle_buffer_release(out);
 }
 static void call_executable_run(things_t* t) {
   float x[4] = {1, 2, 3, 4}, y[4];
@@ -1056,6 +1100,7 @@ static const row_t rows[] = {
     ROW(context_parallel_for) ROW(device_name) ROW(device_dl)
     ROW(device_backend) ROW(device_library) ROW(device_backend_id) ROW(device_caps)
     ROW(device_memory_stats) ROW(buffer_create) ROW(buffer_retain)
+    ROW(buffer_wrap) ROW(buffer_flags) ROW(buffer_extents)
     ROW(buffer_release) ROW(buffer_data) ROW(buffer_size) ROW(buffer_device)
     ROW(buffer_write) ROW(buffer_read) ROW(stream_create) ROW(stream_release)
     ROW(stream_synchronize) ROW(event_create) ROW(event_release)
@@ -1067,7 +1112,8 @@ static const row_t rows[] = {
     ROW(executable_output_count) ROW(executable_input) ROW(executable_output)
     ROW(executable_step_count) ROW(executable_step)
     ROW(executable_location_count) ROW(executable_location)
-    ROW(executable_run) ROW(tensor_release) ROW(plan_cache_get)
+    ROW(executable_run) ROW(executable_run_buffers) ROW(tensor_release)
+    ROW(plan_cache_get)
     ROW(cache_stats) ROW(cache_visit) ROW(cache_visit_keys) ROW(cache_prune) ROW(module_create)
     ROW(module_retain) ROW(module_release) ROW(module_add_function)
     ROW(module_entry) ROW(function_argument_count) ROW(function_argument)

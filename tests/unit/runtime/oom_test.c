@@ -13,7 +13,7 @@ typedef struct work_t {
   pestle_plan_t* plan;
   pestle_executable_t* executable;
   pestle_stream_t* stream;
-  pestle_buffer_t* buffer;
+  pestle_buffer_t *buffer, *wrapped, *made;
   pestle_tensor_t out[2];
 } work_t;
 
@@ -40,6 +40,16 @@ static pestle_status_t run(work_t* work, pestle_stream_t* stream,
   return stream ? pestle_stream_synchronize(stream) : NULL;
 }
 
+// From wrapped memory that no run may read in place.
+static pestle_status_t run_buffers(work_t* work, pestle_device_t* device) {
+  static float x[16];
+  int64_t strides[] = {2};
+  PESTLE_TRY(pestle_buffer_wrap(device, x, sizeof(x), NULL, &work->wrapped));
+  pestle_buffer_view_t in = {.buffer = work->wrapped, .strides = strides};
+  return pestle_executable_run_buffers(work->executable, NULL, &in, 1,
+                                       &work->made, 1, NULL);
+}
+
 static pestle_status_t do_all(pestle_allocator_t allocator, work_t* work) {
   pestle_context_options_t options = fixture_options();
   options.allocator = allocator;
@@ -58,6 +68,7 @@ static pestle_status_t do_all(pestle_allocator_t allocator, work_t* work) {
   pestle_device_t* device;
   PESTLE_TRY(pestle_context_device(work->context, "ref", &device));
   PESTLE_TRY(pestle_buffer_create(device, 5000, &work->buffer));
+  PESTLE_TRY(run_buffers(work, device));
   PESTLE_TRY(pestle_stream_create(device, &work->stream));
   PESTLE_TRY(run(work, work->stream, &work->out[1]));
   pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
@@ -68,6 +79,8 @@ static pestle_status_t do_all(pestle_allocator_t allocator, work_t* work) {
 static void undo_all(work_t* work) {
   pestle_stream_release(work->stream);
   pestle_buffer_release(work->buffer);
+  pestle_buffer_release(work->wrapped);
+  pestle_buffer_release(work->made);
   for (int i = 0; i < 2 && work->executable; ++i) {
     pestle_tensor_release(work->executable, &work->out[i]);
   }
