@@ -9,6 +9,7 @@
 #ifndef PESTLE_COMPILE_COMPILATION_H_
 #define PESTLE_COMPILE_COMPILATION_H_
 
+#include "compile/donation.h"
 #include "compile/lockfile.h"
 #include "ir/graph.h"
 #include "ir/remark.h"
@@ -19,9 +20,10 @@ typedef struct pestle_compilation_t {
   pestle_module_t* module;
   pestle_device_t* device;
   pestle_compile_options_t options;
-  pestle_control_t control;   // what options.control points at, if anything
-  uint64_t signature[2];      // of |module|, once the key is made
-  size_t key_head;            // bytes of the key before the module
+  pestle_control_t control;  // what options.control points at, if anything
+  uint64_t signature[2];     // of |module|, once the key is made
+  size_t key_head;           // bytes of the key before the module
+  pestle_donations_t donations;
   pestle_remarks_t* remarks;  // NULL: nobody asks why
   pestle_lockfile_t* lock;    // NULL: the usual schedules
   bool tuning;                // what is missing in |lock| is measured; no plan

@@ -44,7 +44,9 @@ static pestle_status_t run_pipeline(pestle_compilation_t* c,
   PESTLE_TRY(pestle_locations_settle(&w->locations));
   const pestle_function_t* entry = pestle_module_entry(module);
   PESTLE_TRY(pestle_check_sizes(entry));
-  PESTLE_TRY(pestle_memory_plan_make(module, &w->arena, &w->memory));
+  pestle_memory_wishes_t wishes = {c->donations.list.data,
+                                   c->donations.list.size, c->remarks};
+  PESTLE_TRY(pestle_memory_plan_make(module, &wishes, &w->arena, &w->memory));
   PESTLE_TRY(pestle_kernels_make(&w->kernels, &w->memory, entry));
   if (c->tuning) return pestle_tune(&w->kernels, c->lock);
   PESTLE_TRY(pestle_kernels_check_lockfile(&w->kernels));
@@ -174,8 +176,12 @@ pestle_status_t pestle_compile(pestle_context_t* context,
   PESTLE_TRY(pestle_options_check(&c.options));
   pestle_lockfile_t lock;
   pestle_lockfile_init(pestle_context_allocator(context), &lock);
+  pestle_donations_init(pestle_context_allocator(context), &c.donations);
   if (c.options.lock_path) c.lock = &lock;
-  pestle_status_t status = compile_with_lock(&c, out_plan);
+  pestle_status_t status = pestle_donations_collect(
+      &c.options, pestle_module_entry(module), &c.donations);
+  if (!status) status = compile_with_lock(&c, out_plan);
+  pestle_donations_deinit(&c.donations);
   pestle_lockfile_deinit(&lock);
   return status;
 }

@@ -10,9 +10,8 @@
 // The state of a while has one slot each: the init is copied in unless it lies
 // there already, the body's results are copied back at the end of a trip, all
 // read before any is written (a body may return its arguments swapped). A
-// branch's results are copied to the results of the if. Donated inputs are a
-// matter of each run, not of the plan: results go to OUTPUT storage, and the
-// runtime may back that with a donated input's memory.
+// branch's results are copied to the results of the if. An argument that runs may
+// be given can lie in the storage of a result (memory_plan_donation.c).
 #include "compile/memory_planner.h"
 
 #include <inttypes.h>
@@ -71,20 +70,29 @@ static pestle_status_t plan_with(pestle_planner_t* p,
   // result lies in the caller's storage from its beginning.
   PESTLE_TRY(pestle_planner_in_place(p));
   place_results(p);
+  uint32_t count = p->function->body->block->argument_count;
+  plan->outputs = PESTLE_ARENA_ARRAY(p->arena, int32_t, count + 1);
+  if (!plan->outputs) return PESTLE_OOM();
+  for (uint32_t i = 0; i < count; ++i)
+    plan->outputs[i] = -1;
+  if (p->wishes) pestle_planner_place_donated(p, plan->outputs);
   PESTLE_TRY(pestle_planner_offsets(p, &plan->arena_size, &plan->lower_bound));
   return write_plan(p, plan);
 }
 
 pestle_status_t pestle_memory_plan_make(pestle_module_t* module,
+                                        const pestle_memory_wishes_t* wishes,
                                         pestle_arena_t* arena,
                                         pestle_memory_plan_t* out_plan) {
   *out_plan = (pestle_memory_plan_t){0};
   pestle_planner_t planner = {.arena = arena,
-                              .function = pestle_module_entry(module)};
+                              .function = pestle_module_entry(module),
+                              .wishes = wishes};
   if (!planner.function) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "the module has no function");
   }
   pestle_allocator_t allocator = pestle_context_allocator(module->context);
+  planner.allocator = allocator;
   pestle_vec_init(&planner.values, allocator);
   pestle_vec_init(&planner.cells, allocator);
   int64_t begin = pestle_context_trace_begin(module->context);

@@ -6,6 +6,8 @@
 
 #include "base/arena.h"
 #include "ir/graph.h"
+#include "ir/remark.h"
+#include "pestle/compile.h"
 
 typedef enum pestle_storage_e {
   PESTLE_STORAGE_NONE,      // not materialised (values inside fusions)
@@ -32,6 +34,8 @@ typedef struct pestle_memory_plan_t {
   size_t count;
   int64_t arena_size;   // planned peak, 64-byte aligned pieces
   int64_t lower_bound;  // the largest live set
+  // For each argument: the result in whose storage it lies, or -1.
+  int32_t* outputs;
   // An entry result that is an argument, a constant, or another result again
   // needs a copy at the end: its value has another storage than its OUTPUT.
 } pestle_memory_plan_t;
@@ -47,11 +51,19 @@ PESTLE_NODISCARD pestle_status_t pestle_memory_plan_print(
     const pestle_module_t* module, const pestle_memory_plan_t* plan,
     pestle_strbuf_t* out);
 
-// Plans the entry function of |module|. |*out_plan| lives in |arena|; it is
-// looked up by value->scratch, which nobody may change as long as it is used.
-PESTLE_NODISCARD pestle_status_t
-pestle_memory_plan_make(pestle_module_t* module, pestle_arena_t* arena,
-                        pestle_memory_plan_t* out_plan);
+// What is wanted of a plan and may turn out not to be possible.
+typedef struct pestle_memory_wishes_t {
+  const pestle_alias_t* aliases;  // checked, see donation.h
+  size_t count;
+  pestle_remarks_t* remarks;  // of what could not be; or NULL
+} pestle_memory_wishes_t;
+
+// Plans the entry function of |module|. |wishes| may be NULL: none. |*out_plan|
+// lives in |arena|; it is looked up by value->scratch, which nobody may change as
+// long as it is used.
+PESTLE_NODISCARD pestle_status_t pestle_memory_plan_make(
+    pestle_module_t* module, const pestle_memory_wishes_t* wishes,
+    pestle_arena_t* arena, pestle_memory_plan_t* out_plan);
 
 static inline const pestle_placement_t* pestle_memory_plan_at(
     const pestle_memory_plan_t* plan, const pestle_value_t* value) {

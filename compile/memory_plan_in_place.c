@@ -113,6 +113,19 @@ static bool is_read_twice(const pestle_planner_t* p, const pestle_node_t* node,
   return false;
 }
 
+bool pestle_planner_begins_over(const pestle_planner_t* p,
+                                const pestle_node_t* node, uint32_t index,
+                                uint32_t operand) {
+  if (is_read_twice(p, node, operand)) return false;
+  if (node->op == PESTLE_OP_FUSION) {
+    return pestle_planner_may_overwrite(node, operand);
+  }
+  // What such an op changes, and the state of a loop, begin as their operands.
+  bool begins = node->op == PESTLE_OP_WHILE ||
+                (pestle_pass_info(node)->flags & PESTLE_OP_FLAG_UPDATES);
+  return begins && index == operand;
+}
+
 // |from| goes on in |into|, which ends where |from| begins.
 static void merge(pestle_planner_t* p, uint32_t into, uint32_t from) {
   pestle_cell_t* a = &p->cells.data[into];

@@ -34,8 +34,9 @@ typedef struct pestle_planned_t {
 
 typedef struct pestle_planner_t {
   pestle_arena_t* arena;
+  pestle_allocator_t allocator;
   pestle_function_t* function;
-  bool allow_in_place;
+  const pestle_memory_wishes_t* wishes;
   PESTLE_VEC(pestle_planned_t) values;  // by value->scratch
   PESTLE_VEC(pestle_cell_t) cells;
 } pestle_planner_t;
@@ -61,6 +62,14 @@ PESTLE_NODISCARD pestle_status_t pestle_planner_in_place(pestle_planner_t* p);
 // Whether |fusion| reads operand |index| only at the place of the element of
 // its one result that it then writes.
 bool pestle_planner_may_overwrite(const pestle_node_t* fusion, uint32_t index);
+// Whether |node|, whose operand |operand| dies there, may make its result |index|
+// where the operand lies.
+bool pestle_planner_begins_over(const pestle_planner_t* p,
+                                const pestle_node_t* node, uint32_t index,
+                                uint32_t operand);
+// memory_plan_donation.c: arguments in the storage of results, as it is wished.
+// |outputs| has -1 for each argument.
+void pestle_planner_place_donated(pestle_planner_t* p, int32_t* outputs);
 // memory_plan_offsets.c: a place in the arena for every ARENA cell.
 PESTLE_NODISCARD pestle_status_t pestle_planner_offsets(
     pestle_planner_t* p, int64_t* out_size, int64_t* out_lower_bound);

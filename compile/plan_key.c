@@ -94,6 +94,7 @@ pestle_status_t pestle_plan_key(pestle_compilation_t* c,
   PESTLE_TRY(append_target(c, &caps, out_key));
   append_options(&c->options, out_key);
   append_lock(c, &caps, out_key);
+  pestle_donations_key(&c->donations, out_key);
   append_names(pestle_module_entry(c->module), out_key);
   PESTLE_TRY(pestle_custom_calls_key(c->context, c->module, out_key));
   if (pestle_libraries_are_used(&c->options)) {

@@ -547,6 +547,7 @@ static pestle_status_t interface_of(steps_t* s,
     pestle_plan_io_t io = io_of(s, type, name);
     io.align_log2 = (uint8_t)pestle_log2_floor(
         pestle_input_align(&s->kernels->targets[0].caps, type->dtype));
+    io.alias = s->memory->outputs[i];
     ok = ok && pestle_vec_push(&s->plan->inputs, io);
   }
   const pestle_node_t* ret = block->last;
@@ -560,6 +561,10 @@ static pestle_status_t interface_of(steps_t* s,
     ok = ok &&
          pestle_vec_push(&s->plan->outputs,
                          io_of(s, pestle_node_operand(ret, i)->type, name));
+  }
+  for (uint32_t i = 0; ok && i < block->argument_count; ++i) {
+    int32_t output = s->memory->outputs[i];
+    if (output >= 0) s->plan->outputs.data[output].alias = (int32_t)i;
   }
   return ok ? NULL : PESTLE_ERROR(OUT_OF_MEMORY, "planning the interface");
 }

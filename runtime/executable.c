@@ -403,3 +403,9 @@ pestle_io_info_t pestle_executable_output(const pestle_executable_t* executable,
   }
   return executable->io[executable->input_count + index].info;
 }
+
+int32_t pestle_executable_alias(const pestle_executable_t* executable,
+                                size_t index) {
+  if (index >= pestle_executable_output_count(executable)) return -1;
+  return executable->io[executable->input_count + index].alias;
+}

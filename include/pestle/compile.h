@@ -39,6 +39,16 @@ typedef enum pestle_stage_e {
   PESTLE_STAGE_COUNT
 } pestle_stage_t;
 
+// pestle_alias_t.output: whichever result can.
+enum { PESTLE_ALIAS_ANY = -1 };
+
+// A result to be made where an input lies, if a run is given the input's memory
+// (pestle_run_buffers_options_t.donated). Frozen.
+typedef struct pestle_alias_t {
+  uint32_t input;
+  int32_t output;  // or PESTLE_ALIAS_ANY
+} pestle_alias_t;
+
 // Zero-initialise and set |struct_size|. All is borrowed during the call.
 typedef struct pestle_compile_options_t {
   size_t struct_size;
@@ -71,6 +81,14 @@ typedef struct pestle_compile_options_t {
   double tune_seconds;
   // A kernel that the lock lacks is an error, which names all of them.
   bool frozen;
+  // -- inputs that runs may be given --
+  // Each input and each result at most once, and of one type. A result is made in
+  // place where the input is not read any more when it is first written, else
+  // apart (PESTLE_STAGE_EXPLAIN says why; pestle_executable_alias() what is so).
+  // A run that is not given the input copies it first; results are the same bits
+  // in any case.
+  const pestle_alias_t* aliases;
+  size_t alias_count;
 } pestle_compile_options_t;
 
 // Compiles |module|, all of whose dimensions must be known, for |device| (NULL:
@@ -78,7 +96,8 @@ typedef struct pestle_compile_options_t {
 // else runs the passes and the target's compiler. |module| is not changed and may
 // be released afterwards. |options| may be NULL: all defaults. Concurrent calls
 // with one key compile once.
-// INVALID_ARGUMENT: a dimension is not known, NOT_FOUND: a pass that an option
+// INVALID_ARGUMENT: a dimension is not known, or an alias of what does not exist,
+// is bounded, is named twice or has another type; NOT_FOUND: a pass that an option
 // names, MALFORMED: the module breaks a rule (pestle_module_verify()),
 // UNSUPPORTED: an op, dtype or CPU that neither target nor fallback has,
 // CANCELLED and DEADLINE_EXCEEDED: as options->control says. With a lock also

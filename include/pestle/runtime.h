@@ -534,6 +534,11 @@ pestle_executable_input(const pestle_executable_t* executable, size_t index);
 PESTLE_API pestle_io_info_t
 pestle_executable_output(const pestle_executable_t* executable, size_t index);
 
+// The input whose bytes output |index| begins as, and whose memory a run makes it
+// in when it is given that (pestle_run_buffers_options_t.donated); -1: none.
+PESTLE_API int32_t
+pestle_executable_alias(const pestle_executable_t* executable, size_t index);
+
 typedef enum pestle_step_kind_e {
   PESTLE_STEP_KERNEL = 0,
   PESTLE_STEP_COPY = 1,  // of one value to another's place
@@ -679,7 +684,7 @@ typedef struct pestle_run_buffers_options_t {
 //
 // A donated input is given away: on success the caller's reference to its buffer
 // is gone. The memory then becomes that of the output which the plan has begin as
-// this input (pestle_compile_options_t.aliases), or of one of equal size that is
+// this input (pestle_compile_options_t.aliases, pestle_executable_alias()), or of one of equal size that is
 // written after the input was read for the last time; the output may be that very
 // buffer. It is so only if nobody else refers to the buffer, it is no wrapped
 // memory (but with PESTLE_BUFFER_EXCLUSIVE) and not read-only, and the view is all

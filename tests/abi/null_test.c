@@ -668,6 +668,11 @@ static void free_controls(void) {
   while (control_count)
     free(controls[--control_count]);
 }
+static void call_executable_alias(things_t* t) {
+  assert_int_equal(pestle_executable_alias(NULL, 0), -1);
+  assert_int_equal(pestle_executable_alias(t->executable, 0), -1);
+  assert_int_equal(pestle_executable_alias(t->executable, 1), -1);
+}
 static void call_executable_run_buffers(things_t* t) {
   float x[4] = {1, 2, 3, 4}, y[4];
   pestle_buffer_t* out = t->buffer;
@@ -1112,8 +1117,8 @@ static const row_t rows[] = {
     ROW(executable_output_count) ROW(executable_input) ROW(executable_output)
     ROW(executable_step_count) ROW(executable_step)
     ROW(executable_location_count) ROW(executable_location)
-    ROW(executable_run) ROW(executable_run_buffers) ROW(tensor_release)
-    ROW(plan_cache_get)
+    ROW(executable_run) ROW(executable_run_buffers) ROW(executable_alias)
+    ROW(tensor_release) ROW(plan_cache_get)
     ROW(cache_stats) ROW(cache_visit) ROW(cache_visit_keys) ROW(cache_prune) ROW(module_create)
     ROW(module_retain) ROW(module_release) ROW(module_add_function)
     ROW(module_entry) ROW(function_argument_count) ROW(function_argument)

@@ -225,7 +225,7 @@ static pestle_status_t run(pestle_context_t* context, const settings_t* s,
   pestle_strbuf_t text;
   pestle_strbuf_init(pestle_context_allocator(context), &text);
   pestle_memory_plan_t plan;
-  pestle_status_t status = pestle_memory_plan_make(module, &arena, &plan);
+  pestle_status_t status = pestle_memory_plan_make(module, NULL, &arena, &plan);
   if (!status) status = pestle_memory_plan_print(module, &plan, &text);
   if (!status) printf("%s", pestle_strbuf_cstr(&text));
   pestle_strbuf_deinit(&text);

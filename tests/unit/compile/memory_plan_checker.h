@@ -186,11 +186,13 @@ static inline void check_block(checker_t* c, const pestle_block_t* block) {
   }
 }
 
-static inline void check_plan(pestle_module_t* module) {
+// How many arguments lie in the storage of results, as |wishes| (may be NULL) want.
+static inline size_t check_plan_with(pestle_module_t* module,
+                                     const pestle_memory_wishes_t* wishes) {
   pestle_arena_t arena;
   pestle_memory_plan_t plan;
   pestle_arena_init(pestle_context_allocator(module->context), &arena);
-  assert_ok(pestle_memory_plan_make(module, &arena, &plan));
+  assert_ok(pestle_memory_plan_make(module, wishes, &arena, &plan));
   assert_true(plan.arena_size >= plan.lower_bound);
   pestle_function_t* f = pestle_module_entry(module);
   const pestle_node_t* end = f->body->block->last;
@@ -210,6 +212,13 @@ static inline void check_plan(pestle_module_t* module) {
   }
   for (size_t s = 0; s < c.spaces; ++s) {
     c.bytes[s] = calloc(c.sizes[s] + 1, sizeof(uint32_t));
+  }
+  size_t placed = 0;
+  for (size_t i = 0; i < c.inputs; ++i) {
+    const pestle_placement_t* at = check_at(&c, pestle_function_argument(f, i));
+    bool in_output = at->storage == PESTLE_STORAGE_OUTPUT;
+    assert_int_equal(plan.outputs[i], in_output ? (int32_t)at->index : -1);
+    placed += in_output;
   }
   for (size_t i = 0; i < c.inputs; ++i) {
     check_write(&c, pestle_function_argument(f, i), c.next++);
@@ -231,6 +240,11 @@ static inline void check_plan(pestle_module_t* module) {
   free(c.sizes);
   free(c.contents);
   pestle_arena_deinit(&arena);
+  return placed;
+}
+
+static inline void check_plan(pestle_module_t* module) {
+  assert_int_equal(check_plan_with(module, NULL), 0);
 }
 
 #endif  // PESTLE_TESTS_UNIT_COMPILE_MEMORY_PLAN_CHECKER_H_

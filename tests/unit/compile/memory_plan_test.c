@@ -17,7 +17,7 @@ typedef struct fixture_t {
 
 static void plan(pestle_module_t* module, fixture_t* f) {
   pestle_arena_init(pestle_context_allocator(module->context), &f->arena);
-  assert_ok(pestle_memory_plan_make(module, &f->arena, &f->plan));
+  assert_ok(pestle_memory_plan_make(module, NULL, &f->arena, &f->plan));
 }
 
 static const pestle_placement_t* place(const fixture_t* f,
@@ -203,7 +203,8 @@ static pestle_status_t plan_once(pestle_module_t* module,
                                  pestle_memory_plan_t* out_plan) {
   pestle_arena_t arena;
   pestle_arena_init(pestle_context_allocator(module->context), &arena);
-  pestle_status_t status = pestle_memory_plan_make(module, &arena, out_plan);
+  pestle_status_t status =
+      pestle_memory_plan_make(module, NULL, &arena, out_plan);
   pestle_arena_deinit(&arena);
   return status;
 }
