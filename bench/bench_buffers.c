@@ -10,7 +10,6 @@
 //              multiple of 64, over aligned ones
 //   loop       the same from aligned inputs, outputs from the cache, over a loop in
 //              C whose output is reused
-//   donated    x + y in place of a donated x, over the same into new memory
 //
 // All run on the calling thread. A figure is the least of many short bursts, taken
 // in turns, since other work shares the machine.

@@ -25,6 +25,7 @@ static void destroy(pestle_buffer_t* buffer) {
   void (*release)(void* self) = buffer->release;
   void* self = buffer->release_self;
   pestle_buffer_drop_extents(buffer);
+  pestle_buffer_forget(buffer);
   if (buffer->flags & PESTLE_BUFFER_WRAPPED) {
     pestle_device_free_record(device, &buffer->block);
   } else {
@@ -46,6 +47,9 @@ static pestle_buffer_t* begin(pestle_device_t* device, pestle_block_t* block,
   buffer->extents = NULL;
   buffer->release = NULL;
   buffer->release_self = NULL;
+  atomic_init(&buffer->defined, NULL);
+  buffer->uses = NULL;
+  buffer->use_count = buffer->use_room = 0;
   pestle_context_retain(device->context);
   return buffer;
 }
@@ -132,11 +136,27 @@ void pestle_buffer_retain(pestle_buffer_t* buffer) {
                             memory_order_relaxed);
 }
 
-void pestle_buffer_release(pestle_buffer_t* buffer) {
-  if (!buffer) return;
-  uint64_t before = atomic_fetch_sub_explicit(
-      &buffer->holds, PESTLE_BUFFER_HOLD, memory_order_acq_rel);
+static void drop(pestle_buffer_t* buffer, uint64_t hold) {
+  // Who has the only reference need not tell anybody.
+  uint64_t before = atomic_load_explicit(&buffer->holds, memory_order_acquire);
+  if (before != hold) {
+    before =
+        atomic_fetch_sub_explicit(&buffer->holds, hold, memory_order_acq_rel);
+  }
   if ((uint32_t)before == 1) destroy(buffer);
+}
+
+void pestle_buffer_release(pestle_buffer_t* buffer) {
+  if (buffer) drop(buffer, PESTLE_BUFFER_HOLD);
+}
+
+void pestle_buffer_hold(pestle_buffer_t* buffer) {
+  atomic_fetch_add_explicit(&buffer->holds, PESTLE_BUFFER_RUN_HOLD,
+                            memory_order_relaxed);
+}
+
+void pestle_buffer_let_go(pestle_buffer_t* buffer) {
+  drop(buffer, PESTLE_BUFFER_RUN_HOLD);
 }
 
 // --- Getters ---
@@ -185,6 +205,11 @@ static pestle_status_t check_writable(const pestle_buffer_t* buffer) {
                       buffer->device->name);
 }
 
+// The locks and completions of a buffer are no part of what it holds.
+static pestle_status_t await(const pestle_buffer_t* buffer) {
+  return pestle_buffer_await((pestle_buffer_t*)(uintptr_t)buffer);
+}
+
 static pestle_status_t check_range(const pestle_buffer_t* buffer, size_t offset,
                                    size_t size) {
   if (offset <= buffer->size && size <= buffer->size - offset) return NULL;
@@ -199,6 +224,7 @@ pestle_status_t pestle_buffer_write(pestle_buffer_t* buffer, size_t offset,
   PESTLE_REQUIRE(buffer && (data || !size), "a buffer and the host's bytes");
   PESTLE_TRY(check_range(buffer, offset, size));
   PESTLE_TRY(check_writable(buffer));
+  PESTLE_TRY(pestle_buffer_await_uses(buffer));
   return pestle_device_write(buffer->device, data,
                              (char*)buffer->block.data + offset, size);
 }
@@ -207,6 +233,7 @@ pestle_status_t pestle_buffer_read(const pestle_buffer_t* buffer, size_t offset,
                                    void* data, size_t size) {
   PESTLE_REQUIRE(buffer && (data || !size), "a buffer and the host's bytes");
   PESTLE_TRY(check_range(buffer, offset, size));
+  PESTLE_TRY(await(buffer));
   return pestle_device_read(
       buffer->device, (const char*)buffer->block.data + offset, data, size);
 }
@@ -218,6 +245,8 @@ pestle_status_t pestle_buffer_copy(const pestle_buffer_t* from,
   PESTLE_TRY(check_range(from, from_offset, size));
   PESTLE_TRY(check_range(to, to_offset, size));
   PESTLE_TRY(check_writable(to));
+  PESTLE_TRY(await(from));
+  PESTLE_TRY(pestle_buffer_await_uses(to));
   if (from->device->context != to->device->context) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "the buffers on %s and %s belong to two contexts",

@@ -9,7 +9,8 @@
 #ifndef PESTLE_RUNTIME_BUFFER_H_
 #define PESTLE_RUNTIME_BUFFER_H_
 
-#include "runtime/device.h"
+#include "base/vec.h"
+#include "runtime/completion.h"
 
 struct pestle_buffer_s {
   pestle_block_t block;  // first: the record is the block's
@@ -22,6 +23,12 @@ struct pestle_buffer_s {
   int64_t* extents;  // of a bounded output, known when it is ready; or NULL
   void (*release)(void* self);
   void* release_self;
+  // -- under the mutex of the device's memory --
+  // Of the run that makes it; NULL: it is made, and nothing failed.
+  _Atomic(pestle_completion_t*) defined;
+  // Of runs that read it, the latest of each timeline; some may be done.
+  pestle_completion_t** uses;
+  uint32_t use_count, use_room;
 };
 
 #define PESTLE_BUFFER_HOLD UINT64_C(1)
@@ -36,6 +43,35 @@ PESTLE_NODISCARD pestle_status_t
 pestle_buffer_make_extents(pestle_buffer_t* buffer, int32_t rank);
 
 void pestle_buffer_drop_extents(pestle_buffer_t* buffer);
+
+// Takes and drops a reference of a run.
+void pestle_buffer_hold(pestle_buffer_t* buffer);
+void pestle_buffer_let_go(pestle_buffer_t* buffer);
+
+// --- buffer_order.c: what makes a buffer, and what still reads it ---
+
+typedef PESTLE_VEC(pestle_completion_t*) pestle_completions_t;
+
+// The completion of the run that makes |buffer|, a hold of the caller's; NULL: its
+// contents are there.
+pestle_completion_t* pestle_buffer_defined(pestle_buffer_t* buffer);
+// Waits for it. The failure of the run, if it failed.
+PESTLE_NODISCARD pestle_status_t pestle_buffer_await(pestle_buffer_t* buffer);
+// Waits for that and for all runs that read |buffer|.
+PESTLE_NODISCARD pestle_status_t
+pestle_buffer_await_uses(pestle_buffer_t* buffer);
+// |completion| (NULL: now) is of a run that writes all of |buffer|, after all that
+// use it. Takes a hold of it.
+void pestle_buffer_set_defined(pestle_buffer_t* buffer,
+                               pestle_completion_t* completion);
+// |completion| is of a run that reads |buffer|.
+PESTLE_NODISCARD pestle_status_t
+pestle_buffer_add_use(pestle_buffer_t* buffer, pestle_completion_t* completion);
+// Appends holds of the runs that read |buffer|.
+PESTLE_NODISCARD pestle_status_t pestle_buffer_append_uses(
+    pestle_buffer_t* buffer, pestle_completions_t* completions);
+// Forgets all of it, when the buffer ends.
+void pestle_buffer_forget(pestle_buffer_t* buffer);
 
 // Whether the caller, who has one reference, may have a run write to the memory:
 // nobody else sees it but runs.

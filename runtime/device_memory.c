@@ -138,9 +138,8 @@ static void free_data(pestle_device_t* device, pestle_block_t* block) {
 
 // --- Records ---
 
-// Of blocks that are not kept: what a run allocates costs the host nothing.
-static pestle_block_t* take_spare(pestle_device_t* device) {
-  pestle_device_memory_t* memory = &device->memory;
+// NULL: there is none.
+static pestle_block_t* take_spare(pestle_device_memory_t* memory) {
   pestle_mutex_lock(&memory->mutex);
   pestle_block_t* block = memory->spares;
   if (block) {
@@ -148,6 +147,12 @@ static pestle_block_t* take_spare(pestle_device_t* device) {
     --memory->spare_count;
   }
   pestle_mutex_unlock(&memory->mutex);
+  return block;
+}
+
+// Of blocks that are not kept: what a run allocates costs the host nothing.
+static pestle_block_t* make_record(pestle_device_t* device) {
+  pestle_block_t* block = take_spare(&device->memory);
   if (block) return block;
   return pestle_alloc(device->context->core.allocator, sizeof(pestle_buffer_t));
 }
@@ -170,7 +175,7 @@ static void give_spare(pestle_device_t* device, pestle_block_t* block) {
 
 pestle_status_t pestle_device_make_record(pestle_device_t* device,
                                           pestle_block_t** out_block) {
-  *out_block = take_spare(device);
+  *out_block = make_record(device);
   if (!*out_block) return PESTLE_OOM();
   **out_block = (pestle_block_t){.data = NULL};
   return NULL;
@@ -344,8 +349,9 @@ void pestle_device_trim(pestle_device_t* device) {
     while ((block = take_cached(&device->memory, i)))
       drop_cached(device, block);
   }
-  while (device->memory.spare_count) {
-    pestle_dealloc(device->context->core.allocator, take_spare(device),
+  pestle_block_t* spare;
+  while ((spare = take_spare(&device->memory))) {
+    pestle_dealloc(device->context->core.allocator, spare,
                    sizeof(pestle_buffer_t));
   }
 }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/require.h"
+#include "runtime/buffer.h"
 #include "runtime/context.h"
 #include "runtime/queue.h"
 #include "runtime/stream.h"
@@ -41,22 +42,47 @@ pestle_completion_t* pestle_event_latest(const pestle_event_t* event) {
   return event->latest;
 }
 
-static void set_latest(pestle_event_t* event, pestle_completion_t* completion) {
+pestle_context_t* pestle_event_context(const pestle_event_t* event) {
+  return event->device->context;
+}
+
+void pestle_event_set_latest(pestle_event_t* event,
+                             pestle_completion_t* completion) {
   pestle_completion_release(event->latest);
   event->latest = completion;
 }
 
-// The caller's own work is done by now.
-static pestle_status_t record_now(pestle_event_t* event) {
-  pestle_context_t* context = event->device->context;
-  pestle_completion_t* completion;
+pestle_status_t pestle_event_prepare(pestle_event_t* event,
+                                     pestle_completion_t** out_completion) {
   PESTLE_TRY(pestle_device_check_open(event->device));
   if (!event->own) {
-    PESTLE_TRY(pestle_timeline_create(context, NULL, &event->own));
+    PESTLE_TRY(
+        pestle_timeline_create(event->device->context, NULL, &event->own));
   }
-  PESTLE_TRY(pestle_completion_create(event->own, &completion));
+  return pestle_completion_create(event->own, out_completion);
+}
+
+// The caller's own work is done by now.
+static pestle_status_t record_now(pestle_event_t* event) {
+  pestle_completion_t* completion;
+  PESTLE_TRY(pestle_event_prepare(event, &completion));
   pestle_completion_finish(completion, NULL);
-  set_latest(event, completion);
+  pestle_event_set_latest(event, completion);
+  return NULL;
+}
+
+pestle_status_t pestle_event_record_buffer(pestle_event_t* event,
+                                           pestle_buffer_t* buffer) {
+  PESTLE_REQUIRE(event && buffer, "an event and a buffer");
+  if (event->device->context != buffer->device->context) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the event and the buffer on device %s belong to two "
+                        "contexts",
+                        buffer->device->name);
+  }
+  pestle_completion_t* completion = pestle_buffer_defined(buffer);
+  if (!completion) return record_now(event);
+  pestle_event_set_latest(event, completion);
   return NULL;
 }
 
@@ -67,7 +93,7 @@ pestle_status_t pestle_event_record(pestle_event_t* event,
   PESTLE_TRY(pestle_stream_check(stream));
   pestle_completion_t* completion;
   PESTLE_TRY(pestle_completion_create(stream->timeline, &completion));
-  set_latest(event, completion);
+  pestle_event_set_latest(event, completion);
   return pestle_stream_signal(stream, completion);
 }
 

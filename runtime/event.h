@@ -9,5 +9,12 @@
 
 // The latest recording, borrowed until the next; NULL: none.
 pestle_completion_t* pestle_event_latest(const pestle_event_t* event);
+pestle_context_t* pestle_event_context(const pestle_event_t* event);
+// A completion for a recording of what the caller is about to do.
+PESTLE_NODISCARD pestle_status_t pestle_event_prepare(
+    pestle_event_t* event, pestle_completion_t** out_completion);
+// Makes |completion| the latest recording. Takes it over.
+void pestle_event_set_latest(pestle_event_t* event,
+                             pestle_completion_t* completion);
 
 #endif  // PESTLE_RUNTIME_EVENT_H_

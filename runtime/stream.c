@@ -42,6 +42,7 @@ static void destroy_op(pestle_context_t* context, op_t* op) {
   for (size_t i = 0; i < op->order.wait_count; ++i) {
     pestle_completion_release(op->waits[i]);
   }
+  if (op->order.after) op->order.after(op->order.after_self);
   pestle_completion_release(op->order.done);
   pestle_completion_release(op->completion);
   pestle_executable_release(op->executable);
@@ -54,6 +55,7 @@ static void give_extents(const op_t* op) {
     const pestle_io_info_t* info = &e->io[e->input_count + i].info;
     if (!info->bounded || !info->rank) continue;
     size_t size = (size_t)info->rank * sizeof(int64_t);
+    if (op->has_order) continue;  // It is the caller's.
     memcpy(op->callers[i].shape, op->outputs[i].shape, size);
     if (op->allocated[i]) {
       memcpy(op->callers[i].strides, op->outputs[i].strides, size);
@@ -310,7 +312,10 @@ static pestle_status_t push(pestle_stream_t* stream, op_t* op) {
     pestle_cond_signal(&stream->more);
   }
   pestle_mutex_unlock(&stream->mutex);
-  if (status) destroy_op(stream->device->context, op);
+  if (status) {
+    op->order.after = NULL;  // It was not accepted.
+    destroy_op(stream->device->context, op);
+  }
   return status;
 }
 
@@ -354,7 +359,8 @@ static void copy_view(const pestle_tensor_t* view, pestle_tensor_t* copy,
 
 static void copy_order(const pestle_run_order_t* order, op_t* op) {
   op->has_order = true;
-  op->order = (pestle_run_order_t){op->waits, order->wait_count, order->done};
+  op->order = *order;
+  op->order.waits = op->waits;
   for (size_t i = 0; i < order->wait_count; ++i) {
     op->waits[i] = order->waits[i];
     pestle_completion_retain(op->waits[i]);
@@ -388,6 +394,8 @@ static pestle_status_t push_run(pestle_stream_t* stream, pestle_executable_t* e,
   }
   for (size_t i = 0; i < e->output_count; ++i) {
     copy_view(&outputs[i], &op->outputs[i], &numbers);
+    // Who is told of the run alone finds the extents when it is told.
+    if (order) op->outputs[i].shape = outputs[i].shape;
     op->callers[i] = (queued_output_t){outputs[i].shape, outputs[i].strides};
     op->allocated[i] = frame->allocated[i];
   }
@@ -408,6 +416,7 @@ pestle_status_t pestle_stream_run(pestle_stream_t* stream,
   pestle_stream_act_run(stream, e, frame, inputs, outputs, run, order,
                         &failure);
   pestle_stream_end(stream);
+  if (order && order->after) order->after(order->after_self);
   pestle_status_release(failure);  // It is the stream's.
   return NULL;
 }

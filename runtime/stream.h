@@ -23,6 +23,10 @@ typedef struct pestle_run_order_t {
   // Of the stream's timeline; it gets the failure of this run alone. The memory of
   // such a run is not poisoned: its outputs have this completion to ask.
   pestle_completion_t* done;
+  // Called once, when the host has done its part of a run that was accepted: on a
+  // CPU the run is done then, on another device queued. No lock is held. NULL: not.
+  void (*after)(void* self);
+  void* after_self;
 } pestle_run_order_t;
 
 typedef struct pestle_stream_op_t pestle_stream_op_t;

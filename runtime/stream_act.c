@@ -208,13 +208,12 @@ void pestle_stream_act_run(pestle_stream_t* stream, pestle_executable_t* e,
     failure = pestle_run_frame(e, frame, stream->native.stream ? stream : NULL,
                                inputs, outputs, run);
   }
-  if (order && order->done) {
-    tell(stream, order, failure);
-  } else if (failure) {
-    poison(stream, e, frame, inputs, outputs, failure);
-  } else {
+  if (!failure) {
     heal(stream, e, frame, outputs);
+  } else if (!order || !order->done) {
+    poison(stream, e, frame, inputs, outputs, failure);
   }
+  tell(stream, order, failure);
   *out_failure = failure;
   pestle_stream_act_fail(stream, pestle_status_retain(failure));
 }

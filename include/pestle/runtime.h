@@ -260,6 +260,12 @@ PESTLE_API void pestle_buffer_retain(pestle_buffer_t* buffer);
 PESTLE_API void pestle_buffer_release(pestle_buffer_t* buffer);
 // Bits of pestle_buffer_flag_t; 0 for NULL.
 PESTLE_API uint32_t pestle_buffer_flags(const pestle_buffer_t* buffer);
+// Whether the contents are there, or the run on a stream that was to make them has
+// failed. Does not wait. False for NULL.
+PESTLE_API bool pestle_buffer_is_ready(const pestle_buffer_t* buffer);
+// Waits until they are, and returns the failure of that run if it failed.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_buffer_wait(const pestle_buffer_t* buffer);
 // The real extents of a bounded output of rank |*out_rank| (may be NULL), there
 // when the run that made it is done. NULL for every other buffer. Borrowed.
 PESTLE_API const int64_t* pestle_buffer_extents(const pestle_buffer_t* buffer,
@@ -275,18 +281,19 @@ PESTLE_API size_t pestle_buffer_size(const pestle_buffer_t* buffer);
 // The device that it is on. Borrowed from the context.
 PESTLE_API pestle_device_t* pestle_buffer_device(const pestle_buffer_t* buffer);
 // Copies |size| bytes of the host at |data| (may be NULL when |size| is 0) to
-// byte |offset| of |buffer| and returns when it is done. Waits for no stream that
-// uses the buffer. INVALID_ARGUMENT: a range outside of the buffer, or one that
-// is read-only; UNSUPPORTED: a backend without copies.
+// byte |offset| of |buffer| and returns when it is done. Waits for runs on buffers
+// that make or read it (pestle_executable_run_buffers()), for no other use by a
+// stream. INVALID_ARGUMENT: a range outside of the buffer, or one that is read-only;
+// UNSUPPORTED: a backend without copies; the failure of a run that was to make it.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_write(
     pestle_buffer_t* buffer, size_t offset, const void* data, size_t size);
-// The other way: from byte |offset| of |buffer| to |data|.
+// The other way: from byte |offset| of |buffer| to |data|, once it is made.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_read(
     const pestle_buffer_t* buffer, size_t offset, void* data, size_t size);
 // Copies |size| bytes (may be 0) from byte |from_offset| of one buffer to byte
 // |to_offset| of another, on any devices of one context, and returns when it is
 // done: by the backend's own means within one backend, through the host's
-// memory across two. Waits for no stream. INVALID_ARGUMENT: a range outside of
+// memory across two. Waits as pestle_buffer_read() and _write() do. INVALID_ARGUMENT: a range outside of
 // its buffer, |to| is read-only, ranges of one buffer that overlap on a device
 // other than a CPU, two contexts; UNSUPPORTED: a backend without copies.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
@@ -364,6 +371,11 @@ PESTLE_API void pestle_event_release(pestle_event_t* event);
 // be called meanwhile.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_event_record(pestle_event_t* event, pestle_stream_t* stream);
+// Signals |event| when the contents of |buffer| are there, with the status of the
+// run that makes them; now where no run on a stream does. INVALID_ARGUMENT: they are
+// of two contexts.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_event_record_buffer(pestle_event_t* event, pestle_buffer_t* buffer);
 // Makes |stream| wait for |event|; with NULL the caller waits. That work before
 // the recording failed is no failure of the wait (pestle_event_status() tells).
 // INVALID_ARGUMENT: it was never recorded; UNAVAILABLE: the recording's device is
@@ -667,6 +679,13 @@ typedef struct pestle_run_buffers_options_t {
   // Indices of inputs that the run is given: see below.
   const uint32_t* donated;
   size_t donated_count;
+  // The run comes after their latest recordings, failed or not; it waits for what
+  // makes its inputs by itself.
+  pestle_event_t* const* waits;
+  size_t wait_count;
+  // Recorded by a call that succeeds: signalled when the run is done, with the
+  // status of this run alone. NULL: none.
+  pestle_event_t* done;
   const struct pestle_control_t* control;  // or NULL
   // As in pestle_run_options_t.
   void (*on_step)(void* user, uint32_t step, int64_t begin_ns, int64_t end_ns);
@@ -691,13 +710,24 @@ typedef struct pestle_run_buffers_options_t {
 // of it: otherwise the output has memory of its own, and what others see of the
 // donated buffer stays. Results are the same bits in any case.
 //
-// |stream| NULL runs on the calling thread and the pool. |options| may be NULL.
-// Errors are those of pestle_executable_run(), and INVALID_ARGUMENT for a buffer
-// of another context or device, a view that leads out of its buffer, an index of
-// no input, or a buffer that is donated twice. On an error all |outputs| are NULL
-// and no reference is given away; what donated memory holds is undefined if
-// steps had begun. Any threads may run one executable at once. Allocates nothing
-// but outputs in the steady state, and on CPUs takes those from what was freed.
+// |stream| NULL runs on the calling thread and the pool, and returns when all is
+// done. On a stream the call only queues: outputs are there at once as buffers, and
+// their contents when the run is done (pestle_event_record_buffer(),
+// pestle_buffer_wait()). Runs on buffers wait for each other by themselves, across
+// streams and devices of a backend without the host: for what makes an input, and
+// before donated memory is overwritten for who still reads it. Buffers stay as long
+// as a run needs them, whoever releases them. A run that fails poisons its outputs
+// and nothing else: who reads them fails with the same sentence, and so do their
+// outputs; it is the stream's failure too.
+//
+// |options| may be NULL. Errors are those of pestle_executable_run(), the failure
+// of a poisoned input, and INVALID_ARGUMENT for a buffer or event of another
+// context, a buffer of another device, a view that leads out of its buffer, an index
+// of no input, a buffer that is donated twice, an event that was never recorded.
+// On an error all |outputs| are NULL and no reference is given away; what donated
+// memory holds is undefined if steps had begun. Any threads may run one executable
+// at once. Without a stream it allocates nothing but outputs in the steady state,
+// and on CPUs takes those from what was freed.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_executable_run_buffers(
     pestle_executable_t* executable, pestle_stream_t* stream,
     const pestle_buffer_view_t* inputs, size_t input_count,

@@ -410,6 +410,20 @@ static void call_buffer_flags(things_t* t) {
   (void)t;
   assert_int_equal(pestle_buffer_flags(NULL), 0);
 }
+static void call_buffer_is_ready(things_t* t) {
+  assert_false(pestle_buffer_is_ready(NULL));
+  assert_true(pestle_buffer_is_ready(t->buffer));
+}
+static void call_buffer_wait(things_t* t) {
+  BAD(pestle_buffer_wait(NULL));
+  assert_ok(pestle_buffer_wait(t->buffer));
+}
+static void call_event_record_buffer(things_t* t) {
+  BAD(pestle_event_record_buffer(NULL, t->buffer));
+  BAD(pestle_event_record_buffer(t->event, NULL));
+  assert_ok(pestle_event_record_buffer(t->event, t->buffer));
+  assert_true(pestle_event_is_signalled(t->event));
+}
 static void call_buffer_extents(things_t* t) {
   int32_t rank = 1;
   assert_null(pestle_buffer_extents(NULL, &rank));
@@ -1105,7 +1119,8 @@ static const row_t rows[] = {
     ROW(context_parallel_for) ROW(device_name) ROW(device_dl)
     ROW(device_backend) ROW(device_library) ROW(device_backend_id) ROW(device_caps)
     ROW(device_memory_stats) ROW(buffer_create) ROW(buffer_retain)
-    ROW(buffer_wrap) ROW(buffer_flags) ROW(buffer_extents)
+    ROW(buffer_wrap) ROW(buffer_flags) ROW(buffer_extents) ROW(buffer_is_ready)
+    ROW(buffer_wait) ROW(event_record_buffer)
     ROW(buffer_release) ROW(buffer_data) ROW(buffer_size) ROW(buffer_device)
     ROW(buffer_write) ROW(buffer_read) ROW(stream_create) ROW(stream_release)
     ROW(stream_synchronize) ROW(event_create) ROW(event_release)

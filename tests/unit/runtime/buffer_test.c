@@ -733,6 +733,343 @@ static void test_device(void** state) {
   gpu_context_end(context);
 }
 
+// --- Streams ---
+
+static pestle_status_t queue(pestle_executable_t* e, pestle_stream_t* stream,
+                             const pestle_buffer_view_t* inputs, size_t count,
+                             int32_t donated, pestle_buffer_t** out) {
+  uint32_t index = (uint32_t)donated;
+  pestle_run_buffers_options_t options = {.struct_size = sizeof(options),
+                                          .donated = &index,
+                                          .donated_count = donated >= 0};
+  return pestle_executable_run_buffers(e, stream, inputs, count, out, 1,
+                                       &options);
+}
+
+static pestle_stream_t* stream_of(pestle_device_t* device) {
+  pestle_stream_t* stream;
+  assert_ok(pestle_stream_create(device, &stream));
+  return stream;
+}
+
+// Chains over two streams, whose links are released while they are under way.
+static void check_chain(pestle_context_t* context, const char* backend) {
+  pestle_device_t* device = device_of(context, backend);
+  pestle_executable_t* moves = in_place(context, backend);
+  pestle_stream_t* streams[2] = {stream_of(device), stream_of(device)};
+  pestle_buffer_t *x = filled(device, 0), *copies[20];
+  for (int i = 0; i < 20; ++i) {
+    // A copy on one stream reads what the other then overwrites.
+    pestle_buffer_view_t in = {.buffer = x};
+    assert_ok(queue(moves, streams[i % 2], &in, 1, -1, &copies[i]));
+    pestle_buffer_t* next;
+    assert_ok(queue(moves, streams[(i + 1) % 2], &in, 1, 0, &next));
+    assert_ptr_equal(next, x);
+  }
+  for (int i = 0; i < 20; ++i) {
+    assert_ok(pestle_buffer_wait(copies[i]));
+    assert_true(pestle_buffer_is_ready(copies[i]));
+    check(copies[i], (float)i + 1);
+    pestle_buffer_release(copies[i]);
+  }
+  check(x, 20);
+  pestle_buffer_release(x);
+  for (int i = 0; i < 2; ++i) {
+    assert_ok(pestle_stream_synchronize(streams[i]));
+    pestle_stream_release(streams[i]);
+  }
+  pestle_executable_release(moves);
+}
+
+static void test_chains(void** state) {
+  (void)state;
+  mock_reset();
+  pestle_context_t* context = gpu_context(NULL);
+  check_chain(context, "test");
+  check_chain(context, "mock");
+  gpu_context_end(context);
+}
+
+// From a device's stream to a CPU's run and back, each waiting for the other.
+static void test_between_devices(void** state) {
+  (void)state;
+  mock_reset();
+  pestle_context_t* context = gpu_context(NULL);
+  pestle_device_t* cpu = device_of(context, "test");
+  pestle_executable_t* here = fixture_add1(context, 1, dims);
+  pestle_executable_t* there = in_place(context, "mock");
+  pestle_stream_t* mine = stream_of(cpu);
+  pestle_stream_t* theirs = stream_of(device_of(context, "mock"));
+  pestle_buffer_view_t in = {.buffer = filled(cpu, 3)};
+  pestle_buffer_t *a, *b, *c;
+  assert_ok(queue(here, mine, &in, 1, -1, &a));
+  pestle_buffer_release(in.buffer);
+  in.buffer = a;
+  assert_ok(queue(there, theirs, &in, 1, 0, &b));
+  in.buffer = b;
+  assert_ok(queue(there, NULL, &in, 1, 0, &c));
+  check(c, 6);
+  pestle_buffer_release(c);
+  assert_ok(pestle_stream_synchronize(mine));
+  assert_ok(pestle_stream_synchronize(theirs));
+  pestle_stream_release(mine);
+  pestle_stream_release(theirs);
+  pestle_executable_release(here);
+  pestle_executable_release(there);
+  gpu_context_end(context);
+}
+
+// Wrapped memory is let go once the last run on it is done, not before.
+static void check_release(pestle_context_t* context, const char* backend) {
+  pestle_device_t* device = device_of(context, "test");
+  pestle_executable_t* e = in_place(context, backend);
+  pestle_stream_t* stream = stream_of(device_of(context, backend));
+  atomic_int released = 0;
+  pestle_buffer_t* outputs[8];
+  static float memory[COUNT];
+  for (int i = 0; i < 8; ++i) {
+    pestle_buffer_view_t in = {.buffer =
+                                   wrap(device, memory, BYTES, 0, &released)};
+    assert_ok(queue(e, stream, &in, 1, i % 2 ? 0 : -1, &outputs[i]));
+    if (i % 2 == 0) pestle_buffer_release(in.buffer);
+  }
+  assert_ok(pestle_stream_synchronize(stream));
+  for (int i = 0; i < 8; ++i) {
+    assert_ok(pestle_buffer_wait(outputs[i]));
+    pestle_buffer_release(outputs[i]);
+  }
+  // Of another device by a thread of the runtime.
+  for (int i = 0; i < 20000 && atomic_load(&released) < 8; ++i)
+    pestle_thread_sleep_ns(100000);
+  assert_int_equal(released, 8);
+  pestle_stream_release(stream);
+  pestle_executable_release(e);
+}
+
+static void test_release_after_runs(void** state) {
+  (void)state;
+  mock_reset();
+  pestle_context_t* context = gpu_context(NULL);
+  atomic_store(&mock_state()->launch_delay_us, 2000);
+  check_release(context, "test");
+  check_release(context, "mock");
+  gpu_context_end(context);
+}
+
+static void test_bounded_on_stream(void** state) {
+  (void)state;
+  static const char* const backends[] = {"test", "mock"};
+  mock_reset();
+  pestle_context_t* context = gpu_context(NULL);
+  for (int b = 0; b < 2; ++b) {
+    static plan_writer_t w;
+    write_bounded(&w, backends[b]);
+    pestle_executable_t* e = fixture_executable(context, &w);
+    pestle_device_t* device = device_of(context, backends[b]);
+    pestle_stream_t* stream = stream_of(device);
+    pestle_buffer_view_t in = {.buffer = filled(device, 5)};
+    pestle_buffer_t* outputs[10];
+    for (int i = 0; i < 10; ++i)
+      assert_ok(queue(e, stream, &in, 1, -1, &outputs[i]));
+    for (int i = 0; i < 10; ++i) {
+      float y[2];
+      assert_ok(pestle_buffer_wait(outputs[i]));
+      const int64_t* extents = pestle_buffer_extents(outputs[i], NULL);
+      assert_true(extents[0] == 2 && extents[1] == 1);
+      assert_ok(pestle_buffer_read(outputs[i], 0, y, sizeof(y)));
+      assert_true(y[0] == 6 && y[1] == 10);
+      pestle_buffer_release(outputs[i]);
+    }
+    pestle_buffer_release(in.buffer);
+    assert_ok(pestle_stream_synchronize(stream));
+    pestle_stream_release(stream);
+    pestle_executable_release(e);
+  }
+  gpu_context_end(context);
+}
+
+static pestle_executable_t* trap(pestle_context_t* context) {
+  static plan_writer_t w;
+  plan_begin(&w, "trap");
+  plan_device(&w, "test", "");
+  plan_input(&w, "x", PESTLE_F32, 1, dims);
+  plan_output(&w, "y", PESTLE_F32, 1, dims);
+  w.inputs[0].alias = w.outputs[0].alias = 0;
+  uint32_t kernel = fixture_kernel(&w, "trap", TEST_TRAP, 1, 1, 0);
+  uint32_t first = plan_bind_written(&w, PESTLE_PLAN_OUTPUT, 0, 0, BYTES);
+  plan_launch(&w, kernel, first);
+  plan_step(&w, PESTLE_PLAN_END, 0, 0, 0, 0);
+  return fixture_executable(context, &w);
+}
+
+typedef struct told_t {
+  atomic_int calls;
+  pestle_status_code_t code;
+} told_t;
+
+static void be_told(void* self, pestle_status_t status) {
+  told_t* told = self;
+  told->code = pestle_status_code(status);
+  atomic_fetch_add(&told->calls, 1);
+}
+
+// A failure goes with what was to be made, over streams and to the caller, and
+// reaches nothing else.
+static void test_poison(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  pestle_device_t* device = device_of(context, "test");
+  pestle_executable_t* fails = trap(context);
+  pestle_executable_t* add1 = fixture_add1(context, 1, dims);
+  pestle_stream_t *one = stream_of(device), *two = stream_of(device);
+  pestle_event_t* event;
+  assert_ok(pestle_event_create(device, &event));
+  pestle_buffer_view_t in = {.buffer = filled(device, 5)};
+  pestle_buffer_t *bad, *worse, *good, *none;
+  assert_ok(queue(fails, one, &in, 1, -1, &bad));
+  assert_ok(queue(add1, one, &in, 1, -1, &good));
+  pestle_buffer_view_t from_bad = {.buffer = bad};
+  assert_ok(queue(add1, two, &from_bad, 1, -1, &worse));
+  told_t told = {0};
+  assert_ok(pestle_event_record_buffer(event, worse));
+  assert_ok(pestle_event_on_signalled(event, be_told, &told));
+  assert_ok(pestle_event_wait(event, NULL));
+  assert_code(pestle_event_status(event), INTERNAL);
+  // The caller's own run, its read and its write are told the same.
+  from_bad.buffer = worse;
+  assert_error(run(add1, &from_bad, 1, -1, &none), INTERNAL,
+               "input 'x' of plan 'add1' holds no result");
+  assert_null(none);
+  float x[COUNT];
+  assert_error(pestle_buffer_read(bad, 0, x, 4), INTERNAL, "trap");
+  assert_error(pestle_buffer_write(bad, 0, x, 4), INTERNAL, "trap");
+  assert_error(pestle_buffer_wait(worse), INTERNAL, "trap");
+  assert_true(pestle_buffer_is_ready(worse));
+  check(good, 6);
+  check(in.buffer, 5);
+  assert_code(pestle_stream_synchronize(one), INTERNAL);
+  assert_code(pestle_stream_synchronize(two), INTERNAL);
+  while (!atomic_load(&told.calls))
+    pestle_thread_yield();
+  assert_int_equal(told.code, PESTLE_STATUS_INTERNAL);
+  assert_int_equal(told.calls, 1);
+  pestle_event_release(event);
+  pestle_buffer_release(bad);
+  pestle_buffer_release(worse);
+  pestle_buffer_release(good);
+  pestle_buffer_release(in.buffer);
+  pestle_stream_release(one);
+  pestle_stream_release(two);
+  pestle_executable_release(fails);
+  pestle_executable_release(add1);
+  assert_int_equal(stats_of(device).active, 0);
+  pestle_context_release(context);
+}
+
+static void test_events(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  pestle_context_t* other = fixture_context(NULL);
+  pestle_device_t* device = device_of(context, "test");
+  pestle_executable_t* e = fixture_add1(context, 1, dims);
+  pestle_stream_t* stream = stream_of(device);
+  pestle_event_t *before, *done, *foreign;
+  assert_ok(pestle_event_create(device, &before));
+  assert_ok(pestle_event_create(device, &done));
+  assert_ok(pestle_event_create(device_of(other, "test"), &foreign));
+  pestle_buffer_view_t in = {.buffer = filled(device, 5)};
+  pestle_buffer_t* out;
+  pestle_event_t* waits[] = {before};
+  pestle_run_buffers_options_t options = {.struct_size = sizeof(options),
+                                          .waits = waits,
+                                          .wait_count = 1,
+                                          .done = done};
+  for (int s = 0; s < 2; ++s) {
+    pestle_stream_t* on = s ? stream : NULL;
+#define RUN() pestle_executable_run_buffers(e, on, &in, 1, &out, 1, &options)
+    if (!s) assert_error(RUN(), INVALID_ARGUMENT, "never recorded");
+    assert_ok(pestle_event_record(before, NULL));
+    assert_ok(RUN());
+    assert_ok(pestle_event_wait(done, NULL));
+    assert_ok(pestle_event_status(done));
+    check(out, 6);
+    pestle_buffer_release(out);
+    options.done = foreign;
+    assert_error(RUN(), INVALID_ARGUMENT, "another context");
+    options.done = done;
+    waits[0] = foreign;
+    assert_ok(pestle_event_record(foreign, NULL));
+    assert_error(RUN(), INVALID_ARGUMENT, "another context");
+    waits[0] = NULL;
+    assert_error(RUN(), INVALID_ARGUMENT, "is NULL");
+    waits[0] = before;
+    options.waits = NULL;
+    assert_code(RUN(), INVALID_ARGUMENT);
+    options.waits = waits;
+#undef RUN
+  }
+  assert_code(pestle_event_record_buffer(foreign, in.buffer), INVALID_ARGUMENT);
+  assert_ok(pestle_stream_synchronize(stream));
+  pestle_stream_release(stream);
+  pestle_event_release(before);
+  pestle_event_release(done);
+  pestle_event_release(foreign);
+  pestle_buffer_release(in.buffer);
+  pestle_executable_release(e);
+  pestle_context_release(context);
+  pestle_context_release(other);
+}
+
+// Threads with a stream each read one buffer and move their own.
+static void work_on_stream(void* argument) {
+  crowd_t* c = argument;
+  pestle_stream_t* stream = stream_of(c->device);
+  pestle_buffer_t* own = filled(c->device, 0);
+  for (int i = 0; i < 200; ++i) {
+    static float memory[COUNT];
+    pestle_buffer_t *copy, *out;
+    pestle_buffer_view_t in = {.buffer = c->shared};
+    assert_ok(queue(c->add1, stream, &in, 1, -1, &copy));
+    in.buffer = copy;
+    assert_ok(queue(c->moves, i % 3 ? stream : NULL, &in, 1, 0, &out));
+    if (i % 7 == 0) check(out, 9);
+    pestle_buffer_release(out);
+    in.buffer = own;
+    assert_ok(queue(c->moves, i % 2 ? stream : NULL, &in, 1, 0, &own));
+    in.buffer = wrap(c->device, memory, BYTES, 0, &c->released);
+    atomic_fetch_add(&c->wraps, 1);
+    assert_ok(queue(c->add1, stream, &in, 1, 0, &out));
+    pestle_buffer_release(out);
+  }
+  check(own, 200);
+  pestle_buffer_release(own);
+  assert_ok(pestle_stream_synchronize(stream));
+  pestle_stream_release(stream);
+}
+
+static void test_threads_on_streams(void** state) {
+  (void)state;
+  enum { THREADS = 4 };
+  crowd_t c = {.context = fixture_context(NULL)};
+  c.device = device_of(c.context, "test");
+  c.add1 = fixture_add1(c.context, 1, dims);
+  c.moves = in_place(c.context, "test");
+  c.shared = filled(c.device, 7);
+  pestle_thread_t threads[THREADS];
+  for (int i = 0; i < THREADS; ++i) {
+    assert_ok(pestle_thread_start(work_on_stream, &c, "work", &threads[i]));
+  }
+  for (int i = 0; i < THREADS; ++i)
+    pestle_thread_join(&threads[i]);
+  check(c.shared, 7);
+  assert_int_equal(c.wraps, c.released);
+  pestle_buffer_release(c.shared);
+  pestle_executable_release(c.add1);
+  pestle_executable_release(c.moves);
+  assert_int_equal(stats_of(c.device).active, 0);
+  pestle_context_release(c.context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_wrap),
@@ -752,6 +1089,13 @@ int main(void) {
       cmocka_unit_test(test_no_growth),
       cmocka_unit_test(test_threads),
       cmocka_unit_test(test_device),
+      cmocka_unit_test(test_chains),
+      cmocka_unit_test(test_between_devices),
+      cmocka_unit_test(test_release_after_runs),
+      cmocka_unit_test(test_bounded_on_stream),
+      cmocka_unit_test(test_poison),
+      cmocka_unit_test(test_events),
+      cmocka_unit_test(test_threads_on_streams),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ typedef struct work_t {
   pestle_plan_t* plan;
   pestle_executable_t* executable;
   pestle_stream_t* stream;
-  pestle_buffer_t *buffer, *wrapped, *made;
+  pestle_buffer_t *buffer, *wrapped, *made, *queued[3];
   pestle_tensor_t out[2];
 } work_t;
 
@@ -46,8 +46,17 @@ static pestle_status_t run_buffers(work_t* work, pestle_device_t* device) {
   int64_t strides[] = {2};
   PESTLE_TRY(pestle_buffer_wrap(device, x, sizeof(x), NULL, &work->wrapped));
   pestle_buffer_view_t in = {.buffer = work->wrapped, .strides = strides};
-  return pestle_executable_run_buffers(work->executable, NULL, &in, 1,
-                                       &work->made, 1, NULL);
+  PESTLE_TRY(pestle_executable_run_buffers(work->executable, NULL, &in, 1,
+                                           &work->made, 1, NULL));
+  // On a stream, from what a run on it makes.
+  pestle_buffer_view_t made = {.buffer = work->made};
+  for (int i = 0; i < 3; ++i) {
+    PESTLE_TRY(pestle_executable_run_buffers(
+        work->executable, work->stream, &made, 1, &work->queued[i], 1, NULL));
+    made.buffer = work->queued[i];
+  }
+  PESTLE_TRY(pestle_buffer_wait(work->queued[2]));
+  return pestle_stream_synchronize(work->stream);
 }
 
 static pestle_status_t do_all(pestle_allocator_t allocator, work_t* work) {
@@ -68,9 +77,9 @@ static pestle_status_t do_all(pestle_allocator_t allocator, work_t* work) {
   pestle_device_t* device;
   PESTLE_TRY(pestle_context_device(work->context, "ref", &device));
   PESTLE_TRY(pestle_buffer_create(device, 5000, &work->buffer));
-  PESTLE_TRY(run_buffers(work, device));
   PESTLE_TRY(pestle_stream_create(device, &work->stream));
   PESTLE_TRY(run(work, work->stream, &work->out[1]));
+  PESTLE_TRY(run_buffers(work, device));
   pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
   PESTLE_TRY(pestle_cache_stats(work->context, &stats));
   return pestle_cache_prune(work->context, 0, NULL);
@@ -81,6 +90,8 @@ static void undo_all(work_t* work) {
   pestle_buffer_release(work->buffer);
   pestle_buffer_release(work->wrapped);
   pestle_buffer_release(work->made);
+  for (int i = 0; i < 3; ++i)
+    pestle_buffer_release(work->queued[i]);
   for (int i = 0; i < 2 && work->executable; ++i) {
     pestle_tensor_release(work->executable, &work->out[i]);
   }
