@@ -757,8 +757,12 @@ static void test_own_completions(void** state) {
     f->stream = p.second;
     for (int i = 2; i < 4; ++i)
       done[i] = new_completion(f);
-    run_ordered(f, 1, 2, false, &(pestle_run_order_t){&done[0], 1, done[2]});
-    run_ordered(f, 3, 2, false, &(pestle_run_order_t){&done[1], 1, done[3]});
+    run_ordered(f, 1, 2, false,
+                &(pestle_run_order_t){
+                    .waits = &done[0], .wait_count = 1, .done = done[2]});
+    run_ordered(f, 3, 2, false,
+                &(pestle_run_order_t){
+                    .waits = &done[1], .wait_count = 1, .done = done[3]});
     static const pestle_status_code_t codes[] = {
         PESTLE_STATUS_CANCELLED, PESTLE_STATUS_OK, PESTLE_STATUS_CANCELLED,
         PESTLE_STATUS_OK};
