@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "base/fault.h"
 #include "base/mem.h"
+#include "compile/copies.h"
 #include "compile/custom.h"
 #include "compile/library.h"
 
@@ -51,18 +52,6 @@ static pestle_plan_binding_t binding_of(steps_t* s,
                                  .index = at->index,
                                  .offset = (uint64_t)at->offset,
                                  .size = (uint64_t)at->size};
-}
-
-static bool same_place(const pestle_plan_binding_t* a,
-                       const pestle_plan_binding_t* b) {
-  return a->storage == b->storage && a->index == b->index &&
-         a->offset == b->offset;
-}
-
-static bool overlap(const pestle_plan_binding_t* a,
-                    const pestle_plan_binding_t* b) {
-  return a->storage == b->storage && a->index == b->index &&
-         a->offset < b->offset + b->size && b->offset < a->offset + a->size;
 }
 
 // --- Locations ---
@@ -110,7 +99,7 @@ static void write_locations(steps_t* s) {
 
 static void copy_step(steps_t* s, pestle_plan_binding_t from,
                       pestle_plan_binding_t to, const char* label) {
-  if (same_place(&from, &to) || !from.size) return;
+  if (pestle_copies_same_place(&from, &to) || !from.size) return;
   pestle_plan_binding_t both[2] = {from, to};
   pestle_plan_step_t step = {.kind = PESTLE_PLAN_COPY,
                              .first = pestle_plan_bind(s->plan, both, 2),
@@ -132,72 +121,33 @@ static pestle_plan_binding_t temporary(steps_t* s, uint64_t* used,
   return b;
 }
 
-typedef struct copies_t {
-  pestle_plan_binding_t* from;
-  const pestle_plan_binding_t* to;
-  bool* done;
-  size_t count;
-} copies_t;
-
-// Whether a copy that is still due reads what copy |i| writes.
-static bool is_awaited(const copies_t* c, size_t i) {
-  for (size_t j = 0; j < c->count; ++j) {
-    if (j != i && !c->done[j] && overlap(&c->from[j], &c->to[i])) return true;
-  }
-  return false;
-}
-
-static size_t next_copy(const copies_t* c) {
-  for (size_t i = 0; i < c->count; ++i) {
-    if (!c->done[i] && !is_awaited(c, i)) return i;
-  }
-  return c->count;
-}
-
-// A copy whose source is overwritten by another one.
-static size_t in_cycle(const copies_t* c) {
-  for (size_t i = 0; i < c->count; ++i) {
-    for (size_t j = 0; j < c->count && !c->done[i]; ++j) {
-      if (j != i && !c->done[j] && overlap(&c->from[i], &c->to[j])) return i;
-    }
-  }
-  return c->count;
-}
-
-// Copies all of |from| to |to| as if at once. What others read is overwritten
-// last; only a cycle (a loop that swaps two values) goes through a temporary.
-// None of the nine open models has one: their arenas are what was planned.
+// Copies all of |from| to |to| as if at once. Only a cycle (a loop that swaps two
+// values) goes through a temporary. None of the nine open models has one: their
+// arenas are what was planned.
 static pestle_status_t parallel_copy(steps_t* s, pestle_plan_binding_t* from,
                                      const pestle_plan_binding_t* to,
                                      size_t count, const char* label) {
-  copies_t c = {.from = from, .to = to, .count = count};
-  c.done = pestle_arena_alloc_zero(s->kernels->arena, count + 1, 1);
-  if (!c.done) return PESTLE_ERROR(OUT_OF_MEMORY, "planning copies");
-  size_t left = count;
-  for (size_t i = 0; i < count; ++i) {
-    c.done[i] = same_place(&from[i], &to[i]) || !from[i].size;
-    left -= c.done[i];
-  }
-  for (uint64_t used = 0; left;) {
-    size_t i = next_copy(&c);
-    if (i < count) {
+  pestle_copies_t c;
+  PESTLE_TRY(pestle_copies_init(s->kernels->arena, from, to, count, &c));
+  uint64_t used = 0;
+  bool cycle;
+  for (;;) {
+    size_t i = pestle_copies_next(&c, &cycle);
+    if (i == count) return NULL;
+    if (!cycle) {
       copy_step(s, from[i], to[i], label);
-      c.done[i] = true;
-      --left;
       continue;
     }
-    i = in_cycle(&c);
     if (PESTLE_FAULT(lost_copy)) {
       copy_step(s, from[i], to[i], label);
       c.done[i] = true;
-      --left;
+      --c.left;
       continue;
     }
     pestle_plan_binding_t kept = temporary(s, &used, from[i].size);
     copy_step(s, from[i], kept, label);
     from[i] = kept;
   }
-  return NULL;
 }
 
 static pestle_status_t copy_values(steps_t* s, pestle_value_t* const* from,

@@ -93,7 +93,8 @@ typedef struct pestle_frame_t {
   void** bindings;          // addresses; a launch passes a part of them
   char** io;                // base addresses of inputs, then outputs
   pestle_view_range_t* ranges;
-  size_t* staged;  // offset in |staging|, or SIZE_MAX: in place
+  pestle_io_range_t* sorted;  // scratch of a run that looks for overlaps
+  size_t* staged;             // offset in |staging|, or SIZE_MAX: in place
   bool* dense;
   bool* remote;     // views in the memory of the home, which is not a CPU
   bool* copied;     // not to be used in place, though it could be

@@ -79,6 +79,7 @@ static size_t lay_out(const pestle_executable_t* e, char* base,
   frame->bindings = carve(base, &size, e->binding_count * sizeof(void*));
   frame->io = carve(base, &size, e->io_count * sizeof(char*));
   frame->ranges = carve(base, &size, e->io_count * sizeof(pestle_view_range_t));
+  frame->sorted = carve(base, &size, e->io_count * sizeof(pestle_io_range_t));
   frame->staged = carve(base, &size, e->io_count * sizeof(size_t));
   frame->dense = carve(base, &size, e->io_count);
   frame->remote = carve(base, &size, e->io_count);

@@ -24,6 +24,12 @@ typedef struct pestle_view_range_t {
   uintptr_t begin, end;
 } pestle_view_range_t;
 
+// The same of an executable's input or output.
+typedef struct pestle_io_range_t {
+  uintptr_t begin, end;
+  bool remote, is_output;
+} pestle_io_range_t;
+
 static inline bool pestle_view_overlaps(pestle_view_range_t a,
                                         pestle_view_range_t b) {
   return a.begin < b.end && b.begin < a.end;
