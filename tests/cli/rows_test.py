@@ -8,7 +8,11 @@ import os
 import sys
 import unittest
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError as e:
+    print(f"skipped: {e}; tools/requirements.txt lists what is needed")
+    sys.exit(77)
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli_test import Case, has_compiler  # noqa: E402
