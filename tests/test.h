@@ -16,6 +16,7 @@
 // clang-format on
 
 #include <stdatomic.h>
+#include <time.h>
 
 #include "pestle/allocator.h"
 #include "pestle/status.h"
@@ -33,6 +34,16 @@
 #define assert_error(expr, code, text)                                     \
   pestle_test_assert_code_((expr), PESTLE_STATUS_##code, (text), __FILE__, \
                            __LINE__)
+
+// Seconds of CPU that this process, or thread, has had: what tests compare
+// instead of time, since others may have the machine.
+static inline double pestle_test_cpu_seconds(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+#define test_process_seconds() pestle_test_cpu_seconds(CLOCK_PROCESS_CPUTIME_ID)
+#define test_thread_seconds() pestle_test_cpu_seconds(CLOCK_THREAD_CPUTIME_ID)
 
 static inline void pestle_test_assert_ok_(pestle_status_t status,
                                           const char* file, int line) {

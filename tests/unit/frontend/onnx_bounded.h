@@ -4,8 +4,6 @@
 #ifndef PESTLE_TESTS_UNIT_FRONTEND_ONNX_BOUNDED_H_
 #define PESTLE_TESTS_UNIT_FRONTEND_ONNX_BOUNDED_H_
 
-#include <time.h>
-
 #include "onnx_test.h"
 
 #define ONNX_SECONDS 20.0
@@ -17,13 +15,6 @@ static inline uint64_t next_random(uint64_t* seed) {
   *seed ^= *seed >> 7;
   *seed ^= *seed << 17;
   return *seed;
-}
-
-// Of CPU time: others may have the machine.
-static inline double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 // Refuses what would pass the bound, so that a failing test does not take the
@@ -53,7 +44,7 @@ static inline void begin_bounded(onnx_test_t* t) {
 static inline void import_damaged(const uint8_t* data, size_t size) {
   onnx_test_t t;
   begin_bounded(&t);
-  double start = seconds();
+  double start = test_process_seconds();
   pestle_status_t status = pestle_import_onnx(t.context, data, size, false,
                                               NULL, &t.options, &t.module);
   if (atomic_load(&t.memory.peak_bytes) >= ONNX_BYTES) {
@@ -69,7 +60,7 @@ static inline void import_damaged(const uint8_t* data, size_t size) {
   } else if (!t.module->specialize) {
     assert_ok(pestle_module_verify(t.module));
   }
-  assert_true(seconds() - start < ONNX_SECONDS);
+  assert_true(test_process_seconds() - start < ONNX_SECONDS);
   assert_true(atomic_load(&t.memory.peak_bytes) < ONNX_BYTES);
   onnx_end(&t);
 }
