@@ -1149,8 +1149,8 @@ class Dump(Case):
         self.succeed("dump", "add.mlir", "--stage", "plan", "-o", "e",
                      "--print-after", "all", "--time-passes")  # fmt: skip
         names = sorted(p.name for p in (self.folder / "e").iterdir())
-        self.assertEqual(names[0], "pass_00_inline.mlir")
-        self.assertEqual(names[1], "pass_01_expand_composites.mlir")
+        self.assertEqual(names[0], "pass_00_inline_custom.mlir")
+        self.assertEqual(names[1], "pass_01_inline.mlir")
         self.assertEqual(names[-2:], ["plan.txt", "times.txt"])
 
     def test_passes(self):
@@ -1269,12 +1269,13 @@ class Models(Case):
             self.skipTest("the onnx package is not installed")
         self.helper, self.float = helper, TensorProto.FLOAT
 
-    def save(self, nodes, dims, more=()):
-        """A model of inputs x and |more|, pairs of a name and dims."""
+    def save(self, nodes, dims, more=(), result=None):
+        """A model of inputs x and |more|, pairs of a name and dims; |result| is
+        the type of y where that is not float."""
         h = self.helper
         inputs = [("x", dims), *more]
         inputs = [h.make_tensor_value_info(n, self.float, d) for n, d in inputs]
-        y = h.make_tensor_value_info("y", self.float, None)
+        y = h.make_tensor_value_info("y", result or self.float, None)
         nodes = [h.make_node(op, i, o, name=n) for op, i, o, n in nodes]
         graph = h.make_graph(nodes, "g", inputs, [y])
         opsets = [h.make_opsetid("", 18)]
@@ -1294,6 +1295,8 @@ class Models(Case):
             if not has_llvm and re.search("source|asm", line):
                 continue
             words = line.split()
+            if words[0] == "reduce":  # needs a model that shows a fault
+                continue
             text = self.succeed(*words)
             if "-o" in words:
                 file = words[words.index("-o") + 1]
@@ -1552,8 +1555,10 @@ class Models(Case):
         """An output whose extent depends on elements has its real shape in
         files, text and comparisons."""
         import numpy
+        from onnx import TensorProto
 
-        self.save([("NonZero", ["x"], ["y"], "n")], [2, 3])
+        self.save([("NonZero", ["x"], ["y"], "n")], [2, 3],
+                  result=TensorProto.INT64)  # fmt: skip
         for ones in ([0, 0, 0, 0, 0, 0], [1, 0, 1, 0, 0, 2], [1] * 6):
             x = numpy.float32(ones).reshape(2, 3)
             numpy.save(self.folder / "x.npy", x)
