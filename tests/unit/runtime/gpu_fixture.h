@@ -3,6 +3,8 @@
 #ifndef PESTLE_TESTS_UNIT_RUNTIME_GPU_FIXTURE_H_
 #define PESTLE_TESTS_UNIT_RUNTIME_GPU_FIXTURE_H_
 
+#include <unistd.h>
+
 #include "mock/mock.h"
 #include "unit/runtime/fixture.h"
 
@@ -15,9 +17,12 @@ static inline pestle_context_t* gpu_context(
   return context;
 }
 
-// Nothing may be left, and no promise have been broken.
+// Nothing may be left, and no promise have been broken. A callback of an event
+// may have the last hold of the context, on a thread of the runtime.
 static inline void gpu_context_end(pestle_context_t* context) {
   pestle_context_release(context);
+  for (int i = 0; i < 10000 && mock_live() != 0; ++i)
+    usleep(1000);
   if (atomic_load(&mock_state()->faults)) {
     print_error("the mock says: %s\n", mock_state()->fault);
   }
