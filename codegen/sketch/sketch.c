@@ -32,27 +32,6 @@ enum {
   // A row that is kept in scratch instead of computed anew fills a quarter of L2
   // at most, so that its operands find room beside it.
   ROWS_OF_L2 = 4,
-  // Results go past the caches from so many halves of the last one on. Measured
-  // with 32 MiB of L3 and a kernel behind it that reads the result: 32 MiB lose
-  // 6 %, 48 MiB are even, 64 MiB gain 9 %; without a reader, 20 to 40 %.
-  STREAMED_HALVES = 3,
-  // Below this share of it nobody need ask.
-  STREAMED_LEAST = 4,
-  // And from so many L2s on where stores are scattered. Measured on two hosts of Sapphire
-  // Rapids, one of whose L3 has neighbours, with a kernel behind it, through the
-  // caches and past them: 4.9 MB 1043, 688 and 1355, 1079 us; 12.8 MB 7618, 2139 and
-  // 4472, 2908; 16.8 MB 12268, 3240 and 4384, 3307.
-  SCATTERED_L2S = 4,
-  // For targets that do not say: the fewest of any SIMD target (SSE, AVX).
-  DEFAULT_REGISTERS = 16,
-  LEAST_REGISTERS = 4,  // of which accumulators have their share
-  // The smallest of recent x86 cores.
-  DEFAULT_L1 = 32 << 10,
-  DEFAULT_L2 = 512 << 10,
-  DEFAULT_L3 = 8 << 20,
-  // What a plan for a CPU that is named, not here, is sure to have. Work is in some
-  // pieces all the same.
-  DEFAULT_CORES = 1,
 };
 
 void pestle_sketch_note(const pestle_sketch_t* k, const char* format, ...) {
@@ -473,10 +452,12 @@ static pestle_status_t stream_results(pestle_sketch_t* k) {
   int64_t bytes = pestle_sketch_result_bytes(k);
   const char* why;
   int64_t l3 = (int64_t)k->caps->l3_bytes;
-  if (!k->scattered_stores && (!l3 || bytes < l3 / STREAMED_LEAST)) return NULL;
+  if (!k->scattered_stores && (!l3 || bytes < l3 / PESTLE_CPU_STREAMED_LEAST))
+    return NULL;
   if (!pestle_nest_may_stream(k->nest, k->anchor, &why)) return NULL;
-  bool usual = k->scattered_stores ? bytes >= k->l2 * SCATTERED_L2S
-                                   : bytes >= l3 / 2 * STREAMED_HALVES;
+  bool usual = k->scattered_stores
+                   ? bytes >= k->l2 * PESTLE_CPU_SCATTERED_L2S
+                   : bytes >= l3 / 2 * PESTLE_CPU_STREAMED_HALVES;
   static const pestle_question_t known = {
       "stream", "cycles of a core: the results, to memory and to their reader"};
   static const pestle_question_t scattered = {
@@ -499,17 +480,18 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
       .reassociate = reassociate,
       .transposed_copy = -1,
       .anchor = (uint32_t)nest->stages.size - 1,
-      .registers =
-          caps->vector_registers ? caps->vector_registers : DEFAULT_REGISTERS,
+      .registers = caps->vector_registers ? caps->vector_registers
+                                          : PESTLE_CPU_REGISTERS,
       .lanes = caps->vector_bytes > PESTLE_SKETCH_ELEMENT
                    ? caps->vector_bytes / PESTLE_SKETCH_ELEMENT
                    : 1,
-      .l1 = caps->l1_bytes ? (int64_t)caps->l1_bytes : DEFAULT_L1,
-      .l2 = caps->l2_bytes ? (int64_t)caps->l2_bytes : DEFAULT_L2,
-      .l3 = caps->l3_bytes ? (int64_t)caps->l3_bytes : DEFAULT_L3,
-      .cores = caps->cores ? (int64_t)caps->cores : DEFAULT_CORES};
+      .l1 = caps->l1_bytes ? (int64_t)caps->l1_bytes : PESTLE_CPU_L1_BYTES,
+      .l2 = caps->l2_bytes ? (int64_t)caps->l2_bytes : PESTLE_CPU_L2_BYTES,
+      .l3 = caps->l3_bytes ? (int64_t)caps->l3_bytes : PESTLE_CPU_L3_BYTES,
+      .cores = caps->cores ? (int64_t)caps->cores : PESTLE_CPU_CORES};
   k.l2 >>= nest->halvings;
-  if (k.registers < LEAST_REGISTERS) k.registers = LEAST_REGISTERS;
+  if (k.registers < PESTLE_CPU_LEAST_REGISTERS)
+    k.registers = PESTLE_CPU_LEAST_REGISTERS;
   k.middle = pestle_sketch_pair_middle(&k);
   PESTLE_TRY(inline_maps(&k));
   if (pestle_sketch_has_lanes(&k)) {

@@ -18,7 +18,6 @@ enum {
   // 62, [512, 4096] 810, 557, 578, layer norm of the former 91, 54, 38; of rows that
   // share pages, [24, 128, 128], 78, 87, 86.
   PAGE_VECTORS = 8,
-  PAGE = 4096,
   // Where what is kept of so many would not fit, it is made anew.
   KEPT_VECTORS = 2,
   // A block that is kept fills such a part of the L2, as a row does (sketch.c).
@@ -132,8 +131,8 @@ static pestle_status_t size_block(columns_t* c) {
   pestle_sketch_t* k = c->k;
   c->t.lanes = pestle_sketch_lanes(k, c->extent);
   int64_t all = pestle_ceil_div(c->extent, c->t.lanes);
-  int64_t usual =
-      pestle_sketch_min(pitch(c) >= PAGE ? PAGE_VECTORS : COLUMN_VECTORS, all);
+  int64_t usual = pestle_sketch_min(
+      pitch(c) >= PESTLE_CPU_PAGE ? PAGE_VECTORS : COLUMN_VECTORS, all);
   int64_t kept = kept_elements(c) * c->t.lanes * PESTLE_SKETCH_ELEMENT;
   int64_t most = kept ? k->l2 / BLOCK_OF_L2 / kept : usual;
   c->parts = COLUMN_VECTORS / usual;

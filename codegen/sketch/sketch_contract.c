@@ -22,13 +22,9 @@ enum {
   // Vectors of a row of a plane that are copied side by side.
   MOST_COPIED = 8,
   REDUCE_TILE = 8,
-  FIRST_LINES = 3,  // that the first reading of a run loses (sketch_cost.c)
   FEW_VECTORS = 2,  // of a longer reduction, which do not keep the units busy
   // Row tiles of a core, so that one more or less does not count.
   FEWEST_OF_A_CORE = 4,
-  // Rows this many bytes apart share their cache sets: L1d has 64 sets of 64 byte
-  // lines, so rows 2 KiB apart fall into two of them, with 8 lines each.
-  ALIASING_BYTES = 2048,
   // Columns of the panel whose blocks of k are a quarter of L2: as many as a
   // tile has, in vectors. Measured with 1 MiB of L2 and 64 columns, k = 1024 in
   // one block: 95 % of the FMA peak; k = 4096 of operands that crowd L3: 66 %.
@@ -95,7 +91,7 @@ static void operand_visit(void* user, const pestle_expr_t* e) {
     if (term->atom->kind == PESTLE_ATOM_AXIS &&
         o->k->nest->axes.data[term->atom->axis].reduce) {
       int64_t pitch = term->coef * o->size;
-      o->aliasing = o->aliasing || pitch % ALIASING_BYTES == 0;
+      o->aliasing = o->aliasing || pitch % PESTLE_CPU_ALIASING_BYTES == 0;
       o->pitch = axes++ ? 0 : pitch;
     }
   }
@@ -635,7 +631,7 @@ static pestle_contract_t describe(pestle_sketch_t* k,
         pestle_sketch_operand(k, s->values[0]->args[side], s->roots[t->row]);
     c.row_aliasing =
         c.row_aliasing ||
-        (row.stride && row.stride * row.size % ALIASING_BYTES == 0);
+        (row.stride && row.stride * row.size % PESTLE_CPU_ALIASING_BYTES == 0);
   }
   // Sums to flip are of the whole reduction; its blocks have whole vectors.
   if (pestle_sketch_wants_flip(s) || t->per_group) return c;
@@ -1078,7 +1074,7 @@ double pestle_sketch_tile_estimate(pestle_sketch_t* k, uint32_t reduce) {
   double bytes = PESTLE_SKETCH_ELEMENT;
   for (uint32_t i = 0; i < f->root_count; ++i)
     bytes *= (double)pestle_sketch_extent(k, f->roots[i]);
-  double run = (double)(t.vectors + FIRST_LINES) / (double)t.vectors;
+  double run = (double)(t.vectors + PESTLE_CPU_FIRST_LINES) / (double)t.vectors;
   double memory = pestle_sketch_bytes_cycles(k, bytes) * run;
   double cycles = plain_cycles(&p, t.vectors);
   return cycles > memory ? cycles : memory;

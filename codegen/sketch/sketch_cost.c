@@ -3,9 +3,8 @@
 // and the cheapest way to run it. A model of four terms: multiply-adds, loads,
 // traffic from the cache that holds the vector operand's panel, and what is
 // done once per tile or panel. Rates are the target's; where it states none, and
-// where a term has another number, they were measured on the machine of the
-// baselines (Zen 4, one thread, 118.2 GFLOP/s); only the ratios between candidates
-// matter. Shares of the peak, measured / as the model says:
+// where a term has another number, that is cost.def's. Shares of the peak on its
+// baseline, measured / as the model says:
 //
 //   tile of 168x256x384   1x4 48/47  2x4 93/93  3x4 95/96  4x4 and up 99/97
 //   rows 4 KiB apart      6x4 95/97  8x3 96/97  12x2 88/86
@@ -14,35 +13,6 @@
 #include "base/bits.h"
 #include "codegen/sketch/sketch.h"
 
-// Of a core whose target states no rates.
-static const pestle_core_rates_t usual_rates = {.fmas = 1,
-                                                .loads = 1,
-                                                .broadcasts = 2,
-                                                .l2 = 32,
-                                                .l3 = 20,
-                                                // a mixture of it and memory
-                                                .crowded = 5,
-                                                .latency = 4};
-// A short dot product of bf16 takes so much longer than an FMA; of bytes it does
-// not.
-static const double DOT_LATENCY = 2;
-// This share of their loads shows beside them. Measured, 512^3 bf16 in one run:
-// 6x4 1161 us, 8x2 1181, 12x2 1246.
-static const double DOT_LOAD_SHARE = 0.15;
-// And of those of windows. Measured on Sapphire Rapids, 7x7 with strides of 3 to 64
-// features: 6x4 1842 us, 8x3 1874, 11x2 1955.
-static const double WINDOW_LOAD_SHARE = 0.15;
-// And so of the lines of windows that are not padded. Measured on Sapphire Rapids,
-// one thread, padded and not, depthwise 3x3 of 64 features at 56 x 56: 62, 30 us,
-// of 32 at 112 x 112 with strides 98, 44, 5x5 of 256 at 14 x 14 25, 25.
-static const double UNPADDED_SHARE = 0.5;
-// Of what is hidden behind something longer, this share shows all the same: of
-// the panel, which is read in order, and of the other operand's rows, a line of
-// each at a time.
-static const double HIDDEN_SHARE = 0.07;
-static const double ROW_SHARE = 0.5;
-// Each tail is one more copy of the tile's code.
-static const double TAIL_SHARE = 0.01;
 // A candidate must be this much cheaper than one that was tried before it, whose
 // tile is larger: the model is no better.
 static const double BETTER = 0.995;
@@ -50,34 +20,6 @@ static const double BETTER = 0.995;
 static const double WORSE = 1.005;
 
 enum {
-  // Rows a large power of two apart share one set of L1d, of 8 lines: with more
-  // rows they evict each other, a quarter of a cycle for each row and step.
-  L1_WAYS = 8,
-  // Of an L1 that is looked up by the offset in a page, as all of x86 are.
-  L1_SETS = 64,
-  L2_WAYS = 8,
-  EVICTION_QUARTERS = 1,
-  // Lines that the first reading of a run of lines loses. Measured with a right
-  // side of 16 MiB whose rows are 8 KiB apart: 2 vectors wide 1.5 bytes a cycle,
-  // 3 wide 2.4, 4 wide 2.8.
-  FIRST_LINES = 3,
-  // Starting and ending a tile; its results are stored in addition.
-  TILE_CYCLES = 20,
-  // Copying an element of a panel, in eighths of a cycle: along its lanes,
-  // transposed, and into a padded box. Depthwise 3x3 with a box a tile measured 32 %
-  // of the peak, with one for 7 rows 46 %; the model says 31 and 48.
-  COPY_EIGHTHS = 1,
-  TRANSPOSE_EIGHTHS = 4,
-  BOX_EIGHTHS = 2,
-  // For each tap of a tile whose border is tested for, not padded. Measured on
-  // Sapphire Rapids, 3x3 with strides, padded and not: 3 to 16 features 123, 90 us,
-  // 16 to 32 990, 1160, 64 to 128 720, 740.
-  UNPADDED_TAP = 2,
-  // Accumulators' share of the registers, in quarters. The rest holds a row of
-  // the vector operand, a broadcast of the other one, and what the compiler
-  // needs: 24 + 4 + 1 of 32, 12 + 2 + 1 of 16. LLVM then spills nothing;
-  // with all of them accumulators, products are a third slower (measured).
-  ACCUMULATORS_OF_4 = 3,
   // Tiles of one vector would take more rows; 6 is no slower.
   MOST_ROWS = 14,
   // Registers for what a shuffle takes and makes.
@@ -98,15 +40,14 @@ static double stated(uint32_t rate, double unit, double usual) {
 }
 
 pestle_core_rates_t pestle_sketch_rates(const pestle_target_caps_t* caps) {
-  const pestle_core_rates_t* u = &usual_rates;
   return (pestle_core_rates_t){
-      .fmas = stated(caps->fma_rate, 16, u->fmas),
-      .loads = stated(caps->load_rate, 16, u->loads),
-      .broadcasts = stated(caps->broadcast_rate, 16, u->broadcasts),
-      .l2 = stated(caps->l2_rate, 1, u->l2),
-      .l3 = stated(caps->l3_rate, 1, u->l3),
-      .crowded = stated(caps->memory_rate, 1, u->crowded),
-      .latency = stated(caps->fma_cycles, 1, u->latency)};
+      .fmas = stated(caps->fma_rate, 16, PESTLE_CPU_FMA_RATE),
+      .loads = stated(caps->load_rate, 16, PESTLE_CPU_LOAD_RATE),
+      .broadcasts = stated(caps->broadcast_rate, 16, PESTLE_CPU_BROADCAST_RATE),
+      .l2 = stated(caps->l2_rate, 1, PESTLE_CPU_L2_RATE),
+      .l3 = stated(caps->l3_rate, 1, PESTLE_CPU_L3_RATE),
+      .crowded = stated(caps->memory_rate, 1, PESTLE_CPU_CROWDED_RATE),
+      .latency = stated(caps->fma_cycles, 1, PESTLE_CPU_FMA_LATENCY)};
 }
 
 // Bytes a cycle of what does not fit L2.
@@ -128,8 +69,8 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
 // read where it lies: rows |pitch| bytes apart may fall into few of them.
 static bool sets_hold(int64_t sets, int64_t ways, int64_t pitch,
                       int64_t reduction, int64_t lines) {
-  if (!pitch || pitch % PESTLE_SKETCH_LINE || !sets) return true;
-  int64_t apart = greatest_divisor(pitch / PESTLE_SKETCH_LINE, sets);
+  if (!pitch || pitch % PESTLE_CPU_LINE || !sets) return true;
+  int64_t apart = greatest_divisor(pitch / PESTLE_CPU_LINE, sets);
   int64_t used = pestle_sketch_min(sets, sets / apart * lines);
   return reduction * lines <= used * ways;
 }
@@ -140,17 +81,17 @@ static double panel_rate(const pestle_core_rates_t* rates,
                          const pestle_sketch_t* k, const pestle_contract_t* c,
                          const pestle_tiling_t* x, int64_t reduction) {
   int64_t lines =
-      x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT / PESTLE_SKETCH_LINE;
+      x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT / PESTLE_CPU_LINE;
   int64_t panel = reduction * x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
   int64_t pitch = x->copied || lines < 1 ? 0 : c->pitch;
-  int64_t l1_ways = k->l1 / (L1_SETS * PESTLE_SKETCH_LINE);
+  int64_t l1_ways = k->l1 / (PESTLE_CPU_L1_SETS * PESTLE_CPU_LINE);
   if (panel <= k->l1 / 2 &&
-      sets_hold(L1_SETS, l1_ways, pitch, reduction, lines)) {
+      sets_hold(PESTLE_CPU_L1_SETS, l1_ways, pitch, reduction, lines)) {
     return 0;
   }
-  int64_t l2_sets = k->l2 / (L2_WAYS * PESTLE_SKETCH_LINE);
+  int64_t l2_sets = k->l2 / (PESTLE_CPU_L2_WAYS * PESTLE_CPU_LINE);
   bool near = panel <= k->l2 / 2 &&
-              sets_hold(l2_sets, L2_WAYS, pitch, reduction, lines);
+              sets_hold(l2_sets, PESTLE_CPU_L2_WAYS, pitch, reduction, lines);
   double rate = near ? rates->l2 : far_rate(rates, k, c);
   // Rows of the operand itself that are a large power of two apart use half of
   // the sets at best.
@@ -163,7 +104,7 @@ static double step_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
                           int64_t vectors) {
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
   double fma = (double)(rows * vectors) / rates.fmas;
-  double latency = rates.latency + (c->short_dots ? DOT_LATENCY : 0);
+  double latency = rates.latency + (c->short_dots ? PESTLE_CPU_DOT_LATENCY : 0);
   if (fma < latency) fma = latency;
   // FMAs take broadcasts out of memory themselves, where words are broadcast by
   // an instruction each: of 512^3 bf16 a tile of 8x1 measured 70 % of the peak.
@@ -189,21 +130,21 @@ static double step_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
   double compute = fma > loads ? fma : loads;
   double shuffles = (double)(rows * vectors) * c->shuffles;
   if (compute < shuffles) compute = shuffles;
-  if (c->im2row) compute += loads * WINDOW_LOAD_SHARE;
-  if (c->short_dots) compute += loads * DOT_LOAD_SHARE;
-  if (c->row_aliasing && rows > L1_WAYS) {
-    compute += (double)(rows * EVICTION_QUARTERS) / 4;
+  if (c->im2row) compute += loads * PESTLE_CPU_WINDOW_LOAD_SHARE;
+  if (c->short_dots) compute += loads * PESTLE_CPU_DOT_LOAD_SHARE;
+  if (c->row_aliasing && rows > PESTLE_CPU_L1_WAYS) {
+    compute += (double)(rows * PESTLE_CPU_EVICTION_QUARTERS) / 4;
   }
   if (c->height * c->reduction * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {
-    compute += (double)(rows * PESTLE_SKETCH_ELEMENT) * ROW_SHARE /
+    compute += (double)(rows * PESTLE_SKETCH_ELEMENT) * PESTLE_CPU_ROW_SHARE /
                far_rate(&rates, k, c);
   }
   int64_t reduction = x->block ? x->block : c->reduction;
   double rate = panel_rate(&rates, k, c, x, reduction);
   if (rate == 0) return compute;
   double traffic = (double)(vectors * c->lanes * PESTLE_SKETCH_ELEMENT) / rate;
-  return compute > traffic ? compute + traffic * HIDDEN_SHARE
-                           : traffic + compute * HIDDEN_SHARE;
+  return compute > traffic ? compute + traffic * PESTLE_CPU_HIDDEN_SHARE
+                           : traffic + compute * PESTLE_CPU_HIDDEN_SHARE;
 }
 
 // How much longer than at the full rate a panel's first reading takes: of one
@@ -211,7 +152,7 @@ static double step_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
 static double first_share(const pestle_contract_t* c,
                           const pestle_tiling_t* x) {
   if (!c->copyable || c->strided) return 1;
-  return (double)(x->vectors + FIRST_LINES) / (double)x->vectors;
+  return (double)(x->vectors + PESTLE_CPU_FIRST_LINES) / (double)x->vectors;
 }
 
 static double box_cycles(const pestle_contract_t* c, int64_t rows,
@@ -225,7 +166,7 @@ static double box_cycles(const pestle_contract_t* c, int64_t rows,
   if (row && inner->base < c->lanes) {
     elements = elements / inner->base * c->lanes;
   }
-  return (double)(elements * BOX_EIGHTHS) / 8;
+  return (double)(elements * PESTLE_CPU_BOX_EIGHTHS) / 8;
 }
 
 // Of a tile of |rows| rows that reads what is not padded: lines of the L2 that the
@@ -237,27 +178,29 @@ static double unpadded_cycles(const pestle_sketch_t* k,
                               const pestle_tiling_t* x, int64_t rows,
                               int64_t vectors) {
   if (c->per_channel) return 0;
-  if (!c->own) return (double)(c->reduction * UNPADDED_TAP);
+  if (!c->own) return (double)(c->reduction * PESTLE_CPU_UNPADDED_STEP);
   int64_t columns = vectors * c->lanes;
-  int64_t line = PESTLE_SKETCH_LINE / PESTLE_SKETCH_ELEMENT;
+  int64_t line = PESTLE_CPU_LINE / PESTLE_SKETCH_ELEMENT;
   int64_t window = pestle_sketch_box_elements(c, rows, columns, 1) / line;
   int64_t more = pestle_sketch_box_elements(c, rows, columns, 2) / line;
-  int64_t l1_ways = k->l1 / (L1_SETS * PESTLE_SKETCH_LINE);
-  bool stays = sets_hold(L1_SETS, l1_ways, c->width * PESTLE_SKETCH_ELEMENT,
-                         window / vectors, pestle_sketch_column_strip(k, c, x));
+  int64_t l1_ways = k->l1 / (PESTLE_CPU_L1_SETS * PESTLE_CPU_LINE);
+  bool stays =
+      sets_hold(PESTLE_CPU_L1_SETS, l1_ways, c->width * PESTLE_SKETCH_ELEMENT,
+                window / vectors, pestle_sketch_column_strip(k, c, x));
   // The first of a piece's rows has none above it.
-  double cycles = PESTLE_SKETCH_LINE / pestle_sketch_rates(k->caps).l2;
+  double cycles = PESTLE_CPU_LINE / pestle_sketch_rates(k->caps).l2;
   if (!stays) return (double)window * cycles;
   double lines = (double)(more - window) +
                  (double)(2 * window - more) / (double)x->halo_rows;
-  return lines * cycles * UNPADDED_SHARE;
+  return lines * cycles * PESTLE_CPU_UNPADDED_SHARE;
 }
 
 // Around a tile: its results, and the box that it reads.
 static double tile_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
                           const pestle_tiling_t* x, int64_t blocks,
                           int64_t rows, int64_t vectors) {
-  double cycles = (double)(blocks * (TILE_CYCLES + 2 * rows * vectors));
+  double cycles =
+      (double)(blocks * (PESTLE_CPU_TILE_CYCLES + 2 * rows * vectors));
   if (x->unpadded) return cycles + unpadded_cycles(k, c, x, rows, vectors);
   return x->halo_rows ? cycles : cycles + box_cycles(c, rows, vectors, 1);
 }
@@ -320,7 +263,10 @@ double pestle_sketch_cycles(const pestle_sketch_t* k,
   int64_t times = (c->height + block_rows - 1) / block_rows;
   double elements = (double)(times * c->reduction * c->width);
   if (x->copied) {
-    cycles += elements * (c->strided ? TRANSPOSE_EIGHTHS : COPY_EIGHTHS) / 8;
+    cycles +=
+        elements *
+        (c->strided ? PESTLE_CPU_TRANSPOSE_EIGHTHS : PESTLE_CPU_COPY_EIGHTHS) /
+        8;
   }
   int64_t panels = c->reduction * c->width * (1 + c->others);
   if (panels * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {
@@ -329,8 +275,8 @@ double pestle_sketch_cycles(const pestle_sketch_t* k,
               panel_readings(c, x) / far_rate(&rates, k, c);
   }
   cycles *= (double)c->batch;
-  if (tail) cycles += cycles * TAIL_SHARE;
-  if (c->height % x->rows) cycles += cycles * TAIL_SHARE;
+  if (tail) cycles += cycles * PESTLE_CPU_TAIL_SHARE;
+  if (c->height % x->rows) cycles += cycles * PESTLE_CPU_TAIL_SHARE;
   return cycles;
 }
 
@@ -475,7 +421,7 @@ static pestle_tiling_t best_tile(const pestle_sketch_t* k,
                                  const pestle_contract_t* c, int64_t block,
                                  cost_fn_t cost) {
   pestle_tiling_t best = {0};
-  int64_t budget = k->registers * ACCUMULATORS_OF_4 / 4;
+  int64_t budget = k->registers * PESTLE_CPU_ACCUMULATORS_OF_4 / 4;
   int64_t widest = budget >= WIDE_BUDGET ? WIDE_VECTORS : NARROW_VECTORS;
   int64_t across = (c->width + c->lanes - 1) / c->lanes;
   // What several windows share stays in registers for one vector of columns.

@@ -7,25 +7,9 @@
 #include "base/bits.h"
 #include "codegen/sketch/sketch.h"
 
-enum {
-  // A function, as the profile counts it.
-  FUNCTION_STEPS = 20,
-  // What a step of a loop has to do for itself; of a loop of groups, too.
-  LOOP_CYCLES = 1,
-  GROUP_CYCLES = 40,
-  // Starting and ending a tile of a reduction.
-  TILE_CYCLES = 20,
-};
-
-// Of what is hidden behind something longer, this share shows (sketch_cost.c).
-static const double HIDDEN_SHARE = 0.07;
-// Of results that the last cache could hold, it still has this share when they are
-// read. 48 MiB were even, through 32 MiB of it and past it (STREAMED_HALVES in
-// sketch.c): then 0.4 of them are there.
-static const double LEFT_IN_L3 = 0.6;
-
 static double together(double a, double b) {
-  return a > b ? a + b * HIDDEN_SHARE : b + a * HIDDEN_SHARE;
+  return a > b ? a + b * PESTLE_CPU_HIDDEN_SHARE
+               : b + a * PESTLE_CPU_HIDDEN_SHARE;
 }
 
 // --- What a stage does for one element ---
@@ -42,7 +26,7 @@ static void body_visit(body_t* b, const pestle_expr_t* e) {
   if (e->kind == PESTLE_EXPR_OP) {
     bool function =
         pestle_op_info((pestle_op_t)e->op)->flags & PESTLE_OP_FLAG_TRANS;
-    b->steps += function ? FUNCTION_STEPS : 1;
+    b->steps += function ? PESTLE_CPU_FUNCTION_STEPS : 1;
   }
   for (int i = 0; i < 3; ++i) {
     if (e->args[i]) body_visit(b, e->args[i]);
@@ -88,7 +72,7 @@ double pestle_sketch_beside_memory(const pestle_sketch_t* k, double cycles) {
 void pestle_sketch_stream_costs(const pestle_sketch_t* k, double out[2]) {
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
   double bytes = (double)pestle_sketch_result_bytes(k);
-  double left = LEFT_IN_L3 * (double)k->l3 / bytes;
+  double left = PESTLE_CPU_LEFT_IN_L3 * (double)k->l3 / bytes;
   if (left > 1) left = 1;
   // A line that is not there comes, goes, and comes to its reader.
   out[0] = bytes * (left * 2 / rates.l3 + (1 - left) * 3 / rates.crowded);
@@ -108,8 +92,8 @@ static double elements_of(const pestle_sketch_t* k,
 double pestle_sketch_map_cycles(pestle_sketch_t* k, uint32_t stage,
                                 int64_t vectors) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
-  double each =
-      body_cycles(k, s) + (double)LOOP_CYCLES / (double)(vectors ? vectors : 1);
+  double each = body_cycles(k, s) + (double)PESTLE_CPU_LOOP_CYCLES /
+                                        (double)(vectors ? vectors : 1);
   return elements_of(k, s) / (double)k->lanes * each;
 }
 
@@ -117,7 +101,8 @@ double pestle_sketch_group_cycles(const pestle_sketch_t* k, double cycles,
                                   int64_t total, int64_t group) {
   int64_t groups = pestle_ceil_div(total, group);
   int64_t rounds = pestle_ceil_div(groups, k->cores);
-  double each = cycles * (double)group / (double)total + GROUP_CYCLES;
+  double each =
+      cycles * (double)group / (double)total + PESTLE_CPU_GROUP_CYCLES;
   double waits = each * (double)(rounds * k->cores);
   return groups > 1 ? waits : cycles * (double)k->cores;
 }
@@ -128,10 +113,11 @@ double pestle_sketch_group_cycles(const pestle_sketch_t* k, double cycles,
 static double tile_cycles(const pestle_sketch_t* k, double body,
                           int64_t reduction, int64_t accumulators,
                           int64_t parts) {
-  double step = body * (double)accumulators + LOOP_CYCLES / (double)parts;
+  double step =
+      body * (double)accumulators + PESTLE_CPU_LOOP_CYCLES / (double)parts;
   double wait = pestle_sketch_rates(k->caps).latency / (double)parts;
   return (double)reduction * (step > wait ? step : wait) +
-         (double)(TILE_CYCLES + 2 * accumulators);
+         (double)(PESTLE_CPU_TILE_CYCLES + 2 * accumulators);
 }
 
 double pestle_sketch_reduce_cycles(pestle_sketch_t* k,

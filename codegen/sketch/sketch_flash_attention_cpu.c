@@ -35,10 +35,6 @@ enum {
   // Blocks of rows that --tune measures: so many sizes from this one on.
   LEAST_ROWS = 16,
   ROW_SIZES = 6,
-  // A function, as the profile counts it; and eighths of a cycle that an element of
-  // the copy takes (sketch_cost.c).
-  FUNCTION_STEPS = 20,
-  TRANSPOSE_EIGHTHS = 4,
 };
 
 // Rows in lanes may leave so many more of them empty than columns in lanes would.
@@ -487,7 +483,7 @@ static double work_cycles(const attention_t* c) {
   const pestle_nest_stage_t* o = find(c, c->owner);
   int64_t width = pestle_sketch_extent(c->k, o->roots[o->map_count - 1]);
   int64_t depth = pestle_sketch_reduction_extent(c->k, find(c, c->scores));
-  return count_scores(c) * (double)(depth + width + FUNCTION_STEPS) /
+  return count_scores(c) * (double)(depth + width + PESTLE_CPU_FUNCTION_STEPS) /
          (double)c->k->lanes / pestle_sketch_rates(c->k->caps).fmas;
 }
 
@@ -503,7 +499,8 @@ static double rows_cycles(const void* user, int64_t rows) {
   int64_t depth = pestle_sketch_reduction_extent(k, find(c, c->scores));
   double cycles = work_cycles(c);
   if (!c->rows_in_lanes) {
-    cycles += blocks * (double)(depth * c->columns * TRANSPOSE_EIGHTHS) / 8;
+    cycles += blocks *
+              (double)(depth * c->columns * PESTLE_CPU_TRANSPOSE_EIGHTHS) / 8;
   }
   int64_t bytes = 2 * rows * columns * PESTLE_SKETCH_ELEMENT;
   double native = (double)(k->lanes * PESTLE_SKETCH_ELEMENT) * rates.loads;

@@ -24,22 +24,11 @@ enum {
   // for all: eight vectors of 4096 do not stay in L1d. One vector does.
   // Measured, 8 vectors: 1 row 9.2 ms, 3 rows 3.3.
   MOST_ROWS = 4,
-  // Accumulators' share of the registers, in quarters.
-  ACCUMULATORS_OF_4 = 3,
   // Such blocks of rows that a group reduces: 256 KiB of rows of 4096.
   GROUP_BLOCKS = 4,
   GROUP_ROWS = 16,
   // Elements of a sum in one accumulator or in lanes, before it is put aside.
   SUM_CHAIN = 8192,
-  // What L3 holds is read by tiles as fast or faster: by one vector less than so
-  // many times the L2, by more half of L3. Measured with 1 MiB and 32 MiB, tiles
-  // against this: by one vector 4 MiB 1.2, 16 MiB 1.5; by four and eight 16 MiB
-  // 0.6 to 1.2, 24 MiB 1.8, 32 MiB 1.7.
-  LEAST_L2S = 8,
-  // Where L3 is no faster than this times memory (22 and 11 GB/s of a Sapphire
-  // Rapids), what no L2 holds is far: so many times the L2.
-  FAST_L3 = 3,
-  FAR_L2S = 2,
   // Rows that are read side by side: one stream each. Measured: 4 and 16 are
   // within 10 %.
   SIDE_ROWS = 8,
@@ -56,8 +45,6 @@ enum {
   MOST_BLOCKS = 4096,
   // Reductions of what so many L2s hold are left to tiles.
   REDUCE_L2S = 1,
-  // Lines of a run that the first reading loses (sketch_cost.c).
-  FIRST_LINES = 3,
 };
 
 // What makes a product few vectors times a matrix. Positions are of map axes.
@@ -199,7 +186,7 @@ static double columns_cycles(pestle_sketch_t* k, const gemv_t* t,
                              int64_t width) {
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
   int64_t sums = width * t->rows * PESTLE_SKETCH_ELEMENT;
-  int64_t lines = width * PESTLE_SKETCH_ELEMENT / PESTLE_SKETCH_LINE;
+  int64_t lines = width * PESTLE_SKETCH_ELEMENT / PESTLE_CPU_LINE;
   double vectors = (double)t->elements / (double)k->lanes;
   double steps = vectors * (double)t->rows / rates.fmas;
   double loads = vectors / rates.loads;
@@ -208,7 +195,8 @@ static double columns_cycles(pestle_sketch_t* k, const gemv_t* t,
                     ? (double)(k->lanes * PESTLE_SKETCH_ELEMENT) * rates.loads
                     : rates.l2;
   double cycles = (steps > loads ? steps : loads) + moved / rate;
-  double run = (double)(lines + FIRST_LINES) / (double)(lines ? lines : 1);
+  double run =
+      (double)(lines + PESTLE_CPU_FIRST_LINES) / (double)(lines ? lines : 1);
   double memory = pestle_sketch_bytes_cycles(k, bytes_of(t)) * run;
   return cycles > memory ? cycles : memory;
 }
@@ -328,7 +316,7 @@ static int64_t choose_side(const pestle_sketch_t* k, const gemv_t* t,
                            int64_t usual) {
   static const pestle_question_t q = {
       "side", "cycles of a core: multiply-adds, loads, waiting, bytes"};
-  int64_t budget = k->registers * ACCUMULATORS_OF_4 / 4;
+  int64_t budget = k->registers * PESTLE_CPU_ACCUMULATORS_OF_4 / 4;
   side_t d = {.k = k, .t = t, .parts = parts_of_sum(t->rows * usual)};
   int64_t values[MOST_ROWS], each = t->rows * d.parts;
   pestle_numbers_t n = {
@@ -344,7 +332,7 @@ pestle_status_t pestle_sketch_gemv_rows(pestle_sketch_t* k, uint32_t reduce) {
   if (!find_gemv(k, reduce, &t)) {
     return PESTLE_ERROR(INTERNAL, "scheduling '%s'", k->nest->name);
   }
-  int64_t budget = k->registers * ACCUMULATORS_OF_4 / 4 / t.rows;
+  int64_t budget = k->registers * PESTLE_CPU_ACCUMULATORS_OF_4 / 4 / t.rows;
   int64_t rows = t.rows > 1 ? pestle_sketch_min(budget, MOST_ROWS) : 1;
   if (rows < 1) rows = 1;
   int64_t parts = parts_of_sum(t.rows * rows);
@@ -376,8 +364,10 @@ bool pestle_sketch_gemv_columns_fits(pestle_sketch_t* k, uint32_t reduce) {
     return false;
   }
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
-  int64_t least = t.rows > 1 ? k->l3 / 2 + 1 : LEAST_L2S * k->l2;
-  if (rates.l3 < rates.crowded * FAST_L3) least = FAR_L2S * k->l2;
+  int64_t least =
+      t.rows > 1 ? k->l3 / 2 + 1 : PESTLE_CPU_GEMV_LEAST_L2S * k->l2;
+  if (rates.l3 < rates.crowded * PESTLE_CPU_FAST_L3)
+    least = PESTLE_CPU_GEMV_FAR_L2S * k->l2;
   return t.at + 1 == (int32_t)pestle_sketch_stage(k, reduce)->map_count &&
          t.elements * PESTLE_SKETCH_ELEMENT >= least;
 }

@@ -20,10 +20,6 @@
 #include "base/bits.h"
 #include "codegen/sketch/sketch.h"
 
-// A shuffle of two vectors takes so many times one of one. Measured on a Zen 5 by tiles
-// of groups of 3, 6 and 7: 1 and 2 cycles.
-static const double TWO_PARTS = 2;
-
 // What a row has for a vector from |first| to |last|, two columns, as emit_strided_load.c
 // reads it: by elements, of which the vector before has the first unless a group begins
 // with it, or by parts, which are shuffled.
@@ -36,7 +32,7 @@ static void add_vector(const pestle_register_tile_t* t, int64_t first,
     c->shares += (double)(more + begins);
   } else {
     c->shares += (double)parts;
-    c->shuffles += parts > 1 ? TWO_PARTS * (double)(parts - 1) : 1;
+    c->shuffles += parts > 1 ? PESTLE_CPU_TWO_PARTS * (double)(parts - 1) : 1;
   }
 }
 

@@ -17,9 +17,6 @@ enum {
   LEAST_PART = 2,
   // Vectors of a light body side by side: FMA latency is 4 cycles.
   LIGHT_UNROLL = 4,
-  // Results that a L2 holds are not scattered by tiles that are transposed, nor what some L2s hold
-  // where the target states none: 400 x 400 f32 25 -> 44 us.
-  SCATTERED_LEAST = 2 << 20,
 };
 
 pestle_status_t pestle_sketch_fuse_axes(pestle_sketch_t* k, uint32_t kept) {
@@ -90,7 +87,7 @@ static bool scatters_stores(pestle_sketch_t* k) {
                 (int64_t)pestle_dtype_size(t->type.dtype);
   int64_t bytes = pestle_sketch_result_bytes(k);
   if (y->value_count > 1) return false;  // lines of one are parts of another's
-  if (row % PESTLE_SKETCH_LINE || bytes < SCATTERED_LEAST) return false;
+  if (row % PESTLE_CPU_LINE || bytes < PESTLE_CPU_SCATTERED_LEAST) return false;
   static const pestle_question_t q = {
       "scattered_stores",
       "which of two orders prefetchers follow is measured alone"};

@@ -20,10 +20,6 @@ enum {
   LEAST_ROW_BYTES = 1024,
   // A row, the next one and its results are a part of the L2 only.
   ROWS_OF_L2 = 8,
-  // Lines that a core asks its L2 for at once; more of them wait, and with them what
-  // a tile reads. Measured, Sapphire Rapids: a 1x1 of 64 to 256 features of 56 x 56
-  // by tiles of 24 lines 805 us, 890 if each asks for its lines first.
-  MOST_LINES = 16,
   // Results are so large a part of what moves, where they are asked for.
   RESULTS_SHARE = 8,
 };
@@ -309,7 +305,7 @@ pestle_status_t pestle_sketch_prefetch_results(pestle_sketch_t* k) {
     const pestle_nest_axis_t* a = &k->nest->axes.data[y->order[i]];
     lines *= a->mark == PESTLE_MARK_VECTOR ? 1 : a->extent;
   }
-  if (lines > MOST_LINES) return NULL;
+  if (lines > PESTLE_CPU_LINES_ASKED) return NULL;
   int32_t box = find_box(k, f);
   int64_t by = 0;
   if (box >= 0) {

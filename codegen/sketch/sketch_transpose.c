@@ -71,8 +71,7 @@ pestle_status_t pestle_sketch_transpose_in_registers(
   uint32_t copy, tiles;
   const pestle_nest_tensor_t* result = &nest->tensors.data[s->tensors[0]];
   int64_t bytes = lanes * (int64_t)pestle_dtype_size(result->type.dtype);
-  int64_t line =
-      scattered_stores ? pestle_ceil_div(PESTLE_SKETCH_LINE, bytes) : 0;
+  int64_t line = scattered_stores ? pestle_ceil_div(PESTLE_CPU_LINE, bytes) : 0;
   PESTLE_TRY(pestle_schedule_stage(nest, stage, tensor, &copy));
   ++k->anchor;
   PESTLE_TRY(tile(k, stage + 1, row, last, lanes, line, out_tiles));

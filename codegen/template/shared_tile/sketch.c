@@ -8,18 +8,10 @@
 #include "codegen/template/shared_tile/shared_tile.h"
 
 enum {
-  // Cycles of one execution unit. What a group waits for before its first
-  // product and after its last.
-  GROUP_CYCLES = 1200,
-  STEP_CYCLES = 40,      // a barrier and the first loads of a step
-  UNIT_PRODUCTS = 1024,  // of bf16 a cycle
-  LANE_PRODUCTS = 128,   // of f32
-  SHARED_BYTES = 128,    // a cycle
-  GLOBAL_BYTES = 48,
-  POINT_PRODUCTS = 16,     // where each result is one lane's
-  LINE_BYTES = 32,         // that memory moves at least
-  POINTS_PER_UNIT = 1024,  // below so many, and from so many taps on, results
-  LONG_REDUCE = 128,       // are reduced by several lanes: sketch_lanes.c
+  // Below so many, and from so many taps on, results are reduced by several lanes:
+  // sketch_lanes.c.
+  POINTS_PER_UNIT = 1024,
+  LONG_REDUCE = 128,
   LARGE_SCRATCH = 100 << 10,  // from here on two groups share it
 };
 
@@ -94,7 +86,7 @@ static double shared_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
   double bytes = (double)(t->r + t->c) * pestle_dtype_size(s->p.a.dtype);
   // A subgroup's lanes share what they read: 4 of them in each direction.
   if (!s->units) parts /= 4;
-  return parts * bytes / SHARED_BYTES;
+  return parts * bytes / PESTLE_GPU_SHARED_BYTES;
 }
 
 static double tile_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
@@ -106,17 +98,18 @@ static double tile_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
   double waves = tiles / cores;
   if (waves < 1) waves = 1;
   if (waves > (double)(int64_t)waves) waves = (double)(int64_t)waves + 1;
-  double rate = s->units == PESTLE_UNITS_MMA    ? UNIT_PRODUCTS
-                : s->units == PESTLE_UNITS_MMA8 ? LANE_PRODUCTS
-                                                : LANE_PRODUCTS * 4 / bytes;
+  double rate = s->units == PESTLE_UNITS_MMA ? PESTLE_GPU_UNIT_PRODUCTS
+                : s->units == PESTLE_UNITS_MMA8
+                    ? PESTLE_GPU_LANE_PRODUCTS
+                    : PESTLE_GPU_LANE_PRODUCTS * 4 / bytes;
   // Not all that a lane waits for is hidden behind other lanes' products.
   double products = (double)(t->m * t->n) / rate, shared = shared_cycles(s, t);
   double tap = most(products, shared) + least(products, shared) / 2;
-  tap = most(tap, (double)(t->m + t->n) * bytes / GLOBAL_BYTES);
+  tap = most(tap, (double)(t->m + t->n) * bytes / PESTLE_GPU_GLOBAL_BYTES);
   double steps = (double)pestle_ceil_div(p->k.all, t->k);
-  double result = (double)(t->m * t->n) * 4 / GLOBAL_BYTES;
-  return waves *
-         (steps * ((double)t->k * tap + STEP_CYCLES) + result + GROUP_CYCLES);
+  double result = (double)(t->m * t->n) * 4 / PESTLE_GPU_GLOBAL_BYTES;
+  return waves * (steps * ((double)t->k * tap + PESTLE_GPU_STEP_CYCLES) +
+                  result + PESTLE_GPU_GROUP_CYCLES);
 }
 
 // Without a tile. Few results are reduced by lanes side by side along the taps,
@@ -128,8 +121,9 @@ static double point_cycles(const staged_t* s) {
   double taps = results * (double)p->k.all;
   bool few = results < cores * POINTS_PER_UNIT && p->k.all >= LONG_REDUCE;
   bool across = few && !p->b.along_taps && p->n.all > 1;
-  return taps / (cores * POINT_PRODUCTS) +
-         (across ? taps * LINE_BYTES / (cores * GLOBAL_BYTES) : 0);
+  return taps / (cores * PESTLE_GPU_POINT_PRODUCTS) +
+         (across ? taps * PESTLE_GPU_LINE / (cores * PESTLE_GPU_GLOBAL_BYTES)
+                 : 0);
 }
 
 // --- The choice ---

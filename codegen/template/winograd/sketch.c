@@ -11,13 +11,6 @@
 #include "codegen/template/winograd/winograd.h"
 
 enum {
-  // Cycles of the transforms for one vector of one tile of 4 x 4 results: 36 loads,
-  // 144 steps and 36 stores; 36 loads, 120 steps and 16 results.
-  IN_CYCLES = 190,
-  OUT_CYCLES = 170,
-  // And of 2 x 2: 16 loads, 32 steps and 16 stores; 16 loads, 24 steps, 4 results.
-  SMALL_IN_CYCLES = 60,
-  SMALL_OUT_CYCLES = 50,
   // Tiles that share a pass over weights that a cache holds, at most, and at
   // least where there are as many.
   MOST_TILES = 40,
@@ -30,20 +23,11 @@ enum {
   MORE_GROUPS = 14,
   WIDE_VECTORS = 4,
   MOST_ROWS = 14,
-  // Weights of more than this part of L3 are not there when they are needed
-  // again, behind those of other kernels. Measured in ResNet-18 on a Sapphire
-  // Rapids with 105 MB: 38 MB for 512 features at 7 x 7 are read at 8 GB/s.
-  // Factors of inputs of this part are, if the group has just made them.
-  L3_SHARE = 4,
   MOST_OPTIONS = 64,  // of a choice
 };
 
 // Scratch of a group is this share of L2 at most.
 static const double SCRATCH_OF_L2 = 0.75;
-// Products lose this share of the peak to their loops.
-static const double PRODUCT_LOSS = 1.07;
-// Of what hides behind products this share shows.
-static const double HIDDEN_SHARE = 0.3;
 // The other way must cost so many times as much.
 static const double CLEARLY = 1.15;
 
@@ -123,9 +107,10 @@ static int64_t weight_bytes(const pestle_winograd_t* w,
 // Cycles to read |bytes| again that a kernel has read or made before.
 static double cache_cycles(const pestle_sketch_t* k, pestle_core_rates_t rates,
                            double bytes) {
-  double rate = bytes <= (double)k->l2 / 2          ? rates.l2
-                : bytes <= (double)k->l3 / L3_SHARE ? rates.l3
-                                                    : rates.crowded;
+  double rate = bytes <= (double)k->l2 / 2 ? rates.l2
+                : bytes <= (double)k->l3 / PESTLE_CPU_WINOGRAD_L3_SHARE
+                    ? rates.l3
+                    : rates.crowded;
   return bytes / rate;
 }
 
@@ -140,8 +125,8 @@ static double cycles_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
   double products =
       (double)w->products * tiles * (double)w->inputs * vectors * loss;
   bool small = w->results == PESTLE_WINOGRAD_SMALL;
-  double in = small ? SMALL_IN_CYCLES : IN_CYCLES;
-  double out = small ? SMALL_OUT_CYCLES : OUT_CYCLES;
+  double in = small ? PESTLE_CPU_WINOGRAD_SMALL_IN : PESTLE_CPU_WINOGRAD_IN;
+  double out = small ? PESTLE_CPU_WINOGRAD_SMALL_OUT : PESTLE_CPU_WINOGRAD_OUT;
   double transforms =
       tiles * ((double)(w->inputs / h->lanes) * in * shares + vectors * out);
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
@@ -154,9 +139,10 @@ static double cycles_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
     double panels = (double)pestle_ceil_div(w->outputs, h->vectors * h->lanes);
     traffic += cache_cycles(k, rates, factors) * panels * (double)groups;
   }
-  double hidden = traffic < products
-                      ? traffic * HIDDEN_SHARE
-                      : traffic - products + products * HIDDEN_SHARE;
+  double hidden =
+      traffic < products
+          ? traffic * PESTLE_CPU_WINOGRAD_HIDDEN
+          : traffic - products + products * PESTLE_CPU_WINOGRAD_HIDDEN;
   return products + transforms + hidden;
 }
 
@@ -167,13 +153,15 @@ static pestle_winograd_how_t usual_groups(pestle_sketch_t* k,
                                           double* out_cycles) {
   int64_t bytes = (int64_t)((double)k->l2 * SCRATCH_OF_L2);
   pestle_winograd_how_t best = size_up(k, w, bytes, MOST_TILES);
-  *out_cycles = cycles_of(k, w, &best, PRODUCT_LOSS);
-  if (weight_bytes(w, &best) <= k->l3 / L3_SHARE) return best;
-  int64_t most = pestle_sketch_min(k->l3 / L3_SHARE, k->caps->scratch_bytes);
+  *out_cycles = cycles_of(k, w, &best, PESTLE_CPU_WINOGRAD_LOSS);
+  if (weight_bytes(w, &best) <= k->l3 / PESTLE_CPU_WINOGRAD_L3_SHARE)
+    return best;
+  int64_t most = pestle_sketch_min(k->l3 / PESTLE_CPU_WINOGRAD_L3_SHARE,
+                                   k->caps->scratch_bytes);
   for (bytes *= 2; bytes <= most; bytes *= 2) {
     pestle_winograd_how_t how =
         size_up(k, w, bytes, w->tiles_high * w->tiles_wide);
-    double cycles = cycles_of(k, w, &how, PRODUCT_LOSS);
+    double cycles = cycles_of(k, w, &how, PESTLE_CPU_WINOGRAD_LOSS);
     if (cycles >= *out_cycles) continue;
     best = how;
     *out_cycles = cycles;
@@ -198,7 +186,8 @@ static double loss_of(const pestle_sketch_t* k,
     double tap = fmas > loads ? fmas : loads;
     cycles += tap > rates.latency ? tap : rates.latency;
   }
-  return PRODUCT_LOSS * cycles * rates.fmas / (double)(tiles * h->vectors);
+  return PESTLE_CPU_WINOGRAD_LOSS * cycles * rates.fmas /
+         (double)(tiles * h->vectors);
 }
 
 // Of all cores, which wait for the last box.

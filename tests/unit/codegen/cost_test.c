@@ -232,8 +232,41 @@ static void cores_leave_blocks_alone(void** state) {
   }
 }
 
+// Each constant of a machine says what it counts, and how it was found.
+static void constants_say_where_they_are_from(void** state) {
+  (void)state;
+  static const struct {
+    const char *name, *unit, *measured;
+    double value;
+  } rows[] = {
+#define PESTLE_COST(CLASS, NAME, value, unit, measured) \
+  {#CLASS "_" #NAME, unit, measured, value},
+#define PESTLE_COST_REAL PESTLE_COST
+#include "codegen/sketch/cost.def"
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    if (!*rows[i].unit || strlen(rows[i].measured) < 4 || rows[i].value <= 0) {
+      fail_msg("%s lacks its unit, its measurement or its value", rows[i].name);
+    }
+  }
+}
+
+// A target that states a rate is taken at its word, another one at the table's.
+static void rates_not_stated_are_the_table_s(void** state) {
+  (void)state;
+  pestle_core_rates_t usual = pestle_sketch_rates(&caps);
+  assert_true(usual.l2 >= PESTLE_CPU_L2_RATE && usual.l2 <= PESTLE_CPU_L2_RATE);
+  pestle_target_caps_t stated = caps;
+  stated.l2_rate = 48;
+  pestle_core_rates_t own = pestle_sketch_rates(&stated);
+  assert_true(own.l2 > 47 && own.l2 < 49);
+  assert_true(own.l3 >= usual.l3 && own.l3 <= usual.l3);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(constants_say_where_they_are_from),
+      cmocka_unit_test(rates_not_stated_are_the_table_s),
       cmocka_unit_test(tile_fits_registers),
       cmocka_unit_test(large_products_have_large_tiles),
       cmocka_unit_test(blocks_where_operands_crowd_l3),
