@@ -96,7 +96,7 @@ static pestle_status_t check_attrs(pestle_builder_t* builder, pestle_op_t op,
     (void)in;                                                    \
     (void)out;                                                   \
     size_t count = 0;
-#define PESTLE_OP_ATTR(NAME, op, KIND, attr, NEED)                          \
+#define PESTLE_OP_ATTR(NAME, op, KIND, attr, ...)                           \
   if (HAS_FIELD(in, pestle_##op##_attrs_t, attr)) {                         \
     out[count++] = (pestle_attr_t){                                         \
         PESTLE_ATTR_##attr, PESTLE_ATTR_KIND_##KIND, SET_##KIND(in->attr)}; \

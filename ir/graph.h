@@ -463,11 +463,23 @@ static inline bool pestle_node_is_isolated(const pestle_node_t* node) {
 bool pestle_node_has_effect(const pestle_node_t* node);
 
 const char* pestle_attr_name_text(pestle_attr_name_t name);
+// What the numbers of an attribute say: the column MEANS of ops.def.
+typedef enum pestle_attr_meaning_e {
+  PESTLE_ATTR_IS_PLAIN,
+  PESTLE_ATTR_IS_DIMS,     // each is a dim
+  PESTLE_ATTR_IS_EACH,     // one a dim
+  PESTLE_ATTR_IS_PAIRS,    // two a dim
+  PESTLE_ATTR_IS_SPATIAL,  // of the spatial dims, in their order
+} pestle_attr_meaning_t;
+#define PESTLE_ATTR_OF_RESULT 0xff
 // One attribute row of an op.
 typedef struct pestle_attr_row_t {
   uint16_t name;  // pestle_attr_name_t
   uint8_t kind;   // pestle_attr_kind_t
   bool required;
+  uint8_t meaning;  // pestle_attr_meaning_t
+  uint8_t of;       // the operand whose dims are meant, as where the op has one
+                    // input of each kind, or PESTLE_ATTR_OF_RESULT
 } pestle_attr_row_t;
 // The attribute rows of |op| in the order of ops.def; NULL and none for scalar
 // ops. Static.

@@ -55,17 +55,22 @@ const char* pestle_attr_name_text(pestle_attr_name_t name) {
 // own; the last element stands in for an op without rows.
 const pestle_attr_row_t* pestle_op_attr_rows(pestle_op_t op,
                                              size_t* out_count) {
-  enum { REQUIRED = true, OPTIONAL = false };
+  enum { REQUIRED = true, OPTIONAL = false, RESULT = PESTLE_ATTR_OF_RESULT };
+#define PLAIN PESTLE_ATTR_IS_PLAIN, 0
+#define DIMS(of) PESTLE_ATTR_IS_DIMS, of
+#define EACH(of) PESTLE_ATTR_IS_EACH, of
+#define PAIRS(of) PESTLE_ATTR_IS_PAIRS, of
+#define SPATIAL PESTLE_ATTR_IS_SPATIAL, 0
   *out_count = 0;
   switch ((unsigned)op) {
 #define PESTLE_OP_BEGIN(NAME, ...) \
   case PESTLE_OP_##NAME: {         \
     static const pestle_attr_row_t rows[] = {
-#define PESTLE_OP_ATTR(NAME, op, KIND, attr, NEED) \
-  {PESTLE_ATTR_##attr, PESTLE_ATTR_KIND_##KIND, NEED},
+#define PESTLE_OP_ATTR(NAME, op, KIND, attr, NEED, MEANS) \
+  {PESTLE_ATTR_##attr, PESTLE_ATTR_KIND_##KIND, NEED, MEANS},
 #define PESTLE_OP_END(NAME, op)                    \
   {                                                \
-    PESTLE_ATTR_COUNT, 0, false                    \
+    PESTLE_ATTR_COUNT, 0, false, 0, 0              \
   }                                                \
   }                                                \
   ;                                                \

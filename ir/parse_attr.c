@@ -2,19 +2,12 @@
 // Attribute values, read into a tree without knowing which op they belong to.
 #include "ir/parse_internal.h"
 
-const pestle_parse_value_t* pestle_parse_find(const pestle_parse_value_t* dict,
-                                              const char* key) {
-  for (const pestle_parse_entry_t* e = dict->entries; e; e = e->next) {
-    if (pestle_str_equal_c(e->key, key)) return &e->value;
-  }
-  return NULL;
-}
-
 static pestle_status_t new_entry(pestle_parser_t* p,
-                                 pestle_parse_value_t* owner,
-                                 pestle_parse_entry_t*** tail,
-                                 pestle_parse_entry_t** out_entry) {
-  pestle_parse_entry_t* e = PESTLE_ARENA_NEW(&p->scratch, pestle_parse_entry_t);
+                                 pestle_generic_value_t* owner,
+                                 pestle_generic_entry_t*** tail,
+                                 pestle_generic_entry_t** out_entry) {
+  pestle_generic_entry_t* e =
+      PESTLE_ARENA_NEW(&p->scratch, pestle_generic_entry_t);
   if (!e) return PESTLE_OOM();
   **tail = e;
   *tail = &e->next;
@@ -26,10 +19,10 @@ static pestle_status_t new_entry(pestle_parser_t* p,
 // --- Lists and dictionaries ---
 
 static pestle_status_t read_list(pestle_parser_t* p, char close,
-                                 pestle_parse_value_t* out) {
-  pestle_parse_entry_t** tail = &out->entries;
-  pestle_parse_entry_t* e = NULL;
-  out->kind = PESTLE_VALUE_LIST;
+                                 pestle_generic_value_t* out) {
+  pestle_generic_entry_t** tail = &out->entries;
+  pestle_generic_entry_t* e = NULL;
+  out->kind = PESTLE_GENERIC_LIST;
   if (pestle_parse_take(p, close)) return NULL;
   do {
     PESTLE_TRY(new_entry(p, out, &tail, &e));
@@ -51,11 +44,12 @@ static pestle_status_t read_key(pestle_parser_t* p, pestle_str_t* out_key) {
 }
 
 pestle_status_t pestle_parse_dict(pestle_parser_t* p, char close,
-                                  pestle_parse_value_t* out_value) {
-  *out_value = (pestle_parse_value_t){.kind = PESTLE_VALUE_DICT,
-                                      .at = *pestle_parse_token(p)};
-  pestle_parse_entry_t** tail = &out_value->entries;
-  pestle_parse_entry_t* e = NULL;
+                                  pestle_generic_value_t* out_value) {
+  pestle_token_t open = *pestle_parse_token(p);
+  *out_value = (pestle_generic_value_t){
+      .kind = PESTLE_GENERIC_DICT, .line = open.line, .column = open.column};
+  pestle_generic_entry_t** tail = &out_value->entries;
+  pestle_generic_entry_t* e = NULL;
   PESTLE_TRY(pestle_parse_enter(p));
   pestle_parse_advance(p);
   while (!pestle_parse_at(p, close)) {
@@ -69,7 +63,7 @@ pestle_status_t pestle_parse_dict(pestle_parser_t* p, char close,
   pestle_parse_leave(p);
   if (close == '}' && pestle_parse_at(p, close)) {
     const pestle_str_t* end = &pestle_parse_token(p)->whole;
-    const char* begin = out_value->at.whole.data;
+    const char* begin = open.whole.data;
     out_value->text =
         pestle_str_make(begin, (size_t)(end->data + end->size - begin));
   }
@@ -80,8 +74,8 @@ pestle_status_t pestle_parse_dict(pestle_parser_t* p, char close,
 
 // "[b, 0, 1, f]": where the two letters and the spatial axes stand.
 static pestle_status_t read_side(pestle_parser_t* p, const char* first,
-                                 const char* second, pestle_parse_conv_t* conv,
-                                 int which) {
+                                 const char* second,
+                                 pestle_generic_conv_t* conv, int which) {
   int64_t axis = 0, number, seen = 0;
   conv->side[which].first = conv->side[which].second = -1;
   for (int i = 0; i < PESTLE_MAX_RANK; ++i)
@@ -123,7 +117,7 @@ static pestle_status_t read_side(pestle_parser_t* p, const char* first,
 }
 
 pestle_status_t pestle_parse_conv_dims(pestle_parser_t* p,
-                                       pestle_parse_conv_t* out_conv) {
+                                       pestle_generic_conv_t* out_conv) {
   PESTLE_TRY(read_side(p, "b", "f", out_conv, 0));
   PESTLE_TRY(pestle_parse_expect_word(p, "x"));
   PESTLE_TRY(read_side(p, "i", "o", out_conv, 1));
@@ -134,21 +128,23 @@ pestle_status_t pestle_parse_conv_dims(pestle_parser_t* p,
 // --- Dialect attributes ---
 
 static pestle_status_t read_conv(pestle_parser_t* p,
-                                 pestle_parse_value_t* out) {
-  out->conv = PESTLE_ARENA_NEW(&p->scratch, pestle_parse_conv_t);
-  if (!out->conv) return PESTLE_OOM();
-  out->kind = PESTLE_VALUE_CONV;
+                                 pestle_generic_value_t* out) {
+  pestle_generic_conv_t* conv =
+      PESTLE_ARENA_NEW(&p->scratch, pestle_generic_conv_t);
+  if (!conv) return PESTLE_OOM();
+  out->conv = conv;
+  out->kind = PESTLE_GENERIC_CONV;
   pestle_parse_advance(p);
-  PESTLE_TRY(pestle_parse_conv_dims(p, out->conv));
+  PESTLE_TRY(pestle_parse_conv_dims(p, conv));
   return pestle_parse_expect(p, '>');
 }
 
 // #stablehlo.gather<key = value>, #stablehlo<kind WORD>, or anything else that
 // no op needs, which is read over.
 static pestle_status_t read_dialect(pestle_parser_t* p,
-                                    pestle_parse_value_t* out) {
+                                    pestle_generic_value_t* out) {
   pestle_token_t name = *pestle_parse_token(p);
-  out->kind = PESTLE_VALUE_OPAQUE;
+  out->kind = PESTLE_GENERIC_OPAQUE;
   pestle_parse_advance(p);
   if (!pestle_parse_at(p, '<')) return NULL;
   if (pestle_str_equal_c(name.text, "stablehlo.conv")) {
@@ -165,12 +161,12 @@ static pestle_status_t read_dialect(pestle_parser_t* p,
     }
     pestle_parse_advance(p);
     if (second.kind == PESTLE_TOKEN_WORD && pestle_parse_take(p, '>')) {
-      out->kind = PESTLE_VALUE_WORD;
+      out->kind = PESTLE_GENERIC_WORD;
       out->text = second.text;
       return NULL;
     }
   } else if (pestle_parse_take(p, '>')) {
-    out->kind = PESTLE_VALUE_DICT;
+    out->kind = PESTLE_GENERIC_DICT;
     return NULL;
   }
   p->lexer = open;
@@ -179,7 +175,7 @@ static pestle_status_t read_dialect(pestle_parser_t* p,
 
 // array<i64: 1, 2>, array<i1>
 static pestle_status_t read_array(pestle_parser_t* p,
-                                  pestle_parse_value_t* out) {
+                                  pestle_generic_value_t* out) {
   pestle_parse_advance(p);
   PESTLE_TRY(pestle_parse_expect(p, '<'));
   if (!pestle_parse_at_kind(p, PESTLE_TOKEN_WORD)) {
@@ -187,7 +183,7 @@ static pestle_status_t read_array(pestle_parser_t* p,
   }
   pestle_parse_advance(p);
   if (pestle_parse_take(p, ':')) return read_list(p, '>', out);
-  out->kind = PESTLE_VALUE_LIST;
+  out->kind = PESTLE_GENERIC_LIST;
   return pestle_parse_expect(p, '>');
 }
 
@@ -208,10 +204,10 @@ static pestle_status_t skip_type_suffix(pestle_parser_t* p) {
 }
 
 static pestle_status_t read_number(pestle_parser_t* p,
-                                   pestle_parse_value_t* out) {
+                                   pestle_generic_value_t* out) {
   pestle_token_t t = *pestle_parse_token(p);
   bool is_int = t.kind == PESTLE_TOKEN_INT;
-  out->kind = is_int ? PESTLE_VALUE_INT : PESTLE_VALUE_FLOAT;
+  out->kind = is_int ? PESTLE_GENERIC_INT : PESTLE_GENERIC_FLOAT;
   if (is_int) {
     PESTLE_TRY(pestle_parse_integer(p, &out->i64));
   } else {
@@ -226,7 +222,7 @@ static pestle_status_t read_number(pestle_parser_t* p,
   pestle_lexer_t here = p->lexer;
   if (hex && pestle_parse_take(p, ':') && pestle_parse_at_word(p, "f64")) {
     memcpy(&out->f64, &out->i64, sizeof(out->f64));
-    out->kind = PESTLE_VALUE_FLOAT;
+    out->kind = PESTLE_GENERIC_FLOAT;
   }
   p->lexer = here;
   // 0.1 : f32 is the f32 that is nearest.
@@ -237,38 +233,35 @@ static pestle_status_t read_number(pestle_parser_t* p,
 }
 
 static pestle_status_t read_word(pestle_parser_t* p,
-                                 pestle_parse_value_t* out) {
-  if (pestle_parse_take_word(p, "true")) {
-    *out = (pestle_parse_value_t){
-        .kind = PESTLE_VALUE_BOOL, .at = out->at, .b = true};
-    return NULL;
-  }
-  if (pestle_parse_take_word(p, "false")) {
-    *out = (pestle_parse_value_t){.kind = PESTLE_VALUE_BOOL, .at = out->at};
+                                 pestle_generic_value_t* out) {
+  pestle_token_t at = *pestle_parse_token(p);
+  if (pestle_parse_take_word(p, "true") || pestle_parse_take_word(p, "false")) {
+    out->kind = PESTLE_GENERIC_BOOL;
+    out->b = at.text.data[0] == 't';
     return NULL;
   }
   if (pestle_parse_at_word(p, "array")) return read_array(p, out);
   if (pestle_parse_at_word(p, "dense")) {
-    out->kind = PESTLE_VALUE_ELEMENTS;
+    out->kind = PESTLE_GENERIC_ELEMENTS;
     p->allows_index = true;
     pestle_status_t status = pestle_parse_dense(p, &out->elements);
     p->allows_index = false;
     return status;
   }
   if (pestle_parse_at_word(p, "tensor")) {
-    out->kind = PESTLE_VALUE_TYPE;
+    out->kind = PESTLE_GENERIC_TYPE;
     return pestle_parse_type(p, &out->type);
   }
   bool elsewhere = pestle_parse_at_word(p, "dense_resource") ||
                    pestle_parse_at_word(p, "sparse") ||
                    pestle_parse_at_word(p, "dense_elided");
   if (elsewhere) {
-    return pestle_parse_error(p, &out->at, PESTLE_STATUS_UNSUPPORTED,
+    return pestle_parse_error(p, &at, PESTLE_STATUS_UNSUPPORTED,
                               "'%.*s' holds no data in the text",
-                              PESTLE_STR_ARG(out->at.text));
+                              PESTLE_STR_ARG(at.text));
   }
   // unit, i32, affine_map<..>, loc(..)
-  out->kind = PESTLE_VALUE_OPAQUE;
+  out->kind = PESTLE_GENERIC_OPAQUE;
   pestle_parse_advance(p);
   if (pestle_parse_at(p, '<') || pestle_parse_at(p, '(')) {
     return pestle_parse_skip_brackets(p, true);
@@ -277,17 +270,17 @@ static pestle_status_t read_word(pestle_parser_t* p,
 }
 
 static pestle_status_t read_value(pestle_parser_t* p,
-                                  pestle_parse_value_t* out) {
-  switch ((pestle_token_kind_t)out->at.kind) {
+                                  pestle_generic_value_t* out) {
+  switch ((pestle_token_kind_t)pestle_parse_token(p)->kind) {
     case PESTLE_TOKEN_INT:
     case PESTLE_TOKEN_FLOAT:
       return read_number(p, out);
     case PESTLE_TOKEN_STRING:
-      out->kind = PESTLE_VALUE_STRING;
+      out->kind = PESTLE_GENERIC_STRING;
       PESTLE_TRY(pestle_parse_string(p, &p->scratch, &out->text));
       return skip_type_suffix(p);
     case PESTLE_TOKEN_SYMBOL:
-      out->kind = PESTLE_VALUE_SYMBOL;
+      out->kind = PESTLE_GENERIC_SYMBOL;
       return pestle_parse_symbol(p, &p->scratch, &out->text);
     case PESTLE_TOKEN_HASH:
       return read_dialect(p, out);
@@ -297,10 +290,13 @@ static pestle_status_t read_value(pestle_parser_t* p,
       if (pestle_parse_at(p, '{')) return pestle_parse_dict(p, '}', out);
       if (pestle_parse_take(p, '[')) return read_list(p, ']', out);
       if (!pestle_parse_at(p, '(')) break;
-      out->kind = PESTLE_VALUE_FUNCTION;
-      return pestle_parse_function_type(p, &out->inputs, &out->outputs);
+      out->kind = PESTLE_GENERIC_FUNCTION;
+      out->inputs = PESTLE_ARENA_NEW(&p->scratch, pestle_parse_types_t);
+      out->outputs = PESTLE_ARENA_NEW(&p->scratch, pestle_parse_types_t);
+      if (!out->inputs || !out->outputs) return PESTLE_OOM();
+      return pestle_parse_function_type(p, out->inputs, out->outputs);
     case PESTLE_TOKEN_BANG:
-      out->kind = PESTLE_VALUE_OPAQUE;
+      out->kind = PESTLE_GENERIC_OPAQUE;
       pestle_parse_advance(p);
       if (!pestle_parse_at(p, '<')) return NULL;
       return pestle_parse_skip_brackets(p, true);
@@ -315,11 +311,12 @@ static pestle_status_t read_value(pestle_parser_t* p,
 }
 
 pestle_status_t pestle_parse_value(pestle_parser_t* p,
-                                   pestle_parse_value_t* out_value) {
-  *out_value = (pestle_parse_value_t){.at = *pestle_parse_token(p)};
+                                   pestle_generic_value_t* out_value) {
+  pestle_token_t at = *pestle_parse_token(p);
+  *out_value = (pestle_generic_value_t){.line = at.line, .column = at.column};
   PESTLE_TRY(pestle_parse_enter(p));
   PESTLE_TRY(read_value(p, out_value));
-  const char* begin = out_value->at.whole.data;
+  const char* begin = at.whole.data;
   out_value->whole = pestle_str_make(begin, (size_t)(p->lexer.taken - begin));
   pestle_parse_leave(p);
   return NULL;

@@ -102,7 +102,7 @@ pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
   pestle_node_t* base;
   pestle_builder_t b = wrap.inside;
   b.loc = (*node)->loc;  // for what the formula may object to
-  pestle_node_spec_t spec = {.op = o->op,
+  pestle_node_spec_t spec = {.op = o->g.op,
                              .operands = wrap.arguments,
                              .operand_count = o->operand_count};
   PESTLE_TRY(pestle_node_create(&b, &spec, &base));

@@ -15,7 +15,7 @@ static pestle_status_t push_i64s(pestle_parser_t* p, pestle_parse_op_t* o,
 
 // "{..}" before the types, when it is there.
 static pestle_status_t optional_dict(pestle_parser_t* p, pestle_parse_op_t* o) {
-  pestle_parse_value_t dict;
+  pestle_generic_value_t dict;
   if (!pestle_parse_at(p, '{')) return NULL;
   PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
   return pestle_parse_apply_dict(p, o, &dict);
@@ -64,7 +64,7 @@ static pestle_status_t form_attr(pestle_parser_t* p, pestle_parse_op_t* o,
     }
     pestle_attr_t a = {.name = form->attrs[i].attr,
                        .kind = PESTLE_ATTR_KIND_I64};
-    if (is_text(o->op, a.name)) return text_attr(p, o, &a);
+    if (is_text(o->g.op, a.name)) return text_attr(p, o, &a);
     if (pestle_parse_at_kind(p, PESTLE_TOKEN_WORD)) {
       a.kind = PESTLE_ATTR_KIND_BOOL;
       a.as.b = pestle_parse_take_word(p, "true");
@@ -100,10 +100,11 @@ static pestle_status_t parse_constant(pestle_parser_t* p,
       PESTLE_ARENA_NEW(&p->scratch, pestle_elements_t);
   if (!elements) return PESTLE_OOM();
   PESTLE_TRY(optional_dict(p, o));
-  pestle_parse_value_t value;
+  pestle_generic_value_t value;
+  pestle_token_t at = *pestle_parse_token(p);
   PESTLE_TRY(pestle_parse_value(p, &value));
-  if (value.kind != PESTLE_VALUE_ELEMENTS) {
-    return pestle_parse_error(p, &value.at, PESTLE_STATUS_MALFORMED,
+  if (value.kind != PESTLE_GENERIC_ELEMENTS) {
+    return pestle_parse_error(p, &at, PESTLE_STATUS_MALFORMED,
                               "expected dense<..>");
   }
   *elements = value.elements;
@@ -148,7 +149,8 @@ static pestle_status_t parse_slice(pestle_parser_t* p, pestle_parse_op_t* o) {
 // "LT, %a, %b, FLOAT"
 static pestle_status_t parse_compare(pestle_parser_t* p, pestle_parse_op_t* o) {
   pestle_token_t direction = *pestle_parse_token(p);
-  PESTLE_TRY(pestle_parse_direction(p, &direction, direction.text, &o->op));
+  PESTLE_TRY(pestle_parse_place(p, &direction,
+                                pestle_generic_direct(&o->g, direction.text)));
   pestle_parse_advance(p);
   PESTLE_TRY(pestle_parse_expect(p, ','));
   PESTLE_TRY(pestle_parse_push_operand(p, o));
@@ -156,7 +158,8 @@ static pestle_status_t parse_compare(pestle_parser_t* p, pestle_parse_op_t* o) {
   PESTLE_TRY(pestle_parse_push_operand(p, o));
   if (pestle_parse_take(p, ',')) {
     pestle_token_t type = *pestle_parse_token(p);
-    PESTLE_TRY(pestle_parse_compare_type(p, o, &type, type.text));
+    PESTLE_TRY(pestle_parse_place(p, &type,
+                                  pestle_generic_compare_as(&o->g, type.text)));
     pestle_parse_advance(p);
   }
   return pestle_parse_types_after_dict(p, o);
@@ -287,8 +290,8 @@ static pestle_status_t parse_window(pestle_parser_t* p, pestle_parse_op_t* o) {
 
 static pestle_status_t parse_convolution(pestle_parser_t* p,
                                          pestle_parse_op_t* o) {
-  pestle_parse_conv_t* conv =
-      PESTLE_ARENA_NEW(&p->scratch, pestle_parse_conv_t);
+  pestle_generic_conv_t* conv =
+      PESTLE_ARENA_NEW(&p->scratch, pestle_generic_conv_t);
   if (!conv) return PESTLE_OOM();
   PESTLE_TRY(pestle_parse_expect(p, '('));
   PESTLE_TRY(pestle_parse_operands(p, o));
@@ -296,7 +299,7 @@ static pestle_status_t parse_convolution(pestle_parser_t* p,
   PESTLE_TRY(pestle_parse_expect_word(p, "dim_numbers"));
   PESTLE_TRY(pestle_parse_expect(p, '='));
   PESTLE_TRY(pestle_parse_conv_dims(p, conv));
-  PESTLE_TRY(pestle_parse_apply_conv(p, o, conv));
+  PESTLE_TRY(pestle_parse_placed(p, o, pestle_generic_push_conv(&o->g, conv)));
   if (pestle_parse_take(p, ',')) {
     PESTLE_TRY(pestle_parse_expect_word(p, "window"));
     PESTLE_TRY(pestle_parse_expect(p, '='));
@@ -378,23 +381,23 @@ static pestle_status_t parse_return(pestle_parser_t* p, pestle_parse_op_t* o) {
 }
 
 pestle_status_t pestle_parse_pretty(pestle_parser_t* p, pestle_parse_op_t* o) {
-  const pestle_text_form_t* form = pestle_text_form(o->op);
+  const pestle_text_form_t* form = pestle_text_form(o->g.op);
   // Comparisons share one name; the table gave the first of them.
-  if (pestle_text_direction(o->op)) return parse_compare(p, o);
+  if (pestle_text_direction(o->g.op)) return parse_compare(p, o);
   if (form->types != PESTLE_TEXT_TYPES_NONE) return parse_form(p, o, form);
-  if (o->op == PESTLE_OP_CONSTANT) return parse_constant(p, o);
-  if (o->op == PESTLE_OP_SLICE) return parse_slice(p, o);
-  if (o->op == PESTLE_OP_DOT_GENERAL) return parse_dot(p, o);
-  if (o->op == PESTLE_OP_CONVOLUTION) return parse_convolution(p, o);
-  if (o->op == PESTLE_OP_REDUCE_PRECISION) return parse_precision(p, o);
-  if (o->op == PESTLE_OP_REDUCE) return pestle_parse_reduce(p, o);
-  if (o->op == PESTLE_OP_WHILE) return pestle_parse_while(p, o);
-  if (o->op == PESTLE_OP_CALL) return parse_call(p, o);
-  if (o->op == PESTLE_OP_CUSTOM_CALL) return parse_custom_call(p, o);
-  if (o->op == PESTLE_OP_CUSTOM) return pestle_parse_composite(p, o);
-  if (o->op == PESTLE_OP_RETURN) return parse_return(p, o);
+  if (o->g.op == PESTLE_OP_CONSTANT) return parse_constant(p, o);
+  if (o->g.op == PESTLE_OP_SLICE) return parse_slice(p, o);
+  if (o->g.op == PESTLE_OP_DOT_GENERAL) return parse_dot(p, o);
+  if (o->g.op == PESTLE_OP_CONVOLUTION) return parse_convolution(p, o);
+  if (o->g.op == PESTLE_OP_REDUCE_PRECISION) return parse_precision(p, o);
+  if (o->g.op == PESTLE_OP_REDUCE) return pestle_parse_reduce(p, o);
+  if (o->g.op == PESTLE_OP_WHILE) return pestle_parse_while(p, o);
+  if (o->g.op == PESTLE_OP_CALL) return parse_call(p, o);
+  if (o->g.op == PESTLE_OP_CUSTOM_CALL) return parse_custom_call(p, o);
+  if (o->g.op == PESTLE_OP_CUSTOM) return pestle_parse_composite(p, o);
+  if (o->g.op == PESTLE_OP_RETURN) return parse_return(p, o);
   return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
                             "'%s' is written in the generic form, its name in "
                             "quotes",
-                            pestle_op_info(o->op)->mlir);
+                            pestle_op_info(o->g.op)->mlir);
 }

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "ir/generic.h"
 #include "ir/graph.h"
 
 // Brackets, regions and attributes nested deeper than this are refused.
@@ -92,13 +93,6 @@ typedef struct pestle_parse_body_t {
   size_t name_count;
 } pestle_parse_body_t;
 
-// A composite whose body is still to be made.
-typedef struct pestle_parse_composite_t {
-  pestle_node_t* node;
-  const char* decomposition;  // a function's name, in the kept arena
-  pestle_token_t at;
-} pestle_parse_composite_t;
-
 typedef struct pestle_parser_t {
   pestle_context_t* context;
   pestle_allocator_t allocator;
@@ -116,7 +110,7 @@ typedef struct pestle_parser_t {
   pestle_map_t aliases;  // location alias -> pestle_parse_loc_t*
   PESTLE_VEC(pestle_parse_fixup_t) fixups;
   PESTLE_VEC(pestle_parse_body_t) bodies;
-  PESTLE_VEC(pestle_parse_composite_t) composites;  // by function, in order
+  PESTLE_VEC(pestle_generic_composite_t) composites;  // by function, in order
 } pestle_parser_t;
 
 // --- parse_lex.c ---
@@ -218,67 +212,14 @@ pestle_parse_dense(pestle_parser_t* p, pestle_elements_t* out_elements);
 
 // --- parse_attr.c ---
 
-typedef enum pestle_value_kind_e {
-  PESTLE_VALUE_UNIT,  // a key alone
-  PESTLE_VALUE_BOOL,
-  PESTLE_VALUE_INT,
-  PESTLE_VALUE_FLOAT,
-  PESTLE_VALUE_STRING,
-  PESTLE_VALUE_SYMBOL,
-  PESTLE_VALUE_WORD,  // #stablehlo<kind WORD>
-  PESTLE_VALUE_LIST,  // [..], array<..>
-  PESTLE_VALUE_DICT,  // {..}, #stablehlo.gather<..>
-  PESTLE_VALUE_TYPE,
-  PESTLE_VALUE_FUNCTION,  // a function type
-  PESTLE_VALUE_ELEMENTS,
-  PESTLE_VALUE_CONV,    // convolution dimension numbers
-  PESTLE_VALUE_OPAQUE,  // read over
-} pestle_value_kind_t;
-
-typedef struct pestle_parse_entry_t pestle_parse_entry_t;
-typedef struct pestle_parse_value_t {
-  pestle_value_kind_t kind;
-  pestle_token_t at;
-  bool b;
-  int64_t i64;
-  double f64;
-  pestle_str_t text;   // of a dictionary {..}: as it was written
-  pestle_str_t whole;  // the value as it was written, with its type
-  pestle_type_t type;
-  pestle_elements_t elements;
-  pestle_parse_entry_t* entries;  // LIST (keys empty) and DICT
-  size_t entry_count;
-  pestle_parse_types_t inputs, outputs;  // FUNCTION
-  struct pestle_parse_conv_t* conv;
-} pestle_parse_value_t;
-
-struct pestle_parse_entry_t {
-  pestle_str_t key;
-  pestle_parse_value_t value;
-  pestle_parse_entry_t* next;
-};
-
-// Positions of a convolution's axes: batch, feature, spatial of the input;
-// input feature, output feature, spatial of the kernel; batch, feature, spatial
-// of the output.
-typedef struct pestle_parse_conv_t {
-  struct {
-    int64_t first, second;
-    int64_t space[PESTLE_MAX_RANK];
-    size_t count;
-  } side[3];
-} pestle_parse_conv_t;
-
 PESTLE_NODISCARD pestle_status_t
-pestle_parse_value(pestle_parser_t* p, pestle_parse_value_t* out_value);
+pestle_parse_value(pestle_parser_t* p, pestle_generic_value_t* out_value);
 // "{..}" or, with |close| '>', what stands between < and >; the token is the
 // opening sign.
 PESTLE_NODISCARD pestle_status_t pestle_parse_dict(
-    pestle_parser_t* p, char close, pestle_parse_value_t* out_value);
+    pestle_parser_t* p, char close, pestle_generic_value_t* out_value);
 PESTLE_NODISCARD pestle_status_t
-pestle_parse_conv_dims(pestle_parser_t* p, pestle_parse_conv_t* out_conv);
-const pestle_parse_value_t* pestle_parse_find(const pestle_parse_value_t* dict,
-                                              const char* key);
+pestle_parse_conv_dims(pestle_parser_t* p, pestle_generic_conv_t* out_conv);
 // "[1, 2]" of integers or booleans; "[[0, 1], [2, 3]]" too, flattened.
 PESTLE_NODISCARD pestle_status_t pestle_parse_i64s(pestle_parser_t* p,
                                                    pestle_i64s_t* out_values);
@@ -304,27 +245,23 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_resolve_locs(pestle_parser_t* p);
 
 // An op on its way from text to node.
 typedef struct pestle_parse_op_t {
-  pestle_op_t op;
+  pestle_generic_t g;
   pestle_token_t at;  // its name
   pestle_builder_t* builder;
   pestle_value_t** operands;
   size_t operand_count, operand_capacity;
   pestle_parse_form_t* forms;  // of the operands as they are written
   size_t form_count, form_capacity;
-  bool typed;     // |operand_types| were written
-  bool directed;  // a comparison whose direction was read
-  bool total;     // a comparison of floats in total order
+  bool typed;  // |operand_types| were written
   pestle_parse_types_t operand_types, result_types;
-  pestle_attr_t* attrs;
-  size_t attr_count, attr_capacity;
   pestle_region_t** regions;
   size_t region_count, region_capacity;
-  // Of a custom call whose tensors do not all lie as others do.
-  const pestle_parse_entry_t *operand_layouts, *result_layouts;
-  const char* decomposition;  // of a composite
-  bool by_name;               // a custom call that is a CUSTOM without body
 } pestle_parse_op_t;
 
+// |status| of ir/generic.h about |o| or one of its attributes, with its place.
+PESTLE_NODISCARD pestle_status_t pestle_parse_placed(const pestle_parser_t* p,
+                                                     const pestle_parse_op_t* o,
+                                                     pestle_status_t status);
 // One as it is written: all tensors of a tuple.
 PESTLE_NODISCARD pestle_status_t
 pestle_parse_push_operand(pestle_parser_t* p, pestle_parse_op_t* o);
@@ -333,6 +270,10 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_operands(pestle_parser_t* p,
                                                        pestle_parse_op_t* o);
 PESTLE_NODISCARD pestle_status_t pestle_parse_push_attr(
     pestle_parser_t* p, pestle_parse_op_t* o, const pestle_attr_t* attr);
+// Takes over the attributes of a dictionary that the op knows.
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_apply_dict(pestle_parser_t* p, pestle_parse_op_t* o,
+                        const pestle_generic_value_t* dict);
 PESTLE_NODISCARD pestle_status_t pestle_parse_push_region(
     pestle_parser_t* p, pestle_parse_op_t* o, pestle_region_t* region);
 // Types behind a colon, in any of the ways that StableHLO writes them.
@@ -394,13 +335,6 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
 // "name" %0, %1 {decomposition = @f, ..}
 PESTLE_NODISCARD pestle_status_t pestle_parse_composite(pestle_parser_t* p,
                                                         pestle_parse_op_t* o);
-// An attribute of a composite; |*out_done| is false when it is none.
-PESTLE_NODISCARD pestle_status_t
-pestle_parse_composite_attr(pestle_parser_t* p, pestle_parse_op_t* o,
-                            const pestle_parse_entry_t* e, bool* out_done);
-// Makes |o|, a custom call with a version, the CUSTOM that it was printed from.
-PESTLE_NODISCARD pestle_status_t pestle_parse_by_name(pestle_parser_t* p,
-                                                      pestle_parse_op_t* o);
 // |node| gets its body when all functions are read.
 PESTLE_NODISCARD pestle_status_t pestle_parse_note_composite(
     pestle_parser_t* p, const pestle_parse_op_t* o, pestle_node_t* node);
@@ -423,13 +357,6 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_wrap_end(
     pestle_node_t** out_node);
 // Gives composites their bodies and drops the functions that nothing else needs.
 PESTLE_NODISCARD pestle_status_t pestle_parse_attach_bodies(pestle_parser_t* p);
-
-// --- parse_layout.c ---
-
-// Transposes what |*node|, a custom call, takes and makes where |o| states layouts
-// other than row-major; |*node| becomes that which has its results.
-PESTLE_NODISCARD pestle_status_t pestle_parse_layouts(
-    pestle_parser_t* p, const pestle_parse_op_t* o, pestle_node_t** node);
 
 // --- parse_ragged.c ---
 
@@ -489,27 +416,9 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_pretty(pestle_parser_t* p,
 PESTLE_NODISCARD pestle_status_t pestle_parse_generic(pestle_parser_t* p,
                                                       pestle_parse_op_t* o);
 // Takes over the attributes of a dictionary that the op knows.
-PESTLE_NODISCARD pestle_status_t pestle_parse_apply_dict(
-    pestle_parser_t* p, pestle_parse_op_t* o, const pestle_parse_value_t* dict);
-PESTLE_NODISCARD pestle_status_t pestle_parse_apply_conv(
-    pestle_parser_t* p, pestle_parse_op_t* o, const pestle_parse_conv_t* conv);
-// Integers of an array, a list or constant data, in the scratch arena.
 PESTLE_NODISCARD pestle_status_t
-pestle_parse_value_i64s(pestle_parser_t* p, const pestle_parse_value_t* value,
-                        pestle_i64s_t* out_values);
-// What |value|, of the attribute |name|, is as |a->kind| says.
-PESTLE_NODISCARD pestle_status_t
-pestle_parse_convert(pestle_parser_t* p, const char* name,
-                     const pestle_parse_value_t* value, pestle_attr_t* a);
-// The comparison called |direction|.
-PESTLE_NODISCARD pestle_status_t
-pestle_parse_direction(pestle_parser_t* p, const pestle_token_t* at,
-                       pestle_str_t direction, pestle_op_t* out_op);
-// "FLOAT", which says nothing new, or "TOTALORDER".
-PESTLE_NODISCARD pestle_status_t
-pestle_parse_compare_type(pestle_parser_t* p, pestle_parse_op_t* o,
-                          const pestle_token_t* at, pestle_str_t type);
-
+pestle_parse_apply_dict(pestle_parser_t* p, pestle_parse_op_t* o,
+                        const pestle_generic_value_t* dict);
 // Doubles an array in the scratch arena; |*data| is a pointer to elements.
 PESTLE_NODISCARD pestle_status_t pestle_parse_grow(pestle_parser_t* p,
                                                    void* data, size_t count,

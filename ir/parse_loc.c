@@ -142,7 +142,7 @@ pestle_status_t pestle_parse_alias(pestle_parser_t* p) {
   PESTLE_TRY(pestle_parse_expect(p, '='));
   if (!pestle_parse_at_word(p, "loc")) {
     // An alias of another attribute: no op that we know needs one.
-    pestle_parse_value_t value;
+    pestle_generic_value_t value;
     return pestle_parse_value(p, &value);
   }
   bool found;

@@ -5,15 +5,8 @@
 
 // --- Signatures ---
 
-// What is noted of an argument or result beside its type.
-typedef struct port_t {
-  const char* name;   // pestle.name, or NULL
-  uint32_t shape_of;  // pestle.shape_of + 1, or 0
-  pestle_dialect_attrs_t attrs;
-} port_t;
-
 typedef struct ports_t {
-  port_t* data;  // an entry for each type
+  pestle_parse_port_t* data;  // an entry for each type
   size_t count, capacity;
 } ports_t;
 
@@ -27,97 +20,34 @@ typedef struct signature_t {
   pestle_dialect_attrs_t attrs;
 } signature_t;
 
-// The string under "pestle.name", or NULL.
-static const char* name_in(const pestle_parse_value_t* dict) {
-  const pestle_parse_value_t* v = pestle_parse_find(dict, "pestle.name");
-  return v && v->kind == PESTLE_VALUE_STRING ? v->text.data : NULL;
-}
-
-// The number under "pestle.shape_of" + 1, or 0.
-static uint32_t shape_in(const pestle_parse_value_t* dict) {
-  const pestle_parse_value_t* v = pestle_parse_find(dict, "pestle.shape_of");
-  bool fits =
-      v && v->kind == PESTLE_VALUE_INT && v->i64 >= 0 && v->i64 < UINT32_MAX;
-  return fits ? (uint32_t)v->i64 + 1 : 0;
-}
-
-// A dialect's, and neither ours nor a name in the user's Python.
-static bool is_kept(pestle_str_t key) {
-  return pestle_str_find_char(key, '.') != SIZE_MAX &&
-         !pestle_str_starts_with(key, PESTLE_STR("pestle.")) &&
-         !pestle_str_equal_c(key, "jax.result_info");
-}
-
-// |text| with one space where several or a new line are, but in strings.
-static char* one_line(pestle_parser_t* p, pestle_str_t text) {
-  char* out = pestle_arena_alloc(&p->scratch, text.size + 1, 1);
-  if (!out) return NULL;
-  size_t n = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size; ++i) {
-    char c = text.data[i];
-    bool escaped = quoted && i && text.data[i - 1] == '\\';
-    if (c == '"' && !escaped) quoted = !quoted;
-    bool space = !quoted && (c == ' ' || c == '\n' || c == '\t' || c == '\r');
-    if (space && n && out[n - 1] == ' ') continue;
-    out[n++] = space ? ' ' : c;
-  }
-  out[n] = 0;
-  return out;
-}
-
-// The entries of |dict| that the module keeps.
-static pestle_status_t read_kept(pestle_parser_t* p,
-                                 const pestle_parse_value_t* dict,
-                                 pestle_dialect_attrs_t* out) {
-  pestle_dialect_attr_t* data =
-      PESTLE_ARENA_ARRAY(&p->scratch, pestle_dialect_attr_t, dict->entry_count);
-  if (!data) return PESTLE_OOM();
-  *out = (pestle_dialect_attrs_t){data, 0};
-  for (const pestle_parse_entry_t* e = dict->entries; e; e = e->next) {
-    if (!is_kept(e->key)) continue;
-    pestle_dialect_attr_t* a = &data[out->count++];
-    a->key = pestle_arena_strndup(&p->scratch, e->key);
-    a->text = one_line(p, e->value.whole);
-    if (!a->key || !a->text) return PESTLE_OOM();
-  }
-  return NULL;
-}
-
-static pestle_status_t read_port(pestle_parser_t* p,
-                                 const pestle_parse_value_t* dict,
-                                 port_t* out) {
-  out->name = name_in(dict);
-  out->shape_of = shape_in(dict);
-  return read_kept(p, dict, &out->attrs);
-}
-
 // "{pestle.name = "x", ..}" when it is there.
-static pestle_status_t optional_port(pestle_parser_t* p, port_t* out) {
-  pestle_parse_value_t dict;
-  *out = (port_t){.name = NULL};
+static pestle_status_t optional_port(pestle_parser_t* p,
+                                     pestle_parse_port_t* out) {
+  pestle_generic_value_t dict;
+  *out = (pestle_parse_port_t){.name = NULL};
   if (!pestle_parse_at(p, '{')) return NULL;
   PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
-  return read_port(p, &dict, out);
+  return pestle_parse_port(p, &dict, out);
 }
 
 // "attributes {..}" when it is there.
 static pestle_status_t optional_attributes(pestle_parser_t* p,
                                            pestle_dialect_attrs_t* out) {
-  pestle_parse_value_t dict;
+  pestle_generic_value_t dict;
   *out = (pestle_dialect_attrs_t){NULL, 0};
   if (!pestle_parse_take_word(p, "attributes")) return NULL;
   if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
   PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
-  return read_kept(p, &dict, out);
+  return pestle_parse_kept(p, &dict, out);
 }
 
 // |port| for each type of |types| that has none yet: of a tuple, which is taken
 // apart, nothing is noted.
 static pestle_status_t push_ports(pestle_parser_t* p, ports_t* ports,
                                   const pestle_parse_types_t* types,
-                                  port_t port) {
-  if (types->forms[types->form_count - 1].nest) port = (port_t){.name = NULL};
+                                  pestle_parse_port_t port) {
+  if (types->forms[types->form_count - 1].nest)
+    port = (pestle_parse_port_t){.name = NULL};
   while (ports->count < types->count) {
     PESTLE_TRY(pestle_parse_grow(p, &ports->data, ports->count,
                                  &ports->capacity, sizeof(*ports->data)));
@@ -132,7 +62,7 @@ static pestle_status_t signature_arguments(pestle_parser_t* p, signature_t* s) {
   PESTLE_TRY(pestle_parse_expect(p, '('));
   if (pestle_parse_take(p, ')')) return NULL;
   do {
-    port_t port;
+    pestle_parse_port_t port;
     PESTLE_TRY(pestle_parse_argument_name(p, a, a->types.form_count));
     PESTLE_TRY(pestle_parse_type_form(p, &a->types));
     PESTLE_TRY(optional_port(p, &port));
@@ -149,7 +79,7 @@ static pestle_status_t signature_results(pestle_parser_t* p, signature_t* s) {
   bool parentheses = pestle_parse_take(p, '(');
   if (parentheses && pestle_parse_take(p, ')')) return NULL;
   do {
-    port_t port = {.name = NULL};
+    pestle_parse_port_t port = {.name = NULL};
     PESTLE_TRY(pestle_parse_type_form(p, &s->results));
     if (parentheses) PESTLE_TRY(optional_port(p, &port));
     PESTLE_TRY(push_ports(p, &s->result_ports, &s->results, port));
@@ -167,7 +97,7 @@ static pestle_status_t set_ports(pestle_function_t* f, const signature_t* s) {
     PESTLE_TRY(pestle_function_set_argument_attrs(f, i, a->data, a->count));
   }
   for (size_t i = 0; i < s->result_ports.count; ++i) {
-    const port_t* port = &s->result_ports.data[i];
+    const pestle_parse_port_t* port = &s->result_ports.data[i];
     PESTLE_TRY(pestle_function_set_result_attrs(f, i, port->attrs.data,
                                                 port->attrs.count));
     if (port->shape_of) {
@@ -272,19 +202,19 @@ static pestle_status_t parse_function(pestle_parser_t* p) {
 
 // What is in arg_attrs or res_attrs: a list of dictionaries.
 static pestle_status_t listed_ports(pestle_parser_t* p,
-                                    const pestle_parse_value_t* dict,
+                                    const pestle_generic_value_t* dict,
                                     const char* key, size_t count,
                                     ports_t* out) {
-  out->data = PESTLE_ARENA_ARRAY(&p->scratch, port_t, count);
+  out->data = PESTLE_ARENA_ARRAY(&p->scratch, pestle_parse_port_t, count);
   out->count = count;
   if (!out->data) return PESTLE_OOM();
-  const pestle_parse_value_t* list = pestle_parse_find(dict, key);
-  const pestle_parse_entry_t* e = list ? list->entries : NULL;
+  const pestle_generic_value_t* list = pestle_generic_find(dict, key);
+  const pestle_generic_entry_t* e = list ? list->entries : NULL;
   for (size_t i = 0; i < count; ++i) {
-    out->data[i] = (port_t){.name = NULL};
+    out->data[i] = (pestle_parse_port_t){.name = NULL};
     if (!e) continue;
-    if (e->value.kind == PESTLE_VALUE_DICT) {
-      PESTLE_TRY(read_port(p, &e->value, &out->data[i]));
+    if (e->value.kind == PESTLE_GENERIC_DICT) {
+      PESTLE_TRY(pestle_parse_port(p, &e->value, &out->data[i]));
     }
     e = e->next;
   }
@@ -294,8 +224,8 @@ static pestle_status_t listed_ports(pestle_parser_t* p,
 // '() <{..}> ({' or '() ({': what stands between a quoted name and its region;
 // the attributes may also come after the region.
 static pestle_status_t generic_head(pestle_parser_t* p,
-                                    pestle_parse_value_t* out_dict) {
-  *out_dict = (pestle_parse_value_t){.kind = PESTLE_VALUE_DICT};
+                                    pestle_generic_value_t* out_dict) {
+  *out_dict = (pestle_generic_value_t){.kind = PESTLE_GENERIC_DICT};
   PESTLE_TRY(pestle_parse_expect(p, '('));
   PESTLE_TRY(pestle_parse_expect(p, ')'));
   if (pestle_parse_take(p, '<')) {
@@ -309,13 +239,13 @@ static pestle_status_t generic_head(pestle_parser_t* p,
 // ') {..} : () -> ()'
 static pestle_status_t generic_tail(pestle_parser_t* p,
                                     pestle_dialect_attrs_t* out) {
-  pestle_parse_value_t dict;
+  pestle_generic_value_t dict;
   pestle_parse_types_t none = {0};
   *out = (pestle_dialect_attrs_t){NULL, 0};
   PESTLE_TRY(pestle_parse_expect(p, ')'));
   if (pestle_parse_at(p, '{')) {
     PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
-    PESTLE_TRY(read_kept(p, &dict, out));
+    PESTLE_TRY(pestle_parse_kept(p, &dict, out));
   }
   PESTLE_TRY(pestle_parse_expect(p, ':'));
   PESTLE_TRY(pestle_parse_function_type(p, &none, &none));
@@ -340,28 +270,30 @@ static pestle_status_t join_attrs(pestle_parser_t* p, pestle_dialect_attrs_t a,
 static pestle_status_t generic_function(pestle_parser_t* p) {
   signature_t s = {0};
   pestle_function_t* f;
-  pestle_parse_value_t dict;
+  pestle_generic_value_t dict;
   pestle_token_t at = *pestle_parse_token(p);
   pestle_parse_advance(p);
   PESTLE_TRY(generic_head(p, &dict));
-  const pestle_parse_value_t* name = pestle_parse_find(&dict, "sym_name");
-  const pestle_parse_value_t* type = pestle_parse_find(&dict, "function_type");
-  const pestle_parse_value_t* seen = pestle_parse_find(&dict, "sym_visibility");
-  if (!name || name->kind != PESTLE_VALUE_STRING || !type ||
-      type->kind != PESTLE_VALUE_FUNCTION) {
+  const pestle_generic_value_t* name = pestle_generic_find(&dict, "sym_name");
+  const pestle_generic_value_t* type =
+      pestle_generic_find(&dict, "function_type");
+  const pestle_generic_value_t* seen =
+      pestle_generic_find(&dict, "sym_visibility");
+  if (!name || name->kind != PESTLE_GENERIC_STRING || !type ||
+      type->kind != PESTLE_GENERIC_FUNCTION) {
     return pestle_parse_error(p, &at, PESTLE_STATUS_MALFORMED,
                               "expected attributes 'sym_name' and "
                               "'function_type'");
   }
   s.name = name->text;
   s.is_private = seen && !pestle_str_equal_c(seen->text, "public");
-  s.arguments.types = type->inputs;
-  s.results = type->outputs;
-  PESTLE_TRY(listed_ports(p, &dict, "arg_attrs", type->inputs.count,
+  s.arguments.types = *type->inputs;
+  s.results = *type->outputs;
+  PESTLE_TRY(listed_ports(p, &dict, "arg_attrs", type->inputs->count,
                           &s.argument_ports));
-  PESTLE_TRY(listed_ports(p, &dict, "res_attrs", type->outputs.count,
+  PESTLE_TRY(listed_ports(p, &dict, "res_attrs", type->outputs->count,
                           &s.result_ports));
-  PESTLE_TRY(read_kept(p, &dict, &s.attrs));
+  PESTLE_TRY(pestle_parse_kept(p, &dict, &s.attrs));
   PESTLE_TRY(declare(p, &at, &s, &f));
   if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
   PESTLE_TRY(note_body(p, f, NULL));
@@ -432,14 +364,14 @@ static pestle_status_t parse_module(pestle_parser_t* p) {
 }
 
 static pestle_status_t generic_module(pestle_parser_t* p) {
-  pestle_parse_value_t dict;
+  pestle_generic_value_t dict;
   pestle_dialect_attrs_t attrs, more, all;
   pestle_token_t at = *pestle_parse_token(p);
   pestle_parse_advance(p);
   PESTLE_TRY(generic_head(p, &dict));
-  PESTLE_TRY(read_kept(p, &dict, &attrs));
-  const pestle_parse_value_t* name = pestle_parse_find(&dict, "sym_name");
-  bool named = name && name->kind == PESTLE_VALUE_STRING;
+  PESTLE_TRY(pestle_parse_kept(p, &dict, &attrs));
+  const pestle_generic_value_t* name = pestle_generic_find(&dict, "sym_name");
+  bool named = name && name->kind == PESTLE_GENERIC_STRING;
   PESTLE_TRY(pestle_parse_expect(p, '{'));
   PESTLE_TRY(create_module(p, named ? name->text.data : ""));
   PESTLE_TRY(parse_items(p));

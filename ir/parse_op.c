@@ -116,18 +116,26 @@ pestle_status_t pestle_parse_operands(pestle_parser_t* p,
   return NULL;
 }
 
+pestle_status_t pestle_parse_placed(const pestle_parser_t* p,
+                                    const pestle_parse_op_t* o,
+                                    pestle_status_t status) {
+  pestle_token_t at = o->at;
+  if (status && o->g.at) {
+    at.line = o->g.at->line;
+    at.column = o->g.at->column;
+  }
+  return pestle_parse_place(p, &at, status);
+}
+
 pestle_status_t pestle_parse_push_attr(pestle_parser_t* p, pestle_parse_op_t* o,
                                        const pestle_attr_t* attr) {
-  for (size_t i = 0; i < o->attr_count; ++i) {
-    if (o->attrs[i].name != attr->name) continue;
-    return pestle_parse_error(
-        p, &o->at, PESTLE_STATUS_MALFORMED, "attribute '%s' is given twice",
-        pestle_attr_name_text((pestle_attr_name_t)attr->name));
-  }
-  PESTLE_TRY(pestle_parse_grow(p, &o->attrs, o->attr_count, &o->attr_capacity,
-                               sizeof(*o->attrs)));
-  o->attrs[o->attr_count++] = *attr;
-  return NULL;
+  return pestle_parse_placed(p, o, pestle_generic_push(&o->g, attr));
+}
+
+pestle_status_t pestle_parse_apply_dict(pestle_parser_t* p,
+                                        pestle_parse_op_t* o,
+                                        const pestle_generic_value_t* dict) {
+  return pestle_parse_placed(p, o, pestle_generic_apply(&o->g, dict));
 }
 
 pestle_status_t pestle_parse_push_region(pestle_parser_t* p,
@@ -148,9 +156,9 @@ static pestle_status_t push_result_type(pestle_parser_t* p,
 // "A, B, .." without an arrow: what each type is of depends on the op.
 static pestle_status_t spread_types(pestle_parser_t* p, pestle_parse_op_t* o,
                                     const pestle_parse_types_t* list) {
-  const pestle_op_info_t* info = pestle_op_info(o->op);
+  const pestle_op_info_t* info = pestle_op_info(o->g.op);
   const pestle_type_t* last = list->count ? &list->data[list->count - 1] : NULL;
-  if (o->op == PESTLE_OP_SELECT && last) {
+  if (o->g.op == PESTLE_OP_SELECT && last) {
     // "P, T", or "T" for three operands of one type.
     o->typed = list->count <= 2;
     PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, &list->data[0]));
@@ -176,7 +184,7 @@ static pestle_status_t spread_types(pestle_parser_t* p, pestle_parse_op_t* o,
                               info->mlir);
   }
   // Of the operands too, where there are any; but "complex" joins real ones.
-  if (o->op == PESTLE_OP_COMPLEX) return push_result_type(p, o, last);
+  if (o->g.op == PESTLE_OP_COMPLEX) return push_result_type(p, o, last);
   o->typed = true;
   for (size_t i = 0; i < o->operand_count; ++i) {
     PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, last));
@@ -212,7 +220,7 @@ static pestle_status_t type_mismatch(const pestle_parser_t* p,
   pestle_strbuf_t text;
   pestle_strbuf_init(p->allocator, &text);
   pestle_strbuf_appendf(&text, "%s %zu of '%s' is written as ", what, index,
-                        pestle_op_info(o->op)->mlir);
+                        pestle_op_info(o->g.op)->mlir);
   pestle_type_print(written, &text);
   pestle_strbuf_append_c(&text, " and is ");
   pestle_type_print(actual, &text);
@@ -228,7 +236,7 @@ static pestle_status_t check_operands(const pestle_parser_t* p,
   if (o->operand_types.count != o->operand_count) {
     return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
                               "'%s' has %zu operands and types for %zu",
-                              pestle_op_info(o->op)->mlir, o->operand_count,
+                              pestle_op_info(o->g.op)->mlir, o->operand_count,
                               o->operand_types.count);
   }
   for (size_t i = 0; i < o->operand_count; ++i) {
@@ -245,7 +253,7 @@ static pestle_status_t check_results(const pestle_parser_t* p,
   if (o->result_types.count != node->result_count) {
     return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
                               "'%s' has %u results and types for %zu",
-                              pestle_op_info(o->op)->mlir, node->result_count,
+                              pestle_op_info(o->g.op)->mlir, node->result_count,
                               o->result_types.count);
   }
   for (uint32_t i = 0; i < node->result_count; ++i) {
@@ -268,56 +276,14 @@ pestle_status_t pestle_parse_place(const pestle_parser_t* p,
   return placed;
 }
 
-// A comparison in total order becomes one of keys.
-static pestle_status_t order_totally(pestle_parser_t* p, pestle_parse_op_t* o) {
-  for (size_t i = 0; i < o->operand_count; ++i) {
-    if (!pestle_dtype_is(o->operands[i]->type->dtype, PESTLE_KIND_FLOAT)) {
-      return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
-                                "TOTALORDER compares floats");
-    }
-    if (!pestle_type_is_static(o->operands[i]->type)) {
-      return pestle_parse_error(p, &o->at, PESTLE_STATUS_UNSUPPORTED,
-                                "TOTALORDER on unknown extents is not "
-                                "supported; give all extents");
-    }
-    PESTLE_TRY(
-        pestle_total_order_key(o->builder, o->operands[i], &o->operands[i]));
-  }
-  return NULL;
-}
-
-// The type of the bits, which StableHLO states behind the colon alone.
-static pestle_status_t add_output_type(pestle_parser_t* p,
-                                       pestle_parse_op_t* o) {
-  for (size_t i = 0; i < o->attr_count; ++i) {
-    if (o->attrs[i].name == PESTLE_ATTR_output_type) return NULL;
-  }
-  if (o->result_types.count != 2) return NULL;
-  pestle_attr_t a = {.name = PESTLE_ATTR_output_type,
-                     .kind = PESTLE_ATTR_KIND_TYPE};
-  a.as.type = &o->result_types.data[1];
-  return pestle_parse_push_attr(p, o, &a);
-}
-
 pestle_status_t pestle_parse_finish(pestle_parser_t* p, pestle_parse_op_t* o,
                                     pestle_node_t** out_node) {
   PESTLE_TRY(check_operands(p, o));
-  if (o->by_name) PESTLE_TRY(pestle_parse_by_name(p, o));
-  if (o->op == PESTLE_OP_RNG_BIT_GENERATOR) PESTLE_TRY(add_output_type(p, o));
-  if (o->total) PESTLE_TRY(order_totally(p, o));
-  pestle_node_spec_t spec = {
-      .op = o->op,
-      .operands = o->operands,
-      .operand_count = o->operand_count,
-      .attrs = o->attrs,
-      .attr_count = o->attr_count,
-      .regions = o->regions,
-      .region_count = o->region_count,
-      .type = o->result_types.count ? &o->result_types.data[0] : NULL,
-      .types = o->result_types.data,
-      .type_count = o->result_types.count};
-  pestle_status_t status = pestle_node_create(o->builder, &spec, out_node);
-  if (status) return pestle_parse_place(p, &o->at, status);
+  PESTLE_TRY(pestle_parse_placed(
+      p, o,
+      pestle_generic_create(&o->g, o->builder, o->operands, o->operand_count,
+                            o->regions, o->region_count, o->result_types.data,
+                            o->result_types.count, out_node)));
   // Set afterwards, so that errors do not name the place twice.
   pestle_loc_t* loc = &(*out_node)->loc;
   *loc = (pestle_loc_t){.file = pestle_module_intern_string(p->module, p->file),
@@ -325,7 +291,7 @@ pestle_status_t pestle_parse_finish(pestle_parser_t* p, pestle_parse_op_t* o,
                         .column = o->at.column};
   if (!loc->file) return PESTLE_OOM();
   PESTLE_TRY(check_results(p, o, *out_node));
-  return o->op == PESTLE_OP_CUSTOM
+  return o->g.op == PESTLE_OP_CUSTOM
              ? pestle_parse_note_composite(p, o, *out_node)
              : NULL;
 }
@@ -395,7 +361,7 @@ static pestle_status_t bind_nested(pestle_parser_t* p,
       return pestle_parse_error(
           p, &o->at, PESTLE_STATUS_MALFORMED,
           "'%s' has %zu results, not as many as are named",
-          pestle_op_info(o->op)->mlir, types->form_count);
+          pestle_op_info(o->g.op)->mlir, types->form_count);
     }
     PESTLE_TRY(pestle_parse_bind_forms(p, &r->names[i], r->names[i].text,
                                        leaves + leaf, types->forms + next,
@@ -425,7 +391,8 @@ static pestle_status_t bind_results(pestle_parser_t* p,
   if (next != node->result_count && (r->count || next == UINT32_MAX)) {
     return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
                               "'%s' has %u results, not as many as are named",
-                              pestle_op_info(o->op)->mlir, node->result_count);
+                              pestle_op_info(o->g.op)->mlir,
+                              node->result_count);
   }
   if (r->count != 1 || !pestle_text_is_wish(r->names[0].text)) return NULL;
   char* name = pestle_arena_strndup(&p->scratch, r->names[0].text);
@@ -472,7 +439,7 @@ static pestle_status_t square(pestle_parser_t* p, pestle_parse_op_t* o) {
 static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
                                  const pestle_function_t* function) {
   result_names_t names = {0};
-  pestle_parse_op_t o = {.builder = builder};
+  pestle_parse_op_t o = {.g.arena = &p->scratch, .builder = builder};
   pestle_node_t* node = NULL;
   PESTLE_TRY(read_result_names(p, &names));
   o.at = *pestle_parse_token(p);
@@ -480,7 +447,7 @@ static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
   if (!generic && o.at.kind != PESTLE_TOKEN_WORD) {
     return pestle_parse_expected(p, "an operation");
   }
-  PESTLE_TRY(pestle_parse_op_name(p, &o.at, &o.op));
+  PESTLE_TRY(pestle_parse_op_name(p, &o.at, &o.g.op));
   pestle_parse_advance(p);
   if (pestle_str_equal_c(o.at.text, "chlo.top_k")) {
     PESTLE_TRY(pestle_parse_top_k(p, &o, generic, &node));
@@ -504,10 +471,10 @@ static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
   if (pestle_str_equal_c(o.at.text, "chlo.square")) {
     PESTLE_TRY(square(p, &o));
   }
-  if (o.op == PESTLE_OP_RETURN) PESTLE_TRY(check_return(p, &o, function));
+  if (o.g.op == PESTLE_OP_RETURN) PESTLE_TRY(check_return(p, &o, function));
   PESTLE_TRY(pestle_parse_finish(p, &o, &node));
   PESTLE_TRY(pestle_parse_chlo(p, &o, &node));
-  PESTLE_TRY(pestle_parse_layouts(p, &o, &node));
+  PESTLE_TRY(pestle_parse_placed(p, &o, pestle_generic_layouts(&o.g, &node)));
   PESTLE_TRY(bind_results(p, &o, &names, node));
   return pestle_parse_node_loc(p, node);
 }

@@ -21,7 +21,7 @@
 
 typedef struct ragged_t {
   pestle_parser_t* p;
-  const pestle_parse_op_t* o;
+  pestle_parse_op_t* o;
   pestle_formula_t s;
   pv_t *lhs, *rhs, *sizes;
   pestle_i64s_t lhs_batch, rhs_batch, lhs_sums, rhs_sums;
@@ -39,19 +39,21 @@ static pestle_status_t wrong(const ragged_t* r, const char* why) {
 }
 
 static pestle_status_t numbers_of(ragged_t* r,
-                                  const pestle_parse_value_t* numbers,
+                                  const pestle_generic_value_t* numbers,
                                   const char* name, pestle_i64s_t* out) {
-  const pestle_parse_value_t* list = pestle_parse_find(numbers, name);
+  const pestle_generic_value_t* list = pestle_generic_find(numbers, name);
   *out = (pestle_i64s_t){NULL, 0};
-  return list ? pestle_parse_value_i64s(r->p, list, out) : NULL;
+  return list ? pestle_parse_placed(r->p, r->o,
+                                    pestle_generic_i64s(&r->o->g, list, out))
+              : NULL;
 }
 
 static pestle_status_t read_numbers(ragged_t* r,
-                                    const pestle_parse_value_t* dict) {
+                                    const pestle_generic_value_t* dict) {
   pestle_i64s_t ragged, group;
-  const pestle_parse_value_t* n =
-      pestle_parse_find(dict, "ragged_dot_dimension_numbers");
-  if (!n || n->kind != PESTLE_VALUE_DICT)
+  const pestle_generic_value_t* n =
+      pestle_generic_find(dict, "ragged_dot_dimension_numbers");
+  if (!n || n->kind != PESTLE_GENERIC_DICT)
     return wrong(r, "'ragged_dot_dimension_numbers' are missing");
   PESTLE_TRY(numbers_of(r, n, "lhs_batching_dimensions", &r->lhs_batch));
   PESTLE_TRY(numbers_of(r, n, "rhs_batching_dimensions", &r->rhs_batch));
@@ -70,7 +72,7 @@ static pestle_status_t read_numbers(ragged_t* r,
 
 // "(%a, %b, %sizes) <{..}> : (A, B, C) -> D"
 static pestle_status_t read_text(ragged_t* r, pestle_parse_op_t* o) {
-  pestle_parse_value_t dict, more;
+  pestle_generic_value_t dict, more;
   pestle_parser_t* p = r->p;
   PESTLE_TRY(pestle_parse_expect(p, '('));
   PESTLE_TRY(pestle_parse_operands(p, o));

@@ -133,7 +133,7 @@ pestle_status_t pestle_parse_while(pestle_parser_t* p, pestle_parse_op_t* o) {
   }
   a.types = o->operand_types;
   if (pestle_parse_take_word(p, "attributes")) {
-    pestle_parse_value_t dict;
+    pestle_generic_value_t dict;
     if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
     PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
     PESTLE_TRY(pestle_parse_apply_dict(p, o, &dict));
@@ -182,7 +182,7 @@ static pestle_status_t applied_region(pestle_parser_t* p, pestle_parse_op_t* o,
   PESTLE_TRY(pestle_region_create(p->module, types, 2, &region, &block));
   PESTLE_TRY(pestle_parse_push_region(p, o, region));
   pestle_builder_t builder = {.module = p->module, .block = block};
-  pestle_parse_op_t body = {.op = op,
+  pestle_parse_op_t body = {.g = {.op = op, .arena = &p->scratch},
                             .at = *at,
                             .builder = &builder,
                             .operands = block->arguments,
@@ -191,7 +191,7 @@ static pestle_status_t applied_region(pestle_parser_t* p, pestle_parse_op_t* o,
   PESTLE_TRY(pestle_parse_push_type(p, &body.result_types, &types[0]));
   PESTLE_TRY(pestle_parse_finish(p, &body, &node));
   pestle_value_t* result = &node->results[0];
-  pestle_parse_op_t end = {.op = PESTLE_OP_RETURN,
+  pestle_parse_op_t end = {.g = {.op = PESTLE_OP_RETURN, .arena = &p->scratch},
                            .at = *at,
                            .builder = &builder,
                            .operands = &result,
@@ -241,7 +241,7 @@ pestle_status_t pestle_parse_reduce(pestle_parser_t* p, pestle_parse_op_t* o) {
   PESTLE_TRY(pestle_parse_i64s(p, &axes.as.i64s));
   PESTLE_TRY(pestle_parse_push_attr(p, o, &axes));
   if (pestle_parse_at(p, '{')) {
-    pestle_parse_value_t dict;
+    pestle_generic_value_t dict;
     PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
     PESTLE_TRY(pestle_parse_apply_dict(p, o, &dict));
   }

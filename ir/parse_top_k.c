@@ -33,7 +33,7 @@ static pestle_status_t read_pretty(pestle_parser_t* p, pestle_parse_op_t* o,
 // "(%x) <{k = 2 : i64}> : (A) -> (B, C)"
 static pestle_status_t read_generic(pestle_parser_t* p, pestle_parse_op_t* o,
                                     int64_t* out_k) {
-  pestle_parse_value_t dict;
+  pestle_generic_value_t dict;
   PESTLE_TRY(pestle_parse_expect(p, '('));
   PESTLE_TRY(pestle_parse_push_operand(p, o));
   PESTLE_TRY(pestle_parse_expect(p, ')'));
@@ -41,8 +41,8 @@ static pestle_status_t read_generic(pestle_parser_t* p, pestle_parse_op_t* o,
   if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
   PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
   if (properties) PESTLE_TRY(pestle_parse_expect(p, '>'));
-  const pestle_parse_value_t* k = pestle_parse_find(&dict, "k");
-  if (!k || k->kind != PESTLE_VALUE_INT)
+  const pestle_generic_value_t* k = pestle_generic_find(&dict, "k");
+  if (!k || k->kind != PESTLE_GENERIC_INT)
     return pestle_parse_expected(p, "attribute 'k' before");
   *out_k = k->i64;
   PESTLE_TRY(pestle_parse_expect(p, ':'));

@@ -37,12 +37,12 @@ static pestle_status_t bad(pestle_parser_t* p, const pestle_parse_op_t* o) {
 
 // "{index = 0 : i32}"
 static pestle_status_t read_dict(pestle_parser_t* p, int64_t* number) {
-  pestle_parse_value_t dict;
+  pestle_generic_value_t dict;
   if (!pestle_parse_at(p, '{')) return NULL;
   PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
-  const pestle_parse_value_t* v = pestle_parse_find(&dict, "index");
-  if (!v) v = pestle_parse_find(&dict, "dimension");
-  if (v && v->kind == PESTLE_VALUE_INT) *number = v->i64;
+  const pestle_generic_value_t* v = pestle_generic_find(&dict, "index");
+  if (!v) v = pestle_generic_find(&dict, "dimension");
+  if (v && v->kind == PESTLE_GENERIC_INT) *number = v->i64;
   return NULL;
 }
 

@@ -76,7 +76,7 @@ static pestle_status_t finish(const push_t* p, pestle_value_t* result,
 // Attributes with some lists replaced.
 typedef struct edit_t {
   pestle_attr_t attrs[12];
-  int64_t lists[4][2 * PESTLE_MAX_RANK];
+  int64_t lists[6][2 * PESTLE_MAX_RANK];
   size_t used;
 } edit_t;
 
@@ -85,6 +85,11 @@ static bool copy_attrs(const pestle_node_t* node, edit_t* e) {
   if (node->attr_count > 12) return false;
   memcpy(e->attrs, node->attrs, node->attr_count * sizeof(e->attrs[0]));
   return true;
+}
+
+// Room for one more list; no row has more than six that are renamed.
+static int64_t* new_list(edit_t* e) {
+  return e->lists[e->used++];
 }
 
 static pestle_attr_t* find_attr(const push_t* p, edit_t* e,
@@ -96,11 +101,10 @@ static pestle_attr_t* find_attr(const push_t* p, edit_t* e,
 }
 
 // Renames a list with |each| numbers a dim; an empty one stays.
-static void edit_entries(const push_t* p, edit_t* e, pestle_attr_name_t name,
-                         int32_t each) {
-  pestle_attr_t* attr = find_attr(p, e, name);
-  if (!attr || !attr->as.i64s.count) return;
-  int64_t* list = e->lists[e->used++];
+static void rename_each(const push_t* p, edit_t* e, pestle_attr_t* attr,
+                        int32_t each) {
+  if (!attr->as.i64s.count) return;
+  int64_t* list = new_list(e);
   for (int32_t i = 0; i < p->rank; ++i) {
     for (int32_t k = 0; k < each; ++k) {
       list[p->perm[i] * each + k] = attr->as.i64s.data[i * each + k];
@@ -109,11 +113,14 @@ static void edit_entries(const push_t* p, edit_t* e, pestle_attr_name_t name,
   attr->as.i64s.data = list;
 }
 
-// Renames a list of dims.
-static void edit_dims(const push_t* p, edit_t* e, pestle_attr_name_t name) {
-  pestle_attr_t* attr = find_attr(p, e, name);
-  if (!attr) return;
-  int64_t* list = e->lists[e->used++];
+// Renames a dim, or a set of them.
+static void rename_dims(const push_t* p, edit_t* e, pestle_attr_t* attr) {
+  if (attr->kind == PESTLE_ATTR_KIND_I64) {
+    bool known = attr->as.i64 >= 0 && attr->as.i64 < p->rank;
+    if (known) attr->as.i64 = p->perm[attr->as.i64];
+    return;
+  }
+  int64_t* list = new_list(e);
   size_t count = attr->as.i64s.count;
   for (size_t i = 0; i < count; ++i) {
     int64_t dim = p->perm[attr->as.i64s.data[i]];
@@ -123,6 +130,31 @@ static void edit_dims(const push_t* p, edit_t* e, pestle_attr_name_t name) {
     list[at] = dim;
   }
   attr->as.i64s.data = list;
+}
+
+// Renames what the attributes say of the dims of operand 0.
+static void rename_attrs(const push_t* p, edit_t* e) {
+  size_t count;
+  const pestle_attr_row_t* rows =
+      pestle_op_attr_rows((pestle_op_t)p->node->op, &count);
+  for (size_t i = 0; i < count; ++i) {
+    pestle_attr_t* attr = find_attr(p, e, (pestle_attr_name_t)rows[i].name);
+    if (!attr || rows[i].of != 0) continue;
+    switch ((pestle_attr_meaning_t)rows[i].meaning) {
+      case PESTLE_ATTR_IS_DIMS:
+        rename_dims(p, e, attr);
+        break;
+      case PESTLE_ATTR_IS_EACH:
+        rename_each(p, e, attr, 1);
+        break;
+      case PESTLE_ATTR_IS_PAIRS:
+        rename_each(p, e, attr, 2);
+        break;
+      case PESTLE_ATTR_IS_PLAIN:
+      case PESTLE_ATTR_IS_SPATIAL:
+        break;
+    }
+  }
 }
 
 static pestle_status_t remake(const push_t* p, const edit_t* e,
@@ -167,16 +199,7 @@ static pestle_status_t push_all(const push_t* p, pestle_value_t** out) {
   for (uint32_t i = 0; i < p->node->operand_count; ++i) {
     PESTLE_TRY(before(p, operand(p->node, i), &operands[i]));
   }
-  const pestle_attr_name_t dims[] = {PESTLE_ATTR_dimension,
-                                     PESTLE_ATTR_feature_index};
-  for (int i = 0; i < 2; ++i) {
-    pestle_attr_t* dim = find_attr(p, &e, dims[i]);
-    if (dim) dim->as.i64 = p->perm[dim->as.i64];
-  }
-  pestle_attr_t* axis = find_attr(p, &e, PESTLE_ATTR_axis);
-  if (axis && operand(p->node, 1)->type->rank == 1) {
-    axis->as.i64 = p->perm[axis->as.i64];
-  }
+  rename_attrs(p, &e);
   pestle_type_t type = *p->node->results[0].type;
   rename_entries(p, p->node->results[0].type->dims, type.dims);
   PESTLE_TRY(remake(p, &e, operands, &type, &result));
@@ -194,13 +217,7 @@ static pestle_status_t push_first(const push_t* p, pestle_value_t** out) {
     operands[i] = operand(p->node, i);
   }
   PESTLE_TRY(before(p, operands[0], &operands[0]));
-  edit_entries(p, &e, PESTLE_ATTR_edge_padding_low, 1);
-  edit_entries(p, &e, PESTLE_ATTR_edge_padding_high, 1);
-  edit_entries(p, &e, PESTLE_ATTR_interior_padding, 1);
-  edit_entries(p, &e, PESTLE_ATTR_start_indices, 1);
-  edit_entries(p, &e, PESTLE_ATTR_limit_indices, 1);
-  edit_entries(p, &e, PESTLE_ATTR_strides, 1);
-  edit_dims(p, &e, PESTLE_ATTR_dimensions);
+  rename_attrs(p, &e);
   PESTLE_TRY(remake(p, &e, operands, NULL, &result));
   return finish(p, result, out);
 }
@@ -220,7 +237,7 @@ static pestle_status_t push_norm(const push_t* p, pestle_value_t** out) {
   for (uint32_t i = 0; i < p->node->operand_count; ++i)
     operands[i] = operand(p->node, i);
   PESTLE_TRY(before(p, operands[0], &operands[0]));
-  edit_dims(p, &e, PESTLE_ATTR_dimensions);
+  rename_attrs(p, &e);
   PESTLE_TRY(remake(p, &e, operands, NULL, &result));
   return finish(p, result, out);
 }
@@ -243,17 +260,11 @@ static pestle_status_t push_window(const push_t* p, pestle_value_t** out) {
   edit_t e;
   pestle_value_t* x;
   pestle_node_t* made;
-  // Five lists are more than an edit holds: dilations must be absent or alike.
-  pestle_i64s_t base = PESTLE_NODE_I64S(p->node, base_dilations);
-  if (p->node->operand_count != 2 || !copy_attrs(p->node, &e) ||
-      !pestle_pass_i64s_all(base, 1)) {
+  if (p->node->operand_count != 2 || !copy_attrs(p->node, &e)) {
     return stay(p, PESTLE_LAYOUT_NO_FORM);
   }
   PESTLE_TRY(before(p, operand(p->node, 0), &x));
-  edit_entries(p, &e, PESTLE_ATTR_window_dimensions, 1);
-  edit_entries(p, &e, PESTLE_ATTR_window_strides, 1);
-  edit_entries(p, &e, PESTLE_ATTR_window_dilations, 1);
-  edit_entries(p, &e, PESTLE_ATTR_padding, 2);
+  rename_attrs(p, &e);
   PESTLE_TRY(clone_with_region(p, &e, x, &made));
   return finish(p, pestle_node_result(made, 0), out);
 }
@@ -273,7 +284,7 @@ static pestle_status_t push_reduce(const push_t* p, pestle_value_t** out) {
     }
   }
   PESTLE_TRY(before(p, operand(p->node, 0), &x));
-  edit_dims(p, &e, PESTLE_ATTR_dimensions);
+  rename_attrs(p, &e);
   PESTLE_TRY(clone_with_region(p, &e, x, &made));
   int64_t place[PESTLE_MAX_RANK], perm[PESTLE_MAX_RANK], next = 0;
   int32_t kept = 0;
@@ -444,9 +455,7 @@ static pestle_status_t push_gather(const push_t* p, pestle_value_t** out) {
     if (i != axis) kept[count++] = i;
   }
   find_attr(p, &e, PESTLE_ATTR_offset_dims)->as.i64s.data = kept;
-  edit_dims(p, &e, PESTLE_ATTR_start_index_map);
-  edit_dims(p, &e, PESTLE_ATTR_collapsed_slice_dims);
-  edit_entries(p, &e, PESTLE_ATTR_slice_sizes, 1);
+  rename_attrs(p, &e);
   pestle_value_t *operands[2] = {NULL, operand(n, 1)}, *result;
   PESTLE_TRY(before(p, operand(n, 0), &operands[0]));
   PESTLE_TRY(remake(p, &e, operands, NULL, &result));

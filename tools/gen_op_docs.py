@@ -164,13 +164,13 @@ Edges, on every target:
 
 def attributes():
     out = {}
-    for name, _, kind, attr, need in rows(
+    for name, _, kind, attr, need, means in rows(
         "include/pestle/ops.def", "PESTLE_OP_ATTR"
     ):
-        text = f"`{attr}` {kind.lower()}"
-        out.setdefault(name, []).append(
-            text if need == "REQUIRED" else text + "?"
-        )
+        text = f"`{attr}` {kind.lower()}{'' if need == 'REQUIRED' else '?'}"
+        if means != "PLAIN":
+            text += f" {means.lower()}"
+        out.setdefault(name, []).append(text)
     return out
 
 
@@ -183,7 +183,8 @@ def tensor_ops():
                       type_.lower(), fuse.lower(), flags(flag),
                       ", ".join(attrs.get(name, []))])  # fmt: skip
     head = ["in text", "builder", "operands, regions, results", "type",
-            "class", "flags", "attributes (? optional)"]  # fmt: skip
+            "class", "flags", "attributes (? optional; of the dims of an operand "
+            "or of the result)"]  # fmt: skip
     return table(head, lines)
 
 

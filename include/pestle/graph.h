@@ -231,7 +231,7 @@ PESTLE_API pestle_value_t* pestle_block_argument(pestle_block_t* block,
 #define PESTLE_OP_BEGIN(NAME, op, ...)   \
   typedef struct pestle_##op##_attrs_t { \
     size_t struct_size;
-#define PESTLE_OP_ATTR(NAME, op, KIND, attr, NEED) PESTLE_FIELD_##KIND attr;
+#define PESTLE_OP_ATTR(NAME, op, KIND, attr, ...) PESTLE_FIELD_##KIND attr;
 #define PESTLE_OP_END(NAME, op) \
   }                             \
   pestle_##op##_attrs_t;

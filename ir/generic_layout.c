@@ -7,8 +7,9 @@
 //
 //   %t = transpose %x, dims = [1, 0]              // [n, m]
 //   %y = custom_call @f(%t) {..}
+#include "base/mem.h"
+#include "ir/generic.h"
 #include "ir/infer.h"
-#include "ir/parse_internal.h"
 
 typedef struct order_t {
   int64_t axes[PESTLE_MAX_RANK];  // that lie there, the slowest first
@@ -16,29 +17,30 @@ typedef struct order_t {
 } order_t;
 
 // The entries of |list| are layouts of |count| tensors.
-static pestle_status_t check_list(const pestle_parser_t* p,
-                                  const pestle_parse_entry_t* list,
+static pestle_status_t check_list(pestle_generic_t* g,
+                                  const pestle_generic_entry_t* list,
                                   size_t count) {
-  const pestle_parse_value_t* value = &list->value;
-  if (value->kind == PESTLE_VALUE_LIST && value->entry_count == count)
+  const pestle_generic_value_t* value = &list->value;
+  if (value->kind == PESTLE_GENERIC_LIST && value->entry_count == count)
     return NULL;
-  return pestle_parse_error(p, &value->at, PESTLE_STATUS_MALFORMED,
-                            "'%.*s' must be a list of a layout each for %zu "
-                            "tensors",
-                            (int)list->key.size, list->key.data, count);
+  g->at = value;
+  return PESTLE_ERROR(MALFORMED,
+                      "'%.*s' must be a list of a layout each for %zu "
+                      "tensors",
+                      (int)list->key.size, list->key.data, count);
 }
 
-static pestle_status_t read_order(pestle_parser_t* p,
-                                  const pestle_parse_entry_t* list,
-                                  const pestle_parse_value_t* layout,
+static pestle_status_t read_order(pestle_generic_t* g,
+                                  const pestle_generic_entry_t* list,
+                                  const pestle_generic_value_t* layout,
                                   size_t index, const pestle_type_t* type,
                                   order_t* out) {
   pestle_i64s_t axes = {NULL, 0};
   uint32_t seen = 0;
   // An empty list of elements has a type of its own kind.
-  bool empty = layout->kind == PESTLE_VALUE_ELEMENTS &&
+  bool empty = layout->kind == PESTLE_GENERIC_ELEMENTS &&
                !pestle_type_count(&layout->elements.type);
-  if (!empty) PESTLE_TRY(pestle_parse_value_i64s(p, layout, &axes));
+  if (!empty) PESTLE_TRY(pestle_generic_i64s(g, layout, &axes));
   bool right = axes.count == (size_t)type->rank;
   out->row_major = true;
   for (size_t i = 0; right && i < axes.count; ++i) {
@@ -50,24 +52,24 @@ static pestle_status_t read_order(pestle_parser_t* p,
     out->row_major &= axis == (int64_t)i;
   }
   if (right) return NULL;
-  return pestle_parse_error(p, &layout->at, PESTLE_STATUS_MALFORMED,
-                            "'%.*s': layout %zu must name each axis of %s once",
-                            (int)list->key.size, list->key.data, index,
-                            pestle_type_text(type).text);
+  g->at = layout;
+  return PESTLE_ERROR(
+      MALFORMED, "'%.*s': layout %zu must name each axis of %s once",
+      (int)list->key.size, list->key.data, index, pestle_type_text(type).text);
 }
 
 // One for each of |count| tensors; where there is no list all are row-major.
-static pestle_status_t read_orders(pestle_parser_t* p,
-                                   const pestle_parse_entry_t* list,
+static pestle_status_t read_orders(pestle_generic_t* g,
+                                   const pestle_generic_entry_t* list,
                                    const pestle_type_t* const* types,
                                    size_t count, order_t* out, bool* any) {
   for (size_t i = 0; i < count; ++i)
     out[i].row_major = true;
   if (!list) return NULL;
-  PESTLE_TRY(check_list(p, list, count));
-  const pestle_parse_entry_t* e = list->value.entries;
+  PESTLE_TRY(check_list(g, list, count));
+  const pestle_generic_entry_t* e = list->value.entries;
   for (size_t i = 0; i < count; ++i, e = e->next) {
-    PESTLE_TRY(read_order(p, list, &e->value, i, types[i], &out[i]));
+    PESTLE_TRY(read_order(g, list, &e->value, i, types[i], &out[i]));
     *any |= !out[i].row_major;
   }
   return NULL;
@@ -101,9 +103,9 @@ typedef struct turned_t {
   pestle_type_t* results;
 } turned_t;
 
-static pestle_status_t allocate(pestle_parser_t* p, const pestle_node_t* node,
+static pestle_status_t allocate(pestle_generic_t* g, const pestle_node_t* node,
                                 turned_t* t) {
-  pestle_arena_t* arena = &p->scratch;
+  pestle_arena_t* arena = g->arena;
   t->operand_count = node->operand_count;
   t->result_count = node->result_count;
   size_t n = t->operand_count + t->result_count + 1;
@@ -147,16 +149,16 @@ static pestle_status_t call_turned(const pestle_node_t* node,
   return NULL;
 }
 
-pestle_status_t pestle_parse_layouts(pestle_parser_t* p,
-                                     const pestle_parse_op_t* o,
-                                     pestle_node_t** node) {
+pestle_status_t pestle_generic_layouts(pestle_generic_t* g,
+                                       pestle_node_t** node) {
   turned_t t;
   bool any = false;
-  if (!o->operand_layouts && !o->result_layouts) return NULL;
-  PESTLE_TRY(allocate(p, *node, &t));
-  PESTLE_TRY(read_orders(p, o->operand_layouts, t.types, t.operand_count,
+  g->at = NULL;
+  if (!g->operand_layouts && !g->result_layouts) return NULL;
+  PESTLE_TRY(allocate(g, *node, &t));
+  PESTLE_TRY(read_orders(g, g->operand_layouts, t.types, t.operand_count,
                          t.orders, &any));
-  PESTLE_TRY(read_orders(p, o->result_layouts, t.types + t.operand_count,
+  PESTLE_TRY(read_orders(g, g->result_layouts, t.types + t.operand_count,
                          t.result_count, t.orders + t.operand_count, &any));
   if (!any) return NULL;
   pestle_builder_t b = pestle_builder_before(*node);
@@ -165,7 +167,7 @@ pestle_status_t pestle_parse_layouts(pestle_parser_t* p,
   if (t.result_count > 1) {
     // All results are those of one node.
     pestle_value_t** all =
-        PESTLE_ARENA_ARRAY(&p->scratch, pestle_value_t*, t.result_count);
+        PESTLE_ARENA_ARRAY(g->arena, pestle_value_t*, t.result_count);
     if (!all) return PESTLE_OOM();
     PESTLE_TRY(pestle_op_optimization_barrier(&b, t.values, t.result_count,
                                               NULL, all, t.result_count));

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attributes from how MLIR writes them to how the op's rows have them, and the
+// node that they make.
+#include "ir/generic.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "ir/internal.h"
+#include "ir/text.h"
+
+// --- Beginning ---
+
+const pestle_generic_value_t* pestle_generic_find(
+    const pestle_generic_value_t* dict, const char* key) {
+  for (const pestle_generic_entry_t* e = dict->entries; e; e = e->next) {
+    if (pestle_str_equal_c(e->key, key)) return &e->value;
+  }
+  return NULL;
+}
+
+bool pestle_generic_find_op(pestle_str_t name, pestle_op_t* out_op) {
+  if (pestle_str_equal_c(name, "func.return")) {
+    *out_op = PESTLE_OP_RETURN;
+    return true;
+  }
+  for (unsigned i = 0; i < PESTLE_OP_COUNT; ++i) {
+    const pestle_op_info_t* info = pestle_op_info((pestle_op_t)i);
+    if (!pestle_str_equal_c(name, info->mlir)) continue;
+    *out_op = (pestle_op_t)i;
+    return true;
+  }
+  return false;
+}
+
+void pestle_generic_begin(pestle_arena_t* arena, pestle_op_t op,
+                          pestle_generic_t* out_g) {
+  *out_g = (pestle_generic_t){.op = op, .arena = arena};
+}
+
+pestle_status_t pestle_generic_push(pestle_generic_t* g,
+                                    const pestle_attr_t* attr) {
+  for (size_t i = 0; i < g->attr_count; ++i) {
+    if (g->attrs[i].name != attr->name) continue;
+    g->at = NULL;
+    return PESTLE_ERROR(MALFORMED, "attribute '%s' is given twice",
+                        pestle_attr_name_text((pestle_attr_name_t)attr->name));
+  }
+  if (g->attr_count == g->attr_capacity) {
+    size_t capacity = g->attr_capacity ? 2 * g->attr_capacity : 8;
+    pestle_attr_t* attrs =
+        PESTLE_ARENA_ARRAY(g->arena, pestle_attr_t, capacity);
+    if (!attrs) return PESTLE_OOM();
+    if (g->attr_count) {
+      memcpy(attrs, g->attrs, g->attr_count * sizeof(*attrs));
+    }
+    g->attrs = attrs;
+    g->attr_capacity = capacity;
+  }
+  g->attrs[g->attr_count++] = *attr;
+  return NULL;
+}
+
+// --- Values to attributes ---
+
+static pestle_status_t wrong_kind(pestle_generic_t* g,
+                                  const pestle_generic_value_t* value,
+                                  const char* name, const char* what) {
+  g->at = value;
+  if (!name) return PESTLE_ERROR(MALFORMED, "expected %s", what);
+  return PESTLE_ERROR(MALFORMED, "attribute '%s' must be %s", name, what);
+}
+
+static int64_t element_i64(const pestle_elements_t* e, size_t index) {
+  size_t size = pestle_dtype_size(e->type.dtype);
+  uint64_t bits = 0;
+  memcpy(&bits, (const char*)e->data + (e->splat ? 0 : index) * size, size);
+  if (!pestle_dtype_is(e->type.dtype, PESTLE_KIND_SIGNED) || size == 8) {
+    return (int64_t)bits;
+  }
+  uint64_t sign = UINT64_C(1) << (8 * size - 1);
+  return (int64_t)((bits ^ sign) - sign);
+}
+
+// Integer lists in attributes have an entry or two for each axis.
+enum { MAX_AXES = 4 * PESTLE_MAX_RANK };
+
+static pestle_status_t from_elements(pestle_generic_t* g,
+                                     const pestle_generic_value_t* value,
+                                     pestle_i64s_t* out) {
+  const pestle_elements_t* e = &value->elements;
+  size_t count = (size_t)pestle_type_count(&e->type);
+  bool integers =
+      pestle_dtype_is(e->type.dtype, PESTLE_KIND_INT | PESTLE_KIND_BOOL);
+  if (!integers || count > MAX_AXES) {
+    return wrong_kind(g, value, NULL, "a list of an integer for each axis");
+  }
+  int64_t* data = PESTLE_ARENA_ARRAY(g->arena, int64_t, count);
+  if (!data) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i)
+    data[i] = element_i64(e, i);
+  *out = (pestle_i64s_t){data, count};
+  return NULL;
+}
+
+pestle_status_t pestle_generic_i64s(pestle_generic_t* g,
+                                    const pestle_generic_value_t* value,
+                                    pestle_i64s_t* out_values) {
+  if (value->kind == PESTLE_GENERIC_ELEMENTS) {
+    return from_elements(g, value, out_values);
+  }
+  if (value->kind != PESTLE_GENERIC_LIST) {
+    return wrong_kind(g, value, NULL, "a list of integers");
+  }
+  int64_t* data = PESTLE_ARENA_ARRAY(g->arena, int64_t, value->entry_count);
+  if (!data) return PESTLE_OOM();
+  size_t n = 0;
+  for (const pestle_generic_entry_t* e = value->entries; e; e = e->next) {
+    if (e->value.kind == PESTLE_GENERIC_BOOL) {
+      data[n++] = e->value.b;
+    } else if (e->value.kind == PESTLE_GENERIC_INT) {
+      data[n++] = e->value.i64;
+    } else {
+      return wrong_kind(g, &e->value, NULL, "a list of integers");
+    }
+  }
+  *out_values = (pestle_i64s_t){data, n};
+  return NULL;
+}
+
+pestle_status_t pestle_generic_convert(pestle_generic_t* g, const char* name,
+                                       const pestle_generic_value_t* value,
+                                       pestle_attr_t* a) {
+  switch ((pestle_attr_kind_t)a->kind) {
+    case PESTLE_ATTR_KIND_BOOL:
+      a->as.b = value->kind == PESTLE_GENERIC_UNIT || value->b;
+      if (value->kind == PESTLE_GENERIC_BOOL ||
+          value->kind == PESTLE_GENERIC_UNIT)
+        return NULL;
+      return wrong_kind(g, value, name, "true or false");
+    case PESTLE_ATTR_KIND_I64:
+      a->as.i64 = value->i64;
+      if (value->kind == PESTLE_GENERIC_INT) return NULL;
+      return wrong_kind(g, value, name, "an integer");
+    case PESTLE_ATTR_KIND_F64:
+      a->as.f64 =
+          value->kind == PESTLE_GENERIC_INT ? (double)value->i64 : value->f64;
+      if (value->kind == PESTLE_GENERIC_FLOAT ||
+          value->kind == PESTLE_GENERIC_INT)
+        return NULL;
+      return wrong_kind(g, value, name, "a number");
+    case PESTLE_ATTR_KIND_STR:
+      a->as.str = value->text.data;
+      if (value->kind == PESTLE_GENERIC_WORD) {  // #stablehlo<transpose WORD>
+        a->as.str = pestle_arena_strndup(g->arena, value->text);
+        return a->as.str ? NULL : PESTLE_OOM();
+      }
+      if (value->kind == PESTLE_GENERIC_STRING ||
+          value->kind == PESTLE_GENERIC_SYMBOL)
+        return NULL;
+      return wrong_kind(g, value, name, "a string or symbol");
+    case PESTLE_ATTR_KIND_I64S:
+      return pestle_generic_i64s(g, value, &a->as.i64s);
+    case PESTLE_ATTR_KIND_TYPE:
+      a->as.type = &value->type;
+      if (value->kind == PESTLE_GENERIC_TYPE) return NULL;
+      return wrong_kind(g, value, name, "a tensor type");
+    case PESTLE_ATTR_KIND_ELEMENTS:
+      a->as.elements = &value->elements;
+      if (value->kind == PESTLE_GENERIC_ELEMENTS) return NULL;
+      return wrong_kind(g, value, name, "constant data");
+  }
+  return NULL;
+}
+
+static pestle_status_t push_i64(pestle_generic_t* g, pestle_attr_name_t name,
+                                int64_t value) {
+  pestle_attr_t a = {.name = (uint16_t)name, .kind = PESTLE_ATTR_KIND_I64};
+  a.as.i64 = value;
+  return pestle_generic_push(g, &a);
+}
+
+static pestle_status_t push_i64s(pestle_generic_t* g, pestle_attr_name_t name,
+                                 const int64_t* data, size_t count) {
+  pestle_attr_t a = {.name = (uint16_t)name, .kind = PESTLE_ATTR_KIND_I64S};
+  a.as.i64s = (pestle_i64s_t){data, count};
+  return pestle_generic_push(g, &a);
+}
+
+pestle_status_t pestle_generic_push_conv(pestle_generic_t* g,
+                                         const pestle_generic_conv_t* conv) {
+  static const struct {
+    uint16_t first, second, space;
+  } names[3] = {
+      {PESTLE_ATTR_input_batch_dimension, PESTLE_ATTR_input_feature_dimension,
+       PESTLE_ATTR_input_spatial_dimensions},
+      {PESTLE_ATTR_kernel_input_feature_dimension,
+       PESTLE_ATTR_kernel_output_feature_dimension,
+       PESTLE_ATTR_kernel_spatial_dimensions},
+      {PESTLE_ATTR_output_batch_dimension, PESTLE_ATTR_output_feature_dimension,
+       PESTLE_ATTR_output_spatial_dimensions}};
+  for (int i = 0; i < 3; ++i) {
+    PESTLE_TRY(
+        push_i64(g, (pestle_attr_name_t)names[i].first, conv->side[i].first));
+    PESTLE_TRY(
+        push_i64(g, (pestle_attr_name_t)names[i].second, conv->side[i].second));
+    PESTLE_TRY(push_i64s(g, (pestle_attr_name_t)names[i].space,
+                         conv->side[i].space, conv->side[i].count));
+  }
+  return NULL;
+}
+
+// --- Attributes that no row has ---
+
+// They ask for nothing, or for what is so anyway.
+static bool can_ignore(pestle_str_t key) {
+  static const char* const names[] = {"precision_config",
+                                      "precision",
+                                      "unique_indices",
+                                      "result_accuracy",
+                                      "known_induction_variables",
+                                      "operandSegmentSizes"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(*names); ++i) {
+    if (pestle_str_equal_c(key, names[i])) return true;
+  }
+  // mhlo.sharding, jax.buffer_donor: a dialect's remark.
+  return pestle_str_find_char(key, '.') != SIZE_MAX;
+}
+
+pestle_status_t pestle_generic_direct(pestle_generic_t* g,
+                                      pestle_str_t direction) {
+  for (unsigned i = 0; i < PESTLE_SCALAR_COUNT; ++i) {
+    const char* name = pestle_text_direction((pestle_op_t)i);
+    if (!name || !pestle_str_equal_c(direction, name)) continue;
+    g->op = (pestle_op_t)i;
+    g->directed = true;
+    return NULL;
+  }
+  return PESTLE_ERROR(MALFORMED, "expected EQ, NE, LT, LE, GT or GE");
+}
+
+pestle_status_t pestle_generic_compare_as(pestle_generic_t* g,
+                                          pestle_str_t type) {
+  static const char* const known[] = {"FLOAT", "SIGNED", "UNSIGNED", "NOTYPE"};
+  for (size_t i = 0; i < sizeof(known) / sizeof(*known); ++i) {
+    if (pestle_str_equal_c(type, known[i])) return NULL;
+  }
+  if (pestle_str_equal_c(type, "TOTALORDER")) {
+    g->total = true;
+    return NULL;
+  }
+  return PESTLE_ERROR(MALFORMED,
+                      "expected FLOAT, TOTALORDER, SIGNED or UNSIGNED");
+}
+
+static pestle_status_t no_support(pestle_generic_t* g,
+                                  const pestle_generic_entry_t* e,
+                                  const char* why) {
+  g->at = &e->value;
+  return PESTLE_ERROR(UNSUPPORTED, "'stablehlo.custom_call' with '%.*s' %s",
+                      (int)e->key.size, e->key.data, why);
+}
+
+// Of a custom call: a configuration that is a dictionary, under either name; layouts,
+// which generic_layout.c reads; what would have to be empty.
+static pestle_status_t apply_custom(pestle_generic_t* g,
+                                    const pestle_generic_entry_t* e,
+                                    bool* out_done) {
+  const pestle_generic_value_t* value = &e->value;
+  *out_done = true;
+  if (value->kind == PESTLE_GENERIC_DICT &&
+      (pestle_str_equal_c(e->key, "backend_config") ||
+       pestle_str_equal_c(e->key, "mhlo.backend_config"))) {
+    pestle_attr_t a = {.name = PESTLE_ATTR_backend_dictionary,
+                       .kind = PESTLE_ATTR_KIND_STR};
+    a.as.str = pestle_arena_strndup(g->arena, value->text);
+    return a.as.str ? pestle_generic_push(g, &a) : PESTLE_OOM();
+  }
+  if (pestle_str_equal_c(e->key, "pestle.version")) {
+    pestle_attr_t a = {.name = PESTLE_ATTR_version,
+                       .kind = PESTLE_ATTR_KIND_I64};
+    g->by_name = true;
+    PESTLE_TRY(pestle_generic_convert(g, "pestle.version", value, &a));
+    return pestle_generic_push(g, &a);
+  }
+  if (pestle_str_equal_c(e->key, "operand_layouts")) {
+    g->operand_layouts = e;
+    return NULL;
+  }
+  if (pestle_str_equal_c(e->key, "result_layouts")) {
+    g->result_layouts = e;
+    return NULL;
+  }
+  if (pestle_str_equal_c(e->key, "output_operand_aliases")) {
+    if (value->kind == PESTLE_GENERIC_LIST && !value->entry_count) return NULL;
+    return no_support(g, e,
+                      "is not supported: results have memory of their own; "
+                      "leave the aliases out and let the function copy");
+  }
+  if (pestle_str_equal_c(e->key, "called_computations")) {
+    if (value->kind == PESTLE_GENERIC_LIST && !value->entry_count) return NULL;
+    return no_support(g, e, "is not supported: functions cannot be passed");
+  }
+  *out_done = false;
+  return NULL;
+}
+
+// Of a composite: |*out_done| says whether |e| was one of its attributes.
+static pestle_status_t apply_composite(pestle_generic_t* g,
+                                       const pestle_generic_entry_t* e,
+                                       bool* out_done) {
+  pestle_attr_t a = {.name = PESTLE_ATTR_attributes,
+                     .kind = PESTLE_ATTR_KIND_STR};
+  *out_done = true;
+  if (pestle_str_equal_c(e->key, "decomposition")) {
+    PESTLE_TRY(pestle_generic_convert(g, "decomposition", &e->value, &a));
+    g->decomposition = a.as.str;
+    return NULL;
+  }
+  if (pestle_str_equal_c(e->key, "composite_attributes")) {
+    if (e->value.kind != PESTLE_GENERIC_DICT || !e->value.text.size) {
+      return wrong_kind(g, &e->value, "composite_attributes", "a dictionary");
+    }
+    if (!e->value.entry_count) return NULL;
+    a.as.str = pestle_arena_strndup(g->arena, e->value.text);
+    return a.as.str ? pestle_generic_push(g, &a) : PESTLE_OOM();
+  }
+  *out_done = false;
+  return NULL;
+}
+
+// StableHLO's packed attributes; |*out_done| says whether |key| was one.
+static pestle_status_t apply_packed(pestle_generic_t* g,
+                                    const pestle_generic_entry_t* e,
+                                    bool* out_done) {
+  const pestle_generic_value_t* value = &e->value;
+  *out_done = true;
+  if (g->op == PESTLE_OP_CUSTOM) {
+    return apply_composite(g, e, out_done);
+  }
+  if (pestle_str_equal_c(e->key, "comparison_direction")) {
+    if (value->kind != PESTLE_GENERIC_WORD) {
+      return wrong_kind(g, value, "comparison_direction",
+                        "#stablehlo<comparison_direction ..>");
+    }
+    if (!pestle_text_direction(g->op)) {
+      return wrong_kind(g, value, NULL, "a comparison");
+    }
+    g->at = value;
+    return pestle_generic_direct(g, value->text);
+  }
+  if (pestle_str_equal_c(e->key, "compare_type")) {
+    g->at = value;
+    return pestle_generic_compare_as(g, value->text);
+  }
+  if (pestle_str_equal_c(e->key, "dimension_numbers") ||
+      pestle_str_equal_c(e->key, "dot_dimension_numbers") ||
+      pestle_str_equal_c(e->key, "scatter_dimension_numbers")) {
+    if (value->kind == PESTLE_GENERIC_DICT) {
+      return pestle_generic_apply(g, value);
+    }
+    if (value->kind == PESTLE_GENERIC_CONV) {
+      return pestle_generic_push_conv(g, value->conv);
+    }
+    return wrong_kind(g, value, "dimension_numbers", "dimension numbers");
+  }
+  *out_done = false;
+  return NULL;
+}
+
+static pestle_status_t apply_entry(pestle_generic_t* g,
+                                   const pestle_generic_entry_t* e) {
+  size_t count;
+  bool done = false;
+  if (g->op == PESTLE_OP_CUSTOM_CALL) PESTLE_TRY(apply_custom(g, e, &done));
+  if (done) return NULL;
+  const pestle_attr_row_t* rows = pestle_op_attr_rows(g->op, &count);
+  for (size_t i = 0; i < count; ++i) {
+    const char* name = pestle_attr_name_text((pestle_attr_name_t)rows[i].name);
+    if (!pestle_str_equal_c(e->key, name)) continue;
+    pestle_attr_t a = {.name = rows[i].name, .kind = rows[i].kind};
+    PESTLE_TRY(pestle_generic_convert(g, name, &e->value, &a));
+    return pestle_generic_push(g, &a);
+  }
+  PESTLE_TRY(apply_packed(g, e, &done));
+  if (done || can_ignore(e->key)) return NULL;
+  g->at = e->value.line ? &e->value : NULL;
+  return PESTLE_ERROR(UNSUPPORTED, "'%s' has no attribute '%.*s' here",
+                      pestle_op_info(g->op)->mlir,
+                      e->key.size > 60 ? 60 : (int)e->key.size, e->key.data);
+}
+
+pestle_status_t pestle_generic_apply(pestle_generic_t* g,
+                                     const pestle_generic_value_t* dict) {
+  for (const pestle_generic_entry_t* e = dict->entries; e; e = e->next) {
+    PESTLE_TRY(apply_entry(g, e));
+  }
+  g->at = NULL;
+  return NULL;
+}
+
+// --- The node ---
+
+// The CUSTOM without a body that a custom call with a version was printed from.
+static pestle_status_t name_op(pestle_generic_t* g) {
+  size_t kept = 0;
+  g->op = PESTLE_OP_CUSTOM;
+  for (size_t i = 0; i < g->attr_count; ++i) {
+    pestle_attr_t a = g->attrs[i];
+    if (a.name == PESTLE_ATTR_api_version) continue;
+    if (a.name == PESTLE_ATTR_call_target_name) a.name = PESTLE_ATTR_name;
+    if (a.name == PESTLE_ATTR_backend_dictionary) {
+      a.name = PESTLE_ATTR_attributes;
+    }
+    if (a.name != PESTLE_ATTR_name && a.name != PESTLE_ATTR_version &&
+        a.name != PESTLE_ATTR_attributes) {
+      return PESTLE_ERROR(
+          UNSUPPORTED,
+          "a custom call with 'pestle.version' has no attribute '%s'",
+          pestle_attr_name_text((pestle_attr_name_t)a.name));
+    }
+    g->attrs[kept++] = a;
+  }
+  g->attr_count = kept;
+  return NULL;
+}
+
+// A composite has a function for its body and no regions.
+static pestle_status_t check_composite(const pestle_generic_t* g,
+                                       size_t region_count) {
+  if (g->by_name) return NULL;
+  if (!g->decomposition) {
+    return PESTLE_ERROR(MALFORMED, "expected attribute 'decomposition'");
+  }
+  if (!region_count) return NULL;
+  return PESTLE_ERROR(UNSUPPORTED, "regions of a composite are not supported");
+}
+
+// A comparison in total order becomes one of keys.
+static pestle_status_t order_totally(pestle_builder_t* b,
+                                     pestle_value_t** operands, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!pestle_dtype_is(operands[i]->type->dtype, PESTLE_KIND_FLOAT)) {
+      return PESTLE_ERROR(MALFORMED, "TOTALORDER compares floats");
+    }
+    if (!pestle_type_is_static(operands[i]->type)) {
+      return PESTLE_ERROR(UNSUPPORTED,
+                          "TOTALORDER on unknown extents is not supported; "
+                          "give all extents");
+    }
+    PESTLE_TRY(pestle_total_order_key(b, operands[i], &operands[i]));
+  }
+  return NULL;
+}
+
+// The type of the bits, which StableHLO says of the result alone.
+static pestle_status_t add_output_type(pestle_generic_t* g,
+                                       const pestle_type_t* types,
+                                       size_t count) {
+  for (size_t i = 0; i < g->attr_count; ++i) {
+    if (g->attrs[i].name == PESTLE_ATTR_output_type) return NULL;
+  }
+  if (count != 2) return NULL;
+  pestle_attr_t a = {.name = PESTLE_ATTR_output_type,
+                     .kind = PESTLE_ATTR_KIND_TYPE};
+  a.as.type = &types[1];
+  return pestle_generic_push(g, &a);
+}
+
+pestle_status_t pestle_generic_create(
+    pestle_generic_t* g, pestle_builder_t* builder,
+    pestle_value_t* const* operands, size_t operand_count,
+    pestle_region_t* const* regions, size_t region_count,
+    const pestle_type_t* types, size_t type_count, pestle_node_t** out_node) {
+  *out_node = NULL;
+  g->at = NULL;
+  if (g->by_name) PESTLE_TRY(name_op(g));
+  if (g->op == PESTLE_OP_CUSTOM) PESTLE_TRY(check_composite(g, region_count));
+  if (g->op == PESTLE_OP_RNG_BIT_GENERATOR) {
+    PESTLE_TRY(add_output_type(g, types, type_count));
+  }
+  pestle_value_t* keys[2];
+  if (g->total && operand_count == 2) {
+    memcpy(keys, operands, sizeof(keys));
+    PESTLE_TRY(order_totally(builder, keys, 2));
+    operands = keys;
+  }
+  pestle_node_spec_t spec = {.op = g->op,
+                             .operands = operands,
+                             .operand_count = operand_count,
+                             .attrs = g->attrs,
+                             .attr_count = g->attr_count,
+                             .regions = regions,
+                             .region_count = region_count,
+                             .type = type_count ? types : NULL,
+                             .types = types,
+                             .type_count = type_count};
+  return pestle_node_create(builder, &spec, out_node);
+}

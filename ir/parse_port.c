@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is noted of arguments and results beside their types, and the attributes
+// of dialects that the module keeps.
+#include "ir/parse_module.h"
+
+// The string under "pestle.name", or NULL.
+static const char* name_in(const pestle_generic_value_t* dict) {
+  const pestle_generic_value_t* v = pestle_generic_find(dict, "pestle.name");
+  return v && v->kind == PESTLE_GENERIC_STRING ? v->text.data : NULL;
+}
+
+// The number under "pestle.shape_of" + 1, or 0.
+static uint32_t shape_in(const pestle_generic_value_t* dict) {
+  const pestle_generic_value_t* v =
+      pestle_generic_find(dict, "pestle.shape_of");
+  bool fits =
+      v && v->kind == PESTLE_GENERIC_INT && v->i64 >= 0 && v->i64 < UINT32_MAX;
+  return fits ? (uint32_t)v->i64 + 1 : 0;
+}
+
+// A dialect's, and neither ours nor a name in the user's Python.
+static bool is_kept(pestle_str_t key) {
+  return pestle_str_find_char(key, '.') != SIZE_MAX &&
+         !pestle_str_starts_with(key, PESTLE_STR("pestle.")) &&
+         !pestle_str_equal_c(key, "jax.result_info");
+}
+
+// |text| with one space where several or a new line are, but in strings.
+static char* one_line(pestle_parser_t* p, pestle_str_t text) {
+  char* out = pestle_arena_alloc(&p->scratch, text.size + 1, 1);
+  if (!out) return NULL;
+  size_t n = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size; ++i) {
+    char c = text.data[i];
+    bool escaped = quoted && i && text.data[i - 1] == '\\';
+    if (c == '"' && !escaped) quoted = !quoted;
+    bool space = !quoted && (c == ' ' || c == '\n' || c == '\t' || c == '\r');
+    if (space && n && out[n - 1] == ' ') continue;
+    out[n++] = space ? ' ' : c;
+  }
+  out[n] = 0;
+  return out;
+}
+
+// The entries of |dict| that the module keeps.
+pestle_status_t pestle_parse_kept(pestle_parser_t* p,
+                                  const pestle_generic_value_t* dict,
+                                  pestle_dialect_attrs_t* out) {
+  pestle_dialect_attr_t* data =
+      PESTLE_ARENA_ARRAY(&p->scratch, pestle_dialect_attr_t, dict->entry_count);
+  if (!data) return PESTLE_OOM();
+  *out = (pestle_dialect_attrs_t){data, 0};
+  for (const pestle_generic_entry_t* e = dict->entries; e; e = e->next) {
+    if (!is_kept(e->key)) continue;
+    pestle_dialect_attr_t* a = &data[out->count++];
+    a->key = pestle_arena_strndup(&p->scratch, e->key);
+    a->text = one_line(p, e->value.whole);
+    if (!a->key || !a->text) return PESTLE_OOM();
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_parse_port(pestle_parser_t* p,
+                                  const pestle_generic_value_t* dict,
+                                  pestle_parse_port_t* out) {
+  out->name = name_in(dict);
+  out->shape_of = shape_in(dict);
+  return pestle_parse_kept(p, dict, &out->attrs);
+}
