@@ -89,6 +89,33 @@ static int by_input(const void* a, const void* b) {
   return (x->input > y->input) - (x->input < y->input);
 }
 
+static bool is_named(const pestle_donations_t* donations,
+                     const pestle_alias_t* alias) {
+  for (size_t i = 0; i < donations->list.size; ++i) {
+    const pestle_alias_t* other = &donations->list.data[i];
+    if (other->input == alias->input) return true;
+    if (alias->output >= 0 && other->output == alias->output) return true;
+  }
+  return false;
+}
+
+// What the module says itself, of inputs and results that no option names. The
+// verifier has checked it.
+static pestle_status_t collect_attributes(const pestle_function_t* f,
+                                          pestle_donations_t* donations) {
+  for (uint32_t i = 0; i < f->body->block->argument_count; ++i) {
+    pestle_alias_t alias = {i, (int32_t)pestle_function_aliased_result(f, i)};
+    bool donor = pestle_function_argument_is_donor(f, i);
+    if (alias.output < 0 && !donor) continue;
+    if (alias.output < 0) alias.output = PESTLE_ALIAS_ANY;
+    bool bounded = alias.output >= 0 &&
+                   pestle_donation_is_bounded(f, (uint32_t)alias.output);
+    if (bounded || is_named(donations, &alias)) continue;
+    if (!pestle_vec_push(&donations->list, alias)) return PESTLE_OOM();
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_donations_collect(
     const pestle_compile_options_t* options, const pestle_function_t* function,
     pestle_donations_t* out_donations) {
@@ -104,6 +131,7 @@ pestle_status_t pestle_donations_collect(
     }
   }
   PESTLE_TRY(check_once(function, out_donations));
+  PESTLE_TRY(collect_attributes(function, out_donations));
   if (out_donations->list.size > 1) {
     qsort(out_donations->list.data, out_donations->list.size,
           sizeof(pestle_alias_t), by_input);

@@ -203,6 +203,18 @@ static void take_donated(const buffers_run_t* r) {
 
 // --- Outputs ---
 
+// New memory is nothing that a failed run was to write, though that may have had
+// its address.
+static void heal(const pestle_executable_t* e, const pestle_buffer_t* buffer) {
+  pestle_poison_t* poison = &e->context->poison;
+  if (pestle_poison_is_empty(poison)) return;
+  uintptr_t begin = (uintptr_t)buffer->block.data;
+  pestle_poison_range_t range = {.place = e->remote ? e->home : NULL,
+                                 .begin = begin,
+                                 .end = begin + buffer->size};
+  pestle_poison_heal(poison, &range);
+}
+
 static pestle_status_t make_output(const buffers_run_t* r, size_t o) {
   const pestle_executable_t* e = r->e;
   pestle_frame_t* frame = r->frame;
@@ -211,6 +223,7 @@ static pestle_status_t make_output(const buffers_run_t* r, size_t o) {
   pestle_tensor_t* given = &frame->given[at];
   if (!r->outputs[o]) {
     PESTLE_TRY(pestle_buffer_make(e->home, (size_t)io->size, &r->outputs[o]));
+    heal(e, r->outputs[o]);
     if (io->info.bounded && io->info.rank) {
       size_t size = (size_t)io->info.rank * sizeof(int64_t);
       PESTLE_TRY(pestle_buffer_make_extents(r->outputs[o], io->info.rank));

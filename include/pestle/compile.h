@@ -86,7 +86,8 @@ typedef struct pestle_compile_options_t {
   // place where the input is not read any more when it is first written, else
   // apart (PESTLE_STAGE_EXPLAIN says why; pestle_executable_alias() what is so).
   // A run that is not given the input copies it first; results are the same bits
-  // in any case.
+  // in any case. What the module says itself of its arguments (tf.aliasing_output,
+  // jax.buffer_donor) counts for those that are not named here.
   const pestle_alias_t* aliases;
   size_t alias_count;
 } pestle_compile_options_t;

@@ -376,6 +376,40 @@ static void test_refusals(void** state) {
   pestle_context_release(context);
 }
 
+// What JAX writes at arguments, and what an option says of the same ones.
+static void test_attributes(void** state) {
+  (void)state;
+  pestle_context_t* context = make_context();
+  pestle_device_t* device;
+  find_device(context, "ref", &device);
+  static const char text[] =
+      "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 1 : i32}, %y: "
+      "tensor<4xf32> {jax.buffer_donor = true}, %z: tensor<4xf32>) -> "
+      "(tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) { %0 = stablehlo.negate "
+      "%y : tensor<4xf32>\n %1 = stablehlo.abs %x : tensor<4xf32>\n %2 = "
+      "stablehlo.sine %z : tensor<4xf32>\n return %0, %1, %2 : tensor<4xf32>, "
+      "tensor<4xf32>, tensor<4xf32> }";
+  static const struct {
+    pestle_alias_t aliases[2];
+    size_t count;
+    int32_t inputs[3];  // that results begin as
+  } cases[] = {{{{0, 0}}, 0, {1, 0, -1}},
+               {{{2, 2}}, 1, {1, 0, 2}},
+               {{{1, PESTLE_ALIAS_ANY}, {0, 1}}, 2, {1, 0, -1}}};
+  pestle_module_t* module;
+  assert_ok(
+      pestle_module_parse(context, text, strlen(text), "m.mlir", &module));
+  for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); ++c) {
+    pestle_executable_t* e =
+        compile(context, device, module, cases[c].aliases, cases[c].count);
+    for (size_t o = 0; o < 3; ++o)
+      assert_int_equal(pestle_executable_alias(e, o), cases[c].inputs[o]);
+    pestle_executable_release(e);
+  }
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
 // Plans that differ in their gifts are different plans, in whatever order these
 // are named.
 static void test_keys(void** state) {
@@ -413,7 +447,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_goldens),       cmocka_unit_test(test_kinds),
       cmocka_unit_test(test_cache_of_rows), cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_keys),
+      cmocka_unit_test(test_attributes),    cmocka_unit_test(test_keys),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -966,6 +966,45 @@ static void test_poison(void** state) {
   pestle_context_release(context);
 }
 
+// A run on tensors poisons addresses. Memory that is had anew is not that.
+static void test_poisoned_address(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  pestle_device_t* device = device_of(context, "test");
+  pestle_executable_t* fails = trap(context);
+  pestle_executable_t* add1 = fixture_add1(context, 1, dims);
+  pestle_stream_t* stream = stream_of(device);
+  pestle_event_t* event;
+  assert_ok(pestle_event_create(device, &event));
+  pestle_buffer_view_t in = {.buffer = filled(device, 5)};
+  pestle_buffer_t* y;
+  assert_ok(pestle_buffer_create(device, BYTES, &y));
+  int64_t shape[] = {COUNT};
+  pestle_tensor_t from =
+      test_view(pestle_buffer_data(in.buffer), PESTLE_F32, 1, shape, NULL);
+  pestle_tensor_t to =
+      test_view(pestle_buffer_data(y), PESTLE_F32, 1, shape, NULL);
+  assert_ok(pestle_executable_run(fails, stream, &from, 1, &to, 1, NULL));
+  assert_ok(pestle_event_record(event, stream));
+  assert_ok(pestle_event_wait(event, NULL));
+  pestle_buffer_release(y);
+  pestle_buffer_t *made, *read;
+  assert_ok(run(add1, &in, 1, -1, &made));
+  assert_ptr_equal(pestle_buffer_data(made), to.data);
+  pestle_buffer_view_t again = {.buffer = made};
+  assert_ok(queue(add1, stream, &again, 1, -1, &read));
+  check(read, 7);
+  assert_code(pestle_stream_synchronize(stream), INTERNAL);
+  pestle_event_release(event);
+  pestle_buffer_release(made);
+  pestle_buffer_release(read);
+  pestle_buffer_release(in.buffer);
+  pestle_stream_release(stream);
+  pestle_executable_release(fails);
+  pestle_executable_release(add1);
+  pestle_context_release(context);
+}
+
 static void test_events(void** state) {
   (void)state;
   pestle_context_t* context = fixture_context(NULL);
@@ -1094,6 +1133,7 @@ int main(void) {
       cmocka_unit_test(test_release_after_runs),
       cmocka_unit_test(test_bounded_on_stream),
       cmocka_unit_test(test_poison),
+      cmocka_unit_test(test_poisoned_address),
       cmocka_unit_test(test_events),
       cmocka_unit_test(test_threads_on_streams),
   };
