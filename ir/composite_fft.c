@@ -235,7 +235,7 @@ static pv_t* bluestein(fft_t* fft, pv_t* x, int sign, double scale) {
   pv_t* y = stack(fft, turn(fft, parts_of(fft, x), 1, re, im));
   y = transform(fft, pestle_f_pad_end(fft->f, y, 1, m - n), -1, 1);
   y = stack(fft, turn(fft, parts_of(fft, y), 1, wide_re, wide_im));
-  y = pestle_f_slice(fft->f, transform(fft, y, 1, 1), 1, 0, n);
+  y = pestle_f_slice_axis(fft->f, transform(fft, y, 1, 1), 1, 0, n);
   return stack(fft, turn(fft, parts_of(fft, y), 1, re, im));
 }
 
@@ -281,9 +281,9 @@ static parts_t mirrored(fft_t* fft, parts_t x, int32_t axis, int64_t n) {
   pestle_formula_t* f = fft->f;
   int64_t end = (n + 1) / 2;
   if (end <= 1 || !x.re) return x;
-  pv_t* re = pestle_f_slice(f, x.re, axis, 1, end);
+  pv_t* re = pestle_f_slice_axis(f, x.re, axis, 1, end);
   re = pestle_f_reverse(f, re, axis);
-  pv_t* im = pestle_f_slice(f, x.im, axis, 1, end);
+  pv_t* im = pestle_f_slice_axis(f, x.im, axis, 1, end);
   im = pestle_f_negate(f, pestle_f_reverse(f, im, axis));
   x.re = pestle_f_concatenate(f, (pv_t*[]){x.re, re}, 2, axis);
   x.im = pestle_f_concatenate(f, (pv_t*[]){x.im, im}, 2, axis);
@@ -313,7 +313,7 @@ static pv_t* forward(fft_t* fft, pv_t* x, bool real, pestle_i64s_t lengths,
   pv_t* y = pestle_f_stack(f, (pv_t*[]){in.re, in.im}, real ? 1 : 2);
   y = every_axis(fft, y, lengths, last, last + 1, sign);
   if (real) {
-    y = pestle_f_slice(f, y, axis + 1, 0, lengths.data[last] / 2 + 1);
+    y = pestle_f_slice_axis(f, y, axis + 1, 0, lengths.data[last] / 2 + 1);
   }
   y = every_axis(fft, y, lengths, 0, last, sign);
   parts_t out = parts_of(fft, y);

@@ -40,8 +40,8 @@ typedef struct pair_t {
 static pair_t halves(pestle_formula_t* f, pv_t* a, int32_t axis) {
   int64_t n = extent(a, axis);
   pair_t out;
-  out.p = pestle_f_slice(f, a, axis, 0, n / 2);
-  out.q = pestle_f_slice(f, a, axis, n / 2, n);
+  out.p = pestle_f_slice_axis(f, a, axis, 0, n / 2);
+  out.q = pestle_f_slice_axis(f, a, axis, n / 2, n);
   return out;
 }
 
@@ -51,11 +51,11 @@ static pv_t* moved(pestle_formula_t* f, pair_t x, int32_t axis) {
   if (h <= 1) return pestle_f_concatenate(f, (pv_t*[]){x.p, x.q}, 2, axis);
   pv_t* parts[5];
   size_t count = 0;
-  parts[count++] = pestle_f_slice(f, x.p, axis, 0, 1);
-  parts[count++] = pestle_f_slice(f, x.q, axis, 0, 1);
-  if (h > 2) parts[count++] = pestle_f_slice(f, x.p, axis, 1, h - 1);
-  parts[count++] = pestle_f_slice(f, x.q, axis, 1, h);
-  parts[count++] = pestle_f_slice(f, x.p, axis, h - 1, h);
+  parts[count++] = pestle_f_slice_axis(f, x.p, axis, 0, 1);
+  parts[count++] = pestle_f_slice_axis(f, x.q, axis, 0, 1);
+  if (h > 2) parts[count++] = pestle_f_slice_axis(f, x.p, axis, 1, h - 1);
+  parts[count++] = pestle_f_slice_axis(f, x.q, axis, 1, h);
+  parts[count++] = pestle_f_slice_axis(f, x.p, axis, h - 1, h);
   return pestle_f_concatenate(f, parts, count, axis);
 }
 
@@ -199,8 +199,8 @@ static pv_t* sorted(pestle_formula_t* f, pv_t** keys, int64_t count) {
                                                        .region_count = 1},
                                  &node);
   if (f->status) return NULL;
-  *keys = pestle_f_slice(f, pestle_node_result(node, 0), 1, 0, count);
-  return pestle_f_slice(f, pestle_node_result(node, 1), 1, 0, count);
+  *keys = pestle_f_slice_axis(f, pestle_node_result(node, 0), 1, 0, count);
+  return pestle_f_slice_axis(f, pestle_node_result(node, 1), 1, 0, count);
 }
 
 // Keys by which the row that was added comes last.
@@ -319,7 +319,7 @@ pv_t* pestle_decompose_eigh(pestle_formula_t* f) {
   run(f, eigh_step, &a, &v);
   pv_t* w = keys_of(f, diagonal(f, a), v, n);
   pv_t* order = sorted(f, &w, n);
-  v = pestle_matrix_in_order(f, pestle_f_slice(f, v, 2, 0, n), order);
+  v = pestle_matrix_in_order(f, pestle_f_slice_axis(f, v, 2, 0, n), order);
   v = flipped(f, v, lead_is_negative(f, v));
   v = pestle_matrix_checked(f, pestle_matrix_transpose(f, v), good);
   f->of->more[0] = pestle_matrix_result(f, v, 1);
@@ -353,9 +353,9 @@ static void svd_step(pestle_formula_t* f, void* user, pv_t** state) {
 // Rows of |v| behind those of |flips| as they are.
 static pv_t* flipped_first(pestle_formula_t* f, pv_t* v, pv_t* flips) {
   int64_t n = extent(flips, 1), all = extent(v, 1);
-  pv_t* first = flipped(f, pestle_f_slice(f, v, 1, 0, n), flips);
+  pv_t* first = flipped(f, pestle_f_slice_axis(f, v, 1, 0, n), flips);
   if (n == all) return first;
-  pv_t* rest = pestle_f_slice(f, v, 1, n, all);
+  pv_t* rest = pestle_f_slice_axis(f, v, 1, n, all);
   return pestle_f_concatenate(f, (pv_t*[]){first, rest}, 2, 1);
 }
 
@@ -378,11 +378,11 @@ pv_t* pestle_decompose_svd(pestle_formula_t* f) {
   pv_t* order = sorted(f, &d, n);
   d = pestle_f_abs(f, d);
   w = pestle_matrix_in_order(f, w, order);
-  v = pestle_matrix_in_order(f, pestle_f_slice(f, v, 2, 0, n), order);
+  v = pestle_matrix_in_order(f, pestle_f_slice_axis(f, v, 2, 0, n), order);
   // Their directions, and what stands upright on them where there is none.
   w = pestle_matrix_qr(f, w, full, NULL);
   pv_t* left = wide ? v : w;
-  pv_t* flips = lead_is_negative(f, pestle_f_slice(f, left, 1, 0, n));
+  pv_t* flips = lead_is_negative(f, pestle_f_slice_axis(f, left, 1, 0, n));
   w = flipped_first(f, w, flips);
   v = flipped_first(f, v, flips);
   pv_t* u = pestle_matrix_transpose(f, wide ? v : w);

@@ -141,7 +141,7 @@ static void collect(pestle_formula_t* f, void* user, pv_t** state) {
 // R [batch, k, n] and where its diagonal is negative, [batch, k].
 static pv_t* triangle(pestle_formula_t* f, pv_t* a, int64_t k,
                       pv_t** out_negative) {
-  pv_t* r = pestle_f_slice(f, pestle_matrix_transpose(f, a), 1, 0, k);
+  pv_t* r = pestle_f_slice_axis(f, pestle_matrix_transpose(f, a), 1, 0, k);
   pv_t* i = pestle_matrix_iota(f, r, 1);
   pv_t* j = pestle_matrix_iota(f, r, 2);
   pv_t* diagonal = pestle_f_eq(f, i, j);

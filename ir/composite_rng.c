@@ -46,8 +46,8 @@ static pv_t* joined(pestle_formula_t* f, pv_t* low, pv_t* high) {
 
 // Element |at| of the state, [n] times.
 static pv_t* of_state(pestle_formula_t* f, int64_t at, int64_t n) {
-  pv_t* x =
-      pestle_f_slice(f, pestle_node_operand(f->of->node, 0), 0, at, at + 1);
+  pv_t* x = pestle_f_slice_axis(f, pestle_node_operand(f->of->node, 0), 0, at,
+                                at + 1);
   x = pestle_f_reshape(f, x, 0, NULL);
   return pestle_f_broadcast(f, x, FLAT, &n, (pestle_i64s_t){NULL, 0});
 }
@@ -124,7 +124,7 @@ static pv_t* threefry_narrow(pestle_formula_t* f, const pestle_type_t* type,
   memcpy(dims, type->dims, sizeof(dims[0]) * (size_t)type->rank);
   dims[axis] += dims[axis] % 2;
   y = pestle_f_reshape(f, y, type->rank, dims);
-  return pestle_f_slice(f, y, axis, 0, type->dims[axis]);
+  return pestle_f_slice_axis(f, y, axis, 0, type->dims[axis]);
 }
 
 // --- Philox ---
@@ -186,7 +186,7 @@ static pv_t* in_turn(pestle_formula_t* f, pv_t** words, size_t each,
     words[i] = pestle_f_reshape(f, words[i], 2, column);
   pv_t* y = pestle_f_concatenate(f, words, each, 1);
   y = pestle_f_reshape(f, y, 1, &all);
-  return pestle_f_slice(f, y, 0, 0, count);
+  return pestle_f_slice_axis(f, y, 0, 0, count);
 }
 
 // |count| words of 32 bits, or of 64.

@@ -11,7 +11,27 @@
 
 typedef pestle_value_t pv_t;
 
+// A cache line, so that kernels read whole vectors of constants.
+#define CONSTANT_ALIGNMENT ((size_t)64)
+
 // --- Any op ---
+
+pv_t* pestle_f_fail(pestle_formula_t* f, pestle_status_t status) {
+  if (f->status) {
+    pestle_status_release(status);
+  } else {
+    f->status = status;
+  }
+  return NULL;
+}
+
+void* pestle_f_memory(pestle_formula_t* f, size_t size) {
+  if (f->status) return NULL;
+  void* data = pestle_arena_alloc(&f->builder.module->arena, size ? size : 1,
+                                  CONSTANT_ALIGNMENT);
+  if (!data) f->status = PESTLE_OOM();
+  return data;
+}
 
 pestle_node_t* pestle_f_node(pestle_formula_t* f,
                              const pestle_node_spec_t* spec) {
@@ -45,6 +65,12 @@ pv_t* pestle_f_typed(pestle_formula_t* f, pestle_op_t op, pv_t* const* operands,
                      size_t count, const pestle_type_t* type) {
   bool stated = pestle_op_info(op)->rule == PESTLE_RULE_TYPED;
   return pestle_f_make(f, op, operands, count, NULL, 0, stated ? type : NULL);
+}
+
+pv_t* pestle_f_like(pestle_formula_t* f, const pestle_node_t* node,
+                    pv_t* const* operands, const pestle_type_t* type) {
+  return pestle_f_make(f, (pestle_op_t)node->op, operands, node->operand_count,
+                       node->attrs, node->attr_count, type);
 }
 
 // --- Elementwise ---
@@ -155,11 +181,8 @@ pv_t* pestle_f_numbers(pestle_formula_t* f, const pestle_type_t* type,
                        const double* values) {
   size_t size = pestle_dtype_size(type->dtype);
   size_t count = (size_t)pestle_type_count(type);
-  // In memory of the module, which constants keep.
-  char* data =
-      pestle_arena_alloc_array(&f->builder.module->arena, count + 1, size, 16);
-  if (!data && !f->status) f->status = PESTLE_OOM();
-  if (f->status) return NULL;
+  char* data = pestle_f_memory(f, count * size);
+  if (!data) return NULL;
   for (size_t i = 0; i < count; ++i) {
     uint64_t bits = encode(type->dtype, values[i]);
     memcpy(data + i * size, &bits, size);

@@ -28,6 +28,15 @@ typedef struct pestle_formula_t {
 static inline pestle_formula_t pestle_formula_make(pestle_builder_t builder) {
   return (pestle_formula_t){.builder = builder};
 }
+// Ops that go before |node|, at its place in the source.
+static inline pestle_formula_t pestle_formula_before(pestle_node_t* node) {
+  return pestle_formula_make(pestle_builder_before(node));
+}
+// Keeps |status| unless there is one already; NULL.
+pestle_value_t* pestle_f_fail(pestle_formula_t* f, pestle_status_t status);
+// |size| bytes, as data of constants lies, which the module keeps; NULL on
+// failure.
+void* pestle_f_memory(pestle_formula_t* f, size_t size);
 
 // --- Any op ---
 
@@ -47,6 +56,11 @@ pestle_value_t* pestle_f_make(pestle_formula_t* f, pestle_op_t op,
 pestle_value_t* pestle_f_typed(pestle_formula_t* f, pestle_op_t op,
                                pestle_value_t* const* operands, size_t count,
                                const pestle_type_t* type);
+
+// The op and attributes of |node| on as many |operands|.
+pestle_value_t* pestle_f_like(pestle_formula_t* f, const pestle_node_t* node,
+                              pestle_value_t* const* operands,
+                              const pestle_type_t* type);
 
 // --- Elementwise ---
 
@@ -117,15 +131,27 @@ pestle_value_t* pestle_f_iota(pestle_formula_t* f, const pestle_type_t* type,
 
 pestle_value_t* pestle_f_reshape(pestle_formula_t* f, pestle_value_t* a,
                                  int32_t rank, const int64_t* dims);
+// Rank and dims of |type|; its dtype is not looked at.
+pestle_value_t* pestle_f_reshape_to(pestle_formula_t* f, pestle_value_t* a,
+                                    const pestle_type_t* type);
 pestle_value_t* pestle_f_transpose(pestle_formula_t* f, pestle_value_t* a,
                                    const int64_t* order);
 // Axis i of |a| becomes axis axes.data[i] of |dims|.
 pestle_value_t* pestle_f_broadcast(pestle_formula_t* f, pestle_value_t* a,
                                    int32_t rank, const int64_t* dims,
                                    pestle_i64s_t axes);
-// Elements [low, high) of |axis|.
+// The same to the dims of |type|; |axes| has a place for each axis of |a|.
+pestle_value_t* pestle_f_broadcast_to(pestle_formula_t* f, pestle_value_t* a,
+                                      const pestle_type_t* type,
+                                      const int64_t* axes);
+// Every strides[i]-th element of [starts[i], limits[i]) of each axis; NULL
+// |strides| are ones.
 pestle_value_t* pestle_f_slice(pestle_formula_t* f, pestle_value_t* a,
-                               int32_t axis, int64_t low, int64_t high);
+                               const int64_t* starts, const int64_t* limits,
+                               const int64_t* strides);
+// Elements [low, high) of |axis|.
+pestle_value_t* pestle_f_slice_axis(pestle_formula_t* f, pestle_value_t* a,
+                                    int32_t axis, int64_t low, int64_t high);
 // Element |at| of |axis|, which is gone.
 pestle_value_t* pestle_f_part(pestle_formula_t* f, pestle_value_t* a,
                               int32_t axis, int64_t at);
@@ -137,6 +163,11 @@ pestle_value_t* pestle_f_concatenate(pestle_formula_t* f,
 // Parts of one type along a new first axis.
 pestle_value_t* pestle_f_stack(pestle_formula_t* f,
                                pestle_value_t* const* parts, size_t count);
+// |value| in front of, behind and between the elements of each axis; NULL lists
+// are zeros.
+pestle_value_t* pestle_f_pad(pestle_formula_t* f, pestle_value_t* a,
+                             pestle_value_t* value, const int64_t* low,
+                             const int64_t* high, const int64_t* between);
 // |count| zeros behind |axis|.
 pestle_value_t* pestle_f_pad_end(pestle_formula_t* f, pestle_value_t* a,
                                  int32_t axis, int64_t count);

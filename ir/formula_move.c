@@ -15,6 +15,11 @@ pv_t* pestle_f_reshape(pestle_formula_t* f, pv_t* a, int32_t rank,
   return pestle_f_make(f, PESTLE_OP_RESHAPE, &a, 1, NULL, 0, &type);
 }
 
+pv_t* pestle_f_reshape_to(pestle_formula_t* f, pv_t* a,
+                          const pestle_type_t* type) {
+  return pestle_f_reshape(f, a, type->rank, type->dims);
+}
+
 pv_t* pestle_f_transpose(pestle_formula_t* f, pv_t* a, const int64_t* order) {
   bool same = true;
   if (!a) return NULL;
@@ -26,31 +31,37 @@ pv_t* pestle_f_transpose(pestle_formula_t* f, pv_t* a, const int64_t* order) {
   return pestle_f_make(f, PESTLE_OP_TRANSPOSE, &a, 1, &attr, 1, NULL);
 }
 
-pv_t* pestle_f_slice(pestle_formula_t* f, pv_t* a, int32_t axis, int64_t low,
-                     int64_t high) {
-  int64_t start[PESTLE_MAX_RANK] = {0}, limit[PESTLE_MAX_RANK];
-  int64_t stride[PESTLE_MAX_RANK];
+pv_t* pestle_f_slice(pestle_formula_t* f, pv_t* a, const int64_t* starts,
+                     const int64_t* limits, const int64_t* strides) {
+  int64_t ones[PESTLE_MAX_RANK];
   if (!a) return NULL;
-  if (low == 0 && high == a->type->dims[axis]) return a;
   size_t rank = (size_t)a->type->rank;
-  for (size_t i = 0; i < rank; ++i) {
-    limit[i] = a->type->dims[i];
-    stride[i] = 1;
-  }
-  start[axis] = low;
-  limit[axis] = high;
+  for (size_t i = 0; i < rank; ++i)
+    ones[i] = 1;
   pestle_attr_t attrs[] = {
-      PESTLE_SET_I64S(start_indices, start, rank),
-      PESTLE_SET_I64S(limit_indices, limit, rank),
-      PESTLE_SET_I64S(strides, stride, rank),
+      PESTLE_SET_I64S(start_indices, starts, rank),
+      PESTLE_SET_I64S(limit_indices, limits, rank),
+      PESTLE_SET_I64S(strides, strides ? strides : ones, rank),
   };
   return pestle_f_make(f, PESTLE_OP_SLICE, &a, 1, attrs, 3, NULL);
+}
+
+pv_t* pestle_f_slice_axis(pestle_formula_t* f, pv_t* a, int32_t axis,
+                          int64_t low, int64_t high) {
+  int64_t starts[PESTLE_MAX_RANK] = {0}, limits[PESTLE_MAX_RANK];
+  if (!a) return NULL;
+  if (low == 0 && high == a->type->dims[axis]) return a;
+  for (int32_t i = 0; i < a->type->rank; ++i)
+    limits[i] = a->type->dims[i];
+  starts[axis] = low;
+  limits[axis] = high;
+  return pestle_f_slice(f, a, starts, limits, NULL);
 }
 
 pv_t* pestle_f_part(pestle_formula_t* f, pv_t* a, int32_t axis, int64_t at) {
   int64_t dims[PESTLE_MAX_RANK];
   if (!a) return NULL;
-  a = pestle_f_slice(f, a, axis, at, at + 1);
+  a = pestle_f_slice_axis(f, a, axis, at, at + 1);
   int32_t rank = 0;
   for (int32_t i = 0; a && i < a->type->rank; ++i) {
     if (i != axis) dims[rank++] = a->type->dims[i];
@@ -81,20 +92,28 @@ pv_t* pestle_f_stack(pestle_formula_t* f, pv_t* const* parts, size_t count) {
   return pestle_f_concatenate(f, rows, count, 0);
 }
 
-pv_t* pestle_f_pad_end(pestle_formula_t* f, pv_t* a, int32_t axis,
-                       int64_t count) {
-  int64_t none[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
-  if (!a || !count) return a;
+pv_t* pestle_f_pad(pestle_formula_t* f, pv_t* a, pv_t* value,
+                   const int64_t* low, const int64_t* high,
+                   const int64_t* between) {
+  static const int64_t none[PESTLE_MAX_RANK];
+  if (!a) return NULL;
   size_t rank = (size_t)a->type->rank;
-  high[axis] = count;
-  pestle_type_t scalar = pestle_type_make(a->type->dtype, 0, NULL);
-  pv_t* operands[2] = {a, pestle_f_number(f, &scalar, 0)};
+  pv_t* operands[2] = {a, value};
   pestle_attr_t attrs[] = {
-      PESTLE_SET_I64S(edge_padding_low, none, rank),
-      PESTLE_SET_I64S(edge_padding_high, high, rank),
-      PESTLE_SET_I64S(interior_padding, none, rank),
+      PESTLE_SET_I64S(edge_padding_low, low ? low : none, rank),
+      PESTLE_SET_I64S(edge_padding_high, high ? high : none, rank),
+      PESTLE_SET_I64S(interior_padding, between ? between : none, rank),
   };
   return pestle_f_make(f, PESTLE_OP_PAD, operands, 2, attrs, 3, NULL);
+}
+
+pv_t* pestle_f_pad_end(pestle_formula_t* f, pv_t* a, int32_t axis,
+                       int64_t count) {
+  int64_t high[PESTLE_MAX_RANK] = {0};
+  if (!a || !count) return a;
+  high[axis] = count;
+  pv_t* zero = pestle_f_scalar(f, a->type->dtype, 0);
+  return pestle_f_pad(f, a, zero, NULL, high, NULL);
 }
 
 pv_t* pestle_f_broadcast(pestle_formula_t* f, pv_t* a, int32_t rank,
@@ -108,4 +127,11 @@ pv_t* pestle_f_broadcast(pestle_formula_t* f, pv_t* a, int32_t rank,
   pestle_attr_t attr =
       PESTLE_SET_I64S(broadcast_dimensions, axes.data, axes.count);
   return pestle_f_make(f, PESTLE_OP_BROADCAST_IN_DIM, &a, 1, &attr, 1, &type);
+}
+
+pv_t* pestle_f_broadcast_to(pestle_formula_t* f, pv_t* a,
+                            const pestle_type_t* type, const int64_t* axes) {
+  if (!a) return NULL;
+  pestle_i64s_t list = {axes, (size_t)a->type->rank};
+  return pestle_f_broadcast(f, a, type->rank, type->dims, list);
 }

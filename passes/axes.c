@@ -249,12 +249,10 @@ static void pair_ones(pestle_axes_t* t, const way_t* w,
   }
 }
 
-pestle_status_t pestle_axes_arrange(pestle_axes_t* t, pestle_builder_t* b,
+pestle_value_t* pestle_axes_arrange(pestle_axes_t* t, pestle_formula_t* f,
                                     pestle_value_t* value,
                                     const pestle_axes_list_t* axes,
-                                    const pestle_axes_list_t* to, bool spread,
-                                    pestle_value_t** out) {
-  *out = NULL;
+                                    const pestle_axes_list_t* to, bool spread) {
   way_t w;
   plan_way(t, axes, to, spread, &w);
   if (w.moves) {
@@ -268,8 +266,8 @@ pestle_status_t pestle_axes_arrange(pestle_axes_t* t, pestle_builder_t* b,
   }
   pestle_type_t atoms = type_of_atoms(t, &w.have);
   pestle_type_t all = type_of_atoms(t, &w.wanted);
-  PESTLE_TRY(pestle_pass_reshape(b, value, &atoms, &value));
-  PESTLE_TRY(pestle_pass_transpose(b, value, w.perm, &value));
-  PESTLE_TRY(pestle_pass_broadcast(b, value, &all, w.place, &value));
-  return pestle_pass_reshape(b, value, &w.type, out);
+  value = pestle_f_reshape_to(f, value, &atoms);
+  value = pestle_f_transpose(f, value, w.perm);
+  value = pestle_f_broadcast_to(f, value, &all, w.place);
+  return pestle_f_reshape_to(f, value, &w.type);
 }

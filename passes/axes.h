@@ -62,10 +62,10 @@ void pestle_axes_trace(pestle_axes_t* t, bool spread, bool alone,
 
 // |value|, whose axes are |axes|, with the axes |to|. Atoms of |to| that it
 // lacks are repeated if |spread|, else an axis that lacks all its atoms has one
-// element. |*out| is NULL where |to| lacks atoms of |axes| or there is no room.
-PESTLE_NODISCARD pestle_status_t pestle_axes_arrange(
-    pestle_axes_t* t, pestle_builder_t* b, pestle_value_t* value,
-    const pestle_axes_list_t* axes, const pestle_axes_list_t* to, bool spread,
-    pestle_value_t** out);
+// element. NULL where |to| lacks atoms of |axes| or there is no room.
+pestle_value_t* pestle_axes_arrange(pestle_axes_t* t, pestle_formula_t* f,
+                                    pestle_value_t* value,
+                                    const pestle_axes_list_t* axes,
+                                    const pestle_axes_list_t* to, bool spread);
 
 #endif  // PESTLE_PASSES_AXES_H_

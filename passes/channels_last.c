@@ -23,10 +23,10 @@ static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
   return pestle_node_operand(node, index);
 }
 
-pestle_status_t pestle_layout_transpose(pestle_builder_t* b, pestle_value_t* x,
-                                        const int64_t* perm,
-                                        pestle_value_t** out) {
+pestle_value_t* pestle_layout_transpose(pestle_formula_t* f, pestle_value_t* x,
+                                        const int64_t* perm) {
   int64_t both[PESTLE_MAX_RANK];
+  if (!x) return NULL;
   memcpy(both, perm, (size_t)x->type->rank * sizeof(both[0]));
   const pestle_node_t* n = x->node;
   // Two in a row are one, and often none.
@@ -36,9 +36,9 @@ pestle_status_t pestle_layout_transpose(pestle_builder_t* b, pestle_value_t* x,
       both[i] = first.data[perm[i]];
     x = operand(n, 0);
   }
-  PESTLE_TRY(pestle_pass_transpose(b, x, both, out));
-  if (*out != x) (*out)->node->scratch = PESTLE_MOVABLE;
-  return NULL;
+  pestle_value_t* y = pestle_f_transpose(f, x, both);
+  if (y && y != x) y->node->scratch = PESTLE_MOVABLE;
+  return y;
 }
 
 // --- Convolutions ---
@@ -262,14 +262,15 @@ static bool makes_planes(const pestle_node_t* node, const layout_t* l,
          width * lanes >= 2 * features * along && taps_of(node, l) >= MANY_TAPS;
 }
 
-static pestle_status_t make_convolution(pestle_builder_t* b,
+static pestle_value_t* make_convolution(pestle_formula_t* f,
                                         const pestle_node_t* node,
                                         const layout_t* l, bool input,
-                                        pestle_value_t* x, pestle_value_t* w,
-                                        pestle_value_t** out) {
+                                        pestle_value_t* x, pestle_value_t* w) {
   pestle_attr_t attrs[MAX_ATTRS];
   size_t count = node->attr_count, spatial = (size_t)l->rank - 2;
-  if (count > MAX_ATTRS) return PESTLE_ERROR(INTERNAL, "too many attributes");
+  if (count > MAX_ATTRS) {
+    return pestle_f_fail(f, PESTLE_ERROR(INTERNAL, "too many attributes"));
+  }
   memcpy(attrs, node->attrs, count * sizeof(attrs[0]));
   int64_t middle[PESTLE_MAX_RANK], first[PESTLE_MAX_RANK];
   for (size_t i = 0; i < spatial; ++i) {
@@ -296,8 +297,8 @@ static pestle_status_t make_convolution(pestle_builder_t* b,
   for (int32_t i = 0; i < l->rank; ++i) {
     type.dims[i] = node->results[0].type->dims[l->out[i]];
   }
-  return pestle_pass_make(b, PESTLE_OP_CONVOLUTION, (pestle_value_t*[]){x, w},
-                          2, attrs, count, &type, out);
+  return pestle_f_make(f, PESTLE_OP_CONVOLUTION, (pestle_value_t*[]){x, w}, 2,
+                       attrs, count, &type);
 }
 
 // Whether all that reads the result of |node| are transposes to channels last.
@@ -314,19 +315,17 @@ static bool is_turned(const pestle_node_t* node, const layout_t* l) {
 
 // |node| as it is, its planes turned behind it and, for those who read them, back.
 static pestle_status_t turn_planes(pestle_node_t* node, const layout_t* l) {
-  pestle_builder_t b = pestle_builder_before(node);
-  pestle_value_t* result;
+  pestle_formula_t f = pestle_formula_before(node);
+  pestle_value_t* operands[2] = {operand(node, 0), operand(node, 1)};
   int64_t back[PESTLE_MAX_RANK];
   for (int32_t i = 0; i < l->rank; ++i)
     back[l->out[i]] = i;
-  PESTLE_TRY(pestle_pass_make(
-      &b, PESTLE_OP_CONVOLUTION,
-      (pestle_value_t*[]){operand(node, 0), operand(node, 1)}, 2, node->attrs,
-      node->attr_count, node->results[0].type, &result));
-  PESTLE_TRY(pestle_pass_transpose(&b, result, l->out, &result));
-  PESTLE_TRY(pestle_pass_transpose(&b, result, back, &result));
-  result->node->scratch = PESTLE_MOVABLE;
-  pestle_pass_replace(node, &result);
+  pestle_value_t* y = pestle_f_like(&f, node, operands, node->results[0].type);
+  y = pestle_f_transpose(&f, y, l->out);
+  y = pestle_f_transpose(&f, y, back);
+  PESTLE_TRY(f.status);
+  y->node->scratch = PESTLE_MOVABLE;
+  pestle_pass_replace(node, &y);
   return NULL;
 }
 
@@ -559,17 +558,17 @@ static pestle_status_t convert_convolution(channels_last_t* c,
         "has weights that are no constant: each run copies them to "
         "[spatial, in, out]");
   }
-  pestle_builder_t b = pestle_builder_before(node);
-  pestle_value_t *x, *w, *result;
-  x = operand(node, 0);
-  if (!kept) PESTLE_TRY(pestle_layout_transpose(&b, x, l.lhs, &x));
-  PESTLE_TRY(pestle_pass_transpose(&b, operand(node, 1), l.rhs, &w));
-  PESTLE_TRY(make_convolution(&b, node, &l, !kept, x, w, &result));
+  pestle_formula_t f = pestle_formula_before(node);
+  pestle_value_t* x = operand(node, 0);
+  if (!kept) x = pestle_layout_transpose(&f, x, l.lhs);
+  pestle_value_t* w = pestle_f_transpose(&f, operand(node, 1), l.rhs);
+  pestle_value_t* y = make_convolution(&f, node, &l, !kept, x, w);
   int64_t back[PESTLE_MAX_RANK];
   for (int32_t i = 0; i < l.rank; ++i)
     back[l.out[i]] = i;
-  PESTLE_TRY(pestle_layout_transpose(&b, result, back, &result));
-  pestle_pass_replace(node, &result);
+  y = pestle_layout_transpose(&f, y, back);
+  PESTLE_TRY(f.status);
+  pestle_pass_replace(node, &y);
   c->changed = true;
   return NULL;
 }
@@ -588,10 +587,10 @@ static pestle_status_t convert_block(void* user, pestle_module_t* module,
       PESTLE_TRY(convert_convolution(c, n));
       continue;
     }
-    pestle_builder_t b = pestle_builder_before(n);
-    pestle_value_t* out = NULL;
+    pestle_formula_t f = pestle_formula_before(n);
     pestle_layout_reason_t why;
-    PESTLE_TRY(pestle_push_transpose(&b, n, c->strict, &out, &why));
+    pestle_value_t* out = pestle_push_transpose(&f, n, c->strict, &why);
+    PESTLE_TRY(f.status);
     if (!out) {
       if (why) n->scratch = why;
       continue;

@@ -11,10 +11,8 @@
 
 // A transpose of |x| by |perm| that may be pushed on; |x| itself when |perm|
 // changes nothing.
-PESTLE_NODISCARD pestle_status_t pestle_layout_transpose(pestle_builder_t* b,
-                                                         pestle_value_t* x,
-                                                         const int64_t* perm,
-                                                         pestle_value_t** out);
+pestle_value_t* pestle_layout_transpose(pestle_formula_t* f, pestle_value_t* x,
+                                        const int64_t* perm);
 
 // Why a transpose stays in front of an op.
 typedef enum pestle_layout_reason_e {
@@ -29,11 +27,11 @@ typedef enum pestle_layout_reason_e {
 } pestle_layout_reason_t;
 
 // Where an operand of |node| is a movable transpose and the op is better done
-// before it: |*out| is the op's result made that way, behind a transpose of its
-// own. Else NULL, and |*out_why| says why where there is such a transpose.
-// |strict|: reductions keep the order of their terms.
-PESTLE_NODISCARD pestle_status_t
-pestle_push_transpose(pestle_builder_t* b, pestle_node_t* node, bool strict,
-                      pestle_value_t** out, pestle_layout_reason_t* out_why);
+// before it: the op's result made that way, behind a transpose of its own. Else
+// NULL, and |*out_why| says why where there is such a transpose. |strict|:
+// reductions keep the order of their terms.
+pestle_value_t* pestle_push_transpose(pestle_formula_t* f, pestle_node_t* node,
+                                      bool strict,
+                                      pestle_layout_reason_t* out_why);
 
 #endif  // PESTLE_PASSES_CHANNELS_LAST_H_

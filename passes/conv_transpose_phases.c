@@ -45,7 +45,7 @@ typedef struct dim_t {
 } dim_t;
 
 typedef struct split_t {
-  pestle_builder_t* b;
+  pestle_formula_t* f;
   const pestle_node_t* node;
   dim_t dims[MAX_SPATIAL];
   int32_t rank;  // spatial dims
@@ -132,36 +132,27 @@ static bool read_split(const pestle_node_t* node, split_t* p) {
 
 // --- Weights ---
 
-static pestle_status_t reverse(const split_t* p, pestle_value_t* x,
-                               const int64_t* dims, size_t count,
-                               pestle_value_t** out) {
-  *out = x;
-  if (!count) return NULL;
+static pestle_value_t* reverse(const split_t* p, pestle_value_t* x,
+                               const int64_t* dims, size_t count) {
   pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, count);
-  return pestle_pass_make(p->b, PESTLE_OP_REVERSE, &x, 1, &attr, 1, NULL, out);
+  return count ? pestle_f_make(p->f, PESTLE_OP_REVERSE, &x, 1, &attr, 1, NULL)
+               : x;
 }
 
-static pestle_status_t slice(const split_t* p, pestle_value_t* x,
+static pestle_value_t* slice(const split_t* p, pestle_value_t* x,
                              const int64_t* start, const int64_t* limit,
-                             const int64_t* strides, pestle_value_t** out) {
-  int32_t rank = x->type->rank;
+                             const int64_t* strides) {
   bool whole = true;
-  for (int32_t i = 0; i < rank; ++i) {
+  for (int32_t i = 0; x && i < x->type->rank; ++i) {
     whole = whole && start[i] == 0 && limit[i] == x->type->dims[i] &&
             strides[i] == 1;
   }
-  *out = x;
-  if (whole) return NULL;
-  pestle_attr_t attrs[] = {PESTLE_SET_I64S(start_indices, start, rank),
-                           PESTLE_SET_I64S(limit_indices, limit, rank),
-                           PESTLE_SET_I64S(strides, strides, rank)};
-  return pestle_pass_make(p->b, PESTLE_OP_SLICE, &x, 1, attrs, 3, NULL, out);
+  return whole ? x : pestle_f_slice(p->f, x, start, limit, strides);
 }
 
 // The window the right way round, and of the dims that are not merged the taps
 // of |phase|.
-static pestle_status_t take_taps(const split_t* p, const int64_t* phase,
-                                 pestle_value_t** out) {
+static pestle_value_t* take_taps(const split_t* p, const int64_t* phase) {
   pestle_value_t* w = operand(p->node, 1);
   int64_t turned[MAX_SPATIAL], start[PESTLE_MAX_RANK] = {0};
   int64_t limit[PESTLE_MAX_RANK], strides[PESTLE_MAX_RANK];
@@ -175,24 +166,23 @@ static pestle_status_t take_taps(const split_t* p, const int64_t* phase,
     start[i] = p->dims[i].step - 1 - phase[i];
     strides[i] = p->dims[i].step;
   }
-  PESTLE_TRY(reverse(p, w, turned, count, &w));
-  return slice(p, w, start, limit, strides, out);
+  w = reverse(p, w, turned, count);
+  return slice(p, w, start, limit, strides);
 }
 
 // The merged dims' phases as features: [taps.., in, groups, phases.., out].
-static pestle_status_t merge_phases(const split_t* p, pestle_value_t* w,
-                                    pestle_value_t** out) {
-  *out = w;
-  if (p->phases == 1) return NULL;
+static pestle_value_t* merge_phases(const split_t* p, pestle_value_t* w) {
+  if (!w || p->phases == 1) return w;
+  const pestle_type_t whole = *w->type;
   // [taps / step, step, .., in, groups, out], the steps last first.
-  pestle_type_t type = pestle_type_make(w->type->dtype, 0, NULL);
+  pestle_type_t type = pestle_type_make(whole.dtype, 0, NULL);
   int64_t perm[PESTLE_MAX_RANK], steps[MAX_SPATIAL];
   int32_t n = 0;
   size_t count = 0;
   for (int32_t i = 0; i < p->rank; ++i) {
     int64_t step = p->dims[i].merged ? p->dims[i].step : 1;
     perm[n++] = type.rank;
-    type.dims[type.rank++] = w->type->dims[i] / step;
+    type.dims[type.rank++] = whole.dims[i] / step;
     if (step == 1) continue;
     steps[count++] = type.rank;
     type.dims[type.rank++] = step;
@@ -207,15 +197,15 @@ static pestle_status_t merge_phases(const split_t* p, pestle_value_t* w,
     perm[n++] = steps[i];
   perm[n++] = type.rank;
   type.dims[type.rank++] = p->out;
-  PESTLE_TRY(pestle_pass_reshape(p->b, w, &type, &w));
-  PESTLE_TRY(reverse(p, w, steps, count, &w));
-  PESTLE_TRY(pestle_pass_transpose(p->b, w, perm, &w));
-  pestle_type_t flat = pestle_type_make(w->type->dtype, p->rank, type.dims);
+  w = pestle_f_reshape_to(p->f, w, &type);
+  w = reverse(p, w, steps, count);
+  w = pestle_f_transpose(p->f, w, perm);
+  pestle_type_t flat = pestle_type_make(whole.dtype, p->rank, type.dims);
   for (int32_t i = 0; i < p->rank; ++i)
-    flat.dims[i] = w->type->dims[i];
+    flat.dims[i] = type.dims[perm[i]];
   flat.dims[flat.rank++] = p->in;
   flat.dims[flat.rank++] = p->groups * p->phases * p->out;
-  return pestle_pass_reshape(p->b, w, &flat, out);
+  return pestle_f_reshape_to(p->f, w, &flat);
 }
 
 // --- Convolutions ---
@@ -240,8 +230,7 @@ static int64_t taps_of(const split_t* p, int32_t i, const int64_t* phase) {
   return first < d->taps ? (d->taps - first + d->step - 1) / d->step : 0;
 }
 
-static pestle_status_t make_part(const split_t* p, const int64_t* phase,
-                                 pestle_value_t** out) {
+static pestle_value_t* make_part(const split_t* p, const int64_t* phase) {
   pestle_type_t type = part_type(p, p->node->results[0].type->dtype);
   int64_t ones[MAX_SPATIAL], dilate[MAX_SPATIAL], turned[MAX_SPATIAL];
   int64_t padding[2 * MAX_SPATIAL];
@@ -249,7 +238,7 @@ static pestle_status_t make_part(const split_t* p, const int64_t* phase,
     const dim_t* d = &p->dims[i];
     bool split = d->step > 1;
     int64_t taps = taps_of(p, i, phase);
-    if (!taps) return pestle_pass_splat(p->b, &type, 0, out);
+    if (!taps) return pestle_f_number(p->f, &type, 0);
     ones[i] = 1;
     dilate[i] = split ? 1 : PESTLE_NODE_I64S(p->node, rhs_dilation).data[i];
     turned[i] = !split && d->reversed;
@@ -259,12 +248,12 @@ static pestle_status_t make_part(const split_t* p, const int64_t* phase,
     padding[2 * i] = d->low;
     padding[2 * i + 1] = d->count - 1 + taps - d->in - d->low;
   }
-  pestle_value_t* operands[2] = {operand(p->node, 0), NULL};
-  PESTLE_TRY(take_taps(p, phase, &operands[1]));
-  PESTLE_TRY(merge_phases(p, operands[1], &operands[1]));
+  pestle_value_t* w = merge_phases(p, take_taps(p, phase));
+  pestle_value_t* operands[2] = {operand(p->node, 0), w};
   pestle_attr_t attrs[24];
   if (p->node->attr_count > 24) {
-    return PESTLE_ERROR(INTERNAL, "a convolution has too many attributes");
+    return pestle_f_fail(
+        p->f, PESTLE_ERROR(INTERNAL, "a convolution has too many attributes"));
   }
   memcpy(attrs, p->node->attrs, p->node->attr_count * sizeof(attrs[0]));
   for (uint32_t i = 0; i < p->node->attr_count; ++i) {
@@ -278,8 +267,8 @@ static pestle_status_t make_part(const split_t* p, const int64_t* phase,
     if (attrs[i].name == PESTLE_ATTR_padding)
       attrs[i].as.i64s = (pestle_i64s_t){padding, 2 * n};
   }
-  return pestle_pass_make(p->b, PESTLE_OP_CONVOLUTION, operands, 2, attrs,
-                          p->node->attr_count, &type, out);
+  return pestle_f_make(p->f, PESTLE_OP_CONVOLUTION, operands, 2, attrs,
+                       p->node->attr_count, &type);
 }
 
 // The next phase of the dims that are not merged, last dim fastest.
@@ -295,15 +284,14 @@ static void next_phase(const split_t* p, int64_t* phase) {
 
 // |value|, which repeats one number a feature, for the features of the phases.
 // NULL: it is something else.
-static pestle_status_t repeat_features(const split_t* p, pestle_value_t* value,
-                                       pestle_value_t** out) {
-  *out = NULL;
+static pestle_value_t* repeat_features(const split_t* p,
+                                       pestle_value_t* value) {
   pestle_type_t type = part_type(p, value->type->dtype);
   const pestle_elements_t* e = pestle_value_constant(value);
   if (e && e->splat) {
     pestle_elements_t wide = *e;
     wide.type = type;
-    return pestle_pass_constant(p->b, &wide, out);
+    return pestle_f_elements(p->f, &wide);
   }
   const pestle_node_t* n = value->node;
   int64_t last = p->rank + 1, feature = last, count = 1;
@@ -318,69 +306,58 @@ static pestle_status_t repeat_features(const split_t* p, pestle_value_t* value,
     count *= x->type->dims[i];
   }
   if (count == 1) {
-    pestle_type_t none = pestle_type_make(x->type->dtype, 0, NULL);
-    PESTLE_TRY(pestle_pass_reshape(p->b, x, &none, &x));
-    return pestle_pass_broadcast(p->b, x, &type, NULL, out);
+    x = pestle_f_reshape(p->f, x, 0, NULL);
+    return pestle_f_broadcast_to(p->f, x, &type, NULL);
   }
   int64_t in[2] = {p->groups, p->out};
   int64_t wide[3] = {p->groups, p->phases, p->out};
   int64_t flat = p->groups * p->phases * p->out;
-  pestle_type_t pair = pestle_type_make(x->type->dtype, 2, in);
-  pestle_type_t triple = pestle_type_make(x->type->dtype, 3, wide);
-  pestle_type_t row = pestle_type_make(x->type->dtype, 1, &flat);
-  PESTLE_TRY(pestle_pass_reshape(p->b, x, &pair, &x));
-  PESTLE_TRY(pestle_pass_broadcast(p->b, x, &triple, (int64_t[]){0, 2}, &x));
-  PESTLE_TRY(pestle_pass_reshape(p->b, x, &row, &x));
-  return pestle_pass_broadcast(p->b, x, &type, &last, out);
+  x = pestle_f_reshape(p->f, x, 2, in);
+  x = pestle_f_broadcast(p->f, x, 3, wide, PESTLE_I64S(0, 2));
+  x = pestle_f_reshape(p->f, x, 1, &flat);
+  return pestle_f_broadcast_to(p->f, x, &type, &last);
 }
 
-// Whether the phases can go on through |n|, the only reader of |of|.
-static pestle_status_t operands_of(const split_t* p, const pestle_node_t* n,
-                                   const pestle_value_t* of,
-                                   pestle_value_t** out, bool* out_ok) {
-  *out_ok = false;
+// Whether the phases can go on through |n|, the only reader of |of|; |out| are
+// its operands then.
+static bool operands_of(const split_t* p, const pestle_node_t* n,
+                        const pestle_value_t* of, pestle_value_t** out) {
   if (!pestle_fuse_is_elementwise(n) || n->region_count ||
       n->result_count != 1 || n->operand_count > MAX_OPERANDS ||
       n->op == PESTLE_OP_QUANTIZE || n->op == PESTLE_OP_DEQUANTIZE ||
       n->op == PESTLE_OP_BATCH_NORM_INFERENCE ||
       n->op == PESTLE_OP_BITCAST_CONVERT || n->block != p->node->block ||
       !pestle_pass_same_dims(n->results[0].type, of->type)) {
-    return NULL;
+    return false;
   }
   for (uint32_t i = 0; i < n->operand_count; ++i) {
     out[i] = operand(n, i);
     if (out[i] == of || !out[i]->type->rank) continue;
-    if (!pestle_pass_same_dims(out[i]->type, of->type)) return NULL;
-    PESTLE_TRY(repeat_features(p, out[i], &out[i]));
-    if (!out[i]) return NULL;
+    if (!pestle_pass_same_dims(out[i]->type, of->type)) return false;
+    out[i] = repeat_features(p, out[i]);
+    if (!out[i]) return false;
   }
-  *out_ok = true;
-  return NULL;
+  return true;
 }
 
 // Does what follows the convolution elementwise to its parts; |*last| is the
 // last op that was taken.
-static pestle_status_t take_followers(split_t* p, pestle_value_t** parts,
-                                      pestle_node_t** last) {
+static void take_followers(split_t* p, pestle_value_t** parts,
+                           pestle_node_t** last) {
   for (;;) {
     pestle_value_t* of = &(*last)->results[0];
-    if (of->use_count != 1) return NULL;
+    if (of->use_count != 1) return;
     pestle_node_t* n = of->uses->user;
-    pestle_builder_t b = pestle_builder_before(n);
     pestle_value_t* operands[MAX_OPERANDS];
-    bool ok;
-    p->b = &b;
-    PESTLE_TRY(operands_of(p, n, of, operands, &ok));
-    if (!ok) return NULL;
+    p->f->builder = pestle_builder_before(n);
+    if (!operands_of(p, n, of, operands)) return;
     pestle_type_t type = part_type(p, n->results[0].type->dtype);
     for (int64_t i = 0; i < p->parts; ++i) {
       pestle_value_t* now[MAX_OPERANDS];
       for (uint32_t o = 0; o < n->operand_count; ++o) {
         now[o] = operands[o] == of ? parts[i] : operands[o];
       }
-      PESTLE_TRY(pestle_pass_make(p->b, (pestle_op_t)n->op, now,
-                                  n->operand_count, n->attrs, n->attr_count,
-                                  &type, &parts[i]));
+      parts[i] = pestle_f_like(p->f, n, now, &type);
     }
     *last = n;
   }
@@ -389,9 +366,8 @@ static pestle_status_t take_followers(split_t* p, pestle_value_t** parts,
 // --- The result ---
 
 // [batch * q0, q1.., parts, features] of all parts.
-static pestle_status_t join_parts(const split_t* p, pestle_value_t** parts,
-                                  pestle_value_t** out) {
-  pestle_type_t type = pestle_type_make(parts[0]->type->dtype, 0, NULL);
+static pestle_value_t* join_parts(const split_t* p, pestle_value_t** parts) {
+  pestle_type_t type = {.rank = 0};
   type.dims[type.rank++] = p->batch * p->dims[0].count;
   for (int32_t i = 1; i < p->rank; ++i) {
     type.dims[type.rank++] = p->dims[i].count;
@@ -399,20 +375,17 @@ static pestle_status_t join_parts(const split_t* p, pestle_value_t** parts,
   type.dims[type.rank++] = 1;
   type.dims[type.rank++] = p->groups * p->phases * p->out;
   for (int64_t i = 0; i < p->parts; ++i) {
-    PESTLE_TRY(pestle_pass_reshape(p->b, parts[i], &type, &parts[i]));
+    parts[i] = pestle_f_reshape_to(p->f, parts[i], &type);
   }
-  *out = parts[0];
-  if (p->parts == 1) return NULL;
-  pestle_attr_t attr = PESTLE_SET_I64(dimension, p->rank);
-  return pestle_pass_make(p->b, PESTLE_OP_CONCATENATE, parts, (size_t)p->parts,
-                          &attr, 1, NULL, out);
+  return p->parts == 1
+             ? parts[0]
+             : pestle_f_concatenate(p->f, parts, (size_t)p->parts, p->rank);
 }
 
 // Puts the phases between each other and cuts out what is asked for.
-static pestle_status_t interleave(const split_t* p, pestle_value_t** parts,
-                                  pestle_value_t** out) {
-  pestle_value_t* x;
-  PESTLE_TRY(join_parts(p, parts, &x));
+static pestle_value_t* interleave(const split_t* p, pestle_value_t** parts) {
+  pestle_value_t* x = join_parts(p, parts);
+  if (!x) return NULL;
   pestle_type_t type = pestle_type_make(x->type->dtype, p->rank, x->type->dims);
   int64_t perm[PESTLE_MAX_RANK], at[MAX_SPATIAL] = {0}, group = -1;
   int32_t n = 0;
@@ -433,8 +406,8 @@ static pestle_status_t interleave(const split_t* p, pestle_value_t** parts,
   }
   if (group >= 0) perm[n++] = group;
   perm[n++] = type.rank - 1;
-  PESTLE_TRY(pestle_pass_reshape(p->b, x, &type, &x));
-  PESTLE_TRY(pestle_pass_transpose(p->b, x, perm, &x));
+  x = pestle_f_reshape_to(p->f, x, &type);
+  x = pestle_f_transpose(p->f, x, perm);
   pestle_type_t whole = *p->node->results[0].type;
   int64_t start[PESTLE_MAX_RANK] = {0}, limit[PESTLE_MAX_RANK];
   int64_t strides[PESTLE_MAX_RANK];
@@ -445,16 +418,15 @@ static pestle_status_t interleave(const split_t* p, pestle_value_t** parts,
     limit[i] = start[i] + whole.dims[i];
     if (inner) whole.dims[i] = p->dims[i - 1].count * p->dims[i - 1].step;
   }
-  PESTLE_TRY(pestle_pass_reshape(p->b, x, &whole, &x));
-  return slice(p, x, start, limit, strides, out);
+  x = pestle_f_reshape_to(p->f, x, &whole);
+  return slice(p, x, start, limit, strides);
 }
 
 // The only phase that has taps, with zeros between its elements.
-static pestle_status_t spread(const split_t* p, pestle_value_t* x,
-                              const int64_t* phase, pestle_value_t** out) {
+static pestle_value_t* spread(const split_t* p, pestle_value_t* x,
+                              const int64_t* phase) {
   int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
   int64_t between[PESTLE_MAX_RANK] = {0};
-  int32_t rank = x->type->rank;
   for (int32_t i = 0; i < p->rank; ++i) {
     const dim_t* d = &p->dims[i];
     if (d->step == 1) continue;
@@ -462,14 +434,9 @@ static pestle_status_t spread(const split_t* p, pestle_value_t* x,
     between[i + 1] = d->step - 1;
     high[i + 1] = d->out - (d->count - 1) * d->step - 1 - low[i + 1];
   }
-  pestle_attr_t attrs[] = {PESTLE_SET_I64S(edge_padding_low, low, rank),
-                           PESTLE_SET_I64S(edge_padding_high, high, rank),
-                           PESTLE_SET_I64S(interior_padding, between, rank)};
-  pestle_type_t scalar = pestle_type_make(x->type->dtype, 0, NULL);
-  pestle_value_t* operands[2] = {x, NULL};
-  PESTLE_TRY(pestle_pass_splat(p->b, &scalar, 0, &operands[1]));
-  return pestle_pass_make(p->b, PESTLE_OP_PAD, operands, 2, attrs, 3, NULL,
-                          out);
+  pestle_dtype_t dtype = p->node->results[0].type->dtype;
+  return pestle_f_pad(p->f, x, pestle_f_scalar(p->f, dtype, 0), low, high,
+                      between);
 }
 
 // --- The pass ---
@@ -487,10 +454,8 @@ static void remark(pestle_remarks_t* remarks, const split_t* p) {
 }
 
 static pestle_status_t split(split_t* p, pestle_node_t** last) {
-  pestle_builder_t b = pestle_builder_before(*last);
   int64_t phase[MAX_SPATIAL] = {0};
   pestle_value_t *parts[MAX_PARTS], *out;
-  p->b = &b;
   if (p->one_part) {
     // The only tap is at the step's end; where the result ends before that, the
     // last position of the phase is not asked for.
@@ -500,17 +465,17 @@ static pestle_status_t split(split_t* p, pestle_node_t** last) {
       int64_t reach = d->out - 1 + d->shift - phase[i];
       if (reach >= 0) d->count = reach / d->step + 1;
     }
-    PESTLE_TRY(make_part(p, phase, &parts[0]));
-    PESTLE_TRY(spread(p, parts[0], phase, &out));
+    out = spread(p, make_part(p, phase), phase);
   } else {
     for (int64_t i = 0; i < p->parts; ++i, next_phase(p, phase)) {
-      PESTLE_TRY(make_part(p, phase, &parts[i]));
+      parts[i] = make_part(p, phase);
     }
-    PESTLE_TRY(take_followers(p, parts, last));
-    b = pestle_builder_before(*last);
-    p->b = &b;
-    PESTLE_TRY(interleave(p, parts, &out));
+    PESTLE_TRY(p->f->status);
+    take_followers(p, parts, last);
+    p->f->builder = pestle_builder_before(*last);
+    out = interleave(p, parts);
   }
+  PESTLE_TRY(p->f->status);
   pestle_pass_replace(*last, &out);
   return NULL;
 }
@@ -529,7 +494,9 @@ static pestle_status_t split_block(void* user, pestle_module_t* module,
     split_t p;
     if (n->op != PESTLE_OP_CONVOLUTION || !read_split(n, &p)) continue;
     remark(s->remarks, &p);
+    pestle_formula_t f = pestle_formula_before(n);
     pestle_node_t* last = n;
+    p.f = &f;
     PESTLE_TRY(split(&p, &last));
     if (last == next) next = n->next;
     s->changed = true;

@@ -93,76 +93,63 @@ static pair_t pair_of(const expand_t* x, pestle_value_t* value) {
 }
 
 // Part |index| of |pairs|, which is [.., 2].
-static pestle_status_t part_at(pestle_builder_t* b, pestle_value_t* pairs,
-                               int64_t index, pestle_value_t** out) {
-  pestle_type_t type = *pairs->type;
-  int64_t start[PESTLE_MAX_RANK] = {0}, limit[PESTLE_MAX_RANK];
-  int64_t stride[PESTLE_MAX_RANK];
-  for (int32_t i = 0; i < type.rank; ++i) {
-    limit[i] = type.dims[i];
-    stride[i] = 1;
-  }
-  start[type.rank - 1] = index;
-  limit[type.rank - 1] = index + 1;
-  pestle_attr_t attrs[] = {PESTLE_SET_I64S(start_indices, start, type.rank),
-                           PESTLE_SET_I64S(limit_indices, limit, type.rank),
-                           PESTLE_SET_I64S(strides, stride, type.rank)};
-  PESTLE_TRY(
-      pestle_pass_make(b, PESTLE_OP_SLICE, &pairs, 1, attrs, 3, NULL, out));
-  --type.rank;
-  return pestle_pass_reshape(b, *out, &type, out);
+static pestle_value_t* part_at(expand_t* x, pestle_value_t* pairs,
+                               int64_t index) {
+  return pairs ? pestle_f_part(&x->f, pairs, pairs->type->rank - 1, index)
+               : NULL;
 }
 
-static pestle_status_t split(pestle_builder_t* b, pestle_value_t* value,
-                             pair_t* out) {
+static pair_t split(expand_t* x, pestle_value_t* value) {
   pestle_type_t type = *value->type;
+  pair_t out = {NULL, NULL};
   if (type.rank == PESTLE_MAX_RANK) {
-    return PESTLE_ERROR(UNSUPPORTED,
-                        "complex numbers of rank %d have no kernel: each is "
-                        "read as two parts, along one more axis",
-                        PESTLE_MAX_RANK);
+    pestle_f_fail(
+        &x->f,
+        PESTLE_ERROR(UNSUPPORTED,
+                     "complex numbers of rank %d have no kernel: each is "
+                     "read as two parts, along one more axis",
+                     PESTLE_MAX_RANK));
+    return out;
   }
   type.dtype = pestle_dtype_part(type.dtype);
   type.dims[type.rank++] = 2;
-  pestle_value_t* pairs;
-  PESTLE_TRY(pestle_pass_make(b, PESTLE_OP_BITCAST_CONVERT, &value, 1, NULL, 0,
-                              &type, &pairs));
-  PESTLE_TRY(part_at(b, pairs, 0, &out->re));
-  return part_at(b, pairs, 1, &out->im);
+  pestle_value_t* pairs = pestle_f_make(&x->f, PESTLE_OP_BITCAST_CONVERT,
+                                        &value, 1, NULL, 0, &type);
+  out.re = part_at(x, pairs, 0);
+  out.im = part_at(x, pairs, 1);
+  return out;
 }
 
 // [.., 2] of the parts.
-static pestle_status_t interleave(pestle_builder_t* b, pair_t pair,
-                                  pestle_value_t** out) {
+static pestle_value_t* interleave(expand_t* x, pair_t pair) {
   pestle_type_t column = *pair.re->type;
   if (column.rank == PESTLE_MAX_RANK) {
-    return PESTLE_ERROR(UNSUPPORTED,
-                        "complex numbers of rank %d have no kernel: each is "
-                        "written as two parts, along one more axis",
-                        PESTLE_MAX_RANK);
+    return pestle_f_fail(
+        &x->f,
+        PESTLE_ERROR(UNSUPPORTED,
+                     "complex numbers of rank %d have no kernel: each is "
+                     "written as two parts, along one more axis",
+                     PESTLE_MAX_RANK));
   }
   column.dims[column.rank++] = 1;
   pestle_value_t* parts[2];
-  PESTLE_TRY(pestle_pass_reshape(b, pair.re, &column, &parts[0]));
-  PESTLE_TRY(pestle_pass_reshape(b, pair.im, &column, &parts[1]));
-  pestle_attr_t attr = PESTLE_SET_I64(dimension, column.rank - 1);
-  return pestle_pass_make(b, PESTLE_OP_CONCATENATE, parts, 2, &attr, 1, NULL,
-                          out);
+  parts[0] = pestle_f_reshape_to(&x->f, pair.re, &column);
+  parts[1] = pestle_f_reshape_to(&x->f, pair.im, &column);
+  return pestle_f_concatenate(&x->f, parts, 2, column.rank - 1);
 }
 
-static pestle_status_t join(pestle_builder_t* b, pair_t pair,
-                            const pestle_type_t* type, pestle_value_t** out) {
-  pestle_value_t* parts;
-  PESTLE_TRY(interleave(b, pair, &parts));
-  return pestle_pass_make(b, PESTLE_OP_BITCAST_CONVERT, &parts, 1, NULL, 0,
-                          type, out);
+static pestle_value_t* join(expand_t* x, pair_t pair,
+                            const pestle_type_t* type) {
+  pestle_value_t* parts = interleave(x, pair);
+  return pestle_f_make(&x->f, PESTLE_OP_BITCAST_CONVERT, &parts, 1, NULL, 0,
+                       type);
 }
 
 // --- Ops that exist on each part ---
 
 // |node| with the real (or imaginary) parts of its complex operands.
-static pestle_status_t on_part(expand_t* x, const pestle_node_t* node, bool im,
-                               pestle_value_t** out) {
+static pestle_value_t* on_part(expand_t* x, const pestle_node_t* node,
+                               bool im) {
   values_t operands;
   pestle_vec_init(&operands, x->copier.values.allocator);
   bool grown = true;
@@ -172,26 +159,22 @@ static pestle_status_t on_part(expand_t* x, const pestle_node_t* node, bool im,
   }
   pestle_type_t type = *node->results[0].type;
   type.dtype = pestle_dtype_part(type.dtype);
-  pestle_status_t status =
-      grown ? pestle_pass_make(
-                  &x->f.builder, (pestle_op_t)node->op, operands.data,
-                  operands.size, node->attrs, node->attr_count,
-                  pestle_pass_info(node)->rule == PESTLE_RULE_TYPED ? &type
-                                                                    : NULL,
-                  out)
-            : PESTLE_OOM();
+  bool typed = pestle_pass_info(node)->rule == PESTLE_RULE_TYPED;
+  pestle_value_t* y =
+      grown ? pestle_f_like(&x->f, node, operands.data, typed ? &type : NULL)
+            : pestle_f_fail(&x->f, PESTLE_OOM());
   pestle_vec_deinit(&operands);
-  return status;
+  return y;
 }
 
 static pestle_status_t on_each_part(expand_t* x, const pestle_node_t* node) {
   pair_t out;
-  PESTLE_TRY(on_part(x, node, false, &out.re));
-  PESTLE_TRY(on_part(x, node, true, &out.im));
+  out.re = on_part(x, node, false);
+  out.im = on_part(x, node, true);
   return set_pair(x, &node->results[0], out);
 }
 
-// A constant's numbers, apart. A list of them begins on a multiple of 8 bytes.
+// A constant's numbers, apart.
 static pestle_status_t constant(expand_t* x, const pestle_node_t* node) {
   const pestle_elements_t* e = PESTLE_NODE_ELEMENTS(node);
   pestle_elements_t part = *e;
@@ -200,29 +183,27 @@ static pestle_status_t constant(expand_t* x, const pestle_node_t* node) {
   size_t size = pestle_dtype_size(part.type.dtype);
   pestle_value_t* out[2];
   for (size_t which = 0; which < 2; ++which) {
-    char* data = pestle_arena_alloc(&x->module->arena, part.size + 1, 16);
-    if (!data) return PESTLE_OOM();
-    for (size_t i = 0; i < part.size / size; ++i) {
+    char* data = pestle_f_memory(&x->f, part.size);
+    for (size_t i = 0; data && i < part.size / size; ++i) {
       memcpy(data + i * size, (const char*)e->data + (2 * i + which) * size,
              size);
     }
     part.data = data;
-    PESTLE_TRY(pestle_pass_constant(&x->f.builder, &part, &out[which]));
+    out[which] = pestle_f_elements(&x->f, &part);
   }
   return set_pair(x, &node->results[0], (pair_t){out[0], out[1]});
 }
 
-static pestle_status_t zeros(expand_t* x, const pestle_value_t* like,
-                             pestle_value_t** out) {
+static pestle_value_t* zeros(expand_t* x, const pestle_value_t* like) {
   pestle_type_t type = *like->type;
   type.dtype = pestle_dtype_part(type.dtype);
-  return pestle_pass_splat(&x->f.builder, &type, 0, out);
+  return pestle_f_number(&x->f, &type, 0);
 }
 
 static pestle_status_t iota(expand_t* x, const pestle_node_t* node) {
   pair_t out;
-  PESTLE_TRY(on_part(x, node, false, &out.re));
-  PESTLE_TRY(zeros(x, &node->results[0], &out.im));
+  out.re = on_part(x, node, false);
+  out.im = zeros(x, &node->results[0]);
   return set_pair(x, &node->results[0], out);
 }
 
@@ -230,13 +211,10 @@ static pestle_status_t iota(expand_t* x, const pestle_node_t* node) {
 static pestle_status_t convert(expand_t* x, const pestle_node_t* node) {
   pair_t in = pair_of(x, pestle_node_operand(node, 0)), out = {NULL, NULL};
   const pestle_value_t* result = &node->results[0];
-  pestle_builder_t* b = &x->f.builder;
   pestle_dtype_t to = pestle_dtype_part(result->type->dtype);
-  PESTLE_TRY(pestle_pass_convert(b, in.re, to, &out.re));
-  if (is_complex(result) && in.im) {
-    PESTLE_TRY(pestle_pass_convert(b, in.im, to, &out.im));
-  } else if (is_complex(result)) {
-    PESTLE_TRY(zeros(x, result, &out.im));
+  out.re = pestle_f_convert(&x->f, in.re, to);
+  if (is_complex(result)) {
+    out.im = in.im ? pestle_f_convert(&x->f, in.im, to) : zeros(x, result);
   }
   return set_pair(x, result, out);
 }
@@ -245,13 +223,12 @@ static pestle_status_t bitcast(expand_t* x, const pestle_node_t* node) {
   pestle_value_t* operand = pestle_node_operand(node, 0);
   pair_t in = pair_of(x, operand), out;
   const pestle_value_t* result = &node->results[0];
-  pestle_builder_t* b = &x->f.builder;
   if (operand->type->dtype == result->type->dtype) {
     return set_pair(x, result, in);
   }
   if (!is_complex(operand)) {
-    PESTLE_TRY(part_at(b, in.re, 0, &out.re));
-    PESTLE_TRY(part_at(b, in.re, 1, &out.im));
+    out.re = part_at(x, in.re, 0);
+    out.im = part_at(x, in.re, 1);
     return set_pair(x, result, out);
   }
   if (is_complex(result)) {
@@ -260,7 +237,7 @@ static pestle_status_t bitcast(expand_t* x, const pestle_node_t* node) {
                              "no kernel; use real and imaginary parts");
   }
   out.im = NULL;
-  PESTLE_TRY(interleave(b, in, &out.re));
+  out.re = interleave(x, in);
   return set_pair(x, result, out);
 }
 
@@ -270,7 +247,7 @@ static pestle_status_t parts(expand_t* x, const pestle_node_t* node) {
     out.im = first_of(x, pestle_node_operand(node, 1));
   } else if (node->op == PESTLE_OP_IMAG) {
     out.re = a.im;
-    if (!a.im) PESTLE_TRY(zeros(x, &node->results[0], &out.re));
+    if (!a.im) out.re = zeros(x, &node->results[0]);
   }
   return set_pair(x, &node->results[0], out);
 }
@@ -286,22 +263,17 @@ static pestle_status_t scalar(expand_t* x, const pestle_node_t* node) {
 static pestle_status_t contraction(expand_t* x, const pestle_node_t* node) {
   pair_t a = pair_of(x, pestle_node_operand(node, 0));
   pair_t c = pair_of(x, pestle_node_operand(node, 1));
-  pestle_builder_t* b = &x->f.builder;
   pestle_type_t type = *node->results[0].type;
   type.dtype = pestle_dtype_part(type.dtype);
   pestle_value_t* operands[4][2] = {
       {a.re, c.re}, {a.im, c.im}, {a.re, c.im}, {a.im, c.re}};
   pestle_value_t* product[4];
   for (size_t i = 0; i < 4; ++i) {
-    PESTLE_TRY(pestle_pass_make(b, (pestle_op_t)node->op, operands[i], 2,
-                                node->attrs, node->attr_count, &type,
-                                &product[i]));
+    product[i] = pestle_f_like(&x->f, node, operands[i], &type);
   }
   pair_t out;
-  PESTLE_TRY(pestle_pass_binary(b, PESTLE_OP_SUBTRACT, product[0], product[1],
-                                &out.re));
-  PESTLE_TRY(
-      pestle_pass_binary(b, PESTLE_OP_ADD, product[2], product[3], &out.im));
+  out.re = pestle_f_subtract(&x->f, product[0], product[1]);
+  out.im = pestle_f_add(&x->f, product[2], product[3]);
   return set_pair(x, &node->results[0], out);
 }
 
@@ -403,28 +375,23 @@ static pestle_status_t with_regions(expand_t* x, const pestle_node_t* node) {
 }
 
 // A sum of complex numbers is a sum of each part.
-static pestle_status_t sum_part(expand_t* x, const pestle_node_t* node, bool im,
-                                pestle_value_t** out) {
+static pestle_value_t* sum_part(expand_t* x, const pestle_node_t* node,
+                                bool im) {
   pestle_dtype_t part = pestle_dtype_part(node->results[0].type->dtype);
   pestle_value_t* operands[2];
   for (uint32_t i = 0; i < 2; ++i) {
     pair_t pair = pair_of(x, pestle_node_operand(node, i));
     operands[i] = im ? pair.im : pair.re;
   }
-  pestle_region_t* region;
-  PESTLE_TRY(
-      pestle_pass_fold_region(&x->f.builder, PESTLE_OP_ADD, part, &region));
-  pestle_node_spec_t spec = {.op = (pestle_op_t)node->op,
-                             .operands = operands,
-                             .operand_count = 2,
-                             .attrs = node->attrs,
-                             .attr_count = node->attr_count,
-                             .regions = &region,
-                             .region_count = 1};
-  pestle_node_t* made;
-  PESTLE_TRY(pestle_node_create(&x->f.builder, &spec, &made));
-  *out = pestle_node_result(made, 0);
-  return NULL;
+  pestle_region_t* region = pestle_f_region(&x->f, PESTLE_OP_ADD, part);
+  return pestle_f_emit(&x->f,
+                       &(pestle_node_spec_t){.op = (pestle_op_t)node->op,
+                                             .operands = operands,
+                                             .operand_count = 2,
+                                             .attrs = node->attrs,
+                                             .attr_count = node->attr_count,
+                                             .regions = &region,
+                                             .region_count = 1});
 }
 
 static pestle_status_t fold(expand_t* x, const pestle_node_t* node) {
@@ -432,8 +399,8 @@ static pestle_status_t fold(expand_t* x, const pestle_node_t* node) {
               pestle_block_fold_op(pestle_node_body(node, 0)) == PESTLE_OP_ADD;
   if (!sums) return with_regions(x, node);
   pair_t out;
-  PESTLE_TRY(sum_part(x, node, false, &out.re));
-  PESTLE_TRY(sum_part(x, node, true, &out.im));
+  out.re = sum_part(x, node, false);
+  out.im = sum_part(x, node, true);
   return set_pair(x, &node->results[0], out);
 }
 
@@ -458,8 +425,8 @@ static pestle_status_t return_joined(expand_t* x, pestle_node_t* node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     pestle_value_t* value = pestle_node_operand(node, i);
     if (!is_complex(value) || !value->node) continue;
-    pestle_value_t* joined;
-    PESTLE_TRY(join(&x->f.builder, pair_of(x, value), value->type, &joined));
+    pestle_value_t* joined = join(x, pair_of(x, value), value->type);
+    PESTLE_TRY(x->f.status);
     joined->name = value->name;
     pestle_node_set_operand(node, i, joined);
   }
@@ -581,9 +548,8 @@ static pestle_status_t split_arguments(expand_t* x, pestle_block_t* block) {
   x->f.builder = (pestle_builder_t){
       .module = x->module, .block = block, .before = block->first};
   for (uint32_t i = 0; i < block->argument_count; ++i) {
-    pair_t pair;
     if (!is_complex(block->arguments[i])) continue;
-    PESTLE_TRY(split(&x->f.builder, block->arguments[i], &pair));
+    pair_t pair = split(x, block->arguments[i]);
     PESTLE_TRY(set_pair(x, block->arguments[i], pair));
   }
   return NULL;

@@ -75,19 +75,18 @@ static bool is_mixed(const pestle_elements_t* e, size_t count,
   return false;
 }
 
-static pestle_status_t flushed(pestle_builder_t* b, const pestle_elements_t* e,
-                               size_t count, const format_t* f,
-                               pestle_value_t** out) {
-  char* data = pestle_arena_alloc(&b->module->arena, f->bytes * count, 64);
-  if (!data) return PESTLE_OOM();
-  memcpy(data, e->data, f->bytes * count);
+static pestle_value_t* flushed(pestle_formula_t* f, const pestle_elements_t* e,
+                               size_t count, const format_t* format) {
+  char* data = pestle_f_memory(f, format->bytes * count);
+  if (!data) return NULL;
+  memcpy(data, e->data, format->bytes * count);
   for (size_t i = 0; i < count; ++i) {
-    if (size_at(data, i, f) < f->least) {
-      memset(data + i * f->bytes, 0, f->bytes);
+    if (size_at(data, i, format) < format->least) {
+      memset(data + i * format->bytes, 0, format->bytes);
     }
   }
-  pestle_elements_t to = {e->type, data, f->bytes * count, false};
-  return pestle_pass_constant(b, &to, out);
+  pestle_elements_t to = {e->type, data, format->bytes * count, false};
+  return pestle_f_elements(f, &to);
 }
 
 // A product that uses |value|, or NULL.
@@ -105,13 +104,13 @@ static pestle_node_t* product_of(const pestle_value_t* value) {
 static pestle_status_t flush_constant(pestle_node_t* node, bool* changed) {
   pestle_value_t* from = &node->results[0];
   const pestle_elements_t* e = pestle_value_constant(from);
-  const format_t* f = format_of((pestle_dtype_t)e->type.dtype);
-  if (!f || e->splat || !product_of(from)) return NULL;
+  const format_t* format = format_of((pestle_dtype_t)e->type.dtype);
+  if (!format || e->splat || !product_of(from)) return NULL;
   size_t count = (size_t)pestle_type_count(&e->type);
-  if (!is_mixed(e, count, f)) return NULL;
-  pestle_builder_t b = pestle_builder_before(node);
-  pestle_value_t* to;
-  PESTLE_TRY(flushed(&b, e, count, f, &to));
+  if (!is_mixed(e, count, format)) return NULL;
+  pestle_formula_t f = pestle_formula_before(node);
+  pestle_value_t* to = flushed(&f, e, count, format);
+  PESTLE_TRY(f.status);
   for (pestle_node_t* user; (user = product_of(from)) != NULL;) {
     for (size_t i = 0; i < user->operand_count; ++i) {
       if (pestle_node_operand(user, i) == from) {

@@ -88,6 +88,14 @@ static bool only_moves(const pestle_node_t* node) {
   return node->operand_count == 1 && moves_elements(node) && all_constant(node);
 }
 
+static pestle_status_t make_constant(pestle_node_t* before,
+                                     const pestle_elements_t* e,
+                                     pestle_value_t** out) {
+  pestle_formula_t f = pestle_formula_before(before);
+  *out = pestle_f_elements(&f, e);
+  return f.status;
+}
+
 // A view of equal splats is that splat.
 static pestle_status_t fold_moved_splat(pestle_node_t* node,
                                         pestle_value_t** out) {
@@ -104,8 +112,7 @@ static pestle_status_t fold_moved_splat(pestle_node_t* node,
   }
   const pestle_type_t* type = node->results[0].type;
   pestle_elements_t e = {*type, first, pestle_dtype_size(type->dtype), true};
-  pestle_builder_t b = pestle_builder_before(node);
-  return pestle_pass_constant(&b, &e, out);
+  return make_constant(node, &e, out);
 }
 
 static bool is_elementwise(const pestle_node_t* node) {
@@ -115,26 +122,19 @@ static bool is_elementwise(const pestle_node_t* node) {
           node->results[0].type->rank == node->operands[0].value->type->rank);
 }
 
-// The same op on single elements; |out_scalar| is not used by anyone.
-static pestle_status_t make_scalar_op(pestle_builder_t* b,
-                                      const pestle_node_t* node,
-                                      pestle_node_t** out_scalar) {
+// |node| on single elements, which nobody uses.
+static pestle_value_t* make_scalar_op(pestle_formula_t* f,
+                                      const pestle_node_t* node) {
   pestle_value_t* operands[3];
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const pestle_elements_t* e =
         pestle_value_constant(pestle_node_operand(node, i));
     pestle_elements_t one = {pestle_type_make(e->type.dtype, 0, NULL), e->data,
                              pestle_dtype_size(e->type.dtype), true};
-    PESTLE_TRY(pestle_pass_constant(b, &one, &operands[i]));
+    operands[i] = pestle_f_elements(f, &one);
   }
   pestle_type_t type = pestle_type_make(node->results[0].type->dtype, 0, NULL);
-  pestle_node_spec_t spec = {.op = (pestle_op_t)node->op,
-                             .operands = operands,
-                             .operand_count = node->operand_count,
-                             .attrs = node->attrs,
-                             .attr_count = node->attr_count,
-                             .type = &type};
-  return pestle_node_create(b, &spec, out_scalar);
+  return pestle_f_like(f, node, operands, &type);
 }
 
 // An elementwise op on splats is a splat: one element is computed.
@@ -145,9 +145,10 @@ static pestle_status_t fold_elementwise_splat(const pestle_pass_context_t* ctx,
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (!splat_bits(pestle_node_operand(node, i), bits)) return NULL;
   }
-  pestle_builder_t b = pestle_builder_before(node);
-  pestle_node_t* scalar;
-  PESTLE_TRY(make_scalar_op(&b, node, &scalar));
+  pestle_formula_t f = pestle_formula_before(node);
+  pestle_value_t* result = make_scalar_op(&f, node);
+  PESTLE_TRY(f.status);
+  pestle_node_t* scalar = result->node;
   const void* operands[3];
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     operands[i] = pestle_value_constant(pestle_node_operand(scalar, i))->data;
@@ -159,7 +160,7 @@ static pestle_status_t fold_elementwise_splat(const pestle_pass_context_t* ctx,
   if (!status) {
     const pestle_type_t* type = node->results[0].type;
     pestle_elements_t e = {*type, bits, pestle_dtype_size(type->dtype), true};
-    status = pestle_pass_constant(&b, &e, out);
+    status = make_constant(node, &e, out);
   }
   pestle_value_t* made[3];
   uint32_t count = scalar->operand_count;
@@ -300,12 +301,11 @@ static pestle_status_t fold_dense(const pestle_pass_context_t* ctx,
   pestle_status_t status = evaluate(ctx, module, node, results);
   pestle_arena_rewind(ctx->scratch, mark);
   PESTLE_TRY(status);
-  pestle_builder_t b = pestle_builder_before(node);
   for (uint32_t i = 0; i < node->result_count; ++i) {
     const pestle_type_t* type = node->results[i].type;
     pestle_elements_t e = {*type, results[i], pestle_type_bytes(type), false};
     detect_splat(&e);
-    PESTLE_TRY(pestle_pass_constant(&b, &e, &out[i]));
+    PESTLE_TRY(make_constant(node, &e, &out[i]));
   }
   return NULL;
 }
@@ -314,8 +314,7 @@ static pestle_status_t fold_dense(const pestle_pass_context_t* ctx,
 static pestle_status_t fold_reshape(pestle_node_t* node, pestle_value_t** out) {
   pestle_elements_t e = *pestle_value_constant(pestle_node_operand(node, 0));
   e.type = *node->results[0].type;
-  pestle_builder_t b = pestle_builder_before(node);
-  return pestle_pass_constant(&b, &e, out);
+  return make_constant(node, &e, out);
 }
 
 pestle_status_t pestle_fold_node(const pestle_pass_context_t* ctx,
@@ -395,9 +394,8 @@ static pestle_status_t replace_turn(const turn_t* turn) {
       *pestle_value_constant(pestle_node_operand(turn->node, 0));
   e.type = *turn->node->results[0].type;
   e.data = turn->result;
-  pestle_builder_t b = pestle_builder_before(turn->node);
   pestle_value_t* value;
-  PESTLE_TRY(pestle_pass_constant(&b, &e, &value));
+  PESTLE_TRY(make_constant(turn->node, &e, &value));
   pestle_pass_replace(turn->node, &value);
   return NULL;
 }

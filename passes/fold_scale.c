@@ -50,14 +50,13 @@ static double channel(const channels_t* c, int64_t index) {
 }
 
 // A new rank-1 constant of x[i] * y[i] or x[i] + y[i], spread like |like|.
-static pestle_status_t make_channels(pestle_builder_t* b,
+static pestle_value_t* make_channels(pestle_formula_t* f,
                                      const pestle_type_t* like, int64_t feature,
                                      const channels_t* x, const channels_t* y,
-                                     bool sum, pestle_value_t** out) {
+                                     bool sum) {
   size_t size = pestle_dtype_size(like->dtype);
-  char* data =
-      pestle_arena_alloc(&b->module->arena, size * (size_t)x->count, 64);
-  if (!data) return PESTLE_OOM();
+  char* data = pestle_f_memory(f, size * (size_t)x->count);
+  if (!data) return NULL;
   for (int64_t i = 0; i < x->count; ++i) {
     double value =
         sum ? channel(x, i) + channel(y, i) : channel(x, i) * channel(y, i);
@@ -66,16 +65,14 @@ static pestle_status_t make_channels(pestle_builder_t* b,
   }
   pestle_elements_t e = {pestle_type_make(like->dtype, 1, &x->count), data,
                          size * (size_t)x->count, false};
-  pestle_value_t* row;
-  PESTLE_TRY(pestle_pass_constant(b, &e, &row));
-  return pestle_pass_broadcast(b, row, like, &feature, out);
+  pestle_value_t* row = pestle_f_elements(f, &e);
+  return pestle_f_broadcast_to(f, row, like, &feature);
 }
 
 // The weights times |c| along their output feature.
-static pestle_status_t scale_weights(pestle_builder_t* b,
+static pestle_value_t* scale_weights(pestle_formula_t* f,
                                      const pestle_node_t* conv,
-                                     const channels_t* c,
-                                     pestle_value_t** out) {
+                                     const channels_t* c) {
   const pestle_elements_t* w = pestle_value_constant(operand(conv, 1));
   const pestle_type_t* type = &w->type;
   size_t size = pestle_dtype_size(type->dtype);
@@ -85,8 +82,8 @@ static pestle_status_t scale_weights(pestle_builder_t* b,
   for (int32_t i = (int32_t)axis + 1; i < type->rank; ++i) {
     inner *= (size_t)type->dims[i];
   }
-  char* data = pestle_arena_alloc(&b->module->arena, size * count, 64);
-  if (!data) return PESTLE_OOM();
+  char* data = pestle_f_memory(f, size * count);
+  if (!data) return NULL;
   for (size_t i = 0; i < count; ++i) {
     double factor = channel(c, (int64_t)(i / inner % extent));
     uint64_t bits = pestle_float_encode(type->dtype,
@@ -94,7 +91,7 @@ static pestle_status_t scale_weights(pestle_builder_t* b,
     memcpy(data + i * size, &bits, size);
   }
   pestle_elements_t e = {*type, data, size * count, false};
-  return pestle_pass_constant(b, &e, out);
+  return pestle_f_elements(f, &e);
 }
 
 static bool is_scalable(const pestle_value_t* value) {
@@ -106,22 +103,21 @@ static bool is_scalable(const pestle_value_t* value) {
          operand(n, 1)->type->dtype == value->type->dtype;
 }
 
-static pestle_status_t scaled_convolution(pestle_builder_t* b,
+static pestle_value_t* scaled_convolution(pestle_formula_t* f,
                                           const pestle_node_t* conv,
-                                          const channels_t* c,
-                                          pestle_value_t** out) {
-  pestle_value_t* operands[2] = {operand(conv, 0), NULL};
-  PESTLE_TRY(scale_weights(b, conv, c, &operands[1]));
-  pestle_builder_t at = *b;
-  at.loc = conv->loc;
-  return pestle_pass_make(&at, PESTLE_OP_CONVOLUTION, operands, 2, conv->attrs,
-                          conv->attr_count, conv->results[0].type, out);
+                                          const channels_t* c) {
+  pestle_value_t* operands[2] = {operand(conv, 0), scale_weights(f, conv, c)};
+  pestle_formula_t at = *f;
+  at.builder.loc = conv->loc;
+  pestle_value_t* y = pestle_f_like(&at, conv, operands, conv->results[0].type);
+  f->status = at.status;
+  return y;
 }
 
 // |node| multiplies a convolution, or a convolution with something per channel
 // added or subtracted, by |c|.
-static pestle_status_t fold_into(pestle_builder_t* b, pestle_node_t* node,
-                                 size_t side, pestle_value_t** out) {
+static pestle_value_t* fold_into(pestle_formula_t* f, pestle_node_t* node,
+                                 size_t side) {
   pestle_value_t* inner = operand(node, side);
   const pestle_node_t* sum = inner->node;
   bool biased = sum && inner->use_count == 1 &&
@@ -132,30 +128,29 @@ static pestle_status_t fold_into(pestle_builder_t* b, pestle_node_t* node,
   channels_t c, bias;
   if (!read_channels(operand(node, 1 - side), feature, &c)) return NULL;
   if (biased && !read_channels(operand(sum, 1), feature, &bias)) return NULL;
-  PESTLE_TRY(scaled_convolution(b, conv->node, &c, out));
-  if (!biased) return NULL;
-  pestle_value_t* shifted;
-  PESTLE_TRY(make_channels(b, conv->type, feature, &bias, &c, false, &shifted));
-  return pestle_pass_binary(b, (pestle_op_t)sum->op, *out, shifted, out);
+  pestle_value_t* y = scaled_convolution(f, conv->node, &c);
+  if (!biased) return y;
+  pestle_value_t* shifted =
+      make_channels(f, conv->type, feature, &bias, &c, false);
+  return pestle_f_binary(f, (pestle_op_t)sum->op, y, shifted);
 }
 
 // |node| adds to a convolution with something per channel added: one sum.
-static pestle_status_t merge_terms(pestle_builder_t* b, pestle_node_t* node,
-                                   pestle_value_t** out) {
+static pestle_value_t* merge_terms(pestle_formula_t* f, pestle_node_t* node) {
   const pestle_node_t* inner = operand(node, 0)->node;
   if (!inner || inner->op != PESTLE_OP_ADD ||
       operand(node, 0)->use_count != 1 || !is_scalable(operand(inner, 0))) {
     return NULL;
   }
-  pestle_value_t *conv = operand(inner, 0), *term;
+  pestle_value_t* conv = operand(inner, 0);
   int64_t feature = PESTLE_NODE_I64(conv->node, output_feature_dimension);
   channels_t x, y;
   if (!read_channels(operand(inner, 1), feature, &x) ||
       !read_channels(operand(node, 1), feature, &y)) {
     return NULL;
   }
-  PESTLE_TRY(make_channels(b, conv->type, feature, &x, &y, true, &term));
-  return pestle_pass_binary(b, PESTLE_OP_ADD, conv, term, out);
+  return pestle_f_add(f, conv,
+                      make_channels(f, conv->type, feature, &x, &y, true));
 }
 
 static pestle_status_t scale_block(void* user, pestle_module_t* module,
@@ -164,13 +159,14 @@ static pestle_status_t scale_block(void* user, pestle_module_t* module,
   (void)module;
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
-    pestle_builder_t b = pestle_builder_before(n);
+    pestle_formula_t f = pestle_formula_before(n);
     pestle_value_t* out = NULL;
     for (size_t side = 0; n->op == PESTLE_OP_MULTIPLY && side < 2 && !out;
          ++side) {
-      PESTLE_TRY(fold_into(&b, n, side, &out));
+      out = fold_into(&f, n, side);
     }
-    if (n->op == PESTLE_OP_ADD) PESTLE_TRY(merge_terms(&b, n, &out));
+    if (n->op == PESTLE_OP_ADD) out = merge_terms(&f, n);
+    PESTLE_TRY(f.status);
     if (!out) continue;
     pestle_pass_replace(n, &out);
     *changed = true;

@@ -115,14 +115,13 @@ static bool choose_contract_last(const side_t* rhs) {
 }
 
 // The side as [batch..., x, y].
-static pestle_status_t arrange(pestle_builder_t* b, const side_t* s,
-                               pestle_value_t** out) {
+static pestle_value_t* arrange(pestle_formula_t* f, const side_t* s) {
   const pestle_type_t* from = s->value->type;
   int64_t perm[PESTLE_MAX_RANK];
   order_of(s, s->contract_last, perm);
   pestle_value_t* moved = s->value;
   if (moves(s, s->contract_last)) {
-    PESTLE_TRY(pestle_pass_transpose(b, s->value, perm, &moved));
+    moved = pestle_f_transpose(f, s->value, perm);
   }
   pestle_type_t type = pestle_type_make(from->dtype, 0, NULL);
   for (size_t i = 0; i < s->batches; ++i) {
@@ -136,7 +135,7 @@ static pestle_status_t arrange(pestle_builder_t* b, const side_t* s,
     kept *= from->dims[s->free[i]];
   type.dims[type.rank++] = s->contract_last ? kept : contracted;
   type.dims[type.rank++] = s->contract_last ? contracted : kept;
-  return pestle_pass_reshape(b, moved, &type, out);
+  return pestle_f_reshape_to(f, moved, &type);
 }
 
 static bool is_normal(const pestle_node_t* dot) {
@@ -155,29 +154,17 @@ static bool is_normal(const pestle_node_t* dot) {
   return rc.data[0] == rank - 2 || !pestle_value_constant(operand(dot, 1));
 }
 
-static pestle_status_t make_dot(pestle_builder_t* b, const pestle_node_t* node,
-                                const side_t* lhs, const side_t* rhs,
-                                pestle_value_t** out) {
-  pestle_value_t* operands[2];
-  PESTLE_TRY(arrange(b, lhs, &operands[0]));
-  PESTLE_TRY(arrange(b, rhs, &operands[1]));
-  int64_t batch[PESTLE_MAX_RANK];
+static pestle_value_t* make_dot(pestle_formula_t* f, const pestle_node_t* node,
+                                const side_t* lhs, const side_t* rhs) {
+  pestle_value_t* x = arrange(f, lhs);
+  pestle_value_t* y = arrange(f, rhs);
+  if (f->status) return NULL;
   size_t batches = lhs->batches;
-  for (size_t i = 0; i < batches; ++i)
-    batch[i] = (int64_t)i;
-  int64_t left = (int64_t)batches + 1;
-  int64_t right = (int64_t)batches + (rhs->contract_last ? 1 : 0);
-  pestle_attr_t attrs[] = {
-      PESTLE_SET_I64S(lhs_batching_dimensions, batch, batches),
-      PESTLE_SET_I64S(rhs_batching_dimensions, batch, batches),
-      PESTLE_SET_I64S(lhs_contracting_dimensions, &left, 1),
-      PESTLE_SET_I64S(rhs_contracting_dimensions, &right, 1)};
-  pestle_type_t type = *operands[0]->type;
+  pestle_type_t type = *x->type;
   type.dtype = node->results[0].type->dtype;
   type.dims[batches + 1] =
-      operands[1]->type->dims[batches + (rhs->contract_last ? 0 : 1)];
-  return pestle_pass_make(b, PESTLE_OP_DOT_GENERAL, operands, 2, attrs, 4,
-                          &type, out);
+      y->type->dims[batches + (rhs->contract_last ? 0 : 1)];
+  return pestle_f_dot(f, x, y, rhs->contract_last, &type);
 }
 
 // --- What `pestle explain` says ---
@@ -215,10 +202,10 @@ static pestle_status_t normalise(pestle_node_t* node, bool* changed,
   lhs.contract_last = true;
   rhs.contract_last = choose_contract_last(&rhs);
   remark_dot(remarks, node, &lhs, &rhs);
-  pestle_builder_t b = pestle_builder_before(node);
-  pestle_value_t *dot, *result;
-  PESTLE_TRY(make_dot(&b, node, &lhs, &rhs, &dot));
-  PESTLE_TRY(pestle_pass_reshape(&b, dot, node->results[0].type, &result));
+  pestle_formula_t f = pestle_formula_before(node);
+  pestle_value_t* result = make_dot(&f, node, &lhs, &rhs);
+  result = pestle_f_reshape_to(&f, result, node->results[0].type);
+  PESTLE_TRY(f.status);
   pestle_pass_replace(node, &result);
   *changed = true;
   return NULL;
@@ -290,8 +277,8 @@ static pestle_status_t sink(pestle_node_t* node, bool* changed,
       "works before the reshape that it read, which would part it from the "
       "op before");
   pestle_type_t type = *operand(reshape, 0)->type;
-  pestle_builder_t b = pestle_builder_before(node);
-  pestle_value_t *operands[3], *inner, *result;
+  pestle_formula_t f = pestle_formula_before(node);
+  pestle_value_t* operands[3];
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     operands[i] = operand(node, i);
     if (is_beside(node, i)) continue;
@@ -300,15 +287,15 @@ static pestle_status_t sink(pestle_node_t* node, bool* changed,
     if (before && pestle_pass_same_dims(before->type, &type)) {
       operands[i] = before;
     } else {
-      PESTLE_TRY(pestle_pass_reshape(&b, operands[i], &type, &operands[i]));
+      operands[i] = pestle_f_reshape_to(&f, operands[i], &type);
     }
   }
   type.dtype = node->results[0].type->dtype;
-  PESTLE_TRY(pestle_pass_make(&b, (pestle_op_t)node->op, operands,
-                              node->operand_count, node->attrs,
-                              node->attr_count, &type, &inner));
-  inner->node->scratch = 1;
-  PESTLE_TRY(pestle_pass_reshape(&b, inner, node->results[0].type, &result));
+  pestle_value_t* inner = pestle_f_like(&f, node, operands, &type);
+  if (inner) inner->node->scratch = 1;
+  pestle_value_t* result =
+      pestle_f_reshape_to(&f, inner, node->results[0].type);
+  PESTLE_TRY(f.status);
   pestle_pass_replace(node, &result);
   *changed = true;
   return NULL;

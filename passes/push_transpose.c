@@ -12,7 +12,7 @@
 #include "passes/fuse.h"
 
 typedef struct push_t {
-  pestle_builder_t* b;
+  pestle_formula_t* f;
   pestle_node_t* node;
   const int64_t* perm;  // of the transpose that is pushed
   int64_t inverse[PESTLE_MAX_RANK];
@@ -21,7 +21,7 @@ typedef struct push_t {
   pestle_layout_reason_t* why;
 } push_t;
 
-static pestle_status_t stay(const push_t* p, pestle_layout_reason_t why) {
+static pestle_value_t* stay(const push_t* p, pestle_layout_reason_t why) {
   *p->why = why;
   return NULL;
 }
@@ -50,27 +50,21 @@ static void rename_entries(const push_t* p, const int64_t* list, int64_t* out) {
 }
 
 // The value before the transpose; other values get the inverse.
-static pestle_status_t before(const push_t* p, pestle_value_t* value,
-                              pestle_value_t** out) {
+static pestle_value_t* before(const push_t* p, pestle_value_t* value) {
   const pestle_node_t* n = movable(value);
-  *out = value;
-  if (value->type->rank != p->rank) return NULL;
-  if (n && is_same(p, n)) {
-    *out = operand(n, 0);
-    return NULL;
-  }
+  if (value->type->rank != p->rank) return value;
+  if (n && is_same(p, n)) return operand(n, 0);
   const pestle_elements_t* e = pestle_value_constant(value);
   if (e && e->splat) {
     pestle_elements_t moved = *e;
     rename_entries(p, e->type.dims, moved.type.dims);
-    return pestle_pass_constant(p->b, &moved, out);
+    return pestle_f_elements(p->f, &moved);
   }
-  return pestle_layout_transpose(p->b, value, p->inverse, out);
+  return pestle_layout_transpose(p->f, value, p->inverse);
 }
 
-static pestle_status_t finish(const push_t* p, pestle_value_t* result,
-                              pestle_value_t** out) {
-  return pestle_layout_transpose(p->b, result, p->perm, out);
+static pestle_value_t* finish(const push_t* p, pestle_value_t* result) {
+  return pestle_layout_transpose(p->f, result, p->perm);
 }
 
 // Attributes with some lists replaced.
@@ -157,12 +151,12 @@ static void rename_attrs(const push_t* p, edit_t* e) {
   }
 }
 
-static pestle_status_t remake(const push_t* p, const edit_t* e,
+static pestle_value_t* remake(const push_t* p, edit_t* e,
                               pestle_value_t* const* operands,
-                              const pestle_type_t* type, pestle_value_t** out) {
-  return pestle_pass_make(p->b, (pestle_op_t)p->node->op, operands,
-                          p->node->operand_count, e->attrs, p->node->attr_count,
-                          type, out);
+                              const pestle_type_t* type) {
+  pestle_node_t edited = *p->node;
+  edited.attrs = e->attrs;
+  return pestle_f_like(p->f, &edited, operands, type);
 }
 
 // --- Ops ---
@@ -189,26 +183,25 @@ static bool pays(const push_t* p) {
 }
 
 // Elementwise ops and concatenate: every operand in the new layout.
-static pestle_status_t push_all(const push_t* p, pestle_value_t** out) {
-  pestle_value_t *operands[MAX_OPERANDS], *result;
+static pestle_value_t* push_all(const push_t* p) {
+  pestle_value_t* operands[MAX_OPERANDS];
   edit_t e;
   if (p->node->operand_count > MAX_OPERANDS || !copy_attrs(p->node, &e)) {
     return stay(p, PESTLE_LAYOUT_NO_FORM);
   }
   if (!pays(p)) return stay(p, PESTLE_LAYOUT_NO_GAIN);
   for (uint32_t i = 0; i < p->node->operand_count; ++i) {
-    PESTLE_TRY(before(p, operand(p->node, i), &operands[i]));
+    operands[i] = before(p, operand(p->node, i));
   }
   rename_attrs(p, &e);
   pestle_type_t type = *p->node->results[0].type;
   rename_entries(p, p->node->results[0].type->dims, type.dims);
-  PESTLE_TRY(remake(p, &e, operands, &type, &result));
-  return finish(p, result, out);
+  return finish(p, remake(p, &e, operands, &type));
 }
 
 // Pad, slice, reverse, softmax: operand 0 in the new layout, lists renamed.
-static pestle_status_t push_first(const push_t* p, pestle_value_t** out) {
-  pestle_value_t *operands[2], *result;
+static pestle_value_t* push_first(const push_t* p) {
+  pestle_value_t* operands[2];
   edit_t e;
   if (!copy_attrs(p->node, &e) || p->node->operand_count > 2) {
     return stay(p, PESTLE_LAYOUT_NO_FORM);
@@ -216,16 +209,15 @@ static pestle_status_t push_first(const push_t* p, pestle_value_t** out) {
   for (uint32_t i = 0; i < p->node->operand_count; ++i) {
     operands[i] = operand(p->node, i);
   }
-  PESTLE_TRY(before(p, operands[0], &operands[0]));
+  operands[0] = before(p, operands[0]);
   rename_attrs(p, &e);
-  PESTLE_TRY(remake(p, &e, operands, NULL, &result));
-  return finish(p, result, out);
+  return finish(p, remake(p, &e, operands, NULL));
 }
 
 // Layer norm, RMS norm: scale and offset have the normalised dims, in their order.
-static pestle_status_t push_norm(const push_t* p, pestle_value_t** out) {
+static pestle_value_t* push_norm(const push_t* p) {
   pestle_i64s_t dims = PESTLE_NODE_I64S(p->node, dimensions);
-  pestle_value_t *operands[3], *result;
+  pestle_value_t* operands[3];
   edit_t e;
   bool ordered = true;
   for (size_t i = 1; i < dims.count; ++i) {
@@ -236,44 +228,40 @@ static pestle_status_t push_norm(const push_t* p, pestle_value_t** out) {
   }
   for (uint32_t i = 0; i < p->node->operand_count; ++i)
     operands[i] = operand(p->node, i);
-  PESTLE_TRY(before(p, operands[0], &operands[0]));
+  operands[0] = before(p, operands[0]);
   rename_attrs(p, &e);
-  PESTLE_TRY(remake(p, &e, operands, NULL, &result));
-  return finish(p, result, out);
+  return finish(p, remake(p, &e, operands, NULL));
 }
 
-static pestle_status_t clone_with_region(const push_t* p, edit_t* e,
-                                         pestle_value_t* x,
-                                         pestle_node_t** out) {
+// The node with |x| before it and the attributes |e|.
+static pestle_value_t* clone_with_region(const push_t* p, edit_t* e,
+                                         pestle_value_t* x) {
   pestle_copier_t copier;
-  pestle_node_t changed = *p->node;
+  pestle_node_t changed = *p->node, *made;
+  if (!x) return NULL;
   changed.attrs = e->attrs;
-  pestle_copier_init(pestle_context_allocator(p->b->module->context), *p->b,
-                     &copier);
+  pestle_copier_init(pestle_context_allocator(p->f->builder.module->context),
+                     p->f->builder, &copier);
   pestle_status_t status = pestle_copier_set(&copier, operand(p->node, 0), x);
-  if (!status) status = pestle_copier_node(&copier, &changed, out);
+  if (!status) status = pestle_copier_node(&copier, &changed, &made);
   pestle_copier_deinit(&copier);
-  return status;
+  return status ? pestle_f_fail(p->f, status) : pestle_node_result(made, 0);
 }
 
-static pestle_status_t push_window(const push_t* p, pestle_value_t** out) {
+static pestle_value_t* push_window(const push_t* p) {
   edit_t e;
-  pestle_value_t* x;
-  pestle_node_t* made;
   if (p->node->operand_count != 2 || !copy_attrs(p->node, &e)) {
     return stay(p, PESTLE_LAYOUT_NO_FORM);
   }
-  PESTLE_TRY(before(p, operand(p->node, 0), &x));
+  pestle_value_t* x = before(p, operand(p->node, 0));
   rename_attrs(p, &e);
-  PESTLE_TRY(clone_with_region(p, &e, x, &made));
-  return finish(p, pestle_node_result(made, 0), out);
+  pestle_value_t* y = clone_with_region(p, &e, x);
+  return finish(p, y);
 }
 
 // The kept dims may come in another order, which is a smaller transpose.
-static pestle_status_t push_reduce(const push_t* p, pestle_value_t** out) {
+static pestle_value_t* push_reduce(const push_t* p) {
   edit_t e;
-  pestle_value_t* x;
-  pestle_node_t* made;
   if (p->node->operand_count != 2 || !copy_attrs(p->node, &e)) {
     return stay(p, PESTLE_LAYOUT_NO_FORM);
   }
@@ -283,9 +271,9 @@ static pestle_status_t push_reduce(const push_t* p, pestle_value_t** out) {
       return stay(p, PESTLE_LAYOUT_STRICT);
     }
   }
-  PESTLE_TRY(before(p, operand(p->node, 0), &x));
+  pestle_value_t* x = before(p, operand(p->node, 0));
   rename_attrs(p, &e);
-  PESTLE_TRY(clone_with_region(p, &e, x, &made));
+  pestle_value_t* y = clone_with_region(p, &e, x);
   int64_t place[PESTLE_MAX_RANK], perm[PESTLE_MAX_RANK], next = 0;
   int32_t kept = 0;
   for (int32_t d = 0; d < p->rank; ++d) {
@@ -294,12 +282,12 @@ static pestle_status_t push_reduce(const push_t* p, pestle_value_t** out) {
   for (int32_t i = 0; i < p->rank; ++i) {
     if (place[p->perm[i]] >= 0) perm[kept++] = place[p->perm[i]];
   }
-  return pestle_layout_transpose(p->b, pestle_node_result(made, 0), perm, out);
+  return pestle_layout_transpose(p->f, y, perm);
 }
 
 // The result's dims come in the order of x's, each new dim behind the one that
 // it follows now: what repeats a pixel stays beside the pixel.
-static pestle_status_t push_broadcast(const push_t* p, pestle_value_t** out) {
+static pestle_value_t* push_broadcast(const push_t* p) {
   const pestle_type_t* to = p->node->results[0].type;
   pestle_i64s_t dims = PESTLE_NODE_I64S(p->node, broadcast_dimensions);
   int64_t order[PESTLE_MAX_RANK], moved[PESTLE_MAX_RANK];
@@ -322,10 +310,9 @@ static pestle_status_t push_broadcast(const push_t* p, pestle_value_t** out) {
     type.dims[i] = to->dims[order[i]];
     back[order[i]] = i;
   }
-  pestle_value_t *x, *result;
-  PESTLE_TRY(before(p, operand(p->node, 0), &x));
-  PESTLE_TRY(pestle_pass_broadcast(p->b, x, &type, moved, &result));
-  return pestle_layout_transpose(p->b, result, back, out);
+  pestle_value_t* x = before(p, operand(p->node, 0));
+  x = pestle_f_broadcast_to(p->f, x, &type, moved);
+  return pestle_layout_transpose(p->f, x, back);
 }
 
 // --- Reshape ---
@@ -397,7 +384,7 @@ static bool order_groups(const push_t* p, const groups_t* g, int32_t* order) {
   return count == g->count;
 }
 
-static pestle_status_t push_reshape(const push_t* p, pestle_value_t** out) {
+static pestle_value_t* push_reshape(const push_t* p) {
   const pestle_type_t* to = p->node->results[0].type;
   groups_t g;
   int32_t order[PESTLE_MAX_RANK];
@@ -414,22 +401,20 @@ static pestle_status_t push_reshape(const push_t* p, pestle_value_t** out) {
       type.dims[type.rank++] = to->dims[t];
     }
   }
-  pestle_value_t *x, *result;
-  PESTLE_TRY(before(p, operand(p->node, 0), &x));
-  PESTLE_TRY(pestle_pass_reshape(p->b, x, &type, &result));
-  return pestle_layout_transpose(p->b, result, perm, out);
+  pestle_value_t* x = before(p, operand(p->node, 0));
+  x = pestle_f_reshape_to(p->f, x, &type);
+  return pestle_layout_transpose(p->f, x, perm);
 }
 
 // A transpose of the module's own: the two are one.
-static pestle_status_t push_transpose(const push_t* p, pestle_value_t** out) {
-  return pestle_layout_transpose(p->b, operand(p->node, 0),
-                                 PESTLE_NODE_I64S(p->node, permutation).data,
-                                 out);
+static pestle_value_t* push_transpose(const push_t* p) {
+  return pestle_layout_transpose(p->f, operand(p->node, 0),
+                                 PESTLE_NODE_I64S(p->node, permutation).data);
 }
 
 // --- Gather along one axis ---
 
-static pestle_status_t push_gather(const push_t* p, pestle_value_t** out) {
+static pestle_value_t* push_gather(const push_t* p) {
   const pestle_node_t* n = p->node;
   pestle_i64s_t map = PESTLE_NODE_I64S(n, start_index_map);
   pestle_i64s_t collapsed = PESTLE_NODE_I64S(n, collapsed_slice_dims);
@@ -456,49 +441,47 @@ static pestle_status_t push_gather(const push_t* p, pestle_value_t** out) {
   }
   find_attr(p, &e, PESTLE_ATTR_offset_dims)->as.i64s.data = kept;
   rename_attrs(p, &e);
-  pestle_value_t *operands[2] = {NULL, operand(n, 1)}, *result;
-  PESTLE_TRY(before(p, operand(n, 0), &operands[0]));
-  PESTLE_TRY(remake(p, &e, operands, NULL, &result));
-  return finish(p, result, out);
+  pestle_value_t* operands[2] = {before(p, operand(n, 0)), operand(n, 1)};
+  return finish(p, remake(p, &e, operands, NULL));
 }
 
 // --- Dispatch ---
 
-static pestle_status_t push(const push_t* p, pestle_value_t** out) {
+static pestle_value_t* push(const push_t* p) {
   switch (p->node->op) {
     case PESTLE_OP_CONCATENATE:
-      return push_all(p, out);
+      return push_all(p);
     case PESTLE_OP_PAD:
     case PESTLE_OP_SLICE:
     case PESTLE_OP_REVERSE:
     case PESTLE_OP_SOFTMAX:
     case PESTLE_OP_LOG_SOFTMAX:
-      return push_first(p, out);
+      return push_first(p);
     case PESTLE_OP_LAYER_NORM:
     case PESTLE_OP_RMS_NORM:
-      return push_norm(p, out);
+      return push_norm(p);
     case PESTLE_OP_REDUCE:
-      return push_reduce(p, out);
+      return push_reduce(p);
     case PESTLE_OP_REDUCE_WINDOW:
-      return push_window(p, out);
+      return push_window(p);
     case PESTLE_OP_BROADCAST_IN_DIM:
-      return push_broadcast(p, out);
+      return push_broadcast(p);
     case PESTLE_OP_RESHAPE:
-      return push_reshape(p, out);
+      return push_reshape(p);
     case PESTLE_OP_TRANSPOSE:
-      return push_transpose(p, out);
+      return push_transpose(p);
     case PESTLE_OP_GATHER:
-      return push_gather(p, out);
+      return push_gather(p);
     default:
       // A map's region would have to be copied.
       return pestle_fuse_is_elementwise(p->node) && !p->node->region_count
-                 ? push_all(p, out)
+                 ? push_all(p)
                  : stay(p, PESTLE_LAYOUT_NO_FORM);
   }
 }
 
-pestle_status_t pestle_push_transpose(pestle_builder_t* b, pestle_node_t* node,
-                                      bool strict, pestle_value_t** out,
+pestle_value_t* pestle_push_transpose(pestle_formula_t* f, pestle_node_t* node,
+                                      bool strict,
                                       pestle_layout_reason_t* out_why) {
   *out_why = PESTLE_LAYOUT_NONE;
   const pestle_node_t* t = NULL;
@@ -510,7 +493,7 @@ pestle_status_t pestle_push_transpose(pestle_builder_t* b, pestle_node_t* node,
   if (!t || node->result_count != 1 || node->scratch == PESTLE_MOVABLE) {
     return NULL;
   }
-  push_t p = {.b = b,
+  push_t p = {.f = f,
               .node = node,
               .rank = t->results[0].type->rank,
               .strict = strict,
@@ -518,5 +501,5 @@ pestle_status_t pestle_push_transpose(pestle_builder_t* b, pestle_node_t* node,
   p.perm = PESTLE_NODE_I64S(t, permutation).data;
   for (int32_t i = 0; i < p.rank; ++i)
     p.inverse[p.perm[i]] = i;
-  return push(&p, out);
+  return push(&p);
 }

@@ -180,31 +180,30 @@ static void centre(side_t* side) {
                    .axis = side->axis};
 }
 
-static pestle_status_t make_zero(pestle_builder_t* b, side_t* side) {
-  if (!side->known) return NULL;
-  pestle_type_t scalar = pestle_type_make(side->bytes->type->dtype, 0, NULL);
-  return pestle_pass_splat(b, &scalar, (double)side->known, &side->zero);
-}
-
-static pestle_status_t make_bytes(pestle_builder_t* b, side_t* side) {
-  if (side->bytes) return make_zero(b, side);
-  const pestle_elements_t* e = side->narrow;
-  size_t count = e->splat ? 1 : (size_t)pestle_type_count(&e->type);
-  uint8_t* data = pestle_arena_alloc(&b->module->arena, count ? count : 1, 64);
-  if (!data) return PESTLE_OOM();
-  for (size_t i = 0; i < count; ++i) {
-    data[i] = (uint8_t)(pestle_pass_element_i64(e, i) - side->offset);
+// Makes what is known of |side| and not in the graph: its zero point and bytes.
+static void make_operands(pestle_formula_t* f, side_t* side) {
+  if (!side->bytes) {
+    const pestle_elements_t* e = side->narrow;
+    size_t count = e->splat ? 1 : (size_t)pestle_type_count(&e->type);
+    uint8_t* data = pestle_f_memory(f, count);
+    if (!data) return;
+    for (size_t i = 0; i < count; ++i) {
+      data[i] = (uint8_t)(pestle_pass_element_i64(e, i) - side->offset);
+    }
+    pestle_elements_t made = {e->type, data, count, e->splat};
+    made.type.dtype = side->narrow_dtype;
+    side->bytes = pestle_f_elements(f, &made);
   }
-  pestle_elements_t made = {e->type, data, count, e->splat};
-  made.type.dtype = side->narrow_dtype;
-  PESTLE_TRY(pestle_pass_constant(b, &made, &side->bytes));
-  return make_zero(b, side);
+  if (side->bytes && side->known) {
+    side->zero =
+        pestle_f_scalar(f, side->bytes->type->dtype, (double)side->known);
+  }
 }
 
 // --- Contractions ---
 
 typedef struct product_t {
-  pestle_builder_t b;
+  pestle_formula_t f;
   pestle_node_t* node;
   side_t side[2];
   bool floats;
@@ -274,7 +273,7 @@ static bool is_taken(const product_t* p, int s) {
 }
 
 static bool read_product(pestle_node_t* node, bool may_round, product_t* out) {
-  *out = (product_t){.b = pestle_builder_before(node), .node = node};
+  *out = (product_t){.f = pestle_formula_before(node), .node = node};
   pestle_dtype_t dtype = node->results[0].type->dtype;
   out->floats = dtype == PESTLE_F32 && may_round;
   if (dtype != PESTLE_I32 && !out->floats) return false;
@@ -299,12 +298,10 @@ static bool read_product(pestle_node_t* node, bool may_round, product_t* out) {
 
 // --- What goes behind ---
 
-static pestle_status_t spread_number(product_t* p, pestle_value_t* value,
-                                     const pestle_type_t* type,
-                                     pestle_value_t** out) {
-  pestle_type_t scalar = pestle_type_make(value->type->dtype, 0, NULL);
-  PESTLE_TRY(pestle_pass_reshape(&p->b, value, &scalar, &value));
-  return pestle_pass_broadcast(&p->b, value, type, NULL, out);
+static pestle_value_t* spread_number(product_t* p, pestle_value_t* value,
+                                     const pestle_type_t* type) {
+  pestle_value_t* scalar = pestle_f_reshape(&p->f, value, 0, NULL);
+  return pestle_f_broadcast_to(&p->f, scalar, type, NULL);
 }
 
 // Sums, as i32, and where their dims are in the result.
@@ -314,26 +311,26 @@ typedef struct sums_t {
 } sums_t;
 
 // |bytes| summed over the axes that |reduced| names.
-static pestle_status_t reduce_bytes(product_t* p, pestle_value_t* bytes,
-                                    const bool* reduced, pestle_value_t** out) {
-  pestle_value_t *zero, *wide;
+static pestle_value_t* reduce_bytes(product_t* p, pestle_value_t* bytes,
+                                    const bool* reduced) {
   int64_t dims[PESTLE_MAX_RANK];
-  size_t count = 0;
+  pestle_i64s_t list = {dims, 0};
   for (int32_t d = 0; d < bytes->type->rank; ++d) {
-    if (reduced[d]) dims[count++] = d;
+    if (reduced[d]) dims[list.count++] = d;
   }
-  PESTLE_TRY(pestle_pass_convert(&p->b, bytes, PESTLE_I32, &wide));
-  PESTLE_TRY(pestle_pass_identity(&p->b, PESTLE_OP_ADD, PESTLE_I32, &zero));
-  return pestle_pass_fold(&p->b, PESTLE_OP_ADD, wide, zero, dims, count, out);
+  pestle_value_t* wide = pestle_f_convert(&p->f, bytes, PESTLE_I32);
+  return pestle_f_reduce(&p->f, PESTLE_OP_ADD, wide, list, 0);
 }
 
 // Of side |s| over what is reduced.
-static pestle_status_t sum_side(product_t* p, int s, sums_t* out) {
+static sums_t sum_side(product_t* p, int s) {
+  sums_t sums;
   int32_t rank = 0;
   for (int32_t d = 0; d < operand(p->node, (size_t)s)->type->rank; ++d) {
-    if (!p->reduced[s][d]) out->dims[rank++] = p->place[s][d];
+    if (!p->reduced[s][d]) sums.dims[rank++] = p->place[s][d];
   }
-  return reduce_bytes(p, p->side[s].bytes, p->reduced[s], &out->value);
+  sums.value = reduce_bytes(p, p->side[s].bytes, p->reduced[s]);
+  return sums;
 }
 
 // Windows along axis |i| of the space, which is |d| among the sums.
@@ -361,73 +358,74 @@ static bool are_elements(const pestle_windows_t* w) {
 
 // Of what the windows of a convolution hold. Features first: what is left of
 // them is small.
-static pestle_status_t sum_windows(product_t* p, sums_t* out) {
+static sums_t sum_windows(product_t* p) {
+  sums_t sums;
   const pestle_node_t* n = p->node;
   int64_t feature = PESTLE_NODE_I64(n, input_feature_dimension);
   int64_t batch = PESTLE_NODE_I64(n, input_batch_dimension);
   bool reduced[PESTLE_MAX_RANK] = {0};
   reduced[feature] = true;
-  PESTLE_TRY(reduce_bytes(p, p->windows, reduced, &out->value));
+  sums.value = reduce_bytes(p, p->windows, reduced);
   pestle_windows_t w;
   pestle_windows_init(&w);
   batch -= batch > feature;
-  out->dims[batch] = PESTLE_NODE_I64(n, output_batch_dimension);
+  sums.dims[batch] = PESTLE_NODE_I64(n, output_batch_dimension);
   pestle_i64s_t axes = PESTLE_NODE_I64S(n, input_spatial_dimensions);
   for (size_t i = 0; i < axes.count; ++i) {
     int64_t d = axes.data[i] - (axes.data[i] > feature);
     read_window(p, i, d, &w);
-    out->dims[d] = PESTLE_NODE_I64S(n, output_spatial_dimensions).data[i];
+    sums.dims[d] = PESTLE_NODE_I64S(n, output_spatial_dimensions).data[i];
   }
-  if (are_elements(&w)) return NULL;
-  pestle_value_t* zero;
-  PESTLE_TRY(pestle_pass_identity(&p->b, PESTLE_OP_ADD, PESTLE_I32, &zero));
-  return pestle_pass_fold_windows(&p->b, PESTLE_OP_ADD, out->value, zero, &w,
-                                  &out->value);
+  if (are_elements(&w)) return sums;
+  pestle_value_t* zero = pestle_f_scalar(&p->f, PESTLE_I32, 0);
+  sums.value =
+      pestle_f_reduce_windows(&p->f, PESTLE_OP_ADD, sums.value, zero, &w);
+  return sums;
 }
 
 // |value| times the zero point of side |s|, as i32.
-static pestle_status_t by_zero(product_t* p, int s, pestle_value_t** value) {
-  pestle_value_t* zero;
-  PESTLE_TRY(pestle_pass_convert(&p->b, p->side[s].zero, PESTLE_I32, &zero));
-  PESTLE_TRY(spread_number(p, zero, (*value)->type, &zero));
-  return pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, *value, zero, value);
+static pestle_value_t* by_zero(product_t* p, int s, pestle_value_t* value) {
+  if (!value) return NULL;
+  pestle_value_t* zero = pestle_f_convert(&p->f, p->side[s].zero, PESTLE_I32);
+  zero = spread_number(p, zero, value->type);
+  return pestle_f_multiply(&p->f, value, zero);
 }
 
-// Takes off |value| what the zero point of w adds to it a tap.
-static pestle_status_t take_off_taps(product_t* p, pestle_value_t** value) {
-  pestle_value_t* taps;
-  pestle_type_t scalar = pestle_type_make(PESTLE_I32, 0, NULL);
+// |value| without what the zero point of w adds to it a tap.
+static pestle_value_t* take_off_taps(product_t* p, pestle_value_t* value) {
+  if (!value) return NULL;
   // Sums wrap, and so may their number.
   int32_t wrapped = (int32_t)(uint32_t)(uint64_t)p->taps;
-  PESTLE_TRY(pestle_pass_splat(&p->b, &scalar, (double)wrapped, &taps));
-  PESTLE_TRY(by_zero(p, 1, &taps));
-  PESTLE_TRY(spread_number(p, taps, (*value)->type, &taps));
-  return pestle_pass_binary(&p->b, PESTLE_OP_SUBTRACT, *value, taps, value);
+  pestle_value_t* taps = pestle_f_scalar(&p->f, PESTLE_I32, (double)wrapped);
+  taps = spread_number(p, by_zero(p, 1, taps), value->type);
+  return pestle_f_subtract(&p->f, value, taps);
 }
 
 // sums - zero of x * (sums of w - taps * zero of w) - zero of w * sums of x.
-static pestle_status_t take_off_zeros(product_t* p, pestle_value_t** sums) {
+static pestle_value_t* take_off_zeros(product_t* p, pestle_value_t* sums) {
   bool convolution = p->node->op == PESTLE_OP_CONVOLUTION;
-  for (int s = 0; s < 2; ++s) {
+  for (int s = 0; s < 2 && sums; ++s) {
     if (!p->side[s].zero) continue;
-    sums_t other;
-    PESTLE_TRY(convolution && s == 1 ? sum_windows(p, &other)
-                                     : sum_side(p, 1 - s, &other));
-    if (s == 0 && p->side[1].zero) {
-      PESTLE_TRY(take_off_taps(p, &other.value));
-    }
-    PESTLE_TRY(by_zero(p, s, &other.value));
-    pestle_value_t* term;
-    PESTLE_TRY(pestle_pass_broadcast(&p->b, other.value, (*sums)->type,
-                                     other.dims, &term));
-    PESTLE_TRY(
-        pestle_pass_binary(&p->b, PESTLE_OP_SUBTRACT, *sums, term, sums));
+    sums_t other = convolution && s == 1 ? sum_windows(p) : sum_side(p, 1 - s);
+    pestle_value_t* term = other.value;
+    if (s == 0 && p->side[1].zero) term = take_off_taps(p, term);
+    term = by_zero(p, s, term);
+    term = pestle_f_broadcast_to(&p->f, term, sums->type, other.dims);
+    sums = pestle_f_subtract(&p->f, sums, term);
   }
-  return NULL;
+  return sums;
 }
 
-static pestle_status_t multiply_scales(product_t* p, pestle_value_t** real) {
-  const pestle_type_t type = *(*real)->type;
+// The scale of side |s| for each element of |type|.
+static pestle_value_t* spread_scale(product_t* p, int s, pestle_value_t* scale,
+                                    const pestle_type_t* type) {
+  return pestle_f_broadcast_to(&p->f, scale, type,
+                               &p->place[s][p->side[s].axis]);
+}
+
+static pestle_value_t* multiply_scales(product_t* p, pestle_value_t* real) {
+  if (!real) return NULL;
+  const pestle_type_t type = *real->type;
   pestle_value_t *factor[2], *both;
   // One number first: of the product of two, few are computed.
   bool lists[2];
@@ -437,26 +435,18 @@ static pestle_status_t multiply_scales(product_t* p, pestle_value_t** real) {
   if (lists[0] != lists[1]) {
     int list = lists[1];
     pestle_value_t* scale = p->side[list].scale;
-    PESTLE_TRY(
-        spread_number(p, p->side[1 - list].scale, scale->type, &factor[0]));
-    PESTLE_TRY(
-        pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, factor[0], scale, &both));
-    PESTLE_TRY(pestle_pass_broadcast(
-        &p->b, both, &type, &p->place[list][p->side[list].axis], &both));
-    return pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, *real, both, real);
+    both = spread_number(p, p->side[1 - list].scale, scale->type);
+    both = pestle_f_multiply(&p->f, both, scale);
+    both = spread_scale(p, list, both, &type);
+    return pestle_f_multiply(&p->f, real, both);
   }
   for (int s = 0; s < 2; ++s) {
     pestle_value_t* scale = p->side[s].scale;
-    if (lists[s]) {
-      PESTLE_TRY(pestle_pass_broadcast(
-          &p->b, scale, &type, &p->place[s][p->side[s].axis], &factor[s]));
-    } else {
-      PESTLE_TRY(spread_number(p, scale, &type, &factor[s]));
-    }
+    factor[s] = lists[s] ? spread_scale(p, s, scale, &type)
+                         : spread_number(p, scale, &type);
   }
-  PESTLE_TRY(pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, factor[0], factor[1],
-                                &both));
-  return pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, *real, both, real);
+  both = pestle_f_multiply(&p->f, factor[0], factor[1]);
+  return pestle_f_multiply(&p->f, real, both);
 }
 
 // --- The contraction ---
@@ -475,57 +465,46 @@ static bool pads_apart(const product_t* p) {
 }
 
 // |x| with the padding of the convolution made of its zero point.
-static pestle_status_t pad_input(product_t* p, pestle_value_t** x) {
+static pestle_value_t* pad_input(product_t* p, pestle_value_t* x) {
   int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
-  int64_t none[PESTLE_MAX_RANK] = {0};
   pestle_i64s_t axes = PESTLE_NODE_I64S(p->node, input_spatial_dimensions);
   pestle_i64s_t padding = PESTLE_NODE_I64S(p->node, padding);
   for (size_t i = 0; i < axes.count; ++i) {
     low[axes.data[i]] = padding.data[2 * i];
     high[axes.data[i]] = padding.data[2 * i + 1];
   }
-  pestle_value_t *operands[2] = {*x, p->side[0].zero}, *zero;
-  pestle_type_t scalar = pestle_type_make((*x)->type->dtype, 0, NULL);
-  if (!operands[1]) {
-    PESTLE_TRY(pestle_pass_splat(&p->b, &scalar, 0, &operands[1]));
-  }
-  PESTLE_TRY(pestle_pass_reshape(&p->b, operands[1], &scalar, &zero));
-  operands[1] = zero;
-  int32_t rank = (*x)->type->rank;
-  pestle_attr_t attrs[3] = {PESTLE_SET_I64S(edge_padding_low, low, rank),
-                            PESTLE_SET_I64S(edge_padding_high, high, rank),
-                            PESTLE_SET_I64S(interior_padding, none, rank)};
-  return pestle_pass_make(&p->b, PESTLE_OP_PAD, operands, 2, attrs, 3, NULL, x);
+  pestle_value_t* zero = p->side[0].zero;
+  if (!zero) zero = pestle_f_scalar(&p->f, x->type->dtype, 0);
+  zero = pestle_f_reshape(&p->f, zero, 0, NULL);
+  return pestle_f_pad(&p->f, x, zero, low, high, NULL);
 }
 
-static pestle_status_t contract(product_t* p, pestle_value_t** out) {
+static pestle_value_t* contract(product_t* p) {
   pestle_value_t* operands[2] = {p->side[0].bytes, p->side[1].bytes};
   pestle_type_t type = *p->node->results[0].type;
   type.dtype = PESTLE_I32;
   bool pads = pads_apart(p);
-  pestle_attr_t* attrs = PESTLE_ARENA_ARRAY(&p->b.module->arena, pestle_attr_t,
-                                            (size_t)p->node->attr_count + 1);
-  if (!attrs) return PESTLE_OOM();
-  memcpy(attrs, p->node->attrs, p->node->attr_count * sizeof(*attrs));
+  size_t count = p->node->attr_count;
+  pestle_attr_t* attrs = pestle_f_memory(&p->f, count * sizeof(*attrs));
+  if (!attrs) return NULL;
+  if (count) memcpy(attrs, p->node->attrs, count * sizeof(*attrs));
   int64_t none[2 * PESTLE_MAX_RANK] = {0};
-  for (uint32_t i = 0; pads && i < p->node->attr_count; ++i) {
+  for (size_t i = 0; pads && i < count; ++i) {
     if (attrs[i].name == PESTLE_ATTR_padding) attrs[i].as.i64s.data = none;
   }
-  if (pads) PESTLE_TRY(pad_input(p, &operands[0]));
+  if (pads) operands[0] = pad_input(p, operands[0]);
   p->windows = operands[0];
-  return pestle_pass_make(&p->b, (pestle_op_t)p->node->op, operands, 2, attrs,
-                          p->node->attr_count, &type, out);
+  return pestle_f_make(&p->f, (pestle_op_t)p->node->op, operands, 2, attrs,
+                       count, &type);
 }
 
-static pestle_status_t rewrite(product_t* p, pestle_value_t** out) {
-  p->b.loc = p->node->loc;
+static pestle_value_t* rewrite(product_t* p) {
   for (int s = 0; s < 2; ++s)
-    PESTLE_TRY(make_bytes(&p->b, &p->side[s]));
-  PESTLE_TRY(contract(p, out));
-  PESTLE_TRY(take_off_zeros(p, out));
-  if (!p->floats) return NULL;
-  PESTLE_TRY(pestle_pass_convert(&p->b, *out, PESTLE_F32, out));
-  return multiply_scales(p, out);
+    make_operands(&p->f, &p->side[s]);
+  pestle_value_t* y = take_off_zeros(p, contract(p));
+  if (!p->floats) return y;
+  y = pestle_f_convert(&p->f, y, PESTLE_F32);
+  return multiply_scales(p, y);
 }
 
 // --- The pass ---
@@ -551,9 +530,9 @@ static pestle_status_t rewrite_block(void* user, pestle_module_t* module,
       continue;
     }
     product_t p;
-    pestle_value_t* out;
     if (!read_product(n, w->may_round, &p) || !is_news(&p)) continue;
-    PESTLE_TRY(rewrite(&p, &out));
+    pestle_value_t* out = rewrite(&p);
+    PESTLE_TRY(p.f.status);
     pestle_pass_replace(n, &out);
     *w->changed = true;
   }

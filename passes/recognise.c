@@ -43,12 +43,12 @@ static bool stays_apart(const pestle_target_caps_t* caps, pestle_op_t op,
 }
 
 static pestle_status_t recognise_node(recognise_t* r, pestle_node_t* node) {
-  pestle_builder_t b = pestle_builder_before(node);
+  pestle_formula_t f = pestle_formula_before(node);
   for (size_t i = 0; i < sizeof(matchers) / sizeof(matchers[0]); ++i) {
-    pestle_value_t* value = NULL;
     pestle_dtype_t dtype = node->results[0].type->dtype;
     if (stays_apart(r->caps, matchers[i].op, dtype)) continue;
-    PESTLE_TRY(matchers[i].match(&b, node, r->strict, &value));
+    pestle_value_t* value = matchers[i].match(&f, node, r->strict);
+    PESTLE_TRY(f.status);
     if (!value) continue;
     pestle_pass_replace(node, &value);
     r->changed = true;

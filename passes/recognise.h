@@ -5,34 +5,27 @@
 
 #include "passes/util.h"
 
-// Tries to read |node| as the last op of a composite; then |*out| is its value,
-// made with |b| before the node. |strict|: only when its decomposition is the
-// same ops in the same order.
-typedef pestle_status_t (*pestle_matcher_t)(pestle_builder_t* b,
-                                            pestle_node_t* node, bool strict,
-                                            pestle_value_t** out);
+// What |node| is as the last op of a composite, made before the node; NULL: it
+// is none, or |f| has failed. |strict|: only when the composite's decomposition
+// is the same ops in the same order.
+typedef pestle_value_t* (*pestle_matcher_t)(pestle_formula_t* f,
+                                            pestle_node_t* node, bool strict);
 
+#define PESTLE_MATCH(name)                                 \
+  pestle_value_t* pestle_match_##name(pestle_formula_t* f, \
+                                      pestle_node_t* node, bool strict);
 // recognise_norms.c
-pestle_status_t pestle_match_softmax(pestle_builder_t* b, pestle_node_t* node,
-                                     bool strict, pestle_value_t** out);
-pestle_status_t pestle_match_log_softmax(pestle_builder_t* b,
-                                         pestle_node_t* node, bool strict,
-                                         pestle_value_t** out);
-pestle_status_t pestle_match_norm(pestle_builder_t* b, pestle_node_t* node,
-                                  bool strict, pestle_value_t** out);
+PESTLE_MATCH(softmax)
+PESTLE_MATCH(log_softmax)
+PESTLE_MATCH(norm)
 // recognise_attention.c
-pestle_status_t pestle_match_attention(pestle_builder_t* b, pestle_node_t* node,
-                                       bool strict, pestle_value_t** out);
+PESTLE_MATCH(attention)
 // recognise_activation.c
-pestle_status_t pestle_match_gelu(pestle_builder_t* b, pestle_node_t* node,
-                                  bool strict, pestle_value_t** out);
-pestle_status_t pestle_match_silu(pestle_builder_t* b, pestle_node_t* node,
-                                  bool strict, pestle_value_t** out);
-pestle_status_t pestle_match_logistic(pestle_builder_t* b, pestle_node_t* node,
-                                      bool strict, pestle_value_t** out);
-pestle_status_t pestle_match_hard_sigmoid(pestle_builder_t* b,
-                                          pestle_node_t* node, bool strict,
-                                          pestle_value_t** out);
+PESTLE_MATCH(gelu)
+PESTLE_MATCH(silu)
+PESTLE_MATCH(logistic)
+PESTLE_MATCH(hard_sigmoid)
+#undef PESTLE_MATCH
 
 static inline bool pestle_match_near(double a, double b) {
   double d = a > b ? a - b : b - a, size = b < 0 ? -b : b;

@@ -113,8 +113,8 @@ static bool is_tanh_part(pestle_value_t* value, const pestle_value_t* x) {
 }
 
 // x / 2 * (1 + erf(x / sqrt(2))), or the form with tanh.
-pestle_status_t pestle_match_gelu(pestle_builder_t* b, pestle_node_t* node,
-                                  bool strict, pestle_value_t** out) {
+pestle_value_t* pestle_match_gelu(pestle_formula_t* f, pestle_node_t* node,
+                                  bool strict) {
   product_t p;
   if (strict || (!is_float_op(node, PESTLE_OP_MULTIPLY) &&
                  !is_float_op(node, PESTLE_OP_DIVIDE))) {
@@ -129,7 +129,7 @@ pestle_status_t pestle_match_gelu(pestle_builder_t* b, pestle_node_t* node,
     bool erf = is_erf_part(p.factors[1 - i], x);
     if (!erf && !is_tanh_part(p.factors[1 - i], x)) continue;
     pestle_attr_t attr = PESTLE_SET_BOOL(approximate, !erf);
-    return pestle_pass_make(b, PESTLE_OP_GELU, &x, 1, &attr, 1, NULL, out);
+    return pestle_f_make(f, PESTLE_OP_GELU, &x, 1, &attr, 1, NULL);
   }
   return NULL;
 }
@@ -137,8 +137,8 @@ pestle_status_t pestle_match_gelu(pestle_builder_t* b, pestle_node_t* node,
 // --- Logistic and its kin ---
 
 // 1 / (1 + exp(-x))
-pestle_status_t pestle_match_logistic(pestle_builder_t* b, pestle_node_t* node,
-                                      bool strict, pestle_value_t** out) {
+pestle_value_t* pestle_match_logistic(pestle_formula_t* f, pestle_node_t* node,
+                                      bool strict) {
   if (strict || !is_float_op(node, PESTLE_OP_DIVIDE) ||
       !pestle_pass_splat_is(operand(node, 0), 1)) {
     return NULL;
@@ -146,26 +146,25 @@ pestle_status_t pestle_match_logistic(pestle_builder_t* b, pestle_node_t* node,
   const pestle_node_t* e = plus_one(operand(node, 1));
   if (!is_float_op(e, PESTLE_OP_EXP)) return NULL;
   pestle_value_t* x = pestle_pass_through(operand(e, 0), PESTLE_OP_NEGATE);
-  return x ? pestle_pass_unary(b, PESTLE_OP_LOGISTIC, x, out) : NULL;
+  return x ? pestle_f_logistic(f, x) : NULL;
 }
 
-pestle_status_t pestle_match_silu(pestle_builder_t* b, pestle_node_t* node,
-                                  bool strict, pestle_value_t** out) {
+pestle_value_t* pestle_match_silu(pestle_formula_t* f, pestle_node_t* node,
+                                  bool strict) {
   (void)strict;
   if (!is_float_op(node, PESTLE_OP_MULTIPLY)) return NULL;
   for (size_t side = 0; side < 2; ++side) {
     pestle_value_t* x = operand(node, side);
     if (pestle_pass_through(operand(node, 1 - side), PESTLE_OP_LOGISTIC) == x) {
-      return pestle_pass_make(b, PESTLE_OP_SILU, &x, 1, NULL, 0, NULL, out);
+      return pestle_f_make(f, PESTLE_OP_SILU, &x, 1, NULL, 0, NULL);
     }
   }
   return NULL;
 }
 
 // clamp(0, alpha * x + beta, 1)
-pestle_status_t pestle_match_hard_sigmoid(pestle_builder_t* b,
-                                          pestle_node_t* node, bool strict,
-                                          pestle_value_t** out) {
+pestle_value_t* pestle_match_hard_sigmoid(pestle_formula_t* f,
+                                          pestle_node_t* node, bool strict) {
   (void)strict;
   double alpha, beta;
   if (!is_float_op(node, PESTLE_OP_CLAMP) ||
@@ -186,6 +185,5 @@ pestle_status_t pestle_match_hard_sigmoid(pestle_builder_t* b,
   pestle_value_t* x = operand(product, 0);
   pestle_attr_t attrs[] = {PESTLE_SET_F64(alpha, alpha),
                            PESTLE_SET_F64(beta, beta)};
-  return pestle_pass_make(b, PESTLE_OP_HARD_SIGMOID, &x, 1, attrs, 2, NULL,
-                          out);
+  return pestle_f_make(f, PESTLE_OP_HARD_SIGMOID, &x, 1, attrs, 2, NULL);
 }

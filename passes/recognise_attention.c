@@ -51,7 +51,7 @@ typedef struct term_t {
 enum { MAX_TERMS = 4, MAX_WRAPPERS = 12, MAX_VIEWS = 4 };
 
 typedef struct match_t {
-  pestle_builder_t* b;
+  pestle_formula_t* f;
   pestle_axes_t t;
   side_t q, k, p, v;
   pestle_dtype_t dtype;
@@ -300,28 +300,23 @@ static const pestle_node_t* find_softmax(match_t* m, pestle_value_t* value,
 
 // --- Operands ---
 
-// |value| without a constant factor, through views that nobody else uses; it
+// |x| without a constant factor, through views that nobody else uses; the factor
 // is multiplied into the scale.
-static pestle_status_t without_factor(match_t* m, pestle_value_t** value,
+static pestle_value_t* without_factor(match_t* m, pestle_value_t* x,
                                       int depth) {
-  pestle_value_t* x = *value;
   const pestle_node_t* n = x->node;
   double c;
-  if (!n || x->use_count != 1 || depth == 0) return NULL;
+  if (!n || x->use_count != 1 || depth == 0) return x;
   if (n->op == PESTLE_OP_MULTIPLY || n->op == PESTLE_OP_DIVIDE) {
     if (!pestle_pass_splat_f64(operand(n, 1), &c) || !(c < 0 || c > 0)) {
-      return NULL;
+      return x;
     }
     multiply_scale(m, n);
-    *value = operand(n, 0);
-    return without_factor(m, value, depth - 1);
+    return without_factor(m, operand(n, 0), depth - 1);
   }
-  if (n->op != PESTLE_OP_RESHAPE && n->op != PESTLE_OP_TRANSPOSE) return NULL;
-  pestle_value_t* inner = operand(n, 0);
-  PESTLE_TRY(without_factor(m, &inner, depth - 1));
-  if (inner == operand(n, 0)) return NULL;
-  return pestle_pass_make(m->b, (pestle_op_t)n->op, &inner, 1, n->attrs,
-                          n->attr_count, x->type, value);
+  if (n->op != PESTLE_OP_RESHAPE && n->op != PESTLE_OP_TRANSPOSE) return x;
+  pestle_value_t* inner = without_factor(m, operand(n, 0), depth - 1);
+  return inner == operand(n, 0) ? x : pestle_f_like(m->f, n, &inner, x->type);
 }
 
 // Which side of the scores holds the keys: that whose own axes are those.
@@ -459,100 +454,87 @@ static pestle_axes_list_t with_batch(const match_t* m, const pestle_axis_t* x,
 
 // --- Bias and mask ---
 
-// A term of the scores' rank, with extents of 1 where it repeats itself.
-static pestle_status_t make_term(match_t* m, const term_t* term,
-                                 pestle_value_t** out) {
+// A term of the scores' rank, with extents of 1 where it repeats itself; NULL: it
+// cannot be made.
+static pestle_value_t* make_term(match_t* m, const term_t* term) {
   double splat;
+  pestle_value_t* y;
   pestle_axes_list_t axes = with_batch(m, &m->rows, &m->keys);
   if (pestle_pass_splat_f64(term->value, &splat)) {
     pestle_type_t type = {.dtype = term->value->type->dtype, .rank = axes.rank};
     for (int32_t i = 0; i < type.rank; ++i)
       type.dims[i] = 1;
-    PESTLE_TRY(pestle_pass_splat(m->b, &type, splat, out));
+    y = pestle_f_number(m->f, &type, splat);
   } else {
-    PESTLE_TRY(pestle_axes_arrange(&m->t, m->b, term->value, &term->axes, &axes,
-                                   false, out));
+    y = pestle_axes_arrange(&m->t, m->f, term->value, &term->axes, &axes,
+                            false);
   }
-  if (!*out) return NULL;
-  if (term->negated) {
-    return pestle_pass_unary(m->b, PESTLE_OP_NOT, *out, out);
-  }
-  if (!term->scaled) return NULL;
-  pestle_value_t* factor;
-  PESTLE_TRY(pestle_pass_splat(m->b, (*out)->type, term->factor, &factor));
-  return pestle_pass_binary(m->b, PESTLE_OP_MULTIPLY, *out, factor, out);
+  if (term->negated) return pestle_f_not(m->f, y);
+  return term->scaled ? pestle_f_times(m->f, y, term->factor) : y;
 }
 
-static pestle_status_t spread_to(pestle_builder_t* b, pestle_value_t* value,
-                                 const pestle_type_t* type,
-                                 pestle_value_t** out) {
+static pestle_value_t* spread_to(pestle_formula_t* f, pestle_value_t* value,
+                                 const pestle_type_t* type) {
   int64_t axes[PESTLE_MAX_RANK];
   for (int32_t i = 0; i < type->rank; ++i)
     axes[i] = i;
-  return pestle_pass_broadcast(b, value, type, axes, out);
+  return pestle_f_broadcast_to(f, value, type, axes);
 }
 
-// All terms by |op|; NULL: there are none. False in |*good|: one cannot be
+// The |count| terms by |op|, of which there is one at least; NULL: one cannot be
 // made.
-static pestle_status_t make_terms(match_t* m, const term_t* terms, size_t count,
-                                  pestle_op_t op, bool* good,
-                                  pestle_value_t** out) {
-  *out = NULL;
-  for (size_t i = 0; i < count; ++i) {
-    pestle_value_t *first = *out, *one;
-    PESTLE_TRY(make_term(m, &terms[i], &one));
-    *good = *good && one;
+static pestle_value_t* make_terms(match_t* m, const term_t* terms, size_t count,
+                                  pestle_op_t op) {
+  pestle_value_t* all = make_term(m, &terms[0]);
+  for (size_t i = 1; i < count && all; ++i) {
+    pestle_value_t* one = make_term(m, &terms[i]);
     if (!one) return NULL;
-    *out = one;
-    if (!first) continue;
     pestle_type_t type = *one->type;
     for (int32_t d = 0; d < type.rank; ++d) {
-      if (type.dims[d] == 1) type.dims[d] = first->type->dims[d];
+      if (type.dims[d] == 1) type.dims[d] = all->type->dims[d];
     }
-    PESTLE_TRY(pestle_pass_convert(m->b, first, type.dtype, &first));
-    PESTLE_TRY(spread_to(m->b, first, &type, &first));
-    PESTLE_TRY(spread_to(m->b, one, &type, &one));
-    PESTLE_TRY(pestle_pass_binary(m->b, op, first, one, out));
+    all = pestle_f_convert(m->f, all, type.dtype);
+    all = spread_to(m->f, all, &type);
+    one = spread_to(m->f, one, &type);
+    all = pestle_f_binary(m->f, op, all, one);
   }
-  return NULL;
+  return all;
 }
 
 // --- The match ---
 
-static pestle_status_t make_attention(match_t* m,
-                                      const pestle_axes_list_t* result,
-                                      pestle_value_t** out) {
-  pestle_value_t *x[5], *bias, *mask;
-  pestle_axes_list_t q = with_batch(m, &m->rows, &m->taps);
-  pestle_axes_list_t k = with_batch(m, &m->keys, &m->taps);
-  pestle_axes_list_t v = with_batch(m, &m->keys, &m->columns);
+static pestle_value_t* make_attention(match_t* m,
+                                      const pestle_axes_list_t* result) {
+  pestle_value_t* x[5];
+  pestle_axes_list_t to[] = {with_batch(m, &m->rows, &m->taps),
+                             with_batch(m, &m->keys, &m->taps),
+                             with_batch(m, &m->keys, &m->columns)};
   pestle_axes_list_t y = with_batch(m, &m->rows, &m->columns);
-  bool good = true;
-  PESTLE_TRY(without_factor(m, &m->q.value, MAX_VIEWS));
-  PESTLE_TRY(without_factor(m, &m->k.value, MAX_VIEWS));
-  PESTLE_TRY(make_terms(m, m->bias, m->biases, PESTLE_OP_ADD, &good, &bias));
-  PESTLE_TRY(make_terms(m, m->mask, m->masks, PESTLE_OP_AND, &good, &mask));
-  side_t* sides[] = {&m->q, &m->k, &m->v};
-  const pestle_axes_list_t* to[] = {&q, &k, &v};
-  for (size_t i = 0; i < 3 && good; ++i) {
-    PESTLE_TRY(pestle_axes_arrange(&m->t, m->b, sides[i]->value,
-                                   &sides[i]->axes, to[i], true, &x[i]));
-    good = x[i] != NULL;
-  }
-  if (!good) return NULL;
+  m->q.value = without_factor(m, m->q.value, MAX_VIEWS);
+  m->k.value = without_factor(m, m->k.value, MAX_VIEWS);
+  if (!m->q.value || !m->k.value) return NULL;
   size_t count = 3;
-  if (bias) x[count++] = bias;
-  if (mask) x[count++] = mask;
+  if (m->biases) {
+    x[count++] = make_terms(m, m->bias, m->biases, PESTLE_OP_ADD);
+  }
+  if (m->masks) {
+    x[count++] = make_terms(m, m->mask, m->masks, PESTLE_OP_AND);
+  }
+  const side_t* sides[] = {&m->q, &m->k, &m->v};
+  for (size_t i = 0; i < 3; ++i) {
+    x[i] = pestle_axes_arrange(&m->t, m->f, sides[i]->value, &sides[i]->axes,
+                               &to[i], true);
+  }
   pestle_attr_t attrs[] = {PESTLE_SET_F64(scale, m->scale),
                            PESTLE_SET_F64(masked, m->masked)};
-  PESTLE_TRY(pestle_pass_make(m->b, PESTLE_OP_ATTENTION, x, count, attrs,
-                              mask ? 2 : 1, NULL, out));
-  return pestle_axes_arrange(&m->t, m->b, *out, &y, result, false, out);
+  pestle_value_t* out = pestle_f_make(m->f, PESTLE_OP_ATTENTION, x, count,
+                                      attrs, m->masks ? 2 : 1, NULL);
+  return out ? pestle_axes_arrange(&m->t, m->f, out, &y, result, false) : NULL;
 }
 
 // |dot| weighs values by its operand |weights|.
-static pestle_status_t match_sides(match_t* m, const pestle_node_t* dot,
-                                   size_t weights, pestle_value_t** out) {
+static pestle_value_t* match_sides(match_t* m, const pestle_node_t* dot,
+                                   size_t weights) {
   read_side(dot, weights, &m->p);
   read_side(dot, 1 - weights, &m->v);
   if (!has_elements(m->p.value)) return NULL;
@@ -572,18 +554,19 @@ static pestle_status_t match_sides(match_t* m, const pestle_node_t* dot,
   look_through_terms(m, m->bias, m->biases);
   look_through_terms(m, m->mask, m->masks);
   if (!choose_axes(m, &axes)) return NULL;
-  return make_attention(m, &result, out);
+  return make_attention(m, &result);
 }
 
-pestle_status_t pestle_match_attention(pestle_builder_t* b, pestle_node_t* node,
-                                       bool strict, pestle_value_t** out) {
+pestle_value_t* pestle_match_attention(pestle_formula_t* f, pestle_node_t* node,
+                                       bool strict) {
+  pestle_value_t* out = NULL;
   if (strict || node->op != PESTLE_OP_DOT_GENERAL ||
       !is_float(&node->results[0])) {
     return NULL;
   }
-  for (size_t side = 0; side < 2 && !*out; ++side) {
-    match_t m = {.b = b, .dtype = node->results[0].type->dtype, .scale = 1};
-    PESTLE_TRY(match_sides(&m, node, side, out));
+  for (size_t side = 0; side < 2 && !out; ++side) {
+    match_t m = {.f = f, .dtype = node->results[0].type->dtype, .scale = 1};
+    out = match_sides(&m, node, side);
   }
-  return NULL;
+  return out;
 }

@@ -87,14 +87,12 @@ static bool is_mean(pestle_value_t* value, pestle_value_t** x,
                            n->op == PESTLE_OP_DIVIDE ? count : 1);
 }
 
-static pestle_status_t make_rows(pestle_builder_t* b, pestle_op_t op,
+static pestle_value_t* make_rows(pestle_formula_t* f, pestle_op_t op,
                                  pestle_value_t* const* operands, size_t count,
-                                 pestle_i64s_t dims, const double* epsilon,
-                                 pestle_value_t** out) {
+                                 pestle_i64s_t dims, const double* epsilon) {
   pestle_attr_t attrs[2] = {PESTLE_SET_I64S(dimensions, dims.data, dims.count),
                             PESTLE_SET_F64(epsilon, epsilon ? *epsilon : 0)};
-  return pestle_pass_make(b, op, operands, count, attrs, epsilon ? 2 : 1, NULL,
-                          out);
+  return pestle_f_make(f, op, operands, count, attrs, epsilon ? 2 : 1, NULL);
 }
 
 // |value| is x - max(x) along |*dims|: x.
@@ -194,15 +192,12 @@ static bool is_reduced(pestle_value_t* row, pestle_op_t op, bool inverse,
 }
 
 // |like| with |to| in the place of |from|, which it is a view of.
-static pestle_status_t view_like(pestle_builder_t* b, pestle_value_t* like,
-                                 const pestle_value_t* from, pestle_value_t* to,
-                                 pestle_value_t** out) {
-  *out = to;
-  if (like == from) return NULL;
-  const pestle_node_t* n = like->node;
-  PESTLE_TRY(view_like(b, operand(n, 0), from, to, &to));
-  return pestle_pass_make(b, (pestle_op_t)n->op, &to, 1, n->attrs,
-                          n->attr_count, like->type, out);
+static pestle_value_t* view_like(pestle_formula_t* f, pestle_value_t* like,
+                                 const pestle_value_t* from,
+                                 pestle_value_t* to) {
+  if (like == from) return to;
+  to = view_like(f, operand(like->node, 0), from, to);
+  return pestle_f_like(f, like->node, &to, like->type);
 }
 
 // The dims |*of_view| of |view| are the dims |*dims| of the value behind it.
@@ -231,8 +226,8 @@ static pestle_value_t* behind_views(pestle_value_t* view) {
 }
 
 // e / sum(e), or e * (1 / sum(e)); e = exp(x - max(x)).
-pestle_status_t pestle_match_softmax(pestle_builder_t* b, pestle_node_t* node,
-                                     bool strict, pestle_value_t** out) {
+pestle_value_t* pestle_match_softmax(pestle_formula_t* f, pestle_node_t* node,
+                                     bool strict) {
   // The composite rounds once more than a division does.
   bool divides = is_float_op(node, PESTLE_OP_DIVIDE);
   if (strict || (!divides && !is_float_op(node, PESTLE_OP_MULTIPLY))) {
@@ -252,9 +247,9 @@ pestle_status_t pestle_match_softmax(pestle_builder_t* b, pestle_node_t* node,
         !are_dims(e, &summed, &dims)) {
       continue;
     }
-    PESTLE_TRY(make_rows(b, PESTLE_OP_SOFTMAX, &x, 1,
-                         (pestle_i64s_t){dims.dims, dims.count}, NULL, out));
-    return view_like(b, e, weights, *out, out);
+    x = make_rows(f, PESTLE_OP_SOFTMAX, &x, 1,
+                  (pestle_i64s_t){dims.dims, dims.count}, NULL);
+    return view_like(f, e, weights, x);
   }
   return NULL;
 }
@@ -262,9 +257,8 @@ pestle_status_t pestle_match_softmax(pestle_builder_t* b, pestle_node_t* node,
 // --- Its logarithm ---
 
 // d - log(sum(exp(d))); d = x - max(x).
-pestle_status_t pestle_match_log_softmax(pestle_builder_t* b,
-                                         pestle_node_t* node, bool strict,
-                                         pestle_value_t** out) {
+pestle_value_t* pestle_match_log_softmax(pestle_formula_t* f,
+                                         pestle_node_t* node, bool strict) {
   (void)strict;
   if (!is_float_op(node, PESTLE_OP_SUBTRACT)) return NULL;
   pestle_value_t* d = operand(node, 0);
@@ -278,7 +272,7 @@ pestle_status_t pestle_match_log_softmax(pestle_builder_t* b,
       !pestle_pass_is(e, PESTLE_OP_EXP) || operand(e->node, 0) != d) {
     return NULL;
   }
-  return make_rows(b, PESTLE_OP_LOG_SOFTMAX, &x, 1, dims, NULL, out);
+  return make_rows(f, PESTLE_OP_LOG_SOFTMAX, &x, 1, dims, NULL);
 }
 
 // --- Layer norm and RMS norm ---
@@ -405,16 +399,15 @@ static bool is_per_dimension(const norm_t* m, const pestle_value_t* value) {
 }
 
 // Such a value as a tensor of the normalised dims; |identity| for NULL.
-static pestle_status_t per_dimension(pestle_builder_t* b, const norm_t* m,
-                                     pestle_value_t* value, double identity,
-                                     pestle_value_t** out) {
+static pestle_value_t* per_dimension(pestle_formula_t* f, const norm_t* m,
+                                     pestle_value_t* value, double identity) {
   pestle_type_t type = dims_type(m);
   double splat = identity;
   if (!value || pestle_pass_splat_f64(value, &splat)) {
-    return pestle_pass_splat(b, &type, splat, out);
+    return pestle_f_number(f, &type, splat);
   }
   pestle_value_t* from = pestle_pass_through(value, PESTLE_OP_BROADCAST_IN_DIM);
-  return pestle_pass_reshape(b, from ? from : value, &type, out);
+  return pestle_f_reshape_to(f, from ? from : value, &type);
 }
 
 // A product and quotient taken apart.
@@ -497,20 +490,18 @@ static bool goes_on(const pestle_node_t* node) {
          read_norm(user, &m);
 }
 
-pestle_status_t pestle_match_norm(pestle_builder_t* b, pestle_node_t* node,
-                                  bool strict, pestle_value_t** out) {
+pestle_value_t* pestle_match_norm(pestle_formula_t* f, pestle_node_t* node,
+                                  bool strict) {
   norm_t m;
   if (strict || !read_norm(node, &m) || goes_on(node)) return NULL;
   pestle_value_t* operands[3] = {m.x, NULL, NULL};
-  PESTLE_TRY(per_dimension(b, &m, m.scale, 1, &operands[1]));
+  operands[1] = per_dimension(f, &m, m.scale, 1);
   if (m.centred) {
     // -0 is what adding leaves every number alone.
-    PESTLE_TRY(per_dimension(b, &m, m.offset, -0.0, &operands[2]));
-    return make_rows(b, PESTLE_OP_LAYER_NORM, operands, 3, m.dims, &m.epsilon,
-                     out);
+    operands[2] = per_dimension(f, &m, m.offset, -0.0);
+    return make_rows(f, PESTLE_OP_LAYER_NORM, operands, 3, m.dims, &m.epsilon);
   }
-  PESTLE_TRY(
-      make_rows(b, PESTLE_OP_RMS_NORM, operands, 2, m.dims, &m.epsilon, out));
-  if (!m.offset) return NULL;
-  return pestle_pass_binary(b, PESTLE_OP_ADD, *out, m.offset, out);
+  pestle_value_t* y =
+      make_rows(f, PESTLE_OP_RMS_NORM, operands, 2, m.dims, &m.epsilon);
+  return m.offset ? pestle_f_add(f, y, m.offset) : y;
 }

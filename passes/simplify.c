@@ -13,15 +13,15 @@
 #include "passes/util.h"
 
 static const pestle_simplify_rule_t rules[] = {
-#define PESTLE_SIMPLIFY(rule, OP, NUMERICS, arguments, result, body) \
-  {#rule,                                                            \
-   pestle_rule_##rule,                                               \
-   PESTLE_OP_##OP,                                                   \
-   PESTLE_RULE_##NUMERICS,                                           \
-   arguments,                                                        \
-   result,                                                           \
-   body},
+#define ROW(rule, one, all, OP, NUMERICS, arguments, result, body) \
+  {#rule,     one,    all, PESTLE_OP_##OP, PESTLE_RULE_##NUMERICS, \
+   arguments, result, body},
+#define PESTLE_SIMPLIFY(rule, ...) \
+  ROW(rule, pestle_rule_##rule, NULL, __VA_ARGS__)
+#define PESTLE_SIMPLIFY_ALL(rule, ...) \
+  ROW(rule, NULL, pestle_rule_##rule, __VA_ARGS__)
 #include "passes/simplify.def"
+#undef ROW
 };
 
 const pestle_simplify_rule_t* pestle_simplify_table(size_t* out_count) {
@@ -36,6 +36,17 @@ static bool fits(const pestle_simplify_rule_t* rule,
          pestle_op_is_scalar((pestle_op_t)node->op);
 }
 
+static pestle_status_t apply(const pestle_simplify_rule_t* rule,
+                             pestle_node_t* node, pestle_value_t** out) {
+  pestle_formula_t f = pestle_formula_before(node);
+  if (rule->apply) {
+    out[0] = rule->apply(&f, node);
+  } else {
+    rule->apply_all(&f, node, out);
+  }
+  return pestle_status_annotate(f.status, "in rule '%s'", rule->name);
+}
+
 pestle_status_t pestle_simplify_node(const pestle_pass_context_t* ctx,
                                      const char* only, pestle_node_t* node,
                                      pestle_value_t** out) {
@@ -48,9 +59,7 @@ pestle_status_t pestle_simplify_node(const pestle_pass_context_t* ctx,
     const pestle_simplify_rule_t* rule = &rules[i];
     if (!fits(rule, node) || (only && strcmp(only, rule->name))) continue;
     if (strict && rule->numerics != PESTLE_RULE_EXACT) continue;
-    pestle_builder_t b = pestle_builder_before(node);
-    PESTLE_TRY(pestle_status_annotate(rule->apply(&b, node, out),
-                                      "in rule '%s'", rule->name));
+    PESTLE_TRY(apply(rule, node, out));
     if (out[0]) return NULL;
   }
   return NULL;

@@ -3,14 +3,17 @@
 #ifndef PESTLE_PASSES_SIMPLIFY_H_
 #define PESTLE_PASSES_SIMPLIFY_H_
 
+#include "ir/formula.h"
 #include "passes/pass.h"
 
-// Tries one rule on |node|. When it fits, |out| has a value for each result,
-// made with |b| (before the node); else |out[0]| stays NULL and nothing is
-// made.
-typedef pestle_status_t (*pestle_rule_fn_t)(pestle_builder_t* b,
-                                            pestle_node_t* node,
-                                            pestle_value_t** out);
+// What a rule on |node| gives in place of its result, made before the node; NULL:
+// it does not fit and has made nothing, or |f| has failed.
+typedef pestle_value_t* (*pestle_rule_fn_t)(pestle_formula_t* f,
+                                            pestle_node_t* node);
+// A rule on an op of several results: |out| has a value for each if it fits, else
+// out[0] stays NULL.
+typedef void (*pestle_rule_all_fn_t)(pestle_formula_t* f, pestle_node_t* node,
+                                     pestle_value_t** out);
 
 // What a rule may change: EXACT keeps every bit; DEFAULT stays within the
 // op's own tolerance and is left out under PESTLE_NUMERICS_STRICT.
@@ -21,7 +24,8 @@ typedef enum pestle_rule_numerics_e {
 
 typedef struct pestle_simplify_rule_t {
   const char* name;
-  pestle_rule_fn_t apply;
+  pestle_rule_fn_t apply;          // or NULL
+  pestle_rule_all_fn_t apply_all;  // else
   uint16_t op;       // pestle_op_t, or PESTLE_OP_COUNT: any elementwise op
   uint8_t numerics;  // pestle_rule_numerics_t
   // The row's example, from which its test is made.
@@ -49,9 +53,11 @@ PESTLE_NODISCARD pestle_status_t
 pestle_pass_rewrite(const pestle_pass_context_t* ctx, pestle_module_t* module,
                     pestle_rewrite_fn_t fn, bool* out_changed);
 
-#define PESTLE_SIMPLIFY(rule, ...)                                             \
-  pestle_status_t pestle_rule_##rule(pestle_builder_t* b, pestle_node_t* node, \
-                                     pestle_value_t** out);
+#define PESTLE_SIMPLIFY(rule, ...) \
+  pestle_value_t* pestle_rule_##rule(pestle_formula_t* f, pestle_node_t* node);
+#define PESTLE_SIMPLIFY_ALL(rule, ...)                              \
+  void pestle_rule_##rule(pestle_formula_t* f, pestle_node_t* node, \
+                          pestle_value_t** out);
 #include "passes/simplify.def"
 
 #endif  // PESTLE_PASSES_SIMPLIFY_H_

@@ -66,11 +66,10 @@ static ends_t read_ends(const pestle_node_t* n) {
 }
 
 // A convolution of |x| by |w| as |dims| and |ends| say, else as |node| is.
-static pestle_status_t convolve(pestle_builder_t* b, const pestle_node_t* node,
+static pestle_value_t* convolve(pestle_formula_t* f, const pestle_node_t* node,
                                 pestle_value_t* x, pestle_value_t* w,
                                 const dim_t* dims, size_t count, ends_t ends,
-                                const pestle_type_t* type,
-                                pestle_value_t** out) {
+                                const pestle_type_t* type) {
   int64_t lists[7][MAX_SPATIAL], padding[2 * MAX_SPATIAL];
   for (size_t i = 0; i < count; ++i) {
     lists[0][i] = dims[i].stride;
@@ -104,8 +103,8 @@ static pestle_status_t convolve(pestle_builder_t* b, const pestle_node_t* node,
                      PESTLE_NODE_I64(node, batch_group_count)),
   };
   pestle_value_t* operands[] = {x, w};
-  return pestle_pass_make(b, PESTLE_OP_CONVOLUTION, operands, 2, attrs,
-                          sizeof(attrs) / sizeof(attrs[0]), type, out);
+  return pestle_f_make(f, PESTLE_OP_CONVOLUTION, operands, 2, attrs,
+                       sizeof(attrs) / sizeof(attrs[0]), type);
 }
 
 // --- Taps that meet nothing ---
@@ -140,18 +139,15 @@ static int64_t trim(dim_t* d) {
 // What is a border away from every element of a small map, as windows with wide
 // dilations have it, is multiplied by zeros of the padding alone, which ir/ref
 // leaves out.
-pestle_status_t pestle_rule_convolution_dead_taps(pestle_builder_t* b,
-                                                  pestle_node_t* node,
-                                                  pestle_value_t** out) {
+pestle_value_t* pestle_rule_convolution_dead_taps(pestle_formula_t* f,
+                                                  pestle_node_t* node) {
   dim_t dims[MAX_SPATIAL];
   size_t count = read_dims(node, dims);
   pestle_value_t* w = operand(node, 1);
   int64_t start[PESTLE_MAX_RANK], limit[PESTLE_MAX_RANK];
-  int64_t strides[PESTLE_MAX_RANK];
   for (int32_t i = 0; i < w->type->rank; ++i) {
     start[i] = 0;
     limit[i] = w->type->dims[i];
-    strides[i] = 1;
   }
   bool any = false;
   for (size_t i = 0; i < count; ++i) {
@@ -163,13 +159,9 @@ pestle_status_t pestle_rule_convolution_dead_taps(pestle_builder_t* b,
     any = true;
   }
   if (!any) return NULL;
-  size_t rank = (size_t)w->type->rank;
-  pestle_attr_t attrs[] = {PESTLE_SET_I64S(start_indices, start, rank),
-                           PESTLE_SET_I64S(limit_indices, limit, rank),
-                           PESTLE_SET_I64S(strides, strides, rank)};
-  PESTLE_TRY(pestle_pass_make(b, PESTLE_OP_SLICE, &w, 1, attrs, 3, NULL, &w));
-  return convolve(b, node, operand(node, 0), w, dims, count, read_ends(node),
-                  node->results[0].type, out);
+  w = pestle_f_slice(f, w, start, limit, NULL);
+  return convolve(f, node, operand(node, 0), w, dims, count, read_ends(node),
+                  node->results[0].type);
 }
 
 // --- Dims that are left alone ---
@@ -227,9 +219,8 @@ static size_t find_alone(const dim_t* dims, size_t count, ends_t ends) {
 
 // A window of 1 x 3 x 3 taps is one of 3 x 3 over more images, one of 3 x 1 x 1
 // one of 3 x 1 over longer rows: kernels know windows of two dims best.
-pestle_status_t pestle_rule_convolution_flat_dims(pestle_builder_t* b,
-                                                  pestle_node_t* node,
-                                                  pestle_value_t** out) {
+pestle_value_t* pestle_rule_convolution_flat_dims(pestle_formula_t* f,
+                                                  pestle_node_t* node) {
   enum { KNOWN_SPATIAL = 2 };
   dim_t dims[MAX_SPATIAL];
   size_t count = read_dims(node, dims);
@@ -256,8 +247,8 @@ pestle_status_t pestle_rule_convolution_flat_dims(pestle_builder_t* b,
   pestle_type_t input = merged(x->type, d.in_dim);
   pestle_type_t window = dropped(w->type, d.tap_dim);
   pestle_type_t result = merged(node->results[0].type, d.out_dim);
-  PESTLE_TRY(pestle_pass_reshape(b, x, &input, &x));
-  PESTLE_TRY(pestle_pass_reshape(b, w, &window, &w));
-  PESTLE_TRY(convolve(b, node, x, w, dims, count - 1, ends, &result, &y));
-  return pestle_pass_reshape(b, y, node->results[0].type, out);
+  x = pestle_f_reshape_to(f, x, &input);
+  w = pestle_f_reshape_to(f, w, &window);
+  y = convolve(f, node, x, w, dims, count - 1, ends, &result);
+  return pestle_f_reshape_to(f, y, node->results[0].type);
 }

@@ -83,8 +83,7 @@ static bool is_finite(const pestle_value_t* value, bool* out_signed) {
 }
 
 // The index without the axis along which it repeats.
-static pestle_status_t drop_axis(pestle_builder_t* b, const one_hot_t* hot,
-                                 pestle_value_t** out) {
+static pestle_value_t* drop_axis(pestle_formula_t* f, const one_hot_t* hot) {
   const pestle_node_t* broadcast = hot->index->node;
   pestle_i64s_t dims = PESTLE_NODE_I64S(broadcast, broadcast_dimensions);
   pestle_value_t* x = operand(broadcast, 0);
@@ -99,16 +98,17 @@ static pestle_status_t drop_axis(pestle_builder_t* b, const one_hot_t* hot,
   for (int32_t i = 0; i < hot->index->type->rank; ++i) {
     if (i != hot->axis) to.dims[to.rank++] = hot->index->type->dims[i];
   }
-  PESTLE_TRY(pestle_pass_reshape(b, x, &from, &x));
-  return pestle_pass_broadcast(b, x, &to, kept, out);
+  x = pestle_f_reshape_to(f, x, &from);
+  return pestle_f_broadcast_to(f, x, &to, kept);
 }
 
 // The slices of |table| that |index|, of any shape, names along |axis|; the dims of
 // |index| are the first of the result, or the last.
-static pestle_status_t take_slices(pestle_builder_t* b, pestle_value_t* table,
+static pestle_value_t* take_slices(pestle_formula_t* f, pestle_value_t* table,
                                    int64_t axis, pestle_value_t* index,
-                                   bool index_first, pestle_value_t** out) {
+                                   bool index_first) {
   int64_t sizes[PESTLE_MAX_RANK], offsets[PESTLE_MAX_RANK];
+  if (!index) return NULL;
   int32_t rank = table->type->rank, lead = index_first ? index->type->rank : 0;
   for (int32_t i = 0; i < rank; ++i)
     sizes[i] = i == axis ? 1 : table->type->dims[i];
@@ -120,37 +120,30 @@ static pestle_status_t take_slices(pestle_builder_t* b, pestle_value_t* table,
                            PESTLE_SET_I64(index_vector_dim, index->type->rank),
                            PESTLE_SET_I64S(slice_sizes, sizes, rank)};
   pestle_value_t* operands[] = {table, index};
-  return pestle_pass_make(b, PESTLE_OP_GATHER, operands, 2, attrs, 5, NULL,
-                          out);
+  return pestle_f_make(f, PESTLE_OP_GATHER, operands, 2, attrs, 5, NULL);
 }
 
-// Zeros in |*slices| where |index| is no row of |extent|.
-static pestle_status_t clear_outside(pestle_builder_t* b, pestle_value_t* index,
+// |slices| with zeros where |index| is no row of |extent|.
+static pestle_value_t* clear_outside(pestle_formula_t* f, pestle_value_t* index,
                                      int64_t extent, bool index_first,
-                                     pestle_value_t** slices) {
-  const pestle_type_t* type = (*slices)->type;
-  pestle_type_t scalar = {.dtype = index->type->dtype};
-  pestle_value_t *low, *high, *row, *inside, *zero;
-  PESTLE_TRY(pestle_pass_splat(b, &scalar, 0, &low));
-  PESTLE_TRY(pestle_pass_splat(b, &scalar, (double)(extent - 1), &high));
-  pestle_value_t* clamp[] = {low, index, high};
-  PESTLE_TRY(
-      pestle_pass_make(b, PESTLE_OP_CLAMP, clamp, 3, NULL, 0, NULL, &row));
-  PESTLE_TRY(pestle_pass_binary(b, PESTLE_OP_EQ, row, index, &inside));
+                                     pestle_value_t* slices) {
+  if (!slices || !index) return NULL;
+  const pestle_type_t* type = slices->type;
+  pestle_dtype_t dtype = index->type->dtype;
+  pestle_value_t* low = pestle_f_scalar(f, dtype, 0);
+  pestle_value_t* high = pestle_f_scalar(f, dtype, (double)(extent - 1));
+  pestle_value_t* row = pestle_f_clamp(f, low, index, high);
   int64_t dims[PESTLE_MAX_RANK];
   int32_t first = index_first ? 0 : type->rank - index->type->rank;
   for (int32_t i = 0; i < index->type->rank; ++i)
     dims[i] = first + i;
-  PESTLE_TRY(pestle_pass_broadcast(b, inside, type, dims, &inside));
-  PESTLE_TRY(pestle_pass_splat(b, type, 0, &zero));
-  pestle_value_t* choice[] = {inside, *slices, zero};
-  return pestle_pass_make(b, PESTLE_OP_SELECT, choice, 3, NULL, 0, NULL,
-                          slices);
+  pestle_value_t* inside = pestle_f_eq(f, row, index);
+  inside = pestle_f_broadcast_to(f, inside, type, dims);
+  return pestle_f_select(f, inside, slices, pestle_f_number(f, type, 0));
 }
 
-pestle_status_t pestle_rule_dot_one_hot(pestle_builder_t* b,
-                                        pestle_node_t* node,
-                                        pestle_value_t** out) {
+pestle_value_t* pestle_rule_dot_one_hot(pestle_formula_t* f,
+                                        pestle_node_t* node) {
   pestle_i64s_t contracted[] = {
       PESTLE_NODE_I64S(node, lhs_contracting_dimensions),
       PESTLE_NODE_I64S(node, rhs_contracting_dimensions)};
@@ -169,16 +162,11 @@ pestle_status_t pestle_rule_dot_one_hot(pestle_builder_t* b,
         !is_finite(table, &is_signed)) {
       continue;
     }
-    pestle_value_t *index, *value, *zero;
-    pestle_dtype_t result = node->results[0].type->dtype;
-    PESTLE_TRY(drop_axis(b, &hot, &index));
-    PESTLE_TRY(take_slices(b, table, axis, index, first, &value));
-    PESTLE_TRY(clear_outside(b, index, extent, first, &value));
-    if (is_signed) {
-      PESTLE_TRY(pestle_pass_splat(b, value->type, 0, &zero));
-      PESTLE_TRY(pestle_pass_binary(b, PESTLE_OP_ADD, value, zero, &value));
-    }
-    return pestle_pass_convert(b, value, result, out);
+    pestle_value_t* index = drop_axis(f, &hot);
+    pestle_value_t* value = take_slices(f, table, axis, index, first);
+    value = clear_outside(f, index, extent, first, value);
+    if (is_signed) value = pestle_f_plus(f, value, 0);
+    return pestle_f_convert(f, value, node->results[0].type->dtype);
   }
   return NULL;
 }

@@ -66,9 +66,9 @@ static int32_t batch_position(const pestle_node_t* gather) {
   return last - first + 1 == count ? first : -1;
 }
 
-static pestle_status_t slice_axis(pestle_builder_t* b, pestle_value_t* x,
+static pestle_value_t* slice_axis(pestle_formula_t* f, pestle_value_t* x,
                                   int64_t axis, int64_t start, int64_t count,
-                                  int64_t step, pestle_value_t** out) {
+                                  int64_t step) {
   int64_t starts[PESTLE_MAX_RANK], limits[PESTLE_MAX_RANK];
   int64_t strides[PESTLE_MAX_RANK];
   int32_t rank = x->type->rank;
@@ -78,15 +78,11 @@ static pestle_status_t slice_axis(pestle_builder_t* b, pestle_value_t* x,
     limits[i] = sliced ? start + (count - 1) * step + 1 : x->type->dims[i];
     strides[i] = sliced ? step : 1;
   }
-  pestle_attr_t attrs[] = {PESTLE_SET_I64S(start_indices, starts, rank),
-                           PESTLE_SET_I64S(limit_indices, limits, rank),
-                           PESTLE_SET_I64S(strides, strides, rank)};
-  return pestle_pass_make(b, PESTLE_OP_SLICE, &x, 1, attrs, 3, NULL, out);
+  return pestle_f_slice(f, x, starts, limits, strides);
 }
 
-pestle_status_t pestle_rule_gather_to_slice(pestle_builder_t* b,
-                                            pestle_node_t* node,
-                                            pestle_value_t** out) {
+pestle_value_t* pestle_rule_gather_to_slice(pestle_formula_t* f,
+                                            pestle_node_t* node) {
   const pestle_elements_t* e = pestle_value_constant(operand(node, 1));
   if (!e || pestle_type_count(type_of(node)) == 0) return NULL;
   pestle_value_t* x = operand(node, 0);
@@ -96,8 +92,7 @@ pestle_status_t pestle_rule_gather_to_slice(pestle_builder_t* b,
       !read_progression(e, x->type->dims[axis], &start, &count, &step)) {
     return NULL;
   }
-  pestle_value_t* value;
-  PESTLE_TRY(slice_axis(b, x, axis, start, count, step, &value));
+  pestle_value_t* value = slice_axis(f, x, axis, start, count, step);
   if (position >= 0 && position != axis) {
     int64_t perm[PESTLE_MAX_RANK];
     int32_t next = 0;
@@ -109,17 +104,15 @@ pestle_status_t pestle_rule_gather_to_slice(pestle_builder_t* b,
       if (next == axis) ++next;
       perm[i] = next++;
     }
-    PESTLE_TRY(pestle_pass_transpose(b, value, perm, &value));
+    value = pestle_f_transpose(f, value, perm);
   }
-  return pestle_pass_reshape(b, value, type_of(node), out);
+  return pestle_f_reshape_to(f, value, type_of(node));
 }
 
-pestle_status_t pestle_rule_dynamic_slice_static(pestle_builder_t* b,
-                                                 pestle_node_t* node,
-                                                 pestle_value_t** out) {
+pestle_value_t* pestle_rule_dynamic_slice_static(pestle_formula_t* f,
+                                                 pestle_node_t* node) {
   pestle_value_t* x = operand(node, 0);
   int64_t starts[PESTLE_MAX_RANK], limits[PESTLE_MAX_RANK];
-  int64_t strides[PESTLE_MAX_RANK];
   for (int32_t i = 0; i < x->type->rank; ++i) {
     int64_t start, size = type_of(node)->dims[i];
     if (!pestle_pass_splat_i64(operand(node, (size_t)i + 1), &start)) {
@@ -127,13 +120,8 @@ pestle_status_t pestle_rule_dynamic_slice_static(pestle_builder_t* b,
     }
     starts[i] = clamp(start, 0, x->type->dims[i] - size);
     limits[i] = starts[i] + size;
-    strides[i] = 1;
   }
-  int32_t rank = x->type->rank;
-  pestle_attr_t attrs[] = {PESTLE_SET_I64S(start_indices, starts, rank),
-                           PESTLE_SET_I64S(limit_indices, limits, rank),
-                           PESTLE_SET_I64S(strides, strides, rank)};
-  return pestle_pass_make(b, PESTLE_OP_SLICE, &x, 1, attrs, 3, NULL, out);
+  return pestle_f_slice(f, x, starts, limits, NULL);
 }
 
 // --- Reductions ---
@@ -148,30 +136,27 @@ static bool reductions_single_elements(const pestle_node_t* node) {
 
 // A sum of one number is that number: how often the identity goes in is
 // free where reductions may be regrouped. (0 + -0 is 0: not under strict.)
-pestle_status_t pestle_rule_reduce_one_each(pestle_builder_t* b,
-                                            pestle_node_t* node,
-                                            pestle_value_t** out) {
+pestle_value_t* pestle_rule_reduce_one_each(pestle_formula_t* f,
+                                            pestle_node_t* node) {
   if (pestle_block_fold_op(pestle_node_body(node, 0)) != PESTLE_OP_ADD ||
       !reductions_single_elements(node) ||
       !pestle_pass_splat_is(operand(node, 1), 0)) {
     return NULL;
   }
-  return pestle_pass_reshape(b, operand(node, 0), type_of(node), out);
+  return pestle_f_reshape_to(f, operand(node, 0), type_of(node));
 }
 
 // A reduction over axes of one element is its op on the initial value and the
 // element.
-pestle_status_t pestle_rule_reduce_ones(pestle_builder_t* b,
-                                        pestle_node_t* node,
-                                        pestle_value_t** out) {
+pestle_value_t* pestle_rule_reduce_ones(pestle_formula_t* f,
+                                        pestle_node_t* node) {
   pestle_op_t reduce = pestle_block_fold_op(pestle_node_body(node, 0));
   if (reduce == PESTLE_OP_COUNT || !reductions_single_elements(node))
     return NULL;
   pestle_value_t *x = operand(node, 0), *init;
-  PESTLE_TRY(pestle_pass_reshape(b, x, type_of(node), &x));
-  PESTLE_TRY(
-      pestle_pass_broadcast(b, operand(node, 1), type_of(node), NULL, &init));
-  return pestle_pass_binary(b, reduce, x, init, out);
+  x = pestle_f_reshape_to(f, x, type_of(node));
+  init = pestle_f_broadcast_to(f, operand(node, 1), type_of(node), NULL);
+  return pestle_f_binary(f, reduce, x, init);
 }
 
 // Whether |pad| only adds edges, and none along the dims that |keep| lists.
@@ -192,13 +177,14 @@ static bool adds_edges_only(const pestle_node_t* pad, const int64_t* keep,
 }
 
 // A copy of |node| with operand 0 and the padding replaced.
-static pestle_status_t with_padding(pestle_builder_t* b,
+static pestle_value_t* with_padding(pestle_formula_t* f,
                                     const pestle_node_t* node,
                                     pestle_value_t* x, const int64_t* padding,
-                                    size_t count, pestle_value_t** out) {
+                                    size_t count) {
   pestle_copier_t copier;
   pestle_node_t* copy = NULL;
-  pestle_copier_init(pestle_context_allocator(b->module->context), *b, &copier);
+  pestle_copier_init(pestle_context_allocator(f->builder.module->context),
+                     f->builder, &copier);
   pestle_status_t status = pestle_copier_set(&copier, operand(node, 0), x);
   // Attributes are immutable: copy the array and change the copy.
   pestle_attr_t attrs[24];
@@ -213,25 +199,23 @@ static pestle_status_t with_padding(pestle_builder_t* b,
     status = pestle_copier_node(&copier, &changed, &copy);
   }
   pestle_copier_deinit(&copier);
-  if (!status && copy) *out = pestle_node_result(copy, 0);
-  return status;
+  if (status) return pestle_f_fail(f, status);
+  return copy ? pestle_node_result(copy, 0) : NULL;
 }
 
 // Windows of padding alone, which ir/ref leaves out and kernels multiply as
 // zeros: without this what is infinite in |w| would make NaNs of them.
-pestle_status_t pestle_rule_convolution_empty(pestle_builder_t* b,
-                                              pestle_node_t* node,
-                                              pestle_value_t** out) {
+pestle_value_t* pestle_rule_convolution_empty(pestle_formula_t* f,
+                                              pestle_node_t* node) {
   if (pestle_type_count(operand(node, 0)->type) ||
       !pestle_type_count(node->results[0].type)) {
     return NULL;
   }
-  return pestle_pass_splat(b, node->results[0].type, 0, out);
+  return pestle_f_number(f, node->results[0].type, 0);
 }
 
-pestle_status_t pestle_rule_convolution_pad(pestle_builder_t* b,
-                                            pestle_node_t* node,
-                                            pestle_value_t** out) {
+pestle_value_t* pestle_rule_convolution_pad(pestle_formula_t* f,
+                                            pestle_node_t* node) {
   const pestle_node_t* pad = operand(node, 0)->node;
   double value;
   if (!pad || pad->op != PESTLE_OP_PAD ||
@@ -253,13 +237,12 @@ pestle_status_t pestle_rule_convolution_pad(pestle_builder_t* b,
     padding[2 * i] = low.data[dim] + (old.count ? old.data[2 * i] : 0);
     padding[2 * i + 1] = high.data[dim] + (old.count ? old.data[2 * i + 1] : 0);
   }
-  return with_padding(b, node, operand(pad, 0), padding, 2 * spatial.count,
-                      out);
+  return with_padding(f, node, operand(pad, 0), padding, 2 * spatial.count);
 }
 
 // The padding has the reduction's initial value, as the reduction's own padding has.
-pestle_status_t pestle_rule_window_pad(pestle_builder_t* b, pestle_node_t* node,
-                                       pestle_value_t** out) {
+pestle_value_t* pestle_rule_window_pad(pestle_formula_t* f,
+                                       pestle_node_t* node) {
   const pestle_node_t* pad = operand(node, 0)->node;
   if (!pad || pad->op != PESTLE_OP_PAD || node->operand_count != 2 ||
       !pestle_pass_i64s_all(PESTLE_NODE_I64S(node, base_dilations), 1) ||
@@ -280,7 +263,7 @@ pestle_status_t pestle_rule_window_pad(pestle_builder_t* b, pestle_node_t* node,
     padding[2 * i] = low.data[i] + (old.count ? old.data[2 * i] : 0);
     padding[2 * i + 1] = high.data[i] + (old.count ? old.data[2 * i + 1] : 0);
   }
-  return with_padding(b, node, operand(pad, 0), padding, 2 * low.count, out);
+  return with_padding(f, node, operand(pad, 0), padding, 2 * low.count);
 }
 
 static void read_windows(const pestle_node_t* node, pestle_windows_t* out) {
@@ -340,9 +323,8 @@ enum { MANY_TAPS = 32 };
 // n taps, not n * n, where windows overlap. The axis of the largest stride goes first,
 // which leaves the fewest results. (Which zero is the larger is not said, and sums are
 // grouped anew: not under strict.)
-pestle_status_t pestle_rule_window_by_axes(pestle_builder_t* b,
-                                           pestle_node_t* node,
-                                           pestle_value_t** out) {
+pestle_value_t* pestle_rule_window_by_axes(pestle_formula_t* f,
+                                           pestle_node_t* node) {
   pestle_windows_t w, first;
   pestle_op_t op = pestle_block_fold_op(pestle_node_body(node, 0));
   if (node->operand_count != 2 || !reductions_again(op, operand(node, 1))) {
@@ -366,8 +348,8 @@ pestle_status_t pestle_rule_window_by_axes(pestle_builder_t* b,
   pestle_windows_init(&first);
   move_axis(&w, axis, &first);
   pestle_value_t *x = operand(node, 0), *init = operand(node, 1);
-  PESTLE_TRY(pestle_pass_fold_windows(b, op, x, init, &first, &x));
-  return pestle_pass_fold_windows(b, op, x, init, &w, out);
+  x = pestle_f_reduce_windows(f, op, x, init, &first);
+  return pestle_f_reduce_windows(f, op, x, init, &w);
 }
 
 // A window of windows: |size| neighbours, |stride| apart, and of those |count|, which
@@ -415,9 +397,8 @@ static int32_t only_axis(const pestle_windows_t* w, int32_t rank) {
 // Windows of many taps along one axis: neighbours share most of what they reduce, 40 taps
 // are those of windows of 5 among windows of 8. Not where a window is about as long as
 // its axis: split_scans has that.
-pestle_status_t pestle_rule_window_by_parts(pestle_builder_t* b,
-                                            pestle_node_t* node,
-                                            pestle_value_t** out) {
+pestle_value_t* pestle_rule_window_by_parts(pestle_formula_t* f,
+                                            pestle_node_t* node) {
   enum { MOST_TAPS = 4096 };
   pestle_windows_t w, first;
   pestle_op_t op = pestle_block_fold_op(pestle_node_body(node, 0));
@@ -443,58 +424,53 @@ pestle_status_t pestle_rule_window_by_parts(pestle_builder_t* b,
   w.dilations[axis] = parts.dilation;
   w.strides[axis] = stride / parts.stride;
   pestle_value_t *x = operand(node, 0), *init = operand(node, 1);
-  PESTLE_TRY(pestle_pass_fold_windows(b, op, x, init, &first, &x));
-  return pestle_pass_fold_windows(b, op, x, init, &w, out);
+  x = pestle_f_reduce_windows(f, op, x, init, &first);
+  return pestle_f_reduce_windows(f, op, x, init, &w);
 }
 
 // --- Control flow ---
 
 // Copies |block|, which takes no arguments, before |node|.
-static pestle_status_t take_branch(pestle_builder_t* b, pestle_block_t* block,
-                                   const pestle_node_t* node,
-                                   pestle_value_t** out) {
+static void take_branch(pestle_formula_t* f, pestle_block_t* block,
+                        const pestle_node_t* node, pestle_value_t** out) {
   pestle_copier_t copier;
-  pestle_copier_init(pestle_context_allocator(b->module->context), *b, &copier);
-  pestle_status_t status = pestle_copier_block(&copier, block);
-  for (uint32_t i = 0; i < node->result_count && !status; ++i) {
+  pestle_copier_init(pestle_context_allocator(f->builder.module->context),
+                     f->builder, &copier);
+  f->status = pestle_copier_block(&copier, block);
+  for (uint32_t i = 0; i < node->result_count && !f->status; ++i) {
     out[i] = pestle_copier_get(&copier, operand(block->last, i));
   }
   pestle_copier_deinit(&copier);
-  return status;
 }
 
-pestle_status_t pestle_rule_if_constant(pestle_builder_t* b,
-                                        pestle_node_t* node,
-                                        pestle_value_t** out) {
+void pestle_rule_if_constant(pestle_formula_t* f, pestle_node_t* node,
+                             pestle_value_t** out) {
   int64_t taken;
-  if (!pestle_pass_splat_i64(operand(node, 0), &taken)) return NULL;
-  return take_branch(b, pestle_node_body(node, taken ? 0 : 1), node, out);
+  if (!pestle_pass_splat_i64(operand(node, 0), &taken)) return;
+  take_branch(f, pestle_node_body(node, taken ? 0 : 1), node, out);
 }
 
-pestle_status_t pestle_rule_case_constant(pestle_builder_t* b,
-                                          pestle_node_t* node,
-                                          pestle_value_t** out) {
+void pestle_rule_case_constant(pestle_formula_t* f, pestle_node_t* node,
+                               pestle_value_t** out) {
   int64_t index;
   if (!node->region_count || !pestle_pass_splat_i64(operand(node, 0), &index)) {
-    return NULL;
+    return;
   }
   // An index out of range takes the last branch.
   if (index < 0 || index >= (int64_t)node->region_count) {
     index = (int64_t)node->region_count - 1;
   }
-  return take_branch(b, pestle_node_body(node, (size_t)index), node, out);
+  take_branch(f, pestle_node_body(node, (size_t)index), node, out);
 }
 
-pestle_status_t pestle_rule_while_never(pestle_builder_t* b,
-                                        pestle_node_t* node,
-                                        pestle_value_t** out) {
-  (void)b;
+void pestle_rule_while_never(pestle_formula_t* f, pestle_node_t* node,
+                             pestle_value_t** out) {
+  (void)f;
   int64_t runs;
   const pestle_block_t* condition = pestle_node_body(node, 0);
   if (!pestle_pass_splat_i64(operand(condition->last, 0), &runs) || runs) {
-    return NULL;
+    return;
   }
   for (uint32_t i = 0; i < node->result_count; ++i)
     out[i] = operand(node, i);
-  return NULL;
 }

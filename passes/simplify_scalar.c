@@ -23,73 +23,64 @@ static bool is_int(const pestle_node_t* node) {
 
 // --- Identities ---
 
-pestle_status_t pestle_rule_constant_right(pestle_builder_t* b,
-                                           pestle_node_t* node,
-                                           pestle_value_t** out) {
+pestle_value_t* pestle_rule_constant_right(pestle_formula_t* f,
+                                           pestle_node_t* node) {
   if (node->operand_count != 2 ||
       !(pestle_pass_info(node)->flags & PESTLE_OP_FLAG_COMM) ||
       !pestle_value_constant(operand(node, 0)) ||
       pestle_value_constant(operand(node, 1))) {
     return NULL;
   }
-  return pestle_pass_binary(b, (pestle_op_t)node->op, operand(node, 1),
-                            operand(node, 0), out);
+  return pestle_f_binary(f, (pestle_op_t)node->op, operand(node, 1),
+                         operand(node, 0));
+}
+
+// Whether |value| is 0; of floats, whether it is the zero of that sign.
+static bool is_zero(const pestle_node_t* node, const pestle_value_t* value,
+                    bool negative) {
+  double number;
+  if (!is_float(node)) return pestle_pass_splat_is(value, 0);
+  return pestle_pass_splat_f64(value, &number) && number >= 0 && number <= 0 &&
+         (signbit(number) != 0) == negative;
 }
 
 // Floats: only -0 is the identity, since -0 + 0 is 0.
-pestle_status_t pestle_rule_add_zero(pestle_builder_t* b, pestle_node_t* node,
-                                     pestle_value_t** out) {
-  (void)b;
-  double f;
-  bool identity = is_float(node)
-                      ? pestle_pass_splat_f64(operand(node, 1), &f) && f >= 0 &&
-                            f <= 0 && signbit(f)
-                      : pestle_pass_splat_is(operand(node, 1), 0);
-  if (identity) *out = operand(node, 0);
-  return NULL;
+pestle_value_t* pestle_rule_add_zero(pestle_formula_t* f, pestle_node_t* node) {
+  (void)f;
+  return is_zero(node, operand(node, 1), true) ? operand(node, 0) : NULL;
 }
 
-pestle_status_t pestle_rule_subtract_zero(pestle_builder_t* b,
-                                          pestle_node_t* node,
-                                          pestle_value_t** out) {
-  (void)b;
-  double f;
-  bool identity = is_float(node)
-                      ? pestle_pass_splat_f64(operand(node, 1), &f) && f >= 0 &&
-                            f <= 0 && !signbit(f)
-                      : pestle_pass_splat_is(operand(node, 1), 0);
-  if (identity) *out = operand(node, 0);
-  return NULL;
+pestle_value_t* pestle_rule_subtract_zero(pestle_formula_t* f,
+                                          pestle_node_t* node) {
+  (void)f;
+  return is_zero(node, operand(node, 1), false) ? operand(node, 0) : NULL;
 }
 
-pestle_status_t pestle_rule_subtract_self(pestle_builder_t* b,
-                                          pestle_node_t* node,
-                                          pestle_value_t** out) {
+pestle_value_t* pestle_rule_subtract_self(pestle_formula_t* f,
+                                          pestle_node_t* node) {
   if (!is_int(node) || operand(node, 0) != operand(node, 1)) return NULL;
-  return pestle_pass_splat(b, type_of(node), 0, out);
+  return pestle_f_number(f, type_of(node), 0);
 }
 
-pestle_status_t pestle_rule_multiply_one(pestle_builder_t* b,
-                                         pestle_node_t* node,
-                                         pestle_value_t** out) {
-  (void)b;
+pestle_value_t* pestle_rule_multiply_one(pestle_formula_t* f,
+                                         pestle_node_t* node) {
+  (void)f;
   if (type_of(node)->dtype == PESTLE_I1) return NULL;
-  if (pestle_pass_splat_is(operand(node, 1), 1)) *out = operand(node, 0);
+  if (pestle_pass_splat_is(operand(node, 1), 1)) return operand(node, 0);
   return NULL;
 }
 
 // Not for floats: 0 * inf is NaN.
-pestle_status_t pestle_rule_multiply_zero(pestle_builder_t* b,
-                                          pestle_node_t* node,
-                                          pestle_value_t** out) {
+pestle_value_t* pestle_rule_multiply_zero(pestle_formula_t* f,
+                                          pestle_node_t* node) {
   if (!is_int(node) || !pestle_pass_splat_is(operand(node, 1), 0)) return NULL;
-  return pestle_pass_splat(b, type_of(node), 0, out);
+  return pestle_f_number(f, type_of(node), 0);
 }
 
-pestle_status_t pestle_rule_divide_one(pestle_builder_t* b, pestle_node_t* node,
-                                       pestle_value_t** out) {
-  (void)b;
-  if (pestle_pass_splat_is(operand(node, 1), 1)) *out = operand(node, 0);
+pestle_value_t* pestle_rule_divide_one(pestle_formula_t* f,
+                                       pestle_node_t* node) {
+  (void)f;
+  if (pestle_pass_splat_is(operand(node, 1), 1)) return operand(node, 0);
   return NULL;
 }
 
@@ -100,9 +91,8 @@ static int reciprocal_range(pestle_dtype_t dtype) {
   return dtype == PESTLE_F16 ? 14 : -1;
 }
 
-pestle_status_t pestle_rule_divide_power_of_two(pestle_builder_t* b,
-                                                pestle_node_t* node,
-                                                pestle_value_t** out) {
+pestle_value_t* pestle_rule_divide_power_of_two(pestle_formula_t* f,
+                                                pestle_node_t* node) {
   double c;
   if (!pestle_pass_splat_f64(operand(node, 1), &c) || !isfinite(c)) return NULL;
   int exponent, range = reciprocal_range(type_of(node)->dtype);
@@ -110,10 +100,7 @@ pestle_status_t pestle_rule_divide_power_of_two(pestle_builder_t* b,
   if (mantissa > 0.5 || mantissa < 0.5 || abs(exponent - 1) > range) {
     return NULL;
   }
-  pestle_value_t* factor;
-  PESTLE_TRY(pestle_pass_splat(b, type_of(node), 1.0 / c, &factor));
-  return pestle_pass_binary(b, PESTLE_OP_MULTIPLY, operand(node, 0), factor,
-                            out);
+  return pestle_f_times(f, operand(node, 0), 1.0 / c);
 }
 
 static bool regroups_exactly(const pestle_node_t* node) {
@@ -132,9 +119,8 @@ static bool regroups_exactly(const pestle_node_t* node) {
   }
 }
 
-pestle_status_t pestle_rule_merge_constants(pestle_builder_t* b,
-                                            pestle_node_t* node,
-                                            pestle_value_t** out) {
+pestle_value_t* pestle_rule_merge_constants(pestle_formula_t* f,
+                                            pestle_node_t* node) {
   if (!regroups_exactly(node)) return NULL;
   const pestle_node_t* inner = operand(node, 0)->node;
   if (!inner || inner->op != node->op ||
@@ -143,99 +129,88 @@ pestle_status_t pestle_rule_merge_constants(pestle_builder_t* b,
       pestle_value_constant(operand(inner, 0))) {
     return NULL;
   }
-  pestle_value_t* both;
   pestle_op_t op = (pestle_op_t)node->op;
-  PESTLE_TRY(
-      pestle_pass_binary(b, op, operand(inner, 1), operand(node, 1), &both));
-  return pestle_pass_binary(b, op, operand(inner, 0), both, out);
+  pestle_value_t* both =
+      pestle_f_binary(f, op, operand(inner, 1), operand(node, 1));
+  return pestle_f_binary(f, op, operand(inner, 0), both);
 }
 
 // --- Signs and powers ---
 
-static pestle_status_t drop_twice(pestle_node_t* node, pestle_value_t** out) {
-  pestle_value_t* x =
-      pestle_pass_through(operand(node, 0), (pestle_op_t)node->op);
-  if (x) *out = x;
-  return NULL;
+// What |node| is the second inverse of; NULL: nothing.
+static pestle_value_t* drop_twice(const pestle_node_t* node) {
+  return pestle_pass_through(operand(node, 0), (pestle_op_t)node->op);
 }
 
-pestle_status_t pestle_rule_negate_negate(pestle_builder_t* b,
-                                          pestle_node_t* node,
-                                          pestle_value_t** out) {
-  (void)b;
+pestle_value_t* pestle_rule_negate_negate(pestle_formula_t* f,
+                                          pestle_node_t* node) {
+  (void)f;
   // What has no negative numbers is NaN once negated.
   const pestle_float_format_t* format =
       pestle_float_format(type_of(node)->dtype);
   if (format && format->specials == PESTLE_FLOAT_SCALE) return NULL;
-  return drop_twice(node, out);
+  return drop_twice(node);
 }
 
-pestle_status_t pestle_rule_not_not(pestle_builder_t* b, pestle_node_t* node,
-                                    pestle_value_t** out) {
-  (void)b;
-  return drop_twice(node, out);
+pestle_value_t* pestle_rule_not_not(pestle_formula_t* f, pestle_node_t* node) {
+  (void)f;
+  return drop_twice(node);
 }
 
-pestle_status_t pestle_rule_abs_sign(pestle_builder_t* b, pestle_node_t* node,
-                                     pestle_value_t** out) {
+pestle_value_t* pestle_rule_abs_sign(pestle_formula_t* f, pestle_node_t* node) {
   pestle_value_t* x = pestle_pass_through(operand(node, 0), PESTLE_OP_NEGATE);
   // What is negated without a sign is another number.
   if (pestle_dtype_is(type_of(node)->dtype, PESTLE_KIND_UNSIGNED) &&
       !PESTLE_FAULT(sign_of_unsigned)) {
     x = NULL;
   }
-  if (x) return pestle_pass_unary(b, PESTLE_OP_ABS, x, out);
-  if (pestle_pass_is(operand(node, 0), PESTLE_OP_ABS)) *out = operand(node, 0);
+  if (x) return pestle_f_abs(f, x);
+  if (pestle_pass_is(operand(node, 0), PESTLE_OP_ABS)) return operand(node, 0);
   return NULL;
 }
 
 // x * x is exact in double for narrower floats, so both round once. The f64
 // pow() is not correctly rounded: see power_small.
-pestle_status_t pestle_rule_power_square(pestle_builder_t* b,
-                                         pestle_node_t* node,
-                                         pestle_value_t** out) {
+pestle_value_t* pestle_rule_power_square(pestle_formula_t* f,
+                                         pestle_node_t* node) {
   pestle_value_t* x = operand(node, 0);
   if (pestle_pass_splat_is(operand(node, 1), 1)) {
-    *out = x;
-    return NULL;
+    return x;
   }
   if (type_of(node)->dtype == PESTLE_F64 ||
       !pestle_pass_splat_is(operand(node, 1), 2)) {
     return NULL;
   }
-  return pestle_pass_binary(b, PESTLE_OP_MULTIPLY, x, x, out);
+  return pestle_f_multiply(f, x, x);
 }
 
-pestle_status_t pestle_rule_power_of_two(pestle_builder_t* b,
-                                         pestle_node_t* node,
-                                         pestle_value_t** out) {
+pestle_value_t* pestle_rule_power_of_two(pestle_formula_t* f,
+                                         pestle_node_t* node) {
   if (!pestle_dtype_is(type_of(node)->dtype, PESTLE_KIND_FLOAT) ||
       !pestle_pass_splat_is(operand(node, 0), 2)) {
     return NULL;
   }
-  return pestle_pass_unary(b, PESTLE_OP_EXP2, operand(node, 1), out);
+  return pestle_f_exp2(f, operand(node, 1));
 }
 
-pestle_status_t pestle_rule_power_small(pestle_builder_t* b,
-                                        pestle_node_t* node,
-                                        pestle_value_t** out) {
-  pestle_value_t *x = operand(node, 0), *square;
+pestle_value_t* pestle_rule_power_small(pestle_formula_t* f,
+                                        pestle_node_t* node) {
+  pestle_value_t* x = operand(node, 0);
   double exponent;
   if (!pestle_pass_splat_f64(operand(node, 1), &exponent)) return NULL;
   // A NaN is none of these.
   bool whole = exponent >= 2 && exponent <= 4 && floor(exponent) >= exponent;
   if (!whole) return NULL;
-  PESTLE_TRY(pestle_pass_binary(b, PESTLE_OP_MULTIPLY, x, x, &square));
-  *out = square;
-  if (exponent <= 2) return NULL;
-  return pestle_pass_binary(b, PESTLE_OP_MULTIPLY, square,
-                            exponent <= 3 ? x : square, out);
+  pestle_value_t* square = pestle_f_multiply(f, x, x);
+  if (exponent <= 2) return square;
+  return pestle_f_multiply(f, square, exponent <= 3 ? x : square);
 }
 
 // Whether every element is +0, positive or NaN: then sqrt is pow(, 0.5).
 static bool is_nonnegative(const pestle_value_t* value, int depth) {
-  double f;
-  if (pestle_pass_splat_f64(value, &f)) return f >= 0 && !signbit(f);
+  double number;
+  if (pestle_pass_splat_f64(value, &number))
+    return number >= 0 && !signbit(number);
   const pestle_node_t* n = value->node;
   if (!n || depth > 6) return false;
   switch (n->op) {
@@ -268,8 +243,8 @@ static bool is_nonnegative(const pestle_value_t* value, int depth) {
   }
 }
 
-pestle_status_t pestle_rule_power_root(pestle_builder_t* b, pestle_node_t* node,
-                                       pestle_value_t** out) {
+pestle_value_t* pestle_rule_power_root(pestle_formula_t* f,
+                                       pestle_node_t* node) {
   double exponent;
   if (type_of(node)->dtype == PESTLE_F64 ||
       !pestle_pass_splat_f64(operand(node, 1), &exponent) ||
@@ -277,53 +252,49 @@ pestle_status_t pestle_rule_power_root(pestle_builder_t* b, pestle_node_t* node,
       !is_nonnegative(operand(node, 0), 0)) {
     return NULL;
   }
-  return pestle_pass_unary(b, PESTLE_OP_SQRT, operand(node, 0), out);
+  return pestle_f_sqrt(f, operand(node, 0));
 }
 
 // --- Bounds ---
 
-pestle_status_t pestle_rule_idempotent(pestle_builder_t* b, pestle_node_t* node,
-                                       pestle_value_t** out) {
-  (void)b;
+pestle_value_t* pestle_rule_idempotent(pestle_formula_t* f,
+                                       pestle_node_t* node) {
+  (void)f;
   if ((pestle_pass_info(node)->flags & PESTLE_OP_FLAG_IDEM) &&
       operand(node, 0) == operand(node, 1)) {
-    *out = operand(node, 0);
+    return operand(node, 0);
   }
   return NULL;
 }
 
 static bool is_infinity(const pestle_value_t* value, bool negative) {
-  double f;
-  return pestle_pass_splat_f64(value, &f) && isinf(f) &&
-         (signbit(f) != 0) == negative;
+  double number;
+  return pestle_pass_splat_f64(value, &number) && isinf(number) &&
+         (signbit(number) != 0) == negative;
 }
 
-pestle_status_t pestle_rule_bound_absent(pestle_builder_t* b,
-                                         pestle_node_t* node,
-                                         pestle_value_t** out) {
-  (void)b;
+pestle_value_t* pestle_rule_bound_absent(pestle_formula_t* f,
+                                         pestle_node_t* node) {
+  (void)f;
   bool maximum = node->op == PESTLE_OP_MAXIMUM;
   if ((maximum || node->op == PESTLE_OP_MINIMUM) &&
       is_infinity(operand(node, 1), maximum)) {
-    *out = operand(node, 0);
+    return operand(node, 0);
   }
   return NULL;
 }
 
-static pestle_status_t make_clamp(pestle_builder_t* b,
+static pestle_value_t* make_clamp(pestle_formula_t* f,
                                   const pestle_node_t* node, pestle_value_t* x,
-                                  double lo, double hi, pestle_value_t** out) {
-  pestle_type_t scalar = pestle_type_make(type_of(node)->dtype, 0, NULL);
-  pestle_value_t *low, *high;
-  PESTLE_TRY(pestle_pass_splat(b, &scalar, lo, &low));
-  PESTLE_TRY(pestle_pass_splat(b, &scalar, hi, &high));
-  return pestle_pass_make(b, PESTLE_OP_CLAMP, (pestle_value_t*[]){low, x, high},
-                          3, NULL, 0, NULL, out);
+                                  double lo, double hi) {
+  pestle_dtype_t dtype = type_of(node)->dtype;
+  pestle_value_t* low = pestle_f_scalar(f, dtype, lo);
+  pestle_value_t* high = pestle_f_scalar(f, dtype, hi);
+  return pestle_f_clamp(f, low, x, high);
 }
 
-pestle_status_t pestle_rule_minimum_of_maximum(pestle_builder_t* b,
-                                               pestle_node_t* node,
-                                               pestle_value_t** out) {
+pestle_value_t* pestle_rule_minimum_of_maximum(pestle_formula_t* f,
+                                               pestle_node_t* node) {
   const pestle_node_t* inner = operand(node, 0)->node;
   double lo, hi;
   if (!inner || inner->op != PESTLE_OP_MAXIMUM ||
@@ -331,12 +302,11 @@ pestle_status_t pestle_rule_minimum_of_maximum(pestle_builder_t* b,
       !pestle_pass_splat_f64(operand(node, 1), &hi) || !(lo < hi)) {
     return NULL;
   }
-  return make_clamp(b, node, operand(inner, 0), lo, hi, out);
+  return make_clamp(f, node, operand(inner, 0), lo, hi);
 }
 
-pestle_status_t pestle_rule_maximum_of_minimum(pestle_builder_t* b,
-                                               pestle_node_t* node,
-                                               pestle_value_t** out) {
+pestle_value_t* pestle_rule_maximum_of_minimum(pestle_formula_t* f,
+                                               pestle_node_t* node) {
   const pestle_node_t* inner = operand(node, 0)->node;
   double lo, hi;
   if (!inner || inner->op != PESTLE_OP_MINIMUM ||
@@ -344,34 +314,30 @@ pestle_status_t pestle_rule_maximum_of_minimum(pestle_builder_t* b,
       !pestle_pass_splat_f64(operand(inner, 1), &hi) || !(lo < hi)) {
     return NULL;
   }
-  return make_clamp(b, node, operand(inner, 0), lo, hi, out);
+  return make_clamp(f, node, operand(inner, 0), lo, hi);
 }
 
-pestle_status_t pestle_rule_clamp_half(pestle_builder_t* b, pestle_node_t* node,
-                                       pestle_value_t** out) {
+pestle_value_t* pestle_rule_clamp_half(pestle_formula_t* f,
+                                       pestle_node_t* node) {
   double bound;
-  pestle_value_t* splat;
   if (is_infinity(operand(node, 2), false) &&
       pestle_pass_splat_f64(operand(node, 0), &bound)) {
-    PESTLE_TRY(pestle_pass_splat(b, type_of(node), bound, &splat));
-    return pestle_pass_binary(b, PESTLE_OP_MAXIMUM, operand(node, 1), splat,
-                              out);
+    pestle_value_t* splat = pestle_f_number(f, type_of(node), bound);
+    return pestle_f_maximum(f, operand(node, 1), splat);
   }
   if (is_infinity(operand(node, 0), true) &&
       pestle_pass_splat_f64(operand(node, 2), &bound)) {
-    PESTLE_TRY(pestle_pass_splat(b, type_of(node), bound, &splat));
-    return pestle_pass_binary(b, PESTLE_OP_MINIMUM, operand(node, 1), splat,
-                              out);
+    pestle_value_t* splat = pestle_f_number(f, type_of(node), bound);
+    return pestle_f_minimum(f, operand(node, 1), splat);
   }
   return NULL;
 }
 
 // --- Logic ---
 
-pestle_status_t pestle_rule_logic_constant(pestle_builder_t* b,
-                                           pestle_node_t* node,
-                                           pestle_value_t** out) {
-  (void)b;
+pestle_value_t* pestle_rule_logic_constant(pestle_formula_t* f,
+                                           pestle_node_t* node) {
+  (void)f;
   int64_t c;
   if ((node->op != PESTLE_OP_AND && node->op != PESTLE_OP_OR) ||
       type_of(node)->dtype != PESTLE_I1 ||
@@ -380,33 +346,30 @@ pestle_status_t pestle_rule_logic_constant(pestle_builder_t* b,
   }
   bool keeps = (node->op == PESTLE_OP_AND) == (c != 0);
   pestle_value_t* kept = operand(node, keeps ? 0 : 1);
-  if (kept->type == type_of(node)) *out = kept;
+  if (kept->type == type_of(node)) return kept;
   return NULL;
 }
 
-pestle_status_t pestle_rule_select_constant(pestle_builder_t* b,
-                                            pestle_node_t* node,
-                                            pestle_value_t** out) {
-  (void)b;
+pestle_value_t* pestle_rule_select_constant(pestle_formula_t* f,
+                                            pestle_node_t* node) {
+  (void)f;
   int64_t c;
   if (pestle_pass_splat_i64(operand(node, 0), &c)) {
-    *out = operand(node, c ? 1 : 2);
+    return operand(node, c ? 1 : 2);
   }
   return NULL;
 }
 
-pestle_status_t pestle_rule_select_same(pestle_builder_t* b,
-                                        pestle_node_t* node,
-                                        pestle_value_t** out) {
-  (void)b;
-  if (operand(node, 1) == operand(node, 2)) *out = operand(node, 1);
+pestle_value_t* pestle_rule_select_same(pestle_formula_t* f,
+                                        pestle_node_t* node) {
+  (void)f;
+  if (operand(node, 1) == operand(node, 2)) return operand(node, 1);
   return NULL;
 }
 
 // A choice between truths is and, or, or the predicate itself.
-pestle_status_t pestle_rule_select_logic(pestle_builder_t* b,
-                                         pestle_node_t* node,
-                                         pestle_value_t** out) {
+pestle_value_t* pestle_rule_select_logic(pestle_formula_t* f,
+                                         pestle_node_t* node) {
   int64_t yes = 2, no = 2;
   pestle_value_t* p = operand(node, 0);
   if (type_of(node)->dtype != PESTLE_I1 || p->type != type_of(node)) {
@@ -415,38 +378,34 @@ pestle_status_t pestle_rule_select_logic(pestle_builder_t* b,
   (void)pestle_pass_splat_i64(operand(node, 1), &yes);
   (void)pestle_pass_splat_i64(operand(node, 2), &no);
   if (yes == 2 && no == 0) {
-    return pestle_pass_binary(b, PESTLE_OP_AND, p, operand(node, 1), out);
+    return pestle_f_and(f, p, operand(node, 1));
   }
   if (yes == 1 && no == 2) {
-    return pestle_pass_binary(b, PESTLE_OP_OR, p, operand(node, 2), out);
+    return pestle_f_or(f, p, operand(node, 2));
   }
-  if (yes == 1 && no == 0) *out = p;
-  if (yes != 0 || no != 1) return NULL;
-  return pestle_pass_unary(b, PESTLE_OP_NOT, p, out);
+  if (yes == 1 && no == 0) return p;
+  return yes == 0 && no == 1 ? pestle_f_not(f, p) : NULL;
 }
 
-pestle_status_t pestle_rule_select_not(pestle_builder_t* b, pestle_node_t* node,
-                                       pestle_value_t** out) {
+pestle_value_t* pestle_rule_select_not(pestle_formula_t* f,
+                                       pestle_node_t* node) {
   pestle_value_t* p = pestle_pass_through(operand(node, 0), PESTLE_OP_NOT);
   if (!p) return NULL;
-  pestle_value_t* operands[] = {p, operand(node, 2), operand(node, 1)};
-  return pestle_pass_make(b, PESTLE_OP_SELECT, operands, 3, NULL, 0, NULL, out);
+  return pestle_f_select(f, p, operand(node, 2), operand(node, 1));
 }
 
 // --- Conversions ---
 
-pestle_status_t pestle_rule_convert_same(pestle_builder_t* b,
-                                         pestle_node_t* node,
-                                         pestle_value_t** out) {
-  (void)b;
-  if (operand(node, 0)->type == type_of(node)) *out = operand(node, 0);
+pestle_value_t* pestle_rule_convert_same(pestle_formula_t* f,
+                                         pestle_node_t* node) {
+  (void)f;
+  if (operand(node, 0)->type == type_of(node)) return operand(node, 0);
   return NULL;
 }
 
 // Two constants are converted before one is chosen, which costs nothing then.
-pestle_status_t pestle_rule_convert_select(pestle_builder_t* b,
-                                           pestle_node_t* node,
-                                           pestle_value_t** out) {
+pestle_value_t* pestle_rule_convert_select(pestle_formula_t* f,
+                                           pestle_node_t* node) {
   pestle_value_t* x = operand(node, 0);
   if (!pestle_pass_is(x, PESTLE_OP_SELECT) || x->use_count != 1) return NULL;
   pestle_value_t* operands[] = {operand(x->node, 0), NULL, NULL};
@@ -455,16 +414,15 @@ pestle_status_t pestle_rule_convert_select(pestle_builder_t* b,
     if (!e || !e->splat) return NULL;
   }
   for (size_t i = 1; i < 3; ++i) {
-    PESTLE_TRY(pestle_pass_convert(b, operand(x->node, i), type_of(node)->dtype,
-                                   &operands[i]));
+    operands[i] =
+        pestle_f_convert(f, operand(x->node, i), type_of(node)->dtype);
   }
-  return pestle_pass_make(b, PESTLE_OP_SELECT, operands, 3, NULL, 0, NULL, out);
+  return pestle_f_select(f, operands[0], operands[1], operands[2]);
 }
 
-pestle_status_t pestle_rule_bitcast_same(pestle_builder_t* b,
-                                         pestle_node_t* node,
-                                         pestle_value_t** out) {
-  return pestle_rule_convert_same(b, node, out);
+pestle_value_t* pestle_rule_bitcast_same(pestle_formula_t* f,
+                                         pestle_node_t* node) {
+  return pestle_rule_convert_same(f, node);
 }
 
 // Bits of precision of a float, for integers that must fit.
@@ -499,9 +457,8 @@ static bool is_lossless(pestle_dtype_t from, pestle_dtype_t to) {
   return f->kind == PESTLE_KIND_UNSIGNED && f->bits < t->bits;
 }
 
-pestle_status_t pestle_rule_convert_convert(pestle_builder_t* b,
-                                            pestle_node_t* node,
-                                            pestle_value_t** out) {
+pestle_value_t* pestle_rule_convert_convert(pestle_formula_t* f,
+                                            pestle_node_t* node) {
   pestle_value_t* x = pestle_pass_through(operand(node, 0), PESTLE_OP_CONVERT);
   if (!x) return NULL;
   pestle_dtype_t from = x->type->dtype, to = type_of(node)->dtype;
@@ -512,7 +469,7 @@ pestle_status_t pestle_rule_convert_convert(pestle_builder_t* b,
                pestle_dtype_is(between, PESTLE_KIND_FLOAT) &&
                pestle_dtype_is(to, PESTLE_KIND_INT);
   if (wraps && !is_lossless(from, to)) return NULL;
-  return pestle_pass_convert(b, x, type_of(node)->dtype, out);
+  return pestle_f_convert(f, x, type_of(node)->dtype);
 }
 
 // --- Broadcasts ---
@@ -540,26 +497,22 @@ static const pestle_node_t* common_broadcast(const pestle_node_t* node) {
   return common;
 }
 
-static pestle_status_t before_broadcast(pestle_builder_t* b, pestle_value_t* v,
-                                        const pestle_type_t* dims,
-                                        pestle_value_t** out) {
+static pestle_value_t* before_broadcast(pestle_formula_t* f, pestle_value_t* v,
+                                        const pestle_type_t* dims) {
   if (pestle_pass_is(v, PESTLE_OP_BROADCAST_IN_DIM)) {
-    *out = operand(v->node, 0);
-    return NULL;
+    return operand(v->node, 0);
   }
   const pestle_elements_t* e = pestle_value_constant(v);
-  *out = v;
-  if (!e || !e->splat || v->type->rank == 0) return NULL;
+  if (!e || !e->splat || v->type->rank == 0) return v;
   pestle_elements_t smaller = *e;
   smaller.type = *dims;
   smaller.type.dtype = e->type.dtype;
-  return pestle_pass_constant(b, &smaller, out);
+  return pestle_f_elements(f, &smaller);
 }
 
 // Work on the small side: op(broadcast a, broadcast b) = broadcast(op(a, b)).
-pestle_status_t pestle_rule_hoist_broadcast(pestle_builder_t* b,
-                                            pestle_node_t* node,
-                                            pestle_value_t** out) {
+pestle_value_t* pestle_rule_hoist_broadcast(pestle_formula_t* f,
+                                            pestle_node_t* node) {
   if (!node->operand_count || node->operand_count > 3) return NULL;
   if (node->region_count) return NULL;
   if (operand(node, 0)->type->rank > type_of(node)->rank) return NULL;
@@ -575,14 +528,11 @@ pestle_status_t pestle_rule_hoist_broadcast(pestle_builder_t* b,
   }
   pestle_value_t* operands[3];
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    PESTLE_TRY(before_broadcast(b, operand(node, i), &small, &operands[i]));
+    operands[i] = before_broadcast(f, operand(node, i), &small);
   }
   small.dtype = type_of(node)->dtype;
-  pestle_value_t* result;
-  PESTLE_TRY(pestle_pass_make(b, (pestle_op_t)node->op, operands,
-                              node->operand_count, node->attrs,
-                              node->attr_count, &small, &result));
-  return pestle_pass_broadcast(
-      b, result, type_of(node),
-      PESTLE_NODE_I64S(broadcast, broadcast_dimensions).data, out);
+  pestle_value_t* result = pestle_f_like(f, node, operands, &small);
+  return pestle_f_broadcast_to(
+      f, result, type_of(node),
+      PESTLE_NODE_I64S(broadcast, broadcast_dimensions).data);
 }

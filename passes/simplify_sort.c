@@ -64,57 +64,55 @@ static pestle_status_t copy_comparator(const split_t* split,
   return pestle_op_return(&copier->builder, &y, 1, NULL);
 }
 
-static pestle_status_t make_region(pestle_builder_t* b, const split_t* split,
-                                   const pestle_node_t* sort,
-                                   pestle_region_t** out_region) {
+static pestle_region_t* make_region(pestle_formula_t* f, const split_t* split,
+                                    const pestle_node_t* sort) {
   const pestle_block_t* from = pestle_node_body(sort, 0);
+  pestle_module_t* module = f->builder.module;
   pestle_type_t types[2 * PESTLE_SIMPLIFY_MAX_RESULTS];
+  pestle_region_t* region = NULL;
   pestle_block_t* to;
   for (size_t i = 0; i < 2 * split->count; ++i)
     types[i] = pestle_type_make(split->operands[i / 2]->type->dtype, 0, NULL);
-  PESTLE_TRY(pestle_region_create(b->module, types, 2 * split->count,
-                                  out_region, &to));
+  f->status =
+      pestle_region_create(module, types, 2 * split->count, &region, &to);
+  if (f->status) return NULL;
   pestle_copier_t copier;
-  pestle_copier_init(pestle_context_allocator(b->module->context), *b, &copier);
-  pestle_status_t status = copy_comparator(split, from, to, &copier);
+  pestle_copier_init(pestle_context_allocator(module->context), f->builder,
+                     &copier);
+  f->status = copy_comparator(split, from, to, &copier);
   pestle_copier_deinit(&copier);
-  return status;
+  return region;
 }
 
 // A sort of which slices read the beginnings of rows. Of a comparator that is no
 // order the first elements follow from the whole sort alone.
-pestle_status_t pestle_rule_sort_first(pestle_builder_t* b, pestle_node_t* node,
-                                       pestle_value_t** out) {
+void pestle_rule_sort_first(pestle_formula_t* f, pestle_node_t* node,
+                            pestle_value_t** out) {
   split_t split;
   int64_t axis = axis_of(node), length = node->results[0].type->dims[axis];
   int64_t count = count_read(node, axis);
   if (count >= length || length > INT32_MAX ||
       !pestle_block_is_order(pestle_node_body(node, 0))) {
-    return NULL;
+    return;
   }
   split_operands(node, axis, &split);
-  pestle_region_t* region;
-  PESTLE_TRY(make_region(b, &split, node, &region));
+  pestle_region_t* region = make_region(f, &split, node);
   pestle_attr_t attrs[] = {PESTLE_SET_I64(dimension, axis),
                            PESTLE_SET_I64(count, count)};
-  pestle_node_spec_t spec = {.op = PESTLE_OP_SORT_FIRST,
-                             .operands = split.operands,
-                             .operand_count = split.count,
-                             .attrs = attrs,
-                             .attr_count = 2,
-                             .regions = &region,
-                             .region_count = 1};
-  pestle_node_t* first;
-  PESTLE_TRY(pestle_node_create(b, &spec, &first));
+  pestle_node_t* first =
+      pestle_f_node(f, &(pestle_node_spec_t){.op = PESTLE_OP_SORT_FIRST,
+                                             .operands = split.operands,
+                                             .operand_count = split.count,
+                                             .attrs = attrs,
+                                             .attr_count = 2,
+                                             .regions = &region,
+                                             .region_count = 1});
   uint32_t next = 0;
-  for (uint32_t i = 0; i < node->result_count; ++i) {
-    if (split.kept[i]) {
-      out[i] = pestle_node_result(first, next++);
-    } else {
-      PESTLE_TRY(pestle_pass_convert(
-          b, pestle_node_result(first, split.count),
-          (pestle_dtype_t)node->results[i].type->dtype, &out[i]));
-    }
+  for (uint32_t i = 0; first && i < node->result_count; ++i) {
+    pestle_dtype_t dtype = node->results[i].type->dtype;
+    out[i] = split.kept[i]
+                 ? pestle_node_result(first, next++)
+                 : pestle_f_convert(f, pestle_node_result(first, split.count),
+                                    dtype);
   }
-  return NULL;
 }

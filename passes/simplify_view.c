@@ -55,9 +55,8 @@ static void take_first(const pestle_elements_t* e, const bool* drop,
 }
 
 // Stored once and broadcast: a bias is known as a bias again.
-pestle_status_t pestle_rule_constant_repeats(pestle_builder_t* b,
-                                             pestle_node_t* node,
-                                             pestle_value_t** out) {
+pestle_value_t* pestle_rule_constant_repeats(pestle_formula_t* f,
+                                             pestle_node_t* node) {
   const pestle_elements_t* e = PESTLE_NODE_ELEMENTS(node);
   if (e->splat || !pestle_dtype_is(e->type.dtype, PESTLE_KIND_FLOAT) ||
       pestle_type_count(&e->type) < 2) {
@@ -75,30 +74,28 @@ pestle_status_t pestle_rule_constant_repeats(pestle_builder_t* b,
   }
   if (!any) return NULL;
   size_t size = pestle_type_bytes(&small);
-  char* data = pestle_arena_alloc(&b->module->arena, size, 64);
-  if (!data) return PESTLE_OOM();
+  char* data = pestle_f_memory(f, size);
+  if (!data) return NULL;
   take_first(e, drop, data);
   pestle_elements_t kept = {small, data, size, small.rank == 0};
-  pestle_value_t* row;
-  PESTLE_TRY(pestle_pass_constant(b, &kept, &row));
-  return pestle_pass_broadcast(b, row, &e->type, dims, out);
+  pestle_value_t* row = pestle_f_elements(f, &kept);
+  return pestle_f_broadcast_to(f, row, &e->type, dims);
 }
 
 // --- Reshape ---
 
-pestle_status_t pestle_rule_reshape_same(pestle_builder_t* b,
-                                         pestle_node_t* node,
-                                         pestle_value_t** out) {
-  (void)b;
-  if (operand(node, 0)->type == type_of(node)) *out = operand(node, 0);
+pestle_value_t* pestle_rule_reshape_same(pestle_formula_t* f,
+                                         pestle_node_t* node) {
+  (void)f;
+  if (operand(node, 0)->type == type_of(node)) return operand(node, 0);
   return NULL;
 }
 
-pestle_status_t pestle_rule_reshape_reshape(pestle_builder_t* b,
-                                            pestle_node_t* node,
-                                            pestle_value_t** out) {
+pestle_value_t* pestle_rule_reshape_reshape(pestle_formula_t* f,
+                                            pestle_node_t* node) {
+  (void)f;
   pestle_value_t* x = pestle_pass_through(operand(node, 0), PESTLE_OP_RESHAPE);
-  return x ? pestle_pass_reshape(b, x, type_of(node), out) : NULL;
+  return x ? pestle_f_reshape_to(f, x, type_of(node)) : NULL;
 }
 
 // A broadcast that is being seen through a reshape. Dims are taken in groups of
@@ -167,9 +164,8 @@ static bool regroup_all(regroup_t* g) {
   return true;
 }
 
-pestle_status_t pestle_rule_reshape_broadcast(pestle_builder_t* b,
-                                              pestle_node_t* node,
-                                              pestle_value_t** out) {
+pestle_value_t* pestle_rule_reshape_broadcast(pestle_formula_t* f,
+                                              pestle_node_t* node) {
   const pestle_node_t* broadcast = operand(node, 0)->node;
   if (!broadcast || broadcast->op != PESTLE_OP_BROADCAST_IN_DIM ||
       pestle_type_count(type_of(node)) == 0) {
@@ -186,26 +182,23 @@ pestle_status_t pestle_rule_reshape_broadcast(pestle_builder_t* b,
     g.source[dims.data[i]] = x->type->dims[i];
   }
   if (!regroup_all(&g)) return NULL;
-  pestle_value_t* part;
-  PESTLE_TRY(pestle_pass_reshape(b, x, &g.part, &part));
-  return pestle_pass_broadcast(b, part, type_of(node), g.dims, out);
+  pestle_value_t* part = pestle_f_reshape_to(f, x, &g.part);
+  return pestle_f_broadcast_to(f, part, type_of(node), g.dims);
 }
 
 // --- Transpose ---
 
-pestle_status_t pestle_rule_transpose_same(pestle_builder_t* b,
-                                           pestle_node_t* node,
-                                           pestle_value_t** out) {
-  (void)b;
+pestle_value_t* pestle_rule_transpose_same(pestle_formula_t* f,
+                                           pestle_node_t* node) {
+  (void)f;
   if (pestle_pass_i64s_is_iota(PESTLE_NODE_I64S(node, permutation))) {
-    *out = operand(node, 0);
+    return operand(node, 0);
   }
   return NULL;
 }
 
-pestle_status_t pestle_rule_transpose_transpose(pestle_builder_t* b,
-                                                pestle_node_t* node,
-                                                pestle_value_t** out) {
+pestle_value_t* pestle_rule_transpose_transpose(pestle_formula_t* f,
+                                                pestle_node_t* node) {
   const pestle_node_t* inner = operand(node, 0)->node;
   if (!inner || inner->op != PESTLE_OP_TRANSPOSE) return NULL;
   pestle_i64s_t first = PESTLE_NODE_I64S(inner, permutation);
@@ -214,13 +207,13 @@ pestle_status_t pestle_rule_transpose_transpose(pestle_builder_t* b,
   for (size_t i = 0; i < second.count; ++i) {
     both[i] = first.data[second.data[i]];
   }
-  return pestle_pass_transpose(b, operand(inner, 0), both, out);
+  return pestle_f_transpose(f, operand(inner, 0), both);
 }
 
 // Two transposes, with reshapes between them that neither tears apart, are one.
-pestle_status_t pestle_rule_transpose_views(pestle_builder_t* b,
-                                            pestle_node_t* node,
-                                            pestle_value_t** out) {
+pestle_value_t* pestle_rule_transpose_views(pestle_formula_t* f,
+                                            pestle_node_t* node) {
+  (void)f;
   pestle_axes_t t = {.count = 0};
   pestle_axes_list_t to, axes;
   pestle_value_t* x = &node->results[0];
@@ -237,12 +230,11 @@ pestle_status_t pestle_rule_transpose_views(pestle_builder_t* b,
       !pestle_axes_step(&t, false, false, &x, &axes)) {
     return NULL;
   }
-  return pestle_axes_arrange(&t, b, x, &axes, &to, false, out);
+  return pestle_axes_arrange(&t, f, x, &axes, &to, false);
 }
 
-pestle_status_t pestle_rule_transpose_ones(pestle_builder_t* b,
-                                           pestle_node_t* node,
-                                           pestle_value_t** out) {
+pestle_value_t* pestle_rule_transpose_ones(pestle_formula_t* f,
+                                           pestle_node_t* node) {
   pestle_i64s_t perm = PESTLE_NODE_I64S(node, permutation);
   int64_t last = -1;
   for (size_t i = 0; i < perm.count; ++i) {
@@ -250,12 +242,11 @@ pestle_status_t pestle_rule_transpose_ones(pestle_builder_t* b,
     if (perm.data[i] < last) return NULL;
     last = perm.data[i];
   }
-  return pestle_pass_reshape(b, operand(node, 0), type_of(node), out);
+  return pestle_f_reshape_to(f, operand(node, 0), type_of(node));
 }
 
-pestle_status_t pestle_rule_transpose_broadcast(pestle_builder_t* b,
-                                                pestle_node_t* node,
-                                                pestle_value_t** out) {
+pestle_value_t* pestle_rule_transpose_broadcast(pestle_formula_t* f,
+                                                pestle_node_t* node) {
   const pestle_node_t* broadcast = operand(node, 0)->node;
   if (!broadcast || broadcast->op != PESTLE_OP_BROADCAST_IN_DIM) return NULL;
   pestle_i64s_t perm = PESTLE_NODE_I64S(node, permutation);
@@ -265,26 +256,23 @@ pestle_status_t pestle_rule_transpose_broadcast(pestle_builder_t* b,
     inverse[perm.data[i]] = (int64_t)i;
   for (size_t i = 0; i < dims.count; ++i)
     moved[i] = inverse[dims.data[i]];
-  return pestle_pass_broadcast(b, operand(broadcast, 0), type_of(node), moved,
-                               out);
+  return pestle_f_broadcast_to(f, operand(broadcast, 0), type_of(node), moved);
 }
 
 // --- Broadcast ---
 
-pestle_status_t pestle_rule_broadcast_same(pestle_builder_t* b,
-                                           pestle_node_t* node,
-                                           pestle_value_t** out) {
-  (void)b;
+pestle_value_t* pestle_rule_broadcast_same(pestle_formula_t* f,
+                                           pestle_node_t* node) {
+  (void)f;
   if (operand(node, 0)->type == type_of(node) &&
       pestle_pass_i64s_is_iota(PESTLE_NODE_I64S(node, broadcast_dimensions))) {
-    *out = operand(node, 0);
+    return operand(node, 0);
   }
   return NULL;
 }
 
-pestle_status_t pestle_rule_broadcast_broadcast(pestle_builder_t* b,
-                                                pestle_node_t* node,
-                                                pestle_value_t** out) {
+pestle_value_t* pestle_rule_broadcast_broadcast(pestle_formula_t* f,
+                                                pestle_node_t* node) {
   const pestle_node_t* inner = operand(node, 0)->node;
   if (!inner || inner->op != PESTLE_OP_BROADCAST_IN_DIM) return NULL;
   pestle_i64s_t first = PESTLE_NODE_I64S(inner, broadcast_dimensions);
@@ -293,13 +281,12 @@ pestle_status_t pestle_rule_broadcast_broadcast(pestle_builder_t* b,
   for (size_t i = 0; i < first.count; ++i) {
     both[i] = second.data[first.data[i]];
   }
-  return pestle_pass_broadcast(b, operand(inner, 0), type_of(node), both, out);
+  return pestle_f_broadcast_to(f, operand(inner, 0), type_of(node), both);
 }
 
 // Nothing is repeated: the same elements in the same order.
-pestle_status_t pestle_rule_broadcast_ones(pestle_builder_t* b,
-                                           pestle_node_t* node,
-                                           pestle_value_t** out) {
+pestle_value_t* pestle_rule_broadcast_ones(pestle_formula_t* f,
+                                           pestle_node_t* node) {
   const pestle_type_t* from = operand(node, 0)->type;
   pestle_i64s_t dims = PESTLE_NODE_I64S(node, broadcast_dimensions);
   if (pestle_type_count(from) != pestle_type_count(type_of(node))) return NULL;
@@ -309,13 +296,12 @@ pestle_status_t pestle_rule_broadcast_ones(pestle_builder_t* b,
     if (dims.data[i] < last || from->dims[i] == 0) return NULL;
     last = dims.data[i];
   }
-  return pestle_pass_reshape(b, operand(node, 0), type_of(node), out);
+  return pestle_f_reshape_to(f, operand(node, 0), type_of(node));
 }
 
 // The reshape below only inserts ones: broadcast from what is before it.
-pestle_status_t pestle_rule_broadcast_reshape(pestle_builder_t* b,
-                                              pestle_node_t* node,
-                                              pestle_value_t** out) {
+pestle_value_t* pestle_rule_broadcast_reshape(pestle_formula_t* f,
+                                              pestle_node_t* node) {
   pestle_value_t* x = pestle_pass_through(operand(node, 0), PESTLE_OP_RESHAPE);
   if (!x) return NULL;
   const pestle_type_t* middle = operand(node, 0)->type;
@@ -330,13 +316,12 @@ pestle_status_t pestle_rule_broadcast_reshape(pestle_builder_t* b,
     }
   }
   if (next != x->type->rank) return NULL;
-  return pestle_pass_broadcast(b, x, type_of(node), direct, out);
+  return pestle_f_broadcast_to(f, x, type_of(node), direct);
 }
 
 // Dims of one element say nothing: a bias is a row, however it was stored.
-pestle_status_t pestle_rule_broadcast_unit_dims(pestle_builder_t* b,
-                                                pestle_node_t* node,
-                                                pestle_value_t** out) {
+pestle_value_t* pestle_rule_broadcast_unit_dims(pestle_formula_t* f,
+                                                pestle_node_t* node) {
   pestle_value_t* x = operand(node, 0);
   pestle_i64s_t dims = PESTLE_NODE_I64S(node, broadcast_dimensions);
   pestle_type_t type = pestle_type_make(x->type->dtype, 0, NULL);
@@ -347,33 +332,21 @@ pestle_status_t pestle_rule_broadcast_unit_dims(pestle_builder_t* b,
     type.dims[type.rank++] = x->type->dims[i];
   }
   if (type.rank == x->type->rank) return NULL;
-  PESTLE_TRY(pestle_pass_reshape(b, x, &type, &x));
-  return pestle_pass_broadcast(b, x, type_of(node), kept, out);
+  x = pestle_f_reshape_to(f, x, &type);
+  return pestle_f_broadcast_to(f, x, type_of(node), kept);
 }
 
 // --- Slice, pad, concatenate, reverse ---
 
-pestle_status_t pestle_rule_slice_full(pestle_builder_t* b, pestle_node_t* node,
-                                       pestle_value_t** out) {
-  (void)b;
-  if (operand(node, 0)->type == type_of(node)) *out = operand(node, 0);
+pestle_value_t* pestle_rule_slice_full(pestle_formula_t* f,
+                                       pestle_node_t* node) {
+  (void)f;
+  if (operand(node, 0)->type == type_of(node)) return operand(node, 0);
   return NULL;
 }
 
-static pestle_status_t make_slice(pestle_builder_t* b, pestle_value_t* x,
-                                  const int64_t* starts, const int64_t* limits,
-                                  const int64_t* strides,
-                                  pestle_value_t** out) {
-  int32_t rank = x->type->rank;
-  pestle_attr_t attrs[] = {PESTLE_SET_I64S(start_indices, starts, rank),
-                           PESTLE_SET_I64S(limit_indices, limits, rank),
-                           PESTLE_SET_I64S(strides, strides, rank)};
-  return pestle_pass_make(b, PESTLE_OP_SLICE, &x, 1, attrs, 3, NULL, out);
-}
-
-pestle_status_t pestle_rule_slice_slice(pestle_builder_t* b,
-                                        pestle_node_t* node,
-                                        pestle_value_t** out) {
+pestle_value_t* pestle_rule_slice_slice(pestle_formula_t* f,
+                                        pestle_node_t* node) {
   const pestle_node_t* inner = operand(node, 0)->node;
   if (!inner || inner->op != PESTLE_OP_SLICE) return NULL;
   pestle_i64s_t s0 = PESTLE_NODE_I64S(inner, start_indices);
@@ -389,12 +362,11 @@ pestle_status_t pestle_rule_slice_slice(pestle_builder_t* b,
     strides[i] = count == 1 ? 1 : t0.data[i] * t1.data[i];
     limits[i] = starts[i] + (count - 1) * strides[i] + 1;
   }
-  return make_slice(b, operand(inner, 0), starts, limits, strides, out);
+  return pestle_f_slice(f, operand(inner, 0), starts, limits, strides);
 }
 
-pestle_status_t pestle_rule_slice_concatenate(pestle_builder_t* b,
-                                              pestle_node_t* node,
-                                              pestle_value_t** out) {
+pestle_value_t* pestle_rule_slice_concatenate(pestle_formula_t* f,
+                                              pestle_node_t* node) {
   const pestle_node_t* concat = operand(node, 0)->node;
   if (!concat || concat->op != PESTLE_OP_CONCATENATE) return NULL;
   size_t dim = (size_t)PESTLE_NODE_I64(concat, dimension);
@@ -410,40 +382,30 @@ pestle_status_t pestle_rule_slice_concatenate(pestle_builder_t* b,
       memcpy(limits, limit.data, limit.count * sizeof(int64_t));
       starts[dim] -= begin;
       limits[dim] -= begin;
-      return make_slice(b, part, starts, limits,
-                        PESTLE_NODE_I64S(node, strides).data, out);
+      return pestle_f_slice(f, part, starts, limits,
+                            PESTLE_NODE_I64S(node, strides).data);
     }
     begin = end;
   }
   return NULL;
 }
 
-pestle_status_t pestle_rule_pad_nothing(pestle_builder_t* b,
-                                        pestle_node_t* node,
-                                        pestle_value_t** out) {
-  (void)b;
+pestle_value_t* pestle_rule_pad_nothing(pestle_formula_t* f,
+                                        pestle_node_t* node) {
+  (void)f;
   if (pestle_pass_i64s_all(PESTLE_NODE_I64S(node, edge_padding_low), 0) &&
       pestle_pass_i64s_all(PESTLE_NODE_I64S(node, edge_padding_high), 0) &&
       pestle_pass_i64s_all(PESTLE_NODE_I64S(node, interior_padding), 0)) {
-    *out = operand(node, 0);
+    return operand(node, 0);
   }
   return NULL;
 }
 
 enum { MAX_PARTS = 256 };
 
-static pestle_status_t make_concatenate(pestle_builder_t* b,
-                                        const pestle_node_t* like,
-                                        pestle_value_t* const* parts,
-                                        size_t count, pestle_value_t** out) {
-  return pestle_pass_make(b, PESTLE_OP_CONCATENATE, parts, count, like->attrs,
-                          like->attr_count, NULL, out);
-}
-
 // Leaves out empty parts; one part alone is the result.
-pestle_status_t pestle_rule_concatenate_one(pestle_builder_t* b,
-                                            pestle_node_t* node,
-                                            pestle_value_t** out) {
+pestle_value_t* pestle_rule_concatenate_one(pestle_formula_t* f,
+                                            pestle_node_t* node) {
   size_t dim = (size_t)PESTLE_NODE_I64(node, dimension);
   pestle_value_t* parts[MAX_PARTS];
   size_t count = 0;
@@ -452,16 +414,15 @@ pestle_status_t pestle_rule_concatenate_one(pestle_builder_t* b,
     if (operand(node, i)->type->dims[dim]) parts[count++] = operand(node, i);
   }
   if (count == 1 || node->operand_count == 1) {
-    *out = count ? parts[0] : operand(node, 0);
-    return NULL;
+    return count ? parts[0] : operand(node, 0);
   }
   if (count == 0 || count == node->operand_count) return NULL;
-  return make_concatenate(b, node, parts, count, out);
+  return pestle_f_concatenate(f, parts, count, (int64_t)dim);
 }
 
-pestle_status_t pestle_rule_concatenate_nested(pestle_builder_t* b,
-                                               pestle_node_t* node,
-                                               pestle_value_t** out) {
+pestle_value_t* pestle_rule_concatenate_nested(pestle_formula_t* f,
+                                               pestle_node_t* node) {
+  (void)f;
   int64_t dim = PESTLE_NODE_I64(node, dimension);
   pestle_value_t* parts[MAX_PARTS];
   size_t count = 0;
@@ -478,17 +439,15 @@ pestle_status_t pestle_rule_concatenate_nested(pestle_builder_t* b,
     }
     found = found || nested;
   }
-  return found ? make_concatenate(b, node, parts, count, out) : NULL;
+  return found ? pestle_f_concatenate(f, parts, count, dim) : NULL;
 }
 
-pestle_status_t pestle_rule_reverse_nothing(pestle_builder_t* b,
-                                            pestle_node_t* node,
-                                            pestle_value_t** out) {
-  (void)b;
+pestle_value_t* pestle_rule_reverse_nothing(pestle_formula_t* f,
+                                            pestle_node_t* node) {
+  (void)f;
   pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
   for (size_t i = 0; i < dims.count; ++i) {
     if (type_of(node)->dims[dims.data[i]] > 1) return NULL;
   }
-  *out = operand(node, 0);
-  return NULL;
+  return operand(node, 0);
 }

@@ -149,35 +149,24 @@ static bool choose_cut(const split_t* s, const pestle_type_t* type,
 
 // --- The pieces of the new graph ---
 
-static pestle_status_t pad_end(pestle_builder_t* b, pestle_value_t* x,
-                               int64_t dim, int64_t by, pestle_value_t* fill,
-                               pestle_value_t** out) {
-  int64_t none[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
-  int32_t rank = x->type->rank;
-  high[dim] = by;
-  pestle_attr_t attrs[] = {PESTLE_SET_I64S(edge_padding_low, none, rank),
-                           PESTLE_SET_I64S(edge_padding_high, high, rank),
-                           PESTLE_SET_I64S(interior_padding, none, rank)};
-  pestle_value_t* operands[2] = {x, fill};
-  return pestle_pass_make(b, PESTLE_OP_PAD, operands, 2, attrs, 3, NULL, out);
-}
-
 // |x| in blocks, the last one filled up with |fill|.
-static pestle_status_t cut_value(pestle_builder_t* b, pestle_value_t* x,
-                                 const cut_t* cut, pestle_value_t* fill,
-                                 pestle_value_t** out) {
-  int64_t missing = cut->blocks * cut->length - x->type->dims[cut->dim];
-  if (missing) PESTLE_TRY(pad_end(b, x, cut->dim, missing, fill, &x));
-  pestle_type_t type = pestle_type_make(x->type->dtype, 0, NULL);
-  for (int32_t d = 0; d < x->type->rank; ++d) {
+static pestle_value_t* cut_value(pestle_formula_t* f, pestle_value_t* x,
+                                 const cut_t* cut, pestle_value_t* fill) {
+  if (!x) return NULL;
+  pestle_type_t whole = *x->type;
+  int64_t high[PESTLE_MAX_RANK] = {0};
+  high[cut->dim] = cut->blocks * cut->length - whole.dims[cut->dim];
+  if (high[cut->dim]) x = pestle_f_pad(f, x, fill, NULL, high, NULL);
+  pestle_type_t type = pestle_type_make(whole.dtype, 0, NULL);
+  for (int32_t d = 0; d < whole.rank; ++d) {
     if (d != cut->dim) {
-      type.dims[type.rank++] = x->type->dims[d];
+      type.dims[type.rank++] = whole.dims[d];
     } else {
       type.dims[type.rank++] = cut->blocks;
       type.dims[type.rank++] = cut->length;
     }
   }
-  return pestle_pass_reshape(b, x, &type, out);
+  return pestle_f_reshape_to(f, x, &type);
 }
 
 // The reduced dims once |cut| has been made.
@@ -208,21 +197,20 @@ static pestle_status_t split_by_op(split_t* s, pestle_node_t* node,
       !choose_cut(s, x->type, dims, (int64_t)pestle_dtype_size(dtype), &cut)) {
     return NULL;
   }
-  pestle_builder_t b = pestle_builder_before(node);
+  pestle_formula_t f = pestle_formula_before(node);
   bool narrow = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) &&
                 pestle_dtype_size(dtype) < pestle_dtype_size(PESTLE_F32);
-  if (narrow) {
-    PESTLE_TRY(pestle_pass_convert(&b, x, PESTLE_F32, &x));
-    PESTLE_TRY(pestle_pass_convert(&b, init, PESTLE_F32, &init));
-  }
-  pestle_value_t* identity;
+  pestle_dtype_t wide = narrow ? PESTLE_F32 : dtype;
+  x = pestle_f_convert(&f, x, wide);
+  init = pestle_f_convert(&f, init, wide);
   int64_t inner[PESTLE_MAX_RANK], outer = block_dim(dims, &cut);
-  size_t count = inner_dims(dims, &cut, inner);
-  PESTLE_TRY(pestle_pass_identity(&b, op, x->type->dtype, &identity));
-  PESTLE_TRY(cut_value(&b, x, &cut, identity, &x));
-  PESTLE_TRY(pestle_pass_fold(&b, op, x, identity, inner, count, &x));
-  PESTLE_TRY(pestle_pass_fold(&b, op, x, init, &outer, 1, &x));
-  PESTLE_TRY(pestle_pass_convert(&b, x, dtype, &x));
+  pestle_i64s_t inside = {inner, inner_dims(dims, &cut, inner)};
+  pestle_value_t* identity = pestle_f_identity(&f, op, wide);
+  x = cut_value(&f, x, &cut, identity);
+  x = pestle_f_reduce_from(&f, op, x, inside, identity);
+  x = pestle_f_reduce_from(&f, op, x, (pestle_i64s_t){&outer, 1}, init);
+  x = pestle_f_convert(&f, x, dtype);
+  PESTLE_TRY(f.status);
   pestle_pass_replace(node, &x);
   s->changed = true;
   return NULL;
@@ -231,24 +219,25 @@ static pestle_status_t split_by_op(split_t* s, pestle_node_t* node,
 // --- Reductions by a region ---
 
 // A copy of |node| that reduces |values| over other dims.
-static pestle_status_t clone_reduce(pestle_builder_t* b,
-                                    const pestle_node_t* node,
-                                    pestle_value_t* const* values,
-                                    const int64_t* dims, size_t dim_count,
-                                    pestle_node_t** out) {
+static pestle_node_t* clone_reduce(pestle_formula_t* f,
+                                   const pestle_node_t* node,
+                                   pestle_value_t* const* values,
+                                   const int64_t* dims, size_t dim_count) {
   pestle_copier_t copier;
+  pestle_node_t* copy;
+  if (f->status) return NULL;
   pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, dim_count);
   pestle_node_t changed = *node;
   changed.attrs = &attr;
   changed.attr_count = 1;
-  pestle_copier_init(pestle_context_allocator(b->module->context), *b, &copier);
-  pestle_status_t status = NULL;
-  for (uint32_t i = 0; i < node->operand_count / 2 && !status; ++i) {
-    status = pestle_copier_set(&copier, operand(node, i), values[i]);
+  pestle_copier_init(pestle_context_allocator(f->builder.module->context),
+                     f->builder, &copier);
+  for (uint32_t i = 0; i < node->operand_count / 2 && !f->status; ++i) {
+    f->status = pestle_copier_set(&copier, operand(node, i), values[i]);
   }
-  if (!status) status = pestle_copier_node(&copier, &changed, out);
+  if (!f->status) f->status = pestle_copier_node(&copier, &changed, &copy);
   pestle_copier_deinit(&copier);
-  return status;
+  return f->status ? NULL : copy;
 }
 
 // Whether the reduction of the initial values alone gives them back, to the bit.
@@ -278,7 +267,7 @@ static pestle_status_t evaluate_probe(split_t* s, const pestle_node_t* probe,
 static pestle_status_t keeps_initial(split_t* s, pestle_node_t* node,
                                      bool* out_kept) {
   uint32_t n = node->operand_count / 2;
-  pestle_builder_t b = pestle_builder_before(node);
+  pestle_formula_t f = pestle_formula_before(node);
   pestle_value_t* ones[MAX_VALUES];
   *out_kept = false;
   for (uint32_t i = 0; i < n; ++i) {
@@ -288,11 +277,11 @@ static pestle_status_t keeps_initial(split_t* s, pestle_node_t* node,
     pestle_elements_t e = *pestle_value_constant(operand(node, n + i));
     e.type = pestle_type_make(e.type.dtype, 1, (int64_t[]){1});
     e.splat = true;
-    PESTLE_TRY(pestle_pass_constant(&b, &e, &ones[i]));
+    ones[i] = pestle_f_elements(&f, &e);
   }
-  pestle_node_t* probe;
   int64_t dim = 0;
-  PESTLE_TRY(clone_reduce(&b, node, ones, &dim, 1, &probe));
+  pestle_node_t* probe = clone_reduce(&f, node, ones, &dim, 1);
+  PESTLE_TRY(f.status);
   pestle_status_t status = evaluate_probe(s, probe, out_kept);
   pestle_node_erase(probe);
   for (uint32_t i = 0; i < n; ++i)
@@ -316,19 +305,18 @@ static pestle_status_t split_region(split_t* s, pestle_node_t* node) {
   }
   PESTLE_TRY(keeps_initial(s, node, &kept));
   if (!kept) return NULL;
-  pestle_builder_t b = pestle_builder_before(node);
+  pestle_formula_t f = pestle_formula_before(node);
   pestle_value_t* values[MAX_VALUES];
-  pestle_node_t* reduce;
   int64_t inner[PESTLE_MAX_RANK], outer = block_dim(dims, &cut);
   size_t count = inner_dims(dims, &cut, inner);
-  for (uint32_t i = 0; i < n; ++i) {
-    PESTLE_TRY(cut_value(&b, operand(node, i), &cut, operand(node, n + i),
-                         &values[i]));
-  }
-  PESTLE_TRY(clone_reduce(&b, node, values, inner, count, &reduce));
+  for (uint32_t i = 0; i < n; ++i)
+    values[i] = cut_value(&f, operand(node, i), &cut, operand(node, n + i));
+  pestle_node_t* reduce = clone_reduce(&f, node, values, inner, count);
+  PESTLE_TRY(f.status);
   for (uint32_t i = 0; i < n; ++i)
     values[i] = pestle_node_result(reduce, i);
-  PESTLE_TRY(clone_reduce(&b, node, values, &outer, 1, &reduce));
+  reduce = clone_reduce(&f, node, values, &outer, 1);
+  PESTLE_TRY(f.status);
   for (uint32_t i = 0; i < n; ++i)
     values[i] = pestle_node_result(reduce, i);
   pestle_pass_replace(node, values);
@@ -393,24 +381,23 @@ static int64_t count_dot_blocks(const split_t* s, const side_t* vectors,
 }
 
 // |side| with its taps in blocks, and its batch dims then.
-static pestle_status_t cut_side(pestle_builder_t* b, const side_t* side,
-                                int64_t blocks, pestle_value_t** out,
-                                int64_t* out_batch) {
+static pestle_value_t* cut_side(pestle_formula_t* f, const side_t* side,
+                                int64_t blocks, int64_t* out_batch) {
   int64_t taps = side->value->type->dims[side->contract];
   cut_t cut = {side->contract, blocks, taps / blocks};
   size_t n = inner_dims(side->batch, &cut, out_batch);
   out_batch[n] = side->contract;
-  return cut_value(b, side->value, &cut, NULL, out);
+  return cut_value(f, side->value, &cut, NULL);
 }
 
-static pestle_status_t make_block_dot(pestle_builder_t* b,
+static pestle_value_t* make_block_dot(pestle_formula_t* f,
                                       const pestle_node_t* node,
                                       const side_t* lhs, const side_t* rhs,
-                                      int64_t blocks, pestle_value_t** out) {
+                                      int64_t blocks) {
   pestle_value_t* operands[2];
   int64_t lb[PESTLE_MAX_RANK], rb[PESTLE_MAX_RANK];
-  PESTLE_TRY(cut_side(b, lhs, blocks, &operands[0], lb));
-  PESTLE_TRY(cut_side(b, rhs, blocks, &operands[1], rb));
+  operands[0] = cut_side(f, lhs, blocks, lb);
+  operands[1] = cut_side(f, rhs, blocks, rb);
   int64_t left = lhs->contract + 1, right = rhs->contract + 1;
   size_t n = lhs->batch.count;
   pestle_attr_t attrs[] = {
@@ -428,8 +415,7 @@ static pestle_status_t make_block_dot(pestle_builder_t* b,
     type.dims[type.rank++] = whole->dims[d];
   }
   if (whole->rank == (int32_t)n) type.dims[type.rank++] = blocks;
-  return pestle_pass_make(b, PESTLE_OP_DOT_GENERAL, operands, 2, attrs, 4,
-                          &type, out);
+  return pestle_f_make(f, PESTLE_OP_DOT_GENERAL, operands, 2, attrs, 4, &type);
 }
 
 // A product that a group of its own would only share badly: blocks of the taps
@@ -455,14 +441,12 @@ static pestle_status_t split_dot(split_t* s, pestle_node_t* node) {
   int64_t blocks =
       count_dot_blocks(s, right ? &lhs : &rhs, right ? &rhs : &lhs);
   if (blocks < 2) return NULL;
-  pestle_builder_t b = pestle_builder_before(node);
-  pestle_value_t *x, *zero;
-  PESTLE_TRY(make_block_dot(&b, node, &lhs, &rhs, blocks, &x));
-  pestle_type_t scalar = pestle_type_make(x->type->dtype, 0, NULL);
+  pestle_formula_t f = pestle_formula_before(node);
   int64_t dim = (int64_t)lhs.batch.count;
-  PESTLE_TRY(pestle_pass_splat(&b, &scalar, 0, &zero));
-  PESTLE_TRY(pestle_pass_fold(&b, PESTLE_OP_ADD, x, zero, &dim, 1, &x));
-  PESTLE_TRY(pestle_pass_convert(&b, x, whole->dtype, &x));
+  pestle_value_t* x = make_block_dot(&f, node, &lhs, &rhs, blocks);
+  x = pestle_f_reduce(&f, PESTLE_OP_ADD, x, (pestle_i64s_t){&dim, 1}, 0);
+  x = pestle_f_convert(&f, x, whole->dtype);
+  PESTLE_TRY(f.status);
   pestle_pass_replace(node, &x);
   s->changed = true;
   return NULL;

@@ -145,35 +145,26 @@ static bool read_scan(const pestle_pass_context_t* ctx,
 
 // --- The pieces of the new graph ---
 
-static pestle_status_t pad(pestle_builder_t* b, pestle_value_t* x, int32_t dim,
-                           int64_t low, int64_t high, pestle_value_t* fill,
-                           pestle_value_t** out) {
+static pestle_value_t* pad(pestle_formula_t* f, pestle_value_t* x, int32_t dim,
+                           int64_t low, int64_t high, pestle_value_t* fill) {
   int64_t lows[PESTLE_MAX_RANK] = {0}, highs[PESTLE_MAX_RANK] = {0};
-  int64_t none[PESTLE_MAX_RANK] = {0};
-  int32_t rank = x->type->rank;
   lows[dim] = low;
   highs[dim] = high;
-  pestle_attr_t attrs[] = {PESTLE_SET_I64S(edge_padding_low, lows, rank),
-                           PESTLE_SET_I64S(edge_padding_high, highs, rank),
-                           PESTLE_SET_I64S(interior_padding, none, rank)};
-  pestle_value_t* operands[2] = {x, fill};
-  *out = x;
-  if (!low && !high) return NULL;
-  return pestle_pass_make(b, PESTLE_OP_PAD, operands, 2, attrs, 3, NULL, out);
+  return low || high ? pestle_f_pad(f, x, fill, lows, highs, NULL) : x;
 }
 
 // The running reduction of |s| along |dim|; |shift| 1: without the own element, -1:
 // without the first result.
-static pestle_status_t make_window(pestle_builder_t* b, const scan_t* s,
+static pestle_value_t* make_window(pestle_formula_t* f, const scan_t* s,
                                    pestle_value_t* x, pestle_value_t* init,
-                                   int32_t dim, int64_t shift,
-                                   pestle_value_t** out) {
+                                   int32_t dim, int64_t shift) {
   pestle_windows_t w;
+  if (!x) return NULL;
   pestle_windows_init(&w);
   w.sizes[dim] = x->type->dims[dim];
   w.padding[2 * dim + s->reverse] = w.sizes[dim] - 1 + shift;
   w.padding[2 * dim + !s->reverse] = shift > 0 ? -shift : 0;
-  return pestle_pass_fold_windows(b, s->op, x, init, &w, out);
+  return pestle_f_reduce_windows(f, s->op, x, init, &w);
 }
 
 // The dims on either side of the axis as one, since a kernel has few.
@@ -192,49 +183,31 @@ static pestle_type_t collapse(const pestle_type_t* type, int32_t dim) {
 
 // |s->x| with an element for each result, and identities that fill its last
 // block.
-static pestle_status_t begin(pestle_builder_t* b, scan_t* s,
+static pestle_value_t* begin(pestle_formula_t* f, scan_t* s,
                              const pestle_node_t* node) {
   pestle_type_t from = collapse(s->x->type, s->dim);
   s->type = collapse(node->results[0].type, s->dim);
   s->dim = s->dim > 0;
-  PESTLE_TRY(pestle_pass_reshape(b, s->x, &from, &s->x));
-  PESTLE_TRY(pad(b, s->x, s->dim, s->low, s->high, s->init, &s->x));
-  if (pestle_dtype_is(from.dtype, PESTLE_KIND_FLOAT) &&
-      pestle_dtype_size(from.dtype) < pestle_dtype_size(PESTLE_F32)) {
-    PESTLE_TRY(pestle_pass_convert(b, s->x, PESTLE_F32, &s->x));
-    PESTLE_TRY(pestle_pass_convert(b, s->init, PESTLE_F32, &s->init));
-  }
-  PESTLE_TRY(pestle_pass_identity(b, s->op, s->x->type->dtype, &s->identity));
+  pestle_value_t* x = pestle_f_reshape_to(f, s->x, &from);
+  x = pad(f, x, s->dim, s->low, s->high, s->init);
+  bool narrow = pestle_dtype_is(from.dtype, PESTLE_KIND_FLOAT) &&
+                pestle_dtype_size(from.dtype) < pestle_dtype_size(PESTLE_F32);
+  pestle_dtype_t wide = narrow ? PESTLE_F32 : from.dtype;
+  x = pestle_f_convert(f, x, wide);
+  s->init = pestle_f_convert(f, s->init, wide);
+  s->identity = pestle_f_identity(f, s->op, wide);
   int64_t over = s->type.dims[s->dim] % s->block;
-  return pad(b, s->x, s->dim, 0, over ? s->block - over : 0, s->identity,
-             &s->x);
-}
-
-// Elements [from, from + length) along the axis.
-static pestle_status_t slice(pestle_builder_t* b, const scan_t* s,
-                             pestle_value_t* x, int64_t from, int64_t length,
-                             pestle_value_t** out) {
-  int64_t start[PESTLE_MAX_RANK] = {0}, strides[PESTLE_MAX_RANK];
-  pestle_type_t end = *x->type;
-  for (int32_t d = 0; d < end.rank; ++d)
-    strides[d] = 1;
-  start[s->dim] = from;
-  end.dims[s->dim] = from + length;
-  pestle_attr_t attrs[] = {PESTLE_SET_I64S(start_indices, start, end.rank),
-                           PESTLE_SET_I64S(limit_indices, end.dims, end.rank),
-                           PESTLE_SET_I64S(strides, strides, end.rank)};
-  *out = x;
-  if (x->type->dims[s->dim] == length) return NULL;
-  return pestle_pass_make(b, PESTLE_OP_SLICE, &x, 1, attrs, 3, NULL, out);
+  return pad(f, x, s->dim, 0, over ? s->block - over : 0, s->identity);
 }
 
 // Puts |x|, the running reduction of s->x, in the place of |node|'s result.
-static pestle_status_t finish(pestle_builder_t* b, const scan_t* s,
+static pestle_status_t finish(pestle_formula_t* f, const scan_t* s,
                               pestle_value_t* x, pestle_node_t* node) {
   const pestle_type_t* type = node->results[0].type;
-  PESTLE_TRY(slice(b, s, x, 0, s->type.dims[s->dim], &x));
-  PESTLE_TRY(pestle_pass_reshape(b, x, type, &x));
-  PESTLE_TRY(pestle_pass_convert(b, x, type->dtype, &x));
+  x = pestle_f_slice_axis(f, x, s->dim, 0, s->type.dims[s->dim]);
+  x = pestle_f_reshape_to(f, x, type);
+  x = pestle_f_convert(f, x, type->dtype);
+  PESTLE_TRY(f->status);
   pestle_pass_replace(node, &x);
   return NULL;
 }
@@ -242,20 +215,19 @@ static pestle_status_t finish(pestle_builder_t* b, const scan_t* s,
 // --- Blocks side by side ---
 
 // The reduction of all blocks before each block, for every element of it.
-static pestle_status_t reduce_before(pestle_builder_t* b, const scan_t* s,
-                                     pestle_value_t* blocks,
-                                     pestle_value_t** out) {
+static pestle_value_t* reduce_before(pestle_formula_t* f, const scan_t* s,
+                                     pestle_value_t* blocks) {
   int64_t inner = s->dim + 1, map[PESTLE_MAX_RANK];
-  pestle_value_t* x;
-  PESTLE_TRY(pestle_pass_fold(b, s->op, blocks, s->identity, &inner, 1, &x));
-  PESTLE_TRY(make_window(b, s, x, s->init, s->dim, 1, &x));
-  for (int32_t d = 0; d < x->type->rank; ++d)
+  if (!blocks) return NULL;
+  pestle_value_t* x = pestle_f_reduce_from(
+      f, s->op, blocks, (pestle_i64s_t){&inner, 1}, s->identity);
+  x = make_window(f, s, x, s->init, s->dim, 1);
+  for (int32_t d = 0; d + 1 < blocks->type->rank; ++d)
     map[d] = d + (d > s->dim);
-  return pestle_pass_broadcast(b, x, blocks->type, map, out);
+  return pestle_f_broadcast_to(f, x, blocks->type, map);
 }
 
-static pestle_status_t cut(pestle_builder_t* b, const scan_t* s,
-                           pestle_value_t** out) {
+static pestle_value_t* cut(pestle_formula_t* f, const scan_t* s) {
   const pestle_type_t* whole = s->x->type;
   pestle_type_t type = pestle_type_make(whole->dtype, 0, NULL);
   for (int32_t d = 0; d < whole->rank; ++d) {
@@ -263,120 +235,119 @@ static pestle_status_t cut(pestle_builder_t* b, const scan_t* s,
     type.dims[type.rank++] = whole->dims[d] / (here ? s->block : 1);
     if (here) type.dims[type.rank++] = s->block;
   }
-  return pestle_pass_reshape(b, s->x, &type, out);
+  return pestle_f_reshape_to(f, s->x, &type);
 }
 
-static pestle_status_t make_levels(pestle_builder_t* b, const scan_t* s,
-                                   pestle_value_t** out) {
-  pestle_value_t *blocks, *before, *inside;
-  PESTLE_TRY(cut(b, s, &blocks));
-  PESTLE_TRY(reduce_before(b, s, blocks, &before));
-  PESTLE_TRY(make_window(b, s, blocks, s->identity, s->dim + 1, 0, &inside));
-  PESTLE_TRY(pestle_pass_binary(b, s->op, before, inside, out));
-  return pestle_pass_reshape(b, *out, s->x->type, out);
+static pestle_value_t* make_levels(pestle_formula_t* f, const scan_t* s) {
+  pestle_value_t* blocks = cut(f, s);
+  pestle_value_t* before = reduce_before(f, s, blocks);
+  pestle_value_t* inside =
+      make_window(f, s, blocks, s->identity, s->dim + 1, 0);
+  pestle_value_t* x = pestle_f_binary(f, s->op, before, inside);
+  return pestle_f_reshape_to(f, x, s->x->type);
 }
 
 // --- Blocks one after the other ---
 
 enum { LOOP_VALUES = 3 };  // elements done, the array, the last result
 
-static pestle_status_t make_index(pestle_builder_t* b, int64_t value,
-                                  pestle_value_t** out) {
-  pestle_type_t scalar = pestle_type_make(PESTLE_I64, 0, NULL);
-  return pestle_pass_splat(b, &scalar, (double)value, out);
+// A formula in a new region over |types|; NULL in |*out_region| on failure.
+static pestle_formula_t enter_region(pestle_formula_t* around,
+                                     const pestle_type_t* types,
+                                     pestle_region_t** out_region) {
+  pestle_builder_t b = {.module = around->builder.module,
+                        .loc = around->builder.loc};
+  *out_region = NULL;
+  pestle_formula_t f = {.status =
+                            pestle_region_create(b.module, types, LOOP_VALUES,
+                                                 out_region, &b.block)};
+  f.builder = b;
+  return f;
 }
 
-static pestle_status_t loop_condition(pestle_builder_t* around, const scan_t* s,
+static pestle_status_t loop_condition(pestle_formula_t* around, const scan_t* s,
                                       const pestle_type_t* types,
                                       pestle_region_t** out_region) {
-  pestle_builder_t b = {.module = around->module, .loc = around->loc};
-  PESTLE_TRY(
-      pestle_region_create(b.module, types, LOOP_VALUES, out_region, &b.block));
-  pestle_value_t *end, *goes_on;
-  PESTLE_TRY(make_index(&b, s->x->type->dims[s->dim], &end));
-  PESTLE_TRY(pestle_pass_binary(
-      &b, PESTLE_OP_LT, pestle_block_argument(b.block, 0), end, &goes_on));
-  return pestle_op_return(&b, &goes_on, 1, NULL);
+  pestle_formula_t f = enter_region(around, types, out_region);
+  PESTLE_TRY(f.status);
+  pestle_value_t* done = pestle_block_argument(f.builder.block, 0);
+  double end = (double)s->x->type->dims[s->dim];
+  pestle_value_t* goes_on =
+      pestle_f_lt(&f, done, pestle_f_splat(&f, done, end));
+  PESTLE_TRY(f.status);
+  return pestle_op_return(&f.builder, &goes_on, 1, NULL);
 }
 
 // The running reduction of the block at |at| of |x|, begun with |last|.
-static pestle_status_t reduce_block(pestle_builder_t* b, const scan_t* s,
+static pestle_value_t* reduce_block(pestle_formula_t* f, const scan_t* s,
                                     pestle_value_t* x, pestle_value_t* last,
-                                    pestle_value_t* const* at,
-                                    pestle_value_t** out) {
+                                    pestle_value_t* const* at) {
   pestle_type_t type = *x->type;
   size_t rank = (size_t)type.rank;
-  pestle_value_t *operands[PESTLE_MAX_RANK + 1] = {x}, *block, *both;
+  pestle_value_t* operands[PESTLE_MAX_RANK + 1] = {x};
   for (size_t d = 0; d < rank; ++d)
     operands[d + 1] = at[d];
   type.dims[s->dim] = s->block;
   pestle_attr_t sizes = PESTLE_SET_I64S(slice_sizes, type.dims, rank);
-  PESTLE_TRY(pestle_pass_make(b, PESTLE_OP_DYNAMIC_SLICE, operands, rank + 1,
-                              &sizes, 1, NULL, &block));
-  pestle_value_t* parts[2] = {last, block};
-  pestle_attr_t dim = PESTLE_SET_I64(dimension, s->dim);
-  PESTLE_TRY(pestle_pass_make(b, PESTLE_OP_CONCATENATE, parts, 2, &dim, 1, NULL,
-                              &both));
-  return make_window(b, s, both, s->identity, s->dim, -1, out);
+  pestle_value_t* block = pestle_f_make(f, PESTLE_OP_DYNAMIC_SLICE, operands,
+                                        rank + 1, &sizes, 1, NULL);
+  pestle_value_t* both =
+      pestle_f_concatenate(f, (pestle_value_t*[]){last, block}, 2, s->dim);
+  return make_window(f, s, both, s->identity, s->dim, -1);
 }
 
-static pestle_status_t loop_body(pestle_builder_t* around, const scan_t* s,
+static pestle_status_t loop_body(pestle_formula_t* around, const scan_t* s,
                                  const pestle_type_t* types,
                                  pestle_region_t** out_region) {
-  pestle_builder_t b = {.module = around->module, .loc = around->loc};
-  PESTLE_TRY(
-      pestle_region_create(b.module, types, LOOP_VALUES, out_region, &b.block));
-  pestle_value_t* done = pestle_block_argument(b.block, 0);
-  pestle_value_t* x = pestle_block_argument(b.block, 1);
-  pestle_value_t *zero, *step, *made, *next[LOOP_VALUES];
+  pestle_formula_t f = enter_region(around, types, out_region);
+  PESTLE_TRY(f.status);
+  pestle_block_t* block = f.builder.block;
+  pestle_value_t* done = pestle_block_argument(block, 0);
+  pestle_value_t* x = pestle_block_argument(block, 1);
+  pestle_value_t* next[LOOP_VALUES];
   pestle_value_t* operands[PESTLE_MAX_RANK + 2] = {x};
-  PESTLE_TRY(make_index(&b, 0, &zero));
-  PESTLE_TRY(make_index(&b, s->block, &step));
+  pestle_value_t* zero = pestle_f_scalar(&f, PESTLE_I64, 0);
+  pestle_value_t* step = pestle_f_scalar(&f, PESTLE_I64, (double)s->block);
   for (int32_t d = 0; d < x->type->rank; ++d)
     operands[d + 2] = d == s->dim ? done : zero;
-  PESTLE_TRY(reduce_block(&b, s, x, pestle_block_argument(b.block, 2),
-                          operands + 2, &made));
-  operands[1] = made;
-  PESTLE_TRY(pestle_pass_binary(&b, PESTLE_OP_ADD, done, step, &next[0]));
-  PESTLE_TRY(pestle_pass_make(&b, PESTLE_OP_DYNAMIC_UPDATE_SLICE, operands,
-                              (size_t)x->type->rank + 2, NULL, 0, NULL,
-                              &next[1]));
-  PESTLE_TRY(slice(&b, s, made, s->block - 1, 1, &next[2]));
-  return pestle_op_return(&b, next, LOOP_VALUES, NULL);
+  operands[1] =
+      reduce_block(&f, s, x, pestle_block_argument(block, 2), operands + 2);
+  next[0] = pestle_f_add(&f, done, step);
+  next[1] = pestle_f_make(&f, PESTLE_OP_DYNAMIC_UPDATE_SLICE, operands,
+                          (size_t)x->type->rank + 2, NULL, 0, NULL);
+  next[2] =
+      pestle_f_slice_axis(&f, operands[1], s->dim, s->block - 1, s->block);
+  PESTLE_TRY(f.status);
+  return pestle_op_return(&f.builder, next, LOOP_VALUES, NULL);
 }
 
-static pestle_status_t make_loop(pestle_builder_t* b, const scan_t* s,
-                                 pestle_value_t** out) {
-  pestle_type_t types[LOOP_VALUES];
+static pestle_value_t* make_loop(pestle_formula_t* f, const scan_t* s) {
+  pestle_type_t types[LOOP_VALUES] = {pestle_type_make(PESTLE_I64, 0, NULL),
+                                      *s->x->type, *s->x->type};
   pestle_value_t* operands[LOOP_VALUES] = {NULL, s->x, NULL};
   pestle_region_t* regions[2];
-  types[2] = *s->x->type;
   types[2].dims[s->dim] = 1;
-  PESTLE_TRY(make_index(b, 0, &operands[0]));
-  PESTLE_TRY(pestle_pass_broadcast(b, s->init, &types[2], NULL, &operands[2]));
-  for (int i = 0; i < LOOP_VALUES; ++i)
-    types[i] = *operands[i]->type;
-  PESTLE_TRY(loop_condition(b, s, types, &regions[0]));
-  PESTLE_TRY(loop_body(b, s, types, &regions[1]));
-  pestle_node_spec_t spec = {.op = PESTLE_OP_WHILE,
-                             .operands = operands,
-                             .operand_count = LOOP_VALUES,
-                             .regions = regions,
-                             .region_count = 2};
-  pestle_node_t* node;
-  PESTLE_TRY(pestle_node_create(b, &spec, &node));
-  *out = pestle_node_result(node, 1);
-  return NULL;
+  operands[0] = pestle_f_scalar(f, PESTLE_I64, 0);
+  operands[2] = pestle_f_broadcast_to(f, s->init, &types[2], NULL);
+  if (!f->status) f->status = loop_condition(f, s, types, &regions[0]);
+  if (!f->status) f->status = loop_body(f, s, types, &regions[1]);
+  pestle_node_t* node =
+      pestle_f_node(f, &(pestle_node_spec_t){.op = PESTLE_OP_WHILE,
+                                             .operands = operands,
+                                             .operand_count = LOOP_VALUES,
+                                             .regions = regions,
+                                             .region_count = 2});
+  return node ? pestle_node_result(node, 1) : NULL;
 }
 
 // --- The pass ---
 
 static pestle_status_t split_scan(scan_t* s, pestle_node_t* node) {
-  pestle_builder_t b = pestle_builder_before(node);
-  pestle_value_t* x;
-  PESTLE_TRY(begin(&b, s, node));
-  PESTLE_TRY(s->ordered ? make_loop(&b, s, &x) : make_levels(&b, s, &x));
-  return finish(&b, s, x, node);
+  pestle_formula_t f = pestle_formula_before(node);
+  s->x = begin(&f, s, node);
+  PESTLE_TRY(f.status);
+  pestle_value_t* x = s->ordered ? make_loop(&f, s) : make_levels(&f, s);
+  return finish(&f, s, x, node);
 }
 
 typedef struct split_t {

@@ -1,91 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making, reading and walking nodes for passes.
+// Reading and walking nodes for passes.
 #include "passes/util.h"
 
 #include <string.h>
 
 #include "base/half.h"
 #include "base/mem.h"
-
-// --- Making nodes: formulas of one step (ir/formula.h) ---
-
-// The status of |f|, whose last step gave |value|.
-static pestle_status_t end(pestle_formula_t* f, pestle_value_t* value,
-                           pestle_value_t** out) {
-  if (f->status) return f->status;
-  *out = value;
-  return NULL;
-}
-
-pestle_status_t pestle_pass_make(pestle_builder_t* b, pestle_op_t op,
-                                 pestle_value_t* const* operands,
-                                 size_t operand_count,
-                                 const pestle_attr_t* attrs, size_t attr_count,
-                                 const pestle_type_t* type,
-                                 pestle_value_t** out) {
-  pestle_formula_t f = pestle_formula_make(*b);
-  return end(
-      &f,
-      pestle_f_make(&f, op, operands, operand_count, attrs, attr_count, type),
-      out);
-}
-
-pestle_status_t pestle_pass_unary(pestle_builder_t* b, pestle_op_t op,
-                                  pestle_value_t* x, pestle_value_t** out) {
-  pestle_formula_t f = pestle_formula_make(*b);
-  return end(&f, pestle_f_unary(&f, op, x), out);
-}
-
-pestle_status_t pestle_pass_binary(pestle_builder_t* b, pestle_op_t op,
-                                   pestle_value_t* x, pestle_value_t* y,
-                                   pestle_value_t** out) {
-  pestle_formula_t f = pestle_formula_make(*b);
-  return end(&f, pestle_f_binary(&f, op, x, y), out);
-}
-
-pestle_status_t pestle_pass_reshape(pestle_builder_t* b, pestle_value_t* x,
-                                    const pestle_type_t* type,
-                                    pestle_value_t** out) {
-  pestle_formula_t f = pestle_formula_make(*b);
-  return end(&f, pestle_f_reshape(&f, x, type->rank, type->dims), out);
-}
-
-pestle_status_t pestle_pass_transpose(pestle_builder_t* b, pestle_value_t* x,
-                                      const int64_t* perm,
-                                      pestle_value_t** out) {
-  pestle_formula_t f = pestle_formula_make(*b);
-  return end(&f, pestle_f_transpose(&f, x, perm), out);
-}
-
-pestle_status_t pestle_pass_broadcast(pestle_builder_t* b, pestle_value_t* x,
-                                      const pestle_type_t* type,
-                                      const int64_t* dimensions,
-                                      pestle_value_t** out) {
-  pestle_formula_t f = pestle_formula_make(*b);
-  pestle_i64s_t axes = {dimensions, (size_t)x->type->rank};
-  return end(&f, pestle_f_broadcast(&f, x, type->rank, type->dims, axes), out);
-}
-
-pestle_status_t pestle_pass_convert(pestle_builder_t* b, pestle_value_t* x,
-                                    pestle_dtype_t dtype,
-                                    pestle_value_t** out) {
-  pestle_formula_t f = pestle_formula_make(*b);
-  return end(&f, pestle_f_convert(&f, x, dtype), out);
-}
-
-pestle_status_t pestle_pass_constant(pestle_builder_t* b,
-                                     const pestle_elements_t* elements,
-                                     pestle_value_t** out) {
-  pestle_formula_t f = pestle_formula_make(*b);
-  return end(&f, pestle_f_elements(&f, elements), out);
-}
-
-pestle_status_t pestle_pass_splat(pestle_builder_t* b,
-                                  const pestle_type_t* type, double value,
-                                  pestle_value_t** out) {
-  pestle_formula_t f = pestle_formula_make(*b);
-  return end(&f, pestle_f_number(&f, type, value), out);
-}
 
 void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values) {
   for (uint32_t i = 0; i < node->result_count; ++i) {
@@ -94,41 +14,6 @@ void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values) {
     pestle_value_replace_all_uses(result, values[i]);
   }
   pestle_node_erase(node);
-}
-
-// --- Folds by one op ---
-
-pestle_status_t pestle_pass_identity(pestle_builder_t* b, pestle_op_t op,
-                                     pestle_dtype_t dtype,
-                                     pestle_value_t** out) {
-  pestle_formula_t f = pestle_formula_make(*b);
-  return end(&f, pestle_f_identity(&f, op, dtype), out);
-}
-
-pestle_status_t pestle_pass_fold_region(pestle_builder_t* around,
-                                        pestle_op_t op, pestle_dtype_t dtype,
-                                        pestle_region_t** out_region) {
-  pestle_formula_t f = pestle_formula_make(*around);
-  *out_region = pestle_f_region(&f, op, dtype);
-  return f.status;
-}
-
-pestle_status_t pestle_pass_fold(pestle_builder_t* b, pestle_op_t op,
-                                 pestle_value_t* x, pestle_value_t* init,
-                                 const int64_t* dims, size_t dim_count,
-                                 pestle_value_t** out) {
-  pestle_formula_t f = pestle_formula_make(*b);
-  pestle_i64s_t axes = {dims, dim_count};
-  return end(&f, pestle_f_reduce_from(&f, op, x, axes, init), out);
-}
-
-pestle_status_t pestle_pass_fold_windows(pestle_builder_t* b, pestle_op_t op,
-                                         pestle_value_t* x,
-                                         pestle_value_t* init,
-                                         const pestle_windows_t* w,
-                                         pestle_value_t** out) {
-  pestle_formula_t f = pestle_formula_make(*b);
-  return end(&f, pestle_f_reduce_windows(&f, op, x, init, w), out);
 }
 
 bool pestle_pass_may_regroup(const pestle_compile_options_t* options,

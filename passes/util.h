@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes share: attributes as values, short ways to make common nodes,
-// splat constants as numbers, walking. Nothing here decides
-// anything; each decision is in the file of its pass.
+// What passes share: splat constants as numbers, questions about nodes, walking.
+// Ops are made with ir/formula.h. Nothing here decides anything; each decision is
+// in the file of its pass.
 #ifndef PESTLE_PASSES_UTIL_H_
 #define PESTLE_PASSES_UTIL_H_
 
@@ -16,75 +16,12 @@
       pestle_pass_context_t* ctx, pestle_module_t* module, bool* out_changed);
 #include "passes/passes.def"
 
-// --- Making nodes ---
-
-// The one result of a node of |op|; |type| for TYPED ops, else NULL.
-PESTLE_NODISCARD pestle_status_t pestle_pass_make(
-    pestle_builder_t* b, pestle_op_t op, pestle_value_t* const* operands,
-    size_t operand_count, const pestle_attr_t* attrs, size_t attr_count,
-    const pestle_type_t* type, pestle_value_t** out);
-PESTLE_NODISCARD pestle_status_t pestle_pass_unary(pestle_builder_t* b,
-                                                   pestle_op_t op,
-                                                   pestle_value_t* x,
-                                                   pestle_value_t** out);
-PESTLE_NODISCARD pestle_status_t pestle_pass_binary(pestle_builder_t* b,
-                                                    pestle_op_t op,
-                                                    pestle_value_t* x,
-                                                    pestle_value_t* y,
-                                                    pestle_value_t** out);
-// Returns |x| itself when nothing changes. |type| gives rank and dims; the
-// dtype is |x|'s.
-PESTLE_NODISCARD pestle_status_t pestle_pass_reshape(pestle_builder_t* b,
-                                                     pestle_value_t* x,
-                                                     const pestle_type_t* type,
-                                                     pestle_value_t** out);
-PESTLE_NODISCARD pestle_status_t pestle_pass_transpose(pestle_builder_t* b,
-                                                       pestle_value_t* x,
-                                                       const int64_t* perm,
-                                                       pestle_value_t** out);
-PESTLE_NODISCARD pestle_status_t pestle_pass_broadcast(
-    pestle_builder_t* b, pestle_value_t* x, const pestle_type_t* type,
-    const int64_t* dimensions, pestle_value_t** out);
-PESTLE_NODISCARD pestle_status_t pestle_pass_convert(pestle_builder_t* b,
-                                                     pestle_value_t* x,
-                                                     pestle_dtype_t dtype,
-                                                     pestle_value_t** out);
-// A constant whose |data| the module keeps (its arena, or another constant of
-// the same module).
-PESTLE_NODISCARD pestle_status_t
-pestle_pass_constant(pestle_builder_t* b, const pestle_elements_t* elements,
-                     pestle_value_t** out);
-// A splat of |value| rounded to the dtype of |type|.
-PESTLE_NODISCARD pestle_status_t pestle_pass_splat(pestle_builder_t* b,
-                                                   const pestle_type_t* type,
-                                                   double value,
-                                                   pestle_value_t** out);
+// --- Changing ---
 
 // Replaces every result by |values| and erases the node.
 void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values);
 
-// --- Folds by one op ---
-
-// The element that |op|, one of those pestle_block_fold_op() tells, leaves
-// every other as it is with.
-PESTLE_NODISCARD pestle_status_t pestle_pass_identity(pestle_builder_t* b,
-                                                      pestle_op_t op,
-                                                      pestle_dtype_t dtype,
-                                                      pestle_value_t** out);
-// The region of a fold by |op|.
-PESTLE_NODISCARD pestle_status_t
-pestle_pass_fold_region(pestle_builder_t* around, pestle_op_t op,
-                        pestle_dtype_t dtype, pestle_region_t** out_region);
-// |x| folded by |op| along |dims|, from |init| on.
-PESTLE_NODISCARD pestle_status_t
-pestle_pass_fold(pestle_builder_t* b, pestle_op_t op, pestle_value_t* x,
-                 pestle_value_t* init, const int64_t* dims, size_t dim_count,
-                 pestle_value_t** out);
-// The windows of |x| folded by |op|, from |init| on.
-PESTLE_NODISCARD pestle_status_t pestle_pass_fold_windows(
-    pestle_builder_t* b, pestle_op_t op, pestle_value_t* x,
-    pestle_value_t* init, const pestle_windows_t* w, pestle_value_t** out);
-// Whether the terms of a fold by |op| may be grouped anew.
+// Whether the terms of a reduction by |op| may be grouped anew.
 bool pestle_pass_may_regroup(const pestle_compile_options_t* options,
                              pestle_op_t op, pestle_dtype_t dtype);
 

@@ -104,17 +104,18 @@ static void test_views(void** state) {
     }
   }
   // The way back is one of each view; without what it lacks there is one element.
-  pestle_builder_t b = pestle_builder_before(block->last);
-  pestle_value_t* made;
-  assert_ok(pestle_axes_arrange(&t, &b, x, &axes, &of, true, &made));
+  pestle_formula_t f = pestle_formula_before(block->last);
+  pestle_value_t* made = pestle_axes_arrange(&t, &f, x, &axes, &of, true);
+  assert_ok(f.status);
   assert_true(pestle_type_equal(made->type, y->type));
-  assert_ok(pestle_axes_arrange(&t, &b, x, &axes, &of, false, &made));
+  made = pestle_axes_arrange(&t, &f, x, &axes, &of, false);
+  assert_ok(f.status);
   assert_int_equal(made->type->dims[3], 2);
   assert_int_equal(made->type->dims[4], 1);
   // What does not have all of its atoms is no place for it.
   of.rank = 2;
-  assert_ok(pestle_axes_arrange(&t, &b, x, &axes, &of, true, &made));
-  assert_null(made);
+  assert_null(pestle_axes_arrange(&t, &f, x, &axes, &of, true));
+  assert_ok(f.status);
   pestle_module_release(module);
   pestle_context_release(context);
 }
