@@ -282,9 +282,9 @@ static parts_t mirrored(fft_t* fft, parts_t x, int32_t axis, int64_t n) {
   int64_t end = (n + 1) / 2;
   if (end <= 1 || !x.re) return x;
   pv_t* re = pestle_f_slice_axis(f, x.re, axis, 1, end);
-  re = pestle_f_reverse(f, re, axis);
+  re = pestle_f_reverse(f, re, PESTLE_I64S(axis));
   pv_t* im = pestle_f_slice_axis(f, x.im, axis, 1, end);
-  im = pestle_f_negate(f, pestle_f_reverse(f, im, axis));
+  im = pestle_f_negate(f, pestle_f_reverse(f, im, PESTLE_I64S(axis)));
   x.re = pestle_f_concatenate(f, (pv_t*[]){x.re, re}, 2, axis);
   x.im = pestle_f_concatenate(f, (pv_t*[]){x.im, im}, 2, axis);
   return x;

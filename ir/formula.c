@@ -36,6 +36,7 @@ void* pestle_f_memory(pestle_formula_t* f, size_t size) {
 pestle_node_t* pestle_f_node(pestle_formula_t* f,
                              const pestle_node_spec_t* spec) {
   pestle_node_t* node;
+  if (f->hooks) return f->hooks->node(f, spec);
   if (f->status) return NULL;
   for (size_t i = 0; i < spec->operand_count; ++i) {
     if (!spec->operands[i]) return NULL;
@@ -45,6 +46,7 @@ pestle_node_t* pestle_f_node(pestle_formula_t* f,
 }
 
 pv_t* pestle_f_emit(pestle_formula_t* f, const pestle_node_spec_t* spec) {
+  if (f->hooks) return f->hooks->emit(f, spec);
   pestle_node_t* node = pestle_f_node(f, spec);
   return node ? pestle_node_result(node, 0) : NULL;
 }
@@ -80,12 +82,19 @@ pv_t* pestle_f_unary(pestle_formula_t* f, pestle_op_t op, pv_t* a) {
 }
 
 pv_t* pestle_f_binary(pestle_formula_t* f, pestle_op_t op, pv_t* a, pv_t* b) {
-  return pestle_f_make(f, op, (pv_t*[]){a, b}, 2, NULL, 0, NULL);
+  pv_t* operands[] = {a, b};
+  if (f->hooks && !f->hooks->broadcast(f, operands, 2)) return NULL;
+  return pestle_f_make(f, op, operands, 2, NULL, 0, NULL);
 }
 
 pv_t* pestle_f_ternary(pestle_formula_t* f, pestle_op_t op, pv_t* a, pv_t* b,
                        pv_t* c) {
-  return pestle_f_make(f, op, (pv_t*[]){a, b, c}, 3, NULL, 0, NULL);
+  pv_t* operands[] = {a, b, c};
+  if (op == PESTLE_OP_SELECT && f->hooks &&
+      !f->hooks->broadcast(f, operands, 3)) {
+    return NULL;
+  }
+  return pestle_f_make(f, op, operands, 3, NULL, 0, NULL);
 }
 
 pv_t* pestle_f_plus(pestle_formula_t* f, pv_t* a, double term) {
@@ -219,8 +228,10 @@ static pestle_status_t make_region(const pestle_builder_t* around,
   pestle_builder_t b = {.module = around->module, .loc = around->loc};
   PESTLE_TRY(pestle_region_create(b.module, types, 2, out_region, &b.block));
   pestle_formula_t inside = pestle_formula_make(b);
-  pv_t* y = pestle_f_binary(&inside, op, pestle_block_argument(b.block, 0),
-                            pestle_block_argument(b.block, 1));
+  pv_t* y = pestle_block_argument(b.block, 1);
+  if (op != PESTLE_OP_COUNT) {
+    y = pestle_f_binary(&inside, op, pestle_block_argument(b.block, 0), y);
+  }
   return inside.status ? inside.status
                        : pestle_op_return(&inside.builder, &y, 1, NULL);
 }

@@ -18,12 +18,26 @@
 
 typedef struct pestle_decomposition_t pestle_decomposition_t;
 
-typedef struct pestle_formula_t {
+typedef struct pestle_formula_t pestle_formula_t;
+
+// What a front end that evaluates and broadcasts as it emits does in place of
+// making an op. Each gives NULL or false on failure, which it keeps.
+typedef struct pestle_formula_hooks_t {
+  // The one result of an op, which need not be made.
+  pestle_value_t* (*emit)(pestle_formula_t* f, const pestle_node_spec_t* spec);
+  pestle_node_t* (*node)(pestle_formula_t* f, const pestle_node_spec_t* spec);
+  // Gives the operands of a binary op or of a select one shape.
+  bool (*broadcast)(pestle_formula_t* f, pestle_value_t** operands,
+                    size_t count);
+} pestle_formula_hooks_t;
+
+struct pestle_formula_t {
   pestle_builder_t builder;  // where the ops go
   pestle_status_t status;    // the first failure; whoever reads it last owns it
   pestle_dtype_t compute;    // of a formula that rounds once, at its end
   pestle_decomposition_t* of;  // what is decomposed (composite.h), or NULL
-} pestle_formula_t;
+  const pestle_formula_hooks_t* hooks;  // or NULL
+};
 
 static inline pestle_formula_t pestle_formula_make(pestle_builder_t builder) {
   return (pestle_formula_t){.builder = builder};
@@ -156,7 +170,7 @@ pestle_value_t* pestle_f_slice_axis(pestle_formula_t* f, pestle_value_t* a,
 pestle_value_t* pestle_f_part(pestle_formula_t* f, pestle_value_t* a,
                               int32_t axis, int64_t at);
 pestle_value_t* pestle_f_reverse(pestle_formula_t* f, pestle_value_t* a,
-                                 int64_t axis);
+                                 pestle_i64s_t axes);
 pestle_value_t* pestle_f_concatenate(pestle_formula_t* f,
                                      pestle_value_t* const* parts, size_t count,
                                      int64_t axis);
@@ -174,7 +188,7 @@ pestle_value_t* pestle_f_pad_end(pestle_formula_t* f, pestle_value_t* a,
 
 // --- Reductions and products ---
 
-// (a, b) -> op(a, b) on rank 0, for an op that reduces; NULL on failure.
+// (a, b) -> op(a, b) on rank 0, b for PESTLE_OP_COUNT; NULL on failure.
 pestle_region_t* pestle_f_region(pestle_formula_t* f, pestle_op_t op,
                                  pestle_dtype_t dtype);
 // |a| reduced by |op| over the axes |dimensions|, from a number or a value of

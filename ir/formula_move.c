@@ -38,10 +38,16 @@ pv_t* pestle_f_slice(pestle_formula_t* f, pv_t* a, const int64_t* starts,
   size_t rank = (size_t)a->type->rank;
   for (size_t i = 0; i < rank; ++i)
     ones[i] = 1;
+  if (!strides) strides = ones;
+  bool whole = true;
+  for (size_t i = 0; i < rank; ++i) {
+    whole &= starts[i] == 0 && limits[i] == a->type->dims[i] && strides[i] == 1;
+  }
+  if (whole) return a;
   pestle_attr_t attrs[] = {
       PESTLE_SET_I64S(start_indices, starts, rank),
       PESTLE_SET_I64S(limit_indices, limits, rank),
-      PESTLE_SET_I64S(strides, strides ? strides : ones, rank),
+      PESTLE_SET_I64S(strides, strides, rank),
   };
   return pestle_f_make(f, PESTLE_OP_SLICE, &a, 1, attrs, 3, NULL);
 }
@@ -50,7 +56,6 @@ pv_t* pestle_f_slice_axis(pestle_formula_t* f, pv_t* a, int32_t axis,
                           int64_t low, int64_t high) {
   int64_t starts[PESTLE_MAX_RANK] = {0}, limits[PESTLE_MAX_RANK];
   if (!a) return NULL;
-  if (low == 0 && high == a->type->dims[axis]) return a;
   for (int32_t i = 0; i < a->type->rank; ++i)
     limits[i] = a->type->dims[i];
   starts[axis] = low;
@@ -69,13 +74,15 @@ pv_t* pestle_f_part(pestle_formula_t* f, pv_t* a, int32_t axis, int64_t at) {
   return pestle_f_reshape(f, a, rank, dims);
 }
 
-pv_t* pestle_f_reverse(pestle_formula_t* f, pv_t* a, int64_t axis) {
-  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, &axis, 1);
+pv_t* pestle_f_reverse(pestle_formula_t* f, pv_t* a, pestle_i64s_t axes) {
+  if (!a || !axes.count) return a;
+  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, axes.data, axes.count);
   return pestle_f_make(f, PESTLE_OP_REVERSE, &a, 1, &attr, 1, NULL);
 }
 
 pv_t* pestle_f_concatenate(pestle_formula_t* f, pv_t* const* parts,
                            size_t count, int64_t axis) {
+  if (count == 1) return parts[0];
   pestle_attr_t attr = PESTLE_SET_I64(dimension, axis);
   return pestle_f_make(f, PESTLE_OP_CONCATENATE, parts, count, &attr, 1, NULL);
 }
@@ -96,13 +103,20 @@ pv_t* pestle_f_pad(pestle_formula_t* f, pv_t* a, pv_t* value,
                    const int64_t* low, const int64_t* high,
                    const int64_t* between) {
   static const int64_t none[PESTLE_MAX_RANK];
-  if (!a) return NULL;
+  if (!a || !value) return NULL;
   size_t rank = (size_t)a->type->rank;
+  if (!low) low = none;
+  if (!high) high = none;
+  if (!between) between = none;
+  bool any = false;
+  for (size_t i = 0; i < rank; ++i)
+    any |= low[i] || high[i] || between[i];
+  if (!any) return a;
   pv_t* operands[2] = {a, value};
   pestle_attr_t attrs[] = {
-      PESTLE_SET_I64S(edge_padding_low, low ? low : none, rank),
-      PESTLE_SET_I64S(edge_padding_high, high ? high : none, rank),
-      PESTLE_SET_I64S(interior_padding, between ? between : none, rank),
+      PESTLE_SET_I64S(edge_padding_low, low, rank),
+      PESTLE_SET_I64S(edge_padding_high, high, rank),
+      PESTLE_SET_I64S(interior_padding, between, rank),
   };
   return pestle_f_make(f, PESTLE_OP_PAD, operands, 2, attrs, 3, NULL);
 }

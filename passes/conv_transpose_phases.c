@@ -132,24 +132,6 @@ static bool read_split(const pestle_node_t* node, split_t* p) {
 
 // --- Weights ---
 
-static pestle_value_t* reverse(const split_t* p, pestle_value_t* x,
-                               const int64_t* dims, size_t count) {
-  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, count);
-  return count ? pestle_f_make(p->f, PESTLE_OP_REVERSE, &x, 1, &attr, 1, NULL)
-               : x;
-}
-
-static pestle_value_t* slice(const split_t* p, pestle_value_t* x,
-                             const int64_t* start, const int64_t* limit,
-                             const int64_t* strides) {
-  bool whole = true;
-  for (int32_t i = 0; x && i < x->type->rank; ++i) {
-    whole = whole && start[i] == 0 && limit[i] == x->type->dims[i] &&
-            strides[i] == 1;
-  }
-  return whole ? x : pestle_f_slice(p->f, x, start, limit, strides);
-}
-
 // The window the right way round, and of the dims that are not merged the taps
 // of |phase|.
 static pestle_value_t* take_taps(const split_t* p, const int64_t* phase) {
@@ -166,8 +148,8 @@ static pestle_value_t* take_taps(const split_t* p, const int64_t* phase) {
     start[i] = p->dims[i].step - 1 - phase[i];
     strides[i] = p->dims[i].step;
   }
-  w = reverse(p, w, turned, count);
-  return slice(p, w, start, limit, strides);
+  w = pestle_f_reverse(p->f, w, (pestle_i64s_t){turned, count});
+  return pestle_f_slice(p->f, w, start, limit, strides);
 }
 
 // The merged dims' phases as features: [taps.., in, groups, phases.., out].
@@ -198,7 +180,7 @@ static pestle_value_t* merge_phases(const split_t* p, pestle_value_t* w) {
   perm[n++] = type.rank;
   type.dims[type.rank++] = p->out;
   w = pestle_f_reshape_to(p->f, w, &type);
-  w = reverse(p, w, steps, count);
+  w = pestle_f_reverse(p->f, w, (pestle_i64s_t){steps, count});
   w = pestle_f_transpose(p->f, w, perm);
   pestle_type_t flat = pestle_type_make(whole.dtype, p->rank, type.dims);
   for (int32_t i = 0; i < p->rank; ++i)
@@ -419,7 +401,7 @@ static pestle_value_t* interleave(const split_t* p, pestle_value_t** parts) {
     if (inner) whole.dims[i] = p->dims[i - 1].count * p->dims[i - 1].step;
   }
   x = pestle_f_reshape_to(p->f, x, &whole);
-  return slice(p, x, start, limit, strides);
+  return pestle_f_slice(p->f, x, start, limit, strides);
 }
 
 // The only phase that has taps, with zeros between its elements.

@@ -150,7 +150,7 @@ static pestle_value_t* pad(pestle_formula_t* f, pestle_value_t* x, int32_t dim,
   int64_t lows[PESTLE_MAX_RANK] = {0}, highs[PESTLE_MAX_RANK] = {0};
   lows[dim] = low;
   highs[dim] = high;
-  return low || high ? pestle_f_pad(f, x, fill, lows, highs, NULL) : x;
+  return pestle_f_pad(f, x, fill, lows, highs, NULL);
 }
 
 // The running reduction of |s| along |dim|; |shift| 1: without the own element, -1:

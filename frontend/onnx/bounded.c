@@ -24,7 +24,7 @@ pestle_value_t* pestle_onnx_real_size(const pestle_onnx_import_t* import,
 void pestle_onnx_set_real(pestle_onnx_call_t* call, pestle_value_t* value,
                           int64_t axis, pestle_value_t* size) {
   pestle_onnx_import_t* import = call->import;
-  if (!value || !size || call->status) return;
+  if (!value || !size || call->f.status) return;
   pestle_onnx_real_t* real =
       (pestle_onnx_real_t*)pestle_onnx_real(import, value);
   if (!real) {
@@ -55,9 +55,9 @@ pestle_value_t* pestle_onnx_real_shape(pestle_onnx_call_t* call,
     if (!size) {
       size = pestle_onnx_splat_int(call, &scalar, pestle_onnx_dim(value, i));
     }
-    parts[i] = pestle_onnx_reshape(call, size, 1, one);
+    parts[i] = pestle_f_reshape(&call->f, size, 1, one);
   }
-  return pestle_onnx_concat(call, parts, (size_t)rank, 0);
+  return pestle_f_concatenate(&call->f, parts, (size_t)rank, 0);
 }
 
 pestle_value_t* pestle_onnx_real_mask(pestle_onnx_call_t* call,
@@ -69,10 +69,9 @@ pestle_value_t* pestle_onnx_real_mask(pestle_onnx_call_t* call,
   pestle_value_t* mask = NULL;
   for (int32_t i = 0; real && i < type->rank; ++i) {
     if (!real->sizes[i] || !(axes >> i & 1)) continue;
-    pestle_value_t* inside = pestle_onnx_binary(
-        call, PESTLE_OP_LT, pestle_onnx_iota(call, &index, i), real->sizes[i]);
-    mask =
-        mask ? pestle_onnx_binary(call, PESTLE_OP_AND, mask, inside) : inside;
+    pestle_value_t* inside = pestle_f_lt(
+        &call->f, pestle_f_iota(&call->f, &index, i), real->sizes[i]);
+    mask = mask ? pestle_f_and(&call->f, mask, inside) : inside;
   }
   return mask;
 }
@@ -93,7 +92,7 @@ pestle_value_t* pestle_onnx_fill_unreal(pestle_onnx_call_t* call,
       x ? pestle_onnx_real_mask(call, pestle_onnx_type(x),
                                 pestle_onnx_real(call->import, x), axes)
         : NULL;
-  return mask ? pestle_onnx_select(call, mask, x, filler) : x;
+  return mask ? pestle_f_select(&call->f, mask, x, filler) : x;
 }
 
 static int32_t first_axis(const pestle_onnx_real_t* real) {
@@ -115,7 +114,7 @@ void pestle_onnx_keep_real(pestle_onnx_call_t* call,
                            const pestle_onnx_op_t* op) {
   const pestle_value_t* x = call->input_count ? call->inputs[0] : NULL;
   bool rows = op->bounded == PESTLE_ONNX_ROWS;
-  if (!x || call->status || !pestle_onnx_real(call->import, x)) return;
+  if (!x || call->f.status || !pestle_onnx_real(call->import, x)) return;
   for (size_t i = 0; i < call->output_count; ++i) {
     pestle_value_t* y = call->outputs[i];
     if (!y) continue;
@@ -195,7 +194,7 @@ void pestle_onnx_broadcast_real(pestle_onnx_call_t* call) {
 
 bool pestle_onnx_leaves_whole(pestle_onnx_call_t* call,
                               const pestle_value_t* value, const char* what) {
-  if (!value || !pestle_onnx_real(call->import, value)) return !call->status;
+  if (!value || !pestle_onnx_real(call->import, value)) return !call->f.status;
   pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                    "%s has an extent that is known after a run only; it must "
                    "not leave the body that makes it",

@@ -11,19 +11,17 @@
 // 0, 1, .. along a new list of |count|, i64.
 static pestle_value_t* numbers(pestle_onnx_call_t* call, int64_t count) {
   const pestle_type_t type = {.dtype = PESTLE_I64, .rank = 1, .dims = {count}};
-  return pestle_onnx_iota(call, &type, 0);
+  return pestle_f_iota(&call->f, &type, 0);
 }
 
 static pestle_value_t* least(pestle_onnx_call_t* call, pestle_value_t* a,
                              int64_t b) {
-  return pestle_onnx_binary(call, PESTLE_OP_MINIMUM, a,
-                            pestle_onnx_size_number(call, b));
+  return pestle_f_minimum(&call->f, a, pestle_onnx_size_number(call, b));
 }
 
 static pestle_value_t* most(pestle_onnx_call_t* call, pestle_value_t* a,
                             int64_t b) {
-  return pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, a,
-                            pestle_onnx_size_number(call, b));
+  return pestle_f_maximum(&call->f, a, pestle_onnx_size_number(call, b));
 }
 
 // --- Slices ---
@@ -91,10 +89,10 @@ static cut_t read_cut(pestle_onnx_call_t* call, const pestle_value_t* x,
 // A value of its own that is |x|, so that other sizes can be noted for it.
 static pestle_value_t* apart(pestle_onnx_call_t* call, pestle_value_t* x) {
   if (!x) return NULL;
-  return pestle_onnx_emit(call, &(pestle_node_spec_t){.op = PESTLE_OP_RESHAPE,
-                                                      .operands = &x,
-                                                      .operand_count = 1,
-                                                      .type = x->type});
+  return pestle_f_emit(&call->f, &(pestle_node_spec_t){.op = PESTLE_OP_RESHAPE,
+                                                       .operands = &x,
+                                                       .operand_count = 1,
+                                                       .type = x->type});
 }
 
 pestle_value_t* pestle_onnx_slice_real(pestle_onnx_call_t* call,
@@ -147,7 +145,7 @@ pestle_value_t* pestle_onnx_slice_real(pestle_onnx_call_t* call,
 pestle_value_t* pestle_onnx_concat_real(pestle_onnx_call_t* call,
                                         pestle_value_t* const* values,
                                         size_t count, int64_t axis) {
-  pestle_value_t* y = pestle_onnx_concat(call, values, count, axis);
+  pestle_value_t* y = pestle_f_concatenate(&call->f, values, count, axis);
   pestle_value_t *end = NULL, *at = NULL;
   for (size_t i = 0; y && i < count; ++i) {
     pestle_value_t* size = pestle_onnx_size(call, values[i], axis);
@@ -158,9 +156,8 @@ pestle_value_t* pestle_onnx_concat_real(pestle_onnx_call_t* call,
     int64_t bound = pestle_onnx_dim(values[i], axis);
     pestle_value_t* place = numbers(call, pestle_onnx_dim(y, axis));
     pestle_value_t* gap = sub(call, pestle_onnx_size_number(call, bound), size);
-    gap = pestle_onnx_select(call,
-                             pestle_onnx_binary(call, PESTLE_OP_GE, place, end),
-                             gap, pestle_onnx_size_number(call, 0));
+    gap = pestle_f_select(&call->f, pestle_f_ge(&call->f, place, end), gap,
+                          pestle_onnx_size_number(call, 0));
     at = add(call, at ? at : place, gap);
   }
   if (at) y = pestle_onnx_take(call, y, at, axis);
@@ -238,7 +235,7 @@ static pestle_value_t* ranks(pestle_onnx_call_t* call,
                              pestle_value_t* const* sizes) {
   pestle_value_t *at = pestle_onnx_splat_int(call, type, 0), *stride = NULL;
   for (int32_t i = type->rank - 1; i >= 0; --i) {
-    pestle_value_t* along = pestle_onnx_iota(call, type, i);
+    pestle_value_t* along = pestle_f_iota(&call->f, type, i);
     at = add(call, at, stride ? mul(call, along, stride) : along);
     pestle_value_t* size =
         sizes[i] ? sizes[i] : pestle_onnx_size_number(call, type->dims[i]);
@@ -254,8 +251,7 @@ static pestle_value_t* places(pestle_onnx_call_t* call, const pestle_value_t* x,
   int64_t stride = 1;
   for (int32_t i = rank_of(x) - 1; i >= 0; --i) {
     pestle_value_t* size = most(call, pestle_onnx_size(call, x, i), 1);
-    pestle_value_t* index =
-        i ? pestle_onnx_binary(call, PESTLE_OP_REMAINDER, at, size) : at;
+    pestle_value_t* index = i ? pestle_f_remainder(&call->f, at, size) : at;
     index = pestle_onnx_size_times(call, index, stride);
     place = place ? add(call, place, index) : index;
     at = quotient(call, at, size);
@@ -271,17 +267,17 @@ pestle_value_t* pestle_onnx_reshape_real(pestle_onnx_call_t* call,
   pestle_type_t type = {.dtype = PESTLE_I64, .rank = rank};
   for (int32_t i = 0; i < rank; ++i)
     type.dims[i] = dims[i];
-  if (call->status || pestle_onnx_keep(call, pestle_type_check(&type)))
+  if (call->f.status || pestle_onnx_keep(call, pestle_type_check(&type)))
     return NULL;
   int64_t count = pestle_type_count(pestle_onnx_type(x));
   pestle_value_t* y;
   if (is_plain(call, x, rank, dims, sizes)) {
-    y = pestle_onnx_reshape(call, x, rank, dims);
+    y = pestle_f_reshape(&call->f, x, rank, dims);
   } else if (!count || !pestle_type_count(&type)) {
     type.dtype = dtype_of(x);
     y = pestle_onnx_splat(call, &type, 0);
   } else {
-    pestle_value_t* list = pestle_onnx_reshape(call, x, 1, &count);
+    pestle_value_t* list = pestle_f_reshape(&call->f, x, 1, &count);
     y = pestle_onnx_take(call, list, places(call, x, ranks(call, &type, sizes)),
                          0);
   }

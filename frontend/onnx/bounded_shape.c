@@ -57,7 +57,7 @@ static pestle_value_t* of_arithmetic(pestle_onnx_call_t* call,
   pestle_value_t* a = element(call, pestle_node_operand(node, 0), at, depth);
   pestle_value_t* b =
       a ? element(call, pestle_node_operand(node, 1), at, depth) : NULL;
-  return b ? pestle_onnx_binary(call, (pestle_op_t)node->op, a, b) : NULL;
+  return b ? pestle_f_binary(&call->f, (pestle_op_t)node->op, a, b) : NULL;
 }
 
 // Element |at| of |list|, of rank 0 or 1, as a size; NULL where it is neither a
@@ -137,7 +137,7 @@ static int64_t bound_of(const pestle_onnx_call_t* call,
 bool pestle_onnx_extents(pestle_onnx_call_t* call, size_t index,
                          pestle_onnx_extent_t* out, size_t* out_count) {
   pestle_value_t* list = pestle_onnx_input(call, index);
-  if (!list || call->status || rank_of(list) > 1 ||
+  if (!list || call->f.status || rank_of(list) > 1 ||
       pestle_value_constant(list) || !pestle_map_size(&call->import->bounds)) {
     return false;
   }
@@ -152,5 +152,5 @@ bool pestle_onnx_extents(pestle_onnx_call_t* call, size_t index,
     if (!known && out[i].dim < 0) return false;
   }
   *out_count = (size_t)count;
-  return !call->status;
+  return !call->f.status;
 }

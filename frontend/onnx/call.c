@@ -32,14 +32,14 @@ const char* pestle_onnx_describe(const pestle_onnx_node_t* node, int64_t opset,
 pestle_value_t* pestle_onnx_fail(pestle_onnx_call_t* call,
                                  pestle_status_code_t code, const char* format,
                                  ...) {
-  if (call->status) return NULL;
+  if (call->f.status) return NULL;
   char where[512], what[1024];
   va_list args;
   va_start(args, format);
   vsnprintf(what, sizeof(what), format, args);
   va_end(args);
   pestle_onnx_describe(call->node, call->opset, where, sizeof(where));
-  call->status =
+  call->f.status =
       pestle_status_make(code, __FILE__, __LINE__, "%s: %s", where, what);
   return NULL;
 }
@@ -48,14 +48,14 @@ pestle_value_t* pestle_onnx_fail(pestle_onnx_call_t* call,
 // the model, not our caller, who is at fault.
 bool pestle_onnx_keep(pestle_onnx_call_t* call, pestle_status_t status) {
   if (!status) return false;
-  if (call->status) {
+  if (call->f.status) {
     pestle_status_release(status);
     return true;
   }
   pestle_status_code_t code = pestle_status_code(status);
   if (code == PESTLE_STATUS_OUT_OF_MEMORY || code == PESTLE_STATUS_CANCELLED ||
       code == PESTLE_STATUS_DEADLINE_EXCEEDED) {
-    call->status = status;
+    call->f.status = status;
     return true;
   }
   if (code == PESTLE_STATUS_INVALID_ARGUMENT) code = PESTLE_STATUS_MALFORMED;

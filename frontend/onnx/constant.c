@@ -6,22 +6,9 @@
 #include "base/mem.h"
 #include "frontend/onnx/emit.h"
 
-pestle_value_t* pestle_onnx_constant(pestle_onnx_call_t* call,
-                                     const pestle_elements_t* elements) {
-  pestle_attr_t attr = {.name = PESTLE_ATTR_value,
-                        .kind = PESTLE_ATTR_KIND_ELEMENTS,
-                        .as.elements = elements};
-  pestle_node_spec_t spec = {.op = PESTLE_OP_CONSTANT,
-                             .attrs = &attr,
-                             .attr_count = 1,
-                             .share_elements = true};
-  pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
-  return node ? pestle_node_result(node, 0) : NULL;
-}
-
 // Before anything is computed from |type|, whose extents may be made up.
 static bool check_type(pestle_onnx_call_t* call, const pestle_type_t* type) {
-  if (call->status || pestle_onnx_keep(call, pestle_type_check(type))) {
+  if (call->f.status || pestle_onnx_keep(call, pestle_type_check(type))) {
     return false;
   }
   if (pestle_onnx_type_fits(type)) return true;
@@ -42,11 +29,11 @@ static pestle_value_t* splat_bytes(pestle_onnx_call_t* call,
     return NULL;
   }
   int64_t count = pestle_type_count(type);
-  return pestle_onnx_constant(
-      call, &(pestle_elements_t){.type = *type,
-                                 .data = data,
-                                 .size = count == 0 ? 0 : size,
-                                 .splat = count != 1 && count != 0});
+  return pestle_f_elements(
+      &call->f, &(pestle_elements_t){.type = *type,
+                                     .data = data,
+                                     .size = count == 0 ? 0 : size,
+                                     .splat = count != 1 && count != 0});
 }
 
 pestle_value_t* pestle_onnx_splat(pestle_onnx_call_t* call,
@@ -78,7 +65,7 @@ pestle_value_t* pestle_onnx_scalar(pestle_onnx_call_t* call,
 
 pestle_value_t* pestle_onnx_int_list(pestle_onnx_call_t* call,
                                      const int64_t* values, size_t count) {
-  if (call->status) return NULL;
+  if (call->f.status) return NULL;
   size_t size = count * sizeof(int64_t);
   int64_t* data = pestle_arena_alloc(&call->import->module->arena, size,
                                      PESTLE_DEFAULT_ALIGNMENT);
@@ -87,8 +74,8 @@ pestle_value_t* pestle_onnx_int_list(pestle_onnx_call_t* call,
     return NULL;
   }
   if (size) memcpy(data, values, size);
-  return pestle_onnx_constant(
-      call,
+  return pestle_f_elements(
+      &call->f,
       &(pestle_elements_t){
           .type = {.dtype = PESTLE_I64, .rank = 1, .dims = {(int64_t)count}},
           .data = data,
@@ -110,8 +97,8 @@ pestle_value_t* pestle_onnx_numbers(pestle_onnx_call_t* call,
   for (size_t i = 0; i < count; ++i) {
     pestle_onnx_store_f64(type->dtype, values[i], data + i * size);
   }
-  return pestle_onnx_constant(
-      call,
+  return pestle_f_elements(
+      &call->f,
       &(pestle_elements_t){.type = *type, .data = data, .size = count * size});
 }
 

@@ -2,7 +2,7 @@
 // Reductions, windows and matrix products.
 #include "frontend/onnx/emit.h"
 
-// --- Folds ---
+// --- Reductions ---
 
 // The identity of |op|, of rank 0.
 static pestle_value_t* identity(pestle_onnx_call_t* call, pestle_op_t op,
@@ -16,53 +16,6 @@ static pestle_value_t* identity(pestle_onnx_call_t* call, pestle_op_t op,
   return pestle_onnx_splat_int(call, &type, 0);
 }
 
-pestle_region_t* pestle_onnx_region(pestle_onnx_call_t* call, pestle_op_t op,
-                                    pestle_dtype_t dtype) {
-  pestle_type_t types[2] = {{.dtype = dtype}, {.dtype = dtype}};
-  pestle_module_t* module = call->import->module;
-  pestle_region_t* region;
-  pestle_block_t* block;
-  if (pestle_onnx_keep(
-          call, pestle_region_create(module, types, 2, &region, &block))) {
-    return NULL;
-  }
-  pestle_builder_t builder = {
-      .module = module, .block = block, .loc = call->builder->loc};
-  pestle_value_t* operands[2] = {pestle_block_argument(block, 0),
-                                 pestle_block_argument(block, 1)};
-  pestle_value_t* result = operands[1];
-  if (op != PESTLE_OP_COUNT) {
-    pestle_node_spec_t spec = {
-        .op = op, .operands = operands, .operand_count = 2};
-    pestle_node_t* node;
-    if (pestle_onnx_keep(call, pestle_node_create(&builder, &spec, &node))) {
-      return NULL;
-    }
-    result = pestle_node_result(node, 0);
-  }
-  if (pestle_onnx_keep(call, pestle_op_return(&builder, &result, 1, NULL))) {
-    return NULL;
-  }
-  return region;
-}
-
-static pestle_value_t* fold(pestle_onnx_call_t* call, pestle_op_t structured,
-                            pestle_op_t op, pestle_value_t* a,
-                            const pestle_attr_t* attrs, size_t attr_count) {
-  if (!a || call->status) return NULL;
-  pestle_value_t* operands[2] = {a, identity(call, op, a->type->dtype)};
-  pestle_region_t* region = pestle_onnx_region(call, op, a->type->dtype);
-  if (!region) return NULL;
-  pestle_node_spec_t spec = {.op = structured,
-                             .operands = operands,
-                             .operand_count = 2,
-                             .attrs = attrs,
-                             .attr_count = attr_count,
-                             .regions = &region,
-                             .region_count = 1};
-  return pestle_onnx_emit(call, &spec);
-}
-
 pestle_value_t* pestle_onnx_reduce(pestle_onnx_call_t* call, pestle_op_t op,
                                    pestle_value_t* a, const int64_t* axes,
                                    size_t count, bool keep_dims) {
@@ -70,44 +23,33 @@ pestle_value_t* pestle_onnx_reduce(pestle_onnx_call_t* call, pestle_op_t op,
   int64_t sorted[PESTLE_MAX_RANK], dims[PESTLE_MAX_RANK];
   size_t n = 0;
   for (int32_t i = 0; i < a->type->rank; ++i) {
-    bool folded = false;
+    bool reduced = false;
     for (size_t j = 0; j < count; ++j)
-      folded |= axes[j] == i;
-    dims[i] = folded ? 1 : a->type->dims[i];
-    if (folded) sorted[n++] = i;
+      reduced |= axes[j] == i;
+    dims[i] = reduced ? 1 : a->type->dims[i];
+    if (reduced) sorted[n++] = i;
   }
   pestle_value_t* result = a;
   if (n) {
-    pestle_attr_t attr = i64s_attr(PESTLE_ATTR_dimensions, sorted, n);
-    result = fold(call, PESTLE_OP_REDUCE, op, a, &attr, 1);
+    result = pestle_f_reduce_from(&call->f, op, a, (pestle_i64s_t){sorted, n},
+                                  identity(call, op, a->type->dtype));
   }
-  return keep_dims ? pestle_onnx_reshape(call, result, a->type->rank, dims)
+  return keep_dims ? pestle_f_reshape(&call->f, result, a->type->rank, dims)
                    : result;
 }
 
 pestle_value_t* pestle_onnx_reduce_window(pestle_onnx_call_t* call,
                                           pestle_op_t op, pestle_value_t* a,
-                                          const pestle_onnx_window_t* window) {
+                                          const pestle_windows_t* windows) {
   if (!a) return NULL;
-  size_t rank = (size_t)a->type->rank;
-  pestle_attr_t attrs[] = {
-      i64s_attr(PESTLE_ATTR_window_dimensions, window->size, rank),
-      i64s_attr(PESTLE_ATTR_window_strides, window->strides, rank),
-      i64s_attr(PESTLE_ATTR_window_dilations, window->dilations, rank),
-      i64s_attr(PESTLE_ATTR_padding, window->padding, 2 * rank),
-  };
-  return fold(call, PESTLE_OP_REDUCE_WINDOW, op, a, attrs, 4);
+  pestle_value_t* initial = identity(call, op, a->type->dtype);
+  return pestle_f_reduce_windows(&call->f, op, a, initial, windows);
 }
 
 pestle_value_t* pestle_onnx_softmax(pestle_onnx_call_t* call, pestle_op_t op,
                                     pestle_value_t* a, int64_t axis) {
-  pestle_attr_t attr = i64s_attr(PESTLE_ATTR_dimensions, &axis, 1);
-  pestle_node_spec_t spec = {.op = op,
-                             .operands = &a,
-                             .operand_count = 1,
-                             .attrs = &attr,
-                             .attr_count = 1};
-  return pestle_onnx_emit(call, &spec);
+  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, &axis, 1);
+  return pestle_f_make(&call->f, op, &a, 1, &attr, 1, NULL);
 }
 
 // --- Products ---
@@ -146,22 +88,15 @@ pestle_value_t* pestle_onnx_dot(pestle_onnx_call_t* call, pestle_value_t* a,
                             PESTLE_MAX_RANK);
   }
   pestle_attr_t attrs[] = {
-      i64s_attr(PESTLE_ATTR_lhs_batching_dimensions, a_batch.data,
-                a_batch.count),
-      i64s_attr(PESTLE_ATTR_rhs_batching_dimensions, b_batch.data,
-                b_batch.count),
-      i64s_attr(PESTLE_ATTR_lhs_contracting_dimensions, a_contract.data,
-                a_contract.count),
-      i64s_attr(PESTLE_ATTR_rhs_contracting_dimensions, b_contract.data,
-                b_contract.count),
+      PESTLE_SET_I64S(lhs_batching_dimensions, a_batch.data, a_batch.count),
+      PESTLE_SET_I64S(rhs_batching_dimensions, b_batch.data, b_batch.count),
+      PESTLE_SET_I64S(lhs_contracting_dimensions, a_contract.data,
+                      a_contract.count),
+      PESTLE_SET_I64S(rhs_contracting_dimensions, b_contract.data,
+                      b_contract.count),
   };
-  pestle_node_spec_t spec = {.op = PESTLE_OP_DOT_GENERAL,
-                             .operands = (pestle_value_t*[]){a, b},
-                             .operand_count = 2,
-                             .attrs = attrs,
-                             .attr_count = 4,
-                             .type = &type};
-  return pestle_onnx_emit(call, &spec);
+  return pestle_f_make(&call->f, PESTLE_OP_DOT_GENERAL,
+                       (pestle_value_t*[]){a, b}, 2, attrs, 4, &type);
 }
 
 // |a| with its leading axes broadcast to |dims|, its last two kept.
@@ -216,10 +151,12 @@ pestle_value_t* pestle_onnx_matmul(pestle_onnx_call_t* call, pestle_value_t* a,
   }
   bool row = a->type->rank == 1, column = b->type->rank == 1;
   if (row) {
-    a = pestle_onnx_reshape(call, a, 2, (const int64_t[]){1, a->type->dims[0]});
+    a = pestle_f_reshape(&call->f, a, 2,
+                         (const int64_t[]){1, a->type->dims[0]});
   }
   if (column) {
-    b = pestle_onnx_reshape(call, b, 2, (const int64_t[]){b->type->dims[0], 1});
+    b = pestle_f_reshape(&call->f, b, 2,
+                         (const int64_t[]){b->type->dims[0], 1});
   }
   if (!a || !b) return NULL;
   pestle_value_t* product = batched_matmul(call, a, b, dtype);
@@ -230,5 +167,5 @@ pestle_value_t* pestle_onnx_matmul(pestle_onnx_call_t* call, pestle_value_t* a,
     if ((row && i == last - 1) || (column && i == last)) continue;
     dims[rank++] = product->type->dims[i];
   }
-  return pestle_onnx_reshape(call, product, rank, dims);
+  return pestle_f_reshape(&call->f, product, rank, dims);
 }

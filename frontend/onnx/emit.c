@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise ops with numpy's broadcasting.
+// Types of values, numbers as operands, conversions.
 #include "frontend/onnx/emit.h"
 
 #include "frontend/onnx/bounded.h"
@@ -22,47 +22,10 @@ int64_t pestle_onnx_dims_product(const pestle_value_t* value, int64_t begin,
   return product;
 }
 
-pestle_value_t* pestle_onnx_unary(pestle_onnx_call_t* call, pestle_op_t op,
-                                  pestle_value_t* a) {
-  pestle_node_spec_t spec = {.op = op, .operands = &a, .operand_count = 1};
-  return pestle_onnx_emit(call, &spec);
-}
-
-pestle_value_t* pestle_onnx_binary(pestle_onnx_call_t* call, pestle_op_t op,
-                                   pestle_value_t* a, pestle_value_t* b) {
-  pestle_type_t type;
-  if (!a || !b) return NULL;
-  if (!pestle_onnx_common_shape(call, a->type, b->type, &type)) return NULL;
-  pestle_value_t* operands[2] = {
-      pestle_onnx_broadcast(call, a, type.rank, type.dims),
-      pestle_onnx_broadcast(call, b, type.rank, type.dims)};
-  pestle_node_spec_t spec = {
-      .op = op, .operands = operands, .operand_count = 2};
-  return pestle_onnx_emit(call, &spec);
-}
-
 pestle_value_t* pestle_onnx_binary_f(pestle_onnx_call_t* call, pestle_op_t op,
                                      pestle_value_t* a, double number) {
-  return a ? pestle_onnx_binary(call, op, a, splat_like(call, a, number))
+  return a ? pestle_f_binary(&call->f, op, a, splat_like(call, a, number))
            : NULL;
-}
-
-pestle_value_t* pestle_onnx_select(pestle_onnx_call_t* call,
-                                   pestle_value_t* condition, pestle_value_t* a,
-                                   pestle_value_t* b) {
-  pestle_type_t type;
-  if (!condition || !a || !b) return NULL;
-  if (!pestle_onnx_common_shape(call, a->type, b->type, &type) ||
-      !pestle_onnx_common_shape(call, &type, condition->type, &type)) {
-    return NULL;
-  }
-  pestle_value_t* operands[3] = {
-      pestle_onnx_broadcast(call, condition, type.rank, type.dims),
-      pestle_onnx_broadcast(call, a, type.rank, type.dims),
-      pestle_onnx_broadcast(call, b, type.rank, type.dims)};
-  pestle_node_spec_t spec = {
-      .op = PESTLE_OP_SELECT, .operands = operands, .operand_count = 3};
-  return pestle_onnx_emit(call, &spec);
 }
 
 pestle_value_t* pestle_onnx_convert(pestle_onnx_call_t* call, pestle_value_t* a,
@@ -73,11 +36,7 @@ pestle_value_t* pestle_onnx_convert(pestle_onnx_call_t* call, pestle_value_t* a,
   }
   pestle_type_t type = *a->type;
   type.dtype = dtype;
-  pestle_node_spec_t spec = {.op = PESTLE_OP_CONVERT,
-                             .operands = &a,
-                             .operand_count = 1,
-                             .type = &type};
-  return pestle_onnx_emit(call, &spec);
+  return pestle_f_make(&call->f, PESTLE_OP_CONVERT, &a, 1, NULL, 0, &type);
 }
 
 // --- Narrow floats ---

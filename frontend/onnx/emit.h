@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emitting ops on behalf of an ONNX node. Every function takes NULL operands
-// (an earlier error) and then returns NULL. Ops on constants are evaluated at
-// once when the result is small or no larger than what it is made from
-// (fold.c).
+// Emitting ops on behalf of an ONNX node: the formula of its call (ir/formula.h),
+// and here what ONNX has beyond it. Every function takes NULL operands (an
+// earlier error) and then returns NULL. Ops on constants are evaluated at once
+// when the result is small or no larger than what it is made from (fold.c).
 #ifndef PESTLE_FRONTEND_ONNX_EMIT_H_
 #define PESTLE_FRONTEND_ONNX_EMIT_H_
 
@@ -27,31 +27,12 @@ int64_t pestle_onnx_dim(const pestle_value_t* value, int64_t axis);
 int64_t pestle_onnx_dims_product(const pestle_value_t* value, int64_t begin,
                                  int64_t end);
 
-// --- Any op (fold.c) ---
-
-static inline pestle_attr_t i64s_attr(pestle_attr_name_t name,
-                                      const int64_t* data, size_t count) {
-  return (pestle_attr_t){.name = (uint16_t)name,
-                         .kind = PESTLE_ATTR_KIND_I64S,
-                         .as.i64s = {data, count}};
-}
-static inline pestle_attr_t i64_attr(pestle_attr_name_t name, int64_t value) {
-  return (pestle_attr_t){
-      .name = (uint16_t)name, .kind = PESTLE_ATTR_KIND_I64, .as.i64 = value};
-}
-
-// One result. |spec| is read during the call only.
-pestle_value_t* pestle_onnx_emit(pestle_onnx_call_t* call,
-                                 const pestle_node_spec_t* spec);
-// Any number of results, never folded; NULL on error.
-pestle_node_t* pestle_onnx_emit_node(pestle_onnx_call_t* call,
-                                     const pestle_node_spec_t* spec);
+// The hooks of a call's formula (fold.c): ops on constants are evaluated, operands
+// broadcast by numpy's rule.
+extern const pestle_formula_hooks_t pestle_onnx_hooks;
 
 // --- Constants (constant.c) ---
 
-// |elements|->data must live as long as the module.
-pestle_value_t* pestle_onnx_constant(pestle_onnx_call_t* call,
-                                     const pestle_elements_t* elements);
 // Every element of |type| is |value|, rounded to its dtype.
 pestle_value_t* pestle_onnx_splat(pestle_onnx_call_t* call,
                                   const pestle_type_t* type, double value);
@@ -80,35 +61,28 @@ pestle_value_t* pestle_onnx_highest(pestle_onnx_call_t* call,
                                     const pestle_type_t* type);
 // --- Elementwise, with numpy's broadcasting (emit.c) ---
 
-pestle_value_t* pestle_onnx_unary(pestle_onnx_call_t* call, pestle_op_t op,
-                                  pestle_value_t* a);
-pestle_value_t* pestle_onnx_binary(pestle_onnx_call_t* call, pestle_op_t op,
-                                   pestle_value_t* a, pestle_value_t* b);
 // a op number, the number in a's dtype.
 pestle_value_t* pestle_onnx_binary_f(pestle_onnx_call_t* call, pestle_op_t op,
                                      pestle_value_t* a, double number);
-pestle_value_t* pestle_onnx_select(pestle_onnx_call_t* call,
-                                   pestle_value_t* condition, pestle_value_t* a,
-                                   pestle_value_t* b);
 // Conversion as StableHLO has it, with non-zero as true. |a| itself if equal.
 pestle_value_t* pestle_onnx_convert(pestle_onnx_call_t* call, pestle_value_t* a,
                                     pestle_dtype_t dtype);
 
 static inline pestle_value_t* add(pestle_onnx_call_t* call, pestle_value_t* a,
                                   pestle_value_t* b) {
-  return pestle_onnx_binary(call, PESTLE_OP_ADD, a, b);
+  return pestle_f_add(&call->f, a, b);
 }
 static inline pestle_value_t* sub(pestle_onnx_call_t* call, pestle_value_t* a,
                                   pestle_value_t* b) {
-  return pestle_onnx_binary(call, PESTLE_OP_SUBTRACT, a, b);
+  return pestle_f_subtract(&call->f, a, b);
 }
 static inline pestle_value_t* mul(pestle_onnx_call_t* call, pestle_value_t* a,
                                   pestle_value_t* b) {
-  return pestle_onnx_binary(call, PESTLE_OP_MULTIPLY, a, b);
+  return pestle_f_multiply(&call->f, a, b);
 }
 static inline pestle_value_t* quotient(pestle_onnx_call_t* call,
                                        pestle_value_t* a, pestle_value_t* b) {
-  return pestle_onnx_binary(call, PESTLE_OP_DIVIDE, a, b);
+  return pestle_f_divide(&call->f, a, b);
 }
 static inline pestle_value_t* times(pestle_onnx_call_t* call, pestle_value_t* a,
                                     double factor) {
@@ -130,37 +104,14 @@ bool pestle_onnx_common_shape(pestle_onnx_call_t* call, const pestle_type_t* a,
 pestle_value_t* pestle_onnx_broadcast(pestle_onnx_call_t* call,
                                       pestle_value_t* a, int32_t rank,
                                       const int64_t* dims);
-// Axis i of |a| becomes axis |axes[i]| of the result.
-pestle_value_t* pestle_onnx_broadcast_in(pestle_onnx_call_t* call,
-                                         pestle_value_t* a, int32_t rank,
-                                         const int64_t* dims,
-                                         const int64_t* axes);
 // A rank-1 |a| along |axis| of something shaped like |like|.
 pestle_value_t* pestle_onnx_along(pestle_onnx_call_t* call, pestle_value_t* a,
                                   const pestle_value_t* like, int64_t axis);
-pestle_value_t* pestle_onnx_reshape(pestle_onnx_call_t* call, pestle_value_t* a,
-                                    int32_t rank, const int64_t* dims);
-pestle_value_t* pestle_onnx_transpose(pestle_onnx_call_t* call,
-                                      pestle_value_t* a,
-                                      const int64_t* permutation);
-// Every |strides|-th element of [starts, limits), an axis each.
-pestle_value_t* pestle_onnx_slice(pestle_onnx_call_t* call, pestle_value_t* a,
-                                  const int64_t* starts, const int64_t* limits,
-                                  const int64_t* strides);
-// The same on one axis.
+// Every |stride|-th element of [start, limit) of |axis|.
 pestle_value_t* pestle_onnx_slice_axis(pestle_onnx_call_t* call,
                                        pestle_value_t* a, int64_t axis,
                                        int64_t start, int64_t limit,
                                        int64_t stride);
-pestle_value_t* pestle_onnx_reverse(pestle_onnx_call_t* call, pestle_value_t* a,
-                                    const int64_t* axes, size_t count);
-// |low| and |high| an axis; NULL |high| is none, NULL |inner| too.
-pestle_value_t* pestle_onnx_pad(pestle_onnx_call_t* call, pestle_value_t* a,
-                                pestle_value_t* padding, const int64_t* low,
-                                const int64_t* high, const int64_t* inner);
-pestle_value_t* pestle_onnx_concat(pestle_onnx_call_t* call,
-                                   pestle_value_t* const* values, size_t count,
-                                   int64_t axis);
 // A gather: axes |mapped| of |a| are chosen by index vectors along |vector| of
 // |indices| (its rank: scalars) and fall away, axes |batch| are walked with the
 // first ones of |indices|, and |sizes| of the others are taken, to |offsets|.
@@ -180,27 +131,17 @@ pestle_value_t* pestle_onnx_take(pestle_onnx_call_t* call, pestle_value_t* a,
 pestle_value_t* pestle_onnx_take_list(pestle_onnx_call_t* call,
                                       pestle_value_t* a, const int64_t* indices,
                                       size_t count, int64_t axis);
-pestle_value_t* pestle_onnx_iota(pestle_onnx_call_t* call,
-                                 const pestle_type_t* type, int64_t axis);
 
-// --- Folding axes (contract.c) ---
+// --- Reducing axes (contract.c) ---
 
-// Folds |axes| with |op| (ADD, MULTIPLY, MAXIMUM, MINIMUM, AND, OR) from |init|
+// Reduces |axes| by |op| (ADD, MULTIPLY, MAXIMUM, MINIMUM, AND, OR) from |init|
 // of rank 0 (NULL: the op's identity).
 pestle_value_t* pestle_onnx_reduce(pestle_onnx_call_t* call, pestle_op_t op,
                                    pestle_value_t* a, const int64_t* axes,
                                    size_t count, bool keep_dims);
-typedef struct pestle_onnx_window_t {
-  int64_t size[PESTLE_MAX_RANK], strides[PESTLE_MAX_RANK];
-  int64_t dilations[PESTLE_MAX_RANK];
-  int64_t padding[2 * PESTLE_MAX_RANK];  // low, high an axis
-} pestle_onnx_window_t;
 pestle_value_t* pestle_onnx_reduce_window(pestle_onnx_call_t* call,
                                           pestle_op_t op, pestle_value_t* a,
-                                          const pestle_onnx_window_t* window);
-// A region of rank-0 values (a, b) -> op(a, b), or b for PESTLE_OP_COUNT.
-pestle_region_t* pestle_onnx_region(pestle_onnx_call_t* call, pestle_op_t op,
-                                    pestle_dtype_t dtype);
+                                          const pestle_windows_t* windows);
 // stablehlo.dot_general; the result has |dtype|.
 pestle_value_t* pestle_onnx_dot(pestle_onnx_call_t* call, pestle_value_t* a,
                                 pestle_value_t* b, pestle_i64s_t a_batch,
@@ -240,8 +181,7 @@ pestle_value_t* pestle_onnx_store_row(pestle_onnx_call_t* call,
 // caller's business).
 pestle_region_t* pestle_onnx_enter_region(pestle_onnx_call_t* call,
                                           const pestle_type_t* types,
-                                          size_t count,
-                                          pestle_builder_t* builder);
+                                          size_t count);
 // Ends the region with |values|; false on error, also when one is NULL.
 bool pestle_onnx_finish_region(pestle_onnx_call_t* call,
                                pestle_value_t** values, size_t count);

@@ -38,9 +38,10 @@ static bool result_fits(pestle_onnx_call_t* call, const pestle_node_t* node) {
   return true;
 }
 
-pestle_node_t* pestle_onnx_emit_node(pestle_onnx_call_t* call,
-                                     const pestle_node_spec_t* spec) {
-  if (call->status) return NULL;
+static pestle_node_t* make_node(pestle_formula_t* f,
+                                const pestle_node_spec_t* spec) {
+  pestle_onnx_call_t* call = (pestle_onnx_call_t*)f;
+  if (f->status) return NULL;
   for (size_t i = 0; i < spec->operand_count; ++i) {
     if (spec->operands[i]) continue;
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -48,7 +49,7 @@ pestle_node_t* pestle_onnx_emit_node(pestle_onnx_call_t* call,
     return NULL;
   }
   pestle_node_t* node = NULL;
-  if (pestle_onnx_keep(call, pestle_node_create(call->builder, spec, &node))) {
+  if (pestle_onnx_keep(call, pestle_node_create(&f->builder, spec, &node))) {
     return NULL;
   }
   return result_fits(call, node) ? node : NULL;
@@ -85,7 +86,7 @@ static pestle_value_t* as_type(pestle_onnx_call_t* call,
     to.size = count ? pestle_dtype_size(type->dtype) : 0;
     to.splat = count != 1 && count != 0;
   }
-  return pestle_onnx_constant(call, &to);
+  return pestle_f_elements(&call->f, &to);
 }
 
 // An elementwise op on splats: the op on one element, as a splat. NULL if not
@@ -112,7 +113,7 @@ static pestle_value_t* fold_splats(pestle_onnx_call_t* call,
     inner.type = &type;
   }
   const pestle_elements_t* result = NULL;
-  pestle_value_t* value = pestle_onnx_emit(call, &inner);
+  pestle_value_t* value = pestle_f_emit(&call->f, &inner);
   if (value) result = pestle_value_constant(value);
   if (!result) return NULL;
   shape.dtype = result->type.dtype;
@@ -257,28 +258,54 @@ static pestle_value_t* fold_node(pestle_onnx_call_t* call,
   pestle_node_erase(node);
   size_t element = pestle_dtype_size(type.dtype);
   bool splat = size && is_uniform(data, size / element, element);
-  return pestle_onnx_constant(
-      call, &(pestle_elements_t){.type = type,
-                                 .data = data,
-                                 .size = splat ? element : size,
-                                 .splat = splat});
+  return pestle_f_elements(&call->f,
+                           &(pestle_elements_t){.type = type,
+                                                .data = data,
+                                                .size = splat ? element : size,
+                                                .splat = splat});
 }
 
-pestle_value_t* pestle_onnx_emit(pestle_onnx_call_t* call,
-                                 const pestle_node_spec_t* spec) {
-  if (call->status) return NULL;
+static pestle_value_t* emit(pestle_formula_t* f,
+                            const pestle_node_spec_t* spec) {
+  pestle_onnx_call_t* call = (pestle_onnx_call_t*)f;
+  if (f->status) return NULL;
   bool constant = all_constant(spec);
   if (constant) {
     pestle_value_t* value = fold_view(call, spec);
     if (!value && is_elementwise(spec->op) && all_splat(spec)) {
       value = fold_splats(call, spec);
     }
-    if (value || call->status) return value;
+    if (value || f->status) return value;
   }
-  pestle_node_t* node = pestle_onnx_emit_node(call, spec);
+  pestle_node_t* node = make_node(f, spec);
   if (!node) return NULL;
   if (constant && worth_folding(call->import, node)) {
     return fold_node(call, node);
   }
   return pestle_node_result(node, 0);
 }
+
+// The shape of the last two first: a select's condition has any that fits.
+static bool broadcast(pestle_formula_t* f, pestle_value_t** operands,
+                      size_t count) {
+  pestle_onnx_call_t* call = (pestle_onnx_call_t*)f;
+  pestle_type_t type;
+  for (size_t i = 0; i < count; ++i) {
+    if (!operands[i]) return false;
+  }
+  type = *operands[count - 1]->type;
+  for (size_t i = count - 1; i-- > 0;) {
+    bool last = i + 2 == count;
+    const pestle_type_t* other = operands[i]->type;
+    if (!pestle_onnx_common_shape(call, last ? other : &type,
+                                  last ? &type : other, &type)) {
+      return false;
+    }
+  }
+  for (size_t i = 0; i < count; ++i)
+    operands[i] =
+        pestle_onnx_broadcast(call, operands[i], type.rank, type.dims);
+  return true;
+}
+
+const pestle_formula_hooks_t pestle_onnx_hooks = {emit, make_node, broadcast};

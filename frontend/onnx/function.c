@@ -145,7 +145,7 @@ static pestle_status_t import_body(pestle_onnx_call_t* call,
   ++import->function_depth;
   pestle_onnx_scope_t scope;
   pestle_status_t status =
-      pestle_onnx_scope_init(import, NULL, body, *call->builder, &scope);
+      pestle_onnx_scope_init(import, NULL, body, call->f.builder, &scope);
   if (!status) status = define_inputs(call, body, &scope);
   if (!status) status = pestle_onnx_import_graph(import, &scope, values);
   pestle_onnx_scope_deinit(&scope);
@@ -169,7 +169,7 @@ static bool check_call(pestle_onnx_call_t* call,
                      call->input_count, call->output_count, body->input_count,
                      body->output_count);
   }
-  return !call->status;
+  return !call->f.status;
 }
 
 void pestle_onnx_call_function(pestle_onnx_call_t* call,
@@ -189,7 +189,7 @@ void pestle_onnx_call_function(pestle_onnx_call_t* call,
   if (status) {
     char where[512];
     pestle_onnx_describe(call->node, call->opset, where, sizeof(where));
-    call->status = pestle_status_annotate(
+    call->f.status = pestle_status_annotate(
         status, "inside the function that %s calls", where);
     return;
   }

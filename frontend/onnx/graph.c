@@ -119,40 +119,41 @@ static pestle_status_t run_importer(pestle_onnx_call_t* call,
     pestle_onnx_call_function(call, function);
   } else {
     pestle_onnx_check_bounded(call, op);
-    if (!call->status) op->fn(call);
+    if (!call->f.status) op->fn(call);
     if (op->bounded == PESTLE_ONNX_MAP) pestle_onnx_broadcast_real(call);
     if (op->bounded == PESTLE_ONNX_ROWS || op->bounded == PESTLE_ONNX_KEEP) {
       pestle_onnx_keep_real(call, op);
     }
   }
-  if (call->status) return call->status;
+  if (call->f.status) return call->f.status;
   return define_outputs(call);
 }
 
-static pestle_status_t set_location(pestle_onnx_call_t* call) {
-  const pestle_onnx_node_t* node = call->node;
+// The node's name, or one made of its op and place.
+static pestle_status_t set_location(pestle_onnx_import_t* import,
+                                    const pestle_onnx_node_t* node,
+                                    pestle_builder_t* builder) {
   if (node->name.size) {
-    call->builder->loc.name =
-        pestle_arena_strndup(&call->import->arena, node->name);
+    builder->loc.name = pestle_arena_strndup(&import->arena, node->name);
   } else {
     char text[256];
     snprintf(text, sizeof(text), "%.*s_%u", PESTLE_STR_ARG(node->op_type),
              node->index);
-    call->builder->loc.name = pestle_arena_strdup(&call->import->arena, text);
+    builder->loc.name = pestle_arena_strdup(&import->arena, text);
   }
-  return call->builder->loc.name ? NULL : PESTLE_OOM();
+  return builder->loc.name ? NULL : PESTLE_OOM();
 }
 
 static pestle_status_t import_node(pestle_onnx_import_t* import,
                                    pestle_onnx_scope_t* scope,
                                    const pestle_onnx_node_t* node) {
+  PESTLE_TRY(set_location(import, node, &scope->builder));
   pestle_onnx_call_t call = {
+      .f = {.builder = scope->builder, .hooks = &pestle_onnx_hooks},
       .import = import,
       .scope = scope,
-      .builder = &scope->builder,
       .node = node,
       .opset = pestle_onnx_opset(import->model, node->domain)};
-  PESTLE_TRY(set_location(&call));
   const pestle_onnx_function_t* function =
       pestle_onnx_find_function(import->model, node);
   const pestle_onnx_op_t* op = pestle_onnx_op_find(node, call.opset);

@@ -135,12 +135,14 @@ static pestle_status_t add_shapes(pestle_onnx_import_t* import,
   static const pestle_onnx_node_t node = {
       .op_type = {"output", sizeof("output") - 1}};
   pestle_onnx_call_t call = {
-      .import = import, .builder = builder, .node = &node};
+      .f = {.builder = *builder, .hooks = &pestle_onnx_hooks},
+      .import = import,
+      .node = &node};
   size_t outputs = *count;
   for (size_t i = 0; i < outputs; ++i) {
     if (!pestle_onnx_real(import, results[i])) continue;
     results[*count] = pestle_onnx_real_shape(&call, results[i]);
-    if (!results[*count]) return call.status;
+    if (!results[*count]) return call.f.status;
     PESTLE_TRY(pestle_function_set_shape_of(function, (*count)++, i));
   }
   return NULL;

@@ -8,12 +8,7 @@
 static pestle_value_t* composite_f64(pestle_onnx_call_t* call, pestle_op_t op,
                                      pestle_value_t* x,
                                      const pestle_attr_t* attrs, size_t count) {
-  pestle_node_spec_t spec = {.op = op,
-                             .operands = &x,
-                             .operand_count = 1,
-                             .attrs = attrs,
-                             .attr_count = count};
-  return pestle_onnx_emit(call, &spec);
+  return pestle_f_make(&call->f, op, &x, 1, attrs, count, NULL);
 }
 
 pestle_value_t* pestle_onnx_hard_sigmoid(pestle_onnx_call_t* call,
@@ -40,28 +35,27 @@ static pestle_value_t* is_negative(pestle_onnx_call_t* call,
 static pestle_value_t* leaky(pestle_onnx_call_t* call, pestle_value_t* x,
                              double alpha) {
   pestle_value_t* below = times(call, x, alpha);
-  return pestle_onnx_select(call, is_negative(call, x), below, x);
+  return pestle_f_select(&call->f, is_negative(call, x), below, x);
 }
 
 static pestle_value_t* elu(pestle_onnx_call_t* call, pestle_value_t* x,
                            double alpha) {
   pestle_value_t* below =
-      times(call, pestle_onnx_unary(call, PESTLE_OP_EXPM1, x), alpha);
-  return pestle_onnx_select(call, is_negative(call, x), below, x);
+      times(call, pestle_f_exponential_minus_one(&call->f, x), alpha);
+  return pestle_f_select(&call->f, is_negative(call, x), below, x);
 }
 
 // max(x, 0) + log1p(exp(-|x|)): log(1 + exp(x)) without overflow.
 static pestle_value_t* softplus(pestle_onnx_call_t* call, pestle_value_t* x) {
-  pestle_value_t* magnitude = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
-  pestle_value_t* rest = pestle_onnx_unary(
-      call, PESTLE_OP_LOG1P,
-      pestle_onnx_unary(call, PESTLE_OP_EXP,
-                        pestle_onnx_unary(call, PESTLE_OP_NEGATE, magnitude)));
+  pestle_value_t* magnitude = pestle_f_abs(&call->f, x);
+  pestle_value_t* rest = pestle_f_log_plus_one(
+      &call->f,
+      pestle_f_exponential(&call->f, pestle_f_negate(&call->f, magnitude)));
   return add(call, relu(call, x), rest);
 }
 
 static pestle_value_t* softsign(pestle_onnx_call_t* call, pestle_value_t* x) {
-  pestle_value_t* magnitude = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
+  pestle_value_t* magnitude = pestle_f_abs(&call->f, x);
   return quotient(call, x,
                   pestle_onnx_binary_f(call, PESTLE_OP_ADD, magnitude, 1));
 }
@@ -69,18 +63,18 @@ static pestle_value_t* softsign(pestle_onnx_call_t* call, pestle_value_t* x) {
 static pestle_value_t* thresholded(pestle_onnx_call_t* call, pestle_value_t* x,
                                    double alpha) {
   pestle_value_t* zero = splat_like(call, x, 0);
-  return pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_GT, x, alpha), x, zero);
+  return pestle_f_select(
+      &call->f, pestle_onnx_binary_f(call, PESTLE_OP_GT, x, alpha), x, zero);
 }
 
 pestle_value_t* pestle_onnx_activation(pestle_onnx_call_t* call,
                                        pestle_str_t name, double alpha,
                                        double beta, pestle_value_t* x) {
   if (pestle_str_equal_c(name, "Sigmoid")) {
-    return pestle_onnx_unary(call, PESTLE_OP_LOGISTIC, x);
+    return pestle_f_logistic(&call->f, x);
   }
   if (pestle_str_equal_c(name, "Tanh")) {
-    return pestle_onnx_unary(call, PESTLE_OP_TANH, x);
+    return pestle_f_tanh(&call->f, x);
   }
   if (pestle_str_equal_c(name, "Relu")) return relu(call, x);
   if (pestle_str_equal_c(name, "Affine")) {
@@ -92,9 +86,7 @@ pestle_value_t* pestle_onnx_activation(pestle_onnx_call_t* call,
     return thresholded(call, x, alpha);
   }
   if (pestle_str_equal_c(name, "ScaledTanh")) {
-    return times(call,
-                 pestle_onnx_unary(call, PESTLE_OP_TANH, times(call, x, beta)),
-                 alpha);
+    return times(call, pestle_f_tanh(&call->f, times(call, x, beta)), alpha);
   }
   if (pestle_str_equal_c(name, "HardSigmoid")) {
     return pestle_onnx_hard_sigmoid(call, x, alpha, beta);
@@ -126,7 +118,7 @@ void pestle_onnx_import_prelu(pestle_onnx_call_t* call) {
     slope = pestle_onnx_along(call, slope, x, 1);
   }
   pestle_value_t* below = mul(call, x, slope);
-  call->outputs[0] = pestle_onnx_select(call, is_negative(call, x), below, x);
+  call->outputs[0] = pestle_f_select(&call->f, is_negative(call, x), below, x);
 }
 
 void pestle_onnx_import_elu(pestle_onnx_call_t* call) {
@@ -145,8 +137,8 @@ void pestle_onnx_import_celu(pestle_onnx_call_t* call) {
   double alpha = pestle_onnx_float(call, "alpha", 1);
   pestle_value_t* below = times(
       call,
-      pestle_onnx_unary(call, PESTLE_OP_EXPM1,
-                        pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, x, alpha)),
+      pestle_f_exponential_minus_one(
+          &call->f, pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, x, alpha)),
       alpha);
   below = pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, below, 0);
   call->outputs[0] = add(call, relu(call, x), below);
@@ -164,11 +156,12 @@ void pestle_onnx_import_shrink(pestle_onnx_call_t* call) {
   pestle_value_t* zero = splat_like(call, x, 0);
   pestle_value_t* less =
       pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT, x, bias);
-  pestle_value_t* above = pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_GT, x, lambd), less, zero);
+  pestle_value_t* above = pestle_f_select(
+      &call->f, pestle_onnx_binary_f(call, PESTLE_OP_GT, x, lambd), less, zero);
   pestle_value_t* more = pestle_onnx_binary_f(call, PESTLE_OP_ADD, x, bias);
-  call->outputs[0] = pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_LT, x, -lambd), more, above);
+  call->outputs[0] = pestle_f_select(
+      &call->f, pestle_onnx_binary_f(call, PESTLE_OP_LT, x, -lambd), more,
+      above);
 }
 
 void pestle_onnx_import_hard_sigmoid(pestle_onnx_call_t* call) {
@@ -194,16 +187,13 @@ void pestle_onnx_import_softsign(pestle_onnx_call_t* call) {
 
 void pestle_onnx_import_mish(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
-  call->outputs[0] =
-      mul(call, x, pestle_onnx_unary(call, PESTLE_OP_TANH, softplus(call, x)));
+  call->outputs[0] = mul(call, x, pestle_f_tanh(&call->f, softplus(call, x)));
 }
 
 static pestle_value_t* swish(pestle_onnx_call_t* call, pestle_value_t* x) {
   double alpha = pestle_onnx_float(call, "alpha", 1);
   if (alpha == 1) return composite_f64(call, PESTLE_OP_SILU, x, NULL, 0);
-  return mul(
-      call, x,
-      pestle_onnx_unary(call, PESTLE_OP_LOGISTIC, times(call, x, alpha)));
+  return mul(call, x, pestle_f_logistic(&call->f, times(call, x, alpha)));
 }
 
 void pestle_onnx_import_swish(pestle_onnx_call_t* call) {
@@ -247,7 +237,7 @@ static pestle_value_t* bound(pestle_onnx_call_t* call, size_t index,
                               pestle_onnx_float(call, name, 0));
   }
   pestle_value_t* value = pestle_onnx_input(call, index);
-  return value ? pestle_onnx_reshape(call, value, 0, NULL) : NULL;
+  return value ? pestle_f_reshape(&call->f, value, 0, NULL) : NULL;
 }
 
 void pestle_onnx_import_clip(pestle_onnx_call_t* call) {
@@ -258,11 +248,11 @@ void pestle_onnx_import_clip(pestle_onnx_call_t* call) {
     pestle_node_spec_t spec = {.op = PESTLE_OP_CLAMP,
                                .operands = (pestle_value_t*[]){low, x, high},
                                .operand_count = 3};
-    call->outputs[0] = pestle_onnx_emit(call, &spec);
+    call->outputs[0] = pestle_f_emit(&call->f, &spec);
     return;
   }
-  if (low) x = pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, x, low);
-  if (high) x = pestle_onnx_binary(call, PESTLE_OP_MINIMUM, x, high);
+  if (low) x = pestle_f_maximum(&call->f, x, low);
+  if (high) x = pestle_f_minimum(&call->f, x, high);
   call->outputs[0] = x;
 }
 
@@ -288,14 +278,14 @@ static void softmax(pestle_onnx_call_t* call, pestle_op_t op) {
   bool flattens = call->opset < 13;
   int64_t axis = pestle_onnx_int(call, "axis", flattens ? 1 : -1);
   if (rank == 0) {
-    pestle_value_t* row = pestle_onnx_reshape(call, x, 1, PESTLE_I64S(1).data);
+    pestle_value_t* row = pestle_f_reshape(&call->f, x, 1, PESTLE_I64S(1).data);
     row = pestle_onnx_softmax(call, op, row, 0);
-    call->outputs[0] = pestle_onnx_reshape(call, row, 0, NULL);
+    call->outputs[0] = pestle_f_reshape(&call->f, row, 0, NULL);
     return;
   }
   if (flattens && axis == rank) axis = rank - 1;
   axis = pestle_onnx_axis(call, axis, rank);
-  if (call->status) return;
+  if (call->f.status) return;
   x = without_unreal(call, x, axis, flattens);
   if (!flattens || axis == rank - 1) {
     call->outputs[0] = pestle_onnx_softmax(call, op, x, axis);
@@ -303,10 +293,10 @@ static void softmax(pestle_onnx_call_t* call, pestle_op_t op) {
   }
   int64_t dims[2] = {pestle_onnx_dims_product(x, 0, axis),
                      pestle_onnx_dims_product(x, axis, rank)};
-  pestle_value_t* matrix = pestle_onnx_reshape(call, x, 2, dims);
+  pestle_value_t* matrix = pestle_f_reshape(&call->f, x, 2, dims);
   matrix = pestle_onnx_softmax(call, op, matrix, 1);
   call->outputs[0] =
-      pestle_onnx_reshape(call, matrix, (int32_t)rank, x->type->dims);
+      pestle_f_reshape(&call->f, matrix, (int32_t)rank, x->type->dims);
 }
 
 void pestle_onnx_import_softmax(pestle_onnx_call_t* call) {
@@ -324,29 +314,28 @@ void pestle_onnx_import_hardmax(pestle_onnx_call_t* call) {
   bool flattens = call->opset < 13;
   int64_t axis = pestle_onnx_axis(
       call, pestle_onnx_int(call, "axis", flattens ? 1 : -1), rank);
-  if (call->status) return;
+  if (call->f.status) return;
   x = without_unreal(call, x, axis, flattens);
   int64_t dims[2] = {pestle_onnx_dims_product(x, 0, axis),
                      pestle_onnx_dims_product(x, axis, rank)};
-  pestle_value_t* y = flattens ? pestle_onnx_reshape(call, x, 2, dims) : x;
+  pestle_value_t* y = flattens ? pestle_f_reshape(&call->f, x, 2, dims) : x;
   if (flattens) axis = 1;
   pestle_value_t* top =
       pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, y, &axis, 1, true);
   pestle_type_t index = *pestle_onnx_type(y);
   index.dtype = PESTLE_I64;
   pestle_value_t* none = pestle_onnx_highest(call, &index);
-  pestle_value_t* place = pestle_onnx_iota(call, &index, axis);
-  pestle_value_t* is_top = pestle_onnx_binary(call, PESTLE_OP_EQ, y, top);
+  pestle_value_t* place = pestle_f_iota(&call->f, &index, axis);
+  pestle_value_t* is_top = pestle_f_eq(&call->f, y, top);
   // NaN is the largest.
   if (pestle_dtype_is(dtype_of(y), PESTLE_KIND_FLOAT)) {
-    is_top = pestle_onnx_binary(call, PESTLE_OP_OR, is_top,
-                                pestle_onnx_unary(call, PESTLE_OP_IS_NAN, y));
+    is_top = pestle_f_or(&call->f, is_top, pestle_f_is_nan(&call->f, y));
   }
-  pestle_value_t* places = pestle_onnx_select(call, is_top, place, none);
+  pestle_value_t* places = pestle_f_select(&call->f, is_top, place, none);
   pestle_value_t* first =
       pestle_onnx_reduce(call, PESTLE_OP_MINIMUM, places, &axis, 1, true);
   pestle_value_t* hit = pestle_onnx_convert(
-      call, pestle_onnx_binary(call, PESTLE_OP_EQ, places, first), dtype_of(x));
+      call, pestle_f_eq(&call->f, places, first), dtype_of(x));
   call->outputs[0] =
-      pestle_onnx_reshape(call, hit, (int32_t)rank, pestle_onnx_type(x)->dims);
+      pestle_f_reshape(&call->f, hit, (int32_t)rank, pestle_onnx_type(x)->dims);
 }

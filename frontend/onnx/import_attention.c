@@ -35,15 +35,16 @@ static pestle_value_t* split_heads(pestle_onnx_call_t* call, pestle_value_t* x,
   int64_t dims[RANK] = {pestle_onnx_dim(x, 0), pestle_onnx_dim(x, 1), heads,
                         width / heads};
   static const int64_t swap[RANK] = {0, 2, 1, 3};
-  return pestle_onnx_transpose(call, pestle_onnx_reshape(call, x, RANK, dims),
-                               swap);
+  return pestle_f_transpose(&call->f, pestle_f_reshape(&call->f, x, RANK, dims),
+                            swap);
 }
 
 static pestle_value_t* append(pestle_onnx_call_t* call, size_t past,
                               pestle_value_t* x) {
   pestle_value_t* before = pestle_onnx_input(call, past);
   if (!before) return x;
-  return pestle_onnx_concat(call, (pestle_value_t*[]){before, x}, 2, ROWS);
+  return pestle_f_concatenate(&call->f, (pestle_value_t*[]){before, x}, 2,
+                              ROWS);
 }
 
 static bool fits(const attention_t* a) {
@@ -80,7 +81,7 @@ static bool read_operands(attention_t* a) {
   if (pestle_onnx_input(call, 4)) a->past = pestle_onnx_dim(call->inputs[4], 2);
   a->k = append(call, 4, a->k);
   a->v = append(call, 5, a->v);
-  if (call->status) return false;
+  if (call->f.status) return false;
   a->heads = pestle_onnx_dim(a->q, HEADS);
   a->rows = pestle_onnx_dim(a->q, ROWS);
   a->columns = pestle_onnx_dim(a->k, ROWS);
@@ -101,15 +102,13 @@ static bool read_operands(attention_t* a) {
 static pestle_value_t* positions(const attention_t* a, int axis) {
   pestle_type_t type = {.dtype = PESTLE_I64, .rank = RANK, {1, 1, 1, 1}};
   type.dims[axis] = axis == ROWS ? a->rows : a->columns;
-  return pestle_onnx_iota(a->call, &type, axis);
+  return pestle_f_iota(&a->call->f, &type, axis);
 }
 
 static void require(const attention_t* a, pestle_value_t** allowed,
                     pestle_op_t op, pestle_value_t* x, pestle_value_t* y) {
-  pestle_value_t* holds = pestle_onnx_binary(a->call, op, x, y);
-  *allowed = *allowed
-                 ? pestle_onnx_binary(a->call, PESTLE_OP_AND, *allowed, holds)
-                 : holds;
+  pestle_value_t* holds = pestle_f_binary(&a->call->f, op, x, y);
+  *allowed = *allowed ? pestle_f_and(&a->call->f, *allowed, holds) : holds;
 }
 
 // The mask with rank 4 and, where it is shorter than the keys, nothing allowed
@@ -127,14 +126,14 @@ static pestle_value_t* read_mask(const attention_t* a) {
   }
   for (int32_t i = 0; i < rank; ++i)
     dims[RANK - rank + i] = pestle_onnx_dim(mask, i);
-  mask = pestle_onnx_reshape(call, mask, RANK, dims);
+  mask = pestle_f_reshape(&call->f, mask, RANK, dims);
   high[COLUMNS] = a->columns - dims[COLUMNS];
   if (high[COLUMNS] <= 0) return mask;
   pestle_type_t scalar = {.dtype = dtype_of(mask)};
   pestle_value_t* none = scalar.dtype == PESTLE_I1
                              ? pestle_onnx_splat_int(call, &scalar, 0)
                              : pestle_onnx_splat(call, &scalar, -INFINITY);
-  return pestle_onnx_pad(call, mask, none, low, high, NULL);
+  return pestle_f_pad(&call->f, mask, none, low, high, NULL);
 }
 
 // Which keys each query may attend to, but for the mask; NULL: all.
@@ -147,7 +146,7 @@ static pestle_value_t* read_limits(attention_t* a) {
   double first = (double)a->past;
   if (known) {
     int64_t dims[RANK] = {pestle_onnx_dim(known, 0), 1, 1, 1};
-    known = pestle_onnx_reshape(call, known, RANK, dims);
+    known = pestle_f_reshape(&call->f, known, RANK, dims);
     require(a, &allowed, PESTLE_OP_LT, key, known);
     query = add(call, query, known);
     first = (double)-a->rows;
@@ -174,8 +173,7 @@ static void read_bias(attention_t* a) {
   pestle_value_t *allowed = read_limits(a), *mask = read_mask(a);
   pestle_value_t* bias = NULL;
   if (mask && dtype_of(mask) == PESTLE_I1) {
-    allowed =
-        allowed ? pestle_onnx_binary(call, PESTLE_OP_AND, allowed, mask) : mask;
+    allowed = allowed ? pestle_f_and(&call->f, allowed, mask) : mask;
   } else {
     bias = mask;
   }
@@ -183,8 +181,8 @@ static void read_bias(attention_t* a) {
   if (allowed) {
     pestle_dtype_t dtype = bias ? dtype_of(bias) : dtype_of(a->q);
     if (!bias) bias = pestle_onnx_scalar(call, dtype, 0);
-    bias = pestle_onnx_select(call, allowed, bias,
-                              pestle_onnx_scalar(call, dtype, -INFINITY));
+    bias = pestle_f_select(&call->f, allowed, bias,
+                           pestle_onnx_scalar(call, dtype, -INFINITY));
   }
   a->bias = bias;
 }
@@ -194,7 +192,7 @@ static void read_bias(attention_t* a) {
 static pestle_value_t* fold_groups(const attention_t* a, pestle_value_t* x) {
   int64_t dims[RANK] = {pestle_onnx_dim(x, BATCH), a->heads / a->groups,
                         a->rows * a->groups, pestle_onnx_dim(x, COLUMNS)};
-  return pestle_onnx_reshape(a->call, x, RANK, dims);
+  return pestle_f_reshape(&a->call->f, x, RANK, dims);
 }
 
 // The bias with the groups in its rows.
@@ -209,7 +207,7 @@ static pestle_value_t* fold_bias(const attention_t* a) {
   pestle_value_t* x = pestle_onnx_broadcast(a->call, a->bias, RANK, dims);
   dims[HEADS] = heads == 1 ? 1 : a->heads / a->groups;
   dims[ROWS] = a->rows * a->groups;
-  return pestle_onnx_reshape(a->call, x, RANK, dims);
+  return pestle_f_reshape(&a->call->f, x, RANK, dims);
 }
 
 // 0 in the rows of |x| whose bias is -infinity everywhere.
@@ -223,8 +221,8 @@ static pestle_value_t* without_empty_rows(const attention_t* a,
       pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, bias, &last, 1, true);
   pestle_value_t* empty =
       pestle_onnx_binary_f(call, PESTLE_OP_EQ, most, -INFINITY);
-  return pestle_onnx_select(call, empty,
-                            pestle_onnx_scalar(call, dtype_of(x), 0), x);
+  return pestle_f_select(&call->f, empty,
+                         pestle_onnx_scalar(call, dtype_of(x), 0), x);
 }
 
 // --- The result ---
@@ -238,13 +236,13 @@ static pestle_value_t* compose(const attention_t* a) {
   pestle_attr_t attr = {.name = PESTLE_ATTR_scale,
                         .kind = PESTLE_ATTR_KIND_F64,
                         .as.f64 = a->scale};
-  if (call->status) return NULL;
+  if (call->f.status) return NULL;
   pestle_node_spec_t spec = {.op = PESTLE_OP_ATTENTION,
                              .operands = operands,
                              .operand_count = bias ? 4 : 3,
                              .attrs = &attr,
                              .attr_count = 1};
-  return without_empty_rows(a, bias, pestle_onnx_emit(call, &spec));
+  return without_empty_rows(a, bias, pestle_f_emit(&call->f, &spec));
 }
 
 // [b, h, s, d] x [b, h, t, d] or x [b, h, t, e], h of the keys'.
@@ -267,11 +265,11 @@ static pestle_value_t* spell(const attention_t* a, pestle_dtype_t dtype,
   pestle_value_t* q = pestle_onnx_convert(call, fold_groups(a, a->q), dtype);
   pestle_value_t* x =
       times(call, product(a, q, a->k, COLUMNS, dtype), a->scale);
-  x = pestle_onnx_reshape(call, x, RANK, all);
+  x = pestle_f_reshape(&call->f, x, RANK, all);
   pestle_value_t* shown = x;
   if (a->softcap > 0) {
     x = pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, x, a->softcap);
-    x = times(call, pestle_onnx_unary(call, PESTLE_OP_TANH, x), a->softcap);
+    x = times(call, pestle_f_tanh(&call->f, x), a->softcap);
   }
   if (mode == 1) shown = x;
   if (a->bias) x = add(call, x, pestle_onnx_convert(call, a->bias, dtype));
@@ -302,13 +300,13 @@ void pestle_onnx_import_attention(pestle_onnx_call_t* call) {
       one ? compose(&a) : spell(&a, wide ? PESTLE_F64 : PESTLE_F32, mode);
   int64_t dims[RANK] = {pestle_onnx_dim(a.q, BATCH), a.heads, a.rows,
                         pestle_onnx_dim(a.v, COLUMNS)};
-  y = pestle_onnx_reshape(call, pestle_onnx_convert(call, y, dtype), RANK,
-                          dims);
+  y = pestle_f_reshape(&call->f, pestle_onnx_convert(call, y, dtype), RANK,
+                       dims);
   if (a.flat) {
     static const int64_t swap[RANK] = {0, 2, 1, 3};
     int64_t flat[3] = {dims[0], dims[2], dims[1] * dims[3]};
-    y = pestle_onnx_reshape(call, pestle_onnx_transpose(call, y, swap), 3,
-                            flat);
+    y = pestle_f_reshape(&call->f, pestle_f_transpose(&call->f, y, swap), 3,
+                         flat);
   }
   call->outputs[0] = y;
   if (pestle_onnx_wants(call, 1)) call->outputs[1] = a.k;

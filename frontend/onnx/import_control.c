@@ -49,7 +49,7 @@ bool pestle_onnx_import_subgraph(pestle_onnx_call_t* call,
                                  pestle_builder_t* builder,
                                  pestle_value_t* const* inputs, size_t count,
                                  pestle_value_t** values) {
-  if (call->status) return false;
+  if (call->f.status) return false;
   pestle_onnx_scope_t scope;
   pestle_status_t status = pestle_onnx_scope_init(call->import, call->scope,
                                                   graph, *builder, &scope);
@@ -62,10 +62,10 @@ bool pestle_onnx_import_subgraph(pestle_onnx_call_t* call,
   status = pestle_status_annotate(
       status, "inside %s",
       pestle_onnx_describe(call->node, call->opset, where, sizeof(where)));
-  if (call->status) {
+  if (call->f.status) {
     pestle_status_release(status);
   } else {
-    call->status = status;
+    call->f.status = status;
   }
   return false;
 }
@@ -81,7 +81,7 @@ static pestle_region_t* branch_region(pestle_onnx_call_t* call,
     return NULL;
   }
   pestle_builder_t builder = {
-      .module = module, .block = block, .loc = call->builder->loc};
+      .module = module, .block = block, .loc = call->f.builder.loc};
   if (!pestle_onnx_import_subgraph(call, graph, &builder, NULL, 0, values))
     return NULL;
   for (size_t i = 0; i < graph->output_count; ++i) {
@@ -123,14 +123,14 @@ static void import_both(pestle_onnx_call_t* call, pestle_value_t* condition,
   if (!regions[0]) return;
   regions[1] = branch_region(call, else_graph, else_values);
   if (!regions[1] || !same_types(call, then_values, else_values)) return;
-  condition = pestle_onnx_reshape(
-      call, pestle_onnx_convert(call, condition, PESTLE_I1), 0, NULL);
+  condition = pestle_f_reshape(
+      &call->f, pestle_onnx_convert(call, condition, PESTLE_I1), 0, NULL);
   pestle_node_spec_t spec = {.op = PESTLE_OP_IF,
                              .operands = &condition,
                              .operand_count = 1,
                              .regions = regions,
                              .region_count = 2};
-  pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
+  pestle_node_t* node = pestle_f_node(&call->f, &spec);
   for (size_t i = 0; node && i < call->output_count; ++i) {
     call->outputs[i] = pestle_node_result(node, i);
   }
@@ -153,7 +153,7 @@ void pestle_onnx_import_if(pestle_onnx_call_t* call) {
   }
   bool taken = pestle_onnx_element_i64(known, 0) != 0;
   pestle_onnx_import_subgraph(call, taken ? then_graph : else_graph,
-                              call->builder, NULL, 0, call->outputs);
+                              &call->f.builder, NULL, 0, call->outputs);
 }
 
 // --- Optionals ---

@@ -42,7 +42,7 @@ bool pestle_onnx_read_kernel(pestle_onnx_call_t* call, const pestle_value_t* x,
                      "attribute 'kernel_shape' is missing");
   }
   read_list(call, "kernel_shape", space->count, 1, 1, space->kernel);
-  return !call->status;
+  return !call->f.status;
 }
 
 // auto_pad: as much as makes ceil(extent / stride) windows, the odd one at the
@@ -95,9 +95,9 @@ bool pestle_onnx_read_space(pestle_onnx_call_t* call, const pestle_value_t* x,
                             pestle_onnx_space_t* space) {
   read_list(call, "strides", space->count, 1, 1, space->strides);
   read_list(call, "dilations", space->count, 1, 1, space->dilations);
-  if (call->status) return false;
+  if (call->f.status) return false;
   read_padding(call, x, space);
-  return !call->status;
+  return !call->f.status;
 }
 
 // --- Convolution ---
@@ -150,31 +150,26 @@ pestle_value_t* pestle_onnx_convolve(pestle_onnx_call_t* call,
     padding[2 * i + 1] = space->high[i];
   }
   pestle_attr_t attrs[] = {
-      i64s_attr(PESTLE_ATTR_window_strides, space->strides, n),
-      i64s_attr(PESTLE_ATTR_padding, padding, 2 * n),
-      i64s_attr(PESTLE_ATTR_lhs_dilation, lhs_dilation ? lhs_dilation : ones,
-                n),
-      i64s_attr(PESTLE_ATTR_rhs_dilation, space->dilations, n),
-      i64s_attr(PESTLE_ATTR_window_reversal, zeros, n),
-      i64_attr(PESTLE_ATTR_input_batch_dimension, 0),
-      i64_attr(PESTLE_ATTR_input_feature_dimension, 1),
-      i64s_attr(PESTLE_ATTR_input_spatial_dimensions, axes, n),
-      i64_attr(PESTLE_ATTR_kernel_output_feature_dimension, 0),
-      i64_attr(PESTLE_ATTR_kernel_input_feature_dimension, 1),
-      i64s_attr(PESTLE_ATTR_kernel_spatial_dimensions, axes, n),
-      i64_attr(PESTLE_ATTR_output_batch_dimension, 0),
-      i64_attr(PESTLE_ATTR_output_feature_dimension, 1),
-      i64s_attr(PESTLE_ATTR_output_spatial_dimensions, axes, n),
-      i64_attr(PESTLE_ATTR_feature_group_count, groups),
-      i64_attr(PESTLE_ATTR_batch_group_count, 1),
+      PESTLE_SET_I64S(window_strides, space->strides, n),
+      PESTLE_SET_I64S(padding, padding, 2 * n),
+      PESTLE_SET_I64S(lhs_dilation, lhs_dilation ? lhs_dilation : ones, n),
+      PESTLE_SET_I64S(rhs_dilation, space->dilations, n),
+      PESTLE_SET_I64S(window_reversal, zeros, n),
+      PESTLE_SET_I64(input_batch_dimension, 0),
+      PESTLE_SET_I64(input_feature_dimension, 1),
+      PESTLE_SET_I64S(input_spatial_dimensions, axes, n),
+      PESTLE_SET_I64(kernel_output_feature_dimension, 0),
+      PESTLE_SET_I64(kernel_input_feature_dimension, 1),
+      PESTLE_SET_I64S(kernel_spatial_dimensions, axes, n),
+      PESTLE_SET_I64(output_batch_dimension, 0),
+      PESTLE_SET_I64(output_feature_dimension, 1),
+      PESTLE_SET_I64S(output_spatial_dimensions, axes, n),
+      PESTLE_SET_I64(feature_group_count, groups),
+      PESTLE_SET_I64(batch_group_count, 1),
   };
-  pestle_node_spec_t spec = {.op = PESTLE_OP_CONVOLUTION,
-                             .operands = (pestle_value_t*[]){x, w},
-                             .operand_count = 2,
-                             .attrs = attrs,
-                             .attr_count = sizeof(attrs) / sizeof(attrs[0]),
-                             .type = &type};
-  return pestle_onnx_emit(call, &spec);
+  return pestle_f_make(&call->f, PESTLE_OP_CONVOLUTION,
+                       (pestle_value_t*[]){x, w}, 2, attrs,
+                       sizeof(attrs) / sizeof(attrs[0]), &type);
 }
 
 // The kernel's extents are those of the weights; kernel_shape may repeat them.
@@ -189,7 +184,7 @@ static bool kernel_of(pestle_onnx_call_t* call, const pestle_value_t* x,
     return false;
   }
   read_list(call, "kernel_shape", space->count, 1, 1, space->kernel);
-  for (int32_t i = 0; i < space->count && !call->status; ++i) {
+  for (int32_t i = 0; i < space->count && !call->f.status; ++i) {
     int64_t extent = pestle_onnx_dim(w, 2 + i);
     if (extent < 1 || extent > INT32_MAX ||
         (pestle_onnx_has(call, "kernel_shape") && extent != space->kernel[i])) {
@@ -200,7 +195,7 @@ static bool kernel_of(pestle_onnx_call_t* call, const pestle_value_t* x,
     }
     space->kernel[i] = extent;
   }
-  return !call->status;
+  return !call->f.status;
 }
 
 static pestle_value_t* add_bias(pestle_onnx_call_t* call, pestle_value_t* y,
@@ -232,7 +227,7 @@ void pestle_onnx_import_conv_integer(pestle_onnx_call_t* call) {
   pestle_value_t* x_zero = pestle_onnx_input(call, 2);
   pestle_value_t* w_zero = pestle_onnx_input(call, 3);
   if (x_zero) {
-    x_zero = pestle_onnx_reshape(call, x_zero, 0, NULL);
+    x_zero = pestle_f_reshape(&call->f, x_zero, 0, NULL);
     x = sub(call, x, pestle_onnx_convert(call, x_zero, PESTLE_I32));
   }
   if (w_zero) {
@@ -264,7 +259,8 @@ static pestle_value_t* transpose_weights(pestle_onnx_call_t* call,
   }
   for (int32_t i = 2; i < type.rank; ++i)
     axes[i - 2] = i;
-  w = pestle_onnx_reverse(call, w, axes, (size_t)type.rank - 2);
+  w = pestle_f_reverse(&call->f, w,
+                       (pestle_i64s_t){axes, (size_t)type.rank - 2});
   dims[0] = groups;
   dims[1] = type.dims[0] / groups;
   for (int32_t i = 1; i < type.rank; ++i)
@@ -273,13 +269,13 @@ static pestle_value_t* transpose_weights(pestle_onnx_call_t* call,
     order[i] = i;
   order[1] = 2;
   order[2] = 1;
-  w = pestle_onnx_reshape(call, w, type.rank + 1, dims);
-  w = pestle_onnx_transpose(call, w, order);
+  w = pestle_f_reshape(&call->f, w, type.rank + 1, dims);
+  w = pestle_f_transpose(&call->f, w, order);
   dims[1] = type.dims[0] / groups;
   dims[0] = type.dims[1] * groups;
   for (int32_t i = 2; i < type.rank; ++i)
     dims[i] = type.dims[i];
-  return pestle_onnx_reshape(call, w, type.rank, dims);
+  return pestle_f_reshape(&call->f, w, type.rank, dims);
 }
 
 // The padding of the spread-out input: what the padding that ONNX means leaves
@@ -293,7 +289,7 @@ static bool transposed_padding(pestle_onnx_call_t* call,
   pestle_str_t how = pestle_onnx_string(call, "auto_pad", "NOTSET");
   bool upper = pestle_str_equal_c(how, "SAME_UPPER");
   bool same = upper || pestle_str_equal_c(how, "SAME_LOWER");
-  if (call->status || (shape.count && shape.count < (size_t)space->count)) {
+  if (call->f.status || (shape.count && shape.count < (size_t)space->count)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "attribute 'output_shape' has %zu numbers", shape.count);
     return false;

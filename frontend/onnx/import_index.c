@@ -34,7 +34,7 @@ static bool read_slices(pestle_onnx_call_t* call, slice_list_t* out) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "its starts, ends, axes and steps differ in length");
   }
-  return !call->status;
+  return !call->f.status;
 }
 
 static int64_t clamp_to(int64_t value, int64_t low, int64_t high) {
@@ -67,7 +67,7 @@ static pestle_value_t* slice_one(pestle_onnx_call_t* call, pestle_value_t* x,
   if (count == 0) return pestle_onnx_slice_axis(call, x, axis, 0, 0, 1);
   int64_t first = start + (count - 1) * step;
   x = pestle_onnx_slice_axis(call, x, axis, first, start + 1, -step);
-  return pestle_onnx_reverse(call, x, &axis, 1);
+  return pestle_f_reverse(&call->f, x, (pestle_i64s_t){&axis, 1});
 }
 
 void pestle_onnx_import_slice(pestle_onnx_call_t* call) {
@@ -77,7 +77,7 @@ void pestle_onnx_import_slice(pestle_onnx_call_t* call) {
   for (size_t i = 0; i < list.starts.count && x; ++i) {
     int64_t axis = pestle_onnx_axis(
         call, list.axes.count ? list.axes.data[i] : (int64_t)i, rank_of(x));
-    if (call->status) return;
+    if (call->f.status) return;
     int64_t start = list.starts.data[i], end = list.ends.data[i];
     int64_t step = list.steps.count ? list.steps.data[i] : 1;
     pestle_value_t* y =
@@ -113,17 +113,18 @@ static pestle_value_t* pad_reflect(pestle_onnx_call_t* call, pestle_value_t* x,
   pestle_value_t* parts[3];
   size_t count = 0;
   if (low) {
-    parts[count++] = pestle_onnx_reverse(
-        call, pestle_onnx_slice_axis(call, x, axis, 1, low + 1, 1), &axis, 1);
+    parts[count++] = pestle_f_reverse(
+        &call->f, pestle_onnx_slice_axis(call, x, axis, 1, low + 1, 1),
+        (pestle_i64s_t){&axis, 1});
   }
   parts[count++] = x;
   if (high) {
-    parts[count++] = pestle_onnx_reverse(
-        call,
+    parts[count++] = pestle_f_reverse(
+        &call->f,
         pestle_onnx_slice_axis(call, x, axis, extent - 1 - high, extent - 1, 1),
-        &axis, 1);
+        (pestle_i64s_t){&axis, 1});
   }
-  return pestle_onnx_concat(call, parts, count, axis);
+  return pestle_f_concatenate(&call->f, parts, count, axis);
 }
 
 static pestle_value_t* pad_gather(pestle_onnx_call_t* call, pestle_value_t* x,
@@ -152,7 +153,7 @@ static pestle_value_t* padding_value(pestle_onnx_call_t* call) {
     return pestle_onnx_scalar(call, dtype, pestle_onnx_float(call, "value", 0));
   }
   if (!pestle_onnx_input(call, 2)) return pestle_onnx_scalar(call, dtype, 0);
-  return pestle_onnx_reshape(call, call->inputs[2], 0, NULL);
+  return pestle_f_reshape(&call->f, call->inputs[2], 0, NULL);
 }
 
 // Spreads |pads| (all lows, then all highs, of |axes| or of every axis).
@@ -167,13 +168,13 @@ static bool read_pads(pestle_onnx_call_t* call, int64_t* low, int64_t* high) {
   bool listed = call->opset >= 18 && pestle_onnx_input(call, 3);
   if (listed) axes = pestle_onnx_input_ints(call, 3, "axes");
   size_t count = listed ? axes.count : (size_t)rank;
-  if (!call->status && pads.count != 2 * count) {
+  if (!call->f.status && pads.count != 2 * count) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "its pads have %zu numbers, it should be two for each of "
                      "%zu axes",
                      pads.count, count);
   }
-  for (size_t i = 0; i < count && !call->status; ++i) {
+  for (size_t i = 0; i < count && !call->f.status; ++i) {
     int64_t axis =
         listed ? pestle_onnx_axis(call, axes.data[i], rank) : (int64_t)i;
     low[axis] = pads.data[i];
@@ -185,7 +186,7 @@ static bool read_pads(pestle_onnx_call_t* call, int64_t* low, int64_t* high) {
                        (long long)axis);
     }
   }
-  return !call->status;
+  return !call->f.status;
 }
 
 // Negative pads take elements away before others are repeated: what a mode
@@ -235,13 +236,12 @@ static void pad_real(pestle_onnx_call_t* call, const int64_t* low,
     pestle_value_t* end =
         add(call, sizes[i], pestle_onnx_size_number(call, low[i]));
     if (high[i] > 0) {
-      pestle_value_t* inside = pestle_onnx_binary(
-          call, PESTLE_OP_LT, pestle_onnx_iota(call, &index, i), end);
-      y = pestle_onnx_select(call, inside, y, value);
+      pestle_value_t* inside =
+          pestle_f_lt(&call->f, pestle_f_iota(&call->f, &index, i), end);
+      y = pestle_f_select(&call->f, inside, y, value);
     }
-    sizes[i] = pestle_onnx_binary(
-        call, PESTLE_OP_MAXIMUM,
-        add(call, end, pestle_onnx_size_number(call, high[i])),
+    sizes[i] = pestle_f_maximum(
+        &call->f, add(call, end, pestle_onnx_size_number(call, high[i])),
         pestle_onnx_size_number(call, 0));
   }
   call->outputs[0] = y;
@@ -256,7 +256,7 @@ void pestle_onnx_import_pad(pestle_onnx_call_t* call) {
   if (!read_pads(call, low, high)) return;
   if (pestle_str_equal_c(mode, "constant")) {
     call->outputs[0] =
-        pestle_onnx_pad(call, x, padding_value(call), low, high, NULL);
+        pestle_f_pad(&call->f, x, padding_value(call), low, high, NULL);
     pad_real(call, low, high);
     return;
   }
@@ -288,26 +288,26 @@ void pestle_onnx_import_center_crop_pad(pestle_onnx_call_t* call) {
   pestle_i64s_t shape = pestle_onnx_input_ints(call, 1, "shape");
   pestle_i64s_t axes = pestle_onnx_ints(call, "axes");
   size_t count = axes.count ? axes.count : (size_t)rank_of(x);
-  if (!call->status && (shape.count != count || count > (size_t)rank_of(x))) {
+  if (!call->f.status && (shape.count != count || count > (size_t)rank_of(x))) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "its shape has %zu extents for %zu axes", shape.count,
                      count);
   }
-  for (size_t i = 0; i < count && !call->status; ++i) {
+  for (size_t i = 0; i < count && !call->f.status; ++i) {
     int64_t axis = axes.count ? pestle_onnx_axis(call, axes.data[i], rank_of(x))
                               : (int64_t)i;
     if (shape.data[i] < 0 || shape.data[i] > INT64_MAX / 4) {
       pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "its shape holds %lld",
                        (long long)shape.data[i]);
     }
-    if (call->status) return;
+    if (call->f.status) return;
     int64_t more = shape.data[i] - pestle_onnx_dim(x, axis);
     low[axis] = more / 2;  // towards 0: the odd one is at the end either way
     high[axis] = more - more / 2;
   }
-  if (call->status) return;
-  call->outputs[0] = pestle_onnx_pad(
-      call, x, pestle_onnx_scalar(call, dtype_of(x), 0), low, high, NULL);
+  if (call->f.status) return;
+  call->outputs[0] = pestle_f_pad(
+      &call->f, x, pestle_onnx_scalar(call, dtype_of(x), 0), low, high, NULL);
 }
 
 // --- Gather ---
@@ -322,9 +322,9 @@ static pestle_value_t* wrap_indices(pestle_onnx_call_t* call,
                  pestle_onnx_convert(call, size, dtype_of(indices)))
            : pestle_onnx_binary_f(call, PESTLE_OP_ADD, indices,
                                   (double)pestle_onnx_dim(x, axis));
-  return pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_LT, indices, 0), shifted,
-      indices);
+  return pestle_f_select(&call->f,
+                         pestle_onnx_binary_f(call, PESTLE_OP_LT, indices, 0),
+                         shifted, indices);
 }
 
 // Indices known now: checked, and a slice where they are a run.
@@ -357,8 +357,8 @@ static pestle_value_t* gather_known(pestle_onnx_call_t* call, pestle_value_t* x,
   for (int64_t i = axis + 1; i < rank_of(x); ++i) {
     dims[rank++] = pestle_onnx_dim(x, i);
   }
-  return pestle_onnx_reshape(
-      call, pestle_onnx_take_list(call, x, list, count, axis), rank, dims);
+  return pestle_f_reshape(
+      &call->f, pestle_onnx_take_list(call, x, list, count, axis), rank, dims);
 }
 
 // The real extents of what |rank| axes of indices choose from axes
@@ -384,7 +384,7 @@ void pestle_onnx_import_gather(pestle_onnx_call_t* call) {
   pestle_value_t *x = call->inputs[0], *indices = call->inputs[1];
   int64_t axis =
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
-  if (call->status) return;
+  if (call->f.status) return;
   if (rank_of(x) + rank_of(indices) - 1 > PESTLE_MAX_RANK ||
       !pestle_dtype_is(dtype_of(indices), PESTLE_KIND_INT)) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
@@ -401,7 +401,7 @@ void pestle_onnx_import_gather(pestle_onnx_call_t* call) {
     call->outputs[0] =
         pestle_onnx_take(call, x, wrap_indices(call, indices, x, axis), axis);
   }
-  if (!call->status) choose_real(call, axis, 1, rank_of(indices));
+  if (!call->f.status) choose_real(call, axis, 1, rank_of(indices));
 }
 
 // Every axis but |axis| is a batch of its own.
@@ -409,7 +409,7 @@ void pestle_onnx_import_gather_elements(pestle_onnx_call_t* call) {
   pestle_value_t *x = call->inputs[0], *indices = call->inputs[1];
   int64_t rank = rank_of(x);
   int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank);
-  if (call->status || rank_of(indices) != rank) {
+  if (call->f.status || rank_of(indices) != rank) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "data and indices differ in rank");
     return;
@@ -436,13 +436,13 @@ static pestle_value_t* wrap_vectors(pestle_onnx_call_t* call, pestle_value_t* x,
   for (int64_t i = 0; i < width; ++i) {
     extents[i] = pestle_onnx_convert(
         call, pestle_onnx_size(call, x, batches + i), dtype_of(indices));
-    extents[i] = pestle_onnx_reshape(call, extents[i], 1, one);
+    extents[i] = pestle_f_reshape(&call->f, extents[i], 1, one);
   }
-  pestle_value_t* shifted =
-      add(call, indices, pestle_onnx_concat(call, extents, (size_t)width, 0));
-  return pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_LT, indices, 0), shifted,
-      indices);
+  pestle_value_t* shifted = add(
+      call, indices, pestle_f_concatenate(&call->f, extents, (size_t)width, 0));
+  return pestle_f_select(&call->f,
+                         pestle_onnx_binary_f(call, PESTLE_OP_LT, indices, 0),
+                         shifted, indices);
 }
 
 void pestle_onnx_import_gather_nd(pestle_onnx_call_t* call) {
@@ -477,7 +477,7 @@ void pestle_onnx_import_gather_nd(pestle_onnx_call_t* call) {
     return;
   }
   call->outputs[0] = pestle_onnx_gather(call, x, indices, &how);
-  if (!call->status) choose_real(call, 0, width, (int32_t)vector);
+  if (!call->f.status) choose_real(call, 0, width, (int32_t)vector);
 }
 
 // values[1] where the index is the position on the new axis, else values[0].
@@ -488,8 +488,8 @@ void pestle_onnx_import_one_hot(pestle_onnx_call_t* call) {
   int64_t axis =
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank);
   bool sane = depth >= 1 && depth <= 1e9;  // false for NaN too
-  if (call->status || rank > PESTLE_MAX_RANK || !sane || rank_of(values) != 1 ||
-      pestle_onnx_dim(values, 0) != 2) {
+  if (call->f.status || rank > PESTLE_MAX_RANK || !sane ||
+      rank_of(values) != 1 || pestle_onnx_dim(values, 0) != 2) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "it needs a positive depth and two values");
     return;
@@ -501,18 +501,20 @@ void pestle_onnx_import_one_hot(pestle_onnx_call_t* call) {
     if (i != axis) axes[at++] = i;
   }
   indices = pestle_onnx_convert(call, indices, PESTLE_I64);
-  indices = pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_LT, indices, 0),
+  indices = pestle_f_select(
+      &call->f, pestle_onnx_binary_f(call, PESTLE_OP_LT, indices, 0),
       pestle_onnx_binary_f(call, PESTLE_OP_ADD, indices, depth), indices);
-  indices = pestle_onnx_broadcast_in(call, indices, type.rank, type.dims, axes);
-  pestle_value_t* hit = pestle_onnx_binary(call, PESTLE_OP_EQ, indices,
-                                           pestle_onnx_iota(call, &type, axis));
+  indices = pestle_f_broadcast(&call->f, indices, type.rank, type.dims,
+                               (pestle_i64s_t){axes, (size_t)rank_of(indices)});
+  pestle_value_t* hit =
+      pestle_f_eq(&call->f, indices, pestle_f_iota(&call->f, &type, axis));
   pestle_value_t* parts[2];
   for (int64_t i = 0; i < 2; ++i) {
-    parts[i] = pestle_onnx_reshape(
-        call, pestle_onnx_slice_axis(call, values, 0, i, i + 1, 1), 0, NULL);
+    parts[i] = pestle_f_reshape(
+        &call->f, pestle_onnx_slice_axis(call, values, 0, i, i + 1, 1), 0,
+        NULL);
   }
-  call->outputs[0] = pestle_onnx_select(call, hit, parts[1], parts[0]);
+  call->outputs[0] = pestle_f_select(&call->f, hit, parts[1], parts[0]);
   for (int64_t i = 0, at = 0; i < rank; ++i) {
     if (i == axis) continue;
     pestle_onnx_set_real(

@@ -13,7 +13,7 @@ typedef struct elimination_t {
 static pestle_value_t* row_numbers(pestle_onnx_call_t* call,
                                    const elimination_t* e) {
   pestle_type_t type = {.dtype = PESTLE_I64, .rank = 2, .dims = {1, e->n}};
-  return pestle_onnx_iota(call, &type, 1);
+  return pestle_f_iota(&call->f, &type, 1);
 }
 
 // The row in each matrix with the greatest element of |column| from |i| on:
@@ -23,17 +23,17 @@ static pestle_value_t* find_pivot(pestle_onnx_call_t* call,
                                   pestle_value_t* column, pestle_value_t* i) {
   int64_t axis = 1;
   pestle_value_t* rows = row_numbers(call, e);
-  pestle_value_t* open = pestle_onnx_binary(call, PESTLE_OP_GE, rows, i);
-  pestle_value_t* size = pestle_onnx_unary(call, PESTLE_OP_ABS, column);
-  size = pestle_onnx_select(call, open, size, splat_like(call, size, -1));
+  pestle_value_t* open = pestle_f_ge(&call->f, rows, i);
+  pestle_value_t* size = pestle_f_abs(&call->f, column);
+  size = pestle_f_select(&call->f, open, size, splat_like(call, size, -1));
   pestle_value_t* top =
       pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, size, &axis, 1, true);
-  pestle_value_t* hit = pestle_onnx_binary(call, PESTLE_OP_EQ, size, top);
+  pestle_value_t* hit = pestle_f_eq(&call->f, size, top);
   // With a NaN nothing is hit, and any row gives it.
   pestle_type_t type = {
       .dtype = PESTLE_I64, .rank = 2, .dims = {e->batch, e->n}};
-  pestle_value_t* places = pestle_onnx_select(
-      call, hit, rows, pestle_onnx_splat_int(call, &type, e->n - 1));
+  pestle_value_t* places = pestle_f_select(
+      &call->f, hit, rows, pestle_onnx_splat_int(call, &type, e->n - 1));
   return pestle_onnx_reduce(call, PESTLE_OP_MINIMUM, places, &axis, 1, true);
 }
 
@@ -42,17 +42,17 @@ static pestle_value_t* pick_row(pestle_onnx_call_t* call,
                                 const elimination_t* e, pestle_value_t* a,
                                 pestle_value_t* chosen) {
   int64_t dims[] = {pestle_onnx_dim(chosen, 0), e->n, 1}, axis = 1;
-  chosen = pestle_onnx_reshape(call, chosen, 3, dims);
+  chosen = pestle_f_reshape(&call->f, chosen, 3, dims);
   return pestle_onnx_reduce(
       call, PESTLE_OP_ADD,
-      pestle_onnx_select(call, chosen, a, splat_like(call, a, 0)), &axis, 1,
+      pestle_f_select(&call->f, chosen, a, splat_like(call, a, 0)), &axis, 1,
       true);
 }
 
 static pestle_value_t* as_column(pestle_onnx_call_t* call,
                                  const elimination_t* e, pestle_value_t* x) {
   int64_t dims[] = {pestle_onnx_dim(x, 0), e->n, 1};
-  return pestle_onnx_reshape(call, x, 3, dims);
+  return pestle_f_reshape(&call->f, x, 3, dims);
 }
 
 // Carried: the matrices with their columns in front ([n, batch, n], so that a
@@ -65,35 +65,35 @@ static void eliminate(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
   pestle_value_t* column = pestle_onnx_row(call, values[0], i);
   pestle_value_t* pivot_row = find_pivot(call, e, column, i);
   pestle_value_t* rows = row_numbers(call, e);
-  pestle_value_t* is_this = pestle_onnx_binary(call, PESTLE_OP_EQ, rows, i);
-  pestle_value_t* is_pivot =
-      pestle_onnx_binary(call, PESTLE_OP_EQ, rows, pivot_row);
-  pestle_value_t* a = pestle_onnx_transpose(call, values[0], to_batch);
+  pestle_value_t* is_this = pestle_f_eq(&call->f, rows, i);
+  pestle_value_t* is_pivot = pestle_f_eq(&call->f, rows, pivot_row);
+  pestle_value_t* a = pestle_f_transpose(&call->f, values[0], to_batch);
   pestle_value_t* upper = pick_row(call, e, a, is_pivot);
   pestle_value_t* lower = pick_row(call, e, a, is_this);
-  a = pestle_onnx_select(call, as_column(call, e, is_pivot), lower, a);
-  a = pestle_onnx_select(call, as_column(call, e, is_this), upper, a);
-  column = pestle_onnx_row(call, pestle_onnx_transpose(call, a, to_columns), i);
+  a = pestle_f_select(&call->f, as_column(call, e, is_pivot), lower, a);
+  a = pestle_f_select(&call->f, as_column(call, e, is_this), upper, a);
+  column =
+      pestle_onnx_row(call, pestle_f_transpose(&call->f, a, to_columns), i);
   int64_t axis = 1;
   pestle_value_t* zero = pestle_onnx_scalar(call, e->dtype, 0);
   pestle_value_t* pivot = pestle_onnx_reduce(
-      call, PESTLE_OP_ADD, pestle_onnx_select(call, is_this, column, zero),
+      call, PESTLE_OP_ADD, pestle_f_select(&call->f, is_this, column, zero),
       &axis, 1, true);
   // A column of zeros makes the determinant 0; nothing is left to take off.
-  pestle_value_t* divisor = pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_EQ, pivot, 0),
+  pestle_value_t* divisor = pestle_f_select(
+      &call->f, pestle_onnx_binary_f(call, PESTLE_OP_EQ, pivot, 0),
       pestle_onnx_scalar(call, e->dtype, 1), pivot);
-  pestle_value_t* below = pestle_onnx_binary(call, PESTLE_OP_GT, rows, i);
+  pestle_value_t* below = pestle_f_gt(&call->f, rows, i);
   pestle_value_t* factor =
-      pestle_onnx_select(call, below, quotient(call, column, divisor), zero);
+      pestle_f_select(&call->f, below, quotient(call, column, divisor), zero);
   a = sub(call, a, mul(call, as_column(call, e, factor), upper));
-  values[0] = pestle_onnx_transpose(call, a, to_columns);
-  pestle_value_t* stays = pestle_onnx_binary(call, PESTLE_OP_EQ, pivot_row, i);
+  values[0] = pestle_f_transpose(&call->f, a, to_columns);
+  pestle_value_t* stays = pestle_f_eq(&call->f, pivot_row, i);
   pestle_value_t* sign =
-      pestle_onnx_select(call, stays, pestle_onnx_scalar(call, e->dtype, 1),
-                         pestle_onnx_scalar(call, e->dtype, -1));
+      pestle_f_select(&call->f, stays, pestle_onnx_scalar(call, e->dtype, 1),
+                      pestle_onnx_scalar(call, e->dtype, -1));
   pestle_value_t* step =
-      pestle_onnx_reshape(call, mul(call, pivot, sign), 1, list);
+      pestle_f_reshape(&call->f, mul(call, pivot, sign), 1, list);
   values[1] = mul(call, values[1], step);
 }
 
@@ -113,13 +113,14 @@ void pestle_onnx_import_det(pestle_onnx_call_t* call) {
   }
   int64_t dims[] = {e.batch, e.n, e.n};
   pestle_type_t list = {.dtype = e.dtype, .rank = 1, .dims = {e.batch}};
-  x = pestle_onnx_reshape(call, pestle_onnx_convert(call, x, e.dtype), 3, dims);
-  pestle_value_t* values[2] = {pestle_onnx_transpose(call, x, to_columns),
+  x = pestle_f_reshape(&call->f, pestle_onnx_convert(call, x, e.dtype), 3,
+                       dims);
+  pestle_value_t* values[2] = {pestle_f_transpose(&call->f, x, to_columns),
                                pestle_onnx_splat(call, &list, 1)};
   pestle_onnx_for(call, e.n, values, 2, eliminate, &e);
   call->outputs[0] = pestle_onnx_convert(
       call,
-      pestle_onnx_reshape(call, values[1], rank - 2,
-                          pestle_onnx_type(call->inputs[0])->dims),
+      pestle_f_reshape(&call->f, values[1], rank - 2,
+                       pestle_onnx_type(call->inputs[0])->dims),
       dtype);
 }

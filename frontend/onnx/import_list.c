@@ -36,7 +36,8 @@ static int64_t position(pestle_onnx_call_t* call, size_t index, int64_t count,
   pestle_i64s_t list = pestle_onnx_input_ints(call, index, "position");
   int64_t at = list.count == 1 ? list.data[0] : count;
   if (at < 0) at += count;
-  if (call->status || (at >= 0 && at < count)) return call->status ? -1 : at;
+  if (call->f.status || (at >= 0 && at < count))
+    return call->f.status ? -1 : at;
   pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                    "its position is outside of a sequence of %lld",
                    (long long)count);
@@ -83,7 +84,7 @@ void pestle_onnx_import_sequence_insert(pestle_onnx_call_t* call) {
     if (!is_end) at = position(call, 2, count, count);
   }
   pestle_onnx_sequence_t* to = make_sequence(call, s->count + 1);
-  if (!to || at < 0 || call->status) return;
+  if (!to || at < 0 || call->f.status) return;
   for (int64_t i = 0; i <= count; ++i) {
     to->values[i] = i < at    ? s->values[i]
                     : i == at ? call->inputs[1]
@@ -113,7 +114,7 @@ static pestle_value_t* with_axis(pestle_onnx_call_t* call, pestle_value_t* x,
   int64_t dims[PESTLE_MAX_RANK + 1];
   for (int64_t i = 0, from = 0; i <= rank_of(x); ++i)
     dims[i] = i == axis ? 1 : pestle_onnx_dim(x, from++);
-  return pestle_onnx_reshape(call, x, rank_of(x) + 1, dims);
+  return pestle_f_reshape(&call->f, x, rank_of(x) + 1, dims);
 }
 
 void pestle_onnx_import_concat_from_sequence(pestle_onnx_call_t* call) {
@@ -126,7 +127,7 @@ void pestle_onnx_import_concat_from_sequence(pestle_onnx_call_t* call) {
   int64_t rank = rank_of(s->values[0]) + is_new;
   int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank);
   pestle_value_t** parts = pestle_onnx_scratch(call, s->count * sizeof(*parts));
-  if (!parts || call->status) return;
+  if (!parts || call->f.status) return;
   for (size_t i = 0; i < s->count; ++i) {
     parts[i] = s->values[i];
     if (pestle_onnx_real(call->import, parts[i])) {
@@ -136,7 +137,7 @@ void pestle_onnx_import_concat_from_sequence(pestle_onnx_call_t* call) {
     }
     if (is_new) parts[i] = with_axis(call, parts[i], axis);
   }
-  call->outputs[0] = pestle_onnx_concat(call, parts, s->count, axis);
+  call->outputs[0] = pestle_f_concatenate(&call->f, parts, s->count, axis);
 }
 
 // --- SplitToSequence ---
@@ -148,7 +149,7 @@ static pestle_i64s_t part_lengths(pestle_onnx_call_t* call, int64_t extent) {
   int64_t length = 1;
   if (pestle_onnx_input(call, 1)) {
     list = pestle_onnx_input_ints(call, 1, "split");
-    if (call->status || rank_of(call->inputs[1]) == 1) return list;
+    if (call->f.status || rank_of(call->inputs[1]) == 1) return list;
     length = list.count == 1 ? list.data[0] : 0;
   }
   if (length < 1 || extent / length > 65536) {
@@ -178,9 +179,9 @@ void pestle_onnx_import_split_to_sequence(pestle_onnx_call_t* call) {
       !pestle_onnx_input(call, 1) && pestle_onnx_int(call, "keepdims", 1) == 0;
   int64_t extent = pestle_onnx_dim(x, axis), at = 0;
   pestle_i64s_t lengths = {0};
-  if (!call->status) lengths = part_lengths(call, extent);
+  if (!call->f.status) lengths = part_lengths(call, extent);
   pestle_onnx_sequence_t* s = make_sequence(call, lengths.count);
-  if (!s || call->status) return;
+  if (!s || call->f.status) return;
   for (size_t i = 0; i < lengths.count; ++i) {
     int64_t length = lengths.data[i];
     if (length < 0 || length > extent - at) break;
@@ -191,7 +192,7 @@ void pestle_onnx_import_split_to_sequence(pestle_onnx_call_t* call) {
     for (int32_t k = 0; drops && k < rank_of(x); ++k) {
       if (k != axis) dims[rank++] = pestle_onnx_dim(x, k);
     }
-    s->values[i] = drops ? pestle_onnx_reshape(call, part, rank, dims) : part;
+    s->values[i] = drops ? pestle_f_reshape(&call->f, part, rank, dims) : part;
     at += length;
   }
   if (at != extent) {

@@ -5,11 +5,11 @@
 #include "base/half.h"
 #include "frontend/onnx/ops.h"
 
-#define BINARY(fn, OP)                                            \
-  void pestle_onnx_import_##fn(pestle_onnx_call_t* call) {        \
-    call->outputs[0] =                                            \
-        pestle_onnx_binary(call, PESTLE_OP_##OP, call->inputs[0], \
-                           pestle_onnx_second_operand(call));     \
+#define BINARY(fn, OP)                                             \
+  void pestle_onnx_import_##fn(pestle_onnx_call_t* call) {         \
+    call->outputs[0] =                                             \
+        pestle_f_binary(&call->f, PESTLE_OP_##OP, call->inputs[0], \
+                        pestle_onnx_second_operand(call));         \
   }
 BINARY(and, AND)
 BINARY(or, OR)
@@ -21,11 +21,11 @@ BINARY(less, LT)
 BINARY(less_or_equal, LE)
 
 void pestle_onnx_import_not(pestle_onnx_call_t* call) {
-  call->outputs[0] = pestle_onnx_unary(call, PESTLE_OP_NOT, call->inputs[0]);
+  call->outputs[0] = pestle_f_not(&call->f, call->inputs[0]);
 }
 
 void pestle_onnx_import_is_nan(pestle_onnx_call_t* call) {
-  call->outputs[0] = pestle_onnx_unary(call, PESTLE_OP_IS_NAN, call->inputs[0]);
+  call->outputs[0] = pestle_f_is_nan(&call->f, call->inputs[0]);
 }
 
 void pestle_onnx_import_is_inf(pestle_onnx_call_t* call) {
@@ -38,7 +38,7 @@ void pestle_onnx_import_is_inf(pestle_onnx_call_t* call) {
     call->outputs[0] = pestle_onnx_splat(call, &type, 0);
     return;
   }
-  if (negative && positive) x = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
+  if (negative && positive) x = pestle_f_abs(&call->f, x);
   call->outputs[0] = pestle_onnx_binary_f(
       call, PESTLE_OP_EQ, x, positive ? (double)INFINITY : -(double)INFINITY);
 }
@@ -57,13 +57,13 @@ void pestle_onnx_import_bit_shift(pestle_onnx_call_t* call) {
   pestle_op_t right = is_signed ? PESTLE_OP_SHIFT_RIGHT_ARITHMETIC
                                 : PESTLE_OP_SHIFT_RIGHT_LOGICAL;
   call->outputs[0] =
-      pestle_onnx_binary(call, left ? PESTLE_OP_SHIFT_LEFT : right,
-                         call->inputs[0], call->inputs[1]);
+      pestle_f_binary(&call->f, left ? PESTLE_OP_SHIFT_LEFT : right,
+                      call->inputs[0], call->inputs[1]);
 }
 
 void pestle_onnx_import_where(pestle_onnx_call_t* call) {
-  call->outputs[0] = pestle_onnx_select(call, call->inputs[0], call->inputs[1],
-                                        call->inputs[2]);
+  call->outputs[0] = pestle_f_select(&call->f, call->inputs[0], call->inputs[1],
+                                     call->inputs[2]);
 }
 
 // --- Conversions ---
@@ -71,14 +71,11 @@ void pestle_onnx_import_where(pestle_onnx_call_t* call) {
 // |x| as |dtype|, which has as many bits.
 static pestle_value_t* bitcast(pestle_onnx_call_t* call, pestle_value_t* x,
                                pestle_dtype_t dtype) {
-  if (call->status) return NULL;
+  if (call->f.status) return NULL;
   pestle_type_t type = *pestle_onnx_type(x);
   type.dtype = dtype;
-  pestle_node_spec_t spec = {.op = PESTLE_OP_BITCAST_CONVERT,
-                             .operands = &x,
-                             .operand_count = 1,
-                             .type = &type};
-  return pestle_onnx_emit(call, &spec);
+  return pestle_f_make(&call->f, PESTLE_OP_BITCAST_CONVERT, &x, 1, NULL, 0,
+                       &type);
 }
 
 // The largest finite value of formats of a byte; 0 for other dtypes.
@@ -101,30 +98,29 @@ static pestle_value_t* cast_to_scale(pestle_onnx_call_t* call,
                             PESTLE_STR_ARG(mode));
   }
   x = pestle_onnx_convert(call, x, PESTLE_F32);
-  x = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
-  if (call->status) return NULL;
+  x = pestle_f_abs(&call->f, x);
+  if (call->f.status) return NULL;
   pestle_type_t type = *pestle_onnx_type(x);
   type.dtype = PESTLE_U32;
   pestle_value_t* bits = bitcast(call, x, PESTLE_U32);
   // Half a power below the least normal number is not more than half of it.
   int64_t carry = up ? 0x7fffff : near ? 0x400000 : 0;
-  pestle_value_t* code = pestle_onnx_binary(
-      call, PESTLE_OP_ADD, bits, pestle_onnx_splat_int(call, &type, carry));
+  pestle_value_t* code =
+      pestle_f_add(&call->f, bits, pestle_onnx_splat_int(call, &type, carry));
   if (near) {
-    pestle_value_t* is_small = pestle_onnx_binary(
-        call, PESTLE_OP_LE, bits, pestle_onnx_splat_int(call, &type, 0x400000));
-    code = pestle_onnx_select(call, is_small, bits, code);
+    pestle_value_t* is_small = pestle_f_le(
+        &call->f, bits, pestle_onnx_splat_int(call, &type, 0x400000));
+    code = pestle_f_select(&call->f, is_small, bits, code);
   }
-  code = pestle_onnx_binary(call, PESTLE_OP_SHIFT_RIGHT_LOGICAL, code,
-                            pestle_onnx_splat_int(call, &type, 23));
+  code = pestle_f_shift_right_logical(&call->f, code,
+                                      pestle_onnx_splat_int(call, &type, 23));
   bool saturate = pestle_onnx_int(call, "saturate", 1) != 0;
-  code = pestle_onnx_binary(
-      call, PESTLE_OP_MINIMUM, code,
-      pestle_onnx_splat_int(call, &type, saturate ? 254 : 255));
-  pestle_value_t* is_special = pestle_onnx_binary(
-      call, PESTLE_OP_GE, bits, pestle_onnx_splat_int(call, &type, 0x7f800000));
-  code = pestle_onnx_select(call, is_special,
-                            pestle_onnx_splat_int(call, &type, 255), code);
+  code = pestle_f_minimum(
+      &call->f, code, pestle_onnx_splat_int(call, &type, saturate ? 254 : 255));
+  pestle_value_t* is_special = pestle_f_ge(
+      &call->f, bits, pestle_onnx_splat_int(call, &type, 0x7f800000));
+  code = pestle_f_select(&call->f, is_special,
+                         pestle_onnx_splat_int(call, &type, 255), code);
   code = pestle_onnx_convert(call, code, PESTLE_U8);
   return bitcast(call, code, PESTLE_F8E8M0FNU);
 }
@@ -150,7 +146,7 @@ pestle_value_t* pestle_onnx_cast(pestle_onnx_call_t* call, pestle_value_t* x,
 static pestle_dtype_t target_of(pestle_onnx_call_t* call) {
   int64_t to = pestle_onnx_int(call, "to", 0);
   pestle_dtype_t dtype = pestle_onnx_dtype(to);
-  if (dtype == PESTLE_NONE && !call->status) {
+  if (dtype == PESTLE_NONE && !call->f.status) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "it converts to %s (%lld), which is not supported",
                      pestle_onnx_dtype_name(to), (long long)to);
@@ -160,7 +156,7 @@ static pestle_dtype_t target_of(pestle_onnx_call_t* call) {
 
 void pestle_onnx_import_cast(pestle_onnx_call_t* call) {
   pestle_dtype_t dtype = target_of(call);
-  if (!call->status)
+  if (!call->f.status)
     call->outputs[0] = pestle_onnx_cast(call, call->inputs[0], dtype);
 }
 
@@ -178,7 +174,7 @@ void pestle_onnx_import_bit_cast(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   pestle_type_t type = *pestle_onnx_type(x);
   type.dtype = target_of(call);
-  if (call->status) return;
+  if (call->f.status) return;
   if (bits_of(type.dtype) != bits_of(dtype_of(x))) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "it changes the size of the elements");

@@ -46,7 +46,7 @@ static pestle_value_t* as_declared(const repeat_t* r, size_t input,
   static const int64_t one[] = {1};
   const pestle_onnx_value_info_t* info = &r->graph->inputs[input];
   bool list = info->has_shape && info->rank == 1;
-  return pestle_onnx_reshape(r->call, value, list, one);
+  return pestle_f_reshape(&r->call->f, value, list, one);
 }
 
 static pestle_value_t* row_number(const repeat_t* r, const bool* backwards,
@@ -80,7 +80,7 @@ static bool run_body(const repeat_t* r, pestle_value_t* i,
       call, (lead + r->states + r->rows + 1) * sizeof(pestle_value_t*));
   pestle_value_t** values = pestle_onnx_scratch(
       call, (first + r->states + r->outs + 1) * sizeof(pestle_value_t*));
-  if (!inputs || !values || call->status || !spend_nodes(r)) return false;
+  if (!inputs || !values || call->f.status || !spend_nodes(r)) return false;
   if (r->is_loop) {
     inputs[0] = as_declared(r, 0, i);
     inputs[1] = as_declared(r, 1, condition);
@@ -91,7 +91,7 @@ static bool run_body(const repeat_t* r, pestle_value_t* i,
     inputs[lead + r->states + k] =
         pestle_onnx_row(call, r->scans[k], row_number(r, r->reads_back, k, i));
   }
-  if (!pestle_onnx_import_subgraph(call, r->graph, call->builder, inputs,
+  if (!pestle_onnx_import_subgraph(call, r->graph, &call->f.builder, inputs,
                                    lead + r->states + r->rows, values)) {
     return false;
   }
@@ -101,8 +101,8 @@ static bool run_body(const repeat_t* r, pestle_value_t* i,
       return false;
     }
   }
-  *goes_on = r->is_loop ? pestle_onnx_reshape(call, values[0], 0, NULL) : NULL;
-  return !call->status;
+  *goes_on = r->is_loop ? pestle_f_reshape(&call->f, values[0], 0, NULL) : NULL;
+  return !call->f.status;
 }
 
 // --- The trial ---
@@ -137,18 +137,18 @@ static bool try_body(repeat_t* r, pestle_value_t* const* states) {
   types[1] = (pestle_type_t){.dtype = PESTLE_I1};
   for (size_t k = 0; k < r->states; ++k)
     types[k + 2] = *pestle_onnx_type(states[k]);
-  pestle_builder_t inner, *outer = call->builder;
+  pestle_builder_t outer = call->f.builder;
   pestle_region_t* region =
-      pestle_onnx_enter_region(call, types, r->states + 2, &inner);
+      pestle_onnx_enter_region(call, types, r->states + 2);
   if (!region) return false;
   for (size_t k = 0; k < r->states; ++k)
-    values[k] = pestle_block_argument(inner.block, k + 2);
-  pestle_value_t* condition = pestle_block_argument(inner.block, 1);
+    values[k] = pestle_block_argument(call->f.builder.block, k + 2);
+  pestle_value_t* condition = pestle_block_argument(call->f.builder.block, 1);
   pestle_value_t* goes_on;
-  bool ok = run_body(r, pestle_block_argument(inner.block, 0), condition,
-                     values, &goes_on);
+  bool ok = run_body(r, pestle_block_argument(call->f.builder.block, 0),
+                     condition, values, &goes_on);
   if (ok) note_trial(r, states, values, condition, goes_on);
-  call->builder = outer;
+  call->f.builder = outer;
   pestle_region_discard(region);
   return ok;
 }
@@ -212,10 +212,10 @@ static pestle_value_t* join_rows(const repeat_t* r, pestle_value_t** rows,
     int64_t dims[PESTLE_MAX_RANK + 1] = {1};
     for (int32_t axis = 0; axis < rank_of(row); ++axis)
       dims[axis + 1] = pestle_onnx_dim(row, axis);
-    parts[back ? count - 1 - i : i] = pestle_onnx_reshape(
-        call, rows[i * r->outs + k], rank_of(row) + 1, dims);
+    parts[back ? count - 1 - i : i] = pestle_f_reshape(
+        &call->f, rows[i * r->outs + k], rank_of(row) + 1, dims);
   }
-  return parts ? pestle_onnx_concat(call, parts, count, 0) : NULL;
+  return parts ? pestle_f_concatenate(&call->f, parts, count, 0) : NULL;
 }
 
 // Whether the trip after one that gave |goes_on| is made.
@@ -274,18 +274,17 @@ static void run_known(repeat_t* r, pestle_value_t** values) {
 static pestle_region_t* while_condition(repeat_t* r, const pestle_type_t* types,
                                         size_t count, pestle_value_t* limit) {
   pestle_onnx_call_t* call = r->call;
-  pestle_builder_t inner, *outer = call->builder;
-  pestle_region_t* region =
-      pestle_onnx_enter_region(call, types, count, &inner);
+  pestle_builder_t outer = call->f.builder;
+  pestle_region_t* region = pestle_onnx_enter_region(call, types, count);
   if (!region) return NULL;
-  pestle_value_t* goes_on = pestle_block_argument(inner.block, 1);
+  pestle_value_t* goes_on = pestle_block_argument(call->f.builder.block, 1);
   if (limit) {
-    pestle_value_t* left = pestle_onnx_binary(
-        call, PESTLE_OP_LT, pestle_block_argument(inner.block, 0), limit);
-    goes_on = pestle_onnx_binary(call, PESTLE_OP_AND, goes_on, left);
+    pestle_value_t* left = pestle_f_lt(
+        &call->f, pestle_block_argument(call->f.builder.block, 0), limit);
+    goes_on = pestle_f_and(&call->f, goes_on, left);
   }
   if (!pestle_onnx_finish_region(call, &goes_on, 1)) region = NULL;
-  call->builder = outer;
+  call->f.builder = outer;
   return region;
 }
 
@@ -313,18 +312,18 @@ static bool while_trip(const repeat_t* r, pestle_value_t** next) {
 static pestle_region_t* while_body(repeat_t* r, const pestle_type_t* types,
                                    size_t count) {
   pestle_onnx_call_t* call = r->call;
-  pestle_builder_t inner, *outer = call->builder;
+  pestle_builder_t outer = call->f.builder;
   pestle_value_t** next =
       pestle_onnx_scratch(call, count * sizeof(pestle_value_t*));
   pestle_region_t* region =
-      next ? pestle_onnx_enter_region(call, types, count, &inner) : NULL;
+      next ? pestle_onnx_enter_region(call, types, count) : NULL;
   if (!region) return NULL;
   for (size_t k = 0; k < count; ++k)
-    next[k] = pestle_block_argument(inner.block, k);
+    next[k] = pestle_block_argument(call->f.builder.block, k);
   if (!while_trip(r, next) || !pestle_onnx_finish_region(call, next, count)) {
     region = NULL;
   }
-  call->builder = outer;
+  call->f.builder = outer;
   return region;
 }
 
@@ -347,7 +346,7 @@ static void run_while(repeat_t* r, pestle_value_t** values,
   for (size_t k = 0; k < count; ++k)
     types[k] = *pestle_onnx_type(operands[k]);
   pestle_region_t* regions[2];
-  regions[0] = call->status ? NULL : while_condition(r, types, count, limit);
+  regions[0] = call->f.status ? NULL : while_condition(r, types, count, limit);
   regions[1] = regions[0] ? while_body(r, types, count) : NULL;
   if (!regions[1]) return;
   pestle_node_spec_t spec = {.op = PESTLE_OP_WHILE,
@@ -355,7 +354,7 @@ static void run_while(repeat_t* r, pestle_value_t** values,
                              .operand_count = count,
                              .regions = regions,
                              .region_count = 2};
-  pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
+  pestle_node_t* node = pestle_f_node(&call->f, &spec);
   for (size_t k = 0; node && k < r->states + r->outs; ++k)
     values[k] = pestle_node_result(node, k + 2);
   for (size_t k = 0; node && k < r->outs; ++k) {
@@ -379,7 +378,7 @@ static pestle_value_t* scalar_input(pestle_onnx_call_t* call, size_t index,
                                     pestle_dtype_t dtype) {
   pestle_value_t* value = pestle_onnx_input(call, index);
   if (!value) return NULL;
-  return pestle_onnx_convert(call, pestle_onnx_reshape(call, value, 0, NULL),
+  return pestle_onnx_convert(call, pestle_f_reshape(&call->f, value, 0, NULL),
                              dtype);
 }
 
@@ -431,8 +430,8 @@ static bool loop_over_known(repeat_t* r, pestle_value_t** values,
                             const pestle_value_t* limit,
                             const pestle_value_t* condition) {
   pestle_onnx_call_t* call = r->call;
-  if (!call->status ||
-      pestle_status_code(call->status) != PESTLE_STATUS_UNSUPPORTED) {
+  if (!call->f.status ||
+      pestle_status_code(call->f.status) != PESTLE_STATUS_UNSUPPORTED) {
     return false;
   }
   r->endless = true;
@@ -442,8 +441,8 @@ static bool loop_over_known(repeat_t* r, pestle_value_t** values,
     return false;
   }
   if (r->trips < 1 || r->trips > MOST_COPIES) return false;
-  pestle_status_release(call->status);
-  call->status = NULL;
+  pestle_status_release(call->f.status);
+  call->f.status = NULL;
   write_out(r, values);
   return true;
 }
@@ -455,7 +454,7 @@ void pestle_onnx_import_loop(pestle_onnx_call_t* call) {
   pestle_value_t* condition = scalar_input(call, 1, PESTLE_I1);
   pestle_value_t** values = pestle_onnx_scratch(
       call, (r.states + r.outs + 1) * sizeof(pestle_value_t*));
-  if (!values || call->status) return;
+  if (!values || call->f.status) return;
   for (size_t i = 0; i < r.states; ++i)
     values[i] = call->inputs[i + 2];
   if (!try_body(&r, values)) {
@@ -517,7 +516,7 @@ static bool read_scan(pestle_onnx_call_t* call, scan_t* s) {
   repeat_t* r = &s->r;
   r->graph = body_of(call);
   int64_t rows = pestle_onnx_int(call, "num_scan_inputs", 0);
-  if (!r->graph || call->status) return false;
+  if (!r->graph || call->f.status) return false;
   s->batched = call->opset < 9;
   s->first = s->batched ? 1 : 0;
   size_t given = call->input_count;
@@ -549,7 +548,7 @@ static bool read_scan(pestle_onnx_call_t* call, scan_t* s) {
   s->in_back = read_flags(
       call, s->batched ? "directions" : "scan_input_directions", r->rows);
   s->out_back = read_flags(call, "scan_output_directions", r->outs);
-  return !call->status;
+  return !call->f.status;
 }
 
 // |x| with |axis| moved to the front, or the front to |axis|.
@@ -557,7 +556,7 @@ static pestle_value_t* move_axis(pestle_onnx_call_t* call, pestle_value_t* x,
                                  int64_t axis, bool to_front) {
   int64_t order[PESTLE_MAX_RANK], rank = rank_of(x);
   axis = pestle_onnx_axis(call, axis, rank);
-  if (call->status) return NULL;
+  if (call->f.status) return NULL;
   for (int64_t i = 0; i < rank; ++i) {
     if (to_front) {
       order[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
@@ -565,7 +564,7 @@ static pestle_value_t* move_axis(pestle_onnx_call_t* call, pestle_value_t* x,
       order[i] = i < axis ? i + 1 : i == axis ? 0 : i;
     }
   }
-  return pestle_onnx_transpose(call, x, order);
+  return pestle_f_transpose(&call->f, x, order);
 }
 
 // One scan: |values| holds the states, and then all outputs.
@@ -580,12 +579,12 @@ static void scan_once(scan_t* s, pestle_value_t** values,
     scans[i] = move_axis(call, scans[i], s->in_axes[i], true);
     int64_t extent = pestle_onnx_dim(scans[i], 0);
     if (i == 0) r->trips = extent;
-    if (call->status || extent == r->trips) continue;
+    if (call->f.status || extent == r->trips) continue;
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "its scan inputs differ in length: %lld and %lld",
                      (long long)r->trips, (long long)extent);
   }
-  if (call->status || !try_body(r, values)) return;
+  if (call->f.status || !try_body(r, values)) return;
   run_known(r, values);
   for (size_t i = 0; i < r->outs; ++i) {
     values[r->states + i] =
@@ -609,7 +608,7 @@ static void scan_batches(scan_t* s, pestle_value_t** values,
   repeat_t join = {.call = call, .trips = batch, .outs = count};
   pestle_value_t** rows = pestle_onnx_scratch(
       call, ((size_t)batch * count + 1) * sizeof(pestle_value_t*));
-  for (int64_t b = 0; rows && b < batch && !call->status; ++b) {
+  for (int64_t b = 0; rows && b < batch && !call->f.status; ++b) {
     pestle_value_t* i = scalar_i64(call, b);
     for (size_t k = 0; k < r->states; ++k)
       values[k] = pestle_onnx_row(call, call->inputs[s->first + k], i);
@@ -617,11 +616,11 @@ static void scan_batches(scan_t* s, pestle_value_t** values,
       scans[k] =
           pestle_onnx_row(call, call->inputs[s->first + r->states + k], i);
     }
-    if (!call->status) scan_once(s, values, scans);
+    if (!call->f.status) scan_once(s, values, scans);
     for (size_t k = 0; k < count; ++k)
       rows[(size_t)b * count + k] = values[k];
   }
-  for (size_t k = 0; rows && k < count && !call->status; ++k)
+  for (size_t k = 0; rows && k < count && !call->f.status; ++k)
     values[k] = join_rows(&join, rows, k);
 }
 

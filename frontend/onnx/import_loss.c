@@ -34,7 +34,7 @@ static bool read_loss(loss_t* loss) {
     return false;
   }
   loss->target = pestle_onnx_convert(call, target, PESTLE_I64);
-  return !call->status;
+  return !call->f.status;
 }
 
 // The likelihood of each target, as [n, ...].
@@ -53,9 +53,9 @@ static pestle_value_t* at_targets(const loss_t* loss, pestle_value_t* index) {
   }
   pestle_value_t* picked =
       pestle_onnx_gather(call, loss->likelihoods,
-                         pestle_onnx_reshape(call, index, rank, dims), &how);
-  return pestle_onnx_reshape(call, picked, rank - 1,
-                             pestle_onnx_type(index)->dims);
+                         pestle_f_reshape(&call->f, index, rank, dims), &how);
+  return pestle_f_reshape(&call->f, picked, rank - 1,
+                          pestle_onnx_type(index)->dims);
 }
 
 static pestle_value_t* sum_all(pestle_onnx_call_t* call, pestle_value_t* x) {
@@ -80,15 +80,14 @@ static pestle_value_t* target_weights(const loss_t* loss,
   pestle_type_t scalar = {.dtype = PESTLE_I64};
   pestle_value_t* ignored = pestle_onnx_splat_int(
       call, &scalar, pestle_onnx_int(call, "ignore_index", -1));
-  pestle_value_t* counts =
-      pestle_onnx_binary(call, PESTLE_OP_NE, loss->target, ignored);
-  *index = pestle_onnx_select(call, counts, loss->target,
-                              pestle_onnx_splat_int(call, &scalar, 0));
+  pestle_value_t* counts = pestle_f_ne(&call->f, loss->target, ignored);
+  *index = pestle_f_select(&call->f, counts, loss->target,
+                           pestle_onnx_splat_int(call, &scalar, 0));
   pestle_dtype_t dtype = dtype_of(loss->likelihoods);
   if (!loss->weight) return pestle_onnx_convert(call, counts, dtype);
   weights = pestle_onnx_take(call, loss->weight, *index, 0);
-  return pestle_onnx_select(call, counts, weights,
-                            pestle_onnx_scalar(call, dtype, 0));
+  return pestle_f_select(&call->f, counts, weights,
+                         pestle_onnx_scalar(call, dtype, 0));
 }
 
 static pestle_value_t* reduced(const loss_t* loss) {
@@ -96,8 +95,7 @@ static pestle_value_t* reduced(const loss_t* loss) {
   pestle_str_t how = pestle_onnx_string(call, "reduction", "mean");
   pestle_value_t* index;
   pestle_value_t* weights = target_weights(loss, &index);
-  pestle_value_t* each =
-      pestle_onnx_unary(call, PESTLE_OP_NEGATE, at_targets(loss, index));
+  pestle_value_t* each = pestle_f_negate(&call->f, at_targets(loss, index));
   if (weights) each = mul(call, each, weights);
   if (pestle_str_equal_c(how, "none")) return each;
   pestle_value_t* sum = sum_all(call, each);

@@ -14,22 +14,22 @@ pestle_value_t* pestle_onnx_second_operand(pestle_onnx_call_t* call) {
   int64_t axis =
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(a));
   int64_t rank = rank_of(a) - axis;
-  if (call->status || rank_of(b) > rank) return b;
+  if (call->f.status || rank_of(b) > rank) return b;
   int64_t dims[PESTLE_MAX_RANK];
   for (int64_t i = 0; i < rank; ++i)
     dims[i] = pestle_onnx_dim(b, i);
-  return pestle_onnx_reshape(call, b, (int32_t)rank, dims);
+  return pestle_f_reshape(&call->f, b, (int32_t)rank, dims);
 }
 
 static void binary(pestle_onnx_call_t* call, pestle_op_t op) {
   pestle_value_t* b = pestle_onnx_second_operand(call);
-  call->outputs[0] = pestle_onnx_binary(call, op, call->inputs[0], b);
+  call->outputs[0] = pestle_f_binary(&call->f, op, call->inputs[0], b);
 }
 
-#define UNARY(fn, OP)                                             \
-  void pestle_onnx_import_##fn(pestle_onnx_call_t* call) {        \
-    call->outputs[0] =                                            \
-        pestle_onnx_unary(call, PESTLE_OP_##OP, call->inputs[0]); \
+#define UNARY(fn, OP)                                              \
+  void pestle_onnx_import_##fn(pestle_onnx_call_t* call) {         \
+    call->outputs[0] =                                             \
+        pestle_f_unary(&call->f, PESTLE_OP_##OP, call->inputs[0]); \
   }
 #define BINARY(fn, OP)                                     \
   void pestle_onnx_import_##fn(pestle_onnx_call_t* call) { \
@@ -68,8 +68,7 @@ void pestle_onnx_import_reciprocal(pestle_onnx_call_t* call) {
 static pestle_value_t* cathetus(pestle_onnx_call_t* call, pestle_value_t* x) {
   pestle_value_t* one = splat_like(call, x, 1);
   pestle_value_t* more = add(call, one, x);
-  return pestle_onnx_unary(call, PESTLE_OP_SQRT,
-                           mul(call, sub(call, one, x), more));
+  return pestle_f_sqrt(&call->f, mul(call, sub(call, one, x), more));
 }
 
 static pestle_value_t* plus(pestle_onnx_call_t* call, pestle_value_t* x,
@@ -81,22 +80,22 @@ static pestle_value_t* plus(pestle_onnx_call_t* call, pestle_value_t* x,
 static pestle_value_t* above(pestle_onnx_call_t* call, pestle_value_t* x,
                              double limit, pestle_value_t* far,
                              pestle_value_t* near) {
-  return pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_GT, x, limit), far, near);
+  return pestle_f_select(
+      &call->f, pestle_onnx_binary_f(call, PESTLE_OP_GT, x, limit), far, near);
 }
 
 // |size| with the sign of |x|, of which it is an odd function.
 static pestle_value_t* signed_as(pestle_onnx_call_t* call, pestle_value_t* size,
                                  pestle_value_t* x) {
-  return mul(call, size, pestle_onnx_unary(call, PESTLE_OP_SIGN, x));
+  return mul(call, size, pestle_f_sign(&call->f, x));
 }
 
 static pestle_value_t* asin_of(pestle_onnx_call_t* call, pestle_value_t* x) {
-  return pestle_onnx_binary(call, PESTLE_OP_ATAN2, x, cathetus(call, x));
+  return pestle_f_atan2(&call->f, x, cathetus(call, x));
 }
 
 static pestle_value_t* acos_of(pestle_onnx_call_t* call, pestle_value_t* x) {
-  return pestle_onnx_binary(call, PESTLE_OP_ATAN2, cathetus(call, x), x);
+  return pestle_f_atan2(&call->f, cathetus(call, x), x);
 }
 
 static pestle_value_t* atan_of(pestle_onnx_call_t* call, pestle_value_t* x) {
@@ -105,15 +104,14 @@ static pestle_value_t* atan_of(pestle_onnx_call_t* call, pestle_value_t* x) {
 
 // e^a / 2
 static pestle_value_t* half_exp(pestle_onnx_call_t* call, pestle_value_t* a) {
-  pestle_value_t* root =
-      pestle_onnx_unary(call, PESTLE_OP_EXP, times(call, a, 0.5));
+  pestle_value_t* root = pestle_f_exponential(&call->f, times(call, a, 0.5));
   return mul(call, times(call, root, 0.5), root);
 }
 
 // (e + e / (e + 1)) / 2 with e = e^|x| - 1; from 22 on e^|x| / 2.
 static pestle_value_t* sinh_of(pestle_onnx_call_t* call, pestle_value_t* x) {
-  pestle_value_t* a = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
-  pestle_value_t* e = pestle_onnx_unary(call, PESTLE_OP_EXPM1, a);
+  pestle_value_t* a = pestle_f_abs(&call->f, x);
+  pestle_value_t* e = pestle_f_exponential_minus_one(&call->f, a);
   pestle_value_t* sum = add(call, e, quotient(call, e, plus(call, e, 1)));
   pestle_value_t* size =
       above(call, a, 22, half_exp(call, a), times(call, sum, 0.5));
@@ -121,8 +119,8 @@ static pestle_value_t* sinh_of(pestle_onnx_call_t* call, pestle_value_t* x) {
 }
 
 static pestle_value_t* cosh_of(pestle_onnx_call_t* call, pestle_value_t* x) {
-  pestle_value_t* a = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
-  pestle_value_t* e = pestle_onnx_unary(call, PESTLE_OP_EXP, a);
+  pestle_value_t* a = pestle_f_abs(&call->f, x);
+  pestle_value_t* e = pestle_f_exponential(&call->f, a);
   pestle_value_t* back = quotient(call, splat_like(call, e, 0.5), e);
   return above(call, a, 22, half_exp(call, a),
                add(call, times(call, e, 0.5), back));
@@ -130,15 +128,12 @@ static pestle_value_t* cosh_of(pestle_onnx_call_t* call, pestle_value_t* x) {
 
 // log1p(a + a^2 / (1 + sqrt(1 + a^2))), a = |x|; from 2^28 on log(a) + log(2).
 static pestle_value_t* asinh_of(pestle_onnx_call_t* call, pestle_value_t* x) {
-  pestle_value_t* a = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
+  pestle_value_t* a = pestle_f_abs(&call->f, x);
   pestle_value_t* square = mul(call, a, a);
-  pestle_value_t* root =
-      pestle_onnx_unary(call, PESTLE_OP_SQRT, plus(call, square, 1));
+  pestle_value_t* root = pestle_f_sqrt(&call->f, plus(call, square, 1));
   pestle_value_t* more = quotient(call, square, plus(call, root, 1));
-  pestle_value_t* near =
-      pestle_onnx_unary(call, PESTLE_OP_LOG1P, add(call, a, more));
-  pestle_value_t* far =
-      plus(call, pestle_onnx_unary(call, PESTLE_OP_LOG, a), log(2));
+  pestle_value_t* near = pestle_f_log_plus_one(&call->f, add(call, a, more));
+  pestle_value_t* far = plus(call, pestle_f_log(&call->f, a), log(2));
   return signed_as(call, above(call, a, 0x1p28, far, near), x);
 }
 
@@ -146,21 +141,19 @@ static pestle_value_t* asinh_of(pestle_onnx_call_t* call, pestle_value_t* x) {
 static pestle_value_t* acosh_of(pestle_onnx_call_t* call, pestle_value_t* x) {
   pestle_value_t* t = plus(call, x, -1);
   pestle_value_t* root =
-      pestle_onnx_unary(call, PESTLE_OP_SQRT, mul(call, t, plus(call, t, 2)));
-  pestle_value_t* near =
-      pestle_onnx_unary(call, PESTLE_OP_LOG1P, add(call, t, root));
-  pestle_value_t* far =
-      plus(call, pestle_onnx_unary(call, PESTLE_OP_LOG, x), log(2));
+      pestle_f_sqrt(&call->f, mul(call, t, plus(call, t, 2)));
+  pestle_value_t* near = pestle_f_log_plus_one(&call->f, add(call, t, root));
+  pestle_value_t* far = plus(call, pestle_f_log(&call->f, x), log(2));
   pestle_value_t* less = pestle_onnx_binary_f(call, PESTLE_OP_LT, x, 1);
-  return pestle_onnx_select(call, less, splat_like(call, x, (double)NAN),
-                            above(call, x, 0x1p28, far, near));
+  return pestle_f_select(&call->f, less, splat_like(call, x, (double)NAN),
+                         above(call, x, 0x1p28, far, near));
 }
 
 // (log1p(x) - log1p(-x)) / 2: both have one sign, nothing cancels.
 static pestle_value_t* atanh_of(pestle_onnx_call_t* call, pestle_value_t* x) {
-  pestle_value_t* up = pestle_onnx_unary(call, PESTLE_OP_LOG1P, x);
-  pestle_value_t* down = pestle_onnx_unary(
-      call, PESTLE_OP_LOG1P, pestle_onnx_unary(call, PESTLE_OP_NEGATE, x));
+  pestle_value_t* up = pestle_f_log_plus_one(&call->f, x);
+  pestle_value_t* down =
+      pestle_f_log_plus_one(&call->f, pestle_f_negate(&call->f, x));
   return times(call, sub(call, up, down), 0.5);
 }
 
@@ -190,7 +183,7 @@ static pestle_value_t* simple_power(pestle_onnx_call_t* call, pestle_value_t* x,
   if (exponent == 2) return mul(call, x, x);
   if (exponent == 3) return mul(call, mul(call, x, x), x);
   if (!is_float) return NULL;
-  if (exponent == 0.5) return pestle_onnx_unary(call, PESTLE_OP_SQRT, x);
+  if (exponent == 0.5) return pestle_f_sqrt(&call->f, x);
   if (exponent == -1) return quotient(call, splat_like(call, x, 1), x);
   return NULL;
 }
@@ -218,14 +211,14 @@ void pestle_onnx_import_pow(pestle_onnx_call_t* call) {
   if (!exponent) return;
   pestle_dtype_t dtype = dtype_of(x), other = dtype_of(exponent);
   call->outputs[0] = power_by_constant(call, x, exponent);
-  if (call->outputs[0] || call->status) return;
+  if (call->outputs[0] || call->f.status) return;
   pestle_dtype_t work = pestle_dtype_is(dtype, PESTLE_KIND_INT) &&
                                 pestle_dtype_is(other, PESTLE_KIND_FLOAT)
                             ? other
                             : dtype;
   exponent = pestle_onnx_convert(call, exponent, work);
-  pestle_value_t* power = pestle_onnx_binary(
-      call, PESTLE_OP_POWER, pestle_onnx_convert(call, x, work), exponent);
+  pestle_value_t* power =
+      pestle_f_power(&call->f, pestle_onnx_convert(call, x, work), exponent);
   call->outputs[0] = pestle_onnx_convert(call, power, dtype);
 }
 
@@ -233,22 +226,19 @@ void pestle_onnx_import_pow(pestle_onnx_call_t* call) {
 // the dividend's.
 void pestle_onnx_import_mod(pestle_onnx_call_t* call) {
   pestle_value_t *a = call->inputs[0], *b = call->inputs[1];
-  pestle_value_t* rest = pestle_onnx_binary(call, PESTLE_OP_REMAINDER, a, b);
+  pestle_value_t* rest = pestle_f_remainder(&call->f, a, b);
   bool is_unsigned = pestle_dtype_is(dtype_of(a), PESTLE_KIND_UNSIGNED);
   if (pestle_onnx_int(call, "fmod", 0) || is_unsigned || !rest) {
     call->outputs[0] = rest;
     return;
   }
   pestle_value_t* zero = splat_like(call, rest, 0);
-  pestle_value_t* b_below =
-      pestle_onnx_binary(call, PESTLE_OP_LT, b, splat_like(call, b, 0));
-  pestle_value_t* other_sign = pestle_onnx_binary(
-      call, PESTLE_OP_NE, pestle_onnx_binary(call, PESTLE_OP_LT, rest, zero),
-      b_below);
+  pestle_value_t* b_below = pestle_f_lt(&call->f, b, splat_like(call, b, 0));
+  pestle_value_t* other_sign =
+      pestle_f_ne(&call->f, pestle_f_lt(&call->f, rest, zero), b_below);
   pestle_value_t* moves =
-      pestle_onnx_binary(call, PESTLE_OP_AND, other_sign,
-                         pestle_onnx_binary(call, PESTLE_OP_NE, rest, zero));
-  call->outputs[0] = pestle_onnx_select(call, moves, add(call, rest, b), rest);
+      pestle_f_and(&call->f, other_sign, pestle_f_ne(&call->f, rest, zero));
+  call->outputs[0] = pestle_f_select(&call->f, moves, add(call, rest, b), rest);
 }
 
 // --- Any number of operands ---
@@ -256,7 +246,7 @@ void pestle_onnx_import_mod(pestle_onnx_call_t* call) {
 static pestle_value_t* fold_inputs(pestle_onnx_call_t* call, pestle_op_t op) {
   pestle_value_t* result = call->inputs[0];
   for (size_t i = 1; i < call->input_count; ++i) {
-    result = pestle_onnx_binary(call, op, result, call->inputs[i]);
+    result = pestle_f_binary(&call->f, op, result, call->inputs[i]);
   }
   return result;
 }

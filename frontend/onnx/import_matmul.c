@@ -26,7 +26,7 @@ static void keep_rows(pestle_onnx_call_t* call) {
 void pestle_onnx_import_matmul(pestle_onnx_call_t* call) {
   call->outputs[0] = pestle_onnx_matmul(call, call->inputs[0], call->inputs[1],
                                         dtype_of(call->inputs[0]));
-  if (!call->status) keep_rows(call);
+  if (!call->f.status) keep_rows(call);
 }
 
 // Which of A's axes becomes rows may be bounded, and C's with it.
@@ -142,11 +142,11 @@ static void take_diagonals(pestle_onnx_call_t* call, labelled_t* t) {
       if (t->labels[i] != t->labels[j] || !t->value) continue;
       pestle_type_t type = *pestle_onnx_type(t->value);
       type.dtype = PESTLE_I64;
-      pestle_value_t* column = pestle_onnx_iota(call, &type, j);
-      pestle_value_t* same = pestle_onnx_binary(
-          call, PESTLE_OP_EQ, pestle_onnx_iota(call, &type, i), column);
-      pestle_value_t* kept = pestle_onnx_select(call, same, t->value,
-                                                splat_like(call, t->value, 0));
+      pestle_value_t* column = pestle_f_iota(&call->f, &type, j);
+      pestle_value_t* same =
+          pestle_f_eq(&call->f, pestle_f_iota(&call->f, &type, i), column);
+      pestle_value_t* kept = pestle_f_select(&call->f, same, t->value,
+                                             splat_like(call, t->value, 0));
       int64_t axis = j;
       t->value = pestle_onnx_reduce(call, PESTLE_OP_ADD, kept, &axis, 1, false);
       for (int32_t k = j; k + 1 < t->rank; ++k)
@@ -249,7 +249,7 @@ static bool parse_equation(pestle_onnx_call_t* call, labelled_t* terms,
   size_t arrow = pestle_str_find(equation, PESTLE_STR("->"));
   pestle_str_t rest = pestle_str_slice(equation, 0, arrow);
   int32_t ellipsis = 0;
-  bool ok = !call->status;
+  bool ok = !call->f.status;
   for (size_t i = 0; ok && i < call->input_count; ++i) {
     pestle_str_t term;
     bool last = !pestle_str_split(rest, ',', &term, &rest);
@@ -310,7 +310,7 @@ void pestle_onnx_import_einsum(pestle_onnx_call_t* call) {
     terms[i] = own;
   }
   labelled_t result = terms[0];
-  for (size_t i = 1; i < count && !call->status; ++i) {
+  for (size_t i = 1; i < count && !call->f.status; ++i) {
     mark_needed(terms, i + 1, count, &out, needed);
     result = contract(call, result, terms[i], needed);
   }
@@ -324,5 +324,5 @@ void pestle_onnx_import_einsum(pestle_onnx_call_t* call) {
                      "an output label of its equation is not in its inputs");
     return;
   }
-  call->outputs[0] = pestle_onnx_transpose(call, result.value, order);
+  call->outputs[0] = pestle_f_transpose(&call->f, result.value, order);
 }

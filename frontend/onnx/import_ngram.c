@@ -41,9 +41,9 @@ static bool read_ngrams(ngrams_t* g) {
                      (long long)g->skips);
   }
   int64_t dims[] = {g->rows, g->length};
-  g->x = pestle_onnx_reshape(call, pestle_onnx_convert(call, x, PESTLE_I64), 2,
-                             dims);
-  return !call->status;
+  g->x = pestle_f_reshape(&call->f, pestle_onnx_convert(call, x, PESTLE_I64), 2,
+                          dims);
+  return !call->f.status;
 }
 
 // The pool's n-grams of |n|: their first element and how many there are. The
@@ -77,8 +77,8 @@ static pestle_value_t* pool_column(const ngrams_t* g, int64_t n, int64_t k,
   for (size_t i = 0; i < count; ++i)
     values[i] = g->pool.data[first + i * (size_t)n + (size_t)k];
   int64_t dims[] = {1, 1, (int64_t)count};
-  return pestle_onnx_reshape(call, pestle_onnx_int_list(call, values, count), 3,
-                             dims);
+  return pestle_f_reshape(&call->f, pestle_onnx_int_list(call, values, count),
+                          3, dims);
 }
 
 // How often each n-gram occurs with steps of |step|: f32 [rows, count].
@@ -97,10 +97,10 @@ static pestle_value_t* occurrences(const ngrams_t* g, int64_t n, int64_t step,
   for (int64_t k = 0; k < n; ++k) {
     pestle_value_t* x =
         pestle_onnx_slice_axis(call, g->x, 1, k * step, k * step + windows, 1);
-    pestle_value_t* same = pestle_onnx_binary(
-        call, PESTLE_OP_EQ, pestle_onnx_reshape(call, x, 3, dims),
-        pool_column(g, n, k, first, count));
-    all = all ? pestle_onnx_binary(call, PESTLE_OP_AND, all, same) : same;
+    pestle_value_t* same =
+        pestle_f_eq(&call->f, pestle_f_reshape(&call->f, x, 3, dims),
+                    pool_column(g, n, k, first, count));
+    all = all ? pestle_f_and(&call->f, all, same) : same;
   }
   return pestle_onnx_reduce(call, PESTLE_OP_ADD,
                             pestle_onnx_convert(call, all, PESTLE_F32), &axis,
@@ -113,7 +113,7 @@ static pestle_value_t* count_all(const ngrams_t* g) {
   pestle_value_t** parts = pestle_onnx_scratch(
       call, (g->starts.count + 1) * sizeof(pestle_value_t*));
   size_t used = 0;
-  for (size_t i = 0; parts && i < g->starts.count && !call->status; ++i) {
+  for (size_t i = 0; parts && i < g->starts.count && !call->f.status; ++i) {
     int64_t n = (int64_t)i + 1;
     size_t first = 0, count, column;
     if (!ngrams_of(g, n, &first, &count, &column)) {
@@ -134,8 +134,8 @@ static pestle_value_t* count_all(const ngrams_t* g) {
     }
     parts[used++] = sum;
   }
-  if (call->status || !used) return NULL;
-  return pestle_onnx_concat(call, parts, used, 1);
+  if (call->f.status || !used) return NULL;
+  return pestle_f_concatenate(&call->f, parts, used, 1);
 }
 
 // The n-grams' counts in their columns; columns of no n-gram are 0.
@@ -158,8 +158,9 @@ static pestle_value_t* to_columns(const ngrams_t* g, pestle_value_t* counts,
     *source = (int64_t)i;
   }
   const int64_t low[] = {0, 0}, high[] = {0, 1};
-  counts = pestle_onnx_pad(
-      call, counts, pestle_onnx_scalar(call, PESTLE_F32, 0), low, high, NULL);
+  counts =
+      pestle_f_pad(&call->f, counts, pestle_onnx_scalar(call, PESTLE_F32, 0),
+                   low, high, NULL);
   return pestle_onnx_take_list(call, counts, sources, (size_t)width, 1);
 }
 
@@ -220,5 +221,5 @@ void pestle_onnx_import_tf_idf(pestle_onnx_call_t* call) {
   pestle_value_t* y = to_columns(&g, weighted(&g, count_all(&g)), width);
   call->outputs[0] = rank_of(call->inputs[0]) == 2
                          ? y
-                         : pestle_onnx_reshape(call, y, 1, &width);
+                         : pestle_f_reshape(&call->f, y, 1, &width);
 }

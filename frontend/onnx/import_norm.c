@@ -28,9 +28,8 @@ static normal_t normalize(pestle_onnx_call_t* call, pestle_value_t* x,
   pestle_value_t* centred = sub(call, x, out.mean);
   pestle_value_t* variance =
       mean_over(call, mul(call, centred, centred), axes, count);
-  out.inverse = pestle_onnx_unary(
-      call, PESTLE_OP_RSQRT,
-      pestle_onnx_binary_f(call, PESTLE_OP_ADD, variance, epsilon));
+  out.inverse = pestle_f_rsqrt(
+      &call->f, pestle_onnx_binary_f(call, PESTLE_OP_ADD, variance, epsilon));
   out.result = mul(call, centred, out.inverse);
   return out;
 }
@@ -44,7 +43,7 @@ static pestle_value_t* move_towards(pestle_onnx_call_t* call,
   if (!running || !current) return NULL;
   pestle_dtype_t dtype = dtype_of(running);
   int64_t features = pestle_onnx_dim(running, 0);
-  current = pestle_onnx_reshape(call, current, 1, &features);
+  current = pestle_f_reshape(&call->f, current, 1, &features);
   running = pestle_onnx_convert(call, running, dtype_of(current));
   return pestle_onnx_convert(call,
                              add(call, times(call, running, momentum),
@@ -80,9 +79,8 @@ static void train_batch_norm(pestle_onnx_call_t* call, double epsilon) {
   pestle_value_t* centred = sub(call, x, mean);
   pestle_value_t* variance =
       mean_over(call, mul(call, centred, centred), axes, count);
-  pestle_value_t* inverse = pestle_onnx_unary(
-      call, PESTLE_OP_RSQRT,
-      pestle_onnx_binary_f(call, PESTLE_OP_ADD, variance, epsilon));
+  pestle_value_t* inverse = pestle_f_rsqrt(
+      &call->f, pestle_onnx_binary_f(call, PESTLE_OP_ADD, variance, epsilon));
   pestle_value_t* side[2];
   for (int i = 0; i < 2; ++i) {
     side[i] = pestle_onnx_convert(call, call->inputs[1 + i], dtype_of(x));
@@ -124,9 +122,8 @@ void pestle_onnx_import_batch_norm(pestle_onnx_call_t* call) {
     side[i] = pestle_onnx_convert(call, call->inputs[1 + i],
                                   given == PESTLE_F64 ? given : PESTLE_F32);
   }
-  pestle_value_t* deviation = pestle_onnx_unary(
-      call, PESTLE_OP_SQRT,
-      pestle_onnx_binary_f(call, PESTLE_OP_ADD, side[3], epsilon));
+  pestle_value_t* deviation = pestle_f_sqrt(
+      &call->f, pestle_onnx_binary_f(call, PESTLE_OP_ADD, side[3], epsilon));
   pestle_value_t* factor = quotient(call, side[0], deviation);
   pestle_value_t* offset = sub(call, side[1], mul(call, side[2], factor));
   int64_t axis = rank_of(x) > 1 ? 1 : 0;
@@ -158,7 +155,7 @@ static size_t trailing_axes(pestle_onnx_call_t* call, const pestle_value_t* x,
   int64_t rank = rank_of(x);
   int64_t axis =
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank);
-  if (call->status) return 0;
+  if (call->f.status) return 0;
   for (int64_t i = axis; i < rank; ++i) {
     axes[i - axis] = i;
     if (!pestle_onnx_real_size(call->import, x, i)) continue;
@@ -199,7 +196,7 @@ void pestle_onnx_import_layer_norm(pestle_onnx_call_t* call) {
                                .operand_count = 3,
                                .attrs = attrs,
                                .attr_count = 2};
-    call->outputs[0] = pestle_onnx_emit(call, &spec);
+    call->outputs[0] = pestle_f_emit(&call->f, &spec);
     return;
   }
   // Statistics are at least f32 (stash_type), also as outputs.
@@ -219,11 +216,10 @@ void pestle_onnx_import_rms_norm(pestle_onnx_call_t* call) {
   size_t count = trailing_axes(call, x, axes);
   if (!count) return;
   pestle_value_t* fitted = fit(call, factor, x, count);
-  if (!fitted && !call->status) {
+  if (!fitted && !call->f.status) {
     pestle_value_t* square = mean_over(call, mul(call, x, x), axes, count);
-    pestle_value_t* inverse = pestle_onnx_unary(
-        call, PESTLE_OP_RSQRT,
-        pestle_onnx_binary_f(call, PESTLE_OP_ADD, square, epsilon));
+    pestle_value_t* inverse = pestle_f_rsqrt(
+        &call->f, pestle_onnx_binary_f(call, PESTLE_OP_ADD, square, epsilon));
     call->outputs[0] = mul(call, mul(call, x, inverse), factor);
     return;
   }
@@ -233,7 +229,7 @@ void pestle_onnx_import_rms_norm(pestle_onnx_call_t* call) {
                              .operand_count = 2,
                              .attrs = attrs,
                              .attr_count = 2};
-  call->outputs[0] = pestle_onnx_emit(call, &spec);
+  call->outputs[0] = pestle_f_emit(&call->f, &spec);
 }
 
 // --- Instance and group ---
@@ -272,8 +268,10 @@ static pestle_value_t* per_channel(pestle_onnx_call_t* call,
                             "of its %lld groups",
                             (long long)groups);
   }
-  pestle_value_t* wide = pestle_onnx_broadcast_in(call, values, 2, dims, &axis);
-  return pestle_onnx_reshape(call, wide, 1, (const int64_t[]){dims[0] * each});
+  pestle_value_t* wide =
+      pestle_f_broadcast(&call->f, values, 2, dims,
+                         (pestle_i64s_t){&axis, (size_t)rank_of(values)});
+  return pestle_f_reshape(&call->f, wide, 1, (const int64_t[]){dims[0] * each});
 }
 
 static void group_norm(pestle_onnx_call_t* call) {
@@ -292,15 +290,15 @@ static void group_norm(pestle_onnx_call_t* call) {
                      channels / groups * pestle_onnx_dims_product(x, 2, rank)};
   int64_t axis = 2;
   normal_t normal =
-      normalize(call, pestle_onnx_reshape(call, x, 3, dims), &axis, 1,
+      normalize(call, pestle_f_reshape(&call->f, x, 3, dims), &axis, 1,
                 pestle_onnx_float(call, "epsilon", 1e-5));
   // Until opset 20 scale and offset had one number a group.
   if (call->opset < 21) {
     factor = per_channel(call, factor, groups, channels / groups);
     offset = per_channel(call, offset, groups, channels / groups);
   }
-  pestle_value_t* y =
-      pestle_onnx_reshape(call, normal.result, rank, pestle_onnx_type(x)->dims);
+  pestle_value_t* y = pestle_f_reshape(&call->f, normal.result, rank,
+                                       pestle_onnx_type(x)->dims);
   offset = pestle_onnx_along(call, offset, x, 1);
   factor = pestle_onnx_along(call, factor, x, 1);
   call->outputs[0] = add(call, mul(call, y, factor), offset);
@@ -325,8 +323,7 @@ static void mean_variance_norm(pestle_onnx_call_t* call) {
   pestle_value_t* variance =
       mean_over(call, mul(call, centred, centred), axes, count);
   pestle_value_t* deviation = pestle_onnx_binary_f(
-      call, PESTLE_OP_ADD, pestle_onnx_unary(call, PESTLE_OP_SQRT, variance),
-      1e-9);
+      call, PESTLE_OP_ADD, pestle_f_sqrt(&call->f, variance), 1e-9);
   call->outputs[0] = quotient(call, centred, deviation);
 }
 
@@ -341,7 +338,7 @@ static void lp_norm(pestle_onnx_call_t* call) {
   int64_t axis =
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank_of(x));
   int64_t p = pestle_onnx_int(call, "p", 2);
-  if (call->status || (p != 1 && p != 2)) {
+  if (call->f.status || (p != 1 && p != 2)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "attribute 'p' is %lld",
                      (long long)p);
     return;
@@ -349,14 +346,14 @@ static void lp_norm(pestle_onnx_call_t* call) {
   x = pestle_onnx_fill_unreal(call, x, UINT32_C(1) << axis,
                               pestle_onnx_scalar(call, dtype_of(x), 0));
   pestle_value_t* magnitude =
-      p == 1 ? pestle_onnx_unary(call, PESTLE_OP_ABS, x) : mul(call, x, x);
+      p == 1 ? pestle_f_abs(&call->f, x) : mul(call, x, x);
   pestle_value_t* norm =
       pestle_onnx_reduce(call, PESTLE_OP_ADD, magnitude, &axis, 1, true);
-  if (p == 2) norm = pestle_onnx_unary(call, PESTLE_OP_SQRT, norm);
+  if (p == 2) norm = pestle_f_sqrt(&call->f, norm);
   // A row of zeros stays one.
   pestle_value_t* one = splat_like(call, norm, 1);
-  norm = pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_EQ, norm, 0), one, norm);
+  norm = pestle_f_select(
+      &call->f, pestle_onnx_binary_f(call, PESTLE_OP_EQ, norm, 0), one, norm);
   call->outputs[0] = quotient(call, x, norm);
 }
 
@@ -376,11 +373,9 @@ static void lrn(pestle_onnx_call_t* call) {
                      "it needs channels and a positive size");
     return;
   }
-  pestle_onnx_window_t window = {0};
-  for (int32_t i = 0; i < rank_of(x); ++i) {
-    window.size[i] = i == 1 ? size : 1;
-    window.strides[i] = window.dilations[i] = 1;
-  }
+  pestle_windows_t window;
+  pestle_windows_init(&window);
+  window.sizes[1] = size;
   window.padding[2] = (size - 1) / 2;
   window.padding[3] = size - 1 - (size - 1) / 2;
   pestle_value_t* sum =

@@ -8,12 +8,8 @@
 // The window over NC...; with |ceil| the last, partial window counts too, and
 // the padding grows by |grown| an axis to hold it.
 static void make_window(const pestle_value_t* x, pestle_onnx_space_t* space,
-                        bool ceil_mode, pestle_onnx_window_t* out,
-                        int64_t* grown) {
-  *out = (pestle_onnx_window_t){0};
-  for (int32_t i = 0; i < 2; ++i) {
-    out->size[i] = out->strides[i] = out->dilations[i] = 1;
-  }
+                        bool ceil_mode, pestle_windows_t* out, int64_t* grown) {
+  pestle_windows_init(out);
   for (int32_t i = 0; i < space->count; ++i) {
     int64_t extent = pestle_onnx_dim(x, 2 + i), stride = space->strides[i];
     int64_t reach = (space->kernel[i] - 1) * space->dilations[i] + 1;
@@ -25,7 +21,7 @@ static void make_window(const pestle_value_t* x, pestle_onnx_space_t* space,
     }
     int64_t used = windows ? (windows - 1) * stride - room : 0;
     grown[i] = used > 0 ? used : 0;
-    out->size[2 + i] = space->kernel[i];
+    out->sizes[2 + i] = space->kernel[i];
     out->strides[2 + i] = stride;
     out->dilations[2 + i] = space->dilations[i];
     out->padding[2 * (2 + i)] = space->low[i];
@@ -34,7 +30,7 @@ static void make_window(const pestle_value_t* x, pestle_onnx_space_t* space,
 }
 
 static bool read_pool(pestle_onnx_call_t* call, pestle_onnx_space_t* space,
-                      pestle_onnx_window_t* window, int64_t* grown) {
+                      pestle_windows_t* window, int64_t* grown) {
   pestle_value_t* x = call->inputs[0];
   *space = (pestle_onnx_space_t){0};
   if (!pestle_onnx_read_kernel(call, x, space) ||
@@ -43,7 +39,7 @@ static bool read_pool(pestle_onnx_call_t* call, pestle_onnx_space_t* space,
   }
   make_window(x, space, pestle_onnx_int(call, "ceil_mode", 0) != 0, window,
               grown);
-  return !call->status;
+  return !call->f.status;
 }
 
 // --- Where the maximum lies ---
@@ -86,7 +82,7 @@ static pestle_value_t* plane_index(const best_t* b) {
     int64_t extent = pestle_onnx_dim(call->inputs[0], 2 + i);
     pestle_value_t* at = pestle_onnx_binary_f(
         call, PESTLE_OP_ADD,
-        times(call, pestle_onnx_iota(call, &type, i),
+        times(call, pestle_f_iota(&call->f, &type, i),
               (double)space->strides[i]),
         (double)(b->offset[i] * space->dilations[i] - space->low[i]));
     // An element of the padding is never chosen where the window sees another.
@@ -118,8 +114,8 @@ static pestle_value_t* whole_index(const best_t* b, pestle_value_t* index,
   int64_t plane =
       pestle_onnx_dims_product(call->inputs[0], 2, rank_of(call->inputs[0]));
   pestle_value_t* image =
-      times(call, pestle_onnx_iota(call, &planes, 0), (double)like->dims[1]);
-  pestle_value_t* first = add(call, image, pestle_onnx_iota(call, &planes, 1));
+      times(call, pestle_f_iota(&call->f, &planes, 0), (double)like->dims[1]);
+  pestle_value_t* first = add(call, image, pestle_f_iota(&call->f, &planes, 1));
   return add(call, times(call, first, (double)plane), index);
 }
 
@@ -128,18 +124,18 @@ static pestle_value_t* index_of_maximum(best_t* b) {
   pestle_value_t *best = window_element(b), *index = plane_index(b);
   if (!best || !index) return NULL;
   index = pestle_onnx_broadcast(call, index, rank_of(best), best->type->dims);
-  while (next_offset(b) && !call->status) {
+  while (next_offset(b) && !call->f.status) {
     pestle_value_t* value = window_element(b);
-    pestle_value_t* wins = pestle_onnx_binary(call, PESTLE_OP_GT, value, best);
-    index = pestle_onnx_select(call, wins, plane_index(b), index);
-    best = pestle_onnx_select(call, wins, value, best);
+    pestle_value_t* wins = pestle_f_gt(&call->f, value, best);
+    index = pestle_f_select(&call->f, wins, plane_index(b), index);
+    best = pestle_f_select(&call->f, wins, value, best);
   }
   return best ? whole_index(b, index, best->type) : NULL;
 }
 
 static pestle_value_t* pool_indices(pestle_onnx_call_t* call,
                                     const pestle_onnx_space_t* space,
-                                    const pestle_onnx_window_t* window,
+                                    const pestle_windows_t* window,
                                     const pestle_value_t* y) {
   pestle_value_t* x = call->inputs[0];
   int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0}, kernel = 1;
@@ -160,14 +156,14 @@ static pestle_value_t* pool_indices(pestle_onnx_call_t* call,
                             MOST_KERNEL);
   }
   pestle_type_t scalar = {.dtype = dtype_of(x)};
-  b.padded = pestle_onnx_pad(call, x, pestle_onnx_lowest(call, &scalar), low,
-                             high, NULL);
+  b.padded = pestle_f_pad(&call->f, x, pestle_onnx_lowest(call, &scalar), low,
+                          high, NULL);
   return index_of_maximum(&b);
 }
 
 void pestle_onnx_import_max_pool(pestle_onnx_call_t* call) {
   pestle_onnx_space_t space;
-  pestle_onnx_window_t window;
+  pestle_windows_t window;
   int64_t grown[PESTLE_MAX_RANK];
   if (!read_pool(call, &space, &window, grown)) return;
   pestle_value_t* y = pestle_onnx_reduce_window(call, PESTLE_OP_MAXIMUM,
@@ -223,7 +219,7 @@ static pestle_value_t* axis_counts(pestle_onnx_call_t* call,
 
 static void average_pool(pestle_onnx_call_t* call) {
   pestle_onnx_space_t space;
-  pestle_onnx_window_t window;
+  pestle_windows_t window;
   int64_t grown[PESTLE_MAX_RANK];
   if (!read_pool(call, &space, &window, grown)) return;
   bool include_pad = pestle_onnx_int(call, "count_include_pad", 0) != 0;
@@ -251,7 +247,7 @@ void pestle_onnx_import_average_pool(pestle_onnx_call_t* call) {
 // sum(|x|^p)^(1/p) of whatever |fold| sums.
 static pestle_value_t* power_of(pestle_onnx_call_t* call, pestle_value_t* x,
                                 double p) {
-  x = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
+  x = pestle_f_abs(&call->f, x);
   if (p == 1) return x;
   if (p == 2) return mul(call, x, x);
   return pestle_onnx_binary_f(call, PESTLE_OP_POWER, x, p);
@@ -260,7 +256,7 @@ static pestle_value_t* power_of(pestle_onnx_call_t* call, pestle_value_t* x,
 static pestle_value_t* root_of(pestle_onnx_call_t* call, pestle_value_t* x,
                                double p) {
   if (p == 1) return x;
-  if (p == 2) return pestle_onnx_unary(call, PESTLE_OP_SQRT, x);
+  if (p == 2) return pestle_f_sqrt(&call->f, x);
   return pestle_onnx_binary_f(call, PESTLE_OP_POWER, x, 1 / p);
 }
 
@@ -275,7 +271,7 @@ static double read_p(pestle_onnx_call_t* call) {
 
 void pestle_onnx_import_lp_pool(pestle_onnx_call_t* call) {
   pestle_onnx_space_t space;
-  pestle_onnx_window_t window;
+  pestle_windows_t window;
   int64_t grown[PESTLE_MAX_RANK];
   double p = read_p(call);
   if (!read_pool(call, &space, &window, grown)) return;

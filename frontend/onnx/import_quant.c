@@ -9,9 +9,9 @@ static pestle_value_t* parameter(pestle_onnx_call_t* call,
   if (!value) return NULL;
   int64_t count = pestle_type_count(value->type);
   if (per_axis) {
-    return pestle_onnx_reshape(call, value, 1, &count);
+    return pestle_f_reshape(&call->f, value, 1, &count);
   }
-  return pestle_onnx_reshape(call, value, 0, NULL);
+  return pestle_f_reshape(&call->f, value, 0, NULL);
 }
 
 // Whether |scale| has a number for each element of an axis of |x|.
@@ -44,7 +44,7 @@ static pestle_value_t* over_blocks(pestle_onnx_call_t* call,
   int64_t axis =
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 1), rank_of(x));
   int64_t block = pestle_onnx_int(call, "block_size", 0);
-  if (!value || call->status) return NULL;
+  if (!value || call->f.status) return NULL;
   int64_t extent = pestle_onnx_dim(x, axis);
   bool fits = rank_of(value) == rank_of(x) && block > 0 &&
               extent <= PESTLE_ONNX_MAX_INDICES;
@@ -77,17 +77,15 @@ static pestle_value_t* quantize_blocks(pestle_onnx_call_t* call,
   pestle_dtype_t work = dtype_of(x) == PESTLE_F64 ? PESTLE_F64 : PESTLE_F32;
   scale = pestle_onnx_convert(call, over_blocks(call, scale, x), work);
   x = quotient(call, pestle_onnx_convert(call, x, work), scale);
-  x = pestle_onnx_unary(call, PESTLE_OP_ROUND_EVEN, x);
+  x = pestle_f_round_nearest_even(&call->f, x);
   if (zero) {
     x = add(call, x,
             pestle_onnx_convert(call, over_blocks(call, zero, x), work));
   }
   pestle_value_t* low = pestle_onnx_lowest(call, &scalar);
   pestle_value_t* high = pestle_onnx_highest(call, &scalar);
-  x = pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, x,
-                         pestle_onnx_convert(call, low, work));
-  x = pestle_onnx_binary(call, PESTLE_OP_MINIMUM, x,
-                         pestle_onnx_convert(call, high, work));
+  x = pestle_f_maximum(&call->f, x, pestle_onnx_convert(call, low, work));
+  x = pestle_f_minimum(&call->f, x, pestle_onnx_convert(call, high, work));
   return pestle_onnx_convert(call, x, dtype);
 }
 
@@ -110,12 +108,8 @@ static pestle_value_t* composite(pestle_onnx_call_t* call, pestle_op_t op,
                                  pestle_value_t* zero, int64_t axis) {
   pestle_attr_t attr = {
       .name = PESTLE_ATTR_axis, .kind = PESTLE_ATTR_KIND_I64, .as.i64 = axis};
-  pestle_node_spec_t spec = {.op = op,
-                             .operands = (pestle_value_t*[]){x, scale, zero},
-                             .operand_count = 3,
-                             .attrs = &attr,
-                             .attr_count = 1};
-  return pestle_onnx_emit(call, &spec);
+  return pestle_f_make(&call->f, op, (pestle_value_t*[]){x, scale, zero}, 3,
+                       &attr, 1, NULL);
 }
 
 pestle_value_t* pestle_onnx_quantize(pestle_onnx_call_t* call,
@@ -226,11 +220,11 @@ void pestle_onnx_import_dynamic_quantize_linear(pestle_onnx_call_t* call) {
       pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, sub(call, top, bottom), 255);
   // All zeros: any scale will do, but not zero.
   pestle_value_t* one = splat_like(call, scale, 1);
-  pestle_value_t* divisor = pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_EQ, scale, 0), one, scale);
-  pestle_value_t* zero = quotient(
-      call, pestle_onnx_unary(call, PESTLE_OP_NEGATE, bottom), divisor);
-  zero = pestle_onnx_unary(call, PESTLE_OP_ROUND_EVEN, zero);
+  pestle_value_t* divisor = pestle_f_select(
+      &call->f, pestle_onnx_binary_f(call, PESTLE_OP_EQ, scale, 0), one, scale);
+  pestle_value_t* zero =
+      quotient(call, pestle_f_negate(&call->f, bottom), divisor);
+  zero = pestle_f_round_nearest_even(&call->f, zero);
   zero = pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, zero, 255);
   zero = pestle_onnx_convert(call, zero, PESTLE_U8);
   call->outputs[0] = pestle_onnx_quantize(call, x, divisor, zero, PESTLE_U8, 0);
@@ -248,7 +242,7 @@ static pestle_value_t* centred(pestle_onnx_call_t* call, pestle_value_t* x,
   zero = pestle_onnx_convert(call, zero, PESTLE_I32);
   if (!zero) return NULL;
   if (pestle_type_count(zero->type) == 1) {
-    zero = pestle_onnx_reshape(call, zero, 0, NULL);
+    zero = pestle_f_reshape(&call->f, zero, 0, NULL);
   } else if (rank_of(zero) == 1) {
     zero = pestle_onnx_along(call, zero, wide, axis);
   }
@@ -272,7 +266,7 @@ static pestle_value_t* requantize(pestle_onnx_call_t* call,
   pestle_value_t* scale = mul(call, scale_a, scale_b);
   if (!scale || !sums) return NULL;
   if (pestle_type_count(scale->type) == 1) {
-    scale = pestle_onnx_reshape(call, scale, 0, NULL);
+    scale = pestle_f_reshape(&call->f, scale, 0, NULL);
   } else if (rank_of(scale) == 1) {
     scale = pestle_onnx_along(call, scale, sums, axis);
   }

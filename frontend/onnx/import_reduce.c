@@ -20,7 +20,7 @@ size_t pestle_onnx_axes(pestle_onnx_call_t* call, int64_t as_input,
   for (int64_t i = 0; i < rank; ++i) {
     if (chosen[i] || !list.count) out_axes[count++] = i;
   }
-  return call->status ? 0 : count;
+  return call->f.status ? 0 : count;
 }
 
 // What a reduction folds over.
@@ -81,7 +81,7 @@ static pestle_value_t* reduce(pestle_onnx_call_t* call, pestle_op_t op,
   pestle_value_t* mask = pestle_onnx_real_mask(call, pestle_onnx_type(x),
                                                how->real, axis_bits(how));
   if (mask) {
-    x = pestle_onnx_select(call, mask, x, identity(call, op, dtype_of(x)));
+    x = pestle_f_select(&call->f, mask, x, identity(call, op, dtype_of(x)));
   }
   return pestle_onnx_reduce(call, op, x, how->axes, how->count, how->keep_dims);
 }
@@ -134,8 +134,7 @@ void pestle_onnx_import_reduce_mean(pestle_onnx_call_t* call) {
 
 void pestle_onnx_import_reduce_l1(pestle_onnx_call_t* call) {
   reduction_t how = read_reduction(call, 18);
-  pestle_value_t* magnitude =
-      pestle_onnx_unary(call, PESTLE_OP_ABS, call->inputs[0]);
+  pestle_value_t* magnitude = pestle_f_abs(&call->f, call->inputs[0]);
   finish(call, &how, reduce(call, PESTLE_OP_ADD, &how, magnitude));
 }
 
@@ -158,7 +157,7 @@ void pestle_onnx_import_reduce_l2(pestle_onnx_call_t* call) {
   reduction_t how = read_reduction(call, 18);
   pestle_value_t* sum = sum_of_squares(call, &how);
   if (!is_float) sum = pestle_onnx_convert(call, sum, PESTLE_F64);
-  sum = pestle_onnx_unary(call, PESTLE_OP_SQRT, sum);
+  sum = pestle_f_sqrt(&call->f, sum);
   finish(call, &how, pestle_onnx_convert(call, sum, dtype));
 }
 
@@ -166,8 +165,7 @@ static pestle_value_t* log_as(pestle_onnx_call_t* call, pestle_value_t* x,
                               pestle_dtype_t dtype) {
   bool is_float = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
   if (!is_float) x = pestle_onnx_convert(call, x, PESTLE_F64);
-  return pestle_onnx_convert(call, pestle_onnx_unary(call, PESTLE_OP_LOG, x),
-                             dtype);
+  return pestle_onnx_convert(call, pestle_f_log(&call->f, x), dtype);
 }
 
 void pestle_onnx_import_reduce_log_sum(pestle_onnx_call_t* call) {
@@ -188,13 +186,11 @@ void pestle_onnx_import_reduce_log_sum_exp(pestle_onnx_call_t* call) {
   kept.keep_dims = true;
   pestle_value_t* top = reduce(call, PESTLE_OP_MAXIMUM, &kept, x);
   pestle_value_t* zero = splat_like(call, top, 0);
-  top = pestle_onnx_select(
-      call, pestle_onnx_unary(call, PESTLE_OP_IS_FINITE, top), top, zero);
+  top = pestle_f_select(&call->f, pestle_f_is_finite(&call->f, top), top, zero);
   pestle_value_t* sum =
       reduce(call, PESTLE_OP_ADD, &kept,
-             pestle_onnx_unary(call, PESTLE_OP_EXP, sub(call, x, top)));
-  pestle_value_t* result =
-      add(call, pestle_onnx_unary(call, PESTLE_OP_LOG, sum), top);
+             pestle_f_exponential(&call->f, sub(call, x, top)));
+  pestle_value_t* result = add(call, pestle_f_log(&call->f, sum), top);
   if (!how.keep_dims && result) {
     // Dropping axes of extent 1 is all that a reduction would still do.
     int64_t dims[PESTLE_MAX_RANK];
@@ -207,7 +203,7 @@ void pestle_onnx_import_reduce_log_sum_exp(pestle_onnx_call_t* call) {
         dims[rank++] = pestle_onnx_dim(result, i);
       }
     }
-    result = pestle_onnx_reshape(call, result, rank, dims);
+    result = pestle_f_reshape(&call->f, result, rank, dims);
   }
   finish(call, &how, pestle_onnx_convert(call, result, dtype));
 }
@@ -222,7 +218,7 @@ static void arg_extreme(pestle_onnx_call_t* call, pestle_op_t op) {
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
   bool keep = pestle_onnx_int(call, "keepdims", 1) != 0;
   bool last = pestle_onnx_int(call, "select_last_index", 0) != 0;
-  if (call->status || rank_of(x) == 0) {
+  if (call->f.status || rank_of(x) == 0) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "it needs an axis");
     return;
   }
@@ -231,20 +227,19 @@ static void arg_extreme(pestle_onnx_call_t* call, pestle_op_t op) {
                      .keep_dims = true,
                      .real = pestle_onnx_real(call->import, x)};
   pestle_value_t* top = reduce(call, op, &how, x);
-  pestle_value_t* hit = pestle_onnx_binary(call, PESTLE_OP_EQ, x, top);
+  pestle_value_t* hit = pestle_f_eq(&call->f, x, top);
   if (pestle_dtype_is(dtype_of(x), PESTLE_KIND_FLOAT)) {
-    hit = pestle_onnx_binary(call, PESTLE_OP_OR, hit,
-                             pestle_onnx_unary(call, PESTLE_OP_IS_NAN, x));
+    hit = pestle_f_or(&call->f, hit, pestle_f_is_nan(&call->f, x));
   }
   pestle_value_t* mask = pestle_onnx_real_mask(call, pestle_onnx_type(x),
                                                how.real, axis_bits(&how));
-  if (mask) hit = pestle_onnx_binary(call, PESTLE_OP_AND, hit, mask);
+  if (mask) hit = pestle_f_and(&call->f, hit, mask);
   pestle_type_t index = *pestle_onnx_type(x);
   index.dtype = PESTLE_I64;
   pestle_value_t* none = last ? pestle_onnx_splat_int(call, &index, -1)
                               : pestle_onnx_highest(call, &index);
-  pestle_value_t* places =
-      pestle_onnx_select(call, hit, pestle_onnx_iota(call, &index, axis), none);
+  pestle_value_t* places = pestle_f_select(
+      &call->f, hit, pestle_f_iota(&call->f, &index, axis), none);
   how.keep_dims = keep;
   finish(call, &how,
          pestle_onnx_reduce(call, last ? PESTLE_OP_MAXIMUM : PESTLE_OP_MINIMUM,
@@ -266,11 +261,9 @@ static pestle_value_t* running(pestle_onnx_call_t* call, pestle_op_t op,
                                pestle_value_t* x, int64_t axis, bool exclusive,
                                bool reverse) {
   int64_t extent = pestle_onnx_dim(x, axis);
-  pestle_onnx_window_t window = {0};
-  for (int32_t i = 0; i < rank_of(x); ++i) {
-    window.size[i] = i == axis ? extent : 1;
-    window.strides[i] = window.dilations[i] = 1;
-  }
+  pestle_windows_t window;
+  pestle_windows_init(&window);
+  window.sizes[axis] = extent;
   // Exclusive sums see one element less: the window moves by one.
   int64_t before = exclusive ? extent : extent - 1, after = exclusive ? -1 : 0;
   window.padding[2 * axis] = reverse ? after : before;
@@ -281,14 +274,14 @@ static pestle_value_t* running(pestle_onnx_call_t* call, pestle_op_t op,
 static void cumulate(pestle_onnx_call_t* call, pestle_op_t op) {
   pestle_value_t* x = call->inputs[0];
   pestle_i64s_t axes = pestle_onnx_input_ints(call, 1, "axis");
-  if (call->status || axes.count != 1) {
+  if (call->f.status || axes.count != 1) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "it needs one axis");
     return;
   }
   int64_t axis = pestle_onnx_axis(call, axes.data[0], rank_of(x));
   bool exclusive = pestle_onnx_int(call, "exclusive", 0) != 0;
   bool reverse = pestle_onnx_int(call, "reverse", 0) != 0;
-  if (call->status || pestle_onnx_dim(x, axis) == 0) {
+  if (call->f.status || pestle_onnx_dim(x, axis) == 0) {
     call->outputs[0] = x;
     return;
   }

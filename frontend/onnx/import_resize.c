@@ -170,7 +170,7 @@ static bool make_taps(pestle_onnx_call_t* call, const resize_t* how,
   taps->outside = pestle_onnx_scratch(call, n);
   double* weights =
       pestle_onnx_scratch(call, (size_t)taps->count * sizeof(double));
-  if (call->status) return false;
+  if (call->f.status) return false;
   for (int64_t x = 0; x < taps->out; ++x) {
     fill_element(how, axis, extent, x, taps, weights);
   }
@@ -193,9 +193,9 @@ static pestle_value_t* repeat_each(pestle_onnx_call_t* call, pestle_value_t* x,
     type.dims[i] *= factors[i];
   }
   if (wide_rank == rank) return x;
-  pestle_value_t* wide =
-      pestle_onnx_broadcast_in(call, x, wide_rank, dims, axes);
-  return pestle_onnx_reshape(call, wide, rank, type.dims);
+  pestle_value_t* wide = pestle_f_broadcast(
+      &call->f, x, wide_rank, dims, (pestle_i64s_t){axes, (size_t)rank_of(x)});
+  return pestle_f_reshape(&call->f, wide, rank, type.dims);
 }
 
 static bool is_whole_factor(const taps_t* taps, int64_t extent) {
@@ -267,7 +267,7 @@ static pestle_value_t* apply_matrix(pestle_onnx_call_t* call, pestle_value_t* x,
   for (int32_t i = 0; i < rank; ++i) {
     order[i] = i < axis ? i : i == axis ? rank - 1 : i - 1;
   }
-  return pestle_onnx_transpose(call, y, order);
+  return pestle_f_transpose(&call->f, y, order);
 }
 
 static pestle_value_t* extrapolate(pestle_onnx_call_t* call, pestle_value_t* y,
@@ -281,7 +281,7 @@ static pestle_value_t* extrapolate(pestle_onnx_call_t* call, pestle_value_t* y,
     mask[i] = taps->outside[i];
   pestle_value_t* outside =
       pestle_onnx_along(call, pestle_onnx_numbers(call, &type, mask), y, axis);
-  return pestle_onnx_select(call, outside, splat_like(call, y, value), y);
+  return pestle_f_select(&call->f, outside, splat_like(call, y, value), y);
 }
 
 // Of an axis whose elements are repeated a whole number of times that is left to
@@ -381,7 +381,7 @@ static bool read_target(pestle_onnx_call_t* call, const pestle_value_t* x,
                      "axis %lld is resized by %g", (long long)axes[i],
                      numbers[i]);
   }
-  return !call->status;
+  return !call->f.status;
 }
 
 static void read_roi(pestle_onnx_call_t* call, const int64_t* axes,
@@ -427,14 +427,14 @@ static void resize(pestle_onnx_call_t* call, resize_t* how) {
     x = pestle_onnx_convert(call, x, needs_f64 ? PESTLE_F64 : PESTLE_F32);
   }
   int64_t factors[PESTLE_MAX_RANK];
-  for (int64_t axis = rank_of(x) - 1; axis >= 0 && !call->status; --axis) {
+  for (int64_t axis = rank_of(x) - 1; axis >= 0 && !call->f.status; --axis) {
     factors[axis] = 1;
     x = resize_axis(call, x, how, axis, &factors[axis]);
   }
-  if (!call->status) x = repeat_each(call, x, factors);
+  if (!call->f.status) x = repeat_each(call, x, factors);
   // To the nearest integer, as the evaluator; the conversion saturates.
   if (!wide && is_integer) {
-    x = pestle_onnx_unary(call, PESTLE_OP_ROUND_EVEN, x);
+    x = pestle_f_round_nearest_even(&call->f, x);
   }
   call->outputs[0] = pestle_onnx_convert(call, x, dtype);
 }
@@ -480,7 +480,7 @@ void pestle_onnx_import_resize(pestle_onnx_call_t* call) {
     axes[i] = listed.count ? pestle_onnx_axis(call, listed.data[i], rank_of(x))
                            : (int64_t)i;
   }
-  if (call->status) return;
+  if (call->f.status) return;
   read_roi(call, axes, count, &how);
   if (read_target(call, x, axes, count, first_form ? 1 : 2, &how)) {
     resize(call, &how);

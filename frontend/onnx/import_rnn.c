@@ -62,8 +62,8 @@ static pestle_value_t* pick(pestle_onnx_call_t* call, pestle_value_t* x,
                             int64_t index) {
   if (!x) return NULL;
   pestle_value_t* row = pestle_onnx_slice_axis(call, x, 0, index, index + 1, 1);
-  return pestle_onnx_reshape(call, row, rank_of(x) - 1,
-                             pestle_onnx_type(x)->dims + 1);
+  return pestle_f_reshape(&call->f, row, rank_of(x) - 1,
+                          pestle_onnx_type(x)->dims + 1);
 }
 
 // Activation |which| (f, g, h) of a direction.
@@ -181,13 +181,13 @@ static state_t mask_step(pestle_onnx_call_t* call, const layer_t* layer,
   *out_y = after.h;
   if (!layer->lengths) return after;
   int64_t dims[2] = {layer->batch, layer->hidden}, axis = 0;
-  pestle_value_t* alive =
-      pestle_onnx_binary(call, PESTLE_OP_LT, t, layer->lengths);
-  alive = pestle_onnx_broadcast_in(call, alive, 2, dims, &axis);
+  pestle_value_t* alive = pestle_f_lt(&call->f, t, layer->lengths);
+  alive = pestle_f_broadcast(&call->f, alive, 2, dims,
+                             (pestle_i64s_t){&axis, (size_t)rank_of(alive)});
   *out_y =
-      pestle_onnx_select(call, alive, after.h, splat_like(call, after.h, 0));
-  after.h = pestle_onnx_select(call, alive, after.h, before.h);
-  if (after.c) after.c = pestle_onnx_select(call, alive, after.c, before.c);
+      pestle_f_select(&call->f, alive, after.h, splat_like(call, after.h, 0));
+  after.h = pestle_f_select(&call->f, alive, after.h, before.h);
+  if (after.c) after.c = pestle_f_select(&call->f, alive, after.c, before.c);
   return after;
 }
 
@@ -259,7 +259,7 @@ static pestle_value_t* hoisted_bias(pestle_onnx_call_t* call,
   pestle_value_t* parts[2] = {
       pestle_onnx_slice_axis(call, rb, 0, 0, 2 * layer->hidden, 1),
       pestle_onnx_splat(call, &type, 0)};
-  return add(call, wb, pestle_onnx_concat(call, parts, 2, 0));
+  return add(call, wb, pestle_f_concatenate(&call->f, parts, 2, 0));
 }
 
 static state_t initial_state(pestle_onnx_call_t* call, const layer_t* layer,
@@ -272,7 +272,7 @@ static state_t initial_state(pestle_onnx_call_t* call, const layer_t* layer,
   for (int i = 0; i < (layer->cell == CELL_LSTM ? 2 : 1); ++i) {
     pestle_value_t* given = pestle_onnx_input(call, inputs[i]);
     if (given && layer->batch_first) {
-      given = pestle_onnx_transpose(call, given, PESTLE_I64S(1, 0, 2).data);
+      given = pestle_f_transpose(&call->f, given, PESTLE_I64S(1, 0, 2).data);
     }
     values[i] =
         given ? pick(call, given, index) : pestle_onnx_splat(call, &type, 0);
@@ -297,7 +297,7 @@ static state_t run_direction(pestle_onnx_call_t* call, const layer_t* layer,
     d.peephole[i] = part(call, p, i, layer->hidden);
   }
   state_t s = initial_state(call, layer, 5, 6, index);
-  return call->status ? s : run_steps(call, layer, &d, s);
+  return call->f.status ? s : run_steps(call, layer, &d, s);
 }
 
 // Whether the optional input |index| is absent or has the type.
@@ -344,7 +344,7 @@ static bool read_layer(pestle_onnx_call_t* call, cell_t cell, layer_t* layer) {
   layer->input_forget = pestle_onnx_int(call, "input_forget", 0) != 0;
   layer->clip = pestle_onnx_float(call, "clip", 0);
   if (layer->batch_first && rank_of(x) == 3) {
-    x = pestle_onnx_transpose(call, x, PESTLE_I64S(1, 0, 2).data);
+    x = pestle_f_transpose(&call->f, x, PESTLE_I64S(1, 0, 2).data);
   }
   layer->x = x;
   layer->time = pestle_onnx_dim(x, 0);
@@ -367,8 +367,8 @@ static bool read_layer(pestle_onnx_call_t* call, cell_t cell, layer_t* layer) {
                      "each other and hidden_size %lld",
                      (long long)stated);
   }
-  if (!call->status) check_optional(call, layer);
-  return !call->status;
+  if (!call->f.status) check_optional(call, layer);
+  return !call->f.status;
 }
 
 // --- Activations ---
@@ -488,12 +488,12 @@ static pestle_value_t* join_outputs(pestle_onnx_call_t* call,
   int64_t dims[4] = {layer->time, 1, layer->batch, layer->hidden};
   pestle_value_t* parts[2];
   for (int64_t i = 0; i < layer->directions; ++i) {
-    parts[i] = pestle_onnx_reshape(call, ys[i], 4, dims);
+    parts[i] = pestle_f_reshape(&call->f, ys[i], 4, dims);
   }
   pestle_value_t* y =
-      pestle_onnx_concat(call, parts, (size_t)layer->directions, 1);
+      pestle_f_concatenate(&call->f, parts, (size_t)layer->directions, 1);
   if (!layer->batch_first) return y;
-  return pestle_onnx_transpose(call, y, PESTLE_I64S(2, 0, 1, 3).data);
+  return pestle_f_transpose(&call->f, y, PESTLE_I64S(2, 0, 1, 3).data);
 }
 
 // [directions, batch, hidden] from [batch, hidden] each.
@@ -503,12 +503,12 @@ static pestle_value_t* join_states(pestle_onnx_call_t* call,
   int64_t dims[3] = {1, layer->batch, layer->hidden};
   pestle_value_t* parts[2];
   for (int64_t i = 0; i < layer->directions; ++i) {
-    parts[i] = pestle_onnx_reshape(call, states[i], 3, dims);
+    parts[i] = pestle_f_reshape(&call->f, states[i], 3, dims);
   }
   pestle_value_t* all =
-      pestle_onnx_concat(call, parts, (size_t)layer->directions, 0);
+      pestle_f_concatenate(&call->f, parts, (size_t)layer->directions, 0);
   if (!layer->batch_first) return all;
-  return pestle_onnx_transpose(call, all, PESTLE_I64S(1, 0, 2).data);
+  return pestle_f_transpose(&call->f, all, PESTLE_I64S(1, 0, 2).data);
 }
 
 static void import_layer(pestle_onnx_call_t* call, cell_t cell) {
@@ -528,13 +528,13 @@ static void import_layer(pestle_onnx_call_t* call, cell_t cell) {
   read_lengths(call, &layer);
   read_activations(call, &layer);
   pestle_value_t *ys[2], *hs[2], *cs[2];
-  for (int64_t i = 0; i < layer.directions && !call->status; ++i) {
+  for (int64_t i = 0; i < layer.directions && !call->f.status; ++i) {
     state_t s = run_direction(call, &layer, i, both ? i == 1 : reverse);
     ys[i] = s.y;
     hs[i] = s.h;
     cs[i] = s.c;
   }
-  if (call->status) return;
+  if (call->f.status) return;
   if (pestle_onnx_wants(call, 0)) {
     call->outputs[0] = join_outputs(call, &layer, ys);
   }

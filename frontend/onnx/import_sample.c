@@ -57,12 +57,11 @@ static pestle_value_t* reflect(const sampler_t* s, pestle_value_t* x,
   borders(s, axis, &low, &high);
   double range = high - low;
   if (range <= 0) return times(call, x, 0);
-  pestle_value_t* away =
-      pestle_onnx_unary(call, PESTLE_OP_ABS,
-                        pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT, x, low));
+  pestle_value_t* away = pestle_f_abs(
+      &call->f, pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT, x, low));
   away = pestle_onnx_binary_f(call, PESTLE_OP_REMAINDER, away, 2 * range);
   pestle_value_t* back = sub(call, splat_like(call, away, 2 * range), away);
-  away = pestle_onnx_binary(call, PESTLE_OP_MINIMUM, away, back);
+  away = pestle_f_minimum(&call->f, away, back);
   return pestle_onnx_binary_f(call, PESTLE_OP_ADD, away, low);
 }
 
@@ -76,10 +75,9 @@ static pestle_value_t* bring_inside(const sampler_t* s, pestle_value_t* x,
   borders(s, axis, &low, &high);
   pestle_value_t* below = pestle_onnx_binary_f(call, PESTLE_OP_LT, x, low);
   pestle_value_t* above = pestle_onnx_binary_f(call, PESTLE_OP_GT, x, high);
-  pestle_value_t* outside =
-      pestle_onnx_binary(call, PESTLE_OP_OR, below, above);
+  pestle_value_t* outside = pestle_f_or(&call->f, below, above);
   pestle_value_t* bound = clamp_to(call, x, 0, (double)(s->extents[axis] - 1));
-  return pestle_onnx_select(call, outside, bound, x);
+  return pestle_f_select(&call->f, outside, bound, x);
 }
 
 // --- Taps ---
@@ -117,9 +115,9 @@ static void make_taps(sampler_t* s, int32_t axis) {
   pestle_onnx_call_t* call = s->call;
   double last = (double)(s->extents[axis] - 1);
   pestle_value_t* at = s->at[axis];
-  if (s->taps == 1) at = pestle_onnx_unary(call, PESTLE_OP_ROUND_EVEN, at);
+  if (s->taps == 1) at = pestle_f_round_nearest_even(&call->f, at);
   at = bring_inside(s, at, axis);
-  pestle_value_t* base = pestle_onnx_unary(call, PESTLE_OP_FLOOR, at);
+  pestle_value_t* base = pestle_f_floor(&call->f, at);
   pestle_value_t* ratio = sub(call, at, base);
   for (int i = 0; i < s->taps; ++i) {
     tap_t* tap = &s->tap[axis][i];
@@ -130,7 +128,7 @@ static void make_taps(sampler_t* s, int32_t axis) {
       pestle_value_t* low = pestle_onnx_binary_f(call, PESTLE_OP_GE, index, 0);
       pestle_value_t* high =
           pestle_onnx_binary_f(call, PESTLE_OP_LE, index, last);
-      tap->inside = pestle_onnx_binary(call, PESTLE_OP_AND, low, high);
+      tap->inside = pestle_f_and(&call->f, low, high);
     } else if (s->padding == PAD_REFLECTION) {
       index = reflect(s, index, axis);
     }
@@ -146,7 +144,7 @@ static void make_taps(sampler_t* s, int32_t axis) {
 static pestle_value_t* over_channels(pestle_onnx_call_t* call,
                                      pestle_value_t* x) {
   int64_t dims[] = {pestle_onnx_dim(x, 0), 1, pestle_onnx_dim(x, 1)};
-  return pestle_onnx_reshape(call, x, 3, dims);
+  return pestle_f_reshape(&call->f, x, 3, dims);
 }
 
 // The elements of each channel at flat |index|: [batch, channels, points].
@@ -164,14 +162,15 @@ static pestle_value_t* read_plane(const sampler_t* s, pestle_value_t* index) {
   int64_t dims[] = {pestle_onnx_dim(index, 0), pestle_onnx_dim(index, 1), 1};
   int64_t axis = 0;
   pestle_value_t* parts[2] = {
-      pestle_onnx_broadcast_in(call, s->image, 3, dims, &axis),
-      pestle_onnx_reshape(call, index, 3, dims)};
+      pestle_f_broadcast(&call->f, s->image, 3, dims,
+                         (pestle_i64s_t){&axis, (size_t)rank_of(s->image)}),
+      pestle_f_reshape(&call->f, index, 3, dims)};
   how.batch_count = 0;
   how.mapped_count = 2;
   how.mapped[0] = 0;
   how.mapped[1] = 2;
-  return pestle_onnx_gather(call, s->x, pestle_onnx_concat(call, parts, 2, 2),
-                            &how);
+  return pestle_onnx_gather(call, s->x,
+                            pestle_f_concatenate(&call->f, parts, 2, 2), &how);
 }
 
 // What combination |which| of taps adds: a digit to the base of |taps| an axis.
@@ -185,8 +184,7 @@ static pestle_value_t* read_taps(const sampler_t* s, int which) {
     index = index ? add(call, index, tap->index) : tap->index;
     if (tap->inside) {
       inside =
-          inside ? pestle_onnx_binary(call, PESTLE_OP_AND, inside, tap->inside)
-                 : tap->inside;
+          inside ? pestle_f_and(&call->f, inside, tap->inside) : tap->inside;
     }
     if (tap->weight) {
       weight = weight ? mul(call, weight, tap->weight) : tap->weight;
@@ -194,8 +192,8 @@ static pestle_value_t* read_taps(const sampler_t* s, int which) {
   }
   pestle_value_t* value = read_plane(s, index);
   if (inside) {
-    value = pestle_onnx_select(call, over_channels(call, inside), value,
-                               splat_like(call, value, 0));
+    value = pestle_f_select(&call->f, over_channels(call, inside), value,
+                            splat_like(call, value, 0));
   }
   return weight ? mul(call, value, over_channels(call, weight)) : value;
 }
@@ -217,9 +215,9 @@ static pestle_value_t* sample(sampler_t* s) {
     make_taps(s, i);
   pestle_value_t* sum = NULL;
   pestle_op_t op = s->takes_maximum ? PESTLE_OP_MAXIMUM : PESTLE_OP_ADD;
-  for (int i = 0; i < combinations && !call->status; ++i) {
+  for (int i = 0; i < combinations && !call->f.status; ++i) {
     pestle_value_t* value = read_taps(s, i);
-    sum = sum ? pestle_onnx_binary(call, op, sum, value) : value;
+    sum = sum ? pestle_f_binary(&call->f, op, sum, value) : value;
   }
   return sum;
 }
@@ -254,7 +252,7 @@ static bool read_grid_mode(sampler_t* s) {
                      "reflection",
                      PESTLE_STR_ARG(mode), PESTLE_STR_ARG(pad));
   }
-  return !call->status;
+  return !call->f.status;
 }
 
 // The coordinates of one axis, from -1 to 1, as elements of [batch, points].
@@ -263,8 +261,9 @@ static pestle_value_t* grid_axis(const sampler_t* s, pestle_value_t* grid,
   pestle_onnx_call_t* call = s->call;
   int64_t last = rank_of(grid) - 1, at = s->axes - 1 - axis;
   int64_t dims[] = {pestle_onnx_dim(grid, 0), points};
-  pestle_value_t* x = pestle_onnx_reshape(
-      call, pestle_onnx_slice_axis(call, grid, last, at, at + 1, 1), 2, dims);
+  pestle_value_t* x = pestle_f_reshape(
+      &call->f, pestle_onnx_slice_axis(call, grid, last, at, at + 1, 1), 2,
+      dims);
   double extent = (double)s->extents[axis];
   x = pestle_onnx_binary_f(call, PESTLE_OP_ADD, x, 1);
   if (s->align_corners) return times(call, x, (extent - 1) / 2);
@@ -277,7 +276,7 @@ static pestle_value_t* flat_planes(pestle_onnx_call_t* call,
                                    pestle_value_t* x) {
   int64_t dims[] = {pestle_onnx_dim(x, 0), pestle_onnx_dim(x, 1),
                     pestle_onnx_dims_product(x, 2, rank_of(x))};
-  return pestle_onnx_reshape(call, x, 3, dims);
+  return pestle_f_reshape(&call->f, x, 3, dims);
 }
 
 void pestle_onnx_import_grid_sample(pestle_onnx_call_t* call) {
@@ -309,7 +308,7 @@ void pestle_onnx_import_grid_sample(pestle_onnx_call_t* call) {
   for (int32_t i = 0; i < s.axes; ++i)
     type.dims[2 + i] = pestle_onnx_dim(grid, 1 + i);
   pestle_value_t* y =
-      pestle_onnx_reshape(call, sample(&s), type.rank, type.dims);
+      pestle_f_reshape(&call->f, sample(&s), type.rank, type.dims);
   call->outputs[0] = pestle_onnx_convert(call, y, dtype);
 }
 
@@ -329,7 +328,7 @@ static pestle_value_t* axis_grid(pestle_onnx_call_t* call,
   double first = aligned ? extent > 1 ? -1 : 0 : step / 2 - 1;
   return pestle_onnx_binary_f(
       call, PESTLE_OP_ADD,
-      times(call, pestle_onnx_iota(call, &type, axis), step), first);
+      times(call, pestle_f_iota(&call->f, &type, axis), step), first);
 }
 
 // grid[n, ..., r] = theta[n, r, 0] x + theta[n, r, 1] y (+ ... z) + theta[n, r,
@@ -337,7 +336,7 @@ static pestle_value_t* axis_grid(pestle_onnx_call_t* call,
 void pestle_onnx_import_affine_grid(pestle_onnx_call_t* call) {
   pestle_value_t* theta = call->inputs[0];
   pestle_i64s_t size = pestle_onnx_input_ints(call, 1, "size");
-  if (call->status) return;
+  if (call->f.status) return;
   int32_t axes = (int32_t)size.count - 2;
   if (axes < 2 || axes > 3 || rank_of(theta) != 3 ||
       pestle_onnx_dim(theta, 1) != axes ||
@@ -352,8 +351,8 @@ void pestle_onnx_import_affine_grid(pestle_onnx_call_t* call) {
   dims[axes + 1] = axes;
   pestle_value_t* sum = NULL;
   for (int32_t i = 0; i <= axes; ++i) {
-    pestle_value_t* term = pestle_onnx_reshape(
-        call, pestle_onnx_slice_axis(call, theta, 2, i, i + 1, 1), axes + 2,
+    pestle_value_t* term = pestle_f_reshape(
+        &call->f, pestle_onnx_slice_axis(call, theta, 2, i, i + 1, 1), axes + 2,
         dims);
     int64_t extent = i < axes ? size.data[1 + axes - i] : 1;
     if (extent < 1 || extent > INT32_MAX) {
@@ -407,7 +406,7 @@ static pestle_value_t* roi_axis(const rois_t* r, int axis) {
   pestle_type_t type = {
       .dtype = dtype_of(r->rois), .rank = 2, .dims = {1, count}};
   pestle_value_t* part = pestle_onnx_binary_f(
-      call, PESTLE_OP_ADD, pestle_onnx_iota(call, &type, 1), 0.5);
+      call, PESTLE_OP_ADD, pestle_f_iota(&call->f, &type, 1), 0.5);
   part = times(call, part, 1 / (double)count);
   return add(call, start, mul(call, length, part));
 }
@@ -418,8 +417,11 @@ static pestle_value_t* roi_points(const rois_t* r, pestle_value_t* at,
   int64_t h = r->bins[0] * r->samples, w = r->bins[1] * r->samples;
   int64_t dims[] = {r->count, h, w}, axes[] = {0, axis + 1};
   int64_t flat[] = {r->count, h * w};
-  return pestle_onnx_reshape(
-      r->call, pestle_onnx_broadcast_in(r->call, at, 3, dims, axes), 2, flat);
+  return pestle_f_reshape(
+      &r->call->f,
+      pestle_f_broadcast(&r->call->f, at, 3, dims,
+                         (pestle_i64s_t){axes, (size_t)rank_of(at)}),
+      2, flat);
 }
 
 static bool read_rois(rois_t* r) {
@@ -447,7 +449,7 @@ static bool read_rois(rois_t* r) {
                      "to 1023");
   }
   r->rois = pestle_onnx_convert(call, rois, work_dtype(dtype_of(x)));
-  return !call->status;
+  return !call->f.status;
 }
 
 // Points more than an element outside give 0.
@@ -459,8 +461,8 @@ static pestle_value_t* near_plane(const sampler_t* s) {
         pestle_onnx_binary_f(call, PESTLE_OP_GE, s->at[i], -1);
     pestle_value_t* high = pestle_onnx_binary_f(call, PESTLE_OP_LE, s->at[i],
                                                 (double)s->extents[i]);
-    low = pestle_onnx_binary(call, PESTLE_OP_AND, low, high);
-    near = near ? pestle_onnx_binary(call, PESTLE_OP_AND, near, low) : low;
+    low = pestle_f_and(&call->f, low, high);
+    near = near ? pestle_f_and(&call->f, near, low) : low;
   }
   return over_channels(call, near);
 }
@@ -488,7 +490,7 @@ static pestle_value_t* sample_near(sampler_t* s) {
   for (int i = 0; i < 2; ++i)
     s->at[i] = clamp_to(call, s->at[i], 0, (double)(s->extents[i] - 1));
   pestle_value_t* y = sample(s);
-  return pestle_onnx_select(call, near, y, splat_like(call, y, 0));
+  return pestle_f_select(&call->f, near, y, splat_like(call, y, 0));
 }
 
 // --- As many samples as each region asks for ---
@@ -515,7 +517,7 @@ static void ask_regions(adaptive_t* a) {
   for (int i = 0; i < 2; ++i) {
     pestle_value_t* length = roi_length(a->rois, i, &a->start[i]);
     a->bin[i] = times(call, length, 1 / (double)a->rois->bins[i]);
-    pestle_value_t* wanted = pestle_onnx_unary(call, PESTLE_OP_CEIL, a->bin[i]);
+    pestle_value_t* wanted = pestle_f_ceil(&call->f, a->bin[i]);
     a->samples[i] = pestle_onnx_convert(
         call, clamp_to(call, wanted, 0, MOST_SAMPLES), PESTLE_I64);
   }
@@ -534,14 +536,14 @@ static pestle_value_t* sample_places(const adaptive_t* a, int axis,
   part = quotient(
       call, part,
       pestle_onnx_convert(call, at_least_one(call, a->samples[axis]), dtype));
-  part = add(call, pestle_onnx_iota(call, &type, 1), part);
+  part = add(call, pestle_f_iota(&call->f, &type, 1), part);
   return add(call, a->start[axis], mul(call, a->bin[axis], part));
 }
 
 // |x| [count, 1], beside channels and points.
 static pestle_value_t* of_regions(const adaptive_t* a, pestle_value_t* x) {
   int64_t dims[] = {a->rois->count, 1, 1};
-  return pestle_onnx_reshape(a->rois->call, x, 3, dims);
+  return pestle_f_reshape(&a->rois->call->f, x, 3, dims);
 }
 
 static void take_sample(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
@@ -549,17 +551,16 @@ static void take_sample(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
   const adaptive_t* a = self;
   sampler_t s = *a->sampler;
   pestle_value_t* row = at_least_one(call, a->samples[1]);
-  pestle_value_t* number[] = {
-      quotient(call, i, row),
-      pestle_onnx_binary(call, PESTLE_OP_REMAINDER, i, row)};
+  pestle_value_t* number[] = {quotient(call, i, row),
+                              pestle_f_remainder(&call->f, i, row)};
   for (int k = 0; k < 2; ++k)
     s.at[k] = roi_points(a->rois, sample_places(a, k, number[k]), k);
   pestle_value_t* y = sample_near(&s);
-  pestle_value_t* is_one =
-      of_regions(a, pestle_onnx_binary(call, PESTLE_OP_LT, i, a->all));
-  pestle_value_t* both = pestle_onnx_binary(
-      call, s.takes_maximum ? PESTLE_OP_MAXIMUM : PESTLE_OP_ADD, values[0], y);
-  values[0] = pestle_onnx_select(call, is_one, both, values[0]);
+  pestle_value_t* is_one = of_regions(a, pestle_f_lt(&call->f, i, a->all));
+  pestle_value_t* both = pestle_f_binary(
+      &call->f, s.takes_maximum ? PESTLE_OP_MAXIMUM : PESTLE_OP_ADD, values[0],
+      y);
+  values[0] = pestle_f_select(&call->f, is_one, both, values[0]);
 }
 
 // [count, channels, bins]
@@ -585,7 +586,7 @@ static pestle_value_t* sample_adaptively(rois_t* r, sampler_t* s) {
   }
   // A region without a sample gives 0.
   pestle_value_t* has = pestle_onnx_binary_f(call, PESTLE_OP_GT, all, 0);
-  return pestle_onnx_select(call, has, y, splat_like(call, y, 0));
+  return pestle_f_select(&call->f, has, y, splat_like(call, y, 0));
 }
 
 // [count, channels, bins]
@@ -599,7 +600,7 @@ static pestle_value_t* sample_evenly(const rois_t* r, sampler_t* s) {
   static const int64_t folded[] = {3, 5};
   pestle_value_t* y = pestle_onnx_reduce(
       call, s->takes_maximum ? PESTLE_OP_MAXIMUM : PESTLE_OP_ADD,
-      pestle_onnx_reshape(call, sample_near(s), 6, dims), folded, 2, false);
+      pestle_f_reshape(&call->f, sample_near(s), 6, dims), folded, 2, false);
   if (s->takes_maximum) return y;
   return times(call, y, 1 / (double)(r->samples * r->samples));
 }
@@ -619,7 +620,7 @@ void pestle_onnx_import_roi_align(pestle_onnx_call_t* call) {
   pestle_value_t* y =
       r.samples ? sample_evenly(&r, &s) : sample_adaptively(&r, &s);
   int64_t dims[] = {r.count, pestle_onnx_dim(x, 1), r.bins[0], r.bins[1]};
-  y = pestle_onnx_reshape(call, y, 4, dims);
+  y = pestle_f_reshape(&call->f, y, 4, dims);
   call->outputs[0] = pestle_onnx_convert(call, y, dtype);
   pestle_onnx_set_real(call, call->outputs[0], 0,
                        pestle_onnx_real_size(call->import, call->inputs[1], 0));
@@ -639,8 +640,7 @@ static pestle_value_t* bin_mask(pestle_onnx_call_t* call, pestle_value_t* rois,
   for (int i = 0; i < 2; ++i) {
     int64_t column = 2 - axis + 2 * i;
     edge[i] = pestle_onnx_slice_axis(call, rois, 1, column, column + 1, 1);
-    edge[i] = pestle_onnx_unary(call, PESTLE_OP_ROUND_AFZ,
-                                times(call, edge[i], scale));
+    edge[i] = pestle_f_round_nearest_afz(&call->f, times(call, edge[i], scale));
   }
   pestle_value_t* size =
       pestle_onnx_binary_f(call, PESTLE_OP_ADD, sub(call, edge[1], edge[0]), 1);
@@ -648,20 +648,17 @@ static pestle_value_t* bin_mask(pestle_onnx_call_t* call, pestle_value_t* rois,
   size = pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, size, (double)bins);
   pestle_dtype_t dtype = dtype_of(rois);
   pestle_type_t bin = {.dtype = dtype, .rank = 2, .dims = {1, bins}};
-  pestle_value_t* number = pestle_onnx_iota(call, &bin, 1);
-  pestle_value_t* low =
-      pestle_onnx_unary(call, PESTLE_OP_FLOOR, mul(call, number, size));
+  pestle_value_t* number = pestle_f_iota(&call->f, &bin, 1);
+  pestle_value_t* low = pestle_f_floor(&call->f, mul(call, number, size));
   number = pestle_onnx_binary_f(call, PESTLE_OP_ADD, number, 1);
-  pestle_value_t* high =
-      pestle_onnx_unary(call, PESTLE_OP_CEIL, mul(call, number, size));
+  pestle_value_t* high = pestle_f_ceil(&call->f, mul(call, number, size));
   int64_t dims[] = {pestle_onnx_dim(rois, 0), bins, 1};
-  low = pestle_onnx_reshape(call, add(call, low, edge[0]), 3, dims);
-  high = pestle_onnx_reshape(call, add(call, high, edge[0]), 3, dims);
+  low = pestle_f_reshape(&call->f, add(call, low, edge[0]), 3, dims);
+  high = pestle_f_reshape(&call->f, add(call, high, edge[0]), 3, dims);
   pestle_type_t place = {.dtype = dtype, .rank = 3, .dims = {1, 1, extent}};
-  pestle_value_t* at = pestle_onnx_iota(call, &place, 2);
-  return pestle_onnx_binary(call, PESTLE_OP_AND,
-                            pestle_onnx_binary(call, PESTLE_OP_GE, at, low),
-                            pestle_onnx_binary(call, PESTLE_OP_LT, at, high));
+  pestle_value_t* at = pestle_f_iota(&call->f, &place, 2);
+  return pestle_f_and(&call->f, pestle_f_ge(&call->f, at, low),
+                      pestle_f_lt(&call->f, at, high));
 }
 
 // The maximum over axis 4 of |x| [count, channels, a, 1, extent] where |mask|
@@ -673,18 +670,18 @@ static pestle_value_t* maximum_of_bins(pestle_onnx_call_t* call,
                     pestle_onnx_dim(mask, 2)};
   pestle_type_t scalar = {.dtype = dtype_of(x)};
   int64_t axis = 4;
-  mask = pestle_onnx_reshape(call, mask, 5, dims);
-  x = pestle_onnx_select(call, mask, x, pestle_onnx_lowest(call, &scalar));
+  mask = pestle_f_reshape(&call->f, mask, 5, dims);
+  x = pestle_f_select(&call->f, mask, x, pestle_onnx_lowest(call, &scalar));
   return pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, x, &axis, 1, false);
 }
 
 // [count, channels, a, b] as [count, channels, b, 1, a].
 static pestle_value_t* turn_plane(pestle_onnx_call_t* call, pestle_value_t* x) {
   static const int64_t order[] = {0, 1, 3, 2};
-  x = pestle_onnx_transpose(call, x, order);
+  x = pestle_f_transpose(&call->f, x, order);
   int64_t dims[] = {pestle_onnx_dim(x, 0), pestle_onnx_dim(x, 1),
                     pestle_onnx_dim(x, 2), 1, pestle_onnx_dim(x, 3)};
-  return pestle_onnx_reshape(call, x, 5, dims);
+  return pestle_f_reshape(&call->f, x, 5, dims);
 }
 
 void pestle_onnx_import_max_roi_pool(pestle_onnx_call_t* call) {
@@ -705,8 +702,8 @@ void pestle_onnx_import_max_roi_pool(pestle_onnx_call_t* call) {
   int64_t count = pestle_onnx_dim(rois, 0);
   pestle_value_t* image = pestle_onnx_convert(
       call, pestle_onnx_slice_axis(call, rois, 1, 0, 1, 1), PESTLE_I64);
-  pestle_value_t* y =
-      pestle_onnx_take(call, x, pestle_onnx_reshape(call, image, 1, &count), 0);
+  pestle_value_t* y = pestle_onnx_take(
+      call, x, pestle_f_reshape(&call->f, image, 1, &count), 0);
   for (int axis = 0; axis < 2; ++axis) {
     pestle_value_t* mask = bin_mask(call, rois, axis, bins.data[axis],
                                     pestle_onnx_dim(x, 2 + axis));
@@ -714,8 +711,9 @@ void pestle_onnx_import_max_roi_pool(pestle_onnx_call_t* call) {
   }
   pestle_type_t scalar = {.dtype = dtype_of(x)};
   pestle_value_t* none = pestle_onnx_lowest(call, &scalar);
-  pestle_value_t* empty = pestle_onnx_binary(call, PESTLE_OP_EQ, y, none);
-  call->outputs[0] = pestle_onnx_select(call, empty, splat_like(call, y, 0), y);
+  pestle_value_t* empty = pestle_f_eq(&call->f, y, none);
+  call->outputs[0] =
+      pestle_f_select(&call->f, empty, splat_like(call, y, 0), y);
 }
 
 // --- DeformConv ---
@@ -783,7 +781,7 @@ static pestle_value_t* by_element(const deform_t* d, size_t index,
                             (long long)d->offset_groups);
   }
   int64_t dims[] = {d->batch * d->offset_groups, d->kernel, parts, d->points};
-  return pestle_onnx_reshape(call, x, 4, dims);
+  return pestle_f_reshape(&call->f, x, 4, dims);
 }
 
 // Where the kernel's elements lie along |axis| without an offset: [1, kernel,
@@ -795,15 +793,15 @@ static pestle_value_t* regular_places(const deform_t* d, int axis,
       .dtype = dtype,
       .rank = 4,
       .dims = {d->space.kernel[0], d->space.kernel[1], d->dims[0], d->dims[1]}};
-  pestle_value_t* inner = times(call, pestle_onnx_iota(call, &type, axis),
+  pestle_value_t* inner = times(call, pestle_f_iota(&call->f, &type, axis),
                                 (double)d->space.dilations[axis]);
-  pestle_value_t* outer = times(call, pestle_onnx_iota(call, &type, 2 + axis),
+  pestle_value_t* outer = times(call, pestle_f_iota(&call->f, &type, 2 + axis),
                                 (double)d->space.strides[axis]);
   pestle_value_t* sum =
       pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT, add(call, inner, outer),
                            (double)d->space.low[axis]);
   int64_t dims[] = {1, d->kernel, d->points};
-  return pestle_onnx_reshape(call, sum, 3, dims);
+  return pestle_f_reshape(&call->f, sum, 3, dims);
 }
 
 // What the kernel's elements read: [batch * groups, channels / groups, kernel *
@@ -813,27 +811,28 @@ static pestle_value_t* read_deformed(const deform_t* d, pestle_dtype_t work) {
   pestle_value_t* x = call->inputs[0];
   pestle_value_t* offset = by_element(d, 2, 2);
   pestle_value_t* mask = by_element(d, 4, 1);
-  if (call->status) return NULL;
+  if (call->f.status) return NULL;
   offset = pestle_onnx_convert(call, offset, work);
   sampler_t s = {.call = call, .axes = 2, .taps = 2, .align_corners = true};
   int64_t groups = d->batch * d->offset_groups;
   int64_t planes[] = {groups, d->channels / d->offset_groups,
                       pestle_onnx_dims_product(x, 2, 4)};
   s.x =
-      pestle_onnx_reshape(call, pestle_onnx_convert(call, x, work), 3, planes);
+      pestle_f_reshape(&call->f, pestle_onnx_convert(call, x, work), 3, planes);
   int64_t dims[] = {groups, d->kernel, d->points};
   int64_t flat[] = {groups, d->kernel * d->points};
   for (int i = 0; i < 2; ++i) {
     s.extents[i] = pestle_onnx_dim(x, 2 + i);
-    pestle_value_t* own = pestle_onnx_reshape(
-        call, pestle_onnx_slice_axis(call, offset, 2, i, i + 1, 1), 3, dims);
-    s.at[i] = pestle_onnx_reshape(
-        call, add(call, own, regular_places(d, i, work)), 2, flat);
+    pestle_value_t* own = pestle_f_reshape(
+        &call->f, pestle_onnx_slice_axis(call, offset, 2, i, i + 1, 1), 3,
+        dims);
+    s.at[i] = pestle_f_reshape(
+        &call->f, add(call, own, regular_places(d, i, work)), 2, flat);
   }
   pestle_value_t* value = sample(&s);
   if (!mask) return value;
-  mask =
-      pestle_onnx_reshape(call, pestle_onnx_convert(call, mask, work), 2, flat);
+  mask = pestle_f_reshape(&call->f, pestle_onnx_convert(call, mask, work), 2,
+                          flat);
   return mul(call, value, over_channels(call, mask));
 }
 
@@ -848,14 +847,15 @@ void pestle_onnx_import_deform_conv(pestle_onnx_call_t* call) {
   int64_t weights[] = {d.groups, d.out / d.groups, depth};
   int64_t result[] = {d.batch, d.out, d.dims[0], d.dims[1]};
   pestle_value_t* x =
-      pestle_onnx_reshape(call, read_deformed(&d, work), 4, read);
+      pestle_f_reshape(&call->f, read_deformed(&d, work), 4, read);
   pestle_value_t* w = pestle_onnx_convert(call, call->inputs[1], work);
-  w = pestle_onnx_reshape(call, w, 3, weights);
+  w = pestle_f_reshape(&call->f, w, 3, weights);
   pestle_value_t* y = pestle_onnx_dot(
       call, w, x, (pestle_i64s_t){&zero, 1}, (pestle_i64s_t){&one, 1},
       (pestle_i64s_t){&two, 1}, (pestle_i64s_t){&two, 1}, work);
-  y = pestle_onnx_transpose(call, y, order);
-  y = pestle_onnx_convert(call, pestle_onnx_reshape(call, y, 4, result), dtype);
+  y = pestle_f_transpose(&call->f, y, order);
+  y = pestle_onnx_convert(call, pestle_f_reshape(&call->f, y, 4, result),
+                          dtype);
   call->outputs[0] =
       bias ? add(call, y, pestle_onnx_along(call, bias, y, 1)) : y;
 }

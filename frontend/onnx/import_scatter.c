@@ -19,22 +19,21 @@ typedef struct scatter_t {
 static pestle_value_t* scatter(pestle_onnx_call_t* call, pestle_value_t* data,
                                pestle_value_t* indices, pestle_value_t* updates,
                                pestle_op_t op, const scatter_t* how) {
-  if (!data || !indices || !updates || call->status) return NULL;
+  if (!data || !indices || !updates || call->f.status) return NULL;
   pestle_attr_t attrs[] = {
-      i64s_attr(PESTLE_ATTR_update_window_dims, how->window, how->window_count),
-      i64s_attr(PESTLE_ATTR_inserted_window_dims, how->inserted,
-                how->inserted_count),
-      i64s_attr(PESTLE_ATTR_input_batching_dims, how->batch, how->batch_count),
-      i64s_attr(PESTLE_ATTR_scatter_indices_batching_dims, how->batch,
-                how->batch_count),
-      i64s_attr(PESTLE_ATTR_scatter_dims_to_operand_dims, how->mapped,
-                how->mapped_count),
-      i64_attr(PESTLE_ATTR_index_vector_dim, how->vector),
+      PESTLE_SET_I64S(update_window_dims, how->window, how->window_count),
+      PESTLE_SET_I64S(inserted_window_dims, how->inserted, how->inserted_count),
+      PESTLE_SET_I64S(input_batching_dims, how->batch, how->batch_count),
+      PESTLE_SET_I64S(scatter_indices_batching_dims, how->batch,
+                      how->batch_count),
+      PESTLE_SET_I64S(scatter_dims_to_operand_dims, how->mapped,
+                      how->mapped_count),
+      PESTLE_SET_I64(index_vector_dim, how->vector),
       {.name = PESTLE_ATTR_unique_indices,
        .kind = PESTLE_ATTR_KIND_BOOL,
        .as.b = how->unique},
   };
-  pestle_region_t* region = pestle_onnx_region(call, op, dtype_of(data));
+  pestle_region_t* region = pestle_f_region(&call->f, op, dtype_of(data));
   if (!region) return NULL;
   pestle_node_spec_t spec = {
       .op = PESTLE_OP_SCATTER,
@@ -44,7 +43,7 @@ static pestle_value_t* scatter(pestle_onnx_call_t* call, pestle_value_t* data,
       .attr_count = sizeof(attrs) / sizeof(attrs[0]),
       .regions = &region,
       .region_count = 1};
-  return pestle_onnx_emit(call, &spec);
+  return pestle_f_emit(&call->f, &spec);
 }
 
 pestle_value_t* pestle_onnx_scatter_list(pestle_onnx_call_t* call,
@@ -85,8 +84,8 @@ static pestle_value_t* wrap(pestle_onnx_call_t* call, pestle_value_t* indices,
                             pestle_value_t* extents) {
   pestle_value_t* negative =
       pestle_onnx_binary_f(call, PESTLE_OP_LT, indices, 0);
-  return pestle_onnx_select(call, negative, add(call, indices, extents),
-                            indices);
+  return pestle_f_select(&call->f, negative, add(call, indices, extents),
+                         indices);
 }
 
 // Indices, or index vectors along axis |vector|, that are not real are led
@@ -125,10 +124,10 @@ static pestle_value_t* put_back(pestle_onnx_call_t* call, pestle_value_t* whole,
   int32_t rank = rank_of(whole);
   for (int32_t i = 0; i < rank; ++i)
     operands[2 + i] = pestle_onnx_scalar(call, PESTLE_I32, 0);
-  return pestle_onnx_emit(
-      call, &(pestle_node_spec_t){.op = PESTLE_OP_DYNAMIC_UPDATE_SLICE,
-                                  .operands = operands,
-                                  .operand_count = (size_t)rank + 2});
+  return pestle_f_emit(
+      &call->f, &(pestle_node_spec_t){.op = PESTLE_OP_DYNAMIC_UPDATE_SLICE,
+                                      .operands = operands,
+                                      .operand_count = (size_t)rank + 2});
 }
 
 static bool elements_fit(const pestle_value_t* x, const pestle_value_t* indices,
@@ -154,7 +153,7 @@ void pestle_onnx_import_scatter_elements(pestle_onnx_call_t* call) {
   int64_t rank = rank_of(x);
   int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank);
   pestle_op_t op = read_reduction(call);
-  if (call->status) return;
+  if (call->f.status) return;
   if (!elements_fit(x, indices, updates, axis)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "its indices and updates do not fit its data");
@@ -226,12 +225,13 @@ static pestle_value_t* cache_positions(pestle_onnx_call_t* call,
       .dtype = PESTLE_I64,
       .rank = 2,
       .dims = {pestle_onnx_dim(update, 0), pestle_onnx_dim(update, axis)}};
-  pestle_value_t* at = pestle_onnx_iota(call, &type, 1);
+  pestle_value_t* at = pestle_f_iota(&call->f, &type, 1);
   if (pestle_onnx_input(call, 2)) {
     pestle_value_t* first =
         pestle_onnx_convert(call, call->inputs[2], PESTLE_I64);
-    at = add(call, at,
-             pestle_onnx_reshape(call, first, 2, (int64_t[]){type.dims[0], 1}));
+    at =
+        add(call, at,
+            pestle_f_reshape(&call->f, first, 2, (int64_t[]){type.dims[0], 1}));
   }
   if (!circular) return at;
   return pestle_onnx_binary_f(call, PESTLE_OP_REMAINDER, at, (double)capacity);
@@ -245,7 +245,7 @@ void pestle_onnx_import_tensor_scatter(pestle_onnx_call_t* call) {
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -2), rank);
   pestle_str_t mode = pestle_onnx_string(call, "mode", "linear");
   bool circular = pestle_str_equal_c(mode, "circular");
-  if (call->status) return;
+  if (call->f.status) return;
   if (axis == 0 || rank_of(update) != rank ||
       (!circular && !pestle_str_equal_c(mode, "linear"))) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -320,8 +320,8 @@ static pestle_value_t* grow_to_shape(pestle_onnx_call_t* call,
     return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                             "its output_shape does not hold what it unpools");
   }
-  return pestle_onnx_pad(call, y, pestle_onnx_scalar(call, dtype_of(y), 0),
-                         none, high, NULL);
+  return pestle_f_pad(&call->f, y, pestle_onnx_scalar(call, dtype_of(y), 0),
+                      none, high, NULL);
 }
 
 // Each element where it was before MaxPool: its index counts over all axes.
@@ -344,8 +344,8 @@ void pestle_onnx_import_max_unpool(pestle_onnx_call_t* call) {
                    .vector = 1};
   pestle_value_t* y =
       scatter(call, pestle_onnx_splat(call, &type, 0),
-              pestle_onnx_reshape(call, indices, 1, &given),
-              pestle_onnx_reshape(call, x, 1, &given), PESTLE_OP_COUNT, &how);
-  y = pestle_onnx_reshape(call, y, rank_of(x), dims);
+              pestle_f_reshape(&call->f, indices, 1, &given),
+              pestle_f_reshape(&call->f, x, 1, &given), PESTLE_OP_COUNT, &how);
+  y = pestle_f_reshape(&call->f, y, rank_of(x), dims);
   call->outputs[0] = grow_to_shape(call, y);
 }

@@ -24,7 +24,7 @@ static const pestle_elements_t* known_elements(pestle_onnx_call_t* call,
 
 // False, with an error kept, for more elements than an i32 numbers.
 static bool can_number(pestle_onnx_call_t* call, int64_t count) {
-  if (count <= INT32_MAX) return !call->status;
+  if (count <= INT32_MAX) return !call->f.status;
   pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                    "it chooses among %lld elements; at most 2^31 - 1 can be "
                    "numbered",
@@ -38,7 +38,7 @@ static pestle_type_t i32_list(int64_t count) {
 
 static pestle_value_t* i32_iota(pestle_onnx_call_t* call, int64_t count) {
   pestle_type_t type = i32_list(count);
-  return pestle_onnx_iota(call, &type, 0);
+  return pestle_f_iota(&call->f, &type, 0);
 }
 
 static pestle_value_t* i32_zeros(pestle_onnx_call_t* call, int64_t count) {
@@ -63,8 +63,8 @@ static pestle_value_t* places_of(pestle_onnx_call_t* call,
   pestle_value_t* at = pestle_onnx_binary_f(
       call, PESTLE_OP_SUBTRACT, pestle_onnx_running_sum(call, ones, 0), 1);
   pestle_type_t scalar = {.dtype = PESTLE_I32};
-  at = pestle_onnx_select(call, flags, at,
-                          pestle_onnx_splat_int(call, &scalar, count));
+  at = pestle_f_select(&call->f, flags, at,
+                       pestle_onnx_splat_int(call, &scalar, count));
   *out_count = sum_all(call, ones);
   return pestle_onnx_scatter_list(call, i32_zeros(call, count), at,
                                   i32_iota(call, count), PESTLE_OP_COUNT);
@@ -79,7 +79,7 @@ static pestle_value_t* real_flags(pestle_onnx_call_t* call, pestle_value_t* x,
                                   pestle_value_t* flags) {
   pestle_value_t* mask = pestle_onnx_real_mask(
       call, pestle_onnx_type(x), pestle_onnx_real(call->import, x), UINT32_MAX);
-  return mask ? pestle_onnx_binary(call, PESTLE_OP_AND, flags, mask) : flags;
+  return mask ? pestle_f_and(&call->f, flags, mask) : flags;
 }
 
 static void compress_by(pestle_onnx_call_t* call, pestle_value_t* x,
@@ -106,10 +106,10 @@ void pestle_onnx_import_compress(pestle_onnx_call_t* call) {
   if (pestle_onnx_has(call, "axis")) {
     axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
   } else {
-    x = pestle_onnx_reshape(call, x, 1, &count);
+    x = pestle_f_reshape(&call->f, x, 1, &count);
   }
   int64_t length = pestle_type_count(pestle_onnx_type(given)), used = 0;
-  if (call->status || rank_of(given) != 1 ||
+  if (call->f.status || rank_of(given) != 1 ||
       length > pestle_onnx_dim(x, axis)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "its condition has %lld elements for an axis of %lld",
@@ -143,7 +143,7 @@ static pestle_value_t* coordinates(pestle_onnx_call_t* call,
     places = pestle_onnx_binary_f(call, PESTLE_OP_REMAINDER, places,
                                   (double)type->dims[axis]);
   }
-  return pestle_onnx_reshape(call, places, 2, row);
+  return pestle_f_reshape(&call->f, places, 2, row);
 }
 
 static void find_non_zero(pestle_onnx_call_t* call) {
@@ -159,12 +159,12 @@ static void find_non_zero(pestle_onnx_call_t* call) {
   }
   pestle_value_t* flags =
       real_flags(call, x, pestle_onnx_convert(call, x, PESTLE_I1));
-  flags = pestle_onnx_reshape(call, flags, 1, &count);
+  flags = pestle_f_reshape(&call->f, flags, 1, &count);
   pestle_value_t* places = places_of(call, flags, &real);
   for (int32_t i = 0; i < rank; ++i)
     rows[i] = coordinates(call, type, i, places);
   call->outputs[0] = pestle_onnx_convert(
-      call, pestle_onnx_concat(call, rows, (size_t)rank, 0), PESTLE_I64);
+      call, pestle_f_concatenate(&call->f, rows, (size_t)rank, 0), PESTLE_I64);
   pestle_onnx_set_real(call, call->outputs[0], 1, real);
 }
 
@@ -210,8 +210,8 @@ void pestle_onnx_import_non_zero(pestle_onnx_call_t* call) {
   }
   if (!indices) return;
   int64_t dims[] = {rank, found};
-  call->outputs[0] = pestle_onnx_reshape(
-      call, pestle_onnx_int_list(call, indices, (size_t)(found * rank)), 2,
+  call->outputs[0] = pestle_f_reshape(
+      &call->f, pestle_onnx_int_list(call, indices, (size_t)(found * rank)), 2,
       dims);
 }
 
@@ -233,7 +233,7 @@ static void sort_column(pestle_onnx_call_t* call, void* self,
   pestle_type_t type = {.dtype = PESTLE_I64};
   pestle_value_t* last = pestle_onnx_splat_int(call, &type, u->width - 1);
   pestle_value_t* columns =
-      pestle_onnx_transpose(call, u->x, (const int64_t[]){1, 0});
+      pestle_f_transpose(&call->f, u->x, (const int64_t[]){1, 0});
   pestle_value_t* column =
       pestle_onnx_row(call, columns, sub(call, last, trip));
   column = pestle_onnx_take(call, column, values[0], 0);
@@ -247,14 +247,13 @@ static pestle_value_t* differs(pestle_onnx_call_t* call, const unique_t* u,
       pestle_onnx_slice_axis(call, x, 0, 0, 1, 1),
       pestle_onnx_slice_axis(call, x, 0, 0, u->rows - 1, 1)};
   pestle_value_t* other =
-      u->rows > 1 ? pestle_onnx_concat(call, before, 2, 0) : before[0];
-  pestle_value_t* differ = pestle_onnx_binary(call, PESTLE_OP_NE, x, other);
+      u->rows > 1 ? pestle_f_concatenate(&call->f, before, 2, 0) : before[0];
+  pestle_value_t* differ = pestle_f_ne(&call->f, x, other);
   if (pestle_dtype_is(dtype_of(x), PESTLE_KIND_FLOAT)) {
     // All NaN are one.
-    pestle_value_t* number = pestle_onnx_binary(
-        call, PESTLE_OP_OR, pestle_onnx_binary(call, PESTLE_OP_EQ, x, x),
-        pestle_onnx_binary(call, PESTLE_OP_EQ, other, other));
-    differ = pestle_onnx_binary(call, PESTLE_OP_AND, differ, number);
+    pestle_value_t* number = pestle_f_or(&call->f, pestle_f_eq(&call->f, x, x),
+                                         pestle_f_eq(&call->f, other, other));
+    differ = pestle_f_and(&call->f, differ, number);
   }
   int64_t axis = 1;
   if (rank_of(x) == 2) {
@@ -262,7 +261,7 @@ static pestle_value_t* differs(pestle_onnx_call_t* call, const unique_t* u,
   }
   pestle_value_t* is_first =
       pestle_onnx_binary_f(call, PESTLE_OP_EQ, i32_iota(call, u->rows), 0);
-  return pestle_onnx_binary(call, PESTLE_OP_OR, differ, is_first);
+  return pestle_f_or(&call->f, differ, is_first);
 }
 
 static void find_groups(pestle_onnx_call_t* call, unique_t* u) {
@@ -274,7 +273,7 @@ static void find_groups(pestle_onnx_call_t* call, unique_t* u) {
     pestle_onnx_for(call, u->width, &u->at, 1, sort_column, u);
     sorted = pestle_onnx_take(call, u->x, u->at, 0);
   }
-  if (call->status) return;
+  if (call->f.status) return;
   u->starts = differs(call, u, sorted);
   pestle_value_t* ones = pestle_onnx_convert(call, u->starts, PESTLE_I32);
   u->group = pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT,
@@ -283,7 +282,7 @@ static void find_groups(pestle_onnx_call_t* call, unique_t* u) {
   // The order is stable: the first of a group comes first.
   pestle_type_t scalar = {.dtype = PESTLE_I32};
   pestle_value_t* nowhere = pestle_onnx_splat_int(call, &scalar, u->rows);
-  pestle_value_t* to = pestle_onnx_select(call, u->starts, u->group, nowhere);
+  pestle_value_t* to = pestle_f_select(&call->f, u->starts, u->group, nowhere);
   u->first = pestle_onnx_scatter_list(call, i32_zeros(call, u->rows), to, u->at,
                                       PESTLE_OP_COUNT);
   pestle_type_t list = i32_list(u->rows);
@@ -295,12 +294,12 @@ static void find_groups(pestle_onnx_call_t* call, unique_t* u) {
 // Numbers the groups by where they occur first.
 static void order_by_occurrence(pestle_onnx_call_t* call, unique_t* u) {
   pestle_value_t* numbers = i32_iota(call, u->rows);
-  pestle_value_t* is_real =
-      pestle_onnx_binary(call, PESTLE_OP_LT, numbers,
-                         pestle_onnx_convert(call, u->count, PESTLE_I32));
+  pestle_value_t* is_real = pestle_f_lt(
+      &call->f, numbers, pestle_onnx_convert(call, u->count, PESTLE_I32));
   pestle_type_t scalar = {.dtype = PESTLE_I32};
-  pestle_value_t* key = pestle_onnx_select(
-      call, is_real, u->first, pestle_onnx_splat_int(call, &scalar, u->rows));
+  pestle_value_t* key =
+      pestle_f_select(&call->f, is_real, u->first,
+                      pestle_onnx_splat_int(call, &scalar, u->rows));
   pestle_value_t* order = numbers;
   if (!pestle_onnx_sort(call, false, 0, &key, &order)) return;
   pestle_value_t* rank = pestle_onnx_scatter_list(
@@ -328,8 +327,8 @@ static pestle_value_t* as_rows(pestle_onnx_call_t* call, pestle_value_t* x,
   dims[0] = u->rows = pestle_onnx_dim(x, axis);
   dims[1] = u->width =
       u->rows ? pestle_type_count(pestle_onnx_type(x)) / u->rows : 0;
-  return pestle_onnx_reshape(call, pestle_onnx_transpose(call, x, order), 2,
-                             dims);
+  return pestle_f_reshape(&call->f, pestle_f_transpose(&call->f, x, order), 2,
+                          dims);
 }
 
 void pestle_onnx_import_unique(pestle_onnx_call_t* call) {
@@ -339,10 +338,10 @@ void pestle_onnx_import_unique(pestle_onnx_call_t* call) {
   int64_t axis = 0;
   if (is_flat) {
     u.rows = pestle_type_count(pestle_onnx_type(x));
-    u.x = x = pestle_onnx_reshape(call, x, 1, &u.rows);
+    u.x = x = pestle_f_reshape(&call->f, x, 1, &u.rows);
   } else {
     axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
-    if (call->status) return;
+    if (call->f.status) return;
     u.x = as_rows(call, x, axis, &u);
   }
   if (!can_number(call, u.rows)) return;
@@ -378,12 +377,12 @@ typedef struct suppress_t {
 
 static pestle_value_t* both(pestle_onnx_call_t* call, pestle_value_t* a,
                             pestle_value_t* b) {
-  return pestle_onnx_binary(call, PESTLE_OP_AND, a, b);
+  return pestle_f_and(&call->f, a, b);
 }
 
 static pestle_value_t* greater(pestle_onnx_call_t* call, pestle_value_t* a,
                                pestle_value_t* b) {
-  return pestle_onnx_binary(call, PESTLE_OP_GT, a, b);
+  return pestle_f_gt(&call->f, a, b);
 }
 
 static pestle_value_t* positive(pestle_onnx_call_t* call, pestle_value_t* x) {
@@ -395,12 +394,10 @@ static pestle_value_t* overlaps(pestle_onnx_call_t* call, const suppress_t* s,
                                 pestle_value_t* i) {
   pestle_value_t *common = NULL, *result = NULL;
   for (int k = 0; k < 2; ++k) {
-    pestle_value_t* low =
-        pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, s->low[k],
-                           pestle_onnx_row(call, s->low[k], i));
-    pestle_value_t* high =
-        pestle_onnx_binary(call, PESTLE_OP_MINIMUM, s->high[k],
-                           pestle_onnx_row(call, s->high[k], i));
+    pestle_value_t* low = pestle_f_maximum(&call->f, s->low[k],
+                                           pestle_onnx_row(call, s->low[k], i));
+    pestle_value_t* high = pestle_f_minimum(
+        &call->f, s->high[k], pestle_onnx_row(call, s->high[k], i));
     pestle_value_t* some = greater(call, high, low);
     result = result ? both(call, result, some) : some;
     common =
@@ -422,17 +419,15 @@ static void suppress(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
   const suppress_t* s = self;
   pestle_type_t type = {
       .dtype = PESTLE_I64, .rank = 2, .dims = {s->boxes, s->pairs}};
-  pestle_value_t* chosen =
-      both(call, pestle_onnx_row(call, values[0], i),
-           pestle_onnx_binary(call, PESTLE_OP_LT, values[1], s->limit));
+  pestle_value_t* chosen = both(call, pestle_onnx_row(call, values[0], i),
+                                pestle_f_lt(&call->f, values[1], s->limit));
   pestle_value_t* gone = both(call, overlaps(call, s, i), chosen);
-  pestle_value_t* left =
-      both(call, values[0], pestle_onnx_unary(call, PESTLE_OP_NOT, gone));
-  pestle_value_t* is_own = pestle_onnx_binary(
-      call, PESTLE_OP_EQ, pestle_onnx_iota(call, &type, 0), i);
+  pestle_value_t* left = both(call, values[0], pestle_f_not(&call->f, gone));
+  pestle_value_t* is_own =
+      pestle_f_eq(&call->f, pestle_f_iota(&call->f, &type, 0), i);
   pestle_value_t* wide =
       pestle_onnx_broadcast(call, chosen, 2, (int64_t[]){s->boxes, s->pairs});
-  values[0] = pestle_onnx_select(call, is_own, wide, left);
+  values[0] = pestle_f_select(&call->f, is_own, wide, left);
   values[1] =
       add(call, values[1], pestle_onnx_convert(call, chosen, PESTLE_I32));
 }
@@ -442,8 +437,8 @@ static void suppress(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
 static pestle_value_t* coordinate(pestle_onnx_call_t* call, const suppress_t* s,
                                   pestle_value_t* boxes, int64_t k) {
   pestle_value_t* x = pestle_onnx_slice_axis(call, boxes, 3, k, k + 1, 1);
-  x = pestle_onnx_reshape(call, x, 2, (int64_t[]){s->pairs, s->boxes});
-  return pestle_onnx_transpose(call, x, (const int64_t[]){1, 0});
+  x = pestle_f_reshape(&call->f, x, 2, (int64_t[]){s->pairs, s->boxes});
+  return pestle_f_transpose(&call->f, x, (const int64_t[]){1, 0});
 }
 
 static void read_corners(pestle_onnx_call_t* call, suppress_t* s,
@@ -457,8 +452,8 @@ static void read_corners(pestle_onnx_call_t* call, suppress_t* s,
       s->low[k] = sub(call, a, b);
       s->high[k] = add(call, a, b);
     } else {
-      s->low[k] = pestle_onnx_binary(call, PESTLE_OP_MINIMUM, a, b);
-      s->high[k] = pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, a, b);
+      s->low[k] = pestle_f_minimum(&call->f, a, b);
+      s->high[k] = pestle_f_maximum(&call->f, a, b);
     }
   }
   s->area = mul(call, sub(call, s->high[0], s->low[0]),
@@ -472,7 +467,7 @@ static pestle_value_t* threshold(pestle_onnx_call_t* call, size_t index,
   if (!given || !pestle_type_count(pestle_onnx_type(given))) {
     return pestle_onnx_scalar(call, dtype, missing);
   }
-  return pestle_onnx_convert(call, pestle_onnx_reshape(call, given, 0, NULL),
+  return pestle_onnx_convert(call, pestle_f_reshape(&call->f, given, 0, NULL),
                              dtype);
 }
 
@@ -480,10 +475,10 @@ static pestle_value_t* threshold(pestle_onnx_call_t* call, size_t index,
 static int64_t read_limit(pestle_onnx_call_t* call, suppress_t* s) {
   pestle_value_t* limit = threshold(call, 2, PESTLE_I64, 0);
   pestle_type_t type = {.dtype = PESTLE_I64};
-  limit = pestle_onnx_binary(call, PESTLE_OP_MINIMUM, limit,
-                             pestle_onnx_splat_int(call, &type, s->boxes));
-  limit = pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, limit,
-                             pestle_onnx_splat_int(call, &type, 0));
+  limit = pestle_f_minimum(&call->f, limit,
+                           pestle_onnx_splat_int(call, &type, s->boxes));
+  limit =
+      pestle_f_maximum(&call->f, limit, pestle_onnx_splat_int(call, &type, 0));
   s->limit = pestle_onnx_convert(call, limit, PESTLE_I32);
   const pestle_elements_t* known = limit ? pestle_value_constant(limit) : NULL;
   return known ? pestle_onnx_element_i64(known, 0) : s->boxes;
@@ -502,13 +497,14 @@ static void number_boxes(pestle_onnx_call_t* call, const suppress_t* s,
       call, PESTLE_OP_REMAINDER,
       pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, places, (double)s->boxes),
       (double)s->classes);
-  columns[2] = pestle_onnx_take(call, pestle_onnx_reshape(call, order, 1, &all),
-                                places, 0);
+  columns[2] = pestle_onnx_take(
+      call, pestle_f_reshape(&call->f, order, 1, &all), places, 0);
   for (int i = 0; i < 3; ++i) {
-    columns[i] = pestle_onnx_reshape(call, columns[i], 2, (int64_t[]){most, 1});
+    columns[i] =
+        pestle_f_reshape(&call->f, columns[i], 2, (int64_t[]){most, 1});
   }
   call->outputs[0] = pestle_onnx_convert(
-      call, pestle_onnx_concat(call, columns, 3, 1), PESTLE_I64);
+      call, pestle_f_concatenate(&call->f, columns, 3, 1), PESTLE_I64);
   pestle_onnx_set_real(call, call->outputs[0], 0, count);
 }
 
@@ -518,7 +514,7 @@ static pestle_value_t* order_boxes(pestle_onnx_call_t* call,
                                    pestle_value_t** out_order) {
   pestle_type_t type = *pestle_onnx_type(*scores);
   type.dtype = PESTLE_I32;
-  *out_order = pestle_onnx_iota(call, &type, 2);
+  *out_order = pestle_f_iota(&call->f, &type, 2);
   if (!pestle_onnx_sort(call, true, 2, scores, out_order)) return NULL;
   pestle_onnx_gather_t how = {.vector = 3,
                               .offset_count = 1,
@@ -569,9 +565,9 @@ static pestle_value_t* only_real_boxes(pestle_onnx_call_t* call,
                             "its boxes and their scores alike");
   }
   if (!size) return left;
-  order = pestle_onnx_reshape(call, order, 2, pestle_onnx_type(left)->dims);
-  pestle_value_t* real = pestle_onnx_binary(
-      call, PESTLE_OP_LT, order, pestle_onnx_convert(call, size, PESTLE_I32));
+  order = pestle_f_reshape(&call->f, order, 2, pestle_onnx_type(left)->dims);
+  pestle_value_t* real =
+      pestle_f_lt(&call->f, order, pestle_onnx_convert(call, size, PESTLE_I32));
   return both(call, left, real);
 }
 
@@ -597,18 +593,18 @@ void pestle_onnx_import_non_max_suppression(pestle_onnx_call_t* call) {
   pestle_value_t* left = pestle_onnx_splat_int(call, &flags, 1);
   pestle_value_t* least = pestle_onnx_input(call, 4);
   if (least && pestle_type_count(pestle_onnx_type(least))) {
-    left = pestle_onnx_reshape(
-        call, greater(call, scores, threshold(call, 4, dtype, 0)), 2,
-        flags.dims);
+    left = pestle_f_reshape(&call->f,
+                            greater(call, scores, threshold(call, 4, dtype, 0)),
+                            2, flags.dims);
   }
   left = only_real_boxes(call, left, order);
   pestle_value_t* values[] = {
-      pestle_onnx_transpose(call, left, (const int64_t[]){1, 0}),
+      pestle_f_transpose(&call->f, left, (const int64_t[]){1, 0}),
       i32_zeros(call, s.pairs)};
   pestle_onnx_for(call, s.boxes, values, 2, suppress, &s);
-  left = pestle_onnx_transpose(call, values[0], (const int64_t[]){1, 0});
+  left = pestle_f_transpose(&call->f, values[0], (const int64_t[]){1, 0});
   pestle_value_t* places =
-      places_of(call, pestle_onnx_reshape(call, left, 1, &all), &count);
+      places_of(call, pestle_f_reshape(&call->f, left, 1, &all), &count);
   number_boxes(call, &s, order,
                pestle_onnx_slice_axis(call, places, 0, 0, s.pairs * most, 1),
                count);

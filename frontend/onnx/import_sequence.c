@@ -19,7 +19,7 @@ static pestle_value_t* activated(pestle_onnx_call_t* call, pestle_value_t* x) {
   if (pestle_dtype_size(dtype) < 4) {
     x = pestle_onnx_convert(call, x, PESTLE_F32);
   }
-  return pestle_onnx_convert(call, pestle_onnx_unary(call, PESTLE_OP_SILU, x),
+  return pestle_onnx_convert(call, pestle_f_unary(&call->f, PESTLE_OP_SILU, x),
                              dtype);
 }
 
@@ -42,9 +42,9 @@ void pestle_onnx_import_causal_conv(pestle_onnx_call_t* call) {
   }
   const int64_t low[3] = {0, 0, k - 1};
   pestle_value_t* whole =
-      past ? pestle_onnx_concat(call, (pestle_value_t*[]){past, x}, 2, 2)
-           : pestle_onnx_pad(call, x, pestle_onnx_scalar(call, dtype_of(x), 0),
-                             low, NULL, NULL);
+      past ? pestle_f_concatenate(&call->f, (pestle_value_t*[]){past, x}, 2, 2)
+           : pestle_f_pad(&call->f, x, pestle_onnx_scalar(call, dtype_of(x), 0),
+                          low, NULL, NULL);
   pestle_onnx_space_t space = {.count = 1,
                                .kernel = {k},
                                .strides = {1},
@@ -91,7 +91,8 @@ static pestle_value_t* by_time(pestle_onnx_call_t* call, const linear_t* l,
                             what, (long long)heads);
   }
   int64_t dims[] = {l->batch, l->time, heads, width / heads};
-  x = pestle_onnx_transpose(call, pestle_onnx_reshape(call, x, 4, dims), order);
+  x = pestle_f_transpose(&call->f, pestle_f_reshape(&call->f, x, 4, dims),
+                         order);
   return pestle_onnx_convert(call, x, l->work);
 }
 
@@ -113,7 +114,7 @@ static bool read_rule(pestle_onnx_call_t* call, linear_t* l) {
                      "decay comes with a gated update_rule, beta with a delta "
                      "one, and neither without");
   }
-  return !call->status;
+  return !call->f.status;
 }
 
 static bool read_linear(pestle_onnx_call_t* call, linear_t* l) {
@@ -130,7 +131,7 @@ static bool read_linear(pestle_onnx_call_t* call, linear_t* l) {
                      "heads",
                      (long long)heads, (long long)l->heads);
   }
-  if (call->status || !read_rule(call, l)) return false;
+  if (call->f.status || !read_rule(call, l)) return false;
   l->groups = heads / l->heads;
   l->q = by_time(call, l, q, heads, "query");
   l->k = by_time(call, l, call->inputs[1], l->heads, "key");
@@ -142,7 +143,7 @@ static bool read_linear(pestle_onnx_call_t* call, linear_t* l) {
     bool shared = pestle_onnx_dim(call->inputs[5], 2) == 1;
     l->beta = by_time(call, l, call->inputs[5], shared ? 1 : l->heads, "beta");
   }
-  if (call->status) return false;
+  if (call->f.status) return false;
   l->dk = pestle_onnx_dim(l->q, 3);
   l->dv = pestle_onnx_dim(l->v, 3);
   int64_t decays = l->decay ? pestle_onnx_dim(l->decay, 3) : 1;
@@ -156,10 +157,10 @@ static bool read_linear(pestle_onnx_call_t* call, linear_t* l) {
     return false;
   }
   int64_t dims[] = {l->time, l->batch, l->heads, l->groups, l->dk};
-  l->q = pestle_onnx_reshape(call, l->q, 5, dims);
+  l->q = pestle_f_reshape(&call->f, l->q, 5, dims);
   l->scale = pestle_onnx_float(call, "scale", 0);
   if (l->scale == 0) l->scale = 1 / sqrt((double)l->dk);
-  return !call->status;
+  return !call->f.status;
 }
 
 // x [batch, heads, n] as [batch, heads, n, 1] or [batch, heads, 1, n].
@@ -168,7 +169,7 @@ static pestle_value_t* spread(pestle_onnx_call_t* call, pestle_value_t* x,
   int64_t n = pestle_onnx_dim(x, 2);
   int64_t dims[] = {pestle_onnx_dim(x, 0), pestle_onnx_dim(x, 1),
                     column ? n : 1, column ? 1 : n};
-  return pestle_onnx_reshape(call, x, 4, dims);
+  return pestle_f_reshape(&call->f, x, 4, dims);
 }
 
 // Contracts dk of |x| with that of the state; batch and heads stay.
@@ -188,8 +189,8 @@ static void linear_step(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
   pestle_value_t *state = values[0], *k = pestle_onnx_row(call, l->k, i);
   pestle_value_t* v = pestle_onnx_row(call, l->v, i);
   if (l->gated) {
-    pestle_value_t* decay = pestle_onnx_unary(
-        call, PESTLE_OP_EXP, pestle_onnx_row(call, l->decay, i));
+    pestle_value_t* decay =
+        pestle_f_exponential(&call->f, pestle_onnx_row(call, l->decay, i));
     state = mul(call, state, spread(call, decay, true));
   }
   if (l->delta) {
@@ -229,9 +230,9 @@ void pestle_onnx_import_linear_attention(pestle_onnx_call_t* call) {
                                pestle_onnx_splat(call, &rows, 0)};
   pestle_onnx_for(call, l.time, values, 2, linear_step, &l);
   int64_t dims[] = {l.batch, l.time, l.heads * l.groups * l.dv};
-  pestle_value_t* y = pestle_onnx_transpose(call, values[1], order);
+  pestle_value_t* y = pestle_f_transpose(&call->f, values[1], order);
   call->outputs[0] =
-      pestle_onnx_convert(call, pestle_onnx_reshape(call, y, 3, dims), dtype);
+      pestle_onnx_convert(call, pestle_f_reshape(&call->f, y, 3, dims), dtype);
   if (pestle_onnx_wants(call, 1)) {
     call->outputs[1] = pestle_onnx_convert(call, values[0], kept);
   }
@@ -260,7 +261,7 @@ static pestle_value_t* read_cache(pestle_onnx_call_t* call, const rotary_t* r,
     }
     cache = pestle_onnx_take(call, cache, positions, 0);
   }
-  return pestle_onnx_reshape(call, cache, 4, dims);
+  return pestle_f_reshape(&call->f, cache, 4, dims);
 }
 
 static bool read_rotary(pestle_onnx_call_t* call, rotary_t* r,
@@ -287,7 +288,7 @@ static bool read_rotary(pestle_onnx_call_t* call, rotary_t* r,
                      (long long)*rotated, (long long)r->dims[3]);
   }
   r->half = *rotated / 2;
-  return !call->status;
+  return !call->f.status;
 }
 
 // The pairs' first elements, or their second ones.
@@ -304,13 +305,13 @@ static pestle_value_t* join_pairs(pestle_onnx_call_t* call, const rotary_t* r,
                                   pestle_value_t* first, pestle_value_t* second,
                                   bool interleaved) {
   pestle_value_t* parts[2] = {first, second};
-  if (!interleaved) return pestle_onnx_concat(call, parts, 2, 3);
+  if (!interleaved) return pestle_f_concatenate(&call->f, parts, 2, 3);
   int64_t dims[5] = {r->dims[0], r->dims[1], r->dims[2], r->half, 1};
   for (int i = 0; i < 2; ++i)
-    parts[i] = pestle_onnx_reshape(call, parts[i], 5, dims);
+    parts[i] = pestle_f_reshape(&call->f, parts[i], 5, dims);
   dims[3] *= 2;
-  return pestle_onnx_reshape(call, pestle_onnx_concat(call, parts, 2, 4), 4,
-                             dims);
+  return pestle_f_reshape(&call->f, pestle_f_concatenate(&call->f, parts, 2, 4),
+                          4, dims);
 }
 
 void pestle_onnx_import_rotary_embedding(pestle_onnx_call_t* call) {
@@ -321,7 +322,7 @@ void pestle_onnx_import_rotary_embedding(pestle_onnx_call_t* call) {
   if (!read_rotary(call, &r, &rotated)) return;
   pestle_value_t* cosine = read_cache(call, &r, 1);
   pestle_value_t* sine = read_cache(call, &r, 2);
-  pestle_value_t* whole = pestle_onnx_reshape(call, x, 4, r.dims);
+  pestle_value_t* whole = pestle_f_reshape(&call->f, x, 4, r.dims);
   pestle_value_t* a = pair_part(call, &r, whole, interleaved, false);
   pestle_value_t* b = pair_part(call, &r, whole, interleaved, true);
   pestle_value_t* bs = mul(call, b, sine);
@@ -332,10 +333,10 @@ void pestle_onnx_import_rotary_embedding(pestle_onnx_call_t* call) {
   if (rotated < r.dims[3]) {
     pestle_value_t* rest =
         pestle_onnx_slice_axis(call, whole, 3, rotated, r.dims[3], 1);
-    y = pestle_onnx_concat(call, (pestle_value_t*[]){y, rest}, 2, 3);
+    y = pestle_f_concatenate(&call->f, (pestle_value_t*[]){y, rest}, 2, 3);
   }
   call->outputs[0] =
-      pestle_onnx_reshape(call, y, rank_of(x), pestle_onnx_type(x)->dims);
+      pestle_f_reshape(&call->f, y, rank_of(x), pestle_onnx_type(x)->dims);
 }
 
 // --- Reversal of parts ---
@@ -359,14 +360,16 @@ void pestle_onnx_import_reverse_sequence(pestle_onnx_call_t* call) {
   pestle_type_t type = {.dtype = PESTLE_I64, .rank = 2};
   type.dims[batch] = extent;
   type.dims[time] = pestle_onnx_dim(x, time);
-  pestle_value_t* length = pestle_onnx_broadcast_in(
-      call, pestle_onnx_convert(call, call->inputs[1], PESTLE_I64), 2,
-      type.dims, &batch);
-  pestle_value_t* t = pestle_onnx_iota(call, &type, time);
+  pestle_value_t* length = pestle_f_broadcast(
+      &call->f, pestle_onnx_convert(call, call->inputs[1], PESTLE_I64), 2,
+      type.dims,
+      (pestle_i64s_t){&batch, (size_t)rank_of(pestle_onnx_convert(
+                                  call, call->inputs[1], PESTLE_I64))});
+  pestle_value_t* t = pestle_f_iota(&call->f, &type, time);
   pestle_value_t* turned =
       sub(call, pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT, length, 1), t);
-  pestle_value_t* index = pestle_onnx_select(
-      call, pestle_onnx_binary(call, PESTLE_OP_LT, t, length), turned, t);
+  pestle_value_t* index =
+      pestle_f_select(&call->f, pestle_f_lt(&call->f, t, length), turned, t);
   pestle_onnx_gather_t how = {.vector = 2,
                               .mapped_count = 1,
                               .batch_count = 1,

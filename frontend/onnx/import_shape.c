@@ -9,7 +9,7 @@
 #include "frontend/onnx/ops.h"
 
 static bool check_rank(pestle_onnx_call_t* call, int64_t rank) {
-  if (rank <= PESTLE_MAX_RANK) return !call->status;
+  if (rank <= PESTLE_MAX_RANK) return !call->f.status;
   pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                    "its result has %lld axes; at most %d are supported",
                    (long long)rank, PESTLE_MAX_RANK);
@@ -27,7 +27,7 @@ static pestle_value_t* stored_tensor(pestle_onnx_call_t* call,
                                                          &elements))) {
     return NULL;
   }
-  return pestle_onnx_constant(call, &elements);
+  return pestle_f_elements(&call->f, &elements);
 }
 
 static pestle_value_t* float_list(pestle_onnx_call_t* call,
@@ -87,8 +87,8 @@ static bool read_dims(pestle_onnx_call_t* call, pestle_i64s_t list,
                      "extent %lld of axis %zu is negative",
                      (long long)list.data[i], i);
   }
-  if (!call->status) pestle_onnx_keep(call, pestle_type_check(type));
-  return !call->status;
+  if (!call->f.status) pestle_onnx_keep(call, pestle_type_check(type));
+  return !call->f.status;
 }
 
 void pestle_onnx_import_constant_of_shape(pestle_onnx_call_t* call) {
@@ -120,7 +120,7 @@ void pestle_onnx_import_constant_of_shape(pestle_onnx_call_t* call) {
   int64_t count = pestle_type_count(&value.type);
   value.splat = count > 1;
   if (count == 0) value.size = 0;
-  call->outputs[0] = pestle_onnx_constant(call, &value);
+  call->outputs[0] = pestle_f_elements(&call->f, &value);
   for (size_t i = 0; i < rank; ++i)
     pestle_onnx_set_real(call, call->outputs[0], (int64_t)i, extents[i].size);
 }
@@ -162,11 +162,11 @@ static pestle_value_t* make_range(pestle_onnx_call_t* call,
   pestle_value_t* ends[2] = {call->inputs[0], call->inputs[2]};
   for (int i = 0; i < 2; ++i) {
     ends[i] = pestle_onnx_convert(
-        call, pestle_onnx_reshape(call, ends[i], 0, NULL), type->dtype);
+        call, pestle_f_reshape(&call->f, ends[i], 0, NULL), type->dtype);
   }
   int64_t count = type->dims[0];
   if (count > 4096) {
-    return add(call, mul(call, pestle_onnx_iota(call, type, 0), ends[1]),
+    return add(call, mul(call, pestle_f_iota(&call->f, type, 0), ends[1]),
                ends[0]);
   }
   double* values =
@@ -202,8 +202,7 @@ static bool range_to_size(pestle_onnx_call_t* call) {
   if (pestle_onnx_keep(call, pestle_type_check(&type))) return true;
   pestle_value_t* size =
       add(call, limit.size, pestle_onnx_size_number(call, by - 1 - from));
-  size = pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, size,
-                            pestle_onnx_size_number(call, 0));
+  size = pestle_f_maximum(&call->f, size, pestle_onnx_size_number(call, 0));
   size = quotient(call, size, pestle_onnx_size_number(call, by));
   call->outputs[0] = make_range(call, &type);
   pestle_onnx_set_real(call, call->outputs[0], 0,
@@ -221,7 +220,7 @@ void pestle_onnx_import_range(pestle_onnx_call_t* call) {
   double start = pestle_onnx_input_float(call, 0, "start", 0);
   double limit = pestle_onnx_input_float(call, 1, "limit", 0);
   double delta = pestle_onnx_input_float(call, 2, "delta", 1);
-  if (call->status) return;
+  if (call->f.status) return;
   double count = delta == 0 ? (double)NAN : ceil((limit - start) / delta);
   if (!(count < 1e15)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -247,12 +246,12 @@ void pestle_onnx_import_eye_like(pestle_onnx_call_t* call) {
     return;
   }
   type.dtype = PESTLE_I64;
-  pestle_value_t* row = pestle_onnx_iota(call, &type, 0);
-  pestle_value_t* column = pestle_onnx_iota(call, &type, 1);
+  pestle_value_t* row = pestle_f_iota(&call->f, &type, 0);
+  pestle_value_t* column = pestle_f_iota(&call->f, &type, 1);
   pestle_value_t* shifted =
       pestle_onnx_binary_f(call, PESTLE_OP_ADD, row, (double)k);
-  call->outputs[0] = pestle_onnx_convert(
-      call, pestle_onnx_binary(call, PESTLE_OP_EQ, shifted, column), dtype);
+  call->outputs[0] =
+      pestle_onnx_convert(call, pestle_f_eq(&call->f, shifted, column), dtype);
 }
 
 // --- Views ---
@@ -435,7 +434,7 @@ void pestle_onnx_import_reshape(pestle_onnx_call_t* call) {
     return;
   }
   call->outputs[0] =
-      pestle_onnx_reshape(call, call->inputs[0], (int32_t)wanted.count, dims);
+      pestle_f_reshape(&call->f, call->inputs[0], (int32_t)wanted.count, dims);
 }
 
 void pestle_onnx_import_flatten(pestle_onnx_call_t* call) {
@@ -445,7 +444,7 @@ void pestle_onnx_import_flatten(pestle_onnx_call_t* call) {
   int64_t dims[2] = {pestle_onnx_dims_product(x, 0, axis),
                      pestle_onnx_dims_product(x, axis, rank)};
   if (!pestle_onnx_real(call->import, x)) {
-    call->outputs[0] = pestle_onnx_reshape(call, x, 2, dims);
+    call->outputs[0] = pestle_f_reshape(&call->f, x, 2, dims);
     return;
   }
   pestle_value_t* sizes[2] = {pestle_onnx_size_product(call, x, 0, axis),
@@ -479,8 +478,8 @@ void pestle_onnx_import_squeeze(pestle_onnx_call_t* call) {
                        (long long)pestle_onnx_dim(x, i));
     }
   }
-  if (call->status) return;
-  call->outputs[0] = pestle_onnx_reshape(call, x, kept, dims);
+  if (call->f.status) return;
+  call->outputs[0] = pestle_f_reshape(&call->f, x, kept, dims);
   for (int32_t i = 0; i < kept; ++i)
     pestle_onnx_set_real(call, call->outputs[0], i, sizes[i]);
 }
@@ -502,11 +501,11 @@ void pestle_onnx_import_unsqueeze(pestle_onnx_call_t* call) {
     }
     added[axis] = true;
   }
-  if (call->status) return;
+  if (call->f.status) return;
   for (int64_t i = 0, from = 0; i < rank; ++i) {
     dims[i] = added[i] ? 1 : pestle_onnx_dim(x, from++);
   }
-  call->outputs[0] = pestle_onnx_reshape(call, x, (int32_t)rank, dims);
+  call->outputs[0] = pestle_f_reshape(&call->f, x, (int32_t)rank, dims);
   for (int64_t i = 0, from = 0; i < rank; ++i) {
     if (added[i]) continue;
     pestle_onnx_set_real(call, call->outputs[0], i,
@@ -529,8 +528,8 @@ void pestle_onnx_import_transpose(pestle_onnx_call_t* call) {
                      perm.count, (long long)rank);
     return;
   }
-  call->outputs[0] = pestle_onnx_transpose(call, x, perm.data);
-  for (int64_t i = 0; !call->status && i < rank; ++i) {
+  call->outputs[0] = pestle_f_transpose(&call->f, x, perm.data);
+  for (int64_t i = 0; !call->f.status && i < rank; ++i) {
     pestle_onnx_set_real(call, call->outputs[0], i,
                          pestle_onnx_real_size(call->import, x, perm.data[i]));
   }
@@ -562,17 +561,17 @@ void pestle_onnx_import_concat(pestle_onnx_call_t* call) {
   int64_t missing = call->opset < 4 ? 1 : 0;
   int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", missing),
                                   rank_of(call->inputs[0]));
-  if (call->status) return;
+  if (call->f.status) return;
   bool bounded = false;
   for (size_t i = 0; i < call->input_count; ++i) {
     bounded =
         bounded || pestle_onnx_real_size(call->import, call->inputs[i], axis);
   }
-  call->outputs[0] =
-      bounded
-          ? pestle_onnx_concat_real(call, call->inputs, call->input_count, axis)
-          : pestle_onnx_concat(call, call->inputs, call->input_count, axis);
-  for (int32_t i = 0; !call->status && i < rank_of(call->outputs[0]); ++i) {
+  call->outputs[0] = bounded ? pestle_onnx_concat_real(call, call->inputs,
+                                                       call->input_count, axis)
+                             : pestle_f_concatenate(&call->f, call->inputs,
+                                                    call->input_count, axis);
+  for (int32_t i = 0; !call->f.status && i < rank_of(call->outputs[0]); ++i) {
     if (i != axis) join_real(call, i);
   }
 }
@@ -591,7 +590,7 @@ static bool split_sizes(pestle_onnx_call_t* call, int64_t extent,
                      "attribute 'num_outputs' is %lld, it has %zu outputs",
                      (long long)stated, parts);
   }
-  if (call->status) return false;
+  if (call->f.status) return false;
   if (given.count && given.count != parts) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "%zu parts are given sizes, it has %zu outputs",
@@ -620,7 +619,7 @@ void pestle_onnx_import_split(pestle_onnx_call_t* call) {
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
   size_t parts = call->output_count;
   int64_t* sizes = pestle_onnx_scratch(call, (parts + 1) * sizeof(int64_t));
-  if (!sizes || call->status || !parts) return;
+  if (!sizes || call->f.status || !parts) return;
   if (pestle_onnx_real_size(call->import, x, axis)) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "only a run tells how long axis %lld is, which it splits",
@@ -701,7 +700,7 @@ void pestle_onnx_import_tile(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   pestle_i64s_t repeats = pestle_onnx_input_ints(call, 1, "repeats");
   int32_t rank = rank_of(x), wide = 0;
-  if (call->status) return;
+  if (call->f.status) return;
   if (repeats.count != (size_t)rank) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "its repeats have %zu numbers, the input %d axes",
@@ -727,8 +726,9 @@ void pestle_onnx_import_tile(pestle_onnx_call_t* call) {
     }
   }
   if (!check_rank(call, wide)) return;
-  pestle_value_t* tiled = pestle_onnx_broadcast_in(call, x, wide, dims, axes);
-  call->outputs[0] = pestle_onnx_reshape(call, tiled, rank, type.dims);
+  pestle_value_t* tiled = pestle_f_broadcast(
+      &call->f, x, wide, dims, (pestle_i64s_t){axes, (size_t)rank_of(x)});
+  call->outputs[0] = pestle_f_reshape(&call->f, tiled, rank, type.dims);
   pestle_onnx_copy_real(call, call->outputs[0], x);
 }
 
@@ -737,7 +737,7 @@ void pestle_onnx_import_trilu(pestle_onnx_call_t* call) {
   bool upper = pestle_onnx_int(call, "upper", 1) != 0;
   double k = pestle_onnx_input_float(call, 1, "k", 0);
   int32_t rank = rank_of(x);
-  if (rank < 2 || call->status) {
+  if (rank < 2 || call->f.status) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "it needs a matrix");
     return;
   }
@@ -746,11 +746,12 @@ void pestle_onnx_import_trilu(pestle_onnx_call_t* call) {
       .rank = 2,
       .dims = {pestle_onnx_dim(x, rank - 2), pestle_onnx_dim(x, rank - 1)}};
   pestle_value_t* diagonal = pestle_onnx_binary_f(
-      call, PESTLE_OP_ADD, pestle_onnx_iota(call, &type, 0), k);
+      call, PESTLE_OP_ADD, pestle_f_iota(&call->f, &type, 0), k);
   pestle_value_t* keeps =
-      pestle_onnx_binary(call, upper ? PESTLE_OP_GE : PESTLE_OP_LE,
-                         pestle_onnx_iota(call, &type, 1), diagonal);
-  call->outputs[0] = pestle_onnx_select(call, keeps, x, splat_like(call, x, 0));
+      pestle_f_binary(&call->f, upper ? PESTLE_OP_GE : PESTLE_OP_LE,
+                      pestle_f_iota(&call->f, &type, 1), diagonal);
+  call->outputs[0] =
+      pestle_f_select(&call->f, keeps, x, splat_like(call, x, 0));
 }
 
 // --- Blocks of space and depth ---
@@ -785,10 +786,10 @@ void pestle_onnx_import_depth_to_space(pestle_onnx_call_t* call) {
   const int64_t crd_order[6] = {0, 1, 4, 2, 5, 3};
   const int64_t dims[4] = {n, depth, h * b, w * b};
   pestle_value_t* split =
-      pestle_onnx_reshape(call, call->inputs[0], 6, crd ? crd_dims : dcr_dims);
+      pestle_f_reshape(&call->f, call->inputs[0], 6, crd ? crd_dims : dcr_dims);
   pestle_value_t* moved =
-      pestle_onnx_transpose(call, split, crd ? crd_order : dcr_order);
-  call->outputs[0] = pestle_onnx_reshape(call, moved, 4, dims);
+      pestle_f_transpose(&call->f, split, crd ? crd_order : dcr_order);
+  call->outputs[0] = pestle_f_reshape(&call->f, moved, 4, dims);
 }
 
 void pestle_onnx_import_space_to_depth(pestle_onnx_call_t* call) {
@@ -800,8 +801,8 @@ void pestle_onnx_import_space_to_depth(pestle_onnx_call_t* call) {
   bool crd = pestle_str_equal_c(pestle_onnx_string(call, "mode", "DCR"), "CRD");
   const int64_t dims[4] = {n, c * b * b, h / b, w / b};
   pestle_value_t* split =
-      pestle_onnx_reshape(call, call->inputs[0], 6, split_dims);
+      pestle_f_reshape(&call->f, call->inputs[0], 6, split_dims);
   pestle_value_t* moved =
-      pestle_onnx_transpose(call, split, crd ? crd_order : dcr_order);
-  call->outputs[0] = pestle_onnx_reshape(call, moved, 4, dims);
+      pestle_f_transpose(&call->f, split, crd ? crd_order : dcr_order);
+  call->outputs[0] = pestle_f_reshape(&call->f, moved, 4, dims);
 }

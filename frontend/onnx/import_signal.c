@@ -26,7 +26,7 @@ static pestle_dtype_t output_dtype(pestle_onnx_call_t* call) {
 static int64_t known_int(pestle_onnx_call_t* call, size_t index,
                          const char* what, int64_t low, int64_t high) {
   pestle_i64s_t list = pestle_onnx_input_ints(call, index, what);
-  if (call->status) return low;
+  if (call->f.status) return low;
   if (list.count == 1 && list.data[0] >= low && list.data[0] <= high) {
     return list.data[0];
   }
@@ -41,7 +41,7 @@ static void window(pestle_onnx_call_t* call, double a0, double a1, double a2) {
   int64_t size = known_int(call, 0, "size", 0, PESTLE_ONNX_MAX_INDICES);
   bool periodic = pestle_onnx_int(call, "periodic", 1) != 0;
   pestle_type_t type = {.dtype = output_dtype(call), .rank = 1, .dims = {size}};
-  if (call->status) return;
+  if (call->f.status) return;
   double* values =
       pestle_onnx_scratch(call, (size_t)(size + 1) * sizeof(double));
   double n = (double)(periodic ? size : size - 1);
@@ -107,7 +107,7 @@ void pestle_onnx_import_mel_weights(pestle_onnx_call_t* call) {
   m.rows = m.length / 2 + 1;
   pestle_type_t type = {
       .dtype = output_dtype(call), .rank = 2, .dims = {m.rows, m.bins}};
-  if (call->status) return;
+  if (call->f.status) return;
   m.low = to_mel(low);
   m.step = (to_mel(high) - m.low) / (double)(m.bins + 2);
   bool sane =
@@ -135,8 +135,8 @@ typedef struct complex_t {
 
 static complex_t each(pestle_onnx_call_t* call, complex_t x,
                       const int64_t* dims, int32_t rank) {
-  x.re = pestle_onnx_reshape(call, x.re, rank, dims);
-  if (x.im) x.im = pestle_onnx_reshape(call, x.im, rank, dims);
+  x.re = pestle_f_reshape(&call->f, x.re, rank, dims);
+  if (x.im) x.im = pestle_f_reshape(&call->f, x.im, rank, dims);
   return x;
 }
 
@@ -150,7 +150,7 @@ static pestle_value_t* fft(pestle_onnx_call_t* call, pestle_value_t* x,
                              .operand_count = 1,
                              .attrs = attrs,
                              .attr_count = 2};
-  return x ? pestle_onnx_emit(call, &spec) : NULL;
+  return x ? pestle_f_emit(&call->f, &spec) : NULL;
 }
 
 // One complex number of two parts.
@@ -159,7 +159,7 @@ static pestle_value_t* join(pestle_onnx_call_t* call, complex_t x) {
   if (!x.im && x.re) parts[1] = splat_like(call, x.re, 0);
   pestle_node_spec_t spec = {
       .op = PESTLE_OP_COMPLEX, .operands = parts, .operand_count = 2};
-  return parts[0] && parts[1] ? pestle_onnx_emit(call, &spec) : NULL;
+  return parts[0] && parts[1] ? pestle_f_emit(&call->f, &spec) : NULL;
 }
 
 // Transforms the last axis of |x| [rows, n], backwards divided by n. Of the
@@ -170,9 +170,9 @@ static complex_t transform(pestle_onnx_call_t* call, complex_t x, int64_t n,
   pestle_value_t* y =
       half ? fft(call, x.re, "RFFT", n)
            : fft(call, join(call, x), backward ? "IFFT" : "FFT", n);
-  x.re = y ? pestle_onnx_unary(call, PESTLE_OP_REAL, y) : NULL;
-  x.im = y ? pestle_onnx_unary(call, PESTLE_OP_IMAG, y) : NULL;
-  if (call->status || wanted == pestle_onnx_dim(x.re, 1)) return x;
+  x.re = y ? pestle_f_unary(&call->f, PESTLE_OP_REAL, y) : NULL;
+  x.im = y ? pestle_f_unary(&call->f, PESTLE_OP_IMAG, y) : NULL;
+  if (call->f.status || wanted == pestle_onnx_dim(x.re, 1)) return x;
   x.re = pestle_onnx_slice_axis(call, x.re, 1, 0, wanted, 1);
   x.im = pestle_onnx_slice_axis(call, x.im, 1, 0, wanted, 1);
   return x;
@@ -201,10 +201,10 @@ static bool read_dft(dft_t* d) {
   int64_t parts = pestle_onnx_dim(x, d->rank);
   d->length = pestle_onnx_dim(x, d->axis);
   if (d->inverse && d->onesided) d->length = 2 * (d->length - 1);
-  if (!call->status && pestle_onnx_input(call, 1)) {
+  if (!call->f.status && pestle_onnx_input(call, 1)) {
     d->length = known_int(call, 1, "dft_length", 1, INT32_MAX);
   }
-  if (!call->status &&
+  if (!call->f.status &&
       (d->rank < 1 || d->axis >= d->rank || parts < 1 || parts > 2 ||
        d->length < 1 || !pestle_dtype_is(dtype_of(x), PESTLE_KIND_FLOAT))) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -212,7 +212,7 @@ static bool read_dft(dft_t* d) {
                      "%lld, another one than the last",
                      (long long)axis);
   }
-  return !call->status;
+  return !call->f.status;
 }
 
 // The order that brings the axis to the end.
@@ -230,8 +230,8 @@ static pestle_value_t* fit_length(pestle_onnx_call_t* call, pestle_value_t* x,
   int64_t found = pestle_onnx_dim(x, 1);
   const int64_t low[] = {0, 0}, high[] = {0, extent - found};
   if (found > extent) return pestle_onnx_slice_axis(call, x, 1, 0, extent, 1);
-  return pestle_onnx_pad(call, x, pestle_onnx_scalar(call, dtype_of(x), 0), low,
-                         high, NULL);
+  return pestle_f_pad(&call->f, x, pestle_onnx_scalar(call, dtype_of(x), 0),
+                      low, high, NULL);
 }
 
 // Part |which| of the input as f64 [rows, extent].
@@ -244,14 +244,14 @@ static pestle_value_t* read_part(const dft_t* d, int64_t which,
   int64_t order[PESTLE_MAX_RANK], found = dims[d->axis];
   last_order(d, order);
   x = pestle_onnx_slice_axis(call, x, d->rank, which, which + 1, 1);
-  x = pestle_onnx_reshape(call, x, d->rank, dims);
-  x = pestle_onnx_transpose(call, pestle_onnx_convert(call, x, PESTLE_F64),
-                            order);
+  x = pestle_f_reshape(&call->f, x, d->rank, dims);
+  x = pestle_f_transpose(&call->f, pestle_onnx_convert(call, x, PESTLE_F64),
+                         order);
   int64_t rows = 1;
   for (int32_t i = 0; i < d->rank; ++i)
     rows *= i == d->axis ? 1 : dims[i];
   const int64_t flat[] = {rows, found};
-  return fit_length(call, pestle_onnx_reshape(call, x, 2, flat), extent);
+  return fit_length(call, pestle_f_reshape(&call->f, x, 2, flat), extent);
 }
 
 // [rows, extent] where the input has the axis, in its dtype.
@@ -265,13 +265,13 @@ static pestle_value_t* put_back(const dft_t* d, pestle_value_t* x,
     back[order[i]] = i;
     dims[i] = order[i] == d->axis ? extent : type->dims[order[i]];
   }
-  x = pestle_onnx_transpose(call, pestle_onnx_reshape(call, x, d->rank, dims),
-                            back);
+  x = pestle_f_transpose(&call->f, pestle_f_reshape(&call->f, x, d->rank, dims),
+                         back);
   for (int32_t i = 0; i < d->rank; ++i)
     dims[i] = i == d->axis ? extent : type->dims[i];
   dims[d->rank] = 1;
-  return pestle_onnx_reshape(call, pestle_onnx_convert(call, x, type->dtype),
-                             d->rank + 1, dims);
+  return pestle_f_reshape(&call->f, pestle_onnx_convert(call, x, type->dtype),
+                          d->rank + 1, dims);
 }
 
 void pestle_onnx_import_dft(pestle_onnx_call_t* call) {
@@ -281,7 +281,7 @@ void pestle_onnx_import_dft(pestle_onnx_call_t* call) {
   bool real = d.inverse && d.onesided;
   complex_t x = {.re = read_part(&d, 0, real ? half : n),
                  .im = read_part(&d, 1, real ? half : n)};
-  if (call->status) return;
+  if (call->f.status) return;
   if (real) {
     pestle_value_t* y = fft(call, join(call, x), "IRFFT", n);
     call->outputs[0] = put_back(&d, y, n);
@@ -291,7 +291,7 @@ void pestle_onnx_import_dft(pestle_onnx_call_t* call) {
   x = transform(call, x, n, wanted, d.inverse);
   pestle_value_t* parts[2] = {put_back(&d, x.re, wanted),
                               put_back(&d, x.im, wanted)};
-  call->outputs[0] = pestle_onnx_concat(call, parts, 2, d.rank);
+  call->outputs[0] = pestle_f_concatenate(&call->f, parts, 2, d.rank);
 }
 
 // --- STFT ---
@@ -312,7 +312,7 @@ static bool read_stft(stft_t* s) {
   if (pestle_onnx_input(call, 3)) {
     s->length = known_int(call, 3, "frame_length", 1, INT32_MAX);
   }
-  if (call->status) return false;
+  if (call->f.status) return false;
   int64_t parts = rank_of(x) == 3 ? pestle_onnx_dim(x, 2) : 1;
   bool fits = (rank_of(x) == 3 || rank_of(x) == 2) && s->length >= 1 &&
               s->length <= s->signal && (parts == 1 || parts == 2) &&
@@ -341,17 +341,17 @@ static pestle_value_t* frames_of(const stft_t* s, int64_t which) {
   } else if (which) {
     return NULL;
   }
-  x = pestle_onnx_convert(call, pestle_onnx_reshape(call, x, 2, dims),
+  x = pestle_onnx_convert(call, pestle_f_reshape(&call->f, x, 2, dims),
                           PESTLE_F64);
   pestle_type_t type = {
       .dtype = PESTLE_I64, .rank = 2, .dims = {s->frames, s->length}};
   pestle_value_t* starts =
-      times(call, pestle_onnx_iota(call, &type, 0), (double)s->step);
-  pestle_value_t* places = add(call, starts, pestle_onnx_iota(call, &type, 1));
+      times(call, pestle_f_iota(&call->f, &type, 0), (double)s->step);
+  pestle_value_t* places = add(call, starts, pestle_f_iota(&call->f, &type, 1));
   x = pestle_onnx_take(call, x, places, 1);
   if (s->window) x = mul(call, x, s->window);
   int64_t flat[] = {s->batch * s->frames, s->length};
-  return pestle_onnx_reshape(call, x, 2, flat);
+  return pestle_f_reshape(&call->f, x, 2, flat);
 }
 
 void pestle_onnx_import_stft(pestle_onnx_call_t* call) {
@@ -360,11 +360,12 @@ void pestle_onnx_import_stft(pestle_onnx_call_t* call) {
   bool onesided = pestle_onnx_int(call, "onesided", 1) != 0;
   int64_t wanted = onesided ? s.length / 2 + 1 : s.length;
   complex_t x = {.re = frames_of(&s, 0), .im = frames_of(&s, 1)};
-  if (call->status) return;
+  if (call->f.status) return;
   x = transform(call, x, s.length, wanted, false);
   int64_t dims[] = {s.batch, s.frames, wanted, 1};
   x = each(call, x, dims, 4);
   call->outputs[0] = pestle_onnx_convert(
-      call, pestle_onnx_concat(call, (pestle_value_t*[]){x.re, x.im}, 2, 3),
+      call,
+      pestle_f_concatenate(&call->f, (pestle_value_t*[]){x.re, x.im}, 2, 3),
       dtype_of(call->inputs[0]));
 }

@@ -10,7 +10,7 @@ static pestle_value_t* scalar_op(pestle_onnx_call_t* call, pestle_builder_t* b,
                                  pestle_op_t op, pestle_value_t* x,
                                  pestle_value_t* y) {
   pestle_node_t* node;
-  if (call->status) return NULL;
+  if (call->f.status) return NULL;
   pestle_node_spec_t spec = {.op = op,
                              .operands = (pestle_value_t*[]){x, y},
                              .operand_count = y ? 2 : 1};
@@ -45,7 +45,7 @@ static pestle_region_t* comparator(pestle_onnx_call_t* call, bool largest,
     return NULL;
   }
   pestle_builder_t b = {
-      .module = module, .block = block, .loc = call->builder->loc};
+      .module = module, .block = block, .loc = call->f.builder.loc};
   pestle_value_t* first =
       comes_first(call, &b, largest, pestle_block_argument(block, 0),
                   pestle_block_argument(block, 1));
@@ -61,7 +61,7 @@ bool pestle_onnx_sort(pestle_onnx_call_t* call, bool largest, int64_t axis,
   pestle_region_t* region =
       *x && *at ? comparator(call, largest, dtype_of(*x)) : NULL;
   if (!region) return false;
-  pestle_attr_t attrs[] = {i64_attr(PESTLE_ATTR_dimension, axis),
+  pestle_attr_t attrs[] = {PESTLE_SET_I64(dimension, axis),
                            {.name = PESTLE_ATTR_is_stable,
                             .kind = PESTLE_ATTR_KIND_BOOL,
                             .as.b = true}};
@@ -72,7 +72,7 @@ bool pestle_onnx_sort(pestle_onnx_call_t* call, bool largest, int64_t axis,
                              .attr_count = 2,
                              .regions = &region,
                              .region_count = 1};
-  pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
+  pestle_node_t* node = pestle_f_node(&call->f, &spec);
   if (!node) return false;
   *x = pestle_node_result(node, 0);
   *at = pestle_node_result(node, 1);
@@ -97,7 +97,7 @@ static int64_t read_k(pestle_onnx_call_t* call, int64_t extent,
     pestle_i64s_t list = pestle_onnx_input_ints(call, 1, "k");
     if (list.count == 1) k = list.data[0];
   }
-  if (!call->status && (k < 0 || k > extent)) {
+  if (!call->f.status && (k < 0 || k > extent)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "its k is %lld, its axis has %lld elements", (long long)k,
                      (long long)extent);
@@ -122,12 +122,10 @@ static void top_real(pestle_onnx_call_t* call, pestle_value_t* y, int64_t axis,
   for (int32_t i = 0; i < rank_of(x); ++i) {
     pestle_value_t* size = pestle_onnx_real_size(call->import, x, i);
     if (size && i == axis && k < pestle_onnx_dim(x, i)) {
-      size = pestle_onnx_binary(call, PESTLE_OP_MINIMUM, size,
-                                pestle_onnx_size_number(call, k));
+      size = pestle_f_minimum(&call->f, size, pestle_onnx_size_number(call, k));
     }
     if (i == axis && wanted) {
-      size = size ? pestle_onnx_binary(call, PESTLE_OP_MINIMUM, size, wanted)
-                  : wanted;
+      size = size ? pestle_f_minimum(&call->f, size, wanted) : wanted;
     }
     pestle_onnx_set_real(call, y, i, size);
   }
@@ -141,7 +139,7 @@ void pestle_onnx_import_top_k(pestle_onnx_call_t* call) {
   int64_t extent = pestle_onnx_dim(x, axis);
   pestle_value_t* wanted;
   int64_t k = read_k(call, extent, &wanted);
-  if (call->status) return;
+  if (call->f.status) return;
   if (extent > INT32_MAX) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "axis %lld has %lld elements; at most 2^31 - 1 can be "
@@ -155,7 +153,7 @@ void pestle_onnx_import_top_k(pestle_onnx_call_t* call) {
     x = pestle_onnx_fill_unreal(call, x, UINT32_C(1) << axis,
                                 last_one(call, dtype_of(x), largest));
   }
-  pestle_value_t* y[] = {x, pestle_onnx_iota(call, &positions, axis)};
+  pestle_value_t* y[] = {x, pestle_f_iota(&call->f, &positions, axis)};
   if (!pestle_onnx_sort(call, largest, axis, &y[0], &y[1])) return;
   for (size_t i = 0; i < call->output_count; ++i) {
     y[i] = pestle_onnx_slice_axis(call, y[i], axis, 0, k, 1);

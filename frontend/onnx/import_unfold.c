@@ -32,7 +32,7 @@ static bool read_list(pestle_onnx_call_t* call, const char* name, size_t count,
                      name, (long long)out[i]);
     return false;
   }
-  return !call->status;
+  return !call->f.status;
 }
 
 // How many blocks lie along each axis.
@@ -64,7 +64,7 @@ static bool read_unfold(pestle_onnx_call_t* call, unfold_t* u) {
   pestle_i64s_t image = pestle_onnx_input_ints(call, 1, "image_shape");
   pestle_i64s_t block = pestle_onnx_input_ints(call, 2, "block_shape");
   int64_t pads[2 * PESTLE_MAX_RANK];
-  if (call->status) return false;
+  if (call->f.status) return false;
   if (image.count != block.count || image.count < 1 ||
       image.count > PESTLE_MAX_RANK - 2) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -104,9 +104,9 @@ static pestle_value_t* place(pestle_onnx_call_t* call, const unfold_t* u,
     high[2 + i] =
         u->image[i] - low[2 + i] - ((u->blocks[i] - 1) * u->strides[i] + 1);
   }
-  x = pestle_onnx_reshape(call, x, u->count + 2, dims);
-  return pestle_onnx_pad(call, x, pestle_onnx_scalar(call, dtype_of(x), 0), low,
-                         high, inner);
+  x = pestle_f_reshape(&call->f, x, u->count + 2, dims);
+  return pestle_f_pad(&call->f, x, pestle_onnx_scalar(call, dtype_of(x), 0),
+                      low, high, inner);
 }
 
 void pestle_onnx_import_col2im(pestle_onnx_call_t* call) {
@@ -121,9 +121,9 @@ void pestle_onnx_import_col2im(pestle_onnx_call_t* call) {
     return;
   }
   int64_t dims[] = {pestle_onnx_dim(x, 0), width / u.places, u.places, u.total};
-  x = pestle_onnx_reshape(call, x, 4, dims);
+  x = pestle_f_reshape(&call->f, x, 4, dims);
   pestle_value_t* sum = NULL;
-  for (int64_t i = 0; i < u.places && !call->status; ++i) {
+  for (int64_t i = 0; i < u.places && !call->f.status; ++i) {
     pestle_value_t* part = place(call, &u, x, i);
     sum = sum ? add(call, sum, part) : part;
   }

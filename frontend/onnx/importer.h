@@ -17,7 +17,7 @@
 #include "base/map.h"
 #include "frontend/onnx/source.h"
 #include "frontend/onnx/tensor.h"
-#include "ir/graph.h"
+#include "ir/formula.h"
 
 // The newest opset whose op semantics are implemented; 27 and 28 as onnx 1.23
 // has them, which does not call 28 released.
@@ -64,11 +64,12 @@ typedef struct pestle_onnx_scope_t {
   pestle_builder_t builder;
 } pestle_onnx_scope_t;
 
-// One node being imported.
+// One node being imported. It is its formula: the hooks of the one see the other.
 typedef struct pestle_onnx_call_t {
+  pestle_formula_t
+      f;  // where ops go: to the scope or a region; the first error
   pestle_onnx_import_t* import;
   pestle_onnx_scope_t* scope;
-  pestle_builder_t* builder;  // where ops go: the scope's, or that of a region
   const pestle_onnx_node_t* node;
   int64_t opset;                             // of the node's domain
   pestle_value_t** inputs;                   // NULL where omitted or a sequence
@@ -77,7 +78,6 @@ typedef struct pestle_onnx_call_t {
   size_t input_count;
   pestle_value_t** outputs;  // to be filled; nobody reads those without a name
   size_t output_count;
-  pestle_status_t status;  // the first error
 } pestle_onnx_call_t;
 
 // How an op takes inputs whose real extents only a run tells (bounded.h).

@@ -31,23 +31,23 @@ pestle_value_t* pestle_onnx_row(pestle_onnx_call_t* call, pestle_value_t* x,
   const pestle_elements_t* known = pestle_value_constant(i);
   if (known) {
     int64_t at = pestle_onnx_element_i64(known, 0);
-    return pestle_onnx_reshape(
-        call, pestle_onnx_slice_axis(call, x, 0, at, at + 1, 1), rank - 1,
-        rest);
+    return pestle_f_reshape(&call->f,
+                            pestle_onnx_slice_axis(call, x, 0, at, at + 1, 1),
+                            rank - 1, rest);
   }
   int64_t sizes[PESTLE_MAX_RANK];
   for (int32_t k = 0; k < rank; ++k)
     sizes[k] = k ? x->type->dims[k] : 1;
   pestle_value_t* operands[PESTLE_MAX_RANK + 1] = {x};
-  pestle_attr_t attr = i64s_attr(PESTLE_ATTR_slice_sizes, sizes, (size_t)rank);
+  pestle_attr_t attr = PESTLE_SET_I64S(slice_sizes, sizes, (size_t)rank);
   pestle_node_spec_t spec = {
       .op = PESTLE_OP_DYNAMIC_SLICE,
       .operands = operands,
       .operand_count = row_operands(call, i, rank, operands, 1),
       .attrs = &attr,
       .attr_count = 1};
-  return pestle_onnx_reshape(call, pestle_onnx_emit(call, &spec), rank - 1,
-                             rest);
+  return pestle_f_reshape(&call->f, pestle_f_emit(&call->f, &spec), rank - 1,
+                          rest);
 }
 
 pestle_value_t* pestle_onnx_store_row(pestle_onnx_call_t* call,
@@ -58,7 +58,7 @@ pestle_value_t* pestle_onnx_store_row(pestle_onnx_call_t* call,
   int64_t dims[PESTLE_MAX_RANK + 1] = {1};
   for (int32_t k = 1; k < rank; ++k)
     dims[k] = row->type->dims[k - 1];
-  pestle_value_t* wide = pestle_onnx_reshape(call, row, rank, dims);
+  pestle_value_t* wide = pestle_f_reshape(&call->f, row, rank, dims);
   if (!wide) return NULL;
   // The only row is all of it.
   if (pestle_type_equal(wide->type, y->type)) return wide;
@@ -67,26 +67,24 @@ pestle_value_t* pestle_onnx_store_row(pestle_onnx_call_t* call,
       .op = PESTLE_OP_DYNAMIC_UPDATE_SLICE,
       .operands = operands,
       .operand_count = row_operands(call, i, rank, operands, 2)};
-  return pestle_onnx_emit(call, &spec);
+  return pestle_f_emit(&call->f, &spec);
 }
 
 // --- Regions ---
 
 pestle_region_t* pestle_onnx_enter_region(pestle_onnx_call_t* call,
                                           const pestle_type_t* types,
-                                          size_t count,
-                                          pestle_builder_t* builder) {
+                                          size_t count) {
   pestle_module_t* module = call->import->module;
   pestle_region_t* region = NULL;
   pestle_block_t* block = NULL;
-  if (call->status ||
+  if (call->f.status ||
       pestle_onnx_keep(
           call, pestle_region_create(module, types, count, &region, &block))) {
     return NULL;
   }
-  *builder = (pestle_builder_t){
-      .module = module, .block = block, .loc = call->builder->loc};
-  call->builder = builder;
+  call->f.builder.block = block;
+  call->f.builder.before = NULL;
   return region;
 }
 
@@ -95,9 +93,9 @@ bool pestle_onnx_finish_region(pestle_onnx_call_t* call,
   for (size_t i = 0; i < count; ++i) {
     if (!values[i]) return false;
   }
-  return !call->status &&
+  return !call->f.status &&
          !pestle_onnx_keep(
-             call, pestle_op_return(call->builder, values, count, NULL));
+             call, pestle_op_return(&call->f.builder, values, count, NULL));
 }
 
 // --- The loop ---
@@ -114,16 +112,16 @@ typedef struct loop_t {
 
 static pestle_region_t* condition(pestle_onnx_call_t* call,
                                   const loop_t* loop) {
-  pestle_builder_t inner, *outer = call->builder;
+  pestle_builder_t outer = call->f.builder;
   pestle_region_t* region =
-      pestle_onnx_enter_region(call, loop->types, loop->count + 1, &inner);
+      pestle_onnx_enter_region(call, loop->types, loop->count + 1);
   if (region) {
-    pestle_value_t* goes_on = pestle_onnx_binary(
-        call, PESTLE_OP_LT, pestle_block_argument(inner.block, 0),
+    pestle_value_t* goes_on = pestle_f_lt(
+        &call->f, pestle_block_argument(call->f.builder.block, 0),
         loop->limit ? loop->limit : index_scalar(call, loop->trips));
     if (!pestle_onnx_finish_region(call, &goes_on, 1)) region = NULL;
   }
-  call->builder = outer;
+  call->f.builder = outer;
   return region;
 }
 
@@ -146,13 +144,13 @@ static pestle_region_t* loop_body(pestle_onnx_call_t* call,
                                   const loop_t* loop) {
   size_t bytes = (loop->count + 1) * sizeof(pestle_value_t*);
   pestle_value_t** next = pestle_onnx_scratch(call, bytes);
-  pestle_builder_t inner, *outer = call->builder;
+  pestle_builder_t outer = call->f.builder;
   pestle_region_t* region =
-      pestle_onnx_enter_region(call, loop->types, loop->count + 1, &inner);
+      pestle_onnx_enter_region(call, loop->types, loop->count + 1);
   if (region && next) {
-    pestle_value_t* i = pestle_block_argument(inner.block, 0);
+    pestle_value_t* i = pestle_block_argument(call->f.builder.block, 0);
     for (size_t k = 0; k < loop->count; ++k)
-      next[k + 1] = pestle_block_argument(inner.block, k + 1);
+      next[k + 1] = pestle_block_argument(call->f.builder.block, k + 1);
     loop->body(call, loop->self, i, next + 1);
     next[0] = add(call, i, index_scalar(call, 1));
     if (!keeps_types(call, loop, next + 1) ||
@@ -160,7 +158,7 @@ static pestle_region_t* loop_body(pestle_onnx_call_t* call,
       region = NULL;
     }
   }
-  call->builder = outer;
+  call->f.builder = outer;
   return region;
 }
 
@@ -183,7 +181,7 @@ static void emit_while(pestle_onnx_call_t* call, const loop_t* loop) {
                              .operand_count = count,
                              .regions = regions,
                              .region_count = 2};
-  pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
+  pestle_node_t* node = pestle_f_node(&call->f, &spec);
   for (size_t i = 1; node && i < count; ++i)
     loop->values[i - 1] = pestle_node_result(node, i);
 }
@@ -202,7 +200,7 @@ static void run_loop(pestle_onnx_call_t* call, loop_t loop,
 void pestle_onnx_for(pestle_onnx_call_t* call, int64_t trips,
                      pestle_value_t** values, size_t count,
                      pestle_onnx_body_fn_t body, void* self) {
-  if (call->status || trips <= 0) return;
+  if (call->f.status || trips <= 0) return;
   if (trips == 1) {
     body(call, self, index_scalar(call, 0), values);
     return;
@@ -213,6 +211,6 @@ void pestle_onnx_for(pestle_onnx_call_t* call, int64_t trips,
 void pestle_onnx_for_below(pestle_onnx_call_t* call, pestle_value_t* limit,
                            pestle_value_t** values, size_t count,
                            pestle_onnx_body_fn_t body, void* self) {
-  if (call->status || !limit) return;
+  if (call->f.status || !limit) return;
   run_loop(call, (loop_t){.limit = limit}, values, count, body, self);
 }

@@ -33,23 +33,6 @@ bool pestle_onnx_common_shape(pestle_onnx_call_t* call, const pestle_type_t* a,
   return true;
 }
 
-pestle_value_t* pestle_onnx_broadcast_in(pestle_onnx_call_t* call,
-                                         pestle_value_t* a, int32_t rank,
-                                         const int64_t* dims,
-                                         const int64_t* axes) {
-  if (!a) return NULL;
-  pestle_type_t type = pestle_type_make(a->type->dtype, rank, dims);
-  pestle_attr_t attr =
-      i64s_attr(PESTLE_ATTR_broadcast_dimensions, axes, (size_t)a->type->rank);
-  pestle_node_spec_t spec = {.op = PESTLE_OP_BROADCAST_IN_DIM,
-                             .operands = &a,
-                             .operand_count = 1,
-                             .attrs = &attr,
-                             .attr_count = 1,
-                             .type = &type};
-  return pestle_onnx_emit(call, &spec);
-}
-
 pestle_value_t* pestle_onnx_broadcast(pestle_onnx_call_t* call,
                                       pestle_value_t* a, int32_t rank,
                                       const int64_t* dims) {
@@ -59,7 +42,8 @@ pestle_value_t* pestle_onnx_broadcast(pestle_onnx_call_t* call,
   int64_t axes[PESTLE_MAX_RANK];
   for (int32_t i = 0; i < a->type->rank; ++i)
     axes[i] = rank - a->type->rank + i;
-  return pestle_onnx_broadcast_in(call, a, rank, dims, axes);
+  return pestle_f_broadcast(&call->f, a, rank, dims,
+                            (pestle_i64s_t){axes, (size_t)rank_of(a)});
 }
 
 pestle_value_t* pestle_onnx_along(pestle_onnx_call_t* call, pestle_value_t* a,
@@ -70,64 +54,11 @@ pestle_value_t* pestle_onnx_along(pestle_onnx_call_t* call, pestle_value_t* a,
                             "a per-axis input has rank %d, it should be a list",
                             a->type->rank);
   }
-  return pestle_onnx_broadcast_in(call, a, like->type->rank, like->type->dims,
-                                  &axis);
+  return pestle_f_broadcast(&call->f, a, like->type->rank, like->type->dims,
+                            (pestle_i64s_t){&axis, (size_t)rank_of(a)});
 }
 
 // --- Views ---
-
-pestle_value_t* pestle_onnx_reshape(pestle_onnx_call_t* call, pestle_value_t* a,
-                                    int32_t rank, const int64_t* dims) {
-  if (!a) return NULL;
-  pestle_type_t type = pestle_type_make(a->type->dtype, rank, dims);
-  if (pestle_type_equal(a->type, &type)) return a;
-  pestle_node_spec_t spec = {.op = PESTLE_OP_RESHAPE,
-                             .operands = &a,
-                             .operand_count = 1,
-                             .type = &type};
-  return pestle_onnx_emit(call, &spec);
-}
-
-pestle_value_t* pestle_onnx_transpose(pestle_onnx_call_t* call,
-                                      pestle_value_t* a,
-                                      const int64_t* permutation) {
-  if (!a) return NULL;
-  bool moves = false;
-  for (int32_t i = 0; i < a->type->rank; ++i)
-    moves |= permutation[i] != i;
-  if (!moves) return a;
-  pestle_attr_t attr =
-      i64s_attr(PESTLE_ATTR_permutation, permutation, (size_t)a->type->rank);
-  pestle_node_spec_t spec = {.op = PESTLE_OP_TRANSPOSE,
-                             .operands = &a,
-                             .operand_count = 1,
-                             .attrs = &attr,
-                             .attr_count = 1};
-  return pestle_onnx_emit(call, &spec);
-}
-
-pestle_value_t* pestle_onnx_slice(pestle_onnx_call_t* call, pestle_value_t* a,
-                                  const int64_t* starts, const int64_t* limits,
-                                  const int64_t* strides) {
-  if (!a) return NULL;
-  size_t rank = (size_t)a->type->rank;
-  bool whole = true;
-  for (size_t i = 0; i < rank; ++i) {
-    whole &= starts[i] == 0 && limits[i] == a->type->dims[i] && strides[i] == 1;
-  }
-  if (whole) return a;
-  pestle_attr_t attrs[] = {
-      i64s_attr(PESTLE_ATTR_start_indices, starts, rank),
-      i64s_attr(PESTLE_ATTR_limit_indices, limits, rank),
-      i64s_attr(PESTLE_ATTR_strides, strides, rank),
-  };
-  pestle_node_spec_t spec = {.op = PESTLE_OP_SLICE,
-                             .operands = &a,
-                             .operand_count = 1,
-                             .attrs = attrs,
-                             .attr_count = 3};
-  return pestle_onnx_emit(call, &spec);
-}
 
 pestle_value_t* pestle_onnx_slice_axis(pestle_onnx_call_t* call,
                                        pestle_value_t* a, int64_t axis,
@@ -148,57 +79,7 @@ pestle_value_t* pestle_onnx_slice_axis(pestle_onnx_call_t* call,
   starts[axis] = start;
   limits[axis] = limit;
   strides[axis] = stride;
-  return pestle_onnx_slice(call, a, starts, limits, strides);
-}
-
-pestle_value_t* pestle_onnx_reverse(pestle_onnx_call_t* call, pestle_value_t* a,
-                                    const int64_t* axes, size_t count) {
-  if (!a || !count) return a;
-  pestle_attr_t attr = i64s_attr(PESTLE_ATTR_dimensions, axes, count);
-  pestle_node_spec_t spec = {.op = PESTLE_OP_REVERSE,
-                             .operands = &a,
-                             .operand_count = 1,
-                             .attrs = &attr,
-                             .attr_count = 1};
-  return pestle_onnx_emit(call, &spec);
-}
-
-pestle_value_t* pestle_onnx_pad(pestle_onnx_call_t* call, pestle_value_t* a,
-                                pestle_value_t* padding, const int64_t* low,
-                                const int64_t* high, const int64_t* inner) {
-  if (!a || !padding) return NULL;
-  static const int64_t none[PESTLE_MAX_RANK];
-  size_t rank = (size_t)a->type->rank;
-  if (!high) high = none;
-  if (!inner) inner = none;
-  bool any = false;
-  for (size_t i = 0; i < rank; ++i)
-    any |= low[i] || high[i] || inner[i];
-  if (!any) return a;
-  pestle_attr_t attrs[] = {
-      i64s_attr(PESTLE_ATTR_edge_padding_low, low, rank),
-      i64s_attr(PESTLE_ATTR_edge_padding_high, high, rank),
-      i64s_attr(PESTLE_ATTR_interior_padding, inner, rank),
-  };
-  pestle_node_spec_t spec = {.op = PESTLE_OP_PAD,
-                             .operands = (pestle_value_t*[]){a, padding},
-                             .operand_count = 2,
-                             .attrs = attrs,
-                             .attr_count = 3};
-  return pestle_onnx_emit(call, &spec);
-}
-
-pestle_value_t* pestle_onnx_concat(pestle_onnx_call_t* call,
-                                   pestle_value_t* const* values, size_t count,
-                                   int64_t axis) {
-  if (count == 1) return values[0];
-  pestle_attr_t attr = i64_attr(PESTLE_ATTR_dimension, axis);
-  pestle_node_spec_t spec = {.op = PESTLE_OP_CONCATENATE,
-                             .operands = values,
-                             .operand_count = count,
-                             .attrs = &attr,
-                             .attr_count = 1};
-  return pestle_onnx_emit(call, &spec);
+  return pestle_f_slice(&call->f, a, starts, limits, strides);
 }
 
 // --- Indices ---
@@ -233,7 +114,7 @@ static pestle_value_t* gather_nothing(pestle_onnx_call_t* call,
     if (!dims[i]) count = 0;
   }
   if (!count && rank <= PESTLE_MAX_RANK) {
-    return pestle_onnx_reshape(call, a, (int32_t)rank, dims);
+    return pestle_f_reshape(&call->f, a, (int32_t)rank, dims);
   }
   return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                           "the axis that is indexed has the extent 0, and no "
@@ -250,28 +131,21 @@ pestle_value_t* pestle_onnx_gather(pestle_onnx_call_t* call, pestle_value_t* a,
   pestle_attr_t attrs[7];
   size_t n = 0;
   if (how->offset_count) {
-    attrs[n++] =
-        i64s_attr(PESTLE_ATTR_offset_dims, how->offsets, how->offset_count);
+    attrs[n++] = PESTLE_SET_I64S(offset_dims, how->offsets, how->offset_count);
   }
-  attrs[n++] = i64s_attr(PESTLE_ATTR_collapsed_slice_dims, how->mapped,
-                         how->mapped_count);
+  attrs[n++] =
+      PESTLE_SET_I64S(collapsed_slice_dims, how->mapped, how->mapped_count);
   if (how->batch_count) {
-    attrs[n++] = i64s_attr(PESTLE_ATTR_operand_batching_dims, how->batch,
-                           how->batch_count);
-    attrs[n++] = i64s_attr(PESTLE_ATTR_start_indices_batching_dims, how->batch,
-                           how->batch_count);
+    attrs[n++] =
+        PESTLE_SET_I64S(operand_batching_dims, how->batch, how->batch_count);
+    attrs[n++] = PESTLE_SET_I64S(start_indices_batching_dims, how->batch,
+                                 how->batch_count);
   }
-  attrs[n++] =
-      i64s_attr(PESTLE_ATTR_start_index_map, how->mapped, how->mapped_count);
-  attrs[n++] = i64_attr(PESTLE_ATTR_index_vector_dim, how->vector);
-  attrs[n++] =
-      i64s_attr(PESTLE_ATTR_slice_sizes, how->sizes, (size_t)a->type->rank);
-  pestle_node_spec_t spec = {.op = PESTLE_OP_GATHER,
-                             .operands = (pestle_value_t*[]){a, indices},
-                             .operand_count = 2,
-                             .attrs = attrs,
-                             .attr_count = n};
-  return pestle_onnx_emit(call, &spec);
+  attrs[n++] = PESTLE_SET_I64S(start_index_map, how->mapped, how->mapped_count);
+  attrs[n++] = PESTLE_SET_I64(index_vector_dim, how->vector);
+  attrs[n++] = PESTLE_SET_I64S(slice_sizes, how->sizes, (size_t)a->type->rank);
+  return pestle_f_make(&call->f, PESTLE_OP_GATHER,
+                       (pestle_value_t*[]){a, indices}, 2, attrs, n, NULL);
 }
 
 pestle_value_t* pestle_onnx_take(pestle_onnx_call_t* call, pestle_value_t* a,
@@ -303,12 +177,4 @@ pestle_value_t* pestle_onnx_take_list(pestle_onnx_call_t* call,
   }
   return pestle_onnx_take(call, a, pestle_onnx_int_list(call, indices, count),
                           axis);
-}
-
-pestle_value_t* pestle_onnx_iota(pestle_onnx_call_t* call,
-                                 const pestle_type_t* type, int64_t axis) {
-  pestle_attr_t attr = i64_attr(PESTLE_ATTR_iota_dimension, axis);
-  pestle_node_spec_t spec = {
-      .op = PESTLE_OP_IOTA, .attrs = &attr, .attr_count = 1, .type = type};
-  return pestle_onnx_emit(call, &spec);
 }

@@ -161,7 +161,7 @@ static pestle_status_t work_formula(ir_test_t* t) {
   row = pestle_f_multiply(&f, row, table);
   pestle_value_t* both = pestle_f_stack(&f, (pestle_value_t*[]){row, row}, 2);
   both = pestle_f_pad_end(&f, both, 1, 3);
-  both = pestle_f_reverse(&f, both, 1);
+  both = pestle_f_reverse(&f, both, PESTLE_I64S(1));
   both = pestle_f_reduce(&f, PESTLE_OP_ADD, both, PESTLE_I64S(0, 1), 0);
   (void)pestle_f_copy_sign(&f, both, both);
   return f.status;
