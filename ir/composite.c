@@ -19,6 +19,11 @@ static pv_t* output(pestle_formula_t* f, pv_t* a) {
                           pestle_node_operand(f->of->node, 0)->type->dtype);
 }
 
+// What it permits is for the pass that looks for it; else it is its operand.
+pv_t* pestle_decompose_extent(pestle_formula_t* f) {
+  return pestle_node_operand(f->of->node, 0);
+}
+
 // --- Along dimensions ---
 
 // x - max(x): the same quotient without overflow.

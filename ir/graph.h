@@ -491,6 +491,12 @@ const pestle_elements_t* pestle_value_constant(const pestle_value_t* value);
 // |out_f|, another's in |out_i|; the other one is 0.
 void pestle_elements_first(const pestle_elements_t* elements, double* out_f,
                            int64_t* out_i);
+// Where dim |axis| of |from|, which is reshaped to |to|, lies: the first n places
+// along it, in each of what is around it, are the first n * times / parts, rounded
+// up, along |*out_axis|. False: no dim has them in front.
+bool pestle_reshape_axis(const pestle_type_t* from, const pestle_type_t* to,
+                         int32_t axis, int32_t* out_axis, int64_t* out_times,
+                         int64_t* out_parts);
 // Whether a bitcast goes between elements of |a| and of |b|: they have as many bits,
 // or one is a float of less than a byte and the other the byte that it takes.
 bool pestle_dtypes_have_same_bits(pestle_dtype_t a, pestle_dtype_t b);

@@ -24,6 +24,17 @@ pestle_status_t pestle_infer_log_softmax(pestle_infer_t* in) {
   return infer_along(in);
 }
 
+pestle_status_t pestle_infer_extent(pestle_infer_t* in) {
+  PESTLE_TRY(pestle_need_between(in, PESTLE_ATTR_dimension, 0,
+                                 pestle_in_type(in, 0)->rank));
+  const pestle_type_t* n = pestle_in_type(in, 1);
+  if (n->dtype != PESTLE_I64 || n->rank) {
+    return PESTLE_BAD("operand 1 is %s, not tensor<i64>",
+                      pestle_type_text(n).text);
+  }
+  return pestle_emit(in, pestle_in_type(in, 0));
+}
+
 pestle_status_t pestle_infer_logsumexp(pestle_infer_t* in) {
   bool gone[PESTLE_MAX_RANK] = {false};
   pestle_type_t type = *pestle_in_type(in, 0);

@@ -143,10 +143,41 @@ pestle_status_t pestle_infer_optimization_barrier(pestle_infer_t* in) {
   return NULL;
 }
 
+// One row of a fusion's 'ends': result, axis, operand, scale.
+static pestle_status_t check_end(const pestle_infer_t* in,
+                                 const pestle_node_t* returned,
+                                 const int64_t* row) {
+  if (row[0] < 0 || row[0] >= (int64_t)returned->operand_count) {
+    return PESTLE_BAD("'ends' names result %lld of %u", (long long)row[0],
+                      (unsigned)returned->operand_count);
+  }
+  int32_t rank = pestle_node_operand(returned, (size_t)row[0])->type->rank;
+  if (row[1] < 0 || row[1] >= rank) {
+    return PESTLE_BAD("'ends' names axis %lld of result %lld, which has %d",
+                      (long long)row[1], (long long)row[0], rank);
+  }
+  const pestle_type_t* n = NULL;
+  if (row[2] >= 0 && row[2] < (int64_t)in->spec->operand_count) {
+    n = pestle_in_type(in, (size_t)row[2]);
+  }
+  if (!n || n->dtype != PESTLE_I64 || n->rank) {
+    return PESTLE_BAD("'ends' names operand %lld, which is no tensor<i64>",
+                      (long long)row[2]);
+  }
+  if (row[3] >= 1 && row[3] <= INT32_MAX) return NULL;
+  return PESTLE_BAD("'ends' has the scale %lld", (long long)row[3]);
+}
+
 pestle_status_t pestle_infer_fusion(pestle_infer_t* in) {
   const pestle_node_t* node;
   PESTLE_TRY(pestle_need_operand_arguments(in, 0, 0, in->spec->operand_count));
   PESTLE_TRY(pestle_in_return(in, 0, &node));
+  pestle_i64s_t ends = pestle_in_i64s(in, PESTLE_ATTR_ends);
+  if (ends.count % 4) {
+    return PESTLE_BAD("'ends' has %zu numbers, not four a row", ends.count);
+  }
+  for (size_t i = 0; i < ends.count; i += 4)
+    PESTLE_TRY(check_end(in, node, ends.data + i));
   return emit_returned(in, node);
 }
 

@@ -35,6 +35,27 @@ bool pestle_dtypes_have_same_bits(pestle_dtype_t a, pestle_dtype_t b) {
   return in_byte || pestle_dtype_info(a)->bits == pestle_dtype_info(b)->bits;
 }
 
+bool pestle_reshape_axis(const pestle_type_t* from, const pestle_type_t* to,
+                         int32_t axis, int32_t* out_axis, int64_t* out_times,
+                         int64_t* out_parts) {
+  int64_t outer = 1, inner = 1, before = 1, behind = 1;
+  for (int32_t i = 0; i < from->rank; ++i) {
+    if (!from->dims[i]) return false;
+    if (i < axis) outer *= from->dims[i];
+    if (i > axis) inner *= from->dims[i];
+  }
+  int32_t at = 0;
+  while (at < to->rank && (before < outer || to->dims[at] == 1))
+    before *= to->dims[at++];
+  if (at == to->rank || before != outer) return false;
+  for (int32_t i = at + 1; i < to->rank; ++i)
+    behind *= to->dims[i];
+  *out_axis = at;
+  *out_times = inner % behind ? 1 : inner / behind;
+  *out_parts = behind % inner ? 1 : behind / inner;
+  return inner % behind == 0 || behind % inner == 0;
+}
+
 // Deeper calls are taken to have an effect.
 enum { MAX_CALLS = 16 };
 

@@ -568,12 +568,7 @@ static void group_singly(pestle_fuse_t* f) {
   }
 }
 
-static pestle_status_t fuse_block(void* user, pestle_module_t* module,
-                                  pestle_block_t* block) {
-  pestle_fuse_t* f = user;
-  pestle_arena_mark_t mark = pestle_arena_mark(f->ctx->scratch);
-  f->module = module;
-  f->block = block;
+static pestle_status_t fuse_items(pestle_fuse_t* f) {
   PESTLE_TRY(pestle_fuse_init(f));
   uint32_t* queue =
       PESTLE_ARENA_ARRAY(f->ctx->scratch, uint32_t, f->item_count + 1);
@@ -591,6 +586,19 @@ static pestle_status_t fuse_block(void* user, pestle_module_t* module,
   if (f->ctx->remarks) status = pestle_fuse_remark_edges(f);
   if (!status) status = pestle_fuse_emit(f);
   if (!status && f->ctx->remarks) pestle_fuse_remark_fusions(f);
+  return status;
+}
+
+static pestle_status_t fuse_block(void* user, pestle_module_t* module,
+                                  pestle_block_t* block) {
+  pestle_fuse_t* f = user;
+  pestle_arena_mark_t mark = pestle_arena_mark(f->ctx->scratch);
+  f->module = module;
+  f->block = block;
+  pestle_status_t status =
+      pestle_extents_find(f->allocator, f->ctx->scratch, block, &f->extents);
+  if (!status) status = fuse_items(f);
+  pestle_extents_deinit(&f->extents);
   pestle_vec_clear(&f->notes);
   pestle_vec_clear(&f->pairs);
   pestle_arena_rewind(f->ctx->scratch, mark);

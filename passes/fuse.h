@@ -11,6 +11,7 @@
 #define PESTLE_PASSES_FUSE_H_
 
 #include "base/vec.h"
+#include "passes/extents.h"
 #include "passes/util.h"
 
 #define PESTLE_FUSE_NONE UINT32_MAX
@@ -37,6 +38,7 @@ typedef struct pestle_fuse_item_t {
   uint32_t stamp;      // of the last search that saw it
   uint32_t dep_begin;  // into fuse_t.deps; ends where the next item's begins
   bool floating;
+  bool emitted;   // what it makes stands in front of what is emitted now
   bool repeated;  // evaluated more often than it has elements
   // Different places at which the group reads the value for one element of its
   // result: views multiply them, and so the code. 0 counts as 1.
@@ -79,6 +81,7 @@ typedef struct pestle_fuse_t {
   pestle_fuse_group_t* groups;
   uint32_t group_count;
   uint32_t* stack;  // of searches
+  pestle_extents_t extents;
   uint32_t stamp;
   // Place i, before item i, leads to the last place at or before it that no
   // group lies across: union-find, since groups only grow.

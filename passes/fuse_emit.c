@@ -74,9 +74,13 @@ static pestle_status_t order_units(order_t* order) {
   frame_t* stack = PESTLE_ARENA_ARRAY(arena, frame_t, f->item_count + 1);
   if (!order->units || !order->state || !stack) return PESTLE_OOM();
   memset(order->state, 0, f->item_count);
-  for (uint32_t i = 0; i < f->item_count; ++i) {
-    uint32_t unit = unit_of(f, i);
-    if (!order->state[unit]) PESTLE_TRY(visit(order, unit, stack));
+  // What kernels end at comes as early as it can.
+  for (int ends = f->extents.any ? 1 : 0; ends >= 0; --ends) {
+    for (uint32_t i = 0; i < f->item_count; ++i) {
+      if (ends && !pestle_extents_is_anchor(pestle_fuse_node(f, i))) continue;
+      uint32_t unit = unit_of(f, i);
+      if (!order->state[unit]) PESTLE_TRY(visit(order, unit, stack));
+    }
   }
   return NULL;
 }
@@ -86,6 +90,7 @@ static pestle_status_t order_units(order_t* order) {
 typedef PESTLE_VEC(pestle_value_t*) values_t;
 typedef PESTLE_VEC(uint32_t) items_t;
 typedef PESTLE_VEC(pestle_type_t) types_t;
+typedef PESTLE_VEC(int64_t) ends_t;
 
 typedef struct emit_t {
   pestle_fuse_t* f;
@@ -95,6 +100,7 @@ typedef struct emit_t {
   values_t operands;
   values_t results;
   types_t types;
+  ends_t ends;
 } emit_t;
 
 static bool is_copied(const pestle_fuse_t* f, uint32_t item) {
@@ -177,6 +183,45 @@ static pestle_status_t find_results(emit_t* e) {
     for (uint32_t r = 0; r < node->result_count; ++r) {
       if (!is_used_elsewhere(e, &node->results[r])) continue;
       if (!pestle_vec_push(&e->results, &node->results[r])) {
+        return PESTLE_OOM();
+      }
+    }
+  }
+  return NULL;
+}
+
+// --- Ends ---
+
+// The number that |anchor| says, if it stands in front of what is emitted now: to wait
+// for it could close a circle, and nothing is wrong without it.
+static pestle_value_t* number_of(const pestle_fuse_t* f,
+                                 const pestle_node_t* anchor) {
+  pestle_value_t* n = pestle_node_operand(anchor, 1);
+  if (pestle_value_constant(n)) return NULL;
+  uint32_t item = pestle_fuse_item_of(f, n);
+  if (item == PESTLE_FUSE_NONE || item == f->item_count) return n;
+  return f->items[item].emitted ? n : NULL;
+}
+
+static bool add_end(emit_t* e, int64_t result, int64_t axis, pestle_value_t* n,
+                    int64_t scale) {
+  size_t at = 0;
+  while (at < e->operands.size && e->operands.data[at] != n)
+    ++at;
+  if (at == e->operands.size && !pestle_vec_push(&e->operands, n)) return false;
+  return pestle_vec_push(&e->ends, result) && pestle_vec_push(&e->ends, axis) &&
+         pestle_vec_push(&e->ends, (int64_t)at) &&
+         pestle_vec_push(&e->ends, scale);
+}
+
+static pestle_status_t find_ends(emit_t* e) {
+  for (size_t i = 0; i < e->results.size; ++i) {
+    const pestle_value_t* result = e->results.data[i];
+    const pestle_end_t* ends = pestle_extents_of(&e->f->extents, result);
+    for (int32_t a = 0; ends && a < result->type->rank; ++a) {
+      pestle_value_t* n =
+          ends[a].anchor ? number_of(e->f, ends[a].anchor) : NULL;
+      if (n && !add_end(e, (int64_t)i, a, n, ends[a].scale)) {
         return PESTLE_OOM();
       }
     }
@@ -315,12 +360,13 @@ static pestle_status_t make_fusion(emit_t* e, pestle_node_t* before,
   PESTLE_TRY(status);
   char label[48];
   make_label(e, label, sizeof(label));
-  pestle_attr_t attr = PESTLE_SET_STR(label, label);
+  pestle_attr_t attrs[] = {PESTLE_SET_STR(label, label),
+                           PESTLE_SET_I64S(ends, e->ends.data, e->ends.size)};
   pestle_node_spec_t spec = {.op = PESTLE_OP_FUSION,
                              .operands = e->operands.data,
                              .operand_count = e->operands.size,
-                             .attrs = &attr,
-                             .attr_count = 1,
+                             .attrs = attrs,
+                             .attr_count = e->ends.size ? 2 : 1,
                              .regions = &region,
                              .region_count = 1};
   pestle_builder_t outside = pestle_builder_before(before);
@@ -342,6 +388,7 @@ static pestle_status_t emit_with(emit_t* e, pestle_node_t* before) {
   sort_items(&e->body);
   PESTLE_TRY(find_operands(e));
   PESTLE_TRY(find_results(e));
+  PESTLE_TRY(find_ends(e));
   pestle_node_t* fusion;
   PESTLE_TRY(make_fusion(e, before, &fusion));
   for (size_t i = 0; i < e->results.size; ++i) {
@@ -351,6 +398,10 @@ static pestle_status_t emit_with(emit_t* e, pestle_node_t* before) {
     pestle_value_replace_all_uses(e->results.data[i], result);
   }
   fusion->scratch = f->item_count;
+  for (uint32_t i = f->groups[e->group].first; i != PESTLE_FUSE_NONE;
+       i = next_member(f, i)) {
+    f->items[i].emitted = true;
+  }
   f->groups[e->group].fusion = fusion;
   return NULL;
 }
@@ -363,12 +414,14 @@ static pestle_status_t emit_group(pestle_fuse_t* f, uint32_t group,
   pestle_vec_init(&e.operands, f->allocator);
   pestle_vec_init(&e.results, f->allocator);
   pestle_vec_init(&e.types, f->allocator);
+  pestle_vec_init(&e.ends, f->allocator);
   pestle_status_t status = emit_with(&e, before);
   pestle_vec_deinit(&e.body);
   pestle_vec_deinit(&e.captured);
   pestle_vec_deinit(&e.operands);
   pestle_vec_deinit(&e.results);
   pestle_vec_deinit(&e.types);
+  pestle_vec_deinit(&e.ends);
   return status;
 }
 
@@ -403,8 +456,10 @@ pestle_status_t pestle_fuse_emit(pestle_fuse_t* f) {
       PESTLE_TRY(emit_group(f, group, end));
     } else if (pestle_fuse_node(f, item) != end) {
       pestle_node_move(pestle_fuse_node(f, item), end);
+      f->items[item].emitted = true;
     }
   }
+  pestle_extents_drop(f->block);
   erase_old(f);
   return NULL;
 }

@@ -159,7 +159,9 @@ int64_t pestle_fuse_view_offset(const pestle_node_t* node) {
 // --- Kinds ---
 
 pestle_fuse_kind_t pestle_fuse_kind_of(const pestle_node_t* node) {
-  if (pestle_fuse_is_view_of_parts(node)) return PESTLE_FUSE_KIND_ALONE;
+  if (pestle_fuse_is_view_of_parts(node) || pestle_extents_is_anchor(node)) {
+    return PESTLE_FUSE_KIND_ALONE;
+  }
   switch (class_of(node)) {
     case PESTLE_FUSE_CONTRACTION:
       return PESTLE_FUSE_KIND_DOT;

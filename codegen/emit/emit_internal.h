@@ -82,6 +82,17 @@ void pestle_emit_close_vector(pestle_emit_t* e);
 // Hoists all values of the walk's stage.
 void pestle_emit_hoist_stage(pestle_emit_walk_t* w);
 
+// --- emit_end.c ---
+// Whether |axis| is, or was split from, an axis that ends at a number of memory.
+bool pestle_emit_has_end(const pestle_emit_t* e, uint32_t axis);
+// Whether the first place of what is open of the axis that |axis| was split from is
+// before its end, as i1. The same in all lanes of a group.
+pestle_kir_id_t pestle_emit_before_end(pestle_emit_t* e, uint32_t axis);
+// How many of |trips| steps of loop |axis|, which is not open, from |first| on begin
+// before the end. The same in all lanes of a group.
+pestle_kir_id_t pestle_emit_steps_to_end(pestle_emit_t* e, uint32_t axis,
+                                         int64_t first, int64_t trips);
+
 // --- emit_flat.c ---
 // Axes that a template adds to the nest, this many, have places in the tables.
 enum { PESTLE_EMIT_OWN_AXES = 16 };

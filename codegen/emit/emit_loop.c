@@ -163,8 +163,8 @@ static bool walk_both(pestle_emit_walk_t* w, const uint32_t* leaves,
 }
 
 // The axis has a value now: emit what belongs under it, then the other loops.
-static void inside(pestle_emit_walk_t* w, const uint32_t* leaves,
-                   uint32_t count) {
+static void emit_inside(pestle_emit_walk_t* w, const uint32_t* leaves,
+                        uint32_t count) {
   pestle_emit_t* e = w->e;
   pestle_emit_coords(e, w->stage);
   if (w->attach) {
@@ -185,6 +185,21 @@ static void inside(pestle_emit_walk_t* w, const uint32_t* leaves,
   }
 }
 
+// Whether the one step |value| of a loop has to ask for the end of its axis: the steps
+// around it have asked for the first.
+static bool asks_for_end(const pestle_emit_walk_t* w, uint32_t axis,
+                         int64_t value) {
+  return w->attach && pestle_emit_has_end(w->e, axis) &&
+         w->e->nest->axes.data[axis].mark == PESTLE_MARK_SERIAL && value > 0;
+}
+
+static void inside(pestle_emit_walk_t* w, const uint32_t* leaves,
+                   uint32_t count, bool asks) {
+  if (asks) pestle_kir_if(w->e->k, pestle_emit_before_end(w->e, leaves[0]));
+  emit_inside(w, leaves, count);
+  if (asks) pestle_kir_end(w->e->k);
+}
+
 static void open_fixed(pestle_emit_walk_t* w, const uint32_t* leaves,
                        uint32_t count, int64_t value) {
   pestle_emit_t* e = w->e;
@@ -192,7 +207,7 @@ static void open_fixed(pestle_emit_walk_t* w, const uint32_t* leaves,
   size_t scope = pestle_emit_scope(e);
   e->open[axis] = true;
   e->value[axis] = pestle_affine_const(e->nest, value);
-  inside(w, leaves, count);
+  inside(w, leaves, count, asks_for_end(w, axis, value));
   e->open[axis] = false;
   pestle_emit_unscope(e, scope);
 }
@@ -224,7 +239,7 @@ static void open_vector(pestle_emit_walk_t* w, const uint32_t* leaves,
   e->valid = a->extent;
   e->open[axis] = true;
   e->value[axis] = pestle_affine_axis(e->nest, axis);
-  inside(w, leaves, count);
+  inside(w, leaves, count, false);
   e->open[axis] = false;
   pestle_emit_close_vector(e);
   pestle_emit_unscope(e, scope);
@@ -320,9 +335,12 @@ static void open_steps(pestle_emit_walk_t* w, const uint32_t* leaves,
   size_t scope = pestle_emit_scope(e);
   bool group = a->mark == PESTLE_MARK_GROUP;
   bool serial = a->mark == PESTLE_MARK_SERIAL;
+  bool ends = w->attach && pestle_emit_has_end(e, axis);
   e->serial_loops += serial;
   if (!group) {
-    pestle_kir_id_t end = pestle_kir_index(e->k, trips);
+    pestle_kir_id_t end = ends && serial
+                              ? pestle_emit_steps_to_end(e, axis, first, trips)
+                              : pestle_kir_index(e->k, trips);
     e->axis_id[axis] = pestle_kir_for(
         e->k, a->name, pestle_kir_index(e->k, 0), end, 1,
         a->mark == PESTLE_MARK_UNROLL ? PESTLE_KIR_UNROLL : PESTLE_KIR_SERIAL);
@@ -333,7 +351,7 @@ static void open_steps(pestle_emit_walk_t* w, const uint32_t* leaves,
     e->value[axis] = pestle_affine_add(e->nest, e->value[axis],
                                        pestle_affine_const(e->nest, first));
   }
-  inside(w, leaves, count);
+  inside(w, leaves, count, ends && group);
   if (!group) pestle_kir_end(e->k);
   e->serial_loops -= serial;
   e->open[axis] = false;
@@ -414,7 +432,7 @@ static void open_lanes(pestle_emit_walk_t* w, const uint32_t* leaves,
   size_t scope = pestle_emit_scope(e);
   e->open[axis] = true;
   e->value[axis] = pestle_affine_axis(e->nest, axis);
-  inside(w, leaves, count);
+  inside(w, leaves, count, false);
   e->open[axis] = false;
   pestle_emit_unscope(e, scope);
   e->nest->axes.data[axis].extent = before;

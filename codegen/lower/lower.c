@@ -271,6 +271,70 @@ static const pestle_type_t* whole_type(const pestle_node_t* fusion,
   return fusion->results[p->slot].type;
 }
 
+// --- Ends ---
+
+// Where axis |axis| of result |p->slot| is in the piece's value; -1: nowhere. |scale|
+// follows it.
+static int32_t axis_of_piece(const pestle_node_t* fusion,
+                             const pestle_piece_t* p, int32_t axis,
+                             int64_t* scale) {
+  const pestle_type_t* type = fusion->results[p->slot].type;
+  for (uint32_t v = 0; v < p->view_count; ++v) {
+    const pestle_node_t* view = p->views[v];
+    const pestle_type_t* to = pestle_node_operand(view, 0)->type;
+    int64_t times = 1, parts = 1;
+    if (view->op == PESTLE_OP_TRANSPOSE) {
+      axis = (int32_t)PESTLE_NODE_I64S(view, permutation).data[axis];
+    } else if (!pestle_reshape_axis(type, to, axis, &axis, &times, &parts) ||
+               *scale % parts) {
+      return -1;
+    }
+    *scale = *scale / parts * times;
+    type = to;
+  }
+  return axis == p->concat_dim || *scale > INT32_MAX ? -1 : axis;
+}
+
+// The end of axis |axis| of a piece's value: operand and scale. False: it has none.
+static bool end_of_piece(const pestle_node_t* fusion, const pestle_piece_t* p,
+                         int32_t axis, int64_t* out_operand,
+                         int64_t* out_scale) {
+  pestle_i64s_t ends = PESTLE_NODE_I64S(fusion, ends);
+  for (size_t i = 0; i < ends.count; i += 4) {
+    int64_t scale = ends.data[i + 3];
+    if (ends.data[i] != p->slot ||
+        axis_of_piece(fusion, p, (int32_t)ends.data[i + 1], &scale) != axis) {
+      continue;
+    }
+    *out_operand = ends.data[i + 2];
+    *out_scale = scale;
+    return true;
+  }
+  return false;
+}
+
+// An axis of the stage ends where all that it writes does.
+static void set_ends(pestle_lower_t* lower, const pestle_kernel_group_t* group,
+                     uint32_t stage) {
+  pestle_nest_t* nest = lower->nest;
+  const pestle_block_t* body = pestle_node_body(lower->fusion, 0);
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  for (uint32_t a = 0; a < s->map_count; ++a) {
+    int64_t operand = 0, scale = 0, other, times;
+    bool all = true;
+    for (uint32_t p = 0; p < group->piece_count && all; ++p) {
+      all = end_of_piece(lower->fusion, &group->pieces[p], (int32_t)a, &other,
+                         &times) &&
+            (p == 0 || (other == operand && times == scale));
+      if (all) operand = other, scale = times;
+    }
+    if (!all) continue;
+    pestle_nest_axis_t* axis = &nest->axes.data[s->roots[a]];
+    axis->end_scale = scale;
+    axis->end_tensor = lower->values[body->arguments[operand]->scratch].tensor;
+  }
+}
+
 static pestle_status_t add_outputs(pestle_lower_t* lower,
                                    const pestle_kernel_group_t* group,
                                    const int32_t* aliases) {
@@ -334,5 +398,8 @@ pestle_status_t pestle_lower_group(const pestle_node_t* fusion,
     PESTLE_TRY(lower_node(&lower, group->nodes[i]));
   }
   if (!nest->failed) PESTLE_TRY(add_outputs(&lower, group, aliases));
+  if (!nest->failed && PESTLE_NODE_I64S(fusion, ends).count) {
+    set_ends(&lower, group, (uint32_t)nest->stages.size - 1);
+  }
   return pestle_nest_status(nest);
 }

@@ -52,6 +52,7 @@ static bool same_domain(const pestle_value_t* a, const pestle_value_t* b) {
 
 typedef struct partition_t {
   pestle_arena_t* arena;
+  const pestle_node_t* fusion;
   pestle_kernel_group_t* groups;
   uint32_t count;
   uint32_t capacity;
@@ -182,7 +183,23 @@ static pestle_status_t take_needs(needs_t* n, pestle_arena_t* arena,
   return NULL;
 }
 
-static pestle_status_t needs_of(needs_t* n, pestle_arena_t* arena,
+// What the group's results end at.
+static bool need_ends(needs_t* n, const pestle_node_t* fusion,
+                      const pestle_kernel_group_t* group) {
+  pestle_i64s_t ends = PESTLE_NODE_I64S(fusion, ends);
+  const pestle_block_t* body = pestle_node_body(fusion, 0);
+  bool ok = true;
+  for (size_t i = 0; i < ends.count; i += 4) {
+    for (uint32_t p = 0; p < group->piece_count && ok; ++p) {
+      if (group->pieces[p].slot != ends.data[i]) continue;
+      ok = need(n, body->arguments[ends.data[i + 2]]);
+    }
+  }
+  return ok;
+}
+
+static pestle_status_t needs_of(needs_t* n, const pestle_node_t* fusion,
+                                pestle_arena_t* arena,
                                 pestle_kernel_group_t* group) {
   bool ok = true;
   pestle_vec_clear(&n->nodes);
@@ -196,6 +213,7 @@ static pestle_status_t needs_of(needs_t* n, pestle_arena_t* arena,
       ok = ok && need(n, pestle_node_operand(node, o));
     }
   }
+  ok = ok && need_ends(n, fusion, group);
   if (!ok) return PESTLE_ERROR(OUT_OF_MEMORY, "lowering a group");
   return take_needs(n, arena, group);
 }
@@ -218,7 +236,7 @@ static pestle_status_t find_needs(partition_t* part,
   pestle_status_t status = NULL;
   for (uint32_t g = 0; g < part->count && !status; ++g) {
     needs.group = g + 1;
-    status = needs_of(&needs, part->arena, &part->groups[g]);
+    status = needs_of(&needs, part->fusion, part->arena, &part->groups[g]);
   }
   pestle_vec_deinit(&needs.nodes);
   pestle_vec_deinit(&needs.arguments);
@@ -233,7 +251,8 @@ pestle_status_t pestle_lower_partition(pestle_arena_t* arena,
                                        uint32_t* out_count) {
   pestle_block_t* body = pestle_node_body(fusion, 0);
   const pestle_node_t* ret = body->last;
-  partition_t part = {.arena = arena, .capacity = ret->operand_count};
+  partition_t part = {
+      .arena = arena, .fusion = fusion, .capacity = ret->operand_count};
   for (uint32_t i = 0; i < ret->operand_count; ++i) {
     // A concatenation may stand behind views: count the widest possibility.
     pestle_value_t* v = pestle_node_operand(ret, i);

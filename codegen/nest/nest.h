@@ -185,6 +185,10 @@ typedef struct pestle_nest_axis_t {
   int32_t block_axis;
   int64_t block;
   bool peel_last;  // its last step has a shorter block: emitted apart
+  // A root map axis: from place |end_scale| times what input |end_tensor|, an i64 of
+  // rank 0, holds on, nothing need be computed (docs/adr/021). 0: there is no such place.
+  int64_t end_scale;
+  uint32_t end_tensor;
 } pestle_nest_axis_t;
 
 // Steps of the loops of |a| at most.

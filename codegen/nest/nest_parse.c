@@ -160,6 +160,23 @@ static pestle_status_t find_axis(pestle_nest_parser_t* p, uint32_t* out_axis) {
                           name);
 }
 
+// " end 4 of n" behind an axis.
+static pestle_status_t parse_end(pestle_nest_parser_t* p, uint32_t axis) {
+  if (!pestle_lex_accept_word(&p->s, "end")) return NULL;
+  const char* name;
+  int64_t scale;
+  PESTLE_TRY(pestle_lex_int(&p->s, 1, INT32_MAX, &scale));
+  PESTLE_TRY(pestle_lex_expect_word(&p->s, "of"));
+  PESTLE_TRY(pestle_lex_name(&p->s, "an input", &name));
+  int32_t tensor = pestle_nest_find_tensor(p->nest, name);
+  if (tensor < 0) {
+    return pestle_lex_error(&p->s, "expected an input, not '%s'", name);
+  }
+  p->nest->axes.data[axis].end_scale = scale;
+  p->nest->axes.data[axis].end_tensor = (uint32_t)tensor;
+  return NULL;
+}
+
 // " peel" or " block 64 by a" behind an axis.
 static pestle_status_t parse_block(pestle_nest_parser_t* p, uint32_t axis) {
   p->nest->axes.data[axis].peel_last = pestle_lex_accept_word(&p->s, "peel");
@@ -191,6 +208,7 @@ static pestle_status_t parse_roots(pestle_nest_parser_t* p,
     PESTLE_TRY(pestle_lex_int(&p->s, 0, PESTLE_NEST_LARGEST, &a->extent));
     a->full_extent = a->extent;
     PESTLE_TRY(parse_block(p, axis));
+    PESTLE_TRY(parse_end(p, axis));
     s->roots[s->root_count++] = axis;
     if (!reduce) s->map_count = s->root_count;
   } while (pestle_lex_accept(&p->s, ','));

@@ -426,9 +426,14 @@ static void print_roots(printer_t* p, const pestle_nest_stage_t* s,
     pestle_strbuf_appendf(p->out, "%s%s:%lld", i > from ? ", " : "", a->name,
                           (long long)a->full_extent);
     if (a->peel_last) pestle_strbuf_append_c(p->out, " peel");
-    if (a->block_axis < 0) continue;
-    pestle_strbuf_appendf(p->out, " block %lld by %s", (long long)a->block,
-                          p->nest->axes.data[a->block_axis].name);
+    if (a->block_axis >= 0) {
+      pestle_strbuf_appendf(p->out, " block %lld by %s", (long long)a->block,
+                            p->nest->axes.data[a->block_axis].name);
+    }
+    if (a->end_scale) {
+      pestle_strbuf_appendf(p->out, " end %lld of %s", (long long)a->end_scale,
+                            p->nest->tensors.data[a->end_tensor].name);
+    }
   }
   pestle_strbuf_append_char(p->out, ']');
 }

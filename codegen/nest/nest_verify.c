@@ -415,6 +415,18 @@ static pestle_status_t check_block(const verify_t* v,
   return broken(v, "the blocks of axis '%s' do not cover it", a->name);
 }
 
+static pestle_status_t check_end(const verify_t* v,
+                                 const pestle_nest_axis_t* a) {
+  const pestle_nest_tensor_t* t = a->end_tensor < v->nest->tensors.size
+                                      ? &v->nest->tensors.data[a->end_tensor]
+                                      : NULL;
+  if (t && t->kind == PESTLE_TENSOR_INPUT && t->type.dtype == PESTLE_I64 &&
+      !t->type.rank && a->end_scale > 0 && !a->reduce) {
+    return NULL;
+  }
+  return broken(v, "axis '%s' ends at what is no input of one i64", a->name);
+}
+
 static pestle_status_t check_axes(verify_t* v) {
   const pestle_nest_stage_t* s = v->s;
   v->empty = false;
@@ -426,6 +438,7 @@ static pestle_status_t check_axes(verify_t* v) {
       return broken(v, "axis %u is not one of its own", i);
     }
     if (a->block_axis >= 0) PESTLE_TRY(check_block(v, a));
+    if (a->end_scale) PESTLE_TRY(check_end(v, a));
     if (a->full_extent == 0) v->empty = true;
   }
   if (s->map_count > s->root_count ||

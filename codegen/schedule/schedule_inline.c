@@ -171,6 +171,22 @@ typedef struct pair_t {
   const pestle_affine_t** map;
 } pair_t;
 
+// Rows that end within have places in the middle that need not be computed; an end of
+// one row is that of both.
+static bool keeps_ends(const pestle_nest_t* nest, const pair_t* p) {
+  return !nest->axes.data[p->b].end_scale || nest->axes.data[p->a].extent == 1;
+}
+
+static void join_ends(pestle_nest_t* nest, const pair_t* p) {
+  if (nest->failed) return;
+  const pestle_nest_axis_t *a = &nest->axes.data[p->a],
+                           *b = &nest->axes.data[p->b];
+  pestle_nest_axis_t* fused = &nest->axes.data[p->fused];
+  const pestle_nest_axis_t* from = b->end_scale ? b : a;
+  fused->end_scale = b->end_scale ? b->end_scale : a->end_scale * p->steps;
+  fused->end_tensor = from->end_tensor;
+}
+
 static pestle_status_t make_pair(pestle_nest_t* nest, uint32_t stage,
                                  uint32_t outer_root, pair_t* p) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
@@ -187,6 +203,7 @@ static pestle_status_t make_pair(pestle_nest_t* nest, uint32_t stage,
       pestle_schedule_derived_name(nest, pestle_schedule_axis_name(nest, p->a),
                                    pestle_schedule_axis_name(nest, p->b)),
       (int32_t)stage, false, nest->axes.data[p->a].extent * p->steps);
+  join_ends(nest, p);
   p->map =
       pestle_arena_alloc_zero(nest->arena, nest->axes.size * sizeof(*p->map),
                               _Alignof(pestle_affine_t*));
@@ -317,6 +334,7 @@ static pestle_status_t fuse_pair(pestle_nest_t* nest, uint32_t stage,
   if (s->value_count > PESTLE_MAX_RANK) return NULL;
   bool may = !divides || (!inner && !s->is_reduction &&
                           (p.steps == 2 || p.steps == 4 || p.steps == 8));
+  may = may && keeps_ends(nest, &p);
   pestle_substitution_t how;
   pestle_substitution_init(nest, p.map, &how);
   fused_values_t f;
@@ -380,6 +398,6 @@ pestle_status_t pestle_nest_may_fuse(pestle_nest_t* nest, uint32_t stage,
     how.user = &m;
   }
   fused_values_t f;
-  *out_may = fuse_values(nest, s, &p, false, &how, &f);
+  *out_may = keeps_ends(nest, &p) && fuse_values(nest, s, &p, false, &how, &f);
   return pestle_nest_status(nest);
 }

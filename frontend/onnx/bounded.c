@@ -76,6 +76,21 @@ pestle_value_t* pestle_onnx_real_mask(pestle_onnx_call_t* call,
   return mask;
 }
 
+pestle_value_t* pestle_onnx_end_real(pestle_onnx_call_t* call,
+                                     pestle_value_t* value) {
+  const pestle_onnx_real_t* real =
+      value ? pestle_onnx_real(call->import, value) : NULL;
+  pestle_value_t* y = value;
+  for (int32_t i = 0; real && y && i < rank_of(value); ++i) {
+    if (!real->sizes[i]) continue;
+    pestle_value_t* operands[] = {y, real->sizes[i]};
+    pestle_attr_t axis = PESTLE_SET_I64(dimension, i);
+    y = pestle_f_make(&call->f, PESTLE_OP_EXTENT, operands, 2, &axis, 1, NULL);
+  }
+  pestle_onnx_copy_real(call, y, value);
+  return y;
+}
+
 void pestle_onnx_copy_real(pestle_onnx_call_t* call, pestle_value_t* value,
                            const pestle_value_t* from) {
   if (!value || value == from) return;

@@ -23,6 +23,11 @@ pestle_value_t* pestle_onnx_real_size(const pestle_onnx_import_t* import,
 // nothing.
 void pestle_onnx_set_real(pestle_onnx_call_t* call, pestle_value_t* value,
                           int64_t axis, pestle_value_t* size);
+// |value|, whose real extents are noted, as one of which no more need be computed
+// (pestle.extent), with the same notes. For what no rule of passes/extents.c gives
+// its extents: sources, and what is gathered from computed places.
+pestle_value_t* pestle_onnx_end_real(pestle_onnx_call_t* call,
+                                     pestle_value_t* value);
 // The real extents of |value| as an i64 list.
 pestle_value_t* pestle_onnx_real_shape(pestle_onnx_call_t* call,
                                        pestle_value_t* value);

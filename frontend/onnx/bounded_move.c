@@ -137,7 +137,7 @@ pestle_value_t* pestle_onnx_slice_real(pestle_onnx_call_t* call,
   if (y == x) y = apart(call, y);
   pestle_onnx_copy_real(call, y, x);
   pestle_onnx_set_real(call, y, axis, real);
-  return y;
+  return pestle_onnx_end_real(call, y);
 }
 
 // --- Joins ---
@@ -163,7 +163,7 @@ pestle_value_t* pestle_onnx_concat_real(pestle_onnx_call_t* call,
   if (at) y = pestle_onnx_take(call, y, at, axis);
   if (y == values[0]) return y;  // of one
   pestle_onnx_set_real(call, y, axis, end);
-  return y;
+  return pestle_onnx_end_real(call, y);
 }
 
 // --- Reshapes ---
@@ -271,7 +271,8 @@ pestle_value_t* pestle_onnx_reshape_real(pestle_onnx_call_t* call,
     return NULL;
   int64_t count = pestle_type_count(pestle_onnx_type(x));
   pestle_value_t* y;
-  if (is_plain(call, x, rank, dims, sizes)) {
+  bool is_moved = !is_plain(call, x, rank, dims, sizes);
+  if (!is_moved) {
     y = pestle_f_reshape(&call->f, x, rank, dims);
   } else if (!count || !pestle_type_count(&type)) {
     type.dtype = dtype_of(x);
@@ -284,5 +285,5 @@ pestle_value_t* pestle_onnx_reshape_real(pestle_onnx_call_t* call,
   if (y == x) return y;  // each axis is what it was
   for (int32_t i = 0; i < rank; ++i)
     pestle_onnx_set_real(call, y, i, sizes[i]);
-  return y;
+  return is_moved ? pestle_onnx_end_real(call, y) : y;
 }

@@ -358,8 +358,9 @@ static void run_while(repeat_t* r, pestle_value_t** values,
   for (size_t k = 0; node && k < r->states + r->outs; ++k)
     values[k] = pestle_node_result(node, k + 2);
   for (size_t k = 0; node && k < r->outs; ++k) {
-    pestle_onnx_set_real(call, values[r->states + k], 0,
-                         pestle_node_result(node, 0));
+    pestle_value_t** scan = &values[r->states + k];
+    pestle_onnx_set_real(call, *scan, 0, pestle_node_result(node, 0));
+    *scan = pestle_onnx_end_real(call, *scan);
   }
 }
 

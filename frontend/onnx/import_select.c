@@ -90,6 +90,7 @@ static void compress_by(pestle_onnx_call_t* call, pestle_value_t* x,
   pestle_value_t* places = places_of(call, flags, &count);
   call->outputs[0] = pestle_onnx_take(call, x, places, axis);
   pestle_onnx_set_real(call, call->outputs[0], axis, count);
+  call->outputs[0] = pestle_onnx_end_real(call, call->outputs[0]);
 }
 
 // The places along an axis where the condition holds.
@@ -166,6 +167,7 @@ static void find_non_zero(pestle_onnx_call_t* call) {
   call->outputs[0] = pestle_onnx_convert(
       call, pestle_f_concatenate(&call->f, rows, (size_t)rank, 0), PESTLE_I64);
   pestle_onnx_set_real(call, call->outputs[0], 1, real);
+  call->outputs[0] = pestle_onnx_end_real(call, call->outputs[0]);
 }
 
 static void non_zero_scalar(pestle_onnx_call_t* call,
@@ -361,6 +363,7 @@ void pestle_onnx_import_unique(pestle_onnx_call_t* call) {
         i ? pestle_onnx_convert(call, results[i], PESTLE_I64) : results[0];
     if (i != 2) {
       pestle_onnx_set_real(call, call->outputs[i], i ? 0 : axis, u.count);
+      call->outputs[i] = pestle_onnx_end_real(call, call->outputs[i]);
     }
   }
 }
@@ -506,6 +509,7 @@ static void number_boxes(pestle_onnx_call_t* call, const suppress_t* s,
   call->outputs[0] = pestle_onnx_convert(
       call, pestle_f_concatenate(&call->f, columns, 3, 1), PESTLE_I64);
   pestle_onnx_set_real(call, call->outputs[0], 0, count);
+  call->outputs[0] = pestle_onnx_end_real(call, call->outputs[0]);
 }
 
 // The boxes in order of |scores|, which is put in order too.

@@ -207,6 +207,7 @@ static bool range_to_size(pestle_onnx_call_t* call) {
   call->outputs[0] = make_range(call, &type);
   pestle_onnx_set_real(call, call->outputs[0], 0,
                        from || by > 1 ? size : limit.size);
+  call->outputs[0] = pestle_onnx_end_real(call, call->outputs[0]);
   return true;
 }
 
@@ -693,6 +694,7 @@ void pestle_onnx_import_expand(pestle_onnx_call_t* call) {
     pestle_onnx_set_real(call, y, i,
                          own || i < skipped ? own : sizes[i - skipped]);
   }
+  if (y != x) call->outputs[0] = pestle_onnx_end_real(call, y);
 }
 
 // [a, b] repeated (m, n) times is [1, a, 1, b] broadcast to [m, a, n, b].

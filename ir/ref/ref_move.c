@@ -58,6 +58,10 @@ pestle_status_t pestle_ref_reshape(const pestle_ref_call_t* call) {
   return NULL;
 }
 
+pestle_status_t pestle_ref_extent(const pestle_ref_call_t* call) {
+  return pestle_ref_reshape(call);
+}
+
 pestle_status_t pestle_ref_broadcast_in_dim(const pestle_ref_call_t* call) {
   const pestle_type_t* type = pestle_ref_result_type(call, 0);
   const pestle_type_t* source = pestle_ref_operand_type(call, 0);

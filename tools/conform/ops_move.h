@@ -410,6 +410,56 @@ static inline bool build_dynamic_update_slice(instance_t* t) {
   return true;
 }
 
+// x reversed, of which a run says how much is needed along an axis, with an element
+// replaced by an op that needs a kernel of its own; behind that end x itself, since what
+// lies there is not said.
+static inline bool build_extent(instance_t* t) {
+  static const char* const names[] = {"axis 0", "axis 1", "axis 2"};
+  t->what = names[t->variant];
+  int32_t rank = t->shape->rank, axis = (int32_t)t->variant;
+  if (axis >= rank || rank > 6) return false;
+  pestle_type_t types[MAX_ARGS] = {shaped(t), type_of(PESTLE_I64, 0, NULL),
+                                   shaped(t)};
+  int64_t axes[PESTLE_MAX_RANK], size = t->shape->dims[axis];
+  for (int32_t i = 0; i < rank; ++i) {
+    axes[i] = i;
+    if (types[2].dims[i] > 1) types[2].dims[i] = 1;
+    types[i + 3] = type_of(PESTLE_I64, 0, NULL);
+    index_arg(t, (size_t)i + 3, t->shape->dims[i] - types[2].dims[i]);
+  }
+  index_arg(t, 1, size);
+  begin(t, types, (size_t)rank + 3);
+  pestle_value_t *operands[MAX_ARGS], *y, *place, *end, *inside;
+  assert_ok(
+      pestle_op_reverse(&t->b, arg(t, 0),
+                        &(pestle_reverse_attrs_t){
+                            sizeof(pestle_reverse_attrs_t), i64s(axes, rank)},
+                        &y));
+  assert_ok(pestle_op_extent(
+      &t->b, y, arg(t, 1),
+      &(pestle_extent_attrs_t){sizeof(pestle_extent_attrs_t), axis},
+      &operands[0]));
+  operands[1] = arg(t, 2);
+  for (int32_t i = 0; i < rank; ++i)
+    operands[i + 2] = arg(t, (size_t)i + 3);
+  assert_ok(pestle_op_dynamic_update_slice(&t->b, operands, (size_t)rank + 2,
+                                           NULL, &y));
+  pestle_type_t index = types[0];
+  index.dtype = PESTLE_I64;
+  assert_ok(pestle_op_iota(
+      &t->b, &(pestle_iota_attrs_t){sizeof(pestle_iota_attrs_t), axis}, index,
+      &place));
+  assert_ok(pestle_op_broadcast_in_dim(
+      &t->b, arg(t, 1),
+      &(pestle_broadcast_in_dim_attrs_t){
+          sizeof(pestle_broadcast_in_dim_attrs_t), i64s(axes, 0)},
+      index, &end));
+  assert_ok(pestle_op_lt(&t->b, place, end, &inside));
+  assert_ok(pestle_op_select(&t->b, inside, y, arg(t, 0), &y));
+  finish1(t, y);
+  return true;
+}
+
 static inline void finish_gather(instance_t* t, const pestle_type_t types[2],
                                  int64_t limit,
                                  const pestle_gather_attrs_t* attrs) {

@@ -35,6 +35,7 @@ static const row_t rows[] = {
     {PESTLE_OP_CONVERT, ANY_KIND, 2, build_convert},
     {PESTLE_OP_BITCAST_CONVERT, ANY_KIND, 7, build_bitcast},
     {PESTLE_OP_BROADCAST_IN_DIM, ANY_KIND, 4, build_broadcast},
+    {PESTLE_OP_EXTENT, ANY_KIND, 3, build_extent},
     {PESTLE_OP_RESHAPE, ANY_KIND, 3, build_reshape},
     {PESTLE_OP_TRANSPOSE, ANY_KIND, 4, build_transpose},
     {PESTLE_OP_SLICE, ANY_KIND, 4, build_slice},
