@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the front end for a file by its first bytes: Pestle's binary form by
-// its magic, ONNX by being protobuf, text by being text.
+// Chooses the front end for a file by its first bytes: Pestle's binary form and
+// MLIR's bytecode by their magic, ONNX by being protobuf, text by being text.
 #include "pestle/import.h"
 
 #include "base/file.h"
@@ -9,12 +9,18 @@
 #include "frontend/foreign.h"
 #include "frontend/onnx/proto.h"
 #include "frontend/onnx/source.h"
+#include "frontend/stablehlo/container.h"
+#include "frontend/stablehlo/import.h"
 #include "ir/graph.h"
 #include "pestle/plan_format.h"
 
 // The magic of pestle_module_serialize(), without its version.
 static bool is_binary(const pestle_mapping_t* mapping) {
   return mapping->size >= 8 && memcmp(mapping->data, "PSTLGRPH", 8) == 0;
+}
+
+static bool is_bytecode(const pestle_mapping_t* mapping) {
+  return pestle_bytecode_is(mapping->data, mapping->size);
 }
 
 // Whether the fields of the outermost message fill the file.
@@ -54,8 +60,11 @@ static pestle_status_t import_mapping(pestle_context_t* context,
                                   out_module),
         "while reading '%s'", path);
   }
-  return pestle_module_parse(context, mapping->data, mapping->size, path,
-                             out_module);
+  return is_bytecode(mapping)
+             ? pestle_import_stablehlo(context, mapping->data, mapping->size,
+                                       path, out_module)
+             : pestle_module_parse(context, mapping->data, mapping->size, path,
+                                   out_module);
 }
 
 // An input answers to the name that its source gives it, to its name in the
@@ -138,6 +147,11 @@ static pestle_status_t apply_shapes(pestle_module_t* module,
   return status;
 }
 
+// What is no protobuf but a module as it stands.
+static bool is_module(const pestle_mapping_t* mapping) {
+  return is_binary(mapping) || is_bytecode(mapping) || is_text(mapping);
+}
+
 static bool is_plan(const pestle_mapping_t* mapping) {
   return mapping->size >= 8 && !memcmp(mapping->data, PESTLE_PLAN_MAGIC, 8);
 }
@@ -148,7 +162,7 @@ static pestle_status_t check_kind(const char* path,
   if (!mapping->size) {
     return PESTLE_ERROR(MALFORMED,
                         "'%s' is empty; a model is ONNX, Pestle or StableHLO "
-                        "text, or Pestle's binary form",
+                        "text, StableHLO bytecode, or Pestle's binary form",
                         path);
   }
   if (is_plan(mapping)) {
@@ -209,7 +223,7 @@ static pestle_status_t import_file(pestle_context_t* context, const char* path,
   pestle_mapping_t mapping;
   PESTLE_TRY(map_model(context, path, &mapping));
   pestle_status_t status = check_kind(path, &mapping);
-  bool is_onnx = !status && !is_binary(&mapping) && !is_text(&mapping);
+  bool is_onnx = !status && !is_module(&mapping);
   if (!status && !is_onnx) {
     status = import_text(context, path, &mapping, options, out_module);
   }
@@ -232,6 +246,36 @@ pestle_status_t pestle_import_file(pestle_context_t* context, const char* path,
   return status;
 }
 
+static pestle_status_t import_bytes(pestle_context_t* context,
+                                    const pestle_mapping_t* bytes,
+                                    const char* name,
+                                    const pestle_import_options_t* options,
+                                    pestle_module_t** out_module) {
+  PESTLE_TRY(check_kind(name, bytes));
+  return is_module(bytes)
+             ? import_text(context, name, bytes, options, out_module)
+             : pestle_import_onnx(context, bytes->data, bytes->size, true, NULL,
+                                  options, out_module);
+}
+
+pestle_status_t pestle_import_bytes(pestle_context_t* context, const void* data,
+                                    size_t size, const char* name,
+                                    const pestle_import_options_t* options,
+                                    pestle_module_t** out_module) {
+  if (out_module) *out_module = NULL;
+  PESTLE_REQUIRE(context && (data || !size) && out_module,
+                 "a context, bytes and a place for the module");
+  pestle_import_own_t own;
+  PESTLE_TRY(pestle_import_read_options(options, &own, &options));
+  if (!name) name = "<bytes>";
+  pestle_mapping_t bytes = {.data = data, .size = size};
+  int64_t begin = pestle_context_trace_begin(context);
+  pestle_status_t status =
+      import_bytes(context, &bytes, name, options, out_module);
+  pestle_context_trace_end(context, begin, "import", "import", name);
+  return status;
+}
+
 pestle_status_t pestle_import_visit_inputs(
     pestle_context_t* context, const char* path,
     pestle_status_t (*visit)(void* user, const pestle_model_input_t* input),
@@ -240,8 +284,7 @@ pestle_status_t pestle_import_visit_inputs(
                  "a context, a path and what is called with the inputs");
   pestle_mapping_t mapping;
   PESTLE_TRY(pestle_file_map(path, &mapping));
-  bool is_onnx = mapping.size && !is_binary(&mapping) && !is_text(&mapping) &&
-                 !is_plan(&mapping);
+  bool is_onnx = mapping.size && !is_module(&mapping) && !is_plan(&mapping);
   pestle_status_t status =
       is_onnx ? pestle_onnx_visit_inputs(context, mapping.data, mapping.size,
                                          visit, user)

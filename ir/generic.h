@@ -137,6 +137,78 @@ PESTLE_NODISCARD pestle_status_t
 pestle_generic_i64s(pestle_generic_t* g, const pestle_generic_value_t* value,
                     pestle_i64s_t* out_values);
 
+// --- Ops of CHLO ---
+//
+// Ops that no row stands for and that are kept by name: a CUSTOM whose body is a
+// formula of other ops, so that a backend may have a kernel for the whole.
+
+// Where such an op stands.
+typedef struct pestle_generic_site_t {
+  pestle_arena_t* arena;     // of the reader
+  pestle_builder_t builder;  // with the op's location
+  pestle_str_t name;
+  pestle_value_t* const* operands;
+  size_t operand_count;
+  const pestle_type_t* types;  // written for the results
+  size_t type_count;
+} pestle_generic_site_t;
+
+// The names of elementwise ones, NULL behind the last, and the row that takes and
+// gives what each does.
+const char* pestle_generic_chlo_name(size_t index);
+pestle_op_t pestle_generic_chlo_base(size_t index);
+// Puts the CUSTOM of |site|'s op, if it is such a one, in the place of |*node|,
+// that of the row; |site->builder| is not used.
+PESTLE_NODISCARD pestle_status_t
+pestle_generic_chlo(const pestle_generic_site_t* site, pestle_node_t** node);
+// chlo.top_k with its attribute.
+PESTLE_NODISCARD pestle_status_t pestle_generic_top_k(
+    const pestle_generic_site_t* site, int64_t k, pestle_node_t** out_node);
+// chlo.ragged_dot with its attributes, a dictionary that has its text.
+PESTLE_NODISCARD pestle_status_t pestle_generic_ragged_dot(
+    const pestle_generic_site_t* site, const pestle_generic_value_t* dict,
+    pestle_node_t** out_node);
+
+// The body of such a CUSTOM.
+typedef struct pestle_generic_wrap_t {
+  pestle_region_t* region;
+  pestle_builder_t inside;  // of the body; without a location, see below
+  pestle_value_t** arguments;
+} pestle_generic_wrap_t;
+// Begins it: its arguments are what |site->operands| are outside. Ops in it have no
+// location: where the body is inlined they get that of the CUSTOM.
+PESTLE_NODISCARD pestle_status_t pestle_generic_wrap_begin(
+    const pestle_generic_site_t* site, pestle_generic_wrap_t* out_wrap);
+// Ends it with |results| and makes the CUSTOM; |attributes| is the text of a
+// dictionary or empty.
+PESTLE_NODISCARD pestle_status_t pestle_generic_wrap_end(
+    const pestle_generic_site_t* site, pestle_generic_wrap_t* wrap,
+    pestle_str_t attributes, pestle_value_t* const* results, size_t count,
+    pestle_node_t** out_node);
+
+// --- Ports and what dialects say ---
+
+// What is noted of an argument or result beside its type.
+typedef struct pestle_generic_port_t {
+  const char* name;   // pestle.name, or NULL
+  uint32_t shape_of;  // pestle.shape_of + 1, or 0
+  pestle_dialect_attrs_t attrs;
+} pestle_generic_port_t;
+// What |dict| says; texts are those of its values as |whole|. In |arena|.
+PESTLE_NODISCARD pestle_status_t
+pestle_generic_port(pestle_arena_t* arena, const pestle_generic_value_t* dict,
+                    pestle_generic_port_t* out_port);
+// The entries of |dict| that the module keeps, in |arena|.
+PESTLE_NODISCARD pestle_status_t
+pestle_generic_kept(pestle_arena_t* arena, const pestle_generic_value_t* dict,
+                    pestle_dialect_attrs_t* out_attrs);
+// Gives a function what is noted of its arguments (but their names, which it
+// was made with) and results.
+PESTLE_NODISCARD pestle_status_t pestle_generic_set_ports(
+    pestle_function_t* function, const pestle_generic_port_t* arguments,
+    size_t argument_count, const pestle_generic_port_t* results,
+    size_t result_count);
+
 // --- Bodies of composites ---
 
 // A composite whose body is still to be made; those of one function are

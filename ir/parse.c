@@ -29,9 +29,9 @@ static pestle_status_t fill_ops(pestle_parser_t* p) {
       return PESTLE_OOM();
     }
   }
-  for (size_t i = 0; pestle_parse_chlo_name(i); ++i) {
-    if (!pestle_map_set_str(&p->ops, pestle_str(pestle_parse_chlo_name(i)),
-                            pestle_parse_chlo_base(i))) {
+  for (size_t i = 0; pestle_generic_chlo_name(i); ++i) {
+    if (!pestle_map_set_str(&p->ops, pestle_str(pestle_generic_chlo_name(i)),
+                            pestle_generic_chlo_base(i))) {
       return PESTLE_OOM();
     }
   }

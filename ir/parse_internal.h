@@ -318,18 +318,6 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_tuple(pestle_parser_t* p,
                                                     bool generic,
                                                     const pestle_token_t* name);
 
-// --- parse_chlo.c ---
-
-// The names of ops that are read as CUSTOM with a formula for its body, NULL behind
-// the last, and the op that stands for each while it is read.
-const char* pestle_parse_chlo_name(size_t index);
-pestle_op_t pestle_parse_chlo_base(size_t index);
-// Puts the CUSTOM of |o|, if it is such an op, in the place of |*node|, that which
-// stands for it.
-PESTLE_NODISCARD pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
-                                                   const pestle_parse_op_t* o,
-                                                   pestle_node_t** node);
-
 // --- parse_composite.c ---
 
 // "name" %0, %1 {decomposition = @f, ..}
@@ -338,23 +326,10 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_composite(pestle_parser_t* p,
 // |node| gets its body when all functions are read.
 PESTLE_NODISCARD pestle_status_t pestle_parse_note_composite(
     pestle_parser_t* p, const pestle_parse_op_t* o, pestle_node_t* node);
-// A CUSTOM whose body the parser makes itself, for an op that has no row.
-typedef struct pestle_parse_wrap_t {
-  pestle_region_t* region;
-  pestle_builder_t inside;  // of the body; without a location, see below
-  pestle_value_t** arguments;
-} pestle_parse_wrap_t;
-// Begins the body of |o|: its arguments are what |o->operands| are outside.
-// Ops in it have no location: where the body is inlined they get that of |o|.
+// Where |o| stands, whose operands are checked against the types that are written.
 PESTLE_NODISCARD pestle_status_t
-pestle_parse_wrap_begin(pestle_parser_t* p, const pestle_parse_op_t* o,
-                        pestle_parse_wrap_t* out_wrap);
-// Ends it with |results| and makes the CUSTOM under the name that |o| has in the
-// text; |attributes| is the text of a dictionary or empty.
-PESTLE_NODISCARD pestle_status_t pestle_parse_wrap_end(
-    pestle_parser_t* p, const pestle_parse_op_t* o, pestle_parse_wrap_t* wrap,
-    pestle_str_t attributes, pestle_value_t* const* results, size_t count,
-    pestle_node_t** out_node);
+pestle_parse_site(const pestle_parser_t* p, const pestle_parse_op_t* o,
+                  pestle_generic_site_t* out_site);
 // Gives composites their bodies and drops the functions that nothing else needs.
 PESTLE_NODISCARD pestle_status_t pestle_parse_attach_bodies(pestle_parser_t* p);
 

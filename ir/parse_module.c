@@ -6,7 +6,7 @@
 // --- Signatures ---
 
 typedef struct ports_t {
-  pestle_parse_port_t* data;  // an entry for each type
+  pestle_generic_port_t* data;  // an entry for each type
   size_t count, capacity;
 } ports_t;
 
@@ -22,12 +22,12 @@ typedef struct signature_t {
 
 // "{pestle.name = "x", ..}" when it is there.
 static pestle_status_t optional_port(pestle_parser_t* p,
-                                     pestle_parse_port_t* out) {
+                                     pestle_generic_port_t* out) {
   pestle_generic_value_t dict;
-  *out = (pestle_parse_port_t){.name = NULL};
+  *out = (pestle_generic_port_t){.name = NULL};
   if (!pestle_parse_at(p, '{')) return NULL;
   PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
-  return pestle_parse_port(p, &dict, out);
+  return pestle_generic_port(&p->scratch, &dict, out);
 }
 
 // "attributes {..}" when it is there.
@@ -38,16 +38,16 @@ static pestle_status_t optional_attributes(pestle_parser_t* p,
   if (!pestle_parse_take_word(p, "attributes")) return NULL;
   if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
   PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
-  return pestle_parse_kept(p, &dict, out);
+  return pestle_generic_kept(&p->scratch, &dict, out);
 }
 
 // |port| for each type of |types| that has none yet: of a tuple, which is taken
 // apart, nothing is noted.
 static pestle_status_t push_ports(pestle_parser_t* p, ports_t* ports,
                                   const pestle_parse_types_t* types,
-                                  pestle_parse_port_t port) {
+                                  pestle_generic_port_t port) {
   if (types->forms[types->form_count - 1].nest)
-    port = (pestle_parse_port_t){.name = NULL};
+    port = (pestle_generic_port_t){.name = NULL};
   while (ports->count < types->count) {
     PESTLE_TRY(pestle_parse_grow(p, &ports->data, ports->count,
                                  &ports->capacity, sizeof(*ports->data)));
@@ -62,7 +62,7 @@ static pestle_status_t signature_arguments(pestle_parser_t* p, signature_t* s) {
   PESTLE_TRY(pestle_parse_expect(p, '('));
   if (pestle_parse_take(p, ')')) return NULL;
   do {
-    pestle_parse_port_t port;
+    pestle_generic_port_t port;
     PESTLE_TRY(pestle_parse_argument_name(p, a, a->types.form_count));
     PESTLE_TRY(pestle_parse_type_form(p, &a->types));
     PESTLE_TRY(optional_port(p, &port));
@@ -79,7 +79,7 @@ static pestle_status_t signature_results(pestle_parser_t* p, signature_t* s) {
   bool parentheses = pestle_parse_take(p, '(');
   if (parentheses && pestle_parse_take(p, ')')) return NULL;
   do {
-    pestle_parse_port_t port = {.name = NULL};
+    pestle_generic_port_t port = {.name = NULL};
     PESTLE_TRY(pestle_parse_type_form(p, &s->results));
     if (parentheses) PESTLE_TRY(optional_port(p, &port));
     PESTLE_TRY(push_ports(p, &s->result_ports, &s->results, port));
@@ -92,21 +92,9 @@ static pestle_status_t signature_results(pestle_parser_t* p, signature_t* s) {
 static pestle_status_t set_ports(pestle_function_t* f, const signature_t* s) {
   PESTLE_TRY(
       pestle_function_set_dialect_attrs(f, s->attrs.data, s->attrs.count));
-  for (size_t i = 0; i < s->argument_ports.count; ++i) {
-    const pestle_dialect_attrs_t* a = &s->argument_ports.data[i].attrs;
-    PESTLE_TRY(pestle_function_set_argument_attrs(f, i, a->data, a->count));
-  }
-  for (size_t i = 0; i < s->result_ports.count; ++i) {
-    const pestle_parse_port_t* port = &s->result_ports.data[i];
-    PESTLE_TRY(pestle_function_set_result_attrs(f, i, port->attrs.data,
-                                                port->attrs.count));
-    if (port->shape_of) {
-      PESTLE_TRY(pestle_function_set_shape_of(f, i, port->shape_of - 1));
-    }
-    if (!port->name) continue;
-    PESTLE_TRY(pestle_function_set_result_name(f, i, port->name));
-  }
-  return NULL;
+  return pestle_generic_set_ports(f, s->argument_ports.data,
+                                  s->argument_ports.count, s->result_ports.data,
+                                  s->result_ports.count);
 }
 
 static pestle_status_t declare(pestle_parser_t* p, const pestle_token_t* at,
@@ -205,16 +193,16 @@ static pestle_status_t listed_ports(pestle_parser_t* p,
                                     const pestle_generic_value_t* dict,
                                     const char* key, size_t count,
                                     ports_t* out) {
-  out->data = PESTLE_ARENA_ARRAY(&p->scratch, pestle_parse_port_t, count);
+  out->data = PESTLE_ARENA_ARRAY(&p->scratch, pestle_generic_port_t, count);
   out->count = count;
   if (!out->data) return PESTLE_OOM();
   const pestle_generic_value_t* list = pestle_generic_find(dict, key);
   const pestle_generic_entry_t* e = list ? list->entries : NULL;
   for (size_t i = 0; i < count; ++i) {
-    out->data[i] = (pestle_parse_port_t){.name = NULL};
+    out->data[i] = (pestle_generic_port_t){.name = NULL};
     if (!e) continue;
     if (e->value.kind == PESTLE_GENERIC_DICT) {
-      PESTLE_TRY(pestle_parse_port(p, &e->value, &out->data[i]));
+      PESTLE_TRY(pestle_generic_port(&p->scratch, &e->value, &out->data[i]));
     }
     e = e->next;
   }
@@ -245,7 +233,7 @@ static pestle_status_t generic_tail(pestle_parser_t* p,
   PESTLE_TRY(pestle_parse_expect(p, ')'));
   if (pestle_parse_at(p, '{')) {
     PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
-    PESTLE_TRY(pestle_parse_kept(p, &dict, out));
+    PESTLE_TRY(pestle_generic_kept(&p->scratch, &dict, out));
   }
   PESTLE_TRY(pestle_parse_expect(p, ':'));
   PESTLE_TRY(pestle_parse_function_type(p, &none, &none));
@@ -293,7 +281,7 @@ static pestle_status_t generic_function(pestle_parser_t* p) {
                           &s.argument_ports));
   PESTLE_TRY(listed_ports(p, &dict, "res_attrs", type->outputs->count,
                           &s.result_ports));
-  PESTLE_TRY(pestle_parse_kept(p, &dict, &s.attrs));
+  PESTLE_TRY(pestle_generic_kept(&p->scratch, &dict, &s.attrs));
   PESTLE_TRY(declare(p, &at, &s, &f));
   if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
   PESTLE_TRY(note_body(p, f, NULL));
@@ -369,7 +357,7 @@ static pestle_status_t generic_module(pestle_parser_t* p) {
   pestle_token_t at = *pestle_parse_token(p);
   pestle_parse_advance(p);
   PESTLE_TRY(generic_head(p, &dict));
-  PESTLE_TRY(pestle_parse_kept(p, &dict, &attrs));
+  PESTLE_TRY(pestle_generic_kept(&p->scratch, &dict, &attrs));
   const pestle_generic_value_t* name = pestle_generic_find(&dict, "sym_name");
   bool named = name && name->kind == PESTLE_GENERIC_STRING;
   PESTLE_TRY(pestle_parse_expect(p, '{'));

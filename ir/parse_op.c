@@ -276,6 +276,22 @@ pestle_status_t pestle_parse_place(const pestle_parser_t* p,
   return placed;
 }
 
+pestle_status_t pestle_parse_site(const pestle_parser_t* p,
+                                  const pestle_parse_op_t* o,
+                                  pestle_generic_site_t* out_site) {
+  PESTLE_TRY(check_operands(p, o));
+  *out_site = (pestle_generic_site_t){.arena = o->g.arena,
+                                      .builder = *o->builder,
+                                      .name = o->at.text,
+                                      .operands = o->operands,
+                                      .operand_count = o->operand_count,
+                                      .types = o->result_types.data,
+                                      .type_count = o->result_types.count};
+  out_site->builder.loc = (pestle_loc_t){
+      .file = p->file, .line = o->at.line, .column = o->at.column};
+  return NULL;
+}
+
 pestle_status_t pestle_parse_finish(pestle_parser_t* p, pestle_parse_op_t* o,
                                     pestle_node_t** out_node) {
   PESTLE_TRY(check_operands(p, o));
@@ -436,6 +452,16 @@ static pestle_status_t square(pestle_parser_t* p, pestle_parse_op_t* o) {
                                 &o->operand_types.data[0]);
 }
 
+// The CUSTOM that |*node| stands for, if |o| is an op of CHLO.
+static pestle_status_t name_chlo(pestle_parser_t* p, const pestle_parse_op_t* o,
+                                 pestle_node_t** node) {
+  pestle_generic_site_t site = {.arena = o->g.arena,
+                                .name = o->at.text,
+                                .operands = o->operands,
+                                .operand_count = o->operand_count};
+  return pestle_parse_placed(p, o, pestle_generic_chlo(&site, node));
+}
+
 static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
                                  const pestle_function_t* function) {
   result_names_t names = {0};
@@ -473,7 +499,7 @@ static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
   }
   if (o.g.op == PESTLE_OP_RETURN) PESTLE_TRY(check_return(p, &o, function));
   PESTLE_TRY(pestle_parse_finish(p, &o, &node));
-  PESTLE_TRY(pestle_parse_chlo(p, &o, &node));
+  PESTLE_TRY(name_chlo(p, &o, &node));
   PESTLE_TRY(pestle_parse_placed(p, &o, pestle_generic_layouts(&o.g, &node)));
   PESTLE_TRY(bind_results(p, &o, &names, node));
   return pestle_parse_node_loc(p, node);

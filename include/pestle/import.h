@@ -68,11 +68,19 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_onnx(
     const char* folder, const pestle_import_options_t* options,
     pestle_module_t** out_module);
 
-// Imports |path| by what it holds: ONNX, Pestle or StableHLO text, or Pestle's
-// binary form. Only an ONNX model takes options->dims and ->consts. Errors as
+// Imports |path| by what it holds: ONNX, Pestle or StableHLO text, StableHLO as MLIR
+// bytecode (portable artifacts of 0.9.0 to 1.20.0, as JAX exports and caches them), or
+// Pestle's binary form. Only an ONNX model takes options->dims and ->consts. Errors as
 // above; a compiled plan is INVALID_ARGUMENT, an empty file MALFORMED.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_file(
     pestle_context_t* context, const char* path,
+    const pestle_import_options_t* options, pestle_module_t** out_module);
+
+// The same of |size| bytes in memory, which may go or change after the call. |name| (may
+// be NULL) stands for them in messages and locations. External data of an ONNX model
+// is not looked for. Thread-safe. Errors as above.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_bytes(
+    pestle_context_t* context, const void* data, size_t size, const char* name,
     const pestle_import_options_t* options, pestle_module_t** out_module);
 
 // An input of an ONNX model as the file has it. The pointers are valid while the

@@ -935,6 +935,13 @@ static void call_import_file(things_t* t) {
   BAD(pestle_import_file(t->context, NULL, NULL, &module));
   BAD(pestle_import_file(t->context, "x.onnx", NULL, NULL));
 }
+static void call_import_bytes(things_t* t) {
+  pestle_module_t* module;
+  BAD(pestle_import_bytes(NULL, "x", 1, NULL, NULL, &module));
+  assert_null(module);
+  BAD(pestle_import_bytes(t->context, NULL, 1, NULL, NULL, &module));
+  BAD(pestle_import_bytes(t->context, "x", 1, NULL, NULL, NULL));
+}
 static void call_import_onnx_file(things_t* t) {
   pestle_module_t* module;
   BAD(pestle_import_onnx_file(NULL, "x.onnx", NULL, &module));
@@ -1142,7 +1149,7 @@ static const row_t rows[] = {
     ROW(module_value_argument_count) ROW(module_value_argument)
     ROW(module_print) ROW(module_parse)
     ROW(module_serialize) ROW(module_deserialize) ROW(module_signature)
-    ROW(builder_make) ROW(region_create) ROW(block_argument) ROW(import_file)
+    ROW(builder_make) ROW(region_create) ROW(block_argument) ROW(import_file) ROW(import_bytes)
     ROW(import_onnx_file) ROW(import_visit_inputs) ROW(import_onnx) ROW(read_onnx_tensor) ROW(compile) ROW(optimize)
     // clang-format on
 };

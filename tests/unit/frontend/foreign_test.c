@@ -23,7 +23,6 @@ static const foreign_t files[] = {
     ROW("\x18\0\0\0ORTM\0\0\0\0", UNSUPPORTED, "ORT format"),
     ROW("\x1c\0\0\0TFL3", UNSUPPORTED, "TensorFlow Lite"),
     ROW("GGUF\3\0\0\0", UNSUPPORTED, "GGUF"),
-    ROW("ML\xefR\rStableHLO_v1.0.0", UNSUPPORTED, "MLIR bytecode"),
     ROW("\x89HDF\r\n\x1a\n", UNSUPPORTED, "HDF5"),
     ROW("PK\3\4\24\0m/code/x.py m/constants.pkl m/data.pkl", UNSUPPORTED,
         "TorchScript"),

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "ir/chlo.h"
-#include "ir/parse_internal.h"
+#include "ir/formula.h"
+#include "ir/generic.h"
 
 typedef struct row_t {
   const char* name;
@@ -34,11 +35,11 @@ static const complex_row_t complex_rows[] = {
 };
 enum { COMPLEX_ROWS = sizeof(complex_rows) / sizeof(complex_rows[0]) };
 
-const char* pestle_parse_chlo_name(size_t index) {
+const char* pestle_generic_chlo_name(size_t index) {
   return index < ROWS ? rows[index].name : NULL;
 }
 
-pestle_op_t pestle_parse_chlo_base(size_t index) {
+pestle_op_t pestle_generic_chlo_base(size_t index) {
   return rows[index].base;
 }
 
@@ -69,7 +70,7 @@ static pv_t* expand_complex(const char* name, pestle_formula_t* f) {
 
 // The formula of |name| over |base|, which stands for it inside |wrap|.
 static pestle_status_t build(size_t at, pestle_node_t* base,
-                             pestle_parse_wrap_t* wrap, pv_t** out) {
+                             pestle_generic_wrap_t* wrap, pv_t** out) {
   const pestle_type_t* type = pestle_node_operand(base, 0)->type;
   pestle_decomposition_t of = {.node = base, .shape = *type};
   pestle_formula_t f = pestle_formula_make(wrap->inside);
@@ -82,33 +83,37 @@ static pestle_status_t build(size_t at, pestle_node_t* base,
   return f.status;
 }
 
-pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
-                                  const pestle_parse_op_t* o,
-                                  pestle_node_t** node) {
+pestle_status_t pestle_generic_chlo(const pestle_generic_site_t* site,
+                                    pestle_node_t** node) {
   size_t at = 0;
-  if (!pestle_str_starts_with(o->at.text, PESTLE_STR("chlo."))) return NULL;
-  while (at < ROWS && !pestle_str_equal_c(o->at.text, rows[at].name))
+  if (!pestle_str_starts_with(site->name, PESTLE_STR("chlo."))) return NULL;
+  while (at < ROWS && !pestle_str_equal_c(site->name, rows[at].name))
     ++at;
   if (at == ROWS) return NULL;
   const pestle_type_t* type = pestle_node_operand(*node, 0)->type;
   if (!pestle_type_is_static(type)) {
-    return pestle_parse_error(p, &o->at, PESTLE_STATUS_UNSUPPORTED,
-                              "'%s' of a tensor with unknown extents is not "
-                              "supported",
-                              rows[at].name);
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "'%s' of a tensor with unknown extents is not "
+                        "supported",
+                        rows[at].name);
   }
-  pestle_parse_wrap_t wrap;
-  PESTLE_TRY(pestle_parse_wrap_begin(p, o, &wrap));
-  pestle_node_t* base;
+  pestle_generic_site_t own = *site;
+  own.builder = pestle_builder_before(*node);
+  pestle_generic_wrap_t wrap;
+  PESTLE_TRY(pestle_generic_wrap_begin(&own, &wrap));
+  pestle_node_t *base, *made;
   pestle_builder_t b = wrap.inside;
   b.loc = (*node)->loc;  // for what the formula may object to
-  pestle_node_spec_t spec = {.op = o->g.op,
+  pestle_node_spec_t spec = {.op = (pestle_op_t)(*node)->op,
                              .operands = wrap.arguments,
-                             .operand_count = o->operand_count};
+                             .operand_count = site->operand_count};
   PESTLE_TRY(pestle_node_create(&b, &spec, &base));
   pv_t* y;
   PESTLE_TRY(build(at, base, &wrap, &y));
   pestle_node_erase(base);
+  PESTLE_TRY(
+      pestle_generic_wrap_end(&own, &wrap, PESTLE_STR(""), &y, 1, &made));
   pestle_node_erase(*node);
-  return pestle_parse_wrap_end(p, o, &wrap, PESTLE_STR(""), &y, 1, node);
+  *node = made;
+  return NULL;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is noted of arguments and results beside their types, and the attributes
 // of dialects that the module keeps.
-#include "ir/parse_module.h"
+#include "base/mem.h"
+#include "ir/generic.h"
 
 // The string under "pestle.name", or NULL.
 static const char* name_in(const pestle_generic_value_t* dict) {
@@ -26,8 +27,8 @@ static bool is_kept(pestle_str_t key) {
 }
 
 // |text| with one space where several or a new line are, but in strings.
-static char* one_line(pestle_parser_t* p, pestle_str_t text) {
-  char* out = pestle_arena_alloc(&p->scratch, text.size + 1, 1);
+static char* one_line(pestle_arena_t* arena, pestle_str_t text) {
+  char* out = pestle_arena_alloc(arena, text.size + 1, 1);
   if (!out) return NULL;
   size_t n = 0;
   bool quoted = false;
@@ -44,27 +45,51 @@ static char* one_line(pestle_parser_t* p, pestle_str_t text) {
 }
 
 // The entries of |dict| that the module keeps.
-pestle_status_t pestle_parse_kept(pestle_parser_t* p,
-                                  const pestle_generic_value_t* dict,
-                                  pestle_dialect_attrs_t* out) {
+pestle_status_t pestle_generic_kept(pestle_arena_t* arena,
+                                    const pestle_generic_value_t* dict,
+                                    pestle_dialect_attrs_t* out) {
   pestle_dialect_attr_t* data =
-      PESTLE_ARENA_ARRAY(&p->scratch, pestle_dialect_attr_t, dict->entry_count);
+      PESTLE_ARENA_ARRAY(arena, pestle_dialect_attr_t, dict->entry_count);
   if (!data) return PESTLE_OOM();
   *out = (pestle_dialect_attrs_t){data, 0};
   for (const pestle_generic_entry_t* e = dict->entries; e; e = e->next) {
     if (!is_kept(e->key)) continue;
     pestle_dialect_attr_t* a = &data[out->count++];
-    a->key = pestle_arena_strndup(&p->scratch, e->key);
-    a->text = one_line(p, e->value.whole);
+    a->key = pestle_arena_strndup(arena, e->key);
+    a->text = one_line(arena, e->value.whole);
     if (!a->key || !a->text) return PESTLE_OOM();
   }
   return NULL;
 }
 
-pestle_status_t pestle_parse_port(pestle_parser_t* p,
-                                  const pestle_generic_value_t* dict,
-                                  pestle_parse_port_t* out) {
+pestle_status_t pestle_generic_port(pestle_arena_t* arena,
+                                    const pestle_generic_value_t* dict,
+                                    pestle_generic_port_t* out) {
   out->name = name_in(dict);
   out->shape_of = shape_in(dict);
-  return pestle_parse_kept(p, dict, &out->attrs);
+  return pestle_generic_kept(arena, dict, &out->attrs);
+}
+
+pestle_status_t pestle_generic_set_ports(pestle_function_t* function,
+                                         const pestle_generic_port_t* arguments,
+                                         size_t argument_count,
+                                         const pestle_generic_port_t* results,
+                                         size_t result_count) {
+  // From the last, which makes room for all.
+  for (size_t i = argument_count; i-- > 0;) {
+    const pestle_dialect_attrs_t* a = &arguments[i].attrs;
+    PESTLE_TRY(
+        pestle_function_set_argument_attrs(function, i, a->data, a->count));
+  }
+  for (size_t i = result_count; i-- > 0;) {
+    const pestle_generic_port_t* port = &results[i];
+    PESTLE_TRY(pestle_function_set_result_attrs(function, i, port->attrs.data,
+                                                port->attrs.count));
+    if (port->shape_of) {
+      PESTLE_TRY(pestle_function_set_shape_of(function, i, port->shape_of - 1));
+    }
+    if (!port->name) continue;
+    PESTLE_TRY(pestle_function_set_result_name(function, i, port->name));
+  }
+  return NULL;
 }

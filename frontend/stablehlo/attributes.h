@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the readers of several dialects' attributes share.
+#ifndef PESTLE_FRONTEND_STABLEHLO_ATTRIBUTES_H_
+#define PESTLE_FRONTEND_STABLEHLO_ATTRIBUTES_H_
+
+#include "frontend/stablehlo/decode.h"
+
+// Adds an entry to |owner|, a LIST or DICT, whose last one is before |*tail|.
+PESTLE_NODISCARD pestle_status_t pestle_bytecode_add_entry(
+    pestle_bytecode_decoder_t* d, pestle_str_t key,
+    const pestle_generic_value_t* value, pestle_generic_value_t* owner,
+    pestle_generic_entry_t*** tail);
+// A count and as many attributes.
+PESTLE_NODISCARD pestle_status_t
+pestle_bytecode_read_list(pestle_bytecode_decoder_t* d, pestle_reader_t* r,
+                          pestle_generic_value_t* out_value);
+// A number that stands for one of |words|, of which some may be NULL.
+PESTLE_NODISCARD pestle_status_t
+pestle_bytecode_read_word(pestle_reader_t* r, const char* const* words,
+                          size_t count, pestle_generic_value_t* out_value);
+// What no op here needs: the rest of |r| is read over.
+PESTLE_NODISCARD pestle_status_t pestle_bytecode_read_opaque(
+    pestle_reader_t* r, pestle_generic_value_t* out_value);
+
+#endif  // PESTLE_FRONTEND_STABLEHLO_ATTRIBUTES_H_

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entry point: tables, ops, functions by their signatures, then their bodies,
+// as the text reader goes.
+#include "frontend/stablehlo/import.h"
+
+#include "base/mem.h"
+#include "base/require.h"
+#include "frontend/stablehlo/build.h"
+
+static pestle_status_t build_body(pestle_bytecode_builder_t* b,
+                                  const pestle_bytecode_body_t* body) {
+  const pestle_bytecode_region_t* region = body->op->regions;
+  pestle_bytecode_place_t place = {
+      .builder = {.module = b->module, .block = body->function->body->block},
+      .value_end = region->value_end,
+      .function = body->function};
+  pestle_bytecode_scope_t scope;
+  PESTLE_TRY(pestle_bytecode_scope_begin(b, body->op, region, 0, &scope));
+  PESTLE_TRY(pestle_bytecode_place_error(
+      b, body->op,
+      pestle_bytecode_bind_arguments(b, region, place.builder.block)));
+  PESTLE_TRY(pestle_bytecode_build_ops(b, region, &place, NULL));
+  pestle_bytecode_scope_end(b, &scope);
+  return NULL;
+}
+
+static pestle_status_t attach_bodies(pestle_bytecode_builder_t* b) {
+  const pestle_generic_composite_t* at;
+  pestle_status_t status = pestle_generic_attach_bodies(
+      b->module, b->composites.data, b->composites.size, &at);
+  if (!at) return status;
+  const pestle_bytecode_op_t* op =
+      b->composite_ops.data[at - b->composites.data];
+  return pestle_bytecode_place_error(b, op, status);
+}
+
+static pestle_status_t build(pestle_bytecode_builder_t* b,
+                             pestle_context_t* context, const void* data,
+                             size_t size) {
+  pestle_bytecode_region_t top;
+  PESTLE_TRY(pestle_bytecode_open(data, size, &b->kept, &b->file));
+  PESTLE_TRY(pestle_bytecode_read_ops(&b->file, &b->kept, &top));
+  PESTLE_TRY(
+      pestle_bytecode_decoder_init(context, &b->file, &b->kept, &b->decoder));
+  PESTLE_TRY(pestle_bytecode_resolve_names(b, &top));
+  PESTLE_TRY(pestle_bytecode_declare(b, &top));
+  for (size_t i = 0; i < b->bodies.size; ++i) {
+    PESTLE_TRY(build_body(b, &b->bodies.data[i]));
+  }
+  PESTLE_TRY(attach_bodies(b));
+  return pestle_module_verify(b->module);
+}
+
+pestle_status_t pestle_import_stablehlo(pestle_context_t* context,
+                                        const void* data, size_t size,
+                                        const char* name,
+                                        pestle_module_t** out_module) {
+  if (out_module) *out_module = NULL;
+  PESTLE_REQUIRE(context && (data || !size) && out_module,
+                 "a context, bytes and a place for the module");
+  pestle_allocator_t allocator = pestle_context_allocator(context);
+  pestle_bytecode_builder_t b = {.name = name ? name : "<bytecode>",
+                                 .allocator = allocator};
+  pestle_arena_init(allocator, &b.kept);
+  pestle_arena_init(allocator, &b.scratch);
+  pestle_vec_init(&b.values, allocator);
+  pestle_vec_init(&b.bodies, allocator);
+  pestle_vec_init(&b.composites, allocator);
+  pestle_vec_init(&b.composite_ops, allocator);
+  pestle_status_t status = build(&b, context, data, size);
+  if (status)
+    pestle_module_release(b.module);
+  else
+    *out_module = b.module;
+  pestle_vec_deinit(&b.composite_ops);
+  pestle_vec_deinit(&b.composites);
+  pestle_vec_deinit(&b.bodies);
+  pestle_vec_deinit(&b.values);
+  pestle_arena_deinit(&b.scratch);
+  pestle_arena_deinit(&b.kept);
+  return status;
+}
