@@ -165,3 +165,20 @@ int64_t pestle_module_device_count(const pestle_module_t* module) {
                replicas < INT32_MAX;
   return sound ? partitions * replicas : 1;
 }
+
+const char* pestle_module_name(const pestle_module_t* module) {
+  return module && module->name ? module->name : "";
+}
+
+const char* pestle_module_attribute(const pestle_module_t* module,
+                                    const char* key) {
+  if (!module || !key) return NULL;
+  return pestle_dialect_attrs_find(module->dialect_attrs, key);
+}
+
+const char* pestle_function_argument_attribute(
+    const pestle_function_t* function, size_t index, const char* key) {
+  if (!function || !key) return NULL;
+  return pestle_dialect_attrs_find(
+      pestle_function_argument_attrs(function, index), key);
+}

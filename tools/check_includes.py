@@ -38,6 +38,7 @@ ALLOWED = {
     "plugins/metal": ["plugins/common"],
     "plugins/opencl": ["plugins/common"],
     "plugins/example": [],
+    "pjrt": ["base"],
     "tools": ["base"],
     "tools/conform": ["base", "ir"],
     "include/pestle": [],

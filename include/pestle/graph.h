@@ -74,6 +74,17 @@ PESTLE_API void pestle_module_retain(pestle_module_t* module);
 // Drops a reference; the last one frees the module with all that is in it.
 PESTLE_API void pestle_module_release(pestle_module_t* module);
 
+// Its name, as it was made or read; "" where there is none. Borrowed.
+PESTLE_API const char* pestle_module_name(const pestle_module_t* module);
+// What a dialect says of the module beside the graph: the text of attribute |key|
+// as MLIR writes it ("4 : i32" of mhlo.num_partitions; "" for a key alone), or
+// NULL. Borrowed.
+PESTLE_API const char* pestle_module_attribute(const pestle_module_t* module,
+                                               const char* key);
+// The same of argument |index|: "0 : i32" of tf.aliasing_output.
+PESTLE_API const char* pestle_function_argument_attribute(
+    const pestle_function_t* function, size_t index, const char* key);
+
 // Appends a function that takes |count| arguments of |types| (NULL when there
 // are none). The one named "main", else the first public one, is the entry.
 // |names| (may be NULL, and each may be NULL) are the arguments' names. The

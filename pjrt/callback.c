@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pjrt/callback.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "pjrt/error.h"
+
+// The number behind |key| in the text of a dictionary: "{index = 3 : i64}".
+static bool find_number(const char* dictionary, const char* key,
+                        int64_t* out_value) {
+  pestle_str_t text = pestle_str(dictionary);
+  size_t at = pestle_str_find(text, pestle_str(key));
+  if (at == SIZE_MAX) return false;
+  text = pestle_str_slice(text, at + strlen(key), text.size);
+  size_t equals = pestle_str_find_char(text, '=');
+  if (equals == SIZE_MAX) return false;
+  text = pestle_str_trim(pestle_str_slice(text, equals + 1, text.size));
+  size_t end = 0;
+  while (end < text.size && (text.data[end] == '-' ||
+                             (text.data[end] >= '0' && text.data[end] <= '9')))
+    ++end;
+  return pestle_str_parse_i64(pestle_str_slice(text, 0, end), out_value);
+}
+
+static pestle_status_t run_callback(void* user,
+                                    const pestle_custom_call_t* call) {
+  PJRT_Client* client = user;
+  PJRT_Device* device = &client->device;
+  char message[4096] = "";
+  int64_t index;
+  if (!pestle_str_parse_i64(pestle_str_trim(pestle_str(call->config)),
+                            &index) &&
+      !find_number(call->dictionary, "index", &index)) {
+    return PESTLE_ERROR(
+        MALFORMED, "custom call %s says no number of its callback", call->name);
+  }
+  long long before =
+      atomic_exchange(&device->callback_thread, (long long)pestle_thread_id());
+  int failed = client->settings.callback(index, call->inputs, call->input_count,
+                                         call->outputs, call->output_count,
+                                         message, sizeof(message));
+  atomic_store(&device->callback_thread, before);
+  if (!failed) return NULL;
+  message[sizeof(message) - 1] = 0;
+  return PESTLE_ERROR(INTERNAL, "%s", message);
+}
+
+static pestle_status_t no_python(void* user, const pestle_custom_call_t* call) {
+  (void)user;
+  return PESTLE_ERROR(UNAVAILABLE,
+                      "%s needs the Python side of the plugin (jax_plugins."
+                      "pestle), through which this client was not made",
+                      call->name);
+}
+
+PJRT_Error* pestle_pjrt_callback_register(PJRT_Client* client) {
+  return pestle_pjrt_error_of(pestle_context_register_custom_call(
+      client->context, PESTLE_PJRT_CALLBACK_TARGET,
+      client->settings.callback ? run_callback : no_python, client, NULL));
+}
+
+bool pestle_pjrt_in_callback(const PJRT_Device* device) {
+  long long thread = atomic_load(&device->callback_thread);
+  return thread && thread == (long long)pestle_thread_id();
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plugin and client: what the framework asks before it has a program.
+#include "pjrt/client.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "pestle/version.h"
+#include "pjrt/callback.h"
+#include "pjrt/event.h"
+#include "pjrt/slots.h"
+#include "pjrt/times.h"
+
+// --- Making and ending ---
+
+static void log_to_stderr(void* user, pestle_log_level_t level,
+                          const char* message) {
+  static const char* const names[] = {"error", "warning", "info", "debug"};
+  (void)user;
+  fprintf(stderr, "pestle: %s: %s\n", names[level & 3], message);
+}
+
+static PJRT_Error* make_context(const pestle_pjrt_settings_t* settings,
+                                pestle_context_t** out_context) {
+  pestle_context_options_t options = {
+      .struct_size = sizeof(options),
+      .log = log_to_stderr,
+      .log_level = PESTLE_LOG_ERROR,
+      .use_environment = true,
+      .strict = settings->strict,
+      .threads = settings->threads,
+      .cache_dir = settings->has_cache_dir ? settings->cache_dir : NULL,
+  };
+  return pestle_pjrt_error_of(pestle_context_create(&options, out_context));
+}
+
+// The device that the settings name, else the first GPU, else the CPU. Of
+// backends that also run on the CPU (OpenCL, Vulkan) a device is named or not used.
+static PJRT_Error* find_device(PJRT_Client* client,
+                               pestle_device_t** out_device) {
+  static const char* const gpus[] = {"cuda", "metal"};
+  const char* name = client->settings.device;
+  for (int i = 0; i < 2 && !*name; ++i) {
+    if (pestle_context_is_available(client->context, gpus[i])) name = gpus[i];
+  }
+  return pestle_pjrt_error_of(
+      pestle_context_device(client->context, *name ? name : "cpu", out_device));
+}
+
+static PJRT_Error* client_init(PJRT_Client* client,
+                               const PJRT_NamedValue* options, size_t count) {
+  pestle_device_t* device = NULL;
+  pestle_refcount_init(&client->references);
+  client->process = pestle_process_id();
+  client->ready = pestle_pjrt_event_create();
+  if (!client->ready) return pestle_pjrt_out_of_memory();
+  pestle_pjrt_event_set(client->ready, NULL);
+  PJRT_TRY(pestle_pjrt_settings_read(options, count, &client->settings));
+  PJRT_TRY(make_context(&client->settings, &client->context));
+  PJRT_TRY(pestle_pjrt_callback_register(client));
+  PJRT_TRY(find_device(client, &device));
+  PJRT_TRY(pestle_pjrt_device_init(client, 0, device, &client->device));
+  client->topology =
+      (PJRT_TopologyDescription){&client->device.description_handle, 1};
+  snprintf(client->version, sizeof(client->version), "pestle %s on %.60s",
+           PESTLE_VERSION_STRING, pestle_device_name(device));
+  if (client->settings.times) {
+    client->times = pestle_pjrt_times_create();
+    if (!client->times) return pestle_pjrt_out_of_memory();
+  }
+  return NULL;
+}
+
+void pestle_pjrt_client_retain(PJRT_Client* client) {
+  pestle_refcount_retain(&client->references);
+}
+
+void pestle_pjrt_client_release(PJRT_Client* client) {
+  if (!client || !pestle_refcount_release(&client->references)) return;
+  pestle_pjrt_times_release(client->times);
+  pestle_pjrt_device_deinit(&client->device);
+  pestle_context_release(client->context);
+  pestle_pjrt_event_release(client->ready);
+  pestle_dealloc(pestle_allocator_system(), client, sizeof(*client));
+}
+
+PJRT_Error* pestle_pjrt_client_check(const PJRT_Client* client) {
+  if (client->process == pestle_process_id()) return NULL;
+  return pestle_pjrt_error(
+      PJRT_Error_Code_UNAVAILABLE,
+      "this process is a child of the one that made the client (%lld), whose "
+      "threads it does not have: use the 'spawn' start method, or import jax "
+      "in the child",
+      (long long)client->process);
+}
+
+PJRT_Event* pestle_pjrt_client_ready(PJRT_Client* client) {
+  pestle_pjrt_event_retain(client->ready);
+  return client->ready;
+}
+
+PJRT_Error* pestle_PJRT_Client_Create(PJRT_Client_Create_Args* args) {
+  PJRT_TRY(pestle_pjrt_check(args, PJRT_END_OF(PJRT_Client_Create, client),
+                             "PJRT_Client_Create"));
+  args->client = NULL;
+  PJRT_Client* client =
+      pestle_alloc_zero(pestle_allocator_system(), sizeof(*client));
+  if (!client) return pestle_pjrt_out_of_memory();
+  PJRT_Error* error =
+      client_init(client, args->create_options, args->num_options);
+  if (error) {
+    pestle_pjrt_client_release(client);
+    return error;
+  }
+  args->client = client;
+  return NULL;
+}
+
+// The interpreter lock is not held here, as it may be where the last buffer
+// goes: what is queued is waited for now.
+PJRT_Error* pestle_PJRT_Client_Destroy(PJRT_Client_Destroy_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_Destroy, client, client);
+  if (args->client->process == pestle_process_id()) {
+    pestle_status_release(
+        pestle_stream_synchronize(args->client->device.stream));
+  }
+  pestle_pjrt_times_print(args->client->times);
+  pestle_pjrt_client_release(args->client);
+  return NULL;
+}
+
+// --- What a client says of itself ---
+
+PJRT_Error* pestle_PJRT_Client_PlatformName(
+    PJRT_Client_PlatformName_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_PlatformName, client, platform_name_size);
+  args->platform_name = PESTLE_PJRT_PLATFORM;
+  args->platform_name_size = sizeof(PESTLE_PJRT_PLATFORM) - 1;
+  return NULL;
+}
+
+PJRT_Error* pestle_PJRT_Client_ProcessIndex(
+    PJRT_Client_ProcessIndex_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_ProcessIndex, client, process_index);
+  args->process_index = 0;
+  return NULL;
+}
+
+PJRT_Error* pestle_PJRT_Client_PlatformVersion(
+    PJRT_Client_PlatformVersion_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_PlatformVersion, client, platform_version_size);
+  args->platform_version = args->client->version;
+  args->platform_version_size = strlen(args->client->version);
+  return NULL;
+}
+
+PJRT_Error* pestle_PJRT_Client_TopologyDescription(
+    PJRT_Client_TopologyDescription_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_TopologyDescription, client, topology);
+  args->topology = &args->client->topology;
+  return NULL;
+}
+
+PJRT_Error* pestle_PJRT_Client_Devices(PJRT_Client_Devices_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_Devices, client, num_devices);
+  args->devices = &args->client->device.handle;
+  args->num_devices = 1;
+  return NULL;
+}
+
+PJRT_Error* pestle_PJRT_Client_AddressableDevices(
+    PJRT_Client_AddressableDevices_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_AddressableDevices, client, num_addressable_devices);
+  args->addressable_devices = &args->client->device.handle;
+  args->num_addressable_devices = 1;
+  return NULL;
+}
+
+static PJRT_Error* no_device(int id) {
+  return pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                           "there is no device %d: the client has device 0",
+                           id);
+}
+
+PJRT_Error* pestle_PJRT_Client_LookupDevice(
+    PJRT_Client_LookupDevice_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_LookupDevice, client, device);
+  args->device = args->id == 0 ? &args->client->device : NULL;
+  return args->device ? NULL : no_device(args->id);
+}
+
+PJRT_Error* pestle_PJRT_Client_LookupAddressableDevice(
+    PJRT_Client_LookupAddressableDevice_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_LookupAddressableDevice, client, addressable_device);
+  args->addressable_device =
+      args->local_hardware_id == 0 ? &args->client->device : NULL;
+  return args->addressable_device ? NULL : no_device(args->local_hardware_id);
+}
+
+PJRT_Error* pestle_PJRT_Client_AddressableMemories(
+    PJRT_Client_AddressableMemories_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_AddressableMemories, client,
+               num_addressable_memories);
+  args->addressable_memories = &args->client->device.memory_handle;
+  args->num_addressable_memories = 1;
+  return NULL;
+}
+
+PJRT_Error* pestle_PJRT_Client_DefaultDeviceAssignment(
+    PJRT_Client_DefaultDeviceAssignment_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_DefaultDeviceAssignment, client, default_assignment);
+  if (args->num_replicas != 1 || args->num_partitions != 1) {
+    return pestle_pjrt_error(
+        PJRT_Error_Code_UNIMPLEMENTED,
+        "%d replicas of %d partitions were asked for; the client has 1 device",
+        args->num_replicas, args->num_partitions);
+  }
+  if (!args->default_assignment || args->default_assignment_size < 1) {
+    return pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                             "there is no room for 1 device id");
+  }
+  args->default_assignment[0] = 0;
+  return NULL;
+}
+
+// --- The topology, which is the client's ---
+
+PJRT_Error* pestle_PJRT_TopologyDescription_PlatformName(
+    PJRT_TopologyDescription_PlatformName_Args* args) {
+  PJRT_REQUIRE(PJRT_TopologyDescription_PlatformName, topology,
+               platform_name_size);
+  args->platform_name = PESTLE_PJRT_PLATFORM;
+  args->platform_name_size = sizeof(PESTLE_PJRT_PLATFORM) - 1;
+  return NULL;
+}
+
+PJRT_Error* pestle_PJRT_TopologyDescription_PlatformVersion(
+    PJRT_TopologyDescription_PlatformVersion_Args* args) {
+  PJRT_REQUIRE(PJRT_TopologyDescription_PlatformVersion, topology,
+               platform_version_size);
+  args->platform_version = "pestle " PESTLE_VERSION_STRING;
+  args->platform_version_size = strlen(args->platform_version);
+  return NULL;
+}
+
+PJRT_Error* pestle_PJRT_TopologyDescription_GetDeviceDescriptions(
+    PJRT_TopologyDescription_GetDeviceDescriptions_Args* args) {
+  PJRT_REQUIRE(PJRT_TopologyDescription_GetDeviceDescriptions, topology,
+               num_descriptions);
+  args->descriptions = args->topology->descriptions;
+  args->num_descriptions = args->topology->count;
+  return NULL;
+}
+
+PJRT_Error* pestle_PJRT_TopologyDescription_Attributes(
+    PJRT_TopologyDescription_Attributes_Args* args) {
+  PJRT_REQUIRE(PJRT_TopologyDescription_Attributes, topology, num_attributes);
+  args->attributes = NULL;
+  args->num_attributes = 0;
+  return NULL;
+}
+
+// A topology is destroyed with its client: this is for those of _Create.
+PJRT_Error* pestle_PJRT_TopologyDescription_Destroy(
+    PJRT_TopologyDescription_Destroy_Args* args) {
+  PJRT_REQUIRE(PJRT_TopologyDescription_Destroy, topology, topology);
+  return NULL;
+}

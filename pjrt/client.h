@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The client, its devices and their memories: made once and not changed, so that
+// what the framework asks of them cannot fail.
+#ifndef PESTLE_PJRT_CLIENT_H_
+#define PESTLE_PJRT_CLIENT_H_
+
+#include <stdatomic.h>
+
+#include "base/thread.h"
+#include "pestle/pestle.h"
+#include "pjrt/abi.h"
+#include "pjrt/settings.h"
+
+#define PESTLE_PJRT_PLATFORM "pestle"
+#define PESTLE_PJRT_MEMORY_KIND "device"
+
+// Enough for "pestle:2147483647 (backend:2147483647)".
+enum { PESTLE_PJRT_NAME_SIZE = 96 };
+
+typedef struct pestle_pjrt_user_data_t {
+  const void* key;
+  void* data;
+  void (*destroy)(void*);
+  struct pestle_pjrt_user_data_t* next;
+} pestle_pjrt_user_data_t;
+
+// What a handle of a memory is.
+typedef struct pestle_pjrt_memory_t {
+  PJRT_Memory head;
+  PJRT_Device* device;
+  int id;
+  char text[PESTLE_PJRT_NAME_SIZE];
+  pestle_mutex_t mutex;  // of |user_data|
+  pestle_pjrt_user_data_t* user_data;
+} pestle_pjrt_memory_t;
+
+static inline pestle_pjrt_memory_t* pestle_pjrt_memory_of(PJRT_Memory* memory) {
+  return (pestle_pjrt_memory_t*)(void*)memory;
+}
+
+struct PJRT_DeviceDescription {
+  int id;
+  char kind[PESTLE_PJRT_NAME_SIZE];
+  char text[PESTLE_PJRT_NAME_SIZE];        // "PestleDevice(id=0)"
+  char debug_text[PESTLE_PJRT_NAME_SIZE];  // "pestle:0 (llvm)"
+};
+
+struct PJRT_Device {
+  PJRT_Client* client;
+  PJRT_DeviceDescription description;
+  PJRT_DeviceDescription* description_handle;
+  pestle_pjrt_memory_t memory;
+  PJRT_Memory* memory_handle;
+  PJRT_Device* handle;  // lists of one are pointers to these
+  pestle_device_t* device;
+  bool is_cpu;  // the host reads and writes its memory
+  // Executions that are not run by their caller.
+  pestle_stream_t* stream;
+  pestle_mutex_t mutex;          // of what is queued: |stream|, |done|
+  pestle_event_t* done;          // of the execution that is being queued
+  atomic_size_t queued;          // executions that are not done
+  atomic_llong callback_thread;  // that runs a callback now; 0: none does
+};
+
+struct PJRT_TopologyDescription {
+  PJRT_DeviceDescription* const* descriptions;
+  size_t count;
+};
+
+struct PJRT_Client {
+  pestle_refcount_t references;  // the framework's, and those of what it made
+  pestle_context_t* context;
+  pestle_pjrt_settings_t settings;
+  char version[PESTLE_PJRT_NAME_SIZE];
+  int64_t process;  // that made it
+  PJRT_Device device;
+  PJRT_TopologyDescription topology;
+  PJRT_Event* ready;  // set, and well: handed out for what is done at once
+  struct pestle_pjrt_times_t* times;  // or NULL: nobody asked
+};
+
+void pestle_pjrt_client_retain(PJRT_Client* client);
+void pestle_pjrt_client_release(PJRT_Client* client);
+// UNAVAILABLE in a child of fork(): threads and devices are the parent's.
+PJRT_Error* pestle_pjrt_client_check(const PJRT_Client* client);
+// Another hold of the event that is set.
+PJRT_Event* pestle_pjrt_client_ready(PJRT_Client* client);
+
+// Fills |*out_device|, number |id|, which has its address for good.
+PJRT_Error* pestle_pjrt_device_init(PJRT_Client* client, int id,
+                                    pestle_device_t* device,
+                                    PJRT_Device* out_device);
+void pestle_pjrt_device_deinit(PJRT_Device* device);
+
+#endif  // PESTLE_PJRT_CLIENT_H_

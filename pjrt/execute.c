@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// One execution: arguments are looked at, donated ones given up, and the program
+// is run by the caller's thread where that is quickest, else by the device's
+// stream, in whose case the results are there before their contents.
+#include <string.h>
+
+#include "base/mem.h"
+#include "pjrt/buffer.h"
+#include "pjrt/callback.h"
+#include "pjrt/program.h"
+#include "pjrt/slots.h"
+#include "pjrt/times.h"
+
+#define INVALID(...) \
+  pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT, __VA_ARGS__)
+
+// A run that takes less is over before another thread has begun it.
+static const long long inline_ns = 50 * 1000;
+
+// How many arguments and results need no allocation.
+enum { FEW = 48 };
+
+// An execution under way. Arrays have an entry for each input and output of the
+// executable, without tokens.
+typedef struct execution_t {
+  pestle_pjrt_program_t* program;
+  PJRT_Device* device;
+  PJRT_Buffer* const* arguments;  // behind the tokens
+  size_t input_count, output_count;
+  pestle_buffer_view_t* inputs;
+  bool* is_ours;  // of each input: it is consumed, and its memory may be used
+  uint32_t* donated;
+  size_t donated_count;
+  size_t held;    // so many inputs have been taken hold of
+  bool is_ready;  // all inputs are
+  pestle_buffer_t** outputs;
+  PJRT_Buffer** results;  // of all outputs, tokens too
+  PJRT_Event* done;       // NULL: it is over
+  void* block;            // of the arrays, if they are not few
+  size_t block_size;
+  pestle_buffer_view_t few_inputs[FEW];
+  bool few_ours[FEW];
+  uint32_t few_donated[FEW];
+  pestle_buffer_t* few_outputs[FEW];
+  PJRT_Buffer* few_results[FEW];
+} execution_t;
+
+// --- Room ---
+
+static PJRT_Error* make_room(execution_t* e) {
+  size_t inputs = e->input_count, outputs = e->program->output_count;
+  e->inputs = e->few_inputs;
+  e->is_ours = e->few_ours;
+  e->donated = e->few_donated;
+  e->outputs = e->few_outputs;
+  e->results = e->few_results;
+  if (inputs > FEW || outputs > FEW) {
+    size_t pointers = 2 * sizeof(void*) * outputs;
+    size_t views = sizeof(pestle_buffer_view_t) * inputs;
+    e->block_size = pointers + views + (sizeof(uint32_t) + 1) * inputs;
+    char* block = pestle_alloc_zero(pestle_allocator_system(), e->block_size);
+    if (!block) return pestle_pjrt_out_of_memory();
+    e->block = block;
+    e->outputs = (void*)block;
+    e->results = (void*)(block + sizeof(void*) * outputs);
+    e->inputs = (void*)(block + pointers);
+    e->donated = (void*)(block + pointers + views);
+    e->is_ours = (bool*)(block + pointers + views + sizeof(uint32_t) * inputs);
+    return NULL;
+  }
+  for (size_t i = 0; i < outputs; ++i)
+    e->results[i] = NULL;
+  return NULL;
+}
+
+static void free_room(execution_t* e) {
+  pestle_dealloc(pestle_allocator_system(), e->block, e->block_size);
+}
+
+// --- Arguments ---
+
+static PJRT_Error* bad_argument(const execution_t* e, size_t index,
+                                const pestle_pjrt_shape_t* given) {
+  const pestle_pjrt_shape_t* wanted = &e->program->inputs[index];
+  return INVALID(
+      "argument %zu of %s is of type %d with %zu axes and %zu bytes; the "
+      "program takes type %d with %zu axes and %zu bytes",
+      index, e->program->name, (int)given->type, given->rank, given->size,
+      (int)wanted->type, wanted->rank, wanted->size);
+}
+
+static PJRT_Error* check_argument(const execution_t* e, size_t index,
+                                  const PJRT_Buffer* buffer) {
+  const pestle_pjrt_shape_t* wanted = &e->program->inputs[index];
+  if (!buffer) return INVALID("argument %zu is NULL", index);
+  if (buffer->device != e->device)
+    return INVALID("argument %zu lies on another device", index);
+  const pestle_pjrt_shape_t* given = &buffer->shape;
+  bool fits = given->type == wanted->type && given->rank == wanted->rank;
+  for (size_t i = 0; fits && i < given->rank; ++i)
+    fits = given->dims[i] == wanted->dims[i];
+  return fits ? NULL : bad_argument(e, index, given);
+}
+
+static bool may_donate(const PJRT_ExecuteOptions* options, size_t index) {
+  if (!options) return true;
+  for (size_t i = 0; i < options->num_non_donatable_input_indices; ++i) {
+    if (options->non_donatable_input_indices[i] == (int64_t)index) return false;
+  }
+  return true;
+}
+
+static PJRT_Error* take_argument(execution_t* e, size_t index,
+                                 const PJRT_ExecuteOptions* options) {
+  const pestle_pjrt_program_t* p = e->program;
+  PJRT_Buffer* buffer = e->arguments[index];
+  pestle_buffer_t* memory = NULL;
+  bool is_ours = false;
+  PJRT_TRY(check_argument(e, index + p->input_tokens, buffer));
+  if (!pestle_pjrt_buffer_is_ready(buffer)) {
+    e->is_ready = false;
+  } else if (buffer->ready && pestle_pjrt_event_error(buffer->ready)) {
+    return pestle_pjrt_error_copy(pestle_pjrt_event_error(buffer->ready));
+  }
+  bool is_consumed = p->donor_count && p->is_donor[index + p->input_tokens] &&
+                     may_donate(options, index + p->input_tokens);
+  PJRT_Error* error =
+      is_consumed ? pestle_pjrt_buffer_consume(buffer, &memory, &is_ours)
+                  : pestle_pjrt_buffer_hold(buffer, &memory);
+  if (error) return error;
+  e->inputs[index] = (pestle_buffer_view_t){.buffer = memory};
+  e->is_ours[index] = is_consumed;
+  if (is_ours && memory) e->donated[e->donated_count++] = (uint32_t)index;
+  ++e->held;
+  return NULL;
+}
+
+static PJRT_Error* take_arguments(execution_t* e,
+                                  const PJRT_ExecuteOptions* options) {
+  e->is_ready = true;
+  for (size_t i = 0; i < e->input_count; ++i)
+    PJRT_TRY(take_argument(e, i, options));
+  return NULL;
+}
+
+// Donated memory went with the run, if that took place; else it comes back.
+static void give_back(execution_t* e, bool has_run) {
+  for (size_t i = 0, k = 0; i < e->held; ++i) {
+    pestle_buffer_t* memory = e->inputs[i].buffer;
+    bool is_donated = k < e->donated_count && e->donated[k] == i;
+    if (is_donated) ++k;
+    if (!has_run && e->is_ours[i])
+      pestle_pjrt_buffer_restore(e->arguments[i], memory);
+    else if (!has_run || !is_donated)
+      pestle_buffer_release(memory);
+  }
+}
+
+// --- Results ---
+
+static PJRT_Error* make_results(execution_t* e) {
+  const pestle_pjrt_program_t* p = e->program;
+  for (size_t i = 0; i < p->output_count; ++i) {
+    e->results[i] =
+        pestle_pjrt_buffer_create(e->device, &p->outputs[i], e->done);
+    if (!e->results[i]) return pestle_pjrt_out_of_memory();
+  }
+  return NULL;
+}
+
+static void drop_results(execution_t* e) {
+  for (size_t i = 0; i < e->program->output_count; ++i)
+    pestle_pjrt_buffer_release(e->results[i]);
+}
+
+// --- Running ---
+
+static bool is_inline(const execution_t* e) {
+  if (pestle_pjrt_in_callback(e->device)) return true;
+  return e->device->is_cpu && e->is_ready && !e->program->has_callback &&
+         !e->device->client->settings.no_inline &&
+         atomic_load_explicit(&e->program->expected_ns, memory_order_relaxed) <
+             inline_ns &&
+         !atomic_load_explicit(&e->device->queued, memory_order_acquire);
+}
+
+// What a run is expected to take becomes what it took, smoothed.
+static void learn(pestle_pjrt_program_t* program, int64_t ns) {
+  long long before =
+      atomic_load_explicit(&program->expected_ns, memory_order_relaxed);
+  long long now =
+      before > 4 * ns || ns > 4 * before ? ns : (3 * before + ns) / 4;
+  atomic_store_explicit(&program->expected_ns, now, memory_order_relaxed);
+}
+
+static pestle_status_t call(execution_t* e, pestle_stream_t* stream,
+                            pestle_event_t* done) {
+  pestle_run_buffers_options_t options = {
+      .struct_size = sizeof(options),
+      .threads = e->program->options.threads,
+      .donated = e->donated,
+      .donated_count = e->donated_count,
+      .done = done};
+  return pestle_executable_run_buffers(e->program->executable, stream,
+                                       e->inputs, e->input_count, e->outputs,
+                                       e->output_count, &options);
+}
+
+static PJRT_Error* run_here(execution_t* e) {
+  int64_t begin = pestle_clock_ns();
+  pestle_status_t status = call(e, NULL, NULL);
+  if (status) return pestle_pjrt_error_of(status);
+  int64_t ns = pestle_clock_ns() - begin;
+  learn(e->program, ns);
+  pestle_pjrt_times_ran(e->device->client->times, e->program->name, ns);
+  return NULL;
+}
+
+// What is done when a queued execution is.
+typedef struct queued_t {
+  PJRT_Event* done;                // held
+  pestle_pjrt_program_t* program;  // held
+  PJRT_Device* device;
+  int64_t begin_ns;
+  bool was_alone;  // in the queue: its time is its own
+} queued_t;
+
+static void execution_is_done(void* self, pestle_status_t status) {
+  queued_t* queued = self;
+  int64_t ns = pestle_clock_ns() - queued->begin_ns;
+  atomic_fetch_sub_explicit(&queued->device->queued, 1, memory_order_release);
+  if (!status && queued->was_alone) learn(queued->program, ns);
+  pestle_pjrt_times_ran(queued->device->client->times, queued->program->name,
+                        ns);
+  pestle_pjrt_event_set(queued->done, pestle_pjrt_error_of_borrowed(status));
+  pestle_pjrt_event_release(queued->done);
+  pestle_pjrt_program_release(queued->program);
+  pestle_dealloc(pestle_allocator_system(), queued, sizeof(*queued));
+}
+
+// The failure to be told of a run that has been queued: nobody will call.
+static void tell_nobody(queued_t* queued, pestle_status_t status) {
+  pestle_status_t wait = pestle_event_wait(queued->device->done, NULL);
+  execution_is_done(queued, status);
+  pestle_status_release(pestle_status_join(status, wait));
+}
+
+static PJRT_Error* queue(execution_t* e) {
+  queued_t* queued = pestle_alloc(pestle_allocator_system(), sizeof(*queued));
+  if (!queued) return pestle_pjrt_out_of_memory();
+  PJRT_Device* device = e->device;
+  *queued = (queued_t){e->done, e->program, device, pestle_clock_ns(), false};
+  pestle_mutex_lock(&device->mutex);
+  pestle_status_t status = call(e, device->stream, device->done);
+  if (!status) {
+    pestle_pjrt_event_retain(e->done);
+    pestle_pjrt_program_retain(e->program);
+    queued->was_alone =
+        !atomic_fetch_add_explicit(&device->queued, 1, memory_order_acq_rel);
+    pestle_status_t missed =
+        pestle_event_on_signalled(device->done, execution_is_done, queued);
+    if (missed) tell_nobody(queued, missed);
+  }
+  pestle_mutex_unlock(&device->mutex);
+  if (!status) return NULL;
+  pestle_dealloc(pestle_allocator_system(), queued, sizeof(*queued));
+  return pestle_pjrt_error_of(status);
+}
+
+static PJRT_Error* run(execution_t* e, const PJRT_ExecuteOptions* options) {
+  PJRT_Error* error = take_arguments(e, options);
+  bool is_here = !error && is_inline(e);
+  if (!error && !is_here) {
+    e->done = pestle_pjrt_event_create();
+    if (!e->done) error = pestle_pjrt_out_of_memory();
+  }
+  if (!error) error = make_results(e);
+  if (!error) error = is_here ? run_here(e) : queue(e);
+  give_back(e, !error);
+  if (error) {
+    drop_results(e);
+    return error;
+  }
+  size_t tokens = e->program->output_tokens;
+  for (size_t i = 0; i < e->output_count; ++i)
+    e->results[tokens + i]->memory = e->outputs[i];
+  return NULL;
+}
+
+// --- The slot ---
+
+static PJRT_Error* check_call(const PJRT_LoadedExecutable_Execute_Args* args) {
+  const pestle_pjrt_program_t* p = args->executable->program;
+  if (atomic_load(&args->executable->is_deleted))
+    return INVALID("executable %s was deleted", p->name);
+  if (args->num_devices != 1) {
+    return INVALID("%s runs on 1 device; %zu are given", p->name,
+                   args->num_devices);
+  }
+  if (args->execute_device && args->execute_device != &p->client->device)
+    return INVALID("%s is to run on a device of another client", p->name);
+  if (args->num_args != p->input_count) {
+    return INVALID("%s takes %zu arguments; %zu are given", p->name,
+                   p->input_count, args->num_args);
+  }
+  if (p->input_count && (!args->argument_lists || !args->argument_lists[0]))
+    return INVALID("the list of arguments of %s is NULL", p->name);
+  if (p->output_count && (!args->output_lists || !args->output_lists[0]))
+    return INVALID("the list of results of %s is NULL", p->name);
+  const PJRT_ExecuteOptions* o = args->options;
+  if (o && (o->struct_size < offsetof(PJRT_ExecuteOptions, context) ||
+            (o->num_non_donatable_input_indices &&
+             !o->non_donatable_input_indices))) {
+    return INVALID("the options of the execution of %s are damaged", p->name);
+  }
+  if (o && (o->num_send_ops || o->num_recv_ops)) {
+    return pestle_pjrt_error(PJRT_Error_Code_UNIMPLEMENTED,
+                             "%s is run with send or receive callbacks",
+                             p->name);
+  }
+  return pestle_pjrt_client_check(p->client);
+}
+
+PJRT_Error* pestle_PJRT_LoadedExecutable_Execute(
+    PJRT_LoadedExecutable_Execute_Args* args) {
+  PJRT_REQUIRE(PJRT_LoadedExecutable_Execute, executable, execute_device);
+  PJRT_TRY(check_call(args));
+  pestle_pjrt_program_t* p = args->executable->program;
+  execution_t e;
+  e.program = p;
+  e.device = &p->client->device;
+  e.arguments =
+      p->input_count ? args->argument_lists[0] + p->input_tokens : NULL;
+  e.input_count = p->input_count - p->input_tokens;
+  e.output_count = p->output_count - p->output_tokens;
+  e.donated_count = 0;
+  e.held = 0;
+  e.done = NULL;
+  e.block = NULL;
+  e.block_size = 0;
+  PJRT_Error* error = make_room(&e);
+  if (!error) error = run(&e, args->options);
+  if (!error) {
+    if (p->output_count) {
+      memcpy(args->output_lists[0], e.results,
+             p->output_count * sizeof(PJRT_Buffer*));
+    }
+    if (args->device_complete_events) {
+      args->device_complete_events[0] =
+          e.done ? e.done : pestle_pjrt_client_ready(p->client);
+      e.done = NULL;
+    }
+  }
+  pestle_pjrt_event_release(e.done);
+  free_room(&e);
+  return error;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The framework's compile options: a serialised xla.CompileOptionsProto, of which
+// what concerns Pestle is read.
+#ifndef PESTLE_PJRT_OPTIONS_H_
+#define PESTLE_PJRT_OPTIONS_H_
+
+#include "pjrt/settings.h"
+
+typedef struct pestle_pjrt_options_t {
+  int64_t replicas, partitions;
+  pestle_numerics_t numerics;
+  int32_t threads;  // 0: all
+  bool no_fuse;
+} pestle_pjrt_options_t;
+
+// |settings| are what the options may overrule. INVALID_ARGUMENT: damaged bytes,
+// or an option of jit(compiler_options=) that is not known.
+PJRT_Error* pestle_pjrt_options_read(const void* data, size_t size,
+                                     const pestle_pjrt_settings_t* settings,
+                                     pestle_pjrt_options_t* out_options);
+
+#endif  // PESTLE_PJRT_OPTIONS_H_

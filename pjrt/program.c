@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pjrt/program.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "pestle/plan_format.h"
+#include "pjrt/dtype.h"
+#include "pjrt/error.h"
+
+// --- Shapes ---
+
+static PJRT_Error* shape_of(const pestle_io_info_t* io, const char* kind,
+                            size_t index, pestle_pjrt_shape_t* out_shape) {
+  PJRT_Buffer_Type type = pestle_pjrt_type_of(io->dtype);
+  if (type == PJRT_Buffer_Type_INVALID || io->bounded) {
+    return pestle_pjrt_error(PJRT_Error_Code_UNIMPLEMENTED,
+                             "%s %zu is %s, which PJRT has not", kind, index,
+                             io->bounded
+                                 ? "of a shape that is known after a run only"
+                                 : pestle_dtype_info(io->dtype)->name);
+  }
+  return pestle_pjrt_shape_make(type, io->dims, (size_t)io->rank, out_shape);
+}
+
+static PJRT_Error* collect_inputs(pestle_pjrt_program_t* p,
+                                  const pestle_pjrt_program_info_t* info) {
+  size_t count = pestle_executable_input_count(p->executable);
+  p->input_tokens = info->input_tokens;
+  p->input_count = info->input_tokens + count;
+  pestle_pjrt_shape_t* shapes =
+      PESTLE_ARENA_ARRAY(&p->arena, pestle_pjrt_shape_t, p->input_count);
+  bool* donors = PESTLE_ARENA_ARRAY(&p->arena, bool, p->input_count);
+  if (!shapes || !donors) return pestle_pjrt_out_of_memory();
+  for (size_t i = 0; i < p->input_count; ++i) {
+    bool is_token = i < p->input_tokens;
+    size_t index = i - p->input_tokens;
+    PJRT_Error* error = NULL;
+    if (is_token) {
+      error = pestle_pjrt_shape_make(PJRT_Buffer_Type_PRED, &(int64_t){0}, 1,
+                                     &shapes[i]);
+    } else {
+      pestle_io_info_t io = pestle_executable_input(p->executable, index);
+      error = shape_of(&io, "input", index, &shapes[i]);
+    }
+    if (error) return error;
+    donors[i] = !is_token && info->is_donor && info->is_donor[index];
+    p->donor_count += donors[i];
+    p->argument_bytes += (int64_t)shapes[i].size;
+  }
+  p->inputs = shapes;
+  p->is_donor = donors;
+  return NULL;
+}
+
+// The arrays that the framework asks for, from |p->outputs|.
+static PJRT_Error* list_outputs(pestle_pjrt_program_t* p) {
+  size_t all = 0;
+  for (size_t i = 0; i < p->output_count; ++i)
+    all += p->outputs[i].rank;
+  PJRT_Buffer_Type* types =
+      PESTLE_ARENA_ARRAY(&p->arena, PJRT_Buffer_Type, p->output_count);
+  int64_t* dims = PESTLE_ARENA_ARRAY(&p->arena, int64_t, all);
+  size_t* ranks = PESTLE_ARENA_ARRAY(&p->arena, size_t, p->output_count);
+  if (!types || !dims || !ranks) return pestle_pjrt_out_of_memory();
+  p->output_types = types;
+  p->output_dims = dims;
+  p->output_ranks = ranks;
+  for (size_t i = 0; i < p->output_count; ++i) {
+    const pestle_pjrt_shape_t* shape = &p->outputs[i];
+    types[i] = shape->type;
+    ranks[i] = shape->rank;
+    for (size_t k = 0; k < shape->rank; ++k)
+      *dims++ = shape->dims[k];
+  }
+  return NULL;
+}
+
+static PJRT_Error* collect_outputs(pestle_pjrt_program_t* p,
+                                   const pestle_pjrt_program_info_t* info) {
+  size_t count = pestle_executable_output_count(p->executable);
+  p->output_tokens = info->output_tokens;
+  p->output_count = info->output_tokens + count;
+  pestle_pjrt_shape_t* shapes =
+      PESTLE_ARENA_ARRAY(&p->arena, pestle_pjrt_shape_t, p->output_count);
+  if (!shapes) return pestle_pjrt_out_of_memory();
+  for (size_t i = 0; i < p->output_count; ++i) {
+    size_t index = i - p->output_tokens;
+    PJRT_Error* error = NULL;
+    if (i < p->output_tokens) {
+      error = pestle_pjrt_shape_make(PJRT_Buffer_Type_PRED, &(int64_t){0}, 1,
+                                     &shapes[i]);
+    } else {
+      pestle_io_info_t io = pestle_executable_output(p->executable, index);
+      error = shape_of(&io, "output", index, &shapes[i]);
+      if (pestle_executable_alias(p->executable, index) >= 0)
+        p->alias_bytes += (int64_t)shapes[i].size;
+    }
+    if (error) return error;
+    p->output_bytes += (int64_t)shapes[i].size;
+  }
+  p->outputs = shapes;
+  return list_outputs(p);
+}
+
+static PJRT_Error* list_memory_kinds(pestle_pjrt_program_t* p) {
+  size_t count =
+      p->input_count > p->output_count ? p->input_count : p->output_count;
+  const char** kinds = PESTLE_ARENA_ARRAY(&p->arena, const char*, count);
+  size_t* sizes = PESTLE_ARENA_ARRAY(&p->arena, size_t, count);
+  if (!kinds || !sizes) return pestle_pjrt_out_of_memory();
+  for (size_t i = 0; i < count; ++i) {
+    kinds[i] = PESTLE_PJRT_MEMORY_KIND;
+    sizes[i] = sizeof(PESTLE_PJRT_MEMORY_KIND) - 1;
+  }
+  p->memory_kinds = kinds;
+  p->memory_kind_sizes = sizes;
+  return NULL;
+}
+
+// --- What it costs ---
+
+// A core's arithmetic and memory, roughly: only whether a run is short matters.
+static const double flops_per_ns = 8, bytes_per_ns = 8, ns_per_step = 100;
+static const double slow_ns = 1e6;  // of what says nothing about its time
+
+static void set_cost(PJRT_NamedValue* out, const char* name, double value) {
+  *out = (PJRT_NamedValue){.struct_size = sizeof(*out),
+                           .name = name,
+                           .name_size = strlen(name),
+                           .type = PJRT_NamedValue_kFloat,
+                           .float_value = (float)value,
+                           .value_size = 1};
+}
+
+static PJRT_Error* add_costs(pestle_pjrt_program_t* p) {
+  double flops = 0, bytes = 0, ns = 0;
+  size_t steps = pestle_executable_step_count(p->executable);
+  for (size_t i = 0; i < steps; ++i) {
+    pestle_step_info_t step = {.struct_size = sizeof(step)};
+    pestle_status_t status = pestle_executable_step(p->executable, i, &step);
+    if (status) return pestle_pjrt_error_of(status);
+    flops += (double)step.flops;
+    bytes += (double)step.bytes;
+    ns += ns_per_step;
+    // The last step is the end; other jumps are loops and branches.
+    bool is_loop = step.kind == PESTLE_STEP_JUMP && i + 1 < steps;
+    if (is_loop || step.kind == PESTLE_STEP_CALL) ns += slow_ns;
+  }
+  double work = flops / flops_per_ns > bytes / bytes_per_ns
+                    ? flops / flops_per_ns
+                    : bytes / bytes_per_ns;
+  atomic_init(&p->expected_ns, (long long)(ns + work));
+  set_cost(&p->costs[0], "flops", flops);
+  set_cost(&p->costs[1], "bytes accessed", bytes);
+  set_cost(&p->costs[2], "transcendentals", 0);
+  set_cost(&p->costs[3], "optimal_seconds", (ns + work) * 1e-9);
+  return NULL;
+}
+
+static void add_plan_sizes(pestle_pjrt_program_t* p) {
+  const pestle_plan_header_t* header = pestle_plan_data(p->plan, NULL);
+  p->temp_bytes = header->arena_size;
+  p->code_bytes = (int64_t)header->code.count;
+}
+
+// --- Life ---
+
+static PJRT_Error* fill(pestle_pjrt_program_t* p,
+                        const pestle_pjrt_program_info_t* info) {
+  pestle_status_t status = pestle_executable_create(
+      p->client->context, p->plan, p->client->device.device, &p->executable);
+  if (status) return pestle_pjrt_error_of(status);
+  p->name = pestle_arena_strdup(&p->arena, info->name);
+  if (!p->name) return pestle_pjrt_out_of_memory();
+  p->has_callback = info->has_callback;
+  pestle_hash128_to_hex(
+      (pestle_hash128_t){info->signature[0], info->signature[1]},
+      p->fingerprint);
+  PJRT_Error* error = collect_inputs(p, info);
+  if (!error) error = collect_outputs(p, info);
+  if (!error) error = list_memory_kinds(p);
+  if (!error) error = add_costs(p);
+  if (!error) add_plan_sizes(p);
+  return error;
+}
+
+PJRT_Error* pestle_pjrt_program_create(PJRT_Client* client, pestle_plan_t* plan,
+                                       const pestle_pjrt_options_t* options,
+                                       const pestle_pjrt_program_info_t* info,
+                                       pestle_pjrt_program_t** out_program) {
+  pestle_pjrt_program_t* p =
+      pestle_alloc_zero(pestle_allocator_system(), sizeof(*p));
+  if (!p) return pestle_pjrt_out_of_memory();
+  pestle_refcount_init(&p->references);
+  pestle_arena_init(pestle_allocator_system(), &p->arena);
+  pestle_pjrt_client_retain(client);
+  pestle_plan_retain(plan);
+  p->client = client;
+  p->plan = plan;
+  p->options = *options;
+  PJRT_Error* error = fill(p, info);
+  if (error) {
+    pestle_pjrt_program_release(p);
+    p = NULL;
+  }
+  *out_program = p;
+  return error;
+}
+
+void pestle_pjrt_program_retain(pestle_pjrt_program_t* program) {
+  pestle_refcount_retain(&program->references);
+}
+
+void pestle_pjrt_program_release(pestle_pjrt_program_t* program) {
+  if (!program || !pestle_refcount_release(&program->references)) return;
+  PJRT_Client* client = program->client;
+  pestle_executable_release(program->executable);
+  pestle_plan_release(program->plan);
+  pestle_arena_deinit(&program->arena);
+  pestle_dealloc(pestle_allocator_system(), program, sizeof(*program));
+  pestle_pjrt_client_release(client);
+}
+
+PJRT_Error* pestle_pjrt_load(pestle_pjrt_program_t* program,
+                             PJRT_LoadedExecutable** out_executable) {
+  PJRT_LoadedExecutable* loaded =
+      pestle_alloc_zero(pestle_allocator_system(), sizeof(*loaded));
+  if (!loaded) {
+    pestle_pjrt_program_release(program);
+    return pestle_pjrt_out_of_memory();
+  }
+  loaded->program = program;
+  atomic_init(&loaded->is_deleted, false);
+  *out_executable = loaded;
+  return NULL;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compiled program: the executable, and what the framework asks about it, all
+// prepared when it is made, since most of those questions may not fail.
+#ifndef PESTLE_PJRT_PROGRAM_H_
+#define PESTLE_PJRT_PROGRAM_H_
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "pjrt/client.h"
+#include "pjrt/options.h"
+#include "pjrt/shape.h"
+
+enum { PESTLE_PJRT_COSTS = 4 };
+
+// Inputs and outputs are the framework's. Tokens, which order effects there, come
+// first among both and are no values of the executable.
+typedef struct pestle_pjrt_program_t {
+  pestle_refcount_t references;
+  PJRT_Client* client;
+  pestle_plan_t* plan;
+  pestle_executable_t* executable;
+  pestle_arena_t arena;  // of what follows
+  const char* name;
+  char fingerprint[PESTLE_HASH128_HEX_SIZE];
+  pestle_pjrt_options_t options;
+  size_t input_count, input_tokens;
+  const pestle_pjrt_shape_t* inputs;
+  const bool* is_donor;  // of each input: the program takes its memory
+  size_t donor_count;
+  size_t output_count, output_tokens;
+  const pestle_pjrt_shape_t* outputs;
+  const PJRT_Buffer_Type* output_types;
+  const int64_t* output_dims;  // of all outputs, one behind the other
+  const size_t* output_ranks;
+  const char* const* memory_kinds;  // as many as there are inputs or outputs
+  const size_t* memory_kind_sizes;
+  PJRT_NamedValue costs[PESTLE_PJRT_COSTS];
+  int64_t code_bytes, argument_bytes, output_bytes, alias_bytes, temp_bytes;
+  bool has_callback;  // calls Python: never run by the caller's thread
+  const char* text;   // as it was compiled, or NULL
+  size_t text_size;
+  atomic_llong expected_ns;  // what a run takes
+} pestle_pjrt_program_t;
+
+struct PJRT_Executable {
+  pestle_pjrt_program_t* program;
+};
+
+struct PJRT_LoadedExecutable {
+  pestle_pjrt_program_t* program;
+  atomic_bool is_deleted;
+};
+
+// What a program says of itself beside the plan: name, tokens, donors. Borrowed
+// during the call.
+typedef struct pestle_pjrt_program_info_t {
+  const char* name;
+  uint64_t signature[2];
+  size_t input_tokens, output_tokens;
+  const bool* is_donor;  // of each input of the plan
+  bool has_callback;
+} pestle_pjrt_program_info_t;
+
+// Loads |plan|, which is retained.
+PJRT_Error* pestle_pjrt_program_create(PJRT_Client* client, pestle_plan_t* plan,
+                                       const pestle_pjrt_options_t* options,
+                                       const pestle_pjrt_program_info_t* info,
+                                       pestle_pjrt_program_t** out_program);
+void pestle_pjrt_program_retain(pestle_pjrt_program_t* program);
+void pestle_pjrt_program_release(pestle_pjrt_program_t* program);
+
+// A handle on |program|, which is taken over, also on failure.
+PJRT_Error* pestle_pjrt_load(pestle_pjrt_program_t* program,
+                             PJRT_LoadedExecutable** out_executable);
+
+#endif  // PESTLE_PJRT_PROGRAM_H_

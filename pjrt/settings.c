@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pjrt/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "pjrt/error.h"
+
+#define INVALID(...) \
+  pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT, __VA_ARGS__)
+
+// --- Values as text: options and variables are read by the same functions ---
+
+typedef PJRT_Error* (*read_fn_t)(const char* name, pestle_str_t text,
+                                 void* out);
+
+static PJRT_Error* copy_text(const char* name, pestle_str_t text, char* out,
+                             size_t size) {
+  if (text.size >= size || (text.size && memchr(text.data, 0, text.size)))
+    return INVALID("%s is longer than %zu bytes", name, size - 1);
+  if (text.size) memcpy(out, text.data, text.size);
+  out[text.size] = 0;
+  return NULL;
+}
+
+static PJRT_Error* read_device(const char* name, pestle_str_t text, void* out) {
+  return copy_text(name, text, out,
+                   sizeof(((pestle_pjrt_settings_t*)0)->device));
+}
+
+static PJRT_Error* read_folder(const char* name, pestle_str_t text, void* out) {
+  pestle_pjrt_settings_t* s = out;
+  s->has_cache_dir = true;
+  return copy_text(name, text, s->cache_dir, sizeof(s->cache_dir));
+}
+
+static PJRT_Error* read_flag(const char* name, pestle_str_t text, void* out) {
+  bool is_on =
+      pestle_str_equal_c(text, "1") || pestle_str_equal_c(text, "true");
+  bool is_off =
+      pestle_str_equal_c(text, "0") || pestle_str_equal_c(text, "false");
+  if (!is_on && !is_off) {
+    return INVALID("%s is '%.*s'; it may be 0 or 1", name,
+                   PESTLE_STR_ARG(text));
+  }
+  *(bool*)out = is_on;
+  return NULL;
+}
+
+static PJRT_Error* read_no_flag(const char* name, pestle_str_t text,
+                                void* out) {
+  PJRT_Error* error = read_flag(name, text, out);
+  if (!error) *(bool*)out = !*(bool*)out;
+  return error;
+}
+
+static PJRT_Error* read_threads(const char* name, pestle_str_t text,
+                                void* out) {
+  int64_t value;
+  if (!pestle_str_parse_i64(text, &value) || value < 0 || value > 4096) {
+    return INVALID("%s is '%.*s'; it may be a number from 0 (all) to 4096",
+                   name, PESTLE_STR_ARG(text));
+  }
+  *(int32_t*)out = (int32_t)value;
+  return NULL;
+}
+
+static PJRT_Error* read_numerics(const char* name, pestle_str_t text,
+                                 void* out) {
+  static const char* const names[] = {"default", "strict", "fast"};
+  for (int i = 0; i < 3; ++i) {
+    if (!pestle_str_equal_c(text, names[i])) continue;
+    *(pestle_numerics_t*)out = (pestle_numerics_t)i;
+    return NULL;
+  }
+  return INVALID("%s is '%.*s'; it may be default, strict or fast", name,
+                 PESTLE_STR_ARG(text));
+}
+
+static PJRT_Error* read_address(const char* name, pestle_str_t text,
+                                void* out) {
+  int64_t value;
+  if (!pestle_str_parse_i64(text, &value))
+    return INVALID("%s is not the address of a function", name);
+  *(pestle_pjrt_callback_t*)out = (pestle_pjrt_callback_t)(uintptr_t)value;
+  return NULL;
+}
+
+typedef struct row_t {
+  const char* option;    // or NULL
+  const char* variable;  // or NULL
+  size_t field;
+  read_fn_t read;
+} row_t;
+
+#define FIELD(name) offsetof(pestle_pjrt_settings_t, name)
+static const row_t rows[] = {
+    {"device", "PESTLE_PJRT_DEVICE", FIELD(device), read_device},
+    {"cache_dir", NULL, 0, read_folder},
+    {"threads", NULL, FIELD(threads), read_threads},
+    {"numerics", "PESTLE_PJRT_NUMERICS", FIELD(numerics), read_numerics},
+    {"fuse", "PESTLE_PJRT_FUSE", FIELD(no_fuse), read_no_flag},
+    {"strict", "PESTLE_PJRT_STRICT", FIELD(strict), read_flag},
+    {"times", "PESTLE_PJRT_TIMES", FIELD(times), read_flag},
+    {"inline", "PESTLE_PJRT_INLINE", FIELD(no_inline), read_no_flag},
+    {"program_text", "PESTLE_PJRT_PROGRAM_TEXT", FIELD(program_text),
+     read_flag},
+    {"python_callback", NULL, FIELD(callback), read_address},
+};
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
+
+static PJRT_Error* read_row(const row_t* row, const char* name,
+                            pestle_str_t text, pestle_pjrt_settings_t* out) {
+  return row->read(name, text, (char*)out + row->field);
+}
+
+// The value of |option| as text; numbers are written to |buffer|.
+static bool value_text(const PJRT_NamedValue* option, pestle_strbuf_t* buffer,
+                       pestle_str_t* out_text) {
+  switch (option->type) {
+    case PJRT_NamedValue_kString:
+      *out_text = pestle_str_make(option->string_value, option->value_size);
+      return option->string_value || !option->value_size;
+    case PJRT_NamedValue_kInt64:
+      pestle_strbuf_append_i64(buffer, option->int64_value);
+      break;
+    case PJRT_NamedValue_kBool:
+      pestle_strbuf_append_c(buffer, option->bool_value ? "1" : "0");
+      break;
+    case PJRT_NamedValue_kInt64List:
+    case PJRT_NamedValue_kFloat:
+      return false;
+  }
+  *out_text = pestle_strbuf_view(buffer);
+  return !buffer->failed;
+}
+
+static PJRT_Error* read_option(const PJRT_NamedValue* option,
+                               pestle_pjrt_settings_t* out) {
+  pestle_str_t name = pestle_str_make(option->name, option->name_size), text;
+  const row_t* row = NULL;
+  for (int i = 0; i < ROW_COUNT && !row; ++i) {
+    if (pestle_str_equal_c(name, rows[i].option)) row = &rows[i];
+  }
+  if (!row) {
+    return INVALID(
+        "create option '%.*s' is not known; there are device, "
+        "cache_dir, threads, numerics, fuse, strict, times, inline, "
+        "program_text",
+        PESTLE_STR_ARG(name));
+  }
+  pestle_strbuf_t buffer;
+  pestle_strbuf_init(pestle_allocator_system(), &buffer);
+  PJRT_Error* error =
+      value_text(option, &buffer, &text)
+          ? read_row(row, row->option, text, out)
+          : INVALID(
+                "create option %s has a type that it may not have: it is "
+                "a string, an integer or a boolean",
+                row->option);
+  pestle_strbuf_deinit(&buffer);
+  return error;
+}
+
+PJRT_Error* pestle_pjrt_settings_read(const PJRT_NamedValue* options,
+                                      size_t option_count,
+                                      pestle_pjrt_settings_t* out_settings) {
+  PJRT_Error* error = NULL;
+  *out_settings = (pestle_pjrt_settings_t){.device = ""};
+  for (int i = 0; i < ROW_COUNT && !error; ++i) {
+    const char* text = rows[i].variable ? getenv(rows[i].variable) : NULL;
+    if (text && *text) {
+      error =
+          read_row(&rows[i], rows[i].variable, pestle_str(text), out_settings);
+    }
+  }
+  if (!error && option_count && !options)
+    error = INVALID("%zu create options are given at NULL", option_count);
+  for (size_t i = 0; i < option_count && !error; ++i)
+    error = read_option(&options[i], out_settings);
+  return error;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user may choose when a client is made: create options of the framework
+// first, then the environment.
+#ifndef PESTLE_PJRT_SETTINGS_H_
+#define PESTLE_PJRT_SETTINGS_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pestle/compile.h"
+#include "pjrt/abi.h"
+
+// Runs callback |index| on |input_count| tensors and fills the outputs. On
+// failure writes a sentence of at most |message_size| bytes, terminated, and
+// returns non-zero. The Python side gives it as the address of a function.
+typedef int (*pestle_pjrt_callback_t)(int64_t index,
+                                      const pestle_tensor_t* inputs,
+                                      size_t input_count,
+                                      const pestle_tensor_t* outputs,
+                                      size_t output_count, char* message,
+                                      size_t message_size);
+
+typedef struct pestle_pjrt_settings_t {
+  char device[64];  // as pestle_context_device() has it; "": the best there is
+  char cache_dir[1024];
+  bool has_cache_dir;
+  int32_t threads;  // 0: the library's choice
+  pestle_numerics_t numerics;
+  bool no_fuse;
+  bool strict;
+  bool times;
+  bool no_inline;     // every execution goes through the queue
+  bool program_text;  // keep a program's text for compiled.as_text()
+  pestle_pjrt_callback_t callback;  // or NULL: there is no Python side
+} pestle_pjrt_settings_t;
+
+// INVALID_ARGUMENT names the option or variable, and what it may be.
+PJRT_Error* pestle_pjrt_settings_read(const PJRT_NamedValue* options,
+                                      size_t option_count,
+                                      pestle_pjrt_settings_t* out_settings);
+
+#endif  // PESTLE_PJRT_SETTINGS_H_

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes and host layouts, and copies between a strided host array and the dense
+// row-major form that buffers have.
+#ifndef PESTLE_PJRT_SHAPE_H_
+#define PESTLE_PJRT_SHAPE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pestle/types.h"
+#include "pjrt/abi.h"
+
+typedef struct pestle_pjrt_shape_t {
+  PJRT_Buffer_Type type;
+  size_t element;  // bytes
+  size_t rank;
+  size_t size;  // bytes, dense
+  int64_t dims[PESTLE_MAX_RANK];
+} pestle_pjrt_shape_t;
+
+// INVALID_ARGUMENT: an extent is negative or the whole too large; UNIMPLEMENTED:
+// a type or rank that Pestle has not.
+PJRT_Error* pestle_pjrt_shape_make(PJRT_Buffer_Type type, const int64_t* dims,
+                                   size_t rank, pestle_pjrt_shape_t* out_shape);
+
+// Byte strides of dense row-major data.
+void pestle_pjrt_row_major(const pestle_pjrt_shape_t* shape,
+                           int64_t out_strides[PESTLE_MAX_RANK]);
+bool pestle_pjrt_is_row_major(const pestle_pjrt_shape_t* shape,
+                              const int64_t* strides);
+// The byte strides that |layout| (NULL: row-major) stands for. UNIMPLEMENTED:
+// tiles; INVALID_ARGUMENT: it is not for this rank.
+PJRT_Error* pestle_pjrt_layout_strides(const pestle_pjrt_shape_t* shape,
+                                       const PJRT_Buffer_MemoryLayout* layout,
+                                       int64_t out_strides[PESTLE_MAX_RANK]);
+
+// Copies from |from| to |to|; |strides| in bytes, of any sign. Neither overlaps.
+void pestle_pjrt_copy_strided(const pestle_pjrt_shape_t* shape,
+                              const void* from, const int64_t* from_strides,
+                              void* to, const int64_t* to_strides);
+
+#endif  // PESTLE_PJRT_SHAPE_H_
