@@ -29,7 +29,7 @@ static bool contains(const PJRT_Program* program, const char* text) {
 
 // Of each argument whether its memory is given up.
 static PJRT_Error* find_donors(pestle_module_t* module, pestle_arena_t* arena,
-                               const bool** out_is_donor) {
+                               pestle_pjrt_program_info_t* info) {
   pestle_function_t* entry = pestle_module_entry(module);
   size_t count = entry ? pestle_function_argument_count(entry) : 0;
   bool* donors = PESTLE_ARENA_ARRAY(arena, bool, count);
@@ -41,7 +41,8 @@ static PJRT_Error* find_donors(pestle_module_t* module, pestle_arena_t* arena,
         pestle_function_argument_attribute(entry, i, "tf.aliasing_output") ||
         (donor && strcmp(donor, "false") != 0);
   }
-  *out_is_donor = donors;
+  info->is_donor = donors;
+  info->input_count = count;
   return NULL;
 }
 
@@ -94,7 +95,7 @@ static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
   info->name = name && *name ? name : "main";
   info->input_tokens = count_tokens(module, "pestle.argument_tokens");
   info->output_tokens = count_tokens(module, "pestle.result_tokens");
-  PJRT_Error* error = find_donors(module, &arena, &info->is_donor);
+  PJRT_Error* error = find_donors(module, &arena, info);
   if (!error)
     error =
         pestle_pjrt_error_of(pestle_module_signature(module, info->signature));

@@ -3,7 +3,9 @@
 // allocated is a constant, so that an error never fails.
 //
 // pjrt/ is the plugin through which JAX and others run on Pestle by the PJRT C
-// API. It is a user of libpestle: it includes include/pestle and base alone.
+// API: clients, buffers, events, executables and the queue of their runs. pjrt/
+// knows nothing of the library but include/pestle, and nothing of the device
+// but what that says.
 #ifndef PESTLE_PJRT_ERROR_H_
 #define PESTLE_PJRT_ERROR_H_
 

@@ -26,6 +26,11 @@ static PJRT_Error* shape_of(const pestle_io_info_t* io, const char* kind,
 static PJRT_Error* collect_inputs(pestle_pjrt_program_t* p,
                                   const pestle_pjrt_program_info_t* info) {
   size_t count = pestle_executable_input_count(p->executable);
+  if (count != info->input_count) {
+    return pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                             "the plan of %s has %zu inputs; %zu were expected",
+                             info->name, count, info->input_count);
+  }
   p->input_tokens = info->input_tokens;
   p->input_count = info->input_tokens + count;
   pestle_pjrt_shape_t* shapes =
@@ -44,7 +49,7 @@ static PJRT_Error* collect_inputs(pestle_pjrt_program_t* p,
       error = shape_of(&io, "input", index, &shapes[i]);
     }
     if (error) return error;
-    donors[i] = !is_token && info->is_donor && info->is_donor[index];
+    donors[i] = !is_token && info->is_donor[index];
     p->donor_count += donors[i];
     p->argument_bytes += (int64_t)shapes[i].size;
   }
@@ -174,6 +179,7 @@ static PJRT_Error* fill(pestle_pjrt_program_t* p,
   p->name = pestle_arena_strdup(&p->arena, info->name);
   if (!p->name) return pestle_pjrt_out_of_memory();
   p->has_callback = info->has_callback;
+  memcpy(p->signature, info->signature, sizeof(p->signature));
   pestle_hash128_to_hex(
       (pestle_hash128_t){info->signature[0], info->signature[1]},
       p->fingerprint);

@@ -21,6 +21,7 @@ typedef struct pestle_pjrt_program_t {
   pestle_executable_t* executable;
   pestle_arena_t arena;  // of what follows
   const char* name;
+  uint64_t signature[2];
   char fingerprint[PESTLE_HASH128_HEX_SIZE];
   pestle_pjrt_options_t options;
   size_t input_count, input_tokens;
@@ -57,7 +58,8 @@ typedef struct pestle_pjrt_program_info_t {
   const char* name;
   uint64_t signature[2];
   size_t input_tokens, output_tokens;
-  const bool* is_donor;  // of each input of the plan
+  const bool* is_donor;  // of each input of the plan, of which there are
+  size_t input_count;    // so many
   bool has_callback;
 } pestle_pjrt_program_info_t;
 

@@ -341,6 +341,105 @@ static void executables_describe_themselves(void** state) {
   destroy_executable(executable);
 }
 
+static void executables_travel_as_bytes(void** state) {
+  float x[3] = {1, 2, 3};
+  (void)state;
+  PJRT_LoadedExecutable* loaded = compile(ALIASES(3));
+  PJRT_Executable* executable = executable_of(loaded);
+  ARGS(PJRT_Executable_Serialize, bytes);
+  bytes.executable = executable;
+  assert_fine(api->PJRT_Executable_Serialize(&bytes));
+  destroy_executable(executable);
+  destroy_loaded(loaded);
+  ARGS(PJRT_Executable_DeserializeAndLoad, args);
+  args.client = client;
+  args.serialized_executable = bytes.serialized_bytes;
+  args.serialized_executable_size = bytes.serialized_bytes_size;
+  args.overridden_serialized_compile_options = NULL;
+  args.overridden_serialized_compile_options_size = 0;
+  assert_fine(api->PJRT_Executable_DeserializeAndLoad(&args));
+  PJRT_Buffer *input = put(x, 3), *output;
+  execute(args.loaded_executable, &input, 1, &output);
+  assert_true(is_deleted(input));
+  get(output, x, 3);
+  assert_true(x[0] == 2 && x[2] == 4);
+  destroy_buffer(input);
+  destroy_buffer(output);
+  destroy_loaded(args.loaded_executable);
+  char* copy = malloc(bytes.serialized_bytes_size);
+  args.serialized_executable = copy;
+  for (size_t i = 0; i < bytes.serialized_bytes_size; i += 97) {
+    memcpy(copy, bytes.serialized_bytes, bytes.serialized_bytes_size);
+    copy[i] ^= 4;
+    assert_fails(api->PJRT_Executable_DeserializeAndLoad(&args),
+                 INVALID_ARGUMENT, "");
+  }
+  args.serialized_executable_size = 100;
+  assert_fails(api->PJRT_Executable_DeserializeAndLoad(&args), INVALID_ARGUMENT,
+               "");
+  free(copy);
+  bytes.serialized_executable_deleter(bytes.serialized_executable);
+}
+
+// --- Special buffers ---
+
+static int views_ended;
+static void end_view(void* data, void* user_arg) {
+  ((float*)data)[0] = *(float*)user_arg;
+  ++views_ended;
+}
+
+static void views_come_back_to_their_owner(void** state) {
+  float x[64] = {5}, last = 9, y[64];
+  int64_t dims = 64;
+  (void)state;
+  ARGS(PJRT_Client_CreateViewOfDeviceBuffer, args);
+  args.client = client;
+  args.device_buffer_ptr = x;
+  args.dims = &dims;
+  args.num_dims = 1;
+  args.element_type = PJRT_Buffer_Type_F32;
+  args.layout = NULL;
+  args.device = device;
+  args.on_delete_callback = end_view;
+  args.on_delete_callback_arg = &last;
+  args.stream = 0;
+  args.memory = NULL;
+  assert_fine(api->PJRT_Client_CreateViewOfDeviceBuffer(&args));
+  views_ended = 0;
+  assert_ptr_equal(address_of(args.buffer), x);
+  get(args.buffer, y, 64);
+  assert_true(y[0] == 5);
+  destroy_buffer(args.buffer);
+  assert_int_equal(views_ended, 1);
+  assert_true(x[0] == 9);
+}
+
+// An error in a buffer's place is the error of what reads it.
+static void errors_go_along_with_buffers(void** state) {
+  float x[3] = {0};
+  int64_t dims = 3;
+  (void)state;
+  ARGS(PJRT_Client_CreateErrorBuffer, args);
+  args.client = client;
+  args.error_code = PJRT_Error_Code_DATA_LOSS;
+  args.error_message = "the disk burnt";
+  args.error_message_size = 14;
+  args.shape_dims = &dims;
+  args.shape_num_dims = 1;
+  args.shape_element_type = PJRT_Buffer_Type_F32;
+  args.shape_layout = NULL;
+  args.memory = NULL;
+  assert_fine(api->PJRT_Client_CreateErrorBuffer(&args));
+  assert_fails(get_raw(args.buffer, x, sizeof(x)), DATA_LOSS, "burnt");
+  PJRT_LoadedExecutable* inc = compile(DONATES("", 3));
+  PJRT_Buffer* output;
+  assert_fails(try_execute(inc, &args.buffer, 1, -1, &output, NULL), DATA_LOSS,
+               "burnt");
+  destroy_buffer(args.buffer);
+  destroy_loaded(inc);
+}
+
 // --- Failures ---
 
 static void errors_name_what_is_wrong(void** state) {
@@ -531,6 +630,9 @@ int main(void) {
       BOTH(strided_arrays_are_packed),
       BOTH(empty_and_scalar_buffers),
       BOTH(executables_describe_themselves),
+      BOTH(executables_travel_as_bytes),
+      BOTH(views_come_back_to_their_owner),
+      BOTH(errors_go_along_with_buffers),
       BOTH(errors_name_what_is_wrong),
       BOTH(failed_execution_gives_back),
       BOTH(callbacks_come_once),
