@@ -69,8 +69,8 @@ static PJRT_Error* read_module(PJRT_Client* client, const PJRT_Program* program,
         PESTLE_STR_ARG(format));
   }
   return pestle_pjrt_error_of(
-      pestle_module_parse(client->context, program->code, program->code_size,
-                          "program", out_module));
+      pestle_import_bytes(client->context, program->code, program->code_size,
+                          "program", NULL, out_module));
 }
 
 static PJRT_Error* compile_module(PJRT_Client* client, pestle_module_t* module,
