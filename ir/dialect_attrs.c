@@ -182,3 +182,9 @@ const char* pestle_function_argument_attribute(
   return pestle_dialect_attrs_find(
       pestle_function_argument_attrs(function, index), key);
 }
+
+size_t pestle_function_token_count(const pestle_function_t* function,
+                                   size_t* out_results) {
+  if (out_results) *out_results = function ? function->result_tokens : 0;
+  return function ? function->argument_tokens : 0;
+}

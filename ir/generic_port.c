@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is noted of arguments and results beside their types, and the attributes
 // of dialects that the module keeps.
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "ir/generic.h"
 
@@ -70,6 +72,28 @@ pestle_status_t pestle_generic_port(pestle_arena_t* arena,
   return pestle_generic_kept(arena, dict, &out->attrs);
 }
 
+// |*attrs| with results counted as the graph has them: the source's tokens come
+// first there.
+static pestle_status_t count_without_tokens(const pestle_function_t* function,
+                                            pestle_dialect_attrs_t* attrs) {
+  static const char key[] = "tf.aliasing_output";
+  int64_t result = pestle_dialect_attrs_i64(*attrs, key, -1);
+  if (!function->result_tokens || result < 0) return NULL;
+  pestle_arena_t* arena = &function->module->arena;
+  pestle_dialect_attr_t* data =
+      PESTLE_ARENA_ARRAY(arena, pestle_dialect_attr_t, attrs->count);
+  char* text = PESTLE_ARENA_ARRAY(arena, char, 32);
+  if (!data || !text) return PESTLE_OOM();
+  snprintf(text, 32, "%lld : i32",
+           (long long)(result - function->result_tokens));
+  for (uint32_t i = 0; i < attrs->count; ++i) {
+    data[i] = attrs->data[i];
+    if (!strcmp(data[i].key, key)) data[i].text = text;
+  }
+  attrs->data = data;
+  return NULL;
+}
+
 pestle_status_t pestle_generic_set_ports(pestle_function_t* function,
                                          const pestle_generic_port_t* arguments,
                                          size_t argument_count,
@@ -77,9 +101,10 @@ pestle_status_t pestle_generic_set_ports(pestle_function_t* function,
                                          size_t result_count) {
   // From the last, which makes room for all.
   for (size_t i = argument_count; i-- > 0;) {
-    const pestle_dialect_attrs_t* a = &arguments[i].attrs;
+    pestle_dialect_attrs_t a = arguments[i].attrs;
+    PESTLE_TRY(count_without_tokens(function, &a));
     PESTLE_TRY(
-        pestle_function_set_argument_attrs(function, i, a->data, a->count));
+        pestle_function_set_argument_attrs(function, i, a.data, a.count));
   }
   for (size_t i = result_count; i-- > 0;) {
     const pestle_generic_port_t* port = &results[i];

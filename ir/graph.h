@@ -122,6 +122,9 @@ struct pestle_function_s {
   const char** argument_names;
   const char** result_names;  // set by pestle_function_set_result_name
   uint32_t result_name_count, result_name_room;
+  // How many tokens the source has before its arguments and results. They are no
+  // values here: effects keep the order of the ops.
+  uint32_t argument_tokens, result_tokens;
   // What the results hold: 0: a tensor; i + 1: an i64 for each axis of result i,
   // how many of its elements along it are real. The tensors come first, of which
   // such a one is laid out by its type, its bound. Text form: result attribute

@@ -87,6 +87,15 @@ static pestle_status_t signature_results(pestle_parser_t* p, signature_t* s) {
   return parentheses ? pestle_parse_expect(p, ')') : NULL;
 }
 
+// How many of the first types are tokens.
+static uint32_t leading_tokens(const pestle_parse_types_t* types) {
+  uint32_t count = 0;
+  while (count < types->form_count && types->forms[count].nest &&
+         !strcmp(types->forms[count].nest, "()"))
+    ++count;
+  return count;
+}
+
 // --- Declaring ---
 
 static pestle_status_t set_ports(pestle_function_t* f, const signature_t* s) {
@@ -119,6 +128,8 @@ static pestle_status_t declare(pestle_parser_t* p, const pestle_token_t* at,
                                         out_function));
   pestle_function_t* f = *out_function;
   f->is_private = s->is_private;
+  f->argument_tokens = leading_tokens(&s->arguments.types);
+  f->result_tokens = leading_tokens(&s->results);
   PESTLE_TRY(
       pestle_function_declare_results(f, s->results.data, s->results.count));
   return pestle_parse_place(p, at, set_ports(f, s));

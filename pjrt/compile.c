@@ -46,16 +46,6 @@ static PJRT_Error* find_donors(pestle_module_t* module, pestle_arena_t* arena,
   return NULL;
 }
 
-static size_t count_tokens(pestle_module_t* module, const char* key) {
-  const char* text = pestle_module_attribute(module, key);
-  pestle_str_t rest = pestle_str(text ? text : ""), number;
-  int64_t count;
-  bool is_count = pestle_str_next(&rest, ':', &number) &&
-                  pestle_str_parse_i64(pestle_str_trim(number), &count) &&
-                  count > 0 && count < 1 << 20;
-  return is_count ? (size_t)count : 0;
-}
-
 // --- Compiling ---
 
 static PJRT_Error* read_module(PJRT_Client* client, const PJRT_Program* program,
@@ -93,8 +83,8 @@ static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
   pestle_arena_init(pestle_allocator_system(), &arena);
   const char* name = pestle_module_name(module);
   info->name = name && *name ? name : "main";
-  info->input_tokens = count_tokens(module, "pestle.argument_tokens");
-  info->output_tokens = count_tokens(module, "pestle.result_tokens");
+  info->input_tokens = pestle_function_token_count(pestle_module_entry(module),
+                                                   &info->output_tokens);
   PJRT_Error* error = find_donors(module, &arena, info);
   if (!error)
     error =

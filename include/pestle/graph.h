@@ -85,6 +85,12 @@ PESTLE_API const char* pestle_module_attribute(const pestle_module_t* module,
 PESTLE_API const char* pestle_function_argument_attribute(
     const pestle_function_t* function, size_t index, const char* key);
 
+// How many tokens (!stablehlo.token) the source of |function| has before its
+// arguments, and in |out_results| (may be NULL) before its results. They are no
+// values of the graph: who calls by the source's list leaves them out.
+PESTLE_API size_t pestle_function_token_count(const pestle_function_t* function,
+                                              size_t* out_results);
+
 // Appends a function that takes |count| arguments of |types| (NULL when there
 // are none). The one named "main", else the first public one, is the entry.
 // |names| (may be NULL, and each may be NULL) are the arguments' names. The

@@ -381,6 +381,44 @@ static void executables_travel_as_bytes(void** state) {
   bytes.serialized_executable_deleter(bytes.serialized_executable);
 }
 
+// Tokens are buffers of the framework's and no values of the plan.
+static void tokens_come_and_go(void** state) {
+  float x[3] = {1, 2, 3};
+  const int64_t none = 0;
+  PJRT_Event* done;
+  (void)state;
+  PJRT_LoadedExecutable* loaded = compile(
+      "module @tokens {\n"
+      "  func.func public @main(%t: !stablehlo.token {jax.token = true}, %x: "
+      "tensor<3xf32> {tf.aliasing_output = 1 : i32}) -> (!stablehlo.token "
+      "{jax.token = true}, tensor<3xf32>) {\n"
+      "    %0 = stablehlo.add %x, %x : tensor<3xf32>\n"
+      "    return %t, %0 : !stablehlo.token, tensor<3xf32>\n"
+      "  }\n"
+      "}\n");
+  PJRT_Buffer* token =
+      put_as(NULL, PJRT_Buffer_Type_PRED, &none, 1,
+             PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, &done);
+  assert_fine(await(done));
+  PJRT_Buffer *inputs[] = {token, put(x, 3)}, *outputs[2];
+  execute(loaded, inputs, 2, outputs);
+  get(outputs[1], x, 3);
+  assert_true(x[0] == 2 && x[2] == 6);
+  assert_true(is_deleted(inputs[1]));
+  inputs[0] = outputs[0];
+  PJRT_Buffer* next[2] = {outputs[1], NULL};
+  inputs[1] = next[0];
+  execute(loaded, inputs, 2, outputs);
+  get(outputs[1], x, 3);
+  assert_true(x[0] == 4);
+  destroy_buffer(token);
+  for (int i = 0; i < 2; ++i) {
+    destroy_buffer(inputs[i]);
+    destroy_buffer(outputs[i]);
+  }
+  destroy_loaded(loaded);
+}
+
 // --- Special buffers ---
 
 static int views_ended;
@@ -631,6 +669,7 @@ int main(void) {
       BOTH(empty_and_scalar_buffers),
       BOTH(executables_describe_themselves),
       BOTH(executables_travel_as_bytes),
+      BOTH(tokens_come_and_go),
       BOTH(views_come_back_to_their_owner),
       BOTH(errors_go_along_with_buffers),
       BOTH(errors_name_what_is_wrong),
