@@ -273,6 +273,7 @@ static pestle_status_t apply_custom(pestle_generic_t* g,
        pestle_str_equal_c(e->key, "mhlo.backend_config"))) {
     pestle_attr_t a = {.name = PESTLE_ATTR_backend_dictionary,
                        .kind = PESTLE_ATTR_KIND_STR};
+    g->configuration = value;
     a.as.str = pestle_arena_strndup(g->arena, value->text);
     return a.as.str ? pestle_generic_push(g, &a) : PESTLE_OOM();
   }
@@ -430,6 +431,24 @@ static pestle_status_t name_op(pestle_generic_t* g) {
   return NULL;
 }
 
+// A custom call of the name of a row of Pestle's own is that op, with what the
+// configuration says as its attributes: how other dialects write, say, pestle.eigh.
+static pestle_status_t take_own_row(pestle_generic_t* g) {
+  const char* name = NULL;
+  pestle_op_t op;
+  for (size_t i = 0; i < g->attr_count; ++i) {
+    if (g->attrs[i].name == PESTLE_ATTR_call_target_name)
+      name = g->attrs[i].as.str;
+  }
+  if (!name || strncmp(name, "pestle.", 7) ||
+      !pestle_generic_find_op(pestle_str(name), &op)) {
+    return NULL;
+  }
+  g->op = op;
+  g->attr_count = 0;
+  return g->configuration ? pestle_generic_apply(g, g->configuration) : NULL;
+}
+
 // A composite has a function for its body and no regions.
 static pestle_status_t check_composite(const pestle_generic_t* g,
                                        size_t region_count) {
@@ -480,6 +499,7 @@ pestle_status_t pestle_generic_create(
   *out_node = NULL;
   g->at = NULL;
   if (g->by_name) PESTLE_TRY(name_op(g));
+  if (g->op == PESTLE_OP_CUSTOM_CALL) PESTLE_TRY(take_own_row(g));
   if (g->op == PESTLE_OP_CUSTOM) PESTLE_TRY(check_composite(g, region_count));
   if (g->op == PESTLE_OP_RNG_BIT_GENERATOR) {
     PESTLE_TRY(add_output_type(g, types, type_count));

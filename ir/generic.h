@@ -83,9 +83,11 @@ typedef struct pestle_generic_t {
   pestle_arena_t* arena;  // of the reader: lists live until the node is made
   pestle_attr_t* attrs;
   size_t attr_count, attr_capacity;
-  bool directed;              // a comparison whose direction was given
-  bool total;                 // a comparison of floats in total order
-  bool by_name;               // a custom call that is a CUSTOM without a body
+  bool directed;  // a comparison whose direction was given
+  bool total;     // a comparison of floats in total order
+  bool by_name;   // a custom call that is a CUSTOM without a body
+  // Of a custom call: its configuration, if that is a dictionary.
+  const pestle_generic_value_t* configuration;
   const char* decomposition;  // of a composite: its function, in |arena|
   // Of a custom call whose tensors do not all lie as others do.
   const pestle_generic_entry_t *operand_layouts, *result_layouts;

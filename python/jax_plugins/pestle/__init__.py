@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Registers Pestle with JAX: imported and called by JAX when it looks for plugins.
+
+PESTLE_PJRT_LIBRARY names the plugin's library; without it, it lies in this folder.
+"""
+import logging
+import os
+import pathlib
+
+from jax_plugins.pestle import versions
+
+NAME = "pestle"
+LIBRARY = "pjrt_plugin_pestle.so"
+
+logger = logging.getLogger(__name__)
+
+
+def library_path():
+    """Where the plugin's library lies, or None."""
+    given = os.environ.get("PESTLE_PJRT_LIBRARY")
+    if given:
+        return pathlib.Path(given)
+    path = pathlib.Path(__file__).resolve().parent / LIBRARY
+    return path if path.exists() else None
+
+
+def initialize():
+    path = library_path()
+    if path is None or not path.exists():
+        logger.error("Pestle's plugin is not used: %s is not there; set "
+                     "PESTLE_PJRT_LIBRARY to the path of %s",
+                     path or LIBRARY, LIBRARY)
+        return
+    versions.check(logger)
+    versions.mark_as_tested(NAME)
+    options = {}
+    # What fails from here on costs the feature, not the plugin.
+    callback = None
+    try:
+        from jax_plugins.pestle import callback
+        options["python_callback"] = callback.address()
+    except Exception:  # pylint: disable=broad-except
+        logger.exception("Pestle runs no Python callbacks with this JAX")
+    versions.register_plugin(NAME, str(path), options)
+    versions.allow_donation(NAME)
+    try:
+        if callback is not None:
+            callback.install(NAME)
+        from jax_plugins.pestle import lowering
+        lowering.install(NAME)
+    except Exception:  # pylint: disable=broad-except
+        logger.exception("Pestle lacks rules of its own with this JAX")

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every name of JAX's own that the plugin uses, each looked up where the JAX at hand has
+it: what moves between releases is mended here and nowhere else."""
+import logging
+
+import jax
+
+TESTED = ("0.10",)
+
+logger = logging.getLogger(__name__)
+
+
+def _internal(module, name):
+    """jax._src.MODULE.NAME, or None with a line in the log."""
+    import importlib
+    try:
+        return getattr(importlib.import_module("jax._src." + module), name)
+    except (ImportError, AttributeError):
+        logger.debug("jax %s has no jax._src.%s.%s", jax.__version__, module,
+                     name)
+        return None
+
+
+def check(log):
+    release = ".".join(jax.__version__.split(".")[:2])
+    if release not in TESTED:
+        log.warning("Pestle is tested with JAX %s; this is %s",
+                    ", ".join(TESTED), jax.__version__)
+
+
+def mark_as_tested(name):
+    """No warning that the platform is experimental."""
+    known = _internal("xla_bridge", "_nonexperimental_plugins")
+    if known is not None:
+        known.add(name)
+
+
+def register_plugin(name, path, options):
+    register = _internal("xla_bridge", "register_plugin")
+    register(name, priority=500, library_path=path, options=options)
+
+
+def allow_donation(name):
+    """Donated arguments are marked in programs for listed platforms alone."""
+    platforms = _internal("interpreters.mlir", "_platforms_with_donation")
+    if platforms is not None and name not in platforms:
+        platforms.append(name)
+
+
+def mlir():
+    """The module that builds MLIR."""
+    from jax._src.interpreters import mlir as module
+    return module
+
+
+def ir():
+    from jax._src.lib.mlir import ir as module
+    return module
+
+
+def hlo():
+    from jax._src.lib.mlir.dialects import hlo as module
+    return module
+
+
+def shaped_array():
+    return _internal("core", "ShapedArray")
+
+
+def primitive(module, name):
+    """A primitive or None: linalg's are in jax._src.lax.linalg."""
+    return _internal(module, name)
+
+
+def register_lowering(prim, rule, platform, cacheable=True):
+    if prim is not None:
+        mlir().register_lowering(prim, rule, platform=platform,
+                                 cacheable=cacheable)
+
+
+def replace_emit_python_callback(replacement):
+    """All Python callbacks are lowered by one function. |replacement| gets the one that
+    was there and returns the one to be used."""
+    from jax._src import callback
+    callback.emit_python_callback = replacement(callback.emit_python_callback)
+
+
+def canonical(array):
+    """What a callback returned, as an array of types that JAX has on."""
+    import numpy as np
+    convert = (_internal("dtypes", "canonicalize_value") or
+               _internal("dtypes", "canonicalize_python_scalar"))
+    array = np.asarray(array)
+    return np.asarray(convert(array)) if convert else array
+
+
+def debug_primitives():
+    """(primitive, its rule) of debug.print and debug.callback."""
+    yield (_internal("debugging", "debug_callback_p"),
+           _internal("debugging", "debug_callback_lowering"))
+    yield (_internal("debugging", "debug_print_p"),
+           _internal("debugging", "debug_print_lowering_rule"))
