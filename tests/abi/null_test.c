@@ -837,6 +837,26 @@ static void call_function_argument_name(things_t* t) {
   assert_null(pestle_function_argument_name(NULL, 0));
   assert_null(pestle_function_argument_name(t->function, 1));
 }
+static void call_module_name(things_t* t) {
+  (void)t;
+  assert_string_equal(pestle_module_name(NULL), "");
+}
+static void call_module_attribute(things_t* t) {
+  assert_null(pestle_module_attribute(NULL, "a.b"));
+  assert_null(pestle_module_attribute(t->module, NULL));
+  assert_null(pestle_module_attribute(t->module, "a.b"));
+}
+static void call_function_argument_attribute(things_t* t) {
+  assert_null(pestle_function_argument_attribute(NULL, 0, "a.b"));
+  assert_null(pestle_function_argument_attribute(t->function, 0, NULL));
+  assert_null(pestle_function_argument_attribute(t->function, 99, "a.b"));
+}
+static void call_function_token_count(things_t* t) {
+  size_t results = 7;
+  assert_int_equal(pestle_function_token_count(NULL, &results), 0);
+  assert_int_equal(results, 0);
+  assert_int_equal(pestle_function_token_count(t->function, NULL), 0);
+}
 static void call_value_type(things_t* t) {
   (void)t;
   assert_int_equal(pestle_value_type(NULL).dtype, PESTLE_NONE);
@@ -1144,7 +1164,8 @@ static const row_t rows[] = {
     ROW(cache_stats) ROW(cache_visit) ROW(cache_visit_keys) ROW(cache_prune) ROW(module_create)
     ROW(module_retain) ROW(module_release) ROW(module_add_function)
     ROW(module_entry) ROW(function_argument_count) ROW(function_argument)
-    ROW(function_argument_name) ROW(value_type) ROW(module_verify)
+    ROW(function_argument_name) ROW(module_name) ROW(module_attribute)
+    ROW(function_argument_attribute) ROW(function_token_count) ROW(value_type) ROW(module_verify)
     ROW(module_specialize) ROW(module_specialize_values)
     ROW(module_value_argument_count) ROW(module_value_argument)
     ROW(module_print) ROW(module_parse)

@@ -201,6 +201,63 @@ static pestle_status_t work(pestle_allocator_t allocator) {
   return status;
 }
 
+// Tokens are no values: what counts results counts without them.
+static void tokens_before_arguments_and_results(void** state) {
+  static const char text[] =
+      "module @m {\n"
+      "  func.func @main(%t: !stablehlo.token {jax.token = true}, %u: "
+      "!stablehlo.token, %x: tensor<4xf32> {tf.aliasing_output = 1 : i32}) -> "
+      "(!stablehlo.token, tensor<4xf32>) {\n"
+      "    return %t, %x : !stablehlo.token, tensor<4xf32>\n"
+      "  }\n"
+      "}\n";
+  size_t results;
+  (void)state;
+  pestle_context_t* context = text_context();
+  pestle_module_t* module = text_parse(context, text);
+  const pestle_function_t* f = pestle_module_entry(module);
+  assert_int_equal(pestle_function_argument_count(f), 1);
+  assert_int_equal(pestle_function_token_count(f, &results), 2);
+  assert_int_equal(results, 1);
+  assert_int_equal(pestle_function_aliased_result(f, 0), 0);
+  assert_string_equal(
+      pestle_function_argument_attribute(f, 0, "tf.aliasing_output"),
+      "0 : i32");
+  assert_string_equal(pestle_module_name(module), "m");
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
+// A call of one of Pestle's own ops is that op.
+static void calls_of_own_ops(void** state) {
+  (void)state;
+  assert_prints(
+      "func.func @main(%x: tensor<3x3xf32>) -> (tensor<3xf32>, "
+      "tensor<3x3xf32>) {\n"
+      "  %0:2 = stablehlo.custom_call @pestle.eigh(%x) {api_version = 1 : i32, "
+      "backend_config = \"\", has_side_effect = false, mhlo.backend_config = "
+      "{lower = true}} : (tensor<3x3xf32>) -> (tensor<3xf32>, "
+      "tensor<3x3xf32>)\n"
+      "  return %0#0, %0#1 : tensor<3xf32>, tensor<3x3xf32>\n"
+      "}\n",
+      "module {\n"
+      "  func.func public @main(%x: tensor<3x3xf32>) -> (tensor<3xf32>, "
+      "tensor<3x3xf32>) {\n"
+      "    %0:2 = \"pestle.eigh\"(%x) <{lower = true}> : (tensor<3x3xf32>) -> "
+      "(tensor<3xf32>, tensor<3x3xf32>)\n"
+      "    return %0#0, %0#1 : tensor<3xf32>, tensor<3x3xf32>\n"
+      "  }\n}\n",
+      0);
+  assert_refuses(
+      "func.func @main(%x: tensor<3x3xf32>) -> tensor<3xf32> {\n"
+      "  %0:2 = stablehlo.custom_call @pestle.eigh(%x) {mhlo.backend_config = "
+      "{upper = true}} : (tensor<3x3xf32>) -> (tensor<3xf32>, "
+      "tensor<3x3xf32>)\n"
+      "  return %0#0 : tensor<3xf32>\n"
+      "}\n",
+      UNSUPPORTED, "'pestle.eigh' has no attribute 'upper'");
+}
+
 static void every_allocation_may_fail(void** state) {
   (void)state;
   for (size_t k = 1;; ++k) {
@@ -227,6 +284,8 @@ int main(void) {
       cmocka_unit_test(edits_move_them),
       cmocka_unit_test(the_signature_sees_contracts),
       cmocka_unit_test(refusals),
+      cmocka_unit_test(tokens_before_arguments_and_results),
+      cmocka_unit_test(calls_of_own_ops),
       cmocka_unit_test(every_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
