@@ -166,7 +166,7 @@ pestle_generic_chlo(const pestle_generic_site_t* site, pestle_node_t** node);
 // chlo.top_k with its attribute.
 PESTLE_NODISCARD pestle_status_t pestle_generic_top_k(
     const pestle_generic_site_t* site, int64_t k, pestle_node_t** out_node);
-// chlo.ragged_dot with its attributes, a dictionary that has its text.
+// chlo.ragged_dot with its attributes, a dictionary.
 PESTLE_NODISCARD pestle_status_t pestle_generic_ragged_dot(
     const pestle_generic_site_t* site, const pestle_generic_value_t* dict,
     pestle_node_t** out_node);
@@ -210,6 +210,13 @@ PESTLE_NODISCARD pestle_status_t pestle_generic_set_ports(
     pestle_function_t* function, const pestle_generic_port_t* arguments,
     size_t argument_count, const pestle_generic_port_t* results,
     size_t result_count);
+
+// --- Text in other files ---
+
+// Reads |text|, one attribute as MLIR writes it, into |arena|. MALFORMED, UNSUPPORTED.
+PESTLE_NODISCARD pestle_status_t pestle_generic_parse_value(
+    pestle_context_t* context, pestle_arena_t* arena, pestle_str_t text,
+    pestle_generic_value_t* out_value);
 
 // --- Bodies of composites ---
 

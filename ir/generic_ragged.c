@@ -328,6 +328,47 @@ static pv_t* by_sums(ragged_t* r, const pestle_type_t* result) {
                  moved(r->rhs_sums, false, rc), result);
 }
 
+// --- The op ---
+
+static void print_axes(pestle_strbuf_t* out, const char* name,
+                       pestle_i64s_t axes) {
+  pestle_strbuf_appendf(out, "%s = [", name);
+  for (size_t i = 0; i < axes.count; ++i) {
+    pestle_strbuf_appendf(out, "%s%lld", i ? ", " : "",
+                          (long long)axes.data[i]);
+  }
+  pestle_strbuf_append_char(out, ']');
+}
+
+// What the op says in one form, whoever wrote it: precision asks for nothing.
+static void print_numbers(const ragged_t* r, pestle_strbuf_t* out) {
+  pestle_i64s_t ragged = {&r->axis, 1}, group = {&r->group, r->group >= 0};
+  pestle_strbuf_append_c(out,
+                         "{ragged_dot_dimension_numbers = #chlo.ragged_dot<");
+  print_axes(out, "lhs_batching_dimensions", r->lhs_batch);
+  print_axes(out, ", rhs_batching_dimensions", r->rhs_batch);
+  print_axes(out, ", lhs_contracting_dimensions", r->lhs_sums);
+  print_axes(out, ", rhs_contracting_dimensions", r->rhs_sums);
+  print_axes(out, ", lhs_ragged_dimensions", ragged);
+  print_axes(out, ", rhs_group_dimensions", group);
+  pestle_strbuf_append_c(out, ">}");
+}
+
+static pestle_status_t wrap_end(const pestle_generic_site_t* site,
+                                const ragged_t* r, pestle_generic_wrap_t* wrap,
+                                pv_t* y, pestle_node_t** out_node) {
+  pestle_strbuf_t text;
+  pestle_strbuf_init(site->arena->allocator, &text);
+  print_numbers(r, &text);
+  pestle_status_t status = pestle_strbuf_status(&text);
+  if (!status) {
+    status = pestle_generic_wrap_end(site, wrap, pestle_strbuf_view(&text), &y,
+                                     1, out_node);
+  }
+  pestle_strbuf_deinit(&text);
+  return status;
+}
+
 pestle_status_t pestle_generic_ragged_dot(const pestle_generic_site_t* site,
                                           const pestle_generic_value_t* dict,
                                           pestle_node_t** out_node) {
@@ -349,5 +390,5 @@ pestle_status_t pestle_generic_ragged_dot(const pestle_generic_site_t* site,
   PESTLE_TRY(r.s.status);
   if (!y || !pestle_type_equal(y->type, result))
     return wrong("the result has not the type that is written");
-  return pestle_generic_wrap_end(site, &wrap, dict->text, &y, 1, out_node);
+  return wrap_end(site, &r, &wrap, y, out_node);
 }

@@ -169,3 +169,30 @@ pestle_status_t pestle_module_parse(pestle_context_t* context, const char* text,
   parser_deinit(&parser);
   return status;
 }
+
+// --- One value ---
+
+static pestle_status_t parse_value(pestle_parser_t* p,
+                                   pestle_generic_value_t* out_value) {
+  pestle_parse_advance(p);
+  PESTLE_TRY(pestle_parse_value(p, out_value));
+  return pestle_parse_at_kind(p, PESTLE_TOKEN_END)
+             ? NULL
+             : pestle_parse_expected(p, "the end of the attribute");
+}
+
+pestle_status_t pestle_generic_parse_value(pestle_context_t* context,
+                                           pestle_arena_t* arena,
+                                           pestle_str_t text,
+                                           pestle_generic_value_t* out_value) {
+  pestle_parser_t parser;
+  parser_init(context, text, "<attribute>", &parser);
+  // What is read stays with the caller.
+  pestle_arena_t own = parser.scratch;
+  parser.scratch = *arena;
+  pestle_status_t status = parse_value(&parser, out_value);
+  *arena = parser.scratch;
+  parser.scratch = own;
+  parser_deinit(&parser);
+  return status;
+}

@@ -134,19 +134,6 @@ static pestle_status_t read_elements(decoder_t* d, pestle_reader_t* r,
   return pestle_bytecode_elements(d, r, type, bytes, &out->elements);
 }
 
-pestle_status_t pestle_bytecode_read_word(pestle_reader_t* r,
-                                          const char* const* words,
-                                          size_t count, value_t* out) {
-  uint64_t index;
-  PESTLE_TRY(pestle_reader_varint(r, &index));
-  if (index >= count || !words[index]) {
-    return pestle_reader_damaged(r, "a case that an enumeration has not");
-  }
-  out->kind = PESTLE_GENERIC_WORD;
-  out->text = pestle_str(words[index]);
-  return NULL;
-}
-
 pestle_status_t pestle_bytecode_read_opaque(pestle_reader_t* r, value_t* out) {
   r->next = r->end;
   out->kind = PESTLE_GENERIC_OPAQUE;
@@ -186,13 +173,24 @@ static bool is_vhlo_word(uint64_t code) {
   return code < sizeof(vhlo_words) / sizeof(*vhlo_words) && vhlo_words[code][1];
 }
 
+pestle_status_t pestle_bytecode_read_vhlo_word(uint64_t code,
+                                               pestle_reader_t* r,
+                                               value_t* out) {
+  uint64_t index;
+  PESTLE_TRY(pestle_reader_varint(r, &index));
+  if (index >= MAX_CASES || !vhlo_words[code][index]) {
+    return pestle_reader_damaged(r, "a case that an enumeration has not");
+  }
+  out->kind = PESTLE_GENERIC_WORD;
+  out->text = pestle_str(vhlo_words[code][index]);
+  return NULL;
+}
+
 static pestle_status_t read_vhlo(decoder_t* d, pestle_reader_t* r,
                                  value_t* out) {
   uint64_t code, number;
   PESTLE_TRY(pestle_reader_varint(r, &code));
-  if (is_vhlo_word(code)) {
-    return pestle_bytecode_read_word(r, vhlo_words[code], MAX_CASES, out);
-  }
+  if (is_vhlo_word(code)) return pestle_bytecode_read_vhlo_word(code, r, out);
   switch (code) {
     case VHLO_ARRAY:
       return pestle_bytecode_read_list(d, r, out);
@@ -349,13 +347,16 @@ static pestle_status_t read_entry(decoder_t* d,
   pestle_str_t dialect = d->file->dialects[entry->dialect].name;
   pestle_reader_t r = pestle_reader_sub(&d->file->file, entry->bytes);
   if (entry->is_text) {
-    out->whole = entry->bytes;
-    return pestle_bytecode_read_opaque(&r, out);
+    return pestle_generic_parse_value(d->context, d->arena, entry->bytes, out);
   }
   if (pestle_str_equal_c(dialect, "vhlo")) {
     PESTLE_TRY(read_vhlo(d, &r, out));
   } else if (pestle_str_equal_c(dialect, "builtin")) {
     PESTLE_TRY(read_builtin(d, &r, out));
+  } else if (pestle_str_equal_c(dialect, "stablehlo")) {
+    PESTLE_TRY(pestle_bytecode_read_stablehlo(d, &r, out));
+  } else if (pestle_str_equal_c(dialect, "chlo")) {
+    PESTLE_TRY(pestle_bytecode_read_chlo(&r, out));
   } else {
     PESTLE_TRY(pestle_bytecode_read_opaque(&r, out));
   }

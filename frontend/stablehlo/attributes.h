@@ -14,12 +14,20 @@ PESTLE_NODISCARD pestle_status_t pestle_bytecode_add_entry(
 PESTLE_NODISCARD pestle_status_t
 pestle_bytecode_read_list(pestle_bytecode_decoder_t* d, pestle_reader_t* r,
                           pestle_generic_value_t* out_value);
-// A number that stands for one of |words|, of which some may be NULL.
-PESTLE_NODISCARD pestle_status_t
-pestle_bytecode_read_word(pestle_reader_t* r, const char* const* words,
-                          size_t count, pestle_generic_value_t* out_value);
+// A case of the enumeration that has |code| in vhlo; it must be one of those that
+// dialects share.
+PESTLE_NODISCARD pestle_status_t pestle_bytecode_read_vhlo_word(
+    uint64_t code, pestle_reader_t* r, pestle_generic_value_t* out_value);
 // What no op here needs: the rest of |r| is read over.
 PESTLE_NODISCARD pestle_status_t pestle_bytecode_read_opaque(
+    pestle_reader_t* r, pestle_generic_value_t* out_value);
+
+// --- dialects.c ---
+
+PESTLE_NODISCARD pestle_status_t
+pestle_bytecode_read_stablehlo(pestle_bytecode_decoder_t* d, pestle_reader_t* r,
+                               pestle_generic_value_t* out_value);
+PESTLE_NODISCARD pestle_status_t pestle_bytecode_read_chlo(
     pestle_reader_t* r, pestle_generic_value_t* out_value);
 
 #endif  // PESTLE_FRONTEND_STABLEHLO_ATTRIBUTES_H_

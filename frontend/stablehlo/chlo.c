@@ -58,6 +58,5 @@ pestle_status_t pestle_bytecode_build_chlo(pestle_bytecode_builder_t* b,
   if (!strcmp(form->name, "chlo.top_k")) {
     return build_top_k(&site, &dict, out_node);
   }
-  PESTLE_TRY(pestle_bytecode_attribute_text(&b->decoder, &dict, &dict.text));
   return pestle_generic_ragged_dot(&site, &dict, out_node);
 }

@@ -77,6 +77,19 @@ static bool is_bare_key(pestle_str_t key) {
   return key.size != 0;
 }
 
+static void print_number(const pestle_generic_value_t* value, bool in_list,
+                         pestle_strbuf_t* out) {
+  bool is_float = value->kind == PESTLE_GENERIC_FLOAT;
+  if (is_float)
+    print_float(value, out);
+  else
+    pestle_strbuf_append_i64(out, value->i64);
+  // In lists the common types go without saying.
+  bool common = pestle_str_equal_c(value->text, is_float ? "f64" : "i64");
+  if (!value->text.size || (in_list && common)) return;
+  pestle_strbuf_appendf(out, " : %.*s", PESTLE_STR_ARG(value->text));
+}
+
 static void print_list(const pestle_generic_value_t* value,
                        pestle_strbuf_t* out) {
   const pestle_generic_entry_t* e = value->entries;
@@ -88,7 +101,12 @@ static void print_list(const pestle_generic_value_t* value,
     pestle_strbuf_append_char(out, '[');
   }
   for (; e && out->size < MAX_TEXT; e = e->next) {
-    print_value(&e->value, out);
+    bool number = e->value.kind == PESTLE_GENERIC_INT ||
+                  e->value.kind == PESTLE_GENERIC_FLOAT;
+    if (number)
+      print_number(&e->value, true, out);
+    else
+      print_value(&e->value, out);
     if (e->next) pestle_strbuf_append_c(out, ", ");
   }
   pestle_strbuf_append_char(out, typed ? '>' : ']');
@@ -112,16 +130,6 @@ static void print_dictionary(const pestle_generic_value_t* value,
   pestle_strbuf_append_char(out, '}');
 }
 
-static void print_number(const pestle_generic_value_t* value,
-                         pestle_strbuf_t* out) {
-  if (value->kind == PESTLE_GENERIC_FLOAT)
-    print_float(value, out);
-  else
-    pestle_strbuf_append_i64(out, value->i64);
-  if (!value->text.size) return;
-  pestle_strbuf_appendf(out, " : %.*s", PESTLE_STR_ARG(value->text));
-}
-
 static void print_value(const pestle_generic_value_t* value,
                         pestle_strbuf_t* out) {
   switch (value->kind) {
@@ -133,7 +141,7 @@ static void print_value(const pestle_generic_value_t* value,
       return;
     case PESTLE_GENERIC_INT:
     case PESTLE_GENERIC_FLOAT:
-      print_number(value, out);
+      print_number(value, false, out);
       return;
     case PESTLE_GENERIC_STRING:
       print_string(value->text, out);

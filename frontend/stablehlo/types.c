@@ -208,6 +208,17 @@ enum {
   VHLO_FUTURE = 42,
 };
 
+// Elements for which builtin has no code are written as text.
+static pestle_status_t read_text(decoder_t* d, pestle_str_t text, type_t* out) {
+  for (size_t i = 0; i < sizeof(vhlo_elements) / sizeof(*vhlo_elements); ++i) {
+    const element_t* e = &vhlo_elements[i];
+    if (!e->name || !pestle_str_equal_c(text, e->name)) continue;
+    make_element(e, out);
+    return NULL;
+  }
+  return make_other(d, text, out);
+}
+
 static pestle_status_t read_vhlo(decoder_t* d, pestle_reader_t* r,
                                  type_t* out) {
   uint64_t code;
@@ -265,9 +276,16 @@ enum {
 };
 
 static const element_t builtin_elements[] = {
-    [1] = {"index", 64, 'x'}, [3] = {"bf16", 16, 'f'}, [4] = {"f16", 16, 'f'},
-    [5] = {"f32", 32, 'f'},   [6] = {"f64", 64, 'f'},  [7] = {"f80", 80, 'f'},
-    [8] = {"f128", 128, 'f'},
+    [1] = {"index", 64, 'x'},      [3] = {"bf16", 16, 'f'},
+    [4] = {"f16", 16, 'f'},        [5] = {"f32", 32, 'f'},
+    [6] = {"f64", 64, 'f'},        [7] = {"f80", 80, 'f'},
+    [8] = {"f128", 128, 'f'},      [21] = {"tf32", 19, 'f'},
+    [22] = {"f8E5M2", 8, 'f'},     [23] = {"f8E4M3", 8, 'f'},
+    [24] = {"f8E4M3FN", 8, 'f'},   [25] = {"f8E5M2FNUZ", 8, 'f'},
+    [26] = {"f8E4M3FNUZ", 8, 'f'}, [27] = {"f8E4M3B11FNUZ", 8, 'f'},
+    [28] = {"f8E3M4", 8, 'f'},     [29] = {"f4E2M1FN", 4, 'f'},
+    [30] = {"f6E2M3FN", 6, 'f'},   [31] = {"f6E3M2FN", 6, 'f'},
+    [32] = {"f8E8M0FNU", 8, 'f'},
 };
 
 // Width and sign in one number.
@@ -323,7 +341,7 @@ static pestle_status_t read_entry(decoder_t* d,
                                   const pestle_bytecode_entry_t* entry,
                                   type_t* out) {
   pestle_str_t dialect = d->file->dialects[entry->dialect].name;
-  if (entry->is_text) return make_other(d, entry->bytes, out);
+  if (entry->is_text) return read_text(d, entry->bytes, out);
   pestle_reader_t r = pestle_reader_sub(&d->file->file, entry->bytes);
   if (pestle_str_equal_c(dialect, "vhlo")) {
     PESTLE_TRY(read_vhlo(d, &r, out));
