@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Type rules of sort and sort_first. The comments number the constraints of the StableHLO spec.
+// Type rules of sort, sort_first and suppress. The comments number the constraints of the StableHLO spec.
 #include "base/mem.h"
 #include "ir/infer.h"
 
@@ -82,4 +82,43 @@ pestle_status_t pestle_infer_sort_first(pestle_infer_t* in) {
   PESTLE_TRY(emit_operands(in, shape));
   shape.dtype = PESTLE_I32;
   return pestle_emit(in, &shape);
+}
+
+static pestle_status_t need_scalar(const pestle_infer_t* in, size_t operand,
+                                   pestle_dtype_t dtype) {
+  const pestle_type_t* type = pestle_in_type(in, operand);
+  if (type->dtype == dtype && !type->rank) return NULL;
+  return PESTLE_BAD("operand %zu is %s, not one %s", operand,
+                    pestle_type_text(type).text,
+                    pestle_dtype_info(dtype)->name);
+}
+
+pestle_status_t pestle_infer_suppress(pestle_infer_t* in) {
+  static const pestle_dtype_t scalars[] = {PESTLE_F32, PESTLE_F32, PESTLE_I64,
+                                           PESTLE_I64};
+  if (in->spec->operand_count != 6) {
+    return PESTLE_BAD("it takes 6 operands, not %zu", in->spec->operand_count);
+  }
+  const pestle_type_t *x = pestle_in_type(in, 0), *s = pestle_in_type(in, 1);
+  if (x->dtype != PESTLE_F32 || s->dtype != PESTLE_F32 || x->rank != 3 ||
+      s->rank != 3 || !pestle_dims_agree(x->dims[2], 4) ||
+      !pestle_dims_agree(x->dims[0], s->dims[0]) ||
+      !pestle_dims_agree(x->dims[1], s->dims[2])) {
+    return PESTLE_BAD(
+        "boxes %s and scores %s are not f32 [b, n, 4] and [b, c, n]",
+        pestle_type_text(x).text, pestle_type_text(s).text);
+  }
+  for (size_t i = 0; i < 4; ++i)
+    PESTLE_TRY(need_scalar(in, i + 2, scalars[i]));
+  if (s->dims[2] > INT32_MAX - 1) {
+    return PESTLE_BAD("%lld boxes are more than can be numbered",
+                      (long long)s->dims[2]);
+  }
+  PESTLE_TRY(pestle_need_between(in, PESTLE_ATTR_most, 0, INT32_MAX));
+  pestle_type_t type = *s;
+  type.dtype = PESTLE_I32;
+  type.dims[2] = pestle_in_i64(in, PESTLE_ATTR_most);
+  PESTLE_TRY(pestle_emit(in, &type));
+  type.rank = 2;
+  return pestle_emit(in, &type);
 }

@@ -124,6 +124,58 @@ static inline bool build_sort_first(instance_t* t) {
   return true;
 }
 
+// --- suppress ---
+
+// The shape's elements are scores; places behind the count are -1, since what lies
+// there is not said.
+static inline bool build_suppress(instance_t* t) {
+  static const char* const names[] = {"all scores", "above a threshold",
+                                      "one each, centres", "some of the boxes"};
+  int32_t rank = t->shape->rank;
+  if (t->dtype != PESTLE_F32 || !rank) return false;
+  t->what = names[t->variant];
+  t->check = CHECK_VALUES;
+  int64_t n = t->shape->dims[rank - 1], count = 1;
+  for (int32_t i = 0; i + 1 < rank; ++i)
+    count *= t->shape->dims[i];
+  int64_t batches = count % 2 || !count ? 1 : 2;
+  int64_t most = t->variant == 2 ? 1 : n;
+  pestle_type_t types[] = {
+      type_of(PESTLE_F32, 3, DIMS(batches, n, 4)),
+      type_of(PESTLE_F32, 3, DIMS(batches, count / batches, n)),
+      type_of(PESTLE_F32, 0, NULL), type_of(PESTLE_I64, 0, NULL)};
+  t->fill[0] = t->fill[1] = FILL_SPREAD;
+  t->fill[2] = FILL_UNIT;
+  index_arg(t, 3, n);
+  begin(t, types, 4);
+  pestle_type_t index = type_of(PESTLE_I64, 0, NULL);
+  pestle_value_t *zero = splat(&t->b, &types[2], 0), *all;
+  assert_ok(pestle_op_divide(&t->b, zero, zero, &all));
+  pestle_value_t* operands[] = {
+      arg(t, 0),
+      arg(t, 1),
+      t->variant == 1 ? arg(t, 2) : all,
+      t->variant == 1 ? zero : arg(t, 2),
+      splat(&t->b, &index, t->variant == 0 ? n / 2 : n),
+      t->variant == 3 ? arg(t, 3) : splat(&t->b, &index, n)};
+  pestle_suppress_attrs_t attrs = {
+      .struct_size = sizeof(attrs), .most = most, .centers = t->variant == 2};
+  pestle_value_t *y[2], *place, *end, *inside;
+  assert_ok(pestle_op_suppress(&t->b, operands, 6, &attrs, y, 2));
+  pestle_type_t places =
+      type_of(PESTLE_I32, 3, DIMS(batches, count / batches, most));
+  pestle_iota_attrs_t along = {sizeof(along), 2};
+  assert_ok(pestle_op_iota(&t->b, &along, places, &place));
+  pestle_broadcast_in_dim_attrs_t spread = {sizeof(spread),
+                                            i64s(DIMS(0, 1), 2)};
+  assert_ok(pestle_op_broadcast_in_dim(&t->b, y[1], &spread, places, &end));
+  assert_ok(pestle_op_lt(&t->b, place, end, &inside));
+  assert_ok(
+      pestle_op_select(&t->b, inside, y[0], splat(&t->b, &places, -1), &y[0]));
+  finish(t, y, 2);
+  return true;
+}
+
 // --- scatter ---
 
 // (old, new) -> new

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that end where a run says, against ONNX Runtime: graphs behind NonZero,
+Compress and NonMaxSuppression whose bounds are many times what a tile or a group makes,
+with none, one, some, nearly all and all of the elements kept; and NonMaxSuppression by
+itself, with ties, limits and thresholds. Exits 77 when a Python package is missing.
+
+    extents_test.py [SEED [COUNT]]
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+PESTLE = os.path.join(os.environ["PESTLE_BUILD_DIR"], "pestle")
+DEVICES = {"llvm": ["--device", "llvm"],
+           "llvm, strict": ["--device", "llvm", "--numerics", "strict"],
+           "ref": ["--device", "ref"],
+           "simt": ["--device", "ref", "--target-cpu", "simt"]}  # fmt: skip
+
+try:
+    import numpy as np
+    import onnxruntime
+    from onnx import TensorProto, helper as h, numpy_helper
+except ImportError as e:
+    print(f"skipped: {e}; tools/requirements.txt lists what is needed")
+    sys.exit(77)
+
+
+class Graph:
+    """Nodes, stored values and inputs of a model that grows."""
+
+    def __init__(self):
+        self.nodes, self.stored, self.inputs, self.feeds = [], [], [], {}
+
+    def data(self, name, array):
+        dtype = h.np_dtype_to_tensor_dtype(array.dtype)
+        self.inputs.append(h.make_tensor_value_info(name, dtype, array.shape))
+        self.feeds[name] = array
+        return name
+
+    def __getattr__(self, op):
+        def add(*inputs, outputs=1, **attributes):
+            names = [f"{op}_{len(self.nodes)}_{i}" for i in range(outputs)]
+            self.nodes.append(h.make_node(
+                op, [self.store(a) for a in inputs], names, **attributes))
+            return names[0] if outputs == 1 else names
+        return add
+
+    def store(self, a):
+        if isinstance(a, str):
+            return a
+        name = f"c{len(self.stored)}"
+        a = np.asarray(a, None if isinstance(a, np.ndarray) else np.int64)
+        self.stored.append(numpy_helper.from_array(a, name))
+        return name
+
+    def model(self, outputs):
+        dtypes = {o: TensorProto.UNDEFINED for o in outputs}
+        graph = h.make_graph(self.nodes, "g", self.inputs,
+                             [h.make_empty_tensor_value_info(o) for o in dtypes],
+                             self.stored)
+        return h.make_model(graph, opset_imports=[h.make_opsetid("", 18)],
+                            ir_version=9)
+
+
+def check(graph, outputs, devices, what):
+    """Raises where a device differs from ONNX Runtime."""
+    data = graph.model(outputs).SerializeToString()
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(data, options)
+    wanted = session.run(None, graph.feeds)
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/m.onnx", "wb") as f:
+            f.write(data)
+        for i, a in enumerate(graph.feeds.values()):
+            np.save(f"{folder}/input_{i}.npy", a)
+        results = f"{folder}/results"
+        for name in devices:
+            os.makedirs(results, exist_ok=True)
+            done = subprocess.run(
+                [PESTLE, "run", f"{folder}/m.onnx", "--inputs", folder,
+                 "--outputs", results, "--no-cache", *DEVICES[name]],
+                capture_output=True, text=True)
+            assert done.returncode == 0, f"{what} on {name}: {done.stderr}"
+            for i, want in enumerate(wanted):
+                got = np.load(f"{results}/output_{i}.npy")
+                assert got.shape == want.shape, (
+                    f"{what} on {name}: output {i} is {got.shape}, "
+                    f"not {want.shape}")
+                same = (np.allclose(got, want, 1e-4, 1e-4, equal_nan=True)
+                        if want.dtype.kind == "f" else (got == want).all())
+                assert same, f"{what} on {name}: output {i} differs"
+
+
+# --- Behind a choice ---
+
+def kept(rng, n):
+    """A mask of n: none, one, a few, half, all but one, all."""
+    mask = np.zeros(n, bool)
+    count = int(rng.choice([0, 1, 2, n // 50, n // 2, n - 1, n]))
+    mask[rng.permutation(n)[:count]] = True
+    return mask
+
+
+def choose(g, rng, x, n):
+    """Rows of x that a run keeps."""
+    mask = g.data("mask", kept(rng, n))
+    if rng.integers(2):
+        return g.Compress(x, mask, axis=0)
+    places = g.Squeeze(g.NonZero(mask), [0])
+    return g.Gather(x, places, axis=0)
+
+
+def weights(rng, *dims):
+    return rng.standard_normal(dims).astype(np.float32) / 4
+
+
+def step(g, rng, y, width):
+    """Rows y [k, width] as other rows, and their width."""
+    kind = rng.integers(9)
+    to = int(rng.choice([5, 16, 33, 64]))
+    if kind == 0:
+        return g.MatMul(y, weights(rng, width, to)), to
+    if kind == 1:
+        return g.Gemm(y, weights(rng, to, width), weights(rng, to), transB=1), to
+    if kind == 2:
+        return g.Add(g.Relu(y), weights(rng, width)), width
+    if kind == 3:
+        return g.Softmax(y, axis=1), width
+    if kind == 4:
+        return g.LayerNormalization(y, weights(rng, width), weights(rng, width),
+                                    axis=1), width
+    if kind == 5:
+        return g.Mul(y, g.Sigmoid(g.ReduceMean(y, [1], keepdims=1))), width
+    if kind == 6:
+        return g.Transpose(g.Tanh(g.Transpose(y, perm=[1, 0])), perm=[1, 0]), width
+    if kind == 7:
+        return g.Concat(y, g.Neg(y), axis=1), 2 * width
+    return g.Slice(y, [0], [width - 1], [1]), width - 1
+
+
+def fold(g, rng, y):
+    """A value that every kept row matters to."""
+    kind = rng.integers(5)
+    if kind == 0:
+        return g.ReduceSum(y, [0], keepdims=0)
+    if kind == 1:
+        return g.ReduceMax(g.Abs(y), [0], keepdims=1)
+    if kind == 2:
+        return g.ReduceSum(y, [0, 1], keepdims=0)
+    if kind == 3:
+        return g.Shape(y)
+    return g.ReduceSumSquare(y, [0], keepdims=0)
+
+
+def behind_a_choice(seed, devices, bound):
+    rng = np.random.default_rng(seed)
+    n, width = int(rng.choice(bound)), int(rng.choice([3, 16, 40]))
+    g = Graph()
+    x = g.data("x", rng.standard_normal((n, width)).astype(np.float32))
+    y = choose(g, rng, x, n)
+    values = [y]
+    for _ in range(int(rng.integers(1, 5))):
+        y, width = step(g, rng, y, width)
+        values.append(y)
+        if width > 200:
+            break
+    outputs = [y]
+    # ONNX Runtime's maximum of no elements is an error.
+    if g.feeds["mask"].any():
+        outputs.append(fold(g, rng, values[int(rng.integers(len(values)))]))
+    check(g, outputs, devices, f"seed {seed}, {n} rows")
+
+
+# --- NonMaxSuppression ---
+
+def suppression(seed, devices, bound):
+    rng = np.random.default_rng(seed)
+    batches, classes = int(rng.integers(1, 3)), int(rng.choice([1, 2, 7]))
+    n = int(rng.choice(bound))
+    place = rng.random((batches, n, 2)) * 50
+    size = rng.random((batches, n, 2)) * rng.choice([1, 20, 60])
+    boxes = np.concatenate([place, place + size], 2)
+    centers = int(rng.integers(2))
+    if not centers and rng.integers(2):
+        boxes = boxes[..., [2, 3, 0, 1]]
+    scores = rng.random((batches, classes, n))
+    if rng.integers(2):
+        scores = np.round(scores * 4) / 4 - 0.25  # ties, and 0 of both signs
+        scores = np.where(rng.random(scores.shape) < 0.1, -0.0, scores)
+    g = Graph()
+    inputs = [g.data("b", boxes.astype(np.float32)),
+              g.data("s", scores.astype(np.float32))]
+    limit = np.array([rng.choice([0, 1, 3, n, n + 5])], np.int64)
+    overlap = np.array([rng.choice([0, 0.3, 0.5, 1])], np.float32)
+    least = np.array([rng.choice([-1, 0, 0.25, 0.9, 2])], np.float32)
+    if rng.integers(2):
+        limit = g.data("m", limit)
+    if rng.integers(2):
+        least = g.data("t", least)
+    inputs += [limit, overlap, least][:int(rng.integers(2, 4))]
+    y = g.NonMaxSuppression(*inputs, center_point_box=centers)
+    outputs = [y]
+    if rng.integers(2):  # the boxes that are chosen
+        box = g.Slice(y, [2], [3], [1])
+        outputs.append(g.Gather(g.Squeeze(g.Slice("b", [0], [1], [0]), [0]),
+                                g.Squeeze(box, [1]), axis=0))
+    check(g, outputs, devices, f"suppression, seed {seed}, {n} boxes")
+
+
+def main():
+    seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    for i in range(count):
+        strict = ["llvm", "llvm, strict"][i % 2]
+        behind_a_choice(seed + i, [strict], [300, 1000, 4099])
+        behind_a_choice(seed + i + count, ["ref", "simt"], [70, 150])
+        suppression(seed + i, ["llvm"], [1, 17, 300, 1500])
+        suppression(seed + i + count, ["ref", "simt"], [1, 17, 60])
+    print(f"seeds {seed} to {seed + 2 * count - 1}: all agree")
+
+
+if __name__ == "__main__":
+    main()
