@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Type rules of sort, sort_first and suppress. The comments number the constraints of the StableHLO spec.
+// Type rules of sort, sort_first, suppress and places. The comments number the constraints of the StableHLO spec.
 #include "base/mem.h"
 #include "ir/infer.h"
 
@@ -121,4 +121,15 @@ pestle_status_t pestle_infer_suppress(pestle_infer_t* in) {
   PESTLE_TRY(pestle_emit(in, &type));
   type.rank = 2;
   return pestle_emit(in, &type);
+}
+
+pestle_status_t pestle_infer_places(pestle_infer_t* in) {
+  pestle_type_t type = *pestle_in_type(in, 0);
+  if (type.dtype != PESTLE_I1 || type.rank != 1 || type.dims[0] > INT32_MAX) {
+    return PESTLE_BAD("operand 0 is %s, not i1 [n] of at most 2^31 - 1",
+                      pestle_type_text(&type).text);
+  }
+  type.dtype = PESTLE_I32;
+  PESTLE_TRY(pestle_emit(in, &type));
+  return pestle_emit(in, &(pestle_type_t){.dtype = PESTLE_I64});
 }

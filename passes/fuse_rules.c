@@ -601,11 +601,18 @@ void pestle_fuse_note_joined(pestle_fuse_t* f, uint32_t group, uint32_t item) {
 
 // --- Copies ---
 
+// What is the same everywhere, or counts, reads no tensor.
+static bool reads_no_tensor(const pestle_node_t* node) {
+  return pestle_fuse_is_inline_constant(node) || node->op == PESTLE_OP_IOTA ||
+         (node->op == PESTLE_OP_BROADCAST_IN_DIM &&
+          pestle_type_count(operand_type(node, 0)) == 1);
+}
+
 static uint32_t live_operands(const pestle_node_t* node) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const pestle_node_t* from = pestle_node_operand(node, i)->node;
-    if (!from || !pestle_fuse_is_inline_constant(from)) ++count;
+    if (!from || !reads_no_tensor(from)) ++count;
   }
   return count;
 }

@@ -83,8 +83,9 @@ void pestle_emit_close_vector(pestle_emit_t* e);
 void pestle_emit_hoist_stage(pestle_emit_walk_t* w);
 
 // --- emit_end.c ---
-// Whether |axis| is, or was split from, an axis that ends at a number of memory.
-bool pestle_emit_has_end(const pestle_emit_t* e, uint32_t axis);
+// Whether |axis| is, or was split from, an axis that ends at a number of memory, or
+// walks a fold whose terms change nothing from such a number on.
+bool pestle_emit_has_end(pestle_emit_t* e, uint32_t axis);
 // Whether the first place of what is open of the axis that |axis| was split from is
 // before its end, as i1. The same in all lanes of a group.
 pestle_kir_id_t pestle_emit_before_end(pestle_emit_t* e, uint32_t axis);

@@ -142,27 +142,81 @@ pestle_value_t* pestle_onnx_slice_real(pestle_onnx_call_t* call,
 
 // --- Joins ---
 
-pestle_value_t* pestle_onnx_concat_real(pestle_onnx_call_t* call,
-                                        pestle_value_t* const* values,
-                                        size_t count, int64_t axis) {
+// Parts that a join reads side by side, each place from one of them, rather than in
+// two steps: more would cost a read each for an element.
+enum { MOST_PARTS = 4 };
+
+static bool has_none(const pestle_value_t* const* values, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!pestle_type_count(pestle_onnx_type(values[i]))) return true;
+  }
+  return false;
+}
+
+// Each place from the part that it falls to, |ends| after one another: what is behind
+// all of them is not made.
+static pestle_value_t* choose_parts(pestle_onnx_call_t* call,
+                                    pestle_value_t* const* values,
+                                    pestle_value_t* const* ends, size_t count,
+                                    int64_t axis) {
+  int64_t all = 0;
+  for (size_t i = 0; i < count; ++i)
+    all += pestle_onnx_dim(values[i], axis);
+  pestle_value_t *place = numbers(call, all), *y = NULL;
+  for (size_t i = count; i-- > 0;) {
+    pestle_value_t* at = i ? sub(call, place, ends[i - 1]) : place;
+    pestle_value_t* part = pestle_onnx_take(call, values[i], at, axis);
+    if (!y) {
+      y = part;
+      continue;
+    }
+    pestle_value_t* own = pestle_onnx_along(
+        call, pestle_f_lt(&call->f, place, ends[i]), part, axis);
+    y = pestle_f_select(&call->f, own, part, y);
+  }
+  return y;
+}
+
+// One join, and what comes behind a part moved up by as much as that lacks.
+static pestle_value_t* close_gaps(pestle_onnx_call_t* call,
+                                  pestle_value_t* const* values,
+                                  pestle_value_t* const* ends, size_t count,
+                                  int64_t axis) {
   pestle_value_t* y = pestle_f_concatenate(&call->f, values, count, axis);
-  pestle_value_t *end = NULL, *at = NULL;
-  for (size_t i = 0; y && i < count; ++i) {
-    pestle_value_t* size = pestle_onnx_size(call, values[i], axis);
-    end = end ? add(call, end, size) : size;
-    if (i + 1 == count) break;
+  pestle_value_t* at = NULL;
+  for (size_t i = 0; y && i + 1 < count; ++i) {
     if (!pestle_onnx_real_size(call->import, values[i], axis)) continue;
-    // What comes behind this one moves up by as much as it lacks.
     int64_t bound = pestle_onnx_dim(values[i], axis);
     pestle_value_t* place = numbers(call, pestle_onnx_dim(y, axis));
-    pestle_value_t* gap = sub(call, pestle_onnx_size_number(call, bound), size);
-    gap = pestle_f_select(&call->f, pestle_f_ge(&call->f, place, end), gap,
+    pestle_value_t* gap = sub(call, pestle_onnx_size_number(call, bound),
+                              pestle_onnx_size(call, values[i], axis));
+    gap = pestle_f_select(&call->f, pestle_f_ge(&call->f, place, ends[i]), gap,
                           pestle_onnx_size_number(call, 0));
     at = add(call, at ? at : place, gap);
   }
-  if (at) y = pestle_onnx_take(call, y, at, axis);
-  if (y == values[0]) return y;  // of one
-  pestle_onnx_set_real(call, y, axis, end);
+  return at ? pestle_onnx_take(call, y, at, axis) : y;
+}
+
+pestle_value_t* pestle_onnx_concat_real(pestle_onnx_call_t* call,
+                                        pestle_value_t* const* values,
+                                        size_t count, int64_t axis) {
+  pestle_value_t** ends =
+      pestle_onnx_scratch(call, (count + 1) * sizeof(*ends));
+  bool moves = false;
+  for (size_t i = 0; ends && i < count; ++i) {
+    pestle_value_t* size = pestle_onnx_size(call, values[i], axis);
+    ends[i] = i ? add(call, ends[i - 1], size) : size;
+    moves = moves || (i + 1 < count &&
+                      pestle_onnx_real_size(call->import, values[i], axis));
+  }
+  if (!ends || call->f.status) return NULL;
+  bool few = count <= MOST_PARTS &&
+             !has_none((const pestle_value_t* const*)values, count);
+  pestle_value_t* y = moves && few
+                          ? choose_parts(call, values, ends, count, axis)
+                          : close_gaps(call, values, ends, count, axis);
+  if (!y || y == values[0]) return y;  // of one
+  pestle_onnx_set_real(call, y, axis, ends[count - 1]);
   return pestle_onnx_end_real(call, y);
 }
 

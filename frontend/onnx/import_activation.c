@@ -270,6 +270,27 @@ static pestle_value_t* without_unreal(pestle_onnx_call_t* call,
                                  pestle_onnx_lowest(call, &scalar));
 }
 
+// The same along one axis of f32 or f64 that ends where a run says: its folds leave out
+// what is not real, and nothing else is made of that.
+static pestle_value_t* ended_softmax(pestle_onnx_call_t* call, pestle_op_t op,
+                                     pestle_value_t* x, int64_t axis) {
+  pestle_formula_t* f = &call->f;
+  pestle_dtype_t dtype = dtype_of(x);
+  pestle_value_t* mask = pestle_onnx_real_mask(
+      call, pestle_onnx_type(x), pestle_onnx_real(call->import, x),
+      UINT32_C(1) << axis);
+  pestle_value_t* most = pestle_f_select(
+      f, mask, x, pestle_f_identity(f, PESTLE_OP_MAXIMUM, dtype));
+  most = pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, most, &axis, 1, true);
+  pestle_value_t* below = sub(call, x, most);
+  pestle_value_t* power = pestle_f_exponential(f, below);
+  pestle_value_t* sum = pestle_f_select(
+      f, mask, power, pestle_f_identity(f, PESTLE_OP_ADD, dtype));
+  sum = pestle_onnx_reduce(call, PESTLE_OP_ADD, sum, &axis, 1, true);
+  if (op == PESTLE_OP_SOFTMAX) return quotient(call, power, sum);
+  return sub(call, below, pestle_f_log(f, sum));
+}
+
 // Before opset 13 all axes from |axis| on were one: the tensor was seen as a
 // matrix.
 static void softmax(pestle_onnx_call_t* call, pestle_op_t op) {
@@ -286,6 +307,12 @@ static void softmax(pestle_onnx_call_t* call, pestle_op_t op) {
   if (flattens && axis == rank) axis = rank - 1;
   axis = pestle_onnx_axis(call, axis, rank);
   if (call->f.status) return;
+  bool wide = dtype_of(x) == PESTLE_F32 || dtype_of(x) == PESTLE_F64;
+  if (wide && (!flattens || axis == rank - 1) &&
+      pestle_onnx_real_size(call->import, x, axis)) {
+    call->outputs[0] = ended_softmax(call, op, x, axis);
+    return;
+  }
   x = without_unreal(call, x, axis, flattens);
   if (!flattens || axis == rank - 1) {
     call->outputs[0] = pestle_onnx_softmax(call, op, x, axis);

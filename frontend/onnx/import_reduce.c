@@ -53,15 +53,6 @@ static reduction_t read_reduction(pestle_onnx_call_t* call, int64_t as_input) {
   return result;
 }
 
-// What changes no result of a fold by |op|.
-static pestle_value_t* identity(pestle_onnx_call_t* call, pestle_op_t op,
-                                pestle_dtype_t dtype) {
-  pestle_type_t scalar = {.dtype = dtype};
-  if (op == PESTLE_OP_MAXIMUM) return pestle_onnx_lowest(call, &scalar);
-  if (op == PESTLE_OP_MINIMUM) return pestle_onnx_highest(call, &scalar);
-  return pestle_onnx_scalar(call, dtype, op == PESTLE_OP_MULTIPLY);
-}
-
 // Notes what is real of |y|, which axes of input 0 were folded to.
 static void finish(pestle_onnx_call_t* call, const reduction_t* how,
                    pestle_value_t* y) {
@@ -81,7 +72,8 @@ static pestle_value_t* reduce(pestle_onnx_call_t* call, pestle_op_t op,
   pestle_value_t* mask = pestle_onnx_real_mask(call, pestle_onnx_type(x),
                                                how->real, axis_bits(how));
   if (mask) {
-    x = pestle_f_select(&call->f, mask, x, identity(call, op, dtype_of(x)));
+    x = pestle_f_select(&call->f, mask, x,
+                        pestle_f_identity(&call->f, op, dtype_of(x)));
   }
   return pestle_onnx_reduce(call, op, x, how->axes, how->count, how->keep_dims);
 }
@@ -287,7 +279,7 @@ static void cumulate(pestle_onnx_call_t* call, pestle_op_t op) {
   }
   if (reverse) {  // it begins behind the real ones
     x = pestle_onnx_fill_unreal(call, x, UINT32_C(1) << axis,
-                                identity(call, op, dtype_of(x)));
+                                pestle_f_identity(&call->f, op, dtype_of(x)));
   }
   call->outputs[0] = running(call, op, x, axis, exclusive, reverse);
   pestle_onnx_copy_real(call, call->outputs[0], call->inputs[0]);

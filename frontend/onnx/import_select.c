@@ -4,9 +4,8 @@
 // for others the result has as many elements as there could be at most, the
 // chosen ones in front, and a real extent (bounded.h).
 //
-//   flags   [0 1 1 0 1]          running sum - 1   [. 0 1 . 2]
-//   places  [1 2 4 0 0], of which 3 are real: each flagged position is scattered
-//           to where the running sum says, the others to nowhere
+//   flags   [0 1 1 0 1]
+//   places  [1 2 4 . .], of which 3 are real (pestle.places)
 #include "base/mem.h"
 #include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
@@ -58,16 +57,15 @@ static pestle_value_t* sum_all(pestle_onnx_call_t* call, pestle_value_t* list) {
 static pestle_value_t* places_of(pestle_onnx_call_t* call,
                                  pestle_value_t* flags,
                                  pestle_value_t** out_count) {
-  int64_t count = pestle_onnx_dim(flags, 0);
-  pestle_value_t* ones = pestle_onnx_convert(call, flags, PESTLE_I32);
-  pestle_value_t* at = pestle_onnx_binary_f(
-      call, PESTLE_OP_SUBTRACT, pestle_onnx_running_sum(call, ones, 0), 1);
-  pestle_type_t scalar = {.dtype = PESTLE_I32};
-  at = pestle_f_select(&call->f, flags, at,
-                       pestle_onnx_splat_int(call, &scalar, count));
-  *out_count = sum_all(call, ones);
-  return pestle_onnx_scatter_list(call, i32_zeros(call, count), at,
-                                  i32_iota(call, count), PESTLE_OP_COUNT);
+  *out_count = NULL;
+  if (!flags) return NULL;
+  pestle_node_t* node =
+      pestle_f_node(&call->f, &(pestle_node_spec_t){.op = PESTLE_OP_PLACES,
+                                                    .operands = &flags,
+                                                    .operand_count = 1});
+  if (!node) return NULL;
+  *out_count = pestle_node_result(node, 1);
+  return pestle_node_result(node, 0);
 }
 
 static bool is_set(const pestle_elements_t* elements, int64_t i) {

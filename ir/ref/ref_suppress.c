@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// suppress: boxes of one row in order of their scores, each held against all that were
+// places, and suppress: boxes of one row in order of their scores, each held against all that were
 // chosen before it.
 #include <math.h>
 #include <string.h>
@@ -131,4 +131,16 @@ pestle_status_t pestle_ref_suppress(const pestle_ref_call_t* call) {
   }
   pestle_arena_deinit(&arena);
   return status;
+}
+
+pestle_status_t pestle_ref_places(const pestle_ref_call_t* call) {
+  const uint8_t* flags = call->operands[0];
+  int32_t* places = call->results[0];
+  int64_t n = pestle_type_count(pestle_ref_operand_type(call, 0)), count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    places[i] = 0;
+    if (flags[i]) places[count++] = (int32_t)i;
+  }
+  memcpy(call->results[1], &count, sizeof(count));
+  return NULL;
 }

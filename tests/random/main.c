@@ -336,10 +336,10 @@ static void merge(counts_t* all, const counts_t* c) {
 
 // Ops that graphs do not hold: the sweep of tools/conform has them, and
 // custom_call is whatever its function does.
-// What extent says may be skipped is not said, nor are places behind suppress's
-// counts: no value of those could be judged.
+// What extent says may be skipped is not said, nor are places behind the counts of
+// suppress and places: no value of those could be judged.
 static const pestle_op_t left_out[] = {PESTLE_OP_CUSTOM_CALL, PESTLE_OP_EXTENT,
-                                       PESTLE_OP_SUPPRESS};
+                                       PESTLE_OP_SUPPRESS, PESTLE_OP_PLACES};
 enum { LEFT_OUT = sizeof(left_out) / sizeof(left_out[0]) };
 
 static void print_left_out(void) {

@@ -176,6 +176,32 @@ static inline bool build_suppress(instance_t* t) {
   return true;
 }
 
+// All of the shape's flags in one list; behind the count places are -1, as above.
+static inline bool build_places(instance_t* t) {
+  static const char* const names[] = {"any", "few"};
+  t->what = names[t->variant];
+  int64_t n = 1;
+  for (int32_t i = 0; i < t->shape->rank; ++i)
+    n *= t->shape->dims[i];
+  pestle_type_t list = type_of(PESTLE_I1, 1, DIMS(n));
+  begin(t, (pestle_type_t[]){list, list}, 2);
+  pestle_value_t *flags = arg(t, 0), *y[2], *place, *end, *inside;
+  for (int i = 0; i < 2 && t->variant; ++i)
+    assert_ok(pestle_op_and(&t->b, flags, arg(t, 1), &flags));
+  assert_ok(pestle_op_places(&t->b, flags, NULL, y, 2));
+  list.dtype = PESTLE_I32;
+  pestle_type_t wide = type_of(PESTLE_I64, 1, DIMS(n));
+  pestle_iota_attrs_t along = {sizeof(along), 0};
+  assert_ok(pestle_op_iota(&t->b, &along, wide, &place));
+  pestle_broadcast_in_dim_attrs_t spread = {sizeof(spread), i64s(DIMS(0), 0)};
+  assert_ok(pestle_op_broadcast_in_dim(&t->b, y[1], &spread, wide, &end));
+  assert_ok(pestle_op_lt(&t->b, place, end, &inside));
+  assert_ok(
+      pestle_op_select(&t->b, inside, y[0], splat(&t->b, &list, -1), &y[0]));
+  finish(t, y, 2);
+  return true;
+}
+
 // --- scatter ---
 
 // (old, new) -> new

@@ -71,6 +71,7 @@ static const row_t rows[] = {
     {PESTLE_OP_SORT, REAL_KINDS, 4, build_sort},
     {PESTLE_OP_SORT_FIRST, REAL_KINDS, 3, build_sort_first},
     {PESTLE_OP_SUPPRESS, FLOATS, 4, build_suppress},
+    {PESTLE_OP_PLACES, PESTLE_KIND_BOOL, 2, build_places},
     {PESTLE_OP_SCATTER, REAL_KINDS, 5, build_scatter},
     {PESTLE_OP_SELECT_AND_SCATTER, REAL_KINDS, 4, build_select},
     {PESTLE_OP_CHOLESKY, FLOATS, 2, build_cholesky},
