@@ -57,9 +57,8 @@ static bool same_attr(const pestle_attr_t* a, const pestle_attr_t* b) {
 // by one op, and no constants among their attributes.
 static bool same_op(const pestle_node_t* a, const pestle_node_t* b) {
   if (a->op != b->op || a->operand_count != b->operand_count ||
-      a->attr_count != b->attr_count || a->result_count != 1 ||
-      b->result_count != 1 || a->region_count != b->region_count ||
-      a->region_count > 1) {
+      a->attr_count != b->attr_count || a->result_count != b->result_count ||
+      a->region_count != b->region_count || a->region_count > 1) {
     return false;
   }
   for (uint32_t i = 0; i < a->attr_count; ++i) {
@@ -84,7 +83,10 @@ static bool same(const pestle_value_t* a, const pestle_value_t* b, int* left) {
   const pestle_elements_t* x = pestle_value_constant(a);
   const pestle_elements_t* y = pestle_value_constant(b);
   if (x && y) return same_constant(x, y);
-  if (!a->node || !b->node || !same_op(a->node, b->node)) return false;
+  if (!a->node || !b->node || a->index != b->index ||
+      !same_op(a->node, b->node)) {
+    return false;
+  }
   uint16_t flags = pestle_op_info((pestle_op_t)a->node->op)->flags;
   if (flags & PESTLE_OP_FLAG_EFFECT) return false;
   for (uint32_t i = 0; i < a->node->operand_count; ++i) {

@@ -4,49 +4,91 @@
 #include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
-// Rows behind the real ones give rows behind them; nothing else may be bounded.
-static void keep_rows(pestle_onnx_call_t* call) {
+// --- Extents that only a run tells ---
+
+// The real extent of an axis that |a| and |b|, which may be NULL, share by numpy's rule:
+// an axis of one element is repeated. False, with an error kept, where they may differ.
+static bool share_size(pestle_onnx_call_t* call, const pestle_value_t* a,
+                       int64_t a_axis, const pestle_value_t* b, int64_t b_axis,
+                       pestle_value_t** out) {
   const pestle_onnx_import_t* import = call->import;
-  const pestle_value_t *a = call->inputs[0], *b = call->inputs[1];
-  if (!pestle_onnx_real(import, a) && !pestle_onnx_real(import, b)) return;
-  int32_t last = rank_of(a) - 1;
-  if (pestle_onnx_real(import, b) || rank_of(b) > 2 ||
-      pestle_onnx_real_size(import, a, last)) {
+  pestle_value_t* x = a ? pestle_onnx_real_size(import, a, a_axis) : NULL;
+  pestle_value_t* y = b ? pestle_onnx_real_size(import, b, b_axis) : NULL;
+  *out = x ? x : y;
+  bool fits = x && y ? pestle_onnx_same_size(x, y)
+              : x    ? !b || pestle_onnx_dim(b, b_axis) == 1
+              : y    ? !a || pestle_onnx_dim(a, a_axis) == 1
+                     : true;
+  if (fits) return true;
+  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                   "its inputs differ in how long they are along an axis, for "
+                   "at least one of them is so long as only a run tells");
+  return false;
+}
+
+// The axis is summed over: what is not real of it becomes 0 in both.
+static bool sum_real(pestle_onnx_call_t* call, pestle_value_t** a,
+                     int64_t a_axis, pestle_value_t** b, int64_t b_axis) {
+  pestle_value_t* size;
+  if (!share_size(call, *a, a_axis, *b, b_axis, &size)) return false;
+  if (!size) return true;
+  if (!pestle_onnx_real_size(call->import, *a, a_axis) ||
+      !pestle_onnx_real_size(call->import, *b, b_axis)) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "extents that only a run tells are taken along rows of "
-                     "its first matrix alone, and with one second matrix");
-    return;
+                     "only one of its matrices is so long, along the axis that "
+                     "is summed over, as only a run tells");
+    return false;
   }
-  for (int32_t i = 0; i < last; ++i) {
-    pestle_onnx_set_real(call, call->outputs[0], i,
-                         pestle_onnx_real_size(import, a, i));
+  pestle_value_t* zero = pestle_onnx_scalar(call, dtype_of(*a), 0);
+  *a = pestle_onnx_fill_unreal(call, *a, UINT32_C(1) << a_axis, zero);
+  *b = pestle_onnx_fill_unreal(call, *b, UINT32_C(1) << b_axis, zero);
+  return true;
+}
+
+// Notes the extents of |y|, the product of |a| and |b|: batches, rows, columns.
+static void note_product(pestle_onnx_call_t* call, pestle_value_t* y,
+                         const pestle_value_t* a, const pestle_value_t* b) {
+  int32_t rows = rank_of(a) - 2, columns = rank_of(b) - 2, at = rank_of(y) - 1;
+  pestle_value_t* size;
+  if (columns >= 0) {
+    pestle_onnx_set_real(call, y, at--,
+                         pestle_onnx_real_size(call->import, b, columns + 1));
+  }
+  if (rows >= 0) {
+    pestle_onnx_set_real(call, y, at--,
+                         pestle_onnx_real_size(call->import, a, rows));
+  }
+  for (int32_t i = rows - 1, j = columns - 1; at >= 0; --i, --j) {
+    if (!share_size(call, i < 0 ? NULL : a, i, j < 0 ? NULL : b, j, &size))
+      return;
+    pestle_onnx_set_real(call, y, at--, size);
   }
 }
 
 void pestle_onnx_import_matmul(pestle_onnx_call_t* call) {
-  call->outputs[0] = pestle_onnx_matmul(call, call->inputs[0], call->inputs[1],
-                                        dtype_of(call->inputs[0]));
-  if (!call->f.status) keep_rows(call);
+  pestle_value_t *a = call->inputs[0], *b = call->inputs[1];
+  bool bounded =
+      pestle_onnx_real(call->import, a) || pestle_onnx_real(call->import, b);
+  int32_t k = rank_of(b) > 1 ? rank_of(b) - 2 : 0;
+  pestle_value_t *x = a, *y = b;
+  if (bounded && rank_of(a) && rank_of(b) &&
+      !sum_real(call, &x, rank_of(a) - 1, &y, k)) {
+    return;
+  }
+  call->outputs[0] = pestle_onnx_matmul(call, x, y, dtype_of(a));
+  if (bounded && !call->f.status) note_product(call, call->outputs[0], a, b);
 }
 
-// Which of A's axes becomes rows may be bounded, and C's with it.
-static void gemm_real(pestle_onnx_call_t* call, int64_t a_axis,
-                      const pestle_value_t* c) {
-  const pestle_onnx_import_t* import = call->import;
-  const pestle_value_t *a = call->inputs[0], *b = call->inputs[1];
-  pestle_value_t* rows = pestle_onnx_real_size(import, a, 1 - a_axis);
-  bool fits =
-      !pestle_onnx_real_size(import, a, a_axis) && !pestle_onnx_real(import, b);
-  if (c && pestle_onnx_real(import, c)) {
-    fits = fits && rank_of(c) == 2 && !pestle_onnx_real_size(import, c, 1) &&
-           pestle_onnx_same_size(pestle_onnx_real_size(import, c, 0), rows);
+// C is added to rows and columns of the product, whose extents are noted.
+static void check_addend(pestle_onnx_call_t* call, const pestle_value_t* y,
+                         const pestle_value_t* c) {
+  pestle_value_t* size;
+  for (int32_t i = 1; c && i <= rank_of(c); ++i) {
+    bool has = pestle_onnx_real_size(call->import, c, rank_of(c) - i) ||
+               pestle_onnx_dim(c, rank_of(c) - i) != 1;
+    if (has && !share_size(call, y, rank_of(y) - i, c, rank_of(c) - i, &size))
+      return;
   }
-  if (!fits) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "an extent that only a run tells must be that of rows of "
-                     "its first matrix alone");
-  }
-  pestle_onnx_set_real(call, call->outputs[0], 0, rows);
 }
 
 // Transposed operands are contracted over their other axis, not moved.
@@ -62,13 +104,20 @@ void pestle_onnx_import_gemm(pestle_onnx_call_t* call) {
                      "inputs A and B must be matrices");
     return;
   }
+  pestle_value_t* rows = pestle_onnx_real_size(call->import, a, 1 - a_axis);
+  pestle_value_t* columns = pestle_onnx_real_size(call->import, b, 1 - b_axis);
+  if (!sum_real(call, &a, a_axis, &b, b_axis)) return;
   pestle_value_t* y = pestle_onnx_dot(
       call, a, b, (pestle_i64s_t){0}, (pestle_i64s_t){0},
       (pestle_i64s_t){&a_axis, 1}, (pestle_i64s_t){&b_axis, 1}, dtype_of(a));
+  pestle_onnx_set_real(call, y, 0, rows);
+  pestle_onnx_set_real(call, y, 1, columns);
+  check_addend(call, y, c);
   if (alpha != 1) y = times(call, y, alpha);
   if (c && beta != 1) c = times(call, c, beta);
   call->outputs[0] = c ? add(call, y, c) : y;
-  gemm_real(call, a_axis, pestle_onnx_input(call, 2));
+  pestle_onnx_set_real(call, call->outputs[0], 0, rows);
+  pestle_onnx_set_real(call, call->outputs[0], 1, columns);
 }
 
 // --- Einsum ---
@@ -283,7 +332,41 @@ static void mark_needed(const labelled_t* terms, size_t next, size_t count,
   }
 }
 
+// How long each letter really is, where only a run tells; what is not real of those
+// that are summed over becomes 0.
+static bool read_sizes(pestle_onnx_call_t* call, labelled_t* terms,
+                       size_t count, const labelled_t* out,
+                       pestle_value_t** sizes) {
+  const labelled_t* first[LABELS] = {NULL};
+  int64_t axis = 0;
+  for (size_t i = 0; i < count; ++i) {
+    for (int32_t k = 0; k < terms[i].rank; ++k) {
+      uint8_t label = terms[i].labels[k];
+      const labelled_t* other = first[label] ? first[label] : &terms[i];
+      pestle_value_t* size = NULL;
+      if (!has_label(other, label, &axis) ||
+          !share_size(call, other->value, axis, terms[i].value, k, &size)) {
+        return false;
+      }
+      if (size) sizes[label] = size;
+      // One that is really of one element says nothing of the others.
+      if (!first[label] || size) first[label] = &terms[i];
+    }
+  }
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t summed = 0;
+    for (int32_t k = 0; k < terms[i].rank; ++k) {
+      if (!has_label(out, terms[i].labels[k], NULL)) summed |= UINT32_C(1) << k;
+    }
+    pestle_value_t* x = terms[i].value;
+    terms[i].value = pestle_onnx_fill_unreal(
+        call, x, summed, pestle_onnx_scalar(call, dtype_of(x), 0));
+  }
+  return !call->f.status;
+}
+
 void pestle_onnx_import_einsum(pestle_onnx_call_t* call) {
+  pestle_value_t* sizes[LABELS] = {NULL};
   size_t count = call->input_count;
   if (count > MOST_OPERANDS) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
@@ -294,7 +377,10 @@ void pestle_onnx_import_einsum(pestle_onnx_call_t* call) {
   labelled_t* terms =
       pestle_onnx_scratch(call, (count + 1) * sizeof(labelled_t));
   labelled_t out = {0};
-  if (!terms || !parse_equation(call, terms, &out)) return;
+  if (!terms || !parse_equation(call, terms, &out) ||
+      !read_sizes(call, terms, count, &out, sizes)) {
+    return;
+  }
   bool needed[LABELS];
   for (size_t i = 0; i < count; ++i)
     take_diagonals(call, &terms[i]);
@@ -325,4 +411,6 @@ void pestle_onnx_import_einsum(pestle_onnx_call_t* call) {
     return;
   }
   call->outputs[0] = pestle_f_transpose(&call->f, result.value, order);
+  for (int32_t i = 0; i < out.rank; ++i)
+    pestle_onnx_set_real(call, call->outputs[0], i, sizes[out.labels[i]]);
 }

@@ -614,6 +614,41 @@ static bool split_sizes(pestle_onnx_call_t* call, int64_t extent,
   return false;
 }
 
+// Parts of an axis whose extent only a run tells: each is the extent over their number,
+// rounded up, and the last ones what is left. Sizes that are stated would have to add up
+// to what only the run tells, and before opset 18 it would have to be a multiple.
+static void split_real(pestle_onnx_call_t* call, pestle_value_t* x,
+                       int64_t axis) {
+  pestle_formula_t* f = &call->f;
+  int64_t count = (int64_t)call->output_count;
+  if (call->opset < 18 || pestle_onnx_input(call, 1) ||
+      pestle_onnx_int(call, "num_outputs", count) != count) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "only a run tells how long axis %lld is, which it splits "
+                     "into parts of stated or equal sizes",
+                     (long long)axis);
+    return;
+  }
+  pestle_value_t* size = pestle_onnx_real_size(call->import, x, axis);
+  pestle_value_t* part =
+      quotient(call, add(call, size, pestle_onnx_size_number(call, count - 1)),
+               pestle_onnx_size_number(call, count));
+  pestle_type_t list = {
+      .dtype = PESTLE_I64,
+      .rank = 1,
+      .dims = {(pestle_onnx_dim(x, axis) + count - 1) / count}};
+  for (int64_t i = 0; i < count; ++i) {
+    pestle_value_t* from = pestle_onnx_size_times(call, part, i);
+    pestle_value_t* left = sub(call, size, from);
+    left = pestle_f_maximum(f, left, pestle_onnx_size_number(call, 0));
+    pestle_value_t* at = add(call, pestle_f_iota(f, &list, 0), from);
+    pestle_value_t* y = pestle_onnx_take(call, x, at, axis);
+    pestle_onnx_copy_real(call, y, x);
+    pestle_onnx_set_real(call, y, axis, pestle_f_minimum(f, left, part));
+    call->outputs[i] = pestle_onnx_end_real(call, y);
+  }
+}
+
 void pestle_onnx_import_split(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   int64_t axis =
@@ -622,9 +657,7 @@ void pestle_onnx_import_split(pestle_onnx_call_t* call) {
   int64_t* sizes = pestle_onnx_scratch(call, (parts + 1) * sizeof(int64_t));
   if (!sizes || call->f.status || !parts) return;
   if (pestle_onnx_real_size(call->import, x, axis)) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "only a run tells how long axis %lld is, which it splits",
-                     (long long)axis);
+    split_real(call, x, axis);
     return;
   }
   if (!split_sizes(call, pestle_onnx_dim(x, axis), sizes, parts)) return;
@@ -697,6 +730,37 @@ void pestle_onnx_import_expand(pestle_onnx_call_t* call) {
   if (y != x) call->outputs[0] = pestle_onnx_end_real(call, y);
 }
 
+// |x| repeated along |axis|, whose extent only a run tells: place p is the remainder of
+// p by that. NULL on failure.
+static pestle_value_t* repeat_real(pestle_onnx_call_t* call, pestle_value_t* x,
+                                   int64_t axis, int64_t times) {
+  pestle_formula_t* f = &call->f;
+  pestle_value_t* size = pestle_onnx_real_size(call->import, x, axis);
+  pestle_type_t list = {.dtype = PESTLE_I64, .rank = 1};
+  if (!times) {
+    pestle_value_t* none = pestle_onnx_slice_axis(call, x, axis, 0, 0, 1);
+    for (int32_t i = 0; i < rank_of(x); ++i) {
+      if (i != axis)
+        pestle_onnx_set_real(call, none, i,
+                             pestle_onnx_real_size(call->import, x, i));
+    }
+    return none;
+  }
+  if (!pestle_checked_mul_i64(pestle_onnx_dim(x, axis), times, &list.dims[0])) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "axis %lld cannot be repeated %lld times",
+                            (long long)axis, (long long)times);
+  }
+  pestle_value_t* some =
+      pestle_f_maximum(f, size, pestle_onnx_size_number(call, 1));
+  pestle_value_t* at = pestle_f_remainder(f, pestle_f_iota(f, &list, 0), some);
+  pestle_value_t* y = pestle_onnx_take(call, x, at, axis);
+  pestle_onnx_copy_real(call, y, x);
+  pestle_onnx_set_real(call, y, axis,
+                       pestle_onnx_size_times(call, size, times));
+  return pestle_onnx_end_real(call, y);
+}
+
 // [a, b] repeated (m, n) times is [1, a, 1, b] broadcast to [m, a, n, b].
 void pestle_onnx_import_tile(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
@@ -712,10 +776,18 @@ void pestle_onnx_import_tile(pestle_onnx_call_t* call) {
   int64_t dims[2 * PESTLE_MAX_RANK], axes[PESTLE_MAX_RANK];
   pestle_type_t type = *pestle_onnx_type(x);
   for (int32_t i = 0; i < rank; ++i) {
-    if (pestle_onnx_real_size(call->import, x, i) && repeats.data[i] != 1) {
-      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                       "it repeats axis %d, whose extent only a run tells", i);
-      return;
+    int64_t times = repeats.data[i];
+    if (pestle_onnx_real_size(call->import, x, i) && times != 1 && times >= 0) {
+      x = repeat_real(call, x, i, times);
+      if (!x) return;
+      type = *pestle_onnx_type(x);
+    }
+  }
+  for (int32_t i = 0; i < rank; ++i) {
+    if (pestle_onnx_real_size(call->import, x, i)) {
+      axes[i] = wide;
+      dims[wide++] = type.dims[i];
+      continue;
     }
     if (repeats.data[i] != 1) dims[wide++] = repeats.data[i];
     axes[i] = wide;

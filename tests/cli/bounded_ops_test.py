@@ -257,6 +257,49 @@ def products(g, y, rows, wide, other):
 
 
 @case
+def products_of_two(g, y, rows, wide, other):
+    turned = g.Transpose(rows, perm=[1, 0])
+    scores = g.MatMul(rows, turned)  # [n, n]
+    return [scores, g.MatMul(turned, rows), g.Gemm(rows, rows, transA=1),
+            g.Gemm(rows, rows, g.Unsqueeze(y, [1]), transB=1),
+            g.MatMul(y, rows), g.MatMul(turned, y),
+            g.MatMul(g.Transpose(wide, perm=[0, 2, 1]), wide),
+            g.MatMul(wide, g.Transpose(wide, perm=[0, 2, 1])),
+            g.MatMul(scores, rows), g.ReduceSum(scores, [1], keepdims=0)]
+
+
+@case
+def attends(g, y, rows, wide, other):
+    scores = g.Mul(g.MatMul(rows, g.Transpose(rows, perm=[1, 0])), f(0.125))
+    return [g.MatMul(g.Softmax(scores, axis=-1), rows)]
+
+
+@case
+def einsums(g, y, rows, wide, other):
+    def of(equation, *terms):
+        return g.Einsum(*terms, equation=equation)
+    return [of("ni,nj->ij", rows, rows), of("ni,mi->nm", rows, rows),
+            of("bni,bnj->bij", wide, wide), of("n,n->", y, y),
+            of("ni->in", rows), of("ni->i", rows), of("bnj->n", wide),
+            of("n,k->nk", y, other), of("ni,n,bnj->bij", rows, y, wide),
+            of("ni,ij->nj", rows, np.arange(12, dtype=np.float32).reshape(4, 3))]
+
+
+@case
+def parts_of_a_number(g, y, rows, wide, other):
+    return [*g.Split(y, axis=0, num_outputs=2, outputs=2),
+            *g.Split(wide, axis=1, num_outputs=3, outputs=3),
+            g.Split(rows, axis=0, num_outputs=1)]
+
+
+@case
+def repeats(g, y, rows, wide, other):
+    return [g.Tile(y, [3]), g.Tile(rows, [2, 2]), g.Tile(rows, [1, 3]),
+            g.Tile(wide, [2, 2, 1]), g.Tile(wide, [1, 1, 2]),
+            g.ReduceSum(g.Tile(y, [2]), [0], keepdims=0)]
+
+
+@case
 def norms(g, y, rows, wide, other):
     s, o = f(1, 2, 3, 4), f(0, 1, 0, 1)
     return [g.LayerNormalization(rows, s, o, axis=-1),
@@ -368,7 +411,7 @@ def computed_shapes(g, y, rows, wide, other):
 
 
 # What needs an element, and of which case onnx.reference is not the judge.
-AT_LEAST = {"reshapes_beside_a_copy": 1, "soft_along": 1, "top_along": 2, "gathers_along": 2, "regions": 1,
+AT_LEAST = {"attends": 1, "parts_of_a_number": 3, "reshapes_beside_a_copy": 1, "soft_along": 1, "top_along": 2, "gathers_along": 2, "regions": 1,
             "detector": 1}
 BY_RUNTIME = {"norms", "computed_shapes", "boxes", "regions", "top", "top_along", "images"}
 
