@@ -229,3 +229,23 @@ pestle_kir_id_t pestle_emit_steps_to_end(pestle_emit_t* e, uint32_t axis,
   return steps_between(e, pestle_emit_scalar_index(e, from),
                        fold_end_number(e, &fold), fold.step, trips);
 }
+
+// --- Templates ---
+
+bool pestle_emit_open_end(pestle_emit_t* e, const int32_t* axes,
+                          const int64_t* extents, uint32_t count,
+                          pestle_kir_id_t first) {
+  uint32_t outer = 0;
+  int64_t inner = 1;
+  while (outer < count && extents[outer] == 1)
+    ++outer;
+  if (outer == count || axes[outer] < 0 || !axis_ends(e, (uint32_t)axes[outer]))
+    return false;
+  for (uint32_t i = outer + 1; i < count; ++i)
+    inner *= extents[i];
+  pestle_kir_id_t end = end_of(e, root_of(e->nest, (uint32_t)axes[outer]));
+  end = pestle_kir_madi(e->k, end, inner, pestle_kir_index(e->k, 0));
+  pestle_kir_if(
+      e->k, pestle_kir_scalar(e->k, PESTLE_OP_LT, first, end, PESTLE_KIR_NONE));
+  return true;
+}

@@ -75,7 +75,7 @@ static pestle_status_t bind_arguments(pestle_emit_t* e, pestle_emitted_t* out) {
   for (uint32_t s = 0; s < nest->stages.size; ++s) {
     const pestle_nest_stage_t* st = pestle_nest_stage(nest, s);
     if (st->inlined) continue;
-    for (uint32_t i = 0; i < st->root_count && !nest->template.row; ++i) {
+    for (uint32_t i = 0; i < st->root_count; ++i) {
       const pestle_nest_axis_t* a = &nest->axes.data[st->roots[i]];
       if (a->end_scale) used[a->end_tensor] = 1;
     }

@@ -86,6 +86,12 @@ void pestle_emit_hoist_stage(pestle_emit_walk_t* w);
 // Whether |axis| is, or was split from, an axis that ends at a number of memory, or
 // walks a fold whose terms change nothing from such a number on.
 bool pestle_emit_has_end(pestle_emit_t* e, uint32_t axis);
+// For templates, which count axes of the last stage as one number, the last one fastest:
+// opens an IF that |first| is before the end of the outermost of them, if there is one,
+// and says so.
+bool pestle_emit_open_end(pestle_emit_t* e, const int32_t* axes,
+                          const int64_t* extents, uint32_t count,
+                          pestle_kir_id_t first);
 // Whether the first place of what is open of the axis that |axis| was split from is
 // before its end, as i1. The same in all lanes of a group.
 pestle_kir_id_t pestle_emit_before_end(pestle_emit_t* e, uint32_t axis);

@@ -176,6 +176,16 @@ static void add_axes(shared_emit_t* t) {
                &t->lane_axis);
 }
 
+// Opens an IF for each of rows and columns whose tiles may lie behind an end.
+static int open_ends(shared_emit_t* t) {
+  const pestle_product_axes_t *m = &t->p.m, *n = &t->p.n;
+  pestle_kir_id_t zero = pestle_kir_index(t->k, 0);
+  pestle_kir_id_t row = pestle_kir_madi(t->k, t->a.tile, t->t->m, zero);
+  pestle_kir_id_t column = pestle_kir_madi(t->k, t->b.tile, t->t->n, zero);
+  return pestle_emit_open_end(t->e, m->last, m->extent, m->count, row) +
+         pestle_emit_open_end(t->e, n->last, n->extent, n->count, column);
+}
+
 pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
   pestle_shared_tile_t tile = pestle_shared_tile_of(&nest->template);
@@ -195,6 +205,7 @@ pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e) {
   pestle_shared_tile_add_box(&t, "tile_a", &t.p.a, &t.p.m, t.t->m, &t.a);
   pestle_shared_tile_add_box(&t, "tile_b", &t.p.b, &t.p.n, t.t->n, &t.b);
   open_groups(&t);
+  int ends = open_ends(&t);
   pestle_shared_tile_coords(&t, &t.p.batch, false, t.batch, 1, 0, 0);
   pestle_shared_tile_start_sums(&t);
   if (t.t->slots > 2) {
@@ -203,6 +214,8 @@ pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e) {
     steps_by_two(&t);
   }
   pestle_shared_tile_results(&t);
+  for (int i = 0; i < ends; ++i)
+    pestle_kir_end(e->k);
   pestle_kir_end(e->k);
   pestle_kir_end(e->k);
   return NULL;
