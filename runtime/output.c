@@ -128,10 +128,13 @@ pestle_status_t pestle_output_check_extents(const pestle_exec_io_t* io,
                                             const int64_t* dims) {
   for (int32_t i = 0; i < io->info.rank; ++i) {
     if (dims[i] >= 0 && dims[i] <= io->info.dims[i]) continue;
-    return PESTLE_ERROR(INTERNAL,
-                        "output '%s' came out with extent %" PRId64
-                        " on axis %d, above its bound of %" PRId64,
-                        io->info.name, dims[i], (int)i, io->info.dims[i]);
+    return PESTLE_ERROR(
+        UNSUPPORTED,
+        "output '%s' has extent %" PRId64
+        " on axis %d in this run, and the plan has room for %" PRId64
+        ": a loop that only its condition ends made more trips than its scan "
+        "outputs have rows for; give it a limit",
+        io->info.name, dims[i], (int)i, io->info.dims[i]);
   }
   return NULL;
 }

@@ -126,6 +126,19 @@ static void erase_unused(pestle_block_t* block) {
   }
 }
 
+// |shape| of an output whose type has the first extent |bound|, above that where a loop had
+// no room: the runtime fails the run then.
+static pestle_value_t* fail_by_shape(pestle_onnx_call_t* call,
+                                     pestle_value_t* shape, int64_t bound) {
+  pestle_formula_t* f = &call->f;
+  pestle_type_t list = *pestle_onnx_type(shape);
+  pestle_value_t* first =
+      pestle_onnx_binary_f(call, PESTLE_OP_EQ, pestle_f_iota(f, &list, 0), 0);
+  first = pestle_f_and(f, first, call->import->overflow);
+  return pestle_f_select(f, first,
+                         pestle_f_number(f, &list, (double)(bound + 1)), shape);
+}
+
 // Behind the |*count| results, which have room for as many again, the real
 // extents of those that have some.
 static pestle_status_t add_shapes(pestle_onnx_import_t* import,
@@ -139,13 +152,24 @@ static pestle_status_t add_shapes(pestle_onnx_import_t* import,
       .import = import,
       .node = &node};
   size_t outputs = *count;
+  bool fails = import->overflow != NULL;
   for (size_t i = 0; i < outputs; ++i) {
-    if (!pestle_onnx_real(import, results[i])) continue;
+    bool tells = fails && rank_of(results[i]) > 0;
+    if (!tells && !pestle_onnx_real(import, results[i])) continue;
     results[*count] = pestle_onnx_real_shape(&call, results[i]);
+    if (tells) {
+      results[*count] =
+          fail_by_shape(&call, results[*count], pestle_onnx_dim(results[i], 0));
+      fails = false;
+    }
     if (!results[*count]) return call.f.status;
     PESTLE_TRY(pestle_function_set_shape_of(function, (*count)++, i));
   }
-  return NULL;
+  if (!fails) return NULL;
+  return PESTLE_ERROR(UNSUPPORTED,
+                      "a loop that only its condition ends has scan outputs, "
+                      "and the model has no output with axes, by which a run "
+                      "could say that they had no room");
 }
 
 static pestle_status_t finish(pestle_onnx_import_t* import,
@@ -176,6 +200,7 @@ static pestle_status_t import_body(pestle_onnx_import_t* import,
   if (!results) return PESTLE_OOM();
   pestle_builder_t builder = pestle_builder_make(function);
   builder.loc.file = import->source->file;
+  import->entry = builder.block;
   pestle_onnx_scope_t scope;
   pestle_status_t status =
       pestle_onnx_scope_init(import, NULL, graph, builder, &scope);

@@ -17,12 +17,18 @@
 #define MOST_COPIES 256
 // The most rows of a scan output that a run may cut short.
 #define MOST_ROWS 16777216
+// Bytes of the rows of a loop that only its condition ends, rows that there are at least,
+// and the bytes that these may take.
+#define USUAL_ROOM (INT64_C(4) << 20)
+#define LEAST_ROWS 1024
+#define MOST_ROOM (INT64_C(256) << 20)
 
 typedef struct repeat_t {
   pestle_onnx_call_t* call;
   const pestle_onnx_graph_t* graph;
   bool is_loop;  // the body takes a counter and a condition, and gives one
   int64_t trips;
+  bool guessed;               // |trips| is but what there is room for
   size_t states, rows, outs;  // carried, of scan inputs, scan outputs
   pestle_value_t** scans;     // the scan inputs, their axis in front
   const bool *reads_back, *stores_back;  // from the end; NULL: none does
@@ -357,6 +363,13 @@ static void run_while(repeat_t* r, pestle_value_t** values,
   pestle_node_t* node = pestle_f_node(&call->f, &spec);
   for (size_t k = 0; node && k < r->states + r->outs; ++k)
     values[k] = pestle_node_result(node, k + 2);
+  if (node && r->guessed) {
+    pestle_value_t** overflow = &call->import->overflow;
+    pestle_value_t* more =
+        pestle_f_and(&call->f, pestle_node_result(node, 1),
+                     pestle_f_ge(&call->f, pestle_node_result(node, 0), limit));
+    *overflow = *overflow ? pestle_f_or(&call->f, *overflow, more) : more;
+  }
   for (size_t k = 0; node && k < r->outs; ++k) {
     pestle_value_t** scan = &values[r->states + k];
     pestle_onnx_set_real(call, *scan, 0, pestle_node_result(node, 0));
@@ -425,6 +438,24 @@ static bool bounded_trips(repeat_t* r, const pestle_value_t* limit) {
          r->trips <= MOST_ROWS;
 }
 
+// Whether only the condition ends it: then there is room for as many rows as fit into
+// some memory, and a run that has more fails (importer.h).
+static bool guessed_trips(repeat_t* r, const pestle_value_t* limit) {
+  pestle_onnx_call_t* call = r->call;
+  int64_t bytes = 1;
+  bool open = !limit || (pestle_value_constant(limit) && r->trips > MOST_ROWS);
+  if (r->endless || !open || call->f.builder.block != call->import->entry)
+    return false;
+  for (size_t k = 0; k < r->outs; ++k)
+    bytes += (int64_t)pestle_type_bytes(&r->types[r->states + k]);
+  int64_t rows = USUAL_ROOM / bytes;
+  if (rows < LEAST_ROWS) rows = LEAST_ROWS;
+  if (rows > MOST_ROOM / bytes) rows = MOST_ROOM / bytes;
+  r->trips = rows;
+  r->guessed = true;
+  return rows > 0;
+}
+
 // A body that cannot be imported for any trip may be for each: what it computes
 // from the counter is known then. False when that is no way out.
 static bool loop_over_known(repeat_t* r, pestle_value_t** values,
@@ -462,6 +493,9 @@ void pestle_onnx_import_loop(pestle_onnx_call_t* call) {
     if (!loop_over_known(&r, values, limit, condition)) return;
   } else if (known_trips(&r, limit, condition)) {
     run_known(&r, values);
+  } else if (r.keeps_types && r.outs && !bounded_trips(&r, limit) &&
+             guessed_trips(&r, limit)) {
+    run_while(&r, values, scalar_i64(call, r.trips), condition);
   } else if ((r.outs && !bounded_trips(&r, limit)) || !r.keeps_types) {
     pestle_onnx_need(call, limit);
     if (r.endless || !r.keeps_types) pestle_onnx_need(call, condition);

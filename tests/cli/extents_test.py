@@ -3,7 +3,7 @@
 """Kernels that end where a run says, against ONNX Runtime: graphs behind NonZero,
 Compress and NonMaxSuppression whose bounds are many times what a tile or a group makes,
 with none, one, some, nearly all and all of the elements kept; and NonMaxSuppression by
-itself, with ties, limits and thresholds. Exits 77 when a Python package is missing.
+itself, with ties, limits and thresholds; loops that only their condition ends. Exits 77 when a Python package is missing.
 
     extents_test.py [SEED [COUNT]]
 """
@@ -211,6 +211,39 @@ def suppression(seed, devices, bound):
     check(g, outputs, devices, f"suppression, seed {seed}, {n} boxes")
 
 
+# --- Loops that only their condition ends ---
+
+ROW = 16384  # elements: there is room for 1,024 rows
+
+
+def open_loop(trips, devices):
+    """Rows 0, 1, .. of a loop without a limit; too many fail the run."""
+    def tensor(name, dtype, shape):
+        return h.make_tensor_value_info(name, dtype, shape)
+    body = h.make_graph(
+        [h.make_node("Add", ["v", "one"], ["v2"]),
+         h.make_node("ReduceMax", ["v2"], ["m"], keepdims=0),
+         h.make_node("Less", ["m", "most"], ["goes_on"]),
+         h.make_node("Identity", ["v"], ["o"])], "body",
+        [tensor("i", TensorProto.INT64, []), tensor("c", TensorProto.BOOL, []),
+         tensor("v", TensorProto.FLOAT, [ROW])],
+        [tensor("goes_on", TensorProto.BOOL, []),
+         tensor("v2", TensorProto.FLOAT, [ROW]),
+         tensor("o", TensorProto.FLOAT, [ROW])])
+    g = Graph()
+    g.stored += [numpy_helper.from_array(np.float32(1), "one"),
+                 numpy_helper.from_array(np.float32(trips), "most")]
+    x = g.data("x", np.zeros(ROW, np.float32))
+    last, rows = g.Loop("", g.store(np.array(True)), x, outputs=2, body=body)
+    outputs = [last, g.ReduceSum(rows, [1], keepdims=0)]
+    try:
+        check(g, outputs, devices, f"{trips} trips")
+    except AssertionError as error:
+        assert trips > 1024 and "give it a limit" in str(error), error
+        return
+    assert trips <= 1024, f"{trips} trips had room"
+
+
 def main():
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 10
@@ -220,6 +253,9 @@ def main():
         behind_a_choice(seed + i + count, ["ref", "simt"], [70, 150])
         suppression(seed + i, ["llvm"], [1, 17, 300, 1500])
         suppression(seed + i + count, ["ref", "simt"], [1, 17, 60])
+    for trips in (1, 3, 1025):
+        open_loop(trips, ["llvm"])
+    open_loop(2, ["ref"])
     print(f"seeds {seed} to {seed + 2 * count - 1}: all agree")
 
 
