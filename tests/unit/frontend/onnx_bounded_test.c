@@ -184,7 +184,7 @@ static void refuses_what_it_would_spoil(void** state) {
       {"LayerNormalization", "y,one", "it normalises axis 0"},
       {"Conv", "wide,wide", "known after a run only"},
       {"ScatterElements", "x,places,y", "of its indices and updates alike"},
-      {"Split", "y", "axis 0 is, which it splits"},
+      {"Split", "y,seven", "axis 0 is, which it splits"},
       {"MatMul", "y,x", "differ in how long they are"},
       {"Squeeze", "y", "only a run tells"},
   };
