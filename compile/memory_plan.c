@@ -106,9 +106,11 @@ pestle_status_t pestle_memory_plan_make(pestle_module_t* module,
 
 // --- Aliases ---
 
+// An empty value overlaps nothing, wherever it was placed.
 static bool overlap(const pestle_placement_t* a, const pestle_placement_t* b) {
-  return a->storage == b->storage && a->index == b->index &&
-         a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+  return a->size && b->size && a->storage == b->storage &&
+         a->index == b->index && a->offset < b->offset + b->size &&
+         b->offset < a->offset + a->size;
 }
 
 pestle_status_t pestle_memory_plan_aliases(const pestle_memory_plan_t* plan,
