@@ -45,11 +45,12 @@ typedef struct cuda_memory_t {
 
 struct cuda_t;
 
-// A number in pinned memory that streams wait for: event.c. One whose event has
-// ended is used again when no stream waits for it any more.
+// A number in pinned memory that streams wait for: event.c. The device reads it
+// while the host writes. One whose event has ended is used again when no stream
+// waits for it any more.
 typedef struct cuda_word_t {
   struct cuda_word_t* next;
-  volatile uint64_t* value;
+  _Atomic(uint64_t)* value;
   CUdeviceptr address;
   atomic_uint waiting;  // streams
 } cuda_word_t;

@@ -44,11 +44,17 @@ static void drop_mark(pestle_device_event_t* event, mark_t* mark) {
   cuda->host->free(cuda->host->self, mark, sizeof *mark);
 }
 
+// The lock of the word's event is held, so nobody else writes it.
+static void raise_word(cuda_word_t* word, uint64_t value) {
+  if (atomic_load_explicit(word->value, memory_order_relaxed) < value)
+    atomic_store_explicit(word->value, value, memory_order_release);
+}
+
 // The lock is held.
 static void raise_to(pestle_device_event_t* event, uint64_t value) {
   if (value <= event->number) return;
   event->number = value;
-  if (event->word && *event->word->value < value) *event->word->value = value;
+  if (event->word) raise_word(event->word, value);
   mark_t** at = &event->marks;
   while (*at) {
     mark_t* mark = *at;
@@ -153,7 +159,7 @@ static pestle_status_t take_word(cuda_device_t* d, uint64_t number,
       return status;
     }
   }
-  *word->value = number;
+  atomic_store_explicit(word->value, number, memory_order_release);
   *out_word = word;
   return NULL;
 }
@@ -248,9 +254,7 @@ static void keep_promise(void* user) {
   pestle_device_event_t* event = promise->event;
   const pestle_host_t* host = event->device->owner->host;
   pthread_mutex_lock(&event->lock);
-  if (*event->word->value < promise->value) {
-    *event->word->value = promise->value;
-  }
+  raise_word(event->word, promise->value);
   promise_t** at = &event->promises;
   while (*at != promise)
     at = &(*at)->next;

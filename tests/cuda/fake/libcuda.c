@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -484,7 +485,7 @@ typedef struct op_t {
   unsigned ticket;
   CUhostFn call;
   void* user;
-  const volatile uint64_t* word;
+  const _Atomic(uint64_t)* word;
   uint64_t value;
   CUfunction function;
   fake_launch_t launch;
@@ -554,7 +555,10 @@ static bool may_run(const op_t* op) {
   if (held) return false;
   if (lost) return true;
   if (op->kind == WAIT) return op->event->done >= op->ticket;
-  if (op->kind == WAIT_VALUE) return (int64_t)(*op->word - op->value) >= 0;
+  if (op->kind == WAIT_VALUE) {
+    uint64_t now = atomic_load_explicit(op->word, memory_order_acquire);
+    return (int64_t)(now - op->value) >= 0;
+  }
   return true;
 }
 
@@ -798,7 +802,7 @@ CUresult cuStreamWaitValue64_v2(CUstream s, CUdeviceptr word, cuuint64_t value,
   NEED();
   if (flags != CU_STREAM_WAIT_VALUE_GEQ) return CUDA_ERROR_INVALID_VALUE;
   op_t op = {.kind = WAIT_VALUE,
-             .word = (const volatile uint64_t*)(uintptr_t)word,
+             .word = (const _Atomic(uint64_t)*)(uintptr_t)word,
              .value = value};
   return push(s, &op);
 }
