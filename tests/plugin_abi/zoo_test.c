@@ -576,10 +576,14 @@ static void test_kit(void** state) {
   snprintf(kit, sizeof(kit), "%s/pestle-conform", getenv("PESTLE_BUILD_DIR"));
   if (!getenv("PESTLE_BUILD_DIR") || access(kit, X_OK) != 0) skip();
   // A sanitizer would end what crashes with a status of its own.
-  const char* asked = getenv("ASAN_OPTIONS");
-  char* before = asked ? strdup(asked) : NULL;
-  snprintf(options, sizeof(options), "%s:handle_segv=0", asked ? asked : "");
-  setenv("ASAN_OPTIONS", options, 1);
+  static const char* const variables[] = {"ASAN_OPTIONS", "TSAN_OPTIONS"};
+  char* before[2];
+  for (int v = 0; v < 2; ++v) {
+    const char* asked = getenv(variables[v]);
+    before[v] = asked ? strdup(asked) : NULL;
+    snprintf(options, sizeof(options), "%s:handle_segv=0", asked ? asked : "");
+    setenv(variables[v], options, 1);
+  }
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
     snprintf(options, sizeof(options), "test --ops add --jobs 3 '%s' 2>&1",
              zoo_file(rows[i].name));
@@ -590,12 +594,14 @@ static void test_kit(void** state) {
     assert_true(WIFEXITED(end) && WEXITSTATUS(end) == rows[i].code);
     assert_non_null(strstr(text, rows[i].text));
   }
-  if (before) {
-    setenv("ASAN_OPTIONS", before, 1);
-  } else {
-    unsetenv("ASAN_OPTIONS");
+  for (int v = 0; v < 2; ++v) {
+    if (before[v]) {
+      setenv(variables[v], before[v], 1);
+    } else {
+      unsetenv(variables[v]);
+    }
+    free(before[v]);
   }
-  free(before);
 }
 
 // --- All ---

@@ -243,6 +243,8 @@ class Torture:
     def full_disk(self):
         if os.geteuid() != 0:
             return "full disks need root (tmpfs is mounted)"
+        if not shutil.which("mount"):
+            return "full disks need the command mount"
         mount = self.folder / "small"
         mount.mkdir()
         for kib in self.counts["full"]:
