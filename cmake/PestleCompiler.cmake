@@ -26,6 +26,9 @@ target_compile_options(pestle_flags INTERFACE
   # gcc does not see that what a function writes on success was written where
   # PESTLE_TRY() went on; clang's warnings have no such trouble.
   $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+  # An enumerator is how C names an integer constant: the cost model's stand beside
+  # doubles, and tables add one to another.
+  "$<$<C_COMPILER_ID:Clang,AppleClang>:-Wno-enum-float-conversion;-Wno-enum-enum-conversion>"
   # Which multiply-adds are contracted is Pestle's decision, and the reference
   # evaluators must not depend on the compiler that built them.
   -ffp-contract=off -fno-math-errno

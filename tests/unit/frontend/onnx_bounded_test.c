@@ -86,7 +86,7 @@ static void folds_the_real_ones(void** state) {
     assert_true(folded("ReduceMin", x) == least);
     assert_float_equal(folded("ReduceSumSquare", x), squares, 1e-3);
     assert_float_equal(folded("ReduceL2", x), sqrt(squares), 1e-4);
-    if (count) {
+    if (count != 0) {
       assert_float_equal((float)folded("ReduceMean", x), (float)(sum / count),
                          1e-5);
       assert_float_equal(folded("ReduceLogSumExp", x), log(exponentials), 1e-4);
