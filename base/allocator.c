@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The system's allocator: what a context uses that was given none. Large blocks are laid
+// out for huge pages.
 #include "pestle/allocator.h"
 
 #include <stdbool.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Statuses (pestle/status.h): a code, a sentence, where it was made, and notes that
+// callers add. Text from outside is escaped as it comes in.
 #include "pestle/status.h"
 
 #include "base/status_copy.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Data types by name and by DLPack's description (pestle/types.h).
 #include "pestle/types.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites as formulas of core ops. Quantisation is in composite_quant.c, the
-// steps are in composite_steps.c.
+// Composites as formulas of core ops; those of one subject are in composite_<x>.c.
 #include "ir/composite.h"
 
 #include <math.h>

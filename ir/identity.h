@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The identity of an associative op: what a reduction begins with.
 #ifndef PESTLE_IR_IDENTITY_H_
 #define PESTLE_IR_IDENTITY_H_
 

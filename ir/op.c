@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rows of ops.def and scalar.def as tables: what is known of each op and attribute.
 #include "pestle/op.h"
 
 #include "ir/graph.h"

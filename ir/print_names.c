@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Names of values and functions in printed text: the module's own where they are free and
+// can be read again, numbers otherwise.
 #include <string.h>
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Types of tensors (pestle/types.h, pestle/graph.h): equality, sizes, checks, text.
 #include <string.h>
 
 #include "base/checked.h"

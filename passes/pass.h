@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph to graph. One file a pass, one row in passes.def, one entry function.
+// Graph to graph. A pass is one row in passes.def and one entry function, in a file of
+// its own or beside its kin (expand_composites is in decompose.c, clean_up in
+// canonicalise.c).
 // passes/ knows nothing of kernels, or of devices but by a target's
 // description. Outside of it only compile/ includes its headers.
 #ifndef PESTLE_PASSES_PASS_H_

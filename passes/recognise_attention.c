@@ -13,6 +13,12 @@
 // others are batch axes, along which k and v repeat: heads of queries that
 // share one of keys. That costs nothing but to lay the keys out for each of
 // them.
+//
+// What this file makes one op, three others make one kernel: fuse_rules.c says when a
+// bias is computed with the scores, codegen/sketch/sketch_flash_attention_cpu.c
+// schedules it on CPUs, codegen/template/flash_attention_mma/ on matrix units. Not
+// taken: a bias that is added after the mask, two masks of different constants, and
+// what apart.def leaves apart.
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Constants as files of the cache folder, named by their content: written once, checked
+// and mapped by every plan that uses them.
 #include <string.h>
 
 #include "runtime/constant.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The memory cache of a CPU device: blocks by size class, counts and limits.
 #include "base/bits.h"
 #include "base/checked.h"
 #include "base/huge_pages.h"

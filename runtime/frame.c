@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A frame is what one run of an executable needs of its own: arena, binding addresses and
+// remote memory, kept in the executable's pool from run to run.
 #include <string.h>
 
 #include "base/bits.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The plan cache on disk: entries by the hash of their key, compared in full, written by
+// atomic rename; damaged ones are misses.
 #include <string.h>
 
 #include "base/bits.h"

@@ -13,6 +13,7 @@
 //   dot S.k 4                   flip S                join S.k l
 //   prefetch S t at a by 1024   prefetch S t at a like u by 64 share 8
 //   permute S a c b                               split_read S t
+//   flatten S.a b               border S reassoc
 //
 // and of each template (template.h) its name, a stage, and what its form says:
 //

@@ -4,6 +4,9 @@
 // nest->primitives: printed in dumps, part of the kernel's note, and enough to make
 // the same kernel again from a fresh lowering.
 //
+// A primitive is a row of PESTLE_PRIMS (codegen/nest/primitive.h), a function below
+// with its schedule_<x>.c, and its cases in schedule_apply.c.
+//
 // codegen/schedule/ is how a nest may be changed, a file a primitive or two.
 // codegen/schedule/ knows nothing of when a change pays, nor of the flat form.
 #ifndef PESTLE_CODEGEN_SCHEDULE_SCHEDULE_H_

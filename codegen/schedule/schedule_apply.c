@@ -212,9 +212,12 @@ static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
           (pestle_mark_t)(PESTLE_MARK_GROUP + primitive->ints[0]));
     case PESTLE_PRIM_PERMUTE:
       return pestle_schedule_permute(nest, stage, axes, primitive->name_count);
-    default:  // RFACTOR: the others are not of loops
+    case PESTLE_PRIM_RFACTOR:
       return pestle_schedule_rfactor(nest, stage, axes[0],
                                      primitive->ints[0] != 0);
+    default:  // pestle_schedule_apply() brings no other
+      return PESTLE_ERROR(INTERNAL, "primitive %u is none of loops",
+                          primitive->prim);
   }
 }
 

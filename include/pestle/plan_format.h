@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a plan: what codegen writes, the cache stores and the runtime
-// maps. Position-free, little-endian, every part at an offset from the start of
+// The bytes of a plan: what the compiler writes (compile/plan_build.c), the
+// cache stores and the runtime maps. Position-free, little-endian, every part at an offset from the start of
 // the plan. A plan file is machine code: loading one is trusting its maker. The
 // checksum and the bounds checks of pestle_plan_load() catch damage, not
 // malice.

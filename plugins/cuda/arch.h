@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The architectures that the backend compiles for without a device at hand, with what a
+// description of each needs.
 #ifndef PESTLE_PLUGINS_CUDA_ARCH_H_
 #define PESTLE_PLUGINS_CUDA_ARCH_H_
 

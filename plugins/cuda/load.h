@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A compiled kernel on a device, and what a launch of it needs.
 #ifndef PESTLE_PLUGINS_CUDA_LOAD_H_
 #define PESTLE_PLUGINS_CUDA_LOAD_H_
 

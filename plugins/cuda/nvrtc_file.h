@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Where libnvrtc is found: toolkits, wheels, the loader's paths.
 #ifndef PESTLE_PLUGINS_CUDA_NVRTC_FILE_H_
 #define PESTLE_PLUGINS_CUDA_NVRTC_FILE_H_
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Properties of a device by index, for the host's `devices` and for capabilities.
 #ifndef PESTLE_PLUGINS_CUDA_PROPERTY_H_
 #define PESTLE_PLUGINS_CUDA_PROPERTY_H_
 

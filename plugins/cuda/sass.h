@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The machine code of a kernel as text, by the tool nvdisasm.
 #ifndef PESTLE_PLUGINS_CUDA_SASS_H_
 #define PESTLE_PLUGINS_CUDA_SASS_H_
 

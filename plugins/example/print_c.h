@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The C text of a kernel, printed from Kernel IR.
 #ifndef EXAMPLE_PRINT_C_H_
 #define EXAMPLE_PRINT_C_H_
 

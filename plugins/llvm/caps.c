@@ -5,7 +5,7 @@
 #include "plugins/llvm/emit.h"
 
 // Schedules keep shares of the L2 in scratch, and more of what they would otherwise
-// read from memory again (codegen/sketch/sketch_winograd.c).
+// read from memory again (codegen/template/winograd/sketch.c).
 enum { SCRATCH_BYTES = 8 << 20 };
 
 // The dtypes of the ops that are no scalar rows.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The command `pestle`: its verbs and options as tables, from which parsing, help, man page
+// and completion follow.
 #include <stdlib.h>
 #include <string.h>
 

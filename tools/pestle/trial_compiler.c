@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Trials of diff and reduce: a module compiled and run one way (device, threads,
+// numerics, passes), and its outputs compared with those of another way.
 #include "trial.h"
 
 #include <math.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which sums of products matrix registers take: two factors of a narrow type, read in
+// runs, with little padding.
 #include "codegen/template/amx/amx.h"
 
 #include "base/bits.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which nests are an attention in one pass over the keys: two products joined by an
+// online softmax, of few enough columns for registers.
 #include "codegen/template/flash_attention_mma/flash_attention_mma.h"
 
 #include <math.h>

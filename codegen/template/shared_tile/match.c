@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which sums of products are staged in shared memory, and what the integers of the
+// primitive mean.
 #include "base/bits.h"
 #include "codegen/template/shared_tile/shared_tile.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which maps read one argument along another axis than they write, so that a tile of it
+// is turned in shared memory.
 #include "codegen/template/shared_transpose/shared_transpose.h"
 
 #include "codegen/schedule/schedule.h"

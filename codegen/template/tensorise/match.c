@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which products warpgroups take: plain matrices of 16-bit floats, whose boxes the copy
+// engine can bring.
 #include "codegen/template/tensorise/tensorise.h"
 
 #include "codegen/schedule/schedule.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which convolutions Winograd's algorithm takes, how it cuts them, and how many products
+// that saves.
 #include "codegen/template/winograd/winograd.h"
 
 #include <string.h>
