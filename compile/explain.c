@@ -281,6 +281,11 @@ static bool is_told(const pestle_remarks_t* remarks, size_t index) {
   return false;
 }
 
+// Whether the pass recognise left |remark|: the others are about layouts.
+static bool is_of_composites(const pestle_remark_t* remark) {
+  return !strcmp(remark->pass, "recognise");
+}
+
 static void print_together(const pestle_remarks_t* remarks, size_t first,
                            pestle_strbuf_t* out) {
   const pestle_remark_t* r = &remarks->list.data[first];
@@ -298,18 +303,40 @@ static void print_together(const pestle_remarks_t* remarks, size_t first,
   pestle_strbuf_appendf(out, count > 1 ? ": each %s\n" : ": %s\n", r->text);
 }
 
+static size_t print_module_remarks(const pestle_remarks_t* remarks,
+                                   bool composites, pestle_strbuf_t* out) {
+  size_t told = 0;
+  for (size_t i = 0; i < remarks->list.size; ++i) {
+    const pestle_remark_t* r = &remarks->list.data[i];
+    if (r->from || is_of_composites(r) != composites || is_told(remarks, i)) {
+      continue;
+    }
+    print_together(remarks, i, out);
+    ++told;
+  }
+  return told;
+}
+
+// What looks like a composite with a kernel of its own, and is none; nothing is printed
+// where there is nothing of the kind.
+static pestle_status_t explain_composites(const pestle_kernels_t* ks,
+                                          const pestle_remarks_t* remarks) {
+  pestle_strbuf_t out;
+  pestle_strbuf_init(ks->list.allocator, &out);
+  pestle_strbuf_append_c(&out, "no attention: two products and a softmax\n");
+  size_t told = print_module_remarks(remarks, true, &out);
+  pestle_status_t status = pestle_strbuf_status(&out);
+  if (!status && told) send(ks, "composites", &out);
+  pestle_strbuf_deinit(&out);
+  return status;
+}
+
 static pestle_status_t explain_layouts(const pestle_kernels_t* ks,
                                        const pestle_remarks_t* remarks) {
   pestle_strbuf_t out;
   pestle_strbuf_init(ks->list.allocator, &out);
   pestle_strbuf_append_c(&out, "layouts\n");
-  size_t told = 0;
-  for (size_t i = 0; i < remarks->list.size; ++i) {
-    if (remarks->list.data[i].from || is_told(remarks, i)) continue;
-    print_together(remarks, i, &out);
-    ++told;
-  }
-  if (!told) {
+  if (!print_module_remarks(remarks, false, &out)) {
     pestle_strbuf_append_c(&out,
                            "  nothing was turned: no convolution or "
                            "contraction lies another way than its kernels "
@@ -418,6 +445,7 @@ pestle_status_t pestle_explain_kernels(const pestle_kernels_t* kernels,
                                        const pestle_remarks_t* remarks) {
   PESTLE_TRY(pestle_remarks_status(remarks));
   PESTLE_TRY(explain_layouts(kernels, remarks));
+  PESTLE_TRY(explain_composites(kernels, remarks));
   for (uint32_t i = 0; i < kernels->list.size; ++i) {
     PESTLE_TRY(explain_kernel(kernels, remarks, i));
   }

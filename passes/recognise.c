@@ -27,19 +27,20 @@ static const match_t matchers[] = {
 
 typedef struct recognise_t {
   const pestle_target_caps_t* caps;
+  pestle_remarks_t* remarks;
   bool strict;
   bool changed;
 } recognise_t;
 
-// What apart.def says.
-static bool stays_apart(const pestle_target_caps_t* caps, pestle_op_t op,
-                        pestle_dtype_t dtype) {
+// What apart.def says was measured; NULL: nothing, the composite is taken.
+static const char* stays_apart(const pestle_target_caps_t* caps, pestle_op_t op,
+                               pestle_dtype_t dtype) {
 #define PESTLE_APART(OP, DTYPE, WHERE, measured)                    \
   if (op == PESTLE_OP_##OP && dtype == PESTLE_##DTYPE && (WHERE)) { \
-    return true;                                                    \
+    return measured;                                                \
   }
 #include "passes/apart.def"
-  return false;
+  return NULL;
 }
 
 static pestle_status_t recognise_node(recognise_t* r, pestle_node_t* node) {
@@ -67,10 +68,30 @@ static pestle_status_t recognise_block(void* user, pestle_module_t* module,
   return NULL;
 }
 
+// What looks like attention and is none stays two products and a softmax: why.
+static pestle_status_t remark_block(void* user, pestle_module_t* module,
+                                    pestle_block_t* block) {
+  const recognise_t* r = user;
+  (void)module;
+  for (pestle_node_t* n = block->first; n; n = n->next) {
+    const char* why;
+    if (!pestle_is_like_attention(n, r->strict, &why)) continue;
+    if (!why) {
+      why =
+          stays_apart(r->caps, PESTLE_OP_ATTENTION, n->results[0].type->dtype);
+    }
+    if (why) {
+      pestle_remarks_add_on(r->remarks, "recognise", n, "no-attention", why);
+    }
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_pass_recognise(pestle_pass_context_t* ctx,
                                       pestle_module_t* module,
                                       bool* out_changed) {
   recognise_t r = {.caps = ctx->caps,
+                   .remarks = ctx->remarks,
                    .strict = ctx->options->numerics == PESTLE_NUMERICS_STRICT};
   *out_changed = false;
   // What a match leaves without users still uses what a larger one wants to itself:
@@ -82,5 +103,6 @@ pestle_status_t pestle_pass_recognise(pestle_pass_context_t* ctx,
     if (r.changed) PESTLE_TRY(pestle_pass_dce(ctx, module, &dead));
     *out_changed = *out_changed || r.changed;
   } while (r.changed);
-  return NULL;
+  if (!r.remarks) return NULL;
+  return pestle_pass_each_block(module, remark_block, &r);
 }

@@ -27,6 +27,12 @@ PESTLE_MATCH(logistic)
 PESTLE_MATCH(hard_sigmoid)
 #undef PESTLE_MATCH
 
+// Whether |node| is a contraction that weighs values by a softmax of scores. |*out_why|:
+// a sentence that says why pestle_match_attention() does not take it, or NULL: it does.
+// Makes nothing.
+bool pestle_is_like_attention(pestle_node_t* node, bool strict,
+                              const char** out_why);
+
 static inline bool pestle_match_near(double a, double b) {
   double d = a > b ? a - b : b - a, size = b < 0 ? -b : b;
   return d <= 1e-4 * size;

@@ -65,6 +65,7 @@ typedef struct match_t {
   bool scaled;  // |scale| is not 1
   term_t bias[MAX_TERMS], mask[MAX_TERMS];
   size_t biases, masks;
+  const char* refusal;  // why what looks like an attention is none; or NULL
   pestle_axes_list_t batch;                 // of the attention
   pestle_axis_t rows, keys, taps, columns;  // S, T, D, E
 } match_t;
@@ -206,6 +207,37 @@ static bool holds_scores(const pestle_value_t* value, int depth) {
   }
 }
 
+// Why no contraction is behind the wrappers of |value|.
+static const char* in_the_way(const pestle_value_t* value) {
+  for (int depth = MAX_WRAPPERS; value->node && depth; --depth) {
+    const pestle_node_t* n = value->node;
+    size_t next = 0;
+    if (value->use_count > 1) return "something else reads its scores";
+    switch (n->op) {
+      case PESTLE_OP_MULTIPLY:
+      case PESTLE_OP_DIVIDE:
+        if (!is_constant(operand(n, 1))) {
+          return "its scores are scaled by what is no constant number";
+        }
+        break;
+      case PESTLE_OP_SELECT:
+        next = is_constant(operand(n, 2)) ? 1 : 2;
+        break;
+      case PESTLE_OP_CONVERT:
+      case PESTLE_OP_RESHAPE:
+      case PESTLE_OP_TRANSPOSE:
+      case PESTLE_OP_BROADCAST_IN_DIM:
+      case PESTLE_OP_ADD:
+        break;
+      default:
+        return "an op that attention does not compute stands between its "
+               "products and its softmax";
+    }
+    value = operand(n, next);
+  }
+  return "its scores are no product of queries and keys";
+}
+
 static void multiply_scale(match_t* m, const pestle_node_t* n) {
   double c = 1;
   bool scales = n->op == PESTLE_OP_MULTIPLY || n->op == PESTLE_OP_DIVIDE;
@@ -214,10 +246,18 @@ static void multiply_scale(match_t* m, const pestle_node_t* n) {
   m->scaled = true;
 }
 
+// Says why there is no attention; the first reason stays.
+static bool refuse(match_t* m, const char* why) {
+  if (!m->refusal) m->refusal = why;
+  return false;
+}
+
 // |value| is added to the scores times the scale so far.
 static bool take_bias(match_t* m, pestle_value_t* value,
                       const pestle_axes_list_t* axes) {
-  if (m->biases == MAX_TERMS) return false;
+  if (m->biases == MAX_TERMS) {
+    return refuse(m, "more than 4 biases are added to its scores");
+  }
   m->bias[m->biases++] = (term_t){
       .value = value, .axes = *axes, .factor = m->scale, .scaled = m->scaled};
   return true;
@@ -230,9 +270,14 @@ static bool take_mask(match_t* m, const pestle_node_t* n, size_t side,
   double c;
   pestle_value_t* other = operand(n, 3 - side);
   pestle_dtype_t dtype = other->type->dtype;
-  if (m->biases || m->masks == MAX_TERMS || !pestle_pass_splat_f64(other, &c)) {
-    return false;
+  if (m->biases) {
+    return refuse(m,
+                  "a bias is added after the mask; attention adds it before");
   }
+  if (m->masks == MAX_TERMS) {
+    return refuse(m, "more than 4 masks choose among its scores");
+  }
+  if (!pestle_pass_splat_f64(other, &c)) return false;
   // As the type that it had would have it.
   double masked = c * m->scale;
   double narrow =
@@ -240,7 +285,7 @@ static bool take_mask(match_t* m, const pestle_node_t* n, size_t side,
   if (isinf(narrow)) masked = narrow;
   if (isnan(masked) ||
       (m->masks && (masked < m->masked || masked > m->masked))) {
-    return false;
+    return refuse(m, "its masks put different numbers in the place of scores");
   }
   term_t* term = &m->mask[m->masks++];
   *term = (term_t){.value = operand(n, 0), .axes = *axes, .negated = side == 2};
@@ -275,10 +320,14 @@ static const pestle_node_t* find_scores(match_t* m, pestle_value_t* x,
                                         pestle_axes_list_t* axes) {
   size_t narrowest = pestle_dtype_size(m->dtype);
   for (int depth = MAX_WRAPPERS; holds_scores(x, depth); --depth) {
-    if (pestle_dtype_size(x->type->dtype) < narrowest) return NULL;
+    if (pestle_dtype_size(x->type->dtype) < narrowest) {
+      refuse(m, "its scores are kept in a narrower type than its result");
+      return NULL;
+    }
     if (x->node->op == PESTLE_OP_DOT_GENERAL) return x->node;
     if (!unwrap(m, &x, axes, depth)) return NULL;
   }
+  refuse(m, in_the_way(x));
   return NULL;
 }
 
@@ -538,29 +587,39 @@ static pestle_value_t* make_attention(match_t* m,
   return out ? pestle_axes_arrange(&m->t, m->f, out, &y, result, false) : NULL;
 }
 
-// |dot| weighs values by its operand |weights|.
-static pestle_value_t* match_sides(match_t* m, const pestle_node_t* dot,
-                                   size_t weights) {
+// Whether |dot| weighs values by its operand |weights| as an attention does, whose
+// result has the axes |*result|. Makes nothing.
+static bool match_sides(match_t* m, const pestle_node_t* dot, size_t weights,
+                        pestle_axes_list_t* result) {
   read_side(dot, weights, &m->p);
   read_side(dot, 1 - weights, &m->v);
-  if (!has_elements(m->p.value)) return NULL;
+  if (!has_elements(m->p.value)) return false;
   pestle_axes_of(&m->t, m->p.value->type, true, &m->p.axes);
   pair_axes(m, &m->p, &m->v);
   m->keys = contracted(m, &m->p);
-  pestle_axes_list_t axes = m->p.axes, result;
+  pestle_axes_list_t axes = m->p.axes;
   const pestle_node_t* n = find_softmax(m, m->p.value, &axes);
   if (n) n = find_scores(m, operand(n, 0), &axes);
-  if (!n) return NULL;
+  if (!n) return false;
   side_t sides[2];
   read_sides(m, n, &axes, sides);
-  if (!take_sides(m, sides) || !fits(m, dot)) return NULL;
-  axes_of_dot(&m->p, &m->v, weights == 0, &result);
+  if (!take_sides(m, sides)) {
+    return refuse(m, "neither side of its scores has the keys alone");
+  }
+  if (!fits(m, dot)) {
+    return refuse(m, "its queries, keys, values and result differ in type");
+  }
+  axes_of_dot(&m->p, &m->v, weights == 0, result);
   look_through(m, &m->k);
   look_through(m, &m->v);
   look_through_terms(m, m->bias, m->biases);
   look_through_terms(m, m->mask, m->masks);
-  if (!choose_axes(m, &axes)) return NULL;
-  return make_attention(m, &result);
+  return choose_axes(m, &axes) ||
+         refuse(m, "its axes are no batch, rows, keys and columns");
+}
+
+static match_t new_match(pestle_formula_t* f, const pestle_node_t* dot) {
+  return (match_t){.f = f, .dtype = dot->results[0].type->dtype, .scale = 1};
 }
 
 pestle_value_t* pestle_match_attention(pestle_formula_t* f, pestle_node_t* node,
@@ -571,8 +630,29 @@ pestle_value_t* pestle_match_attention(pestle_formula_t* f, pestle_node_t* node,
     return NULL;
   }
   for (size_t side = 0; side < 2 && !out; ++side) {
-    match_t m = {.f = f, .dtype = node->results[0].type->dtype, .scale = 1};
-    out = match_sides(&m, node, side);
+    pestle_axes_list_t result;
+    match_t m = new_match(f, node);
+    if (match_sides(&m, node, side, &result)) out = make_attention(&m, &result);
   }
   return out;
+}
+
+bool pestle_is_like_attention(pestle_node_t* node, bool strict,
+                              const char** out_why) {
+  *out_why = NULL;
+  if (node->op != PESTLE_OP_DOT_GENERAL || !is_float(&node->results[0])) {
+    return false;
+  }
+  pestle_formula_t f = pestle_formula_before(node);
+  for (size_t side = 0; side < 2; ++side) {
+    pestle_axes_list_t result;
+    match_t m = new_match(&f, node);
+    bool matches = match_sides(&m, node, side, &result);
+    if (!matches && !m.refusal) continue;
+    *out_why = matches && strict ? "attention divides by the sum at the end, "
+                                   "which strict numerics do not allow"
+                                 : m.refusal;
+    return true;
+  }
+  return false;
 }
