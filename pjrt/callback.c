@@ -23,23 +23,40 @@ static bool find_number(const char* dictionary, const char* key,
   return pestle_str_parse_i64(pestle_str_slice(text, 0, end), out_value);
 }
 
+bool pestle_pjrt_callback_index(const char* config, const char* dictionary,
+                                int64_t* out_index) {
+  return pestle_str_parse_i64(pestle_str_trim(pestle_str(config)), out_index) ||
+         find_number(dictionary, "index", out_index);
+}
+
+void pestle_pjrt_callback_hold(const PJRT_Client* client, int64_t index,
+                               bool is_held) {
+  const pestle_pjrt_python_t* python = client->settings.python;
+  if (!python || !python->is_alive) return;
+  (void)python->call(
+      is_held ? PESTLE_PJRT_PYTHON_HOLD : PESTLE_PJRT_PYTHON_LET_GO, index,
+      NULL, 0, NULL, 0, NULL, 0);
+}
+
 static pestle_status_t run_callback(void* user,
                                     const pestle_custom_call_t* call) {
   PJRT_Client* client = user;
   PJRT_Device* device = &client->device;
+  const pestle_pjrt_python_t* python = client->settings.python;
   char message[4096] = "";
   int64_t index;
-  if (!pestle_str_parse_i64(pestle_str_trim(pestle_str(call->config)),
-                            &index) &&
-      !find_number(call->dictionary, "index", &index)) {
+  if (!pestle_pjrt_callback_index(call->config, call->dictionary, &index)) {
     return PESTLE_ERROR(
         MALFORMED, "custom call %s says no number of its callback", call->name);
   }
+  if (!python->is_alive) {
+    return PESTLE_ERROR(CANCELLED, "the interpreter of Python has ended");
+  }
   long long before =
       atomic_exchange(&device->callback_thread, (long long)pestle_thread_id());
-  int failed = client->settings.callback(index, call->inputs, call->input_count,
-                                         call->outputs, call->output_count,
-                                         message, sizeof(message));
+  int failed = python->call(PESTLE_PJRT_PYTHON_CALL, index, call->inputs,
+                            call->input_count, call->outputs,
+                            call->output_count, message, sizeof(message));
   atomic_store(&device->callback_thread, before);
   if (!failed) return NULL;
   message[sizeof(message) - 1] = 0;
@@ -57,7 +74,7 @@ static pestle_status_t no_python(void* user, const pestle_custom_call_t* call) {
 PJRT_Error* pestle_pjrt_callback_register(PJRT_Client* client) {
   return pestle_pjrt_error_of(pestle_context_register_custom_call(
       client->context, PESTLE_PJRT_CALLBACK_TARGET,
-      client->settings.callback ? run_callback : no_python, client, NULL));
+      client->settings.python ? run_callback : no_python, client, NULL));
 }
 
 bool pestle_pjrt_in_callback(const PJRT_Device* device) {

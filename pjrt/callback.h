@@ -7,6 +7,13 @@
 
 #define PESTLE_PJRT_CALLBACK_TARGET "pjrt.python_callback"
 
+// The number of the callback that a call says, as a string or as "index" of a
+// dictionary. False where it says none.
+bool pestle_pjrt_callback_index(const char* config, const char* dictionary,
+                                int64_t* out_index);
+// Tells the Python side that callback |index| is needed, or not any more.
+void pestle_pjrt_callback_hold(const PJRT_Client* client, int64_t index,
+                               bool is_held);
 // Registers the call's function in the client's context.
 PJRT_Error* pestle_pjrt_callback_register(PJRT_Client* client);
 // Whether the caller is a callback of this device: what it starts must be run by

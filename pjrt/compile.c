@@ -76,24 +76,23 @@ static PJRT_Error* compile_module(PJRT_Client* client, pestle_module_t* module,
 
 static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
                                 const pestle_pjrt_options_t* options,
-                                pestle_pjrt_program_info_t* info,
+                                bool no_cache,
                                 pestle_pjrt_program_t** out_program) {
   pestle_arena_t arena;
+  pestle_pjrt_program_info_t info = {.name = pestle_module_name(module)};
   pestle_plan_t* plan = NULL;
   pestle_arena_init(pestle_allocator_system(), &arena);
-  const char* name = pestle_module_name(module);
-  info->name = name && *name ? name : "main";
-  info->input_tokens = pestle_function_token_count(pestle_module_entry(module),
-                                                   &info->output_tokens);
-  PJRT_Error* error = find_donors(module, &arena, info);
+  if (!*info.name) info.name = "main";
+  info.input_tokens = pestle_function_token_count(pestle_module_entry(module),
+                                                  &info.output_tokens);
+  PJRT_Error* error = find_donors(module, &arena, &info);
   if (!error)
     error =
-        pestle_pjrt_error_of(pestle_module_signature(module, info->signature));
-  if (!error)
-    error = compile_module(client, module, options, info->has_callback, &plan);
+        pestle_pjrt_error_of(pestle_module_signature(module, info.signature));
+  if (!error) error = compile_module(client, module, options, no_cache, &plan);
   if (!error) {
     error =
-        pestle_pjrt_program_create(client, plan, options, info, out_program);
+        pestle_pjrt_program_create(client, plan, options, &info, out_program);
   }
   pestle_plan_release(plan);
   pestle_arena_deinit(&arena);
@@ -104,11 +103,12 @@ static PJRT_Error* compile(PJRT_Client* client, const PJRT_Program* program,
                            const pestle_pjrt_options_t* options,
                            pestle_pjrt_program_t** out_program) {
   pestle_module_t* module = NULL;
-  pestle_pjrt_program_info_t info = {
-      .has_callback = contains(program, PESTLE_PJRT_CALLBACK_TARGET)};
+  // Numbers of callbacks mean nothing in another process.
+  bool no_cache = contains(program, PESTLE_PJRT_CALLBACK_TARGET);
   int64_t begin = pestle_clock_ns();
   PJRT_TRY(read_module(client, program, &module));
-  PJRT_Error* error = make_program(client, module, options, &info, out_program);
+  PJRT_Error* error =
+      make_program(client, module, options, no_cache, out_program);
   pestle_module_release(module);
   if (!error) {
     pestle_pjrt_times_compiled(client->times, (*out_program)->name,

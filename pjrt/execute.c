@@ -177,7 +177,7 @@ static void drop_results(execution_t* e) {
 
 static bool is_inline(const execution_t* e) {
   if (pestle_pjrt_in_callback(e->device)) return true;
-  return e->device->is_cpu && e->is_ready && !e->program->has_callback &&
+  return e->device->is_cpu && e->is_ready && !e->program->callback_count &&
          !e->device->client->settings.no_inline &&
          atomic_load_explicit(&e->program->expected_ns, memory_order_relaxed) <
              inline_ns &&

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "pestle/plan_format.h"
+#include "pjrt/callback.h"
 #include "pjrt/dtype.h"
 #include "pjrt/error.h"
 
@@ -169,6 +170,29 @@ static void add_plan_sizes(pestle_pjrt_program_t* p) {
   p->code_bytes = (int64_t)header->code.count;
 }
 
+// The callbacks among the plan's calls are held from now on.
+static PJRT_Error* find_callbacks(pestle_pjrt_program_t* p) {
+  const char* data = pestle_plan_data(p->plan, NULL);
+  const pestle_plan_header_t* header = (const void*)data;
+  const char* strings = data + header->strings.offset;
+  const pestle_plan_call_t* calls = (const void*)(data + header->calls.offset);
+  size_t count = (size_t)header->calls.count;
+  int64_t* found = PESTLE_ARENA_ARRAY(&p->arena, int64_t, count);
+  if (!found) return pestle_pjrt_out_of_memory();
+  p->callbacks = found;
+  for (size_t i = 0; i < count; ++i) {
+    int64_t index;
+    if (strcmp(strings + calls[i].name, PESTLE_PJRT_CALLBACK_TARGET) ||
+        !pestle_pjrt_callback_index(strings + calls[i].config,
+                                    strings + calls[i].dictionary, &index)) {
+      continue;
+    }
+    pestle_pjrt_callback_hold(p->client, index, true);
+    found[p->callback_count++] = index;
+  }
+  return NULL;
+}
+
 // --- Life ---
 
 static PJRT_Error* fill(pestle_pjrt_program_t* p,
@@ -178,7 +202,6 @@ static PJRT_Error* fill(pestle_pjrt_program_t* p,
   if (status) return pestle_pjrt_error_of(status);
   p->name = pestle_arena_strdup(&p->arena, info->name);
   if (!p->name) return pestle_pjrt_out_of_memory();
-  p->has_callback = info->has_callback;
   memcpy(p->signature, info->signature, sizeof(p->signature));
   pestle_hash128_to_hex(
       (pestle_hash128_t){info->signature[0], info->signature[1]},
@@ -187,6 +210,7 @@ static PJRT_Error* fill(pestle_pjrt_program_t* p,
   if (!error) error = collect_outputs(p, info);
   if (!error) error = list_memory_kinds(p);
   if (!error) error = add_costs(p);
+  if (!error) error = find_callbacks(p);
   if (!error) add_plan_sizes(p);
   return error;
 }
@@ -221,6 +245,8 @@ void pestle_pjrt_program_retain(pestle_pjrt_program_t* program) {
 void pestle_pjrt_program_release(pestle_pjrt_program_t* program) {
   if (!program || !pestle_refcount_release(&program->references)) return;
   PJRT_Client* client = program->client;
+  for (size_t i = 0; i < program->callback_count; ++i)
+    pestle_pjrt_callback_hold(client, program->callbacks[i], false);
   pestle_executable_release(program->executable);
   pestle_plan_release(program->plan);
   pestle_arena_deinit(&program->arena);

@@ -37,8 +37,11 @@ typedef struct pestle_pjrt_program_t {
   const size_t* memory_kind_sizes;
   PJRT_NamedValue costs[PESTLE_PJRT_COSTS];
   int64_t code_bytes, argument_bytes, output_bytes, alias_bytes, temp_bytes;
-  bool has_callback;  // calls Python: never run by the caller's thread
-  const char* text;   // as it was compiled, or NULL
+  // The Python callbacks that it calls: it is never run by the caller's thread
+  // then.
+  const int64_t* callbacks;
+  size_t callback_count;
+  const char* text;  // as it was compiled, or NULL
   size_t text_size;
   atomic_llong expected_ns;  // what a run takes
 } pestle_pjrt_program_t;
@@ -60,7 +63,6 @@ typedef struct pestle_pjrt_program_info_t {
   size_t input_tokens, output_tokens;
   const bool* is_donor;  // of each input of the plan, of which there are
   size_t input_count;    // so many
-  bool has_callback;
 } pestle_pjrt_program_info_t;
 
 // Loads |plan|, which is retained.

@@ -108,7 +108,7 @@ PJRT_Error* pestle_PJRT_Executable_Serialize(
   char* plan = NULL;
   size_t plan_size = 0;
   args->serialized_executable = NULL;
-  if (p->has_callback) {
+  if (p->callback_count) {
     return INVALID(
         "%s calls Python functions of this process: it cannot be "
         "serialised",

@@ -82,8 +82,9 @@ static PJRT_Error* read_address(const char* name, pestle_str_t text,
                                 void* out) {
   int64_t value;
   if (!pestle_str_parse_i64(text, &value))
-    return INVALID("%s is not the address of a function", name);
-  *(pestle_pjrt_callback_t*)out = (pestle_pjrt_callback_t)(uintptr_t)value;
+    return INVALID("%s is not an address", name);
+  *(const pestle_pjrt_python_t**)out =
+      (const pestle_pjrt_python_t*)(uintptr_t)value;
   return NULL;
 }
 
@@ -106,7 +107,7 @@ static const row_t rows[] = {
     {"inline", "PESTLE_PJRT_INLINE", FIELD(no_inline), read_no_flag},
     {"program_text", "PESTLE_PJRT_PROGRAM_TEXT", FIELD(program_text),
      read_flag},
-    {"python_callback", NULL, FIELD(callback), read_address},
+    {"python_callback", NULL, FIELD(python), read_address},
 };
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 

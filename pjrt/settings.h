@@ -10,15 +10,22 @@
 #include "pestle/compile.h"
 #include "pjrt/abi.h"
 
-// Runs callback |index| on |input_count| tensors and fills the outputs. On
-// failure writes a sentence of at most |message_size| bytes, terminated, and
-// returns non-zero. The Python side gives it as the address of a function.
-typedef int (*pestle_pjrt_callback_t)(int64_t index,
-                                      const pestle_tensor_t* inputs,
-                                      size_t input_count,
-                                      const pestle_tensor_t* outputs,
-                                      size_t output_count, char* message,
-                                      size_t message_size);
+typedef enum pestle_pjrt_python_what_e {
+  PESTLE_PJRT_PYTHON_CALL = 0,
+  PESTLE_PJRT_PYTHON_HOLD = 1,    // a program that calls it was made
+  PESTLE_PJRT_PYTHON_LET_GO = 2,  // and is gone
+} pestle_pjrt_python_what_t;
+
+// The Python side, which gives the address of one of these: it stays until the
+// process ends. A call runs callback |index| on |input_count| tensors and fills
+// the outputs; on failure it writes a sentence of at most |message_size| bytes,
+// terminated, and returns non-zero.
+typedef struct pestle_pjrt_python_t {
+  int (*call)(int32_t what, int64_t index, const pestle_tensor_t* inputs,
+              size_t input_count, const pestle_tensor_t* outputs,
+              size_t output_count, char* message, size_t message_size);
+  volatile int32_t is_alive;  // 0 as soon as the interpreter is about to end
+} pestle_pjrt_python_t;
 
 typedef struct pestle_pjrt_settings_t {
   char device[64];  // as pestle_context_device() has it; "": the best there is
@@ -31,7 +38,7 @@ typedef struct pestle_pjrt_settings_t {
   bool times;
   bool no_inline;     // every execution goes through the queue
   bool program_text;  // keep a program's text for compiled.as_text()
-  pestle_pjrt_callback_t callback;  // or NULL: there is no Python side
+  const pestle_pjrt_python_t* python;  // or NULL: there is no Python side
 } pestle_pjrt_settings_t;
 
 // INVALID_ARGUMENT names the option or variable, and what it may be.

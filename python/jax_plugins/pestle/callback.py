@@ -2,9 +2,11 @@
 """Python callbacks: pure_callback, io_callback, debug.print, debug.callback.
 
 A callback becomes `custom_call @pjrt.python_callback {index = N}`. N is a place in a table
-here, which the program's module keeps alive, and the plugin calls _trampoline() with it
-through the address that the client is given when it is made.
+here, held by the module that was lowered and by each program of the plugin that calls it
+(one that is still queued too). The plugin calls _trampoline(), whose address the client is
+given when it is made.
 """
+import atexit
 import ctypes
 import itertools
 import threading
@@ -35,7 +37,7 @@ class _Tensor(ctypes.Structure):
 
 
 _FUNCTION = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_int64, ctypes.POINTER(_Tensor), ctypes.c_size_t,
+    ctypes.c_int, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(_Tensor), ctypes.c_size_t,
     ctypes.POINTER(_Tensor), ctypes.c_size_t, ctypes.POINTER(ctypes.c_char),
     ctypes.c_size_t)
 
@@ -67,46 +69,80 @@ def _view(tensor):
     return np.frombuffer(memory, dtype).reshape(shape)
 
 
-_callables = {}
+_CALL, _HOLD, _LET_GO = range(3)
+
+_table = {}  # index -> [callable, how many hold it]
 _lock = threading.Lock()
 _indices = itertools.count(1)
 
 
+def _hold(index, change):
+    with _lock:
+        entry = _table[index]
+        entry[1] += change
+        if not entry[1]:
+            del _table[index]
+
+
+def _call(index, inputs, outputs):
+    function = _table[index][0]
+    # Copies: what the callable keeps must outlive the call.
+    results = function(*(_view(x).copy() for x in inputs))
+    for result, tensor in zip(results, outputs):
+        target = _view(tensor)
+        if target.size:
+            target[...] = result
+
+
 @_FUNCTION
-def _trampoline(index, inputs, input_count, outputs, output_count, message,
-                message_size):
+def _trampoline(what, index, inputs, input_count, outputs, output_count,
+                message, message_size):
     try:
-        function = _callables[index]
-        # Copies: what the callable keeps must outlive the call.
-        results = function(*(_view(inputs[i]).copy()
-                             for i in range(input_count)))
-        for i in range(output_count):
-            target = _view(outputs[i])
-            if target.size:
-                target[...] = results[i]
+        if what == _CALL:
+            _call(index, inputs[:input_count], outputs[:output_count])
+        else:
+            _hold(index, 1 if what == _HOLD else -1)
         return 0
     except BaseException:  # pylint: disable=broad-except
-        text = traceback.format_exc().encode()
-        text = text[-(message_size - 1):] + b"\0"
-        ctypes.memmove(message, text, len(text))
+        if message_size:
+            text = traceback.format_exc().encode()
+            text = text[-(message_size - 1):] + b"\0"
+            ctypes.memmove(message, text, len(text))
         return 1
 
 
+class _Side(ctypes.Structure):
+    """pestle_pjrt_python_t"""
+    _fields_ = [("call", _FUNCTION), ("is_alive", ctypes.c_int32)]
+
+
+# The plugin looks at it until the process ends: it is never freed.
+_side = _Side(_trampoline, 1)
+for _immortal in (_side, _trampoline):
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_immortal))
+
+
+@atexit.register
+def _interpreter_ends():
+    versions.wait_for_effects()
+    _side.is_alive = 0
+
+
 def address():
-    """What the client is to call."""
-    return ctypes.cast(_trampoline, ctypes.c_void_p).value
+    """Of what the client needs to know."""
+    return ctypes.addressof(_side)
 
 
 class _Entry:
     """Keeps a callable in the table as long as it lives itself."""
 
     def __init__(self, function):
+        self.index = next(_indices)
         with _lock:
-            self.index = next(_indices)
-            _callables[self.index] = function
+            _table[self.index] = [function, 1]
 
     def __del__(self):
-        _callables.pop(self.index, None)
+        _hold(self.index, -1)
 
 
 # --- Lowering ---

@@ -94,6 +94,17 @@ def canonical(array):
     return np.asarray(convert(array)) if convert else array
 
 
+def wait_for_effects():
+    """What JAX does when the process ends, and what must be done before nobody calls
+    back any more."""
+    tokens = _internal("dispatch", "runtime_tokens")
+    if tokens is not None:
+        try:
+            tokens.block_until_ready()
+        except Exception:  # pylint: disable=broad-except
+            logger.debug("an effect failed at the end", exc_info=True)
+
+
 def debug_primitives():
     """(primitive, its rule) of debug.print and debug.callback."""
     yield (_internal("debugging", "debug_callback_p"),

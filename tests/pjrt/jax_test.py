@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JAX itself on the plugin: with its Python side and without, each case in a process of
+its own. Skips where JAX cannot be imported (PESTLE_JAX_PYTHON names a Python that can)."""
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = pathlib.Path(os.environ.get("PESTLE_SOURCE_DIR", HERE.parent.parent))
+BUILD = pathlib.Path(os.environ.get("PESTLE_BUILD_DIR", "build/release"))
+LIBRARY = BUILD / "pjrt_plugin_pestle.so"
+
+START = """
+import os, sys
+import jax, jax.numpy as jnp, numpy as np
+assert jax.devices()[0].platform == "pestle", jax.devices()
+def same(got, want, **tolerance):
+    np.testing.assert_allclose(np.asarray(got), np.asarray(want), **tolerance)
+cpu = jax.devices("cpu")[0]
+"""
+
+# name -> (needs the Python side, source)
+CASES = {
+    "add": (False, """
+same(jax.jit(lambda x: x + 1)(np.arange(5.)), np.arange(5.) + 1)
+x = np.arange(12000, dtype=np.float32).reshape(100, 120)
+same(jax.device_put(x.T), x.T)
+same(jax.jit(lambda x: x[::2].T @ x[1::2])(x), x[::2].T @ x[1::2], rtol=1e-5)
+assert np.asarray(jax.device_put(np.int32(7))) == 7
+"""),
+    "train": (False, """
+def loss(p, x, y):
+    h = jnp.tanh(x @ p["w"] + p["b"])
+    return jnp.mean((h @ p["v"] - y) ** 2)
+@jax.jit
+def step(p, x, y):
+    value, g = jax.value_and_grad(loss)(p, x, y)
+    return jax.tree.map(lambda a, b: a - .1 * b, p, g), value
+def train(device):
+    with jax.default_device(device):
+        k = jax.random.split(jax.random.key(0), 4)
+        p = {"w": jax.random.normal(k[0], (8, 32)), "b": jnp.zeros(32),
+             "v": jax.random.normal(k[1], (32, 1)) / 6}
+        x, y = jax.random.normal(k[2], (64, 8)), jax.random.normal(k[3], (64, 1))
+        losses = []
+        for _ in range(30):
+            p, value = step(p, x, y)
+            losses.append(value)
+        return np.array([float(v) for v in losses])
+got, want = train(jax.devices()[0]), train(cpu)
+same(got, want, rtol=1e-4)
+assert got[-1] < got[0]
+"""),
+    "loops": (False, """
+f = jax.jit(lambda x: jax.lax.scan(lambda c, y: (c + y, c * y), 0., x))
+c, ys = f(np.arange(50, dtype=np.float32))
+assert c == 1225 and ys.shape == (50,)
+g = jax.jit(lambda n: jax.lax.while_loop(lambda i: i < n, lambda i: i * 2, 1))
+assert g(1000) == 1024
+h = jax.jit(lambda i, x: jax.lax.cond(i > 0, jnp.sin, jnp.cos, x))
+same(h(1, 2.), np.sin(2.), rtol=1e-6)
+same(h(0, 2.), np.cos(2.), rtol=1e-6)
+"""),
+    "donation": (True, """
+f = jax.jit(lambda x: x * 2, donate_argnums=0)
+a = np.arange(10000, dtype=np.float32)
+x = jax.device_put(a)
+y = f(x)
+assert x.is_deleted()
+same(y, a * 2)
+assert a[5] == 5
+seen = np.asarray(y)
+z = f(y)
+assert y.is_deleted() and seen[5] == 10
+same(z, a * 4)
+"""),
+    "callbacks": (True, """
+seen = []
+x = jnp.arange(3.)
+same(jax.jit(lambda x: jax.pure_callback(np.sin, x, x))(x), np.sin(np.arange(3.)),
+     rtol=1e-6)
+c = jnp.array([1 + 2j, 3 - 1j])
+same(jax.jit(lambda x: jax.pure_callback(np.conj, x, x))(c), np.conj(c))
+def count(x):
+    def body(i, c):
+        jax.debug.callback(lambda i: seen.append(int(i)), i, ordered=True)
+        return c + 1
+    return jax.lax.fori_loop(0, 20, body, x)
+assert jax.jit(count)(0) == 20
+jax.effects_barrier()
+assert seen == list(range(20)), seen
+def io(x):
+    a = jax.experimental.io_callback(lambda v: v + 1, x, x, ordered=True)
+    return jax.experimental.io_callback(lambda v: v * 3, a, a, ordered=True)
+import jax.experimental
+assert jax.jit(io)(1.) == 6
+# One that runs JAX on the same device.
+inner = lambda v: np.asarray(jax.jit(lambda z: z * 3)(jnp.asarray(v)))
+same(jax.jit(lambda x: jax.pure_callback(inner, x, x) + 1)(x), np.arange(3.) * 3 + 1)
+try:
+    jax.jit(lambda x: jax.pure_callback(lambda v: 1 / 0, x, x))(x).block_until_ready()
+    raise AssertionError("no error")
+except jax.errors.JaxRuntimeError as e:
+    assert "ZeroDivisionError" in str(e)
+"""),
+    "matrices": (True, """
+m = np.random.RandomState(0).randn(3, 6, 6).astype(np.float32)
+s = m + m.transpose(0, 2, 1)
+same(jnp.linalg.eigh(s)[0], np.linalg.eigh(s)[0], rtol=1e-3, atol=1e-4)
+u, d, v = jnp.linalg.svd(m)
+same(u * d[:, None] @ v, m, atol=1e-4)
+q, r = jnp.linalg.qr(m)
+same(q @ r, m, atol=1e-5)
+same(jnp.linalg.solve(m, m), np.broadcast_to(np.eye(6), m.shape), atol=1e-3)
+same(np.sort_complex(jnp.linalg.eigvals(m[0])), np.sort_complex(np.linalg.eigvals(m[0])),
+     rtol=1e-3)
+"""),
+    "serialize": (False, """
+from jax.experimental import serialize_executable as se
+c = jax.jit(lambda x: jnp.sin(x) * 2).lower(jnp.ones(8)).compile()
+assert c.cost_analysis()["flops"] > 0
+assert c.memory_analysis().output_size_in_bytes == 32
+again = se.deserialize_and_load(*se.serialize(c))
+same(again(jnp.ones(8)), np.full(8, 2 * np.sin(1)), rtol=1e-6)
+"""),
+    "errors": (False, """
+try:
+    jax.jit(lambda x: x, compiler_options={"nothing": True})(1.)
+    raise AssertionError("no error")
+except jax.errors.JaxRuntimeError as e:
+    assert "No such compile option: 'nothing'" in str(e)
+x = jnp.ones(3)
+x.delete()
+try:
+    x + 1
+    raise AssertionError("no error")
+except RuntimeError as e:
+    assert "deleted" in str(e)
+"""),
+    "fork": (False, """
+f = jax.jit(lambda x: x @ x)
+x = f(jnp.ones((200, 200)))
+child = os.fork()
+if not child:
+    try:
+        f(x)
+        os._exit(1)
+    except Exception as e:
+        os._exit(0 if "child of" in str(e) else 2)
+assert os.waitpid(child, 0)[1] == 0
+child = os.fork()
+if not child:
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+for _ in range(20):
+    x = f(x * 1e-3)
+sys.exit(0)  # with runs in the queue
+"""),
+}
+
+
+def run(name, has_python_side, python):
+    env = dict(os.environ, JAX_PLATFORMS="pestle,cpu", PYTHONDONTWRITEBYTECODE="1",
+               PESTLE_PJRT_DEVICE="cpu")
+    if has_python_side:
+        env["PYTHONPATH"] = str(SOURCE / "python")
+        env["PESTLE_PJRT_LIBRARY"] = str(LIBRARY.resolve())
+    else:
+        env["PJRT_NAMES_AND_LIBRARY_PATHS"] = f"pestle:{LIBRARY.resolve()}"
+    done = subprocess.run([python, "-c", START + CASES[name][1]], env=env, check=False,
+                          capture_output=True, text=True, timeout=120)
+    if done.returncode == 0:
+        return True
+    print(f"{name}, {'with' if has_python_side else 'without'} the Python side: "
+          f"{done.returncode}\n{done.stderr[-3000:]}")
+    return False
+
+
+def main():
+    python = os.environ.get("PESTLE_JAX_PYTHON", sys.executable)
+    probe = subprocess.run([python, "-c", "import jax, scipy"], check=False,
+                           capture_output=True)
+    if probe.returncode or not LIBRARY.exists():
+        print("no JAX here")
+        return 77
+    good = True
+    for name, (needs_python_side, _) in CASES.items():
+        good &= run(name, True, python)
+        if not needs_python_side:
+            good &= run(name, False, python)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
