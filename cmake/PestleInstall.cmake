@@ -31,6 +31,12 @@ if(plugins)
   install(TARGETS ${plugins}
           LIBRARY DESTINATION "${PESTLE_BACKEND_INSTALL_DIR}")
 endif()
+if(TARGET pestle_pjrt)
+  install(TARGETS pestle_pjrt LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/jax_plugins"
+          DESTINATION "${CMAKE_INSTALL_LIBDIR}/pestle/python"
+          FILES_MATCHING PATTERN "*.py")
+endif()
 if(TARGET pestle_command)
   install(TARGETS pestle_command
           RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

@@ -110,6 +110,11 @@ static PJRT_Error* compile(PJRT_Client* client, const PJRT_Program* program,
   PJRT_Error* error =
       make_program(client, module, options, no_cache, out_program);
   pestle_module_release(module);
+  if (!error && client->settings.program_text) {
+    error = pestle_pjrt_program_keep_text(*out_program, program->code,
+                                          program->code_size);
+    if (error) pestle_pjrt_program_release(*out_program);
+  }
   if (!error) {
     pestle_pjrt_times_compiled(client->times, (*out_program)->name,
                                pestle_clock_ns() - begin);

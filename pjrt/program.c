@@ -238,6 +238,14 @@ PJRT_Error* pestle_pjrt_program_create(PJRT_Client* client, pestle_plan_t* plan,
   return error;
 }
 
+PJRT_Error* pestle_pjrt_program_keep_text(pestle_pjrt_program_t* program,
+                                          const char* text, size_t size) {
+  program->text = pestle_arena_copy(&program->arena, text, size, 1);
+  if (!program->text) return pestle_pjrt_out_of_memory();
+  program->text_size = size;
+  return NULL;
+}
+
 void pestle_pjrt_program_retain(pestle_pjrt_program_t* program) {
   pestle_refcount_retain(&program->references);
 }

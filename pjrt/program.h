@@ -41,7 +41,7 @@ typedef struct pestle_pjrt_program_t {
   // then.
   const int64_t* callbacks;
   size_t callback_count;
-  const char* text;  // as it was compiled, or NULL
+  const char* text;  // as it came, or NULL: nobody asked to keep it
   size_t text_size;
   atomic_llong expected_ns;  // what a run takes
 } pestle_pjrt_program_t;
@@ -72,6 +72,10 @@ PJRT_Error* pestle_pjrt_program_create(PJRT_Client* client, pestle_plan_t* plan,
                                        pestle_pjrt_program_t** out_program);
 void pestle_pjrt_program_retain(pestle_pjrt_program_t* program);
 void pestle_pjrt_program_release(pestle_pjrt_program_t* program);
+
+// Keeps a copy of what |program| was made of.
+PJRT_Error* pestle_pjrt_program_keep_text(pestle_pjrt_program_t* program,
+                                          const char* text, size_t size);
 
 // A handle on |program|, which is taken over, also on failure.
 PJRT_Error* pestle_pjrt_load(pestle_pjrt_program_t* program,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Registers Pestle with JAX: imported and called by JAX when it looks for plugins.
 
-PESTLE_PJRT_LIBRARY names the plugin's library; without it, it lies in this folder.
+PESTLE_PJRT_LIBRARY names the plugin's library; without it, it is looked for in this folder
+and where it is installed.
 """
 import logging
 import os
@@ -20,8 +21,13 @@ def library_path():
     given = os.environ.get("PESTLE_PJRT_LIBRARY")
     if given:
         return pathlib.Path(given)
-    path = pathlib.Path(__file__).resolve().parent / LIBRARY
-    return path if path.exists() else None
+    here = pathlib.Path(__file__).resolve().parent
+    # In this folder, or beside libpestle.so, which is installed to LIB with this in
+    # LIB/pestle/python/jax_plugins/pestle.
+    for folder in (here, here.parents[3]):
+        if (folder / LIBRARY).exists():
+            return folder / LIBRARY
+    return None
 
 
 def initialize():
