@@ -216,6 +216,7 @@ pestle_status_t pestle_generic_push_conv(pestle_generic_t* g,
 static bool can_ignore(pestle_str_t key) {
   static const char* const names[] = {"precision_config",
                                       "precision",
+                                      "algorithm",
                                       "unique_indices",
                                       "result_accuracy",
                                       "known_induction_variables",

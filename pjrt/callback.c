@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "pjrt/error.h"
+#include "pjrt/shape.h"
 
 // The number behind |key| in the text of a dictionary: "{index = 3 : i64}".
 static bool find_number(const char* dictionary, const char* key,
@@ -38,6 +39,14 @@ void pestle_pjrt_callback_hold(const PJRT_Client* client, int64_t index,
       NULL, 0, NULL, 0, NULL, 0);
 }
 
+static void extend(const pestle_tensor_t* tensor) {
+  size_t size = 1;
+  for (int32_t i = 0; i < tensor->ndim; ++i)
+    size *= (size_t)tensor->shape[i];
+  pestle_pjrt_extend(pestle_dtype_from_dlpack(tensor->dtype),
+                     (char*)tensor->data + tensor->byte_offset, size);
+}
+
 static pestle_status_t run_callback(void* user,
                                     const pestle_custom_call_t* call) {
   PJRT_Client* client = user;
@@ -58,6 +67,8 @@ static pestle_status_t run_callback(void* user,
                             call->input_count, call->outputs,
                             call->output_count, message, sizeof(message));
   atomic_store(&device->callback_thread, before);
+  for (size_t i = 0; i < call->output_count; ++i)
+    extend(&call->outputs[i]);
   if (!failed) return NULL;
   message[sizeof(message) - 1] = 0;
   return PESTLE_ERROR(INTERNAL, "%s", message);

@@ -25,8 +25,10 @@ PJRT_Error* pestle_pjrt_shape_make(PJRT_Buffer_Type type, const int64_t* dims,
                          PESTLE_MAX_RANK);
   }
   if (rank && !dims) return INVALID("%zu extents are given at NULL", rank);
-  *out_shape = (pestle_pjrt_shape_t){
-      .type = type, .element = pestle_dtype_size(dtype), .rank = rank};
+  *out_shape = (pestle_pjrt_shape_t){.type = type,
+                                     .dtype = dtype,
+                                     .element = pestle_dtype_size(dtype),
+                                     .rank = rank};
   size_t size = out_shape->element;
   bool is_empty = false, fits = true;
   for (size_t i = 0; i < rank; ++i) {
@@ -169,4 +171,11 @@ void pestle_pjrt_copy_strided(const pestle_pjrt_shape_t* shape,
     }
     if (axis == SIZE_MAX) return;
   }
+}
+
+void pestle_pjrt_extend(pestle_dtype_t dtype, void* data, size_t size) {
+  uint8_t* bytes = data;
+  if (!pestle_dtype_is_sub_byte(dtype) || dtype == PESTLE_I1) return;
+  for (size_t i = 0; i < size; ++i)
+    bytes[i] = pestle_dtype_extend(dtype, bytes[i]);
 }

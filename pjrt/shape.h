@@ -13,6 +13,7 @@
 
 typedef struct pestle_pjrt_shape_t {
   PJRT_Buffer_Type type;
+  pestle_dtype_t dtype;
   size_t element;  // bytes
   size_t rank;
   size_t size;  // bytes, dense
@@ -39,5 +40,9 @@ PJRT_Error* pestle_pjrt_layout_strides(const pestle_pjrt_shape_t* shape,
 void pestle_pjrt_copy_strided(const pestle_pjrt_shape_t* shape,
                               const void* from, const int64_t* from_strides,
                               void* to, const int64_t* to_strides);
+
+// Extends |size| elements of fewer than 8 bits, of which the upper bits of each byte
+// may hold anything, to what Pestle's tensors have there. Other dtypes stay.
+void pestle_pjrt_extend(pestle_dtype_t dtype, void* data, size_t size);
 
 #endif  // PESTLE_PJRT_SHAPE_H_

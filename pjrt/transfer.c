@@ -43,32 +43,45 @@ static PJRT_Error* wrap(PJRT_Device* device, const void* data, size_t size,
   return NULL;
 }
 
+// Elements of |shape| as buffers have them: NumPy leaves the upper bits of those of
+// fewer than 8 bits 0, here they extend the value.
+static void pack(const pestle_pjrt_shape_t* shape, const void* data,
+                 const int64_t* strides, void* target) {
+  int64_t dense[PESTLE_MAX_RANK];
+  pestle_pjrt_row_major(shape, dense);
+  pestle_pjrt_copy_strided(shape, data, strides, target, dense);
+  pestle_pjrt_extend(shape->dtype, target, shape->size);
+}
+
+// The same through memory of the host's, where the device's is out of its reach.
+static PJRT_Error* pack_and_write(const pestle_pjrt_shape_t* shape,
+                                  const void* data, const int64_t* strides,
+                                  pestle_buffer_t* memory) {
+  void* host = pestle_alloc(pestle_allocator_system(), shape->size);
+  if (!host) return pestle_pjrt_out_of_memory();
+  pack(shape, data, strides, host);
+  pestle_status_t status = pestle_buffer_write(memory, 0, host, shape->size);
+  pestle_dealloc(pestle_allocator_system(), host, shape->size);
+  return pestle_pjrt_error_of(status);
+}
+
 // New memory with the elements of |data|, row-major.
 static PJRT_Error* copy(PJRT_Device* device, const pestle_pjrt_shape_t* shape,
                         const void* data, const int64_t* strides,
                         pestle_buffer_t** out_memory) {
   pestle_buffer_t* memory = NULL;
-  int64_t dense[PESTLE_MAX_RANK];
   PJRT_Error* error = pestle_pjrt_error_of(
       pestle_buffer_create(device->device, shape->size, &memory));
   if (error) return error;
-  pestle_pjrt_row_major(shape, dense);
   void* host = pestle_buffer_host_data(memory);
   if (host) {
-    pestle_pjrt_copy_strided(shape, data, strides, host, dense);
-  } else if (pestle_pjrt_is_row_major(shape, strides)) {
+    pack(shape, data, strides, host);
+  } else if (pestle_pjrt_is_row_major(shape, strides) &&
+             !pestle_dtype_is_sub_byte(shape->dtype)) {
     error =
         pestle_pjrt_error_of(pestle_buffer_write(memory, 0, data, shape->size));
   } else {
-    host = pestle_alloc(pestle_allocator_system(), shape->size);
-    if (host) {
-      pestle_pjrt_copy_strided(shape, data, strides, host, dense);
-      error = pestle_pjrt_error_of(
-          pestle_buffer_write(memory, 0, host, shape->size));
-      pestle_dealloc(pestle_allocator_system(), host, shape->size);
-    } else {
-      error = pestle_pjrt_out_of_memory();
-    }
+    error = pack_and_write(shape, data, strides, memory);
   }
   if (error) {
     pestle_buffer_release(memory);
@@ -84,6 +97,7 @@ static bool may_alias(const PJRT_Device* device,
                       const int64_t* strides,
                       PJRT_HostBufferSemantics semantics) {
   return device->is_cpu && shape->size > SMALL &&
+         !pestle_dtype_is_sub_byte(shape->dtype) &&
          (semantics == PJRT_HostBufferSemantics_kImmutableZeroCopy ||
           semantics == PJRT_HostBufferSemantics_kMutableZeroCopy) &&
          (uintptr_t)data % shape->element == 0 &&

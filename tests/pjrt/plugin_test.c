@@ -264,6 +264,31 @@ static void strided_arrays_are_packed(void** state) {
   destroy_buffer(args.buffer);
 }
 
+// NumPy's int4 has zeros above its 4 bits; signs count all the same.
+static void narrow_integers_keep_their_sign(void** state) {
+  const uint8_t data[] = {1, 14, 13, 4, 8, 7};
+  const int8_t want[] = {1, -2, -3, 4, -8, 7};
+  const int64_t dims[] = {6};
+  int8_t wide[6];
+  PJRT_Event* done;
+  (void)state;
+  PJRT_LoadedExecutable* widen = compile(
+      "module { func.func public @main(%a: tensor<6xi4>) -> tensor<6xi8> { %0 "
+      "= stablehlo.convert %a : (tensor<6xi4>) -> tensor<6xi8> return %0 : "
+      "tensor<6xi8> } }");
+  PJRT_Buffer* narrow =
+      put_as(data, PJRT_Buffer_Type_S4, dims, 1,
+             PJRT_HostBufferSemantics_kImmutableZeroCopy, &done);
+  assert_fine(await(done));
+  PJRT_Buffer* output;
+  execute(widen, &narrow, 1, &output);
+  assert_fine(get_raw(output, wide, sizeof(wide)));
+  assert_memory_equal(wide, want, sizeof(want));
+  destroy_buffer(narrow);
+  destroy_buffer(output);
+  destroy_loaded(widen);
+}
+
 static void empty_and_scalar_buffers(void** state) {
   const int64_t dims[] = {3, 0, 2};
   PJRT_Event* done;
@@ -666,6 +691,7 @@ int main(void) {
       BOTH(pinned_memory_outlives_its_deletion),
       BOTH(copies_share_until_one_is_donated),
       BOTH(strided_arrays_are_packed),
+      BOTH(narrow_integers_keep_their_sign),
       BOTH(empty_and_scalar_buffers),
       BOTH(executables_describe_themselves),
       BOTH(executables_travel_as_bytes),

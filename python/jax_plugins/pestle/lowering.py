@@ -63,14 +63,26 @@ def _host_rule(function):
 # --- Ops of Pestle's ---
 
 
+def _general(ctx, operand, name, **params):
+    """JAX's own rule for any platform, by the function that it is made of: for matrices
+    without elements."""
+    function = versions.primitive("lax.linalg", name)
+    return versions.mlir().lower_fun(function, multiple_results=True)(
+        ctx, operand, **params)
+
+
 def _lu(ctx, operand):
+    if 0 in ctx.avals_in[0].shape:
+        return _general(ctx, operand, "_lu_python")
     if not _is_real(ctx.avals_in[0]):
         return _host_rule(_host_lu)(ctx, operand)
     return _call(ctx, "lu", [operand], ctx.avals_out)
 
 
 def _qr(ctx, operand, *, full_matrices, pivoting=False, **params):
-    del params
+    if 0 in ctx.avals_in[0].shape:
+        return _general(ctx, operand, "_qr_lowering", pivoting=pivoting,
+                        full_matrices=full_matrices, **params)
     if pivoting or not _is_real(ctx.avals_in[0]):
         return _host_rule(_host_qr)(ctx, operand, full_matrices=full_matrices,
                                     pivoting=pivoting)
@@ -108,7 +120,25 @@ def _svd(ctx, operand, *, full_matrices, compute_uv, subset_by_index=None,
     return [s, u, vt] if compute_uv else [s]
 
 
+def _cholesky(ctx, operand, **params):
+    if _is_real(ctx.avals_in[0]):
+        return versions.primitive("lax.linalg", "_cholesky_lowering")(
+            ctx, operand, **params)
+    return _host_rule(_host_cholesky)(ctx, operand)
+
+
 # --- The host's ---
+
+
+def _host_cholesky(params, dtype):
+    del params, dtype
+
+    def run(a):
+        try:
+            return (np.linalg.cholesky(a),)
+        except np.linalg.LinAlgError:
+            return (np.full(a.shape, np.nan, a.dtype),)
+    return run
 
 
 def _host_lu(params, dtype):
@@ -238,7 +268,8 @@ def _batched_pair(function, a, taus):
 
 
 RULES = (
-    # primitive, rule, parameters that it knows
+    # primitive, rule
+    ("cholesky_p", _cholesky),
     ("lu_p", _lu),
     ("qr_p", _qr),
     ("eigh_p", _eigh),
