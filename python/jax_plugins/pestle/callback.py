@@ -198,7 +198,7 @@ def _check(results, avals):
 
 
 def emit_call(ctx, callback, operands, operand_avals, result_avals, *,
-              has_side_effect):
+              has_side_effect, sharding=None):
     """The results of a call of |callback| with arrays for |operands|."""
     mlir, ir, hlo = versions.mlir(), versions.ir(), versions.hlo()
 
@@ -217,6 +217,8 @@ def emit_call(ctx, callback, operands, operand_avals, result_avals, *,
     call = mlir.custom_call(TARGET, result_types=types, operands=parts,
                             backend_config={"index": index},
                             has_side_effect=has_side_effect)
+    if sharding is not None and not any(map(_is_complex, result_avals)):
+        mlir.set_sharding(ctx.module_context, call, sharding)
     got, results = iter(call.results), []
     for aval in result_avals:
         results.append(hlo.complex(next(got), next(got))
@@ -228,15 +230,15 @@ def _replacement(platform):
     def make(original):
         def emit_python_callback(ctx, callback, token, operands, operand_avals,
                                  result_avals, *args, has_side_effect,
-                                 **kwargs):
+                                 sharding=None, **kwargs):
             platforms = ctx.module_context.platforms
             if len(platforms) != 1 or platforms[0] != platform:
                 return original(ctx, callback, token, operands, operand_avals,
-                                result_avals, *args,
+                                result_avals, *args, sharding=sharding,
                                 has_side_effect=has_side_effect, **kwargs)
             # Effects keep their order in the program: a token goes by.
             results, entry = emit_call(ctx, callback, operands, operand_avals,
-                                       result_avals,
+                                       result_avals, sharding=sharding,
                                        has_side_effect=has_side_effect)
             return results, token, entry
         return emit_python_callback

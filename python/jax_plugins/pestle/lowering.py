@@ -127,7 +127,29 @@ def _cholesky(ctx, operand, **params):
     return _host_rule(_host_cholesky)(ctx, operand)
 
 
+def _triangular_solve(ctx, a, b, **params):
+    if _is_real(ctx.avals_in[0]):
+        return versions.primitive("lax.linalg", "_triangular_solve_lowering")(
+            ctx, a, b, **params)
+    return _host_rule(_host_triangular_solve)(ctx, a, b, **params)
+
+
 # --- The host's ---
+
+
+def _host_triangular_solve(params, dtype, _):
+    import scipy.linalg
+    trsm, = scipy.linalg.get_blas_funcs(("trsm",), dtype=dtype)
+    options = {"side": 0 if params["left_side"] else 1,
+               "lower": int(params["lower"]),
+               "trans_a": int(params["transpose_a"]),
+               "diag": int(params["unit_diagonal"])}
+
+    def run(a, b):
+        if not b.size:
+            return (b,)
+        return (trsm(1, a.conj() if params["conjugate_a"] else a, b, **options),)
+    return run
 
 
 def _host_cholesky(params, dtype):
@@ -236,6 +258,25 @@ def _host_geqrf(params, dtype):
     return run
 
 
+def _host_geqp3(params, dtype, _):
+    del params
+    import scipy.linalg
+    geqp3, = scipy.linalg.get_lapack_funcs(("geqp3",), dtype=dtype)
+
+    def run(a, pivots):
+        del pivots  # all columns are free
+        qr, order, tau, _, _ = geqp3(a)
+        return qr, order, tau
+    return run
+
+
+def _host_tridiagonal(params, dtype):
+    import scipy.linalg
+    kind = "hetrd" if np.issubdtype(dtype, np.complexfloating) else "sytrd"
+    trd, = scipy.linalg.get_lapack_funcs((kind,), dtype=dtype)
+    return lambda a: trd(a, lower=int(params["lower"]))[:4]
+
+
 def _host_householder_product(params, dtype, _):
     del params
     import scipy.linalg
@@ -270,6 +311,7 @@ def _batched_pair(function, a, taus):
 RULES = (
     # primitive, rule
     ("cholesky_p", _cholesky),
+    ("triangular_solve_p", _triangular_solve),
     ("lu_p", _lu),
     ("qr_p", _qr),
     ("eigh_p", _eigh),
@@ -278,6 +320,8 @@ RULES = (
     ("schur_p", _host_rule(_host_schur)),
     ("hessenberg_p", _host_rule(_host_hessenberg)),
     ("geqrf_p", _host_rule(_host_geqrf)),
+    ("geqp3_p", _host_rule(_host_geqp3)),
+    ("tridiagonal_p", _host_rule(_host_tridiagonal)),
     ("householder_product_p", _householder_product),
 )
 
@@ -285,6 +329,9 @@ RULES = (
 def _guarded(name, rule):
     """Says which rule it was that this JAX calls differently."""
     def guarded(ctx, *operands, **params):
+        dtype = ctx.avals_in[0].dtype
+        if dtype.name not in ("float32", "float64", "complex64", "complex128"):
+            raise NotImplementedError(f"Unsupported dtype {dtype}")
         try:
             inspect.signature(rule).bind(ctx, *operands, **params)
         except TypeError as error:
