@@ -83,7 +83,9 @@ PJRT_Error* pestle_pjrt_device_init(PJRT_Client* client, int id,
   PJRT_DeviceDescription* d = &out_device->description;
   const char* name = pestle_device_name(device);
   d->id = id;
-  snprintf(d->kind, sizeof(d->kind), "%s", name);
+  out_device->is_cpu =
+      pestle_device_dl(device).device_type == PESTLE_DEVICE_CPU;
+  snprintf(d->kind, sizeof(d->kind), "%s", out_device->is_cpu ? "cpu" : name);
   snprintf(d->text, sizeof(d->text), "PestleDevice(id=%d)", id);
   snprintf(d->debug_text, sizeof(d->debug_text), "pestle:%d (%.64s)", id, name);
   out_device->client = client;
@@ -91,8 +93,6 @@ PJRT_Error* pestle_pjrt_device_init(PJRT_Client* client, int id,
   out_device->memory_handle = &out_device->memory.head;
   out_device->handle = out_device;
   out_device->device = device;
-  out_device->is_cpu =
-      pestle_device_dl(device).device_type == PESTLE_DEVICE_CPU;
   memory_init(out_device, &out_device->memory);
   pestle_mutex_init(&out_device->mutex);
   pestle_status_t status = pestle_stream_create(device, &out_device->stream);
@@ -187,7 +187,10 @@ PJRT_Error* pestle_PJRT_Device_MemoryStats(PJRT_Device_MemoryStats_Args* args) {
   args->largest_alloc_size = 0;
   args->largest_alloc_size_is_set = false;
   args->bytes_limit_is_set =
-      memory_number(args->device, PESTLE_MEMORY_LIMIT, &args->bytes_limit);
+      (memory_number(args->device, PESTLE_MEMORY_LIMIT, &args->bytes_limit) &&
+       args->bytes_limit) ||
+      (memory_number(args->device, PESTLE_MEMORY_TOTAL, &args->bytes_limit) &&
+       args->bytes_limit);
   args->bytes_reserved = 0;
   args->bytes_reserved_is_set = false;
   args->peak_bytes_reserved = 0;
