@@ -183,8 +183,33 @@ const char* pestle_function_argument_attribute(
       pestle_function_argument_attrs(function, index), key);
 }
 
-size_t pestle_function_token_count(const pestle_function_t* function,
-                                   size_t* out_results) {
-  if (out_results) *out_results = function ? function->result_tokens : 0;
-  return function ? function->argument_tokens : 0;
+pestle_status_t pestle_function_set_tokens(pestle_function_t* function,
+                                           bool of_results,
+                                           const uint32_t* positions,
+                                           size_t count) {
+  uint32_t* copy = pestle_arena_copy(&function->module->arena, positions,
+                                     count * sizeof(*copy), _Alignof(uint32_t));
+  if (!copy) return PESTLE_OOM();
+  if (of_results) {
+    function->result_tokens = copy;
+    function->result_token_count = (uint32_t)count;
+  } else {
+    function->argument_tokens = copy;
+    function->argument_token_count = (uint32_t)count;
+  }
+  return NULL;
+}
+
+size_t pestle_function_tokens(const pestle_function_t* function,
+                              bool of_results, const uint32_t** out_positions) {
+  const uint32_t* positions = NULL;
+  size_t count = 0;
+  if (function) {
+    positions =
+        of_results ? function->result_tokens : function->argument_tokens;
+    count = of_results ? function->result_token_count
+                       : function->argument_token_count;
+  }
+  if (out_positions) *out_positions = positions;
+  return count;
 }

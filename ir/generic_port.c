@@ -72,20 +72,21 @@ pestle_status_t pestle_generic_port(pestle_arena_t* arena,
   return pestle_generic_kept(arena, dict, &out->attrs);
 }
 
-// |*attrs| with results counted as the graph has them: the source's tokens come
-// first there.
+// |*attrs| with results counted as the graph has them, without tokens.
 static pestle_status_t count_without_tokens(const pestle_function_t* function,
                                             pestle_dialect_attrs_t* attrs) {
   static const char key[] = "tf.aliasing_output";
   int64_t result = pestle_dialect_attrs_i64(*attrs, key, -1);
-  if (!function->result_tokens || result < 0) return NULL;
+  int64_t before = 0;
+  for (uint32_t i = 0; i < function->result_token_count; ++i)
+    before += function->result_tokens[i] < result;
+  if (!before) return NULL;
   pestle_arena_t* arena = &function->module->arena;
   pestle_dialect_attr_t* data =
       PESTLE_ARENA_ARRAY(arena, pestle_dialect_attr_t, attrs->count);
   char* text = PESTLE_ARENA_ARRAY(arena, char, 32);
   if (!data || !text) return PESTLE_OOM();
-  snprintf(text, 32, "%lld : i32",
-           (long long)(result - function->result_tokens));
+  snprintf(text, 32, "%lld : i32", (long long)(result - before));
   for (uint32_t i = 0; i < attrs->count; ++i) {
     data[i] = attrs->data[i];
     if (!strcmp(data[i].key, key)) data[i].text = text;

@@ -122,9 +122,10 @@ struct pestle_function_s {
   const char** argument_names;
   const char** result_names;  // set by pestle_function_set_result_name
   uint32_t result_name_count, result_name_room;
-  // How many tokens the source has before its arguments and results. They are no
-  // values here: effects keep the order of the ops.
-  uint32_t argument_tokens, result_tokens;
+  // Where tokens stand among the source's arguments and results, ascending. They
+  // are no values here: effects keep the order of the ops.
+  const uint32_t *argument_tokens, *result_tokens;
+  uint32_t argument_token_count, result_token_count;
   // What the results hold: 0: a tensor; i + 1: an i64 for each axis of result i,
   // how many of its elements along it are real. The tensors come first, of which
   // such a one is laid out by its type, its bound. Text form: result attribute
@@ -258,6 +259,10 @@ PESTLE_NODISCARD pestle_status_t pestle_function_set_argument_attrs(
 PESTLE_NODISCARD pestle_status_t pestle_function_set_result_attrs(
     pestle_function_t* function, size_t index,
     const pestle_dialect_attr_t* attrs, size_t count);
+// Says where tokens stand, ascending; the positions are copied.
+PESTLE_NODISCARD pestle_status_t
+pestle_function_set_tokens(pestle_function_t* function, bool of_results,
+                           const uint32_t* positions, size_t count);
 // What is said of argument or result |index|; nothing past the last.
 pestle_dialect_attrs_t pestle_function_argument_attrs(
     const pestle_function_t* function, size_t index);

@@ -87,13 +87,19 @@ static pestle_status_t signature_results(pestle_parser_t* p, signature_t* s) {
   return parentheses ? pestle_parse_expect(p, ')') : NULL;
 }
 
-// How many of the first types are tokens.
-static uint32_t leading_tokens(const pestle_parse_types_t* types) {
-  uint32_t count = 0;
-  while (count < types->form_count && types->forms[count].nest &&
-         !strcmp(types->forms[count].nest, "()"))
-    ++count;
-  return count;
+// Notes where tokens stand among |types|.
+static pestle_status_t set_tokens(pestle_parser_t* p, pestle_function_t* f,
+                                  bool of_results,
+                                  const pestle_parse_types_t* types) {
+  size_t count = 0;
+  uint32_t* positions =
+      PESTLE_ARENA_ARRAY(&p->scratch, uint32_t, types->form_count);
+  if (!positions) return PESTLE_OOM();
+  for (size_t i = 0; i < types->form_count; ++i) {
+    if (types->forms[i].nest && !strcmp(types->forms[i].nest, "()"))
+      positions[count++] = (uint32_t)i;
+  }
+  return pestle_function_set_tokens(f, of_results, positions, count);
 }
 
 // --- Declaring ---
@@ -128,8 +134,8 @@ static pestle_status_t declare(pestle_parser_t* p, const pestle_token_t* at,
                                         out_function));
   pestle_function_t* f = *out_function;
   f->is_private = s->is_private;
-  f->argument_tokens = leading_tokens(&s->arguments.types);
-  f->result_tokens = leading_tokens(&s->results);
+  PESTLE_TRY(set_tokens(p, f, false, &s->arguments.types));
+  PESTLE_TRY(set_tokens(p, f, true, &s->results));
   PESTLE_TRY(
       pestle_function_declare_results(f, s->results.data, s->results.count));
   return pestle_parse_place(p, at, set_ports(f, s));

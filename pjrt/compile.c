@@ -83,8 +83,10 @@ static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
   pestle_plan_t* plan = NULL;
   pestle_arena_init(pestle_allocator_system(), &arena);
   if (!*info.name) info.name = "main";
-  info.input_tokens = pestle_function_token_count(pestle_module_entry(module),
-                                                  &info.output_tokens);
+  info.input_tokens.count = pestle_function_tokens(
+      pestle_module_entry(module), false, &info.input_tokens.positions);
+  info.output_tokens.count = pestle_function_tokens(
+      pestle_module_entry(module), true, &info.output_tokens.positions);
   PJRT_Error* error = find_donors(module, &arena, &info);
   if (!error)
     error =

@@ -25,7 +25,7 @@ enum { FEW = 48 };
 typedef struct execution_t {
   pestle_pjrt_program_t* program;
   PJRT_Device* device;
-  PJRT_Buffer* const* arguments;  // behind the tokens
+  PJRT_Buffer* const* arguments;  // tokens too
   size_t input_count, output_count;
   pestle_buffer_view_t* inputs;
   bool* is_ours;  // of each input: it is consumed, and its memory may be used
@@ -113,17 +113,18 @@ static bool may_donate(const PJRT_ExecuteOptions* options, size_t index) {
 static PJRT_Error* take_argument(execution_t* e, size_t index,
                                  const PJRT_ExecuteOptions* options) {
   const pestle_pjrt_program_t* p = e->program;
-  PJRT_Buffer* buffer = e->arguments[index];
+  uint32_t at = p->input_places[index];
+  PJRT_Buffer* buffer = e->arguments[at];
   pestle_buffer_t* memory = NULL;
   bool is_ours = false;
-  PJRT_TRY(check_argument(e, index + p->input_tokens, buffer));
+  PJRT_TRY(check_argument(e, at, buffer));
   if (!pestle_pjrt_buffer_is_ready(buffer)) {
     e->is_ready = false;
   } else if (buffer->ready && pestle_pjrt_event_error(buffer->ready)) {
     return pestle_pjrt_error_copy(pestle_pjrt_event_error(buffer->ready));
   }
-  bool is_consumed = p->donor_count && p->is_donor[index + p->input_tokens] &&
-                     may_donate(options, index + p->input_tokens);
+  bool is_consumed =
+      p->donor_count && p->is_donor[at] && may_donate(options, at);
   PJRT_Error* error =
       is_consumed ? pestle_pjrt_buffer_consume(buffer, &memory, &is_ours)
                   : pestle_pjrt_buffer_hold(buffer, &memory);
@@ -150,7 +151,8 @@ static void give_back(execution_t* e, bool has_run) {
     bool is_donated = k < e->donated_count && e->donated[k] == i;
     if (is_donated) ++k;
     if (!has_run && e->is_ours[i])
-      pestle_pjrt_buffer_restore(e->arguments[i], memory);
+      pestle_pjrt_buffer_restore(e->arguments[e->program->input_places[i]],
+                                 memory);
     else if (!has_run || !is_donated)
       pestle_buffer_release(memory);
   }
@@ -281,9 +283,8 @@ static PJRT_Error* run(execution_t* e, const PJRT_ExecuteOptions* options) {
     drop_results(e);
     return error;
   }
-  size_t tokens = e->program->output_tokens;
   for (size_t i = 0; i < e->output_count; ++i)
-    e->results[tokens + i]->memory = e->outputs[i];
+    e->results[e->program->output_places[i]]->memory = e->outputs[i];
   return NULL;
 }
 
@@ -329,10 +330,9 @@ PJRT_Error* pestle_PJRT_LoadedExecutable_Execute(
   execution_t e;
   e.program = p;
   e.device = &p->client->device;
-  e.arguments =
-      p->input_count ? args->argument_lists[0] + p->input_tokens : NULL;
-  e.input_count = p->input_count - p->input_tokens;
-  e.output_count = p->output_count - p->output_tokens;
+  e.arguments = p->input_count ? args->argument_lists[0] : NULL;
+  e.input_count = p->input_count - p->input_tokens.count;
+  e.output_count = p->output_count - p->output_tokens.count;
   e.donated_count = 0;
   e.held = 0;
   e.done = NULL;

@@ -99,25 +99,29 @@ static bool read_value(pestle_str_t bytes, value_t* out_value) {
 }
 
 // XLA's options of which none changes what a program means.
-static const char* const ignored[] = {
-    "xla_embed_ir_in_executable",
-    "xla_dump_max_hlo_modules",
-    "xla_dump_to",
-    "xla_dump_hlo_as_text",
-    "xla_dump_disable_metadata",
-    "xla_dump_hlo_pass_re",
-    "xla_gpu_auto_spmd_partitioning_memory_budget_ratio",
-    "xla_backend_optimization_level",
-    "xla_llvm_disable_expensive_passes",
-    "xla_cpu_enable_fast_math",
-    "xla_cpu_enable_fast_min_max",
-    "xla_test_all_input_layouts",
-    "xla_test_all_output_layouts",
-    "xla_detailed_logging",
-    "xla_disable_hlo_passes",
-    "exec_time_optimization_effort",
-    "optimization_level",
-    "memory_fitting_level",
+typedef struct ignored_t {
+  const char* name;
+  bool is_flag;
+} ignored_t;
+static const ignored_t ignored[] = {
+    {"xla_embed_ir_in_executable", true},
+    {"xla_dump_max_hlo_modules", false},
+    {"xla_dump_to", false},
+    {"xla_dump_hlo_as_text", true},
+    {"xla_dump_disable_metadata", true},
+    {"xla_dump_hlo_pass_re", false},
+    {"xla_gpu_auto_spmd_partitioning_memory_budget_ratio", false},
+    {"xla_backend_optimization_level", false},
+    {"xla_llvm_disable_expensive_passes", true},
+    {"xla_cpu_enable_fast_math", true},
+    {"xla_cpu_enable_fast_min_max", true},
+    {"xla_test_all_input_layouts", true},
+    {"xla_test_all_output_layouts", true},
+    {"xla_detailed_logging", true},
+    {"xla_disable_hlo_passes", false},
+    {"exec_time_optimization_effort", false},
+    {"optimization_level", false},
+    {"memory_fitting_level", false},
 };
 
 static PJRT_Error* bad_value(const char* name, const char* may_be) {
@@ -151,7 +155,10 @@ static PJRT_Error* set_option(pestle_str_t name, const value_t* value,
     return NULL;
   }
   for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); ++i) {
-    if (pestle_str_equal_c(name, ignored[i])) return NULL;
+    if (!pestle_str_equal_c(name, ignored[i].name)) continue;
+    if (!ignored[i].is_flag || value->is_number) return NULL;
+    return INVALID("compiler option %s: '%.*s' is not a valid bool value.",
+                   ignored[i].name, PESTLE_STR_ARG(value->text));
   }
   return INVALID(
       "No such compile option: '%.*s'; there are pestle_numerics, "

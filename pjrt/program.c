@@ -24,6 +24,40 @@ static PJRT_Error* shape_of(const pestle_io_info_t* io, const char* kind,
   return pestle_pjrt_shape_make(type, io->dims, (size_t)io->rank, out_shape);
 }
 
+static PJRT_Error* token_shape(pestle_pjrt_shape_t* out_shape) {
+  return pestle_pjrt_shape_make(PJRT_Buffer_Type_PRED, &(int64_t){0}, 1,
+                                out_shape);
+}
+
+// |*out_tokens| becomes a copy of |tokens|, |*out_places| where |count| values
+// stand in the list that has both.
+static PJRT_Error* place(pestle_pjrt_program_t* p,
+                         const pestle_pjrt_tokens_t* tokens, size_t count,
+                         pestle_pjrt_tokens_t* out_tokens,
+                         const uint32_t** out_places) {
+  uint32_t* places = PESTLE_ARENA_ARRAY(&p->arena, uint32_t, count);
+  out_tokens->count = tokens->count;
+  out_tokens->positions =
+      pestle_arena_copy(&p->arena, tokens->positions,
+                        tokens->count * sizeof(uint32_t), _Alignof(uint32_t));
+  if (!places || !out_tokens->positions) return pestle_pjrt_out_of_memory();
+  size_t at = 0, next = 0;
+  for (size_t i = 0; i < count; ++i, ++at) {
+    for (; next < tokens->count && tokens->positions[next] == at; ++next)
+      ++at;
+    places[i] = (uint32_t)at;
+  }
+  // Those that are left stand behind all values, one behind the other.
+  for (; next < tokens->count; ++next, ++at) {
+    if (tokens->positions[next] == at) continue;
+    return pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                             "a token of %s stands at place %u of %zu", p->name,
+                             tokens->positions[next], at);
+  }
+  *out_places = places;
+  return NULL;
+}
+
 static PJRT_Error* collect_inputs(pestle_pjrt_program_t* p,
                                   const pestle_pjrt_program_info_t* info) {
   size_t count = pestle_executable_input_count(p->executable);
@@ -32,31 +66,30 @@ static PJRT_Error* collect_inputs(pestle_pjrt_program_t* p,
                              "the plan of %s has %zu inputs; %zu were expected",
                              info->name, count, info->input_count);
   }
-  p->input_tokens = info->input_tokens;
-  p->input_count = info->input_tokens + count;
+  p->input_count = info->input_tokens.count + count;
   pestle_pjrt_shape_t* shapes =
       PESTLE_ARENA_ARRAY(&p->arena, pestle_pjrt_shape_t, p->input_count);
   bool* donors = PESTLE_ARENA_ARRAY(&p->arena, bool, p->input_count);
   if (!shapes || !donors) return pestle_pjrt_out_of_memory();
-  for (size_t i = 0; i < p->input_count; ++i) {
-    bool is_token = i < p->input_tokens;
-    size_t index = i - p->input_tokens;
-    PJRT_Error* error = NULL;
-    if (is_token) {
-      error = pestle_pjrt_shape_make(PJRT_Buffer_Type_PRED, &(int64_t){0}, 1,
-                                     &shapes[i]);
-    } else {
-      pestle_io_info_t io = pestle_executable_input(p->executable, index);
-      error = shape_of(&io, "input", index, &shapes[i]);
-    }
-    if (error) return error;
-    donors[i] = !is_token && info->is_donor[index];
-    p->donor_count += donors[i];
-    p->argument_bytes += (int64_t)shapes[i].size;
+  PJRT_Error* error =
+      place(p, &info->input_tokens, count, &p->input_tokens, &p->input_places);
+  for (size_t i = 0; i < info->input_tokens.count && !error; ++i) {
+    uint32_t at = info->input_tokens.positions[i];
+    donors[at] = false;
+    error = token_shape(&shapes[at]);
+  }
+  for (size_t i = 0; i < count && !error; ++i) {
+    uint32_t at = p->input_places[i];
+    pestle_io_info_t io = pestle_executable_input(p->executable, i);
+    error = shape_of(&io, "input", i, &shapes[at]);
+    if (error) break;
+    donors[at] = info->is_donor[i];
+    p->donor_count += donors[at];
+    p->argument_bytes += (int64_t)shapes[at].size;
   }
   p->inputs = shapes;
   p->is_donor = donors;
-  return NULL;
+  return error;
 }
 
 // The arrays that the framework asks for, from |p->outputs|.
@@ -85,28 +118,25 @@ static PJRT_Error* list_outputs(pestle_pjrt_program_t* p) {
 static PJRT_Error* collect_outputs(pestle_pjrt_program_t* p,
                                    const pestle_pjrt_program_info_t* info) {
   size_t count = pestle_executable_output_count(p->executable);
-  p->output_tokens = info->output_tokens;
-  p->output_count = info->output_tokens + count;
+  p->output_count = info->output_tokens.count + count;
   pestle_pjrt_shape_t* shapes =
       PESTLE_ARENA_ARRAY(&p->arena, pestle_pjrt_shape_t, p->output_count);
   if (!shapes) return pestle_pjrt_out_of_memory();
-  for (size_t i = 0; i < p->output_count; ++i) {
-    size_t index = i - p->output_tokens;
-    PJRT_Error* error = NULL;
-    if (i < p->output_tokens) {
-      error = pestle_pjrt_shape_make(PJRT_Buffer_Type_PRED, &(int64_t){0}, 1,
-                                     &shapes[i]);
-    } else {
-      pestle_io_info_t io = pestle_executable_output(p->executable, index);
-      error = shape_of(&io, "output", index, &shapes[i]);
-      if (pestle_executable_alias(p->executable, index) >= 0)
-        p->alias_bytes += (int64_t)shapes[i].size;
-    }
-    if (error) return error;
-    p->output_bytes += (int64_t)shapes[i].size;
+  PJRT_Error* error = place(p, &info->output_tokens, count, &p->output_tokens,
+                            &p->output_places);
+  for (size_t i = 0; i < info->output_tokens.count && !error; ++i)
+    error = token_shape(&shapes[info->output_tokens.positions[i]]);
+  for (size_t i = 0; i < count && !error; ++i) {
+    pestle_pjrt_shape_t* shape = &shapes[p->output_places[i]];
+    pestle_io_info_t io = pestle_executable_output(p->executable, i);
+    error = shape_of(&io, "output", i, shape);
+    if (error) break;
+    p->output_bytes += (int64_t)shape->size;
+    if (pestle_executable_alias(p->executable, i) >= 0)
+      p->alias_bytes += (int64_t)shape->size;
   }
   p->outputs = shapes;
-  return list_outputs(p);
+  return error ? error : list_outputs(p);
 }
 
 static PJRT_Error* list_memory_kinds(pestle_pjrt_program_t* p) {

@@ -12,8 +12,14 @@
 
 enum { PESTLE_PJRT_COSTS = 4 };
 
-// Inputs and outputs are the framework's. Tokens, which order effects there, come
-// first among both and are no values of the executable.
+// Positions of tokens, which order effects in the framework's lists of inputs and
+// outputs and are no values of the executable. Ascending.
+typedef struct pestle_pjrt_tokens_t {
+  const uint32_t* positions;
+  size_t count;
+} pestle_pjrt_tokens_t;
+
+// Inputs and outputs are the framework's.
 typedef struct pestle_pjrt_program_t {
   pestle_refcount_t references;
   PJRT_Client* client;
@@ -24,11 +30,15 @@ typedef struct pestle_pjrt_program_t {
   uint64_t signature[2];
   char fingerprint[PESTLE_HASH128_HEX_SIZE];
   pestle_pjrt_options_t options;
-  size_t input_count, input_tokens;
+  size_t input_count;
+  pestle_pjrt_tokens_t input_tokens;
+  const uint32_t* input_places;  // of each input of the plan among the inputs
   const pestle_pjrt_shape_t* inputs;
   const bool* is_donor;  // of each input: the program takes its memory
   size_t donor_count;
-  size_t output_count, output_tokens;
+  size_t output_count;
+  pestle_pjrt_tokens_t output_tokens;
+  const uint32_t* output_places;
   const pestle_pjrt_shape_t* outputs;
   const PJRT_Buffer_Type* output_types;
   const int64_t* output_dims;  // of all outputs, one behind the other
@@ -60,7 +70,7 @@ struct PJRT_LoadedExecutable {
 typedef struct pestle_pjrt_program_info_t {
   const char* name;
   uint64_t signature[2];
-  size_t input_tokens, output_tokens;
+  pestle_pjrt_tokens_t input_tokens, output_tokens;
   const bool* is_donor;  // of each input of the plan, of which there are
   size_t input_count;    // so many
 } pestle_pjrt_program_info_t;

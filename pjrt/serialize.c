@@ -21,9 +21,9 @@ typedef struct header_t {
   uint64_t size;  // of everything
   uint64_t hash;  // of all that follows this field
   uint64_t signature[2];
+  uint32_t input_tokens, output_tokens;  // positions, a uint32_t each
   uint32_t input_count;  // of the plan: so many bytes say which are donors
   uint32_t name_size;    // with its terminator
-  uint32_t input_tokens, output_tokens;
   int32_t numerics, threads;
   uint64_t plan_offset, plan_size;
 } header_t;
@@ -65,37 +65,56 @@ static void destroy_bytes(PJRT_SerializedExecutable* bytes) {
   pestle_free_aligned(pestle_allocator_system(), bytes, bytes->size, ALIGNMENT);
 }
 
+// Where the parts lie between the header and the plan.
+typedef struct parts_t {
+  size_t outputs, donors, name, end;
+} parts_t;
+
+static parts_t parts_of(const header_t* h) {
+  parts_t parts;
+  parts.outputs = sizeof(*h) + (size_t)h->input_tokens * sizeof(uint32_t);
+  parts.donors = parts.outputs + (size_t)h->output_tokens * sizeof(uint32_t);
+  parts.name = parts.donors + h->input_count;
+  parts.end = parts.name + h->name_size;
+  return parts;
+}
+
+static void write_tokens(char* target, const pestle_pjrt_tokens_t* tokens) {
+  if (!tokens->count) return;
+  memcpy(target, tokens->positions, tokens->count * sizeof(uint32_t));
+}
+
 static PJRT_SerializedExecutable* write_bytes(const pestle_pjrt_program_t* p,
                                               const char* plan,
                                               size_t plan_size) {
-  size_t inputs = p->input_count - p->input_tokens;
-  size_t name_size = strlen(p->name) + 1;
-  size_t offset = sizeof(header_t) + inputs + name_size;
-  offset += (ALIGNMENT - offset % ALIGNMENT) % ALIGNMENT;
-  size_t size = offset + plan_size;
-  PJRT_SerializedExecutable* bytes = pestle_alloc_aligned(
-      pestle_allocator_system(), ALIGNMENT + size, ALIGNMENT);
-  if (!bytes) return NULL;
-  bytes->size = ALIGNMENT + size;
-  char* data = (char*)bytes + ALIGNMENT;
-  header_t header = {.size = size,
+  size_t inputs = p->input_count - p->input_tokens.count;
+  header_t header = {.input_tokens = (uint32_t)p->input_tokens.count,
+                     .output_tokens = (uint32_t)p->output_tokens.count,
                      .input_count = (uint32_t)inputs,
-                     .name_size = (uint32_t)name_size,
-                     .input_tokens = (uint32_t)p->input_tokens,
-                     .output_tokens = (uint32_t)p->output_tokens,
+                     .name_size = (uint32_t)strlen(p->name) + 1,
                      .numerics = (int32_t)p->options.numerics,
                      .threads = p->options.threads,
-                     .plan_offset = offset,
                      .plan_size = plan_size};
+  parts_t parts = parts_of(&header);
+  header.plan_offset =
+      parts.end + (ALIGNMENT - parts.end % ALIGNMENT) % ALIGNMENT;
+  header.size = header.plan_offset + plan_size;
+  PJRT_SerializedExecutable* bytes = pestle_alloc_aligned(
+      pestle_allocator_system(), ALIGNMENT + header.size, ALIGNMENT);
+  if (!bytes) return NULL;
+  bytes->size = ALIGNMENT + header.size;
+  char* data = (char*)bytes + ALIGNMENT;
   memcpy(header.magic, MAGIC, sizeof(header.magic));
   memcpy(header.signature, p->signature, sizeof(header.signature));
-  memset(data, 0, offset);
+  memset(data, 0, header.plan_offset);
+  write_tokens(data + sizeof(header), &p->input_tokens);
+  write_tokens(data + parts.outputs, &p->output_tokens);
   for (size_t i = 0; i < inputs; ++i)
-    data[sizeof(header) + i] = p->is_donor[p->input_tokens + i];
-  memcpy(data + sizeof(header) + inputs, p->name, name_size);
-  memcpy(data + offset, plan, plan_size);
+    data[parts.donors + i] = p->is_donor[p->input_places[i]];
+  memcpy(data + parts.name, p->name, header.name_size);
+  memcpy(data + header.plan_offset, plan, plan_size);
   memcpy(data, &header, sizeof(header));
-  header.hash = pestle_hash64(data + HASHED_FROM, size - HASHED_FROM);
+  header.hash = pestle_hash64(data + HASHED_FROM, header.size - HASHED_FROM);
   memcpy(data, &header, sizeof(header));
   return bytes;
 }
@@ -143,17 +162,16 @@ static PJRT_Error* read_header(const char* data, size_t size,
   if (h->size != size) return damaged("it is cut");
   if (pestle_hash64(data + HASHED_FROM, size - HASHED_FROM) != h->hash)
     return damaged("its hash is another");
-  if (h->plan_offset > size || h->plan_size != size - h->plan_offset ||
-      h->plan_offset <
-          sizeof(header_t) + (uint64_t)h->input_count + h->name_size) {
-    return damaged("the plan leads out of it");
-  }
-  const char* name = data + sizeof(header_t) + h->input_count;
-  if (!h->name_size || name[h->name_size - 1])
-    return damaged("its name does not end");
   if (h->input_tokens > MOST_TOKENS || h->output_tokens > MOST_TOKENS ||
       h->numerics < 0 || h->numerics > PESTLE_NUMERICS_FAST || h->threads < 0)
     return damaged("a number is out of range");
+  parts_t parts = parts_of(h);
+  if (h->plan_offset > size || h->plan_size != size - h->plan_offset ||
+      h->plan_offset < parts.end) {
+    return damaged("the plan leads out of it");
+  }
+  if (!h->name_size || data[parts.end - 1])
+    return damaged("its name does not end");
   return NULL;
 }
 
@@ -181,22 +199,41 @@ static PJRT_Error* read_plan(PJRT_Client* client, const char* data, size_t size,
   return pestle_pjrt_error_of(status);
 }
 
+// What lies between header and plan, copied to |arena|; the name stays in |data|.
+static PJRT_Error* read_info(const char* data, const header_t* header,
+                             pestle_arena_t* arena,
+                             pestle_pjrt_program_info_t* out_info) {
+  parts_t parts = parts_of(header);
+  size_t tokens = (size_t)header->input_tokens + header->output_tokens;
+  uint32_t* positions =
+      pestle_arena_copy(arena, data + sizeof(*header),
+                        tokens * sizeof(uint32_t), _Alignof(uint32_t));
+  bool* donors = PESTLE_ARENA_ARRAY(arena, bool, header->input_count);
+  if (!positions || !donors) return pestle_pjrt_out_of_memory();
+  for (uint32_t i = 0; i < header->input_count; ++i)
+    donors[i] = data[parts.donors + i] != 0;
+  *out_info = (pestle_pjrt_program_info_t){
+      .name = data + parts.name,
+      .signature = {header->signature[0], header->signature[1]},
+      .input_tokens = {positions, header->input_tokens},
+      .output_tokens = {positions + header->input_tokens,
+                        header->output_tokens},
+      .is_donor = donors,
+      .input_count = header->input_count};
+  return NULL;
+}
+
 static PJRT_Error* load(PJRT_Client* client, const char* data,
-                        const header_t* header, const bool* is_donor,
+                        const header_t* header, pestle_arena_t* arena,
                         pestle_pjrt_program_t** out_program) {
   pestle_plan_t* plan;
+  pestle_pjrt_program_info_t info;
   pestle_pjrt_options_t options = {
       .replicas = 1,
       .partitions = 1,
       .numerics = (pestle_numerics_t)header->numerics,
       .threads = header->threads};
-  pestle_pjrt_program_info_t info = {
-      .name = data + sizeof(*header) + header->input_count,
-      .signature = {header->signature[0], header->signature[1]},
-      .input_tokens = header->input_tokens,
-      .output_tokens = header->output_tokens,
-      .is_donor = is_donor,
-      .input_count = header->input_count};
+  PJRT_TRY(read_info(data, header, arena, &info));
   PJRT_TRY(read_plan(client, data + header->plan_offset,
                      (size_t)header->plan_size, &plan));
   PJRT_Error* error =
@@ -218,13 +255,10 @@ PJRT_Error* pestle_PJRT_Executable_DeserializeAndLoad(
   }
   PJRT_TRY(pestle_pjrt_client_check(args->client));
   PJRT_TRY(read_header(data, args->serialized_executable_size, &header));
-  bool* is_donor =
-      pestle_alloc_zero(pestle_allocator_system(), header.input_count);
-  if (!is_donor) return pestle_pjrt_out_of_memory();
-  for (uint32_t i = 0; i < header.input_count; ++i)
-    is_donor[i] = data[sizeof(header) + i] != 0;
-  PJRT_Error* error = load(args->client, data, &header, is_donor, &program);
-  pestle_dealloc(pestle_allocator_system(), is_donor, header.input_count);
+  pestle_arena_t arena;
+  pestle_arena_init(pestle_allocator_system(), &arena);
+  PJRT_Error* error = load(args->client, data, &header, &arena, &program);
+  pestle_arena_deinit(&arena);
   if (error) return error;
   return pestle_pjrt_load(program, &args->loaded_executable);
 }

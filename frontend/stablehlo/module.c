@@ -52,7 +52,6 @@ typedef struct signature_t {
   const pestle_bytecode_type_t* type;
   pestle_type_t *inputs, *results;
   size_t input_count, result_count;
-  uint32_t argument_tokens, result_tokens;  // before them
   pestle_generic_port_t *input_ports, *result_ports;
   pestle_dialect_attrs_t attrs;
 } signature_t;
@@ -75,16 +74,6 @@ static pestle_status_t read_types(pestle_bytecode_builder_t* b,
   return NULL;
 }
 
-// How many of the first |types| are tokens.
-static uint32_t leading_tokens(const pestle_bytecode_type_t* const* types,
-                               size_t type_count) {
-  uint32_t count = 0;
-  while (count < type_count && types[count]->kind == PESTLE_BYTECODE_TUPLE &&
-         !types[count]->part_count)
-    ++count;
-  return count;
-}
-
 static pestle_status_t read_signature(pestle_bytecode_builder_t* b,
                                       value_t* dict, signature_t* s) {
   const value_t* name = pestle_generic_find(dict, "sym_name");
@@ -102,8 +91,6 @@ static pestle_status_t read_signature(pestle_bytecode_builder_t* b,
   const pestle_bytecode_type_t* const* types = s->type->parts;
   size_t inputs = s->type->input_count;
   size_t results = s->type->part_count - inputs;
-  s->argument_tokens = leading_tokens(types, inputs);
-  s->result_tokens = leading_tokens(types + inputs, results);
   PESTLE_TRY(read_types(b, types, inputs, &s->inputs, &s->input_count));
   PESTLE_TRY(
       read_types(b, types + inputs, results, &s->results, &s->result_count));
@@ -114,6 +101,21 @@ static pestle_status_t read_signature(pestle_bytecode_builder_t* b,
                         &s->result_ports));
   PESTLE_TRY(write_texts(b, dict));
   return pestle_generic_kept(&b->kept, dict, &s->attrs);
+}
+
+// Notes where tokens stand among |types|.
+static pestle_status_t set_tokens(pestle_bytecode_builder_t* b,
+                                  pestle_function_t* function, bool of_results,
+                                  const pestle_bytecode_type_t* const* types,
+                                  size_t type_count) {
+  size_t count = 0;
+  uint32_t* positions = PESTLE_ARENA_ARRAY(&b->kept, uint32_t, type_count + 1);
+  if (!positions) return PESTLE_OOM();
+  for (size_t i = 0; i < type_count; ++i) {
+    if (types[i]->kind == PESTLE_BYTECODE_TUPLE && !types[i]->part_count)
+      positions[count++] = (uint32_t)i;
+  }
+  return pestle_function_set_tokens(function, of_results, positions, count);
 }
 
 static pestle_status_t add_function(pestle_bytecode_builder_t* b,
@@ -127,8 +129,9 @@ static pestle_status_t add_function(pestle_bytecode_builder_t* b,
   PESTLE_TRY(pestle_module_add_function(b->module, s->name, s->inputs, names,
                                         s->input_count, out));
   (*out)->is_private = s->is_private;
-  (*out)->argument_tokens = s->argument_tokens;
-  (*out)->result_tokens = s->result_tokens;
+  PESTLE_TRY(set_tokens(b, *out, false, s->type->parts, s->type->input_count));
+  PESTLE_TRY(set_tokens(b, *out, true, s->type->parts + s->type->input_count,
+                        s->type->part_count - s->type->input_count));
   PESTLE_TRY(
       pestle_function_declare_results(*out, s->results, s->result_count));
   PESTLE_TRY(

@@ -85,11 +85,13 @@ PESTLE_API const char* pestle_module_attribute(const pestle_module_t* module,
 PESTLE_API const char* pestle_function_argument_attribute(
     const pestle_function_t* function, size_t index, const char* key);
 
-// How many tokens (!stablehlo.token) the source of |function| has before its
-// arguments, and in |out_results| (may be NULL) before its results. They are no
+// Where tokens (!stablehlo.token) stand in the source's list of arguments of
+// |function| or, |of_results|, of its results: how many, and in |*out_positions|
+// (may be NULL) their positions, ascending, borrowed from the module. They are no
 // values of the graph: who calls by the source's list leaves them out.
-PESTLE_API size_t pestle_function_token_count(const pestle_function_t* function,
-                                              size_t* out_results);
+PESTLE_API size_t pestle_function_tokens(const pestle_function_t* function,
+                                         bool of_results,
+                                         const uint32_t** out_positions);
 
 // Appends a function that takes |count| arguments of |types| (NULL when there
 // are none). The one named "main", else the first public one, is the entry.

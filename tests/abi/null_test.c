@@ -851,11 +851,11 @@ static void call_function_argument_attribute(things_t* t) {
   assert_null(pestle_function_argument_attribute(t->function, 0, NULL));
   assert_null(pestle_function_argument_attribute(t->function, 99, "a.b"));
 }
-static void call_function_token_count(things_t* t) {
-  size_t results = 7;
-  assert_int_equal(pestle_function_token_count(NULL, &results), 0);
-  assert_int_equal(results, 0);
-  assert_int_equal(pestle_function_token_count(t->function, NULL), 0);
+static void call_function_tokens(things_t* t) {
+  const uint32_t* positions = &(uint32_t){7};
+  assert_int_equal(pestle_function_tokens(NULL, true, &positions), 0);
+  assert_null(positions);
+  assert_int_equal(pestle_function_tokens(t->function, false, NULL), 0);
 }
 static void call_value_type(things_t* t) {
   (void)t;
@@ -1165,7 +1165,7 @@ static const row_t rows[] = {
     ROW(module_retain) ROW(module_release) ROW(module_add_function)
     ROW(module_entry) ROW(function_argument_count) ROW(function_argument)
     ROW(function_argument_name) ROW(module_name) ROW(module_attribute)
-    ROW(function_argument_attribute) ROW(function_token_count) ROW(value_type) ROW(module_verify)
+    ROW(function_argument_attribute) ROW(function_tokens) ROW(value_type) ROW(module_verify)
     ROW(module_specialize) ROW(module_specialize_values)
     ROW(module_value_argument_count) ROW(module_value_argument)
     ROW(module_print) ROW(module_parse)

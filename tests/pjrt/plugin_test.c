@@ -415,8 +415,8 @@ static void tokens_come_and_go(void** state) {
   PJRT_LoadedExecutable* loaded = compile(
       "module @tokens {\n"
       "  func.func public @main(%t: !stablehlo.token {jax.token = true}, %x: "
-      "tensor<3xf32> {tf.aliasing_output = 1 : i32}) -> (!stablehlo.token "
-      "{jax.token = true}, tensor<3xf32>) {\n"
+      "tensor<3xf32> {tf.aliasing_output = 1 : i32}, %u: !stablehlo.token) -> "
+      "(!stablehlo.token {jax.token = true}, tensor<3xf32>) {\n"
       "    %0 = stablehlo.add %x, %x : tensor<3xf32>\n"
       "    return %t, %0 : !stablehlo.token, tensor<3xf32>\n"
       "  }\n"
@@ -425,21 +425,19 @@ static void tokens_come_and_go(void** state) {
       put_as(NULL, PJRT_Buffer_Type_PRED, &none, 1,
              PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, &done);
   assert_fine(await(done));
-  PJRT_Buffer *inputs[] = {token, put(x, 3)}, *outputs[2];
-  execute(loaded, inputs, 2, outputs);
-  get(outputs[1], x, 3);
-  assert_true(x[0] == 2 && x[2] == 6);
+  PJRT_Buffer *inputs[] = {token, put(x, 3), token}, *outputs[2], *again[2];
+  execute(loaded, inputs, 3, outputs);
   assert_true(is_deleted(inputs[1]));
+  destroy_buffer(inputs[1]);
   inputs[0] = outputs[0];
-  PJRT_Buffer* next[2] = {outputs[1], NULL};
-  inputs[1] = next[0];
-  execute(loaded, inputs, 2, outputs);
-  get(outputs[1], x, 3);
-  assert_true(x[0] == 4);
+  inputs[1] = outputs[1];
+  execute(loaded, inputs, 3, again);
+  get(again[1], x, 3);
+  assert_true(x[0] == 4 && x[2] == 12);
   destroy_buffer(token);
   for (int i = 0; i < 2; ++i) {
-    destroy_buffer(inputs[i]);
     destroy_buffer(outputs[i]);
+    destroy_buffer(again[i]);
   }
   destroy_loaded(loaded);
 }

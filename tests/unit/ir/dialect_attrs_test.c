@@ -202,23 +202,26 @@ static pestle_status_t work(pestle_allocator_t allocator) {
 }
 
 // Tokens are no values: what counts results counts without them.
-static void tokens_before_arguments_and_results(void** state) {
+static void tokens_among_arguments_and_results(void** state) {
   static const char text[] =
       "module @m {\n"
-      "  func.func @main(%t: !stablehlo.token {jax.token = true}, %u: "
-      "!stablehlo.token, %x: tensor<4xf32> {tf.aliasing_output = 1 : i32}) -> "
+      "  func.func @main(%t: !stablehlo.token {jax.token = true}, %x: "
+      "tensor<4xf32> {tf.aliasing_output = 1 : i32}, %u: !stablehlo.token) -> "
       "(!stablehlo.token, tensor<4xf32>) {\n"
       "    return %t, %x : !stablehlo.token, tensor<4xf32>\n"
       "  }\n"
       "}\n";
-  size_t results;
+  const uint32_t* positions;
   (void)state;
   pestle_context_t* context = text_context();
   pestle_module_t* module = text_parse(context, text);
   const pestle_function_t* f = pestle_module_entry(module);
   assert_int_equal(pestle_function_argument_count(f), 1);
-  assert_int_equal(pestle_function_token_count(f, &results), 2);
-  assert_int_equal(results, 1);
+  assert_int_equal(pestle_function_tokens(f, false, &positions), 2);
+  assert_int_equal(positions[0], 0);
+  assert_int_equal(positions[1], 2);
+  assert_int_equal(pestle_function_tokens(f, true, &positions), 1);
+  assert_int_equal(positions[0], 0);
   assert_int_equal(pestle_function_aliased_result(f, 0), 0);
   assert_string_equal(
       pestle_function_argument_attribute(f, 0, "tf.aliasing_output"),
@@ -284,7 +287,7 @@ int main(void) {
       cmocka_unit_test(edits_move_them),
       cmocka_unit_test(the_signature_sees_contracts),
       cmocka_unit_test(refusals),
-      cmocka_unit_test(tokens_before_arguments_and_results),
+      cmocka_unit_test(tokens_among_arguments_and_results),
       cmocka_unit_test(calls_of_own_ops),
       cmocka_unit_test(every_allocation_may_fail),
   };
