@@ -527,6 +527,7 @@ static void errors_name_what_is_wrong(void** state) {
   assert_fails(try_execute(add, inputs, 1, -1, &output, NULL), INVALID_ARGUMENT,
                "takes 2 arguments; 1 are given");
   delete_buffer(inputs[0]);
+  destroy_buffer(inputs[1]);
   inputs[1] = inputs[0];
   assert_fails(try_execute(add, inputs, 2, -1, &output, NULL), INVALID_ARGUMENT,
                "deleted");
