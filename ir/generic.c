@@ -214,13 +214,10 @@ pestle_status_t pestle_generic_push_conv(pestle_generic_t* g,
 
 // They ask for nothing, or for what is so anyway.
 static bool can_ignore(pestle_str_t key) {
-  static const char* const names[] = {"precision_config",
-                                      "precision",
-                                      "algorithm",
-                                      "unique_indices",
-                                      "result_accuracy",
-                                      "known_induction_variables",
-                                      "operandSegmentSizes"};
+  static const char* const names[] = {
+      "precision_config",   "precision",       "algorithm",
+      "unique_indices",     "result_accuracy", "known_induction_variables",
+      "operandSegmentSizes"};
   for (size_t i = 0; i < sizeof(names) / sizeof(*names); ++i) {
     if (pestle_str_equal_c(key, names[i])) return true;
   }
@@ -492,6 +489,24 @@ static pestle_status_t add_output_type(pestle_generic_t* g,
   return pestle_generic_push(g, &a);
 }
 
+// The factors of a product of two kinds of floats in a type that has the numbers of
+// both: f64 if one is, else f32.
+static pestle_status_t widen_factors(pestle_builder_t* b,
+                                     pestle_value_t** factors) {
+  pestle_dtype_t x = factors[0]->type->dtype, y = factors[1]->type->dtype;
+  if (x == y || !pestle_dtype_is(x, PESTLE_KIND_FLOAT) ||
+      !pestle_dtype_is(y, PESTLE_KIND_FLOAT)) {
+    return NULL;
+  }
+  for (int i = 0; i < 2; ++i) {
+    pestle_type_t wide = *factors[i]->type;
+    wide.dtype = x == PESTLE_F64 || y == PESTLE_F64 ? PESTLE_F64 : PESTLE_F32;
+    if (wide.dtype == factors[i]->type->dtype) continue;
+    PESTLE_TRY(pestle_op_convert(b, factors[i], NULL, wide, &factors[i]));
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_generic_create(
     pestle_generic_t* g, pestle_builder_t* builder,
     pestle_value_t* const* operands, size_t operand_count,
@@ -505,11 +520,14 @@ pestle_status_t pestle_generic_create(
   if (g->op == PESTLE_OP_RNG_BIT_GENERATOR) {
     PESTLE_TRY(add_output_type(g, types, type_count));
   }
-  pestle_value_t* keys[2];
-  if (g->total && operand_count == 2) {
-    memcpy(keys, operands, sizeof(keys));
-    PESTLE_TRY(order_totally(builder, keys, 2));
-    operands = keys;
+  pestle_value_t* pair[2];
+  bool is_product =
+      g->op == PESTLE_OP_DOT_GENERAL || g->op == PESTLE_OP_CONVOLUTION;
+  if ((g->total || is_product) && operand_count == 2) {
+    memcpy(pair, operands, sizeof(pair));
+    PESTLE_TRY(is_product ? widen_factors(builder, pair)
+                          : order_totally(builder, pair, 2));
+    operands = pair;
   }
   pestle_node_spec_t spec = {.op = g->op,
                              .operands = operands,

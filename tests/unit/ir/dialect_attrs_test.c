@@ -261,6 +261,27 @@ static void calls_of_own_ops(void** state) {
       UNSUPPORTED, "'pestle.eigh' has no attribute 'upper'");
 }
 
+// StableHLO lets the factors of a product be of two types.
+static void products_of_two_types(void** state) {
+  (void)state;
+  assert_prints(
+      "func.func @main(%x: tensor<3xf32>, %y: tensor<3xbf16>) -> tensor<f32> "
+      "{\n"
+      "  %0 = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : "
+      "(tensor<3xf32>, tensor<3xbf16>) -> tensor<f32>\n"
+      "  return %0 : tensor<f32>\n"
+      "}\n",
+      "module {\n"
+      "  func.func public @main(%x: tensor<3xf32>, %y: tensor<3xbf16>) -> "
+      "tensor<f32> {\n"
+      "    %0 = stablehlo.convert %y : (tensor<3xbf16>) -> tensor<3xf32>\n"
+      "    %1 = stablehlo.dot_general %x, %0, contracting_dims = [0] x [0] : "
+      "(tensor<3xf32>, tensor<3xf32>) -> tensor<f32>\n"
+      "    return %1 : tensor<f32>\n"
+      "  }\n}\n",
+      0);
+}
+
 static void every_allocation_may_fail(void** state) {
   (void)state;
   for (size_t k = 1;; ++k) {
@@ -289,6 +310,7 @@ int main(void) {
       cmocka_unit_test(refusals),
       cmocka_unit_test(tokens_among_arguments_and_results),
       cmocka_unit_test(calls_of_own_ops),
+      cmocka_unit_test(products_of_two_types),
       cmocka_unit_test(every_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
