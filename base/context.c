@@ -24,6 +24,22 @@ void pestle_context_release(pestle_context_t* context) {
   if (core->destroy) core->destroy(context);
 }
 
+// --- The guest ---
+
+pestle_context_guest_t* pestle_context_set_guest(
+    pestle_context_t* context, pestle_context_guest_t* guest) {
+  pestle_context_core_t* core = (pestle_context_core_t*)context;
+  pestle_context_guest_t* there = NULL;
+  return atomic_compare_exchange_strong(&core->guest, &there, guest) ? guest
+                                                                     : there;
+}
+
+void pestle_context_end_guest(pestle_context_t* context) {
+  pestle_context_core_t* core = (pestle_context_core_t*)context;
+  pestle_context_guest_t* guest = atomic_exchange(&core->guest, NULL);
+  if (guest) guest->destroy(guest);
+}
+
 // --- Getters ---
 
 pestle_allocator_t pestle_context_allocator(const pestle_context_t* context) {

@@ -10,6 +10,12 @@
 #include "base/trace.h"
 #include "pestle/context.h"
 
+// What a folder above the runtime keeps of a context (lazy/): its first member.
+typedef struct pestle_context_guest_t {
+  // The context's last reference went; nothing of it is gone yet.
+  void (*destroy)(struct pestle_context_guest_t* self);
+} pestle_context_guest_t;
+
 // The first member of a context.
 typedef struct pestle_context_core_t {
   pestle_refcount_t refcount;
@@ -27,6 +33,7 @@ typedef struct pestle_context_core_t {
                        void (*task)(void* arg, int64_t index), void* arg);
   // The last reference went. NULL: the core is its owner's.
   void (*destroy)(pestle_context_t* context);
+  _Atomic(pestle_context_guest_t*) guest;  // NULL: none yet
 } pestle_context_core_t;
 
 // A core that logs nothing, runs one thread, and is its owner's.
@@ -40,6 +47,19 @@ static inline const pestle_context_core_t* pestle_context_core(
     const pestle_context_t* context) {
   return (const pestle_context_core_t*)context;
 }
+
+// The guest of |context|, or NULL.
+static inline pestle_context_guest_t* pestle_context_guest(
+    const pestle_context_t* context) {
+  return atomic_load_explicit(&pestle_context_core(context)->guest,
+                              memory_order_acquire);
+}
+// Makes |guest| the context's, unless another thread was first: the one that it
+// then has.
+pestle_context_guest_t* pestle_context_set_guest(pestle_context_t* context,
+                                                 pestle_context_guest_t* guest);
+// Ends the guest, if there is one.
+void pestle_context_end_guest(pestle_context_t* context);
 
 // Logs "what: <status>" and releases |status|, which may be NULL.
 void pestle_context_log_status(pestle_context_t* context,

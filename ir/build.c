@@ -106,6 +106,19 @@ static pestle_status_t check_attrs(pestle_builder_t* builder, pestle_op_t op,
   }
 #include "pestle/ops.def"
 
+size_t pestle_attrs_read(pestle_op_t op, const void* attrs,
+                         pestle_attr_t out_attrs[PESTLE_MAX_ATTRS]) {
+  if (!attrs) return 0;
+  switch ((int)op) {
+#define PESTLE_OP_BEGIN(NAME, op, ...) \
+  case PESTLE_OP_##NAME:               \
+    return read_##op(attrs, out_attrs);
+#include "pestle/ops.def"
+    default:
+      return 0;
+  }
+}
+
 // --- Elementwise ops ---
 
 #define LIST_1 {a}

@@ -342,6 +342,13 @@ PESTLE_NODISCARD pestle_status_t
 pestle_node_create(pestle_builder_t* builder, const pestle_node_spec_t* spec,
                    pestle_node_t** out_node);
 
+// The most attributes that a row of ops.def has (held by node.c).
+#define PESTLE_MAX_ATTRS 20
+// The fields of |attrs|, a pestle_<op>_attrs_t of |op| with its struct_size or
+// NULL, as attributes; how many. What they point at is borrowed from |attrs|.
+size_t pestle_attrs_read(pestle_op_t op, const void* attrs,
+                         pestle_attr_t out_attrs[PESTLE_MAX_ATTRS]);
+
 // The result types that |spec| has, by the op's rule. |out_types| has room for
 // |capacity|; |*out_count| is the number of results. Errors say what is wrong
 // with which operand or attribute, without naming the location.

@@ -7,9 +7,6 @@
 
 typedef struct pestle_interner_t pestle_interner_t;
 
-// The most attributes that a row of ops.def has (held by node.c).
-#define PESTLE_MAX_ATTRS 20
-
 // The interned type equal to |type|, or NULL when there is none.
 const pestle_type_t* pestle_module_find_type(const pestle_module_t* module,
                                              const pestle_type_t* type);

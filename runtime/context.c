@@ -98,6 +98,7 @@ static pestle_status_t copy_strings(const pestle_context_options_t* options,
 static void destroy(pestle_context_t* context) {
   pestle_context_enter(context);
   pestle_allocator_t allocator = context->core.allocator;
+  pestle_context_end_guest(context);
   // Its threads may still be in callbacks, which may use all that follows.
   pestle_notifier_deinit(&context->notifier);
   pestle_poison_deinit(&context->poison);

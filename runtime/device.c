@@ -173,6 +173,10 @@ pestle_dl_device_t pestle_device_dl(const pestle_device_t* device) {
   return device ? device->dl : (pestle_dl_device_t){0, 0};
 }
 
+pestle_context_t* pestle_device_context(const pestle_device_t* device) {
+  return device ? device->context : NULL;
+}
+
 bool pestle_device_is_target(const pestle_device_t* device) {
   return device && device->plugin->as_target;
 }

@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "base/mem.h"
+#include "runtime/owned.h"
 
 // --- Inputs and outputs ---
 
@@ -288,9 +289,21 @@ static void destroy(pestle_executable_t* e) {
   drop_constants(e);
   if (e->counted) count_constants(e, false);
   pestle_arena_deinit(&e->arena);
-  pestle_plan_release(e->plan);
+  bool owned = e->owned;
+  if (owned) {
+    pestle_plan_release_cached(e->plan);
+  } else {
+    pestle_plan_release(e->plan);
+  }
   pestle_dealloc(context->core.allocator, e, sizeof(*e));
-  pestle_context_release(context);
+  if (!owned) pestle_context_release(context);
+}
+
+void pestle_executable_own_by_context(pestle_executable_t* e) {
+  pestle_plan_retain_cached(e->plan);
+  pestle_plan_release(e->plan);
+  e->owned = true;
+  pestle_context_release(e->context);
 }
 
 static pestle_status_t build(pestle_executable_t* e, pestle_device_t* device) {

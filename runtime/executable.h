@@ -147,6 +147,7 @@ struct pestle_executable_s {
   bool loops;                     // has jumps back
   bool has_aliases;               // an output begins as an input
   bool counted;                   // its use of the plan's constants
+  bool owned;                     // by the context: see runtime/owned.h
   bool remote;                    // the home is not a CPU
   bool records;                   // its steps may become a recording
   bool needs_host;                // it must look into a run, or do a part of it

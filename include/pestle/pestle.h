@@ -34,6 +34,7 @@
 #define PESTLE_PESTLE_H_
 
 #include "pestle/allocator.h"
+#include "pestle/array.h"
 #include "pestle/compile.h"
 #include "pestle/context.h"
 #include "pestle/custom_call.h"

@@ -173,6 +173,9 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_fallback(
     pestle_device_t** out_device);
 // "llvm", or "cuda:1" where a backend has several. Borrowed; "" for NULL.
 PESTLE_API const char* pestle_device_name(const pestle_device_t* device);
+// The context that it is of. Borrowed; NULL for NULL.
+PESTLE_API pestle_context_t* pestle_device_context(
+    const pestle_device_t* device);
 // Its number among the devices of its type: 1 for "gpu:1". A load may raise it;
 // -1 for NULL.
 PESTLE_API int32_t pestle_device_index(const pestle_device_t* device);

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench_arrays [PYTHON]: what arrays cost beside their kernels, as ratios of one run
+// of this program. A line each:
+//
+//   record     nanoseconds to record a + b on four floats, and to drop it
+//   evaluate   to record a + b, evaluate it from the cache, and drop it
+//   graph      to encode and look up a cached graph of 1,000 nodes, run it and
+//              drop it, a node; recording them is left out
+//
+// With PYTHON, one that has numpy, each is also a ratio to numpy's a + b on four
+// floats. A figure is the least of many short bursts, taken in turns, since other
+// work shares the machine.
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "pestle/pestle.h"
+
+enum { ROUNDS = 400, BURST = 1000, NODES = 500 };
+
+static void check(pestle_status_t status) {
+  if (!status) return;
+  char text[1024];
+  pestle_status_format(status, text, sizeof(text));
+  fprintf(stderr, "bench: %s\n", text);
+  exit(1);
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static double least(double a, double b) {
+  return a < b ? a : b;
+}
+
+static double numpy_ns(const char* python) {
+  static const char script[] =
+      "import numpy, timeit; a = numpy.ones(4, 'f'); b = numpy.ones(4, 'f'); "
+      "print(min(timeit.repeat('a + b', number=2000, repeat=400, "
+      "globals=globals())) / 2000 * 1e9)";
+  char command[1024];
+  double ns = 1e9;
+  snprintf(command, sizeof(command), "'%s' -c \"%s\"", python, script);
+  FILE* pipe = popen(command, "r");
+  if (!pipe || fscanf(pipe, "%lf", &ns) != 1) ns = 1e9;
+  if (pipe) pclose(pipe);
+  return ns;
+}
+
+static double record(pestle_array_t* a, pestle_array_t* b) {
+  double begin = now();
+  for (int i = 0; i < BURST; ++i) {
+    pestle_array_t* y;
+    check(pestle_array_add(a, b, &y));
+    pestle_array_release(y);
+  }
+  return (now() - begin) / BURST;
+}
+
+static double evaluate(pestle_array_t* a, pestle_array_t* b) {
+  double begin = now();
+  for (int i = 0; i < BURST; ++i) {
+    pestle_array_t* y;
+    check(pestle_array_add(a, b, &y));
+    check(pestle_array_eval(&y, 1, NULL));
+    pestle_array_release(y);
+  }
+  return (now() - begin) / BURST;
+}
+
+// Two chains of 500 nodes: longer ones are evaluated on the way.
+static double graph(pestle_array_t* a, pestle_array_t* b) {
+  pestle_array_t* ends[2] = {a, b};
+  for (int e = 0; e < 2; ++e) {
+    pestle_array_t* last = ends[e];
+    pestle_array_retain(last);
+    for (int i = 0; i < NODES; ++i) {
+      pestle_array_t* y;
+      check(pestle_array_add(last, i & 1 ? a : b, &y));
+      pestle_array_release(last);
+      last = y;
+    }
+    ends[e] = last;
+  }
+  double begin = now();
+  check(pestle_array_eval(ends, 2, NULL));
+  pestle_array_release(ends[0]);
+  pestle_array_release(ends[1]);
+  return (now() - begin) / (2 * NODES);
+}
+
+static void print(const char* what, double ns, double numpy) {
+  printf("%-10s %.1f ns", what, ns);
+  if (numpy < 1e9) printf("  of numpy's a + b %.3f", ns / numpy);
+  printf("\n");
+}
+
+int main(int argc, char** argv) {
+  const char* python = argc > 1 ? argv[1] : NULL;
+  pestle_context_options_t options = {
+      .struct_size = sizeof(options), .use_environment = true, .threads = 1};
+  pestle_context_t* context;
+  pestle_device_t* device;
+  pestle_array_t *a, *b;
+  float data[] = {1, 2, 3, 4};
+  pestle_type_t type = {.dtype = PESTLE_F32, .rank = 1, .dims = {4}};
+  check(pestle_context_create(&options, &context));
+  check(pestle_context_device(context, NULL, &device));
+  check(pestle_array_from_data(device, &type, data, &a));
+  check(pestle_array_from_data(device, &type, data, &b));
+  double best[3] = {1e9, 1e9, 1e9}, numpy = 1e9;
+  for (int round = 0; round < ROUNDS; ++round) {
+    best[0] = least(best[0], record(a, b));
+    best[1] = least(best[1], evaluate(a, b));
+    if (round % 8 == 0) best[2] = least(best[2], graph(a, b));
+    if (python && round % (ROUNDS / 4) == 0) {
+      numpy = least(numpy, numpy_ns(python));
+    }
+  }
+  print("record", best[0], numpy);
+  print("evaluate", best[1], numpy);
+  print("graph", best[2], 1e9);
+  if (python) printf("numpy      %.1f ns\n", numpy);
+  pestle_array_release(a);
+  pestle_array_release(b);
+  pestle_context_release(context);
+  return 0;
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lazy arrays: values that are computed when somebody needs them.
+//
+//   pestle_array_from_data(device, &type, x_data, &x);
+//   pestle_array_exponential(x, &e);              // records, computes nothing
+//   pestle_array_add(x, e, &y);                   // the same
+//   pestle_array_eval(&y, 1, NULL);               // one kernel
+//   pestle_array_data(y, &view);                  // y's elements
+//
+// An array is an immutable value with a type and a device. Until it is evaluated
+// it is a node: an op and the arrays that it reads. Evaluation compiles all nodes
+// behind the wanted arrays as one module, or finds the executable that an earlier
+// evaluation of the same graph made, runs it, and turns the nodes into data.
+//
+// Type and shape rules are those of pestle_op_<op>() (graph.h) and are checked when
+// an op is recorded, so that an error appears at the call that made it. Elementwise
+// ops broadcast: shapes are aligned at their last axis, and an axis of extent 1 is
+// repeated. Element types are never converted: pestle_array_convert() does.
+//
+// Threads: any threads may use, record from and evaluate the same arrays at once;
+// an array that two evaluations need is computed by one, and the other waits.
+// Each reference belongs to whoever holds it. Memory that was wrapped must not
+// change while an array sees it.
+#ifndef PESTLE_ARRAY_H_
+#define PESTLE_ARRAY_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pestle/graph.h"
+#include "pestle/op.h"
+#include "pestle/runtime.h"
+#include "pestle/status.h"
+#include "pestle/tensor.h"
+#include "pestle/types.h"
+
+PESTLE_EXTERN_C_BEGIN
+
+typedef struct pestle_array_s pestle_array_t;
+
+typedef enum pestle_array_state_e {
+  PESTLE_ARRAY_DATA = 0,     // elements are there
+  PESTLE_ARRAY_PENDING = 1,  // a run on a stream or another thread makes them
+  PESTLE_ARRAY_LAZY = 2,     // recorded
+  PESTLE_ARRAY_TRACED = 3,   // stands for a value of a capture
+  PESTLE_ARRAY_FAILED = 4,   // the run that was to make the elements failed
+} pestle_array_state_t;
+
+// --- References ---
+
+// Adds a reference. NULL is allowed.
+PESTLE_API void pestle_array_retain(pestle_array_t* array);
+// Drops a reference; the last one frees the array and what only it refers to.
+// NULL is allowed.
+PESTLE_API void pestle_array_release(pestle_array_t* array);
+
+// --- Making arrays of data ---
+//
+// Every |*out_array| has one reference, which is the caller's. Types are static,
+// of a dtype that tensors may have; INVALID_ARGUMENT says what is wrong with one
+// that is not. Arrays keep the context of their device alive.
+
+// An array of |type| on |device|, whose elements are copied from |data|: host
+// memory, row-major, the size of |type| (see types.h for that of an element).
+// |data| may be NULL where |type| has no elements.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_from_data(pestle_device_t* device, const pestle_type_t* type,
+                       const void* data, pestle_array_t** out_array);
+// An array that sees |buffer|, on the buffer's device, without a copy: the element
+// at index 0, ..., 0 lies |byte_offset| bytes into it; |strides| counts elements,
+// of any sign, 0 too, one an axis; NULL means row-major contiguous. The array
+// holds a reference to |buffer|. INVALID_ARGUMENT: elements outside of the buffer.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_from_buffer(
+    pestle_buffer_t* buffer, const pestle_type_t* type, uint64_t byte_offset,
+    const int64_t* strides, pestle_array_t** out_array);
+// An array that sees |tensor|'s memory, memory of |device|, without a copy.
+// |options| are those of pestle_buffer_wrap(), whose release ends the use; may be
+// NULL. Shape and strides are copied. On failure nothing is taken over and release
+// is not called. INVALID_ARGUMENT: a dtype that Pestle lacks, a device of another
+// type than the tensor's, negative extents.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_wrap(
+    pestle_device_t* device, const pestle_tensor_t* tensor,
+    const pestle_buffer_wrap_options_t* options, pestle_array_t** out_array);
+// An array of |type| on |device| whose elements are undefined.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_empty(pestle_device_t* device, const pestle_type_t* type,
+                   pestle_array_t** out_array);
+// An array of |type| on |device| all of whose elements are the one at |element|,
+// which is a part of the graph: another value is another executable.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_full(pestle_device_t* device, const pestle_type_t* type,
+                  const void* element, pestle_array_t** out_array);
+// A number, rank 0, of |dtype|, rounded to it, that adapts to the device of what
+// it is used with. 0, 1, -1, 2, 0.5 are part of the graph, since they simplify;
+// every other number is an argument, so that one which changes (a learning rate)
+// compiles once. INVALID_ARGUMENT: a dtype that is no number of at most 64 bits.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_scalar(pestle_device_t* device, pestle_dtype_t dtype, double value,
+                    pestle_array_t** out_array);
+
+// --- Looking ---
+
+// Its type; of dtype NONE for NULL.
+PESTLE_API pestle_type_t pestle_array_type(const pestle_array_t* array);
+// Its device. Borrowed from the context; NULL for NULL.
+PESTLE_API pestle_device_t* pestle_array_device(const pestle_array_t* array);
+// What it is at this moment: another thread may change it. FAILED for NULL.
+PESTLE_API pestle_array_state_t pestle_array_state(const pestle_array_t* array);
+// Whether its elements are there, or will never be. Does not wait.
+PESTLE_API bool pestle_array_is_ready(const pestle_array_t* array);
+// Whether its elements lie in a buffer that is not all its own: a slice, or with
+// other strides than row-major ones. False for what is not evaluated.
+PESTLE_API bool pestle_array_is_view(const pestle_array_t* array);
+// The buffer that its elements lie in, borrowed from the array; NULL for what is
+// not evaluated. Its byte offset and strides are in pestle_array_data().
+PESTLE_API pestle_buffer_t* pestle_array_storage(const pestle_array_t* array);
+
+// --- Recording ---
+
+// An op to be recorded. Zero-initialise and set |struct_size|. All is borrowed
+// during the call.
+typedef struct pestle_array_op_t {
+  size_t struct_size;
+  pestle_op_t op;
+  pestle_array_t* const* operands;
+  size_t operand_count;
+  const void* attrs;  // pestle_<op>_attrs_t, or NULL: all defaults
+  // The functions that the op's regions are: the entry of each, whose arguments
+  // and results are those of the region, is copied. It must read nothing else.
+  pestle_module_t* const* bodies;
+  size_t body_count;
+  const pestle_type_t* type;  // of an op whose row is TYPED; else NULL
+  pestle_device_t* device;    // of an op without operands; else NULL
+} pestle_array_op_t;
+
+// Records |op|. |out| becomes its results, each with a reference that is the
+// caller's; what is left over of |out_capacity| becomes NULL. slice, transpose,
+// reverse, broadcast_in_dim and reshape of data give a view of it, without an op,
+// where strides allow. INVALID_ARGUMENT: what the op's rule says, with op and
+// operand; operands of several contexts or, in a sentence of its own, of several
+// backends or devices; too little room. UNSUPPORTED: an op that is no function of
+// arrays (calls, returns, ops with effects). The failure of an operand that has
+// FAILED.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_apply(
+    const pestle_array_op_t* op, pestle_array_t** out, size_t out_capacity);
+
+// What a row's counts become in a signature.
+#define PESTLE_ARRAYS_0 pestle_device_t* device
+#define PESTLE_ARRAYS_1 pestle_array_t* a
+#define PESTLE_ARRAYS_2 pestle_array_t *a, pestle_array_t *b
+#define PESTLE_ARRAYS_3 pestle_array_t *a, pestle_array_t *b, pestle_array_t *c
+#define PESTLE_ARRAYS_V pestle_array_t *const *operands, size_t operand_count
+#define PESTLE_BODIES_0
+#define PESTLE_BODIES_1 , pestle_module_t* body
+#define PESTLE_BODIES_2 , pestle_module_t *body, pestle_module_t *other
+#define PESTLE_BODIES_V , pestle_module_t *const *bodies, size_t body_count
+#define PESTLE_ARRAY_RESULTS_0
+#define PESTLE_ARRAY_RESULTS_1 , pestle_array_t** out
+#define PESTLE_ARRAY_RESULTS_V , pestle_array_t **out, size_t out_capacity
+
+// Elementwise ops: pestle_array_add(a, b, &y) and so on, as pestle_op_<op>(), with
+// shapes that are broadcast. |*out| is a new reference; it must not be the only
+// place that holds an operand's.
+#define PESTLE_SCALAR(NAME, op, mlir, n, ...)                    \
+  PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_##op( \
+      PESTLE_ARRAYS_##n, pestle_array_t** out);
+#include "pestle/scalar.def"
+
+// Whole-tensor ops, as pestle_op_<op>(): operands, attributes, bodies of regions,
+// the type of TYPED ops, results. custom_call and composite take their results'
+// types from a module alone: they are UNSUPPORTED here.
+#define PESTLE_OP_BEGIN(NAME, op, mlir, OPERANDS, REGIONS, RESULTS, TYPE, ...) \
+  PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_##op(               \
+      PESTLE_ARRAYS_##OPERANDS,                                                \
+      const pestle_##op##_attrs_t* attrs PESTLE_BODIES_##REGIONS               \
+          PESTLE_TYPE_##TYPE PESTLE_ARRAY_RESULTS_##RESULTS);
+#include "pestle/ops.def"
+
+// Folds the |axes| of |a|, none of them twice, with the elementwise |op|: ADD,
+// MULTIPLY, MAXIMUM, MINIMUM, AND, OR or XOR, from what leaves every number as it
+// is. |*out| lacks those axes. INVALID_ARGUMENT: another op, an axis that |a| has
+// not, a dtype that the op does not take.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_fold(pestle_op_t op, pestle_array_t* a, pestle_i64s_t axes,
+                  pestle_array_t** out);
+
+// --- Evaluating ---
+
+// Computes |count| arrays, which may be of several devices, and returns when their
+// elements are there. With a |stream|, of the arrays' device, the work is queued
+// there; NULL: the calling thread and the context's pool run it. Nodes that are
+// computed on the way are kept where anything else refers to them, so that
+// nothing is computed twice; memory of data that nothing else refers to is used
+// again. Evaluating data does nothing.
+//
+// Errors before the work begins (UNSUPPORTED, what a compilation fails with,
+// OUT_OF_MEMORY) leave the arrays LAZY; a run that fails makes what it was to
+// compute FAILED, and every later use returns its status. INVALID_ARGUMENT: a
+// TRACED array.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_eval(
+    pestle_array_t* const* arrays, size_t count, pestle_stream_t* stream);
+// The same, but returns when the work is queued: the arrays are PENDING then, and
+// may be used, on other streams too. What fails later is found in the arrays.
+// |stream| NULL: as pestle_array_eval().
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_eval_async(
+    pestle_array_t* const* arrays, size_t count, pestle_stream_t* stream);
+// Waits until the elements of |array| are there, and evaluates it first where it is
+// LAZY. Returns the failure of the run that was to make them.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_wait(pestle_array_t* array);
+// Evaluates |array|, waits, and describes its elements as memory of its device:
+// shape and strides (NULL: row-major) are borrowed from |array|, and so is the
+// memory, which must not be written.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_data(pestle_array_t* array, pestle_tensor_t* out_tensor);
+// Evaluates |array| and copies its elements, row-major, to the |size| bytes of the
+// host at |data|. INVALID_ARGUMENT: another size than the array's.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_read(pestle_array_t* array, void* data, size_t size);
+
+// --- Between devices ---
+
+// A new array on |device|, of the same context, with |array|'s elements in memory
+// of its own, row-major: the only way between devices, and on one device a clone.
+// Evaluates |array| and returns when the copy is done.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_copy_to(
+    pestle_array_t* array, pestle_device_t* device, pestle_array_t** out_array);
+// A view of all of the buffer that |array| lies in, as bytes (ui8, rank 1);
+// evaluates |array|.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_base(pestle_array_t* array, pestle_array_t** out_array);
+
+// --- What evaluation keeps ---
+
+// Zero-initialise and set |struct_size|.
+typedef struct pestle_array_stats_t {
+  size_t struct_size;
+  uint64_t evaluations;  // runs
+  uint64_t hits;         // that found their executable
+  uint64_t executables;  // kept now, at most 1,024 a context
+  uint64_t donations;    // arguments whose memory a run was given
+  uint64_t held_bytes;   // of data that only nodes refer to
+} pestle_array_stats_t;
+// Fills |*out_stats|, whose struct_size must be set, of |context|.
+PESTLE_API void pestle_array_stats(pestle_context_t* context,
+                                   pestle_array_stats_t* out_stats);
+
+PESTLE_EXTERN_C_END
+
+#endif  // PESTLE_ARRAY_H_

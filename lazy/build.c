@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The module that a key says. It is made only where no executable of the key is
+// known.
+#include "ir/copy.h"
+#include "lazy/lazy.h"
+
+typedef struct build_t {
+  pestle_lazy_t* lazy;
+  pestle_module_t* module;
+  pestle_builder_t builder;
+  pestle_arena_t arena;
+  const uint32_t* key;  // behind the device
+  const uint32_t* end;
+  // By number: a leaf's argument, a node's first result.
+  pestle_value_t** values;
+  size_t value_count, leaf_count, most_operands;
+} build_t;
+
+// The words of the entry at |at|.
+static size_t entry_words(const uint32_t* at) {
+  switch (*at & 0xff) {
+    case PESTLE_KEY_LEAF:
+      return 2 + 2 * (size_t)(at[1] >> 16);
+    case PESTLE_KEY_NODE:
+      return 3 + (size_t)at[1] + at[2];
+    case PESTLE_KEY_GET:
+      return 3;
+    default:
+      return 2 + (size_t)at[1];
+  }
+}
+
+static void count(build_t* b) {
+  for (const uint32_t* at = b->key; at < b->end; at += entry_words(at)) {
+    uint32_t kind = *at & 0xff;
+    if (kind == PESTLE_KEY_OUTPUTS) continue;
+    ++b->value_count;
+    if (kind == PESTLE_KEY_LEAF) ++b->leaf_count;
+    if (kind == PESTLE_KEY_NODE && at[1] > b->most_operands) {
+      b->most_operands = at[1];
+    }
+  }
+}
+
+static pestle_status_t add_function(build_t* b) {
+  pestle_type_t* types =
+      PESTLE_ARENA_ARRAY(&b->arena, pestle_type_t, b->leaf_count);
+  b->values = PESTLE_ARENA_ARRAY(&b->arena, pestle_value_t*, b->value_count);
+  if (!types || !b->values) return PESTLE_OOM();
+  size_t leaf = 0;
+  for (const uint32_t* at = b->key; at < b->end; at += entry_words(at)) {
+    if ((*at & 0xff) == PESTLE_KEY_LEAF) {
+      pestle_words_get_type(at + 1, &types[leaf++]);
+    }
+  }
+  pestle_function_t* function;
+  PESTLE_TRY(pestle_module_add_function(b->module, "main", types, NULL,
+                                        b->leaf_count, &function));
+  b->builder = pestle_builder_make(function);
+  leaf = 0;
+  size_t number = 0;
+  for (const uint32_t* at = b->key; at < b->end; at += entry_words(at)) {
+    if ((*at & 0xff) == PESTLE_KEY_LEAF) {
+      b->values[number] = pestle_function_argument(function, leaf++);
+    }
+    ++number;
+  }
+  return NULL;
+}
+
+static pestle_status_t copy_bodies(build_t* b, const pestle_node_parts_t* parts,
+                                   pestle_region_t** out_regions) {
+  for (size_t i = 0; i < parts->body_count; ++i) {
+    pestle_module_t* body = pestle_body_module(b->lazy, parts->bodies[i]);
+    pestle_copier_t copier;
+    pestle_copier_init(b->lazy->allocator, b->builder, &copier);
+    copier.foreign = true;
+    pestle_status_t status = pestle_copier_region(
+        &copier, pestle_module_entry(body)->body, &out_regions[i]);
+    pestle_copier_deinit(&copier);
+    PESTLE_TRY(status);
+  }
+  return NULL;
+}
+
+static pestle_status_t build_node(build_t* b, const uint32_t* at,
+                                  pestle_value_t** out_value) {
+  pestle_node_parts_t parts = {.attr_count = 0};
+  const uint32_t* operands = at + 3;
+  size_t operand_count = at[1];
+  if (at[2]) {
+    PESTLE_TRY(pestle_spec_read(&b->arena, operands + operand_count, &parts));
+  }
+  pestle_value_t** values =
+      PESTLE_ARENA_ARRAY(&b->arena, pestle_value_t*, operand_count);
+  pestle_region_t** regions =
+      PESTLE_ARENA_ARRAY(&b->arena, pestle_region_t*, parts.body_count);
+  if (!values || !regions) return PESTLE_OOM();
+  for (size_t i = 0; i < operand_count; ++i)
+    values[i] = b->values[operands[i]];
+  PESTLE_TRY(copy_bodies(b, &parts, regions));
+  pestle_node_spec_t spec = {.op = (pestle_op_t)(*at >> 8),
+                             .operands = values,
+                             .operand_count = operand_count,
+                             .attrs = parts.attrs,
+                             .attr_count = parts.attr_count,
+                             .regions = regions,
+                             .region_count = parts.body_count,
+                             .type = parts.type};
+  pestle_node_t* node;
+  PESTLE_TRY(pestle_node_create(&b->builder, &spec, &node));
+  *out_value = pestle_node_result(node, 0);
+  return NULL;
+}
+
+// An op of any number of results that is wanted gives all of them.
+static size_t result_count(const pestle_value_t* value) {
+  const pestle_node_t* node = value->node;
+  return pestle_op_info((pestle_op_t)node->op)->results == 1 || value->index
+             ? 1
+             : node->result_count;
+}
+
+static pestle_status_t build_outputs(build_t* b, const uint32_t* at,
+                                     const bool* is_get) {
+  size_t total = 0, n = at[1];
+  for (size_t i = 0; i < n; ++i) {
+    uint32_t number = at[2 + i];
+    total += is_get[number] ? 1 : result_count(b->values[number]);
+  }
+  pestle_value_t** results =
+      PESTLE_ARENA_ARRAY(&b->arena, pestle_value_t*, total);
+  if (!results) return PESTLE_OOM();
+  size_t r = 0;
+  for (size_t i = 0; i < n; ++i) {
+    uint32_t number = at[2 + i];
+    pestle_value_t* value = b->values[number];
+    size_t parts = is_get[number] ? 1 : result_count(value);
+    for (size_t k = 0; k < parts; ++k) {
+      results[r++] =
+          is_get[number] ? value : pestle_node_result(value->node, k);
+    }
+  }
+  return pestle_op_return(&b->builder, results, total, NULL);
+}
+
+static pestle_status_t build(build_t* b) {
+  count(b);
+  PESTLE_TRY(add_function(b));
+  bool* is_get = PESTLE_ARENA_ARRAY(&b->arena, bool, b->value_count);
+  if (!is_get) return PESTLE_OOM();
+  size_t number = 0;
+  for (const uint32_t* at = b->key; at < b->end;
+       at += entry_words(at), ++number) {
+    uint32_t kind = *at & 0xff;
+    if (kind == PESTLE_KEY_OUTPUTS) return build_outputs(b, at, is_get);
+    is_get[number] = kind == PESTLE_KEY_GET;
+    if (kind == PESTLE_KEY_NODE) {
+      PESTLE_TRY(build_node(b, at, &b->values[number]));
+    } else if (kind == PESTLE_KEY_GET) {
+      b->values[number] = pestle_node_result(b->values[at[1]]->node, at[2]);
+    }
+  }
+  return PESTLE_ERROR(INTERNAL, "a key of arrays has no outputs");
+}
+
+pestle_status_t pestle_build_module(pestle_lazy_t* lazy, const uint32_t* key,
+                                    size_t words,
+                                    pestle_module_t** out_module) {
+  build_t b = {.lazy = lazy, .key = key + 2, .end = key + words};
+  PESTLE_TRY(pestle_module_create(lazy->context, "arrays", &b.module));
+  pestle_arena_init(lazy->allocator, &b.arena);
+  pestle_status_t status = build(&b);
+  pestle_arena_deinit(&b.arena);
+  if (status) {
+    pestle_module_release(b.module);
+    b.module = NULL;
+  }
+  *out_module = b.module;
+  return status;
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays that record, evaluate and trace.
+//
+// lazy/ is include/pestle/array.h: nodes, views, evaluation by graph, what a
+// context keeps of executables. lazy/ knows nothing of Python, and nothing of how a
+// module is compiled or run.
+//
+// An evaluation has four parts, a file each: the walk (walk.c) claims the nodes
+// behind the wanted arrays and writes them down as a key; the cache (cache.c) knows
+// the executable of a key, or build.c makes the module that the key says; run.c
+// runs it and turns nodes into data (evaluate.c leads). All that a walk reads or
+// writes of nodes is under the context's one lock (adr/022).
+#ifndef PESTLE_LAZY_LAZY_H_
+#define PESTLE_LAZY_LAZY_H_
+
+#include <stdatomic.h>
+
+#include "base/context.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "ir/graph.h"
+#include "pestle/array.h"
+
+// --- What a context keeps ---
+
+// A body of regions that some node has, once however many have it.
+typedef struct pestle_body_t {
+  pestle_module_t* module;
+} pestle_body_t;
+
+typedef struct pestle_lazy_entry_t pestle_lazy_entry_t;
+typedef struct pestle_walk_t pestle_walk_t;
+
+typedef struct pestle_lazy_t {
+  pestle_context_guest_t guest;  // first
+  pestle_context_t* context;     // which this is a part of
+  pestle_allocator_t allocator;
+  pestle_mutex_t mutex;  // of all that follows but counters, and of walks
+  pestle_cond_t done;    // an evaluation has ended
+  uint32_t waiting;      // threads that wait for that
+  uint64_t walks;        // number of the latest
+  pestle_walk_t* spare;  // walks that are not in use
+  // Executables by key, the latest used first.
+  pestle_map_t entries;
+  pestle_lazy_entry_t *newest, *oldest;
+  size_t entry_count;
+  // Bodies by their bytes, and those of folds by op and dtype.
+  pestle_map_t body_ids, fold_ids;
+  PESTLE_VEC(pestle_body_t) bodies;
+  uint64_t evaluations, hits, donations;
+  // What only nodes refer to: bytes of data, and nodes.
+  atomic_int_fast64_t held_bytes, held_nodes;
+} pestle_lazy_t;
+
+// That of |context|, made at the first call. Borrowed from the context.
+PESTLE_NODISCARD pestle_status_t pestle_lazy_of(pestle_context_t* context,
+                                                pestle_lazy_t** out_lazy);
+
+// --- Arrays ---
+
+// Results of an op that has any number of them: an array without a type of its own
+// (TUPLE), which they read as GET.
+enum {
+  PESTLE_LAZY_GET = PESTLE_OP_COUNT,
+  PESTLE_LAZY_ARGUMENT,
+  PESTLE_LAZY_NONE
+};
+
+typedef enum pestle_node_state_e {
+  PESTLE_NODE_DATA,
+  PESTLE_NODE_LAZY,
+  PESTLE_NODE_CLAIMED,  // an evaluation computes it
+  PESTLE_NODE_TRACED,
+  PESTLE_NODE_FAILED,
+} pestle_node_state_t;
+
+// Bits of pestle_array_s.flags. WEAK adapts to the device of others.
+enum {
+  PESTLE_NODE_WEAK = 1,
+  PESTLE_NODE_TUPLE = 2,
+  PESTLE_NODE_PURE = 4,   // reads nothing but constants
+  PESTLE_NODE_HELD = 8,   // counted in held_nodes
+  PESTLE_DATA_HELD = 16,  // counted in held_bytes
+};
+
+#define PESTLE_REF_HANDLE UINT64_C(1)
+#define PESTLE_REF_NODE (UINT64_C(1) << 32)
+
+struct pestle_array_s {
+  atomic_uint_fast64_t refs;  // handles, and nodes that read it << 32
+  _Atomic(uint32_t) state;    // pestle_node_state_t
+  atomic_uint flags;
+  pestle_lazy_t* lazy;  // whose context it keeps alive
+  pestle_device_t* device;
+  size_t block_size;     // of this struct with what lies behind it
+  pestle_array_t* next;  // in the list of those that are being freed
+  // -- of a walk --
+  uint64_t walk;     // the latest that met it
+  uint32_t number;   // of its value in that walk's key
+  uint32_t readers;  // operands of that walk's nodes that it is
+  // -- a node --
+  uint16_t op;
+  uint16_t part_count;  // results of a TUPLE
+  uint32_t operand_count;
+  uint32_t spec_words;  // attributes, type and bodies, as a key has them
+  uint32_t depth;       // of the longest chain of nodes below
+  pestle_array_t** operands;
+  uint32_t* spec;
+  // -- data --
+  pestle_buffer_t* buffer;
+  pestle_buffer_t** parts;  // of a TUPLE, each NULL once its GET has it
+  uint64_t byte_offset;
+  int64_t* strides;         // NULL: row-major
+  pestle_status_t failure;  // of FAILED
+  pestle_type_t type;       // last: what lies behind it is operands, words
+};
+
+static inline pestle_node_state_t pestle_array_node_state(
+    const pestle_array_t* array) {
+  return (pestle_node_state_t)atomic_load_explicit(&array->state,
+                                                   memory_order_acquire);
+}
+static inline void pestle_array_set_state(pestle_array_t* array,
+                                          pestle_node_state_t state) {
+  atomic_store_explicit(&array->state, (uint32_t)state, memory_order_release);
+}
+static inline uint32_t pestle_array_flags(const pestle_array_t* array) {
+  return atomic_load_explicit(&array->flags, memory_order_relaxed);
+}
+
+// --- array.c ---
+
+// An array with one handle, |extra| bytes behind it, and all but refs, lazy,
+// device and state clear; the type is not set.
+pestle_array_t* pestle_array_make(pestle_lazy_t* lazy, pestle_device_t* device,
+                                  pestle_node_state_t state, size_t extra);
+// An array of data; takes |buffer| over. NULL |strides|: row-major; else copied.
+PESTLE_NODISCARD pestle_status_t pestle_array_make_data(
+    pestle_lazy_t* lazy, const pestle_type_t* type, pestle_buffer_t* buffer,
+    uint64_t byte_offset, const int64_t* strides, pestle_array_t** out_array);
+void pestle_array_hold(pestle_array_t* array);    // by a node
+void pestle_array_unhold(pestle_array_t* array);  // by a node
+// Lets go of a node's operands, which |array| is no more.
+void pestle_array_drop_operands(pestle_array_t** operands, uint32_t count);
+
+// --- source.c ---
+
+PESTLE_NODISCARD pestle_status_t
+pestle_array_check_type(const pestle_type_t* type);
+
+// --- spec.c: what a node is beside its op and operands, as words ---
+
+typedef PESTLE_VEC(uint32_t) pestle_words_t;
+typedef struct pestle_node_parts_t {
+  const pestle_attr_t* attrs;
+  size_t attr_count;
+  const pestle_type_t* type;  // stated, or NULL
+  const uint32_t* bodies;     // numbers in pestle_lazy_t.bodies
+  size_t body_count;
+} pestle_node_parts_t;
+PESTLE_NODISCARD bool pestle_spec_write(pestle_words_t* words,
+                                        const pestle_node_parts_t* parts);
+// What pestle_spec_write() wrote; pointers are into |arena| or |words|.
+PESTLE_NODISCARD pestle_status_t
+pestle_spec_read(pestle_arena_t* arena, const uint32_t* words,
+                 pestle_node_parts_t* out_parts);
+PESTLE_NODISCARD bool pestle_words_put_type(pestle_words_t* words,
+                                            const pestle_type_t* type);
+const uint32_t* pestle_words_get_type(const uint32_t* words,
+                                      pestle_type_t* out_type);
+
+// --- body.c ---
+
+// The number of a body that is |module|'s entry.
+PESTLE_NODISCARD pestle_status_t pestle_body_of(pestle_lazy_t* lazy,
+                                                pestle_module_t* module,
+                                                uint32_t* out_id);
+// That of (a, b) -> op(a, b) on elements of |dtype|.
+PESTLE_NODISCARD pestle_status_t pestle_body_of_fold(pestle_lazy_t* lazy,
+                                                     pestle_op_t op,
+                                                     pestle_dtype_t dtype,
+                                                     uint32_t* out_id);
+pestle_module_t* pestle_body_module(pestle_lazy_t* lazy, uint32_t id);
+
+// --- apply.c ---
+
+// An op with its attributes in the IR's form, and the numbers of its bodies.
+typedef struct pestle_record_t {
+  pestle_op_t op;
+  pestle_array_t* const* operands;
+  size_t operand_count;
+  pestle_node_parts_t parts;
+  pestle_device_t* device;  // of an op without operands
+  bool no_views;            // data is copied
+} pestle_record_t;
+PESTLE_NODISCARD pestle_status_t pestle_array_record(const pestle_record_t* r,
+                                                     pestle_array_t** out,
+                                                     size_t out_capacity);
+
+// --- view.c ---
+
+// The result of a view op on data, where strides say it; else |*out_array| is NULL.
+// |type| is the result's.
+PESTLE_NODISCARD pestle_status_t pestle_array_view(const pestle_record_t* r,
+                                                   const pestle_type_t* type,
+                                                   pestle_array_t** out_array);
+// Strides of row-major elements.
+void pestle_strides_of(const pestle_type_t* type, int64_t* out_strides);
+
+// --- walk.c ---
+
+enum {
+  PESTLE_KEY_LEAF = 1,
+  PESTLE_KEY_NODE = 2,
+  PESTLE_KEY_GET = 3,
+  PESTLE_KEY_OUTPUTS = 4,
+  PESTLE_LEAF_DONATED = 1 << 8,
+};
+
+typedef struct pestle_walk_frame_t {
+  pestle_array_t* node;
+  uint32_t operand;
+} pestle_walk_frame_t;
+
+struct pestle_walk_t {
+  pestle_walk_t* next;
+  pestle_lazy_t* lazy;
+  pestle_device_t* device;
+  PESTLE_VEC(pestle_walk_frame_t) stack;
+  PESTLE_VEC(pestle_array_t*) nodes;    // claimed, operands first
+  PESTLE_VEC(pestle_array_t*) leaves;   // data, in the order of arguments
+  PESTLE_VEC(pestle_array_t*) outputs;  // nodes that become data
+  pestle_words_t key;
+  PESTLE_VEC(size_t) leaf_at;           // place of each leaf in the key
+  PESTLE_VEC(uint32_t) donated;         // leaves whose memory the run is given
+  PESTLE_VEC(pestle_array_t*) dropped;  // operands of nodes that are data now
+  PESTLE_VEC(pestle_buffer_view_t) views;
+  PESTLE_VEC(pestle_buffer_t*) results;
+  uint32_t values;       // numbered so far
+  pestle_array_t* busy;  // claimed by another
+};
+
+pestle_walk_t* pestle_walk_take(pestle_lazy_t* lazy);  // the lock is held
+void pestle_walk_give(pestle_walk_t* walk);            // the lock is held
+void pestle_walk_destroy(pestle_walk_t* walk);
+// Claims what those of |count| arrays need that are on the first one's device and
+// no data, and writes the key. The lock is held. Where |walk|->busy is not NULL, it
+// is of another evaluation and nothing is claimed. Without nodes there is nothing
+// to be done.
+PESTLE_NODISCARD pestle_status_t pestle_walk_claim(
+    pestle_walk_t* walk, pestle_array_t* const* arrays, size_t count);
+// The nodes are LAZY again. The lock is held.
+void pestle_walk_unclaim(pestle_walk_t* walk);
+
+// --- build.c ---
+
+// The module that a key of |words| words says; leaf i is its argument i.
+PESTLE_NODISCARD pestle_status_t
+pestle_build_module(pestle_lazy_t* lazy, const uint32_t* key, size_t words,
+                    pestle_module_t** out_module);
+
+// --- cache.c ---
+
+enum { PESTLE_LAZY_ENTRIES = 1024 };
+struct pestle_lazy_entry_t {
+  pestle_lazy_entry_t *newer, *older;
+  pestle_executable_t* executable;
+  void* key;  // what the map has too
+  size_t key_size;
+};
+// The executable of |walk|'s key with a reference, or NULL. The lock is held.
+pestle_executable_t* pestle_cache_find(pestle_walk_t* walk);
+// Compiles it, and keeps it. The lock is not held.
+PESTLE_NODISCARD pestle_status_t
+pestle_cache_make(pestle_walk_t* walk, pestle_executable_t** out_executable);
+void pestle_cache_deinit(pestle_lazy_t* lazy);
+
+// --- evaluate.c ---
+
+// Computes |count| arrays, none of which is NULL, of one context.
+PESTLE_NODISCARD pestle_status_t pestle_array_evaluate(
+    pestle_array_t* const* arrays, size_t count, pestle_stream_t* stream);
+
+#endif  // PESTLE_LAZY_LAZY_H_

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk behind the arrays that an evaluation is for: it claims their nodes, and
+// writes the graph down as a key. Two graphs with one key are one computation:
+// the key holds ops, attributes, types of leaves, and which nodes are wanted, but
+// neither addresses nor who made it. A walk that meets a node of another evaluation
+// claims nothing.
+//
+// Each value of a key has a number, in the order in which they stand there:
+//   LEAF     kind | donated, type
+//   NODE     kind | op << 8, operands, words, the operands' numbers, the words
+//   GET      kind, the number of the op, which of its results
+//   OUTPUTS  kind, how many, their numbers
+#include "base/status_copy.h"
+#include "lazy/lazy.h"
+
+// --- Walks ---
+
+pestle_walk_t* pestle_walk_take(pestle_lazy_t* lazy) {
+  pestle_walk_t* walk = lazy->spare;
+  if (walk) {
+    lazy->spare = walk->next;
+    return walk;
+  }
+  walk = pestle_alloc_zero(lazy->allocator, sizeof(*walk));
+  if (!walk) return NULL;
+  walk->lazy = lazy;
+  pestle_vec_init(&walk->stack, lazy->allocator);
+  pestle_vec_init(&walk->nodes, lazy->allocator);
+  pestle_vec_init(&walk->leaves, lazy->allocator);
+  pestle_vec_init(&walk->outputs, lazy->allocator);
+  pestle_vec_init(&walk->key, lazy->allocator);
+  pestle_vec_init(&walk->leaf_at, lazy->allocator);
+  pestle_vec_init(&walk->donated, lazy->allocator);
+  pestle_vec_init(&walk->dropped, lazy->allocator);
+  pestle_vec_init(&walk->views, lazy->allocator);
+  pestle_vec_init(&walk->results, lazy->allocator);
+  return walk;
+}
+
+// A walk of so many words is not kept: a graph of that size is made anew each time
+// for other reasons.
+enum { MOST_WORDS_KEPT = 1 << 18 };
+
+void pestle_walk_give(pestle_walk_t* walk) {
+  if (walk->key.capacity > MOST_WORDS_KEPT) {
+    pestle_walk_destroy(walk);
+    return;
+  }
+  walk->next = walk->lazy->spare;
+  walk->lazy->spare = walk;
+}
+
+void pestle_walk_destroy(pestle_walk_t* walk) {
+  pestle_vec_deinit(&walk->stack);
+  pestle_vec_deinit(&walk->nodes);
+  pestle_vec_deinit(&walk->leaves);
+  pestle_vec_deinit(&walk->outputs);
+  pestle_vec_deinit(&walk->key);
+  pestle_vec_deinit(&walk->leaf_at);
+  pestle_vec_deinit(&walk->donated);
+  pestle_vec_deinit(&walk->dropped);
+  pestle_vec_deinit(&walk->views);
+  pestle_vec_deinit(&walk->results);
+  pestle_dealloc(walk->lazy->allocator, walk, sizeof(*walk));
+}
+
+static void clear(pestle_walk_t* walk) {
+  pestle_vec_clear(&walk->stack);
+  pestle_vec_clear(&walk->nodes);
+  pestle_vec_clear(&walk->leaves);
+  pestle_vec_clear(&walk->outputs);
+  pestle_vec_clear(&walk->key);
+  pestle_vec_clear(&walk->leaf_at);
+  pestle_vec_clear(&walk->donated);
+  pestle_vec_clear(&walk->dropped);
+  walk->values = 0;
+  walk->busy = NULL;
+}
+
+// --- Writing ---
+
+static bool put(pestle_walk_t* walk, uint32_t word) {
+  return pestle_vec_push(&walk->key, word);
+}
+
+static bool write_leaf(pestle_walk_t* walk, pestle_array_t* leaf) {
+  leaf->number = walk->values++;
+  return pestle_vec_push(&walk->leaf_at, walk->key.size) &&
+         pestle_vec_push(&walk->leaves, leaf) && put(walk, PESTLE_KEY_LEAF) &&
+         pestle_words_put_type(&walk->key, &leaf->type);
+}
+
+static bool write_node(pestle_walk_t* walk, pestle_array_t* node) {
+  node->number = walk->values++;
+  if (node->op == PESTLE_LAZY_GET) {
+    return put(walk, PESTLE_KEY_GET) && put(walk, node->operands[0]->number) &&
+           put(walk, node->spec[0]);
+  }
+  if (!put(walk, PESTLE_KEY_NODE | (uint32_t)node->op << 8) ||
+      !put(walk, node->operand_count) || !put(walk, node->spec_words) ||
+      !pestle_vec_reserve(&walk->key, node->operand_count)) {
+    return false;
+  }
+  for (uint32_t i = 0; i < node->operand_count; ++i)
+    walk->key.data[walk->key.size++] = node->operands[i]->number;
+  return pestle_vec_append(&walk->key, node->spec, node->spec_words);
+}
+
+// --- Walking ---
+
+// A result of an op that another evaluation made, while nobody asked for it.
+static void settle_get(pestle_array_t* get) {
+  pestle_array_t* tuple = get->operands[0];
+  uint32_t index = get->spec[0];
+  get->buffer = tuple->parts[index];
+  tuple->parts[index] = NULL;
+  get->device = tuple->device;
+  pestle_array_set_state(get, PESTLE_NODE_DATA);
+}
+
+// Meets |array|: a leaf is written, a node goes on the stack.
+static pestle_status_t visit(pestle_walk_t* walk, pestle_array_t* array) {
+  array->walk = walk->lazy->walks;
+  array->readers = 0;
+  if (array->op == PESTLE_LAZY_GET &&
+      pestle_array_node_state(array) == PESTLE_NODE_LAZY &&
+      pestle_array_node_state(array->operands[0]) == PESTLE_NODE_DATA) {
+    settle_get(array);
+  }
+  switch (pestle_array_node_state(array)) {
+    case PESTLE_NODE_DATA:
+      return write_leaf(walk, array) ? NULL : PESTLE_OOM();
+    case PESTLE_NODE_LAZY:
+      pestle_array_set_state(array, PESTLE_NODE_CLAIMED);
+      // On the list at once, so that unclaiming finds it; its place there is of no
+      // matter until it is written.
+      if (!pestle_vec_push(&walk->stack, (pestle_walk_frame_t){array, 0})) {
+        pestle_array_set_state(array, PESTLE_NODE_LAZY);
+        return PESTLE_OOM();
+      }
+      return NULL;
+    case PESTLE_NODE_CLAIMED:
+      walk->busy = array;
+      return NULL;
+    case PESTLE_NODE_TRACED:
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "a traced array stands for a value of a capture and "
+                          "has no elements");
+    case PESTLE_NODE_FAILED:
+      break;
+  }
+  return pestle_status_retain(array->failure);
+}
+
+// Writes the graph below |root|, operands before what reads them.
+static pestle_status_t walk_from(pestle_walk_t* walk, pestle_array_t* root) {
+  if (root->walk != walk->lazy->walks) PESTLE_TRY(visit(walk, root));
+  while (!walk->busy && walk->stack.size) {
+    pestle_walk_frame_t* top = &pestle_vec_last(&walk->stack);
+    pestle_array_t* node = top->node;
+    if (top->operand == node->operand_count) {
+      if (!pestle_vec_push(&walk->nodes, node)) return PESTLE_OOM();
+      (void)pestle_vec_pop(&walk->stack);
+      if (!write_node(walk, node)) return PESTLE_OOM();
+      continue;
+    }
+    pestle_array_t* operand = node->operands[top->operand++];
+    if (operand->walk != walk->lazy->walks) PESTLE_TRY(visit(walk, operand));
+    ++operand->readers;
+  }
+  return NULL;
+}
+
+void pestle_walk_unclaim(pestle_walk_t* walk) {
+  for (size_t i = 0; i < walk->nodes.size; ++i)
+    pestle_array_set_state(walk->nodes.data[i], PESTLE_NODE_LAZY);
+  for (size_t i = 0; i < walk->stack.size; ++i)
+    pestle_array_set_state(walk->stack.data[i].node, PESTLE_NODE_LAZY);
+  pestle_vec_clear(&walk->nodes);
+  pestle_vec_clear(&walk->stack);
+}
+
+// --- What is kept, what is given ---
+
+// Whether anything but this walk's nodes refers to |array|.
+static bool is_wanted(const pestle_array_t* array) {
+  uint64_t refs = atomic_load_explicit(&array->refs, memory_order_acquire);
+  return refs != array->readers * PESTLE_REF_NODE;
+}
+
+// A node that somebody else refers to becomes data: nothing is computed twice.
+static bool write_outputs(pestle_walk_t* walk) {
+  for (size_t i = 0; i < walk->nodes.size; ++i) {
+    pestle_array_t* node = walk->nodes.data[i];
+    if (is_wanted(node) && !pestle_vec_push(&walk->outputs, node)) return false;
+  }
+  if (!put(walk, PESTLE_KEY_OUTPUTS) ||
+      !put(walk, (uint32_t)walk->outputs.size)) {
+    return false;
+  }
+  for (size_t i = 0; i < walk->outputs.size; ++i) {
+    if (!put(walk, walk->outputs.data[i]->number)) return false;
+  }
+  return true;
+}
+
+// Whether a run may be given the memory of |leaf|, which nothing outlives.
+static bool is_dying(const pestle_walk_t* walk, const pestle_array_t* leaf) {
+  uint32_t flags = pestle_buffer_flags(leaf->buffer);
+  if (is_wanted(leaf) || leaf->strides || leaf->byte_offset ||
+      leaf->device != walk->device || flags & PESTLE_BUFFER_READ_ONLY ||
+      (flags & PESTLE_BUFFER_WRAPPED && !(flags & PESTLE_BUFFER_EXCLUSIVE)) ||
+      !pestle_type_count(&leaf->type) ||
+      pestle_buffer_size(leaf->buffer) != pestle_type_bytes(&leaf->type)) {
+    return false;
+  }
+  for (size_t i = 0; i < walk->leaves.size; ++i) {
+    const pestle_array_t* other = walk->leaves.data[i];
+    if (other != leaf && other->buffer == leaf->buffer) return false;
+  }
+  return true;
+}
+
+// Gives each output's memory to be that of a leaf of its type, as far as there are
+// such leaves. A walk of many leaves would look at each beside each.
+static bool choose_donated(pestle_walk_t* walk) {
+  enum { MOST = 64 };
+  bool taken[MOST] = {false};
+  if (walk->leaves.size > MOST || walk->outputs.size > MOST) return true;
+  for (size_t i = 0; i < walk->leaves.size; ++i) {
+    const pestle_array_t* leaf = walk->leaves.data[i];
+    for (size_t o = 0; o < walk->outputs.size; ++o) {
+      const pestle_array_t* output = walk->outputs.data[o];
+      if (taken[o] || pestle_array_flags(output) & PESTLE_NODE_TUPLE ||
+          !pestle_type_equal(&leaf->type, &output->type) ||
+          !is_dying(walk, leaf)) {
+        continue;
+      }
+      if (!pestle_vec_push(&walk->donated, (uint32_t)i)) return false;
+      walk->key.data[walk->leaf_at.data[i]] |= PESTLE_LEAF_DONATED;
+      taken[o] = true;
+      break;
+    }
+  }
+  return true;
+}
+
+static bool write_device(pestle_walk_t* walk, pestle_device_t* device) {
+  uint64_t address = (uint64_t)(uintptr_t)device;
+  walk->device = device;
+  return put(walk, (uint32_t)address) && put(walk, (uint32_t)(address >> 32));
+}
+
+static pestle_status_t claim(pestle_walk_t* walk, pestle_array_t* const* arrays,
+                             size_t count) {
+  if (!write_device(walk, arrays[0]->device)) return PESTLE_OOM();
+  for (size_t i = 0; i < count && !walk->busy; ++i) {
+    if (arrays[i]->device != walk->device ||
+        pestle_array_node_state(arrays[i]) == PESTLE_NODE_DATA) {
+      continue;
+    }
+    PESTLE_TRY(walk_from(walk, arrays[i]));
+  }
+  if (walk->busy || !walk->nodes.size) return NULL;
+  size_t operands = 0;
+  for (size_t i = 0; i < walk->nodes.size; ++i)
+    operands += walk->nodes.data[i]->operand_count;
+  if (!pestle_vec_reserve(&walk->dropped, operands)) return PESTLE_OOM();
+  return write_outputs(walk) && choose_donated(walk) ? NULL : PESTLE_OOM();
+}
+
+pestle_status_t pestle_walk_claim(pestle_walk_t* walk,
+                                  pestle_array_t* const* arrays, size_t count) {
+  clear(walk);
+  ++walk->lazy->walks;
+  pestle_status_t status = claim(walk, arrays, count);
+  if (status || walk->busy) pestle_walk_unclaim(walk);
+  return status;
+}
