@@ -392,12 +392,16 @@ pestle_status_t pestle_array_record(const pestle_record_t* r,
   pestle_device_t* device;
   for (size_t i = 0; i < capacity; ++i)
     out[i] = NULL;
-  if (!is_recordable(r->op)) {
-    const pestle_op_info_t* info = pestle_op_info(r->op);
-    return PESTLE_ERROR(UNSUPPORTED, "'%s' is no function of arrays",
-                        info ? info->name : "op");
+  const pestle_op_info_t* info = pestle_op_info(r->op);
+  if (!info) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "there is no op number %d",
+                        (int)r->op);
   }
   PESTLE_TRY(check_operands(r));
+  if (!is_recordable(r->op)) {
+    return PESTLE_ERROR(UNSUPPORTED, "'%s' is no function of arrays",
+                        info->name);
+  }
   PESTLE_TRY(pestle_place(r, &device));
   if (needs_broadcast(r)) return record_broadcast(r, out, capacity);
   return name_op(r->op, record(r, device, out, capacity));

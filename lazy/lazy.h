@@ -9,7 +9,7 @@
 // behind the wanted arrays and writes them down as a key; the cache (cache.c) knows
 // the executable of a key, or build.c makes the module that the key says; run.c
 // runs it and turns nodes into data (evaluate.c leads). All that a walk reads or
-// writes of nodes is under the context's one lock (adr/022).
+// writes of nodes is under the context's one lock (docs/adr/022-arrays.md).
 #ifndef PESTLE_LAZY_LAZY_H_
 #define PESTLE_LAZY_LAZY_H_
 

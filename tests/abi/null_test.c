@@ -24,6 +24,7 @@ typedef struct things_t {
   pestle_buffer_t* buffer;
   pestle_stream_t* stream;
   pestle_event_t* event;
+  pestle_array_t* array;
 } things_t;
 
 static const char text[] =
@@ -1108,6 +1109,168 @@ static void call_optimize(things_t* t) {
   }
 #include "pestle/ops.def"
 
+// --- Arrays ---
+
+static void call_device_context(things_t* t) {
+  assert_null(pestle_device_context(NULL));
+  assert_ptr_equal(pestle_device_context(t->device), t->context);
+}
+static void call_array_retain(things_t* t) {
+  (void)t;
+  pestle_array_retain(NULL);
+}
+static void call_array_release(things_t* t) {
+  (void)t;
+  pestle_array_release(NULL);
+}
+static void call_array_type(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_array_type(NULL).dtype, PESTLE_NONE);
+}
+static void call_array_device(things_t* t) {
+  (void)t;
+  assert_null(pestle_array_device(NULL));
+}
+static void call_array_state(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_array_state(NULL), PESTLE_ARRAY_FAILED);
+}
+static void call_array_is_ready(things_t* t) {
+  (void)t;
+  assert_false(pestle_array_is_ready(NULL));
+}
+static void call_array_is_view(things_t* t) {
+  (void)t;
+  assert_false(pestle_array_is_view(NULL));
+}
+static void call_array_storage(things_t* t) {
+  (void)t;
+  assert_null(pestle_array_storage(NULL));
+}
+static void call_array_stats(things_t* t) {
+  pestle_array_stats_t stats = {.struct_size = sizeof(stats)};
+  pestle_array_stats(NULL, &stats);
+  pestle_array_stats(t->context, NULL);
+}
+static void call_array_from_data(things_t* t) {
+  pestle_array_t* out;
+  BAD(pestle_array_from_data(NULL, &f32x4, "", &out));
+  BAD(pestle_array_from_data(t->device, NULL, "", &out));
+  BAD(pestle_array_from_data(t->device, &f32x4, NULL, &out));
+  BAD(pestle_array_from_data(t->device, &f32x4, "", NULL));
+}
+static void call_array_from_buffer(things_t* t) {
+  pestle_array_t* out;
+  BAD(pestle_array_from_buffer(NULL, &f32x4, 0, NULL, &out));
+  BAD(pestle_array_from_buffer(t->buffer, NULL, 0, NULL, &out));
+  BAD(pestle_array_from_buffer(t->buffer, &f32x4, 0, NULL, NULL));
+}
+static void call_array_wrap(things_t* t) {
+  pestle_array_t* out;
+  pestle_tensor_t tensor = {.data = NULL};
+  BAD(pestle_array_wrap(NULL, &tensor, NULL, &out));
+  BAD(pestle_array_wrap(t->device, NULL, NULL, &out));
+  BAD(pestle_array_wrap(t->device, &tensor, NULL, NULL));
+}
+static void call_array_empty(things_t* t) {
+  pestle_array_t* out;
+  BAD(pestle_array_empty(NULL, &f32x4, &out));
+  BAD(pestle_array_empty(t->device, NULL, &out));
+  BAD(pestle_array_empty(t->device, &f32x4, NULL));
+}
+static void call_array_full(things_t* t) {
+  pestle_array_t* out;
+  BAD(pestle_array_full(NULL, &f32x4, "", &out));
+  BAD(pestle_array_full(t->device, NULL, "", &out));
+  BAD(pestle_array_full(t->device, &f32x4, NULL, &out));
+  BAD(pestle_array_full(t->device, &f32x4, "", NULL));
+}
+static void call_array_scalar(things_t* t) {
+  pestle_array_t* out;
+  BAD(pestle_array_scalar(NULL, PESTLE_F32, 1, &out));
+  BAD(pestle_array_scalar(t->device, PESTLE_F32, 1, NULL));
+}
+static void call_array_apply(things_t* t) {
+  pestle_array_t* out;
+  pestle_array_op_t op = {
+      .struct_size = sizeof(op), .op = PESTLE_OP_NEGATE, .operand_count = 1};
+  BAD(pestle_array_apply(NULL, &out, 1));
+  BAD(pestle_array_apply(&op, &out, 1));
+  op.operands = &t->array;
+  BAD(pestle_array_apply(&op, NULL, 1));
+  BAD(pestle_array_apply(&op, NULL, 0));
+  op.body_count = 1;
+  BAD(pestle_array_apply(&op, &out, 1));
+}
+static void call_array_fold(things_t* t) {
+  pestle_array_t* out;
+  BAD(pestle_array_fold(PESTLE_OP_ADD, NULL, PESTLE_I64S(0), &out));
+  BAD(pestle_array_fold(PESTLE_OP_ADD, t->array, (pestle_i64s_t){NULL, 1},
+                        &out));
+  BAD(pestle_array_fold(PESTLE_OP_ADD, t->array, PESTLE_I64S(0), NULL));
+}
+static void call_array_eval(things_t* t) {
+  (void)t;
+  BAD(pestle_array_eval(NULL, 1, NULL));
+}
+static void call_array_eval_async(things_t* t) {
+  (void)t;
+  BAD(pestle_array_eval_async(NULL, 1, NULL));
+}
+static void call_array_wait(things_t* t) {
+  (void)t;
+  BAD(pestle_array_wait(NULL));
+}
+static void call_array_data(things_t* t) {
+  pestle_tensor_t tensor;
+  BAD(pestle_array_data(NULL, &tensor));
+  BAD(pestle_array_data(t->array, NULL));
+}
+static void call_array_read(things_t* t) {
+  BAD(pestle_array_read(NULL, &(float[4]){0}, 16));
+  BAD(pestle_array_read(t->array, NULL, 16));
+}
+static void call_array_copy_to(things_t* t) {
+  pestle_array_t* out;
+  BAD(pestle_array_copy_to(NULL, t->device, &out));
+  BAD(pestle_array_copy_to(t->array, NULL, &out));
+  BAD(pestle_array_copy_to(t->array, t->device, NULL));
+}
+static void call_array_base(things_t* t) {
+  pestle_array_t* out;
+  BAD(pestle_array_base(NULL, &out));
+  BAD(pestle_array_base(t->array, NULL));
+}
+
+#define ARRAYS_1 NULL
+#define ARRAYS_2 t->array, NULL
+#define ARRAYS_3 t->array, t->array, NULL
+#define ALL_1 t->array
+#define ALL_2 t->array, t->array
+#define ALL_3 t->array, t->array, t->array
+#define PESTLE_SCALAR(NAME, op, mlir, n, ...) \
+  static void call_array_##op(things_t* t) {  \
+    pestle_array_t* out;                      \
+    (void)t;                                  \
+    BAD(pestle_array_##op(ARRAYS_##n, &out)); \
+    BAD(pestle_array_##op(ALL_##n, NULL));    \
+  }
+#include "pestle/scalar.def"
+
+#define NO_ARRAYS_0 NULL
+#define NO_ARRAYS_1 NULL
+#define NO_ARRAYS_2 NULL, NULL
+#define NO_ARRAYS_3 NULL, NULL, NULL
+#define NO_ARRAYS_V NULL, 1
+#define PESTLE_OP_BEGIN(NAME, op, mlir, OPERANDS, REGIONS, RESULTS, TYPE, ...) \
+  static void call_array_##op(things_t* t) {                                   \
+    (void)t;                                                                   \
+    BAD(pestle_array_##op(                                                     \
+        NO_ARRAYS_##OPERANDS,                                                  \
+        NULL NONE_##REGIONS NO_TYPE_##TYPE NO_RESULT_##RESULTS));              \
+  }
+#include "pestle/ops.def"
+
 // --- The list ---
 
 typedef struct row_t {
@@ -1117,11 +1280,18 @@ typedef struct row_t {
 
 #define ROW(name) {"pestle_" #name, call_##name},
 static const row_t rows[] = {
-#define PESTLE_SCALAR(NAME, op, ...) ROW(op_##op)
+#define PESTLE_SCALAR(NAME, op, ...) ROW(op_##op) ROW(array_##op)
 #include "pestle/scalar.def"
-#define PESTLE_OP_BEGIN(NAME, op, ...) ROW(op_##op)
+#define PESTLE_OP_BEGIN(NAME, op, ...) ROW(op_##op) ROW(array_##op)
 #include "pestle/ops.def"
     // clang-format off
+    ROW(device_context) ROW(array_retain) ROW(array_release) ROW(array_type)
+    ROW(array_device) ROW(array_state) ROW(array_is_ready) ROW(array_is_view)
+    ROW(array_storage) ROW(array_stats) ROW(array_from_data)
+    ROW(array_from_buffer) ROW(array_wrap) ROW(array_empty) ROW(array_full)
+    ROW(array_scalar) ROW(array_apply) ROW(array_fold) ROW(array_eval)
+    ROW(array_eval_async) ROW(array_wait) ROW(array_data) ROW(array_read)
+    ROW(array_copy_to) ROW(array_base)
     ROW(allocator_system) ROW(version) ROW(build_id) ROW(build_id_u64)
     ROW(status_make) ROW(status_make_v) ROW(status_annotate) ROW(status_join)
     ROW(status_release) ROW(status_code) ROW(status_message) ROW(status_file)
@@ -1231,12 +1401,15 @@ static int set_up(void** state) {
   assert_ok(pestle_buffer_create(t->device, 64, &t->buffer));
   assert_ok(pestle_stream_create(t->device, &t->stream));
   assert_ok(pestle_event_create(t->device, &t->event));
+  assert_ok(
+      pestle_array_from_data(t->device, &f32x4, (float[4]){1}, &t->array));
   *state = t;
   return 0;
 }
 
 static int tear_down(void** state) {
   things_t* t = *state;
+  pestle_array_release(t->array);
   pestle_event_release(t->event);
   pestle_stream_release(t->stream);
   pestle_buffer_release(t->buffer);
