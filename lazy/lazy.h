@@ -238,6 +238,7 @@ struct pestle_walk_t {
   PESTLE_VEC(pestle_buffer_view_t) views;
   PESTLE_VEC(pestle_buffer_t*) results;
   uint32_t values;       // numbered so far
+  bool traces;           // a capture's: it claims nothing
   pestle_array_t* busy;  // claimed by another
 };
 
@@ -250,6 +251,12 @@ void pestle_walk_destroy(pestle_walk_t* walk);
 // to be done.
 PESTLE_NODISCARD pestle_status_t pestle_walk_claim(
     pestle_walk_t* walk, pestle_array_t* const* arrays, size_t count);
+// Writes the key of a function: |arguments| are its first leaves, what else is data
+// follows as leaves or, numbers that adapt, as constants. The lock is held.
+PESTLE_NODISCARD pestle_status_t
+pestle_walk_trace(pestle_walk_t* walk, pestle_device_t* device,
+                  pestle_array_t* const* arguments, size_t argument_count,
+                  pestle_array_t* const* results, size_t count);
 // The nodes are LAZY again. The lock is held.
 void pestle_walk_unclaim(pestle_walk_t* walk);
 

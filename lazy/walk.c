@@ -118,6 +118,55 @@ static void settle_get(pestle_array_t* get) {
   pestle_array_set_state(get, PESTLE_NODE_DATA);
 }
 
+// A number, as a node without operands.
+static bool write_constant(pestle_walk_t* walk, pestle_array_t* number) {
+  pestle_elements_t value = {.type = number->type,
+                             .data = pestle_buffer_host_data(number->buffer),
+                             .size = pestle_type_bytes(&number->type),
+                             .splat = true};
+  pestle_attr_t attr = {
+      PESTLE_ATTR_value, PESTLE_ATTR_KIND_ELEMENTS, {.elements = &value}};
+  number->number = walk->values++;
+  if (!put(walk, PESTLE_KEY_NODE | (uint32_t)PESTLE_OP_CONSTANT << 8) ||
+      !put(walk, 0) || !put(walk, 0)) {
+    return false;
+  }
+  size_t at = walk->key.size;
+  pestle_node_parts_t parts = {.attrs = &attr, .attr_count = 1};
+  if (!pestle_spec_write(&walk->key, &parts)) return false;
+  walk->key.data[at - 1] = (uint32_t)(walk->key.size - at);
+  return true;
+}
+
+static bool is_number(const pestle_array_t* array) {
+  return pestle_array_flags(array) & PESTLE_NODE_WEAK && !array->type.rank &&
+         !array->byte_offset && pestle_buffer_is_ready(array->buffer) &&
+         pestle_buffer_host_data(array->buffer);
+}
+
+// In a capture nodes that are made of its arguments, or of constants, are written;
+// all else is data, or will be.
+static pestle_status_t visit_traced(pestle_walk_t* walk,
+                                    pestle_array_t* array) {
+  pestle_node_state_t state = pestle_array_node_state(array);
+  if (state == PESTLE_NODE_FAILED) return pestle_status_retain(array->failure);
+  if (array->op == PESTLE_LAZY_ARGUMENT) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "a traced array of another capture is read");
+  }
+  bool written = true;
+  if (state == PESTLE_NODE_TRACED ||
+      (state != PESTLE_NODE_DATA &&
+       pestle_array_flags(array) & PESTLE_NODE_PURE)) {
+    written = pestle_vec_push(&walk->stack, (pestle_walk_frame_t){array, 0});
+  } else if (state == PESTLE_NODE_DATA && is_number(array)) {
+    written = write_constant(walk, array);
+  } else {
+    written = write_leaf(walk, array);
+  }
+  return written ? NULL : PESTLE_OOM();
+}
+
 // Meets |array|: a leaf is written, a node goes on the stack.
 static pestle_status_t visit(pestle_walk_t* walk, pestle_array_t* array) {
   array->walk = walk->lazy->walks;
@@ -127,6 +176,7 @@ static pestle_status_t visit(pestle_walk_t* walk, pestle_array_t* array) {
       pestle_array_node_state(array->operands[0]) == PESTLE_NODE_DATA) {
     settle_get(array);
   }
+  if (walk->traces) return visit_traced(walk, array);
   switch (pestle_array_node_state(array)) {
     case PESTLE_NODE_DATA:
       return write_leaf(walk, array) ? NULL : PESTLE_OOM();
@@ -275,5 +325,39 @@ pestle_status_t pestle_walk_claim(pestle_walk_t* walk,
   ++walk->lazy->walks;
   pestle_status_t status = claim(walk, arrays, count);
   if (status || walk->busy) pestle_walk_unclaim(walk);
+  return status;
+}
+
+static pestle_status_t trace(pestle_walk_t* walk, pestle_device_t* device,
+                             pestle_array_t* const* arguments,
+                             size_t argument_count,
+                             pestle_array_t* const* results, size_t count) {
+  bool written = write_device(walk, device);
+  for (size_t i = 0; written && i < argument_count; ++i) {
+    arguments[i]->walk = walk->lazy->walks;
+    written = write_leaf(walk, arguments[i]);
+  }
+  if (!written) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i)
+    PESTLE_TRY(walk_from(walk, results[i]));
+  written = put(walk, PESTLE_KEY_OUTPUTS) && put(walk, (uint32_t)count);
+  for (size_t i = 0; written && i < count; ++i)
+    written = put(walk, results[i]->number);
+  return written ? NULL : PESTLE_OOM();
+}
+
+pestle_status_t pestle_walk_trace(pestle_walk_t* walk, pestle_device_t* device,
+                                  pestle_array_t* const* arguments,
+                                  size_t argument_count,
+                                  pestle_array_t* const* results,
+                                  size_t count) {
+  clear(walk);
+  ++walk->lazy->walks;
+  walk->traces = true;
+  pestle_status_t status =
+      trace(walk, device, arguments, argument_count, results, count);
+  walk->traces = false;
+  pestle_vec_clear(&walk->stack);
+  pestle_vec_clear(&walk->nodes);
   return status;
 }

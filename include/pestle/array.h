@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pestle/compile.h"
 #include "pestle/graph.h"
 #include "pestle/op.h"
 #include "pestle/runtime.h"
@@ -230,6 +231,69 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_copy_to(
 // evaluates |array|.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_array_base(pestle_array_t* array, pestle_array_t** out_array);
+
+// --- Functions ---
+//
+//   pestle_capture_begin(device, types, 2, &capture, arguments);
+//   ...record on arguments[0] and arguments[1]...
+//   pestle_capture_end(capture, &result, 1, &module);
+//   pestle_jit_create(device, module, capture, NULL, &f);
+//   pestle_jit_call(f, actual, 2, NULL, &y, 1);
+//
+// A capture records what a piece of code does once, for arguments that have types
+// and no elements, as a module: to be called, exported, transformed.
+
+typedef struct pestle_capture_s pestle_capture_t;
+typedef struct pestle_jit_s pestle_jit_t;
+
+// Begins a capture on |device| of a function that takes |count| arguments of
+// |types| (may be NULL when there are none). |arguments| becomes that many TRACED
+// arrays, references of the caller's. What is recorded on a TRACED array is
+// TRACED; it has no elements, and needing them is INVALID_ARGUMENT. Captures know
+// nothing of each other: any threads may have any number of them.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_capture_begin(
+    pestle_device_t* device, const pestle_type_t* types, size_t count,
+    pestle_capture_t** out_capture, pestle_array_t** arguments);
+// The module of |count| results: its entry takes the capture's arguments, then the
+// hidden ones. Arrays that were not made of arguments but are read are hidden
+// arguments, so that another value needs no other code; numbers that adapt
+// (pestle_array_scalar()), and what is made of constants alone, are constants. May
+// be called more than once, with other results; the hidden arguments are those of
+// the latest call. INVALID_ARGUMENT: a TRACED result of another capture.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_capture_end(pestle_capture_t* capture, pestle_array_t* const* results,
+                   size_t count, pestle_module_t** out_module);
+// How many hidden arguments there are.
+PESTLE_API size_t pestle_capture_hidden_count(const pestle_capture_t* capture);
+// Hidden argument |index|; NULL past the last. Borrowed from the capture.
+PESTLE_API pestle_array_t* pestle_capture_hidden(
+    const pestle_capture_t* capture, size_t index);
+// Ends a capture and its hold on the hidden arguments. TRACED arrays stay what they
+// are. NULL is allowed.
+PESTLE_API void pestle_capture_release(pestle_capture_t* capture);
+
+// Makes a function of |module|'s entry on |device|. The hidden arguments of
+// |capture| (may be NULL: there are none) are its last ones, and kept by it.
+// |options| (may be NULL) are those of pestle_compile(), without dump and control.
+// Code is made at the first call; where |module| has dimensions that are not known,
+// at the first call with other extents.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_jit_create(
+    pestle_device_t* device, pestle_module_t* module,
+    const pestle_capture_t* capture, const pestle_compile_options_t* options,
+    pestle_jit_t** out_jit);
+// Adds a reference. NULL is allowed.
+PESTLE_API void pestle_jit_retain(pestle_jit_t* jit);
+// Drops a reference. NULL is allowed.
+PESTLE_API void pestle_jit_release(pestle_jit_t* jit);
+// Calls |jit| with |count| arguments, its hidden ones left out. |out| becomes its
+// results, references of the caller's; what is left over of |out_capacity| becomes
+// NULL. LAZY arguments are evaluated first. |stream| NULL: runs now; else the
+// call is queued and the results are PENDING. Any threads may call at once.
+// INVALID_ARGUMENT names the argument whose type or device is another than the
+// function's, and says both; what an evaluation and a compilation fail with.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_jit_call(
+    pestle_jit_t* jit, pestle_array_t* const* arguments, size_t count,
+    pestle_stream_t* stream, pestle_array_t** out, size_t out_capacity);
 
 // --- What evaluation keeps ---
 

@@ -1242,6 +1242,61 @@ static void call_array_base(things_t* t) {
   BAD(pestle_array_base(t->array, NULL));
 }
 
+static void call_capture_begin(things_t* t) {
+  pestle_capture_t* capture;
+  pestle_array_t* out;
+  BAD(pestle_capture_begin(NULL, &f32x4, 1, &capture, &out));
+  BAD(pestle_capture_begin(t->device, NULL, 1, &capture, &out));
+  BAD(pestle_capture_begin(t->device, &f32x4, 1, NULL, &out));
+  BAD(pestle_capture_begin(t->device, &f32x4, 1, &capture, NULL));
+}
+static void call_capture_end(things_t* t) {
+  pestle_capture_t* capture;
+  pestle_module_t* module;
+  BAD(pestle_capture_end(NULL, &t->array, 1, &module));
+  assert_ok(pestle_capture_begin(t->device, NULL, 0, &capture, NULL));
+  BAD(pestle_capture_end(capture, NULL, 1, &module));
+  BAD(pestle_capture_end(capture, &t->array, 1, NULL));
+  BAD(pestle_capture_end(capture, &(pestle_array_t*){NULL}, 1, &module));
+  pestle_capture_release(capture);
+}
+static void call_capture_hidden_count(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_capture_hidden_count(NULL), 0);
+}
+static void call_capture_hidden(things_t* t) {
+  (void)t;
+  assert_null(pestle_capture_hidden(NULL, 0));
+}
+static void call_capture_release(things_t* t) {
+  (void)t;
+  pestle_capture_release(NULL);
+}
+static void call_jit_create(things_t* t) {
+  pestle_jit_t* jit;
+  BAD(pestle_jit_create(NULL, t->module, NULL, NULL, &jit));
+  BAD(pestle_jit_create(t->device, NULL, NULL, NULL, &jit));
+  BAD(pestle_jit_create(t->device, t->module, NULL, NULL, NULL));
+}
+static void call_jit_retain(things_t* t) {
+  (void)t;
+  pestle_jit_retain(NULL);
+}
+static void call_jit_release(things_t* t) {
+  (void)t;
+  pestle_jit_release(NULL);
+}
+static void call_jit_call(things_t* t) {
+  pestle_jit_t* jit;
+  pestle_array_t* out;
+  BAD(pestle_jit_call(NULL, &t->array, 1, NULL, &out, 1));
+  assert_ok(pestle_jit_create(t->device, t->module, NULL, NULL, &jit));
+  BAD(pestle_jit_call(jit, NULL, 1, NULL, &out, 1));
+  BAD(pestle_jit_call(jit, &(pestle_array_t*){NULL}, 1, NULL, &out, 1));
+  BAD(pestle_jit_call(jit, &t->array, 1, NULL, NULL, 1));
+  pestle_jit_release(jit);
+}
+
 #define ARRAYS_1 NULL
 #define ARRAYS_2 t->array, NULL
 #define ARRAYS_3 t->array, t->array, NULL
@@ -1291,7 +1346,9 @@ static const row_t rows[] = {
     ROW(array_from_buffer) ROW(array_wrap) ROW(array_empty) ROW(array_full)
     ROW(array_scalar) ROW(array_apply) ROW(array_fold) ROW(array_eval)
     ROW(array_eval_async) ROW(array_wait) ROW(array_data) ROW(array_read)
-    ROW(array_copy_to) ROW(array_base)
+    ROW(array_copy_to) ROW(array_base) ROW(capture_begin) ROW(capture_end)
+    ROW(capture_hidden_count) ROW(capture_hidden) ROW(capture_release)
+    ROW(jit_create) ROW(jit_retain) ROW(jit_release) ROW(jit_call)
     ROW(allocator_system) ROW(version) ROW(build_id) ROW(build_id_u64)
     ROW(status_make) ROW(status_make_v) ROW(status_annotate) ROW(status_join)
     ROW(status_release) ROW(status_code) ROW(status_message) ROW(status_file)
