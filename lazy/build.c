@@ -116,6 +116,7 @@ static pestle_status_t build_node(build_t* b, const uint32_t* at,
 // An op of any number of results that is wanted gives all of them.
 static size_t result_count(const pestle_value_t* value) {
   const pestle_node_t* node = value->node;
+  if (!node) return 1;
   return pestle_op_info((pestle_op_t)node->op)->results == 1 || value->index
              ? 1
              : node->result_count;
@@ -136,10 +137,9 @@ static pestle_status_t build_outputs(build_t* b, const uint32_t* at,
     uint32_t number = at[2 + i];
     pestle_value_t* value = b->values[number];
     size_t parts = is_get[number] ? 1 : result_count(value);
-    for (size_t k = 0; k < parts; ++k) {
-      results[r++] =
-          is_get[number] ? value : pestle_node_result(value->node, k);
-    }
+    results[r++] = value;
+    for (size_t k = 1; k < parts; ++k)
+      results[r++] = pestle_node_result(value->node, k);
   }
   return pestle_op_return(&b->builder, results, total, NULL);
 }

@@ -144,8 +144,8 @@ static bool is_number(const pestle_array_t* array) {
          pestle_buffer_host_data(array->buffer);
 }
 
-// In a capture nodes that are made of its arguments, or of constants, are written;
-// all else is data, or will be.
+// In a capture nodes that are made of its arguments, of constants or of numbers are
+// written; all else is data, or will be.
 static pestle_status_t visit_traced(pestle_walk_t* walk,
                                     pestle_array_t* array) {
   pestle_node_state_t state = pestle_array_node_state(array);
@@ -157,7 +157,7 @@ static pestle_status_t visit_traced(pestle_walk_t* walk,
   bool written = true;
   if (state == PESTLE_NODE_TRACED ||
       (state != PESTLE_NODE_DATA &&
-       pestle_array_flags(array) & PESTLE_NODE_PURE)) {
+       pestle_array_flags(array) & (PESTLE_NODE_PURE | PESTLE_NODE_WEAK))) {
     written = pestle_vec_push(&walk->stack, (pestle_walk_frame_t){array, 0});
   } else if (state == PESTLE_NODE_DATA && is_number(array)) {
     written = write_constant(walk, array);

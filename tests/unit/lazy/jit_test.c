@@ -88,7 +88,7 @@ static void test_a_capture_is_a_function(void** state) {
   pestle_jit_t* jit = capture_affine(f, bias, &text);
   // Numbers are constants, data is an argument.
   assert_non_null(strstr(text, "dense<3"));
-  assert_non_null(strstr(text, "dense<5"));
+  assert_non_null(strstr(text, "dense<0.5"));
   assert_non_null(strstr(text, "%arg1: tensor<4xf32>"));
   pestle_context_free(f->context, text, strlen(text) + 1);
   pestle_array_release(bias);
