@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of CHLO that are made of comparisons and integers.
+// Ops of CHLO that are made of comparisons, integers and products.
 #include <math.h>
 
 #include "base/half.h"
@@ -72,7 +72,11 @@ pv_t* pestle_chlo_next_after(pestle_formula_t* f, pv_t* const* operands) {
   return pestle_f_select(f, other, pestle_f_splat(f, x, (double)NAN), next);
 }
 
-// --- The upper half of a product ---
+// --- Products ---
+
+pv_t* pestle_chlo_square(pestle_formula_t* f, pv_t* const* x) {
+  return OP2(MULTIPLY, x[0], x[0]);
+}
 
 static pestle_dtype_t twice_as_wide(unsigned width, bool is_signed) {
   if (width <= 8) return is_signed ? PESTLE_I16 : PESTLE_U16;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of composites: copies of their decompositions, which are functions.
+// Bodies of composites: copies of their decompositions, which are functions, or our
+// own where the name is one of CHLO's (chlo.h).
 // Those come in any order, so bodies are made when all are there.
 #include "base/map.h"
 #include "base/mem.h"
+#include "ir/chlo.h"
 #include "ir/copy.h"
 #include "ir/generic.h"
 
@@ -104,9 +106,11 @@ static pestle_status_t replace(pestle_node_t* node, pestle_region_t* region) {
 static pestle_status_t attach(attacher_t* a,
                               const pestle_generic_composite_t* c,
                               const pestle_function_t* f) {
+  pestle_region_t* region = NULL;
+  PESTLE_TRY(pestle_chlo_body(c->node, &region));
+  if (region) return replace(c->node, region);
   PESTLE_TRY(count_ops(a, f->body));
   pestle_copier_t copier;
-  pestle_region_t* region = NULL;
   pestle_copier_init(a->allocator, (pestle_builder_t){.module = a->module},
                      &copier);
   pestle_status_t status = pestle_copier_region(&copier, f->body, &region);

@@ -16,8 +16,6 @@ static pestle_status_t fill_ops(pestle_parser_t* p) {
   }
   if (!pestle_map_set_str(&p->ops, PESTLE_STR("func.return"),
                           PESTLE_OP_RETURN) ||
-      !pestle_map_set_str(&p->ops, PESTLE_STR("chlo.square"),
-                          PESTLE_OP_MULTIPLY) ||
       !pestle_map_set_str(&p->ops, PESTLE_STR("chlo.ragged_dot"),
                           PESTLE_OP_DOT_GENERAL) ||
       !pestle_map_set_str(&p->ops, PESTLE_STR("chlo.top_k"), PESTLE_OP_SORT)) {

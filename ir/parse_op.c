@@ -438,20 +438,6 @@ static pestle_status_t check_return(pestle_parser_t* p,
   return NULL;
 }
 
-// chlo.square %x is multiply %x, %x.
-static pestle_status_t square(pestle_parser_t* p, pestle_parse_op_t* o) {
-  if (o->operand_count != 1 || o->operand_types.count != 1) {
-    return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
-                              "'chlo.square' has one operand");
-  }
-  PESTLE_TRY(pestle_parse_grow(p, &o->operands, 1, &o->operand_capacity,
-                               sizeof(*o->operands)));
-  o->operands[1] = o->operands[0];
-  o->operand_count = 2;
-  return pestle_parse_push_type(p, &o->operand_types,
-                                &o->operand_types.data[0]);
-}
-
 // The CUSTOM that |*node| stands for, if |o| is an op of CHLO.
 static pestle_status_t name_chlo(pestle_parser_t* p, const pestle_parse_op_t* o,
                                  pestle_node_t** node) {
@@ -494,9 +480,6 @@ static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
   }
   PESTLE_TRY(generic ? pestle_parse_generic(p, &o)
                      : pestle_parse_pretty(p, &o));
-  if (pestle_str_equal_c(o.at.text, "chlo.square")) {
-    PESTLE_TRY(square(p, &o));
-  }
   if (o.g.op == PESTLE_OP_RETURN) PESTLE_TRY(check_return(p, &o, function));
   PESTLE_TRY(pestle_parse_finish(p, &o, &node));
   PESTLE_TRY(name_chlo(p, &o, &node));

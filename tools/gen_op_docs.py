@@ -251,8 +251,9 @@ def document():
                  "lgamma is infinite and digamma NaN at 0 and whole numbers below, "
                  "zeta NaN for s < 1. As XLA's, zeta means nothing for q < -5. "
                  "`chlo.top_k` and `chlo.ragged_dot` are such ops too, their bodies a "
-                 "sort and dot_general; `chlo.square` is read as a product, `erf`, `erfc` and `erf_inv` are "
-                 "scalar ops.\n\n" + formulas())  # fmt: skip
+                 "sort and dot_general; `erf`, `erfc` and `erf_inv` are scalar ops. "
+                 "A `stablehlo.composite` with the name and types of any of these "
+                 "is that op, whatever its decomposition.\n\n" + formulas())  # fmt: skip
     parts.append("\n## Accuracy\n" + ACCURACY + accuracy())
     parts.append("\n## Kernel ops (`kir.def`)\n\n"
                  "Operands: v value, o value or none, b buffer, i immediate. "

@@ -334,8 +334,6 @@ static pestle_status_t make_row(pestle_bytecode_builder_t* b,
   const pestle_bytecode_name_t* name = &b->names[op->name];
   pestle_generic_begin(&b->scratch, name->op, &g);
   PESTLE_TRY(pestle_bytecode_operands(b, op, &operands, &operand_count));
-  if (name->doubled && operand_count == 1)
-    operands[operand_count++] = *operands;
   PESTLE_TRY(read_attributes(b, op, &g));
   PESTLE_TRY(build_regions(b, op, place->value_end, &regions));
   PESTLE_TRY(pestle_bytecode_result_types(b, op, &types, &type_count));

@@ -29,7 +29,6 @@ typedef struct pestle_bytecode_name_t {
   pestle_op_t op;                      // of a ROW
   const pestle_bytecode_form_t* form;  // or NULL
   const char* chlo;  // of a ROW: the op by name that takes its place, or NULL
-  bool doubled;      // its one operand is taken twice: chlo.square
 } pestle_bytecode_name_t;
 
 // A value of the file: the tensors that it is made of, as many as its type has.

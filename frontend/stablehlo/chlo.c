@@ -12,11 +12,6 @@ void pestle_bytecode_chlo_name(const pestle_bytecode_form_t* form,
     name->role = PESTLE_BYTECODE_CHLO;
     return;
   }
-  if (pestle_str_equal_c(op, "square")) {
-    *name = (pestle_bytecode_name_t){
-        .role = PESTLE_BYTECODE_ROW, .op = PESTLE_OP_MULTIPLY, .doubled = true};
-    return;
-  }
   for (size_t i = 0; pestle_generic_chlo_name(i); ++i) {
     const char* known = pestle_generic_chlo_name(i);
     if (!pestle_str_equal_c(op, known + sizeof("chlo.") - 1)) continue;

@@ -36,6 +36,7 @@ OPS = {
     "atan": (math.atan, -30, 30), "sinh": (math.sinh, -89, 89),
     "cosh": (math.cosh, -89, 89), "asinh": (math.asinh, -1e5, 1e5),
     "acosh": (math.acosh, 1, 1e5), "atanh": (math.atanh, -1, 1),
+    "square": (lambda v: v * v, -200, 200),
 }
 # Narrow types are rounded once, from f32.
 ROWS_OF_TABLE = re.findall(r"PESTLE_CHLO\((\w+), +\w+, +\w+, +(\d+)", TABLE)
