@@ -11,6 +11,7 @@
 #include "codegen/nest/nest_verify.h"
 #include "codegen/schedule/schedule.h"
 #include "codegen/sketch/choice.h"
+#include "codegen/sketch/sketch.h"
 #include "compile/control.h"
 #include "compile/dump.h"
 #include "compile/explain.h"

@@ -2,7 +2,7 @@
 // Adaptive pools: a window is a box, and the sum or the largest element of a box
 // that of those of its rows.
 //
-// Axes whose m divides n come first, all by one fold: their windows lie side by
+// Axes whose m divides n come first, all by one reduction: their windows lie side by
 // side in [.., m, n / m, ..]. Each other one is seen as [outer, n, inner], and
 // element j of window i is gathered into [outer, m, longest, inner]. Behind the
 // end of a window that is shorter stands its last element again, which the
@@ -92,9 +92,9 @@ static pv_t* masked(pool_t* p, pv_t* x) {
   return pestle_f_select(p->f, inside, x, pestle_f_number(p->f, x->type, 0));
 }
 
-// --- Folds ---
+// --- Reductions ---
 
-// What a fold starts from: 0, or the least element of the type.
+// What a reduction starts from: 0, or the least element of the type.
 static pv_t* start(const pool_t* p, pestle_dtype_t dtype) {
   const pestle_dtype_info_t* info = pestle_dtype_info(dtype);
   pestle_type_t scalar = pestle_type_make(dtype, 0, NULL);
@@ -107,15 +107,16 @@ static pv_t* start(const pool_t* p, pestle_dtype_t dtype) {
   return pestle_f_bits(p->f, &scalar, least);
 }
 
-static pv_t* fold(const pool_t* p, pv_t* x, const int64_t* axes, size_t count) {
+static pv_t* reduce(const pool_t* p, pv_t* x, const int64_t* axes,
+                    size_t count) {
   pestle_op_t op = p->average ? PESTLE_OP_ADD : PESTLE_OP_MAXIMUM;
   if (!x) return NULL;
   return pestle_f_reduce_from(p->f, op, x, (pestle_i64s_t){axes, count},
                               start(p, x->type->dtype));
 }
 
-// |x| folded along each axis whose extent its |size| divides; negative: kept.
-static pv_t* fold_apart(const pool_t* p, pv_t* x, const int64_t* sizes) {
+// |x| reduced along each axis whose extent its |size| divides; negative: kept.
+static pv_t* reduce_apart(const pool_t* p, pv_t* x, const int64_t* sizes) {
   int64_t apart[2 * PESTLE_MAX_RANK], axes[PESTLE_MAX_RANK];
   pestle_type_t type = *x->type;
   int32_t rank = 0;
@@ -134,12 +135,12 @@ static pv_t* fold_apart(const pool_t* p, pv_t* x, const int64_t* sizes) {
     type.dims[i] = m;
   }
   if (!count) return x;
-  x = fold(p, pestle_f_reshape(p->f, x, rank, apart), axes, count);
+  x = reduce(p, pestle_f_reshape(p->f, x, rank, apart), axes, count);
   return pestle_f_reshape(p->f, x, type.rank, type.dims);
 }
 
-// |x| folded along |axis| onto |m| elements.
-static pv_t* fold_gathered(pool_t* p, pv_t* x, int64_t axis, int64_t m) {
+// |x| reduced along |axis| onto |m| elements.
+static pv_t* reduce_gathered(pool_t* p, pv_t* x, int64_t axis, int64_t m) {
   if (!x || m < 0 || x->type->dims[axis] == m) return x;
   pestle_type_t type = *x->type;
   look_at(p, &type, axis, m);
@@ -149,7 +150,7 @@ static pv_t* fold_gathered(pool_t* p, pv_t* x, int64_t axis, int64_t m) {
   x = pestle_f_reshape(p->f, x, 3, dims);
   x = gathered(p, x, table(p, index));
   if (p->average && p->shortest < p->longest) x = masked(p, x);
-  return pestle_f_reshape(p->f, fold(p, x, &window, 1), type.rank, type.dims);
+  return pestle_f_reshape(p->f, reduce(p, x, &window, 1), type.rank, type.dims);
 }
 
 // How many elements the windows have along |axis|, a number for each element of
@@ -197,12 +198,12 @@ static pv_t* pooled(pestle_formula_t* f, bool average) {
     sizes[axes.data[i]] = wanted.data[i];
   if (!pestle_type_count(type)) return pestle_f_number(f, type, 0);
   pestle_arena_init(f->builder.module->arena.allocator, &p.arena);
-  // Not all 8-bit floats have the infinity that a fold starts from.
+  // Not all 8-bit floats have the infinity that a reduction starts from.
   bool is_float = pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT);
   if (is_float) x = pestle_f_convert(f, x, f->compute);
-  if (x) x = fold_apart(&p, x, sizes);
+  if (x) x = reduce_apart(&p, x, sizes);
   for (int32_t i = 0; i < type->rank; ++i)
-    x = fold_gathered(&p, x, i, sizes[i]);
+    x = reduce_gathered(&p, x, i, sizes[i]);
   if (average) x = divided(&p, x);
   pestle_arena_deinit(&p.arena);
   return pestle_f_convert(f, x, type->dtype);

@@ -217,16 +217,16 @@ static pv_t* keys_of(pestle_formula_t* f, pv_t* values, pv_t* v, int64_t n) {
 // those that are at least 3/4 as large as the largest.
 static pv_t* lead_is_negative(pestle_formula_t* f, pv_t* x) {
   pv_t* size = pestle_f_abs(f, x);
-  pv_t* largest = pestle_matrix_fold(f, PESTLE_OP_MAXIMUM, size, 2, 0);
+  pv_t* largest = pestle_matrix_reduce(f, PESTLE_OP_MAXIMUM, size, 2, 0);
   pv_t* share = pestle_matrix_fill(f, largest, 0.75);
   largest = pestle_matrix_down(f, pestle_f_multiply(f, largest, share), x);
   pv_t* large = pestle_f_ge(f, size, largest);
-  // Places as floats, which the fold takes; up to 2^24 they are exact.
+  // Places as floats, which the reduction takes; up to 2^24 they are exact.
   pv_t* place = pestle_matrix_iota(f, x, 2);
   place = pestle_f_convert(f, place, PESTLE_F32);
   pv_t* behind = pestle_matrix_fill(f, place, INFINITY);
   pv_t* key = pestle_f_select(f, large, place, behind);
-  key = pestle_matrix_fold(f, PESTLE_OP_MINIMUM, key, 2, INFINITY);
+  key = pestle_matrix_reduce(f, PESTLE_OP_MINIMUM, key, 2, INFINITY);
   pv_t* leads = pestle_f_eq(f, place, pestle_matrix_down(f, key, place));
   pv_t* zeros = pestle_matrix_fill(f, x, 0);
   pv_t* lead = pestle_f_select(f, leads, x, zeros);

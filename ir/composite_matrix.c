@@ -119,13 +119,13 @@ pv_t* pestle_matrix_fill(pestle_formula_t* f, const pv_t* like, double value) {
   return like ? pestle_f_number(f, like->type, value) : NULL;
 }
 
-pv_t* pestle_matrix_fold(pestle_formula_t* f, pestle_op_t op, pv_t* a,
-                         int64_t axis, double initial) {
+pv_t* pestle_matrix_reduce(pestle_formula_t* f, pestle_op_t op, pv_t* a,
+                           int64_t axis, double initial) {
   return pestle_f_reduce(f, op, a, (pestle_i64s_t){&axis, 1}, initial);
 }
 
 pv_t* pestle_matrix_sum(pestle_formula_t* f, pv_t* a, int64_t axis) {
-  return pestle_matrix_fold(f, PESTLE_OP_ADD, a, axis, 0);
+  return pestle_matrix_reduce(f, PESTLE_OP_ADD, a, axis, 0);
 }
 
 static pv_t* unit(pestle_formula_t* f, const pestle_type_t* type) {

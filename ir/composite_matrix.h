@@ -36,8 +36,8 @@ pv_t* pestle_matrix_iota(pestle_formula_t* f, const pv_t* like, int64_t axis);
 pv_t* pestle_matrix_i32(pestle_formula_t* f, int64_t value);
 // |value| in the shape and type of |like|.
 pv_t* pestle_matrix_fill(pestle_formula_t* f, const pv_t* like, double value);
-pv_t* pestle_matrix_fold(pestle_formula_t* f, pestle_op_t op, pv_t* a,
-                         int64_t axis, double initial);
+pv_t* pestle_matrix_reduce(pestle_formula_t* f, pestle_op_t op, pv_t* a,
+                           int64_t axis, double initial);
 pv_t* pestle_matrix_sum(pestle_formula_t* f, pv_t* a, int64_t axis);
 // Matrices of |rows| x |columns| with ones on the diagonal, as many as |like|
 // has, of its dtype.

@@ -37,7 +37,7 @@ static reflection_t reflection(pestle_formula_t* f, pv_t* x, pv_t* k) {
   pv_t* counts = pestle_f_or(f, at, behind);
   x = pestle_f_select(f, counts, x, zeros);
   pv_t* size = pestle_f_abs(f, x);
-  size = pestle_matrix_fold(f, PESTLE_OP_MAXIMUM, size, 1, 0);
+  size = pestle_matrix_reduce(f, PESTLE_OP_MAXIMUM, size, 1, 0);
   size = pestle_matrix_power(f, size);
   x = pestle_f_divide(f, x, pestle_matrix_per_batch(f, size, x));
   pv_t* rest = pestle_f_select(f, behind, x, zeros);

@@ -133,7 +133,7 @@ pestle_value_t* pestle_f_numbers(pestle_formula_t* f, const pestle_type_t* type,
 // Data that the module keeps, unless it is a splat.
 pestle_value_t* pestle_f_elements(pestle_formula_t* f,
                                   const pestle_elements_t* elements);
-// The element that |op|, one of those pestle_block_fold_op() tells, leaves every
+// The element that |op|, one of those pestle_block_reduce_op() tells, leaves every
 // other as it is with; rank 0.
 pestle_value_t* pestle_f_identity(pestle_formula_t* f, pestle_op_t op,
                                   pestle_dtype_t dtype);

@@ -517,7 +517,7 @@ bool pestle_reshape_axis(const pestle_type_t* from, const pestle_type_t* to,
 bool pestle_dtypes_have_same_bits(pestle_dtype_t a, pestle_dtype_t b);
 // When |block| is one commutative, associative scalar op on its two arguments
 // and a return (as reduce bodies are), that op; else PESTLE_OP_COUNT.
-pestle_op_t pestle_block_fold_op(const pestle_block_t* block);
+pestle_op_t pestle_block_reduce_op(const pestle_block_t* block);
 // Whether the comparator |block| of a sort is known to be a strict weak order,
 // so that any way of sorting ends in one result: a comparison of one integer
 // that is made of each element, or of one float with what is said of NaN.

@@ -106,10 +106,10 @@ PESTLE_NODISCARD pestle_status_t pestle_need_operand_arguments(
 PESTLE_NODISCARD pestle_status_t pestle_need_region_type(
     const char* what, size_t index, size_t region, const pestle_type_t* type,
     const pestle_type_t* expected);
-// The fold body of reduce and reduce_window over |count| inputs: (acc..., x...)
+// The body of reduce and reduce_window over |count| inputs: (acc..., x...)
 // -> acc..., all of rank 0 and of the inputs' element types.
-PESTLE_NODISCARD pestle_status_t pestle_need_fold_body(const pestle_infer_t* in,
-                                                       size_t count);
+PESTLE_NODISCARD pestle_status_t
+pestle_need_reduce_body(const pestle_infer_t* in, size_t count);
 
 // --- Windows, shared by reduce_window and convolution ---
 

@@ -147,7 +147,7 @@ pestle_status_t pestle_infer_scatter(pestle_infer_t* in) {
   PESTLE_TRY(check_input_axes(in, dropped));
   PESTLE_TRY(check_index_axes(in));
   PESTLE_TRY(check_updates(in, dropped));
-  PESTLE_TRY(pestle_need_fold_body(in, inputs_of(in)));  // C23
+  PESTLE_TRY(pestle_need_reduce_body(in, inputs_of(in)));  // C23
   for (size_t i = 0; i < inputs_of(in); ++i) {
     PESTLE_TRY(pestle_emit(in, pestle_in_type(in, i)));
   }

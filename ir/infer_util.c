@@ -99,7 +99,7 @@ pestle_status_t pestle_need_kind(const pestle_infer_t* in, size_t operand,
   };
   const pestle_type_t* type = pestle_in_type(in, operand);
   if (pestle_dtype_is(type->dtype, kinds)) return NULL;
-  // StableHLO has arithmetic on complex numbers, Pestle moves and folds them.
+  // StableHLO has arithmetic on complex numbers, Pestle moves and reduces them.
   if (pestle_dtype_is(type->dtype, PESTLE_KIND_COMPLEX) &&
       (kinds & PESTLE_KIND_FLOAT)) {
     return PESTLE_ERROR(UNSUPPORTED,
@@ -242,7 +242,8 @@ pestle_status_t pestle_need_operand_arguments(const pestle_infer_t* in,
   return NULL;
 }
 
-pestle_status_t pestle_need_fold_body(const pestle_infer_t* in, size_t count) {
+pestle_status_t pestle_need_reduce_body(const pestle_infer_t* in,
+                                        size_t count) {
   PESTLE_TRY(pestle_need_arguments(in, 0, 2 * count));
   const pestle_block_t* block = pestle_in_block(in, 0);
   const pestle_node_t* node;

@@ -105,7 +105,7 @@ static bool takes_both(const pestle_node_t* node, const pestle_block_t* block) {
   return (a == x && b == y) || (a == y && b == x);
 }
 
-pestle_op_t pestle_block_fold_op(const pestle_block_t* block) {
+pestle_op_t pestle_block_reduce_op(const pestle_block_t* block) {
   const pestle_node_t* node = block->first;
   const pestle_node_t* end = block->last;
   if (block->argument_count != 2 || !node || node->next != end || !end) {
@@ -113,12 +113,12 @@ pestle_op_t pestle_block_fold_op(const pestle_block_t* block) {
   }
   unsigned needed = PESTLE_OP_FLAG_COMM | PESTLE_OP_FLAG_ASSOC;
   pestle_op_t op = (pestle_op_t)node->op;
-  bool folds = pestle_op_is_scalar(op) &&
-               (pestle_op_info(op)->flags & needed) == needed &&
-               takes_both(node, block);
+  bool reduces = pestle_op_is_scalar(op) &&
+                 (pestle_op_info(op)->flags & needed) == needed &&
+                 takes_both(node, block);
   bool returns = end->op == PESTLE_OP_RETURN && end->operand_count == 1 &&
                  pestle_node_operand(end, 0) == pestle_node_result(node, 0);
-  return folds && returns ? op : PESTLE_OP_COUNT;
+  return reduces && returns ? op : PESTLE_OP_COUNT;
 }
 
 // Whether copies of |node| on equal operands have equal results, whatever code

@@ -394,9 +394,10 @@ static pestle_value_t* sum_part(expand_t* x, const pestle_node_t* node,
                                              .region_count = 1});
 }
 
-static pestle_status_t fold(expand_t* x, const pestle_node_t* node) {
-  bool sums = node->result_count == 1 &&
-              pestle_block_fold_op(pestle_node_body(node, 0)) == PESTLE_OP_ADD;
+static pestle_status_t reduction(expand_t* x, const pestle_node_t* node) {
+  bool sums =
+      node->result_count == 1 &&
+      pestle_block_reduce_op(pestle_node_body(node, 0)) == PESTLE_OP_ADD;
   if (!sums) return with_regions(x, node);
   pair_t out;
   out.re = sum_part(x, node, false);
@@ -472,7 +473,7 @@ static pestle_status_t expand_node(expand_t* x, pestle_node_t* node) {
       return contraction(x, node);
     case PESTLE_OP_REDUCE:
     case PESTLE_OP_REDUCE_WINDOW:
-      return fold(x, node);
+      return reduction(x, node);
     case PESTLE_OP_SORT:
     case PESTLE_OP_SORT_FIRST:
     case PESTLE_OP_SCATTER:

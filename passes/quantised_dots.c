@@ -207,7 +207,7 @@ typedef struct product_t {
   pestle_node_t* node;
   side_t side[2];
   bool floats;
-  int64_t taps;
+  int64_t depth;
   pestle_value_t* windows;  // what a convolution reads, padded if it is apart
   // Of each side, the axes that are reduced, and, by axis, where the others are
   // in the result; -1: nowhere, or in several places.
@@ -218,7 +218,7 @@ typedef struct product_t {
 static void place_dot(product_t* p) {
   pestle_i64s_t batch[2] = {PESTLE_NODE_I64S(p->node, lhs_batching_dimensions),
                             PESTLE_NODE_I64S(p->node, rhs_batching_dimensions)};
-  pestle_i64s_t taps[2] = {
+  pestle_i64s_t contract[2] = {
       PESTLE_NODE_I64S(p->node, lhs_contracting_dimensions),
       PESTLE_NODE_I64S(p->node, rhs_contracting_dimensions)};
   int64_t next = (int64_t)batch[0].count;
@@ -227,17 +227,17 @@ static void place_dot(product_t* p) {
     for (size_t i = 0; i < batch[s].count; ++i) {
       p->place[s][batch[s].data[i]] = (int64_t)i;
     }
-    for (size_t i = 0; i < taps[s].count; ++i) {
-      p->reduced[s][taps[s].data[i]] = true;
+    for (size_t i = 0; i < contract[s].count; ++i) {
+      p->reduced[s][contract[s].data[i]] = true;
     }
     for (int32_t d = 0; d < type->rank; ++d) {
       if (p->reduced[s][d] || pestle_i64s_has(batch[s], d)) continue;
       p->place[s][d] = next++;
     }
   }
-  p->taps = 1;
-  for (size_t i = 0; i < taps[0].count; ++i) {
-    p->taps *= operand(p->node, 0)->type->dims[taps[0].data[i]];
+  p->depth = 1;
+  for (size_t i = 0; i < contract[0].count; ++i) {
+    p->depth *= operand(p->node, 0)->type->dims[contract[0].data[i]];
   }
 }
 
@@ -245,10 +245,10 @@ static void place_dot(product_t* p) {
 static void place_convolution(product_t* p) {
   const pestle_type_t* w = operand(p->node, 1)->type;
   int64_t feature = PESTLE_NODE_I64(p->node, kernel_output_feature_dimension);
-  p->taps = 1;
+  p->depth = 1;
   for (int32_t d = 0; d < w->rank; ++d) {
     p->reduced[1][d] = d != feature;
-    if (d != feature) p->taps *= w->dims[d];
+    if (d != feature) p->depth *= w->dims[d];
   }
   p->place[1][feature] = PESTLE_NODE_I64(p->node, output_feature_dimension);
 }
@@ -293,7 +293,7 @@ static bool read_product(pestle_node_t* node, bool may_round, product_t* out) {
     place_dot(out);
   }
   if (!is_taken(out, 0) || !is_taken(out, 1)) return false;
-  return !out->floats || out->taps <= INT32_MAX / LARGEST_PRODUCT;
+  return !out->floats || out->depth <= INT32_MAX / LARGEST_PRODUCT;
 }
 
 // --- What goes behind ---
@@ -391,24 +391,24 @@ static pestle_value_t* by_zero(product_t* p, int s, pestle_value_t* value) {
   return pestle_f_multiply(&p->f, value, zero);
 }
 
-// |value| without what the zero point of w adds to it a tap.
-static pestle_value_t* take_off_taps(product_t* p, pestle_value_t* value) {
+// |value| without what the zero point of w adds to it, once for each of k.
+static pestle_value_t* take_off_k(product_t* p, pestle_value_t* value) {
   if (!value) return NULL;
   // Sums wrap, and so may their number.
-  int32_t wrapped = (int32_t)(uint32_t)(uint64_t)p->taps;
-  pestle_value_t* taps = pestle_f_scalar(&p->f, PESTLE_I32, (double)wrapped);
-  taps = spread_number(p, by_zero(p, 1, taps), value->type);
-  return pestle_f_subtract(&p->f, value, taps);
+  int32_t wrapped = (int32_t)(uint32_t)(uint64_t)p->depth;
+  pestle_value_t* depth = pestle_f_scalar(&p->f, PESTLE_I32, (double)wrapped);
+  depth = spread_number(p, by_zero(p, 1, depth), value->type);
+  return pestle_f_subtract(&p->f, value, depth);
 }
 
-// sums - zero of x * (sums of w - taps * zero of w) - zero of w * sums of x.
+// sums - zero of x * (sums of w - k * zero of w) - zero of w * sums of x.
 static pestle_value_t* take_off_zeros(product_t* p, pestle_value_t* sums) {
   bool convolution = p->node->op == PESTLE_OP_CONVOLUTION;
   for (int s = 0; s < 2 && sums; ++s) {
     if (!p->side[s].zero) continue;
     sums_t other = convolution && s == 1 ? sum_windows(p) : sum_side(p, 1 - s);
     pestle_value_t* term = other.value;
-    if (s == 0 && p->side[1].zero) term = take_off_taps(p, term);
+    if (s == 0 && p->side[1].zero) term = take_off_k(p, term);
     term = by_zero(p, s, term);
     term = pestle_f_broadcast_to(&p->f, term, sums->type, other.dims);
     sums = pestle_f_subtract(&p->f, sums, term);
@@ -452,7 +452,7 @@ static pestle_value_t* multiply_scales(product_t* p, pestle_value_t* real) {
 // --- The contraction ---
 
 // Whether padding is a step of its own. That of few features is too, although it
-// is of zeros: their taps then lie behind each other, as those of words do.
+// is of zeros: their elements of k then lie behind each other, as those of words do.
 static bool pads_apart(const product_t* p) {
   if (p->node->op != PESTLE_OP_CONVOLUTION || !has_padding(p->node)) {
     return false;

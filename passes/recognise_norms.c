@@ -46,7 +46,7 @@ static pestle_value_t* spread_from(pestle_value_t* value, pestle_i64s_t dims) {
 // |n| reduces its operand by |op| from the identity.
 static bool is_reduce_by(const pestle_node_t* n, pestle_op_t op) {
   if (!is_float_op(n, PESTLE_OP_REDUCE) || n->operand_count != 2 ||
-      pestle_block_fold_op(pestle_node_body(n, 0)) != op) {
+      pestle_block_reduce_op(pestle_node_body(n, 0)) != op) {
     return false;
   }
   double init;

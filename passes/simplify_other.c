@@ -138,7 +138,7 @@ static bool reductions_single_elements(const pestle_node_t* node) {
 // free where reductions may be regrouped. (0 + -0 is 0: not under strict.)
 pestle_value_t* pestle_rule_reduce_one_each(pestle_formula_t* f,
                                             pestle_node_t* node) {
-  if (pestle_block_fold_op(pestle_node_body(node, 0)) != PESTLE_OP_ADD ||
+  if (pestle_block_reduce_op(pestle_node_body(node, 0)) != PESTLE_OP_ADD ||
       !reductions_single_elements(node) ||
       !pestle_pass_splat_is(operand(node, 1), 0)) {
     return NULL;
@@ -150,7 +150,7 @@ pestle_value_t* pestle_rule_reduce_one_each(pestle_formula_t* f,
 // element.
 pestle_value_t* pestle_rule_reduce_ones(pestle_formula_t* f,
                                         pestle_node_t* node) {
-  pestle_op_t reduce = pestle_block_fold_op(pestle_node_body(node, 0));
+  pestle_op_t reduce = pestle_block_reduce_op(pestle_node_body(node, 0));
   if (reduce == PESTLE_OP_COUNT || !reductions_single_elements(node))
     return NULL;
   pestle_value_t *x = operand(node, 0), *init;
@@ -326,7 +326,7 @@ enum { MANY_TAPS = 32 };
 pestle_value_t* pestle_rule_window_by_axes(pestle_formula_t* f,
                                            pestle_node_t* node) {
   pestle_windows_t w, first;
-  pestle_op_t op = pestle_block_fold_op(pestle_node_body(node, 0));
+  pestle_op_t op = pestle_block_reduce_op(pestle_node_body(node, 0));
   if (node->operand_count != 2 || !reductions_again(op, operand(node, 1))) {
     return NULL;
   }
@@ -401,7 +401,7 @@ pestle_value_t* pestle_rule_window_by_parts(pestle_formula_t* f,
                                             pestle_node_t* node) {
   enum { MOST_TAPS = 4096 };
   pestle_windows_t w, first;
-  pestle_op_t op = pestle_block_fold_op(pestle_node_body(node, 0));
+  pestle_op_t op = pestle_block_reduce_op(pestle_node_body(node, 0));
   if (node->operand_count != 2 || !reductions_again(op, operand(node, 1))) {
     return NULL;
   }

@@ -228,7 +228,7 @@ static bool is_nonnegative(const pestle_value_t* value, int depth) {
     case PESTLE_OP_REDUCE:
       if (n->operand_count != 2 ||
           (n->op == PESTLE_OP_REDUCE &&
-           pestle_block_fold_op(pestle_node_body(n, 0)) != PESTLE_OP_ADD)) {
+           pestle_block_reduce_op(pestle_node_body(n, 0)) != PESTLE_OP_ADD)) {
         return false;
       }
       return is_nonnegative(operand(n, 0), depth + 1) &&

@@ -466,7 +466,7 @@ static pestle_status_t split_reduce(split_t* s, pestle_node_t* node) {
   pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
   if (!dims.count || type->rank == PESTLE_MAX_RANK) return NULL;
   pestle_op_t op = node->operand_count == 2
-                       ? pestle_block_fold_op(pestle_node_body(node, 0))
+                       ? pestle_block_reduce_op(pestle_node_body(node, 0))
                        : PESTLE_OP_COUNT;
   return op == PESTLE_OP_COUNT ? split_region(s, node)
                                : split_by_op(s, node, op);

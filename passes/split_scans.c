@@ -136,7 +136,7 @@ static bool read_scan(const pestle_pass_context_t* ctx,
   if (node->op != PESTLE_OP_REDUCE_WINDOW || !is_plain(node)) return false;
   out->x = pestle_node_operand(node, 0);
   out->init = pestle_node_operand(node, 1);
-  out->op = pestle_block_fold_op(pestle_node_body(node, 0));
+  out->op = pestle_block_reduce_op(pestle_node_body(node, 0));
   out->dim = find_dim(node);
   return out->op != PESTLE_OP_COUNT && out->dim >= 0 &&
          pestle_type_count(node->results[0].type) > 0 && read_order(ctx, out) &&

@@ -81,11 +81,11 @@ typedef pestle_status_t (*pestle_pass_block_fn_t)(void* user,
 // Whether the module has ops on complex numbers, besides views of their parts.
 bool pestle_has_complex(const pestle_module_t* module);
 // Calls |fn| for every block: bodies of while, if and case first, then the
-// block around them. Regions of folds and fusions are not entered.
+// block around them. Regions of reductions and fusions are not entered.
 PESTLE_NODISCARD pestle_status_t pestle_pass_each_block(
     pestle_module_t* module, pestle_pass_block_fn_t fn, void* user);
 // Whether the node's regions hold ops that run on tensors of their own
-// (while, if, case), not a fold's scalars.
+// (while, if, case), not a reduction's scalars.
 bool pestle_pass_has_bodies(const pestle_node_t* node);
 
 // Erases every node of a block, last first, so that what it captured is free.

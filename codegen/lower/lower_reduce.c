@@ -180,7 +180,7 @@ static pestle_status_t general_reduce(pestle_lower_t* lower,
 
 static pestle_op_t reduce_row(const pestle_node_t* node, size_t n) {
   if (n != 1) return PESTLE_OP_COUNT;
-  return pestle_block_fold_op(pestle_node_body(node, 0));
+  return pestle_block_reduce_op(pestle_node_body(node, 0));
 }
 
 pestle_status_t pestle_lower_reduce(pestle_lower_t* lower,

@@ -263,11 +263,6 @@ PESTLE_NODISCARD pestle_status_t pestle_nest_private_fits(pestle_nest_t* nest,
 // the last stage, serial loops. Slow, and the oracle of every other schedule.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_plain(pestle_nest_t* nest);
 
-// Chooses and applies a schedule by the kind of the nest and |caps|.
-PESTLE_NODISCARD pestle_status_t pestle_sketch(pestle_nest_t* nest,
-                                               const pestle_target_caps_t* caps,
-                                               bool reassociate);
-
 // Whether stage |q| runs under loop |axis| of |consumer| (-1: before its
 // loops), or is the consumer. A stage that has no place yet does not.
 bool pestle_schedule_is_under(const pestle_nest_t* nest, uint32_t q,

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the sketch*.c files and those of templates (codegen/template/);
-// nobody else includes it.
-//
 // codegen/sketch/ decides which schedule a nest gets, by the target's
 // description, the cost model and what was measured. codegen/sketch/ knows
 // nothing of how a primitive changes a nest, nor of the flat form.
+//
+// Others call pestle_sketch(); the rest is shared by the sketch*.c files and those of
+// templates (codegen/template/).
 #ifndef PESTLE_CODEGEN_SKETCH_SKETCH_H_
 #define PESTLE_CODEGEN_SKETCH_SKETCH_H_
 
 #include "codegen/schedule/schedule.h"
 #include "codegen/sketch/cost.h"
 #include "codegen/sketch/register_tile.h"
+
+// Chooses and applies a schedule by the kind of the nest and |caps|.
+PESTLE_NODISCARD pestle_status_t pestle_sketch(pestle_nest_t* nest,
+                                               const pestle_target_caps_t* caps,
+                                               bool reassociate);
 
 enum {
   // Sizes below are counted in f32, the dtype of nearly every kernel that is

@@ -198,14 +198,14 @@ static const uint32_t* last_of(const pestle_product_axes_t* axes) {
 }
 
 static void find_runs(pestle_nest_t* nest, const pestle_product_axes_t* rows,
-                      const pestle_product_axes_t* taps,
+                      const pestle_product_axes_t* depth,
                       pestle_product_side_t* side) {
-  const uint32_t *row = last_of(rows), *tap = last_of(taps);
+  const uint32_t *row = last_of(rows), *tap = last_of(depth);
   int64_t along_rows = row ? run_along(nest, side, *row) : 1;
-  int64_t along_taps = tap ? run_along(nest, side, *tap) : 1;
-  side->along_taps = along_taps > along_rows;
-  side->run = side->along_taps ? along_taps : along_rows;
-  if (side->run > 1) find_copy(nest, side, side->along_taps ? *tap : *row);
+  int64_t along_k = tap ? run_along(nest, side, *tap) : 1;
+  side->along_k = along_k > along_rows;
+  side->run = side->along_k ? along_k : along_rows;
+  if (side->run > 1) find_copy(nest, side, side->along_k ? *tap : *row);
 }
 
 // --- Is it one? ---
@@ -244,13 +244,13 @@ bool pestle_expr_depends(pestle_nest_t* nest, const pestle_expr_t* x,
 
 bool pestle_product_side(pestle_nest_t* nest, const pestle_expr_t* x,
                          const pestle_product_axes_t* rows,
-                         const pestle_product_axes_t* taps,
+                         const pestle_product_axes_t* depth,
                          pestle_product_side_t* out) {
   look_t l;
   *out = (pestle_product_side_t){.run = 1};
   if (!take_side(x, PESTLE_UNITS_MMA, out) || !look(nest, x, &l) || !l.inputs)
     return false;
-  find_runs(nest, rows, taps, out);
+  find_runs(nest, rows, depth, out);
   return !nest->failed;
 }
 

@@ -4,7 +4,7 @@
 //
 // Axes of the product fall into four kinds, each counted as one number, last
 // axis fastest: batch axes, on which both operands depend, rows (of a alone),
-// columns (of b alone) and taps, which are reduced. A convolution is one too.
+// columns (of b alone) and k, which is reduced. A convolution is one too.
 #ifndef PESTLE_CODEGEN_TEMPLATE_PRODUCT_H_
 #define PESTLE_CODEGEN_TEMPLATE_PRODUCT_H_
 
@@ -13,8 +13,8 @@
 // The units that multiply.
 typedef enum pestle_product_units_e {
   PESTLE_UNITS_LANES = 0,  // none: lanes do
-  PESTLE_UNITS_MMA = 1,    // of a subgroup: 16 x 8, 16 taps of f16 or bf16
-  PESTLE_UNITS_MMA8 = 2,   // of a subgroup: 8 x 8, 8 taps of f32
+  PESTLE_UNITS_MMA = 1,    // of a subgroup: 16 x 8, k = 16 of f16 or bf16
+  PESTLE_UNITS_MMA8 = 2,   // of a subgroup: 8 x 8, k = 8 of f32
   PESTLE_UNITS_AMX = 3,    // of a thread: bf16 in f32, or bytes in i32
 } pestle_product_units_t;
 
@@ -27,11 +27,11 @@ typedef struct pestle_product_axes_t {
 } pestle_product_axes_t;
 
 // An operand, as lanes move it. It lies in runs: |run| elements
-// side by side along the last of its rows or taps.
+// side by side along the last of its rows or k.
 typedef struct pestle_product_side_t {
   const pestle_expr_t* value;
   pestle_dtype_t dtype;
-  bool along_taps;
+  bool along_k;
   int64_t run;
   // Where runs can be copied as they lie: the read, and what must hold for it
   // not to be zeros instead (or NULL). Else NULL.
@@ -65,11 +65,11 @@ bool pestle_expr_depends(pestle_nest_t* nest, const pestle_expr_t* x,
                          uint32_t axis);
 // Whether |x| is a cast of bf16 or f16 to f32.
 bool pestle_expr_widens_half(const pestle_expr_t* x);
-// |x| as the operand of matrix units that has these rows and taps: a cast of
+// |x| as the operand of matrix units that has these rows and k: a cast of
 // bf16 or f16 that reads arguments alone. False: it is none.
 bool pestle_product_side(pestle_nest_t* nest, const pestle_expr_t* x,
                          const pestle_product_axes_t* rows,
-                         const pestle_product_axes_t* taps,
+                         const pestle_product_axes_t* depth,
                          pestle_product_side_t* out);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_PRODUCT_H_

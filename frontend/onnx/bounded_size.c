@@ -53,7 +53,7 @@ static bool same_attr(const pestle_attr_t* a, const pestle_attr_t* b) {
                  a->as.i64s.count * sizeof(int64_t));
 }
 
-// Whether |a| and |b| do alike to their operands: no region but that of a fold
+// Whether |a| and |b| do alike to their operands: no region but that of a reduction
 // by one op, and no constants among their attributes.
 static bool same_op(const pestle_node_t* a, const pestle_node_t* b) {
   if (a->op != b->op || a->operand_count != b->operand_count ||
@@ -65,9 +65,9 @@ static bool same_op(const pestle_node_t* a, const pestle_node_t* b) {
     if (!same_attr(&a->attrs[i], &b->attrs[i])) return false;
   }
   if (!a->region_count) return true;
-  pestle_op_t op = pestle_block_fold_op(pestle_node_body(a, 0));
+  pestle_op_t op = pestle_block_reduce_op(pestle_node_body(a, 0));
   return pestle_op_is_scalar(op) &&
-         op == pestle_block_fold_op(pestle_node_body(b, 0));
+         op == pestle_block_reduce_op(pestle_node_body(b, 0));
 }
 
 static bool same_constant(const pestle_elements_t* a,

@@ -189,14 +189,14 @@ static void read_bias(attention_t* a) {
 
 // --- Groups ---
 
-static pestle_value_t* fold_groups(const attention_t* a, pestle_value_t* x) {
+static pestle_value_t* group_heads(const attention_t* a, pestle_value_t* x) {
   int64_t dims[RANK] = {pestle_onnx_dim(x, BATCH), a->heads / a->groups,
                         a->rows * a->groups, pestle_onnx_dim(x, COLUMNS)};
   return pestle_f_reshape(&a->call->f, x, RANK, dims);
 }
 
 // The bias with the groups in its rows.
-static pestle_value_t* fold_bias(const attention_t* a) {
+static pestle_value_t* group_bias(const attention_t* a) {
   int64_t heads = pestle_onnx_dim(a->bias, HEADS);
   int64_t rows = pestle_onnx_dim(a->bias, ROWS);
   if (!a->bias || a->groups == 1 || (heads == 1 && rows == 1)) return a->bias;
@@ -229,9 +229,9 @@ static pestle_value_t* without_empty_rows(const attention_t* a,
 
 static pestle_value_t* compose(const attention_t* a) {
   pestle_onnx_call_t* call = a->call;
-  pestle_value_t* bias = fold_bias(a);
+  pestle_value_t* bias = group_bias(a);
   pestle_value_t* operands[4] = {
-      fold_groups(a, a->q), a->k,
+      group_heads(a, a->q), a->k,
       pestle_onnx_convert(call, a->v, dtype_of(a->q)), bias};
   pestle_attr_t attr = {.name = PESTLE_ATTR_scale,
                         .kind = PESTLE_ATTR_KIND_F64,
@@ -262,7 +262,7 @@ static pestle_value_t* spell(const attention_t* a, pestle_dtype_t dtype,
   pestle_onnx_call_t* call = a->call;
   int64_t all[RANK] = {pestle_onnx_dim(a->q, BATCH), a->heads, a->rows,
                        a->columns};
-  pestle_value_t* q = pestle_onnx_convert(call, fold_groups(a, a->q), dtype);
+  pestle_value_t* q = pestle_onnx_convert(call, group_heads(a, a->q), dtype);
   pestle_value_t* x =
       times(call, product(a, q, a->k, COLUMNS, dtype), a->scale);
   x = pestle_f_reshape(&call->f, x, RANK, all);
@@ -280,7 +280,7 @@ static pestle_value_t* spell(const attention_t* a, pestle_dtype_t dtype,
   if (pestle_onnx_wants(call, 3)) {
     call->outputs[3] = pestle_onnx_convert(call, shown, dtype_of(a->q));
   }
-  return product(a, fold_groups(a, x), a->v, ROWS, dtype);
+  return product(a, group_heads(a, x), a->v, ROWS, dtype);
 }
 
 void pestle_onnx_import_attention(pestle_onnx_call_t* call) {

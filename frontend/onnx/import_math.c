@@ -243,7 +243,8 @@ void pestle_onnx_import_mod(pestle_onnx_call_t* call) {
 
 // --- Any number of operands ---
 
-static pestle_value_t* fold_inputs(pestle_onnx_call_t* call, pestle_op_t op) {
+static pestle_value_t* combine_inputs(pestle_onnx_call_t* call,
+                                      pestle_op_t op) {
   pestle_value_t* result = call->inputs[0];
   for (size_t i = 1; i < call->input_count; ++i) {
     result = pestle_f_binary(&call->f, op, result, call->inputs[i]);
@@ -252,19 +253,19 @@ static pestle_value_t* fold_inputs(pestle_onnx_call_t* call, pestle_op_t op) {
 }
 
 void pestle_onnx_import_max(pestle_onnx_call_t* call) {
-  call->outputs[0] = fold_inputs(call, PESTLE_OP_MAXIMUM);
+  call->outputs[0] = combine_inputs(call, PESTLE_OP_MAXIMUM);
 }
 
 void pestle_onnx_import_min(pestle_onnx_call_t* call) {
-  call->outputs[0] = fold_inputs(call, PESTLE_OP_MINIMUM);
+  call->outputs[0] = combine_inputs(call, PESTLE_OP_MINIMUM);
 }
 
 void pestle_onnx_import_sum(pestle_onnx_call_t* call) {
-  call->outputs[0] = fold_inputs(call, PESTLE_OP_ADD);
+  call->outputs[0] = combine_inputs(call, PESTLE_OP_ADD);
 }
 
 void pestle_onnx_import_mean(pestle_onnx_call_t* call) {
   call->outputs[0] = pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE,
-                                          fold_inputs(call, PESTLE_OP_ADD),
+                                          combine_inputs(call, PESTLE_OP_ADD),
                                           (double)call->input_count);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools: windows folded by reduce_window, whole planes by reduce.
+// Pools: windows reduced by reduce_window, whole planes by reduce.
 #include <math.h>
 
 #include "base/mem.h"
@@ -244,7 +244,7 @@ void pestle_onnx_import_average_pool(pestle_onnx_call_t* call) {
   pestle_onnx_in_f32(call, average_pool);
 }
 
-// sum(|x|^p)^(1/p) of whatever |fold| sums.
+// sum(|x|^p)^(1/p) of whatever is summed.
 static pestle_value_t* power_of(pestle_onnx_call_t* call, pestle_value_t* x,
                                 double p) {
   x = pestle_f_abs(&call->f, x);
@@ -282,8 +282,8 @@ void pestle_onnx_import_lp_pool(pestle_onnx_call_t* call) {
 
 // --- Whole planes ---
 
-static pestle_value_t* fold_planes(pestle_onnx_call_t* call, pestle_op_t op,
-                                   pestle_value_t* x) {
+static pestle_value_t* reduce_planes(pestle_onnx_call_t* call, pestle_op_t op,
+                                     pestle_value_t* x) {
   int64_t axes[PESTLE_MAX_RANK];
   int32_t rank = rank_of(x);
   if (rank < 2) {
@@ -300,7 +300,7 @@ static pestle_value_t* fold_planes(pestle_onnx_call_t* call, pestle_op_t op,
 static void global_average_pool(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   call->outputs[0] = pestle_onnx_binary_f(
-      call, PESTLE_OP_DIVIDE, fold_planes(call, PESTLE_OP_ADD, x),
+      call, PESTLE_OP_DIVIDE, reduce_planes(call, PESTLE_OP_ADD, x),
       (double)pestle_onnx_dims_product(x, 2, rank_of(x)));
 }
 
@@ -309,14 +309,15 @@ void pestle_onnx_import_global_average_pool(pestle_onnx_call_t* call) {
 }
 
 void pestle_onnx_import_global_max_pool(pestle_onnx_call_t* call) {
-  call->outputs[0] = fold_planes(call, PESTLE_OP_MAXIMUM, call->inputs[0]);
+  call->outputs[0] = reduce_planes(call, PESTLE_OP_MAXIMUM, call->inputs[0]);
 }
 
 static void global_lp_pool(pestle_onnx_call_t* call) {
   double p = read_p(call);
   call->outputs[0] = root_of(
       call,
-      fold_planes(call, PESTLE_OP_ADD, power_of(call, call->inputs[0], p)), p);
+      reduce_planes(call, PESTLE_OP_ADD, power_of(call, call->inputs[0], p)),
+      p);
 }
 
 void pestle_onnx_import_global_lp_pool(pestle_onnx_call_t* call) {

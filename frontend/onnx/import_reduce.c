@@ -23,7 +23,7 @@ size_t pestle_onnx_axes(pestle_onnx_call_t* call, int64_t as_input,
   return call->f.status ? 0 : count;
 }
 
-// What a reduction folds over.
+// What a reduction is over.
 typedef struct reduction_t {
   int64_t axes[PESTLE_MAX_RANK];
   size_t count;
@@ -53,14 +53,14 @@ static reduction_t read_reduction(pestle_onnx_call_t* call, int64_t as_input) {
   return result;
 }
 
-// Notes what is real of |y|, which axes of input 0 were folded to.
+// Notes what is real of |y|, which axes of input 0 were reduced to.
 static void finish(pestle_onnx_call_t* call, const reduction_t* how,
                    pestle_value_t* y) {
   call->outputs[0] = y;
-  uint32_t folded = axis_bits(how);
+  uint32_t reduced = axis_bits(how);
   int32_t at = 0;
   for (int32_t i = 0; how->real && i < rank_of(call->inputs[0]); ++i) {
-    bool gone = folded >> i & 1;
+    bool gone = reduced >> i & 1;
     if (!gone) pestle_onnx_set_real(call, y, at, how->real->sizes[i]);
     at += !gone || how->keep_dims;
   }
@@ -78,7 +78,7 @@ static pestle_value_t* reduce(pestle_onnx_call_t* call, pestle_op_t op,
   return pestle_onnx_reduce(call, op, x, how->axes, how->count, how->keep_dims);
 }
 
-// |sum| over how many elements of |x| were folded to one.
+// |sum| over how many elements of |x| were reduced to one.
 static pestle_value_t* mean_of(pestle_onnx_call_t* call, const reduction_t* how,
                                const pestle_value_t* x, pestle_value_t* sum) {
   double count = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce and reduce_window. Each result element starts as the initial value and
 // takes the elements in row-major order. A body that is one commutative,
-// associative scalar op is folded in the widest type of its kind and rounded
+// associative scalar op is reduced in the widest type of its kind and rounded
 // once at the end (the order of a reduction is not fixed by its meaning, and
 // this is what every order approximates); any other body is interpreted.
 #include <string.h>
@@ -16,7 +16,7 @@ static pestle_ref_kernel_t simple_kernel(const pestle_ref_call_t* call) {
   const pestle_type_t* type = pestle_ref_operand_type(call, 0);
   pestle_ref_class_t kind = pestle_ref_wide_class(type->dtype);
   if (call->node->operand_count != 2 || kind == PESTLE_REF_NONE) return NULL;
-  pestle_op_t op = pestle_block_fold_op(pestle_node_body(call->node, 0));
+  pestle_op_t op = pestle_block_reduce_op(pestle_node_body(call->node, 0));
   if (!pestle_op_is_scalar(op)) return NULL;
   return pestle_ref_kernel(op, kind);
 }
@@ -27,66 +27,69 @@ typedef struct element_t {
   uint64_t data[2];
 } element_t;
 
-// One running fold of |count| values side by side.
-typedef struct fold_t {
+// One running reduction of |count| values side by side.
+typedef struct reduction_t {
   const pestle_ref_call_t* call;
   size_t count;
   element_t *now, *next;   // accumulators, swapped after each step
   const void** arguments;  // accumulators, then elements
   void** results;
-} fold_t;
+} reduction_t;
 
-static pestle_status_t fold_init(const pestle_ref_call_t* call,
-                                 pestle_arena_t* arena, fold_t* fold) {
+static pestle_status_t reduction_init(const pestle_ref_call_t* call,
+                                      pestle_arena_t* arena,
+                                      reduction_t* reduction) {
   size_t count = call->node->operand_count / 2;
-  *fold =
-      (fold_t){.call = call,
-               .count = count,
-               .now = PESTLE_ARENA_ARRAY(arena, element_t, count),
-               .next = PESTLE_ARENA_ARRAY(arena, element_t, count),
-               .arguments = PESTLE_ARENA_ARRAY(arena, const void*, 2 * count),
-               .results = PESTLE_ARENA_ARRAY(arena, void*, count)};
-  if (!fold->now || !fold->next || !fold->arguments || !fold->results) {
+  *reduction = (reduction_t){
+      .call = call,
+      .count = count,
+      .now = PESTLE_ARENA_ARRAY(arena, element_t, count),
+      .next = PESTLE_ARENA_ARRAY(arena, element_t, count),
+      .arguments = PESTLE_ARENA_ARRAY(arena, const void*, 2 * count),
+      .results = PESTLE_ARENA_ARRAY(arena, void*, count)};
+  if (!reduction->now || !reduction->next || !reduction->arguments ||
+      !reduction->results) {
     return PESTLE_OOM();
   }
   return NULL;
 }
 
-static size_t element_size(const fold_t* fold, size_t index) {
-  return pestle_dtype_size(pestle_ref_operand_type(fold->call, index)->dtype);
+static size_t element_size(const reduction_t* reduction, size_t index) {
+  return pestle_dtype_size(
+      pestle_ref_operand_type(reduction->call, index)->dtype);
 }
 
-static void fold_begin(fold_t* fold) {
-  for (size_t i = 0; i < fold->count; ++i) {
-    memcpy(&fold->now[i], fold->call->operands[fold->count + i],
-           element_size(fold, fold->count + i));
+static void reduction_begin(reduction_t* reduction) {
+  for (size_t i = 0; i < reduction->count; ++i) {
+    memcpy(&reduction->now[i], reduction->call->operands[reduction->count + i],
+           element_size(reduction, reduction->count + i));
   }
 }
 
 // Takes element |at| of every input, or the initial values for a negative one.
-static pestle_status_t fold_step(fold_t* fold, int64_t at) {
-  for (size_t i = 0; i < fold->count; ++i) {
-    const char* input = fold->call->operands[i];
-    fold->arguments[i] = &fold->now[i];
-    fold->arguments[fold->count + i] =
-        at < 0 ? fold->call->operands[fold->count + i]
-               : input + (size_t)at * element_size(fold, i);
-    fold->results[i] = &fold->next[i];
+static pestle_status_t reduction_step(reduction_t* reduction, int64_t at) {
+  for (size_t i = 0; i < reduction->count; ++i) {
+    const char* input = reduction->call->operands[i];
+    reduction->arguments[i] = &reduction->now[i];
+    reduction->arguments[reduction->count + i] =
+        at < 0 ? reduction->call->operands[reduction->count + i]
+               : input + (size_t)at * element_size(reduction, i);
+    reduction->results[i] = &reduction->next[i];
   }
-  PESTLE_TRY(pestle_ref_run(fold->call->interp, fold->call->bodies[0],
-                            fold->arguments, fold->results));
-  element_t* swap = fold->now;
-  fold->now = fold->next;
-  fold->next = swap;
+  PESTLE_TRY(pestle_ref_run(reduction->call->interp, reduction->call->bodies[0],
+                            reduction->arguments, reduction->results));
+  element_t* swap = reduction->now;
+  reduction->now = reduction->next;
+  reduction->next = swap;
   return NULL;
 }
 
-static void fold_end(const fold_t* fold, size_t result_index) {
-  for (size_t i = 0; i < fold->count; ++i) {
+static void reduction_end(const reduction_t* reduction, size_t result_index) {
+  for (size_t i = 0; i < reduction->count; ++i) {
     size_t size =
-        pestle_dtype_size(pestle_ref_result_type(fold->call, i)->dtype);
-    memcpy((char*)fold->call->results[i] + result_index * size, &fold->now[i],
-           size);
+        pestle_dtype_size(pestle_ref_result_type(reduction->call, i)->dtype);
+    memcpy((char*)reduction->call->results[i] + result_index * size,
+           &reduction->now[i], size);
   }
 }
 
@@ -172,21 +175,19 @@ static void reduce_simple(const pestle_ref_call_t* call,
   pestle_ref_store_wide(dtype, sums, count, call->results[0]);
 }
 
-static pestle_status_t reduce_any(const pestle_ref_call_t* call, fold_t* fold) {
+static pestle_status_t reduce_any(const pestle_ref_call_t* call,
+                                  reduction_t* reduction) {
   const pestle_type_t* type = pestle_ref_operand_type(call, 0);
   pestle_i64s_t axes = PESTLE_NODE_I64S(call->node, dimensions);
   int64_t strides[PESTLE_MAX_RANK];
   pestle_dense_strides(type->dims, (size_t)type->rank, 1, strides);
   int64_t kept[PESTLE_MAX_RANK], kept_stride[PESTLE_MAX_RANK];
-  int64_t folded[PESTLE_MAX_RANK], folded_stride[PESTLE_MAX_RANK];
-  int kept_rank = 0, folded_rank = 0;
+  int64_t reduced[PESTLE_MAX_RANK], reduced_stride[PESTLE_MAX_RANK];
+  int kept_rank = 0, reduced_rank = 0;
   for (int i = 0; i < type->rank; ++i) {
-    bool reduced = false;
-    for (size_t j = 0; j < axes.count; ++j)
-      reduced |= axes.data[j] == i;
-    if (reduced) {
-      folded_stride[folded_rank] = strides[i];
-      folded[folded_rank++] = type->dims[i];
+    if (pestle_i64s_has(axes, i)) {
+      reduced_stride[reduced_rank] = strides[i];
+      reduced[reduced_rank++] = type->dims[i];
     } else {
       kept_stride[kept_rank] = strides[i];
       kept[kept_rank++] = type->dims[i];
@@ -199,17 +200,17 @@ static pestle_status_t reduce_any(const pestle_ref_call_t* call, fold_t* fold) {
     int64_t index[PESTLE_MAX_RANK] = {0}, base = 0;
     for (int i = 0; i < kept_rank; ++i)
       base += at[i] * kept_stride[i];
-    fold_begin(fold);
+    reduction_begin(reduction);
     if (!empty) {
       do {
         int64_t offset = base;
-        for (int i = 0; i < folded_rank; ++i) {
-          offset += index[i] * folded_stride[i];
+        for (int i = 0; i < reduced_rank; ++i) {
+          offset += index[i] * reduced_stride[i];
         }
-        PESTLE_TRY(fold_step(fold, offset));
-      } while (pestle_ref_next(folded_rank, folded, index));
+        PESTLE_TRY(reduction_step(reduction, offset));
+      } while (pestle_ref_next(reduced_rank, reduced, index));
     }
-    fold_end(fold, result++);
+    reduction_end(reduction, result++);
   } while (pestle_ref_next(kept_rank, kept, at));
   return NULL;
 }
@@ -220,9 +221,9 @@ static pestle_status_t reduce(const pestle_ref_call_t* call,
   if (!count) return NULL;
   pestle_ref_kernel_t kernel = simple_kernel(call);
   if (!kernel) {
-    fold_t fold;
-    PESTLE_TRY(fold_init(call, arena, &fold));
-    return reduce_any(call, &fold);
+    reduction_t reduction;
+    PESTLE_TRY(reduction_init(call, arena, &reduction));
+    return reduce_any(call, &reduction);
   }
   uint64_t* sums = PESTLE_ARENA_ARRAY(arena, uint64_t, count);
   if (!sums) return PESTLE_OOM();
@@ -293,19 +294,19 @@ static bool window_empty(const window_t* w) {
 
 static pestle_status_t window_any(const pestle_ref_call_t* call,
                                   pestle_arena_t* arena, const window_t* w) {
-  fold_t fold;
-  PESTLE_TRY(fold_init(call, arena, &fold));
+  reduction_t reduction;
+  PESTLE_TRY(reduction_init(call, arena, &reduction));
   int64_t at[PESTLE_MAX_RANK] = {0};
   size_t result = 0;
   do {
     int64_t tap[PESTLE_MAX_RANK] = {0};
-    fold_begin(&fold);
+    reduction_begin(&reduction);
     if (!window_empty(w)) {
       do {
-        PESTLE_TRY(fold_step(&fold, window_element(w, at, tap)));
+        PESTLE_TRY(reduction_step(&reduction, window_element(w, at, tap)));
       } while (pestle_ref_next(w->rank, w->size, tap));
     }
-    fold_end(&fold, result++);
+    reduction_end(&reduction, result++);
   } while (pestle_ref_next(w->rank, w->output, at));
   return NULL;
 }

@@ -167,7 +167,7 @@ bool pestle_c_printer_by_halves(c_printer_t* p, uint32_t id, bool uniform) {
   return true;
 }
 
-// A lane by itself, of an odd number of them or of a fold.
+// A lane by itself, of an odd number of them or of a reduction.
 const char* pestle_c_printer_half_row(c_printer_t* p, unsigned op,
                                       unsigned dtype, const char* const* x) {
   return pestle_c_printer_format(p, "(%s & 0xffff%s)", row_of(p, op, dtype, x),

@@ -98,7 +98,7 @@ static pestle_status_t check_reduce(const check_t* c) {
   const scalar_row_t* row = scalar_row(inst->arg[1]);
   if (row->rule != PESTLE_RULE_SAME || row->arity != 2 ||
       !kind_is(inst->type, row->kinds) || !kind_is(inst->type, NUMBERS)) {
-    return bad(c, "the row does not fold that type");
+    return bad(c, "the row does not reduce that type");
   }
   if (inst->lanes != 1 || lanes & (lanes - 1)) {
     return bad(c, "the lanes have no halves");
@@ -112,7 +112,7 @@ static pestle_status_t check_sg_reduce(const check_t* c) {
   const scalar_row_t* row = scalar_row(inst->arg[1]);
   if (row->rule != PESTLE_RULE_SAME || row->arity != 2 ||
       !kind_is(inst->type, row->kinds) || !kind_is(inst->type, NUMBERS)) {
-    return bad(c, "the row does not fold that type");
+    return bad(c, "the row does not reduce that type");
   }
   uint32_t width = inst->arg[2], all = 1;
   for (int d = 0; d < 3; ++d)

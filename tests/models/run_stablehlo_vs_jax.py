@@ -16,7 +16,7 @@ XLA is known to be off itself:
   - without TRANS: 0 ulp; with it 2 of f32 and f64, 1 of narrower types
     (scalar.def); XLA's own approximations are within 8 ulp of f32 and of f64
     (the worst seen: tan, 6), so 10 in all there
-  - folds, contractions and composites: their inputs are multiples of 1/4 so
+  - reductions, contractions and composites: their inputs are multiples of 1/4 so
     small that all sums are exact in f32; the result is rounded once by each side
   - cholesky, triangular_solve, batch_norm: 64 roundings
 Exit code 77: jax is not there.
@@ -80,8 +80,8 @@ EDGES = [0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, -7, 10, 88, -88, 1e-3,
 
 
 def neutral(op, dtype):
-    """What a fold may take in any number of times, as the specification lets
-    it: XLA drops it where no axis is folded."""
+    """What a reduction may take in any number of times, as the specification lets
+    it: XLA drops it where no axis is reduced."""
     if op in ("add", "or", "xor", "multiply"):
         return int(op == "multiply")
     if dtype == "i1":
@@ -317,7 +317,7 @@ def compare_region(d, direction, second=None):
         f"{direction}>}}> "), second=second)
 
 
-def folds(d):
+def reductions(d):
     floats = d in FLOATS
     ops = ["add", "multiply", "maximum", "minimum"]
     if not floats:
@@ -527,7 +527,7 @@ def programs(skipped):
     for d in NUMPY:
         yield from moves(d)
         yield from gathers(d)
-        yield from folds(d)
+        yield from reductions(d)
         yield from control(d)
         yield from direct(d)
         yield from contractions(d)

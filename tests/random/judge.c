@@ -462,9 +462,9 @@ static bool complex_product(const case_t* c, double terms) {
   return true;
 }
 
-static bool fold(const case_t* c, double terms) {
+static bool reduction(const case_t* c, double terms) {
   const pestle_node_t* node = c->node;
-  pestle_op_t op = pestle_block_fold_op(pestle_node_body(node, 0));
+  pestle_op_t op = pestle_block_reduce_op(pestle_node_body(node, 0));
   value_t* out = c->out[0];
   for (uint32_t i = 0; i < node->result_count; ++i)
     c->out[i]->radius = 0;
@@ -482,7 +482,7 @@ static bool fold(const case_t* c, double terms) {
   if (op == PESTLE_OP_MULTIPLY && is_complex(dtype_of(out)))
     return complex_product(c, terms);
   if (op == PESTLE_OP_MULTIPLY) return sum(c, terms, 0, 0, true);
-  // A body of several ops is folded in order, each step rounded to the type:
+  // A body of several ops is reduced in order, each step rounded to the type:
   // those that choose are exact.
   if (node->result_count > 1) return true;
   pestle_dtype_t dtype = dtype_of(out);
@@ -723,9 +723,10 @@ static bool structured(const case_t* c) {
     case PESTLE_OP_BITCAST_CONVERT:  // a NaN's bits are not said
       return !c->special && bits_only(c);
     case PESTLE_OP_REDUCE:
-      return fold(c, reduced(c));
+      return reduction(c, reduced(c));
     case PESTLE_OP_REDUCE_WINDOW:
-      return fold(c, product(PESTLE_NODE_I64S(c->node, window_dimensions)) + 1);
+      return reduction(
+          c, product(PESTLE_NODE_I64S(c->node, window_dimensions)) + 1);
     case PESTLE_OP_DOT_GENERAL:
       return contraction(c, dot_terms(c));
     case PESTLE_OP_CONVOLUTION:

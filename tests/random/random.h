@@ -212,8 +212,9 @@ typedef struct row_t {
 extern const row_t structured_rows[];
 extern const size_t structured_row_count;
 value_t* build_scalar(graph_t* g, pestle_op_t op, pestle_dtype_t dtype);
-// Regions of fold bodies.
-pestle_region_t* fold_region(graph_t* g, pestle_op_t op, pestle_dtype_t dtype);
+// Regions of reduction bodies.
+pestle_region_t* reduce_region(graph_t* g, pestle_op_t op,
+                               pestle_dtype_t dtype);
 pestle_value_t* raw(graph_t* g, pestle_builder_t* b, pestle_op_t op,
                     pestle_value_t* x, pestle_value_t* y, pestle_value_t* z);
 pestle_value_t* raw_splat(graph_t* g, pestle_builder_t* b, pestle_dtype_t dtype,

@@ -115,8 +115,8 @@ static pestle_region_t* pick_region(graph_t* g, pestle_dtype_t dtype) {
   static const pestle_op_t ops[] = {PESTLE_OP_ADD, PESTLE_OP_MAXIMUM,
                                     PESTLE_OP_MULTIPLY};
   if (one_in(g, 3)) return replace_region(g, dtype);
-  if (is_complex(dtype)) return fold_region(g, PESTLE_OP_ADD, dtype);
-  return fold_region(g, ops[pick(g, 3)], dtype);
+  if (is_complex(dtype)) return reduce_region(g, PESTLE_OP_ADD, dtype);
+  return reduce_region(g, ops[pick(g, 3)], dtype);
 }
 
 static value_t* index_values(graph_t* g, int32_t rank, const int64_t* dims,
@@ -230,8 +230,8 @@ value_t* row_select_and_scatter(graph_t* g, pestle_dtype_t dtype) {
   spec_i64s(&s, PESTLE_ATTR_window_strides, stride, source.rank);
   spec_i64s(&s, PESTLE_ATTR_padding, padding, 2 * source.rank);
   s.regions[s.region_count++] =
-      fold_region(g, one_in(g, 2) ? PESTLE_OP_GE : PESTLE_OP_LE, dtype);
-  s.regions[s.region_count++] = fold_region(g, PESTLE_OP_ADD, dtype);
+      reduce_region(g, one_in(g, 2) ? PESTLE_OP_GE : PESTLE_OP_LE, dtype);
+  s.regions[s.region_count++] = reduce_region(g, PESTLE_OP_ADD, dtype);
   return add(g, &s, NULL);
 }
 

@@ -38,12 +38,12 @@ typedef enum fill_t {
 // u is the unit roundoff of what is computed in (f32, or f64 for f64). Each
 // adds one rounding of the result for each side and a subnormal step.
 typedef enum check_t {
-  CHECK_BITS,      // equal bits
-  CHECK_VALUES,    // equal values; any NaN for a NaN
-  CHECK_FOLD,      // terms * u * the reference's result on |inputs|: what the
-                   // order of a fold of |terms| elements may change
-  CHECK_RELATIVE,  // terms * u * |result|
-  CHECK_ABSOLUTE,  // terms * u * (1 + |result|)
+  CHECK_BITS,       // equal bits
+  CHECK_VALUES,     // equal values; any NaN for a NaN
+  CHECK_REDUCTION,  // terms * u * the reference's result on |inputs|: what the
+                    // order of a reduction of |terms| elements may change
+  CHECK_RELATIVE,   // terms * u * |result|
+  CHECK_ABSOLUTE,   // terms * u * (1 + |result|)
 } check_t;
 
 typedef struct row_t row_t;
@@ -370,7 +370,7 @@ typedef struct expected_t {
   size_t count;
   pestle_type_t types[MAX_RESULTS];
   void* results[MAX_RESULTS];
-  void* scales[MAX_RESULTS];  // results on |inputs|, for CHECK_FOLD
+  void* scales[MAX_RESULTS];  // results on |inputs|, for CHECK_REDUCTION
   void* inputs[MAX_ARGS];
 } expected_t;
 
@@ -407,7 +407,7 @@ static inline pestle_status_t expected_make(const instance_t* t, bool repeat,
     e->scales[i] = make_array(&e->types[i]);
   }
   PESTLE_TRY(evaluate(t, e->inputs, e->results));
-  if (t->check != CHECK_FOLD) return NULL;
+  if (t->check != CHECK_REDUCTION) return NULL;
   // A wrapped operand is negated on the way.
   void* absolute[MAX_ARGS];
   for (size_t i = 0; i < t->arg_count; ++i) {
@@ -440,12 +440,12 @@ static inline double roundoff(pestle_dtype_t dtype) {
 
 static inline double bound(const instance_t* t, pestle_dtype_t dtype,
                            double want, double scale) {
-  if (t->check < CHECK_FOLD) return 0;
+  if (t->check < CHECK_REDUCTION) return 0;
   bool wide = dtype == PESTLE_F64;
   double u = ldexp(1, wide ? -53 : -24);
   // The reference sums f64 in f64 too, in its own order.
   double terms = t->terms * (wide ? 2 : 1), size = fabs(want);
-  if (t->check == CHECK_FOLD) {
+  if (t->check == CHECK_REDUCTION) {
     // Values are at most 1, so the sum of their sizes is at most |terms|. Parts
     // of a complex product cancel whatever the signs, and each is of two.
     size = isfinite(scale) ? fabs(scale) : t->terms;
@@ -469,7 +469,7 @@ static inline bool same_bits(const instance_t* t, pestle_dtype_t part,
 static inline bool agrees(const instance_t* t, pestle_dtype_t part,
                           uint64_t want, uint64_t got, uint64_t scale) {
   if (same_bits(t, part, want, got)) return true;
-  if (!is_float(part) || t->check < CHECK_FOLD) return false;
+  if (!is_float(part) || t->check < CHECK_REDUCTION) return false;
   double w = pestle_float_decode(part, want),
          g = pestle_float_decode(part, got);
   double s = pestle_float_decode(part, scale);

@@ -4,8 +4,8 @@
 #define PESTLE_TOOLS_CONFORM_OPS_DIRECT_H_
 
 #include "tools/conform/instance.h"
-#include "tools/conform/ops_fold.h"
 #include "tools/conform/ops_move.h"
+#include "tools/conform/ops_reduce.h"
 
 // --- sort ---
 
@@ -226,11 +226,11 @@ static inline pestle_region_t* pair_region(instance_t* t) {
 }
 
 static inline pestle_region_t* add_region(instance_t* t) {
-  return fold_region(t, PESTLE_OP_ADD);
+  return reduce_region(t, PESTLE_OP_ADD);
 }
 
 static inline pestle_region_t* max_region(instance_t* t) {
-  return fold_region(t, PESTLE_OP_MAXIMUM);
+  return reduce_region(t, PESTLE_OP_MAXIMUM);
 }
 
 typedef pestle_region_t* (*region_fn_t)(instance_t* t);

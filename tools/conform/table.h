@@ -5,8 +5,8 @@
 
 #include "tools/conform/instance.h"
 #include "tools/conform/ops_direct.h"
-#include "tools/conform/ops_fold.h"
 #include "tools/conform/ops_move.h"
+#include "tools/conform/ops_reduce.h"
 
 static const shape_t shapes[] = {
     {"scalar", 0, {0}},

@@ -4,11 +4,11 @@
 //   amx S m n
 //
 // A group makes a block of m x n sums, in tiles of up to 2 x
-// 2 registers whose taps are all added up before the last stage takes them from
+// 2 registers whose elements of k are all added up before the last stage takes them from
 // scratch.
 //
 // Of one operand, a, register rows are rows of the product and hold 64 bytes of
-// taps. Of the other, b, they are words of 2 or 4 taps for 16 columns: its panel
+// elements of k. Of the other, b, they are words of 2 or 4 elements of k for 16 columns: its panel
 // of a tile's columns is a register behind the other, made with the plan where
 // b is constant, else by the group in scratch. Where a lies so that registers
 // can be loaded from it they are; else its rows are copied into scratch too.
@@ -24,22 +24,22 @@ enum {
 };
 
 // A reduction axis as both operands are walked along it.
-typedef struct pestle_amx_tap_t {
+typedef struct pestle_amx_k_axis_t {
   uint32_t axis;
   int64_t extent;
-  int64_t apart;  // taps from one of its steps to the next
-} pestle_amx_tap_t;
+  int64_t apart;  // elements of k from one of its steps to the next
+} pestle_amx_k_axis_t;
 
 typedef struct pestle_amx_t {
   pestle_product_t p;
   unsigned kind;  // MREG_MMA's immediate
-  int64_t word;   // taps of a word
-  int64_t step;   // taps of a register's row
-  int64_t taps;   // whole steps; those that are too many are zeros
+  int64_t word;   // elements of k of a word
+  int64_t step;   // elements of k of a register's row
+  int64_t depth;  // whole steps; those that are too many are zeros
   bool joined;    // they lie behind each other over all axes, else the
                   // innermost axis is padded to whole steps
-  uint32_t tap_count;
-  pestle_amx_tap_t tap[PESTLE_NEST_MAX_AXES];  // the innermost last
+  uint32_t k_count;
+  pestle_amx_k_axis_t k_axis[PESTLE_NEST_MAX_AXES];  // the innermost last
   uint32_t column;  // the one axis of the columns, of the reduction
   int32_t last_column;
   int64_t tile_rows, tile_columns;  // 16 or 32
@@ -68,7 +68,7 @@ static inline bool pestle_amx_fits(const pestle_amx_t* m,
 // scratch, which are so far apart that rows do not fall into one set of the
 // cache.
 static inline int64_t pestle_amx_panel(const pestle_amx_t* m) {
-  return m->taps * m->tile_columns;
+  return m->depth * m->tile_columns;
 }
 int64_t pestle_amx_panels(const pestle_amx_t* m);
 int64_t pestle_amx_pitch(const pestle_amx_t* m);

@@ -201,7 +201,7 @@ static void multiply(amx_t* t, const amx_tile_t* x) {
     if (i % 2 < x->across)
       pestle_kir_act(k, PESTLE_KIR_MREG_ZERO, (uint32_t)i, 0, 0, 0);
   }
-  int64_t steps = m->taps / m->step;
+  int64_t steps = m->depth / m->step;
   int64_t busy = t->behind ? lines_of_tile(t) / t->behind : 0;
   if (busy) {
     pestle_kir_id_t s = pestle_kir_repeat(k, "s", busy);
@@ -284,7 +284,7 @@ static void look_at_result(amx_t* t) {
 // for its lines, which come from the L3 where all does not fit the L2.
 static void look_at_steps(amx_t* t) {
   const pestle_amx_t* m = &t->m;
-  int64_t steps = m->taps / m->step;
+  int64_t steps = m->depth / m->step;
   if (!t->result_stride || m->p.m.all % t->how->rows ||
       m->p.n.all % t->how->columns || steps > MOST_STEPS) {
     return;
@@ -566,7 +566,7 @@ static void add_scratch(amx_t* t) {
   // Vectors of a row's end reach into the next one.
   if (rows) t->rows = scratch(t, "rows", t->bits, rows * t->pitch + m->step);
   if (!m->constant) {
-    t->panel = scratch(t, "panel", t->bits, t->how->columns * m->taps);
+    t->panel = scratch(t, "panel", t->bits, t->how->columns * m->depth);
   }
   int64_t sums = m->tile_rows * m->tile_columns;
   t->sums = scratch(t, "sums", m->p.sums, t->behind ? 2 * sums : sums);
@@ -586,8 +586,8 @@ pestle_status_t pestle_amx_emit(pestle_emit_t* e) {
   look_at_result(&t);
   look_at_steps(&t);
   add_scratch(&t);
-  t.taps =
-      add_axis(&t, "tap_v", "tap_l", m->tap[m->tap_count - 1].extent, m->step);
+  t.depth =
+      add_axis(&t, "tap_v", "tap_l", m->k_axis[m->k_count - 1].extent, m->step);
   t.columns = add_axis(&t, "n_v", "n_l", m->p.n.all, m->tile_columns);
   t.results = add_axis(&t, "y_v", "y_l", m->p.n.all, LANES);
   if (nest->failed) return NULL;

@@ -2,7 +2,7 @@
 // Shared by the emit*.c files; nobody else includes it. The kernel is
 //
 //   for each block of rows and columns: a group
-//     its columns' taps, word by word, in scratch, but of a constant
+//     its columns' elements of k, word by word, in scratch, but of a constant
 //                                               (emit_pack.c)
 //     for each tile of rows:
 //       its rows in scratch, where registers cannot be loaded from a
@@ -39,7 +39,7 @@ typedef struct amx_t {
   int64_t result_stride;
   // 0 or: lines of results that a step stores for the tile before.
   int64_t behind;
-  amx_axis_t taps, columns, results;
+  amx_axis_t depth, columns, results;
   pestle_kir_id_t block_row, block_column, batch;  // of this group
   pestle_kir_id_t row_of_tiles;                    // in the group
 } amx_t;

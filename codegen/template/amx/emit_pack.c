@@ -32,22 +32,22 @@ static pestle_kir_id_t operand(amx_t* t, const pestle_product_side_t* side,
 
 // --- Rows of a ---
 
-// The taps along the innermost axis: whole vectors, then a part of one and
+// The elements of k along the innermost axis: whole vectors, then a part of one and
 // zeros, over which what follows is written.
 static void pack_run(amx_t* t, pestle_kir_id_t at) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_amx_tap_t* tap = &t->m.tap[t->m.tap_count - 1];
+  const pestle_amx_k_axis_t* tap = &t->m.k_axis[t->m.k_count - 1];
   int64_t whole = tap->extent / t->m.step, rest = tap->extent % t->m.step;
   if (whole) {
     pestle_kir_id_t v = pestle_kir_repeat(t->k, "v", whole);
-    pestle_amx_emit_open(t, tap->axis, &t->taps, v, t->m.step);
+    pestle_amx_emit_open(t, tap->axis, &t->depth, v, t->m.step);
     pestle_kir_store(k, t->rows, pestle_kir_madi(k, v, t->m.step, at),
                      operand(t, &t->m.p.a, true), PESTLE_KIR_NONE, 0);
     pestle_emit_close_vector(t->e);
     pestle_kir_end_repeat(t->k, whole);
   }
   if (rest) {
-    pestle_amx_emit_open(t, tap->axis, &t->taps, pestle_kir_index(k, whole),
+    pestle_amx_emit_open(t, tap->axis, &t->depth, pestle_kir_index(k, whole),
                          rest);
     pestle_kir_store(k, t->rows, pestle_amx_emit_add(t, at, whole * t->m.step),
                      operand(t, &t->m.p.a, true), PESTLE_KIR_NONE, 0);
@@ -69,13 +69,13 @@ void pestle_amx_emit_pack_rows(amx_t* t, pestle_kir_id_t first,
   for (uint32_t i = 0; i < m->p.k.count; ++i)
     pestle_amx_emit_fix(t, m->p.k.reduce[i], pestle_kir_index(k, 0));
   pestle_kir_id_t at = pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, r, t->pitch);
-  const pestle_amx_tap_t* inner = &m->tap[m->tap_count - 1];
+  const pestle_amx_k_axis_t* inner = &m->k_axis[m->k_count - 1];
   if (m->joined && m->p.k.all % m->step) {
-    pestle_kir_store(k, t->rows, pestle_amx_emit_add(t, at, m->taps - m->step),
+    pestle_kir_store(k, t->rows, pestle_amx_emit_add(t, at, m->depth - m->step),
                      zeros(t), PESTLE_KIR_NONE, 0);
   }
-  for (uint32_t i = 0; i + 1 < m->tap_count; ++i) {
-    const pestle_amx_tap_t* tap = &m->tap[i];
+  for (uint32_t i = 0; i + 1 < m->k_count; ++i) {
+    const pestle_amx_k_axis_t* tap = &m->k_axis[i];
     pestle_kir_id_t step = pestle_kir_repeat(t->k, "k", tap->extent);
     pestle_amx_emit_fix(t, tap->axis, step);
     at = pestle_kir_madi(k, step, tap->apart, at);
@@ -83,13 +83,13 @@ void pestle_amx_emit_pack_rows(amx_t* t, pestle_kir_id_t first,
   if (inner->extent > 1) {
     pack_run(t, at);
   } else {
-    pestle_amx_emit_open(t, inner->axis, &t->taps, pestle_kir_index(k, 0), 1);
+    pestle_amx_emit_open(t, inner->axis, &t->depth, pestle_kir_index(k, 0), 1);
     pestle_kir_store(k, t->rows, at, operand(t, &t->m.p.a, true),
                      PESTLE_KIR_NONE, 0);
     pestle_emit_close_vector(t->e);
   }
-  for (uint32_t i = m->tap_count - 1; i-- > 0;)
-    pestle_kir_end_repeat(t->k, m->tap[i].extent);
+  for (uint32_t i = m->k_count - 1; i-- > 0;)
+    pestle_kir_end_repeat(t->k, m->k_axis[i].extent);
   pestle_emit_unscope(t->e, scope);
   pestle_kir_end(k);
 }
@@ -105,7 +105,7 @@ static pestle_kir_id_t behind(amx_t* t, pestle_kir_id_t a, pestle_kir_id_t b,
   return pestle_kir_shuffle(t->k, a, b, lane, 2 * n);
 }
 
-// The words of 16 columns from |first| on, of rows that hold a tap each.
+// The words of 16 columns from |first| on, of rows that hold an element of k each.
 static pestle_kir_id_t words(amx_t* t, const pestle_kir_id_t* row,
                              uint32_t first) {
   uint32_t lane[PESTLE_AMX_BYTES], n = (uint32_t)t->m.tile_columns;
@@ -118,14 +118,15 @@ static pestle_kir_id_t words(amx_t* t, const pestle_kir_id_t* row,
   return pestle_kir_shuffle(t->k, low, high, lane, count);
 }
 
-// The line of a tap so many further. Rows of b may be as far apart as pages, for
+// The line of an element of k so many further. Rows of b may be as far apart as pages, for
 // which the hardware fetches nothing by itself.
 static void fetch_ahead(amx_t* t) {
   const pestle_expr_t* b = t->m.p.b.value;
   if (b->kind != PESTLE_EXPR_READ || b->guard) return;
   bool nested;
   int64_t apart =
-      pestle_affine_coef(b->index[0], t->m.tap[0].axis, &nested) * TAPS_AHEAD;
+      pestle_affine_coef(b->index[0], t->m.k_axis[0].axis, &nested) *
+      TAPS_AHEAD;
   pestle_emit_index_t at =
       pestle_emit_index(t->e, pestle_emit_resolve(t->e, b->index[0]));
   if (at.vector != PESTLE_KIR_NONE || at.step != 1 || nested) return;
@@ -133,19 +134,19 @@ static void fetch_ahead(amx_t* t) {
                  pestle_amx_emit_add(t, at.scalar, apart), 0, 0);
 }
 
-// One row of the panel's registers: |taps| taps from |tap| on, zeros behind
+// One row of the panel's registers: |depth| elements of k from |tap| on, zeros behind
 // them.
 static void pack_words(amx_t* t, pestle_kir_id_t number, pestle_kir_id_t tap,
-                       int64_t taps, int64_t columns, pestle_kir_id_t at) {
+                       int64_t depth, int64_t columns, pestle_kir_id_t at) {
   pestle_kir_builder_t* k = t->k;
   const pestle_amx_t* m = &t->m;
   pestle_kir_id_t row[WORDS];
   pestle_amx_emit_open(t, m->column, &t->columns, number, columns);
   for (int64_t j = 0; j < m->word; ++j) {
-    pestle_amx_emit_fix(t, m->tap[0].axis, pestle_amx_emit_add(t, tap, j));
-    row[j] = j < taps ? operand(t, &m->p.b, false)
-                      : pestle_kir_int(k, t->bits, t->e->lanes, 0);
-    if (j < taps) fetch_ahead(t);
+    pestle_amx_emit_fix(t, m->k_axis[0].axis, pestle_amx_emit_add(t, tap, j));
+    row[j] = j < depth ? operand(t, &m->p.b, false)
+                       : pestle_kir_int(k, t->bits, t->e->lanes, 0);
+    if (j < depth) fetch_ahead(t);
   }
   pestle_emit_close_vector(t->e);
   for (int64_t i = 0; i < pestle_ceil_div(columns, SIDE); ++i) {
@@ -155,7 +156,7 @@ static void pack_words(amx_t* t, pestle_kir_id_t number, pestle_kir_id_t tap,
   }
 }
 
-// Rows of a panel's registers, |at| into it: |count| taps from |first| on and zeros
+// Rows of a panel's registers, |at| into it: |count| elements of k from |first| on and zeros
 // behind them, or |count| rows of zeros.
 typedef struct amx_words_t {
   pestle_kir_id_t first, at;
@@ -232,7 +233,7 @@ static void pack_columns(amx_t* t) {
   pestle_amx_emit_panels(t, zeros_of_panel, &none);
 }
 
-// --- A panel of b, taps side by side in memory ---
+// --- A panel of b, elements of k side by side in memory ---
 
 // Swaps, of each two rows |step| apart, the blocks of |step| words beside the
 // diagonal.
@@ -252,7 +253,7 @@ static void turn_round(amx_t* t, pestle_kir_id_t* row, uint32_t step) {
   }
 }
 
-// One register: 16 columns from |column| on, taps of vector |v| of which |valid|
+// One register: 16 columns from |column| on, elements of k of vector |v| of which |valid|
 // exist.
 static void turn_register(amx_t* t, pestle_kir_id_t column, pestle_kir_id_t v,
                           int64_t valid, pestle_kir_id_t at) {
@@ -266,7 +267,7 @@ static void turn_register(amx_t* t, pestle_kir_id_t column, pestle_kir_id_t v,
       own = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, own, m->p.n.all - 1);
     }
     pestle_amx_emit_fix(t, m->column, own);
-    pestle_amx_emit_open(t, m->tap[0].axis, &t->taps, v, valid);
+    pestle_amx_emit_open(t, m->k_axis[0].axis, &t->depth, v, valid);
     row[i] = operand(t, &m->p.b, true);
     pestle_emit_close_vector(t->e);
   }
@@ -278,8 +279,8 @@ static void turn_register(amx_t* t, pestle_kir_id_t column, pestle_kir_id_t v,
   }
 }
 
-static void pack_taps(amx_t* t, const void* user, pestle_kir_id_t number,
-                      pestle_kir_id_t panel, int64_t columns) {
+static void pack_k(amx_t* t, const void* user, pestle_kir_id_t number,
+                   pestle_kir_id_t panel, int64_t columns) {
   (void)user;
   pestle_kir_builder_t* k = t->k;
   const pestle_amx_t* m = &t->m;
@@ -315,8 +316,8 @@ void pestle_amx_emit_pack_panels(amx_t* t) {
     pestle_amx_emit_fix(t, m->p.n.reduce[i], pestle_kir_index(k, 0));
   for (uint32_t i = 0; i < m->p.k.count; ++i)
     pestle_amx_emit_fix(t, m->p.k.reduce[i], pestle_kir_index(k, 0));
-  if (m->p.b.along_taps) {
-    pestle_amx_emit_panels(t, pack_taps, NULL);
+  if (m->p.b.along_k) {
+    pestle_amx_emit_panels(t, pack_k, NULL);
   } else {
     pack_columns(t);
   }

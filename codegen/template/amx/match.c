@@ -6,7 +6,7 @@
 #include "base/bits.h"
 #include "codegen/schedule/schedule.h"
 
-// Padding of the innermost taps may make products so many times as many.
+// Padding of the innermost elements of k may make products so many times as many.
 static const double MOST_PADDING = 1.5;
 
 static bool is_plain(const pestle_affine_t* affine) {
@@ -59,7 +59,7 @@ static bool is_unit(pestle_nest_t* nest, const pestle_product_side_t* side,
 }
 
 // Reduction axes of more than one step, a's contiguous one last.
-static void order_taps(pestle_nest_t* nest, pestle_amx_t* m) {
+static void order_k(pestle_nest_t* nest, pestle_amx_t* m) {
   const pestle_product_axes_t* k = &m->p.k;
   int32_t inner = -1;
   for (uint32_t i = 0; i < k->count; ++i) {
@@ -69,24 +69,24 @@ static void order_taps(pestle_nest_t* nest, pestle_amx_t* m) {
   }
   for (uint32_t i = 0; i < k->count; ++i) {
     if (k->extent[i] == 1 || (int32_t)i == inner) continue;
-    m->tap[m->tap_count++] =
-        (pestle_amx_tap_t){.axis = k->reduce[i], .extent = k->extent[i]};
+    m->k_axis[m->k_count++] =
+        (pestle_amx_k_axis_t){.axis = k->reduce[i], .extent = k->extent[i]};
   }
   if (inner >= 0) {
-    m->tap[m->tap_count++] = (pestle_amx_tap_t){.axis = k->reduce[inner],
-                                                .extent = k->extent[inner]};
+    m->k_axis[m->k_count++] = (pestle_amx_k_axis_t){.axis = k->reduce[inner],
+                                                    .extent = k->extent[inner]};
   }
-  if (!m->tap_count) {
-    m->tap[m->tap_count++] =
-        (pestle_amx_tap_t){.axis = k->reduce[0], .extent = 1};
+  if (!m->k_count) {
+    m->k_axis[m->k_count++] =
+        (pestle_amx_k_axis_t){.axis = k->reduce[0], .extent = 1};
   }
 }
 
-// Whether a step of each tap moves |affine| as far as the whole of the next one.
+// Whether a step of each element of k moves |affine| as far as the whole of the next one.
 static bool follow(const pestle_amx_t* m, const pestle_affine_t* affine) {
-  for (uint32_t i = 0; i + 1 < m->tap_count; ++i) {
-    const pestle_amx_tap_t* t = &m->tap[i + 1];
-    if (step_of(affine, m->tap[i].axis) !=
+  for (uint32_t i = 0; i + 1 < m->k_count; ++i) {
+    const pestle_amx_k_axis_t* t = &m->k_axis[i + 1];
+    if (step_of(affine, m->k_axis[i].axis) !=
         step_of(affine, t->axis) * t->extent) {
       return false;
     }
@@ -94,18 +94,18 @@ static bool follow(const pestle_amx_t* m, const pestle_affine_t* affine) {
   return true;
 }
 
-static bool number_taps(pestle_amx_t* m, const pestle_expr_t* b) {
-  m->joined = m->tap_count == 1 || follow(m, b->index[0]);
+static bool number_k(pestle_amx_t* m, const pestle_expr_t* b) {
+  m->joined = m->k_count == 1 || follow(m, b->index[0]);
   int64_t apart = 1;
-  for (uint32_t i = m->tap_count; i-- > 0;) {
-    m->tap[i].apart = apart;
-    apart *= m->tap[i].extent;
-    if (!m->joined && i + 1 == m->tap_count) {
+  for (uint32_t i = m->k_count; i-- > 0;) {
+    m->k_axis[i].apart = apart;
+    apart *= m->k_axis[i].extent;
+    if (!m->joined && i + 1 == m->k_count) {
       apart = pestle_ceil_div(apart, m->step) * m->step;
     }
   }
-  m->taps = pestle_ceil_div(apart, m->step) * m->step;
-  return m->joined || (double)m->taps <= MOST_PADDING * (double)m->p.k.all;
+  m->depth = pestle_ceil_div(apart, m->step) * m->step;
+  return m->joined || (double)m->depth <= MOST_PADDING * (double)m->p.k.all;
 }
 
 // --- Operands ---
@@ -115,19 +115,19 @@ static bool number_taps(pestle_amx_t* m, const pestle_expr_t* b) {
 static bool take_b(pestle_nest_t* nest, pestle_amx_t* m) {
   const pestle_expr_t* b = plain_read(nest, &m->p.b);
   m->constant = b && nest->tensors.data[b->i].constant;
-  if (m->constant) return number_taps(m, b);
+  if (m->constant) return number_k(m, b);
   m->joined = true;
-  m->tap[0].apart = 1;
-  m->taps = pestle_ceil_div(m->p.k.all, m->step) * m->step;
-  return m->tap_count == 1;
+  m->k_axis[0].apart = 1;
+  m->depth = pestle_ceil_div(m->p.k.all, m->step) * m->step;
+  return m->k_count == 1;
 }
 
 static void look_at_a(pestle_nest_t* nest, pestle_amx_t* m) {
   const pestle_expr_t* a = plain_read(nest, &m->p.a);
   const pestle_product_axes_t* rows = &m->p.m;
-  if (!a || !m->joined || m->taps != m->p.k.all || rows->all < m->tile_rows ||
+  if (!a || !m->joined || m->depth != m->p.k.all || rows->all < m->tile_rows ||
       !follow(m, a->index[0]) ||
-      step_of(a->index[0], m->tap[m->tap_count - 1].axis) != 1) {
+      step_of(a->index[0], m->k_axis[m->k_count - 1].axis) != 1) {
     return;
   }
   int64_t next = 0;
@@ -178,7 +178,7 @@ bool pestle_amx_find(pestle_nest_t* nest, uint32_t reduce, pestle_amx_t* m) {
   }
   m->tile_rows = m->p.m.all > PESTLE_AMX_SIDE ? 32 : 16;
   m->tile_columns = m->p.n.all > PESTLE_AMX_SIDE ? 32 : 16;
-  order_taps(nest, m);
+  order_k(nest, m);
   if (!take_b(nest, m)) return false;
   look_at_a(nest, m);
   return !nest->failed;
@@ -191,14 +191,14 @@ int64_t pestle_amx_panels(const pestle_amx_t* m) {
 }
 
 int64_t pestle_amx_pitch(const pestle_amx_t* m) {
-  return (m->taps / m->step | 1) * m->step;
+  return (m->depth / m->step | 1) * m->step;
 }
 
 int64_t pestle_amx_scratch(const pestle_amx_t* m, const pestle_amx_how_t* how) {
   int64_t element = 4 / m->word;
   bool copies = !m->direct || m->p.m.all % m->tile_rows;
   int64_t rows = copies ? m->tile_rows * pestle_amx_pitch(m) + m->step : 0;
-  int64_t columns = m->constant ? 0 : how->columns * m->taps;
+  int64_t columns = m->constant ? 0 : how->columns * m->depth;
   int64_t sums = 2 * m->tile_rows * m->tile_columns;  // of two tiles at most
   return (rows + columns) * element + sums * 4 + 256;
 }
@@ -210,7 +210,7 @@ static void add_dim(pestle_nest_tensor_t* t, pestle_pack_axis_t dim) {
   t->packed_elements *= dim.extent;
 }
 
-// Panels of columns; in each, register by register, words of taps.
+// Panels of columns; in each, register by register, words of elements of k.
 static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_amx_t* m) {
   const pestle_expr_t* b = m->p.b.value;
   const pestle_affine_t* at = b->index[0];
@@ -230,15 +230,15 @@ static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_amx_t* m) {
                                   .extent = pestle_amx_panels(m),
                                   .scale = m->tile_columns,
                                   .limit = columns});
-  const pestle_amx_tap_t* inner = &m->tap[m->tap_count - 1];
-  for (uint32_t i = 0; !m->joined && i + 1 < m->tap_count; ++i) {
-    add_dim(t, (pestle_pack_axis_t){.coef = step_of(at, m->tap[i].axis),
-                                    .extent = m->tap[i].extent});
+  const pestle_amx_k_axis_t* inner = &m->k_axis[m->k_count - 1];
+  for (uint32_t i = 0; !m->joined && i + 1 < m->k_count; ++i) {
+    add_dim(t, (pestle_pack_axis_t){.coef = step_of(at, m->k_axis[i].axis),
+                                    .extent = m->k_axis[i].extent});
   }
   int64_t tap = step_of(at, inner->axis);
-  int64_t taps = m->joined ? m->p.k.all : inner->extent;
+  int64_t depth = m->joined ? m->p.k.all : inner->extent;
   add_dim(t, (pestle_pack_axis_t){.coef = tap * m->step,
-                                  .extent = pestle_ceil_div(taps, m->step),
+                                  .extent = pestle_ceil_div(depth, m->step),
                                   .scale = m->step,
                                   .reduction = 1});
   add_dim(t, (pestle_pack_axis_t){.coef = column * PESTLE_AMX_SIDE,
@@ -256,7 +256,7 @@ static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_amx_t* m) {
   add_dim(t, (pestle_pack_axis_t){.coef = tap,
                                   .extent = m->word,
                                   .scale = 1,
-                                  .limit = taps,
+                                  .limit = depth,
                                   .reduction = 1});
   return NULL;
 }

@@ -19,10 +19,10 @@ static const double BLOCK_OF_L2 = 0.25, LARGE_BLOCK_OF_L2 = 0.5;
 
 // Cycles, measured on Sapphire Rapids: of making the registers ready; of a step of
 // a tile by its loads, of a tile's sums, of a row that is copied and of each vector
-// of it, of a vector of results, of a tap of a panel that is packed.
+// of it, of a vector of results, of an element of k of a panel that is packed.
 static const double CALL = 400, LOAD = 17, TILE = 60, ROW = 2, MOVE = 2,
                     RESULT = 2, PACK = 6;
-// Without the registers: products a cycle, of a vector of results, of a tap of 32
+// Without the registers: products a cycle, of a vector of results, of an element of k of 32
 // columns that is packed.
 static const double BYTE_PRODUCTS = 110, BF16_PRODUCTS = 16, VECTOR = 1.5,
                     WORDS = 2.6;
@@ -48,7 +48,7 @@ static pestle_dtype_t cast_from(const pestle_expr_t* x) {
 }
 
 typedef struct sizes_t {
-  int64_t rows, columns, taps, batch;
+  int64_t rows, columns, depth, batch;
   bool bytes, constant;  // the columns' operand is
 } sizes_t;
 
@@ -68,7 +68,7 @@ static bool is_constant(pestle_sketch_t* k, const pestle_expr_t* side) {
 static double cycles_with(const sizes_t* s) {
   int64_t step = s->bytes ? 64 : 32;
   int64_t down = s->rows > 16 ? 2 : 1, across = s->columns > 16 ? 2 : 1;
-  double steps = (double)pestle_ceil_div(s->taps, step);
+  double steps = (double)pestle_ceil_div(s->depth, step);
   double panels = (double)pestle_ceil_div(s->columns, 16 * across);
   double tiles = (double)pestle_ceil_div(s->rows, 16 * down) * panels;
   double loads = (double)(down + across);
@@ -82,11 +82,11 @@ static double cycles_with(const sizes_t* s) {
 static double cycles_without(const sizes_t* s) {
   int64_t word = s->bytes ? 4 : 2;
   double vectors = (double)pestle_ceil_div(s->columns, 16);
-  double taps = (double)(pestle_ceil_div(s->taps, word) * word);
-  double products = (double)s->rows * vectors * 16 * taps;
+  double depth = (double)(pestle_ceil_div(s->depth, word) * word);
+  double products = (double)s->rows * vectors * 16 * depth;
   double each = products / (s->bytes ? BYTE_PRODUCTS : BF16_PRODUCTS) +
                 (double)s->rows * vectors * VECTOR;
-  if (!s->constant) each += vectors / 2 * taps * WORDS;
+  if (!s->constant) each += vectors / 2 * depth * WORDS;
   return (double)s->batch * each;
 }
 
@@ -112,7 +112,7 @@ static bool resembles(pestle_sketch_t* k, uint32_t reduce) {
   if (columns < 0) return false;
   z.columns = all[columns];
   z.rows = all[1 - columns];
-  z.taps = pestle_sketch_reduction_extent(k, s);
+  z.depth = pestle_sketch_reduction_extent(k, s);
   z.constant = is_constant(k, x[columns]);
   if (k->caps->flags & PESTLE_TARGET_INTERPRETED) return true;
   double with = cycles_with(&z), without = cycles_without(&z);
@@ -139,7 +139,7 @@ static int64_t even_block(int64_t all, int64_t most, int64_t tile) {
 // still packed once; then of fewer rows.
 static pestle_amx_how_t size_up(const pestle_sketch_t* k,
                                 const pestle_amx_t* m) {
-  int64_t tap = m->taps * (4 / m->word);
+  int64_t tap = m->depth * (4 / m->word);
   bool far = m->p.m.all * tap > k->l2 / 2;
   double share = far ? LARGE_BLOCK_OF_L2 : BLOCK_OF_L2;
   int64_t bytes = (int64_t)((double)k->l2 * share);

@@ -25,8 +25,8 @@ typedef struct flash_t {
   pestle_emit_t* e;
   pestle_kir_builder_t* k;
   pestle_flash_attention_t a;
-  shared_emit_t s, o;           // the two products
-  int64_t keys, taps, columns;  // of a block; padded
+  shared_emit_t s, o;            // the two products
+  int64_t keys, depth, columns;  // of a block; padded
   int64_t steps, width_keys, width_columns;
   uint32_t query, scores, sums, part, weights, pair, total;
   uint32_t most, next, safe, scale, all;  // of a lane's two rows
@@ -116,7 +116,7 @@ static void make_scores(flash_t* t, pestle_kir_id_t slot) {
   int64_t wide = t->keys / 16;
   fill(t, t->scores, t->keys / 8, 0);
   pestle_kir_id_t from = pestle_kir_madi(t->k, slot, t->s.b.slot, t->s.from_b);
-  pestle_kir_id_t u = pestle_kir_unroll(t->k, "u", t->taps / 16);
+  pestle_kir_id_t u = pestle_kir_unroll(t->k, "u", t->depth / 16);
   pestle_shared_tile_load_fragments(&t->s, &t->s.b, t->part, wide, from, u);
   pestle_kir_id_t j = pestle_kir_unroll(t->k, "j", wide);
   mma_pair(t, t->scores, j, get(t, t->query, u), get(t, t->part, j));
@@ -318,7 +318,7 @@ static void take_query(flash_t* t) {
   arrive(t, zero);
   meet(t);
   pestle_kir_alloc(t->k, t->query);
-  pestle_kir_id_t u = pestle_kir_unroll(t->k, "u", t->taps / 16);
+  pestle_kir_id_t u = pestle_kir_unroll(t->k, "u", t->depth / 16);
   int64_t tap = t->s.a.by_rows ? 1 : t->s.a.pitch;
   pestle_kir_id_t from = pestle_kir_madi(t->k, u, 16 * tap, t->s.from_a);
   put(t, t->query, u,
@@ -444,9 +444,9 @@ static void add_run(flash_t* t, const char* name, int64_t extent, int64_t run,
 static void add_box(flash_t* t, shared_emit_t* of, const char* name,
                     const pestle_product_side_t* side,
                     const pestle_product_axes_t* rows,
-                    const pestle_product_axes_t* taps, int64_t count,
+                    const pestle_product_axes_t* depth, int64_t count,
                     shared_box_t* box) {
-  add_run(t, name, side->along_taps ? taps->all : rows->all, side->run,
+  add_run(t, name, side->along_k ? depth->all : rows->all, side->run,
           &box->run_axis, &box->lane_axis);
   pestle_shared_tile_add_box(of, name, side, rows, count, box);
 }
@@ -456,7 +456,7 @@ static void make_products(flash_t* t, pestle_shared_tile_t* tiles) {
   const pestle_flash_attention_t* a = &t->a;
   tiles[0] = (pestle_shared_tile_t){.m = PESTLE_FLASH_ATTENTION_ROWS,
                                     .n = t->keys,
-                                    .k = t->taps,
+                                    .k = t->depth,
                                     .r = SUBGROUP_ROWS,
                                     .c = t->keys,
                                     .slots = 1,
@@ -469,12 +469,12 @@ static void make_products(flash_t* t, pestle_shared_tile_t* tiles) {
   t->s = (shared_emit_t){.e = t->e, .k = t->k, .t = &tiles[0]};
   t->o = (shared_emit_t){.e = t->e, .k = t->k, .t = &tiles[1]};
   t->s.lanes = t->o.lanes = PESTLE_FLASH_ATTENTION_LANES;
-  t->s.p.k = a->taps;
+  t->s.p.k = a->depth;
   t->o.p.k = a->v_keys;
-  add_box(t, &t->s, "tile_q", &a->q, &a->rows, &a->taps,
+  add_box(t, &t->s, "tile_q", &a->q, &a->rows, &a->depth,
           PESTLE_FLASH_ATTENTION_ROWS, &t->s.a);
   tiles[0].slots = 2;
-  add_box(t, &t->s, "tile_k", &a->k, &a->keys, &a->taps, t->keys, &t->s.b);
+  add_box(t, &t->s, "tile_k", &a->k, &a->keys, &a->depth, t->keys, &t->s.b);
   add_box(t, &t->o, "tile_v", &a->v, &a->v_columns, &a->v_keys, t->columns,
           &t->o.b);
 }
@@ -487,7 +487,7 @@ static void add_registers(flash_t* t) {
   add_run(t, "key", a->keys.all, t->width_keys, &t->key_run, &t->key_lane);
   add_run(t, "column", a->v_columns.all, t->width_columns, &t->column_run,
           &t->column_lane);
-  t->query = registers(t, "query", PESTLE_U32, 4, t->taps / 16);
+  t->query = registers(t, "query", PESTLE_U32, 4, t->depth / 16);
   t->scores = registers(t, "scores", PESTLE_F32, 4, t->keys / 8);
   t->sums = registers(t, "sums", PESTLE_F32, 4, t->columns / 8);
   t->part = registers(t, "part", PESTLE_U32, 4, wide / 16);
@@ -541,7 +541,7 @@ pestle_status_t pestle_flash_attention_mma_emit(pestle_emit_t* e) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': it is no attention any more",
                         nest->name);
   }
-  t.taps = pestle_flash_attention_pad(t.a.taps.all);
+  t.depth = pestle_flash_attention_pad(t.a.depth.all);
   t.columns = pestle_flash_attention_pad(t.a.v_columns.all);
   t.steps = pestle_ceil_div(t.a.keys.all, t.keys);
   make_products(&t, tiles);

@@ -20,7 +20,7 @@ typedef struct pestle_flash_attention_t {
   const pestle_expr_t* x;                         // at the axes of |maximum|
   pestle_op_t power;                              // EXP or EXP2
   // Axes of the stages named: batch axes and rows, then what the name says.
-  pestle_product_axes_t batch, rows, keys, taps;     // of the scores
+  pestle_product_axes_t batch, rows, keys, depth;    // of the scores
   pestle_product_axes_t v_batch, v_columns, v_keys;  // of the output
   pestle_product_axes_t x_batch, x_rows, x_keys;     // of the maximum
   pestle_product_axes_t y_batch, y_rows, y_columns;  // of the last stage
@@ -36,7 +36,7 @@ bool pestle_flash_attention_find(pestle_nest_t* nest,
 // Rows of a group, 16 a subgroup; lanes of it.
 enum { PESTLE_FLASH_ATTENTION_ROWS = 64, PESTLE_FLASH_ATTENTION_LANES = 128 };
 
-// Whole fragments' taps or columns that hold |count| of them.
+// Whole fragments' elements of k or columns that hold |count| of them.
 static inline int64_t pestle_flash_attention_pad(int64_t count) {
   return (int64_t)pestle_align_up((size_t)count, 16);
 }

@@ -161,7 +161,7 @@ static bool find_axes(pestle_nest_t* nest, pestle_flash_attention_t* a) {
   take_axes(nest, s, 0, batch, &a->batch);
   take_axes(nest, s, batch, 1, &a->rows);
   take_axes(nest, s, batch + 1, 1, &a->keys);
-  take_axes(nest, s, batch + 2, 1, &a->taps);
+  take_axes(nest, s, batch + 2, 1, &a->depth);
   take_axes(nest, m, 0, batch, &a->x_batch);
   take_axes(nest, m, batch, 1, &a->x_rows);
   take_axes(nest, m, batch + 1, 1, &a->x_keys);
@@ -175,7 +175,7 @@ static bool find_axes(pestle_nest_t* nest, pestle_flash_attention_t* a) {
       a->v_columns.all == a->y_columns.all && a->rows.all == a->y_rows.all &&
       a->batch.all == a->y_batch.all && a->keys.all == a->x_keys.all &&
       a->keys.all == a->v_keys.all;
-  return same_extents && a->taps.all <= MOST_COLUMNS &&
+  return same_extents && a->depth.all <= MOST_COLUMNS &&
          a->v_columns.all <= MOST_COLUMNS &&
          reads_at(nest, a->maximum, a->scores, batch + 1, true) &&
          reads_at(nest, a->total, a->scores, batch + 1, true) &&
@@ -205,8 +205,8 @@ static bool find_sides(pestle_nest_t* nest, pestle_flash_attention_t* a) {
     return false;
   }
   const pestle_nest_stage_t* f = pestle_nest_stage(nest, a->output);
-  return pestle_product_side(nest, s->args[q], &a->rows, &a->taps, &a->q) &&
-         pestle_product_side(nest, s->args[!q], &a->keys, &a->taps, &a->k) &&
+  return pestle_product_side(nest, s->args[q], &a->rows, &a->depth, &a->q) &&
+         pestle_product_side(nest, s->args[!q], &a->keys, &a->depth, &a->k) &&
          pestle_product_side(nest, o->args[!w], &a->v_columns, &a->v_keys,
                              &a->v) &&
          !pestle_expr_depends(nest, o->args[!w], f->roots[f->map_count - 2]) &&
@@ -250,11 +250,11 @@ bool pestle_flash_attention_resembles(pestle_nest_t* nest) {
 
 int64_t pestle_flash_attention_bytes(const pestle_flash_attention_t* a,
                                      int64_t keys) {
-  int64_t taps = pestle_flash_attention_pad(a->taps.all);
+  int64_t depth = pestle_flash_attention_pad(a->depth.all);
   int64_t columns = pestle_flash_attention_pad(a->v_columns.all);
   pestle_shared_tile_t s = {.m = PESTLE_FLASH_ATTENTION_ROWS,
                             .n = keys,
-                            .k = taps,
+                            .k = depth,
                             .units = PESTLE_UNITS_MMA};
   pestle_shared_tile_t o = {.n = columns, .k = keys, .units = PESTLE_UNITS_MMA};
   return 2 * (pestle_shared_tile_slot(&s, &a->q, s.m) +

@@ -166,8 +166,8 @@ static int64_t last_extent(const pestle_product_axes_t* axes) {
 }
 
 static void add_axes(shared_emit_t* t) {
-  const pestle_product_axes_t* of_a = t->p.a.along_taps ? &t->p.k : &t->p.m;
-  const pestle_product_axes_t* of_b = t->p.b.along_taps ? &t->p.k : &t->p.n;
+  const pestle_product_axes_t* of_a = t->p.a.along_k ? &t->p.k : &t->p.m;
+  const pestle_product_axes_t* of_b = t->p.b.along_k ? &t->p.k : &t->p.n;
   add_run_axes(t, "run_a", last_extent(of_a), t->p.a.run, &t->a.run_axis,
                &t->a.lane_axis);
   add_run_axes(t, "run_b", last_extent(of_b), t->p.b.run, &t->b.run_axis,

@@ -3,13 +3,13 @@
 // the same way. The kernel is
 //
 //   for each tile of results: a group
-//     for each step of taps:
+//     for each step of k:
 //       copy boxes of both operands to a slot of shared memory (emit_copy.c)
 //       multiply the boxes of another slot (emit_sums.c)
 //     the last stage, from the sums in registers (emit_result.c)
 //
-// Rows, columns and taps beyond the last are those of the last: their sums are
-// stored nowhere, and such taps are zeros.
+// Rows, columns and k beyond the last are those of the last: their sums are
+// stored nowhere, and such elements of k are zeros.
 #ifndef PESTLE_CODEGEN_TEMPLATE_SHARED_TILE_EMIT_H_
 #define PESTLE_CODEGEN_TEMPLATE_SHARED_TILE_EMIT_H_
 
@@ -23,10 +23,10 @@ typedef struct shared_box_t {
   int64_t rows, pitch, slot;          // of a box; elements
   int64_t runs, each;                 // of a box; that a lane moves of them
   bool copies;                        // past the registers
-  bool by_rows;                       // taps lie side by side in shared memory
-  uint32_t buffer, held;              // shared; private, on the way there
-  uint32_t run_axis, lane_axis;       // what a run's coordinate is made of
-  pestle_kir_id_t tile;               // which of the boxes along rows
+  bool by_rows;           // elements of k lie side by side in shared memory
+  uint32_t buffer, held;  // shared; private, on the way there
+  uint32_t run_axis, lane_axis;  // what a run's coordinate is made of
+  pestle_kir_id_t tile;          // which of the boxes along rows
 } shared_box_t;
 
 typedef struct shared_emit_t {
@@ -78,7 +78,7 @@ pestle_kir_id_t pestle_shared_tile_fragment_at(shared_emit_t* t,
                                                const shared_box_t* box,
                                                pestle_kir_id_t in, bool is_a,
                                                pestle_kir_id_t first);
-// |count| fragments of 16 rows or columns, of step |u| of 16 taps, to buffer
+// |count| fragments of 16 rows or columns, of step |u| of 16 elements of k, to buffer
 // |to|; |from| is the lane's place in the slot.
 void pestle_shared_tile_load_fragments(shared_emit_t* t,
                                        const shared_box_t* box, uint32_t to,

@@ -12,11 +12,11 @@ void pestle_shared_tile_add_box(shared_emit_t* t, const char* name,
   box->rows = rows;
   box->pitch = pestle_shared_tile_pitch(t->t, side, rows);
   box->slot = pestle_shared_tile_slot(t->t, side, rows);
-  box->by_rows = t->t->units && side->along_taps;
+  box->by_rows = t->t->units && side->along_k;
   box->runs = rows * t->t->k / side->run;
   box->each = pestle_ceil_div(box->runs, t->lanes);
-  // Sums without units are of taps that follow each other.
-  bool turns = !t->t->units && side->along_taps;
+  // Sums without units are of elements of k that follow each other.
+  bool turns = !t->t->units && side->along_k;
   bool wanted = t->t->async || t->t->slots > 2;
   box->copies = wanted && side->read && !turns;
   box->buffer =
@@ -37,7 +37,7 @@ typedef struct run_t {
 static run_t open_run(shared_emit_t* t, const shared_box_t* box,
                       pestle_kir_id_t i) {
   const pestle_product_side_t* s = box->side;
-  int64_t per = (s->along_taps ? t->t->k : box->rows) / s->run;
+  int64_t per = (s->along_k ? t->t->k : box->rows) / s->run;
   pestle_kir_id_t number = pestle_kir_madi(t->k, i, t->lanes, t->lane);
   if (box->runs % t->lanes) {
     pestle_kir_if(t->k,
@@ -53,28 +53,28 @@ static void close_run(shared_emit_t* t, const shared_box_t* box) {
 }
 
 // Sets the coordinates of the run in |step|. What comes back is whether its
-// taps exist, or NONE where all do.
+// elements of k exist, or NONE where all do.
 static pestle_kir_id_t set_coords(shared_emit_t* t, const shared_box_t* box,
                                   const run_t* r, pestle_kir_id_t step,
                                   uint32_t lane_axis) {
   const pestle_product_side_t* s = box->side;
-  int64_t row_run = s->along_taps ? 1 : s->run;
-  int64_t tap_run = s->along_taps ? s->run : 1;
-  int64_t rows = box->axes->all / row_run, taps = t->p.k.all / tap_run;
+  int64_t row_run = s->along_k ? 1 : s->run;
+  int64_t k_run = s->along_k ? s->run : 1;
+  int64_t rows = box->axes->all / row_run, depth = t->p.k.all / k_run;
   pestle_kir_id_t row = pestle_kir_madi(t->k, box->tile, box->rows / row_run,
-                                        s->along_taps ? r->across : r->along);
-  pestle_kir_id_t tap = pestle_kir_madi(t->k, step, t->t->k / tap_run,
-                                        s->along_taps ? r->along : r->across);
+                                        s->along_k ? r->across : r->along);
+  pestle_kir_id_t tap = pestle_kir_madi(t->k, step, t->t->k / k_run,
+                                        s->along_k ? r->along : r->across);
   pestle_kir_id_t exists = PESTLE_KIR_NONE;
   if (box->axes->all % box->rows)
     row = pestle_shared_tile_min(t, row, rows - 1);
   if (t->p.k.all % t->t->k) {
-    exists = pestle_kir_scalar_i(t->k, PESTLE_OP_LT, tap, taps);
-    tap = pestle_shared_tile_min(t, tap, taps - 1);
+    exists = pestle_kir_scalar_i(t->k, PESTLE_OP_LT, tap, depth);
+    tap = pestle_shared_tile_min(t, tap, depth - 1);
   }
   pestle_shared_tile_coords(t, box->axes, false, row, row_run, box->run_axis,
                             lane_axis);
-  pestle_shared_tile_coords(t, &t->p.k, false, tap, tap_run, box->run_axis,
+  pestle_shared_tile_coords(t, &t->p.k, false, tap, k_run, box->run_axis,
                             lane_axis);
   return exists;
 }
@@ -86,7 +86,7 @@ static pestle_kir_id_t place_of(shared_emit_t* t, const shared_box_t* box,
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   pestle_kir_id_t at = pestle_kir_madi(k, slot, box->slot, zero);
-  if (s->along_taps && !box->by_rows) {
+  if (s->along_k && !box->by_rows) {
     at = pestle_kir_madi(k, r->across, 1, at);
     return pestle_kir_madi(k, r->along, s->run * box->pitch, at);
   }
@@ -174,7 +174,7 @@ void pestle_shared_tile_put(shared_emit_t* t, const shared_box_t* box,
   pestle_kir_id_t value =
       pestle_kir_load(k, box->held, (unsigned)s->run, i, PESTLE_KIR_NONE, 0);
   pestle_kir_id_t at = place_of(t, box, &r, slot);
-  if (s->along_taps && !box->by_rows) {
+  if (s->along_k && !box->by_rows) {
     for (int64_t l = 0; l < s->run; ++l) {
       pestle_kir_id_t lane = pestle_kir_extract(k, value, (uint32_t)l);
       pestle_kir_id_t to =

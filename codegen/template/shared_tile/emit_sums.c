@@ -22,8 +22,8 @@ static void clear_sums(shared_emit_t* t, int64_t count, unsigned lanes) {
 // --- By matrix units ---
 
 // Where lane |in| of a subgroup points for LDMATRIX: rows of 8 elements, along
-// taps (|by_rows|) or across them. Of a, matrices are two of rows, then of taps;
-// of b two of taps, then of columns.
+// elements of k (|by_rows|) or across them. Of a, matrices are two of rows, then of k;
+// of b two of k, then of columns.
 pestle_kir_id_t pestle_shared_tile_fragment_at(shared_emit_t* t,
                                                const shared_box_t* box,
                                                pestle_kir_id_t in, bool is_a,
@@ -168,7 +168,7 @@ static void place_in_matrix(shared_emit_t* t, pestle_kir_id_t in,
   *out_column = pestle_kir_madi(k, right, 4, pair);
 }
 
-// Elements from one row (or column) of a box to the next, and from a tap.
+// Elements from one row (or column) of a box to the next, and from an element of k.
 static int64_t row_step(const shared_box_t* box) {
   return box->by_rows ? box->pitch : 1;
 }
@@ -184,7 +184,7 @@ static void start_matrices(shared_emit_t* t) {
   place_in_matrix(t, seat.in, &row, &column);
   t->row = pestle_kir_madi(k, row, 1, seat.row);
   t->column = pestle_kir_madi(k, column, 1, seat.column);
-  // Of a rows and taps, of b taps and columns.
+  // Of a rows and k, of b k and columns.
   pestle_kir_id_t at = pestle_kir_madi(k, t->row, row_step(&t->a), zero);
   t->from_a = pestle_kir_madi(k, column, tap_step(&t->a), at);
   at = pestle_kir_madi(k, t->column, row_step(&t->b), zero);
@@ -215,7 +215,7 @@ static pestle_kir_id_t load_pair(shared_emit_t* t, const shared_box_t* box,
   return pestle_kir_cast(k, pair, PESTLE_F32);
 }
 
-// |count| fragments of step |u| of 8 taps.
+// |count| fragments of step |u| of 8 elements of k.
 static void load_matrices(shared_emit_t* t, const shared_box_t* box,
                           uint32_t to, int64_t count, pestle_kir_id_t from,
                           pestle_kir_id_t u, bool is_a) {

@@ -4,7 +4,7 @@
 //
 //   shared_tile S m n k r c slots [units | units8] [async]
 //
-// A group makes m x n sums, k taps a step, a lane r x c of them; by matrix units a
+// A group makes m x n sums, k products a step, a lane r x c of them; by matrix units a
 // subgroup does. More than two slots in shared memory are filled by copies past the
 // registers, and two with |async|.
 #ifndef PESTLE_CODEGEN_TEMPLATE_SHARED_TILE_SHARED_TILE_H_
@@ -15,7 +15,7 @@
 
 // What the primitive says, in its order.
 typedef struct pestle_shared_tile_t {
-  int64_t m, n, k;  // rows, columns and taps of a group's step
+  int64_t m, n, k;  // rows, columns and k of a group's step
   int64_t r, c;     // rows and columns of a lane, or of a subgroup's units
   int64_t slots;    // of shared memory, a step each
   uint8_t units;    // pestle_product_units_t
@@ -24,7 +24,7 @@ typedef struct pestle_shared_tile_t {
 
 pestle_shared_tile_t pestle_shared_tile_of(const pestle_nest_template_t* use);
 
-// Rows of a product of such units, and its taps; all have 8 columns.
+// Rows of a product of such units, and its elements of k; all have 8 columns.
 static inline int64_t pestle_shared_tile_unit_rows(uint8_t units) {
   return units == PESTLE_UNITS_MMA8 ? 8 : 16;
 }
@@ -33,20 +33,20 @@ static inline int64_t pestle_shared_tile_lanes(
     const pestle_shared_tile_t* tile) {
   return tile->m / tile->r * (tile->n / tile->c) * (tile->units ? 32 : 1);
 }
-// Elements of shared memory from one row (or tap) of a kept box to the next.
+// Elements of shared memory from one row (or element of k) of a kept box to the next.
 static inline int64_t pestle_shared_tile_pitch(
     const pestle_shared_tile_t* tile, const pestle_product_side_t* side,
     int64_t rows) {
   // 16 bytes more: rows that are read together lie in different banks.
   int64_t more = 16 / (int64_t)pestle_dtype_size(side->dtype);
-  if (tile->units) return (side->along_taps ? tile->k : rows) + more;
+  if (tile->units) return (side->along_k ? tile->k : rows) + more;
   return rows + 4;
 }
 // Elements of one slot.
 static inline int64_t pestle_shared_tile_slot(const pestle_shared_tile_t* tile,
                                               const pestle_product_side_t* side,
                                               int64_t rows) {
-  bool by_rows = tile->units && side->along_taps;
+  bool by_rows = tile->units && side->along_k;
   return pestle_shared_tile_pitch(tile, side, rows) *
          (by_rows ? rows : tile->k);
 }

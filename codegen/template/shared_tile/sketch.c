@@ -8,7 +8,7 @@
 #include "codegen/template/shared_tile/shared_tile.h"
 
 enum {
-  // Below so many, and from so many taps on, results are reduced by several lanes:
+  // Below so many, and from so many elements of k on, results are reduced by several lanes:
   // sketch_lanes.c.
   POINTS_PER_UNIT = 1024,
   LONG_REDUCE = 128,
@@ -80,7 +80,7 @@ static double least(double a, double b) {
   return a < b ? a : b;
 }
 
-// What two rows of fragments, or of a lane's sums, cost to read a tap.
+// What two rows of fragments, or of a lane's sums, cost to read an element of k.
 static double shared_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
   double parts = (double)(t->m / t->r) * (double)(t->n / t->c);
   double bytes = (double)(t->r + t->c) * pestle_dtype_size(s->p.a.dtype);
@@ -112,18 +112,19 @@ static double tile_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
                   result + PESTLE_GPU_GROUP_CYCLES);
 }
 
-// Without a tile. Few results are reduced by lanes side by side along the taps,
+// Without a tile. Few results are reduced by lanes side by side along k,
 // which read a line of memory each where columns lie side by side instead.
 static double point_cycles(const staged_t* s) {
   const pestle_product_t* p = &s->p;
   double cores = (double)s->k->cores;
   double results = (double)p->batch.all * (double)p->m.all * (double)p->n.all;
-  double taps = results * (double)p->k.all;
+  double products = results * (double)p->k.all;
   bool few = results < cores * POINTS_PER_UNIT && p->k.all >= LONG_REDUCE;
-  bool across = few && !p->b.along_taps && p->n.all > 1;
-  return taps / (cores * PESTLE_GPU_POINT_PRODUCTS) +
-         (across ? taps * PESTLE_GPU_LINE / (cores * PESTLE_GPU_GLOBAL_BYTES)
-                 : 0);
+  bool across = few && !p->b.along_k && p->n.all > 1;
+  return products / (cores * PESTLE_GPU_POINT_PRODUCTS) +
+         (across
+              ? products * PESTLE_GPU_LINE / (cores * PESTLE_GPU_GLOBAL_BYTES)
+              : 0);
 }
 
 // --- The choice ---
@@ -203,7 +204,7 @@ pestle_status_t pestle_shared_tile_sketch(pestle_sketch_t* k,
   pestle_sketch_note(
       k,
       "shared_tile: groups of %" PRId64 " lanes make %" PRId64 " x %" PRId64
-      " sums from boxes of %" PRId64 " taps in shared memory, %s",
+      " sums from boxes of %" PRId64 " products each in shared memory, %s",
       pestle_shared_tile_lanes(&t), t.m, t.n, t.k,
       t.units ? "by matrix units of a subgroup" : "each lane some of them");
   *out_done = true;

@@ -19,9 +19,9 @@
 #include "base/bits.h"
 
 enum {
-  TAPS = 64,       // of a box: 128 bytes, the swizzle's width
-  STEP_TAPS = 16,  // of one instruction
-  CHUNK = 64,      // elements of a swizzled row
+  STEP_K = 64,  // of a box: 128 bytes, the swizzle's width
+  UNIT_K = 16,  // of one instruction
+  CHUNK = 64,   // elements of a swizzled row
   FEWEST_SLOTS = 3,
   MOST_SLOTS = 4,
   BARRIER_BYTES = 256,
@@ -57,8 +57,8 @@ static void put_word(pestle_kir_builder_t* k, uint64_t word, bool wide) {
   }
 }
 
-static bool along_taps(const pestle_matrix_t* x) {
-  return x->tap_stride == 1;
+static bool along_k(const pestle_matrix_t* x) {
+  return x->k_stride == 1;
 }
 
 uint32_t pestle_tiles_map(const pestle_tiles_t* t, const char* name,
@@ -88,16 +88,15 @@ uint32_t pestle_tiles_map(const pestle_tiles_t* t, const char* name,
   return id;
 }
 
-// A view of operand |x| by boxes of |box_rows| rows and TAPS taps; transposed,
+// A view of operand |x| by boxes of |box_rows| rows and STEP_K elements of k; transposed,
 // of CHUNK rows.
 static uint32_t add_map(const pestle_tiles_t* t, const char* name,
                         const pestle_matrix_t* x, int64_t rows,
                         int64_t box_rows) {
-  pestle_map_dim_t taps = {t->p.k, TAPS, x->tap_stride};
-  pestle_map_dim_t lines = {rows, along_taps(x) ? box_rows : CHUNK,
-                            x->row_stride};
-  const pestle_map_dim_t dims[3] = {along_taps(x) ? taps : lines,
-                                    along_taps(x) ? lines : taps,
+  pestle_map_dim_t depth = {t->p.k, STEP_K, x->k_stride};
+  pestle_map_dim_t lines = {rows, along_k(x) ? box_rows : CHUNK, x->row_stride};
+  const pestle_map_dim_t dims[3] = {along_k(x) ? depth : lines,
+                                    along_k(x) ? lines : depth,
                                     {t->p.batch, 1, x->batch_stride}};
   return pestle_tiles_map(t, name, t->e->buffer[x->tensor], x->offset, dims,
                           t->p.batch > 1 ? 3 : 2);
@@ -118,9 +117,9 @@ static void add_buffers(pestle_tiles_t* t) {
   t->map_a = add_map(t, "map_a", &t->p.a, t->p.m, t->rows);
   t->map_b = add_map(t, "map_b", &t->p.b, t->p.n, t->columns);
   t->tile_a = pestle_tiles_shared(t, "tile_a", t->p.dtype,
-                                  t->slots * t->rows * TAPS, 1024);
+                                  t->slots * t->rows * STEP_K, 1024);
   t->tile_b = pestle_tiles_shared(t, "tile_b", t->p.dtype,
-                                  t->slots * t->columns * TAPS, 1024);
+                                  t->slots * t->columns * STEP_K, 1024);
   pestle_tiles_add_staged(t);
   t->full = pestle_tiles_shared(t, "full", PESTLE_MBAR, t->slots, 64);
   t->empty = pestle_tiles_shared(t, "empty", PESTLE_MBAR, t->slots, 64);
@@ -147,7 +146,7 @@ static void open_tiles(pestle_tiles_t* t) {
 }
 
 typedef struct step_t {
-  pestle_kir_id_t taps;  // the first tap
+  pestle_kir_id_t depth;  // the first element of k
   pestle_kir_id_t slot, phase;
 } step_t;
 
@@ -161,7 +160,7 @@ static step_t open_steps(const pestle_tiles_t* t) {
   pestle_kir_id_t turn =
       pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, all, t->slots);
   step_t s;
-  s.taps = pestle_kir_madi(k, i, TAPS, zero);
+  s.depth = pestle_kir_madi(k, i, STEP_K, zero);
   s.slot = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, all, t->slots);
   s.phase = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, turn, 2);
   return s;
@@ -174,21 +173,21 @@ static void copy_boxes(const pestle_tiles_t* t, const step_t* s,
                        int64_t rows, pestle_kir_id_t first_row,
                        pestle_kir_id_t arrives) {
   pestle_kir_builder_t* k = t->e->k;
-  bool taps_first = along_taps(x);
-  int64_t boxes = taps_first ? 1 : rows / CHUNK;
+  bool k_first = along_k(x);
+  int64_t boxes = k_first ? 1 : rows / CHUNK;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
-  pestle_kir_id_t base = pestle_kir_madi(k, s->slot, rows * TAPS, zero);
+  pestle_kir_id_t base = pestle_kir_madi(k, s->slot, rows * STEP_K, zero);
   for (int64_t i = 0; i < boxes; ++i) {
     pestle_kir_id_t row =
         pestle_kir_madi(k, first_row, 1, pestle_kir_index(k, i * CHUNK));
-    pestle_kir_id_t x0 = taps_first ? s->taps : row;
-    pestle_kir_id_t x1 = taps_first ? row : s->taps;
+    pestle_kir_id_t x0 = k_first ? s->depth : row;
+    pestle_kir_id_t x1 = k_first ? row : s->depth;
     if (t->p.batch > 1)
       x1 = pestle_tiles_address(t, PESTLE_KIR_COORD, x1, t->batch);
     pestle_kir_id_t at = pestle_tiles_address(t, PESTLE_KIR_COORD, x0, x1);
     pestle_kir_id_t to = pestle_tiles_ref(
         t, tile,
-        pestle_kir_madi(k, base, 1, pestle_kir_index(k, i * CHUNK * TAPS)));
+        pestle_kir_madi(k, base, 1, pestle_kir_index(k, i * CHUNK * STEP_K)));
     pestle_kir_act(k, PESTLE_KIR_TILE_LOAD, to, map, at, arrives);
   }
 }
@@ -205,7 +204,7 @@ static void emit_copies(pestle_tiles_t* t) {
                  free_phase, 0, 0);
   pestle_kir_id_t arrives = pestle_tiles_ref(t, t->full, s.slot);
   int64_t bytes =
-      (t->rows + t->columns) * TAPS * (int64_t)pestle_dtype_size(t->p.dtype);
+      (t->rows + t->columns) * STEP_K * (int64_t)pestle_dtype_size(t->p.dtype);
   pestle_kir_act(k, PESTLE_KIR_MBAR_EXPECT, arrives, (uint32_t)bytes, 0, 0);
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   copy_boxes(t, &s, &t->p.a, t->map_a, t->tile_a, t->rows,
@@ -219,14 +218,14 @@ static void emit_copies(pestle_tiles_t* t) {
 
 // --- The multiplying warpgroups ---
 
-// Element of |tile| at which step |u| of the slot's taps begins.
+// Element of |tile| at which step |u| of the slot's k begins.
 static pestle_kir_id_t operand_at(const pestle_tiles_t* t, const step_t* s,
                                   const pestle_matrix_t* x, uint32_t tile,
                                   int64_t rows, pestle_kir_id_t first,
                                   pestle_kir_id_t u) {
   pestle_kir_builder_t* k = t->e->k;
-  int64_t step = along_taps(x) ? STEP_TAPS : STEP_TAPS * CHUNK;
-  pestle_kir_id_t at = pestle_kir_madi(k, s->slot, rows * TAPS, first);
+  int64_t step = along_k(x) ? UNIT_K : UNIT_K * CHUNK;
+  pestle_kir_id_t at = pestle_kir_madi(k, s->slot, rows * STEP_K, first);
   return pestle_tiles_ref(t, tile, pestle_kir_madi(k, u, step, at));
 }
 
@@ -237,15 +236,15 @@ static void multiply(const pestle_tiles_t* t) {
                  s.phase, 0, 0);
   pestle_kir_act(k, PESTLE_KIR_WGMMA_FENCE, 0, 0, 0, 0);
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
-  pestle_kir_id_t own = pestle_kir_madi(k, t->warpgroup, CHUNK * TAPS,
-                                        pestle_kir_index(k, -CHUNK * TAPS));
-  pestle_kir_id_t u = pestle_kir_unroll(k, "u", TAPS / STEP_TAPS);
+  pestle_kir_id_t own = pestle_kir_madi(k, t->warpgroup, CHUNK * STEP_K,
+                                        pestle_kir_index(k, -CHUNK * STEP_K));
+  pestle_kir_id_t u = pestle_kir_unroll(k, "u", STEP_K / UNIT_K);
   pestle_kir_id_t a = operand_at(t, &s, &t->p.a, t->tile_a, t->rows, own, u);
   pestle_kir_id_t b =
       operand_at(t, &s, &t->p.b, t->tile_b, t->columns, zero, u);
   uint32_t how = (uint32_t)t->columns;
-  if (!along_taps(&t->p.a)) how |= PESTLE_KIR_WGMMA_A_TRANSPOSED;
-  if (!along_taps(&t->p.b)) how |= PESTLE_KIR_WGMMA_B_TRANSPOSED;
+  if (!along_k(&t->p.a)) how |= PESTLE_KIR_WGMMA_A_TRANSPOSED;
+  if (!along_k(&t->p.b)) how |= PESTLE_KIR_WGMMA_B_TRANSPOSED;
   if (t->p.dtype == PESTLE_F16) how |= PESTLE_KIR_WGMMA_F16;
   pestle_kir_act(k, PESTLE_KIR_WGMMA, t->sums, a, b, how);
   pestle_kir_end(k);
@@ -302,7 +301,7 @@ static void init_barriers(const pestle_tiles_t* t) {
 // are then written while the next tile is multiplied, and to the ring.
 static void plan_slots(pestle_tiles_t* t) {
   int64_t slot =
-      (t->rows + t->columns) * TAPS * (int64_t)pestle_dtype_size(t->p.dtype);
+      (t->rows + t->columns) * STEP_K * (int64_t)pestle_dtype_size(t->p.dtype);
   int64_t room = t->how.group_bytes - BARRIER_BYTES;
   t->slots = MOST_SLOTS;
   t->staged_bytes = pestle_tiles_staged_bytes(t);
@@ -322,7 +321,7 @@ static void plan_tiles(pestle_tiles_t* t) {
   t->tiles_n = pestle_ceil_div(t->p.n, t->columns);
   t->count = t->tiles_m * t->tiles_n * t->p.batch;
   t->groups = t->count < t->how.groups ? t->count : t->how.groups;
-  t->steps = pestle_ceil_div(t->p.k, TAPS);
+  t->steps = pestle_ceil_div(t->p.k, STEP_K);
   plan_slots(t);
 }
 

@@ -46,11 +46,11 @@ static bool read_side(const pestle_expr_t* x, side_t* side) {
 }
 
 // Runs of 16 bytes, and strides that a box may have.
-static bool can_copy(const pestle_matrix_t* x, int64_t rows, int64_t taps) {
-  bool along_taps = x->tap_stride == 1, along_rows = x->row_stride == 1;
-  if (!along_taps && !along_rows) return false;
-  int64_t other = along_taps ? x->row_stride : x->tap_stride;
-  int64_t others = along_taps ? rows : taps;
+static bool can_copy(const pestle_matrix_t* x, int64_t rows, int64_t depth) {
+  bool along_k = x->k_stride == 1, along_rows = x->row_stride == 1;
+  if (!along_k && !along_rows) return false;
+  int64_t other = along_k ? x->row_stride : x->k_stride;
+  int64_t others = along_k ? rows : depth;
   return x->offset % RUN == 0 && (others == 1 || other % RUN == 0) &&
          x->batch_stride % RUN == 0 && other != 0;
 }

@@ -20,11 +20,11 @@ typedef struct pestle_tensorise_how_t {
 
 pestle_tensorise_how_t pestle_tensorise_of(const pestle_nest_template_t* use);
 
-// One operand: element (row, tap) of matrix |batch| is at
-// offset + row * row_stride + tap * tap_stride + batch * batch_stride.
+// One operand: element (row, element of k) of matrix |batch| is at
+// offset + row * row_stride + element of k * k_stride + batch * batch_stride.
 typedef struct pestle_matrix_t {
   uint32_t tensor;
-  int64_t offset, row_stride, tap_stride, batch_stride;
+  int64_t offset, row_stride, k_stride, batch_stride;
 } pestle_matrix_t;
 
 // sums[batch, m, n] = +[k] a[batch, m, k] * b[batch, n, k], of one narrow float.
@@ -37,7 +37,7 @@ typedef struct pestle_tensorise_t {
 
 // Whether stage |reduce| is such a product, which the last stage reads where it
 // was made, and its operands lie so that boxes of them can be copied: runs of
-// 16 bytes, along taps or rows.
+// 16 bytes, along k or rows.
 bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t reduce,
                            pestle_tensorise_t* out_product);
 

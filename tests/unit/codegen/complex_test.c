@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic on complex numbers, through the whole compiler on each device,
 // against the reference evaluator, which computes in long double. Ops that move
-// and fold complex numbers are in the sweep of conform_ops.h.
+// and reduce complex numbers are in the sweep of conform_ops.h.
 #include "test.h"
 // The assertions of cmocka first.
 #include "tools/conform/complex.h"
@@ -155,7 +155,7 @@ static void test_table(void** state) {
 
 // Programs whose regions have complex arguments, each with its results.
 static const char* const programs[] = {
-    // A fold by more than addition.
+    // A reduction by more than addition.
     "func.func @main(%x: tensor<5x7xcomplex<f32>>) -> tensor<5xcomplex<f32>> {"
     "  %c = stablehlo.constant dense<(1.0, 0.5)> : tensor<complex<f32>>"
     "  %r = stablehlo.reduce(%x init: %c) applies stablehlo.multiply across "
@@ -289,7 +289,7 @@ static void test_program(void** state) {
       pestle_dtype_t part = pestle_dtype_part(type->dtype);
       size_t count = pestle_type_bytes(type) / pestle_dtype_size(part);
       // Quarters have few bits: sums and products of them are exact, but for
-      // those of long folds.
+      // those of long reductions.
       for (size_t k = 0; k < count; ++k) {
         if (part == PESTLE_I32) {
           assert_int_equal(((int32_t*)want[i])[k], ((int32_t*)out[i].data)[k]);

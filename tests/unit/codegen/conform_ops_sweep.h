@@ -280,8 +280,8 @@ static inline void test_row(void** state) {
   check_gap_counts(row->op);
 }
 
-// Whether the op folds elements or only makes and moves them.
-static inline bool folds(pestle_op_t op) {
+// Whether the op reduces elements or only makes and moves them.
+static inline bool reduces(pestle_op_t op) {
   switch ((pestle_fuse_class_t)pestle_op_info(op)->fuse) {
     case PESTLE_FUSE_REDUCTION:
     case PESTLE_FUSE_WINDOW:
@@ -300,7 +300,7 @@ static inline bool folds(pestle_op_t op) {
   return false;
 }
 
-typedef enum part_t { PART_MOVES, PART_FOLDS, PART_ALL } part_t;
+typedef enum part_t { PART_MOVES, PART_REDUCES, PART_ALL } part_t;
 
 static inline int run_sweep(const char* name, part_t part, uint32_t share) {
   struct CMUnitTest tests[ROWS + 1];
@@ -313,7 +313,8 @@ static inline int run_sweep(const char* name, part_t part, uint32_t share) {
   for (size_t i = 0; i < ROWS; ++i) {
     const char* op = pestle_op_info(rows[i].op)->name;
     if (only && strcmp(only, op)) continue;
-    if (part != PART_ALL && folds(rows[i].op) != (part == PART_FOLDS)) continue;
+    if (part != PART_ALL && reduces(rows[i].op) != (part == PART_REDUCES))
+      continue;
     tests[n++] =
         (struct CMUnitTest){.name = op,
                             .test_func = test_row,

@@ -14,7 +14,7 @@ typedef struct case_t {
   double tolerance;  // relative to the largest element
 } case_t;
 
-// The windows of %x folded by |op| from |init| on, as %y, but for their attributes and
+// The windows of %x reduced by |op| from |init| on, as %y, but for their attributes and
 // types.
 #define WINDOWS_OF(op, type, init)                               \
   "      %i = stablehlo.constant dense<" init "> : tensor<" type \
@@ -206,7 +206,7 @@ static const case_t cases[] = {
      SUM("y", "0.0", "1, 2", "a",
          "(tensor<3x7x5x6xf32>, tensor<f32>) -> tensor<3x6xf32>"),
      "%y : tensor<3x6xf32>", 1e-6},
-    // Folds to few columns, whose steps are apart: not as many as are even.
+    // Reductions to few columns, whose steps are apart: not as many as are even.
     {"max_few_columns", "a: tensor<3x45x4xf32>",
      "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
      "      %y = stablehlo.reduce(%a init: %i) applies stablehlo.maximum "
@@ -295,7 +295,7 @@ static const case_t cases[] = {
      " -> tensor<20x256xf32>\n"
      "      %y = stablehlo.divide %e, %sb : tensor<20x256xf32>",
      "%y : tensor<20x256xf32>", 1e-6},
-    // A fold along nothing, which is a result and read beside what it folds.
+    // A reduction along nothing, which is a result and read beside what it reduces.
     {"window_of_one", "a: tensor<5xui16>, i: tensor<ui16>",
      "      %w = \"stablehlo.reduce_window\"(%a, %i) ({\n"
      "        ^bb0(%p: tensor<ui16>, %q: tensor<ui16>):\n"
@@ -306,7 +306,7 @@ static const case_t cases[] = {
      "      %y = stablehlo.add %w, %a : tensor<5xui16>",
      "%w, %y : tensor<5xui16>, tensor<5xui16>", 0},
     // Columns in lanes: several blocks, the last one shorter; a few columns, whose
-    // folds have steps apart, one more than is even; and planes of them.
+    // reductions have steps apart, one more than is even; and planes of them.
     {"softmax_columns", "x: tensor<3x9x83xf32>",
      "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
      "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "
@@ -818,12 +818,12 @@ static const case_t cases[] = {
      "      %y = stablehlo.dynamic_slice %x, %i, %j, sizes = [3, 17] : "
      "(tensor<9x21xf32>, tensor<i32>, tensor<i32>) -> tensor<3x17xf32>",
      "%y : tensor<3x17xf32>", 0},
-    {"fold_no_axis", "x: tensor<5x37xf32>",
+    {"reduce_no_axis", "x: tensor<5x37xf32>",
      SUM("s", "1.0", "", "x", "(tensor<5x37xf32>, tensor<f32>) -> "
      "tensor<5x37xf32>")
      "      %y = stablehlo.multiply %s, %x : tensor<5x37xf32>",
      "%y : tensor<5x37xf32>", 1e-6},
-    {"fold_narrow_constant", "x: tensor<5x21xi8>",
+    {"reduce_narrow_constant", "x: tensor<5x21xi8>",
      "      %z = stablehlo.constant dense<0> : tensor<i8>\n"
      "      %y = stablehlo.reduce(%x init: %z) across dimensions = [1] : "
      "(tensor<5x21xi8>, tensor<i8>) -> tensor<5xi8>\n"

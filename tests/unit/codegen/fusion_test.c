@@ -11,6 +11,7 @@
 #include "codegen/emit/emit_flat.h"
 #include "codegen/lower/lower.h"
 #include "codegen/schedule/schedule.h"
+#include "codegen/sketch/sketch.h"
 #include "ir/graph.h"
 #include "ir/ref/ref.h"
 #include "test.h"

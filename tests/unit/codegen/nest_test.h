@@ -8,6 +8,7 @@
 #include "codegen/emit/emit_flat.h"
 #include "codegen/lower/lower.h"
 #include "codegen/schedule/schedule.h"
+#include "codegen/sketch/sketch.h"
 #include "ir/graph.h"
 #include "test.h"
 #include "unit/codegen/fusion_cases.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running folds (windows as long as their axis), compiled whole: what the
+// Running reductions (windows as long as their axis), compiled whole: what the
 // evaluator says of the graph as it was, over ops, dtypes, extents and
 // directions, alone and between other ops.
 #include <math.h>
@@ -16,7 +16,7 @@ static pestle_context_t* context;
 typedef struct kind_t {
   pestle_dtype_t dtype;
   const char *name, *op, *init;
-  double terms_epsilon;  // of one addition; 0: the fold is exact
+  double terms_epsilon;  // of one addition; 0: the reduction is exact
   double epsilon;        // of the result's own rounding
 } kind_t;
 
@@ -70,7 +70,7 @@ static void print_window(const run_t* r, const char* shape, char* out,
            r->kind->name, r->kind->name, shape, r->kind->name, shape);
 }
 
-// The fold of %a, or of what is negated, from which that is then taken.
+// The reduction of %a, or of what is negated, from which that is then taken.
 static void parse(run_t* r) {
   char shape[96], window[2048], text[4096], begin[160] = "", end[160] = "";
   print_shape(r, shape, sizeof(shape));
@@ -274,6 +274,6 @@ int main(void) {
                             .initial_state = (void*)(uintptr_t)&kinds[i]};
   }
   tests[COUNT] = (struct CMUnitTest)cmocka_unit_test(test_strict);
-  return _cmocka_run_group_tests("running folds", tests, COUNT + 1, setup,
+  return _cmocka_run_group_tests("running reductions", tests, COUNT + 1, setup,
                                  teardown);
 }

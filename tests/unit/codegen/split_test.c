@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long folds to few elements, compiled whole: what the evaluator says of the
+// Long reductions to few elements, compiled whole: what the evaluator says of the
 // graph as it was, in several groups, and to the bit the same for any number of
 // threads.
 #include <float.h>
@@ -13,12 +13,12 @@
 
 static pestle_context_t* context;
 
-typedef struct fold_case_t {
+typedef struct reduce_case_t {
   const char* name;
   const char* text;  // of the function's body, %x its argument
   const char *x, *results;
   uint64_t groups;  // of the first kernel, at least; on every target
-} fold_case_t;
+} reduce_case_t;
 
 #define F32_SUM(r, from, shape, to, dims)                       \
   "  %" r " = stablehlo.reduce(%" from                          \
@@ -27,7 +27,7 @@ typedef struct fold_case_t {
 #define ZERO "  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
 #define LOWEST "  %z = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
 
-static const fold_case_t cases[] = {
+static const reduce_case_t cases[] = {
     {"sum", ZERO F32_SUM("r", "x", "262144", "", "0"), "262144xf32", "f32", 8},
     {"sum_of_a_prime_count", ZERO F32_SUM("r", "x", "200003", "", "0"),
      "200003xf32", "f32", 8},
@@ -107,7 +107,7 @@ static const fold_case_t cases[] = {
      "1x140001xf32", "1x140001xf32", 8},
 };
 
-static pestle_module_t* parse(const fold_case_t* c) {
+static pestle_module_t* parse(const reduce_case_t* c) {
   char text[4096];
   int size = snprintf(text, sizeof(text),
                       "func.func @main(%%x: tensor<%s>) -> tensor<%s> {\n%s"
@@ -171,7 +171,7 @@ static bool is_near(const pestle_type_t* type, double want, double got) {
 }
 
 typedef struct run_t {
-  const fold_case_t* c;
+  const reduce_case_t* c;
   pestle_module_t* module;
   const pestle_type_t* type;  // of the result
   void *input, *want;
@@ -253,7 +253,7 @@ static void run_on(const run_t* r, const char* spec) {
   pestle_plan_release(plan);
 }
 
-static void test_fold(void** state) {
+static void test_reduction(void** state) {
   run_t r = {.c = *state};
   r.module = parse(r.c);
   pestle_function_t* f = pestle_module_entry(r.module);
@@ -291,8 +291,9 @@ int main(void) {
   for (size_t i = 0; i < COUNT; ++i) {
     tests[i] =
         (struct CMUnitTest){.name = cases[i].name,
-                            .test_func = test_fold,
+                            .test_func = test_reduction,
                             .initial_state = (void*)(uintptr_t)&cases[i]};
   }
-  return _cmocka_run_group_tests("long folds", tests, COUNT, setup, teardown);
+  return _cmocka_run_group_tests("long reductions", tests, COUNT, setup,
+                                 teardown);
 }

@@ -52,7 +52,7 @@ static void gives_the_chosen(void** state) {
 }
 
 // |op| over the chosen, without an axis left.
-static double folded(const char* op, const float* x) {
+static double reduced(const char* op, const float* x) {
   pb_t g = chosen(), attrs = {0};
   onnx_attr_int(&attrs, "keepdims", 0);
   onnx_node(&g, op, "fold", "y", "z", &attrs);
@@ -63,7 +63,7 @@ static double folded(const char* op, const float* x) {
   return (double)z;
 }
 
-static void folds_the_real_ones(void** state) {
+static void reduces_the_real_ones(void** state) {
   (void)state;
   for (size_t n = 0; n < sizeof(inputs) / sizeof(inputs[0]); ++n) {
     double sum = 0, product = 1, most = -INFINITY, least = INFINITY, count = 0;
@@ -80,16 +80,17 @@ static void folds_the_real_ones(void** state) {
       exponentials += exp(x);
     }
     const float* x = inputs[n];
-    assert_float_equal(folded("ReduceSum", x), sum, 1e-5);
-    assert_float_equal(folded("ReduceProd", x), product, 1e-2);
-    assert_true(folded("ReduceMax", x) == most);
-    assert_true(folded("ReduceMin", x) == least);
-    assert_float_equal(folded("ReduceSumSquare", x), squares, 1e-3);
-    assert_float_equal(folded("ReduceL2", x), sqrt(squares), 1e-4);
+    assert_float_equal(reduced("ReduceSum", x), sum, 1e-5);
+    assert_float_equal(reduced("ReduceProd", x), product, 1e-2);
+    assert_true(reduced("ReduceMax", x) == most);
+    assert_true(reduced("ReduceMin", x) == least);
+    assert_float_equal(reduced("ReduceSumSquare", x), squares, 1e-3);
+    assert_float_equal(reduced("ReduceL2", x), sqrt(squares), 1e-4);
     if (count != 0) {
-      assert_float_equal((float)folded("ReduceMean", x), (float)(sum / count),
+      assert_float_equal((float)reduced("ReduceMean", x), (float)(sum / count),
                          1e-5);
-      assert_float_equal(folded("ReduceLogSumExp", x), log(exponentials), 1e-4);
+      assert_float_equal(reduced("ReduceLogSumExp", x), log(exponentials),
+                         1e-4);
     }
   }
 }
@@ -284,7 +285,7 @@ static void makes_nothing_of_nothing(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gives_the_chosen),
-      cmocka_unit_test(folds_the_real_ones),
+      cmocka_unit_test(reduces_the_real_ones),
       cmocka_unit_test(finds_places),
       cmocka_unit_test(scatters_the_real_ones),
       cmocka_unit_test(moves_axes),

@@ -219,7 +219,7 @@ static void places(void** state) {
 static void regions_are_taken_once(void** state) {
   (void)state;
   BEGIN(t, T(F32, 2, 3), T0(F32));
-  pestle_region_t* body = ir_test_fold(&t, PESTLE_OP_ADD, T0(F32));
+  pestle_region_t* body = ir_test_reducer(&t, PESTLE_OP_ADD, T0(F32));
   pestle_value_t* y;
   assert_error(
       pestle_op_reduce(&t.b, t.a, 2, ATTRS(reduce, .dimensions = I64S(5)), body,
@@ -264,17 +264,17 @@ static void regions_are_taken_once(void** state) {
   ir_test_end(&t);
 }
 
-static void fold_ops(void** state) {
+static void reduce_ops(void** state) {
   (void)state;
   BEGIN(t, T0(F32));
-  assert_int_equal(
-      pestle_block_fold_op(ir_test_fold(&t, PESTLE_OP_MAXIMUM, T0(F32))->block),
-      PESTLE_OP_MAXIMUM);
-  assert_int_equal(pestle_block_fold_op(
-                       ir_test_fold(&t, PESTLE_OP_SUBTRACT, T0(F32))->block),
+  assert_int_equal(pestle_block_reduce_op(
+                       ir_test_reducer(&t, PESTLE_OP_MAXIMUM, T0(F32))->block),
+                   PESTLE_OP_MAXIMUM);
+  assert_int_equal(pestle_block_reduce_op(
+                       ir_test_reducer(&t, PESTLE_OP_SUBTRACT, T0(F32))->block),
                    PESTLE_OP_COUNT);
-  assert_int_equal(pestle_block_fold_op(t.b.block), PESTLE_OP_COUNT);
-  // add(b, a) folds too, add(a, a) does not.
+  assert_int_equal(pestle_block_reduce_op(t.b.block), PESTLE_OP_COUNT);
+  // add(b, a) reduces too, add(a, a) does not.
   for (size_t i = 0; i < 2; ++i) {
     pestle_region_t* region;
     pestle_builder_t b = {.module = t.module};
@@ -284,7 +284,7 @@ static void fold_ops(void** state) {
     assert_ok(pestle_op_add(&b, pestle_block_argument(b.block, i),
                             pestle_block_argument(b.block, 0), &y));
     assert_ok(pestle_op_return(&b, &y, 1, NULL));
-    assert_int_equal(pestle_block_fold_op(b.block),
+    assert_int_equal(pestle_block_reduce_op(b.block),
                      i ? PESTLE_OP_ADD : PESTLE_OP_COUNT);
   }
   ir_test_end(&t);
@@ -343,7 +343,7 @@ int main(void) {
       cmocka_unit_test(attribute_errors),
       cmocka_unit_test(places),
       cmocka_unit_test(regions_are_taken_once),
-      cmocka_unit_test(fold_ops),
+      cmocka_unit_test(reduce_ops),
       cmocka_unit_test(survives_failures),
       cmocka_unit_test(calls_need_known_results),
   };

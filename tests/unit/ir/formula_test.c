@@ -33,7 +33,7 @@ static void formulas_are_ops(void** state) {
   max = pestle_f_broadcast(&f, max, 2, x->type->dims, kept);
   pestle_value_t* e = pestle_f_exponential(&f, pestle_f_subtract(&f, x, max));
   assert_int_equal(e->node->op, PESTLE_OP_EXP);
-  pestle_op_t op = pestle_block_fold_op(
+  pestle_op_t op = pestle_block_reduce_op(
       pestle_node_body(pestle_node_operand(max->node, 0)->node, 0));
   assert_int_equal(op, PESTLE_OP_MAXIMUM);
   ends(&t, &f, e);

@@ -54,7 +54,7 @@ static void scatters(void** state) {
 #define SCATTER(x, i, u, ...)                              \
   pestle_op_scatter(&t.b, (pestle_value_t*[]){x, i, u}, 3, \
                     ATTRS(scatter, __VA_ARGS__),           \
-                    ir_test_fold(&t, PESTLE_OP_ADD, T0(F32)), &y, 1)
+                    ir_test_reducer(&t, PESTLE_OP_ADD, T0(F32)), &y, 1)
 #define POINTS                                                       \
   .update_window_dims = I64S(2), .inserted_window_dims = I64S(0, 1), \
   .scatter_dims_to_operand_dims = I64S(1), .index_vector_dim = 2
@@ -84,7 +84,7 @@ static void scatters(void** state) {
               .scatter_dims_to_operand_dims = I64S(1), .index_vector_dim = 2),
       "batching axis 0 of input 0 has extent 5, axis 0 of the indices 2");
   BAD(pestle_op_scatter(&t.b, a, 2, NULL,
-                        ir_test_fold(&t, PESTLE_OP_ADD, T0(F32)), &y, 1),
+                        ir_test_reducer(&t, PESTLE_OP_ADD, T0(F32)), &y, 1),
       "an update for each input");
   ir_test_end(&t);
 }
@@ -94,11 +94,11 @@ static void selects_and_scatters(void** state) {
   BEGIN(t, T(F32, 6, 7), T(F32, 3, 7), T0(F32), T(F16, 3, 7), T(F32, 2, 7));
   pestle_value_t *y, **a = t.a;
   pestle_type_t two[] = {T0(F32), T0(F32)};
-#define SELECT(s, selects, ...)                                        \
-  pestle_op_select_and_scatter(&t.b, a[0], s, a[2],                    \
-                               ATTRS(select_and_scatter, __VA_ARGS__), \
-                               scalars(&t, two, 2, selects),           \
-                               ir_test_fold(&t, PESTLE_OP_ADD, T0(F32)), &y)
+#define SELECT(s, selects, ...)                                    \
+  pestle_op_select_and_scatter(                                    \
+      &t.b, a[0], s, a[2], ATTRS(select_and_scatter, __VA_ARGS__), \
+      scalars(&t, two, 2, selects),                                \
+      ir_test_reducer(&t, PESTLE_OP_ADD, T0(F32)), &y)
 #define WINDOW .window_dimensions = I64S(2, 1), .window_strides = I64S(2, 1)
   assert_ok(SELECT(a[1], true, WINDOW));
   assert_type(y, T(F32, 6, 7));

@@ -45,10 +45,10 @@ static pestle_region_t* unfinished(ir_test_t* t, const pestle_type_t* types,
 }
 
 static pestle_region_t* add_body(ir_test_t* t) {
-  return ir_test_fold(t, PESTLE_OP_ADD, T0(F32));
+  return ir_test_reducer(t, PESTLE_OP_ADD, T0(F32));
 }
 
-// --- Folds ---
+// --- Reductions ---
 
 static void reduces(void** state) {
   (void)state;
@@ -77,7 +77,7 @@ static void reduces(void** state) {
       "region 0 returns 0 values for 1 inputs");
   BAD(REDUCE(I64S(1), passing(&t, mixed, 2, I64S(0)), a[0], a[1]),
       "argument 1 of region 0 is tensor<f16>, not tensor<f32>");
-  BAD(REDUCE(I64S(1), ir_test_fold(&t, PESTLE_OP_LT, T0(F32)), a[0], a[1]),
+  BAD(REDUCE(I64S(1), ir_test_reducer(&t, PESTLE_OP_LT, T0(F32)), a[0], a[1]),
       "result 0 of region 0 is tensor<i1>, not tensor<f32>");
   BAD(pestle_op_reduce(&t.b, a, 0, ATTRS(reduce, .dimensions = {0}),
                        add_body(&t), &y, 1),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The type rules of scalar ops, sources, views, gathers and contractions.
-// Folds, control and composites are in infer_region_test.c.
+// Reductions, control and composites are in infer_region_test.c.
 #include "ir_test.h"
 
 // The arguments of the module are |...|; |call| builds |y|.

@@ -130,8 +130,8 @@ static inline void assert_type_(const pestle_value_t* value,
   assert_type_((value), (__VA_ARGS__), __FILE__, __LINE__)
 
 // A region with |count| arguments of |type| that returns op(argument 0, 1).
-static inline pestle_region_t* ir_test_fold(ir_test_t* t, pestle_op_t op,
-                                            pestle_type_t type) {
+static inline pestle_region_t* ir_test_reducer(ir_test_t* t, pestle_op_t op,
+                                               pestle_type_t type) {
   pestle_region_t* region;
   pestle_builder_t b = {.module = t->module};
   pestle_type_t types[2] = {type, type};

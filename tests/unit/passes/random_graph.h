@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random graphs of every fusing class: chains, views (those that run backwards,
-// repeat or leave gaps too), folds, contractions, conversions, branches. Shared by the tests of passes and of the whole compiler.
+// repeat or leave gaps too), reductions, contractions, conversions, branches. Shared by the tests of passes and of the whole compiler.
 #ifndef PESTLE_TESTS_UNIT_PASSES_RANDOM_GRAPH_H_
 #define PESTLE_TESTS_UNIT_PASSES_RANDOM_GRAPH_H_
 
@@ -306,13 +306,13 @@ static pestle_value_t* reduce(random_t* r, pestle_value_t* x, bool maximum,
   pestle_block_t* block;
   assert_ok(pestle_region_create(r->b.module, types, 2, &region, &block));
   pestle_builder_t inside = {.module = r->b.module, .block = block};
-  pestle_value_t *a = pestle_block_argument(block, 0), *folded, *init, *out;
+  pestle_value_t *a = pestle_block_argument(block, 0), *reduced, *init, *out;
   pestle_value_t* b = pestle_block_argument(block, 1);
   if (maximum)
-    assert_ok(pestle_op_maximum(&inside, a, b, &folded));
+    assert_ok(pestle_op_maximum(&inside, a, b, &reduced));
   else
-    assert_ok(pestle_op_add(&inside, a, b, &folded));
-  assert_ok(pestle_op_return(&inside, &folded, 1, NULL));
+    assert_ok(pestle_op_add(&inside, a, b, &reduced));
+  assert_ok(pestle_op_return(&inside, &reduced, 1, NULL));
   float start = maximum ? -INFINITY : 0;
   pestle_constant_attrs_t c = {sizeof(c), {scalar, &start, 4, true}};
   assert_ok(pestle_op_constant(&r->b, &c, &init));
@@ -338,10 +338,10 @@ static void add_reduce(random_t* r) {
   int64_t kept[PESTLE_MAX_RANK];
   size_t at = 0;
   for (int32_t i = 0; i < x->type->rank; ++i) {
-    bool folded = false;
+    bool reduced = false;
     for (size_t k = 0; k < count; ++k)
-      folded |= dims[k] == i;
-    if (!folded) kept[at++] = i;
+      reduced |= dims[k] == i;
+    if (!reduced) kept[at++] = i;
   }
   pestle_value_t *wide, *out;
   pestle_broadcast_in_dim_attrs_t a = {sizeof(a), {kept, at}};

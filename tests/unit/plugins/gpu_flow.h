@@ -296,9 +296,9 @@ static void lanes_in_axes(void** state) {
 }
 
 // Sums and maxima over aligned lanes of 32, within a subgroup of the device.
-static inline void check_folds(pestle_dtype_t dtype, pestle_op_t op) {
+static inline void check_reductions(pestle_dtype_t dtype, pestle_op_t op) {
   enum { LANES = 32, GROUPS = 3 };
-  pestle_kir_builder_t b = kernel("folds");
+  pestle_kir_builder_t b = kernel("reductions");
   pestle_kir_id_t none = PESTLE_KIR_NONE;
   uint32_t x = global(&b, "x", dtype, LANES * GROUPS, PESTLE_KIR_READONLY);
   uint32_t y = global(&b, "y", dtype, LANES * GROUPS * 2, 0);
@@ -325,8 +325,8 @@ static void lanes_reduce(void** state) {
           pestle_dtype_bit((pestle_dtype_t)d)))
       continue;
     if (!(caps.storage_dtypes & pestle_dtype_bit((pestle_dtype_t)d))) continue;
-    check_folds((pestle_dtype_t)d, PESTLE_OP_MAXIMUM);
-    check_folds((pestle_dtype_t)d, PESTLE_OP_ADD);
+    check_reductions((pestle_dtype_t)d, PESTLE_OP_MAXIMUM);
+    check_reductions((pestle_dtype_t)d, PESTLE_OP_ADD);
   }
 }
 

@@ -48,7 +48,7 @@ pestle_status_t pestle_infer_reduce(pestle_infer_t* in) {
   bool reduced[PESTLE_MAX_RANK] = {false};
   PESTLE_TRY(check_inputs(in, &count, &shape));
   PESTLE_TRY(pestle_need_axes(in, PESTLE_ATTR_dimensions, shape.rank, reduced));
-  PESTLE_TRY(pestle_need_fold_body(in, count));
+  PESTLE_TRY(pestle_need_reduce_body(in, count));
   pestle_type_t type = {.rank = 0};
   for (int i = 0; i < shape.rank; ++i) {
     if (!reduced[i]) type.dims[type.rank++] = shape.dims[i];
@@ -73,7 +73,7 @@ pestle_status_t pestle_infer_reduce_window(pestle_infer_t* in) {
   pestle_type_t shape;
   PESTLE_TRY(check_inputs(in, &count, &shape));
   PESTLE_TRY(check_window(in, (size_t)shape.rank));
-  PESTLE_TRY(pestle_need_fold_body(in, count));
+  PESTLE_TRY(pestle_need_reduce_body(in, count));
   const int64_t* padding = pestle_in_i64s(in, PESTLE_ATTR_padding).data;
   for (int i = 0; i < shape.rank; ++i) {
     pestle_window_t window = {

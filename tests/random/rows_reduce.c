@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random instances of folds, windows, contractions and composites.
+// Random instances of reductions, windows, contractions and composites.
 #include <string.h>
 
 #include "base/half.h"
@@ -52,7 +52,8 @@ static pestle_value_t* argument(pestle_builder_t* b, size_t i) {
   return pestle_block_argument(b->block, i);
 }
 
-pestle_region_t* fold_region(graph_t* g, pestle_op_t op, pestle_dtype_t dtype) {
+pestle_region_t* reduce_region(graph_t* g, pestle_op_t op,
+                               pestle_dtype_t dtype) {
   pestle_type_t types[] = {scalar_of(dtype), scalar_of(dtype)};
   pestle_builder_t b;
   pestle_region_t* region = raw_region(g, types, 2, &b);
@@ -61,7 +62,7 @@ pestle_region_t* fold_region(graph_t* g, pestle_op_t op, pestle_dtype_t dtype) {
   return region;
 }
 
-// acc + max(x, -3): more than one op, so elements are folded in order.
+// acc + max(x, -3): more than one op, so elements are reduced in order.
 static pestle_region_t* long_region(graph_t* g, pestle_dtype_t dtype) {
   pestle_type_t types[] = {scalar_of(dtype), scalar_of(dtype)};
   pestle_builder_t b;
@@ -89,10 +90,10 @@ static pestle_region_t* arg_region(graph_t* g, pestle_dtype_t dtype,
   return region;
 }
 
-// --- Folds ---
+// --- Reductions ---
 
-// An op that folds |dtype|, and what a fold begins with.
-static pestle_op_t pick_fold(graph_t* g, pestle_dtype_t dtype) {
+// An op that reduces |dtype|, and what a reduction begins with.
+static pestle_op_t pick_reducer(graph_t* g, pestle_dtype_t dtype) {
   static const pestle_op_t ops[] = {
       PESTLE_OP_ADD,      PESTLE_OP_ADD, PESTLE_OP_MAXIMUM, PESTLE_OP_MINIMUM,
       PESTLE_OP_MULTIPLY, PESTLE_OP_AND, PESTLE_OP_OR,      PESTLE_OP_XOR};
@@ -101,9 +102,9 @@ static pestle_op_t pick_fold(graph_t* g, pestle_dtype_t dtype) {
   return ops[pick(g, is_float(dtype) ? 5 : 8)];
 }
 
-static value_t* fold_start(graph_t* g, pestle_op_t op, pestle_dtype_t dtype) {
+static value_t* reduce_start(graph_t* g, pestle_op_t op, pestle_dtype_t dtype) {
   pestle_type_t s = scalar_of(dtype);
-  // The specification lets a fold take its start in any number of times.
+  // The specification lets a reduction takes its start in any number of times.
   bool again = op == PESTLE_OP_MAXIMUM || op == PESTLE_OP_MINIMUM ||
                op == PESTLE_OP_AND || op == PESTLE_OP_OR;
   if (one_in(g, 3) && (again || !g->peer)) return fresh(g, s, FILL_GRID, 9);
@@ -130,10 +131,10 @@ static void spread(graph_t* g, value_t* x, value_t* row, const int64_t* axes,
   int64_t kept[PESTLE_MAX_RANK];
   int32_t n = 0;
   for (int32_t i = 0; i < type->rank; ++i) {
-    bool folded = false;
+    bool reduced = false;
     for (int32_t k = 0; k < count; ++k)
-      folded |= axes[k] == i;
-    if (!folded) kept[n++] = i;
+      reduced |= axes[k] == i;
+    if (!reduced) kept[n++] = i;
   }
   if (row->leaf || type_at(row)->dtype != type->dtype) return;
   spec_t s = SPEC(BROADCAST_IN_DIM);
@@ -163,7 +164,7 @@ static value_t* reduce_two(graph_t* g, pestle_dtype_t dtype) {
   spec_t s = SPEC(REDUCE);
   spec_operand(&s, x);
   spec_operand(&s, add(g, &iota, NULL));
-  spec_operand(&s, fold_start(g, PESTLE_OP_MAXIMUM, dtype));
+  spec_operand(&s, reduce_start(g, PESTLE_OP_MAXIMUM, dtype));
   spec_operand(&s, splat(g, scalar_of(PESTLE_I32), 0));
   spec_i64s(&s, PESTLE_ATTR_dimensions, axes, n);
   s.regions[s.region_count++] =
@@ -179,15 +180,15 @@ value_t* row_reduce(graph_t* g, pestle_dtype_t dtype) {
   value_t* x = any_of(g, dtype, kind == 1, one_in(g, 8) ? 0 : 1);
   int64_t axes[PESTLE_MAX_RANK];
   int32_t n = pick_axes(g, type_at(x)->rank, axes);
-  // XLA leaves the start out where no axis is folded, which StableHLO allows.
+  // XLA leaves the start out where no axis is reduced, which StableHLO allows.
   if (g->peer && !n) return NULL;
-  pestle_op_t op = kind == 1 ? PESTLE_OP_ADD : pick_fold(g, dtype);
+  pestle_op_t op = kind == 1 ? PESTLE_OP_ADD : pick_reducer(g, dtype);
   spec_t s = SPEC(REDUCE);
   spec_operand(&s, x);
-  spec_operand(&s, fold_start(g, op, dtype));
+  spec_operand(&s, reduce_start(g, op, dtype));
   spec_i64s(&s, PESTLE_ATTR_dimensions, axes, n);
   s.regions[s.region_count++] =
-      kind == 1 ? long_region(g, dtype) : fold_region(g, op, dtype);
+      kind == 1 ? long_region(g, dtype) : reduce_region(g, op, dtype);
   value_t* row = add(g, &s, NULL);
   if (row && one_in(g, 2)) spread(g, x, row, axes, n);
   return row;
@@ -202,7 +203,7 @@ value_t* row_reduce_window(graph_t* g, pestle_dtype_t dtype) {
     bool slides = one_in(g, 2);
     int64_t n = type->dims[i];
     size[i] = slides ? 1 + pick(g, 4) : 1;
-    // A running fold over the whole axis.
+    // A running reduction over the whole axis.
     bool running = slides && n > 1 && n <= 64 && one_in(g, 6);
     if (running) size[i] = n;
     stride[i] = slides && !running && one_in(g, 3) ? 1 + pick(g, 3) : 1;
@@ -213,17 +214,17 @@ value_t* row_reduce_window(graph_t* g, pestle_dtype_t dtype) {
     if (slides && n > 3 && one_in(g, 8)) padding[2 * i] = -1;
   }
   bool in_order = one_in(g, 8) && !is_complex(dtype) && !g->peer;
-  pestle_op_t op = in_order ? PESTLE_OP_ADD : pick_fold(g, dtype);
+  pestle_op_t op = in_order ? PESTLE_OP_ADD : pick_reducer(g, dtype);
   spec_t s = SPEC(REDUCE_WINDOW);
   spec_operand(&s, x);
-  spec_operand(&s, fold_start(g, op, dtype));
+  spec_operand(&s, reduce_start(g, op, dtype));
   spec_i64s(&s, PESTLE_ATTR_window_dimensions, size, type->rank);
   spec_i64s(&s, PESTLE_ATTR_window_strides, stride, type->rank);
   spec_i64s(&s, PESTLE_ATTR_base_dilations, base, type->rank);
   spec_i64s(&s, PESTLE_ATTR_window_dilations, dilation, type->rank);
   spec_i64s(&s, PESTLE_ATTR_padding, padding, 2 * type->rank);
   s.regions[s.region_count++] =
-      in_order ? long_region(g, dtype) : fold_region(g, op, dtype);
+      in_order ? long_region(g, dtype) : reduce_region(g, op, dtype);
   return add(g, &s, NULL);
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs that grow: what an op costs in time and memory stays what it was.
 
-    scaling_test.py [--long] [SHAPE ...]
+    scaling_long_test.py [--long] [SHAPE ...]
 
 Each shape of graph (chains, fans, functions, regions, outputs, operands ...) is read,
 and compiled and run on ref, at sizes up to 50,000 ops; --long goes to a million. From

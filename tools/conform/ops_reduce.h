@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances of folds, contractions, control and composites.
-#ifndef PESTLE_TOOLS_CONFORM_OPS_FOLD_H_
-#define PESTLE_TOOLS_CONFORM_OPS_FOLD_H_
+// Instances of reductions, contractions, control and composites.
+#ifndef PESTLE_TOOLS_CONFORM_OPS_REDUCE_H_
+#define PESTLE_TOOLS_CONFORM_OPS_REDUCE_H_
 
 #include "tools/conform/instance.h"
 #include "tools/conform/ops_move.h"
@@ -51,17 +51,17 @@ static inline pestle_value_t* splat(pestle_builder_t* b,
   return y;
 }
 
-// --- Folds ---
+// --- Reductions ---
 
-typedef struct fold_op_t {
+typedef struct reduce_op_t {
   const char* name;
   pestle_op_t op;
   unsigned kinds;
   fill_t fill;
-} fold_op_t;
+} reduce_op_t;
 
 // ADD's and MULTIPLY's regions on i1 are or and and.
-static const fold_op_t fold_ops[] = {
+static const reduce_op_t reduce_ops[] = {
     {"add", PESTLE_OP_ADD, REAL_KINDS | PESTLE_KIND_COMPLEX, FILL_UNIT},
     {"multiply", PESTLE_OP_MULTIPLY, REAL_KINDS, FILL_SCALE},
     {"maximum", PESTLE_OP_MAXIMUM, REAL_KINDS, FILL_VALUES},
@@ -70,9 +70,9 @@ static const fold_op_t fold_ops[] = {
     {"or", PESTLE_OP_OR, PESTLE_KIND_BOOL | PESTLE_KIND_INT, FILL_BITS},
     {"xor", PESTLE_OP_XOR, PESTLE_KIND_BOOL | PESTLE_KIND_INT, FILL_BITS},
 };
-enum { FOLD_OPS = sizeof(fold_ops) / sizeof(fold_ops[0]) };
+enum { REDUCE_OPS = sizeof(reduce_ops) / sizeof(reduce_ops[0]) };
 
-static inline pestle_region_t* fold_region(instance_t* t, pestle_op_t op) {
+static inline pestle_region_t* reduce_region(instance_t* t, pestle_op_t op) {
   pestle_type_t s = type_of(t->dtype, 0, NULL);
   body_t body = body_make(t, (pestle_type_t[]){s, s}, 2);
   pestle_value_t* y =
@@ -81,7 +81,7 @@ static inline pestle_region_t* fold_region(instance_t* t, pestle_op_t op) {
   return body.region;
 }
 
-// acc + max(x, -3): more than one op, so elements are folded in order.
+// acc + max(x, -3): more than one op, so elements are reduced in order.
 static inline pestle_region_t* long_region(instance_t* t) {
   pestle_type_t s = type_of(t->dtype, 0, NULL);
   body_t body = body_make(t, (pestle_type_t[]){s, s}, 2);
@@ -107,11 +107,11 @@ static inline pestle_region_t* arg_max_region(instance_t* t) {
   return body.region;
 }
 
-static inline void fold_check(instance_t* t, const fold_op_t* op,
-                              double terms) {
+static inline void reduce_check(instance_t* t, const reduce_op_t* op,
+                                double terms) {
   t->fill[0] = t->fill[1] = op->fill;
   bool sums = op->op == PESTLE_OP_ADD || op->op == PESTLE_OP_MULTIPLY;
-  t->check = sums ? CHECK_FOLD : CHECK_VALUES;
+  t->check = sums ? CHECK_REDUCTION : CHECK_VALUES;
   t->terms = terms;
 }
 
@@ -119,14 +119,14 @@ static const char* const axis_choices[] = {"last axis", "first axis",
                                            "all axes", "outer axes", "no axis"};
 enum { AXIS_CHOICES = sizeof(axis_choices) / sizeof(axis_choices[0]) };
 
-// A body of several ops is folded in order, each step rounded to the type.
+// A body of several ops is reduced in order, each step rounded to the type.
 static inline void in_order_check(instance_t* t) {
   if (is_float(t->dtype)) t->terms *= roundoff(t->dtype) * 0x1p24;
 }
 
-// The axes of the fold for one of the choices.
-static inline int32_t fold_axes(const instance_t* t, uint32_t choice,
-                                int64_t* axes) {
+// The axes of the reduction for one of the choices.
+static inline int32_t reduce_axes(const instance_t* t, uint32_t choice,
+                                  int64_t* axes) {
   int32_t rank = t->shape->rank, n = 0;
   for (int32_t i = 0; i < rank; ++i) {
     bool in = choice == 0   ? i == rank - 1
@@ -139,8 +139,8 @@ static inline int32_t fold_axes(const instance_t* t, uint32_t choice,
   return n;
 }
 
-static inline double fold_terms(const instance_t* t, const int64_t* axes,
-                                int32_t count) {
+static inline double reduce_terms(const instance_t* t, const int64_t* axes,
+                                  int32_t count) {
   double terms = 1;
   for (int32_t i = 0; i < count; ++i)
     terms *= (double)t->shape->dims[axes[i]];
@@ -166,34 +166,35 @@ static inline void reduce_two(instance_t* t, pestle_i64s_t axes) {
 }
 
 // Variants: each op over each choice of axes, then two bodies of their own.
-enum { REDUCE_VARIANTS = (FOLD_OPS + 2) * AXIS_CHOICES };
+enum { REDUCE_VARIANTS = (REDUCE_OPS + 2) * AXIS_CHOICES };
 
 static inline bool build_reduce(instance_t* t) {
   static char name[64];
   uint32_t kind = t->variant / AXIS_CHOICES;
-  const fold_op_t* op = kind < FOLD_OPS ? &fold_ops[kind] : &fold_ops[0];
+  const reduce_op_t* op =
+      kind < REDUCE_OPS ? &reduce_ops[kind] : &reduce_ops[0];
   snprintf(name, sizeof(name), "%s, %s",
-           kind < FOLD_OPS    ? op->name
-           : kind == FOLD_OPS ? "two ops"
-                              : "arg max",
+           kind < REDUCE_OPS    ? op->name
+           : kind == REDUCE_OPS ? "two ops"
+                                : "arg max",
            axis_choices[t->variant % AXIS_CHOICES]);
   t->what = name;
   int64_t axes[PESTLE_MAX_RANK];
-  int32_t n = fold_axes(t, t->variant % AXIS_CHOICES, axes);
+  int32_t n = reduce_axes(t, t->variant % AXIS_CHOICES, axes);
   if (!pestle_dtype_is(t->dtype, op->kinds)) return false;
-  if (kind >= FOLD_OPS && is_complex(t->dtype)) return false;
-  if (kind > FOLD_OPS) {
+  if (kind >= REDUCE_OPS && is_complex(t->dtype)) return false;
+  if (kind > REDUCE_OPS) {
     reduce_two(t, i64s(axes, n));
     return true;
   }
-  fold_check(t, op, fold_terms(t, axes, n));
+  reduce_check(t, op, reduce_terms(t, axes, n));
   begin(t, (pestle_type_t[]){shaped(t), type_of(t->dtype, 0, NULL)}, 2);
-  if (kind == FOLD_OPS) in_order_check(t);
+  if (kind == REDUCE_OPS) in_order_check(t);
   pestle_value_t *operands[] = {arg(t, 0), arg(t, 1)}, *y;
   pestle_reduce_attrs_t attrs = {sizeof(attrs), i64s(axes, n)};
   assert_ok(pestle_op_reduce(
       &t->b, operands, 2, &attrs,
-      kind == FOLD_OPS ? long_region(t) : fold_region(t, op->op), &y, 1));
+      kind == REDUCE_OPS ? long_region(t) : reduce_region(t, op->op), &y, 1));
   finish1(t, y);
   return true;
 }
@@ -215,7 +216,7 @@ static inline bool build_reduce_window(instance_t* t) {
   static char name[64];
   const window_case_t* w = &windows[t->variant % WINDOWS];
   bool two = t->variant / WINDOWS == 2;
-  const fold_op_t* op = &fold_ops[t->variant / WINDOWS == 1 ? 2 : 0];
+  const reduce_op_t* op = &reduce_ops[t->variant / WINDOWS == 1 ? 2 : 0];
   snprintf(name, sizeof(name), "%s, %s", two ? "two ops" : op->name, w->name);
   t->what = name;
   if (!pestle_dtype_is(t->dtype, op->kinds)) return false;
@@ -233,7 +234,7 @@ static inline bool build_reduce_window(instance_t* t) {
     padding[2 * i + 1] = spatial ? w->high : 0;
     terms *= (double)size[i];
   }
-  fold_check(t, op, terms + 1);
+  reduce_check(t, op, terms + 1);
   if (two) in_order_check(t);
   begin(t, (pestle_type_t[]){shaped(t), type_of(t->dtype, 0, NULL)}, 2);
   pestle_value_t *operands[] = {arg(t, 0), arg(t, 1)}, *y;
@@ -245,8 +246,8 @@ static inline bool build_reduce_window(instance_t* t) {
       .window_dilations = i64s(dilation, rank),
       .padding = i64s(padding, 2 * rank)};
   assert_ok(pestle_op_reduce_window(
-      &t->b, operands, 2, &attrs, two ? long_region(t) : fold_region(t, op->op),
-      &y, 1));
+      &t->b, operands, 2, &attrs,
+      two ? long_region(t) : reduce_region(t, op->op), &y, 1));
   finish1(t, y);
   return true;
 }
@@ -340,7 +341,7 @@ static inline bool build_dot(instance_t* t) {
   pestle_type_t types[] = {dot_type(t, d->lhs), dot_type(t, d->rhs)};
   if (d->mixed) types[1].dtype = other_sign(t->dtype);
   t->fill[0] = t->fill[1] = FILL_UNIT;
-  t->check = CHECK_FOLD;
+  t->check = CHECK_REDUCTION;
   t->terms = (double)(dot_extent(t, 'k') * (strchr(d->lhs, 'l') ? 3 : 1)) + 1;
   begin(t, types, 2);
   int64_t axes[4][4];
@@ -473,7 +474,7 @@ static inline bool build_conv(instance_t* t) {
     terms *= (double)c->w.size;
   }
   t->fill[0] = t->fill[1] = FILL_UNIT;
-  t->check = CHECK_FOLD;
+  t->check = CHECK_REDUCTION;
   t->terms = terms + 1;
   int32_t feature = c->features_last ? c->space + 1 : 1;
   pestle_convolution_attrs_t attrs = {
@@ -697,10 +698,10 @@ static inline void wide_check(instance_t* t, check_t check, double terms) {
 static inline bool build_soft(instance_t* t) {
   t->what = axis_choices[t->variant];
   int64_t axes[PESTLE_MAX_RANK];
-  int32_t n = fold_axes(t, t->variant, axes);
+  int32_t n = reduce_axes(t, t->variant, axes);
   bool log = t->row->op == PESTLE_OP_LOG_SOFTMAX;
   wide_check(t, log ? CHECK_ABSOLUTE : CHECK_RELATIVE,
-             fold_terms(t, axes, n) + 24);
+             reduce_terms(t, axes, n) + 24);
   t->fill[0] = FILL_SPREAD;
   pestle_value_t *x = begin_unary(t), *y;
   if (t->row->op == PESTLE_OP_LOGSUMEXP) {
@@ -727,7 +728,7 @@ static inline bool build_adaptive(instance_t* t) {
   static char name[64];
   uint32_t how = t->variant / AXIS_CHOICES;
   int64_t axes[PESTLE_MAX_RANK], sizes[PESTLE_MAX_RANK];
-  int32_t n = fold_axes(t, t->variant % AXIS_CHOICES, axes);
+  int32_t n = reduce_axes(t, t->variant % AXIS_CHOICES, axes);
   double terms = 1;
   snprintf(name, sizeof(name), "onto %s, %s", pool_sizes[how],
            axis_choices[t->variant % AXIS_CHOICES]);
@@ -831,11 +832,11 @@ static inline bool build_attention(instance_t* t) {
 static inline bool build_norm(instance_t* t) {
   t->what = axis_choices[t->variant];
   int64_t axes[PESTLE_MAX_RANK], dims[PESTLE_MAX_RANK];
-  int32_t n = fold_axes(t, t->variant, axes);
+  int32_t n = reduce_axes(t, t->variant, axes);
   for (int32_t i = 0; i < n; ++i)
     dims[i] = t->shape->dims[axes[i]];
   bool layer = t->row->op == PESTLE_OP_LAYER_NORM;
-  wide_check(t, CHECK_ABSOLUTE, 3.2 * (fold_terms(t, axes, n) + 8));
+  wide_check(t, CHECK_ABSOLUTE, 3.2 * (reduce_terms(t, axes, n) + 8));
   t->fill[0] = FILL_UNIT;
   t->fill[1] = FILL_SCALE;
   t->fill[2] = FILL_UNIT;
@@ -961,4 +962,4 @@ static inline bool build_fft(instance_t* t) {
   return true;
 }
 
-#endif  // PESTLE_TOOLS_CONFORM_OPS_FOLD_H_
+#endif  // PESTLE_TOOLS_CONFORM_OPS_REDUCE_H_
