@@ -391,6 +391,20 @@ void pestle_strbuf_append_quoted(pestle_strbuf_t* buffer, pestle_str_t text) {
   pestle_strbuf_append_char(buffer, '"');
 }
 
+void pestle_strbuf_append_name(pestle_strbuf_t* buffer, const char* name) {
+  const unsigned char* c = (const unsigned char*)name;
+  for (; *c; ++c) {
+    // U+0080 to U+009F are control characters of two bytes.
+    bool two = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+    if (*c >= 0x20 && *c != 0x7f && !two) {
+      pestle_strbuf_append_char(buffer, (char)*c);
+      continue;
+    }
+    pestle_strbuf_appendf(buffer, "\\x%02x", *c);
+    if (two) pestle_strbuf_appendf(buffer, "\\x%02x", *++c);
+  }
+}
+
 pestle_status_t pestle_strbuf_status(const pestle_strbuf_t* buffer) {
   return buffer->failed ? PESTLE_OOM() : NULL;
 }

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "codegen/direct/direct.h"
 #include "compile/dump.h"
 
@@ -34,15 +36,92 @@ void pestle_explain_note(pestle_kernels_t* kernels, const pestle_strbuf_t* why,
                                                      pestle_strbuf_cstr(why));
 }
 
-// --- One kernel ---
+// --- What is looked up ---
 
-static uint32_t first_kernel(const pestle_kernels_t* ks,
-                             const pestle_node_t* fusion) {
-  for (uint32_t i = 0; i < ks->list.size; ++i) {
-    if (ks->list.data[i]->node == fusion) return i;
-  }
-  return UINT32_MAX;
+// The kernels of one fusion or direct op, and what is remarked of it.
+typedef struct group_t {
+  uint32_t first_kernel, kernels;
+  size_t first_read, last_read;  // its remarks about values it reads, + 1
+} group_t;
+
+// Made once, so that a kernel is explained in a time that does not grow with how
+// many there are.
+typedef struct index_t {
+  const pestle_remarks_t* remarks;
+  pestle_map_t groups;  // of pestle_node_t*
+  uint32_t* part;       // of a kernel: which of its group, from 1 on
+  uint32_t* twin;       // of a kernel: the first with the same code
+  size_t* next_read;    // of a remark: the next of its group + 1; 0: none
+} index_t;
+
+static group_t* group_of(const index_t* index, const pestle_node_t* node) {
+  const pestle_map_value_t* found =
+      pestle_map_find_u64(&index->groups, (uintptr_t)node);
+  return found ? found->ptr : NULL;
 }
+
+static group_t* add_group(index_t* index, pestle_arena_t* arena,
+                          const pestle_node_t* node) {
+  group_t* group = group_of(index, node);
+  if (group) return group;
+  group = pestle_arena_alloc_zero(arena, sizeof(*group), _Alignof(group_t));
+  if (!group ||
+      !pestle_map_set_u64_ptr(&index->groups, (uintptr_t)node, group)) {
+    return NULL;
+  }
+  return group;
+}
+
+static bool index_kernels(const pestle_kernels_t* ks, pestle_arena_t* arena,
+                          index_t* index, pestle_map_t* codes) {
+  for (uint32_t i = 0; i < ks->list.size; ++i) {
+    const pestle_kernel_t* k = ks->list.data[i];
+    const uint64_t code[3] = {k->legal.view.hash[0], k->legal.view.hash[1],
+                              k->device};
+    group_t* group = add_group(index, arena, k->node);
+    bool added;
+    pestle_map_value_t* first =
+        pestle_map_put(codes, code, sizeof(code), &added);
+    if (!group || !first) return false;
+    if (!group->kernels) group->first_kernel = i;
+    index->part[i] = ++group->kernels;
+    if (added) first->u64 = i;
+    index->twin[i] = (uint32_t)first->u64;
+  }
+  return true;
+}
+
+static bool index_reads(pestle_arena_t* arena, index_t* index) {
+  for (size_t i = 0; i < index->remarks->list.size; ++i) {
+    const pestle_remark_t* r = &index->remarks->list.data[i];
+    if (!r->from) continue;
+    group_t* group = add_group(index, arena, r->kernel);
+    if (!group) return false;
+    *(group->last_read ? &index->next_read[group->last_read - 1]
+                       : &group->first_read) = i + 1;
+    group->last_read = i + 1;
+  }
+  return true;
+}
+
+static bool make_index(const pestle_kernels_t* ks,
+                       const pestle_remarks_t* remarks, pestle_arena_t* arena,
+                       index_t* out) {
+  pestle_map_t codes;
+  size_t kernels = ks->list.size + 1, reads = remarks->list.size + 1;
+  out->remarks = remarks;
+  out->part = PESTLE_ARENA_ARRAY(arena, uint32_t, kernels);
+  out->twin = PESTLE_ARENA_ARRAY(arena, uint32_t, kernels);
+  out->next_read =
+      pestle_arena_alloc_zero(arena, reads * sizeof(size_t), sizeof(size_t));
+  if (!out->part || !out->twin || !out->next_read) return false;
+  pestle_map_init(ks->list.allocator, &codes);
+  bool made = index_kernels(ks, arena, out, &codes) && index_reads(arena, out);
+  pestle_map_deinit(&codes);
+  return made;
+}
+
+// --- One kernel ---
 
 // Lines under one label: the label, then as much space.
 static void begin_line(const char* label, pestle_strbuf_t* out) {
@@ -58,6 +137,13 @@ static bool same_source(const pestle_node_t* a, const pestle_node_t* b) {
   return x == y || (x && y && !strcmp(x, y));
 }
 
+static void print_source(const pestle_node_t* n, pestle_strbuf_t* out) {
+  if (!n->loc.name) return;
+  pestle_strbuf_append_c(out, " [");
+  pestle_strbuf_append_name(out, n->loc.name);
+  pestle_strbuf_append_char(out, ']');
+}
+
 // "convolution [Conv_0]; add, tanh [Act_1]": ops of one node of the source
 // together.
 static void print_ops(const pestle_kernel_t* k, pestle_strbuf_t* out) {
@@ -71,34 +157,24 @@ static void print_ops(const pestle_kernel_t* k, pestle_strbuf_t* out) {
        n = n->next) {
     if (!is_shown(n)) continue;
     bool ends = last && !same_source(last, n);
-    if (ends && last->loc.name) {
-      pestle_strbuf_appendf(out, " [%s]", last->loc.name);
-    }
+    if (ends) print_source(last, out);
     if (last) pestle_strbuf_append_c(out, ends ? "; " : ", ");
     pestle_strbuf_append_c(out, pestle_op_info((pestle_op_t)n->op)->name);
     last = n;
   }
-  if (last && last->loc.name) {
-    pestle_strbuf_appendf(out, " [%s]", last->loc.name);
-  }
+  if (last) print_source(last, out);
   pestle_strbuf_append_char(out, '\n');
 }
 
-static void print_parts(const pestle_kernels_t* ks, const pestle_kernel_t* k,
-                        pestle_strbuf_t* out) {
-  uint32_t parts = 0, number = 0;
-  for (uint32_t i = 0; i < ks->list.size; ++i) {
-    if (ks->list.data[i]->node != k->node) continue;
-    ++parts;
-    if (ks->list.data[i] == k) number = parts;
-  }
-  if (parts == 1) return;
+static void print_parts(const index_t* index, uint32_t number,
+                        const group_t* group, pestle_strbuf_t* out) {
+  if (group->kernels == 1) return;
   begin_line("part", out);
   pestle_strbuf_appendf(out,
                         "%" PRIu32 " of %" PRIu32
                         " kernels of these ops: results that need loops of "
                         "their own\n",
-                        number, parts);
+                        index->part[number], group->kernels);
 }
 
 // Whether an argument of |k| is a result of |fusion|, or a view of one.
@@ -115,17 +191,17 @@ static bool reads_from(const pestle_kernel_t* k, const pestle_node_t* fusion) {
   return false;
 }
 
-static void print_reads(const pestle_kernels_t* ks, const pestle_kernel_t* k,
-                        const pestle_remarks_t* remarks, pestle_strbuf_t* out) {
-  for (size_t i = 0; i < remarks->list.size; ++i) {
-    const pestle_remark_t* r = &remarks->list.data[i];
-    if (!r->from || r->kernel != k->node || !reads_from(k, r->from)) continue;
+static void print_reads(const index_t* index, const pestle_kernel_t* k,
+                        const group_t* group, pestle_strbuf_t* out) {
+  for (size_t i = group->first_read; i; i = index->next_read[i - 1]) {
+    const pestle_remark_t* r = &index->remarks->list.data[i - 1];
+    if (!reads_from(k, r->from)) continue;
     begin_line("reads", out);
     pestle_strbuf_append_c(out, r->what);
-    uint32_t from = first_kernel(ks, r->from);
+    const group_t* from = group_of(index, r->from);
     // One without elements has no kernel.
-    if (from != UINT32_MAX) {
-      pestle_strbuf_appendf(out, " from kernel %" PRIu32, from);
+    if (from && from->kernels) {
+      pestle_strbuf_appendf(out, " from kernel %" PRIu32, from->first_kernel);
     }
     pestle_strbuf_append_char(out, '\n');
     begin_line("", out);
@@ -226,44 +302,36 @@ static void print_groups(const pestle_kernel_t* k, pestle_strbuf_t* out) {
       groups, (double)k->work_ns * 1e-3);
 }
 
-static void print_twin(const pestle_kernels_t* ks, uint32_t index,
+static void print_twin(const index_t* index, uint32_t number,
                        pestle_strbuf_t* out) {
-  const uint64_t* hash = ks->list.data[index]->legal.view.hash;
-  for (uint32_t i = 0; i < index; ++i) {
-    const pestle_kernel_t* k = ks->list.data[i];
-    if (k->device != ks->list.data[index]->device ||
-        memcmp(k->legal.view.hash, hash, 2 * sizeof(*hash)) != 0) {
-      continue;
-    }
-    begin_line("code", out);
-    pestle_strbuf_appendf(out, "that of kernel %" PRIu32 ", compiled once\n",
-                          i);
-    return;
-  }
+  if (index->twin[number] == number) return;
+  begin_line("code", out);
+  pestle_strbuf_appendf(out, "that of kernel %" PRIu32 ", compiled once\n",
+                        index->twin[number]);
 }
 
 static pestle_status_t explain_kernel(const pestle_kernels_t* ks,
-                                      const pestle_remarks_t* remarks,
-                                      uint32_t index) {
-  pestle_kernel_t* k = ks->list.data[index];
+                                      const index_t* index, uint32_t number) {
+  pestle_kernel_t* k = ks->list.data[number];
+  const group_t* group = group_of(index, k->node);
   if (!k->explain_why) return PESTLE_OOM();
   k->explained = k->device != 0;
   pestle_strbuf_t out;
   pestle_strbuf_init(ks->list.allocator, &out);
-  pestle_strbuf_appendf(&out, "kernel %" PRIu32 ": %s\n", index, k->name);
+  pestle_strbuf_appendf(&out, "kernel %" PRIu32 ": %s\n", number, k->name);
   print_ops(k, &out);
-  print_parts(ks, k, &out);
+  print_parts(index, number, group, &out);
   if (k->device) {
     begin_line("fallback", &out);
     pestle_strbuf_appendf(&out, "'%s' runs it: %s\n",
                           ks->targets[1].backend->name,
                           k->refused ? k->refused : "");
   }
-  print_reads(ks, k, remarks, &out);
+  print_reads(index, k, group, &out);
   print_lines("schedule", k->explain_why, &out);
   print_cost(ks, k, &out);
   print_groups(k, &out);
-  print_twin(ks, index, &out);
+  print_twin(index, number, &out);
   pestle_status_t status = pestle_strbuf_status(&out);
   if (!status) send(ks, k->name, &out);
   pestle_strbuf_deinit(&out);
@@ -272,49 +340,72 @@ static pestle_status_t explain_kernel(const pestle_kernels_t* ks,
 
 // --- Remarks about the module, equal ones together ---
 
-static bool is_told(const pestle_remarks_t* remarks, size_t index) {
-  const pestle_remark_t* r = &remarks->list.data[index];
-  for (size_t i = 0; i < index; ++i) {
-    const pestle_remark_t* other = &remarks->list.data[i];
-    if (!other->from && !strcmp(other->text, r->text)) return true;
-  }
-  return false;
-}
-
 // Whether the pass recognise left |remark|: the others are about layouts.
 static bool is_of_composites(const pestle_remark_t* remark) {
   return !strcmp(remark->pass, "recognise");
 }
 
-static void print_together(const pestle_remarks_t* remarks, size_t first,
-                           pestle_strbuf_t* out) {
-  const pestle_remark_t* r = &remarks->list.data[first];
-  size_t count = 0;
-  pestle_strbuf_append_c(out, "  ");
-  for (size_t i = first; i < remarks->list.size; ++i) {
-    const pestle_remark_t* other = &remarks->list.data[i];
-    if (other->from || strcmp(other->text, r->text) != 0) continue;
-    if (++count > SHOWN) continue;
-    pestle_strbuf_appendf(out, "%s%s", count > 1 ? ", " : "", other->what);
-  }
-  if (count > SHOWN) {
-    pestle_strbuf_appendf(out, " and %zu more", count - SHOWN);
-  }
-  pestle_strbuf_appendf(out, count > 1 ? ": each %s\n" : ": %s\n", r->text);
-}
+// Those of one text.
+typedef struct remark_t {
+  size_t first, count;
+  pestle_strbuf_t what;  // of the first few, with commas
+} remark_t;
 
-static size_t print_module_remarks(const pestle_remarks_t* remarks,
-                                   bool composites, pestle_strbuf_t* out) {
-  size_t told = 0;
+typedef PESTLE_VEC(remark_t) together_t;
+
+// Counts the remarks of each text, in the order of their first ones.
+static bool count_together(const pestle_remarks_t* remarks, bool composites,
+                           pestle_map_t* texts, together_t* out) {
   for (size_t i = 0; i < remarks->list.size; ++i) {
     const pestle_remark_t* r = &remarks->list.data[i];
-    if (r->from || is_of_composites(r) != composites || is_told(remarks, i)) {
-      continue;
+    bool added;
+    if (r->from || is_of_composites(r) != composites) continue;
+    pestle_map_value_t* at =
+        pestle_map_put(texts, r->text, strlen(r->text), &added);
+    if (!at) return false;
+    if (added) {
+      remark_t made = {.first = i};
+      pestle_strbuf_init(out->allocator, &made.what);
+      at->u64 = out->size;
+      if (!pestle_vec_push(out, made)) return false;
     }
-    print_together(remarks, i, out);
-    ++told;
+    remark_t* same = &out->data[at->u64];
+    if (++same->count > SHOWN) continue;
+    pestle_strbuf_appendf(&same->what, "%s%s", same->count > 1 ? ", " : "",
+                          r->what);
   }
-  return told;
+  return true;
+}
+
+static void print_together(const pestle_remarks_t* remarks,
+                           const remark_t* same, pestle_strbuf_t* out) {
+  pestle_strbuf_appendf(out, "  %s", pestle_strbuf_cstr(&same->what));
+  if (same->count > SHOWN) {
+    pestle_strbuf_appendf(out, " and %zu more", same->count - SHOWN);
+  }
+  pestle_strbuf_appendf(out, same->count > 1 ? ": each %s\n" : ": %s\n",
+                        remarks->list.data[same->first].text);
+}
+
+// False: out of memory. |*out_told|: how many lines there are.
+static bool print_module_remarks(const pestle_remarks_t* remarks,
+                                 bool composites, pestle_strbuf_t* out,
+                                 size_t* out_told) {
+  pestle_map_t texts;
+  together_t all;
+  pestle_map_init(out->allocator, &texts);
+  pestle_vec_init(&all, out->allocator);
+  bool counted = count_together(remarks, composites, &texts, &all);
+  for (size_t i = 0; i < all.size; ++i) {
+    remark_t* same = &all.data[i];
+    print_together(remarks, same, out);
+    counted = counted && !same->what.failed;
+    pestle_strbuf_deinit(&same->what);
+  }
+  *out_told = all.size;
+  pestle_vec_deinit(&all);
+  pestle_map_deinit(&texts);
+  return counted;
 }
 
 // What looks like a composite with a kernel of its own, and is none; nothing is printed
@@ -322,10 +413,11 @@ static size_t print_module_remarks(const pestle_remarks_t* remarks,
 static pestle_status_t explain_composites(const pestle_kernels_t* ks,
                                           const pestle_remarks_t* remarks) {
   pestle_strbuf_t out;
+  size_t told;
   pestle_strbuf_init(ks->list.allocator, &out);
   pestle_strbuf_append_c(&out, "no attention: two products and a softmax\n");
-  size_t told = print_module_remarks(remarks, true, &out);
-  pestle_status_t status = pestle_strbuf_status(&out);
+  bool printed = print_module_remarks(remarks, true, &out, &told);
+  pestle_status_t status = printed ? pestle_strbuf_status(&out) : PESTLE_OOM();
   if (!status && told) send(ks, "composites", &out);
   pestle_strbuf_deinit(&out);
   return status;
@@ -334,15 +426,17 @@ static pestle_status_t explain_composites(const pestle_kernels_t* ks,
 static pestle_status_t explain_layouts(const pestle_kernels_t* ks,
                                        const pestle_remarks_t* remarks) {
   pestle_strbuf_t out;
+  size_t told;
   pestle_strbuf_init(ks->list.allocator, &out);
   pestle_strbuf_append_c(&out, "layouts\n");
-  if (!print_module_remarks(remarks, false, &out)) {
+  bool printed = print_module_remarks(remarks, false, &out, &told);
+  if (!told) {
     pestle_strbuf_append_c(&out,
                            "  nothing was turned: no convolution or "
                            "contraction lies another way than its kernels "
                            "want\n");
   }
-  pestle_status_t status = pestle_strbuf_status(&out);
+  pestle_status_t status = printed ? pestle_strbuf_status(&out) : PESTLE_OOM();
   if (!status) send(ks, "layouts", &out);
   pestle_strbuf_deinit(&out);
   return status;
@@ -446,8 +540,15 @@ pestle_status_t pestle_explain_kernels(const pestle_kernels_t* kernels,
   PESTLE_TRY(pestle_remarks_status(remarks));
   PESTLE_TRY(explain_layouts(kernels, remarks));
   PESTLE_TRY(explain_composites(kernels, remarks));
-  for (uint32_t i = 0; i < kernels->list.size; ++i) {
-    PESTLE_TRY(explain_kernel(kernels, remarks, i));
-  }
-  return explain_summary(kernels, remarks);
+  pestle_arena_t arena;
+  index_t index;
+  pestle_arena_init(kernels->list.allocator, &arena);
+  pestle_map_init(kernels->list.allocator, &index.groups);
+  pestle_status_t status =
+      make_index(kernels, remarks, &arena, &index) ? NULL : PESTLE_OOM();
+  for (uint32_t i = 0; i < kernels->list.size && !status; ++i)
+    status = explain_kernel(kernels, &index, i);
+  pestle_map_deinit(&index.groups);
+  pestle_arena_deinit(&arena);
+  return status ? status : explain_summary(kernels, remarks);
 }

@@ -191,9 +191,7 @@ static void dump(const pestle_kernels_t* ks, pestle_stage_t stage,
 // "add, tanh (node 'act1')": what a reader wants above a kernel.
 static void describe(const pestle_node_t* node, pestle_strbuf_t* out) {
   if (pestle_is_direct(node)) {
-    pestle_strbuf_appendf(out, "%s",
-                          pestle_op_info((pestle_op_t)node->op)->name);
-    if (node->loc.name) pestle_strbuf_appendf(out, " (%s)", node->loc.name);
+    pestle_remark_describe(node, out);
     return;
   }
   const char* label = PESTLE_NODE_STR(node, label);
@@ -203,9 +201,8 @@ static void describe(const pestle_node_t* node, pestle_strbuf_t* out) {
     pestle_op_t op = (pestle_op_t)n->op;
     if (op == PESTLE_OP_RETURN || op == PESTLE_OP_CONSTANT) continue;
     if (++count > 24) continue;
-    pestle_strbuf_appendf(out, "%s%s", count > 1 ? ", " : "",
-                          pestle_op_info(op)->name);
-    if (n->loc.name) pestle_strbuf_appendf(out, " (%s)", n->loc.name);
+    if (count > 1) pestle_strbuf_append_c(out, ", ");
+    pestle_remark_describe(n, out);
   }
   if (count > 24) pestle_strbuf_appendf(out, ", and %u more", count - 24);
 }

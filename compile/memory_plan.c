@@ -162,8 +162,9 @@ static void print_value(const pestle_memory_plan_t* plan,
                         const char* what, pestle_strbuf_t* out) {
   const pestle_placement_t* at = pestle_memory_plan_at(plan, value);
   pestle_strbuf_append_fill(out, ' ', (size_t)depth * 2);
-  pestle_strbuf_appendf(out, "#%" PRIu64 " %s ", value->scratch,
-                        value->name ? value->name : what);
+  pestle_strbuf_appendf(out, "#%" PRIu64 " ", value->scratch);
+  pestle_strbuf_append_name(out, value->name ? value->name : what);
+  pestle_strbuf_append_char(out, ' ');
   pestle_type_print(value->type, out);
   pestle_strbuf_appendf(out, " %s",
                         storage_name((pestle_storage_t)at->storage));

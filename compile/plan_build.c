@@ -556,7 +556,11 @@ static void print_locations(const pestle_plan_build_t* plan,
   for (size_t i = 0; i < plan->locations.size; ++i) {
     const pestle_plan_location_t* l = &plan->locations.data[i];
     pestle_strbuf_appendf(out, "%4zu  %s", i, text + l->op);
-    if (l->name) pestle_strbuf_appendf(out, " '%s'", text + l->name);
+    if (l->name) {
+      pestle_strbuf_append_c(out, " '");
+      pestle_strbuf_append_name(out, text + l->name);
+      pestle_strbuf_append_char(out, '\'');
+    }
     if (l->file) pestle_strbuf_appendf(out, " %s", text + l->file);
     if (l->line) pestle_strbuf_appendf(out, ":%u:%u", l->line, l->column);
     pestle_strbuf_append_char(out, '\n');

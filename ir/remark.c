@@ -30,7 +30,10 @@ pestle_status_t pestle_remarks_status(const pestle_remarks_t* remarks) {
 
 void pestle_remark_describe(const pestle_node_t* node, pestle_strbuf_t* out) {
   pestle_strbuf_append_c(out, pestle_op_info((pestle_op_t)node->op)->name);
-  if (node->loc.name) pestle_strbuf_appendf(out, " (%s)", node->loc.name);
+  if (!node->loc.name) return;
+  pestle_strbuf_append_c(out, " (");
+  pestle_strbuf_append_name(out, node->loc.name);
+  pestle_strbuf_append_char(out, ')');
 }
 
 void pestle_remarks_add_on(pestle_remarks_t* remarks, const char* pass,

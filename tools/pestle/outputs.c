@@ -112,9 +112,20 @@ pestle_status_t cli_outputs_write(cli_t* cli, const cli_inputs_t* inputs,
 
 // --- Text ---
 
+// The name, as a terminal may show it; in |buffer|, cut where that ends.
+static const char* print_name(const char* name, char* buffer, size_t size) {
+  pestle_strbuf_t text;
+  pestle_strbuf_init(pestle_allocator_system(), &text);
+  pestle_strbuf_append_name(&text, name);
+  snprintf(buffer, size, "%s", pestle_strbuf_cstr(&text));
+  pestle_strbuf_deinit(&text);
+  return buffer;
+}
+
 static void print_output(const cli_array_t* a) {
-  char dims[400];
-  printf("output %" PRId64 " '%s': %s of %s\n", a->index, a->name,
+  char dims[400], name[400];
+  printf("output %" PRId64 " '%s': %s of %s\n", a->index,
+         print_name(a->name, name, sizeof(name)),
          pestle_dtype_info(a->dtype)->name,
          cli_print_dims(a->rank, a->dims, dims, sizeof(dims)));
   double sum = 0;
@@ -235,7 +246,7 @@ static const char* print_index(const cli_array_t* a, int64_t at, char* buffer,
 
 static bool say_type_differs(const cli_array_t* found,
                              const cli_array_t* expected) {
-  char a[400], b[400];
+  char a[400], b[400], name[400];
   bool differs = found->dtype != expected->dtype ||
                  found->rank != expected->rank ||
                  found->count != expected->count;
@@ -244,7 +255,7 @@ static bool say_type_differs(const cli_array_t* found,
   }
   if (!differs) return false;
   cli_say_error("output %" PRId64 " '%s' is %s of %s, expected %s of %s",
-                found->index, found->name,
+                found->index, print_name(found->name, name, sizeof(name)),
                 pestle_dtype_info(found->dtype)->name,
                 cli_print_dims(found->rank, found->dims, a, sizeof(a)),
                 pestle_dtype_info(expected->dtype)->name,
@@ -260,13 +271,14 @@ static bool compare_output(const cli_array_t* found,
   difference_t d =
       compare_elements(&a, &b, a.dtype == found->dtype ? 1 : 2, atol, rtol);
   if (!d.count) return true;
-  char at[400];
+  char at[400], name[400];
   double x = cli_array_get(&a, d.part);
   double y = cli_array_get(&b, d.part);
   cli_say_error("output %" PRId64 " '%s' differs in %" PRId64 " of %" PRId64
                 " elements (atol %g, rtol %g); worst at %s: %.9g, expected "
                 "%.9g",
-                found->index, found->name, d.count, found->count, atol, rtol,
+                found->index, print_name(found->name, name, sizeof(name)),
+                d.count, found->count, atol, rtol,
                 print_index(found, d.worst, at, sizeof(at)), x, y);
   return false;
 }

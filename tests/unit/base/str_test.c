@@ -138,6 +138,10 @@ static void test_append(void** state) {
   pestle_strbuf_append_quoted(&buffer, PESTLE_STR("a\"\\\n\t\x01\x7f\xc3z"));
   assert_string_equal(pestle_strbuf_cstr(&buffer),
                       "\"a\\\"\\\\\\n\\t\\01\\7F\\C3z\"");
+  pestle_strbuf_clear(&buffer);
+  pestle_strbuf_append_name(&buffer, "a\n\x1b[\x7f\xc2\x9b\xc3\xa9\xc2\xa0\\");
+  assert_string_equal(pestle_strbuf_cstr(&buffer),
+                      "a\\x0a\\x1b[\\x7f\\xc2\\x9b\xc3\xa9\xc2\xa0\\");
   char* text;
   size_t size;
   assert_ok(pestle_strbuf_take(&buffer, &text, &size));
