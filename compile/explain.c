@@ -76,7 +76,7 @@ static bool index_kernels(const pestle_kernels_t* ks, pestle_arena_t* arena,
                           index_t* index, pestle_map_t* codes) {
   for (uint32_t i = 0; i < ks->list.size; ++i) {
     const pestle_kernel_t* k = ks->list.data[i];
-    const uint64_t code[3] = {k->legal.view.hash[0], k->legal.view.hash[1],
+    const uint64_t code[3] = {k->legal->view.hash[0], k->legal->view.hash[1],
                               k->device};
     group_t* group = add_group(index, arena, k->node);
     bool added;
@@ -291,7 +291,7 @@ static void print_cost(const pestle_kernels_t* ks, const pestle_kernel_t* k,
 
 // What threads can share.
 static void print_groups(const pestle_kernel_t* k, pestle_strbuf_t* out) {
-  int64_t groups = k->legal.view.group[0];
+  int64_t groups = k->legal->view.group[0];
   begin_line("threads", out);
   if (groups <= 1) {
     pestle_strbuf_append_c(out, "one: the group loop has one step\n");

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "codegen/direct/direct.h"
@@ -53,6 +54,7 @@ static void init_empty(pestle_allocator_t allocator, pestle_arena_t* arena,
   pestle_arena_init(allocator, &kernels->nests);
   pestle_vec_init(&kernels->list, allocator);
   pestle_map_init(allocator, &kernels->same);
+  pestle_map_init(allocator, &kernels->texts);
   pestle_strbuf_init(allocator, &kernels->missing);
 }
 
@@ -98,6 +100,7 @@ void pestle_kernels_deinit(pestle_kernels_t* kernels) {
   pestle_vec_deinit(&kernels->list);
   pestle_strbuf_deinit(&kernels->missing);
   pestle_map_deinit(&kernels->same);
+  pestle_map_deinit(&kernels->texts);
   pestle_arena_deinit(&kernels->nests);
 }
 
@@ -331,7 +334,7 @@ static void decide_threads(const pestle_kernels_t* ks, uint32_t device,
   bool lanes = (caps->flags & PESTLE_TARGET_LANES) != 0;
   // A lock is for a number of threads, a plan without one is not.
   if (ks->lock && pestle_context_threads(ks->context) < 2) return;
-  if (lanes || caps->cores < 2 || k->legal.view.group[0] < 2) return;
+  if (lanes || caps->cores < 2 || k->legal->view.group[0] < 2) return;
   uint64_t useful = k->work_ns / PESTLE_PLAN_NS_PER_THREAD;
   bool surely_one = k->work_ns * 16 < PESTLE_PLAN_NS_PER_THREAD;
   if (surely_one) return;
@@ -347,6 +350,15 @@ static void decide_threads(const pestle_kernels_t* ks, uint32_t device,
   k->work_ns = all ? (uint64_t)caps->cores * PESTLE_PLAN_NS_PER_THREAD : 1;
 }
 
+// |text| in the arena, once for all kernels that say it; NULL: out of memory.
+static const char* keep_text(pestle_kernels_t* ks, const char* text) {
+  uint64_t hash = pestle_hash64(text, strlen(text));
+  const pestle_map_value_t* kept = pestle_map_find_u64(&ks->texts, hash);
+  if (kept && !strcmp(kept->ptr, text)) return kept->ptr;
+  char* copy = pestle_arena_strdup(ks->arena, text);
+  return copy && pestle_map_set_u64_ptr(&ks->texts, hash, copy) ? copy : NULL;
+}
+
 // What the plan keeps to be shown: ops, choices, and the schedule's primitives.
 static pestle_status_t keep_note(pestle_kernels_t* ks, pestle_nest_t* nest,
                                  pestle_kernel_t* k) {
@@ -357,8 +369,8 @@ static pestle_status_t keep_note(pestle_kernels_t* ks, pestle_nest_t* nest,
   pestle_strbuf_appendf(&note, "%s\n%s\n", k->ops,
                         pestle_strbuf_cstr(&choices));
   pestle_schedule_print(nest, &note);
-  k->chosen = pestle_arena_strdup(ks->arena, pestle_strbuf_cstr(&choices));
-  k->note = pestle_arena_strdup(ks->arena, pestle_strbuf_cstr(&note));
+  k->chosen = keep_text(ks, pestle_strbuf_cstr(&choices));
+  k->note = keep_text(ks, pestle_strbuf_cstr(&note));
   pestle_status_t status = pestle_strbuf_status(&note);
   if (!status) status = pestle_strbuf_status(&choices);
   if (!status && (!k->chosen || !k->note)) status = PESTLE_OOM();
@@ -402,6 +414,25 @@ static void place_operands(const pestle_kernel_t* k, pestle_nest_t* nest) {
     }
     x->align = k->places.aligns[x->slot];
   }
+}
+
+static const pestle_kir_builder_t no_legal;
+
+static pestle_status_t legalise(pestle_kernels_t* ks, uint32_t device,
+                                const pestle_kir_t* flat, pestle_kernel_t* k) {
+  pestle_allocator_t allocator = ks->list.allocator;
+  pestle_kir_builder_t* legal = pestle_alloc(allocator, sizeof(*legal));
+  if (!legal) return PESTLE_OOM();
+  pestle_status_t status = pestle_kir_legalise_in(
+      allocator, flat, &ks->targets[device].caps, ks->options->numerics, legal);
+  if (status) {
+    pestle_dealloc(allocator, legal, sizeof(*legal));
+    return status;
+  }
+  pestle_kernel_drop_legal(k);
+  k->legal = legal;
+  k->owns_legal = true;
+  return NULL;
 }
 
 // Lowers, schedules and emits for target |device|, into k->legal; what needs
@@ -453,8 +484,7 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
                   flat.view.shared_bytes > target->caps.scratch_bytes &&
                   !no_scratch;
   if (!status && !too_much) {
-    status = pestle_kir_legalise_in(ks->list.allocator, &flat.view,
-                                    &target->caps, numerics, &k->legal);
+    status = legalise(ks, device, &flat.view, k);
   }
   if (!status && !too_much) {
     status = conclude(ks, device, &nest, k);
@@ -503,9 +533,7 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
                             .args = args};
   pestle_status_t status = pestle_direct_emit(&direct, numerics);
   if (!status) {
-    status =
-        pestle_kir_legalise_in(ks->list.allocator, &flat.view,
-                               &ks->targets[device].caps, numerics, &k->legal);
+    status = legalise(ks, device, &flat.view, k);
   }
   pestle_kir_deinit(&flat);
   k->device = device;
@@ -563,7 +591,7 @@ static pestle_status_t dump_flat(pestle_kernels_t* ks,
   if (!pestle_wants_dump(ks->options, PESTLE_STAGE_KERNELS)) return NULL;
   pestle_strbuf_t text;
   pestle_strbuf_init(ks->list.allocator, &text);
-  pestle_status_t status = pestle_kir_print(&k->legal.view, &text);
+  pestle_status_t status = pestle_kir_print(&k->legal->view, &text);
   if (!status) status = pestle_strbuf_status(&text);
   if (!status) dump(ks, PESTLE_STAGE_KERNELS, k->name, &text);
   pestle_strbuf_deinit(&text);
@@ -577,19 +605,24 @@ static pestle_status_t finish_kernel(pestle_kernels_t* ks, pestle_kernel_t* k,
     return pestle_status_annotate(status, "making kernel '%s' of %s", k->name,
                                   k->ops);
   }
-  PESTLE_TRY(pestle_kir_verify_in(ks->list.allocator, &k->legal.view));
+  PESTLE_TRY(pestle_kir_verify_in(ks->list.allocator, &k->legal->view));
   return dump_flat(ks, k);
 }
 
 void pestle_kernel_drop_legal(pestle_kernel_t* k) {
-  if (!k->shares_legal) pestle_kir_deinit(&k->legal);
-  memset(&k->legal, 0, sizeof(k->legal));
-  k->shares_legal = false;
+  if (k->owns_legal) {
+    pestle_kir_builder_t* legal = (pestle_kir_builder_t*)k->legal;
+    pestle_allocator_t allocator = legal->allocator;
+    pestle_kir_deinit(legal);
+    pestle_dealloc(allocator, legal, sizeof(*legal));
+  }
+  k->legal = &no_legal;
+  k->owns_legal = false;
 }
 
 // A graph has a few kernels many times: each is kept once.
 static pestle_status_t share_legal(pestle_kernels_t* ks, pestle_kernel_t* k) {
-  const uint64_t key[3] = {k->legal.view.hash[0], k->legal.view.hash[1],
+  const uint64_t key[3] = {k->legal->view.hash[0], k->legal->view.hash[1],
                            k->device};
   bool added;
   pestle_map_value_t* slot =
@@ -598,14 +631,13 @@ static pestle_status_t share_legal(pestle_kernels_t* ks, pestle_kernel_t* k) {
   const pestle_kernel_t* first = added ? k : slot->ptr;
   // One that was refused has become another kernel since.
   bool is_same = first != k && first->device == k->device &&
-                 !memcmp(first->legal.view.hash, key, 2 * sizeof(key[0]));
+                 !memcmp(first->legal->view.hash, key, 2 * sizeof(key[0]));
   if (!is_same) {
     slot->ptr = k;
     return NULL;
   }
   pestle_kernel_drop_legal(k);
   k->legal = first->legal;
-  k->shares_legal = true;
   return NULL;
 }
 
@@ -628,9 +660,7 @@ static pestle_status_t add_kernel(pestle_kernels_t* ks,
   k->wanted = wanted;
   k->unique = (uint32_t)ks->list.size - 1;
   make_name(node, k->unique, k->name);
-  // An empty kernel until legalisation fills it, so that it can be freed.
-  pestle_kir_init(ks->list.allocator, k->name, "", &k->legal);
-  pestle_kir_deinit(&k->legal);
+  k->legal = &no_legal;
   int64_t begin = pestle_context_trace_begin(ks->context);
   pestle_status_t status = build_for(ks, 0, k);
   if (status && is_refusal(ks, k, status)) {
@@ -653,7 +683,7 @@ static pestle_status_t note_of(pestle_kernels_t* ks, const pestle_node_t* node,
   pestle_strbuf_init(ks->list.allocator, &note);
   describe(node, &note);
   pestle_status_t status = pestle_strbuf_status(&note);
-  *out = pestle_arena_strdup(ks->arena, pestle_strbuf_cstr(&note));
+  *out = keep_text(ks, pestle_strbuf_cstr(&note));
   if (!status && !*out) status = PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
   pestle_strbuf_deinit(&note);
   return status;
@@ -789,7 +819,7 @@ static void compile_one(pestle_kernels_t* ks, pestle_kernel_t* k) {
       .cpu = k->device == 0 ? ks->options->target_cpu : NULL,
       .strict = ks->options->numerics == PESTLE_NUMERICS_STRICT};
   pestle_blob_t code = {0};
-  k->status = t->backend->target->compile(t->backend->self, &k->legal.view,
+  k->status = t->backend->target->compile(t->backend->self, &k->legal->view,
                                           &options, &code);
   if (!k->status && (!code.data || !code.size)) {
     k->status = PESTLE_ERROR(INTERNAL,
@@ -838,7 +868,8 @@ static pestle_status_t find_unique(pestle_kernels_t* ks, uint32_t* order,
   uint32_t n = 0;
   for (uint32_t i = 0; i < ks->list.size && !status; ++i) {
     pestle_kernel_t* k = ks->list.data[i];
-    uint64_t key[3] = {k->legal.view.hash[0], k->legal.view.hash[1], k->device};
+    uint64_t key[3] = {k->legal->view.hash[0], k->legal->view.hash[1],
+                       k->device};
     bool added = false;
     pestle_map_value_t* v = pestle_map_put(&seen, key, sizeof(key), &added);
     if (!v) {
@@ -865,7 +896,7 @@ static pestle_status_t dump_text(pestle_kernels_t* ks, const pestle_kernel_t* k,
       .strict = ks->options->numerics == PESTLE_NUMERICS_STRICT};
   pestle_blob_t text = {0};
   pestle_status_t status = t->backend->target->print(
-      t->backend->self, &k->legal.view, &options, kind, &text);
+      t->backend->self, &k->legal->view, &options, kind, &text);
   if (pestle_status_code(status) == PESTLE_STATUS_UNSUPPORTED) {
     pestle_status_release(status);
     return NULL;

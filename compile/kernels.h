@@ -27,9 +27,10 @@ typedef struct pestle_kernel_t {
   const pestle_kernel_group_t* group;
   pestle_kernel_places_t places;
   const char* ops;  // "add, tanh (node 'act1')"
-  // Legalised for |device|; |shares_legal|: an earlier kernel's, which is the same.
-  pestle_kir_builder_t legal;
-  bool shares_legal;
+  // Legalised for |device|; not |owns_legal|: an earlier kernel's, which is the
+  // same, or an empty one, before it is built and once its code is there.
+  const pestle_kir_builder_t* legal;
+  bool owns_legal;
   uint32_t device;            // 0: the target; 1: the fallback
   pestle_kernel_arg_t* args;  // the arena's
   uint32_t arg_count;
@@ -82,6 +83,8 @@ typedef struct pestle_kernels_t {
   pestle_strbuf_t missing;
   PESTLE_VEC(pestle_kernel_t*) list;
   pestle_map_t same;  // hash and device -> the first kernel that is so
+  pestle_map_t
+      texts;  // hash -> such a text in |arena|: many kernels say the same
 } pestle_kernels_t;
 
 // The text by which plan keys tell the backend's toolchain; borrowed from it.

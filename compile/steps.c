@@ -560,7 +560,7 @@ static pestle_status_t describe_device(const pestle_kernel_target_t* t,
 
 static void describe_kernel(const pestle_kernel_t* k,
                             pestle_plan_build_t* plan) {
-  const pestle_kir_t* kir = &k->legal.view;
+  const pestle_kir_t* kir = &k->legal->view;
   pestle_plan_kernel_t p = {
       .name = pestle_plan_string(plan, k->name),
       .note = pestle_plan_string(plan, k->note),

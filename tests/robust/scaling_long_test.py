@@ -185,9 +185,7 @@ def judge(shape, verb, sizes):
             why.append("time")
         if before and kb > 2.5 * max(before[1], 2):
             why.append("memory")
-        # Half a KB beyond the aim: the table of locations came with the ids of ops
-        # in the plan, and each product has one (docs/ROADMAP.md).
-        if kb > 5 and mib > 100 and not sanitized():
+        if kb > 4 and mib > 100 and not sanitized():
             why.append("over 4 KB an op")
         print(f"{'FAIL' if why else 'ok  '} {shape} {verb} {n}: {us:.1f} us, {kb:.2f} "
               f"KB an op ({cpu:.2f} s, {mib:.0f} MiB) {' and '.join(why)}", flush=True)
