@@ -88,7 +88,7 @@ class Diff(Ways):
                        "ref,frob")
         self.fail_with(2, "what is 'stop-after=x'", "diff", "m.mlir", "ref",
                        "ref,stop-after=x")
-        self.fail_with(4, "there is no device 'abacus'", "diff", "m.mlir",
+        self.fail_with(2, "there is no device 'abacus'", "diff", "m.mlir",
                        "ref", "abacus")
 
 

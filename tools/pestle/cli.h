@@ -66,6 +66,12 @@ typedef struct cli_t {
 // |status| as a wrong command line, when its code is |code|.
 PESTLE_NODISCARD pestle_status_t cli_as_usage(pestle_status_t status,
                                               pestle_status_code_t code);
+// That each name of |list|, with commas, is a pass (or "all"): one with a typing
+// error would else be seen only if the passes run. |name| is what gave the list,
+// which may be NULL.
+PESTLE_NODISCARD pestle_status_t cli_check_passes(const char* name,
+                                                  const char* list,
+                                                  bool takes_all);
 // Splits "NAME=REST" at the first '='. False without one or without a name.
 bool cli_split(const char* text, pestle_str_t* out_name, const char** out_rest);
 // A terminated copy that lives as long as |cli|; NULL when out of memory.

@@ -584,7 +584,7 @@ static pestle_status_t unknown_pass(const char* option, pestle_str_t name) {
     pestle_strbuf_appendf(&known, i ? ", %s" : "%s", pestle_pass_name(i));
   }
   pestle_status_t status =
-      CLI_USAGE_ERROR("--%s: no pass is named '%.*s'; there are: %s", option,
+      CLI_USAGE_ERROR("%s: no pass is named '%.*s'; there are: %s", option,
                       PESTLE_STR_ARG(name), pestle_strbuf_cstr(&known));
   pestle_strbuf_deinit(&known);
   return status;
@@ -597,10 +597,8 @@ static bool is_pass(pestle_str_t name) {
   return false;
 }
 
-// A name with a typing error would else be seen only if the passes run.
-static pestle_status_t check_passes(const cli_t* cli, cli_option_t option,
-                                    const char* name, bool takes_all) {
-  const char* list = cli->text[option];
+pestle_status_t cli_check_passes(const char* name, const char* list,
+                                 bool takes_all) {
   pestle_str_t rest = list ? pestle_str(list) : (pestle_str_t){0}, field;
   while (list && pestle_str_next(&rest, ',', &field)) {
     field = pestle_str_trim(field);
@@ -648,9 +646,10 @@ static pestle_status_t read_lock_options(cli_t* cli,
 
 pestle_status_t cli_compile_options(cli_t* cli,
                                     pestle_compile_options_t* out_options) {
-  PESTLE_TRY(check_passes(cli, CLI_PASSES, "passes", false));
-  PESTLE_TRY(check_passes(cli, CLI_SKIP, "skip-passes", false));
-  PESTLE_TRY(check_passes(cli, CLI_PRINT_AFTER, "print-after", true));
+  PESTLE_TRY(cli_check_passes("--passes", cli->text[CLI_PASSES], false));
+  PESTLE_TRY(cli_check_passes("--skip-passes", cli->text[CLI_SKIP], false));
+  PESTLE_TRY(
+      cli_check_passes("--print-after", cli->text[CLI_PRINT_AFTER], true));
   begin_progress(cli);
   *out_options = (pestle_compile_options_t){
       .struct_size = sizeof(*out_options),

@@ -48,6 +48,14 @@ static pestle_status_t read_word(cli_t* cli, pestle_str_t word,
   return NULL;
 }
 
+// A name that is wrong is the command line's fault, not the model's.
+static pestle_status_t check_device(cli_t* cli, const char* name) {
+  pestle_device_t* device;
+  pestle_status_t status = pestle_context_device(cli->context, name, &device);
+  status = cli_as_usage(status, PESTLE_STATUS_INVALID_ARGUMENT);
+  return cli_as_usage(status, PESTLE_STATUS_NOT_FOUND);
+}
+
 pestle_status_t cli_way_parse(cli_t* cli, const char* text, cli_way_t* way) {
   *way = (cli_way_t){.text = text};
   pestle_str_t rest = pestle_str(text), word;
@@ -59,7 +67,9 @@ pestle_status_t cli_way_parse(cli_t* cli, const char* text, cli_way_t* way) {
     way->device = cli_copy(cli, word);
     if (!way->device) return PESTLE_OOM();
   }
-  return NULL;
+  PESTLE_TRY(cli_check_passes(way->text, way->skip, false));
+  PESTLE_TRY(cli_check_passes(way->text, way->passes, false));
+  return check_device(cli, way->device);
 }
 
 pestle_status_t cli_way_options(cli_t* cli, const cli_way_t* way,
