@@ -98,8 +98,14 @@ void pestle_value_replace_all_uses(pestle_value_t* from, pestle_value_t* to) {
 
 // --- Order ---
 
+static bool has_bodies(const pestle_node_t* node) {
+  return node->op == PESTLE_OP_WHILE || node->op == PESTLE_OP_IF ||
+         node->op == PESTLE_OP_CASE;
+}
+
 void pestle_node_insert(pestle_node_t* node, pestle_block_t* block,
                         pestle_node_t* before) {
+  block->body_count += has_bodies(node);
   node->block = block;
   node->next = before;
   node->prev = before ? before->prev : block->last;
@@ -117,6 +123,7 @@ void pestle_node_insert(pestle_node_t* node, pestle_block_t* block,
 
 static void unlink_node(pestle_node_t* node) {
   pestle_block_t* block = node->block;
+  block->body_count -= has_bodies(node);
   if (node->prev) {
     node->prev->next = node->next;
   } else {
@@ -151,6 +158,7 @@ void pestle_region_discard(pestle_region_t* region) {
   while ((node = pestle_region_next(region, node)))
     drop_operands(node);
   region->block->first = region->block->last = NULL;
+  region->block->body_count = 0;
 }
 
 void pestle_node_erase(pestle_node_t* node) {

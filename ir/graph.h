@@ -88,6 +88,7 @@ struct pestle_block_s {
   pestle_region_t* region;
   pestle_value_t** arguments;
   uint32_t argument_count;
+  uint32_t body_count;  // nodes of it whose regions run on tensors
   pestle_node_t *first, *last;
 };
 

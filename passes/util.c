@@ -190,8 +190,11 @@ bool pestle_pass_has_bodies(const pestle_node_t* node) {
 static pestle_status_t each_block(pestle_module_t* module,
                                   pestle_block_t* block,
                                   pestle_pass_block_fn_t fn, void* user) {
-  for (pestle_node_t* node = block->first; node; node = node->next) {
+  // A walk over all nodes is what a pass takes most of its time for.
+  uint32_t left = block->body_count;
+  for (pestle_node_t* node = block->first; left && node; node = node->next) {
     if (!pestle_pass_has_bodies(node)) continue;
+    --left;
     for (uint32_t r = 0; r < node->region_count; ++r) {
       PESTLE_TRY(each_block(module, pestle_node_body(node, r), fn, user));
     }
