@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code for all kernels: each that is another's twin once, by all threads; what a
+// target refuses goes to the fallback.
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "compile/control.h"
+#include "compile/dump.h"
+#include "compile/kernel_build.h"
+
+static void compile_one(pestle_kernels_t* ks, pestle_kernel_t* k) {
+  const pestle_kernel_target_t* t = &ks->targets[k->device];
+  pestle_kernel_options_t options = {
+      .struct_size = sizeof(options),
+      .cpu = k->device == 0 ? ks->options->target_cpu : NULL,
+      .strict = ks->options->numerics == PESTLE_NUMERICS_STRICT};
+  pestle_blob_t code = {0};
+  k->status = t->backend->target->compile(t->backend->self, &k->legal->view,
+                                          &options, &code);
+  if (!k->status && (!code.data || !code.size)) {
+    k->status = PESTLE_ERROR(INTERNAL,
+                             "backend '%s' says that compile() has succeeded, "
+                             "but it gave no artifact; mend the backend",
+                             t->backend->name);
+  }
+  if (k->status) {
+    k->status =
+        pestle_status_annotate(k->status, "compiling kernel '%s'", k->name);
+    return;
+  }
+  k->code = code;
+  k->compiled = true;
+}
+
+typedef struct batch_t {
+  pestle_kernels_t* ks;
+  uint32_t* order;
+  atomic_int stopped;
+} batch_t;
+
+static void compile_task(void* arg, int64_t index) {
+  batch_t* b = arg;
+  pestle_kernel_t* k = b->ks->list.data[b->order[index]];
+  const pestle_control_t* control = b->ks->options->control;
+  if (atomic_load(&b->stopped)) return;
+  if (pestle_control_is_cancelled(control)) {
+    atomic_store(&b->stopped, 1);
+    return;
+  }
+  int64_t begin = pestle_context_trace_begin(b->ks->context);
+  compile_one(b->ks, k);
+  pestle_context_trace_end(b->ks->context, begin, "compile", k->name, k->ops);
+  if (k->status && !pestle_kernel_is_refusal(b->ks, k, k->status)) {
+    atomic_store(&b->stopped, 1);
+  }
+}
+
+// Lists in |order| those whose code is still to be made.
+static pestle_status_t find_unique(pestle_kernels_t* ks, uint32_t* order,
+                                   uint32_t* out_count) {
+  pestle_map_t seen;
+  pestle_map_init(ks->list.allocator, &seen);
+  pestle_status_t status = NULL;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < ks->list.size && !status; ++i) {
+    pestle_kernel_t* k = ks->list.data[i];
+    uint64_t key[3] = {k->legal->view.hash[0], k->legal->view.hash[1],
+                       k->device};
+    bool added = false;
+    pestle_map_value_t* v = pestle_map_put(&seen, key, sizeof(key), &added);
+    if (!v) {
+      status = PESTLE_ERROR(OUT_OF_MEMORY, "comparing kernels");
+    } else {
+      if (added) v->u64 = i;
+      if (added && !k->compiled) order[n++] = i;
+      k->unique = (uint32_t)v->u64;
+    }
+  }
+  pestle_map_deinit(&seen);
+  *out_count = n;
+  return status;
+}
+
+static pestle_status_t dump_text(pestle_kernels_t* ks, const pestle_kernel_t* k,
+                                 pestle_stage_t stage, pestle_text_t kind) {
+  if (!pestle_wants_dump(ks->options, stage)) return NULL;
+  const pestle_kernel_target_t* t = &ks->targets[k->device];
+  if (!PESTLE_HAS(t->backend->target, print)) return NULL;
+  pestle_kernel_options_t options = {
+      .struct_size = sizeof(options),
+      .cpu = k->device == 0 ? ks->options->target_cpu : NULL,
+      .strict = ks->options->numerics == PESTLE_NUMERICS_STRICT};
+  pestle_blob_t text = {0};
+  pestle_status_t status = t->backend->target->print(
+      t->backend->self, &k->legal->view, &options, kind, &text);
+  if (pestle_status_code(status) == PESTLE_STATUS_UNSUPPORTED) {
+    pestle_status_release(status);
+    return NULL;
+  }
+  PESTLE_TRY(status);
+  if (!text.data) text.size = 0;
+  pestle_dump(ks->options, stage, k->name, text.data ? text.data : "",
+              text.size);
+  pestle_free_aligned(ks->list.allocator, text.data, text.size,
+                      PESTLE_BUFFER_ALIGNMENT);
+  return NULL;
+}
+
+static pestle_status_t dump_code(pestle_kernels_t* ks) {
+  for (uint32_t i = 0; i < ks->list.size; ++i) {
+    const pestle_kernel_t* k = ks->list.data[i];
+    if (k->unique != i) continue;
+    PESTLE_TRY(dump_text(ks, k, PESTLE_STAGE_SOURCE, PESTLE_TEXT_SOURCE));
+    PESTLE_TRY(dump_text(ks, k, PESTLE_STAGE_ASM, PESTLE_TEXT_ASM));
+  }
+  return NULL;
+}
+
+// Compiles |count| kernels of |order|; a refusal is left in its kernel.
+static pestle_status_t compile_all(pestle_kernels_t* ks, uint32_t* order,
+                                   uint32_t count) {
+  const pestle_control_t* control = ks->options->control;
+  batch_t batch = {.ks = ks, .order = order};
+  // In slices, so that progress is seen and a deadline is kept.
+  enum { SLICE = 16 };
+  for (uint32_t done = 0; done < count; done += SLICE) {
+    PESTLE_TRY(pestle_control_check(control, "compile", done, count));
+    uint32_t slice = count - done < SLICE ? count - done : SLICE;
+    batch.order = order + done;
+    pestle_context_parallel_for(ks->context, slice, compile_task, &batch);
+    for (uint32_t i = done; i < done + slice; ++i) {
+      pestle_kernel_t* k = ks->list.data[order[i]];
+      if (k->status && !pestle_kernel_is_refusal(ks, k, k->status)) {
+        pestle_status_t status = k->status;
+        k->status = NULL;
+        return pestle_kernel_say_strict(ks, k, status);
+      }
+    }
+    // The flag may have been lowered again; kernels were skipped all the same.
+    if (atomic_load(&batch.stopped)) {
+      return PESTLE_ERROR(CANCELLED, "cancelled by the caller during compile");
+    }
+  }
+  return pestle_control_check(control, "compile", count, count);
+}
+
+// Builds for the fallback what was refused, and what has the same code.
+static pestle_status_t replace_refused(pestle_kernels_t* ks, bool* out_any) {
+  *out_any = false;
+  for (uint32_t i = 0; i < ks->list.size; ++i) {
+    pestle_kernel_t* k = ks->list.data[i];
+    pestle_status_t why = ks->list.data[k->unique]->status;
+    if (!why) continue;
+    PESTLE_TRY(pestle_kernel_replace(ks, k, why));
+    *out_any = true;
+  }
+  for (uint32_t i = 0; i < ks->list.size; ++i) {
+    pestle_status_release(ks->list.data[i]->status);
+    ks->list.data[i]->status = NULL;
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_kernels_compile(pestle_kernels_t* kernels) {
+  size_t n = kernels->list.size;
+  uint32_t* order = PESTLE_ARENA_ARRAY(kernels->arena, uint32_t, n ? n : 1);
+  if (!order) return PESTLE_ERROR(OUT_OF_MEMORY, "compiling kernels");
+  // The second round is what the first refused, and refuses nothing.
+  bool again = true;
+  while (again) {
+    uint32_t count;
+    PESTLE_TRY(find_unique(kernels, order, &count));
+    PESTLE_TRY(compile_all(kernels, order, count));
+    PESTLE_TRY(replace_refused(kernels, &again));
+  }
+  return dump_code(kernels);
+}
