@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "codegen/direct/direct.h"
 #include "compile/dump.h"
+#include "compile/explain_index.h"
 
 enum {
   // Bytes of a stream that one core takes a cycle, from what was measured on the
@@ -34,91 +35,6 @@ void pestle_explain_note(pestle_kernels_t* kernels, const pestle_strbuf_t* why,
   k->explain_why = why->failed ? NULL
                                : pestle_arena_strdup(kernels->arena,
                                                      pestle_strbuf_cstr(why));
-}
-
-// --- What is looked up ---
-
-// The kernels of one fusion or direct op, and what is remarked of it.
-typedef struct group_t {
-  uint32_t first_kernel, kernels;
-  size_t first_read, last_read;  // its remarks about values it reads, + 1
-} group_t;
-
-// Made once, so that a kernel is explained in a time that does not grow with how
-// many there are.
-typedef struct index_t {
-  const pestle_remarks_t* remarks;
-  pestle_map_t groups;  // of pestle_node_t*
-  uint32_t* part;       // of a kernel: which of its group, from 1 on
-  uint32_t* twin;       // of a kernel: the first with the same code
-  size_t* next_read;    // of a remark: the next of its group + 1; 0: none
-} index_t;
-
-static group_t* group_of(const index_t* index, const pestle_node_t* node) {
-  const pestle_map_value_t* found =
-      pestle_map_find_u64(&index->groups, (uintptr_t)node);
-  return found ? found->ptr : NULL;
-}
-
-static group_t* add_group(index_t* index, pestle_arena_t* arena,
-                          const pestle_node_t* node) {
-  group_t* group = group_of(index, node);
-  if (group) return group;
-  group = pestle_arena_alloc_zero(arena, sizeof(*group), _Alignof(group_t));
-  if (!group ||
-      !pestle_map_set_u64_ptr(&index->groups, (uintptr_t)node, group)) {
-    return NULL;
-  }
-  return group;
-}
-
-static bool index_kernels(const pestle_kernels_t* ks, pestle_arena_t* arena,
-                          index_t* index, pestle_map_t* codes) {
-  for (uint32_t i = 0; i < ks->list.size; ++i) {
-    const pestle_kernel_t* k = ks->list.data[i];
-    const uint64_t code[3] = {k->legal->view.hash[0], k->legal->view.hash[1],
-                              k->device};
-    group_t* group = add_group(index, arena, k->node);
-    bool added;
-    pestle_map_value_t* first =
-        pestle_map_put(codes, code, sizeof(code), &added);
-    if (!group || !first) return false;
-    if (!group->kernels) group->first_kernel = i;
-    index->part[i] = ++group->kernels;
-    if (added) first->u64 = i;
-    index->twin[i] = (uint32_t)first->u64;
-  }
-  return true;
-}
-
-static bool index_reads(pestle_arena_t* arena, index_t* index) {
-  for (size_t i = 0; i < index->remarks->list.size; ++i) {
-    const pestle_remark_t* r = &index->remarks->list.data[i];
-    if (!r->from) continue;
-    group_t* group = add_group(index, arena, r->kernel);
-    if (!group) return false;
-    *(group->last_read ? &index->next_read[group->last_read - 1]
-                       : &group->first_read) = i + 1;
-    group->last_read = i + 1;
-  }
-  return true;
-}
-
-static bool make_index(const pestle_kernels_t* ks,
-                       const pestle_remarks_t* remarks, pestle_arena_t* arena,
-                       index_t* out) {
-  pestle_map_t codes;
-  size_t kernels = ks->list.size + 1, reads = remarks->list.size + 1;
-  out->remarks = remarks;
-  out->part = PESTLE_ARENA_ARRAY(arena, uint32_t, kernels);
-  out->twin = PESTLE_ARENA_ARRAY(arena, uint32_t, kernels);
-  out->next_read =
-      pestle_arena_alloc_zero(arena, reads * sizeof(size_t), sizeof(size_t));
-  if (!out->part || !out->twin || !out->next_read) return false;
-  pestle_map_init(ks->list.allocator, &codes);
-  bool made = index_kernels(ks, arena, out, &codes) && index_reads(arena, out);
-  pestle_map_deinit(&codes);
-  return made;
 }
 
 // --- One kernel ---
@@ -166,8 +82,9 @@ static void print_ops(const pestle_kernel_t* k, pestle_strbuf_t* out) {
   pestle_strbuf_append_char(out, '\n');
 }
 
-static void print_parts(const index_t* index, uint32_t number,
-                        const group_t* group, pestle_strbuf_t* out) {
+static void print_parts(const pestle_explain_index_t* index, uint32_t number,
+                        const pestle_explain_group_t* group,
+                        pestle_strbuf_t* out) {
   if (group->kernels == 1) return;
   begin_line("part", out);
   pestle_strbuf_appendf(out,
@@ -191,14 +108,16 @@ static bool reads_from(const pestle_kernel_t* k, const pestle_node_t* fusion) {
   return false;
 }
 
-static void print_reads(const index_t* index, const pestle_kernel_t* k,
-                        const group_t* group, pestle_strbuf_t* out) {
+static void print_reads(const pestle_explain_index_t* index,
+                        const pestle_kernel_t* k,
+                        const pestle_explain_group_t* group,
+                        pestle_strbuf_t* out) {
   for (size_t i = group->first_read; i; i = index->next_read[i - 1]) {
     const pestle_remark_t* r = &index->remarks->list.data[i - 1];
     if (!reads_from(k, r->from)) continue;
     begin_line("reads", out);
     pestle_strbuf_append_c(out, r->what);
-    const group_t* from = group_of(index, r->from);
+    const pestle_explain_group_t* from = pestle_explain_group(index, r->from);
     // One without elements has no kernel.
     if (from && from->kernels) {
       pestle_strbuf_appendf(out, " from kernel %" PRIu32, from->first_kernel);
@@ -302,7 +221,7 @@ static void print_groups(const pestle_kernel_t* k, pestle_strbuf_t* out) {
       groups, (double)k->work_ns * 1e-3);
 }
 
-static void print_twin(const index_t* index, uint32_t number,
+static void print_twin(const pestle_explain_index_t* index, uint32_t number,
                        pestle_strbuf_t* out) {
   if (index->twin[number] == number) return;
   begin_line("code", out);
@@ -311,9 +230,10 @@ static void print_twin(const index_t* index, uint32_t number,
 }
 
 static pestle_status_t explain_kernel(const pestle_kernels_t* ks,
-                                      const index_t* index, uint32_t number) {
+                                      const pestle_explain_index_t* index,
+                                      uint32_t number) {
   pestle_kernel_t* k = ks->list.data[number];
-  const group_t* group = group_of(index, k->node);
+  const pestle_explain_group_t* group = pestle_explain_group(index, k->node);
   if (!k->explain_why) return PESTLE_OOM();
   k->explained = k->device != 0;
   pestle_strbuf_t out;
@@ -541,11 +461,11 @@ pestle_status_t pestle_explain_kernels(const pestle_kernels_t* kernels,
   PESTLE_TRY(explain_layouts(kernels, remarks));
   PESTLE_TRY(explain_composites(kernels, remarks));
   pestle_arena_t arena;
-  index_t index;
+  pestle_explain_index_t index;
   pestle_arena_init(kernels->list.allocator, &arena);
   pestle_map_init(kernels->list.allocator, &index.groups);
-  pestle_status_t status =
-      make_index(kernels, remarks, &arena, &index) ? NULL : PESTLE_OOM();
+  bool made = pestle_explain_index_make(kernels, remarks, &arena, &index);
+  pestle_status_t status = made ? NULL : PESTLE_OOM();
   for (uint32_t i = 0; i < kernels->list.size && !status; ++i)
     status = explain_kernel(kernels, &index, i);
   pestle_map_deinit(&index.groups);
