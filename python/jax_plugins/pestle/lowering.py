@@ -120,10 +120,20 @@ def _svd(ctx, operand, *, full_matrices, compute_uv, subset_by_index=None,
     return [s, u, vt] if compute_uv else [s]
 
 
+def _nan_unless_definite(factor):
+    """A factor whose diagonal is not positive is of no positive definite matrix: NaN."""
+    import jax.numpy as jnp
+    good = jnp.all(jnp.diagonal(factor, axis1=-2, axis2=-1) > 0, axis=-1)
+    return jnp.where(good[..., None, None], factor, jnp.nan)
+
+
 def _cholesky(ctx, operand, **params):
     if _is_real(ctx.avals_in[0]):
-        return versions.primitive("lax.linalg", "_cholesky_lowering")(
+        factor = versions.primitive("lax.linalg", "_cholesky_lowering")(
             ctx, operand, **params)
+        return versions.mlir().lower_fun(
+            _nan_unless_definite, multiple_results=False)(
+                ctx.replace(avals_in=ctx.avals_out), *factor)
     return _host_rule(_host_cholesky)(ctx, operand)
 
 
