@@ -193,6 +193,16 @@ static bool same_end(pestle_end_t a, pestle_end_t b) {
          pestle_node_operand(a.anchor, 1) == pestle_node_operand(b.anchor, 1);
 }
 
+bool pestle_extents_same(const pestle_extents_t* extents,
+                         const pestle_value_t* a, const pestle_value_t* b) {
+  if (!extents->any || !pestle_pass_same_dims(a->type, b->type)) return true;
+  for (int32_t i = 0; i < a->type->rank; ++i) {
+    pestle_end_t x = end_of(extents, a, i), y = end_of(extents, b, i);
+    if ((x.anchor || y.anchor) && !same_end(x, y)) return false;
+  }
+  return true;
+}
+
 static pestle_status_t set_end(pestle_extents_t* t, const pestle_value_t* value,
                                int32_t axis, pestle_end_t end) {
   if (!end.anchor || end.scale > INT32_MAX) return NULL;

@@ -32,6 +32,9 @@ PESTLE_NODISCARD pestle_status_t
 pestle_extents_find(pestle_allocator_t allocator, pestle_arena_t* arena,
                     pestle_block_t* block, pestle_extents_t* out_extents);
 void pestle_extents_deinit(pestle_extents_t* extents);
+// Whether values of equal dims end alike.
+bool pestle_extents_same(const pestle_extents_t* extents,
+                         const pestle_value_t* a, const pestle_value_t* b);
 // One end a dim of |value|, or NULL.
 const pestle_end_t* pestle_extents_of(const pestle_extents_t* extents,
                                       const pestle_value_t* value);

@@ -90,6 +90,16 @@ static bool is_safe(pestle_fuse_t* f, uint32_t group,
   return true;
 }
 
+// A kernel makes all that one of its results needs: what ends elsewhere than its hero
+// is left to another.
+static bool ends_alike(const pestle_fuse_t* f, uint32_t group,
+                       const pestle_node_t* node) {
+  const pestle_fuse_group_t* g = &f->groups[group];
+  uint32_t item = g->hero == PESTLE_FUSE_NONE ? g->first : g->hero;
+  return pestle_extents_same(
+      &f->extents, &pestle_fuse_node(f, item)->results[0], &node->results[0]);
+}
+
 // Full-size operands from other heroes are read once an element: always fine.
 static pestle_fuse_reason_t refuses_follower(pestle_fuse_t* f, uint32_t group,
                                              uint32_t item, bool rows_only) {
@@ -97,6 +107,7 @@ static pestle_fuse_reason_t refuses_follower(pestle_fuse_t* f, uint32_t group,
   const pestle_node_t* node = pestle_fuse_node(f, item);
   if (is_grouped(f, item)) return PESTLE_FUSE_REASON_TAKEN;
   if (node->result_count != 1) return PESTLE_FUSE_REASON_MANY_RESULTS;
+  if (!ends_alike(f, group, node)) return PESTLE_FUSE_REASON_ENDS;
   pestle_fuse_reason_t why =
       pestle_fuse_refuses_follower(f, g, node, rows_only);
   if (!why) why = lacks_room(g, node);
@@ -312,6 +323,20 @@ static bool has_second_results(const pestle_fuse_t* f,
   return pestle_pass_same_dims(hero->results[0].type, g->domain);
 }
 
+// Whether |node| ends where the results of |group| of its dims do.
+static bool results_end_alike(const pestle_fuse_t* f, uint32_t group,
+                              const pestle_node_t* node) {
+  for (uint32_t i = f->groups[group].first;
+       f->extents.any && i != PESTLE_FUSE_NONE; i = f->items[i].next) {
+    if (has_use_outside(f, i, group, group) &&
+        !pestle_extents_same(&f->extents, &pestle_fuse_node(f, i)->results[0],
+                             &node->results[0])) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Why |item|, which others read too, is no result of |group|.
 static pestle_fuse_reason_t refuses_result(pestle_fuse_t* f, uint32_t item,
                                            uint32_t group) {
@@ -320,6 +345,7 @@ static pestle_fuse_reason_t refuses_result(pestle_fuse_t* f, uint32_t item,
   if (!pestle_fuse_is_elementwise(node) || !has_second_results(f, g)) {
     return PESTLE_FUSE_REASON_SECOND_RESULT;
   }
+  if (!results_end_alike(f, group, node)) return PESTLE_FUSE_REASON_ENDS;
   pestle_fuse_reason_t why = lacks_room(g, node);
   if (why) return why;
   if (!g->domain || !pestle_pass_same_dims(node->results[0].type, g->domain)) {
@@ -482,11 +508,23 @@ bool pestle_fuse_has_room(const pestle_fuse_t* f, uint32_t a, uint32_t b) {
          x->operands + y->operands <= x->count + y->count + MAX_OPERANDS;
 }
 
+static bool groups_end_alike(const pestle_fuse_t* f, uint32_t a, uint32_t b) {
+  for (uint32_t i = f->groups[b].first; f->extents.any && i != PESTLE_FUSE_NONE;
+       i = f->items[i].next) {
+    if (has_use_outside(f, i, a, b) &&
+        !results_end_alike(f, a, pestle_fuse_node(f, i))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static bool may_merge(pestle_fuse_t* f, uint32_t a, uint32_t b) {
   const pestle_fuse_group_t *x = &f->groups[a], *y = &f->groups[b];
   return a != b && !x->dead && !y->dead && is_same_kind(f, x, y) &&
-         pestle_fuse_has_room(f, a, b) && fits_results(f, a, b) &&
-         !depends_around(f, a, b) && !depends_around(f, b, a);
+         pestle_fuse_has_room(f, a, b) && groups_end_alike(f, a, b) &&
+         fits_results(f, a, b) && !depends_around(f, a, b) &&
+         !depends_around(f, b, a);
 }
 
 void pestle_fuse_merge(pestle_fuse_t* f, uint32_t into, uint32_t from) {

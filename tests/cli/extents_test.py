@@ -3,7 +3,7 @@
 """Kernels that end where a run says, against ONNX Runtime: graphs behind NonZero,
 Compress and NonMaxSuppression whose bounds are many times what a tile or a group makes,
 with none, one, some, nearly all and all of the elements kept; and NonMaxSuppression by
-itself, with ties, limits and thresholds; loops that only their condition ends. Exits 77 when a Python package is missing.
+itself, with ties, limits and thresholds; loops that only their condition ends; a length that is an argument. Exits 77 when a Python package is missing.
 
     extents_test.py [SEED [COUNT]]
 """
@@ -244,6 +244,57 @@ def open_loop(trips, devices):
     assert trips <= 1024, f"{trips} trips had room"
 
 
+# --- Lengths that are arguments ---
+
+LENGTH = """
+func.func public @main(%x: tensor<ROWSx24xf32>, %w: tensor<24x40xf32>,
+    %n: tensor<i64>) -> (tensor<ROWSx40xf32>, tensor<40xf32>) {
+  %0 = "pestle.extent"(%x, %n) <{dimension = 0 : i64}>
+      : (tensor<ROWSx24xf32>, tensor<i64>) -> tensor<ROWSx24xf32>
+  %1 = stablehlo.dot_general %0, %w, contracting_dims = [1] x [0]
+      : (tensor<ROWSx24xf32>, tensor<24x40xf32>) -> tensor<ROWSx40xf32>
+  %2 = stablehlo.tanh %1 : tensor<ROWSx40xf32>
+  %3 = stablehlo.iota dim = 0 : tensor<ROWSx40xi64>
+  %4 = stablehlo.broadcast_in_dim %n, dims = []
+      : (tensor<i64>) -> tensor<ROWSx40xi64>
+  %5 = stablehlo.compare LT, %3, %4, SIGNED
+      : (tensor<ROWSx40xi64>, tensor<ROWSx40xi64>) -> tensor<ROWSx40xi1>
+  %6 = stablehlo.constant dense<-0.0> : tensor<ROWSx40xf32>
+  %7 = stablehlo.select %5, %2, %6 : tensor<ROWSx40xi1>, tensor<ROWSx40xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %8 = stablehlo.reduce(%7 init: %z) applies stablehlo.add across dimensions = [0]
+      : (tensor<ROWSx40xf32>, tensor<f32>) -> tensor<40xf32>
+  return %2, %8 : tensor<ROWSx40xf32>, tensor<40xf32>
+}
+"""
+
+
+def lengths(rows, devices):
+    """Each length, below 0 and above the bound too, of one plan."""
+    rng = np.random.default_rng(rows)
+    x, w = weights(rng, rows, 24), weights(rng, 24, 40)
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/m.mlir", "w") as f:
+            f.write(LENGTH.replace("ROWS", str(rows)))
+        np.save(f"{folder}/x.npy", x)
+        np.save(f"{folder}/w.npy", w)
+        for n in (-1, 0, 1, 6, 7, rows // 2, rows - 1, rows, rows + 9, 2**62):
+            np.save(f"{folder}/n.npy", np.int64(n))
+            want = np.tanh(x[:min(max(n, 0), rows)] @ w)
+            for name in devices:
+                done = subprocess.run(
+                    [PESTLE, "run", f"{folder}/m.mlir", *DEVICES[name],
+                     "--cache-dir", f"{folder}/cache", "--outputs", folder,
+                     *(a for k in "xwn"
+                       for a in ("--input", f"{k}={folder}/{k}.npy"))],
+                    capture_output=True, text=True)
+                assert done.returncode == 0, done.stderr
+                got = np.load(f"{folder}/output_0.npy")[:len(want)]
+                total = np.load(f"{folder}/output_1.npy")
+                assert np.allclose(got, want, 1e-4, 1e-5), (name, n)
+                assert np.allclose(total, want.sum(0), 1e-4, 1e-3), (name, n)
+
+
 def main():
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 10
@@ -253,6 +304,8 @@ def main():
         behind_a_choice(seed + i + count, ["ref", "simt"], [70, 150])
         suppression(seed + i, ["llvm"], [1, 17, 300, 1500])
         suppression(seed + i + count, ["ref", "simt"], [1, 17, 60])
+    lengths(700, ["llvm"])
+    lengths(50, ["ref", "simt"])
     for trips in (1, 3, 1025):
         open_loop(trips, ["llvm"])
     open_loop(2, ["ref"])

@@ -1,4 +1,4 @@
-// What is needed to count the rows cannot end at their count.
+// What is needed to count the rows is made whole, before them; what follows ends at them.
 func.func @main(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<i64>) {
   %0 = stablehlo.exponential %x : tensor<8xf32>
   %1 = stablehlo.convert %0 : (tensor<8xf32>) -> tensor<8xi64>
@@ -13,20 +13,24 @@ func.func @main(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<i64>) {
 // -----
 module {
   func.func public @main(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<i64>) {
-    %0:2 = "pestle.fusion"(%x) <{label = "exponential_tanh_reverse"}> ({
+    %0 = "pestle.fusion"(%x) <{label = "exponential"}> ({
     ^bb0(%x_0: tensor<8xf32>):
-      %1 = stablehlo.exponential %x_0 : tensor<8xf32>
-      %2 = stablehlo.tanh %1 : tensor<8xf32>
-      %3 = stablehlo.reverse %2, dims = [0] : tensor<8xf32>
-      stablehlo.return %1, %3 : tensor<8xf32>, tensor<8xf32>
-    }) : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
-    %n = "pestle.fusion"(%0#0) <{label = "reduce"}> ({
+      %2 = stablehlo.exponential %x_0 : tensor<8xf32>
+      stablehlo.return %2 : tensor<8xf32>
+    }) : (tensor<8xf32>) -> tensor<8xf32>
+    %n = "pestle.fusion"(%0) <{label = "reduce"}> ({
     ^bb0(%arg0: tensor<8xf32>):
-      %1 = stablehlo.convert %arg0 : (tensor<8xf32>) -> tensor<8xi64>
+      %2 = stablehlo.convert %arg0 : (tensor<8xf32>) -> tensor<8xi64>
       %z = stablehlo.constant dense<0> : tensor<i64>
-      %n_0 = stablehlo.reduce(%1 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xi64>, tensor<i64>) -> tensor<i64>
+      %n_0 = stablehlo.reduce(%2 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xi64>, tensor<i64>) -> tensor<i64>
       stablehlo.return %n_0 : tensor<i64>
     }) : (tensor<8xf32>) -> tensor<i64>
-    return %0#1, %n : tensor<8xf32>, tensor<i64>
+    %1 = "pestle.fusion"(%0, %n) <{label = "tanh_reverse", ends = array<i64: 0, 0, 1, 1>}> ({
+    ^bb0(%arg0: tensor<8xf32>, %n_0: tensor<i64>):
+      %2 = stablehlo.tanh %arg0 : tensor<8xf32>
+      %3 = stablehlo.reverse %2, dims = [0] : tensor<8xf32>
+      stablehlo.return %3 : tensor<8xf32>
+    }) : (tensor<8xf32>, tensor<i64>) -> tensor<8xf32>
+    return %1, %n : tensor<8xf32>, tensor<i64>
   }
 }
