@@ -18,7 +18,8 @@ static bool bind(pestle_walk_t* walk, pestle_executable_t* executable) {
   for (size_t i = 0; i < count; ++i) {
     const pestle_array_t* leaf = walk->leaves.data[i];
     walk->views.data[i] =
-        (pestle_buffer_view_t){leaf->buffer, leaf->byte_offset, leaf->strides};
+        (pestle_buffer_view_t){leaf->buffer, leaf->byte_offset,
+                               walk->dense.data[i] ? NULL : leaf->strides};
   }
   return true;
 }
@@ -83,6 +84,14 @@ static void finish(pestle_walk_t* walk) {
   }
 }
 
+// Whether the same run may be tried again: it found no memory, and was given none
+// that it may have written to.
+static bool may_retry(const pestle_walk_t* walk, pestle_status_t status) {
+  pestle_status_code_t code = pestle_status_code(status);
+  return !walk->donated.size && (code == PESTLE_STATUS_OUT_OF_MEMORY ||
+                                 code == PESTLE_STATUS_RESOURCE_EXHAUSTED);
+}
+
 // The lock is held. What a run wrote before it failed is not known, so it is not
 // tried again.
 static void fail(pestle_walk_t* walk, pestle_status_t status) {
@@ -111,7 +120,7 @@ static pestle_status_t run_claimed(pestle_walk_t* walk,
     finish(walk);
     ++lazy->evaluations;
     lazy->donations += walk->donated.size;
-  } else if (ran) {
+  } else if (ran && !may_retry(walk, status)) {
     fail(walk, status);
   } else {
     pestle_walk_unclaim(walk);

@@ -232,6 +232,7 @@ struct pestle_walk_t {
   PESTLE_VEC(pestle_array_t*) leaves;   // data, in the order of arguments
   PESTLE_VEC(pestle_array_t*) outputs;  // nodes that become data
   pestle_words_t key;
+  PESTLE_VEC(bool) dense;               // leaves whose strides the key knows
   PESTLE_VEC(size_t) leaf_at;           // place of each leaf in the key
   PESTLE_VEC(uint32_t) donated;         // leaves whose memory the run is given
   PESTLE_VEC(pestle_array_t*) dropped;  // operands of nodes that are data now

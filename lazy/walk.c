@@ -30,6 +30,7 @@ pestle_walk_t* pestle_walk_take(pestle_lazy_t* lazy) {
   pestle_vec_init(&walk->outputs, lazy->allocator);
   pestle_vec_init(&walk->key, lazy->allocator);
   pestle_vec_init(&walk->leaf_at, lazy->allocator);
+  pestle_vec_init(&walk->dense, lazy->allocator);
   pestle_vec_init(&walk->donated, lazy->allocator);
   pestle_vec_init(&walk->dropped, lazy->allocator);
   pestle_vec_init(&walk->views, lazy->allocator);
@@ -57,6 +58,7 @@ void pestle_walk_destroy(pestle_walk_t* walk) {
   pestle_vec_deinit(&walk->outputs);
   pestle_vec_deinit(&walk->key);
   pestle_vec_deinit(&walk->leaf_at);
+  pestle_vec_deinit(&walk->dense);
   pestle_vec_deinit(&walk->donated);
   pestle_vec_deinit(&walk->dropped);
   pestle_vec_deinit(&walk->views);
@@ -71,6 +73,7 @@ static void clear(pestle_walk_t* walk) {
   pestle_vec_clear(&walk->outputs);
   pestle_vec_clear(&walk->key);
   pestle_vec_clear(&walk->leaf_at);
+  pestle_vec_clear(&walk->dense);
   pestle_vec_clear(&walk->donated);
   pestle_vec_clear(&walk->dropped);
   walk->values = 0;
@@ -83,11 +86,68 @@ static bool put(pestle_walk_t* walk, uint32_t word) {
   return pestle_vec_push(&walk->key, word);
 }
 
-static bool write_leaf(pestle_walk_t* walk, pestle_array_t* leaf) {
+// An argument of |type| whose elements are |leaf|'s.
+static bool write_argument(pestle_walk_t* walk, pestle_array_t* leaf,
+                           const pestle_type_t* type, bool is_dense) {
   leaf->number = walk->values++;
   return pestle_vec_push(&walk->leaf_at, walk->key.size) &&
-         pestle_vec_push(&walk->leaves, leaf) && put(walk, PESTLE_KEY_LEAF) &&
-         pestle_words_put_type(&walk->key, &leaf->type);
+         pestle_vec_push(&walk->leaves, leaf) &&
+         pestle_vec_push(&walk->dense, is_dense) &&
+         put(walk, PESTLE_KEY_LEAF) && pestle_words_put_type(&walk->key, type);
+}
+
+// Whether |view|'s elements lie one behind the other, once axes that repeat are left
+// out and the others are put into the order of their strides: the dims that they lie
+// in, and which axis of the view each is.
+static bool find_dense(const pestle_array_t* view, pestle_type_t* out_type,
+                       int64_t* out_axes) {
+  *out_type = (pestle_type_t){.dtype = view->type.dtype};
+  for (int32_t i = 0; i < view->type.rank; ++i) {
+    if (!view->strides[i] || view->type.dims[i] == 1) continue;
+    int32_t at = out_type->rank++;
+    for (; at && view->strides[out_axes[at - 1]] < view->strides[i]; --at)
+      out_axes[at] = out_axes[at - 1];
+    out_axes[at] = i;
+  }
+  int64_t stride = 1;
+  for (int32_t i = out_type->rank - 1; i >= 0; --i) {
+    out_type->dims[i] = view->type.dims[out_axes[i]];
+    if (view->strides[out_axes[i]] != stride) return false;
+    stride *= out_type->dims[i];
+  }
+  return true;
+}
+
+// A transpose or a broadcast of dense data is an op on it, which fuses: the run would
+// copy what has strides.
+static bool write_dense(pestle_walk_t* walk, pestle_array_t* leaf,
+                        const pestle_type_t* type, const int64_t* axes) {
+  if (!write_argument(walk, leaf, type, true)) return false;
+  uint32_t argument = leaf->number;
+  leaf->number = walk->values++;
+  pestle_attr_t attr = {PESTLE_ATTR_broadcast_dimensions,
+                        PESTLE_ATTR_KIND_I64S,
+                        {.i64s = {axes, (size_t)type->rank}}};
+  if (!put(walk, PESTLE_KEY_NODE | (uint32_t)PESTLE_OP_BROADCAST_IN_DIM << 8) ||
+      !put(walk, 1) || !put(walk, 0) || !put(walk, argument)) {
+    return false;
+  }
+  size_t at = walk->key.size;
+  pestle_node_parts_t parts = {
+      .attrs = &attr, .attr_count = 1, .type = &leaf->type};
+  if (!pestle_spec_write(&walk->key, &parts)) return false;
+  walk->key.data[at - 2] = (uint32_t)(walk->key.size - at);
+  return true;
+}
+
+static bool write_leaf(pestle_walk_t* walk, pestle_array_t* leaf) {
+  pestle_type_t type;
+  int64_t axes[PESTLE_MAX_RANK];
+  // A capture's arguments have the types that its caller sees.
+  if (!walk->traces && leaf->strides && find_dense(leaf, &type, axes)) {
+    return write_dense(walk, leaf, &type, axes);
+  }
+  return write_argument(walk, leaf, &leaf->type, false);
 }
 
 static bool write_node(pestle_walk_t* walk, pestle_array_t* node) {

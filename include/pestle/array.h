@@ -195,9 +195,10 @@ pestle_array_fold(pestle_op_t op, pestle_array_t* a, pestle_i64s_t axes,
 // nothing is computed twice; memory of data that nothing else refers to is used
 // again. Evaluating data does nothing.
 //
-// Errors before the work begins (UNSUPPORTED, what a compilation fails with,
-// OUT_OF_MEMORY) leave the arrays LAZY; a run that fails makes what it was to
-// compute FAILED, and every later use returns its status. INVALID_ARGUMENT: a
+// Errors before the work begins (UNSUPPORTED, what a compilation fails with) leave
+// the arrays LAZY, and so does a run for which there is no memory, unless it was
+// given memory to use again; any other run that fails makes what it was to compute
+// FAILED, and every later use returns its status. INVALID_ARGUMENT: a
 // TRACED array.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_eval(
     pestle_array_t* const* arrays, size_t count, pestle_stream_t* stream);
