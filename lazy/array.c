@@ -143,7 +143,11 @@ pestle_type_t pestle_array_type(const pestle_array_t* array) {
 }
 
 pestle_device_t* pestle_array_device(const pestle_array_t* array) {
-  return array ? array->device : NULL;
+  if (!array) return NULL;
+  // A number that adapts may lie where it was first used.
+  return pestle_array_node_state(array) == PESTLE_NODE_DATA
+             ? pestle_buffer_device(array->buffer)
+             : array->device;
 }
 
 static pestle_array_state_t state_of_data(const pestle_array_t* array) {

@@ -73,7 +73,6 @@ static void finish(pestle_walk_t* walk) {
   size_t result = 0;
   for (size_t i = 0; i < walk->outputs.size; ++i) {
     pestle_array_t* node = walk->outputs.data[i];
-    node->device = walk->device;
     if (node->parts) {
       result = fill_parts(walk, node, result);
     } else {

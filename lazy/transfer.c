@@ -8,14 +8,14 @@ pestle_status_t pestle_array_data(pestle_array_t* array,
   PESTLE_REQUIRE(array && out_tensor, "an array and a place for the tensor");
   *out_tensor = (pestle_tensor_t){.data = NULL};
   PESTLE_TRY(pestle_array_wait(array));
-  *out_tensor =
-      (pestle_tensor_t){.data = pestle_buffer_data(array->buffer),
-                        .device = pestle_device_dl(array->device),
-                        .ndim = array->type.rank,
-                        .dtype = pestle_dtype_to_dlpack(array->type.dtype),
-                        .shape = array->type.dims,
-                        .strides = array->strides,
-                        .byte_offset = array->byte_offset};
+  *out_tensor = (pestle_tensor_t){
+      .data = pestle_buffer_data(array->buffer),
+      .device = pestle_device_dl(pestle_buffer_device(array->buffer)),
+      .ndim = array->type.rank,
+      .dtype = pestle_dtype_to_dlpack(array->type.dtype),
+      .shape = array->type.dims,
+      .strides = array->strides,
+      .byte_offset = array->byte_offset};
   return NULL;
 }
 

@@ -174,7 +174,6 @@ static void settle_get(pestle_array_t* get) {
   uint32_t index = get->spec[0];
   get->buffer = tuple->parts[index];
   tuple->parts[index] = NULL;
-  get->device = tuple->device;
   pestle_array_set_state(get, PESTLE_NODE_DATA);
 }
 
@@ -318,7 +317,8 @@ static bool write_outputs(pestle_walk_t* walk) {
 static bool is_dying(const pestle_walk_t* walk, const pestle_array_t* leaf) {
   uint32_t flags = pestle_buffer_flags(leaf->buffer);
   if (is_wanted(leaf) || leaf->strides || leaf->byte_offset ||
-      leaf->device != walk->device || flags & PESTLE_BUFFER_READ_ONLY ||
+      pestle_buffer_device(leaf->buffer) != walk->device ||
+      flags & PESTLE_BUFFER_READ_ONLY ||
       (flags & PESTLE_BUFFER_WRAPPED && !(flags & PESTLE_BUFFER_EXCLUSIVE)) ||
       !pestle_type_count(&leaf->type) ||
       pestle_buffer_size(leaf->buffer) != pestle_type_bytes(&leaf->type)) {

@@ -388,6 +388,53 @@ static void test_errors_are_at_the_line_that_made_them(void** state) {
   pestle_array_release(i);
 }
 
+// A run for which there is no memory can be tried again, unless it was given memory
+// that it may have written to.
+static void test_failures_are_kept(void** state) {
+  const fixture_t* f = *state;
+  enum { COUNT = 3000 };  // no block of this size is kept for reuse
+  uint64_t before, active;
+  pestle_array_t *x = counted(f, COUNT, 0), *one, *out[2], *y;
+  assert_ok(pestle_array_scalar(f->device, PESTLE_F32, 1, &one));
+  assert_ok(pestle_device_memory_set(f->device, PESTLE_MEMORY_CACHE, 0, NULL));
+  assert_ok(pestle_device_memory_get(f->device, PESTLE_MEMORY_ACTIVE, &active));
+  // The code first, so that only the run has no memory.
+  for (int i = 0; i < 2; ++i) {
+    assert_ok(pestle_array_add(x, one, &y));
+    if (i) {
+      assert_ok(pestle_device_memory_set(f->device, PESTLE_MEMORY_LIMIT,
+                                         active + 64, &before));
+      assert_code(pestle_array_eval(&y, 1, NULL), RESOURCE_EXHAUSTED);
+      assert_int_equal(pestle_array_state(y), PESTLE_ARRAY_LAZY);
+      assert_ok(pestle_device_memory_set(f->device, PESTLE_MEMORY_LIMIT, before,
+                                         NULL));
+    }
+    assert_ok(pestle_array_eval(&y, 1, NULL));
+    pestle_array_release(y);
+    assert_ok(
+        pestle_device_memory_set(f->device, PESTLE_MEMORY_CACHE, 0, NULL));
+    assert_ok(
+        pestle_device_memory_get(f->device, PESTLE_MEMORY_ACTIVE, &active));
+  }
+  assert_ok(pestle_array_add(x, one, &out[0]));
+  assert_ok(pestle_array_multiply(x, x, &out[1]));
+  pestle_array_release(x);
+  assert_ok(pestle_device_memory_set(f->device, PESTLE_MEMORY_LIMIT,
+                                     active + 64, &before));
+  assert_code(pestle_array_eval(out, 2, NULL), RESOURCE_EXHAUSTED);
+  assert_ok(
+      pestle_device_memory_set(f->device, PESTLE_MEMORY_LIMIT, before, NULL));
+  assert_int_equal(pestle_array_state(out[0]), PESTLE_ARRAY_FAILED);
+  assert_true(pestle_array_is_ready(out[1]));
+  // Every use says why.
+  assert_code(pestle_array_eval(out, 2, NULL), RESOURCE_EXHAUSTED);
+  assert_code(pestle_array_add(out[0], one, &y), RESOURCE_EXHAUSTED);
+  assert_null(y);
+  pestle_array_release(out[0]);
+  pestle_array_release(out[1]);
+  pestle_array_release(one);
+}
+
 static void test_mixed_devices_are_named(void** state) {
   const fixture_t* f = *state;
   pestle_device_t *ref, *llvm;
@@ -534,6 +581,7 @@ int main(void) {
       cmocka_unit_test(test_dying_data_is_used_again),
       cmocka_unit_test(test_loops_are_bounded),
       cmocka_unit_test(test_errors_are_at_the_line_that_made_them),
+      cmocka_unit_test(test_failures_are_kept),
       cmocka_unit_test(test_mixed_devices_are_named),
       cmocka_unit_test(test_streams),
       cmocka_unit_test(test_threads_share_nodes),
