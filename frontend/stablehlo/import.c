@@ -24,6 +24,35 @@ static pestle_status_t build_body(pestle_bytecode_builder_t* b,
   return NULL;
 }
 
+// What functions have that is not supported is said of each, once: the others do
+// not wait until the first is mended.
+enum { MAX_LISTED = 50 };
+
+static pestle_status_t build_bodies(pestle_bytecode_builder_t* b) {
+  pestle_status_t all = NULL;
+  size_t listed = 0;
+  for (size_t i = 0; i < b->bodies.size; ++i) {
+    pestle_status_t status = build_body(b, &b->bodies.data[i]);
+    if (!status) continue;
+    if (pestle_status_code(status) != PESTLE_STATUS_UNSUPPORTED) {
+      pestle_status_release(all);
+      return status;
+    }
+    if (!all) {
+      all = status;
+    } else {
+      if (++listed < MAX_LISTED) {
+        all = pestle_status_annotate(all, "also: %s",
+                                     pestle_status_message(status));
+      }
+      pestle_status_release(status);
+    }
+    b->placed = false;
+    b->scope = b->values.size = 0;
+  }
+  return all;
+}
+
 static pestle_status_t attach_bodies(pestle_bytecode_builder_t* b) {
   const pestle_generic_composite_t* at;
   pestle_status_t status = pestle_generic_attach_bodies(
@@ -44,9 +73,7 @@ static pestle_status_t build(pestle_bytecode_builder_t* b,
       pestle_bytecode_decoder_init(context, &b->file, &b->kept, &b->decoder));
   PESTLE_TRY(pestle_bytecode_resolve_names(b, &top));
   PESTLE_TRY(pestle_bytecode_declare(b, &top));
-  for (size_t i = 0; i < b->bodies.size; ++i) {
-    PESTLE_TRY(build_body(b, &b->bodies.data[i]));
-  }
+  PESTLE_TRY(build_bodies(b));
   PESTLE_TRY(attach_bodies(b));
   return pestle_module_verify(b->module);
 }

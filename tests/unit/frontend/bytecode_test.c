@@ -125,6 +125,35 @@ static void test_unknown_ops_are_listed(void** state) {
                  "'vhlo.add_v2' (model.py:11:1)");
 }
 
+// What each function has is said, not what the first one has alone.
+static void test_all_functions_are_heard(void** state) {
+  (void)state;
+  bc_t b = {.format = 6};
+  buf_t functions = {0};
+  uint32_t type = f32x4(&b), unranked = BC_TYPE(&b, BC_VHLO, 25, 0);
+  static const char* const names[] = {"main", "other"};
+  for (unsigned i = 0; i < 2; ++i) {
+    buf_t ops = {0};
+    bc_op_t add = {.name = bc_name(&b, BC_VHLO, i ? "multiply_v1" : "add_v1"),
+                   .operands = {0, 0},
+                   .operand_count = 2,
+                   .types = {unranked},
+                   .type_count = 1};
+    bc_op_t end = return_of(&b, 0);
+    bc_put_op(&b, &ops, &add);
+    bc_put_op(&b, &ops, &end);
+    bc_put_function(&b, &functions, names[i], type, 2, 2, &ops);
+  }
+  buf_t ir = bc_module(&b, 2, &functions);
+  pestle_module_t* module;
+  pestle_status_t status = import(&b, &ir, &module);
+  char text[1024];
+  pestle_status_format(status, text, sizeof(text));
+  assert_non_null(strstr(text, "'vhlo.add_v1': type 'tensor of unknown rank'"));
+  assert_non_null(strstr(text, "'vhlo.multiply_v1': type"));
+  pestle_status_release(status);
+}
+
 static void test_newest_custom_call(void** state) {
   (void)state;
   bc_t b = {.format = 6};
@@ -350,6 +379,7 @@ int main(void) {
       cmocka_unit_test(test_numbers),
       cmocka_unit_test(test_smallest_program),
       cmocka_unit_test(test_unknown_ops_are_listed),
+      cmocka_unit_test(test_all_functions_are_heard),
       cmocka_unit_test(test_newest_custom_call),
       cmocka_unit_test(test_newer_format),
       cmocka_unit_test(test_use_before_definition),

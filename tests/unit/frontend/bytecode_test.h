@@ -227,28 +227,41 @@ static inline buf_t bc_region(size_t values, const uint32_t* arguments,
   return r;
 }
 
-// A module's region whose one function is main(|type|) -> |type| with the body
-// |ops|, which has |values| values with the argument.
-static inline buf_t bc_main(bc_t* b, uint32_t type, size_t values,
-                            size_t op_count, buf_t* ops) {
-  buf_t functions = {0}, top = {0};
+// Puts the function |name|(|type|) -> |type| with the body |ops|, which has |values|
+// values with the argument.
+static inline void bc_put_function(bc_t* b, buf_t* out, const char* name,
+                                   uint32_t type, size_t values,
+                                   size_t op_count, buf_t* ops) {
   uint32_t none = BC_ATTRIBUTE(b, BC_VHLO, 1, 0);
   uint32_t attributes[5] = {
       none, BC_ATTRIBUTE(b, BC_VHLO, 17, bc_function(b, type, type)), none,
-      bc_text(b, "main"), bc_text(b, "public")};
+      bc_text(b, name), bc_text(b, "public")};
   bc_op_t func = {.name = bc_name(b, BC_VHLO, "func_v1"),
                   .properties = bc_properties(b, attributes, 5) + 1,
                   .region_count = 1,
                   .isolated = true};
   func.regions[0] = bc_region(values, &type, 1, op_count, ops);
-  bc_put_op(b, &functions, &func);
+  bc_put_op(b, out, &func);
+}
+
+// The section of ops: a module of |count| |functions|, which are taken.
+static inline buf_t bc_module(bc_t* b, size_t count, buf_t* functions) {
+  buf_t top = {0};
   bc_op_t module = {.name = bc_name(b, BC_BUILTIN, "module"),
                     .region_count = 1,
                     .isolated = true};
-  module.regions[0] = bc_region(0, NULL, 0, 1, &functions);
+  module.regions[0] = bc_region(0, NULL, 0, count, functions);
   buf_varint(&top, 1 << 1);
   bc_put_op(b, &top, &module);
   return top;
+}
+
+// The same of one function, main.
+static inline buf_t bc_main(bc_t* b, uint32_t type, size_t values,
+                            size_t op_count, buf_t* ops) {
+  buf_t functions = {0};
+  bc_put_function(b, &functions, "main", type, values, op_count, ops);
+  return bc_module(b, 1, &functions);
 }
 
 // --- The file ---
