@@ -110,6 +110,7 @@ pestle_status_t pestle_bytecode_bind(pestle_bytecode_builder_t* b,
                                      pestle_value_t* const* leaves) {
   pestle_value_t* const* at = leaves;
   PESTLE_TRY(pestle_bytecode_check_value_type(type));
+  PESTLE_TRY(pestle_bytecode_use_type(&b->decoder, type));
   PESTLE_TRY(check_leaves(type, &at));
   pestle_bytecode_slot_t* slot = &b->values.data[b->scope + number];
   slot->leaves = NULL;
@@ -175,6 +176,7 @@ pestle_status_t pestle_bytecode_argument_types(
     PESTLE_TRY(
         pestle_bytecode_type(&b->decoder, region->argument_types[i], &type));
     PESTLE_TRY(pestle_bytecode_check_value_type(type));
+    PESTLE_TRY(pestle_bytecode_use_type(&b->decoder, type));
     count += type->leaves;
   }
   pestle_type_t* types =

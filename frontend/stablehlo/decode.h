@@ -50,6 +50,9 @@ typedef struct pestle_bytecode_decoder_t {
   const pestle_bytecode_type_t** types;  // an entry each; NULL: not read yet
   const pestle_generic_value_t** attributes;
   int depth;
+  // What a file asks for beyond its own size, where few bytes can name much: bytes
+  // of attributes' texts, tensors of tuples.
+  size_t text_size, tuple_size;
 } pestle_bytecode_decoder_t;
 
 PESTLE_NODISCARD pestle_status_t pestle_bytecode_decoder_init(
@@ -76,6 +79,10 @@ pestle_bytecode_read_type(pestle_bytecode_decoder_t* d, pestle_reader_t* r,
 // UNSUPPORTED unless a value may have |type|.
 PESTLE_NODISCARD pestle_status_t
 pestle_bytecode_check_value_type(const pestle_bytecode_type_t* type);
+// Accounts for a use of |type|: RESOURCE_EXHAUSTED when tuples have more than a
+// million types in all.
+PESTLE_NODISCARD pestle_status_t pestle_bytecode_use_type(
+    pestle_bytecode_decoder_t* d, const pestle_bytecode_type_t* type);
 // Appends the tensors of |type| to |out|, which has room for |type->leaves|.
 void pestle_bytecode_type_leaves(const pestle_bytecode_type_t* type,
                                  pestle_type_t** out);
@@ -102,8 +109,8 @@ pestle_bytecode_elements(pestle_bytecode_decoder_t* d, const pestle_reader_t* r,
 
 // --- text.c ---
 
-// How MLIR writes |value|: what dialects say is kept so. Texts of more than a
-// mebibyte are RESOURCE_EXHAUSTED.
+// How MLIR writes |value|: what dialects say is kept so. A text of more than a
+// mebibyte, or 64 of all, are RESOURCE_EXHAUSTED.
 PESTLE_NODISCARD pestle_status_t pestle_bytecode_attribute_text(
     pestle_bytecode_decoder_t* d, const pestle_generic_value_t* value,
     pestle_str_t* out_text);

@@ -12,7 +12,8 @@ typedef pestle_generic_value_t value_t;
 static pestle_status_t write_texts(pestle_bytecode_builder_t* b,
                                    value_t* dict) {
   for (pestle_generic_entry_t* e = dict->entries; e; e = e->next) {
-    if (pestle_str_find_char(e->key, '.') == SIZE_MAX) continue;
+    bool has_dot = pestle_str_find_char(e->key, '.') != SIZE_MAX;
+    if (!has_dot || e->value.whole.size) continue;
     PESTLE_TRY(pestle_bytecode_attribute_text(&b->decoder, &e->value,
                                               &e->value.whole));
   }
@@ -63,6 +64,7 @@ static pestle_status_t read_types(pestle_bytecode_builder_t* b,
   *out_count = 0;
   for (size_t i = 0; i < count; ++i) {
     PESTLE_TRY(pestle_bytecode_check_value_type(types[i]));
+    PESTLE_TRY(pestle_bytecode_use_type(&b->decoder, types[i]));
     *out_count += types[i]->leaves;
   }
   pestle_type_t* at =

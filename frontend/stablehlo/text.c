@@ -11,7 +11,7 @@
 #include "ir/print_internal.h"
 
 // Few bytes can name parts of parts that are very long.
-enum { MAX_TEXT = 1 << 20 };
+enum { MAX_TEXT = 1 << 20, MAX_TEXTS = 64 * MAX_TEXT };
 
 static void print_value(const pestle_generic_value_t* value,
                         pestle_strbuf_t* out);
@@ -181,9 +181,11 @@ pestle_status_t pestle_bytecode_attribute_text(
   pestle_strbuf_init(d->arena->allocator, &text);
   if (value->kind != PESTLE_GENERIC_UNIT) print_value(value, &text);
   pestle_status_t status = pestle_strbuf_status(&text);
-  if (!status && text.size > MAX_TEXT) {
+  d->text_size += text.size;
+  if (!status && (text.size > MAX_TEXT || d->text_size > MAX_TEXTS)) {
     status = PESTLE_ERROR(RESOURCE_EXHAUSTED,
-                          "the text of an attribute is longer than a mebibyte");
+                          "the text of an attribute is longer than a mebibyte, "
+                          "or all are longer than 64");
   }
   if (!status) {
     char* kept = pestle_arena_strndup(d->arena, pestle_strbuf_view(&text));

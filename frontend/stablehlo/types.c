@@ -402,6 +402,14 @@ pestle_status_t pestle_bytecode_check_value_type(const type_t* type) {
                       "supported");
 }
 
+pestle_status_t pestle_bytecode_use_type(decoder_t* d, const type_t* type) {
+  if (type->kind == PESTLE_BYTECODE_TUPLE) d->tuple_size += type->size;
+  return d->tuple_size <= MAX_SIZE
+             ? NULL
+             : PESTLE_ERROR(RESOURCE_EXHAUSTED,
+                            "tuples have more than a million types in all");
+}
+
 void pestle_bytecode_type_leaves(const type_t* type, pestle_type_t** out) {
   if (type->kind == PESTLE_BYTECODE_TENSOR) *(*out)++ = type->type;
   for (uint32_t i = 0; i < type->part_count; ++i)

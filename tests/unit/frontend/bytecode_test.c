@@ -285,6 +285,30 @@ static void test_long_texts(void** state) {
   assert_refused(&b, &top, RESOURCE_EXHAUSTED, "mebibyte");
 }
 
+// A tuple of 2^17 tensors, which a few ops would take and give.
+static void test_large_tuples(void** state) {
+  (void)state;
+  bc_t b = {.format = 6};
+  buf_t ops = {0};
+  uint32_t type = f32x4(&b);
+  for (int i = 0; i < 17; ++i)
+    type = BC_TYPE(&b, BC_VHLO, 23, 2, type, type);
+  bc_op_t barrier = {
+      .name = bc_name(&b, BC_BUILTIN, "unrealized_conversion_cast"),
+      .operands = {0},
+      .operand_count = 1,
+      .types = {type},
+      .type_count = 1};
+  for (int i = 0; i < 20; ++i) {
+    bc_op_t op = barrier;
+    bc_put_op(&b, &ops, &op);
+  }
+  bc_op_t end = return_of(&b, 0);
+  bc_put_op(&b, &ops, &end);
+  buf_t ir = bc_main(&b, type, 21, 21, &ops);
+  assert_refused(&b, &ir, RESOURCE_EXHAUSTED, "a million");
+}
+
 static void test_deep_regions(void** state) {
   (void)state;
   bc_t b = {.format = 6};
@@ -387,6 +411,7 @@ int main(void) {
       cmocka_unit_test(test_wrong_result_type),
       cmocka_unit_test(test_types_without_end),
       cmocka_unit_test(test_long_texts),
+      cmocka_unit_test(test_large_tuples),
       cmocka_unit_test(test_deep_regions),
       cmocka_unit_test(test_two_modules),
       cmocka_unit_test(test_nothing),
