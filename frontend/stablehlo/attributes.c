@@ -218,7 +218,7 @@ static pestle_status_t read_vhlo(decoder_t* d, pestle_reader_t* r,
     case VHLO_TYPE:
       return read_type(d, r, out);
     default:
-      if (code && code <= VHLO_LAST) return pestle_bytecode_read_opaque(r, out);
+      if (code <= VHLO_LAST) return pestle_bytecode_read_opaque(r, out);
       return PESTLE_ERROR(UNSUPPORTED,
                           "attribute %llu of vhlo is newer than StableHLO "
                           "1.20.0, which Pestle reads",
