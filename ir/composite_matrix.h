@@ -64,6 +64,13 @@ pv_t* pestle_matrix_result(pestle_formula_t* f, pv_t* a, size_t index);
 // the operand has none.
 pv_t* pestle_matrix_of_nothing(pestle_formula_t* f, size_t index);
 
+// The columns of a, which lie as rows [batch, n, m], reflected one after the other:
+// rows of R' up to the diagonal, behind it what the reflections are, and the factor
+// of each, [batch, the smaller of m and n], as LAPACK's geqrf has them.
+pv_t* pestle_matrix_reflections(pestle_formula_t* f, pv_t* a, pv_t** out_tau);
+// Their product as |rows| columns of Q, which lie as rows [batch, rows, m].
+pv_t* pestle_matrix_of_reflections(pestle_formula_t* f, pv_t* a, pv_t* tau,
+                                   int64_t rows);
 // Q's columns as rows [batch, k, m] for the columns of a, which lie as rows
 // [batch, n, m]; k is m when |full|, else the smaller of the two. |out_r|, unless
 // it is NULL: R [batch, k, n], its diagonal not negative.

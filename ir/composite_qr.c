@@ -12,8 +12,8 @@
 #include "ir/composite_matrix.h"
 
 typedef struct qr_t {
-  int64_t rows, steps, columns;  // of a; columns is the length of a row here
-  pv_t *a, *tau;                 // of the first loop, for the second
+  int64_t steps;  // of the first loop
+  pv_t *a, *tau;  // what it made, for the second
 } qr_t;
 
 // Scalar |k| in the shape of |like|.
@@ -157,27 +157,41 @@ static pv_t* triangle(pestle_formula_t* f, pv_t* a, int64_t k,
   return pestle_f_select(f, upper, r, zeros);
 }
 
+pv_t* pestle_matrix_reflections(pestle_formula_t* f, pv_t* a, pv_t** out_tau) {
+  *out_tau = NULL;
+  if (!a) return NULL;
+  int64_t rows = a->type->dims[1], columns = a->type->dims[2];
+  qr_t q = {.steps = rows < columns ? rows : columns};
+  pestle_type_t type = pestle_type_make(a->type->dtype, 2,
+                                        (int64_t[]){a->type->dims[0], q.steps});
+  pestle_matrix_loop_t loop = {before_end, eliminate, &q, .count = 3};
+  loop.state[0] = pestle_matrix_i32(f, 0);
+  loop.state[1] = a;
+  loop.state[2] = pestle_f_number(f, &type, 0);
+  pestle_matrix_loop(f, &loop);
+  *out_tau = loop.state[2];
+  return loop.state[1];
+}
+
+pv_t* pestle_matrix_of_reflections(pestle_formula_t* f, pv_t* a, pv_t* tau,
+                                   int64_t rows) {
+  if (!a || !tau) return NULL;
+  qr_t q = {.a = a, .tau = tau};
+  pestle_matrix_loop_t loop = {after_begin, collect, &q, .count = 2};
+  loop.state[0] = pestle_matrix_i32(f, tau->type->dims[1] - 1);
+  loop.state[1] = pestle_matrix_unit(f, a, rows, a->type->dims[2]);
+  pestle_matrix_loop(f, &loop);
+  return loop.state[1];
+}
+
 pv_t* pestle_matrix_qr(pestle_formula_t* f, pv_t* a, bool full, pv_t** out_r) {
   if (!a) return NULL;
-  int64_t batch = a->type->dims[0];
-  qr_t q = {.rows = a->type->dims[1], .columns = a->type->dims[2]};
-  q.steps = q.rows < q.columns ? q.rows : q.columns;
-  int64_t k = full ? q.columns : q.steps;
-  pestle_type_t type =
-      pestle_type_make(a->type->dtype, 2, (int64_t[]){batch, q.steps});
-  pestle_matrix_loop_t first = {before_end, eliminate, &q, .count = 3};
-  first.state[0] = pestle_matrix_i32(f, 0);
-  first.state[1] = a;
-  first.state[2] = pestle_f_number(f, &type, 0);
-  pestle_matrix_loop(f, &first);
-  q.a = first.state[1];
-  q.tau = first.state[2];
-  pestle_matrix_loop_t second = {after_begin, collect, &q, .count = 2};
-  second.state[0] = pestle_matrix_i32(f, q.steps - 1);
-  second.state[1] = pestle_matrix_unit(f, a, k, q.columns);
-  pestle_matrix_loop(f, &second);
-  pv_t *negative, *turned = second.state[1];
-  pv_t* r = triangle(f, q.a, k, &negative);
+  int64_t rows = a->type->dims[1], columns = a->type->dims[2];
+  int64_t k = full || columns < rows ? columns : rows;
+  pv_t *tau, *negative;
+  a = pestle_matrix_reflections(f, a, &tau);
+  pv_t* turned = pestle_matrix_of_reflections(f, a, tau, k);
+  pv_t* r = triangle(f, a, k, &negative);
   if (out_r) *out_r = r;
   pv_t* other = pestle_f_negate(f, turned);
   pv_t* flips = pestle_matrix_down(f, negative, turned);

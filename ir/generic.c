@@ -3,9 +3,14 @@
 // node that they make.
 #include "ir/generic.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "ir/built.h"
+#include "ir/formula.h"
+#include "ir/generic_internal.h"
+#include "ir/infer.h"
 #include "ir/internal.h"
 #include "ir/text.h"
 
@@ -36,6 +41,16 @@ bool pestle_generic_find_op(pestle_str_t name, pestle_op_t* out_op) {
 void pestle_generic_begin(pestle_arena_t* arena, pestle_op_t op,
                           pestle_generic_t* out_g) {
   *out_g = (pestle_generic_t){.op = op, .arena = arena};
+}
+
+bool pestle_generic_begin_name(pestle_arena_t* arena, pestle_str_t name,
+                               pestle_generic_t* out_g) {
+  pestle_op_t op = PESTLE_OP_CUSTOM;
+  const pestle_built_row_t* built = pestle_built_find(name);
+  if (!built && !pestle_generic_find_op(name, &op)) return false;
+  pestle_generic_begin(arena, op, out_g);
+  out_g->built = built;
+  return true;
 }
 
 pestle_status_t pestle_generic_push(pestle_generic_t* g,
@@ -353,6 +368,12 @@ static pestle_status_t apply_packed(pestle_generic_t* g,
     g->at = value;
     return pestle_generic_direct(g, value->text);
   }
+  if (pestle_str_equal_c(e->key, "algorithm") &&
+      g->op == PESTLE_OP_DOT_GENERAL) {
+    // Without one it is the unit attribute, or a name of its own.
+    g->algorithm = value->kind == PESTLE_GENERIC_DICT ? value : NULL;
+    return NULL;
+  }
   if (pestle_str_equal_c(e->key, "compare_type")) {
     g->at = value;
     return pestle_generic_compare_as(g, value->text);
@@ -372,10 +393,53 @@ static pestle_status_t apply_packed(pestle_generic_t* g,
   return NULL;
 }
 
+// Whether some op has an attribute of that name, so that it is no mere remark.
+static bool is_some_attr(pestle_str_t key) {
+  for (unsigned i = 0; i < PESTLE_ATTR_COUNT; ++i) {
+    const char* name = pestle_attr_name_text((pestle_attr_name_t)i);
+    if (pestle_str_equal_c(key, name)) return true;
+  }
+  return false;
+}
+
+static pestle_status_t no_attribute(pestle_generic_t* g,
+                                    const pestle_generic_entry_t* e,
+                                    const char* op) {
+  // A function of the caller's own may ask for what nobody else knows.
+  bool foreign = g->op == PESTLE_OP_CUSTOM_CALL || g->op == PESTLE_OP_CUSTOM;
+  bool remark = g->lenient && !foreign && !is_some_attr(e->key);
+  if (can_ignore(e->key) || remark) return NULL;
+  g->at = e->value.line ? &e->value : NULL;
+  return PESTLE_ERROR(UNSUPPORTED, "'%s' has no attribute '%.*s' here", op,
+                      e->key.size > 60 ? 60 : (int)e->key.size, e->key.data);
+}
+
+// Of what is built: attributes stay as they are written.
+static pestle_status_t keep_entry(pestle_generic_t* g,
+                                  const pestle_generic_entry_t* e) {
+  char word[64];
+  int size = snprintf(word, sizeof(word), " %.*s ", PESTLE_STR_ARG(e->key));
+  bool call = g->op == PESTLE_OP_CUSTOM_CALL;
+  bool fits = size > 0 && (size_t)size < sizeof(word);
+  if (!call && (!fits || !strstr(g->built->attrs, word))) {
+    return no_attribute(g, e, g->built->name);
+  }
+  pestle_generic_entry_t* kept =
+      PESTLE_ARENA_NEW(g->arena, pestle_generic_entry_t);
+  if (!kept) return PESTLE_OOM();
+  *kept = *e;
+  kept->next = NULL;
+  if (!g->kept) g->kept_end = &g->kept;
+  *g->kept_end = kept;
+  g->kept_end = &kept->next;
+  return NULL;
+}
+
 static pestle_status_t apply_entry(pestle_generic_t* g,
                                    const pestle_generic_entry_t* e) {
   size_t count;
   bool done = false;
+  if (g->built) return keep_entry(g, e);
   if (g->op == PESTLE_OP_CUSTOM_CALL) PESTLE_TRY(apply_custom(g, e, &done));
   if (done) return NULL;
   const pestle_attr_row_t* rows = pestle_op_attr_rows(g->op, &count);
@@ -387,15 +451,26 @@ static pestle_status_t apply_entry(pestle_generic_t* g,
     return pestle_generic_push(g, &a);
   }
   PESTLE_TRY(apply_packed(g, e, &done));
-  if (done || can_ignore(e->key)) return NULL;
-  g->at = e->value.line ? &e->value : NULL;
-  return PESTLE_ERROR(UNSUPPORTED, "'%s' has no attribute '%.*s' here",
-                      pestle_op_info(g->op)->mlir,
-                      e->key.size > 60 ? 60 : (int)e->key.size, e->key.data);
+  return done ? NULL : no_attribute(g, e, pestle_op_info(g->op)->mlir);
+}
+
+// A custom call of a function that is built here; its name may be in |dict|.
+static void find_call(pestle_generic_t* g, const pestle_generic_value_t* dict) {
+  if (g->op != PESTLE_OP_CUSTOM_CALL || g->built) return;
+  for (size_t i = 0; i < g->attr_count; ++i) {
+    if (g->attrs[i].name != PESTLE_ATTR_call_target_name) continue;
+    g->built = pestle_built_find_call(pestle_str(g->attrs[i].as.str));
+  }
+  const pestle_generic_value_t* name =
+      dict ? pestle_generic_find(dict, "call_target_name") : NULL;
+  if (name && name->kind == PESTLE_GENERIC_STRING) {
+    g->built = pestle_built_find_call(name->text);
+  }
 }
 
 pestle_status_t pestle_generic_apply(pestle_generic_t* g,
                                      const pestle_generic_value_t* dict) {
+  find_call(g, dict);
   for (const pestle_generic_entry_t* e = dict->entries; e; e = e->next) {
     PESTLE_TRY(apply_entry(g, e));
   }
@@ -444,6 +519,7 @@ static pestle_status_t take_own_row(pestle_generic_t* g) {
   }
   g->op = op;
   g->attr_count = 0;
+  g->lenient = false;  // a configuration is attributes alone
   return g->configuration ? pestle_generic_apply(g, g->configuration) : NULL;
 }
 
@@ -507,6 +583,28 @@ static pestle_status_t widen_factors(pestle_builder_t* b,
   return NULL;
 }
 
+// A product, whose operands may have several types; |*out_node| is what gives
+// the type that was written.
+static pestle_status_t create_product(pestle_generic_t* g,
+                                      pestle_builder_t* builder,
+                                      const pestle_node_spec_t* spec,
+                                      pestle_node_t** out_node) {
+  pestle_value_t* operands[2] = {spec->operands[0], spec->operands[1]};
+  pestle_node_spec_t product = *spec;
+  pestle_type_t type = *spec->type;
+  pestle_dtype_t final;
+  PESTLE_TRY(pestle_generic_product(g, builder, operands, &type, &final));
+  product.operands = operands;
+  product.type = product.types = &type;
+  PESTLE_TRY(pestle_node_create(builder, &product, out_node));
+  if (type.dtype == final) return NULL;
+  pestle_formula_t f = pestle_formula_make(*builder);
+  pestle_value_t* y =
+      pestle_f_convert(&f, pestle_node_result(*out_node, 0), final);
+  if (y) *out_node = y->node;
+  return f.status;
+}
+
 pestle_status_t pestle_generic_create(
     pestle_generic_t* g, pestle_builder_t* builder,
     pestle_value_t* const* operands, size_t operand_count,
@@ -521,8 +619,7 @@ pestle_status_t pestle_generic_create(
     PESTLE_TRY(add_output_type(g, types, type_count));
   }
   pestle_value_t* pair[2];
-  bool is_product =
-      g->op == PESTLE_OP_DOT_GENERAL || g->op == PESTLE_OP_CONVOLUTION;
+  bool is_product = g->op == PESTLE_OP_CONVOLUTION;  // dot_general: below
   if ((g->total || is_product) && operand_count == 2) {
     memcpy(pair, operands, sizeof(pair));
     PESTLE_TRY(is_product ? widen_factors(builder, pair)
@@ -539,5 +636,94 @@ pestle_status_t pestle_generic_create(
                              .type = type_count ? types : NULL,
                              .types = types,
                              .type_count = type_count};
+  if (g->op == PESTLE_OP_DOT_GENERAL && operand_count == 2 && type_count == 1) {
+    return create_product(g, builder, &spec, out_node);
+  }
   return pestle_node_create(builder, &spec, out_node);
+}
+
+// --- What is built ---
+
+bool pestle_generic_is_built(pestle_generic_t* g) {
+  find_call(g, NULL);
+  return g->built != NULL;
+}
+
+static pestle_status_t check_counts(const pestle_built_row_t* row,
+                                    size_t operands, size_t results) {
+  bool fits = (row->operands < 0 || operands == (size_t)row->operands) &&
+              (row->results < 0 || results == (size_t)row->results);
+  if (fits) return NULL;
+  return PESTLE_ERROR(
+      MALFORMED,
+      "'%s' is given %zu operands and %zu results, which it has "
+      "not",
+      row->name, operands, results);
+}
+
+static pestle_status_t check_built(const pestle_built_t* b) {
+  for (size_t i = 0; i < b->type_count; ++i) {
+    const pestle_type_t *written = &b->types[i], *is = b->results[i]->type;
+    if (written->dtype == is->dtype && pestle_shapes_agree(written, is)) {
+      continue;
+    }
+    return PESTLE_ERROR(
+        MALFORMED, "result %zu of '%s' is written as %s and is %s", i, b->name,
+        pestle_type_text(written).text, pestle_type_text(is).text);
+  }
+  return NULL;
+}
+
+static pestle_status_t run_built(pestle_built_t* b,
+                                 const pestle_built_row_t* row) {
+  PESTLE_TRY(check_counts(row, b->operand_count, b->type_count));
+  memset(b->results, 0, b->type_count * sizeof(*b->results));
+  row->build(b);
+  PESTLE_TRY(b->f.status);
+  return check_built(b);
+}
+
+static pestle_status_t build_node(pestle_generic_t* g,
+                                  pestle_builder_t* builder,
+                                  pestle_built_t* b) {
+  pestle_node_t* node;
+  PESTLE_TRY(pestle_generic_create(g, builder, b->operands, b->operand_count,
+                                   b->regions, b->region_count, b->types,
+                                   b->type_count, &node));
+  PESTLE_TRY(pestle_generic_layouts(g, &node));
+  if (b->type_count && node->result_count != b->type_count) {
+    return PESTLE_ERROR(MALFORMED, "'%s' has %u results and types for %zu",
+                        pestle_op_info(g->op)->mlir, node->result_count,
+                        b->type_count);
+  }
+  for (size_t i = 0; i < b->type_count; ++i)
+    b->results[i] = &node->results[i];
+  return NULL;
+}
+
+pestle_status_t pestle_generic_build(
+    pestle_generic_t* g, pestle_builder_t* builder,
+    pestle_value_t* const* operands, size_t operand_count,
+    pestle_region_t* const* regions, size_t region_count,
+    const pestle_type_t* types, size_t type_count,
+    pestle_value_t*** out_values) {
+  pestle_built_t b = {.f = pestle_formula_make(*builder),
+                      .attrs = g->kept,
+                      .operands = operands,
+                      .operand_count = operand_count,
+                      .regions = regions,
+                      .region_count = region_count,
+                      .types = types,
+                      .type_count = type_count,
+                      .arena = g->arena};
+  g->at = NULL;
+  b.results = *out_values =
+      PESTLE_ARENA_ARRAY(g->arena, pestle_value_t*, type_count + 1);
+  if (!b.results) return PESTLE_OOM();
+  if (!pestle_generic_is_built(g)) return build_node(g, builder, &b);
+  b.name = g->built->name;
+  pestle_status_t status = run_built(&b, g->built);
+  for (size_t i = 0; i < region_count; ++i)
+    pestle_region_discard(regions[i]);
+  return status;
 }

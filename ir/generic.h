@@ -34,7 +34,7 @@ typedef enum pestle_generic_kind_e {
   PESTLE_GENERIC_FUNCTION,  // a function type
   PESTLE_GENERIC_ELEMENTS,
   PESTLE_GENERIC_CONV,    // convolution dimension numbers
-  PESTLE_GENERIC_OPAQUE,  // nothing that an op here needs
+  PESTLE_GENERIC_OPAQUE,  // nothing that an op here needs; |text| of a word
 } pestle_generic_kind_t;
 
 // Positions of a convolution's axes: batch, feature, spatial of the input;
@@ -89,6 +89,11 @@ typedef struct pestle_generic_t {
   // Of a custom call: its configuration, if that is a dictionary.
   const pestle_generic_value_t* configuration;
   const char* decomposition;  // of a composite: its function, in |arena|
+  const pestle_generic_value_t* algorithm;  // of a product, a dictionary
+  // What has no row of its own (built.h), and its attributes as they were written.
+  const struct pestle_built_row_t* built;
+  pestle_generic_entry_t *kept, **kept_end;
+  bool lenient;  // unknown attributes are remarks of somebody's
   // Of a custom call whose tensors do not all lie as others do.
   const pestle_generic_entry_t *operand_layouts, *result_layouts;
   const pestle_generic_value_t* at;
@@ -100,8 +105,13 @@ bool pestle_generic_find_op(pestle_str_t name, pestle_op_t* out_op);
 
 void pestle_generic_begin(pestle_arena_t* arena, pestle_op_t op,
                           pestle_generic_t* out_g);
+// The same by name, of ops without a row too: those are made by
+// pestle_generic_build() alone. False when nothing here is called |name|.
+bool pestle_generic_begin_name(pestle_arena_t* arena, pestle_str_t name,
+                               pestle_generic_t* out_g);
 // Takes over the attributes of |dict| that the op has. UNSUPPORTED names one
-// that it has not, unless it asks for nothing or has a dot.
+// that it has not, unless it asks for nothing, has a dot, or |g->lenient| is set
+// and no op has an attribute of that name.
 PESTLE_NODISCARD pestle_status_t
 pestle_generic_apply(pestle_generic_t* g, const pestle_generic_value_t* dict);
 // One attribute, whose contents live as long as |g|.
@@ -127,6 +137,19 @@ PESTLE_NODISCARD pestle_status_t pestle_generic_create(
 // than row-major were given; |*node| becomes that which has its results.
 PESTLE_NODISCARD pestle_status_t pestle_generic_layouts(pestle_generic_t* g,
                                                         pestle_node_t** node);
+
+// Whether |g|, all of whose attributes are given, is for pestle_generic_build():
+// an op without a row, or a custom call of a function that is one here.
+bool pestle_generic_is_built(pestle_generic_t* g);
+// Makes what any op means, layouts and all, and gives its results, |type_count|
+// values in the arena. A composite, which needs its node, is for
+// pestle_generic_create(). |regions| are taken over.
+PESTLE_NODISCARD pestle_status_t
+pestle_generic_build(pestle_generic_t* g, pestle_builder_t* builder,
+                     pestle_value_t* const* operands, size_t operand_count,
+                     pestle_region_t* const* regions, size_t region_count,
+                     const pestle_type_t* types, size_t type_count,
+                     pestle_value_t*** out_values);
 
 // --- Parts, for readers of forms of their own ---
 

@@ -4,8 +4,9 @@
 #include "base/mem.h"
 #include "ir/infer.h"
 
-// What is multiplied has one element type; integers may differ in sign and
-// width, as quantised products do. The sum may be wider than the factors.
+// What is multiplied has one element type; integers may differ in sign, and those of
+// at most 8 bits in width too, as quantised products do. The sum may be wider than
+// the factors.
 static pestle_status_t check_dtypes(const pestle_infer_t* in,
                                     pestle_dtype_t result) {
   static const unsigned families[] = {PESTLE_KIND_INT, PESTLE_KIND_FLOAT,
@@ -16,7 +17,9 @@ static pestle_status_t check_dtypes(const pestle_infer_t* in,
   pestle_dtype_t b = pestle_in_type(in, 1)->dtype;
   bool integers = pestle_dtype_is(a, PESTLE_KIND_INT) &&
                   pestle_dtype_is(b, PESTLE_KIND_INT);
-  if (!integers) PESTLE_TRY(pestle_need_same_dtype(in, 0, 1));
+  uint32_t bits[2] = {pestle_dtype_info(a)->bits, pestle_dtype_info(b)->bits};
+  bool small = bits[0] == bits[1] || (bits[0] <= 8 && bits[1] <= 8);
+  if (!integers || !small) PESTLE_TRY(pestle_need_same_dtype(in, 0, 1));
   for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); ++i) {
     if (pestle_dtype_is(a, families[i]) &&
         pestle_dtype_is(result, families[i])) {

@@ -2,6 +2,7 @@
 // The entry point: functions are declared from their signatures first, their
 // bodies read afterwards, locations and the verifier last.
 #include "base/require.h"
+#include "ir/built.h"
 #include "ir/parse_internal.h"
 #include "ir/parse_module.h"
 #include "ir/text.h"
@@ -20,6 +21,12 @@ static pestle_status_t fill_ops(pestle_parser_t* p) {
                           PESTLE_OP_DOT_GENERAL) ||
       !pestle_map_set_str(&p->ops, PESTLE_STR("chlo.top_k"), PESTLE_OP_SORT)) {
     return PESTLE_OOM();
+  }
+  for (size_t i = 0; pestle_built_row(i); ++i) {
+    if (!pestle_map_set_str(&p->ops, pestle_str(pestle_built_row(i)->name),
+                            PESTLE_OP_COUNT + i)) {
+      return PESTLE_OOM();
+    }
   }
   for (size_t i = 0; pestle_parse_tuple_name(i); ++i) {
     if (!pestle_map_set_str(&p->ops, pestle_str(pestle_parse_tuple_name(i)),
@@ -54,6 +61,7 @@ static bool is_op_name(const pestle_parser_t* p, const pestle_token_t* t,
 static bool is_known(const pestle_parser_t* p, pestle_str_t name) {
   return pestle_map_find_str(&p->ops, name) ||
          pestle_str_equal_c(name, "func.func") ||
+         pestle_str_equal_c(name, "sdy.mesh") ||
          pestle_str_equal_c(name, "builtin.module");
 }
 
@@ -131,6 +139,7 @@ static void parser_init(pestle_context_t* context, pestle_str_t text,
   pestle_map_init(p->allocator, &p->ops);
   pestle_map_init(p->allocator, &p->scope);
   pestle_map_init(p->allocator, &p->aliases);
+  pestle_map_init(p->allocator, &p->words);
   pestle_vec_init(&p->bindings, p->allocator);
   pestle_vec_init(&p->fixups, p->allocator);
   pestle_vec_init(&p->bodies, p->allocator);
@@ -142,6 +151,7 @@ static void parser_deinit(pestle_parser_t* p) {
   pestle_vec_deinit(&p->bodies);
   pestle_vec_deinit(&p->fixups);
   pestle_vec_deinit(&p->bindings);
+  pestle_map_deinit(&p->words);
   pestle_map_deinit(&p->aliases);
   pestle_map_deinit(&p->scope);
   pestle_map_deinit(&p->ops);

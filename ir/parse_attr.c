@@ -54,6 +54,7 @@ pestle_status_t pestle_parse_dict(pestle_parser_t* p, char close,
   pestle_parse_advance(p);
   while (!pestle_parse_at(p, close)) {
     if (out_value->entry_count) PESTLE_TRY(pestle_parse_expect(p, ','));
+    if (pestle_parse_at(p, close)) break;  // "a = 1, }"
     PESTLE_TRY(new_entry(p, out_value, &tail, &e));
     PESTLE_TRY(read_key(p, &e->key));
     if (pestle_parse_take(p, '=')) {
@@ -262,6 +263,7 @@ static pestle_status_t read_word(pestle_parser_t* p,
   }
   // unit, i32, affine_map<..>, loc(..)
   out->kind = PESTLE_GENERIC_OPAQUE;
+  out->text = at.text;
   pestle_parse_advance(p);
   if (pestle_parse_at(p, '<') || pestle_parse_at(p, '(')) {
     return pestle_parse_skip_brackets(p, true);
@@ -271,6 +273,14 @@ static pestle_status_t read_word(pestle_parser_t* p,
 
 static pestle_status_t read_value(pestle_parser_t* p,
                                   pestle_generic_value_t* out) {
+  pestle_lexer_t back;
+  if (pestle_parse_enter_alias(p, &back)) {
+    PESTLE_TRY(pestle_parse_enter(p));
+    PESTLE_TRY(read_value(p, out));
+    pestle_parse_leave(p);
+    p->lexer = back;
+    return NULL;
+  }
   switch ((pestle_token_kind_t)pestle_parse_token(p)->kind) {
     case PESTLE_TOKEN_INT:
     case PESTLE_TOKEN_FLOAT:

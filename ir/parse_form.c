@@ -18,6 +18,7 @@ static pestle_status_t optional_dict(pestle_parser_t* p, pestle_parse_op_t* o) {
   pestle_generic_value_t dict;
   if (!pestle_parse_at(p, '{')) return NULL;
   PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
+  o->g.lenient = true;
   return pestle_parse_apply_dict(p, o, &dict);
 }
 
@@ -178,67 +179,21 @@ static pestle_status_t parse_axes_pair(pestle_parser_t* p, pestle_parse_op_t* o,
   return push_i64s(p, o, right, values);
 }
 
-// "<lhs_precision_type = bf16, .., accumulation_type = f32, ..>", word by word.
-typedef struct algorithm_t {
-  pestle_token_t at;
-  pestle_dtype_t lhs, rhs, sum;
-  bool given, once;  // |once|: one product of numbers as they are
-} algorithm_t;
-
-static pestle_dtype_t* algorithm_type(algorithm_t* a, pestle_str_t key) {
-  return pestle_str_equal_c(key, "lhs_precision_type")   ? &a->lhs
-         : pestle_str_equal_c(key, "rhs_precision_type") ? &a->rhs
-         : pestle_str_equal_c(key, "accumulation_type")  ? &a->sum
-                                                         : NULL;
-}
-
-static pestle_status_t parse_algorithm(pestle_parser_t* p, algorithm_t* a) {
-  *a = (algorithm_t){.at = *pestle_parse_token(p), .given = true, .once = true};
+// "algorithm = <lhs_precision_type = bf16, .., accumulation_type = f32, ..>"
+static pestle_status_t parse_algorithm(pestle_parser_t* p,
+                                       pestle_parse_op_t* o) {
   pestle_parse_advance(p);
   PESTLE_TRY(pestle_parse_expect(p, '='));
-  PESTLE_TRY(pestle_parse_expect(p, '<'));
-  while (!pestle_parse_take(p, '>')) {
-    if (!pestle_parse_at_kind(p, PESTLE_TOKEN_WORD)) {
-      return pestle_parse_expected(p, "a part of an algorithm");
-    }
-    pestle_dtype_t* type = algorithm_type(a, pestle_parse_token(p)->text);
-    pestle_parse_advance(p);
-    PESTLE_TRY(pestle_parse_expect(p, '='));
-    pestle_str_t value = pestle_parse_token(p)->text;
-    if (type) {
-      *type = pestle_parse_dtype_name(value);
-    } else if (pestle_parse_at_kind(p, PESTLE_TOKEN_INT)) {
-      a->once = a->once && pestle_str_equal_c(value, "1");
-    }
-    pestle_parse_advance(p);
-    if (!pestle_parse_at(p, '>')) PESTLE_TRY(pestle_parse_expect(p, ','));
-  }
+  pestle_generic_value_t* value =
+      PESTLE_ARENA_NEW(&p->scratch, pestle_generic_value_t);
+  if (!value) return PESTLE_OOM();
+  if (!pestle_parse_at(p, '<')) return pestle_parse_expected(p, "'<'");
+  PESTLE_TRY(pestle_parse_dict(p, '>', value));
+  o->g.algorithm = value;
   return NULL;
 }
 
-// What is asked for must be what is done: operands as they are, summed in f32,
-// of f64 in f64.
-static pestle_status_t check_algorithm(const pestle_parser_t* p,
-                                       const pestle_parse_op_t* o,
-                                       const algorithm_t* a) {
-  if (!a->given || o->operand_count != 2) return NULL;
-  pestle_dtype_t l = o->operands[0]->type->dtype;
-  pestle_dtype_t r = o->operands[1]->type->dtype;
-  pestle_dtype_t sum =
-      l == PESTLE_F64 || r == PESTLE_F64 ? PESTLE_F64 : PESTLE_F32;
-  bool floats = pestle_dtype_is(l, PESTLE_KIND_FLOAT) &&
-                pestle_dtype_is(r, PESTLE_KIND_FLOAT);
-  if (floats && a->once && a->lhs == l && a->rhs == r && a->sum == sum) {
-    return NULL;
-  }
-  return pestle_parse_error(p, &a->at, PESTLE_STATUS_UNSUPPORTED,
-                            "a chosen algorithm is not supported but for "
-                            "operands as they are, summed in %s",
-                            pestle_dtype_info(sum)->name);
-}
-
 static pestle_status_t parse_dot(pestle_parser_t* p, pestle_parse_op_t* o) {
-  algorithm_t algorithm = {.given = false};
   PESTLE_TRY(pestle_parse_push_operand(p, o));
   PESTLE_TRY(pestle_parse_expect(p, ','));
   PESTLE_TRY(pestle_parse_push_operand(p, o));
@@ -254,14 +209,13 @@ static pestle_status_t parse_dot(pestle_parser_t* p, pestle_parse_op_t* o) {
       if (!pestle_parse_at(p, '[')) return pestle_parse_expected(p, "'['");
       PESTLE_TRY(pestle_parse_skip_brackets(p, false));
     } else if (pestle_parse_at_word(p, "algorithm")) {
-      PESTLE_TRY(parse_algorithm(p, &algorithm));
+      PESTLE_TRY(parse_algorithm(p, o));
     } else {
       return pestle_parse_expected(
           p, "batching_dims, contracting_dims, precision or algorithm");
     }
   }
-  PESTLE_TRY(pestle_parse_types_after_dict(p, o));
-  return check_algorithm(p, o, &algorithm);
+  return pestle_parse_types_after_dict(p, o);
 }
 
 // "window = {stride = [..], pad = [[..]], ..}"
@@ -381,6 +335,7 @@ static pestle_status_t parse_return(pestle_parser_t* p, pestle_parse_op_t* o) {
 }
 
 pestle_status_t pestle_parse_pretty(pestle_parser_t* p, pestle_parse_op_t* o) {
+  if (o->g.built) return pestle_parse_built_form(p, o);
   const pestle_text_form_t* form = pestle_text_form(o->g.op);
   // Comparisons share one name; the table gave the first of them.
   if (pestle_text_direction(o->g.op)) return parse_compare(p, o);

@@ -16,6 +16,7 @@ pestle_status_t pestle_parse_generic(pestle_parser_t* p, pestle_parse_op_t* o) {
     PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
     PESTLE_TRY(pestle_parse_apply_dict(p, o, &dict));
     PESTLE_TRY(pestle_parse_expect(p, '>'));
+    o->g.lenient = true;  // what comes behind the regions
   }
   if (pestle_parse_take(p, '(')) {
     do {

@@ -108,6 +108,7 @@ typedef struct pestle_parser_t {
   pestle_map_t scope;  // value name -> index into |bindings|
   PESTLE_VEC(pestle_parse_binding_t) bindings;
   pestle_map_t aliases;  // location alias -> pestle_parse_loc_t*
+  pestle_map_t words;    // other alias with its sign -> pestle_lexer_t*
   PESTLE_VEC(pestle_parse_fixup_t) fixups;
   PESTLE_VEC(pestle_parse_body_t) bodies;
   PESTLE_VEC(pestle_generic_composite_t) composites;  // by function, in order
@@ -236,8 +237,11 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_skip_loc(pestle_parser_t* p);
 // "loc(..)" after |node|.
 PESTLE_NODISCARD pestle_status_t pestle_parse_node_loc(pestle_parser_t* p,
                                                        pestle_node_t* node);
-// "#name = .." at module level.
+// "#name = .." or "!name = .." at module level.
 PESTLE_NODISCARD pestle_status_t pestle_parse_alias(pestle_parser_t* p);
+// Whether the token is an alias that is known: then it is taken, the lexer goes to
+// what it stands for, and |*out_back| is where to go on afterwards.
+bool pestle_parse_enter_alias(pestle_parser_t* p, pestle_lexer_t* out_back);
 // Gives every node its location.
 PESTLE_NODISCARD pestle_status_t pestle_parse_resolve_locs(pestle_parser_t* p);
 
@@ -279,6 +283,9 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_push_region(
 // Types behind a colon, in any of the ways that StableHLO writes them.
 PESTLE_NODISCARD pestle_status_t pestle_parse_op_types(pestle_parser_t* p,
                                                        pestle_parse_op_t* o);
+// Checks operand types against the text.
+PESTLE_NODISCARD pestle_status_t pestle_parse_check_operands(
+    const pestle_parser_t* p, const pestle_parse_op_t* o);
 // Checks operand types against the text and creates the node.
 PESTLE_NODISCARD pestle_status_t pestle_parse_finish(pestle_parser_t* p,
                                                      pestle_parse_op_t* o,
@@ -317,6 +324,19 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_tuple(pestle_parser_t* p,
                                                     pestle_parse_op_t* o,
                                                     bool generic,
                                                     const pestle_token_t* name);
+
+// --- parse_built.c ---
+
+// What follows the name of an op without a row, in its short form.
+PESTLE_NODISCARD pestle_status_t pestle_parse_built_form(pestle_parser_t* p,
+                                                         pestle_parse_op_t* o);
+// Makes what |o| means and binds its results to |names|, each of which stands for
+// as many as |counts| says; takes the location behind it.
+PESTLE_NODISCARD pestle_status_t pestle_parse_built(pestle_parser_t* p,
+                                                    pestle_parse_op_t* o,
+                                                    const pestle_token_t* names,
+                                                    const int64_t* counts,
+                                                    size_t name_count);
 
 // --- parse_composite.c ---
 

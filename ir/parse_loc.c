@@ -136,15 +136,42 @@ pestle_status_t pestle_parse_node_loc(pestle_parser_t* p, pestle_node_t* node) {
   return NULL;
 }
 
+// An attribute or a type, which is read where it is used.
+static pestle_status_t keep_alias(pestle_parser_t* p,
+                                  const pestle_token_t* name) {
+  pestle_lexer_t* start = PESTLE_ARENA_NEW(&p->kept, pestle_lexer_t);
+  if (!start) return PESTLE_OOM();
+  *start = p->lexer;
+  if (!pestle_map_set_str_ptr(&p->words, name->whole, start)) {
+    return PESTLE_OOM();
+  }
+  if (name->kind == PESTLE_TOKEN_BANG) {
+    pestle_parse_types_t types = {0};
+    return pestle_parse_type_form(p, &types);
+  }
+  pestle_generic_value_t value;
+  return pestle_parse_value(p, &value);
+}
+
+bool pestle_parse_enter_alias(pestle_parser_t* p, pestle_lexer_t* out_back) {
+  const pestle_token_t* t = pestle_parse_token(p);
+  if (t->kind != PESTLE_TOKEN_BANG && t->kind != PESTLE_TOKEN_HASH)
+    return false;
+  const pestle_map_value_t* found = pestle_map_find_str(&p->words, t->whole);
+  // What comes before its alias must not lead back to itself.
+  const pestle_lexer_t* to = found ? found->ptr : NULL;
+  if (!to || to->cursor >= p->lexer.cursor) return false;
+  pestle_parse_advance(p);
+  *out_back = p->lexer;
+  p->lexer = *to;
+  return true;
+}
+
 pestle_status_t pestle_parse_alias(pestle_parser_t* p) {
   pestle_token_t name = *pestle_parse_token(p);
   pestle_parse_advance(p);
   PESTLE_TRY(pestle_parse_expect(p, '='));
-  if (!pestle_parse_at_word(p, "loc")) {
-    // An alias of another attribute: no op that we know needs one.
-    pestle_generic_value_t value;
-    return pestle_parse_value(p, &value);
-  }
+  if (!pestle_parse_at_word(p, "loc")) return keep_alias(p, &name);
   bool found;
   pestle_parse_loc_t* loc = PESTLE_ARENA_NEW(&p->kept, pestle_parse_loc_t);
   if (!loc) return PESTLE_OOM();

@@ -315,6 +315,31 @@ static bool at_string(const pestle_parser_t* p, const char* text) {
          pestle_str_equal_c(pestle_parse_token(p)->text, text);
 }
 
+// "@mesh = <["d"=1]>", or '"sdy.mesh"() <{..}> : () -> ()': devices, over which
+// shardings spread values without changing them.
+static pestle_status_t skip_mesh(pestle_parser_t* p) {
+  pestle_str_t name;
+  pestle_generic_value_t dict;
+  pestle_parse_types_t none = {0};
+  if (!pestle_parse_at_kind(p, PESTLE_TOKEN_STRING)) {
+    PESTLE_TRY(pestle_parse_symbol(p, &p->scratch, &name));
+    PESTLE_TRY(pestle_parse_expect(p, '='));
+    if (!pestle_parse_at(p, '<')) return pestle_parse_expected(p, "'<'");
+    PESTLE_TRY(pestle_parse_skip_brackets(p, true));
+    return pestle_parse_skip_loc(p);
+  }
+  pestle_parse_advance(p);
+  PESTLE_TRY(pestle_parse_expect(p, '('));
+  PESTLE_TRY(pestle_parse_expect(p, ')'));
+  bool properties = pestle_parse_take(p, '<');
+  if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
+  PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
+  if (properties) PESTLE_TRY(pestle_parse_expect(p, '>'));
+  PESTLE_TRY(pestle_parse_expect(p, ':'));
+  PESTLE_TRY(pestle_parse_function_type(p, &none, &none));
+  return pestle_parse_skip_loc(p);
+}
+
 // Functions and aliases up to '}' or the end of the text.
 static pestle_status_t parse_items(pestle_parser_t* p) {
   while (!pestle_parse_at(p, '}') &&
@@ -325,7 +350,11 @@ static pestle_status_t parse_items(pestle_parser_t* p) {
       PESTLE_TRY(parse_function(p));
     } else if (at_string(p, "func.func")) {
       PESTLE_TRY(generic_function(p));
-    } else if (pestle_parse_at_kind(p, PESTLE_TOKEN_HASH)) {
+    } else if (pestle_parse_take_word(p, "sdy.mesh") ||
+               at_string(p, "sdy.mesh")) {
+      PESTLE_TRY(skip_mesh(p));
+    } else if (pestle_parse_at_kind(p, PESTLE_TOKEN_HASH) ||
+               pestle_parse_at_kind(p, PESTLE_TOKEN_BANG)) {
       PESTLE_TRY(pestle_parse_alias(p));
     } else if (pestle_parse_at_kind(p, PESTLE_TOKEN_WORD) &&
                pestle_str_find_char(pestle_parse_token(p)->text, '.') !=
@@ -395,7 +424,11 @@ pestle_status_t pestle_parse_module_text(pestle_parser_t* p) {
       PESTLE_TRY(parse_module(p));
     } else if (at_string(p, "builtin.module")) {
       PESTLE_TRY(generic_module(p));
-    } else if (pestle_parse_at_kind(p, PESTLE_TOKEN_HASH)) {
+    } else if (pestle_parse_take_word(p, "sdy.mesh") ||
+               at_string(p, "sdy.mesh")) {
+      PESTLE_TRY(skip_mesh(p));
+    } else if (pestle_parse_at_kind(p, PESTLE_TOKEN_HASH) ||
+               pestle_parse_at_kind(p, PESTLE_TOKEN_BANG)) {
       PESTLE_TRY(pestle_parse_alias(p));
     } else {
       // Functions alone are a module without a name.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One op: results, name, form, types, location; and the names of values.
+#include "ir/built.h"
 #include "ir/internal.h"
 #include "ir/parse_internal.h"
 #include "ir/text.h"
@@ -158,6 +159,13 @@ static pestle_status_t spread_types(pestle_parser_t* p, pestle_parse_op_t* o,
                                     const pestle_parse_types_t* list) {
   const pestle_op_info_t* info = pestle_op_info(o->g.op);
   const pestle_type_t* last = list->count ? &list->data[list->count - 1] : NULL;
+  if (o->g.built && list->count == 1) {
+    o->typed = true;
+    for (size_t i = 0; i < o->operand_count; ++i) {
+      PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, last));
+    }
+    return push_result_type(p, o, last);
+  }
   if (o->g.op == PESTLE_OP_SELECT && last) {
     // "P, T", or "T" for three operands of one type.
     o->typed = list->count <= 2;
@@ -212,6 +220,10 @@ pestle_status_t pestle_parse_op_types(pestle_parser_t* p,
 
 // --- From parts to a node ---
 
+static const char* name_of(const pestle_parse_op_t* o) {
+  return o->g.built ? o->g.built->name : pestle_op_info(o->g.op)->mlir;
+}
+
 static pestle_status_t type_mismatch(const pestle_parser_t* p,
                                      const pestle_parse_op_t* o,
                                      const char* what, size_t index,
@@ -220,7 +232,7 @@ static pestle_status_t type_mismatch(const pestle_parser_t* p,
   pestle_strbuf_t text;
   pestle_strbuf_init(p->allocator, &text);
   pestle_strbuf_appendf(&text, "%s %zu of '%s' is written as ", what, index,
-                        pestle_op_info(o->g.op)->mlir);
+                        name_of(o));
   pestle_type_print(written, &text);
   pestle_strbuf_append_c(&text, " and is ");
   pestle_type_print(actual, &text);
@@ -230,13 +242,13 @@ static pestle_status_t type_mismatch(const pestle_parser_t* p,
   return status;
 }
 
-static pestle_status_t check_operands(const pestle_parser_t* p,
-                                      const pestle_parse_op_t* o) {
+pestle_status_t pestle_parse_check_operands(const pestle_parser_t* p,
+                                            const pestle_parse_op_t* o) {
   if (!o->typed) return NULL;
   if (o->operand_types.count != o->operand_count) {
     return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
                               "'%s' has %zu operands and types for %zu",
-                              pestle_op_info(o->g.op)->mlir, o->operand_count,
+                              name_of(o), o->operand_count,
                               o->operand_types.count);
   }
   for (size_t i = 0; i < o->operand_count; ++i) {
@@ -279,7 +291,7 @@ pestle_status_t pestle_parse_place(const pestle_parser_t* p,
 pestle_status_t pestle_parse_site(const pestle_parser_t* p,
                                   const pestle_parse_op_t* o,
                                   pestle_generic_site_t* out_site) {
-  PESTLE_TRY(check_operands(p, o));
+  PESTLE_TRY(pestle_parse_check_operands(p, o));
   *out_site = (pestle_generic_site_t){.arena = o->g.arena,
                                       .builder = *o->builder,
                                       .name = o->at.text,
@@ -294,7 +306,7 @@ pestle_status_t pestle_parse_site(const pestle_parser_t* p,
 
 pestle_status_t pestle_parse_finish(pestle_parser_t* p, pestle_parse_op_t* o,
                                     pestle_node_t** out_node) {
-  PESTLE_TRY(check_operands(p, o));
+  PESTLE_TRY(pestle_parse_check_operands(p, o));
   PESTLE_TRY(pestle_parse_placed(
       p, o,
       pestle_generic_create(&o->g, o->builder, o->operands, o->operand_count,
@@ -321,7 +333,7 @@ pestle_status_t pestle_parse_op_name(pestle_parser_t* p,
   if (pestle_str_equal_c(name, "call")) name = PESTLE_STR("func.call");
   if (pestle_str_equal_c(name, "return")) name = PESTLE_STR("func.return");
   const pestle_map_value_t* found = pestle_map_find_str(&p->ops, name);
-  if (!found) {
+  if (!found || found->u64 >= PESTLE_OP_COUNT) {
     return pestle_parse_error(
         p, at, PESTLE_STATUS_UNSUPPORTED, "operation '%.*s' is not supported",
         name.size > 100 ? 100 : (int)name.size, name.data);
@@ -438,6 +450,16 @@ static pestle_status_t check_return(pestle_parser_t* p,
   return NULL;
 }
 
+static pestle_status_t begin_op(pestle_parser_t* p, pestle_parse_op_t* o) {
+  const pestle_map_value_t* found = pestle_map_find_str(&p->ops, o->at.text);
+  if (!found || found->u64 < PESTLE_OP_COUNT) {
+    return pestle_parse_op_name(p, &o->at, &o->g.op);
+  }
+  o->g.op = PESTLE_OP_CUSTOM;
+  o->g.built = pestle_built_row(found->u64 - PESTLE_OP_COUNT);
+  return NULL;
+}
+
 // The CUSTOM that |*node| stands for, if |o| is an op of CHLO.
 static pestle_status_t name_chlo(pestle_parser_t* p, const pestle_parse_op_t* o,
                                  pestle_node_t** node) {
@@ -459,7 +481,7 @@ static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
   if (!generic && o.at.kind != PESTLE_TOKEN_WORD) {
     return pestle_parse_expected(p, "an operation");
   }
-  PESTLE_TRY(pestle_parse_op_name(p, &o.at, &o.g.op));
+  PESTLE_TRY(begin_op(p, &o));
   pestle_parse_advance(p);
   if (pestle_str_equal_c(o.at.text, "chlo.top_k")) {
     PESTLE_TRY(pestle_parse_top_k(p, &o, generic, &node));
@@ -480,6 +502,10 @@ static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
   }
   PESTLE_TRY(generic ? pestle_parse_generic(p, &o)
                      : pestle_parse_pretty(p, &o));
+  if (pestle_generic_is_built(&o.g)) {
+    PESTLE_TRY(pestle_parse_check_operands(p, &o));
+    return pestle_parse_built(p, &o, names.names, names.counts, names.count);
+  }
   if (o.g.op == PESTLE_OP_RETURN) PESTLE_TRY(check_return(p, &o, function));
   PESTLE_TRY(pestle_parse_finish(p, &o, &node));
   PESTLE_TRY(name_chlo(p, &o, &node));

@@ -118,6 +118,14 @@ static pestle_status_t read_tensor(pestle_parser_t* p, pestle_type_t* type) {
 
 pestle_status_t pestle_parse_type(pestle_parser_t* p, pestle_type_t* out_type) {
   pestle_token_t start = p->lexer.token;
+  pestle_lexer_t back;
+  if (pestle_parse_enter_alias(p, &back)) {
+    PESTLE_TRY(pestle_parse_enter(p));
+    PESTLE_TRY(pestle_parse_type(p, out_type));
+    pestle_parse_leave(p);
+    p->lexer = back;
+    return NULL;
+  }
   *out_type = (pestle_type_t){.dtype = PESTLE_NONE};
   if (!pestle_parse_take_word(p, "tensor")) {
     bool other = pestle_parse_at_kind(p, PESTLE_TOKEN_BANG) ||
@@ -165,6 +173,14 @@ static pestle_status_t push_sign(pestle_parser_t* p, nest_t* nest, char sign) {
 static pestle_status_t read_nested(pestle_parser_t* p,
                                    pestle_parse_types_t* types, nest_t* nest) {
   pestle_type_t type;
+  pestle_lexer_t back;
+  if (pestle_parse_enter_alias(p, &back)) {
+    PESTLE_TRY(pestle_parse_enter(p));
+    PESTLE_TRY(read_nested(p, types, nest));
+    pestle_parse_leave(p);
+    p->lexer = back;
+    return NULL;
+  }
   if (pestle_parse_at_kind(p, PESTLE_TOKEN_BANG) &&
       pestle_str_equal_c(pestle_parse_token(p)->text, "stablehlo.token")) {
     pestle_parse_advance(p);

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of operands of several element types, and by an algorithm that is chosen:
+// operands are brought to one type before, the result to its own behind.
+//
+//   dot_general %x, %w : (bf16, i8) -> f32    ->    %1 = convert %w : f32, ..
+#include <string.h>
+
+#include "base/mem.h"
+#include "ir/formula.h"
+#include "ir/generic_internal.h"
+
+typedef pestle_value_t pv_t;
+
+static bool is_float(pestle_dtype_t dtype) {
+  return pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
+}
+
+static bool is_int(pestle_dtype_t dtype) {
+  return pestle_dtype_is(dtype, PESTLE_KIND_INT);
+}
+
+static size_t width(pestle_dtype_t dtype) {
+  return pestle_dtype_info(dtype)->bits;
+}
+
+// The float that holds what |a| and |b| hold: the wider, f32 for two of one width.
+static pestle_dtype_t common_float(pestle_dtype_t a, pestle_dtype_t b) {
+  if (a == b || !is_float(b)) return a;
+  if (!is_float(a)) return b;
+  if (width(a) != width(b)) return width(a) > width(b) ? a : b;
+  return PESTLE_F32;
+}
+
+// --- Algorithms ---
+
+typedef struct algorithm_t {
+  pestle_str_t lhs, rhs;  // "tf32", "bf16", ..
+  pestle_dtype_t sum;
+  int64_t products;
+} algorithm_t;
+
+static pestle_str_t word_in(const pestle_generic_value_t* dict,
+                            const char* key) {
+  const pestle_generic_value_t* v = pestle_generic_find(dict, key);
+  return v ? v->text : PESTLE_STR("");
+}
+
+static pestle_dtype_t dtype_of(pestle_str_t word) {
+  char text[32];
+  if (word.size >= sizeof(text)) return PESTLE_NONE;
+  memcpy(text, word.data, word.size);
+  text[word.size] = 0;
+  return pestle_dtype_from_name(text);
+}
+
+static pestle_status_t read_algorithm(const pestle_generic_value_t* dict,
+                                      algorithm_t* out) {
+  const pestle_generic_value_t* n =
+      pestle_generic_find(dict, "num_primitive_operations");
+  *out = (algorithm_t){.lhs = word_in(dict, "lhs_precision_type"),
+                       .rhs = word_in(dict, "rhs_precision_type"),
+                       .sum = dtype_of(word_in(dict, "accumulation_type")),
+                       .products = n ? n->i64 : 1};
+  if (out->lhs.size && out->rhs.size && out->sum != PESTLE_NONE) return NULL;
+  return PESTLE_ERROR(MALFORMED,
+                      "'algorithm' needs 'lhs_precision_type', "
+                      "'rhs_precision_type' and 'accumulation_type'");
+}
+
+// |a| with no more digits than |precision| has. A product of several parts has at
+// least those of f32.
+static pv_t* narrowed(pestle_formula_t* f, pv_t* a, pestle_str_t precision,
+                      int64_t products) {
+  pestle_dtype_t own = a->type->dtype, to = dtype_of(precision);
+  if (products > 1 || !is_float(own)) return a;
+  if (pestle_str_equal_c(precision, "tf32")) {
+    if (width(own) < 32) return a;
+    pestle_attr_t attrs[] = {PESTLE_SET_I64(exponent_bits, 8),
+                             PESTLE_SET_I64(mantissa_bits, 10)};
+    return pestle_f_make(f, PESTLE_OP_REDUCE_PRECISION, &a, 1, attrs, 2, NULL);
+  }
+  if (!is_float(to) || width(to) >= width(own)) return a;
+  return pestle_f_convert(f, a, to);
+}
+
+// --- Types ---
+
+// What both operands are multiplied in.
+static pestle_dtype_t factors(pestle_dtype_t a, pestle_dtype_t b,
+                              pestle_dtype_t result, pestle_dtype_t sum) {
+  if (a == b && (sum != PESTLE_F64 || a == PESTLE_F64)) return a;
+  pestle_dtype_t common = common_float(a, b);
+  if (!is_float(common)) {
+    bool kin = pestle_dtype_is(a, PESTLE_KIND_SIGNED) ==
+               pestle_dtype_is(b, PESTLE_KIND_SIGNED);
+    return kin && width(a) >= width(b) ? a : kin ? b : result;
+  }
+  common = common_float(common, result);
+  return sum == PESTLE_NONE ? common : common_float(common, sum);
+}
+
+pestle_status_t pestle_generic_product(pestle_generic_t* g, pestle_builder_t* b,
+                                       pv_t** operands, pestle_type_t* type,
+                                       pestle_dtype_t* out_final) {
+  pestle_formula_t f = pestle_formula_make(*b);
+  algorithm_t how = {.sum = PESTLE_NONE, .products = 1};
+  *out_final = type->dtype;
+  if (g->algorithm) {
+    PESTLE_TRY(read_algorithm(g->algorithm, &how));
+    operands[0] = narrowed(&f, operands[0], how.lhs, how.products);
+    operands[1] = narrowed(&f, operands[1], how.rhs, how.products);
+    PESTLE_TRY(f.status);
+  }
+  pestle_dtype_t l = operands[0]->type->dtype, r = operands[1]->type->dtype;
+  bool known = (is_float(l) || is_int(l)) && (is_float(r) || is_int(r));
+  // Of integers of 8 bits and fewer kernels take any two.
+  bool small = is_int(l) && is_int(r) && width(l) <= 8 && width(r) <= 8;
+  if (!known || (small && is_int(type->dtype))) return NULL;
+  pestle_dtype_t common = factors(l, r, type->dtype, how.sum);
+  for (size_t i = 0; i < 2; ++i)
+    operands[i] = pestle_f_convert(&f, operands[i], common);
+  // A product of floats is no integer, and one of integers no float.
+  if (is_float(common) != is_float(type->dtype)) {
+    type->dtype = is_float(common) ? common : PESTLE_I32;
+  }
+  return f.status;
+}
