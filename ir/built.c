@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/mem.h"
+
 static const pestle_built_row_t ops[] = {
 #define PESTLE_BUILT(name, op, OPERANDS, RESULTS, attrs, keywords) \
   {name, pestle_built_##op, OPERANDS, RESULTS, attrs, keywords},
@@ -103,4 +105,63 @@ bool pestle_built_i64(pestle_built_t* b, const char* key, bool required,
   }
   *out = value->i64;
   return true;
+}
+
+// --- Functions that are passed ---
+
+static const char* callee_of(pestle_built_t* b) {
+  const pestle_generic_value_t* list =
+      pestle_built_attr(b, "called_computations");
+  const pestle_generic_entry_t* e = list ? list->entries : NULL;
+  if (e && !e->next && e->value.kind == PESTLE_GENERIC_SYMBOL) {
+    return e->value.text.data;
+  }
+  pestle_built_fail(b, PESTLE_STATUS_MALFORMED,
+                    "'called_computations' must name one function");
+  return NULL;
+}
+
+static void fill_region(pestle_built_t* b, pestle_formula_t* f,
+                        const char* name, size_t reads, size_t results) {
+  pestle_attr_t callee = PESTLE_SET_STR(callee, name);
+  pestle_node_t* call = pestle_f_node(
+      f, &(pestle_node_spec_t){.op = PESTLE_OP_CALL,
+                               .operands = f->builder.block->arguments,
+                               .operand_count = reads,
+                               .attrs = &callee,
+                               .attr_count = 1});
+  if (f->status) return;
+  if (call->result_count != results) {
+    pestle_built_fail(b, PESTLE_STATUS_MALFORMED, "'%s' must give %zu results",
+                      name, results);
+    return;
+  }
+  pestle_value_t** values =
+      PESTLE_ARENA_ARRAY(b->arena, pestle_value_t*, results + 1);
+  if (!values) f->status = PESTLE_OOM();
+  for (size_t i = 0; values && i < results; ++i)
+    values[i] = &call->results[i];
+  if (values) f->status = pestle_op_return(&f->builder, values, results, NULL);
+}
+
+pestle_region_t* pestle_built_region(pestle_built_t* b,
+                                     const pestle_type_t* types, size_t count,
+                                     size_t reads, size_t results) {
+  pestle_region_t* region = NULL;
+  pestle_builder_t inside = {.module = b->f.builder.module,
+                             .loc = b->f.builder.loc};
+  const char* name = callee_of(b);
+  if (b->f.status) return NULL;
+  b->f.status =
+      pestle_region_create(inside.module, types, count, &region, &inside.block);
+  if (b->f.status) return NULL;
+  pestle_formula_t f = pestle_formula_make(inside);
+  fill_region(b, &f, name, reads, results);
+  if (!b->f.status) {
+    b->f.status = f.status;
+  } else {
+    pestle_status_release(f.status);
+  }
+  if (b->f.status) pestle_region_discard(region);
+  return b->f.status ? NULL : region;
 }

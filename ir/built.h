@@ -25,7 +25,8 @@ typedef struct pestle_built_t {
   const pestle_type_t* types;  // those written for the results
   size_t type_count;
   pestle_arena_t* arena;
-  pestle_value_t** results;  // room for |type_count|
+  pestle_generic_shapes_t* shapes;  // of |generic.h|, or NULL
+  pestle_value_t** results;         // room for |type_count|
 } pestle_built_t;
 
 // Fills |b->results| in, or says what is wrong with the op.
@@ -68,6 +69,12 @@ bool pestle_built_i64s(pestle_built_t* b, const char* key, bool required,
                        pestle_i64s_t* out);
 bool pestle_built_i64(pestle_built_t* b, const char* key, bool required,
                       int64_t* out);
+// A region of |types| that calls the one function in called_computations with the
+// first |reads| of its arguments and returns what that gives, |results| values. NULL,
+// and a failure, where there is none.
+pestle_region_t* pestle_built_region(pestle_built_t* b,
+                                     const pestle_type_t* types, size_t count,
+                                     size_t reads, size_t results);
 // Operand |index|, and its type.
 static inline pestle_value_t* pestle_built_operand(const pestle_built_t* b,
                                                    size_t index) {

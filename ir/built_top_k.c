@@ -12,65 +12,29 @@ typedef pestle_value_t pv_t;
 #define FAIL(b, CODE, ...) \
   pestle_built_fail(b, PESTLE_STATUS_##CODE, __VA_ARGS__)
 
-// The one function in called_computations.
-static const char* comparator_of(pestle_built_t* b) {
-  const pestle_generic_value_t* list =
-      pestle_built_attr(b, "called_computations");
-  const pestle_generic_entry_t* e = list ? list->entries : NULL;
-  if (e && !e->next && e->value.kind == PESTLE_GENERIC_SYMBOL) {
-    return e->value.text.data;
-  }
-  FAIL(b, MALFORMED, "'called_computations' must name its one comparison");
-  return NULL;
-}
-
-// (x, x', y, y', ..) -> |name|(the first |reads| of those).
-static pestle_region_t* region_of(pestle_built_t* b, const char* name,
-                                  pv_t* const* operands, size_t count,
-                                  size_t reads) {
+// (x, x', y, y', ..) -> the comparison of the first |reads| of those.
+static pestle_region_t* region_of(pestle_built_t* b, pv_t* const* operands,
+                                  size_t count, size_t reads) {
   pestle_type_t* types = PESTLE_ARENA_ARRAY(b->arena, pestle_type_t, 2 * count);
-  pestle_region_t* region = NULL;
-  pestle_builder_t inside = {.module = b->f.builder.module,
-                             .loc = b->f.builder.loc};
-  if (!types) b->f.status = PESTLE_OOM();
+  if (!types && !b->f.status) b->f.status = PESTLE_OOM();
   if (b->f.status) return NULL;
   for (size_t i = 0; i < 2 * count; ++i)
     types[i] = pestle_type_make(operands[i / 2]->type->dtype, 0, NULL);
-  b->f.status = pestle_region_create(inside.module, types, 2 * count, &region,
-                                     &inside.block);
-  if (b->f.status) return NULL;
-  pestle_formula_t f = pestle_formula_make(inside);
-  pestle_attr_t callee = PESTLE_SET_STR(callee, name);
-  pestle_node_t* call = pestle_f_node(
-      &f, &(pestle_node_spec_t){.op = PESTLE_OP_CALL,
-                                .operands = inside.block->arguments,
-                                .operand_count = reads,
-                                .attrs = &callee,
-                                .attr_count = 1});
-  if (call && call->result_count == 1) {
-    pv_t* first = pestle_node_result(call, 0);
-    f.status = pestle_op_return(&f.builder, &first, 1, NULL);
-  } else if (!f.status) {
-    FAIL(b, MALFORMED, "'%s' must give one result", name);
-  }
-  if (!b->f.status) b->f.status = f.status;
-  if (b->f.status) pestle_region_discard(region);
-  return b->f.status ? NULL : region;
+  return pestle_built_region(b, types, 2 * count, reads, 1);
 }
 
 // Sorts |operands| along |axis| and keeps what the results have room for.
 static void first_of(pestle_built_t* b, pv_t* const* operands, size_t count,
                      int64_t axis, size_t reads) {
   const pestle_type_t* type = operands[0] ? operands[0]->type : NULL;
-  const char* name = comparator_of(b);
-  if (!name || !type) return;
+  if (!type) return;
   if (axis < 0 || axis >= type->rank || b->type_count != count) {
     FAIL(b, MALFORMED,
          "it sorts an axis of its operand and gives a result for "
          "each");
     return;
   }
-  pestle_region_t* region = region_of(b, name, operands, count, reads);
+  pestle_region_t* region = region_of(b, operands, count, reads);
   if (!region) return;
   pestle_attr_t attrs[] = {PESTLE_SET_I64(dimension, axis),
                            PESTLE_SET_BOOL(is_stable, true)};

@@ -664,9 +664,16 @@ static pestle_status_t check_counts(const pestle_built_row_t* row,
 static pestle_status_t check_built(const pestle_built_t* b) {
   for (size_t i = 0; i < b->type_count; ++i) {
     const pestle_type_t *written = &b->types[i], *is = b->results[i]->type;
-    if (written->dtype == is->dtype && pestle_shapes_agree(written, is)) {
-      continue;
+    bool agrees =
+        written->dtype == is->dtype && pestle_shapes_agree(written, is);
+    bool refined = !pestle_type_is_static(written) && pestle_type_is_static(is);
+    if (agrees && refined && b->shapes && !b->shapes->again) {
+      b->shapes->wanted = b->results[i];
+      return PESTLE_ERROR(
+          UNSUPPORTED, "result %zu of '%s' has extents that its type has not",
+          i, b->name);
     }
+    if (agrees) continue;
     return PESTLE_ERROR(
         MALFORMED, "result %zu of '%s' is written as %s and is %s", i, b->name,
         pestle_type_text(written).text, pestle_type_text(is).text);
@@ -715,7 +722,8 @@ pestle_status_t pestle_generic_build(
                       .region_count = region_count,
                       .types = types,
                       .type_count = type_count,
-                      .arena = g->arena};
+                      .arena = g->arena,
+                      .shapes = g->shapes};
   g->at = NULL;
   b.results = *out_values =
       PESTLE_ARENA_ARRAY(g->arena, pestle_value_t*, type_count + 1);

@@ -78,6 +78,16 @@ const pestle_generic_value_t* pestle_generic_find(
 
 // --- Ops ---
 
+// What a reader is told of ops whose results have extents that values say.
+typedef struct pestle_generic_shapes_t {
+  // The value whose elements, or whose extents, an op could not be made without; the
+  // status says so too. NULL: none.
+  const pestle_value_t* wanted;
+  // The module is read again with what is known of its arguments. Else a result that
+  // turns out to have extents which its type is not written with is wanted, too.
+  bool again;
+} pestle_generic_shapes_t;
+
 typedef struct pestle_generic_t {
   pestle_op_t op;
   pestle_arena_t* arena;  // of the reader: lists live until the node is made
@@ -96,6 +106,7 @@ typedef struct pestle_generic_t {
   bool lenient;  // unknown attributes are remarks of somebody's
   // Of a custom call whose tensors do not all lie as others do.
   const pestle_generic_entry_t *operand_layouts, *result_layouts;
+  pestle_generic_shapes_t* shapes;  // of the reader, or NULL
   const pestle_generic_value_t* at;
 } pestle_generic_t;
 

@@ -2,6 +2,7 @@
 // Ops without a row (built.h): their short form, which is alike for all, and what
 // becomes of their results.
 #include "ir/built.h"
+#include "ir/fold.h"
 #include "ir/parse_internal.h"
 
 // --- "%a, %b, word = value {..} : types" ---
@@ -85,17 +86,18 @@ static pestle_status_t set_places(pestle_parser_t* p,
   return NULL;
 }
 
-static pestle_status_t bind(pestle_parser_t* p, const pestle_parse_op_t* o,
-                            const pestle_token_t* names, const int64_t* counts,
-                            size_t name_count, pestle_value_t** values) {
-  size_t next = 0, count = o->result_types.count;
+pestle_status_t pestle_parse_bind_values(
+    pestle_parser_t* p, const pestle_parse_op_t* o, const pestle_token_t* names,
+    const int64_t* counts, size_t name_count, pestle_value_t** values,
+    size_t value_count) {
+  size_t next = 0;
   pestle_parse_form_t* forms =
-      PESTLE_ARENA_ARRAY(&p->scratch, pestle_parse_form_t, count + 1);
+      PESTLE_ARENA_ARRAY(&p->scratch, pestle_parse_form_t, value_count + 1);
   if (!forms) return PESTLE_OOM();
-  for (size_t i = 0; i < count; ++i)
+  for (size_t i = 0; i < value_count; ++i)
     forms[i] = (pestle_parse_form_t){NULL, 1};
   for (size_t i = 0; i < name_count; ++i) {
-    if (counts[i] <= 0 || (uint64_t)counts[i] > count - next) {
+    if (counts[i] <= 0 || (uint64_t)counts[i] > value_count - next) {
       next = SIZE_MAX;
       break;
     }
@@ -103,10 +105,10 @@ static pestle_status_t bind(pestle_parser_t* p, const pestle_parse_op_t* o,
         p, &names[i], names[i].text, values + next, forms, (size_t)counts[i]));
     next += (size_t)counts[i];
   }
-  if (next == count || !name_count) return NULL;
+  if (next == value_count || !name_count) return NULL;
   return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
-                            "'%s' has %zu results, not as many as are named",
-                            o->g.built->name, count);
+                            "'%.*s' has %zu results, not as many as are named",
+                            PESTLE_STR_ARG(o->at.text), value_count);
 }
 
 pestle_status_t pestle_parse_built(pestle_parser_t* p, pestle_parse_op_t* o,
@@ -126,7 +128,10 @@ pestle_status_t pestle_parse_built(pestle_parser_t* p, pestle_parse_op_t* o,
                            o->regions, o->region_count, o->result_types.data,
                            o->result_types.count, &values)));
   PESTLE_TRY(set_places(p, o, last));
-  PESTLE_TRY(bind(p, o, names, counts, name_count, values));
+  for (size_t i = 0; p->again && i < o->result_types.count; ++i)
+    PESTLE_TRY(pestle_fold_value(o->builder, &values[i]));
+  PESTLE_TRY(pestle_parse_bind_values(p, o, names, counts, name_count, values,
+                                      o->result_types.count));
   pestle_node_t* made = o->builder->block->last;
   return made && made != last ? pestle_parse_node_loc(p, made)
                               : pestle_parse_skip_loc(p);

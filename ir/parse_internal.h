@@ -93,6 +93,16 @@ typedef struct pestle_parse_body_t {
   size_t name_count;
 } pestle_parse_body_t;
 
+// What a text is read again with: see parse_again.c. An entry for each argument of
+// the entry function.
+typedef struct pestle_parse_again_t {
+  const char* entry;
+  const pestle_type_t* types;
+  const pestle_elements_t* values;  // or NULL
+  const bool* fixed;  // those whose value counts, and is there; or NULL
+  size_t count;
+} pestle_parse_again_t;
+
 typedef struct pestle_parser_t {
   pestle_context_t* context;
   pestle_allocator_t allocator;
@@ -100,7 +110,11 @@ typedef struct pestle_parser_t {
   const char *begin, *end;
   pestle_lexer_t lexer;
   int depth;
-  bool allows_index;       // data of attributes: read as i64
+  bool allows_index;                  // data of attributes: read as i64
+  bool signatures_only;               // bodies stay unread
+  const pestle_parse_again_t* again;  // or NULL
+  pestle_generic_shapes_t shapes;
+  size_t op_count;         // read by calls
   pestle_arena_t scratch;  // rewound after each op
   pestle_arena_t kept;     // until the end
   pestle_module_t* module;
@@ -290,6 +304,17 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_check_operands(
 PESTLE_NODISCARD pestle_status_t pestle_parse_finish(pestle_parser_t* p,
                                                      pestle_parse_op_t* o,
                                                      pestle_node_t** out_node);
+// Where a return goes that is read in the place of a call: |values| has room for
+// |count|.
+typedef struct pestle_parse_return_t {
+  pestle_value_t** values;
+  size_t count;
+  bool seen;
+} pestle_parse_return_t;
+// One op. |function|: see below. A return goes to |end|, if that is not NULL.
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_one(pestle_parser_t* p, pestle_builder_t* builder,
+                 const pestle_function_t* function, pestle_parse_return_t* end);
 // Ops up to '}', which is taken. |results| are the types that a function's
 // return must have; NULL in regions.
 PESTLE_NODISCARD pestle_status_t
@@ -325,11 +350,29 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_tuple(pestle_parser_t* p,
                                                     bool generic,
                                                     const pestle_token_t* name);
 
+// --- parse_again.c ---
+
+// The body of |callee| on the operands of |o|, at the end of |o|'s block;
+// |*out_values| are what it returns.
+PESTLE_NODISCARD pestle_status_t pestle_parse_inline(
+    pestle_parser_t* p, pestle_parse_op_t* o, const char* callee,
+    pestle_value_t*** out_values, size_t* out_count);
+// Bodies, after the functions were declared, by |p->again|.
+PESTLE_NODISCARD pestle_status_t pestle_parse_read_again(pestle_parser_t* p);
+// Sets |marks| of the arguments that |p->shapes.wanted| is computed from.
+PESTLE_NODISCARD pestle_status_t pestle_parse_mark_wanted(pestle_parser_t* p,
+                                                          bool* marks);
+
 // --- parse_built.c ---
 
 // What follows the name of an op without a row, in its short form.
 PESTLE_NODISCARD pestle_status_t pestle_parse_built_form(pestle_parser_t* p,
                                                          pestle_parse_op_t* o);
+// Names |values|, the results of |o|, as below.
+PESTLE_NODISCARD pestle_status_t pestle_parse_bind_values(
+    pestle_parser_t* p, const pestle_parse_op_t* o, const pestle_token_t* names,
+    const int64_t* counts, size_t name_count, pestle_value_t** values,
+    size_t value_count);
 // Makes what |o| means and binds its results to |names|, each of which stands for
 // as many as |counts| says; takes the location behind it.
 PESTLE_NODISCARD pestle_status_t pestle_parse_built(pestle_parser_t* p,

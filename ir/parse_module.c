@@ -129,15 +129,21 @@ static pestle_status_t declare(pestle_parser_t* p, const pestle_token_t* at,
   if (!names) return PESTLE_OOM();
   for (size_t i = 0; i < count; ++i)
     names[i] = s->argument_ports.data[i].name;
-  PESTLE_TRY(pestle_module_add_function(p->module, s->name.data,
-                                        s->arguments.types.data, names, count,
-                                        out_function));
+  const pestle_type_t* types = s->arguments.types.data;
+  bool given = p->again && pestle_str_equal_c(s->name, p->again->entry) &&
+               p->again->count == count;
+  if (given) types = p->again->types;
+  PESTLE_TRY(pestle_module_add_function(p->module, s->name.data, types, names,
+                                        count, out_function));
   pestle_function_t* f = *out_function;
   f->is_private = s->is_private;
   PESTLE_TRY(set_tokens(p, f, false, &s->arguments.types));
   PESTLE_TRY(set_tokens(p, f, true, &s->results));
-  PESTLE_TRY(
-      pestle_function_declare_results(f, s->results.data, s->results.count));
+  // Of given arguments the results follow.
+  if (!given) {
+    PESTLE_TRY(
+        pestle_function_declare_results(f, s->results.data, s->results.count));
+  }
   return pestle_parse_place(p, at, set_ports(f, s));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One op: results, name, form, types, location; and the names of values.
 #include "ir/built.h"
+#include "ir/fold.h"
 #include "ir/internal.h"
 #include "ir/parse_internal.h"
 #include "ir/text.h"
@@ -445,6 +446,8 @@ static pestle_status_t check_return(pestle_parser_t* p,
   for (size_t i = 0; i < count; ++i) {
     const pestle_type_t* want = pestle_function_result_type(function, i);
     if (pestle_type_equal(want, o->operands[i]->type)) continue;
+    if (p->again && pestle_parse_types_agree(want, o->operands[i]->type))
+      continue;
     return type_mismatch(p, o, "operand", i, want, o->operands[i]->type);
   }
   return NULL;
@@ -470,10 +473,69 @@ static pestle_status_t name_chlo(pestle_parser_t* p, const pestle_parse_op_t* o,
   return pestle_parse_placed(p, o, pestle_generic_chlo(&site, node));
 }
 
-static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
-                                 const pestle_function_t* function) {
+// A call, or a composite, where extents are not known: its body takes its place.
+static pestle_status_t inline_call(pestle_parser_t* p, pestle_parse_op_t* o,
+                                   const char* callee,
+                                   const result_names_t* names) {
+  pestle_value_t** values;
+  size_t count;
+  PESTLE_TRY(pestle_parse_check_operands(p, o));
+  PESTLE_TRY(pestle_parse_inline(p, o, callee, &values, &count));
+  PESTLE_TRY(pestle_parse_bind_values(p, o, names->names, names->counts,
+                                      names->count, values, count));
+  return pestle_parse_skip_loc(p);
+}
+
+static const char* inlined_callee(const pestle_parser_t* p,
+                                  const pestle_parse_op_t* o) {
+  if (!p->again) return NULL;
+  if (o->g.op == PESTLE_OP_CUSTOM) return o->g.decomposition;
+  for (size_t i = 0; o->g.op == PESTLE_OP_CALL && i < o->g.attr_count; ++i) {
+    if (o->g.attrs[i].name == PESTLE_ATTR_callee) return o->g.attrs[i].as.str;
+  }
+  return NULL;
+}
+
+static pestle_status_t take_return(pestle_parser_t* p,
+                                   const pestle_parse_op_t* o,
+                                   pestle_parse_return_t* end) {
+  if (o->operand_count != end->count) {
+    return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
+                              "returns %zu values from a function of %zu "
+                              "results",
+                              o->operand_count, end->count);
+  }
+  for (size_t i = 0; i < end->count; ++i)
+    end->values[i] = o->operands[i];
+  end->seen = true;
+  return pestle_parse_skip_loc(p);
+}
+
+// What is read with the extents of its operands has all of its own, and small
+// numbers are evaluated at once.
+static pestle_status_t settle(pestle_parser_t* p, pestle_parse_op_t* o,
+                              pestle_node_t** node) {
+  for (uint32_t i = 0; i < (*node)->result_count; ++i) {
+    if (pestle_type_is_static((*node)->results[i].type)) continue;
+    return pestle_parse_error(p, &o->at, PESTLE_STATUS_UNSUPPORTED,
+                              "the shape of result %u does not follow from the "
+                              "shapes of the arguments",
+                              (unsigned)i);
+  }
+  if ((*node)->result_count != 1) return NULL;
+  pestle_value_t* value = &(*node)->results[0];
+  PESTLE_TRY(pestle_fold_value(o->builder, &value));
+  value->node->loc = (*node)->loc;
+  *node = value->node;
+  return NULL;
+}
+
+pestle_status_t pestle_parse_one(pestle_parser_t* p, pestle_builder_t* builder,
+                                 const pestle_function_t* function,
+                                 pestle_parse_return_t* end) {
   result_names_t names = {0};
-  pestle_parse_op_t o = {.g.arena = &p->scratch, .builder = builder};
+  pestle_parse_op_t o = {.g = {.arena = &p->scratch, .shapes = &p->shapes},
+                         .builder = builder};
   pestle_node_t* node = NULL;
   PESTLE_TRY(read_result_names(p, &names));
   o.at = *pestle_parse_token(p);
@@ -506,10 +568,14 @@ static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
     PESTLE_TRY(pestle_parse_check_operands(p, &o));
     return pestle_parse_built(p, &o, names.names, names.counts, names.count);
   }
+  const char* callee = inlined_callee(p, &o);
+  if (callee) return inline_call(p, &o, callee, &names);
+  if (o.g.op == PESTLE_OP_RETURN && end) return take_return(p, &o, end);
   if (o.g.op == PESTLE_OP_RETURN) PESTLE_TRY(check_return(p, &o, function));
   PESTLE_TRY(pestle_parse_finish(p, &o, &node));
   PESTLE_TRY(name_chlo(p, &o, &node));
   PESTLE_TRY(pestle_parse_placed(p, &o, pestle_generic_layouts(&o.g, &node)));
+  if (p->again) PESTLE_TRY(settle(p, &o, &node));
   PESTLE_TRY(bind_results(p, &o, &names, node));
   return pestle_parse_node_loc(p, node);
 }
@@ -523,7 +589,7 @@ pestle_status_t pestle_parse_ops(pestle_parser_t* p, pestle_block_t* block,
       return pestle_parse_expected(p, "'}' after the return");
     }
     pestle_arena_mark_t mark = pestle_arena_mark(&p->scratch);
-    PESTLE_TRY(parse_one(p, &builder, function));
+    PESTLE_TRY(pestle_parse_one(p, &builder, function, NULL));
     pestle_arena_rewind(&p->scratch, mark);
   }
   if (!block->last || block->last->op != PESTLE_OP_RETURN) {

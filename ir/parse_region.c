@@ -83,6 +83,12 @@ pestle_status_t pestle_parse_region(pestle_parser_t* p, pestle_parse_op_t* o,
     PESTLE_TRY(region_label(p, &own));
     arguments = &own;
   }
+  // Arguments of a loop have the extents of its operands, when those are known.
+  if (p->again && o->g.op == PESTLE_OP_WHILE &&
+      arguments->types.count == o->operand_count) {
+    for (size_t i = 0; i < o->operand_count; ++i)
+      arguments->types.data[i] = *o->operands[i]->type;
+  }
   PESTLE_TRY(pestle_region_create(p->module, arguments->types.data,
                                   arguments->types.count, &region, &block));
   PESTLE_TRY(pestle_parse_push_region(p, o, region));

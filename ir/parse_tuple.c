@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that leave no node behind: tuples are taken apart as they are read, a token
-// is a tuple of nothing, and the extent of a static type is a constant.
+// is a tuple of nothing.
 #include "ir/parse_internal.h"
 
-static const char* const names[] = {"stablehlo.tuple",
-                                    "stablehlo.get_tuple_element",
-                                    "stablehlo.after_all",
-                                    "stablehlo.create_token",
-                                    "stablehlo.get_dimension_size",
-                                    NULL};
-enum { TUPLE, ELEMENT, AFTER_ALL, CREATE_TOKEN, DIMENSION, NAMES };
+static const char* const names[] = {
+    "stablehlo.tuple", "stablehlo.get_tuple_element", "stablehlo.after_all",
+    "stablehlo.create_token", NULL};
+enum { TUPLE, ELEMENT, AFTER_ALL, CREATE_TOKEN, NAMES };
 
 const char* pestle_parse_tuple_name(size_t index) {
   return names[index];
@@ -41,7 +38,6 @@ static pestle_status_t read_dict(pestle_parser_t* p, int64_t* number) {
   if (!pestle_parse_at(p, '{')) return NULL;
   PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
   const pestle_generic_value_t* v = pestle_generic_find(&dict, "index");
-  if (!v) v = pestle_generic_find(&dict, "dimension");
   if (v && v->kind == PESTLE_GENERIC_INT) *number = v->i64;
   return NULL;
 }
@@ -60,19 +56,11 @@ static pestle_status_t read_generic(pestle_parser_t* p, pestle_parse_op_t* o,
   return pestle_parse_function_type(p, &o->operand_types, &o->result_types);
 }
 
-// "%t[0]", "%x, dim = 0" or operands alone; then a function's type or that of the
+// "%t[0]" or operands alone; then a function's type or that of the
 // result.
 static pestle_status_t read_pretty(pestle_parser_t* p, pestle_parse_op_t* o,
                                    int op, int64_t* number) {
-  if (op == DIMENSION) {
-    PESTLE_TRY(pestle_parse_push_operand(p, o));
-    PESTLE_TRY(pestle_parse_expect(p, ','));
-    PESTLE_TRY(pestle_parse_expect_word(p, "dim"));
-    PESTLE_TRY(pestle_parse_expect(p, '='));
-    PESTLE_TRY(pestle_parse_integer(p, number));
-  } else {
-    PESTLE_TRY(pestle_parse_operands(p, o));
-  }
+  PESTLE_TRY(pestle_parse_operands(p, o));
   if (op == ELEMENT) {
     PESTLE_TRY(pestle_parse_expect(p, '['));
     PESTLE_TRY(pestle_parse_integer(p, number));
@@ -140,28 +128,10 @@ static pestle_status_t take_element(pestle_parser_t* p, pestle_parse_op_t* o,
   return NULL;
 }
 
-static pestle_status_t extent(pestle_parser_t* p, pestle_parse_op_t* o,
-                              int64_t axis, pestle_value_t** out) {
-  const pestle_type_t* x = o->operand_count == 1 ? o->operands[0]->type : NULL;
-  if (!x || axis < 0 || axis >= x->rank) return bad(p, o);
-  if (x->dims[axis] == PESTLE_DIM_DYNAMIC || x->dims[axis] > INT32_MAX) {
-    return pestle_parse_error(p, &o->at, PESTLE_STATUS_UNSUPPORTED,
-                              "the extent of axis %lld is not known or passes "
-                              "an i32",
-                              (long long)axis);
-  }
-  int32_t number = (int32_t)x->dims[axis];
-  pestle_constant_attrs_t attrs = {
-      sizeof(attrs),
-      {pestle_type_make(PESTLE_I32, 0, NULL), &number, sizeof(number), true}};
-  return pestle_op_constant(o->builder, &attrs, out);
-}
-
 pestle_status_t pestle_parse_tuple(pestle_parser_t* p, pestle_parse_op_t* o,
                                    bool generic, const pestle_token_t* name) {
   int op = which(o->at.text);
   int64_t number = -1;
-  pestle_value_t* constant = NULL;
   pestle_value_t** leaves = o->operands;
   PESTLE_TRY(generic ? read_generic(p, o, &number)
                      : read_pretty(p, o, op, &number));
@@ -171,10 +141,6 @@ pestle_status_t pestle_parse_tuple(pestle_parser_t* p, pestle_parse_op_t* o,
   leaves = o->operands;
   if (op == ELEMENT) {
     PESTLE_TRY(take_element(p, o, number, &leaves));
-  } else if (op == DIMENSION) {
-    PESTLE_TRY(extent(p, o, number, &constant));
-    leaves = &constant;
-    if (nest) return bad(p, o);
   } else if (op == TUPLE) {
     if (!nest || !joins(nest, o->forms, o->form_count)) return bad(p, o);
   } else if (!nest || strcmp(nest, "()") || o->operand_count) {

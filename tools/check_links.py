@@ -42,7 +42,9 @@ STANDS_ON = {
 }
 # Custom calls are registered with a context, which is the runtime's. Templates are
 # rows of a table, which rooms below them ask; the verifier of nests is in two rooms.
+# Readers evaluate the numbers of shapes as they read them (ir/fold.c).
 EXCEPTIONS = {
+    "ir": {"pestle_ref_evaluate_node"},
     "ir_ref": {"pestle_context_custom_call"},
     "codegen_nest": {"pestle_template_at", "pestle_nest_broken",
                      "pestle_nest_verify_loops"},
