@@ -113,7 +113,9 @@ static const char* callee_of(pestle_built_t* b) {
   const pestle_generic_value_t* list =
       pestle_built_attr(b, "called_computations");
   const pestle_generic_entry_t* e = list ? list->entries : NULL;
-  if (e && !e->next && e->value.kind == PESTLE_GENERIC_SYMBOL) {
+  bool names = e && (e->value.kind == PESTLE_GENERIC_SYMBOL ||
+                     e->value.kind == PESTLE_GENERIC_STRING);
+  if (names && !e->next) {
     return e->value.text.data;
   }
   pestle_built_fail(b, PESTLE_STATUS_MALFORMED,

@@ -323,11 +323,30 @@ static pestle_status_t read_attributes(pestle_bytecode_builder_t* b,
   return pestle_generic_apply(g, &dict);
 }
 
-// |op|'s node at the end of |place|.
+// What a few other ops stand for: |*out_values| are its results, |count|.
+static pestle_status_t make_built(
+    pestle_bytecode_builder_t* b, const pestle_bytecode_op_t* op,
+    pestle_bytecode_place_t* place, pestle_generic_t* g,
+    pestle_value_t* const* operands, size_t operand_count,
+    pestle_region_t* const* regions, const pestle_type_t* types, size_t count,
+    pestle_value_t*** out_values) {
+  pestle_node_t* last = place->builder.block->last;
+  PESTLE_TRY(pestle_generic_build(g, &place->builder, operands, operand_count,
+                                  regions, op->region_count, types, count,
+                                  out_values));
+  pestle_node_t* made = last ? last->next : place->builder.block->first;
+  for (; made; made = made->next)
+    PESTLE_TRY(set_location(b, op, made));
+  return NULL;
+}
+
+// |op|'s results, made at the end of |place|.
 static pestle_status_t make_row(pestle_bytecode_builder_t* b,
                                 const pestle_bytecode_op_t* op,
                                 pestle_bytecode_place_t* place,
-                                pestle_node_t** node) {
+                                pestle_node_t** node,
+                                pestle_value_t*** out_values,
+                                size_t* out_count) {
   pestle_generic_t g;
   pestle_region_t** regions;
   pestle_type_t* types;
@@ -335,10 +354,17 @@ static pestle_status_t make_row(pestle_bytecode_builder_t* b,
   size_t operand_count, type_count;
   const pestle_bytecode_name_t* name = &b->names[op->name];
   pestle_generic_begin(&b->scratch, name->op, &g);
+  g.built = name->built;
+  *node = NULL;
   PESTLE_TRY(pestle_bytecode_operands(b, op, &operands, &operand_count));
   PESTLE_TRY(read_attributes(b, op, &g));
   PESTLE_TRY(build_regions(b, op, place->value_end, &regions));
   PESTLE_TRY(pestle_bytecode_result_types(b, op, &types, &type_count));
+  *out_count = type_count;
+  if (pestle_generic_is_built(&g)) {
+    return make_built(b, op, place, &g, operands, operand_count, regions, types,
+                      type_count, out_values);
+  }
   if (g.op == PESTLE_OP_RETURN && place->function) {
     PESTLE_TRY(check_return(place->function, operands, operand_count));
   }
@@ -361,9 +387,12 @@ static pestle_status_t build_node(pestle_bytecode_builder_t* b,
                                   const pestle_bytecode_op_t* op,
                                   pestle_bytecode_place_t* place) {
   pestle_node_t* node;
+  pestle_value_t** values;
+  size_t count;
   bool is_row = b->names[op->name].role == PESTLE_BYTECODE_ROW;
-  PESTLE_TRY(is_row ? make_row(b, op, place, &node)
+  PESTLE_TRY(is_row ? make_row(b, op, place, &node, &values, &count)
                     : pestle_bytecode_build_chlo(b, op, place, &node));
+  if (!node) return pestle_bytecode_bind_results(b, op, values, count);
   pestle_value_t** results =
       PESTLE_ARENA_ARRAY(&b->scratch, pestle_value_t*, node->result_count + 1u);
   if (!results) return PESTLE_OOM();

@@ -26,8 +26,9 @@ typedef enum pestle_bytecode_role_e {
 
 typedef struct pestle_bytecode_name_t {
   pestle_bytecode_role_t role;
-  pestle_op_t op;                      // of a ROW
-  const pestle_bytecode_form_t* form;  // or NULL
+  pestle_op_t op;                          // of a ROW
+  const struct pestle_built_row_t* built;  // of a ROW without one (ir/built.h)
+  const pestle_bytecode_form_t* form;      // or NULL
   const char* chlo;  // of a ROW: the op by name that takes its place, or NULL
 } pestle_bytecode_name_t;
 

@@ -24,8 +24,8 @@ static const special_t specials[] = {
     {"stablehlo.get_dimension_size", PESTLE_BYTECODE_EXTENT},
 };
 
-static void resolve(pestle_str_t dialect, pestle_str_t op,
-                    pestle_bytecode_name_t* out) {
+static void resolve(pestle_bytecode_builder_t* b, pestle_str_t dialect,
+                    pestle_str_t op, pestle_bytecode_name_t* out) {
   out->form = pestle_bytecode_find_form(dialect, op);
   if (pestle_str_equal_c(dialect, "sdy")) {
     pestle_bytecode_sdy_name(op, out);
@@ -40,9 +40,14 @@ static void resolve(pestle_str_t dialect, pestle_str_t op,
     out->role = specials[i].role;
     return;
   }
-  if (pestle_generic_find_op(pestle_str(out->form->name), &out->op)) {
-    out->role = PESTLE_BYTECODE_ROW;
+  pestle_generic_t g;
+  if (!pestle_generic_begin_name(&b->scratch, pestle_str(out->form->name),
+                                 &g)) {
+    return;
   }
+  out->role = PESTLE_BYTECODE_ROW;
+  out->op = g.op;
+  out->built = g.built;
 }
 
 static pestle_status_t resolve_all(pestle_bytecode_builder_t* b) {
@@ -52,7 +57,7 @@ static pestle_status_t resolve_all(pestle_bytecode_builder_t* b) {
   if (!names) return PESTLE_OOM();
   for (size_t i = 0; i < file->op_count; ++i) {
     const pestle_bytecode_op_name_t* name = &file->ops[i];
-    resolve(file->dialects[name->dialect].name, name->name, &names[i]);
+    resolve(b, file->dialects[name->dialect].name, name->name, &names[i]);
   }
   b->names = names;
   return NULL;
