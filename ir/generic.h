@@ -18,6 +18,9 @@
 #include "base/arena.h"
 #include "ir/graph.h"
 
+// A quantised element type: quant.h.
+typedef struct pestle_quant_t pestle_quant_t;
+
 // --- Attribute values ---
 
 typedef enum pestle_generic_kind_e {

@@ -15,7 +15,11 @@ static pestle_status_t fill_ops(pestle_parser_t* p) {
       return PESTLE_OOM();
     }
   }
-  if (!pestle_map_set_str(&p->ops, PESTLE_STR("func.return"),
+  if (!pestle_map_set_str(&p->ops, PESTLE_STR("stablehlo.uniform_quantize"),
+                          PESTLE_OP_CONVERT) ||
+      !pestle_map_set_str(&p->ops, PESTLE_STR("stablehlo.uniform_dequantize"),
+                          PESTLE_OP_CONVERT) ||
+      !pestle_map_set_str(&p->ops, PESTLE_STR("func.return"),
                           PESTLE_OP_RETURN) ||
       !pestle_map_set_str(&p->ops, PESTLE_STR("chlo.ragged_dot"),
                           PESTLE_OP_DOT_GENERAL) ||

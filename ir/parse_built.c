@@ -4,6 +4,7 @@
 #include "ir/built.h"
 #include "ir/fold.h"
 #include "ir/parse_internal.h"
+#include "ir/quant.h"
 
 // --- "%a, %b, word = value {..} : types" ---
 
@@ -111,6 +112,20 @@ pestle_status_t pestle_parse_bind_values(
                             PESTLE_STR_ARG(o->at.text), value_count);
 }
 
+static pestle_status_t build(pestle_parse_op_t* o, pestle_value_t*** values) {
+  const pestle_parse_types_t *in = &o->operand_types, *out = &o->result_types;
+  if (in->count == o->operand_count &&
+      pestle_quant_needs(&o->g, in->quants, o->operand_count, out->quants,
+                         out->count)) {
+    return pestle_quant_build(&o->g, o->builder, o->operands, in->quants,
+                              o->operand_count, o->regions, o->region_count,
+                              out->data, out->quants, out->count, values);
+  }
+  return pestle_generic_build(&o->g, o->builder, o->operands, o->operand_count,
+                              o->regions, o->region_count, out->data,
+                              out->count, values);
+}
+
 pestle_status_t pestle_parse_built(pestle_parser_t* p, pestle_parse_op_t* o,
                                    const pestle_token_t* names,
                                    const int64_t* counts, size_t name_count) {
@@ -118,15 +133,11 @@ pestle_status_t pestle_parse_built(pestle_parser_t* p, pestle_parse_op_t* o,
   pestle_value_t** values;
   if (o->result_types.nested) {
     return pestle_parse_error(p, &o->at, PESTLE_STATUS_UNSUPPORTED,
-                              "'%s' gives a tuple or token, which is not "
+                              "'%.*s' gives a tuple or token, which is not "
                               "supported",
-                              o->g.built->name);
+                              PESTLE_STR_ARG(o->at.text));
   }
-  PESTLE_TRY(pestle_parse_placed(
-      p, o,
-      pestle_generic_build(&o->g, o->builder, o->operands, o->operand_count,
-                           o->regions, o->region_count, o->result_types.data,
-                           o->result_types.count, &values)));
+  PESTLE_TRY(pestle_parse_placed(p, o, build(o, &values)));
   PESTLE_TRY(set_places(p, o, last));
   for (size_t i = 0; p->again && i < o->result_types.count; ++i)
     PESTLE_TRY(pestle_fold_value(o->builder, &values[i]));

@@ -113,7 +113,8 @@ static pestle_status_t parse_constant(pestle_parser_t* p,
                      .kind = PESTLE_ATTR_KIND_ELEMENTS};
   a.as.elements = elements;
   PESTLE_TRY(pestle_parse_push_attr(p, o, &a));
-  return pestle_parse_push_type(p, &o->result_types, &elements->type);
+  return pestle_parse_push_quant(p, &o->result_types, &elements->type,
+                                 p->quant);
 }
 
 // "%0 [0:4, 1:3:2]"

@@ -113,6 +113,7 @@ typedef struct pestle_parser_t {
   bool allows_index;                  // data of attributes: read as i64
   bool signatures_only;               // bodies stay unread
   const pestle_parse_again_t* again;  // or NULL
+  const pestle_quant_t* quant;        // of the type that was read last
   pestle_generic_shapes_t shapes;
   size_t op_count;         // read by calls
   pestle_arena_t scratch;  // rewound after each op
@@ -200,12 +201,19 @@ typedef struct pestle_parse_form_t {
 typedef struct pestle_parse_types_t {
   pestle_type_t* data;  // in the scratch arena
   size_t count, capacity;
+  const pestle_quant_t** quants;  // of each type, NULL where it has none
+  size_t quant_capacity;
+  bool quantised;              // some is not NULL
   pestle_parse_form_t* forms;  // of what was read as types, in order
   size_t form_count, form_capacity;
   bool nested;  // some form is no tensor
 } pestle_parse_types_t;
 PESTLE_NODISCARD pestle_status_t pestle_parse_push_type(
     pestle_parser_t* p, pestle_parse_types_t* types, const pestle_type_t* type);
+// The same of a type whose elements are quantised, unless |quant| is NULL.
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_push_quant(pestle_parser_t* p, pestle_parse_types_t* types,
+                        const pestle_type_t* type, const pestle_quant_t* quant);
 // A tensor, a tuple or a token.
 PESTLE_NODISCARD pestle_status_t
 pestle_parse_type_form(pestle_parser_t* p, pestle_parse_types_t* types);

@@ -147,6 +147,14 @@ static pestle_status_t keep_alias(pestle_parser_t* p,
   }
   if (name->kind == PESTLE_TOKEN_BANG) {
     pestle_parse_types_t types = {0};
+    // An element type, which is read where it is one.
+    if (pestle_parse_at_kind(p, PESTLE_TOKEN_BANG) &&
+        pestle_str_starts_with(pestle_parse_token(p)->text,
+                               PESTLE_STR("quant."))) {
+      pestle_parse_advance(p);
+      return pestle_parse_at(p, '<') ? pestle_parse_skip_brackets(p, true)
+                                     : NULL;
+    }
     return pestle_parse_type_form(p, &types);
   }
   pestle_generic_value_t value;

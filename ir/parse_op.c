@@ -4,6 +4,7 @@
 #include "ir/fold.h"
 #include "ir/internal.h"
 #include "ir/parse_internal.h"
+#include "ir/quant.h"
 #include "ir/text.h"
 
 // --- Scopes ---
@@ -151,8 +152,18 @@ pestle_status_t pestle_parse_push_region(pestle_parser_t* p,
 
 static pestle_status_t push_result_type(pestle_parser_t* p,
                                         pestle_parse_op_t* o,
-                                        const pestle_type_t* type) {
-  return pestle_parse_push_type(p, &o->result_types, type);
+                                        const pestle_parse_types_t* list,
+                                        size_t index) {
+  return pestle_parse_push_quant(p, &o->result_types, &list->data[index],
+                                 list->quants[index]);
+}
+
+static pestle_status_t push_operand_type(pestle_parser_t* p,
+                                         pestle_parse_op_t* o,
+                                         const pestle_parse_types_t* list,
+                                         size_t index) {
+  return pestle_parse_push_quant(p, &o->operand_types, &list->data[index],
+                                 list->quants[index]);
 }
 
 // "A, B, .." without an arrow: what each type is of depends on the op.
@@ -163,24 +174,24 @@ static pestle_status_t spread_types(pestle_parser_t* p, pestle_parse_op_t* o,
   if (o->g.built && list->count == 1) {
     o->typed = true;
     for (size_t i = 0; i < o->operand_count; ++i) {
-      PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, last));
+      PESTLE_TRY(push_operand_type(p, o, list, list->count - 1));
     }
-    return push_result_type(p, o, last);
+    return push_result_type(p, o, list, list->count - 1);
   }
   if (o->g.op == PESTLE_OP_SELECT && last) {
     // "P, T", or "T" for three operands of one type.
     o->typed = list->count <= 2;
-    PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, &list->data[0]));
-    PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, last));
-    PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, last));
-    return push_result_type(p, o, last);
+    PESTLE_TRY(push_operand_type(p, o, list, 0));
+    PESTLE_TRY(push_operand_type(p, o, list, list->count - 1));
+    PESTLE_TRY(push_operand_type(p, o, list, list->count - 1));
+    return push_result_type(p, o, list, list->count - 1);
   }
   if (info->results == 0 || info->results == PESTLE_VARIADIC) {
     // One for each operand, and for each result if there are any.
     o->typed = true;
     o->operand_types = *list;
     for (size_t i = 0; info->results && i < list->count; ++i) {
-      PESTLE_TRY(push_result_type(p, o, &list->data[i]));
+      PESTLE_TRY(push_result_type(p, o, list, i));
     }
     o->result_types.forms = list->forms;
     o->result_types.form_count = list->form_count;
@@ -193,12 +204,13 @@ static pestle_status_t spread_types(pestle_parser_t* p, pestle_parse_op_t* o,
                               info->mlir);
   }
   // Of the operands too, where there are any; but "complex" joins real ones.
-  if (o->g.op == PESTLE_OP_COMPLEX) return push_result_type(p, o, last);
+  if (o->g.op == PESTLE_OP_COMPLEX)
+    return push_result_type(p, o, list, list->count - 1);
   o->typed = true;
   for (size_t i = 0; i < o->operand_count; ++i) {
-    PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, last));
+    PESTLE_TRY(push_operand_type(p, o, list, list->count - 1));
   }
-  return push_result_type(p, o, last);
+  return push_result_type(p, o, list, list->count - 1);
 }
 
 pestle_status_t pestle_parse_op_types(pestle_parser_t* p,
@@ -486,6 +498,13 @@ static pestle_status_t inline_call(pestle_parser_t* p, pestle_parse_op_t* o,
   return pestle_parse_skip_loc(p);
 }
 
+static bool is_quantised(const pestle_parse_op_t* o) {
+  if (!o->operand_types.quantised && !o->result_types.quantised) return false;
+  return o->operand_types.count == o->operand_count &&
+         pestle_quant_needs(&o->g, o->operand_types.quants, o->operand_count,
+                            o->result_types.quants, o->result_types.count);
+}
+
 static const char* inlined_callee(const pestle_parser_t* p,
                                   const pestle_parse_op_t* o) {
   if (!p->again) return NULL;
@@ -564,7 +583,7 @@ pestle_status_t pestle_parse_one(pestle_parser_t* p, pestle_builder_t* builder,
   }
   PESTLE_TRY(generic ? pestle_parse_generic(p, &o)
                      : pestle_parse_pretty(p, &o));
-  if (pestle_generic_is_built(&o.g)) {
+  if (is_quantised(&o) || pestle_generic_is_built(&o.g)) {
     PESTLE_TRY(pestle_parse_check_operands(p, &o));
     return pestle_parse_built(p, &o, names.names, names.counts, names.count);
   }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/parse_internal.h"
+#include "ir/quant.h"
 #include "ir/text.h"
 
 pestle_status_t pestle_parse_argument_name(pestle_parser_t* p,
@@ -172,6 +173,31 @@ static pestle_status_t reduce_operands(pestle_parser_t* p,
   return NULL;
 }
 
+// |body|, on two elements of what |o| reduces.
+static pestle_status_t applied_op(pestle_parser_t* p,
+                                  const pestle_parse_op_t* o,
+                                  pestle_parse_op_t* body,
+                                  const pestle_type_t* type,
+                                  pestle_value_t** out) {
+  pestle_node_t* node;
+  pestle_value_t** values;
+  const pestle_quant_t* quant =
+      o->operand_types.count ? o->operand_types.quants[0] : NULL;
+  const pestle_quant_t* quants[2] = {quant, quant};
+  PESTLE_TRY(pestle_parse_push_type(p, &body->result_types, type));
+  if (quant && pestle_quant_needs(&body->g, quants, 2, quants, 1)) {
+    PESTLE_TRY(pestle_parse_placed(
+        p, body,
+        pestle_quant_build(&body->g, body->builder, body->operands, quants, 2,
+                           NULL, 0, type, quants, 1, &values)));
+    *out = values[0];
+    return NULL;
+  }
+  PESTLE_TRY(pestle_parse_finish(p, body, &node));
+  *out = &node->results[0];
+  return NULL;
+}
+
 // The region that "applies stablehlo.add" stands for.
 static pestle_status_t applied_region(pestle_parser_t* p, pestle_parse_op_t* o,
                                       const pestle_token_t* at) {
@@ -194,9 +220,8 @@ static pestle_status_t applied_region(pestle_parser_t* p, pestle_parse_op_t* o,
                             .operands = block->arguments,
                             .operand_count = 2};
   pestle_node_t* node;
-  PESTLE_TRY(pestle_parse_push_type(p, &body.result_types, &types[0]));
-  PESTLE_TRY(pestle_parse_finish(p, &body, &node));
-  pestle_value_t* result = &node->results[0];
+  pestle_value_t* result;
+  PESTLE_TRY(applied_op(p, o, &body, &types[0], &result));
   pestle_parse_op_t end = {.g = {.op = PESTLE_OP_RETURN, .arena = &p->scratch},
                            .at = *at,
                            .builder = &builder,

@@ -2,6 +2,7 @@
 // Types. The inside of tensor<..> is read from the characters: "4x8xf32" is one
 // word to a lexer.
 #include "ir/parse_internal.h"
+#include "ir/quant.h"
 
 static char at(const pestle_parser_t* p) {
   return p->lexer.cursor < p->end ? *p->lexer.cursor : 0;
@@ -69,8 +70,51 @@ pestle_dtype_t pestle_parse_dtype_name(pestle_str_t name) {
   return pestle_dtype_from_name(text);
 }
 
+// "quant.uniform<..>" from |start| on, which is behind the '!'; |*out_end| is behind
+// the last angle. NULL where there is none.
+static const char* quant_end(const pestle_parser_t* p, const char* start) {
+  int depth = 0;
+  for (const char* c = start; c < p->end && *c != '\n'; ++c) {
+    depth += *c == '<';
+    if (*c == '>' && --depth == 0) return c + 1;
+  }
+  return NULL;
+}
+
+static pestle_status_t read_quant(pestle_parser_t* p, pestle_dtype_t* out) {
+  static const char head[] = "quant.uniform<";
+  const char* start = p->lexer.cursor + 1;
+  const char* word = start;
+  while (is_dtype_char(at(p)))
+    ++p->lexer.cursor;
+  // "!name", which stands for it.
+  pestle_str_t name =
+      pestle_str_make(start - 1, (size_t)(p->lexer.cursor - start + 1));
+  const pestle_map_value_t* found = pestle_map_find_str(&p->words, name);
+  if (found) start = ((const pestle_lexer_t*)found->ptr)->token.whole.data + 1;
+  const char* end = quant_end(p, start);
+  if (!end || (size_t)(end - start) < sizeof(head) ||
+      memcmp(start, head, sizeof(head) - 1)) {
+    p->lexer.cursor = word;
+    return bad_type(p, PESTLE_STATUS_UNSUPPORTED,
+                    "of quantised types only !quant.uniform<..> is supported");
+  }
+  const char* inside = start + sizeof(head) - 1;
+  pestle_status_t status = pestle_quant_parse(
+      &p->kept, pestle_str_make(inside, (size_t)(end - 1 - inside)), &p->quant);
+  if (status) {
+    pestle_token_t here = p->lexer.token;
+    here.column = (uint32_t)(word - p->lexer.line_start);
+    return pestle_parse_place(p, &here, status);
+  }
+  if (!found) p->lexer.cursor = end;
+  *out = p->quant->storage;
+  return NULL;
+}
+
 static pestle_status_t read_dtype(pestle_parser_t* p, pestle_dtype_t* out) {
   const char* start = p->lexer.cursor;
+  if (at(p) == '!') return read_quant(p, out);
   while (is_dtype_char(at(p)))
     ++p->lexer.cursor;
   size_t size = (size_t)(p->lexer.cursor - start);
@@ -119,6 +163,7 @@ static pestle_status_t read_tensor(pestle_parser_t* p, pestle_type_t* type) {
 pestle_status_t pestle_parse_type(pestle_parser_t* p, pestle_type_t* out_type) {
   pestle_token_t start = p->lexer.token;
   pestle_lexer_t back;
+  p->quant = NULL;
   if (pestle_parse_enter_alias(p, &back)) {
     PESTLE_TRY(pestle_parse_enter(p));
     PESTLE_TRY(pestle_parse_type(p, out_type));
@@ -148,13 +193,24 @@ pestle_status_t pestle_parse_type(pestle_parser_t* p, pestle_type_t* out_type) {
   return placed;
 }
 
+pestle_status_t pestle_parse_push_quant(pestle_parser_t* p,
+                                        pestle_parse_types_t* types,
+                                        const pestle_type_t* type,
+                                        const pestle_quant_t* quant) {
+  PESTLE_TRY(pestle_parse_grow(p, &types->data, types->count, &types->capacity,
+                               sizeof(*types->data)));
+  PESTLE_TRY(pestle_parse_grow(p, &types->quants, types->count,
+                               &types->quant_capacity, sizeof(*types->quants)));
+  types->quants[types->count] = quant;
+  types->data[types->count++] = *type;
+  types->quantised = types->quantised || quant;
+  return NULL;
+}
+
 pestle_status_t pestle_parse_push_type(pestle_parser_t* p,
                                        pestle_parse_types_t* types,
                                        const pestle_type_t* type) {
-  PESTLE_TRY(pestle_parse_grow(p, &types->data, types->count, &types->capacity,
-                               sizeof(*types->data)));
-  types->data[types->count++] = *type;
-  return NULL;
+  return pestle_parse_push_quant(p, types, type, NULL);
 }
 
 // --- Tuples and tokens ---
@@ -189,7 +245,7 @@ static pestle_status_t read_nested(pestle_parser_t* p,
   }
   if (!pestle_parse_take_word(p, "tuple")) {
     PESTLE_TRY(pestle_parse_type(p, &type));
-    PESTLE_TRY(pestle_parse_push_type(p, types, &type));
+    PESTLE_TRY(pestle_parse_push_quant(p, types, &type, p->quant));
     return push_sign(p, nest, 't');
   }
   PESTLE_TRY(pestle_parse_enter(p));
@@ -218,7 +274,7 @@ pestle_status_t pestle_parse_type_form(pestle_parser_t* p,
   } else {
     pestle_type_t type;
     PESTLE_TRY(pestle_parse_type(p, &type));
-    PESTLE_TRY(pestle_parse_push_type(p, types, &type));
+    PESTLE_TRY(pestle_parse_push_quant(p, types, &type, p->quant));
   }
   form.leaves = types->count - form.leaves;
   PESTLE_TRY(pestle_parse_grow(p, &types->forms, types->form_count,
