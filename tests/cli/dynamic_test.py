@@ -5,8 +5,8 @@ refinement write them, made at random: each op of StableHLO that takes extents a
 operands in both forms, sizes that go through calls, loops and arithmetic, conditions
 on shapes, and inputs whose values decide. Values by numpy. Exits 77 without numpy.
 
-    dynamic_test.py          a few of each kind
-    dynamic_test.py 12       twelve of each
+    dynamic_test.py          eleven of each kind
+    dynamic_test.py 2        two of each
 """
 import os
 import pathlib
@@ -22,7 +22,7 @@ except ImportError as e:
 
 PESTLE = os.path.join(os.environ.get("PESTLE_BUILD_DIR", ""), "pestle")
 NAMES = {"float32": "f32", "int32": "i32", "int64": "i64"}
-COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 11
 rng = np.random.default_rng(4)
 failures = []
 ran = 0
