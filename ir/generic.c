@@ -605,6 +605,22 @@ static pestle_status_t create_product(pestle_generic_t* g,
   return f.status;
 }
 
+static pestle_status_t create_fold(pestle_generic_t* g,
+                                   pestle_builder_t* builder,
+                                   const pestle_node_spec_t* spec,
+                                   pestle_node_t** out_node) {
+  pestle_node_spec_t fold = *spec;
+  size_t count = spec->operand_count;
+  pestle_value_t** operands =
+      PESTLE_ARENA_ARRAY(g->arena, pestle_value_t*, count + 1);
+  if (!operands) return PESTLE_OOM();
+  if (count) memcpy(operands, spec->operands, count * sizeof(*operands));
+  PESTLE_TRY(
+      pestle_generic_widen(g->op, builder, operands, count, spec->regions[0]));
+  fold.operands = operands;
+  return pestle_node_create(builder, &fold, out_node);
+}
+
 pestle_status_t pestle_generic_create(
     pestle_generic_t* g, pestle_builder_t* builder,
     pestle_value_t* const* operands, size_t operand_count,
@@ -638,6 +654,12 @@ pestle_status_t pestle_generic_create(
                              .type_count = type_count};
   if (g->op == PESTLE_OP_DOT_GENERAL && operand_count == 2 && type_count == 1) {
     return create_product(g, builder, &spec, out_node);
+  }
+  if (pestle_generic_folds(g->op) && region_count == 1) {
+    return create_fold(g, builder, &spec, out_node);
+  }
+  if (pestle_generic_orders(g->op, operands, operand_count)) {
+    return pestle_generic_order(g->op, builder, operands, out_node);
   }
   return pestle_node_create(builder, &spec, out_node);
 }

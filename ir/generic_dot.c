@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of operands of several element types, and by an algorithm that is chosen:
-// operands are brought to one type before, the result to its own behind.
+// operands are brought to one type before, the result to its own behind. So are the
+// inputs of folds; and what no row does on complex numbers.
 //
 //   dot_general %x, %w : (bf16, i8) -> f32    ->    %1 = convert %w : f32, ..
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/mem.h"
 #include "ir/formula.h"
 #include "ir/generic_internal.h"
+#include "ir/internal.h"
 
 typedef pestle_value_t pv_t;
 
@@ -123,5 +125,91 @@ pestle_status_t pestle_generic_product(pestle_generic_t* g, pestle_builder_t* b,
   if (is_float(common) != is_float(type->dtype)) {
     type->dtype = is_float(common) ? common : PESTLE_I32;
   }
+  return f.status;
+}
+
+// --- Folds whose regions are wider than their inputs ---
+
+bool pestle_generic_folds(pestle_op_t op) {
+  return op == PESTLE_OP_REDUCE || op == PESTLE_OP_REDUCE_WINDOW ||
+         op == PESTLE_OP_SCATTER;
+}
+
+// Of scatter the indices stand between inputs and updates.
+pestle_status_t pestle_generic_widen(pestle_op_t op, pestle_builder_t* b,
+                                     pestle_value_t** operands, size_t count,
+                                     const pestle_region_t* region) {
+  const pestle_block_t* block = region->block;
+  bool scatter = op == PESTLE_OP_SCATTER;
+  size_t inputs = scatter ? (count - 1) / 2 : count / 2;
+  if (!inputs || block->argument_count != 2 * inputs) return NULL;
+  pestle_formula_t f = pestle_formula_make(*b);
+  for (size_t i = 0; i < count; ++i) {
+    if (scatter && i == inputs) continue;
+    size_t of = scatter && i > inputs ? i - inputs - 1 : i % inputs;
+    pestle_dtype_t to = block->arguments[of]->type->dtype;
+    operands[i] = pestle_f_convert(&f, operands[i], to);
+  }
+  return f.status;
+}
+
+// --- Complex numbers in an order ---
+
+// Whether |a| comes behind |b|, or holds NaN: by real, then by imaginary parts.
+static pv_t* is_larger(pestle_formula_t* f, pv_t* a, pv_t* b) {
+  pv_t* parts[4];
+  for (size_t i = 0; i < 4; ++i) {
+    parts[i] = pestle_f_unary(f, i < 2 ? PESTLE_OP_REAL : PESTLE_OP_IMAG,
+                              i % 2 ? b : a);
+  }
+  pv_t* more = pestle_f_gt(f, parts[2], parts[3]);
+  more = pestle_f_and(f, pestle_f_eq(f, parts[0], parts[1]), more);
+  return pestle_f_or(f, pestle_f_gt(f, parts[0], parts[1]), more);
+}
+
+static pv_t* larger(pestle_formula_t* f, pv_t* a, pv_t* b, bool less) {
+  pv_t* first = less ? is_larger(f, b, a) : is_larger(f, a, b);
+  // NaN of either is the result.
+  pv_t* nan = pestle_f_ne(f, a, a);
+  first = pestle_f_or(f, first, nan);
+  pv_t* other = pestle_f_ne(f, b, b);
+  pv_t* y = pestle_f_select(f, first, a, b);
+  pv_t* keep = pestle_f_and(f, other, pestle_f_not(f, nan));
+  return pestle_f_select(f, keep, b, y);
+}
+
+// -i log((x + i y) / sqrt(x^2 + y^2))
+static pv_t* arc(pestle_formula_t* f, pv_t* y, pv_t* x) {
+  pv_t* re = pestle_f_unary(f, PESTLE_OP_REAL, y);
+  pv_t* im = pestle_f_unary(f, PESTLE_OP_IMAG, y);
+  pv_t* parts[2] = {pestle_f_negate(f, im), re};
+  pv_t* turned = pestle_f_make(f, PESTLE_OP_COMPLEX, parts, 2, NULL, 0, NULL);
+  pv_t* square = pestle_f_multiply(f, x, x);
+  square = pestle_f_add(f, square, pestle_f_multiply(f, y, y));
+  pv_t* z = pestle_f_add(f, x, turned);
+  z = pestle_f_divide(f, z, pestle_f_sqrt(f, square));
+  z = pestle_f_log(f, z);
+  parts[0] = pestle_f_unary(f, PESTLE_OP_IMAG, z);
+  parts[1] = pestle_f_negate(f, pestle_f_unary(f, PESTLE_OP_REAL, z));
+  return pestle_f_make(f, PESTLE_OP_COMPLEX, parts, 2, NULL, 0, NULL);
+}
+
+bool pestle_generic_orders(pestle_op_t op, pestle_value_t* const* operands,
+                           size_t count) {
+  bool known = op == PESTLE_OP_MAXIMUM || op == PESTLE_OP_MINIMUM ||
+               op == PESTLE_OP_ATAN2;
+  return known && count == 2 && pestle_type_is_complex(operands[0]->type) &&
+         operands[0]->type == operands[1]->type &&
+         pestle_type_is_static(operands[0]->type);
+}
+
+pestle_status_t pestle_generic_order(pestle_op_t op, pestle_builder_t* b,
+                                     pestle_value_t* const* operands,
+                                     pestle_node_t** out_node) {
+  pestle_formula_t f = pestle_formula_make(*b);
+  pv_t* y = op == PESTLE_OP_ATAN2
+                ? arc(&f, operands[0], operands[1])
+                : larger(&f, operands[0], operands[1], op == PESTLE_OP_MINIMUM);
+  if (y) *out_node = y->node;
   return f.status;
 }

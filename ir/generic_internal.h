@@ -12,4 +12,16 @@ PESTLE_NODISCARD pestle_status_t pestle_generic_product(
     pestle_generic_t* g, pestle_builder_t* b, pestle_value_t** operands,
     pestle_type_t* type, pestle_dtype_t* out_final);
 
+// Ops that fold by a region, and their operands in the element types that it takes.
+bool pestle_generic_folds(pestle_op_t op);
+PESTLE_NODISCARD pestle_status_t pestle_generic_widen(
+    pestle_op_t op, pestle_builder_t* b, pestle_value_t** operands,
+    size_t count, const pestle_region_t* region);
+// maximum, minimum and atan2 of complex numbers, which are formulas.
+bool pestle_generic_orders(pestle_op_t op, pestle_value_t* const* operands,
+                           size_t count);
+PESTLE_NODISCARD pestle_status_t
+pestle_generic_order(pestle_op_t op, pestle_builder_t* b,
+                     pestle_value_t* const* operands, pestle_node_t** out_node);
+
 #endif  // PESTLE_IR_GENERIC_INTERNAL_H_

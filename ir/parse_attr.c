@@ -133,9 +133,11 @@ static pestle_status_t read_conv(pestle_parser_t* p,
   pestle_generic_conv_t* conv =
       PESTLE_ARENA_NEW(&p->scratch, pestle_generic_conv_t);
   if (!conv) return PESTLE_OOM();
+  pestle_parse_advance(p);
+  // "raw input_batch_dimension = 0, .." says by name what the others say by place.
+  if (pestle_parse_at_word(p, "raw")) return pestle_parse_dict(p, '>', out);
   out->conv = conv;
   out->kind = PESTLE_GENERIC_CONV;
-  pestle_parse_advance(p);
   PESTLE_TRY(pestle_parse_conv_dims(p, conv));
   return pestle_parse_expect(p, '>');
 }

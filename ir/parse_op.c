@@ -458,8 +458,11 @@ static pestle_status_t check_return(pestle_parser_t* p,
   for (size_t i = 0; i < count; ++i) {
     const pestle_type_t* want = pestle_function_result_type(function, i);
     if (pestle_type_equal(want, o->operands[i]->type)) continue;
-    if (p->again && pestle_parse_types_agree(want, o->operands[i]->type))
-      continue;
+    if (pestle_parse_types_agree(want, o->operands[i]->type)) {
+      // Another reading knows all extents; types are what follows from them then.
+      p->shapes.wanted = o->operands[i];
+      if (p->again) continue;
+    }
     return type_mismatch(p, o, "operand", i, want, o->operands[i]->type);
   }
   return NULL;

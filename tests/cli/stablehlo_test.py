@@ -108,6 +108,7 @@ def t(*shape, dtype="f32"):
 
 
 rng = np.random.default_rng(35)
+np.seterr(invalid="ignore")  # of NaN by design
 
 
 def one_device():
@@ -420,6 +421,43 @@ def top_k():
     p.run()
 
 
+def complex_order():
+    """By real, then by imaginary parts; NaN of either is the result."""
+    z = np.array([1 + 2j, 1 - 1j, -3 + 0.5j, 2 + 2j, complex("nan+1j"), 1], np.complex64)
+    w = np.array([1 + 3j, 0.5 + 9j, -3 + 0.25j, 2 + 2j, 1, complex("nan")], np.complex64)
+    p = Program(z, w)
+    key = lambda c: (c.real, c.imag)
+    for op, f in (("maximum", max), ("minimum", min)):
+        want = np.array([f(a, b, key=key) for a, b in zip(z, w)][:4], np.complex64)
+        p.add(f"stablehlo.{op} %a0, %a1 : {tensor(z)}", (
+            z, lambda got, y=want: close(got[:4], y) and bool(np.all(np.isnan(got[4:])))))
+    p.add(f"stablehlo.atan2 %a0, %a1 : {tensor(z)}", (z, lambda got: close(
+        got[:4], (-1j * np.log((w + 1j * z) / np.sqrt(w * w + z * z)))[:4])))
+    p.run()
+
+
+def wide_folds():
+    """Sums of f32 in f64, and raw dimension numbers."""
+    a = rng.standard_normal((3, 4)).astype(np.float32)
+    x = rng.standard_normal((1, 4, 4, 1)).astype(np.float32)
+    k = rng.standard_normal((2, 2, 1, 1)).astype(np.float32)
+    p = Program(a, x, k)
+    p.lines.append("%c = stablehlo.constant dense<0.0> : tensor<f32>")
+    p.add(f'"stablehlo.reduce"(%a0, %c) <{{dimensions = array<i64: 0>}}> ({{\n    ^bb0(%p: '
+          "tensor<f64>, %q: tensor<f64>):\n    %s = stablehlo.add %p, %q : tensor<f64>\n    "
+          f"stablehlo.return %s : tensor<f64>\n  }}) : ({tensor(a)}, tensor<f32>) -> "
+          f"{t(4, dtype='f64')}", a.astype(np.float64).sum(0))
+    y = sum(x[:, i:i + 3, j:j + 3] * k[i, j, 0, 0] for i in range(2) for j in range(2))
+    p.add('"stablehlo.convolution"(%a1, %a2) <{batch_group_count = 1 : i64, '
+          "dimension_numbers = #stablehlo.conv<raw input_batch_dimension = 0, "
+          "input_feature_dimension = 3, input_spatial_dimensions = [1, 2], "
+          "kernel_input_feature_dimension = 2, kernel_output_feature_dimension = 3, "
+          "kernel_spatial_dimensions = [0, 1], output_batch_dimension = 0, "
+          "output_feature_dimension = 3, output_spatial_dimensions = [1, 2]>, "
+          f"feature_group_count = 1 : i64}}> : ({tensor(x)}, {tensor(k)}) -> {tensor(y)}", y)
+    p.run()
+
+
 def syntax():
     """Aliases of types and attributes, commas at ends, remarks without a dot."""
     a = rng.standard_normal((3, 4)).astype(np.float32)
@@ -462,6 +500,8 @@ for kind in (np.float32, np.float64):
         factors(kind, outer)
 singular()
 top_k()
+complex_order()
+wide_folds()
 syntax()
 invalid()
 for line in failures:
