@@ -6,12 +6,25 @@
 
 #include "base/mem.h"
 #include "ir/built.h"
+#include "ir/built_own.h"
 #include "ir/composite_matrix.h"
 
 #define FAIL(b, CODE, ...) \
   pestle_built_fail(b, PESTLE_STATUS_##CODE, __VA_ARGS__)
 
 // --- What the functions are given ---
+
+// Whether operand 0 is complex matrices: those are for Pestle's own functions.
+static bool is_complex(pestle_built_t* b) {
+  const pestle_type_t* type = pestle_built_type(b, 0);
+  if (!pestle_type_is_complex(type) || !pestle_type_is_static(type)) {
+    return false;
+  }
+  if (type->rank >= 2 && type->rank < PESTLE_MAX_RANK) return true;
+  FAIL(b, UNSUPPORTED, "operand 0 must be matrices, of rank 2 to %d",
+       PESTLE_MAX_RANK - 1);
+  return false;
+}
 
 // Operand |index| is matrices, of floats that have such functions.
 static bool takes_matrices(pestle_built_t* b, size_t index) {
@@ -88,20 +101,54 @@ static pv_t* first_on_diagonal(pestle_formula_t* f, pv_t* a, pv_t* is) {
 
 // --- LU ---
 
+static bool own_lu(pestle_built_t* b, pv_t* out[3]) {
+  pestle_type_t types[3];
+  types[0] = types[1] = types[2] = *pestle_built_type(b, 0);
+  int64_t m = types[0].dims[types[0].rank - 2];
+  int64_t n = types[0].dims[types[0].rank - 1];
+  types[1].dtype = types[2].dtype = PESTLE_I32;
+  types[1].dims[--types[1].rank - 1] = m < n ? m : n;
+  types[2].dims[--types[2].rank - 1] = m;
+  pestle_own_linalg(&b->f, "pestle.z.lu", "", b->operands, 1, types, "zrr",
+                    out);
+  return !b->f.status;
+}
+
 void pestle_built_lu_with_order(pestle_built_t* b) {
+  if (is_complex(b)) {
+    own_lu(b, b->results);
+    return;
+  }
   if (!takes_matrices(b, 0)) return;
   pestle_node_t* node = factor(b, PESTLE_OP_LU, NULL);
   for (size_t i = 0; i < 3; ++i)
     b->results[i] = result_of(node, i);
 }
 
+static pv_t* is_nothing(pestle_formula_t* f, pv_t* a) {
+  if (!a || !pestle_type_is_complex(a->type)) {
+    return a ? pestle_f_is_zero(f, a) : NULL;
+  }
+  pv_t* re = pestle_f_unary(f, PESTLE_OP_REAL, a);
+  pv_t* im = pestle_f_unary(f, PESTLE_OP_IMAG, a);
+  re = pestle_f_is_zero(f, re);
+  return pestle_f_and(f, re, pestle_f_is_zero(f, im));
+}
+
 void pestle_built_getrf(pestle_built_t* b) {
-  if (!takes_matrices(b, 0)) return;
-  pestle_node_t* node = factor(b, PESTLE_OP_LU, NULL);
-  pv_t *lu = result_of(node, 0), *pivots = result_of(node, 1);
+  pv_t* made[3] = {NULL, NULL, NULL};
+  if (is_complex(b)) {
+    own_lu(b, made);
+  } else {
+    if (!takes_matrices(b, 0)) return;
+    pestle_node_t* node = factor(b, PESTLE_OP_LU, NULL);
+    made[0] = result_of(node, 0);
+    made[1] = result_of(node, 1);
+  }
+  pv_t *lu = made[0], *pivots = made[1];
   b->results[0] = lu;
   b->results[1] = pivots ? pestle_f_plus(&b->f, pivots, 1) : NULL;
-  pv_t* none = lu ? pestle_f_is_zero(&b->f, lu) : NULL;
+  pv_t* none = is_nothing(&b->f, lu);
   b->results[2] = first_on_diagonal(&b->f, lu, none);
 }
 
@@ -195,8 +242,19 @@ static bool has_elements(pestle_built_t* b) {
   return true;
 }
 
+// |name| of all operands, whose results are the first ones of the op.
+static void own(pestle_built_t* b, const char* name, const char* flags,
+                const char* parts) {
+  pestle_own_linalg(&b->f, name, flags, b->operands, b->operand_count, b->types,
+                    parts, b->results);
+}
+
 void pestle_built_geqrf(pestle_built_t* b) {
   pv_t* tau;
+  if (is_complex(b)) {
+    own(b, "pestle.z.geqrf", "", "zz");
+    return;
+  }
   if (!takes_matrices(b, 0) || !has_elements(b)) return;
   pv_t* a = pestle_matrix_reflections(&b->f, columns_of(b, 0), &tau);
   a = pestle_matrix_transpose(&b->f, a);
@@ -206,6 +264,10 @@ void pestle_built_geqrf(pestle_built_t* b) {
 
 void pestle_built_orgqr(pestle_built_t* b) {
   const pestle_type_t* tau = pestle_built_type(b, 1);
+  if (is_complex(b)) {
+    own(b, "pestle.z.orgqr", "", "z");
+    return;
+  }
   if (!takes_matrices(b, 0)) return;
   const pestle_type_t* a = pestle_built_type(b, 0);
   bool fits = tau->rank == a->rank - 1 && tau->dtype == a->dtype &&
@@ -236,10 +298,14 @@ void pestle_built_orgqr(pestle_built_t* b) {
 // --- Cholesky, triangular systems ---
 
 void pestle_built_potrf(pestle_built_t* b) {
-  if (!takes_matrices(b, 0)) return;
-  pestle_attr_t flag = PESTLE_SET_BOOL(lower, is_lower(b));
-  pv_t* l = result_of(factor(b, PESTLE_OP_CHOLESKY, &flag), 0);
-  b->results[0] = l;
+  if (is_complex(b)) {
+    own(b, "pestle.z.cholesky", is_lower(b) ? "L" : "", "z");
+  } else {
+    if (!takes_matrices(b, 0)) return;
+    pestle_attr_t flag = PESTLE_SET_BOOL(lower, is_lower(b));
+    b->results[0] = result_of(factor(b, PESTLE_OP_CHOLESKY, &flag), 0);
+  }
+  pv_t* l = b->results[0];
   pv_t* bad = l ? pestle_f_ne(&b->f, l, l) : NULL;
   b->results[1] = first_on_diagonal(&b->f, l, bad);
 }
@@ -253,6 +319,17 @@ void pestle_built_trsm(pestle_built_t* b) {
       PESTLE_SET_STR(transpose_a, turned == 'T'   ? "TRANSPOSE"
                                   : turned == 'C' ? "ADJOINT"
                                                   : "NO_TRANSPOSE")};
+  if (is_complex(b)) {
+    pestle_node_t* node = NULL;
+    if (!pestle_own_takes(PESTLE_OP_TRIANGULAR_SOLVE, b->operands, 2)) {
+      FAIL(b, MALFORMED, "it takes matrices of one type");
+    }
+    if (b->f.status) return;
+    b->f.status = pestle_own_row(PESTLE_OP_TRIANGULAR_SOLVE, attrs, 4,
+                                 &b->f.builder, b->operands, 2, &node);
+    b->results[0] = result_of(node, 0);
+    return;
+  }
   b->results[0] = pestle_f_make(&b->f, PESTLE_OP_TRIANGULAR_SOLVE, b->operands,
                                 2, attrs, 4, NULL);
 }
@@ -260,6 +337,11 @@ void pestle_built_trsm(pestle_built_t* b) {
 // --- Eigenvalues of symmetric matrices ---
 
 static void eigh(pestle_built_t* b, bool lower) {
+  if (is_complex(b)) {
+    own(b, "pestle.z.eigh", lower ? "L" : "", "zr");
+    nothing_at(b, 2);
+    return;
+  }
   if (!takes_matrices(b, 0)) return;
   pestle_attr_t flag = PESTLE_SET_BOOL(lower, lower);
   pestle_node_t* node = factor(b, PESTLE_OP_EIGH, &flag);
@@ -284,7 +366,53 @@ void pestle_built_eigh_by_text(pestle_built_t* b) {
 
 // Of operand 0: s, u and v, or v transposed, in results 1 to 3. |how| 'A': whole
 // bases, 'S': as many vectors as values, 'N': none, whatever is in their place.
+static pv_t* turned_matrices(pestle_formula_t* f, pv_t* v) {
+  int64_t order[PESTLE_MAX_RANK];
+  if (!v) return NULL;
+  int32_t rank = v->type->rank;
+  for (int32_t i = 0; i < rank; ++i)
+    order[i] = i;
+  order[rank - 2] = rank - 1;
+  order[rank - 1] = rank - 2;
+  return pestle_f_transpose(f, v, order);
+}
+
+static pv_t* conjugate(pestle_formula_t* f, pv_t* z) {
+  pv_t* parts[2];
+  parts[0] = pestle_f_unary(f, PESTLE_OP_REAL, z);
+  parts[1] = pestle_f_unary(f, PESTLE_OP_IMAG, z);
+  parts[1] = pestle_f_negate(f, parts[1]);
+  return pestle_f_make(f, PESTLE_OP_COMPLEX, parts, 2, NULL, 0, NULL);
+}
+
+static void own_svd(pestle_built_t* b, int64_t how, bool transposed) {
+  pestle_type_t types[3];
+  types[0] = types[2] = *pestle_built_type(b, 0);
+  int32_t rank = types[0].rank;
+  int64_t m = types[0].dims[rank - 2], n = types[0].dims[rank - 1];
+  int64_t k = m < n ? m : n;
+  types[0].dims[rank - 1] = how == 'A' ? m : k;
+  types[2].dims[rank - 2] = how == 'A' ? n : k;
+  types[1] = b->types[1];
+  pv_t* made[3] = {NULL, NULL, NULL};
+  pestle_own_linalg(&b->f, "pestle.z.svd", "", b->operands, 1, types, "zrz",
+                    made);
+  b->results[0] = b->operands[0];
+  b->results[1] = made[1];
+  nothing_at(b, 2);
+  nothing_at(b, 3);
+  nothing_at(b, 4);
+  if (how == 'N' || b->f.status) return;
+  b->results[2] = made[0];
+  pv_t* v = turned_matrices(&b->f, made[2]);
+  b->results[3] = transposed ? made[2] : conjugate(&b->f, v);
+}
+
 static void svd(pestle_built_t* b, int64_t how, bool transposed) {
+  if (is_complex(b)) {
+    own_svd(b, how, transposed);
+    return;
+  }
   if (!takes_matrices(b, 0)) return;
   pestle_attr_t flag = PESTLE_SET_BOOL(full, how == 'A');
   pestle_node_t* node = factor(b, PESTLE_OP_SVD, &flag);
@@ -296,13 +424,7 @@ static void svd(pestle_built_t* b, int64_t how, bool transposed) {
   if (how == 'N' || !node) return;
   b->results[2] = result_of(node, 0);
   pv_t* v = result_of(node, 2);
-  int64_t order[PESTLE_MAX_RANK];
-  int32_t rank = v->type->rank;
-  for (int32_t i = 0; i < rank; ++i)
-    order[i] = i;
-  order[rank - 2] = rank - 1;
-  order[rank - 1] = rank - 2;
-  b->results[3] = transposed ? v : pestle_f_transpose(&b->f, v, order);
+  b->results[3] = transposed ? v : turned_matrices(&b->f, v);
 }
 
 void pestle_built_gesdd(pestle_built_t* b) {
@@ -330,4 +452,95 @@ void pestle_built_gesvd(pestle_built_t* b) {
 
 void pestle_built_gesvdj(pestle_built_t* b) {
   svd(b, vectors_of(b), false);
+}
+
+// --- What rows do not have ---
+
+// Operand 0 is square matrices, real ones or complex.
+static bool takes_square(pestle_built_t* b) {
+  const pestle_type_t* type = pestle_built_type(b, 0);
+  pestle_dtype_t part = pestle_dtype_part(type->dtype);
+  bool fits = pestle_type_is_static(type) && type->rank >= 2 &&
+              type->rank < PESTLE_MAX_RANK &&
+              type->dims[type->rank - 1] == type->dims[type->rank - 2] &&
+              (part == PESTLE_F32 || part == PESTLE_F64);
+  if (!fits) {
+    FAIL(b, MALFORMED,
+         "operand 0 must be square matrices of f32, f64 or their complex "
+         "numbers");
+  }
+  return fits && !b->f.status;
+}
+
+// The type of result |index| with complex numbers.
+static pestle_type_t complex_type(const pestle_built_t* b, size_t index) {
+  pestle_type_t type = b->types[index];
+  if (!pestle_type_is_complex(&type)) {
+    type.dtype = type.dtype == PESTLE_F64 ? PESTLE_C128 : PESTLE_C64;
+  }
+  return type;
+}
+
+// Values (in two parts for real matrices), left and right vectors, info.
+void pestle_built_geev(pestle_built_t* b) {
+  bool real = !pestle_type_is_complex(pestle_built_type(b, 0));
+  size_t first = real ? 2 : 1;
+  if (!takes_square(b)) return;
+  if (b->type_count != first + 3) {
+    FAIL(b, MALFORMED, "it gives values, vectors of both sides and info");
+    return;
+  }
+  pestle_type_t types[3] = {complex_type(b, 0), complex_type(b, first),
+                            complex_type(b, first + 1)};
+  pv_t* made[3] = {NULL, NULL, NULL};
+  pestle_own_linalg(&b->f, "pestle.z.eig", real ? "N" : "", b->operands, 1,
+                    types, "zzz", made);
+  b->results[0] = made[0];
+  if (real) {
+    b->results[0] = pestle_f_unary(&b->f, PESTLE_OP_REAL, made[0]);
+    b->results[1] = pestle_f_unary(&b->f, PESTLE_OP_IMAG, made[0]);
+  }
+  b->results[first] = made[1];
+  b->results[first + 1] = made[2];
+  nothing_at(b, first + 2);
+}
+
+// Triangle, vectors, values, how many were chosen, info.
+void pestle_built_gees(pestle_built_t* b) {
+  if (!takes_square(b)) return;
+  if (!pestle_type_is_complex(pestle_built_type(b, 0)) || b->type_count != 5) {
+    FAIL(b, UNSUPPORTED,
+         "only the complex form is supported (jax.scipy.linalg.schur with "
+         "output='complex')");
+    return;
+  }
+  if (config(b, "sort", 'N') != 'N') {
+    FAIL(b, UNSUPPORTED, "values are not sorted");
+    return;
+  }
+  own(b, "pestle.z.schur", "", "zzz");
+  nothing_at(b, 3);
+  nothing_at(b, 4);
+}
+
+void pestle_built_gehrd(pestle_built_t* b) {
+  if (!takes_square(b)) return;
+  int64_t n = pestle_built_type(b, 0)->dims[pestle_built_type(b, 0)->rank - 1];
+  if (config(b, "low", 1) != 1 || config(b, "high", n) != n) {
+    FAIL(b, UNSUPPORTED, "only whole matrices are supported");
+    return;
+  }
+  own(b, "pestle.z.hessenberg", "", "zz");
+  nothing_at(b, 2);
+}
+
+// Reflections, diagonal, the one below, factors, info.
+void pestle_built_sytrd(pestle_built_t* b) {
+  if (!takes_square(b)) return;
+  if (!is_lower(b)) {
+    FAIL(b, UNSUPPORTED, "only the lower half is read; give the matrix so");
+    return;
+  }
+  own(b, "pestle.z.tridiagonal", "", "zrrz");
+  nothing_at(b, 4);
 }

@@ -8,6 +8,7 @@
 //
 // A row lies as what is in its columns k, k + 1 and k + 2, then its right sides.
 #include "ir/built.h"
+#include "ir/built_own.h"
 #include "ir/composite_matrix.h"
 
 typedef struct system_t {
@@ -107,7 +108,8 @@ static bool takes_system(pestle_built_t* b) {
         b, PESTLE_STATUS_MALFORMED,
         "it takes three diagonals [.., n] and right sides [.., n, "
         "m]");
-  } else if (d->dtype != PESTLE_F32 && d->dtype != PESTLE_F64) {
+  } else if (!pestle_type_is_complex(d) && d->dtype != PESTLE_F32 &&
+             d->dtype != PESTLE_F64) {
     pestle_built_fail(b, PESTLE_STATUS_UNSUPPORTED,
                       "only systems of f32 and f64 are supported, not of %s",
                       pestle_dtype_info(d->dtype)->name);
@@ -120,6 +122,12 @@ static pv_t* solve(pestle_built_t* b) {
   const pestle_type_t* r = pestle_built_type(b, 3);
   int64_t n = r->dims[r->rank - 2], m = r->dims[r->rank - 1], batch = 1;
   if (!pestle_type_count(r)) return b->operands[3];
+  if (pestle_type_is_complex(r)) {
+    pv_t* x = NULL;
+    pestle_own_linalg(f, "pestle.z.tridiagonal_solve", "", b->operands, 4, r,
+                      "z", &x);
+    return x;
+  }
   for (int32_t i = 0; i < r->rank - 2; ++i)
     batch *= r->dims[i];
   pv_t* parts[4];

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "ir/built.h"
+#include "ir/built_own.h"
 #include "ir/formula.h"
 #include "ir/generic_internal.h"
 #include "ir/infer.h"
@@ -657,6 +658,10 @@ pestle_status_t pestle_generic_create(
   }
   if (pestle_generic_folds(g->op) && region_count == 1) {
     return create_fold(g, builder, &spec, out_node);
+  }
+  if (pestle_own_takes(g->op, operands, operand_count)) {
+    return pestle_own_row(g->op, g->attrs, g->attr_count, builder, operands,
+                          operand_count, out_node);
   }
   if (pestle_generic_orders(g->op, operands, operand_count)) {
     return pestle_generic_order(g->op, builder, operands, out_node);

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "runtime/context.h"
+#include "runtime/own_calls.h"
 
 enum { NAME_BYTES = 256, VERSION_BYTES = 64 };
 
@@ -113,9 +114,10 @@ pestle_status_t pestle_context_custom_call(
     info.version = entry->version;
     info.device_memory = entry->device_memory;
   }
+  bool known = entry || pestle_own_call(context, name, &info);
   size_t n = out_info->struct_size;
   memcpy(out_info, &info, n < sizeof(info) ? n : sizeof(info));
-  if (entry) return NULL;
+  if (known) return NULL;
   return PESTLE_ERROR(NOT_FOUND,
                       "the context has no custom call '%s'; give it one with "
                       "pestle_context_register_custom_call()",
