@@ -307,7 +307,7 @@ static pestle_status_t check_sizes(const row_t* row, const job_t* j) {
 
 // Lays all parts and the scratch memory out in |memory|, or tells how much it takes.
 static int64_t lay_out(const row_t* row, job_t* j, z_t* memory) {
-  int64_t at = 0, most = 1;
+  int64_t at = 0, most = 1, largest = 1;
   for (size_t i = 0; i < 2 * MOST; ++i) {
     bool in = i < MOST;
     const char* kinds = in ? row->in : row->out;
@@ -317,9 +317,11 @@ static int64_t lay_out(const row_t* row, job_t* j, z_t* memory) {
     at += p->count + 1;
     most = p->m > most ? p->m : most;
     most = p->n > most ? p->n : most;
+    largest = p->count > largest ? p->count : largest;
   }
+  // What own_linalg.h says of |work|: at most three matrices and two vectors.
   j->work = memory ? memory + at : NULL;
-  return at + 4 * most * most + 4 * most;
+  return at + 4 * largest + 4 * most;
 }
 
 static pestle_status_t run(const row_t* row, const pestle_context_t* context,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear algebra of complex matrices, and what needs them, in double precision on
 // the host: functions of Pestle's own behind custom calls (own_calls.c). Matrices
-// lie row by row; nothing here knows tensors or batches.
+// lie row by row; nothing here knows tensors or batches. |work| has room for three
+// matrices of the largest size that is given and two vectors, unless it says more.
 #ifndef PESTLE_RUNTIME_OWN_LINALG_H_
 #define PESTLE_RUNTIME_OWN_LINALG_H_
 
@@ -46,8 +47,8 @@ void pestle_z_tridiagonal_solve(pestle_z_t* dl, pestle_z_t* d, pestle_z_t* du,
 void pestle_z_eigh(pestle_z_t* a, int64_t n, bool lower, pestle_z_t* w,
                    pestle_z_t* work);
 // a = u diag(s) vh, s descending; u [m, uc], vh [vr, n] with at least min(m, n)
-// columns and rows, the others complete the bases. |work| has room for
-// 3 max(m, n)^2 + 2 max(m, n).
+// columns and rows, the others complete the bases. |work| has room for m n +
+// min(m, n)^2 + the larger of u and vh.
 void pestle_z_svd(const pestle_z_t* a, int64_t m, int64_t n, pestle_z_t* u,
                   int64_t uc, pestle_z_t* s, pestle_z_t* vh, int64_t vr,
                   pestle_z_t* work);

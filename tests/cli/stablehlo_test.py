@@ -392,6 +392,146 @@ def factors(dtype, batch):
     p.run()
 
 
+def complex_factors(dtype, batch):
+    """Of complex matrices, and what no row is of real ones."""
+    real = np.float32 if dtype == np.complex64 else np.float64
+    letter, eps = ("c", 1e-4) if dtype == np.complex64 else ("z", 1e-11)
+    m, n = 5, 4
+
+    def random(*shape):
+        x = rng.standard_normal(batch + shape) + 1j * rng.standard_normal(batch + shape)
+        return x.astype(dtype)
+
+    def adjoint(x):
+        return x.conj().swapaxes(-1, -2)
+
+    def near(x, y):
+        return bool(np.all(np.abs(x - y) <= eps * (1 + np.abs(y).max())))
+
+    def empty(*shape, like=dtype):
+        return np.empty(batch + shape, like)
+    a, w, g, b = random(m, n), random(3, n), random(n, n), random(n, 2)
+    s = (adjoint(a) @ a + np.eye(n)).astype(dtype)
+    x = rng.standard_normal(batch + (n, n)).astype(real)
+    d = [random(n) for _ in range(3)]
+    info = empty(like=np.int32)
+    p = Program(a, w, g, b, s, x, *d)
+    # LAPACK reads one half and no imaginary parts of the diagonal.
+    half = np.tril(s)
+
+    def right_lu(y):
+        def of(lu, pivots, _):
+            z = y.copy()
+            for at in np.ndindex(*batch):
+                for k, q in enumerate(pivots[at] - 1):
+                    z[at][[k, q]] = z[at][[q, k]]
+            k = min(y.shape[-2:])
+            low = np.tril(lu[..., :k], -1) + np.eye(y.shape[-2], k)
+            return near(low @ np.triu(lu[..., :k, :]), z)
+        return of
+
+    for v, y in (("%a0", a), ("%a1", w), ("%a2", g)):
+        results = [y, empty(min(y.shape[-2:]), like=np.int32), info]
+        p.add(call(f"lapack_{letter}getrf_ffi", [(v, y)], results),
+              *[(r, right_lu(y)) for r in results])
+    p.add(call(f"lapack_{letter}potrf_ffi", [("%a4", s)], [s, info], "uplo = 76 : ui8"),
+          (s, lambda l, _: near(l, np.linalg.cholesky(s))), (info, lambda _, i: not i.any()))
+    p.add(f"stablehlo.cholesky %a4, lower = true : {tensor(s)}", np.linalg.cholesky(s))
+    for side, uplo, trans in ((76, 76, 78), (76, 85, 67), (82, 76, 84)):
+        t0 = half if uplo == 76 else np.triu(s)
+        t0 = {78: t0, 67: adjoint(t0), 84: t0.swapaxes(-1, -2)}[trans]
+        v, y = ("%a3", b) if side == 76 else ("%a0", a)
+        p.add(call(f"lapack_{letter}trsm_ffi", [("%a4", s), (v, y)], [y],
+                   f"diag = 78 : ui8, side = {side} : ui8, trans_x = {trans} : ui8, uplo = "
+                   f"{uplo} : ui8"),
+              (y, lambda z, c=t0, y=y, left=side == 76: near(c @ z if left else z @ c, y)))
+    ta, tb = tensor(s), tensor(b)
+    p.add('"stablehlo.triangular_solve"(%a4, %a3) <{left_side = true, lower = true, '
+          "transpose_a = #stablehlo<transpose ADJOINT>, unit_diagonal = false}> : "
+          f"({ta}, {tb}) -> {tb}", (b, lambda z: near(adjoint(half) @ z, b)))
+    upper = np.abs(np.linalg.qr(a)[1])
+    p.add(call(f"lapack_{letter}geqrf_ffi", [("%a0", a)], [a, empty(n)]),
+          (a, lambda y, _: near(np.abs(np.triu(y[..., :n, :])), upper)),
+          (empty(n), lambda *_: True))
+    v = f"%r{len(p.lines) - 1}"
+    p.add(call(f"lapack_{letter}ungqr_ffi", [(v + "#0", a), (v + "#1", empty(n))], [a]),
+          (a, lambda q: near(adjoint(q) @ q, np.broadcast_to(np.eye(n), batch + (n, n)))
+           and near(np.abs(adjoint(q) @ a), upper)))
+    results = [s, empty(n, like=real), info]
+    p.add(call(f"lapack_{letter}heevd_ffi", [("%a4", s)], results,
+               "mode = 86 : ui8, uplo = 76 : ui8"), *[
+        (r, lambda v, e, _: near(s @ v, v * e[..., None, :]) and near(
+            e, np.linalg.eigvalsh(s))) for r in results])
+    for y, v in ((a, "%a0"), (w, "%a1")):
+        for config, full in (("mode = 83 : ui8", False), ("mode = 65 : ui8", True)):
+            rows, columns = y.shape[-2:]
+            k = min(rows, columns)
+            results = [y, empty(k, like=real), empty(rows, rows if full else k),
+                       empty(columns if full else k, columns), info]
+
+            def right_svd(_, e, u, vh, __, y=y, k=k):
+                one = np.eye(u.shape[-1])
+                return near((u[..., :k] * e[..., None, :]) @ vh[..., :k, :], y) and near(
+                    adjoint(u) @ u, np.broadcast_to(one, batch + one.shape)) and near(
+                    vh @ adjoint(vh), np.broadcast_to(np.eye(vh.shape[-2]),
+                                                      batch + (vh.shape[-2],) * 2))
+            p.add(call(f"lapack_{letter}gesdd_ffi", [(v, y)], results, config),
+                  *[(r, right_svd) for r in results])
+
+    def right_eig(matrix):
+        def of(*made):
+            e = made[0] if matrix.dtype == dtype else made[0] + 1j * made[1]
+            left, v = made[-3:-1]
+            return near(matrix @ v, v * e[..., None, :]) and near(
+                adjoint(left) @ matrix, e[..., :, None] * adjoint(left)) and near(
+                np.linalg.norm(v, axis=-2), np.ones(batch + (n,)))
+        return of
+    results = [empty(n), g, g, info]
+    flags = "compute_left = 86 : ui8, compute_right = 86 : ui8"
+    p.add(call(f"lapack_{letter}geev_ffi", [("%a2", g)], results, flags),
+          *[(r, right_eig(g)) for r in results])
+    results = [empty(n, like=real), empty(n, like=real), g, g, info]
+    p.add(call(f"lapack_{'s' if letter == 'c' else 'd'}geev_ffi", [("%a5", x)], results, flags),
+          *[(r, right_eig(x)) for r in results])
+    results = [g, g, empty(n), info, info]
+    p.add(call(f"lapack_{letter}gees_ffi", [("%a2", g)], results, "mode = 86 : ui8, sort = "
+               "78 : ui8"), *[
+        (r, lambda h, z, e, *_: near(z @ h @ adjoint(z), g) and near(np.tril(h, -1), 0 * h)
+         and near(np.einsum("...ii->...i", h), e)) for r in results])
+    for v, y, kind in (("%a2", g, letter), ("%a5", x, "s" if letter == "c" else "d")):
+        tau = np.empty(batch + (n - 1,), y.dtype)
+        traces = [np.trace(np.linalg.matrix_power(y, k), axis1=-2, axis2=-1) for k in (1, 2, 3)]
+
+        def alike(h, *_, traces=traces):
+            h = np.triu(h, -1)
+            return all(np.allclose(np.trace(np.linalg.matrix_power(h, k), axis1=-2, axis2=-1),
+                                   t0, 1e-3, 1e-3) for k, t0 in zip((1, 2, 3), traces))
+        p.add(call(f"lapack_{kind}gehrd_ffi", [(v, y)], [y, tau, info], "high = 4 : i32, low = "
+                   "1 : i32"), (y, alike), (tau, alike), (info, lambda *_: True))
+    e = empty(n - 1, like=real)
+    results = [s, empty(n, like=real), e, empty(n - 1), info]
+
+    def right_three(_, main, below, *__):
+        h = np.zeros(batch + (n, n), real)
+        for k in range(n):
+            h[..., k, k] = main[..., k]
+            if k:
+                h[..., k, k - 1] = h[..., k - 1, k] = below[..., k - 1]
+        return near(np.linalg.eigvalsh(h), np.linalg.eigvalsh(s))
+    p.add(call(f"lapack_{letter}hetrd_ffi", [("%a4", s)], results, "uplo = 76 : ui8"),
+          *[(r, right_three) for r in results])
+    full = np.zeros(batch + (n, n), dtype)
+    for k in range(n):
+        full[..., k, k] = d[1][..., k]
+        if k:
+            full[..., k, k - 1] = d[0][..., k]
+            full[..., k - 1, k] = d[2][..., k - 1]
+    p.add(call("cusparse_gtsv2_ffi", [("%a6", d[0]), ("%a7", d[1]), ("%a8", d[2]), ("%a3", b)],
+               [b]), (b, lambda z: bool(np.all(np.abs(full @ z - b) <= 100 * eps * (
+                   1 + np.abs(z).max())))))
+    p.run()
+
+
 def singular():
     """info says where elimination stopped."""
     a = np.array([[1, 2, 3], [2, 4, 6], [1, 0, 1]], np.float32)
@@ -498,6 +638,9 @@ mixed_products()
 for kind in (np.float32, np.float64):
     for outer in ((), (2,)):
         factors(kind, outer)
+for kind in (np.complex64, np.complex128):
+    for outer in ((), (2,)):
+        complex_factors(kind, outer)
 singular()
 top_k()
 complex_order()
