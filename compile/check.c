@@ -84,12 +84,14 @@ static pestle_status_t check_static(const pestle_module_t* module) {
   }
   for (uint32_t i = 0; i < f->body->block->argument_count; ++i) {
     if (pestle_type_is_static(f->body->block->arguments[i]->type)) continue;
-    const char* name = f->argument_names ? f->argument_names[i] : NULL;
+    const char* name = pestle_function_argument_name(f, i);
+    char number[16];
+    snprintf(number, sizeof(number), "%u", i);
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "input %u ('%s') of '%s' has dimensions that are not "
                         "known; fix them with pestle_module_specialize() "
                         "(--shape or --dim on the command line)",
-                        i, name ? name : "", module->name);
+                        i, name ? name : number, module->name);
   }
   return pestle_module_check_values(module);
 }

@@ -73,7 +73,7 @@ static bool is_input(const pestle_function_t* entry, size_t index,
                      const char* name) {
   const char* given =
       entry->argument_names ? entry->argument_names[index] : NULL;
-  if (given) return strcmp(given, name) == 0;
+  if (given && !strcmp(given, name)) return true;
   const char* own = entry->body->block->arguments[index]->name;
   int64_t number;
   return (own && strcmp(own, name) == 0) ||
@@ -82,7 +82,7 @@ static bool is_input(const pestle_function_t* entry, size_t index,
 }
 
 static pestle_status_t no_input(const pestle_function_t* entry, size_t count,
-                                const char* name) {
+                                const char* what, const char* name) {
   pestle_strbuf_t names;
   pestle_strbuf_init(pestle_context_allocator(entry->module->context), &names);
   for (size_t i = 0; i < count; ++i) {
@@ -94,7 +94,7 @@ static pestle_status_t no_input(const pestle_function_t* entry, size_t count,
   }
   pestle_status_t status = PESTLE_ERROR(
       NOT_FOUND,
-      "a shape is given for '%s', but the module has no such input; it has %s",
+      "%s is given for '%s', but the module has no such input; it has %s", what,
       name, count ? pestle_strbuf_cstr(&names) : "none");
   pestle_strbuf_deinit(&names);
   return status;
@@ -116,33 +116,147 @@ static pestle_status_t apply_shape(const pestle_function_t* entry,
   size_t at = 0;
   while (at < count && !is_input(entry, at, shape->input))
     ++at;
-  if (at == count) return no_input(entry, count, shape->input);
+  if (at == count) return no_input(entry, count, "a shape", shape->input);
   types[at] = pestle_type_make(types[at].dtype, shape->rank, shape->dims);
   return NULL;
 }
 
-// A module that was read as it stands takes the shapes that the caller fixes.
-static pestle_status_t apply_shapes(pestle_module_t* module,
-                                    const pestle_import_options_t* options,
-                                    pestle_module_t** out_module) {
+// What the caller says of each input of a module that was read as it stands.
+typedef struct bound_t {
+  const pestle_function_t* entry;
+  size_t count;
+  pestle_type_t* types;
+  pestle_elements_t* values;  // without data where none is given
+  pestle_tensor_t* views;
+} bound_t;
+
+static pestle_status_t find_input(const bound_t* b, const char* what,
+                                  const char* name, size_t* out) {
+  *out = 0;
+  while (*out < b->count && !is_input(b->entry, *out, name))
+    ++*out;
+  return *out < b->count ? NULL : no_input(b->entry, b->count, what, name);
+}
+
+static pestle_status_t apply_const(pestle_arena_t* arena,
+                                   const pestle_const_binding_t* given,
+                                   bound_t* b) {
+  size_t at;
+  if (!given->input || !given->value) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "a constant is given without %s",
+                        given->input ? "its value" : "the input's name");
+  }
+  PESTLE_TRY(find_input(b, "a constant", given->input, &at));
+  pestle_elements_t* value = &b->values[at];
+  pestle_type_t* type = &b->types[at];
+  PESTLE_TRY(pestle_status_annotate(
+      pestle_elements_copy_view(arena, given->value, value),
+      "the constant for '%s'", given->input));
+  if (value->type.dtype != type->dtype) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the constant for '%s' has elements of %s, the module "
+                        "says %s",
+                        given->input,
+                        pestle_dtype_info(value->type.dtype)->name,
+                        pestle_dtype_info(type->dtype)->name);
+  }
+  if (value->type.rank || !type->rank) {
+    *type = value->type;
+    return NULL;
+  }
+  // One number fills the input.
+  for (int32_t i = 0; i < type->rank; ++i) {
+    if (type->dims[i] == PESTLE_DIM_DYNAMIC) type->dims[i] = 1;
+  }
+  value->type = *type;
+  value->splat = true;
+  return NULL;
+}
+
+static pestle_status_t apply_bindings(pestle_arena_t* arena,
+                                      const pestle_import_options_t* options,
+                                      bound_t* b) {
+  size_t n = b->count + 1;
+  b->types = PESTLE_ARENA_ARRAY(arena, pestle_type_t, n);
+  b->values = pestle_arena_alloc_zero(arena, n * sizeof(*b->values),
+                                      _Alignof(pestle_elements_t));
+  b->views = pestle_arena_alloc_zero(arena, n * sizeof(*b->views),
+                                     _Alignof(pestle_tensor_t));
+  if (!b->types || !b->values || !b->views) return PESTLE_OOM();
+  for (size_t i = 0; i < b->count; ++i)
+    b->types[i] = *b->entry->body->block->arguments[i]->type;
+  for (size_t i = 0; i < options->shape_count; ++i) {
+    PESTLE_TRY(apply_shape(b->entry, &options->shapes[i], b->types, b->count));
+  }
+  for (size_t i = 0; i < options->const_count; ++i) {
+    PESTLE_TRY(apply_const(arena, &options->consts[i], b));
+  }
+  for (size_t i = 0; i < b->count; ++i) {
+    const pestle_elements_t* value = &b->values[i];
+    b->views[i] = (pestle_tensor_t){
+        .data = value->splat ? NULL : (void*)(uintptr_t)value->data,
+        .device = {PESTLE_DEVICE_CPU, 0},
+        .ndim = b->types[i].rank,
+        .dtype = pestle_dtype_to_dlpack(b->types[i].dtype),
+        .shape = b->types[i].dims};
+  }
+  return NULL;
+}
+
+// Puts the constants in the place of their inputs, the last one first.
+static pestle_status_t put_consts(const bound_t* b, pestle_module_t* module) {
   pestle_function_t* entry = pestle_module_entry(module);
-  size_t count = entry ? pestle_function_argument_count(entry) : 0;
-  if (!entry) {
+  pestle_block_t* block = entry->body->block;
+  for (size_t i = b->count; i-- > 0;) {
+    if (!b->values[i].data) continue;
+    pestle_constant_attrs_t attrs = {sizeof(attrs), b->values[i]};
+    pestle_builder_t builder = {.module = module, .block = block};
+    if (block->first) builder = pestle_builder_before(block->first);
+    pestle_value_t* made;
+    PESTLE_TRY(pestle_op_constant(&builder, &attrs, &made));
+    pestle_value_replace_all_uses(block->arguments[i], made);
+    PESTLE_TRY(pestle_function_remove_argument(entry, i));
+  }
+  return NULL;
+}
+
+static pestle_status_t specialize_bound(pestle_module_t* module,
+                                        const pestle_import_options_t* options,
+                                        const bound_t* b,
+                                        pestle_module_t** out_module) {
+  pestle_module_t *made, *own;
+  PESTLE_TRY(
+      pestle_module_specialize_values(module, b->views, b->count, &made));
+  if (!options->const_count) {
+    *out_module = made;
+    return NULL;
+  }
+  pestle_status_t status = pestle_module_clone(made, &own);
+  pestle_module_release(made);
+  if (status) return status;
+  status = put_consts(b, own);
+  if (status) {
+    pestle_module_release(own);
+  } else {
+    *out_module = own;
+  }
+  return status;
+}
+
+// A module that was read as it stands takes the shapes and constants that the
+// caller fixes.
+static pestle_status_t apply_options(pestle_module_t* module,
+                                     const pestle_import_options_t* options,
+                                     pestle_module_t** out_module) {
+  bound_t b = {.entry = pestle_module_entry(module)};
+  if (!b.entry) {
     return PESTLE_ERROR(MALFORMED, "module '%s' has no function", module->name);
   }
+  b.count = pestle_function_argument_count(b.entry);
   pestle_arena_t arena;
   pestle_arena_init(pestle_context_allocator(module->context), &arena);
-  pestle_type_t* types = PESTLE_ARENA_ARRAY(&arena, pestle_type_t, count + 1);
-  pestle_status_t status = types ? NULL : PESTLE_OOM();
-  for (size_t i = 0; types && i < count; ++i) {
-    types[i] = pestle_value_type(pestle_function_argument(entry, i));
-  }
-  for (size_t i = 0; !status && i < options->shape_count; ++i) {
-    status = apply_shape(entry, &options->shapes[i], types, count);
-  }
-  if (!status) {
-    status = pestle_module_specialize(module, types, count, out_module);
-  }
+  pestle_status_t status = apply_bindings(&arena, options, &b);
+  if (!status) status = specialize_bound(module, options, &b, out_module);
   pestle_arena_deinit(&arena);
   return status;
 }
@@ -179,19 +293,18 @@ static pestle_status_t import_text(pestle_context_t* context, const char* path,
                                    const pestle_import_options_t* options,
                                    pestle_module_t** out_module) {
   pestle_module_t* module = NULL;
-  if (options && (options->dim_count || options->const_count)) {
+  if (options && options->dim_count) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "'%s' is no ONNX model: its dimensions have no names "
-                        "and its inputs cannot be made constants; fix whole "
-                        "shapes instead",
+                        "'%s' is no ONNX model: its dimensions have no names; "
+                        "fix whole shapes instead",
                         path);
   }
   PESTLE_TRY(import_mapping(context, path, mapping, &module));
-  if (!options || !options->shape_count) {
+  if (!options || (!options->shape_count && !options->const_count)) {
     *out_module = module;
     return NULL;
   }
-  pestle_status_t status = apply_shapes(module, options, out_module);
+  pestle_status_t status = apply_options(module, options, out_module);
   pestle_module_release(module);
   return pestle_status_annotate(status, "while reading '%s'", path);
 }

@@ -436,6 +436,17 @@ static pestle_status_t keep_entry(pestle_generic_t* g,
   return NULL;
 }
 
+// Padding is a pair for each axis; as a list alone its length tells.
+static pestle_status_t check_pairs(pestle_generic_t* g, const char* name,
+                                   const pestle_generic_value_t* value) {
+  const pestle_type_t* type = &value->elements.type;
+  if (value->kind != PESTLE_GENERIC_ELEMENTS || strcmp(name, "padding") ||
+      type->rank < 2 || (type->rank == 2 && type->dims[1] == 2)) {
+    return NULL;
+  }
+  return wrong_kind(g, value, name, "a pair of numbers for each axis");
+}
+
 static pestle_status_t apply_entry(pestle_generic_t* g,
                                    const pestle_generic_entry_t* e) {
   size_t count;
@@ -448,6 +459,7 @@ static pestle_status_t apply_entry(pestle_generic_t* g,
     const char* name = pestle_attr_name_text((pestle_attr_name_t)rows[i].name);
     if (!pestle_str_equal_c(e->key, name)) continue;
     pestle_attr_t a = {.name = rows[i].name, .kind = rows[i].kind};
+    PESTLE_TRY(check_pairs(g, name, &e->value));
     PESTLE_TRY(pestle_generic_convert(g, name, &e->value, &a));
     return pestle_generic_push(g, &a);
   }

@@ -96,6 +96,11 @@ static bool is_free(const ragged_t* r) {
 // The axes of |lhs| for which sizes are stated apart.
 static int32_t prefix_of(const ragged_t* r, int64_t* axes) {
   int32_t n = 0;
+  if (pestle_i64s_has(r->lhs_batch, r->axis)) {
+    for (size_t i = 0; r->lhs_batch.data[i] != r->axis; ++i)
+      axes[n++] = r->lhs_batch.data[i];
+    return n;
+  }
   for (size_t i = 0; i < r->lhs_batch.count; ++i)
     axes[n++] = r->lhs_batch.data[i];
   if (is_free(r)) {
@@ -151,7 +156,7 @@ static pestle_status_t check(ragged_t* r, const pestle_generic_site_t* o) {
       o->types[0].rank == PESTLE_MAX_RANK) {
     return wrong("too many axes");
   }
-  if (pestle_i64s_has(r->lhs_batch, r->axis)) return NULL;
+  if (pestle_i64s_has(r->lhs_batch, r->axis)) return check_sizes(r);
   PESTLE_TRY(check_sizes(r));
   r->groups = r->sizes->type->dims[r->sizes->type->rank - 1];
   if (!is_free(r)) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entry point: functions are declared from their signatures first, their
 // bodies read afterwards, locations and the verifier last.
+#include <stdio.h>
+
 #include "base/require.h"
 #include "ir/built.h"
 #include "ir/parse_internal.h"
@@ -286,6 +288,15 @@ static pestle_status_t specialize(void* self, const pestle_type_t* types,
   return status;
 }
 
+// Its name, or the number that an argument without one goes by.
+static const char* argument_name(pestle_arena_t* arena,
+                                 const pestle_function_t* entry, size_t index) {
+  char text[24];
+  const char* name = pestle_function_argument_name(entry, index);
+  snprintf(text, sizeof(text), "%zu", index);
+  return name ? name : pestle_arena_strdup(arena, text);
+}
+
 // Takes over |module|, which has functions without bodies: its entry function alone
 // stays, and the module reads |text| again when it is specialised.
 static pestle_status_t keep_text(pestle_module_t* module, pestle_str_t text,
@@ -306,7 +317,7 @@ static pestle_status_t keep_text(pestle_module_t* module, pestle_str_t text,
   }
   size_t found = 0;
   for (size_t i = 0; i < count; ++i) {
-    names[i] = pestle_function_argument_name(entry, i);
+    names[i] = argument_name(arena, entry, i);
     flags[i] = wanted && wanted[i];
     if (flags[i]) indices[found++] = (uint32_t)i;
   }
@@ -328,6 +339,26 @@ static pestle_status_t keep_text(pestle_module_t* module, pestle_str_t text,
   return pestle_module_set_value_arguments(module, indices, found);
 }
 
+// Names of the text, which bodies would give.
+static pestle_status_t name_arguments(pestle_parser_t* p) {
+  const pestle_function_t* entry = pestle_module_entry(p->module);
+  for (size_t i = 0; i < p->bodies.size; ++i) {
+    const pestle_parse_body_t* body = &p->bodies.data[i];
+    const pestle_block_t* block = body->function->body->block;
+    if (body->function != entry || body->name_count != block->argument_count) {
+      continue;
+    }
+    for (uint32_t k = 0; k < block->argument_count; ++k) {
+      if (!pestle_text_is_wish(body->names[k])) continue;
+      char* name = pestle_arena_strndup(&p->scratch, body->names[k]);
+      if (!name) return PESTLE_OOM();
+      block->arguments[k]->name = pestle_module_intern_string(p->module, name);
+      if (!block->arguments[k]->name) return PESTLE_OOM();
+    }
+  }
+  return NULL;
+}
+
 // The module without bodies.
 static pestle_status_t read_signatures(pestle_context_t* context,
                                        pestle_str_t text, const char* file,
@@ -338,6 +369,7 @@ static pestle_status_t read_signatures(pestle_context_t* context,
   parser_init(context, text, file, &p);
   p.signatures_only = true;
   pestle_status_t status = read_text(&p, out_module);
+  if (!status) status = name_arguments(&p);
   if (!status) {
     status =
         keep_text(p.module, text, file ? file : "<text>", wanted, out_kept);

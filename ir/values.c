@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arguments whose values decide shapes.
+#include <stdio.h>
+
 #include "base/checked.h"
 #include "base/mem.h"
 #include "base/require.h"
@@ -49,6 +51,13 @@ pestle_status_t pestle_module_values_missing(pestle_allocator_t allocator,
   return status;
 }
 
+// An argument without a name goes by its number.
+static const char* number_text(pestle_arena_t* arena, uint32_t number) {
+  char text[16];
+  snprintf(text, sizeof(text), "%u", number);
+  return pestle_arena_strdup(arena, text);
+}
+
 pestle_status_t pestle_module_check_values(const pestle_module_t* module) {
   size_t count = module->value_argument_count;
   const pestle_function_t* entry =
@@ -62,6 +71,7 @@ pestle_status_t pestle_module_check_values(const pestle_module_t* module) {
   for (size_t i = 0; !status && i < count; ++i) {
     uint32_t at = module->value_arguments[i];
     names[i] = pestle_function_argument_name(entry, at);
+    if (!names[i]) names[i] = number_text(&arena, at);
     types[i] = *entry->body->block->arguments[at]->type;
   }
   if (!status) {

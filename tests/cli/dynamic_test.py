@@ -353,8 +353,8 @@ def by_value():
     judge("by value", text, [x, s], x.reshape(s))
 
 
-def floor_of_fractions():
-    """What needs no extents at all is left as it is."""
+def static_result():
+    """A result that is written whole needs no value."""
     x = array(2)
     out = t(x.shape)
     lines = [f"%y = stablehlo.dynamic_reshape %x, %s : ({of(x)}, tensor<2xi32>) -> {out}"]
@@ -363,7 +363,7 @@ def floor_of_fractions():
 
 
 kinds = [broadcast, iota, reshape, pad, slices, slice_of_run, gather, convolution, fewer, calls,
-         loop, arithmetic, by_value, floor_of_fractions]
+         loop, arithmetic, by_value, static_result]
 for make in kinds:
     for _ in range(COUNT):
         make()
@@ -397,6 +397,33 @@ refused("calls that double", twice + "func.func private @f40(%x: tensor<?xf32>) 
         "tensor<i32>\n  return %x : tensor<?xf32>\n}\n" + function(
             ["%x: tensor<?xf32>"], "tensor<?xf32>",
             ["%y = call @f0(%x) : (tensor<?xf32>) -> tensor<?xf32>"]), [small], "ops of the text")
+
+# --- Names that messages give are those that options take ---
+text = function(["%x: tensor<2x3xf32>", "%s: tensor<2xi64>"], "tensor<?x?xf32>", [
+    "%y = stablehlo.dynamic_reshape %x, %s : (tensor<2x3xf32>, tensor<2xi64>) -> "
+    "tensor<?x?xf32>"])
+x = rng.standard_normal((2, 3)).astype(np.float32)
+with tempfile.TemporaryDirectory() as place:
+    np.save(place + "/s.npy", np.array([3, 2], np.int64))
+    np.save(place + "/t.npy", np.array([3, 2], np.int32))
+    for option, want in (("s", None), ("1", None), ("q", "it has 'x', 's'")):
+        ran += 1
+        out = run(text, [x], "llvm", "--const", f"{option}={place}/s.npy")
+        right = isinstance(out, str) and want in out if want else \
+            not isinstance(out, str) and np.array_equal(out[0], x.reshape(3, 2))
+        if not right:
+            failures.append(f"--const {option}: {out}")
+    ran += 1
+    out = run(text, [x], "llvm", "--const", f"s={place}/t.npy")
+    if "elements of i32" not in str(out):
+        failures.append(f"--const of another type: {out}")
+ran += 1
+with tempfile.TemporaryDirectory() as place:
+    (pathlib.Path(place) / "m.mlir").write_text(text)
+    done = subprocess.run([PESTLE, "compile", place + "/m.mlir", "-o", place + "/p"],
+                          capture_output=True, text=True, check=False)
+    if "'s' (tensor<2xi64>)" not in done.stderr:
+        failures.append(f"what is missing: {done.stderr}")
 
 for line in failures:
     print(line[:1500])

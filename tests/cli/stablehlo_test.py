@@ -626,7 +626,13 @@ def invalid():
              "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1]} "
              "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
              "(tensor<1x4x4x1xi64>, tensor<2x2x1x1xi32>) -> tensor<1x3x3x1xi64>\nreturn %0 : "
-             "tensor<1x3x3x1xi64>\n}", "element types must be equal")):
+             "tensor<1x3x3x1xi64>\n}", "element types must be equal"),
+            ("func.func @main(%a: tensor<1x4x4x1xf32>, %b: tensor<2x2x1x1xf32>) -> "
+             "tensor<1x4x4x1xf32> {\n%0 = \"stablehlo.convolution\"(%a, %b) "
+             "<{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x"
+             "[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, padding = dense<[[0], "
+             "[1], [0], [1]]> : tensor<4x1xi64>}> : (tensor<1x4x4x1xf32>, tensor<2x2x1x1xf32>) "
+             "-> tensor<1x4x4x1xf32>\nreturn %0 : tensor<1x4x4x1xf32>\n}", "a pair of")):
         out = run(text, [], "ref")
         check("invalid", isinstance(out, str) and said in out, str(out))
 
