@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entry point: functions are declared from their signatures first, their
 // bodies read afterwards, locations and the verifier last.
-#include <stdio.h>
-
 #include "base/require.h"
 #include "ir/built.h"
 #include "ir/parse_internal.h"
@@ -182,163 +180,6 @@ static pestle_status_t read_text(pestle_parser_t* p,
 
 // --- Symbolic modules ---
 
-// The text of one, which it keeps, and the arguments whose values decide extents.
-typedef struct kept_text_t {
-  pestle_context_t* context;
-  const char* file;
-  pestle_str_t text;
-  const char* entry;
-  size_t count;
-  const char* const* names;
-  bool* wanted;
-} kept_text_t;
-
-static pestle_status_t missing_values(const kept_text_t* kept,
-                                      pestle_arena_t* arena,
-                                      const pestle_type_t* types,
-                                      const bool* missing) {
-  const char** names = PESTLE_ARENA_ARRAY(arena, const char*, kept->count + 1);
-  pestle_type_t* own =
-      PESTLE_ARENA_ARRAY(arena, pestle_type_t, kept->count + 1);
-  size_t n = 0;
-  if (!names || !own) return PESTLE_OOM();
-  for (size_t i = 0; i < kept->count; ++i) {
-    if (!missing[i]) continue;
-    names[n] = kept->names[i];
-    own[n++] = types[i];
-  }
-  return pestle_module_values_missing(arena->allocator, names, own, n);
-}
-
-// What is wanted and given, and what is wanted only.
-static bool sort_wanted(const kept_text_t* kept, const bool* wanted,
-                        const pestle_elements_t* values, bool* fixed,
-                        bool* missing) {
-  bool some = false;
-  for (size_t i = 0; i < kept->count; ++i) {
-    fixed[i] = wanted[i] && values && values[i].data;
-    missing[i] = wanted[i] && !fixed[i];
-    some |= missing[i];
-  }
-  return some;
-}
-
-// Reads |kept| once with what |wanted| says; |*out_more| is set when other
-// arguments turn out to be wanted, which |wanted| has then.
-static pestle_status_t read_with(const kept_text_t* kept,
-                                 const pestle_type_t* types,
-                                 const pestle_elements_t* values, bool* wanted,
-                                 const bool* fixed, bool* out_more,
-                                 pestle_module_t** out_module) {
-  pestle_parser_t p;
-  pestle_parse_again_t again = {kept->entry, types, values, fixed, kept->count};
-  parser_init(kept->context, kept->text, kept->file, &p);
-  p.again = &again;
-  p.shapes.again = true;
-  *out_more = false;
-  pestle_status_t status = read_text(&p, out_module);
-  bool* marks = pestle_arena_alloc_zero(&p.kept, kept->count + 1, sizeof(bool));
-  if (status && marks && p.shapes.wanted) {
-    pestle_status_t marked = pestle_parse_mark_wanted(&p, marks);
-    for (size_t i = 0; !marked && i < kept->count; ++i) {
-      *out_more |= marks[i] && !wanted[i];
-      wanted[i] |= marks[i];
-    }
-    pestle_status_release(marked);
-  }
-  if (status) pestle_module_release(p.module);
-  parser_deinit(&p);
-  return status;
-}
-
-static pestle_status_t read_kept(const kept_text_t* kept, pestle_arena_t* arena,
-                                 const pestle_type_t* types,
-                                 const pestle_elements_t* values, bool* wanted,
-                                 pestle_module_t** out_module) {
-  bool* fixed = PESTLE_ARENA_ARRAY(arena, bool, kept->count + 1);
-  bool* missing = PESTLE_ARENA_ARRAY(arena, bool, kept->count + 1);
-  if (!fixed || !missing) return PESTLE_OOM();
-  for (;;) {
-    bool more;
-    if (sort_wanted(kept, wanted, values, fixed, missing)) {
-      return missing_values(kept, arena, types, missing);
-    }
-    pestle_status_t status =
-        read_with(kept, types, values, wanted, fixed, &more, out_module);
-    if (!status || !more) return status;
-    pestle_status_release(status);
-  }
-}
-
-static pestle_status_t specialize(void* self, const pestle_type_t* types,
-                                  const pestle_elements_t* values, size_t count,
-                                  pestle_module_t** out_module) {
-  const kept_text_t* kept = self;
-  *out_module = NULL;
-  pestle_arena_t arena;
-  pestle_arena_init(pestle_context_allocator(kept->context), &arena);
-  bool* wanted = PESTLE_ARENA_ARRAY(&arena, bool, count + 1);
-  pestle_status_t status = wanted ? NULL : PESTLE_OOM();
-  for (size_t i = 0; wanted && i < count; ++i)
-    wanted[i] = kept->wanted[i];
-  if (!status) {
-    status = read_kept(kept, &arena, types, values, wanted, out_module);
-  }
-  pestle_arena_deinit(&arena);
-  return status;
-}
-
-// Its name, or the number that an argument without one goes by.
-static const char* argument_name(pestle_arena_t* arena,
-                                 const pestle_function_t* entry, size_t index) {
-  char text[24];
-  const char* name = pestle_function_argument_name(entry, index);
-  snprintf(text, sizeof(text), "%zu", index);
-  return name ? name : pestle_arena_strdup(arena, text);
-}
-
-// Takes over |module|, which has functions without bodies: its entry function alone
-// stays, and the module reads |text| again when it is specialised.
-static pestle_status_t keep_text(pestle_module_t* module, pestle_str_t text,
-                                 const char* file, const bool* wanted,
-                                 kept_text_t** out_kept) {
-  pestle_arena_t* arena = &module->arena;
-  pestle_function_t* entry = pestle_module_entry(module);
-  if (!entry) return PESTLE_ERROR(MALFORMED, "the module has no function");
-  size_t count = pestle_function_argument_count(entry);
-  kept_text_t* kept = PESTLE_ARENA_NEW(arena, kept_text_t);
-  const char* copy = pestle_arena_strndup(arena, text);
-  const char* name = pestle_arena_strdup(arena, file);
-  const char** names = PESTLE_ARENA_ARRAY(arena, const char*, count + 1);
-  bool* flags = pestle_arena_alloc_zero(arena, count + 1, sizeof(bool));
-  uint32_t* indices = PESTLE_ARENA_ARRAY(arena, uint32_t, count + 1);
-  if (!kept || !copy || !name || !names || !flags || !indices) {
-    return PESTLE_OOM();
-  }
-  size_t found = 0;
-  for (size_t i = 0; i < count; ++i) {
-    names[i] = argument_name(arena, entry, i);
-    flags[i] = wanted && wanted[i];
-    if (flags[i]) indices[found++] = (uint32_t)i;
-  }
-  *kept = (kept_text_t){module->context,
-                        name,
-                        pestle_str_make(copy, text.size),
-                        entry->name,
-                        count,
-                        names,
-                        flags};
-  pestle_function_t* next;
-  for (pestle_function_t* f = module->first; f; f = next) {
-    next = f->next;
-    if (f != entry) pestle_module_remove_function(f);
-  }
-  module->specialize = specialize;
-  module->specialize_self = kept;
-  *out_kept = kept;
-  return pestle_module_set_value_arguments(module, indices, found);
-}
-
 // Names of the text, which bodies would give.
 static pestle_status_t name_arguments(pestle_parser_t* p) {
   const pestle_function_t* entry = pestle_module_entry(p->module);
@@ -359,77 +200,27 @@ static pestle_status_t name_arguments(pestle_parser_t* p) {
   return NULL;
 }
 
-// The module without bodies.
-static pestle_status_t read_signatures(pestle_context_t* context,
-                                       pestle_str_t text, const char* file,
-                                       const bool* wanted,
-                                       pestle_module_t** out_module,
-                                       kept_text_t** out_kept) {
+// Once more with what |again| says, or without bodies.
+static pestle_status_t read_source(const pestle_again_source_t* source,
+                                   const pestle_again_t* again, bool* marks,
+                                   pestle_module_t** out_module) {
   pestle_parser_t p;
-  parser_init(context, text, file, &p);
-  p.signatures_only = true;
+  parser_init(source->context, source->bytes, source->name, &p);
+  p.again = again;
+  p.shapes.again = again;
+  p.signatures_only = !again;
   pestle_status_t status = read_text(&p, out_module);
-  if (!status) status = name_arguments(&p);
-  if (!status) {
-    status =
-        keep_text(p.module, text, file ? file : "<text>", wanted, out_kept);
-  }
+  if (!status && !again) status = name_arguments(&p);
   if (status) {
-    *out_module = NULL;
+    pestle_status_t marked = NULL;
+    if (marks && p.shapes.wanted) {
+      marked = pestle_again_mark(p.allocator, p.shapes.wanted, marks);
+    }
+    pestle_status_release(marked);
     pestle_module_release(p.module);
+    *out_module = NULL;
   }
   parser_deinit(&p);
-  return status;
-}
-
-// Types of the entry function's arguments; false where extents are not known.
-static bool entry_types(const pestle_module_t* module, pestle_type_t* out,
-                        size_t count) {
-  const pestle_function_t* entry =
-      pestle_module_entry((pestle_module_t*)module);
-  bool is_static = true;
-  for (size_t i = 0; i < count; ++i) {
-    out[i] = *entry->body->block->arguments[i]->type;
-    is_static &= pestle_type_is_static(&out[i]);
-  }
-  return is_static;
-}
-
-// What an op could not be made without may follow from constants, or from values
-// and shapes that are given later. |failure| is what was said of that op, and counts
-// if it does not.
-static pestle_status_t read_symbolic(pestle_context_t* context,
-                                     pestle_str_t text, const char* file,
-                                     pestle_status_t failure,
-                                     pestle_module_t** out_module) {
-  kept_text_t* kept;
-  pestle_arena_t arena;
-  pestle_module_t* module = NULL;
-  pestle_status_t status =
-      read_signatures(context, text, file, NULL, &module, &kept);
-  if (status) {
-    pestle_status_release(status);
-    return failure;
-  }
-  pestle_arena_init(pestle_context_allocator(context), &arena);
-  pestle_type_t* types =
-      PESTLE_ARENA_ARRAY(&arena, pestle_type_t, kept->count + 1);
-  bool* wanted = pestle_arena_alloc_zero(&arena, kept->count + 1, sizeof(bool));
-  if (!types || !wanted) {
-    status = PESTLE_OOM();
-  } else if (entry_types(module, types, kept->count)) {
-    bool more;
-    status = read_with(kept, types, NULL, wanted, NULL, &more, out_module);
-    pestle_module_release(module);
-    module = NULL;
-    if (status && more) {
-      pestle_status_release(status);
-      status = read_signatures(context, text, file, wanted, &module, &kept);
-    }
-  }
-  if (module) *out_module = module;
-  pestle_arena_deinit(&arena);
-  pestle_status_release(failure);
   return status;
 }
 
@@ -446,7 +237,10 @@ pestle_status_t pestle_module_parse(pestle_context_t* context, const char* text,
   bool again = status && parser.shapes.wanted;
   if (status) pestle_module_release(parser.module);
   parser_deinit(&parser);
-  return again ? read_symbolic(context, all, file, status, out_module) : status;
+  if (!again) return status;
+  pestle_again_source_t source = {context, file ? file : "<text>", all,
+                                  read_source};
+  return pestle_again_read(&source, status, out_module);
 }
 
 // --- One value ---

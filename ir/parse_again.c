@@ -136,7 +136,7 @@ static pestle_status_t bind_value(pestle_parser_t* p, pestle_builder_t* b,
   pestle_parse_form_t form = {NULL, 1};
   if (!leaf) return PESTLE_OOM();
   *leaf = argument;
-  const pestle_parse_again_t* again = p->again;
+  const pestle_again_t* again = p->again;
   if (again->fixed && again->fixed[index]) {
     pestle_constant_attrs_t attrs = {sizeof(attrs), again->values[index]};
     PESTLE_TRY(pestle_op_constant(b, &attrs, leaf));
@@ -197,37 +197,4 @@ pestle_status_t pestle_parse_read_again(pestle_parser_t* p) {
   if (!body) return PESTLE_ERROR(INVALID_ARGUMENT, "the text has no function");
   PESTLE_TRY(read_entry(p, body));
   return read_called(p, entry);
-}
-
-// --- Which arguments ---
-
-// Marks the arguments of the function around |value| that it is computed from.
-static pestle_status_t mark_sources(pestle_parser_t* p,
-                                    const pestle_value_t* value, bool* marks) {
-  PESTLE_VEC(const pestle_value_t*) todo;
-  pestle_map_t seen;
-  pestle_vec_init(&todo, p->allocator);
-  pestle_map_init(p->allocator, &seen);
-  bool ok = pestle_vec_push(&todo, value);
-  while (ok && todo.size) {
-    const pestle_value_t* v = pestle_vec_pop(&todo);
-    if (pestle_map_find_u64(&seen, (uintptr_t)v)) continue;
-    ok = pestle_map_set_u64(&seen, (uintptr_t)v, 1);
-    const pestle_node_t* node = v->node;
-    if (!node) {
-      // Of a loop or branch: what that is of.
-      const pestle_region_t* region = v->block->region;
-      if (region->function) marks[v->index] = true;
-      node = region->owner;
-    }
-    for (uint32_t i = 0; ok && node && i < node->operand_count; ++i)
-      ok = pestle_vec_push(&todo, pestle_node_operand(node, i));
-  }
-  pestle_map_deinit(&seen);
-  pestle_vec_deinit(&todo);
-  return ok ? NULL : PESTLE_OOM();
-}
-
-pestle_status_t pestle_parse_mark_wanted(pestle_parser_t* p, bool* marks) {
-  return p->shapes.wanted ? mark_sources(p, p->shapes.wanted, marks) : NULL;
 }

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "ir/again.h"
 #include "ir/generic.h"
 #include "ir/graph.h"
 
@@ -93,16 +94,6 @@ typedef struct pestle_parse_body_t {
   size_t name_count;
 } pestle_parse_body_t;
 
-// What a text is read again with: see parse_again.c. An entry for each argument of
-// the entry function.
-typedef struct pestle_parse_again_t {
-  const char* entry;
-  const pestle_type_t* types;
-  const pestle_elements_t* values;  // or NULL
-  const bool* fixed;  // those whose value counts, and is there; or NULL
-  size_t count;
-} pestle_parse_again_t;
-
 typedef struct pestle_parser_t {
   pestle_context_t* context;
   pestle_allocator_t allocator;
@@ -110,10 +101,10 @@ typedef struct pestle_parser_t {
   const char *begin, *end;
   pestle_lexer_t lexer;
   int depth;
-  bool allows_index;                  // data of attributes: read as i64
-  bool signatures_only;               // bodies stay unread
-  const pestle_parse_again_t* again;  // or NULL
-  const pestle_quant_t* quant;        // of the type that was read last
+  bool allows_index;            // data of attributes: read as i64
+  bool signatures_only;         // bodies stay unread
+  const pestle_again_t* again;  // or NULL
+  const pestle_quant_t* quant;  // of the type that was read last
   pestle_generic_shapes_t shapes;
   size_t op_count;         // read by calls
   pestle_arena_t scratch;  // rewound after each op
@@ -367,9 +358,6 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_inline(
     pestle_value_t*** out_values, size_t* out_count);
 // Bodies, after the functions were declared, by |p->again|.
 PESTLE_NODISCARD pestle_status_t pestle_parse_read_again(pestle_parser_t* p);
-// Sets |marks| of the arguments that |p->shapes.wanted| is computed from.
-PESTLE_NODISCARD pestle_status_t pestle_parse_mark_wanted(pestle_parser_t* p,
-                                                          bool* marks);
 
 // --- parse_built.c ---
 
