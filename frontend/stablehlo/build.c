@@ -214,6 +214,18 @@ pestle_status_t pestle_bytecode_bind_arguments(
                       "its region has other arguments than its type says");
 }
 
+// Arguments of a loop have the extents of its operands, when those are known.
+static pestle_status_t take_operand_types(pestle_bytecode_builder_t* b,
+                                          const pestle_bytecode_op_t* op,
+                                          pestle_type_t* types, size_t count) {
+  pestle_value_t** operands;
+  size_t operand_count;
+  PESTLE_TRY(pestle_bytecode_operands(b, op, &operands, &operand_count));
+  for (size_t i = 0; operand_count == count && i < count; ++i)
+    types[i] = *operands[i]->type;
+  return NULL;
+}
+
 static pestle_status_t build_region(pestle_bytecode_builder_t* b,
                                     const pestle_bytecode_op_t* op,
                                     const pestle_bytecode_region_t* from,
@@ -224,6 +236,9 @@ static pestle_status_t build_region(pestle_bytecode_builder_t* b,
                                    .value_end = from->value_end};
   if (from->is_empty) return PESTLE_ERROR(MALFORMED, "its region is empty");
   PESTLE_TRY(pestle_bytecode_argument_types(b, from, &types, &count));
+  if (b->again && b->names[op->name].op == PESTLE_OP_WHILE) {
+    PESTLE_TRY(take_operand_types(b, op, types, count));
+  }
   PESTLE_TRY(
       pestle_region_create(b->module, types, count, out, &place.builder.block));
   pestle_bytecode_scope_t scope;
@@ -290,7 +305,8 @@ static pestle_status_t set_location(pestle_bytecode_builder_t* b,
   return node->loc.file ? NULL : PESTLE_OOM();
 }
 
-static pestle_status_t check_return(const pestle_function_t* function,
+static pestle_status_t check_return(pestle_bytecode_builder_t* b,
+                                    const pestle_function_t* function,
                                     pestle_value_t* const* values,
                                     size_t count) {
   size_t results;
@@ -303,6 +319,11 @@ static pestle_status_t check_return(const pestle_function_t* function,
   for (size_t i = 0; i < count; ++i) {
     const pestle_type_t* want = pestle_function_result_type(function, i);
     if (pestle_type_equal(want, values[i]->type)) continue;
+    // Another reading knows all extents; types are what follows from them then.
+    if (dims_agree(want, values[i]->type)) {
+      b->shapes.wanted = values[i];
+      if (b->again) continue;
+    }
     return PESTLE_ERROR(
         MALFORMED, "operand %zu is %s where the function returns %s", i,
         pestle_type_text(values[i]->type).text, pestle_type_text(want).text);
@@ -337,7 +358,7 @@ static pestle_status_t make_built(
   pestle_node_t* made = last ? last->next : place->builder.block->first;
   for (; made; made = made->next)
     PESTLE_TRY(set_location(b, op, made));
-  return NULL;
+  return b->again ? pestle_bytecode_settle(place, *out_values, count) : NULL;
 }
 
 // |op|'s results, made at the end of |place|.
@@ -355,9 +376,15 @@ static pestle_status_t make_row(pestle_bytecode_builder_t* b,
   const pestle_bytecode_name_t* name = &b->names[op->name];
   pestle_generic_begin(&b->scratch, name->op, &g);
   g.built = name->built;
+  g.shapes = &b->shapes;
   *node = NULL;
   PESTLE_TRY(pestle_bytecode_operands(b, op, &operands, &operand_count));
   PESTLE_TRY(read_attributes(b, op, &g));
+  const char* callee = pestle_bytecode_callee(b, &g);
+  if (callee) {
+    *out_values = NULL;
+    return pestle_bytecode_inline_call(b, op, callee, place);
+  }
   PESTLE_TRY(build_regions(b, op, place->value_end, &regions));
   PESTLE_TRY(pestle_bytecode_result_types(b, op, &types, &type_count));
   *out_count = type_count;
@@ -366,7 +393,7 @@ static pestle_status_t make_row(pestle_bytecode_builder_t* b,
                       type_count, out_values);
   }
   if (g.op == PESTLE_OP_RETURN && place->function) {
-    PESTLE_TRY(check_return(place->function, operands, operand_count));
+    PESTLE_TRY(check_return(b, place->function, operands, operand_count));
   }
   PESTLE_TRY(pestle_generic_create(&g, &place->builder, operands, operand_count,
                                    regions, op->region_count, types, type_count,
@@ -392,13 +419,16 @@ static pestle_status_t build_node(pestle_bytecode_builder_t* b,
   bool is_row = b->names[op->name].role == PESTLE_BYTECODE_ROW;
   PESTLE_TRY(is_row ? make_row(b, op, place, &node, &values, &count)
                     : pestle_bytecode_build_chlo(b, op, place, &node));
+  if (!node && !values) return NULL;  // a call, whose results are bound
   if (!node) return pestle_bytecode_bind_results(b, op, values, count);
   pestle_value_t** results =
       PESTLE_ARENA_ARRAY(&b->scratch, pestle_value_t*, node->result_count + 1u);
   if (!results) return PESTLE_OOM();
   for (uint32_t i = 0; i < node->result_count; ++i)
     results[i] = &node->results[i];
-  return pestle_bytecode_bind_results(b, op, results, node->result_count);
+  count = node->result_count;
+  if (b->again) PESTLE_TRY(pestle_bytecode_settle(place, results, count));
+  return pestle_bytecode_bind_results(b, op, results, count);
 }
 
 static pestle_status_t build_op(pestle_bytecode_builder_t* b,
@@ -416,8 +446,7 @@ static pestle_status_t build_op(pestle_bytecode_builder_t* b,
     case PESTLE_BYTECODE_JOIN:
     case PESTLE_BYTECODE_ELEMENT_OF:
     case PESTLE_BYTECODE_TOKENS:
-    case PESTLE_BYTECODE_EXTENT:
-      return pestle_bytecode_build_tuple(b, op, place);
+      return pestle_bytecode_build_tuple(b, op);
     case PESTLE_BYTECODE_UNKNOWN:
     case PESTLE_BYTECODE_MODULE:
     case PESTLE_BYTECODE_FUNC:

@@ -7,6 +7,7 @@
 #include "frontend/stablehlo/decode.h"
 #include "frontend/stablehlo/forms.h"
 #include "frontend/stablehlo/operation.h"
+#include "ir/again.h"
 
 // What an op's name stands for.
 typedef enum pestle_bytecode_role_e {
@@ -21,7 +22,6 @@ typedef enum pestle_bytecode_role_e {
   PESTLE_BYTECODE_JOIN,     // a tuple of its operands
   PESTLE_BYTECODE_ELEMENT_OF,
   PESTLE_BYTECODE_TOKENS,  // a token, of none or several
-  PESTLE_BYTECODE_EXTENT,  // of a dimension
 } pestle_bytecode_role_t;
 
 typedef struct pestle_bytecode_name_t {
@@ -56,7 +56,11 @@ typedef struct pestle_bytecode_builder_t {
   size_t scope;                               // the first one of the innermost
   PESTLE_VEC(pestle_bytecode_body_t) bodies;
   PESTLE_VEC(pestle_generic_composite_t) composites;
-  bool placed;  // a failure has its place already, that of an op further in
+  const pestle_again_t* again;  // what the file is read again with, or NULL
+  pestle_generic_shapes_t shapes;
+  size_t op_count;  // made by calls
+  int depth;        // of calls
+  bool placed;      // a failure has its place already, that of an op further in
   // The op of each composite, for messages.
   PESTLE_VEC(const pestle_bytecode_op_t*) composite_ops;
 } pestle_bytecode_builder_t;
@@ -135,13 +139,36 @@ PESTLE_NODISCARD pestle_status_t pestle_bytecode_build_ops(
 
 // Ops that leave no node of their own, by their role.
 PESTLE_NODISCARD pestle_status_t pestle_bytecode_build_tuple(
-    pestle_bytecode_builder_t* b, const pestle_bytecode_op_t* op,
-    pestle_bytecode_place_t* place);
+    pestle_bytecode_builder_t* b, const pestle_bytecode_op_t* op);
 // What an op of the dialect sdy stands for: on one device shardings say nothing.
 void pestle_bytecode_sdy_name(pestle_str_t op, pestle_bytecode_name_t* name);
 PESTLE_NODISCARD pestle_status_t pestle_bytecode_build_inline(
     pestle_bytecode_builder_t* b, const pestle_bytecode_op_t* op,
     pestle_bytecode_place_t* place);
+
+// |region|, of the op |of|, in the place of |op|, whose operands are its arguments and
+// whose results are what it returns.
+PESTLE_NODISCARD pestle_status_t pestle_bytecode_inline(
+    pestle_bytecode_builder_t* b, const pestle_bytecode_op_t* op,
+    const pestle_bytecode_op_t* of, const pestle_bytecode_region_t* region,
+    pestle_bytecode_place_t* place);
+
+// --- again.c ---
+
+// The function that |op|, a call or a composite with the attributes |g|, stands for
+// where extents are not known; NULL for any other op.
+const char* pestle_bytecode_callee(const pestle_bytecode_builder_t* b,
+                                   const pestle_generic_t* g);
+// Its body in the place of |op|.
+PESTLE_NODISCARD pestle_status_t pestle_bytecode_inline_call(
+    pestle_bytecode_builder_t* b, const pestle_bytecode_op_t* op,
+    const char* callee, pestle_bytecode_place_t* place);
+// Bodies, after the functions were declared, by |b->again|.
+PESTLE_NODISCARD pestle_status_t
+pestle_bytecode_read_again(pestle_bytecode_builder_t* b);
+// Checks that all extents of |values| are known and evaluates small numbers.
+PESTLE_NODISCARD pestle_status_t pestle_bytecode_settle(
+    pestle_bytecode_place_t* place, pestle_value_t** values, size_t count);
 
 // --- chlo.c ---
 

@@ -65,7 +65,7 @@ static pestle_status_t attach_bodies(pestle_bytecode_builder_t* b) {
 
 static pestle_status_t build(pestle_bytecode_builder_t* b,
                              pestle_context_t* context, const void* data,
-                             size_t size) {
+                             size_t size, bool signatures_only) {
   pestle_bytecode_region_t top;
   PESTLE_TRY(pestle_bytecode_open(data, size, &b->kept, &b->file));
   PESTLE_TRY(pestle_bytecode_read_ops(&b->file, &b->kept, &top));
@@ -73,9 +73,56 @@ static pestle_status_t build(pestle_bytecode_builder_t* b,
       pestle_bytecode_decoder_init(context, &b->file, &b->kept, &b->decoder));
   PESTLE_TRY(pestle_bytecode_resolve_names(b, &top));
   PESTLE_TRY(pestle_bytecode_declare(b, &top));
+  if (signatures_only) return NULL;
+  if (b->again) {
+    PESTLE_TRY(pestle_bytecode_read_again(b));
+    return pestle_module_verify(b->module);
+  }
   PESTLE_TRY(build_bodies(b));
   PESTLE_TRY(attach_bodies(b));
   return pestle_module_verify(b->module);
+}
+
+// One reading. On failure |*out_wanted| says whether an op wants extents or values,
+// and |marks|, if not NULL, of which arguments.
+static pestle_status_t read_once(const pestle_again_source_t* source,
+                                 const pestle_again_t* again,
+                                 bool signatures_only, bool* marks,
+                                 bool* out_wanted,
+                                 pestle_module_t** out_module) {
+  pestle_allocator_t allocator = pestle_context_allocator(source->context);
+  pestle_bytecode_builder_t b = {.name = source->name,
+                                 .allocator = allocator,
+                                 .again = again,
+                                 .shapes.again = again};
+  pestle_arena_init(allocator, &b.kept);
+  pestle_arena_init(allocator, &b.scratch);
+  pestle_vec_init(&b.values, allocator);
+  pestle_vec_init(&b.bodies, allocator);
+  pestle_vec_init(&b.composites, allocator);
+  pestle_vec_init(&b.composite_ops, allocator);
+  pestle_status_t status = build(&b, source->context, source->bytes.data,
+                                 source->bytes.size, signatures_only);
+  *out_wanted = status && b.shapes.wanted;
+  if (*out_wanted && marks) {
+    pestle_status_release(pestle_again_mark(allocator, b.shapes.wanted, marks));
+  }
+  if (status) pestle_module_release(b.module);
+  *out_module = status ? NULL : b.module;
+  pestle_vec_deinit(&b.composite_ops);
+  pestle_vec_deinit(&b.composites);
+  pestle_vec_deinit(&b.bodies);
+  pestle_vec_deinit(&b.values);
+  pestle_arena_deinit(&b.scratch);
+  pestle_arena_deinit(&b.kept);
+  return status;
+}
+
+static pestle_status_t read_source(const pestle_again_source_t* source,
+                                   const pestle_again_t* again, bool* marks,
+                                   pestle_module_t** out_module) {
+  bool wanted;
+  return read_once(source, again, !again, marks, &wanted, out_module);
 }
 
 pestle_status_t pestle_import_stablehlo(pestle_context_t* context,
@@ -85,25 +132,10 @@ pestle_status_t pestle_import_stablehlo(pestle_context_t* context,
   if (out_module) *out_module = NULL;
   PESTLE_REQUIRE(context && (data || !size) && out_module,
                  "a context, bytes and a place for the module");
-  pestle_allocator_t allocator = pestle_context_allocator(context);
-  pestle_bytecode_builder_t b = {.name = name ? name : "<bytecode>",
-                                 .allocator = allocator};
-  pestle_arena_init(allocator, &b.kept);
-  pestle_arena_init(allocator, &b.scratch);
-  pestle_vec_init(&b.values, allocator);
-  pestle_vec_init(&b.bodies, allocator);
-  pestle_vec_init(&b.composites, allocator);
-  pestle_vec_init(&b.composite_ops, allocator);
-  pestle_status_t status = build(&b, context, data, size);
-  if (status)
-    pestle_module_release(b.module);
-  else
-    *out_module = b.module;
-  pestle_vec_deinit(&b.composite_ops);
-  pestle_vec_deinit(&b.composites);
-  pestle_vec_deinit(&b.bodies);
-  pestle_vec_deinit(&b.values);
-  pestle_arena_deinit(&b.scratch);
-  pestle_arena_deinit(&b.kept);
-  return status;
+  pestle_again_source_t source = {context, name ? name : "<bytecode>",
+                                  pestle_str_make(data, size), read_source};
+  bool wanted;
+  pestle_status_t status =
+      read_once(&source, NULL, false, NULL, &wanted, out_module);
+  return wanted ? pestle_again_read(&source, status, out_module) : status;
 }

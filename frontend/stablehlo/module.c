@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The module and its functions: what they take, return and are called, and what
 // dialects say of them.
-#include "base/mem.h"
 #include "frontend/stablehlo/build.h"
+
+#include <string.h>
+
+#include "base/mem.h"
 
 typedef pestle_generic_value_t value_t;
 
@@ -128,14 +131,21 @@ static pestle_status_t add_function(pestle_bytecode_builder_t* b,
   if (!names) return PESTLE_OOM();
   for (size_t i = 0; i < s->input_count; ++i)
     names[i] = s->input_ports[i].name;
-  PESTLE_TRY(pestle_module_add_function(b->module, s->name, s->inputs, names,
+  const pestle_type_t* inputs = s->inputs;
+  bool given = b->again && !strcmp(s->name, b->again->entry) &&
+               b->again->count == s->input_count;
+  if (given) inputs = b->again->types;
+  PESTLE_TRY(pestle_module_add_function(b->module, s->name, inputs, names,
                                         s->input_count, out));
   (*out)->is_private = s->is_private;
   PESTLE_TRY(set_tokens(b, *out, false, s->type->parts, s->type->input_count));
   PESTLE_TRY(set_tokens(b, *out, true, s->type->parts + s->type->input_count,
                         s->type->part_count - s->type->input_count));
-  PESTLE_TRY(
-      pestle_function_declare_results(*out, s->results, s->result_count));
+  // Of given arguments the results follow.
+  if (!given) {
+    PESTLE_TRY(
+        pestle_function_declare_results(*out, s->results, s->result_count));
+  }
   PESTLE_TRY(
       pestle_function_set_dialect_attrs(*out, s->attrs.data, s->attrs.count));
   return pestle_generic_set_ports(*out, s->input_ports, s->input_count,

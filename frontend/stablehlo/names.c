@@ -21,7 +21,6 @@ static const special_t specials[] = {
     {"stablehlo.get_tuple_element", PESTLE_BYTECODE_ELEMENT_OF},
     {"stablehlo.after_all", PESTLE_BYTECODE_TOKENS},
     {"stablehlo.create_token", PESTLE_BYTECODE_TOKENS},
-    {"stablehlo.get_dimension_size", PESTLE_BYTECODE_EXTENT},
 };
 
 static void resolve(pestle_bytecode_builder_t* b, pestle_str_t dialect,

@@ -40,13 +40,13 @@ void pestle_bytecode_sdy_name(pestle_str_t op, pestle_bytecode_name_t* name) {
   }
 }
 
-// The region's arguments are the operands; what it returns are the results.
-pestle_status_t pestle_bytecode_build_inline(pestle_bytecode_builder_t* b,
-                                             const pestle_bytecode_op_t* op,
-                                             pestle_bytecode_place_t* place) {
-  const pestle_bytecode_region_t* region = op->regions;
+pestle_status_t pestle_bytecode_inline(pestle_bytecode_builder_t* b,
+                                       const pestle_bytecode_op_t* op,
+                                       const pestle_bytecode_op_t* of,
+                                       const pestle_bytecode_region_t* region,
+                                       pestle_bytecode_place_t* place) {
   pestle_bytecode_returned_t returned = {NULL, 0};
-  if (op->region_count != 1 || region->argument_count != op->operand_count) {
+  if (region->argument_count != op->operand_count) {
     return PESTLE_ERROR(MALFORMED,
                         "its region does not take what the op takes");
   }
@@ -60,7 +60,7 @@ pestle_status_t pestle_bytecode_build_inline(pestle_bytecode_builder_t* b,
   }
   pestle_bytecode_scope_t scope;
   PESTLE_TRY(
-      pestle_bytecode_scope_begin(b, op, region, place->value_end, &scope));
+      pestle_bytecode_scope_begin(b, of, region, place->value_end, &scope));
   for (uint32_t i = 0; i < op->operand_count; ++i) {
     const pestle_bytecode_type_t* type;
     PESTLE_TRY(
@@ -74,7 +74,19 @@ pestle_status_t pestle_bytecode_build_inline(pestle_bytecode_builder_t* b,
   }
   pestle_bytecode_place_t inside = *place;
   inside.value_end = region->value_end;
+  inside.function = NULL;
   PESTLE_TRY(pestle_bytecode_build_ops(b, region, &inside, &returned));
   pestle_bytecode_scope_end(b, &scope);
   return pestle_bytecode_bind_results(b, op, returned.values, returned.count);
+}
+
+// The region's arguments are the operands; what it returns are the results.
+pestle_status_t pestle_bytecode_build_inline(pestle_bytecode_builder_t* b,
+                                             const pestle_bytecode_op_t* op,
+                                             pestle_bytecode_place_t* place) {
+  if (op->region_count != 1) {
+    return PESTLE_ERROR(MALFORMED,
+                        "its region does not take what the op takes");
+  }
+  return pestle_bytecode_inline(b, op, op, op->regions, place);
 }

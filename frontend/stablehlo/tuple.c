@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that leave no node behind: tuples are taken apart, a token is a tuple of
-// nothing, and the extent of a static type is a constant.
+// nothing.
 #include "base/mem.h"
 #include "frontend/stablehlo/build.h"
 
@@ -48,38 +48,12 @@ static pestle_status_t take_element(pestle_bytecode_builder_t* b,
                               tuple->leaves + before);
 }
 
-static pestle_status_t extent(pestle_bytecode_builder_t* b,
-                              const pestle_bytecode_op_t* op,
-                              pestle_bytecode_place_t* place) {
-  int64_t axis;
-  pestle_value_t** values;
-  size_t count;
-  PESTLE_TRY(read_number(b, op, "dimension", &axis));
-  PESTLE_TRY(pestle_bytecode_operands(b, op, &values, &count));
-  const pestle_type_t* x = count == 1 ? values[0]->type : NULL;
-  if (!x || axis < 0 || axis >= x->rank) return bad();
-  if (x->dims[axis] == PESTLE_DIM_DYNAMIC || x->dims[axis] > INT32_MAX) {
-    return PESTLE_ERROR(UNSUPPORTED,
-                        "the extent of axis %lld is not known or passes an i32",
-                        (long long)axis);
-  }
-  int32_t number = (int32_t)x->dims[axis];
-  pestle_constant_attrs_t attrs = {
-      sizeof(attrs),
-      {pestle_type_make(PESTLE_I32, 0, NULL), &number, sizeof(number), true}};
-  pestle_value_t* constant;
-  PESTLE_TRY(pestle_op_constant(&place->builder, &attrs, &constant));
-  return pestle_bytecode_bind_results(b, op, &constant, 1);
-}
-
 pestle_status_t pestle_bytecode_build_tuple(pestle_bytecode_builder_t* b,
-                                            const pestle_bytecode_op_t* op,
-                                            pestle_bytecode_place_t* place) {
+                                            const pestle_bytecode_op_t* op) {
   pestle_value_t** values;
   size_t count;
   pestle_bytecode_role_t role = b->names[op->name].role;
   if (role == PESTLE_BYTECODE_ELEMENT_OF) return take_element(b, op);
-  if (role == PESTLE_BYTECODE_EXTENT) return extent(b, op, place);
   PESTLE_TRY(pestle_bytecode_operands(b, op, &values, &count));
   if (role != PESTLE_BYTECODE_FORWARD && op->result_count != 1) return bad();
   return pestle_bytecode_bind_results(b, op, values, count);
