@@ -2,7 +2,7 @@
 // The text of chlo.top_k; what it means is in generic_top_k.c.
 #include "ir/parse_internal.h"
 
-// "(%x, k = 2) : A -> (B, C)"
+// "(%x, k = 2) : A -> (B, C)", of a type that is not quantised
 static pestle_status_t read_pretty(pestle_parser_t* p, pestle_parse_op_t* o,
                                    int64_t* out_k) {
   pestle_type_t type;
@@ -15,6 +15,8 @@ static pestle_status_t read_pretty(pestle_parser_t* p, pestle_parse_op_t* o,
   PESTLE_TRY(pestle_parse_expect(p, ')'));
   PESTLE_TRY(pestle_parse_expect(p, ':'));
   PESTLE_TRY(pestle_parse_type(p, &type));
+  if (p->quant)
+    return pestle_parse_expected(p, "a type that is not quantised before");
   PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, &type));
   PESTLE_TRY(pestle_parse_expect_arrow(p));
   PESTLE_TRY(pestle_parse_expect(p, '('));
