@@ -344,91 +344,120 @@ static pestle_status_t read_attributes(pestle_bytecode_builder_t* b,
   return pestle_generic_apply(g, &dict);
 }
 
-// What a few other ops stand for: |*out_values| are its results, |count|.
-static pestle_status_t make_built(
-    pestle_bytecode_builder_t* b, const pestle_bytecode_op_t* op,
-    pestle_bytecode_place_t* place, pestle_generic_t* g,
-    pestle_value_t* const* operands, size_t operand_count,
-    pestle_region_t* const* regions, const pestle_type_t* types, size_t count,
-    pestle_value_t*** out_values) {
+// What an op is made from.
+typedef struct parts_t {
+  pestle_generic_t g;
+  pestle_value_t** operands;
+  pestle_region_t** regions;
+  pestle_type_t* types;
+  size_t operand_count, type_count;
+} parts_t;
+
+static pestle_status_t read_parts(pestle_bytecode_builder_t* b,
+                                  const pestle_bytecode_op_t* op,
+                                  const pestle_bytecode_place_t* place,
+                                  parts_t* p) {
+  const pestle_bytecode_name_t* name = &b->names[op->name];
+  pestle_generic_begin(&b->scratch, name->op, &p->g);
+  p->g.built = name->built;
+  p->g.shapes = &b->shapes;
+  PESTLE_TRY(pestle_bytecode_operands(b, op, &p->operands, &p->operand_count));
+  PESTLE_TRY(read_attributes(b, op, &p->g));
+  PESTLE_TRY(build_regions(b, op, place->value_end, &p->regions));
+  return pestle_bytecode_result_types(b, op, &p->types, &p->type_count);
+}
+
+// What a few other ops stand for, or an op on quantised values. |*out_values| are
+// its results, or NULL when the op is neither.
+static pestle_status_t make_built(pestle_bytecode_builder_t* b,
+                                  const pestle_bytecode_op_t* op,
+                                  pestle_bytecode_place_t* place, parts_t* p,
+                                  pestle_value_t*** out_values) {
+  const pestle_quant_t **from = NULL, **to = NULL;
+  *out_values = NULL;
+  bool quantised = b->decoder.quantised;
+  if (quantised) {
+    PESTLE_TRY(pestle_bytecode_quants(b, op, p->operand_count, p->type_count,
+                                      &from, &to));
+    quantised =
+        pestle_quant_needs(&p->g, from, p->operand_count, to, p->type_count);
+  }
+  if (!quantised && !pestle_generic_is_built(&p->g)) return NULL;
   pestle_node_t* last = place->builder.block->last;
-  PESTLE_TRY(pestle_generic_build(g, &place->builder, operands, operand_count,
-                                  regions, op->region_count, types, count,
-                                  out_values));
+  PESTLE_TRY(
+      quantised
+          ? pestle_quant_build(&p->g, &place->builder, p->operands, from,
+                               p->operand_count, p->regions, op->region_count,
+                               p->types, to, p->type_count, out_values)
+          : pestle_generic_build(&p->g, &place->builder, p->operands,
+                                 p->operand_count, p->regions, op->region_count,
+                                 p->types, p->type_count, out_values));
   pestle_node_t* made = last ? last->next : place->builder.block->first;
   for (; made; made = made->next)
     PESTLE_TRY(set_location(b, op, made));
-  return b->again ? pestle_bytecode_settle(place, *out_values, count) : NULL;
+  return b->again ? pestle_bytecode_settle(place, *out_values, p->type_count)
+                  : NULL;
 }
 
-// |op|'s results, made at the end of |place|.
-static pestle_status_t make_row(pestle_bytecode_builder_t* b,
-                                const pestle_bytecode_op_t* op,
-                                pestle_bytecode_place_t* place,
-                                pestle_node_t** node,
-                                pestle_value_t*** out_values,
-                                size_t* out_count) {
-  pestle_generic_t g;
-  pestle_region_t** regions;
-  pestle_type_t* types;
-  pestle_value_t** operands;
-  size_t operand_count, type_count;
-  const pestle_bytecode_name_t* name = &b->names[op->name];
-  pestle_generic_begin(&b->scratch, name->op, &g);
-  g.built = name->built;
-  g.shapes = &b->shapes;
-  *node = NULL;
-  PESTLE_TRY(pestle_bytecode_operands(b, op, &operands, &operand_count));
-  PESTLE_TRY(read_attributes(b, op, &g));
-  const char* callee = pestle_bytecode_callee(b, &g);
-  if (callee) {
-    *out_values = NULL;
-    return pestle_bytecode_inline_call(b, op, callee, place);
+static pestle_status_t make_node(pestle_bytecode_builder_t* b,
+                                 const pestle_bytecode_op_t* op,
+                                 pestle_bytecode_place_t* place, parts_t* p,
+                                 pestle_node_t** node) {
+  if (p->g.op == PESTLE_OP_RETURN && place->function) {
+    PESTLE_TRY(check_return(b, place->function, p->operands, p->operand_count));
   }
-  PESTLE_TRY(build_regions(b, op, place->value_end, &regions));
-  PESTLE_TRY(pestle_bytecode_result_types(b, op, &types, &type_count));
-  *out_count = type_count;
-  if (pestle_generic_is_built(&g)) {
-    return make_built(b, op, place, &g, operands, operand_count, regions, types,
-                      type_count, out_values);
-  }
-  if (g.op == PESTLE_OP_RETURN && place->function) {
-    PESTLE_TRY(check_return(b, place->function, operands, operand_count));
-  }
-  PESTLE_TRY(pestle_generic_create(&g, &place->builder, operands, operand_count,
-                                   regions, op->region_count, types, type_count,
-                                   node));
+  PESTLE_TRY(pestle_generic_create(
+      &p->g, &place->builder, p->operands, p->operand_count, p->regions,
+      op->region_count, p->types, p->type_count, node));
   PESTLE_TRY(set_location(b, op, *node));
-  if (g.op == PESTLE_OP_CUSTOM) PESTLE_TRY(note_composite(b, op, &g, *node));
-  if (name->chlo) {
+  if (p->g.op == PESTLE_OP_CUSTOM) {
+    PESTLE_TRY(note_composite(b, op, &p->g, *node));
+  }
+  if (b->names[op->name].chlo) {
     pestle_generic_site_t site = {.arena = &b->scratch,
-                                  .name = pestle_str(name->chlo),
-                                  .operands = operands,
-                                  .operand_count = operand_count};
+                                  .name = pestle_str(b->names[op->name].chlo),
+                                  .operands = p->operands,
+                                  .operand_count = p->operand_count};
     PESTLE_TRY(pestle_generic_chlo(&site, node));
   }
-  return pestle_generic_layouts(&g, node);
+  return pestle_generic_layouts(&p->g, node);
 }
 
-static pestle_status_t build_node(pestle_bytecode_builder_t* b,
+static pestle_status_t bind_node(pestle_bytecode_builder_t* b,
+                                 const pestle_bytecode_op_t* op,
+                                 pestle_bytecode_place_t* place,
+                                 pestle_node_t* node) {
+  size_t count = node->result_count;
+  pestle_value_t** results =
+      PESTLE_ARENA_ARRAY(&b->scratch, pestle_value_t*, count + 1);
+  if (!results) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i)
+    results[i] = &node->results[i];
+  if (b->again) PESTLE_TRY(pestle_bytecode_settle(place, results, count));
+  return pestle_bytecode_bind_results(b, op, results, count);
+}
+
+static pestle_status_t build_row(pestle_bytecode_builder_t* b,
+                                 const pestle_bytecode_op_t* op,
+                                 pestle_bytecode_place_t* place) {
+  parts_t p;
+  pestle_value_t** values;
+  pestle_node_t* node;
+  PESTLE_TRY(read_parts(b, op, place, &p));
+  const char* callee = pestle_bytecode_callee(b, &p.g);
+  if (callee) return pestle_bytecode_inline_call(b, op, callee, place);
+  PESTLE_TRY(make_built(b, op, place, &p, &values));
+  if (values) return pestle_bytecode_bind_results(b, op, values, p.type_count);
+  PESTLE_TRY(make_node(b, op, place, &p, &node));
+  return bind_node(b, op, place, node);
+}
+
+static pestle_status_t build_chlo(pestle_bytecode_builder_t* b,
                                   const pestle_bytecode_op_t* op,
                                   pestle_bytecode_place_t* place) {
   pestle_node_t* node;
-  pestle_value_t** values;
-  size_t count;
-  bool is_row = b->names[op->name].role == PESTLE_BYTECODE_ROW;
-  PESTLE_TRY(is_row ? make_row(b, op, place, &node, &values, &count)
-                    : pestle_bytecode_build_chlo(b, op, place, &node));
-  if (!node && !values) return NULL;  // a call, whose results are bound
-  if (!node) return pestle_bytecode_bind_results(b, op, values, count);
-  pestle_value_t** results =
-      PESTLE_ARENA_ARRAY(&b->scratch, pestle_value_t*, node->result_count + 1u);
-  if (!results) return PESTLE_OOM();
-  for (uint32_t i = 0; i < node->result_count; ++i)
-    results[i] = &node->results[i];
-  count = node->result_count;
-  if (b->again) PESTLE_TRY(pestle_bytecode_settle(place, results, count));
-  return pestle_bytecode_bind_results(b, op, results, count);
+  PESTLE_TRY(pestle_bytecode_build_chlo(b, op, place, &node));
+  return bind_node(b, op, place, node);
 }
 
 static pestle_status_t build_op(pestle_bytecode_builder_t* b,
@@ -438,8 +467,9 @@ static pestle_status_t build_op(pestle_bytecode_builder_t* b,
     case PESTLE_BYTECODE_NOTHING:
       return NULL;
     case PESTLE_BYTECODE_ROW:
+      return build_row(b, op, place);
     case PESTLE_BYTECODE_CHLO:
-      return build_node(b, op, place);
+      return build_chlo(b, op, place);
     case PESTLE_BYTECODE_INLINE:
       return pestle_bytecode_build_inline(b, op, place);
     case PESTLE_BYTECODE_FORWARD:

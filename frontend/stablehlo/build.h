@@ -170,6 +170,15 @@ pestle_bytecode_read_again(pestle_bytecode_builder_t* b);
 PESTLE_NODISCARD pestle_status_t pestle_bytecode_settle(
     pestle_bytecode_place_t* place, pestle_value_t** values, size_t count);
 
+// --- quantised.c ---
+
+// How the tensors of |op|'s operands and results are quantised, as many as there are;
+// NULL where they are not. In |b->scratch|.
+PESTLE_NODISCARD pestle_status_t pestle_bytecode_quants(
+    pestle_bytecode_builder_t* b, const pestle_bytecode_op_t* op,
+    size_t operand_count, size_t result_count,
+    const pestle_quant_t*** out_operands, const pestle_quant_t*** out_results);
+
 // --- chlo.c ---
 
 void pestle_bytecode_chlo_name(const pestle_bytecode_form_t* form,

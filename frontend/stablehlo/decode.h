@@ -10,6 +10,7 @@
 #include "frontend/stablehlo/container.h"
 #include "ir/generic.h"
 #include "ir/graph.h"
+#include "ir/quant.h"
 
 // Types in types and attributes in attributes, at most.
 #define PESTLE_BYTECODE_MAX_NESTING 64
@@ -34,6 +35,8 @@ struct pestle_bytecode_type_t {
   pestle_type_t type;
   pestle_str_t text;  // of an ELEMENT or OTHER: its name; of a TENSOR of
                       // elements that Pestle has not: theirs
+  const pestle_quant_t*
+      quant;  // of quantised elements, whose storage |type| has
   // Parts of a TUPLE; inputs, then results of a FUNCTION.
   const pestle_bytecode_type_t** parts;
   uint32_t part_count, input_count;
@@ -50,6 +53,7 @@ typedef struct pestle_bytecode_decoder_t {
   const pestle_bytecode_type_t** types;  // an entry each; NULL: not read yet
   const pestle_generic_value_t** attributes;
   int depth;
+  bool quantised;  // some type is
   // What a file asks for beyond its own size, where few bytes can name much: bytes
   // of attributes' texts, tensors of tuples.
   size_t text_size, tuple_size;
@@ -86,6 +90,17 @@ PESTLE_NODISCARD pestle_status_t pestle_bytecode_use_type(
 // Appends the tensors of |type| to |out|, which has room for |type->leaves|.
 void pestle_bytecode_type_leaves(const pestle_bytecode_type_t* type,
                                  pestle_type_t** out);
+// The same of how their elements are quantised; NULL where they are not.
+void pestle_bytecode_type_quants(const pestle_bytecode_type_t* type,
+                                 const pestle_quant_t*** out);
+
+// --- quantised.c ---
+
+// One scale for all elements, or one for each along an axis: what is behind the
+// type's code.
+PESTLE_NODISCARD pestle_status_t
+pestle_bytecode_read_quant(pestle_bytecode_decoder_t* d, pestle_reader_t* r,
+                           bool along_axis, pestle_bytecode_type_t* out_type);
 
 // --- attributes.c, elements.c ---
 

@@ -23,6 +23,12 @@ static const special_t specials[] = {
     {"stablehlo.create_token", PESTLE_BYTECODE_TOKENS},
 };
 
+// Between numbers and what stands for them: quant.h does the rest.
+static bool converts(const char* name) {
+  return !strcmp(name, "stablehlo.uniform_quantize") ||
+         !strcmp(name, "stablehlo.uniform_dequantize");
+}
+
 static void resolve(pestle_bytecode_builder_t* b, pestle_str_t dialect,
                     pestle_str_t op, pestle_bytecode_name_t* out) {
   out->form = pestle_bytecode_find_form(dialect, op);
@@ -40,6 +46,11 @@ static void resolve(pestle_bytecode_builder_t* b, pestle_str_t dialect,
     return;
   }
   pestle_generic_t g;
+  if (converts(out->form->name)) {
+    out->role = PESTLE_BYTECODE_ROW;
+    out->op = PESTLE_OP_CONVERT;
+    return;
+  }
   if (!pestle_generic_begin_name(&b->scratch, pestle_str(out->form->name),
                                  &g)) {
     return;

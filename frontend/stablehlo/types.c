@@ -132,6 +132,7 @@ static pestle_status_t read_tensor(decoder_t* d, pestle_reader_t* r,
   }
   out->kind = PESTLE_BYTECODE_TENSOR;
   out->text = element->text;
+  out->quant = element->quant;
   out->type = pestle_type_make(element->type.dtype, (int)rank, dims);
   out->leaves = 1;
   if (out->type.dtype == PESTLE_NONE) return NULL;
@@ -243,8 +244,9 @@ static pestle_status_t read_vhlo(decoder_t* d, pestle_reader_t* r,
     case VHLO_TUPLE:
       return read_tuple(d, r, out);
     case VHLO_QUANT:
+      return pestle_bytecode_read_quant(d, r, false, out);
     case VHLO_QUANT_AXIS:
-      return unsupported(d, "!quant.uniform", r, out);
+      return pestle_bytecode_read_quant(d, r, true, out);
     case VHLO_UNRANKED:
       return unsupported(d, "tensor of unknown rank", r, out);
     case VHLO_WITNESS:
@@ -335,6 +337,19 @@ static pestle_status_t read_builtin(decoder_t* d, pestle_reader_t* r,
   }
 }
 
+// --- quant ---
+
+enum { QUANT_UNIFORM = 4, QUANT_UNIFORM_AXIS = 5 };
+
+static pestle_status_t read_quant(decoder_t* d, pestle_reader_t* r,
+                                  type_t* out) {
+  uint64_t code;
+  PESTLE_TRY(pestle_reader_varint(r, &code));
+  return code == QUANT_UNIFORM || code == QUANT_UNIFORM_AXIS
+             ? pestle_bytecode_read_quant(d, r, code == QUANT_UNIFORM_AXIS, out)
+             : unsupported(d, "a quantised type that is not uniform", r, out);
+}
+
 // --- Any dialect ---
 
 static pestle_status_t read_entry(decoder_t* d,
@@ -347,6 +362,8 @@ static pestle_status_t read_entry(decoder_t* d,
     PESTLE_TRY(read_vhlo(d, &r, out));
   } else if (pestle_str_equal_c(dialect, "builtin")) {
     PESTLE_TRY(read_builtin(d, &r, out));
+  } else if (pestle_str_equal_c(dialect, "quant")) {
+    PESTLE_TRY(read_quant(d, &r, out));
   } else if (pestle_str_equal_c(dialect, "stablehlo")) {
     // Its one type is the token.
     out->kind = PESTLE_BYTECODE_TUPLE;
@@ -414,6 +431,13 @@ void pestle_bytecode_type_leaves(const type_t* type, pestle_type_t** out) {
   if (type->kind == PESTLE_BYTECODE_TENSOR) *(*out)++ = type->type;
   for (uint32_t i = 0; i < type->part_count; ++i)
     pestle_bytecode_type_leaves(type->parts[i], out);
+}
+
+void pestle_bytecode_type_quants(const type_t* type,
+                                 const pestle_quant_t*** out) {
+  if (type->kind == PESTLE_BYTECODE_TENSOR) *(*out)++ = type->quant;
+  for (uint32_t i = 0; i < type->part_count; ++i)
+    pestle_bytecode_type_quants(type->parts[i], out);
 }
 
 // --- The decoder ---

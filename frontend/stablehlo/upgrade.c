@@ -97,6 +97,74 @@ static pestle_status_t join_algorithm(pestle_arena_t* arena, value_t* dict) {
   return NULL;
 }
 
+// Dimension numbers, where what they are is built of other ops (ir/built.h) that
+// ask for them as StableHLO writes them.
+static pestle_status_t join_gather(pestle_arena_t* arena, value_t* dict) {
+  static const char* const parts[] = {
+      "index_vector_dim",      "start_indices_batching_dims",
+      "operand_batching_dims", "start_index_map",
+      "collapsed_slice_dims",  "offset_dims"};
+  entry_t *numbers = PESTLE_ARENA_NEW(arena, entry_t), *part;
+  if (!numbers) return PESTLE_OOM();
+  numbers->value.kind = PESTLE_GENERIC_DICT;
+  for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); ++i) {
+    if (take(dict, parts[i], &part)) put(&numbers->value, part, parts[i]);
+  }
+  if (numbers->value.entry_count) put(dict, numbers, "dimension_numbers");
+  return NULL;
+}
+
+static pestle_status_t take_number(value_t* dict, const char* key,
+                                   int64_t* out) {
+  entry_t* e;
+  if (take(dict, key, &e) && e->value.kind == PESTLE_GENERIC_INT) {
+    *out = e->value.i64;
+    return NULL;
+  }
+  return PESTLE_ERROR(MALFORMED, "expected attribute '%s', an integer", key);
+}
+
+static pestle_status_t take_axes(pestle_arena_t* arena, value_t* dict,
+                                 const char* key, pestle_generic_conv_t* conv,
+                                 size_t side) {
+  entry_t* e;
+  pestle_i64s_t axes = {NULL, 0};
+  pestle_generic_t g = {.arena = arena};
+  if (take(dict, key, &e) && !is_empty(&e->value)) {
+    PESTLE_TRY(pestle_generic_i64s(&g, &e->value, &axes));
+  }
+  if (axes.count > PESTLE_MAX_RANK) {
+    return PESTLE_ERROR(MALFORMED, "attribute '%s' has too many axes", key);
+  }
+  conv->side[side].count = axes.count;
+  for (size_t i = 0; i < axes.count; ++i)
+    conv->side[side].space[i] = axes.data[i];
+  return NULL;
+}
+
+static pestle_status_t join_convolution(pestle_arena_t* arena, value_t* dict) {
+  static const char* const keys[3][3] = {
+      {"input_batch_dimension", "input_feature_dimension",
+       "input_spatial_dimensions"},
+      {"kernel_input_feature_dimension", "kernel_output_feature_dimension",
+       "kernel_spatial_dimensions"},
+      {"output_batch_dimension", "output_feature_dimension",
+       "output_spatial_dimensions"}};
+  if (!find(dict, keys[0][0])) return NULL;
+  entry_t* numbers = PESTLE_ARENA_NEW(arena, entry_t);
+  pestle_generic_conv_t* conv = PESTLE_ARENA_NEW(arena, pestle_generic_conv_t);
+  if (!numbers || !conv) return PESTLE_OOM();
+  for (size_t i = 0; i < 3; ++i) {
+    PESTLE_TRY(take_number(dict, keys[i][0], &conv->side[i].first));
+    PESTLE_TRY(take_number(dict, keys[i][1], &conv->side[i].second));
+    PESTLE_TRY(take_axes(arena, dict, keys[i][2], conv, i));
+  }
+  numbers->value.kind = PESTLE_GENERIC_CONV;
+  numbers->value.conv = conv;
+  put(dict, numbers, "dimension_numbers");
+  return NULL;
+}
+
 static void unflag(value_t* dict, const char* key) {
   value_t* value = find(dict, key);
   if (!value || value->kind != PESTLE_GENERIC_BOOL) return;
@@ -139,6 +207,12 @@ pestle_status_t pestle_bytecode_upgrade(pestle_bytecode_decoder_t* d,
   }
   if (!strcmp(form->name, "stablehlo.composite")) {
     PESTLE_TRY(write_out(d, dict, "composite_attributes"));
+  }
+  if (!strcmp(form->name, "stablehlo.dynamic_gather")) {
+    PESTLE_TRY(join_gather(arena, dict));
+  }
+  if (!strcmp(form->name, "stablehlo.dynamic_conv")) {
+    PESTLE_TRY(join_convolution(arena, dict));
   }
   PESTLE_TRY(join_channel(arena, dict));
   PESTLE_TRY(join_algorithm(arena, dict));

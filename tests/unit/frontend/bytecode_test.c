@@ -341,6 +341,148 @@ static void test_nothing(void** state) {
   assert_null(module);
 }
 
+// --- Quantised types ---
+
+// f32 as APFloat of 64 bits: a signed number.
+static void put_scale(buf_t* b, double scale) {
+  int64_t bits;
+  memcpy(&bits, &scale, sizeof(bits));
+  buf_signed(b, bits);
+}
+
+// !quant.uniform<i8:f32, 0.5:3>
+static uint32_t one_scale(bc_t* b, uint32_t i8, uint32_t f32) {
+  bc_entry_t* e = &b->types[b->type_count];
+  e->dialect = BC_VHLO;
+  buf_varint(&e->bytes, 24);
+  buf_varint(&e->bytes, 1);
+  buf_varint(&e->bytes, i8);
+  buf_varint(&e->bytes, f32);
+  put_scale(&e->bytes, 0.5);
+  buf_signed(&e->bytes, 3);
+  buf_signed(&e->bytes, -128);
+  buf_signed(&e->bytes, 127);
+  return (uint32_t)b->type_count++;
+}
+
+// !quant.uniform<u8<1:200>:f32:0, {0.5:3,0.25,1.5:2,2.0}>
+static uint32_t four_scales(bc_t* b, uint32_t i8, uint32_t f32) {
+  bc_entry_t* e = &b->types[b->type_count];
+  e->dialect = BC_VHLO;
+  buf_varint(&e->bytes, 30);
+  buf_varint(&e->bytes, 0);
+  buf_varint(&e->bytes, i8);
+  buf_varint(&e->bytes, f32);
+  buf_varint(&e->bytes, 0);
+  buf_signed(&e->bytes, 1);
+  buf_signed(&e->bytes, 200);
+  buf_varint(&e->bytes, 4);
+  static const double scales[] = {0.5, 0.25, 1.5, 2.0};
+  for (int i = 0; i < 4; ++i)
+    put_scale(&e->bytes, scales[i]);
+  buf_varint(&e->bytes, 4);
+  static const int64_t zeros[] = {3, 0, 2, 0};
+  for (int i = 0; i < 4; ++i)
+    buf_signed(&e->bytes, zeros[i]);
+  return (uint32_t)b->type_count++;
+}
+
+static void test_quantised_types(void** state) {
+  (void)state;
+#define ONE "tensor<4x!quant.uniform<i8:f32, 0.5:3>>"
+#define FOUR "tensor<4x!quant.uniform<u8<1:200>:f32:0, {0.5:3,0.25,1.5:2,2.0}>>"
+  static const char text[] =
+      "func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+      "  %0 = stablehlo.uniform_quantize %a : (tensor<4xf32>) -> " ONE
+      "\n"
+      "  %1 = stablehlo.uniform_quantize %a : (tensor<4xf32>) -> " FOUR
+      "\n"
+      "  %2 = stablehlo.reshape %1 : (" FOUR ") -> " FOUR
+      "\n"
+      "  %3 = stablehlo.add %0, %2 : (" ONE ", " FOUR ") -> " ONE
+      "\n"
+      "  %4 = stablehlo.uniform_dequantize %3 : (" ONE
+      ") -> tensor<4xf32>\n"
+      "  return %4 : tensor<4xf32>\n"
+      "}\n";
+#undef ONE
+#undef FOUR
+  bc_t b = {.format = 6};
+  buf_t ops = {0};
+  const int64_t dims[] = {4};
+  uint32_t f32 = bc_element(&b, BC_F32), i8 = bc_element(&b, 11);
+  uint32_t plain = bc_tensor(&b, f32, 1, dims);
+  uint32_t one = bc_tensor(&b, one_scale(&b, i8, f32), 1, dims);
+  uint32_t four = bc_tensor(&b, four_scales(&b, i8, f32), 1, dims);
+  bc_op_t quantize = {.name = bc_name(&b, BC_VHLO, "uniform_quantize_v1"),
+                      .operands = {0},
+                      .operand_count = 1,
+                      .types = {one},
+                      .type_count = 1};
+  bc_op_t other = quantize;
+  other.types[0] = four;
+  bc_op_t reshape = {.name = bc_name(&b, BC_VHLO, "reshape_v1"),
+                     .operands = {2},
+                     .operand_count = 1,
+                     .types = {four},
+                     .type_count = 1};
+  bc_op_t add = {.name = bc_name(&b, BC_VHLO, "add_v1"),
+                 .operands = {1, 3},
+                 .operand_count = 2,
+                 .types = {one},
+                 .type_count = 1};
+  bc_op_t dequantize = {.name = bc_name(&b, BC_VHLO, "uniform_dequantize_v1"),
+                        .operands = {4},
+                        .operand_count = 1,
+                        .types = {plain},
+                        .type_count = 1};
+  bc_op_t end = return_of(&b, 5);
+  bc_put_op(&b, &ops, &quantize);
+  bc_put_op(&b, &ops, &other);
+  bc_put_op(&b, &ops, &reshape);
+  bc_put_op(&b, &ops, &add);
+  bc_put_op(&b, &ops, &dequantize);
+  bc_put_op(&b, &ops, &end);
+  buf_t ir = bc_main(&b, plain, 6, 6, &ops);
+  pestle_module_t *module, *same;
+  uint64_t hash[2], expected[2];
+  assert_ok(import(&b, &ir, &module));
+  assert_ok(pestle_module_parse(context, text, sizeof(text) - 1, NULL, &same));
+  assert_ok(pestle_module_signature(module, hash));
+  assert_ok(pestle_module_signature(same, expected));
+  assert_memory_equal(hash, expected, sizeof(hash));
+  pestle_module_release(module);
+  pestle_module_release(same);
+}
+
+static void test_quantised_to_nothing(void** state) {
+  (void)state;
+  for (int zero = 0; zero < 2; ++zero) {
+    bc_t b = {.format = 6};
+    buf_t ops = {0};
+    uint32_t f32 = bc_element(&b, BC_F32), i8 = bc_element(&b, 11);
+    uint32_t type = (uint32_t)b.type_count;
+    bc_entry_t* e = &b.types[b.type_count++];
+    e->dialect = BC_VHLO;
+    buf_varint(&e->bytes, 24);
+    buf_varint(&e->bytes, 1);
+    buf_varint(&e->bytes, zero ? f32 : i8);
+    buf_varint(&e->bytes, f32);
+    put_scale(&e->bytes, 0);
+    buf_signed(&e->bytes, 3);
+    buf_signed(&e->bytes, -128);
+    buf_signed(&e->bytes, 127);
+    type = bc_tensor(&b, type, 0, NULL);
+    bc_op_t end = return_of(&b, 0);
+    bc_put_op(&b, &ops, &end);
+    buf_t ir = bc_main(&b, type, 1, 1, &ops);
+    if (zero)
+      assert_refused(&b, &ir, UNSUPPORTED, "not supported");
+    else
+      assert_refused(&b, &ir, MALFORMED, "no positive number");
+  }
+}
+
 // --- Shardy ---
 
 static void test_shardings_are_nothing(void** state) {
@@ -415,6 +557,8 @@ int main(void) {
       cmocka_unit_test(test_deep_regions),
       cmocka_unit_test(test_two_modules),
       cmocka_unit_test(test_nothing),
+      cmocka_unit_test(test_quantised_types),
+      cmocka_unit_test(test_quantised_to_nothing),
       cmocka_unit_test(test_shardings_are_nothing),
   };
   return cmocka_run_group_tests(tests, begin, end);
