@@ -27,6 +27,12 @@ const char* pestle_bytecode_callee(const pestle_bytecode_builder_t* b,
   return NULL;
 }
 
+pestle_status_t pestle_bytecode_count_op(pestle_bytecode_builder_t* b) {
+  if (!b->depth || ++b->op_count <= MAX_OPS) return NULL;
+  return PESTLE_ERROR(RESOURCE_EXHAUSTED,
+                      "calls make more than %d ops of the file", MAX_OPS);
+}
+
 pestle_status_t pestle_bytecode_inline_call(pestle_bytecode_builder_t* b,
                                             const pestle_bytecode_op_t* op,
                                             const char* callee,
@@ -36,13 +42,10 @@ pestle_status_t pestle_bytecode_inline_call(pestle_bytecode_builder_t* b,
   if (!body) {
     return PESTLE_ERROR(MALFORMED, "there is no function '%.60s'", callee);
   }
-  if (b->depth >= MAX_CALLS || b->op_count > MAX_OPS) {
-    return PESTLE_ERROR(RESOURCE_EXHAUSTED,
-                        "calls are %d deep or make more than %d ops", MAX_CALLS,
-                        MAX_OPS);
+  if (b->depth >= MAX_CALLS) {
+    return PESTLE_ERROR(RESOURCE_EXHAUSTED, "calls are more than %d deep",
+                        MAX_CALLS);
   }
-  for (const pestle_bytecode_op_t* o = body->op->regions->ops; o; o = o->next)
-    ++b->op_count;
   ++b->depth;
   pestle_status_t status =
       pestle_bytecode_inline(b, op, body->op, body->op->regions, place);

@@ -3,6 +3,7 @@
 // regions are built inside out, and ir/generic.h makes the node.
 #include "frontend/stablehlo/build.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -21,23 +22,21 @@ pestle_status_t pestle_bytecode_place_error(pestle_bytecode_builder_t* b,
   if (code == PESTLE_STATUS_INVALID_ARGUMENT) code = PESTLE_STATUS_MALFORMED;
   const pestle_bytecode_op_name_t* name = &b->file.ops[op->name];
   pestle_loc_t loc;
-  pestle_strbuf_t where;
-  pestle_strbuf_init(b->allocator, &where);
+  char where[320] = "";
   pestle_status_t found =
       pestle_bytecode_location(&b->decoder, op->location, &loc);
   if (!found && loc.file) {
-    pestle_strbuf_appendf(&where, " (%.200s:%u:%u)", loc.file, loc.line,
-                          loc.column);
+    snprintf(where, sizeof(where), " (%.200s:%u:%u)", loc.file, loc.line,
+             loc.column);
   } else if (!found && loc.name) {
-    pestle_strbuf_appendf(&where, " (%.200s)", loc.name);
+    snprintf(where, sizeof(where), " (%.200s)", loc.name);
   }
   pestle_status_release(found);
   pestle_status_t placed = pestle_status_make(
       code, __FILE__, __LINE__, "%s: '%.*s.%.*s'%s: %s", b->name,
       PESTLE_STR_ARG(b->file.dialects[name->dialect].name),
-      PESTLE_STR_ARG(pestle_str_slice(name->name, 0, 100)),
-      pestle_strbuf_cstr(&where), pestle_status_message(status));
-  pestle_strbuf_deinit(&where);
+      PESTLE_STR_ARG(pestle_str_slice(name->name, 0, 100)), where,
+      pestle_status_message(status));
   pestle_status_release(status);
   return placed;
 }
@@ -501,23 +500,28 @@ static bool is_return(const pestle_bytecode_builder_t* b,
          b->names[op->name].op == PESTLE_OP_RETURN;
 }
 
+static pestle_status_t build_next(pestle_bytecode_builder_t* b,
+                                  const pestle_bytecode_op_t* op,
+                                  pestle_bytecode_place_t* place,
+                                  pestle_bytecode_returned_t* out_returned) {
+  PESTLE_TRY(pestle_bytecode_count_op(b));
+  if (is_return(b, op) != !op->next) {
+    return PESTLE_ERROR(MALFORMED,
+                        op->next ? "it returns before the end of its block"
+                                 : "a block ends without a return");
+  }
+  return !op->next && out_returned ? give_returned(b, op, out_returned)
+                                   : build_op(b, op, place);
+}
+
 pestle_status_t pestle_bytecode_build_ops(
     pestle_bytecode_builder_t* b, const pestle_bytecode_region_t* region,
     pestle_bytecode_place_t* place, pestle_bytecode_returned_t* out_returned) {
   for (const pestle_bytecode_op_t* op = region->ops; op; op = op->next) {
     // What an op's regions need is not needed behind it.
     pestle_arena_mark_t mark = pestle_arena_mark(&b->scratch);
-    pestle_status_t status;
-    if (is_return(b, op) != !op->next) {
-      status = PESTLE_ERROR(MALFORMED,
-                            op->next ? "it returns before the end of its block"
-                                     : "a block ends without a return");
-    } else if (!op->next && out_returned) {
-      status = give_returned(b, op, out_returned);
-    } else {
-      status = build_op(b, op, place);
-    }
-    if (status) return pestle_bytecode_place_error(b, op, status);
+    PESTLE_TRY(pestle_bytecode_place_error(
+        b, op, build_next(b, op, place, out_returned)));
     pestle_arena_rewind(&b->scratch, mark);
   }
   return region->ops ? NULL

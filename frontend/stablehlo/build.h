@@ -159,6 +159,9 @@ PESTLE_NODISCARD pestle_status_t pestle_bytecode_inline(
 // where extents are not known; NULL for any other op.
 const char* pestle_bytecode_callee(const pestle_bytecode_builder_t* b,
                                    const pestle_generic_t* g);
+// Accounts for an op: RESOURCE_EXHAUSTED past 2^20 of calls, nested ones too.
+PESTLE_NODISCARD pestle_status_t
+pestle_bytecode_count_op(pestle_bytecode_builder_t* b);
 // Its body in the place of |op|.
 PESTLE_NODISCARD pestle_status_t pestle_bytecode_inline_call(
     pestle_bytecode_builder_t* b, const pestle_bytecode_op_t* op,

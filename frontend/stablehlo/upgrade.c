@@ -165,6 +165,22 @@ static pestle_status_t join_convolution(pestle_arena_t* arena, value_t* dict) {
   return NULL;
 }
 
+// The first form of dynamic_conv has padding twice: what is written of nothing is
+// left out, the operand counts.
+static pestle_status_t drop_zeros(pestle_arena_t* arena, value_t* dict,
+                                  const char* key) {
+  const value_t* value = find(dict, key);
+  pestle_i64s_t numbers = {NULL, 0};
+  pestle_generic_t g = {.arena = arena};
+  if (!value) return NULL;
+  if (!is_empty(value)) PESTLE_TRY(pestle_generic_i64s(&g, value, &numbers));
+  for (size_t i = 0; i < numbers.count; ++i) {
+    if (numbers.data[i]) return NULL;
+  }
+  (void)take(dict, key, NULL);
+  return NULL;
+}
+
 static void unflag(value_t* dict, const char* key) {
   value_t* value = find(dict, key);
   if (!value || value->kind != PESTLE_GENERIC_BOOL) return;
@@ -213,6 +229,7 @@ pestle_status_t pestle_bytecode_upgrade(pestle_bytecode_decoder_t* d,
   }
   if (!strcmp(form->name, "stablehlo.dynamic_conv")) {
     PESTLE_TRY(join_convolution(arena, dict));
+    PESTLE_TRY(drop_zeros(arena, dict, "padding"));
   }
   PESTLE_TRY(join_channel(arena, dict));
   PESTLE_TRY(join_algorithm(arena, dict));
