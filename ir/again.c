@@ -46,6 +46,10 @@ static bool sort_wanted(const kept_t* kept, const bool* wanted,
   return some;
 }
 
+static bool is_starved(pestle_status_t status) {
+  return pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY;
+}
+
 // Reads |kept| once with what |wanted| says; |*out_more| is set when other
 // arguments turn out to be wanted, which |wanted| has then.
 static pestle_status_t read_with(const kept_t* kept, pestle_arena_t* arena,
@@ -60,7 +64,7 @@ static pestle_status_t read_with(const kept_t* kept, pestle_arena_t* arena,
   memset(marks, 0, kept->count + 1);
   pestle_status_t status =
       kept->source.read(&kept->source, &again, marks, out_module);
-  for (size_t i = 0; status && i < kept->count; ++i) {
+  for (size_t i = 0; status && !is_starved(status) && i < kept->count; ++i) {
     *out_more |= marks[i] && !wanted[i];
     wanted[i] |= marks[i];
   }
@@ -204,6 +208,10 @@ pestle_status_t pestle_again_read(const pestle_again_source_t* source,
   pestle_arena_t arena;
   pestle_module_t* module = NULL;
   pestle_status_t status = read_signatures(source, NULL, &module, &kept);
+  if (is_starved(status)) {
+    pestle_status_release(failure);
+    return status;
+  }
   if (status) {
     pestle_status_release(status);
     return failure;
@@ -229,8 +237,10 @@ pestle_status_t pestle_again_read(const pestle_again_source_t* source,
 
 // --- Which arguments ---
 
-pestle_status_t pestle_again_mark(pestle_allocator_t allocator,
+pestle_status_t pestle_again_mark(pestle_status_t failure,
+                                  pestle_allocator_t allocator,
                                   const pestle_value_t* value, bool* marks) {
+  if (is_starved(failure)) return failure;
   PESTLE_VEC(const pestle_value_t*) todo;
   pestle_map_t seen;
   pestle_vec_init(&todo, allocator);
@@ -252,5 +262,7 @@ pestle_status_t pestle_again_mark(pestle_allocator_t allocator,
   }
   pestle_map_deinit(&seen);
   pestle_vec_deinit(&todo);
-  return ok ? NULL : PESTLE_OOM();
+  if (ok) return failure;
+  pestle_status_release(failure);
+  return PESTLE_OOM();
 }

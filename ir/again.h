@@ -37,8 +37,10 @@ struct pestle_again_source_t {
 PESTLE_NODISCARD pestle_status_t
 pestle_again_read(const pestle_again_source_t* source, pestle_status_t failure,
                   pestle_module_t** out_module);
-// Marks the arguments of the function around |value| that it is computed from.
-PESTLE_NODISCARD pestle_status_t pestle_again_mark(pestle_allocator_t allocator,
+// Marks the arguments of the function around |value| that it is computed from, for
+// want of which a reading ended with |failure|; gives that back, or OUT_OF_MEMORY.
+PESTLE_NODISCARD pestle_status_t pestle_again_mark(pestle_status_t failure,
+                                                   pestle_allocator_t allocator,
                                                    const pestle_value_t* value,
                                                    bool* marks);
 

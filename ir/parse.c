@@ -212,11 +212,9 @@ static pestle_status_t read_source(const pestle_again_source_t* source,
   pestle_status_t status = read_text(&p, out_module);
   if (!status && !again) status = name_arguments(&p);
   if (status) {
-    pestle_status_t marked = NULL;
     if (marks && p.shapes.wanted) {
-      marked = pestle_again_mark(p.allocator, p.shapes.wanted, marks);
+      status = pestle_again_mark(status, p.allocator, p.shapes.wanted, marks);
     }
-    pestle_status_release(marked);
     pestle_module_release(p.module);
     *out_module = NULL;
   }

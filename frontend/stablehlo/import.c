@@ -103,9 +103,10 @@ static pestle_status_t read_once(const pestle_again_source_t* source,
   pestle_vec_init(&b.composite_ops, allocator);
   pestle_status_t status = build(&b, source->context, source->bytes.data,
                                  source->bytes.size, signatures_only);
-  *out_wanted = status && b.shapes.wanted;
+  bool starved = pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY;
+  *out_wanted = status && !starved && b.shapes.wanted;
   if (*out_wanted && marks) {
-    pestle_status_release(pestle_again_mark(allocator, b.shapes.wanted, marks));
+    status = pestle_again_mark(status, allocator, b.shapes.wanted, marks);
   }
   if (status) pestle_module_release(b.module);
   *out_module = status ? NULL : b.module;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // StableHLO in MLIR bytecode: portable artifacts (the versioned dialect vhlo, 0.9.0
-// to 1.20.0) and bytecode of StableHLO itself, to a module.
+// to 1.20.0) and bytecode of StableHLO itself, to a module: docs/adr/026.
 #ifndef PESTLE_FRONTEND_STABLEHLO_IMPORT_H_
 #define PESTLE_FRONTEND_STABLEHLO_IMPORT_H_
 

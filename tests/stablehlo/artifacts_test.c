@@ -9,7 +9,7 @@
 #include "test.h"
 
 static const char* const programs[] = {"elementwise", "tensors", "regions",
-                                       "names"};
+                                       "names", "symbolic"};
 enum { PROGRAMS = sizeof(programs) / sizeof(*programs) };
 
 static pestle_context_t* context;
@@ -90,6 +90,33 @@ static void test_signatures(void** state) {
     pestle_module_release(module);
     assert_true(each_artifact(programs[i], check_signature, hash) >= 3);
   }
+}
+
+// A symbolic program for five rows.
+static pestle_module_t* for_five_rows(const char* file) {
+  pestle_module_t *module = import(file), *made;
+  const pestle_type_t type = {PESTLE_F32, 2, {5, 3}};
+  assert_ok(pestle_module_specialize(module, &type, 1, &made));
+  pestle_module_release(module);
+  return made;
+}
+
+static void check_specialised(const char* file, void* user) {
+  uint64_t hash[2];
+  const uint64_t* expected = user;
+  pestle_module_t* module = for_five_rows(file);
+  assert_ok(pestle_module_signature(module, hash));
+  if (memcmp(hash, expected, sizeof(hash))) fail_msg("%s differs", file);
+  pestle_module_release(module);
+}
+
+static void test_symbolic_programs(void** state) {
+  (void)state;
+  uint64_t hash[2];
+  pestle_module_t* module = for_five_rows("symbolic.mlir");
+  assert_ok(pestle_module_signature(module, hash));
+  pestle_module_release(module);
+  assert_true(each_artifact("symbolic", check_specialised, hash) >= 3);
 }
 
 // What dialects say is part of the text that a module prints, not of its
@@ -213,6 +240,7 @@ static void test_no_memory(void** state) {
   starve("names.own.bc", NULL);
   starve("regions.0.9.0.bc", NULL);
   starve("tensors.1.17.0.bc", NULL);
+  starve("symbolic.1.17.0.bc", NULL);
 }
 
 static int begin(void** state) {
@@ -233,6 +261,7 @@ static int end(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_signatures),
+      cmocka_unit_test(test_symbolic_programs),
       cmocka_unit_test(test_attributes_are_kept),
       cmocka_unit_test(test_cut_files),
       cmocka_unit_test(test_damaged_files),
