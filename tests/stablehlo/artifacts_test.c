@@ -174,7 +174,7 @@ static void cut(const char* file, void* user) {
 }
 
 static void damage(const char* file, void* user) {
-  static const unsigned char values[] = {0x00, 0xff};
+  static const unsigned char values[] = {0xff};
   (void)user;
   bytes_t bytes = read_file(file);
   for (size_t at = 4; at < bytes.size; ++at) {
