@@ -50,7 +50,7 @@ static pestle_str_t word_in(const pestle_generic_value_t* dict,
 static pestle_dtype_t dtype_of(pestle_str_t word) {
   char text[32];
   if (word.size >= sizeof(text)) return PESTLE_NONE;
-  memcpy(text, word.data, word.size);
+  if (word.size) memcpy(text, word.data, word.size);
   text[word.size] = 0;
   return pestle_dtype_from_name(text);
 }

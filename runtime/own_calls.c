@@ -212,8 +212,9 @@ static void load(const pestle_tensor_t* t, char kind, int64_t batch,
                  part_t* p) {
   for (int64_t i = 0; i < p->count; ++i) {
     int64_t at = batch * p->count + i;
-    p->data[i] = kind == 'R' ? number(t, at)
-                             : CMPLX(number(t, 2 * at), number(t, 2 * at + 1));
+    p->data[i] = kind == 'R'
+                     ? number(t, at)
+                     : pestle_z_of(number(t, 2 * at), number(t, 2 * at + 1));
   }
 }
 
@@ -232,8 +233,8 @@ static void store(const pestle_tensor_t* t, char kind, int64_t batch,
                   const part_t* p, bool failed) {
   for (int64_t i = 0; i < p->count; ++i) {
     int64_t at = batch * p->count + i;
-    z_t x =
-        failed && kind != 'I' ? CMPLX((double)NAN, (double)NAN) : p->data[i];
+    z_t x = failed && kind != 'I' ? pestle_z_of((double)NAN, (double)NAN)
+                                  : p->data[i];
     if (kind == 'R' || kind == 'I') {
       put(t, at, creal(x));
     } else {

@@ -100,7 +100,7 @@ z_t pestle_z_reflect(z_t* x, int64_t n, int64_t step) {
   z_t alpha = x[0];
   if (rest == 0 && cimag(alpha) == 0) return 0;
   double beta = -copysign(hypot(cabs(alpha), rest), creal(alpha));
-  z_t tau = CMPLX((beta - creal(alpha)) / beta, -cimag(alpha) / beta);
+  z_t tau = pestle_z_of((beta - creal(alpha)) / beta, -cimag(alpha) / beta);
   z_t by = 1 / (alpha - beta);
   for (int64_t i = 1; i < n; ++i)
     x[i * step] *= by;

@@ -11,6 +11,16 @@
 
 typedef double _Complex pestle_z_t;
 
+// re + i im, of any values: a complex number lies as its two parts (C11 6.2.5), and
+// clang with glibc has no CMPLX.
+static inline pestle_z_t pestle_z_of(double re, double im) {
+  union {
+    double parts[2];
+    pestle_z_t z;
+  } u = {{re, im}};
+  return u.z;
+}
+
 // The conjugate and the size, without the library's care for overflow.
 pestle_z_t pestle_z_conj(pestle_z_t z);
 double pestle_z_abs(pestle_z_t z);
