@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces every op by name (docs/adr/023) that has a body by it, in which there may be
+// Replaces every op by name (docs/adr/025) that has a body by it, in which there may be
 // others. One without a body stays: only its name says what it does.
 //
 //   %1 = custom "user.twice"(%x) { ^bb0(%a): %0 = add %a, %a; return %0 }

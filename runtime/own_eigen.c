@@ -278,7 +278,7 @@ static void qr_step(z_t* a, int64_t n, int64_t lo, int64_t hi, z_t shift,
   for (int64_t k = lo; k < hi; ++k) {
     z_t x = a[k * n + k], y = a[(k + 1) * n + k];
     double size = hypot(cabs(x), cabs(y));
-    z_t c = size ? x / size : 1, s = size ? y / size : 0;
+    z_t c = size > 0 ? x / size : 1, s = size > 0 ? y / size : 0;
     work[2 * k] = c;
     work[2 * k + 1] = s;
     for (int64_t j = k; j < n; ++j) {
