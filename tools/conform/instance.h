@@ -113,7 +113,8 @@ static inline bool is_scale(pestle_dtype_t dtype) {
 static inline bool row_takes(const row_t* row, pestle_dtype_t dtype) {
   return pestle_dtype_is_stored(dtype) && pestle_dtype_is(dtype, row->kinds) &&
          !(is_scale(dtype) && (row->op == PESTLE_OP_CHOLESKY ||
-                               row->op == PESTLE_OP_TRIANGULAR_SOLVE));
+                               row->op == PESTLE_OP_TRIANGULAR_SOLVE)) &&
+         !(dtype != PESTLE_F32 && row->op == PESTLE_OP_SUPPRESS);
 }
 
 static inline bool is_float(pestle_dtype_t dtype) {
