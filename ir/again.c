@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
 
@@ -265,4 +264,15 @@ pestle_status_t pestle_again_mark(pestle_status_t failure,
   if (ok) return failure;
   pestle_status_release(failure);
   return PESTLE_OOM();
+}
+
+pestle_status_t pestle_again_callees(const pestle_function_t* entry,
+                                     pestle_map_t* called) {
+  const pestle_node_t* n = NULL;
+  while ((n = pestle_region_next(entry->body, n))) {
+    if (n->op != PESTLE_OP_CALL) continue;
+    pestle_str_t name = pestle_str(PESTLE_NODE_STR(n, callee));
+    if (!pestle_map_set_str(called, name, 1)) return PESTLE_OOM();
+  }
+  return NULL;
 }

@@ -6,6 +6,7 @@
 #ifndef PESTLE_IR_AGAIN_H_
 #define PESTLE_IR_AGAIN_H_
 
+#include "base/map.h"
 #include "ir/graph.h"
 
 // What a source is read again with. An entry for each argument of the entry function.
@@ -37,6 +38,10 @@ struct pestle_again_source_t {
 PESTLE_NODISCARD pestle_status_t
 pestle_again_read(const pestle_again_source_t* source, pestle_status_t failure,
                   pestle_module_t** out_module);
+// Adds the names that the calls in |entry| have to |called|: those of regions, whose
+// functions are read beside the entry.
+PESTLE_NODISCARD pestle_status_t
+pestle_again_callees(const pestle_function_t* entry, pestle_map_t* called);
 // Marks the arguments of the function around |value| that it is computed from, for
 // want of which a reading ended with |failure|; gives that back, or OUT_OF_MEMORY.
 PESTLE_NODISCARD pestle_status_t pestle_again_mark(pestle_status_t failure,

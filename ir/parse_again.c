@@ -171,13 +171,7 @@ static pestle_status_t read_called(pestle_parser_t* p,
                                    const pestle_function_t* entry) {
   pestle_map_t called;
   pestle_map_init(p->allocator, &called);
-  pestle_status_t status = NULL;
-  const pestle_node_t* n = NULL;
-  while (!status && (n = pestle_region_next(entry->body, n))) {
-    if (n->op != PESTLE_OP_CALL) continue;
-    pestle_str_t name = pestle_str(PESTLE_NODE_STR(n, callee));
-    if (!pestle_map_set_str(&called, name, 1)) status = PESTLE_OOM();
-  }
+  pestle_status_t status = pestle_again_callees(entry, &called);
   for (size_t i = 0; !status && i < p->bodies.size; ++i) {
     pestle_function_t* f = p->bodies.data[i].function;
     if (f == entry) continue;

@@ -74,7 +74,7 @@ pestle_status_t pestle_bytecode_settle(pestle_bytecode_place_t* place,
 // --- The whole ---
 
 // Arguments whose values are given are constants.
-static pestle_status_t bind_entry(pestle_bytecode_builder_t* b,
+static pestle_status_t bind_again(pestle_bytecode_builder_t* b,
                                   const pestle_bytecode_region_t* region,
                                   pestle_bytecode_place_t* place) {
   const pestle_block_t* block = place->builder.block;
@@ -98,34 +98,12 @@ static pestle_status_t bind_entry(pestle_bytecode_builder_t* b,
   return NULL;
 }
 
-static pestle_status_t read_body(pestle_bytecode_builder_t* b,
-                                 const pestle_bytecode_body_t* body) {
-  const pestle_bytecode_region_t* region = body->op->regions;
-  pestle_bytecode_place_t place = {
-      .builder = {.module = b->module, .block = body->function->body->block},
-      .value_end = region->value_end,
-      .function = body->function};
-  pestle_bytecode_scope_t scope;
-  PESTLE_TRY(pestle_bytecode_scope_begin(b, body->op, region, 0, &scope));
-  PESTLE_TRY(
-      pestle_bytecode_place_error(b, body->op, bind_entry(b, region, &place)));
-  PESTLE_TRY(pestle_bytecode_build_ops(b, region, &place, NULL));
-  pestle_bytecode_scope_end(b, &scope);
-  return NULL;
-}
-
 // Reads what is called from regions and drops the rest.
 static pestle_status_t read_called(pestle_bytecode_builder_t* b,
                                    const pestle_function_t* entry) {
   pestle_map_t called;
   pestle_map_init(b->allocator, &called);
-  pestle_status_t status = NULL;
-  const pestle_node_t* n = NULL;
-  while (!status && (n = pestle_region_next(entry->body, n))) {
-    if (n->op != PESTLE_OP_CALL) continue;
-    pestle_str_t name = pestle_str(PESTLE_NODE_STR(n, callee));
-    if (!pestle_map_set_str(&called, name, 1)) status = PESTLE_OOM();
-  }
+  pestle_status_t status = pestle_again_callees(entry, &called);
   pestle_again_t whole = *b->again;
   whole.fixed = NULL;
   for (size_t i = 0; !status && i < b->bodies.size; ++i) {
@@ -134,7 +112,7 @@ static pestle_status_t read_called(pestle_bytecode_builder_t* b,
     if (pestle_map_find_str(&called, pestle_str(f->name))) {
       const pestle_again_t* again = b->again;
       b->again = &whole;
-      status = read_body(b, &b->bodies.data[i]);
+      status = pestle_bytecode_build_body(b, &b->bodies.data[i], bind_again);
       b->again = again;
     } else {
       pestle_module_remove_function(f);
@@ -148,6 +126,6 @@ pestle_status_t pestle_bytecode_read_again(pestle_bytecode_builder_t* b) {
   const pestle_function_t* entry = pestle_module_entry(b->module);
   const pestle_bytecode_body_t* body = entry ? find_body(b, entry) : NULL;
   if (!body) return PESTLE_ERROR(INVALID_ARGUMENT, "the file has no function");
-  PESTLE_TRY(read_body(b, body));
+  PESTLE_TRY(pestle_bytecode_build_body(b, body, bind_again));
   return read_called(b, entry);
 }

@@ -527,3 +527,19 @@ pestle_status_t pestle_bytecode_build_ops(
   return region->ops ? NULL
                      : PESTLE_ERROR(MALFORMED, "a block ends without a return");
 }
+
+pestle_status_t pestle_bytecode_build_body(pestle_bytecode_builder_t* b,
+                                           const pestle_bytecode_body_t* body,
+                                           pestle_bytecode_bind_t bind) {
+  const pestle_bytecode_region_t* region = body->op->regions;
+  pestle_bytecode_place_t place = {
+      .builder = {.module = b->module, .block = body->function->body->block},
+      .value_end = region->value_end,
+      .function = body->function};
+  pestle_bytecode_scope_t scope;
+  PESTLE_TRY(pestle_bytecode_scope_begin(b, body->op, region, 0, &scope));
+  PESTLE_TRY(pestle_bytecode_place_error(b, body->op, bind(b, region, &place)));
+  PESTLE_TRY(pestle_bytecode_build_ops(b, region, &place, NULL));
+  pestle_bytecode_scope_end(b, &scope);
+  return NULL;
+}

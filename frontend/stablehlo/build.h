@@ -125,6 +125,13 @@ PESTLE_NODISCARD pestle_status_t pestle_bytecode_result_types(
 PESTLE_NODISCARD pestle_status_t pestle_bytecode_bind_arguments(
     pestle_bytecode_builder_t* b, const pestle_bytecode_region_t* region,
     const pestle_block_t* block);
+// A function's ops, whose arguments |bind| makes known.
+typedef pestle_status_t (*pestle_bytecode_bind_t)(
+    pestle_bytecode_builder_t* b, const pestle_bytecode_region_t* region,
+    pestle_bytecode_place_t* place);
+PESTLE_NODISCARD pestle_status_t pestle_bytecode_build_body(
+    pestle_bytecode_builder_t* b, const pestle_bytecode_body_t* body,
+    pestle_bytecode_bind_t bind);
 // The ops of |region| at |place|, whose arguments are bound. With |out_returned|
 // the return makes no node: its operands are given there, in |b->kept|.
 typedef struct pestle_bytecode_returned_t {

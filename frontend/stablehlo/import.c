@@ -7,21 +7,10 @@
 #include "base/require.h"
 #include "frontend/stablehlo/build.h"
 
-static pestle_status_t build_body(pestle_bytecode_builder_t* b,
-                                  const pestle_bytecode_body_t* body) {
-  const pestle_bytecode_region_t* region = body->op->regions;
-  pestle_bytecode_place_t place = {
-      .builder = {.module = b->module, .block = body->function->body->block},
-      .value_end = region->value_end,
-      .function = body->function};
-  pestle_bytecode_scope_t scope;
-  PESTLE_TRY(pestle_bytecode_scope_begin(b, body->op, region, 0, &scope));
-  PESTLE_TRY(pestle_bytecode_place_error(
-      b, body->op,
-      pestle_bytecode_bind_arguments(b, region, place.builder.block)));
-  PESTLE_TRY(pestle_bytecode_build_ops(b, region, &place, NULL));
-  pestle_bytecode_scope_end(b, &scope);
-  return NULL;
+static pestle_status_t bind_block(pestle_bytecode_builder_t* b,
+                                  const pestle_bytecode_region_t* region,
+                                  pestle_bytecode_place_t* place) {
+  return pestle_bytecode_bind_arguments(b, region, place->builder.block);
 }
 
 // What functions have that is not supported is said of each, once: the others do
@@ -32,7 +21,8 @@ static pestle_status_t build_bodies(pestle_bytecode_builder_t* b) {
   pestle_status_t all = NULL;
   size_t listed = 0;
   for (size_t i = 0; i < b->bodies.size; ++i) {
-    pestle_status_t status = build_body(b, &b->bodies.data[i]);
+    pestle_status_t status =
+        pestle_bytecode_build_body(b, &b->bodies.data[i], bind_block);
     if (!status) continue;
     if (pestle_status_code(status) != PESTLE_STATUS_UNSUPPORTED) {
       pestle_status_release(all);

@@ -21,8 +21,9 @@ import sys
 import tempfile
 import time
 
+from build import BUILD, sanitized
+
 HERE = pathlib.Path(__file__).resolve().parent
-BUILD = os.environ["PESTLE_BUILD_DIR"]
 SECONDS, BYTES = 20, 1 << 30
 
 
@@ -154,14 +155,6 @@ def limits():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if not sanitized():
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-
-
-def sanitized():
-    cache = pathlib.Path(BUILD, "CMakeCache.txt").read_text()
-    for line in cache.splitlines():
-        if line.startswith("PESTLE_SANITIZE:"):
-            return line.split("=", 1)[1]
-    return ""
 
 
 def models():

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 
-BUILD = pathlib.Path(os.environ["PESTLE_BUILD_DIR"])
+from build import BUILD, sanitized
+
 MODEL = """module @m {
   func.func @main(%x: tensor<4096xf32>) -> tensor<4096xf32> {
     %y = stablehlo.tanh %x : tensor<4096xf32>
@@ -69,9 +70,7 @@ def main():
         if not gdb:
             print("gdb is not installed")
             return 77
-        cache = (BUILD / "CMakeCache.txt").read_text(encoding="utf-8")
-        if "PESTLE_SANITIZE:STRING=" in cache and (
-                "PESTLE_SANITIZE:STRING=\n" not in cache):
+        if sanitized():
             print("sanitizers do not run under gdb")
             return 77
         for asked in ("0", "1"):

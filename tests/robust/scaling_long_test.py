@@ -13,13 +13,13 @@ op.
 
 import argparse
 import os
-import pathlib
 import resource
 import subprocess
 import sys
 import tempfile
 
-BUILD = pathlib.Path(os.environ["PESTLE_BUILD_DIR"])
+from build import BUILD, sanitized
+
 PESTLE = BUILD / "pestle"
 T = "tensor<4xf32>"
 
@@ -159,12 +159,6 @@ def measure(shape, n, verb):
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, ""
 
 
-def sanitized():
-    """Sanitizers add to each block of memory: only growth can be judged."""
-    cache = (BUILD / "CMakeCache.txt").read_text(encoding="utf-8")
-    return "PESTLE_SANITIZE:STRING=\n" not in cache
-
-
 def judge(shape, verb, sizes):
     """What the ops from one size to the next cost each, against those before."""
     bad, done = 0, [(10, *measure(shape, 10, verb)[:2])]
@@ -185,6 +179,7 @@ def judge(shape, verb, sizes):
             why.append("time")
         if before and kb > 2.5 * max(before[1], 2):
             why.append("memory")
+        # Sanitizers add to each block of memory: only growth can be judged then.
         if kb > 4 and mib > 100 and not sanitized():
             why.append("over 4 KB an op")
         print(f"{'FAIL' if why else 'ok  '} {shape} {verb} {n}: {us:.1f} us, {kb:.2f} "
