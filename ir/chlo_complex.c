@@ -49,26 +49,17 @@ static pv_t* is_far(pestle_formula_t* f, pair_t a, double limit) {
 
 // --- sinh, cosh ---
 
-// sinh z = -i sin iz. On an axis zeros have the signs of sinh x cos y, as the row does
-// not say.
+// sinh z = -i sin iz
 pv_t* pestle_chlo_complex_sinh(pestle_formula_t* f, pv_t* z) {
   pair_t a = split(f, z);
   pair_t sine = split(f, OP1(SINE, join(f, OP1(NEGATE, a.im), a.re)));
-  pv_t* axis = OP2(AND, pestle_f_is_zero(f, a.re), OP1(IS_FINITE, a.im));
-  pv_t* zero = OP2(MULTIPLY, a.re, OP1(COSINE, a.im));
-  return join(f, pestle_f_select(f, axis, zero, sine.im), OP1(NEGATE, sine.re));
+  return join(f, sine.im, OP1(NEGATE, sine.re));
 }
 
-// cosh z = cos iz, and on an axis zeros as those of sinh x sin y.
+// cosh z = cos iz
 pv_t* pestle_chlo_complex_cosh(pestle_formula_t* f, pv_t* z) {
   pair_t a = split(f, z);
-  pair_t cosine = split(f, OP1(COSINE, join(f, OP1(NEGATE, a.im), a.re)));
-  pv_t* upright = OP2(AND, pestle_f_is_zero(f, a.re), OP1(IS_FINITE, a.im));
-  pv_t* zero = OP2(MULTIPLY, a.re, OP1(SINE, a.im));
-  pv_t* im = pestle_f_select(f, upright, zero, cosine.im);
-  pv_t* level = OP2(AND, pestle_f_is_zero(f, a.im), OP2(EQ, a.re, a.re));
-  zero = OP2(MULTIPLY, OP1(SIGN, a.re), a.im);
-  return join(f, cosine.re, pestle_f_select(f, level, zero, im));
+  return OP1(COSINE, join(f, OP1(NEGATE, a.im), a.re));
 }
 
 // --- asin, acos, asinh, acosh ---
@@ -112,8 +103,10 @@ static arc_t arc(pestle_formula_t* f, pair_t z) {
   q = pestle_f_times(f, OP2(ADD, q, OP2(DIVIDE, one, inner)), 0.5);
   inside = OP2(MULTIPLY, y, OP1(SQRT, OP2(MULTIPLY, q, over)));
   inside = OP2(ADD, OP2(MULTIPLY, y, OP2(MULTIPLY, y, q)), inside);
-  pv_t* excess = pestle_f_times(f, OP2(ADD, part, outer), 0.5);
-  pv_t* root = OP1(SQRT, excess);
+  // The root of twice that: a half of the least number is 0.
+  pv_t* excess = OP2(ADD, part, outer);
+  pv_t* root = pestle_f_times(f, OP1(SQRT, excess), sqrt(0.5));
+  excess = pestle_f_times(f, excess, 0.5);
   outside = OP2(ADD, excess, OP2(MULTIPLY, root, OP1(SQRT, over)));
   pv_t* grown = pestle_f_select(f, OP2(LT, x, one), inside, outside);
   out.height = OP1(LOG1P, grown);

@@ -4,6 +4,7 @@
 // inputs of folds; and what no row does on complex numbers.
 //
 //   dot_general %x, %w : (bf16, i8) -> f32    ->    %1 = convert %w : f32, ..
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -178,20 +179,56 @@ static pv_t* larger(pestle_formula_t* f, pv_t* a, pv_t* b, bool less) {
   return pestle_f_select(f, keep, b, y);
 }
 
-// -i log((x + i y) / sqrt(x^2 + y^2))
+static pv_t* part_of(pestle_formula_t* f, pv_t* z, bool im) {
+  return pestle_f_unary(f, im ? PESTLE_OP_IMAG : PESTLE_OP_REAL, z);
+}
+
+static pv_t* joined(pestle_formula_t* f, pv_t* re, pv_t* im) {
+  return pestle_f_binary(f, PESTLE_OP_COMPLEX, re, im);
+}
+
+// A power of two by which the squares of numbers whose largest part is |m| neither
+// overflow nor vanish.
+static pv_t* scale_of_squares(pestle_formula_t* f, pv_t* m) {
+  if (!m) return NULL;
+  bool wide = m->type->dtype == PESTLE_F64;
+  pv_t* large = pestle_f_splat(f, m, ldexp(1, wide ? 500 : 60));
+  large = pestle_f_gt(f, m, large);
+  pv_t* small = pestle_f_splat(f, m, ldexp(1, wide ? -500 : -60));
+  small = pestle_f_lt(f, m, small);
+  pv_t* one = pestle_f_splat(f, m, 1);
+  pv_t* up = pestle_f_splat(f, m, ldexp(1, wide ? 700 : 100));
+  pv_t* down = pestle_f_splat(f, m, ldexp(1, wide ? -600 : -70));
+  up = pestle_f_select(f, small, up, one);
+  return pestle_f_select(f, large, down, up);
+}
+
+// -i log((x + i y) / sqrt(x^2 + y^2)); of real numbers what it is of those.
 static pv_t* arc(pestle_formula_t* f, pv_t* y, pv_t* x) {
-  pv_t* re = pestle_f_unary(f, PESTLE_OP_REAL, y);
-  pv_t* im = pestle_f_unary(f, PESTLE_OP_IMAG, y);
-  pv_t* parts[2] = {pestle_f_negate(f, im), re};
-  pv_t* turned = pestle_f_make(f, PESTLE_OP_COMPLEX, parts, 2, NULL, 0, NULL);
+  pv_t* parts[4];
+  for (size_t i = 0; i < 4; ++i)
+    parts[i] = part_of(f, i < 2 ? y : x, i % 2);
+  pv_t* m = pestle_f_abs(f, parts[0]);
+  for (size_t i = 1; i < 4; ++i)
+    m = pestle_f_maximum(f, m, pestle_f_abs(f, parts[i]));
+  pv_t *by = scale_of_squares(f, m), *part[4];
+  for (size_t i = 0; i < 4; ++i)
+    part[i] = pestle_f_multiply(f, parts[i], by);
+  y = joined(f, part[0], part[1]);
+  x = joined(f, part[2], part[3]);
+  pv_t* turned = joined(f, pestle_f_negate(f, part[1]), part[0]);
   pv_t* square = pestle_f_multiply(f, x, x);
   square = pestle_f_add(f, square, pestle_f_multiply(f, y, y));
   pv_t* z = pestle_f_add(f, x, turned);
   z = pestle_f_divide(f, z, pestle_f_sqrt(f, square));
   z = pestle_f_log(f, z);
-  parts[0] = pestle_f_unary(f, PESTLE_OP_IMAG, z);
-  parts[1] = pestle_f_negate(f, pestle_f_unary(f, PESTLE_OP_REAL, z));
-  return pestle_f_make(f, PESTLE_OP_COMPLEX, parts, 2, NULL, 0, NULL);
+  pv_t* level = pestle_f_is_zero(f, parts[1]);
+  level = pestle_f_and(f, level, pestle_f_is_zero(f, parts[3]));
+  pv_t* re = pestle_f_atan2(f, parts[0], parts[2]);
+  re = pestle_f_select(f, level, re, part_of(f, z, true));
+  pv_t* im = pestle_f_negate(f, part_of(f, z, false));
+  im = pestle_f_select(f, level, parts[1], im);
+  return joined(f, re, im);
 }
 
 bool pestle_generic_orders(pestle_op_t op, pestle_value_t* const* operands,

@@ -13,39 +13,62 @@ typedef pestle_pair_t pair_t;
 #define OP2(op, a, b) pestle_f_binary(f, PESTLE_OP_##op, a, b)
 #define NUMBER(like, value) pestle_f_splat(f, like, value)
 
-static pv_t* is_endless(pestle_formula_t* f, pv_t* a) {
+pv_t* pestle_complex_is_endless(pestle_formula_t* f, pv_t* a) {
   return OP2(EQ, OP1(ABS, a), NUMBER(a, INFINITY));
 }
 
+static pv_t* any_endless(pestle_formula_t* f, pair_t a) {
+  pv_t* re = pestle_complex_is_endless(f, a.re);
+  return OP2(OR, re, pestle_complex_is_endless(f, a.im));
+}
+
 // sqrt(a * a + b * b) = m sqrt(1 + (n / m)^2), m the larger of the sizes.
-static pv_t* size_of(pestle_formula_t* f, pair_t a) {
+pv_t* pestle_complex_size(pestle_formula_t* f, pair_t a) {
   pv_t *x = OP1(ABS, a.re), *y = OP1(ABS, a.im);
   pv_t* m = OP2(MAXIMUM, x, y);
   pv_t* q = OP2(DIVIDE, OP2(MINIMUM, x, y), m);
   pv_t* h =
       OP2(MULTIPLY, m, OP1(SQRT, pestle_f_plus(f, OP2(MULTIPLY, q, q), 1)));
   h = pestle_f_select(f, pestle_f_is_zero(f, m), m, h);
-  pv_t* endless = OP2(OR, is_endless(f, x), is_endless(f, y));
+  pv_t* endless = any_endless(f, a);
   return pestle_f_select(f, endless, NUMBER(h, INFINITY), h);
 }
 
-// |a|, or an eighth of it where its size would overflow; |back| is 8 there, else 1.
-static pair_t within(pestle_formula_t* f, pair_t a, pv_t** back) {
-  *back = NULL;
-  if (!a.re) return a;
-  double end = ldexp(1, a.re->type->dtype == PESTLE_F64 ? 1020 : 124);
-  pv_t* one = NUMBER(a.re, 1);
-  pv_t* m = OP2(MAXIMUM, OP1(ABS, a.re), OP1(ABS, a.im));
-  pv_t* large = OP2(GT, m, NUMBER(a.re, end));
-  pv_t* by = pestle_f_select(f, large, NUMBER(a.re, 0.125), one);
-  *back = pestle_f_select(f, large, NUMBER(a.re, 8), one);
-  pair_t out;
-  out.re = OP2(MULTIPLY, a.re, by);
-  out.im = OP2(MULTIPLY, a.im, by);
+int pestle_complex_scale(const pv_t* like) {
+  return like->type->dtype == PESTLE_F64 ? 510 : 66;
+}
+
+pv_t* pestle_complex_by_scale(pestle_formula_t* f, pestle_complex_scaled_t s,
+                              double high, double middle, double low) {
+  if (!s.z.re) return NULL;
+  pv_t* y = NUMBER(s.z.re, middle);
+  y = pestle_f_select(f, s.low, NUMBER(s.z.re, low), y);
+  return pestle_f_select(f, s.high, NUMBER(s.z.re, high), y);
+}
+
+pestle_complex_scaled_t pestle_complex_within(pestle_formula_t* f, pair_t a) {
+  pestle_complex_scaled_t out = {a, NULL, NULL};
+  if (!a.re) return out;
+  bool wide = a.re->type->dtype == PESTLE_F64;
+  pv_t* m = OP1(ABS, a.re);
+  m = OP2(MAXIMUM, m, OP1(ABS, a.im));
+  out.high = OP2(GT, m, NUMBER(a.re, ldexp(1, wide ? 1020 : 124)));
+  out.low = OP2(LT, m, NUMBER(a.re, ldexp(1, wide ? -900 : -100)));
+  pv_t* by = pestle_complex_by_scale(f, out, 0.125, 1,
+                                     ldexp(1, pestle_complex_scale(a.re)));
+  out.z.re = OP2(MULTIPLY, a.re, by);
+  out.z.im = OP2(MULTIPLY, a.im, by);
   return out;
 }
 
-static pair_t multiply(pestle_formula_t* f, pair_t a, pair_t b) {
+// What |a| is scaled down by.
+static pv_t* back_from(pestle_formula_t* f, pestle_complex_scaled_t a) {
+  if (!a.z.re) return NULL;
+  return pestle_complex_by_scale(f, a, 8, 1,
+                                 ldexp(1, -pestle_complex_scale(a.z.re)));
+}
+
+pair_t pestle_complex_multiply(pestle_formula_t* f, pair_t a, pair_t b) {
   pv_t* p = OP2(MULTIPLY, a.re, b.re);
   pv_t* q = OP2(MULTIPLY, a.im, b.im);
   pv_t* r = OP2(MULTIPLY, a.re, b.im);
@@ -77,11 +100,12 @@ static pair_t smith(pestle_formula_t* f, pair_t a, pair_t b) {
 
 // +-1 in the place of infinities, else +-0.
 static pv_t* boxed(pestle_formula_t* f, pv_t* a) {
-  pv_t* size = pestle_f_select(f, is_endless(f, a), NUMBER(a, 1), NUMBER(a, 0));
+  pv_t* size = pestle_f_select(f, pestle_complex_is_endless(f, a), NUMBER(a, 1),
+                               NUMBER(a, 0));
   return pestle_f_copy_sign(f, size, a);
 }
 
-static pv_t* is_finite(pestle_formula_t* f, pair_t a) {
+pv_t* pestle_complex_is_finite(pestle_formula_t* f, pair_t a) {
   pv_t* re = OP1(IS_FINITE, a.re);
   return OP2(AND, re, OP1(IS_FINITE, a.im));
 }
@@ -89,24 +113,25 @@ static pv_t* is_finite(pestle_formula_t* f, pair_t a) {
 // What C says of numbers with infinite parts, some of which Smith's way makes NaN:
 // over zero and over a number infinite ones are infinite, and over infinite ones
 // numbers are 0.
-static pair_t divide(pestle_formula_t* f, pair_t a, pair_t b) {
+pair_t pestle_complex_divide(pestle_formula_t* f, pair_t a, pair_t b) {
   if (!a.re || !b.re) return a;
-  pv_t *up, *down;
-  pair_t above = within(f, a, &up), below = within(f, b, &down);
-  pair_t out = smith(f, above, below);
-  pv_t* back = OP2(DIVIDE, up, down);
+  pestle_complex_scaled_t above = pestle_complex_within(f, a),
+                          below = pestle_complex_within(f, b);
+  pair_t out = smith(f, above.z, below.z);
+  pv_t* back = back_from(f, above);
+  back = OP2(DIVIDE, back, back_from(f, below));
   out.re = OP2(MULTIPLY, out.re, back);
   out.im = OP2(MULTIPLY, out.im, back);
   pv_t* endless = NUMBER(a.re, INFINITY);
   pair_t c = {boxed(f, a.re), boxed(f, a.im)};
   pair_t turned = {b.re, OP1(NEGATE, b.im)};
-  c = multiply(f, c, turned);
-  pv_t* from = OP2(OR, is_endless(f, a.re), is_endless(f, a.im));
-  from = OP2(AND, from, is_finite(f, b));
+  c = pestle_complex_multiply(f, c, turned);
+  pv_t* from = any_endless(f, a);
+  from = OP2(AND, from, pestle_complex_is_finite(f, b));
   out.re = pestle_f_select(f, from, OP2(MULTIPLY, endless, c.re), out.re);
   out.im = pestle_f_select(f, from, OP2(MULTIPLY, endless, c.im), out.im);
-  pv_t* by = OP2(OR, is_endless(f, b.re), is_endless(f, b.im));
-  by = OP2(AND, by, is_finite(f, a));
+  pv_t* by = any_endless(f, b);
+  by = OP2(AND, by, pestle_complex_is_finite(f, a));
   out.re = pestle_f_select(f, by, NUMBER(a.re, 0), out.re);
   out.im = pestle_f_select(f, by, NUMBER(a.re, 0), out.im);
   pv_t* over = OP2(AND, pestle_f_is_zero(f, b.re), pestle_f_is_zero(f, b.im));
@@ -116,94 +141,12 @@ static pair_t divide(pestle_formula_t* f, pair_t a, pair_t b) {
   return out;
 }
 
-static pair_t polar(pestle_formula_t* f, pv_t* size, pv_t* angle) {
+pair_t pestle_complex_polar(pestle_formula_t* f, pv_t* size, pv_t* angle) {
   pair_t out;
   out.re = OP2(MULTIPLY, size, OP1(COSINE, angle));
   out.im = OP2(MULTIPLY, size, OP1(SINE, angle));
   // The sine of zero, not zero times infinity.
   out.im = pestle_f_select(f, pestle_f_is_zero(f, angle), angle, out.im);
-  return out;
-}
-
-// Where e^x overflows and a part of the result need not, e^(x - c) and e^c are
-// multiplied one by one. To the left of all numbers it is 0, to the right infinite,
-// whatever the angle.
-static pair_t exponential(pestle_formula_t* f, pair_t a) {
-  if (!a.re) return a;
-  double c = a.re->type->dtype == PESTLE_F64 ? 709 : 88;
-  pv_t* large = OP2(GT, a.re, NUMBER(a.re, c));
-  pv_t* rest = pestle_f_select(f, large, pestle_f_plus(f, a.re, -c), a.re);
-  pair_t out = polar(f, OP1(EXP, rest), a.im);
-  pv_t* factor =
-      pestle_f_select(f, large, NUMBER(a.re, exp(c)), NUMBER(a.re, 1));
-  out.re = OP2(MULTIPLY, out.re, factor);
-  out.im = OP2(MULTIPLY, out.im, factor);
-  pv_t* left = OP2(EQ, a.re, NUMBER(a.re, -INFINITY));
-  pv_t* zero = NUMBER(a.re, 0);
-  pv_t* turning = OP1(NOT, OP1(IS_FINITE, a.im));
-  pv_t* right = OP2(AND, turning, OP2(EQ, a.re, NUMBER(a.re, INFINITY)));
-  out.re =
-      pestle_f_select(f, right, a.re, pestle_f_select(f, left, zero, out.re));
-  out.im = pestle_f_select(f, left, zero, out.im);
-  return out;
-}
-
-// exp(x) cos y - 1 = expm1(x) cos y - 2 sin^2(y / 2)
-static pair_t expm1_of(pestle_formula_t* f, pair_t a) {
-  pv_t* half = OP1(SINE, pestle_f_times(f, a.im, 0.5));
-  pv_t* less = pestle_f_times(f, OP2(MULTIPLY, half, half), 2);
-  pair_t out = exponential(f, a);
-  pv_t* end = pestle_f_plus(f, out.re, -1);
-  out.re = OP1(EXPM1, a.re);
-  out.re = OP2(MULTIPLY, out.re, OP1(COSINE, a.im));
-  out.re = OP2(SUBTRACT, out.re, less);
-  out.re = pestle_f_select(f, is_endless(f, a.re), end, out.re);
-  return out;
-}
-
-// Whether low < a < high.
-static pv_t* between(pestle_formula_t* f, pv_t* a, double low, double high) {
-  pv_t* over = OP2(GT, a, NUMBER(a, low));
-  pv_t* under = OP2(LT, a, NUMBER(a, high));
-  return OP2(AND, over, under);
-}
-
-// log |a|: near the unit circle log1p((m - 1)(m + 1) + n^2) / 2, near the end of the
-// range that of an eighth.
-static pv_t* log_size(pestle_formula_t* f, pair_t a) {
-  pv_t *x = OP1(ABS, a.re), *y = OP1(ABS, a.im);
-  pv_t *m = OP2(MAXIMUM, x, y), *n = OP2(MINIMUM, x, y);
-  pv_t* excess = pestle_f_plus(f, m, -1);
-  excess = OP2(MULTIPLY, excess, pestle_f_plus(f, m, 1));
-  excess = OP2(ADD, excess, OP2(MULTIPLY, n, n));
-  pv_t* inside = pestle_f_times(f, OP1(LOG1P, excess), 0.5);
-  pv_t* back;
-  pair_t part = within(f, a, &back);
-  pv_t* outside = OP1(LOG, size_of(f, part));
-  pv_t* more = NUMBER(m, log(8));
-  more = pestle_f_select(f, OP2(GT, back, NUMBER(m, 1)), more, NUMBER(m, 0));
-  outside = OP2(ADD, outside, more);
-  return pestle_f_select(f, between(f, m, 0.5, 2), inside, outside);
-}
-
-static pair_t logarithm(pestle_formula_t* f, pair_t a) {
-  pair_t out;
-  out.re = log_size(f, a);
-  out.im = OP2(ATAN2, a.im, a.re);
-  return out;
-}
-
-static pair_t log1p_of(pestle_formula_t* f, pair_t a) {
-  pair_t moved = {pestle_f_plus(f, a.re, 1), a.im};
-  pv_t *x = OP1(ABS, a.re), *y = OP1(ABS, a.im);
-  pv_t* m = OP2(MAXIMUM, x, y);
-  pv_t* near = OP2(LT, m, NUMBER(m, 0.5));
-  pv_t* excess = OP2(MULTIPLY, a.re, pestle_f_plus(f, a.re, 2));
-  excess = OP2(ADD, excess, OP2(MULTIPLY, a.im, a.im));
-  pair_t out;
-  pv_t* inside = pestle_f_times(f, OP1(LOG1P, excess), 0.5);
-  out.re = pestle_f_select(f, near, inside, log_size(f, moved));
-  out.im = OP2(ATAN2, a.im, moved.re);
   return out;
 }
 
@@ -226,7 +169,7 @@ static pair_t root(pestle_formula_t* f, pair_t a) {
   z.re = OP2(MULTIPLY, a.re, by);
   z.im = OP2(MULTIPLY, a.im, by);
   x = OP1(ABS, z.re);
-  pv_t* sum = OP2(ADD, x, size_of(f, z));
+  pv_t* sum = OP2(ADD, x, pestle_complex_size(f, z));
   pv_t* t = OP1(SQRT, pestle_f_times(f, sum, 0.5));
   y = OP1(ABS, z.im);
   pv_t* u = OP2(DIVIDE, y, pestle_f_times(f, t, 2));
@@ -243,143 +186,36 @@ static pair_t root(pestle_formula_t* f, pair_t a) {
   return out;
 }
 
-// 1 / a: 0 where a part of a is infinite, whatever the other.
+// 1 / a: 0 where a part of a is infinite, whatever the other. The signs are those of
+// a's conjugate, also of zeros.
 static pair_t inverse(pestle_formula_t* f, pair_t a) {
   if (!a.re) return a;
   pair_t one;
   one.re = NUMBER(a.re, 1);
   one.im = NUMBER(a.re, 0);
   pair_t out = smith(f, one, a);
-  pv_t* endless = OP2(OR, is_endless(f, a.re), is_endless(f, a.im));
+  pv_t* endless = any_endless(f, a);
   out.re = pestle_f_select(f, endless, one.im, out.re);
   out.im = pestle_f_select(f, endless, one.im, out.im);
+  out.re = pestle_f_copy_sign(f, out.re, a.re);
+  out.im = pestle_f_copy_sign(f, out.im, OP1(NEGATE, a.im));
   return out;
 }
 
 static pair_t cube_root(pestle_formula_t* f, pair_t a) {
-  pv_t* back;
-  pair_t part = within(f, a, &back);
+  if (!a.re) return a;
+  pestle_complex_scaled_t part = pestle_complex_within(f, a);
   pv_t* angle = pestle_f_times(f, OP2(ATAN2, a.im, a.re), 1.0 / 3);
-  pv_t* size = OP1(CBRT, size_of(f, part));
-  // The root of 8 is 2.
-  pv_t* twice = OP2(ADD, size, size);
-  pv_t* large = OP2(GT, back, NUMBER(back, 1));
-  return polar(f, pestle_f_select(f, large, twice, size), angle);
-}
-
-// |cosh| and sinh of |y|: the squares of exp(y / 2) do not overflow before the
-// results do.
-static pair_t hyperbolic(pestle_formula_t* f, pv_t* y) {
-  pv_t* size = OP1(ABS, y);
-  pv_t* h = OP1(EXP, pestle_f_times(f, size, 0.5));
-  pv_t* up = OP2(MULTIPLY, pestle_f_times(f, h, 0.5), h);
-  pv_t* down = OP2(DIVIDE, NUMBER(y, 0.25), up);
-  // expm1(y) / 2 + expm1(y) / 2 / (expm1(y) + 1) where the two would cancel.
-  pv_t* e = OP1(EXPM1, size);
-  pv_t* small = pestle_f_times(
-      f, OP2(ADD, e, OP2(DIVIDE, e, pestle_f_plus(f, e, 1))), 0.5);
-  pv_t* sinh = OP2(SUBTRACT, up, down);
-  sinh = pestle_f_select(f, OP2(LT, size, NUMBER(y, 1)), small, sinh);
-  pair_t out;
-  out.re = OP2(ADD, up, down);
-  out.im = pestle_f_copy_sign(f, sinh, y);
-  return out;
-}
-
-// Whether the size of a sine is infinite and its angle nothing.
-static pv_t* is_turning(pestle_formula_t* f, pair_t a) {
-  pv_t* turning = OP1(NOT, OP1(IS_FINITE, a.re));
-  return OP2(AND, turning, is_endless(f, a.im));
-}
-
-static pair_t sine(pestle_formula_t* f, pair_t a) {
-  pair_t h = hyperbolic(f, a.im);
-  pair_t out;
-  out.re = OP2(MULTIPLY, OP1(SINE, a.re), h.re);
-  out.im = OP2(MULTIPLY, OP1(COSINE, a.re), h.im);
-  out.re = pestle_f_select(f, pestle_f_is_zero(f, a.re), a.re, out.re);
-  out.im = pestle_f_select(f, pestle_f_is_zero(f, a.im), a.im, out.im);
-  out.im = pestle_f_select(f, is_turning(f, a), h.re, out.im);
-  return out;
-}
-
-static pair_t cosine(pestle_formula_t* f, pair_t a) {
-  if (!a.re) return a;
-  pair_t h = hyperbolic(f, a.im);
-  pair_t out;
-  out.re = OP2(MULTIPLY, OP1(COSINE, a.re), h.re);
-  out.im = OP1(NEGATE, OP2(MULTIPLY, OP1(SINE, a.re), h.im));
-  pv_t* on_axis = OP2(OR, pestle_f_is_zero(f, a.re), pestle_f_is_zero(f, a.im));
-  out.im = pestle_f_select(f, on_axis, NUMBER(a.re, 0), out.im);
-  out.re = pestle_f_select(f, is_turning(f, a), h.re, out.re);
-  return out;
-}
-
-// With h = exp(-|y|), over d = (1 - h^2)^2 + 4 h^2 cos^2 x, in which nothing
-// cancels: (4 h^2 sin x cos x, +-(1 - h^4)) / d. h^2 is never made: it is too small
-// before the result is, where a target flushes denormals. Where y is infinite it is
-// +-i for all x, and on an axis it stays there.
-static pair_t tangent(pestle_formula_t* f, pair_t a) {
-  pv_t* size = OP1(ABS, a.im);
-  pv_t* h = pestle_f_times(f, OP1(EXP, OP1(NEGATE, size)), 2);
-  pv_t* sin = OP2(MULTIPLY, OP1(SINE, a.re), h);
-  pv_t* cos = OP2(MULTIPLY, OP1(COSINE, a.re), h);
-  pv_t* gap = OP1(EXPM1, pestle_f_times(f, size, -2));
-  pv_t* d = OP2(MULTIPLY, gap, gap);
-  d = OP2(ADD, d, OP2(MULTIPLY, cos, cos));
-  pv_t* grown = OP1(NEGATE, OP1(EXPM1, pestle_f_times(f, size, -4)));
-  pv_t* far = is_endless(f, a.im);
-  pv_t* zero = NUMBER(size, 0);
-  pair_t out;
-  out.re = OP2(DIVIDE, OP2(MULTIPLY, sin, cos), d);
-  out.re = pestle_f_select(f, far, zero, out.re);
-  out.re = pestle_f_select(f, pestle_f_is_zero(f, a.re), a.re, out.re);
-  out.im = pestle_f_select(f, far, NUMBER(size, 1), OP2(DIVIDE, grown, d));
-  out.im = pestle_f_select(f, pestle_f_is_zero(f, a.im), a.im,
-                           pestle_f_copy_sign(f, out.im, a.im));
-  return out;
-}
-
-// tanh z = -i tan iz
-static pair_t hyperbolic_tangent(pestle_formula_t* f, pair_t a) {
-  pair_t turned = {OP1(NEGATE, a.im), a.re};
-  pair_t t = tangent(f, turned);
-  return (pair_t){t.im, OP1(NEGATE, t.re)};
-}
-
-// By the exponential that does not overflow: e / (1 + e) or 1 / (1 + e).
-static pair_t logistic(pestle_formula_t* f, pair_t a) {
-  if (!a.re) return a;
-  pv_t* left = OP2(LT, a.re, NUMBER(a.re, 0));
-  pair_t z, top;
-  z.re = OP1(NEGATE, OP1(ABS, a.re));
-  z.im = pestle_f_select(f, left, a.im, OP1(NEGATE, a.im));
-  pair_t e = exponential(f, z);
-  top.re = pestle_f_select(f, left, e.re, NUMBER(a.re, 1));
-  top.im = pestle_f_select(f, left, e.im, NUMBER(a.re, 0));
-  pair_t under = {pestle_f_plus(f, e.re, 1), e.im};
-  return divide(f, top, under);
-}
-
-// exp(b log a); 1 for a zero exponent, else of zero 0. The error is that of b log a,
-// which its exponential makes relative.
-static pair_t power(pestle_formula_t* f, pair_t a, pair_t b) {
-  pair_t out = exponential(f, multiply(f, b, logarithm(f, a)));
-  pv_t* nothing =
-      OP2(AND, pestle_f_is_zero(f, a.re), pestle_f_is_zero(f, a.im));
-  pv_t* none = OP2(AND, pestle_f_is_zero(f, b.re), pestle_f_is_zero(f, b.im));
-  pv_t* zero = NUMBER(a.re, 0);
-  pv_t* either = OP2(OR, nothing, none);
-  pv_t* one = pestle_f_select(f, none, NUMBER(a.re, 1), zero);
-  out.re = pestle_f_select(f, either, one, out.re);
-  out.im = pestle_f_select(f, either, zero, out.im);
-  return out;
+  pv_t* size = OP1(CBRT, pestle_complex_size(f, part.z));
+  // Scales are cubes.
+  double low = ldexp(1, -pestle_complex_scale(a.re) / 3);
+  size = OP2(MULTIPLY, size, pestle_complex_by_scale(f, part, 2, 1, low));
+  return pestle_complex_polar(f, size, angle);
 }
 
 static pair_t sign(pestle_formula_t* f, pair_t a) {
-  pv_t* back;
-  a = within(f, a, &back);
-  pv_t* size = size_of(f, a);
+  a = pestle_complex_within(f, a).z;
+  pv_t* size = pestle_complex_size(f, a);
   pv_t* zero = pestle_f_is_zero(f, size);
   pair_t out;
   out.re = pestle_f_select(f, zero, a.re, OP2(DIVIDE, a.re, size));
@@ -408,6 +244,14 @@ static pv_t* order(pestle_formula_t* f, pestle_op_t op, pair_t a, pair_t b) {
   return OP2(OR, before, OP2(AND, equal, pestle_f_binary(f, op, a.im, b.im)));
 }
 
+pestle_pair_t pestle_complex_unknown(pestle_formula_t* f) {
+  if (!f->status) {
+    f->status = pestle_node_error(f->of->node, PESTLE_STATUS_UNSUPPORTED,
+                                  "the op has no kernel on complex numbers");
+  }
+  return (pair_t){NULL, NULL};
+}
+
 pestle_pair_t pestle_complex_scalar(pestle_formula_t* f, pestle_op_t op,
                                     pestle_pair_t a, pestle_pair_t b) {
   switch ((int)op) {
@@ -428,13 +272,11 @@ pestle_pair_t pestle_complex_scalar(pestle_formula_t* f, pestle_op_t op,
     case PESTLE_OP_GE:
       return (pair_t){order(f, op, a, b), NULL};
     case PESTLE_OP_ABS:
-      return (pair_t){size_of(f, a), NULL};
+      return (pair_t){pestle_complex_size(f, a), NULL};
     case PESTLE_OP_MULTIPLY:
-      return multiply(f, a, b);
+      return pestle_complex_multiply(f, a, b);
     case PESTLE_OP_DIVIDE:
-      return divide(f, a, b);
-    case PESTLE_OP_POWER:
-      return power(f, a, b);
+      return pestle_complex_divide(f, a, b);
     case PESTLE_OP_SIGN:
       return sign(f, a);
     case PESTLE_OP_SQRT:
@@ -443,28 +285,6 @@ pestle_pair_t pestle_complex_scalar(pestle_formula_t* f, pestle_op_t op,
       return inverse(f, root(f, a));
     case PESTLE_OP_CBRT:
       return cube_root(f, a);
-    case PESTLE_OP_EXP:
-      return exponential(f, a);
-    case PESTLE_OP_EXPM1:
-      return expm1_of(f, a);
-    case PESTLE_OP_LOG:
-      return logarithm(f, a);
-    case PESTLE_OP_LOG1P:
-      return log1p_of(f, a);
-    case PESTLE_OP_LOGISTIC:
-      return logistic(f, a);
-    case PESTLE_OP_TANH:
-      return hyperbolic_tangent(f, a);
-    case PESTLE_OP_SINE:
-      return sine(f, a);
-    case PESTLE_OP_COSINE:
-      return cosine(f, a);
-    case PESTLE_OP_TAN:
-      return tangent(f, a);
   }
-  if (!f->status) {
-    f->status = pestle_node_error(f->of->node, PESTLE_STATUS_UNSUPPORTED,
-                                  "the op has no kernel on complex numbers");
-  }
-  return (pair_t){NULL, NULL};
+  return pestle_complex_exponential(f, op, a, b);
 }

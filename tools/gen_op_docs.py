@@ -141,7 +141,7 @@ Edges, on every target:
 - A NaN operand makes a NaN (where the type has one), in `maximum`, `minimum` and `clamp` too (comparisons:
   false, `ne`: true; `power` of 1, or to 0, is 1); which NaN's bits is not said.
 - `maximum(-0, +0)` is +0, `minimum` -0; zeros keep the sign that IEEE 754 gives
-  them. Of complex results a zero's sign is not said.
+  them.
 - Subnormal numbers are kept, but by OpenCL devices without `CL_FP_DENORM`.
 - Overflow is infinity; where the type has none (f8E4M3FN, f8E8M0FNU, FNUZ types)
   it is NaN. f8E8M0FNU has powers of two alone: zeros and negative numbers are NaN.
@@ -156,6 +156,19 @@ Edges, on every target:
   out.
 - What only moves elements (slices, gathers, sorts, control flow) gives them as they
   are.
+- Complex numbers are as C's Annex G has them, also where a part is infinite, NaN, a
+  zero of either sign or subnormal, and on branch cuts; a part overflows where it
+  must, not where a step on the way to it does. But:
+  - `multiply` is (ac - bd, ad + bc): a part with one product out of range is
+    infinite, with two of them infinite or NaN, and infinities are not rescued, as in
+    XLA; `chlo.square` has (x - y) (x + y), which is 0 where |x| is |y|;
+  - of `divide` and `power` the signs of zeros are not said;
+  - `power` is 1 of a zero exponent or of 1; of zero 0 where the exponent has a
+    positive real part, else NaN; else exp(b log a), where a real b multiplies each
+    part. Where |b log a| is above 1 / u, or the result infinite, its size alone is
+    known;
+  - `atan2` is -i log((x + iy) / sqrt(x^2 + y^2)) within some u of 1, of real operands
+    what it is of those; on its cuts the side is not said.
 - Sums over nothing are the initial value; extents of 0 and rank 0 are as any
   other.
 

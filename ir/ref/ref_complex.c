@@ -23,6 +23,19 @@ static z_t z_mul(z_t a, z_t b) {
   return z_make(p * r - q * s, p * s + q * r);
 }
 
+// |x|, or the infinity that it is as a |part|.
+static long double fitted(pestle_dtype_t part, long double x) {
+  bool fits = part == PESTLE_F32 ? isfinite((float)x) : isfinite((double)x);
+  return fits ? x : x * (long double)INFINITY;
+}
+
+// As kernels have it, whose products overflow before their sums do.
+static z_t z_product(pestle_dtype_t part, z_t a, z_t b) {
+  long double p = creall(a), q = cimagl(a), r = creall(b), s = cimagl(b);
+  return z_make(fitted(part, p * r) - fitted(part, q * s),
+                fitted(part, p * s) + fitted(part, q * r));
+}
+
 // +-1 in the place of infinities, else +-0.
 static long double boxed(long double x) {
   return copysignl(isinf(x) ? 1 : 0, x);
@@ -53,18 +66,25 @@ static z_t z_div(z_t a, z_t b) {
 }
 
 static z_t z_inverse(z_t a) {
-  if (is_endless(a)) return 0;
-  return z_div(1, a);
+  z_t out = is_endless(a) ? 0 : z_div(1, a);
+  return z_make(copysignl(creall(out), creall(a)),
+                copysignl(cimagl(out), -cimagl(a)));
 }
 
 static z_t z_polar(long double size, long double angle) {
   return z_make(size * cosl(angle), angle == 0 ? angle : size * sinl(angle));
 }
 
+// A real exponent multiplies each part of the logarithm; an angle out of the operands'
+// range is beyond knowing, but its power's size is not.
 static z_t z_pow(z_t a, z_t b) {
-  if (b == 0) return 1;
-  if (a == 0) return 0;
-  return cexpl(z_mul(b, clogl(a)));
+  long double real = creall(b);
+  if (b == 0 || a == 1) return 1;
+  if (a == 0) return real > 0 ? 0 : z_make((long double)NAN, (long double)NAN);
+  z_t log = clogl(a);
+  bool level = cimagl(b) == 0;
+  return cexpl(level ? z_make(real * creall(log), real * cimagl(log))
+                     : z_mul(b, log));
 }
 
 static z_t z_sign(z_t a) {
@@ -109,7 +129,8 @@ typedef union outcome_t {
 
 typedef enum kind_t { PLANE, LINE, FLAG, NONE } kind_t;
 
-static kind_t evaluate(pestle_op_t op, z_t a, z_t b, outcome_t* out) {
+static kind_t evaluate(pestle_op_t op, pestle_dtype_t part, z_t a, z_t b,
+                       outcome_t* out) {
 #define SET_PLANE(expr) (out->z = (expr), PLANE)
 #define SET_LINE(expr) (out->x = (expr), LINE)
 #define SET_FLAG(expr) (out->flag = (expr), FLAG)
@@ -148,7 +169,7 @@ pestle_status_t pestle_ref_complex_scalar(const pestle_ref_call_t* call) {
     z_t a = load(part, call->operands[0], i);
     z_t b = binary ? load(part, call->operands[1], i) : a;
     outcome_t out;
-    switch (evaluate((pestle_op_t)call->node->op, a, b, &out)) {
+    switch (evaluate((pestle_op_t)call->node->op, part, a, b, &out)) {
       case PLANE:
         store(part, creall(out.z), call->results[0], 2 * i);
         store(part, cimagl(out.z), call->results[0], 2 * i + 1);
