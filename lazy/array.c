@@ -82,6 +82,11 @@ static void free_array(pestle_array_t* array, pestle_array_t** list) {
     pestle_dealloc(lazy->allocator, array->parts,
                    array->part_count * sizeof(*array->parts));
   }
+  int64_t* lent = atomic_load_explicit(&array->lent, memory_order_relaxed);
+  if (lent) {
+    pestle_dealloc(lazy->allocator, lent,
+                   (size_t)array->type.rank * sizeof(*lent));
+  }
   pestle_status_release(array->failure);
   pestle_context_t* context = lazy->context;
   pestle_dealloc(lazy->allocator, array, array->block_size);

@@ -112,6 +112,7 @@ struct pestle_array_s {
   pestle_buffer_t** parts;  // of a TUPLE, each NULL once its GET has it
   uint64_t byte_offset;
   int64_t* strides;         // NULL: row-major
+  _Atomic(int64_t*) lent;   // row-major ones, for who asked for them; or NULL
   pestle_status_t failure;  // of FAILED
   pestle_type_t type;       // last: what lies behind it is operands, words
 };

@@ -99,6 +99,7 @@ static void destroy(pestle_context_t* context) {
   pestle_context_enter(context);
   pestle_allocator_t allocator = context->core.allocator;
   pestle_context_end_guest(context);
+  pestle_registry_end_exchanges(&context->registry);
   // Its threads may still be in callbacks, which may use all that follows.
   pestle_notifier_deinit(&context->notifier);
   pestle_poison_deinit(&context->poison);

@@ -50,6 +50,8 @@ typedef struct pestle_device_memory_t {
   atomic_uint_fast64_t limit;        // of |active|; 0: none
 } pestle_device_memory_t;
 
+typedef struct pestle_exchange_t pestle_exchange_t;
+
 struct pestle_device_s {
   pestle_context_t* context;
   const pestle_plugin_t* plugin;
@@ -60,6 +62,8 @@ struct pestle_device_s {
   unsigned fork_count;  // of the context when it was made
   pestle_dl_device_t dl;
   pestle_device_memory_t memory;
+  // The queue that orders streams of others, once there is one (dlpack_order.c).
+  _Atomic(pestle_exchange_t*) exchange;
   // What the backend said first when the device was lost, or NULL.
   _Atomic(pestle_status_t) fault;
 };

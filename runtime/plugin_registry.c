@@ -12,6 +12,7 @@
 #include "pestle/runtime.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
+#include "runtime/dlpack.h"
 #include "runtime/registry.h"
 
 // --- Groups ---
@@ -484,6 +485,12 @@ void pestle_registry_init(pestle_context_t* context,
   pestle_vec_init(&out_registry->targets, context->core.allocator);
   pestle_vec_init(&out_registry->search_paths, context->core.allocator);
   out_registry->has_search_paths = false;
+}
+
+void pestle_registry_end_exchanges(pestle_registry_t* registry) {
+  if (!registry->context) return;
+  for (size_t i = 0; i < registry->devices.size; ++i)
+    pestle_exchange_deinit(registry->devices.data[i]);
 }
 
 void pestle_registry_deinit(pestle_registry_t* registry) {

@@ -92,6 +92,8 @@ typedef struct pestle_registry_t {
 void pestle_registry_init(pestle_context_t* context,
                           pestle_registry_t* out_registry);
 void pestle_registry_deinit(pestle_registry_t* registry);
+// Before the notifier ends: what devices queued for streams of others.
+void pestle_registry_end_exchanges(pestle_registry_t* registry);
 void pestle_registry_after_fork(pestle_registry_t* registry);
 
 // Adds a backend that is linked in.

@@ -47,7 +47,8 @@ OS_HEADERS = re.compile(
 OS_ALLOWED = re.compile(r"^(plugins/|tests/|bench/|tools/)|_posix\.[ch]$")
 
 # Single files that a folder may include beside whole folders.
-TABLES = {"runtime": {"plugins/plugins.def"}, "lazy": {"runtime/owned.h"}}
+TABLES = {"runtime": {"plugins/plugins.def"},
+          "lazy": {"runtime/owned.h", "runtime/dlpack.h"}}
 
 # Programs, not libraries: their files name each other without a folder.
 LOCAL = {"tools", "plugins/example"}

@@ -1297,6 +1297,81 @@ static void call_jit_call(things_t* t) {
   pestle_jit_release(jit);
 }
 
+// --- DLPack ---
+
+// Nothing is read of a tensor that is not there; what this one says is not either.
+static struct DLManagedTensorVersioned* a_tensor(void) {
+  static int64_t nothing[32];
+  return (struct DLManagedTensorVersioned*)(void*)nothing;
+}
+static struct DLManagedTensor* an_old_tensor(void) {
+  return (struct DLManagedTensor*)(void*)a_tensor();
+}
+static void call_array_import(things_t* t) {
+  pestle_array_t* out;
+  BAD(pestle_array_import(NULL, a_tensor(), NULL, &out));
+  BAD(pestle_array_import(t->context, NULL, NULL, &out));
+  BAD(pestle_array_import(t->context, a_tensor(), NULL, NULL));
+}
+static void call_array_import_legacy(things_t* t) {
+  pestle_array_t* out;
+  BAD(pestle_array_import_legacy(NULL, an_old_tensor(), NULL, &out));
+  BAD(pestle_array_import_legacy(t->context, NULL, NULL, &out));
+  BAD(pestle_array_import_legacy(t->context, an_old_tensor(), NULL, NULL));
+}
+static void call_buffer_import(things_t* t) {
+  pestle_layout_t layout;
+  pestle_buffer_t* out;
+  BAD(pestle_buffer_import(NULL, a_tensor(), NULL, &layout, &out));
+  BAD(pestle_buffer_import(t->context, NULL, NULL, &layout, &out));
+  BAD(pestle_buffer_import(t->context, a_tensor(), NULL, NULL, &out));
+  BAD(pestle_buffer_import(t->context, a_tensor(), NULL, &layout, NULL));
+}
+static void call_array_export(things_t* t) {
+  struct DLManagedTensorVersioned* out;
+  BAD(pestle_array_export(NULL, NULL, &out));
+  BAD(pestle_array_export(t->array, NULL, NULL));
+}
+static void call_array_export_legacy(things_t* t) {
+  struct DLManagedTensor* out;
+  BAD(pestle_array_export_legacy(NULL, NULL, &out));
+  BAD(pestle_array_export_legacy(t->array, NULL, NULL));
+}
+static void call_buffer_export(things_t* t) {
+  pestle_layout_t layout = {.dtype = PESTLE_U8};
+  struct DLManagedTensorVersioned* out;
+  BAD(pestle_buffer_export(NULL, &layout, 0, NULL, &out));
+  BAD(pestle_buffer_export(t->buffer, NULL, 0, NULL, &out));
+  BAD(pestle_buffer_export(t->buffer, &layout, 0, NULL, NULL));
+}
+static void call_array_borrow(things_t* t) {
+  pestle_tensor_t tensor;
+  BAD(pestle_array_borrow(NULL, &tensor));
+  BAD(pestle_array_borrow(t->array, NULL));
+}
+static void call_dlpack_allocate(things_t* t) {
+  pestle_tensor_t like = {.data = NULL};
+  struct DLManagedTensorVersioned* out;
+  BAD(pestle_dlpack_allocate(NULL, &like, &out));
+  BAD(pestle_dlpack_allocate(t->context, NULL, &out));
+  BAD(pestle_dlpack_allocate(t->context, &like, NULL));
+}
+static void call_dlpack_device(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_dlpack_device(NULL).device_type, 0);
+}
+static void call_dlpack_find_device(things_t* t) {
+  pestle_dl_device_t cpu = {PESTLE_DEVICE_CPU, 0};
+  pestle_device_t* out;
+  BAD(pestle_dlpack_find_device(NULL, cpu, &out));
+  BAD(pestle_dlpack_find_device(t->context, cpu, NULL));
+}
+static void call_stream_handle(things_t* t) {
+  void* out;
+  BAD(pestle_stream_handle(NULL, &out));
+  BAD(pestle_stream_handle(t->stream, NULL));
+}
+
 #define ARRAYS_1 NULL
 #define ARRAYS_2 t->array, NULL
 #define ARRAYS_3 t->array, t->array, NULL
@@ -1349,6 +1424,10 @@ static const row_t rows[] = {
     ROW(array_copy_to) ROW(array_base) ROW(capture_begin) ROW(capture_end)
     ROW(capture_hidden_count) ROW(capture_hidden) ROW(capture_release)
     ROW(jit_create) ROW(jit_retain) ROW(jit_release) ROW(jit_call)
+    ROW(array_import) ROW(array_import_legacy) ROW(buffer_import)
+    ROW(array_export) ROW(array_export_legacy) ROW(buffer_export)
+    ROW(array_borrow) ROW(dlpack_allocate) ROW(dlpack_device)
+    ROW(dlpack_find_device) ROW(stream_handle)
     ROW(allocator_system) ROW(version) ROW(build_id) ROW(build_id_u64)
     ROW(status_make) ROW(status_make_v) ROW(status_annotate) ROW(status_join)
     ROW(status_release) ROW(status_code) ROW(status_message) ROW(status_file)
