@@ -110,6 +110,8 @@ void pestle_emit_strips(pestle_kir_builder_t* k, pestle_kir_id_t number,
                         pestle_kir_id_t* out_column);
 
 // --- emit_lane.c ---
+// Finds lane_count: the longest lane loop of each kind.
+void pestle_emit_count_lanes(pestle_emit_t* e);
 // Opens the lane loops that stages of the nest ask for; pestle_emit_close_lanes
 // closes them.
 void pestle_emit_open_lanes(pestle_emit_t* e);

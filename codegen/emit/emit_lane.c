@@ -4,8 +4,7 @@
 #include "base/bits.h"
 #include "codegen/emit/emit_internal.h"
 
-// The longest lane loop of each kind.
-static void count_lanes(pestle_emit_t* e) {
+void pestle_emit_count_lanes(pestle_emit_t* e) {
   e->lane_count[0] = e->lane_count[1] = 1;
   for (uint32_t s = 0; s < e->nest->stages.size; ++s) {
     const pestle_nest_stage_t* st = pestle_nest_stage(e->nest, s);
@@ -26,7 +25,7 @@ static void count_lanes(pestle_emit_t* e) {
 
 void pestle_emit_open_lanes(pestle_emit_t* e) {
   static const char* const names[2] = {"lx", "ly"};
-  count_lanes(e);
+  pestle_emit_count_lanes(e);
   for (int d = 2; d-- > 0;) {
     e->lane_id[d] = pestle_kir_index(e->k, 0);
     if (e->lane_count[d] <= 1) continue;
