@@ -215,6 +215,10 @@ pestle_i64s_t pestle_onnx_input_ints(pestle_onnx_call_t* call, size_t index,
 // Notes that the import fails because the elements of |value| (may be NULL) are
 // not known: those of the arguments that it is computed from would do.
 void pestle_onnx_need(pestle_onnx_call_t* call, const pestle_value_t* value);
+// Whether that would help: |value| is computed from arguments, all of which are small
+// enough to be constants.
+bool pestle_onnx_can_need(pestle_onnx_call_t* call,
+                          const pestle_value_t* value);
 // The one number that input |index| holds, or |missing|.
 double pestle_onnx_input_float(pestle_onnx_call_t* call, size_t index,
                                const char* what, double missing);

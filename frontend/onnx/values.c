@@ -70,6 +70,27 @@ void pestle_onnx_need(pestle_onnx_call_t* call, const pestle_value_t* value) {
   if (!w.ok) pestle_onnx_keep(call, PESTLE_OOM());
 }
 
+bool pestle_onnx_can_need(pestle_onnx_call_t* call,
+                          const pestle_value_t* value) {
+  pestle_onnx_import_t* import = call->import;
+  pestle_function_t* entry = pestle_module_entry(import->module);
+  size_t count = pestle_function_argument_count(entry);
+  bool* before = import->needed;
+  bool* needed = before ? pestle_onnx_scratch(call, count + 1) : NULL;
+  if (!needed) return false;
+  import->needed = needed;
+  pestle_onnx_need(call, value);
+  import->needed = before;
+  bool any = false, fits = true;
+  for (size_t i = 0; i < count; ++i) {
+    if (!needed[i]) continue;
+    any = true;
+    fits &= pestle_type_count(pestle_function_argument(entry, i)->type) <=
+            PESTLE_VALUE_ARGUMENT_MAX;
+  }
+  return any && fits;
+}
+
 // --- By name ---
 
 typedef PESTLE_VEC(pestle_str_t) names_t;

@@ -46,12 +46,13 @@ MASKS = {
 class Graph:
     """Values of a model that grows."""
 
-    def __init__(self):
-        self.nodes, self.stored = [], []
+    def __init__(self, prefix=""):
+        self.nodes, self.stored, self.prefix = [], [], prefix
 
     def __getattr__(self, op):
         def add(*inputs, outputs=1, **attributes):
-            names = [f"{op}_{len(self.nodes)}_{i}" for i in range(outputs)]
+            names = [f"{self.prefix}{op}_{len(self.nodes)}_{i}"
+                     for i in range(outputs)]
             inputs = [self.store(a) for a in inputs]
             self.nodes.append(h.make_node(op, inputs, names, **attributes))
             return names[0] if outputs == 1 else names
@@ -60,12 +61,24 @@ class Graph:
     def store(self, a):
         if isinstance(a, str):
             return a
-        name = f"c{len(self.stored)}"
+        name = f"{self.prefix}c{len(self.stored)}"
         if not isinstance(a, (np.ndarray, np.generic)):
             a = np.asarray(a, np.int64)
         a = np.asarray(a)
         self.stored.append(numpy_helper.from_array(a, name))
         return name
+
+    def body(self, make, *inputs):
+        """A graph of |inputs|, (name, type, shape), by what make(graph) gives."""
+        g = Graph(f"{self.prefix}b{len(self.nodes)}{len(self.stored)}")
+        values = make(g, *(i[0] for i in inputs))
+        return h.make_graph(
+            g.nodes, "b", [h.make_tensor_value_info(*i) for i in inputs],
+            [h.make_empty_tensor_value_info(v) for v in values], g.stored)
+
+    def branches(self, condition, then, other, outputs=1):
+        return self.If(condition, outputs=outputs, then_branch=self.body(then),
+                       else_branch=self.body(other))
 
     def kept(self, name):
         """Input |name| with what the mask keeps of its axis of BOUND."""
@@ -408,6 +421,41 @@ def computed_shapes(g, y, rows, wide, other):
             *g.TopK("x", g.Min(n, [3]), outputs=2),
             *g.TopK(y, g.Min(n, [2]), outputs=2),
             *g.TopK("x", n, axis=0, largest=0, outputs=2)]
+
+
+@case
+def branches(g, y, rows, wide, other):
+    """As exporters guard what is empty; and branches of different shapes."""
+    n = g.Gather(g.Shape(y), np.int64(0))
+    some = g.Greater(n, np.int64(2))
+    empty = np.zeros((0, 4), np.float32)
+    a = g.branches(some, lambda b: [b.Mul(rows, f(2)[0])],
+                   lambda b: [b.Identity(b.store(empty))])
+    same = g.branches(some, lambda b: [b.Neg(y)], lambda b: [b.Abs(y)])
+    two = g.branches(
+        some, lambda b: [b.Slice(rows, [1], [3], [0]), b.Concat(y, y, axis=0)],
+        lambda b: [rows, b.Concat(y, f(1, 2), axis=0)], outputs=2)
+    table = g.branches(
+        some, lambda b: [b.Mul(b.Unsqueeze(y, [1]), b.Unsqueeze(other, [0]))],
+        lambda b: [b.store(np.ones((2, 9), np.float32))])
+    deep = g.branches(some, lambda b: [b.branches(
+        b.Greater(n, np.int64(4)), lambda c: [c.Exp(y)],
+        lambda c: [c.Concat(y, y, axis=0)])],
+        lambda b: [b.store(f(1, 2, 3))])
+    return [a, g.ReduceSum(a, [0], keepdims=0), same, g.Add(same, y), *two,
+            g.Concat(a, two[0], axis=0), table, g.Transpose(table),
+            g.ReduceSum(table, [1], keepdims=0), deep, g.CumSum(
+                deep, np.int64(0)), g.Shape(deep)]
+
+
+@case
+def branches_of_fixed_shapes(g, y, rows, wide, other):
+    """A condition that only a run tells chooses among shapes that are known."""
+    some = g.Greater(g.ReduceSum(y, keepdims=0), f(0)[0])
+    a = g.branches(some, lambda b: [b.Slice("m", [0], [3], [0])],
+                   lambda b: [b.Concat("m", "m", axis=1)])
+    return [a, g.Shape(a), g.ReduceMax(a, [1], keepdims=1),
+            g.Softmax(a, axis=1), g.Reshape(a, [-1])]
 
 
 # What needs an element, and of which case onnx.reference is not the judge.

@@ -221,23 +221,34 @@ static void tells_sizes_apart(void** state) {
   onnx_fails(model, UNSUPPORTED, "differ in how long they are");
 }
 
-// A branch's results have one type: no extent may leave it.
-static void keeps_them_in_branches(void** state) {
+// What is not 0, by rows if |c|, else half of |x|: one type with room for both.
+static void gives_extents_of_branches(void** state) {
   (void)state;
-  pb_t g = {0}, attrs = {0};
-  const char* names[] = {"then_branch", "else_branch"};
-  onnx_input(&g, "c", ONNX_BOOL, "");
-  onnx_input(&g, "x", ONNX_FLOAT, "7");
-  for (int i = 0; i < 2; ++i) {
-    pb_t branch = {0};
-    onnx_node(&branch, "NonZero", "", "x", "out", NULL);
-    onnx_output(&branch, "out");
-    onnx_attr_message(&attrs, names[i], 5, 6, branch);
+  const float x[COUNT] = {1, 0, 3, 0, 0, 6, 7};
+  for (int choice = 0; choice < 2; ++choice) {
+    pb_t g = {0}, attrs = {0}, some = {0}, half = {0}, parts = {0};
+    const bool c = choice;
+    onnx_input(&g, "c", ONNX_BOOL, "");
+    onnx_input(&g, "x", ONNX_FLOAT, "7");
+    onnx_node(&some, "Compress", "", "x,x_kept", "out", NULL);
+    onnx_output(&some, "out");
+    onnx_attr_int(&parts, "num_outputs", 3);
+    onnx_node(&half, "Split", "", "x", "out,b,d", &parts);
+    onnx_output(&half, "out");
+    onnx_attr_int(&attrs, "to", ONNX_BOOL);
+    onnx_node(&g, "Cast", "kept", "x", "x_kept", &attrs);
+    attrs = (pb_t){0};
+    onnx_attr_message(&attrs, "then_branch", 5, 6, some);
+    onnx_attr_message(&attrs, "else_branch", 5, 6, half);
+    onnx_node(&g, "If", "choice", "c", "y", &attrs);
+    onnx_output(&g, "y");
+    pb_t model = onnx_model(18, &g);
+    float y[COUNT];
+    int64_t extent;
+    onnx_run(&model, (const void*[]){&c, x}, (void*[]){y, &extent});
+    assert_int_equal(extent, choice ? 4 : 3);
+    assert_memory_equal(y + 2, choice ? &x[5] : &x[2], sizeof(float));
   }
-  onnx_node(&g, "If", "choice", "c", "y", &attrs);
-  onnx_output(&g, "y");
-  pb_t model = onnx_model(13, &g);
-  onnx_fails(model, UNSUPPORTED, "must not leave the body");
 }
 
 // NaN is one value and comes last; 0 and -0 are one.
@@ -291,7 +302,7 @@ int main(void) {
       cmocka_unit_test(moves_axes),
       cmocka_unit_test(refuses_what_it_would_spoil),
       cmocka_unit_test(tells_sizes_apart),
-      cmocka_unit_test(keeps_them_in_branches),
+      cmocka_unit_test(gives_extents_of_branches),
       cmocka_unit_test(finds_unique_floats),
       cmocka_unit_test(makes_nothing_of_nothing),
   };

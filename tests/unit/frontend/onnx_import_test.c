@@ -463,7 +463,7 @@ static void needs_values_of_conditions(void** state) {
   const char* names[] = {"then_branch", "else_branch"};
   onnx_input(&g, "c", ONNX_BOOL, "");
   onnx_input(&g, "one", ONNX_FLOAT, "1");
-  onnx_input(&g, "two", ONNX_FLOAT, "2");
+  onnx_input(&g, "two", ONNX_FLOAT, "2,1");
   for (int i = 0; i < 2; ++i) {
     pb_t branch = {0};
     onnx_node(&branch, "Neg", "", inputs[i], "out", NULL);
@@ -480,10 +480,10 @@ static void needs_values_of_conditions(void** state) {
   assert_int_equal(pestle_module_value_argument_count(t.module), 1);
   assert_int_equal(pestle_module_value_argument(t.module, 0), 0);
   bool no = false;
-  int64_t one = 1, pair = 2;
+  int64_t one = 1, pair[] = {2, 1};
   pestle_tensor_t views[] = {host_view(&no, PESTLE_I1, 0, NULL),
                              host_view(NULL, PESTLE_F32, 1, &one),
-                             host_view(NULL, PESTLE_F32, 1, &pair)};
+                             host_view(NULL, PESTLE_F32, 2, pair)};
   pestle_module_t* made;
   assert_ok(pestle_module_specialize_values(t.module, views, 3, &made));
   assert_int_equal(onnx_count(made, PESTLE_OP_IF), 0);
