@@ -132,8 +132,9 @@ pestle_status_t pestle_output_check_extents(const pestle_exec_io_t* io,
         UNSUPPORTED,
         "output '%s' has extent %" PRId64
         " on axis %d in this run, and the plan has room for %" PRId64
-        ": a loop that only its condition ends made more trips than its scan "
-        "outputs have rows for; give it a limit",
+        ": a loop whose trips only a run counts made more than its scan "
+        "outputs "
+        "have rows for; give it a limit that is known",
         io->info.name, dims[i], (int)i, io->info.dims[i]);
   }
   return NULL;

@@ -206,13 +206,3 @@ void pestle_onnx_broadcast_real(pestle_onnx_call_t* call) {
     pestle_onnx_set_real(call, y, rank_of(y) - 1 - axis, size);
   }
 }
-
-bool pestle_onnx_leaves_whole(pestle_onnx_call_t* call,
-                              const pestle_value_t* value, const char* what) {
-  if (!value || !pestle_onnx_real(call->import, value)) return !call->f.status;
-  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                   "%s has an extent that is known after a run only; it must "
-                   "not leave the body that makes it",
-                   what);
-  return false;
-}

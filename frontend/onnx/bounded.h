@@ -52,9 +52,6 @@ void pestle_onnx_copy_real(pestle_onnx_call_t* call, pestle_value_t* value,
 pestle_value_t* pestle_onnx_fill_unreal(pestle_onnx_call_t* call,
                                         pestle_value_t* x, uint32_t axes,
                                         pestle_value_t* filler);
-// Refuses |value| where it leaves a body that runs later: |what| it is.
-bool pestle_onnx_leaves_whole(pestle_onnx_call_t* call,
-                              const pestle_value_t* value, const char* what);
 
 // --- Extents as numbers (bounded_size.c): i64 of rank 0 ---
 
@@ -86,6 +83,14 @@ bool pestle_onnx_extents(pestle_onnx_call_t* call, size_t index,
                          pestle_onnx_extent_t* out, size_t* out_count);
 
 // --- Moving what is bounded (bounded_move.c) ---
+
+// |x| with zeros behind it, as long as |dims| say; what is real of it is not noted.
+pestle_value_t* pestle_onnx_widen(pestle_onnx_call_t* call, pestle_value_t* x,
+                                  const int64_t* dims);
+// |x| with its axes in the order of |perm|, and what is real of it.
+pestle_value_t* pestle_onnx_transpose_real(pestle_onnx_call_t* call,
+                                           pestle_value_t* x,
+                                           const int64_t* perm);
 
 // numpy's x[start:end:step] along |axis|, whose extent only a run tells. Notes
 // the result's along that axis.

@@ -8,6 +8,31 @@
 //                                     places       0 1 4 5 . . .
 #include "frontend/onnx/bounded.h"
 
+pestle_value_t* pestle_onnx_widen(pestle_onnx_call_t* call, pestle_value_t* x,
+                                  const int64_t* dims) {
+  int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK];
+  bool any = false;
+  for (int32_t axis = 0; axis < rank_of(x); ++axis) {
+    high[axis] = dims[axis] - pestle_onnx_dim(x, axis);
+    any |= high[axis] > 0;
+  }
+  if (!any || call->f.status) return x;
+  const pestle_type_t scalar = {.dtype = dtype_of(x)};
+  return pestle_f_pad(&call->f, x, pestle_onnx_splat(call, &scalar, 0), low,
+                      high, NULL);
+}
+
+pestle_value_t* pestle_onnx_transpose_real(pestle_onnx_call_t* call,
+                                           pestle_value_t* x,
+                                           const int64_t* perm) {
+  pestle_value_t* y = pestle_f_transpose(&call->f, x, perm);
+  for (int32_t i = 0; y && i < rank_of(y); ++i) {
+    pestle_onnx_set_real(call, y, i,
+                         pestle_onnx_real_size(call->import, x, perm[i]));
+  }
+  return y;
+}
+
 // 0, 1, .. along a new list of |count|, i64.
 static pestle_value_t* numbers(pestle_onnx_call_t* call, int64_t count) {
   const pestle_type_t type = {.dtype = PESTLE_I64, .rank = 1, .dims = {count}};

@@ -167,7 +167,7 @@ static pestle_status_t add_shapes(pestle_onnx_import_t* import,
   }
   if (!fails) return NULL;
   return PESTLE_ERROR(UNSUPPORTED,
-                      "a loop that only its condition ends has scan outputs, "
+                      "a loop whose trips only a run counts has scan outputs, "
                       "and the model has no output with axes, by which a run "
                       "could say that they had no room");
 }

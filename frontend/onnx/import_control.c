@@ -126,22 +126,11 @@ static bool may_differ(merge_t* m, size_t i) {
 
 // What branch |b| gives as output |i|, with as much behind it as |dims| has room for.
 static void widen(merge_t* m, branch_t* b, size_t i, const int64_t* dims) {
-  pestle_onnx_call_t* call = m->call;
-  pestle_value_t* x = b->values[i];
-  int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK];
-  bool any = false;
-  for (int32_t axis = 0; axis < rank_of(x); ++axis) {
-    high[axis] = dims[axis] - pestle_onnx_dim(x, axis);
-    any |= high[axis] > 0;
-  }
-  if (!any) return;
-  const pestle_type_t scalar = {.dtype = dtype_of(x)};
-  pestle_builder_t outer = call->f.builder;
-  call->f.builder = b->builder;
-  b->values[i] = pestle_f_pad(&call->f, x, pestle_onnx_splat(call, &scalar, 0),
-                              low, high, NULL);
-  b->builder = call->f.builder;
-  call->f.builder = outer;
+  pestle_builder_t outer = m->call->f.builder;
+  m->call->f.builder = b->builder;
+  b->values[i] = pestle_onnx_widen(m->call, b->values[i], dims);
+  b->builder = m->call->f.builder;
+  m->call->f.builder = outer;
 }
 
 // The result that is the extent of output |i| along |axis|, or 0: both have the one of

@@ -529,11 +529,7 @@ void pestle_onnx_import_transpose(pestle_onnx_call_t* call) {
                      perm.count, (long long)rank);
     return;
   }
-  call->outputs[0] = pestle_f_transpose(&call->f, x, perm.data);
-  for (int64_t i = 0; !call->f.status && i < rank; ++i) {
-    pestle_onnx_set_real(call, call->outputs[0], i,
-                         pestle_onnx_real_size(call->import, x, perm.data[i]));
-  }
+  call->outputs[0] = pestle_onnx_transpose_real(call, x, perm.data);
 }
 
 // --- Joining, cutting, repeating ---

@@ -458,10 +458,80 @@ def branches_of_fixed_shapes(g, y, rows, wide, other):
             g.Softmax(a, axis=1), g.Reshape(a, [-1])]
 
 
+def trip(b, *more):
+    """Inputs of a loop's body: counter, condition and what it carries."""
+    return [(f"{b}i", TensorProto.INT64, []), (f"{b}c", TensorProto.BOOL, []),
+            *[(f"{b}{k}", TensorProto.FLOAT, None) for k in more]]
+
+
+@case
+def loops(g, y, rows, wide, other):
+    """States that keep their extents, change them, have none; rows of them."""
+    true = np.bool_(True)
+    keeps = g.Loop(np.int64(20), true, y, body=g.body(
+        lambda b, i, c, s: [b.Identity(c), b.Add(s, f(1)[0])],
+        *trip("a", "s")))
+    shrinks = g.Loop(np.int64(20), true, y, rows, outputs=2, body=g.body(
+        lambda b, i, c, s, r: [b.Identity(c), b.Slice(s, [1], [FAR], [0]),
+                               b.Add(r, b.ReduceSum(s, keepdims=1))],
+        *trip("b", "s", "r")))
+    stacks = g.Loop(np.int64(17), true, f(0)[0], outputs=2, body=g.body(
+        lambda b, i, c, s: [b.Identity(c), b.Add(s, f(1)[0]),
+                            b.Mul(rows, s)], *trip("e", "s")))
+    few = g.Loop(np.int64(3), true, y, outputs=2, body=g.body(
+        lambda b, i, c, s: [b.Identity(c), b.Concat(s, f(9), axis=0),
+                            b.Neg(y)], *trip("h", "s")))
+    return [keeps, g.Add(keeps, y), *shrinks, *stacks, *few,
+            g.ReduceSum(stacks[1], [1], keepdims=0),
+            g.ReduceMax(shrinks[1], [1], keepdims=1)]
+
+
+@case
+def loops_to_a_count(g, y, rows, wide, other):
+    """As many trips as there are elements, or until something is found. Of no trip ONNX
+    Runtime does not know the rank of a row."""
+    true = np.bool_(True)
+    n = g.Gather(g.Shape(y), np.int64(0))
+    each = g.Loop(n, true, f(0)[0], outputs=2, body=g.body(
+        lambda b, i, c, s: [b.Identity(c), b.Add(s, b.Gather(y, i)),
+                            b.Gather(rows, i, axis=0)], *trip("a", "s")))
+    stop = g.Loop(n, true, y, outputs=2, body=g.body(
+        lambda b, i, c, s: [b.Less(i, np.int64(2)), b.Mul(s, f(2)[0]),
+                            b.Mul(s, f(3)[0])], *trip("b", "s")))
+    return [*each, g.Add(each[1], rows), *stop, g.Shape(stop[1]),
+            g.ReduceSum(stop[1], [0], keepdims=0)]
+
+
+@case
+def scans(g, y, rows, wide, other):
+    """A trip for each row that is kept; rows that are so long."""
+    def step(b, s, r):
+        total = b.Add(s, r)
+        return [total, b.Mul(total, f(2)[0])]
+    state = [("s", TensorProto.FLOAT, None), ("r", TensorProto.FLOAT, None)]
+    zero = f(0, 0, 0, 0)
+    down = g.Scan(zero, rows, num_scan_inputs=1, outputs=2,
+                  body=g.body(step, *state))
+    up = g.Scan(zero, rows, num_scan_inputs=1, outputs=2,
+                scan_input_directions=[1], scan_output_directions=[1],
+                body=g.body(step, *state))
+    table = g.Transpose(rows)
+    across = g.Scan(zero, table, num_scan_inputs=1, outputs=2,
+                    scan_input_axes=[1], scan_output_axes=[1],
+                    body=g.body(step, *state))
+    two = g.Scan(f(0)[0], rows, y, num_scan_inputs=2, outputs=2, body=g.body(
+        lambda b, s, r, v: [b.Add(s, v), b.Mul(r, v)],
+        *state, ("v", TensorProto.FLOAT, None)))
+    along = g.Scan(y, table, num_scan_inputs=1, outputs=2,
+                   body=g.body(step, *state))
+    return [*down, *up, *across, *two, *along, g.Add(down[1], rows),
+            g.ReduceSum(along[1], [1], keepdims=0)]
+
+
 # What needs an element, and of which case onnx.reference is not the judge.
-AT_LEAST = {"attends": 1, "parts_of_a_number": 3, "reshapes_beside_a_copy": 1, "soft_along": 1, "top_along": 2, "gathers_along": 2, "regions": 1,
+AT_LEAST = {"loops_to_a_count": 1, "scans": 1, "attends": 1, "parts_of_a_number": 3, "reshapes_beside_a_copy": 1, "soft_along": 1, "top_along": 2, "gathers_along": 2, "regions": 1,
             "detector": 1}
-BY_RUNTIME = {"norms", "computed_shapes", "boxes", "regions", "top", "top_along", "images"}
+BY_RUNTIME = {"loops", "loops_to_a_count", "scans", "norms", "computed_shapes", "boxes", "regions", "top", "top_along", "images"}
 
 
 def model_of(name):

@@ -216,8 +216,9 @@ def suppression(seed, devices, bound):
 ROW = 16384  # elements: there is room for 1,024 rows
 
 
-def open_loop(trips, devices):
-    """Rows 0, 1, .. of a loop without a limit; too many fail the run."""
+def open_loop(trips, devices, counted=False):
+    """Rows 0, 1, .. of a loop without a limit, or with one that |counted| makes a sum of
+    a long input; too many fail the run."""
     def tensor(name, dtype, shape):
         return h.make_tensor_value_info(name, dtype, shape)
     body = h.make_graph(
@@ -234,7 +235,11 @@ def open_loop(trips, devices):
     g.stored += [numpy_helper.from_array(np.float32(1), "one"),
                  numpy_helper.from_array(np.float32(trips), "most")]
     x = g.data("x", np.zeros(ROW, np.float32))
-    last, rows = g.Loop("", g.store(np.array(True)), x, outputs=2, body=body)
+    limit = ""
+    if counted:
+        g.stored[1] = numpy_helper.from_array(np.float32(ROW), "most")
+        limit = g.Cast(g.Add(g.ReduceSum(x, keepdims=0), np.array(trips, np.float32)), to=7)
+    last, rows = g.Loop(limit, g.store(np.array(True)), x, outputs=2, body=body)
     outputs = [last, g.ReduceSum(rows, [1], keepdims=0)]
     try:
         check(g, outputs, devices, f"{trips} trips")
@@ -308,7 +313,9 @@ def main():
     lengths(50, ["ref", "simt"])
     for trips in (1, 3, 1025):
         open_loop(trips, ["llvm"])
+        open_loop(trips, ["llvm"], counted=True)
     open_loop(2, ["ref"])
+    open_loop(2, ["ref"], counted=True)
     print(f"seeds {seed} to {seed + 2 * count - 1}: all agree")
 
 
