@@ -183,6 +183,13 @@ const char* pestle_function_argument_attribute(
       pestle_function_argument_attrs(function, index), key);
 }
 
+const char* pestle_function_result_attribute(const pestle_function_t* function,
+                                             size_t index, const char* key) {
+  if (!function || !key) return NULL;
+  return pestle_dialect_attrs_find(
+      pestle_function_result_attrs(function, index), key);
+}
+
 pestle_status_t pestle_function_set_tokens(pestle_function_t* function,
                                            bool of_results,
                                            const uint32_t* positions,

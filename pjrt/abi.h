@@ -1582,4 +1582,78 @@ typedef struct PJRT_Api {
 #undef PJRT_SLOT_
 } PJRT_Api;
 
+// --- The extension for layouts ---
+
+typedef struct PJRT_Layouts_MemoryLayout PJRT_Layouts_MemoryLayout;
+typedef struct PJRT_Layouts_SerializedLayout PJRT_Layouts_SerializedLayout;
+
+typedef struct PJRT_Layouts_MemoryLayout_Destroy_Args {
+  PJRT_HEAD;
+  PJRT_Layouts_MemoryLayout* layout;
+} PJRT_Layouts_MemoryLayout_Destroy_Args;
+
+typedef struct PJRT_Layouts_MemoryLayout_Serialize_Args {
+  PJRT_HEAD;
+  PJRT_Layouts_MemoryLayout* layout;
+  const char* serialized_bytes;
+  size_t serialized_bytes_size;
+  PJRT_Layouts_SerializedLayout* serialized_layout;
+  void (*serialized_layout_deleter)(PJRT_Layouts_SerializedLayout* layout);
+} PJRT_Layouts_MemoryLayout_Serialize_Args;
+
+typedef struct PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args {
+  PJRT_HEAD;
+  PJRT_Client* client;
+  PJRT_Buffer_Type type;
+  const int64_t* dims;
+  size_t num_dims;
+  PJRT_Layouts_MemoryLayout* layout;
+} PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args;
+
+typedef struct PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args {
+  PJRT_HEAD;
+  PJRT_Buffer* buffer;
+  PJRT_Layouts_MemoryLayout* layout;
+} PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args;
+
+typedef struct PJRT_Layouts_PJRT_Topology_GetDefaultLayout_Args {
+  PJRT_HEAD;
+  PJRT_TopologyDescription* topology_description;
+  PJRT_Buffer_Type type;
+  const int64_t* dims;
+  size_t num_dims;
+  PJRT_Layouts_MemoryLayout* layout;
+} PJRT_Layouts_PJRT_Topology_GetDefaultLayout_Args;
+
+typedef struct PJRT_Layouts_PJRT_Executable_GetOutputLayouts_Args {
+  PJRT_HEAD;
+  PJRT_Executable* executable;
+  size_t num_outputs;
+  PJRT_Layouts_MemoryLayout** layouts;  // the executable's
+} PJRT_Layouts_PJRT_Executable_GetOutputLayouts_Args;
+
+typedef struct PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args {
+  PJRT_HEAD;
+  PJRT_Executable* executable;
+  size_t num_parameters;
+  PJRT_Layouts_MemoryLayout** layouts;  // the executable's
+} PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args;
+
+// X(name) in the order of the table.
+#define PJRT_LAYOUTS_SLOTS(X)                      \
+  X(PJRT_Layouts_MemoryLayout_Destroy)             \
+  X(PJRT_Layouts_MemoryLayout_Serialize)           \
+  X(PJRT_Layouts_PJRT_Client_GetDefaultLayout)     \
+  X(PJRT_Layouts_PJRT_Buffer_MemoryLayout)         \
+  X(PJRT_Layouts_PJRT_Topology_GetDefaultLayout)   \
+  X(PJRT_Layouts_PJRT_Executable_GetOutputLayouts) \
+  X(PJRT_Layouts_PJRT_Executable_GetParameterLayouts)
+
+typedef struct PJRT_Layouts_Extension {
+  PJRT_Extension_Base base;
+#define PJRT_SLOT_(NAME) PJRT_Error* (*NAME)(NAME##_Args*);
+  PJRT_LAYOUTS_SLOTS(PJRT_SLOT_)
+#undef PJRT_SLOT_
+} PJRT_Layouts_Extension;
+
 #endif  // PESTLE_PJRT_ABI_H_

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one function that the framework looks up, and the table that it returns.
+#include "pjrt/layouts.h"
 #include "pjrt/slots.h"
 #include "pjrt/versions.h"
 
 #define PJRT_SLOT_ROW_(NAME, RETURNS) .NAME = pestle_##NAME,
 static const PJRT_Api api = {
     .struct_size = sizeof(PJRT_Api),
-    .extension_start = NULL,
+    .extension_start = (PJRT_Extension_Base*)(uintptr_t)&pestle_pjrt_layouts,
     .pjrt_api_version = {.struct_size = sizeof(PJRT_Api_Version),
                          .major_version = PJRT_API_MAJOR,
                          .minor_version = PJRT_API_MINOR},

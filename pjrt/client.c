@@ -9,6 +9,7 @@
 #include "pestle/version.h"
 #include "pjrt/callback.h"
 #include "pjrt/event.h"
+#include "pjrt/known.h"
 #include "pjrt/slots.h"
 #include "pjrt/times.h"
 
@@ -44,8 +45,10 @@ static PJRT_Error* find_device(PJRT_Client* client,
   for (int i = 0; i < 2 && !*name; ++i) {
     if (pestle_context_is_available(client->context, gpus[i])) name = gpus[i];
   }
+  snprintf(client->device_name, sizeof(client->device_name), "%s",
+           *name ? name : "cpu");
   return pestle_pjrt_error_of(
-      pestle_context_device(client->context, *name ? name : "cpu", out_device));
+      pestle_context_device(client->context, client->device_name, out_device));
 }
 
 static PJRT_Error* client_init(PJRT_Client* client,
@@ -54,15 +57,16 @@ static PJRT_Error* client_init(PJRT_Client* client,
   pestle_refcount_init(&client->references);
   client->process = pestle_process_id();
   client->ready = pestle_pjrt_event_create();
-  if (!client->ready) return pestle_pjrt_out_of_memory();
+  client->known = pestle_pjrt_known_create();
+  if (!client->ready || !client->known) return pestle_pjrt_out_of_memory();
   pestle_pjrt_event_set(client->ready, NULL);
   PJRT_TRY(pestle_pjrt_settings_read(options, count, &client->settings));
   PJRT_TRY(make_context(&client->settings, &client->context));
   PJRT_TRY(pestle_pjrt_callback_register(client));
   PJRT_TRY(find_device(client, &device));
   PJRT_TRY(pestle_pjrt_device_init(client, 0, device, &client->device));
-  client->topology =
-      (PJRT_TopologyDescription){&client->device.description_handle, 1};
+  client->topology = (PJRT_TopologyDescription){
+      &client->device.description_handle, 1, client, false};
   snprintf(client->version, sizeof(client->version), "pestle %s on %.60s",
            PESTLE_VERSION_STRING, pestle_device_name(device));
   if (client->settings.times) {
@@ -78,6 +82,7 @@ void pestle_pjrt_client_retain(PJRT_Client* client) {
 
 void pestle_pjrt_client_release(PJRT_Client* client) {
   if (!client || !pestle_refcount_release(&client->references)) return;
+  pestle_pjrt_known_release(client->known);
   pestle_pjrt_times_release(client->times);
   pestle_pjrt_device_deinit(&client->device);
   pestle_context_release(client->context);
@@ -100,21 +105,26 @@ PJRT_Event* pestle_pjrt_client_ready(PJRT_Client* client) {
   return client->ready;
 }
 
-PJRT_Error* pestle_PJRT_Client_Create(PJRT_Client_Create_Args* args) {
-  PJRT_TRY(pestle_pjrt_check(args, PJRT_END_OF(PJRT_Client_Create, client),
-                             "PJRT_Client_Create"));
-  args->client = NULL;
+PJRT_Error* pestle_pjrt_client_create(const PJRT_NamedValue* options,
+                                      size_t count, PJRT_Client** out_client) {
   PJRT_Client* client =
       pestle_alloc_zero(pestle_allocator_system(), sizeof(*client));
   if (!client) return pestle_pjrt_out_of_memory();
-  PJRT_Error* error =
-      client_init(client, args->create_options, args->num_options);
+  PJRT_Error* error = client_init(client, options, count);
   if (error) {
     pestle_pjrt_client_release(client);
     return error;
   }
-  args->client = client;
+  *out_client = client;
   return NULL;
+}
+
+PJRT_Error* pestle_PJRT_Client_Create(PJRT_Client_Create_Args* args) {
+  PJRT_TRY(pestle_pjrt_check(args, PJRT_END_OF(PJRT_Client_Create, client),
+                             "PJRT_Client_Create"));
+  args->client = NULL;
+  return pestle_pjrt_client_create(args->create_options, args->num_options,
+                                   &args->client);
 }
 
 // The interpreter lock is not held here, as it may be where the last buffer
@@ -152,13 +162,6 @@ PJRT_Error* pestle_PJRT_Client_PlatformVersion(
   PJRT_REQUIRE(PJRT_Client_PlatformVersion, client, platform_version_size);
   args->platform_version = args->client->version;
   args->platform_version_size = strlen(args->client->version);
-  return NULL;
-}
-
-PJRT_Error* pestle_PJRT_Client_TopologyDescription(
-    PJRT_Client_TopologyDescription_Args* args) {
-  PJRT_REQUIRE(PJRT_Client_TopologyDescription, client, topology);
-  args->topology = &args->client->topology;
   return NULL;
 }
 
@@ -221,49 +224,5 @@ PJRT_Error* pestle_PJRT_Client_DefaultDeviceAssignment(
                              "there is no room for 1 device id");
   }
   args->default_assignment[0] = 0;
-  return NULL;
-}
-
-// --- The topology, which is the client's ---
-
-PJRT_Error* pestle_PJRT_TopologyDescription_PlatformName(
-    PJRT_TopologyDescription_PlatformName_Args* args) {
-  PJRT_REQUIRE(PJRT_TopologyDescription_PlatformName, topology,
-               platform_name_size);
-  args->platform_name = PESTLE_PJRT_PLATFORM;
-  args->platform_name_size = sizeof(PESTLE_PJRT_PLATFORM) - 1;
-  return NULL;
-}
-
-PJRT_Error* pestle_PJRT_TopologyDescription_PlatformVersion(
-    PJRT_TopologyDescription_PlatformVersion_Args* args) {
-  PJRT_REQUIRE(PJRT_TopologyDescription_PlatformVersion, topology,
-               platform_version_size);
-  args->platform_version = "pestle " PESTLE_VERSION_STRING;
-  args->platform_version_size = strlen(args->platform_version);
-  return NULL;
-}
-
-PJRT_Error* pestle_PJRT_TopologyDescription_GetDeviceDescriptions(
-    PJRT_TopologyDescription_GetDeviceDescriptions_Args* args) {
-  PJRT_REQUIRE(PJRT_TopologyDescription_GetDeviceDescriptions, topology,
-               num_descriptions);
-  args->descriptions = args->topology->descriptions;
-  args->num_descriptions = args->topology->count;
-  return NULL;
-}
-
-PJRT_Error* pestle_PJRT_TopologyDescription_Attributes(
-    PJRT_TopologyDescription_Attributes_Args* args) {
-  PJRT_REQUIRE(PJRT_TopologyDescription_Attributes, topology, num_attributes);
-  args->attributes = NULL;
-  args->num_attributes = 0;
-  return NULL;
-}
-
-// A topology is destroyed with its client: this is for those of _Create.
-PJRT_Error* pestle_PJRT_TopologyDescription_Destroy(
-    PJRT_TopologyDescription_Destroy_Args* args) {
-  PJRT_REQUIRE(PJRT_TopologyDescription_Destroy, topology, topology);
   return NULL;
 }

@@ -65,6 +65,8 @@ struct PJRT_Device {
 struct PJRT_TopologyDescription {
   PJRT_DeviceDescription* const* descriptions;
   size_t count;
+  PJRT_Client* client;  // whose it is
+  bool is_alone;        // it holds the client: nobody else made one
 };
 
 struct PJRT_Client {
@@ -72,13 +74,18 @@ struct PJRT_Client {
   pestle_context_t* context;
   pestle_pjrt_settings_t settings;
   char version[PESTLE_PJRT_NAME_SIZE];
-  int64_t process;  // that made it
+  char device_name[PESTLE_PJRT_NAME_SIZE];  // that names its device again
+  int64_t process;                          // that made it
   PJRT_Device device;
   PJRT_TopologyDescription topology;
+  struct pestle_pjrt_known_t* known;
   PJRT_Event* ready;  // set, and well: handed out for what is done at once
   struct pestle_pjrt_times_t* times;  // or NULL: nobody asked
 };
 
+// A client as |options| want it, of which there are |count|.
+PJRT_Error* pestle_pjrt_client_create(const PJRT_NamedValue* options,
+                                      size_t count, PJRT_Client** out_client);
 void pestle_pjrt_client_retain(PJRT_Client* client);
 void pestle_pjrt_client_release(PJRT_Client* client);
 // UNAVAILABLE in a child of fork(): threads and devices are the parent's.

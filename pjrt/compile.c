@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "pjrt/callback.h"
+#include "pjrt/known.h"
+#include "pjrt/layouts.h"
 #include "pjrt/options.h"
 #include "pjrt/program.h"
 #include "pjrt/slots.h"
@@ -74,68 +76,127 @@ static PJRT_Error* compile_module(PJRT_Client* client, pestle_module_t* module,
       client->context, module, client->device.device, &compile, out_plan));
 }
 
+static PJRT_Error* make_info(pestle_module_t* module, pestle_arena_t* arena,
+                             pestle_pjrt_program_info_t* out_info) {
+  pestle_function_t* entry = pestle_module_entry(module);
+  *out_info = (pestle_pjrt_program_info_t){.name = pestle_module_name(module)};
+  if (!*out_info->name) out_info->name = "main";
+  out_info->input_tokens.count =
+      pestle_function_tokens(entry, false, &out_info->input_tokens.positions);
+  out_info->output_tokens.count =
+      pestle_function_tokens(entry, true, &out_info->output_tokens.positions);
+  PJRT_TRY(find_donors(module, arena, out_info));
+  return pestle_pjrt_error_of(
+      pestle_module_signature(module, out_info->signature));
+}
+
 static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
                                 const pestle_pjrt_options_t* options,
-                                bool no_cache,
+                                const pestle_pjrt_source_t* source,
                                 pestle_pjrt_program_t** out_program) {
   pestle_arena_t arena;
-  pestle_pjrt_program_info_t info = {.name = pestle_module_name(module)};
+  pestle_pjrt_program_info_t info;
   pestle_plan_t* plan = NULL;
   pestle_arena_init(pestle_allocator_system(), &arena);
-  if (!*info.name) info.name = "main";
-  info.input_tokens.count = pestle_function_tokens(
-      pestle_module_entry(module), false, &info.input_tokens.positions);
-  info.output_tokens.count = pestle_function_tokens(
-      pestle_module_entry(module), true, &info.output_tokens.positions);
-  PJRT_Error* error = find_donors(module, &arena, &info);
+  PJRT_Error* error = make_info(module, &arena, &info);
   if (!error)
     error =
-        pestle_pjrt_error_of(pestle_module_signature(module, info.signature));
-  if (!error) error = compile_module(client, module, options, no_cache, &plan);
+        compile_module(client, module, options, source->has_callback, &plan);
   if (!error) {
     error =
         pestle_pjrt_program_create(client, plan, options, &info, out_program);
   }
+  if (!error) {
+    error = pestle_pjrt_layouts_check(module, (*out_program)->output_count);
+    if (error) pestle_pjrt_program_release(*out_program);
+  }
+  if (!error) pestle_pjrt_known_add(client->known, source, plan, &info);
   pestle_plan_release(plan);
   pestle_arena_deinit(&arena);
   return error;
 }
 
-static PJRT_Error* compile(PJRT_Client* client, const PJRT_Program* program,
-                           const pestle_pjrt_options_t* options,
-                           pestle_pjrt_program_t** out_program) {
+// The program of |source|: made before, or now.
+static PJRT_Error* find_or_make(PJRT_Client* client,
+                                const PJRT_Program* program,
+                                const pestle_pjrt_options_t* options,
+                                const pestle_pjrt_source_t* source,
+                                pestle_pjrt_program_t** out_program) {
   pestle_module_t* module = NULL;
-  // Numbers of callbacks mean nothing in another process.
-  bool no_cache = contains(program, PESTLE_PJRT_CALLBACK_TARGET);
-  int64_t begin = pestle_clock_ns();
+  PJRT_TRY(pestle_pjrt_known_find(client->known, source, client, options,
+                                  out_program));
+  if (*out_program) return NULL;
   PJRT_TRY(read_module(client, program, &module));
   PJRT_Error* error =
-      make_program(client, module, options, no_cache, out_program);
+      make_program(client, module, options, source, out_program);
   pestle_module_release(module);
-  if (!error && client->settings.program_text) {
-    error = pestle_pjrt_program_keep_text(*out_program, program->code,
-                                          program->code_size);
-    if (error) pestle_pjrt_program_release(*out_program);
-  }
-  if (!error) {
-    pestle_pjrt_times_compiled(client->times, (*out_program)->name,
-                               pestle_clock_ns() - begin);
-  }
   return error;
+}
+
+static PJRT_Error* compile(PJRT_Client* client, const PJRT_Program* program,
+                           const char* option_bytes, size_t option_size,
+                           pestle_pjrt_program_t** out_program) {
+  pestle_pjrt_options_t options;
+  PJRT_TRY(pestle_pjrt_client_check(client));
+  PJRT_TRY(pestle_pjrt_options_read(option_bytes, option_size,
+                                    &client->settings, &options));
+  PJRT_TRY(check_devices(&options));
+  // Numbers of callbacks mean nothing in another process.
+  pestle_pjrt_source_t source = {
+      program->code, program->code_size, &options,
+      contains(program, PESTLE_PJRT_CALLBACK_TARGET)};
+  int64_t begin = pestle_clock_ns();
+  pestle_pjrt_program_t* made = NULL;
+  PJRT_TRY(find_or_make(client, program, &options, &source, &made));
+  PJRT_Error* error =
+      pestle_pjrt_program_keep_options(made, option_bytes, option_size);
+  if (!error && client->settings.program_text) {
+    error =
+        pestle_pjrt_program_keep_text(made, program->code, program->code_size);
+  }
+  if (error) {
+    pestle_pjrt_program_release(made);
+    return error;
+  }
+  pestle_pjrt_times_compiled(client->times, made->name,
+                             pestle_clock_ns() - begin);
+  *out_program = made;
+  return NULL;
+}
+
+static bool is_given(const PJRT_Program* program) {
+  return program && program->code && program->format;
 }
 
 PJRT_Error* pestle_PJRT_Client_Compile(PJRT_Client_Compile_Args* args) {
   PJRT_REQUIRE(PJRT_Client_Compile, client, executable);
-  pestle_pjrt_options_t options;
   pestle_pjrt_program_t* program = NULL;
   args->executable = NULL;
-  if (!args->program || !args->program->code || !args->program->format)
+  if (!is_given(args->program))
     return pestle_pjrt_no_handle("PJRT_Client_Compile", "program");
-  PJRT_TRY(pestle_pjrt_client_check(args->client));
-  PJRT_TRY(pestle_pjrt_options_read(args->compile_options,
-                                    args->compile_options_size,
-                                    &args->client->settings, &options));
-  PJRT_TRY(check_devices(&options));
-  PJRT_TRY(compile(args->client, args->program, &options, &program));
+  PJRT_TRY(compile(args->client, args->program, args->compile_options,
+                   args->compile_options_size, &program));
   return pestle_pjrt_load(program, &args->executable);
+}
+
+// Ahead of time, for a topology: the executable is then serialised, or loaded into
+// the topology's client.
+PJRT_Error* pestle_PJRT_Compile(PJRT_Compile_Args* args) {
+  PJRT_REQUIRE(PJRT_Compile, topology, executable);
+  pestle_pjrt_program_t* program = NULL;
+  PJRT_Client* client = args->client ? args->client : args->topology->client;
+  args->executable = NULL;
+  if (!is_given(args->program))
+    return pestle_pjrt_no_handle("PJRT_Compile", "program");
+  PJRT_TRY(compile(client, args->program, args->compile_options,
+                   args->compile_options_size, &program));
+  PJRT_Executable* executable =
+      pestle_alloc(pestle_allocator_system(), sizeof(*executable));
+  if (!executable) {
+    pestle_pjrt_program_release(program);
+    return pestle_pjrt_out_of_memory();
+  }
+  executable->program = program;
+  args->executable = executable;
+  return NULL;
 }

@@ -54,6 +54,48 @@ PJRT_Error* pestle_PJRT_LoadedExecutable_IsDeleted(
   return NULL;
 }
 
+// One client's executable is loaded as it is made.
+PJRT_Error* pestle_PJRT_Client_Load(PJRT_Client_Load_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_Load, client, loaded_executable);
+  args->loaded_executable = NULL;
+  if (!args->executable)
+    return pestle_pjrt_no_handle("PJRT_Client_Load", "executable");
+  pestle_pjrt_program_t* program = args->executable->program;
+  if (program->client != args->client) {
+    return pestle_pjrt_error(
+        PJRT_Error_Code_INVALID_ARGUMENT,
+        "%s was compiled for another client: serialise it there and load the "
+        "bytes here (PJRT_Executable_DeserializeAndLoad)",
+        program->name);
+  }
+  pestle_pjrt_program_retain(program);
+  return pestle_pjrt_load(program, &args->loaded_executable);
+}
+
+// --- Contexts of executions: nothing here takes what they would hold ---
+
+struct PJRT_ExecuteContext {
+  char unused;
+};
+
+PJRT_Error* pestle_PJRT_ExecuteContext_Create(
+    PJRT_ExecuteContext_Create_Args* args) {
+  PJRT_TRY(pestle_pjrt_check(args,
+                             PJRT_END_OF(PJRT_ExecuteContext_Create, context),
+                             "PJRT_ExecuteContext_Create"));
+  args->context =
+      pestle_alloc_zero(pestle_allocator_system(), sizeof(*args->context));
+  return args->context ? NULL : pestle_pjrt_out_of_memory();
+}
+
+PJRT_Error* pestle_PJRT_ExecuteContext_Destroy(
+    PJRT_ExecuteContext_Destroy_Args* args) {
+  PJRT_REQUIRE(PJRT_ExecuteContext_Destroy, context, context);
+  pestle_dealloc(pestle_allocator_system(), args->context,
+                 sizeof(*args->context));
+  return NULL;
+}
+
 // --- Devices ---
 
 PJRT_Error* pestle_PJRT_LoadedExecutable_AddressableDevices(
@@ -234,6 +276,23 @@ PJRT_Error* pestle_PJRT_Executable_GetCompiledMemoryStats(
   if (PJRT_HAS(PJRT_Executable_GetCompiledMemoryStats,
                peak_unpadded_heap_bytes))
     args->peak_unpadded_heap_bytes = total;
+  return NULL;
+}
+
+static void keep_options(PJRT_SerializedCompileOptions* options) {
+  (void)options;
+}
+
+// As they were given; none of an executable that was deserialised.
+PJRT_Error* pestle_PJRT_Executable_GetCompileOptions(
+    PJRT_Executable_GetCompileOptions_Args* args) {
+  PJRT_REQUIRE(PJRT_Executable_GetCompileOptions, executable,
+               serialized_compile_options_deleter);
+  const pestle_pjrt_program_t* p = args->executable->program;
+  args->serialized_bytes = p->option_bytes;
+  args->serialized_bytes_size = p->option_size;
+  args->serialized_compile_options = NULL;
+  args->serialized_compile_options_deleter = keep_options;
   return NULL;
 }
 

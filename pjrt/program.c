@@ -8,6 +8,8 @@
 #include "pjrt/callback.h"
 #include "pjrt/dtype.h"
 #include "pjrt/error.h"
+#include "pjrt/layouts.h"
+#include "pjrt/slots.h"
 
 // --- Shapes ---
 
@@ -154,6 +156,22 @@ static PJRT_Error* list_memory_kinds(pestle_pjrt_program_t* p) {
   return NULL;
 }
 
+static PJRT_Error* layouts_of(pestle_pjrt_program_t* p,
+                              const pestle_pjrt_shape_t* shapes, size_t count,
+                              PJRT_Layouts_MemoryLayout*** out_layouts) {
+  *out_layouts =
+      PESTLE_ARENA_ARRAY(&p->arena, PJRT_Layouts_MemoryLayout*, count);
+  if (!*out_layouts) return pestle_pjrt_out_of_memory();
+  for (size_t i = 0; i < count; ++i)
+    (*out_layouts)[i] = pestle_pjrt_layout(shapes[i].rank);
+  return NULL;
+}
+
+static PJRT_Error* list_layouts(pestle_pjrt_program_t* p) {
+  PJRT_TRY(layouts_of(p, p->inputs, p->input_count, &p->input_layouts));
+  return layouts_of(p, p->outputs, p->output_count, &p->output_layouts);
+}
+
 // --- What it costs ---
 
 // A core's arithmetic and memory, roughly: only whether a run is short matters.
@@ -239,6 +257,7 @@ static PJRT_Error* fill(pestle_pjrt_program_t* p,
   PJRT_Error* error = collect_inputs(p, info);
   if (!error) error = collect_outputs(p, info);
   if (!error) error = list_memory_kinds(p);
+  if (!error) error = list_layouts(p);
   if (!error) error = add_costs(p);
   if (!error) error = find_callbacks(p);
   if (!error) add_plan_sizes(p);
@@ -273,6 +292,15 @@ PJRT_Error* pestle_pjrt_program_keep_text(pestle_pjrt_program_t* program,
   program->text = pestle_arena_copy(&program->arena, text, size, 1);
   if (!program->text) return pestle_pjrt_out_of_memory();
   program->text_size = size;
+  return NULL;
+}
+
+PJRT_Error* pestle_pjrt_program_keep_options(pestle_pjrt_program_t* program,
+                                             const char* bytes, size_t size) {
+  if (!size) return NULL;
+  program->option_bytes = pestle_arena_copy(&program->arena, bytes, size, 1);
+  if (!program->option_bytes) return pestle_pjrt_out_of_memory();
+  program->option_size = size;
   return NULL;
 }
 

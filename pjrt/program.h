@@ -45,6 +45,7 @@ typedef struct pestle_pjrt_program_t {
   const size_t* output_ranks;
   const char* const* memory_kinds;  // as many as there are inputs or outputs
   const size_t* memory_kind_sizes;
+  PJRT_Layouts_MemoryLayout **input_layouts, **output_layouts;
   PJRT_NamedValue costs[PESTLE_PJRT_COSTS];
   int64_t code_bytes, argument_bytes, output_bytes, alias_bytes, temp_bytes;
   // The Python callbacks that it calls: it is never run by the caller's thread
@@ -53,6 +54,8 @@ typedef struct pestle_pjrt_program_t {
   size_t callback_count;
   const char* text;  // as it came, or NULL: nobody asked to keep it
   size_t text_size;
+  const char* option_bytes;  // the framework's options, as they came
+  size_t option_size;
   atomic_llong expected_ns;  // what a run takes
 } pestle_pjrt_program_t;
 
@@ -86,6 +89,10 @@ void pestle_pjrt_program_release(pestle_pjrt_program_t* program);
 // Keeps a copy of what |program| was made of.
 PJRT_Error* pestle_pjrt_program_keep_text(pestle_pjrt_program_t* program,
                                           const char* text, size_t size);
+
+// Keeps a copy of the options as the framework gave them.
+PJRT_Error* pestle_pjrt_program_keep_options(pestle_pjrt_program_t* program,
+                                             const char* bytes, size_t size);
 
 // A handle on |program|, which is taken over, also on failure.
 PJRT_Error* pestle_pjrt_load(pestle_pjrt_program_t* program,

@@ -287,27 +287,109 @@ PJRT_Error* pestle_PJRT_Buffer_ToHostBuffer(
   return read_buffer(args->src, &read, &args->event);
 }
 
+// Whether |size| bytes from |offset| on lie in |buffer|.
+static PJRT_Error* check_part(const PJRT_Buffer* buffer, int64_t offset,
+                              int64_t size) {
+  size_t all = buffer->shape.size;
+  if (offset >= 0 && size >= 0 && (uint64_t)offset <= all &&
+      (uint64_t)size <= all - (size_t)offset) {
+    return NULL;
+  }
+  return INVALID("%lld bytes from byte %lld on lead out of a buffer of %zu",
+                 (long long)size, (long long)offset, all);
+}
+
+static read_t part_of(const PJRT_Buffer* buffer, int64_t offset, int64_t size) {
+  return (read_t){.shape = buffer->shape,
+                  .is_dense = true,
+                  .offset = (size_t)offset,
+                  .size = (size_t)size};
+}
+
 PJRT_Error* pestle_PJRT_Buffer_CopyRawToHost(
     PJRT_Buffer_CopyRawToHost_Args* args) {
   PJRT_REQUIRE(PJRT_Buffer_CopyRawToHost, buffer, event);
   args->event = NULL;
-  size_t size = args->buffer->shape.size;
-  if (args->offset < 0 || args->transfer_size < 0 ||
-      (uint64_t)args->offset > size ||
-      (uint64_t)args->transfer_size > size - (size_t)args->offset) {
-    return INVALID("%lld bytes from byte %lld on lead out of a buffer of %zu",
-                   (long long)args->transfer_size, (long long)args->offset,
-                   size);
-  }
+  PJRT_TRY(check_part(args->buffer, args->offset, args->transfer_size));
   if (args->transfer_size && !args->dst)
     return pestle_pjrt_no_handle("PJRT_Buffer_CopyRawToHost", "dst");
-  read_t read = {.shape = args->buffer->shape,
-                 .is_dense = true,
-                 .offset = (size_t)args->offset,
-                 .size = (size_t)args->transfer_size,
-                 .target = args->dst};
+  read_t read = part_of(args->buffer, args->offset, args->transfer_size);
+  read.target = args->dst;
   PJRT_TRY(pestle_pjrt_buffer_hold(args->buffer, &read.memory));
   return read_buffer(args->buffer, &read, &args->event);
+}
+
+// What becomes of |event| becomes of |promised|.
+static void pass_on(void* promised, const PJRT_Error* error) {
+  pestle_pjrt_event_set(promised, pestle_pjrt_error_copy(error));
+  pestle_pjrt_event_release(promised);
+}
+
+// --- To a place of the host's that is known later ---
+
+// Its caller says where by future_ready_callback(), which may come from any
+// thread and once.
+typedef struct future_t {
+  read_t read;          // its target is still open
+  PJRT_Buffer* buffer;  // held
+} future_t;
+
+static void future_is_ready(
+    PJRT_Buffer_CopyRawToHostFuture_Callback_Args* args) {
+  future_t* future = args->callback_data;
+  read_t read = future->read;
+  PJRT_Buffer* buffer = future->buffer;
+  PJRT_Event *promised = read.event, *event = NULL;
+  PJRT_Error* error = NULL;
+  pestle_dealloc(pestle_allocator_system(), future, sizeof(*future));
+  read.event = NULL;
+  read.target = args->dst;
+  if (args->error_code) {
+    error = pestle_pjrt_error_text(args->error_code, args->error_message,
+                                   args->error_message_size);
+    pestle_buffer_release(read.memory);
+  } else {
+    error = read_buffer(buffer, &read, &event);
+  }
+  if (event) {
+    error = pestle_pjrt_event_then(event, pass_on, promised);
+    pestle_pjrt_event_release(event);
+    if (!error) promised = NULL;
+  }
+  if (promised) {
+    pestle_pjrt_event_set(promised, error);
+    pestle_pjrt_event_release(promised);
+  }
+  pestle_pjrt_buffer_release(buffer);
+}
+
+PJRT_Error* pestle_PJRT_Buffer_CopyRawToHostFuture(
+    PJRT_Buffer_CopyRawToHostFuture_Args* args) {
+  PJRT_REQUIRE(PJRT_Buffer_CopyRawToHostFuture, buffer, future_ready_callback);
+  args->event = NULL;
+  PJRT_TRY(check_part(args->buffer, args->offset, args->transfer_size));
+  future_t* future = pestle_alloc(pestle_allocator_system(), sizeof(*future));
+  PJRT_Event* event = future ? pestle_pjrt_event_create() : NULL;
+  if (!event) {
+    pestle_dealloc(pestle_allocator_system(), future, sizeof(*future));
+    return pestle_pjrt_out_of_memory();
+  }
+  *future = (future_t){part_of(args->buffer, args->offset, args->transfer_size),
+                       args->buffer};
+  PJRT_Error* error =
+      pestle_pjrt_buffer_hold(args->buffer, &future->read.memory);
+  if (error) {
+    pestle_pjrt_event_release(event);
+    pestle_dealloc(pestle_allocator_system(), future, sizeof(*future));
+    return error;
+  }
+  pestle_refcount_retain(&args->buffer->references);
+  pestle_pjrt_event_retain(event);
+  future->read.event = event;
+  args->event = event;
+  args->callback_data = future;
+  args->future_ready_callback = future_is_ready;
+  return NULL;
 }
 
 // --- Between devices: of one client there is one ---
@@ -347,4 +429,45 @@ PJRT_Error* pestle_PJRT_Buffer_CopyToMemory(
     return pestle_pjrt_no_handle("PJRT_Buffer_CopyToMemory", "dst_memory");
   return share(args->buffer, pestle_pjrt_memory_of(args->dst_memory)->device,
                &args->dst_buffer);
+}
+
+// The same bytes as another type: the memory is shared, as between copies.
+PJRT_Error* pestle_PJRT_Buffer_Bitcast(PJRT_Buffer_Bitcast_Args* args) {
+  PJRT_REQUIRE(PJRT_Buffer_Bitcast, buffer, out_buffer);
+  pestle_pjrt_shape_t shape;
+  int64_t strides[PESTLE_MAX_RANK];
+  args->out_buffer = NULL;
+  PJRT_TRY(pestle_pjrt_shape_make(args->element_type, args->dims,
+                                  args->num_dims, &shape));
+  PJRT_TRY(pestle_pjrt_layout_strides(&shape, args->device_layout, strides));
+  if (!pestle_pjrt_is_row_major(&shape, strides)) {
+    return pestle_pjrt_error(PJRT_Error_Code_UNIMPLEMENTED,
+                             "buffers are row-major on the device; another "
+                             "layout was asked for");
+  }
+  if (shape.size != args->buffer->shape.size) {
+    return INVALID("a buffer of %zu bytes is to be one of %zu",
+                   args->buffer->shape.size, shape.size);
+  }
+  PJRT_TRY(share(args->buffer, args->buffer->device, &args->out_buffer));
+  args->out_buffer->shape = shape;
+  return NULL;
+}
+
+// --- Memory of the host that a device reads by itself: any, where it is a CPU ---
+
+PJRT_Error* pestle_PJRT_Client_DmaMap(PJRT_Client_DmaMap_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_DmaMap, client, size);
+  if (!args->data) return pestle_pjrt_no_handle("PJRT_Client_DmaMap", "data");
+  if (args->client->device.is_cpu) return NULL;
+  return pestle_pjrt_error(PJRT_Error_Code_UNIMPLEMENTED,
+                           "mapping memory for %s; transfers from memory that "
+                           "is not mapped work",
+                           args->client->device_name);
+}
+
+PJRT_Error* pestle_PJRT_Client_DmaUnmap(PJRT_Client_DmaUnmap_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_DmaUnmap, client, data);
+  return args->data ? NULL
+                    : pestle_pjrt_no_handle("PJRT_Client_DmaUnmap", "data");
 }

@@ -84,6 +84,9 @@ PESTLE_API const char* pestle_module_attribute(const pestle_module_t* module,
 // The same of argument |index|: "0 : i32" of tf.aliasing_output.
 PESTLE_API const char* pestle_function_argument_attribute(
     const pestle_function_t* function, size_t index, const char* key);
+// The same of result |index|: "\"default\"" of mhlo.layout_mode.
+PESTLE_API const char* pestle_function_result_attribute(
+    const pestle_function_t* function, size_t index, const char* key);
 
 // Where tokens (!stablehlo.token) stand in the source's list of arguments of
 // |function| or, |of_results|, of its results: how many, and in |*out_positions|

@@ -7,9 +7,10 @@
 // Slots that take no handle.
 static bool needs_no_handle(const char* slot) {
   static const char* const names[] = {
-      "PJRT_Error_GetCode",     "PJRT_Error_ForEachPayload",
-      "PJRT_Plugin_Initialize", "PJRT_Plugin_Attributes",
-      "PJRT_Event_Create",      "PJRT_Client_Create"};
+      "PJRT_Error_GetCode",         "PJRT_Error_ForEachPayload",
+      "PJRT_Plugin_Initialize",     "PJRT_Plugin_Attributes",
+      "PJRT_Event_Create",          "PJRT_Client_Create",
+      "PJRT_ExecuteContext_Create", "PJRT_TopologyDescription_Create"};
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     if (!strcmp(slot, names[i])) return true;
   }
@@ -115,6 +116,28 @@ static void no_handles(void** state) {
   }
 }
 
+// The same of the extension for layouts.
+static void layouts_refuse_too(void** state) {
+  static const slot_t rows[] = {
+#define LAYOUTS_ROW(NAME) \
+  {#NAME, offsetof(PJRT_Layouts_Extension, NAME), sizeof(NAME##_Args)},
+      PJRT_LAYOUTS_SLOTS(LAYOUTS_ROW)};
+  const char* extension = (const char*)api->extension_start;
+  (void)state;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    slot_fn_t fn;
+    memcpy(&fn, extension + rows[i].offset, sizeof(fn));
+    expect_error(rows[i].name, fn(NULL));
+    void* args = garbage(8, 8);
+    expect_error(rows[i].name, fn(args));
+    free(args);
+    args = calloc(1, rows[i].args_size);
+    memcpy(args, &rows[i].args_size, sizeof(size_t));
+    expect_error(rows[i].name, fn(args));
+    free(args);
+  }
+}
+
 // A caller from the future: more bytes than this plugin knows.
 static void longer_structs(void** state) {
   (void)state;
@@ -195,10 +218,14 @@ static int end(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(table_is_full),      cmocka_unit_test(no_arguments),
-      cmocka_unit_test(short_structs),      cmocka_unit_test(no_handles),
-      cmocka_unit_test(longer_structs),     cmocka_unit_test(older_structs),
+      cmocka_unit_test(table_is_full),
+      cmocka_unit_test(no_arguments),
+      cmocka_unit_test(short_structs),
+      cmocka_unit_test(no_handles),
+      cmocka_unit_test(longer_structs),
+      cmocka_unit_test(older_structs),
       cmocka_unit_test(impossible_buffers),
+      cmocka_unit_test(layouts_refuse_too),
   };
   return cmocka_run_group_tests_name("hostile", tests, begin, end);
 }
