@@ -128,6 +128,25 @@ char* pestle_arena_strndup(pestle_arena_t* arena, pestle_str_t text) {
   return copy;
 }
 
+pestle_status_t pestle_arena_split(pestle_arena_t* arena, pestle_str_t text,
+                                   char end, const char* const** out,
+                                   size_t* out_count) {
+  size_t count = 0;
+  for (size_t i = 0; i < text.size; ++i)
+    count += text.data[i] == end;
+  char* copy = pestle_arena_strndup(arena, text);
+  const char** parts = PESTLE_ARENA_ARRAY(arena, const char*, count + 1);
+  if (!copy || !parts) return PESTLE_OOM();
+  *out = parts;
+  *out_count = count;
+  for (size_t i = 0; i < count; ++i) {
+    parts[i] = copy;
+    copy = strchr(copy, end);
+    *copy++ = 0;
+  }
+  return NULL;
+}
+
 pestle_arena_mark_t pestle_arena_mark(const pestle_arena_t* arena) {
   return (pestle_arena_mark_t){.top = arena->top, .next = arena->next};
 }

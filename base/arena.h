@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "pestle/allocator.h"
+#include "pestle/status.h"
 
 typedef struct pestle_arena_block_t pestle_arena_block_t;
 
@@ -50,6 +51,12 @@ void* pestle_arena_copy(pestle_arena_t* arena, const void* data, size_t size,
 char* pestle_arena_strdup(pestle_arena_t* arena, const char* text);
 // Copies a view and adds a terminator.
 char* pestle_arena_strndup(pestle_arena_t* arena, pestle_str_t text);
+
+// The parts of |text| that |end| is behind, each ended by 0 instead.
+PESTLE_NODISCARD pestle_status_t pestle_arena_split(pestle_arena_t* arena,
+                                                    pestle_str_t text, char end,
+                                                    const char* const** out,
+                                                    size_t* out_count);
 
 // One |Type|, or |count| of them, cleared.
 #define PESTLE_ARENA_NEW(arena, Type) \

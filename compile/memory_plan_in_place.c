@@ -113,12 +113,25 @@ static bool is_read_twice(const pestle_planner_t* p, const pestle_node_t* node,
   return false;
 }
 
+// The operand that a custom call's result |index| is an alias of, or UINT32_MAX.
+static uint32_t alias_of(const pestle_node_t* node, uint32_t index) {
+  if (node->op != PESTLE_OP_CUSTOM_CALL) return UINT32_MAX;
+  pestle_i64s_t pairs = PESTLE_NODE_I64S(node, output_operand_aliases);
+  for (size_t i = 0; i + 1 < pairs.count; i += 2) {
+    if (pairs.data[i] == index) return (uint32_t)pairs.data[i + 1];
+  }
+  return UINT32_MAX;
+}
+
 bool pestle_planner_begins_over(const pestle_planner_t* p,
                                 const pestle_node_t* node, uint32_t index,
                                 uint32_t operand) {
   if (is_read_twice(p, node, operand)) return false;
   if (node->op == PESTLE_OP_FUSION) {
     return pestle_planner_may_overwrite(node, operand);
+  }
+  if (node->op == PESTLE_OP_CUSTOM_CALL) {
+    return alias_of(node, index) == operand;
   }
   // What such an op changes, and the state of a loop, begin as their operands.
   bool begins = node->op == PESTLE_OP_WHILE ||
@@ -154,6 +167,19 @@ static void overwrite(pestle_planner_t* p, const pestle_node_t* fusion,
   }
 }
 
+static void share_aliases(pestle_planner_t* p, const pestle_node_t* node) {
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    uint32_t i = alias_of(node, r);
+    if (i == UINT32_MAX) continue;
+    const pestle_value_t* operand = pestle_node_operand(node, i);
+    int64_t position = pestle_planner_cell_of(p, &node->results[r])->begin;
+    if (gives_way(p, operand, node, r, position) &&
+        !is_read_twice(p, node, i)) {
+      merge_result(p, operand, &node->results[r]);
+    }
+  }
+}
+
 // What an op of flag UPDATES changes begins as its operand.
 static void update(pestle_planner_t* p, const pestle_node_t* node,
                    int64_t position) {
@@ -185,6 +211,7 @@ static void visit_block(pestle_planner_t* p, const pestle_block_t* block) {
     if (pestle_pass_info(n)->flags & PESTLE_OP_FLAG_UPDATES) {
       update(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
     }
+    if (n->op == PESTLE_OP_CUSTOM_CALL) share_aliases(p, n);
     if (n->op == PESTLE_OP_WHILE && n->result_count) {
       start_in_place(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
     }

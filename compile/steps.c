@@ -236,6 +236,19 @@ static void describe_tensor(steps_t* s, const pestle_type_t* type) {
   if (!pestle_vec_push(&s->plan->call_tensors, t)) s->plan->failed = true;
 }
 
+// The function finds an aliased operand where it puts the result: in place where the
+// operand dies there, else in a copy.
+static void place_aliases(steps_t* s, const pestle_node_t* node,
+                          pestle_plan_binding_t* b) {
+  pestle_i64s_t pairs = PESTLE_NODE_I64S(node, output_operand_aliases);
+  for (size_t i = 0; i + 1 < pairs.count; i += 2) {
+    pestle_plan_binding_t to = b[node->operand_count + pairs.data[i]];
+    to.flags = 0;
+    copy_step(s, b[pairs.data[i + 1]], to, "alias");
+    b[pairs.data[i + 1]] = to;
+  }
+}
+
 // The step of call |call|, whose tensors are those of |node|.
 static pestle_status_t call_step(steps_t* s, const pestle_node_t* node,
                                  pestle_plan_call_t call) {
@@ -256,6 +269,7 @@ static pestle_status_t call_step(steps_t* s, const pestle_node_t* node,
     b[node->operand_count + i] = binding_of(s, &node->results[i]);
     b[node->operand_count + i].flags = PESTLE_PLAN_WRITTEN;
   }
+  place_aliases(s, node, b);
   pestle_plan_step_t step = {.kind = PESTLE_PLAN_CALL,
                              .kernel = (uint32_t)s->plan->calls.size,
                              .first = pestle_plan_bind(s->plan, b, count),
@@ -292,7 +306,9 @@ static pestle_status_t custom_steps(steps_t* s, const pestle_node_t* node) {
       .config =
           pestle_plan_string(s->plan, PESTLE_NODE_STR(node, backend_config)),
       .dictionary = pestle_plan_string(
-          s->plan, PESTLE_NODE_STR(node, backend_dictionary))};
+          s->plan, PESTLE_NODE_STR(node, backend_dictionary)),
+      .computations = pestle_plan_string(
+          s->plan, PESTLE_NODE_STR(node, called_computations))};
   return call_step(s, node, call);
 }
 

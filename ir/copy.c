@@ -381,8 +381,9 @@ static pestle_status_t declare_results(pestle_copier_t* copier,
   return status;
 }
 
-static pestle_status_t clone_signature(pestle_copier_t* copier,
-                                       const pestle_function_t* source) {
+pestle_status_t pestle_copier_declare(pestle_copier_t* copier,
+                                      const pestle_function_t* source,
+                                      pestle_function_t** out_function) {
   size_t count = pestle_function_argument_count(source);
   pestle_allocator_t allocator = copier->builder.module->arena.allocator;
   pestle_type_t* types =
@@ -391,11 +392,10 @@ static pestle_status_t clone_signature(pestle_copier_t* copier,
   for (size_t i = 0; i < count; ++i) {
     types[i] = *source->body->block->arguments[i]->type;
   }
-  pestle_function_t* copy;
-  pestle_status_t status =
-      pestle_copier_add_function(copier, source, source->name, types, &copy);
+  pestle_status_t status = pestle_copier_add_function(
+      copier, source, source->name, types, out_function);
   pestle_dealloc(allocator, types, count * sizeof(pestle_type_t));
-  return status ? status : declare_results(copier, source, copy);
+  return status ? status : declare_results(copier, source, *out_function);
 }
 
 static pestle_status_t clone_into(pestle_copier_t* copier,
@@ -408,10 +408,11 @@ static pestle_status_t clone_into(pestle_copier_t* copier,
   target->specialize_self = source->specialize_self;
   PESTLE_TRY(pestle_module_set_value_arguments(target, source->value_arguments,
                                                source->value_argument_count));
+  pestle_function_t* copy;
   for (pestle_function_t* f = source->first; f; f = f->next) {
-    PESTLE_TRY(clone_signature(copier, f));
+    PESTLE_TRY(pestle_copier_declare(copier, f, &copy));
   }
-  pestle_function_t* copy = target->first;
+  copy = target->first;
   for (pestle_function_t* f = source->first; f; f = f->next) {
     PESTLE_TRY(pestle_copier_push_function(copier, f, copy));
     PESTLE_TRY(pestle_copier_run(copier));

@@ -79,6 +79,11 @@ pestle_copier_region(pestle_copier_t* copier, const pestle_region_t* source,
 PESTLE_NODISCARD pestle_status_t pestle_copier_add_function(
     pestle_copier_t* copier, const pestle_function_t* source, const char* name,
     const pestle_type_t* types, pestle_function_t** out_function);
+// The same with the name and the types of |source|, and the results that it has, so
+// that calls may be copied before its body.
+PESTLE_NODISCARD pestle_status_t
+pestle_copier_declare(pestle_copier_t* copier, const pestle_function_t* source,
+                      pestle_function_t** out_function);
 // Pushes the body of |source| to be copied into |function|.
 PESTLE_NODISCARD pestle_status_t pestle_copier_push_function(
     pestle_copier_t* copier, const pestle_function_t* source,

@@ -267,64 +267,6 @@ pestle_status_t pestle_generic_compare_as(pestle_generic_t* g,
                       "expected FLOAT, TOTALORDER, SIGNED or UNSIGNED");
 }
 
-static pestle_status_t no_support(pestle_generic_t* g,
-                                  const pestle_generic_entry_t* e,
-                                  const char* why) {
-  g->at = &e->value;
-  return PESTLE_ERROR(UNSUPPORTED, "'stablehlo.custom_call' with '%.*s' %s",
-                      (int)e->key.size, e->key.data, why);
-}
-
-// Of a custom call: a configuration that is a dictionary, under either name; layouts,
-// which generic_layout.c reads; what would have to be empty.
-static pestle_status_t apply_custom(pestle_generic_t* g,
-                                    const pestle_generic_entry_t* e,
-                                    bool* out_done) {
-  const pestle_generic_value_t* value = &e->value;
-  *out_done = true;
-  if (value->kind == PESTLE_GENERIC_DICT &&
-      (pestle_str_equal_c(e->key, "backend_config") ||
-       pestle_str_equal_c(e->key, "mhlo.backend_config"))) {
-    pestle_attr_t a = {.name = PESTLE_ATTR_backend_dictionary,
-                       .kind = PESTLE_ATTR_KIND_STR};
-    g->configuration = value;
-    a.as.str = pestle_arena_strndup(g->arena, value->text);
-    return a.as.str ? pestle_generic_push(g, &a) : PESTLE_OOM();
-  }
-  if (pestle_str_equal_c(e->key, "pestle.version")) {
-    pestle_attr_t a = {.name = PESTLE_ATTR_version,
-                       .kind = PESTLE_ATTR_KIND_I64};
-    g->by_name = true;
-    PESTLE_TRY(pestle_generic_convert(g, "pestle.version", value, &a));
-    return pestle_generic_push(g, &a);
-  }
-  // What is meant where nothing is said.
-  if (pestle_str_equal_c(e->key, "api_version") &&
-      value->kind == PESTLE_GENERIC_INT && value->i64 == 1) {
-    return NULL;
-  }
-  if (pestle_str_equal_c(e->key, "operand_layouts")) {
-    g->operand_layouts = e;
-    return NULL;
-  }
-  if (pestle_str_equal_c(e->key, "result_layouts")) {
-    g->result_layouts = e;
-    return NULL;
-  }
-  if (pestle_str_equal_c(e->key, "output_operand_aliases")) {
-    if (value->kind == PESTLE_GENERIC_LIST && !value->entry_count) return NULL;
-    return no_support(g, e,
-                      "is not supported: results have memory of their own; "
-                      "leave the aliases out and let the function copy");
-  }
-  if (pestle_str_equal_c(e->key, "called_computations")) {
-    if (value->kind == PESTLE_GENERIC_LIST && !value->entry_count) return NULL;
-    return no_support(g, e, "is not supported: functions cannot be passed");
-  }
-  *out_done = false;
-  return NULL;
-}
-
 // Of a composite: |*out_done| says whether |e| was one of its attributes.
 static pestle_status_t apply_composite(pestle_generic_t* g,
                                        const pestle_generic_entry_t* e,
@@ -452,7 +394,8 @@ static pestle_status_t apply_entry(pestle_generic_t* g,
   size_t count;
   bool done = false;
   if (g->built) return keep_entry(g, e);
-  if (g->op == PESTLE_OP_CUSTOM_CALL) PESTLE_TRY(apply_custom(g, e, &done));
+  if (g->op == PESTLE_OP_CUSTOM_CALL)
+    PESTLE_TRY(pestle_generic_apply_custom(g, e, &done));
   if (done) return NULL;
   const pestle_attr_row_t* rows = pestle_op_attr_rows(g->op, &count);
   for (size_t i = 0; i < count; ++i) {

@@ -272,4 +272,10 @@ PESTLE_NODISCARD pestle_status_t pestle_generic_attach_bodies(
     pestle_module_t* module, const pestle_generic_composite_t* composites,
     size_t count, const pestle_generic_composite_t** out_at);
 
+// --- Functions that custom calls are given ---
+
+// Puts texts of modules in the place of their names, once all functions are there.
+PESTLE_NODISCARD pestle_status_t
+pestle_generic_attach_computations(pestle_module_t* module);
+
 #endif  // PESTLE_IR_GENERIC_H_

@@ -5,6 +5,11 @@
 
 #include "ir/generic.h"
 
+// Of a custom call: what its row has otherwise than MLIR writes it. |*out_done| says
+// whether |e| was such an attribute.
+PESTLE_NODISCARD pestle_status_t pestle_generic_apply_custom(
+    pestle_generic_t* g, const pestle_generic_entry_t* e, bool* out_done);
+
 // The two |operands| of a product in one element type, in the precision that
 // |g->algorithm| asks for; |type|, that of its result, becomes the one that the
 // product gives, and |*out_final| is the element type that was written.

@@ -7,6 +7,9 @@
 //
 //   %t = transpose %x, dims = [1, 0]              // [n, m]
 //   %y = custom_call @f(%t) {..}
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "ir/generic.h"
 #include "ir/infer.h"
@@ -24,10 +27,28 @@ static pestle_status_t check_list(pestle_generic_t* g,
   if (value->kind == PESTLE_GENERIC_LIST && value->entry_count == count)
     return NULL;
   g->at = value;
+  if (value->kind != PESTLE_GENERIC_LIST) {
+    return PESTLE_ERROR(MALFORMED,
+                        "'%.*s' must be a list of a layout each for %zu "
+                        "tensors, and is no list",
+                        PESTLE_STR_ARG(list->key), count);
+  }
   return PESTLE_ERROR(MALFORMED,
                       "'%.*s' must be a list of a layout each for %zu "
-                      "tensors",
-                      (int)list->key.size, list->key.data, count);
+                      "tensors, and has %zu",
+                      PESTLE_STR_ARG(list->key), count, value->entry_count);
+}
+
+// "1, 0, 2", or how it begins.
+static void write_axes(pestle_i64s_t axes, size_t capacity, char* out) {
+  size_t used = 0;
+  *out = 0;
+  for (size_t i = 0; i < axes.count; ++i) {
+    int size = snprintf(out + used, capacity - used, "%s%" PRId64,
+                        i ? ", " : "", axes.data[i]);
+    if (size < 0 || (size_t)size >= capacity - used) break;
+    used += (size_t)size;
+  }
 }
 
 static pestle_status_t read_order(pestle_generic_t* g,
@@ -53,9 +74,13 @@ static pestle_status_t read_order(pestle_generic_t* g,
   }
   if (right) return NULL;
   g->at = layout;
-  return PESTLE_ERROR(
-      MALFORMED, "'%.*s': layout %zu must name each axis of %s once",
-      (int)list->key.size, list->key.data, index, pestle_type_text(type).text);
+  char found[128];
+  write_axes(axes, sizeof(found), found);
+  return PESTLE_ERROR(MALFORMED,
+                      "'%.*s': layout %zu must name each axis of %s once, and "
+                      "is [%s]",
+                      PESTLE_STR_ARG(list->key), index,
+                      pestle_type_text(type).text, found);
 }
 
 // One for each of |count| tensors; where there is no list all are row-major.

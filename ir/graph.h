@@ -213,6 +213,10 @@ pestle_elements_copy_view(pestle_arena_t* arena, const pestle_tensor_t* view,
 // A deep copy; constant data stays shared (the copy retains the original).
 PESTLE_NODISCARD pestle_status_t
 pestle_module_clone(pestle_module_t* module, pestle_module_t** out_module);
+// |function|, public, and the functions that it calls, private, in a module of its own,
+// which keeps that of |function|.
+PESTLE_NODISCARD pestle_status_t pestle_module_extract(
+    pestle_function_t* function, pestle_module_t** out_module);
 pestle_function_t* pestle_module_find_function(pestle_module_t* module,
                                                const char* name);
 // A call that comes back to a function which it is made from, or NULL.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Type rules of control ops and fusions.
+#include <inttypes.h>
+
 #include "base/mem.h"
 #include "ir/infer.h"
 
@@ -241,6 +243,40 @@ static pestle_status_t check_custom_type(const char* what, size_t index,
                     index, pestle_type_text(type).text);
 }
 
+// Pairs of a result and the operand of its type that it begins as, each once.
+static pestle_status_t check_aliases(pestle_infer_t* in) {
+  const pestle_node_spec_t* spec = in->spec;
+  pestle_i64s_t pairs =
+      pestle_in_attr(in, PESTLE_ATTR_output_operand_aliases)->as.i64s;
+  if (pairs.count % 2) {
+    return PESTLE_BAD("'output_operand_aliases' must be pairs, result first");
+  }
+  for (size_t i = 0; i < pairs.count; i += 2) {
+    int64_t result = pairs.data[i], operand = pairs.data[i + 1];
+    if (result < 0 || (uint64_t)result >= spec->type_count || operand < 0 ||
+        (uint64_t)operand >= spec->operand_count) {
+      return PESTLE_BAD("'output_operand_aliases' names result %" PRId64
+                        " and operand %" PRId64 " of %zu and %zu",
+                        result, operand, spec->type_count, spec->operand_count);
+    }
+    const pestle_type_t *is = pestle_in_type(in, (size_t)operand),
+                        *becomes = &spec->types[result];
+    if (!pestle_type_equal(is, becomes)) {
+      return PESTLE_BAD("'output_operand_aliases': result %" PRId64
+                        " is %s, operand %" PRId64 " is %s",
+                        result, pestle_type_text(becomes).text, operand,
+                        pestle_type_text(is).text);
+    }
+    for (size_t k = 0; k < i; k += 2) {
+      if (pairs.data[k] != result && pairs.data[k + 1] != operand) continue;
+      return PESTLE_BAD("'output_operand_aliases' names %s %" PRId64 " twice",
+                        pairs.data[k] == result ? "result" : "operand",
+                        pairs.data[k] == result ? result : operand);
+    }
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_infer_custom_call(pestle_infer_t* in) {
   const pestle_node_spec_t* spec = in->spec;
   if (!*pestle_in_attr(in, PESTLE_ATTR_call_target_name)->as.str) {
@@ -259,5 +295,5 @@ pestle_status_t pestle_infer_custom_call(pestle_infer_t* in) {
     PESTLE_TRY(check_custom_type("result", i, &spec->types[i]));
     PESTLE_TRY(pestle_emit(in, &spec->types[i]));
   }
-  return NULL;
+  return check_aliases(in);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants and attributes as text.
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -475,6 +476,22 @@ static void print_attr(pestle_op_t op, const pestle_attr_t* a, unsigned flags,
   }
 }
 
+static void print_aliases(uint32_t results, pestle_i64s_t pairs,
+                          pestle_strbuf_t* out) {
+  pestle_strbuf_append_char(out, '[');
+  for (size_t i = 0; i + 1 < pairs.count; i += 2) {
+    pestle_strbuf_append_c(
+        out, i ? ", #stablehlo.output_operand_alias<output_tuple_indices = ["
+               : "#stablehlo.output_operand_alias<output_tuple_indices = [");
+    // One result is no tuple of results.
+    if (results > 1) pestle_strbuf_append_i64(out, pairs.data[i]);
+    pestle_strbuf_appendf(
+        out, "], operand_index = %" PRId64 ", operand_tuple_indices = []>",
+        pairs.data[i + 1]);
+  }
+  pestle_strbuf_append_char(out, ']');
+}
+
 // A dictionary is written as it came, under the name that it came by.
 static void print_row(const pestle_node_t* node, const pestle_attr_row_t* row,
                       unsigned flags, dict_t* dict) {
@@ -486,7 +503,16 @@ static void print_row(const pestle_node_t* node, const pestle_attr_row_t* row,
     pestle_strbuf_append_c(dict->out, a->as.str);
     return;
   }
+  if (a->name == PESTLE_ATTR_called_computations) {
+    dict_key(dict, "pestle.called_computations");
+    pestle_strbuf_append_quoted(dict->out, pestle_str(a->as.str));
+    return;
+  }
   dict_key(dict, pestle_attr_name_text((pestle_attr_name_t)row->name));
+  if (a->name == PESTLE_ATTR_output_operand_aliases) {
+    print_aliases(node->result_count, a->as.i64s, dict->out);
+    return;
+  }
   print_attr((pestle_op_t)node->op, a, flags, dict->out);
 }
 

@@ -152,6 +152,11 @@ static pestle_status_t find(pestle_executable_t* e,
         pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name),
         call->name, version, info.version);
   }
+  pestle_str_t computations =
+      pestle_str(pestle_plan_text(e->plan, record->computations));
+  PESTLE_TRY(pestle_arena_split(&e->arena, computations,
+                                PESTLE_PLAN_COMPUTATION_END,
+                                &call->computations, &call->computation_count));
   call->function = info.function;
   call->user = info.user;
   call->device_memory = info.device_memory;
@@ -250,7 +255,9 @@ static pestle_status_t call_custom(pestle_frame_t* frame,
                                 .input_count = call->operand_count,
                                 .outputs = frame->tensors + call->operand_count,
                                 .output_count = call->result_count,
-                                .stream = native};
+                                .stream = native,
+                                .computations = call->computations,
+                                .computation_count = call->computation_count};
   return pestle_status_annotate(call->function(call->user, &given),
                                 "in custom call '%s'", call->name);
 }

@@ -59,6 +59,8 @@ typedef struct pestle_exec_call_t {
   pestle_library_view_t* views;  // of the same tensors
   uint32_t flags;
   const char *name, *config, *dictionary;
+  const char* const* computations;
+  size_t computation_count;
   bool device_memory;
   bool staged;               // its tensors are copied to the host
   pestle_tensor_t* tensors;  // operands, then results; without addresses

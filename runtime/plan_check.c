@@ -380,7 +380,7 @@ static pestle_status_t check_calls(const checker_t* c) {
   for (uint64_t i = 0; i < h->calls.count; ++i) {
     const pestle_plan_call_t* call = &c->calls[i];
     const pestle_plan_str_t texts[] = {call->name, call->version, call->config,
-                                       call->dictionary};
+                                       call->dictionary, call->computations};
     for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); ++t) {
       PESTLE_TRY(check_text(c, "call", i, texts[t]));
     }

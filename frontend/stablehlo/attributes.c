@@ -199,6 +199,8 @@ static pestle_status_t read_vhlo(decoder_t* d, pestle_reader_t* r,
       out->kind = PESTLE_GENERIC_BOOL;
       out->b = number != 0;
       return NULL;
+    case VHLO_ALIAS:
+      return pestle_bytecode_read_alias(d, r, out);
     case VHLO_API_VERSION:
       out->kind = PESTLE_GENERIC_INT;
       out->text = PESTLE_STR("i32");

@@ -27,6 +27,10 @@ PESTLE_NODISCARD pestle_status_t pestle_bytecode_read_opaque(
 PESTLE_NODISCARD pestle_status_t
 pestle_bytecode_read_stablehlo(pestle_bytecode_decoder_t* d, pestle_reader_t* r,
                                pestle_generic_value_t* out_value);
+// An alias of a result and an operand, in both dialects.
+PESTLE_NODISCARD pestle_status_t
+pestle_bytecode_read_alias(pestle_bytecode_decoder_t* d, pestle_reader_t* r,
+                           pestle_generic_value_t* out_value);
 PESTLE_NODISCARD pestle_status_t pestle_bytecode_read_chlo(
     pestle_reader_t* r, pestle_generic_value_t* out_value);
 

@@ -16,6 +16,7 @@ enum {
   DOT = 5,
   GATHER = 7,
   SCATTER = 11,
+  ALIAS = 14,
   ALGORITHM = 15,
 };
 
@@ -97,6 +98,14 @@ static pestle_status_t read_scatter(decoder_t* d, pestle_reader_t* r,
       "update_window_dims", "inserted_window_dims", "input_batching_dims",
       "scatter_indices_batching_dims", "scatter_dims_to_operand_dims"};
   return read_fields(d, r, lists, 5, "index_vector_dim", out);
+}
+
+pestle_status_t pestle_bytecode_read_alias(decoder_t* d, pestle_reader_t* r,
+                                           value_t* out) {
+  fields_t f = begin(d, r, out);
+  PESTLE_TRY(read_numbers(&f, "output_tuple_indices"));
+  PESTLE_TRY(read_number(&f, "operand_index"));
+  return read_numbers(&f, "operand_tuple_indices");
 }
 
 static pestle_status_t read_channel(decoder_t* d, pestle_reader_t* r,
@@ -186,6 +195,8 @@ pestle_status_t pestle_bytecode_read_stablehlo(decoder_t* d, pestle_reader_t* r,
       return read_gather(d, r, out);
     case SCATTER:
       return read_scatter(d, r, out);
+    case ALIAS:
+      return pestle_bytecode_read_alias(d, r, out);
     case ALGORITHM:
       return read_algorithm(d, r, out);
     default:

@@ -66,10 +66,12 @@ static pestle_status_t build(pestle_bytecode_builder_t* b,
   if (signatures_only) return NULL;
   if (b->again) {
     PESTLE_TRY(pestle_bytecode_read_again(b));
+    PESTLE_TRY(pestle_generic_attach_computations(b->module));
     return pestle_module_verify(b->module);
   }
   PESTLE_TRY(build_bodies(b));
   PESTLE_TRY(attach_bodies(b));
+  PESTLE_TRY(pestle_generic_attach_computations(b->module));
   return pestle_module_verify(b->module);
 }
 

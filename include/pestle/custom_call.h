@@ -41,7 +41,10 @@ typedef struct pestle_custom_call_t {
   // ("{scale = 2.0 : f32}"); the other of the two is "".
   const char* config;
   const char* dictionary;
-  const pestle_tensor_t* inputs;  // not to be written
+  // Not to be written, but for those that the module has as aliases of outputs
+  // (output_operand_aliases): such an input lies where its output does, which holds
+  // it when the function is called.
+  const pestle_tensor_t* inputs;
   size_t input_count;
   const pestle_tensor_t* outputs;  // all to be filled
   size_t output_count;
@@ -50,6 +53,10 @@ typedef struct pestle_custom_call_t {
   // whose order it must read and write. NULL: what was queued is done, and the
   // function returns when it is.
   void* stream;
+  // called_computations of the module, in their order: each a function and those that
+  // it calls as the text of a module (pestle_module_parse), whose entry it is.
+  const char* const* computations;
+  size_t computation_count;
 } pestle_custom_call_t;
 
 // Fills the outputs, or says why not: the run ends with that status, which is

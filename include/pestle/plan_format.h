@@ -17,7 +17,7 @@
 #include "pestle/types.h"
 
 #define PESTLE_PLAN_MAGIC "PSTLPLN1"
-#define PESTLE_PLAN_VERSION 7u
+#define PESTLE_PLAN_VERSION 8u
 
 // Constants of at least so many bytes lie outside of a plan that is not to be
 // self-contained. Below it a file and a mapping of their own cost more than a
@@ -179,13 +179,20 @@ typedef enum pestle_plan_call_kind_e {
   PESTLE_PLAN_CALL_LIBRARY = 1,
 } pestle_plan_call_kind_t;
 
-// A function that is found by its name where the plan is loaded.
+// U+001E, which texts of modules have only escaped.
+#define PESTLE_PLAN_COMPUTATION_END '\x1e'
+
+// A function that is found by its name where the plan is loaded. An operand that the
+// module has as the alias of a result is bound to where the result is, which holds it.
 typedef struct pestle_plan_call_t {
   uint32_t kind;  // pestle_plan_call_kind_t
   pestle_plan_str_t name;
   pestle_plan_str_t version;     // which it must have; of a library, whose
   pestle_plan_str_t config;      // a string
   pestle_plan_str_t dictionary;  // the text of one
+  // Texts of modules, PESTLE_PLAN_COMPUTATION_END behind each: what the function is
+  // given of the module's functions.
+  pestle_plan_str_t computations;
   uint32_t operand_count, result_count;
   uint32_t first;  // into call_tensors: the operands', then the results'
   uint32_t flags;  // of a library op: pestle_library_flag_t

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "ir/ref/ref_internal.h"
 #include "pestle/custom_call.h"
+#include "pestle/plan_format.h"
 
 // --- while ---
 
@@ -130,6 +131,20 @@ static pestle_status_t view(pestle_arena_t* arena, const pestle_type_t* type,
   return NULL;
 }
 
+// Results that are aliases of operands hold them, and the operands lie there.
+static void begin_aliases(const pestle_ref_call_t* call,
+                          pestle_tensor_t* tensors) {
+  pestle_i64s_t pairs = PESTLE_NODE_I64S(call->node, output_operand_aliases);
+  for (size_t i = 0; i + 1 < pairs.count; i += 2) {
+    pestle_tensor_t* operand = &tensors[pairs.data[i + 1]];
+    void* result = tensors[call->node->operand_count + pairs.data[i]].data;
+    size_t size = pestle_type_bytes(
+        pestle_ref_operand_type(call, (uint32_t)pairs.data[i + 1]));
+    if (size) memmove(result, operand->data, size);
+    operand->data = result;
+  }
+}
+
 static pestle_status_t call_out(const pestle_ref_call_t* call,
                                 pestle_arena_t* arena) {
   const pestle_node_t* node = call->node;
@@ -149,6 +164,12 @@ static pestle_status_t call_out(const pestle_ref_call_t* call,
     PESTLE_TRY(view(arena, pestle_ref_result_type(call, i), call->results[i],
                     &tensors[inputs + i]));
   }
+  begin_aliases(call, tensors);
+  const char* const* computations;
+  size_t computation_count;
+  PESTLE_TRY(pestle_arena_split(
+      arena, pestle_str(PESTLE_NODE_STR(node, called_computations)),
+      PESTLE_PLAN_COMPUTATION_END, &computations, &computation_count));
   pestle_custom_call_t given = {
       .struct_size = sizeof(given),
       .name = name,
@@ -157,7 +178,9 @@ static pestle_status_t call_out(const pestle_ref_call_t* call,
       .inputs = tensors,
       .input_count = inputs,
       .outputs = tensors + inputs,
-      .output_count = outputs};
+      .output_count = outputs,
+      .computations = computations,
+      .computation_count = computation_count};
   return pestle_status_annotate(info.function(info.user, &given),
                                 "in custom call '%s'", name);
 }

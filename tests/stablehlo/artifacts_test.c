@@ -8,8 +8,8 @@
 #include "pestle/pestle.h"
 #include "test.h"
 
-static const char* const programs[] = {"elementwise", "tensors", "regions",
-                                       "names", "symbolic"};
+static const char* const programs[] = {"elementwise", "tensors",  "regions",
+                                       "names",       "symbolic", "calls"};
 enum { PROGRAMS = sizeof(programs) / sizeof(*programs) };
 
 static pestle_context_t* context;

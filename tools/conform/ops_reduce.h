@@ -627,8 +627,12 @@ static inline bool build_custom_call(instance_t* t) {
   pestle_type_t x = shaped(t), types[] = {x, x};
   begin(t, types, 2);
   pestle_value_t *args[] = {arg(t, 0), arg(t, 1)}, *y[2];
-  pestle_custom_call_attrs_t attrs = {
-      sizeof(attrs), "conform.swap", t->variant == 1, "", "", 0};
+  pestle_custom_call_attrs_t attrs = {.struct_size = sizeof(attrs),
+                                      .call_target_name = "conform.swap",
+                                      .has_side_effect = t->variant == 1,
+                                      .backend_config = "",
+                                      .backend_dictionary = "",
+                                      .called_computations = ""};
   assert_ok(pestle_op_custom_call(&t->b, args, 2, &attrs, types, 2, y, 2));
   finish(t, y, 2);
   return true;

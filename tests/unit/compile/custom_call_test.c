@@ -6,10 +6,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/thread.h"
 #include "ir/graph.h"
 #include "ir/ref/ref.h"
 #include "pestle/pestle.h"
+#include "pestle/plan_format.h"
+#include "runtime/plan.h"
 #include "test.h"
 
 enum { MAX_ARRAYS = 4, ELEMENTS = 24 };
@@ -43,6 +46,48 @@ static pestle_status_t scale(void* user, const pestle_custom_call_t* call) {
     assert_int_equal(x->strides[i], step);
   for (int64_t i = 0; i < count_of(x); ++i)
     to[i] = by * from[i];
+  return NULL;
+}
+
+// Adds 1 to its first input, which is an alias of its second output, in place; the
+// first output becomes what the input was, plus the second input.
+static pestle_status_t twist(void* user, const pestle_custom_call_t* call) {
+  (void)user;
+  assert_int_equal(call->input_count, 2);
+  assert_int_equal(call->output_count, 2);
+  float *x = call->inputs[0].data, *sum = call->outputs[0].data;
+  const float* y = call->inputs[1].data;
+  assert_ptr_equal(x, call->outputs[1].data);
+  assert_ptr_not_equal(x, y);
+  assert_ptr_not_equal(x, sum);
+  for (int64_t i = 0; i < count_of(&call->inputs[0]); ++i) {
+    sum[i] = x[i] + y[i];
+    x[i] += 1;
+  }
+  return NULL;
+}
+
+// What the module's functions that it is given are: each once on its input.
+static pestle_status_t map(void* user, const pestle_custom_call_t* call) {
+  pestle_context_t* c = *(pestle_context_t**)user;
+  const float* x = call->inputs[0].data;
+  float* y = call->outputs[0].data;
+  memcpy(y, x, 6 * sizeof(float));
+  assert_int_equal(call->computation_count, 2);
+  for (size_t k = 0; k < call->computation_count; ++k) {
+    pestle_module_t* module;
+    const char* text = call->computations[k];
+    PESTLE_TRY(pestle_module_parse(c, text, strlen(text), NULL, &module));
+    pestle_status_t status = NULL;
+    for (int i = 0; i < 6 && !status; ++i) {
+      float in = y[i];
+      status = pestle_ref_evaluate_function(
+          pestle_allocator_system(), pestle_module_entry(module),
+          (const void*[]){&in}, (void*[]){&y[i]});
+    }
+    pestle_module_release(module);
+    PESTLE_TRY(status);
+  }
   return NULL;
 }
 
@@ -83,6 +128,7 @@ static pestle_status_t fail_on_purpose(void* user,
 static const char* const devices[] = {"llvm", "ref", "opencl", "vulkan"};
 
 static char g_notes[256];
+static pestle_context_t* g_context;  // the latest
 
 static pestle_context_t* make_context(const char* cache, const char* version) {
   pestle_context_options_t options = {.struct_size = sizeof(options),
@@ -101,7 +147,11 @@ static pestle_context_t* make_context(const char* cache, const char* version) {
       pestle_context_register_custom_call(c, "note", note, g_notes, NULL));
   assert_ok(pestle_context_register_custom_call(c, "fail", fail_on_purpose,
                                                 NULL, NULL));
+  assert_ok(pestle_context_register_custom_call(c, "twist", twist, NULL, NULL));
+  assert_ok(
+      pestle_context_register_custom_call(c, "map", map, &g_context, NULL));
   g_notes[0] = 0;
+  g_context = c;
   return c;
 }
 
@@ -309,6 +359,183 @@ static void layouts_are_kept(void** state) {
     for (int k = 0; k < 3; ++k)
       assert_float_equal(g_out[1].f[k], x[k] + x[k + 3], 1e-6);
     assert_int_equal(g_out[2].i[0], 3);
+  }
+  pestle_context_release(c);
+}
+
+// --- Aliases ---
+
+#define ALIAS(output, operand)                                      \
+  "#stablehlo.output_operand_alias<output_tuple_indices = [" output \
+  "], operand_index = " operand ", operand_tuple_indices = []>"
+#define TWIST(result, x, y, aliases)                                 \
+  result " = stablehlo.custom_call @twist(" x ", " y                 \
+         ") {output_operand_aliases = [" aliases "]} : (" F6 ", " F6 \
+         ") -> "                                                     \
+         "(" F6 ", " F6 ")\n"
+
+static int copies_of(pestle_context_t* c, pestle_device_t* device,
+                     const char* text) {
+  pestle_plan_t* plan;
+  pestle_module_t* module = parse(c, text);
+  assert_ok(pestle_compile(c, module, device, NULL, &plan));
+  pestle_module_release(module);
+  const pestle_plan_header_t* h = pestle_plan_header(plan);
+  const pestle_plan_step_t* steps =
+      PESTLE_PLAN_RECORDS(plan, pestle_plan_step_t, steps);
+  int copies = 0;
+  for (size_t i = 0; i < h->steps.count; ++i)
+    copies += steps[i].kind == PESTLE_PLAN_COPY;
+  pestle_plan_release(plan);
+  return copies;
+}
+
+// The operand is a sum that nobody else reads, an argument, and a value that is read
+// again afterwards.
+static void aliases_share_memory(void** state) {
+  (void)state;
+  static const char dying[] =
+      "func.func @main(%x: " F6 ", %y: " F6 ") -> (" F6 ", " F6
+      ") {\n"
+      "%s = stablehlo.add %x, %y : " F6
+      "\n" TWIST("%r:2", "%s", "%y", ALIAS("1", "0"))  //
+      "%a = stablehlo.add %r#0, %y : " F6 "\n%b = stablehlo.add %r#1, %y : " F6
+      "\nreturn %a, %b : " F6 ", " F6 "\n}";
+  static const char staying[] =
+      "func.func @main(%x: " F6 ", %y: " F6 ") -> (" F6 ", " F6
+      ") {\n" TWIST("%r:2", "%x", "%x", ALIAS("1", "0"))  //
+      "%a = stablehlo.add %r#0, %y : " F6
+      "\n%b = stablehlo.multiply %r#1, %x : " F6 "\nreturn %a, %b : " F6 ", " F6
+      "\n}";
+  pestle_context_t* c = make_context(NULL, NULL);
+  for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); ++i) {
+    pestle_device_t* device = find_device(c, devices[i]);
+    if (!device) continue;
+    const float *x = g_in[0].f, *y = g_in[1].f;
+    assert_ok(run_on(c, device, dying));
+    for (int k = 0; k < 6; ++k) {
+      assert_float_equal(g_out[0].f[k], x[k] + 3 * y[k], 1e-6);
+      assert_float_equal(g_out[1].f[k], x[k] + 2 * y[k] + 1, 1e-6);
+    }
+    assert_int_equal(copies_of(c, device, dying), 0);
+    assert_ok(run_on(c, device, staying));
+    for (int k = 0; k < 6; ++k) {
+      assert_float_equal(g_out[0].f[k], 2 * x[k] + y[k], 1e-6);
+      assert_float_equal(g_out[1].f[k], (x[k] + 1) * x[k], 1e-6);
+    }
+    assert_int_equal(copies_of(c, device, staying), 1);
+  }
+  pestle_module_t* module = parse(c, staying);
+  fill_inputs();
+  assert_ok(pestle_ref_evaluate_function(pestle_allocator_system(),
+                                         pestle_module_entry(module),
+                                         (const void*[]){g_in[0].f, g_in[1].f},
+                                         (void*[]){g_out[0].f, g_out[1].f}));
+  for (int k = 0; k < 6; ++k)
+    assert_float_equal(g_out[1].f[k], (g_in[0].f[k] + 1) * g_in[0].f[k], 1e-6);
+  pestle_module_release(module);
+  pestle_context_release(c);
+}
+
+static void aliases_are_checked(void** state) {
+  (void)state;
+#define WITH(aliases)                                                       \
+  "func.func @main(%x: " F6 ") -> (" F6                                     \
+  ", tensor<6xf32>) {\n"                                                    \
+  "%y:2 = stablehlo.custom_call @f(%x) {output_operand_aliases = [" aliases \
+  "]} : (" F6 ") -> (" F6                                                   \
+  ", tensor<6xf32>)\n"                                                      \
+  "return %y#0, %y#1 : " F6 ", tensor<6xf32>\n}"
+  static const char* const texts[][2] = {
+      {WITH(ALIAS("2", "0")), "names result 2 and operand 0 of 2 and 1"},
+      {WITH(ALIAS("0", "1")), "names result 0 and operand 1 of 2 and 1"},
+      {WITH(ALIAS("0", "-1")), "names result 0 and operand -1"},
+      {WITH(ALIAS("1", "0")),
+       "result 1 is tensor<6xf32>, operand 0 is tensor<2x3xf32>"},
+      {WITH(ALIAS("0", "0") ", " ALIAS("0", "0")), "names result 0 twice"},
+      {WITH("7"), "aliases of at most one output index"},
+      {WITH("#stablehlo.output_operand_alias<output_tuple_indices = [0, 1], "
+            "operand_index = 0, operand_tuple_indices = []>"),
+       "aliases of at most one output index"},
+      {WITH("#stablehlo.output_operand_alias<output_tuple_indices = [0], "
+            "operand_index = 0, operand_tuple_indices = [0]>"),
+       "no operand_tuple_indices"},
+  };
+  pestle_context_t* c = make_context(NULL, NULL);
+  pestle_module_t* module;
+  for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); ++i) {
+    const char* text = texts[i][0];
+    assert_error(pestle_module_parse(c, text, strlen(text), NULL, &module),
+                 MALFORMED, texts[i][1]);
+  }
+  pestle_context_release(c);
+}
+
+// --- Computations ---
+
+#define MAP(list)                                                         \
+  "func.func @main(%x: " F6 ") -> " F6                                    \
+  " {\n"                                                                  \
+  "%y = stablehlo.custom_call @map(%x) {called_computations = [" list     \
+  "]} : (" F6 ") -> " F6 "\nreturn %y : " F6                              \
+  "\n}\n"                                                                 \
+  "func.func private @g(%x: tensor<f32>) -> tensor<f32> {\n"              \
+  "%h = call @h(%x) : (tensor<f32>) -> tensor<f32>\n"                     \
+  "%y = stablehlo.add %h, %x : tensor<f32>\nreturn %y : tensor<f32>\n}\n" \
+  "func.func private @h(%x: tensor<f32>) -> tensor<f32> {\n"              \
+  "%y = stablehlo.multiply %x, %x : tensor<f32>\n"                        \
+  "return %y : tensor<f32>\n}\n"
+
+// y = x + x^2, then its square; also of the text that the module is printed as.
+static void functions_are_given(void** state) {
+  (void)state;
+  pestle_context_t* c = make_context(NULL, NULL);
+  char* printed;
+  size_t size;
+  pestle_module_t* module = parse(c, MAP("@g, @h"));
+  assert_ok(pestle_module_print(module, 0, &printed, &size));
+  pestle_module_release(module);
+  const char* const texts[] = {MAP("@g, @h"), printed};
+  for (size_t t = 0; t < 2; ++t) {
+    for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); ++i) {
+      pestle_device_t* device = find_device(c, devices[i]);
+      if (!device) continue;
+      assert_ok(run_on(c, device, texts[t]));
+      for (int k = 0; k < 6; ++k) {
+        float x = g_in[0].f[k], y = x + x * x;
+        assert_float_equal(g_out[0].f[k], y * y, 1e-5);
+      }
+    }
+  }
+  pestle_dealloc(pestle_context_allocator(c), printed, size + 1);
+  static const char missing[] = MAP("@g, @k"), wrong[] = MAP("7");
+  assert_error(pestle_module_parse(c, missing, strlen(missing), NULL, &module),
+               MALFORMED, "names function 'k', which the module lacks");
+  assert_error(pestle_module_parse(c, wrong, strlen(wrong), NULL, &module),
+               MALFORMED, "must be a list of functions");
+  pestle_context_release(c);
+}
+
+static void layouts_are_checked(void** state) {
+  (void)state;
+#define LIES(layouts)                                                       \
+  "func.func @main(%x: " F6 ") -> " F6                                      \
+  " {\n"                                                                    \
+  "%y = stablehlo.custom_call @f(%x) {operand_layouts = " layouts           \
+  ", result_layouts = [dense<[1, 0]> : tensor<2xindex>]} : (" F6 ") -> " F6 \
+  "\nreturn %y : " F6 "\n}"
+  static const char* const texts[][2] = {
+      {LIES("[dense<[0, 0]> : tensor<2xindex>]"), "once, and is [0, 0]"},
+      {LIES("[dense<[2, 0, 1]> : tensor<3xindex>]"), "once, and is [2, 0, 1]"},
+      {LIES("[]"), "for 1 tensors, and has 0"},
+      {LIES("3"), "for 1 tensors, and is no list"},
+  };
+  pestle_context_t* c = make_context(NULL, NULL);
+  pestle_module_t* module;
+  for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); ++i) {
+    const char* text = texts[i][0];
+    assert_error(pestle_module_parse(c, text, strlen(text), NULL, &module),
+                 MALFORMED, texts[i][1]);
   }
   pestle_context_release(c);
 }
@@ -575,6 +802,13 @@ static void text(void** state) {
   reads_back(ONE(" {backend_config = \"\", mhlo.backend_config = {uplo = 76 : "
                  "ui8}, mhlo.frontend_attributes = {a = \"0\"}}"),
              "{backend_config = {uplo = 76 : ui8}}");
+  reads_back(ONE(" {output_operand_aliases = [#stablehlo.output_operand_alias<"
+                 "output_tuple_indices = [], operand_index = 0, "
+                 "operand_tuple_indices = []>]}"),
+             "{output_operand_aliases = [#stablehlo.output_operand_alias<"
+             "output_tuple_indices = [], operand_index = 0, "
+             "operand_tuple_indices = []>]}");
+  reads_back(MAP("@g"), "@map(%x) {pestle.called_computations = \"module @g");
   reads_back(ONE(""), "@scale(%x) : (tensor");
 }
 
@@ -595,10 +829,6 @@ static void refuses(const char* module_text, pestle_status_code_t code,
 
 static void refusals(void** state) {
   (void)state;
-  refuses(ONE(" {output_operand_aliases = [#stablehlo.output_operand_alias<"
-              "output_tuple_indices = [], operand_index = 0, "
-              "operand_tuple_indices = []>]}"),
-          PESTLE_STATUS_UNSUPPORTED, "results have memory of their own");
   refuses(ONE(" {operand_layouts = [dense<[0, 0]> : tensor<2xindex>]}"),
           PESTLE_STATUS_MALFORMED, "'operand_layouts': layout 0 must name");
   refuses(ONE(" {result_layouts = [dense<0> : tensor<1xindex>]}"),
@@ -606,7 +836,7 @@ static void refusals(void** state) {
   refuses(ONE(" {result_layouts = []}"), PESTLE_STATUS_MALFORMED,
           "a layout each for 1 tensors");
   refuses(ONE(" {called_computations = [@main]}"), PESTLE_STATUS_UNSUPPORTED,
-          "functions cannot be passed");
+          "whose own custom calls are given functions");
   refuses(ONE(" {backend_config = \"a\", mhlo.backend_config = {b}}"),
           PESTLE_STATUS_MALFORMED, "a string and a dictionary");
   refuses(ONE(" {sharding = 1 : i64}"), PESTLE_STATUS_UNSUPPORTED,
@@ -739,6 +969,10 @@ int main(void) {
       cmocka_unit_test(is_evaluated),
       cmocka_unit_test(is_copied),
       cmocka_unit_test(layouts_are_kept),
+      cmocka_unit_test(aliases_share_memory),
+      cmocka_unit_test(aliases_are_checked),
+      cmocka_unit_test(functions_are_given),
+      cmocka_unit_test(layouts_are_checked),
       cmocka_unit_test(effects_stay_in_order),
       cmocka_unit_test(failures_are_told),
       cmocka_unit_test(names_are_checked),
