@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "ir/built.h"
+#include "ir/built_linalg.h"
 #include "ir/built_own.h"
 #include "ir/composite_matrix.h"
 
@@ -14,8 +15,7 @@
 
 // --- What the functions are given ---
 
-// Whether operand 0 is complex matrices: those are for Pestle's own functions.
-static bool is_complex(pestle_built_t* b) {
+bool pestle_built_is_complex(pestle_built_t* b) {
   const pestle_type_t* type = pestle_built_type(b, 0);
   if (!pestle_type_is_complex(type) || !pestle_type_is_static(type)) {
     return false;
@@ -40,18 +40,17 @@ static bool takes_matrices(pestle_built_t* b, size_t index) {
   return !b->f.status;
 }
 
-// A number or flag of the configuration; |otherwise| where it is not there.
-static int64_t config(const pestle_built_t* b, const char* key,
-                      int64_t otherwise) {
+int64_t pestle_built_option(const pestle_built_t* b, const char* key,
+                            int64_t otherwise) {
   const pestle_generic_value_t* v = pestle_built_config(b, key);
   if (!v) return otherwise;
   if (v->kind == PESTLE_GENERIC_INT) return v->i64;
   return v->kind == PESTLE_GENERIC_BOOL ? v->b : otherwise;
 }
 
-// Whether the lower half counts: "uplo" of LAPACK, or "lower".
-static bool is_lower(const pestle_built_t* b) {
-  return config(b, "uplo", config(b, "lower", 1) ? 'L' : 'U') == 'L';
+bool pestle_built_is_lower(const pestle_built_t* b) {
+  return pestle_built_option(
+             b, "uplo", pestle_built_option(b, "lower", 1) ? 'L' : 'U') == 'L';
 }
 
 // Node of |op| on operand 0 with one flag.
@@ -69,8 +68,7 @@ static pv_t* result_of(pestle_node_t* node, size_t index) {
   return node ? pestle_node_result(node, index) : NULL;
 }
 
-// 0 in the type of result |index|, if there is one.
-static void nothing_at(pestle_built_t* b, size_t index) {
+void pestle_built_nothing_at(pestle_built_t* b, size_t index) {
   if (index < b->type_count) {
     b->results[index] = pestle_f_number(&b->f, &b->types[index], 0);
   }
@@ -115,7 +113,7 @@ static bool own_lu(pestle_built_t* b, pv_t* out[3]) {
 }
 
 void pestle_built_lu_with_order(pestle_built_t* b) {
-  if (is_complex(b)) {
+  if (pestle_built_is_complex(b)) {
     own_lu(b, b->results);
     return;
   }
@@ -137,7 +135,7 @@ static pv_t* is_nothing(pestle_formula_t* f, pv_t* a) {
 
 void pestle_built_getrf(pestle_built_t* b) {
   pv_t* made[3] = {NULL, NULL, NULL};
-  if (is_complex(b)) {
+  if (pestle_built_is_complex(b)) {
     own_lu(b, made);
   } else {
     if (!takes_matrices(b, 0)) return;
@@ -236,23 +234,22 @@ static bool has_elements(pestle_built_t* b) {
   for (size_t i = 0; i < b->operand_count; ++i) {
     if (pestle_type_count(pestle_built_type(b, i))) continue;
     for (size_t r = 0; r < b->type_count; ++r)
-      nothing_at(b, r);
+      pestle_built_nothing_at(b, r);
     return false;
   }
   return true;
 }
 
-// |name| of all operands, whose results are the first ones of the op.
-static void own(pestle_built_t* b, const char* name, const char* flags,
-                const char* parts) {
+void pestle_built_own(pestle_built_t* b, const char* name, const char* flags,
+                      const char* parts) {
   pestle_own_linalg(&b->f, name, flags, b->operands, b->operand_count, b->types,
                     parts, b->results);
 }
 
 void pestle_built_geqrf(pestle_built_t* b) {
   pv_t* tau;
-  if (is_complex(b)) {
-    own(b, "pestle.z.geqrf", "", "zz");
+  if (pestle_built_is_complex(b)) {
+    pestle_built_own(b, "pestle.z.geqrf", "", "zz");
     return;
   }
   if (!takes_matrices(b, 0) || !has_elements(b)) return;
@@ -264,8 +261,8 @@ void pestle_built_geqrf(pestle_built_t* b) {
 
 void pestle_built_orgqr(pestle_built_t* b) {
   const pestle_type_t* tau = pestle_built_type(b, 1);
-  if (is_complex(b)) {
-    own(b, "pestle.z.orgqr", "", "z");
+  if (pestle_built_is_complex(b)) {
+    pestle_built_own(b, "pestle.z.orgqr", "", "z");
     return;
   }
   if (!takes_matrices(b, 0)) return;
@@ -298,11 +295,12 @@ void pestle_built_orgqr(pestle_built_t* b) {
 // --- Cholesky, triangular systems ---
 
 void pestle_built_potrf(pestle_built_t* b) {
-  if (is_complex(b)) {
-    own(b, "pestle.z.cholesky", is_lower(b) ? "L" : "", "z");
+  if (pestle_built_is_complex(b)) {
+    pestle_built_own(b, "pestle.z.cholesky",
+                     pestle_built_is_lower(b) ? "L" : "", "z");
   } else {
     if (!takes_matrices(b, 0)) return;
-    pestle_attr_t flag = PESTLE_SET_BOOL(lower, is_lower(b));
+    pestle_attr_t flag = PESTLE_SET_BOOL(lower, pestle_built_is_lower(b));
     b->results[0] = result_of(factor(b, PESTLE_OP_CHOLESKY, &flag), 0);
   }
   pv_t* l = b->results[0];
@@ -311,15 +309,16 @@ void pestle_built_potrf(pestle_built_t* b) {
 }
 
 void pestle_built_trsm(pestle_built_t* b) {
-  int64_t turned = config(b, "trans_x", 'N');
+  int64_t turned = pestle_built_option(b, "trans_x", 'N');
   pestle_attr_t attrs[] = {
-      PESTLE_SET_BOOL(left_side, config(b, "side", 'L') == 'L'),
-      PESTLE_SET_BOOL(lower, is_lower(b)),
-      PESTLE_SET_BOOL(unit_diagonal, config(b, "diag", 'N') == 'U'),
+      PESTLE_SET_BOOL(left_side, pestle_built_option(b, "side", 'L') == 'L'),
+      PESTLE_SET_BOOL(lower, pestle_built_is_lower(b)),
+      PESTLE_SET_BOOL(unit_diagonal,
+                      pestle_built_option(b, "diag", 'N') == 'U'),
       PESTLE_SET_STR(transpose_a, turned == 'T'   ? "TRANSPOSE"
                                   : turned == 'C' ? "ADJOINT"
                                                   : "NO_TRANSPOSE")};
-  if (is_complex(b)) {
+  if (pestle_built_is_complex(b)) {
     pestle_node_t* node = NULL;
     if (!pestle_own_takes(PESTLE_OP_TRIANGULAR_SOLVE, b->operands, 2)) {
       FAIL(b, MALFORMED, "it takes matrices of one type");
@@ -337,9 +336,9 @@ void pestle_built_trsm(pestle_built_t* b) {
 // --- Eigenvalues of symmetric matrices ---
 
 static void eigh(pestle_built_t* b, bool lower) {
-  if (is_complex(b)) {
-    own(b, "pestle.z.eigh", lower ? "L" : "", "zr");
-    nothing_at(b, 2);
+  if (pestle_built_is_complex(b)) {
+    pestle_built_own(b, "pestle.z.eigh", lower ? "L" : "", "zr");
+    pestle_built_nothing_at(b, 2);
     return;
   }
   if (!takes_matrices(b, 0)) return;
@@ -347,11 +346,11 @@ static void eigh(pestle_built_t* b, bool lower) {
   pestle_node_t* node = factor(b, PESTLE_OP_EIGH, &flag);
   b->results[0] = result_of(node, 1);
   b->results[1] = result_of(node, 0);
-  nothing_at(b, 2);
+  pestle_built_nothing_at(b, 2);
 }
 
 void pestle_built_syevd(pestle_built_t* b) {
-  eigh(b, is_lower(b));
+  eigh(b, pestle_built_is_lower(b));
 }
 
 // "1,1,100,1e-6": lower, sorted, the most sweeps, how near.
@@ -399,9 +398,9 @@ static void own_svd(pestle_built_t* b, int64_t how, bool transposed) {
                     made);
   b->results[0] = b->operands[0];
   b->results[1] = made[1];
-  nothing_at(b, 2);
-  nothing_at(b, 3);
-  nothing_at(b, 4);
+  pestle_built_nothing_at(b, 2);
+  pestle_built_nothing_at(b, 3);
+  pestle_built_nothing_at(b, 4);
   if (how == 'N' || b->f.status) return;
   b->results[2] = made[0];
   pv_t* v = turned_matrices(&b->f, made[2]);
@@ -409,7 +408,7 @@ static void own_svd(pestle_built_t* b, int64_t how, bool transposed) {
 }
 
 static void svd(pestle_built_t* b, int64_t how, bool transposed) {
-  if (is_complex(b)) {
+  if (pestle_built_is_complex(b)) {
     own_svd(b, how, transposed);
     return;
   }
@@ -418,9 +417,9 @@ static void svd(pestle_built_t* b, int64_t how, bool transposed) {
   pestle_node_t* node = factor(b, PESTLE_OP_SVD, &flag);
   b->results[0] = b->operands[0];
   b->results[1] = result_of(node, 1);
-  nothing_at(b, 2);
-  nothing_at(b, 3);
-  nothing_at(b, 4);
+  pestle_built_nothing_at(b, 2);
+  pestle_built_nothing_at(b, 3);
+  pestle_built_nothing_at(b, 4);
   if (how == 'N' || !node) return;
   b->results[2] = result_of(node, 0);
   pv_t* v = result_of(node, 2);
@@ -428,13 +427,15 @@ static void svd(pestle_built_t* b, int64_t how, bool transposed) {
 }
 
 void pestle_built_gesdd(pestle_built_t* b) {
-  svd(b, config(b, "mode", 'S'), true);
+  svd(b, pestle_built_option(b, "mode", 'S'), true);
 }
 
-static int64_t vectors_of(const pestle_built_t* b) {
-  if (!config(b, "compute_uv", 1)) return 'N';
-  const pestle_type_t *a = pestle_built_type(b, 0), *u = &b->types[2];
-  const pestle_type_t* v = &b->types[3];
+// |turned|: results 2 and 3 are v and u.
+static int64_t vectors_of(const pestle_built_t* b, bool turned) {
+  if (!pestle_built_option(b, "compute_uv", 1)) return 'N';
+  const pestle_type_t *a = pestle_built_type(b, 0),
+                      *u = &b->types[turned ? 3 : 2],
+                      *v = &b->types[turned ? 2 : 3];
   int64_t least = a->rank < 2 ? 0 : a->dims[a->rank - 1];
   if (a->rank >= 2 && a->dims[a->rank - 2] < least) {
     least = a->dims[a->rank - 2];
@@ -446,101 +447,16 @@ static int64_t vectors_of(const pestle_built_t* b) {
   return thin ? 'S' : 'A';
 }
 
+// "transposed": the library is given the transposed matrix, since that is how rows lie.
 void pestle_built_gesvd(pestle_built_t* b) {
-  svd(b, vectors_of(b), true);
+  bool turned = pestle_built_option(b, "transposed", 0);
+  svd(b, vectors_of(b, turned), true);
+  if (!turned) return;
+  pv_t* u = b->results[2];
+  b->results[2] = b->results[3];
+  b->results[3] = u;
 }
 
 void pestle_built_gesvdj(pestle_built_t* b) {
-  svd(b, vectors_of(b), false);
-}
-
-// --- What rows do not have ---
-
-// Operand 0 is square matrices, real ones or complex.
-static bool takes_square(pestle_built_t* b) {
-  const pestle_type_t* type = pestle_built_type(b, 0);
-  pestle_dtype_t part = pestle_dtype_part(type->dtype);
-  bool fits = pestle_type_is_static(type) && type->rank >= 2 &&
-              type->rank < PESTLE_MAX_RANK &&
-              type->dims[type->rank - 1] == type->dims[type->rank - 2] &&
-              (part == PESTLE_F32 || part == PESTLE_F64);
-  if (!fits) {
-    FAIL(b, MALFORMED,
-         "operand 0 must be square matrices of f32, f64 or their complex "
-         "numbers");
-  }
-  return fits && !b->f.status;
-}
-
-// The type of result |index| with complex numbers.
-static pestle_type_t complex_type(const pestle_built_t* b, size_t index) {
-  pestle_type_t type = b->types[index];
-  if (!pestle_type_is_complex(&type)) {
-    type.dtype = type.dtype == PESTLE_F64 ? PESTLE_C128 : PESTLE_C64;
-  }
-  return type;
-}
-
-// Values (in two parts for real matrices), left and right vectors, info.
-void pestle_built_geev(pestle_built_t* b) {
-  bool real = !pestle_type_is_complex(pestle_built_type(b, 0));
-  size_t first = real ? 2 : 1;
-  if (!takes_square(b)) return;
-  if (b->type_count != first + 3) {
-    FAIL(b, MALFORMED, "it gives values, vectors of both sides and info");
-    return;
-  }
-  pestle_type_t types[3] = {complex_type(b, 0), complex_type(b, first),
-                            complex_type(b, first + 1)};
-  pv_t* made[3] = {NULL, NULL, NULL};
-  pestle_own_linalg(&b->f, "pestle.z.eig", real ? "N" : "", b->operands, 1,
-                    types, "zzz", made);
-  b->results[0] = made[0];
-  if (real) {
-    b->results[0] = pestle_f_unary(&b->f, PESTLE_OP_REAL, made[0]);
-    b->results[1] = pestle_f_unary(&b->f, PESTLE_OP_IMAG, made[0]);
-  }
-  b->results[first] = made[1];
-  b->results[first + 1] = made[2];
-  nothing_at(b, first + 2);
-}
-
-// Triangle, vectors, values, how many were chosen, info.
-void pestle_built_gees(pestle_built_t* b) {
-  if (!takes_square(b)) return;
-  if (!pestle_type_is_complex(pestle_built_type(b, 0)) || b->type_count != 5) {
-    FAIL(b, UNSUPPORTED,
-         "only the complex form is supported (jax.scipy.linalg.schur with "
-         "output='complex')");
-    return;
-  }
-  if (config(b, "sort", 'N') != 'N') {
-    FAIL(b, UNSUPPORTED, "values are not sorted");
-    return;
-  }
-  own(b, "pestle.z.schur", "", "zzz");
-  nothing_at(b, 3);
-  nothing_at(b, 4);
-}
-
-void pestle_built_gehrd(pestle_built_t* b) {
-  if (!takes_square(b)) return;
-  int64_t n = pestle_built_type(b, 0)->dims[pestle_built_type(b, 0)->rank - 1];
-  if (config(b, "low", 1) != 1 || config(b, "high", n) != n) {
-    FAIL(b, UNSUPPORTED, "only whole matrices are supported");
-    return;
-  }
-  own(b, "pestle.z.hessenberg", "", "zz");
-  nothing_at(b, 2);
-}
-
-// Reflections, diagonal, the one below, factors, info.
-void pestle_built_sytrd(pestle_built_t* b) {
-  if (!takes_square(b)) return;
-  if (!is_lower(b)) {
-    FAIL(b, UNSUPPORTED, "only the lower half is read; give the matrix so");
-    return;
-  }
-  own(b, "pestle.z.tridiagonal", "", "zrrz");
-  nothing_at(b, 4);
+  svd(b, vectors_of(b, false), false);
 }

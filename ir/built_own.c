@@ -51,7 +51,9 @@ void pestle_own_linalg(pestle_formula_t* f, const char* name, const char* flags,
   pestle_type_t given[MOST];
   size_t count = strlen(parts);
   for (size_t i = 0; i < in_count; ++i)
-    operands[i] = as_pairs(f, in[i]);
+    operands[i] = pestle_dtype_is(in[i]->type->dtype, PESTLE_KIND_INT)
+                      ? in[i]
+                      : as_pairs(f, in[i]);
   for (size_t i = 0; i < count; ++i) {
     given[i] = types[i];
     if (parts[i] != 'z') continue;

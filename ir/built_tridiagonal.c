@@ -158,6 +158,15 @@ void pestle_built_gtsv2(pestle_built_t* b) {
   if (takes_system(b)) b->results[0] = solve(b);
 }
 
+// The same of systems that may be singular: an own function of real numbers too.
+void pestle_built_gtsv_perturbed(pestle_built_t* b) {
+  if (!takes_system(b)) return;
+  const pestle_type_t* r = pestle_built_type(b, 3);
+  bool narrow = pestle_dtype_part(r->dtype) == PESTLE_F32;
+  pestle_own_linalg(&b->f, "pestle.z.tridiagonal_solve", narrow ? "PS" : "P",
+                    b->operands, 4, r, "z", b->results);
+}
+
 // The diagonals, which LAPACK spoils, and x; info.
 void pestle_built_gtsv(pestle_built_t* b) {
   if (!takes_system(b)) return;

@@ -28,6 +28,9 @@ pv_t* pestle_f_to_shape(pestle_formula_t* f, pv_t* a, pestle_i64s_t axes);
 // The same for what was reduced over |dimensions|.
 pv_t* pestle_f_spread(pestle_formula_t* f, pv_t* a, pestle_i64s_t dimensions);
 
+// Threefry-2x32 with 20 rounds of the counters |x|, words in one shape with |key|.
+void pestle_threefry(pestle_formula_t* f, pv_t* x[2], pv_t* const key[2]);
+
 // One function for each row of class COMPOSITE, whatever classes there are.
 #define PESTLE_ROW_SOURCE(NAME, op)
 #define PESTLE_ROW_ELEMENTWISE(NAME, op)

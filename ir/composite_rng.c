@@ -66,7 +66,7 @@ static void threefry_round(pestle_formula_t* f, pv_t* x[2], unsigned by) {
   x[1] = exclusive(f, x[0], pestle_f_or(f, up, down));
 }
 
-static void threefry(pestle_formula_t* f, pv_t* x[2], pv_t* const key[2]) {
+void pestle_threefry(pestle_formula_t* f, pv_t* x[2], pv_t* const key[2]) {
   static const unsigned rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
   pv_t* keys[3] = {key[0], key[1], exclusive(f, key[0], key[1])};
   keys[2] = exclusive(f, keys[2], bits(f, keys[2], 0x1BD11BDA));
@@ -89,7 +89,7 @@ static void threefry_words(pestle_formula_t* f, int64_t n, pv_t* x[2]) {
   keys[1] = high_word(f, key);
   x[0] = low_word(f, counter);
   x[1] = high_word(f, counter);
-  threefry(f, x, keys);
+  pestle_threefry(f, x, keys);
 }
 
 // The axis whose halves are the words of pairs: the first that is even, or else

@@ -5,6 +5,7 @@
 #include "runtime/own_calls.h"
 
 #include <complex.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -113,29 +114,48 @@ static void svd(job_t* j) {
                j->work);
 }
 
-static void schur(job_t* j) {
+// t = z^H a z and its values. N: of a real matrix, with blocks on the diagonal.
+static bool decompose(const job_t* j, z_t* t, z_t* z, z_t* w, z_t* work) {
   int64_t n = j->in[0].m;
-  copy(&j->in[0], &j->out[0]);
-  j->failed = !pestle_z_schur(j->out[0].data, n, j->out[1].data, j->work);
+  memcpy(t, j->in[0].data, (size_t)(n * n) * sizeof(z_t));
+  for (int64_t i = 0; i < n * n; ++i) {
+    if (!isfinite(creal(t[i])) || !isfinite(cimag(t[i]))) return false;
+  }
+  if (says(j, 'N')) return pestle_z_schur_real(t, n, z, w, work);
+  bool done = pestle_z_schur(t, n, z, work);
   for (int64_t i = 0; i < n; ++i)
-    j->out[2].data[i] = j->out[0].data[i * n + i];
+    w[i] = t[i * n + i];
+  return done;
 }
 
-// Values, left and right vectors; N: of a real matrix, whose real values are that.
+static void schur(job_t* j) {
+  j->failed =
+      !decompose(j, j->out[0].data, j->out[1].data, j->out[2].data, j->work);
+}
+
+// Vectors of a real matrix: of real values real ones, of pairs conjugate ones.
+static void make_real(const z_t* w, int64_t n, z_t* vectors) {
+  for (int64_t k = 0; k < n; ++k) {
+    for (int64_t i = 0; i < n; ++i) {
+      z_t* x = &vectors[i * n + k];
+      if (cimag(w[k]) == 0) *x = creal(*x);
+      if (cimag(w[k]) < 0) *x = conj(x[-1]);
+    }
+  }
+}
+
+// Values, left and right vectors; N: of a real matrix.
 static void eig(job_t* j) {
   int64_t n = j->in[0].m;
   z_t *t = j->work, *z = t + n * n, *more = z + n * n, *w = j->out[0].data;
-  memcpy(t, j->in[0].data, (size_t)(n * n) * sizeof(z_t));
-  j->failed = !pestle_z_schur(t, n, z, more);
-  double most = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    w[i] = t[i * n + i];
-    most = fmax(most, pestle_z_abs(w[i]));
-  }
-  for (int64_t i = 0; i < n && says(j, 'N'); ++i) {
-    if (fabs(cimag(w[i])) < 1e-14 * most) w[i] = creal(w[i]);
-  }
-  pestle_z_vectors(t, z, n, j->out[2].data, j->out[1].data, more);
+  z_t *left = j->out[1].data, *right = j->out[2].data;
+  j->failed = !decompose(j, t, z, w, more);
+  if (j->failed) return;
+  if (says(j, 'N')) pestle_z_schur_split(t, n, z, w);
+  pestle_z_vectors(t, z, n, right, left, more);
+  if (!says(j, 'N')) return;
+  make_real(w, n, left);
+  make_real(w, n, right);
 }
 
 static void hessenberg(job_t* j) {
@@ -145,14 +165,38 @@ static void hessenberg(job_t* j) {
 
 static void tridiagonal(job_t* j) {
   copy(&j->in[0], &j->out[0]);
-  pestle_z_tridiagonal(j->out[0].data, j->in[0].m, j->out[1].data,
+  pestle_z_tridiagonal(j->out[0].data, j->in[0].m, says(j, 'L'), j->out[1].data,
                        j->out[2].data, j->out[3].data, j->work);
 }
 
+// P: singular systems are changed as little as it takes to solve them; S: in f32.
 static void tridiagonal_solve(job_t* j) {
+  double least = says(j, 'S') ? (double)FLT_EPSILON : DBL_EPSILON;
   copy(&j->in[3], &j->out[0]);
   pestle_z_tridiagonal_solve(j->in[0].data, j->in[1].data, j->in[2].data,
-                             j->out[0].data, j->in[3].m, j->in[3].n, j->work);
+                             j->out[0].data, j->in[3].m, j->in[3].n,
+                             says(j, 'P') ? least : 0, j->work);
+}
+
+static void geqp3(job_t* j) {
+  copy(&j->in[0], &j->out[0]);
+  copy(&j->in[1], &j->out[1]);
+  pestle_z_qr_pivoted(j->out[0].data, j->in[0].m, j->in[0].n, j->out[1].data,
+                      j->out[2].data);
+}
+
+// R right, C the conjugate transpose.
+static void ormqr(job_t* j) {
+  copy(&j->in[2], &j->out[0]);
+  pestle_z_times_q(j->in[0].data, j->in[0].n, j->in[1].data, j->in[1].m,
+                   j->out[0].data, j->in[2].m, j->in[2].n, !says(j, 'R'),
+                   says(j, 'C'));
+}
+
+static void cholesky_update(job_t* j) {
+  copy(&j->in[0], &j->out[0]);
+  copy(&j->in[1], &j->out[1]);
+  pestle_z_cholesky_update(j->out[0].data, j->in[0].m, j->out[1].data);
 }
 
 static const row_t rows[] = {
@@ -168,6 +212,9 @@ static const row_t rows[] = {
     {"pestle.z.hessenberg", "M", "MV", hessenberg},
     {"pestle.z.tridiagonal", "M", "MRRV", tridiagonal},
     {"pestle.z.tridiagonal_solve", "VVVM", "M", tridiagonal_solve},
+    {"pestle.z.geqp3", "MI", "MIV", geqp3},
+    {"pestle.z.ormqr", "MVM", "M", ormqr},
+    {"pestle.z.cholesky_update", "MV", "MV", cholesky_update},
 };
 
 // --- Tensors ---
@@ -204,6 +251,7 @@ static int64_t batch_of(const pestle_tensor_t* t, char kind) {
 
 static double number(const pestle_tensor_t* t, int64_t at) {
   const char* data = (const char*)t->data + t->byte_offset;
+  if (t->dtype.code == 0) return ((const int32_t*)(const void*)data)[at];
   return t->dtype.bits == 64 ? ((const double*)(const void*)data)[at]
                              : (double)((const float*)(const void*)data)[at];
 }
@@ -212,7 +260,7 @@ static void load(const pestle_tensor_t* t, char kind, int64_t batch,
                  part_t* p) {
   for (int64_t i = 0; i < p->count; ++i) {
     int64_t at = batch * p->count + i;
-    p->data[i] = kind == 'R'
+    p->data[i] = kind == 'R' || kind == 'I'
                      ? number(t, at)
                      : pestle_z_of(number(t, 2 * at), number(t, 2 * at + 1));
   }
@@ -286,6 +334,16 @@ static pestle_status_t check_sizes(const row_t* row, const job_t* j) {
   } else if (run == svd) {
     fits = y[0].m == a->m && y[0].n >= k && y[0].n <= a->m && y[1].m == k &&
            y[2].n == a->n && y[2].m >= k && y[2].m <= a->n;
+  } else if (run == geqp3) {
+    fits = j->in[1].m == a->n && y[0].m == a->m && y[0].n == a->n &&
+           y[1].m == a->n && y[2].m == k;
+  } else if (run == ormqr) {
+    const part_t* c = &j->in[2];
+    int64_t along = strchr(j->config, 'R') ? c->n : c->m;
+    fits = j->in[1].m <= k && along == a->m && y[0].m == c->m && y[0].n == c->n;
+  } else if (run == cholesky_update) {
+    fits = square && j->in[1].m == a->m && y[0].m == a->m && y[0].n == a->n &&
+           y[1].m == a->m;
   } else if (run == tridiagonal_solve) {
     const part_t* b = &j->in[3];
     fits = j->in[0].m == b->m && j->in[1].m == b->m && j->in[2].m == b->m &&
@@ -365,7 +423,7 @@ bool pestle_own_call(const pestle_context_t* context, const char* name,
     if (strcmp(rows[i].name, name)) continue;
     out_info->function = call;
     out_info->user = (void*)(uintptr_t)context;
-    out_info->version = "1";
+    out_info->version = "2";
     return true;
   }
   return false;

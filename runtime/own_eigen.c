@@ -387,33 +387,50 @@ void pestle_z_vectors(const z_t* t, const z_t* z, int64_t n, z_t* right,
 
 // --- Tridiagonal ---
 
-void pestle_z_tridiagonal(z_t* a, int64_t n, z_t* d, z_t* e, z_t* tau,
-                          z_t* work) {
+// Rows and columns that step |k| is about, in the order in which its reflection sees
+// them: k + 1, k + 2, .. of a lower half, n - 2 - k, n - 3 - k, .. of an upper one.
+typedef struct corner_t {
+  z_t* a;
+  int64_t n, first, step, size;
+} corner_t;
+
+static z_t hermitian_at(const corner_t* c, int64_t i, int64_t j) {
+  int64_t p = c->first + i * c->step, q = c->first + j * c->step;
+  if (i == j) return creal(c->a[p * c->n + p]);
+  return i > j ? c->a[p * c->n + q] : conj(c->a[q * c->n + p]);
+}
+
+// The corner times a reflection from both sides; |w| has room for its size.
+static void reflect_corner(const corner_t* c, const z_t* v, z_t tau, z_t* w) {
+  z_t dot = 0;
+  for (int64_t i = 0; i < c->size; ++i) {
+    w[i] = 0;
+    for (int64_t j = 0; j < c->size; ++j)
+      w[i] += tau * hermitian_at(c, i, j) * v[j];
+    dot += conj(w[i]) * v[i];
+  }
+  for (int64_t i = 0; i < c->size; ++i)
+    w[i] -= tau * dot / 2 * v[i];
+  for (int64_t i = 0; i < c->size; ++i) {
+    int64_t p = c->first + i * c->step;
+    for (int64_t j = 0; j <= i; ++j) {
+      int64_t q = c->first + j * c->step;
+      c->a[p * c->n + q] -= v[i] * conj(w[j]) + w[i] * conj(v[j]);
+    }
+  }
+}
+
+void pestle_z_tridiagonal(z_t* a, int64_t n, bool lower, z_t* d, z_t* e,
+                          z_t* tau, z_t* work) {
   for (int64_t k = 0; k + 1 < n; ++k) {
-    int64_t m = n - k - 1;
-    z_t *x = a + (k + 1) * n + k, *v = work, *w = work + n;
-    tau[k] = pestle_z_reflect(x, m, n);
-    e[k] = creal(x[0]);
-    for (int64_t i = 0; i < m; ++i)
-      v[i] = i ? x[i * n] : 1;
-    z_t dot = 0;
-    for (int64_t i = 0; i < m; ++i) {
-      w[i] = 0;
-      for (int64_t j = 0; j < m; ++j) {
-        int64_t r = k + 1 + i, c = k + 1 + j;
-        z_t h = r >= c ? a[r * n + c] : conj(a[c * n + r]);
-        if (r == c) h = creal(h);
-        w[i] += tau[k] * h * v[j];
-      }
-      dot += conj(w[i]) * v[i];
-    }
-    for (int64_t i = 0; i < m; ++i)
-      w[i] -= tau[k] * dot / 2 * v[i];
-    for (int64_t i = 0; i < m; ++i) {
-      for (int64_t j = 0; j <= i; ++j) {
-        a[(k + 1 + i) * n + k + 1 + j] -= v[i] * conj(w[j]) + w[i] * conj(v[j]);
-      }
-    }
+    corner_t c = {a, n, lower ? k + 1 : n - 2 - k, lower ? 1 : -1, n - k - 1};
+    int64_t column = c.first - c.step, at = lower ? k : n - 2 - k;
+    z_t *x = a + c.first * n + column, *v = work, *w = work + n;
+    tau[at] = pestle_z_reflect(x, c.size, c.step * n);
+    e[at] = creal(x[0]);
+    for (int64_t i = 0; i < c.size; ++i)
+      v[i] = i ? x[i * c.step * n] : 1;
+    reflect_corner(&c, v, tau[at], w);
   }
   for (int64_t i = 0; i < n; ++i)
     d[i] = creal(a[i * n + i]);

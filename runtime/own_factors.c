@@ -142,10 +142,119 @@ void pestle_z_q(z_t* a, int64_t m, int64_t n, const z_t* tau, int64_t k,
     a[i] = q[i];
 }
 
+static void swap_columns(z_t* a, int64_t m, int64_t n, int64_t i, int64_t j) {
+  for (int64_t r = 0; r < m && i != j; ++r) {
+    z_t keep = a[r * n + i];
+    a[r * n + i] = a[r * n + j];
+    a[r * n + j] = keep;
+  }
+}
+
+// Columns whose |order| is not 0 go to the front; how many they are.
+static int64_t put_first(z_t* a, int64_t m, int64_t n, z_t* order) {
+  int64_t fixed = 0;
+  for (int64_t j = 0; j < n; ++j) {
+    bool first = order[j] != 0;
+    order[j] = (double)(j + 1);
+    if (!first) continue;
+    swap_columns(a, m, n, j, fixed);
+    order[j] = order[fixed];
+    order[fixed++] = (double)(j + 1);
+  }
+  return fixed;
+}
+
+// The column from |k| on that is the longest in rows [k, m).
+static int64_t longest(const z_t* a, int64_t m, int64_t n, int64_t k) {
+  int64_t best = k;
+  double most = -1;
+  for (int64_t j = k; j < n; ++j) {
+    double size = 0;
+    for (int64_t i = k; i < m; ++i)
+      size = hypot(size, cabs(a[i * n + j]));
+    if (!(size > most)) continue;
+    most = size;
+    best = j;
+  }
+  return best;
+}
+
+void pestle_z_qr_pivoted(z_t* a, int64_t m, int64_t n, z_t* order, z_t* tau) {
+  int64_t fixed = put_first(a, m, n, order);
+  for (int64_t k = 0; k < m && k < n; ++k) {
+    int64_t best = k < fixed ? k : longest(a, m, n, k);
+    z_t* x = a + k * n + k;
+    swap_columns(a, m, n, k, best);
+    swap_columns(order, 1, n, k, best);
+    tau[k] = pestle_z_reflect(x, m - k, n);
+    reflect_left(x + 1, m - k, n - k - 1, n, x, n, conj(tau[k]));
+  }
+}
+
+// Columns [0, m) of |rows| rows of |a| times 1 - tau v v^H from the right.
+static void reflect_rows(z_t* a, int64_t rows, int64_t m, int64_t stride,
+                         const z_t* v, int64_t step, z_t tau) {
+  for (int64_t r = 0; r < rows; ++r) {
+    z_t* row = a + r * stride;
+    z_t dot = row[0];
+    for (int64_t i = 1; i < m; ++i)
+      dot += row[i] * v[i * step];
+    dot *= tau;
+    row[0] -= dot;
+    for (int64_t i = 1; i < m; ++i)
+      row[i] -= dot * conj(v[i * step]);
+  }
+}
+
+void pestle_z_times_q(const z_t* a, int64_t stride, const z_t* tau, int64_t k,
+                      z_t* c, int64_t rows, int64_t columns, bool left,
+                      bool turned) {
+  for (int64_t step = 0; step < k; ++step) {
+    int64_t j = left != turned ? k - 1 - step : step;
+    const z_t* v = a + j * stride + j;
+    z_t by = turned ? conj(tau[j]) : tau[j];
+    if (left) {
+      reflect_left(c + j * columns, rows - j, columns, columns, v, stride, by);
+    } else {
+      reflect_rows(c + j, rows, columns - j, columns, v, stride, by);
+    }
+  }
+}
+
+void pestle_z_cholesky_update(z_t* r, int64_t n, z_t* w) {
+  for (int64_t k = 0; k < n; ++k) {
+    double x = creal(r[k * n + k]), y = creal(w[k]), size = hypot(x, y);
+    if (y == 0) continue;
+    for (int64_t j = 0; j < n; ++j) {
+      double up = creal(r[k * n + j]), down = creal(w[j]);
+      r[k * n + j] = x / size * up + y / size * down;
+      w[j] = x / size * down - y / size * up;
+    }
+  }
+}
+
 // --- Three diagonals ---
 
+// Of U = |d|, |du| and |second|: what a pivot is at least.
+static double least_pivot(const z_t* d, const z_t* du, const z_t* second,
+                          int64_t n, double least) {
+  double most = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    most = fmax(most, cabs(d[k]));
+    if (k + 1 < n) most = fmax(most, cabs(du[k]));
+    if (k + 2 < n) most = fmax(most, cabs(second[k]));
+  }
+  return least * most;
+}
+
+static z_t at_least(z_t pivot, double least) {
+  double size = cabs(pivot);
+  if (size >= least) return pivot;
+  return size > 0 ? pivot / size * least : least;
+}
+
 void pestle_z_tridiagonal_solve(z_t* dl, z_t* d, z_t* du, z_t* b, int64_t n,
-                                int64_t m, z_t* work) {
+                                int64_t m, double least, z_t* work) {
   z_t* second = work;  // above |du|, where rows were exchanged
   for (int64_t k = 0; k < n; ++k)
     second[k] = 0;
@@ -170,12 +279,14 @@ void pestle_z_tridiagonal_solve(z_t* dl, z_t* d, z_t* du, z_t* b, int64_t n,
       b[(k + 1) * m + c] = keep - by * b[k * m + c];
     }
   }
+  double bound = least_pivot(d, du, second, n, least);
   for (int64_t k = n - 1; k >= 0; --k) {
+    z_t pivot = at_least(d[k], bound);
     for (int64_t c = 0; c < m; ++c) {
       z_t x = b[k * m + c];
       if (k + 1 < n) x -= du[k] * b[(k + 1) * m + c];
       if (k + 2 < n) x -= second[k] * b[(k + 2) * m + c];
-      b[k * m + c] = x / d[k];
+      b[k * m + c] = x / pivot;
     }
   }
 }

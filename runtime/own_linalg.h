@@ -45,10 +45,24 @@ void pestle_z_qr(pestle_z_t* a, int64_t m, int64_t n, pestle_z_t* tau);
 // The first |n| columns of the product of |k| reflections in |a|, in place.
 void pestle_z_q(pestle_z_t* a, int64_t m, int64_t n, const pestle_z_t* tau,
                 int64_t k, pestle_z_t* work);
-// Three diagonals and |m| right sides, which become the solution.
+// The same with columns exchanged so that the longest of what is left comes next, but
+// for those whose |order| is not 0, which come first; |order|[i] is then from 1 on
+// where column i was. LAPACK's geqp3.
+void pestle_z_qr_pivoted(pestle_z_t* a, int64_t m, int64_t n, pestle_z_t* order,
+                         pestle_z_t* tau);
+// |c| [rows, columns] times Q of |k| reflections in |a| [.., stride], from the left or
+// the right; |turned|: its conjugate transpose. LAPACK's unmqr.
+void pestle_z_times_q(const pestle_z_t* a, int64_t stride,
+                      const pestle_z_t* tau, int64_t k, pestle_z_t* c,
+                      int64_t rows, int64_t columns, bool left, bool turned);
+// In place: the triangle of r^H r + w w^H, r being an upper one of real numbers; |w| is
+// what is left of it.
+void pestle_z_cholesky_update(pestle_z_t* r, int64_t n, pestle_z_t* w);
+// Three diagonals and |m| right sides, which become the solution. Pivots of less than
+// |least| times the largest number in U are made that large.
 void pestle_z_tridiagonal_solve(pestle_z_t* dl, pestle_z_t* d, pestle_z_t* du,
                                 pestle_z_t* b, int64_t n, int64_t m,
-                                pestle_z_t* work);
+                                double least, pestle_z_t* work);
 
 // --- own_eigen.c ---
 
@@ -70,9 +84,19 @@ bool pestle_z_schur(pestle_z_t* a, int64_t n, pestle_z_t* z, pestle_z_t* work);
 // largest element is real.
 void pestle_z_vectors(const pestle_z_t* t, const pestle_z_t* z, int64_t n,
                       pestle_z_t* right, pestle_z_t* left, pestle_z_t* work);
-// In place: reflections of a Hermitian matrix, whose lower half is read, to a
-// tridiagonal one: its diagonal and the one below, n - 1 factors. LAPACK's hetrd.
-void pestle_z_tridiagonal(pestle_z_t* a, int64_t n, pestle_z_t* d,
+// In place: reflections of a Hermitian matrix, of which one half is read, to a
+// tridiagonal one: its diagonal and the one beside it, n - 1 factors. LAPACK's hetrd.
+void pestle_z_tridiagonal(pestle_z_t* a, int64_t n, bool lower, pestle_z_t* d,
                           pestle_z_t* e, pestle_z_t* tau, pestle_z_t* work);
+
+// --- own_schur.c ---
+
+// The same as pestle_z_schur() of a real matrix: |t| has blocks of two rows, with equal
+// diagonals, where values |w| are a pair, the one above the axis first.
+bool pestle_z_schur_real(pestle_z_t* a, int64_t n, pestle_z_t* z, pestle_z_t* w,
+                         pestle_z_t* work);
+// Makes triangles of such blocks: t and z are then those of pestle_z_schur().
+void pestle_z_schur_split(pestle_z_t* t, int64_t n, pestle_z_t* z,
+                          const pestle_z_t* w);
 
 #endif  // PESTLE_RUNTIME_OWN_LINALG_H_
