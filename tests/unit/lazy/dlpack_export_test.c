@@ -3,7 +3,8 @@
 // memory that is shared, copies, who frees what; and back again.
 #include <pthread.h>
 
-#include "unit/lazy/zoo.h"
+#include "dlpack/zoo.h"
+#include "pestle/pestle.h"
 
 typedef struct fixture_t {
   pestle_context_t* context;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors of other libraries on the host: every dtype, version, flag and layout; what
 // is refused, and that a deleter is called once or, on a failure, never.
-#include "unit/lazy/zoo.h"
+#include "dlpack/zoo.h"
+#include "pestle/pestle.h"
 
 typedef struct fixture_t {
   pestle_context_t* context;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A producer of DLPack tensors that may say anything: it makes any struct, counts how
 // often it is let go of, and spoils the memory then.
-#ifndef PESTLE_TESTS_UNIT_LAZY_ZOO_H_
-#define PESTLE_TESTS_UNIT_LAZY_ZOO_H_
+#ifndef PESTLE_TESTS_DLPACK_ZOO_H_
+#define PESTLE_TESTS_DLPACK_ZOO_H_
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/dlpack_abi.h"
-#include "pestle/pestle.h"
+#include "pestle/dlpack.h"
 #include "test.h"
 
 // What a tensor is to be; zero is a tensor of version 1.3 without elements' memory.
@@ -91,4 +91,4 @@ static inline int zoo_ended(const zoo_t* z) {
   return atomic_load(&z->ended);
 }
 
-#endif  // PESTLE_TESTS_UNIT_LAZY_ZOO_H_
+#endif  // PESTLE_TESTS_DLPACK_ZOO_H_
