@@ -14,6 +14,9 @@
 typedef struct pestle_context_guest_t {
   // The context's last reference went; nothing of it is gone yet.
   void (*destroy)(struct pestle_context_guest_t* self);
+  // This is a child of fork(): threads of the parent, which are not here, may have
+  // held any lock. Called once, before anything else of the guest's. May be NULL.
+  void (*after_fork)(struct pestle_context_guest_t* self);
 } pestle_context_guest_t;
 
 // The first member of a context.
@@ -31,6 +34,9 @@ typedef struct pestle_context_core_t {
   // are done. NULL: one after another.
   void (*parallel_for)(pestle_context_t* context, int64_t count,
                        void (*task)(void* arg, int64_t index), void* arg);
+  // To be called before a lock of the context's or its guest's is taken: in a child
+  // of fork() it makes them free. NULL: nothing is to be done.
+  void (*enter)(pestle_context_t* context);
   // The last reference went. NULL: the core is its owner's.
   void (*destroy)(pestle_context_t* context);
   _Atomic(pestle_context_guest_t*) guest;  // NULL: none yet

@@ -41,7 +41,7 @@ pestle_status_t pestle_body_of(pestle_lazy_t* lazy, pestle_module_t* module,
                         "a body is NULL, or a module without a function");
   }
   PESTLE_TRY(pestle_module_serialize(module, &bytes, &size));
-  pestle_mutex_lock(&lazy->mutex);
+  pestle_lazy_lock(lazy);
   pestle_status_t status = intern(lazy, bytes, size, out_id);
   pestle_mutex_unlock(&lazy->mutex);
   pestle_context_free(lazy->context, bytes, size);
@@ -71,7 +71,7 @@ static pestle_status_t make_fold(pestle_lazy_t* lazy, pestle_op_t op,
 pestle_status_t pestle_body_of_fold(pestle_lazy_t* lazy, pestle_op_t op,
                                     pestle_dtype_t dtype, uint32_t* out_id) {
   uint64_t key = (uint64_t)op << 32 | (uint64_t)dtype;
-  pestle_mutex_lock(&lazy->mutex);
+  pestle_lazy_lock(lazy);
   pestle_map_value_t* value = pestle_map_find_u64(&lazy->fold_ids, key);
   if (value) *out_id = (uint32_t)value->u64;
   pestle_mutex_unlock(&lazy->mutex);
@@ -81,14 +81,14 @@ pestle_status_t pestle_body_of_fold(pestle_lazy_t* lazy, pestle_op_t op,
   if (!status) status = pestle_body_of(lazy, module, out_id);
   pestle_module_release(module);
   if (status) return status;
-  pestle_mutex_lock(&lazy->mutex);
+  pestle_lazy_lock(lazy);
   bool kept = pestle_map_set_u64(&lazy->fold_ids, key, *out_id);
   pestle_mutex_unlock(&lazy->mutex);
   return kept ? NULL : PESTLE_OOM();
 }
 
 pestle_module_t* pestle_body_module(pestle_lazy_t* lazy, uint32_t id) {
-  pestle_mutex_lock(&lazy->mutex);
+  pestle_lazy_lock(lazy);
   pestle_module_t* module = lazy->bodies.data[id].module;
   pestle_mutex_unlock(&lazy->mutex);
   return module;

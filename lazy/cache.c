@@ -121,7 +121,7 @@ pestle_status_t pestle_cache_make(pestle_walk_t* walk,
   if (!entry) return NULL;  // this once without
   pestle_executable_retain(*out_executable);
   entry->executable = *out_executable;
-  pestle_mutex_lock(&lazy->mutex);
+  pestle_lazy_lock(lazy);
   insert(lazy, entry, &old);
   pestle_mutex_unlock(&lazy->mutex);
   if (old) free_entry(lazy, old);

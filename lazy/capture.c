@@ -119,7 +119,7 @@ pestle_status_t pestle_capture_end(pestle_capture_t* capture,
   pestle_lazy_t* lazy = capture->lazy;
   PESTLE_TRY(check_results(capture, results, count));
   drop_hidden(capture);
-  pestle_mutex_lock(&lazy->mutex);
+  pestle_lazy_lock(lazy);
   pestle_walk_t* walk = pestle_walk_take(lazy);
   pestle_status_t status =
       walk ? pestle_walk_trace(walk, capture->device, capture->arguments,
@@ -131,7 +131,7 @@ pestle_status_t pestle_capture_end(pestle_capture_t* capture,
     status =
         pestle_build_module(lazy, walk->key.data, walk->key.size, out_module);
   }
-  pestle_mutex_lock(&lazy->mutex);
+  pestle_lazy_lock(lazy);
   if (walk) pestle_walk_give(walk);
   pestle_mutex_unlock(&lazy->mutex);
   return status;

@@ -25,11 +25,32 @@ static void destroy(pestle_context_guest_t* guest) {
   pestle_dealloc(lazy->allocator, lazy, sizeof(*lazy));
 }
 
+// What the lock was held for when fork() came may be half done: the cache and the
+// walks in reserve are forgotten, and nodes that were being evaluated stay so.
+static void after_fork(pestle_context_guest_t* guest) {
+  pestle_lazy_t* lazy = (pestle_lazy_t*)guest;
+  lazy->is_torn = !pestle_mutex_try_lock(&lazy->mutex);
+  if (lazy->is_torn) {
+    pestle_mutex_init(&lazy->mutex);
+    pestle_map_init(lazy->allocator, &lazy->entries);
+    lazy->newest = lazy->oldest = NULL;
+    lazy->entry_count = 0;
+    lazy->spare = NULL;
+  } else {
+    pestle_mutex_unlock(&lazy->mutex);
+  }
+  pestle_cond_init(&lazy->done);
+  lazy->waiting = 0;
+  lazy->parent_walks = lazy->walks;
+  atomic_fetch_add(&lazy->forks, 1);
+}
+
 static pestle_lazy_t* create(pestle_context_t* context) {
   pestle_allocator_t allocator = pestle_context_allocator(context);
   pestle_lazy_t* lazy = pestle_alloc_zero(allocator, sizeof(*lazy));
   if (!lazy) return NULL;
   lazy->guest.destroy = destroy;
+  lazy->guest.after_fork = after_fork;
   lazy->context = context;
   lazy->allocator = allocator;
   pestle_mutex_init(&lazy->mutex);
@@ -60,7 +81,7 @@ void pestle_array_stats(pestle_context_t* context,
   pestle_array_stats_t stats = {.struct_size = out_stats->struct_size};
   pestle_lazy_t* lazy = (pestle_lazy_t*)pestle_context_guest(context);
   if (lazy) {
-    pestle_mutex_lock(&lazy->mutex);
+    pestle_lazy_lock(lazy);
     stats.evaluations = lazy->evaluations;
     stats.hits = lazy->hits;
     stats.executables = lazy->entry_count;

@@ -114,7 +114,7 @@ static pestle_status_t run_claimed(pestle_walk_t* walk,
     ran = true;
     status = run(walk, executable, stream);
   }
-  pestle_mutex_lock(&lazy->mutex);
+  pestle_lazy_lock(lazy);
   if (!status) {
     finish(walk);
     ++lazy->evaluations;
@@ -136,7 +136,7 @@ static pestle_status_t run_claimed(pestle_walk_t* walk,
 
 static void give(pestle_walk_t* walk) {
   pestle_lazy_t* lazy = walk->lazy;
-  pestle_mutex_lock(&lazy->mutex);
+  pestle_lazy_lock(lazy);
   pestle_walk_give(walk);
   pestle_mutex_unlock(&lazy->mutex);
 }
@@ -146,7 +146,7 @@ static pestle_status_t evaluate(pestle_array_t* const* arrays, size_t count,
                                 pestle_stream_t* stream) {
   pestle_lazy_t* lazy = arrays[0]->lazy;
   pestle_executable_t* executable = NULL;
-  pestle_mutex_lock(&lazy->mutex);
+  pestle_lazy_lock(lazy);
   pestle_walk_t* walk = pestle_walk_take(lazy);
   if (!walk) {
     pestle_mutex_unlock(&lazy->mutex);

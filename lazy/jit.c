@@ -24,6 +24,7 @@ struct pestle_jit_s {
   pestle_array_t** hidden;
   size_t hidden_count;
   pestle_mutex_t mutex;  // of the entries
+  atomic_uint forks;     // of the context, when the mutex was made
   jit_entry_t entries[MOST_ENTRIES];
   size_t entry_count, last;  // |last|: that of the latest call
 };
@@ -118,6 +119,7 @@ pestle_status_t pestle_jit_create(pestle_device_t* device,
   pestle_context_retain(lazy->context);
   pestle_module_retain(module);
   jit->lazy = lazy;
+  atomic_init(&jit->forks, atomic_load(&lazy->forks));
   jit->device = device;
   jit->module = module;
   jit->options = read;
@@ -150,11 +152,32 @@ static bool fits(const pestle_jit_t* jit, const jit_entry_t* entry,
   return true;
 }
 
+// In a child of fork() a thread of the parent may have held the lock for ever, and
+// left the entries half changed.
+static void lock(pestle_jit_t* jit) {
+  pestle_lazy_t* lazy = jit->lazy;
+  pestle_lazy_enter(lazy);
+  if (atomic_load(&jit->forks) != atomic_load(&lazy->forks)) {
+    pestle_lazy_lock(lazy);
+    if (atomic_load(&jit->forks) != atomic_load(&lazy->forks)) {
+      if (pestle_mutex_try_lock(&jit->mutex)) {
+        pestle_mutex_unlock(&jit->mutex);
+      } else {
+        pestle_mutex_init(&jit->mutex);
+        jit->entry_count = 0;
+      }
+      atomic_store(&jit->forks, atomic_load(&lazy->forks));
+    }
+    pestle_mutex_unlock(&lazy->mutex);
+  }
+  pestle_mutex_lock(&jit->mutex);
+}
+
 // The executable of the arguments' types, with a reference, or NULL.
 static pestle_executable_t* find(pestle_jit_t* jit,
                                  pestle_array_t* const* arguments) {
   pestle_executable_t* executable = NULL;
-  pestle_mutex_lock(&jit->mutex);
+  lock(jit);
   for (size_t k = 0; k < jit->entry_count; ++k) {
     size_t i = (jit->last + k) % jit->entry_count;
     if (!fits(jit, &jit->entries[i], arguments)) continue;
@@ -220,7 +243,7 @@ static pestle_status_t compile(pestle_jit_t* jit, const pestle_type_t* types,
 // Takes |entry| over in the place of the oldest.
 static void keep(pestle_jit_t* jit, jit_entry_t entry) {
   jit_entry_t old = {NULL, NULL};
-  pestle_mutex_lock(&jit->mutex);
+  lock(jit);
   if (jit->entry_count == MOST_ENTRIES) {
     old = jit->entries[0];
     memmove(jit->entries, jit->entries + 1,

@@ -40,6 +40,10 @@ typedef struct pestle_lazy_t {
   pestle_cond_t done;    // an evaluation has ended
   uint32_t waiting;      // threads that wait for that
   uint64_t walks;        // number of the latest
+  // Walks up to this one are of the parent of a fork(), and how the locks were left.
+  uint64_t parent_walks;
+  bool is_torn;
+  atomic_uint forks;
   pestle_walk_t* spare;  // walks that are not in use
   // Executables by key, the latest used first.
   pestle_map_t entries;
@@ -52,6 +56,15 @@ typedef struct pestle_lazy_t {
   // What only nodes refer to: bytes of data, and nodes.
   atomic_int_fast64_t held_bytes, held_nodes;
 } pestle_lazy_t;
+
+// All locks of the context's are free, also in a child of fork().
+static inline void pestle_lazy_enter(const pestle_lazy_t* lazy) {
+  pestle_context_core(lazy->context)->enter(lazy->context);
+}
+static inline void pestle_lazy_lock(pestle_lazy_t* lazy) {
+  pestle_lazy_enter(lazy);
+  pestle_mutex_lock(&lazy->mutex);
+}
 
 // That of |context|, made at the first call. Borrowed from the context.
 PESTLE_NODISCARD pestle_status_t pestle_lazy_of(pestle_context_t* context,
@@ -79,9 +92,10 @@ typedef enum pestle_node_state_e {
 enum {
   PESTLE_NODE_WEAK = 1,
   PESTLE_NODE_TUPLE = 2,
-  PESTLE_NODE_PURE = 4,   // reads nothing but constants
-  PESTLE_NODE_HELD = 8,   // counted in held_nodes
-  PESTLE_DATA_HELD = 16,  // counted in held_bytes
+  PESTLE_NODE_PURE = 4,    // reads nothing but constants
+  PESTLE_NODE_HELD = 8,    // counted in held_nodes
+  PESTLE_DATA_HELD = 16,   // counted in held_bytes
+  PESTLE_DATA_GIVEN = 32,  // to the run of the walk that met it last
 };
 
 #define PESTLE_REF_HANDLE UINT64_C(1)

@@ -226,8 +226,37 @@ static pestle_status_t visit_traced(pestle_walk_t* walk,
   return written ? NULL : PESTLE_OOM();
 }
 
+static pestle_status_t cut_off(const char* what) {
+  return PESTLE_ERROR(UNAVAILABLE,
+                      "%s by a thread of the parent when fork() was called; "
+                      "make the array anew in the child",
+                      what);
+}
+
+// A node that another evaluation has. One of the parent of a fork() never ends: it
+// begins anew here, unless the fork came while nodes were being changed.
+static pestle_status_t visit_claimed(pestle_walk_t* walk,
+                                     pestle_array_t* array) {
+  const pestle_lazy_t* lazy = walk->lazy;
+  if (array->walk > lazy->parent_walks) {
+    walk->busy = array;
+    return NULL;
+  }
+  if (lazy->is_torn) return cut_off("the array was being evaluated");
+  pestle_array_set_state(array, PESTLE_NODE_LAZY);
+  return NULL;
+}
+
 // Meets |array|: a leaf is written, a node goes on the stack.
 static pestle_status_t visit(pestle_walk_t* walk, pestle_array_t* array) {
+  if (pestle_array_node_state(array) == PESTLE_NODE_CLAIMED && !walk->traces) {
+    PESTLE_TRY(visit_claimed(walk, array));
+    if (walk->busy) return NULL;
+  }
+  if (pestle_array_flags(array) & PESTLE_DATA_GIVEN &&
+      array->walk <= walk->lazy->parent_walks) {
+    return cut_off("the array's memory was being overwritten");
+  }
   array->walk = walk->lazy->walks;
   array->readers = 0;
   if (array->op == PESTLE_LAZY_GET &&
@@ -249,8 +278,7 @@ static pestle_status_t visit(pestle_walk_t* walk, pestle_array_t* array) {
       }
       return NULL;
     case PESTLE_NODE_CLAIMED:
-      walk->busy = array;
-      return NULL;
+      break;
     case PESTLE_NODE_TRACED:
       return PESTLE_ERROR(INVALID_ARGUMENT,
                           "a traced array stands for a value of a capture and "
@@ -258,7 +286,8 @@ static pestle_status_t visit(pestle_walk_t* walk, pestle_array_t* array) {
     case PESTLE_NODE_FAILED:
       break;
   }
-  return pestle_status_retain(array->failure);
+  return array->failure ? pestle_status_retain(array->failure)
+                        : cut_off("the array was being evaluated");
 }
 
 // Writes the graph below |root|, operands before what reads them.
@@ -281,6 +310,11 @@ static pestle_status_t walk_from(pestle_walk_t* walk, pestle_array_t* root) {
 }
 
 void pestle_walk_unclaim(pestle_walk_t* walk) {
+  for (size_t i = 0; i < walk->donated.size; ++i) {
+    atomic_fetch_and_explicit(&walk->leaves.data[walk->donated.data[i]]->flags,
+                              ~(unsigned)PESTLE_DATA_GIVEN,
+                              memory_order_relaxed);
+  }
   for (size_t i = 0; i < walk->nodes.size; ++i)
     pestle_array_set_state(walk->nodes.data[i], PESTLE_NODE_LAZY);
   for (size_t i = 0; i < walk->stack.size; ++i)
@@ -347,6 +381,8 @@ static bool choose_donated(pestle_walk_t* walk) {
         continue;
       }
       if (!pestle_vec_push(&walk->donated, (uint32_t)i)) return false;
+      atomic_fetch_or_explicit(&walk->leaves.data[i]->flags, PESTLE_DATA_GIVEN,
+                               memory_order_relaxed);
       walk->key.data[walk->leaf_at.data[i]] |= PESTLE_LEAF_DONATED;
       taken[o] = true;
       break;

@@ -119,6 +119,10 @@ static void destroy(pestle_context_t* context) {
                       _Alignof(pestle_context_t));
 }
 
+static void enter(pestle_context_t* context) {
+  pestle_context_enter(context);
+}
+
 pestle_status_t pestle_context_create(const pestle_context_options_t* user,
                                       pestle_context_t** out_context) {
   if (!out_context) {
@@ -140,6 +144,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   pestle_context_core_init(options.allocator, &context->core);
   context->core.parallel_for = run_on_pool;
   context->core.destroy = destroy;
+  context->core.enter = enter;
   context->device_allocator = options.device_allocator;
   context->core.log = options.log;
   context->core.log_user = options.log_user;
@@ -198,6 +203,8 @@ void pestle_context_after_fork(pestle_context_t* context) {
     pestle_constants_after_fork(&context->constants);
     pestle_device_constants_after_fork(&context->device_constants);
     pestle_plan_cache_after_fork(&context->plan_cache);
+    pestle_context_guest_t* guest = pestle_context_guest(context);
+    if (guest && guest->after_fork) guest->after_fork(guest);
     atomic_store(state, PESTLE_FORK_READY);
   }
   while (atomic_load(state) != PESTLE_FORK_READY)

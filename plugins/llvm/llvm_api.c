@@ -12,10 +12,23 @@
 // The plugin's one mutable object. It is the process's and not a backend's,
 // since LLVM registers its targets once a process and is never unloaded.
 static struct {
+  pthread_once_t once;
   pthread_mutex_t lock;
   bool ready;
   pestle_llvm_api_t api;
-} g_llvm = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} g_llvm = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+// A fork() waits until a library that is being opened is open: what the loader was at
+// could not be continued in the child.
+static void before_fork(void) {
+  pthread_mutex_lock(&g_llvm.lock);
+}
+static void after_fork(void) {
+  pthread_mutex_unlock(&g_llvm.lock);
+}
+static void register_fork(void) {
+  (void)pthread_atfork(before_fork, after_fork, after_fork);
+}
 
 static pestle_status_t open_library(const pestle_host_t* host,
                                     void** out_library) {
@@ -93,6 +106,7 @@ static pestle_status_t open_locked(const pestle_host_t* host) {
 pestle_status_t pestle_llvm_open(const pestle_host_t* host,
                                  const pestle_llvm_api_t** out) {
   pestle_status_t status = NULL;
+  (void)pthread_once(&g_llvm.once, register_fork);
   pthread_mutex_lock(&g_llvm.lock);
   if (!g_llvm.ready) status = open_locked(host);
   pthread_mutex_unlock(&g_llvm.lock);
