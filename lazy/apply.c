@@ -96,6 +96,30 @@ static pestle_status_t broadcast(pestle_array_t* a, const pestle_type_t* shape,
   return pestle_array_record(&r, out_array, 1);
 }
 
+pestle_status_t pestle_array_spread(pestle_array_t* const* arrays, size_t count,
+                                    pestle_array_t** out_arrays) {
+  pestle_type_t shape = {.rank = 0};
+  pestle_record_t r = {.operands = arrays, .operand_count = count};
+  for (size_t i = 0; i < count; ++i)
+    out_arrays[i] = NULL;
+  for (size_t i = 0; i < count; ++i)
+    PESTLE_TRY(merge_shape(&r, i, &shape));
+  pestle_status_t status = NULL;
+  for (size_t i = 0; !status && i < count; ++i) {
+    if (!same_dims(&arrays[i]->type, &shape)) {
+      status = broadcast(arrays[i], &shape, &out_arrays[i]);
+      continue;
+    }
+    pestle_array_retain(arrays[i]);
+    out_arrays[i] = arrays[i];
+  }
+  for (size_t i = 0; status && i < count; ++i) {
+    pestle_array_release(out_arrays[i]);
+    out_arrays[i] = NULL;
+  }
+  return status;
+}
+
 static bool needs_broadcast(const pestle_record_t* r) {
   if (!pestle_op_is_scalar(r->op)) return false;
   for (size_t i = 1; i < r->operand_count; ++i) {
@@ -237,6 +261,15 @@ static uint32_t flags_of(const pestle_record_t* r) {
   return flags;
 }
 
+// The latest capture that |r| is a part of.
+static uint32_t capture_of(const pestle_record_t* r) {
+  uint32_t latest = 0;
+  for (size_t i = 0; i < r->operand_count; ++i) {
+    if (r->operands[i]->capture > latest) latest = r->operands[i]->capture;
+  }
+  return latest;
+}
+
 static bool reads_traced(const pestle_record_t* r) {
   for (size_t i = 0; i < r->operand_count; ++i) {
     if (pestle_array_node_state(r->operands[i]) == PESTLE_NODE_TRACED) {
@@ -261,6 +294,7 @@ static pestle_array_t* make_node(const pestle_record_t* r, pestle_lazy_t* lazy,
   node->spec = (uint32_t*)(void*)(node->operands + r->operand_count);
   node->spec_words = (uint32_t)words->size;
   node->depth = depth_of(r);
+  node->capture = capture_of(r);
   atomic_init(&node->flags, flags_of(r));
   for (size_t i = 0; i < r->operand_count; ++i) {
     node->operands[i] = r->operands[i];

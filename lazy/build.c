@@ -83,6 +83,35 @@ static pestle_status_t copy_bodies(build_t* b, const pestle_node_parts_t* parts,
   return NULL;
 }
 
+// A map of scalars is the ops of its body: bodies of sorts and reductions, which are
+// of scalars, hold no others.
+static pestle_status_t build_scalars(build_t* b, uint32_t body_id,
+                                     pestle_value_t* const* values,
+                                     pestle_value_t** out_value) {
+  pestle_module_t* body = pestle_body_module(b->lazy, body_id);
+  const pestle_block_t* block = pestle_module_entry(body)->body->block;
+  pestle_copier_t copier;
+  pestle_copier_init(b->lazy->allocator, b->builder, &copier);
+  copier.foreign = true;
+  pestle_status_t status = NULL;
+  for (size_t i = 0; !status && i < block->argument_count; ++i)
+    status = pestle_copier_set(&copier, block->arguments[i], values[i]);
+  if (!status) status = pestle_copier_block(&copier, block);
+  if (!status) {
+    *out_value =
+        pestle_copier_get(&copier, pestle_node_operand(block->last, 0));
+  }
+  pestle_copier_deinit(&copier);
+  return status;
+}
+
+static bool are_scalars(pestle_value_t* const* values, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (values[i]->type->rank) return false;
+  }
+  return true;
+}
+
 static pestle_status_t build_node(build_t* b, const uint32_t* at,
                                   pestle_value_t** out_value) {
   pestle_node_parts_t parts = {.attr_count = 0};
@@ -98,6 +127,9 @@ static pestle_status_t build_node(build_t* b, const uint32_t* at,
   if (!values || !regions) return PESTLE_OOM();
   for (size_t i = 0; i < operand_count; ++i)
     values[i] = b->values[operands[i]];
+  if ((*at >> 8) == PESTLE_OP_MAP && are_scalars(values, operand_count)) {
+    return build_scalars(b, parts.bodies[0], values, out_value);
+  }
   PESTLE_TRY(copy_bodies(b, &parts, regions));
   pestle_node_spec_t spec = {.op = (pestle_op_t)(*at >> 8),
                              .operands = values,

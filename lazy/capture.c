@@ -8,6 +8,7 @@ struct pestle_capture_s {
   pestle_device_t* device;
   pestle_array_t** arguments;
   size_t argument_count;
+  uint32_t number;  // of those of a context, in the order in which they began
   PESTLE_VEC(pestle_array_t*) hidden;
 };
 
@@ -25,6 +26,7 @@ static pestle_status_t make_arguments(pestle_capture_t* capture,
                                                  PESTLE_NODE_TRACED, 0);
     if (!argument) return PESTLE_OOM();
     argument->op = PESTLE_LAZY_ARGUMENT;
+    argument->capture = capture->number;
     argument->type = types[i];
     capture->arguments[i] = argument;
   }
@@ -47,6 +49,9 @@ pestle_status_t pestle_capture_begin(pestle_device_t* device,
   if (!capture) return PESTLE_OOM();
   capture->lazy = lazy;
   capture->device = device;
+  capture->number = (uint32_t)atomic_fetch_add_explicit(&lazy->captures, 1,
+                                                        memory_order_relaxed) +
+                    1;
   pestle_vec_init(&capture->hidden, lazy->allocator);
   pestle_context_retain(lazy->context);
   pestle_status_t status = make_arguments(capture, types, count);
@@ -59,6 +64,35 @@ pestle_status_t pestle_capture_begin(pestle_device_t* device,
     arguments[i] = capture->arguments[i];
   }
   *out_capture = capture;
+  return NULL;
+}
+
+pestle_status_t pestle_capture_bind(pestle_capture_t* capture,
+                                    pestle_array_t* const* arrays,
+                                    size_t count) {
+  PESTLE_REQUIRE(capture && (arrays || !count), "a capture and arrays");
+  for (size_t i = 0; i < count; ++i) {
+    if (!arrays[i] || arrays[i]->lazy != capture->lazy) {
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "array %zu is NULL or of another context", i);
+    }
+  }
+  size_t size = sizeof(*capture->arguments), total;
+  if (__builtin_add_overflow(capture->argument_count, count, &total)) {
+    return PESTLE_OOM();
+  }
+  pestle_array_t** all =
+      pestle_alloc_array(capture->lazy->allocator, total, size);
+  if (!all) return PESTLE_OOM();
+  memcpy(all, capture->arguments, capture->argument_count * size);
+  for (size_t i = 0; i < count; ++i) {
+    pestle_array_retain(arrays[i]);
+    all[capture->argument_count + i] = arrays[i];
+  }
+  pestle_dealloc(capture->lazy->allocator, capture->arguments,
+                 capture->argument_count * size);
+  capture->arguments = all;
+  capture->argument_count = total;
   return NULL;
 }
 
@@ -122,8 +156,9 @@ pestle_status_t pestle_capture_end(pestle_capture_t* capture,
   pestle_lazy_lock(lazy);
   pestle_walk_t* walk = pestle_walk_take(lazy);
   pestle_status_t status =
-      walk ? pestle_walk_trace(walk, capture->device, capture->arguments,
-                               capture->argument_count, results, count)
+      walk ? pestle_walk_trace(walk, capture->number, capture->device,
+                               capture->arguments, capture->argument_count,
+                               results, count)
            : PESTLE_OOM();
   if (!status) status = keep_hidden(capture, walk);
   pestle_mutex_unlock(&lazy->mutex);

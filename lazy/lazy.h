@@ -53,6 +53,7 @@ typedef struct pestle_lazy_t {
   pestle_map_t body_ids, fold_ids;
   PESTLE_VEC(pestle_body_t) bodies;
   uint64_t evaluations, hits, donations;
+  atomic_uint_fast32_t captures;  // number of the latest
   // What only nodes refer to: bytes of data, and nodes.
   atomic_int_fast64_t held_bytes, held_nodes;
 } pestle_lazy_t;
@@ -119,6 +120,7 @@ struct pestle_array_s {
   uint32_t operand_count;
   uint32_t spec_words;  // attributes, type and bodies, as a key has them
   uint32_t depth;       // of the longest chain of nodes below
+  uint32_t capture;  // of TRACED: the latest one whose arguments it is made of
   pestle_array_t** operands;
   uint32_t* spec;
   // -- data --
@@ -212,6 +214,9 @@ typedef struct pestle_record_t {
 PESTLE_NODISCARD pestle_status_t pestle_array_record(const pestle_record_t* r,
                                                      pestle_array_t** out,
                                                      size_t out_capacity);
+// |count| arrays in the shape that they have together, references of the caller's.
+PESTLE_NODISCARD pestle_status_t pestle_array_spread(
+    pestle_array_t* const* arrays, size_t count, pestle_array_t** out_arrays);
 
 // --- view.c ---
 
@@ -253,8 +258,9 @@ struct pestle_walk_t {
   PESTLE_VEC(pestle_array_t*) dropped;  // operands of nodes that are data now
   PESTLE_VEC(pestle_buffer_view_t) views;
   PESTLE_VEC(pestle_buffer_t*) results;
-  uint32_t values;       // numbered so far
-  bool traces;           // a capture's: it claims nothing
+  uint32_t values;  // numbered so far
+  uint32_t traces;  // the number of the capture that this is, or 0: a capture
+                    // claims nothing
   pestle_array_t* busy;  // claimed by another
 };
 
@@ -267,12 +273,13 @@ void pestle_walk_destroy(pestle_walk_t* walk);
 // to be done.
 PESTLE_NODISCARD pestle_status_t pestle_walk_claim(
     pestle_walk_t* walk, pestle_array_t* const* arrays, size_t count);
-// Writes the key of a function: |arguments| are its first leaves, what else is data
-// follows as leaves or, numbers that adapt, as constants. The lock is held.
-PESTLE_NODISCARD pestle_status_t
-pestle_walk_trace(pestle_walk_t* walk, pestle_device_t* device,
-                  pestle_array_t* const* arguments, size_t argument_count,
-                  pestle_array_t* const* results, size_t count);
+// Writes the key of the function that |capture| is: |arguments| are its first leaves;
+// what else is data, or traced by a capture that began before, follows as leaves or,
+// numbers that adapt, as constants. The lock is held.
+PESTLE_NODISCARD pestle_status_t pestle_walk_trace(
+    pestle_walk_t* walk, uint32_t capture, pestle_device_t* device,
+    pestle_array_t* const* arguments, size_t argument_count,
+    pestle_array_t* const* results, size_t count);
 // The nodes are LAZY again. The lock is held.
 void pestle_walk_unclaim(pestle_walk_t* walk);
 

@@ -38,22 +38,27 @@
 #define APPLY_1 pestle_array_apply(&call, out, out ? 1 : 0)
 #define APPLY_V pestle_array_apply(&call, out, out ? out_capacity : 0)
 
+static pestle_status_t record_scalar(pestle_op_t op,
+                                     pestle_array_t* const* operands,
+                                     pestle_array_t** out) {
+  const pestle_op_info_t* info = pestle_op_info(op);
+  if (!out) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_array_%s needs a place for the array",
+                        info->name);
+  }
+  pestle_record_t r = {
+      .op = op, .operands = operands, .operand_count = info->operands};
+  return pestle_array_record(&r, out, 1);
+}
+
 #define PESTLE_SCALAR(NAME, fn, mlir, n, ...)                                  \
   pestle_status_t pestle_array_##fn(PESTLE_ARRAYS_##n, pestle_array_t** out) { \
-    pestle_array_t* list[] = LIST_##n;                                         \
-    if (!out) return no_place(#fn);                                            \
-    pestle_record_t r = {                                                      \
-        .op = PESTLE_OP_##NAME, .operands = list, .operand_count = n};         \
-    return pestle_array_record(&r, out, 1);                                    \
+    return record_scalar(PESTLE_OP_##NAME, (pestle_array_t*[])LIST_##n, out);  \
   }
 #define LIST_1 {a}
 #define LIST_2 {a, b}
 #define LIST_3 {a, b, c}
-
-static pestle_status_t no_place(const char* op) {
-  return PESTLE_ERROR(INVALID_ARGUMENT,
-                      "pestle_array_%s needs a place for the array", op);
-}
 
 #include "pestle/scalar.def"
 

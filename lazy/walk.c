@@ -204,18 +204,18 @@ static bool is_number(const pestle_array_t* array) {
 }
 
 // In a capture nodes that are made of its arguments, of constants or of numbers are
-// written; all else is data, or will be.
+// written; all else is data, or will be, or a value of the capture around it.
 static pestle_status_t visit_traced(pestle_walk_t* walk,
                                     pestle_array_t* array) {
   pestle_node_state_t state = pestle_array_node_state(array);
   if (state == PESTLE_NODE_FAILED) return pestle_status_retain(array->failure);
-  if (array->op == PESTLE_LAZY_ARGUMENT) {
+  if (state == PESTLE_NODE_TRACED && array->capture > walk->traces) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "a traced array of another capture is read");
+                        "a traced array of a later capture is read");
   }
   bool written = true;
-  if (state == PESTLE_NODE_TRACED ||
-      (state != PESTLE_NODE_DATA &&
+  if ((state == PESTLE_NODE_TRACED && array->capture == walk->traces) ||
+      (state != PESTLE_NODE_DATA && state != PESTLE_NODE_TRACED &&
        pestle_array_flags(array) & (PESTLE_NODE_PURE | PESTLE_NODE_WEAK))) {
     written = pestle_vec_push(&walk->stack, (pestle_walk_frame_t){array, 0});
   } else if (state == PESTLE_NODE_DATA && is_number(array)) {
@@ -442,17 +442,18 @@ static pestle_status_t trace(pestle_walk_t* walk, pestle_device_t* device,
   return written ? NULL : PESTLE_OOM();
 }
 
-pestle_status_t pestle_walk_trace(pestle_walk_t* walk, pestle_device_t* device,
+pestle_status_t pestle_walk_trace(pestle_walk_t* walk, uint32_t capture,
+                                  pestle_device_t* device,
                                   pestle_array_t* const* arguments,
                                   size_t argument_count,
                                   pestle_array_t* const* results,
                                   size_t count) {
   clear(walk);
   ++walk->lazy->walks;
-  walk->traces = true;
+  walk->traces = capture;
   pestle_status_t status =
       trace(walk, device, arguments, argument_count, results, count);
-  walk->traces = false;
+  walk->traces = 0;
   pestle_vec_clear(&walk->stack);
   pestle_vec_clear(&walk->nodes);
   return status;

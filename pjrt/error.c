@@ -100,7 +100,10 @@ static PJRT_Error_Code code_of(pestle_status_code_t code) {
   switch (code) {
     case PESTLE_STATUS_INVALID_ARGUMENT:
     case PESTLE_STATUS_MALFORMED:
+    case PESTLE_STATUS_WRONG_TYPE:
       return PJRT_Error_Code_INVALID_ARGUMENT;
+    case PESTLE_STATUS_OUT_OF_RANGE:
+      return PJRT_Error_Code_OUT_OF_RANGE;
     case PESTLE_STATUS_UNSUPPORTED:
       return PJRT_Error_Code_UNIMPLEMENTED;
     case PESTLE_STATUS_NOT_FOUND:

@@ -34,6 +34,7 @@ ALLOWED = {
     "plugins/ref": [],
     "plugins/example": [],
     "pjrt": ["base"],
+    "python": ["base"],
     "tools": ["base"],
     "tools/conform": ["base", "ir"],
     "include/pestle": [],
@@ -51,7 +52,7 @@ TABLES = {"runtime": {"plugins/plugins.def"},
           "lazy": {"runtime/owned.h", "runtime/dlpack.h"}}
 
 # Programs, not libraries: their files name each other without a folder.
-LOCAL = {"tools", "plugins/example"}
+LOCAL = {"tools", "plugins/example", "python"}
 
 GENERATED = {"pestle_build_id.h", "pestle_plugin_build_id.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -13,8 +13,9 @@ cd "$(dirname "$0")/.."
 build_packages=(gcc libc6-dev binutils cmake ninja-build git libxxhash-dev
   llvm-19-dev)
 # llvm-16-dev: the other variant of plugins/llvm, held beside the first one.
+# python3-dev: the package's module is built against its headers.
 test_packages=(g++ pkgconf libcmocka-dev llvm-19-tools llvm-16-dev python3
-  python3-venv)
+  python3-dev python3-venv)
 # What the plugins for graphics cards are built with, and drivers that run their
 # kernels on a CPU.
 gpu_packages=(libvulkan-dev libshaderc-dev spirv-tools mesa-vulkan-drivers

@@ -260,10 +260,15 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_capture_begin(
 // arguments, so that another value needs no other code; numbers that adapt
 // (pestle_array_scalar()), and what is made of constants alone, are constants. May
 // be called more than once, with other results; the hidden arguments are those of
-// the latest call. INVALID_ARGUMENT: a TRACED result of another capture.
+// the latest call. What is read of the TRACED arrays of a capture that began before
+// is hidden too: captures nest. INVALID_ARGUMENT: TRACED arrays of a later one.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_capture_end(pestle_capture_t* capture, pestle_array_t* const* results,
                    size_t count, pestle_module_t** out_module);
+// Makes |count| arrays arguments, behind those that there are: what reads one of them
+// reads the argument. So bodies of one op take the same operands.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_capture_bind(
+    pestle_capture_t* capture, pestle_array_t* const* arrays, size_t count);
 // How many hidden arguments there are.
 PESTLE_API size_t pestle_capture_hidden_count(const pestle_capture_t* capture);
 // Hidden argument |index|; NULL past the last. Borrowed from the capture.

@@ -41,6 +41,7 @@
 #include "pestle/dlpack.h"
 #include "pestle/graph.h"
 #include "pestle/import.h"
+#include "pestle/numeric.h"
 #include "pestle/runtime.h"
 #include "pestle/status.h"
 #include "pestle/tensor.h"

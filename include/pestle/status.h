@@ -14,21 +14,23 @@
 PESTLE_EXTERN_C_BEGIN
 
 // X(NAME, value, meaning). Values are stable: they are only ever appended.
-#define PESTLE_STATUS_CODES(X)                                              \
-  X(OK, 0, "ok")                                                            \
-  X(INVALID_ARGUMENT, 1, "the caller's argument is wrong")                  \
-  X(MALFORMED, 2,                                                           \
-    "an input (model, IR text, plan, file) is damaged or illegal")          \
-  X(UNSUPPORTED, 3, "valid, but nothing here implements it")                \
-  X(NOT_FOUND, 4, "a named thing does not exist")                           \
-  X(OUT_OF_MEMORY, 5, "an allocation failed")                               \
-  X(RESOURCE_EXHAUSTED, 6, "a disk, limit or quota is full")                \
-  X(IO, 7, "the operating system refused a read or a write")                \
-  X(INCOMPATIBLE, 8, "made for another build, device or interface version") \
-  X(UNAVAILABLE, 9, "a device or toolchain is not present")                 \
-  X(CANCELLED, 10, "the caller's cancel flag was set")                      \
-  X(DEADLINE_EXCEEDED, 11, "the caller's deadline passed")                  \
-  X(INTERNAL, 12, "an invariant of Pestle itself is broken")
+#define PESTLE_STATUS_CODES(X)                                               \
+  X(OK, 0, "ok")                                                             \
+  X(INVALID_ARGUMENT, 1, "the caller's argument is wrong")                   \
+  X(MALFORMED, 2,                                                            \
+    "an input (model, IR text, plan, file) is damaged or illegal")           \
+  X(UNSUPPORTED, 3, "valid, but nothing here implements it")                 \
+  X(NOT_FOUND, 4, "a named thing does not exist")                            \
+  X(OUT_OF_MEMORY, 5, "an allocation failed")                                \
+  X(RESOURCE_EXHAUSTED, 6, "a disk, limit or quota is full")                 \
+  X(IO, 7, "the operating system refused a read or a write")                 \
+  X(INCOMPATIBLE, 8, "made for another build, device or interface version")  \
+  X(UNAVAILABLE, 9, "a device or toolchain is not present")                  \
+  X(CANCELLED, 10, "the caller's cancel flag was set")                       \
+  X(DEADLINE_EXCEEDED, 11, "the caller's deadline passed")                   \
+  X(INTERNAL, 12, "an invariant of Pestle itself is broken")                 \
+  X(WRONG_TYPE, 13, "the caller's argument is of a dtype that is not taken") \
+  X(OUT_OF_RANGE, 14, "an axis or an index of the caller's does not exist")
 
 typedef enum pestle_status_code_e {
 #define PESTLE_STATUS_ENUM_(name, value, text) PESTLE_STATUS_##name = value,

@@ -328,6 +328,8 @@ static int exit_code(pestle_status_t status) {
     case PESTLE_STATUS_MALFORMED:
     case PESTLE_STATUS_NOT_FOUND:
     case PESTLE_STATUS_INCOMPATIBLE:
+    case PESTLE_STATUS_WRONG_TYPE:
+    case PESTLE_STATUS_OUT_OF_RANGE:
       return CLI_BAD_INPUT;
     case PESTLE_STATUS_OUT_OF_MEMORY:
     case PESTLE_STATUS_RESOURCE_EXHAUSTED:

@@ -168,7 +168,7 @@ static void test_unknown_extents_are_specialised(void** state) {
   pestle_jit_release(jit);
 }
 
-static void test_captures_do_not_mix(void** state) {
+static void test_captures_nest(void** state) {
   const fixture_t* f = *state;
   pestle_capture_t *a, *b;
   pestle_array_t *x, *y, *z;
@@ -177,7 +177,18 @@ static void test_captures_do_not_mix(void** state) {
   assert_ok(pestle_capture_begin(f->device, &f32x4, 1, &b, &y));
   assert_ok(pestle_array_add(x, y, &z));
   assert_error(pestle_capture_end(a, &z, 1, &module), INVALID_ARGUMENT,
-               "another capture");
+               "a later capture");
+  // b began within a: what it reads of a is hidden, as data is.
+  assert_ok(pestle_capture_end(b, &z, 1, &module));
+  assert_int_equal(pestle_capture_hidden_count(b), 1);
+  assert_ptr_equal(pestle_capture_hidden(b, 0), x);
+  pestle_module_release(module);
+  assert_ok(pestle_capture_bind(b, &x, 1));
+  assert_ok(pestle_capture_end(b, (pestle_array_t*[]){z, x}, 2, &module));
+  assert_int_equal(pestle_capture_hidden_count(b), 0);
+  assert_int_equal(pestle_function_argument_count(pestle_module_entry(module)),
+                   2);
+  pestle_module_release(module);
   // The identity, twice, is a function.
   assert_ok(pestle_capture_end(a, (pestle_array_t*[]){x, x}, 2, &module));
   assert_ok(pestle_module_verify(module));
@@ -277,7 +288,7 @@ int main(void) {
       cmocka_unit_test(test_a_capture_is_a_function),
       cmocka_unit_test(test_guards_name_what_differs),
       cmocka_unit_test(test_unknown_extents_are_specialised),
-      cmocka_unit_test(test_captures_do_not_mix),
+      cmocka_unit_test(test_captures_nest),
       cmocka_unit_test(test_a_capture_is_a_body),
       cmocka_unit_test(test_any_threads_call),
   };

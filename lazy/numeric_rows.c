@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each row of numeric.def computes, as formulas of scalars.
+#include "lazy/numeric.h"
+
+#include <math.h>
+
+#define K(a, value) pestle_f_splat(f, a, value)
+#define TWO(op, a, b) pestle_f_binary(f, PESTLE_OP_##op, a, b)
+#define ONE(op, a) pestle_f_unary(f, PESTLE_OP_##op, a)
+
+static unsigned kind_of(const pv_t* a) {
+  return pestle_dtype_info(a->type->dtype)->kind;
+}
+static bool is_float(const pv_t* a) {
+  return kind_of(a) == PESTLE_KIND_FLOAT;
+}
+static bool is_complex(const pv_t* a) {
+  return kind_of(a) == PESTLE_KIND_COMPLEX;
+}
+
+static pv_t* select(pestle_formula_t* f, pv_t* c, pv_t* a, pv_t* b) {
+  return pestle_f_ternary(f, PESTLE_OP_SELECT, c, a, b);
+}
+static pv_t* truth(pestle_formula_t* f, const pv_t* like, bool value) {
+  pestle_type_t type = *like->type;
+  type.dtype = PESTLE_I1;
+  return pestle_f_number(f, &type, value);
+}
+static pv_t* part(pestle_formula_t* f, pestle_op_t op, pv_t* a) {
+  return pestle_f_make(f, op, &a, 1, NULL, 0, NULL);
+}
+static pv_t* join(pestle_formula_t* f, pv_t* real, pv_t* imag) {
+  return pestle_f_make(f, PESTLE_OP_COMPLEX, (pv_t*[]){real, imag}, 2, NULL, 0,
+                       NULL);
+}
+
+// --- Signs and sizes ---
+
+static pv_t* sign_bit(pestle_formula_t* f, pv_t* a) {
+  if (!a) return NULL;
+  if (!is_float(a)) {
+    return kind_of(a) == PESTLE_KIND_SIGNED ? TWO(LT, a, K(a, 0))
+                                            : truth(f, a, false);
+  }
+  unsigned bits = pestle_dtype_info(a->type->dtype)->bits;
+  pv_t* number = pestle_f_bitcast(f, a, pestle_dtype_unsigned(bits));
+  if (!number) return NULL;
+  const pestle_float_format_t* format = pestle_float_format(a->type->dtype);
+  return TWO(GE, number, pestle_f_bits(f, number->type, format->sign));
+}
+
+static pv_t* make_signbit(pestle_formula_t* f, pv_t* const* x) {
+  return sign_bit(f, x[0]);
+}
+
+// The size of |a| with the sign of |b|.
+static pv_t* with_sign(pestle_formula_t* f, pv_t* a, pv_t* b) {
+  pv_t* size = ONE(ABS, a);
+  pv_t* opposite = ONE(NEGATE, size);
+  pv_t* is_negative = sign_bit(f, b);
+  return select(f, is_negative, opposite, size);
+}
+
+static pv_t* make_copysign(pestle_formula_t* f, pv_t* const* x) {
+  return with_sign(f, x[0], x[1]);
+}
+
+static pv_t* make_abs(pestle_formula_t* f, pv_t* const* x) {
+  return ONE(ABS, x[0]);
+}
+
+static pv_t* make_same(pestle_formula_t* f, pv_t* const* x) {
+  (void)f;
+  return x[0];
+}
+
+static pv_t* make_right_shift(pestle_formula_t* f, pv_t* const* x) {
+  return kind_of(x[0]) == PESTLE_KIND_SIGNED
+             ? TWO(SHIFT_RIGHT_ARITHMETIC, x[0], x[1])
+             : TWO(SHIFT_RIGHT_LOGICAL, x[0], x[1]);
+}
+
+// --- Parts of complex numbers ---
+
+static pv_t* make_real(pestle_formula_t* f, pv_t* const* x) {
+  return is_complex(x[0]) ? part(f, PESTLE_OP_REAL, x[0]) : x[0];
+}
+
+static pv_t* make_imag(pestle_formula_t* f, pv_t* const* x) {
+  return is_complex(x[0]) ? part(f, PESTLE_OP_IMAG, x[0]) : K(x[0], 0);
+}
+
+static pv_t* make_conj(pestle_formula_t* f, pv_t* const* x) {
+  if (!is_complex(x[0])) return x[0];
+  pv_t* real = make_real(f, x);
+  pv_t* imag = ONE(NEGATE, make_imag(f, x));
+  return join(f, real, imag);
+}
+
+static pv_t* make_angle(pestle_formula_t* f, pv_t* const* x) {
+  pv_t* real = make_real(f, x);
+  pv_t* imag = make_imag(f, x);
+  return TWO(ATAN2, imag, real);
+}
+
+static pv_t* round_part(pestle_formula_t* f, pv_t* a) {
+  return ONE(ROUND_EVEN, a);
+}
+
+static pv_t* make_round(pestle_formula_t* f, pv_t* const* x) {
+  if (is_float(x[0])) return round_part(f, x[0]);
+  if (!is_complex(x[0])) return x[0];
+  pv_t* real = round_part(f, make_real(f, x));
+  pv_t* imag = round_part(f, make_imag(f, x));
+  return join(f, real, imag);
+}
+
+// --- Classes. A complex number is finite when both parts are ---
+
+static pv_t* is_nan(pestle_formula_t* f, pv_t* a) {
+  return is_float(a) ? ONE(IS_NAN, a) : truth(f, a, false);
+}
+static pv_t* is_finite(pestle_formula_t* f, pv_t* a) {
+  return is_float(a) ? ONE(IS_FINITE, a) : truth(f, a, true);
+}
+static pv_t* is_infinite(pestle_formula_t* f, pv_t* a) {
+  if (!is_float(a)) return truth(f, a, false);
+  pv_t* other = TWO(OR, ONE(IS_NAN, a), is_finite(f, a));
+  return ONE(NOT, other);
+}
+
+static pv_t* of_parts(pestle_formula_t* f, pv_t* const* x,
+                      pv_t* (*test)(pestle_formula_t* f, pv_t* a),
+                      pestle_op_t op) {
+  if (!is_complex(x[0])) return test(f, x[0]);
+  pv_t* real = make_real(f, x);
+  if (!real) return NULL;
+  pv_t* first = test(f, real);
+  pv_t* imag = make_imag(f, x);
+  return imag ? pestle_f_binary(f, op, first, test(f, imag)) : NULL;
+}
+
+static pv_t* make_isnan(pestle_formula_t* f, pv_t* const* x) {
+  return of_parts(f, x, is_nan, PESTLE_OP_OR);
+}
+static pv_t* make_isinf(pestle_formula_t* f, pv_t* const* x) {
+  return of_parts(f, x, is_infinite, PESTLE_OP_OR);
+}
+static pv_t* make_isfinite(pestle_formula_t* f, pv_t* const* x) {
+  return of_parts(f, x, is_finite, PESTLE_OP_AND);
+}
+
+// --- Division that rounds down ---
+
+// fmod(a, b), and b more where that is other than 0 and of another sign than b.
+static pv_t* make_remainder(pestle_formula_t* f, pv_t* const* x) {
+  pv_t *a = x[0], *b = x[1];
+  pv_t* rest = TWO(REMAINDER, a, b);
+  if (kind_of(a) == PESTLE_KIND_UNSIGNED || !rest) return rest;
+  pv_t* zero = K(a, 0);
+  pv_t* differs = TWO(XOR, TWO(LT, rest, zero), TWO(LT, b, zero));
+  pv_t* more = TWO(AND, TWO(NE, rest, zero), differs);
+  pv_t* y = select(f, more, TWO(ADD, rest, b), rest);
+  if (!is_float(a)) return y;
+  pv_t* is_none = TWO(EQ, rest, zero);
+  zero = with_sign(f, zero, b);
+  return select(f, is_none, zero, y);
+}
+
+static pv_t* divide_integers(pestle_formula_t* f, pv_t* a, pv_t* b) {
+  pv_t* y = TWO(DIVIDE, a, b);
+  if (kind_of(a) == PESTLE_KIND_UNSIGNED || !y) return y;
+  pv_t* zero = K(a, 0);
+  pv_t* rest = TWO(SUBTRACT, a, TWO(MULTIPLY, y, b));
+  pv_t* differs = TWO(XOR, TWO(LT, rest, zero), TWO(LT, b, zero));
+  pv_t* less = TWO(AND, TWO(NE, rest, zero), differs);
+  return select(f, less, TWO(SUBTRACT, y, K(a, 1)), y);
+}
+
+// (a - remainder) / b is an integer but for rounding: the nearest one is it. The
+// plain quotient where b is 0 tells infinities and NaN.
+static pv_t* make_floor_divide(pestle_formula_t* f, pv_t* const* x) {
+  pv_t *a = x[0], *b = x[1];
+  if (!is_float(a)) return divide_integers(f, a, b);
+  pv_t* quotient = TWO(DIVIDE, a, b);
+  pv_t* rest = make_remainder(f, x);
+  pv_t* whole = TWO(DIVIDE, TWO(SUBTRACT, a, rest), b);
+  // Of b infinite the difference may be: a and b of two signs give -1.
+  pv_t* down = ONE(FLOOR, quotient);
+  pv_t* endless = b ? ONE(NOT, ONE(IS_FINITE, b)) : NULL;
+  pv_t* tiny = TWO(AND, endless, TWO(NE, a, K(a, 0)));
+  pv_t* less = TWO(XOR, sign_bit(f, a), sign_bit(f, b));
+  pv_t* limit = select(f, less, K(a, -1), K(a, 0));
+  pv_t* y = ONE(ROUND_EVEN, whole);
+  pv_t* is_none = TWO(EQ, y, K(a, 0));
+  y = select(f, is_none, with_sign(f, K(a, 0), quotient), y);
+  y = select(f, TWO(AND, tiny, ONE(IS_FINITE, a)), limit, y);
+  pv_t* is_zero = TWO(EQ, b, K(a, 0));
+  y = select(f, is_zero, down, y);
+  pv_t* strange = TWO(OR, ONE(IS_NAN, quotient), ONE(NOT, ONE(IS_FINITE, a)));
+  pv_t* nan = TWO(SUBTRACT, rest, rest);
+  return select(f, TWO(AND, strange, ONE(NOT, is_zero)), nan, y);
+}
+
+// --- Roots and logarithms ---
+
+static pv_t* make_square(pestle_formula_t* f, pv_t* const* x) {
+  return kind_of(x[0]) == PESTLE_KIND_BOOL ? x[0] : TWO(MULTIPLY, x[0], x[0]);
+}
+
+static pv_t* make_reciprocal(pestle_formula_t* f, pv_t* const* x) {
+  return TWO(DIVIDE, K(x[0], 1), x[0]);
+}
+
+// The larger size times the root of 1 and the square of their ratio.
+static pv_t* make_hypot(pestle_formula_t* f, pv_t* const* x) {
+  pv_t *a = ONE(ABS, x[0]), *b = ONE(ABS, x[1]);
+  pv_t* large = TWO(MAXIMUM, a, b);
+  pv_t* ratio = TWO(DIVIDE, TWO(MINIMUM, a, b), large);
+  pv_t* root = ONE(SQRT, TWO(ADD, TWO(MULTIPLY, ratio, ratio), K(x[0], 1)));
+  pv_t* y =
+      select(f, TWO(EQ, large, K(x[0], 0)), large, TWO(MULTIPLY, large, root));
+  pv_t* infinity = K(x[0], HUGE_VAL);
+  pv_t* endless = TWO(OR, TWO(EQ, a, infinity), TWO(EQ, b, infinity));
+  return select(f, endless, infinity, y);
+}
+
+// log(x) * factor, but the whole number where power(base, that) is x.
+static pv_t* log_to(pestle_formula_t* f, pv_t* x, double base) {
+  pv_t* y = ONE(LOG, x);
+  y = y ? TWO(MULTIPLY, y, K(x, 1 / log(base))) : NULL;
+  if (!y || !is_float(x)) return y;
+  pv_t* whole = ONE(ROUND_EVEN, y);
+  pv_t* back = TWO(POWER, K(x, base), whole);
+  return select(f, TWO(EQ, back, x), whole, y);
+}
+
+static pv_t* make_log2(pestle_formula_t* f, pv_t* const* x) {
+  return log_to(f, x[0], 2);
+}
+static pv_t* make_log10(pestle_formula_t* f, pv_t* const* x) {
+  return log_to(f, x[0], 10);
+}
+
+// The larger one and log(1 + exp(-distance)); of equal ones, infinities too, log 2
+// more.
+static pv_t* make_logaddexp(pestle_formula_t* f, pv_t* const* x) {
+  pv_t *a = x[0], *b = x[1];
+  pv_t* large = TWO(MAXIMUM, a, b);
+  pv_t* distance = ONE(ABS, TWO(SUBTRACT, a, b));
+  pv_t* rest = ONE(LOG1P, ONE(EXP, ONE(NEGATE, distance)));
+  pv_t* same = TWO(EQ, a, b);
+  pv_t* twice = TWO(ADD, large, K(a, 0.69314718055994530942));
+  return select(f, same, twice, TWO(ADD, large, rest));
+}
+
+// --- The table ---
+
+static pv_t* by_chlo(pestle_formula_t* f, const char* name, pv_t* const* x,
+                     size_t count) {
+  pv_t* y = NULL;
+  const pestle_chlo_row_t* row = pestle_chlo_find(pestle_str(name));
+  if (!f->status) {
+    f->status = pestle_chlo_build(&f->builder, row, x, count, &y);
+  }
+  return y;
+}
+
+static pv_t* by_op(pestle_formula_t* f, pestle_op_t op, pv_t* const* x,
+                   size_t count) {
+  return pestle_f_make(f, op, x, count, NULL, 0, NULL);
+}
+
+pv_t* pestle_numeric_formula(pestle_formula_t* f, pestle_numeric_t fn,
+                             pv_t* const* x, size_t count) {
+#define OP(X) by_op(f, PESTLE_OP_##X, x, count)
+#define FLOATS(X) (is_float(x[0]) ? by_op(f, PESTLE_OP_##X, x, count) : x[0])
+#define CHLO(y) by_chlo(f, "chlo." #y, x, count)
+#define BY(y) make_##y(f, x)
+#define PESTLE_NUMERIC(NAME, name, n, TO, KINDS, RULE, means) \
+  case PESTLE_NUMERIC_##NAME:                                 \
+    return RULE;
+  switch (fn) {
+#include "pestle/numeric.def"
+    case PESTLE_NUMERIC_COUNT:
+      break;
+  }
+#undef OP
+#undef FLOATS
+#undef CHLO
+#undef BY
+  return NULL;
+}
+
+enum { SAME_ = PESTLE_NUMERIC_NO_OP + 1 };
+
+// The op of a row; SAME_ where its result is its operand.
+static int op_of(pestle_numeric_t fn, unsigned kind) {
+#define OP(X) PESTLE_OP_##X
+#define FLOATS(X) (kind == PESTLE_KIND_FLOAT ? (int)PESTLE_OP_##X : SAME_)
+#define CHLO(y) PESTLE_NUMERIC_NO_OP
+#define BY(y) PESTLE_NUMERIC_NO_OP
+#define PESTLE_NUMERIC(NAME, name, n, TO, KINDS, RULE, means) \
+  case PESTLE_NUMERIC_##NAME:                                 \
+    return RULE;
+  switch (fn) {
+#include "pestle/numeric.def"
+    case PESTLE_NUMERIC_COUNT:
+      break;
+  }
+#undef OP
+#undef FLOATS
+#undef CHLO
+#undef BY
+  return PESTLE_NUMERIC_NO_OP;
+}
+
+bool pestle_numeric_is_same(pestle_numeric_t fn, pestle_dtype_t dtype) {
+  unsigned kind = pestle_dtype_info(dtype)->kind;
+  bool plain = kind == PESTLE_KIND_BOOL || kind == PESTLE_KIND_UNSIGNED;
+  if (op_of(fn, kind) == SAME_ || fn == PESTLE_NUMERIC_POSITIVE) return true;
+  if (fn == PESTLE_NUMERIC_ABS) return plain;
+  if (fn == PESTLE_NUMERIC_ROUND) {
+    return !(kind & (PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX));
+  }
+  return (fn == PESTLE_NUMERIC_REAL || fn == PESTLE_NUMERIC_CONJ) &&
+         kind != PESTLE_KIND_COMPLEX;
+}
+
+int pestle_numeric_op(pestle_numeric_t fn, pestle_dtype_t dtype) {
+  int op = op_of(fn, pestle_dtype_info(dtype)->kind);
+  if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
+    if (fn == PESTLE_NUMERIC_ISNAN) return PESTLE_OP_IS_NAN;
+    if (fn == PESTLE_NUMERIC_ISFINITE) return PESTLE_OP_IS_FINITE;
+    if (fn == PESTLE_NUMERIC_ABS) return PESTLE_OP_ABS;
+    if (fn == PESTLE_NUMERIC_ROUND) return PESTLE_OP_ROUND_EVEN;
+  }
+  return op < PESTLE_NUMERIC_NO_OP ? op : PESTLE_NUMERIC_NO_OP;
+}

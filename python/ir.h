@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules and captures.
+#ifndef PESTLE_PYTHON_IR_H_
+#define PESTLE_PYTHON_IR_H_
+
+#include "module.h"
+
+PyObject* pestle_py_module(pestle_module_t* module);  // takes it over
+// What |function| makes of a tuple of traced arguments of |types|: its results, a
+// tuple, the module, and the capture with its hidden arguments. |weak| may be NULL.
+bool pestle_py_capture(pestle_device_t* device, const pestle_type_t* types,
+                       const uint8_t* weak, size_t count, PyObject* function,
+                       PyObject** out_arrays, pestle_module_t** out_module,
+                       pestle_capture_t** out_capture);
+
+#endif  // PESTLE_PYTHON_IR_H_

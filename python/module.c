@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The module: its start, its context, exceptions.
+#include "module.h"
+
+#include <stdio.h>
+#include <string.h>
+
+pestle_py_t pestle_py;
+
+// --- Exceptions ---
+
+static PyObject* exception_of(pestle_status_code_t code) {
+  switch (code) {
+    case PESTLE_STATUS_INVALID_ARGUMENT:
+      return PyExc_ValueError;
+    case PESTLE_STATUS_WRONG_TYPE:
+      return PyExc_TypeError;
+    case PESTLE_STATUS_OUT_OF_RANGE:
+      return PyExc_IndexError;
+    case PESTLE_STATUS_OUT_OF_MEMORY:
+      return PyExc_MemoryError;
+    case PESTLE_STATUS_UNSUPPORTED:
+      return PyExc_NotImplementedError;
+    case PESTLE_STATUS_CANCELLED:
+      return PyExc_KeyboardInterrupt;
+    case PESTLE_STATUS_OK:
+    case PESTLE_STATUS_MALFORMED:
+    case PESTLE_STATUS_NOT_FOUND:
+    case PESTLE_STATUS_RESOURCE_EXHAUSTED:
+    case PESTLE_STATUS_IO:
+    case PESTLE_STATUS_INCOMPATIBLE:
+    case PESTLE_STATUS_UNAVAILABLE:
+    case PESTLE_STATUS_DEADLINE_EXCEEDED:
+    case PESTLE_STATUS_INTERNAL:
+    case PESTLE_STATUS_CODE_COUNT:
+      break;
+  }
+  return pestle_py.error;
+}
+
+// The notes of |status| as a list.
+static PyObject* notes_of(pestle_status_t status) {
+  PyObject* notes = PyList_New(0);
+  const char* note;
+  for (size_t i = 0; notes && (note = pestle_status_note(status, i)); ++i) {
+    PyObject* text =
+        PyUnicode_DecodeUTF8(note, (Py_ssize_t)strlen(note), "replace");
+    if (!text || PyList_Append(notes, text) < 0) Py_CLEAR(notes);
+    Py_XDECREF(text);
+  }
+  return notes;
+}
+
+// Raises |type| with the sentence, the notes behind it, and both as attributes.
+static void set_exception(PyObject* type, pestle_status_t status) {
+  const char* code = pestle_status_code_name(pestle_status_code(status));
+  const char* message = pestle_status_message(status);
+  PyObject* notes = notes_of(status);
+  PyObject* text =
+      PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
+  for (Py_ssize_t i = 0; notes && text && i < PyList_Size(notes); ++i) {
+    PyObject* longer =
+        PyUnicode_FromFormat("%U\n  %U", text, PyList_GetItem(notes, i));
+    Py_DECREF(text);
+    text = longer;
+  }
+  PyObject* error =
+      text ? PyObject_CallFunctionObjArgs(type, text, NULL) : NULL;
+  if (error && notes) {
+    PyObject* name = PyUnicode_FromString(code);
+    if (name && PyObject_SetAttrString(error, "code", name) == 0 &&
+        PyObject_SetAttrString(error, "notes", notes) == 0) {
+      PyErr_SetObject(type, error);
+    }
+    Py_XDECREF(name);
+  }
+  Py_XDECREF(error);
+  Py_XDECREF(text);
+  Py_XDECREF(notes);
+}
+
+bool pestle_py_ok(pestle_status_t status) {
+  if (!status) return true;
+  // A callback of ours that failed has set an exception of its own.
+  if (!PyErr_Occurred()) {
+    set_exception(exception_of(pestle_status_code(status)), status);
+  }
+  pestle_status_release(status);
+  return false;
+}
+
+// --- Context ---
+
+static void log_warning(void* user, pestle_log_level_t level,
+                        const char* message) {
+  (void)user;
+  (void)level;
+  // May be called with locks held and without the interpreter lock.
+  fprintf(stderr, "pestle: %s\n", message);
+}
+
+pestle_context_t* pestle_py_context(void) {
+  if (pestle_py.context) return pestle_py.context;
+  pestle_context_options_t options = {.struct_size = sizeof(options),
+                                      .log = log_warning,
+                                      .log_level = PESTLE_LOG_WARN,
+                                      .use_environment = true};
+  if (!pestle_py_ok(pestle_context_create(&options, &pestle_py.context))) {
+    return NULL;
+  }
+  if (!pestle_py_ok(
+          pestle_context_device(pestle_py.context, NULL, &pestle_py.device))) {
+    pestle_context_release(pestle_py.context);
+    pestle_py.context = NULL;
+  }
+  return pestle_py.context;
+}
+
+PyObject* pestle_py_hook(const char* name, PyObject* const* args,
+                         size_t count) {
+  PyObject* hook = PyDict_GetItemString(pestle_py.hooks, name);
+  if (!hook) {
+    PyErr_Format(PyExc_SystemError, "pestle has no hook '%s'", name);
+    return NULL;
+  }
+  PyObject* tuple = PyTuple_New((Py_ssize_t)count);
+  if (!tuple) return NULL;
+  for (size_t i = 0; i < count; ++i) {
+    Py_INCREF(args[i]);
+    PyTuple_SetItem(tuple, (Py_ssize_t)i, args[i]);
+  }
+  PyObject* result = PyObject_Call(hook, tuple, NULL);
+  Py_DECREF(tuple);
+  return result;
+}
+
+// --- Start ---
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "pestle._pestle",
+    .m_doc = "The C half of pestle.",
+    .m_size = -1,
+    .m_methods = pestle_py_functions,
+};
+
+static bool add_error(PyObject* module) {
+  pestle_py.error = PyErr_NewExceptionWithDoc(
+      "pestle.Error",
+      "What went wrong that is no wrong argument. code is the name of its\n"
+      "status, notes are sentences of where it happened.",
+      PyExc_RuntimeError, NULL);
+  return pestle_py.error &&
+         PyModule_AddObjectRef(module, "Error", pestle_py.error) == 0;
+}
+
+PyMODINIT_FUNC PyInit__pestle(void);
+PyMODINIT_FUNC PyInit__pestle(void) {
+  if (pestle_py.array_type) {
+    PyErr_SetString(PyExc_ImportError,
+                    "pestle is in another interpreter of this process: "
+                    "subinterpreters are not supported");
+    return NULL;
+  }
+  PyObject* module = PyModule_Create(&definition);
+  if (!module) return NULL;
+  pestle_py.hooks = PyDict_New();
+  pestle_py.nodes = PyDict_New();
+  bool made = pestle_py.hooks && pestle_py.nodes && add_error(module) &&
+              PyModule_AddObjectRef(module, "hooks", pestle_py.hooks) == 0 &&
+              pestle_py_add_dtypes(module) && pestle_py_add_device(module) &&
+              pestle_py_add_array(module) && pestle_py_add_function(module) &&
+              pestle_py_add_tree(module) && pestle_py_add_ir(module) &&
+              pestle_py_add_jit(module);
+  if (made) return module;
+  Py_DECREF(module);
+  return NULL;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Python module pestle._pestle: objects around what include/pestle has.
+//
+// python/ makes Python's values into arrays and back, keeps references, turns
+// statuses into exceptions. python/ knows nothing of how arrays are promoted, placed
+// or computed: each rule is in the library. It is written in the limited API of 3.11,
+// so that one file serves that and every later version.
+//
+// The interpreter lock is held wherever it is not said otherwise, and released around
+// whatever may compile, wait or run.
+#ifndef PESTLE_PYTHON_MODULE_H_
+#define PESTLE_PYTHON_MODULE_H_
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "pestle/numeric.h"
+#include "pestle/pestle.h"
+
+// A function as PyType_Slot has it.
+#define PESTLE_PY_SLOT(function) ((void*)(uintptr_t)(function))
+
+// --- Objects ---
+
+typedef struct pestle_py_array_t {
+  PyObject_HEAD pestle_array_t* array;
+  // Of a number that a function was called with: what it becomes is settled by
+  // the array that it meets. A pestle_dtype_kind_t, or 0.
+  uint8_t weak;
+} pestle_py_array_t;
+
+typedef struct pestle_py_dtype_t {
+  PyObject_HEAD pestle_dtype_t dtype;
+} pestle_py_dtype_t;
+
+typedef struct pestle_py_device_t {
+  PyObject_HEAD pestle_device_t* device;
+} pestle_py_device_t;
+
+typedef struct pestle_py_module_t {
+  PyObject_HEAD pestle_module_t* module;
+} pestle_py_module_t;
+
+// What the module has, once a process (a second interpreter is refused).
+typedef struct pestle_py_t {
+  pestle_context_t* context;  // made when it is first needed, never released
+  pestle_device_t* device;    // where new arrays are made
+  PyTypeObject *array_type, *dtype_type, *device_type, *module_type, *jit_type,
+      *tree_type;
+  PyObject* error;                       // pestle.Error
+  PyObject* dtypes[PESTLE_DTYPE_COUNT];  // pestle_py_dtype_t
+  PyObject* ops;                         // names of ops to their numbers
+  PyObject* hooks;                       // what pestle/*.py does for an array
+  PyObject* nodes;                       // registered types of trees
+  int capturing;                         // traces that are under way
+} pestle_py_t;
+extern pestle_py_t pestle_py;
+
+static inline bool pestle_py_is_array(PyObject* object) {
+  return Py_TYPE(object) == pestle_py.array_type;
+}
+static inline pestle_array_t* pestle_py_array(PyObject* object) {
+  return ((pestle_py_array_t*)object)->array;
+}
+
+// --- module.c ---
+
+// Sets the exception that |status| is, and releases it: false. NULL: true.
+bool pestle_py_ok(pestle_status_t status);
+// The context; NULL and an exception.
+pestle_context_t* pestle_py_context(void);
+// Calls |hook| of pestle/*.py; a new reference.
+PyObject* pestle_py_hook(const char* hook, PyObject* const* args, size_t count);
+
+// --- dtype.c ---
+
+PyObject* pestle_py_dtype(pestle_dtype_t dtype);  // a new reference
+// The dtype that an object means: a dtype, its name, bool, int, float, complex, or
+// what has such a name (NumPy's). False and an exception.
+bool pestle_py_as_dtype(PyObject* object, pestle_dtype_t* out_dtype);
+const char* pestle_py_dtype_name(pestle_dtype_t dtype);
+
+// --- device.c ---
+
+PyObject* pestle_py_device(pestle_device_t* device);  // a new reference
+// The device that an object means; None or NULL: where new arrays are made.
+bool pestle_py_as_device(PyObject* object, pestle_device_t** out_device);
+
+// --- array.c ---
+
+// Takes |array| over; NULL and an exception when there is no memory.
+PyObject* pestle_py_wrap(pestle_array_t* array);
+// The same of what |status| says came of making |*array|, an address since C fixes
+// no order in which arguments are read.
+PyObject* pestle_py_result(pestle_status_t status, pestle_array_t** array);
+// Evaluates, without the interpreter lock.
+bool pestle_py_eval(pestle_array_t* const* arrays, size_t count);
+
+// --- convert.c ---
+
+// The kind of a Python number, 0 of what is none.
+unsigned pestle_py_number_kind(PyObject* object);
+// A new array of what |object| is. |dtype| NONE: its own. |copy|: 1 always, 0 never,
+// -1 where it must be. |device| may be NULL.
+PyObject* pestle_py_asarray(PyObject* object, pestle_dtype_t dtype,
+                            pestle_device_t* device, int copy);
+// A number beside |like|, or one of |dtype| where that is not NONE.
+pestle_array_t* pestle_py_number(PyObject* object, pestle_device_t* device,
+                                 pestle_dtype_t dtype);
+// One element of |dtype| written to |bytes|, of which there are 16.
+bool pestle_py_encode(PyObject* object, pestle_dtype_t dtype,
+                      unsigned char* bytes);
+PyObject* pestle_py_decode(const unsigned char* bytes, pestle_dtype_t dtype);
+PyObject* pestle_py_tolist(PyObject* self, PyObject* unused);
+PyObject* pestle_py_item(PyObject* self, PyObject* unused);
+// The buffer protocol.
+int pestle_py_get_buffer(PyObject* self, Py_buffer* view, int flags);
+void pestle_py_release_buffer(PyObject* self, Py_buffer* view);
+// Gives back buffers that arrays no longer see.
+void pestle_py_drain(void);
+
+// --- function.c ---
+
+// Row |fn| of Python operands, at least one of which is an array.
+PyObject* pestle_py_numeric(pestle_numeric_t fn, PyObject* const* x,
+                            size_t count);
+// Arrays of operands, numbers among which become what the others are; new
+// references in |out_arrays|. False and an exception; or |out_arrays| NULL, where an
+// operand is nothing that can be an array.
+bool pestle_py_operands(PyObject* const* x, size_t count,
+                        pestle_array_t** out_arrays, bool* out_foreign);
+extern PyMethodDef pestle_py_functions[];
+
+// --- index.c ---
+
+PyObject* pestle_py_getitem(PyObject* self, PyObject* key);
+
+// --- jit.c, tree.c ---
+
+bool pestle_py_add_dtypes(PyObject* module);
+bool pestle_py_add_device(PyObject* module);
+bool pestle_py_add_array(PyObject* module);
+bool pestle_py_add_function(PyObject* module);
+bool pestle_py_add_jit(PyObject* module);
+bool pestle_py_add_ir(PyObject* module);
+bool pestle_py_add_tree(PyObject* module);
+
+#endif  // PESTLE_PYTHON_MODULE_H_

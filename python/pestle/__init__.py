@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays that are computed when somebody needs them, and functions that are compiled.
+
+    import pestle as pt
+    x = pt.asarray([1.0, 2.0])
+    y = pt.exp(x) + 1          # recorded
+    print(y)                   # one kernel
+
+pestle is a namespace of the array API standard, with jit(), pytrees, control flow and
+random numbers beside it. docs/python.md is its manual.
+"""
+
+from . import _pestle as _c
+from ._pestle import *  # noqa: F401,F403
+from ._pestle import asarray, bool, device, dtype, set_default_device, stats, where
+from ._make import (arange, astype, broadcast_shapes, can_cast, copy, empty, empty_like,
+                    eye, finfo, full, full_like, iinfo, isdtype, linspace, meshgrid,
+                    ones, ones_like, result_type, tril, triu, zeros, zeros_like)
+from ._shape import (broadcast_arrays, broadcast_to, concat, expand_dims, flip,
+                     matrix_transpose, moveaxis, pad, permute_dims, ravel, repeat,
+                     reshape, roll, split, squeeze, stack, swapaxes, tile, transpose,
+                     unstack)
+from ._reduce import (all, any, argmax, argmin, argsort, clip, count_nonzero,
+                      cumulative_prod, cumulative_sum, diff, isin, log_softmax,
+                      logsumexp, max, mean, min, nonzero, prod, searchsorted, softmax,
+                      sort, std, sum, topk, unique_all, unique_counts, unique_inverse,
+                      unique_values, var)
+from ._index import take, take_along_axis
+from ._linear import einsum, matmul, outer, tensordot, vecdot
+from ._jit import (Function, Lowered, export, from_stablehlo, jit, load, load_onnx,
+                   lower)
+from ._control import cond, fori_loop, map, scan, switch, while_loop
+from . import _hooks, tree
+
+_hooks.install()
+
+__version__ = "0.1.0"
+__array_api_version__ = "2025.12"
+
+e, pi, inf, nan = 2.718281828459045, 3.141592653589793, float("inf"), float("nan")
+newaxis = None
+concatenate, permute, absolute, power = concat, permute_dims, abs, pow
+
+
+def eval(*trees):
+    """Computes the arrays of trees, and returns when they are there."""
+    arrays = [x for x in tree.leaves(trees) if isinstance(x, Array)]
+    _c.eval(arrays)
+
+
+def async_eval(*trees):
+    """Begins to compute the arrays of trees. On a CPU it is eval()."""
+    eval(*trees)
+
+
+def asnumpy(x, /):
+    """x as a NumPy array, which sees x's memory where that is the host's."""
+    return x.__array__()
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """An array of what another library shows by the DLPack or buffer protocol,
+    without a copy where that is possible."""
+    y = asarray(x, copy=False if copy is None and not isinstance(x, Array) else copy)
+    return y if device is None else y.to_device(device)
+
+
+def stop_gradient(x, /):
+    """x, which derivatives do not look into."""
+    return x
+
+
+def __array_namespace_info__():
+    """What the namespace has: devices, dtypes, capabilities."""
+    from . import _info
+    return _info.Info()
+
+
+def __getattr__(name):
+    if name in ("linalg", "fft", "random", "backends", "lax", "nn"):
+        import importlib
+        module = importlib.import_module("." + name, __name__)
+        globals()[name] = module
+        return module
+    raise AttributeError(f"module 'pestle' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(set(globals()) | {"linalg", "fft", "random", "backends"})

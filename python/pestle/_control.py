@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control flow as a part of the graph, with jax.lax's signatures."""
+
+from . import _pestle as c
+from . import tree
+from ._core import Array, apply, asarray, need_array, reshape_to
+from ._shape import stack
+
+
+def _arrays(value):
+    """The leaves of a tree as arrays, and its structure."""
+    leaves, structure = tree.flatten(value)
+    return [x if isinstance(x, Array) else asarray(x) for x in leaves], structure
+
+
+class _Body:
+    """A function of trees, recorded once. |hidden| is what it reads from around it,
+    which becomes operands of the op that has the body."""
+
+    def __init__(self, function, specs, structure):
+        def flat(args):
+            leaves, self.structure = _arrays(function(*structure.unflatten(args)))
+            return tuple(leaves)
+        device = specs[0].device if specs else None
+        _, self.hidden, self.results, self._capture = c.capture(flat, tuple(specs),
+                                                                device)
+
+    def module(self, hidden=(), more=()):
+        """The body with hidden as further arguments and more as further results."""
+        return c.rebind(self._capture, tuple(hidden),
+                        self.results + tuple(more))[0]
+
+
+def _hidden_of(*bodies):
+    found = {x._id: x for body in bodies for x in body.hidden}
+    return tuple(found.values())
+
+
+def _check(results, specs, what):
+    for i, (a, b) in enumerate(zip(results, specs)):
+        if a.dtype != b.dtype or a.shape != b.shape:
+            raise TypeError(f"{what}: leaf {i} is {b.dtype}{list(b.shape)}, and becomes "
+                            f"{a.dtype}{list(a.shape)}")
+
+
+def while_loop(cond_fun, body_fun, init_val):
+    """val = init_val; while cond_fun(val): val = body_fun(val). dtypes and shapes of
+    val stay what they are."""
+    init, structure = _arrays(init_val)
+    single = tree.structure((init_val,))
+    cond, body = _Body(cond_fun, init, single), _Body(body_fun, init, single)
+    if body.structure != structure:
+        raise TypeError(f"the body makes {structure} into {body.structure}")
+    _check(body.results, init, "the body of a loop")
+    if len(cond.results) != 1 or cond.results[0].dtype != c.bool or cond.results[0].ndim:
+        raise TypeError("the condition of a loop is a bool of rank 0")
+    hidden = _hidden_of(cond, body)
+    out = apply("while", init + list(hidden), None, None, None,
+                (cond.module(hidden), body.module(hidden, hidden)))
+    return structure.unflatten(out[:len(init)])
+
+
+def fori_loop(lower, upper, body_fun, init_val):
+    """val = init_val; for i from lower to upper - 1: val = body_fun(i, val)."""
+    first, last = (x if isinstance(x, Array) else asarray(x, dtype=c.int64)
+                   for x in (lower, upper))
+
+    def body(state):
+        i, end, val = state
+        return c.add(i, 1), end, body_fun(i, val)
+    return while_loop(lambda state: c.less(state[0], state[1]), body,
+                      (first, last, init_val))[2]
+
+
+def _same_branches(bodies):
+    first = bodies[0]
+    for i, body in enumerate(bodies[1:], 1):
+        if body.structure != first.structure:
+            raise TypeError(f"branch {i} gives {body.structure}, branch 0 "
+                            f"{first.structure}")
+        _check(body.results, first.results, f"branch {i}")
+
+
+def cond(pred, true_fun, false_fun, *operands):
+    """true_fun(*operands) if pred else false_fun(*operands); one of them runs."""
+    pred = pred if isinstance(pred, Array) else asarray(pred)
+    if pred.ndim:
+        raise TypeError("the condition is a number or an array of rank 0")
+    index = c.cast(c.logical_not(pred), c.int32)
+    return switch(index, (true_fun, false_fun), *operands)
+
+
+def switch(index, branches, *operands):
+    """branches[index](*operands), index clamped; one of them runs."""
+    index = index if isinstance(index, Array) else asarray(index, dtype=c.int32)
+    index = c.minimum(c.maximum(c.cast(index, c.int32), 0), len(branches) - 1)
+    leaves, structure = _arrays(operands)
+    bodies = [_Body(f, leaves, structure) for f in branches]
+    _same_branches(bodies)
+    # A branch runs as a loop of one turn, or of none.
+    state = tuple(c.full(x.shape, 0, x.dtype, x.device) for x in bodies[0].results)
+    for i, function in enumerate(branches):
+        def turn(values, function=function):
+            out, _ = _arrays(function(*operands))
+            return (c.logical_and(values[0], False), tuple(out))
+        state = while_loop(lambda v: v[0], turn, (c.equal(index, i), state))[1]
+    return bodies[0].structure.unflatten(state)
+
+
+def scan(f, init, xs, length=None, reverse=False):
+    """carry = init; for x in xs: carry, y = f(carry, x). Gives carry, and all y
+    stacked. xs is a tree of arrays with one first axis, or None with a length."""
+    from ._index import take
+    leaves, structure = _arrays(xs)
+    if length is None:
+        if not leaves:
+            raise ValueError("scan() needs xs or a length")
+        length = leaves[0].shape[0]
+    for x in leaves:
+        if not x.ndim or x.shape[0] != length:
+            raise ValueError(f"xs of shape {x.shape} do not have {length} turns")
+    carry, carry_structure = _arrays(init)
+
+    def part(i):
+        at = reshape_to(i, (1,))
+        return structure.unflatten([
+            reshape_to(take(x, at, axis=0), x.shape[1:]) for x in leaves])
+
+    if not length:
+        return init, None
+    probe = _Body(lambda i, *values: f(carry_structure.unflatten(values), part(i)),
+                  [c.full((), 0, c.int64, None), *carry],
+                  tree.structure((0, *carry)))
+    n = len(carry)
+    _check(probe.results[:n], carry, "the carry of a scan")
+    outs = probe.results[n:]
+    out_structure = tree.structure(probe.structure.unflatten(probe.results)[1])
+
+    def body(i, state):
+        values, rows = state
+        at = c.subtract(length - 1, i) if reverse else i
+        new, y = f(carry_structure.unflatten(values), part(at))
+        new, ys = _arrays(new)[0], _arrays(y)[0]
+        zero = c.full((), 0, c.int64, None)
+        rows = tuple(apply("dynamic_update_slice",
+                           (row, reshape_to(v, (1, *v.shape)), at) +
+                           (zero,) * v.ndim) for row, v in zip(rows, ys))
+        return tuple(new), rows
+    rows = tuple(c.full((length, *y.shape), 0, y.dtype, y.device) for y in outs)
+    carry, rows = fori_loop(0, length, body, (tuple(carry), rows))
+    return carry_structure.unflatten(carry), out_structure.unflatten(rows)
+
+
+def map(f, xs):
+    """f of each x in xs, stacked: one at a time."""
+    return scan(lambda _, x: ((), f(x)), (), xs)[1]

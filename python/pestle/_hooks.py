@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the C half asks the Python half for, and the methods of arrays."""
+
+from . import _index, _jit, _linear, _make, _reduce, _shape, _text
+from . import _pestle as c
+from ._core import Array, asarray
+
+
+def _stack_nested(value):
+    if isinstance(value, (list, tuple)):
+        parts = [_stack_nested(v) for v in value]
+        return _shape.stack(parts)
+    return value if isinstance(value, Array) else asarray(value)
+
+
+def _asarray(value):
+    """An array of an object that shows none of its memory by the buffer protocol."""
+    if hasattr(value, "__dlpack__"):
+        return c.from_dlpack(value) if hasattr(c, "from_dlpack") else memoryview(value)
+    if hasattr(value, "__array__"):
+        return value.__array__()
+    if hasattr(value, "__index__"):
+        return asarray(value.__index__())
+    if hasattr(value, "__float__"):
+        return asarray(float(value))
+    if hasattr(value, "__iter__") and not isinstance(value, (str, bytes)):
+        return asarray(list(value))
+    raise TypeError(f"{value!r} is nothing that an array can be made of")
+
+
+def _iter(x):
+    if not x.ndim:
+        raise TypeError("an array of rank 0 has no elements one by one")
+    return iter([x[i] for i in range(x.shape[0])])
+
+
+def _matmul(a, b):
+    if not isinstance(a, Array) or not isinstance(b, Array):
+        if any(isinstance(v, (bool, int, float, complex)) for v in (a, b)):
+            return NotImplemented
+        a, b = asarray(a), asarray(b)
+    return _linear.matmul(a, b)
+
+
+def _numpy(x, dtype=None, copy=None):
+    """x as a NumPy array that sees x's memory and is read-only; a copy where dtype or
+    copy asks for one."""
+    import numpy
+    if x.dtype.name in ("bfloat16",) or x.dtype.bits < 8:
+        y = numpy.asarray(c.cast(x, c.float32))
+    elif x.dtype.kind == "f" and x.dtype.bits == 8:
+        y = numpy.asarray(c.cast(x, c.float32))
+    elif x.device.type != "cpu":
+        y = numpy.asarray(memoryview(c.copy(x, "cpu")))
+    else:
+        y = numpy.asarray(memoryview(x))
+    if dtype is not None:
+        y = y.astype(dtype, copy=bool(copy))
+    return y.copy() if copy and dtype is None else y
+
+
+def _namespace(x, /, *, api_version=None):
+    import pestle
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
+        raise ValueError(f"the array API of {api_version} is not here")
+    return pestle
+
+
+def _to_device(x, device, /, *, stream=None):
+    """x on device."""
+    return x if c.device(device) == x.device else c.copy(x, device)
+
+
+def _reshape(x, *shape, copy=None):
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        shape = shape[0]
+    return _shape.reshape(x, tuple(shape), copy=copy)
+
+
+def _transpose(x, *axes):
+    if len(axes) == 1 and isinstance(axes[0], (tuple, list)):
+        axes = axes[0]
+    return _shape.transpose(x, tuple(axes) if axes else None)
+
+
+def _block(x):
+    c.eval((x,))
+    return x
+
+
+def _reduce_ex(x, protocol):
+    return _rebuild, (bytes(memoryview(c.copy(x, "cpu")).cast("B")) if x.size else b"",
+                      x.dtype.name, x.shape)
+
+
+def _rebuild(data, dtype, shape):
+    if not data:
+        return c.full(shape, 0, c.dtype(dtype), None)
+    flat = c.asarray(memoryview(data))
+    size = c.dtype(dtype).itemsize
+    n = len(data) // size
+    if dtype == "bool":
+        return _shape.reshape(c.not_equal(flat, 0), shape)
+    wide = c.apply("reshape", (flat,), None, c.uint8, (n, size) if size > 1 else (n,))
+    y = c.apply("bitcast_convert", (wide,), None, c.dtype(dtype), (n,))
+    return _shape.reshape(y, shape)
+
+
+METHODS = {
+    "__array_namespace__": _namespace, "__array__": _numpy, "to_device": _to_device,
+    "reshape": _reshape, "transpose": _transpose, "block_until_ready": _block,
+    "__reduce_ex__": _reduce_ex, "astype": _make.astype, "ravel": _shape.ravel,
+    "flatten": _shape.ravel, "squeeze": _shape.squeeze, "swapaxes": _shape.swapaxes,
+    "clip": _reduce.clip, "take": _index.take, "dot": _linear.matmul,
+    "conj": c.conj, "round": c.round,
+    **{name: getattr(_reduce, name) for name in (
+        "sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax",
+        "argmin", "argsort", "sort", "cumulative_sum", "cumulative_prod")},
+}
+PROPERTIES = {
+    "T": lambda x: _shape.transpose(x), "mT": lambda x: _shape.matrix_transpose(x),
+    "real": lambda x: c.real(x), "imag": lambda x: c.imag(x),
+    "at": lambda x: _index._Indexer(x),
+}
+
+
+def install():
+    c.hooks.update(
+        repr=_text.represent, str=_text.text, iter=_iter, getitem=_index.getitem,
+        setitem=_index.update, matmul=_matmul, asarray=_asarray,
+        stack_nested=_stack_nested, bind=_jit.bind)
+    for name, function in METHODS.items():
+        if type(function).__name__ == "builtin_function_or_method":
+            function = (lambda f: lambda x: f(x))(function)
+        setattr(Array, name, function)
+    for name, function in PROPERTIES.items():
+        setattr(Array, name, property(function))
+    Array.__module__ = "pestle"

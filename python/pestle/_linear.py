@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of matrices and vectors."""
+
+from . import _pestle as c
+from ._core import (apply, array, axes_of, axis_of, count_of, is_complex, need_array,
+                    reshape_to)
+from ._make import broadcast_shapes
+from ._reduce import sum as sum_of
+from ._shape import (broadcast_arrays, broadcast_to, expand_dims, matrix_transpose,
+                     squeeze)
+
+
+def _promoted(*arrays):
+    dtype = arrays[0].dtype
+    for x in arrays[1:]:
+        dtype = c.promote(dtype, x.dtype)
+    return [c.cast(x, dtype) for x in arrays]
+
+
+def dot_general(x, y, contract, batch=((), ())):
+    """The sum of products over the axes contract, a list of each operand, for each
+    place of the axes batch: first these axes, then those of x, then those of y."""
+    rest = [[a for a in range(v.ndim) if a not in contract[i] and a not in batch[i]]
+            for i, v in enumerate((x, y))]
+    shape = ([x.shape[a] for a in batch[0]] + [x.shape[a] for a in rest[0]] +
+             [y.shape[a] for a in rest[1]])
+    if x.dtype == c.bool:
+        z = dot_general(c.cast(x, c.int32), c.cast(y, c.int32), contract, batch)
+        return c.not_equal(z, 0)
+    return apply("dot_general", (x, y), {
+        "lhs_batching_dimensions": batch[0], "rhs_batching_dimensions": batch[1],
+        "lhs_contracting_dimensions": contract[0],
+        "rhs_contracting_dimensions": contract[1]}, x.dtype, shape)
+
+
+def matmul(x1, x2, /):
+    """The matrix product: of the last two axes, for each place of the others."""
+    need_array(x1, "x1"), need_array(x2, "x2")
+    for x in (x1, x2):
+        if not x.ndim:
+            raise ValueError("matmul() takes no array of rank 0: * multiplies")
+    x1, x2 = _promoted(x1, x2)
+    if x1.shape[-1] != x2.shape[-min(2, x2.ndim)]:
+        raise ValueError(f"arrays of shapes {x1.shape} and {x2.shape} have no matrix "
+                         "product")
+    if x1.ndim == 1 or x2.ndim == 1 or x2.ndim == 2:
+        axis = 0 if x2.ndim == 1 else x2.ndim - 2
+        y = dot_general(x1, x2, ([x1.ndim - 1], [axis]))
+        if x1.ndim > 1 or x2.ndim < 3:
+            return y
+        return y
+    batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    x1 = broadcast_to(x1, batch + x1.shape[-2:])
+    x2 = broadcast_to(x2, batch + x2.shape[-2:])
+    n = len(batch)
+    return dot_general(x1, x2, ([n + 1], [n]), (range(n), range(n)))
+
+
+def tensordot(x1, x2, /, *, axes=2):
+    """The sum of products over axes: the last axes of x1 and the first of x2, or a
+    list of each."""
+    need_array(x1, "x1"), need_array(x2, "x2")
+    if isinstance(axes, int):
+        first = list(range(x1.ndim - axes, x1.ndim))
+        second = list(range(axes))
+    else:
+        first, second = axes
+        first = axes_of(tuple(first), x1.ndim)
+        second = axes_of(tuple(second), x2.ndim)
+    for a, b in zip(first, second):
+        if x1.shape[a] != x2.shape[b]:
+            raise ValueError(f"axis {a} of x1 has {x1.shape[a]} elements, axis {b} of "
+                             f"x2 {x2.shape[b]}")
+    x1, x2 = _promoted(x1, x2)
+    return dot_general(x1, x2, (first, second))
+
+
+def vecdot(x1, x2, /, *, axis=-1):
+    """The sum over axis of products, of conj(x1) where that is complex."""
+    need_array(x1, "x1"), need_array(x2, "x2")
+    if axis >= 0:
+        raise ValueError("axis counts from the end: -1 is the last one")
+    a, b = axis_of(axis, x1.ndim), axis_of(axis, x2.ndim)
+    if x1.shape[a] != x2.shape[b]:
+        raise ValueError(f"axis {axis} has {x1.shape[a]} and {x2.shape[b]} elements")
+    x1, x2 = broadcast_arrays(*_promoted(x1, x2))
+    at = axis_of(axis, x1.ndim)
+    if is_complex(x1.dtype):
+        x1 = c.conj(x1)
+    if x1.dtype == c.bool:
+        return c.fold("or", c.bitwise_and(x1, x2), (at,))
+    return c.fold("add", c.multiply(x1, x2), (at,))
+
+
+def outer(x1, x2, /):
+    """Each product of an element of x1 and one of x2, both of rank 1."""
+    if need_array(x1, "x1").ndim != 1 or need_array(x2, "x2").ndim != 1:
+        raise ValueError("outer() takes two arrays of one axis")
+    return c.multiply(expand_dims(x1, 1), expand_dims(x2, 0))
+
+
+def einsum(subscripts, *operands):
+    """Sums of products in Einstein's notation: einsum('ij,jk->ik', a, b)."""
+    subscripts = subscripts.replace(" ", "")
+    if "." in subscripts:
+        raise NotImplementedError("einsum() has no ellipses")
+    inputs, _, output = subscripts.partition("->")
+    inputs = inputs.split(",")
+    if len(inputs) != len(operands):
+        raise ValueError(f"{len(inputs)} operands are named, {len(operands)} given")
+    if "->" not in subscripts:
+        letters = "".join(inputs)
+        output = "".join(sorted(l for l in set(letters) if letters.count(l) == 1))
+    operands = _promoted(*operands)
+    names, x = _diagonals(inputs[0], operands[0])
+    for i in range(1, len(operands)):
+        other, y = _diagonals(inputs[i], operands[i])
+        later = set(output).union(*inputs[i + 1:])
+        names, x = _pair(names, x, other, y, later)
+    gone = [i for i, l in enumerate(names) if l not in output]
+    if gone:
+        x = c.fold("add", x, gone)
+        names = [l for l in names if l in output]
+    return apply("transpose", (x,), {"permutation": [names.index(l) for l in output]})
+
+
+def _diagonals(names, x):
+    """An axis for each letter: of a letter that occurs twice the diagonal."""
+    if len(names) != x.ndim:
+        raise ValueError(f"'{names}' names {len(names)} axes of an array of {x.ndim}")
+    from ._core import iota
+    names = list(names)
+    for letter in dict.fromkeys(names):
+        while names.count(letter) > 1:
+            a = names.index(letter)
+            b = names.index(letter, a + 1)
+            same = c.equal(iota(x.shape, a, c.int64, x.device),
+                           iota(x.shape, b, c.int64, x.device))
+            x = c.fold("add", c.where(same, x, c.number(0, x)), (b,))
+            del names[b]
+    return names, x
+
+
+def _pair(names, x, other, y, later):
+    batch = [l for l in names if l in other and l in later]
+    contract = [l for l in names if l in other and l not in later]
+    z = dot_general(x, y,
+                    ([names.index(l) for l in contract],
+                     [other.index(l) for l in contract]),
+                    ([names.index(l) for l in batch], [other.index(l) for l in batch]))
+    return batch + [l for l in names if l not in other] + [
+        l for l in other if l not in names], z

@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions, searches, sorts and sets."""
+
+from collections import namedtuple
+
+from . import _pestle as c
+from ._core import (Array, WHOLE, apply, array, axes_of, axis_of, body,
+                    broadcast_dims, count_of, dtype_of, iota, is_complex, is_float,
+                    is_int, limits, need_array, number, reshape_to, slice_axis)
+from ._shape import broadcast_to, concat, expand_dims, flip, ravel, squeeze
+
+
+def _kept(y, shape, axes, keepdims):
+    """What was reduced over axes, with these as axes of extent 1 if so wished."""
+    if not keepdims:
+        return y
+    return reshape_to(y, [1 if i in axes else d for i, d in enumerate(shape)])
+
+
+def _fold(op, x, axis, keepdims):
+    axes = axes_of(axis, x.ndim)
+    return _kept(c.fold(op, x, axes), x.shape, axes, keepdims)
+
+
+def _sum_dtype(x, dtype):
+    """What sums and products of x are of: integers and bools are wide ones."""
+    if dtype is not None:
+        return c.dtype(dtype)
+    if x.dtype.kind in "bi":
+        return c.int64
+    return c.uint64 if x.dtype.kind == "u" else x.dtype
+
+
+def _numeric(x, name):
+    need_array(x)
+    if x.dtype == c.bool and name != "sum":
+        raise TypeError(f"{name}() takes no array of bool")
+    return x
+
+
+def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+    """The sum over axis; of integers in int64 or uint64."""
+    return _fold("add", c.cast(need_array(x), _sum_dtype(x, dtype)), axis, keepdims)
+
+
+def prod(x, /, *, axis=None, dtype=None, keepdims=False):
+    """The product over axis; of integers in int64 or uint64."""
+    return _fold("multiply", c.cast(need_array(x), _sum_dtype(x, dtype)), axis,
+                 keepdims)
+
+
+def _extreme(op, x, axis, keepdims):
+    need_array(x)
+    if is_complex(x.dtype):
+        raise TypeError("complex numbers have no order")
+    axes = axes_of(axis, x.ndim)
+    if not count_of(x.shape[a] for a in axes):
+        raise ValueError(f"the array of shape {x.shape} has no elements along axis "
+                         f"{axis}, and no {op} of them")
+    return _fold(op, x, axis, keepdims)
+
+
+def max(x, /, *, axis=None, keepdims=False):
+    """The largest element over axis; NaN where there is one."""
+    return _extreme("maximum", x, axis, keepdims)
+
+
+def min(x, /, *, axis=None, keepdims=False):
+    """The least element over axis; NaN where there is one."""
+    return _extreme("minimum", x, axis, keepdims)
+
+
+def _truth(x):
+    return x if need_array(x).dtype == c.bool else c.not_equal(x, 0)
+
+
+def all(x, /, *, axis=None, keepdims=False):
+    """Whether all elements over axis are other than 0."""
+    return _fold("and", _truth(x), axis, keepdims)
+
+
+def any(x, /, *, axis=None, keepdims=False):
+    """Whether an element over axis is other than 0."""
+    return _fold("or", _truth(x), axis, keepdims)
+
+
+def count_nonzero(x, /, *, axis=None, keepdims=False):
+    """How many elements over axis are other than 0."""
+    return sum(_truth(x), axis=axis, keepdims=keepdims)
+
+
+def _floats(x, name):
+    need_array(x)
+    if x.dtype.kind not in "fc":
+        return c.cast(x, c.float32)
+    return x
+
+
+def mean(x, /, *, axis=None, keepdims=False):
+    """The mean over axis."""
+    x = _floats(x, "mean")
+    n = count_of(x.shape[a] for a in axes_of(axis, x.ndim))
+    return c.divide(sum(x, axis=axis, keepdims=keepdims), n)
+
+
+def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """The mean square of the distances from the mean over axis; the count is
+    lessened by correction."""
+    x = _floats(x, "var")
+    n = count_of(x.shape[a] for a in axes_of(axis, x.ndim))
+    away = c.subtract(x, mean(x, axis=axis, keepdims=True))
+    size = c.square(c.abs(away)) if is_complex(x.dtype) else c.square(away)
+    # Of fewer elements than correction there is no variance: NaN.
+    rest = n - correction
+    total = sum(size, axis=axis, keepdims=keepdims)
+    return c.divide(total, rest if rest > 0 else float("nan") if n == 0 or rest < 0
+                    else 0.0)
+
+
+def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """The root of var()."""
+    return c.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
+
+
+# --- Cumulative ---
+
+def _cumulate(op, x, axis, dtype, include_initial, start):
+    need_array(x)
+    if axis is None:
+        if x.ndim != 1:
+            raise ValueError("axis must be said where an array has several axes")
+        axis = 0
+    axis = axis_of(axis, x.ndim)
+    x = c.cast(x, _sum_dtype(x, dtype))
+    n = x.shape[axis]
+    y = x
+    if n > 1 and x.size:
+        window, padding = [1] * x.ndim, [0] * (2 * x.ndim)
+        window[axis], padding[2 * axis] = n, n - 1
+        step = body(op, lambda a, b: apply(op, (a, b)), x.dtype, x.dtype)
+        y, = apply("reduce_window", (x, c.full((), start, x.dtype, x.device)),
+                   {"window_dimensions": window, "padding": padding}, None, None,
+                   (step,))
+    if not include_initial:
+        return y
+    first = list(x.shape)
+    first[axis] = 1
+    return concat([c.full(first, start, x.dtype, x.device), y], axis=axis)
+
+
+def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+    """The sums of the first elements along axis: of one, of two, ..."""
+    return _cumulate("add", x, axis, dtype, include_initial, 0)
+
+
+def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+    """The products of the first elements along axis: of one, of two, ..."""
+    return _cumulate("multiply", x, axis, dtype, include_initial, 1)
+
+
+def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+    """The differences of neighbours along axis, taken n times."""
+    axis = axis_of(axis, need_array(x).ndim)
+    parts = [p for p in (prepend, x, append) if p is not None]
+    if len(parts) > 1:
+        x = concat(parts, axis=axis)
+    for _ in range(n):
+        size = x.shape[axis]
+        if not size:
+            return x
+        high, low = slice_axis(x, axis, 1, size), slice_axis(x, axis, 0, size - 1)
+        x = c.bitwise_xor(high, low) if x.dtype == c.bool else c.subtract(high, low)
+    return x
+
+
+# --- Places ---
+
+def _place(x, axis, keepdims, extreme):
+    need_array(x)
+    shape = x.shape
+    if axis is None:
+        flat, at = ravel(x), 0
+    else:
+        flat, at = x, axis_of(axis, x.ndim)
+    if not flat.shape[at]:
+        raise ValueError(f"an array of shape {shape} has no element to be found")
+    best = extreme(flat, axis=at, keepdims=True)
+    found = c.equal(flat, best)
+    if is_float(x.dtype):
+        found = c.logical_or(found, c.isnan(flat))
+    i = iota(flat.shape, at, c.int64, x.device)
+    y = c.fold("minimum", c.where(found, i, flat.shape[at]), (at,))
+    if not keepdims:
+        return y
+    return reshape_to(y, [1 if axis is None or d == at else n
+                          for d, n in enumerate(shape)])
+
+
+def argmax(x, /, *, axis=None, keepdims=False):
+    """The place of the first largest element along axis, of all where that is None."""
+    return _place(x, axis, keepdims, max)
+
+
+def argmin(x, /, *, axis=None, keepdims=False):
+    """The place of the first least element along axis, of all where that is None."""
+    return _place(x, axis, keepdims, min)
+
+
+def nonzero(x, /):
+    """The places of elements other than 0, an array for each axis. Evaluates."""
+    if need_array(x).ndim == 0:
+        raise ValueError("nonzero() takes an array of at least one axis")
+    if not x.size:
+        return tuple(c.full((0,), 0, c.int64, x.device) for _ in x.shape)
+    places, count = apply("places", (ravel(_truth(x)),))
+    at = c.cast(slice_axis(places, 0, 0, count.item()), c.int64)
+    out = []
+    for dim in reversed(x.shape):
+        out.append(c.remainder(at, dim))
+        at = c.floor_divide(at, dim)
+    return tuple(reversed(out))
+
+
+def searchsorted(x1, x2, /, *, side="left", sorter=None):
+    """Where elements of x2 would go into x1, which is sorted: before equal ones, or
+    behind them where side is 'right'."""
+    from ._index import take
+    need_array(x1)
+    x2 = array(x2, x1)
+    if side not in ("left", "right"):
+        raise ValueError(f"side is {side!r}: 'left' and 'right' are known")
+    if sorter is not None:
+        x1 = take(x1, sorter, axis=0)
+    dtype = c.promote(x1.dtype, x2.dtype)
+    x1, x2 = c.cast(x1, dtype), c.cast(x2, dtype)
+    before = c.less if side == "left" else c.less_equal
+    n = x1.shape[0]
+    at = c.full(x2.shape, 0, c.int64, x1.device)
+    # From the largest step on, each is taken where what it leads over is before x2.
+    step = 1 << n.bit_length()
+    while step > 1:
+        step >>= 1
+        to = c.add(at, step)
+        fits = c.less_equal(to, n)
+        if n:
+            value = take(x1, c.subtract(c.minimum(to, n), 1))
+            at = c.where(c.logical_and(fits, before(value, x2)), to, at)
+    return at
+
+
+# --- Sorting ---
+
+def _order(dtype, descending):
+    """Whether a comes before b: NaN comes last."""
+    def before(a, b):
+        if descending:
+            a, b = b, a
+        y = c.less(a, b)
+        if is_float(dtype):
+            # Ascending: any number is before NaN; descending the same way around.
+            y = c.logical_or(y, c.logical_and(c.isnan(b), c.logical_not(c.isnan(a))))
+        return y
+    return before
+
+
+def _check_order(x):
+    if is_complex(need_array(x).dtype):
+        raise TypeError("complex numbers have no order")
+
+
+def sort(x, /, *, axis=-1, descending=False, stable=True):
+    """x with its elements along axis in order; NaN is the largest number."""
+    _check_order(x)
+    axis = axis_of(axis, x.ndim)
+    order = body(f"sort{descending}", _order(x.dtype, descending), x.dtype, x.dtype)
+    return apply("sort", (x,), {"dimension": axis, "is_stable": True}, None, None,
+                 (order,))[0]
+
+
+def _sort_by(x, axis, descending=False):
+    """x in order along axis, and the places that its elements had, in int64."""
+    before = _order(x.dtype, descending)
+    order = body(f"sort_by{descending}", lambda a, b, i, j: before(a, b),
+                 x.dtype, x.dtype, c.int64, c.int64)
+    return apply("sort", (x, iota(x.shape, axis, c.int64, x.device)),
+                 {"dimension": axis, "is_stable": True}, None, None, (order,))
+
+
+def argsort(x, /, *, axis=-1, descending=False, stable=True):
+    """The places that the elements of sort() had. Equal ones keep their order."""
+    _check_order(x)
+    return _sort_by(x, axis_of(axis, x.ndim), descending)[1]
+
+
+def topk(x, k, /, *, axis=-1):
+    """The k largest elements along axis, the first largest, and their places."""
+    _check_order(x)
+    axis = axis_of(axis, x.ndim)
+    values, places = _sort_by(x, axis, True)
+    return slice_axis(values, axis, 0, k), slice_axis(places, axis, 0, k)
+
+
+# --- Sets. Their sizes depend on data: they evaluate ---
+
+unique_all_result = namedtuple("unique_all_result",
+                               "values indices inverse_indices counts")
+unique_counts_result = namedtuple("unique_counts_result", "values counts")
+unique_inverse_result = namedtuple("unique_inverse_result", "values inverse_indices")
+
+
+def _order_flat(x):
+    """x flat and in order, with the places of its elements; complex numbers by
+    their real parts, then their imaginary ones."""
+    flat = ravel(need_array(x))
+    if not is_complex(x.dtype):
+        return _sort_by(flat, 0)
+    real, imag = c.real(flat), c.imag(flat)
+    part = real.dtype
+
+    def before(a, b, p, q, i, j):
+        return c.logical_or(c.less(a, b), c.logical_and(c.equal(a, b), c.less(p, q)))
+    order = body("sort_complex", before, part, part, part, part, c.int64, c.int64)
+    real, imag, places = apply(
+        "sort", (real, imag, iota(flat.shape, 0, c.int64, x.device)),
+        {"dimension": 0, "is_stable": True}, None, None, (order,))
+    return apply("complex", (real, imag)), places
+
+
+def _runs(x):
+    """x in order, its places, and where in it each value begins."""
+    values, places = _order_flat(x)
+    n = x.size
+    if not n:
+        return values, places, c.full((0,), 0, c.int64, x.device), None
+    differs = c.not_equal(slice_axis(values, 0, 1, n), slice_axis(values, 0, 0, n - 1))
+    first = concat([c.full((1,), True, c.bool, x.device), differs])
+    return values, places, nonzero(first)[0], first
+
+
+def unique_all(x, /):
+    """The values that x has, in order, the place of the first of each, the place
+    among them of each element, and how often each occurs. Each NaN is a value."""
+    from ._index import take, put_flat
+    values, places, starts, first = _runs(x)
+    n = x.size
+    ends = concat([starts, c.full((1,), n, c.int64, x.device)])
+    counts = diff(ends) if n else starts
+    if n:
+        run = c.subtract(cumulative_sum(c.cast(first, c.int64)), 1)
+        inverse = put_flat(c.full((n,), 0, c.int64, x.device), places, run)
+    else:
+        inverse = places
+    return unique_all_result(take(values, starts), take(places, starts),
+                             reshape_to(inverse, x.shape), counts)
+
+
+def unique_counts(x, /):
+    """The values that x has, in order, and how often each occurs."""
+    y = unique_all(x)
+    return unique_counts_result(y.values, y.counts)
+
+
+def unique_inverse(x, /):
+    """The values that x has, in order, and the place among them of each element."""
+    y = unique_all(x)
+    return unique_inverse_result(y.values, y.inverse_indices)
+
+
+def unique_values(x, /):
+    """The values that x has, in order."""
+    from ._index import take
+    values, _, starts, _ = _runs(x)
+    return take(values, starts)
+
+
+def isin(x1, x2, /, *, invert=False):
+    """Whether each element of x1 is one of x2."""
+    like = x1 if isinstance(x1, Array) else x2
+    x1, x2 = array(x1, like), array(x2, like)
+    dtype = c.promote(x1.dtype, x2.dtype)
+    a, b = expand_dims(c.cast(x1, dtype), x1.ndim), ravel(c.cast(x2, dtype))
+    y = c.fold("or", c.equal(a, b), (x1.ndim,))
+    return c.logical_not(y) if invert else y
+
+
+# --- Beside the standard ---
+
+def clip(x, /, min=None, max=None):
+    """x, but min where it is below, and max where it is above that."""
+    dtype = need_array(x).dtype
+    for limit, pick in ((min, c.maximum), (max, c.minimum)):
+        if limit is None:
+            continue
+        limit = array(limit, x)
+        x = c.cast(pick(x, c.cast(limit, dtype)), dtype)
+    return x
+
+
+def logsumexp(x, /, *, axis=None, keepdims=False):
+    """log(sum(exp(x))) over axis without overflow on the way."""
+    x = _floats(x, "logsumexp")
+    axes = axes_of(axis, x.ndim)
+    return _kept(apply("logsumexp", (x,), {"dimensions": axes}), x.shape, axes,
+                 keepdims)
+
+
+def softmax(x, /, *, axis=-1):
+    """exp(x) by its sum over axis."""
+    x = _floats(x, "softmax")
+    return apply("softmax", (x,), {"dimensions": axes_of(axis, x.ndim)})
+
+
+def log_softmax(x, /, *, axis=-1):
+    """log(softmax(x)), exact where that is small."""
+    x = _floats(x, "log_softmax")
+    return apply("log_softmax", (x,), {"dimensions": axes_of(axis, x.ndim)})

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that move elements and compute nothing."""
+
+import operator
+
+from . import _pestle as c
+from ._core import (Array, apply, array, axes_of, axis_of, broadcast_dims, count_of,
+                    need_array, reshape_to, shape_of, slice_axis, transpose_to)
+from ._make import broadcast_shapes, result_type
+
+
+def reshape(x, /, shape, *, copy=None):
+    """x in another shape of as many elements; one extent may be -1."""
+    need_array(x)
+    dims = [operator.index(d) for d in
+            (shape if isinstance(shape, (tuple, list)) else (shape,))]
+    if dims.count(-1) > 1 or any(d < -1 for d in dims):
+        raise ValueError(f"the shape {tuple(dims)} has more than one open extent")
+    if -1 in dims:
+        known = count_of(d for d in dims if d != -1)
+        if not known or x.size % known:
+            raise ValueError(f"{x.size} elements do not fill the shape {tuple(dims)}")
+        dims[dims.index(-1)] = x.size // known
+    if count_of(dims) != x.size:
+        raise ValueError(f"{x.size} elements do not fill the shape {tuple(dims)}")
+    y = reshape_to(x, dims)
+    return c.copy(y, None) if copy and y.state != "traced" else y
+
+
+def permute_dims(x, /, axes):
+    """x with its axes in the order axes."""
+    need_array(x)
+    order = axes_of(axes, x.ndim)
+    if len(order) != x.ndim:
+        raise ValueError(f"axes {axes} are not all {x.ndim} axes")
+    return transpose_to(x, order)
+
+
+def transpose(x, /, axes=None):
+    """x with its axes in the order axes, or turned around."""
+    return permute_dims(x, tuple(reversed(range(x.ndim))) if axes is None else axes)
+
+
+def matrix_transpose(x, /):
+    """x with its last two axes swapped."""
+    if need_array(x).ndim < 2:
+        raise ValueError(f"a matrix has two axes, the array has {x.ndim}")
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(x, axis1, axis2):
+    """x with two of its axes swapped."""
+    order = list(range(x.ndim))
+    a, b = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
+    order[a], order[b] = b, a
+    return transpose_to(x, order)
+
+
+def moveaxis(x, source, destination, /):
+    """x with the axes source at the places destination."""
+    need_array(x)
+    sources, places = axes_of(source, x.ndim), axes_of(destination, x.ndim)
+    if len(sources) != len(places):
+        raise ValueError(f"{len(sources)} axes cannot go to {len(places)} places")
+    order = [a for a in range(x.ndim) if a not in sources]
+    for place, axis in sorted(zip(places, sources)):
+        order.insert(place, axis)
+    return transpose_to(x, order)
+
+
+def expand_dims(x, /, axis=0):
+    """x with new axes of extent 1, at the places axis of the result."""
+    need_array(x)
+    several = isinstance(axis, (tuple, list))
+    ndim = x.ndim + (len(axis) if several else 1)
+    places = axes_of(axis if several else (axis,), ndim)
+    rest = iter(x.shape)
+    return reshape_to(x, [1 if i in places else next(rest) for i in range(ndim)])
+
+
+def squeeze(x, /, axis=None):
+    """x without axes of extent 1: those of axis."""
+    need_array(x)
+    if axis is None:
+        axis = tuple(i for i, d in enumerate(x.shape) if d == 1)
+    axes = axes_of(axis, x.ndim)
+    for a in axes:
+        if x.shape[a] != 1:
+            raise ValueError(f"axis {a} has {x.shape[a]} elements, not 1")
+    return reshape_to(x, [d for i, d in enumerate(x.shape) if i not in axes])
+
+
+def ravel(x, /):
+    """x in one axis."""
+    return reshape_to(need_array(x), (x.size,))
+
+
+def broadcast_to(x, /, shape):
+    """x repeated to shape."""
+    need_array(x)
+    shape = shape_of(shape)
+    if broadcast_shapes(x.shape, shape) != shape:
+        raise ValueError(f"an array of shape {x.shape} does not broadcast to {shape}")
+    if x.shape == shape:
+        return x
+    return broadcast_dims(x, shape, range(len(shape) - x.ndim, len(shape)))
+
+
+def broadcast_arrays(*arrays):
+    """arrays repeated to the shape that they have together."""
+    shape = broadcast_shapes(*(x.shape for x in arrays))
+    return tuple(broadcast_to(x, shape) for x in arrays)
+
+
+def concat(arrays, /, *, axis=0):
+    """arrays one behind the other along axis; None: all of them flat."""
+    arrays = [array(x) for x in arrays]
+    if not arrays:
+        raise ValueError("concat() takes at least one array")
+    dtype = result_type(*arrays)
+    if axis is None:
+        arrays, axis = [ravel(x) for x in arrays], 0
+    axis = axis_of(axis, arrays[0].ndim)
+    for x in arrays[1:]:
+        if x.ndim != arrays[0].ndim:
+            raise ValueError(f"arrays of {arrays[0].ndim} and {x.ndim} axes do not "
+                             "stand one behind the other")
+    arrays = [c.cast(x, dtype) for x in arrays]
+    if len(arrays) == 1:
+        return arrays[0]
+    return apply("concatenate", arrays, {"dimension": axis})
+
+
+def stack(arrays, /, *, axis=0):
+    """arrays of one shape along a new axis."""
+    arrays = [array(x) for x in arrays]
+    if not arrays:
+        raise ValueError("stack() takes at least one array")
+    for x in arrays:
+        if x.shape != arrays[0].shape:
+            raise ValueError(f"arrays of shapes {arrays[0].shape} and {x.shape} do "
+                             "not stack")
+    axis = axis_of(axis, arrays[0].ndim + 1)
+    return concat([expand_dims(x, axis) for x in arrays], axis=axis)
+
+
+def unstack(x, /, *, axis=0):
+    """The parts of x along axis, which they have not."""
+    axis = axis_of(axis, need_array(x).ndim)
+    return tuple(squeeze(slice_axis(x, axis, i, i + 1), axis)
+                 for i in range(x.shape[axis]))
+
+
+def split(x, parts, axis=0):
+    """x in equal parts along axis, or cut at the places parts."""
+    axis = axis_of(axis, need_array(x).ndim)
+    n = x.shape[axis]
+    if isinstance(parts, int):
+        if n % parts:
+            raise ValueError(f"{n} elements make no {parts} equal parts")
+        cuts = [i * n // parts for i in range(parts + 1)]
+    else:
+        cuts = [0, *parts, n]
+    return [slice_axis(x, axis, a, max(a, b)) for a, b in zip(cuts, cuts[1:])]
+
+
+def flip(x, /, *, axis=None):
+    """x with the elements of axis in the opposite order."""
+    return apply("reverse", (need_array(x),), {"dimensions": axes_of(axis, x.ndim)})
+
+
+def roll(x, /, shift, *, axis=None):
+    """x with its elements moved shift places along axis, those that leave it first."""
+    need_array(x)
+    if axis is None:
+        return reshape_to(roll(ravel(x), shift, axis=0), x.shape)
+    several = isinstance(axis, (tuple, list))
+    shifts = shift if isinstance(shift, (tuple, list)) else (
+        (shift,) * (len(axis) if several else 1))
+    names = axis if several else (axis,)
+    if len(shifts) == 1 and len(names) > 1:
+        shifts = tuple(shifts) * len(names)
+    if len(shifts) != len(names):
+        raise ValueError(f"{len(shifts)} shifts are given for {len(names)} axes")
+    for by, a in zip(shifts, names):
+        a = axis_of(a, x.ndim)
+        n = x.shape[a]
+        by = by % n if n else 0
+        if by:
+            x = concat([slice_axis(x, a, n - by, n), slice_axis(x, a, 0, n - by)],
+                       axis=a)
+    return x
+
+
+def tile(x, repetitions, /):
+    """x repeated as a whole so often along each axis."""
+    need_array(x)
+    times = tuple(repetitions)
+    ndim = max(len(times), x.ndim)
+    times = (1,) * (ndim - len(times)) + times
+    shape = (1,) * (ndim - x.ndim) + x.shape
+    wide = [n for pair in zip(times, shape) for n in pair]
+    y = broadcast_dims(reshape_to(x, shape), wide, range(1, 2 * ndim, 2))
+    return reshape_to(y, [t * d for t, d in zip(times, shape)])
+
+
+def repeat(x, repeats, /, *, axis=None):
+    """Each element of x along axis repeated: a number of times, or of an array."""
+    need_array(x)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_of(axis, x.ndim)
+    if isinstance(repeats, (list, tuple)):
+        repeats = array(repeats)
+    if isinstance(repeats, Array):
+        if repeats.dtype.kind not in "iu":
+            raise TypeError(f"repeats is of {repeats.dtype}, not of integers")
+        counts = repeats.tolist()
+        counts = [counts] if isinstance(counts, int) else counts
+        if len(counts) == 1:
+            counts = counts * x.shape[axis]
+        if len(counts) != x.shape[axis]:
+            raise ValueError(f"{len(counts)} counts are given for "
+                             f"{x.shape[axis]} elements")
+        from ._index import take
+        places = [i for i, n in enumerate(counts) for _ in range(n)]
+        return take(x, c.asarray(places, dtype=c.int64, device=x.device), axis=axis)
+    if repeats < 0:
+        raise ValueError(f"repeats is {repeats}, which is negative")
+    shape = x.shape[:axis + 1] + (repeats,) + x.shape[axis + 1:]
+    dims = [i for i in range(len(shape)) if i != axis + 1]
+    y = broadcast_dims(x, shape, dims)
+    return reshape_to(y, x.shape[:axis] + (x.shape[axis] * repeats,) +
+                      x.shape[axis + 1:])
+
+
+def pad(x, widths, constant_values=0):
+    """x with constant_values around it: (before, after) of each axis."""
+    widths = [(w, w) if isinstance(w, int) else tuple(w) for w in
+              (widths if isinstance(widths, (tuple, list)) else [widths] * x.ndim)]
+    return apply("pad", (need_array(x), c.number(constant_values, x)),
+                 {"edge_padding_low": [w[0] for w in widths],
+                  "edge_padding_high": [w[1] for w in widths],
+                  "interior_padding": [0] * x.ndim})

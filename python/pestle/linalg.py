@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linear algebra on the last two axes of arrays, for each place of the others."""
+
+from collections import namedtuple
+
+from . import _pestle as c
+from ._core import (apply, array, axes_of, axis_of, broadcast_dims, is_complex, iota,
+                    need_array, number, reshape_to, transpose_to)
+from ._linear import matmul, outer, tensordot, vecdot
+from ._make import broadcast_shapes, eye
+from ._reduce import _floats, max as max_of, min as min_of, sum as sum_of
+from ._shape import (broadcast_to, concat, expand_dims, matrix_transpose, moveaxis,
+                     squeeze, stack)
+
+QRResult = namedtuple("QRResult", "Q R")
+SVDResult = namedtuple("SVDResult", "U S Vh")
+EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
+SlogdetResult = namedtuple("SlogdetResult", "sign logabsdet")
+
+
+def _matrix(x, name, square=False):
+    need_array(x)
+    if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
+        raise ValueError(f"{name}() takes {'square ' if square else ''}matrices, not an "
+                         f"array of shape {x.shape}")
+    return x if x.dtype.kind in "fc" else c.cast(x, c.float32)
+
+
+def _real(x, name, square=False):
+    x = _matrix(x, name, square)
+    if is_complex(x.dtype):
+        raise NotImplementedError(f"{name}() of complex numbers is not there yet")
+    return x
+
+
+def _stacked(x, count=2):
+    """The axes in front of the matrices."""
+    return x.shape[:x.ndim - count]
+
+
+def _conj_transpose(x):
+    x = matrix_transpose(x)
+    return c.conj(x) if is_complex(x.dtype) else x
+
+
+def cholesky(x, /, *, upper=False):
+    """The triangular factor L of x = L L^H, or U of x = U^H U where upper is set; NaN
+    where x is not positive definite."""
+    x = _real(x, "cholesky", True)
+    if not x.size:
+        return x
+    return apply("cholesky", (x,), {"lower": not upper})
+
+
+def qr(x, /, *, mode="reduced"):
+    """Q of orthonormal columns and R upper triangular, whose product is x; mode
+    'complete' makes Q square."""
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f"mode is {mode!r}: 'reduced' and 'complete' are known")
+    x = _real(x, "qr")
+    return QRResult(*apply("qr", (x,), {"full": mode == "complete"}))
+
+
+def svd(x, /, *, full_matrices=True):
+    """U, S and Vh with x = U diag(S) Vh; S descends."""
+    x = _real(x, "svd")
+    return SVDResult(*apply("svd", (x,), {"full": bool(full_matrices)}))
+
+
+def svdvals(x, /):
+    """The singular values of x, which descend."""
+    return svd(x, full_matrices=False).S
+
+
+def eigh(x, /):
+    """Eigenvalues of symmetric x, which ascend, and eigenvectors, its columns."""
+    x = _real(x, "eigh", True)
+    return EighResult(*apply("eigh", (x,), {"lower": True}))
+
+
+def eigvalsh(x, /):
+    """Eigenvalues of symmetric x, which ascend."""
+    return eigh(x).eigenvalues
+
+
+def _diagonal_mask(x):
+    shape = x.shape[-2:]
+    return c.equal(iota(shape, 0, c.int64, x.device), iota(shape, 1, c.int64, x.device))
+
+
+def diagonal(x, /, *, offset=0):
+    """The elements of diagonal offset of the last two axes."""
+    need_array(x)
+    if x.ndim < 2:
+        raise ValueError(f"an array of {x.ndim} axes has no diagonal")
+    from ._index import getitem
+    rows, columns = x.shape[-2:]
+    first = max(0, -offset)
+    count = max(0, min(rows - first, columns - max(0, offset)))
+    i = iota((count,), 0, c.int64, x.device)
+    if not count:
+        return c.full(x.shape[:-2] + (0,), 0, x.dtype, x.device)
+    return getitem(x, (Ellipsis, c.add(i, first), c.add(i, max(0, offset))))
+
+
+def trace(x, /, *, offset=0, dtype=None):
+    """The sum of diagonal offset."""
+    return sum_of(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+def _lu(x):
+    """L and U in one, and the sign of the order of the rows."""
+    factors, pivots, _ = apply("lu", (x,))
+    n = x.shape[-1]
+    swapped = c.not_equal(pivots, iota(pivots.shape, pivots.ndim - 1, pivots.dtype,
+                                       x.device))
+    odd = c.remainder(sum_of(swapped, axis=-1), 2)
+    return factors, c.cast(c.subtract(1, c.multiply(odd, 2)), x.dtype)
+
+
+def det(x, /):
+    """The determinant."""
+    x = _real(x, "det", True)
+    if not x.shape[-1]:
+        return c.full(x.shape[:-2], 1, x.dtype, x.device)
+    factors, sign = _lu(x)
+    return c.multiply(c.fold("multiply", diagonal(factors), (x.ndim - 2,)), sign)
+
+
+def slogdet(x, /):
+    """The sign of the determinant and the logarithm of its size."""
+    x = _real(x, "slogdet", True)
+    if not x.shape[-1]:
+        return SlogdetResult(c.full(x.shape[:-2], 1, x.dtype, x.device),
+                             c.full(x.shape[:-2], 0, x.dtype, x.device))
+    factors, sign = _lu(x)
+    entries = diagonal(factors)
+    axis = (x.ndim - 2,)
+    sign = c.multiply(sign, c.fold("multiply", c.sign(entries), axis))
+    return SlogdetResult(sign, c.fold("add", c.log(c.abs(entries)), axis))
+
+
+def inv(x, /):
+    """The inverse; infinities and NaN where there is none."""
+    x = _real(x, "inv", True)
+    return apply("inverse", (x,)) if x.size else x
+
+
+def solve(x1, x2, /):
+    """The x of x1 x = x2; x2 of one axis is a vector."""
+    x1 = _real(x1, "solve", True)
+    need_array(x2, "x2")
+    dtype = c.promote(x1.dtype, x2.dtype)
+    x1, x2 = c.cast(x1, dtype), c.cast(x2, dtype)
+    is_vector = x2.ndim == 1
+    if is_vector:
+        x2 = expand_dims(x2, 1)
+    batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    x1 = broadcast_to(x1, batch + x1.shape[-2:])
+    x2 = broadcast_to(x2, batch + x2.shape[-2:])
+    y = apply("solve", (x1, x2)) if x1.size and x2.size else x2
+    return squeeze(y, y.ndim - 1) if is_vector else y
+
+
+def matrix_power(x, n, /):
+    """x to the power of an integer n."""
+    x = need_array(x)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"matrix_power() takes square matrices, not {x.shape}")
+    if n < 0:
+        x, n = inv(x), -n
+    if not n:
+        one = eye(x.shape[-1], dtype=x.dtype, device=x.device)
+        return broadcast_to(one, x.shape)
+    y = None
+    while n:
+        if n & 1:
+            y = x if y is None else matmul(y, x)
+        n >>= 1
+        if n:
+            x = matmul(x, x)
+    return y
+
+
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """A norm of matrices: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
+    x = _matrix(x, "matrix_norm")
+    inf = float("inf")
+    if ord == "fro":
+        y = c.sqrt(sum_of(c.square(c.abs(x)), axis=(-2, -1)))
+    elif ord in (1, -1, inf, -inf):
+        axis = -2 if abs(ord) == 1 else -1
+        pick = max_of if ord > 0 else min_of
+        y = pick(sum_of(c.abs(x), axis=axis), axis=-1)
+    elif ord == "nuc":
+        y = sum_of(svdvals(x), axis=-1)
+    elif ord in (2, -2):
+        y = (max_of if ord > 0 else min_of)(svdvals(x), axis=-1)
+    else:
+        raise ValueError(f"ord is {ord!r}: 'fro', 'nuc', 1, 2, inf and their negatives "
+                         "are known")
+    return reshape_to(y, x.shape[:-2] + (1, 1)) if keepdims else y
+
+
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """A norm of vectors along axis; ord 0 counts elements other than 0."""
+    x = _floats(x, "vector_norm")
+    axes = axes_of(axis, x.ndim)
+    size = c.abs(x)
+    inf = float("inf")
+    if ord == inf or ord == -inf:
+        y = (max_of if ord > 0 else min_of)(size, axis=axes)
+    elif ord == 0:
+        y = c.cast(sum_of(c.not_equal(x, 0), axis=axes), size.dtype)
+    elif ord == 1:
+        y = sum_of(size, axis=axes)
+    elif ord == 2:
+        y = c.sqrt(sum_of(c.square(size), axis=axes))
+    else:
+        y = c.pow(sum_of(c.pow(size, ord), axis=axes), 1 / ord)
+    if not keepdims:
+        return y
+    return reshape_to(y, [1 if i in axes else d for i, d in enumerate(x.shape)])
+
+
+def _tolerance(s, shape, rtol, dtype):
+    from ._make import finfo
+    if rtol is None:
+        rtol = max(shape[-2:]) * finfo(dtype).eps
+    rtol = array(rtol, s)
+    if rtol.ndim:
+        rtol = expand_dims(rtol, rtol.ndim)
+    return c.multiply(max_of(s, axis=-1, keepdims=True), rtol)
+
+
+def matrix_rank(x, /, *, rtol=None):
+    """How many singular values are above rtol times the largest one."""
+    x = _real(x, "matrix_rank")
+    s = svdvals(x)
+    if not s.shape[-1]:
+        return c.full(x.shape[:-2], 0, c.int64, x.device)
+    return sum_of(c.greater(s, _tolerance(s, x.shape, rtol, x.dtype)), axis=-1)
+
+
+def pinv(x, /, *, rtol=None):
+    """The pseudo-inverse, of singular values above rtol times the largest one."""
+    x = _real(x, "pinv")
+    if not x.size:
+        return c.full(x.shape[:-2] + (x.shape[-1], x.shape[-2]), 0, x.dtype, x.device)
+    u, s, vh = svd(x, full_matrices=False)
+    kept = c.greater(s, _tolerance(s, x.shape, rtol, x.dtype))
+    inverse = c.where(kept, c.divide(1, s), c.number(0, s))
+    left = c.multiply(matrix_transpose(vh), expand_dims(inverse, s.ndim - 1))
+    return matmul(left, matrix_transpose(u))
+
+
+def cross(x1, x2, /, *, axis=-1):
+    """The cross product of vectors of three elements along axis."""
+    need_array(x1, "x1"), need_array(x2, "x2")
+    a, b = axis_of(axis, x1.ndim), axis_of(axis, x2.ndim)
+    if x1.shape[a] != 3 or x2.shape[b] != 3:
+        raise ValueError(f"axis {axis} has {x1.shape[a]} and {x2.shape[b]} elements, "
+                         "not 3")
+    shape = broadcast_shapes(x1.shape, x2.shape)
+    dtype = c.promote(x1.dtype, x2.dtype)
+    p = moveaxis(broadcast_to(c.cast(x1, dtype), shape), axis, 0)
+    q = moveaxis(broadcast_to(c.cast(x2, dtype), shape), axis, 0)
+
+    def part(i, j):
+        return c.subtract(c.multiply(p[i], q[j]), c.multiply(p[j], q[i]))
+    return moveaxis(stack([part(1, 2), part(2, 0), part(0, 1)]), 0, axis)

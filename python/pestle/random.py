@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random numbers by explicit keys, the numbers that jax.random gives for the key's
+two words (threefry2x32, jax_threefry_partitionable). A key is used once; split() and
+fold_in() make others of it."""
+
+import math
+
+from . import _pestle as c
+from ._core import (apply, asarray, array, count_of, dtype_of, iota, is_float,
+                    need_array, reshape_to, shape_of, slice_axis)
+from ._jit import jit
+from ._shape import broadcast_to, concat, expand_dims, stack
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = 0x1BD11BDA
+
+
+def _rotate(x, by):
+    return c.bitwise_or(c.bitwise_left_shift(x, by), c.bitwise_right_shift(x, 32 - by))
+
+
+def _threefry(k0, k1, x0, x1):
+    """Twenty rounds of Threefry on the counters (x0, x1)."""
+    keys = (k0, k1, c.bitwise_xor(c.bitwise_xor(k0, k1), _PARITY))
+    x0, x1 = c.add(x0, k0), c.add(x1, k1)
+    for i in range(5):
+        for by in _ROTATIONS[i % 2]:
+            x0 = c.add(x0, x1)
+            x1 = c.bitwise_xor(_rotate(x1, by), x0)
+        x0 = c.add(x0, keys[(i + 1) % 3])
+        x1 = c.add(c.add(x1, keys[(i + 2) % 3]), i + 1)
+    return x0, x1
+
+
+def _words(key):
+    need_array(key, "key")
+    if key.dtype != c.uint32 or key.shape != (2,):
+        raise TypeError(f"a key is an array of 2 uint32, not of {key.dtype} and shape "
+                        f"{key.shape}: pestle.random.key(seed) makes one")
+    return key[0], key[1]
+
+
+def _counters(shape, like):
+    """The place of each element of shape, row-major, as two words."""
+    n = count_of(shape)
+    if n < 2**32:
+        low = iota((n,), 0, c.uint32, like.device)
+        return c.full((n,), 0, c.uint32, like.device), low
+    place = iota((n,), 0, c.uint64, like.device)
+    return (c.cast(c.bitwise_right_shift(place, 32), c.uint32),
+            c.cast(place, c.uint32))
+
+
+def _both(key, shape):
+    k0, k1 = _words(key)
+    high, low = _counters(shape, key)
+    return _threefry(k0, k1, high, low)
+
+
+def key(seed, /):
+    """A key of an integer."""
+    if not isinstance(seed, int):
+        raise TypeError(f"a seed is an integer, not {seed!r}")
+    seed &= 0xFFFFFFFFFFFFFFFF
+    # As jax does without 64-bit types: a seed of 32 bits is its low word.
+    return asarray([seed >> 32 if seed >= 2**32 else 0, seed & 0xFFFFFFFF],
+                   dtype=c.uint32)
+
+
+def _split(key, count):
+    a, b = _both(key, (count,))
+    return stack([a, b], axis=1)
+
+
+def _fold_in(key, data):
+    k0, k1 = _words(key)
+    data = c.cast(data, c.uint32)
+    a, b = _threefry(k0, k1, c.full((), 0, c.uint32, key.device), data)
+    return stack([a, b])
+
+
+def _bits(key, shape, dtype):
+    a, b = _both(key, shape)
+    if dtype == c.uint64:
+        y = c.bitwise_or(c.bitwise_left_shift(c.cast(a, c.uint64), 32),
+                         c.cast(b, c.uint64))
+    else:
+        y = c.cast(c.bitwise_xor(a, b), dtype)
+    return reshape_to(y, shape)
+
+
+# Bits of the mantissa, and the bits of 1.
+_UNIT = {"float32": (c.uint32, 9, 0x3F800000), "float64": (c.uint64, 12, 0x3FF << 52),
+         "float16": (c.uint16, 6, 0x3C00), "bfloat16": (c.uint16, 9, 0x3F80)}
+
+
+def _unit(key, shape, dtype):
+    """Floats in [0, 1): random mantissas under the exponent of 1, less 1."""
+    words, cut, one = _UNIT[dtype.name]
+    # As jax: the bits of a bfloat16 are those of 8 bits and no mantissa bit is lost.
+    if dtype == c.bfloat16:
+        bits = c.bitwise_right_shift(_bits(key, shape, c.uint16), 9)
+    else:
+        bits = c.bitwise_right_shift(_bits(key, shape, words), cut)
+    floats = apply("bitcast_convert", (c.bitwise_or(bits, one),), None, dtype, shape)
+    return c.subtract(floats, 1)
+
+
+def _uniform(key, shape, dtype, low, high):
+    low, high = (c.cast(array(v), dtype) for v in (low, high))
+    y = c.add(c.multiply(_unit(key, shape, dtype), c.subtract(high, low)), low)
+    return c.maximum(y, low)
+
+
+def _normal(key, shape, dtype):
+    low = {"float32": -0.99999994, "float64": -0.9999999999999999,
+           "float16": -0.9995, "bfloat16": -0.996}[dtype.name]
+    u = _uniform(key, shape, dtype, low, 1.0)
+    return c.multiply(c.erfinv(u), math.sqrt(2))
+
+
+_split_jit = jit(_split, static_argnums=1)
+_fold_in_jit = jit(_fold_in)
+_bits_jit = jit(_bits, static_argnums=(1, 2))
+_uniform_jit = jit(_uniform, static_argnums=(1, 2))
+_normal_jit = jit(_normal, static_argnums=(1, 2))
+
+
+def split(key, num=2, /):
+    """num keys of a key, an array of shape (num, 2)."""
+    _words(key)
+    return _split_jit(key, num)
+
+
+def fold_in(key, data, /):
+    """The key that key and an integer make."""
+    _words(key)
+    if isinstance(data, int):
+        data = asarray(data & 0xFFFFFFFF, dtype=c.uint32)
+    return _fold_in_jit(key, data)
+
+
+def bits(key, shape=(), dtype=None):
+    """Random bits as numbers of uint8, uint16, uint32 or uint64."""
+    _words(key)
+    dtype = dtype_of(dtype, c.uint32)
+    if dtype.kind != "u":
+        raise TypeError(f"bits are unsigned integers, not {dtype}")
+    return _bits_jit(key, shape_of(shape), dtype)
+
+
+def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0):
+    """Floats in [minval, maxval), all equally likely."""
+    _words(key)
+    dtype = dtype_of(dtype, c.float32)
+    if dtype.name not in _UNIT:
+        raise TypeError(f"uniform() gives floats, not {dtype}")
+    return _uniform_jit(key, shape_of(shape), dtype, minval, maxval)
+
+
+def normal(key, shape=(), dtype=None):
+    """Floats of mean 0 and deviation 1."""
+    _words(key)
+    dtype = dtype_of(dtype, c.float32)
+    if dtype.name not in _UNIT:
+        raise TypeError(f"normal() gives floats, not {dtype}")
+    return _normal_jit(key, shape_of(shape), dtype)
+
+
+def truncated_normal(key, lower, upper, shape=(), dtype=None):
+    """normal(), but in (lower, upper)."""
+    dtype = dtype_of(dtype, c.float32)
+    root = math.sqrt(2)
+    lower, upper = (c.cast(array(v), dtype) for v in (lower, upper))
+    a, b = (c.erf(c.divide(v, root)) for v in (lower, upper))
+    u = uniform(key, shape, dtype)
+    u = c.maximum(c.add(c.multiply(u, c.subtract(b, a)), a), a)
+    y = c.multiply(c.erfinv(u), root)
+    low, high = c.nextafter(lower, float("inf")), c.nextafter(upper, -float("inf"))
+    return c.minimum(c.maximum(y, low), high)
+
+
+def bernoulli(key, p=0.5, shape=None):
+    """Whether something of probability p happens."""
+    p = array(p)
+    p = p if is_float(p.dtype) else c.cast(p, c.float32)
+    shape = p.shape if shape is None else shape_of(shape)
+    return c.less(uniform(key, shape, p.dtype), p)
+
+
+def randint(key, shape, minval, maxval, dtype=None):
+    """Integers in [minval, maxval)."""
+    dtype = dtype_of(dtype, c.int32)
+    if dtype.kind not in "iu":
+        raise TypeError(f"randint() gives integers, not {dtype}")
+    words = {8: c.uint8, 16: c.uint16, 32: c.uint32, 64: c.uint64}[dtype.bits]
+    shape = shape_of(shape)
+    keys = split(key)
+    high, low = bits(keys[0], shape, words), bits(keys[1], shape, words)
+    first = c.cast(array(minval), dtype)
+    span = c.cast(c.subtract(c.cast(array(maxval), dtype), first), words)
+    span = c.where(c.equal(span, 0), c.number(1, span), span)
+    # 2**bits modulo the span, by its half: high * that + low, all modulo the span.
+    half = c.remainder(c.full((), 2**(dtype.bits // 2), words, key.device), span)
+    factor = c.remainder(c.multiply(half, half), span)
+    y = c.add(c.multiply(c.remainder(high, span), factor), c.remainder(low, span))
+    return c.add(first, c.cast(c.remainder(y, span), dtype))
+
+
+def permutation(key, x, /):
+    """x, or the integers below x, in a random order along the first axis."""
+    from ._index import take
+    from ._make import arange
+    from ._reduce import _sort_by
+    if isinstance(x, int):
+        x = arange(x, dtype=c.int32)
+    n = x.shape[0]
+    # Sorted by random words as often as makes equal ones unlikely, as jax does.
+    rounds = math.ceil(3 * math.log(max(1, n)) / math.log(2**32 - 1))
+    order = iota((n,), 0, c.int64, x.device)
+    for _ in range(rounds):
+        keys = split(key)
+        key = keys[0]
+        order = take(order, _sort_by(bits(keys[1], (n,)), 0)[1])
+    return take(x, order, axis=0)
+
+
+def gumbel(key, shape=(), dtype=None):
+    """-log(-log(u)) of uniform u."""
+    dtype = dtype_of(dtype, c.float32)
+    tiny = {"float32": 1.1754943508222875e-38, "float64": 2.2250738585072014e-308,
+            "float16": 6.104e-05, "bfloat16": 1.1754943508222875e-38}[dtype.name]
+    u = uniform(key, shape, dtype, tiny, 1.0)
+    return c.negative(c.log(c.negative(c.log(u))))
+
+
+def categorical(key, logits, axis=-1, shape=None):
+    """Places along axis, of probabilities softmax(logits)."""
+    from ._reduce import argmax
+    need_array(logits, "logits")
+    batch = list(logits.shape)
+    del batch[axis]
+    wide = logits.shape if shape is None else None
+    if wide is None:
+        shape = shape_of(shape)
+        extra = shape[:len(shape) - len(batch)]
+        axis = axis if axis < 0 else axis - logits.ndim
+        wide = extra + logits.shape
+    return argmax(c.add(gumbel(key, wide, logits.dtype), logits), axis=axis)
+
+
+def choice(key, a, shape=(), replace=True, p=None):
+    """Elements of a, or of the integers below a, each time anew, or none twice where
+    replace is not set; p are their probabilities."""
+    from ._index import take
+    from ._make import arange
+    from ._reduce import cumulative_sum, searchsorted, topk
+    shape = shape_of(shape)
+    a = arange(a, dtype=c.int32) if isinstance(a, int) else need_array(a, "a")
+    n, count = a.shape[0], count_of(shape)
+    if not replace and count > n:
+        raise ValueError(f"{count} of {n} elements cannot be chosen, none twice")
+    if p is None:
+        if replace:
+            at = randint(key, shape, 0, n)
+        else:
+            at = reshape_to(permutation(key, n)[:count], shape)
+    elif replace:
+        sums = cumulative_sum(array(p))
+        u = c.multiply(sums[-1], c.subtract(1, uniform(key, shape, sums.dtype)))
+        at = searchsorted(sums, u)
+    else:
+        g = c.add(gumbel(key, (n,), array(p).dtype), c.log(array(p)))
+        at = reshape_to(topk(g, count)[1], shape)
+    return take(a, c.cast(at, c.int64), axis=0)
+
+
+def exponential(key, shape=(), dtype=None):
+    """Waiting times of mean 1."""
+    return c.negative(c.log1p(c.negative(uniform(key, shape, dtype))))

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays in from NumPy and out to it, and the functions of the namespace beside
+NumPy's on the same values."""
+
+import sys
+
+from case import raises, run
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: NumPy is not installed")
+    sys.exit(77)
+import pestle as pt
+
+RNG = np.random.default_rng(1)
+
+
+def same(ours, theirs, rtol=2e-6, atol=1e-6):
+    ours = np.asarray(ours)
+    assert ours.shape == theirs.shape, (ours.shape, theirs.shape)
+    np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol)
+
+
+def test_in_and_out():
+    for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+                 "uint64", "float16", "float32", "float64", "complex64", "complex128"):
+        x = (RNG.random((3, 4)) * 9).astype(name)
+        for view in (x, x.T, x[::-1, ::2], x[:0], x[1, 1]):
+            y = pt.asarray(view)
+            assert y.dtype.name == name and y.shape == view.shape, name
+            assert (np.asarray(y) == view).all() and np.asarray(y).dtype == name
+    raises(TypeError, lambda: pt.asarray(np.array(["a"])), "format")
+
+
+def test_copies():
+    x = np.ones(4, np.float32)
+    copied, seen = pt.asarray(x), pt.asarray(x, copy=False)
+    x[0] = 7
+    assert copied[0].item() == 1 and seen[0].item() == 7
+    assert not np.asarray(copied).flags.writeable
+    raises(ValueError, lambda: pt.asarray([1], copy=False), "copy")
+
+
+def test_operators_with_numpy():
+    x = np.arange(3, dtype=np.float32)
+    for y in (x + pt.ones((3,)), pt.ones((3,)) + x):
+        assert isinstance(y, pt.Array) and y.tolist() == [1, 2, 3]
+
+
+UNARY = ("abs ceil conj cos cosh exp expm1 floor imag isfinite isinf isnan log1p "
+         "negative positive real round sign sin sinh sqrt square tan tanh trunc "
+         "log log2 log10 cbrt exp2 signbit reciprocal").split()
+BINARY = ("add subtract multiply divide maximum minimum floor_divide remainder hypot "
+          "logaddexp copysign nextafter less equal atan2:arctan2 fmod").split()
+
+
+def test_elementwise():
+    x, y = (RNG.random(50).astype("f4") * 3 + 0.1 for _ in range(2))
+    for name in UNARY:
+        same(getattr(pt, name)(pt.asarray(x)), getattr(np, name)(x))
+    for name in BINARY:
+        ours, _, theirs = name.partition(":")
+        same(getattr(pt, ours)(pt.asarray(x), pt.asarray(-y if ours in (
+            "floor_divide", "remainder", "copysign") else y)),
+             getattr(np, theirs or ours)(x, -y if ours in (
+                 "floor_divide", "remainder", "copysign") else y))
+    u = (x - 1.6) / 1.6
+    for ours, theirs in (("asin", "arcsin"), ("acos", "arccos"), ("atanh", "arctanh"),
+                         ("asinh", "arcsinh"), ("atan", "arctan")):
+        same(getattr(pt, ours)(pt.asarray(u)), getattr(np, theirs)(u))
+
+
+def test_reductions():
+    x = RNG.random((3, 4, 5)).astype("f4")
+    p = pt.asarray(x)
+    for name in ("sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin"):
+        for axis in (None, 0, -1) + (() if name.startswith("arg") else ((0, 2),)):
+            for keep in (False, True):
+                same(getattr(pt, name)(p, axis=axis, keepdims=keep),
+                     np.asarray(getattr(np, name)(x, axis=axis, keepdims=keep)))
+    same(pt.cumulative_sum(p, axis=1), np.cumsum(x, 1))
+    same(pt.sort(p, axis=1), np.sort(x, 1))
+    same(pt.argsort(p, axis=0), np.argsort(x, 0))
+    same(pt.logsumexp(p, axis=1), np.log(np.exp(x).sum(1)))
+
+
+def test_moving():
+    x = RNG.random((2, 3, 4)).astype("f4")
+    p = pt.asarray(x)
+    same(pt.moveaxis(p, 0, 2), np.moveaxis(x, 0, 2))
+    same(pt.roll(p, (1, -2), axis=(1, 2)), np.roll(x, (1, -2), (1, 2)))
+    same(pt.tile(p, (2, 1, 2)), np.tile(x, (2, 1, 2)))
+    same(pt.repeat(p, 3, axis=1), np.repeat(x, 3, 1))
+    same(pt.repeat(p, pt.asarray([1, 0, 2]), axis=1), np.repeat(x, [1, 0, 2], 1))
+    same(pt.concat([p, p], axis=1), np.concatenate([x, x], 1))
+    same(pt.flip(p, axis=(0, 2)), np.flip(x, (0, 2)))
+    same(pt.tril(p, k=1), np.tril(x, 1))
+    same(pt.diff(p, axis=1), np.diff(x, axis=1))
+
+
+def test_products():
+    a, b = RNG.random((2, 3, 4)).astype("f4"), RNG.random((4, 5)).astype("f4")
+    p, q = pt.asarray(a), pt.asarray(b)
+    same(p @ q, a @ b)
+    same(pt.tensordot(p, q, axes=1), np.tensordot(a, b, 1))
+    same(pt.einsum("bij,jk->bki", p, q), np.einsum("bij,jk->bki", a, b))
+    same(pt.einsum("bii->b", pt.asarray(a[:, :, :3])), np.einsum("bii->b", a[:, :, :3]))
+    same(pt.einsum("ij,kj->", q, q), np.einsum("ij,kj->", b, b), rtol=1e-5)
+    same(pt.vecdot(p, p), (a * a).sum(-1))
+    v = a[0, 0]
+    same(pt.matmul(pt.asarray(v), q), v @ b)
+
+
+def test_linalg():
+    la = pt.linalg
+    a = RNG.random((2, 4, 4)).astype("f8") + 3 * np.eye(4)
+    p = pt.asarray(a)
+    spd = a @ a.transpose(0, 2, 1)
+    tight = {"rtol": 1e-9, "atol": 1e-9}
+    same(la.inv(p), np.linalg.inv(a), **tight)
+    same(la.det(p), np.linalg.det(a), **tight)
+    same(la.slogdet(-p)[1], np.linalg.slogdet(-a)[1], **tight)
+    same(la.cholesky(pt.asarray(spd)), np.linalg.cholesky(spd), **tight)
+    same(la.solve(p, pt.asarray(a[:, :, :2])), np.linalg.solve(a, a[:, :, :2]), **tight)
+    same(la.eigvalsh(pt.asarray(spd)), np.linalg.eigvalsh(spd), **tight)
+    same(la.svdvals(p), np.linalg.svd(a, compute_uv=False), **tight)
+    same(la.pinv(p), np.linalg.pinv(a), **tight)
+    q, r = la.qr(p)
+    same(q @ r, a, **tight)
+    same(la.matrix_norm(p, ord="nuc"), np.linalg.norm(a, "nuc", (1, 2)), **tight)
+    same(la.vector_norm(p, axis=1, ord=3), (np.abs(a)**3).sum(1)**(1 / 3), **tight)
+    assert la.matrix_rank(pt.ones((3, 3))).item() == 1
+    same(la.cross(p[..., :3], p[..., 1:]), np.cross(a[..., :3], a[..., 1:]), **tight)
+    same(la.trace(p, offset=1), np.trace(a, 1, 1, 2), **tight)
+
+
+def test_fft():
+    x = RNG.random((3, 8)).astype("f4")
+    p = pt.asarray(x)
+    same(pt.fft.fft(p, n=5), np.fft.fft(x, 5), rtol=1e-4, atol=1e-5)
+    same(pt.fft.rfft(p, axis=0), np.fft.rfft(x, axis=0), rtol=1e-4, atol=1e-5)
+    same(pt.fft.irfftn(pt.fft.rfftn(p)), x, rtol=1e-4, atol=1e-5)
+    same(pt.fft.hfft(pt.fft.ihfft(p)), x, rtol=1e-4, atol=1e-5)
+    same(pt.fft.fftshift(pt.fft.fftfreq(5)), np.fft.fftshift(np.fft.fftfreq(5)))
+
+
+def test_searches():
+    x = np.array([[0, 3, 3], [1, 0, 2]])
+    p = pt.asarray(x)
+    for ours, theirs in zip(pt.nonzero(p), np.nonzero(x)):
+        same(ours, theirs)
+    y = pt.unique_all(p)
+    values, first, inverse, counts = np.unique(x, True, True, True)
+    same(y.values, values), same(y.counts, counts), same(y.indices, first)
+    same(y.inverse_indices, inverse.reshape(x.shape))
+    edges, probes = np.array([1., 2, 2, 5]), np.array([0., 2, 3, 9])
+    for side in ("left", "right"):
+        same(pt.searchsorted(pt.asarray(edges), pt.asarray(probes), side=side),
+             np.searchsorted(edges, probes, side))
+    same(pt.isin(p, pt.asarray([3, 1])), np.isin(x, [3, 1]))
+    same(pt.take_along_axis(p, pt.asarray([[2], [0]]), axis=1),
+         np.take_along_axis(x, np.array([[2], [0]]), 1))
+
+
+def test_keys():
+    x = RNG.random((4, 5, 6)).astype("f4")
+    p = pt.asarray(x)
+    i, j = np.array([1, -1, 2]), np.array([[0], [3]])
+    mask = x[:, 0, 0] > 0.5
+    keys = [(i, slice(None), i), (slice(None), i, j), (i, 0), (0, slice(1, 3), i),
+            (None, i), (mask,), (slice(None), None, i), (Ellipsis, i), (mask, 0)]
+    for key in keys:
+        ours = tuple(pt.asarray(k) if isinstance(k, np.ndarray) else k for k in key)
+        same(p[ours], x[key])
+        y, z = pt.asarray(x), x.copy()
+        y[ours] = 2
+        z[key] = 2
+        same(y, z)
+
+
+run(globals())
