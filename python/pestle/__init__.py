@@ -30,6 +30,9 @@ from ._linear import einsum, matmul, outer, tensordot, vecdot
 from ._jit import (Function, Lowered, export, from_stablehlo, jit, load, load_onnx,
                    lower)
 from ._control import cond, fori_loop, map, scan, switch, while_loop
+from ._memory import (clear_cache, device_info, get_active_memory, get_cache_memory,
+                      get_memory_limit, get_peak_memory, reset_peak_memory,
+                      set_cache_limit, set_memory_limit, set_wired_limit)
 from . import _hooks, tree
 
 _hooks.install()

@@ -1265,6 +1265,14 @@ static void call_capture_end(things_t* t) {
   BAD(pestle_capture_end(capture, &(pestle_array_t*){NULL}, 1, &module));
   pestle_capture_release(capture);
 }
+static void call_capture_bind(things_t* t) {
+  pestle_capture_t* capture;
+  BAD(pestle_capture_bind(NULL, &t->array, 1));
+  assert_ok(pestle_capture_begin(t->device, NULL, 0, &capture, NULL));
+  BAD(pestle_capture_bind(capture, NULL, 1));
+  BAD(pestle_capture_bind(capture, &(pestle_array_t*){NULL}, 1));
+  pestle_capture_release(capture);
+}
 static void call_capture_hidden_count(things_t* t) {
   (void)t;
   assert_int_equal(pestle_capture_hidden_count(NULL), 0);
@@ -1276,6 +1284,35 @@ static void call_capture_hidden(things_t* t) {
 static void call_capture_release(things_t* t) {
   (void)t;
   pestle_capture_release(NULL);
+}
+static void call_dtype_promote(things_t* t) {
+  (void)t;
+  BAD(pestle_dtype_promote(PESTLE_F32, PESTLE_F32, NULL));
+}
+static void call_dtype_of_number(things_t* t) {
+  (void)t;
+  BAD(pestle_dtype_of_number(PESTLE_F32, PESTLE_KIND_FLOAT, NULL));
+}
+static void call_numeric_cast(things_t* t) {
+  pestle_array_t* out;
+  BAD(pestle_numeric_cast(NULL, PESTLE_F32, &out));
+  BAD(pestle_numeric_cast(t->array, PESTLE_F32, NULL));
+}
+static void call_numeric_apply(things_t* t) {
+  pestle_array_t* out;
+  BAD(pestle_numeric_apply(PESTLE_NUMERIC_ABS, NULL, 1, &out));
+  BAD(pestle_numeric_apply(PESTLE_NUMERIC_ABS, &(pestle_array_t*){NULL}, 1,
+                           &out));
+  BAD(pestle_numeric_apply(PESTLE_NUMERIC_ABS, &t->array, 1, NULL));
+  BAD(pestle_numeric_apply(PESTLE_NUMERIC_ABS, &t->array, 2, &out));
+  BAD(pestle_numeric_apply(PESTLE_NUMERIC_COUNT, &t->array, 1, &out));
+}
+static void call_numeric_where(things_t* t) {
+  pestle_array_t *out, *x = t->array;
+  BAD(pestle_numeric_where(NULL, x, x, &out));
+  BAD(pestle_numeric_where(x, NULL, x, &out));
+  BAD(pestle_numeric_where(x, x, NULL, &out));
+  BAD(pestle_numeric_where(x, x, x, NULL));
 }
 static void call_jit_create(things_t* t) {
   pestle_jit_t* jit;
@@ -1427,6 +1464,8 @@ static const row_t rows[] = {
     ROW(array_scalar) ROW(array_apply) ROW(array_fold) ROW(array_eval)
     ROW(array_eval_async) ROW(array_wait) ROW(array_data) ROW(array_read)
     ROW(array_copy_to) ROW(array_base) ROW(capture_begin) ROW(capture_end)
+    ROW(capture_bind) ROW(dtype_promote) ROW(dtype_of_number)
+    ROW(numeric_cast) ROW(numeric_apply) ROW(numeric_where)
     ROW(capture_hidden_count) ROW(capture_hidden) ROW(capture_release)
     ROW(jit_create) ROW(jit_retain) ROW(jit_release) ROW(jit_call)
     ROW(array_import) ROW(array_import_legacy) ROW(buffer_import)
