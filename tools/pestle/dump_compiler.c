@@ -189,6 +189,13 @@ static pestle_status_t dump_compiled(dump_t* dump, pestle_module_t* module,
   return status;
 }
 
+// A device that is named exists, also where the stage asks nothing of it.
+static pestle_status_t check_device(cli_t* cli) {
+  pestle_device_t* device;
+  bool is_named = cli->text[CLI_DEVICE] || cli->text[CLI_TARGET];
+  return is_named ? cli_device(cli, &device) : NULL;
+}
+
 static pestle_status_t check_count(const dump_t* dump, int stage) {
   const char* pass = dump->cli->text[CLI_PRINT_AFTER];
   if (pass && !dump->pass_count) {
@@ -211,7 +218,8 @@ static pestle_status_t dump_model(dump_t* dump, const char* path, int stage,
   pestle_status_t status;
   // The graph alone needs no compilation, and shows also what fails in one.
   if (stages[stage].stage == PESTLE_STAGE_GRAPH && !options->dump_stages) {
-    status = print_module(dump, module);
+    status = check_device(dump->cli);
+    if (!status) status = print_module(dump, module);
   } else {
     options->dump_stages |= 1u << stages[stage].stage;
     status = dump_compiled(dump, module, options);
