@@ -10,6 +10,13 @@
 // Few enough to look at them all; the most tensors that one of them has.
 enum { MAX_TENSORS = 8 };
 
+// "z.eigh" of a call of a function that every context has; NULL: of another one.
+static const char* own_name(const pestle_node_t* node) {
+  static const char own[] = "pestle.z.";
+  const char* name = PESTLE_NODE_STR(node, call_target_name);
+  return strncmp(name, own, sizeof(own) - 1) ? NULL : name + strlen("pestle.");
+}
+
 static bool is_candidate(const pestle_node_t* node) {
   switch ((int)node->op) {
     case PESTLE_OP_LU:
@@ -21,6 +28,8 @@ static bool is_candidate(const pestle_node_t* node) {
     case PESTLE_OP_EIGH:
     case PESTLE_OP_SVD:
       return true;
+    case PESTLE_OP_CUSTOM_CALL:
+      return own_name(node) != NULL;
     default:
       return false;
   }
@@ -36,6 +45,15 @@ void pestle_libraries_key(const pestle_device_t* device, pestle_strbuf_t* key) {
     pestle_strbuf_appendf(key, "library %s\n", id);
 }
 
+// A bit for each letter of the configuration.
+static uint32_t letters_of(const char* config) {
+  uint32_t flags = 0;
+  for (; *config; ++config) {
+    if (*config >= 'A' && *config <= 'Z') flags |= 1u << (*config - 'A');
+  }
+  return flags;
+}
+
 static uint32_t flags_of(const pestle_node_t* node) {
   static const struct {
     uint16_t attr;
@@ -45,6 +63,9 @@ static uint32_t flags_of(const pestle_node_t* node) {
               {PESTLE_ATTR_left_side, PESTLE_LIBRARY_LEFT_SIDE},
               {PESTLE_ATTR_unit_diagonal, PESTLE_LIBRARY_UNIT_DIAGONAL}};
   uint32_t flags = 0;
+  if (node->op == PESTLE_OP_CUSTOM_CALL) {
+    return letters_of(PESTLE_NODE_STR(node, backend_config));
+  }
   for (uint32_t a = 0; a < node->attr_count; ++a) {
     const pestle_attr_t* attr = &node->attrs[a];
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
@@ -83,14 +104,16 @@ static bool add_view(question_t* q, size_t at, const pestle_type_t* type) {
 // types that plugins do not see.
 static bool make_question(const pestle_node_t* node, question_t* q) {
   if (node->operand_count + node->result_count > MAX_TENSORS) return false;
-  q->op =
-      (pestle_library_op_t){.struct_size = sizeof(q->op),
-                            .name = pestle_op_info((pestle_op_t)node->op)->name,
-                            .flags = flags_of(node),
-                            .operand_count = node->operand_count,
-                            .result_count = node->result_count,
-                            .operands = q->views,
-                            .results = q->views + node->operand_count};
+  q->op = (pestle_library_op_t){
+      .struct_size = sizeof(q->op),
+      .name = node->op == PESTLE_OP_CUSTOM_CALL
+                  ? own_name(node)
+                  : pestle_op_info((pestle_op_t)node->op)->name,
+      .flags = flags_of(node),
+      .operand_count = node->operand_count,
+      .result_count = node->result_count,
+      .operands = q->views,
+      .results = q->views + node->operand_count};
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (!add_view(q, i, pestle_node_operand(node, i)->type)) return false;
   }

@@ -164,25 +164,37 @@ static int64_t put_first(z_t* a, int64_t m, int64_t n, z_t* order) {
   return fixed;
 }
 
-// The column from |k| on that is the longest in rows [k, m).
-static int64_t longest(const z_t* a, int64_t m, int64_t n, int64_t k) {
+// The column from |k| on that is the longest in rows [k, m); |size| is that of the
+// largest number.
+static int64_t longest(const z_t* a, int64_t m, int64_t n, int64_t k,
+                       double size) {
   int64_t best = k;
   double most = -1;
   for (int64_t j = k; j < n; ++j) {
-    double size = 0;
-    for (int64_t i = k; i < m; ++i)
-      size = hypot(size, cabs(a[i * n + j]));
-    if (!(size > most)) continue;
-    most = size;
+    double sum = 0;
+    for (int64_t i = k; i < m; ++i) {
+      double re = creal(a[i * n + j]) / size, im = cimag(a[i * n + j]) / size;
+      sum += re * re + im * im;
+    }
+    if (!(sum > most)) continue;
+    most = sum;
     best = j;
   }
   return best;
 }
 
+static double largest(const z_t* a, int64_t count) {
+  double most = 0;
+  for (int64_t i = 0; i < count; ++i)
+    most = fmax(most, size1(a[i]));
+  return most > 0 ? most : 1;
+}
+
 void pestle_z_qr_pivoted(z_t* a, int64_t m, int64_t n, z_t* order, z_t* tau) {
   int64_t fixed = put_first(a, m, n, order);
+  double size = largest(a, m * n);
   for (int64_t k = 0; k < m && k < n; ++k) {
-    int64_t best = k < fixed ? k : longest(a, m, n, k);
+    int64_t best = k < fixed ? k : longest(a, m, n, k, size);
     z_t* x = a + k * n + k;
     swap_columns(a, m, n, k, best);
     swap_columns(order, 1, n, k, best);

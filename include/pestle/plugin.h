@@ -421,8 +421,11 @@ typedef enum pestle_library_flag_e {
 // One op on its operands and results. All is borrowed during the call.
 typedef struct pestle_library_op_t {
   size_t struct_size;
-  const char* name;  // as in ops.def: "qr", whose row says what it means
-  uint32_t flags;    // pestle_library_flag_t
+  // As in ops.def: "qr", whose row says what it means. "z.eigh": the function
+  // "pestle.z.eigh" that contexts have, whose complex numbers are pairs along a last
+  // axis; bit i of |flags| is then the i-th letter of its configuration.
+  const char* name;
+  uint32_t flags;  // pestle_library_flag_t
   uint32_t operand_count, result_count;
   const pestle_library_view_t* operands;
   const pestle_library_view_t* results;

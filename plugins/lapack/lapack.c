@@ -10,8 +10,13 @@
 
 static lapack_op_t op_named(const char* name) {
   static const char* const names[LAPACK_OPS] = {
-      "lu",   "cholesky", "triangular_solve", "solve", "inverse", "qr",
-      "eigh", "svd"};
+      "lu",           "cholesky", "triangular_solve",
+      "solve",        "inverse",  "qr",
+      "eigh",         "svd",      "z.lu",
+      "z.cholesky",   "z.geqrf",  "z.orgqr",
+      "z.geqp3",      "z.eigh",   "z.svd",
+      "z.eig",        "z.schur",  "z.hessenberg",
+      "z.tridiagonal"};
   for (int i = 0; i < LAPACK_OPS; ++i) {
     if (!strcmp(name, names[i])) return (lapack_op_t)i;
   }
@@ -38,8 +43,105 @@ static bool is_left_to_kernels(const pestle_library_view_t* a) {
   return batch >= 64 && a->dims[a->rank - 2] <= 8 && a->dims[a->rank - 1] <= 8;
 }
 
+// --- Complex matrices ---
+
+// Extents by letters: those of operand 0, m and n, the smaller of them, k, and n - 1, l.
+typedef struct extents_t {
+  int32_t batch;
+  const int64_t* dims;  // the batch's
+  int64_t m, n;
+} extents_t;
+
+static bool is_extent(const extents_t* x, char letter, int64_t size) {
+  int64_t k = x->m < x->n ? x->m : x->n;
+  switch (letter) {
+    case 'm':
+      return size == x->m;
+    case 'n':
+      return size == x->n;
+    case 'k':
+      return size == k;
+    case 'l':
+      return size == x->n - 1;
+    case 'r':  // of a basis, thin or whole
+      return size == k || size == x->m;
+    case 'c':
+      return size == k || size == x->n;
+    case 't':  // factors of reflections
+      return size >= 1 && size <= x->n && x->n <= x->m;
+    default:
+      return false;
+  }
+}
+
+// Whether |view| is as |spec| says, "Mmn" matrices, "Vn" vectors, both of pairs, "Rn"
+// real ones, "In" integers; the number of letters, or 0.
+static size_t is_as(const extents_t* x, const pestle_library_view_t* view,
+                    int32_t dtype, const char* spec) {
+  bool pairs = *spec == 'M' || *spec == 'V';
+  int32_t own = *spec == 'M' ? 2 : 1, size = dtype == PESTLE_F64 ? 8 : 4;
+  if (view->rank != x->batch + own + pairs ||
+      view->dtype != (*spec == 'I' ? PESTLE_I32 : dtype)) {
+    return 0;
+  }
+  if (pairs && (view->dims[view->rank - 1] != 2 ||
+                view->strides[view->rank - 1] != size)) {
+    return 0;
+  }
+  int64_t count = 1;
+  for (int32_t i = 0; i < x->batch; ++i) {
+    if (view->dims[i] != x->dims[i]) return 0;
+  }
+  for (int32_t i = 0; i < own; ++i) {
+    int64_t extent = view->dims[x->batch + i];
+    if (!is_extent(x, spec[1 + i], extent) || extent < 1 ||
+        extent > INT32_MAX / 16) {
+      return 0;
+    }
+    count *= extent;
+  }
+  return count <= INT32_MAX / 32 ? 1 + (size_t)own : 0;
+}
+
+// Operands, then results.
+static bool takes_complex(lapack_op_t which, const pestle_library_op_t* op) {
+  static const char* const specs[] = {
+      "Mmn MmnIkIm",   "Mnn Mnn",   "Mmn MmnVk",    "MmnVt Mmn",
+      "MmnIn MmnInVk", "Mnn MnnRn", "Mmn MmrRkMcn", "Mnn VnMnnMnn",
+      "Mnn MnnMnnVn",  "Mnn MnnVl", "Mnn MnnRnRlVl"};
+  const char* spec = specs[which - LAPACK_Z_LU];
+  const pestle_library_view_t* a = op->operands;
+  if (!op->operand_count || a->rank < 3) return false;
+  extents_t x = {a->rank - 3, a->dims, a->dims[a->rank - 3],
+                 a->dims[a->rank - 2]};
+  for (uint32_t i = 0; i < op->operand_count; ++i) {
+    size_t letters = is_as(&x, &op->operands[i], a->dtype, spec);
+    if (!letters) return false;
+    spec += letters;
+  }
+  if (*spec++ != ' ') return false;
+  for (uint32_t i = 0; i < op->result_count; ++i) {
+    size_t letters = is_as(&x, &op->results[i], a->dtype, spec);
+    if (!letters) return false;
+    spec += letters;
+  }
+  if (*spec) return false;
+  if (which != LAPACK_Z_SVD) return true;
+  // Both bases are whole or none is.
+  int64_t k = x.m < x.n ? x.m : x.n;
+  int64_t u = op->results[0].dims[x.batch + 1],
+          v = op->results[2].dims[x.batch];
+  return (u == k && v == k) || (u == x.m && v == x.n);
+}
+
 static bool takes(void* self, const pestle_library_op_t* op) {
   (void)self;
+  lapack_op_t which = op_named(op->name);
+  if (which >= LAPACK_Z_LU && which < LAPACK_OPS) {
+    return (op->operands->dtype == PESTLE_F32 ||
+            op->operands->dtype == PESTLE_F64) &&
+           takes_complex(which, op);
+  }
   const pestle_library_view_t* a = op->operands;
   bool real = op->operand_count &&
               (a->dtype == PESTLE_F32 || a->dtype == PESTLE_F64) &&
@@ -65,32 +167,41 @@ static bool takes(void* self, const pestle_library_op_t* op) {
 // The part of |view| that one matrix of the batch is; of a result with one axis
 // less a vector. |index| counts the batch's axes.
 static lapack_matrix_t matrix_of(const pestle_library_view_t* view,
-                                 int32_t batch, const int64_t* index) {
+                                 int32_t batch, bool pairs,
+                                 const int64_t* index) {
   lapack_matrix_t m = {.data = view->data, .columns = 1};
+  int32_t rank = view->rank - (pairs && view->rank > batch + 1);
   for (int32_t i = 0; i < batch; ++i)
     m.data += index[i] * view->strides[i];
   m.rows = (int32_t)view->dims[batch];
   m.down = view->strides[batch];
-  if (view->rank > batch + 1) {
+  if (rank > batch + 1) {
     m.columns = (int32_t)view->dims[batch + 1];
     m.across = view->strides[batch + 1];
   }
   return m;
 }
 
+// How many axes the batch has; of complex matrices one more is that of the pairs.
+static int32_t batch_of(const pestle_library_op_t* op) {
+  return op->operands[0].rank - (op_named(op->name) >= LAPACK_Z_LU ? 3 : 2);
+}
+
 static void set_matrices(const pestle_library_op_t* op, const int64_t* index,
                          lapack_job_t* job) {
-  int32_t batch = op->operands[0].rank - 2;
+  int32_t batch = batch_of(op);
+  bool pairs = batch == op->operands[0].rank - 3;
   for (uint32_t i = 0; i < op->operand_count; ++i)
-    job->m[i] = matrix_of(&op->operands[i], batch, index);
+    job->m[i] = matrix_of(&op->operands[i], batch, pairs, index);
   for (uint32_t i = 0; i < op->result_count; ++i) {
-    job->m[op->operand_count + i] = matrix_of(&op->results[i], batch, index);
+    job->m[op->operand_count + i] =
+        matrix_of(&op->results[i], batch, pairs, index);
   }
 }
 
 // The next matrix in row-major order; false after the last.
 static bool next(const pestle_library_op_t* op, int64_t* index) {
-  for (int32_t i = op->operands[0].rank - 2; i-- > 0;) {
+  for (int32_t i = batch_of(op); i-- > 0;) {
     if (++index[i] < op->operands[0].dims[i]) return true;
     index[i] = 0;
   }

@@ -32,6 +32,16 @@ static const char* take_all(void* library, lapack_api_t* api) {
 #define LAPACK(name, arguments) \
   if (!take(library, "d" #name "_", &api->d##name)) return "d" #name "_";
 #include "plugins/lapack/lapack_api.def"
+#define Z(name, arguments) \
+  if (!take(library, "c" #name "_", &api->c##name)) return "c" #name "_";
+#define D(name, arguments) \
+  if (!take(library, "s" #name "_", &api->s##name)) return "s" #name "_";
+#include "plugins/lapack/lapack_api_z.def"
+#define Z(name, arguments) \
+  if (!take(library, "z" #name "_", &api->z##name)) return "z" #name "_";
+#define D(name, arguments) \
+  if (!take(library, "d" #name "_", &api->d##name)) return "d" #name "_";
+#include "plugins/lapack/lapack_api_z.def"
 #undef T
   return NULL;
 }

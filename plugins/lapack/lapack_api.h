@@ -20,6 +20,16 @@ typedef struct lapack_api_t {
 #define LAPACK(name, arguments) void (*d##name) arguments;
 #include "plugins/lapack/lapack_api.def"
 #undef T
+#define T float
+#define Z(name, arguments) void (*c##name) arguments;
+#define D(name, arguments) void (*s##name) arguments;
+#include "plugins/lapack/lapack_api_z.def"
+#undef T
+#define T double
+#define Z(name, arguments) void (*z##name) arguments;
+#define D(name, arguments) void (*d##name) arguments;
+#include "plugins/lapack/lapack_api_z.def"
+#undef T
 } lapack_api_t;
 // clang-format on
 
@@ -43,7 +53,7 @@ typedef struct lapack_matrix_t {
   int64_t down, across;
 } lapack_matrix_t;
 
-enum { LAPACK_TENSORS = 4 };
+enum { LAPACK_TENSORS = 5 };
 
 // One op on one matrix each of its tensors: operands, then results.
 typedef struct lapack_job_t {
@@ -63,6 +73,18 @@ typedef enum lapack_op_e {
   LAPACK_QR,
   LAPACK_EIGH,
   LAPACK_SVD,
+  // Of complex matrices (lapack_complex.h), in the order of its functions.
+  LAPACK_Z_LU,
+  LAPACK_Z_CHOLESKY,
+  LAPACK_Z_GEQRF,
+  LAPACK_Z_ORGQR,
+  LAPACK_Z_GEQP3,
+  LAPACK_Z_EIGH,
+  LAPACK_Z_SVD,
+  LAPACK_Z_EIG,
+  LAPACK_Z_SCHUR,
+  LAPACK_Z_HESSENBERG,
+  LAPACK_Z_TRIDIAGONAL,
   LAPACK_OPS,
 } lapack_op_t;
 

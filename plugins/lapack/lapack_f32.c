@@ -7,5 +7,7 @@
 
 #define REAL float
 #define FN(name) s##name
+#define CFN(name) c##name
+#define DFN(name) s##name
 #define NAME(name) pestle_lapack_##name##_f32
 #include "plugins/lapack/lapack_real.h"

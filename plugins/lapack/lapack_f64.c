@@ -7,5 +7,7 @@
 
 #define REAL double
 #define FN(name) d##name
+#define CFN(name) z##name
+#define DFN(name) d##name
 #define NAME(name) pestle_lapack_##name##_f64
 #include "plugins/lapack/lapack_real.h"

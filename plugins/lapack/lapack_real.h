@@ -416,6 +416,8 @@ static void svd(const lapack_job_t* job) {
   write_matrix(right, ldv, v);
 }
 
+#include "plugins/lapack/lapack_complex.h"
+
 // --- Entry ---
 
 static size_t rounded(int64_t count, size_t size) {
@@ -455,6 +457,18 @@ size_t NAME(room)(lapack_op_t op, const lapack_job_t* job) {
              rounded(m[3].rows * columns, sizeof(REAL)) +
              rounded(rows, sizeof(REAL)) + rounded(size, sizeof(REAL)) +
              rounded(8 * rows, 4) + rounded(8 * columns, 4);
+    case LAPACK_Z_LU:
+    case LAPACK_Z_CHOLESKY:
+    case LAPACK_Z_GEQRF:
+    case LAPACK_Z_ORGQR:
+    case LAPACK_Z_GEQP3:
+    case LAPACK_Z_EIGH:
+    case LAPACK_Z_SVD:
+    case LAPACK_Z_EIG:
+    case LAPACK_Z_SCHUR:
+    case LAPACK_Z_HESSENBERG:
+    case LAPACK_Z_TRIDIAGONAL:
+      return z_room(op, job);
     case LAPACK_OPS:
       break;
   }
@@ -486,6 +500,19 @@ void NAME(run)(lapack_op_t op, const lapack_job_t* job) {
       return;
     case LAPACK_SVD:
       svd(job);
+      return;
+    case LAPACK_Z_LU:
+    case LAPACK_Z_CHOLESKY:
+    case LAPACK_Z_GEQRF:
+    case LAPACK_Z_ORGQR:
+    case LAPACK_Z_GEQP3:
+    case LAPACK_Z_EIGH:
+    case LAPACK_Z_SVD:
+    case LAPACK_Z_EIG:
+    case LAPACK_Z_SCHUR:
+    case LAPACK_Z_HESSENBERG:
+    case LAPACK_Z_TRIDIAGONAL:
+      z_run(op, job);
       return;
     case LAPACK_OPS:
       return;

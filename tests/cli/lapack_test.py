@@ -3,14 +3,17 @@
 """Functions of LAPACK and cuSOLVER that JAX calls by name and that no row is: each by
 what defines its results, on llvm and ref, of real and complex matrices, alone and in
 batches. Exits 77 without numpy."""
+import os
+import pathlib
 import sys
+import tempfile
 
 try:
     import numpy as np
 except ImportError as e:
     print(f"skipped: {e}")
     sys.exit(77)
-from program import Program, call, check, finish, run, tensor
+from program import Program, call, check, finish, run
 
 rng = np.random.default_rng(36)
 LETTERS = {np.float32: "s", np.float64: "d", np.complex64: "c", np.complex128: "z"}
@@ -263,6 +266,40 @@ def products(o):
     p.run()
 
 
+def factors(o):
+    """Complex matrices of larger sizes than a block, both halves of Hermitian ones."""
+    n = 40
+    a, b = o.random(n, n), o.random(n, 3)
+    s = (a @ adjoint(a) + n * o.unit(n)).astype(o.dtype)
+    h = ((a + adjoint(a)) / 2).astype(o.dtype)
+    kind = ("he", "un") if o.is_complex else ("sy", "or")
+    p = Program(a, b, s, h)
+    for uplo in (76, 85):
+        results = [h, o.empty(n, like=o.real), o.info()]
+        p.add(call(f"lapack_{o.letter}{kind[0]}evd_ffi", [("%a3", h)], results,
+                   f"mode = 86 : ui8, uplo = {uplo} : ui8"),
+              *[(r, lambda v, w, _: o.near(h @ v, v * w[..., None, :], 10)
+                 and o.near(adjoint(v) @ v, o.unit(n), 10)) for r in results])
+        p.add(call(f"lapack_{o.letter}potrf_ffi", [("%a2", s)], [s, o.info()],
+                   f"uplo = {uplo} : ui8"),
+              *[(r, lambda y, i, low=uplo == 76: o.near(
+                  y @ adjoint(y) if low else adjoint(y) @ y, s, 10) and not i.any())
+                for r in (s, o.info())])
+    results = [a, o.empty(n)]
+    p.add(call(f"lapack_{o.letter}geqrf_ffi", [("%a0", a)], results),
+          *[(r, lambda y, tau: o.near(reflections(o, y, tau, n) @ np.triu(y), a, 10))
+            for r in results])
+    results = [a, o.empty(n - 1), o.info()]
+
+    def similar(y, tau, _):
+        q = np.array(o.unit(n))
+        q[..., 1:, 1:] = reflections(o, y[..., 1:, :-1], tau, n - 1)
+        return o.near(q @ np.triu(y, -1) @ adjoint(q), a, 10)
+    p.add(call(f"lapack_{o.letter}gehrd_ffi", [("%a0", a)], results,
+               f"high = {n} : i32, low = 1 : i32"), *[(r, similar) for r in results])
+    p.run()
+
+
 def threefry():
     """The vectors of the paper (Salmon et al., 2011)."""
     words = np.array([[0, 0, 0, 0], [2**32 - 1] * 4,
@@ -306,15 +343,31 @@ def refused():
         check(target, isinstance(out, str) and said in out, str(out))
 
 
-for kind in LETTERS:
-    for outer in ((), (2, 1)):
-        of = Of(kind, outer)
-        schur(of)
-        eig(of)
-        pivoted(of)
-        tridiagonal(of)
-        products(of)
+def every():
+    for kind in LETTERS:
+        for outer in ((), (2, 1)):
+            of = Of(kind, outer)
+            schur(of)
+            eig(of)
+            pivoted(of)
+            tridiagonal(of)
+            products(of)
+            factors(of)
+    not_finite()
+
+
+# With LAPACK where it is, then by functions of Pestle's own.
+every()
+backends = os.environ.get("PESTLE_BACKEND_PATH",
+                          f"{os.environ['PESTLE_BUILD_DIR']}/backends")
+with tempfile.TemporaryDirectory() as plain:
+    for folder in backends.split(":"):
+        for file in pathlib.Path(folder).glob("libpestle-*"):
+            if "-llvm" in file.name or "-ref" in file.name:
+                (pathlib.Path(plain) / file.name).symlink_to(file.resolve())
+    os.environ["PESTLE_BACKEND_PATH"] = plain
+    every()
+    os.environ["PESTLE_BACKEND_PATH"] = backends
 threefry()
-not_finite()
 refused()
 finish()

@@ -72,6 +72,13 @@ def primitive(module, name):
     return _internal(module, name)
 
 
+def cpu_rule(prim):
+    """The rule that JAX's own CPU backend has for a primitive, or None."""
+    rules = _internal("interpreters.mlir", "_platform_specific_lowerings")
+    entry = rules["cpu"].get(prim) if rules is not None else None
+    return getattr(entry, "rule", entry)
+
+
 def register_lowering(prim, rule, platform, cacheable=True):
     if prim is not None:
         mlir().register_lowering(prim, rule, platform=platform,
