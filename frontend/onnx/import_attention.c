@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 enum { BATCH, HEADS, ROWS, COLUMNS, RANK };
@@ -14,7 +15,9 @@ typedef struct attention_t {
   pestle_onnx_call_t* call;
   pestle_value_t *q, *k, *v;  // [b, h, s, d], [b, h, t, d], [b, h, t, e]
   pestle_value_t* bias;       // of rank 4, or NULL
-  int64_t heads, groups, rows, columns, past;
+  int64_t heads, groups, rows, columns;
+  pestle_value_t *past, *batch_size, *row_size;  // extents; NULL: 0, the type's
+  pestle_value_t *key_size, *mask_size;
   bool flat;       // the inputs have rank 3
   bool may_empty;  // some rows may have nothing to attend to
   double scale, softcap;
@@ -35,16 +38,62 @@ static pestle_value_t* split_heads(pestle_onnx_call_t* call, pestle_value_t* x,
   int64_t dims[RANK] = {pestle_onnx_dim(x, 0), pestle_onnx_dim(x, 1), heads,
                         width / heads};
   static const int64_t swap[RANK] = {0, 2, 1, 3};
-  return pestle_f_transpose(&call->f, pestle_f_reshape(&call->f, x, RANK, dims),
-                            swap);
+  pestle_value_t* y = pestle_f_transpose(
+      &call->f, pestle_f_reshape(&call->f, x, RANK, dims), swap);
+  pestle_onnx_set_real(call, y, BATCH,
+                       pestle_onnx_real_size(call->import, x, 0));
+  pestle_onnx_set_real(call, y, ROWS,
+                       pestle_onnx_real_size(call->import, x, 1));
+  return y;
 }
 
 static pestle_value_t* append(pestle_onnx_call_t* call, size_t past,
                               pestle_value_t* x) {
-  pestle_value_t* before = pestle_onnx_input(call, past);
-  if (!before) return x;
-  return pestle_f_concatenate(&call->f, (pestle_value_t*[]){before, x}, 2,
-                              ROWS);
+  pestle_value_t* parts[] = {pestle_onnx_input(call, past), x};
+  if (!parts[0]) return x;
+  const pestle_onnx_import_t* import = call->import;
+  bool bounded = pestle_onnx_real_size(import, parts[0], ROWS) ||
+                 pestle_onnx_real_size(import, x, ROWS);
+  pestle_value_t* y = bounded ? pestle_onnx_concat_real(call, parts, 2, ROWS)
+                              : pestle_f_concatenate(&call->f, parts, 2, ROWS);
+  pestle_onnx_set_real(call, y, BATCH, pestle_onnx_real_size(import, x, BATCH));
+  return y;
+}
+
+// The extent that |axis| of |x| and |axis| of |y| have, or NULL where their types have it.
+static pestle_value_t* shared_size(pestle_onnx_call_t* call,
+                                   const pestle_value_t* x,
+                                   const pestle_value_t* y, int64_t axis) {
+  pestle_value_t* a = pestle_onnx_real_size(call->import, x, axis);
+  pestle_value_t* b = pestle_onnx_real_size(call->import, y, axis);
+  if (!a && !b) return NULL;
+  if (a && b && pestle_onnx_same_size(a, b)) return a;
+  return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                          "its inputs differ in how long they are along an "
+                          "axis, for at least one of them is so long as only a "
+                          "run tells");
+}
+
+// What is real of the operands: batches, queries and keys may be bounded.
+static bool read_sizes(attention_t* a) {
+  pestle_onnx_call_t* call = a->call;
+  const pestle_value_t* all[] = {a->q, a->k, a->v};
+  for (size_t i = 0; i < 3; ++i) {
+    if (!pestle_onnx_real_size(call->import, all[i], HEADS) &&
+        !pestle_onnx_real_size(call->import, all[i], COLUMNS)) {
+      continue;
+    }
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "how many heads its input %zu has, or how wide they are, "
+                     "only a run tells",
+                     i);
+    return false;
+  }
+  a->batch_size = shared_size(call, a->q, a->k, BATCH);
+  (void)shared_size(call, a->k, a->v, BATCH);
+  a->row_size = pestle_onnx_real_size(call->import, a->q, ROWS);
+  a->key_size = shared_size(call, a->k, a->v, ROWS);
+  return !call->f.status;
 }
 
 static bool fits(const attention_t* a) {
@@ -78,7 +127,8 @@ static bool read_operands(attention_t* a) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "past_key and past_value come together or not at all");
   }
-  if (pestle_onnx_input(call, 4)) a->past = pestle_onnx_dim(call->inputs[4], 2);
+  if (pestle_onnx_input(call, 4))
+    a->past = pestle_onnx_size(call, call->inputs[4], ROWS);
   a->k = append(call, 4, a->k);
   a->v = append(call, 5, a->v);
   if (call->f.status) return false;
@@ -93,7 +143,7 @@ static bool read_operands(attention_t* a) {
     return false;
   }
   a->groups = a->heads / pestle_onnx_dim(a->k, HEADS);
-  return true;
+  return read_sizes(a);
 }
 
 // --- The bias ---
@@ -113,7 +163,7 @@ static void require(const attention_t* a, pestle_value_t** allowed,
 
 // The mask with rank 4 and, where it is shorter than the keys, nothing allowed
 // behind its end.
-static pestle_value_t* read_mask(const attention_t* a) {
+static pestle_value_t* read_mask(attention_t* a) {
   pestle_onnx_call_t* call = a->call;
   pestle_value_t* mask = pestle_onnx_input(call, 3);
   if (!mask) return NULL;
@@ -126,9 +176,10 @@ static pestle_value_t* read_mask(const attention_t* a) {
   }
   for (int32_t i = 0; i < rank; ++i)
     dims[RANK - rank + i] = pestle_onnx_dim(mask, i);
+  a->mask_size = pestle_onnx_real_size(call->import, mask, rank - 1);
   mask = pestle_f_reshape(&call->f, mask, RANK, dims);
   high[COLUMNS] = a->columns - dims[COLUMNS];
-  if (high[COLUMNS] <= 0) return mask;
+  if (high[COLUMNS] <= 0 && !a->mask_size) return mask;
   pestle_type_t scalar = {.dtype = dtype_of(mask)};
   pestle_value_t* none = scalar.dtype == PESTLE_I1
                              ? pestle_onnx_splat_int(call, &scalar, 0)
@@ -143,15 +194,17 @@ static pestle_value_t* read_limits(attention_t* a) {
   pestle_value_t *key = positions(a, COLUMNS), *query = positions(a, ROWS);
   int64_t left = pestle_onnx_int(call, "left_window_size", -1);
   int64_t right = pestle_onnx_int(call, "right_window_size", -1);
-  double first = (double)a->past;
   if (known) {
     int64_t dims[RANK] = {pestle_onnx_dim(known, 0), 1, 1, 1};
     known = pestle_f_reshape(&call->f, known, RANK, dims);
     require(a, &allowed, PESTLE_OP_LT, key, known);
-    query = add(call, query, known);
-    first = (double)-a->rows;
+    query =
+        sub(call, add(call, query, known),
+            a->row_size ? a->row_size : pestle_onnx_size_number(call, a->rows));
+  } else if (a->past) {
+    query = add(call, query, a->past);
   }
-  query = pestle_onnx_binary_f(call, PESTLE_OP_ADD, query, first);
+  if (a->key_size) require(a, &allowed, PESTLE_OP_LT, key, a->key_size);
   if (pestle_onnx_int(call, "is_causal", 0)) {
     require(a, &allowed, PESTLE_OP_LE, key, query);
   }
@@ -164,7 +217,8 @@ static pestle_value_t* read_limits(attention_t* a) {
     require(a, &allowed, PESTLE_OP_LE, key,
             pestle_onnx_binary_f(call, PESTLE_OP_ADD, query, (double)right));
   }
-  a->may_empty = known || left >= 0 || right >= 0;
+  a->may_empty = known || left >= 0 || right >= 0 ||
+                 (a->key_size && a->key_size != a->row_size);
   return allowed;
 }
 
@@ -172,6 +226,8 @@ static void read_bias(attention_t* a) {
   pestle_onnx_call_t* call = a->call;
   pestle_value_t *allowed = read_limits(a), *mask = read_mask(a);
   pestle_value_t* bias = NULL;
+  if (a->mask_size && a->mask_size != a->key_size)
+    require(a, &allowed, PESTLE_OP_LT, positions(a, COLUMNS), a->mask_size);
   if (mask && dtype_of(mask) == PESTLE_I1) {
     allowed = allowed ? pestle_f_and(&call->f, allowed, mask) : mask;
   } else {
@@ -185,6 +241,16 @@ static void read_bias(attention_t* a) {
                            pestle_onnx_scalar(call, dtype, -INFINITY));
   }
   a->bias = bias;
+}
+
+// Behind the keys that are real nothing may make a score or a sum NaN.
+static void fill_keys(attention_t* a) {
+  pestle_onnx_call_t* call = a->call;
+  const uint32_t rows = UINT32_C(1) << ROWS;
+  a->k = pestle_onnx_fill_unreal(call, a->k, rows,
+                                 pestle_onnx_scalar(call, dtype_of(a->k), 0));
+  a->v = pestle_onnx_fill_unreal(call, a->v, rows,
+                                 pestle_onnx_scalar(call, dtype_of(a->v), 0));
 }
 
 // --- Groups ---
@@ -278,7 +344,11 @@ static pestle_value_t* spell(const attention_t* a, pestle_dtype_t dtype,
   x = without_empty_rows(a, a->bias, x);
   if (mode == 3) shown = x;
   if (pestle_onnx_wants(call, 3)) {
-    call->outputs[3] = pestle_onnx_convert(call, shown, dtype_of(a->q));
+    pestle_value_t* scores = pestle_onnx_convert(call, shown, dtype_of(a->q));
+    pestle_onnx_set_real(call, scores, BATCH, a->batch_size);
+    pestle_onnx_set_real(call, scores, ROWS, a->row_size);
+    pestle_onnx_set_real(call, scores, COLUMNS, a->key_size);
+    call->outputs[3] = scores;
   }
   return product(a, group_heads(a, x), a->v, ROWS, dtype);
 }
@@ -286,6 +356,8 @@ static pestle_value_t* spell(const attention_t* a, pestle_dtype_t dtype,
 void pestle_onnx_import_attention(pestle_onnx_call_t* call) {
   attention_t a = {.call = call};
   if (!read_operands(&a)) return;
+  pestle_value_t *present_k = a.k, *present_v = a.v;
+  fill_keys(&a);
   read_bias(&a);
   double depth = (double)pestle_onnx_dim(a.q, COLUMNS);
   a.scale = pestle_onnx_float(call, "scale", 1 / sqrt(depth));
@@ -308,7 +380,9 @@ void pestle_onnx_import_attention(pestle_onnx_call_t* call) {
     y = pestle_f_reshape(&call->f, pestle_f_transpose(&call->f, y, swap), 3,
                          flat);
   }
-  call->outputs[0] = y;
-  if (pestle_onnx_wants(call, 1)) call->outputs[1] = a.k;
-  if (pestle_onnx_wants(call, 2)) call->outputs[2] = a.v;
+  pestle_onnx_set_real(call, y, BATCH, a.batch_size);
+  pestle_onnx_set_real(call, y, a.flat ? 1 : ROWS, a.row_size);
+  call->outputs[0] = pestle_onnx_end_real(call, y);
+  if (pestle_onnx_wants(call, 1)) call->outputs[1] = present_k;
+  if (pestle_onnx_wants(call, 2)) call->outputs[2] = present_v;
 }

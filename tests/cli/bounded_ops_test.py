@@ -528,8 +528,37 @@ def scans(g, y, rows, wide, other):
             g.ReduceSum(along[1], [1], keepdims=0)]
 
 
+@case
+def attention(g, y, rows, wide, other):
+    """Queries, keys or both of which only a run tells how many there are."""
+    x = g.Unsqueeze(g.Mul(rows, f(0.1)[0]), [0])  # [1, n, 4]
+    k = g.Slice(x, [1], [3], [2])
+    heads = {"q_num_heads": 2, "kv_num_heads": 2}
+    five = RNG.standard_normal((1, 5, 4)).astype(np.float32)
+    lower = g.Less(g.Unsqueeze(y, [0]), g.Unsqueeze(y, [1]))  # [n, n]
+    bias = g.Mul(g.Unsqueeze(y, [0]), g.Unsqueeze(y, [1]))
+    deep = g.Transpose(g.Reshape(x, [1, -1, 2, 2]), perm=[0, 2, 1, 3])
+    past = RNG.standard_normal((2, 1, 2, 3, 2)).astype(np.float32)
+    batch = g.Reshape(g.Mul(rows, f(0.1)[0]), [-1, 2, 2])
+    one = {"q_num_heads": 1, "kv_num_heads": 1}
+    grown = g.Attention(deep, deep, deep, "", past[0], past[1], outputs=3,
+                        is_causal=1)
+    return [g.Attention(x, x, x, **heads),
+            g.Attention(x, x, x, is_causal=1, **heads),
+            g.Attention(x, k, k, q_num_heads=4, kv_num_heads=2),
+            g.Attention(five, x, x, **heads),
+            g.Attention(x, five, five, **heads),
+            g.Attention(x, x, x, lower, **heads),
+            g.Attention(x, x, x, bias, **heads),
+            g.Attention(deep, deep, deep, bias, softcap=2.0),
+            *grown, g.Attention(deep, grown[1], grown[2]),
+            g.Attention(batch, batch, batch, **one),
+            g.ReduceSum(g.Attention(x, x, x, **heads), [1], keepdims=0)]
+
+
 # What needs an element, and of which case onnx.reference is not the judge.
-AT_LEAST = {"loops_to_a_count": 1, "scans": 1, "attends": 1, "parts_of_a_number": 3, "reshapes_beside_a_copy": 1, "soft_along": 1, "top_along": 2, "gathers_along": 2, "regions": 1,
+OPSETS = {"attention": 23}
+AT_LEAST = {"attention": 1, "loops_to_a_count": 1, "scans": 1, "attends": 1, "parts_of_a_number": 3, "reshapes_beside_a_copy": 1, "soft_along": 1, "top_along": 2, "gathers_along": 2, "regions": 1,
             "detector": 1}
 BY_RUNTIME = {"loops", "loops_to_a_count", "scans", "norms", "computed_shapes", "boxes", "regions", "top", "top_along", "images"}
 
@@ -543,8 +572,8 @@ def model_of(name):
     inputs += [h.make_tensor_value_info(k, TensorProto.BOOL, [BOUND])
                for k in ("keep", "keep_u")]
     graph = h.make_graph(g.nodes, "g", inputs, infos, g.stored)
-    return h.make_model(graph, opset_imports=[h.make_opsetid("", 18)],
-                        ir_version=9)
+    return h.make_model(graph, opset_imports=[
+        h.make_opsetid("", OPSETS.get(name, 18))], ir_version=9)
 
 
 def expected(name, model, feeds):
