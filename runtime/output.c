@@ -128,13 +128,20 @@ pestle_status_t pestle_output_check_extents(const pestle_exec_io_t* io,
                                             const int64_t* dims) {
   for (int32_t i = 0; i < io->info.rank; ++i) {
     if (dims[i] >= 0 && dims[i] <= io->info.dims[i]) continue;
+    if (dims[i] < 0) {
+      return PESTLE_ERROR(
+          INVALID_ARGUMENT,
+          "extents that this run told do not fit each other where an op needs "
+          "them equal, as operands of an elementwise op or a product, or parts "
+          "of a split or a join: '%s' cannot be computed of these inputs",
+          io->info.name);
+    }
     return PESTLE_ERROR(
         UNSUPPORTED,
         "output '%s' has extent %" PRId64
         " on axis %d in this run, and the plan has room for %" PRId64
         ": a loop whose trips only a run counts made more than its scan "
-        "outputs "
-        "have rows for; give it a limit that is known",
+        "outputs have rows for; give it a limit that is known",
         io->info.name, dims[i], (int)i, io->info.dims[i]);
   }
   return NULL;

@@ -53,6 +53,22 @@ pestle_value_t* pestle_onnx_fill_unreal(pestle_onnx_call_t* call,
                                         pestle_value_t* x, uint32_t axes,
                                         pestle_value_t* filler);
 
+// --- Extents that must be equal (bounded_fit.c) ---
+
+// Makes the run fail unless |holds|, an i1 of rank 0. False where no run could say so: in
+// a body that runs later.
+bool pestle_onnx_must_hold(pestle_onnx_call_t* call, pestle_value_t* holds);
+// Makes |count| values, some of which may be NULL, equally long: each along its axis of
+// |axes|, -1 for none. Values that a run alone tells to be so make it fail where they are
+// not. |*out_size|: how long, NULL where their types have it. False, with an error kept,
+// where no run could say so.
+bool pestle_onnx_fit(pestle_onnx_call_t* call, pestle_value_t** values,
+                     const int64_t* axes, size_t count,
+                     pestle_value_t** out_size);
+// The same for the call's inputs, of which those of one element are repeated, as numpy
+// has it.
+void pestle_onnx_fit_broadcast(pestle_onnx_call_t* call);
+
 // --- Extents as numbers (bounded_size.c): i64 of rank 0 ---
 
 // What |value| really has along |axis|, a constant where its type says it.
@@ -87,6 +103,8 @@ bool pestle_onnx_extents(pestle_onnx_call_t* call, size_t index,
 // |x| with zeros behind it, as long as |dims| say; what is real of it is not noted.
 pestle_value_t* pestle_onnx_widen(pestle_onnx_call_t* call, pestle_value_t* x,
                                   const int64_t* dims);
+// A value of its own that is |x|, so that other sizes can be noted for it.
+pestle_value_t* pestle_onnx_apart(pestle_onnx_call_t* call, pestle_value_t* x);
 // |x| with its axes in the order of |perm|, and what is real of it.
 pestle_value_t* pestle_onnx_transpose_real(pestle_onnx_call_t* call,
                                            pestle_value_t* x,

@@ -111,8 +111,7 @@ static cut_t read_cut(pestle_onnx_call_t* call, const pestle_value_t* x,
                  .size = pestle_onnx_real_size(call->import, x, axis)};
 }
 
-// A value of its own that is |x|, so that other sizes can be noted for it.
-static pestle_value_t* apart(pestle_onnx_call_t* call, pestle_value_t* x) {
+pestle_value_t* pestle_onnx_apart(pestle_onnx_call_t* call, pestle_value_t* x) {
   if (!x) return NULL;
   return pestle_f_emit(&call->f, &(pestle_node_spec_t){.op = PESTLE_OP_RESHAPE,
                                                        .operands = &x,
@@ -159,7 +158,7 @@ pestle_value_t* pestle_onnx_slice_real(pestle_onnx_call_t* call,
     y = pestle_onnx_take(call, x, most(call, add(call, at, first), 0), axis);
   }
   if (y == x && pestle_onnx_same_size(real, cut.size)) return y;
-  if (y == x) y = apart(call, y);
+  if (y == x) y = pestle_onnx_apart(call, y);
   pestle_onnx_copy_real(call, y, x);
   pestle_onnx_set_real(call, y, axis, real);
   return pestle_onnx_end_real(call, y);

@@ -119,6 +119,7 @@ static pestle_status_t run_importer(pestle_onnx_call_t* call,
     pestle_onnx_call_function(call, function);
   } else {
     pestle_onnx_check_bounded(call, op);
+    if (op->bounded == PESTLE_ONNX_MAP) pestle_onnx_fit_broadcast(call);
     if (!call->f.status) op->fn(call);
     if (op->bounded == PESTLE_ONNX_MAP) pestle_onnx_broadcast_real(call);
     if (op->bounded == PESTLE_ONNX_ROWS || op->bounded == PESTLE_ONNX_KEEP) {

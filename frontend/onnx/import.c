@@ -126,17 +126,24 @@ static void erase_unused(pestle_block_t* block) {
   }
 }
 
-// |shape| of an output whose type has the first extent |bound|, above that where a loop had
-// no room: the runtime fails the run then.
-static pestle_value_t* fail_by_shape(pestle_onnx_call_t* call,
-                                     pestle_value_t* shape, int64_t bound) {
+// |shape| with |number| as its first extent where |fails|.
+static pestle_value_t* fail_by(pestle_onnx_call_t* call, pestle_value_t* shape,
+                               pestle_value_t* fails, int64_t number) {
   pestle_formula_t* f = &call->f;
+  if (!fails) return shape;
   pestle_type_t list = *pestle_onnx_type(shape);
   pestle_value_t* first =
       pestle_onnx_binary_f(call, PESTLE_OP_EQ, pestle_f_iota(f, &list, 0), 0);
-  first = pestle_f_and(f, first, call->import->overflow);
-  return pestle_f_select(f, first,
-                         pestle_f_number(f, &list, (double)(bound + 1)), shape);
+  return pestle_f_select(f, pestle_f_and(f, first, fails),
+                         pestle_f_number(f, &list, (double)number), shape);
+}
+
+// |shape| of an output whose type has the first extent |bound|, above that where a loop
+// had no room, below 0 where extents do not fit: the runtime fails the run then.
+static pestle_value_t* fail_by_shape(pestle_onnx_call_t* call,
+                                     pestle_value_t* shape, int64_t bound) {
+  shape = fail_by(call, shape, call->import->overflow, bound + 1);
+  return fail_by(call, shape, call->import->misfit, -1);
 }
 
 // Behind the |*count| results, which have room for as many again, the real
@@ -152,7 +159,7 @@ static pestle_status_t add_shapes(pestle_onnx_import_t* import,
       .import = import,
       .node = &node};
   size_t outputs = *count;
-  bool fails = import->overflow != NULL;
+  bool fails = import->overflow || import->misfit;
   for (size_t i = 0; i < outputs; ++i) {
     bool tells = fails && rank_of(results[i]) > 0;
     if (!tells && !pestle_onnx_real(import, results[i])) continue;
@@ -166,10 +173,11 @@ static pestle_status_t add_shapes(pestle_onnx_import_t* import,
     PESTLE_TRY(pestle_function_set_shape_of(function, (*count)++, i));
   }
   if (!fails) return NULL;
-  return PESTLE_ERROR(UNSUPPORTED,
-                      "a loop whose trips only a run counts has scan outputs, "
-                      "and the model has no output with axes, by which a run "
-                      "could say that they had no room");
+  return PESTLE_ERROR(
+      UNSUPPORTED,
+      "a run alone tells whether a loop has room for its scan "
+      "outputs, or whether extents fit each other, and the "
+      "model has no output with axes, by which it could say so");
 }
 
 static pestle_status_t finish(pestle_onnx_import_t* import,

@@ -60,20 +60,6 @@ static pestle_value_t* append(pestle_onnx_call_t* call, size_t past,
   return y;
 }
 
-// The extent that |axis| of |x| and |axis| of |y| have, or NULL where their types have it.
-static pestle_value_t* shared_size(pestle_onnx_call_t* call,
-                                   const pestle_value_t* x,
-                                   const pestle_value_t* y, int64_t axis) {
-  pestle_value_t* a = pestle_onnx_real_size(call->import, x, axis);
-  pestle_value_t* b = pestle_onnx_real_size(call->import, y, axis);
-  if (!a && !b) return NULL;
-  if (a && b && pestle_onnx_same_size(a, b)) return a;
-  return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                          "its inputs differ in how long they are along an "
-                          "axis, for at least one of them is so long as only a "
-                          "run tells");
-}
-
 // What is real of the operands: batches, queries and keys may be bounded.
 static bool read_sizes(attention_t* a) {
   pestle_onnx_call_t* call = a->call;
@@ -89,10 +75,16 @@ static bool read_sizes(attention_t* a) {
                      i);
     return false;
   }
-  a->batch_size = shared_size(call, a->q, a->k, BATCH);
-  (void)shared_size(call, a->k, a->v, BATCH);
+  static const int64_t batch[] = {BATCH, BATCH, BATCH}, rows[] = {ROWS, ROWS};
+  pestle_value_t* x[] = {a->q, a->k, a->v};
+  if (!pestle_onnx_fit(call, x, batch, 3, &a->batch_size) ||
+      !pestle_onnx_fit(call, x + 1, rows, 2, &a->key_size)) {
+    return false;
+  }
+  a->q = x[0];
+  a->k = x[1];
+  a->v = x[2];
   a->row_size = pestle_onnx_real_size(call->import, a->q, ROWS);
-  a->key_size = shared_size(call, a->k, a->v, ROWS);
   return !call->f.status;
 }
 
@@ -131,7 +123,7 @@ static bool read_operands(attention_t* a) {
     a->past = pestle_onnx_size(call, call->inputs[4], ROWS);
   a->k = append(call, 4, a->k);
   a->v = append(call, 5, a->v);
-  if (call->f.status) return false;
+  if (call->f.status || !read_sizes(a)) return false;
   a->heads = pestle_onnx_dim(a->q, HEADS);
   a->rows = pestle_onnx_dim(a->q, ROWS);
   a->columns = pestle_onnx_dim(a->k, ROWS);
@@ -143,7 +135,7 @@ static bool read_operands(attention_t* a) {
     return false;
   }
   a->groups = a->heads / pestle_onnx_dim(a->k, HEADS);
-  return read_sizes(a);
+  return true;
 }
 
 // --- The bias ---

@@ -29,19 +29,12 @@ static bool share_size(pestle_onnx_call_t* call, const pestle_value_t* a,
 // The axis is summed over: what is not real of it becomes 0 in both.
 static bool sum_real(pestle_onnx_call_t* call, pestle_value_t** a,
                      int64_t a_axis, pestle_value_t** b, int64_t b_axis) {
-  pestle_value_t* size;
-  if (!share_size(call, *a, a_axis, *b, b_axis, &size)) return false;
-  if (!size) return true;
-  if (!pestle_onnx_real_size(call->import, *a, a_axis) ||
-      !pestle_onnx_real_size(call->import, *b, b_axis)) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "only one of its matrices is so long, along the axis that "
-                     "is summed over, as only a run tells");
-    return false;
-  }
+  pestle_value_t *size, *both[] = {*a, *b};
+  const int64_t axes[] = {a_axis, b_axis};
+  if (!pestle_onnx_fit(call, both, axes, 2, &size)) return false;
   pestle_value_t* zero = pestle_onnx_scalar(call, dtype_of(*a), 0);
-  *a = pestle_onnx_fill_unreal(call, *a, UINT32_C(1) << a_axis, zero);
-  *b = pestle_onnx_fill_unreal(call, *b, UINT32_C(1) << b_axis, zero);
+  *a = pestle_onnx_fill_unreal(call, both[0], UINT32_C(1) << a_axis, zero);
+  *b = pestle_onnx_fill_unreal(call, both[1], UINT32_C(1) << b_axis, zero);
   return true;
 }
 
@@ -332,28 +325,45 @@ static void mark_needed(const labelled_t* terms, size_t next, size_t count,
   }
 }
 
+// Makes the axes of one letter equally long; |*size|: how long, where only a run tells.
+static bool fit_letter(pestle_onnx_call_t* call, labelled_t* terms,
+                       size_t count, uint8_t label, pestle_value_t** size) {
+  pestle_value_t** values =
+      pestle_onnx_scratch(call, (count + 1) * sizeof(pestle_value_t*));
+  int64_t* axes = pestle_onnx_scratch(call, (count + 1) * sizeof(int64_t));
+  if (!values || !axes) return false;
+  for (size_t i = 0; i < count; ++i) {
+    values[i] = terms[i].value;
+    bool has = has_label(&terms[i], label, &axes[i]);
+    // An axis of one element is repeated.
+    if (!has || (pestle_onnx_dim(values[i], axes[i]) == 1 &&
+                 !pestle_onnx_real_size(call->import, values[i], axes[i]))) {
+      axes[i] = -1;
+    }
+  }
+  if (!pestle_onnx_fit(call, values, axes, count, size)) return false;
+  for (size_t i = 0; i < count; ++i)
+    terms[i].value = values[i];
+  return true;
+}
+
 // How long each letter really is, where only a run tells; what is not real of those
 // that are summed over becomes 0.
 static bool read_sizes(pestle_onnx_call_t* call, labelled_t* terms,
                        size_t count, const labelled_t* out,
                        pestle_value_t** sizes) {
-  const labelled_t* first[LABELS] = {NULL};
-  int64_t axis = 0;
-  for (size_t i = 0; i < count; ++i) {
+  bool seen[LABELS] = {false}, any = false;
+  for (size_t i = 0; i < count; ++i)
+    any |= pestle_onnx_real(call->import, terms[i].value) != NULL;
+  for (size_t i = 0; any && i < count; ++i) {
     for (int32_t k = 0; k < terms[i].rank; ++k) {
       uint8_t label = terms[i].labels[k];
-      const labelled_t* other = first[label] ? first[label] : &terms[i];
-      pestle_value_t* size = NULL;
-      if (!has_label(other, label, &axis) ||
-          !share_size(call, other->value, axis, terms[i].value, k, &size)) {
-        return false;
-      }
-      if (size) sizes[label] = size;
-      // One that is really of one element says nothing of the others.
-      if (!first[label] || size) first[label] = &terms[i];
+      if (seen[label]) continue;
+      seen[label] = true;
+      if (!fit_letter(call, terms, count, label, &sizes[label])) return false;
     }
   }
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; any && i < count; ++i) {
     uint32_t summed = 0;
     for (int32_t k = 0; k < terms[i].rank; ++k) {
       if (!has_label(out, terms[i].labels[k], NULL)) summed |= UINT32_C(1) << k;

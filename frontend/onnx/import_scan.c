@@ -92,28 +92,24 @@ static pestle_value_t* move_axis(pestle_onnx_call_t* call, pestle_value_t* x,
   return pestle_onnx_transpose_real(call, x, order);
 }
 
-// How many trips scan input |x|, the first or any other, makes.
-static void read_trips(pestle_onnx_repeat_t* r, const pestle_value_t* x,
-                       bool is_first) {
+// How many trips there are: all scan inputs are so long.
+static bool read_trips(pestle_onnx_repeat_t* r) {
   pestle_onnx_call_t* call = r->call;
-  int64_t extent = pestle_onnx_dim(x, 0);
-  pestle_value_t* size = x ? pestle_onnx_real_size(call->import, x, 0) : NULL;
-  if (is_first) {
-    r->trips = extent;
-    r->limit = size;
+  int64_t* axes = pestle_onnx_scratch(call, (r->rows + 1) * sizeof(int64_t));
+  if (!axes || call->f.status ||
+      !pestle_onnx_fit(call, r->scans, axes, r->rows, &r->limit)) {
+    return false;
   }
-  bool alike = size == r->limit ||
-               (size && r->limit && pestle_onnx_same_size(size, r->limit));
-  if (!alike) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "its scan inputs differ in how long they are, for at "
-                     "least one of them is so long as only a run tells");
-  } else if (extent != r->trips && !size) {
+  r->trips = pestle_onnx_dim(r->scans[0], 0);
+  for (size_t i = 1; i < r->rows; ++i) {
+    int64_t extent = pestle_onnx_dim(r->scans[i], 0);
+    if (extent == r->trips) continue;
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "its scan inputs differ in length: %lld and %lld",
                      (long long)r->trips, (long long)extent);
+    return false;
   }
-  if (extent < r->trips) r->trips = extent;
+  return true;
 }
 
 // One scan: |values| holds the states, and then all outputs.
@@ -126,9 +122,8 @@ static void scan_once(scan_t* s, pestle_value_t** values,
   r->stores_back = s->out_back;
   for (size_t i = 0; i < r->rows; ++i) {
     scans[i] = move_axis(call, scans[i], s->in_axes[i], true);
-    read_trips(r, scans[i], i == 0);
   }
-  if (call->f.status || !pestle_onnx_repeat_try(r, values)) return;
+  if (!read_trips(r) || !pestle_onnx_repeat_try(r, values)) return;
   if (!r->limit) {
     pestle_onnx_repeat_known(r, values);
   } else if (r->keeps_types) {

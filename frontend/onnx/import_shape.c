@@ -534,31 +534,28 @@ void pestle_onnx_import_transpose(pestle_onnx_call_t* call) {
 
 // --- Joining, cutting, repeating ---
 
-// Along other axes than the one that is joined they are all alike.
-static void join_real(pestle_onnx_call_t* call, int32_t axis) {
-  pestle_value_t* size =
-      pestle_onnx_real_size(call->import, call->inputs[0], axis);
-  bool alike = true;
-  for (size_t i = 0; i < call->input_count; ++i) {
-    pestle_value_t* other =
-        pestle_onnx_real_size(call->import, call->inputs[i], axis);
-    alike = alike && pestle_onnx_same_size(size, other);
+// Along other axes than the one that is joined they are all alike. |sizes|: how long.
+static bool fit_parts(pestle_onnx_call_t* call, int64_t joined,
+                      pestle_value_t** sizes) {
+  size_t count = call->input_count;
+  int64_t* axes = pestle_onnx_scratch(call, (count + 1) * sizeof(int64_t));
+  for (int64_t axis = 0; axes && axis < rank_of(call->inputs[0]); ++axis) {
+    for (size_t i = 0; i < count; ++i)
+      axes[i] = axis < rank_of(call->inputs[i]) ? axis : -1;
+    if (axis != joined &&
+        !pestle_onnx_fit(call, call->inputs, axes, count, &sizes[axis])) {
+      return false;
+    }
   }
-  if (!alike) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "along axis %d only a run tells how long its inputs are, "
-                     "and so whether they fit",
-                     axis);
-    return;
-  }
-  pestle_onnx_set_real(call, call->outputs[0], axis, size);
+  return axes && !call->f.status;
 }
 
 void pestle_onnx_import_concat(pestle_onnx_call_t* call) {
   int64_t missing = call->opset < 4 ? 1 : 0;
   int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", missing),
                                   rank_of(call->inputs[0]));
-  if (call->f.status) return;
+  pestle_value_t* sizes[PESTLE_MAX_RANK] = {NULL};
+  if (call->f.status || !fit_parts(call, axis, sizes)) return;
   bool bounded = false;
   for (size_t i = 0; i < call->input_count; ++i) {
     bounded =
@@ -569,7 +566,7 @@ void pestle_onnx_import_concat(pestle_onnx_call_t* call) {
                              : pestle_f_concatenate(&call->f, call->inputs,
                                                     call->input_count, axis);
   for (int32_t i = 0; !call->f.status && i < rank_of(call->outputs[0]); ++i) {
-    if (i != axis) join_real(call, i);
+    if (i != axis) pestle_onnx_set_real(call, call->outputs[0], i, sizes[i]);
   }
 }
 

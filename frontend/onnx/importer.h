@@ -39,8 +39,9 @@ typedef struct pestle_onnx_import_t {
   pestle_map_t real;            // value -> pestle_onnx_real_t* (bounded.h)
   pestle_map_t bounds;          // a value that is a real extent -> its bound
   const pestle_block_t* entry;  // the entry function's block
-  // i1: whether a loop made more rows than there is room for, so that the run fails.
-  pestle_value_t* overflow;
+  // i1, or NULL: whether a loop made more rows than there is room for, and whether extents
+  // that have to be equal are not, so that the run fails.
+  pestle_value_t *overflow, *misfit;
   // How many nodes the bodies of loops and functions may still be copied to.
   size_t loop_nodes;
   int function_depth;  // calls around what is being imported

@@ -556,6 +556,33 @@ def attention(g, y, rows, wide, other):
             g.ReduceSum(g.Attention(x, x, x, **heads), [1], keepdims=0)]
 
 
+@case
+def fits(g, y, rows, wide, other):
+    """Two masks that keep equally many, which only a run shows."""
+    column = g.Unsqueeze(other, [1])
+    return [g.Add(y, other), g.Mul(rows, column), g.Sum(y, other, y),
+            g.Where(g.Greater(y, f(0)[0]), other, y),
+            g.Concat(g.Unsqueeze(y, [1]), column, axis=1),
+            g.MatMul(y, other), g.MatMul(g.Transpose(rows), column),
+            g.Gemm(rows, column, transA=1), g.MatMul(g.Add(other, y), rows),
+            g.Einsum(rows, other, equation="ni,n->i"),
+            g.Einsum(y, other, equation="n,n->n"),
+            g.Softmax(g.Sub(y, other), axis=0)]
+
+
+@case
+def misfits(g, y, rows, wide, other):
+    """7 or, where it is repeated, 1 of them; else no run can be right."""
+    return [g.Add(y, "u"), g.Mul(rows, "m"), g.Max("w", wide),
+            g.Add(g.Unsqueeze(y, [0]), "v")]
+
+
+@case
+def misfits_of_sums(g, y, rows, wide, other):
+    return [g.MatMul("v", rows), g.Einsum("u", y, equation="n,n->"),
+            g.Concat(g.Unsqueeze(y, [1]), "m", axis=1)]
+
+
 # What needs an element, and of which case onnx.reference is not the judge.
 OPSETS = {"attention": 23}
 AT_LEAST = {"attention": 1, "loops_to_a_count": 1, "scans": 1, "attends": 1, "parts_of_a_number": 3, "reshapes_beside_a_copy": 1, "soft_along": 1, "top_along": 2, "gathers_along": 2, "regions": 1,
@@ -606,10 +633,21 @@ def check(name, folder):
         if keep.sum() < AT_LEAST.get(name, 0):
             continue
         feeds = {**FLOATS, "keep": keep, "keep_u": keep[::-1].copy()}
-        want = expected(name, model, feeds)
+        try:
+            want = expected(name, model, feeds)
+        except Exception:
+            if not name.startswith("misfits"):
+                raise
+            want = None
         for device in ("ref", "llvm"):
-            got = run(path, feeds, folder, device, len(want))
+            got = run(path, feeds, folder, device, len(want or []))
             runs += 1
+            if want is None:
+                fails = isinstance(got, str) and "do not fit each other" in got
+                bad += not fails
+                if not fails:
+                    print(f"{name}, {mask}, {device}: ran, or says {got}")
+                continue
             if isinstance(got, str):
                 print(f"{name}, {mask}, {device}: {got}")
                 bad += 1
