@@ -98,11 +98,22 @@ typedef struct pestle_onnx_extent_t {
 bool pestle_onnx_extents(pestle_onnx_call_t* call, size_t index,
                          pestle_onnx_extent_t* out, size_t* out_count);
 
+// Element |at| of |list|, of rank 0 or 1 and whole numbers, as an i64 of rank 0: a size
+// or a number where it is one.
+pestle_value_t* pestle_onnx_list_number(pestle_onnx_call_t* call,
+                                        pestle_value_t* list, int64_t at);
+// What |number|, made of sizes and numbers, is at most; -1 where that is not known.
+int64_t pestle_onnx_number_bound(const pestle_onnx_call_t* call,
+                                 const pestle_value_t* number);
+
 // --- Moving what is bounded (bounded_move.c) ---
 
 // |x| with zeros behind it, as long as |dims| say; what is real of it is not noted.
 pestle_value_t* pestle_onnx_widen(pestle_onnx_call_t* call, pestle_value_t* x,
                                   const int64_t* dims);
+// The first element of |x| along |axis|, really one.
+pestle_value_t* pestle_onnx_first_real(pestle_onnx_call_t* call,
+                                       pestle_value_t* x, int64_t axis);
 // A value of its own that is |x|, so that other sizes can be noted for it.
 pestle_value_t* pestle_onnx_apart(pestle_onnx_call_t* call, pestle_value_t* x);
 // |x| with its axes in the order of |perm|, and what is real of it.
@@ -116,6 +127,18 @@ pestle_value_t* pestle_onnx_slice_real(pestle_onnx_call_t* call,
                                        pestle_value_t* x, int64_t axis,
                                        int64_t start, int64_t end,
                                        int64_t step);
+// The same for a start and an end that a run tells, or that are constants; |step| is not
+// 0. The axis may be known.
+pestle_value_t* pestle_onnx_slice_computed(pestle_onnx_call_t* call,
+                                           pestle_value_t* x, int64_t axis,
+                                           pestle_value_t* start,
+                                           pestle_value_t* end, int64_t step);
+// |size| elements of |axis| from |first| on, both of which a run tells, within it; |size|
+// is at most |bound|, and NULL where it is that.
+pestle_value_t* pestle_onnx_part_real(pestle_onnx_call_t* call,
+                                      pestle_value_t* x, int64_t axis,
+                                      pestle_value_t* first,
+                                      pestle_value_t* size, int64_t bound);
 // Joins values along |axis|, some of whose extents there only a run tells, and
 // notes the result's.
 pestle_value_t* pestle_onnx_concat_real(pestle_onnx_call_t* call,

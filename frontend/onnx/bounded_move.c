@@ -22,6 +22,17 @@ pestle_value_t* pestle_onnx_widen(pestle_onnx_call_t* call, pestle_value_t* x,
                       high, NULL);
 }
 
+pestle_value_t* pestle_onnx_first_real(pestle_onnx_call_t* call,
+                                       pestle_value_t* x, int64_t axis) {
+  pestle_value_t* y =
+      pestle_onnx_apart(call, pestle_onnx_slice_axis(call, x, axis, 0, 1, 1));
+  for (int32_t i = 0; y && i < rank_of(y); ++i) {
+    if (i == axis) continue;
+    pestle_onnx_set_real(call, y, i, pestle_onnx_real_size(call->import, x, i));
+  }
+  return y;
+}
+
 pestle_value_t* pestle_onnx_transpose_real(pestle_onnx_call_t* call,
                                            pestle_value_t* x,
                                            const int64_t* perm) {
@@ -32,6 +43,9 @@ pestle_value_t* pestle_onnx_transpose_real(pestle_onnx_call_t* call,
   }
   return y;
 }
+
+// Further than any axis is long.
+#define FAR (INT64_C(1) << 62)
 
 // 0, 1, .. along a new list of |count|, i64.
 static pestle_value_t* numbers(pestle_onnx_call_t* call, int64_t count) {
@@ -161,6 +175,86 @@ pestle_value_t* pestle_onnx_slice_real(pestle_onnx_call_t* call,
   if (y == x) y = pestle_onnx_apart(call, y);
   pestle_onnx_copy_real(call, y, x);
   pestle_onnx_set_real(call, y, axis, real);
+  return pestle_onnx_end_real(call, y);
+}
+
+// How far |end| is behind |start| at most, where one is the other and a number; -1 where
+// it is not known.
+static int64_t distance(const pestle_value_t* start, const pestle_value_t* end,
+                        int64_t step) {
+  const pestle_value_t* far = step > 0 ? end : start;
+  const pestle_value_t* near = step > 0 ? start : end;
+  const pestle_node_t* node = far->node;
+  if (!node || node->op != PESTLE_OP_ADD) return -1;
+  for (int i = 0; i < 2; ++i) {
+    const pestle_elements_t* known =
+        pestle_value_constant(pestle_node_operand(node, (uint32_t)(1 - i)));
+    if (known &&
+        pestle_onnx_same_size(pestle_node_operand(node, (uint32_t)i), near))
+      return larger(pestle_onnx_element_i64(known, 0), 0);
+  }
+  return -1;
+}
+
+// |at| as numpy counts along an axis of |size|: within [low, high].
+static pestle_value_t* clamp_place(pestle_onnx_call_t* call, pestle_value_t* at,
+                                   pestle_value_t* size, int64_t step) {
+  pestle_formula_t* f = &call->f;
+  int64_t low = step < 0 ? -1 : 0;
+  pestle_value_t* zero = pestle_onnx_size_number(call, 0);
+  // Far numbers, as exporters write them, may not wrap around.
+  pestle_value_t* back =
+      pestle_f_maximum(f, at, pestle_onnx_size_number(call, -FAR));
+  at = pestle_f_select(f, pestle_f_lt(f, at, zero), add(call, back, size), at);
+  pestle_value_t* high =
+      low ? add(call, size, pestle_onnx_size_number(call, -1)) : size;
+  return most(call, pestle_f_minimum(f, at, high), low);
+}
+
+pestle_value_t* pestle_onnx_part_real(pestle_onnx_call_t* call,
+                                      pestle_value_t* x, int64_t axis,
+                                      pestle_value_t* first,
+                                      pestle_value_t* size, int64_t bound) {
+  bound = smaller(bound, pestle_onnx_dim(x, axis));
+  pestle_value_t* at = add(call, numbers(call, bound), first);
+  pestle_value_t* y = pestle_onnx_take(call, x, at, axis);
+  for (int32_t i = 0; i < rank_of(x); ++i) {
+    pestle_onnx_set_real(
+        call, y, i,
+        i == axis ? size : pestle_onnx_real_size(call->import, x, i));
+  }
+  return pestle_onnx_end_real(call, y);
+}
+
+pestle_value_t* pestle_onnx_slice_computed(pestle_onnx_call_t* call,
+                                           pestle_value_t* x, int64_t axis,
+                                           pestle_value_t* start,
+                                           pestle_value_t* end, int64_t step) {
+  int64_t n = pestle_onnx_dim(x, axis), stride = step < 0 ? -step : step;
+  if (!start || !end || call->f.status) return NULL;
+  pestle_value_t* size = pestle_onnx_size(call, x, axis);
+  int64_t bound = n, near = distance(start, end, step);
+  int64_t last = pestle_onnx_number_bound(call, end);
+  if (near >= 0) bound = smaller(bound, near);
+  if (step > 0 && last >= 0) bound = smaller(bound, last);
+  stride = smaller(stride, larger(n, 1));
+  bound = (bound + stride - 1) / stride;
+  start = clamp_place(call, start, size, step);
+  end = clamp_place(call, end, size, step);
+  pestle_value_t* count =
+      step > 0 ? sub(call, end, start) : sub(call, start, end);
+  count = most(call, count, 0);
+  if (stride > 1) {
+    count = add(call, count, pestle_onnx_size_number(call, stride - 1));
+    count = quotient(call, count, pestle_onnx_size_number(call, stride));
+  }
+  pestle_value_t* at =
+      mul(call, numbers(call, bound),
+          pestle_onnx_size_number(call, step < 0 ? -stride : stride));
+  at = most(call, add(call, at, start), 0);
+  pestle_value_t* y = pestle_onnx_take(call, x, at, axis);
+  pestle_onnx_copy_real(call, y, x);
+  pestle_onnx_set_real(call, y, axis, count);
   return pestle_onnx_end_real(call, y);
 }
 

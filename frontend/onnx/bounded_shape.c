@@ -100,6 +100,18 @@ static pestle_value_t* element(pestle_onnx_call_t* call, pestle_value_t* list,
   }
 }
 
+// --- Numbers ---
+
+pestle_value_t* pestle_onnx_list_number(pestle_onnx_call_t* call,
+                                        pestle_value_t* list, int64_t at) {
+  pestle_value_t* number = element(call, list, at, 0);
+  if (number || !list || call->f.status) return number;
+  if (rank_of(list) == 1)
+    list = pestle_onnx_slice_axis(call, list, 0, at, at + 1, 1);
+  return pestle_onnx_convert(call, pestle_f_reshape(&call->f, list, 0, NULL),
+                             PESTLE_I64);
+}
+
 // --- Bounds ---
 
 static int64_t bound_of(const pestle_onnx_call_t* call,
@@ -132,6 +144,11 @@ static int64_t bound_of(const pestle_onnx_call_t* call,
   if (depth == DEPTH || !size->node || !is_arithmetic(size->node->op))
     return -1;
   return bound_of_op(call, size->node, depth + 1);
+}
+
+int64_t pestle_onnx_number_bound(const pestle_onnx_call_t* call,
+                                 const pestle_value_t* number) {
+  return number ? bound_of(call, number, 0) : -1;
 }
 
 bool pestle_onnx_extents(pestle_onnx_call_t* call, size_t index,

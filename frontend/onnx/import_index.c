@@ -70,23 +70,91 @@ static pestle_value_t* slice_one(pestle_onnx_call_t* call, pestle_value_t* x,
   return pestle_f_reverse(&call->f, x, (pestle_i64s_t){&axis, 1});
 }
 
+static pestle_value_t* slice_known(pestle_onnx_call_t* call, pestle_value_t* x,
+                                   int64_t axis, int64_t start, int64_t end,
+                                   int64_t step) {
+  if (pestle_onnx_real_size(call->import, x, axis))
+    return pestle_onnx_slice_real(call, x, axis, start, end, step);
+  pestle_value_t* y = slice_one(call, x, axis, start, end, step);
+  pestle_onnx_copy_real(call, y, x);
+  return y;
+}
+
+static pestle_value_t* slice_axis_of(pestle_onnx_call_t* call,
+                                     pestle_value_t* x, int64_t axis,
+                                     pestle_value_t* start, pestle_value_t* end,
+                                     int64_t step) {
+  const pestle_elements_t* first = start ? pestle_value_constant(start) : NULL;
+  const pestle_elements_t* last = end ? pestle_value_constant(end) : NULL;
+  if (!first || !last)
+    return pestle_onnx_slice_computed(call, x, axis, start, end, step);
+  return slice_known(call, x, axis, pestle_onnx_element_i64(first, 0),
+                     pestle_onnx_element_i64(last, 0), step);
+}
+
+// Whether only a run tells the starts or the ends: they are made of extents that it
+// tells, or of more elements than are ever specialised on (adr/010).
+static bool is_computed(pestle_onnx_call_t* call) {
+  for (size_t i = 1; i < 3; ++i) {
+    pestle_onnx_extent_t extents[PESTLE_MAX_RANK];
+    size_t count;
+    pestle_value_t* list = pestle_onnx_input(call, i);
+    if (!list || pestle_value_constant(list)) continue;
+    if (pestle_onnx_extents(call, i, extents, &count) ||
+        !pestle_onnx_can_need(call, list)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void slice_by_computed(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *starts = pestle_onnx_input(call, 1);
+  pestle_value_t* ends = pestle_onnx_input(call, 2);
+  pestle_i64s_t axes = {0}, steps = {0};
+  if (pestle_onnx_input(call, 3))
+    axes = pestle_onnx_input_ints(call, 3, "axes");
+  if (pestle_onnx_input(call, 4))
+    steps = pestle_onnx_input_ints(call, 4, "steps");
+  int64_t count = starts ? pestle_type_count(pestle_onnx_type(starts)) : -1;
+  bool fits = ends && count == pestle_type_count(pestle_onnx_type(ends)) &&
+              rank_of(starts) <= 1 && rank_of(ends) <= 1 &&
+              (!axes.count || (int64_t)axes.count == count) &&
+              (!steps.count || (int64_t)steps.count == count) &&
+              count <= rank_of(x);
+  if (!fits) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its starts, ends, axes and steps differ in length");
+  }
+  for (int64_t i = 0; i < count && !call->f.status; ++i) {
+    int64_t axis =
+        pestle_onnx_axis(call, axes.count ? axes.data[i] : i, rank_of(x));
+    int64_t step = steps.count ? steps.data[i] : 1;
+    if (step == 0 || step == INT64_MIN) {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "its step is %lld",
+                       (long long)step);
+    }
+    if (call->f.status) return;
+    x = slice_axis_of(call, x, axis, pestle_onnx_list_number(call, starts, i),
+                      pestle_onnx_list_number(call, ends, i), step);
+  }
+  call->outputs[0] = x;
+}
+
 void pestle_onnx_import_slice(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   slice_list_t list;
+  if (call->opset >= 10 && is_computed(call)) {
+    slice_by_computed(call);
+    return;
+  }
   if (!read_slices(call, &list)) return;
   for (size_t i = 0; i < list.starts.count && x; ++i) {
     int64_t axis = pestle_onnx_axis(
         call, list.axes.count ? list.axes.data[i] : (int64_t)i, rank_of(x));
     if (call->f.status) return;
-    int64_t start = list.starts.data[i], end = list.ends.data[i];
-    int64_t step = list.steps.count ? list.steps.data[i] : 1;
-    pestle_value_t* y =
-        pestle_onnx_real_size(call->import, x, axis)
-            ? pestle_onnx_slice_real(call, x, axis, start, end, step)
-            : slice_one(call, x, axis, start, end, step);
-    if (!pestle_onnx_real_size(call->import, x, axis))
-      pestle_onnx_copy_real(call, y, x);
-    x = y;
+    x = slice_known(call, x, axis, list.starts.data[i], list.ends.data[i],
+                    list.steps.count ? list.steps.data[i] : 1);
   }
   call->outputs[0] = x;
 }

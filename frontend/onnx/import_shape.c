@@ -347,6 +347,83 @@ static int32_t axis_of(pestle_onnx_call_t* call, const pestle_value_t* x,
   return -1;
 }
 
+// A reshape that is to have as many elements as |x|: the bounds, of which there may be
+// more than |MOST_SPARE| times as many, and extents of the result, whose |free_axis| takes
+// what is left.
+typedef struct counted_t {
+  int64_t dims[PESTLE_MAX_RANK], whole;
+  pestle_value_t* sizes[PESTLE_MAX_RANK];
+  pestle_value_t* product;  // of the extents but that of the free axis
+  size_t free_axis;
+} counted_t;
+
+enum { MOST_SPARE = 16 };
+
+static counted_t read_counted(pestle_onnx_call_t* call,
+                              const pestle_onnx_extent_t* wanted, size_t count,
+                              bool allow_zero) {
+  pestle_value_t* x = call->inputs[0];
+  counted_t c = {.whole = 1,
+                 .product = pestle_onnx_size_number(call, 1),
+                 .free_axis = count};
+  for (size_t i = 0; i < count; ++i) {
+    c.dims[i] = wanted[i].dim;
+    c.sizes[i] = wanted[i].size;
+    if (!c.sizes[i] && c.dims[i] == 0 && !allow_zero &&
+        (int32_t)i < rank_of(x)) {
+      c.dims[i] = pestle_onnx_dim(x, (int64_t)i);
+      c.sizes[i] = pestle_onnx_real_size(call->import, x, (int64_t)i);
+    }
+    if (!c.sizes[i] && c.dims[i] == -1) {
+      c.free_axis = i;
+      continue;
+    }
+    if (!c.sizes[i] && !pestle_checked_mul_i64(c.whole, c.dims[i], &c.whole))
+      c.dims[i] = -1;
+    c.product =
+        mul(call, c.product,
+            c.sizes[i] ? c.sizes[i] : pestle_onnx_size_number(call, c.dims[i]));
+  }
+  return c;
+}
+
+// A reshape of which only a run shows that it has the elements that it should.
+static void reshape_by_count(pestle_onnx_call_t* call,
+                             const pestle_onnx_extent_t* wanted, size_t count,
+                             bool allow_zero) {
+  pestle_value_t *x = call->inputs[0], *made;
+  pestle_value_t* total = pestle_onnx_size_product(call, x, 0, rank_of(x));
+  int64_t most = pestle_type_count(pestle_onnx_type(x)), places = 1;
+  counted_t c = read_counted(call, wanted, count, allow_zero);
+  if (!total) total = pestle_onnx_size_number(call, most);
+  made = c.product;
+  if (c.free_axis < count) {
+    pestle_value_t* one = pestle_onnx_size_number(call, 1);
+    c.dims[c.free_axis] = c.whole ? most / c.whole : 0;
+    c.sizes[c.free_axis] =
+        quotient(call, total, pestle_f_maximum(&call->f, c.product, one));
+    made = mul(call, made, c.sizes[c.free_axis]);
+  }
+  bool fits = true;
+  for (size_t i = 0; i < count; ++i) {
+    fits = fits && pestle_checked_mul_i64(places, c.dims[i], &places);
+    if (c.dims[i] >= 0) continue;
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "extent %lld of axis %zu of the new shape makes no sense",
+                     (long long)wanted[i].dim, i);
+    return;
+  }
+  fits = fits && places / MOST_SPARE <= most;
+  if (fits && pestle_onnx_must_hold(call, pestle_f_eq(&call->f, total, made))) {
+    call->outputs[0] =
+        pestle_onnx_reshape_real(call, x, (int32_t)count, c.dims, c.sizes);
+    return;
+  }
+  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                   "only a run tells whether it has as many elements as its "
+                   "shape says");
+}
+
 // Extents that only a run tells are copied, by 0 or as they are computed, or go
 // to the axis that is left free.
 static void reshape_bounded(pestle_onnx_call_t* call,
@@ -363,10 +440,7 @@ static void reshape_bounded(pestle_onnx_call_t* call,
     if (sizes[i]) {
       from = axis_of(call, x, &wanted[i], copied, &factor);
       if (from < 0) {
-        pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                         "extent %zu of its shape is computed from what only a "
-                         "run tells, and is none of its input's",
-                         i);
+        reshape_by_count(call, wanted, count, allow_zero);
         return;
       }
     } else if (dims[i] == 0 && !allow_zero && (int32_t)i < rank_of(x)) {
@@ -392,12 +466,7 @@ static void reshape_bounded(pestle_onnx_call_t* call,
   bool is_free = free_axis < count;
   if (is_free ? !known || left.whole % known
               : left.size || left.whole != known) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     is_free ? "whether its elements fill rows of %lld only a "
-                               "run tells"
-                             : "whether it has %lld elements, as its shape "
-                               "says, only a run tells",
-                     (long long)known);
+    reshape_by_count(call, wanted, count, allow_zero);
     return;
   }
   if (is_free) {
@@ -423,15 +492,14 @@ void pestle_onnx_import_reshape(pestle_onnx_call_t* call) {
                              : pestle_onnx_input_ints(call, 1, "shape");
   int64_t dims[PESTLE_MAX_RANK];
   if (!check_rank(call, (int64_t)wanted.count)) return;
-  // What the bounds cannot be, what is there cannot be either.
-  if (!resolve_reshape(call, pestle_onnx_type(call->inputs[0]), wanted,
-                       allow_zero, dims)) {
-    return;
-  }
   if (pestle_onnx_real(call->import, call->inputs[0])) {
     for (size_t i = 0; i < wanted.count; ++i)
       extents[i] = (pestle_onnx_extent_t){.dim = wanted.data[i]};
     reshape_bounded(call, extents, wanted.count, allow_zero);
+    return;
+  }
+  if (!resolve_reshape(call, pestle_onnx_type(call->inputs[0]), wanted,
+                       allow_zero, dims)) {
     return;
   }
   call->outputs[0] =
@@ -465,7 +533,13 @@ void pestle_onnx_import_squeeze(pestle_onnx_call_t* call) {
     for (size_t j = 0; given && j < count; ++j)
       squeezed |= axes[j] == i;
     pestle_value_t* size = pestle_onnx_real_size(call->import, x, i);
-    if (size && (squeezed || !given)) {
+    bool shows = size && squeezed && given && pestle_onnx_dim(x, i) > 0 &&
+                 pestle_onnx_must_hold(
+                     call, pestle_f_eq(&call->f, size,
+                                       pestle_onnx_size_number(call, 1)));
+    if (shows) {
+      x = pestle_onnx_first_real(call, x, i);
+    } else if (size && (squeezed || !given)) {
       pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                        "whether axis %lld has the extent 1 only a run tells",
                        (long long)i);
@@ -578,12 +652,6 @@ static bool split_sizes(pestle_onnx_call_t* call, int64_t extent,
   if ((call->opset >= 13 || call->opset < 2) && pestle_onnx_input(call, 1)) {
     given = pestle_onnx_input_ints(call, 1, "split");
   }
-  int64_t stated = pestle_onnx_int(call, "num_outputs", (int64_t)parts);
-  if (call->opset >= 18 && stated != (int64_t)parts) {
-    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
-                     "attribute 'num_outputs' is %lld, it has %zu outputs",
-                     (long long)stated, parts);
-  }
   if (call->f.status) return false;
   if (given.count && given.count != parts) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -608,38 +676,77 @@ static bool split_sizes(pestle_onnx_call_t* call, int64_t extent,
 }
 
 // Parts of an axis whose extent only a run tells: each is the extent over their number,
-// rounded up, and the last ones what is left. Sizes that are stated would have to add up
-// to what only the run tells, and before opset 18 it would have to be a multiple.
-static void split_real(pestle_onnx_call_t* call, pestle_value_t* x,
-                       int64_t axis) {
+// rounded up, and the last ones what is left.
+static void split_evenly(pestle_onnx_call_t* call, pestle_value_t* x,
+                         int64_t axis) {
   pestle_formula_t* f = &call->f;
   int64_t count = (int64_t)call->output_count;
-  if (call->opset < 18 || pestle_onnx_input(call, 1) ||
-      pestle_onnx_int(call, "num_outputs", count) != count) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "only a run tells how long axis %lld is, which it splits "
-                     "into parts of stated or equal sizes",
-                     (long long)axis);
-    return;
-  }
+  int64_t bound = (pestle_onnx_dim(x, axis) + count - 1) / count;
   pestle_value_t* size = pestle_onnx_real_size(call->import, x, axis);
   pestle_value_t* part =
       quotient(call, add(call, size, pestle_onnx_size_number(call, count - 1)),
                pestle_onnx_size_number(call, count));
-  pestle_type_t list = {
-      .dtype = PESTLE_I64,
-      .rank = 1,
-      .dims = {(pestle_onnx_dim(x, axis) + count - 1) / count}};
+  // Before, all parts had to be alike.
+  if (call->opset < 18 &&
+      !pestle_onnx_must_hold(
+          call,
+          pestle_f_eq(f, pestle_onnx_size_times(call, part, count), size))) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "only a run tells whether axis %lld is a multiple of %lld",
+                     (long long)axis, (long long)count);
+  }
   for (int64_t i = 0; i < count; ++i) {
     pestle_value_t* from = pestle_onnx_size_times(call, part, i);
-    pestle_value_t* left = sub(call, size, from);
-    left = pestle_f_maximum(f, left, pestle_onnx_size_number(call, 0));
-    pestle_value_t* at = add(call, pestle_f_iota(f, &list, 0), from);
-    pestle_value_t* y = pestle_onnx_take(call, x, at, axis);
-    pestle_onnx_copy_real(call, y, x);
-    pestle_onnx_set_real(call, y, axis, pestle_f_minimum(f, left, part));
-    call->outputs[i] = pestle_onnx_end_real(call, y);
+    pestle_value_t* left = pestle_f_maximum(f, sub(call, size, from),
+                                            pestle_onnx_size_number(call, 0));
+    call->outputs[i] = pestle_onnx_part_real(
+        call, x, axis, from, pestle_f_minimum(f, left, part), bound);
   }
+}
+
+// Parts of stated sizes, of which some are what only a run tells, or that have to add up
+// to what it tells.
+static void split_computed(pestle_onnx_call_t* call, pestle_value_t* x,
+                           int64_t axis, pestle_value_t* sizes) {
+  int64_t count = (int64_t)call->output_count;
+  pestle_value_t *from = pestle_onnx_size_number(call, 0), *zero = from;
+  bool may_fail = true;
+  if (rank_of(sizes) != 1 || pestle_onnx_dim(sizes, 0) != count) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "%lld parts are given sizes, it has %lld outputs",
+                     (long long)pestle_type_count(pestle_onnx_type(sizes)),
+                     (long long)count);
+    return;
+  }
+  for (int64_t i = 0; i < count && !call->f.status; ++i) {
+    pestle_value_t* size = pestle_onnx_list_number(call, sizes, i);
+    const pestle_elements_t* known = size ? pestle_value_constant(size) : NULL;
+    int64_t bound = pestle_onnx_number_bound(call, size);
+    if (bound < 0) bound = pestle_onnx_dim(x, axis);
+    call->outputs[i] =
+        pestle_onnx_part_real(call, x, axis, from, known ? NULL : size, bound);
+    from = add(call, from, size);
+    if (!known)
+      may_fail &=
+          pestle_onnx_must_hold(call, pestle_f_ge(&call->f, size, zero));
+  }
+  if (!may_fail ||
+      !pestle_onnx_must_hold(
+          call, pestle_f_eq(&call->f, from, pestle_onnx_size(call, x, axis)))) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "only a run tells how long axis %lld is, which it splits "
+                     "into parts of stated sizes",
+                     (long long)axis);
+  }
+}
+
+// The list of sizes, or NULL where there is none.
+static pestle_value_t* stated_sizes(pestle_onnx_call_t* call) {
+  if ((call->opset >= 13 || call->opset < 2) && pestle_onnx_input(call, 1))
+    return call->inputs[1];
+  pestle_i64s_t given = pestle_onnx_ints(call, "split");
+  return given.count ? pestle_onnx_int_list(call, given.data, given.count)
+                     : NULL;
 }
 
 void pestle_onnx_import_split(pestle_onnx_call_t* call) {
@@ -648,9 +755,25 @@ void pestle_onnx_import_split(pestle_onnx_call_t* call) {
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
   size_t parts = call->output_count;
   int64_t* sizes = pestle_onnx_scratch(call, (parts + 1) * sizeof(int64_t));
+  int64_t outputs = pestle_onnx_int(call, "num_outputs", (int64_t)parts);
+  if (call->opset >= 18 && outputs != (int64_t)parts) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "attribute 'num_outputs' is %lld, it has %zu outputs",
+                     (long long)outputs, parts);
+  }
   if (!sizes || call->f.status || !parts) return;
-  if (pestle_onnx_real_size(call->import, x, axis)) {
-    split_real(call, x, axis);
+  pestle_onnx_extent_t extents[PESTLE_MAX_RANK];
+  size_t unused;
+  bool bounded = pestle_onnx_real_size(call->import, x, axis) != NULL;
+  pestle_value_t* stated = stated_sizes(call);
+  if (stated && (bounded || pestle_onnx_extents(call, 1, extents, &unused) ||
+                 (!pestle_value_constant(stated) &&
+                  !pestle_onnx_can_need(call, stated)))) {
+    split_computed(call, x, axis, stated);
+    return;
+  }
+  if (bounded) {
+    split_evenly(call, x, axis);
     return;
   }
   if (!split_sizes(call, pestle_onnx_dim(x, axis), sizes, parts)) return;
