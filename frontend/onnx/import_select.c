@@ -6,6 +6,8 @@
 //
 //   flags   [0 1 1 0 1]
 //   places  [1 2 4 . .], of which 3 are real (pestle.places)
+#include <math.h>
+
 #include "base/mem.h"
 #include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
@@ -221,6 +223,7 @@ void pestle_onnx_import_non_zero(pestle_onnx_call_t* call) {
 typedef struct unique_t {
   pestle_value_t* x;  // [rows, width], or [rows] without an axis
   int64_t rows, width;
+  pestle_value_t* size;           // rows that are real, or NULL
   pestle_value_t *at, *starts;    // in order: where each was, whether it is new
   pestle_value_t *group, *count;  // in order: which, and how many there are
   pestle_value_t *first, *counts;  // of each group
@@ -264,6 +267,14 @@ static pestle_value_t* differs(pestle_onnx_call_t* call, const unique_t* u,
   return pestle_f_or(&call->f, differ, is_first);
 }
 
+// Which places in order hold rows that are real, or NULL for all: the others are last.
+static pestle_value_t* real_places(pestle_onnx_call_t* call,
+                                   const unique_t* u) {
+  if (!u->size) return NULL;
+  return pestle_f_lt(&call->f, i32_iota(call, u->rows),
+                     pestle_onnx_convert(call, u->size, PESTLE_I32));
+}
+
 static void find_groups(pestle_onnx_call_t* call, unique_t* u) {
   pestle_value_t* sorted = u->x;
   u->at = i32_iota(call, u->rows);
@@ -275,6 +286,8 @@ static void find_groups(pestle_onnx_call_t* call, unique_t* u) {
   }
   if (call->f.status) return;
   u->starts = differs(call, u, sorted);
+  pestle_value_t* is_real = real_places(call, u);
+  if (is_real) u->starts = pestle_f_and(&call->f, u->starts, is_real);
   pestle_value_t* ones = pestle_onnx_convert(call, u->starts, PESTLE_I32);
   u->group = pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT,
                                   pestle_onnx_running_sum(call, ones, 0), 1);
@@ -286,7 +299,10 @@ static void find_groups(pestle_onnx_call_t* call, unique_t* u) {
   u->first = pestle_onnx_scatter_list(call, i32_zeros(call, u->rows), to, u->at,
                                       PESTLE_OP_COUNT);
   pestle_type_t list = i32_list(u->rows);
-  u->counts = pestle_onnx_scatter_list(call, i32_zeros(call, u->rows), u->group,
+  pestle_value_t* counted =
+      is_real ? pestle_f_select(&call->f, is_real, u->group, nowhere)
+              : u->group;
+  u->counts = pestle_onnx_scatter_list(call, i32_zeros(call, u->rows), counted,
                                        pestle_onnx_splat_int(call, &list, 1),
                                        PESTLE_OP_ADD);
 }
@@ -316,6 +332,20 @@ static void empty_unique(pestle_onnx_call_t* call, pestle_value_t* x) {
     call->outputs[i] = pestle_onnx_splat_int(call, &none, 0);
 }
 
+// |x| with what is not real of it last in order, and alike along other axes than |axis|.
+static pestle_value_t* put_last(pestle_onnx_call_t* call, pestle_value_t* x,
+                                int64_t axis) {
+  const pestle_type_t scalar = {.dtype = dtype_of(x)};
+  const uint32_t own = UINT32_C(1) << axis;
+  pestle_value_t* last = pestle_dtype_is(scalar.dtype, PESTLE_KIND_FLOAT)
+                             ? pestle_onnx_splat(call, &scalar, NAN)
+                             : pestle_onnx_highest(call, &scalar);
+  pestle_value_t* zero = pestle_onnx_splat(call, &scalar, 0);
+  pestle_value_t* y = pestle_onnx_fill_unreal(call, x, ~own, zero);
+  pestle_onnx_copy_real(call, y, x);
+  return pestle_onnx_fill_unreal(call, y, own, last);
+}
+
 // |x| with |axis| in front, as rows of all the others.
 static pestle_value_t* as_rows(pestle_onnx_call_t* call, pestle_value_t* x,
                                int64_t axis, unique_t* u) {
@@ -331,19 +361,50 @@ static pestle_value_t* as_rows(pestle_onnx_call_t* call, pestle_value_t* x,
                           dims);
 }
 
+// All elements of |x| as a list, the real ones in front.
+static pestle_value_t* as_list(pestle_onnx_call_t* call, pestle_value_t* x) {
+  int64_t count = pestle_type_count(pestle_onnx_type(x));
+  pestle_value_t* size = pestle_onnx_size_product(call, x, 0, rank_of(x));
+  return size ? pestle_onnx_reshape_real(call, x, 1, &count, &size)
+              : pestle_f_reshape(&call->f, x, 1, &count);
+}
+
+static void give_unique(pestle_onnx_call_t* call, const unique_t* u,
+                        pestle_value_t* x, int64_t axis) {
+  pestle_value_t* results[] = {
+      pestle_onnx_take(call, x, u->first, axis), u->first,
+      pestle_onnx_scatter_list(call, i32_zeros(call, u->rows), u->at, u->group,
+                               PESTLE_OP_COUNT),
+      u->counts};
+  for (int32_t i = 0; i < rank_of(x); ++i) {
+    if (i == axis) continue;
+    pestle_onnx_set_real(call, results[0], i,
+                         pestle_onnx_real_size(call->import, x, i));
+  }
+  for (size_t i = 0; i < call->output_count; ++i) {
+    call->outputs[i] =
+        i ? pestle_onnx_convert(call, results[i], PESTLE_I64) : results[0];
+    pestle_onnx_set_real(call, call->outputs[i], i ? 0 : axis,
+                         i == 2 ? u->size : u->count);
+    call->outputs[i] = pestle_onnx_end_real(call, call->outputs[i]);
+  }
+}
+
 void pestle_onnx_import_unique(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   unique_t u = {.width = 1};
-  bool is_flat = !pestle_onnx_has(call, "axis");
   int64_t axis = 0;
+  bool is_flat = !pestle_onnx_has(call, "axis");
   if (is_flat) {
-    u.rows = pestle_type_count(pestle_onnx_type(x));
-    u.x = x = pestle_f_reshape(&call->f, x, 1, &u.rows);
+    x = as_list(call, x);
+    u.rows = pestle_onnx_dim(x, 0);
   } else {
     axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
-    if (call->f.status) return;
-    u.x = as_rows(call, x, axis, &u);
   }
+  if (call->f.status) return;
+  u.size = pestle_onnx_real_size(call->import, x, axis);
+  u.x = put_last(call, x, axis);
+  if (!is_flat) u.x = as_rows(call, u.x, axis, &u);
   if (!can_number(call, u.rows)) return;
   if (!u.rows) {
     empty_unique(call, x);
@@ -351,17 +412,5 @@ void pestle_onnx_import_unique(pestle_onnx_call_t* call) {
   }
   find_groups(call, &u);
   if (!pestle_onnx_int(call, "sorted", 1)) order_by_occurrence(call, &u);
-  pestle_value_t* results[] = {
-      pestle_onnx_take(call, x, u.first, axis), u.first,
-      pestle_onnx_scatter_list(call, i32_zeros(call, u.rows), u.at, u.group,
-                               PESTLE_OP_COUNT),
-      u.counts};
-  for (size_t i = 0; i < call->output_count; ++i) {
-    call->outputs[i] =
-        i ? pestle_onnx_convert(call, results[i], PESTLE_I64) : results[0];
-    if (i != 2) {
-      pestle_onnx_set_real(call, call->outputs[i], i ? 0 : axis, u.count);
-      call->outputs[i] = pestle_onnx_end_real(call, call->outputs[i]);
-    }
-  }
+  give_unique(call, &u, x, axis);
 }

@@ -669,11 +669,25 @@ def misfits_of_squeezes(g, y, rows, wide, other):
     return [g.Squeeze(y, [0]), g.Squeeze(wide, [1])]
 
 
+@case
+def uniques(g, y, rows, wide, other):
+    few = g.Floor(g.Mul(y, f(0.25)[0]))
+    signs = g.Sign(rows)
+    whole = g.Cast(few, to=TensorProto.INT64)
+    made = []
+    for x, how in ((few, {}), (few, {"sorted": 0}), (signs, {}),
+                   (signs, {"axis": 0}), (signs, {"axis": 0, "sorted": 0}),
+                   (signs, {"axis": 1}), (g.Sign(wide), {"axis": 1}),
+                   (g.Sign(wide), {"axis": 2}), (whole, {})):
+        made += g.Unique(x, outputs=4, **how)
+    return made + [g.ReduceSum(made[0], [0], keepdims=0)]
+
+
 # What needs an element, and of which case onnx.reference is not the judge.
 OPSETS = {"attention": 23}
-AT_LEAST = {"attention": 1, "loops_to_a_count": 1, "scans": 1, "attends": 1, "parts_of_a_number": 3, "reshapes_beside_a_copy": 1, "soft_along": 1, "top_along": 2, "gathers_along": 2, "regions": 1,
+AT_LEAST = {"uniques": 1, "attention": 1, "loops_to_a_count": 1, "scans": 1, "attends": 1, "parts_of_a_number": 3, "reshapes_beside_a_copy": 1, "soft_along": 1, "top_along": 2, "gathers_along": 2, "regions": 1,
             "detector": 1}
-BY_RUNTIME = {"misfits_of_parts", "misfits_of_rests", "loops", "loops_to_a_count", "scans", "norms", "computed_shapes", "boxes", "regions", "top", "top_along", "images"}
+BY_RUNTIME = {"uniques", "misfits_of_parts", "misfits_of_rests", "loops", "loops_to_a_count", "scans", "norms", "computed_shapes", "boxes", "regions", "top", "top_along", "images"}
 
 
 def model_of(name):
