@@ -25,7 +25,7 @@ class Info:
     def devices(self):
         """All devices."""
         from . import backends
-        return backends.devices()
+        return tuple(backends.devices())
 
     def dtypes(self, *, device=None, kind=None):
         """The standard's dtypes of a kind, by name."""

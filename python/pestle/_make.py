@@ -164,14 +164,15 @@ def meshgrid(*arrays, indexing="xy"):
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is {indexing!r}: 'xy' and 'ij' are known")
     if not arrays:
-        return []
+        return ()
     shape = [x.size for x in arrays]
     places = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:
         shape[0], shape[1] = shape[1], shape[0]
         places[0], places[1] = 1, 0
-    return [broadcast_dims(c.apply("reshape", (x,), None, x.dtype, (x.size,)), shape,
-                           (at,)) for x, at in zip(arrays, places)]
+    return tuple(
+        broadcast_dims(c.apply("reshape", (x,), None, x.dtype, (x.size,)), shape, (at,))
+        for x, at in zip(arrays, places))
 
 
 def copy(x, device=None):

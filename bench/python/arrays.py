@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What calls of the package cost beside NumPy's in the same run: ns, the least of many
+short bursts taken in turns, and the ratios that count.
+
+usage: PYTHONPATH=build/release/python bench/python/arrays.py [BURSTS]
+"""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+import pestle as pt
+
+BURSTS = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+CALLS = 200
+
+
+def burst(function):
+    begin = time.perf_counter_ns()
+    for _ in range(CALLS):
+        function()
+    return (time.perf_counter_ns() - begin) / CALLS
+
+
+def least(functions):
+    """The least time of each, in turns, so that all meet the same disturbances."""
+    best = {name: float("inf") for name in functions}
+    for function in functions.values():
+        function()
+    for _ in range(BURSTS):
+        for name, function in functions.items():
+            best[name] = min(best[name], burst(function))
+    return best
+
+
+def import_ms():
+    code = ("import time; t = time.perf_counter(); import pestle; "
+            "print((time.perf_counter() - t) * 1e3)")
+    times = [float(subprocess.run([sys.executable, "-c", code], capture_output=True,
+                                  text=True, check=True).stdout) for _ in range(15)]
+    return min(times)
+
+
+def main():
+    na, nb = np.ones(4, np.float32), np.ones(4, np.float32)
+    a, b = pt.ones((4,)), pt.ones((4,))
+    pt.eval(a, b)
+    wide = np.ones((256, 512), np.float32)
+    x, y = (pt.asarray(wide) for _ in range(2))
+    wrapped = wide.copy()
+    jitted = pt.jit(lambda v: v * 2 + 1)
+    axpby = pt.jit(lambda p, q: 4 * p + 2 * q)
+    leaves = {f"k{i}": [a, b] for i in range(8)}
+    tree = pt.jit(lambda t: t["k0"][0] + t["k7"][1])
+
+    def record():
+        return a + b
+
+    def evaluate():
+        c = a + b
+        pt._c.eval((c,))
+
+    t = least({
+        "numpy a + b": lambda: na + nb, "record": record, "evaluate": evaluate,
+        "numpy x * 2 + 1": lambda: na * 2 + 1, "jit": lambda: jitted(a),
+        "numpy 4x + 2y, 256x512": lambda: 4 * wide + 2 * wide,
+        "jit 4x + 2y, 256x512": lambda: axpby(x, y),
+        "jit of 16 arrays": lambda: tree(leaves),
+        "from NumPy, shared": lambda: pt.asarray(wrapped, copy=False),
+        "np.from_dlpack": lambda: np.from_dlpack(wrapped),
+        "nothing": lambda: None,
+    })
+    for name, ns in t.items():
+        print(f"{name:24} {ns - (t['nothing'] if name != 'nothing' else 0):10.0f} ns")
+    none = t["nothing"]
+
+    def ratio(name, base, aim):
+        value = (t[name] - none) / (t[base] - none)
+        print(f"{name} / {base}: {value:.2f} (to reach {aim})")
+    print()
+    ratio("record", "numpy a + b", 0.5)
+    ratio("evaluate", "numpy a + b", 1.9)
+    ratio("jit", "numpy x * 2 + 1", 0.27)
+    ratio("from NumPy, shared", "np.from_dlpack", 2.1)
+    print(f"import pestle: {import_ms():.1f} ms (to reach 15)")
+
+
+main()
