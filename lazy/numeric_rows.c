@@ -69,6 +69,14 @@ static pv_t* make_abs(pestle_formula_t* f, pv_t* const* x) {
   return ONE(ABS, x[0]);
 }
 
+// That of a complex 0 is 0 without a sign.
+static pv_t* make_sign(pestle_formula_t* f, pv_t* const* x) {
+  pv_t* y = ONE(SIGN, x[0]);
+  if (!is_complex(x[0])) return y;
+  pv_t* zero = K(x[0], 0);
+  return select(f, TWO(EQ, x[0], zero), zero, y);
+}
+
 static pv_t* make_same(pestle_formula_t* f, pv_t* const* x) {
   (void)f;
   return x[0];
@@ -177,29 +185,18 @@ static pv_t* divide_integers(pestle_formula_t* f, pv_t* a, pv_t* b) {
   return select(f, less, TWO(SUBTRACT, y, K(a, 1)), y);
 }
 
-// (a - remainder) / b is an integer but for rounding: the nearest one is it. The
-// plain quotient where b is 0 tells infinities and NaN.
+// (a - remainder) / b is an integer but for rounding: the nearest one is it. Where
+// there is none, with infinities, NaN and division by 0, the quotient rounded down.
 static pv_t* make_floor_divide(pestle_formula_t* f, pv_t* const* x) {
   pv_t *a = x[0], *b = x[1];
   if (!is_float(a)) return divide_integers(f, a, b);
   pv_t* quotient = TWO(DIVIDE, a, b);
-  pv_t* rest = make_remainder(f, x);
-  pv_t* whole = TWO(DIVIDE, TWO(SUBTRACT, a, rest), b);
-  // Of b infinite the difference may be: a and b of two signs give -1.
-  pv_t* down = ONE(FLOOR, quotient);
-  pv_t* endless = b ? ONE(NOT, ONE(IS_FINITE, b)) : NULL;
-  pv_t* tiny = TWO(AND, endless, TWO(NE, a, K(a, 0)));
-  pv_t* less = TWO(XOR, sign_bit(f, a), sign_bit(f, b));
-  pv_t* limit = select(f, less, K(a, -1), K(a, 0));
+  pv_t* whole = TWO(DIVIDE, TWO(SUBTRACT, a, make_remainder(f, x)), b);
   pv_t* y = ONE(ROUND_EVEN, whole);
-  pv_t* is_none = TWO(EQ, y, K(a, 0));
-  y = select(f, is_none, with_sign(f, K(a, 0), quotient), y);
-  y = select(f, TWO(AND, tiny, ONE(IS_FINITE, a)), limit, y);
-  pv_t* is_zero = TWO(EQ, b, K(a, 0));
-  y = select(f, is_zero, down, y);
-  pv_t* strange = TWO(OR, ONE(IS_NAN, quotient), ONE(NOT, ONE(IS_FINITE, a)));
-  pv_t* nan = TWO(SUBTRACT, rest, rest);
-  return select(f, TWO(AND, strange, ONE(NOT, is_zero)), nan, y);
+  pv_t* zero = K(a, 0);
+  y = select(f, TWO(EQ, y, zero), with_sign(f, zero, quotient), y);
+  pv_t* plain = TWO(AND, ONE(IS_FINITE, b), ONE(IS_FINITE, quotient));
+  return select(f, plain, y, ONE(FLOOR, quotient));
 }
 
 // --- Roots and logarithms ---
@@ -334,6 +331,7 @@ int pestle_numeric_op(pestle_numeric_t fn, pestle_dtype_t dtype) {
     if (fn == PESTLE_NUMERIC_ISFINITE) return PESTLE_OP_IS_FINITE;
     if (fn == PESTLE_NUMERIC_ABS) return PESTLE_OP_ABS;
     if (fn == PESTLE_NUMERIC_ROUND) return PESTLE_OP_ROUND_EVEN;
+    if (fn == PESTLE_NUMERIC_SIGN) return PESTLE_OP_SIGN;
   }
   return op < PESTLE_NUMERIC_NO_OP ? op : PESTLE_NUMERIC_NO_OP;
 }

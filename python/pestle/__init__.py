@@ -13,6 +13,7 @@ random numbers beside it. docs/python.md is its manual.
 from . import _pestle as _c
 from ._pestle import *  # noqa: F401,F403
 from ._pestle import asarray, bool, device, dtype, set_default_device, stats, where
+from . import _hooks, tree
 from ._make import (arange, astype, broadcast_shapes, can_cast, copy, empty, empty_like,
                     eye, finfo, full, full_like, iinfo, isdtype, linspace, meshgrid,
                     ones, ones_like, result_type, tril, triu, zeros, zeros_like)
@@ -21,19 +22,10 @@ from ._shape import (broadcast_arrays, broadcast_to, concat, expand_dims, flip,
                      reshape, roll, split, squeeze, stack, swapaxes, tile, transpose,
                      unstack)
 from ._reduce import (all, any, argmax, argmin, argsort, clip, count_nonzero,
-                      cumulative_prod, cumulative_sum, diff, isin, log_softmax,
-                      logsumexp, max, mean, min, nonzero, prod, searchsorted, softmax,
-                      sort, std, sum, topk, unique_all, unique_counts, unique_inverse,
-                      unique_values, var)
-from ._index import take, take_along_axis
-from ._linear import einsum, matmul, outer, tensordot, vecdot
-from ._jit import (Function, Lowered, export, from_stablehlo, jit, load, load_onnx,
-                   lower)
-from ._control import cond, fori_loop, map, scan, switch, while_loop
-from ._memory import (clear_cache, device_info, get_active_memory, get_cache_memory,
-                      get_memory_limit, get_peak_memory, reset_peak_memory,
-                      set_cache_limit, set_memory_limit, set_wired_limit)
-from . import _hooks, tree
+                      cumulative_prod, cumulative_sum, diff, log_softmax, logsumexp,
+                      max, mean, min, nonzero, prod, searchsorted, softmax, sort, std,
+                      sum, topk, var)
+from ._jit import jit, lower
 
 _hooks.install()
 
@@ -79,14 +71,33 @@ def __array_namespace_info__():
     return _info.Info()
 
 
+# Files that are read when one of their names is first asked for.
+_LATER = {
+    "_index": "take take_along_axis",
+    "_linear": "einsum matmul outer tensordot vecdot",
+    "_sets": "isin unique_all unique_counts unique_inverse unique_values",
+    "_control": "cond fori_loop map scan switch while_loop",
+    "_program": "Function Lowered export from_stablehlo load load_onnx",
+    "_memory": "clear_cache device_info get_active_memory get_cache_memory "
+               "get_memory_limit get_peak_memory reset_peak_memory set_cache_limit "
+               "set_memory_limit set_wired_limit",
+}
+_FILE_OF = {name: file for file, names in _LATER.items() for name in names.split()}
+_MODULES = ("linalg", "fft", "random", "backends")
+
+
 def __getattr__(name):
-    if name in ("linalg", "fft", "random", "backends", "lax", "nn"):
-        import importlib
-        module = importlib.import_module("." + name, __name__)
-        globals()[name] = module
-        return module
-    raise AttributeError(f"module 'pestle' has no attribute {name!r}")
+    import importlib
+    if name in _MODULES:
+        value = importlib.import_module("." + name, __name__)
+    elif name in _FILE_OF:
+        value = getattr(importlib.import_module("." + _FILE_OF[name], __name__), name)
+    else:
+        raise AttributeError(f"module 'pestle' has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
 
 def __dir__():
-    return sorted(set(globals()) | {"linalg", "fft", "random", "backends"})
+    return sorted({n for n in globals() if not n.startswith("_")} | set(_FILE_OF) |
+                  set(_MODULES))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the C half asks the Python half for, and the methods of arrays."""
 
-from . import _index, _jit, _linear, _make, _reduce, _shape, _text
+from . import _jit, _make, _reduce, _shape
 from . import _pestle as c
 from ._core import Array, asarray
 
@@ -28,6 +28,16 @@ def _asarray(value):
     raise TypeError(f"{value!r} is nothing that an array can be made of")
 
 
+def _index(name, *args):
+    from . import _index as file
+    return getattr(file, name)(*args)
+
+
+def _shown(x, name):
+    from . import _text
+    return getattr(_text, name)(x)
+
+
 def _iter(x):
     if not x.ndim:
         raise TypeError("an array of rank 0 has no elements one by one")
@@ -39,7 +49,8 @@ def _matmul(a, b):
         if any(isinstance(v, (bool, int, float, complex)) for v in (a, b)):
             return NotImplemented
         a, b = asarray(a), asarray(b)
-    return _linear.matmul(a, b)
+    from ._linear import matmul
+    return matmul(a, b)
 
 
 def _numpy(x, dtype=None, copy=None):
@@ -111,7 +122,7 @@ METHODS = {
     "reshape": _reshape, "transpose": _transpose, "block_until_ready": _block,
     "__reduce_ex__": _reduce_ex, "astype": _make.astype, "ravel": _shape.ravel,
     "flatten": _shape.ravel, "squeeze": _shape.squeeze, "swapaxes": _shape.swapaxes,
-    "clip": _reduce.clip, "take": _index.take, "dot": _linear.matmul,
+    "clip": _reduce.clip, "dot": _matmul,
     "conj": c.conj, "round": c.round,
     **{name: getattr(_reduce, name) for name in (
         "sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax",
@@ -120,14 +131,16 @@ METHODS = {
 PROPERTIES = {
     "T": lambda x: _shape.transpose(x), "mT": lambda x: _shape.matrix_transpose(x),
     "real": lambda x: c.real(x), "imag": lambda x: c.imag(x),
-    "at": lambda x: _index._Indexer(x),
+    "at": lambda x: _index("_Indexer", x),
 }
 
 
 def install():
     c.hooks.update(
-        repr=_text.represent, str=_text.text, iter=_iter, getitem=_index.getitem,
-        setitem=_index.update, matmul=_matmul, asarray=_asarray,
+        repr=lambda x: _shown(x, "represent"), str=lambda x: _shown(x, "text"),
+        iter=_iter, getitem=lambda x, key: _index("getitem", x, key),
+        setitem=lambda x, key, value: _index("update", x, key, value),
+        matmul=_matmul, asarray=_asarray,
         stack_nested=_stack_nested, bind=_jit.bind)
     for name, function in METHODS.items():
         if type(function).__name__ == "builtin_function_or_method":

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions, searches, sorts and sets."""
-
-from collections import namedtuple
+"""Reductions, searches and sorts."""
 
 from . import _pestle as c
 from ._core import (Array, WHOLE, apply, array, axes_of, axis_of, body,
@@ -298,89 +296,6 @@ def topk(x, k, /, *, axis=-1):
     axis = axis_of(axis, x.ndim)
     values, places = _sort_by(x, axis, True)
     return slice_axis(values, axis, 0, k), slice_axis(places, axis, 0, k)
-
-
-# --- Sets. Their sizes depend on data: they evaluate ---
-
-unique_all_result = namedtuple("unique_all_result",
-                               "values indices inverse_indices counts")
-unique_counts_result = namedtuple("unique_counts_result", "values counts")
-unique_inverse_result = namedtuple("unique_inverse_result", "values inverse_indices")
-
-
-def _order_flat(x):
-    """x flat and in order, with the places of its elements; complex numbers by
-    their real parts, then their imaginary ones."""
-    flat = ravel(need_array(x))
-    if not is_complex(x.dtype):
-        return _sort_by(flat, 0)
-    real, imag = c.real(flat), c.imag(flat)
-    part = real.dtype
-
-    def before(a, b, p, q, i, j):
-        return c.logical_or(c.less(a, b), c.logical_and(c.equal(a, b), c.less(p, q)))
-    order = body("sort_complex", before, part, part, part, part, c.int64, c.int64)
-    real, imag, places = apply(
-        "sort", (real, imag, iota(flat.shape, 0, c.int64, x.device)),
-        {"dimension": 0, "is_stable": True}, None, None, (order,))
-    return apply("complex", (real, imag)), places
-
-
-def _runs(x):
-    """x in order, its places, and where in it each value begins."""
-    values, places = _order_flat(x)
-    n = x.size
-    if not n:
-        return values, places, c.full((0,), 0, c.int64, x.device), None
-    differs = c.not_equal(slice_axis(values, 0, 1, n), slice_axis(values, 0, 0, n - 1))
-    first = concat([c.full((1,), True, c.bool, x.device), differs])
-    return values, places, nonzero(first)[0], first
-
-
-def unique_all(x, /):
-    """The values that x has, in order, the place of the first of each, the place
-    among them of each element, and how often each occurs. Each NaN is a value."""
-    from ._index import take, put_flat
-    values, places, starts, first = _runs(x)
-    n = x.size
-    ends = concat([starts, c.full((1,), n, c.int64, x.device)])
-    counts = diff(ends) if n else starts
-    if n:
-        run = c.subtract(cumulative_sum(c.cast(first, c.int64)), 1)
-        inverse = put_flat(c.full((n,), 0, c.int64, x.device), places, run)
-    else:
-        inverse = places
-    return unique_all_result(take(values, starts), take(places, starts),
-                             reshape_to(inverse, x.shape), counts)
-
-
-def unique_counts(x, /):
-    """The values that x has, in order, and how often each occurs."""
-    y = unique_all(x)
-    return unique_counts_result(y.values, y.counts)
-
-
-def unique_inverse(x, /):
-    """The values that x has, in order, and the place among them of each element."""
-    y = unique_all(x)
-    return unique_inverse_result(y.values, y.inverse_indices)
-
-
-def unique_values(x, /):
-    """The values that x has, in order."""
-    from ._index import take
-    values, _, starts, _ = _runs(x)
-    return take(values, starts)
-
-
-def isin(x1, x2, /, *, invert=False):
-    """Whether each element of x1 is one of x2."""
-    like = x1 if isinstance(x1, Array) else x2
-    x1, x2 = array(x1, like), array(x2, like)
-    dtype = c.promote(x1.dtype, x2.dtype)
-    a, b = expand_dims(c.cast(x1, dtype), x1.ndim), ravel(c.cast(x2, dtype))
-    y = c.fold("or", c.equal(a, b), (x1.ndim,))
-    return c.logical_not(y) if invert else y
 
 
 # --- Beside the standard ---

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees: values made of tuples, lists, dicts, None, and types that are registered."""
 
-import functools
-
 from . import _pestle as c
 
 flatten = c.tree_flatten
@@ -40,13 +38,11 @@ def map(function, tree, /, *rest):
 
 def reduce(function, tree, /, *initial):
     """function of all leaves, taken from the first on."""
-    return functools.reduce(function, leaves(tree), *initial)
-
-
-def all(tree, /):
-    """Whether all leaves are true."""
-    return __builtins__["all"](leaves(tree)) if isinstance(
-        __builtins__, dict) else __builtins__.all(leaves(tree))
+    rest = iter((*initial, *leaves(tree)))
+    value = next(rest)
+    for leaf in rest:
+        value = function(value, leaf)
+    return value
 
 
 def register_dataclass(type, /, data=None, meta=()):
