@@ -147,6 +147,10 @@ pestle_type_t pestle_array_type(const pestle_array_t* array) {
   return array ? array->type : (pestle_type_t){.dtype = PESTLE_NONE};
 }
 
+const pestle_type_t* pestle_array_type_of(const pestle_array_t* array) {
+  return array ? &array->type : NULL;
+}
+
 pestle_device_t* pestle_array_device(const pestle_array_t* array) {
   if (!array) return NULL;
   // A number that adapts may lie where it was first used.

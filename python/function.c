@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "module.h"
+#include "tree.h"
 
 // --- Operands ---
 
@@ -670,14 +670,39 @@ static PyObject* copy(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return pestle_py_result(status, &result);
 }
 
-// eval(arrays), of any number: they lie in a sequence.
-static PyObject* eval(PyObject* self, PyObject* list) {
+// Evaluates the arrays among the leaves of |tree|.
+static bool eval_leaves(const pestle_tree_t* tree) {
+  enum { FEW = 32 };
+  pestle_array_t* few[FEW];
+  size_t count = 0;
+  pestle_array_t** arrays = tree->leaf_count <= FEW
+                                ? few
+                                : malloc(tree->leaf_count * sizeof(*arrays));
+  if (!arrays) return PyErr_NoMemory() != NULL;
+  for (size_t i = 0; i < tree->leaf_count; ++i) {
+    if (pestle_py_is_array(tree->leaves[i])) {
+      arrays[count++] = pestle_py_array(tree->leaves[i]);
+    }
+  }
+  bool fine = pestle_py_eval(arrays, count);
+  if (arrays != few) free(arrays);
+  return fine;
+}
+
+static PyObject* eval(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)self;
-  call_t call;
-  call.many = NULL;
-  bool fine = read_operands(&call, list) &&
-              pestle_py_eval(call.op.operands, call.op.operand_count);
-  free(call.many);
+  pestle_tree_t tree;
+  pestle_tree_init(&tree);
+  bool fine = true;
+  if (count == 1 && pestle_py_is_array(args[0])) {
+    pestle_array_t* array = pestle_py_array(args[0]);
+    fine = pestle_py_eval(&array, 1);
+  } else {
+    for (Py_ssize_t i = 0; fine && i < count; ++i)
+      fine = pestle_tree_flatten(&tree, args[i]);
+    fine = fine && eval_leaves(&tree);
+  }
+  pestle_tree_deinit(&tree);
   if (!fine) return NULL;
   Py_RETURN_NONE;
 }
@@ -721,7 +746,9 @@ PyMethodDef pestle_py_functions[] = {
     {"promote", FAST(promote), NULL},
     {"cast", FAST(astype), NULL},
     {"copy", FAST(copy), NULL},
-    {"eval", eval, METH_O, NULL},
+    {"eval", FAST(eval),
+     "eval(*trees)\n--\n\nComputes the arrays of trees, and returns when they "
+     "are there."},
     {"set_default_device", set_default, METH_O,
      "set_default_device(device, /)\n--\n\nMakes new arrays be made on device "
      "from now on. Returns the one before."},

@@ -9,6 +9,8 @@
 #include "ir.h"
 #include "tree.h"
 
+#include <structmember.h>
+
 enum { MOST_ENTRIES = 64 };
 // A run that takes longer lets other threads have the interpreter.
 #define LONG_RUN_NS 20000
@@ -34,8 +36,25 @@ typedef struct entry_t {
   uint32_t calls;
 } entry_t;
 
+// PyVectorcall_* are in the limited API from 3.12 on, the protocol itself is older: a
+// member __vectorcalloffset__, this bit of the type's flags, and this signature.
+#define HAVE_VECTORCALL (1ul << 11)
+#define NARGS(nargsf) \
+  ((Py_ssize_t)((nargsf) & ~((size_t)1 << (8 * sizeof(size_t) - 1))))
+typedef PyObject* (*vectorcall_t)(PyObject* self, PyObject* const* args,
+                                  size_t nargsf, PyObject* names);
+
+// The arguments of a call: |count| by position, then those of |names|, a tuple or
+// NULL.
+typedef struct given_t {
+  PyObject* const* args;
+  Py_ssize_t count;
+  PyObject* names;
+} given_t;
+
 typedef struct jit_t {
-  PyObject_HEAD PyObject* function;
+  PyObject_HEAD vectorcall_t vectorcall;
+  PyObject* function;
   PyObject* statics;       // positions, a tuple of int
   PyObject* static_names;  // a frozenset or NULL
   PyObject* dict;
@@ -119,7 +138,10 @@ static bool read_leaf(call_t* call, PyObject* leaf) {
     guard->weak = (uint8_t)kind;
     Py_DECREF(made);
   }
-  guard->type = pestle_array_type(call->arrays[call->count]);
+  const pestle_type_t* type = pestle_array_type_of(call->arrays[call->count]);
+  guard->type.dtype = type->dtype;
+  guard->type.rank = type->rank;
+  memcpy(guard->type.dims, type->dims, (size_t)type->rank * sizeof(int64_t));
   if (!call->device && !guard->weak) {
     call->device = pestle_array_device(call->arrays[call->count]);
   }
@@ -149,35 +171,41 @@ static bool is_static(const jit_t* self, Py_ssize_t position,
   return false;
 }
 
+// Splits what is given by name.
+static bool read_names(const jit_t* self, call_t* call, const given_t* given,
+                       PyObject* statics) {
+  PyObject* dynamic = PyDict_New();
+  bool fine = dynamic != NULL;
+  for (Py_ssize_t i = 0; fine && i < PyTuple_Size(given->names); ++i) {
+    PyObject* key = PyTuple_GetItem(given->names, i);
+    PyObject* value = given->args[given->count + i];
+    bool fixed =
+        self->static_names && PySequence_Contains(self->static_names, key) > 0;
+    fine = fixed ? PyList_Append(statics, key) == 0 &&
+                       PyList_Append(statics, value) == 0
+                 : PyDict_SetItem(dynamic, key, value) == 0;
+  }
+  fine = fine && pestle_tree_flatten(&call->tree, dynamic);
+  Py_XDECREF(dynamic);
+  return fine;
+}
+
+static bool has_names(const given_t* given) {
+  return given->names && PyTuple_Size(given->names);
+}
+
 // Splits arguments into static values, in |call|, and dynamic ones, flattened.
-static bool read_arguments(const jit_t* self, call_t* call, PyObject* args,
-                           PyObject* kwargs) {
-  Py_ssize_t count = PyTuple_Size(args);
+static bool read_arguments(const jit_t* self, call_t* call,
+                           const given_t* given) {
   bool all_dynamic = !self->static_names && !PyTuple_Size(self->statics);
   PyObject* list = all_dynamic ? NULL : PyList_New(0);
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* item = PyTuple_GetItem(args, i);
-    bool fine = list && is_static(self, i, count)
-                    ? PyList_Append(list, item) == 0
-                    : pestle_tree_flatten(&call->tree, item);
-    if (!fine) {
-      Py_XDECREF(list);
-      return false;
-    }
+  bool fine = all_dynamic || list;
+  for (Py_ssize_t i = 0; fine && i < given->count; ++i) {
+    fine = list && is_static(self, i, given->count)
+               ? PyList_Append(list, given->args[i]) == 0
+               : pestle_tree_flatten(&call->tree, given->args[i]);
   }
-  PyObject* dynamic = kwargs && PyDict_Size(kwargs) ? PyDict_New() : NULL;
-  PyObject *key, *value;
-  Py_ssize_t at = 0;
-  bool fine = true;
-  while (dynamic && fine && PyDict_Next(kwargs, &at, &key, &value)) {
-    bool fixed = list && self->static_names &&
-                 PySequence_Contains(self->static_names, key) > 0;
-    fine =
-        fixed ? PyList_Append(list, key) == 0 && PyList_Append(list, value) == 0
-              : PyDict_SetItem(dynamic, key, value) == 0;
-  }
-  if (dynamic) fine = fine && pestle_tree_flatten(&call->tree, dynamic);
-  Py_XDECREF(dynamic);
+  if (fine && has_names(given)) fine = read_names(self, call, given, list);
   if (list && fine) {
     call->statics = PyList_AsTuple(list);
     fine = call->statics && PyObject_Hash(call->statics) != -1;
@@ -232,35 +260,46 @@ static entry_t* find(jit_t* self, const call_t* call, bool* out_failed) {
 typedef struct trace_t {
   const jit_t* jit;
   const call_t* call;
-  PyObject *args, *kwargs;
+  const given_t* given;
   pestle_tree_t out;
 } trace_t;
 
+// What is given as a tuple and a dict.
+static bool to_objects(const given_t* given, PyObject** out_args,
+                       PyObject** out_kwargs) {
+  *out_args = PyTuple_New(given->count);
+  *out_kwargs = has_names(given) ? PyDict_New() : NULL;
+  bool fine = *out_args && (*out_kwargs || !has_names(given));
+  for (Py_ssize_t i = 0; fine && i < given->count; ++i)
+    fine = PyTuple_SetItem(*out_args, i, Py_NewRef(given->args[i])) == 0;
+  for (Py_ssize_t i = 0; fine && *out_kwargs && i < PyTuple_Size(given->names);
+       ++i) {
+    fine = PyDict_SetItem(*out_kwargs, PyTuple_GetItem(given->names, i),
+                          given->args[given->count + i]) == 0;
+  }
+  return fine;
+}
+
 static bool rebuild(const trace_t* trace, PyObject* leaves, PyObject** out_args,
                     PyObject** out_kwargs) {
+  const given_t* given = trace->given;
   PyObject** items = malloc((trace->call->count + 1) * sizeof(*items));
   if (!items) return PyErr_NoMemory() != NULL;
   for (size_t i = 0; i < trace->call->count; ++i)
     items[i] = PyTuple_GetItem(leaves, (Py_ssize_t)i);
-  Py_ssize_t count = PyTuple_Size(trace->args);
-  *out_args = PyTuple_New(count);
-  *out_kwargs = NULL;
   const uintptr_t* words = trace->call->tree.words;
   PyObject* const* at = items;
-  bool fine = *out_args != NULL;
-  for (Py_ssize_t i = 0; fine && i < count; ++i) {
-    PyObject* item;
-    if (trace->call->statics && is_static(trace->jit, i, count)) {
-      item = Py_NewRef(PyTuple_GetItem(trace->args, i));
-    } else {
-      item = pestle_tree_unflatten_next(&words, &at);
+  bool fine = to_objects(given, out_args, out_kwargs);
+  for (Py_ssize_t i = 0; fine && i < given->count; ++i) {
+    if (trace->call->statics && is_static(trace->jit, i, given->count)) {
+      continue;
     }
+    PyObject* item = pestle_tree_unflatten_next(&words, &at);
     fine = item && PyTuple_SetItem(*out_args, i, item) == 0;
   }
-  if (fine && trace->kwargs && PyDict_Size(trace->kwargs)) {
+  if (fine && *out_kwargs) {
     PyObject* dynamic = pestle_tree_unflatten_next(&words, &at);
-    *out_kwargs = dynamic ? PyDict_Copy(trace->kwargs) : NULL;
-    fine = *out_kwargs && PyDict_Update(*out_kwargs, dynamic) == 0;
+    fine = dynamic && PyDict_Update(*out_kwargs, dynamic) == 0;
     Py_XDECREF(dynamic);
   }
   free(items);
@@ -354,9 +393,9 @@ static bool capture(const jit_t* self, const call_t* call, entry_t* entry,
   return fine;
 }
 
-static entry_t* make_entry(jit_t* self, const call_t* call, PyObject* args,
-                           PyObject* kwargs) {
-  trace_t trace = {.jit = self, .call = call, .args = args, .kwargs = kwargs};
+static entry_t* make_entry(jit_t* self, const call_t* call,
+                           const given_t* given) {
+  trace_t trace = {.jit = self, .call = call, .given = given};
   entry_t* entry = calloc(1, sizeof(*entry));
   if (!entry) {
     PyErr_NoMemory();
@@ -450,22 +489,40 @@ static void begin_call(call_t* call) {
   call->is_traced = false;
 }
 
-static PyObject* jit_call(PyObject* object, PyObject* args, PyObject* kwargs) {
+// The entry of a call, made where there is none; NULL and an exception.
+static entry_t* entry_of(jit_t* self, const call_t* call,
+                         const given_t* given) {
+  bool failed = false;
+  entry_t* entry = find(self, call, &failed);
+  if (entry || failed) return entry;
+  entry = make_entry(self, call, given);
+  if (entry) keep_entry(self, entry);
+  return entry;
+}
+
+// A function of a function that is traced is a part of it.
+static PyObject* call_inline(const jit_t* self, const given_t* given) {
+  PyObject *args, *kwargs, *result = NULL;
+  if (to_objects(given, &args, &kwargs)) {
+    result = PyObject_Call(self->function, args, kwargs);
+  }
+  Py_XDECREF(args);
+  Py_XDECREF(kwargs);
+  return result;
+}
+
+static PyObject* jit_vectorcall(PyObject* object, PyObject* const* args,
+                                size_t nargsf, PyObject* names) {
   jit_t* self = (jit_t*)object;
+  given_t given = {args, NARGS(nargsf), names};
   call_t call;
   PyObject* result = NULL;
-  bool failed = false;
   begin_call(&call);
-  if (read_arguments(self, &call, args, kwargs)) {
+  if (read_arguments(self, &call, &given)) {
     if (call.is_traced) {
-      // A function of a function that is traced is a part of it.
-      result = PyObject_Call(self->function, args, kwargs);
+      result = call_inline(self, &given);
     } else {
-      entry_t* entry = find(self, &call, &failed);
-      if (!entry && !failed) {
-        entry = make_entry(self, &call, args, kwargs);
-        if (entry) keep_entry(self, entry);
-      }
+      entry_t* entry = entry_of(self, &call, &given);
       if (entry) result = call_entry(entry, &call);
     }
   }
@@ -473,27 +530,60 @@ static PyObject* jit_call(PyObject* object, PyObject* args, PyObject* kwargs) {
   return result;
 }
 
+// |args| and |kwargs| as one list of arguments and a tuple of names.
+static PyObject** from_objects(PyObject* args, PyObject* kwargs,
+                               given_t* given) {
+  Py_ssize_t count = PyTuple_Size(args), at = 0, i = count;
+  Py_ssize_t named = kwargs ? PyDict_Size(kwargs) : 0;
+  PyObject** list = malloc((size_t)(count + named + 1) * sizeof(*list));
+  *given = (given_t){list, count, named ? PyTuple_New(named) : NULL};
+  if (!list || (named && !given->names)) {
+    free(list);
+    PyErr_NoMemory();
+    return NULL;
+  }
+  for (Py_ssize_t k = 0; k < count; ++k)
+    list[k] = PyTuple_GetItem(args, k);
+  PyObject *key, *value;
+  while (named && PyDict_Next(kwargs, &at, &key, &value)) {
+    PyTuple_SetItem(given->names, i - count, Py_NewRef(key));
+    list[i++] = value;
+  }
+  return list;
+}
+
+static PyObject* jit_call(PyObject* object, PyObject* args, PyObject* kwargs) {
+  given_t given;
+  PyObject** list = from_objects(args, kwargs, &given);
+  if (!list) return NULL;
+  PyObject* result =
+      jit_vectorcall(object, list, (size_t)given.count, given.names);
+  Py_XDECREF(given.names);
+  free(list);
+  return result;
+}
+
 // --- Looking ---
 
-// trace(*args, **kwargs) -> (module, out structure text)
+// trace(*args, **kwargs) -> (module, device)
 static PyObject* jit_trace(PyObject* object, PyObject* args, PyObject* kwargs) {
   jit_t* self = (jit_t*)object;
+  given_t given;
   call_t call;
   PyObject* result = NULL;
-  bool failed = false;
+  PyObject** list = from_objects(args, kwargs, &given);
+  if (!list) return NULL;
   begin_call(&call);
-  if (read_arguments(self, &call, args, kwargs)) {
-    entry_t* entry = find(self, &call, &failed);
-    if (!entry && !failed) {
-      entry = make_entry(self, &call, args, kwargs);
-      if (entry) keep_entry(self, entry);
-    }
+  if (read_arguments(self, &call, &given)) {
+    entry_t* entry = entry_of(self, &call, &given);
     if (entry) {
       result =
           Py_BuildValue("(ON)", entry->module, pestle_py_device(entry->device));
     }
   }
   end_call(&call);
+  Py_XDECREF(given.names);
+  free(list);
   return result;
 }
 
@@ -625,6 +715,7 @@ static PyObject* jit_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   }
   jit_t* self = (jit_t*)PyType_GenericAlloc(type, 0);
   if (!self) return NULL;
+  self->vectorcall = jit_vectorcall;
   self->function = Py_NewRef(function);
   self->statics = Py_NewRef(statics);
   self->static_names = names == Py_None ? NULL : Py_NewRef(names);
@@ -650,8 +741,14 @@ static PyGetSetDef fields[] = {
     {"__dict__", get_dict, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
+static PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(jit_t, vectorcall), READONLY,
+     NULL},
+    {NULL, 0, 0, 0, NULL},
+};
 static PyType_Slot slots[] = {
     {Py_tp_doc, "A Python function whose calls are one run each."},
+    {Py_tp_members, members},
     {Py_tp_new, PESTLE_PY_SLOT(jit_new)},
     {Py_tp_dealloc, PESTLE_PY_SLOT(jit_dealloc)},
     {Py_tp_traverse, PESTLE_PY_SLOT(traverse)},
@@ -664,8 +761,9 @@ static PyType_Slot slots[] = {
     {Py_tp_getset, fields},
     {0, NULL},
 };
-static PyType_Spec spec = {"pestle.Jit", sizeof(jit_t), 0,
-                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+static PyType_Spec spec = {
+    "pestle.Jit", sizeof(jit_t), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | HAVE_VECTORCALL, slots};
 
 bool pestle_py_add_jit(PyObject* module) {
   PyObject* type = PyType_FromSpec(&spec);

@@ -104,6 +104,9 @@ pestle_array_scalar(pestle_device_t* device, pestle_dtype_t dtype, double value,
 
 // Its type; of dtype NONE for NULL.
 PESTLE_API pestle_type_t pestle_array_type(const pestle_array_t* array);
+// The same, borrowed from the array, without a copy; NULL for NULL.
+PESTLE_API const pestle_type_t* pestle_array_type_of(
+    const pestle_array_t* array);
 // Its device. Borrowed from the context; NULL for NULL.
 PESTLE_API pestle_device_t* pestle_array_device(const pestle_array_t* array);
 // What it is at this moment: another thread may change it. FAILED for NULL.

@@ -37,12 +37,6 @@ newaxis = None
 concatenate, permute, absolute, power = concat, permute_dims, abs, pow
 
 
-def eval(*trees):
-    """Computes the arrays of trees, and returns when they are there."""
-    arrays = [x for x in tree.leaves(trees) if isinstance(x, Array)]
-    _c.eval(arrays)
-
-
 def async_eval(*trees):
     """Begins to compute the arrays of trees. On a CPU it is eval()."""
     eval(*trees)

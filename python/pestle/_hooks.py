@@ -95,7 +95,7 @@ def _transpose(x, *axes):
 
 
 def _block(x):
-    c.eval((x,))
+    c.eval(x)
     return x
 
 

@@ -1128,6 +1128,10 @@ static void call_array_release(things_t* t) {
   (void)t;
   pestle_array_release(NULL);
 }
+static void call_array_type_of(things_t* t) {
+  (void)t;
+  assert_null(pestle_array_type_of(NULL));
+}
 static void call_array_type(things_t* t) {
   (void)t;
   assert_int_equal(pestle_array_type(NULL).dtype, PESTLE_NONE);
@@ -1457,7 +1461,7 @@ static const row_t rows[] = {
 #define PESTLE_OP_BEGIN(NAME, op, ...) ROW(op_##op) ROW(array_##op)
 #include "pestle/ops.def"
     // clang-format off
-    ROW(device_context) ROW(array_retain) ROW(array_release) ROW(array_type)
+    ROW(device_context) ROW(array_retain) ROW(array_release) ROW(array_type_of) ROW(array_type)
     ROW(array_device) ROW(array_state) ROW(array_is_ready) ROW(array_is_view)
     ROW(array_storage) ROW(array_stats) ROW(array_from_data)
     ROW(array_from_buffer) ROW(array_wrap) ROW(array_empty) ROW(array_full)
