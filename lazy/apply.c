@@ -441,6 +441,95 @@ pestle_status_t pestle_array_record(const pestle_record_t* r,
   return name_op(r->op, record(r, device, out, capacity));
 }
 
+// --- Modules as ops ---
+
+// Whether |module|'s entry takes |operands|. Its body is to be copied, so it calls
+// nothing.
+static pestle_status_t check_entry(const pestle_module_t* module,
+                                   pestle_array_t* const* operands,
+                                   size_t count) {
+  const pestle_function_t* entry =
+      pestle_module_entry((pestle_module_t*)(uintptr_t)module);
+  const pestle_block_t* block =
+      entry && entry->body ? entry->body->block : NULL;
+  if (!block || !block->last || block->last->op != PESTLE_OP_RETURN) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the module has no function with a body");
+  }
+  if (count != block->argument_count) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the module takes %zu arguments, %zu are given",
+                        (size_t)block->argument_count, count);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (pestle_type_equal(block->arguments[i]->type, &operands[i]->type)) {
+      continue;
+    }
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "argument %zu is %s, the module takes %s", i,
+                        pestle_type_text(&operands[i]->type).text,
+                        pestle_type_text(block->arguments[i]->type).text);
+  }
+  for (const pestle_node_t* n = block->first; n; n = n->next) {
+    if (n->op != PESTLE_OP_CALL) continue;
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "the module's entry calls functions: it can be run, "
+                        "and is no part of another graph yet");
+  }
+  return NULL;
+}
+
+static pestle_status_t record_inline(const pestle_record_t* r,
+                                     const pestle_node_t* last,
+                                     pestle_device_t* device,
+                                     pestle_array_t** out) {
+  size_t count = last->operand_count;
+  pestle_allocator_t allocator = pestle_allocator_system();
+  pestle_type_t* types = pestle_alloc_array(allocator, count, sizeof(*types));
+  if (!types) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i)
+    types[i] = *pestle_node_operand(last, i)->type;
+  pestle_words_t words;
+  pestle_vec_init(&words, allocator);
+  pestle_status_t status =
+      pestle_spec_write(&words, &r->parts) ? NULL : PESTLE_OOM();
+  if (!status) status = record_node(r, device, &words, types, count, out);
+  pestle_vec_deinit(&words);
+  pestle_dealloc(allocator, types, count * sizeof(*types));
+  return status;
+}
+
+pestle_status_t pestle_array_inline(pestle_module_t* module,
+                                    pestle_array_t* const* operands,
+                                    size_t count, pestle_array_t** out,
+                                    size_t capacity) {
+  PESTLE_REQUIRE(module && operands && count && (out || !capacity),
+                 "a module, operands and a place for its results");
+  for (size_t i = 0; i < capacity; ++i)
+    out[i] = NULL;
+  pestle_device_t* device;
+  uint32_t body;
+  pestle_record_t r = {.op = PESTLE_OP_CALL,
+                       .operands = operands,
+                       .operand_count = count,
+                       .parts = {NULL, 0, NULL, &body, 1}};
+  PESTLE_TRY(check_operands(&r));
+  PESTLE_TRY(check_entry(module, operands, count));
+  PESTLE_TRY(pestle_place(&r, &device));
+  PESTLE_TRY(pestle_body_of(operands[0]->lazy, module, &body));
+  // The copy that is kept says the same, and stays.
+  const pestle_node_t* last =
+      pestle_module_entry(pestle_body_module(operands[0]->lazy, body))
+          ->body->block->last;
+  if (last->operand_count > capacity || !last->operand_count ||
+      last->operand_count > UINT16_MAX) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the module has %zu results, there is room for %zu",
+                        (size_t)last->operand_count, capacity);
+  }
+  return record_inline(&r, last, device, out);
+}
+
 // Writes the numbers of |op|'s bodies.
 static pestle_status_t find_bodies(const pestle_array_op_t* op,
                                    uint32_t* out_ids) {

@@ -13,6 +13,8 @@ typedef struct build_t {
   const uint32_t* end;
   // By number: a leaf's argument, a node's first result.
   pestle_value_t** values;
+  pestle_value_t*** parts;  // of bodies that were copied: their results
+  size_t copied;            // how many the latest node has, if it is one
   size_t value_count, leaf_count, most_operands;
 } build_t;
 
@@ -46,7 +48,8 @@ static pestle_status_t add_function(build_t* b) {
   pestle_type_t* types =
       PESTLE_ARENA_ARRAY(&b->arena, pestle_type_t, b->leaf_count);
   b->values = PESTLE_ARENA_ARRAY(&b->arena, pestle_value_t*, b->value_count);
-  if (!types || !b->values) return PESTLE_OOM();
+  b->parts = PESTLE_ARENA_ARRAY(&b->arena, pestle_value_t**, b->value_count);
+  if (!types || !b->values || !b->parts) return PESTLE_OOM();
   size_t leaf = 0;
   for (const uint32_t* at = b->key; at < b->end; at += entry_words(at)) {
     if ((*at & 0xff) == PESTLE_KEY_LEAF) {
@@ -83,25 +86,28 @@ static pestle_status_t copy_bodies(build_t* b, const pestle_node_parts_t* parts,
   return NULL;
 }
 
-// A map of scalars is the ops of its body: bodies of sorts and reductions, which are
-// of scalars, hold no others.
-static pestle_status_t build_scalars(build_t* b, uint32_t body_id,
-                                     pestle_value_t* const* values,
-                                     pestle_value_t** out_value) {
+// The ops of a body in the place of the node that has it; |*out_results| are what
+// they return.
+static pestle_status_t copy_body(build_t* b, uint32_t body_id,
+                                 pestle_value_t* const* values,
+                                 pestle_value_t*** out_results) {
   pestle_module_t* body = pestle_body_module(b->lazy, body_id);
   const pestle_block_t* block = pestle_module_entry(body)->body->block;
+  size_t count = block->last->operand_count;
   pestle_copier_t copier;
   pestle_copier_init(b->lazy->allocator, b->builder, &copier);
   copier.foreign = true;
-  pestle_status_t status = NULL;
+  *out_results = PESTLE_ARENA_ARRAY(&b->arena, pestle_value_t*, count);
+  pestle_status_t status = *out_results ? NULL : PESTLE_OOM();
   for (size_t i = 0; !status && i < block->argument_count; ++i)
     status = pestle_copier_set(&copier, block->arguments[i], values[i]);
   if (!status) status = pestle_copier_block(&copier, block);
-  if (!status) {
-    *out_value =
-        pestle_copier_get(&copier, pestle_node_operand(block->last, 0));
+  for (size_t i = 0; !status && i < count; ++i) {
+    (*out_results)[i] =
+        pestle_copier_get(&copier, pestle_node_operand(block->last, i));
   }
   pestle_copier_deinit(&copier);
+  b->copied = count;
   return status;
 }
 
@@ -113,7 +119,7 @@ static bool are_scalars(pestle_value_t* const* values, size_t count) {
 }
 
 static pestle_status_t build_node(build_t* b, const uint32_t* at,
-                                  pestle_value_t** out_value) {
+                                  size_t number) {
   pestle_node_parts_t parts = {.attr_count = 0};
   const uint32_t* operands = at + 3;
   size_t operand_count = at[1];
@@ -127,8 +133,15 @@ static pestle_status_t build_node(build_t* b, const uint32_t* at,
   if (!values || !regions) return PESTLE_OOM();
   for (size_t i = 0; i < operand_count; ++i)
     values[i] = b->values[operands[i]];
-  if ((*at >> 8) == PESTLE_OP_MAP && are_scalars(values, operand_count)) {
-    return build_scalars(b, parts.bodies[0], values, out_value);
+  // A map of scalars is the ops of its body: bodies of sorts and reductions, which
+  // are of scalars, hold no others.
+  bool is_copied =
+      (*at >> 8) == PESTLE_OP_CALL ||
+      ((*at >> 8) == PESTLE_OP_MAP && are_scalars(values, operand_count));
+  if (is_copied) {
+    PESTLE_TRY(copy_body(b, parts.bodies[0], values, &b->parts[number]));
+    b->values[number] = b->parts[number][0];
+    return NULL;
   }
   PESTLE_TRY(copy_bodies(b, &parts, regions));
   pestle_node_spec_t spec = {.op = (pestle_op_t)(*at >> 8),
@@ -141,37 +154,41 @@ static pestle_status_t build_node(build_t* b, const uint32_t* at,
                              .type = parts.type};
   pestle_node_t* node;
   PESTLE_TRY(pestle_node_create(&b->builder, &spec, &node));
-  *out_value = pestle_node_result(node, 0);
+  b->values[number] = pestle_node_result(node, 0);
   return NULL;
 }
 
-// An op of any number of results that is wanted gives all of them.
-static size_t result_count(const pestle_value_t* value) {
-  const pestle_node_t* node = value->node;
-  if (!node) return 1;
-  return pestle_op_info((pestle_op_t)node->op)->results == 1 || value->index
+// Result |index| of what has |number|.
+static pestle_value_t* part_of(const build_t* b, uint32_t number,
+                               size_t index) {
+  if (b->parts[number]) return b->parts[number][index];
+  return index ? pestle_node_result(b->values[number]->node, index)
+               : b->values[number];
+}
+
+// How many results each number has: an op of any number of them that is wanted gives
+// all.
+static size_t result_count(const uint32_t* words, const build_t* b,
+                           uint32_t number) {
+  uint32_t kind = *words & 0xff, op = *words >> 8;
+  if (kind != PESTLE_KEY_NODE) return 1;
+  return pestle_op_info((pestle_op_t)op)->results == 1
              ? 1
-             : node->result_count;
+             : b->values[number]->node->result_count;
 }
 
 static pestle_status_t build_outputs(build_t* b, const uint32_t* at,
-                                     const bool* is_get) {
+                                     const size_t* counts) {
   size_t total = 0, n = at[1];
-  for (size_t i = 0; i < n; ++i) {
-    uint32_t number = at[2 + i];
-    total += is_get[number] ? 1 : result_count(b->values[number]);
-  }
+  for (size_t i = 0; i < n; ++i)
+    total += counts[at[2 + i]];
   pestle_value_t** results =
       PESTLE_ARENA_ARRAY(&b->arena, pestle_value_t*, total);
   if (!results) return PESTLE_OOM();
   size_t r = 0;
   for (size_t i = 0; i < n; ++i) {
-    uint32_t number = at[2 + i];
-    pestle_value_t* value = b->values[number];
-    size_t parts = is_get[number] ? 1 : result_count(value);
-    results[r++] = value;
-    for (size_t k = 1; k < parts; ++k)
-      results[r++] = pestle_node_result(value->node, k);
+    for (size_t k = 0; k < counts[at[2 + i]]; ++k)
+      results[r++] = part_of(b, at[2 + i], k);
   }
   return pestle_op_return(&b->builder, results, total, NULL);
 }
@@ -179,19 +196,20 @@ static pestle_status_t build_outputs(build_t* b, const uint32_t* at,
 static pestle_status_t build(build_t* b) {
   count(b);
   PESTLE_TRY(add_function(b));
-  bool* is_get = PESTLE_ARENA_ARRAY(&b->arena, bool, b->value_count);
-  if (!is_get) return PESTLE_OOM();
-  size_t number = 0;
+  size_t* counts = PESTLE_ARENA_ARRAY(&b->arena, size_t, b->value_count);
+  if (!counts) return PESTLE_OOM();
+  uint32_t number = 0;
   for (const uint32_t* at = b->key; at < b->end;
        at += entry_words(at), ++number) {
     uint32_t kind = *at & 0xff;
-    if (kind == PESTLE_KEY_OUTPUTS) return build_outputs(b, at, is_get);
-    is_get[number] = kind == PESTLE_KEY_GET;
+    if (kind == PESTLE_KEY_OUTPUTS) return build_outputs(b, at, counts);
+    b->copied = 0;
     if (kind == PESTLE_KEY_NODE) {
-      PESTLE_TRY(build_node(b, at, &b->values[number]));
+      PESTLE_TRY(build_node(b, at, number));
     } else if (kind == PESTLE_KEY_GET) {
-      b->values[number] = pestle_node_result(b->values[at[1]]->node, at[2]);
+      b->values[number] = part_of(b, at[1], at[2]);
     }
+    counts[number] = b->copied ? b->copied : result_count(at, b, number);
   }
   return PESTLE_ERROR(INTERNAL, "a key of arrays has no outputs");
 }

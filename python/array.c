@@ -32,7 +32,7 @@ bool pestle_py_eval(pestle_array_t* const* arrays, size_t count) {
 
 static void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
-  pestle_array_release(of(self));
+  pestle_py_release(of(self));
   PyObject_Free(self);
   Py_DECREF(type);
   pestle_py_drain();

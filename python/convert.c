@@ -368,9 +368,24 @@ static int drain_later(void* unused) {
   return 0;
 }
 
+// Set while this thread lets go of an array and has the interpreter lock.
+static _Thread_local bool has_lock;
+
+void pestle_py_release(pestle_array_t* array) {
+  bool had_lock = has_lock;
+  has_lock = true;
+  pestle_array_release(array);
+  has_lock = had_lock;
+}
+
 // Any thread, with or without the interpreter lock.
 static void drop(void* self) {
   hold_t* hold = self;
+  if (has_lock) {
+    PyBuffer_Release(&hold->view);
+    free(hold);
+    return;
+  }
   hold_t* first = atomic_load(&dropped);
   do {
     hold->next = first;

@@ -378,6 +378,27 @@ static PyObject* rebind(PyObject* self, PyObject* args) {
   return NULL;
 }
 
+// inline(module, arrays): what the module computes, recorded.
+static PyObject* inline_module(PyObject* self, PyObject* args) {
+  enum { RESULTS = 256 };
+  (void)self;
+  PyObject *module, *list;
+  if (!PyArg_ParseTuple(args, "O!O!:inline", pestle_py.module_type, &module,
+                        &PyTuple_Type, &list)) {
+    return NULL;
+  }
+  pestle_array_t** arrays = arrays_of(list);
+  pestle_array_t* out[RESULTS];
+  bool fine = arrays && pestle_py_ok(pestle_array_inline(
+                            of(module), arrays, (size_t)PyTuple_Size(list), out,
+                            RESULTS));
+  free(arrays);
+  size_t made = 0;
+  while (fine && made < RESULTS && out[made])
+    ++made;
+  return fine ? wrap_all(out, NULL, made) : NULL;
+}
+
 // --- Programs: modules that are called ---
 
 typedef struct program_t {
@@ -481,6 +502,7 @@ static PyType_Spec spec_of_module = {
 static PyMethodDef functions[] = {
     {"capture", capture, METH_VARARGS, NULL},
     {"rebind", rebind, METH_VARARGS, NULL},
+    {"inline", inline_module, METH_VARARGS, NULL},
     {"import_file", import_file, METH_O, NULL},
     {"import_bytes", import_bytes, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -119,6 +119,8 @@ PyObject* pestle_py_item(PyObject* self, PyObject* unused);
 // The buffer protocol.
 int pestle_py_get_buffer(PyObject* self, Py_buffer* view, int flags);
 void pestle_py_release_buffer(PyObject* self, Py_buffer* view);
+// Releases an array, which may give back buffers at once.
+void pestle_py_release(pestle_array_t* array);
 // Gives back buffers that arrays no longer see.
 void pestle_py_drain(void);
 

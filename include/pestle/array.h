@@ -181,6 +181,14 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_apply(
           PESTLE_TYPE_##TYPE PESTLE_ARRAY_RESULTS_##RESULTS);
 #include "pestle/ops.def"
 
+// Records what |module|'s entry computes of |count| operands, at least one, of the
+// types that it takes: its body becomes a part of the graph. |out| becomes its
+// results, references of the caller's. INVALID_ARGUMENT: other operands, too little
+// room; UNSUPPORTED: an entry that calls functions.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_inline(pestle_module_t* module, pestle_array_t* const* operands,
+                    size_t count, pestle_array_t** out, size_t out_capacity);
+
 // Folds the |axes| of |a|, none of them twice, with the elementwise |op|: ADD,
 // MULTIPLY, MAXIMUM, MINIMUM, AND, OR or XOR, from what leaves every number as it
 // is. |*out| lacks those axes. INVALID_ARGUMENT: another op, an axis that |a| has

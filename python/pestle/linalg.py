@@ -14,6 +14,7 @@ from ._shape import (broadcast_to, concat, expand_dims, matrix_transpose, moveax
 
 QRResult = namedtuple("QRResult", "Q R")
 SVDResult = namedtuple("SVDResult", "U S Vh")
+EigResult = namedtuple("EigResult", "eigenvalues eigenvectors")
 EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
 SlogdetResult = namedtuple("SlogdetResult", "sign logabsdet")
 
@@ -26,29 +27,154 @@ def _matrix(x, name, square=False):
     return x if x.dtype.kind in "fc" else c.cast(x, c.float32)
 
 
-def _real(x, name, square=False):
-    x = _matrix(x, name, square)
-    if is_complex(x.dtype):
-        raise NotImplementedError(f"{name}() of complex numbers is not there yet")
-    return x
-
-
-def _stacked(x, count=2):
-    """The axes in front of the matrices."""
-    return x.shape[:x.ndim - count]
-
-
 def _conj_transpose(x):
     x = matrix_transpose(x)
     return c.conj(x) if is_complex(x.dtype) else x
 
 
+# --- By the names that LAPACK has: complex matrices, and eigenvalues of any ---
+
+_modules = {}
+
+
+def _text_of(dtype, shape):
+    name = {c.float32: "f32", c.float64: "f64", c.complex64: "complex<f32>",
+            c.complex128: "complex<f64>", c.int32: "i32"}[dtype]
+    return "tensor<" + "".join(f"{d}x" for d in shape) + name + ">"
+
+
+def _layout(shape):
+    rank = len(shape)
+    order = [rank - 2, rank - 1, *range(rank - 3, -1, -1)] if rank > 1 else range(rank)
+    return "dense<" + str(list(order)) + f"> : tensor<{rank}xindex>" if rank else (
+        "dense<> : tensor<0xindex>")
+
+
+def _lapack(name, config, operands, results):
+    """The call that JAX makes of LAPACK's function name, as a part of the graph."""
+    types = [(x.dtype, x.shape) for x in operands]
+    key = (name, config, tuple(types), tuple(results))
+    if key not in _modules:
+        letter = {c.float32: "s", c.float64: "d", c.complex64: "c",
+                  c.complex128: "z"}[operands[0].dtype]
+        takes = [_text_of(*t) for t in types]
+        gives = [_text_of(*t) for t in results]
+        n = len(results)
+        names = ", ".join(f"%r#{i}" for i in range(n)) if n > 1 else "%r"
+        text = (
+            "func.func @main(" +
+            ", ".join(f"%a{i}: {t}" for i, t in enumerate(takes)) + ") -> (" +
+            ", ".join(gives) + ") {\n" + (f"%r:{n}" if n > 1 else "%r") +
+            f" = stablehlo.custom_call @lapack_{letter}{name}_ffi(" +
+            ", ".join(f"%a{i}" for i in range(len(takes))) +
+            f") {{mhlo.backend_config = {{{config}}}, operand_layouts = [" +
+            ", ".join(_layout(t[1]) for t in types) + "], result_layouts = [" +
+            ", ".join(_layout(t[1]) for t in results) + "]} : (" + ", ".join(takes) +
+            ") -> (" + ", ".join(gives) + ")\nreturn " + names + " : " +
+            ", ".join(gives) + "\n}\n")
+        _modules[key] = c.import_bytes(text.encode(), name)
+    return c.inline(_modules[key], tuple(operands))
+
+
+def _letter(value):
+    return f"{ord(value)} : ui8"
+
+
+def _info(x):
+    return c.int32, x.shape[:-2]
+
+
+def _eig(x, vectors):
+    x = _matrix(x, "eig", True)
+    # Of real matrices too the values are complex.
+    whole = x if is_complex(x.dtype) else c.cast(
+        x, c.complex64 if x.dtype == c.float32 else c.complex128)
+    type = (whole.dtype, whole.shape)
+    values, _, right, _ = _lapack(
+        "geev", f"compute_left = {_letter('N')}, compute_right = "
+        f"{_letter('V' if vectors else 'N')}", (whole,),
+        ((whole.dtype, whole.shape[:-1]), type, type, _info(whole)))
+    return values, right
+
+
+def eig(x, /):
+    """Eigenvalues of square x, complex, and eigenvectors, its columns."""
+    return EigResult(*_eig(x, True))
+
+
+def eigvals(x, /):
+    """Eigenvalues of square x, complex."""
+    return _eig(x, False)[0]
+
+
+def _complex_cholesky(x, upper):
+    y, info = _lapack("potrf", f"uplo = {_letter('U' if upper else 'L')}", (x,),
+                      ((x.dtype, x.shape), _info(x)))
+    good = expand_dims(c.equal(info, 0), (-2, -1))
+    y = c.where(good, y, c.number(complex("nan+nanj"), y))
+    from ._make import tril, triu
+    return (triu if upper else tril)(y)
+
+
+def _complex_qr(x, complete):
+    from ._make import triu
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    packed, taus = _lapack("geqrf", "", (x,),
+                           ((x.dtype, x.shape), (x.dtype, x.shape[:-2] + (k,))))
+    width = m if complete else k
+    q = packed[..., :min(n, width)]
+    if width > n:
+        q = concat([q, c.full(x.shape[:-1] + (width - n,), 0, x.dtype, x.device)],
+                   axis=-1)
+    q, = _lapack("ungqr", "", (q, taus), ((x.dtype, q.shape),))
+    return q, triu(packed[..., :width, :])
+
+
+def _complex_svd(x, full):
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    part = c.float32 if x.dtype == c.complex64 else c.float64
+    batch = x.shape[:-2]
+    _, s, u, v, _ = _lapack(
+        "gesdd", f"mode = {_letter('A' if full else 'S')}", (x,),
+        ((x.dtype, x.shape), (part, batch + (k,)),
+         (x.dtype, batch + (m, m if full else k)),
+         (x.dtype, batch + (n if full else k, n)), _info(x)))
+    return u, s, v
+
+
+def _complex_eigh(x):
+    part = c.float32 if x.dtype == c.complex64 else c.float64
+    vectors, values, _ = _lapack(
+        "heevd", f"mode = {_letter('V')}, uplo = {_letter('L')}", (x,),
+        ((x.dtype, x.shape), (part, x.shape[:-1]), _info(x)))
+    return values, vectors
+
+
+def _embedded(x):
+    """[[re, -im], [im, re]]: real matrices that multiply as complex ones do."""
+    real, imag = c.real(x), c.imag(x)
+    return concat([concat([real, c.negative(imag)], axis=-1),
+                   concat([imag, real], axis=-1)], axis=-2)
+
+
+def _extracted(y):
+    """The complex matrices that real ones of that form stand for."""
+    m, n = y.shape[-2] // 2, y.shape[-1] // 2
+    return apply("complex", (y[..., :m, :n], y[..., m:, :n]))
+
+
+# --- The standard's ---
+
 def cholesky(x, /, *, upper=False):
     """The triangular factor L of x = L L^H, or U of x = U^H U where upper is set; NaN
     where x is not positive definite."""
-    x = _real(x, "cholesky", True)
+    x = _matrix(x, "cholesky", True)
     if not x.size:
         return x
+    if is_complex(x.dtype):
+        return _complex_cholesky(x, upper)
     return apply("cholesky", (x,), {"lower": not upper})
 
 
@@ -57,13 +183,17 @@ def qr(x, /, *, mode="reduced"):
     'complete' makes Q square."""
     if mode not in ("reduced", "complete"):
         raise ValueError(f"mode is {mode!r}: 'reduced' and 'complete' are known")
-    x = _real(x, "qr")
+    x = _matrix(x, "qr")
+    if is_complex(x.dtype):
+        return QRResult(*_complex_qr(x, mode == "complete"))
     return QRResult(*apply("qr", (x,), {"full": mode == "complete"}))
 
 
 def svd(x, /, *, full_matrices=True):
     """U, S and Vh with x = U diag(S) Vh; S descends."""
-    x = _real(x, "svd")
+    x = _matrix(x, "svd")
+    if is_complex(x.dtype):
+        return SVDResult(*_complex_svd(x, bool(full_matrices)))
     return SVDResult(*apply("svd", (x,), {"full": bool(full_matrices)}))
 
 
@@ -74,7 +204,9 @@ def svdvals(x, /):
 
 def eigh(x, /):
     """Eigenvalues of symmetric x, which ascend, and eigenvectors, its columns."""
-    x = _real(x, "eigh", True)
+    x = _matrix(x, "eigh", True)
+    if is_complex(x.dtype):
+        return EighResult(*_complex_eigh(x))
     return EighResult(*apply("eigh", (x,), {"lower": True}))
 
 
@@ -110,8 +242,12 @@ def trace(x, /, *, offset=0, dtype=None):
 
 def _lu(x):
     """L and U in one, and the sign of the order of the rows."""
-    factors, pivots, _ = apply("lu", (x,))
-    n = x.shape[-1]
+    if is_complex(x.dtype):
+        factors, pivots, _ = _lapack("getrf", "", (x,), (
+            (x.dtype, x.shape), (c.int32, x.shape[:-1]), _info(x)))
+        pivots = c.subtract(pivots, 1)
+    else:
+        factors, pivots, _ = apply("lu", (x,))
     swapped = c.not_equal(pivots, iota(pivots.shape, pivots.ndim - 1, pivots.dtype,
                                        x.device))
     odd = c.remainder(sum_of(swapped, axis=-1), 2)
@@ -120,7 +256,7 @@ def _lu(x):
 
 def det(x, /):
     """The determinant."""
-    x = _real(x, "det", True)
+    x = _matrix(x, "det", True)
     if not x.shape[-1]:
         return c.full(x.shape[:-2], 1, x.dtype, x.device)
     factors, sign = _lu(x)
@@ -129,7 +265,7 @@ def det(x, /):
 
 def slogdet(x, /):
     """The sign of the determinant and the logarithm of its size."""
-    x = _real(x, "slogdet", True)
+    x = _matrix(x, "slogdet", True)
     if not x.shape[-1]:
         return SlogdetResult(c.full(x.shape[:-2], 1, x.dtype, x.device),
                              c.full(x.shape[:-2], 0, x.dtype, x.device))
@@ -142,13 +278,17 @@ def slogdet(x, /):
 
 def inv(x, /):
     """The inverse; infinities and NaN where there is none."""
-    x = _real(x, "inv", True)
-    return apply("inverse", (x,)) if x.size else x
+    x = _matrix(x, "inv", True)
+    if not x.size:
+        return x
+    if is_complex(x.dtype):
+        return _extracted(apply("inverse", (_embedded(x),)))
+    return apply("inverse", (x,))
 
 
 def solve(x1, x2, /):
     """The x of x1 x = x2; x2 of one axis is a vector."""
-    x1 = _real(x1, "solve", True)
+    x1 = _matrix(x1, "solve", True)
     need_array(x2, "x2")
     dtype = c.promote(x1.dtype, x2.dtype)
     x1, x2 = c.cast(x1, dtype), c.cast(x2, dtype)
@@ -158,7 +298,11 @@ def solve(x1, x2, /):
     batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     x1 = broadcast_to(x1, batch + x1.shape[-2:])
     x2 = broadcast_to(x2, batch + x2.shape[-2:])
-    y = apply("solve", (x1, x2)) if x1.size and x2.size else x2
+    y = x2
+    if x1.size and x2.size and is_complex(dtype):
+        y = _extracted(apply("solve", (_embedded(x1), _embedded(x2))))
+    elif x1.size and x2.size:
+        y = apply("solve", (x1, x2))
     return squeeze(y, y.ndim - 1) if is_vector else y
 
 
@@ -235,7 +379,7 @@ def _tolerance(s, shape, rtol, dtype):
 
 def matrix_rank(x, /, *, rtol=None):
     """How many singular values are above rtol times the largest one."""
-    x = _real(x, "matrix_rank")
+    x = _matrix(x, "matrix_rank")
     s = svdvals(x)
     if not s.shape[-1]:
         return c.full(x.shape[:-2], 0, c.int64, x.device)
@@ -244,14 +388,14 @@ def matrix_rank(x, /, *, rtol=None):
 
 def pinv(x, /, *, rtol=None):
     """The pseudo-inverse, of singular values above rtol times the largest one."""
-    x = _real(x, "pinv")
+    x = _matrix(x, "pinv")
     if not x.size:
         return c.full(x.shape[:-2] + (x.shape[-1], x.shape[-2]), 0, x.dtype, x.device)
     u, s, vh = svd(x, full_matrices=False)
     kept = c.greater(s, _tolerance(s, x.shape, rtol, x.dtype))
     inverse = c.where(kept, c.divide(1, s), c.number(0, s))
-    left = c.multiply(matrix_transpose(vh), expand_dims(inverse, s.ndim - 1))
-    return matmul(left, matrix_transpose(u))
+    left = c.multiply(_conj_transpose(vh), expand_dims(inverse, s.ndim - 1))
+    return matmul(left, _conj_transpose(u))
 
 
 def cross(x1, x2, /, *, axis=-1):

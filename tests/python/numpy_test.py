@@ -136,6 +136,33 @@ def test_linalg():
     same(la.trace(p, offset=1), np.trace(a, 1, 1, 2), **tight)
 
 
+def test_complex_linalg():
+    la = pt.linalg
+    a = RNG.random((2, 4, 3)) + 1j * RNG.random((2, 4, 3))
+    h = a @ a.conj().transpose(0, 2, 1) + np.eye(4)
+    p, s = pt.asarray(a), pt.asarray(h)
+    tight = {"rtol": 1e-9, "atol": 1e-9}
+    same(la.inv(s), np.linalg.inv(h), **tight)
+    same(la.solve(s, p), np.linalg.solve(h, a), **tight)
+    same(la.det(s), np.linalg.det(h), **tight)
+    same(la.cholesky(s), np.linalg.cholesky(h), **tight)
+    same(la.eigvalsh(s), np.linalg.eigvalsh(h), **tight)
+    same(la.pinv(p), np.linalg.pinv(a), **tight)
+    for full in (False, True):
+        u, d, vh = la.svd(p, full_matrices=full)
+        k = d.shape[-1]
+        same((u[..., :k] * pt.expand_dims(d, -2)) @ vh[..., :k, :], a, **tight)
+        q, r = la.qr(p, mode="complete" if full else "reduced")
+        same(q @ r, a, **tight)
+        same(pt.conj(q.mT) @ q, np.broadcast_to(np.eye(q.shape[-1]), (2,) + q.shape[-1:]
+                                                * 2), **tight)
+    for x in (h, h.real):
+        f = pt.jit(la.eig)
+        w, v = f(pt.asarray(np.ascontiguousarray(x)))
+        same(pt.astype(pt.asarray(x), v.dtype) @ v,
+             np.asarray(v) * np.asarray(w)[:, None, :], **tight)
+
+
 def test_fft():
     x = RNG.random((3, 8)).astype("f4")
     p = pt.asarray(x)
