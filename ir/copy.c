@@ -255,10 +255,14 @@ pestle_status_t pestle_copier_node(pestle_copier_t* copier,
   pestle_node_t* copy = NULL;
   pestle_status_t status = copy_regions(copier, node);
   pestle_builder_t builder = copier->builder;
+  const char* callee = NULL;
+  if (!status && node->op == PESTLE_OP_CALL && copier->callee) {
+    status = copier->callee(copier, node, &callee);
+  }
   if (!status) {
     pestle_region_t** regions =
         copier->frames.size ? copier->frames.data[0].regions : NULL;
-    status = emit_at(copier, &builder, node, regions, NULL, &copy);
+    status = emit_at(copier, &builder, node, regions, callee, &copy);
   }
   if (status && copy) pestle_node_erase(copy);
   if (status && !copy) discard_frames(copier);

@@ -133,6 +133,38 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_module_specialize(pestle_module_t* module, const pestle_type_t* types,
                          size_t count, pestle_module_t** out_module);
 
+// --- Several modules as one ---
+
+// Where a value of a linked module comes from: result |index| of part |part|, or,
+// PESTLE_LINK_ARGUMENT, argument |index| of the linked module. Frozen.
+enum { PESTLE_LINK_ARGUMENT = -1 };
+typedef struct pestle_link_source_t {
+  int32_t part;
+  uint32_t index;
+} pestle_link_source_t;
+
+// A module, and where each argument of its entry comes from: earlier parts and
+// arguments of the linked module. Frozen.
+typedef struct pestle_link_part_t {
+  pestle_module_t* module;
+  const pestle_link_source_t* arguments;
+  size_t argument_count;
+} pestle_link_part_t;
+
+// Makes a module whose entry, "main", does what the entries of |count| parts do one
+// after the other, and returns the values |results|. Its arguments are those that
+// the parts read, numbered from 0 without a gap; several may read one. One module
+// may stand for several parts. Parts are copied, share their constants with the
+// new module, and stay as they are; names and attributes of their arguments and
+// results are not taken over. All is borrowed during the call.
+// INVALID_ARGUMENT: a part without an entry or of another context, a source that
+// does not exist, lies in the same part or a later one, or has another type than
+// is read; an argument that nobody reads. Parts may be linked from any threads.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_link(
+    const pestle_link_part_t* parts, size_t count,
+    const pestle_link_source_t* results, size_t result_count,
+    pestle_module_t** out_module);
+
 // --- Arguments whose values decide shapes ---
 //
 // An ONNX model may take shapes, axes, pads, a k or scales as inputs. The shapes

@@ -857,6 +857,13 @@ static void call_function_result_attribute(things_t* t) {
   assert_null(pestle_function_result_attribute(t->function, 0, NULL));
   assert_null(pestle_function_result_attribute(t->function, 99, "a.b"));
 }
+static void call_module_link(things_t* t) {
+  pestle_module_t* linked = t->module;
+  pestle_link_part_t part = {NULL, NULL, 0};
+  BAD(pestle_module_link(NULL, 1, NULL, 0, &linked));
+  BAD(pestle_module_link(&part, 1, NULL, 0, &linked));
+  BAD(pestle_module_link(&part, 1, NULL, 0, NULL));
+}
 static void call_function_tokens(things_t* t) {
   const uint32_t* positions = &(uint32_t){7};
   assert_int_equal(pestle_function_tokens(NULL, true, &positions), 0);
@@ -1526,7 +1533,7 @@ static const row_t rows[] = {
     ROW(module_retain) ROW(module_release) ROW(module_add_function)
     ROW(module_entry) ROW(function_argument_count) ROW(function_argument)
     ROW(function_argument_name) ROW(module_name) ROW(module_attribute)
-    ROW(function_argument_attribute) ROW(function_result_attribute)
+    ROW(function_argument_attribute) ROW(function_result_attribute) ROW(module_link)
     ROW(function_tokens) ROW(value_type) ROW(module_verify)
     ROW(module_specialize) ROW(module_specialize_values)
     ROW(module_value_argument_count) ROW(module_value_argument)
