@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "pjrt/dtype.h"
+#include "pjrt/merge.h"
 #include "pjrt/slots.h"
 
 #define INVALID(...) \
@@ -50,8 +51,30 @@ static PJRT_Error* deleted(void) {
   return INVALID("the buffer was deleted or donated");
 }
 
+// Whoever asks for the memory ends the hold of the execution that makes it.
+static void settle(PJRT_Buffer* buffer) {
+  if (buffer->device->merge) pestle_pjrt_merge_settle(buffer);
+}
+
 PJRT_Error* pestle_pjrt_buffer_hold(PJRT_Buffer* buffer,
                                     pestle_buffer_t** out_memory) {
+  settle(buffer);
+  return pestle_pjrt_buffer_hold_now(buffer, out_memory);
+}
+
+void pestle_pjrt_buffer_deliver(PJRT_Buffer* buffer, pestle_buffer_t* memory) {
+  pestle_mutex_lock(&buffer->mutex);
+  if (!is_deleted(buffer) || buffer->external) {
+    buffer->memory = memory;
+    memory = NULL;
+  }
+  atomic_store_explicit(&buffer->is_held, false, memory_order_release);
+  pestle_mutex_unlock(&buffer->mutex);
+  pestle_buffer_release(memory);
+}
+
+PJRT_Error* pestle_pjrt_buffer_hold_now(PJRT_Buffer* buffer,
+                                        pestle_buffer_t** out_memory) {
   pestle_mutex_lock(&buffer->mutex);
   bool is_gone = is_deleted(buffer);
   *out_memory = is_gone ? NULL : buffer->memory;
@@ -199,6 +222,7 @@ PJRT_Error* pestle_PJRT_Buffer_ReadyEvent(PJRT_Buffer_ReadyEvent_Args* args) {
   PJRT_REQUIRE(PJRT_Buffer_ReadyEvent, buffer, event);
   PJRT_Buffer* buffer = args->buffer;
   args->event = NULL;
+  settle(buffer);
   if (is_deleted(buffer)) return deleted();
   args->event = buffer->ready ? buffer->ready : buffer->device->client->ready;
   pestle_pjrt_event_retain(args->event);
@@ -238,6 +262,7 @@ PJRT_Error* pestle_PJRT_Buffer_IncreaseExternalReferenceCount(
     PJRT_Buffer_IncreaseExternalReferenceCount_Args* args) {
   PJRT_REQUIRE(PJRT_Buffer_IncreaseExternalReferenceCount, buffer, buffer);
   PJRT_Buffer* buffer = args->buffer;
+  settle(buffer);
   pestle_mutex_lock(&buffer->mutex);
   bool is_gone = is_deleted(buffer);
   if (!is_gone) {

@@ -15,6 +15,10 @@ struct PJRT_Buffer {
   pestle_pjrt_shape_t shape;
   PJRT_Event* ready;  // NULL: it was from the start
   atomic_bool is_deleted;
+  atomic_bool
+      is_held;      // its memory comes when its execution is queued (merge.h)
+  uint64_t serial;  // of the execution that made it, and which of its results
+  uint32_t index;   // it is; 0: none did, or nobody counted
   pestle_mutex_t mutex;     // of what follows
   pestle_buffer_t* memory;  // NULL: none, or it was given up
   size_t external;          // who reads the memory at its address
@@ -30,6 +34,12 @@ void pestle_pjrt_buffer_release(PJRT_Buffer* buffer);
 // Fails for one that was deleted or donated.
 PJRT_Error* pestle_pjrt_buffer_hold(PJRT_Buffer* buffer,
                                     pestle_buffer_t** out_memory);
+// The same where |buffer| may be the result of an execution that is held, whose
+// memory then is NULL.
+PJRT_Error* pestle_pjrt_buffer_hold_now(PJRT_Buffer* buffer,
+                                        pestle_buffer_t** out_memory);
+// Gives a buffer that was held its memory, which is taken over.
+void pestle_pjrt_buffer_deliver(PJRT_Buffer* buffer, pestle_buffer_t* memory);
 // Gives the buffer up: it is deleted from now on, and |*out_memory| is a hold of
 // its memory. |*out_is_ours|: it was the buffer's own, and nobody outside reads
 // the memory, which may be overwritten.

@@ -10,6 +10,7 @@
 #include "pjrt/callback.h"
 #include "pjrt/event.h"
 #include "pjrt/known.h"
+#include "pjrt/merge.h"
 #include "pjrt/slots.h"
 #include "pjrt/times.h"
 
@@ -123,8 +124,16 @@ PJRT_Error* pestle_PJRT_Client_Create(PJRT_Client_Create_Args* args) {
   PJRT_TRY(pestle_pjrt_check(args, PJRT_END_OF(PJRT_Client_Create, client),
                              "PJRT_Client_Create"));
   args->client = NULL;
-  return pestle_pjrt_client_create(args->create_options, args->num_options,
-                                   &args->client);
+  PJRT_Client* client = NULL;
+  PJRT_TRY(pestle_pjrt_client_create(args->create_options, args->num_options,
+                                     &client));
+  PJRT_Error* error =
+      pestle_pjrt_merge_create(&client->device, &client->device.merge);
+  if (error)
+    pestle_pjrt_client_release(client);
+  else
+    args->client = client;
+  return error;
 }
 
 // The interpreter lock is not held here, as it may be where the last buffer
@@ -132,6 +141,9 @@ PJRT_Error* pestle_PJRT_Client_Create(PJRT_Client_Create_Args* args) {
 PJRT_Error* pestle_PJRT_Client_Destroy(PJRT_Client_Destroy_Args* args) {
   PJRT_REQUIRE(PJRT_Client_Destroy, client, client);
   if (args->client->process == pestle_process_id()) {
+    pestle_pjrt_merge_t* merge = args->client->device.merge;
+    args->client->device.merge = NULL;
+    pestle_pjrt_merge_release(merge);
     pestle_status_release(
         pestle_stream_synchronize(args->client->device.stream));
   }

@@ -56,10 +56,12 @@ struct PJRT_Device {
   bool is_cpu;  // the host reads and writes its memory
   // Executions that are not run by their caller.
   pestle_stream_t* stream;
-  pestle_mutex_t mutex;          // of what is queued: |stream|, |done|
-  pestle_event_t* done;          // of the execution that is being queued
-  atomic_size_t queued;          // executions that are not done
-  atomic_llong callback_thread;  // that runs a callback now; 0: none does
+  pestle_mutex_t mutex;               // of what is queued: |stream|, |done|
+  pestle_event_t* done;               // of the execution that is being queued
+  atomic_size_t queued;               // executions that are not done
+  atomic_size_t queued_callbacks;     // of them those with Python callbacks
+  struct pestle_pjrt_merge_t* merge;  // or NULL
+  atomic_llong callback_thread;       // that runs a callback now; 0: none does
 };
 
 struct PJRT_TopologyDescription {

@@ -116,6 +116,9 @@ static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
   return error;
 }
 
+// Longer modules are not kept for merging: their constants are in them.
+enum { MOST_CODE = 8 << 20 };
+
 // The program of |source|: made before, or now.
 static PJRT_Error* find_or_make(PJRT_Client* client,
                                 const PJRT_Program* program,
@@ -150,6 +153,9 @@ static PJRT_Error* compile(PJRT_Client* client, const PJRT_Program* program,
   PJRT_TRY(find_or_make(client, program, &options, &source, &made));
   PJRT_Error* error =
       pestle_pjrt_program_keep_options(made, option_bytes, option_size);
+  if (!error && client->device.merge && program->code_size <= MOST_CODE)
+    error =
+        pestle_pjrt_program_keep_code(made, program->code, program->code_size);
   if (!error && client->settings.program_text) {
     error =
         pestle_pjrt_program_keep_text(made, program->code, program->code_size);

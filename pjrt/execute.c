@@ -5,45 +5,15 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "pjrt/buffer.h"
 #include "pjrt/callback.h"
-#include "pjrt/program.h"
+#include "pjrt/merge.h"
 #include "pjrt/slots.h"
-#include "pjrt/times.h"
 
 #define INVALID(...) \
   pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT, __VA_ARGS__)
 
-// A run that takes less is over before another thread has begun it.
-static const long long inline_ns = 50 * 1000;
-
-// How many arguments and results need no allocation.
-enum { FEW = 48 };
-
-// An execution under way. Arrays have an entry for each input and output of the
-// executable, without tokens.
-typedef struct execution_t {
-  pestle_pjrt_program_t* program;
-  PJRT_Device* device;
-  PJRT_Buffer* const* arguments;  // tokens too
-  size_t input_count, output_count;
-  pestle_buffer_view_t* inputs;
-  bool* is_ours;  // of each input: it is consumed, and its memory may be used
-  uint32_t* donated;
-  size_t donated_count;
-  size_t held;    // so many inputs have been taken hold of
-  bool is_ready;  // all inputs are
-  pestle_buffer_t** outputs;
-  PJRT_Buffer** results;  // of all outputs, tokens too
-  PJRT_Event* done;       // NULL: it is over
-  void* block;            // of the arrays, if they are not few
-  size_t block_size;
-  pestle_buffer_view_t few_inputs[FEW];
-  bool few_ours[FEW];
-  uint32_t few_donated[FEW];
-  pestle_buffer_t* few_outputs[FEW];
-  PJRT_Buffer* few_results[FEW];
-} execution_t;
+typedef pestle_pjrt_execution_t execution_t;
+enum { FEW = PESTLE_PJRT_FEW };
 
 // --- Room ---
 
@@ -102,7 +72,7 @@ static PJRT_Error* check_argument(const execution_t* e, size_t index,
   return fits ? NULL : bad_argument(e, index, given);
 }
 
-static bool may_donate(const PJRT_ExecuteOptions* options, size_t index) {
+bool pestle_pjrt_may_donate(const PJRT_ExecuteOptions* options, size_t index) {
   if (!options) return true;
   for (size_t i = 0; i < options->num_non_donatable_input_indices; ++i) {
     if (options->non_donatable_input_indices[i] == (int64_t)index) return false;
@@ -124,10 +94,10 @@ static PJRT_Error* take_argument(execution_t* e, size_t index,
     return pestle_pjrt_error_copy(pestle_pjrt_event_error(buffer->ready));
   }
   bool is_consumed =
-      p->donor_count && p->is_donor[at] && may_donate(options, at);
+      p->donor_count && p->is_donor[at] && pestle_pjrt_may_donate(options, at);
   PJRT_Error* error =
       is_consumed ? pestle_pjrt_buffer_consume(buffer, &memory, &is_ours)
-                  : pestle_pjrt_buffer_hold(buffer, &memory);
+                  : pestle_pjrt_buffer_hold_now(buffer, &memory);
   if (error) return error;
   e->inputs[index] = (pestle_buffer_view_t){.buffer = memory};
   e->is_ours[index] = is_consumed;
@@ -145,12 +115,12 @@ static PJRT_Error* take_arguments(execution_t* e,
 }
 
 // Donated memory went with the run, if that took place; else it comes back.
-static void give_back(execution_t* e, bool has_run) {
+void pestle_pjrt_execution_drop_inputs(execution_t* e, bool has_run) {
   for (size_t i = 0, k = 0; i < e->held; ++i) {
     pestle_buffer_t* memory = e->inputs[i].buffer;
     bool is_donated = k < e->donated_count && e->donated[k] == i;
     if (is_donated) ++k;
-    if (!has_run && e->is_ours[i])
+    if (!has_run && e->is_ours[i] && e->arguments)
       pestle_pjrt_buffer_restore(e->arguments[e->program->input_places[i]],
                                  memory);
     else if (!has_run || !is_donated)
@@ -175,116 +145,76 @@ static void drop_results(execution_t* e) {
     pestle_pjrt_buffer_release(e->results[i]);
 }
 
+// --- Executions that are kept ---
+
+PJRT_Error* pestle_pjrt_execution_prepare(execution_t* e,
+                                          const PJRT_ExecuteOptions* options) {
+  PJRT_Error* error = take_arguments(e, options);
+  if (!error) {
+    e->done = pestle_pjrt_event_create();
+    error = e->done ? make_results(e) : pestle_pjrt_out_of_memory();
+  }
+  if (!error) return NULL;
+  pestle_pjrt_execution_drop_inputs(e, false);
+  drop_results(e);
+  return error;
+}
+
+execution_t* pestle_pjrt_execution_keep(const execution_t* e) {
+  execution_t* copy = pestle_alloc(pestle_allocator_system(), sizeof(*copy));
+  if (!copy) return NULL;
+  *copy = *e;
+  copy->arguments = NULL;
+  if (!e->block) {
+    copy->inputs = copy->few_inputs;
+    copy->is_ours = copy->few_ours;
+    copy->donated = copy->few_donated;
+    copy->outputs = copy->few_outputs;
+    copy->results = copy->few_results;
+  }
+  memset(copy->outputs, 0, e->output_count * sizeof(copy->outputs[0]));
+  pestle_pjrt_program_retain(e->program);
+  pestle_pjrt_event_retain(e->done);
+  for (size_t i = 0; i < e->program->output_count; ++i)
+    pestle_refcount_retain(&e->results[i]->references);
+  return copy;
+}
+
+void pestle_pjrt_execution_free(execution_t* e) {
+  drop_results(e);
+  pestle_pjrt_event_release(e->done);
+  pestle_pjrt_program_release(e->program);
+  free_room(e);
+  pestle_dealloc(pestle_allocator_system(), e, sizeof(*e));
+}
+
 // --- Running ---
 
-static bool is_inline(const execution_t* e) {
-  if (pestle_pjrt_in_callback(e->device)) return true;
-  return e->device->is_cpu && e->is_ready && !e->program->callback_count &&
-         !e->device->client->settings.no_inline &&
-         atomic_load_explicit(&e->program->expected_ns, memory_order_relaxed) <
-             inline_ns &&
-         !atomic_load_explicit(&e->device->queued, memory_order_acquire);
-}
-
-// What a run is expected to take becomes what it took, smoothed.
-static void learn(pestle_pjrt_program_t* program, int64_t ns) {
-  long long before =
-      atomic_load_explicit(&program->expected_ns, memory_order_relaxed);
-  long long now =
-      before > 4 * ns || ns > 4 * before ? ns : (3 * before + ns) / 4;
-  atomic_store_explicit(&program->expected_ns, now, memory_order_relaxed);
-}
-
-static pestle_status_t call(execution_t* e, pestle_stream_t* stream,
-                            pestle_event_t* done) {
-  pestle_run_buffers_options_t options = {
-      .struct_size = sizeof(options),
-      .threads = e->program->options.threads,
-      .donated = e->donated,
-      .donated_count = e->donated_count,
-      .done = done};
-  return pestle_executable_run_buffers(e->program->executable, stream,
-                                       e->inputs, e->input_count, e->outputs,
-                                       e->output_count, &options);
-}
-
-static PJRT_Error* run_here(execution_t* e) {
-  int64_t begin = pestle_clock_ns();
-  pestle_status_t status = call(e, NULL, NULL);
-  if (status) return pestle_pjrt_error_of(status);
-  int64_t ns = pestle_clock_ns() - begin;
-  learn(e->program, ns);
-  pestle_pjrt_times_ran(e->device->client->times, e->program->name, ns);
-  return NULL;
-}
-
-// What is done when a queued execution is.
-typedef struct queued_t {
-  PJRT_Event* done;                // held
-  pestle_pjrt_program_t* program;  // held
-  PJRT_Device* device;
-  int64_t begin_ns;
-  bool was_alone;  // in the queue: its time is its own
-} queued_t;
-
-static void execution_is_done(void* self, pestle_status_t status) {
-  queued_t* queued = self;
-  int64_t ns = pestle_clock_ns() - queued->begin_ns;
-  atomic_fetch_sub_explicit(&queued->device->queued, 1, memory_order_release);
-  if (!status && queued->was_alone) learn(queued->program, ns);
-  pestle_pjrt_times_ran(queued->device->client->times, queued->program->name,
-                        ns);
-  pestle_pjrt_event_set(queued->done, pestle_pjrt_error_of_borrowed(status));
-  pestle_pjrt_event_release(queued->done);
-  pestle_pjrt_program_release(queued->program);
-  pestle_dealloc(pestle_allocator_system(), queued, sizeof(*queued));
-}
-
-// The failure to be told of a run that has been queued: nobody will call.
-static void tell_nobody(queued_t* queued, pestle_status_t status) {
-  pestle_status_t wait = pestle_event_wait(queued->device->done, NULL);
-  execution_is_done(queued, status);
-  pestle_status_release(pestle_status_join(status, wait));
-}
-
-static PJRT_Error* queue(execution_t* e) {
-  queued_t* queued = pestle_alloc(pestle_allocator_system(), sizeof(*queued));
-  if (!queued) return pestle_pjrt_out_of_memory();
-  PJRT_Device* device = e->device;
-  *queued = (queued_t){e->done, e->program, device, pestle_clock_ns(), false};
-  pestle_mutex_lock(&device->mutex);
-  pestle_status_t status = call(e, device->stream, device->done);
-  if (!status) {
-    pestle_pjrt_event_retain(e->done);
-    pestle_pjrt_program_retain(e->program);
-    queued->was_alone =
-        !atomic_fetch_add_explicit(&device->queued, 1, memory_order_acq_rel);
-    pestle_status_t missed =
-        pestle_event_on_signalled(device->done, execution_is_done, queued);
-    if (missed) tell_nobody(queued, missed);
-  }
-  pestle_mutex_unlock(&device->mutex);
-  if (!status) return NULL;
-  pestle_dealloc(pestle_allocator_system(), queued, sizeof(*queued));
-  return pestle_pjrt_error_of(status);
-}
-
+// What comes between executions that are held ends the hold; a callback's own
+// execution has nothing to do with them.
 static PJRT_Error* run(execution_t* e, const PJRT_ExecuteOptions* options) {
+  pestle_pjrt_merge_t* merge =
+      pestle_pjrt_in_callback(e->device) ? NULL : e->device->merge;
+  bool is_held = false;
+  if (merge) PJRT_TRY(pestle_pjrt_merge_offer(merge, e, options, &is_held));
+  if (is_held) return NULL;
   PJRT_Error* error = take_arguments(e, options);
-  bool is_here = !error && is_inline(e);
+  bool is_here = !error && pestle_pjrt_is_inline(e);
   if (!error && !is_here) {
     e->done = pestle_pjrt_event_create();
     if (!e->done) error = pestle_pjrt_out_of_memory();
   }
   if (!error) error = make_results(e);
-  if (!error) error = is_here ? run_here(e) : queue(e);
-  give_back(e, !error);
+  if (!error)
+    error = is_here ? pestle_pjrt_run_here(e) : pestle_pjrt_run_queued(e);
+  pestle_pjrt_execution_drop_inputs(e, !error);
   if (error) {
     drop_results(e);
     return error;
   }
   for (size_t i = 0; i < e->output_count; ++i)
     e->results[e->program->output_places[i]]->memory = e->outputs[i];
+  if (merge) pestle_pjrt_merge_note(merge, e);
   return NULL;
 }
 
@@ -336,6 +266,7 @@ PJRT_Error* pestle_PJRT_LoadedExecutable_Execute(
   e.donated_count = 0;
   e.held = 0;
   e.done = NULL;
+  e.is_queued = false;
   e.block = NULL;
   e.block_size = 0;
   PJRT_Error* error = make_room(&e);
@@ -349,6 +280,7 @@ PJRT_Error* pestle_PJRT_LoadedExecutable_Execute(
       args->device_complete_events[0] =
           e.done ? e.done : pestle_pjrt_client_ready(p->client);
       e.done = NULL;
+      e.is_queued = false;
     }
   }
   pestle_pjrt_event_release(e.done);

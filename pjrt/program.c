@@ -295,6 +295,14 @@ PJRT_Error* pestle_pjrt_program_keep_text(pestle_pjrt_program_t* program,
   return NULL;
 }
 
+PJRT_Error* pestle_pjrt_program_keep_code(pestle_pjrt_program_t* program,
+                                          const char* code, size_t size) {
+  program->code = pestle_arena_copy(&program->arena, code, size, 1);
+  if (!program->code) return pestle_pjrt_out_of_memory();
+  program->code_size = size;
+  return NULL;
+}
+
 PJRT_Error* pestle_pjrt_program_keep_options(pestle_pjrt_program_t* program,
                                              const char* bytes, size_t size) {
   if (!size) return NULL;

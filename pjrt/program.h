@@ -54,6 +54,8 @@ typedef struct pestle_pjrt_program_t {
   size_t callback_count;
   const char* text;  // as it came, or NULL: nobody asked to keep it
   size_t text_size;
+  const char* code;  // to be linked with others; NULL: it will not be
+  size_t code_size;
   const char* option_bytes;  // the framework's options, as they came
   size_t option_size;
   atomic_llong expected_ns;  // what a run takes
@@ -90,6 +92,9 @@ void pestle_pjrt_program_release(pestle_pjrt_program_t* program);
 PJRT_Error* pestle_pjrt_program_keep_text(pestle_pjrt_program_t* program,
                                           const char* text, size_t size);
 
+// Keeps a copy of the module as it came, for merging.
+PJRT_Error* pestle_pjrt_program_keep_code(pestle_pjrt_program_t* program,
+                                          const char* code, size_t size);
 // Keeps a copy of the options as the framework gave them.
 PJRT_Error* pestle_pjrt_program_keep_options(pestle_pjrt_program_t* program,
                                              const char* bytes, size_t size);

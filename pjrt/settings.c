@@ -105,6 +105,7 @@ static const row_t rows[] = {
     {"strict", "PESTLE_PJRT_STRICT", FIELD(strict), read_flag},
     {"times", "PESTLE_PJRT_TIMES", FIELD(times), read_flag},
     {"inline", "PESTLE_PJRT_INLINE", FIELD(no_inline), read_no_flag},
+    {"merge", "PESTLE_PJRT_MERGE", FIELD(no_merge), read_no_flag},
     {"program_text", "PESTLE_PJRT_PROGRAM_TEXT", FIELD(program_text),
      read_flag},
     {"python_callback", NULL, FIELD(python), read_address},
@@ -147,7 +148,7 @@ static PJRT_Error* read_option(const PJRT_NamedValue* option,
   if (!row) {
     return INVALID(
         "create option '%.*s' is not known; there are device, "
-        "cache_dir, threads, numerics, fuse, strict, times, inline, "
+        "cache_dir, threads, numerics, fuse, strict, times, inline, merge, "
         "program_text",
         PESTLE_STR_ARG(name));
   }

@@ -37,6 +37,7 @@ typedef struct pestle_pjrt_settings_t {
   bool strict;
   bool times;
   bool no_inline;     // every execution goes through the queue
+  bool no_merge;      // executions are not merged
   bool program_text;  // keep a program's text for compiled.as_text()
   const pestle_pjrt_python_t* python;  // or NULL: there is no Python side
 } pestle_pjrt_settings_t;

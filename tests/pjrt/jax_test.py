@@ -62,6 +62,34 @@ h = jax.jit(lambda i, x: jax.lax.cond(i > 0, jnp.sin, jnp.cos, x))
 same(h(1, 2.), np.sin(2.), rtol=1e-6)
 same(h(0, 2.), np.cos(2.), rtol=1e-6)
 """),
+    "merging": (True, """
+import subprocess
+TRAIN = '''
+import hashlib, time, jax, jax.numpy as jnp, numpy as np
+def loss(p, x): return jnp.sum(jnp.tanh(p["w"] @ x) ** 2 + p["b"])
+f, g = jax.jit(loss), jax.jit(jax.grad(loss))
+u = jax.jit(lambda p, d: jax.tree.map(lambda a, b: a - 1e-4 * b, p, d), donate_argnums=0)
+p = {"w": jax.device_put(np.linspace(-1, 1, 200 * 200, dtype=np.float32).reshape(200, 200)),
+     "b": jax.device_put(np.zeros(200, np.float32))}
+x = jax.device_put(np.linspace(0, 1, 200 * 200, dtype=np.float32).reshape(200, 200))
+seen = hashlib.sha256()
+for i in range(60):
+    l = f(p, x)
+    p = u(p, g(p, x))
+    seen.update(np.asarray(l).tobytes())
+    if i == 20: time.sleep(1)
+seen.update(np.asarray(p["w"]).tobytes())
+print(seen.hexdigest())
+'''
+def train(merge):
+    env = {**os.environ, "PESTLE_PJRT_TIMES": "1", "PESTLE_PJRT_MERGE": merge}
+    return subprocess.run([sys.executable, "-c", TRAIN], env=env, capture_output=True,
+                          text=True, check=True)
+single, merged = train("0"), train("1")
+assert single.stdout == merged.stdout, (single.stdout, merged.stdout)
+assert "jit_loss+" not in single.stderr
+assert "jit_loss+jit_loss+jit__lambda" in merged.stderr, merged.stderr
+"""),
     "donation": (True, """
 f = jax.jit(lambda x: x * 2, donate_argnums=0)
 a = np.arange(10000, dtype=np.float32)
