@@ -110,8 +110,10 @@ static void count_hold(sequence_t* s, bool was_asked, bool has_expired) {
   ++s->holds;
   s->asked += was_asked;
   s->expired += has_expired;
-  if (s->asked >= MOST_ASKED || s->expired >= MOST_EXPIRED)
+  if (s->asked >= MOST_ASKED || s->expired >= MOST_EXPIRED) {
+    s->is_given_up = true;
     atomic_store(&s->state, PESTLE_PJRT_SEQUENCE_REFUSED);
+  }
   if (s->holds == HOLDS) s->holds = s->asked = s->expired = 0;
 }
 
@@ -359,11 +361,27 @@ static bool start_threads(pestle_pjrt_merge_t* m) {
 
 // --- History ---
 
-static void add_sequence(pestle_pjrt_merge_t* m, sequence_t* s) {
-  if (m->sequence_count == PESTLE_PJRT_MERGE_SEQUENCES || !start_threads(m)) {
-    pestle_pjrt_sequence_free(s);
+// Whether the last |length| executions have been looked at. One that was given up
+// because of how the caller asks may begin with another of its parts.
+static bool is_known(const pestle_pjrt_merge_t* m, size_t length) {
+  uint64_t first, key;
+  pestle_pjrt_history_keys(&m->history, length, &first, &key);
+  for (size_t i = 0; i < m->sequence_count; ++i) {
+    const sequence_t* s = m->sequences[i];
+    if (s->key == key && (!s->is_given_up || s->first_key == first))
+      return true;
+  }
+  return false;
+}
+
+static void look(pestle_pjrt_merge_t* m) {
+  size_t length = pestle_pjrt_history_repeats(&m->history);
+  if (!length || m->sequence_count == PESTLE_PJRT_MERGE_SEQUENCES ||
+      is_known(m, length) || !start_threads(m)) {
     return;
   }
+  sequence_t* s = pestle_pjrt_history_make(&m->history, m->device, length);
+  if (!s) return;
   m->sequences[m->sequence_count++] = s;
   pestle_pjrt_history_break(&m->history);
   pestle_cond_broadcast(&m->cond);
@@ -374,10 +392,7 @@ void pestle_pjrt_merge_note(pestle_pjrt_merge_t* m, const execution_t* e) {
   bool was_asked =
       atomic_exchange_explicit(&m->is_asked, false, memory_order_relaxed);
   pestle_pjrt_history_add(&m->history, e, was_asked);
-  sequence_t* found = m->sequence_count < PESTLE_PJRT_MERGE_SEQUENCES
-                          ? pestle_pjrt_history_find(&m->history, m->device)
-                          : NULL;
-  if (found) add_sequence(m, found);
+  look(m);
   pestle_mutex_unlock(&m->mutex);
 }
 

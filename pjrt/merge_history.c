@@ -207,9 +207,8 @@ void pestle_pjrt_sequence_free(sequence_t* s) {
   pestle_dealloc(system, s, sizeof(*s));
 }
 
-// The last |length| executions as a sequence; NULL: they cannot be one.
-static sequence_t* make(const history_t* history, PJRT_Device* device,
-                        size_t length) {
+sequence_t* pestle_pjrt_history_make(const history_t* history,
+                                     PJRT_Device* device, size_t length) {
   uint64_t first = history->serial - length + 1;
   sequence_t* s = pestle_alloc_zero(pestle_allocator_system(), sizeof(*s));
   if (!s) return NULL;
@@ -217,6 +216,7 @@ static sequence_t* make(const history_t* history, PJRT_Device* device,
   bool ok = true;
   s->device = device;
   s->length = length;
+  pestle_pjrt_history_keys(history, length, &s->first_key, &s->key);
   atomic_init(&s->state, PESTLE_PJRT_SEQUENCE_NEW);
   for (size_t k = 0; k < length && ok; ++k) {
     const entry_t* entry = entry_of(history, first + k);
@@ -248,11 +248,18 @@ static bool pays(const history_t* history, size_t length) {
   return ns >= least_ns;
 }
 
-sequence_t* pestle_pjrt_history_find(const history_t* history,
-                                     PJRT_Device* device) {
+size_t pestle_pjrt_history_repeats(const history_t* history) {
   for (size_t length = 2; length <= STEPS; ++length) {
-    if (repeats(history, length))
-      return pays(history, length) ? make(history, device, length) : NULL;
+    if (repeats(history, length)) return pays(history, length) ? length : 0;
   }
-  return NULL;
+  return 0;
+}
+
+void pestle_pjrt_history_keys(const history_t* history, size_t length,
+                              uint64_t* out_first, uint64_t* out_all) {
+  uint64_t first = history->serial - length + 1;
+  *out_first = entry_of(history, first)->key;
+  *out_all = length;
+  for (size_t k = 0; k < length; ++k)
+    *out_all += entry_of(history, first + k)->key;
 }

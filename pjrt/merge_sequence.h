@@ -45,8 +45,10 @@ typedef struct pestle_pjrt_sequence_t {
   // Comparisons so far, and the shortest times that they took.
   int compared;
   int64_t parts_ns, merged_ns, hold_ns;
+  uint64_t first_key, key;  // pestle_pjrt_history_keys()
   // Of the last ten holds: how many somebody ended, by asking or by not coming.
   int holds, asked, expired;
+  bool is_given_up;  // because of those
 } pestle_pjrt_sequence_t;
 
 // Frees it; NULL is allowed.
@@ -100,8 +102,16 @@ void pestle_pjrt_history_add(pestle_pjrt_history_t* history,
                              const pestle_pjrt_execution_t* e, bool was_asked);
 // Forgets what was, after something that is no part of it.
 void pestle_pjrt_history_break(pestle_pjrt_history_t* history);
-// The sequence that the last executions have repeated, or NULL.
-pestle_pjrt_sequence_t* pestle_pjrt_history_find(
-    const pestle_pjrt_history_t* history, PJRT_Device* device);
+// How many executions have been repeated, if merging them may pay; else 0.
+size_t pestle_pjrt_history_repeats(const pestle_pjrt_history_t* history);
+// Of the last |length| executions: the key of the first, and one of all, which is
+// the same for another one of them as the first.
+void pestle_pjrt_history_keys(const pestle_pjrt_history_t* history,
+                              size_t length, uint64_t* out_first,
+                              uint64_t* out_all);
+// They as a sequence; NULL: they have nothing to do with each other, or there is
+// no memory.
+pestle_pjrt_sequence_t* pestle_pjrt_history_make(
+    const pestle_pjrt_history_t* history, PJRT_Device* device, size_t length);
 
 #endif  // PESTLE_PJRT_MERGE_SEQUENCE_H_

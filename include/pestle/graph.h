@@ -135,9 +135,11 @@ pestle_module_specialize(pestle_module_t* module, const pestle_type_t* types,
 
 // --- Several modules as one ---
 
-// Where a value of a linked module comes from: result |index| of part |part|, or,
-// PESTLE_LINK_ARGUMENT, argument |index| of the linked module. Frozen.
+// pestle_link_source_t.part: an argument of the linked module.
 enum { PESTLE_LINK_ARGUMENT = -1 };
+
+// Where a value of a linked module comes from: result |index| of part |part|, or
+// argument |index|. Frozen.
 typedef struct pestle_link_source_t {
   int32_t part;
   uint32_t index;
@@ -160,10 +162,10 @@ typedef struct pestle_link_part_t {
 // INVALID_ARGUMENT: a part without an entry or of another context, a source that
 // does not exist, lies in the same part or a later one, or has another type than
 // is read; an argument that nobody reads. Parts may be linked from any threads.
-PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_link(
-    const pestle_link_part_t* parts, size_t count,
-    const pestle_link_source_t* results, size_t result_count,
-    pestle_module_t** out_module);
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_module_link(const pestle_link_part_t* parts, size_t count,
+                   const pestle_link_source_t* results, size_t result_count,
+                   pestle_module_t** out_module);
 
 // --- Arguments whose values decide shapes ---
 //
