@@ -18,6 +18,8 @@ typedef struct other_t {
   int32_t device;
   pestle_device_stream_t* stream;
   pestle_loaded_t* add1;
+  pestle_device_event_t* gate;  // what its stream is kept waiting by
+  uint64_t opened;
 } other_t;
 
 static other_t open_other(const pestle_device_t* device, int32_t index) {
@@ -25,6 +27,7 @@ static other_t open_other(const pestle_device_t* device, int32_t index) {
   mock_artifact_t artifact = mock_artifact(test_entry_of(TEST_ADD1), GPU_COUNT);
   o.api = o.backend->device;
   assert_ok(o.api->stream_create(o.backend->self, index, &o.stream));
+  assert_ok(o.api->event_create(o.backend->self, index, &o.gate));
   assert_ok(o.api->load(o.backend->self, index, &artifact, sizeof(artifact),
                         &o.add1));
   return o;
@@ -32,7 +35,18 @@ static other_t open_other(const pestle_device_t* device, int32_t index) {
 
 static void close_other(other_t* o) {
   o->api->stream_destroy(o->backend->self, o->stream);
+  o->api->event_destroy(o->backend->self, o->gate);
   o->api->unload(o->backend->self, o->add1);
+}
+
+// Nothing that |stream| is given from now on begins before open_gate().
+static void close_gate(const other_t* o, pestle_device_stream_t* stream) {
+  assert_ok(o->api->event_wait_stream(o->backend->self, o->gate, stream,
+                                      o->opened + 1));
+}
+
+static void open_gate(other_t* o) {
+  assert_ok(o->api->event_signal(o->backend->self, o->gate, NULL, ++o->opened));
 }
 
 // 0, 1, 2, ...
@@ -51,7 +65,7 @@ static void free_other(const other_t* o, void* data) {
   o->api->deallocate(o->backend->self, o->device, data, GPU_BYTES);
 }
 
-// |to| = |from| + 1, slowly, on the other's stream.
+// |to| = |from| + 1 on the other's stream.
 static void other_add1(const other_t* o, void* from, void* to) {
   void* buffers[] = {from, to};
   pestle_launch_t launch = {.struct_size = sizeof(launch),
@@ -180,8 +194,8 @@ static void test_import_comes_after_their_stream(void** state) {
     pestle_layout_t layout;
     pestle_buffer_t *x, *y = NULL;
     make_tensor(&o, PESTLE_DL_EXT_DEV, data, &z);
-    atomic_store(&mock_state()->launch_delay_us, 30000);
     mock_count_anew();
+    close_gate(&o, o.stream);
     other_add1(&o, from, data);
     other_add1(&o, data, data);
     pestle_dlpack_import_options_t options = import_options();
@@ -204,8 +218,9 @@ static void test_import_comes_after_their_stream(void** state) {
     pestle_stream_t* own;
     assert_ok(pestle_stream_create(device, &own));
     assert_ok(pestle_executable_run_buffers(e, own, &view, 1, &y, 1, NULL));
-    assert_true(atomic_load(&mock_state()->kernels_run) < 2);
+    assert_int_equal(atomic_load(&mock_state()->kernels_run), 0);
     assert_int_equal(host_waits(), 0);
+    open_gate(&o);
     gpu_check_buffer(y, 2);
     pestle_stream_release(own);
     pestle_buffer_release(y);
@@ -215,7 +230,6 @@ static void test_import_comes_after_their_stream(void** state) {
     free_other(&o, from);
     free_other(&o, data);
   }
-  atomic_store(&mock_state()->launch_delay_us, 0);
   pestle_stream_release(stream);
   close_other(&o);
   pestle_executable_release(e);
@@ -234,10 +248,12 @@ static void test_their_stream_comes_after_export(void** state) {
   assert_ok(pestle_stream_create(device, &stream));
   pestle_buffer_t *x = gpu_input(device, 1), *y = NULL;
   void* to = other_memory(&o);
-  atomic_store(&mock_state()->launch_delay_us, 20000);
+  void* handle;
+  assert_ok(pestle_stream_handle(stream, &handle));
+  mock_count_anew();
+  close_gate(&o, handle);
   pestle_buffer_view_t view = {x, 0, NULL};
   assert_ok(pestle_executable_run_buffers(e, stream, &view, 1, &y, 1, NULL));
-  mock_count_anew();
   pestle_dlpack_export_options_t options = export_options();
   options.order = PESTLE_DLPACK_STREAM;
   options.native_stream = o.stream;
@@ -245,13 +261,15 @@ static void test_their_stream_comes_after_export(void** state) {
   assert_ok(pestle_buffer_export(y, &whole, 0, &options, &m));
   other_add1(&o, m->dl_tensor.data, to);
   assert_int_equal(host_waits(), 0);
-  assert_true(atomic_load(&mock_state()->kernels_run) < 4);
+  assert_int_equal(atomic_load(&mock_state()->kernels_run), 0);
   // All of ours go, and then the tensor, while their stream still reads it.
   pestle_buffer_release(y);
   int before = atomic_load(&mock_state()->live_blocks);
   m->deleter(m);
-  assert_true(atomic_load(&mock_state()->kernels_run) < 4);
+  usleep(20000);
+  assert_int_equal(atomic_load(&mock_state()->kernels_run), 0);
   assert_int_equal(atomic_load(&mock_state()->live_blocks), before);
+  open_gate(&o);
   assert_ok(o.api->stream_synchronize(o.backend->self, o.stream));
   float values[GPU_COUNT];
   assert_ok(o.api->copy_to_host(o.backend->self, 0, to, values, GPU_BYTES));
@@ -262,7 +280,6 @@ static void test_their_stream_comes_after_export(void** state) {
     usleep(1000);
   }
   assert_int_equal(atomic_load(&mock_state()->live_blocks), before - 1);
-  atomic_store(&mock_state()->launch_delay_us, 0);
   free_other(&o, to);
   pestle_stream_release(stream);
   close_other(&o);
