@@ -281,6 +281,12 @@ static PyMethodDef methods[] = {
     {"tolist", pestle_py_tolist, METH_NOARGS,
      "tolist()\n--\n\nThe elements as nested lists. Evaluates."},
     {"__complex__", as_complex, METH_NOARGS, NULL},
+    {"__dlpack__", (PyCFunction)(void (*)(void))pestle_py_dlpack,
+     METH_FASTCALL | METH_KEYWORDS,
+     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n"
+     "--\n\nA capsule of the elements, for another library. Evaluates."},
+    {"__dlpack_device__", pestle_py_dlpack_device, METH_NOARGS,
+     "__dlpack_device__()\n--\n\nDLPack's device type and number."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot slots[] = {

@@ -169,9 +169,10 @@ PyMODINIT_FUNC PyInit__pestle(void) {
   bool made = pestle_py.hooks && pestle_py.nodes && add_error(module) &&
               PyModule_AddObjectRef(module, "hooks", pestle_py.hooks) == 0 &&
               pestle_py_add_dtypes(module) && pestle_py_add_device(module) &&
-              pestle_py_add_array(module) && pestle_py_add_function(module) &&
-              pestle_py_add_tree(module) && pestle_py_add_ir(module) &&
-              pestle_py_add_backends(module) && pestle_py_add_jit(module);
+              pestle_py_add_array(module) && pestle_py_add_dlpack(module) &&
+              pestle_py_add_function(module) && pestle_py_add_tree(module) &&
+              pestle_py_add_ir(module) && pestle_py_add_backends(module) &&
+              pestle_py_add_jit(module);
   if (made) return module;
   Py_DECREF(module);
   return NULL;

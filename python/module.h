@@ -140,6 +140,12 @@ extern PyMethodDef pestle_py_functions[];
 
 PyObject* pestle_py_getitem(PyObject* self, PyObject* key);
 
+// --- dlpack.c ---
+
+PyObject* pestle_py_dlpack(PyObject* self, PyObject* const* args,
+                           Py_ssize_t count, PyObject* names);
+PyObject* pestle_py_dlpack_device(PyObject* self, PyObject* unused);
+
 // --- jit.c, tree.c ---
 
 bool pestle_py_add_dtypes(PyObject* module);
@@ -150,5 +156,6 @@ bool pestle_py_add_jit(PyObject* module);
 bool pestle_py_add_ir(PyObject* module);
 bool pestle_py_add_backends(PyObject* module);
 bool pestle_py_add_tree(PyObject* module);
+bool pestle_py_add_dlpack(PyObject* module);
 
 #endif  // PESTLE_PYTHON_MODULE_H_

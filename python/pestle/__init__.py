@@ -47,13 +47,6 @@ def asnumpy(x, /):
     return x.__array__()
 
 
-def from_dlpack(x, /, *, device=None, copy=None):
-    """An array of what another library shows by the DLPack or buffer protocol,
-    without a copy where that is possible."""
-    y = asarray(x, copy=False if copy is None and not isinstance(x, Array) else copy)
-    return y if device is None else y.to_device(device)
-
-
 def stop_gradient(x, /):
     """x, which derivatives do not look into."""
     return x

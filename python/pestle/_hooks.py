@@ -16,7 +16,7 @@ def _stack_nested(value):
 def _asarray(value):
     """An array of an object that shows none of its memory by the buffer protocol."""
     if hasattr(value, "__dlpack__"):
-        return c.from_dlpack(value) if hasattr(c, "from_dlpack") else memoryview(value)
+        return c.from_dlpack(value)
     if hasattr(value, "__array__"):
         return value.__array__()
     if hasattr(value, "__index__"):
