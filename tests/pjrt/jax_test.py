@@ -146,6 +146,58 @@ same(q @ r, m, atol=1e-5)
 same(jnp.linalg.solve(m, m), np.broadcast_to(np.eye(6), m.shape), atol=1e-3)
 same(np.sort_complex(jnp.linalg.eigvals(m[0])), np.sort_complex(np.linalg.eigvals(m[0])),
      rtol=1e-3)
+z = m[0] + 1j * m[0].T
+w, v = jnp.linalg.eig(z)
+same(z @ np.asarray(v), np.asarray(v) * np.asarray(w), rtol=1e-3, atol=1e-3)
+h = z + z.conj().T
+w, v = jnp.linalg.eigh(h)
+same(h @ np.asarray(v), np.asarray(v) * np.asarray(w), rtol=1e-3, atol=1e-3)
+v, w = jax.lax.linalg.eigh(h, subset_by_index=(1, 3))
+same(w, np.linalg.eigvalsh(h)[1:3], rtol=1e-3, atol=1e-3)
+import jax.scipy.linalg as jsl
+for x in (m[0], z):
+    t, u = map(np.asarray, jsl.schur(x))
+    same(u @ t @ u.conj().T, x, atol=1e-3)
+    q, r, order = map(np.asarray, jsl.qr(x, pivoting=True))
+    same(q @ r, x[:, order], atol=1e-3)
+    t, u = map(np.asarray, jsl.hessenberg(x, calc_q=True))
+    same(u @ t @ u.conj().T, x, atol=1e-3)
+for axis, back in ((0, False), (1, True)):
+    y = np.flip(m[0], axis) if back else m[0]
+    y = np.logaddexp.accumulate(y, axis)
+    same(jax.lax.cumlogsumexp(m[0], axis, reverse=back), np.flip(y, axis) if back else y,
+         rtol=1e-5)
+# Nothing of it is computed by Python.
+text = jax.jit(jnp.linalg.eig).lower(z).as_text()
+assert "lapack_cgeev_ffi" in text and "python_callback" not in text
+"""),
+    "dlpack": (True, """
+x = jnp.arange(4096, dtype=jnp.float32).reshape(4, 1024)
+y = np.from_dlpack(x)
+same(y, x)
+assert y.ctypes.data == np.asarray(x).ctypes.data and not y.flags.writeable
+class Old:  # a consumer's view of DLPack before 1.0
+    def __dlpack_device__(self): return x.__dlpack_device__()
+    def __dlpack__(self, stream=None): return x.__dlpack__(stream=stream)
+z = jnp.from_dlpack(Old())
+same(z, x)
+assert z.devices() == x.devices()
+n = np.ones((3, 1000), np.float32)
+z = jnp.from_dlpack(n)
+assert z.devices() == {jax.devices()[0]} and (np.asarray(z) == 1).all()
+assert jnp.from_dlpack(n, device=cpu).devices() == {cpu}
+c = jnp.from_dlpack(n, copy=True)
+n[:] = 2
+assert (np.asarray(c) == 1).all()
+same(jnp.from_dlpack(x), x)
+for wrong in (lambda: x.__dlpack__(dl_device=(2, 0)), lambda: np.from_dlpack(
+        jnp.ones(3, jnp.bfloat16))):
+    try:
+        wrong()
+    except BufferError:
+        continue
+    raise AssertionError("was taken")
+same(jnp.from_dlpack(jax.device_put(np.arange(5.), cpu)), np.arange(5.))
 """),
     "serialize": (False, """
 from jax.experimental import serialize_executable as se

@@ -56,3 +56,8 @@ def initialize():
         lowering.install(NAME)
     except Exception:  # pylint: disable=broad-except
         logger.exception("Pestle lacks rules of its own with this JAX")
+    try:
+        from jax_plugins.pestle import dlpack
+        dlpack.install(NAME)
+    except Exception:  # pylint: disable=broad-except
+        logger.exception("Pestle's arrays have no DLPack with this JAX")

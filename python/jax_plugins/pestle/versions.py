@@ -92,6 +92,24 @@ def replace_emit_python_callback(replacement):
     callback.emit_python_callback = replacement(callback.emit_python_callback)
 
 
+def array_type():
+    """The class of arrays, or None."""
+    return _internal("array", "ArrayImpl")
+
+
+def dlpack_cpu():
+    """JAX's name for the host's memory."""
+    types = _internal("dlpack", "DLDeviceType")
+    return types.kDLCPU if types is not None else 1
+
+
+def replace_from_dlpack(replacement):
+    """|replacement| gets the function that was there and returns the one to be used."""
+    import jax.dlpack
+    from jax._src import dlpack
+    dlpack.from_dlpack = jax.dlpack.from_dlpack = replacement(dlpack.from_dlpack)
+
+
 def canonical(array):
     """What a callback returned, as an array of types that JAX has on."""
     import numpy as np
