@@ -80,6 +80,50 @@ def unique():
     return model([("Unique", ["u"], ["y"], {"sorted": 1})], {"u": u}, {"y": I})
 
 
+def chosen_list(*nodes, n=100000, share=.01, out="y", dtype=F, **stored):
+    """Numbers v and places i of what NonZero finds, then |nodes|."""
+    x = RNG.standard_normal(n).astype(np.float32)
+    k = RNG.random(n) < share
+    first = [("NonZero", ["k"], ["z"], {}), ("Squeeze", ["z", "a"], ["i"], {}),
+             ("Gather", ["x", "i"], ["v"], {"axis": 0})]
+    return model([*first, *nodes], {"x": x, "k": k}, {out: dtype},
+                 a=np.array([0]), **stored)
+
+
+def attention():
+    """5 % of 4,096 rows attend to each other, 4 heads of 64."""
+    x = RNG.standard_normal((4096, 256)).astype(np.float32)
+    k = RNG.random(4096) < .05
+    nodes = [("Compress", ["x", "k"], ["c"], {"axis": 0}),
+             ("Reshape", ["c", "s"], ["h"], {}),
+             ("Transpose", ["h"], ["q"], {"perm": [1, 0, 2]}),
+             ("Transpose", ["h"], ["t"], {"perm": [1, 2, 0]}),
+             ("MatMul", ["q", "t"], ["p"], {}), ("Mul", ["p", "f"], ["m"], {}),
+             ("Softmax", ["m"], ["w"], {"axis": -1}),
+             ("MatMul", ["w", "q"], ["y"], {})]
+    return model(nodes, {"x": x, "k": k}, {"y": F},
+                 s=np.array([-1, 4, 64]), f=np.float32(.125))
+
+
+def loop_to_count():
+    """A row a trip, as many trips as NonZero finds: 100 of 10,000."""
+    x = RNG.standard_normal((10000, 256)).astype(np.float32)
+    k = np.arange(10000) % 100 == 0
+    info = h.make_tensor_value_info
+    body = h.make_graph(
+        [h.make_node("Gather", ["i", "t"], ["at"]),
+         h.make_node("Gather", ["x", "at"], ["row"]),
+         h.make_node("Add", ["s", "row"], ["s2"]),
+         h.make_node("Identity", ["c"], ["c2"])], "b",
+        [info("t", I, []), info("c", B, []), info("s", F, [256])],
+        [info("c2", B, []), info("s2", F, [256])])
+    nodes = [("NonZero", ["k"], ["z"], {}), ("Squeeze", ["z", "a"], ["i"], {}),
+             ("Shape", ["i"], ["n"], {}), ("Squeeze", ["n"], ["m"], {}),
+             ("Loop", ["m", "true", "zero"], ["y"], {"body": body})]
+    return model(nodes, {"x": x, "k": k}, {"y": F}, a=np.array([0]),
+                 true=np.array(True), zero=np.zeros(256, np.float32))
+
+
 CASES = {
     "tokens_2%": lambda: filtered_tokens(.02),
     "tokens_none": lambda: filtered_tokens(0),
@@ -99,6 +143,27 @@ CASES = {
     "slice_last": lambda: behind_compress(
         ("Slice", ["c", "b", "e", "a"], ["y"], {}), b=np.array([-500]),
         e=np.array([2**31]), a=np.array([0])),
+    "sums_over_rows": lambda: behind_compress(
+        ("Transpose", ["c"], ["t"], {"perm": [1, 0]}),
+        ("MatMul", ["t", "c"], ["y"], {})),
+    "top_k_rows": lambda: behind_compress(
+        ("TopK", ["c", "k10"], ["y", "i"], {"axis": 1}), k10=np.array([10])),
+    "top_k_along": lambda: chosen_list(
+        ("TopK", ["v", "k100"], ["y", "j"], {"axis": 0}), k100=np.array([100])),
+    "sort_rows": lambda: behind_compress(
+        ("TopK", ["c", "k64"], ["y", "i"], {"axis": 1}), k64=np.array([64])),
+    "scatter_add": lambda: chosen_list(
+        ("Mod", ["i", "m"], ["j"], {}),
+        ("ScatterElements", ["b", "j", "v"], ["y"], {"reduction": "add"}),
+        m=np.array(4096), b=np.zeros(4096, np.float32)),
+    "scatter_rows": lambda: behind_compress(
+        ("NonZero", ["k"], ["z"], {}), ("Transpose", ["z"], ["i"], {}),
+        ("Mul", ["c", "c"], ["d"], {}),
+        ("ScatterND", ["x", "i", "d"], ["y"], {})),
+    "unique_of_chosen": lambda: chosen_list(
+        ("Round", ["v"], ["r"], {}), ("Unique", ["r"], ["y"], {})),
+    "attention_5%": attention,
+    "loop_to_count": loop_to_count,
     "nms_8400x80_0.3%": lambda: suppression(8400, 80, 20, .25, .004),
     "nms_8400x80_all": lambda: suppression(8400, 80, 20, None),
     "nms_8400x1_all": lambda: suppression(8400, 1, 8400, None),

@@ -166,6 +166,14 @@ static bool is_settled(const pestle_emit_t* e, const pestle_affine_t* a) {
   return true;
 }
 
+// Whether |axis| is |whole| or was split from it, none of whose loops are open then.
+static bool is_within(const pestle_nest_t* nest, uint32_t axis,
+                      uint32_t whole) {
+  while (axis != whole && nest->axes.data[axis].parent >= 0)
+    axis = (uint32_t)nest->axes.data[axis].parent;
+  return axis == whole;
+}
+
 // The fold's end as loop |axis|, open or not, sees it. What is open within lanes and
 // further in counts as its first step, so that the end comes late rather than early.
 static bool find_fold_end(pestle_emit_t* e, uint32_t axis, fold_end_t* out) {
@@ -179,8 +187,10 @@ static bool find_fold_end(pestle_emit_t* e, uint32_t axis, fold_end_t* out) {
   for (uint32_t i = 0; i < at->count; ++i) {
     const pestle_term_t* t = &at->terms[i];
     const pestle_affine_t* one = pestle_affine_make(e->nest, 0, t, 1);
-    if (t->atom->kind == PESTLE_ATOM_AXIS && t->atom->axis == axis)
-      out->step = t->coef;
+    if (t->atom->kind == PESTLE_ATOM_AXIS &&
+        is_within(e->nest, axis, t->atom->axis))
+      out->step =
+          t->coef * step_of(e->nest, axis) / step_of(e->nest, t->atom->axis);
     if (is_settled(e, one)) {
       out->first = pestle_affine_add(e->nest, out->first, one);
     } else if (t->coef < 0 || t->atom->kind == PESTLE_ATOM_VALUE) {

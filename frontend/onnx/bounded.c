@@ -76,16 +76,20 @@ pestle_value_t* pestle_onnx_real_mask(pestle_onnx_call_t* call,
   return mask;
 }
 
+static pestle_value_t* end_axis(pestle_onnx_call_t* call, pestle_value_t* value,
+                                int32_t axis, pestle_value_t* size) {
+  pestle_value_t* operands[] = {value, size};
+  pestle_attr_t attr = PESTLE_SET_I64(dimension, axis);
+  return pestle_f_make(&call->f, PESTLE_OP_EXTENT, operands, 2, &attr, 1, NULL);
+}
+
 pestle_value_t* pestle_onnx_end_real(pestle_onnx_call_t* call,
                                      pestle_value_t* value) {
   const pestle_onnx_real_t* real =
       value ? pestle_onnx_real(call->import, value) : NULL;
   pestle_value_t* y = value;
   for (int32_t i = 0; real && y && i < rank_of(value); ++i) {
-    if (!real->sizes[i]) continue;
-    pestle_value_t* operands[] = {y, real->sizes[i]};
-    pestle_attr_t axis = PESTLE_SET_I64(dimension, i);
-    y = pestle_f_make(&call->f, PESTLE_OP_EXTENT, operands, 2, &axis, 1, NULL);
+    if (real->sizes[i]) y = end_axis(call, y, i, real->sizes[i]);
   }
   pestle_onnx_copy_real(call, y, value);
   return y;
@@ -107,7 +111,15 @@ pestle_value_t* pestle_onnx_fill_unreal(pestle_onnx_call_t* call,
       x ? pestle_onnx_real_mask(call, pestle_onnx_type(x),
                                 pestle_onnx_real(call->import, x), axes)
         : NULL;
-  return mask ? pestle_f_select(&call->f, mask, x, filler) : x;
+  if (!mask) return x;
+  pestle_value_t* y = pestle_f_select(&call->f, mask, x, filler);
+  // Along other axes nobody relies on the filler either.
+  const pestle_onnx_real_t* real = pestle_onnx_real(call->import, x);
+  for (int32_t i = 0; y && i < rank_of(x); ++i) {
+    if (real->sizes[i] && !(axes >> i & 1))
+      y = end_axis(call, y, i, real->sizes[i]);
+  }
+  return y;
 }
 
 static int32_t first_axis(const pestle_onnx_real_t* real) {
@@ -144,6 +156,8 @@ void pestle_onnx_keep_real(pestle_onnx_call_t* call,
     pestle_value_t* size = pestle_onnx_real_size(call->import, x, 0);
     if (rows) pestle_onnx_set_real(call, y, 0, size);
     if (!rows) pestle_onnx_copy_real(call, y, x);
+    // What folds along such an axis says no more of it.
+    if (y != x) call->outputs[i] = pestle_onnx_end_real(call, y);
   }
 }
 

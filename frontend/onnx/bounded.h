@@ -69,6 +69,21 @@ bool pestle_onnx_fit(pestle_onnx_call_t* call, pestle_value_t** values,
 // has it.
 void pestle_onnx_fit_broadcast(pestle_onnx_call_t* call);
 
+// --- Sums that end (bounded_sum.c) ---
+
+typedef pestle_value_t* (*pestle_onnx_product_fn_t)(pestle_onnx_call_t* call,
+                                                    void* self,
+                                                    pestle_value_t* a,
+                                                    pestle_value_t* b);
+// |product| of |a| and |b|, which sums over |a_axis| of the one and |b_axis| of the other,
+// both really |size| long; NULL: as long as their types say.
+pestle_value_t* pestle_onnx_sum_products(pestle_onnx_call_t* call,
+                                         pestle_value_t* a, int64_t a_axis,
+                                         pestle_value_t* b, int64_t b_axis,
+                                         pestle_value_t* size,
+                                         pestle_onnx_product_fn_t product,
+                                         void* self);
+
 // --- Extents as numbers (bounded_size.c): i64 of rank 0 ---
 
 // What |value| really has along |axis|, a constant where its type says it.

@@ -26,18 +26,6 @@ static bool share_size(pestle_onnx_call_t* call, const pestle_value_t* a,
   return false;
 }
 
-// The axis is summed over: what is not real of it becomes 0 in both.
-static bool sum_real(pestle_onnx_call_t* call, pestle_value_t** a,
-                     int64_t a_axis, pestle_value_t** b, int64_t b_axis) {
-  pestle_value_t *size, *both[] = {*a, *b};
-  const int64_t axes[] = {a_axis, b_axis};
-  if (!pestle_onnx_fit(call, both, axes, 2, &size)) return false;
-  pestle_value_t* zero = pestle_onnx_scalar(call, dtype_of(*a), 0);
-  *a = pestle_onnx_fill_unreal(call, both[0], UINT32_C(1) << a_axis, zero);
-  *b = pestle_onnx_fill_unreal(call, both[1], UINT32_C(1) << b_axis, zero);
-  return true;
-}
-
 // Notes the extents of |y|, the product of |a| and |b|: batches, rows, columns.
 static void note_product(pestle_onnx_call_t* call, pestle_value_t* y,
                          const pestle_value_t* a, const pestle_value_t* b) {
@@ -58,18 +46,26 @@ static void note_product(pestle_onnx_call_t* call, pestle_value_t* y,
   }
 }
 
+static pestle_value_t* multiply_matrices(pestle_onnx_call_t* call, void* self,
+                                         pestle_value_t* a, pestle_value_t* b) {
+  (void)self;
+  return pestle_onnx_matmul(call, a, b, dtype_of(a));
+}
+
 void pestle_onnx_import_matmul(pestle_onnx_call_t* call) {
-  pestle_value_t *a = call->inputs[0], *b = call->inputs[1];
+  pestle_value_t *a = call->inputs[0], *b = call->inputs[1], *size = NULL;
   bool bounded =
       pestle_onnx_real(call->import, a) || pestle_onnx_real(call->import, b);
-  int32_t k = rank_of(b) > 1 ? rank_of(b) - 2 : 0;
-  pestle_value_t *x = a, *y = b;
+  const int64_t axes[] = {rank_of(a) - 1, rank_of(b) > 1 ? rank_of(b) - 2 : 0};
+  pestle_value_t* both[] = {a, b};
   if (bounded && rank_of(a) && rank_of(b) &&
-      !sum_real(call, &x, rank_of(a) - 1, &y, k)) {
+      !pestle_onnx_fit(call, both, axes, 2, &size)) {
     return;
   }
-  call->outputs[0] = pestle_onnx_matmul(call, x, y, dtype_of(a));
-  if (bounded && !call->f.status) note_product(call, call->outputs[0], a, b);
+  pestle_value_t* y = pestle_onnx_sum_products(
+      call, both[0], axes[0], both[1], axes[1], size, multiply_matrices, NULL);
+  if (bounded && !call->f.status) note_product(call, y, a, b);
+  call->outputs[0] = size ? pestle_onnx_end_real(call, y) : y;
 }
 
 // C is added to rows and columns of the product, whose extents are noted.
@@ -82,6 +78,15 @@ static void check_addend(pestle_onnx_call_t* call, const pestle_value_t* y,
     if (has && !share_size(call, y, rank_of(y) - i, c, rank_of(c) - i, &size))
       return;
   }
+}
+
+// |self|: the axes that are summed over.
+static pestle_value_t* multiply_along(pestle_onnx_call_t* call, void* self,
+                                      pestle_value_t* a, pestle_value_t* b) {
+  const int64_t* axes = self;
+  return pestle_onnx_dot(call, a, b, (pestle_i64s_t){0}, (pestle_i64s_t){0},
+                         (pestle_i64s_t){&axes[0], 1},
+                         (pestle_i64s_t){&axes[1], 1}, dtype_of(a));
 }
 
 // Transposed operands are contracted over their other axis, not moved.
@@ -99,12 +104,14 @@ void pestle_onnx_import_gemm(pestle_onnx_call_t* call) {
   }
   pestle_value_t* rows = pestle_onnx_real_size(call->import, a, 1 - a_axis);
   pestle_value_t* columns = pestle_onnx_real_size(call->import, b, 1 - b_axis);
-  if (!sum_real(call, &a, a_axis, &b, b_axis)) return;
-  pestle_value_t* y = pestle_onnx_dot(
-      call, a, b, (pestle_i64s_t){0}, (pestle_i64s_t){0},
-      (pestle_i64s_t){&a_axis, 1}, (pestle_i64s_t){&b_axis, 1}, dtype_of(a));
+  pestle_value_t *both[] = {a, b}, *size;
+  int64_t axes[] = {a_axis, b_axis};
+  if (!pestle_onnx_fit(call, both, axes, 2, &size)) return;
+  pestle_value_t* y = pestle_onnx_sum_products(
+      call, both[0], a_axis, both[1], b_axis, size, multiply_along, axes);
   pestle_onnx_set_real(call, y, 0, rows);
   pestle_onnx_set_real(call, y, 1, columns);
+  if (size) y = pestle_onnx_end_real(call, y);
   check_addend(call, y, c);
   if (alpha != 1) y = times(call, y, alpha);
   if (c && beta != 1) c = times(call, c, beta);
@@ -230,8 +237,25 @@ static void match_extents(pestle_onnx_call_t* call, labelled_t* t,
   t->value = pestle_onnx_broadcast(call, t->value, t->rank, dims);
 }
 
+typedef struct dot_t {
+  pestle_i64s_t batch[2], sum[2];
+} dot_t;
+
+static pestle_value_t* multiply_letters(pestle_onnx_call_t* call, void* self,
+                                        pestle_value_t* a, pestle_value_t* b) {
+  const dot_t* dot = self;
+  return pestle_onnx_dot(call, a, b, dot->batch[0], dot->batch[1], dot->sum[0],
+                         dot->sum[1], dtype_of(a));
+}
+
+// A letter that the only product sums over, and how long it really is.
+typedef struct ended_t {
+  uint8_t label;
+  pestle_value_t* size;  // NULL: there is none
+} ended_t;
+
 static labelled_t contract(pestle_onnx_call_t* call, labelled_t a, labelled_t b,
-                           const bool* needed) {
+                           const bool* needed, const ended_t* ended) {
   match_extents(call, &a, &b);
   match_extents(call, &b, &a);
   int64_t batch_a[PESTLE_MAX_RANK], batch_b[PESTLE_MAX_RANK];
@@ -262,10 +286,14 @@ static labelled_t contract(pestle_onnx_call_t* call, labelled_t a, labelled_t b,
       out.labels[out.rank++] = own->labels[i];
     }
   }
-  out.value = pestle_onnx_dot(
-      call, a.value, b.value, (pestle_i64s_t){batch_a, batches},
-      (pestle_i64s_t){batch_b, batches}, (pestle_i64s_t){sum_a, sums},
-      (pestle_i64s_t){sum_b, sums}, dtype_of(a.value));
+  dot_t dot = {.batch = {{batch_a, batches}, {batch_b, batches}},
+               .sum = {{sum_a, sums}, {sum_b, sums}}};
+  int64_t a_axis = 0, b_axis = 0;
+  bool ends = ended->size && has_label(&a, ended->label, &a_axis) &&
+              has_label(&b, ended->label, &b_axis);
+  out.value = pestle_onnx_sum_products(call, a.value, a_axis, b.value, b_axis,
+                                       ends ? ended->size : NULL,
+                                       multiply_letters, &dot);
   return out;
 }
 
@@ -347,11 +375,29 @@ static bool fit_letter(pestle_onnx_call_t* call, labelled_t* terms,
   return true;
 }
 
+// The first letter of a product of two that both have once, and the result has not.
+static ended_t find_ended(const labelled_t* terms, size_t count,
+                          const labelled_t* out, pestle_value_t* const* sizes) {
+  for (int32_t k = 0; count == 2 && k < terms[0].rank; ++k) {
+    uint8_t label = terms[0].labels[k];
+    int times[2] = {0, 0};
+    for (int t = 0; t < 2; ++t) {
+      for (int32_t i = 0; i < terms[t].rank; ++i)
+        times[t] += terms[t].labels[i] == label;
+    }
+    if (sizes[label] && times[0] == 1 && times[1] == 1 &&
+        !has_label(out, label, NULL)) {
+      return (ended_t){label, sizes[label]};
+    }
+  }
+  return (ended_t){0};
+}
+
 // How long each letter really is, where only a run tells; what is not real of those
 // that are summed over becomes 0.
 static bool read_sizes(pestle_onnx_call_t* call, labelled_t* terms,
                        size_t count, const labelled_t* out,
-                       pestle_value_t** sizes) {
+                       pestle_value_t** sizes, ended_t* ended) {
   bool seen[LABELS] = {false}, any = false;
   for (size_t i = 0; i < count; ++i)
     any |= pestle_onnx_real(call->import, terms[i].value) != NULL;
@@ -363,10 +409,13 @@ static bool read_sizes(pestle_onnx_call_t* call, labelled_t* terms,
       if (!fit_letter(call, terms, count, label, &sizes[label])) return false;
     }
   }
+  if (any) *ended = find_ended(terms, count, out, sizes);
   for (size_t i = 0; any && i < count; ++i) {
     uint32_t summed = 0;
     for (int32_t k = 0; k < terms[i].rank; ++k) {
-      if (!has_label(out, terms[i].labels[k], NULL)) summed |= UINT32_C(1) << k;
+      uint8_t label = terms[i].labels[k];
+      if (!has_label(out, label, NULL) && label != ended->label)
+        summed |= UINT32_C(1) << k;
     }
     pestle_value_t* x = terms[i].value;
     terms[i].value = pestle_onnx_fill_unreal(
@@ -387,8 +436,9 @@ void pestle_onnx_import_einsum(pestle_onnx_call_t* call) {
   labelled_t* terms =
       pestle_onnx_scratch(call, (count + 1) * sizeof(labelled_t));
   labelled_t out = {0};
+  ended_t ended = {0};
   if (!terms || !parse_equation(call, terms, &out) ||
-      !read_sizes(call, terms, count, &out, sizes)) {
+      !read_sizes(call, terms, count, &out, sizes, &ended)) {
     return;
   }
   bool needed[LABELS];
@@ -408,7 +458,7 @@ void pestle_onnx_import_einsum(pestle_onnx_call_t* call) {
   labelled_t result = terms[0];
   for (size_t i = 1; i < count && !call->f.status; ++i) {
     mark_needed(terms, i + 1, count, &out, needed);
-    result = contract(call, result, terms[i], needed);
+    result = contract(call, result, terms[i], needed, &ended);
   }
   int64_t order[PESTLE_MAX_RANK];
   for (int32_t i = 0; i < out.rank; ++i) {

@@ -175,6 +175,28 @@ def behind_a_choice(seed, devices, bound):
     check(g, outputs, devices, f"seed {seed}, {n} rows")
 
 
+def sums_of_products(seed, devices, bound):
+    """Products that sum over what was kept, by one part of it after the other: bounds that
+    parts fill, and those that the last one reaches over."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice(bound))
+    g = Graph()
+    x = g.data("x", rng.standard_normal((n, 12)).astype(np.float32) / 8)
+    y = choose(g, rng, x, n)
+    turned = g.Transpose(y, perm=[1, 0])
+    heads = g.Transpose(g.Reshape(y, [-1, 2, 6]), perm=[1, 0, 2])
+    outputs = [g.MatMul(turned, y)]
+    # ONNX Runtime's softmax of no elements is an error, its Einsum a division by 0.
+    if g.feeds["mask"].any():
+        scores = g.MatMul(heads, g.Transpose(heads, perm=[0, 2, 1]))
+        shared = g.Softmax(scores, axis=-1)
+        outputs += [g.Gemm(y, y, transA=1), g.MatMul(shared, heads),
+                    g.MatMul(g.ReduceMean(g.Abs(y), [1], keepdims=0), y),
+                    g.Einsum(y, y, equation="ni,nj->ij"),
+                    g.Einsum(shared, heads, equation="bqk,bkd->bqd")]
+    check(g, outputs, devices, f"sums, seed {seed}, {n} rows")
+
+
 # --- NonMaxSuppression ---
 
 def suppression(seed, devices, bound):
@@ -307,10 +329,13 @@ def main():
         strict = ["llvm", "llvm, strict"][i % 2]
         behind_a_choice(seed + i, [strict], [300, 1000, 4099])
         behind_a_choice(seed + i + count, ["ref", "simt"], [70, 150])
+        if i % 3 == 0:
+            sums_of_products(seed + i, [strict], [512, 700, 1500])
         suppression(seed + i, ["llvm"], [1, 17, 300, 1500])
         suppression(seed + i + count, ["ref", "simt"], [1, 17, 60])
     lengths(700, ["llvm"])
     lengths(50, ["ref", "simt"])
+    sums_of_products(seed, ["ref"], [513])
     for trips in (1, 3, 1025):
         open_loop(trips, ["llvm"])
         open_loop(trips, ["llvm"], counted=True)
