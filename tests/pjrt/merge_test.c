@@ -113,7 +113,8 @@ static PJRT_Buffer* step(const programs_t* f, PJRT_Buffer* p, PJRT_Buffer* x,
     pin(grad);
     seen = address_of(grad);
   }
-  if (restless && !draw(r, 10)) pin(p);  // somebody reads it where it lies
+  bool is_seen = restless && !draw(r, 10);
+  if (is_seen) pin(p);  // somebody reads it where it lies
   if (restless && !draw(r, 12)) {
     PJRT_Buffer* again;  // something else in between
     execute(f->loss, inputs, 2, &again);
@@ -123,6 +124,7 @@ static PJRT_Buffer* step(const programs_t* f, PJRT_Buffer* p, PJRT_Buffer* x,
   execute(f->update, gradients, 2, &next);
   assert_true(is_deleted(p));
   if (seen) assert_fine(try_unpin(grad));
+  if (is_seen) assert_fine(try_unpin(p));
   destroy_buffer(grad);
   destroy_buffer(p);
   if (habit != IMPATIENT) *out_loss = bits_of(loss);
