@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "pjrt/callback.h"
 #include "pjrt/dtype.h"
 #include "pjrt/merge.h"
 #include "pjrt/slots.h"
@@ -41,6 +42,23 @@ void pestle_pjrt_buffer_release(PJRT_Buffer* buffer) {
 
 bool pestle_pjrt_buffer_is_ready(const PJRT_Buffer* buffer) {
   return !buffer->ready || pestle_pjrt_event_is_ready(buffer->ready);
+}
+
+PJRT_Error* pestle_pjrt_buffer_check_callback(PJRT_Buffer* buffer) {
+  pestle_buffer_t* memory;
+  if (!pestle_pjrt_in_callback(buffer->device) ||
+      pestle_pjrt_buffer_is_ready(buffer)) {
+    return NULL;
+  }
+  PJRT_TRY(pestle_pjrt_buffer_hold(buffer, &memory));
+  // What came before the callback is there, though nobody has been told yet.
+  bool is_behind = memory && !pestle_buffer_is_ready(memory);
+  pestle_buffer_release(memory);
+  if (!is_behind) return NULL;
+  return pestle_pjrt_error(
+      PJRT_Error_Code_FAILED_PRECONDITION,
+      "a Python callback asks for an array that is computed behind it, and "
+      "would wait for ever: give the callback what it needs as an argument");
 }
 
 static bool is_deleted(const PJRT_Buffer* buffer) {
@@ -224,6 +242,14 @@ PJRT_Error* pestle_PJRT_Buffer_ReadyEvent(PJRT_Buffer_ReadyEvent_Args* args) {
   args->event = NULL;
   settle(buffer);
   if (is_deleted(buffer)) return deleted();
+  // As an event: an error of this function ends the framework's process.
+  PJRT_Error* behind = pestle_pjrt_buffer_check_callback(buffer);
+  if (behind) {
+    args->event = pestle_pjrt_event_create();
+    if (!args->event) return behind;
+    pestle_pjrt_event_set(args->event, behind);
+    return NULL;
+  }
   args->event = buffer->ready ? buffer->ready : buffer->device->client->ready;
   pestle_pjrt_event_retain(args->event);
   return NULL;

@@ -89,6 +89,7 @@ static PJRT_Error* take_argument(execution_t* e, size_t index,
   bool is_ours = false;
   PJRT_TRY(check_argument(e, at, buffer));
   if (!pestle_pjrt_buffer_is_ready(buffer)) {
+    PJRT_TRY(pestle_pjrt_buffer_check_callback(buffer));
     e->is_ready = false;
   } else if (buffer->ready && pestle_pjrt_event_error(buffer->ready)) {
     return pestle_pjrt_error_copy(pestle_pjrt_event_error(buffer->ready));

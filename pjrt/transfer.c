@@ -243,6 +243,11 @@ static PJRT_Error* read_buffer(PJRT_Buffer* buffer, const read_t* wanted,
     if (!error) *out_event = pestle_pjrt_client_ready(client);
     return error;
   }
+  PJRT_Error* behind = pestle_pjrt_buffer_check_callback(buffer);
+  if (behind) {
+    pestle_buffer_release(wanted->memory);
+    return behind;
+  }
   read_t* read = pestle_alloc(pestle_allocator_system(), sizeof(*read));
   PJRT_Event* event = read ? pestle_pjrt_event_create() : NULL;
   if (!event) {

@@ -62,6 +62,29 @@ h = jax.jit(lambda i, x: jax.lax.cond(i > 0, jnp.sin, jnp.cos, x))
 same(h(1, 2.), np.sin(2.), rtol=1e-6)
 same(h(0, 2.), np.cos(2.), rtol=1e-6)
 """),
+    "callback_behind": (True, """
+import threading, time
+later, went = [], threading.Event()
+def ask(x):
+    went.wait(20)
+    return np.asarray(later[0]) + x
+f = jax.jit(lambda x: jax.pure_callback(ask, jax.ShapeDtypeStruct((3,), jnp.float32), x))
+g = jax.jit(lambda x: x @ x)
+y = jax.device_put(np.ones((300, 300), np.float32))
+g(y).block_until_ready()
+x = jnp.ones(3, jnp.float32)
+r = f(x)
+later.append(g(y)[0, :3])
+went.set()
+try:
+    r.block_until_ready()
+    raise SystemExit("the callback got what was computed behind it")
+except Exception as e:
+    assert "behind it" in str(e), e
+# What was computed before is there.
+later[0] = g(y)[0, :3]
+same(f(x), np.full(3, 301.))
+"""),
     "merging": (True, """
 import subprocess
 TRAIN = '''
