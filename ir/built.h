@@ -69,6 +69,9 @@ bool pestle_built_i64s(pestle_built_t* b, const char* key, bool required,
                        pestle_i64s_t* out);
 bool pestle_built_i64(pestle_built_t* b, const char* key, bool required,
                       int64_t* out);
+// The integers of operand |index|, a constant. False, and a failure that says to
+// whoever reads the module what it would have to know, where it is none.
+bool pestle_built_integers(pestle_built_t* b, size_t index, pestle_i64s_t* out);
 // A region of |types| that calls the one function in called_computations with the
 // first |reads| of its arguments and returns what that gives, |results| values. NULL,
 // and a failure, where there is none.

@@ -35,8 +35,8 @@ static bool has_type(pestle_built_t* b, size_t index) {
   return false;
 }
 
-// The integers of operand |index|.
-static bool numbers(pestle_built_t* b, size_t index, pestle_i64s_t* out) {
+bool pestle_built_integers(pestle_built_t* b, size_t index,
+                           pestle_i64s_t* out) {
   if (!pestle_constant_i64s(b->arena, b->operands[index], out)) {
     want(b, index, "the elements");
   }
@@ -65,7 +65,7 @@ static bool shape(pestle_built_t* b, size_t index, pestle_dtype_t dtype,
   *out = b->types[0];
   out->dtype = dtype;
   if (pestle_type_is_static(out)) return true;
-  if (!numbers(b, index, &dims)) return false;
+  if (!pestle_built_integers(b, index, &dims)) return false;
   if (dims.count != (size_t)out->rank) {
     FAIL(b, MALFORMED, "operand %zu has %zu extents for a result of rank %d",
          index, dims.count, (int)out->rank);
@@ -112,7 +112,7 @@ void pestle_built_set_dimension_size(pestle_built_t* b) {
   int64_t axis = -1;
   pestle_i64s_t size;
   if (!pestle_built_i64(b, "dimension", true, &axis) || !has_type(b, 0) ||
-      !numbers(b, 1, &size)) {
+      !pestle_built_integers(b, 1, &size)) {
     return;
   }
   const pestle_type_t* x = pestle_built_type(b, 0);
@@ -168,7 +168,7 @@ void pestle_built_dynamic_pad(pestle_built_t* b) {
   pestle_i64s_t list[3];
   if (!has_type(b, 0)) return;
   for (size_t i = 0; i < 3; ++i) {
-    if (!numbers(b, 2 + i, &list[i])) return;
+    if (!pestle_built_integers(b, 2 + i, &list[i])) return;
   }
   pestle_attr_t attrs[] = {
       PESTLE_SET_I64S(edge_padding_low, list[0].data, list[0].count),
@@ -227,7 +227,9 @@ void pestle_built_real_dynamic_slice(pestle_built_t* b) {
     slice_from(b, sizes);
     return;
   }
-  if (!numbers(b, 1, &from) || !numbers(b, 2, &to) || !numbers(b, 3, &step)) {
+  if (!pestle_built_integers(b, 1, &from) ||
+      !pestle_built_integers(b, 2, &to) ||
+      !pestle_built_integers(b, 3, &step)) {
     return;
   }
   pestle_attr_t attrs[] = {
@@ -257,7 +259,9 @@ static void with_attrs(pestle_built_t* b, pestle_op_t op, size_t count,
 
 void pestle_built_dynamic_gather(pestle_built_t* b) {
   pestle_i64s_t sizes;
-  if (!has_type(b, 0) || !has_type(b, 1) || !numbers(b, 2, &sizes)) return;
+  if (!has_type(b, 0) || !has_type(b, 1) ||
+      !pestle_built_integers(b, 2, &sizes))
+    return;
   pestle_attr_t attr = PESTLE_SET_I64S(slice_sizes, sizes.data, sizes.count);
   with_attrs(b, PESTLE_OP_GATHER, 2, &attr, NULL);
 }
@@ -314,7 +318,7 @@ void pestle_built_dynamic_reduce_window(pestle_built_t* b) {
 void pestle_built_dynamic_rng(pestle_built_t* b) {
   const pestle_generic_value_t* how = pestle_built_attr(b, "rng_algorithm");
   pestle_i64s_t dims;
-  if (!numbers(b, 1, &dims)) return;
+  if (!pestle_built_integers(b, 1, &dims)) return;
   pestle_type_t type = b->types[1];
   bool fits = how && dims.count == (size_t)type.rank;
   for (size_t i = 0; fits && i < dims.count; ++i)
@@ -374,6 +378,6 @@ void pestle_built_shape_assertion(pestle_built_t* b) {
     FAIL(b, MALFORMED, "it takes a condition and gives nothing");
     return;
   }
-  if (!numbers(b, 0, &holds)) return;
+  if (!pestle_built_integers(b, 0, &holds)) return;
   if (holds.count != 1 || !holds.data[0]) complain(b);
 }

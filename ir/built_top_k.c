@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "ir/built.h"
+#include "ir/chlo.h"
 #include "ir/infer.h"
 
 typedef pestle_value_t pv_t;
@@ -23,9 +24,10 @@ static pestle_region_t* region_of(pestle_built_t* b, pv_t* const* operands,
   return pestle_built_region(b, types, 2 * count, reads, 1);
 }
 
-// Sorts |operands| along |axis| and keeps what the results have room for.
+// Sorts |operands| along |axis| and keeps the first |most| or, if that is negative, what
+// the results have room for.
 static void first_of(pestle_built_t* b, pv_t* const* operands, size_t count,
-                     int64_t axis, size_t reads) {
+                     int64_t axis, size_t reads, int64_t most) {
   const pestle_type_t* type = operands[0] ? operands[0]->type : NULL;
   if (!type) return;
   if (axis < 0 || axis >= type->rank || b->type_count != count) {
@@ -49,6 +51,7 @@ static void first_of(pestle_built_t* b, pv_t* const* operands, size_t count,
   if (!sort) pestle_region_discard(region);
   for (size_t i = 0; i < count && sort; ++i) {
     int64_t k = b->types[i].rank == type->rank ? b->types[i].dims[axis] : -1;
+    if (most >= 0) k = most;
     if (k < 0 || k > type->dims[axis]) {
       FAIL(b, MALFORMED, "its results do not fit its operand");
       return;
@@ -59,16 +62,35 @@ static void first_of(pestle_built_t* b, pv_t* const* operands, size_t count,
 }
 
 // Operands: what is sorted, with what comes along, then what fills up, which an
-// exact search needs not.
-void pestle_built_approx_top_k(pestle_built_t* b) {
+// exact search needs not; behind those what the results' shapes are.
+static void approx_top_k(pestle_built_t* b, int64_t k) {
   const pestle_generic_value_t* axis = pestle_built_config(b, "reduction_dim");
-  size_t count = b->operand_count / 2;
-  if (!count || b->operand_count % 2 || !axis ||
+  size_t count = b->type_count;
+  if (!count || b->operand_count < 2 * count || !axis ||
       axis->kind != PESTLE_GENERIC_INT) {
     FAIL(b, MALFORMED, "it takes operands, their fillings and 'reduction_dim'");
     return;
   }
-  first_of(b, b->operands, count, axis->i64, 2 * count);
+  first_of(b, b->operands, count, axis->i64, 2 * count, k);
+}
+
+void pestle_built_approx_top_k(pestle_built_t* b) {
+  approx_top_k(b, -1);
+}
+
+// The same with how many as one operand more.
+void pestle_built_dynamic_approx_top_k(pestle_built_t* b) {
+  pestle_i64s_t k;
+  if (b->operand_count <= 2 * b->type_count) {
+    FAIL(b, MALFORMED, "it takes a number behind operands and fillings");
+    return;
+  }
+  if (!pestle_built_integers(b, 2 * b->type_count, &k)) return;
+  if (k.count != 1 || k.data[0] < 0) {
+    FAIL(b, MALFORMED, "operand %zu is not how many", 2 * b->type_count);
+    return;
+  }
+  approx_top_k(b, k.data[0]);
 }
 
 // The largest, or as called_computations says, along the last axis, and where they
@@ -84,5 +106,19 @@ void pestle_built_top_k(pestle_built_t* b) {
   pv_t* operands[2] = {b->operands[0], NULL};
   operands[1] = pestle_f_iota(&b->f, &places, x->rank - 1);
   if (b->f.status) return;
-  first_of(b, operands, 2, x->rank - 1, 2);
+  first_of(b, operands, 2, x->rank - 1, 2, -1);
+}
+
+// The largest along the last axis and where they were; how many, operand 1.
+void pestle_built_dynamic_top_k(pestle_built_t* b) {
+  const pestle_type_t* x = pestle_built_type(b, 0);
+  pestle_i64s_t k;
+  if (!pestle_built_integers(b, 1, &k)) return;
+  bool fits = x->rank && pestle_type_is_static(x) && k.count == 1 &&
+              k.data[0] >= 0 && k.data[0] <= x->dims[x->rank - 1];
+  if (!fits) {
+    FAIL(b, MALFORMED, "it takes rows and how many of each are wanted");
+    return;
+  }
+  pestle_chlo_top_k(&b->f, b->operands[0], k.data[0], b->results);
 }

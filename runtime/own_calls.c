@@ -42,6 +42,14 @@ static bool says(const job_t* j, char flag) {
   return strchr(j->config, flag) != NULL;
 }
 
+static bool is_finite(const part_t* a) {
+  for (int64_t i = 0; i < a->count; ++i) {
+    if (!isfinite(creal(a->data[i])) || !isfinite(cimag(a->data[i])))
+      return false;
+  }
+  return true;
+}
+
 static void copy(const part_t* from, part_t* to) {
   memcpy(to->data, from->data, (size_t)from->count * sizeof(z_t));
 }
@@ -104,11 +112,14 @@ static void orgqr(job_t* j) {
 
 static void eigh(job_t* j) {
   copy(&j->in[0], &j->out[0]);
-  pestle_z_eigh(j->out[0].data, j->in[0].m, says(j, 'L'), j->out[1].data,
-                j->work);
+  j->failed = !is_finite(&j->in[0]) ||
+              !pestle_z_eigh(j->out[0].data, j->in[0].m, says(j, 'L'),
+                             j->out[1].data, j->work);
 }
 
 static void svd(job_t* j) {
+  j->failed = !is_finite(&j->in[0]);
+  if (j->failed) return;
   pestle_z_svd(j->in[0].data, j->in[0].m, j->in[0].n, j->out[0].data,
                j->out[0].n, j->out[1].data, j->out[2].data, j->out[2].m,
                j->work);
@@ -118,9 +129,7 @@ static void svd(job_t* j) {
 static bool decompose(const job_t* j, z_t* t, z_t* z, z_t* w, z_t* work) {
   int64_t n = j->in[0].m;
   memcpy(t, j->in[0].data, (size_t)(n * n) * sizeof(z_t));
-  for (int64_t i = 0; i < n * n; ++i) {
-    if (!isfinite(creal(t[i])) || !isfinite(cimag(t[i]))) return false;
-  }
+  if (!is_finite(&j->in[0])) return false;
   if (says(j, 'N')) return pestle_z_schur_real(t, n, z, w, work);
   bool done = pestle_z_schur(t, n, z, work);
   for (int64_t i = 0; i < n; ++i)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values and vectors: of Hermitian matrices and singular ones by rotations that make
-// pairs orthogonal (Jacobi), of others by QR steps with shifts on Hessenberg's form.
+// Values and vectors: singular ones by rotations that make pairs orthogonal (Jacobi), of
+// Hermitian matrices by QL steps on three diagonals, of others by QR steps with shifts on
+// Hessenberg's form.
 #include <complex.h>
 #include <float.h>
 #include <math.h>
@@ -40,31 +41,19 @@ static void turn(z_t* a, int64_t rows, int64_t stride, int64_t p, int64_t q,
   }
 }
 
-static void turn_rows(z_t* a, int64_t n, int64_t p, int64_t q,
-                      const pair_t* r) {
-  for (int64_t j = 0; j < n; ++j) {
-    z_t *x = a + p * n + j, *y = a + q * n + j;
-    z_t turned = conj(r->e) * *y, keep = *x;
-    *x = r->c * keep - r->s * turned;
-    *y = r->s * keep + r->c * turned;
-  }
-}
-
 static void set_unit(z_t* a, int64_t n) {
   for (int64_t i = 0; i < n * n; ++i)
     a[i] = i / n == i % n;
 }
 
-// Exchanges columns so that |key| is in order; |a| and |b| (or NULL) come along.
-static void sort_columns(z_t* key, int64_t n, bool ascending, z_t* a,
-                         int64_t rows, int64_t stride, z_t* b, int64_t b_rows,
+// Exchanges columns so that |key| descends; |a| and |b| (or NULL) come along.
+static void sort_columns(z_t* key, int64_t n, z_t* a, int64_t rows,
+                         int64_t stride, z_t* b, int64_t b_rows,
                          int64_t b_stride) {
   for (int64_t i = 0; i < n; ++i) {
     int64_t best = i;
     for (int64_t j = i + 1; j < n; ++j) {
-      bool before = ascending ? creal(key[j]) < creal(key[best])
-                              : creal(key[j]) > creal(key[best]);
-      if (before) best = j;
+      if (creal(key[j]) > creal(key[best])) best = j;
     }
     if (best == i) continue;
     z_t keep = key[i];
@@ -81,42 +70,6 @@ static void sort_columns(z_t* key, int64_t n, bool ascending, z_t* a,
       b[r * b_stride + best] = keep;
     }
   }
-}
-
-// --- Hermitian matrices ---
-
-void pestle_z_eigh(z_t* a, int64_t n, bool lower, z_t* w, z_t* work) {
-  z_t* v = work;
-  set_unit(v, n);
-  for (int64_t i = 0; i < n; ++i) {
-    a[i * n + i] = creal(a[i * n + i]);
-    for (int64_t j = 0; j < i; ++j) {
-      if (lower) a[j * n + i] = conj(a[i * n + j]);
-      if (!lower) a[i * n + j] = conj(a[j * n + i]);
-    }
-  }
-  for (int sweep = 0; sweep < MAX_SWEEPS; ++sweep) {
-    bool moved = false;
-    for (int64_t p = 0; p < n; ++p) {
-      for (int64_t q = p + 1; q < n; ++q) {
-        z_t g = a[p * n + q];
-        double x = creal(a[p * n + p]), y = creal(a[q * n + q]);
-        if (!(cabs(g) > DBL_MIN + DBL_EPSILON / 4 * (fabs(x) + fabs(y))))
-          continue;
-        pair_t r = pair_of(x, y, g);
-        turn(a, n, n, p, q, &r);
-        turn_rows(a, n, p, q, &r);
-        turn(v, n, n, p, q, &r);
-        moved = true;
-      }
-    }
-    if (!moved) break;
-  }
-  for (int64_t i = 0; i < n; ++i)
-    w[i] = creal(a[i * n + i]);
-  for (int64_t i = 0; i < n * n; ++i)
-    a[i] = v[i];
-  sort_columns(w, n, true, a, n, n, NULL, 0, 0);
 }
 
 // --- Singular values ---
@@ -187,7 +140,7 @@ void pestle_z_svd(const z_t* a, int64_t m, int64_t n, z_t* u, int64_t uc,
   orthogonalise(x, rows, columns, v);
   for (int64_t j = 0; j < columns; ++j)
     s[j] = sqrt(creal(dot_of(x, rows, columns, j, j)));
-  sort_columns(s, columns, false, x, rows, columns, v, columns, columns);
+  sort_columns(s, columns, x, rows, columns, v, columns, columns);
   // x = basis times values; those of nothing are completed.
   int64_t basis = wide ? vr : uc, good = 0;
   z_t* to = v + columns * columns;
@@ -434,4 +387,121 @@ void pestle_z_tridiagonal(z_t* a, int64_t n, bool lower, z_t* d, z_t* e,
   }
   for (int64_t i = 0; i < n; ++i)
     d[i] = creal(a[i * n + i]);
+}
+
+// --- Hermitian matrices ---
+
+// One rotation of vectors that lie as rows.
+static void turn_vectors(z_t* x, z_t* y, int64_t n, double c, double s) {
+  for (int64_t i = 0; i < n; ++i) {
+    z_t keep = y[i];
+    y[i] = s * x[i] + c * keep;
+    x[i] = c * x[i] - s * keep;
+  }
+}
+
+// A tridiagonal matrix and what has been taken off its diagonal.
+typedef struct three_t {
+  double *d, *e;  // |e|[n - 1] is 0
+  double shift;
+  int64_t n;
+  z_t* vectors;  // as rows
+} three_t;
+
+// Takes value |l| of rows [l, l + 1] off the diagonal from there on.
+static void take_shift(three_t* t, int64_t l) {
+  double g = t->d[l], p = (t->d[l + 1] - g) / (2 * t->e[l]);
+  double r = copysign(hypot(p, 1), p);
+  t->d[l] = t->e[l] / (p + r);
+  t->d[l + 1] = t->e[l] * (p + r);
+  double h = g - t->d[l];
+  for (int64_t i = l + 2; i < t->n; ++i)
+    t->d[i] -= h;
+  t->shift += h;
+}
+
+// One QL step on rows [l, m] (EISPACK's tql2).
+static void ql_step(three_t* t, int64_t l, int64_t m) {
+  double *d = t->d, *e = t->e;
+  take_shift(t, l);
+  double p = d[m], c = 1, before = 1, first = 1, s = 0, last_s = 0;
+  double next = d[l + 1], beside = e[l + 1];
+  for (int64_t i = m - 1; i >= l; --i) {
+    first = before;
+    before = c;
+    last_s = s;
+    double g = c * e[i], h = c * p, r = hypot(p, e[i]);
+    e[i + 1] = s * r;
+    s = r > 0 ? e[i] / r : 0;
+    c = r > 0 ? p / r : 1;
+    p = c * d[i] - s * g;
+    d[i + 1] = h + s * (c * g + s * d[i]);
+    turn_vectors(t->vectors + i * t->n, t->vectors + (i + 1) * t->n, t->n, c,
+                 s);
+  }
+  p = -s * last_s * first * beside * e[l] / next;
+  e[l] = s * p;
+  d[l] = c * p;
+}
+
+static bool ql(three_t* t) {
+  double most = 0;
+  for (int64_t l = 0; l < t->n; ++l) {
+    most = fmax(most, fabs(t->d[l]) + fabs(t->e[l]));
+    double least = DBL_MIN + DBL_EPSILON * most;
+    int64_t m = l;
+    while (m + 1 < t->n && fabs(t->e[m]) > least)
+      ++m;
+    for (int step = 0; m > l && fabs(t->e[l]) > least; ++step) {
+      if (step == MAX_STEPS) return false;
+      ql_step(t, l, m);
+    }
+    t->d[l] += t->shift;
+    t->e[l] = 0;
+  }
+  return true;
+}
+
+// Column |k| of |a| is the vector of the |k|th smallest value.
+static void sort_vectors(const three_t* t, z_t* a, z_t* w) {
+  for (int64_t k = 0; k < t->n; ++k) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < t->n; ++i) {
+      if (!(t->d[i] >= t->d[best])) best = i;
+    }
+    w[k] = t->d[best];
+    t->d[best] = INFINITY;
+    for (int64_t i = 0; i < t->n; ++i)
+      a[i * t->n + k] = t->vectors[best * t->n + i];
+  }
+}
+
+bool pestle_z_eigh(z_t* a, int64_t n, bool lower, z_t* w, z_t* work) {
+  z_t *e = work, *tau = e + n, *more = tau + n, *q = more + 2 * n;
+  for (int64_t i = 0; i < n && !lower; ++i) {
+    for (int64_t j = 0; j < i; ++j)
+      a[i * n + j] = conj(a[j * n + i]);
+  }
+  pestle_z_tridiagonal(a, n, true, w, e, tau, more);
+  set_unit(q, n);
+  for (int64_t k = n - 2; k >= 0; --k)
+    reflect_down(q, n, k + 1, k + 1, a + (k + 1) * n + k, n, tau[k]);
+  // The reflections are done with: |a| takes the vectors as rows, their place the
+  // numbers of the three diagonals.
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j)
+      a[j * n + i] = q[i * n + j];
+  }
+  double* d = (double*)more;
+  three_t t = {.d = d, .e = d + n, .n = n, .vectors = a};
+  for (int64_t i = 0; i < n; ++i) {
+    t.d[i] = creal(w[i]);
+    t.e[i] = i + 1 < n ? creal(e[i]) : 0;
+  }
+  bool done = ql(&t);
+  for (int64_t i = 0; i < n * n; ++i)
+    q[i] = a[i];
+  t.vectors = q;
+  sort_vectors(&t, a, w);
+  return done;
 }

@@ -67,8 +67,8 @@ void pestle_z_tridiagonal_solve(pestle_z_t* dl, pestle_z_t* d, pestle_z_t* du,
 // --- own_eigen.c ---
 
 // Of a Hermitian matrix, of which one half is read: values ascending, vectors as
-// columns in place.
-void pestle_z_eigh(pestle_z_t* a, int64_t n, bool lower, pestle_z_t* w,
+// columns in place. False when it does not converge.
+bool pestle_z_eigh(pestle_z_t* a, int64_t n, bool lower, pestle_z_t* w,
                    pestle_z_t* work);
 // a = u diag(s) vh, s descending; u [m, uc], vh [vr, n] with at least min(m, n)
 // columns and rows, the others complete the bases. |work| has room for m n +

@@ -325,6 +325,15 @@ def not_finite():
     results = [a, a, w, w, np.empty((), np.int32), np.empty((), np.int32)]
     p.add(call("lapack_sgees_ffi", [("%a0", a)], results),
           *[(r, lambda t, *_: bool(np.isnan(t).all())) for r in results])
+    z = a.astype(np.complex64)
+    p.inputs = (a, z)
+    results = [z, w, np.empty((), np.int32)]
+    p.add(call("lapack_cheevd_ffi", [("%a1", z)], results, "mode = 86 : ui8, uplo = 76 : ui8"),
+          *[(r, lambda v, e, _: bool(np.isnan(v).all() and np.isnan(e).all())) for r in results])
+    results = [z, w, z, z, np.empty((), np.int32)]
+    p.add(call("lapack_cgesdd_ffi", [("%a1", z)], results, "mode = 83 : ui8"),
+          *[(r, lambda _, s, u, *more: bool(np.isnan(s).all() and np.isnan(u).all()))
+            for r in results])
     p.run()
 
 

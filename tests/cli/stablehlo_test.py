@@ -442,6 +442,18 @@ def top_k():
           ": f32, reduction_dim = 1 : i64, reduction_input_size_override = -1 : i64, top_k = "
           f"2 : i64}}}} : ({tensor(a)}, {tensor(i)}, tensor<f32>, tensor<i32>) -> "
           f"({t(3, 2)}, {t(3, 2, dtype='i32')})", np.take_along_axis(a, order, 1), order)
+    # How many, and what the results' shapes are, as operands: extents that were symbols.
+    p.lines += ["%k = stablehlo.constant dense<2> : tensor<i32>",
+                "%s = stablehlo.constant dense<[3, 2]> : tensor<2xi32>"]
+    p.add(f"stablehlo.custom_call @stablehlo.dynamic_top_k(%a0, %k) : ({tensor(a)}, "
+          f"tensor<i32>) -> ({t(3, 2)}, {t(3, 2, dtype='i32')})",
+          np.take_along_axis(a, order, 1), order)
+    p.add("stablehlo.custom_call @stablehlo.dynamic_approx_top_k(%a0, %a1, %low, %none, %k, %s, "
+          "%s) {called_computations = [@greater], indices_of_shape_operands = dense<[5, 6]> : "
+          "tensor<2xi64>, mhlo.backend_config = {reduction_dim = 1 : i64}} : "
+          f"({tensor(a)}, {tensor(i)}, tensor<f32>, tensor<i32>, tensor<i32>, tensor<2xi32>, "
+          f"tensor<2xi32>) -> ({t(3, 2)}, {t(3, 2, dtype='i32')})",
+          np.take_along_axis(a, order, 1), order)
     p.run()
 
 
