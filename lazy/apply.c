@@ -499,6 +499,19 @@ static pestle_status_t record_inline(const pestle_record_t* r,
   return status;
 }
 
+// The return of the body that is kept under |body|: it says what |module| did.
+static const pestle_node_t* return_of(pestle_lazy_t* lazy, uint32_t body) {
+  return pestle_module_entry(pestle_body_module(lazy, body))->body->block->last;
+}
+
+static pestle_status_t check_room(const pestle_node_t* last, size_t capacity) {
+  size_t count = last->operand_count;
+  if (count && count <= capacity && count <= UINT16_MAX) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "the module has %zu results, there is room for %zu",
+                      count, capacity);
+}
+
 pestle_status_t pestle_array_inline(pestle_module_t* module,
                                     pestle_array_t* const* operands,
                                     size_t count, pestle_array_t** out,
@@ -517,17 +530,59 @@ pestle_status_t pestle_array_inline(pestle_module_t* module,
   PESTLE_TRY(check_entry(module, operands, count));
   PESTLE_TRY(pestle_place(&r, &device));
   PESTLE_TRY(pestle_body_of(operands[0]->lazy, module, &body));
-  // The copy that is kept says the same, and stays.
-  const pestle_node_t* last =
-      pestle_module_entry(pestle_body_module(operands[0]->lazy, body))
-          ->body->block->last;
-  if (last->operand_count > capacity || !last->operand_count ||
-      last->operand_count > UINT16_MAX) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "the module has %zu results, there is room for %zu",
-                        (size_t)last->operand_count, capacity);
-  }
+  const pestle_node_t* last = return_of(operands[0]->lazy, body);
+  PESTLE_TRY(check_room(last, capacity));
   return record_inline(&r, last, device, out);
+}
+
+static pestle_status_t check_branch(const pestle_node_t* first,
+                                    const pestle_node_t* other, size_t index) {
+  bool same = first->operand_count == other->operand_count;
+  for (uint32_t i = 0; same && i < first->operand_count; ++i) {
+    same = pestle_type_equal(pestle_node_operand(first, i)->type,
+                             pestle_node_operand(other, i)->type);
+  }
+  if (same) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "branch %zu has results of other types than branch 0",
+                      index);
+}
+
+pestle_status_t pestle_array_branch(pestle_module_t* const* branches,
+                                    size_t branch_count,
+                                    pestle_array_t* const* operands,
+                                    size_t count, pestle_array_t** out,
+                                    size_t capacity) {
+  enum { BRANCHES = 255 };
+  PESTLE_REQUIRE(branches && branch_count && branch_count <= BRANCHES &&
+                     operands && count && (out || !capacity),
+                 "1 to 255 branches, operands and a place for the results");
+  for (size_t i = 0; i < capacity; ++i)
+    out[i] = NULL;
+  pestle_device_t* device;
+  uint32_t bodies[BRANCHES];
+  pestle_record_t r = {.op = PESTLE_OP_CASE,
+                       .operands = operands,
+                       .operand_count = count,
+                       .parts = {NULL, 0, NULL, bodies, branch_count}};
+  PESTLE_TRY(check_operands(&r));
+  const pestle_type_t* index = &operands[0]->type;
+  if (index->rank || index->dtype != PESTLE_I32) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the index of a branch is %s, not tensor<i32>",
+                        pestle_type_text(index).text);
+  }
+  PESTLE_TRY(pestle_place(&r, &device));
+  pestle_lazy_t* lazy = operands[0]->lazy;
+  for (size_t i = 0; i < branch_count; ++i) {
+    PESTLE_REQUIRE(branches[i], "branches that are modules");
+    PESTLE_TRY(check_entry(branches[i], operands + 1, count - 1));
+    PESTLE_TRY(pestle_body_of(lazy, branches[i], &bodies[i]));
+    PESTLE_TRY(check_branch(return_of(lazy, bodies[0]),
+                            return_of(lazy, bodies[i]), i));
+  }
+  PESTLE_TRY(check_room(return_of(lazy, bodies[0]), capacity));
+  return record_inline(&r, return_of(lazy, bodies[0]), device, out);
 }
 
 // Writes the numbers of |op|'s bodies.

@@ -86,29 +86,61 @@ static pestle_status_t copy_bodies(build_t* b, const pestle_node_parts_t* parts,
   return NULL;
 }
 
-// The ops of a body in the place of the node that has it; |*out_results| are what
-// they return.
-static pestle_status_t copy_body(build_t* b, uint32_t body_id,
-                                 pestle_value_t* const* values,
-                                 pestle_value_t*** out_results) {
-  pestle_module_t* body = pestle_body_module(b->lazy, body_id);
-  const pestle_block_t* block = pestle_module_entry(body)->body->block;
-  size_t count = block->last->operand_count;
+// The ops of a body of |values| to |builder|'s place; |out_results| becomes what they
+// return.
+static pestle_status_t copy_ops(build_t* b, pestle_builder_t builder,
+                                const pestle_block_t* block,
+                                pestle_value_t* const* values,
+                                pestle_value_t** out_results) {
   pestle_copier_t copier;
-  pestle_copier_init(b->lazy->allocator, b->builder, &copier);
+  pestle_copier_init(b->lazy->allocator, builder, &copier);
   copier.foreign = true;
-  *out_results = PESTLE_ARENA_ARRAY(&b->arena, pestle_value_t*, count);
-  pestle_status_t status = *out_results ? NULL : PESTLE_OOM();
+  pestle_status_t status = NULL;
   for (size_t i = 0; !status && i < block->argument_count; ++i)
     status = pestle_copier_set(&copier, block->arguments[i], values[i]);
   if (!status) status = pestle_copier_block(&copier, block);
-  for (size_t i = 0; !status && i < count; ++i) {
-    (*out_results)[i] =
+  for (uint32_t i = 0; !status && i < block->last->operand_count; ++i) {
+    out_results[i] =
         pestle_copier_get(&copier, pestle_node_operand(block->last, i));
   }
   pestle_copier_deinit(&copier);
-  b->copied = count;
   return status;
+}
+
+static const pestle_block_t* block_of(const build_t* b, uint32_t body_id) {
+  return pestle_module_entry(pestle_body_module(b->lazy, body_id))->body->block;
+}
+
+// A body in the place of the node that has it.
+static pestle_status_t copy_body(build_t* b, uint32_t body_id,
+                                 pestle_value_t* const* values,
+                                 pestle_value_t*** out_results) {
+  const pestle_block_t* block = block_of(b, body_id);
+  b->copied = block->last->operand_count;
+  *out_results = PESTLE_ARENA_ARRAY(&b->arena, pestle_value_t*, b->copied);
+  if (!*out_results) return PESTLE_OOM();
+  return copy_ops(b, b->builder, block, values, *out_results);
+}
+
+// Regions of a case: they have no arguments, and read the values.
+static pestle_status_t copy_branches(build_t* b,
+                                     const pestle_node_parts_t* parts,
+                                     pestle_value_t* const* values,
+                                     pestle_region_t** out_regions) {
+  for (size_t i = 0; i < parts->body_count; ++i) {
+    const pestle_block_t* body = block_of(b, parts->bodies[i]);
+    size_t count = body->last->operand_count;
+    pestle_block_t* block;
+    pestle_value_t** results =
+        PESTLE_ARENA_ARRAY(&b->arena, pestle_value_t*, count);
+    if (!results) return PESTLE_OOM();
+    PESTLE_TRY(
+        pestle_region_create(b->module, NULL, 0, &out_regions[i], &block));
+    pestle_builder_t builder = {.module = b->module, .block = block};
+    PESTLE_TRY(copy_ops(b, builder, body, values, results));
+    PESTLE_TRY(pestle_op_return(&builder, results, count, NULL));
+  }
+  return NULL;
 }
 
 static bool are_scalars(pestle_value_t* const* values, size_t count) {
@@ -143,10 +175,12 @@ static pestle_status_t build_node(build_t* b, const uint32_t* at,
     b->values[number] = b->parts[number][0];
     return NULL;
   }
-  PESTLE_TRY(copy_bodies(b, &parts, regions));
+  bool is_case = (*at >> 8) == PESTLE_OP_CASE;
+  PESTLE_TRY(is_case ? copy_branches(b, &parts, values + 1, regions)
+                     : copy_bodies(b, &parts, regions));
   pestle_node_spec_t spec = {.op = (pestle_op_t)(*at >> 8),
                              .operands = values,
-                             .operand_count = operand_count,
+                             .operand_count = is_case ? 1 : operand_count,
                              .attrs = parts.attrs,
                              .attr_count = parts.attr_count,
                              .regions = regions,

@@ -108,10 +108,16 @@ static pestle_status_t record_map(pestle_numeric_t fn,
   size_t count = rows[fn].operands;
   PESTLE_TRY(body_of(operands[0]->lazy, fn, operands[0]->type.dtype, &body));
   PESTLE_TRY(pestle_array_spread(operands, count, wide));
+  // All axes, in order: StableHLO wants them written down.
+  static const int64_t axes[PESTLE_MAX_RANK] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                                8, 9, 10, 11, 12, 13, 14, 15};
+  pestle_attr_t attr = {PESTLE_ATTR_dimensions,
+                        PESTLE_ATTR_KIND_I64S,
+                        {.i64s = {axes, (size_t)wide[0]->type.rank}}};
   pestle_record_t r = {.op = PESTLE_OP_MAP,
                        .operands = wide,
                        .operand_count = count,
-                       .parts = {NULL, 0, NULL, &body, 1}};
+                       .parts = {&attr, 1, NULL, &body, 1}};
   pestle_status_t status = pestle_array_record(&r, out_array, 1);
   for (size_t i = 0; i < count; ++i)
     pestle_array_release(wide[i]);

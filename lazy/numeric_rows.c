@@ -69,10 +69,10 @@ static pv_t* make_abs(pestle_formula_t* f, pv_t* const* x) {
   return ONE(ABS, x[0]);
 }
 
-// That of a complex 0 is 0 without a sign.
+// That of 0 is 0 without a sign.
 static pv_t* make_sign(pestle_formula_t* f, pv_t* const* x) {
   pv_t* y = ONE(SIGN, x[0]);
-  if (!is_complex(x[0])) return y;
+  if (!is_complex(x[0]) && !is_float(x[0])) return y;
   pv_t* zero = K(x[0], 0);
   return select(f, TWO(EQ, x[0], zero), zero, y);
 }
@@ -331,7 +331,6 @@ int pestle_numeric_op(pestle_numeric_t fn, pestle_dtype_t dtype) {
     if (fn == PESTLE_NUMERIC_ISFINITE) return PESTLE_OP_IS_FINITE;
     if (fn == PESTLE_NUMERIC_ABS) return PESTLE_OP_ABS;
     if (fn == PESTLE_NUMERIC_ROUND) return PESTLE_OP_ROUND_EVEN;
-    if (fn == PESTLE_NUMERIC_SIGN) return PESTLE_OP_SIGN;
   }
   return op < PESTLE_NUMERIC_NO_OP ? op : PESTLE_NUMERIC_NO_OP;
 }

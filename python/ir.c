@@ -399,6 +399,34 @@ static PyObject* inline_module(PyObject* self, PyObject* args) {
   return fine ? wrap_all(out, NULL, made) : NULL;
 }
 
+// branch(modules, arrays): the one of modules that arrays[0] says, of the others.
+static PyObject* branch(PyObject* self, PyObject* args) {
+  enum { BRANCHES = 255, RESULTS = 256 };
+  (void)self;
+  PyObject *list, *operands;
+  pestle_module_t* branches[BRANCHES];
+  pestle_array_t* out[RESULTS];
+  if (!PyArg_ParseTuple(args, "O!O!:branch", &PyTuple_Type, &list,
+                        &PyTuple_Type, &operands)) {
+    return NULL;
+  }
+  Py_ssize_t count = PyTuple_Size(list);
+  for (Py_ssize_t i = 0; i < count && i < BRANCHES; ++i) {
+    PyObject* item = PyTuple_GetItem(list, i);
+    bool fine = Py_TYPE(item) == pestle_py.module_type;
+    branches[i] = fine ? of(item) : NULL;
+  }
+  pestle_array_t** arrays = arrays_of(operands);
+  bool fine = arrays && pestle_py_ok(pestle_array_branch(
+                            branches, (size_t)count, arrays,
+                            (size_t)PyTuple_Size(operands), out, RESULTS));
+  free(arrays);
+  size_t made = 0;
+  while (fine && made < RESULTS && out[made])
+    ++made;
+  return fine ? wrap_all(out, NULL, made) : NULL;
+}
+
 // --- Programs: modules that are called ---
 
 typedef struct program_t {
@@ -503,6 +531,7 @@ static PyMethodDef functions[] = {
     {"capture", capture, METH_VARARGS, NULL},
     {"rebind", rebind, METH_VARARGS, NULL},
     {"inline", inline_module, METH_VARARGS, NULL},
+    {"branch", branch, METH_VARARGS, NULL},
     {"import_file", import_file, METH_O, NULL},
     {"import_bytes", import_bytes, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -189,6 +189,14 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_array_inline(pestle_module_t* module, pestle_array_t* const* operands,
                     size_t count, pestle_array_t** out, size_t out_capacity);
 
+// Records a choice: operand 0, an i32 of rank 0, says which branch runs, and one that
+// there is not stands for the last. Branches are modules of the other operands, with
+// results of the same types. |out| as above, and so are errors.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_branch(pestle_module_t* const* branches, size_t branch_count,
+                    pestle_array_t* const* operands, size_t count,
+                    pestle_array_t** out, size_t out_capacity);
+
 // Folds the |axes| of |a|, none of them twice, with the elementwise |op|: ADD,
 // MULTIPLY, MAXIMUM, MINIMUM, AND, OR or XOR, from what leaves every number as it
 // is. |*out| lacks those axes. INVALID_ARGUMENT: another op, an axis that |a| has

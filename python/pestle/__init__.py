@@ -11,8 +11,14 @@ random numbers beside it. docs/python.md is its manual.
 """
 
 from . import _pestle as _c
-from ._pestle import *  # noqa: F401,F403
-from ._pestle import asarray, bool, device, dtype, set_default_device, stats, where
+from ._pestle import Array, Error, Module, device, dtype, eval, where
+
+# What has no docstring is for the files of the package alone.
+globals().update({
+    name: value for name, value in vars(_c).items() if value.__doc__ and
+    not name.startswith(("_", "tree_")) and
+    name not in ("Jit", "OPS", "Program", "Structure", "hooks", "full", "empty", "copy")})
+
 from . import _hooks, tree
 from ._make import (arange, astype, broadcast_shapes, can_cast, copy, empty, empty_like,
                     eye, finfo, full, full_like, iinfo, isdtype, linspace, meshgrid,
@@ -34,12 +40,12 @@ __array_api_version__ = "2025.12"
 
 e, pi, inf, nan = 2.718281828459045, 3.141592653589793, float("inf"), float("nan")
 newaxis = None
-concatenate, permute, absolute, power = concat, permute_dims, abs, pow
+concatenate, absolute, power = concat, _c.abs, _c.pow
 
 
 def async_eval(*trees):
     """Begins to compute the arrays of trees. On a CPU it is eval()."""
-    eval(*trees)
+    _c.eval(*trees)
 
 
 def asnumpy(x, /):

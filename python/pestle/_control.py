@@ -97,14 +97,12 @@ def switch(index, branches, *operands):
     leaves, structure = _arrays(operands)
     bodies = [_Body(f, leaves, structure) for f in branches]
     _same_branches(bodies)
-    # A branch runs as a loop of one turn, or of none.
-    state = tuple(c.full(x.shape, 0, x.dtype, x.device) for x in bodies[0].results)
-    for i, function in enumerate(branches):
-        def turn(values, function=function):
-            out, _ = _arrays(function(*operands))
-            return (c.logical_and(values[0], False), tuple(out))
-        state = while_loop(lambda v: v[0], turn, (c.equal(index, i), state))[1]
-    return bodies[0].structure.unflatten(state)
+    if not bodies[0].results:
+        return bodies[0].structure.unflatten([])
+    hidden = _hidden_of(*bodies)
+    out = c.branch(tuple(b.module(hidden) for b in bodies),
+                   (index, *leaves, *hidden))
+    return bodies[0].structure.unflatten(out)
 
 
 def scan(f, init, xs, length=None, reverse=False):

@@ -137,15 +137,21 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     """Ones on diagonal k of a matrix of zeros."""
     shape = (n_rows, n_rows if n_cols is None else n_cols)
+    k = _near(k)
     rows, columns = (iota(shape, a, c.int64, device) for a in (0, 1))
     return c.cast(c.equal(columns, c.add(rows, k)), dtype_of(dtype, c.float32))
+
+
+def _near(k):
+    """A diagonal, as far away as integers of arrays go."""
+    return max(-2**62, min(k, 2**62))
 
 
 def _mask(x, k, keeps):
     if x.ndim < 2:
         raise ValueError(f"a triangle needs a matrix, not an array of {x.ndim} axes")
     rows, columns = (iota(x.shape[-2:], a, c.int64, x.device) for a in (0, 1))
-    return c.where(keeps(columns, c.add(rows, k)), x, c.number(0, x))
+    return c.where(keeps(columns, c.add(rows, _near(k))), x, c.number(0, x))
 
 
 def tril(x, /, *, k=0):

@@ -1283,6 +1283,14 @@ static void call_array_inline(things_t* t) {
   BAD(pestle_array_inline(t->module, &(pestle_array_t*){NULL}, 1, &out, 1));
   BAD(pestle_array_inline(t->module, &t->array, 1, NULL, 1));
 }
+static void call_array_branch(things_t* t) {
+  pestle_array_t* out;
+  BAD(pestle_array_branch(NULL, 1, &t->array, 1, &out, 1));
+  BAD(pestle_array_branch(&t->module, 0, &t->array, 1, &out, 1));
+  BAD(pestle_array_branch(&t->module, 1, NULL, 1, &out, 1));
+  BAD(pestle_array_branch(&t->module, 1, &(pestle_array_t*){NULL}, 1, &out, 1));
+  BAD(pestle_array_branch(&t->module, 1, &t->array, 1, NULL, 1));
+}
 static void call_capture_bind(things_t* t) {
   pestle_capture_t* capture;
   BAD(pestle_capture_bind(NULL, &t->array, 1));
@@ -1482,7 +1490,7 @@ static const row_t rows[] = {
     ROW(array_scalar) ROW(array_apply) ROW(array_fold) ROW(array_eval)
     ROW(array_eval_async) ROW(array_wait) ROW(array_data) ROW(array_read)
     ROW(array_copy_to) ROW(array_base) ROW(capture_begin) ROW(capture_end)
-    ROW(array_inline) ROW(capture_bind) ROW(dtype_promote) ROW(dtype_of_number)
+    ROW(array_inline) ROW(array_branch) ROW(capture_bind) ROW(dtype_promote) ROW(dtype_of_number)
     ROW(numeric_cast) ROW(numeric_apply) ROW(numeric_where)
     ROW(capture_hidden_count) ROW(capture_hidden) ROW(capture_release)
     ROW(jit_create) ROW(jit_retain) ROW(jit_release) ROW(jit_call)
