@@ -173,7 +173,8 @@ static PyObject* call_numeric(pestle_numeric_t fn, const char* name, size_t n,
   }
   PyObject* made[2] = {NULL, NULL};
   // Numbers alone: the first one becomes an array, a number still.
-  if (!leader_of(args, n)) {
+  if (!leader_of(args, n) &&
+      (pestle_py_number_kind(args[0]) || PyObject_CheckBuffer(args[0]))) {
     made[0] = pestle_py_asarray(args[0], PESTLE_NONE, NULL, -1);
     if (!made[0]) return NULL;
     made[1] = n == 2 ? args[1] : NULL;

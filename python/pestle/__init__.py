@@ -50,7 +50,8 @@ def async_eval(*trees):
 
 def asnumpy(x, /):
     """x as a NumPy array, which sees x's memory where that is the host's."""
-    return x.__array__()
+    from ._core import need_array
+    return need_array(x).__array__()
 
 
 def stop_gradient(x, /):

@@ -56,6 +56,8 @@ def _both(function, statics, names):
 
 def lower(function, *args, **kwargs):
     """The graph that function, of jit() or plain, has for these arguments."""
+    if not callable(function):
+        raise TypeError(f"lower() takes a function, not {function!r}")
     if not isinstance(function, c.Jit):
         function = jit(function)
     from ._program import Lowered

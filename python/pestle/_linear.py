@@ -101,6 +101,10 @@ def outer(x1, x2, /):
 
 def einsum(subscripts, *operands):
     """Sums of products in Einstein's notation: einsum('ij,jk->ik', a, b)."""
+    if not isinstance(subscripts, str):
+        raise TypeError(f"subscripts are a text, not {subscripts!r}")
+    for x in operands:
+        need_array(x, "an operand")
     subscripts = subscripts.replace(" ", "")
     if "." in subscripts:
         raise NotImplementedError("einsum() has no ellipses")

@@ -148,7 +148,7 @@ def _near(k):
 
 
 def _mask(x, k, keeps):
-    if x.ndim < 2:
+    if need_array(x).ndim < 2:
         raise ValueError(f"a triangle needs a matrix, not an array of {x.ndim} axes")
     rows, columns = (iota(x.shape[-2:], a, c.int64, x.device) for a in (0, 1))
     return c.where(keeps(columns, c.add(rows, _near(k))), x, c.number(0, x))
@@ -171,7 +171,7 @@ def meshgrid(*arrays, indexing="xy"):
         raise ValueError(f"indexing is {indexing!r}: 'xy' and 'ij' are known")
     if not arrays:
         return ()
-    shape = [x.size for x in arrays]
+    shape = [need_array(x).size for x in arrays]
     places = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:
         shape[0], shape[1] = shape[1], shape[0]

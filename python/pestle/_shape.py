@@ -38,6 +38,7 @@ def permute_dims(x, /, axes):
 
 def transpose(x, /, axes=None):
     """x with its axes in the order axes, or turned around."""
+    need_array(x)
     return permute_dims(x, tuple(reversed(range(x.ndim))) if axes is None else axes)
 
 
@@ -50,7 +51,7 @@ def matrix_transpose(x, /):
 
 def swapaxes(x, axis1, axis2):
     """x with two of its axes swapped."""
-    order = list(range(x.ndim))
+    order = list(range(need_array(x).ndim))
     a, b = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
     order[a], order[b] = b, a
     return transpose_to(x, order)
@@ -108,7 +109,7 @@ def broadcast_to(x, /, shape):
 
 def broadcast_arrays(*arrays):
     """arrays repeated to the shape that they have together."""
-    shape = broadcast_shapes(*(x.shape for x in arrays))
+    shape = broadcast_shapes(*(need_array(x).shape for x in arrays))
     return tuple(broadcast_to(x, shape) for x in arrays)
 
 
@@ -236,9 +237,12 @@ def repeat(x, repeats, /, *, axis=None):
 
 def pad(x, widths, constant_values=0):
     """x with constant_values around it: (before, after) of each axis."""
-    widths = [(w, w) if isinstance(w, int) else tuple(w) for w in
-              (widths if isinstance(widths, (tuple, list)) else [widths] * x.ndim)]
-    return apply("pad", (need_array(x), c.number(constant_values, x)),
+    need_array(x)
+    widths = widths if isinstance(widths, (tuple, list)) else [widths] * x.ndim
+    widths = [(w, w) if isinstance(w, int) else tuple(w) for w in widths]
+    if len(widths) != x.ndim or any(len(w) != 2 for w in widths):
+        raise ValueError(f"widths are (before, after) of each of {x.ndim} axes")
+    return apply("pad", (x, c.number(constant_values, x)),
                  {"edge_padding_low": [w[0] for w in widths],
                   "edge_padding_high": [w[1] for w in widths],
                   "interior_padding": [0] * x.ndim})

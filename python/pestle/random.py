@@ -6,8 +6,8 @@ fold_in() make others of it."""
 import math
 
 from . import _pestle as c
-from ._core import (apply, asarray, array, count_of, dtype_of, iota, is_float,
-                    need_array, reshape_to, shape_of, slice_axis)
+from ._core import (apply, asarray, array, axis_of, count_of, dtype_of, iota, is_float,
+                    need_array, number, reshape_to, shape_of, slice_axis)
 from ._jit import jit
 from ._shape import broadcast_to, concat, expand_dims, stack
 
@@ -97,9 +97,9 @@ _UNIT = {"float32": (c.uint32, 9, 0x3F800000), "float64": (c.uint64, 12, 0x3FF <
 def _unit(key, shape, dtype):
     """Floats in [0, 1): random mantissas under the exponent of 1, less 1."""
     words, cut, one = _UNIT[dtype.name]
-    # As jax: the bits of a bfloat16 are those of 8 bits and no mantissa bit is lost.
+    # Of a bfloat16, with 7 bits of mantissa, jax draws 8.
     if dtype == c.bfloat16:
-        bits = c.bitwise_right_shift(_bits(key, shape, c.uint16), 9)
+        bits = c.cast(c.bitwise_right_shift(_bits(key, shape, c.uint8), 1), c.uint16)
     else:
         bits = c.bitwise_right_shift(_bits(key, shape, words), cut)
     floats = apply("bitcast_convert", (c.bitwise_or(bits, one),), None, dtype, shape)
@@ -112,11 +112,35 @@ def _uniform(key, shape, dtype, low, high):
     return c.maximum(y, low)
 
 
+# Giles' polynomials of erf_inv(x) / x in w = -log(1 - x * x), below w = 5 and above,
+# which XLA has: those of erfinv() are nearer to the truth, and other numbers.
+_BELOW = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+          -0.00125372503, -0.00417768164, 0.246640727, 1.50140941)
+_ABOVE = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+          -0.0076224613, 0.00943887047, 1.00167406, 2.83297682)
+
+
+def _erf_inv(x):
+    if x.dtype == c.float64:
+        return c.erfinv(x)
+    dtype, x = x.dtype, c.cast(x, c.float32)
+    w = c.negative(c.log1p(c.multiply(c.negative(x), x)))
+    low = c.less(w, 5.0)
+    w = c.where(low, c.subtract(w, 2.5), c.subtract(c.sqrt(w), 3.0))
+    p = None
+    for a, b in zip(_BELOW, _ABOVE):
+        k = c.where(low, number(a, w), number(b, w))
+        p = k if p is None else c.add(k, c.multiply(p, w))
+    y = c.multiply(p, x)
+    edge = c.equal(c.abs(x), 1.0)
+    return c.cast(c.where(edge, c.multiply(x, float("inf")), y), dtype)
+
+
 def _normal(key, shape, dtype):
     low = {"float32": -0.99999994, "float64": -0.9999999999999999,
            "float16": -0.9995, "bfloat16": -0.996}[dtype.name]
     u = _uniform(key, shape, dtype, low, 1.0)
-    return c.multiply(c.erfinv(u), math.sqrt(2))
+    return c.multiply(_erf_inv(u), math.sqrt(2))
 
 
 _split_jit = jit(_split, static_argnums=1)
@@ -175,7 +199,7 @@ def truncated_normal(key, lower, upper, shape=(), dtype=None):
     a, b = (c.erf(c.divide(v, root)) for v in (lower, upper))
     u = uniform(key, shape, dtype)
     u = c.maximum(c.add(c.multiply(u, c.subtract(b, a)), a), a)
-    y = c.multiply(c.erfinv(u), root)
+    y = c.multiply(_erf_inv(u), root)
     low, high = c.nextafter(lower, float("inf")), c.nextafter(upper, -float("inf"))
     return c.minimum(c.maximum(y, low), high)
 
@@ -193,7 +217,10 @@ def randint(key, shape, minval, maxval, dtype=None):
     dtype = dtype_of(dtype, c.int32)
     if dtype.kind not in "iu":
         raise TypeError(f"randint() gives integers, not {dtype}")
-    words = {8: c.uint8, 16: c.uint16, 32: c.uint32, 64: c.uint64}[dtype.bits]
+    if dtype.bits < 32:
+        wide = c.int32 if dtype.kind == "i" else c.uint32
+        return c.cast(randint(key, shape, minval, maxval, wide), dtype)
+    words = {32: c.uint32, 64: c.uint64}[dtype.bits]
     shape = shape_of(shape)
     keys = split(key)
     high, low = bits(keys[0], shape, words), bits(keys[1], shape, words)
@@ -214,6 +241,8 @@ def permutation(key, x, /):
     from ._reduce import _sort_by
     if isinstance(x, int):
         x = arange(x, dtype=c.int32)
+    if not need_array(x).ndim:
+        raise ValueError("permutation() takes an array of at least one axis")
     n = x.shape[0]
     # Sorted by random words as often as makes equal ones unlikely, as jax does.
     rounds = math.ceil(3 * math.log(max(1, n)) / math.log(2**32 - 1))
@@ -228,6 +257,8 @@ def permutation(key, x, /):
 def gumbel(key, shape=(), dtype=None):
     """-log(-log(u)) of uniform u."""
     dtype = dtype_of(dtype, c.float32)
+    if dtype.name not in _UNIT:
+        raise TypeError(f"gumbel() gives floats, not {dtype}")
     tiny = {"float32": 1.1754943508222875e-38, "float64": 2.2250738585072014e-308,
             "float16": 6.104e-05, "bfloat16": 1.1754943508222875e-38}[dtype.name]
     u = uniform(key, shape, dtype, tiny, 1.0)
@@ -237,7 +268,9 @@ def gumbel(key, shape=(), dtype=None):
 def categorical(key, logits, axis=-1, shape=None):
     """Places along axis, of probabilities softmax(logits)."""
     from ._reduce import argmax
-    need_array(logits, "logits")
+    if not is_float(need_array(logits, "logits").dtype):
+        raise TypeError(f"logits are floats, not {logits.dtype}")
+    axis_of(axis, logits.ndim)
     batch = list(logits.shape)
     del batch[axis]
     wide = logits.shape if shape is None else None

@@ -10,6 +10,8 @@ Structure = c.Structure
 
 def unflatten(structure, leaves, /):
     """The value of structure with these leaves."""
+    if not isinstance(structure, Structure):
+        raise TypeError(f"{structure!r} is no structure")
     return structure.unflatten(leaves)
 
 
@@ -39,7 +41,11 @@ def map(function, tree, /, *rest):
 def reduce(function, tree, /, *initial):
     """function of all leaves, taken from the first on."""
     rest = iter((*initial, *leaves(tree)))
-    value = next(rest)
+    try:
+        value = next(rest)
+    except StopIteration:
+        raise ValueError("a tree without leaves is reduced from an initial value"
+                         ) from None
     for leaf in rest:
         value = function(value, leaf)
     return value

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""pestle.random beside jax.random: the same numbers of the same keys."""
+
+import sys
+
+from case import run
+
+try:
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+except ImportError:
+    print("skipped: jax is not installed")
+    sys.exit(77)
+import pestle as pt
+from pestle import random
+
+N = 1_000_000
+
+
+def differ(ours, theirs):
+    return int((np.asarray(ours) != np.asarray(theirs)).sum())
+
+
+def keys():
+    for seed in (0, 42, 2**31 + 5):
+        yield random.key(seed), jax.random.key(seed)
+
+
+def test_exact():
+    for ours, theirs in keys():
+        def same(name, *args, **kwargs):
+            extra = {k: getattr(jnp, v) for k, v in kwargs.items()}
+            mine = {k: getattr(pt, v) for k, v in kwargs.items()}
+            x = getattr(random, name)(ours, *args, **mine)
+            y = getattr(jax.random, name)(theirs, *args, **extra)
+            if x.dtype == pt.bfloat16:
+                x, y = pt.astype(x, pt.float32), y.astype(jnp.float32)
+            assert not differ(x, y), (name, args, kwargs)
+        assert not differ(random.split(ours, 1000),
+                          jax.random.key_data(jax.random.split(theirs, 1000)))
+        assert not differ(random.fold_in(ours, 77),
+                          jax.random.key_data(jax.random.fold_in(theirs, 77)))
+        for dtype in ("uint8", "uint16", "uint32"):
+            same("bits", (N,), dtype=dtype)
+        for dtype in ("float32", "float16", "bfloat16"):
+            same("uniform", (N,), dtype=dtype)
+        for dtype in ("int32", "uint8", "int16"):
+            same("randint", (N,), 0, 100, dtype=dtype)
+        same("bernoulli", 0.3, (N,))
+        same("permutation", 10000)
+        same("choice", 1000, (50,))
+        same("choice", 1000, (50,), False)
+
+
+def test_normal():
+    for ours, theirs in keys():
+        x = np.asarray(random.normal(ours, (N,)))
+        y = np.asarray(jax.random.normal(theirs, (N,)))
+        apart = np.abs(x.view(np.int32).astype(np.int64) - y.view(np.int32))
+        print(f"normal: {(x != y).sum()} of {N} differ, by {apart.max()} at most")
+        assert apart.max() <= 4 and (x != y).sum() < N / 50
+
+
+run(globals())
