@@ -708,6 +708,71 @@ static PyObject* eval(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   Py_RETURN_NONE;
 }
 
+// --- Streams ---
+
+// The stream of async_eval() on a device, made when it is first needed.
+typedef struct queue_t {
+  pestle_device_t* device;
+  pestle_stream_t* stream;
+} queue_t;
+enum { QUEUES = 64 };
+static queue_t queues[QUEUES];
+
+static pestle_status_t stream_of(pestle_device_t* device,
+                                 pestle_stream_t** out_stream) {
+  size_t i = 0;
+  while (i < QUEUES && queues[i].device && queues[i].device != device)
+    ++i;
+  if (i == QUEUES) {
+    return PESTLE_ERROR(RESOURCE_EXHAUSTED, "streams of %d devices are open",
+                        QUEUES);
+  }
+  if (!queues[i].device) {
+    PESTLE_TRY(pestle_stream_create(device, &queues[i].stream));
+    queues[i].device = device;
+  }
+  *out_stream = queues[i].stream;
+  return NULL;
+}
+
+static PyObject* async_eval(PyObject* self, PyObject* const* args,
+                            Py_ssize_t count) {
+  (void)self;
+  pestle_tree_t tree;
+  pestle_tree_init(&tree);
+  bool fine = true;
+  for (Py_ssize_t i = 0; fine && i < count; ++i)
+    fine = pestle_tree_flatten(&tree, args[i]);
+  for (size_t i = 0; fine && i < tree.leaf_count; ++i) {
+    if (!pestle_py_is_array(tree.leaves[i])) continue;
+    pestle_array_t* array = pestle_py_array(tree.leaves[i]);
+    pestle_stream_t* stream;
+    fine = pestle_py_ok(stream_of(pestle_array_device(array), &stream));
+    if (!fine) break;
+    pestle_status_t status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = pestle_array_eval_async(&array, 1, stream);
+    Py_END_ALLOW_THREADS;
+    fine = pestle_py_ok(status);
+  }
+  pestle_tree_deinit(&tree);
+  if (!fine) return NULL;
+  Py_RETURN_NONE;
+}
+
+static PyObject* synchronize(PyObject* self, PyObject* unused) {
+  (void)self;
+  (void)unused;
+  for (size_t i = 0; i < QUEUES && queues[i].device; ++i) {
+    pestle_status_t status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = pestle_stream_synchronize(queues[i].stream);
+    Py_END_ALLOW_THREADS;
+    if (!pestle_py_ok(status)) return NULL;
+  }
+  Py_RETURN_NONE;
+}
+
 static PyObject* set_default(PyObject* self, PyObject* spec) {
   (void)self;
   pestle_device_t* device;
@@ -750,6 +815,12 @@ PyMethodDef pestle_py_functions[] = {
     {"eval", FAST(eval),
      "eval(*trees)\n--\n\nComputes the arrays of trees, and returns when they "
      "are there."},
+    {"async_eval", FAST(async_eval),
+     "async_eval(*trees)\n--\n\nBegins to compute the arrays of trees, on a "
+     "stream of their device: what reads\nthem waits, and what fails is raised "
+     "there."},
+    {"synchronize", synchronize, METH_NOARGS,
+     "synchronize()\n--\n\nWaits for what async_eval() began."},
     {"set_default_device", set_default, METH_O,
      "set_default_device(device, /)\n--\n\nMakes new arrays be made on device "
      "from now on. Returns the one before."},

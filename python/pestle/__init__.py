@@ -43,9 +43,24 @@ newaxis = None
 concatenate, absolute, power = concat, _c.abs, _c.pow
 
 
-def async_eval(*trees):
-    """Begins to compute the arrays of trees. On a CPU it is eval()."""
-    _c.eval(*trees)
+class default_device:
+    """Where new arrays are made while the block runs, on all threads:
+    with pestle.default_device("gpu:0"): ..."""
+
+    def __init__(self, device):
+        self._device = device
+
+    def __enter__(self):
+        self._before = _c.set_default_device(self._device)
+        return self
+
+    def __exit__(self, *error):
+        _c.set_default_device(self._before)
+
+
+def gpu(index=0, /):
+    """The GPU of that number, those of the best backend first."""
+    return device(f"gpu:{index}")
 
 
 def asnumpy(x, /):
@@ -84,6 +99,8 @@ def __getattr__(name):
     import importlib
     if name in _MODULES:
         value = importlib.import_module("." + name, __name__)
+    elif name == "cpu":
+        value = device("cpu")
     elif name in _FILE_OF:
         value = getattr(importlib.import_module("." + _FILE_OF[name], __name__), name)
     else:
@@ -94,4 +111,4 @@ def __getattr__(name):
 
 def __dir__():
     return sorted({n for n in globals() if not n.startswith("_")} | set(_FILE_OF) |
-                  set(_MODULES))
+                  set(_MODULES) | {"cpu"})

@@ -91,7 +91,7 @@ def cond(pred, true_fun, false_fun, *operands):
 
 
 def switch(index, branches, *operands):
-    """branches[index](*operands), index clamped; one of them runs."""
+    """What the branch of number index, clamped, gives for operands; it alone runs."""
     index = index if isinstance(index, Array) else asarray(index, dtype=c.int32)
     index = c.minimum(c.maximum(c.cast(index, c.int32), 0), len(branches) - 1)
     leaves, structure = _arrays(operands)

@@ -75,6 +75,29 @@ def test_laziness():
     assert x.tolist() == [3001.0, 3002.0]
 
 
+def test_devices():
+    assert pt.cpu.type == "cpu" and pt.device("cpu") == pt.cpu
+    with pt.default_device("ref"):
+        assert pt.zeros((2,)).device.name == "ref"
+    x, y = pt.ones((2,)), pt.ones((2,), device="ref")
+    assert x.device == pt.device() != y.device
+    raises(ValueError, lambda: x + y, "Inputs are on different backends",
+           "Use pestle.copy(x, device)")
+    assert (x + pt.copy(y, x.device)).tolist() == [2, 2]
+    assert any(b.name == "ref" and b.available for b in pt.backends.list())
+    before = pt.get_active_memory("cpu")
+    z = pt.copy(pt.zeros((1 << 20,)))
+    assert pt.get_active_memory("cpu") - before >= 4 << 20
+    del z
+
+
+def test_async():
+    x = pt.ones((1000, 1000)) + 1
+    pt.async_eval({"x": x})
+    assert x.state in ("pending", "data") and x[3, 4].item() == 2
+    pt.synchronize()
+
+
 def test_numbers():
     x = pt.asarray(2.5)
     assert x.item() == 2.5 and float(x) == 2.5 and int(x) == 2 and bool(x)
