@@ -3,6 +3,7 @@
 // what it is called outside.
 #include "pestle/dlpack.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -16,7 +17,14 @@
 // --- Devices ---
 
 pestle_dl_device_t pestle_dlpack_device(const pestle_device_t* device) {
-  return pestle_device_dl(device);
+  pestle_dl_device_t dl = pestle_device_dl(device);
+  if (!device || pestle_device_is_cpu(device)) return dl;
+  const pestle_device_api_t* api = pestle_device_api(device);
+  if (api && PESTLE_HAS(api, dlpack_device)) {
+    api->dlpack_device(device->backend->self, device->local_index,
+                       &dl.device_type, &dl.device_id);
+  }
+  return dl;
 }
 
 static bool is_of_host(int32_t type) {
@@ -218,6 +226,89 @@ static pestle_status_t wrap_own(const pestle_foreign_t* f,
   return NULL;
 }
 
+// A handle of the device's interface that a buffer sees, and who owns it.
+typedef struct adopted_t {
+  pestle_device_t* device;
+  void* hold;
+  void (*release)(void* self);  // of the tensor; NULL: it is its owner's yet
+  void* self;
+} adopted_t;
+
+static void end_adopted(void* self) {
+  adopted_t adopted = *(adopted_t*)self;
+  const pestle_device_api_t* api = pestle_device_api(adopted.device);
+  pestle_dealloc(adopted.device->context->core.allocator, self,
+                 sizeof(adopted_t));
+  if (!pestle_device_is_of_parent(adopted.device)) {
+    api->release_adopted(adopted.device->backend->self, adopted.hold);
+  }
+  if (adopted.release) adopted.release(adopted.self);
+}
+
+static pestle_status_t wrap_handle(const pestle_foreign_t* f,
+                                   pestle_device_t* device,
+                                   const pestle_buffer_wrap_options_t* user,
+                                   pestle_buffer_t** out_buffer) {
+  const pestle_device_api_t* api = pestle_device_api(device);
+  PESTLE_TRY(pestle_device_check_open(device));
+  if (!PESTLE_HAS(api, adopt) || !PESTLE_HAS(api, release_adopted)) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "device %s takes no memory of others: its backend "
+                        "lacks adopt()",
+                        device->name);
+  }
+  if (f->byte_offset < f->below) {
+    return PESTLE_ERROR(MALFORMED,
+                        "the tensor's elements begin before its memory");
+  }
+  pestle_allocator_t allocator = device->context->core.allocator;
+  adopted_t* adopted = pestle_alloc_zero(allocator, sizeof(*adopted));
+  if (!adopted) return PESTLE_OOM();
+  adopted->device = device;
+  uint64_t size = f->below + f->above;
+  void* data = NULL;
+  pestle_status_t status = pestle_device_said(
+      device,
+      api->adopt(device->backend->self, device->local_index, f->data,
+                 f->byte_offset - f->below, size, &data, &adopted->hold));
+  if (status) {
+    pestle_dealloc(allocator, adopted, sizeof(*adopted));
+    return pestle_status_annotate(status, "while taking memory on %s",
+                                  device->name);
+  }
+  pestle_buffer_wrap_options_t options = *user;
+  options.release = end_adopted;
+  options.release_self = adopted;
+  status = pestle_buffer_wrap(device, data, (size_t)size, &options, out_buffer);
+  if (status) end_adopted(adopted);
+  return status;
+}
+
+// What the backend knows of the memory, where it can be asked.
+static pestle_status_t check_where(const pestle_foreign_t* f,
+                                   pestle_device_t* device, const void* begin) {
+  if (pestle_device_is_cpu(device)) return NULL;
+  PESTLE_TRY(pestle_device_check_open(device));
+  const pestle_device_api_t* api = pestle_device_api(device);
+  if (!api || !PESTLE_HAS(api, where)) return NULL;
+  int32_t index = -1;
+  uint64_t size = 0, wanted = f->below + f->above;
+  PESTLE_TRY(pestle_device_said(
+      device, api->where(device->backend->self, begin, &index, &size)));
+  if (f->at.device_type != PESTLE_DL_CUDA_MANAGED &&
+      index != device->local_index) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the tensor says that it is on %s, its memory is of "
+                        "the backend's device %" PRId32,
+                        device->name, index);
+  }
+  if (wanted <= size) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "the tensor's elements need %" PRIu64
+                      " bytes on %s, its memory has %" PRIu64,
+                      wanted, device->name, size);
+}
+
 pestle_status_t pestle_foreign_wrap(const pestle_foreign_t* f,
                                     pestle_device_t* device,
                                     pestle_buffer_t** out_buffer,
@@ -226,28 +317,31 @@ pestle_status_t pestle_foreign_wrap(const pestle_foreign_t* f,
   *out_offset = 0;
   PESTLE_TRY(check_reach(f, device));
   if (f->own) return wrap_own(f, out_buffer, out_offset);
-  if (f->count && pestle_dl_is_handle(f->at.device_type)) {
-    return PESTLE_ERROR(UNSUPPORTED,
-                        "device %s takes no memory of others: its backend "
-                        "lacks adopt()",
-                        device->name);
-  }
   pestle_buffer_wrap_options_t options = {.struct_size = sizeof(options),
                                           .flags = flags_of(f, device)};
   if (!f->count) {
     return pestle_buffer_wrap(device, NULL, 0, &options, out_buffer);
   }
-  uintptr_t first = (uintptr_t)f->data + (uintptr_t)f->byte_offset;
-  PESTLE_TRY(pestle_buffer_wrap(device, (void*)(first - f->below),
-                                (size_t)(f->below + f->above), &options,
-                                out_buffer));
   *out_offset = f->below;
-  return NULL;
+  if (pestle_dl_is_handle(f->at.device_type)) {
+    return wrap_handle(f, device, &options, out_buffer);
+  }
+  uintptr_t first = (uintptr_t)f->data + (uintptr_t)f->byte_offset;
+  PESTLE_TRY(check_where(f, device, (const void*)(first - f->below)));
+  return pestle_buffer_wrap(device, (void*)(first - f->below),
+                            (size_t)(f->below + f->above), &options,
+                            out_buffer);
 }
 
 void pestle_foreign_own(const pestle_foreign_t* f, pestle_buffer_t* buffer) {
   if (f->own) {
     pestle_foreign_end(f);  // The buffer has a reference of its own by now.
+    return;
+  }
+  if (buffer->release == end_adopted) {
+    adopted_t* adopted = buffer->release_self;
+    adopted->release = f->release;
+    adopted->self = f->self;
     return;
   }
   buffer->release = f->release;
@@ -334,11 +428,21 @@ static void end_legacy(struct DLManagedTensor* self) {
 pestle_status_t pestle_dlpack_address(const pestle_buffer_t* buffer,
                                       uint64_t byte_offset, void** out_data,
                                       uint64_t* out_offset) {
-  if (pestle_dl_is_handle(pestle_dlpack_device(buffer->device).device_type)) {
+  pestle_device_t* device = buffer->device;
+  const pestle_device_api_t* api = pestle_device_api(device);
+  int32_t type = pestle_dlpack_device(device).device_type;
+  if (pestle_dl_is_handle(type) && PESTLE_HAS(api, handle_of)) {
+    PESTLE_TRY(pestle_device_check_open(device));
+    return pestle_device_said(
+        device, api->handle_of(device->backend->self, device->local_index,
+                               (const char*)buffer->block.data + byte_offset,
+                               out_data, out_offset));
+  }
+  if (pestle_dl_is_handle(type)) {
     return PESTLE_ERROR(UNSUPPORTED,
                         "device %s has no handles for its memory: its backend "
                         "lacks handle_of()",
-                        buffer->device->name);
+                        device->name);
   }
   // Of address and offset most libraries look at the first alone.
   *out_data = (char*)buffer->block.data + byte_offset;

@@ -26,6 +26,7 @@
 //   2  library ops
 //   3  rates in the description
 //   4  the house: calls of the host in a stream's order, streams of others
+//   5  arrays: memory of others, and what theirs call ours
 #ifndef PESTLE_PLUGIN_H_
 #define PESTLE_PLUGIN_H_
 
@@ -40,7 +41,7 @@
 PESTLE_EXTERN_C_BEGIN
 
 #define PESTLE_ABI_MAJOR 1u
-#define PESTLE_ABI_MINOR 4u
+#define PESTLE_ABI_MINOR 5u
 
 // Whether the table |ptr| (with struct_size first) reaches slot |field|.
 #define PESTLE_HAS(ptr, field)                                     \
@@ -395,6 +396,30 @@ typedef struct pestle_device_api_t {
                                  pestle_device_stream_t* stream, void* native);
   pestle_status_t (*native_wait)(void* self, int32_t device, void* native,
                                  pestle_device_stream_t* stream);
+
+  // -- minor 5 --
+  // Where memory has handles of the device's own interface instead of addresses
+  // (cl_mem, id<MTLBuffer>): makes |size| bytes from |offset| on of |handle| memory
+  // of |device|, whose first byte |*out_data| is from now on. |*out_hold| keeps the
+  // handle alive until release_adopted(), which comes when no work uses it any
+  // more. INVALID_ARGUMENT: a handle of another context or device, or that has fewer
+  // bytes; UNSUPPORTED: one that kernels cannot use.
+  pestle_status_t (*adopt)(void* self, int32_t device, void* handle,
+                           uint64_t offset, uint64_t size, void** out_data,
+                           void** out_hold);
+  void (*release_adopted)(void* self, void* hold);
+  // The handle of the memory that |data| lies in, borrowed, and where in it.
+  pestle_status_t (*handle_of)(void* self, int32_t device, const void* data,
+                               void** out_handle, uint64_t* out_offset);
+  // Where memory has addresses: the device (of this backend) that |pointer| is
+  // memory of, in the context that the backend uses, and how many bytes there are
+  // from there on. INVALID_ARGUMENT: of none.
+  pestle_status_t (*where)(void* self, const void* pointer, int32_t* out_device,
+                           uint64_t* out_size);
+  // What DLPack calls |device|, where that is not what the host would: its device
+  // type and its number among those of that type.
+  void (*dlpack_device)(void* self, int32_t device, int32_t* out_type,
+                        int32_t* out_id);
 } pestle_device_api_t;
 
 // -- minor 2: library ops --

@@ -178,6 +178,7 @@ void pestle_cuda_event_slots(pestle_device_api_t* api);
 void pestle_cuda_graph_slots(pestle_device_api_t* api);
 void pestle_cuda_load_slots(pestle_device_api_t* api);
 void pestle_cuda_host_call_slots(pestle_device_api_t* api);
+void pestle_cuda_where_slots(pestle_device_api_t* api);
 
 void pestle_cuda_caller_init(pestle_device_stream_t* stream);
 // Makes the calls that are left, of a stream on which nothing is queued.

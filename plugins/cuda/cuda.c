@@ -26,6 +26,7 @@ static void fill_device_api(void) {
   pestle_cuda_event_slots(&api);
   pestle_cuda_graph_slots(&api);
   pestle_cuda_host_call_slots(&api);
+  pestle_cuda_where_slots(&api);
   device_api = api;
 }
 

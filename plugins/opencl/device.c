@@ -30,10 +30,6 @@ static pestle_status_t device_of(opencl_t* o, int32_t index,
 
 // --- Memory ---
 
-// Addresses are reserved for a byte more than a block has: its end, which a view
-// of nothing may have as its place, is then no other block's begin.
-enum { END = 1 };
-
 static pestle_status_t allocate(void* self, int32_t device, size_t size,
                                 void** out_data) {
   opencl_t* o = self;
@@ -54,14 +50,14 @@ static pestle_status_t allocate(void* self, int32_t device, size_t size,
   void* address = MAP_FAILED;
   cl_mem_t memory = NULL;
   if (block) {
-    address = mmap(NULL, size + END, PROT_NONE,
+    address = mmap(NULL, size + OPENCL_END, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     memory =
         o->cl->CreateBuffer(d->context, CL_MEM_READ_WRITE, size, NULL, &error);
   }
   if (!block || address == MAP_FAILED || !memory) {
     if (memory) o->cl->ReleaseMemObject(memory);
-    if (address != MAP_FAILED) munmap(address, size + END);
+    if (address != MAP_FAILED) munmap(address, size + OPENCL_END);
     if (block) o->host->free(o->host->self, block, sizeof *block);
     pthread_mutex_lock(&d->lock);
     if (fits) d->active -= size;
@@ -97,7 +93,7 @@ static void deallocate(void* self, int32_t device, void* data, size_t size) {
   pthread_mutex_unlock(&d->lock);
   if (!found) return;
   o->cl->ReleaseMemObject(found->memory);
-  munmap(found->address, found->size + END);
+  munmap(found->address, found->size + OPENCL_END);
   o->host->free(o->host->self, found, sizeof *found);
 }
 
@@ -757,4 +753,7 @@ const pestle_device_api_t pestle_opencl_device_api = {
     .stream_native = pestle_opencl_stream_native,
     .wait_native = pestle_opencl_wait_native,
     .native_wait = pestle_opencl_native_wait,
+    .adopt = pestle_opencl_adopt,
+    .release_adopted = pestle_opencl_release_adopted,
+    .handle_of = pestle_opencl_handle_of,
 };

@@ -10,7 +10,9 @@
 #include "plugins/common/error.h"
 #include "plugins/opencl/opencl_api.h"
 
-enum { OPENCL_MAX_DEVICES = 16 };
+// Addresses are reserved for a byte more than a block has: its end, which a view
+// of nothing may have as its place, is then no other block's begin.
+enum { OPENCL_MAX_DEVICES = 16, OPENCL_END = 1 };
 
 // Memory of one allocate(). Buffers of OpenCL have no addresses: each stands
 // for a range that nothing else of the process has.
@@ -82,6 +84,16 @@ pestle_status_t pestle_opencl_wait_native(void* self, int32_t device,
 pestle_status_t pestle_opencl_native_wait(void* self, int32_t device,
                                           void* native,
                                           pestle_device_stream_t* stream);
+
+// --- adopt.c: slots of the table ---
+
+pestle_status_t pestle_opencl_adopt(void* self, int32_t device, void* handle,
+                                    uint64_t offset, uint64_t size,
+                                    void** out_data, void** out_hold);
+void pestle_opencl_release_adopted(void* self, void* hold);
+pestle_status_t pestle_opencl_handle_of(void* self, int32_t device,
+                                        const void* data, void** out_handle,
+                                        uint64_t* out_offset);
 
 // The printer's view of |device|, or of a device of the usual kind for NULL.
 pestle_c_printer_target_t pestle_opencl_target(const opencl_device_t* device);

@@ -39,6 +39,8 @@ enum {
   CL_DEVICE_EXTENSIONS = 0x1030,
   CL_DEVICE_DOUBLE_FP_CONFIG = 0x1032,
   CL_MEM_READ_WRITE = 1,
+  CL_MEM_SIZE = 0x1102,
+  CL_MEM_CONTEXT = 0x1106,
   CL_PROGRAM_BINARY_SIZES = 0x1165,
   CL_PROGRAM_BINARIES = 0x1166,
   CL_PROGRAM_BUILD_LOG = 0x1183,
@@ -65,7 +67,9 @@ typedef void (*cl_event_done_t)(cl_event_t, int32_t, void*);
     (cl_context_t, cl_device_t, uint64_t, int32_t*))                           \
   X(int32_t, ReleaseCommandQueue, (cl_queue_t))                                \
   X(cl_mem_t, CreateBuffer, (cl_context_t, uint64_t, size_t, void*, int32_t*)) \
+  X(int32_t, RetainMemObject, (cl_mem_t))                                      \
   X(int32_t, ReleaseMemObject, (cl_mem_t))                                     \
+  X(int32_t, GetMemObjectInfo, (cl_mem_t, uint32_t, size_t, void*, size_t*))   \
   X(cl_program_t, CreateProgramWithSource,                                     \
     (cl_context_t, uint32_t, const char**, const size_t*, int32_t*))           \
   X(cl_program_t, CreateProgramWithBinary,                                     \

@@ -540,6 +540,7 @@ int main(void) {
                                      cmocka_unit_test(much_shared),
                                      cmocka_unit_test(events_of_two),
                                      cmocka_unit_test(refused_calls),
+                                     cmocka_unit_test(memory_is_known),
                                      cmocka_unit_test(calls_of_a_lost_device)};
   (void)bad_arguments, (void)events_order, (void)events_late;
   (void)gpu_most_arguments;

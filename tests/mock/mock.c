@@ -35,6 +35,7 @@ void mock_reset(void) {
   atomic_store(&state.faults, 0);
   state.missing = 0;
   state.minor = -1;
+  state.dl_type = 0;
 }
 
 void mock_fail(mock_slot_t slot, int at, pestle_status_code_t code) {
@@ -46,7 +47,8 @@ void mock_fail(mock_slot_t slot, int at, pestle_status_code_t code) {
 int mock_live(void) {
   return atomic_load(&state.live_blocks) + atomic_load(&state.live_streams) +
          atomic_load(&state.live_events) + atomic_load(&state.live_fences) +
-         atomic_load(&state.live_graphs) + atomic_load(&state.live_kernels);
+         atomic_load(&state.live_graphs) + atomic_load(&state.live_kernels) +
+         atomic_load(&state.live_adopted);
 }
 
 void mock_fault(const char* format, ...) {
@@ -195,6 +197,7 @@ static size_t size_of_minor(int minor) {
   if (minor >= 1 && minor <= 3) {
     return offsetof(pestle_device_api_t, stream_host_call);
   }
+  if (minor == 4) return offsetof(pestle_device_api_t, adopt);
   return sizeof(pestle_device_api_t);
 }
 

@@ -48,7 +48,12 @@
   X(STREAM_HOST_CALL, stream_host_call)     \
   X(STREAM_NATIVE, stream_native)           \
   X(WAIT_NATIVE, wait_native)               \
-  X(NATIVE_WAIT, native_wait)
+  X(NATIVE_WAIT, native_wait)               \
+  X(ADOPT, adopt)                           \
+  X(RELEASE_ADOPTED, release_adopted)       \
+  X(HANDLE_OF, handle_of)                   \
+  X(WHERE, where)                           \
+  X(DLPACK_DEVICE, dlpack_device)
 
 typedef enum mock_slot_t {
 #define MOCK_SLOT_(NAME, slot) MOCK_##NAME,
@@ -67,13 +72,14 @@ typedef struct mock_t {
   atomic_bool lost;  // every call that has a status fails
   uint64_t missing;  // bit |slot|: absent from the table
   int minor;         // the device's table ends as in that version; -1: today's
+  int dl_type;       // what dlpack_device() of "mock" says; 0: its own
   atomic_int refused_op;       // an op (kir.h) that compile() refuses; -1: none
   atomic_int launch_delay_us;  // each kernel takes so much longer
   // Broken promises of the host: used after it was freed, freed while in use.
   atomic_uint faults;
   char fault[256];  // the first of them
   atomic_int live_blocks, live_streams, live_events, live_fences, live_graphs,
-      live_kernels;
+      live_kernels, live_adopted;
 } mock_t;
 
 mock_t* mock_state(void);

@@ -260,7 +260,94 @@ static pestle_status_t property(void* self, int32_t local, uint32_t index,
   return NULL;
 }
 
+// --- Memory of others ---
+//
+// A block's handle is where its bytes really are: nothing that the host uses.
+
+static pestle_status_t no_memory(void* self, const char* what) {
+  return MOCK_ERROR(mock_host(self), INVALID_ARGUMENT,
+                    "mock: %s is no memory of this device", what);
+}
+
+static pestle_status_t adopt(void* self, int32_t local, void* handle,
+                             uint64_t offset, uint64_t size, void** out_data,
+                             void** out_hold) {
+  int32_t device = mock_device(self, local);
+  *out_data = *out_hold = NULL;
+  PESTLE_TRY(mock_enter(self, MOCK_ADOPT));
+  void* hold = malloc(1);
+  if (!hold) return MOCK_ERROR(mock_host(self), OUT_OF_MEMORY, "no memory");
+  pthread_mutex_lock(&mock_lock);
+  for (block_t* b = blocks[device]; b; b = b->next) {
+    char* base = base_of(device) + b->at;
+    if (b->dead || mock_real(base) != handle) continue;
+    if (offset <= b->size && size <= b->size - offset)
+      *out_data = base + offset;
+  }
+  pthread_mutex_unlock(&mock_lock);
+  if (!*out_data) {
+    free(hold);
+    return no_memory(self, "the handle with so many bytes");
+  }
+  *out_hold = hold;
+  atomic_fetch_add(&mock_state()->live_adopted, 1);
+  return NULL;
+}
+
+static void release_adopted(void* self, void* hold) {
+  (void)self;
+  atomic_fetch_add(&mock_state()->calls[MOCK_RELEASE_ADOPTED], 1);
+  atomic_fetch_sub(&mock_state()->live_adopted, 1);
+  free(hold);
+}
+
+static pestle_status_t handle_of(void* self, int32_t local, const void* data,
+                                 void** out_handle, uint64_t* out_offset) {
+  int32_t device = mock_device(self, local);
+  PESTLE_TRY(mock_enter(self, MOCK_HANDLE_OF));
+  pthread_mutex_lock(&mock_lock);
+  const block_t* b = reservation ? find(device, data) : NULL;
+  if (b) {
+    char* base = base_of(device) + b->at;
+    *out_handle = mock_real(base);
+    *out_offset = (uint64_t)((const char*)data - base);
+  }
+  pthread_mutex_unlock(&mock_lock);
+  return b ? NULL : no_memory(self, "the address");
+}
+
+static pestle_status_t where(void* self, const void* pointer,
+                             int32_t* out_device, uint64_t* out_size) {
+  PESTLE_TRY(mock_enter(self, MOCK_WHERE));
+  bool found = false;
+  pthread_mutex_lock(&mock_lock);
+  for (int32_t i = 0; i < 2 && reservation && !found; ++i) {
+    int32_t device = mock_device(self, i);
+    const block_t* b = find(device, pointer);
+    found = b && !b->dead;
+    if (!found) continue;
+    *out_device = i;
+    *out_size =
+        b->size - (uint64_t)((const char*)pointer - (base_of(device) + b->at));
+  }
+  pthread_mutex_unlock(&mock_lock);
+  return found ? NULL : no_memory(self, "the pointer");
+}
+
+static void dlpack_device(void* self, int32_t local, int32_t* out_type,
+                          int32_t* out_id) {
+  const mock_backend_t* backend = self;
+  int32_t type = backend->first ? 0 : mock_state()->dl_type;
+  *out_type = type ? type : backend->table.device_type;
+  *out_id = local;
+}
+
 void mock_memory_slots(pestle_device_api_t* api) {
+  api->adopt = adopt;
+  api->release_adopted = release_adopted;
+  api->handle_of = handle_of;
+  api->where = where;
+  api->dlpack_device = dlpack_device;
   api->allocate = allocate;
   api->deallocate = deallocate;
   api->copy_from_host = copy_from_host;

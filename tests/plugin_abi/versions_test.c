@@ -140,6 +140,21 @@ static void test_minor3_plugin(void** state) {
   pestle_context_release(context);
 }
 
+// It ends before memory of others.
+static void test_minor4_plugin(void** state) {
+  (void)state;
+  pestle_context_t* context = open_context(OLD_FOLDER "4");
+  const pestle_backend_t* backend = pestle_context_backend(context, "example");
+  assert_non_null(backend);
+  assert_int_equal(backend->device->struct_size,
+                   offsetof(pestle_device_api_t, adopt));
+  assert_false(PESTLE_HAS(backend->device, adopt));
+  assert_false(PESTLE_HAS(backend->device, dlpack_device));
+  run_on(context, "example");
+  run_new_dtype(context);
+  pestle_context_release(context);
+}
+
 static void test_old_plugin(void** state) {
   (void)state;
   pestle_context_t* context = open_context(OLD_FOLDER "0");
@@ -209,6 +224,7 @@ int main(void) {
       cmocka_unit_test(test_minor1_plugin),
       cmocka_unit_test(test_minor2_plugin),
       cmocka_unit_test(test_minor3_plugin),
+      cmocka_unit_test(test_minor4_plugin),
       cmocka_unit_test(test_newer_plugin),
 #ifdef LLVM_FOLDER
       cmocka_unit_test(test_two_variants),

@@ -237,6 +237,7 @@ static struct {
   char* data;
   size_t size;
   bool host;
+  CUcontext context;
 } blocks[MOST_BLOCKS];
 
 static int block_of(const char* data, size_t size) {
@@ -267,6 +268,7 @@ static CUresult add_block(char** out_data, size_t size, bool host) {
     blocks[at].data = data;
     blocks[at].size = size;
     blocks[at].host = host;
+    blocks[at].context = depth ? stack[depth - 1] : NULL;
     ++live;
     *out_data = data;
     result = 0;
@@ -329,8 +331,25 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* what,
   pthread_mutex_lock(&lock);
   int at = block_of((const char*)(uintptr_t)data, 0);
   for (unsigned i = 0; i < count; ++i) {
-    if (what[i] != CU_POINTER_ATTRIBUTE_MEMORY_TYPE) continue;
-    *(unsigned*)values[i] = at < 0 ? 0 : blocks[at].host ? 1 : 2;
+    CUcontext context = at < 0 ? NULL : blocks[at].context;
+    switch (what[i]) {
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *(unsigned*)values[i] = at < 0 ? 0 : blocks[at].host ? 1 : 2;
+        break;
+      case CU_POINTER_ATTRIBUTE_CONTEXT:
+        *(CUcontext*)values[i] = context;
+        break;
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *(int*)values[i] = context ? context->device : -2;
+        break;
+      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        *(CUdeviceptr*)values[i] =
+            at < 0 ? 0 : (CUdeviceptr)(uintptr_t)blocks[at].data;
+        break;
+      case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        *(size_t*)values[i] = at < 0 ? 0 : blocks[at].size;
+        break;
+    }
   }
   pthread_mutex_unlock(&lock);
   return 0;

@@ -240,6 +240,71 @@ static void native_streams(void** state) {
   d->unload(gpu->self, twice);
 }
 
+// A handle of ours stands for one of the application's: the same bytes by another
+// address, which the kernel takes as it takes any.
+static inline void handles_of_others(void** state) {
+  const pestle_device_api_t* d = gpu->device;
+  int32_t host[STREAM_COUNT];
+  void *handle, *same, *adopted, *hold;
+  uint64_t offset;
+  (void)state;
+  if (!PESTLE_HAS(d, adopt)) skip();
+  pestle_loaded_t* twice = load_twice();
+  void *x = new_buffer(), *y = new_buffer();
+  for (int i = 0; i < STREAM_COUNT; ++i)
+    host[i] = i;
+  assert_ok(d->copy_from_host(gpu->self, 0, host, x, sizeof host));
+  assert_ok(d->handle_of(gpu->self, 0, (char*)x + 20, &handle, &offset));
+  assert_int_equal(offset, 20);
+  assert_ptr_not_equal(handle, x);
+  assert_ok(d->adopt(gpu->self, 0, handle, 0, sizeof host, &adopted, &hold));
+  assert_ptr_not_equal(adopted, x);
+  assert_ok(d->handle_of(gpu->self, 0, (char*)adopted + 8, &same, &offset));
+  assert_ptr_equal(same, handle);
+  assert_int_equal(offset, 8);
+  launch_twice(NULL, twice, adopted, y);
+  assert_ok(d->copy_to_host(gpu->self, 0, y, host, sizeof host));
+  for (int i = 0; i < STREAM_COUNT; ++i)
+    assert_int_equal(host[i], 2 * i);
+  // It outlives what it was.
+  free_buffer(x);
+  assert_ok(d->copy_to_host(gpu->self, 0, adopted, host, sizeof host));
+  assert_int_equal(host[5], 5);
+  void *more, *other;
+  assert_code(d->adopt(gpu->self, 0, handle, 4, sizeof host, &more, &other),
+              INVALID_ARGUMENT);
+  assert_code(d->adopt(gpu->self, 0, handle, UINT64_MAX, 4, &more, &other),
+              INVALID_ARGUMENT);
+  assert_ok(d->adopt(gpu->self, 0, handle, 16, 4, &more, &other));
+  assert_ok(d->copy_to_host(gpu->self, 0, more, host, 4));
+  assert_int_equal(host[0], 4);
+  d->release_adopted(gpu->self, other);
+  d->release_adopted(gpu->self, hold);
+  assert_code(d->handle_of(gpu->self, 0, adopted, &same, &offset),
+              INVALID_ARGUMENT);
+  free_buffer(y);
+  d->unload(gpu->self, twice);
+}
+
+// Whose memory is it, and how much is there?
+static inline void memory_is_known(void** state) {
+  const pestle_device_api_t* d = gpu->device;
+  int32_t host[4], device = -1;
+  uint64_t size = 0;
+  (void)state;
+  if (!PESTLE_HAS(d, where)) skip();
+  void* x = new_buffer();
+  assert_ok(d->where(gpu->self, x, &device, &size));
+  assert_int_equal(device, 0);
+  assert_true(size >= sizeof(int32_t) * STREAM_COUNT);
+  uint64_t rest;
+  assert_ok(d->where(gpu->self, (char*)x + 12, &device, &rest));
+  assert_int_equal(rest, size - 12);
+  assert_code(d->where(gpu->self, host, &device, &size), INVALID_ARGUMENT);
+  assert_code(d->where(gpu->self, NULL, &device, &size), INVALID_ARGUMENT);
+  free_buffer(x);
+}
+
 static inline uint64_t number(pestle_memory_t what) {
   uint64_t bytes;
   assert_ok(gpu->device->memory_get(gpu->self, 0, what, &bytes));
@@ -299,10 +364,11 @@ static void bad_arguments(void** state) {
                "sm_1");
 }
 
-#define GPU_STREAM_TESTS                                                  \
-  cmocka_unit_test(events_order), cmocka_unit_test(events_late),          \
-      cmocka_unit_test(fences_order), cmocka_unit_test(host_calls),       \
-      cmocka_unit_test(native_streams), cmocka_unit_test(memory_numbers), \
+#define GPU_STREAM_TESTS                                                     \
+  cmocka_unit_test(events_order), cmocka_unit_test(events_late),             \
+      cmocka_unit_test(fences_order), cmocka_unit_test(host_calls),          \
+      cmocka_unit_test(native_streams), cmocka_unit_test(handles_of_others), \
+      cmocka_unit_test(memory_is_known), cmocka_unit_test(memory_numbers),   \
       cmocka_unit_test(bad_arguments)
 
 #endif  // PESTLE_TESTS_UNIT_PLUGINS_GPU_STREAM_H_

@@ -131,7 +131,9 @@ static void test_memory_of_a_device(void** state) {
       {{PESTLE_DL_EXT_DEV, 2}, PESTLE_STATUS_NOT_FOUND, "ExtDev device 2"},
       {{PESTLE_DL_EXT_DEV, -1}, PESTLE_STATUS_NOT_FOUND, "ExtDev device -1"},
       {{PESTLE_DL_CUDA, 0}, PESTLE_STATUS_NOT_FOUND, "CUDA device 0"},
-      {{PESTLE_DL_VULKAN, 1}, PESTLE_STATUS_UNSUPPORTED, "lacks adopt()"},
+      {{PESTLE_DL_VULKAN, 1},
+       PESTLE_STATUS_INVALID_ARGUMENT,
+       "no memory of this device"},
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
     make_tensor(&o, PESTLE_DL_EXT_DEV, data, &z);
@@ -148,6 +150,175 @@ static void test_memory_of_a_device(void** state) {
       pestle_buffer_import(context, &z.versioned, &options, &layout, &buffer),
       INVALID_ARGUMENT, "device mock:0 does not reach");
   assert_int_equal(zoo_ended(&z), 0);
+  free_other(&o, data);
+  close_other(&o);
+  gpu_context_end(context);
+}
+
+// Memory that the backend says is another device's, or too little.
+static void test_memory_is_looked_at(void** state) {
+  (void)state;
+  pestle_context_t* context = gpu_context(NULL);
+  pestle_device_t* device = gpu_device(context, "mock:1");
+  other_t o = open_other(device, 1);
+  void* data = other_memory(&o);
+  float host[GPU_COUNT];
+  static const struct {
+    int32_t device;
+    uint64_t offset;
+    const char* text;
+  } rows[] = {{0, 0, "is of the backend's device 1"},
+              {1, 4, "its memory has 92"},
+              {1, 4096, "is no memory of this device"}};
+  zoo_t z;
+  pestle_layout_t layout;
+  pestle_buffer_t* buffer;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    make_tensor(&o, PESTLE_DL_EXT_DEV, data, &z);
+    z.versioned.dl_tensor.device.device_id = rows[i].device;
+    z.versioned.dl_tensor.byte_offset = rows[i].offset;
+    assert_error(
+        pestle_buffer_import(context, &z.versioned, NULL, &layout, &buffer),
+        INVALID_ARGUMENT, rows[i].text);
+    assert_int_equal(zoo_ended(&z), 0);
+  }
+  make_tensor(&o, PESTLE_DL_EXT_DEV, host, &z);
+  assert_error(
+      pestle_buffer_import(context, &z.versioned, NULL, &layout, &buffer),
+      INVALID_ARGUMENT, "is no memory of this device");
+  assert_int_equal(zoo_ended(&z), 0);
+  free_other(&o, data);
+  close_other(&o);
+  gpu_context_end(context);
+}
+
+// mockb has handles instead of addresses.
+static void test_handles(void** state) {
+  (void)state;
+  pestle_context_t* context = gpu_context(NULL);
+  pestle_device_t* device = gpu_device(context, "mockb:1");
+  other_t o = open_other(device, 1);
+  void *data = other_memory(&o), *handle;
+  uint64_t offset;
+  assert_ok(o.api->handle_of(o.backend->self, 1, data, &handle, &offset));
+  assert_ptr_not_equal(handle, data);
+  zoo_t z;
+  pestle_layout_t layout;
+  pestle_buffer_t* buffer;
+  float y[4];
+  // The last two rows, from their last on.
+  make_tensor(&o, PESTLE_DL_VULKAN, handle, &z);
+  z.shape[0] = z.shape[1] = 2;
+  z.strides[0] = -6;
+  z.versioned.dl_tensor.byte_offset = 18 * 4;
+  assert_ok(
+      pestle_buffer_import(context, &z.versioned, NULL, &layout, &buffer));
+  assert_int_equal(atomic_load(&mock_state()->live_adopted), 1);
+  assert_int_equal(layout.byte_offset, 24);
+  assert_ok(pestle_buffer_read(buffer, layout.byte_offset, y, 8));
+  assert_true(y[0] == 18 && y[1] == 19);
+  // Out again: the handle, and where in it.
+  struct DLManagedTensorVersioned* m;
+  assert_ok(pestle_buffer_export(buffer, &layout, 0, NULL, &m));
+  assert_int_equal(m->dl_tensor.device.device_type, PESTLE_DL_VULKAN);
+  assert_int_equal(m->dl_tensor.device.device_id, 1);
+  assert_ptr_equal(m->dl_tensor.data, handle);
+  assert_int_equal(m->dl_tensor.byte_offset, 72);
+  // And back into this context it is the buffer that it was.
+  pestle_layout_t again;
+  pestle_buffer_t* back;
+  assert_ok(pestle_buffer_import(context, m, NULL, &again, &back));
+  assert_ptr_equal(back, buffer);
+  assert_int_equal(again.byte_offset, layout.byte_offset);
+  pestle_buffer_release(back);
+  assert_int_equal(zoo_ended(&z), 0);
+  pestle_buffer_release(buffer);
+  assert_int_equal(zoo_ended(&z), 1);
+  assert_int_equal(atomic_load(&mock_state()->live_adopted), 0);
+  // Too few bytes, before the beginning, a failure after it was adopted.
+  static const struct {
+    int64_t shape;
+    uint64_t offset;
+    int64_t stride;
+  } wrong[] = {{5, 0, 6}, {4, 4, 6}, {4, 0, -6}, {1, 1 << 20, 1}};
+  for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
+    make_tensor(&o, PESTLE_DL_VULKAN, handle, &z);
+    z.shape[0] = wrong[i].shape;
+    z.strides[0] = wrong[i].stride;
+    z.versioned.dl_tensor.byte_offset = wrong[i].offset;
+    pestle_status_t status =
+        pestle_buffer_import(context, &z.versioned, NULL, &layout, &buffer);
+    assert_non_null(status);
+    pestle_status_release(status);
+    assert_int_equal(zoo_ended(&z), 0);
+  }
+  pestle_dlpack_import_options_t options = import_options();
+  options.has_native_stream = true;
+  options.native_stream = o.stream;
+  mock_fail(MOCK_WAIT_NATIVE, 1, PESTLE_STATUS_INTERNAL);
+  make_tensor(&o, PESTLE_DL_VULKAN, handle, &z);
+  assert_code(
+      pestle_buffer_import(context, &z.versioned, &options, &layout, &buffer),
+      INTERNAL);
+  assert_int_equal(zoo_ended(&z), 0);
+  assert_int_equal(atomic_load(&mock_state()->live_adopted), 0);
+  free_other(&o, data);
+  close_other(&o);
+  gpu_context_end(context);
+}
+
+// A backend that claims a device type of DLPack's.
+static void test_claimed_device_type(void** state) {
+  (void)state;
+  mock_state()->dl_type = PESTLE_DL_ROCM;
+  pestle_context_t* context = gpu_context(NULL);
+  pestle_device_t *device = gpu_device(context, "mock:1"), *found;
+  other_t o = open_other(device, 1);
+  void* data = other_memory(&o);
+  pestle_dl_device_t dl = pestle_dlpack_device(device);
+  assert_int_equal(dl.device_type, PESTLE_DL_ROCM);
+  assert_int_equal(dl.device_id, 1);
+  assert_ok(pestle_dlpack_find_device(context, dl, &found));
+  assert_ptr_equal(found, device);
+  zoo_t z;
+  pestle_layout_t layout;
+  pestle_buffer_t* buffer;
+  make_tensor(&o, PESTLE_DL_ROCM, data, &z);
+  assert_ok(
+      pestle_buffer_import(context, &z.versioned, NULL, &layout, &buffer));
+  assert_ptr_equal(pestle_buffer_device(buffer), device);
+  struct DLManagedTensorVersioned* m;
+  assert_ok(pestle_buffer_export(buffer, &layout, 0, NULL, &m));
+  assert_int_equal(m->dl_tensor.device.device_type, PESTLE_DL_ROCM);
+  m->deleter(m);
+  pestle_buffer_release(buffer);
+  assert_int_equal(zoo_ended(&z), 1);
+  free_other(&o, data);
+  close_other(&o);
+  gpu_context_end(context);
+}
+
+// A table of minor 4 has none of this.
+static void test_backend_without_handles(void** state) {
+  (void)state;
+  mock_state()->minor = 4;
+  pestle_context_t* context = gpu_context(NULL);
+  pestle_device_t* device = gpu_device(context, "mockb:0");
+  other_t o = open_other(device, 0);
+  void* data = other_memory(&o);
+  zoo_t z;
+  pestle_layout_t layout;
+  pestle_buffer_t* buffer;
+  make_tensor(&o, PESTLE_DL_VULKAN, data, &z);
+  assert_error(
+      pestle_buffer_import(context, &z.versioned, NULL, &layout, &buffer),
+      UNSUPPORTED, "lacks adopt()");
+  assert_int_equal(zoo_ended(&z), 0);
+  struct DLManagedTensorVersioned* m;
+  buffer = gpu_output(device);
+  assert_error(pestle_buffer_export(buffer, &whole, 0, NULL, &m), UNSUPPORTED,
+               "lacks handle_of()");
+  pestle_buffer_release(buffer);
   free_other(&o, data);
   close_other(&o);
   gpu_context_end(context);
@@ -226,6 +397,9 @@ static void test_import_comes_after_their_stream(void** state) {
     pestle_buffer_release(y);
     assert_int_equal(zoo_ended(&z), 0);
     pestle_buffer_release(x);
+    // By a thread of the runtime, when the run lets go of it.
+    for (int i = 0; i < 10000 && !zoo_ended(&z); ++i)
+      usleep(1000);
     assert_int_equal(zoo_ended(&z), 1);
     free_other(&o, from);
     free_other(&o, data);
@@ -490,6 +664,10 @@ static void test_every_request_may_fail(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_memory_of_a_device, set_up),
+      cmocka_unit_test_setup(test_memory_is_looked_at, set_up),
+      cmocka_unit_test_setup(test_handles, set_up),
+      cmocka_unit_test_setup(test_claimed_device_type, set_up),
+      cmocka_unit_test_setup(test_backend_without_handles, set_up),
       cmocka_unit_test_setup(test_managed_memory_without_cuda, set_up),
       cmocka_unit_test_setup(test_import_comes_after_their_stream, set_up),
       cmocka_unit_test_setup(test_their_stream_comes_after_export, set_up),

@@ -182,6 +182,11 @@ static void test_missing_slots(void** state) {
       {MOCK_STREAM_NATIVE, NULL},
       {MOCK_WAIT_NATIVE, NULL},
       {MOCK_NATIVE_WAIT, NULL},
+      {MOCK_ADOPT, NULL},
+      {MOCK_RELEASE_ADOPTED, NULL},
+      {MOCK_HANDLE_OF, NULL},
+      {MOCK_WHERE, NULL},
+      {MOCK_DLPACK_DEVICE, NULL},
   };
   const int count = (int)(sizeof(lacks) / sizeof(lacks[0]));
   assert_int_equal(count, MOCK_SLOT_COUNT - 3);
