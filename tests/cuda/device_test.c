@@ -507,8 +507,6 @@ static void calls_of_a_lost_device(void** state) {
   assert_code(d->event_wait(gpu->self, event, 1), UNAVAILABLE);
   while (atomic_load(&calls.count) < 10)
     usleep(1000);
-  // What is still queued is passed over while the device is lost: a wait that begins
-  // once it is not any more would not end.
   assert_code(d->stream_synchronize(gpu->self, a), UNAVAILABLE);
   assert_code(d->stream_synchronize(gpu->self, b), UNAVAILABLE);
   fake_fail("", 0, 0);

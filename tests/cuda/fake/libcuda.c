@@ -41,12 +41,18 @@ static struct {
   int count;
 } counts[MOST_FUNCTIONS];
 
+static bool has_queued(void);
+
 EXPORT void fake_cuda_fail(const char* function, int at, int result);
 EXPORT void fake_cuda_fail(const char* function, int at, int result) {
   pthread_mutex_lock(&lock);
   snprintf(failure.name, sizeof failure.name, "%s", function);
   failure.at = at;
   failure.result = result;
+  // What a lost device passes over is passed over whole: a wait that stayed behind
+  // would not end.
+  while (!result && lost && has_queued())
+    pthread_cond_wait(&changed, &lock);
   if (!result) lost = false;
   pthread_mutex_unlock(&lock);
 }
@@ -526,6 +532,13 @@ struct CUstream_st {
   CUgraph capture;
 };
 static CUstream streams;
+
+static bool has_queued(void) {
+  for (CUstream s = streams; s; s = s->next) {
+    if (s->head || s->current) return true;
+  }
+  return false;
+}
 
 static bool op_uses(const op_t* op, const char* data, size_t size) {
   const char *from = op->from, *to = op->to, *end = data + size;
