@@ -2,6 +2,7 @@
 // Older forms of StableHLO, and ops of CHLO, by those that have rows.
 #include "base/mem.h"
 #include "ir/built.h"
+#include "ir/chlo.h"
 #include "ir/text.h"
 
 typedef pestle_value_t pv_t;
@@ -386,6 +387,34 @@ WITH(shift_right_arithmetic, SHIFT_RIGHT_ARITHMETIC)
 WITH(shift_right_logical, SHIFT_RIGHT_LOGICAL)
 WITH(complex, COMPLEX)
 WITH(select, SELECT)
+
+static void with_row(pestle_built_t* b, const char* name) {
+  pv_t* operands[3];
+  if (!spread(b, operands)) return;
+  b->f.status =
+      pestle_chlo_build(&b->f.builder, pestle_chlo_find(pestle_str(name)),
+                        operands, b->operand_count, &b->results[0]);
+}
+
+void pestle_built_with_next_after(pestle_built_t* b) {
+  with_row(b, "chlo.next_after");
+}
+
+void pestle_built_with_polygamma(pestle_built_t* b) {
+  with_row(b, "chlo.polygamma");
+}
+
+void pestle_built_with_zeta(pestle_built_t* b) {
+  with_row(b, "chlo.zeta");
+}
+
+void pestle_built_asin_acos_kernel(pestle_built_t* b) {
+  if (pestle_type_is_complex(pestle_built_type(b, 0))) {
+    b->results[0] = pestle_chlo_complex_kernel(&b->f, b->operands[0]);
+    return;
+  }
+  FAIL(b, MALFORMED, "its operand must be of complex numbers");
+}
 
 void pestle_built_with_compare(pestle_built_t* b) {
   const pestle_generic_value_t* how =

@@ -34,6 +34,10 @@ PESTLE_NODISCARD pestle_status_t pestle_chlo_build(pestle_builder_t* b,
 PESTLE_NODISCARD pestle_status_t
 pestle_chlo_body(const pestle_node_t* composite, pestle_region_t** out_region);
 
+// What the inverse sines of complex numbers are made of, chlo._asin_acos_kernel: w with
+//   asin z = (atan2(re z, re w), +-im w),  acos z = (atan2(re w, re z), -+im w)
+pv_t* pestle_chlo_complex_kernel(pestle_formula_t* f, pv_t* z);
+
 // --- The largest of each row (chlo_top_k.c) ---
 
 // The types of the |k| largest along the last axis and of their places; false:

@@ -150,6 +150,11 @@ pv_t* pestle_chlo_complex_acos(pestle_formula_t* f, pv_t* z) {
   return join(f, re, OP1(NEGATE, pestle_f_copy_sign(f, b.height, a.im)));
 }
 
+pv_t* pestle_chlo_complex_kernel(pestle_formula_t* f, pv_t* z) {
+  arc_t b = arc(f, sizes(f, split(f, z)));
+  return join(f, b.d, b.height);
+}
+
 // asinh z = -i asin iz
 pv_t* pestle_chlo_complex_asinh(pestle_formula_t* f, pv_t* z) {
   pair_t a = split(f, z);

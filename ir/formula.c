@@ -204,6 +204,9 @@ pv_t* pestle_f_identity(pestle_formula_t* f, pestle_op_t op,
                         pestle_dtype_t dtype) {
   double number;
   int64_t bits;
+  if (pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) {
+    return pestle_f_scalar(f, dtype, op == PESTLE_OP_MULTIPLY ? 1 : 0);
+  }
   pestle_reduce_identity(op, dtype, &number, &bits);
   if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
     return pestle_f_scalar(f, dtype, number);

@@ -495,7 +495,10 @@ static pestle_status_t order_totally(pestle_builder_t* b,
                                      pestle_value_t** operands, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (!pestle_dtype_is(operands[i]->type->dtype, PESTLE_KIND_FLOAT)) {
-      return PESTLE_ERROR(MALFORMED, "TOTALORDER compares floats");
+      return PESTLE_ERROR(MALFORMED,
+                          "TOTALORDER compares floats; StableHLO compares "
+                          "integers as SIGNED or UNSIGNED and complex "
+                          "numbers as FLOAT");
     }
     if (!pestle_type_is_static(operands[i]->type)) {
       return PESTLE_ERROR(UNSUPPORTED,

@@ -336,6 +336,9 @@ static pestle_status_t parse_return(pestle_parser_t* p, pestle_parse_op_t* o) {
 }
 
 pestle_status_t pestle_parse_pretty(pestle_parser_t* p, pestle_parse_op_t* o) {
+  if (pestle_str_equal_c(o->at.text, "chlo.scan")) {
+    return pestle_parse_scan_form(p, o);
+  }
   if (o->g.built) return pestle_parse_built_form(p, o);
   const pestle_text_form_t* form = pestle_text_form(o->g.op);
   // Comparisons share one name; the table gave the first of them.

@@ -399,6 +399,12 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_ragged_dot(pestle_parser_t* p,
                                                          pestle_parse_op_t* o,
                                                          pestle_node_t** out);
 
+// --- parse_scan.c ---
+
+// What follows the name chlo.scan.
+PESTLE_NODISCARD pestle_status_t pestle_parse_scan_form(pestle_parser_t* p,
+                                                        pestle_parse_op_t* o);
+
 // --- parse_top_k.c ---
 
 // What follows the name chlo.top_k, and the node that has its two results.

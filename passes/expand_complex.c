@@ -99,20 +99,25 @@ static pestle_value_t* part_at(expand_t* x, pestle_value_t* pairs,
                : NULL;
 }
 
+// Adds an axis of the parts to |type|; false, and a failure, where there is no room.
+static bool add_axis(expand_t* x, pestle_type_t* type, int64_t extent) {
+  if (type->rank < PESTLE_MAX_RANK) {
+    type->dtype = pestle_dtype_part(type->dtype);
+    type->dims[type->rank++] = extent;
+    return true;
+  }
+  pestle_f_fail(&x->f,
+                PESTLE_ERROR(UNSUPPORTED,
+                             "complex numbers of rank %d have no kernel: each "
+                             "is two parts, along one more axis",
+                             PESTLE_MAX_RANK));
+  return false;
+}
+
 static pair_t split(expand_t* x, pestle_value_t* value) {
   pestle_type_t type = *value->type;
   pair_t out = {NULL, NULL};
-  if (type.rank == PESTLE_MAX_RANK) {
-    pestle_f_fail(
-        &x->f,
-        PESTLE_ERROR(UNSUPPORTED,
-                     "complex numbers of rank %d have no kernel: each is "
-                     "read as two parts, along one more axis",
-                     PESTLE_MAX_RANK));
-    return out;
-  }
-  type.dtype = pestle_dtype_part(type.dtype);
-  type.dims[type.rank++] = 2;
+  if (!add_axis(x, &type, 2)) return out;
   pestle_value_t* pairs = pestle_f_make(&x->f, PESTLE_OP_BITCAST_CONVERT,
                                         &value, 1, NULL, 0, &type);
   out.re = part_at(x, pairs, 0);
@@ -123,15 +128,7 @@ static pair_t split(expand_t* x, pestle_value_t* value) {
 // [.., 2] of the parts.
 static pestle_value_t* interleave(expand_t* x, pair_t pair) {
   pestle_type_t column = *pair.re->type;
-  if (column.rank == PESTLE_MAX_RANK) {
-    return pestle_f_fail(
-        &x->f,
-        PESTLE_ERROR(UNSUPPORTED,
-                     "complex numbers of rank %d have no kernel: each is "
-                     "written as two parts, along one more axis",
-                     PESTLE_MAX_RANK));
-  }
-  column.dims[column.rank++] = 1;
+  if (!add_axis(x, &column, 1)) return NULL;
   pestle_value_t* parts[2];
   parts[0] = pestle_f_reshape_to(&x->f, pair.re, &column);
   parts[1] = pestle_f_reshape_to(&x->f, pair.im, &column);
@@ -231,13 +228,16 @@ static pestle_status_t bitcast(expand_t* x, const pestle_node_t* node) {
     out.im = part_at(x, in.re, 1);
     return set_pair(x, result, out);
   }
-  if (is_complex(result)) {
-    return pestle_node_error(node, PESTLE_STATUS_UNSUPPORTED,
-                             "a bitcast between widths of complex numbers has "
-                             "no kernel; use real and imaginary parts");
-  }
   out.im = NULL;
   out.re = interleave(x, in);
+  pestle_type_t type = *result->type;
+  if (is_complex(result) && add_axis(x, &type, 2)) {
+    // A wide part is the bits of a narrow number, both parts of it.
+    pestle_value_t* bits = pestle_f_make(&x->f, PESTLE_OP_BITCAST_CONVERT,
+                                         &out.re, 1, NULL, 0, &type);
+    out.re = part_at(x, bits, 0);
+    out.im = part_at(x, bits, 1);
+  }
   return set_pair(x, result, out);
 }
 

@@ -2,6 +2,7 @@
 // Reductions over axes, arg-max and running sums.
 #include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
+#include "ir/cumulative.h"
 
 size_t pestle_onnx_axes(pestle_onnx_call_t* call, int64_t as_input,
                         int64_t rank, int64_t* out_axes, bool* out_given) {
@@ -248,19 +249,14 @@ void pestle_onnx_import_arg_min(pestle_onnx_call_t* call) {
 
 // --- Running sums ---
 
-// A window as long as the axis, padded in front: position i sees [0, i].
 static pestle_value_t* running(pestle_onnx_call_t* call, pestle_op_t op,
                                pestle_value_t* x, int64_t axis, bool exclusive,
                                bool reverse) {
-  int64_t extent = pestle_onnx_dim(x, axis);
-  pestle_windows_t window;
-  pestle_windows_init(&window);
-  window.sizes[axis] = extent;
-  // Exclusive sums see one element less: the window moves by one.
-  int64_t before = exclusive ? extent : extent - 1, after = exclusive ? -1 : 0;
-  window.padding[2 * axis] = reverse ? after : before;
-  window.padding[2 * axis + 1] = reverse ? before : after;
-  return pestle_onnx_reduce_window(call, op, x, &window);
+  pestle_attr_t attrs[] = {PESTLE_SET_I64(dimension, axis),
+                           PESTLE_SET_STR(combiner, pestle_cumulative_name(op)),
+                           PESTLE_SET_BOOL(reverse, reverse),
+                           PESTLE_SET_BOOL(exclusive, exclusive)};
+  return pestle_f_make(&call->f, PESTLE_OP_CUMULATIVE, &x, 1, attrs, 4, NULL);
 }
 
 static void cumulate(pestle_onnx_call_t* call, pestle_op_t op) {

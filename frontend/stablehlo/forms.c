@@ -14,7 +14,7 @@ static const pestle_bytecode_form_t forms[] = {
 #define PESTLE_FORM(op, attributes) {op, op, attributes},
 #include "frontend/stablehlo/stablehlo.def"
 };
-enum { FORMS = sizeof(forms) / sizeof(*forms) };
+enum { FORMS = sizeof(forms) / sizeof(*forms), SEGMENTS = 2, MAX_NUMBERS = 8 };
 
 static bool is_called(const char* whole, pestle_str_t dialect,
                       pestle_str_t op) {
@@ -78,12 +78,62 @@ static pestle_status_t add(builder_t* b, pestle_str_t key,
   return NULL;
 }
 
-// The attribute |name|, which may begin with "?".
+// Numbers, all of them or those that are not 0, each with its place in its lower bits.
+static pestle_status_t read_numbers(pestle_reader_t* r, int64_t* out,
+                                    size_t* out_count, bool* out_sparse) {
+  uint64_t count, bits = 0, number;
+  PESTLE_TRY(pestle_reader_flagged(r, &count, out_sparse));
+  pestle_reader_t at = *r;
+  if (*out_sparse && count) PESTLE_TRY(pestle_reader_varint(r, &bits));
+  if (count > MAX_NUMBERS || bits > 8) {
+    return pestle_reader_damaged(&at, "a list of too many numbers");
+  }
+  *out_count = (size_t)count;
+  for (size_t i = 0; i < MAX_NUMBERS; ++i)
+    out[i] = 0;
+  for (size_t i = 0; i < count; ++i) {
+    at = *r;
+    PESTLE_TRY(pestle_reader_varint(r, &number));
+    uint64_t place = *out_sparse ? number & ((UINT64_C(1) << bits) - 1) : i;
+    number >>= bits;
+    if (place >= MAX_NUMBERS || number > INT32_MAX) {
+      return pestle_reader_damaged(&at, "a number out of its list");
+    }
+    out[place] = (int64_t)number;
+  }
+  return NULL;
+}
+
+// The list |name| of two numbers, which is how many are of each of two kinds.
+static pestle_status_t read_segments(pestle_reader_t* r, pestle_str_t name,
+                                     builder_t* b) {
+  int64_t numbers[MAX_NUMBERS];
+  pestle_generic_value_t list = {.kind = PESTLE_GENERIC_LIST};
+  builder_t in = {b->arena, &list, &list.entries};
+  pestle_reader_t at = *r;
+  size_t count;
+  bool sparse;
+  PESTLE_TRY(read_numbers(r, numbers, &count, &sparse));
+  if (sparse ? count > SEGMENTS : count != SEGMENTS) {
+    return pestle_reader_damaged(&at, "a list that has not two numbers");
+  }
+  for (size_t i = 0; i < SEGMENTS; ++i) {
+    pestle_generic_value_t number = {.kind = PESTLE_GENERIC_INT,
+                                     .i64 = numbers[i]};
+    PESTLE_TRY(add(&in, pestle_str_make(NULL, 0), &number));
+  }
+  return add(b, name, &list);
+}
+
+// The attribute |name|, which may begin with "?" or "&".
 static pestle_status_t read_property(pestle_bytecode_decoder_t* d,
                                      pestle_reader_t* r, pestle_str_t name,
                                      builder_t* b) {
   const pestle_generic_value_t* value;
   size_t limit = d->file->attribute_count;
+  if (*name.data == '&') {
+    return read_segments(r, pestle_str_slice(name, 1, name.size), b);
+  }
   if (*name.data != '?') {
     PESTLE_TRY(pestle_bytecode_read_attribute(d, r, &value));
     return add(b, name, value);
@@ -106,7 +156,9 @@ static pestle_status_t read_properties(pestle_bytecode_decoder_t* d,
   pestle_reader_t r = pestle_reader_sub(&d->file->file, bytes);
   size_t count;
   PESTLE_TRY(number_count(r, &count));
-  const pestle_bytecode_form_t* fits = fitting(form, count);
+  // Lists are of any number of numbers.
+  bool listed = strchr(form->attributes, '&') != NULL;
+  const pestle_bytecode_form_t* fits = listed ? form : fitting(form, count);
   if (!fits) {
     return PESTLE_ERROR(UNSUPPORTED,
                         "'%s' has %zu properties; Pestle knows it with %zu",
@@ -118,7 +170,9 @@ static pestle_status_t read_properties(pestle_bytecode_decoder_t* d,
     pestle_str_split(rest, ' ', &name, &rest);
     PESTLE_TRY(read_property(d, &r, name, b));
   }
-  return NULL;
+  return pestle_reader_more(&r)
+             ? pestle_reader_damaged(&r, "properties that the op has not")
+             : NULL;
 }
 
 pestle_status_t pestle_bytecode_op_attributes(

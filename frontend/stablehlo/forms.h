@@ -11,7 +11,8 @@ typedef struct pestle_bytecode_form_t {
   const char* op;          // "vhlo.add_v1"
   const char* name;        // "stablehlo.add"
   const char* attributes;  // in the order of the properties, with spaces
-                           // between; "?" before what may be missing
+                           // between; "?" before what may be missing, "&"
+                           // before lists of numbers
 } pestle_bytecode_form_t;
 
 // The first of the forms that |dialect|.|op| has, or NULL; those of one op are

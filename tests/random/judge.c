@@ -6,6 +6,7 @@
 
 #include "base/half.h"
 #include "ir/accuracy.h"
+#include "ir/cumulative.h"
 #include "ir/ref/ref.h"
 #include "random/random.h"
 
@@ -462,9 +463,8 @@ static bool complex_product(const case_t* c, double terms) {
   return true;
 }
 
-static bool reduction(const case_t* c, double terms) {
+static bool reduction_by(const case_t* c, pestle_op_t op, double terms) {
   const pestle_node_t* node = c->node;
-  pestle_op_t op = pestle_block_reduce_op(pestle_node_body(node, 0));
   value_t* out = c->out[0];
   for (uint32_t i = 0; i < node->result_count; ++i)
     c->out[i]->radius = 0;
@@ -474,7 +474,8 @@ static bool reduction(const case_t* c, double terms) {
     return true;
   }
   if (op == PESTLE_OP_ADD) {
-    double grain = fmin(quantum(c->in[0]), quantum(c->in[1]));
+    double grain = quantum(c->in[0]);
+    if (node->operand_count > 1) grain = fmin(grain, quantum(c->in[1]));
     return sum(c, terms, grain, terms * c->radius, false);
   }
   if (c->radius > 0) return false;
@@ -489,6 +490,11 @@ static bool reduction(const case_t* c, double terms) {
   out->radius =
       terms * roundoff(dtype) * sum_of_sizes(c) + ulp_at(dtype, out->largest);
   return !c->special;
+}
+
+static bool reduction(const case_t* c, double terms) {
+  const pestle_block_t* body = pestle_node_body(c->node, 0);
+  return reduction_by(c, pestle_block_reduce_op(body), terms);
 }
 
 static double product(pestle_i64s_t sizes) {
@@ -583,6 +589,16 @@ static double largest_of(const case_t* c) {
 // own, the sum by one for each element.
 static bool softmax(const case_t* c) {
   return composite(c, reduced(c) + 16 + 4 * c->in[0]->largest, 2.5);
+}
+
+static bool running(const case_t* c) {
+  const pestle_node_t* node = c->node;
+  pestle_op_t op = pestle_cumulative_op(PESTLE_NODE_STR(node, combiner));
+  int64_t axis = PESTLE_NODE_I64(node, dimension);
+  double terms = (double)c->in[0]->value->type->dims[axis] + 1;
+  return op == PESTLE_OP_LOGSUMEXP
+             ? composite(c, terms + 16 + 4 * c->in[0]->largest, 2.5)
+             : reduction_by(c, op, terms);
 }
 
 // With epsilon 0.1 what is divided by is at least 0.31: each of the roundings
@@ -753,6 +769,8 @@ static bool structured(const case_t* c) {
       return attention(c);
     case PESTLE_OP_LOGSUMEXP:
       return softmax(c);
+    case PESTLE_OP_CUMULATIVE:
+      return running(c);
     case PESTLE_OP_QR:
     case PESTLE_OP_EIGH:
     case PESTLE_OP_SVD:

@@ -80,6 +80,7 @@ const row_t structured_rows[] = {
     {PESTLE_OP_EIGH, FLOATS, NARROW, row_eigh},
     {PESTLE_OP_SVD, FLOATS, NARROW, row_svd},
     {PESTLE_OP_LOGSUMEXP, FLOATS, 0, row_logsumexp},
+    {PESTLE_OP_CUMULATIVE, ALL, 0, row_cumulative},
     {PESTLE_OP_ADAPTIVE_AVERAGE_POOL, FLOATS, 0, row_adaptive_average_pool},
     {PESTLE_OP_ADAPTIVE_MAX_POOL, NUMBERS, 0, row_adaptive_max_pool},
     {PESTLE_OP_BATCH_NORM_TRAINING, FLOATS, 0, row_batch_norm_training},

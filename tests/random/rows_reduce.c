@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "ir/cumulative.h"
 #include "random/random.h"
 
 static const pestle_type_t* type_at(const value_t* v) {
@@ -225,6 +226,21 @@ value_t* row_reduce_window(graph_t* g, pestle_dtype_t dtype) {
   spec_i64s(&s, PESTLE_ATTR_padding, padding, 2 * type->rank);
   s.regions[s.region_count++] =
       in_order ? long_region(g, dtype) : reduce_region(g, op, dtype);
+  return add(g, &s, NULL);
+}
+
+value_t* row_cumulative(graph_t* g, pestle_dtype_t dtype) {
+  value_t* x = any_of(g, dtype, false, 1);
+  const pestle_type_t* type = type_at(x);
+  if (!type->rank) return NULL;
+  pestle_op_t op = pick_reducer(g, dtype);
+  if (is_float(dtype) && one_in(g, 4)) op = PESTLE_OP_LOGSUMEXP;
+  spec_t s = SPEC(CUMULATIVE);
+  spec_operand(&s, x);
+  spec_i64(&s, PESTLE_ATTR_dimension, pick(g, (uint32_t)type->rank));
+  spec_str(&s, PESTLE_ATTR_combiner, pestle_cumulative_name(op));
+  spec_bool(&s, PESTLE_ATTR_reverse, one_in(g, 3));
+  spec_bool(&s, PESTLE_ATTR_exclusive, one_in(g, 3));
   return add(g, &s, NULL);
 }
 

@@ -9,7 +9,8 @@
 #include "test.h"
 
 static const char* const programs[] = {"elementwise", "tensors",  "regions",
-                                       "names",       "symbolic", "calls"};
+                                       "names",       "symbolic", "calls",
+                                       "chlo",        "scan"};
 enum { PROGRAMS = sizeof(programs) / sizeof(*programs) };
 
 static pestle_context_t* context;
@@ -88,7 +89,9 @@ static void test_signatures(void** state) {
     pestle_module_t* module = import(text);
     assert_ok(pestle_module_signature(module, hash));
     pestle_module_release(module);
-    assert_true(each_artifact(programs[i], check_signature, hash) >= 3);
+    // A scan has no form of a version.
+    int least = strcmp(programs[i], "scan") ? 3 : 1;
+    assert_true(each_artifact(programs[i], check_signature, hash) >= least);
   }
 }
 

@@ -252,6 +252,57 @@ static inline bool build_reduce_window(instance_t* t) {
   return true;
 }
 
+// --- Running reductions ---
+
+typedef struct cumulative_case_t {
+  const char *name, *combiner;
+  pestle_op_t op;
+  bool reverse, exclusive;
+} cumulative_case_t;
+
+static const cumulative_case_t cumulatives[] = {
+    {"ADD", "ADD", PESTLE_OP_ADD, false, false},
+    {"ADD before each", "ADD", PESTLE_OP_ADD, false, true},
+    {"ADD from the end", "ADD", PESTLE_OP_ADD, true, false},
+    {"MULTIPLY", "MULTIPLY", PESTLE_OP_MULTIPLY, false, false},
+    {"MAXIMUM", "MAXIMUM", PESTLE_OP_MAXIMUM, false, false},
+    {"MINIMUM behind each", "MINIMUM", PESTLE_OP_MINIMUM, true, true},
+    {"AND", "AND", PESTLE_OP_AND, false, false},
+    {"OR", "OR", PESTLE_OP_OR, false, false},
+    {"XOR from the end", "XOR", PESTLE_OP_XOR, true, false},
+    {"LOGSUMEXP", "LOGSUMEXP", PESTLE_OP_LOGSUMEXP, false, false},
+    {"LOGSUMEXP behind each", "LOGSUMEXP", PESTLE_OP_LOGSUMEXP, true, true},
+};
+enum { CUMULATIVES = sizeof(cumulatives) / sizeof(cumulatives[0]) };
+
+static inline bool build_cumulative(instance_t* t) {
+  const cumulative_case_t* c = &cumulatives[t->variant];
+  bool logs = c->op == PESTLE_OP_LOGSUMEXP;
+  int32_t axis = t->shape->rank > 1;
+  reduce_op_t how = {.kinds = PESTLE_KIND_FLOAT};
+  for (size_t i = 0; i < REDUCE_OPS; ++i) {
+    if (reduce_ops[i].op == c->op) how = reduce_ops[i];
+  }
+  bool whole = how.op != PESTLE_OP_ADD && how.op != PESTLE_OP_MULTIPLY;
+  t->what = c->name;
+  if (!t->shape->rank || !pestle_dtype_is(t->dtype, how.kinds)) return false;
+  if (!whole && t->dtype == PESTLE_I1) return false;
+  double terms = (double)t->shape->dims[axis];
+  if (logs) {
+    t->check = CHECK_ABSOLUTE;
+    t->terms = terms + 24;
+    t->fill[0] = FILL_SPREAD;
+  } else {
+    reduce_check(t, &how, terms + 1);
+  }
+  pestle_value_t *x = begin_unary(t), *y;
+  pestle_cumulative_attrs_t attrs = {sizeof(attrs), axis, c->combiner,
+                                     c->reverse, c->exclusive};
+  assert_ok(pestle_op_cumulative(&t->b, x, &attrs, &y));
+  finish1(t, y);
+  return true;
+}
+
 // --- Contractions ---
 
 // A sum's element type: narrow ones are summed in a wider one too.

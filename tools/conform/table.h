@@ -92,6 +92,7 @@ static const row_t rows[] = {
     {PESTLE_OP_SVD, FLOATS, 4, build_factors},
     {PESTLE_OP_RNG_BIT_GENERATOR, PESTLE_KIND_INT, 4, build_rng_bits},
     {PESTLE_OP_RNG, PESTLE_KIND_REAL, 2, build_rng},
+    {PESTLE_OP_CUMULATIVE, ANY_KIND, CUMULATIVES, build_cumulative},
     {PESTLE_OP_ADAPTIVE_AVERAGE_POOL, FLOATS, POOLS, build_adaptive},
     {PESTLE_OP_ADAPTIVE_MAX_POOL, PESTLE_KIND_REAL, POOLS, build_adaptive},
     {PESTLE_OP_IMAG, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX, 1, build_part},

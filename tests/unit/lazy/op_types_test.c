@@ -165,6 +165,18 @@ static pestle_status_t logsumexp(const inputs_t* in, pestle_array_t** out) {
   return pestle_array_logsumexp(
       in->x, ATTRS(logsumexp, .dimensions = PESTLE_I64S(0)), out);
 }
+static pestle_status_t cumulative(const inputs_t* in, pestle_array_t** out) {
+  return pestle_array_cumulative(
+      in->x, ATTRS(cumulative, .dimension = 1, .combiner = "ADD"), out);
+}
+static pestle_status_t cumulative_log(const inputs_t* in,
+                                      pestle_array_t** out) {
+  return pestle_array_cumulative(
+      in->x,
+      ATTRS(cumulative, .dimension = 0, .combiner = "LOGSUMEXP",
+            .reverse = true),
+      out);
+}
 static pestle_status_t matmul(const inputs_t* in, pestle_array_t** out) {
   return pestle_array_dot_general(
       in->x, in->y,
@@ -253,6 +265,8 @@ static const struct {
     {"layer_norm", layer_norm},
     {"rms_norm", rms_norm},
     {"logsumexp", logsumexp},
+    {"cumulative", cumulative},
+    {"cumulative of exponentials", cumulative_log},
     {"matmul", matmul},
     {"gather", gather},
     {"sum", sum},

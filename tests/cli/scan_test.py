@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Running reductions on ref and llvm, by numpy: pestle.cumulative of every combiner,
+type and direction, short and long, in the order of its terms under strict; chlo.scan in
+both forms of text with bodies that are one op and others. Exits 77 without numpy."""
+
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError as e:
+    print(f"skipped: {e}")
+    sys.exit(77)
+
+PESTLE = os.path.join(os.environ.get("PESTLE_BUILD_DIR", ""), "pestle")
+NAMES = {"float16": "f16", "float32": "f32", "float64": "f64", "int8": "i8",
+         "int32": "i32", "uint8": "ui8", "bool": "i1",
+         "complex64": "complex<f32>", "complex128": "complex<f64>"}
+bad = []
+
+
+def tensor(a):
+    return f"tensor<{''.join(f'{n}x' for n in a.shape)}{NAMES[a.dtype.name]}>"
+
+
+def run(text, inputs, device, *options):
+    """Outputs, or the message."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/m.mlir", "w", encoding="utf-8") as file:
+            file.write(text)
+        command = [PESTLE, "run", f"{folder}/m.mlir", "--device", device, "--no-cache",
+                   "--outputs", f"{folder}/out", *options]
+        for i, a in enumerate(inputs):
+            np.save(f"{folder}/{i}.npy", a)
+            command += ["--input", f"{i}={folder}/{i}.npy"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return done.stderr
+        names = sorted(os.listdir(f"{folder}/out"), key=lambda n: (len(n), n))
+        return [np.load(f"{folder}/out/{n}") for n in names if n.endswith(".npy")]
+
+
+def check(what, got, wants, rtol=1e-5):
+    good = not isinstance(got, str) and len(got) == len(wants)
+    for g, w in zip(got, wants) if good else ():
+        good &= g.shape == w.shape
+        if good and g.dtype.kind in "fc":
+            with np.errstate(invalid="ignore"):
+                good &= np.allclose(g.astype(w.dtype), w, rtol, rtol * 20,
+                                    equal_nan=True)
+        elif good:
+            good &= np.array_equal(g, w)
+    if not good:
+        bad.append(what)
+        print(f"{what}: {got}, not {wants}")
+
+
+# --- pestle.cumulative ---
+
+def wide(function):
+    """numpy's sums of narrow floats round each step; here they are rounded once."""
+    return lambda a, axis: function(a, axis, dtype=np.float64 if a.dtype == np.float16
+                                    else a.dtype)
+
+
+def log_sum(a, axis):
+    with np.errstate(invalid="ignore"):
+        return np.logaddexp.accumulate(a.astype(np.float64), axis)
+
+
+COMBINERS = {
+    "ADD": (wide(np.cumsum), "fciu", lambda d: 0),
+    "MULTIPLY": (wide(np.cumprod), "fciu", lambda d: 1),
+    "MAXIMUM": (np.maximum.accumulate, "fiub", lambda d: -np.inf if d.kind == "f" else
+                False if d.kind == "b" else np.iinfo(d).min),
+    "MINIMUM": (np.minimum.accumulate, "fiub", lambda d: np.inf if d.kind == "f" else
+                True if d.kind == "b" else np.iinfo(d).max),
+    "AND": (np.bitwise_and.accumulate, "iub", lambda d: True if d.kind == "b" else
+            np.array(-1).astype(d)),
+    "OR": (np.bitwise_or.accumulate, "iub", lambda d: 0),
+    "XOR": (np.bitwise_xor.accumulate, "iub", lambda d: 0),
+    "LOGSUMEXP": (log_sum, "f", lambda d: -np.inf),
+}  # fmt: skip
+
+
+def data(rng, shape, dtype, combiner):
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(dtype)
+    if dtype.kind in "iu":
+        return rng.integers(0, 120, shape).astype(dtype)
+    x = rng.standard_normal(shape)
+    x = 1 + 0.3 * x if combiner == "MULTIPLY" else 2 * x
+    if dtype.kind == "c":
+        x = x + 0.1j * rng.standard_normal(shape)
+    return x.astype(dtype)
+
+
+def cumulative(combiner, x, axis, reverse, exclusive):
+    function, _, identity = COMBINERS[combiner]
+    x = np.flip(x, axis) if reverse else x
+    y = function(x, axis) if x.size else x.copy()
+    if exclusive and x.size:
+        y = np.roll(y, 1, axis)
+        y[(slice(None),) * axis + (0,)] = identity(x.dtype)
+    return np.flip(y, axis) if reverse else y
+
+
+def cumulative_text(combiner, x, axis, reverse, exclusive):
+    kind = tensor(x)
+    flags = ", reverse = true" * reverse + ", exclusive = true" * exclusive
+    return (f"func.func @main(%x: {kind}) -> {kind} {{\n"
+            f'  %0 = "pestle.cumulative"(%x) <{{dimension = {axis} : i64, '
+            f'combiner = "{combiner}"{flags}}}> : ({kind}) -> {kind}\n'
+            f"  return %0 : {kind}\n}}\n")
+
+
+def check_cumulative(rng):
+    shapes = [((7,), 0), ((3, 40, 2), 1), ((300, 3), 0), ((2, 3, 5, 1, 2), 2),
+              ((1, 0, 2), 1), ((1000,), 0)]
+    for (shape, axis), name, combiner in itertools.product(shapes, NAMES, COMBINERS):
+        dtype = np.dtype(name)
+        if dtype.kind not in COMBINERS[combiner][1]:
+            continue
+        x = data(rng, shape, dtype, combiner)
+        # All four ways of one, and one of the others.
+        ways = list(itertools.product((False, True), (False, True)))
+        for way in ways if shape == (300, 3) else ways[x.size % 4:][:1]:
+            text = cumulative_text(combiner, x, axis, *way)
+            want = cumulative(combiner, x, axis, *way)
+            rtol = {"float16": 2e-3, "float64": 1e-12, "complex128": 1e-12}
+            for device in ("llvm", "ref") if x.size < 200 else ("llvm",):
+                check(f"{combiner} of {tensor(x)} along {axis}, {way}, {device}",
+                      run(text, [x], device), [want], rtol.get(name, 1e-5))
+
+
+def check_edges():
+    inf, nan = np.inf, np.nan
+    x = np.array([-inf, -inf, 1, 500, -500, inf, 2, nan, 3], np.float32)
+    want = [np.array([-inf, -inf, 1, 500, 500, inf, inf, nan, nan], np.float32)]
+    far = np.concatenate([np.linspace(-1000, -200, 40), [300.0]])
+    for device in ("llvm", "ref"):
+        check(f"LOGSUMEXP edges, {device}",
+              run(cumulative_text("LOGSUMEXP", x, 0, False, False), [x], device), want)
+        # What is far below the largest of all is exact before it comes.
+        check(f"LOGSUMEXP far, {device}",
+              run(cumulative_text("LOGSUMEXP", far, 0, False, False), [far], device),
+              [log_sum(far, 0)], 1e-14)
+    sums = run(cumulative_text("ADD", x[:0], 0, False, True), [x[:0]], "llvm")
+    check("nothing", sums, [x[:0]])
+    x = np.random.default_rng(3).standard_normal(5000).astype(np.float32)
+    in_order = np.cumsum(x, dtype=np.float32)
+    got = run(cumulative_text("ADD", x, 0, False, False), [x], "llvm", "--numerics",
+              "strict")
+    if isinstance(got, str) or not np.array_equal(got[0], in_order):
+        bad.append("strict")
+    for attrs, said in (('combiner = "DIVIDE"', "must be ADD"),
+                        ('combiner = "AND"', "operand 0"),
+                        ('combiner = "ADD", reverse = true, dimension = 1 : i64',
+                         "dimension")):
+        text = cumulative_text("ADD", x, 0, False, False).replace(
+            'combiner = "ADD"', attrs)
+        if "dimension = 1" in attrs:
+            text = text.replace("dimension = 0 : i64, ", "")
+        got = run(text, [x], "llvm")
+        if not isinstance(got, str) or said not in got:
+            bad.append(f"message of {attrs}: {got}")
+
+
+# --- chlo.scan ---
+
+def scan_text(xs, inits, outs, dim, body, *, pretty, reverse=False, more=""):
+    """|body| takes %x0.., %c0.. and ends with what it returns."""
+    names = [f"%a{i}" for i in range(len(xs) + len(inits))]
+    values, n = [*xs, *inits], len(xs)
+
+    def element(a):
+        return tensor(np.empty(np.delete(a.shape, dim), a.dtype))
+
+    into = ", ".join(map(tensor, values))
+    types = ", ".join(map(tensor, [*outs, *inits]))
+    arguments = ", ".join([f"%x{i}: {element(x)}" for i, x in enumerate(xs)] +
+                          [f"%c{i}: {tensor(c)}" for i, c in enumerate(inits)])
+    region = f"{{\n^bb0({arguments}):\n{body}\n}}"
+    back = f", is_reverse = true{more}" if reverse else more
+    count = len(outs) + len(inits)
+    if pretty:
+        line = (f"chlo.scan({', '.join(names[:n])}) inits ({', '.join(names[n:])}) "
+                f"dimension={dim}" + f" attributes {{{back[2:]}}}" * bool(back) +
+                f" {region} : ({into}) -> ({types})")
+    else:
+        sizes = (f"operandSegmentSizes = array<i32: {n}, {len(inits)}>, "
+                 f"resultSegmentSizes = array<i32: {len(outs)}, {len(inits)}>")
+        line = (f'"chlo.scan"({", ".join(names)}) <{{dimension = {dim} : i64{back}, '
+                f"{sizes}}}> ({region}) : ({into}) -> ({types})")
+    results = ", ".join(f"%r#{i}" if count > 1 else "%r" for i in range(count))
+    ports = ", ".join(f"{v}: {tensor(a)}" for v, a in zip(names, values))
+    return (f"func.func @main({ports}) -> ({types}) {{\n%r{f':{count}' * (count > 1)} = "
+            f"{line}\nreturn {results} : {types}\n}}\n")
+
+
+def check_scan(rng):
+    def both(what, xs, inits, outs, dim, body, ends, **how):
+        for pretty, device in itertools.product((False, True), ("llvm", "ref")):
+            text = scan_text(xs, inits, outs, dim, body, pretty=pretty, **how)
+            check(f"scan {what}, {'pretty' if pretty else 'generic'}, {device}",
+                  run(text, [*xs, *inits], device), [*outs, *ends])
+
+    x = rng.standard_normal((3, 20)).astype(np.float32)
+    for op, ufunc, reverse, swap in (("add", np.add, False, False),
+                                     ("maximum", np.maximum, True, False),
+                                     ("multiply", np.multiply, True, True)):
+        init = rng.standard_normal(3).astype(np.float32)
+        part = "%c0, %x0" if swap else "%x0, %c0"
+        body = (f"%s = stablehlo.{op} {part} : tensor<3xf32>\n"
+                "stablehlo.return %s, %s : tensor<3xf32>, tensor<3xf32>")
+        y = ufunc.accumulate(np.concatenate(
+            [init[:, None], x[:, ::-1] if reverse else x], 1), 1)[:, 1:]
+        end = y[:, -1]
+        y = y[:, ::-1].copy() if reverse else y
+        both(op, [x], [init], [y], 1, body, [end], reverse=reverse,
+             more=", is_associative = true")
+    # From the identity, as JAX writes it: no element in front.
+    text = scan_text([x], [], [x], 1, "", pretty=True).split("%r = ")[0]
+    text = text.replace(f"-> ({tensor(x)})", f"-> {tensor(x)}") + (
+        "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+        "%i = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> tensor<3xf32>\n"
+        "%r:2 = chlo.scan(%a0) inits (%i) dimension=1 {\n^bb0(%x: tensor<3xf32>, "
+        "%c: tensor<3xf32>):\n%s = stablehlo.add %x, %c : tensor<3xf32>\n"
+        "stablehlo.return %s, %s : tensor<3xf32>, tensor<3xf32>\n} : "
+        f"({tensor(x)}, tensor<3xf32>) -> ({tensor(x)}, tensor<3xf32>)\n"
+        f"return %r#0 : {tensor(x)}\n}}\n")
+    check("scan of zero", run(text, [x], "llvm"), [np.cumsum(x, 1)])
+    shown = subprocess.run([PESTLE, "dump", "-"], input=text, capture_output=True,
+                           text=True, check=False).stdout
+    if shown.count("pestle.cumulative") != 1 or "concatenate" in shown:
+        bad.append(f"scan of zero is not one op: {shown}")
+    # A linear recurrence and a counter; what is carried is not what is given.
+    a, b = (rng.uniform(-1, 1, (9, 2)).astype(np.float32) for _ in range(2))
+    c, n = np.array([0.5, -1], np.float32), np.array(3, np.int32)
+    h, want = c.copy(), np.empty((9, 2), np.float32)
+    for i in reversed(range(9)):
+        want[i] = h * 2
+        h = a[i] * h + b[i]
+    body = ("%m = stablehlo.multiply %x0, %c0 : tensor<2xf32>\n"
+            "%h = stablehlo.add %m, %x1 : tensor<2xf32>\n"
+            "%d = stablehlo.add %c0, %c0 : tensor<2xf32>\n"
+            "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+            "%k = stablehlo.add %c1, %one : tensor<i32>\n"
+            "stablehlo.return %d, %h, %k : tensor<2xf32>, tensor<2xf32>, tensor<i32>")
+    both("recurrence", [a, b], [c, n], [want], 0, body, [h, np.array(12, np.int32)],
+         reverse=True)
+    # Without inputs, and without what is carried.
+    body = ("%d = stablehlo.add %c0, %c0 : tensor<2xf32>\n"
+            "stablehlo.return %d, %d : tensor<2xf32>, tensor<2xf32>")
+    doubled = (c[:, None] * 2.0 ** np.arange(1, 6)).astype(np.float32)
+    both("without inputs", [], [c], [doubled], 1, body, [doubled[:, -1]],
+         more=", scan_dim_size = 5 : i64")
+    body = ("%d = stablehlo.negate %x0 : tensor<2xf32>\n"
+            "stablehlo.return %d : tensor<2xf32>")
+    both("without carries", [a], [], [-a], 0, body, [])
+    for text, said in (
+        (scan_text([a], [c], [a], 0, body, pretty=True), "its body"),
+        (scan_text([a], [], [a[:4]], 0, body, pretty=True), "9 and 4 elements"),
+        (scan_text([a], [], [a], 0, body, pretty=True).replace("dimension=0",
+                                                               "dimension=2"),
+         "'dimension' is 2"),
+        (scan_text([a], [], [a], 0, body, pretty=False).replace(
+            "operandSegmentSizes = array<i32: 1, 0>",
+            "operandSegmentSizes = array<i32: 1, 3>"), "operandSegmentSizes"),
+    ):
+        got = run(text, [a, c], "llvm")
+        if not isinstance(got, str) or said not in got:
+            bad.append(f"no message '{said}': {got}")
+
+
+def main():
+    rng = np.random.default_rng(12)
+    check_edges()
+    check_scan(rng)
+    check_cumulative(rng)
+    for line in bad:
+        print(f"wrong: {line}")
+    print(f"{len(bad)} are wrong")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
