@@ -21,6 +21,14 @@ static pestle_status_t fill_ops(pestle_parser_t* p) {
                           PESTLE_OP_CONVERT) ||
       !pestle_map_set_str(&p->ops, PESTLE_STR("func.return"),
                           PESTLE_OP_RETURN) ||
+      !pestle_map_set_str(&p->ops, PESTLE_STR("sdy.return"),
+                          PESTLE_OP_RETURN) ||
+      !pestle_map_set_str(&p->ops, PESTLE_STR("sdy.constant"),
+                          PESTLE_OP_CONSTANT) ||
+      !pestle_map_set_str(&p->ops, PESTLE_STR("sdy.manual_computation"),
+                          PESTLE_OP_CALL) ||
+      !pestle_map_set_str(&p->ops, PESTLE_STR("sdy.named_computation"),
+                          PESTLE_OP_CALL) ||
       !pestle_map_set_str(&p->ops, PESTLE_STR("chlo.ragged_dot"),
                           PESTLE_OP_DOT_GENERAL) ||
       !pestle_map_set_str(&p->ops, PESTLE_STR("chlo.top_k"), PESTLE_OP_SORT)) {

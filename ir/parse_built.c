@@ -49,16 +49,17 @@ static pestle_status_t keyword(pestle_parser_t* p, pestle_parse_op_t* o) {
 
 pestle_status_t pestle_parse_built_form(pestle_parser_t* p,
                                         pestle_parse_op_t* o) {
+  if (pestle_str_starts_with(o->at.text, PESTLE_STR("sdy."))) {
+    return pestle_parse_sdy_form(p, o);
+  }
   while (!pestle_parse_at(p, ':') && !pestle_parse_at(p, '{')) {
     if (pestle_parse_at_kind(p, PESTLE_TOKEN_VALUE)) {
       PESTLE_TRY(pestle_parse_push_operand(p, o));
-    } else if (pestle_parse_at(p, '<')) {  // of sdy: where values lie
-      PESTLE_TRY(pestle_parse_skip_brackets(p, true));
     } else {
       PESTLE_TRY(keyword(p, o));
     }
     if (!pestle_parse_take(p, ',') && !pestle_parse_at(p, ':') &&
-        !pestle_parse_at(p, '{') && !pestle_parse_at(p, '<')) {
+        !pestle_parse_at(p, '{')) {
       return pestle_parse_expected(p, "',' or ':'");
     }
   }

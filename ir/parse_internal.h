@@ -304,10 +304,11 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_finish(pestle_parser_t* p,
                                                      pestle_parse_op_t* o,
                                                      pestle_node_t** out_node);
 // Where a return goes that is read in the place of a call: |values| has room for
-// |count|.
+// |count|, or, where |any| number may be returned, is made for it.
 typedef struct pestle_parse_return_t {
   pestle_value_t** values;
   size_t count;
+  bool any;
   bool seen;
 } pestle_parse_return_t;
 // One op. |function|: see below. A return goes to |end|, if that is not NULL.
@@ -404,6 +405,19 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_ragged_dot(pestle_parser_t* p,
 // What follows the name chlo.scan.
 PESTLE_NODISCARD pestle_status_t pestle_parse_scan_form(pestle_parser_t* p,
                                                         pestle_parse_op_t* o);
+
+// --- parse_sdy.c ---
+
+// What follows the name of an op of Shardy without a region.
+PESTLE_NODISCARD pestle_status_t pestle_parse_sdy_form(pestle_parser_t* p,
+                                                       pestle_parse_op_t* o);
+// Whether an op of this name is its region.
+bool pestle_parse_is_computation(pestle_str_t name);
+// What follows that name: its ops go to |o|'s builder, and what they return is in
+// |out_end|.
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_computation(pestle_parser_t* p, pestle_parse_op_t* o, bool generic,
+                         pestle_parse_return_t* out_end);
 
 // --- parse_top_k.c ---
 

@@ -521,6 +521,11 @@ static const char* inlined_callee(const pestle_parser_t* p,
 static pestle_status_t take_return(pestle_parser_t* p,
                                    const pestle_parse_op_t* o,
                                    pestle_parse_return_t* end) {
+  if (end->any) {
+    end->count = o->operand_count;
+    end->values = PESTLE_ARENA_ARRAY(&p->kept, pestle_value_t*, end->count + 1);
+    if (!end->values) return PESTLE_OOM();
+  }
   if (o->operand_count != end->count) {
     return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
                               "returns %zu values from a function of %zu "
@@ -578,6 +583,14 @@ pestle_status_t pestle_parse_one(pestle_parser_t* p, pestle_builder_t* builder,
     PESTLE_TRY(pestle_parse_ragged_dot(p, &o, &node));
     PESTLE_TRY(bind_results(p, &o, &names, node));
     return pestle_parse_node_loc(p, node);
+  }
+  if (pestle_parse_is_computation(o.at.text)) {
+    pestle_parse_return_t inner;
+    PESTLE_TRY(pestle_parse_computation(p, &o, generic, &inner));
+    PESTLE_TRY(pestle_parse_bind_values(p, &o, names.names, names.counts,
+                                        names.count, inner.values,
+                                        inner.count));
+    return pestle_parse_skip_loc(p);
   }
   if (pestle_parse_is_tuple(o.at.text)) {
     bool one = names.count == 1 && names.counts[0] == 1;

@@ -45,7 +45,37 @@ def one_device():
     p.add(f'sdy.sharding_constraint %a0 <@mesh, [{{"d"}}, {{}}]> : {ty}', a)
     p.add('stablehlo.custom_call @Sharding(%a0) {backend_config = "", mhlo.sharding = '
           f'"{{replicated}}"}} : ({ty}) -> {ty}', a)
+    inside = f"^bb0(%x: {ty}):\n%s = stablehlo.add %x, %x : {ty}\n"
+    lies = '[<@mesh, [{"d"}, {}]>]'
+    p.add(f"sdy.manual_computation(%a0) in_shardings={lies} out_shardings={lies} "
+          f'manual_axes={{"d"}} (%x: {ty}) {{\n%s = stablehlo.add %x, %x : {ty}\n'
+          f"sdy.return %s : {ty}\n}} : ({ty}) -> {ty}", 2 * a)
+    p.add('"sdy.manual_computation"(%a0) <{in_shardings = #sdy.sharding_per_value<'
+          f"{lies}>, manual_axes = #sdy<manual_axes{{\"d\"}}>, out_shardings = "
+          f'#sdy.sharding_per_value<{lies}>}}> ({{\n{inside}"sdy.return"(%s) : ({ty}) -> '
+          f"()\n}}) : ({ty}) -> {ty}", 2 * a)
+    p.add(f'sdy.named_computation<"f">(%a0) in_shardings={lies} (%x: {ty}, ) {{\n'
+          f"sdy.return %x, %x : {ty}, {ty}\n}} : ({ty}) -> ({ty}, {ty})".replace(", )", ")"),
+          a, a)
+    p.add(f'"sdy.named_computation"() <{{name = "f"}}> ({{\n%c = sdy.constant dense<2.0> : '
+          f'{t(3)}\n"sdy.return"(%c) : ({t(3)}) -> ()\n}}) : () -> {t(3)}',
+          np.full(3, 2, np.float32))
+    at = 'out_sharding=<@mesh, [{"d"}, {}]>'
+    for line in (f'all_gather [{{"d"}}, {{}}] %a0 {at}', f'all_slice [{{"d"}}, {{}}] %a0 {at}',
+                 f'all_to_all [{{"d"}}: 0->1] %a0 {at}', f'all_reduce {{"d"}} %a0 {at}',
+                 f'reduce_scatter [{{"d"}}, {{}}] %a0 {at}', f"collective_permute %a0 {at}",
+                 f'replicated_to_unreduced {{"d"}} %a0 {at}',
+                 f'sharded_to_unreduced [{{"d"}}, {{}}] %a0 {at}',
+                 f'data_flow_edge %a0 sharding={at[13:]}'):
+        p.add(f"sdy.{line} : {ty}", a)
+    p.add(f'"sdy.all_slice"(%a0) <{{out_sharding = #sdy.sharding{at[13:]}, slicing_axes = '
+          f'#sdy<list_of_axis_ref_lists[{{"d"}}, {{}}]>}}> : ({ty}) -> {ty}', a)
     p.run()
+    said = run(f"sdy.mesh @mesh = <[\"d\"=2]>\nfunc.func @main(%a: {ty}) -> {ty} {{\n"
+               f"%r = sdy.manual_computation(%a) in_shardings={lies} out_shardings={lies} "
+               f'manual_axes={{"d"}} (%x: {t(2, 6)}) {{\nsdy.return %x : {t(2, 6)}\n}} : '
+               f"({ty}) -> {ty}\nreturn %r : {ty}\n}}", [a], "llvm")
+    check("parts of two devices", "export it for one device" in str(said), str(said))
     for device, groups in (("llvm", "dense<[[0, 1]]> : tensor<1x2xi64>"),
                            ("llvm", "dense<[[0], [1]]> : tensor<2x1xi64>")):
         said = run(f"func.func @main(%a: {ty}) -> {ty} {{\n %0 = "

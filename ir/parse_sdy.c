@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of Shardy's ops on one device: what says where values lie is skipped, and
+// a computation that is written for each device is read in the place of its op.
+#include <string.h>
+
+#include "ir/parse_internal.h"
+
+// "[{"x"}, {}] %a out_sharding=<@mesh, [..]> {..} : type"
+pestle_status_t pestle_parse_sdy_form(pestle_parser_t* p,
+                                      pestle_parse_op_t* o) {
+  while (!pestle_parse_at(p, ':')) {
+    if (pestle_parse_at_kind(p, PESTLE_TOKEN_END)) {
+      return pestle_parse_expected(p, "':' and the types of the operation");
+    }
+    if (pestle_parse_at_kind(p, PESTLE_TOKEN_VALUE)) {
+      PESTLE_TRY(pestle_parse_push_operand(p, o));
+    } else if (pestle_parse_at(p, '[') || pestle_parse_at(p, '{')) {
+      PESTLE_TRY(pestle_parse_skip_brackets(p, false));
+    } else if (pestle_parse_at(p, '<')) {
+      PESTLE_TRY(pestle_parse_skip_brackets(p, true));
+    } else {
+      pestle_parse_advance(p);
+    }
+  }
+  return pestle_parse_types_after_dict(p, o);
+}
+
+// --- manual_computation, named_computation ---
+
+bool pestle_parse_is_computation(pestle_str_t name) {
+  return pestle_str_equal_c(name, "sdy.manual_computation") ||
+         pestle_str_equal_c(name, "sdy.named_computation");
+}
+
+// What is written between operands and region, and the region's arguments.
+static pestle_status_t read_head(pestle_parser_t* p, pestle_parse_op_t* o,
+                                 bool generic, pestle_parse_arguments_t* a) {
+  pestle_generic_value_t dict;
+  if (!generic && pestle_parse_at(p, '<')) {  // its name
+    PESTLE_TRY(pestle_parse_skip_brackets(p, true));
+  }
+  PESTLE_TRY(pestle_parse_expect(p, '('));
+  PESTLE_TRY(pestle_parse_operands(p, o));
+  PESTLE_TRY(pestle_parse_expect(p, ')'));
+  if (generic && pestle_parse_take(p, '<')) {
+    if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
+    PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
+    PESTLE_TRY(pestle_parse_expect(p, '>'));
+  }
+  // "in_shardings=[..] manual_axes={..}"
+  while (!generic && pestle_parse_at_kind(p, PESTLE_TOKEN_WORD)) {
+    pestle_parse_advance(p);
+    PESTLE_TRY(pestle_parse_expect(p, '='));
+    if (!pestle_parse_at(p, '[') && !pestle_parse_at(p, '{')) {
+      return pestle_parse_expected(p, "'[' or '{'");
+    }
+    PESTLE_TRY(pestle_parse_skip_brackets(p, false));
+  }
+  if (generic) {
+    PESTLE_TRY(pestle_parse_expect(p, '('));
+    PESTLE_TRY(pestle_parse_expect(p, '{'));
+    if (!pestle_parse_at_kind(p, PESTLE_TOKEN_CARET)) return NULL;
+    pestle_parse_advance(p);
+    if (pestle_parse_at(p, '(')) PESTLE_TRY(pestle_parse_arguments(p, a));
+    return pestle_parse_expect(p, ':');
+  }
+  PESTLE_TRY(pestle_parse_arguments(p, a));
+  return pestle_parse_expect(p, '{');
+}
+
+// The region's arguments are the operands: of one device every part is the whole.
+static pestle_status_t bind_arguments(pestle_parser_t* p,
+                                      const pestle_parse_op_t* o,
+                                      const pestle_parse_arguments_t* a) {
+  pestle_parse_form_t form = {NULL, 1};
+  if (a->types.count != o->operand_count || a->types.nested) {
+    return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
+                              "'%.*s' has %zu operands, and its region takes "
+                              "%zu values",
+                              PESTLE_STR_ARG(o->at.text), o->operand_count,
+                              a->types.count);
+  }
+  for (size_t i = 0; i < a->types.count; ++i) {
+    if (!pestle_parse_types_agree(&a->types.data[i], o->operands[i]->type)) {
+      return pestle_parse_error(
+          p, &a->names[i], PESTLE_STATUS_UNSUPPORTED,
+          "'%.*s' gives each of several devices a part of operand %zu, and a "
+          "program here runs on one; export it for one device",
+          PESTLE_STR_ARG(o->at.text), i);
+    }
+    PESTLE_TRY(pestle_parse_bind_forms(p, &a->names[i], a->names[i].text,
+                                       &o->operands[i], &form, 1));
+  }
+  return NULL;
+}
+
+static pestle_status_t read_region(pestle_parser_t* p, pestle_parse_op_t* o,
+                                   pestle_parse_return_t* end) {
+  PESTLE_TRY(pestle_parse_enter(p));
+  while (!end->seen) {
+    pestle_arena_mark_t mark = pestle_arena_mark(&p->scratch);
+    PESTLE_TRY(pestle_parse_one(p, o->builder, NULL, end));
+    pestle_arena_rewind(&p->scratch, mark);
+  }
+  pestle_parse_leave(p);
+  return pestle_parse_expect(p, '}');
+}
+
+pestle_status_t pestle_parse_computation(pestle_parser_t* p,
+                                         pestle_parse_op_t* o, bool generic,
+                                         pestle_parse_return_t* end) {
+  pestle_parse_arguments_t a = {0};
+  pestle_generic_value_t dict;
+  *end = (pestle_parse_return_t){.any = true};
+  PESTLE_TRY(read_head(p, o, generic, &a));
+  size_t mark = pestle_parse_scope_begin(p);
+  PESTLE_TRY(bind_arguments(p, o, &a));
+  PESTLE_TRY(read_region(p, o, end));
+  pestle_parse_scope_end(p, mark);
+  if (generic) PESTLE_TRY(pestle_parse_expect(p, ')'));
+  if (pestle_parse_at(p, '{')) PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
+  PESTLE_TRY(pestle_parse_expect(p, ':'));
+  PESTLE_TRY(
+      pestle_parse_function_type(p, &o->operand_types, &o->result_types));
+  bool fits = o->result_types.count == end->count;
+  for (size_t i = 0; fits && i < end->count; ++i)
+    fits = pestle_parse_types_agree(&o->result_types.data[i],
+                                    end->values[i]->type);
+  return fits ? NULL
+              : pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
+                                   "'%.*s' returns other values than its types "
+                                   "say",
+                                   PESTLE_STR_ARG(o->at.text));
+}
