@@ -161,7 +161,7 @@ def again():
     a, y = Quant(), Quant()
     p = a.random(8)
     judge("to another", [(p, a)],
-          f"%y = stablehlo.uniform_quantize %a0 : ({t([8], a)}) -> {t([8], y)}", t([8], y),
+          f'%y = "stablehlo.uniform_quantize"(%a0) : ({t([8], a)}) -> {t([8], y)}', t([8], y),
           y.integers(a.numbers(p)))
 
 

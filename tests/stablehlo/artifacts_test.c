@@ -80,6 +80,20 @@ static void check_signature(const char* file, void* user) {
   pestle_module_release(module);
 }
 
+// Too long to be damaged everywhere.
+static void test_signatures_of_every_op(void** state) {
+  (void)state;
+  uint64_t hash[2], generic[2];
+  pestle_module_t* module = import("specification.mlir");
+  assert_ok(pestle_module_signature(module, hash));
+  pestle_module_release(module);
+  module = import("specification.generic.mlir");
+  assert_ok(pestle_module_signature(module, generic));
+  pestle_module_release(module);
+  assert_memory_equal(hash, generic, sizeof(hash));
+  assert_true(each_artifact("specification", check_signature, hash) >= 1);
+}
+
 static void test_signatures(void** state) {
   (void)state;
   for (size_t i = 0; i < PROGRAMS; ++i) {
@@ -264,6 +278,7 @@ static int end(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_signatures),
+      cmocka_unit_test(test_signatures_of_every_op),
       cmocka_unit_test(test_symbolic_programs),
       cmocka_unit_test(test_attributes_are_kept),
       cmocka_unit_test(test_cut_files),

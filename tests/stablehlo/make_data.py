@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes data/NAME.VERSION.bc from data/NAME.mlir: portable artifacts of old and
-new versions of StableHLO, and its own bytecode (NAME.own.bc). Needs jaxlib.
+new versions of StableHLO, and its own bytecode (NAME.own.bc); of specification.mlir the
+generic form, too. Needs jaxlib.
 
 usage: make_data.py [NAME ...]
 """
@@ -20,11 +21,15 @@ DATA = pathlib.Path(__file__).parent / "data"
 
 
 def main():
-    names = sys.argv[1:] or sorted(p.stem for p in DATA.glob("*.mlir"))
+    names = sys.argv[1:] or sorted(p.stem for p in DATA.glob("*.mlir")
+                                   if "." not in p.stem)
     for name in names:
         text = (DATA / f"{name}.mlir").read_text()
         with mlir.make_ir_context():
             module = ir.Module.parse(text)
+            if name == "specification":
+                form = module.operation.get_asm(print_generic_op_form=True)
+                (DATA / f"{name}.generic.mlir").write_text(form)
             strip = "builtin.module(strip-debuginfo)"
             passmanager.PassManager.parse(strip).run(module.operation)
             own = io.BytesIO()
