@@ -448,8 +448,7 @@ static void z_tridiagonal(const lapack_job_t* job) {
 
 // --- All ---
 
-// How many numbers of REAL the functions ask for beside 16 matrices and vectors of the
-// largest extents.
+// How many numbers of REAL the functions ask for to work in.
 static int64_t z_asked(lapack_op_t op, const lapack_job_t* job) {
   int32_t m = job->m[0].rows, n = job->m[0].columns;
   switch ((int)op) {
@@ -479,15 +478,15 @@ static int64_t z_asked(lapack_op_t op, const lapack_job_t* job) {
   }
 }
 
+// Copies are of no more numbers than the tensors have, but for vectors.
 static size_t z_room(lapack_op_t op, const lapack_job_t* job) {
-  int64_t most = 1;
+  int64_t most = 1, all = 0;
   for (int i = 0; i < LAPACK_TENSORS; ++i) {
-    most = larger((int32_t)most, job->m[i].rows);
-    most = larger((int32_t)most, job->m[i].columns);
+    const lapack_matrix_t* m = &job->m[i];
+    most = larger(larger((int32_t)most, m->rows), m->columns);
+    all += 2 * (int64_t)m->rows * m->columns;
   }
-  return (size_t)(z_asked(op, job) + 8 * most * most + 16 * most) *
-             sizeof(REAL) +
-         16 * 64;
+  return (size_t)(z_asked(op, job) + all + 16 * most) * sizeof(REAL) + 16 * 64;
 }
 
 static void z_run(lapack_op_t op, const lapack_job_t* job) {

@@ -316,6 +316,17 @@ def threefry():
     p.run()
 
 
+def tall():
+    """Room to work in is for what there is, not for a square of the longest extent."""
+    z = (rng.standard_normal((200000, 3)) + 1j).astype(np.complex64)
+    p = Program(z)
+    results = [z, np.empty(3, np.complex64)]
+    p.add(call("lapack_cgeqrf_ffi", [("%a0", z)], results),
+          *[(r, lambda y, _: bool(abs(abs(y[0, 0]) / np.linalg.norm(z[:, 0]) - 1) < 1e-3))
+            for r in results])
+    p.run()
+
+
 def not_finite():
     """NaN, not an endless loop."""
     a = np.ones((4, 4), np.float32)
@@ -363,6 +374,7 @@ def every():
             products(of)
             factors(of)
     not_finite()
+    tall()
 
 
 # With LAPACK where it is, then by functions of Pestle's own.
