@@ -34,6 +34,7 @@ uint32_t pestle_lower_map(pestle_lower_t* lower, const pestle_node_t* node,
                           pestle_index_t out_index) {
   uint32_t stage = pestle_nest_add_stage(lower->nest, stage_name(node),
                                          node->results[0].type);
+  pestle_lower_ends(lower, node, stage);
   if (!lower->nest->failed) {
     pestle_lower_axes(lower, stage, out_index);
   } else {  // what reads the index goes on to the next look at |failed|

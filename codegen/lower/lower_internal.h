@@ -31,6 +31,9 @@ void pestle_lower_axes(pestle_lower_t* lower, uint32_t stage,
 // Adds a map stage for result 0 of |node| and fills |out_index| with its axes.
 uint32_t pestle_lower_map(pestle_lower_t* lower, const pestle_node_t* node,
                           pestle_index_t out_index);
+// Notes where the axes of |stage|, |node|'s, end by what its readers want (lower_end.c).
+void pestle_lower_ends(pestle_lower_t* lower, const pestle_node_t* node,
+                       uint32_t stage);
 // Sets the body and makes it the node's result.
 void pestle_lower_set(pestle_lower_t* lower, const pestle_node_t* node,
                       uint32_t stage, const pestle_expr_t* body);

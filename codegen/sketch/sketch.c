@@ -446,12 +446,22 @@ int64_t pestle_sketch_result_bytes(const pestle_sketch_t* k) {
   return (int64_t)bytes;
 }
 
+static bool has_end(const pestle_sketch_t* k) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  bool ends = false;
+  for (uint32_t i = 0; i < y->map_count; ++i)
+    ends |= k->nest->axes.data[y->roots[i]].end_scale > 0;
+  return ends;
+}
+
 // Results that the last cache cannot hold until somebody reads them go past
-// it; and so do those whose lines it would bring one by one.
+// it; and so do those whose lines it would bring one by one. Of results that end only a
+// run tells how many there are, and few stay where they are.
 static pestle_status_t stream_results(pestle_sketch_t* k) {
   int64_t bytes = pestle_sketch_result_bytes(k);
   const char* why;
   int64_t l3 = (int64_t)k->caps->l3_bytes;
+  if (has_end(k)) return NULL;
   if (!k->scattered_stores && (!l3 || bytes < l3 / PESTLE_CPU_STREAMED_LEAST))
     return NULL;
   if (!pestle_nest_may_stream(k->nest, k->anchor, &why)) return NULL;

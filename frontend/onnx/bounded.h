@@ -69,6 +69,25 @@ bool pestle_onnx_fit(pestle_onnx_call_t* call, pestle_value_t** values,
 // has it.
 void pestle_onnx_fit_broadcast(pestle_onnx_call_t* call);
 
+// --- Branches (bounded_branch.c) ---
+
+// A branch in a region of its own; where it ends is left open, for two of them to agree on.
+typedef struct pestle_onnx_branch_t {
+  pestle_region_t* region;
+  pestle_builder_t builder;
+  pestle_value_t** values;  // of each output, then room for their extents
+} pestle_onnx_branch_t;
+bool pestle_onnx_begin_branch(pestle_onnx_call_t* call,
+                              pestle_onnx_branch_t* out);
+// The call's outputs as what one of two branches gives, by |condition|, an i1 of rank 0.
+// Types are alike but for extents.
+void pestle_onnx_merge_branches(pestle_onnx_call_t* call,
+                                pestle_value_t* condition,
+                                pestle_onnx_branch_t* branches);
+// Runs |fn|, an importer of an op whose kernels do the work of the bound of input 0, for
+// few elements, more, and as many as there may be: a run takes the least that is enough.
+void pestle_onnx_by_size(pestle_onnx_call_t* call, pestle_onnx_fn_t fn);
+
 // --- Sums that end (bounded_sum.c) ---
 
 typedef pestle_value_t* (*pestle_onnx_product_fn_t)(pestle_onnx_call_t* call,

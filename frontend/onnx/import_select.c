@@ -390,7 +390,7 @@ static void give_unique(pestle_onnx_call_t* call, const unique_t* u,
   }
 }
 
-void pestle_onnx_import_unique(pestle_onnx_call_t* call) {
+static void import_unique(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   unique_t u = {.width = 1};
   int64_t axis = 0;
@@ -413,4 +413,8 @@ void pestle_onnx_import_unique(pestle_onnx_call_t* call) {
   find_groups(call, &u);
   if (!pestle_onnx_int(call, "sorted", 1)) order_by_occurrence(call, &u);
   give_unique(call, &u, x, axis);
+}
+
+void pestle_onnx_import_unique(pestle_onnx_call_t* call) {
+  pestle_onnx_by_size(call, import_unique);
 }

@@ -131,7 +131,7 @@ static void top_real(pestle_onnx_call_t* call, pestle_value_t* y, int64_t axis,
   }
 }
 
-void pestle_onnx_import_top_k(pestle_onnx_call_t* call) {
+static void import_top_k(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   int64_t axis =
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank_of(x));
@@ -160,4 +160,8 @@ void pestle_onnx_import_top_k(pestle_onnx_call_t* call) {
     call->outputs[i] = i ? pestle_onnx_convert(call, y[i], PESTLE_I64) : y[i];
     top_real(call, call->outputs[i], axis, k, wanted);
   }
+}
+
+void pestle_onnx_import_top_k(pestle_onnx_call_t* call) {
+  pestle_onnx_by_size(call, import_top_k);
 }

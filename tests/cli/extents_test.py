@@ -197,6 +197,26 @@ def sums_of_products(seed, devices, bound):
     check(g, outputs, devices, f"sums, seed {seed}, {n} rows")
 
 
+def sorts(seed, devices, count):
+    """Ops that have kernels for few elements, for more and for all: |count| kept."""
+    rng = np.random.default_rng(seed)
+    g = Graph()
+    mask = np.zeros(20000, bool)
+    mask[rng.permutation(20000)[:count]] = True
+    g.data("mask", mask)
+    x = g.data("x", rng.standard_normal((20000, 3)).astype(np.float32))
+    v = g.data("v", rng.integers(-40, 40, 20000).astype(np.float32))
+    rows, numbers = g.Compress(x, mask, axis=0), g.Compress(v, mask, axis=0)
+    outputs = [*g.TopK(rows, [2], axis=1, outputs=2)]
+    if count:
+        outputs += g.Unique(numbers, outputs=4)
+        outputs += g.Unique(numbers, outputs=4, sorted=0)[:2]
+    if count >= 5:
+        best = g.TopK(rows, [5], axis=0, outputs=2)
+        outputs += [*best, g.Concat(best[0], rows, axis=0)]
+    check(g, outputs, devices, f"sorts of {count}, seed {seed}")
+
+
 # --- NonMaxSuppression ---
 
 def suppression(seed, devices, bound):
@@ -336,6 +356,8 @@ def main():
     lengths(700, ["llvm"])
     lengths(50, ["ref", "simt"])
     sums_of_products(seed, ["ref"], [513])
+    for kept_of in (0, 1, 300, 313, 314, 2500, 2501, 20000):
+        sorts(seed, ["llvm"], kept_of)
     for trips in (1, 3, 1025):
         open_loop(trips, ["llvm"])
         open_loop(trips, ["llvm"], counted=True)
