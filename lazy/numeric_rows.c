@@ -8,6 +8,9 @@
 #define TWO(op, a, b) pestle_f_binary(f, PESTLE_OP_##op, a, b)
 #define ONE(op, a) pestle_f_unary(f, PESTLE_OP_##op, a)
 
+static pv_t* is_infinite(pestle_formula_t* f, pv_t* a);
+static pv_t* is_finite(pestle_formula_t* f, pv_t* a);
+
 static unsigned kind_of(const pv_t* a) {
   return pestle_dtype_info(a->type->dtype)->kind;
 }
@@ -103,6 +106,29 @@ static pv_t* make_conj(pestle_formula_t* f, pv_t* const* x) {
   pv_t* real = make_real(f, x);
   pv_t* imag = ONE(NEGATE, make_imag(f, x));
   return join(f, real, imag);
+}
+
+// Of both zeros 0, with the sign of the imaginary part alone.
+static pv_t* make_expm1(pestle_formula_t* f, pv_t* const* x) {
+  pv_t* y = ONE(EXPM1, x[0]);
+  if (!is_complex(x[0])) return y;
+  pv_t* imag = make_imag(f, x);
+  pv_t* zero = imag ? join(f, K(imag, 0), imag) : NULL;
+  return select(f, TWO(EQ, x[0], K(x[0], 0)), zero, y);
+}
+
+// At infinity the sign of the imaginary part stays, as the standard has it: C's has
+// that of sin(2 y).
+static pv_t* make_tanh(pestle_formula_t* f, pv_t* const* x) {
+  pv_t* y = ONE(TANH, x[0]);
+  if (!is_complex(x[0])) return y;
+  pv_t* real = make_real(f, x);
+  pv_t* imag = make_imag(f, x);
+  if (!real || !imag) return NULL;
+  pv_t* limit = with_sign(f, K(real, 1), real);
+  limit = join(f, limit, with_sign(f, K(imag, 0), imag));
+  pv_t* far = TWO(AND, is_infinite(f, real), is_finite(f, imag));
+  return select(f, far, limit, y);
 }
 
 static pv_t* make_angle(pestle_formula_t* f, pv_t* const* x) {
@@ -331,6 +357,8 @@ int pestle_numeric_op(pestle_numeric_t fn, pestle_dtype_t dtype) {
     if (fn == PESTLE_NUMERIC_ISFINITE) return PESTLE_OP_IS_FINITE;
     if (fn == PESTLE_NUMERIC_ABS) return PESTLE_OP_ABS;
     if (fn == PESTLE_NUMERIC_ROUND) return PESTLE_OP_ROUND_EVEN;
+    if (fn == PESTLE_NUMERIC_EXPM1) return PESTLE_OP_EXPM1;
+    if (fn == PESTLE_NUMERIC_TANH) return PESTLE_OP_TANH;
   }
   return op < PESTLE_NUMERIC_NO_OP ? op : PESTLE_NUMERIC_NO_OP;
 }

@@ -486,8 +486,8 @@ static PyObject* from_array(PyObject* object, pestle_device_t* device,
   }
   // Values never change: a copy is needed where memory is to be another alone.
   if (!moves && (copy != 1 || traced)) {
-    pestle_array_retain(array);
-    return pestle_py_wrap(array);
+    // The object itself, so that x[key] = value is seen by all who have it.
+    return Py_NewRef(object);
   }
   pestle_array_t* result;
   pestle_status_t status;

@@ -119,11 +119,13 @@ def _expand(x, key):
 
 
 def _mask_only(x, key):
-    """The mask, where the key is one of x's whole shape or its first axes."""
+    """The mask, where the key is one of x's whole shape or its first axes. As the
+    standard has it, an axis of a mask may have no elements: then nothing is meant."""
     if isinstance(key, tuple) and len(key) == 1:
         key = key[0]
     if isinstance(key, Array) and key.dtype == c.bool and key.ndim:
-        if key.shape != x.shape[:key.ndim]:
+        if key.ndim > x.ndim or any(k not in (n, 0)
+                                    for k, n in zip(key.shape, x.shape)):
             raise IndexError(f"a mask of shape {key.shape} is no mask of an array of "
                              f"shape {x.shape}")
         return key
@@ -144,7 +146,7 @@ def _plan(x, key):
             places.append(len(basic) - 1)
             continue
         if isinstance(item, tuple):
-            if x.shape[axis] != item[2]:
+            if item[2] not in (x.shape[axis], 0):
                 raise IndexError(f"a mask has {item[2]} elements along axis {axis}, "
                                  f"which has {x.shape[axis]}")
             item = item[1]
@@ -207,6 +209,8 @@ def update(x, key, value, how="set"):
     """x with value at key, or what |how| makes of both."""
     value = c.cast(array(value, x), x.dtype)
     mask = _mask_only(x, key)
+    if mask is not None and mask.shape != x.shape[:mask.ndim]:
+        return x
     if mask is not None and value.ndim == 0:
         mask = reshape_to(mask, mask.shape + (1,) * (x.ndim - mask.ndim))
         return c.where(mask, _UPDATES[how](x, value), x)
