@@ -69,6 +69,7 @@ def main():
         "jit 4x + 2y, 256x512": lambda: axpby(x, y),
         "jit of 16 arrays": lambda: tree(leaves),
         "from NumPy, shared": lambda: pt.asarray(wrapped, copy=False),
+        "from NumPy, DLPack": lambda: pt.from_dlpack(wrapped),
         "np.from_dlpack": lambda: np.from_dlpack(wrapped),
         "nothing": lambda: None,
     })
@@ -83,7 +84,7 @@ def main():
     ratio("record", "numpy a + b", 0.5)
     ratio("evaluate", "numpy a + b", 1.9)
     ratio("jit", "numpy x * 2 + 1", 0.27)
-    ratio("from NumPy, shared", "np.from_dlpack", 2.1)
+    ratio("from NumPy, DLPack", "np.from_dlpack", 2.1)
     print(f"import pestle: {import_ms():.1f} ms (to reach 15)")
 
 
