@@ -130,15 +130,7 @@ def _cumulate(op, x, axis, dtype, include_initial, start):
         axis = 0
     axis = axis_of(axis, x.ndim)
     x = c.cast(x, _sum_dtype(x, dtype))
-    n = x.shape[axis]
-    y = x
-    if n > 1 and x.size:
-        window, padding = [1] * x.ndim, [0] * (2 * x.ndim)
-        window[axis], padding[2 * axis] = n, n - 1
-        step = body(op, lambda a, b: apply(op, (a, b)), x.dtype, x.dtype)
-        y, = apply("reduce_window", (x, c.full((), start, x.dtype, x.device)),
-                   {"window_dimensions": window, "padding": padding}, None, None,
-                   (step,))
+    y = apply("cumulative", (x,), {"dimension": axis, "combiner": op})
     if not include_initial:
         return y
     first = list(x.shape)
@@ -148,12 +140,12 @@ def _cumulate(op, x, axis, dtype, include_initial, start):
 
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     """The sums of the first elements along axis: of one, of two, ..."""
-    return _cumulate("add", x, axis, dtype, include_initial, 0)
+    return _cumulate("ADD", x, axis, dtype, include_initial, 0)
 
 
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     """The products of the first elements along axis: of one, of two, ..."""
-    return _cumulate("multiply", x, axis, dtype, include_initial, 1)
+    return _cumulate("MULTIPLY", x, axis, dtype, include_initial, 1)
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
