@@ -61,44 +61,6 @@ static bool dies_here(const pestle_planner_t* p, const pestle_value_t* value,
          cell->size == (int64_t)pestle_type_bytes(value->type);
 }
 
-static int64_t position_of(const pestle_node_t* node) {
-  return (int64_t)(node->scratch >> 32);
-}
-
-// The state of a loop as its body sees it, which is read before |node| for the
-// last time and then is what |node| makes: |result| may take its place. A view
-// of it could be read later.
-static bool turns_into(const pestle_planner_t* p, const pestle_value_t* state,
-                       const pestle_node_t* node,
-                       const pestle_value_t* result) {
-  const pestle_block_t* body = state->node ? NULL : state->block;
-  const pestle_node_t* loop = body ? body->region->owner : NULL;
-  if (!loop || loop->op != PESTLE_OP_WHILE || node->block != body ||
-      body != pestle_node_body(loop, 1) ||
-      pestle_node_operand(body->last, state->index) != result ||
-      planned(p, state)->offset != 0) {
-    return false;
-  }
-  for (const pestle_use_t* u = state->uses; u; u = u->next) {
-    const pestle_node_t* user = u->user;
-    if (user == node) continue;
-    if (user->block != body || position_of(user) >= position_of(node) ||
-        pestle_fuse_is_zero_copy(user) ||
-        user->op == PESTLE_OP_OPTIMIZATION_BARRIER) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// Whether the result |index| of |node| may begin where |operand| lies.
-static bool gives_way(const pestle_planner_t* p, const pestle_value_t* operand,
-                      const pestle_node_t* node, uint32_t index,
-                      int64_t position) {
-  return dies_here(p, operand, position) ||
-         turns_into(p, operand, node, &node->results[index]);
-}
-
 // Two operands in one cell: one would see what was written over the other.
 static bool is_read_twice(const pestle_planner_t* p, const pestle_node_t* node,
                           uint32_t index) {
@@ -139,30 +101,26 @@ bool pestle_planner_begins_over(const pestle_planner_t* p,
   return begins && index == operand;
 }
 
-// |from| goes on in |into|, which ends where |from| begins.
-static void merge(pestle_planner_t* p, uint32_t into, uint32_t from) {
-  pestle_cell_t* a = &p->cells.data[into];
+void pestle_planner_merge(pestle_planner_t* p, const pestle_value_t* into,
+                          const pestle_value_t* value) {
+  uint32_t to = pestle_planner_cell(p, planned(p, into)->cell);
+  uint32_t from = pestle_planner_cell(p, planned(p, value)->cell);
+  if (to == from) return;
+  pestle_cell_t* a = &p->cells.data[to];
   pestle_cell_t* b = &p->cells.data[from];
   if (b->end > a->end) a->end = b->end;
-  b->merged_into = into;
-}
-
-static void merge_result(pestle_planner_t* p, const pestle_value_t* operand,
-                         const pestle_value_t* result) {
-  merge(p, pestle_planner_cell(p, planned(p, operand)->cell),
-        pestle_planner_cell(p, planned(p, result)->cell));
+  b->merged_into = to;
 }
 
 static void overwrite(pestle_planner_t* p, const pestle_node_t* fusion,
                       int64_t position) {
   for (uint32_t i = 0; i < fusion->operand_count; ++i) {
     const pestle_value_t* operand = pestle_node_operand(fusion, i);
-    if (!gives_way(p, operand, fusion, 0, position) ||
-        is_read_twice(p, fusion, i) ||
+    if (!dies_here(p, operand, position) || is_read_twice(p, fusion, i) ||
         !pestle_planner_may_overwrite(fusion, i)) {
       continue;
     }
-    merge_result(p, operand, &fusion->results[0]);
+    pestle_planner_merge(p, operand, &fusion->results[0]);
     return;
   }
 }
@@ -173,9 +131,8 @@ static void share_aliases(pestle_planner_t* p, const pestle_node_t* node) {
     if (i == UINT32_MAX) continue;
     const pestle_value_t* operand = pestle_node_operand(node, i);
     int64_t position = pestle_planner_cell_of(p, &node->results[r])->begin;
-    if (gives_way(p, operand, node, r, position) &&
-        !is_read_twice(p, node, i)) {
-      merge_result(p, operand, &node->results[r]);
+    if (dies_here(p, operand, position) && !is_read_twice(p, node, i)) {
+      pestle_planner_merge(p, operand, &node->results[r]);
     }
   }
 }
@@ -185,9 +142,8 @@ static void update(pestle_planner_t* p, const pestle_node_t* node,
                    int64_t position) {
   for (uint32_t i = 0; i < node->result_count; ++i) {
     const pestle_value_t* operand = pestle_node_operand(node, i);
-    if (gives_way(p, operand, node, i, position) &&
-        !is_read_twice(p, node, i)) {
-      merge_result(p, operand, &node->results[i]);
+    if (dies_here(p, operand, position) && !is_read_twice(p, node, i)) {
+      pestle_planner_merge(p, operand, &node->results[i]);
     }
   }
 }
@@ -198,12 +154,13 @@ static void start_in_place(pestle_planner_t* p, const pestle_node_t* loop,
   for (uint32_t i = 0; i < loop->result_count; ++i) {
     const pestle_value_t* operand = pestle_node_operand(loop, i);
     if (dies_here(p, operand, position) && !is_read_twice(p, loop, i)) {
-      merge_result(p, operand, &loop->results[i]);
+      pestle_planner_merge(p, operand, &loop->results[i]);
     }
   }
 }
 
-static void visit_block(pestle_planner_t* p, const pestle_block_t* block) {
+static pestle_status_t visit_block(pestle_planner_t* p,
+                                   const pestle_block_t* block) {
   for (const pestle_node_t* n = block->first; n; n = n->next) {
     if (n->op == PESTLE_OP_FUSION && n->result_count == 1) {
       overwrite(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
@@ -216,13 +173,14 @@ static void visit_block(pestle_planner_t* p, const pestle_block_t* block) {
       start_in_place(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
     }
     if (!pestle_pass_has_bodies(n)) continue;
+    PESTLE_TRY(pestle_planner_chains(p, n));
     for (uint32_t r = 0; r < n->region_count; ++r) {
-      visit_block(p, pestle_node_body(n, r));
+      PESTLE_TRY(visit_block(p, pestle_node_body(n, r)));
     }
   }
+  return NULL;
 }
 
 pestle_status_t pestle_planner_in_place(pestle_planner_t* p) {
-  visit_block(p, p->function->body->block);
-  return NULL;
+  return visit_block(p, p->function->body->block);
 }

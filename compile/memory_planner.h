@@ -59,6 +59,13 @@ static inline pestle_cell_t* pestle_planner_cell_of(
 PESTLE_NODISCARD pestle_status_t pestle_planner_find_cells(pestle_planner_t* p);
 // memory_plan_in_place.c: results in the storage of operands that die.
 PESTLE_NODISCARD pestle_status_t pestle_planner_in_place(pestle_planner_t* p);
+// Lets |value| and all that lies in its cell go on in the cell of |into|.
+void pestle_planner_merge(pestle_planner_t* p, const pestle_value_t* into,
+                          const pestle_value_t* value);
+// memory_plan_loops.c: the state of the loop |node|, or what its branches change,
+// in place.
+PESTLE_NODISCARD pestle_status_t
+pestle_planner_chains(pestle_planner_t* p, const pestle_node_t* node);
 // Whether |fusion| reads operand |index| only at the place of the element of
 // its one result that it then writes.
 bool pestle_planner_may_overwrite(const pestle_node_t* fusion, uint32_t index);

@@ -140,7 +140,7 @@ static void unlink_node(pestle_node_t* node) {
 
 void pestle_node_move(pestle_node_t* node, pestle_node_t* before) {
   if (node == before) return;
-  pestle_block_t* block = node->block;
+  pestle_block_t* block = before ? before->block : node->block;
   unlink_node(node);
   pestle_node_insert(node, block, before);
 }
@@ -173,6 +173,63 @@ void pestle_node_erase(pestle_node_t* node) {
     if (source && is_unused(source)) pestle_node_set_heir(source, heir);
   }
   unlink_node(node);
+}
+
+// --- Loops ---
+
+// Value |index| of the loop's arguments and results becomes |value|.
+static void replace_carry(pestle_node_t* loop, uint32_t index,
+                          pestle_value_t* value) {
+  for (uint32_t r = 0; r < loop->region_count; ++r) {
+    pestle_value_replace_all_uses(loop->regions[r]->block->arguments[index],
+                                  value);
+  }
+  pestle_value_replace_all_uses(&loop->results[index], value);
+}
+
+static void move_use(pestle_node_t* node, uint32_t to, uint32_t from) {
+  pestle_value_t* value = node->operands[from].value;
+  if (to == from) return;
+  unlink_use(&node->operands[from]);
+  node->operands[to].user = node;
+  pestle_use_link(&node->operands[to], value);
+}
+
+// Carry |from|, of which nothing stands at |to|, comes to stand there.
+static void move_carry(pestle_node_t* loop, pestle_node_t* next, uint32_t to,
+                       uint32_t from) {
+  move_use(loop, to, from);
+  move_use(next, to, from);
+  if (to == from) return;
+  for (uint32_t r = 0; r < loop->region_count; ++r) {
+    pestle_value_t** arguments = loop->regions[r]->block->arguments;
+    arguments[to] = arguments[from];
+    arguments[to]->index = to;
+  }
+  pestle_value_t* source = &loop->results[from];
+  loop->results[to].type = source->type;
+  loop->results[to].name = source->name;
+  pestle_value_replace_all_uses(source, &loop->results[to]);
+}
+
+uint32_t pestle_loop_drop_carries(pestle_node_t* loop, const bool* is_kept) {
+  pestle_node_t* next = loop->regions[1]->block->last;
+  uint32_t count = loop->result_count, kept = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!is_kept[i]) replace_carry(loop, i, loop->operands[i].value);
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    if (is_kept[i]) {
+      move_carry(loop, next, kept++, i);
+    } else {
+      unlink_use(&loop->operands[i]);
+      unlink_use(&next->operands[i]);
+    }
+  }
+  loop->operand_count = loop->result_count = next->operand_count = kept;
+  for (uint32_t r = 0; r < loop->region_count; ++r)
+    loop->regions[r]->block->argument_count = kept;
+  return count - kept;
 }
 
 // --- Walking ---

@@ -378,8 +378,14 @@ void pestle_value_replace_all_uses(pestle_value_t* from, pestle_value_t* to);
 // only it used goes to its heir: a pattern of five ops that became one has one
 // heir. The memory stays, for those who ask for the heir.
 void pestle_node_erase(pestle_node_t* node);
-// Moves |node| before |before| (both in one block), or to the end for NULL.
+// Moves |node| before |before|, in its block or in one around it where all that it
+// reads is defined; to the end of its block for NULL.
 void pestle_node_move(pestle_node_t* node, pestle_node_t* before);
+// Drops from the while op |loop| the carried values that |is_kept| (one entry a
+// result) does not have. What read one reads its initial value instead: right
+// where the body hands the value on as it is, or where nobody needs it. Returns
+// how many went.
+uint32_t pestle_loop_drop_carries(pestle_node_t* loop, const bool* is_kept);
 // Empties a region that no op has taken over, so that what it captured is not
 // used by it any more.
 void pestle_region_discard(pestle_region_t* region);

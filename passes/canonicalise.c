@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constant folding and the rules of simplify.def in one sweep over each block,
-// then cse and dce, again and again until nothing changes. The same work under
+// what loops do not change, cse and dce, again and again until nothing changes. The same work under
 // the name clean_up stands before fusion.
 //
 //   %0 = constant dense<0>
@@ -32,6 +32,7 @@ pestle_status_t pestle_pass_canonicalise(pestle_pass_context_t* ctx,
   for (int round = 0; round < MAX_ROUNDS && rewritten; ++round) {
     bool dropped = false;
     PESTLE_TRY(pestle_pass_rewrite(ctx, module, fold_or_simplify, &rewritten));
+    PESTLE_TRY(pestle_pass_loop_invariants(ctx, module, &rewritten));
     PESTLE_TRY(pestle_pass_cse(ctx, module, &rewritten));
     PESTLE_TRY(pestle_pass_dce(ctx, module, &dropped));
     *out_changed = *out_changed || rewritten || dropped;

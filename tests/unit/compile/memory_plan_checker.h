@@ -90,6 +90,24 @@ static inline void check_fusion(checker_t* c, const pestle_node_t* n) {
   }
 }
 
+// An op that changes operand i into result i, where it lies or in a copy of it.
+static inline void check_update(checker_t* c, const pestle_node_t* n) {
+  for (uint32_t i = 0; i < n->operand_count; ++i) {
+    const pestle_value_t* operand = pestle_node_operand(n, i);
+    check_read(c, operand);
+    for (uint32_t r = 0; r < n->result_count; ++r) {
+      bool same =
+          check_at(c, operand)->offset == check_at(c, &n->results[r])->offset;
+      if (!check_overlaps(c, operand, &n->results[r]) || (i == r && same))
+        continue;
+      print_error("an updated operand lies over another\n");
+      c->failed = true;
+    }
+  }
+  for (uint32_t r = 0; r < n->result_count; ++r)
+    check_write(c, &n->results[r], c->next++);
+}
+
 static inline uint32_t* check_save(const checker_t* c, size_t space) {
   size_t size = (c->sizes[space] + 1) * sizeof(uint32_t);
   uint32_t* copy = malloc(size);
@@ -169,6 +187,8 @@ static inline void check_block(checker_t* c, const pestle_block_t* block) {
       check_while(c, n);
     } else if (n->op == PESTLE_OP_IF || n->op == PESTLE_OP_CASE) {
       check_if(c, n);
+    } else if (pestle_pass_info(n)->flags & PESTLE_OP_FLAG_UPDATES) {
+      check_update(c, n);
     } else if (n->op == PESTLE_OP_CONSTANT) {
       c->contents[n->results[0].scratch] = c->next++;
     } else if (n->op == PESTLE_OP_RETURN) {

@@ -175,6 +175,87 @@ static void test_loop_in_place(void** state) {
   pestle_context_release(context);
 }
 
+// Rows of the state are set, in one branch only, and then added to: it is never
+// copied. |also| is a second state, made of what is read of the first.
+#define CHAIN(ALSO)                                                      \
+  "func.func @main(%x: tensor<4xf32>) -> (tensor<9x4xf32>, "             \
+  "tensor<4xf32>) {\n"                                                   \
+  "%zero = stablehlo.constant dense<0> : tensor<i32>\n"                  \
+  "%one = stablehlo.constant dense<1> : tensor<i32>\n"                   \
+  "%n = stablehlo.constant dense<9> : tensor<i32>\n"                     \
+  "%row = stablehlo.reshape %x : (tensor<4xf32>) -> tensor<1x4xf32>\n"   \
+  "%z = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<4xf32>) -> " \
+  "tensor<9x4xf32>\n"                                                    \
+  "%r:3 = stablehlo.while(%i = %zero, %s = %z, %t = %x) : tensor<i32>, " \
+  "tensor<9x4xf32>, tensor<4xf32>\n"                                     \
+  " cond {\n"                                                            \
+  "  %c = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, "         \
+  "tensor<i32>) -> tensor<i1>\n"                                         \
+  "  stablehlo.return %c : tensor<i1>\n"                                 \
+  "} do {\n"                                                             \
+  "  %j = stablehlo.add %i, %one : tensor<i32>\n"                        \
+  "  %odd = stablehlo.and %i, %one : tensor<i32>\n"                      \
+  "  %a = \"stablehlo.case\"(%odd) ({\n"                                 \
+  "    %u = stablehlo.dynamic_update_slice %s, %row, %i, %zero : "       \
+  "(tensor<9x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> "     \
+  "tensor<9x4xf32>\n"                                                    \
+  "    stablehlo.return %u : tensor<9x4xf32>\n"                          \
+  "  }, {\n    stablehlo.return %s : tensor<9x4xf32>\n  }) : "           \
+  "(tensor<i32>) -> tensor<9x4xf32>\n"                                   \
+  "  %b = stablehlo.dynamic_slice %s, %j, %zero, sizes = [1, 4] : "      \
+  "(tensor<9x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>\n"     \
+  "  %d = stablehlo.dynamic_slice %a, %j, %zero, sizes = [1, 4] : "      \
+  "(tensor<9x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>\n"     \
+  "  %e = stablehlo.dynamic_update_slice %a, %d, %zero, %zero : "        \
+  "(tensor<9x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> "     \
+  "tensor<9x4xf32>\n"                                                    \
+  "  %f = stablehlo.reshape " ALSO                                       \
+  " : (tensor<1x4xf32>) -> tensor<4xf32>\n"                              \
+  "  stablehlo.return %j, %e, %f : tensor<i32>, tensor<9x4xf32>, "       \
+  "tensor<4xf32>\n}\n"                                                   \
+  "return %r#1, %r#2 : tensor<9x4xf32>, tensor<4xf32>\n}\n"
+
+static const pestle_node_t* find(const pestle_block_t* block, pestle_op_t op) {
+  for (const pestle_node_t* n = block->first; n; n = n->next) {
+    if (n->op == op) return n;
+  }
+  fail_msg("no op %s", pestle_op_info(op)->name);
+  return NULL;
+}
+
+static void check_chain(pestle_context_t* context, const char* text,
+                        bool in_place) {
+  pestle_compile_options_t options = test_options(NULL);
+  pestle_module_t* module = test_parse(context, text);
+  test_keeps_meaning(module, &options, 1e-6);
+  check_plan(module);
+  fixture_t f;
+  plan(module, &f);
+  const pestle_block_t* block = pestle_module_entry(module)->body->block;
+  const pestle_node_t* loop = find(block, PESTLE_OP_WHILE);
+  const pestle_node_t* branches =
+      find(pestle_node_body(loop, 1), PESTLE_OP_CASE);
+  const pestle_value_t* slot = NULL;
+  for (uint32_t i = 0; i < loop->result_count; ++i) {
+    if (loop->results[i].type->rank == 2) slot = &loop->results[i];
+  }
+  assert_non_null(slot);
+  assert_int_equal(place(&f, slot)->root == place(&f, branches->results)->root,
+                   in_place);
+  pestle_arena_deinit(&f.arena);
+  pestle_module_release(module);
+}
+
+static void test_chain_in_place(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  // %d reads what the branches made; the old state, %b, is read behind them, so
+  // that they must leave it as it was.
+  check_chain(context, CHAIN("%d"), true);
+  check_chain(context, CHAIN("%b"), false);
+  pestle_context_release(context);
+}
+
 static void test_report(void** state) {
   (void)state;
   pestle_context_t* context = test_context();
@@ -327,6 +408,7 @@ int main(void) {
       cmocka_unit_test(test_in_place),
       cmocka_unit_test(test_control_flow),
       cmocka_unit_test(test_loop_in_place),
+      cmocka_unit_test(test_chain_in_place),
       cmocka_unit_test(test_report),
       cmocka_unit_test(test_every_allocation),
       cmocka_unit_test(test_empty_overlaps_nothing),
