@@ -408,6 +408,7 @@ void pestle_emit_prefetch(pestle_emit_t* e, uint32_t tensor,
 
 pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
                                  const pestle_affine_t* resolved) {
+  if (pestle_emit_has_failed(e)) return 0;
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
   if (is_private(t)) return load_private(e, tensor, resolved);
   return load_memory(e, pestle_emit_buffer(e, tensor), e->box[tensor].count,
@@ -416,6 +417,7 @@ pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
 
 void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
                        const pestle_affine_t* resolved, pestle_kir_id_t value) {
+  if (pestle_emit_has_failed(e)) return;
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
   uint32_t buffer = pestle_emit_buffer(e, tensor);
   bool vector = e->vector_axis >= 0;
@@ -523,11 +525,13 @@ void pestle_emit_take(pestle_emit_t* e, const pestle_expr_t* x,
   e->memo[x->id] = id;
 }
 
+bool pestle_emit_has_failed(const pestle_emit_t* e) {
+  if (e->nest->failed) e->k->failed = true;
+  return e->k->failed;
+}
+
 pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x) {
-  if (e->nest->failed) {  // expressions may lack parts; nothing is kept
-    e->k->failed = true;
-    return 0;
-  }
+  if (pestle_emit_has_failed(e)) return 0;
   if (x->id < e->memo_count && e->memo[x->id] != PESTLE_KIR_NONE) {
     return e->memo[x->id];
   }

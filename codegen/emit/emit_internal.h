@@ -231,6 +231,10 @@ pestle_kir_id_t pestle_emit_packed(pestle_emit_t* e, const pestle_expr_t* x,
                                    const pestle_affine_t* flat);
 
 // --- emit_expr.c ---
+// Whether memory ran out. Expressions may lack parts then, and tensors their buffers;
+// what is emitted is not kept.
+bool pestle_emit_has_failed(const pestle_emit_t* e);
+// The value of |x|; of those that failed, 0.
 pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x);
 // |x| is |id|, until the scope closes.
 void pestle_emit_take(pestle_emit_t* e, const pestle_expr_t* x,

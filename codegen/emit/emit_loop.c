@@ -521,7 +521,7 @@ static bool has_others(const pestle_nest_t* nest, uint32_t axis) {
 void pestle_emit_walk(pestle_emit_walk_t* w, const uint32_t* leaves,
                       uint32_t count) {
   pestle_emit_t* e = w->e;
-  if (e->nest->failed) return;
+  if (pestle_emit_has_failed(e)) return;
   if (count == 0) {
     pestle_emit_coords(e, w->stage);
     w->body(e, w->stage, w->user);

@@ -136,7 +136,7 @@ pestle_kir_id_t pestle_emit_dot(pestle_emit_t* e, const pestle_expr_t* x,
                                 pestle_kir_id_t sum) {
   pestle_kir_id_t a = pestle_emit_expr(e, x->args[0]);
   pestle_kir_id_t b = pestle_emit_expr(e, x->args[1]);
-  if (e->nest->failed || e->k->failed) return 0;
+  if (pestle_emit_has_failed(e)) return 0;
   unsigned lanes = pestle_kir_lanes_of(e->k, a);
   if (pestle_kir_lanes_of(e->k, b) > lanes) {
     lanes = pestle_kir_lanes_of(e->k, b);

@@ -26,14 +26,14 @@ static const pestle_affine_t* position(pestle_emit_t* e, uint32_t stage,
 
 pestle_kir_id_t pestle_emit_load_stage(pestle_emit_t* e, uint32_t stage,
                                        uint32_t v) {
-  if (e->nest->failed) return 0;
+  if (pestle_emit_has_failed(e)) return 0;
   return pestle_emit_load(e, pestle_nest_stage(e->nest, stage)->tensors[v],
                           position(e, stage, v));
 }
 
 void pestle_emit_store_stage(pestle_emit_t* e, uint32_t stage, uint32_t v,
                              pestle_kir_id_t value) {
-  if (e->nest->failed) return;
+  if (pestle_emit_has_failed(e)) return;
   pestle_emit_store(e, pestle_nest_stage(e->nest, stage)->tensors[v],
                     position(e, stage, v), value);
 }

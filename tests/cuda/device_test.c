@@ -79,9 +79,10 @@ static void freed_while_used(void** state) {
   pestle_device_stream_t *a = new_stream(0), *b = new_stream(0);
   (void)state;
   void *x = take(0, SIZE), *y = take(0, SIZE), *unused = take(0, SIZE);
+  void* z = take(0, SIZE);
   fake_hold(1);
   assert_ok(d->queue_copy(gpu->self, a, x, y, SIZE));
-  assert_ok(d->queue_copy(gpu->self, b, y, unused, SIZE));
+  assert_ok(d->queue_copy(gpu->self, b, z, unused, SIZE));
   give(0, x, SIZE);
   assert_true(number(PESTLE_MEMORY_CACHE) >= SIZE);
   void* other = take(0, SIZE);
@@ -99,6 +100,7 @@ static void freed_while_used(void** state) {
   give(0, again, SIZE);
   give(0, other, SIZE);
   give(0, y, SIZE);
+  give(0, z, SIZE);
   give(0, unused, SIZE);
   d->stream_destroy(gpu->self, a);
   d->stream_destroy(gpu->self, b);

@@ -251,6 +251,23 @@ static pestle_status_t compile(oom_world_t* w) {
   return robust_compile(w->context, w->module, w->backend, true, &w->got);
 }
 
+// Schedules differ by CPU: what follows takes other ways than this machine's own.
+static pestle_status_t compile_for(oom_world_t* w, const char* cpu) {
+  pestle_device_t* device;
+  PESTLE_TRY(pestle_context_device(w->context, w->backend, &device));
+  pestle_compile_options_t options = {
+      .struct_size = sizeof(options), .no_cache = true, .target_cpu = cpu};
+  return pestle_compile(w->context, w->module, device, &options, &w->got);
+}
+
+static pestle_status_t compile_haswell(oom_world_t* w) {
+  return compile_for(w, "haswell");
+}
+
+static pestle_status_t compile_sapphirerapids(oom_world_t* w) {
+  return compile_for(w, "sapphirerapids");
+}
+
 static pestle_status_t prepare_folder(oom_world_t* w) {
   snprintf(w->folder, sizeof(w->folder), "/tmp/pestle-oom-XXXXXX");
   if (!mkdtemp(w->folder)) return PESTLE_ERROR(IO, "no folder");
@@ -407,6 +424,9 @@ static const oom_phase_t oom_phases[] = {
   {"compile direct", "ref", prepare_direct, compile, undo_got, 1000},
   {"compile", "ref", prepare_module, compile, undo_got, 1000},
   {"compile", "llvm", prepare_module, compile, undo_got, 120},
+  {"compile for haswell", "llvm", prepare_module, compile_haswell, undo_got, 60},
+  {"compile for sapphirerapids", "llvm", prepare_module, compile_sapphirerapids, undo_got, 60},
+  {"compile direct", "llvm", prepare_direct, compile, undo_got, 30},
   {"compile cold", "ref", prepare_folder, compile_cached, undo_got, 200},
   {"compile cold", "llvm", prepare_folder, compile_cached, undo_got, 60},
   {"compile warm", "llvm", prepare_cached, compile_cached, undo_got, 60},
