@@ -147,6 +147,7 @@ typedef struct by_size_t {
   pestle_onnx_fn_t fn;
   pestle_value_t *x, *size;
   int64_t axis, bound;
+  bool merged;  // what went wrong since is no matter of size
 } by_size_t;
 
 // The longest axis of the first input of which only a run tells how long it is.
@@ -162,11 +163,11 @@ static bool find_axis(pestle_onnx_call_t* call, by_size_t* b) {
   return b->size && pestle_type_count(pestle_onnx_type(b->x)) >= LEAST_MANY;
 }
 
-static void run_below(pestle_onnx_call_t* call, const by_size_t* b, int level);
+static void run_below(pestle_onnx_call_t* call, by_size_t* b, int level);
 
 // The op where |bound| elements are enough; |level| 0: no fewer.
-static bool run_branch(pestle_onnx_call_t* call, const by_size_t* b,
-                       int64_t bound, int level, pestle_onnx_branch_t* out) {
+static bool run_branch(pestle_onnx_call_t* call, by_size_t* b, int64_t bound,
+                       int level, pestle_onnx_branch_t* out) {
   if (!pestle_onnx_begin_branch(call, out)) return false;
   pestle_builder_t outer = call->f.builder;
   call->f.builder = out->builder;
@@ -188,7 +189,7 @@ static bool run_branch(pestle_onnx_call_t* call, const by_size_t* b,
   return !call->f.status;
 }
 
-static void run_below(pestle_onnx_call_t* call, const by_size_t* b, int level) {
+static void run_below(pestle_onnx_call_t* call, by_size_t* b, int level) {
   int64_t few = b->bound;
   for (int i = 0; i < level; ++i)
     few = (few + FEWER - 1) / FEWER;
@@ -196,14 +197,19 @@ static void run_below(pestle_onnx_call_t* call, const by_size_t* b, int level) {
     b->fn(call);
     return;
   }
-  pestle_onnx_branch_t branches[2];
+  pestle_onnx_branch_t branches[2] = {{0}};
   pestle_value_t* condition =
       pestle_f_le(&call->f, b->size, pestle_onnx_size_number(call, few));
-  if (!run_branch(call, b, few, 0, &branches[0]) ||
-      !run_branch(call, b, b->bound, level - 1, &branches[1])) {
+  if (run_branch(call, b, few, 0, &branches[0]) &&
+      run_branch(call, b, b->bound, level - 1, &branches[1])) {
+    pestle_onnx_merge_branches(call, condition, branches);
+    b->merged |= call->f.status != NULL;
     return;
   }
-  pestle_onnx_merge_branches(call, condition, branches);
+  // What they use outside is used no more.
+  for (int i = 0; i < 2; ++i) {
+    if (branches[i].region) pestle_region_discard(branches[i].region);
+  }
 }
 
 void pestle_onnx_by_size(pestle_onnx_call_t* call, pestle_onnx_fn_t fn) {
@@ -215,7 +221,7 @@ void pestle_onnx_by_size(pestle_onnx_call_t* call, pestle_onnx_fn_t fn) {
   run_below(call, &b, LEVELS);
   call->inputs[0] = b.x;
   // What few elements cannot be, all may.
-  if (!call->f.status ||
+  if (!call->f.status || b.merged ||
       pestle_status_code(call->f.status) == PESTLE_STATUS_OUT_OF_MEMORY) {
     return;
   }
