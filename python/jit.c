@@ -34,6 +34,9 @@ typedef struct entry_t {
   size_t out_word_count, out_count;
   int64_t run_ns;  // of the fastest of the first calls
   uint32_t calls;
+  // The cache's, and one for each call that runs: a run may let another thread have
+  // the interpreter, which forgets the entry.
+  uint32_t users;
 } entry_t;
 
 // PyVectorcall_* are in the limited API from 3.12 on, the protocol itself is older: a
@@ -66,8 +69,8 @@ typedef struct jit_t {
 
 // --- Entries ---
 
-static void free_entry(entry_t* entry) {
-  if (!entry) return;
+static void drop_entry(entry_t* entry) {
+  if (!entry || --entry->users) return;
   pestle_tree_free_words(entry->words, entry->word_count);
   pestle_tree_free_words(entry->out_words, entry->out_word_count);
   free(entry->guards);
@@ -79,7 +82,7 @@ static void free_entry(entry_t* entry) {
 
 static void keep_entry(jit_t* self, entry_t* entry) {
   if (self->entry_count == MOST_ENTRIES) {
-    free_entry(self->entries[--self->entry_count]);
+    drop_entry(self->entries[--self->entry_count]);
   }
   memmove(self->entries + 1, self->entries,
           self->entry_count * sizeof(*self->entries));
@@ -401,12 +404,13 @@ static entry_t* make_entry(jit_t* self, const call_t* call,
     PyErr_NoMemory();
     return NULL;
   }
+  entry->users = 1;
   pestle_tree_init(&trace.out);
   ++self->traces;
   bool fine = fill_entry(entry, call) && capture(self, call, entry, &trace);
   pestle_tree_deinit(&trace.out);
   if (fine) return entry;
-  free_entry(entry);
+  drop_entry(entry);
   return NULL;
 }
 
@@ -427,16 +431,13 @@ static pestle_status_t run(entry_t* entry, const call_t* call,
     return pestle_jit_call(entry->jit, call->arrays, call->count, NULL, out,
                            entry->out_count);
   }
-  pestle_jit_t* jit = entry->jit;
-  size_t count = entry->out_count;
   pestle_status_t status;
   int64_t begin = now_ns(), end;
-  pestle_jit_retain(jit);
   Py_BEGIN_ALLOW_THREADS;
-  status = pestle_jit_call(jit, call->arrays, call->count, NULL, out, count);
+  status = pestle_jit_call(entry->jit, call->arrays, call->count, NULL, out,
+                           entry->out_count);
   end = now_ns();
   Py_END_ALLOW_THREADS;
-  pestle_jit_release(jit);
   if (end - begin < entry->run_ns) entry->run_ns = end - begin;
   ++entry->calls;
   return status;
@@ -451,10 +452,9 @@ static PyObject* call_entry(entry_t* entry, const call_t* call) {
   pestle_array_t** out = is_small ? few : malloc(count * sizeof(*out));
   PyObject** objects =
       is_small ? few_objects : malloc(count * sizeof(*objects));
-  // Another thread, or a callback, may drop the entry meanwhile.
-  size_t word_count = entry->out_word_count;
   PyObject* result = NULL;
   size_t made = 0;
+  ++entry->users;
   if (!out || !objects) {
     PyErr_NoMemory();
   } else if (pestle_py_ok(run(entry, call, out))) {
@@ -463,7 +463,7 @@ static PyObject* call_entry(entry_t* entry, const call_t* call) {
       if (!fine) pestle_array_release(out[made]);
       fine = objects[made] != NULL;
     }
-    bool is_leaf = word_count == 1 && count == 1;
+    bool is_leaf = entry->out_word_count == 1 && count == 1;
     if (is_leaf) {
       result = Py_XNewRef(objects[0]);
     } else if (!PyErr_Occurred()) {
@@ -476,6 +476,7 @@ static PyObject* call_entry(entry_t* entry, const call_t* call) {
     free(out);
     free(objects);
   }
+  drop_entry(entry);
   return result;
 }
 
@@ -642,7 +643,7 @@ static PyObject* clear_cache(PyObject* object, PyObject* unused) {
   (void)unused;
   jit_t* self = (jit_t*)object;
   while (self->entry_count)
-    free_entry(self->entries[--self->entry_count]);
+    drop_entry(self->entries[--self->entry_count]);
   Py_RETURN_NONE;
 }
 
@@ -696,7 +697,7 @@ static void jit_dealloc(PyObject* object) {
   jit_t* self = (jit_t*)object;
   PyObject_GC_UnTrack(object);
   while (self->entry_count)
-    free_entry(self->entries[--self->entry_count]);
+    drop_entry(self->entries[--self->entry_count]);
   clear(object);
   Py_XDECREF(self->statics);
   Py_XDECREF(self->static_names);

@@ -100,21 +100,36 @@ def _block(x):
 
 
 def _reduce_ex(x, protocol):
-    return _rebuild, (bytes(memoryview(c.copy(x, "cpu")).cast("B")) if x.size else b"",
-                      x.dtype.name, x.shape)
+    if x.dtype.kind == "c":
+        return _rebuild_complex, (c.real(x), c.imag(x))
+    if x.dtype.kind == "f" and 8 <= x.dtype.bits <= 16:
+        bits = c.uint16 if x.dtype.bits == 16 else c.uint8
+        words = c.apply("bitcast_convert", (x,), None, bits, x.shape)
+        return _rebuild_float, (words, x.dtype.name)
+    if x.dtype.kind == "f" and x.dtype.bits < 8:
+        return c.cast, (c.cast(x, c.float32), x.dtype)
+    if x.dtype.bits < 8 and x.dtype != c.bool:
+        return c.cast, (c.cast(x, c.int8 if x.dtype.kind == "i" else c.uint8), x.dtype)
+    data = bytes(memoryview(c.copy(x, "cpu")).cast("B")) if x.size else b""
+    return _rebuild, (data, x.dtype.name, x.shape)
+
+
+def _rebuild_complex(real, imag):
+    return c.apply("complex", (real, imag))
+
+
+def _rebuild_float(words, dtype):
+    return c.apply("bitcast_convert", (words,), None, c.dtype(dtype), words.shape)
 
 
 def _rebuild(data, dtype, shape):
     if not data:
         return c.full(shape, 0, c.dtype(dtype), None)
-    flat = c.asarray(memoryview(data))
-    size = c.dtype(dtype).itemsize
-    n = len(data) // size
-    if dtype == "bool":
-        return _shape.reshape(c.not_equal(flat, 0), shape)
-    wide = c.apply("reshape", (flat,), None, c.uint8, (n, size) if size > 1 else (n,))
-    y = c.apply("bitcast_convert", (wide,), None, c.dtype(dtype), (n,))
-    return _shape.reshape(y, shape)
+    letter = {"bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q",
+              "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
+              "float32": "f", "float64": "d"}[dtype]
+    view = memoryview(data)
+    return _shape.reshape(asarray(view if letter == "B" else view.cast(letter)), shape)
 
 
 METHODS = {

@@ -98,6 +98,37 @@ def test_async():
     pt.synchronize()
 
 
+def test_pickles():
+    import copy
+    import pickle
+    for dtype in ("float32", "bool", "int64", "complex64", "bfloat16", "float16", "uint8",
+                  "complex128", "float8_e5m2", "int4", "float4_e2m1fn"):
+        x = pt.astype(pt.asarray([[0, 1, 0], [1, 4, 6]]), pt.dtype(dtype))
+        y = pickle.loads(pickle.dumps(x))
+        assert y.dtype == x.dtype and y.tolist() == x.tolist(), dtype
+        assert copy.deepcopy(x).tolist() == x.tolist()
+    assert pickle.loads(pickle.dumps(pt.float32)) is pt.float32
+
+
+def test_threads():
+    import threading
+    f = pt.jit(lambda x: pt.exp(x).sum() + 1)
+    wrong = []
+
+    # More shapes than a function keeps: entries come and go while others run.
+    def work(seed):
+        for i in range(40):
+            n = (seed * 31 + i) % 90 + 1
+            if abs(f(pt.zeros((n,))).item() - n - 1) > 1e-3:
+                wrong.append(n)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong, wrong
+
+
 def test_numbers():
     x = pt.asarray(2.5)
     assert x.item() == 2.5 and float(x) == 2.5 and int(x) == 2 and bool(x)
