@@ -9,7 +9,8 @@
 //
 // The state of a while has one slot each: the init is copied in unless it lies
 // there already, the body's results are copied back at the end of a trip, all
-// read before any is written (a body may return its arguments swapped). A
+// read before any is written (a body may return its arguments swapped), but for
+// long ones, whose two places take turns (memory_plan_loops.c). A
 // branch's results are copied to the results of the if. An argument that runs may
 // be given can lie in the storage of a result (memory_plan_donation.c).
 #include "compile/memory_planner.h"
@@ -58,7 +59,8 @@ static pestle_status_t write_plan(pestle_planner_t* p,
                              .index = cell->index,
                              .offset = cell->offset + v->offset,
                              .size = (int64_t)pestle_type_bytes(v->value->type),
-                             .root = cell->root};
+                             .root = cell->root,
+                             .alternates = cell->alternates};
   }
   return NULL;
 }

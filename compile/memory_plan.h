@@ -26,6 +26,8 @@ typedef struct pestle_placement_t {
   int64_t offset;              // bytes from the start of the storage
   int64_t size;                // bytes of the value
   const pestle_value_t* root;  // the value that owns the storage
+  // It takes turns with the state of a loop, of which it is the next value.
+  bool alternates;
 } pestle_placement_t;
 
 typedef struct pestle_memory_plan_t {

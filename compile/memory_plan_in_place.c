@@ -177,6 +177,8 @@ static pestle_status_t visit_block(pestle_planner_t* p,
     for (uint32_t r = 0; r < n->region_count; ++r) {
       PESTLE_TRY(visit_block(p, pestle_node_body(n, r)));
     }
+    // When all else in the body has its place.
+    if (n->op == PESTLE_OP_WHILE) pestle_planner_alternate(p, n);
   }
   return NULL;
 }

@@ -212,3 +212,56 @@ pestle_status_t pestle_planner_chains(pestle_planner_t* p,
   pestle_vec_deinit(&c.values);
   return c.failed ? PESTLE_OOM() : NULL;
 }
+
+// --- Places that take turns ---
+//
+//   while(%s) do { %n = roll %s; return %n }
+//
+// %n cannot lie where %s does. Instead of copying it there, steps.c writes the body
+// twice, the second time with the two places changed for each other. So both must be
+// there during the whole loop.
+
+// Less is copied, which costs less than steps that are there twice.
+enum { LEAST_ALTERNATING = 16 * 1024 };
+
+static bool has_loops(const pestle_block_t* block) {
+  uint32_t left = block->body_count;
+  for (const pestle_node_t* n = block->first; left && n; n = n->next) {
+    if (!pestle_pass_has_bodies(n)) continue;
+    --left;
+    if (n->op == PESTLE_OP_WHILE) return true;
+    for (uint32_t r = 0; r < n->region_count; ++r) {
+      if (has_loops(pestle_node_body(n, r))) return true;
+    }
+  }
+  return false;
+}
+
+static bool may_alternate(const pestle_planner_t* p, const pestle_node_t* loop,
+                          uint32_t index) {
+  const pestle_block_t* body = pestle_node_body(loop, 1);
+  const pestle_value_t* next = pestle_node_operand(body->last, index);
+  const pestle_value_t* state = body->arguments[index];
+  const pestle_cell_t* from = pestle_planner_cell_of(p, next);
+  const pestle_cell_t* to = pestle_planner_cell_of(p, state);
+  int64_t bytes = (int64_t)pestle_type_bytes(next->type);
+  return bytes >= LEAST_ALTERNATING && next->node && block_of(next) == body &&
+         from != to && from->storage == PESTLE_STORAGE_ARENA &&
+         !from->alternates && from->begin > position_of(loop) &&
+         from->size == bytes && to->size == bytes &&
+         p->values.data[next->scratch].offset == 0 &&
+         p->values.data[state->scratch].offset == 0;
+}
+
+void pestle_planner_alternate(pestle_planner_t* p, const pestle_node_t* loop) {
+  const pestle_block_t* body = pestle_node_body(loop, 1);
+  if (has_loops(body)) return;
+  for (uint32_t i = 0; i < loop->result_count; ++i) {
+    if (!may_alternate(p, loop, i)) continue;
+    pestle_cell_t* cell =
+        pestle_planner_cell_of(p, pestle_node_operand(body->last, i));
+    cell->alternates = true;
+    cell->begin = position_of(loop);
+    cell->end = (int64_t)(loop->scratch & UINT32_MAX);
+  }
+}

@@ -23,6 +23,7 @@ typedef struct pestle_cell_t {
   int64_t offset;        // in the arena
   int64_t begin, end;    // live, inclusive
   uint32_t merged_into;  // another cell, or NONE
+  bool alternates;       // with a loop's state: see memory_plan_loops.c
 } pestle_cell_t;
 
 // A value and where it begins in its cell.
@@ -66,6 +67,9 @@ void pestle_planner_merge(pestle_planner_t* p, const pestle_value_t* into,
 // in place.
 PESTLE_NODISCARD pestle_status_t
 pestle_planner_chains(pestle_planner_t* p, const pestle_node_t* node);
+// State of the loop |node| that its body makes anew elsewhere: the two places take
+// turns, so that nothing is copied.
+void pestle_planner_alternate(pestle_planner_t* p, const pestle_node_t* node);
 // Whether |fusion| reads operand |index| only at the place of the element of
 // its one result that it then writes.
 bool pestle_planner_may_overwrite(const pestle_node_t* fusion, uint32_t index);

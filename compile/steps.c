@@ -18,6 +18,10 @@ typedef struct steps_t {
   pestle_plan_build_t* plan;
   const pestle_node_t* node;  // the op at hand
   uint32_t next;  // kernel without a step: kernels stand as nodes do
+  // Places that have changed for each other: pairs of a loop's state and its next
+  // value, while the loop's body is written for the second time.
+  const pestle_plan_binding_t* turns;
+  size_t turn_count;
 } steps_t;
 
 static pestle_status_t block_steps(steps_t* s, const pestle_block_t* block);
@@ -28,8 +32,28 @@ static pestle_plan_binding_t constant_binding(steps_t* s,
   return pestle_plan_constant(s->plan, &arg);
 }
 
-static pestle_plan_binding_t binding_of(steps_t* s,
-                                        const pestle_value_t* value) {
+static bool lies_in(const pestle_plan_binding_t* b,
+                    const pestle_plan_binding_t* place) {
+  return b->storage == place->storage && b->index == place->index &&
+         b->offset >= place->offset &&
+         b->offset + b->size <= place->offset + place->size;
+}
+
+// Where |b| is in the second half of a loop whose places take turns.
+static pestle_plan_binding_t turned(const steps_t* s, pestle_plan_binding_t b) {
+  for (size_t i = 0; i < s->turn_count; ++i) {
+    const pestle_plan_binding_t* here = &s->turns[i];
+    if (!b.size || !lies_in(&b, here)) continue;
+    const pestle_plan_binding_t* there = &s->turns[i ^ 1];
+    b.offset = there->offset + (b.offset - here->offset);
+    b.storage = there->storage;
+    b.index = there->index;
+    return b;
+  }
+  return b;
+}
+
+static pestle_plan_binding_t place_of(steps_t* s, const pestle_value_t* value) {
   static const uint16_t storages[] = {
       [PESTLE_STORAGE_NONE] = PESTLE_PLAN_ARENA,
       [PESTLE_STORAGE_ARENA] = PESTLE_PLAN_ARENA,
@@ -52,6 +76,11 @@ static pestle_plan_binding_t binding_of(steps_t* s,
                                  .index = at->index,
                                  .offset = (uint64_t)at->offset,
                                  .size = (uint64_t)at->size};
+}
+
+static pestle_plan_binding_t binding_of(steps_t* s,
+                                        const pestle_value_t* value) {
+  return turned(s, place_of(s, value));
 }
 
 // --- Locations ---
@@ -359,26 +388,97 @@ static pestle_status_t results_of(steps_t* s, pestle_node_t* node,
   return NULL;
 }
 
-// init -> state; L: cond; exit if zero; body; next -> state; to L
+// A loop's blocks, and the next values of its state.
+typedef struct loop_t {
+  pestle_node_t* node;
+  pestle_block_t *cond, *body;
+  pestle_value_t** next;
+} loop_t;
+
+static bool takes_turns(const steps_t* s, const pestle_value_t* next) {
+  return !pestle_value_constant(next) &&
+         pestle_memory_plan_at(s->memory, next)->alternates;
+}
+
+// The state and next values that take turns, in pairs.
+static pestle_status_t find_turns(steps_t* s, const loop_t* l,
+                                  pestle_plan_binding_t** out_turns,
+                                  size_t* out_count) {
+  uint32_t n = l->node->result_count;
+  pestle_plan_binding_t* b = PESTLE_ARENA_ARRAY(
+      s->kernels->arena, pestle_plan_binding_t, 2 * (size_t)n + 1);
+  if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "planning control flow");
+  *out_turns = b;
+  *out_count = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    if (!takes_turns(s, l->next[i])) continue;
+    b[(*out_count)++] = place_of(s, l->cond->arguments[i]);
+    b[(*out_count)++] = place_of(s, l->next[i]);
+  }
+  return NULL;
+}
+
+// Copies of next values to the state, but for those that take turns with it.
+static pestle_status_t next_steps(steps_t* s, const loop_t* l) {
+  uint32_t n = l->node->result_count;
+  size_t count = 0;
+  pestle_value_t **from, **to;
+  PESTLE_TRY(collect(s->kernels->arena, n, &from));
+  PESTLE_TRY(collect(s->kernels->arena, n, &to));
+  for (uint32_t i = 0; i < n; ++i) {
+    if (takes_turns(s, l->next[i])) continue;
+    from[count] = l->next[i];
+    to[count++] = l->cond->arguments[i];
+  }
+  return copy_values(s, from, to, count, "while next");
+}
+
+// cond; exit if zero; body; next -> state
+static pestle_status_t trip_steps(steps_t* s, const loop_t* l,
+                                  uint32_t* out_exit) {
+  PESTLE_TRY(block_steps(s, l->cond));
+  *out_exit = jump(s, PESTLE_PLAN_JUMP_IF_ZERO,
+                   pestle_node_operand(l->cond->last, 0), 0);
+  PESTLE_TRY(copy_values(s, l->cond->arguments, l->body->arguments,
+                         l->node->result_count, "while"));
+  PESTLE_TRY(block_steps(s, l->body));
+  return next_steps(s, l);
+}
+
+// The trip once more, of the same kernels, with places that have changed. Behind
+// its exit the state is brought back to where it was.
+static pestle_status_t second_trip(steps_t* s, const loop_t* l, uint32_t first,
+                                   uint32_t* out_exit) {
+  s->next = first;
+  return trip_steps(s, l, out_exit);
+}
+
+// init -> state; L: trip; [trip with places that take turns;] to L; results
 static pestle_status_t while_steps(steps_t* s, pestle_node_t* node) {
-  pestle_block_t* cond = pestle_node_body(node, 0);
-  pestle_block_t* body = pestle_node_body(node, 1);
-  pestle_value_t **init, **next, **results;
+  loop_t l = {node, pestle_node_body(node, 0), pestle_node_body(node, 1), NULL};
+  pestle_value_t **init, **results;
+  pestle_plan_binding_t* turns;
+  size_t turn_count;
+  uint32_t exit, second = 0, n = node->result_count;
   PESTLE_TRY(operands_of(s, node, &init));
-  PESTLE_TRY(operands_of(s, body->last, &next));
+  PESTLE_TRY(operands_of(s, l.body->last, &l.next));
   PESTLE_TRY(results_of(s, node, &results));
-  uint32_t n = node->result_count;
-  PESTLE_TRY(copy_values(s, init, cond->arguments, n, "while init"));
-  uint32_t head = next_step(s);
-  PESTLE_TRY(block_steps(s, cond));
-  uint32_t exit =
-      jump(s, PESTLE_PLAN_JUMP_IF_ZERO, pestle_node_operand(cond->last, 0), 0);
-  PESTLE_TRY(copy_values(s, cond->arguments, body->arguments, n, "while"));
-  PESTLE_TRY(block_steps(s, body));
-  PESTLE_TRY(copy_values(s, next, cond->arguments, n, "while next"));
+  PESTLE_TRY(find_turns(s, &l, &turns, &turn_count));
+  PESTLE_TRY(copy_values(s, init, l.cond->arguments, n, "while init"));
+  uint32_t head = next_step(s), first = s->next;
+  PESTLE_TRY(trip_steps(s, &l, &exit));
+  if (turn_count) {
+    s->turns = turns;
+    s->turn_count = turn_count;
+    PESTLE_TRY(second_trip(s, &l, first, &second));
+    s->turn_count = 0;
+  }
   (void)jump(s, PESTLE_PLAN_JUMP, NULL, head);
+  if (turn_count) land(s, second);
+  for (size_t i = 0; i < turn_count; i += 2)
+    copy_step(s, turns[i + 1], turns[i], "while result");
   land(s, exit);
-  return copy_values(s, cond->arguments, results, n, "while result");
+  return copy_values(s, l.cond->arguments, results, n, "while result");
 }
 
 static pestle_status_t branch_steps(steps_t* s, pestle_node_t* node,

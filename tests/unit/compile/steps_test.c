@@ -10,7 +10,7 @@
 enum { N = 16 };
 
 typedef struct plan_t {
-  unsigned copies;
+  unsigned copies, inside;  // those of a loop's trips: before the last jump
   long long arena, bound;
 } plan_t;
 
@@ -23,8 +23,13 @@ static void read_plan(void* user, pestle_stage_t stage, const char* name,
   assert_int_equal(sscanf(at, "arena %lld bytes (lower bound %lld)",
                           &plan->arena, &plan->bound),
                    2);
-  for (at = text; (at = strstr(at, " copy ")); ++at)
+  const char *test = strstr(text, " jump_if_zero "), *back = NULL;
+  for (at = text; (at = strstr(at, " jump ")); ++at)
+    back = at;
+  for (at = text; (at = strstr(at, " copy ")); ++at) {
     ++plan->copies;
+    plan->inside += test && back && at > test && at < back;
+  }
 }
 
 // Three values, |next| of which each becomes in a step; |steps| steps.
@@ -138,8 +143,78 @@ static void test_cycle(void** state) {
   assert_int_equal(twice.arena, twice.bound + room);
 }
 
+// A long state that its body turns by one element and adds to, and a short one of
+// the same kind: after |steps| trips element i is that of i + steps, and steps more.
+static unsigned run_turning(int extent, int steps) {
+  char text[2048];
+  snprintf(text, sizeof(text),
+           "module @m { func.func @main(%%a: tensor<%dxf32>, %%n: tensor<i32>) "
+           "-> tensor<%dxf32> {\n%%zero = stablehlo.constant dense<0> : "
+           "tensor<i32>\n%%r:2 = stablehlo.while(%%i = %%zero, %%x = %%a) : "
+           "tensor<i32>, tensor<%dxf32>\ncond {\n%%p = stablehlo.compare LT, "
+           "%%i, %%n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+           "stablehlo.return %%p : tensor<i1>\n} do {\n%%one = "
+           "stablehlo.constant dense<1> : tensor<i32>\n%%j = stablehlo.add "
+           "%%i, %%one : tensor<i32>\n%%h = stablehlo.slice %%x [1:%d] : "
+           "(tensor<%dxf32>) -> tensor<%dxf32>\n%%t = stablehlo.slice %%x "
+           "[0:1] : (tensor<%dxf32>) -> tensor<1xf32>\n%%y = "
+           "stablehlo.concatenate %%h, %%t, dim = 0 : (tensor<%dxf32>, "
+           "tensor<1xf32>) -> tensor<%dxf32>\n%%f = stablehlo.constant "
+           "dense<1.0> : tensor<%dxf32>\n%%z = stablehlo.add %%y, %%f : "
+           "tensor<%dxf32>\nstablehlo.return %%j, %%z : tensor<i32>, "
+           "tensor<%dxf32>\n}\nreturn %%r#1 : tensor<%dxf32>\n} }",
+           extent, extent, extent, extent, extent, extent - 1, extent,
+           extent - 1, extent, extent, extent, extent, extent);
+  pestle_context_options_t options = {.struct_size = sizeof(options),
+                                      .no_cache = true};
+  plan_t found = {0};
+  pestle_compile_options_t how = {.struct_size = sizeof(how),
+                                  .no_cache = true,
+                                  .dump_stages = 1u << PESTLE_STAGE_PLAN,
+                                  .dump = read_plan,
+                                  .dump_user = &found};
+  pestle_context_t* context;
+  pestle_module_t* module;
+  pestle_device_t* device;
+  pestle_plan_t* plan;
+  pestle_executable_t* exe;
+  assert_ok(pestle_context_create(&options, &context));
+  assert_ok(pestle_context_device(context, "ref", &device));
+  assert_ok(
+      pestle_module_parse(context, text, strlen(text), "turn.mlir", &module));
+  assert_ok(pestle_compile(context, module, device, &how, &plan));
+  assert_ok(pestle_executable_create(context, plan, device, &exe));
+  _Alignas(64) static float in[8192], got[8192];
+  _Alignas(64) static int32_t count;
+  int64_t dims[] = {extent};
+  count = steps;
+  for (int i = 0; i < extent; ++i)
+    in[i] = (float)i;
+  pestle_tensor_t args[2] = {test_view(in, PESTLE_F32, 1, dims, NULL),
+                             test_view(&count, PESTLE_I32, 0, NULL, NULL)};
+  pestle_tensor_t result = test_view(got, PESTLE_F32, 1, dims, NULL);
+  assert_ok(pestle_executable_run(exe, NULL, args, 2, &result, 1, NULL));
+  for (int i = 0; i < extent; ++i)
+    assert_true(got[i] == (float)((i + steps) % extent + steps));
+  pestle_executable_release(exe);
+  pestle_plan_release(plan);
+  pestle_module_release(module);
+  pestle_context_release(context);
+  return found.inside;
+}
+
+static void test_turns(void** state) {
+  (void)state;
+  for (int steps = 0; steps < 6; ++steps) {
+    // The short one is copied at the end of a trip; the long one is not.
+    assert_int_equal(run_turning(16, steps), 1);
+    assert_int_equal(run_turning(8192, steps), 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_shift),
-                                     cmocka_unit_test(test_cycle)};
+                                     cmocka_unit_test(test_cycle),
+                                     cmocka_unit_test(test_turns)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
