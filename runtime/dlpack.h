@@ -3,7 +3,8 @@
 // that is theirs; and the other way. lazy/ sees this header too, for arrays.
 //
 // Nothing of a tensor is owned until nothing can fail any more: a buffer is made
-// without the deleter, which pestle_foreign_own() gives it at the very end.
+// without the deleter, which pestle_foreign_own() gives it at the very end
+// (docs/adr/028-tensors-of-others.md).
 #ifndef PESTLE_RUNTIME_DLPACK_H_
 #define PESTLE_RUNTIME_DLPACK_H_
 

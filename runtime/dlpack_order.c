@@ -179,6 +179,8 @@ pestle_status_t pestle_dlpack_order_import(
   if (options->has_native_stream) {
     status = after_native(device, options->native_stream, &c);
   }
+  // A buffer of our own that comes back may still be made, or read, elsewhere.
+  if (!status && c) status = pestle_buffer_await_uses(buffer);
   if (!status && c) pestle_buffer_set_defined(buffer, c);
   pestle_completion_release(c);
   return status;
