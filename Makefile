@@ -7,6 +7,7 @@
 #   make check    make test, then the sanitizers, the long tests and fuzzing
 #   make check-math  vector math on every float there is (part of make check)
 #   make build    builds build/release
+#   make wheels   builds the Python packages into build/wheels
 #   make install  installs it: PREFIX=/usr/local, DESTDIR=
 #   make format   clang-format on our sources
 #   make clean    removes build/, but for the Python environment
@@ -17,7 +18,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: demo test check check-math build install format clean
+.PHONY: demo test check check-math build install wheels format clean
 
 JOBS ?= $(shell nproc)
 PESTLE_WERROR ?= OFF
@@ -57,6 +58,12 @@ check:
 	@$(CONFIGURE) fuzz && cmake --build --preset fuzz -j $(JOBS)
 	@$(CTEST) --test-dir build/fuzz -LE long
 	@$(CTEST) --test-dir build/fuzz -L fuzz
+
+wheels:
+	@tools/setup.sh wheels
+	@$(CONFIGURE) release -DPESTLE_WERROR=$(PESTLE_WERROR)
+	@cmake --build --preset release -j $(JOBS)
+	@$(PYTHON) tools/wheels.py build/release build/wheels
 
 # Root installs what another user built as it is: a build by root would leave
 # files there that the user cannot write.

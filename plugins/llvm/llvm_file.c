@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libLLVM as a file: where it lies and which build it is, so that a plan's key
 // can name it without mapping 120 MB.
+#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +12,24 @@
 #include "plugins/llvm/llvm_api.h"
 #include "plugins/llvm/llvm_version.h"
 
+static const char own_name[] = "libpestle-llvm-core.so." PESTLE_LLVM_MAJOR;
+
+// An LLVM of our own beside this plugin, as wheels have it: what the system has is
+// not asked for then.
+static bool find_own(char* path, size_t capacity) {
+  Dl_info info;
+  if (!dladdr(&own_name, &info) || !info.dli_fname) {
+    return false;
+  }
+  const char* slash = strrchr(info.dli_fname, '/');
+  int folder = slash ? (int)(slash - info.dli_fname) : 0;
+  int size =
+      snprintf(path, capacity, "%.*s/%s", folder, info.dli_fname, own_name);
+  return slash && size > 0 && (size_t)size < capacity && !access(path, R_OK);
+}
+
 bool pestle_llvm_find(char* path, size_t capacity) {
+  if (find_own(path, capacity)) return true;
   static const char* const folders[] = {
       "/usr/lib/llvm-" PESTLE_LLVM_MAJOR "/lib",
       "/usr/lib/x86_64-linux-gnu",

@@ -186,7 +186,10 @@ static void print_strangers(cli_t* cli, const char* folder) {
     pestle_str_t name = pestle_str(names[i]);
     bool is_plugin = pestle_str_starts_with(name, PESTLE_STR("libpestle-")) &&
                      pestle_str_ends_with(name, PESTLE_STR(".so"));
-    if (is_plugin || !is_library(name)) continue;
+    // What a plugin brings along: libpestle-llvm-core.so.19.
+    bool is_core = pestle_str_starts_with(name, PESTLE_STR("libpestle-")) &&
+                   strstr(names[i], "-core.so.");
+    if (is_plugin || is_core || !is_library(name)) continue;
     printf("         not looked at: %s; a plugin is called libpestle-NAME.so\n",
            shown(cli, names[i]));
   }

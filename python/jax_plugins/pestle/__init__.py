@@ -30,6 +30,19 @@ def library_path():
     return None
 
 
+def share_library():
+    """Maps the library of the package pestle, where that is installed, so that the plugin
+    and the package have one: a process that has a file of its name takes no other."""
+    import importlib.util
+    spec = importlib.util.find_spec("pestle")
+    for folder in spec.submodule_search_locations or () if spec else ():
+        library = pathlib.Path(folder) / "lib" / "libpestle.so.0"
+        if library.exists():
+            import ctypes
+            ctypes.CDLL(str(library))
+            return
+
+
 def initialize():
     path = library_path()
     if path is None or not path.exists():
@@ -37,6 +50,7 @@ def initialize():
                      "PESTLE_PJRT_LIBRARY to the path of %s",
                      path or LIBRARY, LIBRARY)
         return
+    share_library()
     versions.check(logger)
     versions.mark_as_tested(NAME)
     options = {}
