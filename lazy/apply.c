@@ -128,7 +128,10 @@ static bool needs_broadcast(const pestle_record_t* r) {
   return false;
 }
 
-// Records |r| with operands of one shape.
+static pestle_status_t record(const pestle_record_t* r, pestle_device_t* device,
+                              pestle_array_t** out, size_t capacity);
+
+// Records |r| with operands of one shape, but for those that stay of rank 0.
 static pestle_status_t record_broadcast(const pestle_record_t* r,
                                         pestle_array_t** out, size_t capacity) {
   pestle_array_t* operands[3] = {NULL};
@@ -153,8 +156,10 @@ static pestle_status_t record_broadcast(const pestle_record_t* r,
     }
   }
   pestle_record_t wide = *r;
+  pestle_device_t* device;
   wide.operands = operands;
-  if (!status) status = pestle_array_record(&wide, out, capacity);
+  if (!status) status = pestle_place(&wide, &device);
+  if (!status) status = name_op(r->op, record(&wide, device, out, capacity));
   for (size_t i = 0; i < 3; ++i)
     pestle_array_release(operands[i]);
   return status;

@@ -232,6 +232,25 @@ static void test_wrong_types(void** state) {
   pestle_array_release(z);
 }
 
+// A condition of rank 0 stays one, whatever the others become.
+static void test_where_of_one_condition(void** state) {
+  const fixture_t* f = *state;
+  pestle_type_t type = {.dtype = PESTLE_I1};
+  pestle_array_t *condition, *y;
+  pestle_array_t *a = floats(f, (float[]){1, 2}, 2),
+                 *b = floats(f, (float[]){5}, 1);
+  assert_ok(
+      pestle_array_from_data(f->device, &type, &(bool){true}, &condition));
+  assert_ok(pestle_numeric_where(condition, b, a, &y));
+  float data[2];
+  assert_ok(pestle_array_read(y, data, sizeof(data)));
+  assert_true(data[0] == 5 && data[1] == 5);
+  pestle_array_release(condition);
+  pestle_array_release(a);
+  pestle_array_release(b);
+  pestle_array_release(y);
+}
+
 // --- Modules ---
 
 // sinh(x) + y, and x - y, as modules of their own.
@@ -322,6 +341,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_hypot_and_logaddexp, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(test_wrong_types, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_where_of_one_condition, setup,
+                                      teardown),
       cmocka_unit_test_setup_teardown(test_inline, setup, teardown),
       cmocka_unit_test_setup_teardown(test_branch, setup, teardown),
   };
