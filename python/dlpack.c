@@ -429,7 +429,10 @@ static bool was_refused(void) {
 static PyObject* ask(call_t* c) {
   PyObject* capsule = call_with(c);
   bool wishes = c->to_host || c->copy != PESTLE_COPY_IF_NEEDED;
-  if (!capsule && wishes && was_refused()) {
+  // One that does not copy is copied here.
+  bool cannot_copy = !capsule && c->copy == PESTLE_COPY_ALWAYS && !c->to_host &&
+                     PyErr_ExceptionMatches(PyExc_BufferError);
+  if (!capsule && wishes && (cannot_copy || was_refused())) {
     PyErr_Clear();
     c->wishes = false;
     capsule = call_with(c);
