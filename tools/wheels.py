@@ -14,7 +14,7 @@
 | jax-pestle | the PJRT plugin and its Python side; uses the library of `pestle` |
 
 Plugins lie in the folder that libpestle searches, pestle/lib/pestle/backends, whichever
-wheel brings them (docs/adr/028). Wheels are packed by PyPI's `wheel`, of the Python that
+wheel brings them (docs/adr/029). Wheels are packed by PyPI's `wheel`, of the Python that
 runs this; times in them are SOURCE_DATE_EPOCH's, or the last commit's."""
 import os
 import pathlib
