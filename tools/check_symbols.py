@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-MAX_STRIPPED_SIZE = 3_100_000
+MAX_STRIPPED_SIZE = 3_000_000
 # A library never ends the process and never prints.
 FORBIDDEN = {
     "abort", "exit", "_exit", "_Exit", "quick_exit", "__assert_fail",
