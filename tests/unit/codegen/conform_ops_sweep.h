@@ -156,14 +156,9 @@ static inline int sweep_teardown(void** state) {
   return 0;
 }
 
-#define BIT(NAME) (UINT32_C(1) << PESTLE_##NAME)
-#define COMPLEX (BIT(C64) | BIT(C128))
-
-static const gap_t gaps[] = {
-    {PESTLE_OP_BITCAST_CONVERT, NULL, COMPLEX, BY_TARGETS, 2,
-     "widths of complex "},
-};
-enum { GAPS = sizeof(gaps) / sizeof(gaps[0]) };
+// There is none at present; a row of nothing ends the table.
+static const gap_t gaps[] = {{.reason = ""}};
+enum { GAPS = sizeof(gaps) / sizeof(gaps[0]) - 1 };
 
 // --- Which instances ---
 

@@ -56,7 +56,7 @@ static const pestle_dl_dtype_t f32 = {PESTLE_DL_FLOAT, 32, 1};
 static const float numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
 
 static pestle_dlpack_import_options_t options_of(pestle_device_t* device,
-                                                 pestle_copy_t copy) {
+                                                 int32_t copy) {
   return (pestle_dlpack_import_options_t){
       .struct_size = sizeof(pestle_dlpack_import_options_t),
       .device = device,

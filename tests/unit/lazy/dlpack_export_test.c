@@ -37,8 +37,7 @@ static pestle_array_t* make(const fixture_t* f) {
   return array;
 }
 
-static pestle_dlpack_export_options_t options_of(pestle_copy_t copy,
-                                                 uint32_t minor) {
+static pestle_dlpack_export_options_t options_of(int32_t copy, uint32_t minor) {
   return (pestle_dlpack_export_options_t){
       .struct_size = sizeof(pestle_dlpack_export_options_t),
       .copy = copy,
