@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // pestle-random [--device NAME] [--target-cpu CPU]
 //               [--seeds FIRST..LAST | --seeds COUNT] [--jobs N]
-//               [--timeout SECONDS] [--counts] [--sizes] [--least N]
+//               [--timeout SECONDS] [--slow N] [--counts] [--sizes] [--least N]
 //               [--until-failure]
 //               [--print SEED] [--dump FOLDER] [--optional]
 //               [--for-peer FOLDER] [--without OP:DTYPE,OP..]
 // Runs random graphs on a device against ir/ref. Each of N workers is a process
 // that takes the next seed; one that dies or hangs is told with its seed, and
 // another goes on. Exit code 0: all agree; 1: some do not; 3: the generator is
-// wrong. --timeout is CPU time a graph. --counts prints how often each op met each dtype, --sizes how many graphs
-// have how many ops; --least fails where a pair was met less than N times; --dump
+// wrong. --timeout is CPU time a graph; where a driver's compiler takes minutes for some
+// kernels, --slow says how many graphs may pass it. --counts prints how often each op met
+// each dtype, --sizes how many graphs have how many ops; --least fails where a pair was met less than N times; --dump
 // writes the module and inputs of what fails; with --optional a device that is
 // not there is exit code 77, which skips a test. --for-peer runs nothing and
 // writes each graph for another compiler (peer.c), --without leaves ops out ("*":
@@ -32,7 +33,7 @@ enum { MAX_JOBS = 64, GRAPHS_A_WORKER = 400 };
 typedef struct settings_t {
   const char *device, *cpu, *dump, *peer;
   uint64_t first, last, print;
-  int jobs, timeout;
+  int jobs, timeout, slow;
   uint64_t least;
   bool counts, sizes, until_failure, printing, optional;
 } settings_t;
@@ -41,6 +42,7 @@ typedef struct settings_t {
 typedef struct shared_t {
   atomic_ullong next;
   atomic_uint failures, crashes;
+  atomic_int slow;
   atomic_bool stop;
   uint64_t current[MAX_JOBS];
   counts_t counts[MAX_JOBS];
@@ -227,10 +229,12 @@ static bool note_end(const settings_t* s, shared_t* shared, int job,
       WIFEXITED(state) && (WEXITSTATUS(state) == 2 || WEXITSTATUS(state) == 77);
   if (no_device) exit(WEXITSTATUS(state));
   uint64_t seed = shared->current[job];
-  atomic_fetch_add(&shared->crashes, 1);
-  if (s->until_failure) atomic_store(&shared->stop, true);
-  if (WIFSIGNALED(state) &&
-      (WTERMSIG(state) == SIGALRM || WTERMSIG(state) == SIGPROF)) {
+  bool late = WIFSIGNALED(state) &&
+              (WTERMSIG(state) == SIGALRM || WTERMSIG(state) == SIGPROF);
+  bool wrong = !late || atomic_fetch_add(&shared->slow, 1) >= s->slow;
+  if (wrong) atomic_fetch_add(&shared->crashes, 1);
+  if (wrong && s->until_failure) atomic_store(&shared->stop, true);
+  if (late) {
     printf("seed %llu on %s: still running after %d s of CPU time\n",
            (unsigned long long)seed, s->device, s->timeout);
   } else if (WIFSIGNALED(state)) {
@@ -240,7 +244,7 @@ static bool note_end(const settings_t* s, shared_t* shared, int job,
     printf("seed %llu on %s: exit code %d\n", (unsigned long long)seed,
            s->device, WEXITSTATUS(state));
   }
-  return true;
+  return wrong;
 }
 
 static void run_workers(const settings_t* s, shared_t* shared) {
@@ -440,6 +444,8 @@ static void parse(int argc, char** argv, settings_t* s) {
       s->jobs = atoi(value_of(argc, argv, &i));
     } else if (!strcmp(a, "--timeout")) {
       s->timeout = atoi(value_of(argc, argv, &i));
+    } else if (!strcmp(a, "--slow")) {
+      s->slow = atoi(value_of(argc, argv, &i));
     } else if (!strcmp(a, "--least")) {
       s->least = strtoull(value_of(argc, argv, &i), NULL, 10);
     } else if (!strcmp(a, "--counts")) {
