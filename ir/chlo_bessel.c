@@ -32,8 +32,8 @@ pv_t* pestle_chlo_bessel_i1e(pestle_formula_t* f, pv_t* const* operands) {
   t = pestle_f_subtract(f, t, one);
   pv_t* near = wide ? chebyshev(f, t, i1e_near_f64, COUNT(i1e_near_f64))
                     : chebyshev(f, t, i1e_near_f32, COUNT(i1e_near_f32));
-  near = pestle_f_divide(f, pestle_f_multiply(f, near, a),
-                         pestle_f_add(f, a, one));
+  pv_t* more = pestle_f_add(f, a, one);
+  near = pestle_f_divide(f, pestle_f_multiply(f, near, a), more);
   t = pestle_f_divide(f, pestle_f_splat(f, x, 2 * FAR), a);
   t = pestle_f_subtract(f, t, one);
   pv_t* far = wide ? chebyshev(f, t, i1e_far_f64, COUNT(i1e_far_f64))

@@ -55,7 +55,8 @@ pv_t* pestle_chlo_next_after(pestle_formula_t* f, pv_t* const* operands) {
   }
   pv_t *a = as(f, x, integer), *b = as(f, y, integer);
   pv_t* zero = pestle_f_splat(f, x, 0);
-  pv_t* away = OP2(XOR, OP2(LT, x, y), OP2(LT, x, zero));
+  pv_t* away = OP2(LT, x, zero);
+  away = OP2(XOR, OP2(LT, x, y), away);
   pv_t* one = constant(f, a, 1);
   pv_t* up = OP2(ADD, a, one);
   pv_t* next = pestle_f_select(f, away, up, OP2(SUBTRACT, a, one));
@@ -68,7 +69,8 @@ pv_t* pestle_chlo_next_after(pestle_formula_t* f, pv_t* const* operands) {
   next = pestle_f_select(f, OP2(EQ, x, zero), least, next);
   next = pestle_f_select(f, OP2(EQ, x, y), b, next);
   next = as(f, next, dtype);
-  pv_t* other = OP2(OR, OP2(NE, x, x), OP2(NE, y, y));
+  pv_t* other = OP2(NE, y, y);
+  other = OP2(OR, OP2(NE, x, x), other);
   return pestle_f_select(f, other, pestle_f_splat(f, x, (double)NAN), next);
 }
 
@@ -98,16 +100,17 @@ static pv_t* mulhi_u64(pestle_formula_t* f, pv_t* a, pv_t* b) {
   pv_t *b1 = high_of(f, b), *b0 = low_of(f, b);
   pv_t* carry = high_of(f, pestle_f_multiply(f, a0, b0));
   pv_t* middle = pestle_f_add(f, pestle_f_multiply(f, a1, b0), carry);
-  pv_t* more = pestle_f_add(f, pestle_f_multiply(f, a0, b1), low_of(f, middle));
-  pv_t* high =
-      pestle_f_add(f, pestle_f_multiply(f, a1, b1), high_of(f, middle));
+  pv_t* more = low_of(f, middle);
+  more = pestle_f_add(f, pestle_f_multiply(f, a0, b1), more);
+  pv_t* high = high_of(f, middle);
+  high = pestle_f_add(f, pestle_f_multiply(f, a1, b1), high);
   return pestle_f_add(f, high, high_of(f, more));
 }
 
 // Signed, |a| below 0 is 2^64 more as unsigned: |b| too much above.
 static pv_t* excess(pestle_formula_t* f, pv_t* a, pv_t* b) {
-  return pestle_f_select(f, OP2(LT, a, constant(f, a, 0)), b,
-                         constant(f, b, 0));
+  pv_t* zero = constant(f, b, 0);
+  return pestle_f_select(f, OP2(LT, a, constant(f, a, 0)), b, zero);
 }
 
 pv_t* pestle_chlo_mulhi(pestle_formula_t* f, pv_t* const* operands) {

@@ -128,12 +128,14 @@ static pair_t sizes(pestle_formula_t* f, pair_t a) {
 
 // atan(x / d); 0 where x is, whatever the other part.
 static pv_t* arc_sine(pestle_formula_t* f, pv_t* x, pv_t* d) {
-  return pestle_f_select(f, pestle_f_is_zero(f, x), x, OP2(ATAN2, x, d));
+  pv_t* angle = OP2(ATAN2, x, d);
+  return pestle_f_select(f, pestle_f_is_zero(f, x), x, angle);
 }
 
 static pv_t* arc_cosine(pestle_formula_t* f, pv_t* x, pv_t* d) {
   pv_t* angle = OP2(ATAN2, d, x);
-  return pestle_f_select(f, pestle_f_is_zero(f, x), NUMBER(x, HALF_PI), angle);
+  pv_t* right = NUMBER(x, HALF_PI);
+  return pestle_f_select(f, pestle_f_is_zero(f, x), right, angle);
 }
 
 pv_t* pestle_chlo_complex_asin(pestle_formula_t* f, pv_t* z) {
@@ -210,7 +212,8 @@ static pv_t* half_angle(pestle_formula_t* f, pair_t a, pv_t* y) {
   angle = pestle_f_times(f, angle, 0.5);
   pv_t* far = is_far(f, a, a.re->type->dtype == PESTLE_F64 ? 0x1p60 : 0x1p30);
   pv_t* quarter = pestle_f_copy_sign(f, NUMBER(y, HALF_PI), y);
-  pv_t* nothing = OP2(AND, OP2(NE, a.re, a.re), OP1(IS_FINITE, y));
+  pv_t* nothing = OP1(IS_FINITE, y);
+  nothing = OP2(AND, OP2(NE, a.re, a.re), nothing);
   quarter = pestle_f_select(f, nothing, a.re, quarter);
   quarter = pestle_f_select(f, OP2(NE, y, y), y, quarter);
   return pestle_f_select(f, far, quarter, angle);

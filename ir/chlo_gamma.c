@@ -94,8 +94,8 @@ static pv_t* lgamma_above(pestle_formula_t* f, pv_t* z) {
   pv_t* tail =
       series(f, square, lgamma_far, terms(f, 3, COUNT(lgamma_far)), false);
   tail = pestle_f_plus(f, pestle_f_multiply(f, tail, inverse), STIRLING);
-  pv_t* far = pestle_f_multiply(f, pestle_f_plus(f, z, -0.5),
-                                pestle_f_plus(f, log, -1));
+  log = pestle_f_plus(f, log, -1);
+  pv_t* far = pestle_f_multiply(f, pestle_f_plus(f, z, -0.5), log);
   return pestle_f_select(f, p.far, pestle_f_add(f, far, tail), near);
 }
 
@@ -132,8 +132,8 @@ static pv_t* digamma_above(pestle_formula_t* f, pv_t* z) {
   pv_t* square = pestle_f_multiply(f, inverse, inverse);
   pv_t* tail =
       series(f, square, digamma_far, terms(f, 3, COUNT(digamma_far)), false);
-  tail = pestle_f_add(f, pestle_f_times(f, inverse, 0.5),
-                      pestle_f_multiply(f, tail, square));
+  tail = pestle_f_multiply(f, tail, square);
+  tail = pestle_f_add(f, pestle_f_times(f, inverse, 0.5), tail);
   pv_t* far = pestle_f_subtract(f, OP1(LOG, z), tail);
   return pestle_f_select(f, p.far, far, near);
 }
@@ -179,16 +179,17 @@ pv_t* pestle_chlo_digamma(pestle_formula_t* f, pv_t* const* operands) {
 // Of order |x| what lies behind the terms before |a|, whose power a^-x is |power|.
 static pv_t* zeta_rest(pestle_formula_t* f, pv_t* x, pv_t* a, pv_t* power) {
   pv_t* whole = pestle_f_divide(f, a, pestle_f_plus(f, x, -1));
-  pv_t* square = pestle_f_divide(f, NUMBER(a, 1), pestle_f_multiply(f, a, a));
+  pv_t* square = pestle_f_multiply(f, a, a);
+  square = pestle_f_divide(f, NUMBER(a, 1), square);
   size_t count = terms(f, 6, COUNT(zeta_tail));
   // c0 x/a (1 + ..), where one more term brings (x + 2i + 1) (x + 2i + 2) / a^2.
   pv_t* sum = NULL;
   for (size_t i = count; i-- > 0;) {
     if (sum) {
       double k = 2 * (double)i;
-      pv_t* factor = pestle_f_multiply(
-          f, pestle_f_plus(f, x, k + 1),
-          pestle_f_multiply(f, pestle_f_plus(f, x, k + 2), square));
+      pv_t* factor = pestle_f_plus(f, x, k + 2);
+      factor = pestle_f_multiply(f, factor, square);
+      factor = pestle_f_multiply(f, pestle_f_plus(f, x, k + 1), factor);
       sum = pestle_f_plus(f, pestle_f_multiply(f, sum, factor), zeta_tail[i]);
     } else {
       sum = NUMBER(x, zeta_tail[i]);
@@ -225,8 +226,8 @@ pv_t* pestle_chlo_zeta(pestle_formula_t* f, pv_t* const* operands) {
   pv_t* rest = zeta_rest(f, x, a, next);
   // Large orders overflow in the rest, which then adds nothing.
   double least = f->compute == PESTLE_F64 ? 0x1p-53 : 0x1p-24;
-  pv_t* enough =
-      OP2(LT, OP1(ABS, power), pestle_f_times(f, OP1(ABS, sum), least));
+  pv_t* enough = pestle_f_times(f, OP1(ABS, sum), least);
+  enough = OP2(LT, OP1(ABS, power), enough);
   pv_t* y = pestle_f_select(f, enough, sum, pestle_f_add(f, sum, rest));
   return zeta_outside(f, x, q, y);
 }
@@ -237,9 +238,10 @@ pv_t* pestle_chlo_polygamma(pestle_formula_t* f, pv_t* const* operands) {
   pv_t* zeta[2] = {pestle_f_plus(f, n, 1), operands[1]};
   pv_t* y = OP1(EXP, pestle_chlo_lgamma(f, zeta));
   y = pestle_f_multiply(f, y, pestle_chlo_zeta(f, zeta));
-  y = pestle_f_select(f, is_whole(f, pestle_f_times(f, n, 0.5)), OP1(NEGATE, y),
-                      y);
-  y = pestle_f_select(f, IS(EQ, n, 0), pestle_chlo_digamma(f, operands + 1), y);
+  pv_t* other = OP1(NEGATE, y);
+  y = pestle_f_select(f, is_whole(f, pestle_f_times(f, n, 0.5)), other, y);
+  pv_t* digamma = pestle_chlo_digamma(f, operands + 1);
+  y = pestle_f_select(f, IS(EQ, n, 0), digamma, y);
   pv_t* right = BOTH(IS(GE, n, 0), is_whole(f, n));
   return choose_number(f, OP1(NOT, right), (double)NAN, y);
 }

@@ -60,8 +60,8 @@ pv_t* pestle_chlo_sinh(pestle_formula_t* f, pv_t* const* operands) {
   pv_t* a = op1(f, PESTLE_OP_ABS, x);
   pv_t* e = op1(f, PESTLE_OP_EXPM1, a);
   pv_t* sum = pestle_f_add(f, e, pestle_f_divide(f, e, pestle_f_plus(f, e, 1)));
-  return signed_as(
-      f, above(f, a, 22, half_exp(f, a), pestle_f_times(f, sum, 0.5)), x);
+  pv_t* half = pestle_f_times(f, sum, 0.5);
+  return signed_as(f, above(f, a, 22, half_exp(f, a), half), x);
 }
 
 pv_t* pestle_chlo_cosh(pestle_formula_t* f, pv_t* const* operands) {

@@ -135,9 +135,8 @@ pv_t* pestle_decompose_reduce_precision(pestle_formula_t* f) {
   pestle_type_t type = *x->type;
   type.dtype = pestle_dtype_unsigned(pestle_dtype_info(x->type->dtype)->bits);
   pv_t* bits = pestle_f_typed(f, PESTLE_OP_BITCAST_CONVERT, &x, 1, &type);
-  pv_t* infinity =
-      pestle_f_or(f, number(f, bits, format->limit),
-                  pestle_f_and(f, bits, number(f, bits, format->sign)));
+  pv_t* infinity = pestle_f_and(f, bits, number(f, bits, format->sign));
+  infinity = pestle_f_or(f, number(f, bits, format->limit), infinity);
   pv_t* kept = mantissa ? bits : infinity;
   if (mantissa < format->mantissa_bits) {
     bits =
@@ -171,7 +170,8 @@ pv_t* pestle_decompose_batch_norm_inference(pestle_formula_t* f) {
                                      PESTLE_NODE_F64(f->of->node, epsilon))));
   pv_t* y =
       pestle_f_divide(f, pestle_f_subtract(f, x, feature(f, 3)), deviation);
-  y = pestle_f_add(f, pestle_f_multiply(f, y, feature(f, 1)), feature(f, 2));
+  pv_t* offset = feature(f, 2);
+  y = pestle_f_add(f, pestle_f_multiply(f, y, feature(f, 1)), offset);
   return pestle_f_convert(f, y,
                           pestle_node_operand(f->of->node, 0)->type->dtype);
 }

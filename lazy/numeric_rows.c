@@ -127,7 +127,8 @@ static pv_t* make_tanh(pestle_formula_t* f, pv_t* const* x) {
   if (!real || !imag) return NULL;
   pv_t* limit = with_sign(f, K(real, 1), real);
   limit = join(f, limit, with_sign(f, K(imag, 0), imag));
-  pv_t* far = TWO(AND, is_infinite(f, real), is_finite(f, imag));
+  pv_t* level = is_finite(f, imag);
+  pv_t* far = TWO(AND, is_infinite(f, real), level);
   return select(f, far, limit, y);
 }
 
@@ -159,7 +160,8 @@ static pv_t* is_finite(pestle_formula_t* f, pv_t* a) {
 }
 static pv_t* is_infinite(pestle_formula_t* f, pv_t* a) {
   if (!is_float(a)) return truth(f, a, false);
-  pv_t* other = TWO(OR, ONE(IS_NAN, a), is_finite(f, a));
+  pv_t* finite = is_finite(f, a);
+  pv_t* other = TWO(OR, ONE(IS_NAN, a), finite);
   return ONE(NOT, other);
 }
 
@@ -186,13 +188,19 @@ static pv_t* make_isfinite(pestle_formula_t* f, pv_t* const* x) {
 
 // --- Division that rounds down ---
 
+// Whether the signs of |a| and |b| are not the same.
+static pv_t* signs_differ(pestle_formula_t* f, pv_t* a, pv_t* b, pv_t* zero) {
+  pv_t* below = TWO(LT, b, zero);
+  return TWO(XOR, TWO(LT, a, zero), below);
+}
+
 // fmod(a, b), and b more where that is other than 0 and of another sign than b.
 static pv_t* make_remainder(pestle_formula_t* f, pv_t* const* x) {
   pv_t *a = x[0], *b = x[1];
   pv_t* rest = TWO(REMAINDER, a, b);
   if (kind_of(a) == PESTLE_KIND_UNSIGNED || !rest) return rest;
   pv_t* zero = K(a, 0);
-  pv_t* differs = TWO(XOR, TWO(LT, rest, zero), TWO(LT, b, zero));
+  pv_t* differs = signs_differ(f, rest, b, zero);
   pv_t* more = TWO(AND, TWO(NE, rest, zero), differs);
   pv_t* y = select(f, more, TWO(ADD, rest, b), rest);
   if (!is_float(a)) return y;
@@ -206,7 +214,7 @@ static pv_t* divide_integers(pestle_formula_t* f, pv_t* a, pv_t* b) {
   if (kind_of(a) == PESTLE_KIND_UNSIGNED || !y) return y;
   pv_t* zero = K(a, 0);
   pv_t* rest = TWO(SUBTRACT, a, TWO(MULTIPLY, y, b));
-  pv_t* differs = TWO(XOR, TWO(LT, rest, zero), TWO(LT, b, zero));
+  pv_t* differs = signs_differ(f, rest, b, zero);
   pv_t* less = TWO(AND, TWO(NE, rest, zero), differs);
   return select(f, less, TWO(SUBTRACT, y, K(a, 1)), y);
 }
@@ -220,8 +228,10 @@ static pv_t* make_floor_divide(pestle_formula_t* f, pv_t* const* x) {
   pv_t* whole = TWO(DIVIDE, TWO(SUBTRACT, a, make_remainder(f, x)), b);
   pv_t* y = ONE(ROUND_EVEN, whole);
   pv_t* zero = K(a, 0);
-  y = select(f, TWO(EQ, y, zero), with_sign(f, zero, quotient), y);
-  pv_t* plain = TWO(AND, ONE(IS_FINITE, b), ONE(IS_FINITE, quotient));
+  pv_t* none = with_sign(f, zero, quotient);
+  y = select(f, TWO(EQ, y, zero), none, y);
+  pv_t* plain = ONE(IS_FINITE, quotient);
+  plain = TWO(AND, ONE(IS_FINITE, b), plain);
   return select(f, plain, y, ONE(FLOOR, quotient));
 }
 
@@ -240,11 +250,13 @@ static pv_t* make_hypot(pestle_formula_t* f, pv_t* const* x) {
   pv_t *a = ONE(ABS, x[0]), *b = ONE(ABS, x[1]);
   pv_t* large = TWO(MAXIMUM, a, b);
   pv_t* ratio = TWO(DIVIDE, TWO(MINIMUM, a, b), large);
-  pv_t* root = ONE(SQRT, TWO(ADD, TWO(MULTIPLY, ratio, ratio), K(x[0], 1)));
-  pv_t* y =
-      select(f, TWO(EQ, large, K(x[0], 0)), large, TWO(MULTIPLY, large, root));
+  pv_t* one = K(x[0], 1);
+  pv_t* root = ONE(SQRT, TWO(ADD, TWO(MULTIPLY, ratio, ratio), one));
+  pv_t* y = TWO(MULTIPLY, large, root);
+  y = select(f, TWO(EQ, large, K(x[0], 0)), large, y);
   pv_t* infinity = K(x[0], HUGE_VAL);
-  pv_t* endless = TWO(OR, TWO(EQ, a, infinity), TWO(EQ, b, infinity));
+  pv_t* endless = TWO(EQ, b, infinity);
+  endless = TWO(OR, TWO(EQ, a, infinity), endless);
   return select(f, endless, infinity, y);
 }
 

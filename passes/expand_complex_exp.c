@@ -202,9 +202,10 @@ static pair_t tangent(pestle_formula_t* f, pair_t a) {
   pv_t* turning = OP1(NOT, OP1(IS_FINITE, a.re));
   out.re = pestle_f_select(f, OP2(AND, far, turning), zero, out.re);
   out.re = pestle_f_select(f, pestle_f_is_zero(f, a.re), a.re, out.re);
-  out.im = pestle_f_select(f, far, NUMBER(size, 1), OP2(DIVIDE, grown, d));
-  out.im = pestle_f_select(f, pestle_f_is_zero(f, a.im), a.im,
-                           pestle_f_copy_sign(f, out.im, a.im));
+  out.im = OP2(DIVIDE, grown, d);
+  out.im = pestle_f_select(f, far, NUMBER(size, 1), out.im);
+  out.im = pestle_f_copy_sign(f, out.im, a.im);
+  out.im = pestle_f_select(f, pestle_f_is_zero(f, a.im), a.im, out.im);
   return out;
 }
 
@@ -249,9 +250,10 @@ static pair_t exponent(pestle_formula_t* f, pair_t a, pair_t b) {
   pv_t* size = OP1(ABS, b.re);
   size = OP2(MAXIMUM, size, OP1(ABS, b.im));
   pv_t* large = OP2(GT, size, NUMBER(size, most * step));
-  pv_t* by = pestle_f_select(f, large, NUMBER(size, step), NUMBER(size, 1));
-  pv_t* back =
-      pestle_f_select(f, large, NUMBER(size, 1 / step), NUMBER(size, 1));
+  pv_t* by = NUMBER(size, 1);
+  by = pestle_f_select(f, large, NUMBER(size, step), by);
+  pv_t* back = NUMBER(size, 1);
+  back = pestle_f_select(f, large, NUMBER(size, 1 / step), back);
   pair_t part;
   part.re = OP2(MULTIPLY, b.re, by);
   part.im = OP2(MULTIPLY, b.im, by);

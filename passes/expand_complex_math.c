@@ -14,7 +14,8 @@ typedef pestle_pair_t pair_t;
 #define NUMBER(like, value) pestle_f_splat(f, like, value)
 
 pv_t* pestle_complex_is_endless(pestle_formula_t* f, pv_t* a) {
-  return OP2(EQ, OP1(ABS, a), NUMBER(a, INFINITY));
+  pv_t* infinity = NUMBER(a, INFINITY);
+  return OP2(EQ, OP1(ABS, a), infinity);
 }
 
 static pv_t* any_endless(pestle_formula_t* f, pair_t a) {
@@ -100,8 +101,10 @@ static pair_t smith(pestle_formula_t* f, pair_t a, pair_t b) {
 
 // +-1 in the place of infinities, else +-0.
 static pv_t* boxed(pestle_formula_t* f, pv_t* a) {
-  pv_t* size = pestle_f_select(f, pestle_complex_is_endless(f, a), NUMBER(a, 1),
-                               NUMBER(a, 0));
+  pv_t* zero = NUMBER(a, 0);
+  pv_t* one = NUMBER(a, 1);
+  pv_t* size = pestle_complex_is_endless(f, a);
+  size = pestle_f_select(f, size, one, zero);
   return pestle_f_copy_sign(f, size, a);
 }
 
@@ -134,7 +137,8 @@ pair_t pestle_complex_divide(pestle_formula_t* f, pair_t a, pair_t b) {
   by = OP2(AND, by, pestle_complex_is_finite(f, a));
   out.re = pestle_f_select(f, by, NUMBER(a.re, 0), out.re);
   out.im = pestle_f_select(f, by, NUMBER(a.re, 0), out.im);
-  pv_t* over = OP2(AND, pestle_f_is_zero(f, b.re), pestle_f_is_zero(f, b.im));
+  pv_t* over = pestle_f_is_zero(f, b.im);
+  over = OP2(AND, pestle_f_is_zero(f, b.re), over);
   endless = pestle_f_copy_sign(f, endless, b.re);
   out.re = pestle_f_select(f, over, OP2(MULTIPLY, endless, a.re), out.re);
   out.im = pestle_f_select(f, over, OP2(MULTIPLY, endless, a.im), out.im);

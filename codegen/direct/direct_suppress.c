@@ -188,8 +188,9 @@ static void load_box(suppress_t* s, pk_t at, pk_t* out) {
       out[i + 2] = pestle_direct_select(s->d, less, b, a);
     }
   }
-  out[4] = op(s, PESTLE_OP_MULTIPLY, op(s, PESTLE_OP_SUBTRACT, out[2], out[0]),
-              op(s, PESTLE_OP_SUBTRACT, out[3], out[1]));
+  pk_t height = op(s, PESTLE_OP_SUBTRACT, out[3], out[1]);
+  pk_t width = op(s, PESTLE_OP_SUBTRACT, out[2], out[0]);
+  out[4] = op(s, PESTLE_OP_MULTIPLY, width, height);
 }
 
 // Which of the chosen boxes |x| the box |own| overlaps too much.

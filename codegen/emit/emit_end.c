@@ -81,8 +81,9 @@ static pestle_kir_id_t axis_steps(pestle_emit_t* e, uint32_t axis,
   const pestle_affine_t* from =
       pestle_affine_add(e->nest, first_place(e, root),
                         pestle_affine_const(e->nest, first * step));
-  return steps_between(e, pestle_emit_scalar_index(e, from), end_of(e, root),
-                       step, trips);
+  pestle_kir_id_t end = end_of(e, root);
+  pestle_kir_id_t begin = pestle_emit_scalar_index(e, from);
+  return steps_between(e, begin, end, step, trips);
 }
 
 // --- Folds ---
@@ -236,8 +237,9 @@ pestle_kir_id_t pestle_emit_steps_to_end(pestle_emit_t* e, uint32_t axis,
   if (!find_fold_end(e, axis, &fold)) return pestle_kir_index(e->k, trips);
   const pestle_affine_t* from = pestle_affine_add(
       e->nest, fold.first, pestle_affine_const(e->nest, first * fold.step));
-  return steps_between(e, pestle_emit_scalar_index(e, from),
-                       fold_end_number(e, &fold), fold.step, trips);
+  pestle_kir_id_t end = fold_end_number(e, &fold);
+  pestle_kir_id_t begin = pestle_emit_scalar_index(e, from);
+  return steps_between(e, begin, end, fold.step, trips);
 }
 
 // --- Templates ---

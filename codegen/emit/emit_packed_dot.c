@@ -76,9 +76,10 @@ static pestle_kir_id_t element(pestle_emit_t* e, const word_t* w, int64_t j) {
     if (pestle_kir_lanes_of(e->k, id) > lanes) {
       lanes = pestle_kir_lanes_of(e->k, id);
     }
-    id = pestle_kir_scalar(e->k, PESTLE_OP_SELECT, to_lanes(e, there, lanes),
-                           to_lanes(e, id, lanes),
-                           pestle_kir_int(e->k, PESTLE_I32, lanes, 0));
+    pestle_kir_id_t zero = pestle_kir_int(e->k, PESTLE_I32, lanes, 0);
+    id = to_lanes(e, id, lanes);
+    there = to_lanes(e, there, lanes);
+    id = pestle_kir_scalar(e->k, PESTLE_OP_SELECT, there, id, zero);
   }
   if (!j) return id;
   unsigned lanes = pestle_kir_lanes_of(e->k, id);
@@ -101,8 +102,9 @@ static pestle_kir_id_t by_elements(pestle_emit_t* e, const word_t* w) {
     if (pestle_kir_lanes_of(e->k, word) > lanes) {
       lanes = pestle_kir_lanes_of(e->k, word);
     }
-    word = pestle_kir_scalar(e->k, PESTLE_OP_OR, to_lanes(e, word, lanes),
-                             to_lanes(e, one, lanes), PESTLE_KIR_NONE);
+    one = to_lanes(e, one, lanes);
+    word = to_lanes(e, word, lanes);
+    word = pestle_kir_scalar(e->k, PESTLE_OP_OR, word, one, PESTLE_KIR_NONE);
   }
   return word;
 }
@@ -145,6 +147,7 @@ pestle_kir_id_t pestle_emit_dot(pestle_emit_t* e, const pestle_expr_t* x,
     sum = pestle_kir_const(e->k, (pestle_dtype_t)x->dtype, lanes, 0, 0);
   }
   lanes = pestle_kir_lanes_of(e->k, sum);
-  return pestle_kir_dot(e->k, to_lanes(e, a, lanes), to_lanes(e, b, lanes), sum,
-                        (unsigned)x->i);
+  b = to_lanes(e, b, lanes);
+  a = to_lanes(e, a, lanes);
+  return pestle_kir_dot(e->k, a, b, sum, (unsigned)x->i);
 }

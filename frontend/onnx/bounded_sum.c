@@ -61,9 +61,8 @@ static pestle_value_t* take_part(pestle_onnx_call_t* call, const sum_t* s,
   pestle_type_t index = *pestle_onnx_type(y);
   index.dtype = PESTLE_I64;
   pestle_value_t* at = add(call, pestle_f_iota(&call->f, &index, axis), from);
-  pestle_value_t* inside =
-      pestle_f_and(&call->f, pestle_f_ge(&call->f, at, first),
-                   pestle_f_lt(&call->f, at, s->size));
+  pestle_value_t* inside = pestle_f_lt(&call->f, at, s->size);
+  inside = pestle_f_and(&call->f, pestle_f_ge(&call->f, at, first), inside);
   y = clear(call, y, inside);
   for (int32_t i = 0; y && i < rank; ++i) {
     if (i == axis) continue;

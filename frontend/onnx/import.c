@@ -134,8 +134,8 @@ static pestle_value_t* fail_by(pestle_onnx_call_t* call, pestle_value_t* shape,
   pestle_type_t list = *pestle_onnx_type(shape);
   pestle_value_t* first =
       pestle_onnx_binary_f(call, PESTLE_OP_EQ, pestle_f_iota(f, &list, 0), 0);
-  return pestle_f_select(f, pestle_f_and(f, first, fails),
-                         pestle_f_number(f, &list, (double)number), shape);
+  pestle_value_t* sign = pestle_f_number(f, &list, (double)number);
+  return pestle_f_select(f, pestle_f_and(f, first, fails), sign, shape);
 }
 
 // |shape| of an output whose type has the first extent |bound|, above that where a loop

@@ -657,8 +657,8 @@ static pestle_value_t* bin_mask(pestle_onnx_call_t* call, pestle_value_t* rois,
   high = pestle_f_reshape(&call->f, add(call, high, edge[0]), 3, dims);
   pestle_type_t place = {.dtype = dtype, .rank = 3, .dims = {1, 1, extent}};
   pestle_value_t* at = pestle_f_iota(&call->f, &place, 2);
-  return pestle_f_and(&call->f, pestle_f_ge(&call->f, at, low),
-                      pestle_f_lt(&call->f, at, high));
+  pestle_value_t* below = pestle_f_lt(&call->f, at, high);
+  return pestle_f_and(&call->f, pestle_f_ge(&call->f, at, low), below);
 }
 
 // The maximum over axis 4 of |x| [count, channels, a, 1, extent] where |mask|

@@ -342,10 +342,10 @@ void pestle_onnx_import_max_unpool(pestle_onnx_call_t* call) {
                    .mapped_count = 1,
                    .mapped = {0},
                    .vector = 1};
-  pestle_value_t* y =
-      scatter(call, pestle_onnx_splat(call, &type, 0),
-              pestle_f_reshape(&call->f, indices, 1, &given),
-              pestle_f_reshape(&call->f, x, 1, &given), PESTLE_OP_COUNT, &how);
+  pestle_value_t* updates = pestle_f_reshape(&call->f, x, 1, &given);
+  pestle_value_t* places = pestle_f_reshape(&call->f, indices, 1, &given);
+  pestle_value_t* y = pestle_onnx_splat(call, &type, 0);
+  y = scatter(call, y, places, updates, PESTLE_OP_COUNT, &how);
   y = pestle_f_reshape(&call->f, y, rank_of(x), dims);
   call->outputs[0] = grow_to_shape(call, y);
 }

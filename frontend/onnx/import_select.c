@@ -254,8 +254,8 @@ static pestle_value_t* differs(pestle_onnx_call_t* call, const unique_t* u,
   pestle_value_t* differ = pestle_f_ne(&call->f, x, other);
   if (pestle_dtype_is(dtype_of(x), PESTLE_KIND_FLOAT)) {
     // All NaN are one.
-    pestle_value_t* number = pestle_f_or(&call->f, pestle_f_eq(&call->f, x, x),
-                                         pestle_f_eq(&call->f, other, other));
+    pestle_value_t* number = pestle_f_eq(&call->f, other, other);
+    number = pestle_f_or(&call->f, pestle_f_eq(&call->f, x, x), number);
     differ = pestle_f_and(&call->f, differ, number);
   }
   int64_t axis = 1;
