@@ -41,25 +41,6 @@ static pestle_status_t promoted(const row_t* row,
   return NULL;
 }
 
-// |a| != 0.
-static pestle_status_t to_truth(pestle_array_t* a, pestle_array_t** out_array) {
-  static const unsigned char zero[16];
-  pestle_type_t type = {.dtype = a->type.dtype};
-  pestle_array_t* zeros;
-  PESTLE_TRY(pestle_array_full(a->device, &type, zero, &zeros));
-  pestle_status_t status = pestle_array_ne(a, zeros, out_array);
-  pestle_array_release(zeros);
-  return status;
-}
-
-static pestle_status_t cast(pestle_array_t* a, pestle_dtype_t dtype,
-                            pestle_array_t** out_array) {
-  if (dtype == PESTLE_I1 && a->type.dtype != PESTLE_I1) {
-    return to_truth(a, out_array);
-  }
-  return pestle_numeric_cast(a, dtype, out_array);
-}
-
 // --- Formulas ---
 
 static pestle_status_t make_body(pestle_lazy_t* lazy, pestle_numeric_t fn,
@@ -152,7 +133,7 @@ static pestle_status_t record_cast(pestle_numeric_t fn, pestle_dtype_t dtype,
   pestle_array_t* casts[2] = {NULL, NULL};
   pestle_status_t status = NULL;
   for (size_t i = 0; i < rows[fn].operands && !status; ++i)
-    status = cast(operands[i], dtype, &casts[i]);
+    status = pestle_numeric_cast(operands[i], dtype, &casts[i]);
   if (!status) status = record(fn, casts, out_array);
   pestle_array_release(casts[0]);
   pestle_array_release(casts[1]);

@@ -108,12 +108,43 @@ static pestle_status_t convert(pestle_array_t* array, pestle_dtype_t dtype,
   return pestle_array_convert(array, NULL, type, out_array);
 }
 
+// |a| != 0, of a complex number whether one of its parts is.
+static pestle_status_t to_truth(pestle_array_t* a, pestle_array_t** out_array) {
+  static const unsigned char zero[16];
+  // It has no 0: bits that are clear are its least number.
+  if (a->type.dtype == PESTLE_F8E8M0FNU) {
+    pestle_array_t* wide;
+    PESTLE_TRY(convert(a, PESTLE_F32, &wide));
+    pestle_status_t status = to_truth(wide, out_array);
+    pestle_array_release(wide);
+    return status;
+  }
+  pestle_type_t type = {.dtype = a->type.dtype};
+  pestle_array_t* zeros;
+  PESTLE_TRY(pestle_array_full(a->device, &type, zero, &zeros));
+  pestle_status_t status = pestle_array_ne(a, zeros, out_array);
+  pestle_array_release(zeros);
+  return status;
+}
+
 pestle_status_t pestle_numeric_cast(pestle_array_t* array, pestle_dtype_t dtype,
                                     pestle_array_t** out_array) {
   PESTLE_REQUIRE(array && out_array, "an array and a place for the array");
   *out_array = NULL;
-  if (array->type.dtype != dtype) return convert(array, dtype, out_array);
-  pestle_array_retain(array);
-  *out_array = array;
-  return NULL;
+  pestle_dtype_t own = array->type.dtype;
+  if (own == dtype) {
+    pestle_array_retain(array);
+    *out_array = array;
+    return NULL;
+  }
+  if (dtype == PESTLE_I1) return to_truth(array, out_array);
+  if (pestle_dtype_is(own, PESTLE_KIND_COMPLEX) &&
+      !pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) {
+    return PESTLE_ERROR(WRONG_TYPE,
+                        "an array of %s has no values of %s: take its real or "
+                        "its imaginary part",
+                        pestle_dtype_info(own)->name,
+                        pestle_dtype_info(dtype)->name);
+  }
+  return convert(array, dtype, out_array);
 }

@@ -27,6 +27,7 @@ bool pestle_py_eval(pestle_array_t* const* arrays, size_t count) {
   Py_BEGIN_ALLOW_THREADS;
   status = pestle_array_eval(arrays, count, NULL);
   Py_END_ALLOW_THREADS;
+  pestle_py_log();
   return pestle_py_ok(status);
 }
 

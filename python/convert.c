@@ -307,8 +307,11 @@ static PyObject* from_nest(PyObject* object, pestle_dtype_t dtype,
   PyObject* result = NULL;
   pestle_array_t* array;
   if (write_nest(&nest, object)) {
-    result = pestle_py_result(
-        pestle_array_from_data(device, &nest.type, data, &array), &array);
+    pestle_status_t status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = pestle_array_from_data(device, &nest.type, data, &array);
+    Py_END_ALLOW_THREADS;
+    result = pestle_py_result(status, &array);
   }
   free(data);
   return result;
@@ -439,8 +442,11 @@ static pestle_device_t* host_for(pestle_device_t* device) {
 
 static PyObject* copy_out(pestle_array_t* array, pestle_device_t* device) {
   pestle_array_t* copy;
-  pestle_status_t status = pestle_array_copy_to(array, device, &copy);
-  pestle_array_release(array);
+  pestle_status_t status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = pestle_array_copy_to(array, device, &copy);
+  Py_END_ALLOW_THREADS;
+  pestle_py_release(array);
   return pestle_py_result(status, &copy);
 }
 

@@ -798,6 +798,13 @@ static PyObject* stats(PyObject* self, PyObject* unused) {
 }
 
 #define FAST(function) (PyCFunction)(void (*)(void)) function, METH_FASTCALL
+static PyObject* flush_log(PyObject* self, PyObject* unused) {
+  (void)self;
+  (void)unused;
+  pestle_py_log();
+  Py_RETURN_NONE;
+}
+
 PyMethodDef pestle_py_functions[] = {
 #define PESTLE_NUMERIC(NAME, name, n, TO, KINDS, RULE, means) \
   {#name, FAST(numeric_##name), #name "(" ARGS_##n ")\n--\n\n" means},
@@ -810,6 +817,7 @@ PyMethodDef pestle_py_functions[] = {
     {"empty", FAST(empty), NULL},
     {"number", FAST(number), NULL},
     {"promote", FAST(promote), NULL},
+    {"flush_log", flush_log, METH_NOARGS, NULL},
     {"cast", FAST(astype), NULL},
     {"copy", FAST(copy), NULL},
     {"eval", FAST(eval),

@@ -3,6 +3,7 @@
 #include "module.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 pestle_py_t pestle_py;
@@ -89,20 +90,91 @@ bool pestle_py_ok(pestle_status_t status) {
   return false;
 }
 
-// --- Context ---
+// --- Messages ---
+//
+// The library logs with locks held and without the interpreter lock: messages wait in
+// a list until the interpreter, which is told of them, gives them to Python's logging.
 
-static void log_warning(void* user, pestle_log_level_t level,
-                        const char* message) {
-  (void)user;
-  (void)level;
-  // May be called with locks held and without the interpreter lock.
-  fprintf(stderr, "pestle: %s\n", message);
+typedef struct message_t {
+  struct message_t* next;
+  pestle_log_level_t level;
+  char text[];
+} message_t;
+static _Atomic(message_t*) messages;  // the latest first
+
+// What comes of a message that fails is printed, as that of a finaliser is.
+static void give_message(PyObject* logger, const message_t* message) {
+  static const char* const methods[] = {
+      [PESTLE_LOG_ERROR] = "error",
+      [PESTLE_LOG_WARN] = "warning",
+      [PESTLE_LOG_INFO] = "info",
+      [PESTLE_LOG_DEBUG] = "debug",
+  };
+  PyObject* done = PyObject_CallMethod(logger, methods[message->level], "ss",
+                                       "%s", message->text);
+  if (!done) PyErr_WriteUnraisable(logger);
+  Py_XDECREF(done);
 }
+
+void pestle_py_log(void) {
+  if (!atomic_load_explicit(&messages, memory_order_relaxed)) return;
+  message_t *list = atomic_exchange(&messages, NULL), *first = NULL;
+  while (list) {
+    message_t* next = list->next;
+    list->next = first;
+    first = list;
+    list = next;
+  }
+  PyObject *type, *error, *trace;
+  PyErr_Fetch(&type, &error, &trace);
+  PyObject* logging = first ? PyImport_ImportModule("logging") : NULL;
+  PyObject* logger =
+      logging ? PyObject_CallMethod(logging, "getLogger", "s", "pestle") : NULL;
+  if (first && !logger) PyErr_WriteUnraisable(pestle_py.hooks);
+  while (first) {
+    message_t* next = first->next;
+    if (logger) give_message(logger, first);
+    free(first);
+    first = next;
+  }
+  Py_XDECREF(logger);
+  Py_XDECREF(logging);
+  PyErr_Restore(type, error, trace);
+}
+
+static int log_later(void* unused) {
+  (void)unused;
+  pestle_py_log();
+  return 0;
+}
+
+// Any thread, with or without the interpreter lock.
+static void log_message(void* user, pestle_log_level_t level,
+                        const char* text) {
+  (void)user;
+  size_t size = strlen(text) + 1;
+  message_t* message =
+      Py_IsInitialized() ? malloc(sizeof(*message) + size) : NULL;
+  if (!message) {
+    fprintf(stderr, "pestle: %s\n", text);
+    return;
+  }
+  message->level = level;
+  memcpy(message->text, text, size);
+  message_t* first = atomic_load(&messages);
+  do {
+    message->next = first;
+  } while (!atomic_compare_exchange_weak(&messages, &first, message));
+  // Where the queue is full the next call of the package gives them.
+  (void)Py_AddPendingCall(log_later, NULL);
+}
+
+// --- Context ---
 
 pestle_context_t* pestle_py_context(void) {
   if (pestle_py.context) return pestle_py.context;
   pestle_context_options_t options = {.struct_size = sizeof(options),
-                                      .log = log_warning,
+                                      .log = log_message,
                                       .log_level = PESTLE_LOG_WARN,
                                       .use_environment = true};
   if (!pestle_py_ok(pestle_context_create(&options, &pestle_py.context))) {

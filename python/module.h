@@ -70,6 +70,8 @@ static inline pestle_array_t* pestle_py_array(PyObject* object) {
 
 // Sets the exception that |status| is, and releases it: false. NULL: true.
 bool pestle_py_ok(pestle_status_t status);
+// Gives messages of the library that wait to Python's logging.
+void pestle_py_log(void);
 // The context; NULL and an exception.
 pestle_context_t* pestle_py_context(void);
 // Calls |hook| of pestle/*.py; a new reference.

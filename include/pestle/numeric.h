@@ -27,7 +27,9 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_dtype_promote(
 // one: 2 and 2.0 beside f16 are f16, 2.0 beside i8 is f32.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_dtype_of_number(
     pestle_dtype_t dtype, pestle_dtype_kind_t kind, pestle_dtype_t* out_dtype);
-// |array| as |dtype|: a new reference to it where it is of that.
+// |array| as |dtype|: a new reference to it where it is of that. As i1: whether each
+// element is other than 0. WRONG_TYPE: complex numbers as real ones, which have no
+// place for the imaginary part.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_numeric_cast(
     pestle_array_t* array, pestle_dtype_t dtype, pestle_array_t** out_array);
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the C half asks the Python half for, and the methods of arrays."""
 
+import atexit
+
 from . import _jit, _make, _reduce, _shape
 from . import _pestle as c
 from ._core import Array, asarray
@@ -53,21 +55,29 @@ def _matmul(a, b):
     return matmul(a, b)
 
 
+# What NumPy has no dtype of its own for becomes the least of its dtypes that has all
+# values.
+_SHOWN = {"bfloat16": c.float32, "int2": c.int8, "int4": c.int8, "uint2": c.uint8,
+          "uint4": c.uint8}
+
+
 def _numpy(x, dtype=None, copy=None):
-    """x as a NumPy array that sees x's memory and is read-only; a copy where dtype or
-    copy asks for one."""
+    """x as a NumPy array that sees x's memory and is read-only; a copy where dtype,
+    copy, or a dtype or a device that NumPy has not, asks for one."""
     import numpy
-    if x.dtype.name in ("bfloat16",) or x.dtype.bits < 8:
-        y = numpy.asarray(c.cast(x, c.float32))
-    elif x.dtype.kind == "f" and x.dtype.bits == 8:
-        y = numpy.asarray(c.cast(x, c.float32))
-    elif x.device.type != "cpu":
-        y = numpy.asarray(memoryview(c.copy(x, "cpu")))
-    else:
-        y = numpy.asarray(memoryview(x))
-    if dtype is not None:
-        y = y.astype(dtype, copy=bool(copy))
-    return y.copy() if copy and dtype is None else y
+    shown = _SHOWN.get(x.dtype.name, x.dtype)
+    if shown.kind == "f" and shown.bits <= 8:
+        shown = c.float32
+    y = x if shown == x.dtype else c.cast(x, shown)
+    y = y if y.device.type == "cpu" else c.copy(y, "cpu")
+    z = numpy.asarray(memoryview(y))
+    if dtype is not None and z.dtype != numpy.dtype(dtype):
+        z = z.astype(dtype)
+    is_copy = y is not x or z.base is None
+    if is_copy and copy is False:
+        raise ValueError(f"an array of {x.dtype} on {x.device} becomes one of NumPy's "
+                         f"{z.dtype} by a copy alone, and copy is False")
+    return z.copy() if copy and not is_copy else z
 
 
 def _namespace(x, /, *, api_version=None):
@@ -151,6 +161,7 @@ PROPERTIES = {
 
 
 def install():
+    atexit.register(c.flush_log)
     c.hooks.update(
         repr=lambda x: _shown(x, "represent"), str=lambda x: _shown(x, "text"),
         iter=_iter, getitem=lambda x, key: _index("getitem", x, key),

@@ -218,12 +218,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
     """x as dtype. A number of complex type becomes none that is real."""
     need_array(x)
     dtype = c.dtype(dtype)
-    if is_complex(x.dtype) and not is_complex(dtype) and dtype != c.bool:
-        raise TypeError(f"{x.dtype} has no values of {dtype}: real() and imag() do")
-    if dtype == c.bool and x.dtype != c.bool:
-        y = c.not_equal(x, 0)
-    else:
-        y = c.cast(x, dtype)
+    y = c.cast(x, dtype)
     if device is not None and c.device(device) != x.device:
         return c.copy(y, device)
     return asarray(y, copy=True) if copy and x.dtype == dtype else y

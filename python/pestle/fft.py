@@ -63,12 +63,16 @@ def ifft(x, /, *, n=None, axis=-1, norm="backward"):
     return _scale(_transform(_fit(x, axis, n), "IFFT", axis, n, n), n, norm, True)
 
 
-def rfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The first n // 2 + 1 frequencies of real x along axis."""
+def _real(x, name):
     need_array(x)
     if is_complex(x.dtype):
-        raise TypeError("rfft() takes real numbers")
-    x = x if x.dtype in (c.float32, c.float64) else c.cast(x, c.float32)
+        raise TypeError(f"{name}() takes real numbers, not an array of {x.dtype}")
+    return x if x.dtype in (c.float32, c.float64) else c.cast(x, c.float32)
+
+
+def rfft(x, /, *, n=None, axis=-1, norm="backward"):
+    """The first n // 2 + 1 frequencies of real x along axis."""
+    x = _real(x, "rfft")
     axis = axis_of(axis, x.ndim)
     n = x.shape[axis] if n is None else n
     return _scale(_transform(_fit(x, axis, n), "RFFT", axis, n, n), n, norm, False)
@@ -94,8 +98,7 @@ def hfft(x, /, *, n=None, axis=-1, norm="backward"):
 
 def ihfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The first half of the Hermitian signal whose frequencies are real x."""
-    need_array(x)
-    x = x if x.dtype in (c.float32, c.float64) else c.cast(x, c.float32)
+    x = _real(x, "ihfft")
     axis = axis_of(axis, x.ndim)
     n = x.shape[axis] if n is None else n
     y = c.conj(_transform(_fit(x, axis, n), "RFFT", axis, n, n))

@@ -163,14 +163,101 @@ def test_complex_linalg():
              np.asarray(v) * np.asarray(w)[:, None, :], **tight)
 
 
+def test_export_of_each_dtype():
+    """What NumPy has a dtype for stays that; all else becomes the least one that has
+    its values."""
+    others = {"bfloat16": "float32", "int2": "int8", "int4": "int8", "uint2": "uint8",
+              "uint4": "uint8"}
+    names = [n for n in dir(pt) if type(getattr(pt, n)).__name__ == "dtype"]
+    assert len(names) == 30
+    for name in names:
+        x = pt.astype(pt.asarray([[1, 0, 1], [0, 1, 1]]), name)
+        y = pt.asnumpy(x)
+        wanted = others.get(name, "float32" if name.startswith("float") and
+                            "_" in name else name)
+        assert y.dtype.name == wanted, (name, y.dtype)
+        # float8_e8m0fnu has no 0.
+        assert y.tolist() == [[1, 0, 1], [0, 1, 1]] or "e8m0" in name, (name, y)
+        if wanted == name:
+            assert np.array(x, copy=False).dtype == y.dtype
+        else:
+            raises(ValueError, lambda v=x: v.__array__(copy=False), "copy is False")
+        assert np.asarray(x, dtype="complex128").dtype == "complex128"
+    raises(ValueError, lambda: pt.ones((2,)).__array__("f8", copy=False), "float64")
+
+
+def test_bool_of_complex():
+    x = np.array([0, 1, 1j, complex(0, float("nan")), -0.0])
+    for dtype in ("complex64", "complex128"):
+        p = pt.asarray(x.astype(dtype))
+        wanted = x.astype(bool).tolist()
+        assert pt.astype(p, pt.bool).tolist() == wanted
+        assert pt.logical_not(pt.logical_not(p)).tolist() == wanted
+        assert pt.asarray(p, dtype=pt.bool).tolist() == wanted
+        assert pt.any(p[2:3]).item() and pt.count_nonzero(p).item() == 3
+
+
+def test_no_imaginary_part_is_dropped():
+    z = pt.asarray([1 + 2j, 3 - 1j])
+    for make in (lambda: pt.astype(z, pt.float32), lambda: pt.asarray(z, dtype="float64"),
+                 lambda: pt.sum(z, dtype=pt.float32), lambda: pt.fft.rfft(z),
+                 lambda: pt.fft.ihfft(z), lambda: pt.prod(z, dtype=pt.float64),
+                 lambda: pt.cumulative_sum(z, dtype=pt.float32),
+                 lambda: pt.full((2,), z[0], dtype=pt.float32),
+                 lambda: pt.full((2,), 1j, dtype=pt.float32),
+                 lambda: pt.full_like(pt.ones((2,)), 1j),
+                 lambda: pt.asarray([1j], dtype=pt.float32),
+                 lambda: pt.ones((2,)).at[0].set(1j),
+                 lambda: pt.ones((2,)).at[0].add(z[0]),
+                 lambda: pt.ones((2,)).__setitem__(0, 1j),
+                 lambda: pt.linspace(1j, 2, 3, dtype=pt.float32),
+                 lambda: pt.pad(pt.ones((2,)), 1, 1j),
+                 lambda: pt.linalg.trace(pt.asarray([[1j]]), dtype=pt.float32),
+                 lambda: pt.random.uniform(pt.random.key(0), (2,), minval=1j)):
+        try:
+            y = make()
+        except TypeError as error:
+            assert str(error)
+        else:
+            raise AssertionError(f"{y!r} was made of complex numbers")
+
+
+REAL = ("rfft", "ihfft", "rfftn")
+
+
 def test_fft():
-    x = RNG.random((3, 8)).astype("f4")
-    p = pt.asarray(x)
-    same(pt.fft.fft(p, n=5), np.fft.fft(x, 5), rtol=1e-4, atol=1e-5)
-    same(pt.fft.rfft(p, axis=0), np.fft.rfft(x, axis=0), rtol=1e-4, atol=1e-5)
-    same(pt.fft.irfftn(pt.fft.rfftn(p)), x, rtol=1e-4, atol=1e-5)
-    same(pt.fft.hfft(pt.fft.ihfft(p)), x, rtol=1e-4, atol=1e-5)
-    same(pt.fft.fftshift(pt.fft.fftfreq(5)), np.fft.fftshift(np.fft.fftfreq(5)))
+    rng = np.random.default_rng(2)
+    for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+        for dtype in ("f4", "f8", "c8", "c16", "i4", "?", "f2"):
+            if name in REAL and dtype[0] == "c":
+                continue
+            x = (rng.standard_normal((5, 8)) * 4).astype(dtype)
+            if dtype[0] == "c":
+                x = x + 1j * rng.standard_normal((5, 8)).astype(dtype)
+            n = {"f4": None, "f8": 5, "c8": 8, "c16": 11, "i4": 3, "?": 2, "f2": 1}[dtype]
+            for axis in (0, -1):
+                for norm in ("backward", "ortho", "forward"):
+                    if n == 1 and name in ("irfft", "hfft"):
+                        continue
+                    ours = pt.asnumpy(getattr(pt.fft, name)(pt.asarray(x), n=n, axis=axis,
+                                                            norm=norm))
+                    theirs = getattr(np.fft, name)(x, n, axis, norm)
+                    assert np.iscomplexobj(ours) == np.iscomplexobj(theirs), name
+                    same(ours, theirs, rtol=1e-3, atol=1e-3 * abs(theirs).max())
+    for name in ("fftn", "ifftn", "rfftn", "irfftn"):
+        x = rng.standard_normal((2, 4, 6))
+        x = x if name in REAL else x + 1j * rng.standard_normal((2, 4, 6))
+        for s, axes in ((None, None), ((3, 5), (0, 2)), (None, (1,)), ((4, 4), (2, 1))):
+            ours = getattr(pt.fft, name)(pt.asarray(x), s=s, axes=axes, norm="ortho")
+            same(ours, getattr(np.fft, name)(x, s, axes, "ortho"), rtol=1e-9, atol=1e-9)
+    for n in (1, 2, 5, 8):
+        same(pt.fft.fftfreq(n, d=0.5), np.fft.fftfreq(n, 0.5))
+        same(pt.fft.rfftfreq(n), np.fft.rfftfreq(n))
+        x = rng.standard_normal((n, 3))
+        for name in ("fftshift", "ifftshift"):
+            for axes in (None, 0, (1,)):
+                same(getattr(pt.fft, name)(pt.asarray(x), axes=axes),
+                     getattr(np.fft, name)(x, axes))
 
 
 def test_searches():

@@ -29,10 +29,10 @@ def test_import():
             "print(*sorted({m.split('.')[0] for m in set(sys.modules) - before}))")
     done = subprocess.run([sys.executable, "-S", "-c", code], env=ENVIRONMENT,
                           capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["_operator", "operator", "pestle"] or \
+    assert done.stdout.split() == ["_operator", "atexit", "operator", "pestle"] or \
         set(done.stdout.split()) <= {"_operator", "operator", "pestle", "math",
                                      "collections", "keyword", "reprlib", "itertools",
-                                     "_collections"}, done.stdout
+                                     "_collections", "atexit"}, done.stdout
 
 
 run(globals())
