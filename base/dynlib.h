@@ -17,6 +17,9 @@ typedef void (*pestle_dynlib_fn_t)(void);
 PESTLE_NODISCARD pestle_status_t
 pestle_dynlib_open(const char* path, pestle_dynlib_t* out_library);
 
+// What the program itself has, and the libraries that it was started with.
+pestle_dynlib_t pestle_dynlib_process(void);
+
 // NULL when the library has no such symbol.
 pestle_dynlib_fn_t pestle_dynlib_function(pestle_dynlib_t library,
                                           const char* name);

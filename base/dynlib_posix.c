@@ -19,6 +19,10 @@ pestle_status_t pestle_dynlib_open(const char* path,
   return NULL;
 }
 
+pestle_dynlib_t pestle_dynlib_process(void) {
+  return dlopen(NULL, RTLD_NOW);
+}
+
 void* pestle_dynlib_data(pestle_dynlib_t library, const char* name) {
   return dlsym(library, name);
 }

@@ -20,8 +20,22 @@ pestle_dtype_t pestle_dtype_from_name(const char* name) {
   return PESTLE_NONE;
 }
 
+// Where most tensors' dtypes are: by code, then 8, 16, 32 and 64 bits. NONE: look.
+static pestle_dtype_t plain_from_dlpack(pestle_dl_dtype_t dtype) {
+  static const uint8_t plain[3][4] = {
+      {PESTLE_I8, PESTLE_I16, PESTLE_I32, PESTLE_I64},
+      {PESTLE_U8, PESTLE_U16, PESTLE_U32, PESTLE_U64},
+      {PESTLE_NONE, PESTLE_F16, PESTLE_F32, PESTLE_F64}};
+  if (dtype.code > 2 || dtype.bits < 8) return PESTLE_NONE;
+  int log = __builtin_ctz(dtype.bits) - 3;
+  if (log < 0 || log > 3 || 8 << log != dtype.bits) return PESTLE_NONE;
+  return (pestle_dtype_t)plain[dtype.code][log];
+}
+
 pestle_dtype_t pestle_dtype_from_dlpack(pestle_dl_dtype_t dtype) {
   if (dtype.lanes != 1) return PESTLE_NONE;
+  pestle_dtype_t plain = plain_from_dlpack(dtype);
+  if (plain != PESTLE_NONE) return plain;
   for (int i = PESTLE_NONE + 1; i < PESTLE_DTYPE_COUNT; ++i) {
     const pestle_dtype_info_t* info = pestle_dtype_info((pestle_dtype_t)i);
     // index, addr and mbar are no tensor's element.

@@ -29,12 +29,18 @@ static size_t key_size(const pestle_walk_t* walk) {
   return walk->key.size * sizeof(uint32_t);
 }
 
-pestle_executable_t* pestle_cache_find(pestle_walk_t* walk) {
-  pestle_lazy_t* lazy = walk->lazy;
+static pestle_lazy_entry_t* find(const pestle_walk_t* walk) {
   pestle_map_value_t* value =
-      pestle_map_find(&lazy->entries, walk->key.data, key_size(walk));
-  if (!value) return NULL;
-  pestle_lazy_entry_t* entry = value->ptr;
+      pestle_map_find(&walk->lazy->entries, walk->key.data, key_size(walk));
+  return value ? value->ptr : NULL;
+}
+
+pestle_executable_t* pestle_cache_find(pestle_walk_t* walk,
+                                       pestle_lazy_cost_t* out_cost) {
+  pestle_lazy_t* lazy = walk->lazy;
+  pestle_lazy_entry_t* entry = find(walk);
+  if (!entry) return NULL;
+  *out_cost = entry->cost;
   if (entry != lazy->newest) {
     unlink_entry(lazy, entry);
     link_newest(lazy, entry);
@@ -42,6 +48,12 @@ pestle_executable_t* pestle_cache_find(pestle_walk_t* walk) {
   pestle_executable_retain(entry->executable);
   ++lazy->hits;
   return entry->executable;
+}
+
+void pestle_cache_note(pestle_walk_t* walk, uint64_t ns) {
+  pestle_lazy_entry_t* entry = find(walk);
+  if (!entry || entry->cost.runs >= PESTLE_LAZY_TIMED) return;
+  if (!entry->cost.runs++ || ns < entry->cost.ns) entry->cost.ns = ns;
 }
 
 static pestle_status_t compile(pestle_walk_t* walk,

@@ -2,6 +2,7 @@
 // Evaluation: claim, find or make the executable, run, turn nodes into data.
 #include "base/require.h"
 #include "base/status_copy.h"
+#include "base/thread.h"
 #include "lazy/lazy.h"
 
 // --- The run ---
@@ -102,38 +103,6 @@ static void fail(pestle_walk_t* walk, pestle_status_t status) {
   }
 }
 
-static pestle_status_t run_claimed(pestle_walk_t* walk,
-                                   pestle_executable_t* executable,
-                                   pestle_stream_t* stream) {
-  pestle_lazy_t* lazy = walk->lazy;
-  pestle_status_t status = NULL;
-  bool ran = false;
-  if (!executable) status = pestle_cache_make(walk, &executable);
-  if (!status && !make_parts(walk)) status = PESTLE_OOM();
-  if (!status) {
-    ran = true;
-    status = run(walk, executable, stream);
-  }
-  pestle_lazy_lock(lazy);
-  if (!status) {
-    finish(walk);
-    ++lazy->evaluations;
-    lazy->donations += walk->donated.size;
-  } else if (ran && !may_retry(walk, status)) {
-    fail(walk, status);
-  } else {
-    pestle_walk_unclaim(walk);
-  }
-  if (lazy->waiting) pestle_cond_broadcast(&lazy->done);
-  pestle_mutex_unlock(&lazy->mutex);
-  pestle_array_drop_operands(walk->dropped.data, (uint32_t)walk->dropped.size);
-  pestle_vec_clear(&walk->dropped);
-  pestle_executable_release(executable);
-  return status;
-}
-
-// --- One device ---
-
 static void give(pestle_walk_t* walk) {
   pestle_lazy_t* lazy = walk->lazy;
   pestle_lazy_lock(lazy);
@@ -141,11 +110,78 @@ static void give(pestle_walk_t* walk) {
   pestle_mutex_unlock(&lazy->mutex);
 }
 
-// Evaluates those of |arrays| that are on the first one's device.
+// Ends the evaluation, whose lock is held: operands of what is data now are let go of
+// without it, since that may free anything.
+static void leave(pestle_walk_t* walk) {
+  enum { FEW = 16 };
+  pestle_array_t* few[FEW];
+  pestle_lazy_t* lazy = walk->lazy;
+  size_t count = walk->dropped.size;
+  bool is_small = count <= FEW;
+  if (lazy->waiting) pestle_cond_broadcast(&lazy->done);
+  if (is_small) {
+    if (count) memcpy(few, walk->dropped.data, count * sizeof(few[0]));
+    pestle_walk_give(walk);
+  }
+  pestle_mutex_unlock(&lazy->mutex);
+  pestle_array_drop_operands(is_small ? few : walk->dropped.data,
+                             (uint32_t)count);
+  if (!is_small) give(walk);
+}
+
+// Runs |executable|, or, where that is NULL, what is compiled first, and gives |walk|
+// back. |is_timed|: how long a run takes is not known well.
+static pestle_status_t run_claimed(pestle_walk_t* walk,
+                                   pestle_executable_t* executable,
+                                   bool is_timed, pestle_stream_t* stream) {
+  pestle_lazy_t* lazy = walk->lazy;
+  pestle_status_t status = NULL;
+  bool ran = false;
+  int64_t begin = 0, ns = 0;
+  if (!executable) status = pestle_cache_make(walk, &executable);
+  if (!status && !make_parts(walk)) status = PESTLE_OOM();
+  if (!status) {
+    ran = true;
+    if (is_timed) begin = pestle_clock_ns();
+    status = run(walk, executable, stream);
+    if (is_timed) ns = pestle_clock_ns() - begin;
+  }
+  pestle_lazy_lock(lazy);
+  if (!status) {
+    finish(walk);
+    if (is_timed) pestle_cache_note(walk, (uint64_t)ns);
+    ++lazy->evaluations;
+    lazy->donations += walk->donated.size;
+  } else if (ran && !may_retry(walk, status)) {
+    fail(walk, status);
+  } else {
+    pestle_walk_unclaim(walk);
+  }
+  leave(walk);
+  pestle_executable_release(executable);
+  return status;
+}
+
+// --- One device ---
+
+// Whether |walk|'s run takes |most_ns| at most and waits for nothing.
+static bool is_quick(const pestle_walk_t* walk, pestle_lazy_cost_t cost,
+                     uint64_t most_ns) {
+  if (cost.runs < PESTLE_LAZY_TIMED || cost.ns > most_ns) return false;
+  for (size_t i = 0; i < walk->leaves.size; ++i) {
+    if (!pestle_buffer_is_ready(walk->leaves.data[i]->buffer)) return false;
+  }
+  return true;
+}
+
+// Evaluates those of |arrays| that are on the first one's device. |most_ns| other
+// than 0: if it is quick, else |*out_late| is set.
 static pestle_status_t evaluate(pestle_array_t* const* arrays, size_t count,
-                                pestle_stream_t* stream) {
+                                pestle_stream_t* stream, uint64_t most_ns,
+                                bool* out_late) {
   pestle_lazy_t* lazy = arrays[0]->lazy;
   pestle_executable_t* executable = NULL;
+  pestle_lazy_cost_t cost = {.runs = 0};
   pestle_lazy_lock(lazy);
   pestle_walk_t* walk = pestle_walk_take(lazy);
   if (!walk) {
@@ -153,22 +189,26 @@ static pestle_status_t evaluate(pestle_array_t* const* arrays, size_t count,
     return PESTLE_OOM();
   }
   pestle_status_t status = pestle_walk_claim(walk, arrays, count);
-  while (!status && walk->busy) {
+  while (!status && walk->busy && !most_ns) {
     ++lazy->waiting;
     pestle_cond_wait(&lazy->done, &lazy->mutex);
     --lazy->waiting;
     status = pestle_walk_claim(walk, arrays, count);
   }
   bool has_work = !status && walk->nodes.size;
-  if (has_work) {
-    executable = pestle_cache_find(walk);
-  } else {
-    pestle_walk_give(walk);
+  if (has_work) executable = pestle_cache_find(walk, &cost);
+  bool is_late = !status && most_ns &&
+                 (walk->busy || (has_work && !is_quick(walk, cost, most_ns)));
+  if (is_late) {
+    *out_late = true;
+    if (has_work) pestle_walk_unclaim(walk);
   }
+  if (!has_work || is_late) pestle_walk_give(walk);
   pestle_mutex_unlock(&lazy->mutex);
-  if (!has_work) return status;
-  status = run_claimed(walk, executable, stream);
-  give(walk);
+  if (has_work && !is_late) {
+    return run_claimed(walk, executable, cost.runs < PESTLE_LAZY_TIMED, stream);
+  }
+  pestle_executable_release(executable);
   return status;
 }
 
@@ -183,7 +223,7 @@ pestle_status_t pestle_array_evaluate(pestle_array_t* const* arrays,
   // Each turn settles all arrays of one device.
   for (size_t i = 0; i < count; ++i) {
     if (is_data(arrays[i])) continue;
-    PESTLE_TRY(evaluate(arrays + i, count - i, stream));
+    PESTLE_TRY(evaluate(arrays + i, count - i, stream, 0, NULL));
   }
   return NULL;
 }
@@ -213,6 +253,33 @@ pestle_status_t pestle_array_eval(pestle_array_t* const* arrays, size_t count,
   PESTLE_TRY(pestle_array_eval_async(arrays, count, stream));
   for (size_t i = 0; i < count; ++i)
     PESTLE_TRY(pestle_buffer_wait(arrays[i]->buffer));
+  return NULL;
+}
+
+pestle_status_t pestle_array_eval_quick(pestle_array_t* const* arrays,
+                                        size_t count, uint64_t most_ns,
+                                        bool* out_done) {
+  PESTLE_REQUIRE(out_done, "a place for the answer");
+  *out_done = false;
+  PESTLE_REQUIRE(arrays || !count, "arrays");
+  PESTLE_TRY(check(arrays, count));
+  for (size_t i = 0; i < count; ++i) {
+    bool is_late = !most_ns;
+    if (is_data(arrays[i])) continue;
+    if (pestle_device_dl(arrays[i]->device).device_type != PESTLE_DEVICE_CPU) {
+      return NULL;
+    }
+    if (!is_late) {
+      PESTLE_TRY(evaluate(arrays + i, count - i, NULL, most_ns, &is_late));
+    }
+    if (is_late) return NULL;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!pestle_buffer_is_ready(arrays[i]->buffer)) return NULL;
+  }
+  for (size_t i = 0; i < count; ++i)
+    PESTLE_TRY(pestle_buffer_wait(arrays[i]->buffer));
+  *out_done = true;
   return NULL;
 }
 

@@ -195,9 +195,8 @@ static bool agrees(const pestle_type_t* wanted, const pestle_type_t* type) {
   return wanted->dtype == type->dtype && pestle_shapes_agree(wanted, type);
 }
 
-static pestle_status_t check_arguments(pestle_jit_t* jit,
-                                       pestle_array_t* const* arguments) {
-  pestle_function_t* entry = pestle_module_entry(jit->module);
+static pestle_status_t check_places(pestle_jit_t* jit,
+                                    pestle_array_t* const* arguments) {
   for (size_t i = 0; i < jit->argument_count; ++i) {
     const pestle_array_t* a = argument_at(jit, arguments, i);
     if (!a || a->lazy != jit->lazy) {
@@ -211,6 +210,15 @@ static pestle_status_t check_arguments(pestle_jit_t* jit,
           "argument %zu is on %s, the function is on %s: copy it there", i,
           pestle_device_name(a->device), pestle_device_name(jit->device));
     }
+  }
+  return NULL;
+}
+
+static pestle_status_t check_types(pestle_jit_t* jit,
+                                   pestle_array_t* const* arguments) {
+  pestle_function_t* entry = pestle_module_entry(jit->module);
+  for (size_t i = 0; i < jit->argument_count; ++i) {
+    const pestle_array_t* a = argument_at(jit, arguments, i);
     pestle_type_t type = pestle_value_type(pestle_function_argument(entry, i));
     if (!agrees(&type, &a->type)) {
       return PESTLE_ERROR(
@@ -304,7 +312,11 @@ static pestle_status_t make_outputs(pestle_jit_t* jit,
     pestle_array_t* array =
         pestle_array_make(jit->lazy, jit->device, PESTLE_NODE_DATA, 0);
     if (!array) return PESTLE_OOM();
-    array->type = pestle_type_make(io.dtype, io.rank, io.dims);
+    array->type.dtype = io.dtype;
+    array->type.rank = io.rank;
+    if (io.rank) {
+      memcpy(array->type.dims, io.dims, (size_t)io.rank * sizeof(*io.dims));
+    }
     call->arrays[i] = array;
   }
   return NULL;
@@ -391,10 +403,16 @@ pestle_status_t pestle_jit_call(pestle_jit_t* jit,
                         "the function takes %zu arguments, %zu are given",
                         jit->argument_count - jit->hidden_count, count);
   }
-  PESTLE_TRY(check_arguments(jit, arguments));
-  PESTLE_TRY(evaluate_arguments(jit, arguments, stream));
+  PESTLE_TRY(check_places(jit, arguments));
+  // What fits an entry has types that the module takes.
   pestle_executable_t* executable = find(jit, arguments);
-  if (!executable) PESTLE_TRY(make(jit, arguments, &executable));
+  pestle_status_t early = executable ? NULL : check_types(jit, arguments);
+  if (!early) early = evaluate_arguments(jit, arguments, stream);
+  if (!early && !executable) early = make(jit, arguments, &executable);
+  if (early) {
+    pestle_executable_release(executable);
+    return early;
+  }
   pestle_status_t status =
       call_with(jit, executable, arguments, stream, out, out_capacity);
   pestle_executable_release(executable);

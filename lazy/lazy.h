@@ -292,15 +292,25 @@ pestle_build_module(pestle_lazy_t* lazy, const uint32_t* key, size_t words,
 
 // --- cache.c ---
 
-enum { PESTLE_LAZY_ENTRIES = 1024 };
+enum { PESTLE_LAZY_ENTRIES = 1024, PESTLE_LAZY_TIMED = 4 };
+// The least time of the first PESTLE_LAZY_TIMED runs.
+typedef struct pestle_lazy_cost_t {
+  uint64_t ns;
+  uint32_t runs;
+} pestle_lazy_cost_t;
 struct pestle_lazy_entry_t {
   pestle_lazy_entry_t *newer, *older;
   pestle_executable_t* executable;
   void* key;  // what the map has too
   size_t key_size;
+  pestle_lazy_cost_t cost;
 };
-// The executable of |walk|'s key with a reference, or NULL. The lock is held.
-pestle_executable_t* pestle_cache_find(pestle_walk_t* walk);
+// The executable of |walk|'s key with a reference, and what it costs, or NULL. The
+// lock is held.
+pestle_executable_t* pestle_cache_find(pestle_walk_t* walk,
+                                       pestle_lazy_cost_t* out_cost);
+// A run of |walk|'s key took |ns|. The lock is held.
+void pestle_cache_note(pestle_walk_t* walk, uint64_t ns);
 // Compiles it, and keeps it. The lock is not held.
 PESTLE_NODISCARD pestle_status_t
 pestle_cache_make(pestle_walk_t* walk, pestle_executable_t** out_executable);

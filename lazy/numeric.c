@@ -25,6 +25,7 @@ static pestle_status_t promoted(const row_t* row,
                                 pestle_dtype_t* out_dtype) {
   pestle_dtype_t dtype = operands[0]->type.dtype;
   for (size_t i = 1; i < row->operands; ++i) {
+    if (operands[i]->type.dtype == dtype) continue;
     pestle_status_t status =
         pestle_dtype_promote(dtype, operands[i]->type.dtype, &dtype);
     if (status) return pestle_status_annotate(status, "of %s", row->name);
@@ -65,7 +66,7 @@ static pestle_status_t make_body(pestle_lazy_t* lazy, pestle_numeric_t fn,
 static pestle_status_t body_of(pestle_lazy_t* lazy, pestle_numeric_t fn,
                                pestle_dtype_t dtype, uint32_t* out_id) {
   uint64_t key = (PESTLE_OP_COUNT + (uint64_t)fn) << 32 | (uint64_t)dtype;
-  pestle_mutex_lock(&lazy->mutex);
+  pestle_lazy_lock(lazy);
   pestle_map_value_t* value = pestle_map_find_u64(&lazy->fold_ids, key);
   if (value) *out_id = (uint32_t)value->u64;
   pestle_mutex_unlock(&lazy->mutex);
@@ -75,7 +76,7 @@ static pestle_status_t body_of(pestle_lazy_t* lazy, pestle_numeric_t fn,
   if (!status) status = pestle_body_of(lazy, module, out_id);
   pestle_module_release(module);
   if (status) return status;
-  pestle_mutex_lock(&lazy->mutex);
+  pestle_lazy_lock(lazy);
   bool kept = pestle_map_set_u64(&lazy->fold_ids, key, *out_id);
   pestle_mutex_unlock(&lazy->mutex);
   return kept ? NULL : PESTLE_OOM();

@@ -23,7 +23,10 @@ PyObject* pestle_py_result(pestle_status_t status, pestle_array_t** array) {
 }
 
 bool pestle_py_eval(pestle_array_t* const* arrays, size_t count) {
-  pestle_status_t status;
+  bool done;
+  pestle_status_t status =
+      pestle_array_eval_quick(arrays, count, PESTLE_PY_LONG_NS, &done);
+  if (status || done) return pestle_py_ok(status);
   Py_BEGIN_ALLOW_THREADS;
   status = pestle_array_eval(arrays, count, NULL);
   Py_END_ALLOW_THREADS;

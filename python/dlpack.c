@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/dlpack_abi.h"
+#include "base/dynlib.h"
 #include "module.h"
 
 typedef struct DLManagedTensorVersioned versioned_t;
@@ -356,7 +357,7 @@ static void drop_capsule(PyObject* capsule) {
 
 // What the call is made with; NULL: left out.
 typedef struct call_t {
-  PyObject* function;
+  PyObject* object;
   bool versions;        // max_version
   bool wishes;          // copy and dl_device
   int32_t copy;         // pestle_copy_t
@@ -370,38 +371,67 @@ static bool put(PyObject* kwargs, const char* name, PyObject* value) {
   return fine;
 }
 
-// {"max_version": (1, 3)}, made once: what all but a few calls are made with.
-static PyObject *plain_keywords, *no_arguments;
+// A method of an object by its name, without a bound method in between. The limited
+// API names it from 3.12 on; every CPython since 3.9 has it.
+typedef PyObject* (*call_method_t)(PyObject* name, PyObject* const* args,
+                                   size_t nargsf, PyObject* names);
 
-static PyObject* call_plain(PyObject* callable) {
-  if (!plain_keywords) {
-    plain_keywords = Py_BuildValue("{s(ii)}", "max_version", PESTLE_DL_MAJOR,
-                                   PESTLE_DL_MINOR);
-    no_arguments = PyTuple_New(0);
-    if (!plain_keywords || !no_arguments) {
-      Py_CLEAR(plain_keywords);
-      return NULL;
-    }
+// What producers are called with, made with the module.
+static struct {
+  PyObject *dlpack, *dlpack_device;  // names of methods
+  PyObject *version, *names;         // (1, 3) and ("max_version",)
+  call_method_t call_method;         // NULL where the interpreter has none
+} methods;
+
+static bool make_methods(void) {
+  methods.dlpack = PyUnicode_InternFromString("__dlpack__");
+  methods.dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
+  methods.version = Py_BuildValue("(ii)", PESTLE_DL_MAJOR, PESTLE_DL_MINOR);
+  PyObject* name = PyUnicode_InternFromString("max_version");
+  methods.names = name ? PyTuple_New(1) : NULL;
+  if (methods.names) PyTuple_SetItem(methods.names, 0, name);
+  methods.call_method = (call_method_t)pestle_dynlib_function(
+      pestle_dynlib_process(), "PyObject_VectorcallMethod");
+  return methods.dlpack && methods.dlpack_device && methods.version &&
+         methods.names;
+}
+
+// |object|.__dlpack__(max_version=(1, 3)), which nearly all calls are.
+static PyObject* call_plain(PyObject* object) {
+  if (methods.call_method) {
+    PyObject* args[] = {object, methods.version};
+    return methods.call_method(methods.dlpack, args, 1, methods.names);
   }
-  return PyObject_Call(callable, no_arguments, plain_keywords);
+  PyObject* function = PyObject_GetAttr(object, methods.dlpack);
+  PyObject* args = PyTuple_New(0);
+  PyObject* kwargs = PyDict_New();
+  PyObject* result = NULL;
+  if (function && args && kwargs &&
+      PyDict_SetItemString(kwargs, "max_version", methods.version) == 0) {
+    result = PyObject_Call(function, args, kwargs);
+  }
+  Py_XDECREF(function);
+  Py_XDECREF(args);
+  Py_XDECREF(kwargs);
+  return result;
 }
 
 static PyObject* call_with(const call_t* c) {
   if (c->versions && !c->to_host && c->copy == PESTLE_COPY_IF_NEEDED &&
       c->device_type != PESTLE_DL_CUDA) {
-    return call_plain(c->function);
+    return call_plain(c->object);
   }
+  PyObject* function = PyObject_GetAttr(c->object, methods.dlpack);
   PyObject* kwargs = PyDict_New();
   PyObject* args = PyTuple_New(0);
   PyObject* result = NULL;
-  bool fine = kwargs && args;
+  bool fine = function && kwargs && args;
   // On CUDA our work waits for the legacy default stream, which waits for theirs.
   if (fine && c->device_type == PESTLE_DL_CUDA) {
     fine = put(kwargs, "stream", PyLong_FromLong(1));
   }
   if (fine && c->versions) {
-    fine = put(kwargs, "max_version",
-               Py_BuildValue("(ii)", PESTLE_DL_MAJOR, PESTLE_DL_MINOR));
+    fine = put(kwargs, "max_version", Py_NewRef(methods.version));
   }
   if (fine && c->wishes && c->to_host) {
     fine = put(kwargs, "dl_device", Py_BuildValue("(ii)", PESTLE_DL_CPU, 0));
@@ -409,7 +439,8 @@ static PyObject* call_with(const call_t* c) {
   if (fine && c->wishes && c->copy != PESTLE_COPY_IF_NEEDED) {
     fine = put(kwargs, "copy", PyBool_FromLong(c->copy == PESTLE_COPY_ALWAYS));
   }
-  if (fine) result = PyObject_Call(c->function, args, kwargs);
+  if (fine) result = PyObject_Call(function, args, kwargs);
+  Py_XDECREF(function);
   Py_XDECREF(args);
   Py_XDECREF(kwargs);
   return result;
@@ -450,34 +481,46 @@ static PyObject* ask(call_t* c) {
   return capsule;
 }
 
-static bool read_their_device(PyObject* object, pestle_dl_device_t* out) {
-  PyObject* pair = PyObject_CallMethod(object, "__dlpack_device__", NULL);
-  if (!pair) return false;
-  PyObject* items[2] = {NULL, NULL};
-  long numbers[2] = {0, 0};
-  bool fine = PyTuple_Check(pair) && PyTuple_Size(pair) == 2;
-  for (Py_ssize_t i = 0; i < 2 && fine; ++i) {
-    // An enumeration is an integer, or becomes one.
-    items[i] = PyNumber_Long(PyTuple_GetItem(pair, i));
-    fine = items[i] != NULL;
-    if (fine) numbers[i] = PyLong_AsLong(items[i]);
-    Py_XDECREF(items[i]);
-    fine = fine && !PyErr_Occurred();
+// An enumeration is an integer, or becomes one.
+static bool read_number(PyObject* object, int32_t* out) {
+  long number;
+  if (PyLong_CheckExact(object)) {
+    number = PyLong_AsLong(object);
+  } else {
+    PyObject* integer = PyNumber_Long(object);
+    if (!integer) return false;
+    number = PyLong_AsLong(integer);
+    Py_DECREF(integer);
   }
+  *out = (int32_t)number;
+  return number != -1 || !PyErr_Occurred();
+}
+
+static bool read_their_device(PyObject* object, pestle_dl_device_t* out) {
+  PyObject* pair =
+      methods.call_method
+          ? methods.call_method(methods.dlpack_device, &object, 1, NULL)
+          : PyObject_CallMethodObjArgs(object, methods.dlpack_device, NULL);
+  if (!pair) return false;
+  bool fine = PyTuple_Check(pair) && PyTuple_Size(pair) == 2 &&
+              read_number(PyTuple_GetItem(pair, 0), &out->device_type) &&
+              read_number(PyTuple_GetItem(pair, 1), &out->device_id);
   if (!fine && !PyErr_Occurred()) {
     PyErr_Format(PyExc_TypeError,
                  "__dlpack_device__() returned %R, not a tuple of two integers",
                  pair);
   }
   Py_DECREF(pair);
-  *out = (pestle_dl_device_t){(int32_t)numbers[0], (int32_t)numbers[1]};
   return fine;
 }
 
 static PyObject* import_producer(import_t* in, PyObject* object) {
   pestle_dl_device_t at = {PESTLE_DL_CPU, 0};
   const pestle_device_t* wanted = in->options.device;
-  call_t c = {.versions = true, .wishes = true, .copy = in->options.copy};
+  call_t c = {.object = object,
+              .versions = true,
+              .wishes = true,
+              .copy = in->options.copy};
   if (!read_their_device(object, &at)) return NULL;
   c.device_type = at.device_type;
   // Only the producer can reach memory of a device that none of ours is.
@@ -489,10 +532,7 @@ static PyObject* import_producer(import_t* in, PyObject* object) {
                     "is asked for");
     return NULL;
   }
-  c.function = PyObject_GetAttrString(object, "__dlpack__");
-  if (!c.function) return NULL;
   PyObject* capsule = ask(&c);
-  Py_DECREF(c.function);
   if (!capsule) return NULL;
   if (at.device_type == PESTLE_DL_CUDA && !(c.to_host && c.wishes)) {
     in->options.has_native_stream = true;
@@ -645,9 +685,12 @@ static PyObject* from_dlpack(PyObject* module, PyObject* const* args,
   if (table && !in.options.device && !in.options.copy) {
     return import_by_table(&in, table, object);
   }
-  if (PyObject_HasAttrString(object, "__dlpack__")) {
-    return import_producer(&in, object);
+  PyObject* result = import_producer(&in, object);
+  if (result || !PyErr_ExceptionMatches(PyExc_AttributeError) ||
+      PyObject_HasAttrString(object, "__dlpack__")) {
+    return result;
   }
+  PyErr_Clear();
   return no_producer(object);
 }
 
@@ -743,7 +786,7 @@ bool pestle_py_add_dlpack(PyObject* module) {
                                     PESTLE_DL_CAPSULE_EXCHANGE, NULL);
   PyObject* callable = PyCFunction_NewEx(&function, NULL, NULL);
   bool fine =
-      capsule && callable &&
+      capsule && callable && make_methods() &&
       PyObject_SetAttrString((PyObject*)pestle_py.array_type,
                              "__dlpack_c_exchange_api__", capsule) == 0 &&
       PyModule_AddObjectRef(module, "from_dlpack", callable) == 0;

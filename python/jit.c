@@ -12,8 +12,6 @@
 #include <structmember.h>
 
 enum { MOST_ENTRIES = 64 };
-// A run that takes longer lets other threads have the interpreter.
-#define LONG_RUN_NS 20000
 
 // Of a leaf: its dtype, whether it is a number, its rank and extents.
 typedef struct guard_t {
@@ -101,6 +99,7 @@ typedef struct call_t {
   PyObject* statics;  // a tuple, or NULL
   pestle_device_t* device;
   bool is_traced;
+  bool is_late;  // an argument is to be computed or waited for
   pestle_array_t* few_arrays[24];
   guard_t few_guards[24];
 } call_t;
@@ -122,7 +121,9 @@ static bool read_leaf(call_t* call, PyObject* leaf) {
     pestle_array_retain(array);
     call->arrays[call->count] = array;
     guard->weak = ((pestle_py_array_t*)leaf)->weak;
-    call->is_traced |= pestle_array_state(array) == PESTLE_ARRAY_TRACED;
+    pestle_array_state_t state = pestle_array_state(array);
+    call->is_traced |= state == PESTLE_ARRAY_TRACED;
+    call->is_late |= state != PESTLE_ARRAY_DATA;
   } else {
     unsigned kind = pestle_py_number_kind(leaf);
     bool is_data = kind || PyObject_CheckBuffer(leaf) ||
@@ -427,7 +428,8 @@ static int64_t now_ns(void) {
 static pestle_status_t run(entry_t* entry, const call_t* call,
                            pestle_array_t** out) {
   enum { TIMED = 4 };
-  if (entry->calls >= TIMED && entry->run_ns < LONG_RUN_NS) {
+  if (entry->calls >= TIMED && entry->run_ns < PESTLE_PY_LONG_NS &&
+      !call->is_late) {
     return pestle_jit_call(entry->jit, call->arrays, call->count, NULL, out,
                            entry->out_count);
   }
@@ -487,7 +489,7 @@ static void begin_call(call_t* call) {
   call->count = 0;
   call->statics = NULL;
   call->device = NULL;
-  call->is_traced = false;
+  call->is_traced = call->is_late = false;
 }
 
 // The entry of a call, made where there is none; NULL and an exception.

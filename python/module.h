@@ -20,6 +20,10 @@
 #include "pestle/numeric.h"
 #include "pestle/pestle.h"
 
+// A run that takes longer lets other threads have the interpreter: to let go of it
+// and take it again costs 25 ns alone, and up to 5 ms where others want it.
+#define PESTLE_PY_LONG_NS 20000
+
 // A function as PyType_Slot has it.
 #define PESTLE_PY_SLOT(function) ((void*)(uintptr_t)(function))
 

@@ -128,14 +128,13 @@ pestle_status_t pestle_foreign_device(pestle_context_t* context,
 // Copies what |user| has of a struct of |size| bytes, the first of which is its size.
 static pestle_status_t read_options(const void* user, size_t size,
                                     const char* name, void* out_options) {
-  memset(out_options, 0, size);
-  if (!user) return NULL;
-  size_t given;
-  memcpy(&given, user, sizeof(given));
-  if (given < sizeof(size_t)) {
+  size_t given = 0;
+  if (user) memcpy(&given, user, sizeof(given));
+  if (user && given < sizeof(size_t)) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "%s.struct_size is not set", name);
   }
-  memcpy(out_options, user, given < size ? given : size);
+  if (given < size) memset(out_options, 0, size);
+  if (user) memcpy(out_options, user, given < size ? given : size);
   return NULL;
 }
 

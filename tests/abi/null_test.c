@@ -1233,6 +1233,12 @@ static void call_array_eval_async(things_t* t) {
   (void)t;
   BAD(pestle_array_eval_async(NULL, 1, NULL));
 }
+static void call_array_eval_quick(things_t* t) {
+  bool done;
+  (void)t;
+  BAD(pestle_array_eval_quick(NULL, 1, 1, &done));
+  BAD(pestle_array_eval_quick(NULL, 0, 1, NULL));
+}
 static void call_array_wait(things_t* t) {
   (void)t;
   BAD(pestle_array_wait(NULL));
@@ -1488,7 +1494,7 @@ static const row_t rows[] = {
     ROW(array_storage) ROW(array_stats) ROW(array_from_data)
     ROW(array_from_buffer) ROW(array_wrap) ROW(array_empty) ROW(array_full)
     ROW(array_scalar) ROW(array_apply) ROW(array_fold) ROW(array_eval)
-    ROW(array_eval_async) ROW(array_wait) ROW(array_data) ROW(array_read)
+    ROW(array_eval_async) ROW(array_eval_quick) ROW(array_wait) ROW(array_data) ROW(array_read)
     ROW(array_copy_to) ROW(array_base) ROW(capture_begin) ROW(capture_end)
     ROW(array_inline) ROW(array_branch) ROW(capture_bind) ROW(dtype_promote) ROW(dtype_of_number)
     ROW(numeric_cast) ROW(numeric_apply) ROW(numeric_where)
