@@ -25,14 +25,17 @@ static void destroy(pestle_context_guest_t* guest) {
   pestle_dealloc(lazy->allocator, lazy, sizeof(*lazy));
 }
 
-// What the lock was held for when fork() came may be half done: the cache and the
-// walks in reserve are forgotten, and nodes that were being evaluated stay so.
+// What the lock was held for when fork() came may be half done: the cache, the
+// numbers of bodies by what they are and the walks in reserve are forgotten, and
+// nodes that were being evaluated stay so.
 static void after_fork(pestle_context_guest_t* guest) {
   pestle_lazy_t* lazy = (pestle_lazy_t*)guest;
   lazy->is_torn = !pestle_mutex_try_lock(&lazy->mutex);
   if (lazy->is_torn) {
     pestle_mutex_init(&lazy->mutex);
     pestle_map_init(lazy->allocator, &lazy->entries);
+    pestle_map_init(lazy->allocator, &lazy->body_ids);
+    pestle_map_init(lazy->allocator, &lazy->fold_ids);
     lazy->newest = lazy->oldest = NULL;
     lazy->entry_count = 0;
     lazy->spare = NULL;

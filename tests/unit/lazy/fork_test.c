@@ -79,9 +79,18 @@ static bool is_multiple(pestle_array_t* array, const char** what) {
 
 // 0, or the line that was wrong.
 static int child(shared_t* s) {
-  pestle_array_t *y = chain(s, 3), *z;
+  pestle_array_t *w, *y, *z;
   float data[COUNT];
   const char* what;
+  // A row that is a formula looks for it under the lock, before anything else here
+  // has taken that.
+  if (pestle_numeric_apply(PESTLE_NUMERIC_COPYSIGN,
+                           (pestle_array_t*[]){s->x, s->x}, 2, &w)) {
+    return __LINE__;
+  }
+  if (pestle_array_read(w, data, sizeof(data)) || data[5] != 5) return __LINE__;
+  pestle_array_release(w);
+  y = chain(s, 3);
   if (pestle_array_read(y, data, sizeof(data)) || data[5] != 20)
     return __LINE__;
   if (pestle_jit_call(s->jit, &y, 1, NULL, &z, 1)) return __LINE__;
