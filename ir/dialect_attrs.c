@@ -183,6 +183,16 @@ const char* pestle_function_argument_attribute(
       pestle_function_argument_attrs(function, index), key);
 }
 
+pestle_type_t pestle_function_returned_type(const pestle_function_t* function,
+                                            size_t index) {
+  size_t count;
+  if (!function || !pestle_function_result_count(function, &count) ||
+      index >= count) {
+    return (pestle_type_t){.dtype = PESTLE_NONE};
+  }
+  return *pestle_function_result_type(function, index);
+}
+
 const char* pestle_function_result_attribute(const pestle_function_t* function,
                                              size_t index, const char* key) {
   if (!function || !key) return NULL;

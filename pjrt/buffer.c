@@ -44,12 +44,12 @@ bool pestle_pjrt_buffer_is_ready(const PJRT_Buffer* buffer) {
   return !buffer->ready || pestle_pjrt_event_is_ready(buffer->ready);
 }
 
-PJRT_Error* pestle_pjrt_buffer_check_callback(PJRT_Buffer* buffer) {
+PJRT_Error* pestle_pjrt_buffer_check_arrives(PJRT_Buffer* buffer) {
   pestle_buffer_t* memory;
-  if (!pestle_pjrt_in_callback(buffer->device) ||
-      pestle_pjrt_buffer_is_ready(buffer)) {
-    return NULL;
-  }
+  if (pestle_pjrt_buffer_is_ready(buffer)) return NULL;
+  // What the parent of a fork() computes never comes here.
+  PJRT_TRY(pestle_pjrt_client_check(buffer->device->client));
+  if (!pestle_pjrt_in_callback(buffer->device)) return NULL;
   PJRT_TRY(pestle_pjrt_buffer_hold(buffer, &memory));
   // What came before the callback is there, though nobody has been told yet.
   bool is_behind = memory && !pestle_buffer_is_ready(memory);
@@ -81,7 +81,7 @@ PJRT_Error* pestle_pjrt_buffer_hold(PJRT_Buffer* buffer,
 }
 
 void pestle_pjrt_buffer_deliver(PJRT_Buffer* buffer, pestle_buffer_t* memory) {
-  pestle_mutex_lock(&buffer->mutex);
+  pestle_pjrt_lock(buffer->device->client, &buffer->mutex);
   if (!is_deleted(buffer) || buffer->external) {
     buffer->memory = memory;
     memory = NULL;
@@ -93,7 +93,7 @@ void pestle_pjrt_buffer_deliver(PJRT_Buffer* buffer, pestle_buffer_t* memory) {
 
 PJRT_Error* pestle_pjrt_buffer_hold_now(PJRT_Buffer* buffer,
                                         pestle_buffer_t** out_memory) {
-  pestle_mutex_lock(&buffer->mutex);
+  pestle_pjrt_lock(buffer->device->client, &buffer->mutex);
   bool is_gone = is_deleted(buffer);
   *out_memory = is_gone ? NULL : buffer->memory;
   pestle_buffer_retain(*out_memory);
@@ -104,7 +104,7 @@ PJRT_Error* pestle_pjrt_buffer_hold_now(PJRT_Buffer* buffer,
 PJRT_Error* pestle_pjrt_buffer_consume(PJRT_Buffer* buffer,
                                        pestle_buffer_t** out_memory,
                                        bool* out_is_ours) {
-  pestle_mutex_lock(&buffer->mutex);
+  pestle_pjrt_lock(buffer->device->client, &buffer->mutex);
   bool is_gone = is_deleted(buffer);
   *out_memory = is_gone ? NULL : buffer->memory;
   *out_is_ours = !is_gone && !buffer->external;
@@ -118,7 +118,7 @@ PJRT_Error* pestle_pjrt_buffer_consume(PJRT_Buffer* buffer,
 }
 
 void pestle_pjrt_buffer_restore(PJRT_Buffer* buffer, pestle_buffer_t* memory) {
-  pestle_mutex_lock(&buffer->mutex);
+  pestle_pjrt_lock(buffer->device->client, &buffer->mutex);
   if (!buffer->memory) {
     buffer->memory = memory;
     memory = NULL;
@@ -131,7 +131,7 @@ void pestle_pjrt_buffer_restore(PJRT_Buffer* buffer, pestle_buffer_t* memory) {
 // Memory that somebody reads at its address stays until he says that he does not.
 static void delete_buffer(PJRT_Buffer* buffer) {
   pestle_buffer_t* memory = NULL;
-  pestle_mutex_lock(&buffer->mutex);
+  pestle_pjrt_lock(buffer->device->client, &buffer->mutex);
   atomic_store_explicit(&buffer->is_deleted, true, memory_order_release);
   if (!buffer->external) {
     memory = buffer->memory;
@@ -243,7 +243,7 @@ PJRT_Error* pestle_PJRT_Buffer_ReadyEvent(PJRT_Buffer_ReadyEvent_Args* args) {
   settle(buffer);
   if (is_deleted(buffer)) return deleted();
   // As an event: an error of this function ends the framework's process.
-  PJRT_Error* behind = pestle_pjrt_buffer_check_callback(buffer);
+  PJRT_Error* behind = pestle_pjrt_buffer_check_arrives(buffer);
   if (behind) {
     args->event = pestle_pjrt_event_create();
     if (!args->event) return behind;
@@ -289,7 +289,7 @@ PJRT_Error* pestle_PJRT_Buffer_IncreaseExternalReferenceCount(
   PJRT_REQUIRE(PJRT_Buffer_IncreaseExternalReferenceCount, buffer, buffer);
   PJRT_Buffer* buffer = args->buffer;
   settle(buffer);
-  pestle_mutex_lock(&buffer->mutex);
+  pestle_pjrt_lock(buffer->device->client, &buffer->mutex);
   bool is_gone = is_deleted(buffer);
   if (!is_gone) {
     ++buffer->external;
@@ -304,7 +304,7 @@ PJRT_Error* pestle_PJRT_Buffer_DecreaseExternalReferenceCount(
   PJRT_REQUIRE(PJRT_Buffer_DecreaseExternalReferenceCount, buffer, buffer);
   PJRT_Buffer* buffer = args->buffer;
   pestle_buffer_t* memory = NULL;
-  pestle_mutex_lock(&buffer->mutex);
+  pestle_pjrt_lock(buffer->device->client, &buffer->mutex);
   bool is_counted = buffer->external > 0;
   if (is_counted && --buffer->external == 0 && is_deleted(buffer)) {
     memory = buffer->memory;

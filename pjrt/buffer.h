@@ -49,9 +49,9 @@ PJRT_Error* pestle_pjrt_buffer_consume(PJRT_Buffer* buffer,
 // Undoes that, for an execution that did not take place.
 void pestle_pjrt_buffer_restore(PJRT_Buffer* buffer, pestle_buffer_t* memory);
 bool pestle_pjrt_buffer_is_ready(const PJRT_Buffer* buffer);
-// The error of a Python callback that asks on the device's thread for what that
-// thread makes after it: it would wait for ever. NULL: it is no such callback, or
-// the contents are there.
-PJRT_Error* pestle_pjrt_buffer_check_callback(PJRT_Buffer* buffer);
+// The error of who would wait for ever for the contents: a Python callback that asks
+// on the device's thread for what that thread makes after it, or a child of fork().
+// NULL: they come, or are there.
+PJRT_Error* pestle_pjrt_buffer_check_arrives(PJRT_Buffer* buffer);
 
 #endif  // PESTLE_PJRT_BUFFER_H_

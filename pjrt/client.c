@@ -91,8 +91,27 @@ void pestle_pjrt_client_release(PJRT_Client* client) {
   pestle_dealloc(pestle_allocator_system(), client, sizeof(*client));
 }
 
+bool pestle_pjrt_client_is_torn(const PJRT_Client* client) {
+  return client->process != pestle_process_id();
+}
+
+void pestle_pjrt_lock(const PJRT_Client* client, pestle_mutex_t* mutex) {
+  enum { PATIENCE = 1000 };
+  if (pestle_mutex_try_lock(mutex)) return;
+  if (!pestle_pjrt_client_is_torn(client)) {
+    pestle_mutex_lock(mutex);
+    return;
+  }
+  for (int i = 0; i < PATIENCE; ++i) {
+    if (pestle_mutex_try_lock(mutex)) return;
+    pestle_thread_yield();
+  }
+  pestle_mutex_init(mutex);
+  pestle_mutex_lock(mutex);
+}
+
 PJRT_Error* pestle_pjrt_client_check(const PJRT_Client* client) {
-  if (client->process == pestle_process_id()) return NULL;
+  if (!pestle_pjrt_client_is_torn(client)) return NULL;
   return pestle_pjrt_error(
       PJRT_Error_Code_UNAVAILABLE,
       "this process is a child of the one that made the client (%lld), whose "
@@ -140,14 +159,14 @@ PJRT_Error* pestle_PJRT_Client_Create(PJRT_Client_Create_Args* args) {
 // goes: what is queued is waited for now.
 PJRT_Error* pestle_PJRT_Client_Destroy(PJRT_Client_Destroy_Args* args) {
   PJRT_REQUIRE(PJRT_Client_Destroy, client, client);
-  if (args->client->process == pestle_process_id()) {
+  if (!pestle_pjrt_client_is_torn(args->client)) {
     pestle_pjrt_merge_t* merge = args->client->device.merge;
     args->client->device.merge = NULL;
     pestle_pjrt_merge_release(merge);
     pestle_status_release(
         pestle_stream_synchronize(args->client->device.stream));
+    pestle_pjrt_times_print(args->client->times);
   }
-  pestle_pjrt_times_print(args->client->times);
   pestle_pjrt_client_release(args->client);
   return NULL;
 }
@@ -228,7 +247,8 @@ PJRT_Error* pestle_PJRT_Client_DefaultDeviceAssignment(
   if (args->num_replicas != 1 || args->num_partitions != 1) {
     return pestle_pjrt_error(
         PJRT_Error_Code_UNIMPLEMENTED,
-        "%d replicas of %d partitions were asked for; the client has 1 device",
+        "PJRT_Client_DefaultDeviceAssignment: %d replicas of %d partitions "
+        "were asked for; the client has 1 device, ask for 1 of 1",
         args->num_replicas, args->num_partitions);
   }
   if (!args->default_assignment || args->default_assignment_size < 1) {

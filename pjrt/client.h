@@ -92,6 +92,11 @@ void pestle_pjrt_client_retain(PJRT_Client* client);
 void pestle_pjrt_client_release(PJRT_Client* client);
 // UNAVAILABLE in a child of fork(): threads and devices are the parent's.
 PJRT_Error* pestle_pjrt_client_check(const PJRT_Client* client);
+// Whether this is a child of fork() of the process that made the client.
+bool pestle_pjrt_client_is_torn(const PJRT_Client* client);
+// Takes a lock that is only held for a few instructions. In a child of fork() a
+// thread that is not here may hold it for ever: then it is made anew.
+void pestle_pjrt_lock(const PJRT_Client* client, pestle_mutex_t* mutex);
 // Another hold of the event that is set.
 PJRT_Event* pestle_pjrt_client_ready(PJRT_Client* client);
 

@@ -19,8 +19,8 @@ static PJRT_Error* check_devices(const pestle_pjrt_options_t* options) {
   if (options->replicas <= 1 && options->partitions <= 1) return NULL;
   return pestle_pjrt_error(
       PJRT_Error_Code_UNIMPLEMENTED,
-      "the program is for %lld replicas of %lld partitions; a client has 1 "
-      "device",
+      "the program is for %lld replicas of %lld partitions; the client has 1 "
+      "device: compile it for one",
       (long long)options->replicas, (long long)options->partitions);
 }
 
@@ -98,17 +98,14 @@ static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
   pestle_pjrt_program_info_t info;
   pestle_plan_t* plan = NULL;
   pestle_arena_init(pestle_allocator_system(), &arena);
-  PJRT_Error* error = make_info(module, &arena, &info);
+  PJRT_Error* error = pestle_pjrt_layouts_check(module);
+  if (!error) error = make_info(module, &arena, &info);
   if (!error)
     error =
         compile_module(client, module, options, source->has_callback, &plan);
   if (!error) {
     error =
         pestle_pjrt_program_create(client, plan, options, &info, out_program);
-  }
-  if (!error) {
-    error = pestle_pjrt_layouts_check(module, (*out_program)->output_count);
-    if (error) pestle_pjrt_program_release(*out_program);
   }
   if (!error) pestle_pjrt_known_add(client->known, source, plan, &info);
   pestle_plan_release(plan);

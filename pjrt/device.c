@@ -13,7 +13,7 @@
 static void* get_user_data(PJRT_Memory* handle, const void* key) {
   pestle_pjrt_memory_t* memory = pestle_pjrt_memory_of(handle);
   void* data = NULL;
-  pestle_mutex_lock(&memory->mutex);
+  pestle_pjrt_lock(memory->device->client, &memory->mutex);
   for (pestle_pjrt_user_data_t* u = memory->user_data; u && !data;
        u = u->next) {
     if (u->key == key) data = u->data;
@@ -27,7 +27,7 @@ static void set_user_data(PJRT_Memory* handle, const void* key, void* data,
                           void (*destroy)(void*)) {
   pestle_pjrt_memory_t* memory = pestle_pjrt_memory_of(handle);
   pestle_pjrt_user_data_t old = {key, data, destroy, NULL};
-  pestle_mutex_lock(&memory->mutex);
+  pestle_pjrt_lock(memory->device->client, &memory->mutex);
   pestle_pjrt_user_data_t* u = memory->user_data;
   while (u && u->key != key)
     u = u->next;

@@ -306,7 +306,9 @@ PJRT_Error* pestle_PJRT_Executable_OptimizedProgram(
   if (!p->text) {
     return pestle_pjrt_error(
         PJRT_Error_Code_UNIMPLEMENTED,
-        "the text of %s was not kept: set PESTLE_PJRT_PROGRAM_TEXT=1", p->name);
+        "PJRT_Executable_OptimizedProgram: the text of %s was not kept; set "
+        "PESTLE_PJRT_PROGRAM_TEXT=1",
+        p->name);
   }
   if (!program)
     return pestle_pjrt_no_handle("PJRT_Executable_OptimizedProgram", "program");

@@ -17,28 +17,35 @@ enum { FEW = PESTLE_PJRT_FEW };
 
 // --- Room ---
 
-static PJRT_Error* make_room(execution_t* e) {
+// Points the arrays of |e| to its own room, or to a block of zeros.
+static bool find_room(execution_t* e) {
   size_t inputs = e->input_count, outputs = e->program->output_count;
   e->inputs = e->few_inputs;
   e->is_ours = e->few_ours;
   e->donated = e->few_donated;
   e->outputs = e->few_outputs;
   e->results = e->few_results;
-  if (inputs > FEW || outputs > FEW) {
-    size_t pointers = 2 * sizeof(void*) * outputs;
-    size_t views = sizeof(pestle_buffer_view_t) * inputs;
-    e->block_size = pointers + views + (sizeof(uint32_t) + 1) * inputs;
-    char* block = pestle_alloc_zero(pestle_allocator_system(), e->block_size);
-    if (!block) return pestle_pjrt_out_of_memory();
-    e->block = block;
-    e->outputs = (void*)block;
-    e->results = (void*)(block + sizeof(void*) * outputs);
-    e->inputs = (void*)(block + pointers);
-    e->donated = (void*)(block + pointers + views);
-    e->is_ours = (bool*)(block + pointers + views + sizeof(uint32_t) * inputs);
-    return NULL;
-  }
-  for (size_t i = 0; i < outputs; ++i)
+  e->block = NULL;
+  e->block_size = 0;
+  if (inputs <= FEW && outputs <= FEW) return true;
+  size_t pointers = 2 * sizeof(void*) * outputs;
+  size_t views = sizeof(pestle_buffer_view_t) * inputs;
+  size_t size = pointers + views + (sizeof(uint32_t) + 1) * inputs;
+  char* block = pestle_alloc_zero(pestle_allocator_system(), size);
+  if (!block) return false;
+  e->block = block;
+  e->block_size = size;
+  e->outputs = (void*)block;
+  e->results = (void*)(block + sizeof(void*) * outputs);
+  e->inputs = (void*)(block + pointers);
+  e->donated = (void*)(block + pointers + views);
+  e->is_ours = (bool*)(block + pointers + views + sizeof(uint32_t) * inputs);
+  return true;
+}
+
+static PJRT_Error* make_room(execution_t* e) {
+  if (!find_room(e)) return pestle_pjrt_out_of_memory();
+  for (size_t i = 0; i < e->program->output_count; ++i)
     e->results[i] = NULL;
   return NULL;
 }
@@ -51,20 +58,22 @@ static void free_room(execution_t* e) {
 
 static PJRT_Error* bad_argument(const execution_t* e, size_t index,
                                 const pestle_pjrt_shape_t* given) {
-  const pestle_pjrt_shape_t* wanted = &e->program->inputs[index];
-  return INVALID(
-      "argument %zu of %s is of type %d with %zu axes and %zu bytes; the "
-      "program takes type %d with %zu axes and %zu bytes",
-      index, e->program->name, (int)given->type, given->rank, given->size,
-      (int)wanted->type, wanted->rank, wanted->size);
+  char is[PESTLE_PJRT_SHAPE_TEXT], wanted[PESTLE_PJRT_SHAPE_TEXT];
+  pestle_pjrt_shape_print(given, is);
+  pestle_pjrt_shape_print(&e->program->inputs[index], wanted);
+  return INVALID("argument %zu of %s is a %s; the program takes a %s", index,
+                 e->program->name, is, wanted);
 }
 
 static PJRT_Error* check_argument(const execution_t* e, size_t index,
                                   const PJRT_Buffer* buffer) {
   const pestle_pjrt_shape_t* wanted = &e->program->inputs[index];
-  if (!buffer) return INVALID("argument %zu is NULL", index);
-  if (buffer->device != e->device)
-    return INVALID("argument %zu lies on another device", index);
+  if (!buffer)
+    return INVALID("argument %zu of %s is NULL", index, e->program->name);
+  if (buffer->device != e->device) {
+    return INVALID("argument %zu of %s lies on another device; copy it there",
+                   index, e->program->name);
+  }
   const pestle_pjrt_shape_t* given = &buffer->shape;
   bool fits = given->type == wanted->type && given->rank == wanted->rank;
   for (size_t i = 0; fits && i < given->rank; ++i)
@@ -89,7 +98,7 @@ static PJRT_Error* take_argument(execution_t* e, size_t index,
   bool is_ours = false;
   PJRT_TRY(check_argument(e, at, buffer));
   if (!pestle_pjrt_buffer_is_ready(buffer)) {
-    PJRT_TRY(pestle_pjrt_buffer_check_callback(buffer));
+    PJRT_TRY(pestle_pjrt_buffer_check_arrives(buffer));
     e->is_ready = false;
   } else if (buffer->ready && pestle_pjrt_event_error(buffer->ready)) {
     return pestle_pjrt_error_copy(pestle_pjrt_event_error(buffer->ready));
@@ -161,18 +170,18 @@ PJRT_Error* pestle_pjrt_execution_prepare(execution_t* e,
   return error;
 }
 
+// The arrays are copied, not handed on: the caller reads his results after the
+// copy has been run and freed by another thread.
 execution_t* pestle_pjrt_execution_keep(const execution_t* e) {
   execution_t* copy = pestle_alloc(pestle_allocator_system(), sizeof(*copy));
   if (!copy) return NULL;
   *copy = *e;
   copy->arguments = NULL;
-  if (!e->block) {
-    copy->inputs = copy->few_inputs;
-    copy->is_ours = copy->few_ours;
-    copy->donated = copy->few_donated;
-    copy->outputs = copy->few_outputs;
-    copy->results = copy->few_results;
+  if (!find_room(copy)) {
+    pestle_dealloc(pestle_allocator_system(), copy, sizeof(*copy));
+    return NULL;
   }
+  if (e->block) memcpy(copy->block, e->block, e->block_size);
   memset(copy->outputs, 0, e->output_count * sizeof(copy->outputs[0]));
   pestle_pjrt_program_retain(e->program);
   pestle_pjrt_event_retain(e->done);
@@ -246,9 +255,12 @@ static PJRT_Error* check_call(const PJRT_LoadedExecutable_Execute_Args* args) {
     return INVALID("the options of the execution of %s are damaged", p->name);
   }
   if (o && (o->num_send_ops || o->num_recv_ops)) {
-    return pestle_pjrt_error(PJRT_Error_Code_UNIMPLEMENTED,
-                             "%s is run with send or receive callbacks",
-                             p->name);
+    return pestle_pjrt_error(
+        PJRT_Error_Code_UNIMPLEMENTED,
+        "PJRT_LoadedExecutable_Execute: %s is run with send or "
+        "receive callbacks; programs have no send and "
+        "recv, use a Python callback or a custom call",
+        p->name);
   }
   return pestle_pjrt_client_check(p->client);
 }
@@ -268,8 +280,6 @@ PJRT_Error* pestle_PJRT_LoadedExecutable_Execute(
   e.held = 0;
   e.done = NULL;
   e.is_queued = false;
-  e.block = NULL;
-  e.block_size = 0;
   PJRT_Error* error = make_room(&e);
   if (!error) error = run(&e, args->options);
   if (!error) {

@@ -138,7 +138,7 @@ static PJRT_Error* refuse(const char* what, size_t index, const char* mode) {
                            what, index, mode);
 }
 
-PJRT_Error* pestle_pjrt_layouts_check(pestle_module_t* module, size_t results) {
+PJRT_Error* pestle_pjrt_layouts_check(pestle_module_t* module) {
   static const char key[] = "mhlo.layout_mode";
   pestle_function_t* entry = pestle_module_entry(module);
   size_t count = pestle_function_argument_count(entry);
@@ -146,7 +146,8 @@ PJRT_Error* pestle_pjrt_layouts_check(pestle_module_t* module, size_t results) {
     const char* mode = pestle_function_argument_attribute(entry, i, key);
     if (!is_fine(mode)) return refuse("argument", i, mode);
   }
-  for (size_t i = 0; i < results; ++i) {
+  for (size_t i = 0;
+       pestle_function_returned_type(entry, i).dtype != PESTLE_NONE; ++i) {
     const char* mode = pestle_function_result_attribute(entry, i, key);
     if (!is_fine(mode)) return refuse("result", i, mode);
   }

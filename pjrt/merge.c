@@ -135,7 +135,7 @@ void pestle_pjrt_merge_settle(PJRT_Buffer* buffer) {
   pestle_pjrt_merge_t* m = buffer->device->merge;
   atomic_store_explicit(&m->is_asked, true, memory_order_relaxed);
   if (!atomic_load_explicit(&buffer->is_held, memory_order_acquire)) return;
-  if (buffer->device->client->process != pestle_process_id()) return;
+  if (pestle_pjrt_client_is_torn(buffer->device->client)) return;
   pestle_mutex_lock(&m->mutex);
   if (atomic_load(&buffer->is_held)) break_hold(m, true, false);
   unlock(m);
@@ -249,7 +249,6 @@ static PJRT_Error* hold(pestle_pjrt_merge_t* m, execution_t* e,
       pestle_pjrt_buffer_release(e->results[i]);
     return pestle_pjrt_out_of_memory();
   }
-  e->block = NULL;  // the copy's now
   for (size_t i = 0; i < e->output_count; ++i)
     atomic_store(&e->results[i]->is_held, true);
   if (!count) {

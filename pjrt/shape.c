@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pjrt/shape.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -46,6 +47,22 @@ PJRT_Error* pestle_pjrt_shape_make(PJRT_Buffer_Type type, const int64_t* dims,
   return NULL;
 }
 
+void pestle_pjrt_shape_print(const pestle_pjrt_shape_t* shape,
+                             char out_text[PESTLE_PJRT_SHAPE_TEXT]) {
+  size_t room = PESTLE_PJRT_SHAPE_TEXT;
+  if (shape->type == PJRT_Buffer_Type_TOKEN) {
+    snprintf(out_text, room, "token");
+    return;
+  }
+  size_t at = (size_t)snprintf(out_text, room, "%s %s",
+                               pestle_dtype_info(shape->dtype)->name,
+                               shape->rank ? "tensor of" : "scalar");
+  for (size_t i = 0; i < shape->rank; ++i) {
+    at += (size_t)snprintf(out_text + at, room - at, "%s%lld", i ? " x " : " ",
+                           (long long)shape->dims[i]);
+  }
+}
+
 void pestle_pjrt_row_major(const pestle_pjrt_shape_t* shape,
                            int64_t out_strides[PESTLE_MAX_RANK]) {
   int64_t stride = (int64_t)shape->element;
@@ -71,7 +88,9 @@ static PJRT_Error* tiled_strides(const pestle_pjrt_shape_t* shape,
                                  int64_t out_strides[PESTLE_MAX_RANK]) {
   int64_t stride = (int64_t)shape->element;
   uint32_t seen = 0;
-  if (tiled->num_tiles) return UNIMPLEMENTED("host layouts with tiles");
+  if (tiled->num_tiles)
+    return UNIMPLEMENTED(
+        "a layout with tiles; use strides, or a layout without");
   if (tiled->minor_to_major_size != shape->rank ||
       (shape->rank && !tiled->minor_to_major)) {
     return INVALID("a layout of %zu axes is for a buffer of %zu",

@@ -25,6 +25,11 @@ typedef struct pestle_pjrt_shape_t {
 PJRT_Error* pestle_pjrt_shape_make(PJRT_Buffer_Type type, const int64_t* dims,
                                    size_t rank, pestle_pjrt_shape_t* out_shape);
 
+// Enough for any shape, as "f32 tensor of 2 x 3".
+enum { PESTLE_PJRT_SHAPE_TEXT = 48 + 23 * PESTLE_MAX_RANK };
+void pestle_pjrt_shape_print(const pestle_pjrt_shape_t* shape,
+                             char out_text[PESTLE_PJRT_SHAPE_TEXT]);
+
 // Byte strides of dense row-major data.
 void pestle_pjrt_row_major(const pestle_pjrt_shape_t* shape,
                            int64_t out_strides[PESTLE_MAX_RANK]);

@@ -124,8 +124,11 @@ PJRT_Error* pestle_PJRT_Client_CreateViewOfDeviceBuffer(
                                  "device_buffer_ptr");
   }
   if (args->stream && !device->is_cpu) {
-    return pestle_pjrt_error(PJRT_Error_Code_UNIMPLEMENTED,
-                             "a view that waits for a stream of the device");
+    return pestle_pjrt_error(
+        PJRT_Error_Code_UNIMPLEMENTED,
+        "PJRT_Client_CreateViewOfDeviceBuffer: a view that "
+        "waits for a stream of the device; wait for the "
+        "stream, then pass NULL");
   }
   PJRT_Buffer* buffer = pestle_pjrt_buffer_create(device, &shape, NULL);
   if (!buffer) return pestle_pjrt_out_of_memory();

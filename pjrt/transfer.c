@@ -243,7 +243,7 @@ static PJRT_Error* read_buffer(PJRT_Buffer* buffer, const read_t* wanted,
     if (!error) *out_event = pestle_pjrt_client_ready(client);
     return error;
   }
-  PJRT_Error* behind = pestle_pjrt_buffer_check_callback(buffer);
+  PJRT_Error* behind = pestle_pjrt_buffer_check_arrives(buffer);
   if (behind) {
     pestle_buffer_release(wanted->memory);
     return behind;
@@ -341,6 +341,7 @@ typedef struct future_t {
 
 static void future_is_ready(
     PJRT_Buffer_CopyRawToHostFuture_Callback_Args* args) {
+  if (!args || !args->callback_data) return;
   future_t* future = args->callback_data;
   read_t read = future->read;
   PJRT_Buffer* buffer = future->buffer;
@@ -352,6 +353,12 @@ static void future_is_ready(
   if (args->error_code) {
     error = pestle_pjrt_error_text(args->error_code, args->error_message,
                                    args->error_message_size);
+    pestle_buffer_release(read.memory);
+  } else if (read.size && !read.target) {
+    error = INVALID(
+        "a copy of %zu bytes that PJRT_Buffer_CopyRawToHostFuture promised is "
+        "given NULL as its dst, and no error_code",
+        read.size);
     pestle_buffer_release(read.memory);
   } else {
     error = read_buffer(buffer, &read, &event);
@@ -466,8 +473,8 @@ PJRT_Error* pestle_PJRT_Client_DmaMap(PJRT_Client_DmaMap_Args* args) {
   if (!args->data) return pestle_pjrt_no_handle("PJRT_Client_DmaMap", "data");
   if (args->client->device.is_cpu) return NULL;
   return pestle_pjrt_error(PJRT_Error_Code_UNIMPLEMENTED,
-                           "mapping memory for %s; transfers from memory that "
-                           "is not mapped work",
+                           "PJRT_Client_DmaMap: mapping memory for %s; use "
+                           "transfers from memory that is not mapped",
                            args->client->device_name);
 }
 

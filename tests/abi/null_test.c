@@ -852,6 +852,11 @@ static void call_function_argument_attribute(things_t* t) {
   assert_null(pestle_function_argument_attribute(t->function, 0, NULL));
   assert_null(pestle_function_argument_attribute(t->function, 99, "a.b"));
 }
+static void call_function_returned_type(things_t* t) {
+  assert_int_equal(pestle_function_returned_type(NULL, 0).dtype, PESTLE_NONE);
+  assert_int_equal(pestle_function_returned_type(t->function, 99).dtype,
+                   PESTLE_NONE);
+}
 static void call_function_result_attribute(things_t* t) {
   assert_null(pestle_function_result_attribute(NULL, 0, "a.b"));
   assert_null(pestle_function_result_attribute(t->function, 0, NULL));
@@ -1547,7 +1552,8 @@ static const row_t rows[] = {
     ROW(module_retain) ROW(module_release) ROW(module_add_function)
     ROW(module_entry) ROW(function_argument_count) ROW(function_argument)
     ROW(function_argument_name) ROW(module_name) ROW(module_attribute)
-    ROW(function_argument_attribute) ROW(function_result_attribute) ROW(module_link)
+    ROW(function_argument_attribute) ROW(function_result_attribute)
+    ROW(function_returned_type) ROW(module_link)
     ROW(function_tokens) ROW(value_type) ROW(module_verify)
     ROW(module_specialize) ROW(module_specialize_values)
     ROW(module_value_argument_count) ROW(module_value_argument)

@@ -173,6 +173,93 @@ static void impatient(void** state) {
   bits_are_equal(IMPATIENT);
 }
 
+// More arguments and results than an execution has room for: what is held has a
+// block of its own, which its caller reads after somebody else has run and freed it.
+enum { MANY = 52 };
+
+static void many_text(char* out, size_t size) {
+  size_t at = (size_t)snprintf(
+      out, size, "module @many { func.func public @main(%%p: " M ", %%x: " M);
+  for (int i = 0; i < MANY; ++i)
+    at += (size_t)snprintf(out + at, size - at, ", %%e%d: tensor<2xf32>", i);
+  at += (size_t)snprintf(out + at, size - at, ") -> (" M);
+  for (int i = 0; i < MANY; ++i)
+    at += (size_t)snprintf(out + at, size - at, ", tensor<2xf32>");
+  at += (size_t)snprintf(out + at, size - at,
+                         ") {\n  %%0 = stablehlo.dot_general %%p, %%x, "
+                         "contracting_dims = [1] x [0] "
+                         ": (" M ", " M ") -> " M
+                         "\n  %%t = stablehlo.tanh %%0 : " M
+                         "\n  %%1 = stablehlo.dot_general %%t, %%x, "
+                         "contracting_dims = [1] x [1] : "
+                         "(" M ", " M ") -> " M "\n");
+  for (int i = 0; i < MANY; ++i) {
+    at += (size_t)snprintf(
+        out + at, size - at,
+        "  %%r%d = stablehlo.add %%e%d, %%e%d : tensor<2xf32>\n", i, i, i);
+  }
+  at += (size_t)snprintf(out + at, size - at, "  return %%1");
+  for (int i = 0; i < MANY; ++i)
+    at += (size_t)snprintf(out + at, size - at, ", %%r%d", i);
+  at += (size_t)snprintf(out + at, size - at, " : " M);
+  for (int i = 0; i < MANY; ++i)
+    at += (size_t)snprintf(out + at, size - at, ", tensor<2xf32>");
+  at += (size_t)snprintf(out + at, size - at, " } }");
+  assert_true(at < size);
+}
+
+static void train_many(bool merge, float* weights) {
+  static char text[16 << 10];
+  random_t numbers = {7};
+  start_with(merge);
+  many_text(text, sizeof(text));
+  PJRT_LoadedExecutable *loss = compile(loss_text), *many = compile(text),
+                        *update = compile(update_text);
+  PJRT_Buffer *p = matrix(&numbers), *x = matrix(&numbers);
+  PJRT_Buffer *inputs[MANY + 2], *outputs[MANY + 1];
+  for (int i = 0; i < MANY; ++i)
+    inputs[2 + i] = put((const float[]){(float)i, (float)-i}, 2);
+  for (int k = 0; k < STEPS; ++k) {
+    PJRT_Buffer *value, *next;
+    inputs[0] = p;
+    inputs[1] = x;
+    execute(loss, inputs, 2, &value);
+    execute(many, inputs, MANY + 2, outputs);
+    PJRT_Buffer* const gradients[] = {p, outputs[0]};
+    execute(update, gradients, 2, &next);
+    for (int i = 0; i < MANY; ++i) {
+      float sum[2];
+      if (k % 8 == 7) {
+        get(outputs[1 + i], sum, 2);
+        assert_true(sum[0] == 2.f * (float)i && sum[1] == -2.f * (float)i);
+      }
+      destroy_buffer(outputs[1 + i]);
+    }
+    destroy_buffer(outputs[0]);
+    destroy_buffer(value);
+    destroy_buffer(p);
+    p = next;
+    if (k == 20) pause_for(400000);  // the merged program is being compiled
+  }
+  get(p, weights, SIZE);
+  for (int i = 0; i < MANY; ++i)
+    destroy_buffer(inputs[2 + i]);
+  destroy_buffer(p);
+  destroy_buffer(x);
+  destroy_loaded(loss);
+  destroy_loaded(many);
+  destroy_loaded(update);
+  stop();
+}
+
+static void many_arguments(void** state) {
+  static float weights[2][SIZE];
+  (void)state;
+  train_many(false, weights[0]);
+  train_many(true, weights[1]);
+  assert_memory_equal(weights[0], weights[1], sizeof(weights[0]));
+}
+
 // The client goes while a program is being compiled, and while parts are held.
 static void ends_at_any_time(void** state) {
   random_t numbers = {7}, r = {1};
@@ -204,6 +291,7 @@ int main(void) {
       cmocka_unit_test(plain),
       cmocka_unit_test(restless),
       cmocka_unit_test(impatient),
+      cmocka_unit_test(many_arguments),
       cmocka_unit_test(ends_at_any_time),
   };
   return cmocka_run_group_tests_name("merge", tests, NULL, NULL);

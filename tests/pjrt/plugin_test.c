@@ -523,7 +523,8 @@ static void errors_name_what_is_wrong(void** state) {
   PJRT_Buffer* inputs[] = {put(x, 3), put(longer, 4)};
   PJRT_Buffer* output;
   assert_fails(try_execute(add, inputs, 2, -1, &output, NULL), INVALID_ARGUMENT,
-               "argument 1 of add");
+               "argument 1 of add is a f32 tensor of 4; the program takes a "
+               "f32 tensor of 3");
   assert_fails(try_execute(add, inputs, 1, -1, &output, NULL), INVALID_ARGUMENT,
                "takes 2 arguments; 1 are given");
   delete_buffer(inputs[0]);

@@ -219,6 +219,13 @@ static void copies_to_a_place_told_later(void** state) {
   told.error_message_size = 7;
   args.future_ready_callback(&told);
   assert_fails(await(args.event), ABORTED, "no room");
+  // Whoever was to say where says nothing.
+  assert_fine(api->PJRT_Buffer_CopyRawToHostFuture(&args));
+  told.callback_data = args.callback_data;
+  told.error_code = PJRT_Error_Code_OK;
+  told.dst = NULL;
+  args.future_ready_callback(&told);
+  assert_fails(await(args.event), INVALID_ARGUMENT, "NULL as its dst");
   args.offset = 12;
   assert_fails(api->PJRT_Buffer_CopyRawToHostFuture(&args), INVALID_ARGUMENT,
                "lead out");
