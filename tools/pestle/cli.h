@@ -115,6 +115,11 @@ PESTLE_NODISCARD pestle_status_t cli_become(const char* path,
 // Runs |command| in the shell: its exit code, or 128 and the signal that ended
 // it.
 int cli_run_command(const char* command);
+// Runs |arguments|, which begin with a program that is looked for in PATH and end
+// with NULL: its exit code, or 128 and the signal that ended it. NOT_FOUND, IO: it
+// cannot be run.
+PESTLE_NODISCARD pestle_status_t cli_run_program(const char* const* arguments,
+                                                 int* out_exit);
 
 // --- Verbs ---
 
@@ -128,6 +133,9 @@ PESTLE_NODISCARD pestle_status_t cli_reduce(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins_test(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_cache(cli_t* cli, int* out_exit);
+// The text of doctor_jax.py, in Python.
+extern const char cli_doctor_jax[];
+PESTLE_NODISCARD pestle_status_t cli_doctor(cli_t* cli, int* out_exit);
 
 // --- Host arrays (array.c, npy.c) ---
 

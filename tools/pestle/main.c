@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "pestle/version.h"
 
-enum { R = 1, D = 2, P = 4, C = 8, O = 16, K = 32, E = 64, F = 128, M = 256 };
+enum { R = 1, D = 2, P = 4, C = 8, O = 16, K = 32, E = 64, F = 128, M = 256, H = 512 };
 typedef enum kind_e { FLAG, MAYBE, TEXT, COUNT, BYTES, LIST } kind_t;
 
 typedef struct option_t {
@@ -50,6 +50,9 @@ static const verb_t verbs[] = {
      "list the backends and their devices; hold one against the reference"},
     {"cache", C, "stats|list|verify|clear|prune", cli_cache,
      "look at the plan cache and clean it"},
+    {"doctor", H, "[--jax]", cli_doctor,
+     "say in words what is here and what is wrong with it; --jax: why JAX does "
+     "not find Pestle"},
 };
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 

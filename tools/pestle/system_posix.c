@@ -3,6 +3,7 @@
 // offer.
 #include <errno.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -120,4 +121,23 @@ int cli_run_command(const char* command) {
   int state = system(command);
   if (state == -1) return 127;
   return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
+}
+
+pestle_status_t cli_run_program(const char* const* arguments, int* out_exit) {
+  pid_t pid;
+  int state;
+  fflush(stdout);
+  int error = posix_spawnp(&pid, arguments[0], NULL, NULL,
+                           (char* const*)(uintptr_t)arguments, environ);
+  if (error) {
+    return PESTLE_ERROR(NOT_FOUND, "cannot run '%s': %s", arguments[0],
+                        strerror(error));
+  }
+  while (waitpid(pid, &state, 0) < 0) {
+    if (errno == EINTR) continue;
+    return PESTLE_ERROR(IO, "waiting for '%s': %s", arguments[0],
+                        strerror(errno));
+  }
+  *out_exit = WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
+  return NULL;
 }

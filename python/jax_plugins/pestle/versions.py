@@ -5,7 +5,7 @@ import logging
 
 import jax
 
-TESTED = ("0.10",)
+TESTED = ("0.10", "0.11")
 
 logger = logging.getLogger(__name__)
 
