@@ -19,9 +19,15 @@ typedef struct row_t {
   const char *what, *advice;
 } row_t;
 
-static const row_t rows[] = {
-#define PESTLE_FOREIGN(offset, bytes, code, what, advice) \
+#define ROW(offset, bytes, code, what, advice) \
   {offset, sizeof(bytes) - 1, bytes, PESTLE_STATUS_##code, what, advice},
+static const row_t rows[] = {
+#define PESTLE_FOREIGN ROW
+#include "frontend/foreign.def"
+};
+
+static const row_t stand_ins[] = {
+#define PESTLE_STAND_IN ROW
 #include "frontend/foreign.def"
 };
 
@@ -190,6 +196,16 @@ pestle_status_t pestle_foreign_check(const char* name, const void* data,
   for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); ++i) {
     pestle_status_t status = checks[i](&file);
     if (status) return status;
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_foreign_check_data(const char* name, const void* data,
+                                          size_t size) {
+  const file_t file = {name, data, size};
+  for (size_t i = 0; i < sizeof(stand_ins) / sizeof(stand_ins[0]); ++i) {
+    const row_t* row = &stand_ins[i];
+    if (fits(&file, row)) return say(&file, row->code, row->what, row->advice);
   }
   return NULL;
 }

@@ -13,6 +13,11 @@
 PESTLE_NODISCARD pestle_status_t pestle_foreign_check(const char* name,
                                                       const void* data,
                                                       size_t size);
+// The same of a file of a model's weights, which may be any bytes: only what lies in the
+// place of a file that was not fetched is told.
+PESTLE_NODISCARD pestle_status_t pestle_foreign_check_data(const char* name,
+                                                           const void* data,
+                                                           size_t size);
 // The same of protobufs other than ONNX: to be asked when |data| is no ONNX
 // model.
 PESTLE_NODISCARD pestle_status_t pestle_foreign_check_protobuf(const char* name,

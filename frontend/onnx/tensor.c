@@ -6,6 +6,7 @@
 #include "base/bits.h"
 #include "base/checked.h"
 #include "base/mem.h"
+#include "frontend/foreign.h"
 #include "ir/graph.h"
 
 // Where the typed form of a dtype lies in TensorProto.
@@ -109,6 +110,8 @@ static pestle_status_t open_external(pestle_onnx_files_t* files,
   PESTLE_TRY(pestle_file_map(path, &file->mapping));
   file->next = files->first;
   files->first = file;
+  PESTLE_TRY(pestle_foreign_check_data(file->name, file->mapping.data,
+                                       file->mapping.size));
   *out = &file->mapping;
   return NULL;
 }

@@ -199,6 +199,24 @@ static void reads_external_data(void** state) {
   assert_error(import_at(&model, y), NOT_FOUND, "missing.bin");
 }
 
+// What stands for weights that were not fetched is not read as numbers.
+static void names_what_is_no_data(void** state) {
+  (void)state;
+  static const char pointer[] =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:0a\nsize 12\n";
+  char path[128];
+  float y[3];
+  snprintf(path, sizeof(path), "%s/w.bin", folder);
+  assert_ok(pestle_file_write(path, pestle_str(pointer)));
+  pb_t model = external_model("w.bin", NULL, "12");
+  assert_error(import_at(&model, y), MALFORMED, "'git lfs pull'");
+  model = external_model("w.bin", NULL, "12");
+  assert_error(import_at(&model, y), MALFORMED, "tensor 'w'");
+  assert_ok(pestle_file_write(path, pestle_str("<!DOCTYPE html><html>...")));
+  model = external_model("w.bin", NULL, "12");
+  assert_error(import_at(&model, y), MALFORMED, "a page of HTML");
+}
+
 static void stays_in_the_folder(void** state) {
   (void)state;
   float y[3];
@@ -238,6 +256,7 @@ int main(void) {
       cmocka_unit_test(reads_nothing),
       cmocka_unit_test(refuses_wrong_sizes),
       cmocka_unit_test(reads_external_data),
+      cmocka_unit_test(names_what_is_no_data),
       cmocka_unit_test(stays_in_the_folder),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
