@@ -261,3 +261,50 @@ bool pestle_emit_open_end(pestle_emit_t* e, const int32_t* axes,
       e->k, pestle_kir_scalar(e->k, PESTLE_OP_LT, first, end, PESTLE_KIR_NONE));
   return true;
 }
+
+// Opens an IF that |place| is before the end of |axis|, if that has one; -1 is no axis.
+static uint32_t open_place(pestle_emit_t* e, int32_t axis,
+                           pestle_kir_id_t place) {
+  if (axis < 0 || !axis_ends(e, (uint32_t)axis)) return 0;
+  pestle_kir_id_t end = end_of(e, root_of(e->nest, (uint32_t)axis));
+  pestle_kir_if(
+      e->k, pestle_kir_scalar(e->k, PESTLE_OP_LT, place, end, PESTLE_KIR_NONE));
+  return 1;
+}
+
+uint32_t pestle_emit_open_place(pestle_emit_t* e, const int32_t* axes,
+                                const int64_t* extents, uint32_t count,
+                                pestle_kir_id_t place) {
+  uint32_t opened = 0;
+  for (uint32_t i = count; i-- > 0;) {
+    bool ends =
+        extents[i] > 1 && axes[i] >= 0 && axis_ends(e, (uint32_t)axes[i]);
+    if (ends) {
+      pestle_kir_id_t at =
+          pestle_kir_scalar_i(e->k, PESTLE_OP_REMAINDER, place, extents[i]);
+      opened += open_place(e, axes[i], i ? at : place);
+    }
+    if (i && extents[i] > 1)
+      place = pestle_kir_scalar_i(e->k, PESTLE_OP_DIVIDE, place, extents[i]);
+  }
+  return opened;
+}
+
+void pestle_emit_close_places(pestle_emit_t* e, uint32_t opened) {
+  while (opened-- > 0)
+    pestle_kir_end(e->k);
+}
+
+pestle_kir_id_t pestle_emit_fold_steps(pestle_emit_t* e, uint32_t stage,
+                                       uint32_t axis, int64_t step,
+                                       int64_t trips) {
+  const pestle_expr_t* test = fold_test(e, stage);
+  const pestle_affine_t* at = test ? test->args[0]->affine : NULL;
+  bool alone = at && at->count == 1 && at->terms[0].coef == 1 &&
+               at->terms[0].atom->kind == PESTLE_ATOM_AXIS &&
+               at->terms[0].atom->axis == axis;
+  if (!alone) return PESTLE_KIR_NONE;
+  fold_end_t fold = {.end = test->args[1]};
+  return steps_between(e, pestle_kir_index(e->k, at->constant),
+                       fold_end_number(e, &fold), step, trips);
+}

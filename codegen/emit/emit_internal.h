@@ -92,6 +92,18 @@ bool pestle_emit_has_end(pestle_emit_t* e, uint32_t axis);
 bool pestle_emit_open_end(pestle_emit_t* e, const int32_t* axes,
                           const int64_t* extents, uint32_t count,
                           pestle_kir_id_t first);
+// The same for groups that have one place of |axes|, |place| of them counted as one
+// number: an IF for each of them that ends. Says how many, which
+// pestle_emit_close_places() closes.
+uint32_t pestle_emit_open_place(pestle_emit_t* e, const int32_t* axes,
+                                const int64_t* extents, uint32_t count,
+                                pestle_kir_id_t place);
+void pestle_emit_close_places(pestle_emit_t* e, uint32_t opened);
+// How many of |trips| blocks of |step| places along |axis|, a root, begin before the end of
+// the fold that |stage| is; PESTLE_KIR_NONE where it has none, or one that other axes move.
+pestle_kir_id_t pestle_emit_fold_steps(pestle_emit_t* e, uint32_t stage,
+                                       uint32_t axis, int64_t step,
+                                       int64_t trips);
 // Whether the first place of what is open of the axis that |axis| was split from is
 // before its end, as i1. The same in all lanes of a group.
 pestle_kir_id_t pestle_emit_before_end(pestle_emit_t* e, uint32_t axis);

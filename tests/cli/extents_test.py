@@ -219,6 +219,36 @@ def sorts(seed, devices, count):
     check(g, outputs, devices, f"sorts of {count}, seed {seed}")
 
 
+def images(seed, devices, n, size):
+    """Convolutions of images that a run keeps: by Winograd's products where the target has
+    them, with their border and a last tile that reaches over it, and by sums."""
+    rng = np.random.default_rng(seed)
+    g = Graph()
+    x = g.data("x", rng.standard_normal((n, 16, size, size)).astype(np.float32))
+    y = choose(g, rng, x, n)
+    y = g.Relu(g.Conv(y, weights(rng, 32, 16, 3, 3), pads=[1, 1, 1, 1]))
+    z = g.Conv(y, weights(rng, 16, 32, 3, 3), weights(rng, 16))
+    outputs = [z, g.GlobalAveragePool(z),
+               g.MaxPool(g.Conv(z, weights(rng, 8, 16, 1, 1)),
+                         kernel_shape=[2, 2], strides=[2, 2])]
+    check(g, outputs, devices, f"images, seed {seed}, {n} of {size}")
+
+
+def winograd_is_meant():
+    """That images() tries the template, where a CPU has vectors of 16 or 8 floats."""
+    g, rng = Graph(), np.random.default_rng(0)
+    x = g.data("x", np.zeros((40, 16, 22, 22), np.float32))
+    y = g.Conv(choose(g, rng, x, 40), weights(rng, 32, 16, 3, 3), pads=[1, 1, 1, 1])
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/m.onnx", "wb") as f:
+            f.write(g.model([y]).SerializeToString())
+        done = subprocess.run(
+            [PESTLE, "dump", f"{folder}/m.onnx", "--stage", "schedule", "--device",
+             "llvm", "--target-cpu", "x86-64-v4"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "winograd " in done.stdout and " end 1 of " in done.stdout, done.stdout
+
+
 # --- NonMaxSuppression ---
 
 def suppression(seed, devices, bound):
@@ -360,6 +390,10 @@ def main():
     sums_of_products(seed, ["ref"], [513])
     for kept_of in (0, 1, 300, 313, 314, 2500, 2501, 20000):
         sorts(seed, ["llvm"], kept_of)
+    winograd_is_meant()
+    for i in range(4):
+        images(seed + i, ["llvm", "llvm, strict"][i == 3:], 40, 22)
+    images(seed + 4, ["simt"], 3, 10)
     for trips in (1, 3, 1025):
         open_loop(trips, ["llvm"])
         open_loop(trips, ["llvm"], counted=True)

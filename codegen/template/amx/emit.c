@@ -592,8 +592,10 @@ pestle_status_t pestle_amx_emit(pestle_emit_t* e) {
   t.results = add_axis(&t, "y_v", "y_l", m->p.n.all, LANES);
   if (nest->failed) return NULL;
   open_group(&t);
-  bool ends = pestle_emit_open_end(e, m->p.m.last, m->p.m.extent, m->p.m.count,
-                                   t.block_row);
+  uint32_t ends = pestle_emit_open_place(e, m->p.batch.last, m->p.batch.extent,
+                                         m->p.batch.count, t.batch);
+  ends += pestle_emit_open_end(e, m->p.m.last, m->p.m.extent, m->p.m.count,
+                               t.block_row);
   if (!m->constant) pestle_amx_emit_pack_panels(&t);
   int64_t tiles = t.how->rows / m->tile_rows;
   pestle_kir_id_t i = pestle_kir_repeat(t.k, "i", tiles);
@@ -601,7 +603,7 @@ pestle_status_t pestle_amx_emit(pestle_emit_t* e) {
   tile_of_rows(&t, pestle_kir_madi(t.k, i, m->tile_rows, t.block_row));
   pestle_kir_end_repeat(t.k, tiles);
   if (t.behind) put_last(&t);
-  if (ends) pestle_kir_end(e->k);
+  pestle_emit_close_places(e, ends);
   pestle_kir_end(e->k);
   return NULL;
 }

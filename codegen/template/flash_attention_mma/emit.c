@@ -338,10 +338,15 @@ static void take_blocks(flash_t* t) {
   const uint32_t scratch[] = {t->next, t->safe, t->scale, t->weights, t->pair};
   for (int i = 0; i < 5; ++i)
     pestle_kir_alloc(k, scratch[i]);
-  pestle_kir_id_t step = pestle_kir_for(k, "block", at(t, 0), at(t, t->steps),
-                                        1, PESTLE_KIR_SERIAL);
+  // What masks the scores may say how many keys there are.
+  pestle_kir_id_t steps = pestle_emit_fold_steps(
+      t->e, t->a.maximum, t->a.x_keys.reduce[0], t->keys, t->steps);
+  if (steps == PESTLE_KIR_NONE) steps = at(t, t->steps);
+  pestle_kir_id_t step =
+      pestle_kir_for(k, "block", at(t, 0), steps, 1, PESTLE_KIR_SERIAL);
   pestle_kir_id_t next = pestle_kir_madi(k, step, 1, at(t, 1));
-  pestle_kir_id_t more = pestle_kir_scalar_i(k, PESTLE_OP_LT, next, t->steps);
+  pestle_kir_id_t more =
+      pestle_kir_scalar(k, PESTLE_OP_LT, next, steps, PESTLE_KIR_NONE);
   pestle_kir_id_t slot = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, step, 2);
   pestle_kir_id_t other = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, next, 2);
   if (t->steps > 1) {
@@ -533,6 +538,17 @@ static void open_groups(flash_t* t) {
     pestle_shared_tile_coords(&t->s, batches[i], false, t->batch, 1, 0, 0);
 }
 
+// Opens an IF for each of batch axes and rows of which the group's may lie behind an end.
+static uint32_t open_ends(flash_t* t) {
+  const pestle_product_axes_t *b = &t->a.y_batch, *m = &t->a.y_rows;
+  pestle_kir_id_t row =
+      pestle_kir_madi(t->k, t->s.a.tile, PESTLE_FLASH_ATTENTION_ROWS, at(t, 0));
+  uint32_t opened =
+      pestle_emit_open_place(t->e, b->last, b->extent, b->count, t->batch);
+  opened += pestle_emit_open_end(t->e, m->last, m->extent, m->count, row);
+  return opened;
+}
+
 pestle_status_t pestle_flash_attention_mma_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
   pestle_shared_tile_t tiles[2];
@@ -547,9 +563,11 @@ pestle_status_t pestle_flash_attention_mma_emit(pestle_emit_t* e) {
   make_products(&t, tiles);
   add_registers(&t);
   open_groups(&t);
+  uint32_t ends = open_ends(&t);
   take_query(&t);
   take_blocks(&t);
   give_results(&t);
+  pestle_emit_close_places(e, ends);
   pestle_kir_end(e->k);
   pestle_kir_end(e->k);
   return NULL;

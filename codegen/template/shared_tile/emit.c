@@ -176,14 +176,18 @@ static void add_axes(shared_emit_t* t) {
                &t->lane_axis);
 }
 
-// Opens an IF for each of rows and columns whose tiles may lie behind an end.
-static int open_ends(shared_emit_t* t) {
-  const pestle_product_axes_t *m = &t->p.m, *n = &t->p.n;
+// Opens an IF for each of batch axes, rows and columns of which tiles may lie behind an
+// end.
+static uint32_t open_ends(shared_emit_t* t) {
+  const pestle_product_axes_t *m = &t->p.m, *n = &t->p.n, *b = &t->p.batch;
+  uint32_t opened =
+      pestle_emit_open_place(t->e, b->last, b->extent, b->count, t->batch);
   pestle_kir_id_t zero = pestle_kir_index(t->k, 0);
   pestle_kir_id_t row = pestle_kir_madi(t->k, t->a.tile, t->t->m, zero);
   pestle_kir_id_t column = pestle_kir_madi(t->k, t->b.tile, t->t->n, zero);
-  return pestle_emit_open_end(t->e, m->last, m->extent, m->count, row) +
-         pestle_emit_open_end(t->e, n->last, n->extent, n->count, column);
+  opened += pestle_emit_open_end(t->e, m->last, m->extent, m->count, row);
+  opened += pestle_emit_open_end(t->e, n->last, n->extent, n->count, column);
+  return opened;
 }
 
 pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e) {
@@ -205,7 +209,7 @@ pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e) {
   pestle_shared_tile_add_box(&t, "tile_a", &t.p.a, &t.p.m, t.t->m, &t.a);
   pestle_shared_tile_add_box(&t, "tile_b", &t.p.b, &t.p.n, t.t->n, &t.b);
   open_groups(&t);
-  int ends = open_ends(&t);
+  uint32_t ends = open_ends(&t);
   pestle_shared_tile_coords(&t, &t.p.batch, false, t.batch, 1, 0, 0);
   pestle_shared_tile_start_sums(&t);
   if (t.t->slots > 2) {
@@ -214,8 +218,7 @@ pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e) {
     steps_by_two(&t);
   }
   pestle_shared_tile_results(&t);
-  for (int i = 0; i < ends; ++i)
-    pestle_kir_end(e->k);
+  pestle_emit_close_places(e, ends);
   pestle_kir_end(e->k);
   pestle_kir_end(e->k);
   return NULL;

@@ -86,6 +86,24 @@ static void open_groups(transpose_t* t) {
   }
 }
 
+// Opens an IF for each axis that ends: of the two that are turned a group has a tile, of
+// the others a place.
+static uint32_t open_ends(transpose_t* t) {
+  uint32_t opened = 0;
+  pestle_kir_id_t zero = pestle_kir_index(t->k, 0);
+  for (uint32_t i = 0; i < t->y->map_count; ++i) {
+    int32_t axis = (int32_t)t->y->roots[i];
+    int64_t extent = extent_of(t, (uint32_t)axis);
+    pestle_kir_id_t place = t->e->axis_id[axis];
+    if ((uint32_t)axis == t->last)
+      place = pestle_kir_madi(t->k, t->last_tile, t->x.side, zero);
+    if ((uint32_t)axis == t->x.turned)
+      place = pestle_kir_madi(t->k, t->turned_tile, t->x.side, zero);
+    opened += pestle_emit_open_place(t->e, &axis, &extent, 1, place);
+  }
+  return opened;
+}
+
 // The rows of a tile that a lane takes; |*out_row| is which.
 static void open_rows(const transpose_t* t, pestle_kir_id_t* out_row) {
   pestle_kir_id_t i =
@@ -195,9 +213,11 @@ pestle_status_t pestle_shared_transpose_emit(pestle_emit_t* e) {
       e->k, "tile", PESTLE_KIR_SHARED, nest->tensors.data[tensor].type.dtype, 1,
       t.x.side * pestle_shared_transpose_pitch(&t.x), 0);
   open_groups(&t);
+  uint32_t ends = open_ends(&t);
   take_tile(&t);
   pestle_kir_barrier(e->k);
   give_results(&t);
+  pestle_emit_close_places(e, ends);
   pestle_kir_end(e->k);
   pestle_kir_end(e->k);
   return NULL;

@@ -112,6 +112,10 @@ uint32_t pestle_tiles_shared(const pestle_tiles_t* t, const char* name,
   return id;
 }
 
+static bool axis_ends(const pestle_tiles_t* t, uint32_t axis) {
+  return axis != UINT32_MAX && pestle_emit_has_end(t->e, axis);
+}
+
 static void add_buffers(pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
   t->map_a = add_map(t, "map_a", &t->p.a, t->p.m, t->rows);
@@ -127,13 +131,54 @@ static void add_buffers(pestle_tiles_t* t) {
                                   t->columns / 2, 0);
   t->pair =
       pestle_kir_add_buffer(k, "pair", PESTLE_KIR_PRIVATE, PESTLE_F32, 2, 1, 0);
+  t->ends = axis_ends(t, t->p.batch_axis) || axis_ends(t, t->p.m_axis) ||
+            axis_ends(t, t->p.n_axis);
+  if (!t->ends) return;
+  t->rounds = pestle_kir_add_buffer(k, "rounds", PESTLE_KIR_PRIVATE,
+                                    PESTLE_INDEX, 1, 1, 0);
 }
 
 // --- Tiles in turn ---
 
-// Opens the loop over this group's tiles, and says which one it is.
-static void open_tiles(pestle_tiles_t* t) {
+// Opens an IF for each of batch, rows and columns of which the tile may lie behind an end.
+// What copies and what multiplies leave out the same tiles, so that the ring's slots are
+// those of the tiles that are made: these are counted.
+static uint32_t open_ends(pestle_tiles_t* t) {
+  pestle_emit_t* e = t->e;
+  pestle_kir_builder_t* k = e->k;
+  pestle_kir_id_t zero = pestle_kir_index(k, 0);
+  uint32_t axes[3] = {t->p.batch_axis, t->p.m_axis, t->p.n_axis};
+  int64_t extents[3] = {t->p.batch, t->p.m, t->p.n};
+  pestle_kir_id_t places[3] = {t->batch,
+                               pestle_kir_madi(k, t->row, t->rows, zero),
+                               pestle_kir_madi(k, t->column, t->columns, zero)};
+  uint32_t opened = 0;
+  // The numbers are read once by each of the two.
+  size_t scope = pestle_emit_scope(e);
+  for (int i = 0; i < 3; ++i) {
+    int32_t axis = (int32_t)axes[i];
+    if (axis_ends(t, axes[i]))
+      opened += pestle_emit_open_place(e, &axis, &extents[i], 1, places[i]);
+  }
+  pestle_emit_unscope(e, scope);
+  pestle_kir_id_t round =
+      pestle_kir_load(k, t->rounds, 1, zero, PESTLE_KIR_NONE, 0);
+  t->round = pestle_emit_clamp(e, round, 0, t->count);
+  pestle_kir_store(k, t->rounds, zero,
+                   pestle_kir_madi(k, t->round, 1, pestle_kir_index(k, 1)),
+                   PESTLE_KIR_NONE, 0);
+  return opened;
+}
+
+// Opens the loop over this group's tiles, and says which one it is; how many IFs it opens
+// within.
+static uint32_t open_tiles(pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
+  if (t->ends) {
+    pestle_kir_id_t zero = pestle_kir_index(k, 0);
+    pestle_kir_alloc(k, t->rounds);
+    pestle_kir_store(k, t->rounds, zero, zero, PESTLE_KIR_NONE, 0);
+  }
   pestle_kir_id_t end = pestle_kir_index(k, t->count);
   pestle_kir_id_t tile = pestle_kir_for(k, "tile", t->group, end,
                                         (int32_t)t->groups, PESTLE_KIR_SERIAL);
@@ -143,6 +188,12 @@ static void open_tiles(pestle_tiles_t* t) {
   pestle_kir_id_t in_batch =
       pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, tile, of_batch);
   pestle_emit_strips(k, in_batch, t->tiles_m, t->tiles_n, &t->row, &t->column);
+  return t->ends ? open_ends(t) : 0;
+}
+
+static void close_tiles(pestle_tiles_t* t, uint32_t ends) {
+  pestle_emit_close_places(t->e, ends);
+  pestle_kir_end(t->e->k);
 }
 
 typedef struct step_t {
@@ -196,7 +247,7 @@ static void emit_copies(pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
   pestle_kir_act(k, PESTLE_KIR_REGISTERS, (uint32_t)-COPY_REGISTERS, 0, 0, 0);
   pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_EQ, t->in_warpgroup, 0));
-  open_tiles(t);
+  uint32_t ends = open_tiles(t);
   step_t s = open_steps(t);
   pestle_kir_id_t free_phase =
       pestle_tiles_op(t, PESTLE_OP_SUBTRACT, pestle_kir_index(k, 1), s.phase);
@@ -212,7 +263,7 @@ static void emit_copies(pestle_tiles_t* t) {
   copy_boxes(t, &s, &t->p.b, t->map_b, t->tile_b, t->columns,
              pestle_kir_madi(k, t->column, t->columns, zero), arrives);
   pestle_kir_end(k);
-  pestle_kir_end(k);
+  close_tiles(t, ends);
   pestle_kir_end(k);
 }
 
@@ -272,11 +323,11 @@ static void emit_products(pestle_tiles_t* t) {
   if (registers > 232) registers = 232;
   pestle_kir_act(t->e->k, PESTLE_KIR_REGISTERS, (uint32_t)(registers / 8 * 8),
                  0, 0, 0);
-  open_tiles(t);
+  uint32_t ends = open_tiles(t);
   clear_sums(t);
   multiply(t);
   pestle_tiles_results(t);
-  pestle_kir_end(t->e->k);
+  close_tiles(t, ends);
   pestle_tiles_finish(t);
 }
 

@@ -25,6 +25,8 @@ typedef struct pestle_tiles_t {
   uint32_t map_a, map_b, tile_a, tile_b, full, empty, sums, pair;
   int64_t staged_bytes;  // of shared memory where results wait; 0: nowhere
   uint32_t map_y, staged;
+  uint32_t rounds;  // how many tiles came before, where some are left out
+  bool ends;        // some of them may be
   pestle_kir_id_t lane, in_warpgroup, warpgroup, group;
   pestle_kir_id_t round, batch, row, column;  // of the tile at hand
 } pestle_tiles_t;

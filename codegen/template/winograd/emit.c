@@ -207,6 +207,27 @@ static void fix_axis(winograd_t* t, uint32_t axis, int32_t last,
   t->e->axis_id[last] = id;
 }
 
+// Opens an IF for each axis of images, and for rows and columns of an image, of which the
+// group's may lie behind an end.
+static uint32_t open_ends(winograd_t* t) {
+  const pestle_winograd_t* w = &t->w;
+  pestle_kir_builder_t* k = t->k;
+  uint32_t opened = 0;
+  for (uint32_t i = 0; i < w->batch_count; ++i) {
+    const pestle_nest_axis_t* axis = &t->e->nest->axes.data[w->batch[i]];
+    opened +=
+        pestle_emit_open_place(t->e, &w->last_batch[i], &axis->full_extent, 1,
+                               t->e->axis_id[w->batch[i]]);
+  }
+  pestle_kir_id_t row =
+      pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, t->tile_high, w->results);
+  pestle_kir_id_t column =
+      pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, t->tile_wide, w->results);
+  opened += pestle_emit_open_place(t->e, &w->last_high, &w->height, 1, row);
+  opened += pestle_emit_open_place(t->e, &w->last_wide, &w->width, 1, column);
+  return opened;
+}
+
 static void open_group(winograd_t* t) {
   pestle_kir_builder_t* k = t->k;
   const pestle_winograd_t* w = &t->w;
@@ -259,8 +280,10 @@ pestle_status_t pestle_winograd_emit(pestle_emit_t* e) {
   add_axes(&t);
   if (nest->failed) return NULL;
   open_group(&t);
+  uint32_t ends = open_ends(&t);
   pestle_winograd_emit_inputs(&t);
   panels(&t);
+  pestle_emit_close_places(e, ends);
   pestle_kir_end(e->k);
   return NULL;
 }
