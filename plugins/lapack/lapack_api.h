@@ -55,6 +55,11 @@ typedef struct lapack_matrix_t {
 
 enum { LAPACK_TENSORS = 5 };
 
+// What LAPACK's functions of complex matrices want to work in, beside copies.
+typedef struct lapack_asked_t {
+  int32_t pairs, reals, integers;
+} lapack_asked_t;
+
 // One op on one matrix each of its tensors: operands, then results.
 typedef struct lapack_job_t {
   const lapack_api_t* api;
@@ -62,6 +67,7 @@ typedef struct lapack_job_t {
   lapack_matrix_t m[LAPACK_TENSORS];
   void* work;  // room as the op asked for
   size_t work_bytes;
+  lapack_asked_t asked;  // once for all matrices of a batch
 } lapack_job_t;
 
 typedef enum lapack_op_e {
@@ -88,9 +94,9 @@ typedef enum lapack_op_e {
   LAPACK_OPS,
 } lapack_op_t;
 
-// Bytes of work for |job|, and the op, for each of f32 and f64.
-size_t pestle_lapack_room_f32(lapack_op_t op, const lapack_job_t* job);
-size_t pestle_lapack_room_f64(lapack_op_t op, const lapack_job_t* job);
+// Bytes of work for |job|, whose |asked| is set, and the op, for each of f32 and f64.
+size_t pestle_lapack_room_f32(lapack_op_t op, lapack_job_t* job);
+size_t pestle_lapack_room_f64(lapack_op_t op, lapack_job_t* job);
 void pestle_lapack_run_f32(lapack_op_t op, const lapack_job_t* job);
 void pestle_lapack_run_f64(lapack_op_t op, const lapack_job_t* job);
 

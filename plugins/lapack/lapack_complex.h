@@ -96,7 +96,7 @@ static int32_t z_geqrf_work(const lapack_job_t* job, int32_t m, int32_t n) {
 static void z_geqrf(const lapack_job_t* job) {
   char* at = job->work;
   int32_t m = job->m[0].rows, n = job->m[0].columns, info;
-  int32_t size = z_geqrf_work(job, m, n);
+  int32_t size = job->asked.pairs;
   REAL* a = pairs(&at, (int64_t)m * n);
   REAL* tau = pairs(&at, smaller(m, n));
   REAL* work = pairs(&at, size);
@@ -117,7 +117,7 @@ static int32_t z_orgqr_work(const lapack_job_t* job, int32_t m, int32_t n,
 static void z_orgqr(const lapack_job_t* job) {
   char* at = job->work;
   int32_t m = job->m[0].rows, n = job->m[0].columns, k = job->m[1].rows, info;
-  int32_t size = z_orgqr_work(job, m, n, k);
+  int32_t size = job->asked.pairs;
   REAL* a = pairs(&at, (int64_t)m * n);
   REAL* tau = pairs(&at, k);
   REAL* work = pairs(&at, size);
@@ -138,7 +138,7 @@ static int32_t z_geqp3_work(const lapack_job_t* job, int32_t m, int32_t n) {
 static void z_geqp3(const lapack_job_t* job) {
   char* at = job->work;
   int32_t m = job->m[0].rows, n = job->m[0].columns, info;
-  int32_t size = z_geqp3_work(job, m, n);
+  int32_t size = job->asked.pairs;
   REAL* a = pairs(&at, (int64_t)m * n);
   REAL* tau = pairs(&at, smaller(m, n));
   REAL* work = pairs(&at, size);
@@ -157,22 +157,18 @@ static void z_geqp3(const lapack_job_t* job) {
 
 // --- Values ---
 
-typedef struct eigh_room_t {
-  int32_t pairs, reals, integers;
-} eigh_room_t;
-
-static eigh_room_t z_eigh_work(const lapack_job_t* job, int32_t n) {
+static lapack_asked_t z_eigh_work(const lapack_job_t* job, int32_t n) {
   int32_t ask = -1, info, whole = 1;
   REAL none[2] = {0, 0}, answer[2] = {1, 0}, more = 1;
   job->api->CFN(heevd)("V", "L", &n, none, &n, none, answer, &ask, &more, &ask,
                        &whole, &ask, &info, 1, 1);
-  return (eigh_room_t){wanted(answer[0]), wanted(more), whole};
+  return (lapack_asked_t){wanted(answer[0]), wanted(more), whole};
 }
 
 static void z_eigh(const lapack_job_t* job) {
   char* at = job->work;
   int32_t n = job->m[0].rows, info = 0;
-  eigh_room_t room = z_eigh_work(job, n);
+  lapack_asked_t room = job->asked;
   REAL* a = pairs(&at, (int64_t)n * n);
   REAL* values = reals(&at, n);
   REAL* work = pairs(&at, room.pairs);
@@ -217,7 +213,7 @@ static void z_svd(const lapack_job_t* job) {
   int32_t m = job->m[0].rows, n = job->m[0].columns, info = 0, ldv = v->rows;
   int32_t k = smaller(m, n);
   bool full = u->columns == m && v->rows == n;
-  int32_t size = z_svd_work(job, m, n, full);
+  int32_t size = job->asked.pairs;
   REAL* a = pairs(&at, (int64_t)m * n);
   REAL* left = pairs(&at, (int64_t)m * u->columns);
   REAL* right = pairs(&at, (int64_t)ldv * n);
@@ -310,7 +306,7 @@ static void real_eig(const lapack_job_t* job, char* at, int32_t size) {
 
 static void z_eig(const lapack_job_t* job) {
   char* at = job->work;
-  int32_t n = job->m[0].rows, info = 0, size = z_eig_work(job, n);
+  int32_t n = job->m[0].rows, info = 0, size = job->asked.pairs;
   if (says(job, 'N')) {
     real_eig(job, at, size);
     return;
@@ -381,7 +377,7 @@ static void real_schur(const lapack_job_t* job, char* at, int32_t size) {
 static void z_schur(const lapack_job_t* job) {
   char* at = job->work;
   int32_t n = job->m[0].rows, info = 0, chosen, none = 0;
-  int32_t size = z_schur_work(job, n);
+  int32_t size = job->asked.pairs;
   if (says(job, 'N')) {
     real_schur(job, at, size);
     return;
@@ -415,7 +411,7 @@ static int32_t z_hessenberg_work(const lapack_job_t* job, int32_t n) {
 
 static void z_hessenberg(const lapack_job_t* job) {
   char* at = job->work;
-  int32_t n = job->m[0].rows, one = 1, info, size = z_hessenberg_work(job, n);
+  int32_t n = job->m[0].rows, one = 1, info, size = job->asked.pairs;
   REAL *a = pairs(&at, (int64_t)n * n), *tau = pairs(&at, n),
        *work = pairs(&at, size);
   read_pairs(&job->m[0], a);
@@ -434,7 +430,7 @@ static int32_t z_tridiagonal_work(const lapack_job_t* job, int32_t n) {
 
 static void z_tridiagonal(const lapack_job_t* job) {
   char* at = job->work;
-  int32_t n = job->m[0].rows, info, size = z_tridiagonal_work(job, n);
+  int32_t n = job->m[0].rows, info, size = job->asked.pairs;
   REAL *a = pairs(&at, (int64_t)n * n), *tau = pairs(&at, n);
   REAL *d = reals(&at, n), *e = reals(&at, n), *work = pairs(&at, size);
   read_pairs(&job->m[0], a);
@@ -448,45 +444,50 @@ static void z_tridiagonal(const lapack_job_t* job) {
 
 // --- All ---
 
-// How many numbers of REAL the functions ask for to work in.
-static int64_t z_asked(lapack_op_t op, const lapack_job_t* job) {
+// What the functions ask for to work in: the same for all matrices of a batch.
+static lapack_asked_t z_ask(lapack_op_t op, const lapack_job_t* job) {
   int32_t m = job->m[0].rows, n = job->m[0].columns;
   switch ((int)op) {
     case LAPACK_Z_GEQRF:
-      return 2 * (int64_t)z_geqrf_work(job, m, n);
+      return (lapack_asked_t){.pairs = z_geqrf_work(job, m, n)};
     case LAPACK_Z_ORGQR:
-      return 2 * (int64_t)z_orgqr_work(job, m, n, job->m[1].rows);
+      return (lapack_asked_t){.pairs = z_orgqr_work(job, m, n, job->m[1].rows)};
     case LAPACK_Z_GEQP3:
-      return 2 * (int64_t)z_geqp3_work(job, m, n);
-    case LAPACK_Z_EIGH: {
-      eigh_room_t room = z_eigh_work(job, n);
-      return 2 * (int64_t)room.pairs + room.reals + room.integers;
+      return (lapack_asked_t){.pairs = z_geqp3_work(job, m, n)};
+    case LAPACK_Z_EIGH:
+      return z_eigh_work(job, n);
+    case LAPACK_Z_SVD: {
+      bool full = job->m[1].columns == m && job->m[3].rows == n;
+      return (lapack_asked_t){.pairs = z_svd_work(job, m, n, full)};
     }
-    case LAPACK_Z_SVD:
-      return 2 * (int64_t)z_svd_work(job, m, n, true) +
-             2 * (int64_t)z_svd_work(job, m, n, false) + z_svd_reals(m, n);
     case LAPACK_Z_EIG:
-      return 2 * (int64_t)z_eig_work(job, n);
+      return (lapack_asked_t){.pairs = z_eig_work(job, n)};
     case LAPACK_Z_SCHUR:
-      return 2 * (int64_t)z_schur_work(job, n);
+      return (lapack_asked_t){.pairs = z_schur_work(job, n)};
     case LAPACK_Z_HESSENBERG:
-      return 2 * (int64_t)z_hessenberg_work(job, n);
+      return (lapack_asked_t){.pairs = z_hessenberg_work(job, n)};
     case LAPACK_Z_TRIDIAGONAL:
-      return 2 * (int64_t)z_tridiagonal_work(job, n);
+      return (lapack_asked_t){.pairs = z_tridiagonal_work(job, n)};
     default:
-      return 0;
+      return (lapack_asked_t){0};
   }
 }
 
 // Copies are of no more numbers than the tensors have, but for vectors.
-static size_t z_room(lapack_op_t op, const lapack_job_t* job) {
+static size_t z_room(lapack_op_t op, lapack_job_t* job) {
   int64_t most = 1, all = 0;
+  job->asked = z_ask(op, job);
+  int64_t asked =
+      2 * (int64_t)job->asked.pairs + job->asked.reals + job->asked.integers;
+  if (op == LAPACK_Z_SVD) {
+    asked += z_svd_reals(job->m[0].rows, job->m[0].columns);
+  }
   for (int i = 0; i < LAPACK_TENSORS; ++i) {
     const lapack_matrix_t* m = &job->m[i];
     most = larger(larger((int32_t)most, m->rows), m->columns);
     all += 2 * (int64_t)m->rows * m->columns;
   }
-  return (size_t)(z_asked(op, job) + all + 16 * most) * sizeof(REAL) + 16 * 64;
+  return (size_t)(asked + all + 16 * most) * sizeof(REAL) + 16 * 64;
 }
 
 static void z_run(lapack_op_t op, const lapack_job_t* job) {

@@ -424,7 +424,7 @@ static size_t rounded(int64_t count, size_t size) {
   return ((size_t)count * size + 63) / 64 * 64;
 }
 
-size_t NAME(room)(lapack_op_t op, const lapack_job_t* job) {
+size_t NAME(room)(lapack_op_t op, lapack_job_t* job) {
   const lapack_matrix_t* m = job->m;
   int64_t rows = m[0].rows, columns = m[0].columns;
   size_t a = rounded(rows * columns, sizeof(REAL));
