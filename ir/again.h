@@ -9,6 +9,11 @@
 #include "base/map.h"
 #include "ir/graph.h"
 
+// The most ops that are made of a source by reading or copying what it names more than once:
+// calls in place, bodies of composites. A text of few lines can name bodies in bodies that
+// have 2^lines.
+enum { PESTLE_MOST_COPIED_OPS = 1 << 20 };
+
 // What a source is read again with. An entry for each argument of the entry function.
 typedef struct pestle_again_t {
   const char* entry;

@@ -4,13 +4,13 @@
 // Those come in any order, so bodies are made when all are there.
 #include "base/map.h"
 #include "base/mem.h"
+#include "ir/again.h"
 #include "ir/chlo.h"
 #include "ir/copy.h"
 #include "ir/generic.h"
 
-// Composites are nested no deeper, and bodies have no more ops in all: a text of
-// few lines can name bodies in bodies that have 2^lines.
-enum { MAX_DEPTH = 256, MAX_OPS = 1 << 20 };
+// Composites are nested no deeper.
+enum { MAX_DEPTH = 256 };
 
 enum { UNSEEN, OPEN, DONE };
 
@@ -71,10 +71,10 @@ static pestle_status_t count_ops(attacher_t* a, const pestle_region_t* body) {
   const pestle_node_t* n = NULL;
   while ((n = pestle_region_next(body, n)))
     ++a->op_count;
-  if (a->op_count <= MAX_OPS) return NULL;
+  if (a->op_count <= PESTLE_MOST_COPIED_OPS) return NULL;
   return PESTLE_ERROR(RESOURCE_EXHAUSTED,
                       "the bodies of composites have more than %d ops in all",
-                      MAX_OPS);
+                      PESTLE_MOST_COPIED_OPS);
 }
 
 // |node| again with |region|, in its place.

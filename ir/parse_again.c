@@ -5,13 +5,11 @@
 // read and every call is read in the place of the call, so that numbers reach the
 // ops whose results have extents by them.
 #include "base/mem.h"
+#include "ir/again.h"
 #include "ir/built.h"
 #include "ir/fold.h"
 #include "ir/parse_internal.h"
 #include "ir/parse_module.h"
-
-// Ops that calls may make of a text in all.
-enum { MAX_OPS = 1 << 20 };
 
 // --- Calls ---
 
@@ -84,10 +82,10 @@ static pestle_status_t read_body(pestle_parser_t* p, const pestle_parse_op_t* o,
   pestle_parse_return_t end = {.values = values, .count = count};
   while (!end.seen) {
     pestle_arena_mark_t mark = pestle_arena_mark(&p->scratch);
-    if (++p->op_count > MAX_OPS) {
+    if (++p->op_count > PESTLE_MOST_COPIED_OPS) {
       return pestle_parse_error(p, &o->at, PESTLE_STATUS_RESOURCE_EXHAUSTED,
                                 "calls make more than %d ops of the text",
-                                MAX_OPS);
+                                PESTLE_MOST_COPIED_OPS);
     }
     PESTLE_TRY(pestle_parse_one(p, &builder, NULL, &end));
     pestle_arena_rewind(&p->scratch, mark);

@@ -6,8 +6,8 @@
 #include "frontend/stablehlo/build.h"
 #include "ir/fold.h"
 
-// Ops that calls may make of a file in all, and calls inside each other.
-enum { MAX_OPS = 1 << 20, MAX_CALLS = 100 };
+// Calls inside each other.
+enum { MAX_CALLS = 100 };
 
 static const pestle_bytecode_body_t* find_body(
     const pestle_bytecode_builder_t* b, const pestle_function_t* f) {
@@ -28,9 +28,10 @@ const char* pestle_bytecode_callee(const pestle_bytecode_builder_t* b,
 }
 
 pestle_status_t pestle_bytecode_count_op(pestle_bytecode_builder_t* b) {
-  if (!b->depth || ++b->op_count <= MAX_OPS) return NULL;
+  if (!b->depth || ++b->op_count <= PESTLE_MOST_COPIED_OPS) return NULL;
   return PESTLE_ERROR(RESOURCE_EXHAUSTED,
-                      "calls make more than %d ops of the file", MAX_OPS);
+                      "calls make more than %d ops of the file",
+                      PESTLE_MOST_COPIED_OPS);
 }
 
 pestle_status_t pestle_bytecode_inline_call(pestle_bytecode_builder_t* b,
