@@ -122,30 +122,34 @@ pestle_value_t* pestle_onnx_fill_unreal(pestle_onnx_call_t* call,
   return y;
 }
 
-static int32_t first_axis(const pestle_onnx_real_t* real) {
-  int32_t axis = 0;
-  while (axis < PESTLE_MAX_RANK - 1 && !real->sizes[axis])
-    ++axis;
-  return axis;
+// Whether the op may see extents that only a run tells along axis 0 of input |i|.
+static bool has_rows(const pestle_onnx_op_t* op, size_t i) {
+  unsigned kind = op->bounded & 7u;
+  if (kind == PESTLE_ONNX_BATCH) return op->bounded >> 3 >> i & 1;
+  return kind == PESTLE_ONNX_ROWS && i == 0;
 }
 
-// The axis behind 0 that has one, or PESTLE_MAX_RANK.
-static int32_t next_axis(const pestle_onnx_real_t* real) {
-  int32_t axis = 1;
-  while (axis < PESTLE_MAX_RANK && !real->sizes[axis])
-    ++axis;
-  return axis;
+// The input whose extents results keep.
+static const pestle_value_t* kept_input(const pestle_onnx_call_t* call,
+                                        const pestle_onnx_op_t* op) {
+  unsigned kind = op->bounded & 7u;
+  for (size_t i = 0; i < call->input_count; ++i) {
+    const pestle_value_t* x = call->inputs[i];
+    bool kept = has_rows(op, i) || (kind == PESTLE_ONNX_KEEP && i == 0);
+    if (x && kept && pestle_onnx_real(call->import, x)) return x;
+  }
+  return NULL;
 }
 
 void pestle_onnx_keep_real(pestle_onnx_call_t* call,
                            const pestle_onnx_op_t* op) {
-  const pestle_value_t* x = call->input_count ? call->inputs[0] : NULL;
-  bool rows = op->bounded == PESTLE_ONNX_ROWS;
-  if (!x || call->f.status || !pestle_onnx_real(call->import, x)) return;
+  const pestle_value_t* x = kept_input(call, op);
+  bool rows = (op->bounded & 7u) != PESTLE_ONNX_KEEP;
+  if (!x || call->f.status) return;
   for (size_t i = 0; i < call->output_count; ++i) {
     pestle_value_t* y = call->outputs[i];
     if (!y) continue;
-    if (pestle_onnx_dim(y, 0) != pestle_onnx_dim(x, 0) ||
+    if (!rank_of(y) || pestle_onnx_dim(y, 0) != pestle_onnx_dim(x, 0) ||
         (!rows && rank_of(y) != rank_of(x))) {
       pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                        "its output %zu does not keep axis 0, whose extent only "
@@ -161,28 +165,49 @@ void pestle_onnx_keep_real(pestle_onnx_call_t* call,
   }
 }
 
-void pestle_onnx_check_bounded(pestle_onnx_call_t* call,
-                               const pestle_onnx_op_t* op) {
-  bool whole = op->bounded == PESTLE_ONNX_WHOLE;
-  bool first =
-      op->bounded == PESTLE_ONNX_ROWS || op->bounded == PESTLE_ONNX_KEEP;
-  for (size_t i = 0; (whole || first) && i < call->input_count; ++i) {
-    const pestle_onnx_real_t* real =
-        call->inputs[i] ? pestle_onnx_real(call->import, call->inputs[i])
-                        : NULL;
-    if (!real || (op->bounded == PESTLE_ONNX_KEEP && i == 0)) continue;
-    int32_t axis = first_axis(real);
-    if (op->bounded == PESTLE_ONNX_ROWS && i == 0) axis = next_axis(real);
-    if (axis == PESTLE_MAX_RANK) continue;
+bool pestle_onnx_allow_real(pestle_onnx_call_t* call, size_t i, uint32_t axes) {
+  const pestle_value_t* x =
+      i < call->input_count && call->inputs[i] ? call->inputs[i] : NULL;
+  const pestle_onnx_real_t* real = x ? pestle_onnx_real(call->import, x) : NULL;
+  for (int32_t axis = 0; real && axis < rank_of(x); ++axis) {
+    if (!real->sizes[axis] || axes >> axis & 1) continue;
+    pestle_str_t op = call->node->op_type;
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "how long its input %zu, '%.*s', is along axis %d (at "
-                     "most %lld) is known after a run only, and %s would "
+                     "most %lld) is known after a run only, and %.*s would "
                      "compute with what lies behind that",
                      i, PESTLE_STR_ARG(call->node->inputs[i]), axis,
-                     (long long)pestle_onnx_dim(call->inputs[i], axis),
-                     op->name);
+                     (long long)pestle_onnx_dim(x, axis), PESTLE_STR_ARG(op));
+  }
+  return !call->f.status;
+}
+
+// The rows of all inputs of kind BATCH are equally many.
+static void fit_batch(pestle_onnx_call_t* call, const pestle_onnx_op_t* op) {
+  int64_t* axes =
+      pestle_onnx_scratch(call, (call->input_count + 1) * sizeof(int64_t));
+  pestle_value_t* size;
+  if (!axes || call->f.status || !kept_input(call, op)) return;
+  for (size_t i = 0; i < call->input_count; ++i) {
+    const pestle_value_t* x = call->inputs[i];
+    axes[i] = x && rank_of(x) && has_rows(op, i) ? 0 : -1;
+  }
+  (void)pestle_onnx_fit(call, call->inputs, axes, call->input_count, &size);
+}
+
+void pestle_onnx_check_bounded(pestle_onnx_call_t* call,
+                               const pestle_onnx_op_t* op) {
+  unsigned kind = op->bounded & 7u;
+  if (kind == PESTLE_ONNX_MAP || kind == PESTLE_ONNX_OWN ||
+      kind == PESTLE_ONNX_LIST) {
     return;
   }
+  for (size_t i = 0; i < call->input_count; ++i) {
+    uint32_t axes = has_rows(op, i) ? 1 : 0;
+    if (kind == PESTLE_ONNX_KEEP && i == 0) axes = UINT32_MAX;
+    if (!pestle_onnx_allow_real(call, i, axes)) return;
+  }
+  if (kind == PESTLE_ONNX_BATCH) fit_batch(call, op);
 }
 
 // Axis |axis| of the result, counted from the end: 0 is the last.

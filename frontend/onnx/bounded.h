@@ -40,7 +40,10 @@ pestle_value_t* pestle_onnx_real_mask(pestle_onnx_call_t* call,
 // Refuses the call when it has such an input that its op cannot take.
 void pestle_onnx_check_bounded(pestle_onnx_call_t* call,
                                const pestle_onnx_op_t* op);
-// Notes what is real of the results of ops of kind ROWS and KEEP.
+// Refuses the call when more than |axes|, a bit each, of input |i| are so long as only a
+// run tells: for importers of kind OWN. False when it does.
+bool pestle_onnx_allow_real(pestle_onnx_call_t* call, size_t i, uint32_t axes);
+// Notes what is real of the results of ops of kind ROWS, KEEP and BATCH.
 void pestle_onnx_keep_real(pestle_onnx_call_t* call,
                            const pestle_onnx_op_t* op);
 // The real extents of elementwise results with numpy's broadcasting.
@@ -102,6 +105,13 @@ pestle_value_t* pestle_onnx_sum_products(pestle_onnx_call_t* call,
                                          pestle_value_t* size,
                                          pestle_onnx_product_fn_t product,
                                          void* self);
+
+// numpy's product of matrices |a| and |b| (import_matmul.c), whose real extents it notes.
+// |product| makes that of operands that are whole along what it sums over.
+pestle_value_t* pestle_onnx_matmul_real(pestle_onnx_call_t* call,
+                                        pestle_value_t* a, pestle_value_t* b,
+                                        pestle_onnx_product_fn_t product,
+                                        void* self);
 
 // --- Extents as numbers (bounded_size.c): i64 of rank 0 ---
 

@@ -122,9 +122,7 @@ static pestle_status_t run_importer(pestle_onnx_call_t* call,
     if (op->bounded == PESTLE_ONNX_MAP) pestle_onnx_fit_broadcast(call);
     if (!call->f.status) op->fn(call);
     if (op->bounded == PESTLE_ONNX_MAP) pestle_onnx_broadcast_real(call);
-    if (op->bounded == PESTLE_ONNX_ROWS || op->bounded == PESTLE_ONNX_KEEP) {
-      pestle_onnx_keep_real(call, op);
-    }
+    pestle_onnx_keep_real(call, op);
   }
   if (call->f.status) return call->f.status;
   return define_outputs(call);

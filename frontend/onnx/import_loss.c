@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses over classes: the negative log-likelihood of each target, weighted,
 // and its sum or mean. Targets that are to be ignored weigh nothing.
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 typedef struct loss_t {
@@ -8,10 +9,19 @@ typedef struct loss_t {
   pestle_value_t* likelihoods;  // [n, classes, ...], logarithms
   pestle_value_t* target;       // i64 [n, ...]
   pestle_value_t* weight;       // [classes], or NULL
+  pestle_value_t* size;         // n where only a run tells it, else NULL
 } loss_t;
 
 static bool read_loss(loss_t* loss) {
   pestle_onnx_call_t* call = loss->call;
+  const int64_t rows[] = {0, 0};
+  if (!pestle_onnx_allow_real(call, 0, 1) ||
+      !pestle_onnx_allow_real(call, 1, 1) ||
+      !pestle_onnx_allow_real(call, 2, 0) ||
+      (rank_of(call->inputs[0]) && rank_of(call->inputs[1]) &&
+       !pestle_onnx_fit(call, call->inputs, rows, 2, &loss->size))) {
+    return false;
+  }
   pestle_value_t *x = call->inputs[0], *target = call->inputs[1];
   bool fits = rank_of(x) >= 2 && rank_of(target) == rank_of(x) - 1 &&
               pestle_onnx_dim(x, 0) == pestle_onnx_dim(target, 0) &&
@@ -58,8 +68,13 @@ static pestle_value_t* at_targets(const loss_t* loss, pestle_value_t* index) {
                           pestle_onnx_type(index)->dims);
 }
 
-static pestle_value_t* sum_all(pestle_onnx_call_t* call, pestle_value_t* x) {
+static pestle_value_t* sum_all(const loss_t* loss, pestle_value_t* x) {
+  pestle_onnx_call_t* call = loss->call;
   int64_t axes[PESTLE_MAX_RANK];
+  if (!x) return NULL;
+  pestle_onnx_set_real(call, x, 0, loss->size);
+  x = pestle_onnx_fill_unreal(call, x, 1,
+                              pestle_onnx_scalar(call, dtype_of(x), 0));
   for (int32_t i = 0; i < rank_of(x); ++i)
     axes[i] = i;
   return pestle_onnx_reduce(call, PESTLE_OP_ADD, x, axes, (size_t)rank_of(x),
@@ -97,8 +112,11 @@ static pestle_value_t* reduced(const loss_t* loss) {
   pestle_value_t* weights = target_weights(loss, &index);
   pestle_value_t* each = pestle_f_negate(&call->f, at_targets(loss, index));
   if (weights) each = mul(call, each, weights);
-  if (pestle_str_equal_c(how, "none")) return each;
-  pestle_value_t* sum = sum_all(call, each);
+  if (pestle_str_equal_c(how, "none")) {
+    pestle_onnx_set_real(call, each, 0, loss->size);
+    return loss->size ? pestle_onnx_end_real(call, each) : each;
+  }
+  pestle_value_t* sum = sum_all(loss, each);
   if (pestle_str_equal_c(how, "sum")) return sum;
   if (!pestle_str_equal_c(how, "mean")) {
     return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -106,7 +124,13 @@ static pestle_value_t* reduced(const loss_t* loss) {
                             "sum and mean",
                             PESTLE_STR_ARG(how));
   }
-  if (weights) return quotient(call, sum, sum_all(call, weights));
+  if (weights) return quotient(call, sum, sum_all(loss, weights));
+  if (loss->size) {
+    int64_t rest =
+        pestle_type_count(pestle_onnx_type(index)) / pestle_onnx_dim(index, 0);
+    pestle_value_t* all = pestle_onnx_size_times(call, loss->size, rest);
+    return quotient(call, sum, pestle_onnx_convert(call, all, dtype_of(sum)));
+  }
   return pestle_onnx_binary_f(
       call, PESTLE_OP_DIVIDE, sum,
       (double)pestle_type_count(pestle_onnx_type(index)));
@@ -123,5 +147,8 @@ void pestle_onnx_import_softmax_cross_entropy(pestle_onnx_call_t* call) {
   loss.likelihoods =
       pestle_onnx_softmax(call, PESTLE_OP_LOG_SOFTMAX, call->inputs[0], 1);
   call->outputs[0] = reduced(&loss);
-  if (pestle_onnx_wants(call, 1)) call->outputs[1] = loss.likelihoods;
+  if (!pestle_onnx_wants(call, 1)) return;
+  pestle_onnx_set_real(call, loss.likelihoods, 0, loss.size);
+  call->outputs[1] = loss.size ? pestle_onnx_end_real(call, loss.likelihoods)
+                               : loss.likelihoods;
 }

@@ -52,20 +52,29 @@ static pestle_value_t* multiply_matrices(pestle_onnx_call_t* call, void* self,
   return pestle_onnx_matmul(call, a, b, dtype_of(a));
 }
 
-void pestle_onnx_import_matmul(pestle_onnx_call_t* call) {
-  pestle_value_t *a = call->inputs[0], *b = call->inputs[1], *size = NULL;
+pestle_value_t* pestle_onnx_matmul_real(pestle_onnx_call_t* call,
+                                        pestle_value_t* a, pestle_value_t* b,
+                                        pestle_onnx_product_fn_t product,
+                                        void* self) {
+  pestle_value_t* size = NULL;
+  if (!a || !b) return NULL;
   bool bounded =
       pestle_onnx_real(call->import, a) || pestle_onnx_real(call->import, b);
   const int64_t axes[] = {rank_of(a) - 1, rank_of(b) > 1 ? rank_of(b) - 2 : 0};
   pestle_value_t* both[] = {a, b};
   if (bounded && rank_of(a) && rank_of(b) &&
       !pestle_onnx_fit(call, both, axes, 2, &size)) {
-    return;
+    return NULL;
   }
-  pestle_value_t* y = pestle_onnx_sum_products(
-      call, both[0], axes[0], both[1], axes[1], size, multiply_matrices, NULL);
+  pestle_value_t* y = pestle_onnx_sum_products(call, both[0], axes[0], both[1],
+                                               axes[1], size, product, self);
   if (bounded && !call->f.status) note_product(call, y, a, b);
-  call->outputs[0] = size ? pestle_onnx_end_real(call, y) : y;
+  return size ? pestle_onnx_end_real(call, y) : y;
+}
+
+void pestle_onnx_import_matmul(pestle_onnx_call_t* call) {
+  call->outputs[0] = pestle_onnx_matmul_real(
+      call, call->inputs[0], call->inputs[1], multiply_matrices, NULL);
 }
 
 // C is added to rows and columns of the product, whose extents are noted.

@@ -4,6 +4,7 @@
 // one length and one skip that is a comparison of every start with every
 // n-gram, and a sum over the starts.
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 #define MOST_COMPARISONS ((int64_t)1 << 28)
@@ -206,6 +207,9 @@ static pestle_value_t* weighted(const ngrams_t* g, pestle_value_t* counts) {
 
 void pestle_onnx_import_tf_idf(pestle_onnx_call_t* call) {
   ngrams_t g = {.call = call};
+  // Of a list it counts all.
+  if (rank_of(call->inputs[0]) < 2 && !pestle_onnx_allow_real(call, 0, 0))
+    return;
   if (!read_ngrams(&g)) return;
   int64_t width = 0;
   for (size_t i = 0; i < g.columns.count; ++i) {

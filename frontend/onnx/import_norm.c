@@ -308,6 +308,25 @@ void pestle_onnx_import_group_norm(pestle_onnx_call_t* call) {
   pestle_onnx_in_f32(call, group_norm);
 }
 
+// The mean of what is real of |x| over |axes|.
+static pestle_value_t* real_mean_over(pestle_onnx_call_t* call,
+                                      pestle_value_t* x, const int64_t* axes,
+                                      size_t count) {
+  uint32_t bits = 0;
+  pestle_value_t* all = pestle_onnx_size_number(call, 1);
+  if (!x || !pestle_onnx_real(call->import, x))
+    return mean_over(call, x, axes, count);
+  for (size_t i = 0; i < count; ++i) {
+    bits |= UINT32_C(1) << axes[i];
+    all = mul(call, all, pestle_onnx_size(call, x, axes[i]));
+  }
+  x = pestle_onnx_fill_unreal(call, x, bits,
+                              pestle_onnx_scalar(call, dtype_of(x), 0));
+  pestle_value_t* sum =
+      pestle_onnx_reduce(call, PESTLE_OP_ADD, x, axes, count, true);
+  return quotient(call, sum, pestle_onnx_convert(call, all, dtype_of(x)));
+}
+
 static void mean_variance_norm(pestle_onnx_call_t* call) {
   static const int64_t usual[] = {0, 2, 3};
   pestle_value_t* x = call->inputs[0];
@@ -318,13 +337,17 @@ static void mean_variance_norm(pestle_onnx_call_t* call) {
   for (size_t i = 0; i < list.count && i < PESTLE_MAX_RANK; ++i) {
     axes[count++] = pestle_onnx_axis(call, list.data[i], rank_of(x));
   }
-  pestle_value_t* mean = mean_over(call, x, axes, count);
+  pestle_value_t* mean = real_mean_over(call, x, axes, count);
   pestle_value_t* centred = sub(call, x, mean);
-  pestle_value_t* variance =
-      mean_over(call, mul(call, centred, centred), axes, count);
+  pestle_onnx_copy_real(call, centred, x);
+  pestle_value_t* squares = mul(call, centred, centred);
+  pestle_onnx_copy_real(call, squares, x);
+  pestle_value_t* variance = real_mean_over(call, squares, axes, count);
   pestle_value_t* deviation = pestle_onnx_binary_f(
       call, PESTLE_OP_ADD, pestle_f_sqrt(&call->f, variance), 1e-9);
-  call->outputs[0] = quotient(call, centred, deviation);
+  pestle_value_t* y = quotient(call, centred, deviation);
+  pestle_onnx_copy_real(call, y, x);
+  call->outputs[0] = pestle_onnx_end_real(call, y);
 }
 
 void pestle_onnx_import_mean_variance_norm(pestle_onnx_call_t* call) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantisation. Scales and zero points become rank 0, or lists along an axis.
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 // A parameter of |x|: a list with one number an element of |axis|, or a scalar.
@@ -210,12 +211,15 @@ void pestle_onnx_import_dynamic_quantize_linear(pestle_onnx_call_t* call) {
   for (int32_t i = 0; i < rank_of(x); ++i)
     axes[i] = i;
   size_t count = (size_t)rank_of(x);
+  // 0 is among what counts in any case.
+  pestle_value_t* some = pestle_onnx_fill_unreal(
+      call, x, UINT32_MAX, pestle_onnx_scalar(call, dtype_of(x), 0));
   pestle_value_t* top = pestle_onnx_binary_f(
       call, PESTLE_OP_MAXIMUM,
-      pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, x, axes, count, false), 0);
+      pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, some, axes, count, false), 0);
   pestle_value_t* bottom = pestle_onnx_binary_f(
       call, PESTLE_OP_MINIMUM,
-      pestle_onnx_reduce(call, PESTLE_OP_MINIMUM, x, axes, count, false), 0);
+      pestle_onnx_reduce(call, PESTLE_OP_MINIMUM, some, axes, count, false), 0);
   pestle_value_t* scale =
       pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, sub(call, top, bottom), 255);
   // All zeros: any scale will do, but not zero.
@@ -228,6 +232,7 @@ void pestle_onnx_import_dynamic_quantize_linear(pestle_onnx_call_t* call) {
   zero = pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, zero, 255);
   zero = pestle_onnx_convert(call, zero, PESTLE_U8);
   call->outputs[0] = pestle_onnx_quantize(call, x, divisor, zero, PESTLE_U8, 0);
+  pestle_onnx_copy_real(call, call->outputs[0], x);
   if (call->output_count > 1) call->outputs[1] = scale;
   if (call->output_count > 2) call->outputs[2] = zero;
 }
@@ -249,11 +254,31 @@ static pestle_value_t* centred(pestle_onnx_call_t* call, pestle_value_t* x,
   return sub(call, wide, zero);
 }
 
+static pestle_value_t* multiply_integers(pestle_onnx_call_t* call, void* self,
+                                         pestle_value_t* a, pestle_value_t* b) {
+  (void)self;
+  return pestle_onnx_matmul(call, a, b, PESTLE_I32);
+}
+
+// The product of inputs |a| and |b| without their zero points, inputs |a_zero| and
+// |b_zero|. How long the two are may be what only a run tells.
+static pestle_value_t* product_of(pestle_onnx_call_t* call, size_t a,
+                                  size_t a_zero, size_t b, size_t b_zero) {
+  for (size_t i = 0; i < call->input_count; ++i) {
+    if (i != a && i != b && !pestle_onnx_allow_real(call, i, 0)) return NULL;
+  }
+  pestle_value_t *x = call->inputs[a], *y = call->inputs[b];
+  pestle_value_t* wide[] = {
+      centred(call, x, pestle_onnx_input(call, a_zero), rank_of(x) - 2),
+      centred(call, y, pestle_onnx_input(call, b_zero), rank_of(y) - 1)};
+  pestle_onnx_copy_real(call, wide[0], x);
+  pestle_onnx_copy_real(call, wide[1], y);
+  return pestle_onnx_matmul_real(call, wide[0], wide[1], multiply_integers,
+                                 NULL);
+}
+
 void pestle_onnx_import_matmul_integer(pestle_onnx_call_t* call) {
-  pestle_value_t *a = call->inputs[0], *b = call->inputs[1];
-  a = centred(call, a, pestle_onnx_input(call, 2), rank_of(a) - 2);
-  b = centred(call, b, pestle_onnx_input(call, 3), rank_of(b) - 1);
-  call->outputs[0] = pestle_onnx_matmul(call, a, b, PESTLE_I32);
+  call->outputs[0] = product_of(call, 0, 2, 1, 3);
 }
 
 // i32 sums in units of |scale_a| |scale_b|, requantised to the output's type.
@@ -277,11 +302,12 @@ static pestle_value_t* requantize(pestle_onnx_call_t* call,
 
 void pestle_onnx_import_qlinear_matmul(pestle_onnx_call_t* call) {
   pestle_value_t** in = call->inputs;
-  pestle_value_t* a = centred(call, in[0], in[2], rank_of(in[0]) - 2);
-  pestle_value_t* b = centred(call, in[3], in[5], rank_of(in[3]) - 1);
-  pestle_value_t* sums = pestle_onnx_matmul(call, a, b, PESTLE_I32);
-  call->outputs[0] =
+  pestle_value_t* sums = product_of(call, 0, 2, 3, 5);
+  if (!sums) return;
+  pestle_value_t* y =
       requantize(call, sums, in[1], in[4], in[6], in[7], rank_of(sums) - 1);
+  pestle_onnx_copy_real(call, y, sums);
+  call->outputs[0] = y;
 }
 
 void pestle_onnx_import_qlinear_conv(pestle_onnx_call_t* call) {

@@ -9,10 +9,13 @@
 //     h, c = cell(xw[t], dot(h, R^T), h, c)
 //     y[t] = h
 //
-// One step needs no loop. Gates lie in ONNX's order: LSTM i o f c, GRU z r h.
+// One step needs no loop. Gates lie in ONNX's order: LSTM i o f c, GRU z r h. Where only a
+// run tells how many steps there are, the loop is for as many; what is behind the rows of
+// a batch is not computed.
 #include <math.h>
 
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 typedef enum cell_e { CELL_RNN, CELL_GRU, CELL_LSTM } cell_t;
@@ -32,6 +35,8 @@ typedef struct layer_t {
   pestle_dtype_t dtype;
   pestle_value_t* x;        // [time, batch, input]
   pestle_value_t* lengths;  // i64 [batch], or NULL when all are |time|
+  // |time| and |batch| where only a run tells them, else NULL.
+  pestle_value_t *steps, *rows;
 } layer_t;
 
 // One direction of a layer.
@@ -198,6 +203,23 @@ typedef struct steps_t {
   const direction_t* d;
 } steps_t;
 
+// |x|, of whose axis |axis| only the real rows mean something.
+static pestle_value_t* end_rows(pestle_onnx_call_t* call, const layer_t* layer,
+                                pestle_value_t* x, int64_t axis) {
+  if (!layer->rows || !x) return x;
+  pestle_onnx_set_real(call, x, axis, layer->rows);
+  return pestle_onnx_end_real(call, x);
+}
+
+// Step |i| from the end.
+static pestle_value_t* from_end(pestle_onnx_call_t* call, const layer_t* layer,
+                                pestle_value_t* i) {
+  pestle_value_t* last =
+      layer->steps ? sub(call, layer->steps, pestle_onnx_size_number(call, 1))
+                   : pestle_onnx_size_number(call, layer->time - 1);
+  return sub(call, last, i);
+}
+
 // Carried: h, y and, for LSTM, c.
 static void run_step(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
                      pestle_value_t** values) {
@@ -205,19 +227,17 @@ static void run_step(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
   const layer_t* layer = steps->layer;
   bool lstm = layer->cell == CELL_LSTM;
   state_t s = {.h = values[0], .y = values[1], .c = lstm ? values[2] : NULL};
-  pestle_type_t index = {.dtype = PESTLE_I64};
-  pestle_value_t* t =
-      steps->d->reverse
-          ? sub(call, pestle_onnx_splat_int(call, &index, layer->time - 1), i)
-          : i;
+  pestle_value_t* t = steps->d->reverse ? from_end(call, layer, i) : i;
   state_t before = s;
-  s = step_cell(call, layer, steps->d, pestle_onnx_row(call, steps->d->xw, t),
-                s);
+  pestle_value_t* xw =
+      end_rows(call, layer, pestle_onnx_row(call, steps->d->xw, t), 0);
+  s = step_cell(call, layer, steps->d, xw, s);
   pestle_value_t* row;
   s = mask_step(call, layer, t, before, s, &row);
-  values[0] = s.h;
-  values[1] = pestle_onnx_store_row(call, before.y, row, t);
-  if (lstm) values[2] = s.c;
+  values[0] = end_rows(call, layer, s.h, 0);
+  values[1] =
+      pestle_onnx_store_row(call, before.y, end_rows(call, layer, row, 0), t);
+  if (lstm) values[2] = end_rows(call, layer, s.c, 0);
 }
 
 static state_t run_steps(pestle_onnx_call_t* call, const layer_t* layer,
@@ -227,8 +247,12 @@ static state_t run_steps(pestle_onnx_call_t* call, const layer_t* layer,
                         .dims = {layer->time, layer->batch, layer->hidden}};
   steps_t steps = {layer, d};
   pestle_value_t* values[3] = {s.h, pestle_onnx_splat(call, &type, 0), s.c};
-  pestle_onnx_for(call, layer->time, values, layer->cell == CELL_LSTM ? 3 : 2,
-                  run_step, &steps);
+  size_t count = layer->cell == CELL_LSTM ? 3 : 2;
+  if (layer->steps) {
+    pestle_onnx_for_below(call, layer->steps, values, count, run_step, &steps);
+  } else {
+    pestle_onnx_for(call, layer->time, values, count, run_step, &steps);
+  }
   return (state_t){.h = values[0], .y = values[1], .c = values[2]};
 }
 
@@ -333,12 +357,37 @@ static void check_optional(pestle_onnx_call_t* call, const layer_t* layer) {
                    (long long)layer->hidden);
 }
 
+// Batches and steps may be as many as only a run tells, and so may then be lengths and
+// initial states, of which there is one for each of the batch.
+static bool read_real(pestle_onnx_call_t* call, layer_t* layer) {
+  bool first = layer->batch_first;
+  const int64_t batch = first ? 0 : 1;
+  int64_t axes[8];
+  uint32_t allowed[8] = {
+      [0] = 3, [4] = 1, [5] = 1u << batch, [6] = 1u << batch};
+  static const int32_t ranks[8] = {[0] = 3, [4] = 1, [5] = 3, [6] = 3};
+  for (size_t i = 0; i < call->input_count; ++i) {
+    const pestle_value_t* x = call->inputs[i];
+    axes[i] = i == 4 ? 0 : batch;
+    if (!x || rank_of(x) != ranks[i]) axes[i] = -1;
+    if (!pestle_onnx_allow_real(call, i, allowed[i])) return false;
+  }
+  if (axes[0] < 0) return true;
+  layer->steps =
+      pestle_onnx_real_size(call->import, call->inputs[0], 1 - batch);
+  return pestle_onnx_fit(call, call->inputs, axes, call->input_count,
+                         &layer->rows);
+}
+
 static bool read_layer(pestle_onnx_call_t* call, cell_t cell, layer_t* layer) {
+  bool batch_first = pestle_onnx_int(call, "layout", 0) != 0;
+  *layer = (layer_t){.batch_first = batch_first};
+  if (!read_real(call, layer)) return false;
   pestle_value_t *x = call->inputs[0], *w = call->inputs[1];
   pestle_value_t *r = call->inputs[2], *b = pestle_onnx_input(call, 3);
-  *layer = (layer_t){.cell = cell, .dtype = dtype_of(x)};
+  layer->cell = cell;
+  layer->dtype = dtype_of(x);
   layer->gates = cell == CELL_LSTM ? 4 : cell == CELL_GRU ? 3 : 1;
-  layer->batch_first = pestle_onnx_int(call, "layout", 0) != 0;
   layer->linear_before_reset =
       pestle_onnx_int(call, "linear_before_reset", 0) != 0;
   layer->input_forget = pestle_onnx_int(call, "input_forget", 0) != 0;
@@ -492,8 +541,11 @@ static pestle_value_t* join_outputs(pestle_onnx_call_t* call,
   }
   pestle_value_t* y =
       pestle_f_concatenate(&call->f, parts, (size_t)layer->directions, 1);
-  if (!layer->batch_first) return y;
-  return pestle_f_transpose(&call->f, y, PESTLE_I64S(2, 0, 1, 3).data);
+  bool first = layer->batch_first;
+  if (first) y = pestle_f_transpose(&call->f, y, PESTLE_I64S(2, 0, 1, 3).data);
+  pestle_onnx_set_real(call, y, first ? 1 : 0, layer->steps);
+  pestle_onnx_set_real(call, y, first ? 0 : 2, layer->rows);
+  return pestle_onnx_end_real(call, y);
 }
 
 // [directions, batch, hidden] from [batch, hidden] each.
@@ -507,8 +559,9 @@ static pestle_value_t* join_states(pestle_onnx_call_t* call,
   }
   pestle_value_t* all =
       pestle_f_concatenate(&call->f, parts, (size_t)layer->directions, 0);
-  if (!layer->batch_first) return all;
-  return pestle_f_transpose(&call->f, all, PESTLE_I64S(1, 0, 2).data);
+  if (layer->batch_first)
+    all = pestle_f_transpose(&call->f, all, PESTLE_I64S(1, 0, 2).data);
+  return end_rows(call, layer, all, layer->batch_first ? 0 : 1);
 }
 
 static void import_layer(pestle_onnx_call_t* call, cell_t cell) {

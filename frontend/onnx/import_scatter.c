@@ -328,6 +328,20 @@ static pestle_value_t* grow_to_shape(pestle_onnx_call_t* call,
 void pestle_onnx_import_max_unpool(pestle_onnx_call_t* call) {
   pestle_value_t *x = call->inputs[0], *indices = call->inputs[1];
   int64_t dims[PESTLE_MAX_RANK], count;
+  const int64_t rows[] = {0, 0};
+  pestle_value_t* both[] = {x, indices};
+  pestle_value_t* size = NULL;
+  if (!pestle_onnx_allow_real(call, 0, 1) ||
+      !pestle_onnx_allow_real(call, 1, 1) ||
+      (rank_of(x) && rank_of(indices) &&
+       !pestle_onnx_fit(call, both, rows, 2, &size))) {
+    return;
+  }
+  call->inputs[0] = x = both[0];
+  // Nobody is where what lies behind says.
+  indices =
+      pestle_onnx_fill_unreal(call, both[1], UINT32_MAX,
+                              pestle_onnx_scalar(call, dtype_of(indices), -1));
   if (!pooled_dims(call, dims, &count)) return;
   int64_t given = pestle_type_count(pestle_onnx_type(x));
   if (pestle_type_count(pestle_onnx_type(indices)) != given) {
@@ -347,5 +361,13 @@ void pestle_onnx_import_max_unpool(pestle_onnx_call_t* call) {
   pestle_value_t* y = pestle_onnx_splat(call, &type, 0);
   y = scatter(call, y, places, updates, PESTLE_OP_COUNT, &how);
   y = pestle_f_reshape(&call->f, y, rank_of(x), dims);
-  call->outputs[0] = grow_to_shape(call, y);
+  if (size && pestle_onnx_input(call, 2)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "it has an output_shape, and how long axis 0 is only a "
+                     "run tells");
+    return;
+  }
+  y = grow_to_shape(call, y);
+  pestle_onnx_set_real(call, y, 0, size);
+  call->outputs[0] = pestle_onnx_end_real(call, y);
 }

@@ -2,6 +2,7 @@
 // Ops over sequences other than attention and recurrent layers.
 #include <math.h>
 
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 // --- Causal convolution with a state ---
@@ -314,7 +315,30 @@ static pestle_value_t* join_pairs(pestle_onnx_call_t* call, const rotary_t* r,
                           4, dims);
 }
 
+// Batches and positions may be as many as only a run tells. Caches that positions are taken
+// from are tables; else they have batches and positions themselves.
+static bool fit_rotary(pestle_onnx_call_t* call) {
+  bool tables = pestle_onnx_input(call, 3) != NULL;
+  int64_t rows = rank_of(call->inputs[0]) == 3 ? 1 : 2;
+  const uint32_t allowed[4] = {1u << rows | 1, tables ? 0 : 3, tables ? 0 : 3,
+                               3};
+  for (int axis = 0; axis < 2; ++axis) {
+    int64_t own[4] = {axis ? rows : 0, tables ? -1 : axis, tables ? -1 : axis,
+                      axis};
+    pestle_value_t* size;
+    for (size_t i = 0; i < call->input_count && i < 4; ++i) {
+      const pestle_value_t* x = call->inputs[i];
+      if (!pestle_onnx_allow_real(call, i, allowed[i])) return false;
+      if (x && rank_of(x) <= own[i]) own[i] = -1;
+    }
+    size_t count = call->input_count < 4 ? call->input_count : 4;
+    if (!pestle_onnx_fit(call, call->inputs, own, count, &size)) return false;
+  }
+  return true;
+}
+
 void pestle_onnx_import_rotary_embedding(pestle_onnx_call_t* call) {
+  if (!fit_rotary(call)) return;
   pestle_value_t* x = call->inputs[0];
   rotary_t r;
   int64_t rotated;
@@ -335,17 +359,25 @@ void pestle_onnx_import_rotary_embedding(pestle_onnx_call_t* call) {
         pestle_onnx_slice_axis(call, whole, 3, rotated, r.dims[3], 1);
     y = pestle_f_concatenate(&call->f, (pestle_value_t*[]){y, rest}, 2, 3);
   }
-  call->outputs[0] =
-      pestle_f_reshape(&call->f, y, rank_of(x), pestle_onnx_type(x)->dims);
+  y = pestle_f_reshape(&call->f, y, rank_of(x), pestle_onnx_type(x)->dims);
+  pestle_onnx_copy_real(call, y, x);
+  call->outputs[0] = pestle_onnx_end_real(call, y);
 }
 
 // --- Reversal of parts ---
 
 // Position t of a sequence of n reads n - 1 - t, and t from n on.
 void pestle_onnx_import_reverse_sequence(pestle_onnx_call_t* call) {
-  pestle_value_t* x = call->inputs[0];
   int64_t batch = pestle_onnx_int(call, "batch_axis", 1);
   int64_t time = pestle_onnx_int(call, "time_axis", 0);
+  const int64_t along[] = {batch, 0};
+  pestle_value_t* size;
+  if (rank_of(call->inputs[0]) >= 2 && (batch == 0 || batch == 1) &&
+      rank_of(call->inputs[1]) == 1 &&
+      !pestle_onnx_fit(call, call->inputs, along, 2, &size)) {
+    return;
+  }
+  pestle_value_t* x = call->inputs[0];
   int64_t extent = pestle_onnx_dim(x, batch);
   if (rank_of(x) < 2 || batch < 0 || batch > 1 || time != 1 - batch ||
       rank_of(call->inputs[1]) != 1 ||
@@ -380,5 +412,7 @@ void pestle_onnx_import_reverse_sequence(pestle_onnx_call_t* call) {
     how.offsets[how.offset_count++] = i;
     how.sizes[i] = pestle_onnx_dim(x, i);
   }
-  call->outputs[0] = pestle_onnx_gather(call, x, index, &how);
+  pestle_value_t* y = pestle_onnx_gather(call, x, index, &how);
+  pestle_onnx_copy_real(call, y, x);
+  call->outputs[0] = pestle_onnx_end_real(call, y);
 }

@@ -5,6 +5,7 @@
 // f32 leaves no digit.
 #include <math.h>
 
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 static const double pi = 3.14159265358979323846;
@@ -196,6 +197,7 @@ static bool read_dft(dft_t* d) {
   }
   d->rank = rank_of(x) - 1;
   d->axis = pestle_onnx_axis(call, axis, rank_of(x));
+  if (d->axis == 0 && !pestle_onnx_allow_real(call, 0, 0)) return false;
   d->inverse = pestle_onnx_int(call, "inverse", 0) != 0;
   d->onesided = pestle_onnx_int(call, "onesided", 0) != 0;
   int64_t parts = pestle_onnx_dim(x, d->rank);

@@ -92,6 +92,9 @@ typedef enum pestle_onnx_bounded_e {
   PESTLE_ONNX_LIST,   // its importer knows, of tensors and of sequences
   PESTLE_ONNX_ROWS,   // along axis 0 of input 0, which each result keeps
   PESTLE_ONNX_KEEP,   // in input 0, whose axes each result keeps
+  // Along axis 0 of the inputs that bits above this number name, i << 3 for the lowest,
+  // which are equally long there; each result keeps it.
+  PESTLE_ONNX_BATCH,
 } pestle_onnx_bounded_t;
 
 typedef void (*pestle_onnx_fn_t)(pestle_onnx_call_t* call);
@@ -101,8 +104,8 @@ typedef struct pestle_onnx_op_t {
   const char* domain;
   int16_t since, until;                         // opsets, both included
   uint8_t min_inputs, max_inputs, max_outputs;  // 255: any number
-  uint8_t known;    // bit i: the elements of input i must be known
-  uint8_t bounded;  // pestle_onnx_bounded_t
+  uint8_t known;     // bit i: the elements of input i must be known
+  uint16_t bounded;  // pestle_onnx_bounded_t
   pestle_onnx_fn_t fn;
 } pestle_onnx_op_t;
 
