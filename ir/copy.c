@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "ir/internal.h"
+#include "ir/scan.h"
 
 void pestle_copier_init(pestle_allocator_t allocator, pestle_builder_t builder,
                         pestle_copier_t* out_copier) {
@@ -70,8 +71,12 @@ static pestle_status_t argument_type(const pestle_copier_t* copier,
   if (!follows || i >= owner->operand_count) return NULL;
   pestle_value_t* operand;
   PESTLE_TRY(find_value(copier, pestle_node_operand(owner, i), &operand));
-  *out_type = *operand->type;
-  return NULL;
+  bool fits = owner->op != PESTLE_OP_SCAN ||
+              pestle_scan_node_argument_type(owner, i, operand->type, out_type);
+  if (owner->op != PESTLE_OP_SCAN) *out_type = *operand->type;
+  return fits ? NULL
+              : PESTLE_ERROR(INVALID_ARGUMENT,
+                             "operand %u of a scan has rank 0", (unsigned)i);
 }
 
 // Begins the copy of the region that |frame| is at.

@@ -100,7 +100,7 @@ void pestle_value_replace_all_uses(pestle_value_t* from, pestle_value_t* to) {
 
 static bool has_bodies(const pestle_node_t* node) {
   return node->op == PESTLE_OP_WHILE || node->op == PESTLE_OP_IF ||
-         node->op == PESTLE_OP_CASE;
+         node->op == PESTLE_OP_CASE || node->op == PESTLE_OP_SCAN;
 }
 
 void pestle_node_insert(pestle_node_t* node, pestle_block_t* block,

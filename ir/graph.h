@@ -481,7 +481,8 @@ pestle_node_t* pestle_region_next(const pestle_region_t* root,
 
 // Whether |node|'s regions take all that they read as arguments.
 static inline bool pestle_node_is_isolated(const pestle_node_t* node) {
-  return node->op == PESTLE_OP_FUSION || node->op == PESTLE_OP_CUSTOM;
+  return node->op == PESTLE_OP_FUSION || node->op == PESTLE_OP_CUSTOM ||
+         node->op == PESTLE_OP_SCAN;
 }
 
 // Whether |node| does more than give results: it must neither be left out nor

@@ -4,6 +4,7 @@
 
 #include "ir/parse_internal.h"
 #include "ir/quant.h"
+#include "ir/scan.h"
 #include "ir/text.h"
 
 pestle_status_t pestle_parse_argument_name(pestle_parser_t* p,
@@ -74,6 +75,25 @@ static pestle_status_t bind_nested(pestle_parser_t* p,
   return NULL;
 }
 
+static int64_t attr_i64(const pestle_parse_op_t* o, pestle_attr_name_t name) {
+  for (size_t i = 0; i < o->g.attr_count; ++i) {
+    if (o->g.attrs[i].name == name) return o->g.attrs[i].as.i64;
+  }
+  return 0;
+}
+
+// Arguments of a loop have the extents of its operands, when those are known.
+static void follow_operands(const pestle_parse_op_t* o, pestle_type_t* types) {
+  for (size_t i = 0; i < o->operand_count; ++i) {
+    const pestle_type_t* operand = o->operands[i]->type;
+    if (o->g.op == PESTLE_OP_WHILE) types[i] = *operand;
+    if (o->g.op != PESTLE_OP_SCAN) continue;
+    (void)pestle_scan_argument_type(i, attr_i64(o, PESTLE_ATTR_carry_count),
+                                    attr_i64(o, PESTLE_ATTR_xs_count), operand,
+                                    &types[i]);
+  }
+}
+
 pestle_status_t pestle_parse_region(pestle_parser_t* p, pestle_parse_op_t* o,
                                     const pestle_parse_arguments_t* arguments) {
   pestle_region_t* region;
@@ -84,12 +104,8 @@ pestle_status_t pestle_parse_region(pestle_parser_t* p, pestle_parse_op_t* o,
     PESTLE_TRY(region_label(p, &own));
     arguments = &own;
   }
-  // Arguments of a loop have the extents of its operands, when those are known.
-  if (p->again && o->g.op == PESTLE_OP_WHILE &&
-      arguments->types.count == o->operand_count) {
-    for (size_t i = 0; i < o->operand_count; ++i)
-      arguments->types.data[i] = *o->operands[i]->type;
-  }
+  if (p->again && arguments->types.count == o->operand_count)
+    follow_operands(o, arguments->types.data);
   PESTLE_TRY(pestle_region_create(p->module, arguments->types.data,
                                   arguments->types.count, &region, &block));
   PESTLE_TRY(pestle_parse_push_region(p, o, region));

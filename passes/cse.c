@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Merges ops that compute the same: same op, operands, attributes and types.
 // Operands of commutative ops may be swapped. A body of while, if or case sees
-// the ops before it in the blocks around it, not those of its siblings.
+// the ops before it in the blocks around it, not those of its siblings; that of a
+// scan, which captures nothing, sees none.
 //
 //   %0 = add %x, %y         ->   %0 = add %x, %y
 //   %1 = add %y, %x              return %0, %0
@@ -18,6 +19,7 @@
 typedef struct seen_t {
   uint64_t hash;
   pestle_node_t* node;
+  uint64_t scope;
   struct seen_t* next;   // in the bucket
   struct seen_t* older;  // pushed before this one
 } seen_t;
@@ -27,6 +29,8 @@ typedef struct cse_t {
   seen_t** buckets;
   size_t mask;
   seen_t* newest;
+  // Which body that captures nothing the walk is in, and how many there were.
+  uint64_t scope, scope_count;
   bool changed;
 } cse_t;
 
@@ -44,7 +48,10 @@ static pestle_status_t merge_or_add(cse_t* cse, pestle_node_t* node) {
   uint64_t hash = pestle_node_hash(node);
   seen_t** bucket = &cse->buckets[hash & cse->mask];
   for (const seen_t* s = *bucket; s; s = s->next) {
-    if (s->hash != hash || !pestle_node_equal(s->node, node)) continue;
+    if (s->hash != hash || s->scope != cse->scope ||
+        !pestle_node_equal(s->node, node)) {
+      continue;
+    }
     for (uint32_t i = 0; i < node->result_count; ++i) {
       pestle_value_replace_all_uses(&node->results[i], &s->node->results[i]);
     }
@@ -54,7 +61,7 @@ static pestle_status_t merge_or_add(cse_t* cse, pestle_node_t* node) {
   }
   seen_t* seen = PESTLE_ARENA_NEW(cse->arena, seen_t);
   if (!seen) return PESTLE_OOM();
-  *seen = (seen_t){hash, node, *bucket, cse->newest};
+  *seen = (seen_t){hash, node, cse->scope, *bucket, cse->newest};
   *bucket = cse->newest = seen;
   return NULL;
 }
@@ -64,9 +71,12 @@ static pestle_status_t merge_block(cse_t* cse, pestle_block_t* block) {
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     if (pestle_pass_has_bodies(n)) {
+      uint64_t scope = cse->scope;
+      if (pestle_node_is_isolated(n)) cse->scope = ++cse->scope_count;
       for (uint32_t r = 0; r < n->region_count; ++r) {
         PESTLE_TRY(merge_block(cse, pestle_node_body(n, r)));
       }
+      cse->scope = scope;
     } else if (may_merge(n)) {
       PESTLE_TRY(merge_or_add(cse, n));
     }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Composites become the core ops that they stand for: decompose all of them, the
-// inverse of recognise; expand_composites those of several kernels.
+// inverse of recognise; expand_composites those of several kernels. Both make whiles of
+// scans.
 //
 //   %0 = pestle.silu %x    ->   %0 = logistic %x
 //                               %1 = multiply %x, %0
+#include "ir/scan.h"
 #include "passes/util.h"
 
 typedef struct decompose_t {
@@ -18,6 +20,11 @@ static pestle_status_t decompose_block(void* user, pestle_module_t* module,
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     const pestle_op_info_t* info = pestle_pass_info(n);
+    if (n->op == PESTLE_OP_SCAN) {
+      PESTLE_TRY(pestle_scan_expand(n));
+      *d->changed = true;
+      continue;
+    }
     if (info->fuse != PESTLE_FUSE_COMPOSITE) continue;
     if ((info->flags & d->flags) != d->flags) continue;
     pestle_value_t* out[PESTLE_COMPOSITE_MAX_RESULTS];

@@ -184,7 +184,7 @@ int64_t pestle_pass_l2_bytes(const pestle_pass_context_t* ctx) {
 
 bool pestle_pass_has_bodies(const pestle_node_t* node) {
   return node->op == PESTLE_OP_WHILE || node->op == PESTLE_OP_IF ||
-         node->op == PESTLE_OP_CASE;
+         node->op == PESTLE_OP_CASE || node->op == PESTLE_OP_SCAN;
 }
 
 static pestle_status_t each_block(pestle_module_t* module,

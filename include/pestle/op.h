@@ -107,7 +107,8 @@ static inline bool pestle_op_is_scalar(pestle_op_t op) {
   X(has_side_effect) X(backend_config) X(backend_dictionary) X(api_version) \
   X(output_sizes) X(masked) X(count) X(name) X(version) X(attributes) X(ends) \
   X(most) X(centers) X(output_operand_aliases) X(called_computations) \
-  X(combiner) X(reverse) X(exclusive)
+  X(combiner) X(reverse) X(exclusive) X(length) X(carry_count) X(xs_count) \
+  X(unroll)
 // clang-format on
 
 typedef enum pestle_attr_name_e {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running reductions on ref and llvm, by numpy: pestle.cumulative of every combiner,
 type and direction, short and long, in the order of its terms under strict; chlo.scan in
-both forms of text with bodies that are one op and others. Exits 77 without numpy."""
+both forms of text with bodies that are one op and others; pestle.scan of every length,
+direction and unrolling. Exits 77 without numpy."""
 
 import itertools
 import os
@@ -286,9 +287,85 @@ def check_scan(rng):
             bad.append(f"no message '{said}': {got}")
 
 
+# --- pestle.scan ---
+
+def op_text(carries, xs, constants, ys, length, body, reverse=False, unroll=0):
+    """|ys| as they are stacked up; the body's arguments are %c0.., %x0.., %k0.."""
+    values = [*carries, *xs, *constants]
+    names = [f"%a{i}" for i in range(len(values))]
+    inside = [*(f"%c{i}: {tensor(c)}" for i, c in enumerate(carries)),
+              *(f"%x{i}: {tensor(x)}".replace(f"<{length}x", "<", 1)
+                for i, x in enumerate(xs)),
+              *(f"%k{i}: {tensor(k)}" for i, k in enumerate(constants))]
+    types = ", ".join(tensor(a) for a in [*carries, *ys])
+    count = len(carries) + len(ys)
+    results = ", ".join(f"%r#{i}" if count > 1 else "%r" for i in range(count))
+    ports = ", ".join(f"{n}: {tensor(v)}" for n, v in zip(names, values))
+    return (f"func.func @main({ports}) -> ({types}) {{\n%r{f':{count}' * (count > 1)} = "
+            f'"pestle.scan"({", ".join(names)}) <{{length = {length} : i64, carry_count = '
+            f"{len(carries)} : i64, xs_count = {len(xs)} : i64, reverse = "
+            f"{str(reverse).lower()}, unroll = {unroll} : i64}}> "
+            f"({{\n^bb0({', '.join(inside)}):\n{body}\n}}) : "
+            f"({', '.join(tensor(v) for v in values)}) -> ({types})\n"
+            f"return {results} : {types}\n}}\n")
+
+
+def check_op(rng):
+    def recur(a, b, c, k, reverse):
+        ys, h = np.empty_like(a), c.copy()
+        for i in reversed(range(len(a))) if reverse else range(len(a)):
+            ys[i] = h * k
+            h = a[i] * h + b[i]
+        return h, ys
+
+    body = ("%m = stablehlo.multiply %x0, %c0 : tensor<2xf32>\n"
+            "%h = stablehlo.add %m, %x1 : tensor<2xf32>\n"
+            "%w = stablehlo.broadcast_in_dim %k0, dims = [] : (tensor<f32>) -> "
+            "tensor<2xf32>\n%y = stablehlo.multiply %c0, %w : tensor<2xf32>\n"
+            "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+            "%n = stablehlo.add %c1, %one : tensor<i32>\n"
+            "stablehlo.return %h, %n, %y : tensor<2xf32>, tensor<i32>, tensor<2xf32>")
+    c, n, k = np.array([0.5, -1], np.float32), np.array(3, np.int32), np.float32(1.5)
+    for length, reverse, unroll in ((0, False, 0), (1, True, 0), (7, False, 0),
+                                    (7, True, 3), (6, False, 3), (5, True, 8)):
+        a, b = (rng.uniform(-1, 1, (length, 2)).astype(np.float32) for _ in range(2))
+        h, ys = recur(a, b, c, k, reverse)
+        text = op_text([c, n], [a, b], [np.array(k)], [ys], length, body, reverse, unroll)
+        for device in ("llvm", "ref"):
+            check(f"pestle.scan of {length}, {reverse}, {unroll}, {device}",
+                  run(text, [c, n, a, b, np.array(k)], device),
+                  [h, np.array(3 + length, np.int32), ys])
+    # Without carries, without arrays, of several dimensions, and one in another.
+    a = rng.standard_normal((4, 3, 5)).astype(np.float32)
+    body = ("%y = stablehlo.negate %x0 : tensor<3x5xf32>\n"
+            "stablehlo.return %y : tensor<3x5xf32>")
+    check("pestle.scan without carries", run(op_text([], [a], [], [-a], 4, body), [a],
+                                             "llvm"), [-a])
+    ones = np.cumsum(np.ones((6, 2)), 0).astype(np.float32)
+    body = ("%one = stablehlo.constant dense<1.0> : tensor<2xf32>\n"
+            "%y = stablehlo.add %c0, %one : tensor<2xf32>\n"
+            "stablehlo.return %y, %y : tensor<2xf32>, tensor<2xf32>")
+    zero = np.zeros(2, np.float32)
+    check("pestle.scan without arrays", run(op_text([zero], [], [], [ones], 6, body),
+                                            [zero], "llvm"), [ones[-1], ones])
+    inner = op_text([np.zeros(5, np.float32)], [a[0]], [], [], 3,
+                    "%s = stablehlo.add %c0, %x0 : tensor<5xf32>\n"
+                    "stablehlo.return %s : tensor<5xf32>")
+    inner = inner[inner.index("%r = "):inner.index("return %r")]
+    inner = inner.replace("%r", "%in").replace("%a0", "%c0").replace("%a1", "%x0")
+    inner = inner.replace("^bb0(%c0: tensor<5xf32>, %x0", "^bb0(%d0: tensor<5xf32>, %e0")
+    inner = inner.replace("add %c0, %x0", "add %d0, %e0")
+    body = inner + "stablehlo.return %in, %in : tensor<5xf32>, tensor<5xf32>"
+    want = np.cumsum(a.sum(1), 0, dtype=np.float32)
+    zero = np.zeros(5, np.float32)
+    check("pestle.scan of scans", run(op_text([zero], [a], [], [want], 4, body), [zero, a],
+                                      "llvm"), [want[-1], want])
+
+
 def main():
     rng = np.random.default_rng(12)
     check_edges()
+    check_op(rng)
     check_scan(rng)
     check_cumulative(rng)
     for line in bad:

@@ -37,7 +37,7 @@ bool evaluate(graph_t* g, const pestle_node_t* node, value_t* const* in,
 }
 
 void copy_value(value_t* out, const value_t* from) {
-  memcpy(out->data, from->data, pestle_type_bytes(from->value->type));
+  memcpy(out->data, from->data, pestle_type_bytes(out->value->type));
   out->radius = from->radius;
   note_range(out);
 }

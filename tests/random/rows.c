@@ -39,6 +39,7 @@ const row_t structured_rows[] = {
     {PESTLE_OP_DOT_GENERAL, FIELD, 0, row_dot_general},
     {PESTLE_OP_CONVOLUTION, FIELD, 0, row_convolution},
     {PESTLE_OP_WHILE, ALL, 0, row_while},
+    {PESTLE_OP_SCAN, ALL, 0, row_scan},
     {PESTLE_OP_IF, ALL, 0, row_if},
     {PESTLE_OP_CASE, ALL, 0, row_case},
     {PESTLE_OP_CALL, ALL, 0, row_call},

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random control flow. The values of a body's ops are evaluated as it grows; a
 // loop is then run again on the values that its first turn returned.
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "random/random.h"
 
@@ -334,4 +337,166 @@ value_t* row_optimization_barrier(graph_t* g, pestle_dtype_t dtype) {
   for (size_t i = 0; i < n; ++i)
     s.given[i] = s.operands[i];
   return add(g, &s, NULL);
+}
+
+// --- scan ---
+
+enum { MAX_TURNS = 5, MAX_STACKS = 2 };
+
+typedef struct scan_t {
+  size_t carries, xs, count;  // |count| operands in all
+  int64_t length;
+  bool reverse;
+  value_t* operands[MAX_OPERANDS];
+  pestle_type_t types[MAX_OPERANDS];  // of the body's arguments
+  pestle_block_t* block;
+  value_t* state[MAX_OPERANDS];  // of the carries, at the turn's end
+  size_t stacks;
+  pestle_value_t* next[MAX_OPERANDS];  // what the body returns
+  value_t* ys[MAX_STACKS];
+} scan_t;
+
+static int64_t element_of_turn(const scan_t* s, int64_t turn) {
+  return s->reverse ? s->length - 1 - turn : turn;
+}
+
+// Gives the body's arguments what they are in |turn|.
+static void begin_turn(graph_t* g, scan_t* s, int64_t turn) {
+  for (size_t i = 0; i < s->count; ++i) {
+    const value_t* from = i < s->carries ? s->state[i] : s->operands[i];
+    bool is_x = i >= s->carries && i < s->carries + s->xs;
+    value_t* v = make_value(g, pestle_block_argument(s->block, i));
+    size_t size = pestle_type_bytes(&s->types[i]);
+    size_t at = is_x ? (size_t)element_of_turn(s, turn) * size : 0;
+    memcpy(v->data, (const char*)from->data + at, size);
+    v->radius = from->radius;
+    v->leaf = from->leaf;
+    note_range(v);
+    if (!turn) keep(g, v);
+  }
+}
+
+// Takes over what the body returned.
+static void end_turn(scan_t* s, int64_t turn) {
+  for (size_t i = 0; i < s->carries; ++i)
+    s->state[i] = (value_t*)(uintptr_t)s->next[i]->scratch;
+  for (size_t i = 0; i < s->stacks; ++i) {
+    pestle_value_t* y = s->next[s->carries + i];
+    const value_t* v = (value_t*)(uintptr_t)y->scratch;
+    size_t size = pestle_type_bytes(y->type);
+    size_t at = (size_t)element_of_turn(s, turn) * size;
+    memcpy((char*)s->ys[i]->data + at, v->data, size);
+    s->ys[i]->radius = fmax(s->ys[i]->radius, v->radius);
+  }
+}
+
+static bool scan_turn(graph_t* g, scan_t* s, int64_t turn) {
+  begin_turn(g, s, turn);
+  for (const pestle_node_t* n = s->block->first; n; n = n->next) {
+    if (n->op == PESTLE_OP_RETURN) break;
+    value_t *in[MAX_OPERANDS], *out[MAX_OPERANDS];
+    for (uint32_t i = 0; i < n->operand_count; ++i) {
+      in[i] = (value_t*)(uintptr_t)pestle_node_operand(n, i)->scratch;
+      if (in[i]->special || in[i]->largest > 60) return false;
+    }
+    if (!evaluate(g, n, in, out) || !judge(g, n, in, out)) return false;
+  }
+  end_turn(s, turn);
+  return true;
+}
+
+// A place for |length| elements like |v|, which grows no op.
+static value_t* make_stack(graph_t* g, const value_t* v, int64_t length) {
+  value_t* out = make_value(g, v->value);
+  v->value->scratch = (uintptr_t)v;
+  free(out->data);
+  out->data =
+      calloc((size_t)length * pestle_type_bytes(v->value->type) + 16, 1);
+  return out;
+}
+
+static pestle_region_t* scan_body(graph_t* g, scan_t* s) {
+  pestle_region_t* region = region_of(g, s->types, s->count, &s->block);
+  place_t outside = enter(g, s->block, true);
+  bool flat = g->flat;
+  g->flat = true;
+  begin_turn(g, s, 0);
+  grow(g, 2 + pick(g, 5));
+  value_t* out[MAX_OPERANDS];
+  for (size_t i = 0; i < s->carries; ++i) {
+    size_t other = pick(g, (uint32_t)s->carries);
+    out[i] = of_type(g, &s->types[i], false);
+    if (one_in(g, 3) && pestle_type_equal(&s->types[i], &s->types[other]))
+      out[i] =
+          (value_t*)(uintptr_t)pestle_block_argument(s->block, other)->scratch;
+    if (!out[i])
+      out[i] = (value_t*)(uintptr_t)pestle_block_argument(s->block, i)->scratch;
+  }
+  for (size_t i = 0; i < s->stacks; ++i) {
+    size_t at = g->first + pick(g, (uint32_t)(g->count - g->first));
+    out[s->carries + i] = g->values[at];
+  }
+  end_block(g, out, s->carries + s->stacks);
+  for (size_t i = 0; i < s->carries + s->stacks; ++i)
+    s->next[i] = out[i]->value;
+  for (size_t i = 0; i < s->stacks; ++i)
+    s->ys[i] = make_stack(g, out[s->carries + i], s->length);
+  end_turn(s, 0);
+  g->flat = flat;
+  leave(g, outside);
+  return region;
+}
+
+static bool scan_operand(graph_t* g, scan_t* s, pestle_dtype_t dtype) {
+  bool is_x = s->count >= s->carries && s->count < s->carries + s->xs;
+  value_t* v;
+  if (is_x) {
+    pestle_type_t type = pick_shape(g, dtype);
+    if (type.rank == PESTLE_MAX_RANK) --type.rank;
+    s->types[s->count] = type;
+    int64_t dims[PESTLE_MAX_RANK] = {s->length};
+    memcpy(dims + 1, type.dims, (size_t)type.rank * sizeof(*dims));
+    type = type_of(dtype, type.rank + 1, dims);
+    if (pestle_type_count(&type) > g->limit) return false;
+    v = fresh(g, type, FILL_GRID, 0);
+  } else {
+    v = any_of(g, dtype, false, 0);
+    s->types[s->count] = *type_at(v);
+  }
+  s->operands[s->count++] = v;
+  return !v->special;
+}
+
+value_t* row_scan(graph_t* g, pestle_dtype_t dtype) {
+  scan_t s = {.carries = 1 + pick(g, 2),
+              .xs = pick(g, 3),
+              .length = 1 + pick(g, MAX_TURNS),
+              .reverse = one_in(g, 2),
+              .stacks = pick(g, MAX_STACKS + 1)};
+  size_t wanted = s.carries + s.xs + pick(g, 2);
+  while (s.count < wanted) {
+    unsigned kinds = PESTLE_KIND_REAL | PESTLE_KIND_COMPLEX;
+    pestle_dtype_t own = s.count && one_in(g, 3) ? pick_dtype(g, kinds) : dtype;
+    if (!scan_operand(g, &s, own)) return NULL;
+  }
+  for (size_t i = 0; i < s.carries; ++i)
+    s.state[i] = s.operands[i];
+  pestle_region_t* body = scan_body(g, &s);
+  for (int64_t i = 1; i < s.length; ++i) {
+    if (!scan_turn(g, &s, i)) return NULL;
+  }
+  spec_t spec = SPEC(SCAN);
+  for (size_t i = 0; i < s.count; ++i)
+    spec_operand(&spec, s.operands[i]);
+  for (size_t i = 0; i < s.carries; ++i)
+    spec.given[i] = s.state[i];
+  for (size_t i = 0; i < s.stacks; ++i)
+    spec.given[s.carries + i] = s.ys[i];
+  spec.regions[spec.region_count++] = body;
+  spec_i64(&spec, PESTLE_ATTR_length, s.length);
+  spec_i64(&spec, PESTLE_ATTR_carry_count, (int64_t)s.carries);
+  spec_i64(&spec, PESTLE_ATTR_xs_count, (int64_t)s.xs);
+  spec_i64(&spec, PESTLE_ATTR_unroll, pick(g, 4));
+  spec_bool(&spec, PESTLE_ATTR_reverse, s.reverse);
+  return add(g, &spec, NULL);
 }

@@ -581,6 +581,35 @@ static inline bool build_while(instance_t* t) {
   return true;
 }
 
+// (c; x_i; k) -> (x_i; c, k), of arrays that lie as the shape does with an axis in front.
+static inline bool build_scan(instance_t* t) {
+  static const char* const names[] = {"no turn", "one turn", "five turns",
+                                      "five turns from the end, two at a time"};
+  static const int64_t turns[] = {0, 1, 5, 5};
+  t->what = names[t->variant];
+  pestle_type_t x = shaped(t);
+  if (x.rank == PESTLE_MAX_RANK) return false;
+  int64_t dims[PESTLE_MAX_RANK] = {turns[t->variant]};
+  for (int32_t i = 0; i < x.rank; ++i)
+    dims[1 + i] = x.dims[i];
+  begin(t, (pestle_type_t[]){x, type_of(x.dtype, x.rank + 1, dims), x}, 3);
+  pestle_type_t inside[] = {x, x, x};
+  body_t body = body_make(t, inside, 3);
+  pestle_value_t* given[] = {body_arg(&body, 1), body_arg(&body, 0),
+                             body_arg(&body, 2)};
+  assert_ok(pestle_op_return(&body.b, given, 3, NULL));
+  pestle_scan_attrs_t attrs = {.struct_size = sizeof(attrs),
+                               .length = turns[t->variant],
+                               .reverse = t->variant == 3,
+                               .carry_count = 1,
+                               .xs_count = 1,
+                               .unroll = t->variant == 3 ? 2 : 0};
+  pestle_value_t *operands[] = {arg(t, 0), arg(t, 1), arg(t, 2)}, *y[3];
+  assert_ok(pestle_op_scan(&t->b, operands, 3, &attrs, body.region, y, 3));
+  finish(t, y, 3);
+  return true;
+}
+
 // A region that takes nothing and returns |values|.
 static inline pestle_region_t* returning(instance_t* t, pestle_value_t** values,
                                          size_t count) {

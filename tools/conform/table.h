@@ -50,6 +50,7 @@ static const row_t rows[] = {
     {PESTLE_OP_DOT_GENERAL, NUMBERS, DOTS, build_dot},
     {PESTLE_OP_CONVOLUTION, NUMBERS, CONVS, build_conv},
     {PESTLE_OP_WHILE, ANY_KIND, 3, build_while},
+    {PESTLE_OP_SCAN, ANY_KIND, 4, build_scan},
     {PESTLE_OP_IF, ANY_KIND, 2, build_if},
     {PESTLE_OP_CASE, ANY_KIND, 4, build_case},
     {PESTLE_OP_CALL, ANY_KIND, 1, build_call},

@@ -161,6 +161,46 @@ static void whiles(void** state) {
   ir_test_end(&t);
 }
 
+static void scans(void** state) {
+  (void)state;
+  pestle_value_t* out[2];
+  BEGIN(t, T0(I32), T(F32, 5, 2), T(F32, DYN, 2), T0(F16),
+        T(F32, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1));
+  pestle_value_t** a = t.a;
+  pestle_type_t types[] = {T0(I32), T(F32, 2), T0(F16)};
+#define SCAN(body, carries, count_of_xs, n, ...)                  \
+  pestle_op_scan(&t.b, (pestle_value_t*[]){__VA_ARGS__},          \
+                 sizeof((pestle_value_t*[]){__VA_ARGS__}) / 8,    \
+                 ATTRS(scan, .length = n, .carry_count = carries, \
+                       .xs_count = count_of_xs),                  \
+                 body, out, 2)
+#define PASS3(...) passing(&t, types, 3, I64S(__VA_ARGS__))
+  assert_ok(SCAN(PASS3(0, 1), 1, 1, 5, a[0], a[1], a[3]));
+  assert_type(out[0], T0(I32));
+  assert_type(out[1], T(F32, 5, 2));
+  assert_ok(SCAN(PASS3(0, 2), 1, 1, 5, a[0], a[1], a[3]));
+  assert_type(out[1], T(F16, 5));
+  assert_ok(SCAN(PASS3(0, 1), 1, 1, 7, a[0], a[2], a[3]));
+  assert_type(out[1], T(F32, 7, 2));
+  BAD(SCAN(PASS3(0, 1), 1, 1, 4, a[0], a[1], a[3]),
+      "operand 1 is tensor<5x2xf32>: the arrays that are scanned have "
+      "'length', "
+      "4, elements along dimension 0");
+  BAD(SCAN(PASS3(0), 1, 1, 5, a[0], a[3], a[3]), "operand 1 is tensor<f16>");
+  BAD(SCAN(PASS3(0), 4, 0, 5, a[0], a[1], a[3]), "'carry_count' is 4 of 3");
+  BAD(SCAN(PASS3(0), 1, 3, 5, a[0], a[1], a[3]), "'xs_count' is 3 of 3");
+  BAD(SCAN(PASS3(0), 1, -1, 5, a[0], a[1], a[3]), "'xs_count' is -1");
+  BAD(SCAN(PASS3(0), 1, 1, -5, a[0], a[1], a[3]), "'length' is -5");
+  BAD(SCAN(PASS3(2), 1, 1, 5, a[0], a[1], a[3]),
+      "result 0 of region 0 is tensor<f16>, not tensor<i32>");
+  BAD(SCAN(PASS3(0), 2, 1, 5, a[0], a[3], a[1]), "argument 1 of region 0 is");
+  BAD(SCAN(passing(&t, types, 3, NONE), 1, 1, 5, a[0], a[1], a[3]),
+      "returns 0 values, fewer than the 1");
+  BAD(SCAN(passing(&t, a[4]->type, 1, I64S(0, 0)), 1, 0, 5, a[4]),
+      "what is stacked up has at most 15 dimensions");
+  ir_test_end(&t);
+}
+
 static void branches(void** state) {
   (void)state;
   pestle_value_t* y;
@@ -392,6 +432,7 @@ int main(void) {
       cmocka_unit_test(reduces_several),
       cmocka_unit_test(reduce_windows),
       cmocka_unit_test(whiles),
+      cmocka_unit_test(scans),
       cmocka_unit_test(branches),
       cmocka_unit_test(calls),
       cmocka_unit_test(ops_by_name),
