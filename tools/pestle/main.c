@@ -7,7 +7,18 @@
 #include "cli.h"
 #include "pestle/version.h"
 
-enum { R = 1, D = 2, P = 4, C = 8, O = 16, K = 32, E = 64, F = 128, M = 256, H = 512 };
+enum {
+  R = 1,
+  D = 2,
+  P = 4,
+  C = 8,
+  O = 16,
+  K = 32,
+  E = 64,
+  F = 128,
+  M = 256,
+  H = 512
+};
 typedef enum kind_e { FLAG, MAYBE, TEXT, COUNT, BYTES, LIST } kind_t;
 
 typedef struct option_t {
