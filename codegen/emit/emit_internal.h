@@ -131,9 +131,10 @@ void pestle_emit_close_lanes(pestle_emit_t* e);
 static inline bool pestle_emit_has_lanes(const pestle_emit_t* e) {
   return e->lane_count[0] * e->lane_count[1] > 1;
 }
-// |value| of each lane along x, reduced by |op|; the same in all of them.
+// |value| of each lane along x (|dim| 0) or y (1), reduced by |op|; the same in all of
+// them.
 pestle_kir_id_t pestle_emit_reduce_across(pestle_emit_t* e, pestle_op_t op,
-                                          pestle_kir_id_t value);
+                                          pestle_kir_id_t value, int dim);
 // What lanes wrote to shared memory is seen by all from here on.
 void pestle_emit_barrier(pestle_emit_t* e);
 // Opens an IF for the one lane that writes what all have, and says so.

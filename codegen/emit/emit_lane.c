@@ -51,30 +51,33 @@ void pestle_emit_barrier(pestle_emit_t* e) {
 typedef struct across_t {
   pestle_emit_t* e;
   pestle_op_t op;
+  int dim;        // along which lanes are reduced: 0 x, 1 y
   uint32_t part;  // shared: a value a lane or a subgroup
-  int64_t width;  // of it, a row of lanes
+  int64_t width;  // of it, those that are reduced into one
 } across_t;
 
-static pestle_kir_id_t part_index(const across_t* a, pestle_kir_id_t column) {
+// Lanes along x lie side by side in either case, so that no two meet in one bank.
+static pestle_kir_id_t part_index(const across_t* a, pestle_kir_id_t at) {
   pestle_emit_t* e = a->e;
-  return pestle_kir_madi(e->k, e->lane_id[1], a->width, column);
+  return a->dim ? pestle_kir_madi(e->k, at, e->lane_count[0], e->lane_id[0])
+                : pestle_kir_madi(e->k, e->lane_id[1], a->width, at);
 }
 
-static pestle_kir_id_t load_part(const across_t* a, pestle_kir_id_t column) {
-  return pestle_kir_load(a->e->k, a->part, 1, part_index(a, column),
+static pestle_kir_id_t load_part(const across_t* a, pestle_kir_id_t at) {
+  return pestle_kir_load(a->e->k, a->part, 1, part_index(a, at),
                          PESTLE_KIR_NONE, 0);
 }
 
-static void store_part(const across_t* a, pestle_kir_id_t column,
+static void store_part(const across_t* a, pestle_kir_id_t at,
                        pestle_kir_id_t value) {
-  pestle_kir_store(a->e->k, a->part, part_index(a, column), value,
-                   PESTLE_KIR_NONE, 0);
+  pestle_kir_store(a->e->k, a->part, part_index(a, at), value, PESTLE_KIR_NONE,
+                   0);
 }
 
 static void make_part(across_t* a, pestle_dtype_t dtype, int64_t width) {
   a->width = width;
   a->part = pestle_kir_add_buffer(a->e->k, "part", PESTLE_KIR_SHARED, dtype, 1,
-                                  width * a->e->lane_count[1], 0);
+                                  width * a->e->lane_count[!a->dim], 0);
 }
 
 // Each lane reduces what the others left, in a fixed order.
@@ -97,22 +100,22 @@ static pestle_kir_id_t reduce_parts(const across_t* a) {
 // power of two of parts are reduced onto each other.
 static pestle_kir_id_t reduce_tree(across_t* a, pestle_kir_id_t value) {
   pestle_emit_t* e = a->e;
-  int64_t lanes = e->lane_count[0],
+  int64_t lanes = e->lane_count[a->dim],
           half = (int64_t)pestle_next_pow2((uint64_t)lanes) / 2;
+  pestle_kir_id_t lane = e->lane_id[a->dim];
   make_part(a, pestle_kir_type_of(e->k, value), lanes);
   if (e->serial_loops) pestle_emit_barrier(e);
-  store_part(a, e->lane_id[0], value);
+  store_part(a, lane, value);
   for (; half >= 1; half /= 2) {
     int64_t pairs = lanes > 2 * half ? half : lanes - half;
     pestle_emit_barrier(e);
     if (pairs <= 0) continue;
-    pestle_kir_if(
-        e->k, pestle_kir_scalar_i(e->k, PESTLE_OP_LT, e->lane_id[0], pairs));
+    pestle_kir_if(e->k, pestle_kir_scalar_i(e->k, PESTLE_OP_LT, lane, pairs));
     pestle_kir_id_t far =
-        pestle_kir_madi(e->k, e->lane_id[0], 1, pestle_kir_index(e->k, half));
-    pestle_kir_id_t low = load_part(a, e->lane_id[0]);
+        pestle_kir_madi(e->k, lane, 1, pestle_kir_index(e->k, half));
+    pestle_kir_id_t low = load_part(a, lane);
     pestle_kir_id_t high = load_part(a, far);
-    store_part(a, e->lane_id[0],
+    store_part(a, lane,
                pestle_kir_scalar(e->k, a->op, low, high, PESTLE_KIR_NONE));
     pestle_kir_end(e->k);
     lanes = half;
@@ -122,12 +125,12 @@ static pestle_kir_id_t reduce_tree(across_t* a, pestle_kir_id_t value) {
 }
 
 pestle_kir_id_t pestle_emit_reduce_across(pestle_emit_t* e, pestle_op_t op,
-                                          pestle_kir_id_t value) {
+                                          pestle_kir_id_t value, int dim) {
   enum { MOST_PARTS = 64 };
-  int64_t lanes = e->lane_count[0], subgroup = e->nest->subgroup;
-  across_t a = {.e = e, .op = op};
+  int64_t lanes = e->lane_count[dim], subgroup = e->nest->subgroup;
+  across_t a = {.e = e, .op = op, .dim = dim};
   if (lanes <= 1) return value;
-  if (subgroup <= 1 || lanes > subgroup * MOST_PARTS) {
+  if (dim || subgroup <= 1 || lanes > subgroup * MOST_PARTS) {
     return reduce_tree(&a, value);
   }
   int64_t width = lanes < subgroup ? lanes : subgroup;

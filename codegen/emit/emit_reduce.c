@@ -18,7 +18,7 @@ typedef struct reduction_t {
   unsigned lanes;                 // of an accumulator
   int32_t vector;                 // the vector leaf, or -1
   bool vector_reduce;
-  bool across;  // lanes of the group have partial results
+  bool across[2];  // lanes of the group along x, y have partial results
   uint32_t inner[PESTLE_NEST_MAX_AXES];  // leaves that index accumulators
   int64_t stride[PESTLE_NEST_MAX_AXES];
   uint32_t inner_count;
@@ -102,7 +102,8 @@ static void store_acc(pestle_emit_t* e, uint32_t stage, reduction_t* f,
 }
 
 static bool starts_at_init(const reduction_t* f) {
-  return !f->vector_reduce && !f->across && f->part_count == 0;
+  return !f->vector_reduce && !f->across[0] && !f->across[1] &&
+         f->part_count == 0;
 }
 
 static void init_body(pestle_emit_t* e, uint32_t stage, void* user) {
@@ -256,7 +257,10 @@ static void result_body(pestle_emit_t* e, uint32_t stage, void* user) {
     } else {
       value = combine_parts(e, s, f);
       if (f->vector_reduce) value = reduce_lanes(e, f, s->reduce, value);
-      if (f->across) value = pestle_emit_reduce_across(e, s->reduce, value);
+      for (int d = 0; d < 2; ++d) {
+        if (!f->across[d]) continue;
+        value = pestle_emit_reduce_across(e, s->reduce, value, d);
+      }
       if (!init_is_identity(s)) {
         value = pestle_kir_scalar(e->k, s->reduce,
                                   to_lanes(e, pestle_emit_expr(e, s->inits[0]),
@@ -283,7 +287,7 @@ static void classify(pestle_emit_t* e, const pestle_nest_stage_t* s,
     } else if (!a->reduce) {
       f->inner[f->inner_count++] = s->order[i];
     } else if (pestle_mark_is_lane(a->mark)) {
-      f->across = true;
+      f->across[a->mark == PESTLE_MARK_LANE_Y] = true;
     } else if (a->rfactored) {
       f->parts[f->part_count++] = s->order[i];
     }

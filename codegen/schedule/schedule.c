@@ -193,8 +193,7 @@ static pestle_status_t check_lane(const pestle_nest_t* nest,
                                   const pestle_nest_stage_t* s, int32_t at,
                                   uint8_t mark) {
   const pestle_nest_axis_t* a = &nest->axes.data[s->order[at]];
-  bool ok = a->full_extent <= MAX_LANES && (!a->reduce || a->rfactored) &&
-            (!a->reduce || mark == PESTLE_MARK_LANE_X);
+  bool ok = a->full_extent <= MAX_LANES && (!a->reduce || a->rfactored);
   for (uint32_t i = 0; i < s->order_count; ++i) {
     ok = ok && ((int32_t)i == at || nest->axes.data[s->order[i]].mark != mark);
   }
@@ -202,8 +201,7 @@ static pestle_status_t check_lane(const pestle_nest_t* nest,
   return PESTLE_ERROR(
       INVALID_ARGUMENT,
       "bind %s.%s to lanes: a stage has one loop along x and "
-      "one along y, of at most %d steps; in a reduction it runs "
-      "along x and has partial results",
+      "one along y, of at most %d steps; in a reduction it has partial results",
       s->name, a->name, MAX_LANES);
 }
 

@@ -31,16 +31,18 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_template(
 // reads. Legal for map stages that write no result.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_inline(pestle_nest_t* nest,
                                                         const bool* inlined);
-// fuse a b -> a: two adjacent root map axes become one. Returns without change
-// and |*out_done| false where an index would need div or mod afterwards. Of a
+// fuse a b -> a: two adjacent root axes, both of results or both reduced, become one.
+// Returns without change and |*out_done| false where an index would need div or mod
+// afterwards. Of a
 // tensor that the stage keeps in the kernel two dims become one, too: its readers
 // then read it at one sum.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest,
                                                       uint32_t stage,
                                                       uint32_t outer_root,
                                                       bool* out_done);
-// flatten a b -> a: the same of a map that writes both in one run, where what it reads
-// is divided by the extent of b, 2, 4 or 8: a vector's lanes then lie near each other.
+// flatten a b -> a: the same, where what is read is divided by the extent of b: of a map
+// that writes both in one run, b being 2, 4 or 8 long, so that a vector's lanes lie near
+// each other; and of any two axes of a reduction, so that lanes share both.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_flatten(pestle_nest_t* nest,
                                                          uint32_t stage,
                                                          uint32_t outer_root,

@@ -93,7 +93,8 @@ static pestle_status_t apply_fuse(pestle_nest_t* nest, uint32_t stage,
                                   const uint32_t* axes, bool flattens) {
   const char* word = flattens ? "flatten" : "fuse";
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
-  for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
+  for (uint32_t i = 0; i + 1 < s->root_count; ++i) {
+    if (i + 1 == s->map_count) continue;
     if (s->roots[i] != axes[0] || s->roots[i + 1] != axes[1]) continue;
     bool done;
     PESTLE_TRY(flattens ? pestle_schedule_flatten(nest, stage, i, &done)
@@ -102,13 +103,14 @@ static pestle_status_t apply_fuse(pestle_nest_t* nest, uint32_t stage,
     return PESTLE_ERROR(
         INVALID_ARGUMENT, "%s %s.%s %s: %s", word, s->name,
         nest->axes.data[axes[0]].name, nest->axes.data[axes[1]].name,
-        flattens ? "it must be a map that writes both in one run, the second "
-                   "2, 4 or 8 long"
+        flattens ? "both must be reduced, or of a map that writes both in one "
+                   "run, the second 2, 4 or 8 long"
                  : "an index would need a division");
   }
   return PESTLE_ERROR(INVALID_ARGUMENT,
-                      "%s %s: axes must be adjacent unsplit map axes", word,
-                      s->name);
+                      "%s %s: axes must be adjacent unsplit axes, both of "
+                      "results or both reduced",
+                      word, s->name);
 }
 
 static pestle_status_t apply_at(pestle_nest_t* nest, uint32_t stage,

@@ -190,10 +190,14 @@ static void join_ends(pestle_nest_t* nest, const pair_t* p) {
 static pestle_status_t make_pair(pestle_nest_t* nest, uint32_t stage,
                                  uint32_t outer_root, pair_t* p) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
-  if (outer_root + 1 >= s->map_count || s->order_count != s->root_count) {
+  bool reduce = outer_root >= s->map_count;
+  if (outer_root + 1 >= (reduce ? s->root_count : s->map_count) ||
+      s->order_count != s->root_count) {
     return PESTLE_ERROR(
         INVALID_ARGUMENT,
-        "fuse or flatten %s: axes must be adjacent unsplit map axes", s->name);
+        "fuse or flatten %s: axes must be adjacent unsplit axes, "
+        "both of results or both reduced",
+        s->name);
   }
   p->a = s->roots[outer_root];
   p->b = s->roots[outer_root + 1];
@@ -202,7 +206,7 @@ static pestle_status_t make_pair(pestle_nest_t* nest, uint32_t stage,
       nest,
       pestle_schedule_derived_name(nest, pestle_schedule_axis_name(nest, p->a),
                                    pestle_schedule_axis_name(nest, p->b)),
-      (int32_t)stage, false, nest->axes.data[p->a].extent * p->steps);
+      (int32_t)stage, reduce, nest->axes.data[p->a].extent * p->steps);
   join_ends(nest, p);
   p->map =
       pestle_arena_alloc_zero(nest->arena, nest->axes.size * sizeof(*p->map),
@@ -327,13 +331,15 @@ static pestle_status_t fuse_pair(pestle_nest_t* nest, uint32_t stage,
   pair_t p;
   PESTLE_TRY(make_pair(nest, stage, outer_root, &p));
   s = pestle_nest_stage(nest, stage);
-  bool inner = pestle_nest_is_kept(nest, s);
-  for (uint32_t v = 0; v < s->value_count; ++v) {
+  bool reduce = nest->axes.data[p.fused].reduce;
+  bool inner = !reduce && pestle_nest_is_kept(nest, s);
+  for (uint32_t v = 0; v < s->value_count && !reduce; ++v) {
     if (!s->write_index[v] && !inner) return NULL;
   }
   if (s->value_count > PESTLE_MAX_RANK) return NULL;
-  bool may = !divides || (!inner && !s->is_reduction &&
-                          (p.steps == 2 || p.steps == 4 || p.steps == 8));
+  bool may = !divides || reduce ||
+             (!inner && !s->is_reduction &&
+              (p.steps == 2 || p.steps == 4 || p.steps == 8));
   may = may && keeps_ends(nest, &p);
   pestle_substitution_t how;
   pestle_substitution_init(nest, p.map, &how);
@@ -350,7 +356,7 @@ static pestle_status_t fuse_pair(pestle_nest_t* nest, uint32_t stage,
     s->roots[i] = s->roots[i + 1];
   }
   --s->root_count;
-  --s->map_count;
+  s->map_count -= !reduce;
   memcpy(s->order, s->roots, sizeof(s->order));
   s->order_count = s->root_count;
   *out_done = true;

@@ -12,6 +12,9 @@ enum {
   // sketch_lanes.c.
   POINTS_PER_UNIT = 1024,
   LONG_REDUCE = 128,
+  LEAST_COLUMNS = 4,  // sketch_lanes.c
+  // Groups of a unit that take turns.
+  RESIDENT = 4,
   LARGE_SCRATCH = 100 << 10,  // from here on two groups share it
 };
 
@@ -108,8 +111,21 @@ static double tile_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
   tap = most(tap, (double)(t->m + t->n) * bytes / PESTLE_GPU_GLOBAL_BYTES);
   double steps = (double)pestle_ceil_div(p->k.all, t->k);
   double result = (double)(t->m * t->n) * 4 / PESTLE_GPU_GLOBAL_BYTES;
-  return waves * (steps * ((double)t->k * tap + PESTLE_GPU_STEP_CYCLES) +
-                  result + PESTLE_GPU_GROUP_CYCLES);
+  double step = (double)t->k * tap + PESTLE_GPU_STEP_CYCLES;
+  // Boxes on their way hide the time that memory takes, and so do other groups.
+  double wait = PESTLE_GPU_LATENCY / (double)(t->slots - 1);
+  double groups = waves < RESIDENT ? waves : RESIDENT;
+  return waves *
+         (steps * most(step, wait / groups) + result + PESTLE_GPU_GROUP_CYCLES);
+}
+
+// Columns that a line of memory has and a subgroup's lanes take side by side.
+static double columns_of_line(const staged_t* s) {
+  int64_t columns = 1,
+          most = PESTLE_GPU_LINE / (int64_t)pestle_dtype_size(s->p.b.dtype);
+  while (columns < most && s->p.n.all % (2 * columns) == 0)
+    columns *= 2;
+  return columns < LEAST_COLUMNS ? 1 : (double)columns;
 }
 
 // Without a tile. Few results are reduced by lanes side by side along k,
@@ -122,9 +138,9 @@ static double point_cycles(const staged_t* s) {
   bool few = results < cores * POINTS_PER_UNIT && p->k.all >= LONG_REDUCE;
   bool across = few && !p->b.along_k && p->n.all > 1;
   return products / (cores * PESTLE_GPU_POINT_PRODUCTS) +
-         (across
-              ? products * PESTLE_GPU_LINE / (cores * PESTLE_GPU_GLOBAL_BYTES)
-              : 0);
+         (across ? products * PESTLE_GPU_LINE /
+                       (cores * PESTLE_GPU_GLOBAL_BYTES * columns_of_line(s))
+                 : 0);
 }
 
 // --- The choice ---

@@ -474,6 +474,12 @@ static void test_fuse(void** state) {
   refuse("chain", 0, "inline c d y", "fuse y_2.a c", "adjacent");
   refuse("chain", 0, "inline c d y\nsplit y_2.a 2", "fuse y_2.b c", "unsplit");
   refuse("transpose", 0, "inline y", "flatten y_2.a b", "2, 4 or 8 long");
+  // Neither a window's taps nor an axis of results go with what is reduced.
+  computes("max_pool", 0,
+           "flatten w.k l\nsplit w.kl 2\nat w, y.d\nstore w private");
+  refuse("max_pool", 0, "", "fuse w.k l", "an index would need a division");
+  refuse("gemm_even", 0, "", "flatten c.b k",
+         "both of results or both reduced");
   refuse("transpose", 0, "inline y", "fuse y_2.a b",
          "an index would need a division");
 }
