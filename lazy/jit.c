@@ -1,37 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions: a module, and an executable for each set of types that it was called
 // with. A guard compares types and devices before each run.
+#include "lazy/jit.h"
+
+#include <stdio.h>
+
 #include "base/require.h"
 #include "ir/infer.h"
-#include "lazy/lazy.h"
 #include "pestle/compile.h"
-
-// A function of so many sets of types forgets the oldest.
-enum { MOST_ENTRIES = 64 };
-
-typedef struct jit_entry_t {
-  pestle_executable_t* executable;
-  pestle_type_t* types;  // of the arguments, hidden ones too
-} jit_entry_t;
-
-struct pestle_jit_s {
-  pestle_refcount_t refcount;
-  pestle_lazy_t* lazy;
-  pestle_device_t* device;
-  pestle_module_t* module;
-  pestle_compile_options_t options;
-  size_t argument_count;  // hidden ones too
-  pestle_array_t** hidden;
-  size_t hidden_count;
-  pestle_mutex_t mutex;  // of the entries
-  atomic_uint forks;     // of the context, when the mutex was made
-  jit_entry_t entries[MOST_ENTRIES];
-  size_t entry_count, last;  // |last|: that of the latest call
-};
 
 // --- Making ---
 
-static void free_entry(pestle_jit_t* jit, jit_entry_t* entry) {
+static void free_entry(pestle_jit_t* jit, pestle_jit_entry_t* entry) {
   pestle_executable_release(entry->executable);
   pestle_dealloc(jit->lazy->allocator, entry->types,
                  jit->argument_count * sizeof(*entry->types));
@@ -51,6 +31,10 @@ void pestle_jit_release(pestle_jit_t* jit) {
     pestle_array_release(jit->hidden[i]);
   pestle_dealloc(allocator, jit->hidden,
                  jit->hidden_count * sizeof(*jit->hidden));
+  pestle_dealloc(allocator, jit->donated,
+                 jit->donated_count * sizeof(*jit->donated));
+  pestle_dealloc(allocator, jit->misses,
+                 PESTLE_JIT_MISSES * sizeof(*jit->misses));
   pestle_module_release(jit->module);
   pestle_mutex_deinit(&jit->mutex);
   pestle_dealloc(allocator, jit, sizeof(*jit));
@@ -133,19 +117,35 @@ pestle_status_t pestle_jit_create(pestle_device_t* device,
   return NULL;
 }
 
-// --- Guards ---
-
-static pestle_array_t* argument_at(const pestle_jit_t* jit,
-                                   pestle_array_t* const* arguments, size_t i) {
+pestle_status_t pestle_jit_donate(pestle_jit_t* jit, const uint32_t* indices,
+                                  size_t count) {
+  PESTLE_REQUIRE(jit && (indices || !count), "a function and arguments");
   size_t given = jit->argument_count - jit->hidden_count;
-  return i < given ? arguments[i] : jit->hidden[i - given];
+  for (size_t i = 0; i < count; ++i) {
+    if (indices[i] < given) continue;
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "argument %u is to be donated, the function takes %zu",
+                        (unsigned)indices[i], given);
+  }
+  if (jit->entry_count || jit->donated_count) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "arguments are donated before the first call, once");
+  }
+  jit->donated =
+      pestle_alloc_array(jit->lazy->allocator, count, sizeof(*indices));
+  if (!jit->donated) return PESTLE_OOM();
+  if (count) memcpy(jit->donated, indices, count * sizeof(*indices));
+  jit->donated_count = count;
+  return NULL;
 }
 
-static bool fits(const pestle_jit_t* jit, const jit_entry_t* entry,
+// --- Guards ---
+
+static bool fits(const pestle_jit_t* jit, const pestle_jit_entry_t* entry,
                  pestle_array_t* const* arguments) {
   for (size_t i = 0; i < jit->argument_count; ++i) {
     if (!pestle_type_equal(&entry->types[i],
-                           &argument_at(jit, arguments, i)->type)) {
+                           &pestle_jit_argument(jit, arguments, i)->type)) {
       return false;
     }
   }
@@ -173,9 +173,8 @@ static void lock(pestle_jit_t* jit) {
   pestle_mutex_lock(&jit->mutex);
 }
 
-// The executable of the arguments' types, with a reference, or NULL.
-static pestle_executable_t* find(pestle_jit_t* jit,
-                                 pestle_array_t* const* arguments) {
+pestle_executable_t* pestle_jit_find(pestle_jit_t* jit,
+                                     pestle_array_t* const* arguments) {
   pestle_executable_t* executable = NULL;
   lock(jit);
   for (size_t k = 0; k < jit->entry_count; ++k) {
@@ -190,45 +189,6 @@ static pestle_executable_t* find(pestle_jit_t* jit,
   return executable;
 }
 
-// What the module says of an argument agrees with |type|.
-static bool agrees(const pestle_type_t* wanted, const pestle_type_t* type) {
-  return wanted->dtype == type->dtype && pestle_shapes_agree(wanted, type);
-}
-
-static pestle_status_t check_places(pestle_jit_t* jit,
-                                    pestle_array_t* const* arguments) {
-  for (size_t i = 0; i < jit->argument_count; ++i) {
-    const pestle_array_t* a = argument_at(jit, arguments, i);
-    if (!a || a->lazy != jit->lazy) {
-      return PESTLE_ERROR(INVALID_ARGUMENT,
-                          "argument %zu is NULL or of another context", i);
-    }
-    if (a->device != jit->device &&
-        !(pestle_array_flags(a) & PESTLE_NODE_WEAK)) {
-      return PESTLE_ERROR(
-          INVALID_ARGUMENT,
-          "argument %zu is on %s, the function is on %s: copy it there", i,
-          pestle_device_name(a->device), pestle_device_name(jit->device));
-    }
-  }
-  return NULL;
-}
-
-static pestle_status_t check_types(pestle_jit_t* jit,
-                                   pestle_array_t* const* arguments) {
-  pestle_function_t* entry = pestle_module_entry(jit->module);
-  for (size_t i = 0; i < jit->argument_count; ++i) {
-    const pestle_array_t* a = argument_at(jit, arguments, i);
-    pestle_type_t type = pestle_value_type(pestle_function_argument(entry, i));
-    if (!agrees(&type, &a->type)) {
-      return PESTLE_ERROR(
-          INVALID_ARGUMENT, "argument %zu is %s, the function takes %s", i,
-          pestle_type_text(&a->type).text, pestle_type_text(&type).text);
-    }
-  }
-  return NULL;
-}
-
 // --- A set of types that is new ---
 
 static pestle_status_t compile(pestle_jit_t* jit, const pestle_type_t* types,
@@ -237,25 +197,79 @@ static pestle_status_t compile(pestle_jit_t* jit, const pestle_type_t* types,
   pestle_plan_t* plan = NULL;
   PESTLE_TRY(pestle_module_specialize(jit->module, types, jit->argument_count,
                                       &module));
-  pestle_status_t status = pestle_compile(jit->lazy->context, module,
-                                          jit->device, &jit->options, &plan);
+  pestle_compile_options_t options = jit->options;
+  size_t count = jit->donated_count;
+  pestle_alias_t* aliases =
+      pestle_alloc_array(jit->lazy->allocator, count, sizeof(*aliases));
+  pestle_status_t status = aliases ? NULL : PESTLE_OOM();
+  for (size_t i = 0; aliases && i < count; ++i)
+    aliases[i] = (pestle_alias_t){jit->donated[i], PESTLE_ALIAS_ANY};
+  options.aliases = aliases;
+  options.alias_count = count;
+  if (!status) {
+    status = pestle_compile(jit->lazy->context, module, jit->device, &options,
+                            &plan);
+  }
   if (!status) {
     status = pestle_executable_create(jit->lazy->context, plan, jit->device,
                                       out_executable);
   }
+  pestle_dealloc(jit->lazy->allocator, aliases, count * sizeof(*aliases));
   pestle_plan_release(plan);
   pestle_module_release(module);
   return status;
 }
 
+// How many arguments of |a| and |b| are of other types, and the first that is.
+static size_t differences(const pestle_jit_t* jit, const pestle_jit_entry_t* a,
+                          const pestle_jit_entry_t* b, size_t* out_first) {
+  size_t count = 0;
+  for (size_t i = jit->argument_count; i-- > 0;) {
+    if (pestle_type_equal(&a->types[i], &b->types[i])) continue;
+    *out_first = i;
+    ++count;
+  }
+  return count;
+}
+
+// Writes down why |entry| is none of those that there are: what differs from the one
+// that differs least. The lock is held. Without memory it is not written down.
+static void remember_miss(pestle_jit_t* jit, const pestle_jit_entry_t* entry) {
+  size_t best = 0, least = SIZE_MAX, at = 0;
+  for (size_t i = jit->entry_count; i-- > 0;) {
+    size_t first = 0;
+    size_t count = differences(jit, entry, &jit->entries[i], &first);
+    if (count >= least) continue;
+    least = count;
+    best = i;
+    at = first;
+  }
+  if (!jit->entry_count) return;
+  if (!jit->misses) {
+    jit->misses = pestle_alloc_zero(jit->lazy->allocator,
+                                    PESTLE_JIT_MISSES * sizeof(*jit->misses));
+  }
+  if (!jit->misses) return;
+  char* text = jit->misses[jit->miss_count++ % PESTLE_JIT_MISSES];
+  int size = snprintf(text, PESTLE_JIT_MISS_SIZE,
+                      "argument %zu is %s, of the nearest call it was %s", at,
+                      pestle_type_text(&entry->types[at]).text,
+                      pestle_type_text(&jit->entries[best].types[at]).text);
+  if (least > 1 && size > 0 && size < PESTLE_JIT_MISS_SIZE) {
+    snprintf(text + size, (size_t)(PESTLE_JIT_MISS_SIZE - size),
+             "; %zu more differ", least - 1);
+  }
+}
+
 // Takes |entry| over in the place of the oldest.
-static void keep(pestle_jit_t* jit, jit_entry_t entry) {
-  jit_entry_t old = {NULL, NULL};
+static void keep(pestle_jit_t* jit, pestle_jit_entry_t entry) {
+  pestle_jit_entry_t old = {NULL, NULL};
   lock(jit);
-  if (jit->entry_count == MOST_ENTRIES) {
+  remember_miss(jit, &entry);
+  if (jit->entry_count == PESTLE_JIT_ENTRIES) {
     old = jit->entries[0];
     memmove(jit->entries, jit->entries + 1,
-            (MOST_ENTRIES - 1) * sizeof(*jit->entries));
+            (PESTLE_JIT_ENTRIES - 1) * sizeof(*jit->entries));
     --jit->entry_count;
   }
   jit->last = jit->entry_count++;
@@ -264,13 +278,14 @@ static void keep(pestle_jit_t* jit, jit_entry_t entry) {
   if (old.types) free_entry(jit, &old);
 }
 
-static pestle_status_t make(pestle_jit_t* jit, pestle_array_t* const* arguments,
-                            pestle_executable_t** out_executable) {
+pestle_status_t pestle_jit_make(pestle_jit_t* jit,
+                                pestle_array_t* const* arguments,
+                                pestle_executable_t** out_executable) {
   pestle_type_t* types = pestle_alloc_array(
       jit->lazy->allocator, jit->argument_count, sizeof(*types));
   if (!types) return PESTLE_OOM();
   for (size_t i = 0; i < jit->argument_count; ++i)
-    types[i] = argument_at(jit, arguments, i)->type;
+    types[i] = pestle_jit_argument(jit, arguments, i)->type;
   pestle_status_t status = compile(jit, types, out_executable);
   if (status) {
     pestle_dealloc(jit->lazy->allocator, types,
@@ -278,143 +293,33 @@ static pestle_status_t make(pestle_jit_t* jit, pestle_array_t* const* arguments,
     return status;
   }
   pestle_executable_retain(*out_executable);
-  keep(jit, (jit_entry_t){*out_executable, types});
+  keep(jit, (pestle_jit_entry_t){*out_executable, types});
   return NULL;
 }
 
-// --- Calling ---
+// --- Looking ---
 
-// Memory of one call: views of its inputs, buffers and arrays of its outputs.
-typedef struct call_t {
-  pestle_buffer_view_t* views;
-  pestle_buffer_t** buffers;
-  pestle_array_t** arrays;
-  size_t output_count;
-} call_t;
-
-static pestle_status_t evaluate_arguments(pestle_jit_t* jit,
-                                          pestle_array_t* const* arguments,
-                                          pestle_stream_t* stream) {
-  for (size_t i = 0; i < jit->argument_count; ++i) {
-    pestle_array_t* a = argument_at(jit, arguments, i);
-    if (pestle_array_node_state(a) == PESTLE_NODE_DATA) continue;
-    PESTLE_TRY(pestle_array_evaluate(&a, 1, stream));
-  }
-  return NULL;
+size_t pestle_jit_miss_count(pestle_jit_t* jit) {
+  if (!jit) return 0;
+  lock(jit);
+  uint64_t count = jit->miss_count;
+  pestle_mutex_unlock(&jit->mutex);
+  return count < PESTLE_JIT_MISSES ? (size_t)count : PESTLE_JIT_MISSES;
 }
 
-// The arrays first: once the run has begun nothing else may fail.
-static pestle_status_t make_outputs(pestle_jit_t* jit,
-                                    const pestle_executable_t* executable,
-                                    call_t* call) {
-  for (size_t i = 0; i < call->output_count; ++i) {
-    pestle_io_info_t io = pestle_executable_output(executable, i);
-    pestle_array_t* array =
-        pestle_array_make(jit->lazy, jit->device, PESTLE_NODE_DATA, 0);
-    if (!array) return PESTLE_OOM();
-    array->type.dtype = io.dtype;
-    array->type.rank = io.rank;
-    if (io.rank) {
-      memcpy(array->type.dims, io.dims, (size_t)io.rank * sizeof(*io.dims));
-    }
-    call->arrays[i] = array;
+pestle_status_t pestle_jit_explain_miss(pestle_jit_t* jit, size_t index,
+                                        char* text, size_t size) {
+  PESTLE_REQUIRE(jit && text && size, "a function and room for a sentence");
+  text[0] = 0;
+  lock(jit);
+  uint64_t count = jit->miss_count;
+  size_t kept = count < PESTLE_JIT_MISSES ? (size_t)count : PESTLE_JIT_MISSES;
+  if (index < kept) {
+    snprintf(text, size, "%s",
+             jit->misses[(count - kept + index) % PESTLE_JIT_MISSES]);
   }
-  return NULL;
-}
-
-// The extents of bounded outputs are known when the run is done.
-static pestle_status_t take_buffers(call_t* call) {
-  pestle_status_t status = NULL;
-  for (size_t i = 0; i < call->output_count; ++i)
-    call->arrays[i]->buffer = call->buffers[i];
-  for (size_t i = 0; !status && i < call->output_count; ++i) {
-    int32_t rank;
-    pestle_array_t* array = call->arrays[i];
-    const int64_t* dims = pestle_buffer_extents(array->buffer, &rank);
-    if (!dims) continue;
-    status = pestle_buffer_wait(array->buffer);
-    memcpy(array->type.dims, dims, (size_t)rank * sizeof(*dims));
-  }
-  return status;
-}
-
-static pestle_status_t run(pestle_jit_t* jit, pestle_executable_t* executable,
-                           pestle_array_t* const* arguments,
-                           pestle_stream_t* stream, call_t* call) {
-  PESTLE_TRY(make_outputs(jit, executable, call));
-  for (size_t i = 0; i < jit->argument_count; ++i) {
-    const pestle_array_t* a = argument_at(jit, arguments, i);
-    call->views[i] =
-        (pestle_buffer_view_t){a->buffer, a->byte_offset, a->strides};
-  }
-  PESTLE_TRY(pestle_executable_run_buffers(executable, stream, call->views,
-                                           jit->argument_count, call->buffers,
-                                           call->output_count, NULL));
-  return take_buffers(call);
-}
-
-static pestle_status_t call_with(pestle_jit_t* jit,
-                                 pestle_executable_t* executable,
-                                 pestle_array_t* const* arguments,
-                                 pestle_stream_t* stream, pestle_array_t** out,
-                                 size_t capacity) {
-  enum { FEW = 16 };
-  pestle_buffer_view_t few_views[FEW];
-  pestle_buffer_t* few_buffers[FEW];
-  call_t call = {few_views, few_buffers, out,
-                 pestle_executable_output_count(executable)};
-  if (call.output_count > capacity) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "the function has %zu results, there is room for %zu",
-                        call.output_count, capacity);
-  }
-  pestle_allocator_t allocator = jit->lazy->allocator;
-  size_t inputs = jit->argument_count * sizeof(*call.views);
-  size_t outputs = call.output_count * sizeof(*call.buffers);
-  bool is_small = jit->argument_count <= FEW && call.output_count <= FEW;
-  if (!is_small) {
-    call.views = pestle_alloc(allocator, inputs);
-    call.buffers = pestle_alloc(allocator, outputs);
-  }
-  pestle_status_t status = call.views && call.buffers
-                               ? run(jit, executable, arguments, stream, &call)
-                               : PESTLE_OOM();
-  if (!is_small) {
-    pestle_dealloc(allocator, call.views, inputs);
-    pestle_dealloc(allocator, call.buffers, outputs);
-  }
-  for (size_t i = 0; status && i < call.output_count; ++i) {
-    pestle_array_release(out[i]);
-    out[i] = NULL;
-  }
-  return status;
-}
-
-pestle_status_t pestle_jit_call(pestle_jit_t* jit,
-                                pestle_array_t* const* arguments, size_t count,
-                                pestle_stream_t* stream, pestle_array_t** out,
-                                size_t out_capacity) {
-  PESTLE_REQUIRE(jit && (arguments || !count) && (out || !out_capacity),
-                 "a function, arguments and a place for its results");
-  for (size_t i = 0; i < out_capacity; ++i)
-    out[i] = NULL;
-  if (count != jit->argument_count - jit->hidden_count) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "the function takes %zu arguments, %zu are given",
-                        jit->argument_count - jit->hidden_count, count);
-  }
-  PESTLE_TRY(check_places(jit, arguments));
-  // What fits an entry has types that the module takes.
-  pestle_executable_t* executable = find(jit, arguments);
-  pestle_status_t early = executable ? NULL : check_types(jit, arguments);
-  if (!early) early = evaluate_arguments(jit, arguments, stream);
-  if (!early && !executable) early = make(jit, arguments, &executable);
-  if (early) {
-    pestle_executable_release(executable);
-    return early;
-  }
-  pestle_status_t status =
-      call_with(jit, executable, arguments, stream, out, out_capacity);
-  pestle_executable_release(executable);
-  return status;
+  pestle_mutex_unlock(&jit->mutex);
+  if (index < kept) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "miss %zu is asked for, %zu are remembered", index, kept);
 }

@@ -80,6 +80,28 @@ pestle_status_t pestle_array_from_buffer(pestle_buffer_t* buffer,
   return NULL;
 }
 
+pestle_status_t pestle_array_failed(pestle_device_t* device,
+                                    const pestle_type_t* type,
+                                    pestle_status_t status,
+                                    pestle_array_t** out_array) {
+  PESTLE_REQUIRE(device && type && status && out_array,
+                 "a device, a type, a status and a place for the array");
+  *out_array = NULL;
+  pestle_lazy_t* lazy;
+  pestle_status_t wrong = pestle_array_check_type(type);
+  if (!wrong) wrong = lazy_of_device(device, &lazy);
+  pestle_array_t* array =
+      wrong ? NULL : pestle_array_make(lazy, device, PESTLE_NODE_FAILED, 0);
+  if (!array) {
+    pestle_status_release(status);
+    return wrong ? wrong : PESTLE_OOM();
+  }
+  array->type = *type;
+  array->failure = status;
+  *out_array = array;
+  return NULL;
+}
+
 pestle_status_t pestle_array_empty(pestle_device_t* device,
                                    const pestle_type_t* type,
                                    pestle_array_t** out_array) {

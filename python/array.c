@@ -15,6 +15,11 @@ PyObject* pestle_py_wrap(pestle_array_t* array) {
     return NULL;
   }
   self->array = array;
+  if (pestle_py_settings()->eager &&
+      pestle_array_state(array) == PESTLE_ARRAY_LAZY &&
+      !pestle_py_eval(&array, 1)) {
+    Py_CLEAR(self);
+  }
   return (PyObject*)self;
 }
 
@@ -22,14 +27,30 @@ PyObject* pestle_py_result(pestle_status_t status, pestle_array_t** array) {
   return pestle_py_ok(status) ? pestle_py_wrap(*array) : NULL;
 }
 
+// The stream of this thread, where it is one of the arrays' device.
+static pestle_stream_t* stream_for(pestle_array_t* const* arrays,
+                                   size_t count) {
+  pestle_stream_t* stream = pestle_py_stream();
+  for (size_t i = 0; stream && i < count; ++i)
+    stream = pestle_py_stream_on(pestle_array_device(arrays[i]));
+  return stream;
+}
+
 bool pestle_py_eval(pestle_array_t* const* arrays, size_t count) {
-  bool done;
+  pestle_stream_t* stream = stream_for(arrays, count);
+  bool done = false;
   pestle_status_t status =
-      pestle_array_eval_quick(arrays, count, PESTLE_PY_LONG_NS, &done);
+      stream ? NULL
+             : pestle_array_eval_quick(arrays, count, PESTLE_PY_LONG_NS, &done);
   if (status || done) return pestle_py_ok(status);
+  // Without the lock another thread may give the objects other arrays.
+  for (size_t i = 0; i < count; ++i)
+    pestle_array_retain(arrays[i]);
   Py_BEGIN_ALLOW_THREADS;
-  status = pestle_array_eval(arrays, count, NULL);
+  status = pestle_array_eval(arrays, count, stream);
   Py_END_ALLOW_THREADS;
+  for (size_t i = 0; i < count; ++i)
+    pestle_py_release(arrays[i]);
   pestle_py_log();
   return pestle_py_ok(status);
 }
@@ -219,6 +240,31 @@ static PyObject* get_is_view(PyObject* self, void* unused) {
   return PyBool_FromLong(pestle_array_is_view(of(self)));
 }
 
+static PyObject* is_deleted(PyObject* self, PyObject* unused) {
+  (void)unused;
+  return PyBool_FromLong(((pestle_py_array_t*)self)->deleted);
+}
+
+// delete(): the object's hold on its memory ends.
+static PyObject* delete_array(PyObject* self, PyObject* unused) {
+  (void)unused;
+  pestle_py_array_t* object = (pestle_py_array_t*)self;
+  if (object->deleted) Py_RETURN_NONE;
+  pestle_type_t type = pestle_array_type(object->array);
+  pestle_array_t *old = object->array, *gone;
+  pestle_status_t why =
+      PESTLE_ERROR(INVALID_ARGUMENT, "the array was deleted by delete()");
+  if (!pestle_py_ok(
+          pestle_array_failed(pestle_array_device(old), &type, why, &gone))) {
+    return NULL;
+  }
+  object->array = gone;
+  object->deleted = true;
+  pestle_py_release(old);
+  pestle_py_drain();
+  Py_RETURN_NONE;
+}
+
 static Py_ssize_t length(PyObject* self) {
   pestle_type_t type = pestle_array_type(of(self));
   if (type.rank) return (Py_ssize_t)type.dims[0];
@@ -246,6 +292,7 @@ static int set_item(PyObject* self, PyObject* key, PyObject* value) {
       pestle_py_hook("setitem", (PyObject*[]){self, key, value}, 3);
   if (!result) return -1;
   pestle_array_t* old = of(self);
+  ((pestle_py_array_t*)self)->deleted = false;
   ((pestle_py_array_t*)self)->array = of(result);
   ((pestle_py_array_t*)result)->array = old;
   Py_DECREF(result);
@@ -284,6 +331,12 @@ static PyMethodDef methods[] = {
      "item()\n--\n\nThe one element as a Python number. Evaluates."},
     {"tolist", pestle_py_tolist, METH_NOARGS,
      "tolist()\n--\n\nThe elements as nested lists. Evaluates."},
+    {"is_deleted", is_deleted, METH_NOARGS,
+     "is_deleted()\n--\n\nWhether its memory was given away, by a donation or "
+     "by delete()."},
+    {"delete", delete_array, METH_NOARGS,
+     "delete()\n--\n\nGives its memory back now, where no other array sees it. "
+     "Every later use\nraises ValueError."},
     {"__complex__", as_complex, METH_NOARGS, NULL},
     {"__dlpack__", (PyCFunction)(void (*)(void))pestle_py_dlpack,
      METH_FASTCALL | METH_KEYWORDS,

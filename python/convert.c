@@ -243,10 +243,13 @@ static bool write_nest(nest_t* nest, PyObject* object) {
 
 // The dtype of numbers of |kinds|; floats where there is none.
 static pestle_dtype_t default_of(unsigned kinds) {
-  if (kinds & PESTLE_KIND_COMPLEX) return PESTLE_C64;
-  if (kinds & PESTLE_KIND_FLOAT) return PESTLE_F32;
+  pestle_dtype_t real = pestle_py_settings()->default_float;
+  if (kinds & PESTLE_KIND_COMPLEX) {
+    return real == PESTLE_F64 ? PESTLE_C128 : PESTLE_C64;
+  }
+  if (kinds & PESTLE_KIND_FLOAT) return real;
   if (kinds & PESTLE_KIND_SIGNED) return PESTLE_I64;
-  return kinds ? PESTLE_I1 : PESTLE_F32;
+  return kinds ? PESTLE_I1 : real;
 }
 
 static bool choose_dtype(nest_t* nest, pestle_dtype_t dtype) {
@@ -260,8 +263,7 @@ static bool choose_dtype(nest_t* nest, pestle_dtype_t dtype) {
   for (unsigned kind = PESTLE_KIND_BOOL; kind <= PESTLE_KIND_COMPLEX;
        kind <<= 1) {
     if (nest->kinds & kind &&
-        !pestle_py_ok(pestle_dtype_of_number(
-            nest->type.dtype, (pestle_dtype_kind_t)kind, &nest->type.dtype))) {
+        !pestle_py_dtype_of_number(nest->type.dtype, kind, &nest->type.dtype)) {
       return false;
     }
   }
@@ -480,6 +482,17 @@ static PyObject* from_buffer(PyObject* object, pestle_device_t* device,
 
 // --- asarray ---
 
+PyObject* pestle_py_copy(pestle_array_t* array, pestle_device_t* device) {
+  pestle_array_t* result;
+  pestle_status_t status;
+  pestle_array_retain(array);
+  Py_BEGIN_ALLOW_THREADS;
+  status = pestle_array_copy_to(array, device, &result);
+  Py_END_ALLOW_THREADS;
+  pestle_py_release(array);
+  return pestle_py_result(status, &result);
+}
+
 static PyObject* from_array(PyObject* object, pestle_device_t* device,
                             int copy) {
   pestle_array_t* array = pestle_py_array(object);
@@ -495,13 +508,7 @@ static PyObject* from_array(PyObject* object, pestle_device_t* device,
     // The object itself, so that x[key] = value is seen by all who have it.
     return Py_NewRef(object);
   }
-  pestle_array_t* result;
-  pestle_status_t status;
-  Py_BEGIN_ALLOW_THREADS;
-  status = pestle_array_copy_to(
-      array, device ? device : pestle_array_device(array), &result);
-  Py_END_ALLOW_THREADS;
-  return pestle_py_result(status, &result);
+  return pestle_py_copy(array, device ? device : pestle_array_device(array));
 }
 
 PyObject* pestle_py_asarray(PyObject* object, pestle_dtype_t dtype,
@@ -535,6 +542,18 @@ PyObject* pestle_py_asarray(PyObject* object, pestle_dtype_t dtype,
 
 // --- Out ---
 
+// Without the lock another thread may give the object of |array| another one.
+static pestle_status_t read_array(pestle_array_t* array, void* data,
+                                  size_t size) {
+  pestle_status_t status;
+  pestle_array_retain(array);
+  Py_BEGIN_ALLOW_THREADS;
+  status = pestle_array_read(array, data, size);
+  Py_END_ALLOW_THREADS;
+  pestle_py_release(array);
+  return status;
+}
+
 PyObject* pestle_py_item(PyObject* self, PyObject* unused) {
   (void)unused;
   unsigned char bytes[16] = {0};
@@ -545,10 +564,8 @@ PyObject* pestle_py_item(PyObject* self, PyObject* unused) {
     PyErr_SetString(PyExc_ValueError, "item() needs an array of one element");
     return NULL;
   }
-  pestle_status_t status;
-  Py_BEGIN_ALLOW_THREADS;
-  status = pestle_array_read(array, bytes, pestle_dtype_size(type.dtype));
-  Py_END_ALLOW_THREADS;
+  pestle_status_t status =
+      read_array(array, bytes, pestle_dtype_size(type.dtype));
   return pestle_py_ok(status) ? pestle_py_decode(bytes, type.dtype) : NULL;
 }
 
@@ -578,10 +595,7 @@ PyObject* pestle_py_tolist(PyObject* self, PyObject* unused) {
     size *= (size_t)type.dims[i];
   unsigned char* data = malloc(size + 1);
   if (!data) return PyErr_NoMemory();
-  pestle_status_t status;
-  Py_BEGIN_ALLOW_THREADS;
-  status = pestle_array_read(array, data, size);
-  Py_END_ALLOW_THREADS;
+  pestle_status_t status = read_array(array, data, size);
   const unsigned char* at = data;
   PyObject* list = pestle_py_ok(status) ? list_of(&type, 0, &at) : NULL;
   free(data);
@@ -673,6 +687,7 @@ int pestle_py_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     return -1;
   }
   pestle_status_t status;
+  pestle_array_retain(array);
   Py_BEGIN_ALLOW_THREADS;
   status = show(array, shown, &tensor);
   Py_END_ALLOW_THREADS;
@@ -682,11 +697,11 @@ int pestle_py_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     status = PESTLE_ERROR(INVALID_ARGUMENT, "the array has strides");
   }
   if (!pestle_py_ok(status)) {
+    pestle_py_release(array);
     free(shown);
     return -1;
   }
   shown->array = array;
-  pestle_array_retain(array);
   Py_ssize_t size = (Py_ssize_t)pestle_dtype_size(type.dtype);
   *view = (Py_buffer){
       .buf =

@@ -19,7 +19,7 @@ bool pestle_py_as_device(PyObject* object, pestle_device_t** out_device) {
   pestle_context_t* context = pestle_py_context();
   if (!context) return false;
   if (!object || object == Py_None) {
-    *out_device = pestle_py.device;
+    *out_device = pestle_py_here();
     return true;
   }
   if (Py_TYPE(object) == pestle_py.device_type) {

@@ -258,8 +258,8 @@ typedef struct import_t {
 static void look_at(import_t* in, const pestle_tensor_t* t) {
   bool is_host = is_of_host(t->device.device_type);
   if (!in->options.device && is_host &&
-      pestle_device_dl(pestle_py.device).device_type == PESTLE_DEVICE_CPU) {
-    in->options.device = pestle_py.device;
+      pestle_device_dl(pestle_py_here()).device_type == PESTLE_DEVICE_CPU) {
+    in->options.device = pestle_py_here();
     in->slow = in->options.copy == PESTLE_COPY_ALWAYS || t->dtype.bits < 32;
     return;
   }

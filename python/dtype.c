@@ -70,8 +70,11 @@ static pestle_dtype_t by_name(PyObject* text) {
 static pestle_dtype_t by_type(PyObject* object) {
   if (object == (PyObject*)&PyBool_Type) return PESTLE_I1;
   if (object == (PyObject*)&PyLong_Type) return PESTLE_I64;
-  if (object == (PyObject*)&PyFloat_Type) return PESTLE_F32;
-  if (object == (PyObject*)&PyComplex_Type) return PESTLE_C64;
+  pestle_dtype_t real = pestle_py_settings()->default_float;
+  if (object == (PyObject*)&PyFloat_Type) return real;
+  if (object == (PyObject*)&PyComplex_Type) {
+    return real == PESTLE_F64 ? PESTLE_C128 : PESTLE_C64;
+  }
   return PESTLE_NONE;
 }
 

@@ -48,7 +48,7 @@ static pestle_array_t* adapt_weak(PyObject* object, pestle_dtype_t lead) {
     pestle_array_retain(array);
     return array;
   }
-  if (!pestle_py_ok(pestle_dtype_of_number(lead, kind, &dtype))) return NULL;
+  if (!pestle_py_dtype_of_number(lead, kind, &dtype)) return NULL;
   return pestle_py_ok(pestle_numeric_cast(array, dtype, &result)) ? result
                                                                   : NULL;
 }
@@ -58,10 +58,7 @@ static pestle_array_t* adapt_number(PyObject* object, unsigned kind,
   pestle_array_t* like = pestle_py_array(leader);
   pestle_dtype_t dtype =
       lead != PESTLE_NONE ? lead : pestle_array_type(like).dtype;
-  if (!pestle_py_ok(
-          pestle_dtype_of_number(dtype, (pestle_dtype_kind_t)kind, &dtype))) {
-    return NULL;
-  }
+  if (!pestle_py_dtype_of_number(dtype, kind, &dtype)) return NULL;
   return pestle_py_number(object, pestle_array_device(like), dtype);
 }
 
@@ -144,8 +141,54 @@ static PyObject* numeric_mixed(pestle_numeric_t fn, PyObject* const* x,
   return are_weak(x, count) ? keep_weak(object) : object;
 }
 
+static const bool is_plane[] = {
+#define SAME false
+#define PLANE true
+#define TRUTH false
+#define OWN false
+#define PESTLE_NUMERIC(NAME, name, n, TO, KINDS, RULE, means) TO,
+#include "pestle/numeric.def"
+#undef SAME
+#undef PLANE
+#undef TRUTH
+#undef OWN
+};
+
+// Integers become pestle.config's default float, where the library takes float32.
+static PyObject* numeric_by_settings(pestle_numeric_t fn, PyObject* const* x,
+                                     size_t count) {
+  pestle_array_t *operands[2] = {NULL, NULL}, *result;
+  bool foreign;
+  if (!pestle_py_operands(x, count, operands, &foreign)) {
+    if (foreign) Py_RETURN_NOTIMPLEMENTED;
+    return NULL;
+  }
+  bool are_whole = true;
+  for (size_t i = 0; i < count; ++i) {
+    are_whole &= pestle_dtype_is(pestle_array_type(operands[i]).dtype,
+                                 PESTLE_KIND_BOOL | PESTLE_KIND_INT);
+  }
+  pestle_status_t status = NULL;
+  for (size_t i = 0; are_whole && !status && i < count; ++i) {
+    pestle_array_t* wide = NULL;
+    status = pestle_numeric_cast(operands[i],
+                                 pestle_py_settings()->default_float, &wide);
+    if (status) break;
+    pestle_array_release(operands[i]);
+    operands[i] = wide;
+  }
+  if (!status) status = pestle_numeric_apply(fn, operands, count, &result);
+  pestle_array_release(operands[0]);
+  pestle_array_release(operands[1]);
+  PyObject* object = pestle_py_result(status, &result);
+  return are_weak(x, count) ? keep_weak(object) : object;
+}
+
 PyObject* pestle_py_numeric(pestle_numeric_t fn, PyObject* const* x,
                             size_t count) {
+  if (is_plane[fn] && pestle_py_settings()->default_float != PESTLE_F32) {
+    return numeric_by_settings(fn, x, count);
+  }
   pestle_array_t* result;
   bool plain = pestle_py_is_array(x[0]) && !((pestle_py_array_t*)x[0])->weak;
   if (count == 1 && plain) {
@@ -626,10 +669,9 @@ static PyObject* promote(PyObject* self, PyObject* const* args,
       (!kind && !pestle_py_as_dtype(args[1], &b))) {
     return NULL;
   }
-  pestle_status_t status =
-      kind ? pestle_dtype_of_number(a, (pestle_dtype_kind_t)kind, &dtype)
-           : pestle_dtype_promote(a, b, &dtype);
-  return pestle_py_ok(status) ? pestle_py_dtype(dtype) : NULL;
+  bool fine = kind ? pestle_py_dtype_of_number(a, kind, &dtype)
+                   : pestle_py_ok(pestle_dtype_promote(a, b, &dtype));
+  return fine ? pestle_py_dtype(dtype) : NULL;
 }
 
 // number(x, like): a number as an array that is a part of the graph, of |like|'s
@@ -654,7 +696,6 @@ static PyObject* number(PyObject* self, PyObject* const* args,
 static PyObject* copy(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)self;
   pestle_device_t* device;
-  pestle_array_t* result;
   if (count != 2 || !pestle_py_is_array(args[0])) {
     PyErr_SetString(PyExc_TypeError, "copy() takes an array and a device");
     return NULL;
@@ -664,123 +705,10 @@ static PyObject* copy(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   } else if (!pestle_py_as_device(args[1], &device)) {
     return NULL;
   }
-  pestle_status_t status;
-  Py_BEGIN_ALLOW_THREADS;
-  status = pestle_array_copy_to(pestle_py_array(args[0]), device, &result);
-  Py_END_ALLOW_THREADS;
-  return pestle_py_result(status, &result);
+  return pestle_py_copy(pestle_py_array(args[0]), device);
 }
 
-// Evaluates the arrays among the leaves of |tree|.
-static bool eval_leaves(const pestle_tree_t* tree) {
-  enum { FEW = 32 };
-  pestle_array_t* few[FEW];
-  size_t count = 0;
-  pestle_array_t** arrays = tree->leaf_count <= FEW
-                                ? few
-                                : malloc(tree->leaf_count * sizeof(*arrays));
-  if (!arrays) return PyErr_NoMemory() != NULL;
-  for (size_t i = 0; i < tree->leaf_count; ++i) {
-    if (pestle_py_is_array(tree->leaves[i])) {
-      arrays[count++] = pestle_py_array(tree->leaves[i]);
-    }
-  }
-  bool fine = pestle_py_eval(arrays, count);
-  if (arrays != few) free(arrays);
-  return fine;
-}
-
-static PyObject* eval(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  (void)self;
-  pestle_tree_t tree;
-  pestle_tree_init(&tree);
-  bool fine = true;
-  if (count == 1 && pestle_py_is_array(args[0])) {
-    pestle_array_t* array = pestle_py_array(args[0]);
-    fine = pestle_py_eval(&array, 1);
-  } else {
-    for (Py_ssize_t i = 0; fine && i < count; ++i)
-      fine = pestle_tree_flatten(&tree, args[i]);
-    fine = fine && eval_leaves(&tree);
-  }
-  pestle_tree_deinit(&tree);
-  if (!fine) return NULL;
-  Py_RETURN_NONE;
-}
-
-// --- Streams ---
-
-// The stream of async_eval() on a device, made when it is first needed.
-typedef struct queue_t {
-  pestle_device_t* device;
-  pestle_stream_t* stream;
-} queue_t;
-enum { QUEUES = 64 };
-static queue_t queues[QUEUES];
-
-static pestle_status_t stream_of(pestle_device_t* device,
-                                 pestle_stream_t** out_stream) {
-  size_t i = 0;
-  while (i < QUEUES && queues[i].device && queues[i].device != device)
-    ++i;
-  if (i == QUEUES) {
-    return PESTLE_ERROR(RESOURCE_EXHAUSTED, "streams of %d devices are open",
-                        QUEUES);
-  }
-  if (!queues[i].device) {
-    PESTLE_TRY(pestle_stream_create(device, &queues[i].stream));
-    queues[i].device = device;
-  }
-  *out_stream = queues[i].stream;
-  return NULL;
-}
-
-static PyObject* async_eval(PyObject* self, PyObject* const* args,
-                            Py_ssize_t count) {
-  (void)self;
-  pestle_tree_t tree;
-  pestle_tree_init(&tree);
-  bool fine = true;
-  for (Py_ssize_t i = 0; fine && i < count; ++i)
-    fine = pestle_tree_flatten(&tree, args[i]);
-  for (size_t i = 0; fine && i < tree.leaf_count; ++i) {
-    if (!pestle_py_is_array(tree.leaves[i])) continue;
-    pestle_array_t* array = pestle_py_array(tree.leaves[i]);
-    pestle_stream_t* stream;
-    fine = pestle_py_ok(stream_of(pestle_array_device(array), &stream));
-    if (!fine) break;
-    pestle_status_t status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = pestle_array_eval_async(&array, 1, stream);
-    Py_END_ALLOW_THREADS;
-    fine = pestle_py_ok(status);
-  }
-  pestle_tree_deinit(&tree);
-  if (!fine) return NULL;
-  Py_RETURN_NONE;
-}
-
-static PyObject* synchronize(PyObject* self, PyObject* unused) {
-  (void)self;
-  (void)unused;
-  for (size_t i = 0; i < QUEUES && queues[i].device; ++i) {
-    pestle_status_t status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = pestle_stream_synchronize(queues[i].stream);
-    Py_END_ALLOW_THREADS;
-    if (!pestle_py_ok(status)) return NULL;
-  }
-  Py_RETURN_NONE;
-}
-
-static PyObject* set_default(PyObject* self, PyObject* spec) {
-  (void)self;
-  pestle_device_t* device;
-  if (!pestle_py_as_device(spec, &device)) return NULL;
-  PyObject* before = pestle_py_device(pestle_py.device);
-  pestle_py.device = device;
-  return before;
-}
+// --- Looking ---
 
 static PyObject* stats(PyObject* self, PyObject* unused) {
   (void)self;
@@ -820,18 +748,6 @@ PyMethodDef pestle_py_functions[] = {
     {"flush_log", flush_log, METH_NOARGS, NULL},
     {"cast", FAST(astype), NULL},
     {"copy", FAST(copy), NULL},
-    {"eval", FAST(eval),
-     "eval(*trees)\n--\n\nComputes the arrays of trees, and returns when they "
-     "are there."},
-    {"async_eval", FAST(async_eval),
-     "async_eval(*trees)\n--\n\nBegins to compute the arrays of trees, on a "
-     "stream of their device: what reads\nthem waits, and what fails is raised "
-     "there."},
-    {"synchronize", synchronize, METH_NOARGS,
-     "synchronize()\n--\n\nWaits for what async_eval() began."},
-    {"set_default_device", set_default, METH_O,
-     "set_default_device(device, /)\n--\n\nMakes new arrays be made on device "
-     "from now on. Returns the one before."},
     {"stats", stats, METH_NOARGS,
      "stats()\n--\n\nWhat evaluation did and keeps, as a dict."},
     {"asarray", (PyCFunction)(void (*)(void))asarray,

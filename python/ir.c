@@ -248,8 +248,11 @@ bool pestle_py_capture(pestle_device_t* device, const pestle_type_t* types,
   PyObject* tuple = wrap_all(arguments, weak, count);
   free(arguments);
   ++pestle_py.capturing;
+  // What the function makes lies where it runs.
+  pestle_device_t* here = pestle_py_set_here(device);
   PyObject* results =
       tuple ? PyObject_CallFunctionObjArgs(function, tuple, NULL) : NULL;
+  pestle_py_set_here(here);
   --pestle_py.capturing;
   Py_XDECREF(tuple);
   PyObject* list = results ? PySequence_Tuple(results) : NULL;

@@ -34,6 +34,7 @@ typedef struct pestle_py_array_t {
   // Of a number that a function was called with: what it becomes is settled by
   // the array that it meets. A pestle_dtype_kind_t, or 0.
   uint8_t weak;
+  bool deleted;  // |array| has FAILED, since its memory was given away
 } pestle_py_array_t;
 
 typedef struct pestle_py_dtype_t {
@@ -51,9 +52,10 @@ typedef struct pestle_py_module_t {
 // What the module has, once a process (a second interpreter is refused).
 typedef struct pestle_py_t {
   pestle_context_t* context;  // made when it is first needed, never released
-  pestle_device_t* device;    // where new arrays are made
+  // Where new arrays are made on threads that say nothing else.
+  pestle_device_t* device;
   PyTypeObject *array_type, *dtype_type, *device_type, *module_type, *jit_type,
-      *tree_type;
+      *tree_type, *stream_type;
   PyObject* error;                       // pestle.Error
   PyObject* dtypes[PESTLE_DTYPE_COUNT];  // pestle_py_dtype_t
   PyObject* ops;                         // names of ops to their numbers
@@ -80,6 +82,27 @@ void pestle_py_log(void);
 pestle_context_t* pestle_py_context(void);
 // Calls |hook| of pestle/*.py; a new reference.
 PyObject* pestle_py_hook(const char* hook, PyObject* const* args, size_t count);
+
+// --- settings.c: what holds for the process, or for a thread ---
+
+typedef struct pestle_py_settings_t {
+  bool eager;  // each op is evaluated when it is recorded
+  pestle_dtype_t default_float;
+} pestle_py_settings_t;
+const pestle_py_settings_t* pestle_py_settings(void);
+// A number that is equal where settings are that a trace depends on.
+uint32_t pestle_py_config_word(void);
+// Where this thread makes new arrays. The context is there.
+pestle_device_t* pestle_py_here(void);
+// Makes it |device| for this thread, NULL: no other than for all. Returns what it was.
+pestle_device_t* pestle_py_set_here(pestle_device_t* device);
+// The stream that this thread evaluates on, or NULL; that of |device|, or NULL.
+pestle_stream_t* pestle_py_stream(void);
+pestle_stream_t* pestle_py_stream_on(pestle_device_t* device);
+// What a number of |kind| becomes beside |dtype|, as settings have it.
+bool pestle_py_dtype_of_number(pestle_dtype_t dtype, unsigned kind,
+                               pestle_dtype_t* out_dtype);
+bool pestle_py_add_settings(PyObject* module);
 
 // --- dtype.c ---
 
@@ -122,6 +145,8 @@ bool pestle_py_encode(PyObject* object, pestle_dtype_t dtype,
 PyObject* pestle_py_decode(const unsigned char* bytes, pestle_dtype_t dtype);
 PyObject* pestle_py_tolist(PyObject* self, PyObject* unused);
 PyObject* pestle_py_item(PyObject* self, PyObject* unused);
+// A copy on |device|, made without the interpreter lock.
+PyObject* pestle_py_copy(pestle_array_t* array, pestle_device_t* device);
 // The buffer protocol.
 int pestle_py_get_buffer(PyObject* self, Py_buffer* view, int flags);
 void pestle_py_release_buffer(PyObject* self, Py_buffer* view);

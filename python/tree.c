@@ -199,12 +199,8 @@ static bool flatten_children(pestle_tree_t* tree, PyObject* children) {
   return true;
 }
 
-// A registered type: its function gives (children, what else there is).
-static bool flatten_node(pestle_tree_t* tree, PyObject* object,
-                         PyObject* functions) {
-  PyObject* pair =
-      PyObject_CallFunctionObjArgs(PyTuple_GetItem(functions, 0), object, NULL);
-  if (!pair) return false;
+// What a registered type gave: (children, what else there is).
+static bool put_node(pestle_tree_t* tree, PyObject* object, PyObject* pair) {
   bool fine = PyTuple_Check(pair) && PyTuple_Size(pair) == 2;
   if (!fine) {
     PyErr_SetString(PyExc_TypeError,
@@ -216,8 +212,27 @@ static bool flatten_node(pestle_tree_t* tree, PyObject* object,
                    PyTuple_GetItem(pair, 1), PyTuple_Size(children)) &&
          flatten_children(tree, children);
   Py_XDECREF(children);
-  Py_DECREF(pair);
   return fine;
+}
+
+static bool flatten_node(pestle_tree_t* tree, PyObject* object,
+                         PyObject* functions) {
+  PyObject* pair =
+      PyObject_CallFunctionObjArgs(PyTuple_GetItem(functions, 0), object, NULL);
+  bool fine = pair && put_node(tree, object, pair);
+  Py_XDECREF(pair);
+  return fine;
+}
+
+// Whether jax.tree_util may know the type of |object|: where jax is loaded, and for
+// what is no leaf by its type. It is asked once for each type.
+static bool is_of_jax(PyObject* object) {
+  if (pestle_py_number_kind(object) || PyUnicode_Check(object) ||
+      PyObject_CheckBuffer(object) || PyCallable_Check(object)) {
+    return false;
+  }
+  PyObject* modules = PyImport_GetModuleDict();
+  return modules && PyDict_GetItemString(modules, "jax.tree_util");
 }
 
 static bool flatten_other(pestle_tree_t* tree, PyObject* object) {
@@ -225,6 +240,14 @@ static bool flatten_other(pestle_tree_t* tree, PyObject* object) {
       PyDict_GetItemWithError(pestle_py.nodes, (PyObject*)Py_TYPE(object));
   if (functions) return flatten_node(tree, object, functions);
   if (PyErr_Occurred()) return false;
+  if (is_of_jax(object)) {
+    PyObject* pair = pestle_py_hook("jax_node", &object, 1);
+    if (!pair) return false;
+    bool is_node = pair != Py_None;
+    bool fine = is_node && put_node(tree, object, pair);
+    Py_DECREF(pair);
+    if (is_node) return fine;
+  }
   if (PyTuple_Check(object) && PyObject_HasAttrString(object, "_fields")) {
     return put_typed(tree, PESTLE_TREE_NAMED, (PyObject*)Py_TYPE(object), NULL,
                      PyTuple_Size(object)) &&
@@ -308,7 +331,14 @@ static PyObject* build_named(cursor_t* at, size_t count, PyObject* type) {
 static PyObject* build_node(cursor_t* at, size_t count, PyObject* type,
                             PyObject* aux) {
   PyObject* functions = PyDict_GetItemWithError(pestle_py.nodes, type);
-  PyObject* items = functions ? build_tuple(at, count) : NULL;
+  PyObject* items =
+      functions || !PyErr_Occurred() ? build_tuple(at, count) : NULL;
+  if (items && !functions) {
+    PyObject* made =
+        pestle_py_hook("jax_value", (PyObject*[]){type, aux, items}, 3);
+    Py_DECREF(items);
+    return made;
+  }
   PyObject* result = items
                          ? PyObject_CallFunctionObjArgs(
                                PyTuple_GetItem(functions, 1), aux, items, NULL)

@@ -100,6 +100,13 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_array_scalar(pestle_device_t* device, pestle_dtype_t dtype, double value,
                     pestle_array_t** out_array);
 
+// An array of |type| on |device| that has FAILED with |status|, which is taken over:
+// every use returns it. It stands where an array was that was given away.
+// INVALID_ARGUMENT: no status.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_failed(pestle_device_t* device, const pestle_type_t* type,
+                    pestle_status_t status, pestle_array_t** out_array);
+
 // --- Looking ---
 
 // Its type; of dtype NONE for NULL.
@@ -314,6 +321,12 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_jit_create(
     pestle_device_t* device, pestle_module_t* module,
     const pestle_capture_t* capture, const pestle_compile_options_t* options,
     pestle_jit_t** out_jit);
+// Lets every later call give |count| of the arguments away, whose numbers are at
+// |indices|: pestle_jit_call() says what that is. To be called before the first call.
+// INVALID_ARGUMENT: an argument that there is not, or that is hidden; a function that
+// was called.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_jit_donate(pestle_jit_t* jit, const uint32_t* indices, size_t count);
 // Adds a reference. NULL is allowed.
 PESTLE_API void pestle_jit_retain(pestle_jit_t* jit);
 // Drops a reference. NULL is allowed.
@@ -322,11 +335,28 @@ PESTLE_API void pestle_jit_release(pestle_jit_t* jit);
 // results, references of the caller's; what is left over of |out_capacity| becomes
 // NULL. LAZY arguments are evaluated first. |stream| NULL: runs now; else the
 // call is queued and the results are PENDING. Any threads may call at once.
+//
+// A call that succeeds has taken the caller's reference to each donated argument over.
+// Where that was the only one, and the array no view, a result of its size may lie
+// where it lay; otherwise who else sees the array sees it as it was. A call that fails
+// leaves all references with the caller; a donated array whose memory the run may have
+// overwritten has FAILED then.
+//
 // INVALID_ARGUMENT names the argument whose type or device is another than the
-// function's, and says both; what an evaluation and a compilation fail with.
+// function's, and says both, and an argument that is donated and given once more;
+// what an evaluation and a compilation fail with.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_jit_call(
     pestle_jit_t* jit, pestle_array_t* const* arguments, size_t count,
     pestle_stream_t* stream, pestle_array_t** out, size_t out_capacity);
+
+// How many sentences pestle_jit_explain_miss() has: one for each set of types that
+// code was made for but the first; the latest 64 are kept.
+PESTLE_API size_t pestle_jit_miss_count(pestle_jit_t* jit);
+// Writes why code was made once more to |text|, of |size| bytes, and cuts it off where
+// there is no room: what differed from the set of types that differs least. 0 is the
+// oldest. INVALID_ARGUMENT: an |index| that there is not.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_jit_explain_miss(
+    pestle_jit_t* jit, size_t index, char* text, size_t size);
 
 // --- What evaluation keeps ---
 

@@ -32,6 +32,7 @@ from ._reduce import (all, any, argmax, argmin, argsort, clip, count_nonzero,
                       max, mean, min, nonzero, prod, searchsorted, softmax, sort, std,
                       sum, topk, var)
 from ._jit import jit, lower
+from ._settings import config, default_device, stream
 
 _hooks.install()
 
@@ -41,21 +42,6 @@ __array_api_version__ = "2025.12"
 e, pi, inf, nan = 2.718281828459045, 3.141592653589793, float("inf"), float("nan")
 newaxis = None
 concatenate, absolute, power = concat, _c.abs, _c.pow
-
-
-class default_device:
-    """Where new arrays are made while the block runs, on all threads:
-    with pestle.default_device("gpu:0"): ..."""
-
-    def __init__(self, device):
-        self._device = device
-
-    def __enter__(self):
-        self._before = _c.set_default_device(self._device)
-        return self
-
-    def __exit__(self, *error):
-        _c.set_default_device(self._before)
 
 
 def gpu(index=0, /):

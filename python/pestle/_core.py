@@ -13,6 +13,15 @@ WHOLE = {c.float32: c.complex64, c.float64: c.complex128}
 newaxis = None
 
 
+def default_float():
+    """What floats are that say no dtype: config.default_float."""
+    return c.get_settings()[1]
+
+
+def default_complex():
+    return WHOLE[c.get_settings()[1]]
+
+
 def is_float(dtype):
     return dtype.kind == "f"
 

@@ -2,6 +2,7 @@
 """What the C half asks the Python half for, and the methods of arrays."""
 
 import atexit
+import sys
 
 from . import _jit, _make, _reduce, _shape
 from . import _pestle as c
@@ -33,6 +34,14 @@ def _asarray(value):
 def _index(name, *args):
     from . import _index as file
     return getattr(file, name)(*args)
+
+
+def _jax_node(value):
+    """(children, how they stand together) of a type that jax.tree_util knows, None of
+    one that it does not know."""
+    trees = sys.modules["jax.tree_util"]
+    children, shape = trees.tree_flatten(value, is_leaf=lambda x: x is not value)
+    return None if trees.treedef_is_leaf(shape) else (children, shape)
 
 
 def _shown(x, name):
@@ -167,7 +176,8 @@ def install():
         iter=_iter, getitem=lambda x, key: _index("getitem", x, key),
         setitem=lambda x, key, value: _index("update", x, key, value),
         matmul=_matmul, asarray=_asarray,
-        stack_nested=_stack_nested, bind=_jit.bind)
+        stack_nested=_stack_nested, bind=_jit.bind, like=_jit.like, jax_node=_jax_node,
+        jax_value=lambda type, shape, children: shape.unflatten(children))
     for name, function in METHODS.items():
         if type(function).__name__ == "builtin_function_or_method":
             function = (lambda f: lambda x: f(x))(function)

@@ -2,6 +2,7 @@
 """__array_namespace_info__()."""
 
 from . import _pestle as c
+from ._core import default_complex, default_float
 from ._make import _KINDS
 
 
@@ -19,7 +20,7 @@ class Info:
 
     def default_dtypes(self, *, device=None):
         """The dtypes of what is made without one."""
-        return {"real floating": c.float32, "complex floating": c.complex64,
+        return {"real floating": default_float(), "complex floating": default_complex(),
                 "integral": c.int64, "indexing": c.int64}
 
     def devices(self):

@@ -5,7 +5,7 @@ import math
 
 from . import _pestle as c
 from ._core import (Array, COMPLEX, asarray, axis_of, broadcast_dims, count_of,
-                    dtype_of, iota, is_complex, is_float, need_array, shape_of)
+                    default_complex, default_float, dtype_of, iota, is_complex, is_float, need_array, shape_of)
 
 
 def _default_of(value):
@@ -13,7 +13,7 @@ def _default_of(value):
         return c.bool
     if isinstance(value, int):
         return c.int64
-    return c.complex64 if isinstance(value, complex) else c.float32
+    return default_complex() if isinstance(value, complex) else default_float()
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
@@ -30,17 +30,17 @@ def full(shape, fill_value, *, dtype=None, device=None):
 
 def zeros(shape, *, dtype=None, device=None):
     """An array of zeros, of float32 unless dtype says another."""
-    return c.full(shape_of(shape), 0, dtype_of(dtype, c.float32), device)
+    return c.full(shape_of(shape), 0, dtype_of(dtype, default_float()), device)
 
 
 def ones(shape, *, dtype=None, device=None):
     """An array of ones, of float32 unless dtype says another."""
-    return c.full(shape_of(shape), 1, dtype_of(dtype, c.float32), device)
+    return c.full(shape_of(shape), 1, dtype_of(dtype, default_float()), device)
 
 
 def empty(shape, *, dtype=None, device=None):
     """An array whose elements are undefined."""
-    return c.empty(shape_of(shape), dtype_of(dtype, c.float32), device)
+    return c.empty(shape_of(shape), dtype_of(dtype, default_float()), device)
 
 
 def _like(x, dtype, device):
@@ -79,7 +79,7 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
         start, stop = 0, start
     if dtype is None:
         whole = all(isinstance(v, int) for v in (start, stop, step))
-        dtype = c.int64 if whole else c.float32
+        dtype = c.int64 if whole else default_float()
     dtype = c.dtype(dtype)
     if step == 0:
         raise ValueError("arange() takes a step other than 0")
@@ -107,7 +107,7 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     """num numbers at equal distances from start to stop, which is the last one
     where endpoint is set."""
     kinds = isinstance(start, complex) or isinstance(stop, complex)
-    dtype = dtype_of(dtype, c.complex64 if kinds else c.float32)
+    dtype = dtype_of(dtype, default_complex() if kinds else default_float())
     if num < 0:
         raise ValueError(f"linspace() takes at least 0 numbers, not {num}")
     if is_complex(dtype):
@@ -139,7 +139,7 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     shape = (n_rows, n_rows if n_cols is None else n_cols)
     k = _near(k)
     rows, columns = (iota(shape, a, c.int64, device) for a in (0, 1))
-    return c.cast(c.equal(columns, c.add(rows, k)), dtype_of(dtype, c.float32))
+    return c.cast(c.equal(columns, c.add(rows, k)), dtype_of(dtype, default_float()))
 
 
 def _near(k):

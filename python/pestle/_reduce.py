@@ -3,8 +3,8 @@
 
 from . import _pestle as c
 from ._core import (Array, WHOLE, apply, array, axes_of, axis_of, body,
-                    broadcast_dims, count_of, dtype_of, iota, is_complex, is_float,
-                    is_int, limits, need_array, number, reshape_to, slice_axis)
+                    broadcast_dims, count_of, default_float, dtype_of, iota, is_complex,
+                    is_float, is_int, limits, need_array, number, reshape_to, slice_axis)
 from ._shape import broadcast_to, concat, expand_dims, flip, ravel, squeeze
 
 
@@ -90,7 +90,7 @@ def count_nonzero(x, /, *, axis=None, keepdims=False):
 def _floats(x, name):
     need_array(x)
     if x.dtype.kind not in "fc":
-        return c.cast(x, c.float32)
+        return c.cast(x, default_float())
     return x
 
 

@@ -64,7 +64,7 @@ def _align(values, width):
 
 
 def _body(x, indent):
-    if x.state == "traced":
+    if x.state == "traced" or x.is_deleted():
         return None
     cut = [False] * x.ndim
     if x.size > MOST:
@@ -81,7 +81,8 @@ def text(x):
 
 
 def describe(x):
-    return f"Array(traced, shape={x.shape}, dtype={x.dtype})"
+    what = "deleted" if x.is_deleted() else "traced"
+    return f"Array({what}, shape={x.shape}, dtype={x.dtype})"
 
 
 def represent(x):

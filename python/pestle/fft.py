@@ -4,16 +4,23 @@
 import math
 
 from . import _pestle as c
-from ._core import (PART, WHOLE, apply, axes_of, axis_of, iota, is_complex, need_array,
-                    slice_axis)
+from ._core import (WHOLE, apply, axes_of, axis_of, default_float, iota, is_complex,
+                    is_float, need_array, slice_axis)
 from ._shape import concat, moveaxis, roll
+
+
+def _part(x):
+    """What the parts of numbers are that x is transformed as."""
+    if is_float(x.dtype):
+        return c.float64 if x.dtype == c.float64 else c.float32
+    return default_float()
 
 
 def _complex(x):
     need_array(x)
     if is_complex(x.dtype):
         return x
-    return c.cast(x, c.complex128 if x.dtype == c.float64 else c.complex64)
+    return c.cast(x, WHOLE[_part(x)])
 
 
 def _fit(x, axis, n):
@@ -67,7 +74,7 @@ def _real(x, name):
     need_array(x)
     if is_complex(x.dtype):
         raise TypeError(f"{name}() takes real numbers, not an array of {x.dtype}")
-    return x if x.dtype in (c.float32, c.float64) else c.cast(x, c.float32)
+    return c.cast(x, _part(x))
 
 
 def rfft(x, /, *, n=None, axis=-1, norm="backward"):
@@ -151,7 +158,7 @@ def irfftn(x, /, *, s=None, axes=None, norm="backward"):
 
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
     """The frequencies of a transform of n elements at distances d."""
-    dtype = c.float32 if dtype is None else c.dtype(dtype)
+    dtype = default_float() if dtype is None else c.dtype(dtype)
     if n < 1:
         raise ValueError(f"a transform has at least one element, not {n}")
     i = c.cast(iota((n,), 0, c.int64, device), dtype)
@@ -161,7 +168,7 @@ def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
 
 def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
     """The frequencies of rfft() of n elements at distances d."""
-    dtype = c.float32 if dtype is None else c.dtype(dtype)
+    dtype = default_float() if dtype is None else c.dtype(dtype)
     if n < 1:
         raise ValueError(f"a transform has at least one element, not {n}")
     return c.divide(c.cast(iota((n // 2 + 1,), 0, c.int64, device), dtype), n * d)

@@ -4,7 +4,7 @@
 from collections import namedtuple
 
 from . import _pestle as c
-from ._core import (apply, array, axes_of, axis_of, broadcast_dims, is_complex, iota,
+from ._core import (apply, array, axes_of, axis_of, default_float, is_complex, iota,
                     need_array, number, reshape_to, transpose_to)
 from ._linear import matmul, outer, tensordot, vecdot
 from ._make import broadcast_shapes, eye
@@ -24,7 +24,7 @@ def _matrix(x, name, square=False):
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         raise ValueError(f"{name}() takes {'square ' if square else ''}matrices, not an "
                          f"array of shape {x.shape}")
-    return x if x.dtype.kind in "fc" else c.cast(x, c.float32)
+    return x if x.dtype.kind in "fc" else c.cast(x, default_float())
 
 
 def _conj_transpose(x):

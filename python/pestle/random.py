@@ -6,8 +6,9 @@ fold_in() make others of it."""
 import math
 
 from . import _pestle as c
-from ._core import (apply, asarray, array, axis_of, count_of, dtype_of, iota, is_float,
-                    need_array, number, reshape_to, shape_of, slice_axis)
+from ._core import (apply, asarray, array, axis_of, count_of, default_float, dtype_of,
+                    iota, is_float, need_array, number, reshape_to, shape_of,
+                    slice_axis)
 from ._jit import jit
 from ._shape import broadcast_to, concat, expand_dims, stack
 
@@ -176,7 +177,7 @@ def bits(key, shape=(), dtype=None):
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0):
     """Floats in [minval, maxval), all equally likely."""
     _words(key)
-    dtype = dtype_of(dtype, c.float32)
+    dtype = dtype_of(dtype, default_float())
     if dtype.name not in _UNIT:
         raise TypeError(f"uniform() gives floats, not {dtype}")
     return _uniform_jit(key, shape_of(shape), dtype, minval, maxval)
@@ -185,7 +186,7 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0):
 def normal(key, shape=(), dtype=None):
     """Floats of mean 0 and deviation 1."""
     _words(key)
-    dtype = dtype_of(dtype, c.float32)
+    dtype = dtype_of(dtype, default_float())
     if dtype.name not in _UNIT:
         raise TypeError(f"normal() gives floats, not {dtype}")
     return _normal_jit(key, shape_of(shape), dtype)
@@ -193,7 +194,7 @@ def normal(key, shape=(), dtype=None):
 
 def truncated_normal(key, lower, upper, shape=(), dtype=None):
     """normal(), but in (lower, upper)."""
-    dtype = dtype_of(dtype, c.float32)
+    dtype = dtype_of(dtype, default_float())
     root = math.sqrt(2)
     lower, upper = (c.cast(array(v), dtype) for v in (lower, upper))
     a, b = (c.erf(c.divide(v, root)) for v in (lower, upper))
@@ -207,7 +208,7 @@ def truncated_normal(key, lower, upper, shape=(), dtype=None):
 def bernoulli(key, p=0.5, shape=None):
     """Whether something of probability p happens."""
     p = array(p)
-    p = p if is_float(p.dtype) else c.cast(p, c.float32)
+    p = p if is_float(p.dtype) else c.cast(p, default_float())
     shape = p.shape if shape is None else shape_of(shape)
     return c.less(uniform(key, shape, p.dtype), p)
 
@@ -256,7 +257,7 @@ def permutation(key, x, /):
 
 def gumbel(key, shape=(), dtype=None):
     """-log(-log(u)) of uniform u."""
-    dtype = dtype_of(dtype, c.float32)
+    dtype = dtype_of(dtype, default_float())
     if dtype.name not in _UNIT:
         raise TypeError(f"gumbel() gives floats, not {dtype}")
     tiny = {"float32": 1.1754943508222875e-38, "float64": 2.2250738585072014e-308,

@@ -164,7 +164,23 @@ static void test_unknown_extents_are_specialised(void** state) {
     assert_true(twice[type.dims[0] - 1] == 2 * (float)(type.dims[0] - 1));
     pestle_array_release(x);
     pestle_array_release(y);
+    if (i == 1) {
+      char text[160];
+      assert_int_equal(pestle_jit_miss_count(jit), 1);
+      assert_ok(pestle_jit_explain_miss(jit, 0, text, sizeof(text)));
+      assert_string_equal(text,
+                          "argument 0 is tensor<2xf32>, of the nearest call it "
+                          "was tensor<1xf32>");
+      assert_ok(pestle_jit_explain_miss(jit, 0, text, 11));
+      assert_string_equal(text, "argument 0");
+    }
   }
+  assert_int_equal(pestle_jit_miss_count(jit), 64);
+  char text[160];
+  assert_ok(pestle_jit_explain_miss(jit, 63, text, sizeof(text)));
+  assert_non_null(strstr(text, "tensor<4xf32>, of"));
+  assert_error(pestle_jit_explain_miss(jit, 64, text, sizeof(text)),
+               INVALID_ARGUMENT, "miss 64 is asked for, 64 are remembered");
   pestle_jit_release(jit);
 }
 
