@@ -184,6 +184,7 @@ bool pestle_py_add_device(PyObject* module);
 bool pestle_py_add_array(PyObject* module);
 bool pestle_py_add_function(PyObject* module);
 bool pestle_py_add_jit(PyObject* module);
+bool pestle_py_add_api(PyObject* module);
 bool pestle_py_add_ir(PyObject* module);
 bool pestle_py_add_backends(PyObject* module);
 bool pestle_py_add_tree(PyObject* module);

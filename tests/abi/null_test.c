@@ -1365,6 +1365,33 @@ static void call_jit_release(things_t* t) {
   (void)t;
   pestle_jit_release(NULL);
 }
+static void call_jit_donate(things_t* t) {
+  uint32_t index = 0;
+  pestle_jit_t* jit;
+  BAD(pestle_jit_donate(NULL, &index, 1));
+  assert_ok(pestle_jit_create(t->device, t->module, NULL, NULL, &jit));
+  BAD(pestle_jit_donate(jit, NULL, 1));
+  pestle_jit_release(jit);
+}
+static void call_jit_miss_count(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_jit_miss_count(NULL), 0);
+}
+static void call_jit_explain_miss(things_t* t) {
+  char room[8];
+  pestle_jit_t* jit;
+  BAD(pestle_jit_explain_miss(NULL, 0, room, sizeof(room)));
+  assert_ok(pestle_jit_create(t->device, t->module, NULL, NULL, &jit));
+  BAD(pestle_jit_explain_miss(jit, 0, NULL, 1));
+  BAD(pestle_jit_explain_miss(jit, 0, room, 0));
+  pestle_jit_release(jit);
+}
+static void call_array_failed(things_t* t) {
+  pestle_array_t* array;
+  pestle_type_t type = {PESTLE_F32, 0, {0}};
+  BAD(pestle_array_failed(NULL, &type, NULL, &array));
+  BAD(pestle_array_failed(t->device, &type, NULL, &array));
+}
 static void call_jit_call(things_t* t) {
   pestle_jit_t* jit;
   pestle_array_t* out;
@@ -1505,6 +1532,7 @@ static const row_t rows[] = {
     ROW(numeric_cast) ROW(numeric_apply) ROW(numeric_where)
     ROW(capture_hidden_count) ROW(capture_hidden) ROW(capture_release)
     ROW(jit_create) ROW(jit_retain) ROW(jit_release) ROW(jit_call)
+    ROW(jit_donate) ROW(jit_miss_count) ROW(jit_explain_miss) ROW(array_failed)
     ROW(array_import) ROW(array_import_legacy) ROW(buffer_import)
     ROW(array_export) ROW(array_export_legacy) ROW(buffer_export)
     ROW(array_borrow) ROW(dlpack_allocate) ROW(dlpack_device)
