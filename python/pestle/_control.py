@@ -7,10 +7,13 @@ from ._core import Array, apply, asarray, need_array, reshape_to
 from ._shape import stack
 
 
-def _arrays(value):
-    """The leaves of a tree as arrays, and its structure."""
+def _arrays(value, device=None):
+    """The leaves of a tree as arrays, and its structure: numbers lie where the first
+    array does, or on device."""
     leaves, structure = tree.flatten(value)
-    return [x if isinstance(x, Array) else asarray(x) for x in leaves], structure
+    device = next((x.device for x in leaves if isinstance(x, Array)), device)
+    return [x if isinstance(x, Array) else asarray(x, device=device)
+            for x in leaves], structure
 
 
 class _Body:
@@ -62,7 +65,8 @@ def while_loop(cond_fun, body_fun, init_val):
 
 def fori_loop(lower, upper, body_fun, init_val):
     """val = init_val; for i from lower to upper - 1: val = body_fun(i, val)."""
-    first, last = (x if isinstance(x, Array) else asarray(x, dtype=c.int64)
+    device = _arrays(init_val)[0][0].device if tree.leaves(init_val) else None
+    first, last = (x if isinstance(x, Array) else asarray(x, dtype=c.int64, device=device)
                    for x in (lower, upper))
 
     def body(state):
@@ -83,7 +87,7 @@ def _same_branches(bodies):
 
 def cond(pred, true_fun, false_fun, *operands):
     """true_fun(*operands) if pred else false_fun(*operands); one of them runs."""
-    pred = pred if isinstance(pred, Array) else asarray(pred)
+    pred = _arrays((pred, operands))[0][0]
     if pred.ndim:
         raise TypeError("the condition is a number or an array of rank 0")
     index = c.cast(c.logical_not(pred), c.int32)
@@ -92,9 +96,9 @@ def cond(pred, true_fun, false_fun, *operands):
 
 def switch(index, branches, *operands):
     """What the branch of number index, clamped, gives for operands; it alone runs."""
-    index = index if isinstance(index, Array) else asarray(index, dtype=c.int32)
+    index = _arrays((index, operands))[0][0]
     index = c.minimum(c.maximum(c.cast(index, c.int32), 0), len(branches) - 1)
-    leaves, structure = _arrays(operands)
+    leaves, structure = _arrays(operands, index.device)
     bodies = [_Body(f, leaves, structure) for f in branches]
     _same_branches(bodies)
     if not bodies[0].results:
@@ -117,7 +121,9 @@ def scan(f, init, xs, length=None, reverse=False):
     for x in leaves:
         if not x.ndim or x.shape[0] != length:
             raise ValueError(f"xs of shape {x.shape} do not have {length} turns")
-    carry, carry_structure = _arrays(init)
+    device = leaves[0].device if leaves else None
+    carry, carry_structure = _arrays(init, device)
+    device = carry[0].device if carry else device
 
     def part(i):
         at = reshape_to(i, (1,))
@@ -127,7 +133,7 @@ def scan(f, init, xs, length=None, reverse=False):
     if not length:
         return init, None
     probe = _Body(lambda i, *values: f(carry_structure.unflatten(values), part(i)),
-                  [c.full((), 0, c.int64, None), *carry],
+                  [c.full((), 0, c.int64, device), *carry],
                   tree.structure((0, *carry)))
     n = len(carry)
     _check(probe.results[:n], carry, "the carry of a scan")
