@@ -328,15 +328,35 @@ static PyGetSetDef fields[] = {
 };
 static PyMethodDef methods[] = {
     {"item", pestle_py_item, METH_NOARGS,
-     "item()\n--\n\nThe one element as a Python number. Evaluates."},
+     "item()\n--\n\nThe one element as a Python number. Evaluates.\n"
+     "\n"
+     "Raises ValueError for another count of elements, and for a traced or "
+     "deleted array.\n"
+     "\n"
+     ">>> pt.asarray([[3]]).item()\n"
+     "3"},
     {"tolist", pestle_py_tolist, METH_NOARGS,
-     "tolist()\n--\n\nThe elements as nested lists. Evaluates."},
+     "tolist()\n--\n\nThe elements as nested lists. Evaluates.\n"
+     "\n"
+     "Raises ValueError for a traced or deleted array.\n"
+     "\n"
+     ">>> pt.asarray([[1, 2], [3, 4]]).tolist()\n"
+     "[[1, 2], [3, 4]]"},
     {"is_deleted", is_deleted, METH_NOARGS,
      "is_deleted()\n--\n\nWhether its memory was given away, by a donation or "
-     "by delete()."},
+     "by delete().\n"
+     "\n"
+     ">>> x = pt.ones((2,))\n"
+     ">>> x.is_deleted()\n"
+     "False"},
     {"delete", delete_array, METH_NOARGS,
      "delete()\n--\n\nGives its memory back now, where no other array sees it. "
-     "Every later use\nraises ValueError."},
+     "Every later use\nraises ValueError.\n"
+     "\n"
+     ">>> x = pt.ones((2,))\n"
+     ">>> x.delete()\n"
+     ">>> x.is_deleted()\n"
+     "True"},
     {"__complex__", as_complex, METH_NOARGS, NULL},
     {"__dlpack__", (PyCFunction)(void (*)(void))pestle_py_dlpack,
      METH_FASTCALL | METH_KEYWORDS,
@@ -350,7 +370,14 @@ static PyType_Slot slots[] = {
     {Py_tp_doc,
      "An immutable value of elements of one dtype that is computed when "
      "somebody\n"
-     "needs it: print(), item(), bool(), NumPy, or pestle.eval()."},
+     "needs it: print(), item(), bool(), NumPy, or pestle.eval().\n"
+     "\n"
+     ">>> x = pt.asarray([1.0, 2.0])\n"
+     ">>> y = x * 2 + 1\n"
+     ">>> y.shape, y.dtype.name, y.state\n"
+     "((2,), 'float32', 'lazy')\n"
+     ">>> y.tolist()\n"
+     "[3.0, 5.0]"},
     {Py_tp_new, PESTLE_PY_SLOT(array_new)},
     {Py_tp_dealloc, PESTLE_PY_SLOT(dealloc)},
     {Py_tp_repr, PESTLE_PY_SLOT(repr)},

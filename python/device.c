@@ -114,7 +114,14 @@ static PyGetSetDef device_fields[] = {
 static PyType_Slot device_slots[] = {
     {Py_tp_doc,
      "device(spec=None)\n--\n\nThe device that a text names: a type ('cpu', "
-     "'gpu:1'), best backend first,\nor a backend ('llvm', 'cuda:1')."},
+     "'gpu:1'), best backend first,\nor a backend ('llvm', 'cuda:1').\n"
+     "\n"
+     "spec: a text, a device, or None: where new arrays are made.\n"
+     "Raises TypeError for what is neither, Error for a device that is not "
+     "there.\n"
+     "\n"
+     ">>> pt.device(\"cpu\").type\n"
+     "'cpu'"},
     {Py_tp_new, PESTLE_PY_SLOT(device_new)},
     {Py_tp_repr, PESTLE_PY_SLOT(device_repr)},
     {Py_tp_str, PESTLE_PY_SLOT(device_str)},

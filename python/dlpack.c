@@ -778,8 +778,11 @@ static PyMethodDef function = {
     "needed, None copies then.\n\n"
     "TypeError: x is no producer. ValueError: a capsule that is no tensor, or "
     "was\n"
-    "consumed before. BufferError: memory that cannot be used, with the "
-    "reason."};
+    "consumed before. Raises BufferError for memory that cannot be used, with "
+    "the\nreason.\n\n"
+    ">>> x = pt.asarray([1, 2])\n"
+    ">>> pt.from_dlpack(x).tolist()\n"
+    "[1, 2]"};
 
 bool pestle_py_add_dlpack(PyObject* module) {
   PyObject* capsule = PyCapsule_New((void*)(uintptr_t)&exchange,

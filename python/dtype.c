@@ -199,7 +199,17 @@ static PyMethodDef dtype_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot dtype_slots[] = {
-    {Py_tp_doc, "dtype(object)\n--\n\nThe type of an array's elements."},
+    {Py_tp_doc,
+     "dtype(object)\n--\n\nThe type of an array's elements.\n"
+     "\n"
+     "object: a dtype, its name, bool, int, float, complex, or a dtype of "
+     "NumPy's.\n"
+     "Raises TypeError for what is no dtype.\n"
+     "\n"
+     ">>> pt.dtype(\"float32\") == pt.float32\n"
+     "True\n"
+     ">>> pt.float32.itemsize, pt.float32.kind\n"
+     "(4, 'f')"},
     {Py_tp_new, PESTLE_PY_SLOT(dtype_new)},
     {Py_tp_repr, PESTLE_PY_SLOT(dtype_repr)},
     {Py_tp_str, PESTLE_PY_SLOT(dtype_str)},

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "numeric_docs.h"
 #include "tree.h"
 
 // --- Operands ---
@@ -725,6 +726,11 @@ static PyObject* stats(PyObject* self, PyObject* unused) {
                        (unsigned long long)s.held_bytes);
 }
 
+// Behind the sentence of a row: what it takes and gives, and an example.
+#define DOCS(n, takes, ...) DOCS_(n, takes, __VA_ARGS__)
+#define DOCS_(n, takes, gives, shows) \
+  "\n\n" OPERANDS_##n takes "." gives RAISES_##n shows
+
 #define FAST(function) (PyCFunction)(void (*)(void)) function, METH_FASTCALL
 static PyObject* flush_log(PyObject* self, PyObject* unused) {
   (void)self;
@@ -735,10 +741,22 @@ static PyObject* flush_log(PyObject* self, PyObject* unused) {
 
 PyMethodDef pestle_py_functions[] = {
 #define PESTLE_NUMERIC(NAME, name, n, TO, KINDS, RULE, means) \
-  {#name, FAST(numeric_##name), #name "(" ARGS_##n ")\n--\n\n" means},
+  {#name, FAST(numeric_##name),                               \
+   #name "(" ARGS_##n ")\n--\n\n" means DOCS(n, TAKES_##KINDS, DOC_##name)},
 #include "pestle/numeric.def"
     {"where", FAST(where),
-     "where(condition, x1, x2, /)\n--\n\nx1 where condition is set, else x2."},
+     "where(condition, x1, x2, /)\n--\n\nx1 where condition is set, else x2.\n"
+     "\n"
+     "condition: an array of bool; x1, x2: arrays, or one or both numbers. All "
+     "three\n"
+     "broadcast. The result has the promoted dtype of x1 and x2.\n"
+     "Raises TypeError for another condition and dtypes without a common one, "
+     "ValueError for\n"
+     "shapes that do not broadcast.\n"
+     "\n"
+     ">>> x = pt.asarray([1, -2, 3])\n"
+     ">>> pt.where(x > 0, x, 0).tolist()\n"
+     "[1, 0, 3]"},
     {"apply", FAST(apply), NULL},
     {"fold", FAST(fold), NULL},
     {"full", FAST(full), NULL},
@@ -749,14 +767,33 @@ PyMethodDef pestle_py_functions[] = {
     {"cast", FAST(astype), NULL},
     {"copy", FAST(copy), NULL},
     {"stats", stats, METH_NOARGS,
-     "stats()\n--\n\nWhat evaluation did and keeps, as a dict."},
+     "stats()\n--\n\nWhat evaluation did and keeps, as a dict.\n"
+     "\n"
+     "Raises Error where the library cannot be started.\n"
+     "\n"
+     ">>> sorted(pt.stats())\n"
+     "['donations', 'evaluations', 'executables', 'held_bytes', 'hits']"},
     {"asarray", (PyCFunction)(void (*)(void))asarray,
      METH_VARARGS | METH_KEYWORDS,
      "asarray(obj, /, *, dtype=None, device=None, copy=None)\n--\n\n"
      "An array of a number, nested lists, or memory that another library "
      "shows. "
      "Its\nelements are copied; copy=False sees them where they are, and they "
-     "must not\nchange then."},
+     "must not\nchange then.\n"
+     "\n"
+     "obj: a number, nested lists or tuples, or what shows memory by the "
+     "buffer protocol or\n"
+     "DLPack; dtype: None: its own, int64, config.default_float or complex of "
+     "numbers.\n"
+     "Raises ValueError for lists of other lengths and for copy=False where a "
+     "copy is needed,\n"
+     "TypeError for what is no number, OverflowError for one that dtype does "
+     "not hold.\n"
+     "\n"
+     ">>> pt.asarray([[1, 2], [3, 4]]).dtype.name\n"
+     "'int64'\n"
+     ">>> pt.asarray(bytearray(b\"ab\"), copy=False).tolist()\n"
+     "[97, 98]"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -519,7 +519,12 @@ static PyGetSetDef fields[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "A graph; str() gives its StableHLO text."},
+    {Py_tp_doc,
+     "A graph; str() gives its StableHLO text.\n"
+     "\n"
+     ">>> str(pt.lower(lambda x: -x, "
+     "pt.ones((2,))).module).count(\"stablehlo.negate\")\n"
+     "1"},
     {Py_tp_dealloc, PESTLE_PY_SLOT(dealloc)},
     {Py_tp_str, PESTLE_PY_SLOT(text_of)},
     {Py_tp_methods, methods},

@@ -362,7 +362,12 @@ static PyMethodDef methods[] = {
     {"explain_misses", explain, METH_NOARGS,
      "explain_misses()\n--\n\nWhy the function was traced anew, a sentence "
      "each time, the latest 64: what\ndiffered from the trace that differs "
-     "least."},
+     "least.\n"
+     "\n"
+     ">>> f = pt.jit(lambda x: x + 1)\n"
+     ">>> _ = f(pt.ones((2,))), f(pt.ones((3,)))\n"
+     ">>> f.explain_misses()\n"
+     "['axis 0 of leaf 0 is 3, was 2']"},
     {"clear_cache", clear_cache, METH_NOARGS,
      "clear_cache()\n--\n\nForgets all traces."},
     {NULL, NULL, 0, NULL},

@@ -220,7 +220,13 @@ static bool add_error(PyObject* module) {
   pestle_py.error = PyErr_NewExceptionWithDoc(
       "pestle.Error",
       "What went wrong that is no wrong argument. code is the name of its\n"
-      "status, notes are sentences of where it happened.",
+      "status, notes are sentences of where it happened.\n"
+      "\n"
+      ">>> try:\n"
+      "...     pt.device(\"nowhere\")\n"
+      "... except pt.Error as error:\n"
+      "...     print(error.code)\n"
+      "NOT_FOUND",
       PyExc_RuntimeError, NULL);
   return pestle_py.error &&
          PyModule_AddObjectRef(module, "Error", pestle_py.error) == 0;

@@ -148,7 +148,15 @@ static PyMethodDef functions[] = {
     {"set_stream", set_stream, METH_O, NULL},
     {"set_default_device", set_default, METH_O,
      "set_default_device(device, /)\n--\n\nMakes new arrays be made on device "
-     "from now on. Returns the one before."},
+     "from now on. Returns the one before.\n"
+     "\n"
+     "device: a device or its name. Threads that are in a block of "
+     "default_device() have\n"
+     "their own.\n"
+     "Raises TypeError for no device, Error for one that is not there.\n"
+     "\n"
+     ">>> before = pt.set_default_device(\"cpu\")\n"
+     ">>> _ = pt.set_default_device(before)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -254,7 +254,16 @@ static PyGetSetDef fields[] = {
 static PyType_Slot slots[] = {
     {Py_tp_doc,
      "Stream(device=None)\n--\n\nA queue of work of a device: what one thread "
-     "puts there runs in order, beside\nthat of other streams."},
+     "puts there runs in order, beside\nthat of other streams.\n"
+     "\n"
+     "device: a device, its name, or None: where new arrays are made. One "
+     "thread at a time\n"
+     "uses a stream.\n"
+     "Raises TypeError for no device, Error for one that is not there.\n"
+     "\n"
+     ">>> s = pt.Stream()\n"
+     ">>> pt.async_eval(pt.ones((2,)) + 1, stream=s)\n"
+     ">>> s.synchronize()"},
     {Py_tp_new, PESTLE_PY_SLOT(stream_new)},
     {Py_tp_dealloc, PESTLE_PY_SLOT(dealloc)},
     {Py_tp_repr, PESTLE_PY_SLOT(repr)},
@@ -272,15 +281,44 @@ static PyMethodDef functions[] = {
     {"eval", FAST_NAMED(eval),
      "eval(*trees, stream=None)\n--\n\nComputes the arrays of trees, and "
      "returns "
-     "when they are there."},
+     "when they are there.\n"
+     "\n"
+     "trees: arrays of any dtype, shape and device, and trees of them; stream: "
+     "a Stream, a\n"
+     "device, which has one, or None.\n"
+     "Raises what the computation raises, ValueError for traced and deleted "
+     "arrays, TypeError\n"
+     "for no stream.\n"
+     "\n"
+     ">>> x = pt.ones((2,)) + 1\n"
+     ">>> pt.eval(x, {\"y\": x * 2})\n"
+     ">>> x.state\n"
+     "'data'"},
     {"async_eval", FAST_NAMED(async_eval),
      "async_eval(*trees, stream=None)\n--\n\nBegins to compute the arrays of "
      "trees, on a stream of their device: what reads\nthem waits, and what "
      "fails "
-     "is raised there."},
+     "is raised there.\n"
+     "\n"
+     "trees: arrays of any dtype, shape and device, and trees of them; stream: "
+     "a Stream, a\n"
+     "device, which has one, or None.\n"
+     "Raises ValueError for traced and deleted arrays, TypeError for no "
+     "stream.\n"
+     "\n"
+     ">>> x = pt.ones((2,)) + 1\n"
+     ">>> pt.async_eval(x)\n"
+     ">>> x.tolist()\n"
+     "[2.0, 2.0]"},
     {"synchronize", FAST_NAMED(synchronize),
      "synchronize(stream=None)\n--\n\nWaits for the work of a stream, or for "
-     "what async_eval() began."},
+     "what async_eval() began.\n"
+     "\n"
+     "stream: a Stream, a device, which has one, or None. Raises what the "
+     "work\n"
+     "failed with, TypeError for no stream.\n"
+     "\n"
+     ">>> pt.synchronize()"},
     {NULL, NULL, 0, NULL},
 };
 

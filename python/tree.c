@@ -497,7 +497,12 @@ static PyObject* register_type(PyObject* self, PyObject* args) {
 static PyMethodDef methods[] = {
     {"unflatten", unflatten, METH_O,
      "unflatten(leaves, /)\n--\n\nThe value of this structure with these "
-     "leaves."},
+     "leaves.\n"
+     "\n"
+     "Raises ValueError for another count of leaves.\n"
+     "\n"
+     ">>> pt.tree.structure([0, (0,)]).unflatten([1, 2])\n"
+     "[1, (2,)]"},
     {NULL, NULL, 0, NULL},
 };
 static PyGetSetDef fields[] = {
@@ -505,7 +510,11 @@ static PyGetSetDef fields[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "How the leaves of a tree stand together."},
+    {Py_tp_doc,
+     "How the leaves of a tree stand together.\n"
+     "\n"
+     ">>> pt.tree.structure({\"a\": 1, \"b\": (2, 3)}).num_leaves\n"
+     "3"},
     {Py_tp_dealloc, PESTLE_PY_SLOT(dealloc)},
     {Py_tp_richcompare, PESTLE_PY_SLOT(compare)},
     {Py_tp_hash, PESTLE_PY_SLOT(hash)},
@@ -520,10 +529,31 @@ static PyType_Spec spec = {
 
 static PyMethodDef functions[] = {
     {"tree_flatten", flatten_value, METH_O,
-     "flatten(tree, /)\n--\n\nThe leaves of tree, a list, and its structure."},
+     "tree_flatten(tree, /)\n--\n\nThe leaves of tree, a list, and its "
+     "structure.\n"
+     "\n"
+     "Leaves are what is no tuple, list, dict, None, or value of a registered "
+     "type. Keys of\n"
+     "dicts are in order. Raises TypeError for a registered type that does not "
+     "flatten to a\n"
+     "pair, RecursionError for a tree that has itself as a part.\n"
+     "\n"
+     ">>> pt.tree.flatten({\"b\": 2, \"a\": [1, None]})[0]\n"
+     "[1, 2]"},
     {"tree_register", register_type, METH_VARARGS,
-     "register(type, flatten, unflatten, /)\n--\n\nMakes values of type trees: "
-     "flatten(x) gives (children, aux), unflatten(aux,\nchildren) the value."},
+     "tree_register(type, flatten, unflatten, /)\n--\n\nMakes values of type "
+     "trees: "
+     "flatten(x) gives (children, aux), unflatten(aux,\nchildren) the value.\n"
+     "\n"
+     "Raises TypeError for what is no type.\n"
+     "\n"
+     ">>> class Pair:\n"
+     "...     def __init__(self, a, b):\n"
+     "...         self.a, self.b = a, b\n"
+     ">>> _ = pt.tree.register(Pair, lambda p: ((p.a, p.b), None),\n"
+     "...                      lambda aux, parts: Pair(*parts))\n"
+     ">>> pt.tree.leaves([Pair(1, 2), 3])\n"
+     "[1, 2, 3]"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -17,7 +17,7 @@ from ._pestle import Array, Error, Module, device, dtype, eval, where
 globals().update({
     name: value for name, value in vars(_c).items() if value.__doc__ and
     not name.startswith(("_", "tree_")) and
-    name not in ("Jit", "OPS", "Program", "Structure", "hooks", "full", "empty", "copy")})
+    name not in ("Jit", "api", "OPS", "Program", "Structure", "hooks", "full", "empty", "copy")})
 
 from . import _hooks, tree
 from ._make import (arange, astype, broadcast_shapes, can_cast, copy, empty, empty_like,
@@ -45,18 +45,40 @@ concatenate, absolute, power = concat, _c.abs, _c.pow
 
 
 def gpu(index=0, /):
-    """The GPU of that number, those of the best backend first."""
+    """The GPU of that number, those of the best backend first.
+
+    Raises Error where there is none of that number, which says which backends there are
+    and why others are not.
+
+    >>> [pt.gpu(i).type for i in range(0)]
+    []
+    """
     return device(f"gpu:{index}")
 
 
 def asnumpy(x, /):
-    """x as a NumPy array, which sees x's memory where that is the host's."""
+    """x as a NumPy array, which sees x's memory where that is the host's.
+
+    x: on any device, lazy too; bfloat16 and floats of 8 bits and fewer become float32,
+    integers of fewer than 8 bits those of 8.
+    Raises TypeError for no array, ValueError for one that is traced or deleted.
+
+    >>> pt.asnumpy(pt.asarray([1, 2])).dtype.name
+    'int64'
+    """
     from ._core import need_array
     return need_array(x).__array__()
 
 
 def stop_gradient(x, /):
-    """x, which derivatives do not look into."""
+    """x, which derivatives do not look into.
+
+    x: anything.
+    Raises nothing.
+
+    >>> pt.stop_gradient(pt.asarray(2)).tolist()
+    2
+    """
     return x
 
 

@@ -48,7 +48,15 @@ def _check(results, specs, what):
 
 def while_loop(cond_fun, body_fun, init_val):
     """val = init_val; while cond_fun(val): val = body_fun(val). dtypes and shapes of
-    val stay what they are."""
+    val stay what they are.
+
+    init_val: a tree, whose dtypes and shapes body_fun keeps; cond_fun gives a bool of
+    rank 0.
+    Raises TypeError where they do not.
+
+    >>> pt.while_loop(lambda x: x < 100, lambda x: x * 2, pt.asarray(3)).tolist()
+    192
+    """
     init, structure = _arrays(init_val)
     single = tree.structure((init_val,))
     cond, body = _Body(cond_fun, init, single), _Body(body_fun, init, single)
@@ -64,7 +72,15 @@ def while_loop(cond_fun, body_fun, init_val):
 
 
 def fori_loop(lower, upper, body_fun, init_val):
-    """val = init_val; for i from lower to upper - 1: val = body_fun(i, val)."""
+    """val = init_val; for i from lower to upper - 1: val = body_fun(i, val).
+
+    lower, upper: integers or arrays of rank 0; init_val: a tree, whose dtypes and
+    shapes body_fun keeps.
+    Raises TypeError where it does not.
+
+    >>> pt.fori_loop(0, 4, lambda i, x: x + i, pt.asarray(0)).tolist()
+    6
+    """
     device = _arrays(init_val)[0][0].device if tree.leaves(init_val) else None
     first, last = (x if isinstance(x, Array) else asarray(x, dtype=c.int64, device=device)
                    for x in (lower, upper))
@@ -86,7 +102,16 @@ def _same_branches(bodies):
 
 
 def cond(pred, true_fun, false_fun, *operands):
-    """true_fun(*operands) if pred else false_fun(*operands); one of them runs."""
+    """true_fun(*operands) if pred else false_fun(*operands); one of them runs.
+
+    pred: a bool of rank 0, or a number; operands: trees; both functions give trees of
+    one structure, dtypes and shapes.
+    Raises TypeError where they do not.
+
+    >>> x = pt.asarray(3)
+    >>> pt.cond(x > 2, lambda x: x + 1, lambda x: x - 1, x).tolist()
+    4
+    """
     pred = _arrays((pred, operands))[0][0]
     if pred.ndim:
         raise TypeError("the condition is a number or an array of rank 0")
@@ -95,7 +120,15 @@ def cond(pred, true_fun, false_fun, *operands):
 
 
 def switch(index, branches, *operands):
-    """What the branch of number index, clamped, gives for operands; it alone runs."""
+    """What the branch of number index, clamped, gives for operands; it alone runs.
+
+    index: an integer of rank 0; branches: functions that give trees of one structure,
+    dtypes and shapes.
+    Raises TypeError where they do not.
+
+    >>> pt.switch(1, (lambda x: x, lambda x: -x), pt.asarray(3)).tolist()
+    -3
+    """
     index = _arrays((index, operands))[0][0]
     index = c.minimum(c.maximum(c.cast(index, c.int32), 0), len(branches) - 1)
     leaves, structure = _arrays(operands, index.device)
@@ -111,7 +144,16 @@ def switch(index, branches, *operands):
 
 def scan(f, init, xs, length=None, reverse=False):
     """carry = init; for x in xs: carry, y = f(carry, x). Gives carry, and all y
-    stacked. xs is a tree of arrays with one first axis, or None with a length."""
+    stacked. xs is a tree of arrays with one first axis, or None with a length.
+
+    f: takes carry and a part of xs, gives a carry of the same dtypes and shapes, and a
+    tree.
+    Raises TypeError where it does not, ValueError for other first axes or no length.
+
+    >>> total, products = pt.scan(lambda c, x: (c + x, c * x), 0, pt.asarray([1, 2, 3]))
+    >>> total.tolist(), products.tolist()
+    (6, [0, 2, 9])
+    """
     from ._index import take
     leaves, structure = _arrays(xs)
     if length is None:
@@ -156,5 +198,12 @@ def scan(f, init, xs, length=None, reverse=False):
 
 
 def map(f, xs):
-    """f of each x in xs, stacked: one at a time."""
+    """f of each x in xs, stacked: one at a time.
+
+    xs: a tree of arrays with one first axis.
+    Raises ValueError for other first axes.
+
+    >>> pt.map(lambda x: x * x, pt.asarray([1, 2, 3])).tolist()
+    [1, 4, 9]
+    """
     return scan(lambda _, x: ((), f(x)), (), xs)[1]

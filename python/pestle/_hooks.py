@@ -163,9 +163,13 @@ METHODS = {
         "argmin", "argsort", "sort", "cumulative_sum", "cumulative_prod")},
 }
 PROPERTIES = {
-    "T": lambda x: _shape.transpose(x), "mT": lambda x: _shape.matrix_transpose(x),
-    "real": lambda x: c.real(x), "imag": lambda x: c.imag(x),
-    "at": lambda x: _index("_Indexer", x),
+    "T": (lambda x: _shape.transpose(x), "The array with its axes turned around."),
+    "mT": (lambda x: _shape.matrix_transpose(x),
+           "The array with its last two axes swapped."),
+    "real": (lambda x: c.real(x), "The real part of each element."),
+    "imag": (lambda x: c.imag(x), "The imaginary part of each element, 0 of real ones."),
+    "at": (lambda x: _index("_Indexer", x),
+           "x.at[key].set(v), .add, .multiply, .min and .max give an updated array."),
 }
 
 
@@ -182,6 +186,6 @@ def install():
         if type(function).__name__ == "builtin_function_or_method":
             function = (lambda f: lambda x: f(x))(function)
         setattr(Array, name, function)
-    for name, function in PROPERTIES.items():
-        setattr(Array, name, property(function))
+    for name, (function, text) in PROPERTIES.items():
+        setattr(Array, name, property(function, doc=text))
     Array.__module__ = "pestle"

@@ -34,7 +34,16 @@ def _gather(x, axes, indices, place):
 
 
 def take(x, indices, /, *, axis=None):
-    """The elements of x at indices along axis."""
+    """The elements of x at indices along axis.
+
+    x: of any dtype; indices: integers of any shape, that count from the end below 0.
+    The result has the shape of indices in the place of axis.
+    Raises TypeError for other indices, IndexError for an axis that x has not,
+    ValueError for None with several axes.
+
+    >>> pt.take(pt.asarray([10, 20, 30]), pt.asarray([2, 0])).tolist()
+    [30, 10]
+    """
     need_array(x), need_array(indices, "indices")
     if indices.dtype.kind not in "iu":
         raise TypeError(f"indices are of {indices.dtype}, not of integers")
@@ -53,7 +62,15 @@ def take(x, indices, /, *, axis=None):
 
 def take_along_axis(x, indices, /, *, axis=-1):
     """The elements of x whose place along axis is in indices, at the places of
-    these along the other axes."""
+    these along the other axes.
+
+    indices: integers with x's count of axes, whose other extents broadcast with x's.
+    Raises ValueError for other shapes, IndexError for an axis that x has not.
+
+    >>> x, i = pt.asarray([[3, 1], [2, 4]]), pt.asarray([[1], [0]])
+    >>> pt.take_along_axis(x, i, axis=1).tolist()
+    [[1], [2]]
+    """
     need_array(x), need_array(indices, "indices")
     axis = axis_of(axis, x.ndim)
     if x.ndim != indices.ndim:
@@ -234,7 +251,16 @@ def update(x, key, value, how="set"):
 
 
 class _At:
-    """x.at[key].set(value) and others give x with an update, and leave x as it is."""
+    """x.at[key].set(value) and others give x with an update, and leave x as it is.
+
+    key: as of x[key]; value: an array that broadcasts to x[key], or a number; it is
+    converted to x's dtype. Raises IndexError for a key that x has not, ValueError for
+    shapes that do not broadcast, TypeError for complex numbers in real ones.
+
+    >>> x = pt.zeros((3,), dtype=pt.int32)
+    >>> x.at[1].set(5).tolist(), x.at[pt.asarray([0, 0])].add(1).tolist()
+    ([0, 5, 0], [2, 0, 0])
+    """
 
     __slots__ = ("_x", "_key")
 

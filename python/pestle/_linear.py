@@ -34,7 +34,15 @@ def dot_general(x, y, contract, batch=((), ())):
 
 
 def matmul(x1, x2, /):
-    """The matrix product: of the last two axes, for each place of the others."""
+    """The matrix product: of the last two axes, for each place of the others.
+
+    x1, x2: numbers of at least one axis each; those before the last two broadcast. The
+    result has the promoted dtype.
+    Raises ValueError for shapes that have no product, TypeError for no arrays.
+
+    >>> pt.matmul(pt.asarray([[1, 2], [3, 4]]), pt.asarray([1, 1])).tolist()
+    [3, 7]
+    """
     need_array(x1, "x1"), need_array(x2, "x2")
     for x in (x1, x2):
         if not x.ndim:
@@ -58,7 +66,15 @@ def matmul(x1, x2, /):
 
 def tensordot(x1, x2, /, *, axes=2):
     """The sum of products over axes: the last axes of x1 and the first of x2, or a
-    list of each."""
+    list of each.
+
+    axes: an integer, or a list of axes of each, of equal extents. The result has the
+    other axes of both and the promoted dtype.
+    Raises ValueError for other extents, IndexError for an axis that there is not.
+
+    >>> pt.tensordot(pt.ones((2, 3)), pt.ones((3, 4)), axes=1).shape
+    (2, 4)
+    """
     need_array(x1, "x1"), need_array(x2, "x2")
     if isinstance(axes, int):
         first = list(range(x1.ndim - axes, x1.ndim))
@@ -76,7 +92,15 @@ def tensordot(x1, x2, /, *, axes=2):
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    """The sum over axis of products, of conj(x1) where that is complex."""
+    """The sum over axis of products, of conj(x1) where that is complex.
+
+    x1, x2: of shapes that broadcast, with one extent along axis, counted from the end;
+    complex x1 is conjugated. The result has the promoted dtype.
+    Raises ValueError for other shapes, IndexError for an axis that they have not.
+
+    >>> pt.vecdot(pt.asarray([1, 2]), pt.asarray([3, 4])).tolist()
+    11
+    """
     need_array(x1, "x1"), need_array(x2, "x2")
     if axis >= 0:
         raise ValueError("axis counts from the end: -1 is the last one")
@@ -93,14 +117,30 @@ def vecdot(x1, x2, /, *, axis=-1):
 
 
 def outer(x1, x2, /):
-    """Each product of an element of x1 and one of x2, both of rank 1."""
+    """Each product of an element of x1 and one of x2, both of rank 1.
+
+    The result has the promoted dtype and the extents of both.
+    Raises ValueError for other ranks, TypeError for no arrays.
+
+    >>> pt.outer(pt.asarray([1, 2]), pt.asarray([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
     if need_array(x1, "x1").ndim != 1 or need_array(x2, "x2").ndim != 1:
         raise ValueError("outer() takes two arrays of one axis")
     return c.multiply(expand_dims(x1, 1), expand_dims(x2, 0))
 
 
 def einsum(subscripts, *operands):
-    """Sums of products in Einstein's notation: einsum('ij,jk->ik', a, b)."""
+    """Sums of products in Einstein's notation: einsum('ij,jk->ik', a, b).
+
+    subscripts: letters for axes; operands: of any shapes that these fit. The result has
+    the promoted dtype and the axes behind ->.
+    Raises ValueError where letters and axes differ, TypeError for no text and no
+    arrays, NotImplementedError for ellipses.
+
+    >>> pt.einsum("ij,j->i", pt.asarray([[1, 2], [3, 4]]), pt.asarray([1, 10])).tolist()
+    [21, 43]
+    """
     if not isinstance(subscripts, str):
         raise TypeError(f"subscripts are a text, not {subscripts!r}")
     for x in operands:

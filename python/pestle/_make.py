@@ -17,7 +17,16 @@ def _default_of(value):
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
-    """An array of shape all of whose elements are fill_value."""
+    """An array of shape all of whose elements are fill_value.
+
+    shape: an integer or several; fill_value: a number, or an array of rank 0; dtype:
+    None: that of the number.
+    Raises ValueError for negative extents, TypeError for no number, OverflowError for
+    one that dtype does not hold.
+
+    >>> pt.full((2,), 7).tolist()
+    [7, 7]
+    """
     shape = shape_of(shape)
     if isinstance(fill_value, Array):
         x = fill_value if dtype is None else c.cast(fill_value, dtype)
@@ -29,17 +38,41 @@ def full(shape, fill_value, *, dtype=None, device=None):
 
 
 def zeros(shape, *, dtype=None, device=None):
-    """An array of zeros, of float32 unless dtype says another."""
+    """An array of zeros, of float32 unless dtype says another.
+
+    shape: an integer or several; dtype: any.
+    Raises ValueError for negative extents, TypeError for what are no integers and no
+    dtype.
+
+    >>> pt.zeros((2,)).tolist()
+    [0.0, 0.0]
+    """
     return c.full(shape_of(shape), 0, dtype_of(dtype, default_float()), device)
 
 
 def ones(shape, *, dtype=None, device=None):
-    """An array of ones, of float32 unless dtype says another."""
+    """An array of ones, of float32 unless dtype says another.
+
+    shape: an integer or several; dtype: any.
+    Raises ValueError for negative extents, TypeError for what are no integers and no
+    dtype.
+
+    >>> pt.ones((2,)).tolist()
+    [1.0, 1.0]
+    """
     return c.full(shape_of(shape), 1, dtype_of(dtype, default_float()), device)
 
 
 def empty(shape, *, dtype=None, device=None):
-    """An array whose elements are undefined."""
+    """An array whose elements are undefined.
+
+    shape: an integer or several; dtype: any.
+    Raises ValueError for negative extents, TypeError for what are no integers and no
+    dtype.
+
+    >>> pt.empty((2, 3)).shape
+    (2, 3)
+    """
     return c.empty(shape_of(shape), dtype_of(dtype, default_float()), device)
 
 
@@ -49,32 +82,70 @@ def _like(x, dtype, device):
 
 
 def zeros_like(x, /, *, dtype=None, device=None):
-    """Zeros of the shape and dtype of x."""
+    """Zeros of the shape and dtype of x.
+
+    x: of any dtype and shape.
+    Raises TypeError for no array and no dtype.
+
+    >>> pt.zeros_like(pt.ones((2,))).tolist()
+    [0.0, 0.0]
+    """
     dtype, device = _like(x, dtype, device)
     return c.full(x.shape, 0, dtype, device)
 
 
 def ones_like(x, /, *, dtype=None, device=None):
-    """Ones of the shape and dtype of x."""
+    """Ones of the shape and dtype of x.
+
+    x: of any dtype and shape.
+    Raises TypeError for no array and no dtype.
+
+    >>> pt.ones_like(pt.zeros((2,))).tolist()
+    [1.0, 1.0]
+    """
     dtype, device = _like(x, dtype, device)
     return c.full(x.shape, 1, dtype, device)
 
 
 def empty_like(x, /, *, dtype=None, device=None):
-    """An array of the shape and dtype of x whose elements are undefined."""
+    """An array of the shape and dtype of x whose elements are undefined.
+
+    x: of any dtype and shape.
+    Raises TypeError for no array and no dtype.
+
+    >>> pt.empty_like(pt.ones((2, 3))).shape
+    (2, 3)
+    """
     dtype, device = _like(x, dtype, device)
     return c.empty(x.shape, dtype, device)
 
 
 def full_like(x, /, fill_value, *, dtype=None, device=None):
-    """fill_value in the shape and dtype of x."""
+    """fill_value in the shape and dtype of x.
+
+    x: of any dtype and shape.
+    Raises TypeError for no array and no number, OverflowError for one that dtype does
+    not hold.
+
+    >>> pt.full_like(pt.ones((2,)), 7).tolist()
+    [7.0, 7.0]
+    """
     dtype, device = _like(x, dtype, device)
     return full(x.shape, fill_value, dtype=dtype, device=device)
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     """start, start + step, ... as long as they are before stop; from 0 to start
-    where stop is None. Integers of int64 unless one argument is a float."""
+    where stop is None. Integers of int64 unless one argument is a float.
+
+    The result has one axis. dtype: None, or any but bool.
+    Raises ValueError for step 0, TypeError for what is no number.
+
+    >>> pt.arange(2, 10, 3).tolist()
+    [2, 5, 8]
+    >>> pt.arange(3, dtype=pt.float32).tolist()
+    [0.0, 1.0, 2.0]
+    """
     if stop is None:
         start, stop = 0, start
     if dtype is None:
@@ -105,7 +176,15 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
 
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     """num numbers at equal distances from start to stop, which is the last one
-    where endpoint is set."""
+    where endpoint is set.
+
+    The result has one axis of num elements, of floats or complex numbers unless dtype
+    says another.
+    Raises ValueError for num below 0, TypeError for complex numbers as real ones.
+
+    >>> pt.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
     kinds = isinstance(start, complex) or isinstance(stop, complex)
     dtype = dtype_of(dtype, default_complex() if kinds else default_float())
     if num < 0:
@@ -135,7 +214,13 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
 
 
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
-    """Ones on diagonal k of a matrix of zeros."""
+    """Ones on diagonal k of a matrix of zeros.
+
+    Raises ValueError for negative extents, TypeError for no dtype.
+
+    >>> pt.eye(2, k=0, dtype=pt.int32).tolist()
+    [[1, 0], [0, 1]]
+    """
     shape = (n_rows, n_rows if n_cols is None else n_cols)
     k = _near(k)
     rows, columns = (iota(shape, a, c.int64, device) for a in (0, 1))
@@ -155,18 +240,38 @@ def _mask(x, k, keeps):
 
 
 def tril(x, /, *, k=0):
-    """x with zeros above diagonal k of its last two axes."""
+    """x with zeros above diagonal k of its last two axes.
+
+    x: of any dtype, at least two axes.
+    Raises ValueError for fewer.
+
+    >>> pt.tril(pt.asarray([[1, 2], [3, 4]])).tolist()
+    [[1, 0], [3, 4]]
+    """
     return _mask(x, k, c.less_equal)
 
 
 def triu(x, /, *, k=0):
-    """x with zeros below diagonal k of its last two axes."""
+    """x with zeros below diagonal k of its last two axes.
+
+    x: of any dtype, at least two axes.
+    Raises ValueError for fewer.
+
+    >>> pt.triu(pt.asarray([[1, 2], [3, 4]])).tolist()
+    [[1, 2], [0, 4]]
+    """
     return _mask(x, k, c.greater_equal)
 
 
 def meshgrid(*arrays, indexing="xy"):
     """The coordinates of a grid: an array for each of arrays, of rank 1, in the
-    shape of all of them."""
+    shape of all of them.
+
+    Raises ValueError for another indexing, TypeError for no arrays.
+
+    >>> [x.tolist() for x in pt.meshgrid(pt.asarray([1, 2]), pt.asarray([3, 4]))]
+    [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
+    """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is {indexing!r}: 'xy' and 'ij' are known")
     if not arrays:
@@ -182,7 +287,15 @@ def meshgrid(*arrays, indexing="xy"):
 
 
 def copy(x, device=None):
-    """x in memory of its own on device: the only way between devices."""
+    """x in memory of its own on device: the only way between devices.
+
+    x: of any dtype and shape; device: None: where x is. The result is row-major.
+    Raises TypeError for no array and no device, ValueError for a traced array, Error
+    for a device that is not there.
+
+    >>> pt.copy(pt.asarray([1, 2]), "cpu").tolist()
+    [1, 2]
+    """
     return c.copy(need_array(x), device)
 
 
@@ -204,7 +317,15 @@ _LETTERS = {"bool": "b", "signed integer": "i", "unsigned integer": "u",
 
 
 def isdtype(dtype, kind):
-    """Whether dtype is kind: a dtype, the name of a kind, or a tuple of them."""
+    """Whether dtype is kind: a dtype, the name of a kind, or a tuple of them.
+
+    kind: "bool", "signed integer", "unsigned integer", "integral", "real floating",
+    "complex floating" or "numeric".
+    Raises ValueError for another kind, TypeError for no dtype.
+
+    >>> pt.isdtype(pt.float32, "real floating")
+    True
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
     if isinstance(kind, str) and kind in _LETTERS:
@@ -215,7 +336,17 @@ def isdtype(dtype, kind):
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
-    """x as dtype. A number of complex type becomes none that is real."""
+    """x as dtype. A number of complex type becomes none that is real.
+
+    x: of any dtype and shape; dtype: any. Floats become integers by truncation,
+    anything becomes bool by x != 0. The result is a copy unless copy=False, on device.
+    Raises TypeError for complex numbers that become real ones, and for no dtype.
+
+    >>> pt.astype(pt.asarray([1.7, 0.0]), pt.int32).tolist()
+    [1, 0]
+    >>> pt.astype(pt.asarray([1.7, 0.0]), bool).tolist()
+    [True, False]
+    """
     need_array(x)
     dtype = c.dtype(dtype)
     y = c.cast(x, dtype)
@@ -225,7 +356,13 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
 
 def result_type(*arrays_and_dtypes):
-    """The dtype that arrays, dtypes and numbers have together."""
+    """The dtype that arrays, dtypes and numbers have together.
+
+    Raises TypeError for dtypes that have no common one, ValueError for no arguments.
+
+    >>> str(pt.result_type(pt.int8, pt.uint8)), str(pt.result_type(pt.float32, 2))
+    ('int16', 'float32')
+    """
     dtypes, numbers = [], []
     for x in arrays_and_dtypes:
         if isinstance(x, Array):
@@ -247,7 +384,13 @@ def result_type(*arrays_and_dtypes):
 
 
 def can_cast(from_, to, /):
-    """Whether from_, an array or a dtype, becomes to by promotion."""
+    """Whether from_, an array or a dtype, becomes to by promotion.
+
+    Raises TypeError for what is no dtype.
+
+    >>> pt.can_cast(pt.int8, pt.int32), pt.can_cast(pt.int32, pt.int8)
+    (True, False)
+    """
     dtype = from_.dtype if isinstance(from_, Array) else c.dtype(from_)
     try:
         return c.promote(dtype, c.dtype(to)) == c.dtype(to)
@@ -256,7 +399,14 @@ def can_cast(from_, to, /):
 
 
 class iinfo:
-    """The limits of a dtype of integers: bits, min, max, dtype."""
+    """The limits of a dtype of integers: bits, min, max, dtype.
+
+    type: a dtype of integers, or an array of one.
+    Raises TypeError for another.
+
+    >>> pt.iinfo(pt.int8).max
+    127
+    """
 
     def __init__(self, type, /):
         dtype = type.dtype if isinstance(type, Array) else c.dtype(type)
@@ -277,7 +427,14 @@ _FORMATS = {"float16": (5, 10), "bfloat16": (8, 7), "float32": (8, 23),
 
 
 class finfo:
-    """The limits of a dtype of floats: bits, eps, max, min, smallest_normal, dtype."""
+    """The limits of a dtype of floats: bits, eps, max, min, smallest_normal, dtype.
+
+    type: a dtype of floats or complex numbers, or an array of one.
+    Raises TypeError for another.
+
+    >>> pt.finfo(pt.float32).eps == 2.0**-23
+    True
+    """
 
     def __init__(self, type, /):
         dtype = type.dtype if isinstance(type, Array) else c.dtype(type)
@@ -298,7 +455,14 @@ class finfo:
 
 
 def broadcast_shapes(*shapes):
-    """The shape that arrays of shapes have together."""
+    """The shape that arrays of shapes have together.
+
+    Raises ValueError for shapes that do not broadcast, TypeError for what are no
+    shapes.
+
+    >>> pt.broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
     out = []
     for shape in shapes:
         shape = shape_of(shape)

@@ -37,12 +37,30 @@ def _numeric(x, name):
 
 
 def sum(x, /, *, axis=None, dtype=None, keepdims=False):
-    """The sum over axis; of integers in int64 or uint64."""
+    """The sum over axis; of integers in int64 or uint64.
+
+    x: of any dtype; axis: None, an axis or several. The result has dtype, or x's; the
+    sum of none is 0.
+    Raises IndexError for an axis that x has not, ValueError for one that is named
+    twice, TypeError for complex numbers as real ones.
+
+    >>> pt.sum(pt.asarray([[1, 2], [3, 4]]), axis=0).tolist()
+    [4, 6]
+    """
     return _fold("add", c.cast(need_array(x), _sum_dtype(x, dtype)), axis, keepdims)
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
-    """The product over axis; of integers in int64 or uint64."""
+    """The product over axis; of integers in int64 or uint64.
+
+    x: of any dtype; axis: None, an axis or several. The result has dtype, or x's; the
+    product of none is 1.
+    Raises IndexError for an axis that x has not, TypeError for complex numbers as real
+    ones.
+
+    >>> pt.prod(pt.asarray([2, 3, 4])).tolist()
+    24
+    """
     return _fold("multiply", c.cast(need_array(x), _sum_dtype(x, dtype)), axis,
                  keepdims)
 
@@ -59,12 +77,30 @@ def _extreme(op, x, axis, keepdims):
 
 
 def max(x, /, *, axis=None, keepdims=False):
-    """The largest element over axis; NaN where there is one."""
+    """The largest element over axis; NaN where there is one.
+
+    x: real numbers or bools; axis: None, an axis or several, with elements. The result
+    has x's dtype.
+    Raises IndexError for an axis that x has not, ValueError for no elements, TypeError
+    for complex numbers.
+
+    >>> pt.max(pt.asarray([[1, 5], [7, 2]]), axis=0).tolist()
+    [7, 5]
+    """
     return _extreme("maximum", x, axis, keepdims)
 
 
 def min(x, /, *, axis=None, keepdims=False):
-    """The least element over axis; NaN where there is one."""
+    """The least element over axis; NaN where there is one.
+
+    x: real numbers or bools; axis: None, an axis or several, with elements. The result
+    has x's dtype.
+    Raises IndexError for an axis that x has not, ValueError for no elements, TypeError
+    for complex numbers.
+
+    >>> pt.min(pt.asarray([[1, 5], [7, 2]]), axis=0).tolist()
+    [1, 2]
+    """
     return _extreme("minimum", x, axis, keepdims)
 
 
@@ -73,17 +109,40 @@ def _truth(x):
 
 
 def all(x, /, *, axis=None, keepdims=False):
-    """Whether all elements over axis are other than 0."""
+    """Whether all elements over axis are other than 0.
+
+    x: of any dtype and shape; axis: None, an axis or several. The result is of bool,
+    without these axes, or with them as 1.
+    Raises IndexError for an axis that x has not, TypeError for no array.
+
+    >>> pt.all(pt.asarray([[1, 0], [2, 3]]), axis=1).tolist()
+    [False, True]
+    """
     return _fold("and", _truth(x), axis, keepdims)
 
 
 def any(x, /, *, axis=None, keepdims=False):
-    """Whether an element over axis is other than 0."""
+    """Whether an element over axis is other than 0.
+
+    x: of any dtype and shape; axis: None, an axis or several. The result is of bool,
+    without these axes, or with them as 1.
+    Raises IndexError for an axis that x has not, TypeError for no array.
+
+    >>> pt.any(pt.asarray([[0, 0], [2, 3]]), axis=1).tolist()
+    [False, True]
+    """
     return _fold("or", _truth(x), axis, keepdims)
 
 
 def count_nonzero(x, /, *, axis=None, keepdims=False):
-    """How many elements over axis are other than 0."""
+    """How many elements over axis are other than 0.
+
+    x: of any dtype and shape; axis: None, an axis or several. The result is of int64.
+    Raises IndexError for an axis that x has not, TypeError for no array.
+
+    >>> pt.count_nonzero(pt.asarray([0, 3, 0, 1])).tolist()
+    2
+    """
     return sum(_truth(x), axis=axis, keepdims=keepdims)
 
 
@@ -95,7 +154,15 @@ def _floats(x, name):
 
 
 def mean(x, /, *, axis=None, keepdims=False):
-    """The mean over axis."""
+    """The mean over axis.
+
+    x: of any dtype; axis: None, an axis or several. The result is a float or complex;
+    integers are taken as config.default_float.
+    Raises IndexError for an axis that x has not.
+
+    >>> pt.mean(pt.asarray([1, 2, 6])).tolist()
+    3.0
+    """
     x = _floats(x, "mean")
     n = count_of(x.shape[a] for a in axes_of(axis, x.ndim))
     return c.divide(sum(x, axis=axis, keepdims=keepdims), n)
@@ -103,7 +170,15 @@ def mean(x, /, *, axis=None, keepdims=False):
 
 def var(x, /, *, axis=None, correction=0.0, keepdims=False):
     """The mean square of the distances from the mean over axis; the count is
-    lessened by correction."""
+    lessened by correction.
+
+    x: of any dtype; axis: None, an axis or several; correction: a number. The result is
+    a float; of fewer elements than correction NaN.
+    Raises IndexError for an axis that x has not.
+
+    >>> pt.var(pt.asarray([1.0, 3.0])).tolist()
+    1.0
+    """
     x = _floats(x, "var")
     n = count_of(x.shape[a] for a in axes_of(axis, x.ndim))
     away = c.subtract(x, mean(x, axis=axis, keepdims=True))
@@ -116,7 +191,15 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
 
 
 def std(x, /, *, axis=None, correction=0.0, keepdims=False):
-    """The root of var()."""
+    """The root of var().
+
+    x: of any dtype; axis: None, an axis or several; correction: a number. The result is
+    a float.
+    Raises IndexError for an axis that x has not.
+
+    >>> pt.std(pt.asarray([1.0, 3.0])).tolist()
+    1.0
+    """
     return c.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
@@ -139,17 +222,41 @@ def _cumulate(op, x, axis, dtype, include_initial, start):
 
 
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
-    """The sums of the first elements along axis: of one, of two, ..."""
+    """The sums of the first elements along axis: of one, of two, ...
+
+    x: numbers with at least one axis; axis may be None where there is one. The result
+    has x's shape, one more along axis with include_initial, and the dtype of sum().
+    Raises ValueError for None with several axes, IndexError for an axis that x has not.
+
+    >>> pt.cumulative_sum(pt.asarray([1, 2, 3]), include_initial=True).tolist()
+    [0, 1, 3, 6]
+    """
     return _cumulate("ADD", x, axis, dtype, include_initial, 0)
 
 
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
-    """The products of the first elements along axis: of one, of two, ..."""
+    """The products of the first elements along axis: of one, of two, ...
+
+    x: numbers with at least one axis; axis may be None where there is one. The result
+    has x's shape, one more along axis with include_initial, and the dtype of prod().
+    Raises ValueError for None with several axes, IndexError for an axis that x has not.
+
+    >>> pt.cumulative_prod(pt.asarray([1, 2, 3])).tolist()
+    [1, 2, 6]
+    """
     return _cumulate("MULTIPLY", x, axis, dtype, include_initial, 1)
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
-    """The differences of neighbours along axis, taken n times."""
+    """The differences of neighbours along axis, taken n times.
+
+    x: of any dtype, with at least one axis; n: at least 0. The result is n shorter
+    along axis.
+    Raises IndexError for an axis that x has not, ValueError for parts of other shapes.
+
+    >>> pt.diff(pt.asarray([1, 4, 9])).tolist()
+    [3, 5]
+    """
     axis = axis_of(axis, need_array(x).ndim)
     parts = [p for p in (prepend, x, append) if p is not None]
     if len(parts) > 1:
@@ -187,17 +294,40 @@ def _place(x, axis, keepdims, extreme):
 
 
 def argmax(x, /, *, axis=None, keepdims=False):
-    """The place of the first largest element along axis, of all where that is None."""
+    """The place of the first largest element along axis, of all where that is None.
+
+    x: real numbers of any shape; NaN is the largest. The result is of int64.
+    Raises IndexError for an axis that x has not, ValueError for no elements, TypeError
+    for complex numbers.
+
+    >>> pt.argmax(pt.asarray([[1, 5], [7, 2]]), axis=1).tolist()
+    [1, 0]
+    """
     return _place(x, axis, keepdims, max)
 
 
 def argmin(x, /, *, axis=None, keepdims=False):
-    """The place of the first least element along axis, of all where that is None."""
+    """The place of the first least element along axis, of all where that is None.
+
+    x: real numbers of any shape; NaN is the least. The result is of int64.
+    Raises IndexError for an axis that x has not, ValueError for no elements, TypeError
+    for complex numbers.
+
+    >>> pt.argmin(pt.asarray([[1, 5], [7, 2]]), axis=1).tolist()
+    [0, 1]
+    """
     return _place(x, axis, keepdims, min)
 
 
 def nonzero(x, /):
-    """The places of elements other than 0, an array for each axis. Evaluates."""
+    """The places of elements other than 0, an array for each axis. Evaluates.
+
+    x: of any dtype, at least one axis. The results are of int64.
+    Raises ValueError for rank 0 and in a trace, since the size depends on data.
+
+    >>> [i.tolist() for i in pt.nonzero(pt.asarray([[0, 1], [2, 0]]))]
+    [[0, 1], [1, 0]]
+    """
     if need_array(x).ndim == 0:
         raise ValueError("nonzero() takes an array of at least one axis")
     if not x.size:
@@ -213,7 +343,15 @@ def nonzero(x, /):
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):
     """Where elements of x2 would go into x1, which is sorted: before equal ones, or
-    behind them where side is 'right'."""
+    behind them where side is 'right'.
+
+    x1: real numbers, one axis; x2: an array of any shape or a number. The result has
+    x2's shape and is of int64.
+    Raises ValueError for another side, TypeError for dtypes without a common one.
+
+    >>> pt.searchsorted(pt.asarray([1, 3, 5]), pt.asarray([0, 3, 9])).tolist()
+    [0, 1, 3]
+    """
     from ._index import take
     need_array(x1)
     x2 = array(x2, x1)
@@ -259,7 +397,14 @@ def _check_order(x):
 
 
 def sort(x, /, *, axis=-1, descending=False, stable=True):
-    """x with its elements along axis in order; NaN is the largest number."""
+    """x with its elements along axis in order; NaN is the largest number.
+
+    x: real numbers or bools, at least one axis. The result has x's dtype and shape.
+    Raises IndexError for an axis that x has not, TypeError for complex numbers.
+
+    >>> pt.sort(pt.asarray([3, 1, 2]), descending=True).tolist()
+    [3, 2, 1]
+    """
     _check_order(x)
     axis = axis_of(axis, x.ndim)
     order = body(f"sort{descending}", _order(x.dtype, descending), x.dtype, x.dtype)
@@ -277,13 +422,29 @@ def _sort_by(x, axis, descending=False):
 
 
 def argsort(x, /, *, axis=-1, descending=False, stable=True):
-    """The places that the elements of sort() had. Equal ones keep their order."""
+    """The places that the elements of sort() had. Equal ones keep their order.
+
+    x: real numbers or bools, at least one axis. The result has x's shape and is of
+    int64.
+    Raises IndexError for an axis that x has not, TypeError for complex numbers.
+
+    >>> pt.argsort(pt.asarray([3.0, 1.0, 2.0])).tolist()
+    [1, 2, 0]
+    """
     _check_order(x)
     return _sort_by(x, axis_of(axis, x.ndim), descending)[1]
 
 
 def topk(x, k, /, *, axis=-1):
-    """The k largest elements along axis, the first largest, and their places."""
+    """The k largest elements along axis, the first largest, and their places.
+
+    x: real numbers, at least k along axis. The results have k there, of x's dtype and
+    of int64.
+    Raises IndexError for an axis that x has not, ValueError for a larger k.
+
+    >>> [y.tolist() for y in pt.topk(pt.asarray([3, 9, 5]), 2)]
+    [[9, 5], [1, 2]]
+    """
     _check_order(x)
     axis = axis_of(axis, x.ndim)
     values, places = _sort_by(x, axis, True)
@@ -293,7 +454,15 @@ def topk(x, k, /, *, axis=-1):
 # --- Beside the standard ---
 
 def clip(x, /, min=None, max=None):
-    """x, but min where it is below, and max where it is above that."""
+    """x, but min where it is below, and max where it is above that.
+
+    x: real numbers of any shape; min, max: None, numbers, or arrays that broadcast with
+    x. The result has x's dtype.
+    Raises TypeError for complex numbers, ValueError for shapes that do not broadcast.
+
+    >>> pt.clip(pt.asarray([1, 5, 9]), 2, 6).tolist()
+    [2, 5, 6]
+    """
     dtype = need_array(x).dtype
     for limit, pick in ((min, c.maximum), (max, c.minimum)):
         if limit is None:
@@ -304,7 +473,15 @@ def clip(x, /, min=None, max=None):
 
 
 def logsumexp(x, /, *, axis=None, keepdims=False):
-    """log(sum(exp(x))) over axis without overflow on the way."""
+    """log(sum(exp(x))) over axis without overflow on the way.
+
+    x: floats of any shape; integers become floats. The result lacks axis, or has it as
+    1.
+    Raises IndexError for an axis that x has not.
+
+    >>> pt.logsumexp(pt.asarray([0.0])).tolist()
+    0.0
+    """
     x = _floats(x, "logsumexp")
     axes = axes_of(axis, x.ndim)
     return _kept(apply("logsumexp", (x,), {"dimensions": axes}), x.shape, axes,
@@ -312,12 +489,26 @@ def logsumexp(x, /, *, axis=None, keepdims=False):
 
 
 def softmax(x, /, *, axis=-1):
-    """exp(x) by its sum over axis."""
+    """exp(x) by its sum over axis.
+
+    x: floats with at least one axis; integers become floats. The result has x's shape.
+    Raises IndexError for an axis that x has not.
+
+    >>> pt.softmax(pt.asarray([1.0, 1.0])).tolist()
+    [0.5, 0.5]
+    """
     x = _floats(x, "softmax")
     return apply("softmax", (x,), {"dimensions": axes_of(axis, x.ndim)})
 
 
 def log_softmax(x, /, *, axis=-1):
-    """log(softmax(x)), exact where that is small."""
+    """log(softmax(x)), exact where that is small.
+
+    x: floats with at least one axis; integers become floats. The result has x's shape.
+    Raises IndexError for an axis that x has not.
+
+    >>> pt.log_softmax(pt.asarray([0.0])).tolist()
+    [0.0]
+    """
     x = _floats(x, "log_softmax")
     return apply("log_softmax", (x,), {"dimensions": axes_of(axis, x.ndim)})

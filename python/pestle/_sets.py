@@ -47,7 +47,14 @@ def _runs(x):
 
 def unique_all(x, /):
     """The values that x has, in order, the place of the first of each, the place
-    among them of each element, and how often each occurs. Each NaN is a value."""
+    among them of each element, and how often each occurs. Each NaN is a value.
+
+    x: of any dtype and shape; places are of int64.
+    Raises ValueError in a trace, since sizes depend on data.
+
+    >>> [y.tolist() for y in pt.unique_all(pt.asarray([3, 1, 3]))]
+    [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
+    """
     values, places, starts, first = _runs(x)
     n = x.size
     ends = concat([starts, c.full((1,), n, c.int64, x.device)])
@@ -62,25 +69,54 @@ def unique_all(x, /):
 
 
 def unique_counts(x, /):
-    """The values that x has, in order, and how often each occurs."""
+    """The values that x has, in order, and how often each occurs.
+
+    x: of any dtype and shape; counts are of int64.
+    Raises ValueError in a trace, since sizes depend on data.
+
+    >>> [y.tolist() for y in pt.unique_counts(pt.asarray([3, 1, 3]))]
+    [[1, 3], [1, 2]]
+    """
     y = unique_all(x)
     return unique_counts_result(y.values, y.counts)
 
 
 def unique_inverse(x, /):
-    """The values that x has, in order, and the place among them of each element."""
+    """The values that x has, in order, and the place among them of each element.
+
+    x: of any dtype and shape; places are of int64 and of x's shape.
+    Raises ValueError in a trace, since sizes depend on data.
+
+    >>> [y.tolist() for y in pt.unique_inverse(pt.asarray([3, 1, 3]))]
+    [[1, 3], [1, 0, 1]]
+    """
     y = unique_all(x)
     return unique_inverse_result(y.values, y.inverse_indices)
 
 
 def unique_values(x, /):
-    """The values that x has, in order."""
+    """The values that x has, in order.
+
+    x: of any dtype and shape.
+    Raises ValueError in a trace, since the size depends on data.
+
+    >>> pt.unique_values(pt.asarray([3, 1, 3])).tolist()
+    [1, 3]
+    """
     values, _, starts, _ = _runs(x)
     return take(values, starts)
 
 
 def isin(x1, x2, /, *, invert=False):
-    """Whether each element of x1 is one of x2."""
+    """Whether each element of x1 is one of x2.
+
+    x1, x2: arrays of any shape, or one of them a number. The result has x1's shape and
+    is of bool.
+    Raises TypeError for dtypes without a common one.
+
+    >>> pt.isin(pt.asarray([1, 2, 3]), pt.asarray([2, 5])).tolist()
+    [False, True, False]
+    """
     like = x1 if isinstance(x1, Array) else x2
     x1, x2 = array(x1, like), array(x2, like)
     dtype = c.promote(x1.dtype, x2.dtype)

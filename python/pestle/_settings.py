@@ -28,6 +28,12 @@ class _Config:
     eager          each operation is computed when it is recorded (False)
     default_float  what Python's floats, zeros(), mean() of integers and the like are:
                    float32 or float64 (float32); complex numbers follow it
+
+    Raises TypeError for another setting and for no dtype, ValueError for another dtype.
+
+    >>> with pt.config(default_float="float64"):
+    ...     pt.zeros((2,)).dtype.name
+    'float64'
     """
 
     __slots__ = ()
@@ -91,7 +97,8 @@ class default_device(_Here):
     with pestle.default_device("gpu:0"): ...
 
     device is a device or its name. Other threads have their own; set_default_device()
-    is for those that say nothing.
+    is for those that say nothing. Raises TypeError for no device, Error for one that is
+    not there.
 
     >>> with pt.default_device("cpu"):
     ...     x = pt.zeros((2,))

@@ -10,7 +10,15 @@ from ._make import broadcast_shapes, result_type
 
 
 def reshape(x, /, shape, *, copy=None):
-    """x in another shape of as many elements; one extent may be -1."""
+    """x in another shape of as many elements; one extent may be -1.
+
+    x: of any dtype; shape: an integer or several. The result is a view where strides
+    allow, a copy with copy=True.
+    Raises ValueError for another count of elements, TypeError for what are no integers.
+
+    >>> pt.reshape(pt.arange(6), (2, -1)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
     need_array(x)
     dims = [operator.index(d) for d in
             (shape if isinstance(shape, (tuple, list)) else (shape,))]
@@ -28,7 +36,14 @@ def reshape(x, /, shape, *, copy=None):
 
 
 def permute_dims(x, /, axes):
-    """x with its axes in the order axes."""
+    """x with its axes in the order axes.
+
+    axes: all of x's, in any order. The result is a view.
+    Raises ValueError for others, IndexError for an axis that x has not.
+
+    >>> pt.permute_dims(pt.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     need_array(x)
     order = axes_of(axes, x.ndim)
     if len(order) != x.ndim:
@@ -37,20 +52,41 @@ def permute_dims(x, /, axes):
 
 
 def transpose(x, /, axes=None):
-    """x with its axes in the order axes, or turned around."""
+    """x with its axes in the order axes, or turned around.
+
+    axes: None, or all of x's. The result is a view.
+    Raises ValueError for others, IndexError for an axis that x has not.
+
+    >>> pt.transpose(pt.ones((2, 3))).shape
+    (3, 2)
+    """
     need_array(x)
     return permute_dims(x, tuple(reversed(range(x.ndim))) if axes is None else axes)
 
 
 def matrix_transpose(x, /):
-    """x with its last two axes swapped."""
+    """x with its last two axes swapped.
+
+    x: of at least two axes. The result is a view.
+    Raises ValueError for fewer axes.
+
+    >>> pt.matrix_transpose(pt.asarray([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
     if need_array(x).ndim < 2:
         raise ValueError(f"a matrix has two axes, the array has {x.ndim}")
     return swapaxes(x, -1, -2)
 
 
 def swapaxes(x, axis1, axis2):
-    """x with two of its axes swapped."""
+    """x with two of its axes swapped.
+
+    x: of any dtype. The result is a view.
+    Raises IndexError for an axis that x has not.
+
+    >>> pt.swapaxes(pt.ones((2, 3)), 0, 1).shape
+    (3, 2)
+    """
     order = list(range(need_array(x).ndim))
     a, b = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
     order[a], order[b] = b, a
@@ -58,7 +94,15 @@ def swapaxes(x, axis1, axis2):
 
 
 def moveaxis(x, source, destination, /):
-    """x with the axes source at the places destination."""
+    """x with the axes source at the places destination.
+
+    x: of any dtype; source, destination: an axis each, or as many. The result is a
+    view.
+    Raises IndexError for an axis that x has not, ValueError for other counts.
+
+    >>> pt.moveaxis(pt.ones((2, 3, 4)), 0, 2).shape
+    (3, 4, 2)
+    """
     need_array(x)
     sources, places = axes_of(source, x.ndim), axes_of(destination, x.ndim)
     if len(sources) != len(places):
@@ -70,7 +114,14 @@ def moveaxis(x, source, destination, /):
 
 
 def expand_dims(x, /, axis=0):
-    """x with new axes of extent 1, at the places axis of the result."""
+    """x with new axes of extent 1, at the places axis of the result.
+
+    x: of any dtype; axis: one, or several, of the result. The result is a view.
+    Raises IndexError for an axis outside of it, ValueError for one that is named twice.
+
+    >>> pt.expand_dims(pt.ones((3,)), axis=(0, 2)).shape
+    (1, 3, 1)
+    """
     need_array(x)
     several = isinstance(axis, (tuple, list))
     ndim = x.ndim + (len(axis) if several else 1)
@@ -80,7 +131,14 @@ def expand_dims(x, /, axis=0):
 
 
 def squeeze(x, /, axis=None):
-    """x without axes of extent 1: those of axis."""
+    """x without axes of extent 1: those of axis.
+
+    x: of any dtype. The result is a view.
+    Raises ValueError for an axis of another extent, IndexError for one that x has not.
+
+    >>> pt.squeeze(pt.ones((1, 3, 1)), axis=0).shape
+    (3, 1)
+    """
     need_array(x)
     if axis is None:
         axis = tuple(i for i, d in enumerate(x.shape) if d == 1)
@@ -92,12 +150,26 @@ def squeeze(x, /, axis=None):
 
 
 def ravel(x, /):
-    """x in one axis."""
+    """x in one axis.
+
+    x: of any dtype and shape. The result is a view where strides allow.
+    Raises TypeError for no array.
+
+    >>> pt.ravel(pt.asarray([[1, 2], [3, 4]])).tolist()
+    [1, 2, 3, 4]
+    """
     return reshape_to(need_array(x), (x.size,))
 
 
 def broadcast_to(x, /, shape):
-    """x repeated to shape."""
+    """x repeated to shape.
+
+    x: of any dtype, with extents that are those of shape or 1. The result is a view.
+    Raises ValueError where it does not broadcast, TypeError for no array.
+
+    >>> pt.broadcast_to(pt.asarray([1, 2]), (2, 2)).tolist()
+    [[1, 2], [1, 2]]
+    """
     need_array(x)
     shape = shape_of(shape)
     if broadcast_shapes(x.shape, shape) != shape:
@@ -108,13 +180,28 @@ def broadcast_to(x, /, shape):
 
 
 def broadcast_arrays(*arrays):
-    """arrays repeated to the shape that they have together."""
+    """arrays repeated to the shape that they have together.
+
+    The results are views of the shape that all have together, of their own dtypes.
+    Raises ValueError for shapes that do not broadcast, TypeError for no arrays.
+
+    >>> [x.shape for x in pt.broadcast_arrays(pt.ones((3, 1)), pt.ones((4,)))]
+    [(3, 4), (3, 4)]
+    """
     shape = broadcast_shapes(*(need_array(x).shape for x in arrays))
     return tuple(broadcast_to(x, shape) for x in arrays)
 
 
 def concat(arrays, /, *, axis=0):
-    """arrays one behind the other along axis; None: all of them flat."""
+    """arrays one behind the other along axis; None: all of them flat.
+
+    arrays: of shapes that differ along axis alone; the result has their promoted dtype.
+    Raises ValueError for no arrays and other shapes, IndexError for an axis that they
+    have not, TypeError for dtypes without a common one.
+
+    >>> pt.concat([pt.asarray([1, 2]), pt.asarray([3])]).tolist()
+    [1, 2, 3]
+    """
     arrays = [array(x) for x in arrays]
     if not arrays:
         raise ValueError("concat() takes at least one array")
@@ -133,7 +220,15 @@ def concat(arrays, /, *, axis=0):
 
 
 def stack(arrays, /, *, axis=0):
-    """arrays of one shape along a new axis."""
+    """arrays of one shape along a new axis.
+
+    The result has one axis more and the promoted dtype.
+    Raises ValueError for no arrays and other shapes, IndexError for an axis outside of
+    the result.
+
+    >>> pt.stack([pt.asarray([1, 2]), pt.asarray([3, 4])]).tolist()
+    [[1, 2], [3, 4]]
+    """
     arrays = [array(x) for x in arrays]
     if not arrays:
         raise ValueError("stack() takes at least one array")
@@ -146,14 +241,29 @@ def stack(arrays, /, *, axis=0):
 
 
 def unstack(x, /, *, axis=0):
-    """The parts of x along axis, which they have not."""
+    """The parts of x along axis, which they have not.
+
+    The results are views.
+    Raises IndexError for an axis that x has not.
+
+    >>> [y.tolist() for y in pt.unstack(pt.asarray([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
+    """
     axis = axis_of(axis, need_array(x).ndim)
     return tuple(squeeze(slice_axis(x, axis, i, i + 1), axis)
                  for i in range(x.shape[axis]))
 
 
 def split(x, parts, axis=0):
-    """x in equal parts along axis, or cut at the places parts."""
+    """x in equal parts along axis, or cut at the places parts.
+
+    parts: an integer, or the places of cuts.
+    Raises ValueError where no equal parts are made, IndexError for an axis that x has
+    not.
+
+    >>> [p.tolist() for p in pt.split(pt.arange(4), 2)]
+    [[0, 1], [2, 3]]
+    """
     axis = axis_of(axis, need_array(x).ndim)
     n = x.shape[axis]
     if isinstance(parts, int):
@@ -166,12 +276,26 @@ def split(x, parts, axis=0):
 
 
 def flip(x, /, *, axis=None):
-    """x with the elements of axis in the opposite order."""
+    """x with the elements of axis in the opposite order.
+
+    x: of any dtype and shape; axis: None, one or several. The result is a view.
+    Raises IndexError for an axis that x has not.
+
+    >>> pt.flip(pt.asarray([1, 2, 3])).tolist()
+    [3, 2, 1]
+    """
     return apply("reverse", (need_array(x),), {"dimensions": axes_of(axis, x.ndim)})
 
 
 def roll(x, /, shift, *, axis=None):
-    """x with its elements moved shift places along axis, those that leave it first."""
+    """x with its elements moved shift places along axis, those that leave it first.
+
+    x: of any dtype; shift, axis: one, or as many.
+    Raises IndexError for an axis that x has not, ValueError for other counts.
+
+    >>> pt.roll(pt.asarray([1, 2, 3]), 1).tolist()
+    [3, 1, 2]
+    """
     need_array(x)
     if axis is None:
         return reshape_to(roll(ravel(x), shift, axis=0), x.shape)
@@ -194,7 +318,14 @@ def roll(x, /, shift, *, axis=None):
 
 
 def tile(x, repetitions, /):
-    """x repeated as a whole so often along each axis."""
+    """x repeated as a whole so often along each axis.
+
+    repetitions: integers, one an axis.
+    Raises TypeError for no integers, ValueError for negative ones.
+
+    >>> pt.tile(pt.asarray([1, 2]), (2,)).tolist()
+    [1, 2, 1, 2]
+    """
     need_array(x)
     times = tuple(repetitions)
     ndim = max(len(times), x.ndim)
@@ -206,7 +337,15 @@ def tile(x, repetitions, /):
 
 
 def repeat(x, repeats, /, *, axis=None):
-    """Each element of x along axis repeated: a number of times, or of an array."""
+    """Each element of x along axis repeated: a number of times, or of an array.
+
+    repeats: at least 0, or an array of integers, one for each element of axis.
+    Raises IndexError for an axis that x has not, ValueError for negative and for other
+    counts, TypeError for no integers.
+
+    >>> pt.repeat(pt.asarray([1, 2]), 2).tolist()
+    [1, 1, 2, 2]
+    """
     need_array(x)
     if axis is None:
         x, axis = ravel(x), 0
@@ -236,7 +375,15 @@ def repeat(x, repeats, /, *, axis=None):
 
 
 def pad(x, widths, constant_values=0):
-    """x with constant_values around it: (before, after) of each axis."""
+    """x with constant_values around it: (before, after) of each axis.
+
+    x: of any dtype; widths: a number, or a pair of numbers for each axis. The result
+    has x's dtype.
+    Raises ValueError for other counts, TypeError for no array.
+
+    >>> pt.pad(pt.asarray([1, 2]), 1).tolist()
+    [0, 1, 2, 0]
+    """
     need_array(x)
     widths = widths if isinstance(widths, (tuple, list)) else [widths] * x.ndim
     widths = [(w, w) if isinstance(w, int) else tuple(w) for w in widths]

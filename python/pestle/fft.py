@@ -55,7 +55,16 @@ def _transform(x, kind, axis, n, length):
 
 
 def fft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The transform along axis, of n elements."""
+    """The transform along axis, of n elements.
+
+    x: numbers with at least one axis; real ones become complex. The result is complex,
+    with n along axis.
+    Raises IndexError for an axis that x has not, ValueError for another norm and n
+    below 1.
+
+    >>> pt.fft.fft(pt.asarray([1.0, 0.0])).tolist()
+    [(1+0j), (1+0j)]
+    """
     x = _complex(x)
     axis = axis_of(axis, x.ndim)
     n = x.shape[axis] if n is None else n
@@ -63,7 +72,16 @@ def fft(x, /, *, n=None, axis=-1, norm="backward"):
 
 
 def ifft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The inverse transform along axis, of n elements."""
+    """The inverse transform along axis, of n elements.
+
+    x: numbers with at least one axis; real ones become complex. The result is complex,
+    with n along axis.
+    Raises IndexError for an axis that x has not, ValueError for another norm and n
+    below 1.
+
+    >>> pt.fft.ifft(pt.asarray([2.0, 0.0])).tolist()
+    [(1+0j), (1+0j)]
+    """
     x = _complex(x)
     axis = axis_of(axis, x.ndim)
     n = x.shape[axis] if n is None else n
@@ -78,7 +96,15 @@ def _real(x, name):
 
 
 def rfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The first n // 2 + 1 frequencies of real x along axis."""
+    """The first n // 2 + 1 frequencies of real x along axis.
+
+    x: real numbers with at least one axis. The result is complex.
+    Raises TypeError for complex numbers, IndexError for an axis that x has not,
+    ValueError for another norm and n below 1.
+
+    >>> pt.fft.rfft(pt.asarray([1.0, 0.0])).tolist()
+    [(1+0j), (1+0j)]
+    """
     x = _real(x, "rfft")
     axis = axis_of(axis, x.ndim)
     n = x.shape[axis] if n is None else n
@@ -86,7 +112,16 @@ def rfft(x, /, *, n=None, axis=-1, norm="backward"):
 
 
 def irfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """n real numbers from the first frequencies, the inverse of rfft()."""
+    """n real numbers from the first frequencies, the inverse of rfft().
+
+    x: numbers with at least one axis. The result is of floats, with n along axis, 2 (m
+    - 1) of m unless n is given.
+    Raises IndexError for an axis that x has not, ValueError for another norm and n
+    below 1.
+
+    >>> pt.fft.irfft(pt.asarray([2.0, 0.0])).tolist()
+    [1.0, 1.0]
+    """
     x = _complex(x)
     axis = axis_of(axis, x.ndim)
     n = 2 * (x.shape[axis] - 1) if n is None else n
@@ -95,7 +130,15 @@ def irfft(x, /, *, n=None, axis=-1, norm="backward"):
 
 
 def hfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """n real frequencies of x, the first half of a Hermitian signal."""
+    """n real frequencies of x, the first half of a Hermitian signal.
+
+    x: numbers with at least one axis. The result is of floats, with n along axis.
+    Raises IndexError for an axis that x has not, ValueError for another norm and n
+    below 1.
+
+    >>> pt.fft.hfft(pt.asarray([1.0, 0.0])).tolist()
+    [1.0, 1.0]
+    """
     x = c.conj(_complex(x))
     axis = axis_of(axis, x.ndim)
     n = 2 * (x.shape[axis] - 1) if n is None else n
@@ -104,7 +147,15 @@ def hfft(x, /, *, n=None, axis=-1, norm="backward"):
 
 
 def ihfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The first half of the Hermitian signal whose frequencies are real x."""
+    """The first half of the Hermitian signal whose frequencies are real x.
+
+    x: real numbers with at least one axis. The result is complex.
+    Raises TypeError for complex numbers, IndexError for an axis that x has not,
+    ValueError for another norm and n below 1.
+
+    >>> pt.fft.ihfft(pt.asarray([1.0, 0.0])).tolist()
+    [(0.5-0j), (0.5-0j)]
+    """
     x = _real(x, "ihfft")
     axis = axis_of(axis, x.ndim)
     n = x.shape[axis] if n is None else n
@@ -124,21 +175,45 @@ def _several(x, s, axes):
 
 
 def fftn(x, /, *, s=None, axes=None, norm="backward"):
-    """The transform along axes, of s elements."""
+    """The transform along axes, of s elements.
+
+    x: numbers; axes: None, all of them, or the last len(s). The result is complex.
+    Raises IndexError for an axis that x has not, ValueError for other counts and
+    another norm.
+
+    >>> pt.fft.fftn(pt.asarray([[4.0, 0.0], [0.0, 0.0]])).tolist()
+    [[(4+0j), (4+0j)], [(4+0j), (4+0j)]]
+    """
     for axis, n in _several(need_array(x), s, axes):
         x = fft(x, n=n, axis=axis, norm=norm)
     return x
 
 
 def ifftn(x, /, *, s=None, axes=None, norm="backward"):
-    """The inverse transform along axes, of s elements."""
+    """The inverse transform along axes, of s elements.
+
+    x: numbers; axes: None, all of them, or the last len(s). The result is complex.
+    Raises IndexError for an axis that x has not, ValueError for other counts and
+    another norm.
+
+    >>> pt.fft.ifftn(pt.asarray([[4.0, 0.0], [0.0, 0.0]])).tolist()
+    [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    """
     for axis, n in _several(need_array(x), s, axes):
         x = ifft(x, n=n, axis=axis, norm=norm)
     return x
 
 
 def rfftn(x, /, *, s=None, axes=None, norm="backward"):
-    """The transform of real x along axes: the first half along the last of them."""
+    """The transform of real x along axes: the first half along the last of them.
+
+    x: real numbers; axes: None, all of them, or the last len(s). The result is complex.
+    Raises TypeError for complex numbers, IndexError for an axis that x has not,
+    ValueError for other counts and another norm.
+
+    >>> pt.fft.rfftn(pt.asarray([[4.0, 0.0], [0.0, 0.0]])).tolist()
+    [[(4+0j), (4+0j)], [(4+0j), (4+0j)]]
+    """
     *others, (axis, n) = _several(need_array(x), s, axes)
     x = rfft(x, n=n, axis=axis, norm=norm)
     for axis, n in others:
@@ -147,7 +222,15 @@ def rfftn(x, /, *, s=None, axes=None, norm="backward"):
 
 
 def irfftn(x, /, *, s=None, axes=None, norm="backward"):
-    """The inverse of rfftn()."""
+    """The inverse of rfftn().
+
+    x: numbers; axes: None, all of them, or the last len(s). The result is of floats.
+    Raises IndexError for an axis that x has not, ValueError for other counts and
+    another norm.
+
+    >>> pt.fft.irfftn(pt.ones((2, 2))).shape
+    (2, 2)
+    """
     rows = _several(need_array(x), s, axes)
     if s is None:
         rows[-1] = (rows[-1][0], 2 * (x.shape[rows[-1][0]] - 1))
@@ -157,7 +240,14 @@ def irfftn(x, /, *, s=None, axes=None, norm="backward"):
 
 
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
-    """The frequencies of a transform of n elements at distances d."""
+    """The frequencies of a transform of n elements at distances d.
+
+    The result has one axis, of floats.
+    Raises ValueError for n below 1, TypeError for no dtype.
+
+    >>> pt.fft.fftfreq(4).tolist()
+    [0.0, 0.25, -0.5, -0.25]
+    """
     dtype = default_float() if dtype is None else c.dtype(dtype)
     if n < 1:
         raise ValueError(f"a transform has at least one element, not {n}")
@@ -167,7 +257,14 @@ def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
 
 
 def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
-    """The frequencies of rfft() of n elements at distances d."""
+    """The frequencies of rfft() of n elements at distances d.
+
+    The result has one axis, of floats.
+    Raises ValueError for n below 1, TypeError for no dtype.
+
+    >>> pt.fft.rfftfreq(4).tolist()
+    [0.0, 0.25, 0.5]
+    """
     dtype = default_float() if dtype is None else c.dtype(dtype)
     if n < 1:
         raise ValueError(f"a transform has at least one element, not {n}")
@@ -175,12 +272,26 @@ def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
 
 
 def fftshift(x, /, *, axes=None):
-    """x with frequency 0 in the middle of axes."""
+    """x with frequency 0 in the middle of axes.
+
+    x: of any dtype; axes: None, one or several.
+    Raises IndexError for an axis that x has not.
+
+    >>> pt.fft.fftshift(pt.fft.fftfreq(4)).tolist()
+    [-0.5, -0.25, 0.0, 0.25]
+    """
     axes = axes_of(axes, need_array(x).ndim)
     return roll(x, tuple(x.shape[a] // 2 for a in axes), axis=axes)
 
 
 def ifftshift(x, /, *, axes=None):
-    """The inverse of fftshift()."""
+    """The inverse of fftshift().
+
+    x: of any dtype; axes: None, one or several.
+    Raises IndexError for an axis that x has not.
+
+    >>> pt.fft.ifftshift(pt.asarray([1, 2, 3])).tolist()
+    [2, 3, 1]
+    """
     axes = axes_of(axes, need_array(x).ndim)
     return roll(x, tuple(-(x.shape[a] // 2) for a in axes), axis=axes)

@@ -98,12 +98,27 @@ def _eig(x, vectors):
 
 
 def eig(x, /):
-    """Eigenvalues of square x, complex, and eigenvectors, its columns."""
+    """Eigenvalues of square x, complex, and eigenvectors, its columns.
+
+    x: floats or complex, [..., n, n]. The results are complex, of shapes [..., n] and
+    [..., n, n].
+    Raises ValueError for other shapes, NotImplementedError where there is no LAPACK.
+
+    >>> [y.shape for y in pt.linalg.eig(pt.eye(2))]
+    [(2,), (2, 2)]
+    """
     return EigResult(*_eig(x, True))
 
 
 def eigvals(x, /):
-    """Eigenvalues of square x, complex."""
+    """Eigenvalues of square x, complex.
+
+    x: floats or complex, [..., n, n]. The result is complex, of shape [..., n].
+    Raises ValueError for other shapes, NotImplementedError where there is no LAPACK.
+
+    >>> pt.linalg.eigvals(pt.eye(2)).shape
+    (2,)
+    """
     return _eig(x, False)[0]
 
 
@@ -169,7 +184,14 @@ def _extracted(y):
 
 def cholesky(x, /, *, upper=False):
     """The triangular factor L of x = L L^H, or U of x = U^H U where upper is set; NaN
-    where x is not positive definite."""
+    where x is not positive definite.
+
+    x: floats or complex, [..., n, n], of which one triangle is read.
+    Raises ValueError for other shapes, TypeError for no array.
+
+    >>> pt.linalg.cholesky(pt.asarray([[4.0, 0.0], [0.0, 9.0]])).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
     x = _matrix(x, "cholesky", True)
     if not x.size:
         return x
@@ -180,7 +202,15 @@ def cholesky(x, /, *, upper=False):
 
 def qr(x, /, *, mode="reduced"):
     """Q of orthonormal columns and R upper triangular, whose product is x; mode
-    'complete' makes Q square."""
+    'complete' makes Q square.
+
+    x: floats or complex, [..., m, n]. The results are [..., m, k] and [..., k, n],
+    where k is the lesser of both, or m.
+    Raises ValueError for other shapes and another mode.
+
+    >>> [y.shape for y in pt.linalg.qr(pt.ones((3, 2)))]
+    [(3, 2), (2, 2)]
+    """
     if mode not in ("reduced", "complete"):
         raise ValueError(f"mode is {mode!r}: 'reduced' and 'complete' are known")
     x = _matrix(x, "qr")
@@ -190,7 +220,16 @@ def qr(x, /, *, mode="reduced"):
 
 
 def svd(x, /, *, full_matrices=True):
-    """U, S and Vh with x = U diag(S) Vh; S descends."""
+    """U, S and Vh with x = U diag(S) Vh; S descends.
+
+    x: floats or complex, [..., m, n]. The results are [..., m, m], [..., k] and [...,
+    n, n], or [..., m, k] and [..., k, n] without full_matrices, where k is the lesser
+    of both.
+    Raises ValueError for other shapes.
+
+    >>> [y.shape for y in pt.linalg.svd(pt.ones((3, 2)))]
+    [(3, 3), (2,), (2, 2)]
+    """
     x = _matrix(x, "svd")
     if is_complex(x.dtype):
         return SVDResult(*_complex_svd(x, bool(full_matrices)))
@@ -198,12 +237,27 @@ def svd(x, /, *, full_matrices=True):
 
 
 def svdvals(x, /):
-    """The singular values of x, which descend."""
+    """The singular values of x, which descend.
+
+    x: floats or complex, [..., m, n]. The result is of floats.
+    Raises ValueError for other shapes.
+
+    >>> pt.linalg.svdvals(pt.ones((3, 2))).shape
+    (2,)
+    """
     return svd(x, full_matrices=False).S
 
 
 def eigh(x, /):
-    """Eigenvalues of symmetric x, which ascend, and eigenvectors, its columns."""
+    """Eigenvalues of symmetric x, which ascend, and eigenvectors, its columns.
+
+    x: floats or complex, [..., n, n], of which the lower triangle is read. The results
+    are of shapes [..., n], floats, and [..., n, n].
+    Raises ValueError for other shapes.
+
+    >>> pt.linalg.eigh(pt.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
+    [1.0, 2.0]
+    """
     x = _matrix(x, "eigh", True)
     if is_complex(x.dtype):
         return EighResult(*_complex_eigh(x))
@@ -211,7 +265,15 @@ def eigh(x, /):
 
 
 def eigvalsh(x, /):
-    """Eigenvalues of symmetric x, which ascend."""
+    """Eigenvalues of symmetric x, which ascend.
+
+    x: floats or complex, [..., n, n], of which the lower triangle is read. The result
+    is of floats, [..., n].
+    Raises ValueError for other shapes.
+
+    >>> pt.linalg.eigvalsh(pt.asarray([[2.0, 0.0], [0.0, 1.0]])).tolist()
+    [1.0, 2.0]
+    """
     return eigh(x).eigenvalues
 
 
@@ -221,7 +283,14 @@ def _diagonal_mask(x):
 
 
 def diagonal(x, /, *, offset=0):
-    """The elements of diagonal offset of the last two axes."""
+    """The elements of diagonal offset of the last two axes.
+
+    x: of any dtype, at least two axes.
+    Raises ValueError for fewer.
+
+    >>> pt.linalg.diagonal(pt.asarray([[1, 2], [3, 4]])).tolist()
+    [1, 4]
+    """
     need_array(x)
     if x.ndim < 2:
         raise ValueError(f"an array of {x.ndim} axes has no diagonal")
@@ -236,7 +305,14 @@ def diagonal(x, /, *, offset=0):
 
 
 def trace(x, /, *, offset=0, dtype=None):
-    """The sum of diagonal offset."""
+    """The sum of diagonal offset.
+
+    x: numbers, at least two axes. The result has the dtype of sum().
+    Raises ValueError for fewer axes, TypeError for complex numbers as real ones.
+
+    >>> pt.linalg.trace(pt.asarray([[1, 2], [3, 4]])).tolist()
+    5
+    """
     return sum_of(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
@@ -255,7 +331,15 @@ def _lu(x):
 
 
 def det(x, /):
-    """The determinant."""
+    """The determinant.
+
+    x: floats or complex, [..., n, n]; integers become floats. The result is of shape
+    [...].
+    Raises ValueError for other shapes.
+
+    >>> pt.linalg.det(pt.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    8.0
+    """
     x = _matrix(x, "det", True)
     if not x.shape[-1]:
         return c.full(x.shape[:-2], 1, x.dtype, x.device)
@@ -264,7 +348,15 @@ def det(x, /):
 
 
 def slogdet(x, /):
-    """The sign of the determinant and the logarithm of its size."""
+    """The sign of the determinant and the logarithm of its size.
+
+    x: floats or complex, [..., n, n]. The results are of shape [...]; the logarithm is
+    a float.
+    Raises ValueError for other shapes.
+
+    >>> pt.linalg.slogdet(pt.eye(2)).logabsdet.tolist()
+    0.0
+    """
     x = _matrix(x, "slogdet", True)
     if not x.shape[-1]:
         return SlogdetResult(c.full(x.shape[:-2], 1, x.dtype, x.device),
@@ -277,7 +369,14 @@ def slogdet(x, /):
 
 
 def inv(x, /):
-    """The inverse; infinities and NaN where there is none."""
+    """The inverse; infinities and NaN where there is none.
+
+    x: floats or complex, [..., n, n].
+    Raises ValueError for other shapes.
+
+    >>> pt.linalg.inv(pt.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
     x = _matrix(x, "inv", True)
     if not x.size:
         return x
@@ -287,7 +386,15 @@ def inv(x, /):
 
 
 def solve(x1, x2, /):
-    """The x of x1 x = x2; x2 of one axis is a vector."""
+    """The x of x1 x = x2; x2 of one axis is a vector.
+
+    x1: floats or complex, [..., n, n]; x2: [..., n, k], or [n].
+    Raises ValueError for other shapes, TypeError for no arrays.
+
+    >>> a = pt.asarray([[2.0, 0.0], [0.0, 4.0]])
+    >>> pt.linalg.solve(a, pt.asarray([2.0, 4.0])).tolist()
+    [1.0, 1.0]
+    """
     x1 = _matrix(x1, "solve", True)
     need_array(x2, "x2")
     dtype = c.promote(x1.dtype, x2.dtype)
@@ -307,7 +414,14 @@ def solve(x1, x2, /):
 
 
 def matrix_power(x, n, /):
-    """x to the power of an integer n."""
+    """x to the power of an integer n.
+
+    x: numbers, [..., n, n].
+    Raises ValueError for other shapes, TypeError for no integer.
+
+    >>> pt.linalg.matrix_power(pt.asarray([[1, 1], [0, 1]]), 3).tolist()
+    [[1, 3], [0, 1]]
+    """
     x = need_array(x)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"matrix_power() takes square matrices, not {x.shape}")
@@ -327,7 +441,15 @@ def matrix_power(x, n, /):
 
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    """A norm of matrices: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
+    """A norm of matrices: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf.
+
+    x: numbers, [..., m, n]. The result is of floats, [...], or [..., 1, 1] with
+    keepdims.
+    Raises ValueError for other shapes and another ord.
+
+    >>> pt.linalg.matrix_norm(pt.asarray([[3.0, 0.0], [0.0, 4.0]])).tolist()
+    5.0
+    """
     x = _matrix(x, "matrix_norm")
     inf = float("inf")
     if ord == "fro":
@@ -347,7 +469,15 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """A norm of vectors along axis; ord 0 counts elements other than 0."""
+    """A norm of vectors along axis; ord 0 counts elements other than 0.
+
+    x: numbers of any shape; axis: None, an axis or several; ord: any number. The result
+    is of floats.
+    Raises IndexError for an axis that x has not.
+
+    >>> pt.linalg.vector_norm(pt.asarray([3.0, 4.0])).tolist()
+    5.0
+    """
     x = _floats(x, "vector_norm")
     axes = axes_of(axis, x.ndim)
     size = c.abs(x)
@@ -378,7 +508,15 @@ def _tolerance(s, shape, rtol, dtype):
 
 
 def matrix_rank(x, /, *, rtol=None):
-    """How many singular values are above rtol times the largest one."""
+    """How many singular values are above rtol times the largest one.
+
+    x: numbers, [..., m, n]; rtol: None, a number or an array of shape [...]. The result
+    is of int64, [...].
+    Raises ValueError for other shapes.
+
+    >>> pt.linalg.matrix_rank(pt.ones((3, 3))).tolist()
+    1
+    """
     x = _matrix(x, "matrix_rank")
     s = svdvals(x)
     if not s.shape[-1]:
@@ -387,7 +525,15 @@ def matrix_rank(x, /, *, rtol=None):
 
 
 def pinv(x, /, *, rtol=None):
-    """The pseudo-inverse, of singular values above rtol times the largest one."""
+    """The pseudo-inverse, of singular values above rtol times the largest one.
+
+    x: numbers, [..., m, n]; rtol: None, a number or an array of shape [...]. The result
+    is [..., n, m].
+    Raises ValueError for other shapes.
+
+    >>> pt.linalg.pinv(pt.ones((3, 2))).shape
+    (2, 3)
+    """
     x = _matrix(x, "pinv")
     if not x.size:
         return c.full(x.shape[:-2] + (x.shape[-1], x.shape[-2]), 0, x.dtype, x.device)
@@ -399,7 +545,14 @@ def pinv(x, /, *, rtol=None):
 
 
 def cross(x1, x2, /, *, axis=-1):
-    """The cross product of vectors of three elements along axis."""
+    """The cross product of vectors of three elements along axis.
+
+    x1, x2: numbers of shapes that broadcast, 3 along axis.
+    Raises ValueError for another extent, IndexError for an axis that they have not.
+
+    >>> pt.linalg.cross(pt.asarray([1, 0, 0]), pt.asarray([0, 1, 0])).tolist()
+    [0, 0, 1]
+    """
     need_array(x1, "x1"), need_array(x2, "x2")
     a, b = axis_of(axis, x1.ndim), axis_of(axis, x2.ndim)
     if x1.shape[a] != 3 or x2.shape[b] != 3:

@@ -59,7 +59,15 @@ def _both(key, shape):
 
 
 def key(seed, /):
-    """A key of an integer."""
+    """A key of an integer.
+
+    seed: an integer, of which the lower 64 bits count. The result is an array of two
+    uint32.
+    Raises TypeError for no integer.
+
+    >>> pt.random.key(7).tolist()
+    [0, 7]
+    """
     if not isinstance(seed, int):
         raise TypeError(f"a seed is an integer, not {seed!r}")
     seed &= 0xFFFFFFFFFFFFFFFF
@@ -152,13 +160,27 @@ _normal_jit = jit(_normal, static_argnums=(1, 2))
 
 
 def split(key, num=2, /):
-    """num keys of a key, an array of shape (num, 2)."""
+    """num keys of a key, an array of shape (num, 2).
+
+    key: of key(); num: at least 0.
+    Raises TypeError for no key, ValueError for num below 0.
+
+    >>> pt.random.split(pt.random.key(0), 3).shape
+    (3, 2)
+    """
     _words(key)
     return _split_jit(key, num)
 
 
 def fold_in(key, data, /):
-    """The key that key and an integer make."""
+    """The key that key and an integer make.
+
+    key: of key(); data: an integer or an array of rank 0.
+    Raises TypeError for no key.
+
+    >>> pt.random.fold_in(pt.random.key(0), 7).shape
+    (2,)
+    """
     _words(key)
     if isinstance(data, int):
         data = asarray(data & 0xFFFFFFFF, dtype=c.uint32)
@@ -166,7 +188,15 @@ def fold_in(key, data, /):
 
 
 def bits(key, shape=(), dtype=None):
-    """Random bits as numbers of uint8, uint16, uint32 or uint64."""
+    """Random bits as numbers of uint8, uint16, uint32 or uint64.
+
+    key: of key(); dtype: an unsigned integer of 8 bits or more, uint32 unless it is
+    given.
+    Raises TypeError for no key and another dtype, ValueError for negative extents.
+
+    >>> pt.random.bits(pt.random.key(0), (2,)).dtype.name
+    'uint32'
+    """
     _words(key)
     dtype = dtype_of(dtype, c.uint32)
     if dtype.kind != "u":
@@ -175,7 +205,15 @@ def bits(key, shape=(), dtype=None):
 
 
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0):
-    """Floats in [minval, maxval), all equally likely."""
+    """Floats in [minval, maxval), all equally likely.
+
+    key: of key(); minval, maxval: numbers or arrays that broadcast to shape; dtype:
+    floats.
+    Raises TypeError for no key and another dtype, ValueError for negative extents.
+
+    >>> pt.random.uniform(pt.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     _words(key)
     dtype = dtype_of(dtype, default_float())
     if dtype.name not in _UNIT:
@@ -184,7 +222,14 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0):
 
 
 def normal(key, shape=(), dtype=None):
-    """Floats of mean 0 and deviation 1."""
+    """Floats of mean 0 and deviation 1.
+
+    key: of key(); dtype: floats.
+    Raises TypeError for no key and another dtype, ValueError for negative extents.
+
+    >>> pt.random.normal(pt.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     _words(key)
     dtype = dtype_of(dtype, default_float())
     if dtype.name not in _UNIT:
@@ -193,7 +238,15 @@ def normal(key, shape=(), dtype=None):
 
 
 def truncated_normal(key, lower, upper, shape=(), dtype=None):
-    """normal(), but in (lower, upper)."""
+    """normal(), but in (lower, upper).
+
+    key: of key(); lower, upper: numbers or arrays that broadcast to shape; dtype:
+    floats.
+    Raises TypeError for no key and another dtype.
+
+    >>> pt.random.truncated_normal(pt.random.key(0), -1.0, 1.0, (2,)).shape
+    (2,)
+    """
     dtype = dtype_of(dtype, default_float())
     root = math.sqrt(2)
     lower, upper = (c.cast(array(v), dtype) for v in (lower, upper))
@@ -206,7 +259,14 @@ def truncated_normal(key, lower, upper, shape=(), dtype=None):
 
 
 def bernoulli(key, p=0.5, shape=None):
-    """Whether something of probability p happens."""
+    """Whether something of probability p happens.
+
+    key: of key(); p: a number or an array. The result is of bool, of shape, or p's.
+    Raises TypeError for no key.
+
+    >>> pt.random.bernoulli(pt.random.key(0), 1.0, (2,)).tolist()
+    [True, True]
+    """
     p = array(p)
     p = p if is_float(p.dtype) else c.cast(p, default_float())
     shape = p.shape if shape is None else shape_of(shape)
@@ -214,7 +274,15 @@ def bernoulli(key, p=0.5, shape=None):
 
 
 def randint(key, shape, minval, maxval, dtype=None):
-    """Integers in [minval, maxval)."""
+    """Integers in [minval, maxval).
+
+    key: of key(); minval, maxval: integers or arrays that broadcast to shape; dtype:
+    integers, int32 unless it is given.
+    Raises TypeError for no key and another dtype, ValueError for negative extents.
+
+    >>> pt.random.randint(pt.random.key(0), (2,), 5, 6).tolist()
+    [5, 5]
+    """
     dtype = dtype_of(dtype, c.int32)
     if dtype.kind not in "iu":
         raise TypeError(f"randint() gives integers, not {dtype}")
@@ -236,7 +304,15 @@ def randint(key, shape, minval, maxval, dtype=None):
 
 
 def permutation(key, x, /):
-    """x, or the integers below x, in a random order along the first axis."""
+    """x, or the integers below x, in a random order along the first axis.
+
+    key: of key(); x: an array of at least one axis, or an integer. The result has x's
+    shape and dtype.
+    Raises ValueError for rank 0, TypeError for no key.
+
+    >>> pt.sort(pt.random.permutation(pt.random.key(0), 4)).tolist()
+    [0, 1, 2, 3]
+    """
     from ._index import take
     from ._make import arange
     from ._reduce import _sort_by
@@ -256,7 +332,14 @@ def permutation(key, x, /):
 
 
 def gumbel(key, shape=(), dtype=None):
-    """-log(-log(u)) of uniform u."""
+    """-log(-log(u)) of uniform u.
+
+    key: of key(); dtype: floats.
+    Raises TypeError for no key and another dtype, ValueError for negative extents.
+
+    >>> pt.random.gumbel(pt.random.key(0), (2,)).shape
+    (2,)
+    """
     dtype = dtype_of(dtype, default_float())
     if dtype.name not in _UNIT:
         raise TypeError(f"gumbel() gives floats, not {dtype}")
@@ -267,7 +350,14 @@ def gumbel(key, shape=(), dtype=None):
 
 
 def categorical(key, logits, axis=-1, shape=None):
-    """Places along axis, of probabilities softmax(logits)."""
+    """Places along axis, of probabilities softmax(logits).
+
+    logits: floats; axis: that of the categories. The result is of int64.
+    Raises TypeError for others and no key, IndexError for an axis that logits have not.
+
+    >>> pt.random.categorical(pt.random.key(0), pt.asarray([0.0, 1000.0])).tolist()
+    1
+    """
     from ._reduce import argmax
     if not is_float(need_array(logits, "logits").dtype):
         raise TypeError(f"logits are floats, not {logits.dtype}")
@@ -285,7 +375,15 @@ def categorical(key, logits, axis=-1, shape=None):
 
 def choice(key, a, shape=(), replace=True, p=None):
     """Elements of a, or of the integers below a, each time anew, or none twice where
-    replace is not set; p are their probabilities."""
+    replace is not set; p are their probabilities.
+
+    a: an array, chosen from along its first axis, or an integer; p: None, or an array
+    of probabilities.
+    Raises ValueError where more are to be chosen than there are, TypeError for no key.
+
+    >>> pt.random.choice(pt.random.key(0), 1, (2,)).tolist()
+    [0, 0]
+    """
     from ._index import take
     from ._make import arange
     from ._reduce import cumulative_sum, searchsorted, topk
@@ -310,5 +408,12 @@ def choice(key, a, shape=(), replace=True, p=None):
 
 
 def exponential(key, shape=(), dtype=None):
-    """Waiting times of mean 1."""
+    """Waiting times of mean 1.
+
+    key: of key(); dtype: floats.
+    Raises TypeError for no key and another dtype, ValueError for negative extents.
+
+    >>> pt.random.exponential(pt.random.key(0), (2,)).shape
+    (2,)
+    """
     return c.negative(c.log1p(c.negative(uniform(key, shape, dtype))))
