@@ -39,9 +39,10 @@
 #define DOC_asin GIVES_FLOAT, SHOWS("pt.asin(pt.asarray([0.0]))", "[0.0]")
 #define DOC_asinh GIVES_FLOAT, SHOWS("pt.asinh(pt.asarray([0.0]))", "[0.0]")
 #define DOC_atan GIVES_FLOAT, SHOWS("pt.atan(pt.asarray([0.0]))", "[0.0]")
-#define DOC_atan2                                                            \
-  GIVES_FLOAT, SHOWS("pt.atan2(pt.asarray([0.0]), pt.asarray([1.0]))", "[0." \
-                                                                       "0]")
+#define DOC_atan2                                                      \
+  GIVES_FLOAT, SHOWS("pt.atan2(pt.asarray([0.0]), pt.asarray([1.0]))", \
+                     "[0."                                             \
+                     "0]")
 #define DOC_atanh GIVES_FLOAT, SHOWS("pt.atanh(pt.asarray([0.0]))", "[0.0]")
 #define DOC_bitwise_and \
   GIVES_TYPE, SHOWS("pt.bitwise_and(pt.asarray([6, 5]), 3)", "[2, 1]")
@@ -51,9 +52,10 @@
   GIVES_TYPE, SHOWS("pt.bitwise_invert(pt.asarray([0, 7]))", "[-1, -8]")
 #define DOC_bitwise_or \
   GIVES_TYPE, SHOWS("pt.bitwise_or(pt.asarray([4, 1]), 2)", "[6, 3]")
-#define DOC_bitwise_right_shift                                              \
-  GIVES_TYPE, SHOWS("pt.bitwise_right_shift(pt.asarray([8, -8]), 1)", "[4, " \
-                                                                      "-4]")
+#define DOC_bitwise_right_shift                                       \
+  GIVES_TYPE, SHOWS("pt.bitwise_right_shift(pt.asarray([8, -8]), 1)", \
+                    "[4, "                                            \
+                    "-4]")
 #define DOC_bitwise_xor \
   GIVES_TYPE, SHOWS("pt.bitwise_xor(pt.asarray([6, 5]), 3)", "[5, 6]")
 #define DOC_ceil \
@@ -76,12 +78,14 @@
   GIVES_TYPE, SHOWS("pt.floor_divide(pt.asarray([7, -7]), 2)", "[3, -4]")
 #define DOC_greater \
   GIVES_BOOL, SHOWS("pt.greater(pt.asarray([1, 3]), 2)", "[False, True]")
-#define DOC_greater_equal                                                 \
-  GIVES_BOOL, SHOWS("pt.greater_equal(pt.asarray([1, 2]), 2)", "[False, " \
-                                                               "True]")
-#define DOC_hypot                                                            \
-  GIVES_FLOAT, SHOWS("pt.hypot(pt.asarray([3.0]), pt.asarray([4.0]))", "[5." \
-                                                                       "0]")
+#define DOC_greater_equal                                      \
+  GIVES_BOOL, SHOWS("pt.greater_equal(pt.asarray([1, 2]), 2)", \
+                    "[False, "                                 \
+                    "True]")
+#define DOC_hypot                                                      \
+  GIVES_FLOAT, SHOWS("pt.hypot(pt.asarray([3.0]), pt.asarray([4.0]))", \
+                     "[5."                                             \
+                     "0]")
 #define DOC_imag GIVES_PART, SHOWS("pt.imag(pt.asarray([1 + 2j]))", "[2.0]")
 #define DOC_isfinite \
   GIVES_BOOL,        \
@@ -138,12 +142,14 @@
   GIVES_FLOAT, SHOWS("pt.reciprocal(pt.asarray([2.0, 4.0]))", "[0.5, 0.25]")
 #define DOC_remainder \
   GIVES_TYPE, SHOWS("pt.remainder(pt.asarray([7, -7]), 4)", "[3, 1]")
-#define DOC_round                                                          \
-  GIVES_TYPE, SHOWS("pt.round(pt.asarray([0.5, 1.5, 2.4]))", "[0.0, 2.0, " \
-                                                             "2.0]")
-#define DOC_sign                                                            \
-  GIVES_TYPE, SHOWS("pt.sign(pt.asarray([-3.0, 0.0, 2.0]))", "[-1.0, 0.0, " \
-                                                             "1.0]")
+#define DOC_round                                            \
+  GIVES_TYPE, SHOWS("pt.round(pt.asarray([0.5, 1.5, 2.4]))", \
+                    "[0.0, 2.0, "                            \
+                    "2.0]")
+#define DOC_sign                                             \
+  GIVES_TYPE, SHOWS("pt.sign(pt.asarray([-3.0, 0.0, 2.0]))", \
+                    "[-1.0, 0.0, "                           \
+                    "1.0]")
 #define DOC_signbit \
   GIVES_BOOL, SHOWS("pt.signbit(pt.asarray([-0.0, 1.0]))", "[True, False]")
 #define DOC_sin GIVES_FLOAT, SHOWS("pt.sin(pt.asarray([0.0]))", "[0.0]")
@@ -166,9 +172,10 @@
 #define DOC_erfc GIVES_FLOAT, SHOWS("pt.erfc(pt.asarray([0.0]))", "[1.0]")
 #define DOC_erfinv GIVES_FLOAT, SHOWS("pt.erfinv(pt.asarray([0.0]))", "[0.0]")
 #define DOC_lgamma GIVES_FLOAT, SHOWS("pt.lgamma(pt.asarray([1.0]))", "[0.0]")
-#define DOC_digamma                                                           \
-  GIVES_FLOAT, SHOWS("pt.round(100 * pt.digamma(pt.asarray([1.0])))", "[-58." \
-                                                                      "0]")
+#define DOC_digamma                                                   \
+  GIVES_FLOAT, SHOWS("pt.round(100 * pt.digamma(pt.asarray([1.0])))", \
+                     "[-58."                                          \
+                     "0]")
 #define DOC_fmod GIVES_TYPE, SHOWS("pt.fmod(pt.asarray([7, -7]), 4)", "[3, -3]")
 #define DOC_angle GIVES_PART, SHOWS("pt.angle(pt.asarray([1.0]))", "[0.0]")
 #define DOC_popcount \

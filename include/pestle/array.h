@@ -238,9 +238,9 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_eval_async(
 // took |most_ns| at most when it was measured, at the first runs. |*out_done| says
 // whether the elements are there; where they are not, nothing was begun of what may
 // take longer, and pestle_array_eval() does it.
-PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_eval_quick(
-    pestle_array_t* const* arrays, size_t count, uint64_t most_ns,
-    bool* out_done);
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_eval_quick(pestle_array_t* const* arrays, size_t count,
+                        uint64_t most_ns, bool* out_done);
 // Waits until the elements of |array| are there, and evaluates it first where it is
 // LAZY. Returns the failure of the run that was to make them.
 PESTLE_API PESTLE_NODISCARD pestle_status_t

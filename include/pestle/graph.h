@@ -113,8 +113,8 @@ PESTLE_API pestle_value_t* pestle_function_argument(pestle_function_t* function,
                                                     size_t index);
 // The type of result |index| of |function|: of dtype NONE past the last, and where
 // the function has no body yet.
-PESTLE_API pestle_type_t pestle_function_returned_type(
-    const pestle_function_t* function, size_t index);
+PESTLE_API pestle_type_t
+pestle_function_returned_type(const pestle_function_t* function, size_t index);
 // The argument's name as its source has it, else that of its value in text
 // ("arg0" of %arg0), or NULL. Borrowed.
 PESTLE_API const char* pestle_function_argument_name(

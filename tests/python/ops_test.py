@@ -228,6 +228,14 @@ CALLS = {
     "call": "%1 = call @twice(%x) : (tensor<3x5xf32>) -> tensor<3x5xf32>",
     "optimization_barrier": "%0 = stablehlo.add %x, %x : tensor<3x5xf32>\n"
                             "%1 = stablehlo.optimization_barrier %0 : tensor<3x5xf32>",
+    # Rows of %x, added up: what is stacked up are the sums so far.
+    "scan": """%c = stablehlo.constant dense<0.0> : tensor<5xf32>
+  %0:2 = "pestle.scan"(%c, %x) <{length = 3 : i64, carry_count = 1 : i64, xs_count = 1 : i64, reverse = false, unroll = 0 : i64}> ({
+  ^bb0(%h: tensor<5xf32>, %row: tensor<5xf32>):
+    %h2 = stablehlo.add %h, %row : tensor<5xf32>
+    stablehlo.return %h2, %h2 : tensor<5xf32>, tensor<5xf32>
+  }) : (tensor<5xf32>, tensor<3x5xf32>) -> (tensor<5xf32>, tensor<3x5xf32>)
+  %1 = stablehlo.negate %0#1 : tensor<3x5xf32>""",
     "custom": '%1 = stablehlo.composite "my.twice" %x {decomposition = @twice} : '
               "(tensor<3x5xf32>) -> tensor<3x5xf32>",
 }
@@ -301,6 +309,7 @@ ROWS = {
             lambda: np.cos(X))],
     "case": [(lambda a: pt.switch(a(np.int32(2)), (pt.sin, pt.cos, pt.exp), a(X)),
               lambda: np.exp(X))],
+    "scan": [(lambda a: of_text("scan", a.device)(a(X)), lambda: -np.cumsum(X, 0))],
     "call": [(lambda a: of_text("call", a.device)(a(X)), lambda: 2 * X)],
     "return": [(lambda a: of_text("call", a.device)(a(X)), lambda: 2 * X)],
     "optimization_barrier": [(lambda a: of_text("optimization_barrier", a.device)(a(X)),

@@ -137,7 +137,8 @@ static double point_cycles(const staged_t* s) {
   double products = results * (double)p->k.all;
   bool few = results < cores * POINTS_PER_UNIT && p->k.all >= LONG_REDUCE;
   bool across = few && !p->b.along_k && p->n.all > 1;
-  return products / (cores * PESTLE_GPU_POINT_PRODUCTS) +
+  double chain = few ? 0 : (double)p->k.all * PESTLE_GPU_POINT_CYCLES;
+  return chain + products / (cores * PESTLE_GPU_POINT_PRODUCTS) +
          (across ? products * PESTLE_GPU_LINE /
                        (cores * PESTLE_GPU_GLOBAL_BYTES * columns_of_line(s))
                  : 0);

@@ -131,10 +131,8 @@ static void leaves_models_alone(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names_files),
-      cmocka_unit_test(names_stand_ins),
-      cmocka_unit_test(names_protobufs),
-      cmocka_unit_test(reads_no_further),
+      cmocka_unit_test(names_files),         cmocka_unit_test(names_stand_ins),
+      cmocka_unit_test(names_protobufs),     cmocka_unit_test(reads_no_further),
       cmocka_unit_test(leaves_models_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
