@@ -15,6 +15,7 @@ ALLOWED = {
     "base": [],
     "ir": ["base"],
     "frontend": ["base", "ir"],
+    "transform": ["base", "ir"],
     "passes": ["base", "ir"],
     "codegen/kir": ["base", "ir", "codegen/nest"],
     "codegen/nest": ["base", "ir"],

@@ -21,6 +21,7 @@ STANDS_ON = {
     "frontend": ["base", "ir", "frontend_onnx", "frontend_stablehlo"],
     "frontend_onnx": ["base", "ir", "ir_ref", "frontend"],
     "frontend_stablehlo": ["base", "ir"],
+    "transform": ["base", "ir"],
     "passes": ["base", "ir", "ir_ref"],
     "codegen_nest": ["base", "ir"],
     "codegen_kir": ["base", "ir", "codegen_nest"],
@@ -68,7 +69,8 @@ def symbols(archive):
 def main():
     build = pathlib.Path(sys.argv[1])
     found = {p.stem.removeprefix("libpestle_"): symbols(p)
-             for folder in ("base", "ir", "frontend", "passes", "codegen",
+             for folder in ("base", "ir", "frontend", "transform", "passes",
+                            "codegen",
                             "compile", "runtime", "lazy", "plugins/ref")
              for p in (build / folder).rglob("libpestle_*.a")}  # fmt: skip
     problems = 0

@@ -12,7 +12,8 @@ import re
 import subprocess
 import sys
 
-MAX_STRIPPED_SIZE = 3_000_000
+# docs/adr/030: derivatives and batching came on top of 2.95 MB.
+MAX_STRIPPED_SIZE = 3_300_000
 # A library never ends the process and never prints.
 FORBIDDEN = {
     "abort", "exit", "_exit", "_Exit", "quick_exit", "__assert_fail",
@@ -111,7 +112,7 @@ def check_exports(source, build, exported, run_only, problems):
 
 def exits(source):
     """The library's files that call _exit(), but for the one that may."""
-    for folder in ("base", "ir", "frontend", "passes", "codegen", "runtime"):
+    for folder in ("base", "ir", "frontend", "transform", "passes", "codegen", "runtime"):
         for path in sorted((source / folder).rglob("*.c")):
             name = path.relative_to(source).as_posix()
             text = path.read_text(encoding="utf-8")

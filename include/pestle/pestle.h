@@ -45,6 +45,7 @@
 #include "pestle/runtime.h"
 #include "pestle/status.h"
 #include "pestle/tensor.h"
+#include "pestle/transform.h"
 #include "pestle/types.h"
 
 #endif  // PESTLE_PESTLE_H_

@@ -316,6 +316,13 @@ PESTLE_NODISCARD pestle_status_t cli_read_pb(cli_t* cli, const char* path,
 PESTLE_NODISCARD pestle_status_t cli_open_module(cli_t* cli, const char* path,
                                                  cli_inputs_t* inputs,
                                                  pestle_module_t** out_module);
+// What is left of --passes behind the transforms that it begins with; "" when only
+// those are there, NULL without the option.
+PESTLE_NODISCARD pestle_status_t cli_split_passes(cli_t* cli,
+                                                  const char** out_passes);
+// Puts the module that --passes jvp=.. and --grad make of |*module| in its place.
+PESTLE_NODISCARD pestle_status_t cli_transform(cli_t* cli,
+                                               pestle_module_t** module);
 // |status| of opening |path|: a name of --dim, --shape or --const that the model
 // lacks is a wrong command line; another failure that is not there without them
 // says which options were given.

@@ -33,7 +33,8 @@ typedef struct dump_t {
 } dump_t;
 
 // The graph is shown as it is before any pass.
-static pestle_status_t check_graph_options(const cli_t* cli) {
+static pestle_status_t check_graph_options(const cli_t* cli,
+                                           const char* passes) {
   static const struct {
     int option;
     const char* name;
@@ -42,6 +43,7 @@ static pestle_status_t check_graph_options(const cli_t* cli) {
                 {CLI_STOP_AFTER, "stop-after"}};
   for (size_t i = 0; i < sizeof(chosen) / sizeof(chosen[0]); ++i) {
     if (!cli->text[chosen[i].option]) continue;
+    if (chosen[i].option == CLI_PASSES && !passes[0]) continue;  // transforms
     return CLI_USAGE_ERROR(
         "--stage graph is before all passes and --%s changes nothing in it; "
         "--stage fused is after them",
@@ -51,15 +53,16 @@ static pestle_status_t check_graph_options(const cli_t* cli) {
 }
 
 // Without --stage: what the options are about.
-static const char* default_stage(const cli_t* cli) {
+static const char* default_stage(const cli_t* cli, const char* passes) {
   bool has_passes =
-      cli->text[CLI_PASSES] || cli->text[CLI_SKIP] || cli->text[CLI_STOP_AFTER];
+      (passes && passes[0]) || cli->text[CLI_SKIP] || cli->text[CLI_STOP_AFTER];
   return has_passes ? "fused" : "graph";
 }
 
-static pestle_status_t read_stage(const cli_t* cli, int* out_stage) {
+static pestle_status_t read_stage(const cli_t* cli, const char* passes,
+                                  int* out_stage) {
   const char* text = cli->text[CLI_STAGE];
-  if (!text) text = default_stage(cli);
+  if (!text) text = default_stage(cli, passes);
   *out_stage = 0;
   for (int i = 0; i < STAGE_COUNT; ++i) {
     if (strcmp(stages[i].name, text)) continue;
@@ -70,7 +73,7 @@ static pestle_status_t read_stage(const cli_t* cli, int* out_stage) {
           "module after its passes in full",
           text);
     }
-    return i ? NULL : check_graph_options(cli);
+    return i ? NULL : check_graph_options(cli, passes);
   }
   return CLI_USAGE_ERROR(
       "--stage wants graph, fused, schedule, kernels, "
@@ -237,7 +240,7 @@ pestle_status_t cli_dump(cli_t* cli, int* out_exit) {
   dump_t dump = {.cli = cli, .folder = cli->text[CLI_OUT]};
   PESTLE_TRY(cli_only_model(cli, &path));
   PESTLE_TRY(cli_compile_options(cli, &options));
-  PESTLE_TRY(read_stage(cli, &stage));
+  PESTLE_TRY(read_stage(cli, options.passes, &stage));
   if (dump.folder) {
     pestle_file_info_t info;
     pestle_status_t status = pestle_file_stat(dump.folder, true, &info);

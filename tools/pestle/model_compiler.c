@@ -520,8 +520,9 @@ pestle_status_t cli_open_module(cli_t* cli, const char* path,
   pestle_status_t status =
       import(cli, path, inputs, &arrays, &bindings, out_module);
   if (!status) status = specialize(cli, inputs, out_module);
+  if (status) status = cli_blame_options(cli, path, status);
+  if (!status) status = cli_transform(cli, out_module);
   if (status) {
-    status = cli_blame_options(cli, path, status);
     pestle_module_release(*out_module);
     *out_module = NULL;
   }
@@ -646,7 +647,9 @@ static pestle_status_t read_lock_options(cli_t* cli,
 
 pestle_status_t cli_compile_options(cli_t* cli,
                                     pestle_compile_options_t* out_options) {
-  PESTLE_TRY(cli_check_passes("--passes", cli->text[CLI_PASSES], false));
+  const char* passes;
+  PESTLE_TRY(cli_split_passes(cli, &passes));
+  PESTLE_TRY(cli_check_passes("--passes", passes, false));
   PESTLE_TRY(cli_check_passes("--skip-passes", cli->text[CLI_SKIP], false));
   PESTLE_TRY(
       cli_check_passes("--print-after", cli->text[CLI_PRINT_AFTER], true));
@@ -657,7 +660,7 @@ pestle_status_t cli_compile_options(cli_t* cli,
       .no_fuse = cli->text[CLI_NO_FUSE] != NULL,
       .no_cache = cli->text[CLI_NO_CACHE] != NULL,
       .verify = cli->text[CLI_VERIFY] != NULL,
-      .passes = cli->text[CLI_PASSES],
+      .passes = passes,
       .skip_passes = cli->text[CLI_SKIP],
       .print_after = cli->text[CLI_PRINT_AFTER],
       .control = &cli->control,

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that tests/unit/transform/derivative_test.c differentiates. An argument
+// lies between test.low and test.high, -1 and 1 where these are not said.
+module {
+func.func @add(%a0: tensor<2x3xf64>, %a1: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.add"(%a0, %a1) : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @subtract(%a0: tensor<2x3xf64>, %a1: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.subtract"(%a0, %a1) : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @multiply(%a0: tensor<2x3xf64>, %a1: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.multiply"(%a0, %a1) : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @divide(%a0: tensor<2x3xf64> {test.low = -1, test.high = 1}, %a1: tensor<2x3xf64> {test.low = 0.5, test.high = 2}) -> tensor<2x3xf64> {
+  %r = "stablehlo.divide"(%a0, %a1) : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @remainder(%a0: tensor<2x3xf64> {test.low = 3, test.high = 3.4}, %a1: tensor<2x3xf64> {test.low = 1.1, test.high = 1.4}) -> tensor<2x3xf64> {
+  %r = "stablehlo.remainder"(%a0, %a1) : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @maximum(%a0: tensor<2x3xf64>, %a1: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.maximum"(%a0, %a1) : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @minimum(%a0: tensor<2x3xf64>, %a1: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.minimum"(%a0, %a1) : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @power(%a0: tensor<2x3xf64> {test.low = 0.5, test.high = 2}, %a1: tensor<2x3xf64> {test.low = -2, test.high = 2}) -> tensor<2x3xf64> {
+  %r = "stablehlo.power"(%a0, %a1) : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @atan2(%a0: tensor<2x3xf64> {test.low = 0.3, test.high = 2}, %a1: tensor<2x3xf64> {test.low = -1, test.high = 2}) -> tensor<2x3xf64> {
+  %r = "stablehlo.atan2"(%a0, %a1) : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @atan2_small(%a0: tensor<2x3xf64> {test.low = -0.4, test.high = 0.4}, %a1: tensor<2x3xf64> {test.low = 0.5, test.high = 2}) -> tensor<2x3xf64> {
+  %r = "stablehlo.atan2"(%a0, %a1) : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @negate(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.negate"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @abs(%a0: tensor<2x3xf64> {test.low = 0.1, test.high = 1}) -> tensor<2x3xf64> {
+  %r = "stablehlo.abs"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @abs_below(%a0: tensor<2x3xf64> {test.low = -1, test.high = -0.1}) -> tensor<2x3xf64> {
+  %r = "stablehlo.abs"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @sign(%a0: tensor<2x3xf64> {test.low = 0.1, test.high = 1}) -> tensor<2x3xf64> {
+  %r = "stablehlo.sign"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @sqrt(%a0: tensor<2x3xf64> {test.low = 0.5, test.high = 2}) -> tensor<2x3xf64> {
+  %r = "stablehlo.sqrt"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @rsqrt(%a0: tensor<2x3xf64> {test.low = 0.5, test.high = 2}) -> tensor<2x3xf64> {
+  %r = "stablehlo.rsqrt"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @cbrt(%a0: tensor<2x3xf64> {test.low = 0.5, test.high = 2}) -> tensor<2x3xf64> {
+  %r = "stablehlo.cbrt"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @cbrt_below(%a0: tensor<2x3xf64> {test.low = -2, test.high = -0.5}) -> tensor<2x3xf64> {
+  %r = "stablehlo.cbrt"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @exponential(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.exponential"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @exponential_minus_one(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.exponential_minus_one"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @exp2(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "pestle.exp2"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @logistic(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.logistic"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @tanh(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.tanh"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @sine(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.sine"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @cosine(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.cosine"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @tan(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.tan"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @erf(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "chlo.erf"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @erfc(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "chlo.erfc"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @sinc(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "pestle.sinc"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @sinc_far(%a0: tensor<2x3xf64> {test.low = 1, test.high = 4}) -> tensor<2x3xf64> {
+  %r = "pestle.sinc"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @log(%a0: tensor<2x3xf64> {test.low = 0.5, test.high = 3}) -> tensor<2x3xf64> {
+  %r = "stablehlo.log"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @log_plus_one(%a0: tensor<2x3xf64> {test.low = -0.5, test.high = 3}) -> tensor<2x3xf64> {
+  %r = "stablehlo.log_plus_one"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @erf_inv(%a0: tensor<2x3xf64> {test.low = -0.7, test.high = 0.7}) -> tensor<2x3xf64> {
+  %r = "chlo.erf_inv"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @fma(%a0: tensor<2x3xf64>, %a1: tensor<2x3xf64>, %a2: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "pestle.fma"(%a0, %a1, %a2) : (tensor<2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @select(%a0: tensor<2x3xi1>, %a1: tensor<2x3xf64>, %a2: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = stablehlo.select %a0, %a1, %a2 : tensor<2x3xi1>, tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @select_scalar(%a0: tensor<i1>, %a1: tensor<2x3xf64>, %a2: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = stablehlo.select %a0, %a1, %a2 : tensor<i1>, tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @clamp(%a0: tensor<f64> {test.low = -0.4, test.high = -0.3}, %a1: tensor<8xf64>, %a2: tensor<f64> {test.low = 0.3, test.high = 0.4}) -> tensor<8xf64> {
+  %r = stablehlo.clamp %a0, %a1, %a2 : (tensor<f64>, tensor<8xf64>, tensor<f64>) -> tensor<8xf64>
+  return %r : tensor<8xf64>
+}
+func.func @clamp_full(%a0: tensor<8xf64> {test.low = -0.4, test.high = -0.3}, %a1: tensor<8xf64>, %a2: tensor<8xf64> {test.low = 0.3, test.high = 0.4}) -> tensor<8xf64> {
+  %r = stablehlo.clamp %a0, %a1, %a2 : tensor<8xf64>
+  return %r : tensor<8xf64>
+}
+func.func @complex_add(%a0: tensor<4xcomplex<f64>> {test.low = 0.5, test.high = 2}, %a1: tensor<4xcomplex<f64>> {test.low = 0.5, test.high = 2}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.add"(%a0, %a1) : (tensor<4xcomplex<f64>>, tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_subtract(%a0: tensor<4xcomplex<f64>> {test.low = 0.5, test.high = 2}, %a1: tensor<4xcomplex<f64>> {test.low = 0.5, test.high = 2}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.subtract"(%a0, %a1) : (tensor<4xcomplex<f64>>, tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_multiply(%a0: tensor<4xcomplex<f64>> {test.low = 0.5, test.high = 2}, %a1: tensor<4xcomplex<f64>> {test.low = 0.5, test.high = 2}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.multiply"(%a0, %a1) : (tensor<4xcomplex<f64>>, tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_divide(%a0: tensor<4xcomplex<f64>> {test.low = 0.5, test.high = 2}, %a1: tensor<4xcomplex<f64>> {test.low = 0.5, test.high = 2}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.divide"(%a0, %a1) : (tensor<4xcomplex<f64>>, tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_power(%a0: tensor<4xcomplex<f64>> {test.low = 0.5, test.high = 2}, %a1: tensor<4xcomplex<f64>> {test.low = 0.5, test.high = 2}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.power"(%a0, %a1) : (tensor<4xcomplex<f64>>, tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_negate(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.negate"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_sign(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.sign"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_sqrt(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.sqrt"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_rsqrt(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.rsqrt"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_cbrt(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.cbrt"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_exponential(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.exponential"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_exponential_minus_one(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.exponential_minus_one"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_log(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.log"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_log_plus_one(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.log_plus_one"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_logistic(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.logistic"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_tanh(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.tanh"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_sine(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.sine"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_cosine(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.cosine"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_tan(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 0.9}) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.tan"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @complex_abs(%a0: tensor<4xcomplex<f64>> {test.low = 0.3, test.high = 1}) -> tensor<4xf64> {
+  %r = "stablehlo.abs"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xf64>
+  return %r : tensor<4xf64>
+}
+func.func @real(%a0: tensor<4xcomplex<f64>>) -> tensor<4xf64> {
+  %r = "stablehlo.real"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xf64>
+  return %r : tensor<4xf64>
+}
+func.func @imag(%a0: tensor<4xcomplex<f64>>) -> tensor<4xf64> {
+  %r = "stablehlo.imag"(%a0) : (tensor<4xcomplex<f64>>) -> tensor<4xf64>
+  return %r : tensor<4xf64>
+}
+func.func @real_of_real(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = "stablehlo.real"(%a0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @complex(%a0: tensor<4xf64>, %a1: tensor<4xf64>) -> tensor<4xcomplex<f64>> {
+  %r = stablehlo.complex %a0, %a1 : tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @convert_complex(%a0: tensor<4xf64>) -> tensor<4xcomplex<f64>> {
+  %r = "stablehlo.convert"(%a0) : (tensor<4xf64>) -> tensor<4xcomplex<f64>>
+  return %r : tensor<4xcomplex<f64>>
+}
+func.func @broadcast(%a0: tensor<3xf64>) -> tensor<2x3x4xf64> {
+  %r = stablehlo.broadcast_in_dim %a0, dims = [1] : (tensor<3xf64>) -> tensor<2x3x4xf64>
+  return %r : tensor<2x3x4xf64>
+}
+func.func @broadcast_ones(%a0: tensor<3x1xf64>) -> tensor<1x3x4xf64> {
+  %r = stablehlo.broadcast_in_dim %a0, dims = [1, 2] : (tensor<3x1xf64>) -> tensor<1x3x4xf64>
+  return %r : tensor<1x3x4xf64>
+}
+func.func @broadcast_order(%a0: tensor<3x2xf64>) -> tensor<2x4x3xf64> {
+  %r = stablehlo.broadcast_in_dim %a0, dims = [2, 0] : (tensor<3x2xf64>) -> tensor<2x4x3xf64>
+  return %r : tensor<2x4x3xf64>
+}
+func.func @reshape(%a0: tensor<2x6xf64>) -> tensor<3x4xf64> {
+  %r = stablehlo.reshape %a0 : (tensor<2x6xf64>) -> tensor<3x4xf64>
+  return %r : tensor<3x4xf64>
+}
+func.func @transpose(%a0: tensor<2x3x4xf64>) -> tensor<4x2x3xf64> {
+  %r = stablehlo.transpose %a0, dims = [2, 0, 1] : (tensor<2x3x4xf64>) -> tensor<4x2x3xf64>
+  return %r : tensor<4x2x3xf64>
+}
+func.func @slice(%a0: tensor<5x7xf64>) -> tensor<2x2xf64> {
+  %r = stablehlo.slice %a0 [1:4:2, 2:7:3] : (tensor<5x7xf64>) -> tensor<2x2xf64>
+  return %r : tensor<2x2xf64>
+}
+func.func @slice_empty(%a0: tensor<5xf64>) -> tensor<0xf64> {
+  %r = stablehlo.slice %a0 [2:2] : (tensor<5xf64>) -> tensor<0xf64>
+  return %r : tensor<0xf64>
+}
+func.func @reverse(%a0: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %r = stablehlo.reverse %a0, dims = [1] : tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @pad(%a0: tensor<2x3xf64>, %a1: tensor<f64>) -> tensor<6x8xf64> {
+  %r = stablehlo.pad %a0, %a1, low = [1, 0], high = [2, 1], interior = [1, 2] : (tensor<2x3xf64>, tensor<f64>) -> tensor<6x8xf64>
+  return %r : tensor<6x8xf64>
+}
+func.func @pad_negative(%a0: tensor<4x5xf64>, %a1: tensor<f64>) -> tensor<7x5xf64> {
+  %r = stablehlo.pad %a0, %a1, low = [-1, 2], high = [1, -2], interior = [1, 0] : (tensor<4x5xf64>, tensor<f64>) -> tensor<7x5xf64>
+  return %r : tensor<7x5xf64>
+}
+func.func @concatenate(%a0: tensor<2x1xf64>, %a1: tensor<2x3xf64>, %a2: tensor<2x2xf64>) -> tensor<2x7xf64> {
+  %r = stablehlo.concatenate %a0, %a1, %a0, %a2, dim = 1 : (tensor<2x1xf64>, tensor<2x3xf64>, tensor<2x1xf64>, tensor<2x2xf64>) -> tensor<2x7xf64>
+  return %r : tensor<2x7xf64>
+}
+func.func @dynamic_slice(%a0: tensor<4x5xf64>, %a1: tensor<i32> {test.low = 0, test.high = 4}, %a2: tensor<i32> {test.low = 0, test.high = 4}) -> tensor<2x3xf64> {
+  %r = stablehlo.dynamic_slice %a0, %a1, %a2, sizes = [2, 3] : (tensor<4x5xf64>, tensor<i32>, tensor<i32>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @dynamic_update_slice(%a0: tensor<4x5xf64>, %a1: tensor<2x3xf64>, %a2: tensor<i32> {test.low = 0, test.high = 4}, %a3: tensor<i32> {test.low = 0, test.high = 4}) -> tensor<4x5xf64> {
+  %r = stablehlo.dynamic_update_slice %a0, %a1, %a2, %a3 : (tensor<4x5xf64>, tensor<2x3xf64>, tensor<i32>, tensor<i32>) -> tensor<4x5xf64>
+  return %r : tensor<4x5xf64>
+}
+func.func @reduce_add(%a0: tensor<2x3x4xf64>, %a1: tensor<f64>) -> tensor<3xf64> {
+  %r = stablehlo.reduce(%a0 init: %a1) applies stablehlo.add across dimensions = [0, 2] : (tensor<2x3x4xf64>, tensor<f64>) -> tensor<3xf64>
+  return %r : tensor<3xf64>
+}
+func.func @reduce_add_all(%a0: tensor<2x3xf64>) -> tensor<f64> {
+  %a1 = stablehlo.constant dense<0.0> : tensor<f64>
+  %r = stablehlo.reduce(%a0 init: %a1) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x3xf64>, tensor<f64>) -> tensor<f64>
+  return %r : tensor<f64>
+}
+func.func @reduce_max(%a0: tensor<2x3x4xf64>) -> tensor<2x4xf64> {
+  %a1 = stablehlo.constant dense<0xFFF0000000000000> : tensor<f64>
+  %r = stablehlo.reduce(%a0 init: %a1) applies stablehlo.maximum across dimensions = [1] : (tensor<2x3x4xf64>, tensor<f64>) -> tensor<2x4xf64>
+  return %r : tensor<2x4xf64>
+}
+func.func @reduce_max_initial(%a0: tensor<2x3xf64>, %a1: tensor<f64>) -> tensor<2xf64> {
+  %r = stablehlo.reduce(%a0 init: %a1) applies stablehlo.maximum across dimensions = [1] : (tensor<2x3xf64>, tensor<f64>) -> tensor<2xf64>
+  return %r : tensor<2xf64>
+}
+func.func @reduce_min(%a0: tensor<2x3x4xf64>) -> tensor<4xf64> {
+  %a1 = stablehlo.constant dense<0x7FF0000000000000> : tensor<f64>
+  %r = stablehlo.reduce(%a0 init: %a1) applies stablehlo.minimum across dimensions = [0, 1] : (tensor<2x3x4xf64>, tensor<f64>) -> tensor<4xf64>
+  return %r : tensor<4xf64>
+}
+func.func @reduce_multiply(%a0: tensor<2x3x4xf64> {test.low = 0.5, test.high = 1.5}, %a1: tensor<f64>) -> tensor<3xf64> {
+  %r = stablehlo.reduce(%a0 init: %a1) applies stablehlo.multiply across dimensions = [0, 2] : (tensor<2x3x4xf64>, tensor<f64>) -> tensor<3xf64>
+  return %r : tensor<3xf64>
+}
+func.func @reduce_multiply_zero(%a0: tensor<4xf64>) -> tensor<f64> {
+  %m = stablehlo.constant dense<[1.0, 0.0, 1.0, 1.0]> : tensor<4xf64>
+  %x = stablehlo.multiply %a0, %m : tensor<4xf64>
+  %i = stablehlo.constant dense<1.0> : tensor<f64>
+  %r = stablehlo.reduce(%x init: %i) applies stablehlo.multiply across dimensions = [0] : (tensor<4xf64>, tensor<f64>) -> tensor<f64>
+  return %r : tensor<f64>
+}
+func.func @dot(%a0: tensor<2x3xf64>, %a1: tensor<3x4xf64>) -> tensor<2x4xf64> {
+  %r = stablehlo.dot_general %a0, %a1, contracting_dims = [1] x [0] : (tensor<2x3xf64>, tensor<3x4xf64>) -> tensor<2x4xf64>
+  return %r : tensor<2x4xf64>
+}
+func.func @dot_two(%a0: tensor<3x2x4xf64>, %a1: tensor<4x5x3xf64>) -> tensor<2x5xf64> {
+  %r = stablehlo.dot_general %a0, %a1, contracting_dims = [0, 2] x [2, 0] : (tensor<3x2x4xf64>, tensor<4x5x3xf64>) -> tensor<2x5xf64>
+  return %r : tensor<2x5xf64>
+}
+func.func @dot_batch(%a0: tensor<2x3x4x2xf64>, %a1: tensor<5x2x4x2xf64>) -> tensor<2x2x3x5xf64> {
+  %r = stablehlo.dot_general %a0, %a1, batching_dims = [3, 0] x [3, 1], contracting_dims = [2] x [2] : (tensor<2x3x4x2xf64>, tensor<5x2x4x2xf64>) -> tensor<2x2x3x5xf64>
+  return %r : tensor<2x2x3x5xf64>
+}
+func.func @dot_outer(%a0: tensor<2xf64>, %a1: tensor<3xf64>) -> tensor<2x3xf64> {
+  %r = stablehlo.dot_general %a0, %a1, contracting_dims = [] x [] : (tensor<2xf64>, tensor<3xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @dot_inner(%a0: tensor<5xf64>, %a1: tensor<5xf64>) -> tensor<f64> {
+  %r = stablehlo.dot_general %a0, %a1, contracting_dims = [0] x [0] : (tensor<5xf64>, tensor<5xf64>) -> tensor<f64>
+  return %r : tensor<f64>
+}
+func.func @dot_complex(%a0: tensor<2x3xcomplex<f64>>, %a1: tensor<3x2xcomplex<f64>>) -> tensor<2x2xcomplex<f64>> {
+  %r = stablehlo.dot_general %a0, %a1, contracting_dims = [1] x [0] : (tensor<2x3xcomplex<f64>>, tensor<3x2xcomplex<f64>>) -> tensor<2x2xcomplex<f64>>
+  return %r : tensor<2x2xcomplex<f64>>
+}
+func.func @dot_square(%a0: tensor<3x3xf64>) -> tensor<3x3xf64> {
+  %r = stablehlo.dot_general %a0, %a0, contracting_dims = [1] x [0] : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+  return %r : tensor<3x3xf64>
+}
+func.func @barrier(%a0: tensor<3xf64>, %a1: tensor<3xf64>) -> tensor<3xf64> {
+  %s = stablehlo.sine %a0 : tensor<3xf64>
+  %b:2 = stablehlo.optimization_barrier %s, %a1 : tensor<3xf64>, tensor<3xf64>
+  %r = stablehlo.multiply %b#0, %b#1 : tensor<3xf64>
+  return %r : tensor<3xf64>
+}
+func.func @no_dependence(%a0: tensor<3xf64>, %a1: tensor<3xi32> {test.low = 0, test.high = 5}) -> (tensor<3xf64>, tensor<3xf64>, tensor<3xi32>) {
+  %c = stablehlo.convert %a1 : (tensor<3xi32>) -> tensor<3xf64>
+  %r = stablehlo.sine %c : tensor<3xf64>
+  return %r, %a0, %a1 : tensor<3xf64>, tensor<3xf64>, tensor<3xi32>
+}
+func.func @fan_out(%a0: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>) {
+  %s = stablehlo.sine %a0 : tensor<3xf64>
+  %c = stablehlo.multiply %s, %s : tensor<3xf64>
+  %d = stablehlo.multiply %c, %s : tensor<3xf64>
+  %e = stablehlo.add %d, %s : tensor<3xf64>
+  %f = stablehlo.add %e, %a0 : tensor<3xf64>
+  return %f, %f : tensor<3xf64>, tensor<3xf64>
+}
+func.func private @square(%x: tensor<3xf64>) -> tensor<3xf64> {
+  %r = stablehlo.multiply %x, %x : tensor<3xf64>
+  return %r : tensor<3xf64>
+}
+func.func @call(%a0: tensor<3xf64>) -> tensor<3xf64> {
+  %s = func.call @square(%a0) : (tensor<3xf64>) -> tensor<3xf64>
+  %r = func.call @square(%s) : (tensor<3xf64>) -> tensor<3xf64>
+  return %r : tensor<3xf64>
+}
+func.func @softmax(%a0: tensor<3x4xf64>) -> tensor<3x4xf64> {
+  %r = "pestle.softmax"(%a0) {dimensions = array<i64: 1>} : (tensor<3x4xf64>) -> tensor<3x4xf64>
+  return %r : tensor<3x4xf64>
+}
+func.func @log_softmax(%a0: tensor<3x4xf64>) -> tensor<3x4xf64> {
+  %r = "pestle.log_softmax"(%a0) {dimensions = array<i64: 1>} : (tensor<3x4xf64>) -> tensor<3x4xf64>
+  return %r : tensor<3x4xf64>
+}
+func.func @logsumexp(%a0: tensor<3x4xf64>) -> tensor<3xf64> {
+  %r = "pestle.logsumexp"(%a0) {dimensions = array<i64: 1>} : (tensor<3x4xf64>) -> tensor<3xf64>
+  return %r : tensor<3xf64>
+}
+func.func @layer_norm(%a0: tensor<3x4xf64>, %a1: tensor<4xf64>, %a2: tensor<4xf64>) -> tensor<3x4xf64> {
+  %r = "pestle.layer_norm"(%a0, %a1, %a2) {dimensions = array<i64: 1>, epsilon = 0.1 : f64} : (tensor<3x4xf64>, tensor<4xf64>, tensor<4xf64>) -> tensor<3x4xf64>
+  return %r : tensor<3x4xf64>
+}
+func.func @rms_norm(%a0: tensor<3x4xf64>, %a1: tensor<4xf64>) -> tensor<3x4xf64> {
+  %r = "pestle.rms_norm"(%a0, %a1) {dimensions = array<i64: 1>, epsilon = 0.1 : f64} : (tensor<3x4xf64>, tensor<4xf64>) -> tensor<3x4xf64>
+  return %r : tensor<3x4xf64>
+}
+func.func @gelu(%a0: tensor<5xf64>) -> tensor<5xf64> {
+  %r = "pestle.gelu"(%a0) {approximate = false} : (tensor<5xf64>) -> tensor<5xf64>
+  return %r : tensor<5xf64>
+}
+func.func @gelu_tanh(%a0: tensor<5xf64>) -> tensor<5xf64> {
+  %r = "pestle.gelu"(%a0) {approximate = true} : (tensor<5xf64>) -> tensor<5xf64>
+  return %r : tensor<5xf64>
+}
+func.func @silu(%a0: tensor<5xf64>) -> tensor<5xf64> {
+  %r = "pestle.silu"(%a0) {} : (tensor<5xf64>) -> tensor<5xf64>
+  return %r : tensor<5xf64>
+}
+func.func @hard_sigmoid(%a0: tensor<5xf64>) -> tensor<5xf64> {
+  %r = "pestle.hard_sigmoid"(%a0) {alpha = 0.2 : f64, beta = 0.5 : f64} : (tensor<5xf64>) -> tensor<5xf64>
+  return %r : tensor<5xf64>
+}
+func.func @attention(%a0: tensor<2x3x4xf64>, %a1: tensor<2x5x4xf64>, %a2: tensor<2x5x4xf64>) -> tensor<2x3x4xf64> {
+  %r = "pestle.attention"(%a0, %a1, %a2) {scale = 0.5 : f64} : (tensor<2x3x4xf64>, tensor<2x5x4xf64>, tensor<2x5x4xf64>) -> tensor<2x3x4xf64>
+  return %r : tensor<2x3x4xf64>
+}
+func.func @attention_bias(%a0: tensor<2x3x4xf64>, %a1: tensor<2x5x4xf64>, %a2: tensor<2x5x4xf64>, %a3: tensor<1x3x5xf64>) -> tensor<2x3x4xf64> {
+  %r = "pestle.attention"(%a0, %a1, %a2, %a3) {scale = 0.5 : f64} : (tensor<2x3x4xf64>, tensor<2x5x4xf64>, tensor<2x5x4xf64>, tensor<1x3x5xf64>) -> tensor<2x3x4xf64>
+  return %r : tensor<2x3x4xf64>
+}
+func.func @reduce_other(%a0: tensor<2x5xf64>) -> tensor<2xf64> {
+  %i = stablehlo.constant dense<0.0> : tensor<f64>
+  %r = stablehlo.reduce(%a0 init: %i) across dimensions = [1] : (tensor<2x5xf64>, tensor<f64>) -> tensor<2xf64>
+    reducer(%x: tensor<f64>, %y: tensor<f64>) {
+      %p = stablehlo.multiply %x, %y : tensor<f64>
+      %s = stablehlo.add %x, %y : tensor<f64>
+      %t = stablehlo.add %s, %p : tensor<f64>
+      stablehlo.return %t : tensor<f64>
+    }
+  return %r : tensor<2xf64>
+}
+func.func @reduce_arg_max(%a0: tensor<2x7xf64>) -> (tensor<2xf64>, tensor<2xi32>) {
+  %i = stablehlo.constant dense<0xFFF0000000000000> : tensor<f64>
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %n = stablehlo.iota dim = 1 : tensor<2x7xi32>
+  %r:2 = stablehlo.reduce(%a0 init: %i), (%n init: %z) across dimensions = [1] : (tensor<2x7xf64>, tensor<2x7xi32>, tensor<f64>, tensor<i32>) -> (tensor<2xf64>, tensor<2xi32>)
+    reducer(%x: tensor<f64>, %y: tensor<f64>) (%k: tensor<i32>, %l: tensor<i32>) {
+      %p = stablehlo.compare GT, %x, %y : (tensor<f64>, tensor<f64>) -> tensor<i1>
+      %s = stablehlo.select %p, %x, %y : tensor<i1>, tensor<f64>
+      %t = stablehlo.select %p, %k, %l : tensor<i1>, tensor<i32>
+      stablehlo.return %s, %t : tensor<f64>, tensor<i32>
+    }
+  return %r#0, %r#1 : tensor<2xf64>, tensor<2xi32>
+}
+}

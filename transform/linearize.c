@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Derivatives in two functions, and the transposition of one that is linear.
+//
+//   f(x)          -> y                      with its tangents
+//   f(x)          -> y, residuals           what depends on x alone
+//   f(residuals, x_tangent) -> y_tangent    what is linear
+#include "base/mem.h"
+#include "transform/work.h"
+
+// --- Residuals ---
+
+// Whether |value| costs nothing to make again.
+static bool is_source(const pv_t* value) {
+  return value->node && pestle_op_info((pestle_op_t)value->node->op)->fuse ==
+                            PESTLE_FUSE_SOURCE;
+}
+
+typedef struct residuals_t {
+  pestle_work_t* w;
+  pestle_map_t seen;
+  PESTLE_VEC(pv_t*) values;
+} residuals_t;
+
+static pestle_status_t add_residual(residuals_t* r, pv_t* value) {
+  const pestle_block_t* home = value->node ? value->node->block : value->block;
+  bool added;
+  uint64_t key = (uintptr_t)value;
+  if (home != r->w->body || pestle_is_linear(&r->w->x, value) ||
+      is_source(value)) {
+    return NULL;
+  }
+  if (!pestle_map_put(&r->seen, &key, sizeof(key), &added)) return PESTLE_OOM();
+  return !added || pestle_vec_push(&r->values, value) ? NULL : PESTLE_OOM();
+}
+
+static pestle_status_t add_operands(residuals_t* r, const pestle_node_t* node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i)
+    PESTLE_TRY(add_residual(r, pestle_node_operand(node, i)));
+  return NULL;
+}
+
+// What linear ops read of what is not.
+static pestle_status_t find_residuals(residuals_t* r) {
+  for (size_t i = 0; i < r->w->x.nodes.size; ++i) {
+    const pestle_node_t* node = r->w->x.nodes.data[i];
+    PESTLE_TRY(add_operands(r, node));
+    for (uint32_t k = 0; k < node->region_count; ++k) {
+      const pestle_node_t* n = NULL;
+      while ((n = pestle_region_next(node->regions[k], n)))
+        PESTLE_TRY(add_operands(r, n));
+    }
+  }
+  return NULL;
+}
+
+// --- The two functions ---
+
+static bool is_linear_node(const residuals_t* r, const pestle_node_t* node) {
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    if (pestle_is_linear(&r->w->x, &node->results[i])) return true;
+  }
+  return false;
+}
+
+// Whether |user| is a linear op, or lies in one.
+static bool is_in_linear(const residuals_t* r, const pestle_node_t* user) {
+  while (user->block != r->w->body)
+    user = user->block->region->owner;
+  return is_linear_node(r, user);
+}
+
+// Linear ops read an argument in the place of each residual.
+static pestle_status_t make_linear(residuals_t* r) {
+  pestle_work_t* w = r->w;
+  for (size_t i = 0; i < r->values.size; ++i) {
+    pv_t *value = r->values.data[i], *argument;
+    PESTLE_TRY(pestle_work_add_argument(w, value, "residual", "", &argument));
+    for (pestle_use_t *use = value->uses, *next; use; use = next) {
+      next = use->next;
+      if (!is_in_linear(r, use->user)) continue;
+      pestle_node_set_operand(use->user, (size_t)(use - use->user->operands),
+                              argument);
+    }
+  }
+  // Tangents come behind the residuals.
+  for (size_t i = 0; i < w->tangent_count; ++i) {
+    pv_t* tangent;
+    const char* name = w->tangents[i]->name;
+    PESTLE_TRY(pestle_work_add_argument(w, w->tangents[i], name, "", &tangent));
+    pestle_value_replace_all_uses(w->tangents[i], tangent);
+    for (size_t k = 0; k < w->output_count; ++k) {
+      if (w->outputs[k] == w->tangents[i]) w->outputs[k] = tangent;
+    }
+  }
+  PESTLE_TRY(pestle_work_fill_outputs(w));
+  PESTLE_TRY(pestle_work_set_results(w, 0, w->outputs, w->output_count));
+  return pestle_work_drop_arguments(w, 0, w->argument_count + w->tangent_count);
+}
+
+static pestle_status_t make_forward(residuals_t* r) {
+  pestle_work_t* w = r->w;
+  PESTLE_TRY(pestle_work_set_results(w, w->result_count, r->values.data,
+                                     r->values.size));
+  return pestle_work_drop_arguments(w, w->argument_count,
+                                    w->argument_count + w->tangent_count);
+}
+
+static pestle_status_t make(pestle_work_t* w, bool is_forward) {
+  residuals_t r = {.w = w};
+  pestle_map_init(w->jvp.allocator, &r.seen);
+  pestle_vec_init(&r.values, w->jvp.allocator);
+  pestle_status_t status = pestle_work_forward(w);
+  if (!status) {
+    status = pestle_work_find_linear(w, w->tangents, w->tangent_count);
+  }
+  if (!status) status = find_residuals(&r);
+  if (!status) status = is_forward ? make_forward(&r) : make_linear(&r);
+  pestle_map_deinit(&r.seen);
+  pestle_vec_deinit(&r.values);
+  return status;
+}
+
+// Both are made from the start: the walks do the same each time, so that residuals
+// come in one order.
+static pestle_status_t half(pestle_module_t* module,
+                            const pestle_transform_options_t* options,
+                            bool is_forward, pestle_module_t** out_module) {
+  pestle_work_t w;
+  pestle_status_t status = pestle_work_init(module, options, true, &w);
+  if (!status) status = make(&w, is_forward);
+  return pestle_work_finish(&w, status, out_module);
+}
+
+pestle_status_t pestle_module_linearize(
+    pestle_module_t* module, const pestle_transform_options_t* options,
+    pestle_module_t** out_forward, pestle_module_t** out_linear) {
+  *out_forward = *out_linear = NULL;
+  PESTLE_TRY(half(module, options, true, out_forward));
+  pestle_status_t status = half(module, options, false, out_linear);
+  if (!status) return NULL;
+  pestle_module_release(*out_forward);
+  *out_forward = NULL;
+  return status;
+}
+
+// --- Transposition ---
+
+// Drops the arguments that were transposed for; they have no uses any more.
+static pestle_status_t drop_inputs(pestle_work_t* w) {
+  for (size_t i = w->argument_count; i-- > 0;) {
+    for (size_t k = 0; k < w->tangent_count; ++k) {
+      if (w->arguments[k] != i) continue;
+      PESTLE_TRY(pestle_function_remove_argument(w->function, i));
+      break;
+    }
+  }
+  return NULL;
+}
+
+static pestle_status_t transpose(pestle_work_t* w) {
+  pv_t** cts = pestle_work_array(w, w->output_count);
+  pv_t** out = pestle_work_array(w, w->tangent_count);
+  if (!cts || !out) return PESTLE_OOM();
+  for (size_t i = 0; i < w->tangent_count; ++i)
+    w->tangents[i] = w->body->arguments[w->arguments[i]];
+  PESTLE_TRY(pestle_work_find_linear(w, w->tangents, w->tangent_count));
+  for (size_t i = 0; i < w->output_count; ++i) {
+    w->outputs[i] = pestle_work_returned(w, w->results[i]);
+    if (pestle_is_linear(&w->x, w->outputs[i]) ||
+        pestle_is_zeros(w->outputs[i])) {
+      continue;
+    }
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "result %u of function '%s' does not depend on what is "
+                        "transposed and is not zero; leave it out",
+                        (unsigned)w->results[i], w->function->name);
+  }
+  PESTLE_TRY(pestle_work_add_cotangents(w, cts));
+  w->x.is_checked = true;
+  PESTLE_TRY(pestle_work_transpose(w, w->outputs, cts, w->output_count,
+                                   w->tangents, w->tangent_count, out));
+  PESTLE_TRY(pestle_work_set_results(w, 0, out, w->tangent_count));
+  return drop_inputs(w);
+}
+
+pestle_status_t pestle_module_transpose(
+    pestle_module_t* module, const pestle_transform_options_t* options,
+    pestle_module_t** out_module) {
+  pestle_work_t w;
+  *out_module = NULL;
+  pestle_status_t status = pestle_work_init(module, options, true, &w);
+  if (!status) status = transpose(&w);
+  return pestle_work_finish(&w, status, out_module);
+}
