@@ -59,8 +59,8 @@ static void jvp_extremum(pestle_jvp_t* j, const pestle_node_t* node,
     terms[0] = sum_like(f, node, pestle_f_convert(f, x, compute));
   }
   if (t[1]) {
-    pv_t* x = pestle_f_select(f, is_initial, everywhere(f, node, t[1]),
-                              pestle_zeros(f, r));
+    pv_t* zeros = pestle_zeros(f, r);
+    pv_t* x = pestle_f_select(f, is_initial, everywhere(f, node, t[1]), zeros);
     terms[1] = pestle_f_convert(f, x, compute);
   }
   pv_t* sum = pestle_sum(f, terms, 2);
