@@ -30,6 +30,7 @@
 
 #define SHOWS(call, result) ">>> " call ".tolist()\n" result
 
+// clang-format off
 #define DOC_abs \
   GIVES_PART, SHOWS("pt.abs(pt.asarray([-1.5, 2.0]))", "[1.5, 2.0]")
 #define DOC_acos GIVES_FLOAT, SHOWS("pt.acos(pt.asarray([1.0]))", "[0.0]")
@@ -180,5 +181,6 @@
 #define DOC_angle GIVES_PART, SHOWS("pt.angle(pt.asarray([1.0]))", "[0.0]")
 #define DOC_popcount \
   GIVES_TYPE, SHOWS("pt.popcount(pt.asarray([7, 8]))", "[3, 1]")
+// clang-format on
 
 #endif  // PESTLE_PYTHON_NUMERIC_DOCS_H_
