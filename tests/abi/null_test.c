@@ -879,6 +879,43 @@ static void call_value_type(things_t* t) {
   (void)t;
   assert_int_equal(pestle_value_type(NULL).dtype, PESTLE_NONE);
 }
+// |make| takes NULL for no argument but the options.
+static void call_transform(
+    things_t* t,
+    pestle_status_t (*make)(pestle_module_t*, const pestle_transform_options_t*,
+                            pestle_module_t**)) {
+  pestle_module_t* made = t->module;
+  pestle_transform_options_t options = {.struct_size = sizeof(options),
+                                        .argument_count = 1};
+  BAD(make(NULL, NULL, &made));
+  BAD(make(t->module, NULL, NULL));
+  BAD(make(t->module, &options, &made));
+}
+static void call_module_jvp(things_t* t) {
+  call_transform(t, pestle_module_jvp);
+}
+static void call_module_vjp(things_t* t) {
+  call_transform(t, pestle_module_vjp);
+}
+static void call_module_gradient(things_t* t) {
+  call_transform(t, pestle_module_gradient);
+}
+static void call_module_transpose(things_t* t) {
+  call_transform(t, pestle_module_transpose);
+}
+static void call_module_linearize(things_t* t) {
+  pestle_module_t *forward, *linear;
+  BAD(pestle_module_linearize(NULL, NULL, &forward, &linear));
+  BAD(pestle_module_linearize(t->module, NULL, NULL, &linear));
+  BAD(pestle_module_linearize(t->module, NULL, &forward, NULL));
+}
+static void call_module_vmap(things_t* t) {
+  pestle_module_t* made;
+  pestle_vmap_options_t options = {.struct_size = sizeof(options), .size = 2};
+  BAD(pestle_module_vmap(NULL, &options, &made));
+  BAD(pestle_module_vmap(t->module, NULL, &made));
+  BAD(pestle_module_vmap(t->module, &options, NULL));
+}
 static void call_module_verify(things_t* t) {
   (void)t;
   BAD(pestle_module_verify(NULL));
@@ -1581,7 +1618,9 @@ static const row_t rows[] = {
     ROW(module_entry) ROW(function_argument_count) ROW(function_argument)
     ROW(function_argument_name) ROW(module_name) ROW(module_attribute)
     ROW(function_argument_attribute) ROW(function_result_attribute)
-    ROW(function_returned_type) ROW(module_link)
+    ROW(function_returned_type) ROW(module_link) ROW(module_jvp)
+    ROW(module_vjp) ROW(module_gradient) ROW(module_transpose)
+    ROW(module_linearize) ROW(module_vmap)
     ROW(function_tokens) ROW(value_type) ROW(module_verify)
     ROW(module_specialize) ROW(module_specialize_values)
     ROW(module_value_argument_count) ROW(module_value_argument)
