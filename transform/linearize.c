@@ -5,6 +5,7 @@
 //   f(x)          -> y, residuals           what depends on x alone
 //   f(residuals, x_tangent) -> y_tangent    what is linear
 #include "base/mem.h"
+#include "base/require.h"
 #include "transform/work.h"
 
 // --- Residuals ---
@@ -134,6 +135,8 @@ static pestle_status_t half(pestle_module_t* module,
 pestle_status_t pestle_module_linearize(
     pestle_module_t* module, const pestle_transform_options_t* options,
     pestle_module_t** out_forward, pestle_module_t** out_linear) {
+  PESTLE_REQUIRE(out_forward, "out_forward");
+  PESTLE_REQUIRE(out_linear, "out_linear");
   *out_forward = *out_linear = NULL;
   PESTLE_TRY(half(module, options, true, out_forward));
   pestle_status_t status = half(module, options, false, out_linear);
@@ -187,6 +190,7 @@ pestle_status_t pestle_module_transpose(
     pestle_module_t* module, const pestle_transform_options_t* options,
     pestle_module_t** out_module) {
   pestle_work_t w;
+  PESTLE_REQUIRE(out_module, "out_module");
   *out_module = NULL;
   pestle_status_t status = pestle_work_init(module, options, true, &w);
   if (!status) status = transpose(&w);

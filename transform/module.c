@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public functions that differentiate in one.
+#include "base/require.h"
 #include "pestle/transform.h"
 
 #include "transform/work.h"
@@ -15,6 +16,7 @@ pestle_status_t pestle_module_jvp(pestle_module_t* module,
                                   const pestle_transform_options_t* options,
                                   pestle_module_t** out_module) {
   pestle_work_t w;
+  PESTLE_REQUIRE(out_module, "out_module");
   *out_module = NULL;
   pestle_status_t status = pestle_work_init(module, options, false, &w);
   if (!status) status = jvp(&w);
@@ -57,6 +59,7 @@ pestle_status_t pestle_module_vjp(pestle_module_t* module,
                                   const pestle_transform_options_t* options,
                                   pestle_module_t** out_module) {
   pestle_work_t w;
+  PESTLE_REQUIRE(out_module, "out_module");
   *out_module = NULL;
   pestle_status_t status = pestle_work_init(module, options, true, &w);
   if (!status) status = reverse(&w, false);
@@ -69,6 +72,7 @@ pestle_status_t pestle_module_gradient(
   static const uint32_t first[] = {0};
   pestle_transform_options_t o = pestle_transform_options(options);
   pestle_work_t w;
+  PESTLE_REQUIRE(out_module, "out_module");
   *out_module = NULL;
   if (!o.results) {
     o.results = first;

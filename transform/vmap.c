@@ -10,6 +10,7 @@
 
 #include "base/context.h"
 #include "base/mem.h"
+#include "base/require.h"
 #include "ir/copy.h"
 #include "transform/vmap.h"
 #include "transform/work.h"
@@ -397,8 +398,9 @@ pestle_status_t pestle_module_vmap(pestle_module_t* module,
                                    const pestle_vmap_options_t* options,
                                    pestle_module_t** out_module) {
   border_t b = {.o = {sizeof(b.o)}};
+  PESTLE_REQUIRE(out_module, "out_module");
   *out_module = NULL;
-  if (!options) return PESTLE_ERROR(INVALID_ARGUMENT, "options are NULL");
+  PESTLE_REQUIRE(options, "options");
   memcpy(
       &b.o, options,
       options->struct_size < sizeof(b.o) ? options->struct_size : sizeof(b.o));
