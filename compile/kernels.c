@@ -204,7 +204,7 @@ static pestle_status_t add_node(pestle_kernels_t* ks,
                                 const pestle_memory_plan_t* memory,
                                 const pestle_node_t* node) {
   if (is_step_alone(node)) return NULL;
-  bool direct = pestle_is_direct(node);
+  bool direct = pestle_is_direct(node) || pestle_direct_scan_of(node);
   if (!direct && node->op != PESTLE_OP_FUSION) {
     return pestle_node_error(node, PESTLE_STATUS_INTERNAL,
                              "'%s' was left outside of every fusion",

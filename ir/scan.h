@@ -110,4 +110,36 @@ pestle_scan_end(pestle_builder_t* builder, const pestle_scan_spec_t* spec,
 // number of turns done, the carries, then the stacks, which each turn updates in place.
 PESTLE_NODISCARD pestle_status_t pestle_scan_expand(pestle_node_t* node);
 
+// --- Recognising ---
+
+// The scan that takes the place of |loop|, a while that counts from one number to another;
+// NULL where it does not, and nothing is changed. Calls in the body are to be inlined before,
+// for an index behind one is not seen. scan_recognise.c says what becomes what.
+PESTLE_NODISCARD pestle_status_t
+pestle_scan_recognise(pestle_node_t* loop, pestle_node_t** out_scan);
+
+// --- Written out in scalars ---
+
+// The most numbers that a tensor of such a body has, and all that it keeps from turn to
+// turn, reads and stacks up in one.
+#define PESTLE_SCAN_MOST_SCALARS 128
+
+// How many simple operations a turn takes when each element of each value of the body is a
+// number of its own and all loops are written out; -1: the body has ops of which that is not
+// known, or values of more elements than that makes sense for. Constants of any size may be
+// looked up by dynamic slices.
+int64_t pestle_scan_scalar_ops(const pestle_scan_t* s);
+// Whether |constant| is only read by dynamic slices, so that it may have any size.
+bool pestle_scan_is_looked_up(const pestle_scan_t* s, size_t constant);
+
+// --- Element by element ---
+
+// So many elements are worth a vector.
+#define PESTLE_SCAN_LEAST_WIDE 8
+
+// How many simple operations a turn takes for each element where all values have
+// |*out_elements| of them, each made of those at its own place, or one, which goes with all;
+// -1: some value is made otherwise.
+int64_t pestle_scan_wide_ops(const pestle_scan_t* s, int64_t* out_elements);
+
 #endif  // PESTLE_IR_SCAN_H_

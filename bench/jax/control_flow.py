@@ -21,6 +21,19 @@ def child():
     xs = jnp.asarray(r.standard_normal((100, 8, 64)).astype(np.float32))
     x, w = jnp.asarray(x), jnp.asarray(w)
     cell = lambda h, v: (jnp.tanh(h @ w + v), (h * v).sum(-1))
+
+    def slope(s):
+        return jnp.stack([10 * (s[1] - s[0]), s[0] * (28 - s[2]) - s[1],
+                          s[0] * s[1] - 8 / 3 * s[2]])
+
+    def runge_kutta(s, _):
+        a = slope(s)
+        b = slope(s + .005 * a)
+        c = slope(s + .005 * b)
+        s = s + .01 / 6 * (a + 2 * b + 2 * c + slope(s + .01 * c))
+        return s, s
+
+    integrate = lambda v: lax.scan(runge_kutta, v, None, 1000)
     programs = {
         "fori, element-wise, 100 trips": (
             lambda v: lax.fori_loop(0, 100, lambda i, z: jnp.sin(z) * 1.01 + i * 1e-3, v), x),
@@ -31,6 +44,8 @@ def child():
         "scan, gradient": (jax.grad(lambda v: lax.scan(cell, v, xs)[1].sum()), x),
         "scan, 10,000 small steps": (
             lambda v: lax.scan(lambda c, _: (c * 0.999 + 1, c.sum()), v, None, 10000), x[0, :4]),
+        "scan, integration, 1,000 steps": (integrate, x[0, :3]),
+        "scan, its gradient": (jax.grad(lambda v: integrate(v)[1].sum()), x[0, :3]),
         "cond around a chain": (
             lambda v: lax.cond(v[0, 0] > 0, lambda z: jnp.exp(-z * z) * 2 + 1,
                                lambda z: jnp.tanh(z) - z, v), x),

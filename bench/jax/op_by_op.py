@@ -22,6 +22,7 @@ def child():
     image = jnp.asarray(r.standard_normal((1, 56, 56, 64)).astype(np.float32))
     taps = jnp.asarray(r.standard_normal((3, 3, 64, 64)).astype(np.float32) * 0.05)
     qkv = jnp.asarray(r.standard_normal((3, 1, 256, 8, 64)).astype(np.float32))
+    ids = jnp.asarray(r.randint(0, 1024, 2048))
     norm = lambda x: (x - x.mean(-1, keepdims=True)) * lax.rsqrt(
         x.var(-1, keepdims=True) + 1e-5)
     conv = lambda x: lax.conv_general_dilated(
@@ -39,6 +40,7 @@ def child():
         "sum of squares": (lambda x: (x * x).sum(-1), big),
         "gather, scatter-add": (lambda x: x.at[(x[:, 0] * 99).astype(jnp.int32) % 64]
                                 .add(x[::-1]), big),
+        "embedding gradient": (jax.grad(lambda x: (x[ids] ** 2).sum()), big),
     }
     print(json.dumps({name: common.least(lambda g=jax.jit(f), v=v: g(v))
                       for name, (f, v) in programs.items()}))

@@ -20,6 +20,7 @@ bool pestle_direct_is_idle(const pestle_node_t* node) {
 }
 
 static pestle_status_t emit(pestle_direct_t* d) {
+  if (pestle_direct_scan_of(d->node)) return pestle_direct_scan(d);
   switch ((int)d->node->op) {
 #define PESTLE_ROW_DIRECT(NAME, op) \
   case PESTLE_OP_##NAME:            \

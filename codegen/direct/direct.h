@@ -50,6 +50,10 @@ typedef struct pestle_direct_t {
 #undef PESTLE_ROW_DIRECT
 
 bool pestle_is_direct(const pestle_node_t* node);
+// The scan that |node|, a group, is alone, or NULL: such a group is written as a direct op
+// is (direct_scan.c).
+const pestle_node_t* pestle_direct_scan_of(const pestle_node_t* node);
+PESTLE_NODISCARD pestle_status_t pestle_direct_scan(pestle_direct_t* d);
 bool pestle_direct_is_idle(const pestle_node_t* node);
 
 // Writes the kernel of |d->node| into |d->k|, which is finished here, and says

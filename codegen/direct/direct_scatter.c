@@ -21,7 +21,8 @@
 
 #define MAX_INPUTS 31
 #define LANES 16
-#define VECTORS 4  // a group takes along a vector axis that cannot be met on
+#define VECTORS \
+  4  // that a group takes at least along an axis that cannot be met on
 
 // One loop, and what a step of it is in each tensor, in elements.
 typedef struct axis_t {
@@ -46,6 +47,7 @@ typedef struct scatter_t {
   axes_t groups, batch, window;
   axis_t vector;       // extent 0: none
   bool vector_groups;  // groups take parts of it
+  int64_t part;        // so many vectors
   pestle_i64s_t map;
   int64_t index_step;  // between the components of an index
   int64_t input_stride[PESTLE_MAX_RANK], limit[PESTLE_MAX_RANK];
@@ -210,12 +212,12 @@ static pestle_status_t update_window(scatter_t* s, position_t at, pk_t part) {
     return update_vectors(s, at, pestle_direct_index(d, 0), all,
                           PESTLE_KIR_NONE);
   }
-  pk_t first = pestle_kir_madi(d->k, part, VECTORS, PESTLE_KIR_NONE);
+  pk_t first = pestle_kir_madi(d->k, part, s->part, PESTLE_KIR_NONE);
   pk_t end = pestle_direct_op(
       d, PESTLE_OP_MINIMUM, all,
-      pestle_kir_madi(d->k, part, VECTORS, pestle_direct_index(d, VECTORS)));
+      pestle_kir_madi(d->k, part, s->part, pestle_direct_index(d, s->part)));
   pk_t rest = pestle_direct_op(d, PESTLE_OP_EQ, part,
-                               pestle_direct_index(d, vectors / VECTORS));
+                               pestle_direct_index(d, vectors / s->part));
   return update_vectors(s, at, first, end, rest);
 }
 
@@ -271,18 +273,30 @@ static pestle_status_t emit_group(scatter_t* s, position_t at, pk_t part) {
   return NULL;
 }
 
-static int64_t count_parts(const scatter_t* s) {
-  if (!s->vector.extent || !s->vector_groups) return 1;
+// Parts of a row: few enough that a core walks along rows, not down columns, where each
+// line of memory is another set of its cache, and enough that no core is without one.
+static int64_t count_parts(scatter_t* s, int64_t groups) {
+  const pestle_target_caps_t* caps = s->d->caps;
+  s->part = VECTORS;
+  if (!s->vector.extent || !s->vector_groups || !groups) return 1;
   int64_t vectors = (s->vector.extent + LANES - 1) / LANES;
-  return (vectors + VECTORS - 1) / VECTORS;
+  if (!(caps->flags & PESTLE_TARGET_LANES)) {
+    int64_t wanted = 2 * (int64_t)(caps->cores ? caps->cores : 1);
+    int64_t parts = groups < wanted ? (wanted + groups - 1) / groups : 1;
+    int64_t part = (vectors + parts - 1) / parts;
+    if (part > s->part) s->part = part;
+  }
+  return (vectors + s->part - 1) / s->part;
 }
 
 // The group loop: all of its axes as one, taken apart again.
 static pestle_status_t emit_groups(scatter_t* s) {
   pestle_direct_t* d = s->d;
-  int64_t parts = count_parts(s), total = parts;
+  int64_t total = 1;
   for (uint32_t i = 0; i < s->groups.count; ++i)
     total *= s->groups.list[i].extent;
+  int64_t parts = count_parts(s, total);
+  total *= parts;
   pk_t zero = pestle_direct_index(d, 0);
   pk_t g = pestle_kir_for(d->k, "g", zero, pestle_direct_index(d, total), 1,
                           PESTLE_KIR_GROUP_X);

@@ -3,7 +3,7 @@
 """Running reductions on ref and llvm, by numpy: pestle.cumulative of every combiner,
 type and direction, short and long, in the order of its terms under strict; chlo.scan in
 both forms of text with bodies that are one op and others; pestle.scan of every length,
-direction and unrolling. Exits 77 without numpy."""
+direction and unrolling, and loops that are one kernel. Exits 77 without numpy."""
 
 import itertools
 import os
@@ -362,10 +362,96 @@ def check_op(rng):
                                       "llvm"), [want[-1], want])
 
 
+# --- Loops that are one kernel ---
+
+def check_whole(rng):
+    def both(what, carries, xs, constants, ys, length, body, ends, kernels=1, **how):
+        text = op_text(carries, xs, constants, ys, length, body, **how)
+        values = [*carries, *xs, *constants]
+        for device in ("llvm", "ref"):
+            check(f"{what}, {device}", run(text, values, device), [*ends, *ys])
+        plan = subprocess.run([PESTLE, "dump", "-", "--stage", "plan", "--no-cache"],
+                              input=text, capture_output=True, text=True, check=False)
+        if f" {kernels} kernels" not in plan.stdout or "jump" in plan.stdout:
+            bad.append(what)
+            print(f"{what} is not {kernels} kernel: {plan.stdout[:400]}{plan.stderr}")
+
+    # Small matrices: products, sums, and what only moves.
+    m = rng.uniform(-1, 1, (3, 3)).astype(np.float32)
+    a = rng.uniform(-1, 1, (6, 3)).astype(np.float32)
+    body = """
+%d = stablehlo.dot_general %c0, %x0, contracting_dims = [1] x [0] : (tensor<3x3xf32>, tensor<3xf32>) -> tensor<3xf32>
+%t = stablehlo.transpose %c0, dims = [1, 0] : (tensor<3x3xf32>) -> tensor<3x3xf32>
+%s = stablehlo.slice %t [0:2, 0:3] : (tensor<3x3xf32>) -> tensor<2x3xf32>
+%w = stablehlo.reshape %d : (tensor<3xf32>) -> tensor<1x3xf32>
+%n = stablehlo.concatenate %s, %w, dim = 0 : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<3x3xf32>
+%z = stablehlo.constant dense<0.5> : tensor<f32>
+%r = stablehlo.reduce(%n init: %z) applies stablehlo.add across dimensions = [1] : (tensor<3x3xf32>, tensor<f32>) -> tensor<3xf32>
+%v = stablehlo.reverse %r, dims = [0] : tensor<3xf32>
+%i = stablehlo.iota dim = 0 : tensor<3xf32>
+%y = stablehlo.multiply %v, %i : tensor<3xf32>
+stablehlo.return %n, %y : tensor<3x3xf32>, tensor<3xf32>"""
+    ys, c = np.empty((6, 3), np.float32), m
+    for i in range(6):
+        c = np.concatenate([c.T[:2], (c @ a[i])[None]])
+        ys[i] = (c.sum(1) + np.float32(0.5))[::-1] * np.arange(3)
+    both("a loop of small matrices", [m], [a], [], [ys], 6, body, [c])
+    # A table that is looked up, of places outside of it too.
+    table = rng.standard_normal(300).astype(np.float32)
+    step = rng.integers(-400, 400, 50).astype(np.int32)
+    body = """
+%p = stablehlo.add %c0, %x0 : tensor<i32>
+%e = stablehlo.dynamic_slice %k0, %p, sizes = [2] : (tensor<300xf32>, tensor<i32>) -> tensor<2xf32>
+%n = stablehlo.constant dense<37> : tensor<i32>
+%q = stablehlo.remainder %p, %n : tensor<i32>
+stablehlo.return %q, %e : tensor<i32>, tensor<2xf32>"""
+    ys, at = np.empty((50, 2), np.float32), 5
+    for i in range(50):
+        at += int(step[i])
+        low = min(max(at, 0), 298)
+        ys[i] = table[low:low + 2]
+        at = int(np.fmod(at, 37))
+    both("a loop that looks up", [np.array(5, np.int32)], [step], [table], [ys], 50, body,
+         [np.array(at, np.int32)])
+    # Elements by themselves, with numbers that go with all, of extents that no vector is.
+    for extent, dtype, reverse in ((37, np.float32, False), (37, np.float32, True),
+                                   (9, np.float64, True), (300, np.float16, False),
+                                   (64, np.int32, False)):
+        kind = NAMES[np.dtype(dtype).name]
+        c, b = (rng.integers(-4, 5, s).astype(dtype) for s in (extent, (5, extent)))
+        f = f"tensor<{extent}x{kind}>"
+        body = f"""
+%g = stablehlo.compare LT, %c0, %x0 : ({f}, {f}) -> tensor<{extent}xi1>
+%s = stablehlo.select %g, %x0, %c0 : tensor<{extent}xi1>, {f}
+%i = stablehlo.convert %c1 : (tensor<i32>) -> tensor<{kind}>
+%w = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<{kind}>) -> {f}
+%h = stablehlo.subtract %s, %w : {f}
+%o = stablehlo.constant dense<1> : tensor<i32>
+%n = stablehlo.add %c1, %o : tensor<i32>
+stablehlo.return %h, %n, %s, %n : {f}, tensor<i32>, {f}, tensor<i32>"""
+        h, k = c.copy(), 0
+        ys, ns = np.empty((5, extent), dtype), np.empty(5, np.int32)
+        for i in reversed(range(5)) if reverse else range(5):
+            ys[i] = np.maximum(h, b[i])
+            h, k = (ys[i] - dtype(k)).astype(dtype), k + 1
+            ns[i] = k
+        both(f"a loop over {extent} of {kind}, {reverse}", [c, np.array(0, np.int32)], [b],
+             [], [ys, ns], 5, body, [h, np.array(5, np.int32)], reverse=reverse)
+    # A long one stacks its results where they lie: no memory but theirs.
+    text = op_text([np.zeros((), np.float32)], [], [], [np.zeros(10000, np.float32)], 10000,
+                   "%s = stablehlo.cosine %c0 : tensor<f32>\n"
+                   "stablehlo.return %s, %s : tensor<f32>, tensor<f32>")
+    plan = subprocess.run([PESTLE, "dump", "-", "--stage", "plan", "--no-cache"],
+                          input=text, capture_output=True, text=True, check=False).stdout
+    if "1 kernels, arena 0 bytes" not in plan.replace("arena 64 bytes", "arena 0 bytes"):
+        bad.append(f"a long scan has memory of its own: {plan[:300]}")
+
+
 def main():
     rng = np.random.default_rng(12)
     check_edges()
     check_op(rng)
+    check_whole(rng)
     check_scan(rng)
     check_cumulative(rng)
     for line in bad:

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop that counts becomes one kernel where its turn is few scalars, or treats each element
+// by itself: its state stays in registers, and no turn is a list of launches and jumps.
+//
+//   %0:2 = while (%i = 0, %c = %init) ..     ->  %0:2 = pestle.fusion(%init, ..) ({
+//                                                  %1:2 = pestle.scan (%init; ..) .. })
+#include "ir/scan.h"
+#include "passes/util.h"
+
+// A turn of more is better spread over vectors and cores; a loop of more in all should stop
+// where its run is cancelled, which a kernel does not.
+#define MOST_OPS 1024
+#define MOST_STEPS (INT64_C(1) << 34)
+#define MOST_ARGUMENTS 60  // of a kernel
+
+// Of the ops that ir/scan_scalars.c knows.
+static bool may_be_inside(const pestle_node_t* n) {
+  if (n->result_count != 1 || pestle_node_has_effect(n)) return false;
+  bool small =
+      pestle_type_count(n->results[0].type) <= PESTLE_SCAN_MOST_SCALARS;
+  if (pestle_op_is_scalar((pestle_op_t)n->op)) return true;
+  switch ((int)n->op) {
+    case PESTLE_OP_CONVERT:
+    case PESTLE_OP_BITCAST_CONVERT:
+    case PESTLE_OP_CONSTANT:
+    case PESTLE_OP_RESHAPE:
+    case PESTLE_OP_BROADCAST_IN_DIM:
+    case PESTLE_OP_DYNAMIC_SLICE:
+    case PESTLE_OP_DYNAMIC_UPDATE_SLICE:
+      return true;
+    case PESTLE_OP_IOTA:
+    case PESTLE_OP_TRANSPOSE:
+    case PESTLE_OP_SLICE:
+    case PESTLE_OP_REVERSE:
+    case PESTLE_OP_CONCATENATE:
+    case PESTLE_OP_REDUCE:
+    case PESTLE_OP_DOT_GENERAL:
+      return small;
+    default:
+      return false;
+  }
+}
+
+// Says of most loops that they are none, before anything is built.
+static bool may_be_whole(const pestle_node_t* loop) {
+  const pestle_block_t* body = pestle_node_body(loop, 1);
+  size_t count = 0;
+  for (const pestle_node_t* n = body->first; n != body->last; n = n->next) {
+    if (++count > MOST_OPS || !may_be_inside(n)) return false;
+  }
+  return true;
+}
+
+static bool is_whole(const pestle_pass_context_t* ctx,
+                     const pestle_node_t* node) {
+  pestle_scan_t s = pestle_scan_read(node);
+  int64_t elements, ops = pestle_scan_wide_ops(&s, &elements);
+  // Where lanes run side by side a group of one would leave them idle.
+  if (ops >= 0 && (ctx->caps->flags & PESTLE_TARGET_LANES)) return false;
+  if (ops < 0) {
+    ops = pestle_scan_scalar_ops(&s);
+    elements = 1;
+  }
+  return ops >= 0 && ops <= MOST_OPS &&
+         s.length <= MOST_STEPS / (ops + 1) / elements &&
+         node->operand_count + node->result_count <= MOST_ARGUMENTS;
+}
+
+// The region of a group of |scan| alone, which takes its operands.
+static pestle_status_t copy_inside(pestle_copier_t* copier,
+                                   const pestle_node_t* scan,
+                                   pestle_value_t** results) {
+  pestle_builder_t* inside = &copier->builder;
+  pestle_node_t* copy;
+  for (uint32_t i = 0; i < scan->operand_count; ++i) {
+    pestle_value_t *operand = pestle_node_operand(scan, i), *argument;
+    PESTLE_TRY(pestle_block_add_argument(inside->module, inside->block,
+                                         operand->type, &argument));
+    PESTLE_TRY(pestle_copier_set(copier, operand, argument));
+  }
+  PESTLE_TRY(pestle_copier_node(copier, scan, &copy));
+  for (uint32_t i = 0; i < scan->operand_count; ++i) {
+    pestle_node_set_operand(copy, i, pestle_block_argument(inside->block, i));
+  }
+  for (uint32_t i = 0; i < scan->result_count; ++i)
+    results[i] = &copy->results[i];
+  return pestle_op_return(inside, results, scan->result_count, NULL);
+}
+
+static pestle_status_t wrap(const pestle_pass_context_t* ctx,
+                            pestle_node_t* scan) {
+  pestle_builder_t before = pestle_builder_before(scan);
+  pestle_builder_t inside = {.module = before.module, .loc = scan->loc};
+  pestle_region_t* region;
+  pestle_node_t* group = NULL;
+  pestle_value_t** values =
+      PESTLE_ARENA_ARRAY(ctx->scratch, pestle_value_t*,
+                         scan->operand_count + scan->result_count + 1);
+  if (!values) return PESTLE_OOM();
+  PESTLE_TRY(
+      pestle_region_create(before.module, NULL, 0, &region, &inside.block));
+  pestle_copier_t copier;
+  pestle_copier_init(pestle_context_allocator(ctx->context), inside, &copier);
+  pestle_status_t status = copy_inside(&copier, scan, values);
+  pestle_copier_deinit(&copier);
+  for (uint32_t i = 0; i < scan->operand_count; ++i)
+    values[i] = pestle_node_operand(scan, i);
+  pestle_attr_t label = PESTLE_SET_STR(label, "scan");
+  if (!status) {
+    status = pestle_node_create(
+        &before,
+        &(pestle_node_spec_t){.op = PESTLE_OP_FUSION,
+                              .operands = values,
+                              .operand_count = scan->operand_count,
+                              .attrs = &label,
+                              .attr_count = 1,
+                              .regions = &region,
+                              .region_count = 1},
+        &group);
+  }
+  if (status) {
+    pestle_region_discard(region);
+    return status;
+  }
+  for (uint32_t i = 0; i < scan->result_count; ++i)
+    pestle_value_replace_all_uses(&scan->results[i], &group->results[i]);
+  pestle_node_erase(scan);
+  return NULL;
+}
+
+typedef struct loops_t {
+  const pestle_pass_context_t* ctx;
+  bool* changed;
+} loops_t;
+
+static pestle_status_t visit(void* user, pestle_module_t* module,
+                             pestle_block_t* block) {
+  loops_t* l = user;
+  (void)module;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (n->op != PESTLE_OP_WHILE || !may_be_whole(n)) continue;
+    pestle_node_t* scan;
+    PESTLE_TRY(pestle_scan_recognise(n, &scan));
+    if (!scan) continue;
+    *l->changed = true;
+    PESTLE_TRY(is_whole(l->ctx, scan) ? wrap(l->ctx, scan)
+                                      : pestle_scan_expand(scan));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_whole_loops(pestle_pass_context_t* ctx,
+                                        pestle_module_t* module,
+                                        bool* out_changed) {
+  loops_t l = {ctx, out_changed};
+  return pestle_pass_each_block(module, visit, &l);
+}
