@@ -72,8 +72,10 @@ static pestle_status_t compile(pestle_walk_t* walk,
   }
   for (size_t i = 0; aliases && i < count; ++i)
     aliases[i] = (pestle_alias_t){walk->donated.data[i], PESTLE_ALIAS_ANY};
-  pestle_compile_options_t options = {
-      .struct_size = sizeof(options), .aliases = aliases, .alias_count = count};
+  pestle_compile_options_t options = {.struct_size = sizeof(options),
+                                      .aliases = aliases,
+                                      .alias_count = count,
+                                      .control = pestle_lazy_control(lazy)};
   if (!status) {
     status =
         pestle_compile(lazy->context, module, walk->device, &options, &plan);

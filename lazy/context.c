@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a context keeps of its arrays: made with the first, freed with the context.
+#include "base/require.h"
 #include "lazy/lazy.h"
 
 static void destroy(pestle_context_guest_t* guest) {
@@ -95,4 +96,27 @@ void pestle_array_stats(pestle_context_t* context,
   }
   size_t size = stats.struct_size;
   memcpy(out_stats, &stats, size < sizeof(stats) ? size : sizeof(stats));
+}
+
+// --- Control of compilations ---
+
+const pestle_control_t* pestle_lazy_control(pestle_lazy_t* lazy) {
+  pestle_lazy_lock(lazy);
+  pestle_array_control_fn_t control = lazy->control;
+  void* user = lazy->control_user;
+  pestle_mutex_unlock(&lazy->mutex);
+  return control ? control(user) : NULL;
+}
+
+pestle_status_t pestle_array_set_control(pestle_context_t* context,
+                                         pestle_array_control_fn_t control,
+                                         void* user) {
+  PESTLE_REQUIRE(context, "a context");
+  pestle_lazy_t* lazy;
+  PESTLE_TRY(pestle_lazy_of(context, &lazy));
+  pestle_lazy_lock(lazy);
+  lazy->control = control;
+  lazy->control_user = user;
+  pestle_mutex_unlock(&lazy->mutex);
+  return NULL;
 }

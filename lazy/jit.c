@@ -206,6 +206,7 @@ static pestle_status_t compile(pestle_jit_t* jit, const pestle_type_t* types,
     aliases[i] = (pestle_alias_t){jit->donated[i], PESTLE_ALIAS_ANY};
   options.aliases = aliases;
   options.alias_count = count;
+  options.control = pestle_lazy_control(jit->lazy);
   if (!status) {
     status = pestle_compile(jit->lazy->context, module, jit->device, &options,
                             &plan);

@@ -53,7 +53,9 @@ typedef struct pestle_lazy_t {
   pestle_map_t body_ids, fold_ids;
   PESTLE_VEC(pestle_body_t) bodies;
   uint64_t evaluations, hits, donations;
-  atomic_uint_fast32_t captures;  // number of the latest
+  atomic_uint_fast32_t captures;      // number of the latest
+  pestle_array_control_fn_t control;  // of compilations, or NULL
+  void* control_user;
   // What only nodes refer to: bytes of data, and nodes.
   atomic_int_fast64_t held_bytes, held_nodes;
 } pestle_lazy_t;
@@ -66,6 +68,9 @@ static inline void pestle_lazy_lock(pestle_lazy_t* lazy) {
   pestle_lazy_enter(lazy);
   pestle_mutex_lock(&lazy->mutex);
 }
+
+// What a compilation of this thread looks at; the lock is not held.
+const pestle_control_t* pestle_lazy_control(pestle_lazy_t* lazy);
 
 // That of |context|, made at the first call. Borrowed from the context.
 PESTLE_NODISCARD pestle_status_t pestle_lazy_of(pestle_context_t* context,

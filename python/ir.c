@@ -98,7 +98,8 @@ static PyObject* dump_stage(PyObject* self, PyObject* args) {
                                       .no_cache = true,
                                       .dump_stages = 1u << stage,
                                       .dump = on_dump,
-                                      .dump_user = &dump};
+                                      .dump_user = &dump,
+                                      .control = pestle_py_control(NULL)};
   pestle_plan_t* plan = NULL;
   pestle_status_t status;
   Py_BEGIN_ALLOW_THREADS;

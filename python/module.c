@@ -82,7 +82,11 @@ static void set_exception(PyObject* type, pestle_status_t status) {
 
 bool pestle_py_ok(pestle_status_t status) {
   if (!status) return true;
-  // A callback of ours that failed has set an exception of its own.
+  // A callback of ours that failed has set an exception of its own, and so has Python's
+  // handler of the signal that cancelled a compilation, unless it is the program's.
+  if (pestle_status_code(status) == PESTLE_STATUS_CANCELLED) {
+    (void)PyErr_CheckSignals();
+  }
   if (!PyErr_Occurred()) {
     set_exception(exception_of(pestle_status_code(status)), status);
   }
@@ -181,7 +185,9 @@ pestle_context_t* pestle_py_context(void) {
     return NULL;
   }
   if (!pestle_py_ok(
-          pestle_context_device(pestle_py.context, NULL, &pestle_py.device))) {
+          pestle_context_device(pestle_py.context, NULL, &pestle_py.device)) ||
+      !pestle_py_ok(pestle_array_set_control(pestle_py.context,
+                                             pestle_py_control, NULL))) {
     pestle_context_release(pestle_py.context);
     pestle_py.context = NULL;
   }
@@ -244,6 +250,7 @@ PyMODINIT_FUNC PyInit__pestle(void) {
   if (!module) return NULL;
   pestle_py.hooks = PyDict_New();
   pestle_py.nodes = PyDict_New();
+  (void)pestle_py_watch();
   bool made = pestle_py.hooks && pestle_py.nodes && add_error(module) &&
               PyModule_AddObjectRef(module, "hooks", pestle_py.hooks) == 0 &&
               pestle_py_add_dtypes(module) && pestle_py_add_device(module) &&

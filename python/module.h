@@ -104,6 +104,14 @@ bool pestle_py_dtype_of_number(pestle_dtype_t dtype, unsigned kind,
                                pestle_dtype_t* out_dtype);
 bool pestle_py_add_settings(PyObject* module);
 
+// --- interrupt_posix.c ---
+
+// What a compilation of this thread looks at: whether Ctrl-C was pressed, on the main
+// thread; NULL on others.
+const pestle_control_t* pestle_py_control(void* unused);
+// Notes which thread is the main one, at its next chance.
+bool pestle_py_watch(void);
+
 // --- dtype.c ---
 
 PyObject* pestle_py_dtype(pestle_dtype_t dtype);  // a new reference

@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "pestle/compile.h"
+#include "pestle/context.h"
 #include "pestle/graph.h"
 #include "pestle/op.h"
 #include "pestle/runtime.h"
@@ -357,6 +358,14 @@ PESTLE_API size_t pestle_jit_miss_count(pestle_jit_t* jit);
 // oldest. INVALID_ARGUMENT: an |index| that there is not.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_jit_explain_miss(
     pestle_jit_t* jit, size_t index, char* text, size_t size);
+
+// What a compilation looks at, or NULL. Called by the thread that is to compile.
+typedef const pestle_control_t* (*pestle_array_control_fn_t)(void* user);
+// Lets every compilation that evaluations and calls of |context| begin from now on ask
+// |control|, which may be NULL, what to look at. One that is CANCELLED, or DEADLINE_
+// EXCEEDED, leaves the arrays LAZY.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_set_control(
+    pestle_context_t* context, pestle_array_control_fn_t control, void* user);
 
 // --- What evaluation keeps ---
 

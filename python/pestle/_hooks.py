@@ -26,7 +26,8 @@ def _asarray(value):
         return asarray(value.__index__())
     if hasattr(value, "__float__"):
         return asarray(float(value))
-    if hasattr(value, "__iter__") and not isinstance(value, (str, bytes)):
+    if hasattr(value, "__iter__") and not isinstance(
+            value, (str, bytes, dict, set, frozenset)):
         return asarray(list(value))
     raise TypeError(f"{value!r} is nothing that an array can be made of")
 

@@ -102,8 +102,10 @@ def vecdot(x1, x2, /, *, axis=-1):
     11
     """
     need_array(x1, "x1"), need_array(x2, "x2")
-    if axis >= 0:
-        raise ValueError("axis counts from the end: -1 is the last one")
+    least = min(x1.ndim, x2.ndim)
+    if axis_of(axis, least) == axis:
+        raise IndexError(f"axis {axis} does not count from the end: -{least} to -1 are "
+                         "axes of both arrays")
     a, b = axis_of(axis, x1.ndim), axis_of(axis, x2.ndim)
     if x1.shape[a] != x2.shape[b]:
         raise ValueError(f"axis {axis} has {x1.shape[a]} and {x2.shape[b]} elements")

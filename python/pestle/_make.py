@@ -276,7 +276,10 @@ def meshgrid(*arrays, indexing="xy"):
         raise ValueError(f"indexing is {indexing!r}: 'xy' and 'ij' are known")
     if not arrays:
         return ()
-    shape = [need_array(x).size for x in arrays]
+    for i, x in enumerate(arrays):
+        if need_array(x, f"array {i}").ndim > 1:
+            raise ValueError(f"array {i} has {x.ndim} axes, meshgrid() takes those of one")
+    shape = [x.size for x in arrays]
     places = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:
         shape[0], shape[1] = shape[1], shape[0]
