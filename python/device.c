@@ -37,7 +37,19 @@ bool pestle_py_as_device(PyObject* object, pestle_device_t** out_device) {
     }
     return false;
   }
-  return pestle_py_ok(pestle_context_device(context, name, out_device));
+  pestle_status_t status = pestle_context_device(context, name, out_device);
+  if (pestle_status_code(status) != PESTLE_STATUS_NOT_FOUND) {
+    return pestle_py_ok(status);
+  }
+  PyObject* found = pestle_py_hook("find_backend", &object, 1);
+  int is_found = found ? PyObject_IsTrue(found) : -1;
+  Py_XDECREF(found);
+  if (is_found == 1) {
+    pestle_status_release(status);
+    status = pestle_context_device(context, name, out_device);
+  }
+  // An exception of the search stays; pestle_py_ok() sets none over it.
+  return pestle_py_ok(status) && is_found >= 0;
 }
 
 static PyObject* device_new(PyTypeObject* type, PyObject* args,

@@ -175,6 +175,19 @@ static void log_message(void* user, pestle_log_level_t level,
 
 // --- Context ---
 
+// Backends of other packages, which pestle/_plugins.py knows; the device; Ctrl-C.
+static bool begin_context(void) {
+  if (PyDict_GetItemString(pestle_py.hooks, "plugins")) {
+    PyObject* done = pestle_py_hook("plugins", NULL, 0);
+    Py_XDECREF(done);
+    if (!done) return false;
+  }
+  return pestle_py_ok(pestle_context_device(pestle_py.context, NULL,
+                                            &pestle_py.device)) &&
+         pestle_py_ok(pestle_array_set_control(pestle_py.context,
+                                               pestle_py_control, NULL));
+}
+
 pestle_context_t* pestle_py_context(void) {
   if (pestle_py.context) return pestle_py.context;
   pestle_context_options_t options = {.struct_size = sizeof(options),
@@ -184,10 +197,7 @@ pestle_context_t* pestle_py_context(void) {
   if (!pestle_py_ok(pestle_context_create(&options, &pestle_py.context))) {
     return NULL;
   }
-  if (!pestle_py_ok(
-          pestle_context_device(pestle_py.context, NULL, &pestle_py.device)) ||
-      !pestle_py_ok(pestle_array_set_control(pestle_py.context,
-                                             pestle_py_control, NULL))) {
+  if (!begin_context()) {
     pestle_context_release(pestle_py.context);
     pestle_py.context = NULL;
   }

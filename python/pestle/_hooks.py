@@ -45,6 +45,11 @@ def _jax_node(value):
     return None if trees.treedef_is_leaf(shape) else (children, shape)
 
 
+def _plugin_search(name, *args):
+    from . import _plugins
+    return getattr(_plugins, name)(c, *args)
+
+
 def _shown(x, name):
     from . import _text
     return getattr(_text, name)(x)
@@ -182,7 +187,9 @@ def install():
         setitem=lambda x, key, value: _index("update", x, key, value),
         matmul=_matmul, asarray=_asarray,
         stack_nested=_stack_nested, bind=_jit.bind, like=_jit.like, jax_node=_jax_node,
-        jax_value=lambda type, shape, children: shape.unflatten(children))
+        jax_value=lambda type, shape, children: shape.unflatten(children),
+        plugins=lambda: _plugin_search("install"),
+        find_backend=lambda name: _plugin_search("find", name))
     for name, function in METHODS.items():
         if type(function).__name__ == "builtin_function_or_method":
             function = (lambda f: lambda x: f(x))(function)

@@ -73,23 +73,33 @@ def load(path):
 
 
 def load_best(name):
-    """Loads the best file of the backend name that the search paths have.
+    """Loads the best file of the backend name that the search paths have, or an entry
+    point of the group pestle.plugins names.
 
     Raises Error that says which files were found and why none of them runs here.
 
     >>> pt.backends.load_best("ref")
     """
-    c.load_backend(name, True)
+    try:
+        c.load_backend(name, True)
+    except c.Error as error:
+        from . import _plugins
+        if error.code != "NOT_FOUND" or not _plugins.search_entry_points(c):
+            raise
+        c.load_backend(name, True)
 
 
 def load_all(allowed=(), blocked=(), filter=None):
-    """Loads what the search paths have: names that one of the globs allowed matches,
-    and none of blocked, and that filter(name, path, score) takes.
+    """Loads what the search paths and the entry points of the group pestle.plugins have:
+    names that one of the globs allowed matches, and none of blocked, and that
+    filter(name, path, score) takes.
 
     Raises TypeError for no texts, and what filter raises.
 
     >>> pt.backends.load_all(allowed=["ref"])
     """
+    from . import _plugins
+    _plugins.search_entry_points(c)
     c.load_backends(tuple(allowed), tuple(blocked), filter)
 
 

