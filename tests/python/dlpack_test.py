@@ -6,7 +6,7 @@ faults that are planted are found. Then what only this package promises."""
 import gc
 import threading
 
-from case import raises, run
+from case import SANITIZED, raises, run
 import numpy as np
 import pestle as pt
 from pestle.testing.dlpack import cells, runner, zoo
@@ -106,7 +106,8 @@ def test_no_leak():
     gc.collect()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     turn(25000)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2000
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert SANITIZED or grown < 2000, grown
 
 
 def test_deleters_on_threads():
