@@ -686,11 +686,17 @@ static PyObject* from_dlpack(PyObject* module, PyObject* const* args,
     return import_by_table(&in, table, object);
   }
   PyObject* result = import_producer(&in, object);
-  if (result || !PyErr_ExceptionMatches(PyExc_AttributeError) ||
-      PyObject_HasAttrString(object, "__dlpack__")) {
-    return result;
+  if (result || !PyErr_ExceptionMatches(PyExc_AttributeError)) return result;
+  // Its own, or that it has no such method? Nothing may be asked while it is set.
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  if (PyObject_HasAttrString(object, "__dlpack__")) {
+    PyErr_Restore(type, value, trace);
+    return NULL;
   }
-  PyErr_Clear();
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
   return no_producer(object);
 }
 
