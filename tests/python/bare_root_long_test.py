@@ -39,7 +39,7 @@ def make_root(suite, folder):
 def inside(root, *words):
     """Runs words in |root|, with a home of its own and nothing of the tests'."""
     return subprocess.run(
-        ["chroot", root, "/usr/bin/env", "-i", "PATH=/usr/bin:/bin", "HOME=/root",
+        ["chroot", root, "/usr/bin/env", "-i", "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/root",
          "LANG=C.UTF-8", *words], check=False, capture_output=True, text=True)
 
 
