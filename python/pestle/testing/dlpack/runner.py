@@ -47,11 +47,13 @@ def run(producer, consumer, block, timeout=600):
              consumer, block, str(first)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**os.environ, "PYTHONPATH": path})
+        ended = ""
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
+            ended = f"the block took more than {timeout} s"
         begun = None
         for line in out.splitlines():
             try:
@@ -64,7 +66,8 @@ def run(producer, consumer, block, timeout=600):
                 done[said["end"]] = Outcome(said["kind"], said["text"])
                 begun, first = None, said["end"] + 1
         if begun is not None:
-            done[begun] = Outcome(CRASHED, f"its process ended with {process.returncode}")
+            done[begun] = Outcome(CRASHED, ended or
+                                  f"its process ended with {process.returncode}")
             first = begun + 1
         elif first < len(todo):
             text = err.strip().splitlines()[-1:] or [f"exit {process.returncode}"]
