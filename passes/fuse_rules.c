@@ -608,11 +608,22 @@ static bool reads_no_tensor(const pestle_node_t* node) {
           pestle_type_count(operand_type(node, 0)) == 1);
 }
 
+// "place < number" is counted too: each of the folds that a masked value goes into ends by
+// itself then (docs/adr/021).
+static bool counts(const pestle_node_t* node) {
+  bool compares = node->op == PESTLE_OP_LT;
+  for (uint32_t i = 0; i < node->operand_count && compares; ++i) {
+    const pestle_node_t* from = pestle_node_operand(node, i)->node;
+    compares = from && reads_no_tensor(from);
+  }
+  return compares || reads_no_tensor(node);
+}
+
 static uint32_t live_operands(const pestle_node_t* node) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const pestle_node_t* from = pestle_node_operand(node, i)->node;
-    if (!from || !reads_no_tensor(from)) ++count;
+    if (!from || !counts(from)) ++count;
   }
   return count;
 }
@@ -630,6 +641,7 @@ static pestle_fuse_reason_t refuses_cost(const pestle_node_t* node,
     default:
       break;
   }
+  if (counts(node)) return PESTLE_FUSE_REASON_NONE;
   if (readers > MAX_COPIES) return PESTLE_FUSE_REASON_MANY_READERS;
   if (!pestle_op_is_scalar((pestle_op_t)node->op) ||
       !pestle_fuse_is_cheap(node)) {

@@ -244,22 +244,39 @@ pestle_kir_id_t pestle_emit_steps_to_end(pestle_emit_t* e, uint32_t axis,
 
 // --- Templates ---
 
-bool pestle_emit_open_end(pestle_emit_t* e, const int32_t* axes,
-                          const int64_t* extents, uint32_t count,
-                          pestle_kir_id_t first) {
+// The end of the outermost of |axes|, as a number of places of them all; PESTLE_KIR_NONE:
+// it has none.
+static pestle_kir_id_t outer_end(pestle_emit_t* e, const int32_t* axes,
+                                 const int64_t* extents, uint32_t count) {
   uint32_t outer = 0;
   int64_t inner = 1;
   while (outer < count && extents[outer] == 1)
     ++outer;
   if (outer == count || axes[outer] < 0 || !axis_ends(e, (uint32_t)axes[outer]))
-    return false;
+    return PESTLE_KIR_NONE;
   for (uint32_t i = outer + 1; i < count; ++i)
     inner *= extents[i];
   pestle_kir_id_t end = end_of(e, root_of(e->nest, (uint32_t)axes[outer]));
-  end = pestle_kir_madi(e->k, end, inner, pestle_kir_index(e->k, 0));
+  return pestle_kir_madi(e->k, end, inner, pestle_kir_index(e->k, 0));
+}
+
+bool pestle_emit_open_end(pestle_emit_t* e, const int32_t* axes,
+                          const int64_t* extents, uint32_t count,
+                          pestle_kir_id_t first) {
+  pestle_kir_id_t end = outer_end(e, axes, extents, count);
+  if (end == PESTLE_KIR_NONE) return false;
   pestle_kir_if(
       e->k, pestle_kir_scalar(e->k, PESTLE_OP_LT, first, end, PESTLE_KIR_NONE));
   return true;
+}
+
+pestle_kir_id_t pestle_emit_places_to_end(pestle_emit_t* e, const int32_t* axes,
+                                          const int64_t* extents,
+                                          uint32_t count, pestle_kir_id_t first,
+                                          int64_t step, int64_t trips) {
+  pestle_kir_id_t end = outer_end(e, axes, extents, count);
+  return end == PESTLE_KIR_NONE ? PESTLE_KIR_NONE
+                                : steps_between(e, first, end, step, trips);
 }
 
 // Opens an IF that |place| is before the end of |axis|, if that has one; -1 is no axis.

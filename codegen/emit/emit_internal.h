@@ -92,6 +92,12 @@ bool pestle_emit_has_end(pestle_emit_t* e, uint32_t axis);
 bool pestle_emit_open_end(pestle_emit_t* e, const int32_t* axes,
                           const int64_t* extents, uint32_t count,
                           pestle_kir_id_t first);
+// How many of |trips| tiles of |step| places, of which the first begins at |first|, begin
+// before that end; PESTLE_KIR_NONE where there is none.
+pestle_kir_id_t pestle_emit_places_to_end(pestle_emit_t* e, const int32_t* axes,
+                                          const int64_t* extents,
+                                          uint32_t count, pestle_kir_id_t first,
+                                          int64_t step, int64_t trips);
 // The same for groups that have one place of |axes|, |place| of them counted as one
 // number: an IF for each of them that ends. Says how many, which
 // pestle_emit_close_places() closes.

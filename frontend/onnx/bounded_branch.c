@@ -33,17 +33,19 @@ typedef struct merge_t {
 } merge_t;
 
 // What branch |b| gives as output |i|, with as much behind it as |dims| has room for, of
-// which nobody relies on what is behind the extents that |places| has.
+// which nobody relies on what is behind the extents that |places| has, or |sizes| has of
+// both branches.
 static void widen(merge_t* m, pestle_onnx_branch_t* b, size_t i,
-                  const int64_t* dims, const size_t* places) {
+                  const int64_t* dims, const size_t* places,
+                  pestle_value_t* const* sizes) {
   pestle_onnx_call_t* call = m->call;
   pestle_builder_t outer = call->f.builder;
   call->f.builder = b->builder;
   pestle_value_t* x = pestle_onnx_widen(call, b->values[i], dims);
   pestle_value_t* y = x == b->values[i] ? pestle_onnx_apart(call, x) : x;
   for (int32_t axis = 0; y && axis < rank_of(y); ++axis) {
-    if (places[axis])
-      pestle_onnx_set_real(call, y, axis, b->values[places[axis]]);
+    pestle_onnx_set_real(
+        call, y, axis, places[axis] ? b->values[places[axis]] : sizes[axis]);
   }
   b->values[i] = pestle_onnx_end_real(call, y);
   b->builder = call->f.builder;
@@ -87,8 +89,8 @@ static bool merge_output(merge_t* m, size_t i, size_t* places,
     dims[axis] = x > y ? x : y;
     places[axis] = merge_extent(m, i, axis, &sizes[axis]);
   }
-  widen(m, a, i, dims, places);
-  widen(m, b, i, dims, places);
+  widen(m, a, i, dims, places, sizes);
+  widen(m, b, i, dims, places, sizes);
   return !m->call->f.status;
 }
 

@@ -99,6 +99,12 @@ static pestle_status_t check_sequences(const pestle_onnx_call_t* call,
   return NULL;
 }
 
+static void import_rows(pestle_onnx_call_t* call) {
+  const pestle_onnx_op_t* op = pestle_onnx_op_find(call->node, call->opset);
+  op->fn(call);
+  pestle_onnx_keep_real(call, op);
+}
+
 // Calls |function|, or if that is NULL the importer of |op|.
 static pestle_status_t run_importer(pestle_onnx_call_t* call,
                                     const pestle_onnx_op_t* op,
@@ -120,9 +126,12 @@ static pestle_status_t run_importer(pestle_onnx_call_t* call,
   } else {
     pestle_onnx_check_bounded(call, op);
     if (op->bounded == PESTLE_ONNX_MAP) pestle_onnx_fit_broadcast(call);
-    if (!call->f.status) op->fn(call);
+    // Of one input's rows, each for itself, few are made by an op for few.
+    bool rows = op->bounded == (PESTLE_ONNX_BATCH | 1 << 3);
+    if (rows) pestle_onnx_by_size(call, import_rows);
+    if (!call->f.status && !rows) op->fn(call);
     if (op->bounded == PESTLE_ONNX_MAP) pestle_onnx_broadcast_real(call);
-    pestle_onnx_keep_real(call, op);
+    if (!rows) pestle_onnx_keep_real(call, op);
   }
   if (call->f.status) return call->f.status;
   return define_outputs(call);

@@ -163,6 +163,8 @@ static pestle_status_t add_shapes(pestle_onnx_import_t* import,
   for (size_t i = 0; i < outputs; ++i) {
     bool tells = fails && rank_of(results[i]) > 0;
     if (!tells && !pestle_onnx_real(import, results[i])) continue;
+    results[i] = pestle_onnx_end_real(&call, results[i]);
+    if (!results[i]) return call.f.status;
     results[*count] = pestle_onnx_real_shape(&call, results[i]);
     if (tells) {
       results[*count] =

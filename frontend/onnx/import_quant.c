@@ -204,22 +204,27 @@ void pestle_onnx_import_dequantize_linear(pestle_onnx_call_t* call) {
   call->outputs[0] = y;
 }
 
+// |op| over what is real of |x|: |axes| are all.
+static pestle_value_t* reduce_real(pestle_onnx_call_t* call, pestle_op_t op,
+                                   pestle_value_t* x, const int64_t* axes) {
+  x = pestle_onnx_fill_unreal(call, x, UINT32_MAX,
+                              pestle_f_identity(&call->f, op, dtype_of(x)));
+  return x ? pestle_onnx_reduce(call, op, x, axes, (size_t)rank_of(x), false)
+           : NULL;
+}
+
 // scale = (max(x, 0) - min(x, 0)) / 255, zero point = round(-min / scale).
 void pestle_onnx_import_dynamic_quantize_linear(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   int64_t axes[PESTLE_MAX_RANK];
   for (int32_t i = 0; i < rank_of(x); ++i)
     axes[i] = i;
-  size_t count = (size_t)rank_of(x);
-  // 0 is among what counts in any case.
-  pestle_value_t* some = pestle_onnx_fill_unreal(
-      call, x, UINT32_MAX, pestle_onnx_scalar(call, dtype_of(x), 0));
-  pestle_value_t* top = pestle_onnx_binary_f(
-      call, PESTLE_OP_MAXIMUM,
-      pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, some, axes, count, false), 0);
-  pestle_value_t* bottom = pestle_onnx_binary_f(
-      call, PESTLE_OP_MINIMUM,
-      pestle_onnx_reduce(call, PESTLE_OP_MINIMUM, some, axes, count, false), 0);
+  pestle_value_t* top =
+      pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM,
+                           reduce_real(call, PESTLE_OP_MAXIMUM, x, axes), 0);
+  pestle_value_t* bottom =
+      pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM,
+                           reduce_real(call, PESTLE_OP_MINIMUM, x, axes), 0);
   pestle_value_t* scale =
       pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, sub(call, top, bottom), 255);
   // All zeros: any scale will do, but not zero.

@@ -286,10 +286,18 @@ pestle_value_t* pestle_onnx_running_sum(pestle_onnx_call_t* call,
   return running(call, PESTLE_OP_ADD, x, axis, false, false);
 }
 
-void pestle_onnx_import_cum_sum(pestle_onnx_call_t* call) {
+static void cum_sum(pestle_onnx_call_t* call) {
   cumulate(call, PESTLE_OP_ADD);
 }
 
-void pestle_onnx_import_cum_prod(pestle_onnx_call_t* call) {
+void pestle_onnx_import_cum_sum(pestle_onnx_call_t* call) {
+  pestle_onnx_by_size(call, cum_sum);
+}
+
+static void cum_prod(pestle_onnx_call_t* call) {
   cumulate(call, PESTLE_OP_MULTIPLY);
+}
+
+void pestle_onnx_import_cum_prod(pestle_onnx_call_t* call) {
+  pestle_onnx_by_size(call, cum_prod);
 }

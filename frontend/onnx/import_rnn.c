@@ -10,8 +10,8 @@
 //     y[t] = h
 //
 // One step needs no loop. Gates lie in ONNX's order: LSTM i o f c, GRU z r h. Where only a
-// run tells how many steps there are, the loop is for as many; what is behind the rows of
-// a batch is not computed.
+// run tells how many steps there are, the loop is for as many. Where that is so of the
+// batch, a step multiplies its own rows of x, so that what is behind them is not computed.
 #include <math.h>
 
 #include "base/mem.h"
@@ -43,7 +43,8 @@ typedef struct layer_t {
 typedef struct direction_t {
   int64_t index;
   bool reverse;
-  pestle_value_t* xw;           // [time, batch, gates * hidden]
+  pestle_value_t* xw;           // [time, batch, gates * hidden], or NULL
+  pestle_value_t *w, *bias;     // what makes it of x; the latter may be NULL
   pestle_value_t* r;            // [gates * hidden, hidden]
   pestle_value_t* rb;           // GRU: recurrent bias [gates * hidden] or NULL
   pestle_value_t* peephole[3];  // LSTM: i o f, [hidden] or NULL
@@ -220,6 +221,25 @@ static pestle_value_t* from_end(pestle_onnx_call_t* call, const layer_t* layer,
   return sub(call, last, i);
 }
 
+// x W^T + bias of all steps, or of the rows of one.
+static pestle_value_t* project(pestle_onnx_call_t* call, const layer_t* layer,
+                               const direction_t* d, pestle_value_t* x) {
+  pestle_i64s_t last = rank_of(x) == 3 ? PESTLE_I64S(2) : PESTLE_I64S(1);
+  pestle_value_t* xw =
+      pestle_onnx_dot(call, x, d->w, (pestle_i64s_t){0}, (pestle_i64s_t){0},
+                      last, PESTLE_I64S(1), layer->dtype);
+  return d->bias ? add(call, xw, d->bias) : xw;
+}
+
+static pestle_value_t* project_step(pestle_onnx_call_t* call,
+                                    const layer_t* layer, const direction_t* d,
+                                    pestle_value_t* t) {
+  if (d->xw) return pestle_onnx_row(call, d->xw, t);
+  pestle_value_t* x =
+      end_rows(call, layer, pestle_onnx_row(call, layer->x, t), 0);
+  return project(call, layer, d, x);
+}
+
 // Carried: h, y and, for LSTM, c.
 static void run_step(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
                      pestle_value_t** values) {
@@ -229,14 +249,14 @@ static void run_step(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
   state_t s = {.h = values[0], .y = values[1], .c = lstm ? values[2] : NULL};
   pestle_value_t* t = steps->d->reverse ? from_end(call, layer, i) : i;
   state_t before = s;
-  pestle_value_t* xw =
-      end_rows(call, layer, pestle_onnx_row(call, steps->d->xw, t), 0);
+  pestle_value_t* xw = project_step(call, layer, steps->d, t);
   s = step_cell(call, layer, steps->d, xw, s);
   pestle_value_t* row;
   s = mask_step(call, layer, t, before, s, &row);
   values[0] = end_rows(call, layer, s.h, 0);
-  values[1] =
+  pestle_value_t* y =
       pestle_onnx_store_row(call, before.y, end_rows(call, layer, row, 0), t);
+  values[1] = end_rows(call, layer, y, 1);
   if (lstm) values[2] = end_rows(call, layer, s.c, 0);
 }
 
@@ -246,7 +266,8 @@ static state_t run_steps(pestle_onnx_call_t* call, const layer_t* layer,
                         .rank = 3,
                         .dims = {layer->time, layer->batch, layer->hidden}};
   steps_t steps = {layer, d};
-  pestle_value_t* values[3] = {s.h, pestle_onnx_splat(call, &type, 0), s.c};
+  pestle_value_t* none = pestle_onnx_splat(call, &type, 0);
+  pestle_value_t* values[3] = {s.h, none, s.c};
   size_t count = layer->cell == CELL_LSTM ? 3 : 2;
   if (layer->steps) {
     pestle_onnx_for_below(call, layer->steps, values, count, run_step, &steps);
@@ -257,15 +278,6 @@ static state_t run_steps(pestle_onnx_call_t* call, const layer_t* layer,
 }
 
 // --- Reading the node ---
-
-// x W^T + bias for all steps at once.
-static pestle_value_t* project(pestle_onnx_call_t* call, const layer_t* layer,
-                               pestle_value_t* w, pestle_value_t* bias) {
-  pestle_value_t* xw =
-      pestle_onnx_dot(call, layer->x, w, (pestle_i64s_t){0}, (pestle_i64s_t){0},
-                      PESTLE_I64S(2), PESTLE_I64S(1), layer->dtype);
-  return bias ? add(call, xw, bias) : xw;
-}
 
 // The bias that may be added before the loop: all of it, except for GRU's
 // recurrent bias of the candidate, which the reset gate scales.
@@ -312,8 +324,9 @@ static state_t run_direction(pestle_onnx_call_t* call, const layer_t* layer,
   pestle_value_t* b = pestle_onnx_input(call, 3);
   b = b ? pick(call, b, index) : NULL;
   d.r = pick(call, call->inputs[2], index);
-  pestle_value_t* bias = hoisted_bias(call, layer, b, &d);
-  d.xw = project(call, layer, pick(call, call->inputs[1], index), bias);
+  d.bias = hoisted_bias(call, layer, b, &d);
+  d.w = pick(call, call->inputs[1], index);
+  if (!layer->rows) d.xw = project(call, layer, &d, layer->x);
   pestle_value_t* p =
       layer->cell == CELL_LSTM ? pestle_onnx_input(call, 7) : NULL;
   if (p) p = pick(call, p, index);

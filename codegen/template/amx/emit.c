@@ -386,14 +386,16 @@ static void look_behind(amx_t* t, pestle_kir_id_t number, amx_tile_t* x) {
   x->before_at = own_place(t, before);
 }
 
-// The group's last tile.
-static void put_last(amx_t* t) {
+// The last of the group's |tiles| tiles of rows, PESTLE_KIR_NONE for |most|.
+static void put_last(amx_t* t, pestle_kir_id_t tiles, int64_t most) {
   pestle_kir_builder_t* k = t->k;
   const pestle_amx_t* m = &t->m;
-  int64_t tiles = t->how->rows / m->tile_rows;
   int64_t count = t->how->columns / m->tile_columns;
   int64_t lines = lines_of_tile(t);
-  pestle_kir_id_t last = pestle_kir_index(k, tiles * count - 1);
+  pestle_kir_id_t last =
+      tiles == PESTLE_KIR_NONE
+          ? pestle_kir_index(k, most * count - 1)
+          : pestle_kir_madi(k, tiles, count, pestle_kir_index(k, -1));
   pestle_kir_id_t from = own_sums(t, last), to = own_place(t, last);
   put_line(t, from, to, pestle_kir_repeat(k, "line", lines));
   pestle_kir_end_repeat(k, lines);
@@ -572,6 +574,20 @@ static void add_scratch(amx_t* t) {
   t->sums = scratch(t, "sums", m->p.sums, t->behind ? 2 * sums : sums);
 }
 
+// How many tiles of rows the group makes where these end: at least one, as it begins
+// before their end, and at most |most|. PESTLE_KIR_NONE: all.
+static pestle_kir_id_t count_tiles(amx_t* t, int64_t most) {
+  const pestle_product_axes_t* rows = &t->m.p.m;
+  pestle_kir_id_t tiles = PESTLE_KIR_NONE;
+  if (most > 1) {
+    tiles =
+        pestle_emit_places_to_end(t->e, rows->last, rows->extent, rows->count,
+                                  t->block_row, t->m.tile_rows, most);
+  }
+  return tiles == PESTLE_KIR_NONE ? tiles
+                                  : pestle_emit_clamp(t->e, tiles, 1, most);
+}
+
 pestle_status_t pestle_amx_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
   pestle_amx_how_t how = pestle_amx_of(&nest->template);
@@ -597,12 +613,17 @@ pestle_status_t pestle_amx_emit(pestle_emit_t* e) {
   ends += pestle_emit_open_end(e, m->p.m.last, m->p.m.extent, m->p.m.count,
                                t.block_row);
   if (!m->constant) pestle_amx_emit_pack_panels(&t);
-  int64_t tiles = t.how->rows / m->tile_rows;
-  pestle_kir_id_t i = pestle_kir_repeat(t.k, "i", tiles);
+  int64_t most = t.how->rows / m->tile_rows;
+  pestle_kir_id_t tiles = count_tiles(&t, most),
+                  zero = pestle_kir_index(t.k, 0);
+  pestle_kir_id_t i =
+      tiles == PESTLE_KIR_NONE
+          ? pestle_kir_repeat(t.k, "i", most)
+          : pestle_kir_for(t.k, "i", zero, tiles, 1, PESTLE_KIR_SERIAL);
   t.row_of_tiles = i;
   tile_of_rows(&t, pestle_kir_madi(t.k, i, m->tile_rows, t.block_row));
-  pestle_kir_end_repeat(t.k, tiles);
-  if (t.behind) put_last(&t);
+  pestle_kir_end_repeat(t.k, most);
+  if (t.behind) put_last(&t, tiles, most);
   pestle_emit_close_places(e, ends);
   pestle_kir_end(e->k);
   return NULL;
