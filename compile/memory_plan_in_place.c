@@ -178,7 +178,11 @@ static pestle_status_t visit_block(pestle_planner_t* p,
       PESTLE_TRY(visit_block(p, pestle_node_body(n, r)));
     }
     // When all else in the body has its place.
-    if (n->op == PESTLE_OP_WHILE) pestle_planner_alternate(p, n);
+    if (n->op == PESTLE_OP_WHILE) {
+      pestle_planner_alternate(p, n);
+    } else {
+      pestle_planner_branches(p, n);
+    }
   }
   return NULL;
 }

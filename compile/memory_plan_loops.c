@@ -213,6 +213,42 @@ pestle_status_t pestle_planner_chains(pestle_planner_t* p,
   return c.failed ? PESTLE_OOM() : NULL;
 }
 
+// --- What branches make ---
+//
+//   if { %a = .. return %a } else { %b = .. return %b }
+//
+// %a and %b are made where the result lies, whose place is nobody else's from before the
+// first branch on. That is decided when all within the branches have their places: what
+// lies in the place of a value from around the if is not moved, since the other branch may
+// read that.
+
+// Whether |value| was made in |block|, and what else lies in its place was too.
+static bool is_made_in(const pestle_planner_t* p, const pestle_block_t* block,
+                       const pestle_value_t* value, int64_t begin) {
+  const pestle_cell_t* cell = pestle_planner_cell_of(p, value);
+  bool turns = cell->root->node && cell->root->node->op == PESTLE_OP_WHILE;
+  return block_of(value) == block && cell->storage == PESTLE_STORAGE_ARENA &&
+         cell->begin > begin && !turns &&
+         p->values.data[value->scratch].offset == 0;
+}
+
+void pestle_planner_branches(pestle_planner_t* p, const pestle_node_t* node) {
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    const pestle_value_t* result = &node->results[i];
+    if (!lies_alone(p, result)) continue;
+    int64_t begin = pestle_planner_cell_of(p, result)->begin;
+    for (uint32_t r = 0; r < node->region_count; ++r) {
+      const pestle_block_t* block = pestle_node_body(node, r);
+      const pestle_value_t* value = pestle_node_operand(block->last, i);
+      if (is_made_in(p, block, value, begin) &&
+          pestle_planner_cell_of(p, value)->size ==
+              (int64_t)pestle_type_bytes(result->type)) {
+        pestle_planner_merge(p, result, value);
+      }
+    }
+  }
+}
+
 // --- Places that take turns ---
 //
 //   while(%s) do { %n = roll %s; return %n }

@@ -67,6 +67,9 @@ void pestle_planner_merge(pestle_planner_t* p, const pestle_value_t* into,
 // in place.
 PESTLE_NODISCARD pestle_status_t
 pestle_planner_chains(pestle_planner_t* p, const pestle_node_t* node);
+// What the branches of |node| make themselves, in the place of its results: when all
+// within them has its place.
+void pestle_planner_branches(pestle_planner_t* p, const pestle_node_t* node);
 // State of the loop |node| that its body makes anew elsewhere: the two places take
 // turns, so that nothing is copied.
 void pestle_planner_alternate(pestle_planner_t* p, const pestle_node_t* node);

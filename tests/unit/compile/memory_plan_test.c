@@ -256,6 +256,88 @@ static void test_chain_in_place(void** state) {
   pestle_context_release(context);
 }
 
+// What each branch makes lies where the result does, unless it lies where a value from
+// around does that the other branch reads: %w dies in the second branch, and is read in the
+// first one when its result is made already.
+static pestle_module_t* branches_of(pestle_context_t* context,
+                                    const char* other) {
+  static const char head[] =
+      "func.func @main(%x: tensor<64xf32>, %c: tensor<i1>) -> "
+      "(tensor<64xf32>, tensor<64xf32>) {\n"
+      "%w = stablehlo.tanh %x : tensor<64xf32>\n"
+      "%r:2 = \"stablehlo.if\"(%c) ({\n"
+      "  %a = stablehlo.exponential %x : tensor<64xf32>\n"
+      "  %b = stablehlo.sine %w : tensor<64xf32>\n"
+      "  %d = stablehlo.reverse %b, dims = [0] : tensor<64xf32>\n"
+      "  stablehlo.return %a, %d : tensor<64xf32>, tensor<64xf32>\n"
+      "}, {\n";
+  static const char tail[] =
+      "}) : (tensor<i1>) -> (tensor<64xf32>, tensor<64xf32>)\n"
+      "return %r#0, %r#1 : tensor<64xf32>, tensor<64xf32>\n}\n";
+  char text[2048];
+  snprintf(text, sizeof(text), "%s%s%s", head, other, tail);
+  pestle_compile_options_t options = test_options(NULL);
+  pestle_module_t* module = test_parse(context, text);
+  test_keeps_meaning(module, &options, 1e-6);
+  check_plan(module);
+  return module;
+}
+
+// Of the |index|-th result, in how many branches it was made in its place.
+static int made_in_place(const pestle_module_t* module, const fixture_t* f,
+                         uint32_t index) {
+  const pestle_node_t* node =
+      find(pestle_module_entry(module)->body->block, PESTLE_OP_IF);
+  int count = 0;
+  for (uint32_t r = 0; r < node->region_count; ++r) {
+    const pestle_value_t* value =
+        pestle_node_operand(pestle_node_body(node, r)->last, index);
+    const pestle_placement_t *a = place(f, value),
+                             *b = place(f, &node->results[index]);
+    count += a->storage == b->storage && a->index == b->index &&
+             a->offset == b->offset;
+  }
+  return count;
+}
+
+static void test_branches_make_results(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  fixture_t f;
+  // Both are made anew.
+  pestle_module_t* module = branches_of(
+      context,
+      "  %a = stablehlo.cosine %x : tensor<64xf32>\n"
+      "  %b = stablehlo.exponential %x : tensor<64xf32>\n"
+      "  %d = stablehlo.reverse %b, dims = [0] : tensor<64xf32>\n"
+      "  stablehlo.return %a, %d : tensor<64xf32>, tensor<64xf32>\n");
+  plan(module, &f);
+  assert_int_equal(made_in_place(module, &f, 0), 2);
+  assert_int_equal(made_in_place(module, &f, 1), 2);
+  pestle_arena_deinit(&f.arena);
+  pestle_module_release(module);
+  // The second branch may write over %w, which the first reads behind %a.
+  module = branches_of(
+      context,
+      "  %a = stablehlo.cosine %w : tensor<64xf32>\n"
+      "  %d = stablehlo.reverse %x, dims = [0] : tensor<64xf32>\n"
+      "  stablehlo.return %a, %d : tensor<64xf32>, tensor<64xf32>\n");
+  plan(module, &f);
+  assert_true(made_in_place(module, &f, 0) <= 1);
+  pestle_arena_deinit(&f.arena);
+  pestle_module_release(module);
+  // One value is both results, or one from around is one.
+  module = branches_of(
+      context,
+      "  %a = stablehlo.cosine %x : tensor<64xf32>\n"
+      "  stablehlo.return %a, %a : tensor<64xf32>, tensor<64xf32>\n");
+  pestle_module_release(module);
+  module = branches_of(
+      context, "  stablehlo.return %w, %x : tensor<64xf32>, tensor<64xf32>\n");
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
 static void test_report(void** state) {
   (void)state;
   pestle_context_t* context = test_context();
@@ -409,6 +491,7 @@ int main(void) {
       cmocka_unit_test(test_control_flow),
       cmocka_unit_test(test_loop_in_place),
       cmocka_unit_test(test_chain_in_place),
+      cmocka_unit_test(test_branches_make_results),
       cmocka_unit_test(test_report),
       cmocka_unit_test(test_every_allocation),
       cmocka_unit_test(test_empty_overlaps_nothing),
