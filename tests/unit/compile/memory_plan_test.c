@@ -284,7 +284,7 @@ static pestle_module_t* branches_of(pestle_context_t* context,
 }
 
 // Of the |index|-th result, in how many branches it was made in its place.
-static int made_in_place(const pestle_module_t* module, const fixture_t* f,
+static int made_in_place(pestle_module_t* module, const fixture_t* f,
                          uint32_t index) {
   const pestle_node_t* node =
       find(pestle_module_entry(module)->body->block, PESTLE_OP_IF);
