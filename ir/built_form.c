@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "ir/built.h"
 #include "ir/chlo.h"
+#include "ir/internal.h"
 #include "ir/text.h"
 
 typedef pestle_value_t pv_t;
@@ -416,18 +417,40 @@ void pestle_built_asin_acos_kernel(pestle_built_t* b) {
   FAIL(b, MALFORMED, "its operand must be of complex numbers");
 }
 
+// A comparison in total order is one of keys.
+static void compare_totally(pestle_built_t* b, pestle_op_t op) {
+  pv_t* operands[3];
+  for (size_t i = 0; i < b->operand_count; ++i) {
+    if (pestle_dtype_is(pestle_built_type(b, i)->dtype, PESTLE_KIND_FLOAT))
+      continue;
+    FAIL(b, MALFORMED,
+         "TOTALORDER compares floats; integers are compared as SIGNED or "
+         "UNSIGNED and complex numbers as FLOAT");
+    return;
+  }
+  if (!spread(b, operands)) return;
+  for (size_t i = 0; i < b->operand_count && !b->f.status; ++i) {
+    b->f.status =
+        pestle_total_order_key(&b->f.builder, operands[i], &operands[i]);
+  }
+  if (b->f.status) return;
+  b->results[0] =
+      pestle_f_make(&b->f, op, operands, b->operand_count, NULL, 0, NULL);
+}
+
 void pestle_built_with_compare(pestle_built_t* b) {
   const pestle_generic_value_t* how =
       pestle_built_attr(b, "comparison_direction");
   const pestle_generic_value_t* type = pestle_built_attr(b, "compare_type");
-  if (type && pestle_str_equal_c(type->text, "TOTALORDER")) {
-    FAIL(b, UNSUPPORTED, "it does not compare in total order");
-    return;
-  }
+  bool total = type && pestle_str_equal_c(type->text, "TOTALORDER");
   for (unsigned i = 0; how && i < PESTLE_SCALAR_COUNT; ++i) {
     const char* name = pestle_text_direction((pestle_op_t)i);
     if (!name || !pestle_str_equal_c(how->text, name)) continue;
-    with(b, (pestle_op_t)i);
+    if (total) {
+      compare_totally(b, (pestle_op_t)i);
+    } else {
+      with(b, (pestle_op_t)i);
+    }
     return;
   }
   FAIL(b, MALFORMED,

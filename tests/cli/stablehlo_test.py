@@ -140,6 +140,22 @@ def chlo():
     p.run()
 
 
+def chlo_compares_in_total_order():
+    """-NaN < -inf < -0 < 0 < inf < NaN, by which rows are compared with a column."""
+    bits = np.array([0xffc00000, 0xff800000, 0x80000000, 0, 0x7f800000, 0x7fc00000],
+                    np.uint32)
+    a = bits.view(np.float32)
+    p = Program(a, a.reshape(6, 1).copy())
+    ta, tc = map(tensor, p.inputs)
+    at = np.arange(6)
+    for name, f in (("LT", np.less), ("GE", np.greater_equal), ("EQ", np.equal)):
+        p.add(f"chlo.broadcast_compare %a1, %a0 {{comparison_direction = "
+              f"#chlo<comparison_direction {name}>, compare_type = "
+              f"#chlo<comparison_type TOTALORDER>}} : ({tc}, {ta}) -> "
+              f"{t(6, 6, dtype='i1')}", f(at[:, None], at))
+    p.run()
+
+
 def mixed_products():
     x = np.array([[1, -2, .5], [3, 0, 4]], np.float32)
     w = np.array([[3, -7], [1, 100], [-128, 2]], np.int8)
@@ -566,6 +582,7 @@ def invalid():
 one_device()
 older_forms()
 chlo()
+chlo_compares_in_total_order()
 mixed_products()
 for kind in (np.float32, np.float64):
     for outer in ((), (2,)):
