@@ -15,7 +15,7 @@ PyObject* pestle_py_wrap(pestle_array_t* array) {
     return NULL;
   }
   self->array = array;
-  if (pestle_py_settings()->eager &&
+  if (pestle_py.is_tuned && pestle_py_settings()->eager &&
       pestle_array_state(array) == PESTLE_ARRAY_LAZY &&
       !pestle_py_eval(&array, 1)) {
     Py_CLEAR(self);
@@ -30,7 +30,7 @@ PyObject* pestle_py_result(pestle_status_t status, pestle_array_t** array) {
 // The stream of this thread, where it is one of the arrays' device.
 static pestle_stream_t* stream_for(pestle_array_t* const* arrays,
                                    size_t count) {
-  pestle_stream_t* stream = pestle_py_stream();
+  pestle_stream_t* stream = pestle_py.is_tuned ? pestle_py_stream() : NULL;
   for (size_t i = 0; stream && i < count; ++i)
     stream = pestle_py_stream_on(pestle_array_device(arrays[i]));
   return stream;

@@ -187,7 +187,8 @@ static PyObject* numeric_by_settings(pestle_numeric_t fn, PyObject* const* x,
 
 PyObject* pestle_py_numeric(pestle_numeric_t fn, PyObject* const* x,
                             size_t count) {
-  if (is_plane[fn] && pestle_py_settings()->default_float != PESTLE_F32) {
+  if (pestle_py.is_tuned && is_plane[fn] &&
+      pestle_py_settings()->default_float != PESTLE_F32) {
     return numeric_by_settings(fn, x, count);
   }
   pestle_array_t* result;

@@ -32,7 +32,8 @@ static int64_t now_ns(void) {
 static pestle_status_t run(pestle_py_entry_t* entry,
                            const pestle_py_call_t* call, pestle_array_t** out) {
   enum { TIMED = 4 };
-  pestle_stream_t* stream = pestle_py_stream_on(entry->device);
+  pestle_stream_t* stream =
+      pestle_py.is_tuned ? pestle_py_stream_on(entry->device) : NULL;
   if (entry->calls >= TIMED && entry->run_ns < PESTLE_PY_LONG_NS &&
       !call->is_late) {
     return pestle_jit_call(entry->jit, call->arrays, call->count, stream, out,

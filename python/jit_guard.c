@@ -29,7 +29,7 @@ void pestle_py_call_begin(pestle_py_call_t* call) {
   call->statics = NULL;
   call->foreign = NULL;
   call->device = NULL;
-  call->config = pestle_py_config_word();
+  call->config = pestle_py.is_tuned ? pestle_py_config_word() : PESTLE_F32;
   call->is_traced = call->is_late = false;
   call->donated = NULL;
   call->donated_count = 0;

@@ -99,6 +99,7 @@ static PyObject* set_settings(PyObject* self, PyObject* args) {
   PyObject* before =
       here.has_settings ? pack(&here.settings) : Py_NewRef(Py_None);
   if (!before) return NULL;
+  pestle_py.is_tuned = true;
   if (!of_thread) {
     common = settings;
   } else {
@@ -137,6 +138,7 @@ static PyObject* set_stream(PyObject* self, PyObject* stream) {
     return NULL;
   }
   PyObject* before = here.stream ? here.stream : Py_NewRef(Py_None);
+  pestle_py.is_tuned = true;
   here.stream = stream == Py_None ? NULL : Py_NewRef(stream);
   return before;
 }
