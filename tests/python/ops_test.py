@@ -5,6 +5,7 @@ a row here is a failure. And the op types that tensor libraries have, by the fun
 that each is."""
 
 import math
+import os
 import sys
 
 from case import run
@@ -528,6 +529,12 @@ def test_ops_on_ref():
     on("ref")
 
 
+def test_ops_on_others():
+    """On devices that PESTLE_TEST_DEVICES names, such as "cuda vulkan"."""
+    for device in os.environ.get("PESTLE_TEST_DEVICES", "").split():
+        on(device)
+
+
 # What tensor libraries call their op types, by the function that is each.
 def pooled(x, k, dims, low, op):
     """Windows of k along the last dims axes."""
@@ -664,7 +671,7 @@ def dropped(a):
 
 def test_op_types():
     bad = []
-    for device in ("llvm", "ref"):
+    for device in ("llvm", "ref", *os.environ.get("PESTLE_TEST_DEVICES", "").split()):
         a = maker(device)
         for name, (call, theirs) in OP_TYPES.items():
             try:
