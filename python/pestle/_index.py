@@ -106,7 +106,9 @@ def _as_index(item):
 
 def _expand(x, key):
     """The key as a list with an item for each axis, and None: arrays of integers
-    stand for masks. Where it has arrays, integers are arrays too."""
+    stand for masks. Where it has arrays, integers are arrays too. And the place of an
+    ellipsis that stands for no axis, or None: as NumPy has it, it parts the arrays before
+    it from those behind it all the same."""
     items = []
     for item in key if isinstance(key, tuple) else (key,):
         if item is not None and item is not Ellipsis and not isinstance(item, slice):
@@ -132,7 +134,7 @@ def _expand(x, key):
         raise IndexError("an index has at most one ellipsis")
     rest = [slice(None)] * (x.ndim - used)
     at = dots[0] if dots else len(items)
-    return items[:at] + rest + items[at + 1:]
+    return items[:at] + rest + items[at + 1:], at if dots and not rest else None
 
 
 def _mask_only(x, key):
@@ -154,7 +156,10 @@ def _plan(x, key):
     arrays, and where their axes go."""
     basic, arrays, axes, places = [], [], [], []
     axis = 0
-    for item in _expand(x, key):
+    items, gap = _expand(x, key)
+    before = 0
+    for number, item in enumerate(items):
+        before = len(arrays) if number == gap else before
         if isinstance(item, tuple) and item[0] == "flag":
             # A mask of rank 0 is an axis of its own, of extent 0 or 1.
             basic.append(None)
@@ -181,6 +186,7 @@ def _plan(x, key):
             basic.append(slice(None))
         axis += item is not None
     together = axes == list(range(axes[0], axes[0] + len(axes))) if axes else True
+    together = together and not 0 < before < len(arrays)
     return x[tuple(basic)], axes, arrays, axes[0] if axes and together else 0
 
 

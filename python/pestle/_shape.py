@@ -271,7 +271,8 @@ def split(x, parts, axis=0):
             raise ValueError(f"{n} elements make no {parts} equal parts")
         cuts = [i * n // parts for i in range(parts + 1)]
     else:
-        cuts = [0, *parts, n]
+        # As NumPy has it, a place behind the last element is the end.
+        cuts = [0, *(min(operator.index(p), n) for p in parts), n]
     return [slice_axis(x, axis, a, max(a, b)) for a, b in zip(cuts, cuts[1:])]
 
 

@@ -98,6 +98,9 @@ def test_moving():
     same(pt.flip(p, axis=(0, 2)), np.flip(x, (0, 2)))
     same(pt.tril(p, k=1), np.tril(x, 1))
     same(pt.diff(p, axis=1), np.diff(x, axis=1))
+    for parts in (2, [1], [0, 3], [9], [3, 1]):
+        for ours, theirs in zip(pt.split(p, parts, axis=2), np.split(x, parts, 2)):
+            same(ours, theirs)
 
 
 def test_products():
@@ -284,7 +287,9 @@ def test_keys():
     i, j = np.array([1, -1, 2]), np.array([[0], [3]])
     mask = x[:, 0, 0] > 0.5
     keys = [(i, slice(None), i), (slice(None), i, j), (i, 0), (0, slice(1, 3), i),
-            (None, i), (mask,), (slice(None), None, i), (Ellipsis, i), (mask, 0)]
+            (None, i), (mask,), (slice(None), None, i), (Ellipsis, i), (mask, 0),
+            (slice(None, 3), 3, Ellipsis, i), (0, Ellipsis, i), (i, 0, Ellipsis, i),
+            (slice(1, 3), i, Ellipsis, i), (1, Ellipsis, mask[:1].repeat(5), i[:1])]
     for key in keys:
         ours = tuple(pt.asarray(k) if isinstance(k, np.ndarray) else k for k in key)
         same(p[ours], x[key])
