@@ -105,9 +105,8 @@ static pestle_region_t* region_of(pestle_jvp_t* j, const pestle_node_t* node,
   return region;
 }
 
-// The region on tensors: |values| are n accumulators, then n elements; the results
-// take the place of the accumulators.
-static void combine(pestle_jvp_t* j, const pestle_node_t* node, pv_t** values) {
+void pestle_transform_combine(pestle_jvp_t* j, const pestle_node_t* node,
+                              pv_t** values) {
   size_t count = node->result_count;
   pv_t** made = pestle_value_array(&j->f, &j->arena, count);
   for (size_t i = 0; made && i < count; ++i) {
@@ -151,7 +150,7 @@ static void halve(pestle_jvp_t* j, const pestle_node_t* node, pv_t** values,
               ? pestle_f_slice_axis(f, values[i], axis, length - 1, length)
               : NULL;
     }
-    combine(j, node, parts);
+    pestle_transform_combine(j, node, parts);
     for (size_t i = 0; i < count; ++i) {
       pv_t* both[2] = {parts[i], parts[2 * count + i]};
       int32_t axis = parts[i] ? parts[i]->type->rank - 1 : 0;
@@ -181,7 +180,7 @@ static void jvp_tree(pestle_jvp_t* j, pestle_node_t* node, pv_t** out) {
     for (size_t i = 0; i < count; ++i)
       values[count + i] =
           pestle_f_reshape_to(f, rows[i], node->results[0].type);
-    combine(j, node, values);
+    pestle_transform_combine(j, node, values);
   }
   pestle_jvp_behind(j, node);
   for (size_t i = 0; i < count; ++i)

@@ -185,6 +185,15 @@ void pestle_jvp_partial(pestle_jvp_t* j, const pestle_node_t* node,
 pv_t* pestle_scaled(pestle_formula_t* f, pv_t* factor, pv_t* tangent,
                     pestle_dtype_t dtype);
 
+// The region of |node|, a reduction or a window, on tensors: |values| are n
+// accumulators, then n elements; the results take the place of the accumulators.
+void pestle_transform_combine(pestle_jvp_t* j, const pestle_node_t* node,
+                              pv_t** values);
+// Element positions[..] along |axis| of |a|, which has the dims of |positions| but for
+// that axis.
+pv_t* pestle_take_along(pestle_formula_t* f, pv_t* a, pv_t* positions,
+                        int64_t axis);
+
 // --- Transposition ---
 
 typedef struct pestle_cotangent_t {

@@ -464,4 +464,180 @@ func.func @reduce_arg_max(%a0: tensor<2x7xf64>) -> (tensor<2xf64>, tensor<2xi32>
     }
   return %r#0, %r#1 : tensor<2xf64>, tensor<2xi32>
 }
+func.func @window_add(%a0: tensor<6x7xf64>, %a1: tensor<f64>) -> tensor<3x3xf64> {
+  %r = "stablehlo.reduce_window"(%a0, %a1) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %z = stablehlo.add %x, %y : tensor<f64>
+      stablehlo.return %z : tensor<f64>
+  }) {window_dimensions = array<i64: 2, 3>, window_strides = array<i64: 2, 2>} : (tensor<6x7xf64>, tensor<f64>) -> tensor<3x3xf64>
+  return %r : tensor<3x3xf64>
+}
+func.func @window_add_padded(%a0: tensor<4x5xf64>, %a1: tensor<f64>) -> tensor<5x5xf64> {
+  %r = "stablehlo.reduce_window"(%a0, %a1) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %z = stablehlo.add %x, %y : tensor<f64>
+      stablehlo.return %z : tensor<f64>
+  }) {window_dimensions = array<i64: 3, 2>, window_strides = array<i64: 1, 2>, base_dilations = array<i64: 2, 2>, window_dilations = array<i64: 1, 3>, padding = dense<[[1, -1], [2, 2]]> : tensor<2x2xi64>} : (tensor<4x5xf64>, tensor<f64>) -> tensor<5x5xf64>
+  return %r : tensor<5x5xf64>
+}
+func.func @window_max(%a0: tensor<6x7xf64>) -> tensor<3x3xf64> {
+  %a1 = stablehlo.constant dense<0xFFF0000000000000> : tensor<f64>
+  %r = "stablehlo.reduce_window"(%a0, %a1) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %z = stablehlo.maximum %x, %y : tensor<f64>
+      stablehlo.return %z : tensor<f64>
+  }) {window_dimensions = array<i64: 2, 3>, window_strides = array<i64: 2, 2>} : (tensor<6x7xf64>, tensor<f64>) -> tensor<3x3xf64>
+  return %r : tensor<3x3xf64>
+}
+func.func @window_max_padded(%a0: tensor<5x5xf64>) -> tensor<5x3xf64> {
+  %a1 = stablehlo.constant dense<0xFFF0000000000000> : tensor<f64>
+  %r = "stablehlo.reduce_window"(%a0, %a1) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %z = stablehlo.maximum %x, %y : tensor<f64>
+      stablehlo.return %z : tensor<f64>
+  }) {window_dimensions = array<i64: 3, 3>, window_strides = array<i64: 1, 2>, padding = dense<[[1, 1], [1, 1]]> : tensor<2x2xi64>} : (tensor<5x5xf64>, tensor<f64>) -> tensor<5x3xf64>
+  return %r : tensor<5x3xf64>
+}
+func.func @window_min(%a0: tensor<6xf64>) -> tensor<4xf64> {
+  %a1 = stablehlo.constant dense<0x7FF0000000000000> : tensor<f64>
+  %r = "stablehlo.reduce_window"(%a0, %a1) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %z = stablehlo.minimum %x, %y : tensor<f64>
+      stablehlo.return %z : tensor<f64>
+  }) {window_dimensions = array<i64: 3>} : (tensor<6xf64>, tensor<f64>) -> tensor<4xf64>
+  return %r : tensor<4xf64>
+}
+func.func @window_max_dilated(%a0: tensor<7x5xf64>) -> tensor<3x5xf64> {
+  %a1 = stablehlo.constant dense<0xFFF0000000000000> : tensor<f64>
+  %r = "stablehlo.reduce_window"(%a0, %a1) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %z = stablehlo.maximum %x, %y : tensor<f64>
+      stablehlo.return %z : tensor<f64>
+  }) {window_dimensions = array<i64: 3, 1>, window_dilations = array<i64: 2, 1>} : (tensor<7x5xf64>, tensor<f64>) -> tensor<3x5xf64>
+  return %r : tensor<3x5xf64>
+}
+func.func @window_multiply(%a0: tensor<5xf64>, %a1: tensor<f64>) -> tensor<3xf64> {
+  %r = "stablehlo.reduce_window"(%a0, %a1) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %z = stablehlo.multiply %x, %y : tensor<f64>
+      stablehlo.return %z : tensor<f64>
+  }) {window_dimensions = array<i64: 3>} : (tensor<5xf64>, tensor<f64>) -> tensor<3xf64>
+  return %r : tensor<3xf64>
+}
+func.func @conv(%a0: tensor<2x3x5x6xf64>, %a1: tensor<4x3x2x3xf64>) -> tensor<2x4x4x4xf64> {
+  %r = stablehlo.convolution(%a0, %a1) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x3x5x6xf64>, tensor<4x3x2x3xf64>) -> tensor<2x4x4x4xf64>
+  return %r : tensor<2x4x4x4xf64>
+}
+func.func @conv_strided(%a0: tensor<2x7x8x3xf64>, %a1: tensor<3x2x3x4xf64>) -> tensor<2x4x3x4xf64> {
+  %r = stablehlo.convolution(%a0, %a1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 3], pad = [[1, 1], [0, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x7x8x3xf64>, tensor<3x2x3x4xf64>) -> tensor<2x4x3x4xf64>
+  return %r : tensor<2x4x3x4xf64>
+}
+func.func @conv_dilated(%a0: tensor<2x3x9xf64>, %a1: tensor<4x3x3xf64>) -> tensor<2x4x8xf64> {
+  %r = stablehlo.convolution(%a0, %a1) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [2], pad = [[2, 1]], lhs_dilate = [2], rhs_dilate = [2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x3x9xf64>, tensor<4x3x3xf64>) -> tensor<2x4x8xf64>
+  return %r : tensor<2x4x8xf64>
+}
+func.func @conv_negative_padding(%a0: tensor<1x2x9xf64>, %a1: tensor<3x2x3xf64>) -> tensor<1x3x4xf64> {
+  %r = stablehlo.convolution(%a0, %a1) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = [[-2, -1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x2x9xf64>, tensor<3x2x3xf64>) -> tensor<1x3x4xf64>
+  return %r : tensor<1x3x4xf64>
+}
+func.func @conv_reversed(%a0: tensor<2x3x6xf64>, %a1: tensor<4x3x3xf64>) -> tensor<2x4x4xf64> {
+  %r = stablehlo.convolution(%a0, %a1) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {reverse = [1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x3x6xf64>, tensor<4x3x3xf64>) -> tensor<2x4x4xf64>
+  return %r : tensor<2x4x4xf64>
+}
+func.func @conv_groups(%a0: tensor<2x6x5xf64>, %a1: tensor<4x3x2xf64>) -> tensor<2x4x4xf64> {
+  %r = stablehlo.convolution(%a0, %a1) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {} {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (tensor<2x6x5xf64>, tensor<4x3x2xf64>) -> tensor<2x4x4xf64>
+  return %r : tensor<2x4x4xf64>
+}
+func.func @conv_depthwise(%a0: tensor<2x5x3xf64>, %a1: tensor<2x1x6xf64>) -> tensor<2x4x6xf64> {
+  %r = stablehlo.convolution(%a0, %a1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 3 : i64} : (tensor<2x5x3xf64>, tensor<2x1x6xf64>) -> tensor<2x4x6xf64>
+  return %r : tensor<2x4x6xf64>
+}
+func.func @conv_batch_groups(%a0: tensor<4x3x5xf64>, %a1: tensor<6x3x2xf64>) -> tensor<2x6x4xf64> {
+  %r = stablehlo.convolution(%a0, %a1) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {} {batch_group_count = 2 : i64, feature_group_count = 1 : i64} : (tensor<4x3x5xf64>, tensor<6x3x2xf64>) -> tensor<2x6x4xf64>
+  return %r : tensor<2x6x4xf64>
+}
+func.func @gather(%a0: tensor<5x4xf64>, %a1: tensor<6xi32> {test.low = -2, test.high = 7}) -> tensor<6x4xf64> {
+  %r = "stablehlo.gather"(%a0, %a1) {dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>} : (tensor<5x4xf64>, tensor<6xi32>) -> tensor<6x4xf64>
+  return %r : tensor<6x4xf64>
+}
+func.func @gather_windows(%a0: tensor<5x6xf64>, %a1: tensor<3x2xi32> {test.low = -1, test.high = 6}) -> tensor<2x3x3xf64> {
+  %r = "stablehlo.gather"(%a0, %a1) {dimension_numbers = #stablehlo.gather<offset_dims = [0, 2], start_index_map = [1, 0], index_vector_dim = 1>, slice_sizes = array<i64: 2, 3>} : (tensor<5x6xf64>, tensor<3x2xi32>) -> tensor<2x3x3xf64>
+  return %r : tensor<2x3x3xf64>
+}
+func.func @gather_batch(%a0: tensor<3x5xf64>, %a1: tensor<3x2xi32> {test.low = 0, test.high = 4}) -> tensor<3x2xf64> {
+  %r = "stablehlo.gather"(%a0, %a1) {dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2>, slice_sizes = array<i64: 1, 1>} : (tensor<3x5xf64>, tensor<3x2xi32>) -> tensor<3x2xf64>
+  return %r : tensor<3x2xf64>
+}
+func.func @scatter_add(%a0: tensor<5x3xf64>, %a1: tensor<4x1xi32> {test.low = -1, test.high = 5}, %a2: tensor<4x3xf64>) -> tensor<5x3xf64> {
+  %r = "stablehlo.scatter"(%a0, %a1, %a2) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %z = stablehlo.add %x, %y : tensor<f64>
+      stablehlo.return %z : tensor<f64>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false} : (tensor<5x3xf64>, tensor<4x1xi32>, tensor<4x3xf64>) -> tensor<5x3xf64>
+  return %r : tensor<5x3xf64>
+}
+func.func @scatter_set(%a0: tensor<5x3xf64>, %a1: tensor<4x1xi32> {test.low = -1, test.high = 5}, %a2: tensor<4x3xf64>) -> tensor<5x3xf64> {
+  %r = "stablehlo.scatter"(%a0, %a1, %a2) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      stablehlo.return %y : tensor<f64>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false} : (tensor<5x3xf64>, tensor<4x1xi32>, tensor<4x3xf64>) -> tensor<5x3xf64>
+  return %r : tensor<5x3xf64>
+}
+func.func @scatter_set_unique(%a0: tensor<5x3xf64>, %a2: tensor<4x3xf64>) -> tensor<5x3xf64> {
+  %a1 = stablehlo.constant dense<[[3], [0], [9], [2]]> : tensor<4x1xi32>
+  %r = "stablehlo.scatter"(%a0, %a1, %a2) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      stablehlo.return %y : tensor<f64>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = true} : (tensor<5x3xf64>, tensor<4x1xi32>, tensor<4x3xf64>) -> tensor<5x3xf64>
+  return %r : tensor<5x3xf64>
+}
+func.func @scatter_multiply(%a0: tensor<5x3xf64>, %a2: tensor<4x3xf64>) -> tensor<5x3xf64> {
+  %a1 = stablehlo.constant dense<[[3], [0], [9], [2]]> : tensor<4x1xi32>
+  %r = "stablehlo.scatter"(%a0, %a1, %a2) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %z = stablehlo.multiply %x, %y : tensor<f64>
+      stablehlo.return %z : tensor<f64>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = true} : (tensor<5x3xf64>, tensor<4x1xi32>, tensor<4x3xf64>) -> tensor<5x3xf64>
+  return %r : tensor<5x3xf64>
+}
+func.func @scatter_max(%a0: tensor<5x3xf64>, %a1: tensor<4x1xi32> {test.low = -1, test.high = 5}, %a2: tensor<4x3xf64>) -> tensor<5x3xf64> {
+  %r = "stablehlo.scatter"(%a0, %a1, %a2) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %z = stablehlo.maximum %x, %y : tensor<f64>
+      stablehlo.return %z : tensor<f64>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false} : (tensor<5x3xf64>, tensor<4x1xi32>, tensor<4x3xf64>) -> tensor<5x3xf64>
+  return %r : tensor<5x3xf64>
+}
+func.func @scatter_min(%a0: tensor<5x3xf64>, %a1: tensor<4x1xi32> {test.low = -1, test.high = 5}, %a2: tensor<4x3xf64>) -> tensor<5x3xf64> {
+  %r = "stablehlo.scatter"(%a0, %a1, %a2) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %z = stablehlo.minimum %x, %y : tensor<f64>
+      stablehlo.return %z : tensor<f64>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false} : (tensor<5x3xf64>, tensor<4x1xi32>, tensor<4x3xf64>) -> tensor<5x3xf64>
+  return %r : tensor<5x3xf64>
+}
+func.func @sort(%a0: tensor<3x6xf64>) -> tensor<3x6xf64> {
+  %r = "stablehlo.sort"(%a0) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %p = stablehlo.compare LT, %x, %y : (tensor<f64>, tensor<f64>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+  }) {dimension = 1 : i64, is_stable = true} : (tensor<3x6xf64>) -> tensor<3x6xf64>
+  return %r : tensor<3x6xf64>
+}
+func.func @sort_pairs(%a0: tensor<6x2xf64>, %a1: tensor<6x2xf64>, %a2: tensor<6x2xi32> {test.high = 9}) -> (tensor<6x2xi32>, tensor<6x2xf64>, tensor<6x2xf64>) {
+  %r:3 = "stablehlo.sort"(%a2, %a0, %a1) ({
+    ^bb0(%k: tensor<i32>, %l: tensor<i32>, %x: tensor<f64>, %y: tensor<f64>, %u: tensor<f64>, %v: tensor<f64>):
+      %p = stablehlo.compare GT, %x, %y : (tensor<f64>, tensor<f64>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+  }) {dimension = 0 : i64} : (tensor<6x2xi32>, tensor<6x2xf64>, tensor<6x2xf64>) -> (tensor<6x2xi32>, tensor<6x2xf64>, tensor<6x2xf64>)
+  return %r#0, %r#1, %r#2 : tensor<6x2xi32>, tensor<6x2xf64>, tensor<6x2xf64>
+}
+func.func @sort_first(%a0: tensor<3x6xf64>) -> (tensor<3x2xf64>, tensor<3x2xi32>) {
+  %r:2 = "pestle.sort_first"(%a0) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %p = stablehlo.compare GT, %x, %y : (tensor<f64>, tensor<f64>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+  }) {count = 2 : i64, dimension = 1 : i64} : (tensor<3x6xf64>) -> (tensor<3x2xf64>, tensor<3x2xi32>)
+  return %r#0, %r#1 : tensor<3x2xf64>, tensor<3x2xi32>
+}
 }
