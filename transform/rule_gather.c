@@ -207,7 +207,7 @@ static void jvp_product(pestle_jvp_t* j, const pestle_node_t* node,
   pv_t* terms[2] = {NULL, NULL};
   if (t[2] && !p->unique) {
     pestle_jvp_refuse(j, node,
-                      "that multiplies has a derivative by its updates where "
+                      "multiplies, and has a derivative by its updates where "
                       "its indices are unique; say so by unique_indices");
     return;
   }

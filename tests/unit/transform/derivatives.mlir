@@ -640,4 +640,162 @@ func.func @sort_first(%a0: tensor<3x6xf64>) -> (tensor<3x2xf64>, tensor<3x2xi32>
   }) {count = 2 : i64, dimension = 1 : i64} : (tensor<3x6xf64>) -> (tensor<3x2xf64>, tensor<3x2xi32>)
   return %r#0, %r#1 : tensor<3x2xf64>, tensor<3x2xi32>
 }
+func.func @scan_rnn(%h: tensor<3xf64>, %n: tensor<i32> {test.high = 3}, %xs: tensor<5x3xf64>, %w: tensor<3x3xf64>, %u: tensor<3xf64>) -> (tensor<3xf64>, tensor<i32>, tensor<5x3xf64>) {
+  %0:3 = "pestle.scan"(%h, %n, %xs, %w, %u) <{length = 5 : i64, carry_count = 2 : i64, xs_count = 1 : i64, reverse = false}> ({
+  ^bb0(%c: tensor<3xf64>, %k: tensor<i32>, %x: tensor<3xf64>, %m: tensor<3x3xf64>, %v: tensor<3xf64>):
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %k1 = stablehlo.add %k, %one : tensor<i32>
+    %kf = stablehlo.convert %k : (tensor<i32>) -> tensor<f64>
+    %kb = stablehlo.broadcast_in_dim %kf, dims = [] : (tensor<f64>) -> tensor<3xf64>
+    %d = stablehlo.dot_general %c, %m, contracting_dims = [0] x [0] : (tensor<3xf64>, tensor<3x3xf64>) -> tensor<3xf64>
+    %e = stablehlo.multiply %x, %v : tensor<3xf64>
+    %f = stablehlo.multiply %e, %kb : tensor<3xf64>
+    %g = stablehlo.add %d, %f : tensor<3xf64>
+    %h1 = stablehlo.tanh %g : tensor<3xf64>
+    %y = stablehlo.multiply %h1, %c : tensor<3xf64>
+    stablehlo.return %h1, %k1, %y : tensor<3xf64>, tensor<i32>, tensor<3xf64>
+  }) : (tensor<3xf64>, tensor<i32>, tensor<5x3xf64>, tensor<3x3xf64>, tensor<3xf64>) -> (tensor<3xf64>, tensor<i32>, tensor<5x3xf64>)
+  return %0#0, %0#1, %0#2 : tensor<3xf64>, tensor<i32>, tensor<5x3xf64>
+}
+func.func @scan_rnn_reverse(%h: tensor<3xf64>, %n: tensor<i32> {test.high = 3}, %xs: tensor<5x3xf64>, %w: tensor<3x3xf64>, %u: tensor<3xf64>) -> (tensor<3xf64>, tensor<i32>, tensor<5x3xf64>) {
+  %0:3 = "pestle.scan"(%h, %n, %xs, %w, %u) <{length = 5 : i64, carry_count = 2 : i64, xs_count = 1 : i64, reverse = true}> ({
+  ^bb0(%c: tensor<3xf64>, %k: tensor<i32>, %x: tensor<3xf64>, %m: tensor<3x3xf64>, %v: tensor<3xf64>):
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %k1 = stablehlo.add %k, %one : tensor<i32>
+    %kf = stablehlo.convert %k : (tensor<i32>) -> tensor<f64>
+    %kb = stablehlo.broadcast_in_dim %kf, dims = [] : (tensor<f64>) -> tensor<3xf64>
+    %d = stablehlo.dot_general %c, %m, contracting_dims = [0] x [0] : (tensor<3xf64>, tensor<3x3xf64>) -> tensor<3xf64>
+    %e = stablehlo.multiply %x, %v : tensor<3xf64>
+    %f = stablehlo.multiply %e, %kb : tensor<3xf64>
+    %g = stablehlo.add %d, %f : tensor<3xf64>
+    %h1 = stablehlo.tanh %g : tensor<3xf64>
+    %y = stablehlo.multiply %h1, %c : tensor<3xf64>
+    stablehlo.return %h1, %k1, %y : tensor<3xf64>, tensor<i32>, tensor<3xf64>
+  }) : (tensor<3xf64>, tensor<i32>, tensor<5x3xf64>, tensor<3x3xf64>, tensor<3xf64>) -> (tensor<3xf64>, tensor<i32>, tensor<5x3xf64>)
+  return %0#0, %0#1, %0#2 : tensor<3xf64>, tensor<i32>, tensor<5x3xf64>
+}
+func.func @scan_fixpoint(%a: tensor<f64>) -> (tensor<f64>, tensor<f64>) {
+  %z = stablehlo.constant dense<0.5> : tensor<f64>
+  %0:3 = "pestle.scan"(%a, %z, %z) <{length = 4 : i64, carry_count = 3 : i64, xs_count = 0 : i64}> ({
+  ^bb0(%c: tensor<f64>, %d: tensor<f64>, %e: tensor<f64>):
+    %c1 = stablehlo.sine %c : tensor<f64>
+    %d1 = stablehlo.multiply %c, %d : tensor<f64>
+    %e1 = stablehlo.add %d, %e : tensor<f64>
+    stablehlo.return %c1, %d1, %e1 : tensor<f64>, tensor<f64>, tensor<f64>
+  }) : (tensor<f64>, tensor<f64>, tensor<f64>) -> (tensor<f64>, tensor<f64>, tensor<f64>)
+  return %0#1, %0#2 : tensor<f64>, tensor<f64>
+}
+func.func @scan_nested(%a: tensor<2xf64>, %w: tensor<2xf64>) -> tensor<2xf64> {
+  %0 = "pestle.scan"(%a, %w) <{length = 3 : i64, carry_count = 1 : i64, xs_count = 0 : i64}> ({
+  ^bb0(%c: tensor<2xf64>, %m: tensor<2xf64>):
+    %1:2 = "pestle.scan"(%c, %m) <{length = 2 : i64, carry_count = 1 : i64, xs_count = 0 : i64, reverse = true}> ({
+    ^bb0(%d: tensor<2xf64>, %n: tensor<2xf64>):
+      %e = stablehlo.multiply %d, %n : tensor<2xf64>
+      %f = stablehlo.sine %e : tensor<2xf64>
+      stablehlo.return %f, %d : tensor<2xf64>, tensor<2xf64>
+    }) : (tensor<2xf64>, tensor<2xf64>) -> (tensor<2xf64>, tensor<2x2xf64>)
+    %z = stablehlo.constant dense<0.0> : tensor<f64>
+    %s = stablehlo.reduce(%1#1 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf64>, tensor<f64>) -> tensor<2xf64>
+    %g = stablehlo.add %1#0, %s : tensor<2xf64>
+    stablehlo.return %g : tensor<2xf64>
+  }) : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64>
+  return %0 : tensor<2xf64>
+}
+func.func @scan_empty(%a: tensor<2xf64>, %xs: tensor<0x2xf64>) -> (tensor<2xf64>, tensor<0x2xf64>) {
+  %0:2 = "pestle.scan"(%a, %xs) <{length = 0 : i64, carry_count = 1 : i64, xs_count = 1 : i64}> ({
+  ^bb0(%c: tensor<2xf64>, %m: tensor<2xf64>):
+    %e = stablehlo.multiply %c, %m : tensor<2xf64>
+    stablehlo.return %e, %e : tensor<2xf64>, tensor<2xf64>
+  }) : (tensor<2xf64>, tensor<0x2xf64>) -> (tensor<2xf64>, tensor<0x2xf64>)
+  return %0#0, %0#1 : tensor<2xf64>, tensor<0x2xf64>
+}
+func.func @if_false(%a: tensor<3xf64>, %b: tensor<3xf64>) -> (tensor<3xf64>, tensor<i32>) {
+  %p = stablehlo.constant dense<false> : tensor<i1>
+  %s = stablehlo.sine %a : tensor<3xf64>
+  %0:2 = "stablehlo.if"(%p) ({
+    %c = stablehlo.multiply %s, %a : tensor<3xf64>
+    %e = stablehlo.exponential %c : tensor<3xf64>
+    %f = stablehlo.multiply %e, %b : tensor<3xf64>
+    %i = stablehlo.constant dense<1> : tensor<i32>
+    stablehlo.return %f, %i : tensor<3xf64>, tensor<i32>
+  }, {
+    %c = stablehlo.tanh %b : tensor<3xf64>
+    %i = stablehlo.constant dense<2> : tensor<i32>
+    stablehlo.return %c, %i : tensor<3xf64>, tensor<i32>
+  }) : (tensor<i1>) -> (tensor<3xf64>, tensor<i32>)
+  return %0#0, %0#1 : tensor<3xf64>, tensor<i32>
+}
+func.func @if_true(%a: tensor<3xf64>, %b: tensor<3xf64>) -> (tensor<3xf64>, tensor<i32>) {
+  %p = stablehlo.constant dense<true> : tensor<i1>
+  %s = stablehlo.sine %a : tensor<3xf64>
+  %0:2 = "stablehlo.if"(%p) ({
+    %c = stablehlo.multiply %s, %a : tensor<3xf64>
+    %e = stablehlo.exponential %c : tensor<3xf64>
+    %f = stablehlo.multiply %e, %b : tensor<3xf64>
+    %i = stablehlo.constant dense<1> : tensor<i32>
+    stablehlo.return %f, %i : tensor<3xf64>, tensor<i32>
+  }, {
+    %c = stablehlo.tanh %b : tensor<3xf64>
+    %i = stablehlo.constant dense<2> : tensor<i32>
+    stablehlo.return %c, %i : tensor<3xf64>, tensor<i32>
+  }) : (tensor<i1>) -> (tensor<3xf64>, tensor<i32>)
+  return %0#0, %0#1 : tensor<3xf64>, tensor<i32>
+}
+func.func @case_in_scan(%a: tensor<f64>, %w: tensor<f64>) -> tensor<f64> {
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = "pestle.scan"(%a, %z, %w) <{length = 4 : i64, carry_count = 2 : i64, xs_count = 0 : i64}> ({
+  ^bb0(%c: tensor<f64>, %k: tensor<i32>, %m: tensor<f64>):
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %k1 = stablehlo.add %k, %one : tensor<i32>
+    %r:2 = "stablehlo.case"(%k) ({
+      %x = stablehlo.multiply %c, %m : tensor<f64>
+      stablehlo.return %x, %m : tensor<f64>, tensor<f64>
+    }, {
+      %x = stablehlo.sine %c : tensor<f64>
+      %q = stablehlo.constant dense<2.0> : tensor<f64>
+      stablehlo.return %x, %q : tensor<f64>, tensor<f64>
+    }, {
+      %x = stablehlo.divide %m, %c : tensor<f64>
+      stablehlo.return %m, %x : tensor<f64>, tensor<f64>
+    }) : (tensor<i32>) -> (tensor<f64>, tensor<f64>)
+    %n = stablehlo.add %r#0, %r#1 : tensor<f64>
+    stablehlo.return %n, %k1 : tensor<f64>, tensor<i32>
+  }) : (tensor<f64>, tensor<i32>, tensor<f64>) -> (tensor<f64>, tensor<i32>)
+  return %0#0 : tensor<f64>
+}
+func.func @if_scan(%a: tensor<f64>, %p: tensor<i1>) -> tensor<f64> {
+  %r = "stablehlo.if"(%p) ({
+    %0 = "pestle.scan"(%a) <{length = 3 : i64, carry_count = 1 : i64, xs_count = 0 : i64}> ({
+    ^bb0(%c: tensor<f64>):
+      %d = stablehlo.sine %c : tensor<f64>
+      %e = stablehlo.multiply %d, %c : tensor<f64>
+      stablehlo.return %e : tensor<f64>
+    }) : (tensor<f64>) -> tensor<f64>
+    stablehlo.return %0 : tensor<f64>
+  }, {
+    %0 = stablehlo.exponential %a : tensor<f64>
+    stablehlo.return %0 : tensor<f64>
+  }) : (tensor<i1>) -> tensor<f64>
+  return %r : tensor<f64>
+}
+func.func @while_counted(%a: tensor<3xf64>, %w: tensor<3xf64>) -> (tensor<i32>, tensor<3xf64>, tensor<5x3xf64>) {
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %n = stablehlo.constant dense<5> : tensor<i32>
+  %f = stablehlo.constant dense<0.0> : tensor<5x3xf64>
+  %0:4 = stablehlo.while(%i = %z, %c = %a, %s = %f, %m = %n) : tensor<i32>, tensor<3xf64>, tensor<5x3xf64>, tensor<i32>
+  cond {
+    %p = stablehlo.compare LT, %i, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %o = stablehlo.constant dense<0> : tensor<i32>
+    %d = stablehlo.multiply %c, %w : tensor<3xf64>
+    %e = stablehlo.sine %d : tensor<3xf64>
+    %r = stablehlo.reshape %e : (tensor<3xf64>) -> tensor<1x3xf64>
+    %u = stablehlo.dynamic_update_slice %s, %r, %i, %o : (tensor<5x3xf64>, tensor<1x3xf64>, tensor<i32>, tensor<i32>) -> tensor<5x3xf64>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %j, %e, %u, %m : tensor<i32>, tensor<3xf64>, tensor<5x3xf64>, tensor<i32>
+  }
+  return %0#0, %0#1, %0#2 : tensor<i32>, tensor<3xf64>, tensor<5x3xf64>
+}
 }
