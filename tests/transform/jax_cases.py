@@ -271,11 +271,145 @@ def reductions(w, short):
     w.case("dot_complex", lax.dot, [Arg(3, 4), Arg(4, 5)], C128)
 
 
+def windows(w, short):
+    strides = dict(window_strides=(2, 1), padding=((1, 0), (0, 1)))
+    for dtype in FLOATS if not short else (F32,):
+        for name, op, init in (("add", lax.add, 0.0), ("max", lax.max, -np.inf),
+                               ("min", lax.min, np.inf)):
+            f = lambda x, op=op, init=init: lax.reduce_window(
+                x, np.array(init, x.dtype), op, (3, 2), **strides)
+            w.case("reduce_window_" + name, f, [Arg(6, 5)], dtype)
+        tied = lambda x: lax.reduce_window(
+            jnp.round(x * 2) + x * 0, np.array(-np.inf, x.dtype), lax.max, (2, 2),
+            (2, 2), "VALID") + jnp.sum(x)
+        w.case("max_pool_ties", tied, [Arg(6, 6)], dtype)
+        dims = ("NHWC", "HWIO", "NHWC")
+        for name, args, options in (
+                ("", [Arg(2, 7, 8, 3), Arg(3, 2, 3, 4)],
+                 dict(window_strides=(2, 3), padding=((1, 1), (0, 1)))),
+                ("_dilated", [Arg(1, 7, 6, 2), Arg(3, 2, 2, 3)],
+                 dict(window_strides=(2, 1), padding=((2, 1), (0, 1)),
+                      lhs_dilation=(2, 1), rhs_dilation=(2, 3))),
+                ("_groups", [Arg(2, 5, 4, 6), Arg(2, 2, 3, 4)],
+                 dict(window_strides=(1, 1), padding="VALID",
+                      feature_group_count=2)),
+                ("_depthwise", [Arg(2, 5, 4, 3), Arg(3, 3, 1, 6)],
+                 dict(window_strides=(1, 1), padding="SAME",
+                      feature_group_count=3)),
+                ("_batch_groups", [Arg(4, 5, 4, 3), Arg(2, 2, 3, 6)],
+                 dict(window_strides=(1, 1), padding="VALID",
+                      batch_group_count=2))):
+            f = lambda a, b, o=options: lax.conv_general_dilated(
+                a, b, dimension_numbers=dims, **o)
+            w.case("conv" + name, f, args, dtype)
+        for name in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"):
+            f = lambda x, name=name: getattr(lax, name)(x, axis=1)
+            w.case(name, f, [Arg(3, 7)], dtype)
+            f = lambda x, name=name: getattr(lax, name)(x, axis=0, reverse=True)
+            w.case(name + "_reverse", f, [Arg(5, 2)], dtype)
+
+
+def places(w, short):
+    index = Arg(6, low=-2, high=6, dtype=np.int32)
+    for dtype in PLANE if not short else (F64,):
+        w.case("take", lambda x, i: jnp.take(x, i, axis=0, mode="clip"),
+               [Arg(5, 3), index], dtype)
+        w.case("take_fill", lambda x, i: jnp.take(x, i, axis=1, mode="fill",
+                                                  fill_value=0),
+               [Arg(2, 5), index], dtype)
+        w.case("take_along", lambda x, i: jnp.take_along_axis(x, i, 1),
+               [Arg(3, 5), Arg(3, 2, low=0, high=4, dtype=np.int32)], dtype)
+        w.case("at_add", lambda x, i, u: x.at[i].add(u),
+               [Arg(5, 3), index, Arg(6, 3)], dtype)
+        w.case("at_set", lambda x, i, u: x.at[i].set(u, unique_indices=True),
+               [Arg(7, 3), Arg(1, low=0, high=6, dtype=np.int32), Arg(1, 3)],
+               dtype)
+        w.case("at_set_twice", lambda x, i, u: x.at[i].set(u),
+               [Arg(5, 3), index, Arg(6, 3)], dtype)
+        w.case("at_multiply", lambda x, u: x.at[jnp.array([3, 0, 2])].multiply(
+            u, unique_indices=True), [Arg(5, 3), Arg(3, 3)], dtype)
+    for dtype in FLOATS if not short else (F32,):
+        w.case("sort", lambda x: jnp.sort(x, axis=1), [Arg(3, 7)], dtype)
+        w.case("sort_pairs", lambda x, y: lax.sort((x, y), num_keys=1),
+               [Arg(7), Arg(7)], dtype)
+        w.case("top_k", lambda x: lax.top_k(x, 3)[0], [Arg(2, 7)], dtype)
+        w.case("arg_max", lambda x: x[jnp.argmax(x)] * x, [Arg(7)], dtype)
+        w.case("median", jnp.median, [Arg(7)], dtype)
+
+
+def control(w, short):
+    def rnn(h, xs, m):
+        step = lambda c, x: ((d := jnp.tanh(c @ m + x)), d * c)
+        return lax.scan(step, h, xs)
+
+    def counted(x, y):
+        return lax.fori_loop(0, 5, lambda i, c: jnp.sin(c * y) + x, x)
+
+    def cond(p, x, y):
+        return lax.cond(p, lambda a, b: jnp.exp(a * b), lambda a, b: b * b, x, y)
+
+    def switch(i, x):
+        return lax.switch(i, [jnp.sin, jnp.exp, lambda v: v * v], x)
+
+    def associative(x, y):
+        combine = lambda a, b: (a[0] * b[0], b[0] * a[1] + b[1])
+        return lax.associative_scan(combine, (x, y))
+
+    for dtype in FLOATS if not short else (F64,):
+        loose = {F32: 1e-5, F64: 1e-12}
+        w.case("scan", rnn, [Arg(3), Arg(5, 3), Arg(3, 3)], dtype,
+               tolerance=loose)
+        w.case("scan_reverse", lambda h, xs, m: lax.scan(
+            lambda c, x: (jnp.sin(c * m) + x, c), h, xs, reverse=True),
+               [Arg(3), Arg(5, 3), Arg(3)], dtype, tolerance=loose)
+        w.case("fori", counted, [Arg(3), Arg(3)], dtype, tolerance=loose)
+        w.case("cond", cond, [Arg(dtype=np.bool_), Arg(3), Arg(3)], dtype)
+        w.case("switch", switch, [Arg(low=-1, high=4, dtype=np.int32), Arg(3)],
+               dtype)
+        w.case("associative_scan", associative, [Arg(6), Arg(6)], dtype,
+               tolerance=loose)
+
+
+def algebra(w, short):
+    eye = lambda x: jnp.eye(x.shape[-1], dtype=x.dtype) * 3
+    near = Arg(2, 3, 3, low=-0.5, high=0.5)
+    loose = {F32: 2e-5, F64: 1e-11, C64: 4e-5, C128: 1e-11}
+    rows = [
+        ("cholesky", lambda x: jnp.linalg.cholesky(x + eye(x)), [near]),
+        ("solve", lambda x, b: jnp.linalg.solve(x + eye(x), b),
+         [near, Arg(2, 3, 2)]),
+        ("inv", lambda x: jnp.linalg.inv(x + eye(x)), [near]),
+        ("det", lambda x: jnp.linalg.det(x + eye(x)), [near]),
+        ("slogdet", lambda x: jnp.linalg.slogdet(x + eye(x))[1], [near]),
+        ("lu", lambda x: lax.linalg.lu(x + eye(x))[0], [near]),
+        ("lu_wide", lambda x: lax.linalg.lu(x)[0], [Arg(3, 5)]),
+        ("lu_tall", lambda x: lax.linalg.lu(x)[0], [Arg(5, 3)]),
+        ("eigvalsh", lambda x: jnp.linalg.eigvalsh(
+            x + eye(x) * jnp.arange(3, dtype=x.dtype)), [near]),
+        ("svdvals", lambda x: jnp.linalg.svd(x, compute_uv=False), [Arg(3, 4)]),
+        ("triangular", lambda x, b: lax.linalg.triangular_solve(
+            x + eye(x), b, left_side=True, lower=True, transpose_a=True),
+         [near, Arg(2, 3, 2)]),
+    ]
+    for name, f, args in rows:
+        for dtype in (F32, F64) if not short else (F64,):
+            w.case(name, f, args, dtype, tolerance=loose)
+    for dtype in (F32, F64) if not short else (F32,):
+        for name in ("rfft", "irfft"):
+            real = lambda x, name=name: jnp.abs(jnp.fft.rfft(x)) + 1 if (
+                name == "rfft") else jnp.fft.irfft(lax.complex(x, x * 2))
+            w.case(name, real, [Arg(3, 6)], dtype, tolerance=loose)
+    for dtype in (C64, C128) if not short else (C128,):
+        w.case("fft", jnp.fft.fft, [Arg(3, 6)], dtype, tolerance=loose)
+        w.case("ifft", jnp.fft.ifft2, [Arg(3, 4)], dtype, tolerance=loose)
+
+
 def main():
     short = "--short" in sys.argv
     w = Writer(sys.argv[1])
     models(w)
-    for family in (unary, binary, views, reductions):
+    for family in (unary, binary, views, reductions, windows, places, control,
+                   algebra):
         family(w, short)
     print(f"{w.count} cases")
 

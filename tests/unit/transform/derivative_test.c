@@ -2,6 +2,7 @@
 // Every function of derivatives.mlir, in f64, by the evaluator: its jvp against
 // differences, its vjp against its jvp (<c, J t> = <J^T c, t>), the two halves of
 // linearize against both; then all of that for its vjp, which is second order.
+#include "transform/transform.h"
 #include "transform_test.h"
 
 static pestle_context_t* context;
@@ -209,6 +210,27 @@ static void test_function(void** state) {
   pestle_module_release(c.module);
 }
 
+// derivatives.mlir has each op that has a derivative.
+static void test_all_ops_are_there(void** state) {
+  (void)state;
+  bool seen[PESTLE_OP_COUNT] = {false};
+  for (const pestle_function_t* f = cases->first; f; f = f->next) {
+    const pestle_node_t* n = NULL;
+    while ((n = pestle_region_next(f->body, n)))
+      seen[n->op] = true;
+  }
+  for (int op = 0; op < PESTLE_OP_COUNT; ++op) {
+    int kind = pestle_transform_row((pestle_op_t)op).derivative;
+    bool is_needed = kind != PESTLE_DERIVATIVE_ZERO &&
+                     kind != PESTLE_DERIVATIVE_REFUSED &&
+                     op != PESTLE_OP_CUSTOM;  // custom_test.c
+    if (is_needed && !seen[op]) {
+      fail_msg("derivatives.mlir has no %s",
+               pestle_op_info((pestle_op_t)op)->name);
+    }
+  }
+}
+
 int main(int argc, char** argv) {
   size_t size, count = 0;
   static struct CMUnitTest tests[1024];
@@ -217,6 +239,10 @@ int main(int argc, char** argv) {
   assert_ok(pestle_context_create(NULL, &context));
   assert_ok(
       pestle_module_parse(context, text, size, "derivatives.mlir", &cases));
+  if (argc < 2) {
+    tests[count++] =
+        (struct CMUnitTest)cmocka_unit_test(test_all_ops_are_there);
+  }
   for (pestle_function_t* f = cases->first; f; f = f->next) {
     if (f->is_private || (argc > 1 && strcmp(argv[1], f->name))) continue;
     tests[count++] = (struct CMUnitTest){f->name, test_function, NULL, NULL, f};

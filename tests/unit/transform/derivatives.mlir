@@ -798,4 +798,295 @@ func.func @while_counted(%a: tensor<3xf64>, %w: tensor<3xf64>) -> (tensor<i32>, 
   }
   return %0#0, %0#1, %0#2 : tensor<i32>, tensor<3xf64>, tensor<5x3xf64>
 }
+func.func @cholesky(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}) -> tensor<2x3x3xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.cholesky"(%x) {lower = true} : (tensor<2x3x3xf64>) -> tensor<2x3x3xf64>
+  return %r : tensor<2x3x3xf64>
+}
+func.func @cholesky_upper(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}) -> tensor<2x3x3xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.cholesky"(%x) {lower = false} : (tensor<2x3x3xf64>) -> tensor<2x3x3xf64>
+  return %r : tensor<2x3x3xf64>
+}
+func.func @triangular_solve_1(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}, %b: tensor<2x3x2xf64>) -> tensor<2x3x2xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.triangular_solve"(%x, %b) {left_side = true, lower = true, unit_diagonal = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>} : (tensor<2x3x3xf64>, tensor<2x3x2xf64>) -> tensor<2x3x2xf64>
+  return %r : tensor<2x3x2xf64>
+}
+func.func @triangular_solve_2(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}, %b: tensor<2x3x2xf64>) -> tensor<2x3x2xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.triangular_solve"(%x, %b) {left_side = true, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose TRANSPOSE>} : (tensor<2x3x3xf64>, tensor<2x3x2xf64>) -> tensor<2x3x2xf64>
+  return %r : tensor<2x3x2xf64>
+}
+func.func @triangular_solve_3(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}, %b: tensor<2x3x2xf64>) -> tensor<2x3x2xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.triangular_solve"(%x, %b) {left_side = true, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose ADJOINT>} : (tensor<2x3x3xf64>, tensor<2x3x2xf64>) -> tensor<2x3x2xf64>
+  return %r : tensor<2x3x2xf64>
+}
+func.func @triangular_solve_4(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}, %b: tensor<2x3x2xf64>) -> tensor<2x3x2xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.triangular_solve"(%x, %b) {left_side = true, lower = false, unit_diagonal = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>} : (tensor<2x3x3xf64>, tensor<2x3x2xf64>) -> tensor<2x3x2xf64>
+  return %r : tensor<2x3x2xf64>
+}
+func.func @triangular_solve_5(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}, %b: tensor<2x3x2xf64>) -> tensor<2x3x2xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.triangular_solve"(%x, %b) {left_side = true, lower = false, unit_diagonal = false, transpose_a = #stablehlo<transpose TRANSPOSE>} : (tensor<2x3x3xf64>, tensor<2x3x2xf64>) -> tensor<2x3x2xf64>
+  return %r : tensor<2x3x2xf64>
+}
+func.func @triangular_solve_6(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}, %b: tensor<2x3x2xf64>) -> tensor<2x3x2xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.triangular_solve"(%x, %b) {left_side = true, lower = false, unit_diagonal = false, transpose_a = #stablehlo<transpose ADJOINT>} : (tensor<2x3x3xf64>, tensor<2x3x2xf64>) -> tensor<2x3x2xf64>
+  return %r : tensor<2x3x2xf64>
+}
+func.func @triangular_solve_7(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}, %b: tensor<2x2x3xf64>) -> tensor<2x2x3xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.triangular_solve"(%x, %b) {left_side = false, lower = true, unit_diagonal = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>} : (tensor<2x3x3xf64>, tensor<2x2x3xf64>) -> tensor<2x2x3xf64>
+  return %r : tensor<2x2x3xf64>
+}
+func.func @triangular_solve_8(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}, %b: tensor<2x2x3xf64>) -> tensor<2x2x3xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.triangular_solve"(%x, %b) {left_side = false, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose TRANSPOSE>} : (tensor<2x3x3xf64>, tensor<2x2x3xf64>) -> tensor<2x2x3xf64>
+  return %r : tensor<2x2x3xf64>
+}
+func.func @triangular_solve_9(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}, %b: tensor<2x2x3xf64>) -> tensor<2x2x3xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.triangular_solve"(%x, %b) {left_side = false, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose ADJOINT>} : (tensor<2x3x3xf64>, tensor<2x2x3xf64>) -> tensor<2x2x3xf64>
+  return %r : tensor<2x2x3xf64>
+}
+func.func @triangular_solve_10(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}, %b: tensor<2x2x3xf64>) -> tensor<2x2x3xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.triangular_solve"(%x, %b) {left_side = false, lower = false, unit_diagonal = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>} : (tensor<2x3x3xf64>, tensor<2x2x3xf64>) -> tensor<2x2x3xf64>
+  return %r : tensor<2x2x3xf64>
+}
+func.func @triangular_solve_11(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}, %b: tensor<2x2x3xf64>) -> tensor<2x2x3xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.triangular_solve"(%x, %b) {left_side = false, lower = false, unit_diagonal = false, transpose_a = #stablehlo<transpose TRANSPOSE>} : (tensor<2x3x3xf64>, tensor<2x2x3xf64>) -> tensor<2x2x3xf64>
+  return %r : tensor<2x2x3xf64>
+}
+func.func @triangular_solve_12(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}, %b: tensor<2x2x3xf64>) -> tensor<2x2x3xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "stablehlo.triangular_solve"(%x, %b) {left_side = false, lower = false, unit_diagonal = false, transpose_a = #stablehlo<transpose ADJOINT>} : (tensor<2x3x3xf64>, tensor<2x2x3xf64>) -> tensor<2x2x3xf64>
+  return %r : tensor<2x2x3xf64>
+}
+func.func @lu_3_3(%a: tensor<3x3xf64>) -> tensor<3x3xf64> {
+  %r:3 = "pestle.lu"(%a) : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3xi32>, tensor<3xi32>)
+  return %r#0 : tensor<3x3xf64>
+}
+func.func @qr_3_3(%a: tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3x3xf64>) {
+  %r:2 = "pestle.qr"(%a) {full = false} : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3x3xf64>)
+  return %r#0, %r#1 : tensor<3x3xf64>, tensor<3x3xf64>
+}
+func.func @svd_3_3(%a: tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3xf64>, tensor<3x3xf64>) {
+  %r:3 = "pestle.svd"(%a) {full = false} : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3xf64>, tensor<3x3xf64>)
+  return %r#0, %r#1, %r#2 : tensor<3x3xf64>, tensor<3xf64>, tensor<3x3xf64>
+}
+func.func @lu_4_3(%a: tensor<4x3xf64>) -> tensor<4x3xf64> {
+  %r:3 = "pestle.lu"(%a) : (tensor<4x3xf64>) -> (tensor<4x3xf64>, tensor<3xi32>, tensor<4xi32>)
+  return %r#0 : tensor<4x3xf64>
+}
+func.func @qr_4_3(%a: tensor<4x3xf64>) -> (tensor<4x3xf64>, tensor<3x3xf64>) {
+  %r:2 = "pestle.qr"(%a) {full = false} : (tensor<4x3xf64>) -> (tensor<4x3xf64>, tensor<3x3xf64>)
+  return %r#0, %r#1 : tensor<4x3xf64>, tensor<3x3xf64>
+}
+func.func @svd_4_3(%a: tensor<4x3xf64>) -> (tensor<4x3xf64>, tensor<3xf64>, tensor<3x3xf64>) {
+  %r:3 = "pestle.svd"(%a) {full = false} : (tensor<4x3xf64>) -> (tensor<4x3xf64>, tensor<3xf64>, tensor<3x3xf64>)
+  return %r#0, %r#1, %r#2 : tensor<4x3xf64>, tensor<3xf64>, tensor<3x3xf64>
+}
+func.func @lu_3_5(%a: tensor<3x5xf64>) -> tensor<3x5xf64> {
+  %r:3 = "pestle.lu"(%a) : (tensor<3x5xf64>) -> (tensor<3x5xf64>, tensor<3xi32>, tensor<3xi32>)
+  return %r#0 : tensor<3x5xf64>
+}
+func.func @qr_3_5(%a: tensor<3x5xf64>) -> (tensor<3x3xf64>, tensor<3x5xf64>) {
+  %r:2 = "pestle.qr"(%a) {full = false} : (tensor<3x5xf64>) -> (tensor<3x3xf64>, tensor<3x5xf64>)
+  return %r#0, %r#1 : tensor<3x3xf64>, tensor<3x5xf64>
+}
+func.func @svd_3_5(%a: tensor<3x5xf64>) -> (tensor<3x3xf64>, tensor<3xf64>, tensor<3x5xf64>) {
+  %r:3 = "pestle.svd"(%a) {full = false} : (tensor<3x5xf64>) -> (tensor<3x3xf64>, tensor<3xf64>, tensor<3x5xf64>)
+  return %r#0, %r#1, %r#2 : tensor<3x3xf64>, tensor<3xf64>, tensor<3x5xf64>
+}
+func.func @eigh(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}) -> (tensor<2x3xf64>, tensor<2x3x3xf64>) {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r:2 = "pestle.eigh"(%x) {lower = true} : (tensor<2x3x3xf64>) -> (tensor<2x3xf64>, tensor<2x3x3xf64>)
+  return %r#0, %r#1 : tensor<2x3xf64>, tensor<2x3x3xf64>
+}
+func.func @eigh_upper(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}) -> (tensor<2x3xf64>, tensor<2x3x3xf64>) {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r:2 = "pestle.eigh"(%x) {lower = false} : (tensor<2x3x3xf64>) -> (tensor<2x3xf64>, tensor<2x3x3xf64>)
+  return %r#0, %r#1 : tensor<2x3xf64>, tensor<2x3x3xf64>
+}
+func.func @solve(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}, %b: tensor<2x3x2xf64>) -> tensor<2x3x2xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "pestle.solve"(%x, %b) : (tensor<2x3x3xf64>, tensor<2x3x2xf64>) -> tensor<2x3x2xf64>
+  return %r : tensor<2x3x2xf64>
+}
+func.func @inverse(%a: tensor<2x3x3xf64> {test.low = -0.5, test.high = 0.5}) -> tensor<2x3x3xf64> {
+  %d = stablehlo.constant dense<[[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.5]]> : tensor<3x3xf64>
+  %db = stablehlo.broadcast_in_dim %d, dims = [1, 2] : (tensor<3x3xf64>) -> tensor<2x3x3xf64>
+  %x = stablehlo.add %a, %db : tensor<2x3x3xf64>
+  %r = "pestle.inverse"(%x) : (tensor<2x3x3xf64>) -> tensor<2x3x3xf64>
+  return %r : tensor<2x3x3xf64>
+}
+func.func @fft(%a: tensor<2x6xcomplex<f64>>) -> tensor<2x6xcomplex<f64>> {
+  %r = "stablehlo.fft"(%a) {fft_type = #stablehlo<fft_type FFT>, fft_length = array<i64: 2, 6>} : (tensor<2x6xcomplex<f64>>) -> tensor<2x6xcomplex<f64>>
+  return %r : tensor<2x6xcomplex<f64>>
+}
+func.func @ifft(%a: tensor<2x6xcomplex<f64>>) -> tensor<2x6xcomplex<f64>> {
+  %r = "stablehlo.fft"(%a) {fft_type = #stablehlo<fft_type IFFT>, fft_length = array<i64: 2, 6>} : (tensor<2x6xcomplex<f64>>) -> tensor<2x6xcomplex<f64>>
+  return %r : tensor<2x6xcomplex<f64>>
+}
+func.func @rfft_5(%a: tensor<2x3x5xf64>) -> tensor<2x3x3xcomplex<f64>> {
+  %r = "stablehlo.fft"(%a) {fft_type = #stablehlo<fft_type RFFT>, fft_length = array<i64: 3, 5>} : (tensor<2x3x5xf64>) -> tensor<2x3x3xcomplex<f64>>
+  return %r : tensor<2x3x3xcomplex<f64>>
+}
+func.func @irfft_5(%a: tensor<2x3x3xcomplex<f64>>) -> tensor<2x3x5xf64> {
+  %r = "stablehlo.fft"(%a) {fft_type = #stablehlo<fft_type IRFFT>, fft_length = array<i64: 3, 5>} : (tensor<2x3x3xcomplex<f64>>) -> tensor<2x3x5xf64>
+  return %r : tensor<2x3x5xf64>
+}
+func.func @rfft_6(%a: tensor<2x3x6xf64>) -> tensor<2x3x4xcomplex<f64>> {
+  %r = "stablehlo.fft"(%a) {fft_type = #stablehlo<fft_type RFFT>, fft_length = array<i64: 3, 6>} : (tensor<2x3x6xf64>) -> tensor<2x3x4xcomplex<f64>>
+  return %r : tensor<2x3x4xcomplex<f64>>
+}
+func.func @irfft_6(%a: tensor<2x3x4xcomplex<f64>>) -> tensor<2x3x6xf64> {
+  %r = "stablehlo.fft"(%a) {fft_type = #stablehlo<fft_type IRFFT>, fft_length = array<i64: 3, 6>} : (tensor<2x3x4xcomplex<f64>>) -> tensor<2x3x6xf64>
+  return %r : tensor<2x3x6xf64>
+}
+func.func @cumulative_add_false_false(%a: tensor<2x7x2xf64>) -> tensor<2x7x2xf64> {
+  %r = "pestle.cumulative"(%a) {dimension = 1 : i64, combiner = "ADD", reverse = false, exclusive = false} : (tensor<2x7x2xf64>) -> tensor<2x7x2xf64>
+  return %r : tensor<2x7x2xf64>
+}
+func.func @cumulative_add_true_false(%a: tensor<2x7x2xf64>) -> tensor<2x7x2xf64> {
+  %r = "pestle.cumulative"(%a) {dimension = 1 : i64, combiner = "ADD", reverse = true, exclusive = false} : (tensor<2x7x2xf64>) -> tensor<2x7x2xf64>
+  return %r : tensor<2x7x2xf64>
+}
+func.func @cumulative_add_false_true(%a: tensor<2x7x2xf64>) -> tensor<2x7x2xf64> {
+  %r = "pestle.cumulative"(%a) {dimension = 1 : i64, combiner = "ADD", reverse = false, exclusive = true} : (tensor<2x7x2xf64>) -> tensor<2x7x2xf64>
+  return %r : tensor<2x7x2xf64>
+}
+func.func @cumulative_multiply_false_false(%a: tensor<2x7x2xf64>) -> tensor<2x7x2xf64> {
+  %r = "pestle.cumulative"(%a) {dimension = 1 : i64, combiner = "MULTIPLY", reverse = false, exclusive = false} : (tensor<2x7x2xf64>) -> tensor<2x7x2xf64>
+  return %r : tensor<2x7x2xf64>
+}
+func.func @cumulative_multiply_true_false(%a: tensor<2x7x2xf64>) -> tensor<2x7x2xf64> {
+  %r = "pestle.cumulative"(%a) {dimension = 1 : i64, combiner = "MULTIPLY", reverse = true, exclusive = false} : (tensor<2x7x2xf64>) -> tensor<2x7x2xf64>
+  return %r : tensor<2x7x2xf64>
+}
+func.func @cumulative_multiply_false_true(%a: tensor<2x7x2xf64>) -> tensor<2x7x2xf64> {
+  %r = "pestle.cumulative"(%a) {dimension = 1 : i64, combiner = "MULTIPLY", reverse = false, exclusive = true} : (tensor<2x7x2xf64>) -> tensor<2x7x2xf64>
+  return %r : tensor<2x7x2xf64>
+}
+func.func @cumulative_maximum_false_false(%a: tensor<2x7x2xf64>) -> tensor<2x7x2xf64> {
+  %r = "pestle.cumulative"(%a) {dimension = 1 : i64, combiner = "MAXIMUM", reverse = false, exclusive = false} : (tensor<2x7x2xf64>) -> tensor<2x7x2xf64>
+  return %r : tensor<2x7x2xf64>
+}
+func.func @cumulative_maximum_true_false(%a: tensor<2x7x2xf64>) -> tensor<2x7x2xf64> {
+  %r = "pestle.cumulative"(%a) {dimension = 1 : i64, combiner = "MAXIMUM", reverse = true, exclusive = false} : (tensor<2x7x2xf64>) -> tensor<2x7x2xf64>
+  return %r : tensor<2x7x2xf64>
+}
+func.func @cumulative_minimum_false_false(%a: tensor<2x7x2xf64>) -> tensor<2x7x2xf64> {
+  %r = "pestle.cumulative"(%a) {dimension = 1 : i64, combiner = "MINIMUM", reverse = false, exclusive = false} : (tensor<2x7x2xf64>) -> tensor<2x7x2xf64>
+  return %r : tensor<2x7x2xf64>
+}
+func.func @cumulative_minimum_true_false(%a: tensor<2x7x2xf64>) -> tensor<2x7x2xf64> {
+  %r = "pestle.cumulative"(%a) {dimension = 1 : i64, combiner = "MINIMUM", reverse = true, exclusive = false} : (tensor<2x7x2xf64>) -> tensor<2x7x2xf64>
+  return %r : tensor<2x7x2xf64>
+}
+func.func @cumulative_logsumexp_false_false(%a: tensor<2x7x2xf64>) -> tensor<2x7x2xf64> {
+  %r = "pestle.cumulative"(%a) {dimension = 1 : i64, combiner = "LOGSUMEXP", reverse = false, exclusive = false} : (tensor<2x7x2xf64>) -> tensor<2x7x2xf64>
+  return %r : tensor<2x7x2xf64>
+}
+func.func @cumulative_logsumexp_true_false(%a: tensor<2x7x2xf64>) -> tensor<2x7x2xf64> {
+  %r = "pestle.cumulative"(%a) {dimension = 1 : i64, combiner = "LOGSUMEXP", reverse = true, exclusive = false} : (tensor<2x7x2xf64>) -> tensor<2x7x2xf64>
+  return %r : tensor<2x7x2xf64>
+}
+func.func @adaptive_average_pool(%a: tensor<2x5xf64>) -> tensor<2x3xf64> {
+  %r = "pestle.adaptive_average_pool"(%a) {dimensions = array<i64: 1>, output_sizes = array<i64: 3>} : (tensor<2x5xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @adaptive_max_pool(%a: tensor<2x5xf64>) -> tensor<2x3xf64> {
+  %r = "pestle.adaptive_max_pool"(%a) {dimensions = array<i64: 1>, output_sizes = array<i64: 3>} : (tensor<2x5xf64>) -> tensor<2x3xf64>
+  return %r : tensor<2x3xf64>
+}
+func.func @batch_norm_inference(%a: tensor<2x3x4xf64>, %s: tensor<3xf64>, %o: tensor<3xf64>, %m: tensor<3xf64>, %v: tensor<3xf64> {test.low = 0.5, test.high = 2}) -> tensor<2x3x4xf64> {
+  %r = "stablehlo.batch_norm_inference"(%a, %s, %o, %m, %v) {epsilon = 0.125 : f32, feature_index = 1 : i64} : (tensor<2x3x4xf64>, tensor<3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<3xf64>) -> tensor<2x3x4xf64>
+  return %r : tensor<2x3x4xf64>
+}
+func.func @batch_norm_training(%a: tensor<2x3x4xf64>, %s: tensor<3xf64>, %o: tensor<3xf64>) -> (tensor<2x3x4xf64>, tensor<3xf64>, tensor<3xf64>) {
+  %r:3 = "stablehlo.batch_norm_training"(%a, %s, %o) {epsilon = 0.125 : f32, feature_index = 1 : i64} : (tensor<2x3x4xf64>, tensor<3xf64>, tensor<3xf64>) -> (tensor<2x3x4xf64>, tensor<3xf64>, tensor<3xf64>)
+  return %r#0, %r#1, %r#2 : tensor<2x3x4xf64>, tensor<3xf64>, tensor<3xf64>
+}
+func.func @batch_norm_grad(%a: tensor<2x3x4xf64>, %s: tensor<3xf64>, %m: tensor<3xf64>, %v: tensor<3xf64> {test.low = 0.5, test.high = 2}, %g: tensor<2x3x4xf64>) -> (tensor<2x3x4xf64>, tensor<3xf64>, tensor<3xf64>) {
+  %r:3 = "stablehlo.batch_norm_grad"(%a, %s, %m, %v, %g) {epsilon = 0.125 : f32, feature_index = 1 : i64} : (tensor<2x3x4xf64>, tensor<3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<2x3x4xf64>) -> (tensor<2x3x4xf64>, tensor<3xf64>, tensor<3xf64>)
+  return %r#0, %r#1, %r#2 : tensor<2x3x4xf64>, tensor<3xf64>, tensor<3xf64>
+}
+func.func @dequantize(%a: tensor<3x4xi8> {test.low = -9, test.high = 9}, %s: tensor<3xf64>, %z: tensor<3xi8> {test.high = 4}) -> tensor<3x4xf64> {
+  %r = "pestle.dequantize_linear"(%a, %s, %z) {axis = 0 : i64} : (tensor<3x4xi8>, tensor<3xf64>, tensor<3xi8>) -> tensor<3x4xf64>
+  return %r : tensor<3x4xf64>
+}
+func.func @map(%a: tensor<3xf64>, %b: tensor<3xf64>) -> tensor<3xf64> {
+  %r = "stablehlo.map"(%a, %b) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      %p = stablehlo.multiply %x, %y : tensor<f64>
+      %q = stablehlo.sine %p : tensor<f64>
+      stablehlo.return %q : tensor<f64>
+  }) {dimensions = array<i64: 0>} : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %r : tensor<3xf64>
+}
+func.func @extent(%a: tensor<3xf64>) -> tensor<3xf64> {
+  %n = stablehlo.constant dense<2> : tensor<i64>
+  %e = "pestle.extent"(%a, %n) {dimension = 0 : i64} : (tensor<3xf64>, tensor<i64>) -> tensor<3xf64>
+  %r = stablehlo.sine %e : tensor<3xf64>
+  return %r : tensor<3xf64>
+}
+func.func @select_and_scatter(%x: tensor<4x6xf64>, %s: tensor<2x3xf64>, %i: tensor<f64>) -> tensor<4x6xf64> {
+  %r = "stablehlo.select_and_scatter"(%x, %s, %i) ({
+    ^bb0(%a: tensor<f64>, %b: tensor<f64>):
+      %p = stablehlo.compare GE, %a, %b : (tensor<f64>, tensor<f64>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+  }, {
+    ^bb0(%a: tensor<f64>, %b: tensor<f64>):
+      %p = stablehlo.add %a, %b : tensor<f64>
+      stablehlo.return %p : tensor<f64>
+  }) {window_dimensions = array<i64: 3, 2>, window_strides = array<i64: 2, 2>, padding = dense<[[0, 1], [0, 0]]> : tensor<2x2xi64>} : (tensor<4x6xf64>, tensor<2x3xf64>, tensor<f64>) -> tensor<4x6xf64>
+  return %r : tensor<4x6xf64>
+}
+func.func @reduce_precision(%a: tensor<3xf64>) -> tensor<3xf64> {
+  %z = stablehlo.constant dense<0.0> : tensor<3xf64>
+  %w = stablehlo.reduce_precision %a, format = e11m52 : tensor<3xf64>
+  %r = stablehlo.multiply %w, %a : tensor<3xf64>
+  return %r : tensor<3xf64>
+}
 }
