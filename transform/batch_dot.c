@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batching of dot_general, reduce and pad.
+// Batching of dot_general, reductions, windows and pad.
 #include <string.h>
 
 #include "transform/vmap.h"
@@ -25,7 +25,7 @@ static int64_t place(const pestle_node_t* node, bool is_lhs) {
   return (int64_t)(is_lhs ? batches : rank - summed);
 }
 
-void pestle_vmap_dot_general(pestle_vmap_t* v, const pestle_node_t* node,
+void pestle_vmap_dot_general(pestle_vmap_t* v, pestle_node_t* node,
                              pv_t* const* operands, const bool* is_batched,
                              pv_t** out) {
   int64_t room[4][PESTLE_MAX_RANK + 1], order[PESTLE_MAX_RANK];
@@ -85,7 +85,7 @@ static pv_t* reduce_batched_initial(pestle_vmap_t* v, const pestle_node_t* node,
   return pestle_f_binary(f, op, all, pestle_node_result(made, 0));
 }
 
-void pestle_vmap_reduce(pestle_vmap_t* v, const pestle_node_t* node,
+void pestle_vmap_reduce(pestle_vmap_t* v, pestle_node_t* node,
                         pv_t* const* operands, const bool* is_batched,
                         pv_t** out) {
   size_t count = node->operand_count / 2;
@@ -103,9 +103,60 @@ void pestle_vmap_reduce(pestle_vmap_t* v, const pestle_node_t* node,
     out[r] = pestle_node_result(made, r);
 }
 
+// Whether windows have places that hold the initial value.
+static bool has_padding(const pestle_node_t* node) {
+  pestle_i64s_t padding = PESTLE_NODE_I64S(node, padding);
+  pestle_i64s_t apart = PESTLE_NODE_I64S(node, base_dilations);
+  bool has = false;
+  for (size_t i = 0; i < padding.count; ++i)
+    has |= padding.data[i] != 0;
+  for (size_t i = 0; i < apart.count; ++i)
+    has |= apart.data[i] != 1;
+  return has;
+}
+
+void pestle_vmap_reduce_window(pestle_vmap_t* v, pestle_node_t* node,
+                               pv_t* const* operands, const bool* is_batched,
+                               pv_t** out) {
+  for (size_t i = node->operand_count / 2; i < node->operand_count; ++i) {
+    if (!is_batched[i] || !has_padding(node)) continue;
+    pestle_vmap_refuse(v, node,
+                       "has a batched initial value beside padding, which is "
+                       "of it; pad its operand with that first");
+    return;
+  }
+  pestle_vmap_reduce(v, node, operands, is_batched, out);
+}
+
+void pestle_vmap_select_and_scatter(pestle_vmap_t* v, pestle_node_t* node,
+                                    pv_t* const* operands,
+                                    const bool* is_batched, pv_t** out) {
+  pestle_formula_t* f = &v->f;
+  bool is_sum =
+      pestle_block_reduce_op(pestle_node_body(node, 1)) == PESTLE_OP_ADD;
+  if (is_batched[2] && !is_sum) {
+    pestle_vmap_refuse(v, node,
+                       "has a batched initial value, which only a region that "
+                       "adds may have; begin with a constant");
+    return;
+  }
+  pv_t* all[3] = {pestle_vmap_batch(v, operands[0], is_batched[0]), NULL,
+                  operands[2]};
+  all[1] = pestle_vmap_batch(v, operands[1], is_batched[1]);
+  if (is_batched[2]) {
+    all[2] = pestle_f_scalar(f, node->results[0].type->dtype, 0);
+  }
+  pestle_node_t* made = pestle_vmap_shifted(v, node, all);
+  out[0] = made ? pestle_node_result(made, 0) : NULL;
+  if (!made || !is_batched[2]) return;
+  pv_t* from = pestle_f_broadcast_to(f, operands[2], made->results[0].type,
+                                     (const int64_t[]){0});
+  out[0] = pestle_f_add(f, out[0], from);
+}
+
 // --- pad ---
 
-void pestle_vmap_pad(pestle_vmap_t* v, const pestle_node_t* node,
+void pestle_vmap_pad(pestle_vmap_t* v, pestle_node_t* node,
                      pv_t* const* operands, const bool* is_batched,
                      pv_t** out) {
   pestle_formula_t* f = &v->f;

@@ -86,3 +86,10 @@ pestle_node_t* pestle_scan_build_end(pestle_scan_build_t* b) {
                               b->next.data, b->ys.data, b->ys.size, &node);
   return b->status ? NULL : node;
 }
+
+pestle_status_t pestle_scan_build_close(pestle_scan_build_t* b) {
+  pestle_status_t status = b->status;
+  b->status = NULL;
+  pestle_scan_build_deinit(b);
+  return status;
+}

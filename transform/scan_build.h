@@ -23,6 +23,9 @@ void pestle_scan_build_init(pestle_allocator_t allocator,
                             pestle_builder_t builder, const pestle_scan_t* like,
                             bool reverse, pestle_scan_build_t* out_build);
 void pestle_scan_build_deinit(pestle_scan_build_t* b);
+// The same, handing the failure over.
+PESTLE_NODISCARD pestle_status_t
+pestle_scan_build_close(pestle_scan_build_t* b);
 // Adds |value| to one of the lists.
 void pestle_scan_push(pestle_scan_build_t* b, pestle_values_t* list,
                       pv_t* value);

@@ -66,9 +66,10 @@ typedef void (*pestle_jvp_fn_t)(pestle_jvp_t* j, pestle_node_t* node,
 typedef void (*pestle_transpose_fn_t)(pestle_transposer_t* x,
                                       pestle_node_t* node, pv_t* const* ct);
 // |operands|: what takes the place of the operands, with one more axis in front
-// where |is_batched|; at least one has it. |out|: room for the results, all of which
-// have the axis.
-typedef void (*pestle_vmap_fn_t)(pestle_vmap_t* v, const pestle_node_t* node,
+// where |is_batched|; at least one has it, or a value that the node's regions read.
+// |out|: room for the results with the axis; a result that is not batched takes the
+// place of the node's.
+typedef void (*pestle_vmap_fn_t)(pestle_vmap_t* v, pestle_node_t* node,
                                  pv_t* const* operands, const bool* is_batched,
                                  pv_t** out);
 
@@ -105,7 +106,7 @@ pestle_vmap_fn_t pestle_vmap_rule(pestle_op_t op);
 #define PESTLE_VMAP_FN_SHIFT(op)
 #define PESTLE_VMAP_FN_DECOMPOSE(op)
 #define PESTLE_VMAP_FN_RULE(op)                                        \
-  void pestle_vmap_##op(pestle_vmap_t* v, const pestle_node_t* node,   \
+  void pestle_vmap_##op(pestle_vmap_t* v, pestle_node_t* node,         \
                         pv_t* const* operands, const bool* is_batched, \
                         pv_t** out);
 #define PESTLE_TRANSFORM(NAME, op, DERIVATIVE, TRANSPOSE, VMAP)      \

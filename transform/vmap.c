@@ -34,6 +34,13 @@ pv_t* pestle_vmap_batch(pestle_vmap_t* v, pv_t* value, bool is_batched) {
   return pestle_f_broadcast_to(&v->f, value, &type, axes);
 }
 
+void pestle_vmap_set(pestle_vmap_t* v, const pv_t* from, pv_t* to) {
+  if (!to) return;
+  if (!pestle_map_set_u64_ptr(&v->values, (uintptr_t)from, to)) {
+    pestle_f_fail(&v->f, PESTLE_OOM());
+  }
+}
+
 void pestle_vmap_refuse(pestle_vmap_t* v, const pestle_node_t* node,
                         const char* why) {
   pestle_f_fail(&v->f,
@@ -188,13 +195,13 @@ static void vmap_shift(pestle_vmap_t* v, const pestle_node_t* node,
 
 // --- The walk ---
 
-static pv_t* get(const pestle_vmap_t* v, pv_t* value) {
+pv_t* pestle_vmap_get(const pestle_vmap_t* v, pv_t* value) {
   const pestle_map_value_t* slot =
       pestle_map_find_u64(&v->values, (uintptr_t)value);
   return slot ? slot->ptr : value;
 }
 
-static void apply(pestle_vmap_t* v, const pestle_node_t* node, pv_t** operands,
+static void apply(pestle_vmap_t* v, pestle_node_t* node, pv_t** operands,
                   const bool* is_batched, pv_t** out) {
   pestle_op_t op = (pestle_op_t)node->op;
   switch ((pestle_batching_t)pestle_transform_row(op).batching) {
@@ -215,7 +222,7 @@ static void apply(pestle_vmap_t* v, const pestle_node_t* node, pv_t** operands,
   }
 }
 
-static pestle_status_t vmap_node(pestle_vmap_t* v, const pestle_node_t* node) {
+static pestle_status_t vmap_node(pestle_vmap_t* v, pestle_node_t* node) {
   size_t count = node->operand_count, results = node->result_count;
   pv_t** operands = pestle_value_array(&v->f, &v->arena, count);
   pv_t** out = pestle_value_array(&v->f, &v->arena, results);
@@ -223,11 +230,12 @@ static pestle_status_t vmap_node(pestle_vmap_t* v, const pestle_node_t* node) {
   if (!operands || !out || !flags) return PESTLE_OOM();
   v->f.builder.loc = node->loc;
   for (size_t i = 0; i < count; ++i) {
-    operands[i] = get(v, pestle_node_operand(node, i));
+    operands[i] = pestle_vmap_get(v, pestle_node_operand(node, i));
     flags[i] = operands[i] != pestle_node_operand(node, i);
   }
   apply(v, node, operands, flags, out);
   for (size_t r = 0; r < results && !v->f.status; ++r) {
+    if (!out[r]) continue;  // another value is in its place, not batched
     if (!pestle_map_set_u64_ptr(&v->values, (uintptr_t)&node->results[r],
                                 out[r])) {
       return PESTLE_OOM();
@@ -238,10 +246,9 @@ static pestle_status_t vmap_node(pestle_vmap_t* v, const pestle_node_t* node) {
   return status;
 }
 
-// |end| is the first op that was not there before.
-static pestle_status_t vmap_block(pestle_vmap_t* v, pestle_block_t* block,
+pestle_status_t pestle_vmap_nodes(pestle_vmap_t* v, pestle_node_t* first,
                                   const pestle_node_t* end) {
-  for (pestle_node_t *n = block->first, *next; n != end; n = next) {
+  for (pestle_node_t *n = first, *next; n != end; n = next) {
     next = n->next;
     if (!pestle_reads(n, &v->values)) continue;
     if (pestle_transform_row((pestle_op_t)n->op).batching ==
@@ -255,6 +262,17 @@ static pestle_status_t vmap_block(pestle_vmap_t* v, pestle_block_t* block,
     if (status) return status;
   }
   return NULL;
+}
+
+pestle_status_t pestle_vmap_inner(pestle_vmap_t* v, pestle_block_t* block) {
+  pestle_formula_t f = v->f;
+  v->f = pestle_formula_before(block->last);
+  pv_t* fence = pestle_f_scalar(&v->f, PESTLE_I1, 0);
+  pestle_status_t status = v->f.status;
+  v->f.status = NULL;
+  if (!status) status = pestle_vmap_nodes(v, block->first, fence->node);
+  v->f = f;
+  return status;
 }
 
 // --- The border ---
@@ -349,7 +367,7 @@ static pestle_status_t batched_results(border_t* b, pv_t** out, int64_t* from) {
   for (size_t i = 0; i < b->result_count; ++i) {
     pv_t* old = pestle_node_operand(last, i);
     int64_t axis = axis_of(b->o.result_axes, i);
-    out[i] = get(v, old);
+    out[i] = pestle_vmap_get(v, old);
     from[i] = (int64_t)i;
     if (axis >= 0) {
       pv_t* whole = pestle_vmap_batch(v, out[i], out[i] != old);
@@ -381,7 +399,7 @@ static pestle_status_t transform(border_t* b) {
   pv_t* fence = pestle_f_scalar(&v->f, PESTLE_I1, 0);
   if (v->f.status) return v->f.status;
   PESTLE_TRY(add_arguments(b));
-  PESTLE_TRY(vmap_block(v, body, fence->node));
+  PESTLE_TRY(pestle_vmap_nodes(v, body->first, fence->node));
   pv_t** out = pestle_value_array(&v->f, &v->arena, b->result_count);
   int64_t* from = PESTLE_ARENA_ARRAY(&v->arena, int64_t, b->result_count + 1);
   if (!out || !from) return PESTLE_OOM();

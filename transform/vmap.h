@@ -11,6 +11,21 @@ pestle_type_t pestle_vmap_type(const pestle_vmap_t* v,
 // |value| of the source's type with the axis in front: as it is if |is_batched|,
 // else repeated along it.
 pv_t* pestle_vmap_batch(pestle_vmap_t* v, pv_t* value, bool is_batched);
+// What takes the place of |value| of the source: itself where it is not batched.
+pv_t* pestle_vmap_get(const pestle_vmap_t* v, pv_t* value);
+static inline bool pestle_vmap_is_batched(const pestle_vmap_t* v, pv_t* value) {
+  return pestle_vmap_get(v, value) != value;
+}
+// From now on |to| takes the place of |from|.
+void pestle_vmap_set(pestle_vmap_t* v, const pv_t* from, pv_t* to);
+// Batches the ops of |block|, which has its end: those that stay are those that no
+// batched value reaches. v->f stays where it was.
+PESTLE_NODISCARD pestle_status_t pestle_vmap_inner(pestle_vmap_t* v,
+                                                   pestle_block_t* block);
+// The same of the ops from |first| up to |end|, in front of what is made.
+PESTLE_NODISCARD pestle_status_t pestle_vmap_nodes(pestle_vmap_t* v,
+                                                   pestle_node_t* first,
+                                                   const pestle_node_t* end);
 // Keeps UNSUPPORTED.
 void pestle_vmap_refuse(pestle_vmap_t* v, const pestle_node_t* node,
                         const char* why);
