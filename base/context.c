@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "pestle/custom_op.h"
 #include "pestle/runtime.h"
 
 void pestle_context_core_init(pestle_allocator_t allocator,
@@ -49,6 +50,12 @@ pestle_allocator_t pestle_context_allocator(const pestle_context_t* context) {
 
 int32_t pestle_context_threads(const pestle_context_t* context) {
   return context ? pestle_context_core(context)->threads : 0;
+}
+
+const pestle_custom_op_t* pestle_context_find_op(
+    const pestle_context_t* context, const char* name) {
+  if (!context || !name || !pestle_context_core(context)->find_op) return NULL;
+  return pestle_context_core(context)->find_op(context, name);
 }
 
 void pestle_context_free(pestle_context_t* context, void* data, size_t size) {

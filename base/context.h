@@ -37,6 +37,9 @@ typedef struct pestle_context_core_t {
   // To be called before a lock of the context's or its guest's is taken: in a child
   // of fork() it makes them free. NULL: nothing is to be done.
   void (*enter)(pestle_context_t* context);
+  // The op of the caller's own that is called |name|, or NULL. NULL: there are none.
+  const struct pestle_custom_op_t* (*find_op)(const pestle_context_t* context,
+                                              const char* name);
   // The last reference went. NULL: the core is its owner's.
   void (*destroy)(pestle_context_t* context);
   _Atomic(pestle_context_guest_t*) guest;  // NULL: none yet

@@ -58,6 +58,7 @@ write_basic_package_version_file(
   COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/pestleConfig.cmake"
               "${PROJECT_BINARY_DIR}/pestleConfigVersion.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/PestleExtension.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/PestlePlugin.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/plugin.map"
         DESTINATION "${package_dir}" COMPONENT dev)

@@ -3,6 +3,7 @@
 // the nearest plan of the same module.
 #include <string.h>
 
+#include "compile/custom.h"
 #include "compile/dump.h"
 #include "compile/explain.h"
 #include "pestle/runtime.h"
@@ -12,7 +13,8 @@ typedef struct look_t {
   size_t head_size;
   size_t entries;  // on disk
   bool is_there;
-  size_t best;           // lines that the nearest one has otherwise
+  size_t best;           // words that the nearest one has otherwise
+  pestle_str_t rest;     // the line of the key about all but ops by name; or ""
   pestle_strbuf_t near;  // its head
 } look_t;
 
@@ -20,30 +22,61 @@ static pestle_str_t head_of(const look_t* look) {
   return pestle_str_make(look->key.data, look->head_size);
 }
 
-// How many lines of |a| are not in the same place of |b|, where both have as
-// many; else all of them.
+// How many words of a line |a| are not in the same place of |b|.
+static size_t count_words(pestle_str_t a, pestle_str_t b) {
+  pestle_str_t x, y;
+  size_t count = 0;
+  while (pestle_str_next(&a, ' ', &x)) {
+    bool there = pestle_str_next(&b, ' ', &y);
+    count += !there || !pestle_str_equal(x, y);
+  }
+  return count + (b.size != 0);
+}
+
+// The same of all lines.
 static size_t count_differences(pestle_str_t a, pestle_str_t b) {
   pestle_str_t x, y;
   size_t count = 0;
   while (pestle_str_next(&a, '\n', &x)) {
-    bool there = pestle_str_next(&b, '\n', &y);
-    count += !there || !pestle_str_equal(x, y);
+    if (!pestle_str_next(&b, '\n', &y)) y = (pestle_str_t){0};
+    count += count_words(x, y);
   }
   return count;
 }
 
-// The entry's own head: a key ends with its module, whose bytes are the same.
+// The head of an entry whose module is the same, or differs in what ops by name do;
+// empty for others. A key ends with its module, whose bytes are the same then; or
+// its head ends with the same line about the rest.
+static pestle_str_t find_head(const look_t* look, pestle_str_t key) {
+  size_t tail = look->key.size - look->head_size;
+  if (key.size > tail && !memcmp(key.data + key.size - tail,
+                                 look->key.data + look->head_size, tail)) {
+    return pestle_str_make(key.data, key.size - tail);
+  }
+  size_t at = look->rest.size ? pestle_str_find(key, look->rest) : SIZE_MAX;
+  return at == SIZE_MAX ? PESTLE_STR("")
+                        : pestle_str_make(key.data, at + look->rest.size);
+}
+
+// The last line of our head, if it is about the rest of a module with ops by name.
+static pestle_str_t rest_of(const look_t* look) {
+  pestle_str_t head = head_of(look), line, last = PESTLE_STR("");
+  while (pestle_str_next(&head, '\n', &line)) {
+    if (line.size) last = line;
+  }
+  if (!pestle_str_starts_with(last, PESTLE_STR(PESTLE_KEY_REST))) {
+    return PESTLE_STR("");
+  }
+  return pestle_str_make(last.data, last.size + 1);  // with its end
+}
+
 static void look_at(void* user, const void* data, size_t size) {
   look_t* look = user;
   pestle_str_t key = pestle_str_make(data, size);
-  size_t tail = look->key.size - look->head_size;
   ++look->entries;
   look->is_there = look->is_there || pestle_str_equal(key, look->key);
-  if (size <= tail || memcmp(key.data + size - tail,
-                             look->key.data + look->head_size, tail) != 0) {
-    return;
-  }
-  pestle_str_t head = pestle_str_make(key.data, size - tail);
+  pestle_str_t head = find_head(look, key);
+  if (!head.size) return;
   size_t differences = count_differences(head_of(look), head);
   if (look->near.size && differences >= look->best) return;
   look->best = differences;
@@ -75,6 +108,28 @@ static void append_what(pestle_str_t word, pestle_strbuf_t* out) {
   pestle_strbuf_append(out, word);
 }
 
+// "user.axpby version 1 attributes H body H evals H" of both: the fields that are not
+// the same.
+static bool print_op(pestle_str_t mine, pestle_str_t yours,
+                     pestle_strbuf_t* out) {
+  pestle_str_t name, other, word, x, y;
+  pestle_str_split(mine, ' ', &name, &mine);
+  pestle_str_split(yours, ' ', &other, &yours);
+  const char* before = "  differs: ";
+  if (!pestle_str_equal(name, other)) return false;
+  while (mine.size) {
+    pestle_str_split(mine, ' ', &word, &mine);
+    pestle_str_split(yours, ' ', &other, &yours);
+    pestle_str_split(mine, ' ', &x, &mine);
+    pestle_str_split(yours, ' ', &y, &yours);
+    if (pestle_str_equal(x, y)) continue;
+    pestle_strbuf_appendf(out, "%s%.*s", before, PESTLE_STR_ARG(word));
+    before = ", ";
+  }
+  pestle_strbuf_appendf(out, " of op '%.*s'\n", PESTLE_STR_ARG(name));
+  return true;
+}
+
 static void print_differences(const look_t* look, pestle_strbuf_t* out) {
   pestle_str_t ours = head_of(look), theirs = pestle_strbuf_view(&look->near);
   pestle_str_t x, y, word, mine, yours;
@@ -84,6 +139,7 @@ static void print_differences(const look_t* look, pestle_strbuf_t* out) {
     pestle_str_split(x, ' ', &word, &mine);
     pestle_str_split(y, ' ', &word, &yours);
     pestle_str_split(x, ' ', &word, &mine);
+    if (pestle_str_equal_c(word, "op") && print_op(mine, yours, out)) continue;
     pestle_strbuf_append_c(out, "  differs: ");
     append_what(word, out);
     pestle_strbuf_appendf(out, ": '%.*s' here, '%.*s' there\n",
@@ -119,6 +175,7 @@ pestle_status_t pestle_explain_cache(pestle_context_t* context,
   pestle_allocator_t allocator = pestle_context_allocator(context);
   const char* folder = pestle_context_cache_dir(context);
   look_t look = {.key = key, .head_size = head_size};
+  look.rest = rest_of(&look);
   pestle_strbuf_t out;
   pestle_strbuf_init(allocator, &look.near);
   pestle_strbuf_init(allocator, &out);

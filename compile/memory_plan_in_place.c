@@ -5,6 +5,7 @@
 #include "base/fault.h"
 #include "base/mem.h"
 #include "compile/memory_planner.h"
+#include "ir/custom_op.h"
 #include "passes/fuse.h"
 
 // --- What a fusion does with an operand ---
@@ -137,6 +138,28 @@ static void share_aliases(pestle_planner_t* p, const pestle_node_t* node) {
   }
 }
 
+// Result 0 of an eval that works in place.
+static pestle_status_t share_in_place(pestle_planner_t* p,
+                                      const pestle_node_t* node) {
+  const pestle_custom_op_t* op;
+  const pestle_custom_eval_t* eval;
+  if (!pestle_is_eval_call(node)) return NULL;
+  PESTLE_TRY(pestle_eval_call_find(node, &op, &eval));
+  if (!eval->in_place) return NULL;
+  const pestle_value_t* result = &node->results[0];
+  int64_t position = pestle_planner_cell_of(p, result)->begin;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_value_t* operand = pestle_node_operand(node, i);
+    if (pestle_type_bytes(operand->type) != pestle_type_bytes(result->type) ||
+        !dies_here(p, operand, position) || is_read_twice(p, node, i)) {
+      continue;
+    }
+    pestle_planner_merge(p, operand, result);
+    return NULL;
+  }
+  return NULL;
+}
+
 // What an op of flag UPDATES changes begins as its operand.
 static void update(pestle_planner_t* p, const pestle_node_t* node,
                    int64_t position) {
@@ -169,6 +192,7 @@ static pestle_status_t visit_block(pestle_planner_t* p,
       update(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
     }
     if (n->op == PESTLE_OP_CUSTOM_CALL) share_aliases(p, n);
+    PESTLE_TRY(share_in_place(p, n));
     if (n->op == PESTLE_OP_WHILE && n->result_count) {
       start_in_place(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
     }

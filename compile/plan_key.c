@@ -96,10 +96,10 @@ pestle_status_t pestle_plan_key(pestle_compilation_t* c,
   append_lock(c, &caps, out_key);
   pestle_donations_key(&c->donations, out_key);
   append_names(pestle_module_entry(c->module), out_key);
-  PESTLE_TRY(pestle_custom_calls_key(c->context, c->module, out_key));
   if (pestle_libraries_are_used(&c->options)) {
     pestle_libraries_key(c->device, out_key);
   }
+  PESTLE_TRY(pestle_custom_calls_key(c->context, &caps, c->module, out_key));
   c->key_head = out_key->size;
   PESTLE_TRY(pestle_module_canonical(c->module, out_key, c->signature));
   // All of it was read for its hash. A plan that is found needs none of it.

@@ -10,6 +10,7 @@
 #include "compile/copies.h"
 #include "compile/custom.h"
 #include "compile/library.h"
+#include "ir/custom_op.h"
 
 typedef struct steps_t {
   const pestle_kernels_t* kernels;
@@ -320,8 +321,25 @@ static pestle_status_t library_steps(steps_t* s, const pestle_node_t* node,
   return call_step(s, node, call);
 }
 
+static pestle_status_t eval_steps(steps_t* s, const pestle_node_t* node) {
+  const pestle_custom_op_t* op;
+  const pestle_custom_eval_t* eval;
+  char version[24];
+  PESTLE_TRY(pestle_eval_call_find(node, &op, &eval));
+  (void)snprintf(version, sizeof(version), "%lld", (long long)op->version);
+  pestle_plan_call_t call = {
+      .kind = PESTLE_PLAN_CALL_EVAL,
+      .name = pestle_plan_string(s->plan, op->name),
+      .version = pestle_plan_string(s->plan, version),
+      .config = pestle_plan_string(s->plan, eval->id),
+      .dictionary = pestle_plan_string(
+          s->plan, PESTLE_NODE_STR(node, backend_dictionary))};
+  return call_step(s, node, call);
+}
+
 static pestle_status_t custom_steps(steps_t* s, const pestle_node_t* node) {
   const char* name = PESTLE_NODE_STR(node, call_target_name);
+  if (pestle_is_eval_call(node)) return eval_steps(s, node);
   size_t own = strlen(PESTLE_LIBRARY_CALL);
   if (!strncmp(name, PESTLE_LIBRARY_CALL, own)) {
     return library_steps(s, node, name + own);

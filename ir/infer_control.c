@@ -215,7 +215,7 @@ static pestle_status_t check_stated(const pestle_infer_t* in,
   return NULL;
 }
 
-pestle_status_t pestle_infer_custom(pestle_infer_t* in) {
+pestle_status_t pestle_infer_composite(pestle_infer_t* in) {
   const pestle_node_spec_t* spec = in->spec;
   const pestle_node_t* node;
   if (!*pestle_in_attr(in, PESTLE_ATTR_name)->as.str) {

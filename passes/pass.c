@@ -328,7 +328,7 @@ pestle_status_t pestle_passes_complete(pestle_context_t* context,
                                   .control = options->control,
                                   .no_fuse = true};
   // One list each: a list vouches for what its first pass requires.
-  own.passes = "inline_custom";
+  own.passes = "place_custom";
   PESTLE_TRY(pestle_passes_run(context, caps, &own, module, remarks));
   own.passes = "inline";
   if (has_calls(module)) {

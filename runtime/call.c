@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/str.h"
+#include "runtime/custom_eval.h"
 #include "runtime/executable.h"
 #include "runtime/fpu_x86.h"
 
@@ -114,6 +115,27 @@ static pestle_status_t find_library(pestle_executable_t* e,
 
 // --- Custom calls ---
 
+// An eval of an op of the caller's own.
+
+static pestle_status_t find_eval(pestle_executable_t* e,
+                                 const pestle_plan_call_t* record,
+                                 pestle_exec_call_t* call) {
+  pestle_eval_ask_t ask = {
+      .plan = plan_name(e),
+      .name = call->name,
+      .version = pestle_plan_text(e->plan, record->version),
+      .id = call->config,
+      .attributes = call->dictionary};
+  pestle_eval_found_t found;
+  PESTLE_TRY(pestle_eval_find(e->context, &e->arena, &ask, &found));
+  call->function = found.function;
+  call->user = found.user;
+  call->attrs = found.attrs;
+  call->device_memory = found.device_memory;
+  call->staged = e->remote && !found.device_memory;
+  return describe_all(e, record, call);
+}
+
 // Names that the context lacks go to |missing|.
 static pestle_status_t find(pestle_executable_t* e,
                             const pestle_plan_call_t* record,
@@ -128,6 +150,7 @@ static pestle_status_t find(pestle_executable_t* e,
   if (record->kind == PESTLE_PLAN_CALL_LIBRARY) {
     return find_library(e, record, call);
   }
+  if (record->kind == PESTLE_PLAN_CALL_EVAL) return find_eval(e, record, call);
   pestle_status_t status =
       pestle_context_custom_call(e->context, call->name, &info);
   if (status) {
@@ -257,9 +280,12 @@ static pestle_status_t call_custom(pestle_frame_t* frame,
                                 .output_count = call->result_count,
                                 .stream = native,
                                 .computations = call->computations,
-                                .computation_count = call->computation_count};
-  return pestle_status_annotate(call->function(call->user, &given),
-                                "in custom call '%s'", call->name);
+                                .computation_count = call->computation_count,
+                                .attrs = call->attrs};
+  return pestle_status_annotate(
+      call->function(call->user, &given),
+      call->attrs ? "in an eval of op '%s'" : "in custom call '%s'",
+      call->name);
 }
 
 pestle_status_t pestle_call(pestle_executable_t* e, pestle_frame_t* frame,

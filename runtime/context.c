@@ -111,6 +111,7 @@ static void destroy(pestle_context_t* context) {
   pestle_context_close_trace(context);
   pestle_registry_deinit(&context->registry);
   pestle_custom_calls_deinit(context);
+  pestle_custom_ops_deinit(context);
   pestle_fork_mark_deinit(&context->fork_mark);
   pestle_free_str(allocator, context->default_device);
   pestle_free_str(allocator, context->backend_path);
@@ -145,6 +146,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   context->core.parallel_for = run_on_pool;
   context->core.destroy = destroy;
   context->core.enter = enter;
+  context->core.find_op = pestle_custom_ops_find;
   context->device_allocator = options.device_allocator;
   context->core.log = options.log;
   context->core.log_user = options.log_user;
@@ -166,6 +168,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   context->build_id = pestle_build_id_u64();
   pestle_fork_mark_init(&context->fork_mark);
   atomic_init(&context->custom_calls, NULL);
+  atomic_init(&context->custom_ops, NULL);
   atomic_init(&context->fork_count, 0);
   pestle_host_init(context, &context->host);
   pestle_pool_init(

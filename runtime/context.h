@@ -22,6 +22,8 @@
 
 // One function for custom calls.
 typedef struct pestle_custom_entry_t pestle_custom_entry_t;
+// One op of the caller's own.
+typedef struct pestle_op_entry_t pestle_op_entry_t;
 
 struct pestle_context_s {
   pestle_context_core_t core;
@@ -49,6 +51,7 @@ struct pestle_context_s {
   atomic_uint_fast64_t stream_count;  // that were made: their numbers
   pestle_plan_cache_t plan_cache;
   _Atomic(pestle_custom_entry_t*) custom_calls;
+  _Atomic(pestle_op_entry_t*) custom_ops;
 };
 
 // Resets pools and locks when this is the first call in a forked child.
@@ -74,5 +77,12 @@ PESTLE_NODISCARD pestle_status_t pestle_context_default_cache_dir(
 // --- custom_call.c ---
 
 void pestle_custom_calls_deinit(pestle_context_t* context);
+
+// --- custom_op.c ---
+
+// The core's find_op().
+const struct pestle_custom_op_t* pestle_custom_ops_find(
+    const pestle_context_t* context, const char* name);
+void pestle_custom_ops_deinit(pestle_context_t* context);
 
 #endif  // PESTLE_RUNTIME_CONTEXT_H_

@@ -61,6 +61,7 @@ typedef struct pestle_exec_call_t {
   const char *name, *config, *dictionary;
   const char* const* computations;
   size_t computation_count;
+  const pestle_custom_attrs_t* attrs;  // of an eval; else NULL
   bool device_memory;
   bool staged;               // its tensors are copied to the host
   pestle_tensor_t* tensors;  // operands, then results; without addresses

@@ -385,7 +385,7 @@ static pestle_status_t check_calls(const checker_t* c) {
       PESTLE_TRY(check_text(c, "call", i, texts[t]));
     }
     uint64_t used = (uint64_t)call->operand_count + call->result_count;
-    if (call->kind > PESTLE_PLAN_CALL_LIBRARY ||
+    if (call->kind > PESTLE_PLAN_CALL_EVAL ||
         call->first > h->call_tensors.count ||
         used > h->call_tensors.count - call->first) {
       return MALFORMED("call %" PRIu64

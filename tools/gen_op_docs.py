@@ -257,7 +257,7 @@ def document():
                  "are the meaning.\n\n" + scalar_ops())  # fmt: skip
     parts.append("\n## Tensor ops (`ops.def`)\n\n" + tensor_ops())
     parts.append("\n## Ops of CHLO whose body is a formula (`chlo.def`)\n\n"
-                 "In the graph each is a `custom` of its name, whose body is inlined "
+                 "In the graph each is a `composite` of its name, whose body is inlined "
                  "before other passes look at it. "
                  "Wide: in f32 (f64 for f64), rounded once to the operands' type; "
                  "self: in that type. What is no number is what XLA says: "

@@ -28,6 +28,9 @@
 
 PESTLE_EXTERN_C_BEGIN
 
+// Attributes of an op of the caller's own (custom_op.h).
+typedef struct pestle_custom_attrs_s pestle_custom_attrs_t;
+
 // What a function is given. All is borrowed during the call. Tensors say where
 // they lie (device type and number, address) and are row-major: |shape| and
 // |strides|, in elements, have |ndim| entries each. They lie in the host's memory
@@ -57,6 +60,9 @@ typedef struct pestle_custom_call_t {
   // it calls as the text of a module (pestle_module_parse), whose entry it is.
   const char* const* computations;
   size_t computation_count;
+  // Of an eval (custom_op.h): the op's attributes. NULL: a custom call, which has
+  // |config| or |dictionary|.
+  const pestle_custom_attrs_t* attrs;
 } pestle_custom_call_t;
 
 // Fills the outputs, or says why not: the run ends with that status, which is

@@ -38,6 +38,7 @@
 #include "pestle/compile.h"
 #include "pestle/context.h"
 #include "pestle/custom_call.h"
+#include "pestle/custom_op.h"
 #include "pestle/dlpack.h"
 #include "pestle/graph.h"
 #include "pestle/import.h"

@@ -177,6 +177,9 @@ typedef enum pestle_plan_call_kind_e {
   PESTLE_PLAN_CALL_CUSTOM = 0,
   // The op |name| by the library of backend |version| (pestle/plugin.h).
   PESTLE_PLAN_CALL_LIBRARY = 1,
+  // Eval |config| of the op |name| (pestle/custom_op.h), |version| in decimal, with
+  // the attributes |dictionary|.
+  PESTLE_PLAN_CALL_EVAL = 2,
 } pestle_plan_call_kind_t;
 
 // U+001E, which texts of modules have only escaped.

@@ -4,7 +4,9 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "base/custom_attrs.h"
 #include "base/mem.h"
+#include "ir/custom_op.h"
 #include "ir/ref/ref_internal.h"
 #include "pestle/custom_call.h"
 #include "pestle/plan_format.h"
@@ -89,7 +91,7 @@ pestle_status_t pestle_ref_fusion(const pestle_ref_call_t* call) {
                         call->results);
 }
 
-pestle_status_t pestle_ref_custom(const pestle_ref_call_t* call) {
+pestle_status_t pestle_ref_composite(const pestle_ref_call_t* call) {
   if (!call->node->region_count) {
     return pestle_node_error(call->node, PESTLE_STATUS_UNSUPPORTED,
                              "'%s' has no body that could be evaluated",
@@ -145,6 +147,33 @@ static void begin_aliases(const pestle_ref_call_t* call,
   }
 }
 
+// The function that |node| calls, and the attributes of an eval.
+static pestle_status_t find_function(const pestle_node_t* node,
+                                     pestle_arena_t* arena,
+                                     pestle_custom_call_info_t* out_info,
+                                     const char** out_name,
+                                     const pestle_custom_attrs_t** out_attrs) {
+  const pestle_custom_op_t* op;
+  const pestle_custom_eval_t* eval;
+  *out_attrs = NULL;
+  if (!pestle_is_eval_call(node)) {
+    return pestle_context_custom_call(node->block->region->module->context,
+                                      PESTLE_NODE_STR(node, call_target_name),
+                                      out_info);
+  }
+  PESTLE_TRY(pestle_eval_call_find(node, &op, &eval));
+  if (eval->kind != PESTLE_EVAL_HOST_FUNCTION) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "eval '%s' of op '%s' is no function of the host's",
+                        eval->id, op->name);
+  }
+  *out_name = op->name;
+  out_info->function = eval->function;
+  out_info->user = op->user;
+  return pestle_custom_attrs_of_text(
+      arena, op, PESTLE_NODE_STR(node, backend_dictionary), out_attrs);
+}
+
 static pestle_status_t call_out(const pestle_ref_call_t* call,
                                 pestle_arena_t* arena) {
   const pestle_node_t* node = call->node;
@@ -154,8 +183,8 @@ static pestle_status_t call_out(const pestle_ref_call_t* call,
   pestle_tensor_t* tensors =
       PESTLE_ARENA_ARRAY(arena, pestle_tensor_t, inputs + outputs + 1);
   if (!tensors) return PESTLE_OOM();
-  PESTLE_TRY(pestle_context_custom_call(node->block->region->module->context,
-                                        name, &info));
+  const pestle_custom_attrs_t* attrs;
+  PESTLE_TRY(find_function(node, arena, &info, &name, &attrs));
   for (uint32_t i = 0; i < inputs; ++i) {
     PESTLE_TRY(view(arena, pestle_ref_operand_type(call, i), call->operands[i],
                     &tensors[i]));
@@ -180,7 +209,8 @@ static pestle_status_t call_out(const pestle_ref_call_t* call,
       .outputs = tensors + inputs,
       .output_count = outputs,
       .computations = computations,
-      .computation_count = computation_count};
+      .computation_count = computation_count,
+      .attrs = attrs};
   return pestle_status_annotate(info.function(info.user, &given),
                                 "in custom call '%s'", name);
 }

@@ -1553,6 +1553,78 @@ typedef struct row_t {
 } row_t;
 
 #define ROW(name) {"pestle_" #name, call_##name},
+// --- Ops of the caller's own ---
+
+static void call_context_register_op(things_t* t) {
+  pestle_custom_op_t op = {.struct_size = sizeof(op), .name = "user.op"};
+  BAD(pestle_context_register_op(NULL, &op));
+  BAD(pestle_context_register_op(t->context, NULL));
+  BAD(pestle_context_register_op(t->context, &op));
+  op.name = NULL;
+  BAD(pestle_context_register_op(t->context, &op));
+  op.struct_size = 0;
+  BAD(pestle_context_register_op(t->context, &op));
+}
+static void call_context_find_op(things_t* t) {
+  assert_null(pestle_context_find_op(NULL, "user.op"));
+  assert_null(pestle_context_find_op(t->context, NULL));
+  assert_null(pestle_context_find_op(t->context, "user.op"));
+}
+static void call_context_op_name(things_t* t) {
+  assert_null(pestle_context_op_name(NULL, 0));
+  assert_null(pestle_context_op_name(t->context, 0));
+}
+static void call_context_load_extension(things_t* t) {
+  BAD(pestle_context_load_extension(NULL, "x.so"));
+  BAD(pestle_context_load_extension(t->context, NULL));
+  BAD(pestle_context_load_extension(t->context, ""));
+}
+static void call_op_custom(things_t* t) {
+  pestle_value_t* out;
+  BAD(pestle_op_custom(NULL, "user.op", &t->value, 1, NULL, 0, &out, 1));
+  BAD(pestle_op_custom(&t->builder, NULL, &t->value, 1, NULL, 0, &out, 1));
+  BAD(pestle_op_custom(&t->builder, "user.op", NULL, 1, NULL, 0, &out, 1));
+  BAD(pestle_op_custom(&t->builder, "user.op", &t->value, 1, NULL, 1, &out, 1));
+  BAD(pestle_op_custom(&t->builder, "user.op", &t->value, 1, NULL, 0, NULL, 1));
+}
+static void call_array_custom(things_t* t) {
+  pestle_array_t *out, *none = NULL;
+  BAD(pestle_array_custom(NULL, "user.op", &t->array, 1, NULL, 0, &out, 1));
+  BAD(pestle_array_custom(t->context, NULL, &t->array, 1, NULL, 0, &out, 1));
+  BAD(pestle_array_custom(t->context, "user.op", NULL, 1, NULL, 0, &out, 1));
+  BAD(pestle_array_custom(t->context, "user.op", &none, 1, NULL, 0, &out, 1));
+  BAD(pestle_array_custom(t->context, "user.op", &t->array, 1, NULL, 0, NULL,
+                          1));
+}
+static void call_custom_bool(things_t* t) {
+  (void)t;
+  assert_false(pestle_custom_bool(NULL, "a"));
+}
+static void call_custom_i64(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_custom_i64(NULL, "a"), 0);
+}
+static void call_custom_f64(things_t* t) {
+  (void)t;
+  assert_true(pestle_custom_f64(NULL, "a") == 0);
+}
+static void call_custom_str(things_t* t) {
+  (void)t;
+  assert_string_equal(pestle_custom_str(NULL, "a"), "");
+}
+static void call_custom_i64s(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_custom_i64s(NULL, "a").count, 0);
+}
+static void call_custom_f64s(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_custom_f64s(NULL, "a").count, 0);
+}
+static void call_custom_attr_at(things_t* t) {
+  (void)t;
+  assert_null(pestle_custom_attr_at(NULL, 0));
+}
+
 static const row_t rows[] = {
 #define PESTLE_SCALAR(NAME, op, ...) ROW(op_##op) ROW(array_##op)
 #include "pestle/scalar.def"
@@ -1586,7 +1658,10 @@ static const row_t rows[] = {
     ROW(context_threads) ROW(context_cache_dir) ROW(context_free)
     ROW(context_log) ROW(context_load_backends) ROW(context_backend_count)
     ROW(context_load_all) ROW(context_load_best) ROW(context_custom_call)
-    ROW(context_register_custom_call) ROW(context_add_backend)
+    ROW(context_register_custom_call) ROW(context_register_op) ROW(context_find_op)
+    ROW(context_op_name) ROW(context_load_extension) ROW(op_custom) ROW(array_custom)
+    ROW(custom_bool) ROW(custom_i64) ROW(custom_f64) ROW(custom_str) ROW(custom_i64s)
+    ROW(custom_f64s) ROW(custom_attr_at) ROW(context_add_backend)
     ROW(context_backend) ROW(context_device_count) ROW(context_is_available)
     ROW(context_search_path_count) ROW(context_search_path)
     ROW(context_set_search_paths) ROW(device_index) ROW(device_property)

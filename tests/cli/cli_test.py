@@ -1148,7 +1148,7 @@ class Dump(Case):
         self.succeed("dump", "add.mlir", "--stage", "plan", "-o", "e",
                      "--print-after", "all", "--time-passes")  # fmt: skip
         names = sorted(p.name for p in (self.folder / "e").iterdir())
-        self.assertEqual(names[0], "pass_00_inline_custom.mlir")
+        self.assertEqual(names[0], "pass_00_place_custom.mlir")
         self.assertEqual(names[1], "pass_01_inline.mlir")
         self.assertEqual(names[-2:], ["plan.txt", "times.txt"])
 

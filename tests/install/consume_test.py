@@ -113,6 +113,63 @@ def check_kit(prefix, work, plugin):
     assert "WRONG 0" in text, text
 
 
+def try_to_load(work, host, path):
+    """What the program says of an extension that it cannot load."""
+    clean = {k: v for k, v in os.environ.items()
+             if not k.startswith("PESTLE_")}
+    result = subprocess.run([str(work / "cmake" / host), str(path)],
+                            capture_output=True, text=True, env=clean,
+                            check=False)
+    assert result.returncode == 1, result
+    return result.stderr
+
+
+def check_extension(prefix, work, flags):
+    """examples/axpby, as a stranger would build and ship it."""
+    compiler = other_compiler(flags)
+    if not has_compiler() or not compiler:
+        print("no extension: no compiler in this build, or no other one here")
+        return
+    source = work / "axpby"
+    shutil.copytree(HERE.parents[1] / "examples" / "axpby", source)
+    out = work / "axpby-build"
+    flags = flags or "-Wall -Wextra -Werror"
+    run("cmake", "-S", source, "-B", out, f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_C_COMPILER={compiler}", f"-DCMAKE_C_FLAGS={flags}")
+    run("cmake", "--build", out)
+    library = out / "libaxpby.so"
+    needed = run("readelf", "-d", library)
+    assert "[libpestle.so.0]" in needed, needed
+    exported = [line.split()[-1]
+                for line in run("nm", "-D", "--defined-only",
+                                library).splitlines()]
+    assert exported == ["pestle_extension_init"], exported
+    assert run(work / "cmake" / "use-axpby", library) == "right\n"
+    # Of two copies of Pestle in a process each would have contexts of its own.
+    said = try_to_load(work, "use-axpby-static", library)
+    assert "let both have the same" in said, said
+    check_trust(work, library)
+
+
+def check_trust(work, library):
+    """What others may write is not opened; nor is what is no extension."""
+    open_folder = work / "open"
+    open_folder.mkdir()
+    shutil.copy(library, open_folder)
+    open_folder.chmod(0o777)
+    said = try_to_load(work, "use-axpby", open_folder / library.name)
+    assert "written by others" in said, said
+    said = try_to_load(work, "use-axpby", work / "none.so")
+    assert "leads to no file" in said, said
+    text = work / "text.so"
+    text.write_text("no library", encoding="utf-8")
+    said = try_to_load(work, "use-axpby", text)
+    assert "text.so" in said, said
+    plugin = work / "example-build" / "backends" / "libpestle-example.so"
+    said = try_to_load(work, "use-axpby", plugin)
+    assert "no function pestle_extension_init" in said, said
+
+
 def check_pkg_config(prefix, work, flags):
     libdir = library_dir(prefix)
     pkg = {"PKG_CONFIG_PATH": str(libdir / "pkgconfig")}
@@ -165,6 +222,7 @@ def main():
         check_cmake(prefix, work, flags)
         check_pkg_config(prefix, work, flags)
         check_third_party(prefix, work, flags)
+        check_extension(prefix, work, flags)
         check_command(prefix, work)
     return 0
 

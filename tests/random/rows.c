@@ -45,7 +45,7 @@ const row_t structured_rows[] = {
     {PESTLE_OP_CALL, ALL, 0, row_call},
     {PESTLE_OP_OPTIMIZATION_BARRIER, ALL, 0, row_optimization_barrier},
     {PESTLE_OP_FUSION, ALL, 0, row_fusion},
-    {PESTLE_OP_CUSTOM, ALL, 0, row_custom},
+    {PESTLE_OP_CUSTOM, ALL, 0, row_composite},
     {PESTLE_OP_SOFTMAX, FLOATS, 0, row_softmax},
     // No logarithm of a part of a whole is above 0.
     {PESTLE_OP_LOG_SOFTMAX, FLOATS, BIT(F8E8M0FNU), row_log_softmax},

@@ -315,7 +315,7 @@ value_t* row_fusion(graph_t* g, pestle_dtype_t dtype) {
 }
 
 // The text has to keep it, a pass to find what its body is.
-value_t* row_custom(graph_t* g, pestle_dtype_t dtype) {
+value_t* row_composite(graph_t* g, pestle_dtype_t dtype) {
   spec_t s = SPEC(CUSTOM);
   pestle_type_t types[4];
   pestle_block_t* block;

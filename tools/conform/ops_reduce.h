@@ -728,20 +728,20 @@ static inline bool build_custom(instance_t* t) {
   body_t body = body_make(t, types, 2);
   pestle_value_t* y[2] = {body_arg(&body, 1), body_arg(&body, 0)};
   assert_ok(pestle_op_return(&body.b, y, 2, NULL));
-  pestle_custom_attrs_t attrs = {sizeof(attrs), "conform.swap", 1, ""};
+  pestle_composite_attrs_t attrs = {sizeof(attrs), "conform.swap", 1, ""};
   pestle_region_t* region = body.region;
   if (t->variant == 1) {
     body_t outer = body_make(t, types, 2);
     pestle_value_t* in[] = {body_arg(&outer, 0), body_arg(&outer, 1)};
     assert_ok(
-        pestle_op_custom(&outer.b, in, 2, &attrs, &region, 1, types, 2, y, 2));
+        pestle_op_composite(&outer.b, in, 2, &attrs, &region, 1, types, 2, y, 2));
     assert_ok(pestle_op_return(&outer.b, y, 2, NULL));
     region = outer.region;
     attrs.name = "conform.swap_outer";
   }
   pestle_value_t* args[] = {arg(t, 0), arg(t, 1)};
   assert_ok(
-      pestle_op_custom(&t->b, args, 2, &attrs, &region, 1, types, 2, y, 2));
+      pestle_op_composite(&t->b, args, 2, &attrs, &region, 1, types, 2, y, 2));
   finish(t, y, 2);
   return true;
 }

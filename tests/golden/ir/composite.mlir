@@ -1,6 +1,6 @@
 // A composite keeps its name, version and attributes; its decomposition is its body.
 // RUN: %pestle dump %s > %t && %pestle dump %t | diff %t - && FileCheck %s < %t
-// RUN: %pestle-opt %s --passes=inline_custom --round-trip | FileCheck %s --check-prefix=INLINE
+// RUN: %pestle-opt %s --passes=place_custom --round-trip | FileCheck %s --check-prefix=INLINE
 // CHECK:      func.func public @main
 // CHECK-NEXT:   %0 = stablehlo.composite "my.softsign" %x {composite_attributes = {scale = 1 : i64, name = "s"}, decomposition = @my.softsign.impl, version = 1 : i32}
 // CHECK-NEXT:   %1 = stablehlo.composite "my.softsign" %0 {decomposition = @my.softsign.impl, version = 1 : i32}

@@ -1,7 +1,7 @@
 // A composite with the name of one of CHLO's ops is that op, of its own accuracy, not
 // what came as its decomposition; where the types are not the op's, and for other
 // names, it is the decomposition.
-// RUN: %pestle opt %s --passes inline_custom | FileCheck %s
+// RUN: %pestle opt %s --passes place_custom | FileCheck %s
 // CHECK-LABEL: func.func public @main
 // CHECK-NEXT: chlo.erf %x
 // CHECK-NEXT: stablehlo.constant dense<1.0>
