@@ -44,8 +44,8 @@ static void widen(merge_t* m, pestle_onnx_branch_t* b, size_t i,
   pestle_value_t* x = pestle_onnx_widen(call, b->values[i], dims);
   pestle_value_t* y = x == b->values[i] ? pestle_onnx_apart(call, x) : x;
   for (int32_t axis = 0; y && axis < rank_of(y); ++axis) {
-    pestle_onnx_set_real(
-        call, y, axis, places[axis] ? b->values[places[axis]] : sizes[axis]);
+    pestle_onnx_set_real(call, y, axis,
+                         places[axis] ? b->values[places[axis]] : sizes[axis]);
   }
   b->values[i] = pestle_onnx_end_real(call, y);
   b->builder = call->f.builder;

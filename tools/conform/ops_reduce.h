@@ -733,8 +733,8 @@ static inline bool build_custom(instance_t* t) {
   if (t->variant == 1) {
     body_t outer = body_make(t, types, 2);
     pestle_value_t* in[] = {body_arg(&outer, 0), body_arg(&outer, 1)};
-    assert_ok(
-        pestle_op_composite(&outer.b, in, 2, &attrs, &region, 1, types, 2, y, 2));
+    assert_ok(pestle_op_composite(&outer.b, in, 2, &attrs, &region, 1, types, 2,
+                                  y, 2));
     assert_ok(pestle_op_return(&outer.b, y, 2, NULL));
     region = outer.region;
     attrs.name = "conform.swap_outer";

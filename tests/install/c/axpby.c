@@ -31,8 +31,8 @@ static pestle_status_t use(pestle_context_t* context, int* out_wrong) {
   const pestle_custom_attr_value_t attrs[] = {
       {.name = "alpha", .kind = PESTLE_CUSTOM_F64, .as.f64 = 4},
       {.name = "beta", .kind = PESTLE_CUSTOM_F64, .as.f64 = 2}};
-  PESTLE_TRY(pestle_array_custom(context, "example.axpby", in, 2, attrs, 2, &z,
-                                 1));
+  PESTLE_TRY(
+      pestle_array_custom(context, "example.axpby", in, 2, attrs, 2, &z, 1));
   pestle_tensor_t view;
   PESTLE_TRY(pestle_array_eval(&z, 1, NULL));
   PESTLE_TRY(pestle_array_data(z, &view));

@@ -425,8 +425,9 @@ static void no_body_is_no_value(void** state) {
   BEGIN(t, T(F32, 4));
   pestle_value_t* y;
   pestle_type_t type = T(F32, 4);
-  assert_ok(pestle_op_composite(&t.b, t.a, 1, ATTRS(composite, .name = "user.op"),
-                             NULL, 0, &type, 1, &y, 1));
+  assert_ok(pestle_op_composite(&t.b, t.a, 1,
+                                ATTRS(composite, .name = "user.op"), NULL, 0,
+                                &type, 1, &y, 1));
   assert_ok(pestle_op_return(&t.b, &y, 1, NULL));
   assert_ok(pestle_module_verify(t.module));
   const float x[4] = {0};

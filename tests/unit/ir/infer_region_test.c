@@ -258,35 +258,35 @@ static void ops_by_name(void** state) {
   pestle_region_t* region = passing(&t, types, 2, I64S(1, 0));
   // What is stated agrees; what is known of the body counts.
   assert_ok(pestle_op_composite(&t.b, t.a, 2, ATTRS(composite, .name = "a.b"),
-                             &region, 1, swapped, 2, y, 2));
+                                &region, 1, swapped, 2, y, 2));
   assert_type(y[0], T(I32, DYN));
   assert_type(y[1], T(F32, 2));
   region = passing(&t, types, 2, I64S(0));
   assert_ok(pestle_op_composite(&t.b, t.a, 2, ATTRS(composite, .name = "a.b"),
-                             &region, 1, NULL, 0, y, 1));
+                                &region, 1, NULL, 0, y, 1));
   assert_type(y[0], T(F32, 2));
   // Without a body the types are what is stated.
-  assert_ok(pestle_op_composite(&t.b, t.a, 2, ATTRS(composite, .name = "a.b"), NULL,
-                             0, swapped, 2, y, 2));
+  assert_ok(pestle_op_composite(&t.b, t.a, 2, ATTRS(composite, .name = "a.b"),
+                                NULL, 0, swapped, 2, y, 2));
   assert_type(y[0], T(I32, 5));
   BAD(pestle_op_composite(&t.b, t.a, 2, NULL, NULL, 0, swapped, 2, y, 2),
       "'name' is missing");
   BAD(pestle_op_composite(&t.b, t.a, 2, ATTRS(composite, .name = ""), NULL, 0,
-                       swapped, 2, y, 2),
+                          swapped, 2, y, 2),
       "'name' is empty");
   region = passing(&t, types, 2, I64S(0));
-  BAD(pestle_op_composite(&t.b, t.a, 1, ATTRS(composite, .name = "a.b"), &region, 1,
-                       NULL, 0, y, 2),
+  BAD(pestle_op_composite(&t.b, t.a, 1, ATTRS(composite, .name = "a.b"),
+                          &region, 1, NULL, 0, y, 2),
       "region 0 takes 2 arguments");
-  BAD(pestle_op_composite(&t.b, t.a, 2, ATTRS(composite, .name = "a.b"), &region, 1,
-                       swapped, 2, y, 2),
+  BAD(pestle_op_composite(&t.b, t.a, 2, ATTRS(composite, .name = "a.b"),
+                          &region, 1, swapped, 2, y, 2),
       "2 result types are stated, the body returns 1 values");
-  BAD(pestle_op_composite(&t.b, t.a, 2, ATTRS(composite, .name = "a.b"), &region, 1,
-                       swapped, 1, y, 2),
+  BAD(pestle_op_composite(&t.b, t.a, 2, ATTRS(composite, .name = "a.b"),
+                          &region, 1, swapped, 1, y, 2),
       "result 0 is stated as tensor<5xi32>, the body returns tensor<2xf32>");
   pestle_region_t* two[] = {region, passing(&t, types, 2, I64S(0))};
-  BAD(pestle_op_composite(&t.b, t.a, 2, ATTRS(composite, .name = "a.b"), two, 2, NULL,
-                       0, y, 2),
+  BAD(pestle_op_composite(&t.b, t.a, 2, ATTRS(composite, .name = "a.b"), two, 2,
+                          NULL, 0, y, 2),
       "2 regions are given");
   ir_test_end(&t);
 }

@@ -160,8 +160,9 @@ static void ops_by_name_do_not_capture(void** state) {
   assert_ok(pestle_region_create(t.module, &type, 1, &region, &b.block));
   assert_ok(pestle_op_negate(&b, pestle_block_argument(b.block, 0), &inside));
   assert_ok(pestle_op_return(&b, &inside, 1, NULL));
-  assert_ok(pestle_op_composite(&t.b, t.a, 1, ATTRS(composite, .name = "user.op"),
-                             &region, 1, NULL, 0, &y, 1));
+  assert_ok(pestle_op_composite(&t.b, t.a, 1,
+                                ATTRS(composite, .name = "user.op"), &region, 1,
+                                NULL, 0, &y, 1));
   assert_ok(pestle_op_return(&t.b, &y, 1, NULL));
   assert_ok(pestle_module_verify(t.module));
   pestle_node_set_operand(inside->node, 0, t.a[0]);
