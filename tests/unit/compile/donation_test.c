@@ -242,15 +242,18 @@ static const struct {
      "(tensor<64x16xf32>, tensor<2x16xf32>, tensor<i32>, tensor<i32>) -> "
      "tensor<64x16xf32>\n return %0 : tensor<64x16xf32> }",
      true},
-    // a loop's state
+    // a loop's state; its end is asked of data, so that it stays a loop
     {"func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> { %z = "
      "stablehlo.constant dense<0> : tensor<i32>\n %r:2 = stablehlo.while(%i = "
      "%z, %s = %x) : tensor<i32>, tensor<16xf32>\n cond { %n = "
      "stablehlo.constant dense<5> : tensor<i32>\n %p = stablehlo.compare LT, "
-     "%i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>\n "
-     "stablehlo.return %p : tensor<i1> } do { %one = stablehlo.constant "
-     "dense<1> : tensor<i32>\n %j = stablehlo.add %i, %one : tensor<i32>\n %t "
-     "= "
+     "%i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>\n %e = "
+     "stablehlo.slice %s [0:1] : (tensor<16xf32>) -> tensor<1xf32>\n %f = "
+     "stablehlo.reshape %e : (tensor<1xf32>) -> tensor<f32>\n %o = "
+     "stablehlo.compare EQ, %f, %f, FLOAT : (tensor<f32>, tensor<f32>) -> "
+     "tensor<i1>\n %q = stablehlo.and %p, %o : tensor<i1>\n stablehlo.return "
+     "%q : tensor<i1> } do { %one = stablehlo.constant dense<1> : "
+     "tensor<i32>\n %j = stablehlo.add %i, %one : tensor<i32>\n %t = "
      "stablehlo.add %s, %s : tensor<16xf32>\n stablehlo.return %j, %t : "
      "tensor<i32>, tensor<16xf32> }\n return %r#1 : tensor<16xf32> }",
      true},
