@@ -20,7 +20,8 @@ typedef struct pestle_built_t {
   pestle_value_t* const* operands;
   size_t operand_count;
   pestle_region_t* const*
-      regions;  // taken over by nobody: discarded afterwards
+      regions;  // discarded afterwards, unless |regions_taken|
+  bool regions_taken;
   size_t region_count;
   const pestle_type_t* types;  // those written for the results
   size_t type_count;

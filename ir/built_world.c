@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives in a world of one device, and shardings over it.
+// Collectives, which in a world of one process give what they take, and shardings over
+// one device.
+#include <string.h>
+
 #include "base/mem.h"
 #include "ir/built.h"
+#include "ir/collective.h"
 
 typedef pestle_value_t pv_t;
 
@@ -53,8 +57,115 @@ static bool is_alone(pestle_built_t* b) {
   return false;
 }
 
+// --- In a larger world: the op's row ---
+
+static bool is_alone_in_world(const pestle_built_t* b) {
+  pestle_world_shape_t world = pestle_module_world(b->f.builder.module);
+  return world.replicas == 1 && world.partitions == 1;
+}
+
+// Older writers give the number alone.
+static bool read_channel(pestle_built_t* b, int64_t* out) {
+  const pestle_generic_value_t* handle = pestle_built_attr(b, "channel_handle");
+  *out = 0;
+  if (handle && handle->kind == PESTLE_GENERIC_DICT)
+    handle = pestle_generic_find(handle, "handle");
+  if (!handle) handle = pestle_built_attr(b, "channel_id");
+  if (handle && handle->kind == PESTLE_GENERIC_INT) *out = handle->i64;
+  if (!handle || handle->kind == PESTLE_GENERIC_INT) return true;
+  pestle_built_fail(b, PESTLE_STATUS_MALFORMED,
+                    "'channel_handle' must be a handle of a channel");
+  return false;
+}
+
+static pestle_status_t read_attr(pestle_built_t* b, pestle_generic_t* g,
+                                 const pestle_attr_row_t* row) {
+  static const pestle_elements_t none = {
+      .type = {.dtype = PESTLE_I64, .rank = 2}, .data = ""};
+  const char* name = pestle_attr_name_text((pestle_attr_name_t)row->name);
+  const pestle_generic_value_t* value = pestle_built_attr(b, name);
+  pestle_attr_t a = {.name = row->name, .kind = row->kind};
+  if (row->name == PESTLE_ATTR_channel_handle) {
+    if (!read_channel(b, &a.as.i64)) return NULL;
+    return pestle_generic_push(g, &a);
+  }
+  if (!value && row->name == PESTLE_ATTR_replica_groups) {
+    a.as.elements = &none;
+    return pestle_generic_push(g, &a);
+  }
+  if (!value) return NULL;
+  PESTLE_TRY(pestle_generic_convert(g, name, value, &a));
+  return pestle_generic_push(g, &a);
+}
+
+// The operands in the type that the region combines.
+static pestle_value_t** widened(pestle_built_t* b,
+                                const pestle_region_t* region) {
+  pestle_value_t** operands =
+      PESTLE_ARENA_ARRAY(b->arena, pestle_value_t*, b->operand_count + 1);
+  if (!operands) {
+    b->f.status = PESTLE_OOM();
+    return NULL;
+  }
+  for (size_t i = 0; i < b->operand_count; ++i) {
+    operands[i] = b->operands[i];
+    if (!region || !region->block->argument_count) continue;
+    operands[i] = pestle_f_convert(&b->f, b->operands[i],
+                                   region->block->arguments[0]->type->dtype);
+  }
+  return b->f.status ? NULL : operands;
+}
+
+static void make_row(pestle_built_t* b, pestle_op_t op,
+                     pestle_region_t* region) {
+  size_t count;
+  const pestle_attr_row_t* rows = pestle_op_attr_rows(op, &count);
+  pestle_generic_t g = {.op = op, .arena = b->arena};
+  for (size_t i = 0; i < count && !b->f.status; ++i)
+    b->f.status = read_attr(b, &g, &rows[i]);
+  pestle_value_t** operands = b->f.status ? NULL : widened(b, region);
+  if (!operands) return;
+  pestle_node_t* node = pestle_f_node(
+      &b->f, &(pestle_node_spec_t){.op = op,
+                                   .operands = operands,
+                                   .operand_count = b->operand_count,
+                                   .attrs = g.attrs,
+                                   .attr_count = g.attr_count,
+                                   .regions = &region,
+                                   .region_count = region ? 1 : 0,
+                                   .type = b->type_count ? b->types : NULL,
+                                   .types = b->types,
+                                   .type_count = b->type_count});
+  if (!node) return;
+  b->regions_taken = b->region_count > 0;
+  if (node->result_count != b->type_count) {
+    pestle_built_fail(b, PESTLE_STATUS_MALFORMED, "it has %u results, not %zu",
+                      (unsigned)node->result_count, b->type_count);
+    return;
+  }
+  b->f.status = pestle_collective_check(node, b->arena->allocator);
+  for (size_t i = 0; i < b->type_count; ++i)
+    b->results[i] = &node->results[i];
+}
+
+// The op by its name; the oldest one is a sum.
+static void make_collective(pestle_built_t* b) {
+  pestle_op_t op = PESTLE_OP_ALL_REDUCE;
+  pestle_region_t* region = b->region_count ? b->regions[0] : NULL;
+  bool sum = !pestle_generic_find_op(pestle_str(b->name), &op);
+  if (sum && b->operand_count) {
+    region = pestle_f_region(&b->f, PESTLE_OP_ADD, b->operands[0]->type->dtype);
+    if (!region) return;
+  }
+  make_row(b, op, region);
+}
+
 void pestle_built_alone(pestle_built_t* b) {
-  if (is_alone(b)) keep(b);
+  if (!is_alone_in_world(b)) {
+    make_collective(b);
+  } else if (is_alone(b)) {
+    keep(b);
+  }
 }
 
 // What is folded is one value, which the fold leaves as it is.
@@ -69,6 +180,10 @@ void pestle_built_all_reduce(pestle_built_t* b) {
 // The value of number 0 goes to number 0, or to nobody: then 0 is what comes.
 void pestle_built_permute(pestle_built_t* b) {
   pestle_i64s_t pairs;
+  if (!is_alone_in_world(b)) {
+    make_collective(b);
+    return;
+  }
   if (!pestle_built_i64s(b, "source_target_pairs", true, &pairs)) return;
   for (size_t i = 0; i < pairs.count; ++i) {
     if (pairs.data[i] == 0) continue;
@@ -86,6 +201,10 @@ void pestle_built_permute(pestle_built_t* b) {
 }
 
 void pestle_built_number_of_one(pestle_built_t* b) {
+  if (!is_alone_in_world(b)) {
+    make_collective(b);
+    return;
+  }
   pestle_type_t type = pestle_type_make(PESTLE_U32, 0, NULL);
   b->results[0] = pestle_f_number(&b->f, &type, 0);
 }

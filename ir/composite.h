@@ -42,6 +42,7 @@ void pestle_threefry(pestle_formula_t* f, pv_t* x[2], pv_t* const key[2]);
 #define PESTLE_ROW_CONTROL(NAME, op)
 #define PESTLE_ROW_FUSION(NAME, op)
 #define PESTLE_ROW_DIRECT(NAME, op)
+#define PESTLE_ROW_COLLECTIVE(NAME, op)
 #define PESTLE_ROW_COMPOSITE(NAME, op) \
   pv_t* pestle_decompose_##op(pestle_formula_t* f);
 #define PESTLE_OP_BEGIN(NAME, op, mlir, OPERANDS, REGIONS, RESULTS, TYPE, \

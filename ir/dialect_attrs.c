@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ir/collective.h"
 #include "ir/internal.h"
 
 // --- Setting ---
@@ -157,13 +158,8 @@ bool pestle_function_argument_is_donor(const pestle_function_t* function,
 }
 
 int64_t pestle_module_device_count(const pestle_module_t* module) {
-  int64_t partitions =
-      pestle_dialect_attrs_i64(module->dialect_attrs, "mhlo.num_partitions", 1);
-  int64_t replicas =
-      pestle_dialect_attrs_i64(module->dialect_attrs, "mhlo.num_replicas", 1);
-  bool sound = partitions >= 1 && replicas >= 1 && partitions < INT32_MAX &&
-               replicas < INT32_MAX;
-  return sound ? partitions * replicas : 1;
+  pestle_world_shape_t world = pestle_module_world(module);
+  return (int64_t)world.replicas * world.partitions;
 }
 
 const char* pestle_module_name(const pestle_module_t* module) {

@@ -18,7 +18,8 @@ static bool is_number(const pestle_type_t* type) {
 static bool can_fold(const pestle_node_t* node) {
   const pestle_op_info_t* info = pestle_op_info((pestle_op_t)node->op);
   if (node->op == PESTLE_OP_CONSTANT || info->fuse == PESTLE_FUSE_CONTROL ||
-      node->result_count != 1 || node->operand_count > MOST_OPERANDS ||
+      info->fuse == PESTLE_FUSE_COLLECTIVE || node->result_count != 1 ||
+      node->operand_count > MOST_OPERANDS ||
       !is_number(node->results[0].type)) {
     return false;
   }

@@ -716,7 +716,7 @@ pestle_status_t pestle_generic_build(
   if (!pestle_generic_is_built(g)) return build_node(g, builder, &b);
   b.name = g->built->name;
   pestle_status_t status = run_built(&b, g->built);
-  for (size_t i = 0; i < region_count; ++i)
+  for (size_t i = 0; i < region_count && !b.regions_taken; ++i)
     pestle_region_discard(regions[i]);
   return status;
 }

@@ -509,6 +509,13 @@ static void print_row(const pestle_node_t* node, const pestle_attr_row_t* row,
     return;
   }
   dict_key(dict, pestle_attr_name_text((pestle_attr_name_t)row->name));
+  if (a->name == PESTLE_ATTR_channel_handle) {
+    // Between devices is type 1, and there is no other here.
+    pestle_strbuf_appendf(
+        dict->out, "#stablehlo.channel_handle<handle = %" PRId64 ", type = 1>",
+        a->as.i64);
+    return;
+  }
   if (a->name == PESTLE_ATTR_output_operand_aliases) {
     print_aliases(node->result_count, a->as.i64s, dict->out);
     return;

@@ -5,6 +5,7 @@
 // a region captures counts as operands of its op, in the order in which the
 // region's own walk meets it, so each block is walked once.
 #include "ir/signature.h"
+#include "ir/collective.h"
 
 #include "base/arena.h"
 #include "base/hash.h"
@@ -445,10 +446,11 @@ static pestle_status_t put_module(canon_t* c, const pestle_module_t* module) {
   const pestle_function_t* entry =
       pestle_module_entry((pestle_module_t*)(uintptr_t)module);
   pestle_put_text(c->out, "pestle graph 1");
-  int64_t devices = pestle_module_device_count(module);
-  if (devices > 1) {
+  pestle_world_shape_t world = pestle_module_world(module);
+  if (world.replicas > 1 || world.partitions > 1) {
     pestle_put_text(c->out, "devices");
-    pestle_put_int(c->out, devices);
+    pestle_put_int(c->out, world.replicas);
+    pestle_put_int(c->out, world.partitions);
   }
   if (entry) PESTLE_TRY(add_function(c, entry));
   PESTLE_TRY(put_queue(c, &done));

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/require.h"
 #include "base/vec.h"
+#include "ir/collective.h"
 #include "ir/internal.h"
 
 // Findings past these are counted but not written out.
@@ -194,7 +195,18 @@ static void check_types(verifier_t* v, const pestle_node_t* node,
       .region_count = node->region_count,
       .type = node->result_count ? node->results[0].type : NULL,
       .module = v->module};
+  size_t before = v->findings;
   run_rule(v, node, &spec);
+  // Groups are held against sound types alone.
+  if (v->findings != before ||
+      pestle_op_info(spec.op)->fuse != PESTLE_FUSE_COLLECTIVE)
+    return;
+  pestle_status_t status =
+      pestle_collective_check(node, v->module->arena.allocator);
+  if (!status) return;
+  v->failed |= pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY;
+  find(v, node, "%s", pestle_status_message(status));
+  pestle_status_release(status);
 }
 
 static void check_attrs(verifier_t* v, const pestle_node_t* node) {

@@ -323,6 +323,7 @@ pestle_status_t pestle_fold_node(const pestle_pass_context_t* ctx,
   const pestle_op_info_t* info = pestle_pass_info(node);
   out[0] = NULL;
   if (info->fuse == PESTLE_FUSE_CONTROL || info->fuse == PESTLE_FUSE_FUSION ||
+      info->fuse == PESTLE_FUSE_COLLECTIVE ||
       (info->flags & PESTLE_OP_FLAG_EFFECT) || node->op == PESTLE_OP_CONSTANT ||
       !node->result_count || node->result_count > 16) {
     return NULL;

@@ -70,6 +70,7 @@ bool pestle_fuse_is_cheap(const pestle_node_t* node) {
     case PESTLE_FUSE_CONTROL:
     case PESTLE_FUSE_FUSION:
     case PESTLE_FUSE_DIRECT:
+    case PESTLE_FUSE_COLLECTIVE:
       return false;
   }
   return !(pestle_pass_info(node)->flags & PESTLE_OP_FLAG_TRANS) &&
@@ -181,6 +182,7 @@ pestle_fuse_kind_t pestle_fuse_kind_of(const pestle_node_t* node) {
     case PESTLE_FUSE_CONTROL:
     case PESTLE_FUSE_FUSION:
     case PESTLE_FUSE_DIRECT:
+    case PESTLE_FUSE_COLLECTIVE:
       break;
   }
   return PESTLE_FUSE_KIND_ALONE;
@@ -342,6 +344,7 @@ static reading_t reading_of(const pestle_fuse_group_t* g,
     case PESTLE_FUSE_CONTROL:
     case PESTLE_FUSE_FUSION:
     case PESTLE_FUSE_DIRECT:
+    case PESTLE_FUSE_COLLECTIVE:
       break;
   }
   return READS_NOT;
@@ -516,6 +519,7 @@ static pestle_fuse_reason_t refuses_kind(const pestle_fuse_group_t* g,
     case PESTLE_FUSE_CONTROL:
     case PESTLE_FUSE_FUSION:
     case PESTLE_FUSE_DIRECT:
+    case PESTLE_FUSE_COLLECTIVE:
       break;
   }
   return PESTLE_FUSE_REASON_OWN_LOOPS;

@@ -96,6 +96,7 @@ static bool is_light(const pestle_node_t* node) {
       case PESTLE_FUSE_COMPOSITE:
       case PESTLE_FUSE_FUSION:
       case PESTLE_FUSE_DIRECT:
+      case PESTLE_FUSE_COLLECTIVE:
         return false;
       case PESTLE_FUSE_CONTROL:
         if (n->op == PESTLE_OP_RETURN || n->op == PESTLE_OP_CUSTOM) continue;

@@ -40,6 +40,7 @@ typedef struct pestle_direct_t {
 #define PESTLE_ROW_CONTROL(NAME, op)
 #define PESTLE_ROW_FUSION(NAME, op)
 #define PESTLE_ROW_COMPOSITE(NAME, op)
+#define PESTLE_ROW_COLLECTIVE(NAME, op)
 #define PESTLE_ROW_DIRECT(NAME, op)                                        \
   PESTLE_NODISCARD pestle_status_t pestle_direct_##op(pestle_direct_t* d); \
   bool pestle_direct_##op##_is_idle(const pestle_node_t* node);

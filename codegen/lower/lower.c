@@ -174,6 +174,7 @@ static pestle_status_t lower_node(pestle_lower_t* lower,
     case PESTLE_FUSE_CONTROL:
     case PESTLE_FUSE_FUSION:
     case PESTLE_FUSE_DIRECT:
+    case PESTLE_FUSE_COLLECTIVE:
       break;
   }
   return pestle_node_error(node, PESTLE_STATUS_INTERNAL,

@@ -45,6 +45,7 @@ typedef enum pestle_fuse_class_e {
   PESTLE_FUSE_CONTROL,
   PESTLE_FUSE_FUSION,
   PESTLE_FUSE_DIRECT,
+  PESTLE_FUSE_COLLECTIVE,
 } pestle_fuse_class_t;
 
 typedef enum pestle_op_flag_e {
@@ -108,7 +109,10 @@ static inline bool pestle_op_is_scalar(pestle_op_t op) {
   X(output_sizes) X(masked) X(count) X(name) X(version) X(attributes) X(ends) \
   X(most) X(centers) X(output_operand_aliases) X(called_computations) \
   X(combiner) X(reverse) X(exclusive) X(length) X(carry_count) X(xs_count) \
-  X(unroll)
+  X(unroll) \
+  X(replica_groups) X(channel_handle) \
+  X(use_global_device_ids) X(all_gather_dim) X(scatter_dimension) \
+  X(split_dimension) X(concat_dimension) X(split_count) X(source_target_pairs)
 // clang-format on
 
 typedef enum pestle_attr_name_e {

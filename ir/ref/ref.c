@@ -56,7 +56,8 @@ struct pestle_ref_interp_t {
   const pestle_function_t* function;
   pestle_module_t* module;
   pestle_ref_interp_t *root, *next;
-  uint32_t calls;  // of the root: functions that run now
+  pestle_ref_rank_t* rank;  // of the root
+  uint32_t calls;           // of the root: functions that run now
   bool active;
 };
 
@@ -329,7 +330,8 @@ static pestle_status_t run_step(pestle_ref_interp_t* interp, step_t* step) {
                             .operands = step->operand_data,
                             .results = step->result_data,
                             .interp = interp,
-                            .bodies = step->bodies};
+                            .bodies = step->bodies,
+                            .rank = interp->root->rank};
   PESTLE_TRY(op_function((pestle_op_t)node->op)(&call));
   for (uint32_t i = 0; i < step->dead_count; ++i) {
     slot_clear(interp, &interp->slots.data[step->dead[i]]);
@@ -476,12 +478,14 @@ pestle_status_t pestle_ref_evaluate_node(pestle_allocator_t allocator,
   return status;
 }
 
-pestle_status_t pestle_ref_evaluate_function(pestle_allocator_t allocator,
-                                             const pestle_function_t* function,
-                                             const void* const* arguments,
-                                             void* const* results) {
+pestle_status_t pestle_ref_evaluate_as(pestle_allocator_t allocator,
+                                       const pestle_function_t* function,
+                                       pestle_ref_rank_t* rank,
+                                       const void* const* arguments,
+                                       void* const* results) {
   pestle_ref_interp_t interp;
   interp_init(allocator, NULL, &interp);
+  interp.rank = rank;
   interp.function = function;
   interp.module = function->module;
   pestle_status_t status =
@@ -489,4 +493,11 @@ pestle_status_t pestle_ref_evaluate_function(pestle_allocator_t allocator,
   if (!status) status = run_active(&interp, arguments, results);
   root_deinit(&interp);
   return status;
+}
+
+pestle_status_t pestle_ref_evaluate_function(pestle_allocator_t allocator,
+                                             const pestle_function_t* function,
+                                             const void* const* arguments,
+                                             void* const* results) {
+  return pestle_ref_evaluate_as(allocator, function, NULL, arguments, results);
 }

@@ -22,4 +22,12 @@ PESTLE_NODISCARD pestle_status_t pestle_ref_evaluate_function(
     pestle_allocator_t allocator, const pestle_function_t* function,
     const void* const* arguments, void* const* results);
 
+// Runs it as every process of the module's world at once, which meet at collectives:
+// |arguments| and |results| have a list of arrays for each process. Threads, one a
+// process. The failure names the process. UNAVAILABLE: one ended while others
+// waited for it.
+PESTLE_NODISCARD pestle_status_t pestle_ref_evaluate_world(
+    pestle_allocator_t allocator, const pestle_function_t* function,
+    const void* const* const* arguments, void* const* const* results);
+
 #endif  // PESTLE_IR_REF_REF_H_

@@ -11,6 +11,8 @@
 
 typedef struct pestle_ref_interp_t pestle_ref_interp_t;
 typedef struct pestle_ref_body_t pestle_ref_body_t;
+// One of several evaluations that meet at collectives (ref_collective.c).
+typedef struct pestle_ref_rank_t pestle_ref_rank_t;
 
 // One evaluation of one node.
 typedef struct pestle_ref_call_t {
@@ -20,6 +22,7 @@ typedef struct pestle_ref_call_t {
   void* const* results;
   pestle_ref_interp_t* interp;             // for ops with regions, and calls
   const pestle_ref_body_t* const* bodies;  // one a region
+  pestle_ref_rank_t* rank;                 // whose it is; NULL: it is alone
 } pestle_ref_call_t;
 
 typedef pestle_status_t (*pestle_ref_fn_t)(const pestle_ref_call_t* call);
@@ -113,6 +116,11 @@ PESTLE_NODISCARD pestle_status_t pestle_ref_run(pestle_ref_interp_t* interp,
 PESTLE_NODISCARD pestle_status_t
 pestle_ref_run_function(pestle_ref_interp_t* interp, const char* name,
                         const void* const* arguments, void* const* results);
+// Runs |function| as |rank| (NULL: alone).
+PESTLE_NODISCARD pestle_status_t pestle_ref_evaluate_as(
+    pestle_allocator_t allocator, const pestle_function_t* function,
+    pestle_ref_rank_t* rank, const void* const* arguments,
+    void* const* results);
 // Bytes and type of what |body| returns.
 const pestle_type_t* pestle_ref_return_type(const pestle_ref_body_t* body,
                                             size_t index);

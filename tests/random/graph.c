@@ -8,7 +8,8 @@
 
 static bool is_control(pestle_op_t op) {
   uint8_t class = pestle_op_info(op)->fuse;
-  return class == PESTLE_FUSE_CONTROL || class == PESTLE_FUSE_FUSION;
+  return class == PESTLE_FUSE_CONTROL || class == PESTLE_FUSE_FUSION ||
+         class == PESTLE_FUSE_COLLECTIVE;
 }
 
 static bool left_out[PESTLE_OP_COUNT][PESTLE_DTYPE_COUNT];

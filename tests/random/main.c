@@ -353,12 +353,14 @@ static void print_left_out(void) {
   printf("\n");
 }
 
-// Every op that runs has a row here or is left out: only terminators have none.
+// Every op that runs has a row here or is left out: only terminators have none, and
+// collectives, which a world of one does not have.
 static bool rows_are_complete(void) {
   bool complete = true;
   for (unsigned op = PESTLE_SCALAR_COUNT; op < PESTLE_OP_COUNT; ++op) {
     const pestle_op_info_t* info = pestle_op_info((pestle_op_t)op);
-    bool found = info->flags & PESTLE_OP_FLAG_TERMINATOR;
+    bool found = info->flags & PESTLE_OP_FLAG_TERMINATOR ||
+                 info->fuse == PESTLE_FUSE_COLLECTIVE;
     for (size_t i = 0; i < structured_row_count; ++i)
       found |= structured_rows[i].op == (pestle_op_t)op;
     for (size_t i = 0; i < LEFT_OUT; ++i)
