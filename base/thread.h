@@ -32,6 +32,10 @@ void pestle_cond_init(pestle_cond_t* out_cond);
 void pestle_cond_deinit(pestle_cond_t* cond);
 // Waits with |mutex| held; may return for no reason, so loop on a condition.
 void pestle_cond_wait(pestle_cond_t* cond, pestle_mutex_t* mutex);
+// The same, but no longer than until |deadline_ns| of pestle_clock_ns(): false, with
+// |mutex| held, when it has passed.
+bool pestle_cond_wait_until(pestle_cond_t* cond, pestle_mutex_t* mutex,
+                            int64_t deadline_ns);
 void pestle_cond_signal(pestle_cond_t* cond);
 void pestle_cond_broadcast(pestle_cond_t* cond);
 

@@ -54,6 +54,13 @@ void pestle_cond_deinit(pestle_cond_t* cond) {
 void pestle_cond_wait(pestle_cond_t* cond, pestle_mutex_t* mutex) {
   pthread_cond_wait(system_cond(cond), system_mutex(mutex));
 }
+bool pestle_cond_wait_until(pestle_cond_t* cond, pestle_mutex_t* mutex,
+                            int64_t deadline_ns) {
+  struct timespec deadline = {.tv_sec = deadline_ns / 1000000000,
+                              .tv_nsec = deadline_ns % 1000000000};
+  return pthread_cond_timedwait(system_cond(cond), system_mutex(mutex),
+                                &deadline) != ETIMEDOUT;
+}
 void pestle_cond_signal(pestle_cond_t* cond) {
   pthread_cond_signal(system_cond(cond));
 }

@@ -196,7 +196,8 @@ static bool is_step_alone(const pestle_node_t* node) {
     case PESTLE_OP_OPTIMIZATION_BARRIER:
       return true;
     default:
-      return pestle_pass_has_bodies(node);
+      return pestle_pass_has_bodies(node) ||
+             pestle_pass_info(node)->fuse == PESTLE_FUSE_COLLECTIVE;
   }
 }
 

@@ -28,6 +28,9 @@ void pestle_plan_build_init(pestle_allocator_t allocator,
   pestle_vec_init(&out_plan->call_tensors, allocator);
   pestle_vec_init(&out_plan->locations, allocator);
   pestle_vec_init(&out_plan->location_ids, allocator);
+  pestle_vec_init(&out_plan->collectives, allocator);
+  pestle_vec_init(&out_plan->groups, allocator);
+  out_plan->replicas = out_plan->partitions = 1;
   pestle_vec_init(&out_plan->constants, allocator);
   pestle_strbuf_append_char(&out_plan->strings, 0);
 }
@@ -49,6 +52,8 @@ void pestle_plan_build_deinit(pestle_plan_build_t* plan) {
   pestle_vec_deinit(&plan->call_tensors);
   pestle_vec_deinit(&plan->locations);
   pestle_vec_deinit(&plan->location_ids);
+  pestle_vec_deinit(&plan->collectives);
+  pestle_vec_deinit(&plan->groups);
   pestle_vec_deinit(&plan->constants);
 }
 
@@ -175,6 +180,11 @@ static pestle_plan_header_t make_header(pestle_plan_build_t* plan,
   h.locations =
       place(end, plan->locations.size, sizeof(pestle_plan_location_t));
   h.location_ids = place(end, plan->location_ids.size, sizeof(uint32_t));
+  h.replicas = plan->replicas;
+  h.partitions = plan->partitions;
+  h.collectives =
+      place(end, plan->collectives.size, sizeof(pestle_plan_collective_t));
+  h.groups = place(end, plan->groups.size, sizeof(int32_t));
   return h;
 }
 
@@ -195,6 +205,9 @@ static void fill_plan(uint8_t* data, pestle_plan_header_t* h,
   fill(data, h->locations, plan->locations.data,
        sizeof(pestle_plan_location_t));
   fill(data, h->location_ids, plan->location_ids.data, sizeof(uint32_t));
+  fill(data, h->collectives, plan->collectives.data,
+       sizeof(pestle_plan_collective_t));
+  fill(data, h->groups, plan->groups.data, sizeof(int32_t));
   fill_code(data + h->code.offset, plan, kernels);
   memcpy(data, h, sizeof(*h));
   h->checksum = pestle_hash64(data + PESTLE_PLAN_CHECKED_FROM,

@@ -29,6 +29,9 @@ typedef struct pestle_plan_build_t {
   PESTLE_VEC(pestle_plan_tensor_t) call_tensors;
   PESTLE_VEC(pestle_plan_location_t) locations;
   PESTLE_VEC(uint32_t) location_ids;
+  PESTLE_VEC(pestle_plan_collective_t) collectives;
+  PESTLE_VEC(int32_t) groups;
+  int32_t replicas, partitions;
   PESTLE_VEC(pestle_plan_constant_t) constants;
   pestle_map_t constant_keys;
   uint64_t constant_size;

@@ -45,8 +45,9 @@ static void print_locations(const pestle_plan_build_t* plan,
 
 void pestle_plan_build_print(const pestle_plan_build_t* plan,
                              pestle_strbuf_t* out) {
-  static const char* const kinds[] = {
-      "launch", "copy", "jump", "jump_if_zero", "jump_table", "end", "call"};
+  static const char* const kinds[] = {"launch",       "copy",       "jump",
+                                      "jump_if_zero", "jump_table", "end",
+                                      "call",         "collective"};
   pestle_strbuf_appendf(
       out,
       "plan: %zu steps, %zu kernels, arena %lld bytes (lower bound %lld), "
@@ -65,6 +66,8 @@ void pestle_plan_build_print(const pestle_plan_build_t* plan,
       const char* text = plan->strings.data;
       pestle_strbuf_appendf(out, "%s%s%s ", library ? text + call->version : "",
                             library ? "." : "", text + call->name);
+    } else if (s->kind == PESTLE_PLAN_COLLECTIVE) {
+      pestle_strbuf_appendf(out, "%s ", plan->strings.data + s->label);
     } else if (s->kind >= PESTLE_PLAN_JUMP && s->kind < PESTLE_PLAN_END) {
       pestle_strbuf_appendf(out, "-> %u ", s->target);
     }

@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "base/fault.h"
 #include "base/mem.h"
+#include "compile/collective.h"
 #include "compile/copies.h"
 #include "compile/custom.h"
 #include "compile/library.h"
@@ -359,6 +360,33 @@ static pestle_status_t custom_steps(steps_t* s, const pestle_node_t* node) {
   return call_step(s, node, call);
 }
 
+// --- Collectives ---
+
+static pestle_status_t collective_steps(steps_t* s, const pestle_node_t* node) {
+  uint32_t sent = node->operand_count, count = sent + node->result_count;
+  pestle_groups_t groups;
+  pestle_plan_binding_t* b =
+      PESTLE_ARENA_ARRAY(s->kernels->arena, pestle_plan_binding_t, count + 1);
+  if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "planning a collective");
+  PESTLE_TRY(pestle_collective_groups(node, s->kernels->arena, &groups));
+  for (uint32_t i = 0; i < sent; ++i)
+    b[i] = binding_of(s, pestle_node_operand(node, i));
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    b[sent + i] = binding_of(s, &node->results[i]);
+    b[sent + i].flags = PESTLE_PLAN_WRITTEN;
+  }
+  pestle_plan_add_collective(s->plan, node, &groups, b, count);
+  pestle_plan_step_t step = {
+      .kind = PESTLE_PLAN_COLLECTIVE,
+      .kernel = (uint32_t)s->plan->collectives.size - 1,
+      .first = pestle_plan_bind(s->plan, b, count),
+      .count = count,
+      .label = pestle_plan_string(s->plan,
+                                  pestle_op_info((pestle_op_t)node->op)->name)};
+  (void)add_step(s, step);
+  return NULL;
+}
+
 // --- Control flow ---
 
 static uint32_t next_step(const steps_t* s) {
@@ -559,6 +587,15 @@ static pestle_status_t node_steps(steps_t* s, pestle_node_t* node) {
       return case_steps(s, node);
     case PESTLE_OP_CUSTOM_CALL:
       return custom_steps(s, node);
+    case PESTLE_OP_ALL_REDUCE:
+    case PESTLE_OP_ALL_GATHER:
+    case PESTLE_OP_REDUCE_SCATTER:
+    case PESTLE_OP_ALL_TO_ALL:
+    case PESTLE_OP_COLLECTIVE_PERMUTE:
+    case PESTLE_OP_COLLECTIVE_BROADCAST:
+    case PESTLE_OP_PARTITION_ID:
+    case PESTLE_OP_REPLICA_ID:
+      return collective_steps(s, node);
     case PESTLE_OP_SLICE:
       // Left outside only where it is contiguous: a place in its source.
       return NULL;
@@ -746,6 +783,9 @@ pestle_status_t pestle_steps_build(const pestle_kernels_t* kernels,
   plan->arena_size = memory->arena_size;
   plan->lower_bound = memory->lower_bound;
   plan->spare = (uint64_t)plan->arena_size;
+  pestle_world_shape_t world = pestle_module_world(function->module);
+  plan->replicas = world.replicas;
+  plan->partitions = world.partitions;
   const pestle_block_t* block = function->body->block;
   const pestle_node_t* ret = block->last;
   uint32_t n = ret->operand_count;

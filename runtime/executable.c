@@ -81,6 +81,7 @@ static size_t bindings_of(const pestle_plan_step_t* step) {
   switch ((pestle_plan_step_kind_t)step->kind) {
     case PESTLE_PLAN_LAUNCH:
     case PESTLE_PLAN_CALL:
+    case PESTLE_PLAN_COLLECTIVE:
       return step->count;
     case PESTLE_PLAN_COPY:
       return 2;
@@ -154,6 +155,7 @@ static bool needs_host(const pestle_executable_t* e, size_t step_count) {
         break;
       case PESTLE_PLAN_JUMP_IF_ZERO:
       case PESTLE_PLAN_JUMP_TABLE:
+      case PESTLE_PLAN_COLLECTIVE:
         return true;
       case PESTLE_PLAN_JUMP:
       case PESTLE_PLAN_END:
@@ -328,6 +330,7 @@ static pestle_status_t build(pestle_executable_t* e, pestle_device_t* device) {
   PESTLE_TRY(fill_patches(e));
   scan_steps(e, h->steps.count);
   PESTLE_TRY(pestle_executable_find_devices(e, device));
+  PESTLE_TRY(pestle_executable_find_collectives(e));
   PESTLE_TRY(pestle_executable_find_calls(e));
   PESTLE_TRY(pestle_executable_load_kernels(e));
   PESTLE_TRY(upload_constants(e));

@@ -139,8 +139,10 @@ struct pestle_executable_s {
   size_t kernel_count;
   pestle_exec_call_t* calls;
   size_t call_count;
-  size_t call_args;                 // most tensors that one has
-  const pestle_plan_step_t* steps;  // in the plan
+  size_t call_args;                             // most tensors that one has
+  const pestle_plan_collective_t* collectives;  // in the plan
+  const int32_t* groups;                        // likewise
+  const pestle_plan_step_t* steps;              // in the plan
   const pestle_plan_binding_t* bindings;
   size_t binding_count;
   pestle_exec_patch_t* patches;
@@ -188,6 +190,21 @@ PESTLE_NODISCARD pestle_status_t pestle_call(pestle_executable_t* executable,
                                              const pestle_queue_t* queue,
                                              const pestle_plan_step_t* step,
                                              void* const* buffers);
+
+// --- collective.c ---
+
+// Checks that the home can take part in the plan's collectives; it is set.
+PESTLE_NODISCARD pestle_status_t
+pestle_executable_find_collectives(pestle_executable_t* executable);
+// Does a step of a collective as run->options.world on a CPU.
+PESTLE_NODISCARD pestle_status_t
+pestle_collective_step(pestle_executable_t* executable, pestle_frame_t* frame,
+                       const pestle_plan_step_t* step, const pestle_run_t* run);
+// Whether |world|, which may be NULL, fits the plan.
+PESTLE_NODISCARD pestle_status_t pestle_executable_check_world(
+    const pestle_executable_t* executable, const struct pestle_world_s* world);
+// Ends the world of a run that has failed: others need not wait for it.
+void pestle_run_leave_world(const pestle_run_t* run, pestle_status_t failure);
 
 // --- frame.c ---
 

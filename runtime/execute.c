@@ -183,7 +183,7 @@ static void copy(pestle_executable_t* e, pestle_frame_t* frame,
 // Runs step |index| and says which is next; UINT32_MAX after the last.
 static pestle_status_t run_step(pestle_executable_t* e, pestle_frame_t* frame,
                                 uint32_t index, int32_t cap,
-                                uint32_t* out_next) {
+                                const pestle_run_t* run, uint32_t* out_next) {
   const pestle_plan_step_t* step = &e->steps[index];
   *out_next = index + 1;
   switch ((pestle_plan_step_kind_t)step->kind) {
@@ -196,6 +196,8 @@ static pestle_status_t run_step(pestle_executable_t* e, pestle_frame_t* frame,
       return NULL;
     case PESTLE_PLAN_CALL:
       return pestle_call(e, frame, NULL, step, frame->bindings + step->first);
+    case PESTLE_PLAN_COLLECTIVE:
+      return pestle_collective_step(e, frame, step, run);
     case PESTLE_PLAN_JUMP:
       *out_next = step->target;
       return NULL;
@@ -212,11 +214,11 @@ static pestle_status_t run_step(pestle_executable_t* e, pestle_frame_t* frame,
 
 static pestle_status_t run_timed_step(pestle_executable_t* e,
                                       pestle_frame_t* frame, uint32_t index,
-                                      int32_t cap,
-                                      const pestle_run_options_t* options,
+                                      int32_t cap, const pestle_run_t* run,
                                       uint32_t* out_next) {
+  const pestle_run_options_t* options = &run->options;
   int64_t begin = pestle_clock_ns();
-  PESTLE_TRY(run_step(e, frame, index, cap, out_next));
+  PESTLE_TRY(run_step(e, frame, index, cap, run, out_next));
   options->on_step(options->on_step_user, index, begin, pestle_clock_ns());
   return NULL;
 }
@@ -233,9 +235,9 @@ static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
     uint32_t next;
     if (controlled) PESTLE_TRY(pestle_run_look_at_control(control, step));
     if (options->on_step) {
-      PESTLE_TRY(run_timed_step(e, frame, step, cap, options, &next));
+      PESTLE_TRY(run_timed_step(e, frame, step, cap, run, &next));
     } else {
-      PESTLE_TRY(run_step(e, frame, step, cap, &next));
+      PESTLE_TRY(run_step(e, frame, step, cap, run, &next));
     }
     if (control->progress) {
       control->progress(control->progress_user, "run",

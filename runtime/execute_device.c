@@ -62,6 +62,8 @@ static pestle_status_t queue_step(pestle_executable_t* e, pestle_frame_t* frame,
       return launch(e, frame, queue, step, cap);
     case PESTLE_PLAN_CALL:
       return call(e, frame, queue, step);
+    case PESTLE_PLAN_COLLECTIVE:
+      break;  // pestle_executable_find_collectives() has refused it
     case PESTLE_PLAN_COPY:
       return pestle_queue_copy(queue, frame->bindings[step->first],
                                frame->bindings[step->first + 1],

@@ -24,6 +24,7 @@ _Static_assert(sizeof(pestle_plan_kernel_t) == 128, "a stable format");
 _Static_assert(sizeof(pestle_plan_step_t) == 40, "a stable format");
 _Static_assert(sizeof(pestle_plan_constant_ref_t) == 56, "a stable format");
 _Static_assert(sizeof(pestle_plan_location_t) == 24, "a stable format");
+_Static_assert(sizeof(pestle_plan_collective_t) == 40, "a stable format");
 
 #define MALFORMED(...) PESTLE_ERROR(MALFORMED, __VA_ARGS__)
 
@@ -44,6 +45,8 @@ typedef struct checker_t {
   const pestle_plan_tensor_t* tensors;
   const pestle_plan_location_t* locations;
   const uint32_t* location_ids;
+  const pestle_plan_collective_t* collectives;
+  const int32_t* groups;
 } checker_t;
 
 // --- Header ---
@@ -123,6 +126,8 @@ static pestle_status_t check_sections(checker_t* c) {
   PLAN_SECTION(call_tensors, pestle_plan_tensor_t)
   PLAN_SECTION(locations, pestle_plan_location_t)
   PLAN_SECTION(location_ids, uint32_t)
+  PLAN_SECTION(collectives, pestle_plan_collective_t)
+  PLAN_SECTION(groups, int32_t)
 #undef PLAN_SECTION
   c->strings = c->data + h->strings.offset;
   if (!h->strings.count || c->strings[0] || c->strings[h->strings.count - 1]) {
@@ -144,6 +149,8 @@ static pestle_status_t check_sections(checker_t* c) {
   c->tensors = PLAN_RECORDS(call_tensors, pestle_plan_tensor_t);
   c->locations = PLAN_RECORDS(locations, pestle_plan_location_t);
   c->location_ids = PLAN_RECORDS(location_ids, uint32_t);
+  c->collectives = PLAN_RECORDS(collectives, pestle_plan_collective_t);
+  c->groups = PLAN_RECORDS(groups, int32_t);
   return NULL;
 }
 
@@ -397,6 +404,87 @@ static pestle_status_t check_calls(const checker_t* c) {
   return NULL;
 }
 
+// --- Collectives ---
+
+// As many as a world has, which bounds their product.
+#define MOST_PROCESSES (1 << 20)
+
+static bool is_number(uint32_t kind) {
+  return kind == PESTLE_PLAN_PARTITION_ID || kind == PESTLE_PLAN_REPLICA_ID;
+}
+
+static bool has_groups(const checker_t* c, const pestle_plan_collective_t* k) {
+  const pestle_plan_header_t* h = c->header;
+  int64_t processes = (int64_t)h->replicas * h->partitions;
+  uint64_t used = (uint64_t)k->group_count * k->group_size;
+  if (k->first_group > h->groups.count ||
+      used > h->groups.count - k->first_group ||
+      (k->kind == PESTLE_PLAN_PERMUTE && k->group_size != 2)) {
+    return false;
+  }
+  for (uint64_t i = 0; i < used; ++i) {
+    int32_t rank = c->groups[k->first_group + i];
+    bool may_end = k->kind != PESTLE_PLAN_PERMUTE && i % k->group_size;
+    if (rank < (may_end ? -1 : 0) || rank >= processes) return false;
+  }
+  return true;
+}
+
+static pestle_status_t check_collectives(const checker_t* c) {
+  const pestle_plan_header_t* h = c->header;
+  if (h->replicas < 1 || h->partitions < 1 || h->replicas > MOST_PROCESSES ||
+      h->partitions > MOST_PROCESSES / h->replicas) {
+    return MALFORMED("the plan is for %" PRId32 " replicas of %" PRId32
+                     " partitions",
+                     h->replicas, h->partitions);
+  }
+  for (uint64_t i = 0; i < h->collectives.count; ++i) {
+    const pestle_plan_collective_t* k = &c->collectives[i];
+    if (k->kind > PESTLE_PLAN_REPLICA_ID ||
+        k->reduction > PESTLE_REDUCTION_OR || !k->tensor_count ||
+        !pestle_dtype_is_stored((pestle_dtype_t)k->dtype) ||
+        !pestle_dtype_size((pestle_dtype_t)k->dtype) || !has_groups(c, k) ||
+        (k->kind < PESTLE_PLAN_PERMUTE &&
+         (!k->group_count || !k->group_size))) {
+      return MALFORMED("collective %" PRIu64
+                       " of the plan is of no kind that this Pestle knows, or "
+                       "has processes that do not exist",
+                       i);
+    }
+  }
+  return NULL;
+}
+
+// How many times one of the two is the other: those of one group.
+static const char* collective_fault(const checker_t* c,
+                                    const pestle_plan_step_t* step) {
+  if (step->kernel >= c->header->collectives.count)
+    return "names no collective";
+  const pestle_plan_collective_t* k = &c->collectives[step->kernel];
+  const pestle_plan_binding_t* b = c->bindings + step->first;
+  if (is_number(k->kind)) {
+    return step->count == 1 && b->size == 4 && may_be_written(b)
+               ? NULL
+               : "does not give one u32";
+  }
+  uint64_t n = k->tensor_count,
+           size = pestle_dtype_size((pestle_dtype_t)k->dtype);
+  if (step->count != 2 * n) return "does not fit its collective's tensors";
+  for (uint64_t i = 0; i < n; ++i) {
+    const pestle_plan_binding_t *from = &b[i], *to = &b[n + i];
+    uint64_t sent = from->size, got = to->size;
+    if (k->kind == PESTLE_PLAN_ALL_GATHER) sent *= k->group_size;
+    if (k->kind == PESTLE_PLAN_REDUCE_SCATTER) got *= k->group_size;
+    if (sent != got || from->size % size || to->size % size ||
+        (k->kind == PESTLE_PLAN_ALL_TO_ALL &&
+         from->size % (k->group_size * size))) {
+      return "has a binding of another size than its collective needs";
+    }
+    if (!may_be_written(to)) return "writes to an input or a constant";
+  }
+  return NULL;
+}
+
 // --- Steps ---
 
 static uint64_t tensor_bytes(const pestle_plan_tensor_t* t) {
@@ -474,6 +562,8 @@ static const char* step_fault(const checker_t* c, uint64_t index) {
       return NULL;
     case PESTLE_PLAN_CALL:
       return call_fault(c, step);
+    case PESTLE_PLAN_COLLECTIVE:
+      return collective_fault(c, step);
     case PESTLE_PLAN_END:
       return NULL;
     default:
@@ -516,5 +606,6 @@ pestle_status_t pestle_plan_check(const void* data, size_t size, bool verify) {
   PESTLE_TRY(check_constants(&c));
   PESTLE_TRY(check_bindings(&c));
   PESTLE_TRY(check_calls(&c));
+  PESTLE_TRY(check_collectives(&c));
   return check_steps(&c);
 }

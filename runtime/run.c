@@ -424,27 +424,37 @@ static pestle_status_t check_and_run(pestle_executable_t* e,
   return status;
 }
 
-pestle_status_t pestle_executable_run(
-    pestle_executable_t* executable, pestle_stream_t* stream,
-    const pestle_tensor_t* inputs, size_t input_count, pestle_tensor_t* outputs,
-    size_t output_count, const pestle_run_options_t* options) {
-  pestle_executable_t* e = executable;
-  pestle_run_t run;
-  if (!e) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "pestle_executable_run needs an executable, not NULL");
-  }
-  pestle_context_enter(e->context);
+static pestle_status_t call(pestle_executable_t* e, pestle_stream_t* stream,
+                            const pestle_tensor_t* inputs, size_t input_count,
+                            pestle_tensor_t* outputs, size_t output_count,
+                            const pestle_run_t* run) {
   if (e->remote) PESTLE_TRY(pestle_device_check_open(e->home));
   PESTLE_TRY(
       pestle_run_check_counts(e, inputs, input_count, outputs, output_count));
-  PESTLE_TRY(read_options(options, &run));
+  PESTLE_TRY(pestle_executable_check_world(e, run->options.world));
   pestle_frame_t* frame;
   bool native = stream && pestle_stream_native(stream);
   PESTLE_TRY(pestle_frame_take(e, native ? stream->number : 0, &frame));
   memset(frame->allocated, 0, e->output_count);
   pestle_status_t status =
-      check_and_run(e, frame, stream, inputs, outputs, &run);
+      check_and_run(e, frame, stream, inputs, outputs, run);
   pestle_frame_give(e, frame);
+  return status;
+}
+
+pestle_status_t pestle_executable_run(
+    pestle_executable_t* executable, pestle_stream_t* stream,
+    const pestle_tensor_t* inputs, size_t input_count, pestle_tensor_t* outputs,
+    size_t output_count, const pestle_run_options_t* options) {
+  pestle_run_t run;
+  if (!executable) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_executable_run needs an executable, not NULL");
+  }
+  pestle_context_enter(executable->context);
+  PESTLE_TRY(read_options(options, &run));
+  pestle_status_t status = call(executable, stream, inputs, input_count,
+                                outputs, output_count, &run);
+  pestle_run_leave_world(&run, status);
   return status;
 }

@@ -41,6 +41,7 @@ static pestle_status_t read_options(const pestle_run_buffers_options_t* user,
   out_run->options.threads = out_options->threads;
   out_run->options.on_step = out_options->on_step;
   out_run->options.on_step_user = out_options->on_step_user;
+  out_run->options.world = out_options->world;
   return pestle_run_read_control(out_options->control, &out_run->control);
 }
 
@@ -556,6 +557,25 @@ static pestle_status_t run_queued(const buffers_run_t* r,
 
 // --- The call ---
 
+static pestle_status_t call(const buffers_run_t* given, pestle_stream_t* stream,
+                            size_t input_count, size_t output_count,
+                            const pestle_run_t* run) {
+  buffers_run_t r = *given;
+  pestle_executable_t* e = r.e;
+  if (e->remote) PESTLE_TRY(pestle_device_check_open(e->home));
+  PESTLE_TRY(pestle_run_check_counts(e, r.inputs, input_count, r.outputs,
+                                     output_count));
+  PESTLE_TRY(check_events(&r));
+  PESTLE_TRY(pestle_executable_check_world(e, run->options.world));
+  if (stream) PESTLE_TRY(pestle_stream_accepts(stream, e));
+  bool native = stream && pestle_stream_native(stream);
+  PESTLE_TRY(pestle_frame_take(e, native ? stream->number : 0, &r.frame));
+  pestle_status_t status =
+      stream ? run_queued(&r, stream, run) : run_now(&r, run);
+  pestle_frame_give(e, r.frame);
+  return status;
+}
+
 pestle_status_t pestle_executable_run_buffers(
     pestle_executable_t* executable, pestle_stream_t* stream,
     const pestle_buffer_view_t* inputs, size_t input_count,
@@ -568,18 +588,10 @@ pestle_status_t pestle_executable_run_buffers(
     outputs[o] = NULL;
   PESTLE_REQUIRE(e, "an executable");
   pestle_context_enter(e->context);
-  if (e->remote) PESTLE_TRY(pestle_device_check_open(e->home));
-  PESTLE_TRY(
-      pestle_run_check_counts(e, inputs, input_count, outputs, output_count));
   PESTLE_TRY(read_options(user, &options, &run));
   buffers_run_t r = {
       .e = e, .inputs = inputs, .outputs = outputs, .options = &options};
-  PESTLE_TRY(check_events(&r));
-  if (stream) PESTLE_TRY(pestle_stream_accepts(stream, e));
-  bool native = stream && pestle_stream_native(stream);
-  PESTLE_TRY(pestle_frame_take(e, native ? stream->number : 0, &r.frame));
-  pestle_status_t status =
-      stream ? run_queued(&r, stream, &run) : run_now(&r, &run);
-  pestle_frame_give(e, r.frame);
+  pestle_status_t status = call(&r, stream, input_count, output_count, &run);
+  pestle_run_leave_world(&run, status);
   return status;
 }

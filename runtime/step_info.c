@@ -73,6 +73,16 @@ static void tell_copy(const pestle_executable_t* e,
   info->constant_bytes = from->storage == PESTLE_PLAN_CONSTANT ? from->size : 0;
 }
 
+static void tell_collective(const pestle_executable_t* e,
+                            const pestle_plan_step_t* step,
+                            pestle_step_info_t* info) {
+  info->kind = PESTLE_STEP_COLLECTIVE;
+  info->name = info->ops = pestle_plan_text(e->plan, step->label);
+  info->ops_size = strlen(info->ops);
+  info->threads = 1;
+  info->bytes = bound_bytes(e, step, false);
+}
+
 pestle_status_t pestle_executable_step(const pestle_executable_t* e,
                                        size_t index,
                                        pestle_step_info_t* out_info) {
@@ -96,6 +106,7 @@ pestle_status_t pestle_executable_step(const pestle_executable_t* e,
   if (step->kind == PESTLE_PLAN_LAUNCH) tell_kernel(e, step, &info);
   if (step->kind == PESTLE_PLAN_CALL) tell_call(e, step, &info);
   if (step->kind == PESTLE_PLAN_COPY) tell_copy(e, step, &info);
+  if (step->kind == PESTLE_PLAN_COLLECTIVE) tell_collective(e, step, &info);
   if (info.constant_bytes > info.bytes) info.constant_bytes = info.bytes;
   info.locations = PESTLE_PLAN_RECORDS(e->plan, uint32_t, location_ids) +
                    step->first_location;

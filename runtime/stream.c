@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/require.h"
 #include "base/status_copy.h"
+#include "pestle/world.h"
 
 typedef enum op_kind_t { OP_RUN, OP_SIGNAL, OP_WAIT } op_kind_t;
 
@@ -45,6 +46,7 @@ static void destroy_op(pestle_context_t* context, op_t* op) {
   if (op->order.after) op->order.after(op->order.after_self);
   pestle_completion_release(op->order.done);
   pestle_completion_release(op->completion);
+  if (op->kind == OP_RUN) pestle_world_release(op->run.options.world);
   pestle_executable_release(op->executable);
   pestle_dealloc(context->core.allocator, op, op->bytes);
 }
@@ -70,6 +72,7 @@ static void do_run(pestle_stream_t* stream, op_t* op) {
   pestle_status_t status =
       pestle_frame_take(e, stream->native.stream ? stream->number : 0, &frame);
   if (status) {
+    pestle_run_leave_world(&op->run, status);
     pestle_stream_act_failed(stream, order, status);
     return;
   }
@@ -79,6 +82,7 @@ static void do_run(pestle_stream_t* stream, op_t* op) {
   }
   status = pestle_run_bind(e, op->inputs, op->outputs, frame);
   if (status) {
+    pestle_run_leave_world(&op->run, status);
     pestle_stream_act_failed(stream, order, status);
   } else {
     pestle_stream_act_run(stream, e, frame, op->inputs, op->outputs, &op->run,
@@ -384,6 +388,7 @@ static pestle_status_t push_run(pestle_stream_t* stream, pestle_executable_t* e,
   op->bytes = bytes;
   op->kind = OP_RUN;
   op->run = *run;
+  pestle_world_retain(op->run.options.world);
   op->executable = e;
   pestle_executable_retain(e);
   if (order) copy_order(order, op);

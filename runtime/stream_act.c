@@ -208,6 +208,7 @@ void pestle_stream_act_run(pestle_stream_t* stream, pestle_executable_t* e,
     failure = pestle_run_frame(e, frame, stream->native.stream ? stream : NULL,
                                inputs, outputs, run);
   }
+  pestle_run_leave_world(run, failure);
   if (!failure) {
     heal(stream, e, frame, outputs);
   } else if (!order || !order->done) {

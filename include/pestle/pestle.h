@@ -48,5 +48,6 @@
 #include "pestle/tensor.h"
 #include "pestle/transform.h"
 #include "pestle/types.h"
+#include "pestle/world.h"
 
 #endif  // PESTLE_PESTLE_H_

@@ -14,10 +14,11 @@
 
 #include <stdint.h>
 
+#include "pestle/collective.h"
 #include "pestle/types.h"
 
 #define PESTLE_PLAN_MAGIC "PSTLPLN1"
-#define PESTLE_PLAN_VERSION 8u
+#define PESTLE_PLAN_VERSION 9u
 
 // Constants of at least so many bytes lie outside of a plan that is not to be
 // self-contained. Below it a file and a mapping of their own cost more than a
@@ -62,6 +63,10 @@ typedef struct pestle_plan_header_t {
   pestle_plan_section_t call_tensors;   // pestle_plan_tensor_t
   pestle_plan_section_t locations;      // pestle_plan_location_t
   pestle_plan_section_t location_ids;   // uint32_t: numbers of locations
+  // The plan runs as |replicas| x |partitions| processes; 1 and 1: alone.
+  int32_t replicas, partitions;
+  pestle_plan_section_t collectives;  // pestle_plan_collective_t
+  pestle_plan_section_t groups;       // int32_t: numbers of processes
 } pestle_plan_header_t;
 
 // Where ops of the module came from. A location's number is its place here: the
@@ -209,6 +214,32 @@ typedef struct pestle_plan_tensor_t {
   int64_t dims[PESTLE_MAX_RANK];
 } pestle_plan_tensor_t;
 
+// What a collective does; up to BROADCAST as in pestle/collective.h.
+typedef enum pestle_plan_collective_kind_e {
+  PESTLE_PLAN_ALL_REDUCE = PESTLE_COLLECTIVE_ALL_REDUCE,
+  PESTLE_PLAN_ALL_GATHER = PESTLE_COLLECTIVE_ALL_GATHER,
+  PESTLE_PLAN_REDUCE_SCATTER = PESTLE_COLLECTIVE_REDUCE_SCATTER,
+  PESTLE_PLAN_ALL_TO_ALL = PESTLE_COLLECTIVE_ALL_TO_ALL,
+  PESTLE_PLAN_PERMUTE = PESTLE_COLLECTIVE_PERMUTE,
+  PESTLE_PLAN_BROADCAST = PESTLE_COLLECTIVE_BROADCAST,
+  // One u32 result: which partition, or replica, the process is.
+  PESTLE_PLAN_PARTITION_ID = 6,
+  PESTLE_PLAN_REPLICA_ID = 7,
+} pestle_plan_collective_kind_t;
+
+// One collective of |tensor_count| tensors at once, all of one dtype. Its groups are
+// |group_count| rows of |group_size| numbers of processes from |first_group| on, -1
+// where a row has no more; of PERMUTE who sends and who receives.
+typedef struct pestle_plan_collective_t {
+  uint32_t kind;       // pestle_plan_collective_kind_t
+  uint32_t reduction;  // pestle_reduction_t, of those that combine
+  uint32_t dtype;
+  uint32_t tensor_count;
+  uint32_t first_group, group_count, group_size;
+  uint32_t reserved;
+  uint64_t hash;  // of what all processes must have alike
+} pestle_plan_collective_t;
+
 typedef enum pestle_plan_step_kind_e {
   // a kernel: |kernel|, bindings [first, first + count) in arg_slot order
   PESTLE_PLAN_LAUNCH = 0,
@@ -226,6 +257,9 @@ typedef enum pestle_plan_step_kind_e {
   // a call: number |kernel|, bindings [first, first + count) of its operands and
   // then its results
   PESTLE_PLAN_CALL = 6,
+  // collective number |kernel|, bindings [first, first + count) of what is sent and
+  // then, as many, of what is received; PARTITION_ID and REPLICA_ID send nothing
+  PESTLE_PLAN_COLLECTIVE = 7,
 } pestle_plan_step_kind_t;
 
 typedef struct pestle_plan_step_t {

@@ -513,6 +513,9 @@ typedef struct pestle_run_options_t {
   void (*on_step)(void* user, uint32_t step, int64_t begin_ns, int64_t end_ns);
   void* on_step_user;
   int32_t output_place;  // pestle_output_place_t
+  // As whom the run takes part, of a plan for several processes (pestle/world.h). All
+  // ranks run it, on threads of their own. Held while the run is queued.
+  struct pestle_world_s* world;
 } pestle_run_options_t;
 
 // What an executable takes and gives. Frozen. Borrowed from the executable.
@@ -556,9 +559,10 @@ pestle_executable_alias(const pestle_executable_t* executable, size_t index);
 
 typedef enum pestle_step_kind_e {
   PESTLE_STEP_KERNEL = 0,
-  PESTLE_STEP_COPY = 1,  // of one value to another's place
-  PESTLE_STEP_CALL = 2,  // a library's op, or a custom call
-  PESTLE_STEP_JUMP = 3,  // of loops and branches; the end too
+  PESTLE_STEP_COPY = 1,        // of one value to another's place
+  PESTLE_STEP_CALL = 2,        // a library's op, or a custom call
+  PESTLE_STEP_JUMP = 3,        // of loops and branches; the end too
+  PESTLE_STEP_COLLECTIVE = 4,  // with the other processes of a world
 } pestle_step_kind_t;
 
 // What a step is: with the times that pestle_run_options_t.on_step receives, a
@@ -693,6 +697,7 @@ typedef struct pestle_run_buffers_options_t {
   // As in pestle_run_options_t.
   void (*on_step)(void* user, uint32_t step, int64_t begin_ns, int64_t end_ns);
   void* on_step_user;
+  struct pestle_world_s* world;  // as in pestle_run_options_t
 } pestle_run_buffers_options_t;
 
 // Runs once on buffers. |inputs| are views in the executable's order of buffers

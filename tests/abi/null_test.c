@@ -511,6 +511,39 @@ static void call_stream_create(things_t* t) {
   assert_null(stream);
   BAD(pestle_stream_create(t->device, NULL));
 }
+static void call_world_create_local(things_t* t) {
+  pestle_world_t* ranks[2];
+  BAD(pestle_world_create_local(NULL, 2, NULL, ranks));
+  BAD(pestle_world_create_local(t->context, 2, NULL, NULL));
+}
+static void call_world_retain(things_t* t) {
+  (void)t;
+  pestle_world_retain(NULL);
+}
+static void call_world_release(things_t* t) {
+  (void)t;
+  pestle_world_release(NULL);
+}
+static void call_world_rank(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_world_rank(NULL), 0);
+}
+static void call_world_size(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_world_size(NULL), 0);
+}
+static void call_world_abort(things_t* t) {
+  (void)t;
+  pestle_world_abort(NULL, NULL);
+}
+static void call_world_status(things_t* t) {
+  (void)t;
+  assert_null(pestle_world_status(NULL));
+}
+static void call_world_bytes(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_world_bytes(NULL), 0);
+}
 static void call_stream_release(things_t* t) {
   (void)t;
   pestle_stream_release(NULL);
@@ -1137,7 +1170,11 @@ static void call_optimize(things_t* t) {
 #include "pestle/scalar.def"
 
 // All that an op takes is NULL, first with and then without a builder. An op
-// without operands has nothing that it could miss but its attributes.
+// without operands has nothing that it could miss but its attributes, and these two
+// have none.
+static bool takes_nothing(pestle_op_t op) {
+  return op == PESTLE_OP_PARTITION_ID || op == PESTLE_OP_REPLICA_ID;
+}
 #define NONE_0
 #define NONE_1 , NULL
 #define NONE_2 , NULL, NULL
@@ -1151,9 +1188,11 @@ static void call_optimize(things_t* t) {
 #define NO_RESULT_V , NULL, 0
 #define PESTLE_OP_BEGIN(NAME, op, mlir, OPERANDS, REGIONS, RESULTS, TYPE, ...) \
   static void call_op_##op(things_t* t) {                                      \
-    BAD(pestle_op_##op(                                                        \
-        &t->builder NONE_##OPERANDS,                                           \
-        NULL NONE_##REGIONS NO_TYPE_##TYPE NO_RESULT_##RESULTS));              \
+    if (!takes_nothing(PESTLE_OP_##NAME)) {                                    \
+      BAD(pestle_op_##op(                                                      \
+          &t->builder NONE_##OPERANDS,                                         \
+          NULL NONE_##REGIONS NO_TYPE_##TYPE NO_RESULT_##RESULTS));            \
+    }                                                                          \
     BAD(pestle_op_##op(                                                        \
         NULL NONE_##OPERANDS,                                                  \
         NULL NONE_##REGIONS NO_TYPE_##TYPE NO_RESULT_##RESULTS));              \
@@ -1647,6 +1686,8 @@ static const row_t rows[] = {
     ROW(array_export) ROW(array_export_legacy) ROW(buffer_export)
     ROW(array_borrow) ROW(dlpack_allocate) ROW(dlpack_device)
     ROW(dlpack_find_device) ROW(stream_handle)
+    ROW(world_create_local) ROW(world_retain) ROW(world_release) ROW(world_rank)
+    ROW(world_size) ROW(world_abort) ROW(world_status) ROW(world_bytes)
     ROW(allocator_system) ROW(version) ROW(build_id) ROW(build_id_u64)
     ROW(status_make) ROW(status_make_v) ROW(status_annotate) ROW(status_join)
     ROW(status_release) ROW(status_code) ROW(status_message) ROW(status_file)

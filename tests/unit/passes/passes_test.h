@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/half.h"
+#include "ir/collective.h"
 #include "ir/ref/ref.h"
 #include "passes/pass.h"
 
@@ -114,26 +115,41 @@ static inline void test_free_results(test_results_t* r) {
     free(r->data[i]);
 }
 
-// Evaluates the entry on inputs made from |seed|.
+// Evaluates the entry on inputs made from |seed|; in a world of several processes all
+// of them, each on inputs of its own, whose results follow each other.
 static inline test_results_t test_evaluate(pestle_module_t* module,
                                            uint64_t seed) {
+  pestle_world_shape_t world = pestle_module_world(module);
+  size_t ranks = (size_t)(world.replicas * world.partitions);
   pestle_function_t* f = pestle_module_entry(module);
   const pestle_node_t* end = f->body->block->last;
   void* inputs[TEST_MAX_ARRAYS];
+  const void* const* arguments[TEST_MAX_ARRAYS];
+  void* const* outputs[TEST_MAX_ARRAYS];
   size_t count = pestle_function_argument_count(f);
-  assert_true(count <= TEST_MAX_ARRAYS);
-  for (size_t i = 0; i < count; ++i) {
-    inputs[i] = test_array(pestle_function_argument(f, i)->type, &seed);
+  size_t result_count = end->operand_count;
+  assert_true(ranks * count <= TEST_MAX_ARRAYS && ranks <= TEST_MAX_ARRAYS);
+  assert_true(ranks * result_count <= TEST_MAX_ARRAYS);
+  test_results_t results = {.count = ranks * result_count};
+  for (size_t r = 0; r < ranks; ++r) {
+    arguments[r] = (const void* const*)inputs + r * count;
+    outputs[r] = results.data + r * result_count;
+    for (size_t i = 0; i < count; ++i) {
+      inputs[r * count + i] =
+          test_array(pestle_function_argument(f, i)->type, &seed);
+    }
+    for (size_t i = 0; i < result_count; ++i) {
+      size_t at = r * result_count + i;
+      results.types[at] = *pestle_node_operand(end, i)->type;
+      results.data[at] = test_array(&results.types[at], NULL);
+    }
   }
-  test_results_t results = {.count = end->operand_count};
-  for (size_t i = 0; i < results.count; ++i) {
-    results.types[i] = *pestle_node_operand(end, i)->type;
-    results.data[i] = test_array(&results.types[i], NULL);
-  }
-  assert_ok(
-      pestle_ref_evaluate_function(pestle_context_allocator(module->context), f,
-                                   (const void* const*)inputs, results.data));
-  for (size_t i = 0; i < count; ++i)
+  pestle_allocator_t allocator = pestle_context_allocator(module->context);
+  assert_ok(ranks > 1
+                ? pestle_ref_evaluate_world(allocator, f, arguments, outputs)
+                : pestle_ref_evaluate_function(allocator, f, arguments[0],
+                                               results.data));
+  for (size_t i = 0; i < ranks * count; ++i)
     free(inputs[i]);
   return results;
 }

@@ -162,7 +162,7 @@ static void test_sentences(void** state) {
   static plan_writer_t w;
   EXPECT(w.header.magic[0] = 'X', MALFORMED, "not a plan");
   EXPECT(w.header.version = PESTLE_PLAN_VERSION + 1, INCOMPATIBLE,
-         "format version 9");
+         "format version 10");
   EXPECT(w.header.arena_size = 65, MALFORMED, "arena of 65");
   EXPECT(w.header.arena_size = -64, MALFORMED, "arena of -64");
   EXPECT(w.header.name = 9999, MALFORMED, "text outside");
@@ -226,6 +226,73 @@ static void write_call(plan_writer_t* w) {
   w->steps[8].first = first;
   w->steps[8].count = 2;
   plan_step(w, PESTLE_PLAN_END, 0, 0, 0, 0);  // 9
+}
+
+// The plan above for two processes that sum input 0, and one number.
+static void write_collectives(plan_writer_t* w) {
+  write_rich(w);
+  w->header.partitions = 2;
+  w->collectives[0] = (pestle_plan_collective_t){.kind = PESTLE_PLAN_ALL_REDUCE,
+                                                 .dtype = PESTLE_F32,
+                                                 .tensor_count = 1,
+                                                 .group_count = 1,
+                                                 .group_size = 2};
+  w->collectives[1] = (pestle_plan_collective_t){
+      .kind = PESTLE_PLAN_PARTITION_ID, .dtype = PESTLE_U32, .tensor_count = 1};
+  w->header.collectives.count = 2;
+  w->groups[1] = 1;
+  w->header.groups.count = 2;
+  uint32_t first = plan_bind(w, PESTLE_PLAN_INPUT, 0, 0, 64);
+  uint32_t arena = (uint32_t)plan_arena(w, 64);
+  plan_bind_written(w, PESTLE_PLAN_ARENA, 0, arena, 64);
+  uint32_t number = plan_bind_written(w, PESTLE_PLAN_ARENA, 0, arena, 4);
+  w->steps[8].kind = PESTLE_PLAN_COLLECTIVE;
+  w->steps[8].first = first;
+  w->steps[8].count = 2;
+  plan_step(w, PESTLE_PLAN_COLLECTIVE, 1, number, 1, 0);  // 9
+  plan_step(w, PESTLE_PLAN_END, 0, 0, 0, 0);              // 10
+}
+
+static void test_collectives(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  static plan_writer_t w;
+  size_t size;
+  write_collectives(&w);
+  char* data = plan_finish(&w, &size);
+  assert_ok(try_plan(context, data, size));
+  free(data);
+#define EXPECT_COLLECTIVE(change, text)                           \
+  do {                                                            \
+    write_collectives(&w);                                        \
+    (void)(change);                                               \
+    data = plan_finish(&w, &size);                                \
+    assert_error(try_plan(context, data, size), MALFORMED, text); \
+    free(data);                                                   \
+  } while (0)
+  EXPECT_COLLECTIVE(w.header.replicas = 0, "0 replicas of 2 partitions");
+  EXPECT_COLLECTIVE(w.header.partitions = INT32_MAX, "partitions");
+  EXPECT_COLLECTIVE(w.collectives[0].kind = 99, "collective 0");
+  EXPECT_COLLECTIVE(w.collectives[0].reduction = 99, "collective 0");
+  EXPECT_COLLECTIVE(w.collectives[0].dtype = PESTLE_INDEX, "collective 0");
+  EXPECT_COLLECTIVE(w.collectives[0].tensor_count = 0, "collective 0");
+  EXPECT_COLLECTIVE(w.collectives[0].first_group = 1, "do not exist");
+  EXPECT_COLLECTIVE(w.collectives[0].group_count = UINT32_MAX, "do not exist");
+  EXPECT_COLLECTIVE(w.collectives[0].group_count = 0, "do not exist");
+  EXPECT_COLLECTIVE(w.groups[1] = 2, "do not exist");
+  EXPECT_COLLECTIVE(w.groups[0] = -1, "do not exist");
+  EXPECT_COLLECTIVE(w.collectives[0].kind = PESTLE_PLAN_ALL_GATHER,
+                    "another size");
+  EXPECT_COLLECTIVE(w.collectives[0].kind = PESTLE_PLAN_REDUCE_SCATTER,
+                    "another size");
+  EXPECT_COLLECTIVE(w.steps[8].kernel = 2, "names no collective");
+  EXPECT_COLLECTIVE(w.steps[8].count = 1, "does not fit its collective");
+  EXPECT_COLLECTIVE(w.bindings[w.steps[9].first].size = 2, "one u32");
+  EXPECT_COLLECTIVE(w.bindings[w.steps[8].first + 1].size = 32, "another size");
+  EXPECT_COLLECTIVE(
+      w.bindings[w.steps[8].first + 1] = w.bindings[w.steps[8].first],
+      "writes to an input");
+  pestle_context_release(context);
 }
 
 static void test_calls(void** state) {
@@ -313,9 +380,13 @@ static void test_save_and_load(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sound), cmocka_unit_test(test_cut_and_flipped),
-      cmocka_unit_test(test_lies),  cmocka_unit_test(test_sentences),
-      cmocka_unit_test(test_calls), cmocka_unit_test(test_save_and_load),
+      cmocka_unit_test(test_sound),
+      cmocka_unit_test(test_cut_and_flipped),
+      cmocka_unit_test(test_lies),
+      cmocka_unit_test(test_sentences),
+      cmocka_unit_test(test_collectives),
+      cmocka_unit_test(test_calls),
+      cmocka_unit_test(test_save_and_load),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

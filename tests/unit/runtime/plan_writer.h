@@ -29,6 +29,8 @@ typedef struct plan_writer_t {
   pestle_plan_constant_ref_t refs[PLAN_WRITER_MAX];  // the first: |constants|
   pestle_plan_location_t locations[4];
   uint32_t location_ids[8];
+  pestle_plan_collective_t collectives[4];
+  int32_t groups[8];
   char code[8192];
 } plan_writer_t;
 
@@ -48,6 +50,7 @@ static inline void plan_begin(plan_writer_t* w, const char* name) {
   w->header.build_id = pestle_build_id_u64();
   w->header.strings.count = 1;
   w->header.constant_refs.count = 1;
+  w->header.replicas = w->header.partitions = 1;
   w->header.name = plan_text(w, name);
 }
 
@@ -222,6 +225,9 @@ static inline uint64_t plan_lay_out(plan_writer_t* w, char* base) {
   plan_place(base, &size, &h->call_tensors, w->tensors, sizeof(w->tensors[0]));
   plan_place(base, &size, &h->locations, w->locations, sizeof(w->locations[0]));
   plan_place(base, &size, &h->location_ids, w->location_ids, sizeof(uint32_t));
+  plan_place(base, &size, &h->collectives, w->collectives,
+             sizeof(w->collectives[0]));
+  plan_place(base, &size, &h->groups, w->groups, sizeof(int32_t));
   return size;
 }
 
