@@ -5,6 +5,7 @@
 #include "ir/built.h"
 #include "ir/parse_internal.h"
 #include "ir/parse_module.h"
+#include "ir/sharding.h"
 #include "ir/text.h"
 
 static pestle_status_t fill_ops(pestle_parser_t* p) {
@@ -140,6 +141,7 @@ static pestle_status_t parse_text(pestle_parser_t* p) {
   PESTLE_TRY(pestle_parse_resolve_locs(p));
   PESTLE_TRY(pestle_parse_attach_bodies(p));
   PESTLE_TRY(pestle_generic_attach_computations(p->module));
+  PESTLE_TRY(pestle_module_localise(p->module));
   return pestle_module_verify(p->module);
 }
 

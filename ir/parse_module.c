@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/parse_module.h"
+#include "ir/sharding.h"
 
 #include "ir/text.h"
 
@@ -321,6 +322,12 @@ static bool at_string(const pestle_parser_t* p, const char* text) {
          pestle_str_equal_c(pestle_parse_token(p)->text, text);
 }
 
+// Meshes may stand before a module that has no line of its own.
+static pestle_status_t add_mesh(pestle_parser_t* p, pestle_str_t name,
+                                pestle_str_t text) {
+  return p->module ? pestle_module_add_mesh(p->module, name, text) : NULL;
+}
+
 // "@mesh = <["d"=1]>", or '"sdy.mesh"() <{..}> : () -> ()': devices, over which
 // shardings spread values without changing them.
 static pestle_status_t skip_mesh(pestle_parser_t* p) {
@@ -331,7 +338,12 @@ static pestle_status_t skip_mesh(pestle_parser_t* p) {
     PESTLE_TRY(pestle_parse_symbol(p, &p->scratch, &name));
     PESTLE_TRY(pestle_parse_expect(p, '='));
     if (!pestle_parse_at(p, '<')) return pestle_parse_expected(p, "'<'");
+    const char* begin = pestle_parse_token(p)->whole.data;
     PESTLE_TRY(pestle_parse_skip_brackets(p, true));
+    const char* end = pestle_parse_token(p)->whole.data;
+    PESTLE_TRY(
+        add_mesh(p, name, pestle_str_make(begin, (size_t)(end - begin))));
+    if (pestle_parse_at(p, '{')) PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
     return pestle_parse_skip_loc(p);
   }
   pestle_parse_advance(p);
@@ -341,6 +353,10 @@ static pestle_status_t skip_mesh(pestle_parser_t* p) {
   if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
   PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
   if (properties) PESTLE_TRY(pestle_parse_expect(p, '>'));
+  const pestle_generic_value_t* symbol = pestle_generic_find(&dict, "sym_name");
+  const pestle_generic_value_t* mesh = pestle_generic_find(&dict, "mesh");
+  if (symbol && symbol->kind == PESTLE_GENERIC_STRING && mesh)
+    PESTLE_TRY(add_mesh(p, symbol->text, mesh->whole));
   PESTLE_TRY(pestle_parse_expect(p, ':'));
   PESTLE_TRY(pestle_parse_function_type(p, &none, &none));
   return pestle_parse_skip_loc(p);

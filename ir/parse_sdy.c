@@ -3,7 +3,9 @@
 // a computation that is written for each device is read in the place of its op.
 #include <string.h>
 
+#include "ir/collective.h"
 #include "ir/parse_internal.h"
+#include "ir/sharding.h"
 
 // "[{"x"}, {}] %a out_sharding=<@mesh, [..]> {..} : type"
 pestle_status_t pestle_parse_sdy_form(pestle_parser_t* p,
@@ -32,10 +34,35 @@ bool pestle_parse_is_computation(pestle_str_t name) {
          pestle_str_equal_c(name, "sdy.named_computation");
 }
 
+// In which parts each device has what goes in and comes out: texts of lists.
+typedef struct shardings_t {
+  pestle_str_t in, out;
+} shardings_t;
+
+static pestle_str_t text_of(const pestle_generic_value_t* dict,
+                            const char* key) {
+  const pestle_generic_value_t* value = pestle_generic_find(dict, key);
+  return value ? value->whole : pestle_str_make("", 0);
+}
+
+// "[<@mesh, [..]>]", read over.
+static pestle_status_t read_list(pestle_parser_t* p, pestle_str_t* out) {
+  const char* begin = pestle_parse_token(p)->whole.data;
+  if (!pestle_parse_at(p, '[') && !pestle_parse_at(p, '{')) {
+    return pestle_parse_expected(p, "'[' or '{'");
+  }
+  PESTLE_TRY(pestle_parse_skip_brackets(p, false));
+  const char* end = pestle_parse_token(p)->whole.data;
+  *out = pestle_str_make(begin, end > begin ? (size_t)(end - begin) : 0);
+  return NULL;
+}
+
 // What is written between operands and region, and the region's arguments.
 static pestle_status_t read_head(pestle_parser_t* p, pestle_parse_op_t* o,
-                                 bool generic, pestle_parse_arguments_t* a) {
+                                 bool generic, pestle_parse_arguments_t* a,
+                                 shardings_t* s) {
   pestle_generic_value_t dict;
+  *s = (shardings_t){pestle_str_make("", 0), pestle_str_make("", 0)};
   if (!generic && pestle_parse_at(p, '<')) {  // its name
     PESTLE_TRY(pestle_parse_skip_brackets(p, true));
   }
@@ -46,15 +73,17 @@ static pestle_status_t read_head(pestle_parser_t* p, pestle_parse_op_t* o,
     if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
     PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
     PESTLE_TRY(pestle_parse_expect(p, '>'));
+    s->in = text_of(&dict, "in_shardings");
+    s->out = text_of(&dict, "out_shardings");
   }
   // "in_shardings=[..] manual_axes={..}"
   while (!generic && pestle_parse_at_kind(p, PESTLE_TOKEN_WORD)) {
+    pestle_str_t word = pestle_parse_token(p)->text, list;
     pestle_parse_advance(p);
     PESTLE_TRY(pestle_parse_expect(p, '='));
-    if (!pestle_parse_at(p, '[') && !pestle_parse_at(p, '{')) {
-      return pestle_parse_expected(p, "'[' or '{'");
-    }
-    PESTLE_TRY(pestle_parse_skip_brackets(p, false));
+    PESTLE_TRY(read_list(p, &list));
+    if (pestle_str_equal_c(word, "in_shardings")) s->in = list;
+    if (pestle_str_equal_c(word, "out_shardings")) s->out = list;
   }
   if (generic) {
     PESTLE_TRY(pestle_parse_expect(p, '('));
@@ -68,10 +97,49 @@ static pestle_status_t read_head(pestle_parser_t* p, pestle_parse_op_t* o,
   return pestle_parse_expect(p, '{');
 }
 
+// A program of several devices, which each runs on parts of its own.
+static bool is_spread(const pestle_parser_t* p, const pestle_parse_op_t* o) {
+  return pestle_str_equal_c(o->at.text, "sdy.manual_computation") &&
+         pestle_module_world(p->module).partitions > 1;
+}
+
+static pestle_status_t bind_parts(pestle_parser_t* p,
+                                  const pestle_parse_op_t* o,
+                                  const pestle_parse_arguments_t* a,
+                                  pestle_str_t shardings) {
+  pestle_parse_form_t form = {NULL, 1};
+  for (size_t i = 0; i < a->types.count; ++i) {
+    pestle_value_t* part;
+    PESTLE_TRY(pestle_parse_place(
+        p, &a->names[i],
+        pestle_localise_enter(o->builder, o->operands[i],
+                              pestle_sharding_of_list(shardings, i),
+                              &a->types.data[i], &part)));
+    PESTLE_TRY(pestle_parse_bind_forms(p, &a->names[i], a->names[i].text, &part,
+                                       &form, 1));
+  }
+  return NULL;
+}
+
+static pestle_status_t join_parts(pestle_parser_t* p,
+                                  const pestle_parse_op_t* o,
+                                  pestle_parse_return_t* end,
+                                  pestle_str_t shardings) {
+  for (size_t i = 0; i < end->count && i < o->result_types.count; ++i) {
+    PESTLE_TRY(pestle_parse_place(
+        p, &o->at,
+        pestle_localise_leave(o->builder, end->values[i],
+                              pestle_sharding_of_list(shardings, i),
+                              &o->result_types.data[i], &end->values[i])));
+  }
+  return NULL;
+}
+
 // The region's arguments are the operands: of one device every part is the whole.
 static pestle_status_t bind_arguments(pestle_parser_t* p,
                                       const pestle_parse_op_t* o,
-                                      const pestle_parse_arguments_t* a) {
+                                      const pestle_parse_arguments_t* a,
+                                      const shardings_t* s) {
   pestle_parse_form_t form = {NULL, 1};
   if (a->types.count != o->operand_count || a->types.nested) {
     return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
@@ -80,6 +148,7 @@ static pestle_status_t bind_arguments(pestle_parser_t* p,
                               PESTLE_STR_ARG(o->at.text), o->operand_count,
                               a->types.count);
   }
+  if (is_spread(p, o)) return bind_parts(p, o, a, s->in);
   for (size_t i = 0; i < a->types.count; ++i) {
     if (!pestle_parse_types_agree(&a->types.data[i], o->operands[i]->type)) {
       return pestle_parse_error(
@@ -111,10 +180,11 @@ pestle_status_t pestle_parse_computation(pestle_parser_t* p,
                                          pestle_parse_return_t* end) {
   pestle_parse_arguments_t a = {0};
   pestle_generic_value_t dict;
+  shardings_t shardings;
   *end = (pestle_parse_return_t){.any = true};
-  PESTLE_TRY(read_head(p, o, generic, &a));
+  PESTLE_TRY(read_head(p, o, generic, &a, &shardings));
   size_t mark = pestle_parse_scope_begin(p);
-  PESTLE_TRY(bind_arguments(p, o, &a));
+  PESTLE_TRY(bind_arguments(p, o, &a, &shardings));
   PESTLE_TRY(read_region(p, o, end));
   pestle_parse_scope_end(p, mark);
   if (generic) PESTLE_TRY(pestle_parse_expect(p, ')'));
@@ -122,6 +192,7 @@ pestle_status_t pestle_parse_computation(pestle_parser_t* p,
   PESTLE_TRY(pestle_parse_expect(p, ':'));
   PESTLE_TRY(
       pestle_parse_function_type(p, &o->operand_types, &o->result_types));
+  if (is_spread(p, o)) PESTLE_TRY(join_parts(p, o, end, shardings.out));
   bool fits = o->result_types.count == end->count;
   for (size_t i = 0; fits && i < end->count; ++i)
     fits = pestle_parse_types_agree(&o->result_types.data[i],

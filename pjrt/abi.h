@@ -1656,4 +1656,35 @@ typedef struct PJRT_Layouts_Extension {
 #undef PJRT_SLOT_
 } PJRT_Layouts_Extension;
 
+// --- The extension of shardings ---
+
+typedef struct PJRT_Shardings_PJRT_Executable_ParameterShardings_Args {
+  size_t struct_size;
+  PJRT_Extension_Base* extension_start;
+  PJRT_Executable* executable;
+  size_t num_parameters;
+  const char* const* shardings;
+  const size_t* sharding_sizes;
+} PJRT_Shardings_PJRT_Executable_ParameterShardings_Args;
+typedef struct PJRT_Shardings_PJRT_Executable_OutputShardings_Args {
+  size_t struct_size;
+  PJRT_Extension_Base* extension_start;
+  PJRT_Executable* executable;
+  size_t num_outputs;
+  const char* const* shardings;
+  const size_t* sharding_sizes;
+} PJRT_Shardings_PJRT_Executable_OutputShardings_Args;
+
+// X(name) in the order of the table.
+#define PJRT_SHARDINGS_SLOTS(X)                        \
+  X(PJRT_Shardings_PJRT_Executable_ParameterShardings) \
+  X(PJRT_Shardings_PJRT_Executable_OutputShardings)
+
+typedef struct PJRT_Shardings_Extension {
+  PJRT_Extension_Base base;
+#define PJRT_SLOT_(NAME) PJRT_Error* (*NAME)(NAME##_Args*);
+  PJRT_SHARDINGS_SLOTS(PJRT_SLOT_)
+#undef PJRT_SLOT_
+} PJRT_Shardings_Extension;
+
 #endif  // PESTLE_PJRT_ABI_H_

@@ -47,10 +47,30 @@ static void extend(const pestle_tensor_t* tensor) {
                      (char*)tensor->data + tensor->byte_offset, size);
 }
 
+static bool is_running(const PJRT_Client* client, long long thread) {
+  for (size_t i = 0; i < client->device_count; ++i) {
+    if (atomic_load(&client->devices[i]->callback_thread) == thread)
+      return true;
+  }
+  return false;
+}
+
+// Notes that this thread runs a callback, at any device that notes none: as many may
+// run as there are devices. NULL: it is noted already, or there is no room.
+static atomic_llong* take_slot(PJRT_Client* client) {
+  long long thread = (long long)pestle_thread_id();
+  if (is_running(client, thread)) return NULL;
+  for (size_t i = 0; i < client->device_count; ++i) {
+    atomic_llong* slot = &client->devices[i]->callback_thread;
+    long long none = 0;
+    if (atomic_compare_exchange_strong(slot, &none, thread)) return slot;
+  }
+  return NULL;
+}
+
 static pestle_status_t run_callback(void* user,
                                     const pestle_custom_call_t* call) {
   PJRT_Client* client = user;
-  PJRT_Device* device = &client->device;
   const pestle_pjrt_python_t* python = client->settings.python;
   char message[4096] = "";
   int64_t index;
@@ -61,12 +81,11 @@ static pestle_status_t run_callback(void* user,
   if (!python->is_alive) {
     return PESTLE_ERROR(CANCELLED, "the interpreter of Python has ended");
   }
-  long long before =
-      atomic_exchange(&device->callback_thread, (long long)pestle_thread_id());
+  atomic_llong* slot = take_slot(client);
   int failed = python->call(PESTLE_PJRT_PYTHON_CALL, index, call->inputs,
                             call->input_count, call->outputs,
                             call->output_count, message, sizeof(message));
-  atomic_store(&device->callback_thread, before);
+  if (slot) atomic_store(slot, 0);
   for (size_t i = 0; i < call->output_count; ++i)
     extend(&call->outputs[i]);
   if (!failed) return NULL;
@@ -89,6 +108,5 @@ PJRT_Error* pestle_pjrt_callback_register(PJRT_Client* client) {
 }
 
 bool pestle_pjrt_in_callback(const PJRT_Device* device) {
-  long long thread = atomic_load(&device->callback_thread);
-  return thread && thread == (long long)pestle_thread_id();
+  return is_running(device->client, (long long)pestle_thread_id());
 }

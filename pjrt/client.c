@@ -52,10 +52,48 @@ static PJRT_Error* find_device(PJRT_Client* client,
       pestle_context_device(client->context, client->device_name, out_device));
 }
 
+// The first device and, of a CPU, those beside it.
+static PJRT_Error* make_devices(PJRT_Client* client, pestle_device_t* device) {
+  pestle_allocator_t allocator = pestle_allocator_system();
+  PJRT_TRY(pestle_pjrt_device_init(client, 0, device, &client->device));
+  size_t count = client->settings.cpu_devices && client->device.is_cpu
+                     ? (size_t)client->settings.cpu_devices
+                     : 1;
+  client->devices = pestle_alloc_zero(allocator, 3 * count * sizeof(void*));
+  if (!client->devices) return pestle_pjrt_out_of_memory();
+  client->memories = (void*)(client->devices + count);
+  client->descriptions = (void*)(client->devices + 2 * count);
+  client->device_count = count;
+  for (size_t i = 0; i < count; ++i) {
+    PJRT_Device* d =
+        i ? pestle_alloc_zero(allocator, sizeof(*d)) : &client->device;
+    if (!d) return pestle_pjrt_out_of_memory();
+    client->devices[i] = d;
+    if (i) PJRT_TRY(pestle_pjrt_device_init(client, (int)i, device, d));
+    client->memories[i] = d->memory_handle;
+    client->descriptions[i] = d->description_handle;
+  }
+  return NULL;
+}
+
+static void drop_devices(PJRT_Client* client) {
+  pestle_allocator_t allocator = pestle_allocator_system();
+  for (size_t i = 1; i < client->device_count; ++i) {
+    PJRT_Device* d = client->devices[i];
+    if (!d) continue;
+    pestle_pjrt_device_deinit(d);
+    pestle_dealloc(allocator, d, sizeof(*d));
+  }
+  pestle_pjrt_device_deinit(&client->device);
+  pestle_dealloc(allocator, client->devices,
+                 3 * client->device_count * sizeof(void*));
+}
+
 static PJRT_Error* client_init(PJRT_Client* client,
                                const PJRT_NamedValue* options, size_t count) {
   pestle_device_t* device = NULL;
   pestle_refcount_init(&client->references);
+  pestle_mutex_init(&client->launch);
   client->process = pestle_process_id();
   client->ready = pestle_pjrt_event_create();
   client->known = pestle_pjrt_known_create();
@@ -65,9 +103,9 @@ static PJRT_Error* client_init(PJRT_Client* client,
   PJRT_TRY(make_context(&client->settings, &client->context));
   PJRT_TRY(pestle_pjrt_callback_register(client));
   PJRT_TRY(find_device(client, &device));
-  PJRT_TRY(pestle_pjrt_device_init(client, 0, device, &client->device));
+  PJRT_TRY(make_devices(client, device));
   client->topology = (PJRT_TopologyDescription){
-      &client->device.description_handle, 1, client, false};
+      client->descriptions, client->device_count, client, false};
   snprintf(client->version, sizeof(client->version), "pestle %s on %.60s",
            PESTLE_VERSION_STRING, pestle_device_name(device));
   if (client->settings.times) {
@@ -85,8 +123,9 @@ void pestle_pjrt_client_release(PJRT_Client* client) {
   if (!client || !pestle_refcount_release(&client->references)) return;
   pestle_pjrt_known_release(client->known);
   pestle_pjrt_times_release(client->times);
-  pestle_pjrt_device_deinit(&client->device);
+  drop_devices(client);
   pestle_context_release(client->context);
+  pestle_mutex_deinit(&client->launch);
   pestle_pjrt_event_release(client->ready);
   pestle_dealloc(pestle_allocator_system(), client, sizeof(*client));
 }
@@ -146,8 +185,11 @@ PJRT_Error* pestle_PJRT_Client_Create(PJRT_Client_Create_Args* args) {
   PJRT_Client* client = NULL;
   PJRT_TRY(pestle_pjrt_client_create(args->create_options, args->num_options,
                                      &client));
+  // Executions of several devices go on together: none of them is held.
   PJRT_Error* error =
-      pestle_pjrt_merge_create(&client->device, &client->device.merge);
+      client->device_count > 1
+          ? NULL
+          : pestle_pjrt_merge_create(&client->device, &client->device.merge);
   if (error)
     pestle_pjrt_client_release(client);
   else
@@ -163,8 +205,10 @@ PJRT_Error* pestle_PJRT_Client_Destroy(PJRT_Client_Destroy_Args* args) {
     pestle_pjrt_merge_t* merge = args->client->device.merge;
     args->client->device.merge = NULL;
     pestle_pjrt_merge_release(merge);
-    pestle_status_release(
-        pestle_stream_synchronize(args->client->device.stream));
+    for (size_t i = 0; i < args->client->device_count; ++i) {
+      pestle_status_release(
+          pestle_stream_synchronize(args->client->devices[i]->stream));
+    }
     pestle_pjrt_times_print(args->client->times);
   }
   pestle_pjrt_client_release(args->client);
@@ -198,63 +242,79 @@ PJRT_Error* pestle_PJRT_Client_PlatformVersion(
 
 PJRT_Error* pestle_PJRT_Client_Devices(PJRT_Client_Devices_Args* args) {
   PJRT_REQUIRE(PJRT_Client_Devices, client, num_devices);
-  args->devices = &args->client->device.handle;
-  args->num_devices = 1;
+  args->devices = args->client->devices;
+  args->num_devices = args->client->device_count;
   return NULL;
 }
 
 PJRT_Error* pestle_PJRT_Client_AddressableDevices(
     PJRT_Client_AddressableDevices_Args* args) {
   PJRT_REQUIRE(PJRT_Client_AddressableDevices, client, num_addressable_devices);
-  args->addressable_devices = &args->client->device.handle;
-  args->num_addressable_devices = 1;
+  args->addressable_devices = args->client->devices;
+  args->num_addressable_devices = args->client->device_count;
   return NULL;
 }
 
-static PJRT_Error* no_device(int id) {
+static PJRT_Error* no_device(const PJRT_Client* client, int id) {
+  if (client->device_count == 1) {
+    return pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                             "there is no device %d: the client has device 0",
+                             id);
+  }
   return pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT,
-                           "there is no device %d: the client has device 0",
-                           id);
+                           "there is no device %d: the client has devices 0 "
+                           "to %zu",
+                           id, client->device_count - 1);
 }
 
 PJRT_Error* pestle_PJRT_Client_LookupDevice(
     PJRT_Client_LookupDevice_Args* args) {
   PJRT_REQUIRE(PJRT_Client_LookupDevice, client, device);
-  args->device = args->id == 0 ? &args->client->device : NULL;
-  return args->device ? NULL : no_device(args->id);
+  args->device = pestle_pjrt_device(args->client, args->id);
+  return args->device ? NULL : no_device(args->client, args->id);
 }
 
 PJRT_Error* pestle_PJRT_Client_LookupAddressableDevice(
     PJRT_Client_LookupAddressableDevice_Args* args) {
   PJRT_REQUIRE(PJRT_Client_LookupAddressableDevice, client, addressable_device);
   args->addressable_device =
-      args->local_hardware_id == 0 ? &args->client->device : NULL;
-  return args->addressable_device ? NULL : no_device(args->local_hardware_id);
+      pestle_pjrt_device(args->client, args->local_hardware_id);
+  return args->addressable_device
+             ? NULL
+             : no_device(args->client, args->local_hardware_id);
 }
 
 PJRT_Error* pestle_PJRT_Client_AddressableMemories(
     PJRT_Client_AddressableMemories_Args* args) {
   PJRT_REQUIRE(PJRT_Client_AddressableMemories, client,
                num_addressable_memories);
-  args->addressable_memories = &args->client->device.memory_handle;
-  args->num_addressable_memories = 1;
+  args->addressable_memories = args->client->memories;
+  args->num_addressable_memories = args->client->device_count;
   return NULL;
 }
 
 PJRT_Error* pestle_PJRT_Client_DefaultDeviceAssignment(
     PJRT_Client_DefaultDeviceAssignment_Args* args) {
   PJRT_REQUIRE(PJRT_Client_DefaultDeviceAssignment, client, default_assignment);
-  if (args->num_replicas != 1 || args->num_partitions != 1) {
+  int64_t count = (int64_t)args->num_replicas * args->num_partitions;
+  size_t have = args->client->device_count;
+  if (args->num_replicas < 1 || args->num_partitions < 1 ||
+      (uint64_t)count > have) {
     return pestle_pjrt_error(
         PJRT_Error_Code_UNIMPLEMENTED,
         "PJRT_Client_DefaultDeviceAssignment: %d replicas of %d partitions "
-        "were asked for; the client has 1 device, ask for 1 of 1",
-        args->num_replicas, args->num_partitions);
+        "were asked for; the client has %zu device%s%s",
+        args->num_replicas, args->num_partitions, have, have == 1 ? "" : "s",
+        have == 1 ? ", ask for 1 of 1 (a CPU is several by PESTLE_CPU_DEVICES)"
+                  : "");
   }
-  if (!args->default_assignment || args->default_assignment_size < 1) {
+  if (!args->default_assignment ||
+      args->default_assignment_size < (size_t)count) {
     return pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT,
-                             "there is no room for 1 device id");
+                             "there is no room for %lld device ids",
+                             (long long)count);
   }
-  args->default_assignment[0] = 0;
+  for (int64_t i = 0; i < count; ++i)
+    args->default_assignment[i] = (int)i;
   return NULL;
 }

@@ -78,7 +78,14 @@ struct PJRT_Client {
   char version[PESTLE_PJRT_NAME_SIZE];
   char device_name[PESTLE_PJRT_NAME_SIZE];  // that names its device again
   int64_t process;                          // that made it
-  PJRT_Device device;
+  PJRT_Device device;                       // the first one
+  // All of them: of a CPU, which is one device of the runtime, several that have
+  // a stream each, and so a thread.
+  size_t device_count;
+  PJRT_Device** devices;
+  PJRT_Memory** memories;
+  PJRT_DeviceDescription** descriptions;
+  pestle_mutex_t launch;  // held while a program is queued on several of them
   PJRT_TopologyDescription topology;
   struct pestle_pjrt_known_t* known;
   PJRT_Event* ready;  // set, and well: handed out for what is done at once
@@ -101,6 +108,12 @@ void pestle_pjrt_lock(const PJRT_Client* client, pestle_mutex_t* mutex);
 PJRT_Event* pestle_pjrt_client_ready(PJRT_Client* client);
 
 // Fills |*out_device|, number |id|, which has its address for good.
+// Device |id| of |client|, or NULL.
+static inline PJRT_Device* pestle_pjrt_device(const PJRT_Client* client,
+                                              int64_t id) {
+  return id >= 0 && (uint64_t)id < client->device_count ? client->devices[id]
+                                                        : NULL;
+}
 PJRT_Error* pestle_pjrt_device_init(PJRT_Client* client, int id,
                                     pestle_device_t* device,
                                     PJRT_Device* out_device);

@@ -10,18 +10,27 @@
 #include "pjrt/options.h"
 #include "pjrt/program.h"
 #include "pjrt/slots.h"
+#include "pjrt/spread.h"
 #include "pjrt/times.h"
 
 // --- What the module says of itself ---
 
-// Whether the program may be handed to a device, of which there is one.
-static PJRT_Error* check_devices(const pestle_pjrt_options_t* options) {
-  if (options->replicas <= 1 && options->partitions <= 1) return NULL;
+// Whether the program may be handed to the client's devices.
+static PJRT_Error* check_devices(const PJRT_Client* client,
+                                 const pestle_pjrt_options_t* options) {
+  int64_t replicas = options->replicas > 1 ? options->replicas : 1;
+  int64_t partitions = options->partitions > 1 ? options->partitions : 1;
+  size_t have = client->device_count;
+  if ((uint64_t)replicas <= have && (uint64_t)partitions <= have &&
+      (uint64_t)(replicas * partitions) <= have) {
+    return NULL;
+  }
   return pestle_pjrt_error(
       PJRT_Error_Code_UNIMPLEMENTED,
-      "the program is for %lld replicas of %lld partitions; the client has 1 "
-      "device: compile it for one",
-      (long long)options->replicas, (long long)options->partitions);
+      "the program is for %lld replicas of %lld partitions; the client has %zu "
+      "device%s: compile it for %s",
+      (long long)options->replicas, (long long)options->partitions, have,
+      have == 1 ? "" : "s", have == 1 ? "one" : "so many");
 }
 
 static bool contains(const PJRT_Program* program, const char* text) {
@@ -103,6 +112,7 @@ static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
   if (!error)
     error =
         compile_module(client, module, options, source->has_callback, &plan);
+  if (!error) error = pestle_pjrt_spread_read(module, plan, &arena, &info);
   if (!error) {
     error =
         pestle_pjrt_program_create(client, plan, options, &info, out_program);
@@ -140,7 +150,7 @@ static PJRT_Error* compile(PJRT_Client* client, const PJRT_Program* program,
   PJRT_TRY(pestle_pjrt_client_check(client));
   PJRT_TRY(pestle_pjrt_options_read(option_bytes, option_size,
                                     &client->settings, &options));
-  PJRT_TRY(check_devices(&options));
+  PJRT_TRY(check_devices(client, &options));
   // Numbers of callbacks mean nothing in another process.
   pestle_pjrt_source_t source = {
       program->code, program->code_size, &options,

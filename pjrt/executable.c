@@ -102,21 +102,18 @@ PJRT_Error* pestle_PJRT_LoadedExecutable_AddressableDevices(
     PJRT_LoadedExecutable_AddressableDevices_Args* args) {
   PJRT_REQUIRE(PJRT_LoadedExecutable_AddressableDevices, executable,
                num_addressable_devices);
-  args->addressable_devices = &args->executable->program->client->device.handle;
-  args->num_addressable_devices = 1;
+  args->addressable_devices = args->executable->program->devices;
+  args->num_addressable_devices = args->executable->program->device_count;
   return NULL;
 }
-
-// The framework only reads them.
-static const PJRT_LogicalDeviceIds only_device = {.replica = 0, .partition = 0};
 
 PJRT_Error* pestle_PJRT_LoadedExecutable_AddressableDeviceLogicalIds(
     PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args* args) {
   PJRT_REQUIRE(PJRT_LoadedExecutable_AddressableDeviceLogicalIds, executable,
                num_addressable_device_logical_ids);
-  args->addressable_device_logical_ids =
-      (PJRT_LogicalDeviceIds*)(uintptr_t)&only_device;
-  args->num_addressable_device_logical_ids = 1;
+  args->addressable_device_logical_ids = args->executable->program->logical_ids;
+  args->num_addressable_device_logical_ids =
+      args->executable->program->device_count;
   return NULL;
 }
 
@@ -126,12 +123,10 @@ static void keep_assignment(PJRT_DeviceAssignmentSerialized* assignment) {
 
 PJRT_Error* pestle_PJRT_LoadedExecutable_GetDeviceAssignment(
     PJRT_LoadedExecutable_GetDeviceAssignment_Args* args) {
-  // xla.DeviceAssignmentProto: 1 replica, 1 partition, on device 0.
-  static const char bytes[] = {8, 1, 16, 1, 26, 3, 10, 1, 0};
   PJRT_REQUIRE(PJRT_LoadedExecutable_GetDeviceAssignment, executable,
                serialized_device_assignment_deleter);
-  args->serialized_bytes = bytes;
-  args->serialized_bytes_size = sizeof(bytes);
+  args->serialized_bytes = args->executable->program->assignment;
+  args->serialized_bytes_size = args->executable->program->assignment_size;
   args->serialized_device_assignment = NULL;
   args->serialized_device_assignment_deleter = keep_assignment;
   return NULL;
@@ -149,14 +144,14 @@ PJRT_Error* pestle_PJRT_Executable_Name(PJRT_Executable_Name_Args* args) {
 PJRT_Error* pestle_PJRT_Executable_NumReplicas(
     PJRT_Executable_NumReplicas_Args* args) {
   PJRT_REQUIRE(PJRT_Executable_NumReplicas, executable, num_replicas);
-  args->num_replicas = 1;
+  args->num_replicas = (size_t)args->executable->program->options.replicas;
   return NULL;
 }
 
 PJRT_Error* pestle_PJRT_Executable_NumPartitions(
     PJRT_Executable_NumPartitions_Args* args) {
   PJRT_REQUIRE(PJRT_Executable_NumPartitions, executable, num_partitions);
-  args->num_partitions = 1;
+  args->num_partitions = (size_t)args->executable->program->options.partitions;
   return NULL;
 }
 

@@ -234,20 +234,26 @@ static PJRT_Error* check_call(const PJRT_LoadedExecutable_Execute_Args* args) {
   const pestle_pjrt_program_t* p = args->executable->program;
   if (atomic_load(&args->executable->is_deleted))
     return INVALID("executable %s was deleted", p->name);
-  if (args->num_devices != 1) {
-    return INVALID("%s runs on 1 device; %zu are given", p->name,
+  if (args->num_devices != p->device_count) {
+    return INVALID("%s runs on %zu device%s; %zu are given", p->name,
+                   p->device_count, p->device_count == 1 ? "" : "s",
                    args->num_devices);
   }
-  if (args->execute_device && args->execute_device != &p->client->device)
+  if (args->execute_device && args->execute_device->client != p->client)
     return INVALID("%s is to run on a device of another client", p->name);
+  if (args->execute_device && p->device_count > 1)
+    return INVALID("%s is to run on one device alone, and is for %zu", p->name,
+                   p->device_count);
   if (args->num_args != p->input_count) {
     return INVALID("%s takes %zu arguments; %zu are given", p->name,
                    p->input_count, args->num_args);
   }
-  if (p->input_count && (!args->argument_lists || !args->argument_lists[0]))
-    return INVALID("the list of arguments of %s is NULL", p->name);
-  if (p->output_count && (!args->output_lists || !args->output_lists[0]))
-    return INVALID("the list of results of %s is NULL", p->name);
+  for (size_t d = 0; d < p->device_count; ++d) {
+    if (p->input_count && (!args->argument_lists || !args->argument_lists[d]))
+      return INVALID("the list of arguments of %s is NULL", p->name);
+    if (p->output_count && (!args->output_lists || !args->output_lists[d]))
+      return INVALID("the list of results of %s is NULL", p->name);
+  }
   const PJRT_ExecuteOptions* o = args->options;
   if (o && (o->struct_size < offsetof(PJRT_ExecuteOptions, context) ||
             (o->num_non_donatable_input_indices &&
@@ -265,35 +271,134 @@ static PJRT_Error* check_call(const PJRT_LoadedExecutable_Execute_Args* args) {
   return pestle_pjrt_client_check(p->client);
 }
 
+// As device |d| of the program, whose lists they are.
+static void begin(const PJRT_LoadedExecutable_Execute_Args* args, size_t d,
+                  execution_t* e) {
+  pestle_pjrt_program_t* p = args->executable->program;
+  e->program = p;
+  e->device = args->execute_device ? args->execute_device : p->devices[d];
+  e->world = NULL;
+  e->arguments = p->input_count ? args->argument_lists[d] : NULL;
+  e->input_count = p->input_count - p->input_tokens.count;
+  e->output_count = p->output_count - p->output_tokens.count;
+  e->donated_count = 0;
+  e->held = 0;
+  e->done = NULL;
+  e->is_queued = false;
+}
+
+static void give(const PJRT_LoadedExecutable_Execute_Args* args, size_t d,
+                 execution_t* e) {
+  const pestle_pjrt_program_t* p = e->program;
+  if (p->output_count) {
+    memcpy(args->output_lists[d], e->results,
+           p->output_count * sizeof(PJRT_Buffer*));
+  }
+  if (!args->device_complete_events) return;
+  args->device_complete_events[d] =
+      e->done ? e->done : pestle_pjrt_client_ready(p->client);
+  e->done = NULL;
+  e->is_queued = false;
+}
+
+// --- On several devices ---
+
+// What |e| has taken and made is given back.
+static void undo(execution_t* e) {
+  pestle_pjrt_execution_drop_inputs(e, false);
+  drop_results(e);
+}
+
+// Queues them all, under one lock: two programs come to all devices in one order.
+static PJRT_Error* queue_all(execution_t* all, size_t count) {
+  PJRT_Client* client = all->program->client;
+  PJRT_Error* error = NULL;
+  size_t queued = 0;
+  pestle_mutex_lock(&client->launch);
+  for (; queued < count && !error; ++queued) {
+    execution_t* e = &all[queued];
+    error = pestle_pjrt_run_queued(e);
+    if (error) break;
+    pestle_pjrt_execution_drop_inputs(e, true);
+    for (size_t i = 0; i < e->output_count; ++i)
+      e->results[e->program->output_places[i]]->memory = e->outputs[i];
+  }
+  pestle_mutex_unlock(&client->launch);
+  if (!error) return NULL;
+  // Those that are queued would wait for the others.
+  pestle_status_t why = pestle_status_make(
+      PESTLE_STATUS_UNAVAILABLE, __FILE__, __LINE__,
+      "the program could not be queued on all of its devices");
+  pestle_world_abort(all->world, why);
+  pestle_status_release(why);
+  for (size_t d = 0; d < queued; ++d)
+    drop_results(&all[d]);
+  for (size_t d = queued; d < count; ++d)
+    undo(&all[d]);
+  return error;
+}
+
+static PJRT_Error* run_all(const PJRT_LoadedExecutable_Execute_Args* args,
+                           execution_t* all, pestle_world_t** ranks) {
+  size_t count = args->executable->program->device_count, made = 0;
+  PJRT_Error* error = NULL;
+  for (; made < count && !error; ++made) {
+    begin(args, made, &all[made]);
+    all[made].world = ranks[made];
+    error = make_room(&all[made]);
+    if (!error)
+      error = pestle_pjrt_execution_prepare(&all[made], args->options);
+    if (error) free_room(&all[made]);
+    if (error) pestle_pjrt_event_release(all[made].done);
+    if (error) break;
+  }
+  if (error) {
+    for (size_t d = 0; d < made; ++d)
+      undo(&all[d]);
+  } else {
+    error = queue_all(all, count);
+  }
+  for (size_t d = 0; d < made; ++d) {
+    if (!error) give(args, d, &all[d]);
+    pestle_pjrt_event_release(all[d].done);
+    free_room(&all[d]);
+  }
+  return error;
+}
+
+// A world of its own for each execution: what ends one ends no other.
+static PJRT_Error* run_on_all(const PJRT_LoadedExecutable_Execute_Args* args) {
+  pestle_pjrt_program_t* p = args->executable->program;
+  size_t count = p->device_count, size = count * sizeof(execution_t);
+  size_t ranks_size = count * sizeof(pestle_world_t*);
+  execution_t* all = pestle_alloc_zero(pestle_allocator_system(), size);
+  pestle_world_t** ranks =
+      pestle_alloc_zero(pestle_allocator_system(), ranks_size);
+  PJRT_Error* error = NULL;
+  if (!all || !ranks) {
+    error = pestle_pjrt_out_of_memory();
+  } else {
+    error = pestle_pjrt_error_of(pestle_world_create_local(
+        p->client->context, (int32_t)count, NULL, ranks));
+  }
+  if (!error) error = run_all(args, all, ranks);
+  for (size_t i = 0; ranks && i < count; ++i)
+    pestle_world_release(ranks[i]);
+  pestle_dealloc(pestle_allocator_system(), ranks, ranks ? ranks_size : 0);
+  pestle_dealloc(pestle_allocator_system(), all, all ? size : 0);
+  return error;
+}
+
 PJRT_Error* pestle_PJRT_LoadedExecutable_Execute(
     PJRT_LoadedExecutable_Execute_Args* args) {
   PJRT_REQUIRE(PJRT_LoadedExecutable_Execute, executable, execute_device);
   PJRT_TRY(check_call(args));
-  pestle_pjrt_program_t* p = args->executable->program;
+  if (args->executable->program->device_count > 1) return run_on_all(args);
   execution_t e;
-  e.program = p;
-  e.device = &p->client->device;
-  e.arguments = p->input_count ? args->argument_lists[0] : NULL;
-  e.input_count = p->input_count - p->input_tokens.count;
-  e.output_count = p->output_count - p->output_tokens.count;
-  e.donated_count = 0;
-  e.held = 0;
-  e.done = NULL;
-  e.is_queued = false;
+  begin(args, 0, &e);
   PJRT_Error* error = make_room(&e);
   if (!error) error = run(&e, args->options);
-  if (!error) {
-    if (p->output_count) {
-      memcpy(args->output_lists[0], e.results,
-             p->output_count * sizeof(PJRT_Buffer*));
-    }
-    if (args->device_complete_events) {
-      args->device_complete_events[0] =
-          e.done ? e.done : pestle_pjrt_client_ready(p->client);
-      e.done = NULL;
-      e.is_queued = false;
-    }
-  }
+  if (!error) give(args, 0, &e);
   pestle_pjrt_event_release(e.done);
   free_room(&e);
   return error;

@@ -15,6 +15,7 @@ enum { PESTLE_PJRT_FEW = 48 };
 typedef struct pestle_pjrt_execution_t {
   pestle_pjrt_program_t* program;
   PJRT_Device* device;
+  pestle_world_t* world;          // as whom it runs, or NULL
   PJRT_Buffer* const* arguments;  // tokens too; the caller's, during the call
   size_t input_count, output_count;
   pestle_buffer_view_t* inputs;
@@ -67,6 +68,7 @@ bool pestle_pjrt_is_inline(const pestle_pjrt_execution_t* e);
 typedef struct pestle_pjrt_run_t {
   pestle_pjrt_program_t* program;
   PJRT_Device* device;
+  pestle_world_t* world;  // or NULL
   const pestle_buffer_view_t* inputs;
   size_t input_count;
   pestle_buffer_t** outputs;

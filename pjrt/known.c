@@ -67,7 +67,23 @@ static bool copy_tokens(pestle_arena_t* arena, pestle_pjrt_tokens_t* tokens) {
   return tokens->positions != NULL;
 }
 
+static bool copy_texts(pestle_arena_t* arena, const char* const** texts,
+                       size_t count) {
+  if (!*texts) return true;
+  const char** copy = PESTLE_ARENA_ARRAY(arena, const char*, count);
+  for (size_t i = 0; copy && i < count; ++i) {
+    copy[i] = pestle_arena_strdup(arena, (*texts)[i]);
+    if (!copy[i]) return false;
+  }
+  *texts = copy;
+  return copy != NULL;
+}
+
 static bool copy_info(pestle_arena_t* arena, pestle_pjrt_program_info_t* info) {
+  if (!copy_texts(arena, &info->input_shardings, info->input_count) ||
+      !copy_texts(arena, &info->output_shardings, info->output_count)) {
+    return false;
+  }
   info->name = pestle_arena_strdup(arena, info->name);
   if (info->input_count) {
     info->is_donor =

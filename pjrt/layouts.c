@@ -7,6 +7,7 @@
 #include "pjrt/buffer.h"
 #include "pjrt/program.h"
 #include "pjrt/slots.h"
+#include "pjrt/spread.h"
 
 // Dims from the fastest to the slowest, as the framework writes them.
 struct PJRT_Layouts_MemoryLayout {
@@ -112,7 +113,7 @@ static PJRT_Error* pestle_PJRT_Layouts_PJRT_Executable_GetParameterLayouts(
 const PJRT_Layouts_Extension pestle_pjrt_layouts = {
     .base = {.struct_size = sizeof(PJRT_Layouts_Extension),
              .type = PJRT_Extension_Type_Layouts,
-             .next = NULL},
+             .next = (PJRT_Extension_Base*)(uintptr_t)&pestle_pjrt_shardings},
     PJRT_LAYOUTS_SLOTS(LAYOUTS_SLOT_)};
 
 // --- What programs ask for ---

@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "pjrt/error.h"
+#include "pjrt/slots.h"
 
 #define INVALID(...) \
   pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT, __VA_ARGS__)
@@ -187,6 +188,11 @@ static PJRT_Error* read_build_options(pestle_str_t bytes,
   while ((more = next_field(&bytes, &field)) > 0) {
     if (field.number == 4) out->replicas = (int64_t)field.value;
     if (field.number == 5) out->partitions = (int64_t)field.value;
+    if (field.number == 1) out->ordinal = (int64_t)field.value;
+    if (field.number == 9) {
+      out->assignment = field.bytes.data;
+      out->assignment_size = field.bytes.size;
+    }
   }
   return more < 0 ? damaged() : NULL;
 }
@@ -199,6 +205,7 @@ PJRT_Error* pestle_pjrt_options_read(const void* data, size_t size,
   int more;
   *out_options = (pestle_pjrt_options_t){.replicas = 1,
                                          .partitions = 1,
+                                         .ordinal = -1,
                                          .numerics = settings->numerics,
                                          .no_fuse = settings->no_fuse};
   if (size && !data) return damaged();
@@ -208,6 +215,45 @@ PJRT_Error* pestle_pjrt_options_read(const void* data, size_t size,
         : field.number == 7 ? read_override(field.bytes, out_options)
                             : NULL;
     if (error) return error;
+  }
+  return more < 0 ? damaged() : NULL;
+}
+
+// --- Devices ---
+
+// The ids of one partition, replica by replica: packed, or one by one.
+static PJRT_Error* read_partition(pestle_str_t bytes, int64_t partition,
+                                  const pestle_pjrt_options_t* o,
+                                  int64_t* out_ids, size_t count) {
+  field_t field;
+  int64_t replica = 0;
+  int more;
+  while ((more = next_field(&bytes, &field)) > 0) {
+    if (field.number != 1) continue;
+    bool packed = field.bytes.size != 0;
+    do {
+      uint64_t id = field.value;
+      if (packed && !take_varint(&field.bytes, &id)) return damaged();
+      size_t at = (size_t)(replica++ * o->partitions + partition);
+      if (at >= count) return damaged();
+      out_ids[at] = (int64_t)id;
+    } while (packed && field.bytes.size);
+  }
+  return more < 0 ? damaged() : NULL;
+}
+
+PJRT_Error* pestle_pjrt_options_devices(const pestle_pjrt_options_t* o,
+                                        int64_t* out_ids, size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    out_ids[i] = (int64_t)i;
+  if (count == 1 && o->ordinal >= 0) out_ids[0] = o->ordinal;
+  pestle_str_t rest = pestle_str_make(o->assignment, o->assignment_size);
+  field_t field;
+  int64_t partition = 0;
+  int more = 0;
+  while (o->assignment_size && (more = next_field(&rest, &field)) > 0) {
+    if (field.number != 3) continue;
+    PJRT_TRY(read_partition(field.bytes, partition++, o, out_ids, count));
   }
   return more < 0 ? damaged() : NULL;
 }

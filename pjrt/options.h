@@ -8,6 +8,10 @@
 
 typedef struct pestle_pjrt_options_t {
   int64_t replicas, partitions;
+  // A serialised xla.DeviceAssignmentProto, of the caller's bytes; empty: none.
+  const char* assignment;
+  size_t assignment_size;
+  int64_t ordinal;  // of the one device, or -1
   pestle_numerics_t numerics;
   int32_t threads;  // 0: all
   bool no_fuse;
@@ -18,5 +22,10 @@ typedef struct pestle_pjrt_options_t {
 PJRT_Error* pestle_pjrt_options_read(const void* data, size_t size,
                                      const pestle_pjrt_settings_t* settings,
                                      pestle_pjrt_options_t* out_options);
+
+// The ids of the devices that |options| assign, process by process (number replica *
+// partitions + partition): |count| of them, 0, 1, .. where nothing is assigned.
+PJRT_Error* pestle_pjrt_options_devices(const pestle_pjrt_options_t* options,
+                                        int64_t* out_ids, size_t count);
 
 #endif  // PESTLE_PJRT_OPTIONS_H_

@@ -10,6 +10,7 @@
 #include "pjrt/error.h"
 #include "pjrt/layouts.h"
 #include "pjrt/slots.h"
+#include "pjrt/spread.h"
 
 // --- Shapes ---
 
@@ -248,6 +249,7 @@ static PJRT_Error* fill(pestle_pjrt_program_t* p,
   pestle_status_t status = pestle_executable_create(
       p->client->context, p->plan, p->client->device.device, &p->executable);
   if (status) return pestle_pjrt_error_of(status);
+  PJRT_TRY(pestle_pjrt_spread_devices(p));
   p->name = pestle_arena_strdup(&p->arena, info->name);
   if (!p->name) return pestle_pjrt_out_of_memory();
   memcpy(p->signature, info->signature, sizeof(p->signature));
@@ -256,6 +258,7 @@ static PJRT_Error* fill(pestle_pjrt_program_t* p,
       p->fingerprint);
   PJRT_Error* error = collect_inputs(p, info);
   if (!error) error = collect_outputs(p, info);
+  if (!error) error = pestle_pjrt_spread_shardings(p, info);
   if (!error) error = list_memory_kinds(p);
   if (!error) error = list_layouts(p);
   if (!error) error = add_costs(p);

@@ -23,6 +23,15 @@ typedef struct pestle_pjrt_tokens_t {
 typedef struct pestle_pjrt_program_t {
   pestle_refcount_t references;
   PJRT_Client* client;
+  // By process: number replica * partitions + partition.
+  PJRT_Device** devices;
+  size_t device_count;
+  PJRT_LogicalDeviceIds* logical_ids;
+  const char* assignment;  // a serialised xla.DeviceAssignmentProto
+  size_t assignment_size;
+  // Serialised xla.OpSharding of inputs and outputs; NULL: of one device.
+  const char *const *input_shardings, *const *output_shardings;
+  const size_t *input_sharding_sizes, *output_sharding_sizes;
   pestle_plan_t* plan;
   pestle_executable_t* executable;
   pestle_arena_t arena;  // of what follows
@@ -78,6 +87,11 @@ typedef struct pestle_pjrt_program_info_t {
   pestle_pjrt_tokens_t input_tokens, output_tokens;
   const bool* is_donor;  // of each input of the plan, of which there are
   size_t input_count;    // so many
+  // XLA's texts of what the plan's inputs and outputs are parts of, "" of what is
+  // whole; NULL: of one device.
+  const char* const* input_shardings;
+  const char* const* output_shardings;
+  size_t output_count;  // as many
 } pestle_pjrt_program_info_t;
 
 // Loads |plan|, which is retained.

@@ -37,16 +37,23 @@ static pestle_status_t call(const pestle_pjrt_run_t* run,
       .threads = run->program->options.threads,
       .donated = run->donated,
       .donated_count = run->donated_count,
-      .done = done};
+      .done = done,
+      .world = run->world};
   return pestle_executable_run_buffers(
       run->program->executable, stream, run->inputs, run->input_count,
       run->outputs, run->output_count, &options);
 }
 
 static pestle_pjrt_run_t run_of(const pestle_pjrt_execution_t* e) {
-  return (pestle_pjrt_run_t){e->program,     e->device,       e->inputs,
-                             e->input_count, e->outputs,      e->output_count,
-                             e->donated,     e->donated_count};
+  return (pestle_pjrt_run_t){.program = e->program,
+                             .device = e->device,
+                             .world = e->world,
+                             .inputs = e->inputs,
+                             .input_count = e->input_count,
+                             .outputs = e->outputs,
+                             .output_count = e->output_count,
+                             .donated = e->donated,
+                             .donated_count = e->donated_count};
 }
 
 // --- Here ---

@@ -127,6 +127,14 @@ PJRT_Error* pestle_PJRT_Executable_Serialize(
   char* plan = NULL;
   size_t plan_size = 0;
   args->serialized_executable = NULL;
+  if (p->device_count > 1 || p->devices[0] != &p->client->device) {
+    return pestle_pjrt_error(
+        PJRT_Error_Code_UNIMPLEMENTED,
+        "PJRT_Executable_Serialize: %s is for other "
+        "devices than the first; compile it again where it "
+        "is wanted",
+        p->name);
+  }
   if (p->callback_count) {
     return INVALID(
         "%s calls Python functions of this process: it cannot be "

@@ -66,6 +66,21 @@ static PJRT_Error* read_threads(const char* name, pestle_str_t text,
   return NULL;
 }
 
+// A thread and a queue each; more have no use on one machine.
+enum { MOST_CPU_DEVICES = 256 };
+
+static PJRT_Error* read_cpu_devices(const char* name, pestle_str_t text,
+                                    void* out) {
+  int64_t value;
+  if (!pestle_str_parse_i64(text, &value) || value < 1 ||
+      value > MOST_CPU_DEVICES) {
+    return INVALID("%s is '%.*s'; it may be a number from 1 to %d", name,
+                   PESTLE_STR_ARG(text), MOST_CPU_DEVICES);
+  }
+  *(int32_t*)out = (int32_t)value;
+  return NULL;
+}
+
 static PJRT_Error* read_numerics(const char* name, pestle_str_t text,
                                  void* out) {
   static const char* const names[] = {"default", "strict", "fast"};
@@ -100,6 +115,7 @@ static const row_t rows[] = {
     {"device", "PESTLE_PJRT_DEVICE", FIELD(device), read_device},
     {"cache_dir", NULL, 0, read_folder},
     {"threads", NULL, FIELD(threads), read_threads},
+    {"cpu_devices", "PESTLE_CPU_DEVICES", FIELD(cpu_devices), read_cpu_devices},
     {"numerics", "PESTLE_PJRT_NUMERICS", FIELD(numerics), read_numerics},
     {"fuse", "PESTLE_PJRT_FUSE", FIELD(no_fuse), read_no_flag},
     {"strict", "PESTLE_PJRT_STRICT", FIELD(strict), read_flag},

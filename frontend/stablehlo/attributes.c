@@ -357,6 +357,8 @@ static pestle_status_t read_entry(decoder_t* d,
     PESTLE_TRY(read_builtin(d, &r, out));
   } else if (pestle_str_equal_c(dialect, "stablehlo")) {
     PESTLE_TRY(pestle_bytecode_read_stablehlo(d, &r, out));
+  } else if (pestle_str_equal_c(dialect, "sdy")) {
+    PESTLE_TRY(pestle_bytecode_read_sdy(d, &r, out));
   } else if (pestle_str_equal_c(dialect, "chlo")) {
     PESTLE_TRY(pestle_bytecode_read_chlo(&r, out));
   } else {

@@ -34,4 +34,10 @@ pestle_bytecode_read_alias(pestle_bytecode_decoder_t* d, pestle_reader_t* r,
 PESTLE_NODISCARD pestle_status_t pestle_bytecode_read_chlo(
     pestle_reader_t* r, pestle_generic_value_t* out_value);
 
+// --- sdy_attributes.c ---
+
+PESTLE_NODISCARD pestle_status_t
+pestle_bytecode_read_sdy(pestle_bytecode_decoder_t* d, pestle_reader_t* r,
+                         pestle_generic_value_t* out_value);
+
 #endif  // PESTLE_FRONTEND_STABLEHLO_ATTRIBUTES_H_

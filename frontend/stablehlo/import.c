@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/require.h"
 #include "frontend/stablehlo/build.h"
+#include "ir/sharding.h"
 
 static pestle_status_t bind_block(pestle_bytecode_builder_t* b,
                                   const pestle_bytecode_region_t* region,
@@ -67,11 +68,13 @@ static pestle_status_t build(pestle_bytecode_builder_t* b,
   if (b->again) {
     PESTLE_TRY(pestle_bytecode_read_again(b));
     PESTLE_TRY(pestle_generic_attach_computations(b->module));
+    PESTLE_TRY(pestle_module_localise(b->module));
     return pestle_module_verify(b->module);
   }
   PESTLE_TRY(build_bodies(b));
   PESTLE_TRY(attach_bodies(b));
   PESTLE_TRY(pestle_generic_attach_computations(b->module));
+  PESTLE_TRY(pestle_module_localise(b->module));
   return pestle_module_verify(b->module);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ir/sharding.h"
 
 typedef pestle_generic_value_t value_t;
 
@@ -186,6 +187,20 @@ static pestle_status_t declare_module(pestle_bytecode_builder_t* b,
   return pestle_module_set_dialect_attrs(b->module, attrs.data, attrs.count);
 }
 
+// What leaves no trace outside of functions are meshes.
+static pestle_status_t declare_mesh(pestle_bytecode_builder_t* b,
+                                    const pestle_bytecode_op_t* op) {
+  value_t dict;
+  const pestle_bytecode_form_t* form = b->names[op->name].form;
+  if (!form) return NULL;
+  PESTLE_TRY(pestle_bytecode_op_attributes(
+      &b->decoder, &b->kept, form, op->properties, op->attributes, &dict));
+  const value_t* name = pestle_generic_find(&dict, "sym_name");
+  const value_t* mesh = pestle_generic_find(&dict, "mesh");
+  if (!name || name->kind != PESTLE_GENERIC_STRING || !mesh) return NULL;
+  return pestle_module_add_mesh(b->module, name->text, mesh->whole);
+}
+
 pestle_status_t pestle_bytecode_declare(pestle_bytecode_builder_t* b,
                                         const pestle_bytecode_region_t* top) {
   const pestle_bytecode_op_t* module = top->ops;
@@ -198,7 +213,10 @@ pestle_status_t pestle_bytecode_declare(pestle_bytecode_builder_t* b,
   const pestle_bytecode_op_t* op = module->regions->ops;
   for (; op; op = op->next) {
     pestle_bytecode_role_t role = b->names[op->name].role;
-    if (role == PESTLE_BYTECODE_NOTHING) continue;
+    if (role == PESTLE_BYTECODE_NOTHING) {
+      PESTLE_TRY(pestle_bytecode_place_error(b, op, declare_mesh(b, op)));
+      continue;
+    }
     pestle_status_t status =
         role == PESTLE_BYTECODE_FUNC
             ? declare_function(b, op)

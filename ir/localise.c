@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a module over all devices to what each of them runs: see sharding.h.
+//
+//   @main(%x: [8])  {sdy.sharding = [{"i"}]}        @main(%x: [4])
+//     %a = local %x [{"i"}]           // [4]    ->    %b = f %x
+//     %b = f %a                                       return %b : [4]
+//     return global %b [{"i"}]        // [8]
+//
+// Values without a sharding are whole on every process, which each makes for itself.
+// A computation that wants a part of such a one takes a slice by its number.
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "ir/collective.h"
+#include "ir/copy.h"
+#include "ir/formula.h"
+#include "ir/sharding.h"
+
+static const char local_name[] = "pestle.local";
+static const char global_name[] = "pestle.global";
+
+static bool is_marker(const pestle_node_t* node, const char* name) {
+  return node && node->op == PESTLE_OP_CUSTOM &&
+         !strcmp(PESTLE_NODE_STR(node, name), name);
+}
+
+// --- What front ends write ---
+
+static pestle_status_t mark(pestle_builder_t* b, const char* name,
+                            pestle_value_t* value, pestle_str_t sharding,
+                            const pestle_type_t* type, pestle_value_t** out) {
+  char* text = pestle_arena_strndup(&b->module->arena, sharding);
+  pestle_composite_attrs_t attrs = {
+      .struct_size = sizeof(attrs), .name = name, .attributes = text};
+  if (!text) return PESTLE_OOM();
+  return pestle_op_composite(b, &value, 1, &attrs, NULL, 0, type, 1, out, 1);
+}
+
+pestle_status_t pestle_localise_enter(pestle_builder_t* b,
+                                      pestle_value_t* global,
+                                      pestle_str_t sharding,
+                                      const pestle_type_t* local,
+                                      pestle_value_t** out) {
+  return mark(b, local_name, global, sharding, local, out);
+}
+
+pestle_status_t pestle_localise_leave(pestle_builder_t* b,
+                                      pestle_value_t* local,
+                                      pestle_str_t sharding,
+                                      const pestle_type_t* global,
+                                      pestle_value_t** out) {
+  return mark(b, global_name, local, sharding, global, out);
+}
+
+// --- The work ---
+
+typedef struct localise_t {
+  pestle_module_t* module;
+  pestle_function_t* entry;
+  pestle_arena_t arena;
+  pestle_map_t shardings;  // of values that are in parts
+} localise_t;
+
+static const pestle_sharding_t* sharding_of(const localise_t* l,
+                                            const pestle_value_t* value) {
+  const pestle_map_value_t* found =
+      pestle_map_find_u64(&l->shardings, (uintptr_t)value);
+  return found ? found->ptr : NULL;
+}
+
+static pestle_status_t set_sharding(localise_t* l, const pestle_value_t* value,
+                                    const pestle_sharding_t* sharding) {
+  if (sharding->replicated) return NULL;
+  pestle_sharding_t* kept = PESTLE_ARENA_NEW(&l->arena, pestle_sharding_t);
+  if (!kept) return PESTLE_OOM();
+  *kept = *sharding;
+  return pestle_map_set_u64_ptr(&l->shardings, (uintptr_t)value, kept)
+             ? NULL
+             : PESTLE_OOM();
+}
+
+static pestle_status_t read_sharding(localise_t* l, const char* text,
+                                     const pestle_type_t* type,
+                                     pestle_sharding_t* out) {
+  return pestle_sharding_parse(l->module, pestle_str(text), type, &l->arena,
+                               out);
+}
+
+// --- Calls of functions that have computations for each device ---
+
+static bool has_markers(pestle_module_t* module, const pestle_region_t* body,
+                        int depth) {
+  const pestle_node_t* n = NULL;
+  while ((n = pestle_region_next(body, n))) {
+    if (is_marker(n, local_name) || is_marker(n, global_name)) return true;
+    if (n->op != PESTLE_OP_CALL || !depth) continue;
+    const pestle_function_t* f =
+        pestle_module_find_function(module, PESTLE_NODE_STR(n, callee));
+    if (f && f->body && has_markers(module, f->body, depth - 1)) return true;
+  }
+  return false;
+}
+
+enum { MOST_DEPTH = 64 };
+
+static pestle_status_t inline_call(localise_t* l, pestle_node_t* call,
+                                   const pestle_block_t* body) {
+  pestle_copier_t copier;
+  pestle_copier_init(l->arena.allocator, pestle_builder_before(call), &copier);
+  pestle_status_t status = NULL;
+  for (uint32_t i = 0; i < body->argument_count && !status; ++i) {
+    status = pestle_copier_set(&copier, body->arguments[i],
+                               pestle_node_operand(call, i));
+  }
+  if (!status) status = pestle_copier_block(&copier, body);
+  for (uint32_t i = 0; i < call->result_count && !status; ++i) {
+    pestle_value_replace_all_uses(
+        &call->results[i],
+        pestle_copier_get(&copier, pestle_node_operand(body->last, i)));
+  }
+  pestle_copier_deinit(&copier);
+  if (!status) pestle_node_erase(call);
+  return status;
+}
+
+static pestle_status_t inline_calls(localise_t* l) {
+  int left = 1 << 12;
+  const pestle_region_t* body = l->entry->body;
+  for (pestle_node_t* n = body->block->first; n;) {
+    pestle_node_t* next = pestle_region_next(body, n);
+    const pestle_function_t* f =
+        n->op == PESTLE_OP_CALL
+            ? pestle_module_find_function(l->module, PESTLE_NODE_STR(n, callee))
+            : NULL;
+    if (!f || !f->body || !has_markers(l->module, f->body, MOST_DEPTH)) {
+      n = next;
+      continue;
+    }
+    if (!left--) {
+      return pestle_node_error(n, PESTLE_STATUS_UNSUPPORTED,
+                               "calls itself, or too many functions");
+    }
+    pestle_node_t* before = n->prev;
+    pestle_block_t* block = n->block;
+    PESTLE_TRY(inline_call(l, n, f->body->block));
+    n = before ? before->next : block->first;
+  }
+  return NULL;
+}
+
+static bool is_called(const pestle_module_t* module,
+                      const pestle_function_t* callee) {
+  for (const pestle_function_t* f = module->first; f; f = f->next) {
+    const pestle_node_t* n = NULL;
+    while (f != callee && (n = pestle_region_next(f->body, n))) {
+      if (n->op == PESTLE_OP_CALL &&
+          !strcmp(PESTLE_NODE_STR(n, callee), callee->name)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+static void drop_functions(localise_t* l) {
+  for (pestle_function_t *f = l->module->first, *next; f; f = next) {
+    next = f->next;
+    if (f == l->entry || !has_markers(l->module, f->body, MOST_DEPTH) ||
+        is_called(l->module, f)) {
+      continue;
+    }
+    pestle_module_remove_function(f);
+    next = l->module->first;
+  }
+}
+
+// --- Parts of what is whole ---
+
+// The part of |value| that this process has, by a table of where parts begin.
+static pestle_value_t* slice(localise_t* l, pestle_formula_t* f,
+                             pestle_value_t* value,
+                             const pestle_sharding_t* s) {
+  pestle_value_t* operands[PESTLE_MAX_RANK + 1] = {value};
+  pestle_type_t local = pestle_sharding_local(s, value->type);
+  pestle_type_t table = pestle_type_make(PESTLE_I32, 1, &s->count);
+  pestle_node_t* number =
+      pestle_f_node(f, &(pestle_node_spec_t){.op = PESTLE_OP_PARTITION_ID});
+  if (!number) return NULL;
+  for (int32_t d = 0; d < local.rank; ++d) {
+    int32_t* begins = pestle_f_memory(f, (size_t)s->count * sizeof(*begins));
+    if (!begins) return NULL;
+    int64_t inner = s->copies;
+    for (int32_t k = d + 1; k < local.rank; ++k)
+      inner *= s->tiles[k];
+    for (int64_t i = 0; i < s->count; ++i) {
+      begins[s->processes[i]] =
+          (int32_t)(i / inner % s->tiles[d] * local.dims[d]);
+    }
+    pestle_elements_t e = {.type = table,
+                           .data = begins,
+                           .size = (size_t)s->count * sizeof(*begins)};
+    pestle_value_t* at[2] = {pestle_f_elements(f, &e), &number->results[0]};
+    pestle_attr_t one = PESTLE_SET_I64S(slice_sizes, (int64_t[]){1}, 1);
+    at[0] = pestle_f_make(f, PESTLE_OP_DYNAMIC_SLICE, at, 2, &one, 1, NULL);
+    operands[d + 1] = at[0] ? pestle_f_reshape(f, at[0], 0, NULL) : NULL;
+    if (!operands[d + 1]) return NULL;
+  }
+  pestle_attr_t sizes = PESTLE_SET_I64S(slice_sizes, local.dims, local.rank);
+  (void)l;
+  return pestle_f_make(f, PESTLE_OP_DYNAMIC_SLICE, operands,
+                       (size_t)local.rank + 1, &sizes, 1, NULL);
+}
+
+// --- Ops ---
+
+static pestle_status_t needs_partitioner(const pestle_node_t* node,
+                                         const char* what) {
+  return pestle_node_error(
+      node, PESTLE_STATUS_UNSUPPORTED,
+      "%s: that wants a partitioner, which is not here yet; compute it in a "
+      "shard_map over all axes of the mesh, or on values that are replicated",
+      what);
+}
+
+static pestle_status_t visit_local(localise_t* l, pestle_node_t* node) {
+  pestle_value_t* v = pestle_node_operand(node, 0);
+  const pestle_sharding_t* has = sharding_of(l, v);
+  pestle_sharding_t want;
+  PESTLE_TRY(
+      read_sharding(l, PESTLE_NODE_STR(node, attributes), v->type, &want));
+  pestle_type_t local = pestle_sharding_local(&want, v->type);
+  if (!pestle_type_equal(&local, node->results[0].type)) {
+    return needs_partitioner(node,
+                             "the computation is for each device along some "
+                             "axes of the mesh alone");
+  }
+  if (has ? !pestle_sharding_equal(has, &want) : false) {
+    return needs_partitioner(node, "the value lies in other parts");
+  }
+  // Of a value in parts: they are what it becomes, at the end.
+  if (has) return NULL;
+  if (want.replicated) {
+    pestle_value_replace_all_uses(&node->results[0], v);
+  } else {
+    pestle_formula_t f = pestle_formula_before(node);
+    pestle_value_t* part = slice(l, &f, v, &want);
+    PESTLE_TRY(f.status);
+    pestle_value_replace_all_uses(&node->results[0], part);
+  }
+  pestle_node_erase(node);
+  return NULL;
+}
+
+static pestle_status_t visit_global(localise_t* l, pestle_node_t* node) {
+  pestle_sharding_t s;
+  PESTLE_TRY(read_sharding(l, PESTLE_NODE_STR(node, attributes),
+                           node->results[0].type, &s));
+  pestle_value_t* v = pestle_node_operand(node, 0);
+  pestle_type_t local = pestle_sharding_local(&s, node->results[0].type);
+  if (!pestle_type_equal(&local, v->type)) {
+    return needs_partitioner(node,
+                             "the computation is for each device along some "
+                             "axes of the mesh alone");
+  }
+  if (!s.replicated) return set_sharding(l, &node->results[0], &s);
+  pestle_value_replace_all_uses(&node->results[0], v);
+  pestle_node_erase(node);
+  return NULL;
+}
+
+static pestle_status_t visit(localise_t* l, pestle_node_t* node) {
+  if (is_marker(node, local_name)) return visit_local(l, node);
+  if (is_marker(node, global_name)) return visit_global(l, node);
+  bool ends =
+      node->op == PESTLE_OP_RETURN && node->block == l->entry->body->block;
+  for (uint32_t i = 0; i < node->operand_count && !ends; ++i) {
+    if (!sharding_of(l, pestle_node_operand(node, i))) continue;
+    return needs_partitioner(node, "each device has a part of its operand");
+  }
+  return NULL;
+}
+
+// --- The interface ---
+
+// As its attribute says, or as all who use it want it.
+static pestle_status_t find_argument(localise_t* l, uint32_t index) {
+  pestle_value_t* v = l->entry->body->block->arguments[index];
+  const char* text =
+      pestle_function_argument_attribute(l->entry, index, "sdy.sharding");
+  pestle_sharding_t s = {.replicated = true};
+  if (text) {
+    PESTLE_TRY(pestle_status_annotate(read_sharding(l, text, v->type, &s),
+                                      "of argument %u", (unsigned)index));
+    return set_sharding(l, v, &s);
+  }
+  for (const pestle_use_t* use = v->uses; use; use = use->next) {
+    pestle_sharding_t other;
+    if (!is_marker(use->user, local_name)) return NULL;
+    PESTLE_TRY(read_sharding(l, PESTLE_NODE_STR(use->user, attributes), v->type,
+                             &other));
+    if (use == v->uses) {
+      s = other;
+    } else if (!pestle_sharding_equal(&s, &other)) {
+      return NULL;
+    }
+  }
+  return set_sharding(l, v, &s);
+}
+
+// The attributes of a dialect but for sdy.sharding, and ours.
+static pestle_status_t new_attrs(localise_t* l, pestle_dialect_attrs_t old,
+                                 const pestle_sharding_t* s,
+                                 pestle_dialect_attrs_t* out) {
+  pestle_dialect_attr_t* data =
+      PESTLE_ARENA_ARRAY(&l->arena, pestle_dialect_attr_t, old.count + 1);
+  if (!data) return PESTLE_OOM();
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < old.count; ++i) {
+    if (strcmp(old.data[i].key, "sdy.sharding") != 0) data[n++] = old.data[i];
+  }
+  if (s) {
+    const char* text = pestle_sharding_text(s, &l->arena);
+    size_t size = text ? strlen(text) + 3 : 0;
+    char* quoted = text ? pestle_arena_alloc(&l->arena, size, 1) : NULL;
+    if (!quoted) return PESTLE_OOM();
+    quoted[0] = '"';
+    memcpy(quoted + 1, text, size - 3);
+    memcpy(quoted + size - 2, "\"", 2);
+    data[n++] = (pestle_dialect_attr_t){PESTLE_SHARDING_KEY, quoted};
+  }
+  *out = (pestle_dialect_attrs_t){data, n};
+  return NULL;
+}
+
+static pestle_status_t make_local(localise_t* l, pestle_value_t* value,
+                                  const pestle_sharding_t* s) {
+  pestle_type_t type = pestle_sharding_local(s, value->type);
+  value->type = pestle_module_intern_type(l->module, &type);
+  return value->type ? NULL : PESTLE_OOM();
+}
+
+static pestle_status_t finish_arguments(localise_t* l) {
+  const pestle_block_t* block = l->entry->body->block;
+  for (uint32_t i = 0; i < block->argument_count; ++i) {
+    const pestle_sharding_t* s = sharding_of(l, block->arguments[i]);
+    pestle_dialect_attrs_t attrs;
+    PESTLE_TRY(
+        new_attrs(l, pestle_function_argument_attrs(l->entry, i), s, &attrs));
+    PESTLE_TRY(pestle_function_set_argument_attrs(l->entry, i, attrs.data,
+                                                  attrs.count));
+    if (s) PESTLE_TRY(make_local(l, block->arguments[i], s));
+  }
+  return NULL;
+}
+
+// The parts of result |index|, as which they are wanted.
+static pestle_status_t finish_result(localise_t* l, pestle_node_t* ret,
+                                     uint32_t index, pestle_type_t* out_type) {
+  pestle_value_t* v = pestle_node_operand(ret, index);
+  const pestle_sharding_t* has = sharding_of(l, v);
+  const char* text =
+      pestle_function_result_attribute(l->entry, index, "sdy.sharding");
+  pestle_sharding_t want = {.replicated = true};
+  if (text) {
+    PESTLE_TRY(pestle_status_annotate(read_sharding(l, text, v->type, &want),
+                                      "of result %u", (unsigned)index));
+  }
+  if (has && text && !pestle_sharding_equal(has, &want))
+    return needs_partitioner(ret, "a result is wanted in other parts");
+  pestle_dialect_attrs_t attrs;
+  if (!has && !want.replicated) {
+    pestle_formula_t f = pestle_formula_before(ret);
+    pestle_value_t* part = slice(l, &f, v, &want);
+    PESTLE_TRY(f.status);
+    pestle_node_set_operand(ret, index, part);
+    *out_type = *part->type;
+    has = &want;
+  } else {
+    *out_type = has ? pestle_sharding_local(has, v->type) : *v->type;
+  }
+  PESTLE_TRY(
+      new_attrs(l, pestle_function_result_attrs(l->entry, index), has, &attrs));
+  return pestle_function_set_result_attrs(l->entry, index, attrs.data,
+                                          attrs.count);
+}
+
+static pestle_status_t finish_results(localise_t* l) {
+  pestle_node_t* ret = l->entry->body->block->last;
+  pestle_type_t* types =
+      PESTLE_ARENA_ARRAY(&l->arena, pestle_type_t, ret->operand_count + 1);
+  if (!types) return PESTLE_OOM();
+  for (uint32_t i = 0; i < ret->operand_count; ++i)
+    PESTLE_TRY(finish_result(l, ret, i, &types[i]));
+  if (!l->entry->results_declared) return NULL;
+  const pestle_type_t** declared = PESTLE_ARENA_ARRAY(
+      &l->module->arena, const pestle_type_t*, ret->operand_count + 1);
+  if (!declared) return PESTLE_OOM();
+  for (uint32_t i = 0; i < ret->operand_count; ++i) {
+    declared[i] = pestle_module_intern_type(l->module, &types[i]);
+    if (!declared[i]) return PESTLE_OOM();
+  }
+  l->entry->result_types = declared;
+  return NULL;
+}
+
+// Values in parts are their parts from now on.
+static void drop_markers(localise_t* l) {
+  const pestle_region_t* body = l->entry->body;
+  for (pestle_node_t *n = body->block->first, *next; n; n = next) {
+    next = pestle_region_next(body, n);
+    if (!is_marker(n, global_name) && !is_marker(n, local_name)) continue;
+    pestle_value_replace_all_uses(&n->results[0], pestle_node_operand(n, 0));
+    pestle_node_erase(n);
+  }
+}
+
+static pestle_status_t localise(localise_t* l) {
+  const pestle_region_t* body = l->entry->body;
+  PESTLE_TRY(inline_calls(l));
+  drop_functions(l);
+  for (uint32_t i = 0; i < body->block->argument_count; ++i)
+    PESTLE_TRY(find_argument(l, i));
+  for (pestle_node_t *n = body->block->first, *next; n; n = next) {
+    next = pestle_region_next(body, n);
+    PESTLE_TRY(visit(l, n));
+  }
+  PESTLE_TRY(finish_results(l));
+  PESTLE_TRY(finish_arguments(l));
+  drop_markers(l);
+  return NULL;
+}
+
+pestle_status_t pestle_module_localise(pestle_module_t* module) {
+  localise_t l = {.module = module, .entry = pestle_module_entry(module)};
+  if (!l.entry || !l.entry->body || !l.entry->body->block->last ||
+      pestle_module_world(module).partitions == 1 || !module->meshes.count) {
+    return NULL;
+  }
+  pestle_allocator_t allocator = pestle_context_allocator(module->context);
+  pestle_arena_init(allocator, &l.arena);
+  pestle_map_init(allocator, &l.shardings);
+  pestle_status_t status = localise(&l);
+  pestle_map_deinit(&l.shardings);
+  pestle_arena_deinit(&l.arena);
+  return status;
+}

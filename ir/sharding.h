@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shardings: in what parts a tensor lies on the processes of a world.
+//
+//   sdy.mesh @mesh = <["x"=4, "y"=2]>
+//   #sdy.sharding<@mesh, [{"x"}, {}]>   ->  tiles 4, 1; process 2 i + j has part i
+//
+// Partitions alone are spread; a module whose arguments have parts is one of
+// partitions. What is said of an argument or result of a module that is local, as
+// attribute spmd.sharding, is XLA's text: {devices=[4,1,2]0,1,2,3,4,5,6,7
+// last_tile_dim_replicate}.
+#ifndef PESTLE_IR_SHARDING_H_
+#define PESTLE_IR_SHARDING_H_
+
+#include "base/arena.h"
+#include "ir/graph.h"
+
+#define PESTLE_SHARDING_KEY "spmd.sharding"
+
+typedef struct pestle_sharding_t {
+  bool replicated;  // every process has all; the rest says nothing
+  int32_t rank;
+  int64_t tiles[PESTLE_MAX_RANK];  // parts along each dim
+  int64_t copies;                  // processes that have the same part
+  // Processes by part, the last dim fastest, and then by copy.
+  const int32_t* processes;
+  int64_t count;
+} pestle_sharding_t;
+
+// A mesh that the module has: its name, and the text of its axes.
+PESTLE_NODISCARD pestle_status_t pestle_module_add_mesh(pestle_module_t* module,
+                                                        pestle_str_t name,
+                                                        pestle_str_t text);
+// What |text| says of a tensor of |type|: "#sdy.sharding<@mesh, [..]>", or without
+// what is before '<'. In |arena|. UNSUPPORTED: parts of axes, values that are sums,
+// extents that are no multiples.
+PESTLE_NODISCARD pestle_status_t pestle_sharding_parse(
+    const pestle_module_t* module, pestle_str_t text, const pestle_type_t* type,
+    pestle_arena_t* arena, pestle_sharding_t* out);
+// Entry |index| of a list of such texts, "[<..>, <..>]"; empty where there is none.
+pestle_str_t pestle_sharding_of_list(pestle_str_t list, size_t index);
+bool pestle_sharding_equal(const pestle_sharding_t* a,
+                           const pestle_sharding_t* b);
+// The part that a process has of |type|.
+pestle_type_t pestle_sharding_local(const pestle_sharding_t* sharding,
+                                    const pestle_type_t* type);
+// XLA's text of it, in |arena|; NULL: out of memory.
+const char* pestle_sharding_text(const pestle_sharding_t* sharding,
+                                 pestle_arena_t* arena);
+
+// --- localise.c ---
+
+// What front ends write for sdy.manual_computation: a value as each process has it,
+// and the value that such parts are; |sharding| is its text.
+PESTLE_NODISCARD pestle_status_t pestle_localise_enter(
+    pestle_builder_t* builder, pestle_value_t* global, pestle_str_t sharding,
+    const pestle_type_t* local, pestle_value_t** out_local);
+PESTLE_NODISCARD pestle_status_t pestle_localise_leave(
+    pestle_builder_t* builder, pestle_value_t* local, pestle_str_t sharding,
+    const pestle_type_t* global, pestle_value_t** out_global);
+// Makes a module that was read for several partitions one that each of them runs:
+// arguments, results and what such values are become the parts. A value that is not
+// the same on all processes may go from the arguments and the computations to
+// computations and results alone: UNSUPPORTED names an op that another one would be
+// wanted of, a partitioner.
+PESTLE_NODISCARD pestle_status_t
+pestle_module_localise(pestle_module_t* module);
+
+#endif  // PESTLE_IR_SHARDING_H_

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JAX on 2, 4 and 8 devices of a CPU (PESTLE_CPU_DEVICES): collectives in shard_map and
+pmap, a data-parallel training step, and what wants a partitioner, against JAX's own CPU
+backend with as many devices. Skips where JAX cannot be imported (PESTLE_JAX_PYTHON names a
+Python that can)."""
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = pathlib.Path(os.environ.get("PESTLE_SOURCE_DIR", HERE.parent.parent))
+BUILD = pathlib.Path(os.environ.get("PESTLE_BUILD_DIR", "build/release"))
+LIBRARY = BUILD / "pjrt_plugin_pestle.so"
+
+CASES = r"""
+import sys
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, PartitionSpec as P, NamedSharding
+
+
+def same(a, b, **k):
+    jax.tree.map(
+        lambda x, y: np.testing.assert_allclose(np.asarray(x), np.asarray(y), **k), a, b
+    )
+
+
+n = int(sys.argv[1])
+assert len(jax.devices()) == n, jax.devices()
+cpus = jax.devices("cpu")[:n]
+rng = np.random.default_rng(0)
+
+
+def both(f, *args, shape=None, names=("i",), **k):
+    shape = shape or (n,)
+    out = []
+    for d in (jax.devices(), cpus):
+        mesh = Mesh(np.array(d).reshape(shape), names)
+        out.append(jax.tree.map(np.asarray, f(mesh)(*args)))
+    same(out[0], out[1], **k)
+
+
+sm = lambda f, i, o, **k: lambda mesh: jax.jit(
+    jax.shard_map(f, mesh=mesh, in_specs=i, out_specs=o, **k)
+)
+x = rng.standard_normal((8 * n, 4)).astype(np.float32)
+L = jax.lax
+cases = {}
+
+
+def case(f):
+    cases[f.__name__] = f
+    return f
+
+
+@case
+def psum():
+    both(sm(lambda a: L.psum(a, "i"), P("i"), P()), x, rtol=1e-6)
+
+
+@case
+def pmax():
+    both(
+        sm(lambda a: (L.pmax(a, "i"), L.pmin(a, "i"), L.pmean(a, "i")), P("i"), P()),
+        x,
+        rtol=1e-6,
+    )
+
+
+@case
+def gather():
+    both(
+        sm(
+            lambda a: (L.all_gather(a, "i"), L.all_gather(a, "i", axis=1, tiled=True)),
+            P("i"),
+            (P("i"), P("i")),
+        ),
+        x,
+    )
+
+
+@case
+def scatter():
+    both(
+        sm(lambda a: L.psum_scatter(a, "i", scatter_dimension=0, tiled=True), P("i"), P("i")),
+        x,
+        rtol=1e-6,
+    )
+
+
+@case
+def to_all():
+    y = rng.standard_normal((n, n * 2, 3)).astype(np.float32)
+    both(sm(lambda a: L.all_to_all(a, "i", 1, 0, tiled=True), P("i"), P("i")), y)
+
+
+@case
+def permute():
+    both(
+        sm(
+            lambda a: (
+                L.ppermute(a, "i", [(k, (k + 1) % n) for k in range(n)]),
+                L.ppermute(a, "i", [(0, n - 1)]),
+            ),
+            P("i"),
+            P("i"),
+        ),
+        x,
+    )
+
+
+@case
+def index():
+    both(sm(lambda a: a + L.axis_index("i"), P("i"), P("i")), x)
+
+
+@case
+def scan():
+    def f(a):
+        def body(c, _):
+            c = L.psum(c, "i") * 0.1 + L.axis_index("i")
+            return c, c.sum()
+
+        return L.scan(body, a, None, length=4)
+
+    both(sm(f, P("i"), (P("i"), P()), check_vma=False), x, rtol=1e-5)
+
+
+@case
+def types():
+    for t in (np.int32, np.uint8, np.float16, np.bool_, np.complex64, np.int64):
+        y = (rng.integers(0, 2, (2 * n, 3))).astype(t)
+        if t == np.bool_:
+            both(
+                sm(lambda a: L.all_gather(a, "i", tiled=True), P("i"), P(), check_vma=False), y
+            )
+        else:
+            both(
+                sm(
+                    lambda a: (L.psum(a, "i"), L.ppermute(a, "i", [(0, 1)])),
+                    P("i"),
+                    (P(), P("i")),
+                ),
+                y,
+            )
+
+
+@case
+def tree():
+    both(
+        sm(lambda a: L.psum({"a": a, "b": a.sum(), "c": (a[:1] * 2,)}, "i"), P("i"), P()),
+        x,
+        rtol=1e-5,
+    )
+
+
+@case
+def two_axes():
+    if n < 4:
+        return
+    both(
+        sm(
+            lambda a: (
+                L.psum(a, "x"),
+                L.psum(a, "y"),
+                L.psum(a, ("x", "y")),
+                L.all_gather(a, "y", tiled=True),
+            ),
+            P("x", "y"),
+            (P(None, "y"), P("x", None), P(), P("x", None)),
+            check_vma=False,
+        ),
+        x,
+        shape=(n // 2, 2),
+        names=("x", "y"),
+        rtol=1e-5,
+    )
+
+
+@case
+def sharded_in():
+    out = []
+    for d in (jax.devices(), cpus):
+        mesh = Mesh(np.array(d), ("i",))
+        s = NamedSharding(mesh, P("i"))
+        a = jax.device_put(x, s)
+        assert len(a.addressable_shards) == n
+        y = jax.jit(
+            jax.shard_map(lambda a: a * 2, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+        )(a)
+        assert y.sharding.spec == P("i"), y.sharding
+        z = jax.jit(
+            jax.shard_map(lambda a: L.psum(a, "i"), mesh=mesh, in_specs=P("i"), out_specs=P())
+        )(y)
+        out.append(np.asarray(z))
+    same(*out, rtol=1e-6)
+
+
+@case
+def pmap():
+    y = rng.standard_normal((n, 5)).astype(np.float32)
+    out = []
+    for d in (jax.devices(), cpus):
+        out.append(
+            np.asarray(
+                jax.pmap(
+                    lambda a: L.psum(a, "b") + L.axis_index("b"), axis_name="b", devices=d
+                )(y)
+            )
+        )
+    same(*out, rtol=1e-6)
+
+
+@case
+def one_device():
+    d = jax.devices()[-1]
+    y = jax.device_put(x, d)
+    z = jax.jit(lambda a: a @ a.T)(y)
+    assert z.devices() == {d}, z.devices()
+    same(z, x @ x.T, rtol=1e-4)
+    w = jax.device_put(z, jax.devices()[0])
+    same(w, z)
+
+
+@case
+def training():
+    w0 = rng.standard_normal((4, 16)).astype(np.float32)
+    v0 = rng.standard_normal((16, 1)).astype(np.float32)
+    t = rng.standard_normal((8 * n, 1)).astype(np.float32)
+
+    def run(d):
+        mesh = Mesh(np.array(d), ("b",))
+
+        def loss(p, a, t):
+            return jnp.mean((jnp.tanh(a @ p[0]) @ p[1] - t) ** 2)
+
+        def step(p, a, t):
+            l, g = jax.value_and_grad(loss)(p, a, t)
+            g = jax.tree.map(lambda q: L.pmean(q, "b"), g)
+            return jax.tree.map(lambda q, r: q - 0.1 * r, p, g), L.pmean(l, "b")
+
+        f = jax.jit(
+            jax.shard_map(
+                step,
+                mesh=mesh,
+                in_specs=(P(), P("b"), P("b")),
+                out_specs=(P(), P()),
+                check_vma=False,
+            ),
+            donate_argnums=0,
+        )
+        p = jax.device_put((w0, v0), NamedSharding(mesh, P()))
+        a = jax.device_put(x, NamedSharding(mesh, P("b")))
+        tt = jax.device_put(t, NamedSharding(mesh, P("b")))
+        ls = []
+        for _ in range(30):
+            p, l = f(p, a, tt)
+            ls.append(l)
+        return [float(q) for q in ls]
+
+    a, b = run(jax.devices()), run(cpus)
+    same(np.array(a), np.array(b), rtol=2e-4)
+    assert a[-1] < a[0]
+
+
+@case
+def partitioner():
+    mesh = Mesh(np.array(jax.devices()), ("i",))
+    a = jax.device_put(x, NamedSharding(mesh, P("i")))
+    try:
+        jax.jit(lambda q: q @ q.T)(a)
+        raise AssertionError("no error")
+    except Exception as e:
+        assert "partitioner" in str(e), e
+    r = jax.device_put(x, NamedSharding(mesh, P()))
+    same(jax.jit(lambda q: q @ q.T)(r), x @ x.T, rtol=1e-4)
+
+
+bad = 0
+for k, f in cases.items():
+    if len(sys.argv) > 2 and k not in sys.argv[2:]:
+        continue
+    try:
+        f()
+        print("ok", k)
+    except Exception as e:
+        bad += 1
+        print("FAIL", k, type(e).__name__, str(e)[:600])
+sys.exit(bad)
+"""
+
+
+def run(count, python):
+    env = dict(os.environ, JAX_PLATFORMS="pestle,cpu", PYTHONDONTWRITEBYTECODE="1",
+               PESTLE_PJRT_DEVICE="cpu", PESTLE_CPU_DEVICES=str(count),
+               XLA_FLAGS="--xla_force_host_platform_device_count=8",
+               PYTHONPATH=str(SOURCE / "python"),
+               PESTLE_PJRT_LIBRARY=str(LIBRARY.resolve()))
+    env.pop("PJRT_NAMES_AND_LIBRARY_PATHS", None)
+    done = subprocess.run([python, "-c", CASES, str(count)], env=env, check=False,
+                          capture_output=True, text=True, timeout=200)
+    if done.returncode == 0:
+        return True
+    print(f"{count} devices: {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    return False
+
+
+def main():
+    python = os.environ.get("PESTLE_JAX_PYTHON", sys.executable)
+    probe = subprocess.run([python, "-c", "import jax"], check=False, capture_output=True)
+    if probe.returncode or not LIBRARY.exists():
+        print("no JAX here")
+        return 77
+    good = True
+    for count in (2, 4, 8):
+        good &= run(count, python)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
