@@ -237,14 +237,14 @@ CALLS = {
     stablehlo.return %h2, %h2 : tensor<5xf32>, tensor<5xf32>
   }) : (tensor<5xf32>, tensor<3x5xf32>) -> (tensor<5xf32>, tensor<3x5xf32>)
   %1 = stablehlo.negate %0#1 : tensor<3x5xf32>""",
-    "custom": '%1 = stablehlo.composite "my.twice" %x {decomposition = @twice} : '
+    "composite": '%1 = stablehlo.composite "my.twice" %x {decomposition = @twice} : '
               "(tensor<3x5xf32>) -> tensor<3x5xf32>",
 }
 
 
 def of_text(name, device):
     text = MODULE.replace("BODY", CALLS[name])
-    if name != "call" and name != "custom":
+    if name != "call" and name != "composite":
         text = text[text.index("func.func @main"):]
     return pt.from_stablehlo(text, device=device)
 
@@ -315,7 +315,7 @@ ROWS = {
     "return": [(lambda a: of_text("call", a.device)(a(X)), lambda: 2 * X)],
     "optimization_barrier": [(lambda a: of_text("optimization_barrier", a.device)(a(X)),
                               lambda: 2 * X)],
-    "custom": [(lambda a: of_text("custom", a.device)(a(X)), lambda: 2 * X)],
+    "composite": [(lambda a: of_text("composite", a.device)(a(X)), lambda: 2 * X)],
     "custom_call": [(custom_call, lambda: M.trace(0, 1, 2).astype("c8"))],
     "fusion": [(fused, lambda: np.exp(X) + 1)],
     "softmax": [(lambda a: pt.softmax(a(T), axis=1), lambda: soft(T, 1))],
