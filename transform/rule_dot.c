@@ -28,20 +28,23 @@ static void side_init(const pestle_node_t* node, size_t index, side_t* out) {
   }
 }
 
-// Where the axes of |mine| stand in what other_product() gives: batch axes, free ones,
-// then what was contracted, in the order that the axes have on the other side.
-static void order_back(const side_t* mine, const side_t* other,
+// Where the axes of |mine| stand in the product: batch axes; of lhs the free ones, then
+// what was contracted, in the order that the axes have on the other side; of rhs these
+// the other way round, so that the gradient of a matrix lies as the matrix does.
+static void order_back(const side_t* mine, const side_t* other, bool is_rhs,
                        int64_t* out_order) {
-  int64_t at = 0;
+  int64_t batches = (int64_t)mine->batch.count;
+  int64_t free = batches + (is_rhs ? (int64_t)mine->contract.count : 0);
+  int64_t summed = batches + (is_rhs ? 0 : (int64_t)mine->free_count);
   for (size_t i = 0; i < mine->batch.count; ++i)
-    out_order[mine->batch.data[i]] = at++;
+    out_order[mine->batch.data[i]] = (int64_t)i;
   for (size_t i = 0; i < mine->free_count; ++i)
-    out_order[mine->free[i]] = at++;
+    out_order[mine->free[i]] = free + (int64_t)i;
   for (size_t i = 0; i < mine->contract.count; ++i) {
     int64_t before = 0;
     for (size_t k = 0; k < other->contract.count; ++k)
       before += other->contract.data[k] < other->contract.data[i];
-    out_order[mine->contract.data[i]] = at + before;
+    out_order[mine->contract.data[i]] = summed + before;
   }
 }
 
@@ -52,7 +55,6 @@ static pv_t* side_cotangent(pestle_formula_t* f, const pestle_node_t* node,
   side_init(node, 1, &sides[1]);
   const side_t *mine = &sides[index], *other = &sides[1 - index];
   const pestle_type_t* type = pestle_node_operand(node, index)->type;
-  pv_t* b = pestle_node_operand(node, 1 - index);
   int64_t batch[PESTLE_MAX_RANK], summed[PESTLE_MAX_RANK];
   int64_t order[PESTLE_MAX_RANK];
   size_t batches = mine->batch.count;
@@ -62,19 +64,24 @@ static pv_t* side_cotangent(pestle_formula_t* f, const pestle_node_t* node,
     batch[i] = (int64_t)i;
   for (size_t i = 0; i < other->free_count; ++i)
     summed[i] = (int64_t)(first + i);
-  order_back(mine, other, order);
+  order_back(mine, other, index == 1, order);
   pestle_type_t product = {.dtype = ct->type->dtype, .rank = type->rank};
   for (int32_t d = 0; d < type->rank; ++d)
     product.dims[order[d]] = type->dims[d];
+  pestle_i64s_t lists[2][2] = {
+      {{batch, batches}, {summed, other->free_count}},
+      {other->batch, {other->free, other->free_count}}};
+  const pestle_i64s_t *l = lists[index], *r = lists[1 - index];
   pestle_attr_t attrs[] = {
-      PESTLE_SET_I64S(lhs_batching_dimensions, batch, batches),
-      PESTLE_SET_I64S(rhs_batching_dimensions, other->batch.data, batches),
-      PESTLE_SET_I64S(lhs_contracting_dimensions, summed, other->free_count),
-      PESTLE_SET_I64S(rhs_contracting_dimensions, other->free,
-                      other->free_count)};
-  b = pestle_f_convert(f, b, ct->type->dtype);
-  pv_t* a = pestle_f_make(f, PESTLE_OP_DOT_GENERAL, (pv_t*[]){ct, b}, 2, attrs,
-                          4, &product);
+      PESTLE_SET_I64S(lhs_batching_dimensions, l[0].data, l[0].count),
+      PESTLE_SET_I64S(rhs_batching_dimensions, r[0].data, r[0].count),
+      PESTLE_SET_I64S(lhs_contracting_dimensions, l[1].data, l[1].count),
+      PESTLE_SET_I64S(rhs_contracting_dimensions, r[1].data, r[1].count)};
+  pv_t* b = pestle_f_convert(f, pestle_node_operand(node, 1 - index),
+                             ct->type->dtype);
+  pv_t* operands[2] = {index ? b : ct, index ? ct : b};
+  pv_t* a =
+      pestle_f_make(f, PESTLE_OP_DOT_GENERAL, operands, 2, attrs, 4, &product);
   a = pestle_f_transpose(f, a, order);
   return pestle_f_convert(f, a, type->dtype);
 }

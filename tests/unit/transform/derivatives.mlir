@@ -1089,4 +1089,8 @@ func.func @reduce_precision(%a: tensor<3xf64>) -> tensor<3xf64> {
   %r = stablehlo.multiply %w, %a : tensor<3xf64>
   return %r : tensor<3xf64>
 }
+func.func @attention_mask(%q: tensor<2x3x4xf64>, %k: tensor<2x5x4xf64>, %v: tensor<2x5x6xf64>, %b: tensor<2x3x5xf64>, %m: tensor<1x3x5xi1>) -> tensor<2x3x6xf64> {
+  %r = "pestle.attention"(%q, %k, %v, %b, %m) {scale = 0.5 : f64, masked = -3.0 : f64} : (tensor<2x3x4xf64>, tensor<2x5x4xf64>, tensor<2x5x6xf64>, tensor<2x3x5xf64>, tensor<1x3x5xi1>) -> tensor<2x3x6xf64>
+  return %r : tensor<2x3x6xf64>
+}
 }
