@@ -370,7 +370,8 @@ def check_whole(rng):
         values = [*carries, *xs, *constants]
         for device in ("llvm", "ref"):
             check(f"{what}, {device}", run(text, values, device), [*ends, *ys])
-        plan = subprocess.run([PESTLE, "dump", "-", "--stage", "plan", "--no-cache"],
+        plan = subprocess.run([PESTLE, "dump", "-", "--stage", "plan", "--no-cache",
+                               "--device", "ref"],
                               input=text, capture_output=True, text=True, check=False)
         if f" {kernels} kernels" not in plan.stdout or "jump" in plan.stdout:
             bad.append(what)
@@ -441,7 +442,8 @@ stablehlo.return %h, %n, %s, %n : {f}, tensor<i32>, {f}, tensor<i32>"""
     text = op_text([np.zeros((), np.float32)], [], [], [np.zeros(10000, np.float32)], 10000,
                    "%s = stablehlo.cosine %c0 : tensor<f32>\n"
                    "stablehlo.return %s, %s : tensor<f32>, tensor<f32>")
-    plan = subprocess.run([PESTLE, "dump", "-", "--stage", "plan", "--no-cache"],
+    plan = subprocess.run([PESTLE, "dump", "-", "--stage", "plan", "--no-cache",
+                               "--device", "ref"],
                           input=text, capture_output=True, text=True, check=False).stdout
     if "1 kernels, arena 0 bytes" not in plan.replace("arena 64 bytes", "arena 0 bytes"):
         bad.append(f"a long scan has memory of its own: {plan[:300]}")
