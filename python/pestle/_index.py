@@ -104,6 +104,18 @@ def _as_index(item):
     return c.asarray(item)
 
 
+def _span(item):
+    """The least and the largest of indices that the host knows, or None."""
+    if isinstance(item, (list, tuple)):
+        spans = [(i, i) if isinstance(i, int) else _span(i) for i in item]
+        if not spans or None in spans:
+            return None
+        return min(s[0] for s in spans), max(s[1] for s in spans)
+    if type(item).__module__ == "numpy" and item.size and item.dtype.kind in "iu":
+        return int(item.min()), int(item.max())
+    return None
+
+
 def _expand(x, key):
     """The key as a list with an item for each axis, and None: arrays of integers
     stand for masks. Where it has arrays, integers are arrays too. And the place of an
@@ -112,6 +124,7 @@ def _expand(x, key):
     items = []
     for item in key if isinstance(key, tuple) else (key,):
         if item is not None and item is not Ellipsis and not isinstance(item, slice):
+            span = None if isinstance(item, (Array, int)) else _span(item)
             item = _as_index(item)
             if isinstance(item, Array):
                 if item.dtype == c.bool:
@@ -124,6 +137,8 @@ def _expand(x, key):
                 if item.dtype.kind not in "iu":
                     raise IndexError(f"an index is of {item.dtype}: integers and "
                                      "bool are indices")
+                if span:
+                    item = ("known", item, span)
         items.append(item)
     used = sum(1 for i in items if i is not None and i is not Ellipsis and
                not (isinstance(i, tuple) and i[0] == "flag"))
@@ -151,6 +166,11 @@ def _mask_only(x, key):
     return None
 
 
+def _check_place(i, axis, n):
+    if not -n <= i < n:
+        raise IndexError(f"index {i} is outside of axis {axis}, which has {n} elements")
+
+
 def _plan(x, key):
     """x with the key's basic items applied, the axes that its arrays index, the
     arrays, and where their axes go."""
@@ -167,6 +187,10 @@ def _plan(x, key):
             axes.append(len(basic) - 1)
             places.append(len(basic) - 1)
             continue
+        if isinstance(item, tuple) and item[0] == "known":
+            for i in item[2]:
+                _check_place(i, axis, x.shape[axis])
+            item = item[1]
         if isinstance(item, tuple):
             if item[2] not in (x.shape[axis], 0):
                 raise IndexError(f"a mask has {item[2]} elements along axis {axis}, "
@@ -176,10 +200,7 @@ def _plan(x, key):
             basic.append(item)
         else:
             if isinstance(item, int):
-                n = x.shape[axis]
-                if not -n <= item < n:
-                    raise IndexError(f"index {item} is outside of axis {axis}, which "
-                                     f"has {n} elements")
+                _check_place(item, axis, x.shape[axis])
                 item = c.full((), item, c.int64, x.device)
             arrays.append(item)
             axes.append(len(basic))
@@ -190,8 +211,9 @@ def _plan(x, key):
     return x[tuple(basic)], axes, arrays, axes[0] if axes and together else 0
 
 
-def getitem(x, key):
-    """x[key] of a key with arrays."""
+def getitem(x, key, outside=None):
+    """x[key] of a key with arrays. Where these are outside of x the nearest element is
+    read, or |outside| stands there."""
     _mask_only(x, key)
     y, axes, arrays, place = _plan(x, key)
     if not axes:
@@ -203,7 +225,16 @@ def getitem(x, key):
         if count_of(shape) and any(not y.shape[a] for a in axes):
             raise IndexError(f"an axis of an array of shape {x.shape} has no elements")
         return c.full(rest[:place] + shape + rest[place:], 0, x.dtype, x.device)
-    return _gather(y, axes, arrays, place)
+    z = _gather(y, axes, arrays, place)
+    if outside is None:
+        return z
+    fits = None
+    for i, a in zip(arrays, axes):
+        n = y.shape[a]
+        fit = c.logical_and(c.greater_equal(i, -n), c.less(i, n))
+        fits = fit if fits is None else c.logical_and(fits, fit)
+    fits = reshape_to(fits, (1,) * place + shape + (1,) * (len(rest) - place))
+    return c.where(fits, z, c.number(outside, z))
 
 
 # --- Updates ---
@@ -228,6 +259,17 @@ def _is_whole(key):
         isinstance(key, slice) and key == slice(None))
 
 
+def _places(x, key):
+    """Where the elements of x[key] are in x as one axis; behind its end where key is
+    outside of x: nothing is written there."""
+    places = reshape_to(iota((x.size,), 0, c.int64, x.device), x.shape)
+    parts = key if isinstance(key, tuple) else (key,)
+    if all(i is None or i is Ellipsis or isinstance(i, slice) or
+           (isinstance(i, int) and not isinstance(i, bool)) for i in parts):
+        return places[key]
+    return getitem(places, key, x.size)
+
+
 def update(x, key, value, how="set"):
     """x with value at key, or what |how| makes of both."""
     value = c.cast(array(value, x), x.dtype)
@@ -242,7 +284,7 @@ def update(x, key, value, how="set"):
     if not x.size:
         x[key]
         return x
-    places = reshape_to(iota((x.size,), 0, c.int64, x.device), x.shape)[key]
+    places = _places(x, key)
     try:
         while value.ndim > places.ndim and value.shape[0] == 1:
             value = reshape_to(value, value.shape[1:])

@@ -281,6 +281,27 @@ def test_searches():
          np.take_along_axis(x, np.array([[2], [0]]), 1))
 
 
+def test_keys_outside():
+    """What the host knows is an IndexError; of arrays the nearest element is read, and
+    nothing is written."""
+    x = pt.asarray([[1, 2, 3], [4, 5, 6]])
+    for key in ([0, 3], np.array([-4, 1]), [[1], [9]], np.int64(3)):
+        for key in (key, (Ellipsis, key) if not isinstance(key, list) else (0, key)):
+            if key is not None and not isinstance(key, tuple):
+                key = (slice(None), key)
+            raises(IndexError, lambda k=key: x[k], "outside of axis 1", "3 elements")
+            raises(IndexError, lambda k=key: x.at[k].set(0), "outside of axis 1")
+    for device in ("llvm", "ref"):
+        y = pt.copy(x, device)
+        i = pt.asarray([0, 7, -9, -1], device=device)
+        assert y[:, i].tolist() == [[1, 3, 1, 3], [4, 6, 4, 6]]
+        assert y.at[:, i].set(0).tolist() == [[0, 2, 0], [0, 5, 0]]
+        assert y.at[1, i].add(10).tolist() == [[1, 2, 3], [14, 5, 16]]
+        assert y.at[i, i].set(7).tolist() == [[7, 2, 3], [4, 5, 7]]
+        y[i] = 9
+        assert y.tolist() == [[9, 9, 9], [9, 9, 9]]
+
+
 def test_keys():
     x = RNG.random((4, 5, 6)).astype("f4")
     p = pt.asarray(x)
