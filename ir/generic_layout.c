@@ -7,10 +7,15 @@
 //
 //   %t = transpose %x, dims = [1, 0]              // [n, m]
 //   %y = custom_call @f(%t) {..}
+//
+// A function that is given a dictionary finds there how its tensors lie, since it may
+// be one that wants their axes by name: pestle.layouts = [[1, 0], [0]], of operands,
+// then of results, each the slowest axis first.
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "ir/generic.h"
 #include "ir/infer.h"
 
@@ -126,6 +131,7 @@ typedef struct turned_t {
   order_t* orders;
   pestle_value_t** values;  // operands, later results
   pestle_type_t* results;
+  pestle_attr_t* attrs;
 } turned_t;
 
 static pestle_status_t allocate(pestle_generic_t* g, const pestle_node_t* node,
@@ -146,6 +152,51 @@ static pestle_status_t allocate(pestle_generic_t* g, const pestle_node_t* node,
   return NULL;
 }
 
+// |text| of a dictionary with the orders of |t| in front.
+static const char* add_orders(pestle_arena_t* arena, const turned_t* t,
+                              const char* text) {
+  pestle_strbuf_t out;
+  pestle_strbuf_init(arena->allocator, &out);
+  pestle_strbuf_append_c(&out, "{pestle.layouts = [");
+  for (size_t i = 0; i < t->operand_count + t->result_count; ++i) {
+    const order_t* order = &t->orders[i];
+    pestle_strbuf_append_c(&out, i ? ", [" : "[");
+    for (int32_t k = 0; k < t->types[i]->rank; ++k) {
+      if (k) pestle_strbuf_append_c(&out, ", ");
+      pestle_strbuf_append_i64(&out, order->row_major ? k : order->axes[k]);
+    }
+    pestle_strbuf_append_char(&out, ']');
+  }
+  pestle_strbuf_append_char(&out, ']');
+  pestle_str_t rest = pestle_str_trim(pestle_str_slice(
+      pestle_str(text), pestle_str_find_char(pestle_str(text), '{') + 1,
+      SIZE_MAX));
+  if (!pestle_str_starts_with(rest, PESTLE_STR("}")))
+    pestle_strbuf_append_c(&out, ", ");
+  pestle_strbuf_append(&out, rest);
+  const char* kept =
+      out.failed ? NULL : pestle_arena_strndup(arena, pestle_strbuf_view(&out));
+  pestle_strbuf_deinit(&out);
+  return kept;
+}
+
+// The attributes of |node|, the dictionary among them with the orders of |t|.
+static pestle_status_t tell_orders(pestle_generic_t* g,
+                                   const pestle_node_t* node, turned_t* t) {
+  size_t size = node->attr_count * sizeof(*t->attrs);
+  t->attrs =
+      pestle_arena_copy(g->arena, node->attrs, size, _Alignof(pestle_attr_t));
+  if (node->attr_count && !t->attrs) return PESTLE_OOM();
+  for (uint32_t i = 0; i < node->attr_count; ++i) {
+    pestle_attr_t* attr = &t->attrs[i];
+    if (attr->name != PESTLE_ATTR_backend_dictionary || !*attr->as.str)
+      continue;
+    attr->as.str = add_orders(g->arena, t, attr->as.str);
+    if (!attr->as.str) return PESTLE_OOM();
+  }
+  return NULL;
+}
+
 // The call on what lies in |t|'s orders; |t->values| become its results as they
 // were to be.
 static pestle_status_t call_turned(const pestle_node_t* node,
@@ -160,7 +211,7 @@ static pestle_status_t call_turned(const pestle_node_t* node,
   pestle_node_spec_t spec = {.op = PESTLE_OP_CUSTOM_CALL,
                              .operands = t->values,
                              .operand_count = t->operand_count,
-                             .attrs = node->attrs,
+                             .attrs = t->attrs,
                              .attr_count = node->attr_count,
                              .type = t->result_count ? t->results : NULL,
                              .types = t->results,
@@ -186,6 +237,7 @@ pestle_status_t pestle_generic_layouts(pestle_generic_t* g,
   PESTLE_TRY(read_orders(g, g->result_layouts, t.types + t.operand_count,
                          t.result_count, t.orders + t.operand_count, &any));
   if (!any) return NULL;
+  PESTLE_TRY(tell_orders(g, *node, &t));
   pestle_builder_t b = pestle_builder_before(*node);
   PESTLE_TRY(call_turned(*node, &b, &t));
   pestle_node_t* end = t.result_count ? t.values[0]->node : NULL;

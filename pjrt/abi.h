@@ -1687,4 +1687,55 @@ typedef struct PJRT_Shardings_Extension {
 #undef PJRT_SLOT_
 } PJRT_Shardings_Extension;
 
+// --- The extension for foreign functions ---
+
+typedef struct PJRT_FFI_Type_Info {
+  void (*deleter)(void* object);
+  void* serialize;
+  void* deserialize;
+} PJRT_FFI_Type_Info;
+
+typedef struct PJRT_FFI_Type_Register_Args {
+  PJRT_HEAD;
+  const char* type_name;
+  size_t type_name_size;
+  int64_t type_id;  // in and out
+  PJRT_FFI_Type_Info* type_info;
+} PJRT_FFI_Type_Register_Args;
+
+typedef struct PJRT_FFI_UserData {
+  int64_t type_id;
+  void* data;
+} PJRT_FFI_UserData;
+
+typedef struct PJRT_FFI_UserData_Add_Args {
+  PJRT_HEAD;
+  PJRT_ExecuteContext* context;
+  PJRT_FFI_UserData user_data;
+} PJRT_FFI_UserData_Add_Args;
+
+// Without a chain of extensions.
+typedef struct PJRT_FFI_Register_Handler_Args {
+  size_t struct_size;
+  const char* target_name;
+  size_t target_name_size;
+  void* handler;
+  const char* platform_name;
+  size_t platform_name_size;
+  int traits;
+} PJRT_FFI_Register_Handler_Args;
+
+// X(name, field) in the order of the table.
+#define PJRT_FFI_SLOTS(X)                  \
+  X(PJRT_FFI_Type_Register, type_register) \
+  X(PJRT_FFI_UserData_Add, user_data_add)  \
+  X(PJRT_FFI_Register_Handler, register_handler)
+
+typedef struct PJRT_FFI_Extension {
+  PJRT_Extension_Base base;
+#define PJRT_SLOT_(NAME, FIELD) PJRT_Error* (*FIELD)(NAME##_Args*);
+  PJRT_FFI_SLOTS(PJRT_SLOT_)
+#undef PJRT_SLOT_
+} PJRT_FFI_Extension;
+
 #endif  // PESTLE_PJRT_ABI_H_

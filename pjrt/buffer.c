@@ -14,6 +14,13 @@
 
 // --- Life ---
 
+void pestle_pjrt_buffer_set_shape(PJRT_Buffer* buffer,
+                                  const pestle_pjrt_shape_t* shape) {
+  buffer->shape = *shape;
+  for (size_t i = 0; i < shape->rank; ++i)
+    buffer->minor_to_major[i] = shape->order[shape->rank - 1 - i];
+}
+
 PJRT_Buffer* pestle_pjrt_buffer_create(PJRT_Device* device,
                                        const pestle_pjrt_shape_t* shape,
                                        PJRT_Event* ready) {
@@ -24,7 +31,7 @@ PJRT_Buffer* pestle_pjrt_buffer_create(PJRT_Device* device,
   pestle_mutex_init(&buffer->mutex);
   pestle_pjrt_client_retain(device->client);
   buffer->device = device;
-  buffer->shape = *shape;
+  pestle_pjrt_buffer_set_shape(buffer, shape);
   if (ready) pestle_pjrt_event_retain(ready);
   buffer->ready = ready;
   return buffer;
@@ -191,21 +198,15 @@ PJRT_Error* pestle_PJRT_Buffer_DynamicDimensionIndices(
   return NULL;
 }
 
-// minor_to_major of row-major data of any rank: its last |rank| numbers.
-static const int64_t descending[] = {15, 14, 13, 12, 11, 10, 9, 8,
-                                     7,  6,  5,  4,  3,  2,  1, 0};
-_Static_assert(sizeof(descending) / sizeof(descending[0]) == PESTLE_MAX_RANK,
-               "one number an axis");
-
 PJRT_Error* pestle_PJRT_Buffer_GetMemoryLayout(
     PJRT_Buffer_GetMemoryLayout_Args* args) {
   PJRT_REQUIRE(PJRT_Buffer_GetMemoryLayout, buffer, layout.type);
-  size_t rank = args->buffer->shape.rank;
+  const PJRT_Buffer* buffer = args->buffer;
   args->layout = (PJRT_Buffer_MemoryLayout){
       .struct_size = sizeof(PJRT_Buffer_MemoryLayout),
       .tiled = {.struct_size = sizeof(PJRT_Buffer_MemoryLayout_Tiled),
-                .minor_to_major = descending + PESTLE_MAX_RANK - rank,
-                .minor_to_major_size = rank},
+                .minor_to_major = buffer->minor_to_major,
+                .minor_to_major_size = buffer->shape.rank},
       .type = PJRT_Buffer_MemoryLayout_Type_Tiled};
   return NULL;
 }

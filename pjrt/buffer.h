@@ -13,7 +13,8 @@ struct PJRT_Buffer {
   pestle_refcount_t references;  // the framework's, and of external references
   PJRT_Device* device;
   pestle_pjrt_shape_t shape;
-  PJRT_Event* ready;  // NULL: it was from the start
+  int64_t minor_to_major[PESTLE_MAX_RANK];  // its layout, as it is asked for
+  PJRT_Event* ready;                        // NULL: it was from the start
   atomic_bool is_deleted;
   atomic_bool
       is_held;      // its memory comes when its execution is queued (merge.h)
@@ -30,6 +31,9 @@ PJRT_Buffer* pestle_pjrt_buffer_create(PJRT_Device* device,
                                        const pestle_pjrt_shape_t* shape,
                                        PJRT_Event* ready);
 void pestle_pjrt_buffer_release(PJRT_Buffer* buffer);
+// Before anybody else has seen it.
+void pestle_pjrt_buffer_set_shape(PJRT_Buffer* buffer,
+                                  const pestle_pjrt_shape_t* shape);
 // Another hold of its memory, NULL when it has none of its own (no elements).
 // Fails for one that was deleted or donated.
 PJRT_Error* pestle_pjrt_buffer_hold(PJRT_Buffer* buffer,

@@ -9,6 +9,7 @@
 #include "pestle/version.h"
 #include "pjrt/callback.h"
 #include "pjrt/event.h"
+#include "pjrt/ffi.h"
 #include "pjrt/known.h"
 #include "pjrt/merge.h"
 #include "pjrt/slots.h"
@@ -95,6 +96,7 @@ static PJRT_Error* client_init(PJRT_Client* client,
   pestle_refcount_init(&client->references);
   pestle_mutex_init(&client->launch);
   client->process = pestle_process_id();
+  pestle_mutex_init(&client->ffi_mutex);
   client->ready = pestle_pjrt_event_create();
   client->known = pestle_pjrt_known_create();
   if (!client->ready || !client->known) return pestle_pjrt_out_of_memory();
@@ -124,8 +126,10 @@ void pestle_pjrt_client_release(PJRT_Client* client) {
   pestle_pjrt_known_release(client->known);
   pestle_pjrt_times_release(client->times);
   drop_devices(client);
+  pestle_ffi_unbind(client);
   pestle_context_release(client->context);
   pestle_mutex_deinit(&client->launch);
+  pestle_mutex_deinit(&client->ffi_mutex);
   pestle_pjrt_event_release(client->ready);
   pestle_dealloc(pestle_allocator_system(), client, sizeof(*client));
 }

@@ -88,6 +88,8 @@ struct PJRT_Client {
   pestle_mutex_t launch;  // held while a program is queued on several of them
   PJRT_TopologyDescription topology;
   struct pestle_pjrt_known_t* known;
+  pestle_mutex_t ffi_mutex;          // of |ffi|
+  struct pestle_ffi_binding_t* ffi;  // foreign functions
   PJRT_Event* ready;  // set, and well: handed out for what is done at once
   struct pestle_pjrt_times_t* times;  // or NULL: nobody asked
 };

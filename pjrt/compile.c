@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "pjrt/callback.h"
+#include "pjrt/ffi.h"
 #include "pjrt/known.h"
 #include "pjrt/layouts.h"
 #include "pjrt/options.h"
@@ -85,18 +86,22 @@ static PJRT_Error* compile_module(PJRT_Client* client, pestle_module_t* module,
       client->context, module, client->device.device, &compile, out_plan));
 }
 
-static PJRT_Error* make_info(pestle_module_t* module, pestle_arena_t* arena,
+// |*module| becomes what is compiled, if the program asks for layouts of its own.
+static PJRT_Error* make_info(PJRT_Client* client, pestle_module_t** module,
+                             pestle_arena_t* arena,
                              pestle_pjrt_program_info_t* out_info) {
-  pestle_function_t* entry = pestle_module_entry(module);
-  *out_info = (pestle_pjrt_program_info_t){.name = pestle_module_name(module)};
+  pestle_function_t* entry = pestle_module_entry(*module);
+  *out_info = (pestle_pjrt_program_info_t){.name = pestle_module_name(*module)};
   if (!*out_info->name) out_info->name = "main";
   out_info->input_tokens.count =
       pestle_function_tokens(entry, false, &out_info->input_tokens.positions);
   out_info->output_tokens.count =
       pestle_function_tokens(entry, true, &out_info->output_tokens.positions);
-  PJRT_TRY(find_donors(module, arena, out_info));
+  PJRT_TRY(find_donors(*module, arena, out_info));
+  PJRT_TRY(pestle_pjrt_layouts_read(*module, arena, out_info));
+  PJRT_TRY(pestle_pjrt_layouts_wrap(client->context, out_info, arena, module));
   return pestle_pjrt_error_of(
-      pestle_module_signature(module, out_info->signature));
+      pestle_module_signature(*module, out_info->signature));
 }
 
 static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
@@ -106,9 +111,9 @@ static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
   pestle_arena_t arena;
   pestle_pjrt_program_info_t info;
   pestle_plan_t* plan = NULL;
+  pestle_module_retain(module);
   pestle_arena_init(pestle_allocator_system(), &arena);
-  PJRT_Error* error = pestle_pjrt_layouts_check(module);
-  if (!error) error = make_info(module, &arena, &info);
+  PJRT_Error* error = make_info(client, &module, &arena, &info);
   if (!error)
     error =
         compile_module(client, module, options, source->has_callback, &plan);
@@ -119,6 +124,7 @@ static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
   }
   if (!error) pestle_pjrt_known_add(client->known, source, plan, &info);
   pestle_plan_release(plan);
+  pestle_module_release(module);
   pestle_arena_deinit(&arena);
   return error;
 }
@@ -151,6 +157,7 @@ static PJRT_Error* compile(PJRT_Client* client, const PJRT_Program* program,
   PJRT_TRY(pestle_pjrt_options_read(option_bytes, option_size,
                                     &client->settings, &options));
   PJRT_TRY(check_devices(client, &options));
+  PJRT_TRY(pestle_ffi_bind(client));
   // Numbers of callbacks mean nothing in another process.
   pestle_pjrt_source_t source = {
       program->code, program->code_size, &options,
@@ -160,7 +167,8 @@ static PJRT_Error* compile(PJRT_Client* client, const PJRT_Program* program,
   PJRT_TRY(find_or_make(client, program, &options, &source, &made));
   PJRT_Error* error =
       pestle_pjrt_program_keep_options(made, option_bytes, option_size);
-  if (!error && client->device.merge && program->code_size <= MOST_CODE)
+  if (!error && client->device.merge && !made->has_orders &&
+      program->code_size <= MOST_CODE)
     error =
         pestle_pjrt_program_keep_code(made, program->code, program->code_size);
   if (!error && client->settings.program_text) {

@@ -78,6 +78,11 @@ static PJRT_Error* check_argument(const execution_t* e, size_t index,
   bool fits = given->type == wanted->type && given->rank == wanted->rank;
   for (size_t i = 0; fits && i < given->rank; ++i)
     fits = given->dims[i] == wanted->dims[i];
+  if (fits && memcmp(given->order, wanted->order, given->rank)) {
+    int64_t strides[PESTLE_MAX_RANK];
+    pestle_pjrt_device_strides(given, strides);
+    fits = pestle_pjrt_lies_so(wanted, strides);
+  }
   return fits ? NULL : bad_argument(e, index, given);
 }
 

@@ -90,6 +90,11 @@ static bool copy_info(pestle_arena_t* arena, pestle_pjrt_program_info_t* info) {
         pestle_arena_copy(arena, info->is_donor, info->input_count, 1);
     if (!info->is_donor) return false;
   }
+  if (info->orders) {
+    info->orders = pestle_arena_copy(arena, info->orders,
+                                     info->order_count * PESTLE_MAX_RANK, 1);
+    if (!info->orders) return false;
+  }
   return info->name && copy_tokens(arena, &info->input_tokens) &&
          copy_tokens(arena, &info->output_tokens);
 }

@@ -108,8 +108,8 @@ static bool repeats(const history_t* history, size_t length) {
 
 static bool is_mergeable(const pestle_pjrt_program_t* p,
                          const pestle_pjrt_program_t* first) {
-  return p->code && !p->callback_count && !p->input_tokens.count &&
-         !p->output_tokens.count &&
+  return p->code && !p->callback_count && !p->has_foreign &&
+         !p->input_tokens.count && !p->output_tokens.count &&
          p->options.numerics != PESTLE_NUMERICS_STRICT &&
          p->options.numerics == first->options.numerics &&
          p->options.threads == first->options.threads &&

@@ -27,6 +27,18 @@ static PJRT_Error* shape_of(const pestle_io_info_t* io, const char* kind,
   return pestle_pjrt_shape_make(type, io->dims, (size_t)io->rank, out_shape);
 }
 
+// |shape| of what the plan has at |index| becomes that of the program's, which lies so.
+static void put_in_order(const pestle_pjrt_program_info_t* info, size_t index,
+                         pestle_pjrt_shape_t* shape) {
+  pestle_pjrt_shape_t lying = *shape;
+  if (!info->orders) return;
+  const uint8_t* order = info->orders + index * PESTLE_MAX_RANK;
+  for (size_t i = 0; i < shape->rank; ++i) {
+    shape->order[i] = order[i];
+    shape->dims[order[i]] = lying.dims[i];
+  }
+}
+
 static PJRT_Error* token_shape(pestle_pjrt_shape_t* out_shape) {
   return pestle_pjrt_shape_make(PJRT_Buffer_Type_PRED, &(int64_t){0}, 1,
                                 out_shape);
@@ -86,6 +98,7 @@ static PJRT_Error* collect_inputs(pestle_pjrt_program_t* p,
     pestle_io_info_t io = pestle_executable_input(p->executable, i);
     error = shape_of(&io, "input", i, &shapes[at]);
     if (error) break;
+    put_in_order(info, i, &shapes[at]);
     donors[at] = info->is_donor[i];
     p->donor_count += donors[at];
     p->argument_bytes += (int64_t)shapes[at].size;
@@ -134,6 +147,7 @@ static PJRT_Error* collect_outputs(pestle_pjrt_program_t* p,
     pestle_io_info_t io = pestle_executable_output(p->executable, i);
     error = shape_of(&io, "output", i, shape);
     if (error) break;
+    put_in_order(info, info->input_count + i, shape);
     p->output_bytes += (int64_t)shape->size;
     if (pestle_executable_alias(p->executable, i) >= 0)
       p->alias_bytes += (int64_t)shape->size;
@@ -163,8 +177,10 @@ static PJRT_Error* layouts_of(pestle_pjrt_program_t* p,
   *out_layouts =
       PESTLE_ARENA_ARRAY(&p->arena, PJRT_Layouts_MemoryLayout*, count);
   if (!*out_layouts) return pestle_pjrt_out_of_memory();
-  for (size_t i = 0; i < count; ++i)
-    (*out_layouts)[i] = pestle_pjrt_layout(shapes[i].rank);
+  for (size_t i = 0; i < count; ++i) {
+    (*out_layouts)[i] = pestle_pjrt_layout(&p->arena, &shapes[i]);
+    if (!(*out_layouts)[i]) return pestle_pjrt_out_of_memory();
+  }
   return NULL;
 }
 
@@ -231,7 +247,11 @@ static PJRT_Error* find_callbacks(pestle_pjrt_program_t* p) {
   p->callbacks = found;
   for (size_t i = 0; i < count; ++i) {
     int64_t index;
-    if (strcmp(strings + calls[i].name, PESTLE_PJRT_CALLBACK_TARGET) ||
+    bool is_callback =
+        !strcmp(strings + calls[i].name, PESTLE_PJRT_CALLBACK_TARGET);
+    if (calls[i].kind == PESTLE_PLAN_CALL_CUSTOM && !is_callback)
+      p->has_foreign = true;
+    if (!is_callback ||
         !pestle_pjrt_callback_index(strings + calls[i].config,
                                     strings + calls[i].dictionary, &index)) {
       continue;
@@ -256,6 +276,7 @@ static PJRT_Error* fill(pestle_pjrt_program_t* p,
   pestle_hash128_to_hex(
       (pestle_hash128_t){info->signature[0], info->signature[1]},
       p->fingerprint);
+  p->has_orders = info->orders != NULL;
   PJRT_Error* error = collect_inputs(p, info);
   if (!error) error = collect_outputs(p, info);
   if (!error) error = pestle_pjrt_spread_shardings(p, info);

@@ -61,6 +61,9 @@ typedef struct pestle_pjrt_program_t {
   // then.
   const int64_t* callbacks;
   size_t callback_count;
+  bool has_orders;  // something is not row-major
+  bool
+      has_foreign;  // it calls functions of jax.ffi, whose effects are not known
   const char* text;  // as it came, or NULL: nobody asked to keep it
   size_t text_size;
   const char* code;  // to be linked with others; NULL: it will not be
@@ -92,6 +95,10 @@ typedef struct pestle_pjrt_program_info_t {
   const char* const* input_shardings;
   const char* const* output_shardings;
   size_t output_count;  // as many
+  // How inputs, then outputs of the plan lie, PESTLE_MAX_RANK axes each, the slowest
+  // first; NULL: all are row-major. The plan has them as they lie.
+  const uint8_t* orders;
+  size_t order_count;
 } pestle_pjrt_program_info_t;
 
 // Loads |plan|, which is retained.

@@ -135,6 +135,13 @@ PJRT_Error* pestle_PJRT_Executable_Serialize(
         "is wanted",
         p->name);
   }
+  if (p->has_orders) {
+    return pestle_pjrt_error(
+        PJRT_Error_Code_UNIMPLEMENTED,
+        "PJRT_Executable_Serialize: %s asks for layouts of its own; keep its "
+        "module, which compiles from Pestle's cache",
+        p->name);
+  }
   if (p->callback_count) {
     return INVALID(
         "%s calls Python functions of this process: it cannot be "

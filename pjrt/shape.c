@@ -44,6 +44,8 @@ PJRT_Error* pestle_pjrt_shape_make(PJRT_Buffer_Type type, const int64_t* dims,
   if (!fits || size > PTRDIFF_MAX)
     return INVALID("the extents of a buffer make more than 2^63 bytes");
   out_shape->size = is_empty ? 0 : size;
+  for (size_t i = 0; i < rank; ++i)
+    out_shape->order[i] = (uint8_t)i;
   return NULL;
 }
 
@@ -61,6 +63,12 @@ void pestle_pjrt_shape_print(const pestle_pjrt_shape_t* shape,
     at += (size_t)snprintf(out_text + at, room - at, "%s%lld", i ? " x " : " ",
                            (long long)shape->dims[i]);
   }
+  if (pestle_pjrt_is_row_major(shape)) return;
+  at += (size_t)snprintf(out_text + at, room - at, " in layout {");
+  for (size_t i = shape->rank; i-- > 0;) {
+    at += (size_t)snprintf(out_text + at, room - at, "%u%s", shape->order[i],
+                           i ? "," : "}");
+  }
 }
 
 void pestle_pjrt_row_major(const pestle_pjrt_shape_t* shape,
@@ -72,15 +80,32 @@ void pestle_pjrt_row_major(const pestle_pjrt_shape_t* shape,
   }
 }
 
-bool pestle_pjrt_is_row_major(const pestle_pjrt_shape_t* shape,
-                              const int64_t* strides) {
+void pestle_pjrt_device_strides(const pestle_pjrt_shape_t* shape,
+                                int64_t out_strides[PESTLE_MAX_RANK]) {
+  int64_t stride = (int64_t)shape->element;
+  for (size_t i = shape->rank; i-- > 0;) {
+    size_t axis = shape->order[i];
+    out_strides[axis] = stride;
+    if (shape->dims[axis]) stride *= shape->dims[axis];
+  }
+}
+
+bool pestle_pjrt_lies_so(const pestle_pjrt_shape_t* shape,
+                         const int64_t* strides) {
   int64_t dense[PESTLE_MAX_RANK];
   if (!shape->size) return true;
-  pestle_pjrt_row_major(shape, dense);
+  pestle_pjrt_device_strides(shape, dense);
   for (size_t i = 0; i < shape->rank; ++i) {
     if (shape->dims[i] != 1 && strides[i] != dense[i]) return false;
   }
   return true;
+}
+
+bool pestle_pjrt_is_row_major(const pestle_pjrt_shape_t* shape) {
+  bool is_so = true;
+  for (size_t i = 0; i < shape->rank; ++i)
+    is_so &= shape->order[i] == i;
+  return is_so;
 }
 
 static PJRT_Error* tiled_strides(const pestle_pjrt_shape_t* shape,
@@ -127,6 +152,44 @@ PJRT_Error* pestle_pjrt_layout_strides(const pestle_pjrt_shape_t* shape,
   if (shape->rank) {
     memcpy(out_strides, strides->byte_strides, shape->rank * sizeof(int64_t));
   }
+  return NULL;
+}
+
+// The axes by |strides|, the slowest first; false where something lies between
+// elements, or two on one place.
+static bool order_of(const pestle_pjrt_shape_t* shape, const int64_t* strides,
+                     uint8_t* out_order) {
+  for (size_t i = 0; i < shape->rank; ++i) {
+    size_t at = i;
+    for (; at && strides[out_order[at - 1]] < strides[i]; --at)
+      out_order[at] = out_order[at - 1];
+    out_order[at] = (uint8_t)i;
+  }
+  pestle_pjrt_shape_t other = *shape;
+  memcpy(other.order, out_order, shape->rank);
+  return pestle_pjrt_lies_so(&other, strides);
+}
+
+PJRT_Error* pestle_pjrt_shape_set_layout(
+    pestle_pjrt_shape_t* shape, const PJRT_Buffer_MemoryLayout* layout) {
+  int64_t strides[PESTLE_MAX_RANK];
+  uint8_t order[PESTLE_MAX_RANK];
+  if (!layout) return NULL;
+  PJRT_Error* error = pestle_pjrt_layout_strides(shape, layout, strides);
+  if (error) return error;
+  if (layout->type == PJRT_Buffer_MemoryLayout_Type_Tiled) {
+    for (size_t i = 0; i < shape->rank; ++i) {
+      shape->order[shape->rank - 1 - i] =
+          (uint8_t)layout->tiled.minor_to_major[i];
+    }
+    return NULL;
+  }
+  if (!order_of(shape, strides, order)) {
+    return UNIMPLEMENTED(
+        "a buffer whose elements do not follow each other on the device; ask "
+        "for a layout without gaps, or for none");
+  }
+  memcpy(shape->order, order, shape->rank);
   return NULL;
 }
 

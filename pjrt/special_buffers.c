@@ -10,22 +10,16 @@
 #define INVALID(...) \
   pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT, __VA_ARGS__)
 
-// The device that is named by any of three handles, and a row-major layout.
+// The device that is named by any of three handles, and the layout.
 static PJRT_Error* check_place(PJRT_Client* client, PJRT_Device* device,
-                               PJRT_Memory* memory,
-                               const pestle_pjrt_shape_t* shape,
+                               PJRT_Memory* memory, pestle_pjrt_shape_t* shape,
                                const PJRT_Buffer_MemoryLayout* layout,
                                PJRT_Device** out_device) {
-  int64_t strides[PESTLE_MAX_RANK];
   if (memory) device = pestle_pjrt_memory_of(memory)->device;
   *out_device = device ? device : &client->device;
   if ((*out_device)->client != client)
     return INVALID("the device or memory belongs to another client");
-  PJRT_TRY(pestle_pjrt_layout_strides(shape, layout, strides));
-  if (pestle_pjrt_is_row_major(shape, strides)) return NULL;
-  return pestle_pjrt_error(PJRT_Error_Code_UNIMPLEMENTED,
-                           "buffers are row-major on the device; another "
-                           "layout was asked for");
+  return pestle_pjrt_shape_set_layout(shape, layout);
 }
 
 PJRT_Error* pestle_PJRT_Client_CreateUninitializedBuffer(

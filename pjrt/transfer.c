@@ -48,7 +48,7 @@ static PJRT_Error* wrap(PJRT_Device* device, const void* data, size_t size,
 static void pack(const pestle_pjrt_shape_t* shape, const void* data,
                  const int64_t* strides, void* target) {
   int64_t dense[PESTLE_MAX_RANK];
-  pestle_pjrt_row_major(shape, dense);
+  pestle_pjrt_device_strides(shape, dense);
   pestle_pjrt_copy_strided(shape, data, strides, target, dense);
   pestle_pjrt_extend(shape->dtype, target, shape->size);
 }
@@ -65,7 +65,7 @@ static PJRT_Error* pack_and_write(const pestle_pjrt_shape_t* shape,
   return pestle_pjrt_error_of(status);
 }
 
-// New memory with the elements of |data|, row-major.
+// New memory with the elements of |data|.
 static PJRT_Error* copy(PJRT_Device* device, const pestle_pjrt_shape_t* shape,
                         const void* data, const int64_t* strides,
                         pestle_buffer_t** out_memory) {
@@ -76,7 +76,7 @@ static PJRT_Error* copy(PJRT_Device* device, const pestle_pjrt_shape_t* shape,
   void* host = pestle_buffer_host_data(memory);
   if (host) {
     pack(shape, data, strides, host);
-  } else if (pestle_pjrt_is_row_major(shape, strides) &&
+  } else if (pestle_pjrt_lies_so(shape, strides) &&
              !pestle_dtype_is_sub_byte(shape->dtype)) {
     error =
         pestle_pjrt_error_of(pestle_buffer_write(memory, 0, data, shape->size));
@@ -101,7 +101,7 @@ static bool may_alias(const PJRT_Device* device,
          (semantics == PJRT_HostBufferSemantics_kImmutableZeroCopy ||
           semantics == PJRT_HostBufferSemantics_kMutableZeroCopy) &&
          (uintptr_t)data % shape->element == 0 &&
-         pestle_pjrt_is_row_major(shape, strides);
+         pestle_pjrt_lies_so(shape, strides);
 }
 
 static PJRT_Error* find_place(PJRT_Client* client, PJRT_Device* device,
@@ -126,14 +126,7 @@ PJRT_Error* pestle_PJRT_Client_BufferFromHostBuffer(
   PJRT_TRY(
       pestle_pjrt_shape_make(args->type, args->dims, args->num_dims, &shape));
   PJRT_TRY(find_place(args->client, args->device, args->memory, &device));
-  if (args->device_layout) {
-    PJRT_TRY(pestle_pjrt_layout_strides(&shape, args->device_layout, strides));
-    if (!pestle_pjrt_is_row_major(&shape, strides)) {
-      return pestle_pjrt_error(PJRT_Error_Code_UNIMPLEMENTED,
-                               "buffers are row-major on the device; another "
-                               "layout was asked for");
-    }
-  }
+  PJRT_TRY(pestle_pjrt_shape_set_layout(&shape, args->device_layout));
   if (args->byte_strides && args->num_byte_strides != shape.rank) {
     return INVALID("%zu strides are given for %zu axes", args->num_byte_strides,
                    shape.rank);
@@ -187,7 +180,7 @@ static PJRT_Error* read_strided(const read_t* read) {
   const void* host = pestle_buffer_host_data(read->memory);
   void* staging = NULL;
   PJRT_Error* error = NULL;
-  pestle_pjrt_row_major(&read->shape, dense);
+  pestle_pjrt_device_strides(&read->shape, dense);
   if (!host) {
     staging = pestle_alloc(pestle_allocator_system(), size);
     if (!staging) return pestle_pjrt_out_of_memory();
@@ -286,7 +279,7 @@ PJRT_Error* pestle_PJRT_Buffer_ToHostBuffer(
     return INVALID("a buffer of %zu bytes is to be copied to %zu",
                    read.shape.size, args->dst_size);
   }
-  read.is_dense = pestle_pjrt_is_row_major(&read.shape, read.strides);
+  read.is_dense = pestle_pjrt_lies_so(&read.shape, read.strides);
   read.size = read.shape.size;
   PJRT_TRY(pestle_pjrt_buffer_hold(args->src, &read.memory));
   return read_buffer(args->src, &read, &args->event);
@@ -447,22 +440,16 @@ PJRT_Error* pestle_PJRT_Buffer_CopyToMemory(
 PJRT_Error* pestle_PJRT_Buffer_Bitcast(PJRT_Buffer_Bitcast_Args* args) {
   PJRT_REQUIRE(PJRT_Buffer_Bitcast, buffer, out_buffer);
   pestle_pjrt_shape_t shape;
-  int64_t strides[PESTLE_MAX_RANK];
   args->out_buffer = NULL;
   PJRT_TRY(pestle_pjrt_shape_make(args->element_type, args->dims,
                                   args->num_dims, &shape));
-  PJRT_TRY(pestle_pjrt_layout_strides(&shape, args->device_layout, strides));
-  if (!pestle_pjrt_is_row_major(&shape, strides)) {
-    return pestle_pjrt_error(PJRT_Error_Code_UNIMPLEMENTED,
-                             "buffers are row-major on the device; another "
-                             "layout was asked for");
-  }
+  PJRT_TRY(pestle_pjrt_shape_set_layout(&shape, args->device_layout));
   if (shape.size != args->buffer->shape.size) {
     return INVALID("a buffer of %zu bytes is to be one of %zu",
                    args->buffer->shape.size, shape.size);
   }
   PJRT_TRY(share(args->buffer, args->buffer->device, &args->out_buffer));
-  args->out_buffer->shape = shape;
+  pestle_pjrt_buffer_set_shape(args->out_buffer, &shape);
   return NULL;
 }
 

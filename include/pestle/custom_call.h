@@ -36,7 +36,8 @@ typedef struct pestle_custom_attrs_s pestle_custom_attrs_t;
 // |strides|, in elements, have |ndim| entries each. They lie in the host's memory
 // unless the function takes the device's. Where the module states another layout
 // (operand_layouts, result_layouts), |shape| names the axes as they lie, from the
-// slowest to the fastest: tensor<2x3xf32> in columns comes as 3 x 2.
+// slowest to the fastest: tensor<2x3xf32> in columns comes as 3 x 2, and a dictionary
+// has the order of all of them, inputs first, under "pestle.layouts": [[1, 0], ...].
 typedef struct pestle_custom_call_t {
   size_t struct_size;
   const char* name;

@@ -116,17 +116,12 @@ static void no_handles(void** state) {
   }
 }
 
-// The same of the extension for layouts.
-static void layouts_refuse_too(void** state) {
-  static const slot_t rows[] = {
-#define LAYOUTS_ROW(NAME) \
-  {#NAME, offsetof(PJRT_Layouts_Extension, NAME), sizeof(NAME##_Args)},
-      PJRT_LAYOUTS_SLOTS(LAYOUTS_ROW)};
-  const char* extension = (const char*)api->extension_start;
-  (void)state;
-  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+// The same of the extensions, whose functions are rows of |count|.
+static void extension_refuses(const void* extension, const slot_t* rows,
+                              size_t count) {
+  for (size_t i = 0; i < count; ++i) {
     slot_fn_t fn;
-    memcpy(&fn, extension + rows[i].offset, sizeof(fn));
+    memcpy(&fn, (const char*)extension + rows[i].offset, sizeof(fn));
     expect_error(rows[i].name, fn(NULL));
     void* args = garbage(8, 8);
     expect_error(rows[i].name, fn(args));
@@ -136,6 +131,28 @@ static void layouts_refuse_too(void** state) {
     expect_error(rows[i].name, fn(args));
     free(args);
   }
+}
+
+static const void* extension_of(PJRT_Extension_Type type) {
+  const PJRT_Extension_Base* e = api->extension_start;
+  while (e && e->type != type)
+    e = e->next;
+  assert_non_null(e);
+  return e;
+}
+
+static void extensions_refuse_too(void** state) {
+  (void)state;
+#define LAYOUTS_ROW(NAME) \
+  {#NAME, offsetof(PJRT_Layouts_Extension, NAME), sizeof(NAME##_Args)},
+#define FFI_ROW(NAME, FIELD) \
+  {#NAME, offsetof(PJRT_FFI_Extension, FIELD), sizeof(NAME##_Args)},
+  const slot_t layouts[] = {PJRT_LAYOUTS_SLOTS(LAYOUTS_ROW)};
+  const slot_t ffi[] = {PJRT_FFI_SLOTS(FFI_ROW)};
+  extension_refuses(extension_of(PJRT_Extension_Type_Layouts), layouts,
+                    sizeof(layouts) / sizeof(layouts[0]));
+  extension_refuses(extension_of(PJRT_Extension_Type_FFI), ffi,
+                    sizeof(ffi) / sizeof(ffi[0]));
 }
 
 // A caller from the future: more bytes than this plugin knows.
@@ -225,7 +242,7 @@ int main(void) {
       cmocka_unit_test(longer_structs),
       cmocka_unit_test(older_structs),
       cmocka_unit_test(impossible_buffers),
-      cmocka_unit_test(layouts_refuse_too),
+      cmocka_unit_test(extensions_refuse_too),
   };
   return cmocka_run_group_tests_name("hostile", tests, begin, end);
 }

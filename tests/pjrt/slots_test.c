@@ -275,13 +275,145 @@ static void layouts_are_row_major(void** state) {
   expect_layout(out.layouts[0], "{0}");
   destroy_executable(executable);
   destroy_loaded(loaded);
-  PJRT_LoadedExecutable* none;
-  assert_fails(
-      try_compile("module { func.func public @main(%a: tensor<2x3xf32> "
-                  "{mhlo.layout_mode = \"{0,1}\"}) -> tensor<2x3xf32> { return "
-                  "%a : tensor<2x3xf32> } }",
-                  &none),
-      UNIMPLEMENTED, "argument 0 is wanted in layout \"{0,1}\"");
+}
+
+// A program whose argument and second result are in columns.
+#define COLUMNS                                                             \
+  "module @columns { func.func public @main(%a: tensor<2x3xf32> "           \
+  "{mhlo.layout_mode = \"{0,1}\"}, %b: tensor<2x3xf32> "                    \
+  "{mhlo.layout_mode = \"auto\"}) -> (tensor<2x3xf32> {mhlo.layout_mode = " \
+  "\"default\"}, tensor<2x3xf32> {mhlo.layout_mode = \"{0,1}\"}) { "        \
+  "%0 = stablehlo.subtract %a, %b : tensor<2x3xf32> "                       \
+  "return %0, %b : tensor<2x3xf32>, tensor<2x3xf32> } }"
+
+static PJRT_Error* put_in(const float* data, const int64_t* minor_to_major,
+                          PJRT_Buffer** out_buffer) {
+  const int64_t dims[] = {2, 3};
+  PJRT_Buffer_MemoryLayout layout = {
+      .struct_size = sizeof(layout),
+      .tiled = {.struct_size = sizeof(layout.tiled),
+                .minor_to_major = minor_to_major,
+                .minor_to_major_size = 2},
+      .type = PJRT_Buffer_MemoryLayout_Type_Tiled};
+  ARGS(PJRT_Client_BufferFromHostBuffer, args);
+  args.client = client;
+  args.data = data;
+  args.type = PJRT_Buffer_Type_F32;
+  args.dims = dims;
+  args.num_dims = 2;
+  args.byte_strides = NULL;
+  args.num_byte_strides = 0;
+  args.host_buffer_semantics =
+      PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
+  args.device = device;
+  args.memory = NULL;
+  args.device_layout = &layout;
+  PJRT_Error* error = api->PJRT_Client_BufferFromHostBuffer(&args);
+  if (!error) {
+    assert_fine(await(args.done_with_host_buffer));
+    *out_buffer = args.buffer;
+  }
+  return error;
+}
+
+static void layouts_that_programs_ask_for(void** state) {
+  const float x[] = {1, 2, 3, 4, 5, 6}, y[] = {1, 1, 1, 2, 2, 2};
+  const int64_t columns[] = {0, 1}, rows[] = {1, 0};
+  float got[6];
+  PJRT_Buffer *inputs[2], *outputs[2];
+  (void)state;
+  PJRT_LoadedExecutable* loaded = compile(COLUMNS);
+  PJRT_Executable* executable = executable_of(loaded);
+  ARGS(PJRT_Layouts_PJRT_Executable_GetParameterLayouts, in);
+  in.executable = executable;
+  assert_fine(layouts()->PJRT_Layouts_PJRT_Executable_GetParameterLayouts(&in));
+  expect_layout(in.layouts[0], "{0,1}");
+  expect_layout(in.layouts[1], "{1,0}");
+  ARGS(PJRT_Layouts_PJRT_Executable_GetOutputLayouts, out);
+  out.executable = executable;
+  assert_fine(layouts()->PJRT_Layouts_PJRT_Executable_GetOutputLayouts(&out));
+  expect_layout(out.layouts[0], "{1,0}");
+  expect_layout(out.layouts[1], "{0,1}");
+  assert_fine(put_in(x, columns, &inputs[0]));
+  assert_fine(put_in(y, rows, &inputs[1]));
+  // It lies so, and is read as it was.
+  const float lying[] = {1, 4, 2, 5, 3, 6};
+  assert_memory_equal(address_of(inputs[0]), lying, sizeof(lying));
+  get(inputs[0], got, 6);
+  assert_memory_equal(got, x, sizeof(x));
+  ARGS(PJRT_Layouts_PJRT_Buffer_MemoryLayout, of);
+  of.buffer = inputs[0];
+  assert_fine(layouts()->PJRT_Layouts_PJRT_Buffer_MemoryLayout(&of));
+  expect_layout(of.layout, "{0,1}");
+  ARGS(PJRT_Layouts_MemoryLayout_Destroy, destroy);
+  destroy.layout = of.layout;
+  assert_fine(layouts()->PJRT_Layouts_MemoryLayout_Destroy(&destroy));
+  execute(loaded, inputs, 2, outputs);
+  get(outputs[0], got, 6);
+  const float difference[] = {0, 1, 2, 2, 3, 4};
+  assert_memory_equal(got, difference, sizeof(got));
+  get(outputs[1], got, 6);
+  assert_memory_equal(got, y, sizeof(got));
+  const float turned[] = {1, 2, 1, 2, 1, 2};
+  assert_memory_equal(address_of(outputs[1]), turned, sizeof(turned));
+  ARGS(PJRT_Buffer_GetMemoryLayout, memory);
+  memory.buffer = outputs[1];
+  assert_fine(api->PJRT_Buffer_GetMemoryLayout(&memory));
+  assert_int_equal(memory.layout.tiled.minor_to_major[0], 0);
+  // The same bytes again, from the table of what is known.
+  PJRT_LoadedExecutable* again = compile(COLUMNS);
+  PJRT_Buffer* twice[2];
+  execute(again, inputs, 2, twice);
+  get(twice[0], got, 6);
+  assert_memory_equal(got, difference, sizeof(got));
+  // What lies otherwise is refused, by name.
+  PJRT_Buffer* swapped[] = {inputs[1], inputs[1]};
+  assert_fails(try_execute(loaded, swapped, 2, -1, twice, NULL),
+               INVALID_ARGUMENT,
+               "argument 0 of columns is a f32 tensor of 2 x 3; the program "
+               "takes a f32 tensor of 2 x 3 in layout {0,1}");
+  ARGS(PJRT_Executable_Serialize, serialize);
+  serialize.executable = executable;
+  assert_fails(api->PJRT_Executable_Serialize(&serialize), UNIMPLEMENTED,
+               "layouts of its own");
+  for (int i = 0; i < 2; ++i) {
+    destroy_buffer(inputs[i]);
+    destroy_buffer(outputs[i]);
+    destroy_buffer(twice[i]);
+  }
+  destroy_executable(executable);
+  destroy_loaded(again);
+  destroy_loaded(loaded);
+}
+
+static void layouts_that_cannot_be(void** state) {
+  static const struct {
+    const char* mode;
+    PJRT_Error_Code code;
+    const char* says;
+  } rows[] = {
+      {"{0,0}", PJRT_Error_Code_INVALID_ARGUMENT, "no order of its axes"},
+      {"{0}", PJRT_Error_Code_INVALID_ARGUMENT, "no order of its axes"},
+      {"{0,2}", PJRT_Error_Code_INVALID_ARGUMENT, "no order of its axes"},
+      {"0,1", PJRT_Error_Code_INVALID_ARGUMENT, "no order of its axes"},
+      {"{0,1:T(8,128)}", PJRT_Error_Code_UNIMPLEMENTED, "tiles"},
+  };
+  const int64_t bad[] = {0, 0};
+  const float x[6] = {0};
+  PJRT_Buffer* none;
+  (void)state;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    char text[512];
+    PJRT_LoadedExecutable* loaded;
+    snprintf(text, sizeof(text),
+             "module { func.func public @main(%%a: tensor<2x3xf32> "
+             "{mhlo.layout_mode = \"%s\"}) -> tensor<2x3xf32> { return %%a : "
+             "tensor<2x3xf32> } }",
+             rows[i].mode);
+    assert_fails_(try_compile(text, &loaded), rows[i].code, rows[i].says,
+                  __FILE__, __LINE__);
+  }
+  assert_fails(put_in(x, bad, &none), INVALID_ARGUMENT, "no permutation");
 }
 
 static int begin(void** state) {
@@ -307,6 +439,8 @@ int main(void) {
       cmocka_unit_test(bytes_under_another_type),
       cmocka_unit_test(copies_to_a_place_told_later),
       cmocka_unit_test(layouts_are_row_major),
+      cmocka_unit_test(layouts_that_programs_ask_for),
+      cmocka_unit_test(layouts_that_cannot_be),
   };
   return cmocka_run_group_tests_name("slots", tests, begin, end);
 }

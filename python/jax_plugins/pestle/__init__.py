@@ -71,6 +71,11 @@ def initialize():
     except Exception:  # pylint: disable=broad-except
         logger.exception("Pestle lacks rules of its own with this JAX")
     try:
+        from jax_plugins.pestle import ffi
+        ffi.install(NAME, path)
+    except Exception:  # pylint: disable=broad-except
+        logger.exception("Pestle calls no foreign functions with this JAX")
+    try:
         from jax_plugins.pestle import dlpack
         dlpack.install(NAME)
     except Exception:  # pylint: disable=broad-except

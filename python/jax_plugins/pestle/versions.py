@@ -92,6 +92,17 @@ def replace_emit_python_callback(replacement):
     callback.emit_python_callback = replacement(callback.emit_python_callback)
 
 
+def on_custom_calls(name, on_target, on_type):
+    """|on_target| and |on_type| are called for what is registered for platform |name|,
+    before and from now on."""
+    from jax._src.lib import xla_client
+    xla_client.register_custom_call_handler(name, on_target)
+    # Not in every release.
+    handler = getattr(xla_client, "register_custom_type_handler", None)
+    if handler is not None:
+        handler(name, on_type)
+
+
 def array_type():
     """The class of arrays, or None."""
     return _internal("array", "ArrayImpl")
