@@ -148,6 +148,7 @@ static bool value_text(const PJRT_NamedValue* option, pestle_strbuf_t* buffer,
       break;
     case PJRT_NamedValue_kInt64List:
     case PJRT_NamedValue_kFloat:
+    default:  // the caller's number may be any
       return false;
   }
   *out_text = pestle_strbuf_view(buffer);
@@ -158,6 +159,12 @@ static PJRT_Error* read_option(const PJRT_NamedValue* option,
                                pestle_pjrt_settings_t* out) {
   pestle_str_t name = pestle_str_make(option->name, option->name_size), text;
   const row_t* row = NULL;
+  if (option->struct_size < offsetof(PJRT_NamedValue, value_size) ||
+      (option->name_size && !option->name)) {
+    return INVALID(
+        "a create option is damaged: its struct is shorter than a "
+        "PJRT_NamedValue, or its name is NULL");
+  }
   for (int i = 0; i < ROW_COUNT && !row; ++i) {
     if (pestle_str_equal_c(name, rows[i].option)) row = &rows[i];
   }
