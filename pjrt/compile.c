@@ -186,8 +186,8 @@ static PJRT_Error* compile(PJRT_Client* client, const PJRT_Program* program,
 }
 
 static bool is_given(const PJRT_Program* program) {
-  return program && program->struct_size >= sizeof(*program) &&
-         program->code && program->format;
+  return program && program->struct_size >= sizeof(*program) && program->code &&
+         program->format;
 }
 
 PJRT_Error* pestle_PJRT_Client_Compile(PJRT_Client_Compile_Args* args) {

@@ -431,7 +431,7 @@ static pestle_status_t read_list(reader_t* r, bytes_t* bytes, entry_t* out) {
 // --- Dictionaries ---
 
 static int by_name(const void* a, const void* b) {
-  const entry_t *x = *(entry_t*const*)a, *y = *(entry_t*const*)b;
+  const entry_t *x = *(entry_t* const*)a, *y = *(entry_t* const*)b;
   size_t size = x->name->len < y->name->len ? x->name->len : y->name->len;
   int order = memcmp(x->name->ptr, y->name->ptr, size);
   if (order) return order;

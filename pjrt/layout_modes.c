@@ -88,7 +88,7 @@ PJRT_Error* pestle_pjrt_layouts_read(pestle_module_t* module,
   pestle_function_t* entry = pestle_module_entry(module);
   size_t inputs = pestle_function_argument_count(entry);
   size_t all = inputs + count_results(entry);
-  uint8_t* orders = PESTLE_ARENA_ARRAY(arena, uint8_t, all * PESTLE_MAX_RANK);
+  uint8_t* orders = PESTLE_ARENA_ARRAY(arena, uint8_t, all* PESTLE_MAX_RANK);
   bool any = false;
   info->orders = NULL;
   info->order_count = 0;
