@@ -165,6 +165,26 @@ static pestle_status_t walk_block(names_t* n, const pestle_block_t* block,
   return NULL;
 }
 
+static void hash_source(pestle_hasher_t* h, const pestle_source_t* s) {
+  const char* texts[] = {s->language, s->body, s->header, s->entry, s->flags,
+                         s->grid[0], s->grid[1], s->grid[2], s->group[0],
+                         s->group[1], s->group[2]};
+  for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); ++i)
+    pestle_hasher_update_str(h, pestle_str(texts[i]));
+  for (size_t i = 0; i < s->input_count; ++i)
+    pestle_hasher_update_str(h, pestle_str(s->inputs[i]));
+  for (size_t i = 0; i < s->output_count; ++i)
+    pestle_hasher_update_str(h, pestle_str(s->outputs[i]));
+  for (size_t i = 0; i < s->template_count; ++i) {
+    pestle_hasher_update_str(h, pestle_str(s->templates[i].name));
+    pestle_hasher_update_u64(h, (uint64_t)s->templates[i].dtype);
+    pestle_hasher_update_u64(h, (uint64_t)s->templates[i].value);
+  }
+  pestle_hasher_update_u64(h, s->shared_bytes);
+  pestle_hasher_update(h, &s->init_value, sizeof(s->init_value));
+  pestle_hasher_update_u64(h, (uint64_t)s->has_init << 1 | (uint64_t)s->whole);
+}
+
 static uint64_t hash_evals(const names_t* n, const pestle_custom_op_t* op) {
   pestle_hasher_t h;
   pestle_hasher_init(&h);
@@ -177,6 +197,10 @@ static uint64_t hash_evals(const names_t* n, const pestle_custom_op_t* op) {
                                      (uint64_t)e->in_place);
     pestle_hasher_update_str(&h, pestle_str(e->target));
     pestle_hasher_update_str(&h, pestle_str(e->id));
+    if (e->kind == PESTLE_EVAL_SOURCE) hash_source(&h, e->source);
+    if (e->kind == PESTLE_EVAL_KERNEL_IR) {
+      pestle_hasher_update(&h, e->kernel->hash, sizeof(e->kernel->hash));
+    }
   }
   return pestle_hasher_finish(&h).low;
 }

@@ -17,6 +17,7 @@
 #include "codegen/sketch/sketch.h"
 #include "compile/dump.h"
 #include "compile/explain.h"
+#include "compile/source.h"
 #include "passes/util.h"
 #include "pestle/plan_format.h"
 
@@ -88,6 +89,10 @@ static void dump(const pestle_kernels_t* ks, pestle_stage_t stage,
 
 // "add, tanh (node 'act1')": what a reader wants above a kernel.
 static void describe(const pestle_node_t* node, pestle_strbuf_t* out) {
+  if (node->op == PESTLE_OP_CUSTOM_CALL) {
+    pestle_strbuf_append_c(out, PESTLE_NODE_STR(node, call_target_name));
+    return;
+  }
   if (pestle_is_direct(node)) {
     pestle_remark_describe(node, out);
     return;
@@ -106,6 +111,7 @@ static void describe(const pestle_node_t* node, pestle_strbuf_t* out) {
 }
 
 static const char* base_name(const pestle_node_t* node) {
+  if (node->op == PESTLE_OP_CUSTOM_CALL) return "own";
   if (pestle_is_direct(node)) {
     return pestle_op_info((pestle_op_t)node->op)->name;
   }
@@ -449,7 +455,10 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
 
 static pestle_status_t build_for(pestle_kernels_t* ks, uint32_t device,
                                  pestle_kernel_t* k) {
-  return k->group ? build_group(ks, device, 0, k) : build_direct(ks, device, k);
+  if (k->group) return build_group(ks, device, 0, k);
+  return k->node->op == PESTLE_OP_CUSTOM_CALL
+             ? pestle_source_build(ks, device, k)
+             : build_direct(ks, device, k);
 }
 
 bool pestle_kernel_is_refusal(const pestle_kernels_t* ks,
@@ -498,6 +507,7 @@ static pestle_status_t finish_kernel(pestle_kernels_t* ks, pestle_kernel_t* k,
     return pestle_status_annotate(status, "making kernel '%s' of %s", k->name,
                                   k->ops);
   }
+  if (k->source) return NULL;
   PESTLE_TRY(pestle_kir_verify_in(ks->list.allocator, &k->legal->view));
   return dump_flat(ks, k);
 }

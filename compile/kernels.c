@@ -9,6 +9,7 @@
 #include "codegen/lower/lower.h"
 #include "compile/control.h"
 #include "compile/kernel_build.h"
+#include "ir/custom_op.h"
 #include "passes/util.h"
 
 // --- Targets ---
@@ -172,7 +173,9 @@ static pestle_status_t add_direct(pestle_kernels_t* ks,
   const char* ops;
   pestle_kernel_places_t places = {.aligns = find_aligns(ks, memory, node)};
   if (!places.aligns) return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
-  if (pestle_direct_is_idle(node)) return NULL;
+  if (node->op != PESTLE_OP_CUSTOM_CALL && pestle_direct_is_idle(node)) {
+    return NULL;
+  }
   PESTLE_TRY(pestle_kernel_describe(ks, node, &ops));
   return pestle_kernel_add(ks, node, NULL, places, ops, NULL);
 }
@@ -204,8 +207,9 @@ static bool is_step_alone(const pestle_node_t* node) {
 static pestle_status_t add_node(pestle_kernels_t* ks,
                                 const pestle_memory_plan_t* memory,
                                 const pestle_node_t* node) {
-  if (is_step_alone(node)) return NULL;
-  bool direct = pestle_is_direct(node) || pestle_direct_scan_of(node);
+  bool text = pestle_is_text_call(node);
+  if (!text && is_step_alone(node)) return NULL;
+  bool direct = text || pestle_is_direct(node) || pestle_direct_scan_of(node);
   if (!direct && node->op != PESTLE_OP_FUSION) {
     return pestle_node_error(node, PESTLE_STATUS_INTERNAL,
                              "'%s' was left outside of every fusion",

@@ -21,7 +21,8 @@ typedef struct pestle_kernel_places_t {
 // One kernel of the plan. |unique| names the first kernel with the same code.
 typedef struct pestle_kernel_t {
   char name[48];
-  const pestle_node_t* node;  // a fusion, or an op of class DIRECT
+  // A fusion, an op of class DIRECT, or a call of an eval that is text.
+  const pestle_node_t* node;
   // What it is made from, again when the target refuses it: the arena's. NULL
   // for a direct op, which is all there is to it.
   const pestle_kernel_group_t* group;
@@ -31,6 +32,8 @@ typedef struct pestle_kernel_t {
   // same, or an empty one, before it is built and once its code is there.
   const pestle_kir_builder_t* legal;
   bool owns_legal;
+  // The arena's: what a person wrote, of which |legal| is the signature; or NULL.
+  const pestle_source_text_t* source;
   uint32_t device;            // 0: the target; 1: the fallback
   pestle_kernel_arg_t* args;  // the arena's
   uint32_t arg_count;

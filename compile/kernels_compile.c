@@ -17,8 +17,18 @@ static void compile_one(pestle_kernels_t* ks, pestle_kernel_t* k) {
       .cpu = k->device == 0 ? ks->options->target_cpu : NULL,
       .strict = ks->options->numerics == PESTLE_NUMERICS_STRICT};
   pestle_blob_t code = {0};
-  k->status = t->backend->target->compile(t->backend->self, &k->legal->view,
-                                          &options, &code);
+  const pestle_target_api_t* api = t->backend->target;
+  if (!k->source) {
+    k->status =
+        api->compile(t->backend->self, &k->legal->view, &options, &code);
+  } else if (PESTLE_HAS(api, compile_source)) {
+    k->status = api->compile_source(t->backend->self, &k->legal->view,
+                                    k->source, &options, &code);
+  } else {
+    k->status = PESTLE_ERROR(UNSUPPORTED,
+                             "backend '%s' takes no kernels as text",
+                             t->backend->name);
+  }
   if (!k->status && (!code.data || !code.size)) {
     k->status = PESTLE_ERROR(INTERNAL,
                              "backend '%s' says that compile() has succeeded, "
@@ -86,6 +96,13 @@ static pestle_status_t find_unique(pestle_kernels_t* ks, uint32_t* order,
 static pestle_status_t dump_text(pestle_kernels_t* ks, const pestle_kernel_t* k,
                                  pestle_stage_t stage, pestle_text_t kind) {
   if (!pestle_wants_dump(ks->options, stage)) return NULL;
+  if (k->source) {
+    if (kind == PESTLE_TEXT_SOURCE) {
+      pestle_dump(ks->options, stage, k->name, k->source->body,
+                  strlen(k->source->body));
+    }
+    return NULL;
+  }
   const pestle_kernel_target_t* t = &ks->targets[k->device];
   if (!PESTLE_HAS(t->backend->target, print)) return NULL;
   pestle_kernel_options_t options = {

@@ -11,6 +11,7 @@
 #include "compile/copies.h"
 #include "compile/custom.h"
 #include "compile/library.h"
+#include "compile/source.h"
 #include "ir/custom_op.h"
 
 typedef struct steps_t {
@@ -322,11 +323,25 @@ static pestle_status_t library_steps(steps_t* s, const pestle_node_t* node,
   return call_step(s, node, call);
 }
 
+// Results begin as their kernel wants them.
+static pestle_status_t text_steps(steps_t* s, const pestle_node_t* node) {
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    const pestle_elements_t* e;
+    PESTLE_TRY(pestle_source_initial(s->kernels->arena, node, r, &e));
+    if (!e) continue;
+    copy_step(s, constant_binding(s, e), binding_of(s, &node->results[r]),
+              "initial value");
+  }
+  launch_all(s, node);
+  return NULL;
+}
+
 static pestle_status_t eval_steps(steps_t* s, const pestle_node_t* node) {
   const pestle_custom_op_t* op;
   const pestle_custom_eval_t* eval;
   char version[24];
   PESTLE_TRY(pestle_eval_call_find(node, &op, &eval));
+  if (pestle_eval_is_text(eval)) return text_steps(s, node);
   (void)snprintf(version, sizeof(version), "%lld", (long long)op->version);
   pestle_plan_call_t call = {
       .kind = PESTLE_PLAN_CALL_EVAL,
@@ -334,7 +349,8 @@ static pestle_status_t eval_steps(steps_t* s, const pestle_node_t* node) {
       .version = pestle_plan_string(s->plan, version),
       .config = pestle_plan_string(s->plan, eval->id),
       .dictionary = pestle_plan_string(
-          s->plan, PESTLE_NODE_STR(node, backend_dictionary))};
+          s->plan, PESTLE_NODE_STR(node, backend_dictionary)),
+      .flags = eval->transient ? PESTLE_PLAN_EVAL_TRANSIENT : 0};
   return call_step(s, node, call);
 }
 

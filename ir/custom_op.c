@@ -7,6 +7,7 @@
 #include "base/custom_attrs.h"
 #include "base/mem.h"
 #include "base/require.h"
+#include "ir/copy.h"
 #include "ir/infer.h"
 #include "ir/internal.h"
 
@@ -143,10 +144,36 @@ static const char* device_type_name(int32_t type) {
   }
 }
 
+bool pestle_is_text_call(const pestle_node_t* node) {
+  const pestle_custom_op_t* op;
+  const pestle_custom_eval_t* eval;
+  if (!pestle_is_eval_call(node)) return false;
+  pestle_status_t status = pestle_eval_call_find(node, &op, &eval);
+  pestle_status_release(status);
+  return !status && pestle_eval_is_text(eval);
+}
+
+static bool takes_text(const pestle_custom_eval_t* eval,
+                       const pestle_target_caps_t* caps) {
+  bool lanes = caps->flags & PESTLE_TARGET_LANES;
+  if (eval->kind == PESTLE_EVAL_KERNEL_IR) return !lanes;
+  const char* language = eval->source->language;
+  return !strcmp(language, "kir") ? !lanes
+                                  : !strcmp(language, caps->source_language);
+}
+
 bool pestle_custom_eval_is_for(const pestle_custom_eval_t* eval,
                                const pestle_target_caps_t* caps) {
+  if (pestle_eval_is_text(eval) && !takes_text(eval, caps)) return false;
   return glob(eval->target, caps->name) ||
          glob(eval->target, device_type_name(caps->device_type));
+}
+
+pestle_status_t pestle_custom_use_attrs(pestle_arena_t* arena,
+                                        const pestle_custom_op_t* op,
+                                        const char* text,
+                                        pestle_custom_node_t* node) {
+  return pestle_custom_attrs_of_text(arena, op, text, &node->attrs);
 }
 
 bool pestle_is_eval_call(const pestle_node_t* node) {
@@ -158,24 +185,30 @@ bool pestle_is_eval_call(const pestle_node_t* node) {
 pestle_status_t pestle_eval_call_find(const pestle_node_t* node,
                                       const pestle_custom_op_t** out_op,
                                       const pestle_custom_eval_t** out_eval) {
-  pestle_str_t name, id;
+  pestle_str_t call = pestle_str(PESTLE_NODE_STR(node, call_target_name));
+  pestle_str_t name, id, rest = pestle_str_slice(
+                             call, strlen(PESTLE_EVAL_CALL), call.size);
   char text[256];
-  pestle_str_split(pestle_str(PESTLE_NODE_STR(node, call_target_name) +
-                              strlen(PESTLE_EVAL_CALL)),
-                   '#', &name, &id);
+  int64_t index = -1;
+  if (!pestle_str_split(rest, '#', &name, &id)) {
+    pestle_str_split(rest, '@', &name, &id);
+    if (!pestle_str_parse_i64(id, &index)) index = -1;
+  }
   (void)snprintf(text, sizeof(text), "%.*s", PESTLE_STR_ARG(name));
-  *out_op = pestle_context_find_op(node->block->region->module->context, text);
+  *out_op =
+      pestle_context_find_op(node->block->region->module->context, text);
   *out_eval = NULL;
   for (size_t i = 0; *out_op && i < (*out_op)->eval_count; ++i) {
     const pestle_custom_eval_t* e = (*out_op)->evals[i];
-    if (e->function && pestle_str_equal_c(id, e->id)) {
-      *out_eval = e;
-      return NULL;
-    }
+    bool found = index >= 0 ? (int64_t)i == index && pestle_eval_is_text(e)
+                            : e->function && !pestle_eval_is_text(e) &&
+                                  pestle_str_equal_c(id, e->id);
+    if (!found) continue;
+    *out_eval = e;
+    return NULL;
   }
   return pestle_node_error(node, PESTLE_STATUS_NOT_FOUND,
-                           "the context has no op '%s' with a function '%.*s' "
-                           "as eval",
+                           "the context has no op '%s' with an eval '%.*s'",
                            text, PESTLE_STR_ARG(id));
 }
 
@@ -356,4 +389,73 @@ pestle_status_t pestle_op_custom(pestle_builder_t* builder, const char* name,
   return status ? pestle_op_wrap_error(PESTLE_OP_CUSTOM, &builder->loc,
                                        builder->module, status)
                 : NULL;
+}
+
+// --- A module's ops at a builder ---
+
+static pestle_status_t check_operands(const pestle_function_t* entry,
+                                      pestle_value_t* const* operands,
+                                      size_t count) {
+  const pestle_block_t* block = entry->body->block;
+  if (count != block->argument_count) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "%zu operands are given, the module takes %u", count,
+                        block->argument_count);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const pestle_type_t* type = block->arguments[i]->type;
+    if (operands[i] && pestle_type_equal(operands[i]->type, type)) continue;
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "operand %zu is not %s, which the module takes", i,
+                        pestle_type_text(type).text);
+  }
+  const pestle_node_t* n = NULL;
+  while ((n = pestle_region_next(entry->body, n))) {
+    if (n->op == PESTLE_OP_CALL) {
+      return PESTLE_ERROR(INVALID_ARGUMENT, "the module calls functions");
+    }
+  }
+  return NULL;
+}
+
+static pestle_status_t copy_entry(pestle_copier_t* copier,
+                                  const pestle_block_t* block,
+                                  pestle_value_t* const* operands,
+                                  pestle_value_t** out) {
+  copier->foreign = true;
+  for (uint32_t i = 0; i < block->argument_count; ++i) {
+    PESTLE_TRY(pestle_copier_set(copier, block->arguments[i], operands[i]));
+  }
+  PESTLE_TRY(pestle_copier_block(copier, block));
+  for (uint32_t i = 0; i < block->last->operand_count; ++i) {
+    out[i] = pestle_copier_get(copier, pestle_node_operand(block->last, i));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_builder_inline(pestle_builder_t* builder,
+                                      pestle_module_t* module,
+                                      pestle_value_t* const* operands,
+                                      size_t operand_count,
+                                      pestle_value_t** out,
+                                      size_t out_capacity) {
+  PESTLE_REQUIRE(builder && builder->module && module, "a builder and a module");
+  PESTLE_REQUIRE((operands || !operand_count) && (out || !out_capacity),
+                 "operands and a place for the results");
+  const pestle_function_t* entry = pestle_module_entry(module);
+  PESTLE_REQUIRE(entry && entry->body->block->last &&
+                     module->context == builder->module->context,
+                 "a module of its context with a function");
+  const pestle_block_t* block = entry->body->block;
+  PESTLE_REQUIRE(block->last->operand_count <= out_capacity,
+                 "room for all results");
+  PESTLE_TRY(check_operands(entry, operands, operand_count));
+  for (size_t i = 0; i < out_capacity; ++i)
+    out[i] = NULL;
+  PESTLE_TRY(pestle_module_keep_module(builder->module, module));
+  pestle_copier_t copier;
+  pestle_copier_init(builder->module->arena.allocator, *builder, &copier);
+  pestle_status_t status = copy_entry(&copier, block, operands, out);
+  pestle_copier_deinit(&copier);
+  return status;
 }

@@ -56,6 +56,14 @@ static pestle_status_t expand(pestle_node_t* node) {
 
 // --- Which ---
 
+// Kernels have no complex numbers.
+static bool any_complex(const pestle_type_t* types, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (pestle_type_is_complex(&types[i])) return true;
+  }
+  return false;
+}
+
 // |any_target|: a function of the host's serves every device, by copies.
 static bool may_run(const pestle_pass_context_t* ctx,
                     const pestle_custom_use_t* use,
@@ -64,7 +72,9 @@ static bool may_run(const pestle_pass_context_t* ctx,
   if (!meant && !(any_target && e->kind == PESTLE_EVAL_HOST_FUNCTION)) {
     return false;
   }
-  if (!e->function) return false;
+  if (pestle_eval_is_text(e) &&
+      any_complex(use->node.operand_types, use->node.operand_count))
+    return false;
   return !e->takes || e->takes(use->op->user, &use->node, ctx->caps);
 }
 
@@ -174,8 +184,16 @@ static pestle_status_t call_eval(const pestle_pass_context_t* ctx,
   }
   pestle_strbuf_t name;
   pestle_strbuf_init(pestle_context_allocator(ctx->context), &name);
-  pestle_strbuf_appendf(&name, PESTLE_EVAL_CALL "%s#%s", use->op->name,
-                        eval->id);
+  size_t index = 0;
+  while (use->op->evals[index] != eval)
+    ++index;
+  if (pestle_eval_is_text(eval)) {
+    pestle_strbuf_appendf(&name, PESTLE_EVAL_CALL "%s@%zu", use->op->name,
+                          index);
+  } else {
+    pestle_strbuf_appendf(&name, PESTLE_EVAL_CALL "%s#%s", use->op->name,
+                          eval->id);
+  }
   pestle_attr_t attrs[] = {
       {PESTLE_ATTR_call_target_name, PESTLE_ATTR_KIND_STR,
        .as.str = pestle_strbuf_cstr(&name)},
@@ -208,8 +226,11 @@ static pestle_status_t no_way(const pestle_pass_context_t* ctx,
   pestle_strbuf_t targets;
   pestle_strbuf_init(pestle_context_allocator(ctx->context), &targets);
   for (size_t i = 0; i < use->op->eval_count; ++i) {
-    pestle_strbuf_appendf(&targets, i ? ", '%s'" : "'%s'",
-                          use->op->evals[i]->target);
+    const pestle_custom_eval_t* e = use->op->evals[i];
+    pestle_strbuf_appendf(&targets, i ? ", '%s'" : "'%s'", e->target);
+    if (e->kind == PESTLE_EVAL_SOURCE) {
+      pestle_strbuf_appendf(&targets, " in %s", e->source->language);
+    }
   }
   pestle_status_t status = pestle_node_error(
       node, PESTLE_STATUS_UNSUPPORTED,

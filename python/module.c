@@ -268,7 +268,7 @@ PyMODINIT_FUNC PyInit__pestle(void) {
               pestle_py_add_function(module) && pestle_py_add_tree(module) &&
               pestle_py_add_ir(module) && pestle_py_add_backends(module) &&
               pestle_py_add_settings(module) && pestle_py_add_api(module) &&
-              pestle_py_add_jit(module);
+              pestle_py_add_jit(module) && pestle_py_add_custom(module);
   if (made) return module;
   Py_DECREF(module);
   return NULL;

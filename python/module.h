@@ -200,5 +200,6 @@ bool pestle_py_add_ir(PyObject* module);
 bool pestle_py_add_backends(PyObject* module);
 bool pestle_py_add_tree(PyObject* module);
 bool pestle_py_add_dlpack(PyObject* module);
+bool pestle_py_add_custom(PyObject* module);
 
 #endif  // PESTLE_PYTHON_MODULE_H_

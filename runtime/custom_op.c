@@ -92,6 +92,40 @@ static bool is_function(const pestle_custom_eval_t* e) {
          e->kind == PESTLE_EVAL_DEVICE_FUNCTION;
 }
 
+static bool is_word(const char* text) {
+  if (!text || !is_letter(*text)) return false;
+  while (is_letter(*text) || (*text >= '0' && *text <= '9'))
+    ++text;
+  return !*text;
+}
+
+static bool are_words(const char* const* names, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!names || !is_word(names[i])) return false;
+  }
+  return true;
+}
+
+static pestle_status_t check_source(const pestle_custom_op_t* op,
+                                    const pestle_source_t* s) {
+  bool fits = s->struct_size >= sizeof(size_t) && s->language && s->body &&
+              (s->whole ? is_word(s->entry) : true) &&
+              are_words(s->inputs, s->input_count) &&
+              are_words(s->outputs, s->output_count) &&
+              (s->templates || !s->template_count);
+  for (size_t i = 0; fits && i < s->template_count; ++i)
+    fits = is_word(s->templates[i].name);
+  if (!fits) {
+    return refuse(op->name,
+                  "has a source without struct_size, language or body, or with "
+                  "names that are no words of letters, digits and '_'");
+  }
+  if (!strcmp(s->language, "kir") || s->grid[0]) return NULL;
+  return refuse(op->name,
+                "has a source without a grid; say how many threads there are, "
+                "such as \"x.size\"");
+}
+
 static pestle_status_t check_eval(const pestle_custom_op_t* op, size_t index) {
   const pestle_custom_eval_t* e = op->evals[index];
   if (!e || e->struct_size < sizeof(size_t) ||
@@ -105,6 +139,7 @@ static pestle_status_t check_eval(const pestle_custom_op_t* op, size_t index) {
                   "has an eval without the function, source or kernel that its "
                   "kind says");
   }
+  if (e->kind == PESTLE_EVAL_SOURCE) return check_source(op, e->source);
   if (!is_function(e)) return NULL;
   bool inlined = op->body && op->prefer == PESTLE_CUSTOM_INLINE;
   if ((!e->id || !*e->id) && !inlined) {
@@ -177,6 +212,43 @@ static pestle_status_t copy_attr(pestle_arena_t* arena,
   return pestle_custom_value_copy(arena, value);
 }
 
+static bool copy_names(pestle_arena_t* arena, const char* const** names,
+                       size_t count) {
+  const char** own = PESTLE_ARENA_ARRAY(arena, const char*, count + 1);
+  for (size_t i = 0; own && i < count; ++i) {
+    own[i] = pestle_arena_strdup(arena, (*names)[i]);
+    if (!own[i]) return false;
+  }
+  *names = own;
+  return own != NULL;
+}
+
+static bool copy_templates(pestle_arena_t* arena, pestle_source_t* s) {
+  pestle_source_template_t* own = PESTLE_ARENA_ARRAY(
+      arena, pestle_source_template_t, s->template_count + 1);
+  for (size_t i = 0; own && i < s->template_count; ++i) {
+    own[i] = s->templates[i];
+    if (!copy_text(arena, &own[i].name)) return false;
+  }
+  s->templates = own;
+  return own != NULL;
+}
+
+static pestle_status_t copy_source(pestle_arena_t* arena,
+                                   const pestle_source_t** source) {
+  pestle_source_t* s = copy_struct(arena, *source, sizeof(*s));
+  *source = s;
+  bool ok = s && copy_text(arena, &s->language) && copy_text(arena, &s->body) &&
+            copy_text(arena, &s->header) && copy_text(arena, &s->entry) &&
+            copy_text(arena, &s->flags) &&
+            copy_names(arena, &s->inputs, s->input_count) &&
+            copy_names(arena, &s->outputs, s->output_count) &&
+            copy_templates(arena, s);
+  for (int a = 0; ok && a < 3; ++a)
+    ok = copy_text(arena, &s->grid[a]) && copy_text(arena, &s->group[a]);
+  return ok ? NULL : PESTLE_OOM();
+}
+
 static pestle_status_t copy_eval(pestle_arena_t* arena,
                                  const pestle_custom_eval_t* from,
                                  const pestle_custom_eval_t** out) {
@@ -184,9 +256,10 @@ static pestle_status_t copy_eval(pestle_arena_t* arena,
   *out = e;
   if (!e) return PESTLE_OOM();
   if (!e->target) e->target = "*";
-  return copy_text(arena, &e->target) && copy_text(arena, &e->id)
-             ? NULL
-             : PESTLE_OOM();
+  if (!copy_text(arena, &e->target) || !copy_text(arena, &e->id)) {
+    return PESTLE_OOM();
+  }
+  return e->kind == PESTLE_EVAL_SOURCE ? copy_source(arena, &e->source) : NULL;
 }
 
 // What |op| points at becomes the arena's.
@@ -235,12 +308,20 @@ static bool same_attr(const pestle_custom_attr_t* a,
   return same;
 }
 
+// By their texts; that the rest differs without them is not looked for.
+static bool same_source(const pestle_source_t* a, const pestle_source_t* b) {
+  if (!a || !b) return a == b;
+  return !strcmp(a->language, b->language) && !strcmp(a->body, b->body) &&
+         !strcmp(a->header, b->header) && !strcmp(a->flags, b->flags) &&
+         !strcmp(a->grid[0], b->grid[0]) && !strcmp(a->group[0], b->group[0]);
+}
+
 static bool same_eval(const pestle_custom_eval_t* a,
                       const pestle_custom_eval_t* b) {
   return a->kind == b->kind && a->takes == b->takes &&
-         a->function == b->function && a->source == b->source &&
+         a->function == b->function && same_source(a->source, b->source) &&
          a->kernel == b->kernel && a->dense == b->dense &&
-         a->in_place == b->in_place && !strcmp(a->target, b->target) &&
+         a->in_place == b->in_place && a->transient == b->transient && !strcmp(a->target, b->target) &&
          !strcmp(a->id, b->id);
 }
 

@@ -194,8 +194,28 @@ static pestle_status_t save(const pestle_plan_t* plan, const char* path) {
   return status;
 }
 
+const char* pestle_plan_transient(const pestle_plan_t* plan) {
+  const pestle_plan_call_t* calls =
+      PESTLE_PLAN_RECORDS(plan, pestle_plan_call_t, calls);
+  for (uint64_t i = 0; i < pestle_plan_header(plan)->calls.count; ++i) {
+    if (calls[i].kind == PESTLE_PLAN_CALL_EVAL &&
+        (calls[i].flags & PESTLE_PLAN_EVAL_TRANSIENT)) {
+      return pestle_plan_text(plan, calls[i].name);
+    }
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_plan_save(const pestle_plan_t* plan, const char* path) {
   PESTLE_REQUIRE(plan && path, "a plan and a path");
+  const char* transient = pestle_plan_transient(plan);
+  if (transient) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "the plan has op '%s' done by a function of this "
+                        "process, such as one of Python's, which no other has: "
+                        "it cannot be saved; give the op a body or an extension",
+                        transient);
+  }
   return pestle_status_annotate(save(plan, path), "while saving a plan");
 }
 

@@ -73,4 +73,8 @@ static inline const char* pestle_plan_constant_base(const pestle_plan_t* plan,
                           .offset;
 }
 
+// The name of an op that |plan| has done by a function that no other process has, or
+// NULL.
+const char* pestle_plan_transient(const pestle_plan_t* plan);
+
 #endif  // PESTLE_RUNTIME_PLAN_H_

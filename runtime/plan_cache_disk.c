@@ -277,6 +277,7 @@ static pestle_status_t store(pestle_context_t* context, pestle_arena_t* arena,
 
 bool pestle_disk_cache_store(pestle_context_t* context, pestle_str_t key,
                              const pestle_plan_t* plan) {
+  if (pestle_plan_transient(plan)) return true;
   bool fits = stored_size(key, plan) <= context->cache_bytes;
   pestle_arena_t arena;
   pestle_arena_init(context->core.allocator, &arena);

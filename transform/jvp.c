@@ -129,8 +129,10 @@ static void apply(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                   pv_t** out) {
   pestle_op_t op = (pestle_op_t)node->op;
   switch ((pestle_derivative_t)pestle_transform_row(op).derivative) {
-    case PESTLE_DERIVATIVE_ZERO:
     case PESTLE_DERIVATIVE_DECOMPOSE:
+      pestle_custom_jvp(j, node, t, out);
+      return;
+    case PESTLE_DERIVATIVE_ZERO:
       return;
     case PESTLE_DERIVATIVE_PARTIAL:
       pestle_jvp_partial(j, node, t, out);
@@ -189,7 +191,8 @@ static pestle_status_t jvp_nodes(pestle_jvp_t* j, pestle_node_t* first,
     next = n->next;
     if (n->op == PESTLE_OP_RETURN || !pestle_reads(n, &j->tangents)) continue;
     if (pestle_transform_row((pestle_op_t)n->op).derivative ==
-        PESTLE_DERIVATIVE_DECOMPOSE) {
+            PESTLE_DERIVATIVE_DECOMPOSE &&
+        !pestle_custom_has_jvp(j, n)) {
       PESTLE_TRY(pestle_transform_expand(j->allocator, n, &next));
     } else {
       PESTLE_TRY(jvp_node(j, n));

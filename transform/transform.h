@@ -160,6 +160,7 @@ struct pestle_jvp_t {
   // The tangent ops are to be transposed or kept apart: control flow makes ops for
   // them alone, which read what they need of the primal ones as values.
   bool is_linear;
+  bool is_reverse;  // and all of them are to be transposed
 };
 
 void pestle_jvp_init(pestle_allocator_t allocator, pestle_function_t* function,
@@ -238,6 +239,21 @@ static inline void pestle_cotangent_add(pestle_transposer_t* x,
 pv_t* pestle_cotangent_take(pestle_transposer_t* x, const pv_t* value);
 // Walks the linear ops from the last to the first. f.builder is where cotangents go.
 PESTLE_NODISCARD pestle_status_t pestle_transpose_nodes(pestle_transposer_t* x);
+
+// --- Ops of the caller's own (rule_custom.c) ---
+
+// Whether |node|, a CUSTOM, has a rule for the walk, so that its body is not asked.
+bool pestle_custom_has_jvp(pestle_jvp_t* j, const pestle_node_t* node);
+bool pestle_custom_has_transpose(pestle_arena_t* arena,
+                                 const pestle_node_t* node);
+bool pestle_custom_has_vmap(pestle_vmap_t* v, const pestle_node_t* node);
+// The rules, as those of rows.
+void pestle_custom_jvp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
+                       pv_t** out);
+void pestle_custom_transpose(pestle_transposer_t* x, pestle_node_t* node,
+                             pv_t* const* ct);
+void pestle_custom_vmap(pestle_vmap_t* v, const pestle_node_t* node,
+                        pv_t** operands, const bool* is_batched, pv_t** out);
 
 // --- vmap (vmap.h) ---
 

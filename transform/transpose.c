@@ -50,7 +50,7 @@ pestle_status_t pestle_linear_find(pestle_transposer_t* x,
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     if (n->op == PESTLE_OP_RETURN || !pestle_reads(n, &x->linear)) continue;
-    if (is_decomposed(n)) {
+    if (is_decomposed(n) && !pestle_custom_has_transpose(&x->arena, n)) {
       PESTLE_TRY(pestle_transform_expand(x->allocator, n, &next));
       continue;
     }
@@ -132,6 +132,7 @@ static pestle_status_t transpose_node(pestle_transposer_t* x,
                                       pestle_node_t* node) {
   pestle_transpose_fn_t rule = pestle_transpose_rule((pestle_op_t)node->op);
   pestle_arena_mark_t mark = pestle_arena_mark(&x->arena);
+  if (node->op == PESTLE_OP_CUSTOM) rule = pestle_custom_transpose;
   if (x->is_checked) PESTLE_TRY(check(x, node));
   if (!rule) return refuse(node);
   x->f.builder.loc = node->loc;

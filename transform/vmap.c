@@ -215,6 +215,8 @@ static void apply(pestle_vmap_t* v, pestle_node_t* node, pv_t** operands,
       pestle_vmap_rule(op)(v, node, operands, is_batched, out);
       return;
     case PESTLE_VMAP_DECOMPOSE:
+      pestle_custom_vmap(v, node, operands, is_batched, out);
+      return;
     case PESTLE_VMAP_NONE:
       pestle_vmap_refuse(v, node,
                          "cannot be batched; give it operands that are the "
@@ -252,7 +254,8 @@ pestle_status_t pestle_vmap_nodes(pestle_vmap_t* v, pestle_node_t* first,
     next = n->next;
     if (!pestle_reads(n, &v->values)) continue;
     if (pestle_transform_row((pestle_op_t)n->op).batching ==
-        PESTLE_VMAP_DECOMPOSE) {
+            PESTLE_VMAP_DECOMPOSE &&
+        !pestle_custom_has_vmap(v, n)) {
       PESTLE_TRY(pestle_transform_expand(v->allocator, n, &next));
       continue;
     }

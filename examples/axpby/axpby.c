@@ -5,6 +5,8 @@
 #include <pestle/custom_op.h>
 #include <stddef.h>
 
+#include "axpby_texts.h"
+
 #define AXPBY "example.axpby"
 
 // --- Types ---
@@ -193,7 +195,33 @@ PESTLE_EXTENSION_INIT(pestle_context_t* context, uint32_t abi) {
                                               .function = axpby_f32,
                                               .dense = true,
                                               .in_place = true};
-  static const pestle_custom_eval_t* const evals[] = {&on_cpu};
+  // One line for each language; i is the thread, of which there are as many as
+  // elements.
+#define TEXT(language_, text)                                             \
+  {                                                                       \
+    .struct_size = sizeof(pestle_source_t), .language = language_,        \
+    .body = text, .inputs = inputs, .input_count = 2, .outputs = outputs, \
+    .output_count = 1, .grid = {                                          \
+      "z.size"                                                            \
+    }                                                                     \
+  }
+#define KERNEL(text)                                               \
+  {                                                                \
+    .struct_size = sizeof(pestle_custom_eval_t), .target = "*",    \
+    .kind = PESTLE_EVAL_SOURCE, .takes = is_f32, .source = &(text) \
+  }
+  static const char* const inputs[] = {"x", "y"};
+  static const char* const outputs[] = {"z"};
+  static const pestle_source_t cuda = TEXT("cuda", axpby_cu);
+  static const pestle_source_t opencl = TEXT("opencl", axpby_cl);
+  static const pestle_source_t vulkan = TEXT("glsl", axpby_comp);
+  static const pestle_source_t metal = TEXT("metal", axpby_metal);
+  static const pestle_custom_eval_t on_cuda = KERNEL(cuda);
+  static const pestle_custom_eval_t on_opencl = KERNEL(opencl);
+  static const pestle_custom_eval_t on_vulkan = KERNEL(vulkan);
+  static const pestle_custom_eval_t on_metal = KERNEL(metal);
+  static const pestle_custom_eval_t* const evals[] = {
+      &on_cpu, &on_cuda, &on_opencl, &on_vulkan, &on_metal};
   const pestle_custom_op_t op = {.struct_size = sizeof(op),
                                  .name = AXPBY,
                                  .version = 1,

@@ -130,7 +130,40 @@ typedef enum pestle_custom_eval_kind_e {
   PESTLE_EVAL_KERNEL_IR = 3,
 } pestle_custom_eval_kind_t;
 
-typedef struct pestle_source_t pestle_source_t;
+// A name that a source has for a dtype, an integer or a flag. Frozen.
+typedef struct pestle_source_template_t {
+  const char* name;
+  int32_t dtype;  // pestle_dtype_t: the name is its type; 0: |value|
+  int64_t value;
+} pestle_source_template_t;
+
+// A kernel as text, in one language. Zero-initialise and set |struct_size|. What is
+// declared around |body| is in docs/custom-ops.md: operands and results by their names,
+// their shapes and sizes, attributes, templates.
+typedef struct pestle_source_t {
+  size_t struct_size;
+  const char* language;  // "cuda", "opencl", "glsl", "metal"; "kir" on CPUs
+  const char* body;
+  const char* header;  // before the kernel; NULL: none
+  // |body| is a whole translation unit, whose kernel is called |entry|.
+  bool whole;
+  const char* entry;
+  // Names of operands and results in the text, one each.
+  const char* const* inputs;
+  size_t input_count;
+  const char* const* outputs;
+  size_t output_count;
+  const pestle_source_template_t* templates;
+  size_t template_count;
+  // Threads and, where not NULL, those of a group, along x, y, z: integers, or
+  // expressions over extents such as "ceil(x.size / 4)" and "x.shape[0]".
+  const char* grid[3];
+  const char* group[3];
+  uint32_t shared_bytes;  // of the array `shared` that a group has
+  bool has_init;          // results are |init_value| before the kernel runs
+  double init_value;
+  const char* flags;  // of the language's compiler; NULL: none
+} pestle_source_t;
 
 // One way to compute an op. Zero-initialise and set |struct_size|.
 typedef struct pestle_custom_eval_t {
@@ -156,6 +189,9 @@ typedef struct pestle_custom_eval_t {
   // Result 0 may lie where an operand of its size lies that nobody needs
   // afterwards: the function then reads and writes the same memory.
   bool in_place;
+  // The function is of this process alone: a plan that calls it cannot be saved, and
+  // is not kept on disk.
+  bool transient;
 } pestle_custom_eval_t;
 
 typedef enum pestle_custom_prefer_e {
@@ -273,7 +309,17 @@ pestle_op_custom(pestle_builder_t* builder, const char* name,
                  const pestle_custom_attr_value_t* attrs, size_t attr_count,
                  pestle_value_t** out, size_t out_capacity);
 
-// Records the same of arrays (array.h), of which there must be one at least.
+// Builds what |module|'s entry does with |operands|, whose types are those of its
+// arguments, which a rule may have got elsewhere. |out| becomes its results; what is
+// left over of |out_capacity| becomes NULL. |module|, of the same context, is kept
+// for its constants. INVALID_ARGUMENT: other operands, too little room, a module that
+// has calls.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_builder_inline(
+    pestle_builder_t* builder, pestle_module_t* module,
+    pestle_value_t* const* operands, size_t operand_count,
+    pestle_value_t** out, size_t out_capacity);
+
+// Records the op |name| of arrays (array.h), of which there must be one at least.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_array_custom(pestle_context_t* context, const char* name,
                     pestle_array_t* const* operands, size_t operand_count,

@@ -203,8 +203,13 @@ typedef struct pestle_plan_call_t {
   pestle_plan_str_t computations;
   uint32_t operand_count, result_count;
   uint32_t first;  // into call_tensors: the operands', then the results'
-  uint32_t flags;  // of a library op: pestle_library_flag_t
+  // Of a library op pestle_library_flag_t; of an eval pestle_plan_eval_flag_t.
+  uint32_t flags;
 } pestle_plan_call_t;
+
+typedef enum pestle_plan_eval_flag_e {
+  PESTLE_PLAN_EVAL_TRANSIENT = 1,  // no other process has the function
+} pestle_plan_eval_flag_t;
 
 // What a call's bindings are: dense, row-major.
 typedef struct pestle_plan_tensor_t {

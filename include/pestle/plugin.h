@@ -27,6 +27,7 @@
 //   3  rates in the description
 //   4  the house: calls of the host in a stream's order, streams of others
 //   5  arrays: memory of others, and what theirs call ours
+//   6  own ops: kernels whose text a person wrote
 #ifndef PESTLE_PLUGIN_H_
 #define PESTLE_PLUGIN_H_
 
@@ -41,7 +42,7 @@
 PESTLE_EXTERN_C_BEGIN
 
 #define PESTLE_ABI_MAJOR 1u
-#define PESTLE_ABI_MINOR 5u
+#define PESTLE_ABI_MINOR 6u
 
 // Whether the table |ptr| (with struct_size first) reaches slot |field|.
 #define PESTLE_HAS(ptr, field)                                     \
@@ -162,6 +163,10 @@ typedef struct pestle_target_caps_t {
   uint32_t fma_cycles;      // until a multiply-add's result is ready; cycles
   // Bytes a cycle that one core reads from a cache, and from memory.
   uint32_t l2_rate, l3_rate, memory_rate;
+  // -- minor 6 --
+  // In which compile_source() takes texts: "cuda", "glsl", "metal", "opencl"; "":
+  // in none.
+  char source_language[16];
 } pestle_target_caps_t;
 
 typedef enum pestle_target_flag_e {
@@ -185,6 +190,16 @@ typedef struct pestle_kernel_options_t {
   bool strict;      // no contraction beyond what facts say
 } pestle_kernel_options_t;
 
+// A kernel as a person wrote it. All is borrowed during the call.
+typedef struct pestle_source_text_t {
+  size_t struct_size;
+  // Before the kernel; its inside, which names the buffers as the signature does.
+  // Of a |whole| text |body| is all of it, and |entry| names the kernel.
+  const char *head, *body, *entry;
+  const char* flags;  // more options of the toolchain, with blanks between; ""
+  bool whole;
+} pestle_source_text_t;
+
 // The compiler half. Needs no device.
 typedef struct pestle_target_api_t {
   size_t struct_size;
@@ -206,6 +221,17 @@ typedef struct pestle_target_api_t {
   pestle_status_t (*print)(void* self, const pestle_kir_t* kernel,
                            const pestle_kernel_options_t* options,
                            pestle_text_t kind, pestle_blob_t* out_text);
+  // -- minor 6 --
+  // Compiles |source|, of the target's source_language, to an artifact that load()
+  // accepts. |signature| has no instructions: its buffers (with their names, in
+  // arg_slot order), groups and lanes are the kernel's, and what is declared of them
+  // around the body is what compile() declares. A |whole| text takes the arguments
+  // that the backend's documentation says. INVALID_ARGUMENT: the text does not
+  // compile, with what the toolchain says.
+  pestle_status_t (*compile_source)(void* self, const pestle_kir_t* signature,
+                                    const pestle_source_text_t* source,
+                                    const pestle_kernel_options_t* options,
+                                    pestle_blob_t* out_artifact);
 } pestle_target_api_t;
 
 // A CPU kernel's code: runs indices [begin, end) of its group loop. |buffers|

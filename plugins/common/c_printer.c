@@ -156,6 +156,10 @@ static void measure(c_printer_t* p) {
     uint32_t* lanes = &p->lane[n->arg[3] - PESTLE_KIR_LANE_X];
     if (extent > *lanes) *lanes = (uint32_t)extent;
   }
+  if (p->source) {
+    p->has_lanes = true;
+    memcpy(p->lane, p->k->lane, sizeof p->lane);
+  }
   if (!p->has_lanes) {
     uint32_t lanes = p->target->thread_lanes, count = p->groups[0];
     while (lanes > 1 && lanes / 2 >= count)
@@ -672,6 +676,10 @@ static void put_head(c_printer_t* p, pestle_plugin_text_t* out,
                             pestle_kir_string(p->k, p->k->name));
   pestle_plugin_text_comment(out, "// ", note);
   pestle_plugin_text_put(out, "\n");
+  if (p->source) {
+    pestle_plugin_text_put(out, p->source->head);
+    pestle_plugin_text_put(out, "\n");
+  }
 }
 
 // A block for elements of |type|, unless the same was printed before: two words
@@ -852,6 +860,10 @@ static pestle_status_t print_all(c_printer_t* p,
   p->depth = 1;
   for (uint32_t i = 0; i < p->k->inst_count && !p->status; ++i)
     instruction(p, i);
+  if (p->source) {
+    pestle_plugin_text_put(&p->out, p->source->body);
+    pestle_plugin_text_put(&p->out, "\n");
+  }
   pestle_plugin_text_t text = {.host = p->host};
   if (!p->status) put_kernel(p, &text);
   if (!p->status) check_features(p);
@@ -870,11 +882,20 @@ static pestle_status_t print_all(c_printer_t* p,
   return pestle_plugin_text_take(&text, &out->text);
 }
 
-pestle_status_t pestle_c_printer_print(const pestle_host_t* host,
-                                       const pestle_c_printer_target_t* target,
-                                       const pestle_kir_t* kernel,
-                                       pestle_c_printer_kernel_t* out_kernel) {
+pestle_status_t pestle_c_printer_print_source(
+    const pestle_host_t* host, const pestle_c_printer_target_t* target,
+    const pestle_kir_t* signature, const pestle_source_text_t* source,
+    pestle_c_printer_kernel_t* out_kernel) {
   *out_kernel = (pestle_c_printer_kernel_t){{NULL, 0}, {0}, {0}, false, 0};
+  if (source && source->whole) {
+    for (int a = 0; a < 3; ++a) {
+      out_kernel->group[a] = (uint32_t)signature->group[a];
+      out_kernel->lane[a] = signature->lane[a];
+    }
+    pestle_plugin_text_t text = {.host = host};
+    pestle_plugin_text_put(&text, source->body);
+    return pestle_plugin_text_take(&text, &out_kernel->text);
+  }
   pestle_plugin_arena_t arena = {.host = host};
   c_printer_t* p = pestle_plugin_arena_alloc(&arena, 1, sizeof *p);
   if (!p) {
@@ -885,7 +906,8 @@ pestle_status_t pestle_c_printer_print(const pestle_host_t* host,
   p->target = target;
   p->d = target->dialect;
   p->pairs = p->d->pair && !(target->features & PESTLE_C_PRINTER_HAS_INT64);
-  p->k = kernel;
+  p->k = signature;
+  p->source = source;
   p->arena.host = host;
   p->out.host = host;
   pestle_status_t status = print_all(p, out_kernel);
@@ -893,4 +915,11 @@ pestle_status_t pestle_c_printer_print(const pestle_host_t* host,
   pestle_plugin_arena_deinit(&p->arena);
   pestle_plugin_arena_deinit(&arena);
   return status;
+}
+
+pestle_status_t pestle_c_printer_print(const pestle_host_t* host,
+                                       const pestle_c_printer_target_t* target,
+                                       const pestle_kir_t* kernel,
+                                       pestle_c_printer_kernel_t* out_kernel) {
+  return pestle_c_printer_print_source(host, target, kernel, NULL, out_kernel);
 }

@@ -156,6 +156,13 @@ PESTLE_NODISCARD pestle_status_t pestle_c_printer_print(
     const pestle_host_t* host, const pestle_c_printer_target_t* target,
     const pestle_kir_t* kernel, pestle_c_printer_kernel_t* out_kernel);
 
+// The same of a text that a person wrote, for the buffers, groups and lanes of
+// |signature|.
+PESTLE_NODISCARD pestle_status_t pestle_c_printer_print_source(
+    const pestle_host_t* host, const pestle_c_printer_target_t* target,
+    const pestle_kir_t* signature, const pestle_source_text_t* source,
+    pestle_c_printer_kernel_t* out_kernel);
+
 // Fills op_dtypes and storage_dtypes of |caps| with what the printer takes.
 void pestle_c_printer_describe(const pestle_c_printer_target_t* target,
                                pestle_target_caps_t* caps);

@@ -129,6 +129,7 @@ typedef struct c_printer_region_t {
 typedef struct c_printer_t {
   const pestle_host_t* host;
   const pestle_c_printer_target_t* target;
+  const pestle_source_text_t* source;  // NULL: the kernel's instructions
   const pestle_c_printer_dialect_t* d;
   const pestle_kir_t* k;
   pestle_plugin_arena_t arena;

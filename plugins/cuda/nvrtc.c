@@ -160,10 +160,15 @@ static pestle_status_t compile_failed(const pestle_host_t* host,
   }
   if (log && nvrtc.nvrtcGetProgramLog(program, log)) *log = 0;
   // What was printed is ours to answer for.
-  pestle_status_t status = PESTLE_PLUGIN_ERROR(
-      host, INTERNAL,
-      "cuda: NVRTC does not compile kernel %s for %s (%d): %.700s", job->name,
-      job->arch, result, log ? log : "no log");
+  pestle_status_t status =
+      job->flags
+          ? PESTLE_PLUGIN_ERROR(host, INVALID_ARGUMENT,
+                                "cuda: the source does not compile: %.1800s",
+                                log ? log : "no log")
+          : PESTLE_PLUGIN_ERROR(
+                host, INTERNAL,
+                "cuda: NVRTC does not compile kernel %s for %s (%d): %.700s",
+                job->name, job->arch, result, log ? log : "no log");
   if (log) host->free(host->self, log, size);
   return status;
 }
@@ -190,11 +195,27 @@ static pestle_status_t take_code(const pestle_host_t* host,
   return NULL;
 }
 
+// Cuts |flags|, a copy, into options; how many, at most |capacity|.
+static int split_flags(char* flags, const char** out, int capacity) {
+  int count = 0;
+  for (char* rest; count < capacity; flags = NULL) {
+    out[count] = strtok_r(flags, " ", &rest);
+    if (!out[count]) break;
+    ++count;
+  }
+  return count;
+}
+
 static pestle_status_t run(const pestle_host_t* host, const cuda_compile_t* job,
                            const char* arch, bool ptx,
                            pestle_blob_t* out_code) {
-  const char* options[FIXED + 1] = {arch};
+  enum { MORE = 32 };
+  const char* options[FIXED + 1 + MORE] = {arch};
+  char flags[1024];
   memcpy(options + 1, fixed, sizeof fixed);
+  int count = FIXED + 1;
+  snprintf(flags, sizeof flags, "%s", job->flags ? job->flags : "");
+  count += split_flags(flags, options + count, MORE);
   program_t program = NULL;
   int result =
       nvrtc.nvrtcCreateProgram(&program, job->text, "kernel.cu", 0, NULL, NULL);
@@ -202,7 +223,7 @@ static pestle_status_t run(const pestle_host_t* host, const cuda_compile_t* job,
     return PESTLE_PLUGIN_ERROR(
         host, INTERNAL, "cuda: nvrtcCreateProgram failed with %d", result);
   }
-  result = nvrtc.nvrtcCompileProgram(program, FIXED + 1, options);
+  result = nvrtc.nvrtcCompileProgram(program, count, options);
   pestle_status_t status = result
                                ? compile_failed(host, job, program, result)
                                : take_code(host, job, program, ptx, out_code);

@@ -144,6 +144,7 @@ static pestle_status_t describe(void* self, const char* cpu,
                                .register_bytes_lane = 255 * 4,
                                .register_bytes_group = arch.registers,
                                .memory_bytes_second = arch.memory};
+  memcpy(caps.source_language, "cuda", sizeof "cuda");
   memcpy(caps.cpu, arch.name, sizeof arch.name);
   list_features(&arch, caps.features, sizeof caps.features);
   list_units(&arch, &caps);
@@ -167,9 +168,11 @@ static pestle_status_t arch_for(const cuda_t* cuda,
 
 static pestle_status_t print_text(const cuda_t* cuda, const char* arch,
                                   const pestle_kir_t* kernel,
+                                  const pestle_source_text_t* source,
                                   pestle_c_printer_kernel_t* out_printed) {
   pestle_c_printer_target_t target = text_target(arch);
-  return pestle_c_printer_print(cuda->host, &target, kernel, out_printed);
+  return pestle_c_printer_print_source(cuda->host, &target, kernel, source,
+                                       out_printed);
 }
 
 // |printed|'s text as a C string of host->alloc(), of printed->text.size + 1.
@@ -212,6 +215,7 @@ static pestle_status_t take_maps(const pestle_host_t* host,
 
 static pestle_status_t build(const pestle_host_t* host,
                              const pestle_kir_t* kernel,
+                             const pestle_source_text_t* source,
                              const pestle_c_printer_kernel_t* printed,
                              const char* arch, bool want_ptx,
                              cuda_artifact_t* out_artifact,
@@ -221,6 +225,9 @@ static pestle_status_t build(const pestle_host_t* host,
                        .param_count = kernel->param_count,
                        .dynamic_shared = printed->shared_bytes};
   pestle_c_printer_name(kernel, a.name, sizeof a.name);
+  if (source && source->whole) {
+    snprintf(a.name, sizeof a.name, "%s", source->entry);
+  }
   memcpy(a.group, printed->group, sizeof a.group);
   memcpy(a.lane, printed->lane, sizeof a.lane);
   PESTLE_TRY(take_maps(host, kernel, &a));
@@ -229,7 +236,8 @@ static pestle_status_t build(const pestle_host_t* host,
     return PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY,
                                "cuda: no memory for a kernel's text");
   }
-  cuda_compile_t job = {a.name, text, arch, want_ptx};
+  cuda_compile_t job = {a.name, text, arch, want_ptx,
+                        source ? source->flags : NULL};
   pestle_status_t status =
       pestle_cuda_nvrtc_compile(host, &job, out_code, &a.is_ptx, a.arch);
   host->free(host->self, text, printed->text.size + 1);
@@ -239,9 +247,12 @@ static pestle_status_t build(const pestle_host_t* host,
   return status;
 }
 
-static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
-                               const pestle_kernel_options_t* options,
-                               pestle_blob_t* out_artifact) {
+// |source| NULL: the kernel's instructions. A whole text has its entry in extern "C",
+// which takes pointers in slot order.
+static pestle_status_t compile_source(void* self, const pestle_kir_t* kernel,
+                                      const pestle_source_text_t* source,
+                                      const pestle_kernel_options_t* options,
+                                      pestle_blob_t* out_artifact) {
   const cuda_t* cuda = self;
   const pestle_host_t* host = cuda->host;
   cuda_arch_t arch;
@@ -250,13 +261,19 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
   pestle_blob_t code = {NULL, 0};
   *out_artifact = (pestle_blob_t){NULL, 0};
   PESTLE_TRY(arch_for(cuda, options, &arch));
-  PESTLE_TRY(print_text(cuda, arch.name, kernel, &printed));
+  PESTLE_TRY(print_text(cuda, arch.name, kernel, source, &printed));
   pestle_status_t status =
-      build(host, kernel, &printed, arch.name, false, &a, &code);
+      build(host, kernel, source, &printed, arch.name, false, &a, &code);
   if (!status) status = pestle_cuda_artifact_pack(host, &a, out_artifact);
   if (code.data) host->free(host->self, code.data, code.size);
   host->free(host->self, printed.text.data, printed.text.size);
   return status;
+}
+
+static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
+                               const pestle_kernel_options_t* options,
+                               pestle_blob_t* out_artifact) {
+  return compile_source(self, kernel, NULL, options, out_artifact);
 }
 
 // PTX, and the machine code where a disassembler is installed.
@@ -267,10 +284,10 @@ static pestle_status_t print_asm(const cuda_t* cuda, const pestle_kir_t* kernel,
   pestle_plugin_text_t out = {.host = host};
   pestle_blob_t ptx = {NULL, 0}, code = {NULL, 0};
   cuda_artifact_t a;
-  PESTLE_TRY(build(host, kernel, printed, arch, true, &a, &ptx));
+  PESTLE_TRY(build(host, kernel, NULL, printed, arch, true, &a, &ptx));
   pestle_plugin_text_append(&out, ptx.data, ptx.size - 1);
   host->free(host->self, ptx.data, ptx.size);
-  pestle_status_t status = build(host, kernel, printed, arch, false, &a, &code);
+  pestle_status_t status = build(host, kernel, NULL, printed, arch, false, &a, &code);
   if (!status && !a.is_ptx) pestle_cuda_disassemble(&code, &out);
   if (code.data) host->free(host->self, code.data, code.size);
   if (!status) return pestle_plugin_text_take(&out, out_text);
@@ -286,7 +303,7 @@ static pestle_status_t print(void* self, const pestle_kir_t* kernel,
   pestle_c_printer_kernel_t printed;
   *out_text = (pestle_blob_t){NULL, 0};
   PESTLE_TRY(arch_for(cuda, options, &arch));
-  PESTLE_TRY(print_text(cuda, arch.name, kernel, &printed));
+  PESTLE_TRY(print_text(cuda, arch.name, kernel, NULL, &printed));
   if (kind == PESTLE_TEXT_SOURCE) {
     *out_text = printed.text;
     return NULL;
@@ -303,4 +320,5 @@ const pestle_target_api_t pestle_cuda_target = {
     .toolchain_id = toolchain_id,
     .compile = compile,
     .print = print,
+    .compile_source = compile_source,
 };

@@ -223,7 +223,7 @@ static pestle_status_t program_of(const opencl_t* o, const opencl_device_t* d,
     }
     if (!error) o->cl->ReleaseProgram(program);
   }
-  return pestle_opencl_build(o, d, a->text, a->text_size, out_program);
+  return pestle_opencl_build(o, d, a->text, a->text_size, NULL, out_program);
 }
 
 static void unload(void* self, pestle_loaded_t* loaded) {

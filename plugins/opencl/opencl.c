@@ -188,6 +188,7 @@ static pestle_status_t describe(void* self, const char* cpu,
       .register_bytes_group = 64 << 10,
   };
   if (d && !d->keeps_denormals) caps.flags |= PESTLE_TARGET_FLUSHES_DENORMALS;
+  memcpy(caps.source_language, "opencl", sizeof "opencl");
   snprintf(caps.cpu, sizeof caps.cpu, "%.63s", d ? d->name : "generic");
   pestle_c_printer_describe(&target, &caps);
   pestle_plugin_give(&caps, sizeof caps, out_caps);
@@ -199,18 +200,22 @@ static pestle_status_t toolchain_id(void* self, const char** out_text) {
   return NULL;
 }
 
+// |source| NULL: the kernel's instructions.
 static pestle_status_t print_text(const opencl_t* o, const pestle_kir_t* kernel,
+                                  const pestle_source_text_t* source,
                                   const pestle_kernel_options_t* options,
                                   pestle_c_printer_kernel_t* out_printed) {
   const char* cpu = pestle_plugin_cpu_option(options);
   PESTLE_TRY(check_cpu(o, cpu));
   pestle_c_printer_target_t target = pestle_opencl_target(device_for(o, cpu));
-  return pestle_c_printer_print(o->host, &target, kernel, out_printed);
+  return pestle_c_printer_print_source(o->host, &target, kernel, source,
+                                       out_printed);
 }
 
 pestle_status_t pestle_opencl_build(const opencl_t* o,
                                     const opencl_device_t* device,
                                     const void* source, size_t size,
+                                    const char* flags,
                                     cl_program_t* out_program) {
   const char* text = source;
   int32_t error = 0;
@@ -220,18 +225,33 @@ pestle_status_t pestle_opencl_build(const opencl_t* o,
     return PESTLE_PLUGIN_ERROR(
         o->host, INTERNAL, "clCreateProgramWithSource failed with %d", error);
   }
-  const char* options = device->exact_division
-                            ? "-cl-std=CL1.2 "
-                              "-cl-fp32-correctly-rounded-divide-sqrt"
-                            : "-cl-std=CL1.2";
+  char options[512];
+  int length =
+      snprintf(options, sizeof options, "-cl-std=CL1.2%s %s",
+               device->exact_division
+                   ? " -cl-fp32-correctly-rounded-divide-sqrt"
+                   : "",
+               flags ? flags : "");
+  if (length >= (int)sizeof options) {
+    o->cl->ReleaseProgram(*out_program);
+    *out_program = NULL;
+    return PESTLE_PLUGIN_ERROR(o->host, INVALID_ARGUMENT,
+                               "the flags of a source have more than %zu bytes",
+                               sizeof options);
+  }
   error =
       o->cl->BuildProgram(*out_program, 1, &device->id, options, NULL, NULL);
   if (!error) return NULL;
-  char log[800] = "";
+  char log[2000] = "";
   o->cl->GetProgramBuildInfo(*out_program, device->id, CL_PROGRAM_BUILD_LOG,
                              sizeof log - 1, log, NULL);
   o->cl->ReleaseProgram(*out_program);
   *out_program = NULL;
+  if (flags) {  // a person's text
+    return PESTLE_PLUGIN_ERROR(o->host, INVALID_ARGUMENT,
+                               "%s does not build the source: %s", device->name,
+                               log);
+  }
   return PESTLE_PLUGIN_ERROR(
       o->host, INTERNAL, "%s does not build what was printed (error %d): %s",
       device->name, error, log);
@@ -256,22 +276,27 @@ static pestle_blob_t binary_of(const opencl_t* o, cl_program_t program) {
   return (pestle_blob_t){data, size};
 }
 
-static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
-                               const pestle_kernel_options_t* options,
-                               pestle_blob_t* out_artifact) {
+static pestle_status_t compile_source(void* self, const pestle_kir_t* kernel,
+                                      const pestle_source_text_t* source,
+                                      const pestle_kernel_options_t* options,
+                                      pestle_blob_t* out_artifact) {
   const opencl_t* o = self;
   pestle_c_printer_kernel_t printed;
   pestle_blob_t binary = {NULL, 0};
   *out_artifact = (pestle_blob_t){NULL, 0};
-  PESTLE_TRY(print_text(o, kernel, options, &printed));
+  PESTLE_TRY(print_text(o, kernel, source, options, &printed));
   pestle_c_printer_artifact_t a =
       pestle_c_printer_artifact_of("opencl", kernel, &printed);
+  if (source && source->whole) {
+    snprintf(a.name, sizeof a.name, "%s", source->entry);
+  }
   const opencl_device_t* device =
       device_for(o, pestle_plugin_cpu_option(options));
   pestle_status_t status = NULL;
   if (device) {
     cl_program_t program;
-    status = pestle_opencl_build(o, device, a.text, a.text_size, &program);
+    status = pestle_opencl_build(o, device, a.text, a.text_size,
+                                 source ? source->flags : NULL, &program);
     if (!status) {
       binary = binary_of(o, program);
       o->cl->ReleaseProgram(program);
@@ -287,6 +312,12 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
   return status;
 }
 
+static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
+                               const pestle_kernel_options_t* options,
+                               pestle_blob_t* out_artifact) {
+  return compile_source(self, kernel, NULL, options, out_artifact);
+}
+
 static pestle_status_t print(void* self, const pestle_kir_t* kernel,
                              const pestle_kernel_options_t* options,
                              pestle_text_t kind, pestle_blob_t* out_text) {
@@ -298,7 +329,7 @@ static pestle_status_t print(void* self, const pestle_kir_t* kernel,
         o->host, UNSUPPORTED,
         "opencl hands source to its driver: there is no assembly to print");
   }
-  PESTLE_TRY(print_text(o, kernel, options, &printed));
+  PESTLE_TRY(print_text(o, kernel, NULL, options, &printed));
   *out_text = printed.text;
   return NULL;
 }
@@ -309,6 +340,7 @@ static const pestle_target_api_t k_target = {
     .toolchain_id = toolchain_id,
     .compile = compile,
     .print = print,
+    .compile_source = compile_source,
 };
 
 // --- Entry points ---

@@ -102,6 +102,7 @@ pestle_c_printer_target_t pestle_opencl_target(const opencl_device_t* device);
 pestle_status_t pestle_opencl_build(const opencl_t* o,
                                     const opencl_device_t* device,
                                     const void* source, size_t size,
+                                    const char* flags,
                                     cl_program_t* out_program);
 
 #endif  // PESTLE_PLUGINS_OPENCL_OPENCL_H_

@@ -168,6 +168,7 @@ static shaderc_compile_options_t make_options(void) {
 pestle_status_t pestle_vulkan_compile_glsl(const pestle_host_t* host,
                                            const char* name, const void* text,
                                            size_t size, unsigned floats,
+                                           bool is_own,
                                            pestle_blob_t* out_words) {
   *out_words = (pestle_blob_t){NULL, 0};
   shaderc_compiler_t compiler = shaderc_compiler_initialize();
@@ -183,9 +184,14 @@ pestle_status_t pestle_vulkan_compile_glsl(const pestle_host_t* host,
                                  "no memory to compile kernel %s", name);
   } else if (shaderc_result_get_compilation_status(result) !=
              shaderc_compilation_status_success) {
-    status = PESTLE_PLUGIN_ERROR(host, INTERNAL,
-                                 "shaderc does not take what was printed: %s",
-                                 shaderc_result_get_error_message(result));
+    const char* why = shaderc_result_get_error_message(result);
+    status =
+        is_own ? PESTLE_PLUGIN_ERROR(host, INVALID_ARGUMENT,
+                                     "the source does not compile: %s", why)
+               : PESTLE_PLUGIN_ERROR(host, INTERNAL,
+                                     "shaderc does not take what was printed: "
+                                     "%s",
+                                     why);
   } else {
     const void* words = shaderc_result_get_bytes(result);
     size_t bytes = shaderc_result_get_length(result);

@@ -3,6 +3,8 @@
 #ifndef PESTLE_PLUGINS_VULKAN_SHADER_H_
 #define PESTLE_PLUGINS_VULKAN_SHADER_H_
 
+#include <stdbool.h>
+
 #include "pestle/plugin.h"
 
 // What a module asks of floats: each bit one that the device must have
@@ -17,10 +19,11 @@ typedef enum pestle_vulkan_floats_e {
   PESTLE_VULKAN_ALL_FLOATS = 63,
 } pestle_vulkan_floats_t;
 
-// |floats|: pestle_vulkan_floats_t. The words go to |out_words|, a blob of the host.
+// |floats|: pestle_vulkan_floats_t. |is_own|: a person wrote the text, whose faults are
+// no defects of ours. The words go to |out_words|, a blob of the host.
 PESTLE_NODISCARD pestle_status_t pestle_vulkan_compile_glsl(
     const pestle_host_t* host, const char* name, const void* text, size_t size,
-    unsigned floats, pestle_blob_t* out_words);
+    unsigned floats, bool is_own, pestle_blob_t* out_words);
 // The words as assembly.
 PESTLE_NODISCARD pestle_status_t
 pestle_vulkan_disassemble(const pestle_host_t* host, const void* words,

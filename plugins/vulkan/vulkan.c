@@ -90,6 +90,7 @@ static pestle_status_t describe(void* self, const char* cpu,
   if (d->features & PESTLE_C_PRINTER_HAS_FMA) caps.flags |= PESTLE_TARGET_FMA;
   memcpy(caps.max_lanes_axis, d->lanes, sizeof caps.max_lanes_axis);
   memcpy(caps.max_groups_axis, d->groups, sizeof caps.max_groups_axis);
+  memcpy(caps.source_language, "glsl", sizeof "glsl");
   snprintf(caps.cpu, sizeof caps.cpu, "%.50s%s", d->name,
            is_without_int64(cpu) ? ", noint64" : "");
   pestle_c_printer_describe(&target, &caps);
@@ -104,36 +105,43 @@ static pestle_status_t toolchain_id(void* self, const char** out_text) {
 
 static pestle_status_t assemble(const vulkan_t* v, const char* name,
                                 const pestle_c_printer_kernel_t* printed,
+                                bool is_own,
                                 const pestle_kernel_options_t* options,
                                 pestle_blob_t* out_words) {
   const vulkan_device_t* d;
   PESTLE_TRY(device_for(v, pestle_plugin_cpu_option(options), &d));
   return pestle_vulkan_compile_glsl(v->host, name, printed->text.data,
-                                    printed->text.size, d->floats, out_words);
+                                    printed->text.size, d->floats, is_own,
+                                    out_words);
 }
 
 static pestle_status_t print_text(const vulkan_t* v, const pestle_kir_t* kernel,
+                                  const pestle_source_text_t* source,
                                   const pestle_kernel_options_t* options,
                                   pestle_c_printer_kernel_t* out_printed) {
   const vulkan_device_t* d;
   const char* cpu = pestle_plugin_cpu_option(options);
   PESTLE_TRY(device_for(v, cpu, &d));
   pestle_c_printer_target_t target = target_of(d, cpu);
-  return pestle_c_printer_print(v->host, &target, kernel, out_printed);
+  return pestle_c_printer_print_source(v->host, &target, kernel, source,
+                                       out_printed);
 }
 
-static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
-                               const pestle_kernel_options_t* options,
-                               pestle_blob_t* out_artifact) {
+// |source| NULL: the kernel's instructions. SPIR-V has one entry point, main().
+static pestle_status_t compile_source(void* self, const pestle_kir_t* kernel,
+                                      const pestle_source_text_t* source,
+                                      const pestle_kernel_options_t* options,
+                                      pestle_blob_t* out_artifact) {
   const vulkan_t* v = self;
   const pestle_host_t* host = v->host;
   pestle_c_printer_kernel_t printed;
   pestle_blob_t words = {NULL, 0};
   *out_artifact = (pestle_blob_t){NULL, 0};
-  PESTLE_TRY(print_text(v, kernel, options, &printed));
+  PESTLE_TRY(print_text(v, kernel, source, options, &printed));
   pestle_c_printer_artifact_t a =
       pestle_c_printer_artifact_of("vulkan", kernel, &printed);
-  pestle_status_t status = assemble(v, a.name, &printed, options, &words);
+  pestle_status_t status =
+      assemble(v, a.name, &printed, source != NULL, options, &words);
   if (!status) {
     a.text_size = 0;
     a.binary = words.data;
@@ -145,6 +153,12 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
   return status;
 }
 
+static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
+                               const pestle_kernel_options_t* options,
+                               pestle_blob_t* out_artifact) {
+  return compile_source(self, kernel, NULL, options, out_artifact);
+}
+
 static pestle_status_t print(void* self, const pestle_kir_t* kernel,
                              const pestle_kernel_options_t* options,
                              pestle_text_t kind, pestle_blob_t* out_text) {
@@ -154,13 +168,13 @@ static pestle_status_t print(void* self, const pestle_kir_t* kernel,
   pestle_blob_t words;
   char name[256];
   *out_text = (pestle_blob_t){NULL, 0};
-  PESTLE_TRY(print_text(v, kernel, options, &printed));
+  PESTLE_TRY(print_text(v, kernel, NULL, options, &printed));
   if (kind == PESTLE_TEXT_SOURCE) {
     *out_text = printed.text;
     return NULL;
   }
   pestle_c_printer_name(kernel, name, sizeof name);
-  pestle_status_t status = assemble(v, name, &printed, options, &words);
+  pestle_status_t status = assemble(v, name, &printed, false, options, &words);
   host->free(host->self, printed.text.data, printed.text.size);
   if (status) return status;
   status = pestle_vulkan_disassemble(host, words.data, words.size, out_text);
@@ -174,6 +188,7 @@ static const pestle_target_api_t k_target = {
     .toolchain_id = toolchain_id,
     .compile = compile,
     .print = print,
+    .compile_source = compile_source,
 };
 
 // --- Entry points ---

@@ -36,7 +36,7 @@ from ._settings import config, default_device, stream
 
 _hooks.install()
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __array_api_version__ = "2025.12"
 
 e, pi, inf, nan = 2.718281828459045, 3.141592653589793, float("inf"), float("nan")
@@ -93,6 +93,7 @@ _LATER = {
     "_index": "take take_along_axis",
     "_linear": "einsum matmul outer tensordot vecdot",
     "_sets": "isin unique_all unique_counts unique_inverse unique_values",
+    "_custom": "Spec custom_op extension kernel pure_callback",
     "_control": "cond fori_loop map scan switch while_loop",
     "_program": "Function Lowered export from_stablehlo load load_onnx",
     "_memory": "clear_cache device_info get_active_memory get_cache_memory "

@@ -1626,6 +1626,15 @@ static void call_op_custom(things_t* t) {
   BAD(pestle_op_custom(&t->builder, "user.op", &t->value, 1, NULL, 1, &out, 1));
   BAD(pestle_op_custom(&t->builder, "user.op", &t->value, 1, NULL, 0, NULL, 1));
 }
+static void call_builder_inline(things_t* t) {
+  pestle_value_t* out;
+  BAD(pestle_builder_inline(NULL, t->module, &t->value, 1, &out, 1));
+  BAD(pestle_builder_inline(&t->builder, NULL, &t->value, 1, &out, 1));
+  BAD(pestle_builder_inline(&t->builder, t->module, NULL, 1, &out, 1));
+  BAD(pestle_builder_inline(&t->builder, t->module, &t->value, 0, &out, 1));
+  BAD(pestle_builder_inline(&t->builder, t->module, &t->value, 1, NULL, 1));
+  BAD(pestle_builder_inline(&t->builder, t->module, &t->value, 1, &out, 0));
+}
 static void call_array_custom(things_t* t) {
   pestle_array_t *out, *none = NULL;
   BAD(pestle_array_custom(NULL, "user.op", &t->array, 1, NULL, 0, &out, 1));
@@ -1701,6 +1710,7 @@ static const row_t rows[] = {
     ROW(context_load_all) ROW(context_load_best) ROW(context_custom_call)
     ROW(context_register_custom_call) ROW(context_register_op) ROW(context_find_op)
     ROW(context_op_name) ROW(context_load_extension) ROW(op_custom) ROW(array_custom)
+    ROW(builder_inline)
     ROW(custom_bool) ROW(custom_i64) ROW(custom_f64) ROW(custom_str) ROW(custom_i64s)
     ROW(custom_f64s) ROW(custom_attr_at) ROW(context_add_backend)
     ROW(context_backend) ROW(context_device_count) ROW(context_is_available)

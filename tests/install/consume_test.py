@@ -6,6 +6,7 @@ a plugin of another compiler's in a host with Pestle beside or in itself."""
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -145,6 +146,11 @@ def check_extension(prefix, work, flags):
                                 library).splitlines()]
     assert exported == ["pestle_extension_init"], exported
     assert run(work / "cmake" / "use-axpby", library) == "right\n"
+    # Rules and evals against the body, over dtypes, shapes, attributes, devices.
+    text = run(prefix / "bin" / "pestle", "op-test", library)
+    counts = dict(zip(("right", "refused", "WRONG"),
+                      map(int, re.findall(r"[a-zA-Z]+ (\d+)", text.splitlines()[-1]))))
+    assert counts["WRONG"] == 0 and counts["right"] >= 300, text
     # Of two copies of Pestle in a process each would have contexts of its own.
     said = try_to_load(work, "use-axpby-static", library)
     assert "let both have the same" in said, said

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins of other minor versions in this host: four compiled with the headers
-// of minor versions 0 to 3, whose tables end where they ended then, and one
+// Plugins of other minor versions in this host: six compiled with the headers
+// of minor versions 0 to 5, whose tables end where they ended then, and one
 // that is newer, with tables that are longer than this host knows. Two variants
 // of one backend are loaded side by side too.
 #include <math.h>
@@ -155,6 +155,23 @@ static void test_minor4_plugin(void** state) {
   pestle_context_release(context);
 }
 
+// Its table of a target ends before kernels as text.
+static void test_minor5_plugin(void** state) {
+  (void)state;
+  pestle_context_t* context = open_context(OLD_FOLDER "5");
+  const pestle_backend_t* backend = pestle_context_backend(context, "example");
+  assert_non_null(backend);
+  assert_int_equal(backend->target->struct_size,
+                   offsetof(pestle_target_api_t, compile_source));
+  assert_false(PESTLE_HAS(backend->target, compile_source));
+  pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+  assert_ok(backend->target->describe(backend->self, NULL, &caps));
+  assert_string_equal(caps.source_language, "");
+  run_on(context, "example");
+  run_new_dtype(context);
+  pestle_context_release(context);
+}
+
 static void test_old_plugin(void** state) {
   (void)state;
   pestle_context_t* context = open_context(OLD_FOLDER "0");
@@ -225,6 +242,7 @@ int main(void) {
       cmocka_unit_test(test_minor2_plugin),
       cmocka_unit_test(test_minor3_plugin),
       cmocka_unit_test(test_minor4_plugin),
+      cmocka_unit_test(test_minor5_plugin),
       cmocka_unit_test(test_newer_plugin),
 #ifdef LLVM_FOLDER
       cmocka_unit_test(test_two_variants),

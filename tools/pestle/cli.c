@@ -125,8 +125,13 @@ pestle_status_t cli_open_context(cli_t* cli) {
   PESTLE_TRY(read_threads(cli, &options));
   PESTLE_TRY(read_cache_size(cli, &options));
   // Only an option or a variable can be an invalid argument here.
-  return cli_as_usage(pestle_context_create(&options, &cli->context),
-                      PESTLE_STATUS_INVALID_ARGUMENT);
+  PESTLE_TRY(cli_as_usage(pestle_context_create(&options, &cli->context),
+                          PESTLE_STATUS_INVALID_ARGUMENT));
+  for (size_t i = 0; i < cli->list[CLI_EXTENSION].size; ++i) {
+    PESTLE_TRY(pestle_context_load_extension(
+        cli->context, cli->list[CLI_EXTENSION].data[i]));
+  }
+  return NULL;
 }
 
 pestle_status_t cli_as_usage(pestle_status_t status,

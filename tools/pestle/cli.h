@@ -130,6 +130,7 @@ PESTLE_NODISCARD pestle_status_t cli_dump(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_explain(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_diff(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_reduce(cli_t* cli, int* out_exit);
+PESTLE_NODISCARD pestle_status_t cli_op_test(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins_test(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_cache(cli_t* cli, int* out_exit);

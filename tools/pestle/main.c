@@ -17,7 +17,8 @@ enum {
   E = 64,
   F = 128,
   M = 256,
-  H = 512
+  H = 512,
+  T = 1024
 };
 typedef enum kind_e { FLAG, MAYBE, TEXT, COUNT, BYTES, LIST } kind_t;
 
@@ -57,6 +58,8 @@ static const verb_t verbs[] = {
      "results agree; if not, after which pass or at which kernel they part"},
     {"reduce", M, "MODEL [WAY [WAY]] --check COMMAND", cli_reduce,
      "make a model that fails as small as it still fails"},
+    {"op-test", T, "EXTENSION.so", cli_op_test,
+     "hold the ops of an extension against their own bodies"},
     {"plugins", P, "list|test FILE|NAME", cli_plugins,
      "list the backends and their devices; hold one against the reference"},
     {"cache", C, "stats|list|verify|clear|prune", cli_cache,

@@ -37,6 +37,11 @@ pestle_status_t cli_compile(cli_t* cli, int* out_exit) {
   return NO_COMPILER("'pestle compile'");
 }
 
+pestle_status_t cli_op_test(cli_t* cli, int* out_exit) {
+  (void)cli, (void)out_exit;
+  return NO_COMPILER("'pestle op-test'");
+}
+
 pestle_status_t cli_opt(cli_t* cli, int* out_exit) {
   (void)cli, (void)out_exit;
   return NO_COMPILER("'pestle opt'");

@@ -1,0 +1,495 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops of one's own: custom_op, kernel, extension, pure_callback."""
+
+import inspect
+import itertools
+import os
+import pathlib
+import sys
+
+from . import _pestle as c
+from ._core import Array, asarray
+
+BOOL, I64, F64, STR, I64S, F64S = range(6)
+_KINDS = {bool: BOOL, int: I64, float: F64, str: STR}
+_PREFER = {"auto": 0, "inline": 1, "eval": 2}
+_FRONT = {"broadcast": 1, "promote": 2, "float": 4}
+_used = {}  # names of ops to how often each was made
+
+
+class _Traced:
+    """A function of a tuple of arrays, as the library traces it; `where` says of each
+    result which one it is."""
+
+    def __init__(self, function):
+        self._function = function
+        self.where = ()
+
+    def __call__(self, arrays):
+        results = _tuple(self._function(arrays))
+        self.where = tuple(i for i, r in enumerate(results) if r is not None)
+        return tuple(asarray(r) for r in results if r is not None)
+
+
+class _Batched:
+    """The same of a function that gives results and their batched axes."""
+
+    def __init__(self, function):
+        self._function = function
+        self.where = ()
+
+    def __call__(self, arrays):
+        results, where = self._function(arrays)
+        results = _tuple(results)
+        if not isinstance(where, (tuple, list)):
+            where = (where,) * len(results)
+        self.where = tuple(-1 if w is None else w for w in where)
+        return tuple(asarray(r) for r in results)
+
+
+def _tuple(results):
+    return tuple(results) if isinstance(results, (tuple, list)) else (results,)
+
+
+class Context:
+    """What a rule sees of one use of an op: operands, results, attributes, and which
+    operands' cotangents are needed. Attributes are members too: ctx.alpha."""
+
+    def __init__(self, attrs, operands, results=(), needed=()):
+        self.attrs, self.operands, self.results = attrs, operands, results
+        self.needed = needed
+
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["attrs"][name]
+        except KeyError:
+            raise AttributeError(f"the op has no attribute {name!r}") from None
+
+
+class _Rules:
+    """What the library calls. Arrays come as one tuple."""
+
+    def __init__(self, op):
+        self._op = op
+
+    def body(self, attrs, count):
+        return _Traced(lambda arrays: self._op.function(*arrays, **attrs))
+
+    def infer(self, attrs, types):
+        specs = self._op.types
+        if callable(specs):
+            specs = specs(*(Spec(shape, dtype) for shape, dtype in types), **attrs)
+        specs = [specs] if isinstance(specs, (Spec, Array)) else specs
+        return [(tuple(s.shape), s.dtype) for s in specs]
+
+    def vjp(self, attrs, shape):
+        n, m, there, needed = shape
+
+        def run(arrays):
+            rest = iter(arrays[n + m:])
+            cotangents = [next(rest) if t else None for t in there]
+            ctx = Context(attrs, arrays[:n], arrays[n:n + m], needed)
+            results = _tuple(self._op.rules["vjp"](ctx, *cotangents))
+            if len(results) != n:
+                raise ValueError(f"the vjp of '{self._op.name}' gives {len(results)} "
+                                 f"cotangents for {n} operands")
+            return [r if w else None for r, w in zip(results, needed)]
+
+        return _Traced(run)
+
+    def jvp(self, attrs, shape):
+        n, m, there, _ = shape
+
+        def run(arrays):
+            rest = iter(arrays[n + m:])
+            tangents = [next(rest) if t else None for t in there]
+            ctx = Context(attrs, arrays[:n], arrays[n:n + m])
+            return self._op.rules["jvp"](ctx, *tangents)
+
+        return _Traced(run)
+
+    def vmap(self, attrs, how):
+        size, axes = how
+        axes = tuple(a if a >= 0 else None for a in axes)
+        return _Batched(lambda arrays: self._op.rules["vmap"](Context(attrs, arrays),
+                                                              size, axes))
+
+    def run(self, attrs, what):
+        index, inputs, outputs = what
+        views = [_view(*t) for t in inputs] + [_view(*t) for t in outputs]
+        self._op.evals[index][2](*views, **attrs)
+
+
+class Spec:
+    """The shape and dtype of an operand or a result.
+
+    shape: extents. dtype: float32 where it is not said. Raises TypeError for what is
+    neither.
+
+    >>> pt.Spec((2, 3), pt.int32).shape
+    (2, 3)
+    """
+
+    def __init__(self, shape, dtype=None):
+        if not isinstance(shape, (tuple, list)):
+            raise TypeError(f"the shape of a Spec is {shape!r}, not a tuple")
+        self.shape = tuple(shape)
+        self.dtype = c.dtype("float32" if dtype is None else dtype)
+
+    def __repr__(self):
+        return f"Spec({self.shape}, {self.dtype})"
+
+
+def _view(address, size, dtype, shape):
+    """Memory of the library as an array of NumPy's."""
+    import ctypes
+
+    import numpy
+    name = str(dtype).rsplit(".", 1)[-1]
+    try:
+        kind = numpy.dtype(name)
+    except TypeError:
+        import ml_dtypes
+        kind = numpy.dtype(getattr(ml_dtypes, name))
+    memory = (ctypes.c_char * size).from_address(address) if size else b""
+    return numpy.frombuffer(memory, dtype=kind).reshape(shape)
+
+
+def _kind_of(name, annotation, default):
+    kind = _KINDS.get(annotation)
+    if kind is None and isinstance(annotation, str):
+        kind = {t.__name__: k for t, k in _KINDS.items()}.get(annotation)
+    if kind is None and isinstance(default, (bool, int, float, str)):
+        kind = _KINDS[type(default)]
+    if kind is None and isinstance(default, (tuple, list)):
+        kind = F64S if any(isinstance(x, float) for x in default) else I64S
+    if kind is None:
+        raise TypeError(f"attribute {name!r} needs an annotation: bool, int, float or "
+                        "str, or a default")
+    return kind
+
+
+class Op:
+    """An op, called like the function that it was made of. vjp, jvp, vmap and eval take
+    the function behind them; they come before the first call."""
+
+    def __init__(self, function, name, version, prefer, front, elementwise, types,
+                 evals=(), kinds=()):
+        self._kinds = dict(kinds)
+        self.function, self.types = function, types
+        self.name, self._version = name, version
+        self._prefer, self._front = prefer, front
+        self._elementwise, self._done = elementwise, False
+        self.rules, self.evals = {}, list(evals)
+        self._operands, self._attrs = [], []
+        self.__name__ = name.rsplit(".", 1)[-1]
+        if function is not None:
+            self.__doc__ = function.__doc__
+            self._read(inspect.signature(function))
+
+    def _read(self, signature):
+        for p in signature.parameters.values():
+            if p.kind == p.KEYWORD_ONLY:
+                default = None if p.default is p.empty else p.default
+                kind = self._kinds.get(p.name, p.annotation)
+                self._attrs.append((p.name, _kind_of(p.name, kind, default), default))
+            elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+                self._operands.append(p.name)
+            elif p.kind == p.VAR_POSITIONAL:
+                self._operands = None
+
+    # --- Rules ---
+
+    def _rule(self, name, function):
+        if self._done:
+            raise RuntimeError(f"'{self.name}' was called already: its {name} comes too "
+                               "late")
+        self.rules[name] = function
+        return function
+
+    def vjp(self, function):
+        """function(ctx, *cotangents) gives a cotangent, or None for zero, for each
+        operand."""
+        return self._rule("vjp", function)
+
+    def jvp(self, function):
+        """function(ctx, *tangents) gives the tangents of the results; None is zero."""
+        return self._rule("jvp", function)
+
+    def vmap(self, function):
+        """function(ctx, size, axes) gives results and their batched axes."""
+        return self._rule("vmap", function)
+
+    def eval(self, target, id=None):
+        """What computes the op on target ("cpu", "llvm", "*"): a function of NumPy's
+        views of the operands and then the results, with the attributes by name; or the
+        address of a function of C (pestle/custom_call.h). id is its version."""
+        def add(function):
+            if self._done:
+                raise RuntimeError(f"'{self.name}' was called already: its eval comes "
+                                   "too late")
+            self.evals.append((target, id, function))
+            return function
+        return add
+
+    # --- Calls ---
+
+    def _register(self):
+        self._done = True
+        # Another op of that name is another generation of it.
+        count = _used[self.name] = _used.get(self.name, 0) + 1
+        if count > 1 or c.op_table(self.name) is not None:
+            self.name += f".g{count + 1}"
+        has = set(self.rules)
+        if self.function is not None:
+            has.add("body")
+        if self.types is not None:
+            has.add("infer")
+        evals = []
+        for target, id, function in self.evals:
+            if isinstance(function, tuple):
+                evals.append((target, id, function))
+            elif isinstance(function, int):
+                evals.append((target, id or "1", function))
+            else:
+                evals.append((target, id or "1", None))
+        c.register_op(self.name, self._version, _Rules(self), tuple(self._attrs),
+                      tuple(evals), self._prefer, self._front, self._elementwise, has)
+
+    def __call__(self, *args, stream=None, **named):
+        if not self._done:
+            self._register()
+        return _call(self.name, self._operands, self._attrs, args, named, stream)
+
+    def __repr__(self):
+        return f"<op {self.name}>"
+
+
+def _call(name, operands, attrs, args, named, stream):
+    """Operands and attributes by position or by name."""
+    args, values = list(args), {}
+    if operands is not None:
+        if len(args) > len(operands) + len(attrs):
+            raise TypeError(f"{name}() takes {len(operands)} operands and {len(attrs)} "
+                            f"attributes, {len(args)} were given")
+        for (key, _, _), value in zip(attrs, args[len(operands):]):
+            values[key] = value
+        args = args[:len(operands)]
+        for key in operands[len(args):]:
+            if key not in named:
+                raise TypeError(f"{name}() misses operand '{key}'")
+            args.append(named.pop(key))
+    for key, value in named.items():
+        if key in values:
+            raise TypeError(f"{name}() has two values for '{key}'")
+        values[key] = value
+    rows = [(key, kind, values.pop(key)) for key, kind, _ in attrs if key in values]
+    if values:
+        raise TypeError(f"{name}() has no attribute '{next(iter(values))}'")
+    like = next((a for a in args if isinstance(a, Array)), None)
+    device = c.device(stream) if isinstance(stream, str) else stream
+    arrays = tuple(_operand(a, like, device) for a in args)
+    results = c.custom(name, arrays, tuple(rows))
+    return results[0] if len(results) == 1 else results
+
+
+def _operand(x, like, device):
+    if device is not None:
+        return asarray(x, device=device)
+    if isinstance(x, Array):
+        return x
+    if like is not None and isinstance(x, (bool, int, float, complex)):
+        return c.full((), x, c.promote(like.dtype, x), like.device)
+    return asarray(x)
+
+
+def _front_bits(front):
+    if front is True:
+        return 7
+    bits = 0
+    for word in (front,) if isinstance(front, str) else front or ():
+        bits |= _FRONT[word]
+    return bits
+
+
+def custom_op(name, *, version=1, prefer="auto", front=("broadcast", "promote"),
+              elementwise=False, types=None):
+    """Makes an op of a function: its body, traced once for each signature, which fuses.
+
+        @pestle.custom_op("user.axpby")
+        def axpby(x, y, *, alpha: float, beta: float):
+            return alpha * x + beta * y
+
+    Operands are the parameters by position, attributes those by keyword. prefer is
+    "auto", "inline" or "eval". front says what is done to operands first: "broadcast",
+    "promote" to one dtype, "float" for integers too. types, of an op whose function is
+    not to be traced (``custom_op(name, types=f)(None)``), gives Spec of the results.
+    Raises ValueError for a name without a dot when it is first called, TypeError for
+    attributes that are not bool, int, float, str or lists of numbers.
+
+    >>> @pt.custom_op("docs.axpby")
+    ... def axpby(x, y, *, alpha: float, beta: float):
+    ...     return alpha * x + beta * y
+    >>> axpby(pt.ones((2,)), pt.ones((2,)), alpha=4.0, beta=2.0).tolist()
+    [6.0, 6.0]
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"the name of an op is {name!r}, not a text")
+    def make(function):
+        return Op(function, name, version, _PREFER[prefer], _front_bits(front),
+                  elementwise, types)
+    return make
+
+
+def _grid(value):
+    if value is None:
+        return ()
+    values = value if isinstance(value, (tuple, list)) else (value,)
+    return tuple(str(v) for v in values)
+
+
+_LANGUAGES = {"cuda": "cuda", "metal": "metal", "opencl": "opencl", "glsl": "vulkan",
+              "kir": "cpu"}
+
+
+def kernel(name, inputs, outputs, *, grid=None, group=None, body=None, types=None,
+           header=None, template=None, shared_bytes=0, init_value=None, flags=None,
+           whole=False, entry=None, attributes=(), **texts):
+    """A kernel whose text is written here, one for each language: cuda, metal, opencl,
+    glsl (of vulkan), kir (Kernel IR, of CPUs).
+
+        exp = pestle.kernel("myexp", inputs=["x"], outputs=["y"], grid="x.size",
+                            opencl="y[i] = exp(x[i]);", cuda="y[i] = expf(x[i]);",
+                            body=lambda x: pestle.exp(x))
+
+    grid is how many threads there are: integers or expressions over extents. In the
+    text i is the thread, x_shape, x_strides, x_ndim and x_size are constants, T is the
+    type of the first result, and names of template are types or numbers. body, the same
+    as a function of arrays, gives types, derivatives and what runs where no text is
+    for; without it types says what the results are. Raises TypeError for a language
+    that is none of them, ValueError for text that does not compile, when it runs.
+
+    >>> twice = pt.kernel("twice", ["x"], ["y"], grid="x.size", cuda="y[i] = 2 * x[i];",
+    ...                   body=lambda x: 2 * x)
+    >>> twice(pt.ones((2,))).tolist()
+    [2.0, 2.0]
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a kernel is {name!r}, not a text")
+    unknown = set(texts) - set(_LANGUAGES)
+    if unknown:
+        raise TypeError(f"kernel() knows no language '{unknown.pop()}': "
+                        f"{', '.join(_LANGUAGES)} are")
+    rows = tuple((template or {}).items())
+    evals = []
+    for language, text in texts.items():
+        source = (language, text, header, whole, entry, tuple(inputs), tuple(outputs),
+                  rows, _grid(grid), _grid(group), shared_bytes, init_value, flags)
+        evals.append((_LANGUAGES[language], None, source))
+    full = name if "." in name else f"kernel.{name}"
+    op = Op(body, full, 1, _PREFER["eval"], 0, False, types, evals, attributes)
+    op._operands = list(inputs)
+    if body is None:
+        op._attrs = [(key, _kind_of(key, kind, None), None) for key, kind in attributes]
+    return op
+
+
+class _Extension:
+    """The ops of an extension as functions."""
+
+    def __init__(self, names):
+        self._names = {name.rsplit(".", 1)[-1]: name for name in names}
+
+    def __getattr__(self, name):
+        full = self.__dict__["_names"].get(name)
+        if full is None:
+            raise AttributeError(f"the extension has no op {name!r}; it has "
+                                 f"{', '.join(self._names) or 'none'}")
+        table = c.op_table(full)
+
+        def op(*args, stream=None, **named):
+            count = len(args)
+            for i, a in enumerate(args):  # numbers behind arrays are attributes
+                if not isinstance(a, Array) and not hasattr(a, "__dlpack__") and \
+                        isinstance(a, (bool, int, float, str, tuple)) and \
+                        len(args) - i <= len(table) and i > 0:
+                    count = i
+                    break
+            operands = [f"operand {i}" for i in range(count)]
+            return _call(full, operands, table, args, named, stream)
+
+        op.__name__ = name
+        setattr(self, name, op)
+        return op
+
+
+def extension(where):
+    """The ops of a library of one's own. where is its file, or the name of the package
+    that it lies in: ``axpby = pestle.extension(__name__).axpby``. Raises ValueError
+    where there is no such file, Error where it cannot be loaded.
+
+    >>> pt.extension("nowhere")
+    Traceback (most recent call last):
+    ...
+    ValueError: no lib*.so is in nowhere
+    """
+    if not isinstance(where, (str, os.PathLike)):
+        raise TypeError(f"extension() takes a file or a package's name, not {where!r}")
+    path = pathlib.Path(where)
+    if not path.suffix or not path.exists():
+        module = sys.modules.get(str(where))
+        folder = pathlib.Path(module.__file__).parent if module and \
+            getattr(module, "__file__", None) else path
+        files = sorted(f for end in ("so", "dylib", "dll")
+                       for f in folder.glob(f"lib*.{end}"))
+        if not files:
+            raise ValueError(f"no lib*.so is in {folder}")
+        path = files[0]
+    before = set(c.op_names())
+    c.load_extension(str(path.resolve()))
+    names = [n for n in c.op_names() if n not in before] or _loaded.get(str(path), [])
+    _loaded[str(path)] = names
+    return _Extension(names)
+
+
+_loaded = {}
+_numbers = itertools.count(1)
+
+
+def pure_callback(function, types, *args, vmap=None):
+    """What function gives for NumPy arrays of args: arrays of types (Spec, or arrays to
+    take shape and dtype from), where the values are needed. It is called once for each
+    evaluation, and must give the same for the same. Raises ValueError, where the values
+    are needed, for results of another shape and for what function raised.
+
+    >>> import numpy
+    >>> pt.pure_callback(numpy.sort, pt.Spec((3,)), pt.asarray([3.0, 1.0, 2.0])).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    import numpy
+    if not callable(function):
+        raise TypeError(f"pure_callback() takes a function, not {function!r}")
+    single = isinstance(types, (Spec, Array))
+    if not single and not isinstance(types, (tuple, list)):
+        raise TypeError(f"pure_callback() takes Spec of its results, not {types!r}")
+    specs = [types] if single else list(types)
+    for s in specs:
+        if not isinstance(s, (Spec, Array)):
+            raise TypeError(f"pure_callback() takes Spec of its results, not {s!r}")
+    specs = [Spec(s.shape, s.dtype) for s in specs]
+
+    def run(*views, **_):
+        ins, outs = views[:len(args)], views[len(args):]
+        results = function(*ins)
+        for out, result in zip(outs, (results,) if single else results):
+            if numpy.shape(result) != out.shape:
+                raise ValueError(f"the callback gave the shape {numpy.shape(result)}, "
+                                 f"{out.shape} was said")
+            out[...] = result
+
+    op = Op(None, f"python.callback_{next(_numbers)}", 1, _PREFER["eval"], 0, False,
+            specs)
+    op._operands = [f"operand {i}" for i in range(len(args))]
+    op.evals.append(("*", f"{id(op)}", run))
+    results = op(*args)
+    return results if single else _tuple(results)

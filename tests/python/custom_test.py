@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Ops of one's own from Python: bodies, evals, kernels as text, callbacks, JAX's
+composites by name."""
+
+import os
+import tempfile
+
+import numpy
+from case import raises, run
+
+import pestle as pt
+
+X = numpy.arange(12, dtype=numpy.float32).reshape(3, 4) / 4
+Y = numpy.ones((3, 4), numpy.float32)
+
+
+def has_device(name):
+    try:
+        return pt.device(name) is not None
+    except (pt.Error, ValueError):
+        return False
+
+
+def axpby_of(name, **options):
+    @pt.custom_op(name, **options)
+    def axpby(x, y, *, alpha: float, beta: float = 2.0):
+        return alpha * x + beta * y
+    return axpby
+
+
+def test_body():
+    axpby = axpby_of("test.axpby")
+    x, y = pt.asarray(X), pt.asarray(Y)
+    want = 4 * X + 2 * Y
+    assert numpy.array_equal(axpby(x, y, alpha=4.0, beta=2.0), want)
+    # By position, as the reference has it, and operands by name.
+    assert numpy.array_equal(axpby(x, y, 4, 2), want)
+    assert numpy.array_equal(axpby(x, y=y, alpha=4.0), want)
+    assert numpy.array_equal(axpby(x, y, 4.0, 2.0, stream=pt.cpu), want)
+    # Promoted and broadcast before the op sees them.
+    z = axpby(pt.ones((3, 1), dtype=pt.float16), y, alpha=4.0)
+    assert z.shape == (3, 4) and z.dtype == pt.float32
+    text = str(pt.lower(lambda a, b: axpby(a, b, alpha=4.0), x, y).module)
+    assert 'stablehlo.composite "test.axpby"' in text, text
+    assert "alpha = 4.0 : f64, beta = 2.0 : f64" in text
+    f = pt.jit(lambda a, b: pt.sin(axpby(a, b, alpha=4.0)) * b)
+    assert numpy.allclose(f(x, y), numpy.sin(want) * Y, rtol=1e-6)
+
+
+def test_errors():
+    axpby = axpby_of("test.errors")
+    x, y = pt.asarray(X), pt.asarray(Y)
+    raises(ValueError, lambda: axpby(x, y), "needs attribute 'alpha'")
+    raises(TypeError, lambda: axpby(x, y, alpha=1.0, gamma=2.0), "'gamma'")
+    raises(TypeError, lambda: axpby(x), "misses operand 'y'")
+    raises(TypeError, lambda: axpby(x, y, 1, 2, 3), "5 were given")
+    raises(TypeError, lambda: axpby(x, y, 1.0, alpha=1.0), "two values")
+    raises(ValueError, lambda: axpby(x, pt.ones((5,)), alpha=1.0), "axis 1")
+    raises(RuntimeError, lambda: axpby.vjp(None), "too late")
+    hidden = pt.asarray(X) + 1
+
+    @pt.custom_op("test.hidden")
+    def reads(x):
+        return x + hidden
+    raises(ValueError, lambda: reads(x), "reads an array that is no argument")
+
+    @pt.custom_op("test.raises")
+    def bad(x):
+        raise KeyError("from the body")
+    raises(KeyError, lambda: bad(x), "from the body")
+    raises(ValueError, lambda: pt.custom_op("axpby")(lambda x: x)(x), "user.axpby")
+
+
+def test_generations():
+    first, second = axpby_of("test.twice"), axpby_of("test.twice")
+    x, y = pt.asarray(X), pt.asarray(Y)
+    assert numpy.array_equal(first(x, y, alpha=1.0), second(x, y, alpha=1.0))
+    assert first.name == "test.twice" and second.name != first.name
+
+
+def test_eval():
+    axpby = axpby_of("test.eval", prefer="eval")
+    calls = []
+
+    @axpby.eval("*", id="numpy-1")
+    def _(x, y, out, *, alpha, beta):
+        calls.append((x.shape, x.dtype))
+        numpy.add(alpha * x, beta * y, out=out)
+
+    x, y = pt.asarray(X), pt.asarray(Y)
+    f = pt.jit(lambda a, b: axpby(a, b, alpha=4.0) + 1)
+    for _ in range(3):
+        assert numpy.array_equal(f(x, y), 4 * X + 2 * Y + 1)
+    assert calls == [((3, 4), numpy.float32)] * 3
+    # No other process has the function.
+    with tempfile.TemporaryDirectory() as folder:
+        module = pt.lower(lambda a, b: axpby(a, b, alpha=4.0), x, y).module
+        raises(NotImplementedError,
+               lambda: module.save_plan(os.path.join(folder, "a.plan")),
+               "cannot be saved")
+
+    bad = axpby_of("test.bad_eval", prefer="eval")
+
+    @bad.eval("*")
+    def _(x, y, out, **attrs):
+        raise OSError("the disk is full")
+    raises(ValueError, lambda: pt.eval(bad(x, y, alpha=1.0)), "the disk is full")
+
+
+def test_kernel():
+    text = "z[i] = x[i] * alpha + T(W) * y[i];"
+    options = dict(inputs=["x", "y"], outputs=["z"], grid="x.size",
+                   template={"W": 2}, attributes=[("alpha", float)])
+    blend = pt.kernel("blend", opencl=text.replace("T(W)", "(T)W"), glsl=text,
+                      body=lambda x, y, *, alpha: alpha * x + 2 * y, **options)
+    for name in ("opencl", "vulkan", "llvm", "ref"):
+        if not has_device(name):
+            continue
+        device = pt.device(name)
+        x, y = (pt.asarray(a, device=device) for a in (X, Y))
+        assert numpy.allclose(blend(x, y, alpha=4.0), 4 * X + 2 * Y), name
+    raises(TypeError, lambda: pt.kernel("k", ["x"], ["y"], fortran="y = x"), "fortran")
+    if has_device("opencl"):
+        device = pt.device("opencl")
+        x = pt.asarray(X, device=device)
+        wrong = pt.kernel("wrong", ["x"], ["y"], grid="x.size", types=lambda x: x,
+                          opencl="int a = 1;\ny[i] = nothing;")
+        raises(ValueError, lambda: pt.eval(wrong(x)), "nothing")
+
+
+def test_callback():
+    x = pt.asarray(X)
+    f = pt.jit(lambda a: pt.pure_callback(numpy.sort, pt.Spec(X.shape), -a) + 1)
+    assert numpy.array_equal(f(x), numpy.sort(-X) + 1)
+    two = pt.pure_callback(lambda a: (a.sum(), a.argmax()),
+                           (pt.Spec(()), pt.Spec((), pt.int64)), x)
+    assert two[0].item() == X.sum() and two[1].item() == 11
+    raises(ValueError, lambda: pt.eval(pt.pure_callback(lambda a: a[0], pt.Spec((3, 4)),
+                                                       x)), "the shape (4,)")
+
+
+def test_composites_by_name():
+    """Text as JAX prints it for lax.composite: the op of that name is meant."""
+    axpby = axpby_of("test.by_name", version=1, prefer="eval")
+    seen = []
+
+    @axpby.eval("*", id="1")
+    def _(x, y, out, *, alpha, beta):
+        seen.append(alpha)
+        out[...] = alpha * x + beta * y
+    x, y = pt.asarray(X), pt.asarray(Y)
+    pt.eval(axpby(x, y, alpha=1.0))
+    text = """module @jit_f {
+  func.func public @main(%arg0: tensor<3x4xf32>, %arg1: tensor<3x4xf32>) -> tensor<3x4xf32> {
+    %0 = stablehlo.composite "test.by_name" %arg0, %arg1 {composite_attributes = {alpha = 4.000000e+00 : f32}, decomposition = @f, version = 1 : i32} : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+    return %0 : tensor<3x4xf32>
+  }
+  func.func private @f(%arg0: tensor<3x4xf32>, %arg1: tensor<3x4xf32>) -> tensor<3x4xf32> {
+    return %arg1 : tensor<3x4xf32>
+  }
+}"""
+    f = pt.from_stablehlo(text)
+    assert numpy.array_equal(f(x, y), 4 * X + 2 * Y)
+    assert seen == [1.0, 4.0]
+
+
+run(globals())

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops of the caller's own in transforms: z = x^2 y, whose rules are told from what its
+// body would give by a factor, so that it is seen which was asked.
+#include "ir/ref/ref.h"
+#include "pestle/custom_op.h"
+#include "pestle/pestle.h"
+#include "pestle/transform.h"
+#include "test.h"
+
+enum { N = 4, SIZE = 3 };
+
+typedef struct asked_t {
+  int vjp, jvp, vmap;
+} asked_t;
+
+static pestle_status_t times(pestle_builder_t* b, pestle_value_t* x,
+                             pestle_value_t* y, double by,
+                             pestle_value_t** out) {
+  float value = (float)by;
+  pestle_constant_attrs_t attrs = {
+      .struct_size = sizeof(attrs),
+      .value = {pestle_value_type(x), &value, sizeof(value), true}};
+  pestle_value_t* k;
+  PESTLE_TRY(pestle_op_constant(b, &attrs, &k));
+  PESTLE_TRY(pestle_op_multiply(b, x, y, out));
+  return pestle_op_multiply(b, *out, k, out);
+}
+
+static pestle_status_t body(void* user, pestle_builder_t* b,
+                            const pestle_custom_node_t* n,
+                            pestle_value_t** out) {
+  (void)user;
+  PESTLE_TRY(times(b, n->operands[0], n->operands[0], 1, out));
+  return pestle_op_multiply(b, *out, n->operands[1], out);
+}
+
+// Of x alone, and twice what it is: 2 (2 x y ct); of y by the result: z / y ct.
+static pestle_status_t vjp(void* user, pestle_builder_t* b,
+                           const pestle_custom_node_t* n,
+                           pestle_value_t* const* cotangents,
+                           const bool* needed, pestle_value_t** out) {
+  pestle_value_t* v;
+  ++((asked_t*)user)->vjp;
+  assert_non_null(cotangents[0]);
+  assert_int_equal(n->operand_count, 2);
+  assert_int_equal(n->result_count, 1);
+  if (needed[0]) {
+    PESTLE_TRY(times(b, n->operands[0], n->operands[1], 4, &v));
+    PESTLE_TRY(pestle_op_multiply(b, v, cotangents[0], &out[0]));
+  }
+  if (!needed[1]) return NULL;
+  PESTLE_TRY(pestle_op_divide(b, n->results[0], n->operands[1], &v));
+  return pestle_op_multiply(b, v, cotangents[0], &out[1]);
+}
+
+// Three times what it is: 3 (2 x y tx).
+static pestle_status_t jvp(void* user, pestle_builder_t* b,
+                           const pestle_custom_node_t* n,
+                           pestle_value_t* const* tangents,
+                           pestle_value_t** out) {
+  ++((asked_t*)user)->jvp;
+  assert_non_null(tangents[0]);
+  assert_null(tangents[1]);
+  PESTLE_TRY(times(b, n->operands[0], n->operands[1], 6, out));
+  return pestle_op_multiply(b, *out, tangents[0], out);
+}
+
+// With the axis last, where x alone has it.
+static pestle_status_t vmap(void* user, pestle_builder_t* b,
+                            const pestle_custom_node_t* n, const int64_t* axes,
+                            int64_t size, pestle_value_t** out,
+                            int64_t* out_axes) {
+  int64_t order[] = {1, 0}, dims[] = {0};
+  pestle_type_t type = {PESTLE_F32, 2, {N, SIZE}};
+  pestle_transpose_attrs_t turn = {.struct_size = sizeof(turn),
+                                   .permutation = {order, 2}};
+  pestle_broadcast_in_dim_attrs_t spread = {.struct_size = sizeof(spread),
+                                            .broadcast_dimensions = {dims, 1}};
+  pestle_value_t *x, *y;
+  ++((asked_t*)user)->vmap;
+  assert_int_equal(axes[0], 0);
+  assert_int_equal(axes[1], -1);
+  assert_int_equal(size, SIZE);
+  assert_int_equal(n->operand_types[0].rank, 2);
+  PESTLE_TRY(pestle_op_transpose(b, n->operands[0], &turn, &x));
+  PESTLE_TRY(pestle_op_broadcast_in_dim(b, n->operands[1], &spread, type, &y));
+  out_axes[0] = 1;
+  PESTLE_TRY(times(b, x, x, 1, out));
+  return pestle_op_multiply(b, *out, y, out);
+}
+
+// main(x, y) = -op(x, y)
+static pestle_module_t* make(pestle_context_t* c,
+                             const pestle_custom_op_t* op) {
+  pestle_type_t types[] = {{PESTLE_F32, 1, {N}}, {PESTLE_F32, 1, {N}}};
+  pestle_module_t* module;
+  pestle_function_t* f;
+  pestle_value_t* z;
+  assert_ok(pestle_context_register_op(c, op));
+  assert_ok(pestle_module_create(c, "m", &module));
+  assert_ok(pestle_module_add_function(module, "main", types, NULL, 2, &f));
+  pestle_builder_t b = pestle_builder_make(f);
+  pestle_value_t* in[] = {pestle_function_argument(f, 0),
+                          pestle_function_argument(f, 1)};
+  assert_ok(pestle_op_custom(&b, op->name, in, 2, NULL, 0, &z, 1));
+  assert_ok(pestle_op_negate(&b, z, &z));
+  assert_ok(pestle_op_return(&b, &z, 1, NULL));
+  return module;
+}
+
+static const float x[N] = {1, 2, -3, 0.5f}, y[N] = {2, 1, 4, -2},
+                   t[N] = {1, -1, 2, 3};
+
+static void evaluate(pestle_module_t* module, const void* const* in,
+                     void* const* out) {
+  assert_ok(pestle_module_verify(module));
+  assert_ok(pestle_ref_evaluate_function(pestle_allocator_system(),
+                                         pestle_module_entry(module), in, out));
+  pestle_module_release(module);
+}
+
+static pestle_custom_op_t op_of(asked_t* asked) {
+  return (pestle_custom_op_t){.struct_size = sizeof(pestle_custom_op_t),
+                              .name = "user.cube",
+                              .user = asked,
+                              .body = body};
+}
+
+// The factors by which the rules are told; 1: the body's.
+static void check_derivatives(bool has_vjp, bool has_jvp, float back,
+                              float forward) {
+  asked_t asked = {0};
+  pestle_context_t* c;
+  assert_ok(pestle_context_create(NULL, &c));
+  pestle_custom_op_t op = op_of(&asked);
+  if (has_vjp) op.vjp = vjp;
+  if (has_jvp) op.jvp = jvp;
+  pestle_module_t *module = make(c, &op), *made;
+  float z[N], cx[N], cy[N];
+  static const uint32_t first[] = {0};
+  pestle_transform_options_t options = {
+      .struct_size = sizeof(options), .arguments = first, .argument_count = 1};
+  assert_ok(pestle_module_vjp(module, has_jvp ? &options : NULL, &made));
+  evaluate(made, (const void*[]){x, y, t}, (void*[]){z, cx, cy});
+  for (int i = 0; i < N; ++i) {
+    assert_float_equal(z[i], -x[i] * x[i] * y[i], 1e-6);
+    assert_float_equal(cx[i], -back * 2 * x[i] * y[i] * t[i], 1e-5);
+    if (!has_jvp) assert_float_equal(cy[i], -x[i] * x[i] * t[i], 1e-5);
+  }
+  assert_ok(pestle_module_jvp(module, &options, &made));
+  evaluate(made, (const void*[]){x, y, t}, (void*[]){z, cx});
+  for (int i = 0; i < N; ++i)
+    assert_float_equal(cx[i], -forward * 2 * x[i] * y[i] * t[i], 1e-5);
+  assert_int_equal(asked.vjp, has_vjp);
+  assert_int_equal(asked.jvp > 0, has_jvp);
+  pestle_module_release(module);
+  pestle_context_release(c);
+}
+
+static void rules_are_asked(void** state) {
+  (void)state;
+  check_derivatives(false, false, 1, 1);
+  check_derivatives(true, false, 2, 1);
+  check_derivatives(false, true, 3, 3);
+  check_derivatives(true, true, 2, 3);
+}
+
+static void is_batched(void** state) {
+  (void)state;
+  // By its rule, on a bigger shape, by its body.
+  for (int how = 0; how < 3; ++how) {
+    asked_t asked = {0};
+    pestle_context_t* c;
+    assert_ok(pestle_context_create(NULL, &c));
+    pestle_custom_op_t op = op_of(&asked);
+    if (how == 0) op.vmap = vmap;
+    op.elementwise = how == 1;
+    pestle_module_t *module = make(c, &op), *made;
+    static const int64_t axes[] = {0, PESTLE_NOT_BATCHED};
+    pestle_vmap_options_t options = {.struct_size = sizeof(options),
+                                     .size = SIZE,
+                                     .argument_axes = axes,
+                                     .argument_axis_count = 2};
+    float many[SIZE * N], z[SIZE * N];
+    for (int i = 0; i < SIZE * N; ++i)
+      many[i] = x[i % N] + (float)(i / N);
+    assert_ok(pestle_module_vmap(module, &options, &made));
+    evaluate(made, (const void*[]){many, y}, (void*[]){z});
+    for (int i = 0; i < SIZE * N; ++i)
+      assert_float_equal(z[i], -many[i] * many[i] * y[i % N], 1e-5);
+    assert_int_equal(asked.vmap, how == 0);
+    pestle_module_release(module);
+    pestle_context_release(c);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rules_are_asked),
+                                     cmocka_unit_test(is_batched)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
