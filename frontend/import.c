@@ -37,17 +37,20 @@ static bool is_protobuf(const pestle_mapping_t* mapping) {
 }
 
 // Text holds no control bytes but white space. One that holds some, whose place
-// the parser tells, begins with a word all the same, and is no protobuf.
+// the parser tells, begins with a word or has few of them, and is no protobuf.
 static bool is_text(const pestle_mapping_t* mapping) {
-  enum { LOOKED_AT = 512, WORD = 6 };
+  enum { LOOKED_AT = 512, WORD = 6, RARE = 16 };
   const unsigned char* bytes = mapping->data;
-  size_t count = mapping->size < LOOKED_AT ? mapping->size : LOOKED_AT, i = 0;
-  for (; i < count; ++i) {
+  size_t count = mapping->size < LOOKED_AT ? mapping->size : LOOKED_AT;
+  size_t first = count, controls = 0;
+  for (size_t i = 0; i < count; ++i) {
     unsigned char c = bytes[i];
     bool is_space = c == ' ' || (c >= '\t' && c <= '\r');
-    if (c < 32 && !is_space) break;
+    if (c >= 32 || is_space) continue;
+    if (!controls++) first = i;
   }
-  return count && (i == count || (i >= WORD && !is_protobuf(mapping)));
+  if (!controls) return count != 0;
+  return (first >= WORD || controls * RARE <= count) && !is_protobuf(mapping);
 }
 
 static pestle_status_t import_mapping(pestle_context_t* context,

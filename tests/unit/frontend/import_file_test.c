@@ -57,6 +57,26 @@ static void fixes_shapes_of_text(void** state) {
   onnx_end(&t);
 }
 
+// Text with a control byte is text, at whatever place that is: the parser tells where.
+static void tells_control_bytes_of_text(void** state) {
+  (void)state;
+  static const size_t places[] = {0, 3, 7, 40};
+  for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); ++i) {
+    onnx_test_t t;
+    onnx_begin(&t);
+    char damaged[sizeof(text)];
+    memcpy(damaged, text, sizeof(text));
+    damaged[places[i]] = 0;
+    write_file(damaged, sizeof(text) - 1);
+    pestle_status_t status = import_path(&t);
+    assert_non_null(status);
+    assert_null(strstr(pestle_status_message(status), "protobuf"));
+    assert_non_null(strstr(pestle_status_message(status), ":1:"));
+    pestle_status_release(status);
+    onnx_end(&t);
+  }
+}
+
 static void reads_the_binary_form(void** state) {
   (void)state;
   onnx_test_t t;
@@ -135,6 +155,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reads_text),
       cmocka_unit_test(fixes_shapes_of_text),
+      cmocka_unit_test(tells_control_bytes_of_text),
       cmocka_unit_test(reads_the_binary_form),
       cmocka_unit_test(reads_onnx),
       cmocka_unit_test(names_what_is_wrong),
