@@ -166,9 +166,9 @@ static pestle_status_t walk_block(names_t* n, const pestle_block_t* block,
 }
 
 static void hash_source(pestle_hasher_t* h, const pestle_source_t* s) {
-  const char* texts[] = {s->language, s->body, s->header, s->entry, s->flags,
-                         s->grid[0], s->grid[1], s->grid[2], s->group[0],
-                         s->group[1], s->group[2]};
+  const char* texts[] = {s->language, s->body,     s->header,  s->entry,
+                         s->flags,    s->grid[0],  s->grid[1], s->grid[2],
+                         s->group[0], s->group[1], s->group[2]};
   for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); ++i)
     pestle_hasher_update_str(h, pestle_str(texts[i]));
   for (size_t i = 0; i < s->input_count; ++i)

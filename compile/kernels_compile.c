@@ -25,9 +25,8 @@ static void compile_one(pestle_kernels_t* ks, pestle_kernel_t* k) {
     k->status = api->compile_source(t->backend->self, &k->legal->view,
                                     k->source, &options, &code);
   } else {
-    k->status = PESTLE_ERROR(UNSUPPORTED,
-                             "backend '%s' takes no kernels as text",
-                             t->backend->name);
+    k->status = PESTLE_ERROR(
+        UNSUPPORTED, "backend '%s' takes no kernels as text", t->backend->name);
   }
   if (!k->status && (!code.data || !code.size)) {
     k->status = PESTLE_ERROR(INTERNAL,

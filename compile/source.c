@@ -35,13 +35,11 @@ typedef struct language_t {
   const char* types[PESTLE_PLUGIN_DTYPES];
 } language_t;
 
-#define TYPES(i8, u8, i16, u16, u32, i64, u64)                      \
-  {                                                                 \
-    [PESTLE_I8] = i8, [PESTLE_U8] = u8, [PESTLE_I16] = i16,         \
-    [PESTLE_U16] = u16, [PESTLE_I32] = "int", [PESTLE_U32] = u32,   \
-    [PESTLE_I64] = i64, [PESTLE_U64] = u64, [PESTLE_F32] = "float", \
-    [PESTLE_F64] = "double"                                         \
-  }
+#define TYPES(i8, u8, i16, u16, u32, i64, u64)                           \
+  {[PESTLE_I8] = i8,       [PESTLE_U8] = u8,     [PESTLE_I16] = i16,     \
+   [PESTLE_U16] = u16,     [PESTLE_I32] = "int", [PESTLE_U32] = u32,     \
+   [PESTLE_I64] = i64,     [PESTLE_U64] = u64,   [PESTLE_F32] = "float", \
+   [PESTLE_F64] = "double"}
 
 static const language_t languages[] = {
     {"cuda", "%s%s* const %s = %s;\n", "const long long", "{", "}",

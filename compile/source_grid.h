@@ -18,8 +18,8 @@ typedef struct pestle_grid_name_t {
 
 // INVALID_ARGUMENT says what in |text| is not understood, or that it is no integer
 // from 0 to 2^31 - 1.
-PESTLE_NODISCARD pestle_status_t pestle_grid_evaluate(
-    const char* text, const pestle_grid_name_t* names, size_t count,
-    int64_t* out_value);
+PESTLE_NODISCARD pestle_status_t
+pestle_grid_evaluate(const char* text, const pestle_grid_name_t* names,
+                     size_t count, int64_t* out_value);
 
 #endif  // PESTLE_COMPILE_SOURCE_GRID_H_

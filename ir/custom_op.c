@@ -186,8 +186,8 @@ pestle_status_t pestle_eval_call_find(const pestle_node_t* node,
                                       const pestle_custom_op_t** out_op,
                                       const pestle_custom_eval_t** out_eval) {
   pestle_str_t call = pestle_str(PESTLE_NODE_STR(node, call_target_name));
-  pestle_str_t name, id, rest = pestle_str_slice(
-                             call, strlen(PESTLE_EVAL_CALL), call.size);
+  pestle_str_t name, id,
+      rest = pestle_str_slice(call, strlen(PESTLE_EVAL_CALL), call.size);
   char text[256];
   int64_t index = -1;
   if (!pestle_str_split(rest, '#', &name, &id)) {
@@ -195,8 +195,7 @@ pestle_status_t pestle_eval_call_find(const pestle_node_t* node,
     if (!pestle_str_parse_i64(id, &index)) index = -1;
   }
   (void)snprintf(text, sizeof(text), "%.*s", PESTLE_STR_ARG(name));
-  *out_op =
-      pestle_context_find_op(node->block->region->module->context, text);
+  *out_op = pestle_context_find_op(node->block->region->module->context, text);
   *out_eval = NULL;
   for (size_t i = 0; *out_op && i < (*out_op)->eval_count; ++i) {
     const pestle_custom_eval_t* e = (*out_op)->evals[i];
@@ -439,7 +438,8 @@ pestle_status_t pestle_builder_inline(pestle_builder_t* builder,
                                       size_t operand_count,
                                       pestle_value_t** out,
                                       size_t out_capacity) {
-  PESTLE_REQUIRE(builder && builder->module && module, "a builder and a module");
+  PESTLE_REQUIRE(builder && builder->module && module,
+                 "a builder and a module");
   PESTLE_REQUIRE((operands || !operand_count) && (out || !out_capacity),
                  "operands and a place for the results");
   const pestle_function_t* entry = pestle_module_entry(module);

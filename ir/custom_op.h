@@ -25,9 +25,9 @@ pestle_custom_use(pestle_arena_t* arena, const pestle_node_t* node,
                   pestle_custom_use_t* out_use);
 
 // The attributes of |node| from their text, where the node is not one of a graph.
-PESTLE_NODISCARD pestle_status_t pestle_custom_use_attrs(
-    pestle_arena_t* arena, const pestle_custom_op_t* op, const char* text,
-    pestle_custom_node_t* node);
+PESTLE_NODISCARD pestle_status_t
+pestle_custom_use_attrs(pestle_arena_t* arena, const pestle_custom_op_t* op,
+                        const char* text, pestle_custom_node_t* node);
 
 // An eval in a graph is a custom call of this, the op's name, '#' and the eval's id,
 // or '@' and its place in the list where it is no function, whose backend_dictionary

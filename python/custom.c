@@ -8,7 +8,12 @@
 
 #include "ir.h"
 
-enum { MOST_EVALS = 8, MOST_ATTRS = 64, MOST_RESULTS = 64, MOST_OPERANDS = 255 };
+enum {
+  MOST_EVALS = 8,
+  MOST_ATTRS = 64,
+  MOST_RESULTS = 64,
+  MOST_OPERANDS = 255
+};
 
 // --- Attributes ---
 
@@ -126,10 +131,9 @@ static PyObject* call_rule(void* user, const char* name,
                            const pestle_custom_attrs_t* attrs, PyObject* more) {
   PyObject* dict = attrs_of(attrs);
   PyObject* method = PyObject_GetAttrString(user, name);
-  PyObject* result =
-      dict && method && more
-          ? PyObject_CallFunctionObjArgs(method, dict, more, NULL)
-          : NULL;
+  PyObject* result = dict && method && more ? PyObject_CallFunctionObjArgs(
+                                                  method, dict, more, NULL)
+                                            : NULL;
   Py_XDECREF(dict);
   Py_XDECREF(method);
   Py_XDECREF(more);
@@ -174,9 +178,8 @@ static pestle_status_t body(void* user, pestle_builder_t* builder,
                             const pestle_custom_node_t* node,
                             pestle_value_t** out) {
   PyGILState_STATE state = PyGILState_Ensure();
-  PyObject* function =
-      call_rule(user, "body", node->attrs,
-                PyLong_FromSize_t(node->operand_count));
+  PyObject* function = call_rule(user, "body", node->attrs,
+                                 PyLong_FromSize_t(node->operand_count));
   pestle_status_t status = splice(builder, function, node->operands,
                                   node->operand_count, out, MOST_RESULTS);
   PyGILState_Release(state);
@@ -190,9 +193,9 @@ static PyObject* types_of(const pestle_type_t* types, size_t count) {
     for (int32_t d = 0; dims && d < types[i].rank; ++d) {
       PyTuple_SetItem(dims, d, PyLong_FromLongLong(types[i].dims[d]));
     }
-    PyObject* row = dims ? Py_BuildValue("(NN)", dims,
-                                         pestle_py_dtype(types[i].dtype))
-                         : NULL;
+    PyObject* row =
+        dims ? Py_BuildValue("(NN)", dims, pestle_py_dtype(types[i].dtype))
+             : NULL;
     if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
     Py_XDECREF(row);
   }
@@ -290,11 +293,10 @@ static pestle_status_t derive(const char* name, void* user,
                     PyBool_FromLong(!needed || needed[i]));
   }
   PyObject* function =
-      there && wanted
-          ? call_rule(user, name, node->attrs,
-                      Py_BuildValue("(nnNN)", (Py_ssize_t)n, (Py_ssize_t)m,
-                                    there, wanted))
-          : NULL;
+      there && wanted ? call_rule(user, name, node->attrs,
+                                  Py_BuildValue("(nnNN)", (Py_ssize_t)n,
+                                                (Py_ssize_t)m, there, wanted))
+                      : NULL;
   Py_XINCREF(function);
   pestle_status_t status =
       splice(builder, function, values, size, made, MOST_OPERANDS);
@@ -316,8 +318,8 @@ static pestle_status_t jvp(void* user, pestle_builder_t* builder,
                            const pestle_custom_node_t* node,
                            pestle_value_t* const* tangents,
                            pestle_value_t** out) {
-  return derive("jvp", user, builder, node, tangents, node->operand_count,
-                NULL, out, node->result_count);
+  return derive("jvp", user, builder, node, tangents, node->operand_count, NULL,
+                out, node->result_count);
 }
 
 static pestle_status_t vmap(void* user, pestle_builder_t* builder,
@@ -329,14 +331,13 @@ static pestle_status_t vmap(void* user, pestle_builder_t* builder,
   for (size_t i = 0; list && i < node->operand_count; ++i) {
     PyTuple_SetItem(list, (Py_ssize_t)i, PyLong_FromLongLong(axes[i]));
   }
-  PyObject* function = call_rule(
-      user, "vmap", node->attrs,
-      list ? Py_BuildValue("(LN)", (long long)size, list) : NULL);
+  PyObject* function =
+      call_rule(user, "vmap", node->attrs,
+                list ? Py_BuildValue("(LN)", (long long)size, list) : NULL);
   Py_XINCREF(function);
   pestle_status_t status = splice(builder, function, node->operands,
                                   node->operand_count, out, MOST_RESULTS);
-  PyObject* where =
-      status ? NULL : PyObject_GetAttrString(function, "where");
+  PyObject* where = status ? NULL : PyObject_GetAttrString(function, "where");
   PyObject* tuple = where ? PySequence_Tuple(where) : NULL;
   for (Py_ssize_t i = 0; tuple && i < PyTuple_Size(tuple); ++i)
     out_axes[i] = PyLong_AsLongLong(PyTuple_GetItem(tuple, i));
@@ -362,10 +363,9 @@ static PyObject* tensors_of(const pestle_tensor_t* tensors, size_t count) {
       PyTuple_SetItem(dims, d, PyLong_FromLongLong(t->shape[d]));
       bytes *= t->shape[d];
     }
-    PyObject* row =
-        dims ? Py_BuildValue("(NLNN)", PyLong_FromVoidPtr(t->data), bytes,
-                             pestle_py_dtype(dtype), dims)
-             : NULL;
+    PyObject* row = dims ? Py_BuildValue("(NLNN)", PyLong_FromVoidPtr(t->data),
+                                         bytes, pestle_py_dtype(dtype), dims)
+                         : NULL;
     if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
     Py_XDECREF(row);
   }
@@ -377,10 +377,10 @@ static pestle_status_t eval(void* user, const pestle_custom_call_t* call,
   PyGILState_STATE state = PyGILState_Ensure();
   PyObject* in = tensors_of(call->inputs, call->input_count);
   PyObject* out = tensors_of(call->outputs, call->output_count);
-  PyObject* result =
-      in && out ? call_rule(user, "run", call->attrs,
-                            Py_BuildValue("(iNN)", index, in, out))
-                : NULL;
+  PyObject* result = in && out
+                         ? call_rule(user, "run", call->attrs,
+                                     Py_BuildValue("(iNN)", index, in, out))
+                         : NULL;
   pestle_status_t status = NULL;
   if (!result) {
     status = failed("a function of Python's");
@@ -391,10 +391,10 @@ static pestle_status_t eval(void* user, const pestle_custom_call_t* call,
   return status;
 }
 
-#define EVAL(i)                                                          \
-  static pestle_status_t eval_##i(void* user,                            \
-                                  const pestle_custom_call_t* call) {    \
-    return eval(user, call, i);                                          \
+#define EVAL(i)                                                       \
+  static pestle_status_t eval_##i(void* user,                         \
+                                  const pestle_custom_call_t* call) { \
+    return eval(user, call, i);                                       \
   }
 EVAL(0)
 EVAL(1)
@@ -578,8 +578,8 @@ static PyObject* register_op(PyObject* self, PyObject* args) {
     op->elementwise = elementwise;
     op->user = rules;
     PyObject* key;
-#define TAKE(rule)                                     \
-  key = PyUnicode_FromString(#rule);                   \
+#define TAKE(rule)                                               \
+  key = PyUnicode_FromString(#rule);                             \
   if (key && PySequence_Contains(has, key) > 0) op->rule = rule; \
   Py_XDECREF(key);
     TAKE(infer)
@@ -633,9 +633,9 @@ static PyObject* custom(PyObject* self, PyObject* args) {
            read_value(value, kind, &attrs[i], &lists[i]);
   }
   PyObject* result = NULL;
-  if (fine && pestle_py_ok(pestle_array_custom(
-                  pestle_py.context, name, operands, (size_t)count, attrs,
-                  (size_t)n, out, MOST_RESULTS))) {
+  if (fine && pestle_py_ok(pestle_array_custom(pestle_py.context, name,
+                                               operands, (size_t)count, attrs,
+                                               (size_t)n, out, MOST_RESULTS))) {
     size_t made = 0;
     while (made < MOST_RESULTS && out[made])
       ++made;
@@ -669,7 +669,8 @@ static PyObject* op_table(PyObject* self, PyObject* object) {
   const char* name = PyUnicode_AsUTF8AndSize(object, NULL);
   (void)self;
   if (!name || !pestle_py_context()) return NULL;
-  const pestle_custom_op_t* op = pestle_context_find_op(pestle_py.context, name);
+  const pestle_custom_op_t* op =
+      pestle_context_find_op(pestle_py.context, name);
   if (!op) Py_RETURN_NONE;
   PyObject* rows = PyTuple_New((Py_ssize_t)op->attr_count);
   for (size_t i = 0; rows && i < op->attr_count; ++i) {

@@ -321,8 +321,8 @@ static bool same_eval(const pestle_custom_eval_t* a,
   return a->kind == b->kind && a->takes == b->takes &&
          a->function == b->function && same_source(a->source, b->source) &&
          a->kernel == b->kernel && a->dense == b->dense &&
-         a->in_place == b->in_place && a->transient == b->transient && !strcmp(a->target, b->target) &&
-         !strcmp(a->id, b->id);
+         a->in_place == b->in_place && a->transient == b->transient &&
+         !strcmp(a->target, b->target) && !strcmp(a->id, b->id);
 }
 
 static bool same_op(const pestle_custom_op_t* a, const pestle_custom_op_t* b) {

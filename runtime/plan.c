@@ -210,11 +210,12 @@ pestle_status_t pestle_plan_save(const pestle_plan_t* plan, const char* path) {
   PESTLE_REQUIRE(plan && path, "a plan and a path");
   const char* transient = pestle_plan_transient(plan);
   if (transient) {
-    return PESTLE_ERROR(UNSUPPORTED,
-                        "the plan has op '%s' done by a function of this "
-                        "process, such as one of Python's, which no other has: "
-                        "it cannot be saved; give the op a body or an extension",
-                        transient);
+    return PESTLE_ERROR(
+        UNSUPPORTED,
+        "the plan has op '%s' done by a function of this "
+        "process, such as one of Python's, which no other has: "
+        "it cannot be saved; give the op a body or an extension",
+        transient);
   }
   return pestle_status_annotate(save(plan, path), "while saving a plan");
 }

@@ -50,10 +50,10 @@ static void pull_back(pestle_jvp_t* j, const pestle_node_t* node,
   for (uint32_t i = 0; i < n; ++i) {
     pv_t* operand = pestle_node_operand(node, i);
     operands[i] = operand;
-    operands[n + m + i] =
-        t[i]                                         ? t[i]
-        : pestle_is_smooth(operand->type->dtype) ? pestle_zeros(&j->f, operand)
-                                                     : operand;
+    operands[n + m + i] = t[i] ? t[i]
+                          : pestle_is_smooth(operand->type->dtype)
+                              ? pestle_zeros(&j->f, operand)
+                              : operand;
   }
   for (uint32_t r = 0; r < m; ++r)
     operands[n + r] = pestle_node_result(node, r);
@@ -97,10 +97,9 @@ void pestle_custom_jvp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
     pull_back(j, node, t, out);
     return;
   }
-  pestle_f_fail(&j->f,
-                pestle_status_annotate(
-                    op->jvp(op->user, &j->f.builder, &use.node, t, out),
-                    "in the jvp of op '%s'", op->name));
+  pestle_f_fail(&j->f, pestle_status_annotate(
+                           op->jvp(op->user, &j->f.builder, &use.node, t, out),
+                           "in the jvp of op '%s'", op->name));
 }
 
 // --- Backward ---
@@ -124,8 +123,8 @@ static const pestle_custom_op_t* pulled_use(pestle_transposer_t* x,
   uint32_t n = (uint32_t)PESTLE_NODE_I64(node, version);
   uint32_t m = node->result_count;
   const char* name = PESTLE_NODE_STR(node, name) + strlen(PULLBACK);
-  const pestle_custom_op_t* op = pestle_context_find_op(
-      node->block->region->module->context, name);
+  const pestle_custom_op_t* op =
+      pestle_context_find_op(node->block->region->module->context, name);
   pv_t** values = pestle_value_array(&x->f, &x->arena, n + m);
   pestle_type_t* types = PESTLE_ARENA_ARRAY(&x->arena, pestle_type_t, n + m);
   if (!op || !values || !types) {
@@ -136,17 +135,16 @@ static const pestle_custom_op_t* pulled_use(pestle_transposer_t* x,
     values[i] = pestle_node_operand(node, i);
     types[i] = *values[i]->type;
   }
-  *out_use = (pestle_custom_use_t){
-      op,
-      {.struct_size = sizeof(pestle_custom_node_t),
-       .name = name,
-       .operands = values,
-       .operand_count = n,
-       .operand_types = types,
-       .results = values + n,
-       .result_count = m,
-       .result_types = types + n,
-       .version = op->version}};
+  *out_use = (pestle_custom_use_t){op,
+                                   {.struct_size = sizeof(pestle_custom_node_t),
+                                    .name = name,
+                                    .operands = values,
+                                    .operand_count = n,
+                                    .operand_types = types,
+                                    .results = values + n,
+                                    .result_count = m,
+                                    .result_types = types + n,
+                                    .version = op->version}};
   pestle_f_fail(&x->f, pestle_custom_use_attrs(
                            &x->arena, op, PESTLE_NODE_STR(node, attributes),
                            &out_use->node));
@@ -157,8 +155,8 @@ void pestle_custom_transpose(pestle_transposer_t* x, pestle_node_t* node,
                              pv_t* const* ct) {
   pestle_custom_use_t use;
   bool pulled = is_pullback(node);
-  const pestle_custom_op_t* op = pulled ? pulled_use(x, node, &use)
-                                        : find_op(&x->arena, node, &use);
+  const pestle_custom_op_t* op =
+      pulled ? pulled_use(x, node, &use) : find_op(&x->arena, node, &use);
   if (!op) return;
   size_t n = use.node.operand_count;
   size_t first = pulled ? n + use.node.result_count : 0;
@@ -176,8 +174,8 @@ void pestle_custom_transpose(pestle_transposer_t* x, pestle_node_t* node,
       !pulled && op->transpose
           ? op->transpose(op->user, &x->f.builder, &use.node, needed, ct, out)
           : op->vjp(op->user, &x->f.builder, &use.node, ct, needed, out);
-  pestle_f_fail(&x->f, pestle_status_annotate(status, "in the vjp of op '%s'",
-                                              op->name));
+  pestle_f_fail(
+      &x->f, pestle_status_annotate(status, "in the vjp of op '%s'", op->name));
   for (size_t i = 0; i < n && !x->f.status; ++i) {
     if (!needed[i] || !out[i]) continue;
     if (!pestle_type_equal(out[i]->type, &use.node.operand_types[i])) {
@@ -216,7 +214,8 @@ static pestle_status_t on_bigger_shape(pestle_vmap_t* v,
     operands[i] = pestle_vmap_batch(v, operands[i], is_batched[i]);
   if (v->f.status) return NULL;
   const pestle_custom_attr_value_t* a;
-  while (count < MOST_ATTRS && (a = pestle_custom_attr_at(use->node.attrs, count)))
+  while (count < MOST_ATTRS &&
+         (a = pestle_custom_attr_at(use->node.attrs, count)))
     attrs[count++] = *a;
   return pestle_op_custom(&v->f.builder, use->op->name, operands,
                           use->node.operand_count, attrs, count, out,
@@ -252,8 +251,7 @@ void pestle_custom_vmap(pestle_vmap_t* v, const pestle_node_t* node,
     return;
   }
   if (!op->vmap) {
-    pestle_f_fail(&v->f,
-                  on_bigger_shape(v, &use, operands, is_batched, out));
+    pestle_f_fail(&v->f, on_bigger_shape(v, &use, operands, is_batched, out));
     return;
   }
   for (size_t i = 0; i < n; ++i) {
@@ -263,9 +261,9 @@ void pestle_custom_vmap(pestle_vmap_t* v, const pestle_node_t* node,
   use.node.operands = operands;
   use.node.operand_types = types;
   use.node.results = NULL;
-  pestle_f_fail(&v->f, pestle_status_annotate(
-                           op->vmap(op->user, &v->f.builder, &use.node, axes,
-                                    v->size, out, axes + n),
-                           "in the vmap of op '%s'", op->name));
+  pestle_f_fail(
+      &v->f, pestle_status_annotate(op->vmap(op->user, &v->f.builder, &use.node,
+                                             axes, v->size, out, axes + n),
+                                    "in the vmap of op '%s'", op->name));
   if (!v->f.status) move_axes(v, axes + n, m, out);
 }

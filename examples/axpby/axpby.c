@@ -197,19 +197,21 @@ PESTLE_EXTENSION_INIT(pestle_context_t* context, uint32_t abi) {
                                               .in_place = true};
   // One line for each language; i is the thread, of which there are as many as
   // elements.
-#define TEXT(language_, text)                                             \
-  {                                                                       \
-    .struct_size = sizeof(pestle_source_t), .language = language_,        \
-    .body = text, .inputs = inputs, .input_count = 2, .outputs = outputs, \
-    .output_count = 1, .grid = {                                          \
-      "z.size"                                                            \
-    }                                                                     \
-  }
-#define KERNEL(text)                                               \
-  {                                                                \
-    .struct_size = sizeof(pestle_custom_eval_t), .target = "*",    \
-    .kind = PESTLE_EVAL_SOURCE, .takes = is_f32, .source = &(text) \
-  }
+#define TEXT(language_, text)              \
+  {.struct_size = sizeof(pestle_source_t), \
+   .language = language_,                  \
+   .body = text,                           \
+   .inputs = inputs,                       \
+   .input_count = 2,                       \
+   .outputs = outputs,                     \
+   .output_count = 1,                      \
+   .grid = {"z.size"}}
+#define KERNEL(text)                            \
+  {.struct_size = sizeof(pestle_custom_eval_t), \
+   .target = "*",                               \
+   .kind = PESTLE_EVAL_SOURCE,                  \
+   .takes = is_f32,                             \
+   .source = &(text)}
   static const char* const inputs[] = {"x", "y"};
   static const char* const outputs[] = {"z"};
   static const pestle_source_t cuda = TEXT("cuda", axpby_cu);

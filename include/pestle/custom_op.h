@@ -314,10 +314,10 @@ pestle_op_custom(pestle_builder_t* builder, const char* name,
 // left over of |out_capacity| becomes NULL. |module|, of the same context, is kept
 // for its constants. INVALID_ARGUMENT: other operands, too little room, a module that
 // has calls.
-PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_builder_inline(
-    pestle_builder_t* builder, pestle_module_t* module,
-    pestle_value_t* const* operands, size_t operand_count,
-    pestle_value_t** out, size_t out_capacity);
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_builder_inline(pestle_builder_t* builder, pestle_module_t* module,
+                      pestle_value_t* const* operands, size_t operand_count,
+                      pestle_value_t** out, size_t out_capacity);
 
 // Records the op |name| of arrays (array.h), of which there must be one at least.
 PESTLE_API PESTLE_NODISCARD pestle_status_t

@@ -14,7 +14,8 @@ typedef struct cuda_compile_t {
   const char* text;  // CUDA C, ends with a 0
   const char* arch;  // "sm_90a"
   bool want_ptx;     // also where the toolchain knows |arch|
-  const char* flags;  // more options, with blanks between; NULL: it is no person's
+  const char*
+      flags;  // more options, with blanks between; NULL: it is no person's
 } cuda_compile_t;
 
 // |out_code|: of host->alloc(). |out_is_ptx|: the toolchain does not know |arch|

@@ -287,7 +287,8 @@ static pestle_status_t print_asm(const cuda_t* cuda, const pestle_kir_t* kernel,
   PESTLE_TRY(build(host, kernel, NULL, printed, arch, true, &a, &ptx));
   pestle_plugin_text_append(&out, ptx.data, ptx.size - 1);
   host->free(host->self, ptx.data, ptx.size);
-  pestle_status_t status = build(host, kernel, NULL, printed, arch, false, &a, &code);
+  pestle_status_t status =
+      build(host, kernel, NULL, printed, arch, false, &a, &code);
   if (!status && !a.is_ptx) pestle_cuda_disassemble(&code, &out);
   if (code.data) host->free(host->self, code.data, code.size);
   if (!status) return pestle_plugin_text_take(&out, out_text);

@@ -226,12 +226,10 @@ pestle_status_t pestle_opencl_build(const opencl_t* o,
         o->host, INTERNAL, "clCreateProgramWithSource failed with %d", error);
   }
   char options[512];
-  int length =
-      snprintf(options, sizeof options, "-cl-std=CL1.2%s %s",
-               device->exact_division
-                   ? " -cl-fp32-correctly-rounded-divide-sqrt"
-                   : "",
-               flags ? flags : "");
+  int length = snprintf(
+      options, sizeof options, "-cl-std=CL1.2%s %s",
+      device->exact_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "",
+      flags ? flags : "");
   if (length >= (int)sizeof options) {
     o->cl->ReleaseProgram(*out_program);
     *out_program = NULL;

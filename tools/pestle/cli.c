@@ -128,8 +128,8 @@ pestle_status_t cli_open_context(cli_t* cli) {
   PESTLE_TRY(cli_as_usage(pestle_context_create(&options, &cli->context),
                           PESTLE_STATUS_INVALID_ARGUMENT));
   for (size_t i = 0; i < cli->list[CLI_EXTENSION].size; ++i) {
-    PESTLE_TRY(pestle_context_load_extension(
-        cli->context, cli->list[CLI_EXTENSION].data[i]));
+    PESTLE_TRY(pestle_context_load_extension(cli->context,
+                                             cli->list[CLI_EXTENSION].data[i]));
   }
   return NULL;
 }

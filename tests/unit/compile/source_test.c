@@ -21,11 +21,11 @@ static pestle_status_t infer(void* user, const pestle_custom_node_t* n,
 }
 
 static pestle_context_t* make_context(void) {
-  pestle_context_options_t options = {.struct_size = sizeof(options),
-                                      .threads = 2,
-                                      .no_cache = true,
-                                      .backend_path =
-                                          getenv("PESTLE_BACKEND_PATH")};
+  pestle_context_options_t options = {
+      .struct_size = sizeof(options),
+      .threads = 2,
+      .no_cache = true,
+      .backend_path = getenv("PESTLE_BACKEND_PATH")};
   pestle_context_t* c;
   assert_ok(pestle_context_create(&options, &c));
   return c;
@@ -98,8 +98,7 @@ static pestle_status_t run_on(pestle_context_t* c, pestle_device_t* device) {
                                       .verify = true};
   pestle_plan_t* plan;
   pestle_executable_t* e;
-  pestle_status_t status =
-      pestle_compile(c, module, device, &options, &plan);
+  pestle_status_t status = pestle_compile(c, module, device, &options, &plan);
   pestle_module_release(module);
   if (status) return status;
   status = pestle_executable_create(c, plan, device, &e);
@@ -133,25 +132,27 @@ static void check_values(void) {
 }
 
 // As pestle dump --stage kernels prints it: z = exp(x) 2.5 + y.
-#define KIR(count, last)                                        \
-  "kernel @own(\n"                                               \
-  "    @x : global f32[1000] readonly align 4,\n"                \
-  "    @y : global f32[" count "] readonly align 4,\n"           \
-  "    @z : global f32[1000]) {\n"                               \
-  "  %0 = const 1 : index\n"                                     \
-  "  %1 = const 0 : index\n"                                     \
-  "  %2 = for %1 to %0 step 1 group.x : index name g {\n"        \
-  "    %3 = const " last " : index\n"                            \
-  "    %4 = for %1 to %3 step 1 serial : index name i {\n"       \
-  "      %6 = load @x[%4] : f32 align 4\n"                       \
-  "      %7 = exponential %6 : f32\n"                            \
-  "      %8 = const 2.5 : f32\n"                                 \
-  "      %9 = multiply %7, %8 : f32\n"                           \
-  "      %10 = load @y[%4] : f32 align 4\n"                      \
-  "      %11 = add %9, %10 : f32\n"                              \
-  "      store @z[%4], %11 align 4\n"                            \
-  "    }\n"                                                      \
-  "  }\n"                                                        \
+#define KIR(count, last)                                   \
+  "kernel @own(\n"                                         \
+  "    @x : global f32[1000] readonly align 4,\n"          \
+  "    @y : global f32[" count                             \
+  "] readonly align 4,\n"                                  \
+  "    @z : global f32[1000]) {\n"                         \
+  "  %0 = const 1 : index\n"                               \
+  "  %1 = const 0 : index\n"                               \
+  "  %2 = for %1 to %0 step 1 group.x : index name g {\n"  \
+  "    %3 = const " last                                   \
+  " : index\n"                                             \
+  "    %4 = for %1 to %3 step 1 serial : index name i {\n" \
+  "      %6 = load @x[%4] : f32 align 4\n"                 \
+  "      %7 = exponential %6 : f32\n"                      \
+  "      %8 = const 2.5 : f32\n"                           \
+  "      %9 = multiply %7, %8 : f32\n"                     \
+  "      %10 = load @y[%4] : f32 align 4\n"                \
+  "      %11 = add %9, %10 : f32\n"                        \
+  "      store @z[%4], %11 align 4\n"                      \
+  "    }\n"                                                \
+  "  }\n"                                                  \
   "}\n"
 
 static void kernel_ir_runs_on_cpus(void** state) {
