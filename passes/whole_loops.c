@@ -129,9 +129,29 @@ static pestle_status_t wrap(const pestle_pass_context_t* ctx,
 }
 
 typedef struct loops_t {
-  const pestle_pass_context_t* ctx;
+  pestle_pass_context_t* ctx;
   bool* changed;
+  bool tried;  // what was made to look at it is dead
 } loops_t;
+
+// Whether a copy of |loop| becomes a scan that is whole: a loop that does not is left as it
+// is, since what a scan expands to counts once more a turn.
+static pestle_status_t try_copy(loops_t* l, pestle_node_t* loop,
+                                bool* out_whole) {
+  pestle_copier_t copier;
+  pestle_node_t *copy, *scan = NULL;
+  *out_whole = false;
+  pestle_copier_init(pestle_context_allocator(l->ctx->context),
+                     pestle_builder_before(loop), &copier);
+  pestle_status_t status = pestle_copier_node(&copier, loop, &copy);
+  pestle_copier_deinit(&copier);
+  PESTLE_TRY(status);
+  l->tried = true;
+  PESTLE_TRY(pestle_scan_recognise(copy, &scan));
+  *out_whole = scan && is_whole(l->ctx, scan);
+  pestle_node_erase(scan ? scan : copy);
+  return NULL;
+}
 
 static pestle_status_t visit(void* user, pestle_module_t* module,
                              pestle_block_t* block) {
@@ -141,6 +161,9 @@ static pestle_status_t visit(void* user, pestle_module_t* module,
     next = n->next;
     if (n->op != PESTLE_OP_WHILE || !may_be_whole(n)) continue;
     pestle_node_t* scan;
+    bool whole;
+    PESTLE_TRY(try_copy(l, n, &whole));
+    if (!whole) continue;
     PESTLE_TRY(pestle_scan_recognise(n, &scan));
     if (!scan) continue;
     *l->changed = true;
@@ -153,6 +176,8 @@ static pestle_status_t visit(void* user, pestle_module_t* module,
 pestle_status_t pestle_pass_whole_loops(pestle_pass_context_t* ctx,
                                         pestle_module_t* module,
                                         bool* out_changed) {
-  loops_t l = {ctx, out_changed};
-  return pestle_pass_each_block(module, visit, &l);
+  loops_t l = {.ctx = ctx, .changed = out_changed};
+  PESTLE_TRY(pestle_pass_each_block(module, visit, &l));
+  bool swept;
+  return l.tried ? pestle_pass_dce(ctx, module, &swept) : NULL;
 }

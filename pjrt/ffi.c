@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "pjrt/slots.h"
+#include "pjrt/spread.h"
 
 #define INVALID(...) \
   pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT, __VA_ARGS__)

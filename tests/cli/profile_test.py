@@ -25,6 +25,7 @@ func.func public @main(%x: tensor<64x96xf32> {pestle.name = "x"})
 ))
 
 # Three trips; |counter| and the state are copied, each body step runs 3 times.
+# Its end is asked of data too, so that it stays a loop of several kernels.
 LOOP = """\
 func.func public @main(%x: tensor<512xf32> {pestle.name = "x"})
     -> (tensor<512xf32>) {
@@ -34,7 +35,11 @@ func.func public @main(%x: tensor<512xf32> {pestle.name = "x"})
   cond {
     %zero = stablehlo.constant dense<0> : tensor<i32>
     %c = stablehlo.compare GT, %i, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    stablehlo.return %c : tensor<i1>
+    %e = stablehlo.slice %s [0:1] : (tensor<512xf32>) -> tensor<1xf32>
+    %f = stablehlo.reshape %e : (tensor<1xf32>) -> tensor<f32>
+    %o = stablehlo.compare EQ, %f, %f : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %q = stablehlo.and %c, %o : tensor<i1>
+    stablehlo.return %q : tensor<i1>
   } do {
     %j = stablehlo.subtract %i, %one : tensor<i32>
     %t = stablehlo.tanh %s : tensor<512xf32>

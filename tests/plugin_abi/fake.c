@@ -363,8 +363,10 @@ const pestle_backend_t* pestle_backend_init(const pestle_host_t* host,
 #ifdef FAKE_SHORT
   // As an older plugin: the tables end after the slots that all must have.
   static const pestle_target_api_t target = {
-      offsetof(pestle_target_api_t, print), describe, toolchain_id, compile,
-      NULL};
+      .struct_size = offsetof(pestle_target_api_t, print),
+      .describe = describe,
+      .toolchain_id = toolchain_id,
+      .compile = compile};
   static const pestle_device_api_t device = {
       .struct_size = offsetof(pestle_device_api_t, cpu_entry),
       .load = load,
