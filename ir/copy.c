@@ -154,7 +154,8 @@ static pestle_status_t emit_at(pestle_copier_t* copier,
   *out_node = copy;
   // A copy beside its source is a variant, which may be dropped again; one in
   // another block is there to stay.
-  if (!copier->foreign && node->block && node->block != copy->block) {
+  if (!copier->foreign && !copier->trial && node->block &&
+      node->block != copy->block) {
     pestle_node_set_heir((pestle_node_t*)node, copy);
   }
   for (uint32_t i = 0; i < copy->result_count && i < node->result_count; ++i) {

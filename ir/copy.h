@@ -29,6 +29,8 @@ struct pestle_copier_t {
   // The source is another module. Names are interned anew, and a value without
   // a copy is an error. Else such a value stands for itself.
   bool foreign;
+  // The copy is looked at and erased: it is not what becomes of its source.
+  bool trial;
   // The source is read by other threads too, so the map is not in its values.
   pestle_map_t values;  // source value -> pestle_value_t*
   PESTLE_VEC(pestle_copy_frame_t) frames;

@@ -143,6 +143,7 @@ static pestle_status_t try_copy(loops_t* l, pestle_node_t* loop,
   *out_whole = false;
   pestle_copier_init(pestle_context_allocator(l->ctx->context),
                      pestle_builder_before(loop), &copier);
+  copier.trial = true;
   pestle_status_t status = pestle_copier_node(&copier, loop, &copy);
   pestle_copier_deinit(&copier);
   PESTLE_TRY(status);

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 # docs/adr/030: derivatives and batching came on top of 2.95 MB.
-MAX_STRIPPED_SIZE = 3_300_000
+MAX_STRIPPED_SIZE = 3_400_000
 # A library never ends the process and never prints.
 FORBIDDEN = {
     "abort", "exit", "_exit", "_Exit", "quick_exit", "__assert_fail",

@@ -86,7 +86,8 @@ OTHERS = {
     "lower", "map", "ones", "reset_peak_memory", "result_type", "scan", "set_cache_limit",
     "set_default_device", "set_memory_limit", "set_wired_limit", "stack", "stats",
     "stop_gradient", "stream", "switch", "synchronize", "while_loop", "zeros", "Array",
-    "Error", "Function", "Lowered", "Module", "Stream", "cpu", "fft.fftfreq",
+    "Error", "Function", "Lowered", "Module", "Spec", "Stream", "cpu", "custom_op",
+    "extension", "kernel", "pure_callback", "fft.fftfreq",
     "fft.rfftfreq", "random.key", "linalg.EigResult", "linalg.EighResult",
     "linalg.QRResult", "linalg.SVDResult", "linalg.SlogdetResult",
 }

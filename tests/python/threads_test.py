@@ -106,14 +106,15 @@ import os, signal, sys, threading, time
 import pestle as pt
 
 def graph(x):
-    # Products and sums that do not fuse: some hundred kernels, none of them seen before.
-    for i in range(120):
+    # Shallow enough to be recorded whole; products and sums that do not fuse: some hundred
+    # kernels, none of them seen before.
+    for i in range(90):
         x = pt.sin(x @ (x + (os.getpid() * 1000 + i))) + pt.sum(x, axis=i % 2, keepdims=True)
     return x
 
 def press():
     started.wait()
-    time.sleep(0.2)
+    time.sleep(0.05)
     os.kill(os.getpid(), signal.SIGINT)
     # A handler that raises nothing may be called before the compilation begins.
     while sys.argv[1] == "own" and not done.wait(0.1):
