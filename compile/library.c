@@ -135,16 +135,17 @@ static const pestle_backend_t* find_taker(const pestle_device_t* device,
 
 static pestle_status_t make_call(pestle_node_t* node, const question_t* q,
                                  const pestle_backend_t* backend) {
-  char name[64];
+  char name[64], config[96];
   pestle_type_t types[MAX_TENSORS];
   pestle_value_t *operands[MAX_TENSORS], *results[MAX_TENSORS];
   pestle_builder_t b = pestle_builder_before(node);
   (void)snprintf(name, sizeof(name), PESTLE_LIBRARY_CALL "%s", q->op.name);
+  (void)snprintf(config, sizeof(config), "%s %u", backend->name,
+                 (unsigned)q->op.flags);
   pestle_custom_call_attrs_t attrs = {.struct_size = sizeof(attrs),
                                       .call_target_name = name,
-                                      .backend_config = backend->name,
+                                      .backend_config = config,
                                       .backend_dictionary = "",
-                                      .api_version = (int64_t)q->op.flags,
                                       .called_computations = ""};
   for (uint32_t i = 0; i < node->operand_count; ++i)
     operands[i] = pestle_node_operand(node, i);

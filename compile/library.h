@@ -10,7 +10,7 @@
 #include "pestle/runtime.h"
 
 // What a call in a module is called that a library does: this, then the op.
-// Its configuration is the backend, its version of the interface the flags.
+// Its configuration is the backend, a space and the flags.
 #define PESTLE_LIBRARY_CALL "pestle.library."
 
 // Whether ops may be given to libraries, which have their own order of sums.

@@ -2,6 +2,7 @@
 #include "compile/steps.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -314,12 +315,15 @@ static pestle_status_t call_step(steps_t* s, const pestle_node_t* node,
 
 static pestle_status_t library_steps(steps_t* s, const pestle_node_t* node,
                                      const char* name) {
+  const char* config = PESTLE_NODE_STR(node, backend_config);
+  size_t length = strcspn(config, " ");
+  char backend[64];
+  (void)snprintf(backend, sizeof(backend), "%.*s", (int)length, config);
   pestle_plan_call_t call = {
       .kind = PESTLE_PLAN_CALL_LIBRARY,
       .name = pestle_plan_string(s->plan, name),
-      .version =
-          pestle_plan_string(s->plan, PESTLE_NODE_STR(node, backend_config)),
-      .flags = (uint32_t)PESTLE_NODE_I64(node, api_version)};
+      .version = pestle_plan_string(s->plan, backend),
+      .flags = (uint32_t)strtoul(config + length, NULL, 10)};
   return call_step(s, node, call);
 }
 

@@ -126,6 +126,11 @@ static pestle_status_t complete_one(const pestle_node_spec_t* spec,
   if (row->kind == PESTLE_ATTR_KIND_STR && !out_attr->as.str) {
     out_attr->as.str = "";
   }
+  // The first version is meant where none is said: the two are one program.
+  if (spec->op == PESTLE_OP_CUSTOM_CALL &&
+      row->name == PESTLE_ATTR_api_version && out_attr->as.i64 == 1) {
+    out_attr->as.i64 = 0;
+  }
   if (row->kind == PESTLE_ATTR_KIND_I64S) fill_default(spec, out_attr);
   return NULL;
 }

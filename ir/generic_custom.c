@@ -141,11 +141,6 @@ pestle_status_t pestle_generic_apply_custom(pestle_generic_t* g,
     PESTLE_TRY(pestle_generic_convert(g, "pestle.version", value, &a));
     return pestle_generic_push(g, &a);
   }
-  // What is meant where nothing is said.
-  if (pestle_str_equal_c(e->key, "api_version") &&
-      value->kind == PESTLE_GENERIC_INT && value->i64 == 1) {
-    return NULL;
-  }
   if (pestle_str_equal_c(e->key, "operand_layouts")) {
     g->operand_layouts = e;
     return NULL;
