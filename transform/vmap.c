@@ -418,7 +418,7 @@ static pestle_status_t transform(border_t* b) {
 pestle_status_t pestle_module_vmap(pestle_module_t* module,
                                    const pestle_vmap_options_t* options,
                                    pestle_module_t** out_module) {
-  border_t b = {.o = {sizeof(b.o)}};
+  border_t b = {.o = {.struct_size = sizeof(b.o)}};
   PESTLE_REQUIRE(out_module, "out_module");
   *out_module = NULL;
   PESTLE_REQUIRE(options, "options");
