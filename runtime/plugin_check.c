@@ -217,6 +217,28 @@ static pestle_status_t check_library(pestle_arena_t* arena,
   return library->run ? NULL : refuse_slot(arena, plugin, "library.run");
 }
 
+static pestle_status_t check_collective(pestle_arena_t* arena,
+                                        const pestle_collective_api_t* c,
+                                        pestle_plugin_t* plugin) {
+  if (plugin->is_refused) return NULL;
+  PESTLE_TRY(check_length(
+      arena, plugin, "the length of pestle_collective_api_t",
+      SIZE_UP_TO(pestle_collective_api_t, destroy), c->struct_size));
+  if (plugin->is_refused) return NULL;
+  if (!c->id) return refuse_slot(arena, plugin, "collective.id");
+  if (!c->create) return refuse_slot(arena, plugin, "collective.create");
+  if (!c->enqueue) return refuse_slot(arena, plugin, "collective.enqueue");
+  if (!c->register_memory != !c->deregister_memory) {
+    return refuse_slot(arena, plugin,
+                       c->register_memory
+                           ? "collective.deregister_memory, beside its pair,"
+                           : "collective.register_memory, beside its pair,");
+  }
+  if (!c->poll) return refuse_slot(arena, plugin, "collective.poll");
+  if (!c->abort) return refuse_slot(arena, plugin, "collective.abort");
+  return c->destroy ? NULL : refuse_slot(arena, plugin, "collective.destroy");
+}
+
 static bool is_device_type(int32_t type) {
   static const int32_t types[] = {PESTLE_DEVICE_CPU,    PESTLE_DEVICE_CUDA,
                                   PESTLE_DEVICE_OPENCL, PESTLE_DEVICE_VULKAN,
@@ -273,8 +295,13 @@ pestle_status_t pestle_plugin_check_tables(pestle_arena_t* arena,
   PESTLE_TRY(check_device(arena, device, plugin));
   bool library = PESTLE_HAS(backend, library);
   if (library) PESTLE_TRY(check_library(arena, backend->library, plugin));
+  bool collective = PESTLE_HAS(backend, collective);
+  if (collective) {
+    PESTLE_TRY(check_collective(arena, backend->collective, plugin));
+  }
   if (plugin->is_refused) return NULL;
-  if ((!target && !device && !library) || !backend->name ||
+  bool is_empty = !target && !device && !library && !collective;
+  if (is_empty || !backend->name ||
       strncmp(backend->name, plugin->name, LONGEST_NAME + 1) != 0) {
     return pestle_plugin_refuse(
         arena, plugin, PESTLE_VERDICT_TABLES,

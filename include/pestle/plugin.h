@@ -28,12 +28,14 @@
 //   4  the house: calls of the host in a stream's order, streams of others
 //   5  arrays: memory of others, and what theirs call ours
 //   6  own ops: kernels whose text a person wrote
+//   7  collectives: between the ranks of a world
 #ifndef PESTLE_PLUGIN_H_
 #define PESTLE_PLUGIN_H_
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pestle/collective.h"
 #include "pestle/export.h"
 #include "pestle/kir.h"
 #include "pestle/status.h"
@@ -42,7 +44,7 @@
 PESTLE_EXTERN_C_BEGIN
 
 #define PESTLE_ABI_MAJOR 1u
-#define PESTLE_ABI_MINOR 6u
+#define PESTLE_ABI_MINOR 7u
 
 // Whether the table |ptr| (with struct_size first) reaches slot |field|.
 #define PESTLE_HAS(ptr, field)                                     \
@@ -498,6 +500,61 @@ typedef struct pestle_library_api_t {
                          const pestle_library_op_t* op);
 } pestle_library_api_t;
 
+// -- minor 7: collectives --
+
+// What create() is told. Borrowed during the call.
+typedef struct pestle_comm_options_t {
+  size_t struct_size;
+  const uint8_t* id;  // what id() gave rank 0, the same for all ranks
+  size_t id_size;     // in bytes
+  int32_t rank, size;
+  int64_t deadline_ms;  // that a rank waits for another one; at least 1
+  int32_t max_units;    // units of the device that it may occupy; 0: its choice
+} pestle_comm_options_t;
+
+// One rank's end of a communicator, whose layout is the backend's.
+typedef struct pestle_comm_s pestle_comm_t;
+
+// A transport: how the ranks of a world meet. A function that waits for other ranks
+// ends with DEADLINE_EXCEEDED, which names a rank that did not come, or with
+// UNAVAILABLE once the communicator is aborted. Calls with one communicator come from
+// one thread at a time; poll() and abort() may be called beside them.
+typedef struct pestle_collective_api_t {
+  size_t struct_size;
+  // Names a communicator that is to be: fills |out_id|, |*size| bytes, 128 at most,
+  // and sets |*size| to the bytes that it has used. RESOURCE_EXHAUSTED: too few.
+  pestle_status_t (*id)(void* self, uint8_t* out_id, size_t* size);
+  // Joins a communicator on the backend's device |device|, 0 on cpu. All ranks call
+  // it, each on a thread of its own, and it may wait until all have done so.
+  pestle_status_t (*create)(void* self, int32_t device,
+                            const pestle_comm_options_t* options,
+                            pestle_comm_t** out_comm);
+  // All ranks call it: those of one |color| are a new communicator, in the order of
+  // their |key|, then of their ranks; of a color below 0 NULL. May be missing.
+  pestle_status_t (*split)(void* self, pestle_comm_t* comm, int32_t color,
+                           int32_t key, pestle_comm_t** out_comm);
+  // Queues |count| >= 1 collectives of one sequence number, kind and group on
+  // |stream|, to be done together; where that is NULL they are done when it returns,
+  // and nobody reads what they send any more. |ops| is borrowed during the call.
+  // INCOMPATIBLE: the ranks have come to different collectives.
+  pestle_status_t (*enqueue)(void* self, pestle_comm_t* comm,
+                             pestle_device_stream_t* stream,
+                             const pestle_collective_t* ops, size_t count);
+  // Tells of memory that collectives will send or receive, so that they may take a
+  // shorter way. Both or neither; may be missing.
+  pestle_status_t (*register_memory)(void* self, pestle_comm_t* comm,
+                                     void* data, size_t size,
+                                     void** out_handle);
+  void (*deregister_memory)(void* self, pestle_comm_t* comm, void* handle);
+  // OK, or what has broken the communicator. Never blocks.
+  pestle_status_t (*poll)(void* self, pestle_comm_t* comm);
+  // Ends what is queued and what waits, on all ranks, with an error; |reason| (a C
+  // string) is in it. Any thread may call it, more than once.
+  void (*abort)(void* self, pestle_comm_t* comm, const char* reason);
+  // Leaves the communicator, on which nothing is queued or waits.
+  void (*destroy)(void* self, pestle_comm_t* comm);
+} pestle_collective_api_t;
+
 // Bits of pestle_backend_t.flags.
 typedef enum pestle_backend_flag_e {
   // Takes every kernel that is legal for what it describes, and lacks no op:
@@ -506,7 +563,7 @@ typedef enum pestle_backend_flag_e {
 } pestle_backend_flag_t;
 
 // A backend: either half may be NULL, and from minor 2 on both when it has a
-// library; then it has no devices.
+// library, from minor 7 on when it has a transport; then it has no devices.
 typedef struct pestle_backend_t {
   size_t struct_size;
   const char* name;     // "llvm", "ref"
@@ -522,6 +579,8 @@ typedef struct pestle_backend_t {
   uint32_t flags;  // pestle_backend_flag_t; missing: none
   // -- minor 2 --
   const pestle_library_api_t* library;  // or NULL
+  // -- minor 7 --
+  const pestle_collective_api_t* collective;  // or NULL
 } pestle_backend_t;
 
 // Types of the entry points.

@@ -334,6 +334,60 @@ static const pestle_library_api_t library = {
 };
 #endif
 
+#ifdef FAKE_COLLECTIVE
+#ifndef FAKE_COLLECTIVE_SIZE
+#define FAKE_COLLECTIVE_SIZE sizeof(pestle_collective_api_t)
+#endif
+static pestle_status_t comm_id(void* self, uint8_t* out_id, size_t* size) {
+  (void)self, (void)out_id, *size = 0;
+  return NULL;
+}
+static pestle_status_t comm_create(void* self, int32_t device,
+                                   const pestle_comm_options_t* options,
+                                   pestle_comm_t** out_comm) {
+  (void)self, (void)device, (void)options, *out_comm = NULL;
+  return NULL;
+}
+static pestle_status_t comm_enqueue(void* self, pestle_comm_t* comm,
+                                    pestle_device_stream_t* stream,
+                                    const pestle_collective_t* ops,
+                                    size_t count) {
+  (void)self, (void)comm, (void)stream, (void)ops, (void)count;
+  return NULL;
+}
+static pestle_status_t comm_register(void* self, pestle_comm_t* comm,
+                                     void* data, size_t size,
+                                     void** out_handle) {
+  (void)self, (void)comm, (void)data, (void)size, *out_handle = NULL;
+  return NULL;
+}
+static void comm_deregister(void* self, pestle_comm_t* comm, void* handle) {
+  (void)self, (void)comm, (void)handle;
+}
+static pestle_status_t comm_poll(void* self, pestle_comm_t* comm) {
+  (void)self, (void)comm;
+  return NULL;
+}
+static void comm_abort(void* self, pestle_comm_t* comm, const char* reason) {
+  (void)self, (void)comm, (void)reason;
+}
+static void comm_destroy(void* self, pestle_comm_t* comm) {
+  (void)self, (void)comm;
+}
+// One that is whole, less the slot that a case leaves out.
+static pestle_collective_api_t collective = {
+    .struct_size = FAKE_COLLECTIVE_SIZE,
+    .id = comm_id,
+    .create = comm_create,
+    .enqueue = comm_enqueue,
+    .register_memory = comm_register,
+    .deregister_memory = comm_deregister,
+    .poll = comm_poll,
+    .abort = comm_abort,
+    .destroy = comm_destroy,
+};
+#endif
+
 #ifndef FAKE_NO_INIT
 PESTLE_EXPORT const pestle_backend_t* pestle_backend_init(
     const pestle_host_t* host, pestle_status_t* out_status);
@@ -430,7 +484,13 @@ const pestle_backend_t* pestle_backend_init(const pestle_host_t* host,
 #ifdef FAKE_LIBRARY
       .library = &library,
 #endif
+#ifdef FAKE_COLLECTIVE
+      .collective = &collective,
+#endif
   };
+#ifdef FAKE_COLLECTIVE_LACKS
+  collective.FAKE_COLLECTIVE_LACKS = NULL;
+#endif
 #ifdef FAKE_LIBRARY
   // What a case leaves out of the table is not used.
   (void)takes_none, (void)run_none;

@@ -53,6 +53,17 @@ static void test_refusals(void** state) {
       {"shortlib",
        "length of pestle_library_api_t differs: expected 24, found "
        "16"},
+      {"shortcomm",
+       "length of pestle_collective_api_t differs: expected 80, found 24"},
+      {"commid", "collective.id is NULL"},
+      {"commcreate", "collective.create is NULL"},
+      {"commenqueue", "collective.enqueue is NULL"},
+      {"commregistermemory", "collective.register_memory, beside its pair,"},
+      {"commderegistermemory",
+       "collective.deregister_memory, beside its pair,"},
+      {"commpoll", "collective.poll is NULL"},
+      {"commabort", "collective.abort is NULL"},
+      {"commdestroy", "collective.destroy is NULL"},
       {"other", "a table named 'another'"},
       {"noscore", "not usable here: its score is 0"},
       {"unresolved", "pestle_no_such_function"},
@@ -83,7 +94,8 @@ static void test_accepted(void** state) {
   (void)state;
   pestle_context_t* context = open_context(FAKE_FOLDER);
   assert_ok(pestle_context_load_backends(context));
-  static const char* const good[] = {"good",    "onlylib", "short", "oldkir",
+  static const char* const good[] = {"good",    "onlylib", "onlycomm",
+                                     "comm6",   "short",   "oldkir",
                                      "pick-v2", "gpux",    "longer"};
   for (size_t i = 0; i < sizeof(good) / sizeof(*good); ++i) {
     assert_string_equal(row_of(context, good[i]).reason, "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins of other minor versions in this host: six compiled with the headers
-// of minor versions 0 to 5, whose tables end where they ended then, and one
+// Plugins of other minor versions in this host: seven compiled with the headers
+// of minor versions 0 to 6, whose tables end where they ended then, and one
 // that is newer, with tables that are longer than this host knows. Two variants
 // of one backend are loaded side by side too.
 #include <math.h>
@@ -172,6 +172,20 @@ static void test_minor5_plugin(void** state) {
   pestle_context_release(context);
 }
 
+// Its table of a backend ends before the transport.
+static void test_minor6_plugin(void** state) {
+  (void)state;
+  pestle_context_t* context = open_context(OLD_FOLDER "6");
+  const pestle_backend_t* backend = pestle_context_backend(context, "example");
+  assert_non_null(backend);
+  assert_int_equal(backend->struct_size,
+                   offsetof(pestle_backend_t, collective));
+  assert_false(PESTLE_HAS(backend, collective));
+  run_on(context, "example");
+  run_new_dtype(context);
+  pestle_context_release(context);
+}
+
 static void test_old_plugin(void** state) {
   (void)state;
   pestle_context_t* context = open_context(OLD_FOLDER "0");
@@ -243,6 +257,7 @@ int main(void) {
       cmocka_unit_test(test_minor3_plugin),
       cmocka_unit_test(test_minor4_plugin),
       cmocka_unit_test(test_minor5_plugin),
+      cmocka_unit_test(test_minor6_plugin),
       cmocka_unit_test(test_newer_plugin),
 #ifdef LLVM_FOLDER
       cmocka_unit_test(test_two_variants),
