@@ -216,8 +216,8 @@ static bool read_spec(PyObject* spec, pestle_type_t* out_type) {
   return true;
 }
 
-static PyObject* wrap_all(pestle_array_t** arrays, const uint8_t* weak,
-                          size_t count) {
+PyObject* pestle_py_wrap_all(pestle_array_t** arrays, const uint8_t* weak,
+                             size_t count) {
   PyObject* tuple = PyTuple_New((Py_ssize_t)count);
   for (size_t i = 0; i < count; ++i) {
     PyObject* array = tuple ? pestle_py_wrap(arrays[i]) : NULL;
@@ -246,7 +246,7 @@ bool pestle_py_capture(pestle_device_t* device, const pestle_type_t* types,
     free(arguments);
     return false;
   }
-  PyObject* tuple = wrap_all(arguments, weak, count);
+  PyObject* tuple = pestle_py_wrap_all(arguments, weak, count);
   free(arguments);
   ++pestle_py.capturing;
   // What the function makes lies where it runs.
@@ -344,7 +344,7 @@ static PyObject* capture(PyObject* self, PyObject* args) {
   return NULL;
 }
 
-static pestle_array_t** arrays_of(PyObject* tuple) {
+pestle_array_t** pestle_py_arrays_of(PyObject* tuple) {
   Py_ssize_t count = PyTuple_Size(tuple);
   pestle_array_t** arrays = malloc(((size_t)count + 1) * sizeof(*arrays));
   if (!arrays) PyErr_NoMemory();
@@ -367,7 +367,8 @@ static PyObject* rebind(PyObject* self, PyObject* args) {
   }
   pestle_capture_t* captured = PyCapsule_GetPointer(capsule, "pestle.capture");
   if (!captured) return NULL;
-  pestle_array_t **first = arrays_of(bound), **second = arrays_of(results);
+  pestle_array_t **first = pestle_py_arrays_of(bound),
+                 **second = pestle_py_arrays_of(results);
   bool fine = first && second &&
               pestle_py_ok(pestle_capture_bind(captured, first,
                                                (size_t)PyTuple_Size(bound))) &&
@@ -380,55 +381,6 @@ static PyObject* rebind(PyObject* self, PyObject* args) {
   if (hidden) return Py_BuildValue("(NN)", object, hidden);
   Py_XDECREF(object);
   return NULL;
-}
-
-// inline(module, arrays): what the module computes, recorded.
-static PyObject* inline_module(PyObject* self, PyObject* args) {
-  enum { RESULTS = 256 };
-  (void)self;
-  PyObject *module, *list;
-  if (!PyArg_ParseTuple(args, "O!O!:inline", pestle_py.module_type, &module,
-                        &PyTuple_Type, &list)) {
-    return NULL;
-  }
-  pestle_array_t** arrays = arrays_of(list);
-  pestle_array_t* out[RESULTS];
-  bool fine = arrays && pestle_py_ok(pestle_array_inline(
-                            of(module), arrays, (size_t)PyTuple_Size(list), out,
-                            RESULTS));
-  free(arrays);
-  size_t made = 0;
-  while (fine && made < RESULTS && out[made])
-    ++made;
-  return fine ? wrap_all(out, NULL, made) : NULL;
-}
-
-// branch(modules, arrays): the one of modules that arrays[0] says, of the others.
-static PyObject* branch(PyObject* self, PyObject* args) {
-  enum { BRANCHES = 255, RESULTS = 256 };
-  (void)self;
-  PyObject *list, *operands;
-  pestle_module_t* branches[BRANCHES];
-  pestle_array_t* out[RESULTS];
-  if (!PyArg_ParseTuple(args, "O!O!:branch", &PyTuple_Type, &list,
-                        &PyTuple_Type, &operands)) {
-    return NULL;
-  }
-  Py_ssize_t count = PyTuple_Size(list);
-  for (Py_ssize_t i = 0; i < count && i < BRANCHES; ++i) {
-    PyObject* item = PyTuple_GetItem(list, i);
-    bool fine = Py_TYPE(item) == pestle_py.module_type;
-    branches[i] = fine ? of(item) : NULL;
-  }
-  pestle_array_t** arrays = arrays_of(operands);
-  bool fine = arrays && pestle_py_ok(pestle_array_branch(
-                            branches, (size_t)count, arrays,
-                            (size_t)PyTuple_Size(operands), out, RESULTS));
-  free(arrays);
-  size_t made = 0;
-  while (fine && made < RESULTS && out[made])
-    ++made;
-  return fine ? wrap_all(out, NULL, made) : NULL;
 }
 
 // --- Programs: modules that are called ---
@@ -470,7 +422,7 @@ static PyObject* program_call(PyObject* self, PyObject* args,
   PyObject* list;
   if (!PyArg_ParseTuple(args, "O:Program", &list)) return NULL;
   PyObject* tuple = PySequence_Tuple(list);
-  pestle_array_t** arrays = tuple ? arrays_of(tuple) : NULL;
+  pestle_array_t** arrays = tuple ? pestle_py_arrays_of(tuple) : NULL;
   pestle_array_t* out[RESULTS];
   pestle_status_t status = NULL;
   PyObject* result = NULL;
@@ -483,7 +435,7 @@ static PyObject* program_call(PyObject* self, PyObject* args,
     if (pestle_py_ok(status)) {
       while (made < RESULTS && out[made])
         ++made;
-      result = wrap_all(out, NULL, made);
+      result = pestle_py_wrap_all(out, NULL, made);
     }
   }
   free(arrays);
@@ -539,8 +491,6 @@ static PyType_Spec spec_of_module = {
 static PyMethodDef functions[] = {
     {"capture", capture, METH_VARARGS, NULL},
     {"rebind", rebind, METH_VARARGS, NULL},
-    {"inline", inline_module, METH_VARARGS, NULL},
-    {"branch", branch, METH_VARARGS, NULL},
     {"import_file", import_file, METH_O, NULL},
     {"import_bytes", import_bytes, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

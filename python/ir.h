@@ -12,5 +12,13 @@ bool pestle_py_capture(pestle_device_t* device, const pestle_type_t* types,
                        const uint8_t* weak, size_t count, PyObject* function,
                        PyObject** out_arrays, pestle_module_t** out_module,
                        pestle_capture_t** out_capture);
+// A tuple of |count| arrays, which are taken over. |weak| may be NULL.
+PyObject* pestle_py_wrap_all(pestle_array_t** arrays, const uint8_t* weak,
+                             size_t count);
+// What the arrays of a tuple hold, borrowed, in memory to be freed; NULL for what is no
+// array. NULL and an exception where there is no memory.
+pestle_array_t** pestle_py_arrays_of(PyObject* tuple);
+// Modules as parts of a graph, and what is made of them.
+bool pestle_py_add_transform(PyObject* module);
 
 #endif  // PESTLE_PYTHON_IR_H_

@@ -187,6 +187,10 @@ static PyObject* jit_vectorcall(PyObject* object, PyObject* const* args,
       pestle_py_entry_t* entry = entry_of(self, &call, &given);
       if (entry) result = call_entry(self, entry, &call);
     }
+  } else if (call.has_other && pestle_py.capturing) {
+    // Static to the function that is traced, and so to those that it calls.
+    PyErr_Clear();
+    result = call_inline(self, &given);
   }
   pestle_py_call_end(&call);
   return result;

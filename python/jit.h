@@ -81,6 +81,7 @@ typedef struct pestle_py_call_t {
   pestle_device_t* device;
   uint32_t config;
   bool is_traced;
+  bool has_other;        // an argument is neither an array nor a number
   bool is_late;          // an argument is to be computed or waited for
   size_t (*donated)[2];  // leaves from .. up to .., or NULL
   size_t donated_count;

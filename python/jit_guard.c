@@ -30,7 +30,7 @@ void pestle_py_call_begin(pestle_py_call_t* call) {
   call->foreign = NULL;
   call->device = NULL;
   call->config = pestle_py.is_tuned ? pestle_py_config_word() : PESTLE_F32;
-  call->is_traced = call->is_late = false;
+  call->is_traced = call->is_late = call->has_other = false;
   call->donated = NULL;
   call->donated_count = 0;
 }
@@ -53,6 +53,7 @@ static pestle_array_t* read_other(const pestle_py_jit_t* self,
   bool shows = !kind && PyObject_CheckBuffer(leaf);
   bool is_data = kind || shows || PyObject_HasAttrString(leaf, "__dlpack__");
   if (!is_data || PyBytes_Check(leaf)) {
+    call->has_other = true;
     PyErr_Format(PyExc_TypeError,
                  "argument %R is neither an array nor a number: name it in "
                  "static_argnums or static_argnames",

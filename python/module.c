@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The module: its start, its context, exceptions.
-#include "module.h"
+#include "ir.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,7 +268,8 @@ PyMODINIT_FUNC PyInit__pestle(void) {
               pestle_py_add_function(module) && pestle_py_add_tree(module) &&
               pestle_py_add_ir(module) && pestle_py_add_backends(module) &&
               pestle_py_add_settings(module) && pestle_py_add_api(module) &&
-              pestle_py_add_jit(module) && pestle_py_add_custom(module);
+              pestle_py_add_jit(module) && pestle_py_add_custom(module) &&
+              pestle_py_add_transform(module);
   if (made) return module;
   Py_DECREF(module);
   return NULL;

@@ -95,6 +95,7 @@ _LATER = {
     "_sets": "isin unique_all unique_counts unique_inverse unique_values",
     "_custom": "Spec custom_op extension kernel pure_callback",
     "_control": "cond fori_loop map scan switch while_loop",
+    "_derive": "grad hessian jacfwd jacrev jvp linearize value_and_grad vjp",
     "_program": "Function Lowered export from_stablehlo load load_onnx",
     "_memory": "clear_cache device_info get_active_memory get_cache_memory "
                "get_memory_limit get_peak_memory reset_peak_memory set_cache_limit "

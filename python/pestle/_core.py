@@ -111,6 +111,12 @@ def broadcast_dims(x, shape, dims):
                  x.dtype, shape)
 
 
+def moveaxis_to(x, count):
+    """x with its last |count| axes in front."""
+    first = x.ndim - count
+    return transpose_to(x, (*range(first, x.ndim), *range(first)))
+
+
 def iota(shape, axis, dtype, device=None):
     return apply("iota", (), {"iota_dimension": axis}, dtype, shape, None, device)
 
