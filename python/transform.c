@@ -150,18 +150,29 @@ static PyObject* transpose(PyObject* self, PyObject* args) {
   return transformed(args, pestle_module_transpose);
 }
 
-// linearize(module, arguments, results) -> (forward, linear)
-static PyObject* linearize(PyObject* self, PyObject* args) {
-  (void)self;
+// (forward, linear)
+static PyObject* split(PyObject* args, bool reverse) {
   pestle_transform_options_t options;
   pestle_module_t *module, *first = NULL, *second = NULL;
-  bool fine =
-      read_options(args, &module, &options) &&
-      pestle_py_ok(pestle_module_linearize(module, &options, &first, &second));
+  bool fine = read_options(args, &module, &options);
+  options.to_transpose = reverse;
+  fine = fine && pestle_py_ok(pestle_module_linearize(module, &options, &first,
+                                                      &second));
   drop_options(&options);
   if (!fine) return NULL;
   return Py_BuildValue("(NN)", pestle_py_module(first),
                        pestle_py_module(second));
+}
+
+static PyObject* linearize(PyObject* self, PyObject* args) {
+  (void)self;
+  return split(args, false);
+}
+
+// The linear function is one for transpose_linear() alone.
+static PyObject* linearize_back(PyObject* self, PyObject* args) {
+  (void)self;
+  return split(args, true);
 }
 
 // vmap(module, size, argument axes, result axes): -1 is none.
@@ -212,6 +223,7 @@ bool pestle_py_add_transform(PyObject* module) {
       {"vjp", vjp, METH_VARARGS, NULL},
       {"transpose_linear", transpose, METH_VARARGS, NULL},
       {"linearize", linearize, METH_VARARGS, NULL},
+      {"linearize_back", linearize_back, METH_VARARGS, NULL},
       {"vmap", vmap, METH_VARARGS, NULL},
       {"tree_children", children, METH_O, NULL},
       {NULL, NULL, 0, NULL}};

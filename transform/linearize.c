@@ -128,6 +128,7 @@ static pestle_status_t half(pestle_module_t* module,
                             bool is_forward, pestle_module_t** out_module) {
   pestle_work_t w;
   pestle_status_t status = pestle_work_init(module, options, true, &w);
+  w.jvp.is_reverse = pestle_transform_options(options).to_transpose;
   if (!status) status = make(&w, is_forward);
   return pestle_work_finish(&w, status, out_module);
 }

@@ -36,6 +36,10 @@ typedef struct pestle_transform_options_t {
   size_t argument_count;
   const uint32_t* results;
   size_t result_count;
+  // pestle_module_linearize(): the linear function is there to be transposed alone. Ops
+  // with a vjp of their own are differentiated by that then, as in reverse mode, and
+  // the linear function may hold ops that nothing can run.
+  bool to_transpose;
 } pestle_transform_options_t;
 
 // Forward mode. The entry takes the arguments, then a tangent for each of
@@ -65,7 +69,8 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_gradient(
 // then residuals; |*out_linear| takes the residuals, then tangents of
 // |options|->arguments, and returns those of |options|->results. What depends on the
 // arguments alone is computed in the former. pestle_module_transpose() of the latter,
-// for the arguments behind the residuals, makes reverse mode in two.
+// for the arguments behind the residuals, makes reverse mode in two, if |options| has
+// to_transpose.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_linearize(
     pestle_module_t* module, const pestle_transform_options_t* options,
     pestle_module_t** out_forward, pestle_module_t** out_linear);

@@ -289,7 +289,7 @@ class _Split:
     """A function at a point: |out|, |aux|, and the linear function that is left, a
     module of |residuals| and tangents."""
 
-    def __init__(self, function, leaves, structure, has_aux):
+    def __init__(self, function, leaves, structure, has_aux, back):
         recorded = record(function, structure, leaves, has_aux)
         self.leaves, self.places = leaves, differentiable(leaves)
         self.shape, count, aux = recorded.said
@@ -299,7 +299,8 @@ class _Split:
         self.module = None
         first = recorded.module
         if self.places and self.smooth:
-            first, self.module = c.linearize(first, self.places, self.smooth)
+            split = c.linearize_back if back else c.linearize
+            first, self.module = split(first, self.places, self.smooth)
         out = recorded.run(first, leaves, recorded.hidden)
         self.out = self.shape.unflatten(out[:count])
         self.aux = aux.unflatten(out[count:n])
@@ -329,7 +330,7 @@ def linearize(fun, *primals, has_aux=False):
     """
     need_function(fun, "linearize")
     leaves, structure = arrays_of(primals)
-    at = _Split(fun, leaves, structure, has_aux)
+    at = _Split(fun, leaves, structure, has_aux, False)
 
     def linear(*tangents):
         given = gathered(tangents, structure, at.leaves, at.places,
@@ -355,7 +356,7 @@ def vjp(fun, *primals, has_aux=False):
     """
     need_function(fun, "vjp")
     leaves, structure = arrays_of(primals)
-    at = _Split(fun, leaves, structure, has_aux)
+    at = _Split(fun, leaves, structure, has_aux, True)
     back = at.transposed() if at.module else None
 
     def pullback(cotangents):
@@ -406,7 +407,7 @@ def _jacobian(fun, argnums, has_aux, holomorphic, forward, what):
         inner, values, places = parted(fun, argnums, args, kwargs, what)
         leaves, structure = arrays_of(values)
         check_inputs(leaves, structure, places, fun, what, holomorphic)
-        at = _Split(inner, leaves, structure, has_aux)
+        at = _Split(inner, leaves, structure, has_aux, not forward)
         for y in at.results:
             if not has_derivative(y) or (y.dtype.kind == "c") != holomorphic:
                 kind = "complex numbers" if holomorphic else "floats"

@@ -87,7 +87,8 @@ OTHERS = {
     "set_default_device", "set_memory_limit", "set_wired_limit", "stack", "stats",
     "stop_gradient", "stream", "switch", "synchronize", "while_loop", "zeros", "Array",
     "Error", "Function", "Lowered", "Module", "Spec", "Stream", "cpu", "custom_op",
-    "extension", "kernel", "pure_callback", "fft.fftfreq",
+    "extension", "kernel", "pure_callback", "grad", "value_and_grad", "jvp", "vjp",
+    "linearize", "jacfwd", "jacrev", "hessian", "fft.fftfreq",
     "fft.rfftfreq", "random.key", "linalg.EigResult", "linalg.EighResult",
     "linalg.QRResult", "linalg.SVDResult", "linalg.SlogdetResult",
 }
