@@ -73,8 +73,10 @@ static bool may_run(const pestle_pass_context_t* ctx,
     return false;
   }
   if (pestle_eval_is_text(e) &&
-      any_complex(use->node.operand_types, use->node.operand_count))
+      (any_complex(use->node.operand_types, use->node.operand_count) ||
+       any_complex(use->node.result_types, use->node.result_count))) {
     return false;
+  }
   return !e->takes || e->takes(use->op->user, &use->node, ctx->caps);
 }
 

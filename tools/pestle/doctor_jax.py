@@ -175,11 +175,11 @@ def library_of(folder):
     if given:
         return check_file(pathlib.Path(given), "PESTLE_PJRT_LIBRARY")
     folder = folder.resolve()
-    places = [folder, folder.parents[3]]
+    places = [folder, *folder.parents[3:4]]  # none above /FOLDER/jax_plugins/pestle
     for place in places:
         if (place / LIBRARY).exists():
             return check_file(place / LIBRARY, None)
-    wrong(f"{LIBRARY} is neither in {places[0]} nor in {places[1]}",
+    wrong(f"{LIBRARY} is neither in {' nor in '.join(map(str, places))}",
           "install jax-pestle anew, or set PESTLE_PJRT_LIBRARY to its path")
     return None
 

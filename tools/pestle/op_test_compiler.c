@@ -153,14 +153,17 @@ static double part(const cli_array_t* a, int64_t index) {
 }
 
 // The largest difference against the largest number of |want|; not a number where
-// one has NaN or an infinity and the other has not.
+// one has NaN or an infinity and the other has not the same.
 static double distance(const cli_array_t* got, const cli_array_t* want) {
   int64_t count = got->dtype == PESTLE_C64 ? 2 * got->count : got->count;
   double most = 0, scale = 0;
   for (int64_t i = 0; i < count; ++i) {
     double x = part(got, i), y = part(want, i);
-    if (isfinite(x) != isfinite(y) || isnan(x) != isnan(y)) return NAN;
-    if (!isfinite(y)) continue;
+    if (isnan(x) && isnan(y)) continue;
+    if (!isfinite(x) || !isfinite(y)) {
+      if (x != y) return NAN;
+      continue;
+    }
     if (fabs(y) > scale) scale = fabs(y);
     if (fabs(x - y) > most) most = fabs(x - y);
   }
