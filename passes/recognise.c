@@ -43,6 +43,72 @@ static const char* stays_apart(const pestle_target_caps_t* caps, pestle_op_t op,
   return NULL;
 }
 
+// --- What is read from outside ---
+
+enum { MOST_INSIDE = 48 };
+
+typedef struct inside_t {
+  const pestle_node_t* nodes[MOST_INSIDE];
+  size_t count;
+  bool is_full;
+} inside_t;
+
+static bool is_inside(const inside_t* in, const pestle_node_t* node) {
+  for (size_t i = 0; i < in->count; ++i) {
+    if (in->nodes[i] == node) return true;
+  }
+  return false;
+}
+
+// Adds what |node| is made of, down to what |composite| reads.
+static void find_inside(inside_t* in, const pestle_node_t* node,
+                        const pestle_node_t* composite) {
+  if (in->count == MOST_INSIDE) {
+    in->is_full = true;
+    return;
+  }
+  in->nodes[in->count++] = node;
+  for (uint32_t i = 0; i < node->operand_count && !in->is_full; ++i) {
+    const pestle_value_t* value = pestle_node_operand(node, i);
+    bool is_end = !value->node || is_inside(in, value->node);
+    for (uint32_t k = 0; k < composite->operand_count; ++k)
+      is_end = is_end || pestle_node_operand(composite, k) == value;
+    if (!is_end) find_inside(in, value->node, composite);
+  }
+}
+
+// Reductions and functions cost enough that nobody wants them twice.
+static bool is_costly(const pestle_node_t* node) {
+  return node->op == PESTLE_OP_REDUCE ||
+         (pestle_op_is_scalar((pestle_op_t)node->op) &&
+          (pestle_pass_info(node)->flags & PESTLE_OP_FLAG_TRANS));
+}
+
+// The composite that |value| is a view of.
+static pestle_node_t* composite_of(const pestle_value_t* value) {
+  pestle_node_t* node = value->node;
+  while (node && pestle_pass_info(node)->fuse == PESTLE_FUSE_VIEW)
+    node = pestle_node_operand(node, 0)->node;
+  return node;
+}
+
+// Whether something else reads what |node| was made of on the way from |composite|'s
+// operands, such as a derivative that reads a norm's variance: as a composite it would
+// be computed twice. Attention keeps no scores, which is worth it.
+static bool is_read_inside(const pestle_node_t* node,
+                           const pestle_node_t* composite) {
+  inside_t in = {.count = 0};
+  if (!composite || composite->op == PESTLE_OP_ATTENTION) return false;
+  find_inside(&in, node, composite);
+  for (size_t i = 1; i < in.count && !in.is_full; ++i) {
+    if (!is_costly(in.nodes[i])) continue;
+    for (const pestle_use_t* u = in.nodes[i]->results[0].uses; u; u = u->next) {
+      if (!is_inside(&in, u->user)) return true;
+    }
+  }
+  return false;
+}
+
 static pestle_status_t recognise_node(recognise_t* r, pestle_node_t* node) {
   pestle_formula_t f = pestle_formula_before(node);
   for (size_t i = 0; i < sizeof(matchers) / sizeof(matchers[0]); ++i) {
@@ -51,6 +117,10 @@ static pestle_status_t recognise_node(recognise_t* r, pestle_node_t* node) {
     pestle_value_t* value = matchers[i].match(&f, node, r->strict);
     PESTLE_TRY(f.status);
     if (!value) continue;
+    if (is_read_inside(node, composite_of(value))) {
+      if (value->node) pestle_node_erase(value->node);
+      continue;
+    }
     pestle_pass_replace(node, &value);
     r->changed = true;
     return NULL;

@@ -12,6 +12,10 @@
 // of the name of the one that was transformed; it shares the constants of |module|,
 // which it keeps. Arguments and results keep their order; new ones come behind.
 //
+// Softmax, norms and attention that are spelled in core ops are differentiated op by op,
+// which gives longer graphs than their composites do: pestle_optimize() with |passes|
+// "inline,canonicalise,recognise" makes them composites first.
+//
 // Only floats and complex numbers have derivatives. An integer or a flag has none: it
 // is not among "all arguments" below, and naming one is INVALID_ARGUMENT.
 //

@@ -135,6 +135,15 @@ pestle_status_t cli_split_passes(cli_t* cli, const char** out_passes) {
   return NULL;
 }
 
+// What is written as core ops becomes softmax, norms and attention first, whose
+// derivatives are shorter than those of their parts.
+static pestle_status_t recognise(const cli_t* cli, pestle_module_t* module) {
+  pestle_compile_options_t options = {
+      .struct_size = sizeof(options),
+      .passes = "inline,canonicalise,recognise"};
+  return pestle_optimize(cli->context, module, NULL, &options);
+}
+
 static pestle_status_t gradient(const cli_t* cli, pestle_module_t** module) {
   transform_t t = {.name = PESTLE_STR("grad")};
   for (size_t i = 0; i < cli->list[CLI_GRAD].size; ++i) {
@@ -147,7 +156,9 @@ static pestle_status_t gradient(const cli_t* cli, pestle_module_t** module) {
     }
     t.numbers[t.count++] = number;
   }
-  return t.count ? replace(&t, module) : NULL;
+  if (!t.count) return NULL;
+  PESTLE_TRY(recognise(cli, *module));
+  return replace(&t, module);
 }
 
 pestle_status_t cli_transform(cli_t* cli, pestle_module_t** module) {
