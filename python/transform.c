@@ -74,6 +74,50 @@ static PyObject* branch(PyObject* self, PyObject* args) {
   return result;
 }
 
+static pestle_status_t fill_barrier(pestle_module_t* module,
+                                    const pestle_type_t* types,
+                                    pestle_value_t** values, size_t count) {
+  pestle_function_t* function;
+  pestle_status_t status =
+      pestle_module_add_function(module, "main", types, NULL, count, &function);
+  if (status) return status;
+  pestle_builder_t builder = pestle_builder_make(function);
+  for (size_t i = 0; i < count; ++i)
+    values[i] = pestle_function_argument(function, i);
+  status = pestle_op_optimization_barrier(&builder, values, count, NULL, values,
+                                          count);
+  return status ? status : pestle_op_return(&builder, values, count, NULL);
+}
+
+// barrier(arrays): the same arrays, none of which is there before all are, and which no
+// pass takes for one another.
+static PyObject* barrier(PyObject* self, PyObject* list) {
+  (void)self;
+  if (!PyTuple_Check(list) || !PyTuple_Size(list)) return Py_NewRef(list);
+  size_t count = (size_t)PyTuple_Size(list);
+  pestle_array_t** arrays = pestle_py_arrays_of(list);
+  pestle_type_t* types = malloc(count * sizeof(*types));
+  void** room = malloc(count * sizeof(*room));
+  pestle_module_t* module = NULL;
+  PyObject* result = NULL;
+  for (size_t i = 0; arrays && types && i < count; ++i)
+    types[i] = pestle_array_type(arrays[i]);
+  if (arrays && types && room &&
+      pestle_py_ok(pestle_module_create(pestle_py.context, NULL, &module)) &&
+      pestle_py_ok(
+          fill_barrier(module, types, (pestle_value_t**)room, count)) &&
+      pestle_py_ok(pestle_array_inline(module, arrays, count,
+                                       (pestle_array_t**)room, count))) {
+    result = pestle_py_wrap_all((pestle_array_t**)room, NULL, count);
+  }
+  if (!result && !PyErr_Occurred()) PyErr_NoMemory();
+  pestle_module_release(module);
+  free(arrays);
+  free(types);
+  free(room);
+  return result;
+}
+
 // --- Transforms ---
 
 // Integers of a tuple, in memory to be freed.
@@ -219,6 +263,7 @@ bool pestle_py_add_transform(PyObject* module) {
   static PyMethodDef methods[] = {
       {"inline", inline_module, METH_VARARGS, NULL},
       {"branch", branch, METH_VARARGS, NULL},
+      {"barrier", barrier, METH_O, NULL},
       {"jvp", jvp, METH_VARARGS, NULL},
       {"vjp", vjp, METH_VARARGS, NULL},
       {"transpose_linear", transpose, METH_VARARGS, NULL},

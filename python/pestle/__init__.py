@@ -71,15 +71,16 @@ def asnumpy(x, /):
 
 
 def stop_gradient(x, /):
-    """x, which derivatives do not look into.
+    """x, which derivatives do not look into: its tangent is zero.
 
-    x: anything.
+    x: a tree; what is no array of floats or complex numbers in it stays what it is.
     Raises nothing.
 
-    >>> pt.stop_gradient(pt.asarray(2)).tolist()
-    2
+    >>> pt.grad(lambda x: x * pt.stop_gradient(x))(3.0).tolist()
+    3.0
     """
-    return x
+    from ._core import stopped
+    return tree.map(stopped, x)
 
 
 def __array_namespace_info__():
@@ -96,6 +97,8 @@ _LATER = {
     "_custom": "Spec custom_op extension kernel pure_callback",
     "_control": "cond fori_loop map scan switch while_loop",
     "_derive": "grad hessian jacfwd jacrev jvp linearize value_and_grad vjp",
+    "_batch": "vmap",
+    "_forms": "checkpoint custom_function custom_jvp custom_vjp custom_vmap",
     "_program": "Function Lowered export from_stablehlo load load_onnx",
     "_memory": "clear_cache device_info get_active_memory get_cache_memory "
                "get_memory_limit get_peak_memory reset_peak_memory set_cache_limit "

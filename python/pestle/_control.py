@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control flow as a part of the graph, with jax.lax's signatures."""
 
+import operator
+
 from . import _pestle as c
 from . import tree
-from ._core import Array, apply, asarray, need_array, reshape_to
-from ._shape import stack
+from ._core import Array, apply, asarray, iota
 
 
 def _arrays(value, device=None):
@@ -82,6 +83,13 @@ def fori_loop(lower, upper, body_fun, init_val):
     6
     """
     device = _arrays(init_val)[0][0].device if tree.leaves(init_val) else None
+    if not isinstance(lower, Array) and not isinstance(upper, Array) and device:
+        # Turns that are known have a reverse mode.
+        first, last = operator.index(lower), operator.index(upper)
+        if last <= first:
+            return init_val
+        turns = c.add(iota((last - first,), 0, c.int64, device), first)
+        return scan(lambda val, i: (body_fun(i, val), None), init_val, turns)[0]
     first, last = (x if isinstance(x, Array) else asarray(x, dtype=c.int64, device=device)
                    for x in (lower, upper))
 
@@ -154,7 +162,6 @@ def scan(f, init, xs, length=None, reverse=False):
     >>> total.tolist(), products.tolist()
     (6, [0, 2, 9])
     """
-    from ._index import take
     leaves, structure = _arrays(xs)
     if length is None:
         if not leaves:
@@ -167,34 +174,43 @@ def scan(f, init, xs, length=None, reverse=False):
     carry, carry_structure = _arrays(init, device)
     device = carry[0].device if carry else device
 
-    def part(i):
-        at = reshape_to(i, (1,))
-        return structure.unflatten([
-            reshape_to(take(x, at, axis=0), x.shape[1:]) for x in leaves])
-
     if not length:
-        return init, None
-    probe = _Body(lambda i, *values: f(carry_structure.unflatten(values), part(i)),
-                  [c.full((), 0, c.int64, device), *carry],
-                  tree.structure((0, *carry)))
+        return _empty(f, init, structure, leaves)
+    specs = [*carry, *(c.full(x.shape[1:], 0, x.dtype, x.device) for x in leaves)]
+    pair = tree.structure((carry_structure.unflatten(carry), structure.unflatten(leaves)))
     n = len(carry)
-    _check(probe.results[:n], carry, "the carry of a scan")
-    outs = probe.results[n:]
-    out_structure = tree.structure(probe.structure.unflatten(probe.results)[1])
 
-    def body(i, state):
-        values, rows = state
-        at = c.subtract(length - 1, i) if reverse else i
-        new, y = f(carry_structure.unflatten(values), part(at))
-        new, ys = _arrays(new)[0], _arrays(y)[0]
-        zero = c.full((), 0, c.int64, None)
-        rows = tuple(apply("dynamic_update_slice",
-                           (row, reshape_to(v, (1, *v.shape)), at) +
-                           (zero,) * v.ndim) for row, v in zip(rows, ys))
-        return tuple(new), rows
-    rows = tuple(c.full((length, *y.shape), 0, y.dtype, y.device) for y in outs)
-    carry, rows = fori_loop(0, length, body, (tuple(carry), rows))
-    return carry_structure.unflatten(carry), out_structure.unflatten(rows)
+    def turn(values, x):
+        new, y = f(values, x)
+        shapes.append(tree.structure(y))
+        if tree.structure(new) != carry_structure:
+            raise TypeError(f"the carry of a scan is {carry_structure}, and becomes "
+                            f"{tree.structure(new)}")
+        return new, y
+    shapes = []
+    if not specs:
+        raise ValueError("scan() needs a carry or xs")
+    body = _Body(turn, specs, pair)
+    _check(body.results[:n], carry, "the carry of a scan")
+    out = apply("scan", (*carry, *leaves, *body.hidden),
+                {"length": length, "reverse": bool(reverse), "carry_count": n,
+                 "xs_count": len(leaves)}, None, None, (body.module(body.hidden),))
+    return carry_structure.unflatten(out[:n]), shapes[-1].unflatten(out[n:])
+
+
+def _empty(f, init, structure, leaves):
+    """A scan of no turns: init, and ys of no rows."""
+    carry, its = _arrays(init, leaves[0].device if leaves else None)
+    specs = [*carry, *(c.full(x.shape[1:], 0, x.dtype, x.device) for x in leaves)]
+    if not specs:
+        return init, None
+    n = len(carry)
+
+    def turn(*values):
+        return f(its.unflatten(values[:n]), structure.unflatten(values[n:]))
+    body = _Body(turn, specs, tree.structure(tuple(specs)))
+    ys = [c.full((0, *y.shape), 0, y.dtype, y.device) for y in body.results]
+    return init, body.structure.unflatten(ys)[1]
 
 
 def map(f, xs):

@@ -111,6 +111,15 @@ def broadcast_dims(x, shape, dims):
                  x.dtype, shape)
 
 
+def stopped(x):
+    """x without a derivative: its bits."""
+    if not isinstance(x, Array) or x.dtype.kind not in "fc":
+        return x
+    if x.dtype.kind == "c":
+        return apply("complex", (stopped(c.real(x)), stopped(c.imag(x))))
+    return apply("bitcast_convert", (x,), None, x.dtype, x.shape)
+
+
 def moveaxis_to(x, count):
     """x with its last |count| axes in front."""
     first = x.ndim - count

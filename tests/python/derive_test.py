@@ -6,25 +6,13 @@ closed forms and differences, trees, nesting, what is refused."""
 from case import raises, run
 
 import pestle as pt
+from derive_cases import near
 
 def f64(value):
     return pt.asarray(value, dtype=pt.float64)
 
 
 TREE = {"w": f64([[0.1, 0.2, -0.3], [0.4, -0.5, 0.6]]), "b": (f64(0.25), f64([0.5, -1.0]))}
-
-
-def near(a, b, tolerance=1e-6):
-    if isinstance(b, list):
-        b = pt.asarray(b)
-    a, b = (pt.tree.flatten(v) for v in (a, b))
-    assert a[1] == b[1], f"{a[1]}, not {b[1]}"
-    for x, y in zip(a[0], b[0]):
-        x, y = pt.asarray(x), pt.asarray(y)
-        assert x.shape == y.shape, f"{x.shape}, not {y.shape}"
-        x, y = (pt.ravel(pt.astype(v, pt.float64)).tolist() for v in (x, y))
-        for p, q in zip(x, y):
-            assert abs(p - q) <= tolerance * max(1, abs(q)), f"{p}, not {q}"
 
 
 def loss(tree, x):
