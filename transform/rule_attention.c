@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention: with w = softmax(x), dy = (w (dx - sum w dx)) v + w dv, where dx is that of
 // the scores, 0 where they are masked. Computed in f32 at least, rounded once.
-#include "transform/transform.h"
+#include "transform/attention.h"
 
-typedef struct attention_t {
-  pestle_formula_t* f;
-  const pestle_node_t* node;
-  pestle_dtype_t compute;
-  pestle_type_t scores, result;
-  pv_t *q, *k, *v, *mask;  // mask or NULL
-} attention_t;
+typedef pestle_attention_parts_t attention_t;
 
-static pv_t* wide(attention_t* a, pv_t* value) {
+pv_t* pestle_attention_wide(const attention_t* a, pv_t* value) {
   return value ? pestle_f_convert(a->f, value, a->compute) : NULL;
 }
 
@@ -26,22 +20,28 @@ static pv_t* spread(attention_t* a, pv_t* value) {
   return pestle_f_broadcast_to(a->f, value, &type, axes);
 }
 
-static void init(attention_t* a, pestle_formula_t* f,
-                 const pestle_node_t* node) {
-  const pestle_type_t* type = node->results[0].type;
+void pestle_attention_parts(pestle_formula_t* f, const pestle_node_t* node,
+                            pv_t* const* operands, uint32_t count,
+                            attention_t* a) {
   size_t mask = pestle_attention_mask(node);
+  pestle_dtype_t dtype = pestle_compute_dtype(node->results[0].type->dtype);
   *a = (attention_t){.f = f,
                      .node = node,
-                     .compute = pestle_compute_dtype(type->dtype),
-                     .result = *type};
-  a->result.dtype = a->compute;
-  a->scores = a->result;
-  const pestle_type_t* k = pestle_node_operand(node, 1)->type;
-  a->scores.dims[a->scores.rank - 1] = k->dims[k->rank - 2];
-  a->q = wide(a, pestle_node_operand(node, 0));
-  a->k = wide(a, pestle_node_operand(node, 1));
-  a->v = wide(a, pestle_node_operand(node, 2));
-  a->mask = mask ? spread(a, pestle_node_operand(node, mask)) : NULL;
+                     .operands = operands,
+                     .count = count,
+                     .compute = dtype};
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!operands[i]) return;
+  }
+  a->scores = a->result = *operands[0]->type;
+  a->scores.dtype = a->result.dtype = dtype;
+  int32_t last = a->scores.rank - 1;
+  a->scores.dims[last] = operands[1]->type->dims[last - 1];
+  a->result.dims[last] = operands[2]->type->dims[last];
+  a->q = pestle_attention_wide(a, operands[0]);
+  a->k = pestle_attention_wide(a, operands[1]);
+  a->v = pestle_attention_wide(a, operands[2]);
+  a->mask = mask ? spread(a, operands[mask]) : NULL;
 }
 
 // scale q k^T
@@ -50,13 +50,13 @@ static pv_t* product(attention_t* a, pv_t* q, pv_t* k) {
   return x ? pestle_f_times(a->f, x, PESTLE_NODE_F64(a->node, scale)) : NULL;
 }
 
-static pv_t* weights(attention_t* a) {
+pv_t* pestle_attention_weights(attention_t* a) {
   pestle_formula_t* f = a->f;
   size_t bias = pestle_attention_bias(a->node);
   int64_t last = a->scores.rank - 1;
   pv_t* x = product(a, a->q, a->k);
   if (bias) {
-    pv_t* b = spread(a, wide(a, pestle_node_operand(a->node, bias)));
+    pv_t* b = spread(a, pestle_attention_wide(a, a->operands[bias]));
     x = pestle_f_add(f, x, b);
   }
   if (a->mask) {
@@ -73,9 +73,9 @@ static pv_t* score_tangent(attention_t* a, pv_t* const* t) {
   pestle_formula_t* f = a->f;
   size_t bias = pestle_attention_bias(a->node);
   pv_t* terms[3] = {NULL};
-  if (t[0]) terms[0] = product(a, wide(a, t[0]), a->k);
-  if (t[1]) terms[1] = product(a, a->q, wide(a, t[1]));
-  if (bias && t[bias]) terms[2] = spread(a, wide(a, t[bias]));
+  if (t[0]) terms[0] = product(a, pestle_attention_wide(a, t[0]), a->k);
+  if (t[1]) terms[1] = product(a, a->q, pestle_attention_wide(a, t[1]));
+  if (bias && t[bias]) terms[2] = spread(a, pestle_attention_wide(a, t[bias]));
   pv_t* x = pestle_sum(f, terms, 3);
   if (!x || !a->mask) return x;
   pv_t* zeros = pestle_zeros(f, x);
@@ -85,9 +85,16 @@ static pv_t* score_tangent(attention_t* a, pv_t* const* t) {
 void pestle_jvp_attention(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                           pv_t** out) {
   attention_t a;
+  pv_t* operands[5];
   pestle_formula_t* f = &j->f;
-  init(&a, f, node);
-  pv_t *w = weights(&a), *terms[2] = {NULL, NULL};
+  if (j->is_reverse && node->block == j->function->body->block) {
+    pestle_pull_back(j, node, PESTLE_PULLED_ATTENTION, t, out);
+    return;
+  }
+  for (uint32_t i = 0; i < node->operand_count; ++i)
+    operands[i] = pestle_node_operand(node, i);
+  pestle_attention_parts(f, node, operands, node->operand_count, &a);
+  pv_t *w = pestle_attention_weights(&a), *terms[2] = {NULL, NULL};
   pv_t* x = score_tangent(&a, t);
   if (!w) return;
   if (x) {
@@ -99,7 +106,7 @@ void pestle_jvp_attention(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
     terms[0] = x ? pestle_f_dot(f, x, a.v, false, &a.result) : NULL;
   }
   if (t[2]) {
-    pv_t* v = wide(&a, t[2]);
+    pv_t* v = pestle_attention_wide(&a, t[2]);
     terms[1] = v ? pestle_f_dot(f, w, v, false, &a.result) : NULL;
   }
   out[0] = pestle_f_convert(f, pestle_sum(f, terms, 2),

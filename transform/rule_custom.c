@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ir/custom_op.h"
+#include "transform/attention.h"
 #include "transform/transform.h"
 #include "transform/vmap.h"
 
@@ -30,6 +31,11 @@ static bool is_pullback(const pestle_node_t* node) {
          !strncmp(PESTLE_NODE_STR(node, name), PULLBACK, strlen(PULLBACK));
 }
 
+static bool is_attention(const pestle_node_t* pullback) {
+  return !strcmp(PESTLE_NODE_STR(pullback, name),
+                 PULLBACK PESTLE_PULLED_ATTENTION);
+}
+
 // --- Forward ---
 
 bool pestle_custom_has_jvp(pestle_jvp_t* j, const pestle_node_t* node) {
@@ -41,8 +47,8 @@ bool pestle_custom_has_jvp(pestle_jvp_t* j, const pestle_node_t* node) {
   return op && (op->jvp || (j->is_reverse && op->vjp));
 }
 
-static void pull_back(pestle_jvp_t* j, const pestle_node_t* node,
-                      pv_t* const* t, pv_t** out) {
+void pestle_pull_back(pestle_jvp_t* j, const pestle_node_t* node,
+                      const char* op, pv_t* const* t, pv_t** out) {
   uint32_t n = node->operand_count, m = node->result_count;
   pv_t** operands = pestle_value_array(&j->f, &j->arena, 2 * n + m);
   pestle_strbuf_t name;
@@ -58,13 +64,14 @@ static void pull_back(pestle_jvp_t* j, const pestle_node_t* node,
   for (uint32_t r = 0; r < m; ++r)
     operands[n + r] = pestle_node_result(node, r);
   pestle_strbuf_init(j->allocator, &name);
-  pestle_strbuf_appendf(&name, PULLBACK "%s", PESTLE_NODE_STR(node, name));
+  pestle_strbuf_appendf(&name, PULLBACK "%s", op);
+  bool has_attributes = node->op == PESTLE_OP_CUSTOM;
   pestle_attr_t attrs[] = {
       {PESTLE_ATTR_name, PESTLE_ATTR_KIND_STR,
        .as.str = pestle_strbuf_cstr(&name)},
       {PESTLE_ATTR_version, PESTLE_ATTR_KIND_I64, .as.i64 = n},
       {PESTLE_ATTR_attributes, PESTLE_ATTR_KIND_STR,
-       .as.str = PESTLE_NODE_STR(node, attributes)}};
+       .as.str = has_attributes ? PESTLE_NODE_STR(node, attributes) : ""}};
   pestle_node_spec_t spec = {.op = PESTLE_OP_CUSTOM,
                              .operands = operands,
                              .operand_count = 2 * (size_t)n + m,
@@ -94,7 +101,7 @@ void pestle_custom_jvp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
     return;
   }
   if (j->is_reverse && op->vjp) {
-    pull_back(j, node, t, out);
+    pestle_pull_back(j, node, op->name, t, out);
     return;
   }
   pestle_f_fail(&j->f, pestle_status_annotate(
@@ -155,6 +162,11 @@ void pestle_custom_transpose(pestle_transposer_t* x, pestle_node_t* node,
                              pv_t* const* ct) {
   pestle_custom_use_t use;
   bool pulled = is_pullback(node);
+  if (pulled && is_attention(node)) {
+    pestle_attention_pull(x, node, (uint32_t)PESTLE_NODE_I64(node, version),
+                          ct[0]);
+    return;
+  }
   const pestle_custom_op_t* op =
       pulled ? pulled_use(x, node, &use) : find_op(&x->arena, node, &use);
   if (!op) return;

@@ -242,6 +242,10 @@ PESTLE_NODISCARD pestle_status_t pestle_transpose_nodes(pestle_transposer_t* x);
 
 // --- Ops of the caller's own (rule_custom.c) ---
 
+// The tangents of |node|, called |op|, as an op that has no meaning but to be transposed;
+// in reverse mode alone.
+void pestle_pull_back(pestle_jvp_t* j, const pestle_node_t* node,
+                      const char* op, pv_t* const* t, pv_t** out);
 // Whether |node|, a CUSTOM, has a rule for the walk, so that its body is not asked.
 bool pestle_custom_has_jvp(pestle_jvp_t* j, const pestle_node_t* node);
 bool pestle_custom_has_transpose(pestle_arena_t* arena,

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "cli.h"
 
-enum { MOST = 64 };
+enum { MOST = 1024 };
 
 // "vjp=0,1": its name and numbers. "vmap=8:0,-": the size before the colon, and -1
 // where the list has '-'.
