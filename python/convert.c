@@ -453,12 +453,20 @@ static PyObject* copy_out(pestle_array_t* array, pestle_device_t* device) {
 }
 
 static PyObject* from_buffer(PyObject* object, pestle_device_t* device,
-                             bool copies) {
+                             int copy) {
   int64_t dims[PESTLE_MAX_RANK], strides[PESTLE_MAX_RANK];
   pestle_tensor_t tensor;
   hold_t* hold = malloc(sizeof(*hold));
   pestle_device_t* host = host_for(device);
   if (!hold) return PyErr_NoMemory();
+  if (host && host != device && copy == 0) {
+    free(hold);
+    PyErr_Format(PyExc_ValueError,
+                 "memory of the host becomes an array on %s by a copy alone; "
+                 "device=pestle.cpu sees it where it is",
+                 pestle_device_name(device));
+    return NULL;
+  }
   if (!host || PyObject_GetBuffer(object, &hold->view, PyBUF_FULL_RO) < 0) {
     free(hold);
     return NULL;
@@ -474,7 +482,7 @@ static PyObject* from_buffer(PyObject* object, pestle_device_t* device,
     free(hold);
     return NULL;
   }
-  if (!copies && host == device) return pestle_py_wrap(array);
+  if (copy == 0 && host == device) return pestle_py_wrap(array);
   PyObject* result = copy_out(array, device);
   pestle_py_drain();
   return result;
@@ -521,7 +529,7 @@ PyObject* pestle_py_asarray(PyObject* object, pestle_dtype_t dtype,
   bool is_plain = is_sequence(object) || (pestle_py_number_kind(object) &&
                                           !PyObject_CheckBuffer(object));
   if (!is_plain && PyObject_CheckBuffer(object)) {
-    return cast(from_buffer(object, device, copy != 0), dtype, copy);
+    return cast(from_buffer(object, device, copy), dtype, copy);
   }
   if (copy == 0) {
     PyErr_SetString(PyExc_ValueError,

@@ -118,7 +118,8 @@ def main():
     maps = {line.split()[-1] for line in open("/proc/self/maps", encoding="utf-8")
             if ".so" in line}
     assert len([m for m in maps if "libpestle.so" in m]) == 1, maps
-    assert not any("lapack" in m and "pestle" not in m for m in maps), maps
+    if "--bare" in sys.argv:
+        assert not any("lapack" in m and "pestle" not in m for m in maps), maps
     print(f"right: Python {sys.version.split()[0]}, {pt.device()}")
 
 

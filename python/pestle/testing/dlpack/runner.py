@@ -115,6 +115,8 @@ def main(arguments=None):
         "Conformance of array libraries to DLPack 1.3."))
     parser.add_argument("--producer", action="append", help="libraries to take from")
     parser.add_argument("--consumer", action="append", help="libraries that take")
+    parser.add_argument("--pairs", action="store_true",
+                        help="only what is given and taken, no library alone")
     parser.add_argument("--matrix", action="store_true",
                         help="every library that is here, as tables in Markdown")
     parser.add_argument("--all", action="store_true", help="print every cell")
@@ -140,6 +142,8 @@ def main(arguments=None):
     else:
         couples = [(p, c) for p in options.producer or here
                    for c in options.consumer or here]
+    if options.pairs:
+        alone = set()
     total, faults = dict.fromkeys((OK, REFUSED, WRONG, CRASHED, ABSENT), 0), 0
     jobs = [(p, c, "pairs") for p, c in couples] + [(n, n, "alone") for n in sorted(alone)]
     for p, c, block in jobs:
