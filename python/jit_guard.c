@@ -61,8 +61,11 @@ static pestle_array_t* read_other(const pestle_py_jit_t* self,
     return NULL;
   }
   if (!kind && !call->foreign) call->foreign = leaf;
-  int copy = shows && !pestle_py_stream() ? 0 : -1;
-  PyObject* made = pestle_py_asarray(leaf, PESTLE_NONE, self->device, copy);
+  pestle_device_t* device = self->device;
+  if (!device && !pestle_py_as_device(NULL, &device)) return NULL;
+  bool is_host = pestle_device_dl(device).device_type == PESTLE_DEVICE_CPU;
+  int copy = shows && is_host && !pestle_py_stream() ? 0 : -1;
+  PyObject* made = pestle_py_asarray(leaf, PESTLE_NONE, device, copy);
   if (!made) return NULL;
   pestle_array_t* array = pestle_py_array(made);
   pestle_array_retain(array);
