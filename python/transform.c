@@ -20,26 +20,62 @@ static size_t result_count(pestle_module_t* module) {
 
 // --- Parts of a graph ---
 
+// |module| for |arrays|: itself, where all its dimensions are known.
+static pestle_status_t specialized(pestle_module_t* module,
+                                   pestle_array_t* const* arrays, size_t count,
+                                   pestle_module_t** out_module) {
+  pestle_function_t* entry = pestle_module_entry(module);
+  bool is_open = false;
+  for (size_t i = 0; entry && i < count; ++i) {
+    pestle_type_t type = pestle_value_type(pestle_function_argument(entry, i));
+    for (int32_t d = 0; d < type.rank; ++d)
+      is_open |= type.dims[d] == PESTLE_DIM_DYNAMIC;
+  }
+  if (!is_open || count != pestle_function_argument_count(entry)) {
+    pestle_module_retain(module);
+    *out_module = module;
+    return NULL;
+  }
+  pestle_type_t* types = malloc((count + 1) * sizeof(*types));
+  if (!types) {
+    return pestle_status_make(PESTLE_STATUS_OUT_OF_MEMORY, NULL, 0,
+                              "no memory for %zu types", count);
+  }
+  for (size_t i = 0; i < count; ++i)
+    types[i] = pestle_array_type(arrays[i]);
+  pestle_status_t status =
+      pestle_module_specialize(module, types, count, out_module);
+  free(types);
+  return status;
+}
+
 // inline(module, arrays): what the module computes, recorded.
 static PyObject* inline_module(PyObject* self, PyObject* args) {
   (void)self;
-  PyObject *module, *list, *result = NULL;
-  if (!PyArg_ParseTuple(args, "O!O!:inline", pestle_py.module_type, &module,
+  PyObject *object, *list, *result = NULL;
+  pestle_module_t* module = NULL;
+  if (!PyArg_ParseTuple(args, "O!O!:inline", pestle_py.module_type, &object,
                         &PyTuple_Type, &list)) {
     return NULL;
   }
-  size_t count = result_count(of(module));
-  if (!count) return PyTuple_New(0);
+  size_t operands = (size_t)PyTuple_Size(list);
   pestle_array_t** arrays = pestle_py_arrays_of(list);
-  pestle_array_t** out = malloc(count * sizeof(*out));
-  if (arrays && out &&
-      pestle_py_ok(pestle_array_inline(
-          of(module), arrays, (size_t)PyTuple_Size(list), out, count))) {
+  if (!arrays ||
+      !pestle_py_ok(specialized(of(object), arrays, operands, &module))) {
+    free(arrays);
+    return NULL;
+  }
+  size_t count = result_count(module);
+  pestle_array_t** out = malloc((count + 1) * sizeof(*out));
+  if (!out) {
+    PyErr_NoMemory();
+  } else if (!count || pestle_py_ok(pestle_array_inline(
+                           module, arrays, operands, out, count))) {
     result = pestle_py_wrap_all(out, NULL, count);
   }
-  if (!out) PyErr_NoMemory();
   free(arrays);
   free(out);
+  pestle_module_release(module);
   return result;
 }
 

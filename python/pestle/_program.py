@@ -68,7 +68,9 @@ class Function:
                 x, dtype=rows[i][1] if i < len(rows) and
                 not hasattr(x, "dtype") else None, device=self.device)
             arrays.append(y)
-        results = self._run(arrays)
+        # In a function that is traced it is a part of that.
+        traced = any(x.state == "traced" for x in arrays)
+        results = c.inline(self.module, tuple(arrays)) if traced else self._run(arrays)
         return results[0] if len(results) == 1 else results
 
     def lower(self):

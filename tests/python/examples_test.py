@@ -23,7 +23,7 @@ def example(name, *args):
 
 def test_all():
     for path in sorted(EXAMPLES.glob("*.py")):
-        if path.name == "model.py":
+        if path.name in ("model.py", "lenet.py", "gpt.py"):  # train_test.py has those
             continue
         assert example(path.name), path.name
 
