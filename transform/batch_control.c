@@ -5,6 +5,7 @@
 // elements that have ended stay.
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/mem.h"
 #include "transform/scan_build.h"
 #include "transform/vmap.h"
@@ -178,11 +179,19 @@ static pestle_status_t run_branch(pestle_vmap_t* v,
                                   const pestle_block_t* source,
                                   pestle_copier_t* copier, pv_t** out) {
   pestle_formula_t* f = &v->f;
-  pestle_node_t *before = f->builder.before->prev, *end;
+  pestle_node_t* before = f->builder.before->prev;
   PESTLE_TRY(pestle_copier_block(copier, source));
   pv_t* fence = pestle_f_scalar(f, PESTLE_I1, 0);
-  if (f->status) return NULL;
-  PESTLE_TRY(pestle_copier_node(copier, source->last, &end));
+  uint32_t count = source->last->operand_count;
+  if (f->status || !count) return NULL;
+  // Keeps what is returned in sight while ops are replaced by others.
+  for (uint32_t r = 0; r < count; ++r)
+    out[r] = pestle_copier_get(copier, pestle_node_operand(source->last, r));
+  pestle_node_t* end = pestle_f_node(
+      f, &(pestle_node_spec_t){.op = PESTLE_OP_OPTIMIZATION_BARRIER,
+                               .operands = out,
+                               .operand_count = count});
+  if (!end) return NULL;
   PESTLE_TRY(pestle_vmap_nodes(
       v, before ? before->next : f->builder.block->first, fence->node));
   for (uint32_t r = 0; r < end->operand_count; ++r) {
@@ -402,7 +411,8 @@ static void end_turn(pestle_vmap_t* v, const pestle_node_t* loop,
     pv_t* value = pestle_node_operand(block->last, i);
     values[i] = pestle_vmap_get(v, value);
     if (has[i]) values[i] = pestle_vmap_batch(v, values[i], values[i] != value);
-    if (flags) values[i] = choose(v, flags, values[i], block->arguments[i]);
+    if (flags && !PESTLE_FAULT(ended_go_on))
+      values[i] = choose(v, flags, values[i], block->arguments[i]);
   }
   pestle_status_t status = v->f.status;
   v->f = f;

@@ -3,6 +3,7 @@
 // of tensor and indices, which have it both.
 #include <string.h>
 
+#include "base/fault.h"
 #include "transform/vmap.h"
 
 // --- gather and scatter ---
@@ -124,7 +125,7 @@ static pv_t* places(pestle_vmap_t* v, const pestle_type_t* type,
     if (!at) return NULL;
     pv_t* low = pestle_zeros(f, at);
     pv_t* high = pestle_f_splat(f, at, (double)(type->dims[d] - part[d]));
-    at = pestle_f_clamp(f, low, at, high);
+    if (!PESTLE_FAULT(unclamped_start)) at = pestle_f_clamp(f, low, at, high);
     int64_t dims[2] = {v->size, 1};
     columns[d] = pestle_f_reshape(f, at, 2, dims);
   }

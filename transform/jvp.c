@@ -5,6 +5,7 @@
 //   %y = sine %x          ->   %y = sine %x
 //                              %c = cosine %x
 //                              %y.t = multiply %c, %x.t
+#include "base/fault.h"
 #include "base/mem.h"
 #include "transform/transform.h"
 
@@ -111,7 +112,7 @@ static void jvp_bilinear(pestle_jvp_t* j, const pestle_node_t* node,
   bool is_typed =
       pestle_op_info((pestle_op_t)node->op)->rule == PESTLE_RULE_TYPED;
   for (size_t i = 0; i < 2; ++i) {
-    if (!t[i]) continue;
+    if (!t[i] || (i && PESTLE_FAULT(one_side_of_product))) continue;
     pv_t* operands[2] = {pestle_node_operand(node, 0),
                          pestle_node_operand(node, 1)};
     operands[i] = t[i];
@@ -185,11 +186,20 @@ static pestle_status_t jvp_node(pestle_jvp_t* j, pestle_node_t* node) {
   return status;
 }
 
+// Whether some result can have a tangent; one without elements has none.
+static bool has_smooth_result(const pestle_node_t* node) {
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    const pestle_type_t* type = node->results[r].type;
+    if (pestle_is_smooth(type->dtype) && pestle_type_count(type)) return true;
+  }
+  return false;
+}
+
 static pestle_status_t jvp_nodes(pestle_jvp_t* j, pestle_node_t* first,
                                  const pestle_node_t* end) {
   for (pestle_node_t *n = first, *next; n != end; n = next) {
     next = n->next;
-    if (n->op == PESTLE_OP_RETURN || !pestle_reads(n, &j->tangents)) continue;
+    if (!has_smooth_result(n) || !pestle_reads(n, &j->tangents)) continue;
     if (pestle_transform_row((pestle_op_t)n->op).derivative ==
             PESTLE_DERIVATIVE_DECOMPOSE &&
         !pestle_custom_has_jvp(j, n)) {

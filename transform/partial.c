@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transform/partial.h"
+#include "base/fault.h"
 
 #include "transform/transform.h"
 
@@ -64,6 +65,11 @@ static bool is_one(const uint8_t* formula) {
   return formula[0] == PESTLE_PARTIAL_ONE && formula[1] == PESTLE_PARTIAL_END;
 }
 
+// Whose partial derivative goes with the tangent of operand |i|.
+static size_t partial_of(const pestle_node_t* node, size_t i) {
+  return PESTLE_FAULT(swapped_partial) && node->operand_count == 2 ? 1 - i : i;
+}
+
 void pestle_jvp_partial(pestle_jvp_t* j, const pestle_node_t* node,
                         pv_t* const* t, pv_t** out) {
   pestle_formula_t* f = &j->f;
@@ -76,7 +82,8 @@ void pestle_jvp_partial(pestle_jvp_t* j, const pestle_node_t* node,
   result = pestle_f_convert(f, result, compute);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const uint8_t* formula =
-        t[i] ? pestle_partial_find((pestle_op_t)node->op, i) : NULL;
+        t[i] ? pestle_partial_find((pestle_op_t)node->op, partial_of(node, i))
+             : NULL;
     if (!formula) continue;
     pv_t* tangent = pestle_f_convert(f, t[i], compute);
     terms[i] = is_one(formula)

@@ -4,6 +4,7 @@
 // places before.
 #include <string.h>
 
+#include "base/fault.h"
 #include "transform/transform.h"
 
 static pv_t* cumulated(pestle_formula_t* f, const pestle_node_t* node, pv_t* a,
@@ -88,5 +89,6 @@ void pestle_transpose_cumulative(pestle_transposer_t* x, pestle_node_t* node,
                                  pv_t* const* ct) {
   pestle_cotangent_add(
       x, node, 0,
-      cumulated(&x->f, node, ct[0], !PESTLE_NODE_BOOL(node, reverse)));
+      cumulated(&x->f, node, ct[0],
+                !PESTLE_NODE_BOOL(node, reverse) ^ PESTLE_FAULT(lost_turn)));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cotangent of one side of a product is a product of the result's cotangent with
 // the other side, over the axes that only the other side has.
+#include "base/fault.h"
 #include "transform/transform.h"
 
 // The axes of one side by what they do; those that are free in order.
@@ -43,7 +44,9 @@ static void order_back(const side_t* mine, const side_t* other, bool is_rhs,
   for (size_t i = 0; i < mine->contract.count; ++i) {
     int64_t before = 0;
     for (size_t k = 0; k < other->contract.count; ++k)
-      before += other->contract.data[k] < other->contract.data[i];
+      before += PESTLE_FAULT(unordered_contraction)
+                    ? k < i
+                    : other->contract.data[k] < other->contract.data[i];
     out_order[mine->contract.data[i]] = summed + before;
   }
 }

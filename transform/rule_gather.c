@@ -3,6 +3,7 @@
 // left out by scatter; what takes one for the other has to say so.
 #include <string.h>
 
+#include "base/fault.h"
 #include "ir/copy.h"
 #include "transform/transform.h"
 
@@ -170,7 +171,9 @@ static pv_t* is_kept(pestle_formula_t* f, const places_t* p,
 static pv_t* gather_kept(pestle_formula_t* f, const places_t* p, pv_t* a,
                          pv_t* indices, const pestle_type_t* updates) {
   if (!a) return NULL;
-  pv_t* kept = is_kept(f, p, a->type, indices, updates);
+  pv_t* kept = PESTLE_FAULT(kept_outside)
+                   ? NULL
+                   : is_kept(f, p, a->type, indices, updates);
   pv_t* parts = gather(f, p, a, indices);
   if (!kept || !parts) return parts;
   return pestle_f_select(f, kept, parts, pestle_zeros(f, parts));
@@ -185,9 +188,11 @@ void pestle_transpose_gather(pestle_transposer_t* x, pestle_node_t* node,
   pv_t* like = operand(node, 0);
   pv_t* indices = moved_inside(&x->f, &p, like->type, operand(node, 1));
   p.sorted = p.sorted && indices == operand(node, 1);
-  pestle_cotangent_add(x, node, 0,
-                       scatter(&x->f, &p, PESTLE_OP_ADD,
-                               pestle_zeros(&x->f, like), indices, ct[0]));
+  pestle_cotangent_add(
+      x, node, 0,
+      scatter(&x->f, &p,
+              PESTLE_FAULT(gather_overwrites) ? PESTLE_OP_COUNT : PESTLE_OP_ADD,
+              pestle_zeros(&x->f, like), indices, ct[0]));
 }
 
 // --- scatter ---

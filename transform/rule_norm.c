@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax and norms: what their tangents are over whole rows, in a few ops that become
 // one kernel, and whose transposed is as short. Computed in f32 at least, rounded once.
+#include "base/fault.h"
 #include "transform/transform.h"
 
 static pv_t* operand(const pestle_node_t* node, size_t index) {
@@ -106,7 +107,9 @@ static pv_t* tangent_of_row(pestle_formula_t* f, pv_t* t, pv_t* h, pv_t* rate,
                             pestle_i64s_t axes, bool is_centred) {
   pv_t* mean = means(f, pestle_f_multiply(f, h, t), axes);
   pv_t* d = pestle_f_subtract(f, t, pestle_f_multiply(f, h, mean));
-  if (is_centred) d = pestle_f_subtract(f, d, means(f, t, axes));
+  if (is_centred && !PESTLE_FAULT(lost_mean)) {
+    d = pestle_f_subtract(f, d, means(f, t, axes));
+  }
   return pestle_f_multiply(f, rate, d);
 }
 

@@ -3,6 +3,7 @@
 // that are equal to it; a product has for each element the product of the others.
 #include <string.h>
 
+#include "base/fault.h"
 #include "ir/copy.h"
 #include "transform/transform.h"
 
@@ -64,6 +65,7 @@ static void jvp_extremum(pestle_jvp_t* j, const pestle_node_t* node,
     terms[1] = pestle_f_convert(f, x, compute);
   }
   pv_t* sum = pestle_sum(f, terms, 2);
+  if (PESTLE_FAULT(wrong_tie)) count = pestle_f_splat(f, count, 1);
   out[0] = pestle_f_convert(f, pestle_f_divide(f, sum, count), dtype);
 }
 

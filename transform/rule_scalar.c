@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules of elementwise ops that are linear in an operand, of clamp, and of those
 // that mean something else on complex numbers.
+#include "base/fault.h"
 #include "transform/partial.h"
 #include "transform/transform.h"
 
@@ -34,7 +35,9 @@ void pestle_transpose_subtract(pestle_transposer_t* x, pestle_node_t* node,
                                pv_t* const* ct) {
   pestle_cotangent_add(x, node, 0, ct[0]);
   if (pestle_is_linear(x, operand(node, 1))) {
-    pestle_cotangent_add(x, node, 1, pestle_f_negate(&x->f, ct[0]));
+    bool is_lost = PESTLE_FAULT(lost_sign);
+    pestle_cotangent_add(x, node, 1,
+                         is_lost ? ct[0] : pestle_f_negate(&x->f, ct[0]));
   }
 }
 
@@ -92,7 +95,7 @@ void pestle_transpose_select(pestle_transposer_t* x, pestle_node_t* node,
   for (size_t i = 1; i < 3; ++i) {
     if (!pestle_is_linear(x, operand(node, i))) continue;
     pv_t* a = i == 1 ? ct[0] : zeros;
-    pv_t* b = i == 1 ? zeros : ct[0];
+    pv_t* b = i == 1 && !PESTLE_FAULT(both_sides_of_select) ? zeros : ct[0];
     pestle_cotangent_add(x, node, i,
                          pestle_f_select(&x->f, operand(node, 0), a, b));
   }
@@ -105,7 +108,8 @@ static pv_t* whole(pestle_formula_t* f, const pestle_node_t* node, pv_t* a) {
              : pestle_f_broadcast_to(f, a, node->results[0].type, NULL);
 }
 
-// low, x, high: x has the tangent strictly between them, a bound where x is beyond it.
+// min(max(x, low), high): x has the tangent strictly between the bounds, a bound where x is
+// beyond it. Where low is above high, high is the result.
 void pestle_jvp_clamp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                       pv_t** out) {
   pestle_formula_t* f = &j->f;
@@ -116,6 +120,7 @@ void pestle_jvp_clamp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
   pv_t* zeros = pestle_zeros(f, x);
   if (t[0]) {
     pv_t* is_below = pestle_f_lt(f, x, low);
+    is_below = pestle_f_and(f, is_below, pestle_f_lt(f, low, high));
     terms[0] = pestle_f_select(f, is_below, whole(f, node, t[0]), zeros);
   }
   if (t[1]) {
@@ -125,7 +130,7 @@ void pestle_jvp_clamp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
     terms[1] = pestle_f_select(f, is_inside, t[1], zeros);
   }
   if (t[2]) {
-    pv_t* is_above = pestle_f_lt(f, high, x);
+    pv_t* is_above = pestle_f_lt(f, high, pestle_f_maximum(f, x, low));
     terms[2] = pestle_f_select(f, is_above, whole(f, node, t[2]), zeros);
   }
   out[0] = pestle_sum(f, terms, 3);

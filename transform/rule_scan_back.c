@@ -2,6 +2,7 @@
 // The transposed of a scan that is linear in its carries: a scan the other way round.
 // It carries the cotangents of the carries and the sums of those of what each turn
 // reads, and stacks up those of elements.
+#include "base/fault.h"
 #include "base/mem.h"
 #include "transform/scan_build.h"
 
@@ -180,7 +181,8 @@ void pestle_transpose_scan(pestle_transposer_t* x, pestle_node_t* node,
   if (!w.carry || !w.xs || !w.constants) return;
   pestle_transposer_init(x->allocator, x->f.builder, &w.in);
   // In the direction of the turns before: the last one is the first.
-  pestle_scan_build_init(x->allocator, x->f.builder, &w.s, !w.s.reverse, &w.b);
+  pestle_scan_build_init(x->allocator, x->f.builder, &w.s,
+                         !w.s.reverse ^ PESTLE_FAULT(wrong_scan_order), &w.b);
   pestle_status_t status = transpose(&w);
   pestle_status_t built = pestle_scan_build_close(&w.b);
   status = pestle_status_join(status, built);

@@ -3,6 +3,7 @@
 // back, and add up where an element was read more than once.
 #include <string.h>
 
+#include "base/fault.h"
 #include "transform/transform.h"
 
 static pv_t* operand(const pestle_node_t* node, size_t index) {
@@ -34,7 +35,10 @@ void pestle_transpose_broadcast_in_dim(pestle_transposer_t* x,
   for (size_t i = 0; i < axes.count; ++i) {
     if (place[axes.data[i]] >= 0) order[moved++] = place[axes.data[i]];
   }
-  pv_t* a = pestle_sum_axes(&x->f, ct[0], summed, sums);
+  pv_t* a = ct[0];
+  for (size_t i = 0; i < sums && PESTLE_FAULT(lost_broadcast_sum); ++i)
+    a = pestle_f_slice_axis(&x->f, a, (int32_t)summed[i], 0, 1);
+  a = pestle_sum_axes(&x->f, a, summed, sums);
   a = pestle_f_transpose(&x->f, a, order);
   pestle_cotangent_add(x, node, 0, pestle_f_reshape_to(&x->f, a, from));
 }
@@ -107,6 +111,7 @@ void pestle_transpose_pad(pestle_transposer_t* x, pestle_node_t* node,
   if (pestle_is_linear(x, operand(node, 0))) {
     pestle_cotangent_add(x, node, 0, unpad(f, node, ct[0]));
   }
+  if (PESTLE_FAULT(lost_padding)) return;
   if (!pestle_is_linear(x, operand(node, 1))) return;
   pestle_type_t type = *operand(node, 0)->type;
   type.dtype = PESTLE_I1;
@@ -162,6 +167,10 @@ void pestle_transpose_dynamic_update_slice(pestle_transposer_t* x,
   const pestle_type_t* part = operand(node, 1)->type;
   if (pestle_is_linear(x, operand(node, 0))) {
     pv_t* head[2] = {ct[0], pestle_zeros(&x->f, operand(node, 1))};
+    if (PESTLE_FAULT(kept_overwritten)) {
+      pestle_cotangent_add(x, node, 0, ct[0]);
+      return;
+    }
     pestle_cotangent_add(
         x, node, 0,
         with_starts(x, node, PESTLE_OP_DYNAMIC_UPDATE_SLICE, head, 2, 2, NULL));

@@ -5,6 +5,7 @@
 //   %t = multiply %c, %s     ->   %s.ct = multiply %c, %t.ct
 //
 // A value that several ops read gets the sum of what each gives it.
+#include "base/fault.h"
 #include "base/mem.h"
 #include "transform/transform.h"
 
@@ -96,6 +97,7 @@ pv_t* pestle_cotangent_take(pestle_transposer_t* x, const pv_t* value) {
   size_t n = count;
   for (size_t i = slot->u64; i; i = x->terms.data[i - 1].next)
     terms[--n] = x->terms.data[i - 1].value;
+  if (PESTLE_FAULT(lost_fan_out)) count = count > 1 ? count - 1 : count;
   pv_t* sum = pestle_sum(&x->f, terms, count);
   pestle_arena_rewind(&x->arena, mark);
   return sum;

@@ -103,8 +103,9 @@ static int64_t neutral(const pestle_vmap_t* v, unsigned name) {
   }
 }
 
+// |rank| is that of the op's operand.
 static pestle_status_t shift(pestle_vmap_t* v, const pestle_attr_row_t* row,
-                             pestle_attr_t* attr) {
+                             int32_t rank, pestle_attr_t* attr) {
   bool is_dims = row->meaning == PESTLE_ATTR_IS_DIMS;
   if (attr->kind == PESTLE_ATTR_KIND_I64) {
     if (is_dims && attr->as.i64 >= 0) ++attr->as.i64;
@@ -119,7 +120,8 @@ static pestle_status_t shift(pestle_vmap_t* v, const pestle_attr_row_t* row,
                   attr->name == PESTLE_ATTR_broadcast_dimensions;
   size_t n = attr->as.i64s.count, more = !is_whole ? 0 : 1;
   if (row->meaning == PESTLE_ATTR_IS_PAIRS) more = 2;
-  if (is_whole && !is_dims && !n) return NULL;  // left out: the default
+  // Left out: the default. Of rank 0 an empty list is whole too.
+  if (is_whole && !is_dims && !n && rank) return NULL;
   int64_t* list = PESTLE_ARENA_ARRAY(&v->arena, int64_t, n + more + 1);
   if (!list) return PESTLE_OOM();
   for (size_t i = 0; i < more; ++i)
@@ -135,11 +137,13 @@ pestle_status_t pestle_vmap_attrs(pestle_vmap_t* v, const pestle_node_t* node,
   size_t count;
   const pestle_attr_row_t* rows =
       pestle_op_attr_rows((pestle_op_t)node->op, &count);
+  int32_t rank =
+      node->operand_count ? pestle_node_operand(node, 0)->type->rank : 0;
   for (uint32_t i = 0; i < node->attr_count; ++i) {
     out_attrs[i] = node->attrs[i];
     for (size_t k = 0; k < count; ++k) {
       if (rows[k].name != out_attrs[i].name) continue;
-      PESTLE_TRY(shift(v, &rows[k], &out_attrs[i]));
+      PESTLE_TRY(shift(v, &rows[k], rank, &out_attrs[i]));
     }
   }
   return NULL;
@@ -248,11 +252,14 @@ static pestle_status_t vmap_node(pestle_vmap_t* v, pestle_node_t* node) {
   return status;
 }
 
-pestle_status_t pestle_vmap_nodes(pestle_vmap_t* v, pestle_node_t* first,
-                                  const pestle_node_t* end) {
+static pestle_status_t vmap_all(pestle_vmap_t* v, pestle_node_t* first,
+                                const pestle_node_t* end) {
   for (pestle_node_t *n = first, *next; n != end; n = next) {
     next = n->next;
     if (!pestle_reads(n, &v->values)) continue;
+    // Behind its source, before those that read what is not batched of it.
+    v->f.builder.block = n->block;
+    v->f.builder.before = next;
     if (pestle_transform_row((pestle_op_t)n->op).batching ==
             PESTLE_VMAP_DECOMPOSE &&
         !pestle_custom_has_vmap(v, n)) {
@@ -265,6 +272,14 @@ pestle_status_t pestle_vmap_nodes(pestle_vmap_t* v, pestle_node_t* first,
     if (status) return status;
   }
   return NULL;
+}
+
+pestle_status_t pestle_vmap_nodes(pestle_vmap_t* v, pestle_node_t* first,
+                                  const pestle_node_t* end) {
+  pestle_builder_t builder = v->f.builder;
+  pestle_status_t status = vmap_all(v, first, end);
+  v->f.builder = builder;
+  return status;
 }
 
 pestle_status_t pestle_vmap_inner(pestle_vmap_t* v, pestle_block_t* block) {
@@ -396,13 +411,15 @@ static pestle_status_t transform(border_t* b) {
   }
   PESTLE_TRY(check_axes(b, false));
   PESTLE_TRY(check_axes(b, true));
-  // New ops stand between this one and the return.
-  pestle_node_t* last = body->last;
-  v->f = pestle_formula_before(last);
+  // Arguments are moved in front of all, results behind this one.
+  v->f = pestle_formula_before(body->last);
   pv_t* fence = pestle_f_scalar(&v->f, PESTLE_I1, 0);
   if (v->f.status) return v->f.status;
+  pestle_node_t* first = body->first;
+  v->f.builder.before = first;
   PESTLE_TRY(add_arguments(b));
-  PESTLE_TRY(pestle_vmap_nodes(v, body->first, fence->node));
+  PESTLE_TRY(pestle_vmap_nodes(v, first, fence->node));
+  v->f.builder.before = body->last;
   pv_t** out = pestle_value_array(&v->f, &v->arena, b->result_count);
   int64_t* from = PESTLE_ARENA_ARRAY(&v->arena, int64_t, b->result_count + 1);
   if (!out || !from) return PESTLE_OOM();

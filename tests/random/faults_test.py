@@ -3,7 +3,9 @@
 """Proves the random graphs: each fault that is planted in the compiler is found
 within 2,000 of them, and without one nothing is.
 
-    tests/random/faults_test.py [FAULT...]
+    tests/random/faults_test.py [--derive] [FAULT...]
+
+--derive: those planted in transform/, by the graphs' derivatives and batched forms.
 """
 import os
 import pathlib
@@ -15,23 +17,23 @@ GRAPHS = 2000
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 
-def planted():
+def planted(folders):
     """The names of PESTLE_FAULT(name) in the sources."""
     names = set()
-    for folder in ("ir", "passes", "codegen", "compile"):
+    for folder in folders:
         for path in sorted((SOURCE / folder).rglob("*.c")):
             names.update(re.findall(r"PESTLE_FAULT\((\w+)\)",
                                     path.read_text()))
     return sorted(names)
 
 
-def run(program, fault, graphs):
+def run(program, fault, graphs, mode):
     """The first seed that differs, or None, and the line that says so."""
     env = dict(os.environ)
     if fault:
         env["PESTLE_FAULT"] = fault
     # A fault may well make a loop that does not end.
-    command = [program, "--device", "llvm", "--seeds", str(graphs),
+    command = [program, *mode, "--seeds", str(graphs),
                "--until-failure", "--timeout", "20"]
     done = subprocess.run(command, env=env, capture_output=True, text=True,
                           check=False)
@@ -44,19 +46,23 @@ def run(program, fault, graphs):
 def main():
     build = pathlib.Path(os.environ["PESTLE_BUILD_DIR"])
     program = build / "tests" / "bin" / "pestle-random-faults"
-    if not list((build / "backends").glob("libpestle-llvm-*")):
+    if "--derive" not in sys.argv and not list((build / "backends").glob("libpestle-llvm-*")):
         print("the llvm backend is not built")
         return 77
-    names = sys.argv[1:] or planted()
+    derive = sys.argv[1:2] == ["--derive"]
+    given = sys.argv[2:] if derive else sys.argv[1:]
+    mode = ["--derive"] if derive else ["--device", "llvm"]
+    folders = ["transform"] if derive else ["ir", "passes", "codegen", "compile"]
+    names = given or planted(folders)
     missed = []
     for name in names:
-        seed, line = run(program, name, GRAPHS)
+        seed, line = run(program, name, GRAPHS, mode)
         print(f"{name:24} {seed or 'MISSED':>6}  {line[:110]}", flush=True)
         if seed is None:
             missed.append(name)
-    if len(names) < 20 and not sys.argv[1:]:
+    if len(names) < (12 if derive else 20) and not given:
         missed.append(f"only {len(names)} faults are planted")
-    seed, line = run(program, None, 50)
+    seed, line = run(program, None, 50, mode)
     if seed is not None:
         missed.append(f"without a fault: {line}")
     print(f"{len(names)} faults planted; missed: {', '.join(missed) or 'none'}")

@@ -101,7 +101,8 @@ static void pick_palette(graph_t* g) {
   for (int i = 0; i < PALETTE; ++i) {
     g->palette[i] = pick_any_dtype(g);
   }
-  if (one_in(g, 3)) g->palette[0] = PESTLE_F32;
+  if (one_in(g, 3))
+    g->palette[0] = is_generated(PESTLE_F32) ? PESTLE_F32 : PESTLE_F64;
 }
 
 // --- Whole graphs ---

@@ -4,7 +4,7 @@
 //               [--timeout SECONDS] [--slow N] [--counts] [--sizes] [--least N]
 //               [--until-failure]
 //               [--print SEED] [--dump FOLDER] [--optional]
-//               [--for-peer FOLDER] [--without OP:DTYPE,OP..]
+//               [--for-peer FOLDER] [--without OP:DTYPE,OP..] [--derive]
 // Runs random graphs on a device against ir/ref. Each of N workers is a process
 // that takes the next seed; one that dies or hangs is told with its seed, and
 // another goes on. Exit code 0: all agree; 1: some do not; 3: the generator is
@@ -14,7 +14,8 @@
 // writes the module and inputs of what fails; with --optional a device that is
 // not there is exit code 77, which skips a test. --for-peer runs nothing and
 // writes each graph for another compiler (peer.c), --without leaves ops out ("*":
-// all of a dtype).
+// all of a dtype). --derive holds the graphs' derivatives and batched forms against
+// differences and loops (derive.c), on no device; graphs are in f64, c128, integers and flags.
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -35,7 +36,7 @@ typedef struct settings_t {
   uint64_t first, last, print;
   int jobs, timeout, slow;
   uint64_t least;
-  bool counts, sizes, until_failure, printing, optional;
+  bool counts, sizes, until_failure, printing, optional, derive;
 } settings_t;
 
 // Shared by the workers.
@@ -151,7 +152,9 @@ static pestle_context_t* open_device(const settings_t* s,
                                       .use_environment = true,
                                       .no_cache = true};
   pestle_status_t status = pestle_context_create(&options, &context);
-  if (!status) status = pestle_context_device(context, s->device, out_device);
+  if (!status && !s->derive) {
+    status = pestle_context_device(context, s->device, out_device);
+  }
   if (!status) return context;
   bool missing = pestle_status_code(status) == PESTLE_STATUS_NOT_FOUND ||
                  pestle_status_code(status) == PESTLE_STATUS_UNAVAILABLE;
@@ -172,7 +175,9 @@ static bool run_seed(const settings_t* s, pestle_context_t* context,
     return true;
   }
   if (s->printing) print_module(g, NULL);
-  outcome_t outcome = run_graph(g, device, s->cpu, text, sizeof(text));
+  outcome_t outcome = s->derive
+                          ? derive_graph(g, text, sizeof(text))
+                          : run_graph(g, device, s->cpu, text, sizeof(text));
   if (outcome != SAME) {
     char line[3072];
     int n = snprintf(line, sizeof(line), "seed %llu on %s%s%s: %s\n",
@@ -196,7 +201,7 @@ static void allow(int seconds) {
 }
 
 static void work(const settings_t* s, shared_t* shared, int job) {
-  pestle_device_t* device;
+  pestle_device_t* device = NULL;
   pestle_context_t* context = open_device(s, &device);
   for (int i = 0; i < GRAPHS_A_WORKER && !atomic_load(&shared->stop); ++i) {
     uint64_t seed = atomic_fetch_add(&shared->next, 1);
@@ -456,6 +461,9 @@ static void parse(int argc, char** argv, settings_t* s) {
       s->sizes = true;
     } else if (!strcmp(a, "--optional")) {
       s->optional = true;
+    } else if (!strcmp(a, "--derive")) {
+      s->derive = true;
+      s->device = "derivatives";
     } else if (!strcmp(a, "--until-failure")) {
       s->until_failure = true;
     } else if (!strcmp(a, "--dump")) {
@@ -476,13 +484,31 @@ static void parse(int argc, char** argv, settings_t* s) {
   if (s->jobs > MAX_JOBS) s->jobs = MAX_JOBS;
 }
 
+// Those in which roundings hide what is wrong.
+static void leave_out_coarse_dtypes(void) {
+  static const pestle_dtype_t kept[] = {PESTLE_I1, PESTLE_I32, PESTLE_I64,
+                                        PESTLE_U8, PESTLE_F64, PESTLE_C128};
+  for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
+    bool is_kept = false;
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); ++i)
+      is_kept |= kept[i] == (pestle_dtype_t)d;
+    if (!is_kept) leave_out_dtype((pestle_dtype_t)d);
+  }
+}
+
 int main(int argc, char** argv) {
   settings_t s = {
       .device = "llvm", .first = 1, .last = 100, .jobs = 2, .timeout = 400};
   parse(argc, argv, &s);
   if (!rows_are_complete()) return 3;
+  if (s.derive) {
+    leave_out_coarse_dtypes();
+    // The one rounds tangents too, the other is 0 whatever it is to differences.
+    leave_out(PESTLE_OP_REDUCE_PRECISION, PESTLE_NONE);
+    leave_out(PESTLE_OP_BITCAST_CONVERT, PESTLE_NONE);
+  }
   if (s.printing) {
-    pestle_device_t* device;
+    pestle_device_t* device = NULL;
     pestle_context_t* context = open_device(&s, &device);
     bool same = run_seed(&s, context, device, s.print, NULL);
     pestle_context_release(context);

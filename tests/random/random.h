@@ -246,6 +246,12 @@ typedef enum outcome_t { SAME, DIFFERENT, REFUSED } outcome_t;
 outcome_t run_graph(graph_t* g, pestle_device_t* device, const char* cpu,
                     char* text, size_t size);
 
+// --- derive.c ---
+
+// Differentiates and batches |g| and holds what comes of it against what it must be;
+// |text| says what is wrong.
+outcome_t derive_graph(graph_t* g, char* text, size_t size);
+
 // --- peer.c ---
 
 // SEED.mlir, StableHLO alone, SEED.txt, which says what SEED.bin holds: a line an

@@ -1093,4 +1093,41 @@ func.func @attention_mask(%q: tensor<2x3x4xf64>, %k: tensor<2x5x4xf64>, %v: tens
   %r = "pestle.attention"(%q, %k, %v, %b, %m) {scale = 0.5 : f64, masked = -3.0 : f64} : (tensor<2x3x4xf64>, tensor<2x5x4xf64>, tensor<2x5x6xf64>, tensor<2x3x5xf64>, tensor<1x3x5xi1>) -> tensor<2x3x6xf64>
   return %r : tensor<2x3x6xf64>
 }
+
+// Bounds that are crossed: the upper one is the result.
+func.func @clamp_crossed(%a0: tensor<4xf64> {test.low = 0.5, test.high = 1.0}, %a1: tensor<4xf64>, %a2: tensor<4xf64> {test.low = -1.0, test.high = -0.5}) -> tensor<4xf64> {
+  %r = stablehlo.clamp %a0, %a1, %a2 : tensor<4xf64>
+  return %r : tensor<4xf64>
+}
+// The loop's tangents are of floats alone: integers made of them have none.
+func.func @scan_to_integers(%a0: tensor<4xf64>, %a1: tensor<3xf64>) -> tensor<4xf64> {
+  %r = "pestle.scan"(%a0, %a1) <{length = 3 : i64, carry_count = 1 : i64, xs_count = 1 : i64}> ({
+  ^bb0(%c: tensor<4xf64>, %x: tensor<f64>):
+    %i = stablehlo.convert %c : (tensor<4xf64>) -> tensor<4xui8>
+    %f = stablehlo.convert %i : (tensor<4xui8>) -> tensor<4xf64>
+    %b = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<f64>) -> tensor<4xf64>
+    %m = stablehlo.multiply %c, %b : tensor<4xf64>
+    %s = stablehlo.add %m, %f : tensor<4xf64>
+    stablehlo.return %s : tensor<4xf64>
+  }) : (tensor<4xf64>, tensor<3xf64>) -> tensor<4xf64>
+  return %r : tensor<4xf64>
+}
+// Of a branch that is batched in part, the rest is read before the return.
+func.func @case_read_on(%i: tensor<i32> {test.low = 0, test.high = 1}, %a0: tensor<3xf64>, %a1: tensor<3xf64>) -> tensor<3xf64> {
+  %c:2 = "stablehlo.case"(%i) ({
+    stablehlo.return %a0, %a1 : tensor<3xf64>, tensor<3xf64>
+  }, {
+    %s = stablehlo.sine %a0 : tensor<3xf64>
+    stablehlo.return %s, %a1 : tensor<3xf64>, tensor<3xf64>
+  }) : (tensor<i32>) -> (tensor<3xf64>, tensor<3xf64>)
+  %t = stablehlo.tanh %c#1 : tensor<3xf64>
+  %r = stablehlo.multiply %c#0, %t : tensor<3xf64>
+  return %r : tensor<3xf64>
+}
+func.func @pad_of_one(%a0: tensor<f64>, %a1: tensor<f64>) -> tensor<f64> {
+  %p = stablehlo.pad %a0, %a1, low = [], high = [], interior = [] : (tensor<f64>, tensor<f64>) -> tensor<f64>
+  %s = "stablehlo.slice"(%p) <{start_indices = array<i64>, limit_indices = array<i64>, strides = array<i64>}> : (tensor<f64>) -> tensor<f64>
+  %r = stablehlo.sine %s : tensor<f64>
+  return %r : tensor<f64>
+}
 }
