@@ -4,8 +4,10 @@
 // behind the container's own checks is reached.
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "blocks.h"
 #include "frontend/stablehlo/container.h"
 #include "frontend/stablehlo/import.h"
 
@@ -15,10 +17,14 @@ size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static pestle_context_t* context;
-  pestle_context_options_t options = {.struct_size = sizeof(options),
-                                      .cache_dir = "",
-                                      .backend_path = "/nonexistent",
-                                      .threads = 1};
+  static pestle_fuzz_blocks_t blocks;
+  static size_t in_use;
+  pestle_context_options_t options = {
+      .struct_size = sizeof(options),
+      .allocator = {&blocks, pestle_fuzz_resize},
+      .cache_dir = "",
+      .backend_path = "/nonexistent",
+      .threads = 1};
   pestle_status_t status = NULL;
   if (!context) status = pestle_context_create(&options, &context);
   pestle_module_t* module = NULL;
@@ -29,6 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!status) status = pestle_module_signature(module, hash);
   pestle_status_release(status);
   pestle_module_release(module);
+  // The first input makes what a context keeps.
+  if (!in_use) in_use = blocks.in_use;
+  if (blocks.in_use > in_use) abort();  // leaked
   return 0;
 }
 
