@@ -7,7 +7,8 @@
 //     return global %b [{"i"}]        // [8]
 //
 // Values without a sharding are whole on every process, which each makes for itself.
-// A computation that wants a part of such a one takes a slice by its number.
+// A computation that wants a part of such a one takes a slice by its number, and an op
+// outside of computations that wants a value in parts gets all of it by all_gather.
 #include <string.h>
 
 #include "base/map.h"
@@ -29,28 +30,33 @@ static bool is_marker(const pestle_node_t* node, const char* name) {
 
 static pestle_status_t mark(pestle_builder_t* b, const char* name,
                             pestle_value_t* value, pestle_str_t sharding,
-                            const pestle_type_t* type, pestle_value_t** out) {
-  char* text = pestle_arena_strndup(&b->module->arena, sharding);
+                            pestle_str_t axes, const pestle_type_t* type,
+                            pestle_value_t** out) {
+  char* text =
+      pestle_arena_alloc(&b->module->arena, sharding.size + axes.size + 1, 1);
   pestle_composite_attrs_t attrs = {
       .struct_size = sizeof(attrs), .name = name, .attributes = text};
   if (!text) return PESTLE_OOM();
+  if (sharding.size) memcpy(text, sharding.data, sharding.size);
+  if (axes.size) memcpy(text + sharding.size, axes.data, axes.size);
+  text[sharding.size + axes.size] = 0;
   return pestle_op_composite(b, &value, 1, &attrs, NULL, 0, type, 1, out, 1);
 }
 
 pestle_status_t pestle_localise_enter(pestle_builder_t* b,
                                       pestle_value_t* global,
-                                      pestle_str_t sharding,
+                                      pestle_str_t sharding, pestle_str_t axes,
                                       const pestle_type_t* local,
                                       pestle_value_t** out) {
-  return mark(b, local_name, global, sharding, local, out);
+  return mark(b, local_name, global, sharding, axes, local, out);
 }
 
 pestle_status_t pestle_localise_leave(pestle_builder_t* b,
                                       pestle_value_t* local,
-                                      pestle_str_t sharding,
+                                      pestle_str_t sharding, pestle_str_t axes,
                                       const pestle_type_t* global,
                                       pestle_value_t** out) {
-  return mark(b, global_name, local, sharding, global, out);
+  return mark(b, global_name, local, sharding, axes, global, out);
 }
 
 // --- The work ---
@@ -60,6 +66,7 @@ typedef struct localise_t {
   pestle_function_t* entry;
   pestle_arena_t arena;
   pestle_map_t shardings;  // of values that are in parts
+  pestle_map_t wholes;     // what they are, on every process
 } localise_t;
 
 static const pestle_sharding_t* sharding_of(const localise_t* l,
@@ -175,52 +182,50 @@ static void drop_functions(localise_t* l) {
   }
 }
 
-// --- Parts of what is whole ---
+// --- Values in parts, whole ---
 
-// The part of |value| that this process has, by a table of where parts begin.
-static pestle_value_t* slice(localise_t* l, pestle_formula_t* f,
-                             pestle_value_t* value,
-                             const pestle_sharding_t* s) {
-  pestle_value_t* operands[PESTLE_MAX_RANK + 1] = {value};
+// |value| as each process has it, in a type of its own.
+static pestle_status_t part_of(pestle_builder_t* b, pestle_value_t* value,
+                               const pestle_sharding_t* s,
+                               pestle_value_t** out) {
   pestle_type_t local = pestle_sharding_local(s, value->type);
-  pestle_type_t table = pestle_type_make(PESTLE_I32, 1, &s->count);
-  pestle_node_t* number =
-      pestle_f_node(f, &(pestle_node_spec_t){.op = PESTLE_OP_PARTITION_ID});
-  if (!number) return NULL;
-  for (int32_t d = 0; d < local.rank; ++d) {
-    int32_t* begins = pestle_f_memory(f, (size_t)s->count * sizeof(*begins));
-    if (!begins) return NULL;
-    int64_t inner = s->copies;
-    for (int32_t k = d + 1; k < local.rank; ++k)
-      inner *= s->tiles[k];
-    for (int64_t i = 0; i < s->count; ++i) {
-      begins[s->processes[i]] =
-          (int32_t)(i / inner % s->tiles[d] * local.dims[d]);
-    }
-    pestle_elements_t e = {.type = table,
-                           .data = begins,
-                           .size = (size_t)s->count * sizeof(*begins)};
-    pestle_value_t* at[2] = {pestle_f_elements(f, &e), &number->results[0]};
-    pestle_attr_t one = PESTLE_SET_I64S(slice_sizes, (int64_t[]){1}, 1);
-    at[0] = pestle_f_make(f, PESTLE_OP_DYNAMIC_SLICE, at, 2, &one, 1, NULL);
-    operands[d + 1] = at[0] ? pestle_f_reshape(f, at[0], 0, NULL) : NULL;
-    if (!operands[d + 1]) return NULL;
-  }
-  pestle_attr_t sizes = PESTLE_SET_I64S(slice_sizes, local.dims, local.rank);
-  (void)l;
-  return pestle_f_make(f, PESTLE_OP_DYNAMIC_SLICE, operands,
-                       (size_t)local.rank + 1, &sizes, 1, NULL);
+  return mark(b, local_name, value, pestle_str(""), pestle_str(""), &local,
+              out);
+}
+
+// All of |value|, gathered where it is made, so that all who want it, in regions
+// too, find it.
+static pestle_status_t find_whole(localise_t* l, pestle_value_t* value,
+                                  pestle_value_t** out) {
+  const pestle_sharding_t* s = sharding_of(l, value);
+  const pestle_map_value_t* found =
+      pestle_map_find_u64(&l->wholes, (uintptr_t)value);
+  *out = found ? found->ptr : value;
+  if (!s || found) return NULL;
+  pestle_node_t* next =
+      value->node ? value->node->next : l->entry->body->block->first;
+  pestle_formula_t f = pestle_formula_before(next);
+  pestle_value_t* part;
+  PESTLE_TRY(part_of(&f.builder, value, s, &part));
+  *out = pestle_sharding_gather(&f, part, s);
+  PESTLE_TRY(f.status);
+  return pestle_map_set_u64_ptr(&l->wholes, (uintptr_t)value, *out)
+             ? NULL
+             : PESTLE_OOM();
 }
 
 // --- Ops ---
 
-static pestle_status_t needs_partitioner(const pestle_node_t* node,
-                                         const char* what) {
-  return pestle_node_error(
-      node, PESTLE_STATUS_UNSUPPORTED,
-      "%s: that wants a partitioner, which is not here yet; compute it in a "
-      "shard_map over all axes of the mesh, or on values that are replicated",
-      what);
+static pestle_status_t check_part(const pestle_node_t* node,
+                                  const pestle_sharding_t* s,
+                                  const pestle_type_t* global,
+                                  const pestle_type_t* part) {
+  pestle_type_t local = pestle_sharding_local(s, global);
+  if (pestle_type_equal(&local, part)) return NULL;
+  return pestle_node_error(node, PESTLE_STATUS_MALFORMED,
+                           "a computation for each device has a value of "
+                           "another type than its sharding, '%.200s', says",
+                           PESTLE_NODE_STR(node, attributes));
 }
 
 static pestle_status_t visit_local(localise_t* l, pestle_node_t* node) {
@@ -229,25 +234,16 @@ static pestle_status_t visit_local(localise_t* l, pestle_node_t* node) {
   pestle_sharding_t want;
   PESTLE_TRY(
       read_sharding(l, PESTLE_NODE_STR(node, attributes), v->type, &want));
-  pestle_type_t local = pestle_sharding_local(&want, v->type);
-  if (!pestle_type_equal(&local, node->results[0].type)) {
-    return needs_partitioner(node,
-                             "the computation is for each device along some "
-                             "axes of the mesh alone");
-  }
-  if (has ? !pestle_sharding_equal(has, &want) : false) {
-    return needs_partitioner(node, "the value lies in other parts");
-  }
-  // Of a value in parts: they are what it becomes, at the end.
-  if (has) return NULL;
-  if (want.replicated) {
-    pestle_value_replace_all_uses(&node->results[0], v);
-  } else {
+  PESTLE_TRY(check_part(node, &want, v->type, node->results[0].type));
+  // Of a value in such parts: they are what it becomes, at the end.
+  if (has && pestle_sharding_equal(has, &want)) return NULL;
+  PESTLE_TRY(find_whole(l, v, &v));
+  if (!want.replicated) {
     pestle_formula_t f = pestle_formula_before(node);
-    pestle_value_t* part = slice(l, &f, v, &want);
+    v = pestle_sharding_slice(&f, v, &want);
     PESTLE_TRY(f.status);
-    pestle_value_replace_all_uses(&node->results[0], part);
   }
+  pestle_value_replace_all_uses(&node->results[0], v);
   pestle_node_erase(node);
   return NULL;
 }
@@ -257,12 +253,7 @@ static pestle_status_t visit_global(localise_t* l, pestle_node_t* node) {
   PESTLE_TRY(read_sharding(l, PESTLE_NODE_STR(node, attributes),
                            node->results[0].type, &s));
   pestle_value_t* v = pestle_node_operand(node, 0);
-  pestle_type_t local = pestle_sharding_local(&s, node->results[0].type);
-  if (!pestle_type_equal(&local, v->type)) {
-    return needs_partitioner(node,
-                             "the computation is for each device along some "
-                             "axes of the mesh alone");
-  }
+  PESTLE_TRY(check_part(node, &s, node->results[0].type, v->type));
   if (!s.replicated) return set_sharding(l, &node->results[0], &s);
   pestle_value_replace_all_uses(&node->results[0], v);
   pestle_node_erase(node);
@@ -275,8 +266,10 @@ static pestle_status_t visit(localise_t* l, pestle_node_t* node) {
   bool ends =
       node->op == PESTLE_OP_RETURN && node->block == l->entry->body->block;
   for (uint32_t i = 0; i < node->operand_count && !ends; ++i) {
-    if (!sharding_of(l, pestle_node_operand(node, i))) continue;
-    return needs_partitioner(node, "each device has a part of its operand");
+    pestle_value_t* v = pestle_node_operand(node, i);
+    if (!sharding_of(l, v)) continue;
+    PESTLE_TRY(find_whole(l, v, &v));
+    pestle_node_set_operand(node, i, v);
   }
   return NULL;
 }
@@ -366,12 +359,15 @@ static pestle_status_t finish_result(localise_t* l, pestle_node_t* ret,
     PESTLE_TRY(pestle_status_annotate(read_sharding(l, text, v->type, &want),
                                       "of result %u", (unsigned)index));
   }
-  if (has && text && !pestle_sharding_equal(has, &want))
-    return needs_partitioner(ret, "a result is wanted in other parts");
+  if (has && text && !pestle_sharding_equal(has, &want)) {
+    PESTLE_TRY(find_whole(l, v, &v));
+    pestle_node_set_operand(ret, index, v);
+    has = NULL;
+  }
   pestle_dialect_attrs_t attrs;
   if (!has && !want.replicated) {
     pestle_formula_t f = pestle_formula_before(ret);
-    pestle_value_t* part = slice(l, &f, v, &want);
+    pestle_value_t* part = pestle_sharding_slice(&f, v, &want);
     PESTLE_TRY(f.status);
     pestle_node_set_operand(ret, index, part);
     *out_type = *part->type;
@@ -440,7 +436,9 @@ pestle_status_t pestle_module_localise(pestle_module_t* module) {
   pestle_allocator_t allocator = pestle_context_allocator(module->context);
   pestle_arena_init(allocator, &l.arena);
   pestle_map_init(allocator, &l.shardings);
+  pestle_map_init(allocator, &l.wholes);
   pestle_status_t status = localise(&l);
+  pestle_map_deinit(&l.wholes);
   pestle_map_deinit(&l.shardings);
   pestle_arena_deinit(&l.arena);
   return status;

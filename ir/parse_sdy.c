@@ -34,9 +34,10 @@ bool pestle_parse_is_computation(pestle_str_t name) {
          pestle_str_equal_c(name, "sdy.named_computation");
 }
 
-// In which parts each device has what goes in and comes out: texts of lists.
+// In which parts each device has what goes in and comes out, and along which axes:
+// texts of lists.
 typedef struct shardings_t {
-  pestle_str_t in, out;
+  pestle_str_t in, out, axes;
 } shardings_t;
 
 static pestle_str_t text_of(const pestle_generic_value_t* dict,
@@ -62,7 +63,8 @@ static pestle_status_t read_head(pestle_parser_t* p, pestle_parse_op_t* o,
                                  bool generic, pestle_parse_arguments_t* a,
                                  shardings_t* s) {
   pestle_generic_value_t dict;
-  *s = (shardings_t){pestle_str_make("", 0), pestle_str_make("", 0)};
+  *s = (shardings_t){pestle_str_make("", 0), pestle_str_make("", 0),
+                     pestle_str_make("", 0)};
   if (!generic && pestle_parse_at(p, '<')) {  // its name
     PESTLE_TRY(pestle_parse_skip_brackets(p, true));
   }
@@ -75,6 +77,7 @@ static pestle_status_t read_head(pestle_parser_t* p, pestle_parse_op_t* o,
     PESTLE_TRY(pestle_parse_expect(p, '>'));
     s->in = text_of(&dict, "in_shardings");
     s->out = text_of(&dict, "out_shardings");
+    s->axes = text_of(&dict, "manual_axes");
   }
   // "in_shardings=[..] manual_axes={..}"
   while (!generic && pestle_parse_at_kind(p, PESTLE_TOKEN_WORD)) {
@@ -84,6 +87,7 @@ static pestle_status_t read_head(pestle_parser_t* p, pestle_parse_op_t* o,
     PESTLE_TRY(read_list(p, &list));
     if (pestle_str_equal_c(word, "in_shardings")) s->in = list;
     if (pestle_str_equal_c(word, "out_shardings")) s->out = list;
+    if (pestle_str_equal_c(word, "manual_axes")) s->axes = list;
   }
   if (generic) {
     PESTLE_TRY(pestle_parse_expect(p, '('));
@@ -106,14 +110,14 @@ static bool is_spread(const pestle_parser_t* p, const pestle_parse_op_t* o) {
 static pestle_status_t bind_parts(pestle_parser_t* p,
                                   const pestle_parse_op_t* o,
                                   const pestle_parse_arguments_t* a,
-                                  pestle_str_t shardings) {
+                                  const shardings_t* s) {
   pestle_parse_form_t form = {NULL, 1};
   for (size_t i = 0; i < a->types.count; ++i) {
     pestle_value_t* part;
     PESTLE_TRY(pestle_parse_place(
         p, &a->names[i],
         pestle_localise_enter(o->builder, o->operands[i],
-                              pestle_sharding_of_list(shardings, i),
+                              pestle_sharding_of_list(s->in, i), s->axes,
                               &a->types.data[i], &part)));
     PESTLE_TRY(pestle_parse_bind_forms(p, &a->names[i], a->names[i].text, &part,
                                        &form, 1));
@@ -124,12 +128,12 @@ static pestle_status_t bind_parts(pestle_parser_t* p,
 static pestle_status_t join_parts(pestle_parser_t* p,
                                   const pestle_parse_op_t* o,
                                   pestle_parse_return_t* end,
-                                  pestle_str_t shardings) {
+                                  const shardings_t* s) {
   for (size_t i = 0; i < end->count && i < o->result_types.count; ++i) {
     PESTLE_TRY(pestle_parse_place(
         p, &o->at,
         pestle_localise_leave(o->builder, end->values[i],
-                              pestle_sharding_of_list(shardings, i),
+                              pestle_sharding_of_list(s->out, i), s->axes,
                               &o->result_types.data[i], &end->values[i])));
   }
   return NULL;
@@ -148,7 +152,7 @@ static pestle_status_t bind_arguments(pestle_parser_t* p,
                               PESTLE_STR_ARG(o->at.text), o->operand_count,
                               a->types.count);
   }
-  if (is_spread(p, o)) return bind_parts(p, o, a, s->in);
+  if (is_spread(p, o)) return bind_parts(p, o, a, s);
   for (size_t i = 0; i < a->types.count; ++i) {
     if (!pestle_parse_types_agree(&a->types.data[i], o->operands[i]->type)) {
       return pestle_parse_error(
@@ -192,7 +196,7 @@ pestle_status_t pestle_parse_computation(pestle_parser_t* p,
   PESTLE_TRY(pestle_parse_expect(p, ':'));
   PESTLE_TRY(
       pestle_parse_function_type(p, &o->operand_types, &o->result_types));
-  if (is_spread(p, o)) PESTLE_TRY(join_parts(p, o, end, shardings.out));
+  if (is_spread(p, o)) PESTLE_TRY(join_parts(p, o, end, &shardings));
   bool fits = o->result_types.count == end->count;
   for (size_t i = 0; fits && i < end->count; ++i)
     fits = pestle_parse_types_agree(&o->result_types.data[i],

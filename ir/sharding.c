@@ -31,6 +31,8 @@ typedef struct mesh_t {
   pestle_str_t names[MOST_AXES];
   int64_t sizes[MOST_AXES];
   int count;
+  // "device_ids=[..]": numbers of processes in the order of the mesh, or none.
+  pestle_str_t ids;
 } mesh_t;
 
 // --- Reading texts ---
@@ -81,7 +83,7 @@ static pestle_status_t unknown(pestle_str_t text) {
 // "<["x"=4, "y"=2]>"
 static pestle_status_t read_mesh(const char* text, mesh_t* out) {
   scan_t s = {text, text + strlen(text)};
-  out->count = 0;
+  *out = (mesh_t){.count = 0};
   const char* open = strchr(text, '[');
   if (open) s.at = open;
   bool good = take(&s, "[");
@@ -92,7 +94,14 @@ static pestle_status_t read_mesh(const char* text, mesh_t* out) {
     if (good) ++out->count;
     (void)take(&s, ",");
   }
-  // Devices in another order than their numbers.
+  if (good && take(&s, ",")) {
+    good = take(&s, "device_ids") && take(&s, "=") && take(&s, "[");
+    const char* begin = s.at;
+    while (good && s.at < s.end && *s.at != ']')
+      ++s.at;
+    out->ids = pestle_str_make(begin, (size_t)(s.at - begin));
+    good = good && take(&s, "]");
+  }
   if (good && take(&s, ">")) return NULL;
   return unknown(pestle_str(text));
 }
@@ -112,6 +121,7 @@ typedef struct spec_t {
   int dims[PESTLE_MAX_RANK][MOST_AXES];  // numbers of axes
   int counts[PESTLE_MAX_RANK];
   int rank;
+  bool summed[MOST_AXES];  // axes along which there are summands
 } spec_t;
 
 static int axis_of(const mesh_t* mesh, pestle_str_t name) {
@@ -140,6 +150,39 @@ static bool read_dim(scan_t* s, spec_t* spec) {
   return true;
 }
 
+// -1: none, or a part of one.
+static int take_axis(scan_t* s, const mesh_t* mesh) {
+  pestle_str_t name;
+  if (!take_name(s, &name)) return -1;
+  return take(s, ":") ? -1 : axis_of(mesh, name);
+}
+
+// "{"x"}": the axes that |spec| is about; nothing for all of them.
+static bool keep_axes(scan_t* s, spec_t* spec) {
+  bool kept[MOST_AXES] = {false};
+  const char* open = memchr(s->at, '"', (size_t)(s->end - s->at));
+  skip_space(s);
+  if (s->at == s->end) return true;
+  if (open) s->at = open;
+  while (open && s->at < s->end && *s->at == '"') {
+    int axis = take_axis(s, &spec->mesh);
+    if (axis < 0) return false;
+    kept[axis] = true;
+    (void)take(s, ",");
+    skip_space(s);
+  }
+  for (int d = 0; d < spec->rank; ++d) {
+    int n = 0;
+    for (int k = 0; k < spec->counts[d]; ++k) {
+      if (kept[spec->dims[d][k]]) spec->dims[d][n++] = spec->dims[d][k];
+    }
+    spec->counts[d] = n;
+  }
+  for (int i = 0; i < MOST_AXES; ++i)
+    spec->summed[i] &= kept[i];
+  return true;
+}
+
 static pestle_status_t read_spec(const pestle_module_t* module,
                                  pestle_str_t text, spec_t* spec) {
   scan_t s = {text.data, text.data + text.size};
@@ -161,13 +204,47 @@ static pestle_status_t read_spec(const pestle_module_t* module,
     ++spec->rank;
     (void)take(&s, ",");
   }
-  pestle_str_t rest = pestle_str_make(s.at, (size_t)(s.end - s.at));
-  return pestle_str_find(rest, pestle_str("unreduced")) == SIZE_MAX
-             ? NULL
-             : unknown(text);
+  while (take(&s, ",")) {
+    bool sums = take(&s, "unreduced");
+    if (!sums && !take(&s, "replicated")) return unknown(text);
+    if (!take(&s, "=") || !take(&s, "{")) return unknown(text);
+    while (!take(&s, "}")) {
+      int axis = take_axis(&s, &spec->mesh);
+      if (axis < 0) return unknown(text);
+      spec->summed[axis] |= sums;
+      (void)take(&s, ",");
+    }
+  }
+  if (!take(&s, ">")) return unknown(text);
+  return keep_axes(&s, spec) ? NULL : unknown(text);
 }
 
 // --- Processes ---
+
+// From places in the mesh to the processes that its list says are there.
+static pestle_status_t renumber(const mesh_t* mesh, int32_t* list,
+                                int64_t total, pestle_arena_t* arena) {
+  scan_t s = {mesh->ids.data, mesh->ids.data + mesh->ids.size};
+  int32_t* ids = PESTLE_ARENA_ARRAY(arena, int32_t, (size_t)total + 1);
+  bool* seen = PESTLE_ARENA_ARRAY(arena, bool, (size_t)total + 1);
+  if (!ids || !seen) return PESTLE_OOM();
+  memset(seen, 0, (size_t)total);
+  for (int64_t i = 0; i < total; ++i, (void)take(&s, ",")) {
+    int64_t id;
+    if (!take_number(&s, &id) || id < 0 || id >= total || seen[id]) {
+      return PESTLE_ERROR(MALFORMED,
+                          "the devices of a mesh, [%.*s], are not each of "
+                          "%" PRId64 " numbers once",
+                          (int)(mesh->ids.size > 200 ? 200 : mesh->ids.size),
+                          mesh->ids.data, total);
+    }
+    seen[id] = true;
+    ids[i] = (int32_t)id;
+  }
+  for (int64_t i = 0; i < total; ++i)
+    list[i] = ids[list[i]];
+  return NULL;
+}
 
 // Numbers of processes in the order of |order|, axes of the mesh from the slowest.
 static pestle_status_t list_processes(const mesh_t* mesh, const int* order,
@@ -192,7 +269,7 @@ static pestle_status_t list_processes(const mesh_t* mesh, const int* order,
   }
   out->processes = list;
   out->count = total;
-  return NULL;
+  return mesh->ids.size ? renumber(mesh, list, total, arena) : NULL;
 }
 
 static pestle_status_t finish(const pestle_module_t* module, const spec_t* spec,
@@ -217,7 +294,14 @@ static pestle_status_t finish(const pestle_module_t* module, const spec_t* spec,
     }
     tiles *= out->tiles[d];
   }
-  if (tiles == 1) {
+  for (int i = 0; i < spec->mesh.count; ++i) {
+    if (!spec->summed[i]) continue;
+    if (used[i]) return unknown(text);
+    used[i] = true;
+    order[n++] = i;
+    out->sums *= spec->mesh.sizes[i];
+  }
+  if (tiles * out->sums == 1) {
     out->replicated = true;
     return NULL;
   }
@@ -230,7 +314,7 @@ static pestle_status_t finish(const pestle_module_t* module, const spec_t* spec,
   for (int i = 0; i < spec->mesh.count; ++i) {
     if (!used[i]) order[n++] = i;
   }
-  out->copies = total / tiles;
+  out->copies = total / tiles / out->sums;
   return list_processes(&spec->mesh, order, arena, out);
 }
 
@@ -240,7 +324,7 @@ pestle_status_t pestle_sharding_parse(const pestle_module_t* module,
                                       pestle_arena_t* arena,
                                       pestle_sharding_t* out) {
   spec_t spec = {.rank = 0};
-  *out = (pestle_sharding_t){.rank = type->rank, .copies = 1};
+  *out = (pestle_sharding_t){.rank = type->rank, .sums = 1, .copies = 1};
   PESTLE_TRY(read_spec(module, text, &spec));
   if (spec.rank != type->rank) {
     return PESTLE_ERROR(MALFORMED,
@@ -285,7 +369,8 @@ pestle_str_t pestle_sharding_of_list(pestle_str_t list, size_t index) {
 bool pestle_sharding_equal(const pestle_sharding_t* a,
                            const pestle_sharding_t* b) {
   if (a->replicated || b->replicated) return a->replicated == b->replicated;
-  return a->rank == b->rank && a->copies == b->copies && a->count == b->count &&
+  return a->rank == b->rank && a->copies == b->copies && a->sums == b->sums &&
+         a->count == b->count &&
          !memcmp(a->tiles, b->tiles, (size_t)a->rank * sizeof(*a->tiles)) &&
          !memcmp(a->processes, b->processes,
                  (size_t)a->count * sizeof(*a->processes));
@@ -302,16 +387,24 @@ pestle_type_t pestle_sharding_local(const pestle_sharding_t* sharding,
 const char* pestle_sharding_text(const pestle_sharding_t* s,
                                  pestle_arena_t* arena) {
   if (s->replicated) return pestle_arena_strdup(arena, "{replicated}");
+  if (s->sums == s->count) return pestle_arena_strdup(arena, "{unreduced}");
   pestle_strbuf_t text;
   pestle_strbuf_init(arena->allocator, &text);
   pestle_strbuf_append_c(&text, "{devices=[");
   for (int32_t i = 0; i < s->rank; ++i)
     pestle_strbuf_appendf(&text, "%s%" PRId64, i ? "," : "", s->tiles[i]);
+  if (s->sums > 1)
+    pestle_strbuf_appendf(&text, s->rank ? ",%" PRId64 : "%" PRId64, s->sums);
   if (s->copies > 1) pestle_strbuf_appendf(&text, ",%" PRId64, s->copies);
   pestle_strbuf_append_char(&text, ']');
   for (int64_t i = 0; i < s->count; ++i)
     pestle_strbuf_appendf(&text, "%s%" PRId32, i ? "," : "", s->processes[i]);
-  if (s->copies > 1) pestle_strbuf_append_c(&text, " last_tile_dim_replicate");
+  if (s->sums > 1) {
+    pestle_strbuf_appendf(&text, " last_tile_dims={unreduced%s}",
+                          s->copies > 1 ? ", replicated" : "");
+  } else if (s->copies > 1) {
+    pestle_strbuf_append_c(&text, " last_tile_dim_replicate");
+  }
   pestle_strbuf_append_char(&text, '}');
   const char* out =
       text.failed ? NULL

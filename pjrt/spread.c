@@ -119,10 +119,12 @@ PJRT_Error* pestle_pjrt_spread_devices(pestle_pjrt_program_t* p) {
 
 // --- Shardings ---
 
-// "{devices=[4,1]0,1,2,3}", "{devices=[2,2]0,1,2,3 last_tile_dim_replicate}"
+// "{devices=[4,1]0,1,2,3}", "{devices=[2,2]0,1,2,3 last_tile_dim_replicate}",
+// "{devices=[2,2]0,1,2,3 last_tile_dims={unreduced}}"
 static void write_sharding(const char* text, pestle_strbuf_t* out) {
-  enum { OTHER = 3 };
+  enum { OTHER = 3, UNREDUCED = 6 };
   const char* at = strchr(text, '[');
+  if (!at && strstr(text, "unreduced")) put_number(out, 1, UNREDUCED);
   if (!at) return;  // replicated: nothing is said
   pestle_strbuf_t dims, devices;
   pestle_strbuf_init(pestle_allocator_system(), &dims);
@@ -143,6 +145,13 @@ static void write_sharding(const char* text, pestle_strbuf_t* out) {
   put_bytes(out, 3, &dims);
   put_bytes(out, 4, &devices);
   if (strstr(at, "last_tile_dim_replicate")) put_number(out, 6, 1);
+  if (strstr(at, "unreduced")) {
+    bool copies = strstr(at, "replicated") != NULL;
+    put_varint(out, 8 << 3 | 2);  // last_tile_dims
+    put_varint(out, copies ? 2 : 1);
+    put_varint(out, UNREDUCED);
+    if (copies) put_varint(out, 0);
+  }
   out->failed |= dims.failed || devices.failed;
   pestle_strbuf_deinit(&dims);
   pestle_strbuf_deinit(&devices);
@@ -237,6 +246,14 @@ static PJRT_Error* pestle_PJRT_Shardings_PJRT_Executable_OutputShardings(
   args->num_outputs = p->output_count;
   args->shardings = p->output_shardings;
   args->sharding_sizes = p->output_sharding_sizes;
+  if (!p->output_count && p->device_count > 1) {
+    // The empty tuple has a sharding, without which jaxlib refuses the program.
+    static const char* const replicated[] = {""};
+    static const size_t sizes[] = {0};
+    args->num_outputs = 1;
+    args->shardings = replicated;
+    args->sharding_sizes = sizes;
+  }
   return NULL;
 }
 

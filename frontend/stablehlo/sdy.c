@@ -44,39 +44,49 @@ void pestle_bytecode_sdy_name(pestle_str_t op, pestle_bytecode_name_t* name) {
 
 // --- A program of several devices, which each runs on parts of its own ---
 
-// The texts of the shardings of what goes in and comes out; false: of one device.
+// The texts of the shardings of what goes in and comes out, and of the axes that they
+// are about.
+typedef struct shardings_t {
+  pestle_str_t in, out, axes;
+} shardings_t;
+
+static pestle_str_t text_of(const pestle_generic_value_t* dict,
+                            const char* key) {
+  const pestle_generic_value_t* value = pestle_generic_find(dict, key);
+  return value ? value->whole : pestle_str_make("", 0);
+}
+
+// False: of one device.
 static pestle_status_t read_shardings(pestle_bytecode_builder_t* b,
                                       const pestle_bytecode_op_t* op,
-                                      pestle_str_t* in, pestle_str_t* out,
-                                      bool* out_spread) {
+                                      shardings_t* out, bool* out_spread) {
   pestle_generic_value_t dict;
   const pestle_bytecode_form_t* form = b->names[op->name].form;
   *out_spread = form && pestle_module_world(b->module).partitions > 1;
-  *in = *out = pestle_str_make("", 0);
+  out->in = out->out = out->axes = pestle_str_make("", 0);
   if (!*out_spread) return NULL;
   PESTLE_TRY(pestle_bytecode_op_attributes(
       &b->decoder, &b->kept, form, op->properties, op->attributes, &dict));
-  const pestle_generic_value_t* value =
-      pestle_generic_find(&dict, "in_shardings");
-  *out_spread = value != NULL;  // of manual_computation alone
-  if (value) *in = value->whole;
-  value = pestle_generic_find(&dict, "out_shardings");
-  if (value) *out = value->whole;
+  // Of manual_computation alone.
+  *out_spread = pestle_generic_find(&dict, "in_shardings") != NULL;
+  out->in = text_of(&dict, "in_shardings");
+  out->out = text_of(&dict, "out_shardings");
+  out->axes = text_of(&dict, "manual_axes");
   return NULL;
 }
 
 // Argument |index| of the region, a tensor.
 static pestle_status_t enter_part(pestle_bytecode_builder_t* b,
                                   pestle_bytecode_place_t* place,
-                                  pestle_str_t shardings, uint32_t index,
+                                  const shardings_t* s, uint32_t index,
                                   const pestle_bytecode_type_t* type,
                                   pestle_bytecode_slot_t* slot) {
   pestle_value_t** part = PESTLE_ARENA_NEW(&b->kept, pestle_value_t*);
   if (!part) return PESTLE_OOM();
   if (type->leaves != 1 || slot->type->leaves != 1) return NULL;
   PESTLE_TRY(pestle_localise_enter(&place->builder, slot->leaves[0],
-                                   pestle_sharding_of_list(shardings, index),
-                                   &type->type, part));
+                                   pestle_sharding_of_list(s->in, index),
+                                   s->axes, &type->type, part));
   slot->leaves = part;
   return NULL;
 }
@@ -84,7 +94,7 @@ static pestle_status_t enter_part(pestle_bytecode_builder_t* b,
 static pestle_status_t leave_parts(pestle_bytecode_builder_t* b,
                                    const pestle_bytecode_op_t* op,
                                    pestle_bytecode_place_t* place,
-                                   pestle_str_t shardings,
+                                   const shardings_t* s,
                                    pestle_bytecode_returned_t* returned) {
   pestle_type_t* types;
   size_t count;
@@ -92,8 +102,8 @@ static pestle_status_t leave_parts(pestle_bytecode_builder_t* b,
   if (count != returned->count) return NULL;  // binding the results will say so
   for (size_t i = 0; i < count; ++i) {
     PESTLE_TRY(pestle_localise_leave(&place->builder, returned->values[i],
-                                     pestle_sharding_of_list(shardings, i),
-                                     &types[i], &returned->values[i]));
+                                     pestle_sharding_of_list(s->out, i),
+                                     s->axes, &types[i], &returned->values[i]));
   }
   return NULL;
 }
@@ -117,9 +127,9 @@ pestle_status_t pestle_bytecode_inline(pestle_bytecode_builder_t* b,
     slots[i] = *slot;
   }
   pestle_bytecode_scope_t scope;
-  pestle_str_t in, out;
+  shardings_t parts;
   bool spread;
-  PESTLE_TRY(read_shardings(b, of, &in, &out, &spread));
+  PESTLE_TRY(read_shardings(b, of, &parts, &spread));
   PESTLE_TRY(
       pestle_bytecode_scope_begin(b, of, region, place->value_end, &scope));
   for (uint32_t i = 0; i < op->operand_count; ++i) {
@@ -130,7 +140,7 @@ pestle_status_t pestle_bytecode_inline(pestle_bytecode_builder_t* b,
       return PESTLE_ERROR(MALFORMED,
                           "its region does not take what the op takes");
     }
-    if (spread) PESTLE_TRY(enter_part(b, place, in, i, type, &slots[i]));
+    if (spread) PESTLE_TRY(enter_part(b, place, &parts, i, type, &slots[i]));
     PESTLE_TRY(pestle_bytecode_bind(b, region->first_argument + i, type,
                                     slots[i].leaves));
   }
@@ -139,7 +149,7 @@ pestle_status_t pestle_bytecode_inline(pestle_bytecode_builder_t* b,
   inside.function = NULL;
   PESTLE_TRY(pestle_bytecode_build_ops(b, region, &inside, &returned));
   pestle_bytecode_scope_end(b, &scope);
-  if (spread) PESTLE_TRY(leave_parts(b, op, place, out, &returned));
+  if (spread) PESTLE_TRY(leave_parts(b, op, place, &parts, &returned));
   return pestle_bytecode_bind_results(b, op, returned.values, returned.count);
 }
 

@@ -35,8 +35,11 @@ static pestle_status_t read_texts(decoder_t* d, pestle_reader_t* r, size_t skip,
     pestle_str_t text =
         value->kind == PESTLE_GENERIC_OPAQUE ? value->whole : value->text;
     if (i) pestle_strbuf_append_c(out, ", ");
-    if (text.size >= skip)
+    if (value->kind == PESTLE_GENERIC_STRING) {
+      pestle_strbuf_append_quoted(out, text);
+    } else if (text.size >= skip) {
       pestle_strbuf_append(out, pestle_str_slice(text, skip, text.size));
+    }
   }
   if (out_count) *out_count = count;
   return NULL;
@@ -157,8 +160,11 @@ static pestle_status_t read_tensor(decoder_t* d, pestle_reader_t* r,
   pestle_strbuf_append_char(out, ']');
   PESTLE_TRY(read_axes(d, r, "replicated", out));
   if (code != TENSOR) PESTLE_TRY(read_axes(d, r, "unreduced", out));
-  if (code == TENSOR_REDUCED_BY)
+  if (code == TENSOR_REDUCED_BY) {
     PESTLE_TRY(pestle_reader_signed(r, &reduction));
+    if (reduction)  // not by sum
+      pestle_strbuf_appendf(out, ", reduction=%lld", (long long)reduction);
+  }
   pestle_strbuf_append_char(out, '>');
   return NULL;
 }

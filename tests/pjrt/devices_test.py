@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """JAX on 2, 4 and 8 devices of a CPU (PESTLE_CPU_DEVICES): collectives in shard_map and
-pmap, a data-parallel training step, and what wants a partitioner, against JAX's own CPU
+pmap, ops on values that lie in parts, data-parallel training, against JAX's own CPU
 backend with as many devices. Skips where JAX cannot be imported (PESTLE_JAX_PYTHON names a
 Python that can)."""
 import os
@@ -263,17 +263,134 @@ def training():
     assert a[-1] < a[0]
 
 
+# Ops outside of shard_map, on values that lie in parts.
 @case
-def partitioner():
+def auto():
+    out = []
+    for d in (jax.devices(), cpus):
+        mesh = Mesh(np.array(d).reshape(n // 2, 2), ("a", "b"))
+        a = jax.device_put(x, NamedSharding(mesh, P("a", "b")))
+        w = jax.device_put(x.T.copy(), NamedSharding(mesh, P(None, "a")))
+        f = jax.jit(
+            lambda a, w: (jnp.tanh(a @ w).sum(0), a.T, a + 1, jnp.sort(a, 0), a[3:5]),
+        )
+        g = jax.jit(
+            lambda a: (a * 2, a.T @ a),
+            out_shardings=(NamedSharding(mesh, P("b", "a")), NamedSharding(mesh, P("b"))),
+        )
+        r = g(a)
+        assert r[0].sharding.spec == P("b", "a"), r[0].sharding
+        e = (a + a, a @ a.T, a[0], a.reshape(4 * n, 8), a.at[2].set(0), a.sum())
+        out.append(jax.tree.map(np.asarray, (f(a, w), r, e)))
+    same(*out, rtol=1e-4, atol=1e-5)
+
+
+@case
+def auto_loops():
+    out = []
+    for d in (jax.devices(), cpus):
+        mesh = Mesh(np.array(d), ("a",))
+        a = jax.device_put(x, NamedSharding(mesh, P("a")))
+        g = jax.shard_map(
+            lambda v: v * L.axis_index("a") + L.pmean(v, "a"),
+            mesh=mesh,
+            in_specs=P("a"),
+            out_specs=P("a"),
+        )
+
+        @jax.jit
+        def f(a):
+            return (
+                L.scan(lambda c, v: (c + v @ v, c * v), 0.0, a),
+                L.fori_loop(0, 5, lambda i, v: v * 1.1 + a, a),
+                L.cond(a.sum() > 0, lambda v: v + 1, lambda v: v * 2, a),
+                L.scan(lambda c, _: (g(c) * 0.1, c.sum()), a, None, length=4),
+            )
+
+        out.append(jax.tree.map(np.asarray, f(a)))
+    same(*out, rtol=2e-4, atol=1e-4)
+
+
+@case
+def some_axes():
+    both(
+        lambda mesh: jax.jit(
+            jax.shard_map(
+                lambda v: L.psum(v @ v.T, "x"),
+                mesh=mesh,
+                in_specs=P("x"),
+                out_specs=P(),
+                axis_names={"x"},
+            )
+        ),
+        x,
+        shape=(n // 2, 2),
+        names=("x", "y"),
+        rtol=1e-4,
+        atol=1e-4,
+    )
+
+
+# Sums whose summands lie on the devices, and a program without results.
+@case
+def unreduced():
+    out = []
+    for d in (jax.devices(), cpus):
+        mesh = jax.make_mesh(
+            (n // 2, 2),
+            ("x", "y"),
+            devices=d,
+            axis_types=(jax.sharding.AxisType.Explicit,) * 2,
+        )
+        with jax.set_mesh(mesh):
+            a = jax.device_put(x, P("x", "y"))
+            b = jax.device_put(x.T.copy()[:, :4], P("y", None))
+            f = jax.jit(
+                lambda a, b: jnp.einsum(
+                    "ab,bc->ac", a, b, out_sharding=P("x", None, unreduced={"y"})
+                )
+            )
+            h = jax.jit(lambda v: jax.sharding.reshard(v, P("x", None)))
+            y = f(a, b)
+            assert y.sharding.spec.unreduced == {"y"}, y.sharding
+            out.append(np.asarray(h(y)))
+    same(*out, rtol=1e-4, atol=1e-5)
+
+
+@case
+def nothing():
     mesh = Mesh(np.array(jax.devices()), ("i",))
-    a = jax.device_put(x, NamedSharding(mesh, P("i")))
-    try:
-        jax.jit(lambda q: q @ q.T)(a)
-        raise AssertionError("no error")
-    except Exception as e:
-        assert "partitioner" in str(e), e
-    r = jax.device_put(x, NamedSharding(mesh, P()))
-    same(jax.jit(lambda q: q @ q.T)(r), x @ x.T, rtol=1e-4)
+    f = jax.shard_map(lambda a: (), mesh=mesh, in_specs=P("i"), out_specs=())
+    assert jax.jit(f)(x) == ()
+
+
+@case
+def auto_training():
+    w = rng.standard_normal((4, 16)).astype(np.float32)
+
+    def run(d):
+        mesh = Mesh(np.array(d).reshape(n // 2, 2), ("dp", "tp"))
+        p = jax.device_put(
+            (w, w.T.copy()), (NamedSharding(mesh, P(None, "tp")), NamedSharding(mesh, P("tp")))
+        )
+        b = jax.device_put(x, NamedSharding(mesh, P("dp")))
+
+        @jax.jit
+        def step(p, b):
+            l, g = jax.value_and_grad(
+                lambda p: ((jax.nn.relu(b @ p[0]) @ p[1]) ** 2).mean()
+            )(p)
+            return jax.tree.map(lambda q, r: q - 1e-2 * r, p, g), l
+
+        ls = []
+        for _ in range(10):
+            p, l = step(p, b)
+            ls.append(float(l))
+        return ls
+
+    a, b = run(jax.devices()), run(cpus)
+    same(np.array(a), np.array(b), rtol=2e-4)
+    assert a[-1] < a[0]
 
 
 bad = 0

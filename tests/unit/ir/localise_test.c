@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules over all devices, as each of them runs them: what lies in parts, what is
+// gathered, and what is sliced. The numbers are those of one device.
+#include "ir/sharding.h"
+#include "world_run.h"
+
+#define MESH(text, body) WORLD(1, 4, "sdy.mesh @m = <" text ">\n" body)
+#define IN(type, sharding) \
+  "%a: tensor<" type "> {sdy.sharding = #sdy.sharding<@m, " sharding ">}"
+#define MAIN(arguments, out, sharding, body)                     \
+  "func.func public @main(" arguments ") -> (tensor<" out        \
+  "> {sdy.sharding = #sdy.sharding<@m, " sharding ">}) {\n" body \
+  "return "                                                      \
+  "%r : tensor<" out ">\n}"
+
+// Process i has element 2 i and 2 i + 1 of eight.
+static const int32_t parts[] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+// An op that mixes parts gets all of the value, and its result is cut again.
+static void gathers(void** state) {
+  (void)state;
+  assert_i32(
+      MESH("[\"x\"=4]",
+           MAIN(IN("8xi32", "[{\"x\"}]"), "8xi32", "[{\"x\"}]",
+                "%r = stablehlo.reverse %a, dims = [0] : tensor<8xi32>\n")),
+      4, 2, 2, parts, 7, 6, 5, 4, 3, 2, 1, 0);
+  // The whole of it, wanted by every process.
+  assert_i32(
+      MESH("[\"x\"=4]", MAIN(IN("8xi32", "[{\"x\"}]"), "8xi32", "[{}]",
+                             "%r = stablehlo.add %a, %a : tensor<8xi32>\n")),
+      4, 2, 8, parts, 0, 2, 4, 6, 8, 10, 12, 14, 0, 2, 4, 6, 8, 10, 12, 14, 0,
+      2, 4, 6, 8, 10, 12, 14, 0, 2, 4, 6, 8, 10, 12, 14);
+}
+
+// Rows along x, columns along y: to columns along x, rows along y.
+static void reshards(void** state) {
+  (void)state;
+  // [[0, 1], [2, 3], [4, 5], [6, 7]] as 2 x 1 blocks: x is rows.
+  static const int32_t blocks[] = {0, 2, 1, 3, 4, 6, 5, 7};
+  assert_i32(MESH("[\"x\"=2, \"y\"=2]",
+                  MAIN(IN("4x2xi32", "[{\"x\"}, {\"y\"}]"), "4x2xi32",
+                       "[{\"y\"}, {\"x\"}]",
+                       "%r = stablehlo.negate %a : tensor<4x2xi32>\n")),
+             4, 2, 2, blocks, 0, -2, -4, -6, -1, -3, -5, -7);
+  // A result as it came, wanted in other parts, without any op.
+  assert_i32(MESH("[\"x\"=2, \"y\"=2]",
+                  "func.func public @main(" IN(
+                      "4x2xi32",
+                      "[{\"x\"}, {\"y\"}]") ") -> (tensor<4x2xi32> "
+                                            "{sdy.sharding = #sdy.sharding<@m, "
+                                            "[{\"y\"}, {\"x\"}]>}) {\nreturn "
+                                            "%a : tensor<4x2xi32>\n}"),
+             4, 2, 2, blocks, 0, 2, 4, 6, 1, 3, 5, 7);
+  // Devices in another order than their numbers.
+  assert_i32(MESH("[\"x\"=4], device_ids=[3, 2, 1, 0]",
+                  MAIN(IN("8xi32", "[{\"x\"}]"), "8xi32", "[{}]",
+                       "%r = stablehlo.add %a, %a : tensor<8xi32>\n")),
+             4, 2, 8, parts, 12, 14, 8, 10, 4, 6, 0, 2, 12, 14, 8, 10, 4, 6, 0,
+             2, 12, 14, 8, 10, 4, 6, 0, 2, 12, 14, 8, 10, 4, 6, 0, 2);
+}
+
+// Each process has a summand.
+static void sums(void** state) {
+  (void)state;
+  static const int32_t in[] = {1, 2, 10, 20, 100, 200, 1000, 2000};
+  assert_i32(MESH("[\"x\"=2, \"y\"=2]",
+                  MAIN(IN("2xi32", "[{}], unreduced={\"y\"}"), "2xi32", "[{}]",
+                       "%r = stablehlo.negate %a : tensor<2xi32>\n")),
+             4, 2, 2, in, -11, -22, -11, -22, -1100, -2200, -1100, -2200);
+  // Into summands: the first has the value.
+  assert_i32(MESH("[\"x\"=2, \"y\"=2]",
+                  MAIN(IN("4xi32", "[{\"x\"}]"), "4xi32",
+                       "[{\"x\"}], unreduced={\"y\"}",
+                       "%r = stablehlo.negate %a : tensor<4xi32>\n")),
+             4, 2, 2, ((const int32_t[]){1, 2, 1, 2, 3, 4, 3, 4}), -1, -2, 0, 0,
+             -3, -4, 0, 0);
+}
+
+// A computation for each process along x; along y its values are whole.
+static void some_axes(void** state) {
+  (void)state;
+  assert_i32(
+      MESH("[\"x\"=2, \"y\"=2]",
+           MAIN(IN("8xi32", "[{\"x\", \"y\"}]"), "8xi32", "[{\"x\", \"y\"}]",
+                "%r = sdy.manual_computation(%a) in_shardings=[<@m, "
+                "[{\"x\", \"y\"}]>] out_shardings=[<@m, [{\"x\", \"y\"}]>] "
+                "manual_axes={\"x\"} (%b: tensor<4xi32>) {\n"
+                "%c = stablehlo.reverse %b, dims = [0] : tensor<4xi32>\n"
+                "sdy.return %c : tensor<4xi32>\n"
+                "} : (tensor<8xi32>) -> tensor<8xi32>\n")),
+      4, 2, 2, parts, 3, 2, 1, 0, 7, 6, 5, 4);
+}
+
+// A value in parts that a loop reads, and one that it makes.
+static void loops(void** state) {
+  (void)state;
+  assert_i32(
+      MESH("[\"x\"=4]",
+           MAIN(IN("8xi32", "[{\"x\"}]"), "8xi32", "[{\"x\"}]",
+                "%n = stablehlo.constant dense<0> : tensor<i32>\n"
+                "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+                "%three = stablehlo.constant dense<3> : tensor<i32>\n"
+                "%i, %r = stablehlo.while(%k = %n, %v = %a) : tensor<i32>, "
+                "tensor<8xi32>\ncond {\n"
+                "%c = stablehlo.compare LT, %k, %three : (tensor<i32>, "
+                "tensor<i32>) -> tensor<i1>\n"
+                "stablehlo.return %c : tensor<i1>\n} do {\n"
+                "%m = sdy.manual_computation(%v) in_shardings=[<@m, "
+                "[{\"x\"}]>] out_shardings=[<@m, [{\"x\"}]>] "
+                "manual_axes={\"x\"} (%b: tensor<2xi32>) {\n"
+                "%q = stablehlo.reverse %b, dims = [0] : tensor<2xi32>\n"
+                "sdy.return %q : tensor<2xi32>\n"
+                "} : (tensor<8xi32>) -> tensor<8xi32>\n"
+                "%w = stablehlo.add %m, %a : tensor<8xi32>\n"
+                "%j = stablehlo.add %k, %one : tensor<i32>\n"
+                "stablehlo.return %j, %w : tensor<i32>, tensor<8xi32>\n}\n")),
+      4, 2, 2, parts, 2, 2, 10, 10, 18, 18, 26, 26);
+}
+
+static void refuses(void** state) {
+  (void)state;
+  static const struct {
+    const char *text, *why;
+  } rows[] = {
+      {MESH("[\"x\"=4], device_ids=[0, 1, 2, 2]",
+            MAIN(IN("8xi32", "[{\"x\"}]"), "8xi32", "[{}]",
+                 "%r = stablehlo.add %a, %a : tensor<8xi32>\n")),
+       "not each of 4 numbers once"},
+      {MESH("[\"x\"=4]",
+            MAIN(IN("8xi32", "[{\"x\"}], unreduced={\"x\"}"), "8xi32", "[{}]",
+                 "%r = stablehlo.add %a, %a : tensor<8xi32>\n")),
+       "none of whole axes"},
+      {MESH("[\"x\"=4]", MAIN(IN("6xi32", "[{\"x\"}]"), "6xi32", "[{}]",
+                              "%r = stablehlo.add %a, %a : tensor<6xi32>\n")),
+       "which would differ"},
+      {MESH("[\"x\"=2, \"y\"=2]",
+            MAIN(IN("8xi32", "[{\"x\"}]"), "8xi32", "[{\"x\"}]",
+                 "%r = sdy.manual_computation(%a) in_shardings=[<@m, "
+                 "[{\"x\"}]>] out_shardings=[<@m, [{\"x\"}]>] "
+                 "manual_axes={\"y\"} (%b: tensor<4xi32>) {\n"
+                 "sdy.return %b : tensor<4xi32>\n"
+                 "} : (tensor<8xi32>) -> tensor<8xi32>\n")),
+       "another type than its sharding"},
+  };
+  pestle_context_t* context = text_context();
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    pestle_module_t* module = NULL;
+    pestle_status_t status = pestle_module_parse(
+        context, rows[i].text, strlen(rows[i].text), "m.mlir", &module);
+    assert_non_null(status);
+    if (!strstr(pestle_status_message(status), rows[i].why))
+      fail_msg("%s", pestle_status_message(status));
+    pestle_status_release(status);
+  }
+  pestle_context_release(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gathers), cmocka_unit_test(reshards),
+      cmocka_unit_test(sums),    cmocka_unit_test(some_axes),
+      cmocka_unit_test(loops),   cmocka_unit_test(refuses),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
