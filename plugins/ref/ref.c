@@ -9,7 +9,7 @@
 
 #include "plugins/ref/ref_internal.h"
 
-#define BUILD_ID "ref-2"
+#define BUILD_ID "ref-3"
 
 pestle_status_t pestle_ref_plugin_status(const pestle_host_t* host,
                                          pestle_status_code_t code,
@@ -46,12 +46,19 @@ static uint32_t dtypes_of(unsigned kinds) {
   return bits;
 }
 
+// Tiles in shared memory.
+static bool has_tiles(const pestle_target_caps_t* caps) {
+  for (uint32_t i = 0; i < caps->intrinsic_count; ++i)
+    if (caps->intrinsic[i].kind == PESTLE_INTRINSIC_WGMMA) return true;
+  return false;
+}
+
 static void describe_ops(pestle_target_caps_t* caps) {
   uint32_t all = dtypes_of(PESTLE_KIND_BOOL | PESTLE_KIND_REAL);
 #define PESTLE_KIR(NAME, code, ...) caps->op_dtypes[code] = all;
 #include "pestle/kir.def"
-  // Tiles in shared memory have no meaning here.
-  for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC; ++op)
+  bool tiles = has_tiles(caps);
+  for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC && !tiles; ++op)
     caps->op_dtypes[op] = 0;
   bool copies = caps->flags & PESTLE_TARGET_ASYNC_COPY;
   bool lanes = caps->flags & PESTLE_TARGET_LANES;
@@ -69,8 +76,8 @@ static void describe_ops(pestle_target_caps_t* caps) {
 
 // Interprets alike on every CPU. Under these names it describes itself as a GPU
 // does, so that kernels with lanes run anywhere: "simt" has subgroups of 32
-// and matrix units as NVIDIA's, "simtm" such as Apple's, "simt8" subgroups of 8,
-// "simt1" none.
+// and matrix units as NVIDIA's, "simt90" tiles and warpgroups as Hopper's too,
+// "simtm" units such as Apple's, "simt8" subgroups of 8, "simt1" none.
 #define SIMT "simt"
 
 static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
@@ -113,6 +120,21 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
                              .n = 8,
                              .k = 16,
                              .lanes = 32};
+  }
+  if (strcmp(number, "90") != 0) return;
+  caps->scratch_bytes = 227 << 10;
+  caps->register_bytes_lane = 255 * 4;
+  caps->register_bytes_group = 256 << 10;
+  for (int i = 0; i < 2; ++i) {
+    caps->intrinsic[caps->intrinsic_count++] =
+        (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_WGMMA,
+                             .a = dtypes[i],
+                             .b = dtypes[i],
+                             .c = PESTLE_F32,
+                             .m = 64,
+                             .n = 256,
+                             .k = 16,
+                             .lanes = 128};
   }
 }
 

@@ -3,6 +3,7 @@
 // artifact: operands are earlier values of the right type and lanes, regions
 // close. Indices are checked against their buffers when they are used.
 #include "plugins/ref/ref_internal.h"
+#include "plugins/ref/ref_tile.h"
 
 typedef struct check_t {
   const pestle_host_t* host;
@@ -191,6 +192,9 @@ static pestle_status_t check_access(const check_t* c) {
   if (!stores && inst->type != buffer->dtype) {
     return bad(c, "the buffer has another type");
   }
+  if (buffer->scope > PESTLE_KIR_PRIVATE) {
+    return bad(c, "the buffer is a tensor map");
+  }
   if (buffer->scope == PESTLE_KIR_PRIVATE &&
       (lanewise || mask != PESTLE_KIR_NONE || inst->lanes != buffer->lanes)) {
     return bad(c, "a private element is accessed whole");
@@ -312,6 +316,10 @@ static pestle_status_t check_subgroups(const check_t* c) {
 static pestle_status_t check_row(const check_t* c) {
   const pestle_kir_inst_t* inst = inst_of(c, c->id);
   if (inst->op >= PESTLE_KIR_SCALAR_BASE) return check_scalar(c);
+  if (pestle_ref_plugin_is_tile(inst->op)) {
+    const char* why = pestle_ref_plugin_tile_fault(c->k, c->id);
+    return why ? bad(c, why) : NULL;
+  }
   switch (inst->op) {
     case PESTLE_KIR_CONST:
       return kind_is(inst->type, NUMBERS) ? NULL : bad(c, "no such constant");
@@ -388,7 +396,10 @@ static pestle_status_t check_inst(const check_t* c) {
   }
   bool has_value =
       info.klass == 'P' || info.klass == 'M' || inst->op == PESTLE_KIR_FOR;
-  if (has_value ? !kind_is(inst->type, NUMBERS) : inst->type != PESTLE_NONE) {
+  bool address = pestle_ref_plugin_is_tile(inst->op) && has_value;
+  if (address     ? inst->type != PESTLE_ADDR
+      : has_value ? !kind_is(inst->type, NUMBERS)
+                  : inst->type != PESTLE_NONE) {
     return bad(c, "no such type");
   }
   PESTLE_TRY(check_arguments(c, info.operands));
@@ -417,10 +428,14 @@ static pestle_status_t check_regions(check_t* c) {
 static pestle_status_t check_buffers(const check_t* c) {
   for (uint32_t b = 0; b < c->k->buffer_count; ++b) {
     const pestle_kir_buffer_t* buffer = pestle_kir_buffer(c->k, b);
-    if (buffer->scope > PESTLE_KIR_PRIVATE ||
-        !kind_is(buffer->dtype, NUMBERS) || buffer->lanes < 1 ||
+    bool map = buffer->scope == PESTLE_KIR_TENSOR_MAP;
+    bool barrier =
+        buffer->scope == PESTLE_KIR_SHARED && buffer->dtype == PESTLE_MBAR;
+    if (buffer->scope > PESTLE_KIR_TENSOR_MAP ||
+        !(kind_is(buffer->dtype, NUMBERS) || barrier) || buffer->lanes < 1 ||
         buffer->lanes > PESTLE_KIR_MAX_LANES ||
-        buffer->count > INT64_MAX / 1024 || buffer->layout != 0 ||
+        buffer->count > INT64_MAX / 1024 ||
+        (map ? !pestle_ref_plugin_is_map(c->k, buffer) : buffer->layout != 0) ||
         (buffer->scope == PESTLE_KIR_GLOBAL &&
          buffer->arg_slot >= c->k->arg_count)) {
       return REF_ERROR(c->host, MALFORMED, "ref: buffer %u is no buffer", b);

@@ -12,6 +12,8 @@
 #ifndef PESTLE_PLUGINS_REF_REF_INTERNAL_H_
 #define PESTLE_PLUGINS_REF_REF_INTERNAL_H_
 
+#include <stdatomic.h>
+
 #include "plugins/ref/ref.h"
 
 // --- Classes ---
@@ -86,6 +88,7 @@ typedef enum ref_kind_e {
   REF_STEP_PRIVATE_LOAD,
   REF_STEP_PRIVATE_STORE,
   REF_STEP_LOAD_WORDS,
+  REF_STEP_ADDRESS,  // bytes from the start of shared memory on
   REF_STEP_MREG_ZERO,
   REF_STEP_MREG_LOAD,
   REF_STEP_MREG_STORE,
@@ -102,6 +105,21 @@ typedef enum ref_kind_e {
   REF_STEP_MMA,
   REF_STEP_LDMATRIX,
   REF_STEP_COPY,  // at once: who waits for it finds it done
+  // What belongs to tiles: ref_tile.h.
+  REF_STEP_MBAR_INIT,
+  REF_STEP_MBAR_EXPECT,
+  REF_STEP_MBAR_ARRIVE,
+  REF_STEP_MBAR_WAIT,
+  REF_STEP_TILE_LOAD,
+  REF_STEP_TILE_STORE,
+  REF_STEP_TILE_WAIT,
+  REF_STEP_TILE_FENCE,  // MBAR_FENCE too
+  REF_STEP_SYNC,
+  REF_STEP_WGMMA,
+  REF_STEP_WGMMA_FENCE,
+  REF_STEP_WGMMA_COMMIT,
+  REF_STEP_WGMMA_WAIT,
+  REF_STEP_REGISTERS,
 } ref_kind_t;
 
 #define REF_NO_MASK UINT32_MAX
@@ -120,7 +138,18 @@ typedef struct ref_step_t {
   int64_t imm;
   uint64_t count;  // elements of the buffer
   uint32_t size;   // bytes of an element in memory
+  uint32_t id;     // of the instruction
 } ref_step_t;
+
+// A view of a global buffer by boxes (pestle_kir_scope_t), fastest dim first.
+enum { REF_MAP_DIMS = 5 };
+typedef struct ref_map_t {
+  uint32_t slot;  // of the buffer among the arguments
+  uint32_t rank, swizzle, size;
+  uint64_t offset, count;  // elements: of the view's first, of the buffer
+  uint32_t extent[REF_MAP_DIMS], box[REF_MAP_DIMS];
+  uint64_t stride[REF_MAP_DIMS];
+} ref_map_t;
 
 struct pestle_loaded_s {
   const pestle_host_t* host;
@@ -131,14 +160,22 @@ struct pestle_loaded_s {
   const ref_step_t* steps;
   const unsigned char* constants;
   const uint32_t* words;  // of shuffle tables
-  uint32_t lane[3];       // lanes of a group
-  bool has_registers;     // of matrices
+  const ref_map_t* maps;
+  const uint32_t* coords;  // offsets into the frame, REF_MAP_DIMS a copy
+  uint32_t lane[3];        // lanes of a group
+  uint32_t shared_bytes;
+  bool has_registers;  // of matrices
+  bool has_tiles;
+  atomic_uint runs;  // groups that began: the seed of the next one's order
+  char name[64];
 };
 
 // What an entry returns when it had to stop, beside ids of traps.
 #define REF_TRAP_BOUNDS (-1)  // an access left its buffer
 #define REF_TRAP_MEMORY (-2)  // no memory for the frame
 #define REF_TRAP_APART (-3)   // lanes of a group wait at different barriers
+#define REF_TRAP_TILES \
+  (-4)  // a fault in the use of tiles; the log has a sentence
 
 pestle_status_t pestle_ref_plugin_status(const pestle_host_t* host,
                                          pestle_status_code_t code,
@@ -194,6 +231,35 @@ bool pestle_ref_plugin_mma(const ref_step_t* s, unsigned char* frames,
 bool pestle_ref_plugin_ldmatrix(const ref_step_t* s, unsigned char* frames,
                                 size_t frame_size, uint32_t lanes,
                                 const unsigned char* shared);
+
+// --- Runs ---
+
+typedef struct ref_tiles_t ref_tiles_t;
+
+typedef struct ref_machine_t {
+  const pestle_loaded_t* program;
+  unsigned char* frame;
+  void* const* buffers;
+  const int64_t* params;
+  unsigned char* scratch;
+  int64_t begin, end;
+  int64_t lane[3];
+  unsigned char* registers;  // PESTLE_KIR_MREGS, where groups have one lane
+  ref_tiles_t* tiles;        // NULL: nobody looks at what is accessed
+} ref_machine_t;
+
+// Runs from step |*at| on, to the end of the program or past what lanes do
+// together or tiles need. A trap, or 0.
+int32_t pestle_ref_plugin_steps(const ref_machine_t* m, uint32_t* at);
+// SG_REDUCE of |count| lanes whose frames are |frame_size| apart.
+void pestle_ref_plugin_reduce_lanes(const ref_step_t* s, unsigned char* frames,
+                                    size_t frame_size, uint32_t count);
+// Lane |lane| of the group, with its frame of those at |frames|.
+void pestle_ref_plugin_take_lane(ref_machine_t* m, unsigned char* frames,
+                                 size_t frame_size, uint32_t lane);
+// A group of a program with tiles: see ref_tile.h.
+int32_t pestle_ref_plugin_run_tiles(ref_machine_t* m, unsigned char* frames,
+                                    size_t frame_size, uint32_t lanes);
 
 int32_t pestle_ref_plugin_run(const void* self, void* const* buffers,
                               const int64_t* params, int64_t begin, int64_t end,

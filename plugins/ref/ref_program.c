@@ -6,9 +6,11 @@
 //
 // of which the first is copied at the start of a run, the rest is what the
 // steps make of it.
+#include <stdio.h>
 #include <string.h>
 
 #include "plugins/ref/ref_internal.h"
+#include "plugins/ref/ref_tile.h"
 
 #define FRAME_LIMIT (UINT64_C(1) << 30)
 
@@ -22,8 +24,11 @@ typedef struct decode_t {
   pestle_loaded_t* program;
   ref_step_t* steps;
   unsigned char* constants;
-  uint32_t step_count, depth;
-  bool has_registers;
+  ref_map_t* maps;
+  uint32_t* coords;
+  uint32_t id;  // of the instruction at hand
+  uint32_t step_count, depth, map_count, copy_count, coord_count;
+  bool has_registers, has_tiles;
 } decode_t;
 
 static uint64_t align_up(uint64_t value, uint64_t alignment) {
@@ -60,7 +65,11 @@ static void lay_out_buffers(decode_t* d, uint64_t* out_scratch) {
     const pestle_kir_buffer_t* buffer = pestle_kir_buffer(d->k, b);
     if (buffer->scope == PESTLE_KIR_GLOBAL) {
       d->place[b] = buffer->arg_slot;
+    } else if (buffer->scope == PESTLE_KIR_TENSOR_MAP) {
+      d->place[b] = d->map_count++;
     } else if (buffer->scope == PESTLE_KIR_SHARED) {
+      if (buffer->align > 64)
+        *out_scratch = align_up(*out_scratch, buffer->align);
       d->place[b] = (uint32_t)*out_scratch;
       *out_scratch = align_up(
           *out_scratch +
@@ -148,6 +157,7 @@ static ref_step_t* add_step(decode_t* d, ref_kind_t kind) {
   ref_step_t* step = &d->steps[d->step_count++];
   memset(step, 0, sizeof *step);
   step->kind = (uint8_t)kind;
+  step->id = d->id;
   return step;
 }
 
@@ -426,6 +436,14 @@ static pestle_status_t add_inst(decode_t* d, uint32_t id) {
     add_scalar(d, id);
     return NULL;
   }
+  if (pestle_ref_plugin_is_tile(inst->op)) {
+    d->has_tiles = true;
+    if (inst->op == PESTLE_KIR_COORD) return NULL;
+    pestle_ref_plugin_tile_step(d->k, id, d->offset, d->place, d->coords,
+                                &d->coord_count,
+                                add_step(d, REF_STEP_TILE_FENCE));
+    return NULL;
+  }
   switch (inst->op) {
     case PESTLE_KIR_CAST:
     case PESTLE_KIR_BITCAST:
@@ -516,7 +534,11 @@ static pestle_status_t make_program(decode_t* d) {
   size_t constants =
       align_up(steps + (size_t)k->inst_count * sizeof(ref_step_t), 64);
   size_t words = constants + (size_t)d->constant_size;
-  size_t total = words + (size_t)k->table_word_count * sizeof(uint32_t);
+  size_t maps =
+      align_up(words + (size_t)k->table_word_count * sizeof(uint32_t), 64);
+  size_t coords = maps + d->map_count * sizeof(ref_map_t);
+  size_t total =
+      coords + (size_t)d->copy_count * REF_MAP_DIMS * sizeof(uint32_t);
   unsigned char* memory = d->host->alloc(d->host->self, total);
   if (!memory) return REF_ERROR(d->host, OUT_OF_MEMORY, "out of host memory");
   d->program = (pestle_loaded_t*)(void*)memory;
@@ -527,9 +549,16 @@ static pestle_status_t make_program(decode_t* d) {
            (size_t)k->table_word_count * sizeof(uint32_t));
   }
   memset(d->constants, 0, (size_t)d->constant_size);
+  d->maps = (ref_map_t*)(void*)(memory + maps);
+  d->coords = (uint32_t*)(void*)(memory + coords);
+  for (uint32_t b = 0; b < k->buffer_count; ++b) {
+    const pestle_kir_buffer_t* u = pestle_kir_buffer(k, b);
+    if (u->scope == PESTLE_KIR_TENSOR_MAP)
+      pestle_ref_plugin_read_map(k, u, &d->maps[d->place[b]]);
+  }
   pestle_status_t status = NULL;
-  for (uint32_t i = 0; !status && i < k->inst_count; ++i) {
-    status = add_inst(d, i);
+  for (d->id = 0; !status && d->id < k->inst_count; ++d->id) {
+    status = add_inst(d, d->id);
   }
   *d->program =
       (pestle_loaded_t){.host = d->host,
@@ -540,8 +569,14 @@ static pestle_status_t make_program(decode_t* d) {
                         .steps = d->steps,
                         .constants = d->constants,
                         .words = (const uint32_t*)(const void*)(memory + words),
+                        .maps = d->maps,
+                        .coords = d->coords,
                         .lane = {k->lane[0], k->lane[1], k->lane[2]},
-                        .has_registers = d->has_registers};
+                        .shared_bytes = k->shared_bytes,
+                        .has_registers = d->has_registers,
+                        .has_tiles = d->has_tiles};
+  snprintf(d->program->name, sizeof d->program->name, "%s",
+           pestle_kir_string(k, k->name));
   if (status) d->host->free(d->host->self, memory, total);
   return status;
 }
@@ -559,6 +594,10 @@ pestle_status_t pestle_ref_plugin_program(const pestle_host_t* host,
   memset(d.offset, 0, size);
   d.place = d.offset + kernel->inst_count;
   d.region = d.place + kernel->buffer_count;
+  for (uint32_t i = 0; i < kernel->inst_count; ++i) {
+    unsigned op = pestle_kir_inst(kernel, i)->op;
+    d.copy_count += op == PESTLE_KIR_TILE_LOAD || op == PESTLE_KIR_TILE_STORE;
+  }
   pestle_status_t status = lay_out(&d);
   if (!status) status = make_program(&d);
   host->free(host->self, d.offset, size);

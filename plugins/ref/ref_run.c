@@ -5,28 +5,18 @@
 #include <string.h>
 
 #include "plugins/ref/ref_internal.h"
+#include "plugins/ref/ref_tile.h"
 
 #define SMALL_FRAME 32768
 
-typedef struct machine_t {
-  const pestle_loaded_t* program;
-  unsigned char* frame;
-  void* const* buffers;
-  const int64_t* params;
-  unsigned char* scratch;
-  int64_t begin, end;
-  int64_t lane[3];
-  unsigned char* registers;  // PESTLE_KIR_MREGS, where groups have one lane
-} machine_t;
-
-static int64_t* slot_i64(const machine_t* m, uint32_t offset) {
+static int64_t* slot_i64(const ref_machine_t* m, uint32_t offset) {
   return (int64_t*)(void*)(m->frame + offset);
 }
-static uint64_t* slot_u64(const machine_t* m, uint32_t offset) {
+static uint64_t* slot_u64(const ref_machine_t* m, uint32_t offset) {
   return (uint64_t*)(void*)(m->frame + offset);
 }
 
-static void fix(const machine_t* m, const ref_step_t* s) {
+static void fix(const ref_machine_t* m, const ref_step_t* s) {
   if (s->fix) {
     s->fix(m->frame + s->out, NULL, NULL, NULL, s->lanes, s->fix_arg);
   }
@@ -34,14 +24,22 @@ static void fix(const machine_t* m, const ref_step_t* s) {
 
 // --- Memory ---
 
-static void* base_of(const machine_t* m, const ref_step_t* s) {
+static void* base_of(const ref_machine_t* m, const ref_step_t* s) {
   return s->scope == PESTLE_KIR_GLOBAL ? m->buffers[s->place]
                                        : (void*)(m->scratch + s->place);
 }
 
+// Elements [first, first + count) are touched: false when that is a fault.
+static bool watch(const ref_machine_t* m, const ref_step_t* s, uint64_t first,
+                  uint64_t count, bool stores) {
+  if (!m->tiles || s->scope != PESTLE_KIR_SHARED) return true;
+  return pestle_ref_plugin_touch(m->tiles, s, s->place + first * s->size,
+                                 count * s->size, stores);
+}
+
 // Lane by lane; masked-off lanes are 0 when loaded and touch nothing.
-static bool move_lanes(const machine_t* m, const ref_step_t* s, bool lanewise,
-                       bool stores) {
+static bool move_lanes(const ref_machine_t* m, const ref_step_t* s,
+                       bool lanewise, bool stores) {
   const int64_t* index = slot_i64(m, s->a);
   const uint64_t* mask = s->b == REF_NO_MASK ? NULL : slot_u64(m, s->b);
   unsigned char* slots = m->frame + s->out;
@@ -52,17 +50,18 @@ static bool move_lanes(const machine_t* m, const ref_step_t* s, bool lanewise,
       continue;
     }
     uint64_t at = lanewise ? (uint64_t)index[lane] : (uint64_t)*index + lane;
-    if (at >= s->count) return false;
+    if (at >= s->count || !watch(m, s, at, 1, stores)) return false;
     s->move(base, (int64_t)at, slots + lane * s->slot, 1);
   }
   return true;
 }
 
 // Bytes as they lie: words of 32 bits, each sign-extended to a slot.
-static bool load_words(const machine_t* m, const ref_step_t* s) {
+static bool load_words(const ref_machine_t* m, const ref_step_t* s) {
   uint64_t at = (uint64_t)*slot_i64(m, s->a);
   uint64_t elements = 4 / s->size * (uint64_t)s->lanes;
   if (at >= s->count || s->count - at < elements) return false;
+  if (!watch(m, s, at, elements, false)) return false;
   const unsigned char* from = base_of(m, s);
   from += at * s->size;
   for (uint32_t lane = 0; lane < s->lanes; ++lane) {
@@ -74,7 +73,7 @@ static bool load_words(const machine_t* m, const ref_step_t* s) {
 }
 
 // Rows of a matrix register, |arg| elements apart in memory.
-static bool move_register(const machine_t* m, const ref_step_t* s,
+static bool move_register(const ref_machine_t* m, const ref_step_t* s,
                           bool stores) {
   enum { ROWS = PESTLE_KIR_MREG_ROWS, BYTES = PESTLE_KIR_MREG_ROW_BYTES };
   uint64_t at = (uint64_t)*slot_i64(m, s->a);
@@ -90,7 +89,7 @@ static bool move_register(const machine_t* m, const ref_step_t* s,
   return true;
 }
 
-static bool move_run(const machine_t* m, const ref_step_t* s, bool stores) {
+static bool move_run(const ref_machine_t* m, const ref_step_t* s, bool stores) {
   if (s->b != REF_NO_MASK) {
     const uint64_t* mask = slot_u64(m, s->b);
     for (uint32_t lane = 0; lane < s->lanes; ++lane) {
@@ -99,13 +98,18 @@ static bool move_run(const machine_t* m, const ref_step_t* s, bool stores) {
   }
   uint64_t at = (uint64_t)*slot_i64(m, s->a);
   if (at >= s->count || s->count - at < s->lanes) return false;
+  if (!watch(m, s, at, s->lanes, stores)) return false;
   s->move(base_of(m, s), (int64_t)at, m->frame + s->out, s->lanes);
   return true;
 }
 
-static bool move_private(const machine_t* m, const ref_step_t* s, bool stores) {
+static bool move_private(const ref_machine_t* m, const ref_step_t* s,
+                         bool stores) {
   uint64_t at = (uint64_t)*slot_i64(m, s->a);
   if (at >= s->count) return false;
+  if (m->tiles && !pestle_ref_plugin_touch_private(m->tiles, s, stores)) {
+    return false;
+  }
   size_t size = (size_t)s->lanes * s->slot;
   unsigned char* element = m->frame + s->place + at * size;
   if (stores) {
@@ -119,7 +123,7 @@ static bool move_private(const machine_t* m, const ref_step_t* s, bool stores) {
 // --- Lanes ---
 
 // Halves are folded onto each other: l op l + n/2, as kir.def has it.
-static void reduce(const machine_t* m, const ref_step_t* s) {
+static void reduce(const ref_machine_t* m, const ref_step_t* s) {
   alignas(32) unsigned char from[PESTLE_KIR_MAX_LANES * 8];
   alignas(32) unsigned char to[PESTLE_KIR_MAX_LANES * 8];
   size_t lanes = s->place;
@@ -133,13 +137,13 @@ static void reduce(const machine_t* m, const ref_step_t* s) {
   memcpy(m->frame + s->out, from, s->slot);
 }
 
-static void insert(const machine_t* m, const ref_step_t* s) {
+static void insert(const ref_machine_t* m, const ref_step_t* s) {
   unsigned char* out = m->frame + s->out;
   memcpy(out, m->frame + s->a, (size_t)s->lanes * s->slot);
   memcpy(out + (size_t)s->imm * s->slot, m->frame + s->b, s->slot);
 }
 
-static void shuffle(const machine_t* m, const ref_step_t* s) {
+static void shuffle(const ref_machine_t* m, const ref_step_t* s) {
   unsigned char* out = m->frame + s->out;
   for (uint32_t lane = 0; lane < s->lanes; ++lane) {
     uint32_t from = m->program->words[s->target + lane];
@@ -150,7 +154,7 @@ static void shuffle(const machine_t* m, const ref_step_t* s) {
   }
 }
 
-static void mask(const machine_t* m, const ref_step_t* s) {
+static void mask(const ref_machine_t* m, const ref_step_t* s) {
   uint64_t* out = slot_u64(m, s->out);
   int64_t index = *slot_i64(m, s->a), limit = *slot_i64(m, s->b);
   for (uint32_t lane = 0; lane < s->lanes; ++lane) {
@@ -167,14 +171,15 @@ static int64_t wrap_madi(int64_t a, int64_t imm, int64_t c) {
 }
 
 // The index that follows, or false past the end.
-static bool next_index(const machine_t* m, const ref_step_t* s) {
+static bool next_index(const ref_machine_t* m, const ref_step_t* s) {
   int64_t* index = slot_i64(m, s->out);
   int64_t hi = *slot_i64(m, s->b);
   if (s->scope && hi > m->end) hi = m->end;
   return !__builtin_add_overflow(*index, s->imm, index) && *index < hi;
 }
 
-static bool first_index(const machine_t* m, const ref_step_t* s, bool group) {
+static bool first_index(const ref_machine_t* m, const ref_step_t* s,
+                        bool group) {
   int64_t lo = *slot_i64(m, s->a), hi = *slot_i64(m, s->b);
   if (group) {
     if (lo < m->begin) lo = m->begin;
@@ -185,7 +190,7 @@ static bool first_index(const machine_t* m, const ref_step_t* s, bool group) {
 }
 
 // Steps that neither jump nor stop; false when an access left its buffer.
-static inline bool run_plain(const machine_t* m, const ref_step_t* s) {
+static inline bool run_plain(const ref_machine_t* m, const ref_step_t* s) {
   switch ((ref_kind_t)s->kind) {
     case REF_STEP_VALUE:
       s->fn(m->frame + s->out, m->frame + s->a, m->frame + s->b,
@@ -231,6 +236,11 @@ static inline bool run_plain(const machine_t* m, const ref_step_t* s) {
       return move_private(m, s, true);
     case REF_STEP_LOAD_WORDS:
       return load_words(m, s);
+    case REF_STEP_ADDRESS: {
+      uint64_t at = (uint64_t)*slot_i64(m, s->a);
+      *slot_i64(m, s->out) = (int64_t)(s->place + at * s->size);
+      return at <= s->count;
+    }
     case REF_STEP_MREG_ZERO:
       memset(m->registers + (size_t)s->imm * REF_MREG_BYTES, 0, REF_MREG_BYTES);
       return true;
@@ -253,19 +263,38 @@ static inline bool run_plain(const machine_t* m, const ref_step_t* s) {
     case REF_STEP_MMA:
     case REF_STEP_LDMATRIX:
     case REF_STEP_COPY:
+    case REF_STEP_MBAR_INIT:
+    case REF_STEP_MBAR_EXPECT:
+    case REF_STEP_MBAR_ARRIVE:
+    case REF_STEP_MBAR_WAIT:
+    case REF_STEP_TILE_LOAD:
+    case REF_STEP_TILE_STORE:
+    case REF_STEP_TILE_WAIT:
+    case REF_STEP_TILE_FENCE:
+    case REF_STEP_SYNC:
+    case REF_STEP_WGMMA:
+    case REF_STEP_WGMMA_FENCE:
+    case REF_STEP_WGMMA_COMMIT:
+    case REF_STEP_WGMMA_WAIT:
+    case REF_STEP_REGISTERS:
       break;
   }
   return true;
 }
 
 // A run of elements from a global buffer to a shared one; zeros from below 0.
-static bool copy_run(const machine_t* m, const ref_step_t* s) {
+static bool copy_run(const ref_machine_t* m, const ref_step_t* s) {
   int64_t to = *slot_i64(m, s->a), from = *slot_i64(m, s->b);
   size_t bytes = (size_t)s->lanes * s->size;
   uint64_t most = s->arg;  // elements of the global buffer
   if (to < 0 || (uint64_t)to >= s->count || s->count - (uint64_t)to < s->lanes)
     return false;
   unsigned char* at = m->scratch + s->place + (size_t)to * s->size;
+  if (m->tiles &&
+      !pestle_ref_plugin_touch(m->tiles, s, s->place + (uint64_t)to * s->size,
+                               bytes, true)) {
+    return false;
+  }
   if (from < 0) {
     memset(at, 0, bytes);
     return true;
@@ -276,19 +305,25 @@ static bool copy_run(const machine_t* m, const ref_step_t* s) {
   return true;
 }
 
-static bool is_meeting(const ref_step_t* s) {
-  return s->kind == REF_STEP_BARRIER || s->kind == REF_STEP_SG_REDUCE ||
-         s->kind == REF_STEP_MMA || s->kind == REF_STEP_LDMATRIX;
+// An access left its buffer, or was a fault that is told already.
+static int32_t left(const ref_machine_t* m) {
+  return m->tiles && pestle_ref_plugin_told(m->tiles) ? REF_TRAP_TILES
+                                                      : REF_TRAP_BOUNDS;
 }
 
-// Runs from |*pc| on, to the end or past what lanes do together.
-static int32_t run_steps(const machine_t* m, uint32_t* at) {
+static bool is_meeting(const ref_step_t* s) {
+  return s->kind == REF_STEP_BARRIER || s->kind == REF_STEP_SG_REDUCE ||
+         s->kind == REF_STEP_MMA || s->kind == REF_STEP_LDMATRIX ||
+         s->kind > REF_STEP_COPY;
+}
+
+int32_t pestle_ref_plugin_steps(const ref_machine_t* m, uint32_t* at) {
   const ref_step_t* steps = m->program->steps;
   uint32_t count = m->program->step_count, pc = *at;
   while (pc < count) {
     const ref_step_t* s = &steps[pc++];
     if (s->kind < REF_STEP_FOR) {
-      if (!run_plain(m, s)) return REF_TRAP_BOUNDS;
+      if (!run_plain(m, s)) return left(m);
     } else if (s->kind == REF_STEP_NEXT) {
       if (next_index(m, s)) pc = s->target;
     } else if (s->kind == REF_STEP_JUMP) {
@@ -302,7 +337,7 @@ static int32_t run_steps(const machine_t* m, uint32_t* at) {
     } else if (is_meeting(s)) {
       break;
     } else if (s->kind == REF_STEP_COPY) {
-      if (!copy_run(m, s)) return REF_TRAP_BOUNDS;
+      if (!copy_run(m, s)) return left(m);
     } else if (!first_index(m, s, s->kind == REF_STEP_GROUP)) {
       pc = s->target;
     }
@@ -316,35 +351,35 @@ static int32_t run_steps(const machine_t* m, uint32_t* at) {
 // The lanes of a group, each with a frame of its own, one after the other up to
 // the next barrier.
 typedef struct lanes_t {
-  machine_t m;
+  ref_machine_t m;
   size_t frame_size;  // of a lane
   uint32_t count;
   uint32_t* pc;
 } lanes_t;
 
-static machine_t* take_lane(lanes_t* l, unsigned char* frames, uint32_t lane) {
-  const uint32_t* extent = l->m.program->lane;
-  l->m.frame = frames + lane * l->frame_size;
-  l->m.lane[0] = lane % extent[0];
-  l->m.lane[1] = lane / extent[0] % extent[1];
-  l->m.lane[2] = lane / extent[0] / extent[1];
-  return &l->m;
+void pestle_ref_plugin_take_lane(ref_machine_t* m, unsigned char* frames,
+                                 size_t frame_size, uint32_t lane) {
+  const uint32_t* extent = m->program->lane;
+  m->frame = frames + lane * frame_size;
+  m->lane[0] = lane % extent[0];
+  m->lane[1] = lane / extent[0] % extent[1];
+  m->lane[2] = lane / extent[0] / extent[1];
 }
 
 // Butterflies, as kir.def has it; all lanes are read before one is written.
-static void reduce_lanes(const lanes_t* l, unsigned char* frames,
-                         const ref_step_t* s) {
+void pestle_ref_plugin_reduce_lanes(const ref_step_t* s, unsigned char* frames,
+                                    size_t frame_size, uint32_t count) {
   size_t bytes = (size_t)s->lanes * s->slot, half = (size_t)s->imm / 2;
   alignas(32) unsigned char low[PESTLE_KIR_MAX_LANES * 8];
-  for (uint32_t i = 0; i < l->count; ++i) {
-    unsigned char* frame = frames + i * l->frame_size;
+  for (uint32_t i = 0; i < count; ++i) {
+    unsigned char* frame = frames + i * frame_size;
     memmove(frame + s->out, frame + s->a, bytes);
   }
   for (; half; half /= 2) {
-    for (uint32_t i = 0; i < l->count; ++i) {
+    for (uint32_t i = 0; i < count; ++i) {
       if (i & half) continue;
-      unsigned char* a = frames + i * l->frame_size + s->out;
-      unsigned char* b = frames + (i | half) * l->frame_size + s->out;
+      unsigned char* a = frames + i * frame_size + s->out;
+      unsigned char* b = frames + (i | half) * frame_size + s->out;
       memcpy(low, a, bytes);
       s->fn(a, low, b, low, s->lanes, s->arg);
       if (s->fix) s->fix(a, NULL, NULL, NULL, s->lanes, s->fix_arg);
@@ -358,7 +393,8 @@ static int32_t run_group(lanes_t* l, unsigned char* frames) {
   memset(l->pc, 0, l->count * sizeof(*l->pc));
   for (;;) {
     for (uint32_t i = 0; i < l->count; ++i) {
-      int32_t trap = run_steps(take_lane(l, frames, i), &l->pc[i]);
+      pestle_ref_plugin_take_lane(&l->m, frames, l->frame_size, i);
+      int32_t trap = pestle_ref_plugin_steps(&l->m, &l->pc[i]);
       if (trap) return trap;
     }
     for (uint32_t i = 1; i < l->count; ++i) {
@@ -367,7 +403,7 @@ static int32_t run_group(lanes_t* l, unsigned char* frames) {
     const ref_step_t* s = &program->steps[l->pc[0] - 1];
     bool within = true;
     if (s->kind == REF_STEP_SG_REDUCE) {
-      reduce_lanes(l, frames, s);
+      pestle_ref_plugin_reduce_lanes(s, frames, l->frame_size, l->count);
     } else if (s->kind == REF_STEP_MMA) {
       within = pestle_ref_plugin_mma(s, frames, l->frame_size, l->count);
     } else if (s->kind == REF_STEP_LDMATRIX) {
@@ -380,7 +416,7 @@ static int32_t run_group(lanes_t* l, unsigned char* frames) {
   }
 }
 
-static int32_t run_groups(const pestle_loaded_t* program, machine_t m,
+static int32_t run_groups(const pestle_loaded_t* program, ref_machine_t m,
                           uint32_t lanes) {
   const pestle_host_t* host = program->host;
   size_t frame = ((size_t)program->frame_size + 63) & ~(size_t)63;
@@ -395,7 +431,9 @@ static int32_t run_groups(const pestle_loaded_t* program, machine_t m,
   for (int64_t g = m.begin; g < m.end && !trap; ++g) {
     l.m.begin = g;
     l.m.end = g + 1;
-    trap = run_group(&l, frames);
+    trap = program->has_tiles
+               ? pestle_ref_plugin_run_tiles(&l.m, frames, frame, lanes)
+               : run_group(&l, frames);
   }
   host->free(host->self, frames, size);
   return trap;
@@ -405,15 +443,15 @@ static int32_t run_in(const pestle_loaded_t* program, unsigned char* frame,
                       void* const* buffers, const int64_t* params,
                       int64_t begin, int64_t end, void* scratch) {
   alignas(64) unsigned char registers[PESTLE_KIR_MREGS * REF_MREG_BYTES];
-  machine_t m = {program, frame, buffers, params,   scratch,
-                 begin,   end,   {0},     registers};
+  ref_machine_t m = {program, frame, buffers, params,    scratch,
+                     begin,   end,   {0},     registers, NULL};
   if (program->has_registers) memset(registers, 0, sizeof registers);
   uint32_t pc = 0, count = program->step_count;
   int32_t trap = 0;
   memcpy(frame, program->constants, program->constant_size);
   // Barriers are nothing to one lane.
   while (!trap && pc < count)
-    trap = run_steps(&m, &pc);
+    trap = pestle_ref_plugin_steps(&m, &pc);
   return trap;
 }
 
@@ -431,9 +469,9 @@ int32_t pestle_ref_plugin_run(const void* self, void* const* buffers,
   const pestle_host_t* host = program->host;
   size_t size = (size_t)program->frame_size;
   uint32_t lanes = program->lane[0] * program->lane[1] * program->lane[2];
-  if (lanes > 1) {
-    machine_t m = {program, NULL, buffers, params, scratch,
-                   begin,   end,  {0},     NULL};
+  if (lanes > 1 || program->has_tiles) {
+    ref_machine_t m = {program, NULL, buffers, params, scratch,
+                       begin,   end,  {0},     NULL,   NULL};
     return run_groups(program, m, lanes);
   }
   if (size <= SMALL_FRAME) {

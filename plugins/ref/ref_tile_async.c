@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies by boxes and products of warpgroups: a ticket each, carried out at a
+// random moment between the asking and the wait.
+#include <string.h>
+
+#include "plugins/ref/ref_tile.h"
+
+// --- Tickets ---
+
+static ref_ticket_t* take_ticket(ref_tiles_t* t, const ref_step_t* s,
+                                 uint32_t lane) {
+  for (uint32_t i = 0; i < REF_TICKETS; ++i) {
+    ref_ticket_t* k = &t->ticket[i];
+    if (k->state != REF_TICKET_FREE) continue;
+    memset(k, 0, sizeof *k);
+    k->state = REF_TICKET_ASKED;
+    k->step = s;
+    k->lane = lane;
+    k->order = t->order++;
+    ++t->ticket_time[i];
+    return k;
+  }
+  pestle_ref_plugin_fault(t, s, "more than %d are under way", REF_TICKETS);
+  return NULL;
+}
+
+static uint32_t number_of(const ref_tiles_t* t, const ref_ticket_t* k) {
+  return (uint32_t)(k - t->ticket);
+}
+
+static int64_t value_of(const ref_tiles_t* t, uint32_t offset) {
+  int64_t value;
+  memcpy(&value, t->m->frame + offset, sizeof value);
+  return value;
+}
+
+// --- Barriers ---
+
+ref_mbar_t* pestle_ref_plugin_mbar(ref_tiles_t* t, const ref_step_t* s,
+                                   uint64_t at) {
+  for (uint32_t i = 0; i < REF_MBARS; ++i)
+    if (t->mbar[i].at == at) return &t->mbar[i];
+  pestle_ref_plugin_fault(t, s, "no barrier was initialised at byte %llu",
+                          (unsigned long long)at);
+  return NULL;
+}
+
+bool pestle_ref_plugin_arrived(ref_tiles_t* t, const ref_step_t* s,
+                               ref_mbar_t* b, int64_t arrivals, int64_t bytes) {
+  b->pending -= arrivals;
+  b->bytes -= bytes;
+  if (b->pending < 0) {
+    return pestle_ref_plugin_fault(
+        t, s, "more than %lld arrive at a phase of the barrier at byte %llu",
+        (long long)b->count, (unsigned long long)b->at);
+  }
+  if (b->pending || b->bytes) return true;
+  for (uint32_t i = 0; i < REF_TICKETS; ++i) {
+    const ref_ticket_t* k = &t->ticket[i];
+    if (k->state == REF_TICKET_ASKED && k->mbar == b) {
+      return pestle_ref_plugin_fault(
+          t, s,
+          "the phase of the barrier at byte %llu ends before instruction "
+          "%u has copied: it expects too few bytes",
+          (unsigned long long)b->at, k->step->id);
+    }
+  }
+  b->phase ^= 1;
+  b->pending = b->count;
+  memcpy(b->done.seen, b->arrived.seen, t->actors * sizeof *b->done.seen);
+  memcpy(b->done.fenced, b->arrived.fenced, t->actors * sizeof *b->done.fenced);
+  return true;
+}
+
+// --- Copies ---
+
+// Bytes are exchanged in pieces of 16: of rows of |swizzle| bytes, piece c of
+// row r stands where piece c ^ r would.
+static uint64_t swizzled(uint64_t at, uint32_t swizzle) {
+  uint64_t pieces = swizzle / 16;
+  return pieces ? at ^ ((at >> 7 & (pieces - 1)) << 4) : at;
+}
+
+typedef bool (*visit_t)(ref_tiles_t* t, ref_ticket_t* k, uint64_t shared,
+                        unsigned char* element);
+
+// Each element of the box, NULL where it lies outside of the tensor.
+static bool walk(ref_tiles_t* t, ref_ticket_t* k, visit_t visit) {
+  const ref_map_t* map = &t->m->program->maps[k->step->place];
+  unsigned char* data = t->m->buffers[map->slot];
+  uint32_t at[REF_MAP_DIMS] = {0};
+  uint64_t count = 1;
+  for (uint32_t d = 0; d < map->rank; ++d)
+    count *= map->box[d];
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t element = map->offset;
+    bool inside = true;
+    for (uint32_t d = 0; d < map->rank; ++d) {
+      int64_t c = k->coord[d] + at[d];
+      inside = inside && c >= 0 && c < (int64_t)map->extent[d];
+      element += (uint64_t)c * map->stride[d];
+    }
+    if (inside && element >= map->count) {
+      return pestle_ref_plugin_fault(t, k->step,
+                                     "the tensor map leaves its buffer");
+    }
+    uint64_t shared = swizzled(k->a + i * map->size, map->swizzle);
+    if (!visit(t, k, shared, inside ? data + element * map->size : NULL)) {
+      return false;
+    }
+    for (uint32_t d = 0; d < map->rank && ++at[d] == map->box[d]; ++d)
+      at[d] = 0;
+  }
+  return true;
+}
+
+static uint32_t size_of(const ref_tiles_t* t, const ref_ticket_t* k) {
+  return t->m->program->maps[k->step->place].size;
+}
+
+static bool ask_load(ref_tiles_t* t, ref_ticket_t* k, uint64_t shared,
+                     unsigned char* element) {
+  (void)element;
+  return pestle_ref_plugin_touch_async(t, number_of(t, k), shared,
+                                       size_of(t, k), true);
+}
+
+static bool ask_store(ref_tiles_t* t, ref_ticket_t* k, uint64_t shared,
+                      unsigned char* element) {
+  return !element || pestle_ref_plugin_touch_async(t, number_of(t, k), shared,
+                                                   size_of(t, k), false);
+}
+
+static bool do_load(ref_tiles_t* t, ref_ticket_t* k, uint64_t shared,
+                    unsigned char* element) {
+  unsigned char* to = t->m->scratch + shared;
+  if (element) {
+    memcpy(to, element, size_of(t, k));
+  } else {
+    memset(to, 0, size_of(t, k));
+  }
+  return true;
+}
+
+static bool do_store(ref_tiles_t* t, ref_ticket_t* k, uint64_t shared,
+                     unsigned char* element) {
+  if (element) memcpy(element, t->m->scratch + shared, size_of(t, k));
+  return true;
+}
+
+static ref_ticket_t* take_copy(ref_tiles_t* t, const ref_step_t* s) {
+  ref_ticket_t* k = take_ticket(t, s, t->now);
+  const ref_map_t* map = &t->m->program->maps[s->place];
+  if (!k) return NULL;
+  k->a = (uint64_t)value_of(t, s->a);
+  for (uint32_t d = 0; d < map->rank; ++d)
+    k->coord[d] = value_of(t, t->m->program->coords[s->target + d]);
+  uint64_t row = (uint64_t)map->box[0] * map->size;
+  if (k->a % 128 || (map->swizzle && (k->a % (8 * (uint64_t)map->swizzle) ||
+                                      row > map->swizzle))) {
+    pestle_ref_plugin_fault(
+        t, s, "byte %llu is no place for a box with a swizzle of %u bytes",
+        (unsigned long long)k->a, map->swizzle);
+    return NULL;
+  }
+  return k;
+}
+
+bool pestle_ref_plugin_tile_load(ref_tiles_t* t, const ref_step_t* s) {
+  ref_ticket_t* k = take_copy(t, s);
+  if (!k) return false;
+  uint64_t at = (uint64_t)value_of(t, s->b);
+  k->mbar = pestle_ref_plugin_mbar(t, s, at);
+  // The barrier is used as tiles are: who initialised it has to have fenced.
+  return k->mbar &&
+         pestle_ref_plugin_touch_async(t, number_of(t, k), at, 8, false) &&
+         walk(t, k, ask_load);
+}
+
+bool pestle_ref_plugin_tile_store(ref_tiles_t* t, const ref_step_t* s) {
+  ref_ticket_t* k = take_copy(t, s);
+  if (!k) return false;
+  k->batch = t->lane[t->now].batch++;
+  return walk(t, k, ask_store);
+}
+
+// --- Products ---
+
+typedef struct operand_t {
+  const unsigned char* shared;
+  uint64_t at;
+  bool transposed;
+  pestle_dtype_t dtype;
+} operand_t;
+
+enum { TAPS = 16, ROW_BYTES = 128, CHUNK = 64 };
+
+static uint64_t place_of(const operand_t* x, unsigned row, unsigned tap) {
+  uint64_t at = x->transposed
+                    ? x->at + row / CHUNK * (uint64_t)CHUNK * ROW_BYTES +
+                          (uint64_t)tap * ROW_BYTES + 2 * (row % CHUNK)
+                    : x->at + (uint64_t)row * ROW_BYTES + 2 * tap;
+  return swizzled(at, ROW_BYTES);
+}
+
+static float element_of(const operand_t* x, unsigned row, unsigned tap) {
+  uint16_t bits;
+  memcpy(&bits, x->shared + place_of(x, row, tap), sizeof bits);
+  return pestle_ref_plugin_decode(x->dtype, bits);
+}
+
+static operand_t operand_of(const ref_tiles_t* t, const ref_ticket_t* k,
+                            bool is_b) {
+  uint32_t how = (uint32_t)k->step->imm;
+  return (operand_t){t->m->scratch, is_b ? k->b : k->a,
+                     how & (is_b ? PESTLE_KIR_WGMMA_B_TRANSPOSED
+                                 : PESTLE_KIR_WGMMA_A_TRANSPOSED),
+                     how & PESTLE_KIR_WGMMA_F16 ? PESTLE_F16 : PESTLE_BF16};
+}
+
+static void multiply(ref_tiles_t* t, const ref_ticket_t* k) {
+  unsigned n = (uint32_t)k->step->imm & PESTLE_KIR_WGMMA_N;
+  operand_t a = operand_of(t, k, false), b = operand_of(t, k, true);
+  float left[REF_WARPGROUP / 2][TAPS], right[256][TAPS];
+  for (unsigned tap = 0; tap < TAPS; ++tap) {
+    for (unsigned row = 0; row < REF_WARPGROUP / 2; ++row)
+      left[row][tap] = element_of(&a, row, tap);
+    for (unsigned column = 0; column < n; ++column)
+      right[column][tap] = element_of(&b, column, tap);
+  }
+  for (unsigned lane = 0; lane < REF_WARPGROUP; ++lane) {
+    unsigned char* sums =
+        t->frames + (k->lane + lane) * t->frame_size + k->step->place;
+    for (unsigned i = 0; i < n / 2; ++i) {
+      unsigned row = lane / REF_WARP * 16 + lane % REF_WARP / 4 + i / 2 % 2 * 8;
+      unsigned column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      float sum;
+      memcpy(&sum, sums + 4 * (size_t)i, sizeof sum);
+      for (unsigned tap = 0; tap < TAPS; ++tap)
+        sum += left[row][tap] * right[column][tap];
+      memcpy(sums + 4 * (size_t)i, &sum, sizeof sum);
+    }
+  }
+}
+
+static bool ask_operand(ref_tiles_t* t, const ref_ticket_t* k, bool is_b,
+                        unsigned rows) {
+  operand_t x = operand_of(t, k, is_b);
+  for (unsigned row = 0; row < rows; ++row) {
+    for (unsigned tap = 0; tap < TAPS; ++tap) {
+      if (!pestle_ref_plugin_touch_async(t, number_of(t, k),
+                                         place_of(&x, row, tap), 2, false)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool pestle_ref_plugin_wgmma(ref_tiles_t* t, const ref_step_t* s,
+                             uint32_t first_lane) {
+  ref_warpgroup_t* g = &t->warpgroup[first_lane / REF_WARPGROUP];
+  ref_ticket_t* k = take_ticket(t, s, first_lane);
+  if (!k) return false;
+  if (g->sums_dirty == s->place + 1) {
+    return pestle_ref_plugin_fault(
+        t, s, "its sums were written and no wgmma_fence came since");
+  }
+  k->batch = g->batch;
+  for (unsigned lane = 0; lane < REF_WARPGROUP; ++lane) {
+    const unsigned char* frame =
+        t->frames + (first_lane + lane) * t->frame_size;
+    int64_t a, b;
+    memcpy(&a, frame + s->a, sizeof a);
+    memcpy(&b, frame + s->b, sizeof b);
+    if (lane && (k->a != (uint64_t)a || k->b != (uint64_t)b)) {
+      return pestle_ref_plugin_fault(t, s,
+                                     "lanes of a warpgroup name other tiles");
+    }
+    k->a = (uint64_t)a;
+    k->b = (uint64_t)b;
+  }
+  return ask_operand(t, k, false, REF_WARPGROUP / 2) &&
+         ask_operand(t, k, true, (uint32_t)s->imm & PESTLE_KIR_WGMMA_N);
+}
+
+// --- Time goes on ---
+
+// Products of one warpgroup are carried out in order.
+static bool may_go(const ref_tiles_t* t, const ref_ticket_t* k) {
+  if (k->state != REF_TICKET_ASKED) return false;
+  if (k->step->kind != REF_STEP_WGMMA) return true;
+  for (uint32_t i = 0; i < REF_TICKETS; ++i) {
+    const ref_ticket_t* o = &t->ticket[i];
+    if (o->state == REF_TICKET_ASKED && o->step->kind == REF_STEP_WGMMA &&
+        o->lane == k->lane && o->order < k->order) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static void carry_out(ref_tiles_t* t, ref_ticket_t* k) {
+  if (k->step->kind == REF_STEP_WGMMA) {
+    multiply(t, k);
+    k->state = REF_TICKET_DONE;
+  } else if (k->step->kind == REF_STEP_TILE_STORE) {
+    walk(t, k, do_store);
+    k->state = REF_TICKET_DONE;
+  } else {
+    const ref_map_t* map = &t->m->program->maps[k->step->place];
+    int64_t bytes = map->size;
+    walk(t, k, do_load);
+    for (uint32_t d = 0; d < map->rank; ++d)
+      bytes *= map->box[d];
+    k->state = REF_TICKET_FREE;
+    pestle_ref_plugin_release_ticket(t, number_of(t, k), k->mbar->arrived);
+    pestle_ref_plugin_arrived(t, k->step, k->mbar, 0, bytes);
+  }
+}
+
+bool pestle_ref_plugin_progress(ref_tiles_t* t) {
+  uint32_t count = 0, found[REF_TICKETS];
+  for (uint32_t i = 0; i < REF_TICKETS; ++i)
+    if (may_go(t, &t->ticket[i])) found[count++] = i;
+  if (!count) return false;
+  carry_out(t, &t->ticket[found[pestle_ref_plugin_random(t, count)]]);
+  return true;
+}
+
+bool pestle_ref_plugin_waited(ref_tiles_t* t, uint32_t lane, bool products,
+                              uint64_t most) {
+  uint64_t batches =
+      products ? t->warpgroup[lane / REF_WARPGROUP].batch : t->lane[lane].batch;
+  for (int pass = 0; pass < 2; ++pass) {
+    for (uint32_t i = 0; i < REF_TICKETS; ++i) {
+      ref_ticket_t* k = &t->ticket[i];
+      if (k->state == REF_TICKET_FREE || k->lane != lane ||
+          k->batch + most >= batches ||
+          products != (k->step->kind == REF_STEP_WGMMA)) {
+        continue;
+      }
+      if (k->step->kind == REF_STEP_TILE_LOAD) continue;
+      if (!pass && k->state == REF_TICKET_ASKED) return false;
+      if (!pass) continue;
+      for (uint32_t j = 0; j < (products ? REF_WARPGROUP : 1u); ++j)
+        pestle_ref_plugin_release_ticket(t, i, t->lane[lane + j].clock);
+      k->state = REF_TICKET_FREE;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions of tiles: their checks and their steps.
+#include "plugins/ref/ref_tile.h"
+
+bool pestle_ref_plugin_is_tile(unsigned op) {
+  return op >= PESTLE_KIR_REF && op <= PESTLE_KIR_SYNC;
+}
+
+// --- Maps ---
+
+static const uint32_t* words_of(const pestle_kir_t* k,
+                                const pestle_kir_buffer_t* map) {
+  uint32_t id = (uint32_t)map->layout - 1;
+  if (map->scope != PESTLE_KIR_TENSOR_MAP || id >= k->table_count) return NULL;
+  pestle_kir_table_t table = k->table[id];
+  if ((uint64_t)table.first + table.count > k->table_word_count ||
+      table.count < 5) {
+    return NULL;
+  }
+  const uint32_t* word = &k->table_word[table.first];
+  bool fits = word[1] >= 1 && word[1] <= REF_MAP_DIMS &&
+              table.count == 5 + 4 * word[1] && word[0] < k->buffer_count;
+  return fits ? word : NULL;
+}
+
+bool pestle_ref_plugin_is_map(const pestle_kir_t* k,
+                              const pestle_kir_buffer_t* map) {
+  const uint32_t* word = words_of(k, map);
+  if (!word) return false;
+  uint64_t elements = 1;
+  for (uint32_t d = 0; d < word[1]; ++d) {
+    elements *= word[5 + 4 * d + 1];
+    if (!elements || elements > 1 << 20) return false;
+  }
+  uint32_t swizzle = word[2];
+  return pestle_kir_buffer(k, word[0])->scope == PESTLE_KIR_GLOBAL &&
+         (!swizzle || swizzle == 32 || swizzle == 64 || swizzle == 128);
+}
+
+void pestle_ref_plugin_read_map(const pestle_kir_t* k,
+                                const pestle_kir_buffer_t* map,
+                                ref_map_t* out) {
+  const uint32_t* word = words_of(k, map);
+  const pestle_kir_buffer_t* data = pestle_kir_buffer(k, word[0]);
+  *out = (ref_map_t){.slot = data->arg_slot,
+                     .rank = word[1],
+                     .swizzle = word[2],
+                     .size = pestle_dtype_size((pestle_dtype_t)map->dtype),
+                     .offset = word[3] | (uint64_t)word[4] << 32,
+                     .count = data->count};
+  for (uint32_t d = 0; d < out->rank; ++d) {
+    const uint32_t* dim = &word[5 + 4 * d];
+    out->extent[d] = dim[0];
+    out->box[d] = dim[1];
+    out->stride[d] = dim[2] | (uint64_t)dim[3] << 32;
+  }
+}
+
+// --- Checks ---
+
+static bool is_value(const pestle_kir_t* k, const pestle_kir_inst_t* inst,
+                     int a, pestle_dtype_t type) {
+  const pestle_kir_inst_t* from = pestle_kir_inst(k, inst->arg[a]);
+  return from->type == type && from->lanes == 1;
+}
+
+// Indices along the coordinate that starts at |id|, or 0.
+static uint32_t coordinates(const pestle_kir_t* k, uint32_t id,
+                            uint32_t out[REF_MAP_DIMS]) {
+  for (uint32_t count = 0; count < REF_MAP_DIMS;) {
+    const pestle_kir_inst_t* inst = pestle_kir_inst(k, id);
+    if (inst->op != PESTLE_KIR_COORD) {
+      if (inst->type != PESTLE_INDEX) return 0;
+      out[count++] = id;
+      return count;
+    }
+    out[count++] = inst->arg[0];
+    id = inst->arg[1];
+  }
+  return 0;
+}
+
+static const char* check_copy(const pestle_kir_t* k,
+                              const pestle_kir_inst_t* inst) {
+  const pestle_kir_buffer_t* map = pestle_kir_buffer(k, inst->arg[1]);
+  uint32_t at[REF_MAP_DIMS];
+  if (map->scope != PESTLE_KIR_TENSOR_MAP) return "no tensor map";
+  if (coordinates(k, inst->arg[2], at) != words_of(k, map)[1])
+    return "the coordinate is not of the map's rank";
+  bool loads = inst->op == PESTLE_KIR_TILE_LOAD;
+  return is_value(k, inst, 0, PESTLE_ADDR) &&
+                 (!loads || is_value(k, inst, 3, PESTLE_ADDR))
+             ? NULL
+             : "no address";
+}
+
+static const char* check_wgmma(const pestle_kir_t* k,
+                               const pestle_kir_inst_t* inst) {
+  const pestle_kir_buffer_t* sums = pestle_kir_buffer(k, inst->arg[0]);
+  uint32_t n = inst->arg[3] & PESTLE_KIR_WGMMA_N;
+  if (n < 8 || n > 256 || n % 8 || sums->scope != PESTLE_KIR_PRIVATE ||
+      sums->dtype != PESTLE_F32 || sums->lanes != 1 || sums->count != n / 2) {
+    return "the sums must be n / 2 private f32, n a multiple of 8";
+  }
+  return is_value(k, inst, 1, PESTLE_ADDR) && is_value(k, inst, 2, PESTLE_ADDR)
+             ? NULL
+             : "no address";
+}
+
+const char* pestle_ref_plugin_tile_fault(const pestle_kir_t* k, uint32_t id) {
+  const pestle_kir_inst_t* inst = pestle_kir_inst(k, id);
+  uint32_t lanes = k->lane[0] * k->lane[1] * k->lane[2];
+  bool warpgroups =
+      (inst->op >= PESTLE_KIR_WGMMA && inst->op <= PESTLE_KIR_REGISTERS);
+  if (warpgroups && lanes % REF_WARPGROUP)
+    return "the lanes are no whole warpgroups";
+  switch (inst->op) {
+    case PESTLE_KIR_REF:
+      return inst->type == PESTLE_ADDR && inst->lanes == 1 &&
+                     is_value(k, inst, 1, PESTLE_INDEX) &&
+                     pestle_kir_buffer(k, inst->arg[0])->scope ==
+                         PESTLE_KIR_SHARED
+                 ? NULL
+                 : "no address of a shared buffer";
+    case PESTLE_KIR_COORD: {
+      uint32_t at[REF_MAP_DIMS];
+      return inst->type == PESTLE_ADDR && inst->lanes == 1 &&
+                     is_value(k, inst, 0, PESTLE_INDEX) &&
+                     coordinates(k, id, at)
+                 ? NULL
+                 : "no coordinate";
+    }
+    case PESTLE_KIR_MBAR_INIT:
+    case PESTLE_KIR_MBAR_EXPECT:
+    case PESTLE_KIR_MBAR_ARRIVE:
+      return is_value(k, inst, 0, PESTLE_ADDR) ? NULL : "no address";
+    case PESTLE_KIR_MBAR_WAIT:
+      return is_value(k, inst, 0, PESTLE_ADDR) &&
+                     is_value(k, inst, 1, PESTLE_INDEX)
+                 ? NULL
+                 : "no barrier and parity";
+    case PESTLE_KIR_TILE_LOAD:
+    case PESTLE_KIR_TILE_STORE:
+      return check_copy(k, inst);
+    case PESTLE_KIR_SYNC:
+      return is_value(k, inst, 0, PESTLE_INDEX) ? NULL : "no index";
+    case PESTLE_KIR_WGMMA:
+      return check_wgmma(k, inst);
+    default:
+      return NULL;
+  }
+}
+
+// --- Steps ---
+
+static ref_kind_t kind_of(unsigned op) {
+  switch (op) {
+    case PESTLE_KIR_MBAR_INIT:
+      return REF_STEP_MBAR_INIT;
+    case PESTLE_KIR_MBAR_EXPECT:
+      return REF_STEP_MBAR_EXPECT;
+    case PESTLE_KIR_MBAR_ARRIVE:
+      return REF_STEP_MBAR_ARRIVE;
+    case PESTLE_KIR_MBAR_WAIT:
+      return REF_STEP_MBAR_WAIT;
+    case PESTLE_KIR_TILE_LOAD:
+      return REF_STEP_TILE_LOAD;
+    case PESTLE_KIR_TILE_STORE:
+      return REF_STEP_TILE_STORE;
+    case PESTLE_KIR_TILE_WAIT:
+      return REF_STEP_TILE_WAIT;
+    case PESTLE_KIR_SYNC:
+      return REF_STEP_SYNC;
+    case PESTLE_KIR_WGMMA:
+      return REF_STEP_WGMMA;
+    case PESTLE_KIR_WGMMA_FENCE:
+      return REF_STEP_WGMMA_FENCE;
+    case PESTLE_KIR_WGMMA_COMMIT:
+      return REF_STEP_WGMMA_COMMIT;
+    case PESTLE_KIR_WGMMA_WAIT:
+      return REF_STEP_WGMMA_WAIT;
+    case PESTLE_KIR_REGISTERS:
+      return REF_STEP_REGISTERS;
+    default:  // MBAR_FENCE and TILE_FENCE
+      return REF_STEP_TILE_FENCE;
+  }
+}
+
+void pestle_ref_plugin_tile_step(const pestle_kir_t* k, uint32_t id,
+                                 const uint32_t* offset, const uint32_t* place,
+                                 uint32_t* coords, uint32_t* coord_count,
+                                 ref_step_t* step) {
+  const pestle_kir_inst_t* inst = pestle_kir_inst(k, id);
+  step->kind = (uint8_t)kind_of(inst->op);
+  switch (inst->op) {
+    case PESTLE_KIR_REF: {
+      const pestle_kir_buffer_t* buffer = pestle_kir_buffer(k, inst->arg[0]);
+      step->kind = REF_STEP_ADDRESS;
+      step->out = offset[id];
+      step->a = offset[inst->arg[1]];
+      step->place = place[inst->arg[0]];
+      step->count = buffer->count;
+      step->size = pestle_dtype_size((pestle_dtype_t)buffer->dtype);
+      return;
+    }
+    case PESTLE_KIR_MBAR_INIT:
+    case PESTLE_KIR_MBAR_EXPECT:
+      step->a = offset[inst->arg[0]];
+      step->imm = inst->arg[1];
+      return;
+    case PESTLE_KIR_MBAR_ARRIVE:
+      step->a = offset[inst->arg[0]];
+      return;
+    case PESTLE_KIR_MBAR_WAIT:
+      step->a = offset[inst->arg[0]];
+      step->b = offset[inst->arg[1]];
+      return;
+    case PESTLE_KIR_TILE_LOAD:
+    case PESTLE_KIR_TILE_STORE: {
+      uint32_t at[REF_MAP_DIMS] = {0};
+      uint32_t rank = coordinates(k, inst->arg[2], at);
+      step->a = offset[inst->arg[0]];
+      if (inst->op == PESTLE_KIR_TILE_LOAD) step->b = offset[inst->arg[3]];
+      step->place = place[inst->arg[1]];
+      step->target = *coord_count;
+      for (uint32_t d = 0; d < rank; ++d)
+        coords[(*coord_count)++] = offset[at[d]];
+      return;
+    }
+    case PESTLE_KIR_SYNC:
+      step->a = offset[inst->arg[0]];
+      step->imm = inst->arg[1];
+      return;
+    case PESTLE_KIR_WGMMA:
+      step->place = place[inst->arg[0]];
+      step->a = offset[inst->arg[1]];
+      step->b = offset[inst->arg[2]];
+      step->imm = inst->arg[3];
+      return;
+    case PESTLE_KIR_TILE_WAIT:
+    case PESTLE_KIR_WGMMA_WAIT:
+      step->imm = inst->arg[0];
+      return;
+    case PESTLE_KIR_REGISTERS:
+      step->imm = (int32_t)inst->arg[0];
+      return;
+    default:
+      return;
+  }
+}

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes of a group with tiles, in turn: a warp's lanes run until each waits for
+// something, in a seeded random order of warps, between which what goes on by
+// itself is carried out now and then. When no lane can go on and nothing is
+// under way, the group is stuck, which is told with each lane's place.
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plugins/ref/ref_tile.h"
+
+enum { MOST_REGISTERS = 248 };
+
+// --- Faults ---
+
+static void tell(ref_tiles_t* t, const char* message) {
+  const pestle_host_t* host = t->m->program->host;
+  host->log(host->self, 0, message);  // an error
+}
+
+bool pestle_ref_plugin_fault(ref_tiles_t* t, const ref_step_t* s,
+                             const char* format, ...) {
+  char what[256], message[512];
+  va_list args;
+  if (t->told) return false;
+  va_start(args, format);
+  vsnprintf(what, sizeof what, format, args);
+  va_end(args);
+  snprintf(message, sizeof message,
+           "ref: kernel %s, group %lld, lane %u, instruction %u: %s",
+           t->m->program->name, (long long)t->m->begin, t->now, s->id, what);
+  tell(t, message);
+  t->told = true;
+  return false;
+}
+
+bool pestle_ref_plugin_told(const ref_tiles_t* t) {
+  return t->told;
+}
+
+uint64_t pestle_ref_plugin_random(ref_tiles_t* t, uint64_t below) {
+  // splitmix64
+  uint64_t z = t->random += UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return (z ^ z >> 31) % below;
+}
+
+// --- Places ---
+
+static const ref_step_t* stop_of(const ref_tiles_t* t, uint32_t lane) {
+  return &t->m->program->steps[t->lane[lane].pc - 1];
+}
+
+static unsigned char* frame_of(const ref_tiles_t* t, uint32_t lane) {
+  return t->frames + lane * t->frame_size;
+}
+
+static int64_t value_at(const ref_tiles_t* t, uint32_t lane, uint32_t offset) {
+  int64_t value;
+  memcpy(&value, frame_of(t, lane) + offset, sizeof value);
+  return value;
+}
+
+static void tell_stuck(ref_tiles_t* t) {
+  char message[512];
+  snprintf(message, sizeof message,
+           "ref: kernel %s, group %lld is stuck: no lane can go on and nothing "
+           "is under way",
+           t->m->program->name, (long long)t->m->begin);
+  tell(t, message);
+  for (uint32_t first = 0, next; first < t->lanes; first = next) {
+    const ref_lane_t* l = &t->lane[first];
+    for (next = first + 1; next < t->lanes; ++next)
+      if (t->lane[next].pc != l->pc || t->lane[next].state != l->state) break;
+    if (l->state == REF_LANE_ENDED) {
+      snprintf(message, sizeof message, "ref:   lanes %u to %u have ended",
+               first, next - 1);
+    } else {
+      snprintf(message, sizeof message,
+               "ref:   lanes %u to %u wait at instruction %u", first, next - 1,
+               stop_of(t, first)->id);
+    }
+    tell(t, message);
+  }
+  t->told = true;
+}
+
+// --- What one lane does ---
+
+static void fence(ref_tiles_t* t, uint32_t lane) {
+  ref_lane_t* l = &t->lane[lane];
+  l->fence_time = l->time++;
+  l->clock.seen[lane] = l->time;
+  l->clock.fenced[lane] = l->fence_time;
+}
+
+static bool init_barrier(ref_tiles_t* t, const ref_step_t* s, uint64_t at) {
+  for (uint32_t i = 0; i < REF_MBARS; ++i) {
+    ref_mbar_t* b = &t->mbar[i];
+    if (b->at == at) {
+      return pestle_ref_plugin_fault(t, s, "the barrier is initialised twice");
+    }
+    if (b->at != UINT64_MAX) continue;
+    b->at = at;
+    b->count = b->pending = s->imm;
+    return pestle_ref_plugin_touch(t, s, at, 8, true);
+  }
+  return pestle_ref_plugin_fault(t, s, "more than %d barriers", REF_MBARS);
+}
+
+static bool arrive(ref_tiles_t* t, const ref_step_t* s, uint64_t at) {
+  ref_mbar_t* b = pestle_ref_plugin_mbar(t, s, at);
+  if (!b || !pestle_ref_plugin_touch(t, s, at, 8, false)) return false;
+  pestle_ref_plugin_release(t, t->now, b->arrived);
+  return pestle_ref_plugin_arrived(
+      t, s, b, 1, s->kind == REF_STEP_MBAR_EXPECT ? -s->imm : 0);
+}
+
+// Whether the lane at hand may go past its stop, which no other lane has to
+// reach; false after a fault as well.
+static bool passes(ref_tiles_t* t, uint32_t lane) {
+  const ref_step_t* s = stop_of(t, lane);
+  uint64_t at = (uint64_t)value_at(t, lane, s->a);
+  switch (s->kind) {
+    case REF_STEP_MBAR_INIT:
+      return init_barrier(t, s, at);
+    case REF_STEP_MBAR_EXPECT:
+    case REF_STEP_MBAR_ARRIVE:
+      return arrive(t, s, at);
+    case REF_STEP_MBAR_WAIT: {
+      ref_mbar_t* b = pestle_ref_plugin_mbar(t, s, at);
+      if (!b || !pestle_ref_plugin_touch(t, s, at, 8, false)) return false;
+      if (b->phase == ((uint64_t)value_at(t, lane, s->b) & 1)) return false;
+      pestle_ref_plugin_acquire(t, lane, b->done);
+      return true;
+    }
+    case REF_STEP_TILE_LOAD:
+      return pestle_ref_plugin_tile_load(t, s);
+    case REF_STEP_TILE_STORE:
+      return pestle_ref_plugin_tile_store(t, s);
+    case REF_STEP_TILE_WAIT:
+      return pestle_ref_plugin_waited(t, lane, false, (uint64_t)s->imm);
+    case REF_STEP_TILE_FENCE:
+      fence(t, lane);
+      return true;
+    default:
+      return false;
+  }
+}
+
+static bool is_alone(const ref_step_t* s) {
+  return s->kind >= REF_STEP_MBAR_INIT && s->kind <= REF_STEP_TILE_FENCE;
+}
+
+// Runs |lane| until it waits or ends. A trap, or 0.
+static int32_t run_lane(ref_tiles_t* t, uint32_t lane) {
+  ref_lane_t* l = &t->lane[lane];
+  t->now = lane;
+  pestle_ref_plugin_take_lane(t->m, t->frames, t->frame_size, lane);
+  for (;;) {
+    if (l->state == REF_LANE_READY) {
+      int32_t trap = pestle_ref_plugin_steps(t->m, &l->pc);
+      if (trap) return trap;
+      const ref_step_t* s = stop_of(t, lane);
+      bool stops = s->kind == REF_STEP_BARRIER ||
+                   s->kind == REF_STEP_SG_REDUCE || s->kind == REF_STEP_MMA ||
+                   s->kind == REF_STEP_LDMATRIX || s->kind > REF_STEP_COPY;
+      l->state = stops ? REF_LANE_WAITS : REF_LANE_ENDED;
+    }
+    if (l->state == REF_LANE_ENDED || !is_alone(stop_of(t, lane)) ||
+        !passes(t, lane)) {
+      return t->told ? REF_TRAP_TILES : 0;
+    }
+    l->state = REF_LANE_READY;
+  }
+}
+
+// --- What lanes do together ---
+
+// |count| lanes from |first| on wait at one step.
+static bool are_together(const ref_tiles_t* t, uint32_t first, uint32_t count) {
+  if (first + count > t->lanes) return false;
+  for (uint32_t i = first; i < first + count; ++i) {
+    if (t->lane[i].state != REF_LANE_WAITS ||
+        t->lane[i].pc != t->lane[first].pc) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static void set_ready(ref_tiles_t* t, uint32_t first, uint32_t count) {
+  for (uint32_t i = first; i < first + count; ++i)
+    t->lane[i].state = REF_LANE_READY;
+}
+
+// Lanes that |chosen| says know of each other from here on.
+static void meet(ref_tiles_t* t, const ref_step_t* named) {
+  pestle_ref_plugin_clear(t, t->joined);
+  for (int pass = 0; pass < 2; ++pass) {
+    for (uint32_t i = 0; i < t->lanes; ++i) {
+      if (t->lane[i].state != REF_LANE_WAITS || stop_of(t, i) != named)
+        continue;
+      if (!pass) {
+        pestle_ref_plugin_release(t, i, t->joined);
+      } else {
+        pestle_ref_plugin_acquire(t, i, t->joined);
+        t->lane[i].state = REF_LANE_READY;
+      }
+    }
+  }
+}
+
+static bool all_meet(ref_tiles_t* t) {
+  const ref_step_t* s = stop_of(t, 0);
+  if (t->lane[0].state != REF_LANE_WAITS || s->kind != REF_STEP_BARRIER ||
+      !are_together(t, 0, t->lanes)) {
+    return false;
+  }
+  meet(t, s);
+  return true;
+}
+
+// Lanes that wait at a SYNC of the index of |lane|'s, wherever it stands.
+static bool some_meet(ref_tiles_t* t, uint32_t lane) {
+  const ref_step_t* s = stop_of(t, lane);
+  if (t->lane[lane].state != REF_LANE_WAITS || s->kind != REF_STEP_SYNC)
+    return false;
+  int64_t index = value_at(t, lane, s->a), count = 0;
+  for (uint32_t i = 0; i < t->lanes; ++i) {
+    const ref_step_t* o =
+        t->lane[i].state == REF_LANE_WAITS ? stop_of(t, i) : NULL;
+    count += o && o->kind == REF_STEP_SYNC && value_at(t, i, o->a) == index;
+  }
+  if (count < s->imm) return false;
+  pestle_ref_plugin_clear(t, t->joined);
+  for (int pass = 0; pass < 2; ++pass) {
+    for (uint32_t i = 0; i < t->lanes; ++i) {
+      if (t->lane[i].state != REF_LANE_WAITS) continue;
+      const ref_step_t* o = stop_of(t, i);
+      if (o->kind != REF_STEP_SYNC || value_at(t, i, o->a) != index) continue;
+      if (!pass) {
+        pestle_ref_plugin_release(t, i, t->joined);
+      } else {
+        pestle_ref_plugin_acquire(t, i, t->joined);
+        t->lane[i].state = REF_LANE_READY;
+      }
+    }
+  }
+  return true;
+}
+
+static bool touch_rows(ref_tiles_t* t, const ref_step_t* s, uint32_t first) {
+  for (uint32_t i = 0; i < 8 * s->lanes; ++i) {
+    t->now = first + i;
+    if (!pestle_ref_plugin_touch(
+            t, s, s->place + (uint64_t)value_at(t, first + i, s->a) * 2, 16,
+            false)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool warp_meets(ref_tiles_t* t, uint32_t first, int32_t* out_trap) {
+  const ref_step_t* s = stop_of(t, first);
+  uint32_t count = t->lanes - first < REF_WARP ? t->lanes - first : REF_WARP;
+  bool within = true;
+  if (t->lane[first].state != REF_LANE_WAITS || !are_together(t, first, count))
+    return false;
+  if (s->kind == REF_STEP_SG_REDUCE) {
+    pestle_ref_plugin_reduce_lanes(s, frame_of(t, first), t->frame_size, count);
+  } else if (s->kind == REF_STEP_MMA) {
+    within = pestle_ref_plugin_mma(s, frame_of(t, first), t->frame_size, count);
+  } else if (s->kind == REF_STEP_LDMATRIX) {
+    within = pestle_ref_plugin_ldmatrix(s, frame_of(t, first), t->frame_size,
+                                        count, t->m->scratch);
+    if (within && !touch_rows(t, s, first)) *out_trap = REF_TRAP_TILES;
+  } else {
+    return false;
+  }
+  if (!within) *out_trap = REF_TRAP_BOUNDS;
+  set_ready(t, first, count);
+  return true;
+}
+
+// What the group was launched with is all there is.
+static bool registers_fit(const ref_tiles_t* t, uint32_t group,
+                          int64_t wanted) {
+  int64_t sum = 0;
+  for (uint32_t g = 0; g < t->warpgroups; ++g)
+    sum += (g == group ? wanted : t->warpgroup[g].registers) * REF_WARPGROUP;
+  return sum <= (int64_t)t->registers;
+}
+
+static bool warpgroup_meets(ref_tiles_t* t, uint32_t group) {
+  uint32_t first = group * REF_WARPGROUP;
+  const ref_step_t* s = stop_of(t, first);
+  ref_warpgroup_t* g = &t->warpgroup[group];
+  if (t->lane[first].state != REF_LANE_WAITS || s->kind < REF_STEP_WGMMA ||
+      !are_together(t, first, REF_WARPGROUP)) {
+    return false;
+  }
+  t->now = first;
+  if (s->kind == REF_STEP_WGMMA) {
+    if (!pestle_ref_plugin_wgmma(t, s, first)) return false;
+  } else if (s->kind == REF_STEP_WGMMA_FENCE) {
+    g->sums_dirty = 0;
+  } else if (s->kind == REF_STEP_WGMMA_COMMIT) {
+    ++g->batch;
+  } else if (s->kind == REF_STEP_WGMMA_WAIT) {
+    if (!pestle_ref_plugin_waited(t, first, true, (uint64_t)s->imm))
+      return false;
+  } else {
+    int64_t wanted = s->imm < 0 ? -s->imm : s->imm;
+    // More are given when others have given theirs back.
+    if (!registers_fit(t, group, wanted)) return false;
+    g->registers = (int32_t)wanted;
+  }
+  set_ready(t, first, REF_WARPGROUP);
+  return true;
+}
+
+// Lets all go on who can; whether there is one.
+static bool settle(ref_tiles_t* t, int32_t* out_trap) {
+  bool any = all_meet(t);
+  for (uint32_t i = 0; i < t->lanes && !t->told; ++i) {
+    if (t->lane[i].state == REF_LANE_READY) any = true;
+    if (i % REF_WARP == 0 && warp_meets(t, i, out_trap)) any = true;
+    if (some_meet(t, i)) any = true;
+    if (t->lane[i].state == REF_LANE_WAITS && is_alone(stop_of(t, i))) {
+      t->now = i;
+      t->m->frame = frame_of(t, i);
+      if (passes(t, i)) {
+        t->lane[i].state = REF_LANE_READY;
+        any = true;
+      }
+    }
+  }
+  for (uint32_t g = 0; g < t->warpgroups && !t->told; ++g)
+    if (warpgroup_meets(t, g)) any = true;
+  return any;
+}
+
+static bool has_ended(const ref_tiles_t* t) {
+  for (uint32_t i = 0; i < t->lanes; ++i)
+    if (t->lane[i].state != REF_LANE_ENDED) return false;
+  return true;
+}
+
+static int32_t run_warps(ref_tiles_t* t) {
+  uint32_t warps = (t->lanes + REF_WARP - 1) / REF_WARP;
+  int32_t trap = 0;
+  while (!trap && !has_ended(t)) {
+    if (!settle(t, &trap) && !t->told) {
+      if (!pestle_ref_plugin_progress(t)) tell_stuck(t);
+    }
+    if (t->told) return REF_TRAP_TILES;
+    if (!pestle_ref_plugin_random(t, 4)) pestle_ref_plugin_progress(t);
+    uint32_t first = (uint32_t)pestle_ref_plugin_random(t, warps) * REF_WARP;
+    for (uint32_t i = first; i < first + REF_WARP && i < t->lanes && !trap; ++i)
+      if (t->lane[i].state == REF_LANE_READY) trap = run_lane(t, i);
+  }
+  // Copies out of shared memory end before the kernel does.
+  while (!trap && pestle_ref_plugin_progress(t))
+    continue;
+  return t->told ? REF_TRAP_TILES : trap;
+}
+
+// --- The whole ---
+
+static unsigned char* cut(unsigned char** at, size_t size) {
+  unsigned char* piece = *at;
+  *at += (size + 63) & ~(size_t)63;
+  return piece;
+}
+
+static ref_clock_t cut_clock(const ref_tiles_t* t, unsigned char** at) {
+  size_t size = t->actors * sizeof(uint32_t);
+  ref_clock_t c;
+  c.seen = (uint32_t*)(void*)cut(at, size);
+  c.fenced = (uint32_t*)(void*)cut(at, size);
+  return c;
+}
+
+static void begin(ref_tiles_t* t, unsigned char* at) {
+  t->lane = (ref_lane_t*)(void*)cut(&at, t->lanes * sizeof *t->lane);
+  t->warpgroup = (ref_warpgroup_t*)(void*)cut(
+      &at, (t->warpgroups + 1) * sizeof *t->warpgroup);
+  t->write = (ref_moment_t*)(void*)cut(&at, t->shared_bytes * sizeof *t->write);
+  t->read = (ref_moment_t*)(void*)cut(&at, t->shared_bytes * sizeof *t->read);
+  t->joined = cut_clock(t, &at);
+  for (uint32_t i = 0; i < REF_MBARS; ++i) {
+    t->mbar[i].at = UINT64_MAX;
+    t->mbar[i].arrived = cut_clock(t, &at);
+    t->mbar[i].done = cut_clock(t, &at);
+  }
+  for (uint32_t i = 0; i < t->lanes; ++i) {
+    t->lane[i].clock = cut_clock(t, &at);
+    t->lane[i].time = t->lane[i].clock.seen[i] = 1;
+  }
+  int32_t share = (int32_t)(REF_REGISTER_FILE / t->lanes / 8 * 8);
+  if (share > MOST_REGISTERS) share = MOST_REGISTERS;
+  t->registers = (uint32_t)share * t->lanes;
+  for (uint32_t g = 0; g < t->warpgroups; ++g)
+    t->warpgroup[g].registers = share;
+}
+
+int32_t pestle_ref_plugin_run_tiles(ref_machine_t* m, unsigned char* frames,
+                                    size_t frame_size, uint32_t lanes) {
+  const pestle_host_t* host = m->program->host;
+  ref_tiles_t t = {.m = m,
+                   .frames = frames,
+                   .frame_size = frame_size,
+                   .lanes = lanes,
+                   .warpgroups = lanes / REF_WARPGROUP,
+                   .actors = lanes + REF_TICKETS,
+                   .shared_bytes = m->program->shared_bytes};
+  size_t clock = 2 * ((t.actors * sizeof(uint32_t) + 63) & ~(size_t)63);
+  size_t size = 64 * 8 + lanes * sizeof(ref_lane_t) +
+                (t.warpgroups + 1) * sizeof(ref_warpgroup_t) +
+                2 * t.shared_bytes * sizeof(ref_moment_t) +
+                (1 + 2 * REF_MBARS + lanes) * clock;
+  unsigned char* memory = host->alloc(host->self, size);
+  if (!memory) return REF_TRAP_MEMORY;
+  memset(memory, 0, size);
+  begin(&t, memory);
+  // Each group of a process has an order of its own, the same in each process.
+  t.random = atomic_fetch_add_explicit(
+      &((pestle_loaded_t*)(uintptr_t)m->program)->runs, 1,
+      memory_order_relaxed);
+  m->tiles = &t;
+  int32_t trap = run_warps(&t);
+  m->tiles = NULL;
+  host->free(host->self, memory, size);
+  return trap;
+}

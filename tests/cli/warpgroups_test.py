@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Products by warpgroups, as ref runs them for a description of Hopper: right in
+every orientation and at every edge, and without a fault of the tiles' rules, since
+one ends the run."""
+
+import os
+import sys
+import unittest
+
+try:
+    import numpy as np
+except ImportError as e:
+    print(f"skipped: {e}; tools/requirements.txt lists what is needed")
+    sys.exit(77)
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cli_test import Case  # noqa: E402
+
+HOPPER = ("--device", "ref", "--target-cpu", "simt90")
+# Batch, m, n, k; whether a lies along k, b along k; type of operands and of the
+# result; what follows.
+CASES = [
+    (1, 192, 128, 96, True, False, "f16", "f16", ""),
+    (1, 192, 128, 96, False, False, "f16", "f32", ""),
+    (1, 200, 72, 96, True, True, "bf16", "f32", ""),
+    (3, 130, 264, 72, True, True, "f16", "f32", ""),
+    (2, 128, 64, 320, True, False, "f16", "f16", "tanh"),
+    (1, 65, 258, 40, True, True, "f16", "f32", "negate"),
+    (1, 384, 640, 128, False, True, "bf16", "bf16", ""),
+]
+
+
+def text_of(case):
+    batch, m, n, k, a_k, b_k, operand, result, after = case
+    lead = f"{batch}x" if batch > 1 else ""
+    a = f"tensor<{lead}{m}x{k}x{operand}>" if a_k else f"tensor<{lead}{k}x{m}x{operand}>"
+    b = f"tensor<{lead}{n}x{k}x{operand}>" if b_k else f"tensor<{lead}{k}x{n}x{operand}>"
+    y = f"tensor<{lead}{m}x{n}x{result}>"
+    first = 1 if batch > 1 else 0
+    batching = "batching_dims = [0] x [0], " if batch > 1 else ""
+    taps = f"contracting_dims = [{first + a_k}] x [{first + b_k}]"
+    last = f"  %1 = stablehlo.{after} %0 : {y}\n" if after else ""
+    return (f"func.func @main(%a: {a}, %b: {b}) -> {y} {{\n"
+            f"  %0 = stablehlo.dot_general %a, %b, {batching}{taps} : ({a}, {b}) -> {y}\n"
+            f"{last}  return %{1 if after else 0} : {y}\n}}\n")  # fmt: skip
+
+
+class Warpgroups(Case):
+    def test_products(self):
+        for case in CASES:
+            with self.subTest(case=case):
+                path = self.write("p.mlir", text_of(case))
+                given = ["--input", "0=random:3", "--input", "1=random:4", "--no-cache"]
+                outputs = []
+                for name, how in (("hopper", (*HOPPER, "--strict")), ("ref", ("--device", "ref"))):
+                    folder = self.folder / name
+                    self.succeed("run", path, *given, *how, "--outputs", folder)
+                    outputs.append(np.load(folder / "output_0.npy").astype(np.float64))
+                self.assertIn("tensorise: matrix units", self.succeed("explain", path, *HOPPER))
+                scale = np.abs(outputs[1]).max()
+                # f32 sums in another order, rounded to the result's type.
+                near = {"f32": 1e-5, "f16": 2e-3, "bf16": 1.6e-2}[case[7]] * scale
+                np.testing.assert_allclose(outputs[0], outputs[1], rtol=0, atol=near)
+
+
+if __name__ == "__main__":
+    unittest.main()
