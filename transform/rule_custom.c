@@ -9,7 +9,9 @@
 //            %x.ct = what user.f's vjp says of %x, %z and %z.ct
 #include <string.h>
 
+#include "ir/copy.h"
 #include "ir/custom_op.h"
+#include "ir/scan.h"
 #include "transform/attention.h"
 #include "transform/transform.h"
 #include "transform/vmap.h"
@@ -209,7 +211,57 @@ bool pestle_custom_has_vmap(pestle_vmap_t* v, const pestle_node_t* node) {
   pestle_arena_mark_t mark = pestle_arena_mark(&v->arena);
   const pestle_custom_op_t* op = find_op(&v->arena, node, &use);
   pestle_arena_rewind(&v->arena, mark);
-  return op && (op->vmap || op->elementwise);
+  // Without a body there is nothing else to batch: it is done one by one.
+  return (op && (op->vmap || op->elementwise)) || !node->region_count;
+}
+
+// The op in the body of a scan over the axis.
+static pestle_status_t fill_loop(const pestle_vmap_t* v, pestle_node_t* node,
+                                 const bool* is_batched,
+                                 const pestle_scan_body_t* body,
+                                 pv_t** out_results) {
+  pestle_copier_t copier;
+  pestle_node_t* made;
+  pestle_copier_init(v->allocator, body->builder, &copier);
+  pestle_status_t status = NULL;
+  for (size_t i = 0, x = 0, c = 0; i < node->operand_count && !status; ++i) {
+    pv_t* to = is_batched[i] ? body->x[x++] : body->constant[c++];
+    status =
+        pestle_copier_set(&copier, pestle_node_operand(node, (uint32_t)i), to);
+  }
+  if (!status) status = pestle_copier_node(&copier, node, &made);
+  for (uint32_t r = 0; r < node->result_count && !status; ++r)
+    out_results[r] = pestle_node_result(made, r);
+  pestle_copier_deinit(&copier);
+  return status;
+}
+
+static pestle_status_t one_by_one(pestle_vmap_t* v, pestle_node_t* node,
+                                  pv_t* const* operands, const bool* is_batched,
+                                  pv_t** out) {
+  size_t n = node->operand_count, m = node->result_count;
+  pv_t** lists = pestle_value_array(&v->f, &v->arena, 2 * n + m);
+  if (!lists) return PESTLE_OOM();
+  pestle_scan_spec_t spec = {
+      .xs = lists, .constants = lists + n, .length = v->size};
+  pv_t** results = lists + 2 * n;
+  for (size_t i = 0; i < n; ++i) {
+    if (is_batched[i]) lists[spec.xs_count++] = operands[i];
+    if (!is_batched[i]) lists[n + spec.constant_count++] = operands[i];
+  }
+  pestle_context_log(node->block->region->module->context, PESTLE_LOG_WARN,
+                     "op '%s' has no rule for vmap and no body: it runs once "
+                     "for each of %lld elements",
+                     PESTLE_NODE_STR(node, name), (long long)v->size);
+  pestle_scan_body_t body;
+  pestle_node_t* scan;
+  PESTLE_TRY(pestle_scan_begin(&v->f.builder, &spec, &body));
+  pestle_status_t status = fill_loop(v, node, is_batched, &body, results);
+  PESTLE_TRY(pestle_scan_end(&v->f.builder, &spec, &body, status, NULL, results,
+                             m, &scan));
+  for (size_t r = 0; r < m; ++r)
+    out[r] = pestle_node_result(scan, (uint32_t)r);
+  return NULL;
 }
 
 // The op on operands that all have the axis.
@@ -251,10 +303,14 @@ static void move_axes(pestle_vmap_t* v, const int64_t* axes, size_t count,
   }
 }
 
-void pestle_custom_vmap(pestle_vmap_t* v, const pestle_node_t* node,
-                        pv_t** operands, const bool* is_batched, pv_t** out) {
+void pestle_custom_vmap(pestle_vmap_t* v, pestle_node_t* node, pv_t** operands,
+                        const bool* is_batched, pv_t** out) {
   pestle_custom_use_t use;
   const pestle_custom_op_t* op = find_op(&v->arena, node, &use);
+  if (!op || (!op->vmap && !op->elementwise)) {
+    pestle_f_fail(&v->f, one_by_one(v, node, operands, is_batched, out));
+    return;
+  }
   size_t n = use.node.operand_count, m = use.node.result_count;
   int64_t* axes = PESTLE_ARENA_ARRAY(&v->arena, int64_t, n + m + 1);
   pestle_type_t* types = PESTLE_ARENA_ARRAY(&v->arena, pestle_type_t, n + 1);

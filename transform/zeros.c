@@ -196,7 +196,9 @@ pestle_status_t pestle_transform_expand(pestle_allocator_t allocator,
   if (node->region_count) {
     return put_body(allocator, node, pestle_node_body(node, 0), out_next);
   }
-  return pestle_node_error(node, PESTLE_STATUS_UNSUPPORTED,
-                           "has neither a rule for this transform nor a body; "
-                           "give it one");
+  return pestle_node_error(
+      node, PESTLE_STATUS_UNSUPPORTED,
+      "op '%s' has neither a rule for this transform nor a "
+      "body; give it one",
+      PESTLE_NODE_STR(node, name));
 }

@@ -235,7 +235,7 @@ PESTLE_EXTENSION_INIT(pestle_context_t* context, uint32_t abi) {
                                  .jvp = axpby_jvp,
                                  .vmap = axpby_vmap,
                                  .evals = evals,
-                                 .eval_count = 1,
+                                 .eval_count = sizeof(evals) / sizeof(*evals),
                                  .elementwise = true,
                                  .front = PESTLE_FRONT_BROADCAST |
                                           PESTLE_FRONT_PROMOTE |

@@ -394,6 +394,12 @@ def kernel(name, inputs, outputs, *, grid=None, group=None, body=None, types=Non
     return op
 
 
+def _in_front(x, axis):
+    """x with its batched axis in front, or one of extent 1 there."""
+    from ._shape import expand_dims, moveaxis
+    return expand_dims(x, axis=0) if axis is None else moveaxis(x, axis, 0)
+
+
 class _Extension:
     """The ops of an extension as functions."""
 
@@ -459,8 +465,11 @@ _numbers = itertools.count(1)
 def pure_callback(function, types, *args, vmap=None):
     """What function gives for NumPy arrays of args: arrays of types (Spec, or arrays to
     take shape and dtype from), where the values are needed. It is called once for each
-    evaluation, and must give the same for the same. Raises ValueError, where the values
-    are needed, for results of another shape and for what function raised.
+    evaluation, and must give the same for the same. Under vmap it is called for each
+    element ("loop", which None is too), or with vmap="batched" once, with the axis in
+    front of its arguments and results, of extent 1 where an argument is not batched.
+    Raises ValueError, where the values are needed, for results of another shape and for
+    what function raised.
 
     >>> import numpy
     >>> pt.pure_callback(numpy.sort, pt.Spec((3,)), pt.asarray([3.0, 1.0, 2.0])).tolist()
@@ -469,6 +478,9 @@ def pure_callback(function, types, *args, vmap=None):
     import numpy
     if not callable(function):
         raise TypeError(f"pure_callback() takes a function, not {function!r}")
+    if vmap not in (None, "loop", "batched"):
+        raise ValueError(f"vmap of pure_callback() is {vmap!r}: 'loop' and 'batched' are "
+                         "known")
     single = isinstance(types, (Spec, Array))
     if not single and not isinstance(types, (tuple, list)):
         raise TypeError(f"pure_callback() takes Spec of its results, not {types!r}")
@@ -491,5 +503,9 @@ def pure_callback(function, types, *args, vmap=None):
             specs)
     op._operands = [f"operand {i}" for i in range(len(args))]
     op.evals.append(("*", f"{id(op)}", run))
+    if vmap == "batched":
+        op.rules["vmap"] = lambda ctx, size, axes: (pure_callback(
+            function, [Spec((size, *s.shape), s.dtype) for s in specs],
+            *(_in_front(x, a) for x, a in zip(ctx.operands, axes)), vmap=vmap), 0)
     results = op(*args)
     return results if single else _tuple(results)

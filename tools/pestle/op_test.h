@@ -5,7 +5,7 @@
 
 #include "cli.h"
 
-enum { OP_TEST_ATTRS = 32, OP_TEST_DEVICES = 8 };
+enum { OP_TEST_ATTRS = 32, OP_TEST_DEVICES = 8, OP_TEST_OPERANDS = 4 };
 
 // The op under a name by which one way of computing it is asked for.
 typedef struct op_test_variant_t {
@@ -23,6 +23,7 @@ typedef struct op_test_t {
   pestle_device_t *ref, *devices[OP_TEST_DEVICES];
   size_t device_count, cpu_count;
   PESTLE_VEC(op_test_variant_t) variants;
+  const char* bare;  // the op's name without its rules
   size_t right, refused, wrong;
 } op_test_t;
 
@@ -46,5 +47,8 @@ bool op_test_same(const op_test_t* t, const cli_arrays_t* got,
 void op_test_count(op_test_t* t, const pestle_type_t* type,
                    const char* question, const char* device,
                    pestle_status_t status, bool same, double worst);
+
+// Cells of derivatives and batching, for operands of |type|.
+void op_test_rules(op_test_t* t, const pestle_type_t* type);
 
 #endif  // PESTLE_TOOLS_OP_TEST_H_

@@ -2,7 +2,8 @@
 // pestle op-test: the ops of an extension held against their own bodies. Each cell is
 // an op, attributes, a dtype, a shape and a question: do type rule and body agree, is
 // what each device makes of the body what the reference makes of it, is an eval what
-// the body says, apart and in its operand's place.
+// the body says, apart and in its operand's place; op_test_rules_compiler.c asks after
+// derivatives and batching.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "cli.h"
 #include "op_test.h"
 
-enum { MOST_OPERANDS = 4, SAMPLES = 4 };
+enum { MOST_OPERANDS = OP_TEST_OPERANDS, SAMPLES = 4 };
 
 static const pestle_dtype_t dtypes[] = {PESTLE_F32, PESTLE_F16, PESTLE_BF16,
                                         PESTLE_F64, PESTLE_C64, PESTLE_I32,
@@ -90,7 +91,7 @@ static pestle_status_t add_array(pestle_io_info_t io, uint64_t seed,
 static pestle_status_t run(pestle_executable_t* e, uint64_t seed,
                            cli_arrays_t* out) {
   cli_arrays_t in;
-  pestle_tensor_t views[MOST_OPERANDS * 2 + PESTLE_CUSTOM_MAX_RESULTS * 2];
+  pestle_tensor_t views[4 * (MOST_OPERANDS + PESTLE_CUSTOM_MAX_RESULTS)];
   size_t inputs = pestle_executable_input_count(e);
   size_t outputs = pestle_executable_output_count(e);
   pestle_vec_init(&in, pestle_allocator_system());
@@ -415,8 +416,27 @@ static pestle_status_t add_variant(op_test_t* t, const char* question,
   return v.name && pestle_vec_push(&t->variants, v) ? NULL : PESTLE_OOM();
 }
 
+// The op without derivatives and batching of its own: its body has them.
+static pestle_status_t add_bare(op_test_t* t) {
+  pestle_custom_op_t op = *t->op;
+  char name[320];
+  (void)snprintf(name, sizeof(name), "optest.%s.bare", t->op->name);
+  t->bare = cli_copy(t->cli, pestle_str(name));
+  if (!t->bare) return PESTLE_OOM();
+  op.name = name;
+  op.release = NULL;
+  op.jvp = NULL;
+  op.vjp = NULL;
+  op.transpose = NULL;
+  op.vmap = NULL;
+  op.elementwise = false;
+  return pestle_context_register_op(t->cli->context, &op);
+}
+
 static pestle_status_t add_variants(op_test_t* t) {
+  t->bare = NULL;
   if (!t->op->body) return NULL;
+  PESTLE_TRY(add_bare(t));
   PESTLE_TRY(add_variant(t, "body of", NULL, false));
   for (size_t i = 0; i < t->op->eval_count; ++i) {
     const pestle_custom_eval_t* e = t->op->evals[i];
@@ -467,6 +487,7 @@ static pestle_status_t test_op(op_test_t* t) {
         // Of devices that take longer, some shapes.
         bool broad = k == 0 && s % 2 == 0;
         test_cell(t, &type, false, broad);
+        if (t->bare) op_test_rules(t, &type);
         if (k || pestle_dtype_is(type.dtype, PESTLE_KIND_BOOL)) continue;
         test_cell(t, &type, true, false);
       }
