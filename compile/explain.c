@@ -65,8 +65,9 @@ static void print_source(const pestle_node_t* n, pestle_strbuf_t* out) {
 static void print_ops(const pestle_kernel_t* k, pestle_strbuf_t* out) {
   const pestle_node_t* last = NULL;
   begin_line("ops", out);
-  if (pestle_is_direct(k->node)) {
-    pestle_strbuf_appendf(out, "%s\n", k->ops);
+  // A kernel that was written as a text has no body.
+  if (pestle_is_direct(k->node) || !k->node->region_count) {
+    pestle_strbuf_appendf(out, "%s\n", k->ops ? k->ops : k->name);
     return;
   }
   for (const pestle_node_t* n = pestle_node_body(k->node, 0)->first; n;

@@ -15,6 +15,8 @@ typedef struct look_t {
   bool is_there;
   size_t best;           // words that the nearest one has otherwise
   pestle_str_t rest;     // the line of the key about all but ops by name; or ""
+  pestle_str_t ops;      // the lines before it, about ops by name
+  bool has_ops;          // some plan has the same ones
   pestle_strbuf_t near;  // its head
 } look_t;
 
@@ -70,11 +72,26 @@ static pestle_str_t rest_of(const look_t* look) {
   return pestle_str_make(last.data, last.size + 1);  // with its end
 }
 
+// The lines of our head about ops by name, which stand before the one about the rest.
+static pestle_str_t ops_of(const look_t* look) {
+  pestle_str_t head = head_of(look), line;
+  const char *first = NULL, *end = NULL;
+  while (pestle_str_next(&head, '\n', &line)) {
+    if (!pestle_str_starts_with(line, PESTLE_STR("op "))) continue;
+    if (!first) first = line.data;
+    end = line.data + line.size + 1;
+  }
+  return first ? pestle_str_make(first, (size_t)(end - first)) : PESTLE_STR("");
+}
+
 static void look_at(void* user, const void* data, size_t size) {
   look_t* look = user;
   pestle_str_t key = pestle_str_make(data, size);
   ++look->entries;
   look->is_there = look->is_there || pestle_str_equal(key, look->key);
+  look->has_ops =
+      look->has_ops ||
+      (look->ops.size && pestle_str_find(key, look->ops) != SIZE_MAX);
   pestle_str_t head = find_head(look, key);
   if (!head.size) return;
   size_t differences = count_differences(head_of(look), head);
@@ -147,6 +164,24 @@ static void print_differences(const look_t* look, pestle_strbuf_t* out) {
   }
 }
 
+// A derivative is ops like others when the key is made: what it was one of is not seen,
+// but the op itself is.
+static void print_around(const look_t* look, pestle_strbuf_t* out) {
+  pestle_str_t ops = look->ops, line, word, name;
+  pestle_strbuf_append_c(out,
+                         "  the plan is not in the cache; the nearest plan has "
+                         "the same ops by name\n");
+  while (pestle_str_next(&ops, '\n', &line)) {
+    pestle_str_split(line, ' ', &word, &line);
+    pestle_str_split(line, ' ', &name, &line);
+    if (!name.size) continue;
+    pestle_strbuf_appendf(out,
+                          "  differs: a derivative of op '%.*s', or what is "
+                          "around it\n",
+                          PESTLE_STR_ARG(name));
+  }
+}
+
 static void print_look(const char* folder, const look_t* look,
                        pestle_strbuf_t* out) {
   pestle_strbuf_append_c(out, "cache\n");
@@ -156,6 +191,8 @@ static void print_look(const char* folder, const look_t* look,
     pestle_strbuf_append_c(out,
                            "  the plan is in the cache: a run takes it from "
                            "there and compiles nothing\n");
+  } else if (!look->near.size && look->has_ops) {
+    print_around(look, out);
   } else if (!look->near.size) {
     pestle_strbuf_appendf(out,
                           "  the plan is not in the cache: none of its %zu "
@@ -176,6 +213,7 @@ pestle_status_t pestle_explain_cache(pestle_context_t* context,
   const char* folder = pestle_context_cache_dir(context);
   look_t look = {.key = key, .head_size = head_size};
   look.rest = rest_of(&look);
+  look.ops = ops_of(&look);
   pestle_strbuf_t out;
   pestle_strbuf_init(allocator, &look.near);
   pestle_strbuf_init(allocator, &out);

@@ -504,8 +504,11 @@ def pure_callback(function, types, *args, vmap=None):
     op._operands = [f"operand {i}" for i in range(len(args))]
     op.evals.append(("*", f"{id(op)}", run))
     if vmap == "batched":
-        op.rules["vmap"] = lambda ctx, size, axes: (pure_callback(
-            function, [Spec((size, *s.shape), s.dtype) for s in specs],
-            *(_in_front(x, a) for x, a in zip(ctx.operands, axes)), vmap=vmap), 0)
+        def of_all(ctx, size, axes):
+            rows = [Spec((size, *s.shape), s.dtype) for s in specs]
+            return pure_callback(function, rows[0] if single else rows,
+                                 *(_in_front(x, a) for x, a in zip(ctx.operands, axes)),
+                                 vmap=vmap), 0
+        op.rules["vmap"] = of_all
     results = op(*args)
     return results if single else _tuple(results)

@@ -150,11 +150,31 @@ def check_extension(prefix, work, flags):
     text = run(prefix / "bin" / "pestle", "op-test", library)
     counts = dict(zip(("right", "refused", "WRONG"),
                       map(int, re.findall(r"[a-zA-Z]+ (\d+)", text.splitlines()[-1]))))
-    assert counts["WRONG"] == 0 and counts["right"] >= 300, text
+    assert counts["WRONG"] == 0 and counts["right"] >= 2000, text
+    check_wrong_rule(prefix, work, source, compiler, flags)
     # Of two copies of Pestle in a process each would have contexts of its own.
     said = try_to_load(work, "use-axpby-static", library)
     assert "let both have the same" in said, said
     check_trust(work, library)
+
+
+def check_wrong_rule(prefix, work, source, compiler, flags):
+    """An op whose tangent of one operand alone takes the other's factor is found."""
+    text = (source / "axpby.c").read_text(encoding="utf-8")
+    right = 'tangents[0] ? "alpha" : "beta"'
+    assert text.count(right) == 1
+    wrong = work / "axpby-wrong"
+    shutil.copytree(source, wrong)
+    (wrong / "axpby.c").write_text(text.replace(right, 'tangents[0] ? "beta" : "alpha"'),
+                                   encoding="utf-8")
+    out = work / "axpby-wrong-build"
+    run("cmake", "-S", wrong, "-B", out, f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_C_COMPILER={compiler}", f"-DCMAKE_C_FLAGS={flags}")
+    run("cmake", "--build", out)
+    done = subprocess.run([prefix / "bin" / "pestle", "op-test", out / "libaxpby.so"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "jvp of operand 0" in done.stdout, done
+    assert "body of" not in done.stdout and "vmap" not in done.stdout, done
 
 
 def check_trust(work, library):
