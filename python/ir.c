@@ -233,6 +233,12 @@ PyObject* pestle_py_wrap_all(pestle_array_t** arrays, const uint8_t* weak,
   return tuple;
 }
 
+static _Thread_local int capturing;
+
+bool pestle_py_is_capturing(void) {
+  return capturing > 0;
+}
+
 bool pestle_py_capture(pestle_device_t* device, const pestle_type_t* types,
                        const uint8_t* weak, size_t count, PyObject* function,
                        PyObject** out_arrays, pestle_module_t** out_module,
@@ -248,13 +254,13 @@ bool pestle_py_capture(pestle_device_t* device, const pestle_type_t* types,
   }
   PyObject* tuple = pestle_py_wrap_all(arguments, weak, count);
   free(arguments);
-  ++pestle_py.capturing;
+  ++capturing;
   // What the function makes lies where it runs.
   pestle_device_t* here = pestle_py_set_here(device);
   PyObject* results =
       tuple ? PyObject_CallFunctionObjArgs(function, tuple, NULL) : NULL;
   pestle_py_set_here(here);
-  --pestle_py.capturing;
+  --capturing;
   Py_XDECREF(tuple);
   PyObject* list = results ? PySequence_Tuple(results) : NULL;
   Py_XDECREF(results);

@@ -12,6 +12,8 @@ bool pestle_py_capture(pestle_device_t* device, const pestle_type_t* types,
                        const uint8_t* weak, size_t count, PyObject* function,
                        PyObject** out_arrays, pestle_module_t** out_module,
                        pestle_capture_t** out_capture);
+// Whether this thread is in a capture.
+bool pestle_py_is_capturing(void);
 // A tuple of |count| arrays, which are taken over. |weak| may be NULL.
 PyObject* pestle_py_wrap_all(pestle_array_t** arrays, const uint8_t* weak,
                              size_t count);

@@ -161,12 +161,46 @@ static pestle_py_entry_t* entry_of(pestle_py_jit_t* self,
   return pestle_py_trace(self, call, given);
 }
 
-// A function of a function that is traced is a part of it.
+// The leaves of a call, those of other libraries as arrays.
+static PyObject* leaves_of(const pestle_py_call_t* call) {
+  PyObject* leaves = PyTuple_New((Py_ssize_t)call->count);
+  for (size_t i = 0; leaves && i < call->count; ++i) {
+    PyObject* leaf = call->tree.leaves[i];
+    bool is_own = pestle_py_is_array(leaf) || call->guards[i].weak;
+    if (!is_own) pestle_array_retain(call->arrays[i]);
+    PyObject* item = is_own ? Py_NewRef(leaf) : pestle_py_wrap(call->arrays[i]);
+    if (!item || PyTuple_SetItem(leaves, (Py_ssize_t)i, item) < 0) {
+      Py_CLEAR(leaves);
+    }
+  }
+  return leaves;
+}
+
+// A function of a function that is traced is a part of it. |call| may be NULL: it was
+// not read to its end.
 static PyObject* call_inline(const pestle_py_jit_t* self,
+                             const pestle_py_call_t* call,
                              const pestle_py_given_t* given) {
+  PyObject *args = NULL, *kwargs = NULL, *result = NULL, *leaves = NULL;
+  bool is_foreign = call && call->foreign;
+  if (is_foreign) leaves = leaves_of(call);
+  bool fine = is_foreign ? leaves && pestle_py_rebuild(self, call, given,
+                                                       leaves, &args, &kwargs)
+                         : pestle_py_to_objects(given, &args, &kwargs);
+  if (fine) result = PyObject_Call(self->function, args, kwargs);
+  Py_XDECREF(leaves);
+  Py_XDECREF(args);
+  Py_XDECREF(kwargs);
+  return result;
+}
+
+// What takes arguments of any kind, as transforms do: others than arrays are static.
+static PyObject* call_any(PyObject* self, const pestle_py_given_t* given) {
   PyObject *args, *kwargs, *result = NULL;
+  PyErr_Clear();
   if (pestle_py_to_objects(given, &args, &kwargs)) {
-    result = PyObject_Call(self->function, args, kwargs);
+    result = pestle_py_hook(
+        "any", (PyObject*[]){self, args, kwargs ? kwargs : Py_None}, 3);
   }
   Py_XDECREF(args);
   Py_XDECREF(kwargs);
@@ -181,16 +215,19 @@ static PyObject* jit_vectorcall(PyObject* object, PyObject* const* args,
   PyObject* result = NULL;
   pestle_py_call_begin(&call);
   if (pestle_py_call_read(self, &call, &given)) {
-    if (call.is_traced) {
-      result = call_inline(self, &given);
+    // What it reads from around it may be traced too.
+    if (call.is_traced || pestle_py_is_capturing()) {
+      result = call_inline(self, &call, &given);
     } else {
       pestle_py_entry_t* entry = entry_of(self, &call, &given);
       if (entry) result = call_entry(self, entry, &call);
     }
-  } else if (call.has_other && pestle_py.capturing) {
+  } else if (call.has_other && pestle_py_is_capturing()) {
     // Static to the function that is traced, and so to those that it calls.
     PyErr_Clear();
-    result = call_inline(self, &given);
+    result = call_inline(self, NULL, &given);
+  } else if (call.has_other && PyDict_GetItemString(self->dict, "_any")) {
+    result = call_any(object, &given);
   }
   pestle_py_call_end(&call);
   return result;

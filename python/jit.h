@@ -115,6 +115,11 @@ bool pestle_py_entry_keep(pestle_py_jit_t* self, pestle_py_entry_t* entry);
 pestle_py_entry_t* pestle_py_trace(pestle_py_jit_t* self,
                                    const pestle_py_call_t* call,
                                    const pestle_py_given_t* given);
+// The arguments of |call|, which |given| are, with |leaves|, a tuple, in the places of
+// its dynamic ones.
+bool pestle_py_rebuild(const pestle_py_jit_t* jit, const pestle_py_call_t* call,
+                       const pestle_py_given_t* given, PyObject* leaves,
+                       PyObject** out_args, PyObject** out_kwargs);
 // What is given as a tuple and a dict.
 bool pestle_py_to_objects(const pestle_py_given_t* given, PyObject** out_args,
                           PyObject** out_kwargs);

@@ -33,21 +33,18 @@ bool pestle_py_to_objects(const pestle_py_given_t* given, PyObject** out_args,
   return fine;
 }
 
-static bool rebuild(const trace_t* trace, PyObject* leaves, PyObject** out_args,
-                    PyObject** out_kwargs) {
-  const pestle_py_given_t* given = trace->given;
-  PyObject** items = malloc((trace->call->count + 1) * sizeof(*items));
+bool pestle_py_rebuild(const pestle_py_jit_t* jit, const pestle_py_call_t* call,
+                       const pestle_py_given_t* given, PyObject* leaves,
+                       PyObject** out_args, PyObject** out_kwargs) {
+  PyObject** items = malloc((call->count + 1) * sizeof(*items));
   if (!items) return PyErr_NoMemory() != NULL;
-  for (size_t i = 0; i < trace->call->count; ++i)
+  for (size_t i = 0; i < call->count; ++i)
     items[i] = PyTuple_GetItem(leaves, (Py_ssize_t)i);
-  const uintptr_t* words = trace->call->tree.words;
+  const uintptr_t* words = call->tree.words;
   PyObject* const* at = items;
   bool fine = pestle_py_to_objects(given, out_args, out_kwargs);
   for (Py_ssize_t i = 0; fine && i < given->count; ++i) {
-    if (trace->call->statics &&
-        pestle_py_is_static(trace->jit, i, given->count)) {
-      continue;
-    }
+    if (call->statics && pestle_py_is_static(jit, i, given->count)) continue;
     PyObject* item = pestle_tree_unflatten_next(&words, &at);
     fine = item && PyTuple_SetItem(*out_args, i, item) == 0;
   }
@@ -76,7 +73,8 @@ static PyObject* to_array(PyObject* leaf) {
 static PyObject* run_trace(PyObject* capsule, PyObject* leaves) {
   trace_t* trace = PyCapsule_GetPointer(capsule, "pestle.trace");
   PyObject *args = NULL, *kwargs = NULL, *result = NULL, *list = NULL;
-  if (trace && rebuild(trace, leaves, &args, &kwargs)) {
+  if (trace && pestle_py_rebuild(trace->jit, trace->call, trace->given, leaves,
+                                 &args, &kwargs)) {
     result = PyObject_Call(trace->jit->function, args, kwargs);
   }
   Py_XDECREF(args);

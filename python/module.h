@@ -61,7 +61,6 @@ typedef struct pestle_py_t {
   PyObject* ops;                         // names of ops to their numbers
   PyObject* hooks;                       // what pestle/*.py does for an array
   PyObject* nodes;                       // registered types of trees
-  int capturing;                         // traces that are under way
   // Whether some thread has settings or a stream of its own, or the process other
   // settings than it began with: until then nobody looks for them.
   bool is_tuned;

@@ -256,8 +256,8 @@ void pestle_custom_jvp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                        pv_t** out);
 void pestle_custom_transpose(pestle_transposer_t* x, pestle_node_t* node,
                              pv_t* const* ct);
-void pestle_custom_vmap(pestle_vmap_t* v, pestle_node_t* node,
-                        pv_t** operands, const bool* is_batched, pv_t** out);
+void pestle_custom_vmap(pestle_vmap_t* v, pestle_node_t* node, pv_t** operands,
+                        const bool* is_batched, pv_t** out);
 
 // --- vmap (vmap.h) ---
 

@@ -7,7 +7,7 @@ from . import _pestle as c
 from . import tree
 from ._core import Array, asarray, axis_of
 from ._derive import Recorded, arrays_of, name_of, need_function
-from ._jit import jit
+from ._jit import of_any
 
 
 def _children(value):
@@ -148,4 +148,4 @@ def vmap(fun, in_axes=0, out_axes=0, axis_size=None):
                     for a, y in zip(spread, results)]
         out, shape = batched(flat, leaves, axes, size, outs)
         return shape.unflatten(out)
-    return jit(mapped)
+    return of_any(mapped)

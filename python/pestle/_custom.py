@@ -429,16 +429,8 @@ class _Extension:
         return op
 
 
-def extension(where):
-    """The ops of a library of one's own. where is its file, or the name of the package
-    that it lies in: ``axpby = pestle.extension(__name__).axpby``. Raises ValueError
-    where there is no such file, Error where it cannot be loaded.
-
-    >>> pt.extension("nowhere")
-    Traceback (most recent call last):
-    ...
-    ValueError: no lib*.so is in nowhere
-    """
+def _open(where):
+    """The ops of a library of one's own."""
     if not isinstance(where, (str, os.PathLike)):
         raise TypeError(f"extension() takes a file or a package's name, not {where!r}")
     path = pathlib.Path(where)
@@ -458,6 +450,34 @@ def extension(where):
     return _Extension(names)
 
 
+class _Extensions:
+    """The ops of a library of one's own. where is its file, or the name of the package
+    that it lies in: ``axpby = pestle.extension(__name__).axpby``. For setup.py of such a
+    package it has setuptools' CMakeExtension and CMakeBuild. Raises ValueError where there
+    is no such file, Error where it cannot be loaded.
+
+    >>> pt.extension("nowhere")
+    Traceback (most recent call last):
+    ...
+    ValueError: no lib*.so is in nowhere
+    """
+    __name__ = __qualname__ = "extension"
+
+    def __call__(self, where):
+        return _open(where)
+
+    def __getattr__(self, name):
+        if name not in ("CMakeExtension", "CMakeBuild"):
+            raise AttributeError(f"extension has no attribute {name!r}: CMakeExtension and "
+                                 "CMakeBuild are")
+        from . import _build
+        return getattr(_build, name)
+
+    def __repr__(self):
+        return "<pestle.extension>"
+
+
+extension = _Extensions()
 _loaded = {}
 _numbers = itertools.count(1)
 

@@ -7,7 +7,7 @@ import functools
 from . import _pestle as c
 from . import tree
 from ._core import Array, asarray, moveaxis_to, reshape_to
-from ._jit import jit
+from ._jit import of_any
 
 
 def name_of(function):
@@ -221,7 +221,7 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False):
     >>> value.tolist(), grad.tolist()
     (13.0, [18.0, 4.0])
     """
-    return jit(_value_and_grad(fun, argnums, has_aux, holomorphic, "value_and_grad"))
+    return of_any(_value_and_grad(fun, argnums, has_aux, holomorphic, "value_and_grad"))
 
 
 def grad(fun, argnums=0, has_aux=False, holomorphic=False):
@@ -242,7 +242,7 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False):
     def gradient(*args, **kwargs):
         value, grads = both(*args, **kwargs)
         return (grads, value[1]) if has_aux else grads
-    return jit(gradient)
+    return of_any(gradient)
 
 
 # --- Forward and reverse mode ---
@@ -418,7 +418,7 @@ def _jacobian(fun, argnums, has_aux, holomorphic, forward, what):
         rows = [row[0] for row in rows] if isinstance(argnums, int) else rows
         out = at.shape.unflatten(rows)
         return (out, at.aux) if has_aux else out
-    return jit(jacobian)
+    return of_any(jacobian)
 
 
 def _by_columns(at):

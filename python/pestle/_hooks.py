@@ -186,7 +186,7 @@ def install():
         iter=_iter, getitem=lambda x, key: _index("getitem", x, key),
         setitem=lambda x, key, value: _index("update", x, key, value),
         matmul=_matmul, asarray=_asarray,
-        stack_nested=_stack_nested, bind=_jit.bind, like=_jit.like, jax_node=_jax_node,
+        stack_nested=_stack_nested, bind=_jit.bind, any=_jit.call_any, like=_jit.like, jax_node=_jax_node,
         jax_value=lambda type, shape, children: shape.unflatten(children),
         plugins=lambda: _plugin_search("install"),
         find_backend=lambda name: _plugin_search("find", name))

@@ -125,3 +125,32 @@ def lower(function, *args, **kwargs):
 def bind(function, object):
     """A function of jit() as a method of an object."""
     return lambda *args, **kwargs: function(object, *args, **kwargs)
+
+
+def of_any(function):
+    """jit() of a function whose arguments may be of any kind: those that hold others than
+    arrays and numbers are static."""
+    made = c.Jit(function, (), None, (), None, 0, None, False)
+    made.__dict__["_any"] = {}
+    return made
+
+
+def call_any(function, args, kwargs):
+    """A call of what of_any() made that has others than arrays among its arguments."""
+    kwargs = kwargs or {}
+    places = tuple(i for i, x in enumerate(args) if not _is_data(x))
+    names = frozenset(n for n, x in kwargs.items() if not _is_data(x))
+    known = function.__dict__["_any"]
+    if (places, names) not in known:
+        known[places, names] = c.Jit(function.__wrapped__, places, names or None, (), None,
+                                     0, None, False)
+    return known[places, names](*args, **kwargs)
+
+
+def _is_data(value):
+    """Whether all leaves are arrays or numbers, of this library or another."""
+    from . import tree
+    return all(isinstance(x, (c.Array, bool, int, float, complex)) or
+               not isinstance(x, (str, bytes)) and
+               (hasattr(x, "__dlpack__") or hasattr(x, "__array__"))
+               for x in tree.leaves(value))

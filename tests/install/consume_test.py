@@ -152,10 +152,46 @@ def check_extension(prefix, work, flags):
                       map(int, re.findall(r"[a-zA-Z]+ (\d+)", text.splitlines()[-1]))))
     assert counts["WRONG"] == 0 and counts["right"] >= 2000, text
     check_wrong_rule(prefix, work, source, compiler, flags)
+    check_setup_py(prefix, work, source)
     # Of two copies of Pestle in a process each would have contexts of its own.
     said = try_to_load(work, "use-axpby-static", library)
     assert "let both have the same" in said, said
     check_trust(work, library)
+
+
+SETUP = """
+from setuptools import setup
+from pestle import extension
+setup(name="pestle-axpby", version="0.1.0", packages=["pestle_axpby"],
+      ext_modules=[extension.CMakeExtension("pestle_axpby._ops")],
+      cmdclass={"build_ext": extension.CMakeBuild}, zip_safe=False)
+"""
+USE = """
+import pathlib
+import pestle as pt, pestle_axpby as a
+x = pt.ones((3,))
+assert a.axpby(x, x, 4.0, 2.0).tolist() == [6, 6, 6]
+assert pt.grad(lambda x: pt.sum(a.axpby(x, x * x, 4.0, 2.0)))(x).tolist() == [8, 8, 8]
+assert list(pathlib.Path(a.__file__).parent.glob("libaxpby.so")), a.__file__
+"""
+
+
+def check_setup_py(prefix, work, source):
+    """The example as a package of setuptools', from pip install ., out of tree."""
+    home = library_dir(prefix) / "pestle/python"
+    probe = subprocess.run([sys.executable, "-c", "import pip, setuptools, wheel"],
+                           capture_output=True, check=False)
+    if probe.returncode or not (home / "pestle/_pestle.abi3.so").exists():
+        print("no setup.py: no pip, setuptools and wheel, or no package in this build")
+        return
+    folder, site = work / "axpby-setup", work / "axpby-site"
+    shutil.copytree(source, folder)
+    (folder / "pyproject.toml").unlink()
+    (folder / "setup.py").write_text(SETUP, encoding="utf-8")
+    python = {"PYTHONPATH": str(home)}
+    run(sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps",
+        "--no-index", "--target", site, folder, **python)
+    run(sys.executable, "-c", USE, PYTHONPATH=f"{home}:{site}")
 
 
 def check_wrong_rule(prefix, work, source, compiler, flags):

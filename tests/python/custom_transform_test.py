@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 import numpy
-from case import raises, run
+from case import HOME, raises, run
 
 import pestle as pt
 
@@ -94,7 +94,8 @@ def test_edits():
     with tempfile.TemporaryDirectory() as folder:
         def said(*edited):
             done = subprocess.run([sys.executable, "-c", SCRIPT, *edited, device],
-                                  env=dict(os.environ, PESTLE_CACHE_DIR=folder),
+                                  env=dict(os.environ, PESTLE_CACHE_DIR=folder,
+                                           PYTHONPATH=str(HOME)),
                                   capture_output=True, text=True, check=False)
             assert not done.returncode, done.stderr
             return [line for line in done.stdout.splitlines() if line.startswith("cache")]

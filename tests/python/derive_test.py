@@ -92,6 +92,17 @@ def test_closures():
     near(pt.jvp(outer, (3.0, 2.0), (1.0, 0.0)), (24.0, 8.0))
     near(pt.jvp(outer, (3.0, 2.0), (0.0, 1.0)), (24.0, 24.0))
     near(pt.jit(outer)(3.0, 2.0), 24.0)
+    # The only traced array is one that the inner function reads from around it.
+    near(pt.jit(lambda x: pt.grad(lambda w: pt.sum(w * x))(w))(w + 1), w + 1)
+    near(pt.grad(lambda x: pt.sum(pt.grad(lambda v: pt.sum(v * v * x))(w)))(w), 2 * w)
+    near(pt.vmap(lambda x: pt.grad(lambda v: pt.sum(v * x))(w))(w),
+         pt.asarray([[2.0, 2.0], [3.0, 3.0]]))
+    near(pt.jit(lambda x: pt.jit(lambda v: v * x)(w))(w), w * w)
+    near(pt.jit(lambda x: pt.grad(lambda v: v * x)(2.0))(3.0), 3.0)
+    import numpy
+    near(pt.jit(lambda x: pt.grad(lambda v: pt.sum(v.astype(pt.float32) * x))(
+        numpy.ones(2)) + x)(w),
+         2 * w)
 
 
 def test_one_plan():
@@ -182,6 +193,13 @@ def test_matters_of_jit():
     g = pt.jit(pt.grad(f), static_argnums=1)
     near(g(pt.asarray([1.0, 2.0]), "square"), [2.0, 4.0])
     near(g(pt.asarray([1.0, 2.0]), "sum"), [1.0, 1.0])
+    g = pt.grad(f)
+    for _ in range(2):
+        near(g(pt.asarray([1.0, 2.0]), "square"), [2.0, 4.0])
+        near(g(pt.asarray([1.0, 2.0]), mode="sum"), [1.0, 1.0])
+    near(pt.vmap(lambda x, h: h(x), (0, None))(pt.asarray([1.0, 2.0]), pt.sin),
+         pt.sin(pt.asarray([1.0, 2.0])))
+    raises(TypeError, lambda: g("square", 1.0), "'square'")
     step = pt.jit(lambda w, x: w - 0.1 * pt.grad(lambda w: pt.sum((w - x) ** 2))(w),
                   donate_argnums=0)
     w = pt.zeros((2,))

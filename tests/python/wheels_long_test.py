@@ -71,6 +71,16 @@ maps = {l.split()[-1] for l in open("/proc/self/maps") if "libpestle.so" in l}
 assert len(maps) == 1, maps
 """
 
+AXPBY = """
+import pestle as pt
+from pestle_axpby import axpby
+x = pt.ones((3,))
+assert axpby(x, x, 4.0, 2.0).tolist() == [6, 6, 6]
+assert pt.grad(lambda x: pt.sum(axpby(x, x * x, 4.0, 2.0)))(x).tolist() == [8, 8, 8]
+maps = {l.split()[-1] for l in open("/proc/self/maps") if "libpestle.so" in l}
+assert len(maps) == 1, maps
+"""
+
 
 class Wheels(unittest.TestCase):
     @classmethod
@@ -136,6 +146,27 @@ class Wheels(unittest.TestCase):
             self.assertIn("example", self.succeed(sys.executable, program, "plugins"))
         finally:
             shutil.rmtree(place.parent)
+
+    def test_extension(self):
+        """examples/axpby as a wheel of its own, by scikit-build-core from PyPI."""
+        out, site = self.folder / "axpby-wheel", self.folder / "axpby-site"
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", out,
+             SOURCE / "examples/axpby"], check=False, capture_output=True, text=True,
+            env={**self.env, "CMAKE_PREFIX_PATH": str(self.site / "pestle")})
+        if done.returncode and "scikit-build-core" in done.stderr:
+            self.skipTest("pip installs no scikit-build-core: " + done.stderr[-200:])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (wheel,) = out.glob("*.whl")
+        self.assertLess(wheel.stat().st_size, 100_000)
+        with zipfile.ZipFile(wheel) as archive:
+            names = archive.namelist()
+        self.assertIn("pestle_axpby/libaxpby.so", names)
+        self.assertFalse([n for n in names if "libpestle" in n], names)
+        self.succeed(sys.executable, "-m", "pip", "install", "-q", "--no-index",
+                     "--no-deps", "--target", site, wheel)
+        self.succeed(sys.executable, "-c", AXPBY,
+                     env={"PYTHONPATH": f"{self.site}:{site}"})
 
     def test_other_pythons(self):
         """The suite on each other Python that is here; without NumPy, where pip installs
