@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public functions that differentiate in one.
+#include "base/context.h"
 #include "base/require.h"
+#include "ir/copy.h"
 #include "pestle/transform.h"
 
+#include "transform/checkpoint.h"
 #include "transform/work.h"
 
 static pestle_status_t jvp(pestle_work_t* w) {
@@ -82,4 +85,61 @@ pestle_status_t pestle_module_gradient(
   pestle_status_t status = pestle_work_init(module, &o, true, &w);
   if (!status) status = reverse(&w, true);
   return pestle_work_finish(&w, status, out_module);
+}
+
+// --- Checkpoint ---
+
+// The body of |function| as that of one op.
+static pestle_status_t wrap(pestle_function_t* function) {
+  pestle_block_t* body = function->body->block;
+  pestle_region_t* region = NULL;
+  pestle_copier_t copier;
+  pestle_node_t *last = body->last, *made = NULL;
+  pestle_builder_t b = pestle_builder_before(last);
+  pestle_copier_init(pestle_context_allocator(b.module->context), b, &copier);
+  pestle_status_t status =
+      pestle_copier_region(&copier, function->body, &region);
+  pestle_copier_deinit(&copier);
+  if (status) return status;
+  pestle_attr_t name = {PESTLE_ATTR_name, PESTLE_ATTR_KIND_STR,
+                        .as.str = PESTLE_CHECKPOINT};
+  pestle_node_spec_t spec = {.op = PESTLE_OP_CUSTOM,
+                             .operands = body->arguments,
+                             .operand_count = body->argument_count,
+                             .attrs = &name,
+                             .attr_count = 1,
+                             .regions = &region,
+                             .region_count = 1};
+  pestle_arena_t arena;
+  pestle_arena_init(pestle_context_allocator(b.module->context), &arena);
+  pestle_type_t* types =
+      PESTLE_ARENA_ARRAY(&arena, pestle_type_t, last->operand_count + 1u);
+  if (!types) status = PESTLE_OOM();
+  for (uint32_t i = 0; types && i < last->operand_count; ++i)
+    types[i] = *pestle_node_operand(last, i)->type;
+  spec.types = types;
+  spec.type_count = last->operand_count;
+  if (!status) status = pestle_node_create(&b, &spec, &made);
+  pestle_arena_deinit(&arena);
+  for (uint32_t i = 0; made && i < last->operand_count; ++i)
+    pestle_node_set_operand(last, i, pestle_node_result(made, i));
+  pestle_sweep(body);
+  return status;
+}
+
+pestle_status_t pestle_module_checkpoint(
+    pestle_module_t* module, const pestle_transform_options_t* options,
+    pestle_module_t** out_module) {
+  pestle_transform_options_t o = pestle_transform_options(options);
+  pestle_module_t* made;
+  PESTLE_REQUIRE(out_module, "out_module");
+  *out_module = NULL;
+  PESTLE_TRY(pestle_transform_copy(module, o.function, &made));
+  pestle_status_t status = wrap(pestle_module_entry(made));
+  if (status) {
+    pestle_module_release(made);
+  } else {
+    *out_module = made;
+  }
+  return status;
 }

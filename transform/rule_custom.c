@@ -13,6 +13,7 @@
 #include "ir/custom_op.h"
 #include "ir/scan.h"
 #include "transform/attention.h"
+#include "transform/checkpoint.h"
 #include "transform/transform.h"
 #include "transform/vmap.h"
 
@@ -33,9 +34,15 @@ static bool is_pullback(const pestle_node_t* node) {
          !strncmp(PESTLE_NODE_STR(node, name), PULLBACK, strlen(PULLBACK));
 }
 
-static bool is_attention(const pestle_node_t* pullback) {
-  return !strcmp(PESTLE_NODE_STR(pullback, name),
-                 PULLBACK PESTLE_PULLED_ATTENTION);
+static bool is_of(const pestle_node_t* pullback, const char* op) {
+  return !strcmp(PESTLE_NODE_STR(pullback, name) + strlen(PULLBACK), op);
+}
+
+// A pullback reads its source, so that it is made where that is, in no body of a loop.
+static bool is_pulled_checkpoint(const pestle_jvp_t* j,
+                                 const pestle_node_t* node) {
+  return j->is_reverse && node->block == j->function->body->block &&
+         pestle_is_checkpoint(node);
 }
 
 // --- Forward ---
@@ -43,6 +50,7 @@ static bool is_attention(const pestle_node_t* pullback) {
 bool pestle_custom_has_jvp(pestle_jvp_t* j, const pestle_node_t* node) {
   pestle_custom_use_t use;
   if (is_pullback(node)) return true;  // refused below
+  if (pestle_is_stop(node) || is_pulled_checkpoint(j, node)) return true;
   pestle_arena_mark_t mark = pestle_arena_mark(&j->arena);
   const pestle_custom_op_t* op = find_op(&j->arena, node, &use);
   pestle_arena_rewind(&j->arena, mark);
@@ -94,6 +102,11 @@ void pestle_pull_back(pestle_jvp_t* j, const pestle_node_t* node,
 void pestle_custom_jvp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                        pv_t** out) {
   pestle_custom_use_t use;
+  if (pestle_is_stop(node)) return;
+  if (is_pulled_checkpoint(j, node)) {
+    pestle_pull_back(j, node, PESTLE_CHECKPOINT, t, out);
+    return;
+  }
   const pestle_custom_op_t* op =
       is_pullback(node) ? NULL : find_op(&j->arena, node, &use);
   if (!op) {
@@ -164,9 +177,13 @@ void pestle_custom_transpose(pestle_transposer_t* x, pestle_node_t* node,
                              pv_t* const* ct) {
   pestle_custom_use_t use;
   bool pulled = is_pullback(node);
-  if (pulled && is_attention(node)) {
-    pestle_attention_pull(x, node, (uint32_t)PESTLE_NODE_I64(node, version),
-                          ct[0]);
+  uint32_t count = pulled ? (uint32_t)PESTLE_NODE_I64(node, version) : 0;
+  if (pulled && is_of(node, PESTLE_PULLED_ATTENTION)) {
+    pestle_attention_pull(x, node, count, ct[0]);
+    return;
+  }
+  if (pulled && is_of(node, PESTLE_CHECKPOINT)) {
+    pestle_checkpoint_pull(x, node, count, ct);
     return;
   }
   const pestle_custom_op_t* op =
@@ -208,6 +225,7 @@ void pestle_custom_transpose(pestle_transposer_t* x, pestle_node_t* node,
 
 bool pestle_custom_has_vmap(pestle_vmap_t* v, const pestle_node_t* node) {
   pestle_custom_use_t use;
+  if (pestle_is_kept(node)) return true;
   pestle_arena_mark_t mark = pestle_arena_mark(&v->arena);
   const pestle_custom_op_t* op = find_op(&v->arena, node, &use);
   pestle_arena_rewind(&v->arena, mark);
@@ -306,6 +324,10 @@ static void move_axes(pestle_vmap_t* v, const int64_t* axes, size_t count,
 void pestle_custom_vmap(pestle_vmap_t* v, pestle_node_t* node, pv_t** operands,
                         const bool* is_batched, pv_t** out) {
   pestle_custom_use_t use;
+  if (pestle_is_kept(node)) {
+    pestle_vmap_kept(v, node, operands, is_batched, out);
+    return;
+  }
   const pestle_custom_op_t* op = find_op(&v->arena, node, &use);
   if (!op || (!op->vmap && !op->elementwise)) {
     pestle_f_fail(&v->f, one_by_one(v, node, operands, is_batched, out));

@@ -7,6 +7,7 @@
 // select_and_scatter:
 //
 //   %r:2 = reduce_window(%x, %s) { keep (a, t) if a >= b else (b, u) }
+#include <math.h>
 #include <string.h>
 
 #include "transform/transform.h"
@@ -290,6 +291,32 @@ static pv_t* scatter_back(pestle_formula_t* f, pv_t* x, pv_t* ct,
                                              .region_count = 2});
 }
 
+static bool is_infinite(const pv_t* value) {
+  double real;
+  int64_t integer;
+  const pestle_elements_t* e = pestle_value_constant(value);
+  if (!e || !pestle_dtype_is(e->type.dtype, PESTLE_KIND_FLOAT)) return false;
+  pestle_elements_first(e, &real, &integer);
+  return isinf(real);
+}
+
+// |ct| of the windows of |node|, pairs, in which an element was chosen and not the initial
+// value. An infinite one is chosen beside others like it alone.
+static pv_t* where_chosen(pestle_formula_t* f, const pestle_node_t* node,
+                          pestle_op_t order, const pestle_windows_t* w,
+                          pv_t* ct) {
+  pv_t* initial = operand(node, 2);
+  if (is_infinite(initial)) return ct;
+  // Anew, since |node|'s own is made beside the tangent.
+  pestle_op_t op =
+      order == PESTLE_OP_GE ? PESTLE_OP_MAXIMUM : PESTLE_OP_MINIMUM;
+  pv_t* y = pestle_f_reduce_windows(f, op, operand(node, 0), initial, w);
+  if (!y) return NULL;
+  initial = pestle_f_broadcast_to(f, initial, y->type, NULL);
+  pv_t* is_element = pestle_f_ne(f, y, initial);
+  return pestle_f_select(f, is_element, ct, pestle_zeros(f, ct));
+}
+
 void pestle_transpose_reduce_window(pestle_transposer_t* x, pestle_node_t* node,
                                     pv_t* const* ct) {
   pestle_windows_t w;
@@ -298,8 +325,9 @@ void pestle_transpose_reduce_window(pestle_transposer_t* x, pestle_node_t* node,
   if (combiner(node) == PESTLE_OP_ADD) {
     transpose_sum(x, node, &w, ct[0]);
   } else if (is_pairs(node, &order) && ct[1]) {
-    pestle_cotangent_add(
-        x, node, 1, scatter_back(&x->f, operand(node, 0), ct[1], order, &w));
+    pv_t* a = where_chosen(&x->f, node, order, &w, ct[1]);
+    a = scatter_back(&x->f, operand(node, 0), a, order, &w);
+    pestle_cotangent_add(x, node, 1, a);
   }
 }
 

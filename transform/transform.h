@@ -214,6 +214,8 @@ struct pestle_transposer_t {
   // Of a function that a caller says is linear: sums with what is not linear are
   // errors.
   bool is_checked;
+  pestle_function_t*
+      function;  // whose body is transposed; NULL: some region is
 };
 
 void pestle_transposer_init(pestle_allocator_t allocator,
@@ -227,6 +229,10 @@ PESTLE_NODISCARD pestle_status_t pestle_linear_add(pestle_transposer_t* x,
 // Finds what in |block| depends on the values that were added.
 PESTLE_NODISCARD pestle_status_t pestle_linear_find(pestle_transposer_t* x,
                                                     pestle_block_t* block);
+// The same of the ops behind |first| up to |end|, both of one block.
+PESTLE_NODISCARD pestle_status_t
+pestle_linear_find_between(pestle_transposer_t* x, const pestle_node_t* first,
+                           const pestle_node_t* end);
 // Adds |ct| to the cotangent of |value|, if that is linear and |ct| not NULL.
 void pestle_cotangent_add_to(pestle_transposer_t* x, const pv_t* value,
                              pv_t* ct);

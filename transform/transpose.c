@@ -46,9 +46,9 @@ static bool is_decomposed(const pestle_node_t* node) {
          PESTLE_TRANSPOSE_DECOMPOSE;
 }
 
-pestle_status_t pestle_linear_find(pestle_transposer_t* x,
-                                   pestle_block_t* block) {
-  for (pestle_node_t *n = block->first, *next; n; n = next) {
+static pestle_status_t find_linear(pestle_transposer_t* x, pestle_node_t* first,
+                                   const pestle_node_t* end) {
+  for (pestle_node_t *n = first, *next; n != end; n = next) {
     next = n->next;
     if (n->op == PESTLE_OP_RETURN || !pestle_reads(n, &x->linear)) continue;
     if (is_decomposed(n) && !pestle_custom_has_transpose(&x->arena, n)) {
@@ -64,6 +64,17 @@ pestle_status_t pestle_linear_find(pestle_transposer_t* x,
     if (is_smooth && !pestle_vec_push(&x->nodes, n)) return PESTLE_OOM();
   }
   return NULL;
+}
+
+pestle_status_t pestle_linear_find(pestle_transposer_t* x,
+                                   pestle_block_t* block) {
+  return find_linear(x, block->first, NULL);
+}
+
+pestle_status_t pestle_linear_find_between(pestle_transposer_t* x,
+                                           const pestle_node_t* first,
+                                           const pestle_node_t* end) {
+  return find_linear(x, first->next, end);
 }
 
 // --- Cotangents ---

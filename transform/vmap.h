@@ -22,7 +22,7 @@ void pestle_vmap_set(pestle_vmap_t* v, const pv_t* from, pv_t* to);
 // batched value reaches. v->f stays where it was.
 PESTLE_NODISCARD pestle_status_t pestle_vmap_inner(pestle_vmap_t* v,
                                                    pestle_block_t* block);
-// The same of the ops from |first| up to |end|, in front of what is made.
+// The same of the ops from |first| up to |end|, each in front of what is made of it.
 PESTLE_NODISCARD pestle_status_t pestle_vmap_nodes(pestle_vmap_t* v,
                                                    pestle_node_t* first,
                                                    const pestle_node_t* end);

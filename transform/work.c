@@ -136,6 +136,7 @@ pestle_status_t pestle_work_init(pestle_module_t* module,
   pestle_arena_init(allocator, &w->arena);
   pestle_jvp_init(allocator, w->function, is_linear, &w->jvp);
   pestle_transposer_init(allocator, pestle_builder_make(w->function), &w->x);
+  w->x.function = w->function;
   PESTLE_TRY(choose(w, false, &w->arguments, &w->tangent_count));
   PESTLE_TRY(choose(w, true, &w->results, &w->output_count));
   w->tangents = pestle_work_array(w, w->tangent_count);

@@ -79,6 +79,15 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_linearize(
     pestle_module_t* module, const pestle_transform_options_t* options,
     pestle_module_t** out_forward, pestle_module_t** out_linear);
 
+// The same function, of which reverse mode keeps the arguments alone and computes the rest
+// again: its body becomes the op "pestle.checkpoint", which is that body to all else. A
+// part of a function is marked by a "stablehlo.composite" of that name; and one called
+// "pestle.stop_gradient" is what its body is, without a derivative. Of |options| only
+// |function| is read.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_checkpoint(
+    pestle_module_t* module, const pestle_transform_options_t* options,
+    pestle_module_t** out_module);
+
 // The transposed function of one that is linear in |options|->arguments (default: in
 // all that could be): takes the other arguments, then cotangents of |options|->results,
 // and returns the cotangents of |options|->arguments. INVALID_ARGUMENT names the op

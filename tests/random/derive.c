@@ -215,7 +215,7 @@ static double inner(const arrays_t* a, size_t from, const arrays_t* b,
 // |a| and |b| are equal, or were made with large numbers of which little is left.
 static bool near(double a, double b, double sizes, double tolerance) {
   return !isfinite(a) || !isfinite(b) || !isfinite(sizes) || sizes > 1e60 ||
-         fabs(a - b) <= tolerance * (1e-3 + sizes);
+         fabs(a - b) <= tolerance * (1e-2 + sizes);
 }
 
 // The results that a derivative returns first.
@@ -265,7 +265,8 @@ static void check_differences(derive_t* d, pestle_module_t* module,
       double right = (v[0][k] - v[2][k]) / steps[2];
       double left = (v[3][k] - v[1][k]) / steps[2];
       double size = 1e-3 * most + fabs(fine);
-      if (!isfinite(most) || most > 1e9 || fabs(wide - fine) > 1e-5 * size ||
+      if (!isfinite(most) || most > 1e6 || !isfinite(wide) ||
+          fabs(fine) > 1e4 || fabs(wide - fine) > 1e-5 * size ||
           fabs(right - left) > 1e-2 * size) {
         continue;
       }

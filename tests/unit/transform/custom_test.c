@@ -194,8 +194,86 @@ static void is_batched(void** state) {
   }
 }
 
+// --- Ops by name that derivatives know ---
+
+static pestle_module_t* parse(pestle_context_t* c, const char* text) {
+  pestle_module_t* module;
+  assert_ok(pestle_module_parse(c, text, strlen(text), "test.mlir", &module));
+  return module;
+}
+
+// x times what is x without a derivative, batched or not before: the gradient is x.
+static void gradients_stop(void** state) {
+  (void)state;
+  pestle_context_t* c;
+  assert_ok(pestle_context_create(NULL, &c));
+  for (int first = 0; first < 2; ++first) {
+    pestle_module_t *made,
+        *module = parse(
+            c,
+            "module {\n"
+            "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+            "  %s = stablehlo.composite \"pestle.stop_gradient\" %x "
+            "{decomposition "
+            "= @same} : (tensor<4xf32>) -> tensor<4xf32>\n"
+            "  %r = stablehlo.multiply %x, %s : tensor<4xf32>\n"
+            "  return %r : tensor<4xf32>\n}\n"
+            "func.func private @same(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+            "  return %x : tensor<4xf32>\n}\n}\n");
+    pestle_vmap_options_t options = {.struct_size = sizeof(options), .size = 1};
+    if (first) {
+      assert_ok(pestle_module_vmap(module, &options, &made));
+      pestle_module_release(module);
+      module = made;
+    }
+    float z[N], g[N];
+    assert_ok(pestle_module_gradient(module, NULL, &made));
+    evaluate(made, (const void*[]){x}, (void*[]){z, g});
+    for (int i = 0; i < N; ++i)
+      assert_float_equal(g[i], x[i], 1e-6);
+    pestle_module_release(module);
+  }
+  pestle_context_release(c);
+}
+
+// A checkpoint has the gradient of what it is, and keeps its arguments alone.
+static void modules_are_computed_again(void** state) {
+  (void)state;
+  pestle_context_t* c;
+  assert_ok(pestle_context_create(NULL, &c));
+  pestle_module_t *marked, *made, *plain,
+      *module = parse(c,
+                      "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+                      "  %s = stablehlo.sine %x : tensor<4xf32>\n"
+                      "  %r = stablehlo.exponential %s : tensor<4xf32>\n"
+                      "  return %r : tensor<4xf32>\n}\n");
+  float z[2][N], g[2][N];
+  assert_ok(pestle_module_checkpoint(module, NULL, &marked));
+  assert_ok(pestle_module_verify(marked));
+  assert_ok(pestle_module_gradient(marked, NULL, &made));
+  assert_ok(pestle_module_gradient(module, NULL, &plain));
+  int sines = 0;
+  const pestle_node_t* n = NULL;
+  while ((n = pestle_region_next(pestle_module_entry(made)->body, n)))
+    sines += n->op == PESTLE_OP_SINE;
+  assert_int_equal(sines, 2);
+  evaluate(made, (const void*[]){x}, (void*[]){z[0], g[0]});
+  evaluate(plain, (const void*[]){x}, (void*[]){z[1], g[1]});
+  assert_memory_equal(g[0], g[1], sizeof(g[0]));
+  assert_memory_equal(z[0], z[1], sizeof(z[0]));
+  pestle_transform_options_t o = {.struct_size = sizeof(o),
+                                  .function = "other"};
+  assert_code(pestle_module_checkpoint(module, &o, &made), INVALID_ARGUMENT);
+  assert_null(made);
+  pestle_module_release(marked);
+  pestle_module_release(module);
+  pestle_context_release(c);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rules_are_asked),
-                                     cmocka_unit_test(is_batched)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rules_are_asked), cmocka_unit_test(is_batched),
+      cmocka_unit_test(gradients_stop),
+      cmocka_unit_test(modules_are_computed_again)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

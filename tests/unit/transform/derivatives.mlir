@@ -1130,4 +1130,32 @@ func.func @pad_of_one(%a0: tensor<f64>, %a1: tensor<f64>) -> tensor<f64> {
   %r = stablehlo.sine %s : tensor<f64>
   return %r : tensor<f64>
 }
+// The initial value is the minimum of some windows, of which no element has a tangent.
+func.func @window_min_above(%a0: tensor<12xf64>) -> tensor<12xf64> {
+  %i = stablehlo.constant dense<0.1> : tensor<f64>
+  %r = "stablehlo.reduce_window"(%a0, %i) ({
+    ^bb0(%a: tensor<f64>, %b: tensor<f64>):
+      %m = stablehlo.minimum %a, %b : tensor<f64>
+      stablehlo.return %m : tensor<f64>
+  }) {window_dimensions = array<i64: 2>, window_strides = array<i64: 1>, padding = dense<[[1, 0]]> : tensor<1x2xi64>} : (tensor<12xf64>, tensor<f64>) -> tensor<12xf64>
+  return %r : tensor<12xf64>
+}
+// Computed again in reverse mode, one inside of the other, of which one result is not read.
+func.func @checkpoint(%a0: tensor<3x3xf64>, %a1: tensor<3x3xf64>) -> tensor<3x3xf64> {
+  %a:2 = stablehlo.composite "pestle.checkpoint" %a0, %a1 {decomposition = @checkpoint_body} : (tensor<3x3xf64>, tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3x3xf64>)
+  %b:2 = stablehlo.composite "pestle.checkpoint" %a#0, %a0 {decomposition = @checkpoint_outer} : (tensor<3x3xf64>, tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3x3xf64>)
+  %r = stablehlo.multiply %b#0, %b#1 : tensor<3x3xf64>
+  return %r : tensor<3x3xf64>
+}
+func.func private @checkpoint_body(%x: tensor<3x3xf64>, %w: tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3x3xf64>) {
+  %d = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+  %t = stablehlo.tanh %d : tensor<3x3xf64>
+  %s = stablehlo.sine %x : tensor<3x3xf64>
+  return %t, %s : tensor<3x3xf64>, tensor<3x3xf64>
+}
+func.func private @checkpoint_outer(%x: tensor<3x3xf64>, %w: tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3x3xf64>) {
+  %a:2 = stablehlo.composite "pestle.checkpoint" %x, %w {decomposition = @checkpoint_body} : (tensor<3x3xf64>, tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3x3xf64>)
+  %r = stablehlo.multiply %a#0, %a#1 : tensor<3x3xf64>
+  return %r, %w : tensor<3x3xf64>, tensor<3x3xf64>
+}
 }
