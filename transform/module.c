@@ -47,7 +47,7 @@ static pestle_status_t reverse(pestle_work_t* w, bool is_gradient) {
   pv_t** cts = pestle_work_array(w, w->output_count);
   pv_t** out = pestle_work_array(w, w->tangent_count);
   if (!cts || !out) return PESTLE_OOM();
-  w->jvp.is_reverse = true;
+  w->jvp.is_reverse = w->jvp.is_whole = true;
   PESTLE_TRY(pestle_work_forward(w));
   PESTLE_TRY(is_gradient ? ones(w, cts) : pestle_work_add_cotangents(w, cts));
   PESTLE_TRY(pestle_work_find_linear(w, w->tangents, w->tangent_count));

@@ -87,7 +87,7 @@ void pestle_jvp_attention(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
   attention_t a;
   pv_t* operands[5];
   pestle_formula_t* f = &j->f;
-  if (j->is_reverse && node->block == j->function->body->block) {
+  if (j->is_whole && node->block == j->function->body->block) {
     pestle_pull_back(j, node, PESTLE_PULLED_ATTENTION, t, out);
     return;
   }

@@ -141,9 +141,11 @@ void pestle_checkpoint_pull(pestle_transposer_t* x, const pestle_node_t* node,
   if (!w.end) return;
   pestle_function_t* function = x->function;
   pestle_jvp_init(x->allocator, function, true, &w.jvp);
-  w.jvp.is_reverse = true;
+  w.jvp.is_reverse = w.jvp.is_whole = true;
+  w.jvp.max_trips = x->max_trips;
   pestle_transposer_init(x->allocator, x->f.builder, &w.back);
   w.back.function = function;
+  w.back.max_trips = x->max_trips;
   differentiate(&w, is_wanted);
   if (!x->f.status) pestle_f_fail(&x->f, go_back(&w));
   for (uint32_t i = 0; i < count && !x->f.status; ++i) {

@@ -41,7 +41,7 @@ static bool is_of(const pestle_node_t* pullback, const char* op) {
 // A pullback reads its source, so that it is made where that is, in no body of a loop.
 static bool is_pulled_checkpoint(const pestle_jvp_t* j,
                                  const pestle_node_t* node) {
-  return j->is_reverse && node->block == j->function->body->block &&
+  return j->is_whole && node->block == j->function->body->block &&
          pestle_is_checkpoint(node);
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "transform/scan_build.h"
+#include "transform/bounded.h"
 
 // --- Forward ---
 
@@ -213,24 +213,32 @@ static pestle_node_t* make_scan(pestle_jvp_t* j, pestle_node_t* loop,
 static void reverse(pestle_jvp_t* j, pestle_node_t* node) {
   int64_t turns = count_turns(node);
   pestle_values_t captured;
-  if (turns < 0) {
+  pv_t** out = pestle_value_array(&j->f, &j->arena, node->result_count);
+  if (!out) return;
+  if (turns < 0 && j->max_trips <= 0) {
     pestle_jvp_refuse(j, node,
                       "takes a number of turns that is not known, and has no "
-                      "reverse mode; use forward mode, or count up to a "
-                      "constant");
+                      "reverse mode; use forward mode, count up to a constant, "
+                      "or say the most by max_trips");
     return;
   }
   pestle_vec_init(&captured, j->allocator);
   pestle_status_t status = pestle_region_captures(node, NULL, &captured);
-  pestle_node_t* made = status ? NULL : make_scan(j, node, turns, &captured);
-  pestle_vec_deinit(&captured);
-  if (status) pestle_f_fail(&j->f, status);
-  for (uint32_t i = 0; made && i < node->result_count; ++i) {
-    pestle_value_replace_all_uses(pestle_node_result(node, i),
-                                  pestle_node_result(made, i));
+  if (status) {
+    pestle_f_fail(&j->f, status);
+  } else if (turns < 0) {
+    pestle_while_bounded(j, node, j->max_trips, &captured, out);
+  } else {
+    pestle_node_t* made = make_scan(j, node, turns, &captured);
+    for (uint32_t i = 0; made && i < node->result_count; ++i)
+      out[i] = pestle_node_result(made, i);
   }
-  if (made) pestle_jvp_behind(j, node);
-  if (made) pestle_node_erase(node);
+  pestle_vec_deinit(&captured);
+  if (j->f.status) return;
+  for (uint32_t i = 0; i < node->result_count; ++i)
+    pestle_value_replace_all_uses(pestle_node_result(node, i), out[i]);
+  pestle_jvp_behind(j, node);
+  pestle_node_erase(node);
 }
 
 void pestle_jvp_while(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,

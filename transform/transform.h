@@ -160,7 +160,9 @@ struct pestle_jvp_t {
   // The tangent ops are to be transposed or kept apart: control flow makes ops for
   // them alone, which read what they need of the primal ones as values.
   bool is_linear;
-  bool is_reverse;  // and all of them are to be transposed
+  bool is_reverse;    // and all of them are to be transposed
+  bool is_whole;      // in this function: its ops can be read for what they are
+  int64_t max_trips;  // of loops whose turns are not known; 0: none is said
 };
 
 void pestle_jvp_init(pestle_allocator_t allocator, pestle_function_t* function,
@@ -214,8 +216,8 @@ struct pestle_transposer_t {
   // Of a function that a caller says is linear: sums with what is not linear are
   // errors.
   bool is_checked;
-  pestle_function_t*
-      function;  // whose body is transposed; NULL: some region is
+  pestle_function_t* function;  // whose body is transposed; NULL: a region is
+  int64_t max_trips;            // as of pestle_jvp_t
 };
 
 void pestle_transposer_init(pestle_allocator_t allocator,

@@ -135,8 +135,10 @@ pestle_status_t pestle_work_init(pestle_module_t* module,
   w->output_count = o.result_count;
   pestle_arena_init(allocator, &w->arena);
   pestle_jvp_init(allocator, w->function, is_linear, &w->jvp);
+  w->jvp.max_trips = o.max_trips;
   pestle_transposer_init(allocator, pestle_builder_make(w->function), &w->x);
   w->x.function = w->function;
+  w->x.max_trips = o.max_trips;
   PESTLE_TRY(choose(w, false, &w->arguments, &w->tangent_count));
   PESTLE_TRY(choose(w, true, &w->results, &w->output_count));
   w->tangents = pestle_work_array(w, w->tangent_count);

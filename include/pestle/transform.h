@@ -44,6 +44,10 @@ typedef struct pestle_transform_options_t {
   // with a vjp of their own are differentiated by that then, as in reverse mode, and
   // the linear function may hold ops that nothing can run.
   bool to_transpose;
+  // Reverse mode, of loops that do not count up to a constant: no such loop takes more
+  // turns. Its memory is that of so many. A loop that would go on has NaN for floats.
+  // 0: such loops are UNSUPPORTED.
+  int64_t max_trips;
 } pestle_transform_options_t;
 
 // Forward mode. The entry takes the arguments, then a tangent for each of

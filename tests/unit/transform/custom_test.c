@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops of the caller's own in transforms: z = x^2 y, whose rules are told from what its
 // body would give by a factor, so that it is seen which was asked.
+#include <math.h>
+
 #include "ir/ref/ref.h"
 #include "pestle/custom_op.h"
 #include "pestle/pestle.h"
@@ -270,10 +272,54 @@ static void modules_are_computed_again(void** state) {
   pestle_context_release(c);
 }
 
+// Doubles x until it is above 10, in reverse mode with a bound: z = 2^k x, and NaN where
+// the bound is passed.
+static void loops_have_a_bound(void** state) {
+  (void)state;
+  pestle_context_t* c;
+  pestle_module_t *made, *module;
+  assert_ok(pestle_context_create(NULL, &c));
+  module = parse(
+      c,
+      "func.func @main(%x: tensor<f32>, %w: tensor<f32>) -> tensor<f32> {\n"
+      "  %most = stablehlo.constant dense<10.0> : tensor<f32>\n"
+      "  %r = stablehlo.while(%a = %x) : tensor<f32>\n"
+      "  cond {\n"
+      "    %p = stablehlo.compare LT, %a, %most : (tensor<f32>, tensor<f32>) "
+      "-> tensor<i1>\n"
+      "    stablehlo.return %p : tensor<i1>\n"
+      "  } do {\n"
+      "    %b = stablehlo.multiply %a, %w : tensor<f32>\n"
+      "    stablehlo.return %b : tensor<f32>\n"
+      "  }\n"
+      "  return %r : tensor<f32>\n}\n");
+  assert_code(pestle_module_gradient(module, NULL, &made), UNSUPPORTED);
+  static const float begin[] = {3, 1.5f, 20, 0.1f}, twice = 2;
+  static const float turns[] = {2, 3, 0, 7};
+  pestle_transform_options_t o = {.struct_size = sizeof(o), .max_trips = 5};
+  assert_ok(pestle_module_gradient(module, &o, &made));
+  for (int i = 0; i < 4; ++i) {
+    float z[1], gx[1], gw[1], by = exp2f(turns[i]);
+    pestle_module_retain(made);
+    evaluate(made, (const void*[]){&begin[i], &twice}, (void*[]){z, gx, gw});
+    if (turns[i] > 5) {
+      assert_true(isnan(z[0]));
+      continue;
+    }
+    assert_float_equal(z[0], by * begin[i], 1e-5);
+    assert_float_equal(gx[0], by, 1e-5);
+    assert_float_equal(gw[0], turns[i] * by / 2 * begin[i], 1e-4);
+  }
+  pestle_module_release(made);
+  pestle_module_release(module);
+  pestle_context_release(c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rules_are_asked), cmocka_unit_test(is_batched),
       cmocka_unit_test(gradients_stop),
-      cmocka_unit_test(modules_are_computed_again)};
+      cmocka_unit_test(modules_are_computed_again),
+      cmocka_unit_test(loops_have_a_bound)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

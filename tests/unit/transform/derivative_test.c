@@ -131,14 +131,16 @@ static numbers_list_t run_with(pestle_module_t* module, const numbers_list_t* a,
 }
 
 // f(x) = y, r; linear(r, t) and its transposed.
-static void check_linearize(const case_t* c, size_t result_count,
-                            const numbers_list_t* tangents,
+static void check_linearize(const case_t* c, bool to_transpose,
+                            size_t result_count, const numbers_list_t* tangents,
                             const numbers_list_t* jvp,
                             const numbers_list_t* cts,
                             const numbers_list_t* vjp) {
   pestle_module_t *forward, *linear, *backward;
   uint32_t list[64];
-  assert_ok(pestle_module_linearize(c->module, NULL, &forward, &linear));
+  pestle_transform_options_t how = {.struct_size = sizeof(how),
+                                    .to_transpose = to_transpose};
+  assert_ok(pestle_module_linearize(c->module, &how, &forward, &linear));
   assert_ok(pestle_module_verify(forward));
   numbers_list_t f = run(forward, &c->arguments);
   numbers_list_t residuals = list_make(0), none = list_make(0);
@@ -186,7 +188,8 @@ static void check(const case_t* c, int order) {
     fail_msg("%s: order %d: <c, J t> = %.17g, <J^T c, t> = %.17g", c->name,
              order, by_jvp, by_vjp);
   }
-  check_linearize(c, value.count, &tangents, &j, &cts, &v);
+  check_linearize(c, false, value.count, &tangents, &j, &cts, &v);
+  check_linearize(c, true, value.count, &tangents, &j, &cts, &v);
   if (order == 1) {
     case_t next = {c->name, vjp, copy(&c->arguments)};
     append(&next.arguments, &cts, 0);
