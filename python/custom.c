@@ -12,7 +12,7 @@ enum {
   MOST_EVALS = 8,
   MOST_ATTRS = 64,
   MOST_RESULTS = 64,
-  MOST_OPERANDS = 255
+  MOST_OPERANDS = 4095
 };
 
 // --- Attributes ---

@@ -18,7 +18,8 @@ class custom_vjp(Custom):
     and gives (result, residuals); bwd takes residuals and the result's cotangents and
     gives a tuple of cotangents for the arguments, None for zero. nondiff_argnums:
     arguments, by place, that are no arrays; bwd takes them first. Values are fun's,
-    differentiated or not; forward mode is that of fun.
+    differentiated or not; forward mode is the transpose of bwd, which is to be linear in
+    cotangents for that.
     Raises TypeError for a call before defvjp(), and rules that give something else.
 
     >>> @pt.custom_vjp
@@ -277,7 +278,7 @@ class _Checkpoint(Custom):
                                       tuple(range(len(smooth))))
             found = dict(zip(wanted, c.inline(back, (*residuals, *given))))
             return [found.get(i) for i in range(len(operands))]
-        return Rule(op_name(self.fun), body, pull)
+        return Rule(op_name(self.fun), body, pull, by_body=True)
 
 
 def checkpoint(fun, *, static_argnums=()):
@@ -303,7 +304,8 @@ class custom_function(Custom):
     fun: takes and gives trees of arrays. f.vjp: a function of (arguments, cotangents,
     results) that gives cotangents of the arguments; f.jvp: of (arguments, tangents),
     that gives the result's tangent; f.vmap: of (arguments, axes), that gives the result
-    and its axes. What is not given is that of fun. One argument, result or tangent
+    and its axes. Either derivative is the transpose of the other, where that is not given;
+    what is not given at all is that of fun. One argument, result or tangent
     stands alone, several in a tuple.
     Raises TypeError for a rule that gives something else.
 

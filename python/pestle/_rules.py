@@ -29,11 +29,14 @@ def zeros(x):
 class Rule:
     """What an op of flat arrays does: body(*operands) gives results; pull(operands,
     cotangents, needed), push(operands, tangents, needed) and batch(size, axes,
-    operands), each of which may be None, what their transforms give."""
+    operands), each of which may be None, what their transforms give. Where there is pull
+    alone, its transpose is push, unless |by_body|: forward mode is that of the body."""
 
-    def __init__(self, name, body, pull=None, push=None, batch=None):
+    def __init__(self, name, body, pull=None, push=None, batch=None, by_body=False):
         self.name, self.body, self.pull, self.push = name, body, pull, push
-        self.batch = batch
+        self.batch, self.by_body = batch, by_body
+        if pull is not None and push is None and not by_body:
+            push = self._transposed
         self._batched = {}
         op = self._op = Op(lambda *arrays: tuple(body(*arrays)), name, 1, _INLINE, 0,
                            False, None)
@@ -51,6 +54,22 @@ class Rule:
 
     def __call__(self, arrays):
         return c.custom(self._op.name, tuple(arrays), ())
+
+    def _transposed(self, operands, tangents, needed):
+        """push of pull, which is linear in cotangents."""
+        results = Recorded(lambda *xs: (self.body(*xs), None), operands).results
+        smooth = [has_derivative(y) for y in results]
+        n = len(operands)
+        back = Recorded(lambda *xs: some(self.pull(
+            xs[:n], all_of((xs[n:], smooth)), needed)),
+            (*operands, *(zeros(y) for y, s in zip(results, smooth) if s)))
+        moved = [t for t, w in zip(tangents, back.said) if w]
+        count = sum(smooth)
+        if not moved or not count:
+            return [zeros(y) if s else None for y, s in zip(results, smooth)]
+        module = c.transpose_linear(back.module, tuple(range(n, n + count)),
+                                    tuple(range(len(moved))))
+        return all_of((back.run(module, operands, back.hidden, moved), smooth))
 
     def _vmap(self, size, axes, operands):
         if self.batch is not None:
@@ -89,7 +108,8 @@ class Rule:
             one, others = derived(self.push, operands, tangents, needed)
             kept = [a for a, t in zip(axes, tangents) if t is not None]
             return all_of(each(one, (*operands, *others), [*axes, *kept]))
-        return Rule(self.name, body, self.pull and pull, self.push and push)
+        return Rule(self.name, body, self.pull and pull, self.push and push,
+                    by_body=self.by_body)
 
 
 def _sum_first(x):

@@ -5,6 +5,7 @@ too; an edited body, text or derivative misses the cache once, and the reason na
 op."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,42 @@ def test_callbacks():
     out = pt.vmap(pt.vmap(f("batched"), (0, None)), (None, 0))(x, x)
     assert numpy.array_equal(out[1], numpy.sort(-X, axis=-1) + X[1])
     raises(ValueError, lambda: f("all")(x[0], x[0]), "'loop' and 'batched'")
+
+
+def kernels(function, *args):
+    plan = pt.lower(function, *args).text("plan")
+    return len(re.findall(r"^ *\d+ +launch ", plan, re.M))
+
+
+def test_fuses():
+    """In a chain, differentiated and batched, the op is the kernel that it is as an
+    expression."""
+    @pt.custom_op("test.fuses")
+    def axpby(x, y, *, alpha: float, beta: float):
+        return alpha * x + beta * y
+
+    @axpby.vjp
+    def _(ctx, ct):
+        return ctx.alpha * ct, ctx.beta * ct
+
+    @axpby.jvp
+    def _(ctx, tx, ty):
+        return axpby(tx, ty, alpha=ctx.alpha, beta=ctx.beta)
+    x, y = pt.asarray(X), pt.asarray(X + 1)
+
+    def own(x, y):
+        return pt.sin(axpby(x, y, alpha=4.0, beta=2.0)) * y
+
+    def composed(x, y):
+        return pt.sin(4 * x + 2 * y) * y
+
+    def grad(f):
+        return pt.grad(lambda x, y: pt.sum(f(x, y)), (0, 1))
+    for made in (lambda f: f, grad, pt.vmap, lambda f: pt.vmap(grad(f))):
+        assert kernels(made(own), x, y) == kernels(made(composed), x, y) == 1
+        a, b = made(own)(x, y), made(composed)(x, y)
+        for p, q in zip(pt.tree.leaves(a), pt.tree.leaves(b)):
+            assert numpy.allclose(p, q, rtol=1e-5, atol=1e-5)
 
 
 SCRIPT = """

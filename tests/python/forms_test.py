@@ -44,9 +44,21 @@ def test_vjp():
     near(pt.vjp(f, V)[1](V), (6 * V * V,))
     near(pt.jacrev(f)(V), pt.linalg.diagonal(pt.eye(3)) * pt.eye(3, dtype=pt.float64) *
          6 * V)
-    # Second order differentiates the rule; forward mode is that of the function.
+    # Second order differentiates the rule; forward mode is its transpose.
     near(pt.grad(pt.grad(f))(x), 6.0)
-    near(pt.jvp(f, (x,), (1.0,))[1], 2 * x)
+    near(pt.jvp(f, (x,), (2.0,)), (x * x, 12 * x))
+    near(pt.linearize(f, x)[1](2.0), 12 * x)
+    near(pt.jacfwd(f)(V), pt.jacrev(f)(V))
+    near(pt.jvp(pt.vmap(f), (V,), (V,))[1], 6 * V * V)
+    near(pt.vmap(lambda x: pt.jvp(f, (x,), (x,))[1])(V), 6 * V * V)
+    near(pt.hessian(f)(x), 6.0)
+
+    @pt.custom_vjp
+    def clipped(x):
+        return x * 2
+    clipped.defvjp(lambda x: (x * 2, None), lambda r, ct: (pt.clip(ct, -1, 1),))
+    near(pt.grad(lambda x: 5 * clipped(x))(x), 1.0)
+    raises(ValueError, lambda: pt.jvp(clipped, (x,), (1.0,)), "not linear")
     near(pt.jvp(pt.grad(f), (x,), (1.0,))[1], 6.0)
     # Batched before or after, the rule holds.
     near(pt.vmap(pt.grad(f))(V), 6 * V)
@@ -194,6 +206,10 @@ def test_mlx_form():
     a, b = V[0], V[2]
     near(pt.grad(f, (0, 1))(a, b), (10 * pt.cos(a) * b, pt.sin(a) * b))
     near(pt.jvp(f, (a, b), (1.0, 0.0))[1], 1000.0)
+    g = pt.custom_function(lambda x, y: x * y)
+    g.vjp(lambda primals, ct, out: (10 * ct * primals[1], 100 * ct * primals[0]))
+    near(pt.jvp(g, (a, b), (1.0, 1.0))[1], 10 * b + 100 * a)
+    near(pt.jvp(g, (a, b), (0.0, 1.0))[1], 100 * a)
     near(pt.vmap(f, (0, None))(V, b), pt.sin(V) * b + 1)
 
 
@@ -261,6 +277,10 @@ def test_checkpoint():
     near(pt.grad(lambda x: pt.scan(lambda c, v: (g(c * v) * c, None), x, V)[0][0])(V),
          pt.grad(lambda x: pt.scan(lambda c, v: (f(c * v) * c, None), x, V)[0][0])(V),
          1e-14)
+    many = {f"k{i}": V * i for i in range(300)}
+    grads = pt.grad(pt.checkpoint(lambda t: pt.sum(pt.stack([pt.sum(x * x) for x in
+                                                            t.values()]))))(many)
+    near(grads, pt.tree.map(lambda x: 2 * x, many))
     h = pt.checkpoint(lambda x, how: pt.sum(x * x) if how == "sum" else x,
                       static_argnums=1)
     near(pt.grad(lambda x: h(x, "sum"))(V), 2 * V)
