@@ -140,6 +140,71 @@ static PyObject* call_rule(void* user, const char* name,
   return result;
 }
 
+// |array|, which a rule reads from around it, as a constant.
+static pestle_status_t add_constant(pestle_builder_t* builder,
+                                    pestle_array_t* array,
+                                    pestle_value_t** out) {
+  enum { MOST_BYTES = 1 << 20 };
+  pestle_type_t type = pestle_array_type(array);
+  int64_t size = pestle_dtype_size(type.dtype);
+  for (int32_t d = 0; d < type.rank; ++d)
+    size *= type.dims[d];
+  if (pestle_array_state(array) == PESTLE_ARRAY_TRACED) {
+    return pestle_status_make(
+        PESTLE_STATUS_INVALID_ARGUMENT, NULL, 0,
+        "a rule reads a traced array that is no argument of it; make it one");
+  }
+  if (size > MOST_BYTES) {
+    return pestle_status_make(
+        PESTLE_STATUS_INVALID_ARGUMENT, NULL, 0,
+        "a rule reads an array of %lld bytes that is no argument of it; make "
+        "it one, since those of more than 1 MiB are no constants",
+        (long long)size);
+  }
+  void* data = malloc((size_t)size + 1);
+  if (!data) {
+    return pestle_status_make(PESTLE_STATUS_OUT_OF_MEMORY, NULL, 0,
+                              "no memory for a constant");
+  }
+  pestle_status_t status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = pestle_array_read(array, data, (size_t)size);
+  Py_END_ALLOW_THREADS;
+  if (!status) {
+    pestle_constant_attrs_t attrs = {
+        .struct_size = sizeof(attrs),
+        .value = {type, data, (size_t)size, false}};
+    status = pestle_op_constant(builder, &attrs, out);
+  }
+  free(data);
+  return status;
+}
+
+// Builds what |module| does of |values|, and of what it reads beside them.
+static pestle_status_t build(pestle_builder_t* builder, pestle_module_t* module,
+                             const pestle_capture_t* capture,
+                             pestle_value_t* const* values, size_t count,
+                             pestle_value_t** out, size_t capacity) {
+  size_t hidden = pestle_capture_hidden_count(capture);
+  pestle_value_t** all = malloc((count + hidden + 1) * sizeof(*all));
+  pestle_status_t status =
+      all ? NULL
+          : pestle_status_make(PESTLE_STATUS_OUT_OF_MEMORY, NULL, 0,
+                               "no memory for %zu operands", count);
+  for (size_t i = 0; all && i < count; ++i)
+    all[i] = values[i];
+  for (size_t i = 0; i < hidden && !status; ++i) {
+    status = add_constant(builder, pestle_capture_hidden(capture, i),
+                          &all[count + i]);
+  }
+  if (!status) {
+    status = pestle_builder_inline(builder, module, all, count + hidden, out,
+                                   capacity);
+  }
+  free(all);
+  return status;
+}
+
 // Traces |function| of arrays for |values|, and builds what it did. Takes |function|
 // over.
 static pestle_status_t splice(pestle_builder_t* builder, PyObject* function,
@@ -149,23 +214,14 @@ static pestle_status_t splice(pestle_builder_t* builder, PyObject* function,
   pestle_module_t* module = NULL;
   pestle_capture_t* capture = NULL;
   PyObject* arrays = NULL;
-  pestle_status_t status = NULL;
   for (size_t i = 0; types && i < count; ++i)
     types[i] = pestle_value_type(values[i]);
   bool traced = function && types &&
                 pestle_py_capture(pestle_py.device, types, NULL, count,
                                   function, &arrays, &module, &capture);
-  if (!traced) {
-    status = failed("tracing a rule");
-  } else if (pestle_capture_hidden_count(capture)) {
-    status = pestle_status_make(
-        PESTLE_STATUS_INVALID_ARGUMENT, NULL, 0,
-        "a rule reads an array that is no argument of it; make it one, or a "
-        "number");
-  } else {
-    status =
-        pestle_builder_inline(builder, module, values, count, out, capacity);
-  }
+  pestle_status_t status =
+      traced ? build(builder, module, capture, values, count, out, capacity)
+             : failed("tracing a rule");
   Py_XDECREF(arrays);
   Py_XDECREF(function);
   pestle_capture_release(capture);

@@ -63,7 +63,15 @@ def test_errors():
     @pt.custom_op("test.hidden")
     def reads(x):
         return x + hidden
-    raises(ValueError, lambda: reads(x), "reads an array that is no argument")
+    # What it reads from around it is a constant of it.
+    assert numpy.array_equal(reads(x), numpy.asarray(x) + numpy.asarray(hidden))
+    assert numpy.array_equal(pt.grad(lambda v: pt.sum(reads(v)))(x), numpy.ones((3, 4)))
+    large = pt.asarray(numpy.ones((600, 600), numpy.float32))
+    much = pt.custom_op("test.large")(lambda x: pt.sum(x) * large)
+    raises(ValueError, lambda: much(x), "of 1440000 bytes", "no argument")
+    traced = pt.custom_op("test.traced")
+    raises(ValueError, lambda: pt.jit(lambda v: traced(lambda x: x + v)(x))(x),
+           "a traced array that is no argument")
 
     @pt.custom_op("test.raises")
     def bad(x):
