@@ -215,6 +215,9 @@ class custom_vmap(Custom):
             lambda *arrays: (self._batched(use, 1, [True] * use.count, arrays)[0], None),
             [c.full((1, *x.shape), 0, x.dtype, x.device) for x in leaves])
 
+    def _functions(self):
+        return (self._batch,)
+
     def _batched(self, use, size, which, arrays):
         values = use.args(arrays, False)
         out = self._batch(size, list(use.structure.unflatten(which)), *values)
@@ -326,7 +329,6 @@ class custom_function(Custom):
     def _set(self, name, function):
         need_function(function, f"custom_function.{name}")
         self._rules[name] = function
-        self._uses.clear()
         return self
 
     def vjp(self, function):
@@ -340,6 +342,9 @@ class custom_function(Custom):
     def vmap(self, function):
         """function(arguments, axes) gives the result and its axes."""
         return self._set("vmap", function)
+
+    def _functions(self):
+        return (self._rules.get("vmap"),)
 
     def _record(self, use, leaves):
         n, m = len(leaves), len(use.results)

@@ -19,7 +19,7 @@ from ._derive import (Recorded, arrays_of, differentiable, has_derivative, name_
                       need_function)
 
 _INLINE = 1
-_KEPT = 64  # ops of one function, of different structures
+_made = {}  # ops by what they do; the library keeps each for good
 
 
 def zeros(x):
@@ -184,16 +184,14 @@ class Use:
         arrays = more[0] if more else operands[:self.count]
         return self.parts[name](arrays, operands[self.count:])
 
-    def is_like(self, other):
-        return (self.types == other.types and self.structure == other.structure and
-                self.shape == other.shape and self.fixed.keys() == other.fixed.keys() and
-                all(_same(self.fixed[k], other.fixed[k]) for k in self.fixed) and
-                all(x.dtype == y.dtype and x.shape == y.shape for x, y in zip(
-                    self.hidden, other.hidden)) and
-                len(self.hidden) == len(other.hidden) and
-                all(part.key() == other.parts[name].key() and part.error is None and
-                    part.recorded.said == other.parts[name].recorded.said
-                    for name, part in self.parts.items()))
+    def key(self):
+        """What the op does, or None where a part failed: equal where that is."""
+        if any(part.error is not None for part in self.parts.values()):
+            return None
+        return (self.types, self.structure, self.shape,
+                tuple((x.dtype, x.shape) for x in self.hidden),
+                tuple((name, part.recorded.said, *part.key())
+                      for name, part in self.parts.items()))
 
 
 class Custom:
@@ -202,7 +200,7 @@ class Custom:
     def __init__(self, fun, nondiff_argnums=()):
         need_function(fun, type(self).__name__)
         functools.update_wrapper(self, fun)
-        self.fun, self._uses = fun, []
+        self.fun = fun
         places = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else \
             tuple(nondiff_argnums)
         if not all(isinstance(i, int) and i >= 0 for i in places):
@@ -253,13 +251,20 @@ class Custom:
         return use.shape.unflatten(self._rule(use)((*leaves, *use.hidden)))
 
     def _rule(self, use):
-        for known, rule in self._uses:
-            if known.is_like(use):
-                return rule
-        rule = self._make(use, lambda *arrays: use.part("body", arrays)[0])
-        self._uses.insert(0, (use, rule))
-        del self._uses[_KEPT:]
+        """The op of such a use: one for all functions that do the same."""
+        key = use.key()
+        if key is not None:
+            key = type(self).__name__, op_name(self.fun), *self._functions(), key
+        rule = _made.get(key)
+        if rule is None:
+            rule = self._make(use, lambda *arrays: use.part("body", arrays)[0])
+            if key is not None:
+                _made[key] = rule
         return rule
+
+    def _functions(self):
+        """Those that a transform calls, since what they do is not recorded."""
+        return ()
 
     def _record(self, use, leaves):
         """Records the rules: further parts."""
@@ -272,15 +277,6 @@ class Custom:
             warnings.warn(f"{name_of(self.fun)} reads {variable(self.fun, x)} from "
                           "around it, which gets no derivative by its rule: make it an "
                           "argument, or read stop_gradient() of it", stacklevel=2)
-
-
-def _same(a, b):
-    if a is b:
-        return True
-    try:
-        return type(a) is type(b) and not isinstance(a, Array) and bool(a == b)
-    except (TypeError, ValueError):
-        return False
 
 
 def variable(function, array):

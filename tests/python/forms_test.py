@@ -246,6 +246,16 @@ def test_hidden():
     from pestle import _pestle as c
     assert sum("looped" in name for name in c.op_names()) == 1
 
+    def again(x, k):
+        @pt.custom_vjp
+        def made(x):
+            return x * k
+        made.defvjp(lambda x: (x * k, None), lambda r, ct: (ct * k,))
+        return pt.checkpoint(made)(x)
+    for k in (2.0, 3.0) * 10:  # another function each time, two ops that differ
+        near(pt.grad(lambda x: pt.sum(again(x, k)))(V), 0 * V + k)
+    assert sum("made" in name for name in c.op_names()) == 4, c.op_names()
+
 
 def count(f, word, *args, stage="graph"):
     return pt.lower(f, *args).text(stage).count(word)
