@@ -94,7 +94,7 @@ _LATER = {
     "_index": "take take_along_axis",
     "_linear": "einsum matmul outer tensordot vecdot",
     "_sets": "isin unique_all unique_counts unique_inverse unique_values",
-    "_custom": "Spec custom_op extension kernel pure_callback",
+    "_custom": "Spec custom_op kernel pure_callback", "_extension": "extension",
     "_control": "cond fori_loop map scan switch while_loop",
     "_derive": "grad hessian jacfwd jacrev jvp linearize value_and_grad vjp",
     "_batch": "vmap",

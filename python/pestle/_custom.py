@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops of one's own: custom_op, kernel, extension, pure_callback."""
+"""Ops of one's own: custom_op, kernel, pure_callback."""
 
 import inspect
 import itertools
-import os
-import pathlib
-import sys
 
 from . import _pestle as c
 from ._core import Array, asarray
@@ -259,13 +256,13 @@ class Op:
     def __call__(self, *args, stream=None, **named):
         if not self._done:
             self._register()
-        return _call(self.name, self._operands, self._attrs, args, named, stream)
+        return call_op(self.name, self._operands, self._attrs, args, named, stream)
 
     def __repr__(self):
         return f"<op {self.name}>"
 
 
-def _call(name, operands, attrs, args, named, stream):
+def call_op(name, operands, attrs, args, named, stream):
     """Operands and attributes by position or by name."""
     args, values = list(args), {}
     if operands is not None:
@@ -400,85 +397,6 @@ def _in_front(x, axis):
     return expand_dims(x, axis=0) if axis is None else moveaxis(x, axis, 0)
 
 
-class _Extension:
-    """The ops of an extension as functions."""
-
-    def __init__(self, names):
-        self._names = {name.rsplit(".", 1)[-1]: name for name in names}
-
-    def __getattr__(self, name):
-        full = self.__dict__["_names"].get(name)
-        if full is None:
-            raise AttributeError(f"the extension has no op {name!r}; it has "
-                                 f"{', '.join(self._names) or 'none'}")
-        table = c.op_table(full)
-
-        def op(*args, stream=None, **named):
-            count = len(args)
-            for i, a in enumerate(args):  # numbers behind arrays are attributes
-                if not isinstance(a, Array) and not hasattr(a, "__dlpack__") and \
-                        isinstance(a, (bool, int, float, str, tuple)) and \
-                        len(args) - i <= len(table) and i > 0:
-                    count = i
-                    break
-            operands = [f"operand {i}" for i in range(count)]
-            return _call(full, operands, table, args, named, stream)
-
-        op.__name__ = name
-        setattr(self, name, op)
-        return op
-
-
-def _open(where):
-    """The ops of a library of one's own."""
-    if not isinstance(where, (str, os.PathLike)):
-        raise TypeError(f"extension() takes a file or a package's name, not {where!r}")
-    path = pathlib.Path(where)
-    if not path.suffix or not path.exists():
-        module = sys.modules.get(str(where))
-        folder = pathlib.Path(module.__file__).parent if module and \
-            getattr(module, "__file__", None) else path
-        files = sorted(f for end in ("so", "dylib", "dll")
-                       for f in folder.glob(f"lib*.{end}"))
-        if not files:
-            raise ValueError(f"no lib*.so is in {folder}")
-        path = files[0]
-    before = set(c.op_names())
-    c.load_extension(str(path.resolve()))
-    names = [n for n in c.op_names() if n not in before] or _loaded.get(str(path), [])
-    _loaded[str(path)] = names
-    return _Extension(names)
-
-
-class _Extensions:
-    """The ops of a library of one's own. where is its file, or the name of the package
-    that it lies in: ``axpby = pestle.extension(__name__).axpby``. For setup.py of such a
-    package it has setuptools' CMakeExtension and CMakeBuild. Raises ValueError where there
-    is no such file, Error where it cannot be loaded.
-
-    >>> pt.extension("nowhere")
-    Traceback (most recent call last):
-    ...
-    ValueError: no lib*.so is in nowhere
-    """
-    __name__ = __qualname__ = "extension"
-
-    def __call__(self, where):
-        return _open(where)
-
-    def __getattr__(self, name):
-        if name not in ("CMakeExtension", "CMakeBuild"):
-            raise AttributeError(f"extension has no attribute {name!r}: CMakeExtension and "
-                                 "CMakeBuild are")
-        from . import _build
-        return getattr(_build, name)
-
-    def __repr__(self):
-        return "<pestle.extension>"
-
-
-extension = _Extensions()
-_loaded = {}
 _numbers = itertools.count(1)
 
 
@@ -495,7 +413,6 @@ def pure_callback(function, types, *args, vmap=None):
     >>> pt.pure_callback(numpy.sort, pt.Spec((3,)), pt.asarray([3.0, 1.0, 2.0])).tolist()
     [1.0, 2.0, 3.0]
     """
-    import numpy
     if not callable(function):
         raise TypeError(f"pure_callback() takes a function, not {function!r}")
     if vmap not in (None, "loop", "batched"):
@@ -510,8 +427,28 @@ def pure_callback(function, types, *args, vmap=None):
             raise TypeError(f"pure_callback() takes Spec of its results, not {s!r}")
     specs = [Spec(s.shape, s.dtype) for s in specs]
 
+    key = (function, tuple((s.shape, s.dtype.name) for s in specs), single, vmap,
+           len(args))
+    try:
+        op = _callbacks.get(key)
+    except TypeError:  # of a function without a hash
+        key = op = None
+    if op is None:
+        op = _callback_op(function, specs, single, len(args), vmap)
+        if key is not None:
+            _callbacks[key] = op
+    results = op(*args)
+    return results if single else _tuple(results)
+
+
+_callbacks = {}  # the library keeps each for good
+
+
+def _callback_op(function, specs, single, count, vmap):
+    import numpy
+
     def run(*views, **_):
-        ins, outs = views[:len(args)], views[len(args):]
+        ins, outs = views[:count], views[count:]
         results = function(*ins)
         for out, result in zip(outs, (results,) if single else results):
             if numpy.shape(result) != out.shape:
@@ -521,7 +458,7 @@ def pure_callback(function, types, *args, vmap=None):
 
     op = Op(None, f"python.callback_{next(_numbers)}", 1, _PREFER["eval"], 0, False,
             specs)
-    op._operands = [f"operand {i}" for i in range(len(args))]
+    op._operands = [f"operand {i}" for i in range(count)]
     op.evals.append(("*", f"{id(op)}", run))
     if vmap == "batched":
         def of_all(ctx, size, axes):
@@ -530,5 +467,4 @@ def pure_callback(function, types, *args, vmap=None):
                                  *(_in_front(x, a) for x, a in zip(ctx.operands, axes)),
                                  vmap=vmap), 0
         op.rules["vmap"] = of_all
-    results = op(*args)
-    return results if single else _tuple(results)
+    return op

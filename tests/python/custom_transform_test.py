@@ -60,6 +60,11 @@ def test_callbacks():
     out = pt.vmap(pt.vmap(f("batched"), (0, None)), (None, 0))(x, x)
     assert numpy.array_equal(out[1], numpy.sort(-X, axis=-1) + X[1])
     raises(ValueError, lambda: f("all")(x[0], x[0]), "'loop' and 'batched'")
+    from pestle import _pestle as c
+    before = len(c.op_names())
+    for _ in range(5):  # one op, which holds none of the arguments
+        pt.eval(pt.pure_callback(numpy.cos, pt.Spec((4,)), x[0]))
+    assert len(c.op_names()) == before + 1
 
 
 def kernels(function, *args):
