@@ -320,8 +320,9 @@ static bool is_square(const pestle_value_t* value, const pestle_value_t* d) {
          (n->op == PESTLE_OP_POWER && pestle_pass_splat_is(operand(n, 1), 2));
 }
 
-// |v| is mean(x * x) - mean(x) * mean(x), held above 0 or not.
-static bool is_difference_of_means(pestle_value_t* v, norm_t* m) {
+// |v| is mean(x * x) - mean(x) * mean(x) of |*out_x|, held above 0 or not.
+static bool is_difference_of_means(pestle_value_t* v, norm_t* m,
+                                   pestle_value_t** out_x) {
   const pestle_node_t* n = strip(v)->node;
   if (is_float_op(n, PESTLE_OP_MAXIMUM) &&
       pestle_pass_splat_is(operand(n, 1), 0)) {
@@ -332,8 +333,12 @@ static bool is_difference_of_means(pestle_value_t* v, norm_t* m) {
   const pestle_node_t* right = strip(operand(n, 1))->node;
   if (!right || !is_mean(operand(n, 0), &square, &m->dims)) return false;
   pestle_value_t* mean = operand(right, 0);
-  return is_square(&((pestle_node_t*)right)->results[0], mean) &&
-         is_mean(mean, &x, &m->dims) && is_square(square, x);
+  if (!is_square(&((pestle_node_t*)right)->results[0], mean) ||
+      !is_mean(mean, &x, &m->dims) || !is_square(square, x)) {
+    return false;
+  }
+  *out_x = x;
+  return true;
 }
 
 // The mean's input when |d| is x - mean(x) along the dims, else NULL.
@@ -354,8 +359,8 @@ static bool is_normalised(pestle_value_t* d, pestle_value_t* root, bool below,
   pestle_value_t* v = row ? under_root(row, below) : NULL;
   if (v) v = without_epsilon(v, &m->epsilon);
   if (!v) return false;
-  pestle_value_t* square = NULL;
-  bool apart = is_difference_of_means(v, m);
+  pestle_value_t *square = NULL, *varied = NULL;
+  bool apart = is_difference_of_means(v, m, &varied);
   if (!apart) {
     m->dims = (pestle_i64s_t){NULL, 0};
     if (!is_mean(v, &square, &m->dims) || !is_square(square, d)) return false;
@@ -365,7 +370,8 @@ static bool is_normalised(pestle_value_t* d, pestle_value_t* root, bool below,
   pestle_value_t* x = centred_input(d, m);
   m->centred = x != NULL;
   m->x = x ? x : d;
-  return !apart || x;
+  // Something else over the deviation of x, such as x's tangent, is no norm.
+  return !apart || x == varied;
 }
 
 static pestle_type_t dims_type(const norm_t* m) {

@@ -409,6 +409,15 @@ static pestle_status_t transform(border_t* b) {
                         "of elements to be batched",
                         (long long)b->o.size);
   }
+  for (size_t i = 0; i < b->result_count; ++i) {
+    if (pestle_function_shape_of(v->function, i) < 0) continue;
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "result %lld of function '%s' has extents that a run "
+                        "decides, and elements of a batch would have their "
+                        "own; fix them",
+                        (long long)pestle_function_shape_of(v->function, i),
+                        v->function->name);
+  }
   PESTLE_TRY(check_axes(b, false));
   PESTLE_TRY(check_axes(b, true));
   // Arguments are moved in front of all, results behind this one.

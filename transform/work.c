@@ -170,19 +170,24 @@ static pestle_status_t add_tangents(pestle_work_t* w) {
   return NULL;
 }
 
-// Behind |from| results, which stay, |values|.
+// Behind |from| results, which stay, |values|; but lists of extents that a run decides
+// stay last.
 pestle_status_t pestle_work_set_results(pestle_work_t* w, size_t from,
                                         pv_t* const* values, size_t count) {
   pv_t** all = pestle_work_array(w, from + count);
   int64_t* places = PESTLE_ARENA_ARRAY(&w->arena, int64_t, from + count + 1);
   if (!all || !places) return PESTLE_OOM();
+  size_t tensors = 0;
+  while (tensors < from && pestle_function_shape_of(w->function, tensors) < 0)
+    ++tensors;
   for (size_t i = 0; i < from; ++i) {
-    all[i] = pestle_work_returned(w, i);
-    places[i] = (int64_t)i;
+    size_t at = i < tensors ? i : i + count;
+    all[at] = pestle_work_returned(w, i);
+    places[at] = (int64_t)i;
   }
   for (size_t i = 0; i < count; ++i) {
-    all[from + i] = values[i];
-    places[from + i] = -1;
+    all[tensors + i] = values[i];
+    places[tensors + i] = -1;
   }
   PESTLE_TRY(
       pestle_function_set_results(w->function, all, from + count, places));
