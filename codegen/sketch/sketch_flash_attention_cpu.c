@@ -88,6 +88,34 @@ static bool has_leading_axes(const pestle_sketch_t* k,
   return true;
 }
 
+// The tensors that are made of one stage's.
+typedef struct reach_t {
+  bool* tensors;
+  bool found;
+} reach_t;
+
+static void reach_visit(void* user, const pestle_expr_t* e) {
+  reach_t* r = user;
+  r->found |= r->tensors[e->i];
+}
+
+// Whether stage |to| is made of what |from| makes: of two sums beside each other the one
+// is no weighing by the other, whatever their extents are.
+static bool reaches(const pestle_sketch_t* k, uint32_t from, uint32_t to) {
+  pestle_nest_t* nest = k->nest;
+  reach_t r = {.tensors = pestle_arena_alloc_zero(nest->arena,
+                                                  nest->tensors.size + 1, 1)};
+  if (!r.tensors) return false;
+  for (uint32_t i = from; i <= to; ++i) {
+    const pestle_nest_stage_t* s = pestle_sketch_stage(k, i);
+    r.found = i == from;
+    if (!r.found) pestle_nest_visit_values(nest, s, reach_visit, &r);
+    for (uint32_t v = 0; r.found && v < s->value_count; ++v)
+      r.tensors[s->tensors[v]] = true;
+  }
+  return r.found;
+}
+
 // Fills |c| and says whether the nest is attention.
 static bool recognise(attention_t* c) {
   pestle_sketch_t* k = c->k;
@@ -127,7 +155,8 @@ static bool recognise(attention_t* c) {
     }
   }
   return c->scores && kept <= 1 &&
-         find(c, c->scores)->map_count == o->map_count;
+         find(c, c->scores)->map_count == o->map_count &&
+         reaches(k, stage_of(c, c->scores), (uint32_t)owner);
 }
 
 // --- Rows ---
