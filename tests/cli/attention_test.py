@@ -283,6 +283,34 @@ class Attention(Case):
         for c in cases():
             self.run_case(c, random)
 
+    def test_sums_beside_each_other_are_none(self):
+        """Three sums of products whose extents are equal by chance."""
+        x, r = "tensor<2x4x3x4xf32>", "tensor<2x3x4xf32>"
+        pairs, lines = ("ab", "ac", "bc"), []
+        for i, (p, q) in enumerate(pairs):
+            lines.append(f"  %m{i} = stablehlo.multiply %{p}, %{q} : {x}\n"
+                         f"  %r{i} = stablehlo.reduce(%m{i} init: %z) applies "
+                         f"stablehlo.add across dimensions = [1] : "
+                         f"({x}, tensor<f32>) -> {r}\n")
+        self.write("s.mlir", f"func.func @main(%a: {x}, %b: {x}, %c: {x}) -> "
+                   f"({r}, {r}, {r}) {{\n"
+                   "  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+                   + "".join(lines)
+                   + f"  return %r0, %r1, %r2 : {r}, {r}, {r}\n}}\n")
+        random = np.random.default_rng(8)
+        given = {n: random.standard_normal((2, 4, 3, 4)).astype(np.float32)
+                 for n in "abc"}
+        inputs = []
+        for n in "abc":
+            np.save(self.folder / f"{n}.npy", given[n])
+            inputs += ["--input", f"{n}={n}.npy"]
+        self.succeed("run", "s.mlir", "--device", "llvm", "--no-cache",
+                     *inputs, "--outputs", "out")
+        for i, (p, q) in enumerate(pairs):
+            got = np.load(self.folder / "out" / f"output_{i}.npy")
+            want = (given[p] * given[q]).sum(1)
+            self.assertLess(np.abs(got - want).max(), 1e-5)
+
     def test_strict_keeps_the_order(self):
         names, text = text_of(next(cases()))
         self.write("x.mlir", text)
