@@ -6,6 +6,7 @@
 
 #include "base/context.h"
 #include "base/mem.h"
+#include "ir/collective.h"
 
 static void work_deinit(pestle_work_t* w) {
   if (!w->module) return;
@@ -104,7 +105,16 @@ pestle_status_t pestle_transform_copy(pestle_module_t* module, const char* name,
                              "function '%s' calls itself",
                              PESTLE_NODE_STR(cycle, callee));
   }
-  return pestle_module_extract(function, out_module);
+  PESTLE_TRY(pestle_module_extract(function, out_module));
+  pestle_world_shape_t world = pestle_module_world(module);
+  if (world.replicas == 1 && world.partitions == 1) return NULL;
+  // Collectives name processes.
+  pestle_status_t status = pestle_module_set_dialect_attrs(
+      *out_module, module->dialect_attrs.data, module->dialect_attrs.count);
+  if (!status) return NULL;
+  pestle_module_release(*out_module);
+  *out_module = NULL;
+  return status;
 }
 
 pestle_transform_options_t pestle_transform_options(

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives, as functions of what all processes hold. Each is linear but for reductions
+// other than sums, and the transposed of each is one:
+//
+//   all_reduce of sums    itself
+//   all_gather            reduce_scatter of sums, and back
+//   all_to_all            itself, with its dimensions changed
+//   collective_permute    itself, from the receivers to the senders
+//
+// so that a process gets the cotangents that all processes have for what it gave. Of ops
+// on several values each is moved by an op of its own.
+#include "transform/transform.h"
+#include "transform/vmap.h"
+
+// |op| on |a|, of |type|, with |attrs|; sums where it combines.
+static pv_t* make(pestle_formula_t* f, pestle_op_t op, pv_t* a,
+                  const pestle_type_t* type, const pestle_attr_t* attrs,
+                  size_t count) {
+  bool combines = op == PESTLE_OP_ALL_REDUCE || op == PESTLE_OP_REDUCE_SCATTER;
+  if (!a || f->status) return NULL;
+  pestle_region_t* region =
+      combines ? pestle_f_region(f, PESTLE_OP_ADD, a->type->dtype) : NULL;
+  if (f->status) return NULL;
+  pestle_rule_t rule = (pestle_rule_t)pestle_op_info(op)->rule;
+  return pestle_f_emit(
+      f, &(pestle_node_spec_t){.op = op,
+                               .operands = &a,
+                               .operand_count = 1,
+                               .attrs = attrs,
+                               .attr_count = count,
+                               .regions = &region,
+                               .region_count = combines,
+                               .type = rule == PESTLE_RULE_TYPED ? type : NULL,
+                               .types = rule == PESTLE_RULE_TYPES ? type : NULL,
+                               .type_count = rule == PESTLE_RULE_TYPES,
+                               .share_elements = true});
+}
+
+// |node|'s own op on |a|, as it is on operand |i|.
+static pv_t* same(pestle_formula_t* f, const pestle_node_t* node, size_t i,
+                  pv_t* a) {
+  return make(f, (pestle_op_t)node->op, a, node->results[i].type, node->attrs,
+              node->attr_count);
+}
+
+// The attributes of |node|, with |to| for |from|.
+static size_t renamed(const pestle_node_t* node, pestle_attr_name_t from,
+                      pestle_attr_name_t to, pestle_attr_t* out) {
+  for (uint32_t i = 0; i < node->attr_count; ++i) {
+    out[i] = node->attrs[i];
+    if (out[i].name == from) {
+      out[i].name = to;
+    } else if (out[i].name == to) {
+      out[i].name = from;
+    }
+  }
+  return node->attr_count;
+}
+
+static void jvp_each(pestle_jvp_t* j, const pestle_node_t* node, pv_t* const* t,
+                     pv_t** out) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (t[i]) out[i] = same(&j->f, node, i, t[i]);
+  }
+}
+
+static void jvp_sum(pestle_jvp_t* j, const pestle_node_t* node, pv_t* const* t,
+                    pv_t** out) {
+  if (pestle_block_reduce_op(pestle_node_body(node, 0)) != PESTLE_OP_ADD) {
+    pestle_jvp_refuse(j, node,
+                      "has a derivative where its region adds; gather what it "
+                      "combines, and combine that by other ops");
+    return;
+  }
+  jvp_each(j, node, t, out);
+}
+
+// --- Rules ---
+
+void pestle_jvp_all_reduce(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
+                           pv_t** out) {
+  jvp_sum(j, node, t, out);
+}
+
+void pestle_transpose_all_reduce(pestle_transposer_t* x, pestle_node_t* node,
+                                 pv_t* const* ct) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (ct[i]) pestle_cotangent_add(x, node, i, same(&x->f, node, i, ct[i]));
+  }
+}
+
+void pestle_jvp_reduce_scatter(pestle_jvp_t* j, pestle_node_t* node,
+                               pv_t* const* t, pv_t** out) {
+  jvp_sum(j, node, t, out);
+}
+
+void pestle_transpose_reduce_scatter(pestle_transposer_t* x,
+                                     pestle_node_t* node, pv_t* const* ct) {
+  pestle_attr_t attrs[PESTLE_MAX_ATTRS];
+  size_t count = renamed(node, PESTLE_ATTR_scatter_dimension,
+                         PESTLE_ATTR_all_gather_dim, attrs);
+  pestle_cotangent_add(x, node, 0,
+                       make(&x->f, PESTLE_OP_ALL_GATHER, ct[0],
+                            pestle_node_operand(node, 0)->type, attrs, count));
+}
+
+void pestle_jvp_all_gather(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
+                           pv_t** out) {
+  jvp_each(j, node, t, out);
+}
+
+void pestle_transpose_all_gather(pestle_transposer_t* x, pestle_node_t* node,
+                                 pv_t* const* ct) {
+  pestle_attr_t attrs[PESTLE_MAX_ATTRS];
+  size_t count = renamed(node, PESTLE_ATTR_all_gather_dim,
+                         PESTLE_ATTR_scatter_dimension, attrs);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    pestle_cotangent_add(
+        x, node, i,
+        make(&x->f, PESTLE_OP_REDUCE_SCATTER, ct[i],
+             pestle_node_operand(node, i)->type, attrs, count));
+  }
+}
+
+void pestle_jvp_all_to_all(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
+                           pv_t** out) {
+  jvp_each(j, node, t, out);
+}
+
+void pestle_transpose_all_to_all(pestle_transposer_t* x, pestle_node_t* node,
+                                 pv_t* const* ct) {
+  pestle_attr_t attrs[PESTLE_MAX_ATTRS];
+  size_t count = renamed(node, PESTLE_ATTR_split_dimension,
+                         PESTLE_ATTR_concat_dimension, attrs);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    pestle_cotangent_add(
+        x, node, i,
+        make(&x->f, PESTLE_OP_ALL_TO_ALL, ct[i],
+             pestle_node_operand(node, i)->type, attrs, count));
+  }
+}
+
+void pestle_jvp_collective_permute(pestle_jvp_t* j, pestle_node_t* node,
+                                   pv_t* const* t, pv_t** out) {
+  jvp_each(j, node, t, out);
+}
+
+void pestle_transpose_collective_permute(pestle_transposer_t* x,
+                                         pestle_node_t* node, pv_t* const* ct) {
+  pestle_attr_t attrs[PESTLE_MAX_ATTRS];
+  pestle_elements_t pairs;
+  for (uint32_t i = 0; i < node->attr_count; ++i) {
+    attrs[i] = node->attrs[i];
+    if (attrs[i].name != PESTLE_ATTR_source_target_pairs) continue;
+    pairs = *attrs[i].as.elements;
+    int64_t rows = pairs.type.dims[0];
+    const int64_t* from = pairs.data;
+    int64_t* to = pestle_f_memory(&x->f, pairs.size);
+    // A splat sends from a process to itself, if it is anything.
+    for (int64_t r = 0; to && !pairs.splat && r < rows; ++r) {
+      to[2 * r] = from[2 * r + 1];
+      to[2 * r + 1] = from[2 * r];
+    }
+    if (!to) return;
+    if (!pairs.splat) pairs.data = to;
+    attrs[i].as.elements = &pairs;
+  }
+  pestle_cotangent_add(
+      x, node, 0,
+      make(&x->f, PESTLE_OP_COLLECTIVE_PERMUTE, ct[0],
+           pestle_node_operand(node, 0)->type, attrs, node->attr_count));
+}
+
+// --- Batched: the dimensions one further ---
+
+void pestle_vmap_all_gather(pestle_vmap_t* v, pestle_node_t* node,
+                            pv_t* const* operands, const bool* is_batched,
+                            pv_t** out) {
+  pestle_attr_t attrs[PESTLE_MAX_ATTRS];
+  pestle_status_t status = pestle_vmap_attrs(v, node, attrs);
+  pestle_f_fail(&v->f, status);
+  for (uint32_t i = 0; i < node->operand_count && !status; ++i) {
+    pestle_type_t type = pestle_vmap_type(v, node->results[i].type);
+    out[i] = make(&v->f, PESTLE_OP_ALL_GATHER,
+                  pestle_vmap_batch(v, operands[i], is_batched[i]), &type,
+                  attrs, node->attr_count);
+  }
+}
