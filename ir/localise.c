@@ -254,6 +254,9 @@ static pestle_status_t visit_global(localise_t* l, pestle_node_t* node) {
                            node->results[0].type, &s));
   pestle_value_t* v = pestle_node_operand(node, 0);
   PESTLE_TRY(check_part(node, &s, node->results[0].type, v->type));
+  // Of a computation within another one: in parts along axes of its own.
+  PESTLE_TRY(find_whole(l, v, &v));
+  pestle_node_set_operand(node, 0, v);
   if (!s.replicated) return set_sharding(l, &node->results[0], &s);
   pestle_value_replace_all_uses(&node->results[0], v);
   pestle_node_erase(node);

@@ -91,6 +91,27 @@ static void some_axes(void** state) {
       4, 2, 2, parts, 3, 2, 1, 0, 7, 6, 5, 4);
 }
 
+// One within another: parts along y of what is a part along x.
+static void nested(void** state) {
+  (void)state;
+  assert_i32(
+      MESH("[\"x\"=2, \"y\"=2]",
+           MAIN(IN("8xi32", "[{\"x\", \"y\"}]"), "8xi32", "[{\"x\", \"y\"}]",
+                "%o = sdy.manual_computation(%a) in_shardings=[<@m, "
+                "[{\"x\"}]>] out_shardings=[<@m, [{\"x\"}]>] "
+                "manual_axes={\"x\"} (%b: tensor<4xi32>) {\n"
+                "%p = sdy.manual_computation(%b) in_shardings=[<@m, "
+                "[{\"y\"}]>] out_shardings=[<@m, [{\"y\"}]>] "
+                "manual_axes={\"y\"} (%c: tensor<2xi32>) {\n"
+                "%d = stablehlo.reverse %c, dims = [0] : tensor<2xi32>\n"
+                "sdy.return %d : tensor<2xi32>\n"
+                "} : (tensor<4xi32>) -> tensor<4xi32>\n"
+                "sdy.return %p : tensor<4xi32>\n"
+                "} : (tensor<8xi32>) -> tensor<8xi32>\n"
+                "%r = stablehlo.reverse %o, dims = [0] : tensor<8xi32>\n")),
+      4, 2, 2, parts, 6, 7, 4, 5, 2, 3, 0, 1);
+}
+
 // A value in parts that a loop reads, and one that it makes.
 static void loops(void** state) {
   (void)state;
@@ -159,7 +180,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gathers), cmocka_unit_test(reshards),
       cmocka_unit_test(sums),    cmocka_unit_test(some_axes),
-      cmocka_unit_test(loops),   cmocka_unit_test(refuses),
+      cmocka_unit_test(loops),   cmocka_unit_test(nested),
+      cmocka_unit_test(refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
