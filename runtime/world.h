@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a world of this process, and how they meet.
-//
-// A rank posts what it has come to and waits until all members of its group have
-// done so too; then it reads what it needs of theirs, where they have it, and stays
-// until nobody reads what is its own. Nothing is copied but results, and nobody works
-// for another. Waiting is on a condition variable, never on the thread pool: ranks
-// whose kernels fill the pool cannot keep others from coming.
+// The ranks of a world, and how they meet: by a transport's table (plugin.h), which
+// is that between threads of this process (host_transport.h).
 #ifndef PESTLE_RUNTIME_WORLD_H_
 #define PESTLE_RUNTIME_WORLD_H_
 
 #include "base/thread.h"
 #include "pestle/allocator.h"
-#include "pestle/collective.h"
+#include "pestle/plugin.h"
 #include "pestle/world.h"
-
-typedef struct pestle_world_shared_t pestle_world_shared_t;
 
 struct pestle_world_s {
   pestle_refcount_t refcount;
-  pestle_world_shared_t* shared;
-  int32_t rank;
-  uint64_t sequence;           // of its latest collective
-  atomic_uint_fast64_t bytes;  // of others that it has read
+  pestle_context_t* context;
+  const pestle_collective_api_t* api;
+  void* transport;  // its |self|
+  pestle_comm_t* comm;
+  int32_t rank, size;
+  uint64_t sequence;  // of its latest collective
 };
 
 // The number of the rank's next collective.
