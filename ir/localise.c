@@ -7,8 +7,9 @@
 //     return global %b [{"i"}]        // [8]
 //
 // Values without a sharding are whole on every process, which each makes for itself.
-// A computation that wants a part of such a one takes a slice by its number, and an op
-// outside of computations that wants a value in parts gets all of it by all_gather.
+// A computation that wants a part of such a one takes a slice by its number. Outside of
+// computations an elementwise op on values in parts is done on the parts; any other op
+// that wants such a value gets all of it by all_gather.
 #include <string.h>
 
 #include "base/map.h"
@@ -263,9 +264,43 @@ static pestle_status_t visit_global(localise_t* l, pestle_node_t* node) {
   return NULL;
 }
 
+// The parts, alike, of the operands of an elementwise op, which each process then
+// does on its own; NULL where there are none, or others.
+static const pestle_sharding_t* common_parts(const localise_t* l,
+                                             const pestle_node_t* node) {
+  const pestle_sharding_t* common = NULL;
+  if (!pestle_op_is_scalar(node->op) && node->op != PESTLE_OP_CONVERT)
+    return NULL;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_value_t* v = pestle_node_operand(node, i);
+    const pestle_sharding_t* s = sharding_of(l, v);
+    bool alike = v->type->rank == node->results[0].type->rank;
+    if (!s && (alike || !v->type->rank)) continue;
+    if (!s || !alike || s->sums > 1) return NULL;
+    if (common && !pestle_sharding_equal(common, s)) return NULL;
+    common = s;
+  }
+  return common;
+}
+
+static pestle_status_t visit_elementwise(localise_t* l, pestle_node_t* node,
+                                         const pestle_sharding_t* s) {
+  pestle_formula_t f = pestle_formula_before(node);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    pestle_value_t* v = pestle_node_operand(node, i);
+    if (sharding_of(l, v) || !v->type->rank) continue;
+    v = pestle_sharding_take(&f, v, s);
+    PESTLE_TRY(f.status);
+    pestle_node_set_operand(node, i, v);
+  }
+  return set_sharding(l, &node->results[0], s);
+}
+
 static pestle_status_t visit(localise_t* l, pestle_node_t* node) {
   if (is_marker(node, local_name)) return visit_local(l, node);
   if (is_marker(node, global_name)) return visit_global(l, node);
+  const pestle_sharding_t* s = common_parts(l, node);
+  if (s) return visit_elementwise(l, node, s);
   bool ends =
       node->op == PESTLE_OP_RETURN && node->block == l->entry->body->block;
   for (uint32_t i = 0; i < node->operand_count && !ends; ++i) {
@@ -403,6 +438,17 @@ static pestle_status_t finish_results(localise_t* l) {
   return NULL;
 }
 
+static pestle_status_t finish_elementwise(localise_t* l) {
+  const pestle_region_t* body = l->entry->body;
+  for (pestle_node_t* n = NULL; (n = pestle_region_next(body, n));) {
+    if (is_marker(n, global_name) || is_marker(n, local_name)) continue;
+    const pestle_sharding_t* s =
+        n->result_count == 1 ? sharding_of(l, &n->results[0]) : NULL;
+    if (s) PESTLE_TRY(make_local(l, &n->results[0], s));
+  }
+  return NULL;
+}
+
 // Values in parts are their parts from now on.
 static void drop_markers(localise_t* l) {
   const pestle_region_t* body = l->entry->body;
@@ -426,6 +472,7 @@ static pestle_status_t localise(localise_t* l) {
   }
   PESTLE_TRY(finish_results(l));
   PESTLE_TRY(finish_arguments(l));
+  PESTLE_TRY(finish_elementwise(l));
   drop_markers(l);
   return NULL;
 }

@@ -70,6 +70,22 @@ pestle_value_t* pestle_sharding_slice(pestle_formula_t* f,
   return first_summand(f, part, &number->results[0], s);
 }
 
+pestle_value_t* pestle_sharding_take(pestle_formula_t* f, pestle_value_t* whole,
+                                     const pestle_sharding_t* s) {
+  const pestle_node_t* n = whole->node;
+  pestle_type_t local = pestle_sharding_local(s, whole->type);
+  if (n && n->op == PESTLE_OP_CONSTANT && PESTLE_NODE_ELEMENTS(n)->splat) {
+    pestle_elements_t e = *PESTLE_NODE_ELEMENTS(n);
+    e.type = local;
+    return pestle_f_elements(f, &e);
+  }
+  if (n && n->op == PESTLE_OP_BROADCAST_IN_DIM &&
+      !pestle_node_operand(n, 0)->type->rank) {
+    return pestle_f_broadcast_to(f, pestle_node_operand(n, 0), &local, NULL);
+  }
+  return pestle_sharding_slice(f, whole, s);
+}
+
 // Groups of |count| processes that are |stride| apart in the list.
 static bool make_groups(pestle_formula_t* f, const pestle_sharding_t* s,
                         int64_t count, int64_t stride, pestle_elements_t* out) {

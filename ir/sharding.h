@@ -76,6 +76,9 @@ pestle_module_localise(pestle_module_t* module);
 pestle_value_t* pestle_sharding_slice(pestle_formula_t* f,
                                       pestle_value_t* whole,
                                       const pestle_sharding_t* sharding);
+// The same, of numbers that are everywhere alike without a slice.
+pestle_value_t* pestle_sharding_take(pestle_formula_t* f, pestle_value_t* whole,
+                                     const pestle_sharding_t* sharding);
 // What the processes have parts of, this one |part|, on all of them.
 pestle_value_t* pestle_sharding_gather(pestle_formula_t* f,
                                        pestle_value_t* part,

@@ -32,6 +32,54 @@ static void gathers(void** state) {
       2, 4, 6, 8, 10, 12, 14, 0, 2, 4, 6, 8, 10, 12, 14);
 }
 
+static int count_ops(const char* text, pestle_op_t op) {
+  pestle_context_t* context = text_context();
+  pestle_module_t* module = text_parse(context, text);
+  const pestle_region_t* body = pestle_module_entry(module)->body;
+  int count = 0;
+  for (const pestle_node_t* n = NULL; (n = pestle_region_next(body, n));)
+    count += n->op == op;
+  pestle_module_release(module);
+  pestle_context_release(context);
+  return count;
+}
+
+// Elementwise ops stay with the parts, whose parts their result is; numbers that are
+// not everywhere the same are cut.
+static void stays(void** state) {
+  (void)state;
+  static const char text[] =
+      MESH("[\"x\"=4]",
+           "func.func public @main(" IN("8xi32", "[{\"x\"}]")
+           ") -> tensor<8xi32> {\n"
+           "%n = stablehlo.constant dense<[0, 1, 0, 1, 0, 1, 0, 9]> : "
+           "tensor<8xi32>\n"
+           "%two = stablehlo.constant dense<2> : tensor<8xi32>\n"
+           "%s = stablehlo.constant dense<3> : tensor<i32>\n"
+           "%b = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<i32>) -> "
+           "tensor<8xi32>\n"
+           "%m = stablehlo.multiply %a, %two : tensor<8xi32>\n"
+           "%p = stablehlo.add %m, %n : tensor<8xi32>\n"
+           "%c = stablehlo.compare GT, %p, %b : (tensor<8xi32>, "
+           "tensor<8xi32>) -> tensor<8xi1>\n"
+           "%r = stablehlo.select %c, %p, %b : tensor<8xi1>, tensor<8xi32>\n"
+           "return %r : tensor<8xi32>\n}");
+  assert_i32(text, 4, 2, 2, parts, 3, 3, 4, 7, 8, 11, 12, 23);
+  assert_int_equal(count_ops(text, PESTLE_OP_ALL_GATHER), 0);
+  // Of two that lie in different parts both are gathered.
+  assert_int_equal(
+      count_ops(
+          MESH("[\"x\"=2, \"y\"=2]",
+               MAIN(IN("4x2xi32",
+                       "[{\"x\"}, {}]") ", %b: tensor<4x2xi32> "
+                                        "{sdy.sharding = #sdy.sharding<@m, "
+                                        "[{\"y\"}, {}]>}",
+                    "4x2xi32", "[{}, {}]",
+                    "%r = stablehlo.add %a, %b : tensor<4x2xi32>\n")),
+          PESTLE_OP_ALL_GATHER),
+      2);
+}
+
 // Rows along x, columns along y: to columns along x, rows along y.
 static void reshards(void** state) {
   (void)state;
@@ -178,10 +226,10 @@ static void refuses(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gathers), cmocka_unit_test(reshards),
-      cmocka_unit_test(sums),    cmocka_unit_test(some_axes),
-      cmocka_unit_test(loops),   cmocka_unit_test(nested),
-      cmocka_unit_test(refuses),
+      cmocka_unit_test(gathers),   cmocka_unit_test(stays),
+      cmocka_unit_test(reshards),  cmocka_unit_test(sums),
+      cmocka_unit_test(some_axes), cmocka_unit_test(loops),
+      cmocka_unit_test(nested),    cmocka_unit_test(refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
