@@ -145,8 +145,11 @@ static pestle_status_t check_safetensors(const file_t* file) {
   uint64_t length = 0;
   for (int i = 7; i >= 0; --i)
     length = length << 8 | file->data[i];
-  if (length < 2 || length > file->size - 8 || file->data[8] != '{' ||
-      (file->data[9] != '"' && file->data[9] != '}')) {
+  if (length < 2 || length > file->size - 8 || file->data[8] != '{')
+    return NULL;
+  size_t end = length < 4096 ? 8 + (size_t)length : 8 + 4096;
+  if (file->data[9] != '"' && file->data[9] != '}' &&
+      !holds(file, 8, end, "\":")) {
     return NULL;
   }
   return say(file, PESTLE_STATUS_UNSUPPORTED,
@@ -268,6 +271,13 @@ pestle_status_t pestle_foreign_check_protobuf(const char* name,
   if (has(f.bytes, 63) && has(f.bytes, 1)) {
     return say(&file, PESTLE_STATUS_UNSUPPORTED, "a Caffe model",
                "convert it to ONNX");
+  }
+  // GraphProto: nodes, and what goes in or out; ModelProto's field 1 is a number.
+  if (has(f.bytes, 1) && (has(f.bytes, 11) || has(f.bytes, 12)) &&
+      !(f.bytes & ~UINT64_C(0x1fc26))) {
+    return say(&file, PESTLE_STATUS_MALFORMED, "an ONNX graph without a model",
+               "onnx.helper.make_model(graph) says its opset, onnx.save() "
+               "writes it");
   }
   // TensorProto: a data type, and a name or the data.
   if (has(f.varints, 2) && (has(f.bytes, 8) || has(f.bytes, 9))) {

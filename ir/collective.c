@@ -180,7 +180,7 @@ static pestle_status_t check_once(const pestle_node_t* node,
   if (!seen) return PESTLE_OOM();
   for (size_t i = 0; i < (size_t)groups->count * groups->size; ++i) {
     int32_t rank = groups->ranks[i];
-    uint8_t bit = pairs ? (uint8_t)(1 << (i & 1)) : 1;
+    uint8_t bit = (uint8_t)(pairs ? 1 << (i & 1) : 1);
     if (rank < 0) continue;
     if (seen[rank] & bit) {
       return PESTLE_ERROR(

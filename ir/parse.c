@@ -233,6 +233,14 @@ static pestle_status_t read_source(const pestle_again_source_t* source,
   return status;
 }
 
+// The text behind the byte order mark that some editors begin a file with.
+static pestle_str_t skip_mark(const char* text, size_t size) {
+  bool marked = size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3);
+  if (!size) text = "";
+  return marked ? pestle_str_make(text + 3, size - 3)
+                : pestle_str_make(text, size);
+}
+
 pestle_status_t pestle_module_parse(pestle_context_t* context, const char* text,
                                     size_t size, const char* file,
                                     pestle_module_t** out_module) {
@@ -240,7 +248,7 @@ pestle_status_t pestle_module_parse(pestle_context_t* context, const char* text,
   PESTLE_REQUIRE(context && (text || !size) && out_module,
                  "a context, a text and a place for the module");
   pestle_parser_t parser;
-  pestle_str_t all = pestle_str_make(size ? text : "", size);
+  pestle_str_t all = skip_mark(text, size);
   parser_init(context, all, file, &parser);
   pestle_status_t status = read_text(&parser, out_module);
   bool again = status && parser.shapes.wanted;

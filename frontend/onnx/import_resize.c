@@ -15,7 +15,7 @@ typedef struct resize_t {
   filter_t filter;
   pestle_str_t coordinates, nearest;
   double cubic_a, extrapolation;
-  bool antialias, exclude_outside;
+  bool antialias, exclude_outside, by_scales;
   double scale[PESTLE_MAX_RANK];
   int64_t out[PESTLE_MAX_RANK];
   double roi[2][PESTLE_MAX_RANK];  // start, end
@@ -32,27 +32,39 @@ typedef struct taps_t {
 
 // --- Where an output element lies in the input ---
 
+// Scales are f32, and so is what other implementations divide by them: the point
+// between two elements, or on one, goes to the same side as theirs.
+static double rounded(const resize_t* how, double number) {
+  return how->filter == FILTER_NEAREST && how->by_scales
+             ? (double)(float)number
+             : number;
+}
+
 static double origin(const resize_t* how, int64_t axis, int64_t extent,
                      int64_t x) {
-  double scale = how->scale[axis], in = (double)extent;
+  double scale = rounded(how, how->scale[axis]), in = (double)extent;
   double out = (double)how->out[axis], at = (double)x;
+  double wide = rounded(how, scale * in);  // before it is an extent
   pestle_str_t mode = how->coordinates;
   if (pestle_str_equal_c(mode, "align_corners")) {
     // ONNX's own cases measure the output before it is rounded to an extent.
-    return out <= 1 ? 0 : at * (in - 1) / (scale * in - 1);
+    return out <= 1 ? 0 : rounded(how, at * (in - 1) / (wide - 1));
   }
-  if (pestle_str_equal_c(mode, "asymmetric")) return at / scale;
+  if (pestle_str_equal_c(mode, "asymmetric")) return rounded(how, at / scale);
   if (pestle_str_equal_c(mode, "tf_crop_and_resize")) {
-    double start = how->roi[0][axis], length = how->roi[1][axis] - start;
-    double first = start * (in - 1);
+    double start = how->roi[0][axis];
+    double length = rounded(how, how->roi[1][axis] - start);
+    double first = rounded(how, start * (in - 1));
+    double rest = rounded(how, at * length);
+    rest = rounded(how, rest * (in - 1));
     return out <= 1 ? first + length * (in - 1) / 2
-                    : first + at * length * (in - 1) / (scale * in - 1);
+                    : rounded(how, first + rounded(how, rest / (wide - 1)));
   }
   if (pestle_str_equal_c(mode, "pytorch_half_pixel") && out <= 1) return -0.5;
-  double middle = (at + 0.5) / scale - 0.5;
+  double middle = rounded(how, rounded(how, (at + 0.5) / scale) - 0.5);
   if (pestle_str_equal_c(mode, "half_pixel_symmetric")) {
-    double adjustment = out / (scale * in);
-    return in / 2 * (1 - adjustment) + middle;
+    double adjustment = rounded(how, out / wide);
+    return rounded(how, in / 2 * rounded(how, 1 - adjustment) + middle);
   }
   return middle;
 }
@@ -356,12 +368,19 @@ static void scale_from_sizes(pestle_onnx_call_t* call, const pestle_value_t* x,
   }
 }
 
+// An extent times a scale in f32, as ONNX's shape inference has it: 5 times 2.6,
+// which f32 has a little less of, is 13.
+static double scaled(double extent, double scale) {
+  return (double)floorf((float)extent * (float)scale);
+}
+
 // Fills scale and out from the scales or sizes that are given for |axes|.
 static bool read_target(pestle_onnx_call_t* call, const pestle_value_t* x,
                         const int64_t* axes, size_t count, size_t scales_at,
                         resize_t* how) {
   double numbers[PESTLE_MAX_RANK];
   bool sizes = call->opset >= 11 && has_elements(call, 3);
+  how->by_scales = !sizes;
   if (!read_numbers(call, sizes ? 3 : scales_at, sizes ? "sizes" : "scales",
                     count, numbers)) {
     return false;
@@ -370,7 +389,7 @@ static bool read_target(pestle_onnx_call_t* call, const pestle_value_t* x,
     scale_from_sizes(call, x, axes, numbers, count, how);
   } else {
     for (size_t i = 0; i < count; ++i) {
-      double size = floor((double)pestle_onnx_dim(x, axes[i]) * numbers[i]);
+      double size = scaled((double)pestle_onnx_dim(x, axes[i]), numbers[i]);
       how->scale[axes[i]] = numbers[i];
       how->out[axes[i]] = size >= 0 && size < 1e12 ? (int64_t)size : -1;
     }
@@ -492,6 +511,7 @@ void pestle_onnx_import_upsample(pestle_onnx_call_t* call) {
   resize_t how = make_resize(x);
   how.coordinates = PESTLE_STR("asymmetric");
   how.nearest = PESTLE_STR("floor");
+  how.by_scales = true;
   read_mode(call, &how);
   int64_t axes[PESTLE_MAX_RANK];
   size_t count = (size_t)rank_of(x);
@@ -511,7 +531,7 @@ void pestle_onnx_import_upsample(pestle_onnx_call_t* call) {
   }
   for (size_t i = 0; i < count; ++i) {
     how.scale[i] = (double)scales->floats[i];
-    double size = floor((double)how.out[i] * how.scale[i]);
+    double size = scaled((double)how.out[i], how.scale[i]);
     if (!(how.scale[i] > 0) || !(size < 1e12)) {
       pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                        "axis %zu is resized by %g", i, how.scale[i]);

@@ -481,8 +481,33 @@ static double next_number(pestle_onnx_call_t* call, numbers_t* numbers,
   return missing;
 }
 
+static int lower(int c) {
+  return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
+}
+
+static bool is_spelled(pestle_str_t name, const char* function) {
+  if (name.size != strlen(function)) return false;
+  for (size_t i = 0; i < name.size; ++i) {
+    if (lower(name.data[i]) != lower(function[i])) return false;
+  }
+  return true;
+}
+
+// Exporters write 'tanh' as well as 'Tanh', and ONNX Runtime takes either.
+static pestle_str_t function_name(pestle_str_t name) {
+  static const char* const functions[] = {
+      "Relu",       "Tanh",        "Sigmoid", "Affine",   "LeakyRelu",
+      "ScaledTanh", "HardSigmoid", "Elu",     "Softsign", "ThresholdedRelu",
+      "Softplus"};
+  for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); ++i) {
+    if (is_spelled(name, functions[i])) return pestle_str(functions[i]);
+  }
+  return name;
+}
+
 static activation_t parameterise(pestle_onnx_call_t* call, pestle_str_t name,
                                  numbers_t* alphas, numbers_t* betas) {
+  name = function_name(name);
   activation_t result = {name, 0, 0};
   for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); ++i) {
     const parameters_t* p = &parameters[i];

@@ -349,6 +349,26 @@ static void test_resize_integers(void** state) {
             "39");
 }
 
+// The extent that f32 gives, where 0.7 and 2.6 are a little less than their names,
+// and the element at which f32 puts a point: 1 / 0.33333334 is 3, and not below.
+static void test_resize_in_f32(void** state) {
+  (void)state;
+  onnx_case("Resize", 19, "mode:nearest", "f32[3]=1,2,3 - !f32[1]=0.7",
+            "f32[2]=1,3");
+  onnx_case("Resize", 19,
+            "mode:nearest coordinate_transformation_mode:asymmetric "
+            "nearest_mode:floor",
+            "f32[10]=0,1,2,3,4,5,6,7,8,9 - !f32[1]=0.7",
+            "f32[7]=0,1,2,4,5,7,8");
+  onnx_case("Upsample", 9, "mode:nearest", "f32[5]=1,2,3,4,5 !f32[1]=2.6",
+            "f32[13]=1,1,1,2,2,2,3,3,4,4,4,5,5");
+  onnx_case("Resize", 19,
+            "mode:nearest coordinate_transformation_mode:asymmetric "
+            "nearest_mode:floor",
+            "f32[10]=0,1,2,3,4,5,6,7,8,9 - !f32[1]=0.33333334",
+            "f32[3]=0,3,6");
+}
+
 static void test_deform_conv(void** state) {
   (void)state;
   onnx_case("DeformConv", 19, "kernel_shape=[2,2] pads=[0,0,0,0]",
@@ -599,7 +619,7 @@ static void test_recurrent_activations(void** state) {
   (void)state;
   onnx_case("LSTM", 14,
             "hidden_size=1 direction:bidirectional "
-            "activations:[Sigmoid,LeakyRelu,Elu,HardSigmoid,Tanh,LeakyRelu] "
+            "activations:[sigmoid,leakyrelu,Elu,HardSigmoid,tanh,LeakyRelu] "
             "activation_alpha=[0.3,0.7,0.25,0.9] activation_beta=[0.45]",
             "f32[2,1,2]=0.25,0.75,0.25,-1.25 "
             "f32[2,4,2]=1,0.5,-0.5,0.5,0.25,0.25,0,0.5,-0.75,-0.25,-0.5,0.5,0,-"
@@ -651,6 +671,7 @@ int main(void) {
       cmocka_unit_test(test_roi_align_adaptive),
       cmocka_unit_test(test_norm_statistics),
       cmocka_unit_test(test_resize_integers),
+      cmocka_unit_test(test_resize_in_f32),
       cmocka_unit_test(test_hyperbolic),
       cmocka_unit_test(test_sums_of_narrow_floats),
       cmocka_unit_test(test_deform_conv),
