@@ -21,11 +21,21 @@ static uintptr_t block_begin(const pestle_arena_block_t* block) {
   return (uintptr_t)(block + 1);
 }
 
+static void free_block(pestle_arena_t* arena, pestle_arena_block_t* block) {
+  if (!block) return;
+  arena->total_size -= block->size;
+  pestle_dealloc(arena->allocator, block, block->size);
+}
+
 static void free_top(pestle_arena_t* arena) {
   pestle_arena_block_t* block = arena->top;
   arena->top = block->below;
-  arena->total_size -= block->size;
-  pestle_dealloc(arena->allocator, block, block->size);
+  free_block(arena, block);
+}
+
+static void free_spare(pestle_arena_t* arena) {
+  free_block(arena, arena->spare);
+  arena->spare = NULL;
 }
 
 // Continues in the block that is the top now, at |next|.
@@ -41,6 +51,7 @@ void pestle_arena_init(pestle_allocator_t allocator,
 }
 
 void pestle_arena_deinit(pestle_arena_t* arena) {
+  free_spare(arena);
   while (arena->top)
     free_top(arena);
   continue_at(arena, 0);
@@ -48,20 +59,26 @@ void pestle_arena_deinit(pestle_arena_t* arena) {
 }
 
 void pestle_arena_reset(pestle_arena_t* arena) {
+  free_spare(arena);
   // The newest block stays unless it was made for one huge request.
   while (arena->top && arena->top->below) {
     pestle_arena_block_t* top = arena->top;
     if (top->size <= LAST_BLOCK_SIZE) {
       pestle_arena_block_t* below = top->below;
       top->below = below->below;
-      arena->total_size -= below->size;
-      pestle_dealloc(arena->allocator, below, below->size);
+      free_block(arena, below);
     } else {
       free_top(arena);
     }
   }
   if (arena->top && arena->top->size > LAST_BLOCK_SIZE) free_top(arena);
   continue_at(arena, arena->top ? block_begin(arena->top) : 0);
+}
+
+static void put_on_top(pestle_arena_t* arena, pestle_arena_block_t* block) {
+  block->below = arena->top;
+  arena->top = block;
+  continue_at(arena, block_begin(block));
 }
 
 // Puts a block on top that has room for |size| bytes at |alignment|.
@@ -71,15 +88,18 @@ static bool add_block(pestle_arena_t* arena, size_t size, size_t alignment) {
                              &needed)) {
     return false;
   }
+  if (arena->spare && arena->spare->size >= needed) {
+    put_on_top(arena, arena->spare);
+    arena->spare = NULL;
+    return true;
+  }
   size_t block_size = needed > arena->block_size ? needed : arena->block_size;
   pestle_arena_block_t* block = pestle_alloc(arena->allocator, block_size);
   if (!block) return false;
-  block->below = arena->top;
   block->size = block_size;
-  arena->top = block;
   arena->total_size += block_size;
   if (arena->block_size < LAST_BLOCK_SIZE) arena->block_size *= 2;
-  continue_at(arena, block_begin(block));
+  put_on_top(arena, block);
   return true;
 }
 
@@ -151,8 +171,18 @@ pestle_arena_mark_t pestle_arena_mark(const pestle_arena_t* arena) {
   return (pestle_arena_mark_t){.top = arena->top, .next = arena->next};
 }
 
+// Scratch memory that is rewound again and again at the end of a block would
+// otherwise ask for the next block, a mapping of its own, each time.
 void pestle_arena_rewind(pestle_arena_t* arena, pestle_arena_mark_t mark) {
-  while (arena->top != mark.top)
-    free_top(arena);
+  while (arena->top != mark.top) {
+    pestle_arena_block_t* block = arena->top;
+    if (block->size > LAST_BLOCK_SIZE) {
+      free_top(arena);
+      continue;
+    }
+    free_spare(arena);
+    arena->top = block->below;
+    arena->spare = block;
+  }
   continue_at(arena, mark.next);
 }

@@ -117,8 +117,34 @@ static void test_arena_rewinds(void** state) {
   assert_string_equal(kept, "kept");
   assert_ptr_equal(pestle_arena_alloc(&arena, 64, 64), first);
   pestle_arena_rewind(&arena, empty);
-  assert_int_equal(atomic_load(&memory.live_bytes), 0);
+  assert_int_equal(atomic_load(&memory.live_bytes), arena.total_size);
+  assert_true(arena.total_size <= 1024 * 1024);
   assert_non_null(pestle_arena_alloc(&arena, 1, 1));
+  pestle_arena_deinit(&arena);
+  pestle_test_allocator_check(&memory);
+}
+
+// A rewind at the end of a block does not ask for the next block again and again.
+static void test_arena_rewinds_without_requests(void** state) {
+  (void)state;
+  pestle_test_allocator_t memory;
+  pestle_test_allocator_init(&memory, 0);
+  pestle_arena_t arena;
+  pestle_arena_init(pestle_test_allocator(&memory), &arena);
+  for (int i = 0; i < 4000; ++i) {
+    pestle_arena_alloc(&arena, 1000, 8);
+    pestle_arena_mark_t mark = pestle_arena_mark(&arena);
+    for (int k = 0; k < 3; ++k)
+      assert_non_null(pestle_arena_alloc(&arena, 1000, 8));
+    pestle_arena_rewind(&arena, mark);
+  }
+  assert_true(atomic_load(&memory.request_count) < 20);
+  // A huge block goes at once.
+  pestle_arena_mark_t mark = pestle_arena_mark(&arena);
+  size_t held = arena.total_size;
+  assert_non_null(pestle_arena_alloc(&arena, 8 << 20, 8));
+  pestle_arena_rewind(&arena, mark);
+  assert_true(arena.total_size <= held);
   pestle_arena_deinit(&arena);
   pestle_test_allocator_check(&memory);
 }
@@ -212,6 +238,7 @@ int main(void) {
       cmocka_unit_test(test_arena_holds_huge_blocks),
       cmocka_unit_test(test_arena_reset_reuses_memory),
       cmocka_unit_test(test_arena_rewinds),
+      cmocka_unit_test(test_arena_rewinds_without_requests),
       cmocka_unit_test(test_arena_out_of_memory),
       cmocka_unit_test(test_vec),
       cmocka_unit_test(test_vec_of_structs),
