@@ -73,6 +73,9 @@ bool pestle_built_i64(pestle_built_t* b, const char* key, bool required,
 // The integers of operand |index|, a constant. False, and a failure that says to
 // whoever reads the module what it would have to know, where it is none.
 bool pestle_built_integers(pestle_built_t* b, size_t index, pestle_i64s_t* out);
+// Takes the operands that say the results' extents (indices_of_shape_operands) from a
+// custom call, and gives its results those; another stays as it is.
+void pestle_built_take_shapes(pestle_built_t* b);
 // A region of |types| that calls the one function in called_computations with the
 // first |reads| of its arguments and returns what that gives, |results| values. NULL,
 // and a failure, where there is none.

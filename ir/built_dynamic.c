@@ -57,32 +57,84 @@ static bool flat_numbers(pestle_built_t* b, size_t index, pestle_i64s_t* out) {
   return !b->f.status;
 }
 
-// The result's type: as it is written, or with the extents that operand |index|
-// has, which may be 1 for what is repeated.
-static bool shape(pestle_built_t* b, size_t index, pestle_dtype_t dtype,
-                  pestle_type_t* out) {
+// Gives |type| the extents that operand |index| has, where it lacks any.
+static bool fill_extents(pestle_built_t* b, size_t index, pestle_type_t* type) {
   pestle_i64s_t dims;
-  *out = b->types[0];
-  out->dtype = dtype;
-  if (pestle_type_is_static(out)) return true;
+  if (pestle_type_is_static(type)) return true;
   if (!pestle_built_integers(b, index, &dims)) return false;
-  if (dims.count != (size_t)out->rank) {
+  if (dims.count != (size_t)type->rank) {
     FAIL(b, MALFORMED, "operand %zu has %zu extents for a result of rank %d",
-         index, dims.count, (int)out->rank);
+         index, dims.count, (int)type->rank);
     return false;
   }
   for (size_t i = 0; i < dims.count; ++i) {
-    bool fits = dims.data[i] >= 0 && (out->dims[i] == PESTLE_DIM_DYNAMIC ||
-                                      out->dims[i] == dims.data[i]);
+    bool fits = dims.data[i] >= 0 && (type->dims[i] == PESTLE_DIM_DYNAMIC ||
+                                      type->dims[i] == dims.data[i]);
     if (!fits) {
       FAIL(b, MALFORMED, "extent %zu is %lld, which the result's type has not",
            i, (long long)dims.data[i]);
       return false;
     }
-    out->dims[i] = dims.data[i];
+    type->dims[i] = dims.data[i];
   }
-  if (!b->f.status) b->f.status = pestle_type_check(out);
+  if (!b->f.status) b->f.status = pestle_type_check(type);
   return !b->f.status;
+}
+
+// The result's type: as it is written, or with the extents that operand |index|
+// has, which may be 1 for what is repeated.
+static bool shape(pestle_built_t* b, size_t index, pestle_dtype_t dtype,
+                  pestle_type_t* out) {
+  *out = b->types[0];
+  out->dtype = dtype;
+  return fill_extents(b, index, out);
+}
+
+// --- Results' extents as operands of a custom call ---
+
+// A call whose results have symbols for extents is given these behind its operands,
+// a list for each result:
+//
+//   custom_call @lapack_spotrf_ffi(%a, %shape0, %shape1)
+//       {indices_of_shape_operands = dense<[1, 2]>} : .. -> (?x3x3, ?)
+//
+// It becomes the call of the other operands, with those types.
+void pestle_built_take_shapes(pestle_built_t* b) {
+  pestle_i64s_t places;
+  if (!pestle_built_i64s(b, "indices_of_shape_operands", false, &places) ||
+      !places.count) {
+    return;
+  }
+  size_t n = b->operand_count, kept = 0;
+  pestle_type_t* types =
+      PESTLE_ARENA_ARRAY(b->arena, pestle_type_t, b->type_count + 1);
+  pestle_value_t** operands =
+      PESTLE_ARENA_ARRAY(b->arena, pestle_value_t*, n + 1);
+  bool* taken = PESTLE_ARENA_ARRAY(b->arena, bool, n + 1);
+  if (!types || !operands || !taken) {
+    b->f.status = PESTLE_OOM();
+    return;
+  }
+  for (size_t i = 0; i < places.count; ++i) {
+    bool fits = places.count == b->type_count && places.data[i] >= 0 &&
+                (uint64_t)places.data[i] < n && !taken[places.data[i]];
+    if (!fits) {
+      FAIL(b, MALFORMED,
+           "'indices_of_shape_operands' does not name an operand of its own "
+           "for each of %zu results",
+           b->type_count);
+      return;
+    }
+    taken[places.data[i]] = true;
+    types[i] = b->types[i];
+    if (!fill_extents(b, (size_t)places.data[i], &types[i])) return;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    if (!taken[i]) operands[kept++] = b->operands[i];
+  }
+  b->operands = operands;
+  b->operand_count = kept;
+  b->types = types;
 }
 
 // --- Extents as numbers ---

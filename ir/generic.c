@@ -668,10 +668,14 @@ static pestle_status_t check_built(const pestle_built_t* b) {
 
 static pestle_status_t run_built(pestle_built_t* b,
                                  const pestle_built_row_t* row) {
+  const pestle_type_t* written = b->types;
+  pestle_built_take_shapes(b);
+  PESTLE_TRY(b->f.status);
   PESTLE_TRY(check_counts(row, b->operand_count, b->type_count));
   memset(b->results, 0, b->type_count * sizeof(*b->results));
   row->build(b);
   PESTLE_TRY(b->f.status);
+  b->types = written;
   return check_built(b);
 }
 

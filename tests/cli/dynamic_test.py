@@ -295,6 +295,28 @@ def calls():
     judge("calls", text, [x], e / e.sum(1, keepdims=True))
 
 
+def factor():
+    """LAPACK's Cholesky factor of symbolic extents: the results' are operands."""
+    a = array(3, 1, 4)
+    n = a.shape[2]
+    a = (np.einsum("bij,bkj->bik", a, a)[:, :1, :1] * np.ones((n, n))
+         + 9 * np.eye(n)).astype(np.float32)
+    batch = int(rng.integers(2))
+    unknown = [0] if batch else [0, 1, 2]
+    ty = of(a, unknown)
+    first = t(["?"], "i32")
+    lines = extents(a, unknown=unknown)
+    lines += [joined("%s", ["%d0v", "%d1v", "%d2v"]),
+              "%r:2 = stablehlo.custom_call @lapack_spotrf_ffi(%x, %s, %d0v) "
+              "{indices_of_shape_operands = dense<[1, 2]> : tensor<2xi64>, "
+              "mhlo.backend_config = {uplo = 76 : ui8}, operand_layouts = [dense<[1, 2, 0]> "
+              ": tensor<3xindex>, dense<0> : tensor<1xindex>, dense<0> : tensor<1xindex>], "
+              "result_layouts = [dense<[1, 2, 0]> : tensor<3xindex>, dense<0> : "
+              f"tensor<1xindex>]}} : ({ty}, tensor<3xi32>, tensor<1xi32>) -> ({ty}, {first})"]
+    lower = np.linalg.cholesky(a.astype(np.float64)).astype(np.float32)
+    judge("factor", function([f"%x: {ty}"], ty, lines, "%r#0"), [a], lower)
+
+
 def loop():
     """A sum of as many rows as there are, in a loop over a carried buffer."""
     x = array(2, 2, 6)
@@ -363,7 +385,7 @@ def static_result():
 
 
 kinds = [broadcast, iota, reshape, pad, slices, slice_of_run, gather, convolution, fewer, calls,
-         loop, arithmetic, by_value, static_result]
+         factor, loop, arithmetic, by_value, static_result]
 for make in kinds:
     for _ in range(COUNT):
         make()
@@ -392,6 +414,13 @@ twice = "".join(
     f"func.func private @f{i}(%x: tensor<?xf32>) -> tensor<?xf32> {{\n  %0 = call @f{i + 1}(%x) "
     f": (tensor<?xf32>) -> tensor<?xf32>\n  %1 = call @f{i + 1}(%0) : (tensor<?xf32>) -> "
     "tensor<?xf32>\n  return %1 : tensor<?xf32>\n}\n" for i in range(40))
+refused("extents that are none of the call's", function(
+    ["%x: tensor<?x3x3xf32>"], "tensor<?x3x3xf32>",
+    [constant("%s", [2, 3, 3]),
+     "%y:2 = stablehlo.custom_call @lapack_spotrf_ffi(%x, %s) {indices_of_shape_operands = "
+     "dense<[1, 1]> : tensor<2xi64>, mhlo.backend_config = {uplo = 76 : ui8}} : "
+     "(tensor<?x3x3xf32>, tensor<3xi32>) -> (tensor<?x3x3xf32>, tensor<?xi32>)"], "%y#0"),
+    [np.ones((2, 3, 3), np.float32)], "'indices_of_shape_operands' does not name")
 refused("calls that double", twice + "func.func private @f40(%x: tensor<?xf32>) -> "
         "tensor<?xf32> {\n  %0 = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> "
         "tensor<i32>\n  return %x : tensor<?xf32>\n}\n" + function(
