@@ -95,8 +95,11 @@ static pestle_status_t parse_form(pestle_parser_t* p, pestle_parse_op_t* o,
 
 // --- Forms that one op has ---
 
+// "dense<1> : tensor<4xi8>", or "() <{value = dense<1> : tensor<4xi8>}> : () -> T" of a
+// type that is not that of the data, a quantised one.
 static pestle_status_t parse_constant(pestle_parser_t* p,
                                       pestle_parse_op_t* o) {
+  if (pestle_parse_at(p, '(')) return pestle_parse_generic(p, o);
   pestle_elements_t* elements =
       PESTLE_ARENA_NEW(&p->scratch, pestle_elements_t);
   if (!elements) return PESTLE_OOM();

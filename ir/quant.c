@@ -204,6 +204,8 @@ bool pestle_quant_needs(const pestle_generic_t* g,
     same = same && is_same(first, q);
   }
   if (!first) return false;
+  // The bits are those of the storage.
+  if (!g->built && g->op == PESTLE_OP_BITCAST_CONVERT) return false;
   // Loops, branches and calls carry values of any types.
   control = !g->built && pestle_op_info(g->op)->fuse == PESTLE_FUSE_CONTROL;
   return !moves(g) || (!same && !control);

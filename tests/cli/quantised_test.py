@@ -277,7 +277,32 @@ def calls():
           y.integers(a.numbers(p) + a.numbers(p)), before=before)
 
 
-for make in (binary, one_type, unary, quantise, again, channels, product, hybrid, convolution,
+def constants():
+    """Of data whose type is the storage, as StableHLO prints them."""
+    a = Quant("i8")
+    p = a.random(4)
+    c = a.random(4)
+    data = f"value = dense<{[int(v) for v in c]}> : tensor<4xi8>"
+    data = rng.choice([f"{{{data}}}", f"<{{{data}}}>", f"<{{{data}}}> {{x.y = 1 : i32}}"])
+    judge("constant", [(p, a)],
+          f"%c = stablehlo.constant() {data} : () -> {t([4], a)}\n  "
+          f"%y = stablehlo.maximum %a0, %c : {t([4], a)}", t([4], a), np.maximum(p, c))
+
+
+def bits():
+    """The bits of a quantised element are those of its storage."""
+    a = Quant("i8", 4, 1)
+    p = a.random(3, 4)
+    judge("bits of", [(p, a)], f"%y = stablehlo.bitcast_convert %a0 : ({t(p.shape, a)}) -> "
+          f"{t(p.shape, 'ui8')}", t(p.shape, "ui8"), p.view(np.uint8))
+    y = Quant("i16")
+    judge("bits as", [(p, "i8")],
+          "%p = stablehlo.reshape %a0 : (tensor<3x4xi8>) -> tensor<6x2xi8>\n  "
+          f"%y = stablehlo.bitcast_convert %p : (tensor<6x2xi8>) -> {t([6], y)}", t([6], y),
+          p.reshape(6, 2).view(np.int16).reshape(6))
+
+
+for make in (constants, bits, binary, one_type, unary, quantise, again, channels, product, hybrid, convolution,
              moves, reduce, chosen, calls):
     for _ in range(COUNT):
         make()
