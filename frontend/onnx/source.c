@@ -82,11 +82,25 @@ static pestle_status_t name_inputs(pestle_onnx_source_t* source) {
   return NULL;
 }
 
-static void note_initializer(pestle_onnx_source_t* source, pestle_str_t name) {
-  const pestle_map_value_t* slot = pestle_map_find_str(&source->inputs, name);
-  if (!slot) return;
+static pestle_status_t note_initializer(pestle_onnx_source_t* source,
+                                        const pestle_onnx_tensor_t* tensor) {
+  const pestle_map_value_t* slot =
+      pestle_map_find_str(&source->inputs, tensor->name);
+  if (!slot) return NULL;
   source->input_kinds[slot->u64] =
       source->model.ir_version >= 4 ? PESTLE_ONNX_DEFAULT : PESTLE_ONNX_STORED;
+  const pestle_onnx_value_info_t* info =
+      &source->model.graph.inputs[slot->u64];
+  if (!info->is_tensor || !info->data_type ||
+      info->data_type == tensor->data_type) {
+    return NULL;
+  }
+  return PESTLE_ERROR(MALFORMED,
+                      "the model declares its input '%.*s' to be of %s, its "
+                      "initializer is of %s",
+                      PESTLE_STR_ARG(info->name),
+                      pestle_onnx_dtype_name(info->data_type),
+                      pestle_onnx_dtype_name(tensor->data_type));
 }
 
 // An input with a default whose shape the caller gives is one that they give.
@@ -107,7 +121,7 @@ static pestle_status_t classify(pestle_onnx_source_t* source,
   const pestle_onnx_graph_t* graph = &source->model.graph;
   PESTLE_TRY(name_inputs(source));
   for (size_t i = 0; i < graph->initializer_count; ++i)
-    note_initializer(source, graph->initializers[i].name);
+    PESTLE_TRY(note_initializer(source, &graph->initializers[i]));
   note_shapes(source, options);
   return NULL;
 }

@@ -30,9 +30,9 @@ def data(field, v):
     return varint(field << 3 | 2) + varint(len(v)) + v
 
 
-def declared(name, dims):
-    """A ValueInfoProto of f32; dims None: no shape."""
-    kind = number(1, 1)
+def declared(name, dims, element=1):
+    """A ValueInfoProto, of f32 unless |element| says other; dims None: no shape."""
+    kind = number(1, element)
     if dims is not None:
         kind += data(2, b"".join(data(1, number(1, d)) for d in dims))
     return data(1, name) + data(2, data(1, kind))
@@ -102,6 +102,15 @@ class Inputs(unittest.TestCase):
                                             "k=2xf32=10"))
         self.gives([44, 44], self.run_model(m, "--input", "x=4", "--const",
                                             "k=10"))
+
+    def test_other_type(self):
+        """An initializer of another type than its input is declared to have."""
+        for version in (3, 8):
+            m = model([X, declared("k", [2], 7)], DEFAULT, SUM, version)
+            done = self.run_model(m, "--input", "x=4")
+            self.assertEqual(done.returncode, 4)
+            self.assertIn("declares its input 'k' to be of INT64, its initializer "
+                          "is of FLOAT", done.stderr)
 
     def test_order(self):
         """A default that is listed first: the numbers of what must be given."""
