@@ -188,6 +188,11 @@ pestle_value_t* pestle_onnx_part_real(pestle_onnx_call_t* call,
 pestle_value_t* pestle_onnx_concat_real(pestle_onnx_call_t* call,
                                         pestle_value_t* const* values,
                                         size_t count, int64_t axis);
+// The same of values that have to be alike along all other axes, whose extents it notes
+// too (import_shape.c). May put others in the place of |values|.
+pestle_value_t* pestle_onnx_join(pestle_onnx_call_t* call,
+                                 pestle_value_t** values, size_t count,
+                                 int64_t axis);
 // |x| as |rank| axes of at most |dims|, really |sizes|, NULL where |dims| says
 // it. There are as many real elements as of |x|, in their order. Notes |sizes|.
 pestle_value_t* pestle_onnx_reshape_real(pestle_onnx_call_t* call,

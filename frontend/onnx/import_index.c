@@ -348,34 +348,97 @@ void pestle_onnx_import_pad(pestle_onnx_call_t* call) {
   call->outputs[0] = x;
 }
 
+// --- CenterCropPad ---
+
+// Axis |axis| of |x| with as much cut from both sides, or zeros put there, as makes
+// |to| of its elements, where a run tells that or how many there are: element i is
+// that at i + (n - to) / 2, towards 0.
+static pestle_value_t* center_real(pestle_onnx_call_t* call, pestle_value_t* x,
+                                   int64_t axis,
+                                   const pestle_onnx_extent_t* to) {
+  pestle_formula_t* f = &call->f;
+  const pestle_type_t list = {
+      .dtype = PESTLE_I64, .rank = 1, .dims = {to->dim}};
+  int64_t bound = pestle_onnx_dim(x, axis);
+  pestle_value_t* zero = pestle_onnx_size_number(call, 0);
+  pestle_value_t* n = pestle_onnx_size(call, x, axis);
+  pestle_value_t* wanted =
+      to->size ? to->size : pestle_onnx_size_number(call, to->dim);
+  pestle_value_t* more = pestle_f_binary(f, PESTLE_OP_SUBTRACT, n, wanted);
+  pestle_value_t* first = pestle_f_binary(f, PESTLE_OP_DIVIDE, more,
+                                          pestle_onnx_size_number(call, 2));
+  pestle_value_t* at = add(call, pestle_f_iota(f, &list, 0), first);
+  pestle_value_t* after = pestle_f_lt(f, at, n);
+  pestle_value_t* inside = pestle_f_and(f, pestle_f_ge(f, at, zero), after);
+  pestle_value_t* last = pestle_onnx_size_number(call, bound ? bound - 1 : 0);
+  at = pestle_f_minimum(f, pestle_f_maximum(f, at, zero), last);
+  pestle_value_t* y = bound ? pestle_onnx_take(call, x, at, axis) : NULL;
+  if (!bound) {
+    int64_t dims[PESTLE_MAX_RANK];
+    for (int32_t i = 0; i < rank_of(x); ++i)
+      dims[i] = i == axis ? to->dim : pestle_onnx_dim(x, i);
+    y = pestle_onnx_widen(call, x, dims);
+  }
+  if (!y || call->f.status) return NULL;
+  inside = pestle_onnx_along(call, inside, y, axis);
+  y = pestle_f_select(f, inside, y, splat_like(call, y, 0));
+  for (int32_t i = 0; y && i < rank_of(x); ++i) {
+    pestle_onnx_set_real(
+        call, y, i,
+        i == axis ? to->size : pestle_onnx_real_size(call->import, x, i));
+  }
+  return y;
+}
+
+// The extents that input 1 asks for, numbers but where a run tells them.
+static bool center_extents(pestle_onnx_call_t* call, pestle_onnx_extent_t* out,
+                           size_t* out_count) {
+  if (pestle_onnx_extents(call, 1, out, out_count)) return true;
+  pestle_i64s_t shape = pestle_onnx_input_ints(call, 1, "shape");
+  *out_count = shape.count;
+  for (size_t i = 0; !call->f.status && i < shape.count; ++i) {
+    if (i < PESTLE_MAX_RANK && shape.data[i] >= 0 &&
+        shape.data[i] <= INT64_MAX / 4) {
+      out[i] = (pestle_onnx_extent_t){shape.data[i], NULL};
+      continue;
+    }
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "its shape holds %lld",
+                     (long long)shape.data[i]);
+  }
+  return !call->f.status;
+}
+
 // Cuts or pads each axis to an extent, the same on both sides; the odd element
 // goes at the end.
 void pestle_onnx_import_center_crop_pad(pestle_onnx_call_t* call) {
-  pestle_value_t* x = call->inputs[0];
+  pestle_value_t *x = call->inputs[0], *y;
   int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
-  pestle_i64s_t shape = pestle_onnx_input_ints(call, 1, "shape");
+  pestle_onnx_extent_t to[PESTLE_MAX_RANK];
+  size_t given = 0;
   pestle_i64s_t axes = pestle_onnx_ints(call, "axes");
   size_t count = axes.count ? axes.count : (size_t)rank_of(x);
-  if (!call->f.status && (shape.count != count || count > (size_t)rank_of(x))) {
+  if (!center_extents(call, to, &given)) return;
+  if (given != count || count > (size_t)rank_of(x)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
-                     "its shape has %zu extents for %zu axes", shape.count,
-                     count);
+                     "its shape has %zu extents for %zu axes", given, count);
   }
+  y = x;
   for (size_t i = 0; i < count && !call->f.status; ++i) {
     int64_t axis = axes.count ? pestle_onnx_axis(call, axes.data[i], rank_of(x))
                               : (int64_t)i;
-    if (shape.data[i] < 0 || shape.data[i] > INT64_MAX / 4) {
-      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "its shape holds %lld",
-                       (long long)shape.data[i]);
-    }
     if (call->f.status) return;
-    int64_t more = shape.data[i] - pestle_onnx_dim(x, axis);
+    if (to[i].size || pestle_onnx_real_size(call->import, x, axis)) {
+      y = center_real(call, y, axis, &to[i]);
+      continue;
+    }
+    int64_t more = to[i].dim - pestle_onnx_dim(x, axis);
     low[axis] = more / 2;  // towards 0: the odd one is at the end either way
     high[axis] = more - more / 2;
   }
   if (call->f.status) return;
   call->outputs[0] = pestle_f_pad(
-      &call->f, x, pestle_onnx_scalar(call, dtype_of(x), 0), low, high, NULL);
+      &call->f, y, pestle_onnx_scalar(call, dtype_of(x), 0), low, high, NULL);
+  if (call->outputs[0] != y) pestle_onnx_copy_real(call, call->outputs[0], y);
 }
 
 // --- Gather ---

@@ -114,7 +114,12 @@ static pestle_value_t* with_axis(pestle_onnx_call_t* call, pestle_value_t* x,
   int64_t dims[PESTLE_MAX_RANK + 1];
   for (int64_t i = 0, from = 0; i <= rank_of(x); ++i)
     dims[i] = i == axis ? 1 : pestle_onnx_dim(x, from++);
-  return pestle_f_reshape(&call->f, x, rank_of(x) + 1, dims);
+  pestle_value_t* y = pestle_f_reshape(&call->f, x, rank_of(x) + 1, dims);
+  for (int32_t i = 0; y && i < rank_of(x); ++i) {
+    pestle_onnx_set_real(call, y, i < axis ? i : i + 1,
+                         pestle_onnx_real_size(call->import, x, i));
+  }
+  return y;
 }
 
 void pestle_onnx_import_concat_from_sequence(pestle_onnx_call_t* call) {
@@ -130,14 +135,9 @@ void pestle_onnx_import_concat_from_sequence(pestle_onnx_call_t* call) {
   if (!parts || call->f.status) return;
   for (size_t i = 0; i < s->count; ++i) {
     parts[i] = s->values[i];
-    if (pestle_onnx_real(call->import, parts[i])) {
-      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                       "how long element %zu is, is known after a run only", i);
-      return;
-    }
     if (is_new) parts[i] = with_axis(call, parts[i], axis);
   }
-  call->outputs[0] = pestle_f_concatenate(&call->f, parts, s->count, axis);
+  call->outputs[0] = pestle_onnx_join(call, parts, s->count, axis);
 }
 
 // --- SplitToSequence ---
@@ -167,6 +167,54 @@ static pestle_i64s_t part_lengths(pestle_onnx_call_t* call, int64_t extent) {
   return (pestle_i64s_t){lengths, lengths ? count : 0};
 }
 
+// What is real of |part|, of |x| and without axis |axis| of it where |drops|.
+static void note_part(pestle_onnx_call_t* call, pestle_value_t* part,
+                      const pestle_value_t* x, int64_t axis, bool drops) {
+  for (int32_t k = 0; part && k < rank_of(x); ++k) {
+    if (k == axis) continue;
+    pestle_onnx_set_real(call, part, drops && k > axis ? k - 1 : k,
+                         pestle_onnx_real_size(call->import, x, k));
+  }
+}
+
+// Where only a run tells how long the axis is, the parts must be given, and the run
+// fails unless they make it up.
+static bool fit_lengths(pestle_onnx_call_t* call, pestle_value_t* x,
+                        int64_t axis, int64_t* extent) {
+  pestle_value_t* size = pestle_onnx_real_size(call->import, x, axis);
+  if (!size) return true;
+  pestle_value_t* split = pestle_onnx_input(call, 1);
+  if (!split || rank_of(split) != 1) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "how many parts it makes of axis %lld, only a run tells; "
+                     "give the length of each part",
+                     (long long)axis);
+    return false;
+  }
+  pestle_i64s_t list = pestle_onnx_input_ints(call, 1, "split");
+  int64_t sum = 0;
+  for (size_t i = 0; !call->f.status && i < list.count; ++i) {
+    if (list.data[i] < 0 || list.data[i] > *extent - sum) {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                       "its parts do not make up the elements of axis %lld, "
+                       "which are at most %lld",
+                       (long long)axis, (long long)*extent);
+      return false;
+    }
+    sum += list.data[i];
+  }
+  *extent = sum;
+  pestle_value_t* holds =
+      pestle_f_eq(&call->f, size, pestle_onnx_size_number(call, sum));
+  if (call->f.status) return false;
+  if (pestle_onnx_must_hold(call, holds)) return true;
+  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                   "how long axis %lld is, only a run tells, and no body of a "
+                   "loop or branch may fail",
+                   (long long)axis);
+  return false;
+}
+
 void pestle_onnx_import_split_to_sequence(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   if (!x) {
@@ -177,9 +225,10 @@ void pestle_onnx_import_split_to_sequence(pestle_onnx_call_t* call) {
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
   bool drops =
       !pestle_onnx_input(call, 1) && pestle_onnx_int(call, "keepdims", 1) == 0;
+  if (call->f.status) return;
   int64_t extent = pestle_onnx_dim(x, axis), at = 0;
   pestle_i64s_t lengths = {0};
-  if (!call->f.status) lengths = part_lengths(call, extent);
+  if (fit_lengths(call, x, axis, &extent)) lengths = part_lengths(call, extent);
   pestle_onnx_sequence_t* s = make_sequence(call, lengths.count);
   if (!s || call->f.status) return;
   for (size_t i = 0; i < lengths.count; ++i) {
@@ -193,6 +242,7 @@ void pestle_onnx_import_split_to_sequence(pestle_onnx_call_t* call) {
       if (k != axis) dims[rank++] = pestle_onnx_dim(x, k);
     }
     s->values[i] = drops ? pestle_f_reshape(&call->f, part, rank, dims) : part;
+    note_part(call, s->values[i], x, axis, drops);
     at += length;
   }
   if (at != extent) {

@@ -35,9 +35,8 @@ typedef struct taps_t {
 // Scales are f32, and so is what other implementations divide by them: the point
 // between two elements, or on one, goes to the same side as theirs.
 static double rounded(const resize_t* how, double number) {
-  return how->filter == FILTER_NEAREST && how->by_scales
-             ? (double)(float)number
-             : number;
+  return how->filter == FILTER_NEAREST && how->by_scales ? (double)(float)number
+                                                         : number;
 }
 
 static double origin(const resize_t* how, int64_t axis, int64_t extent,

@@ -317,27 +317,59 @@ void pestle_onnx_import_grid_sample(pestle_onnx_call_t* call) {
 // Coordinates of the middles of |extent| elements, or of their outer edges.
 static pestle_value_t* axis_grid(pestle_onnx_call_t* call,
                                  const pestle_type_t* like, int32_t axis,
-                                 int64_t extent) {
+                                 const pestle_onnx_extent_t* extent) {
   bool aligned = pestle_onnx_int(call, "align_corners", 0) != 0;
   pestle_type_t type = {.dtype = like->dtype, .rank = like->rank};
   for (int32_t i = 0; i < type.rank; ++i)
     type.dims[i] = 1;
-  type.dims[axis] = extent;
-  double step =
-      aligned ? extent > 1 ? 2 / (double)(extent - 1) : 0 : 2 / (double)extent;
-  double first = aligned ? extent > 1 ? -1 : 0 : step / 2 - 1;
-  return pestle_onnx_binary_f(
-      call, PESTLE_OP_ADD,
-      times(call, pestle_f_iota(&call->f, &type, axis), step), first);
+  type.dims[axis] = extent->dim;
+  pestle_value_t* at = pestle_f_iota(&call->f, &type, axis);
+  double n = (double)extent->dim;
+  double step = aligned ? n > 1 ? 2 / (n - 1) : 0 : 2 / n;
+  double first = aligned ? n > 1 ? -1 : 0 : step / 2 - 1;
+  if (!extent->size) {
+    return pestle_onnx_binary_f(call, PESTLE_OP_ADD, times(call, at, step),
+                                first);
+  }
+  // The same by what a run tells; of one element, aligned, the middle.
+  pestle_value_t* size = pestle_onnx_convert(call, extent->size, type.dtype);
+  pestle_value_t* parts =
+      aligned ? pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT, size, 1) : size;
+  pestle_value_t* some =
+      pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, parts, 1);
+  pestle_value_t* steps = pestle_f_binary(&call->f, PESTLE_OP_DIVIDE,
+                                          splat_like(call, some, 2), some);
+  pestle_value_t* begin =
+      aligned
+          ? pestle_f_negate(&call->f, pestle_onnx_binary_f(
+                                          call, PESTLE_OP_MINIMUM, parts, 1))
+          : pestle_onnx_binary_f(call, PESTLE_OP_ADD, times(call, steps, 0.5),
+                                 -1);
+  return add(call, mul(call, at, steps), begin);
+}
+
+// The numbers of input 1, but for those that a run tells.
+static bool grid_extents(pestle_onnx_call_t* call, pestle_onnx_extent_t* out,
+                         size_t* out_count) {
+  if (pestle_onnx_extents(call, 1, out, out_count)) return true;
+  pestle_i64s_t size = pestle_onnx_input_ints(call, 1, "size");
+  *out_count = size.count;
+  for (size_t i = 0; i < size.count && i < PESTLE_MAX_RANK; ++i)
+    out[i] = (pestle_onnx_extent_t){size.data[i], NULL};
+  return !call->f.status;
 }
 
 // grid[n, ..., r] = theta[n, r, 0] x + theta[n, r, 1] y (+ ... z) + theta[n, r,
 // last], x along the last axis.
 void pestle_onnx_import_affine_grid(pestle_onnx_call_t* call) {
   pestle_value_t* theta = call->inputs[0];
-  pestle_i64s_t size = pestle_onnx_input_ints(call, 1, "size");
-  if (call->f.status) return;
-  int32_t axes = (int32_t)size.count - 2;
+  pestle_onnx_extent_t size[PESTLE_MAX_RANK];
+  size_t count = 0;
+  if (!pestle_onnx_allow_real(call, 0, 1) ||
+      !grid_extents(call, size, &count)) {
+    return;
+  }
+  int32_t axes = (int32_t)count - 2;
   if (axes < 2 || axes > 3 || rank_of(theta) != 3 ||
       pestle_onnx_dim(theta, 1) != axes ||
       pestle_onnx_dim(theta, 2) != axes + 1) {
@@ -354,10 +386,11 @@ void pestle_onnx_import_affine_grid(pestle_onnx_call_t* call) {
     pestle_value_t* term = pestle_f_reshape(
         &call->f, pestle_onnx_slice_axis(call, theta, 2, i, i + 1, 1), axes + 2,
         dims);
-    int64_t extent = i < axes ? size.data[1 + axes - i] : 1;
-    if (extent < 1 || extent > INT32_MAX) {
+    const pestle_onnx_extent_t* extent = &size[1 + axes - i];
+    if (i < axes && (extent->dim < 1 || extent->dim > INT32_MAX)) {
       pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
-                       "its size holds the extent %lld", (long long)extent);
+                       "its size holds the extent %lld",
+                       (long long)extent->dim);
       return;
     }
     if (i < axes) {
@@ -366,6 +399,10 @@ void pestle_onnx_import_affine_grid(pestle_onnx_call_t* call) {
     sum = sum ? add(call, sum, term) : term;
   }
   call->outputs[0] = sum;
+  pestle_onnx_set_real(call, sum, 0,
+                       pestle_onnx_real_size(call->import, theta, 0));
+  for (int32_t i = 0; i < axes; ++i)
+    pestle_onnx_set_real(call, sum, 1 + i, size[2 + i].size);
 }
 
 // --- RoiAlign ---

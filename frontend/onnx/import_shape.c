@@ -609,39 +609,45 @@ void pestle_onnx_import_transpose(pestle_onnx_call_t* call) {
 // --- Joining, cutting, repeating ---
 
 // Along other axes than the one that is joined they are all alike. |sizes|: how long.
-static bool fit_parts(pestle_onnx_call_t* call, int64_t joined,
-                      pestle_value_t** sizes) {
-  size_t count = call->input_count;
+static bool fit_parts(pestle_onnx_call_t* call, pestle_value_t** values,
+                      size_t count, int64_t joined, pestle_value_t** sizes) {
   int64_t* axes = pestle_onnx_scratch(call, (count + 1) * sizeof(int64_t));
-  for (int64_t axis = 0; axes && axis < rank_of(call->inputs[0]); ++axis) {
+  for (int64_t axis = 0; axes && axis < rank_of(values[0]); ++axis) {
     for (size_t i = 0; i < count; ++i)
-      axes[i] = axis < rank_of(call->inputs[i]) ? axis : -1;
+      axes[i] = axis < rank_of(values[i]) ? axis : -1;
     if (axis != joined &&
-        !pestle_onnx_fit(call, call->inputs, axes, count, &sizes[axis])) {
+        !pestle_onnx_fit(call, values, axes, count, &sizes[axis])) {
       return false;
     }
   }
   return axes && !call->f.status;
 }
 
+pestle_value_t* pestle_onnx_join(pestle_onnx_call_t* call,
+                                 pestle_value_t** values, size_t count,
+                                 int64_t axis) {
+  pestle_value_t* sizes[PESTLE_MAX_RANK] = {NULL};
+  if (call->f.status || !fit_parts(call, values, count, axis, sizes))
+    return NULL;
+  bool bounded = false;
+  for (size_t i = 0; i < count; ++i) {
+    bounded = bounded || pestle_onnx_real_size(call->import, values[i], axis);
+  }
+  pestle_value_t* y = bounded
+                          ? pestle_onnx_concat_real(call, values, count, axis)
+                          : pestle_f_concatenate(&call->f, values, count, axis);
+  for (int32_t i = 0; !call->f.status && i < rank_of(y); ++i) {
+    if (i != axis) pestle_onnx_set_real(call, y, i, sizes[i]);
+  }
+  return y;
+}
+
 void pestle_onnx_import_concat(pestle_onnx_call_t* call) {
   int64_t missing = call->opset < 4 ? 1 : 0;
   int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", missing),
                                   rank_of(call->inputs[0]));
-  pestle_value_t* sizes[PESTLE_MAX_RANK] = {NULL};
-  if (call->f.status || !fit_parts(call, axis, sizes)) return;
-  bool bounded = false;
-  for (size_t i = 0; i < call->input_count; ++i) {
-    bounded =
-        bounded || pestle_onnx_real_size(call->import, call->inputs[i], axis);
-  }
-  call->outputs[0] = bounded ? pestle_onnx_concat_real(call, call->inputs,
-                                                       call->input_count, axis)
-                             : pestle_f_concatenate(&call->f, call->inputs,
-                                                    call->input_count, axis);
-  for (int32_t i = 0; !call->f.status && i < rank_of(call->outputs[0]); ++i) {
-    if (i != axis) pestle_onnx_set_real(call, call->outputs[0], i, sizes[i]);
-  }
+  call->outputs[0] =
+      pestle_onnx_join(call, call->inputs, call->input_count, axis);
 }
 
 // The sizes of the parts: given, or as equal as they can be.

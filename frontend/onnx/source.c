@@ -89,8 +89,7 @@ static pestle_status_t note_initializer(pestle_onnx_source_t* source,
   if (!slot) return NULL;
   source->input_kinds[slot->u64] =
       source->model.ir_version >= 4 ? PESTLE_ONNX_DEFAULT : PESTLE_ONNX_STORED;
-  const pestle_onnx_value_info_t* info =
-      &source->model.graph.inputs[slot->u64];
+  const pestle_onnx_value_info_t* info = &source->model.graph.inputs[slot->u64];
   if (!info->is_tensor || !info->data_type ||
       info->data_type == tensor->data_type) {
     return NULL;

@@ -351,6 +351,46 @@ def regions(g, y, rows, wide, other):
 
 
 @case
+def centers(g, y, rows, wide, other):
+    """Cut or filled on both sides, to numbers and to what another one has."""
+    square = g.Gather(g.Transpose(rows), [0, 1, 2], axis=0)
+    return [g.CenterCropPad(y, [n]) for n in (1, 2, 4, 5, 7, 10)] + [
+        g.CenterCropPad(rows, [3, 5]), g.CenterCropPad(rows, [3], axes=[-2]),
+        g.CenterCropPad(rows, [2], axes=[1]),
+        g.CenterCropPad(wide, [4, 3], axes=[2, 1]),
+        g.CenterCropPad(y, g.Shape(other)),
+        g.CenterCropPad(rows, g.Shape(other), axes=[0]),
+        g.CenterCropPad(f(1, 2, 3), g.Shape(y)),
+        g.EyeLike(rows), g.EyeLike(square, k=1), g.EyeLike(rows, k=-1, dtype=7)]
+
+
+@case
+def grids(g, y, rows, wide, other):
+    """Batches of matrices, and points of which a run tells how many there are."""
+    theta = g.Reshape(g.Concat(rows, g.Slice(rows, [0], [2], [1]), axis=1), [-1, 2, 3])
+    one = f(1, 2, 3, 4, 5, 6).reshape(1, 2, 3)
+    n = g.Shape(theta, start=0, end=1)
+    some = g.Add(g.Shape(other), [2])
+    return [g.AffineGrid(theta, g.Concat(n, [2, 3, 4], axis=0), align_corners=0),
+            g.AffineGrid(theta, g.Concat(n, [1, 2, 4], axis=0), align_corners=1),
+            g.AffineGrid(one, g.Concat([1, 2], some, [3], axis=0)),
+            g.AffineGrid(one, g.Concat([1, 2, 3], some, axis=0), align_corners=1)]
+
+
+@case
+def lists_of_parts(g, y, rows, wide, other):
+    """Sequences of parts that are as long as a run tells."""
+    parts = g.SplitToSequence(rows, [1, 3], axis=1)
+    each = g.SplitToSequence(rows, axis=1, keepdims=0)
+    more = g.SequenceInsert(each, y)
+    return [g.SequenceAt(parts, np.int64(1)), g.SequenceAt(each, np.int64(-1)),
+            g.ConcatFromSequence(parts, axis=1), g.ConcatFromSequence(parts, axis=-1),
+            g.ConcatFromSequence(each, axis=0), g.ConcatFromSequence(each, axis=1, new_axis=1),
+            g.ConcatFromSequence(g.SequenceConstruct(y, other, y), axis=0),
+            g.ConcatFromSequence(more, axis=0, new_axis=1)]
+
+
+@case
 def scatters(g, y, rows, wide, other):
     at = g.Cast(g.Clip(y, f(0)[0], f(6)[0]), to=7)
     base = np.zeros((BOUND, 4), np.float32)
@@ -829,7 +869,7 @@ def caches(g, y, rows, wide, other):
 
 
 # What needs an element, and of which case onnx.reference is not the judge.
-OPSETS = {"attention": 23, "rotated": 23, "caches": 24, "deformed": 19}
+OPSETS = {"grids": 20, "attention": 23, "rotated": 23, "caches": 24, "deformed": 19}
 AT_LEAST = {"recurrent": 1, "recurrent_batches_first": 1, "quantised": 1, "reversed_parts": 1, "batches": 1, "losses": 1, "columns_to_images": 1, "deformed": 1, "rotated": 1, "caches": 1, "batches_by_runtime": 1, "uniques": 1, "attention": 1, "loops_to_a_count": 1, "scans": 1, "attends": 1, "parts_of_a_number": 3, "reshapes_beside_a_copy": 1, "soft_along": 1, "top_along": 2, "gathers_along": 2, "regions": 1,
             "detector": 1}
 BY_RUNTIME = {"recurrent", "quantised", "reversed_parts", "batches_by_runtime", "uniques", "misfits_of_parts", "misfits_of_rests", "loops", "loops_to_a_count", "scans", "norms", "computed_shapes", "boxes", "regions", "top", "top_along", "images"}

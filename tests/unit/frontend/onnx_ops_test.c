@@ -365,8 +365,7 @@ static void test_resize_in_f32(void** state) {
   onnx_case("Resize", 19,
             "mode:nearest coordinate_transformation_mode:asymmetric "
             "nearest_mode:floor",
-            "f32[10]=0,1,2,3,4,5,6,7,8,9 - !f32[1]=0.33333334",
-            "f32[3]=0,3,6");
+            "f32[10]=0,1,2,3,4,5,6,7,8,9 - !f32[1]=0.33333334", "f32[3]=0,3,6");
 }
 
 static void test_deform_conv(void** state) {
