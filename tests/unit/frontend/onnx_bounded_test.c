@@ -174,8 +174,8 @@ static void refuses_what_it_would_spoil(void** state) {
   static const struct {
     const char *op, *inputs, *sentence;
   } rows[] = {
-      {"EyeLike", "y", "would compute with what lies behind that"},
-      {"CenterCropPad", "at,rows", "(at most 7) is known after a run only"},
+      {"HannWindow", "y", "would compute with what lies behind that"},
+      {"HammingWindow", "y", "(at most 7) is known after a run only"},
       {"Expand", "y,seven", "whether axis 0 of its input has 7 elements"},
       {"LayerNormalization", "y,one", "it normalises axis 0"},
       {"Conv", "wide,wide", "known after a run only"},
