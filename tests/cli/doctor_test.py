@@ -5,6 +5,7 @@ the sentence that names it. JAX is a stand-in of a few lines in most cases, so t
 versions and failures can be had; the last cases take the real one, where there is one."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -303,6 +304,13 @@ class Doctor(unittest.TestCase):
         if not PLUGIN.exists():
             self.skipTest("the plugin is not built")
 
+    # Python has no sanitizer's runtime, without which such a library ends it.
+    def need_loadable_plugin(self):
+        self.need_plugin()
+        cache = (BUILD / "CMakeCache.txt").read_text()
+        if re.search(r"^PESTLE_SANITIZE:\w+=\S", cache, re.M):
+            self.skipTest("the library has a sanitizer, and Python has not")
+
     def test_no_libpestle(self):
         self.need_plugin()
         self.make_jax()
@@ -314,7 +322,7 @@ class Doctor(unittest.TestCase):
         self.finds("finds no libpestle.so.0", "pip install pestle")
 
     def test_two_libpestles(self):
-        self.need_plugin()
+        self.need_loadable_plugin()
         self.make_jax()
         self.make_side()
         other = self.folder / "other" / "libpestle.so.0"
@@ -325,7 +333,7 @@ class Doctor(unittest.TestCase):
         self.finds("libpestle is in the process twice", str(other))
 
     def test_package_of_another_version(self):
-        self.need_plugin()
+        self.need_loadable_plugin()
         self.make_jax()
         self.make_side()
         self.write("pestle/__init__.py", "__version__ = '0.0.9'\n")
@@ -335,7 +343,7 @@ class Doctor(unittest.TestCase):
     # --- JAX itself ---
 
     def need_jax(self):
-        self.need_plugin()
+        self.need_loadable_plugin()
         python = os.environ.get("PESTLE_JAX_PYTHON", sys.executable)
         if subprocess.run([python, "-c", "import jax"], check=False,
                           capture_output=True).returncode:
