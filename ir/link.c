@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/require.h"
+#include "ir/collective.h"
 #include "ir/copy.h"
 
 typedef struct linker_t {
@@ -292,6 +293,36 @@ static pestle_status_t link_parts(linker_t* l, size_t parts,
   return finish(l, results, result_count);
 }
 
+// A part for several processes makes the module one for as many; all that are agree.
+static pestle_status_t take_world(pestle_module_t* target,
+                                  const pestle_link_part_t* parts,
+                                  size_t count) {
+  pestle_world_shape_t world = {1, 1};
+  for (size_t p = 0; p < count; ++p) {
+    pestle_world_shape_t w = pestle_module_world(parts[p].module);
+    bool is_one = w.replicas == 1 && w.partitions == 1;
+    if (is_one ||
+        (w.replicas == world.replicas && w.partitions == world.partitions)) {
+      continue;
+    }
+    if (world.replicas > 1 || world.partitions > 1) {
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "part %zu is for %d replicas of %d partitions, an "
+                          "earlier one for %d of %d",
+                          p, (int)w.replicas, (int)w.partitions,
+                          (int)world.replicas, (int)world.partitions);
+    }
+    world = w;
+    char text[2][24];
+    (void)snprintf(text[0], sizeof(text[0]), "%d : i32", (int)w.partitions);
+    (void)snprintf(text[1], sizeof(text[1]), "%d : i32", (int)w.replicas);
+    pestle_dialect_attr_t attrs[] = {{"mhlo.num_partitions", text[0]},
+                                     {"mhlo.num_replicas", text[1]}};
+    PESTLE_TRY(pestle_module_set_dialect_attrs(target, attrs, 2));
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_module_link(const pestle_link_part_t* parts,
                                    size_t count,
                                    const pestle_link_source_t* results,
@@ -309,6 +340,7 @@ pestle_status_t pestle_module_link(const pestle_link_part_t* parts,
   l.copier.foreign = true;
   l.copier.callee = name_callee;
   pestle_status_t status = link_parts(&l, count, results, result_count);
+  if (!status) status = take_world(target, parts, count);
   pestle_copier_deinit(&l.copier);
   if (status) {
     pestle_module_release(target);

@@ -111,13 +111,14 @@ static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
   pestle_arena_t arena;
   pestle_pjrt_program_info_t info;
   pestle_plan_t* plan = NULL;
+  pestle_module_t* original = module;  // make_info() may wrap it
   pestle_module_retain(module);
   pestle_arena_init(pestle_allocator_system(), &arena);
   PJRT_Error* error = make_info(client, &module, &arena, &info);
   if (!error)
     error =
         compile_module(client, module, options, source->has_callback, &plan);
-  if (!error) error = pestle_pjrt_spread_read(module, plan, &arena, &info);
+  if (!error) error = pestle_pjrt_spread_read(original, plan, &arena, &info);
   if (!error) {
     error =
         pestle_pjrt_program_create(client, plan, options, &info, out_program);

@@ -120,15 +120,24 @@ PJRT_Error* pestle_ffi_register(const char* name, size_t size,
 
 // --- Types ---
 
+static type_row_t* find_type(type_row_t* t, const char* name, size_t size) {
+  while (t && (strlen(t->name) != size || memcmp(t->name, name, size)))
+    t = t->next;
+  return t;
+}
+
+static PJRT_Error* number_of_type(const type_row_t* t, int64_t* type_id) {
+  if (*type_id && *type_id != t->id)
+    return INVALID("type %s is registered under another number", t->name);
+  *type_id = t->id;
+  return NULL;
+}
+
 PJRT_Error* pestle_ffi_register_type(const char* name, size_t size,
                                      int64_t* type_id, void (*deleter)(void*)) {
-  for (type_row_t* t = atomic_load(&first_type); t; t = t->next) {
-    if (strlen(t->name) != size || memcmp(t->name, name, size)) continue;
-    if (*type_id && *type_id != t->id)
-      return INVALID("type %s is registered under another number", t->name);
-    *type_id = t->id;
-    return NULL;
-  }
+  type_row_t* first = atomic_load(&first_type);
+  const type_row_t* known = find_type(first, name, size);
+  if (known) return number_of_type(known, type_id);
   type_row_t* row = pestle_alloc_zero(pestle_allocator_system(), sizeof(*row));
   if (!row) return pestle_pjrt_out_of_memory();
   row->name = copy_name(name, size);
@@ -140,8 +149,16 @@ PJRT_Error* pestle_ffi_register_type(const char* name, size_t size,
   enum { FIRST = 1 << 20 };
   row->id = *type_id ? *type_id : FIRST + atomic_fetch_add(&last_type, 1);
   row->deleter = deleter;
-  row->next = atomic_load(&first_type);
-  while (!atomic_compare_exchange_weak(&first_type, &row->next, row)) {
+  row->next = first;
+  while (!atomic_compare_exchange_weak(&first_type, &first, row)) {
+    known = find_type(first, name, size);  // by another thread meanwhile
+    if (known) {
+      pestle_dealloc(pestle_allocator_system(), (void*)(uintptr_t)row->name,
+                     size + 1);
+      pestle_dealloc(pestle_allocator_system(), row, sizeof(*row));
+      return number_of_type(known, type_id);
+    }
+    row->next = first;
   }
   *type_id = row->id;
   return NULL;

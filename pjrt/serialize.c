@@ -38,11 +38,13 @@ enum { HASHED_FROM = 24, ALIGNMENT = 64, MOST_TOKENS = 1 << 20 };
 static PJRT_Error* plan_bytes(pestle_pjrt_program_t* p, char** out_data,
                               size_t* out_size) {
   pestle_arena_t arena;
-  char name[64];
+  char name[96];
   const char* folder = getenv("TMPDIR");
   pestle_arena_init(pestle_allocator_system(), &arena);
-  snprintf(name, sizeof(name), "pestle-%lld-%llx.plan",
-           (long long)pestle_process_id(), (unsigned long long)(uintptr_t)p);
+  // Threads may write one program at once: each has an arena of its own.
+  snprintf(name, sizeof(name), "pestle-%lld-%llx-%llx.plan",
+           (long long)pestle_process_id(), (unsigned long long)(uintptr_t)p,
+           (unsigned long long)(uintptr_t)&arena);
   const char* path =
       pestle_path_join(&arena, folder && *folder ? folder : "/tmp", name);
   pestle_status_t status =

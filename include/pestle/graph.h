@@ -162,10 +162,11 @@ typedef struct pestle_link_part_t {
 // the parts read, numbered from 0 without a gap; several may read one. One module
 // may stand for several parts. Parts are copied, share their constants with the
 // new module, and stay as they are; names and attributes of their arguments and
-// results are not taken over. All is borrowed during the call.
+// results are not taken over. Where one is for several processes, so is the module.
+// All is borrowed during the call.
 // INVALID_ARGUMENT: a part without an entry or of another context, a source that
 // does not exist, lies in the same part or a later one, or has another type than
-// is read; an argument that nobody reads. Parts may be linked from any threads.
+// is read; an argument that nobody reads; parts for other numbers of processes. Parts may be linked from any threads.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_module_link(const pestle_link_part_t* parts, size_t count,
                    const pestle_link_source_t* results, size_t result_count,

@@ -358,6 +358,25 @@ def unreduced():
 
 
 @case
+def layouts():
+    from jax.experimental.layout import Format, Layout
+
+    mesh = Mesh(np.array(jax.devices()), ("i",))
+    s = NamedSharding(mesh, P("i"))
+    columns = Format(Layout((1, 0)), s)
+    f = jax.shard_map(
+        lambda v: v * L.axis_index("i") + L.psum(v, "i"), mesh=mesh, in_specs=P("i"), out_specs=P("i")
+    )
+    y = jax.jit(f, out_shardings=columns)(jax.device_put(x, s))
+    assert y.format.layout.major_to_minor == (1, 0), y.format
+    parts = x.reshape(n, 8, 4)
+    want = parts * np.arange(n)[:, None, None] + parts.sum(0)
+    same(y, want.reshape(x.shape), rtol=1e-5)
+    g = jax.jit(lambda v: v * 2 + v.sum(), in_shardings=columns, out_shardings=columns)
+    same(g(jax.device_put(y, columns)), np.asarray(y) * 2 + np.asarray(y).sum(), rtol=1e-4)
+
+
+@case
 def nothing():
     mesh = Mesh(np.array(jax.devices()), ("i",))
     f = jax.shard_map(lambda a: (), mesh=mesh, in_specs=P("i"), out_specs=())

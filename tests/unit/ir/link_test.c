@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several modules as one: what it computes, what is refused, every allocation.
+#include "ir/collective.h"
 #include "ir_test.h"
 #include "text_test.h"
 
@@ -77,6 +78,47 @@ static void parts_become_one(void** state) {
   pestle_context_release(context);
 }
 
+// A part for four processes makes the whole one for four; another cannot be for two.
+static void worlds_are_kept(void** state) {
+  (void)state;
+#define SPREAD(n)                                                     \
+  "module attributes {mhlo.num_partitions = " #n                      \
+  " : i32} {\n"                                                       \
+  "func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {\n"           \
+  "%p = stablehlo.partition_id : tensor<ui32>\n"                      \
+  "%i = stablehlo.convert %p : (tensor<ui32>) -> tensor<i32>\n"       \
+  "%b = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i32>) -> " \
+  "tensor<2xi32>\n"                                                   \
+  "%r = stablehlo.add %a, %b : tensor<2xi32>\n"                       \
+  "return %r : tensor<2xi32>\n}\n}"
+  pestle_context_t* context = text_context();
+  pestle_module_t *one, *four, *two, *linked;
+  assert_ok(parse(context,
+                  "func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {\n"
+                  "%r = stablehlo.negate %a : tensor<2xi32>\n"
+                  "return %r : tensor<2xi32>\n}",
+                  &one));
+  assert_ok(parse(context, SPREAD(4), &four));
+  assert_ok(parse(context, SPREAD(2), &two));
+  const pestle_link_source_t from[] = {ARGUMENT(0), {0, 0}, {1, 0}};
+  const pestle_link_part_t parts[] = {{one, &from[0], 1}, {four, &from[1], 1}};
+  assert_ok(pestle_module_link(parts, 2, &from[2], 1, &linked));
+  assert_ok(pestle_module_verify(linked));
+  assert_int_equal(pestle_module_world(linked).partitions, 4);
+  assert_int_equal(pestle_module_world(linked).replicas, 1);
+  pestle_module_release(linked);
+  const pestle_link_part_t wrong[] = {{two, &from[0], 1}, {four, &from[1], 1}};
+  assert_error(pestle_module_link(wrong, 2, &from[2], 1, &linked),
+               INVALID_ARGUMENT,
+               "part 1 is for 1 replicas of 4 partitions, an earlier one for 1 "
+               "of 2");
+  pestle_module_release(one);
+  pestle_module_release(four);
+  pestle_module_release(two);
+  pestle_context_release(context);
+#undef SPREAD
+}
+
 static void sources_are_checked(void** state) {
   (void)state;
   pestle_context_t* context = text_context();
@@ -147,6 +189,7 @@ static void every_allocation(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parts_become_one),
+      cmocka_unit_test(worlds_are_kept),
       cmocka_unit_test(sources_are_checked),
       cmocka_unit_test(every_allocation),
   };
