@@ -260,14 +260,17 @@ static pv_t* make_hypot(pestle_formula_t* f, pv_t* const* x) {
   return select(f, endless, infinity, y);
 }
 
-// log(x) * factor, but the whole number where power(base, that) is x.
+// log(x) * factor, but the whole number where power(base, that) is x. Subnormal
+// numbers have too few bits for that: many lie at a power of 10 that are none.
 static pv_t* log_to(pestle_formula_t* f, pv_t* x, double base) {
   pv_t* y = ONE(LOG, x);
   y = y ? TWO(MULTIPLY, y, K(x, 1 / log(base))) : NULL;
   if (!y || !is_float(x)) return y;
   pv_t* whole = ONE(ROUND_EVEN, y);
   pv_t* back = TWO(POWER, K(x, base), whole);
-  return select(f, TWO(EQ, back, x), whole, y);
+  const pestle_float_format_t* format = pestle_float_format(x->type->dtype);
+  pv_t* normal = TWO(GE, x, K(x, ldexp(1, 1 - format->bias)));
+  return select(f, TWO(AND, TWO(EQ, back, x), normal), whole, y);
 }
 
 static pv_t* make_log2(pestle_formula_t* f, pv_t* const* x) {

@@ -3,6 +3,8 @@
 // are compositions are put on it by pestle/_methods.py.
 #include "module.h"
 
+#include <structmember.h>
+
 static pestle_array_t* of(PyObject* self) {
   return pestle_py_array(self);
 }
@@ -57,6 +59,7 @@ bool pestle_py_eval(pestle_array_t* const* arrays, size_t count) {
 
 static void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  if (((pestle_py_array_t*)self)->weak_refs) PyObject_ClearWeakRefs(self);
   pestle_py_release(of(self));
   PyObject_Free(self);
   Py_DECREF(type);
@@ -299,6 +302,17 @@ static int set_item(PyObject* self, PyObject* key, PyObject* value) {
   return 0;
 }
 
+// Values never change: another name for the same one.
+static PyObject* copy_array(PyObject* self, PyObject* unused) {
+  (void)unused;
+  pestle_array_retain(of(self));
+  PyObject* result = pestle_py_wrap(of(self));
+  if (!result) return NULL;
+  ((pestle_py_array_t*)result)->weak = ((pestle_py_array_t*)self)->weak;
+  ((pestle_py_array_t*)result)->deleted = ((pestle_py_array_t*)self)->deleted;
+  return result;
+}
+
 static PyObject* array_new(PyTypeObject* type, PyObject* args,
                            PyObject* kwargs) {
   (void)type;
@@ -358,6 +372,7 @@ static PyMethodDef methods[] = {
      ">>> x.is_deleted()\n"
      "True"},
     {"__complex__", as_complex, METH_NOARGS, NULL},
+    {"__copy__", copy_array, METH_NOARGS, NULL},
     {"__dlpack__", (PyCFunction)(void (*)(void))pestle_py_dlpack,
      METH_FASTCALL | METH_KEYWORDS,
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n"
@@ -366,7 +381,13 @@ static PyMethodDef methods[] = {
      "__dlpack_device__()\n--\n\nDLPack's device type and number."},
     {NULL, NULL, 0, NULL},
 };
+static PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(pestle_py_array_t, weak_refs),
+     READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
 static PyType_Slot slots[] = {
+    {Py_tp_members, members},
     {Py_tp_doc,
      "An immutable value of elements of one dtype that is computed when "
      "somebody\n"

@@ -202,10 +202,12 @@ static bool look_at(nest_t* nest, PyObject* object, int32_t depth) {
     if (rank < 0) nest->type.rank = depth;
     return rank >= 0 && rank != depth ? ragged() : look_at_leaf(nest, object);
   }
-  if (depth >= PESTLE_MAX_RANK ||
-      (nest->type.rank >= 0 && depth >= nest->type.rank)) {
-    return ragged();
+  if (depth >= PESTLE_MAX_RANK) {
+    PyErr_Format(PyExc_ValueError, "lists in lists, more than %d deep",
+                 PESTLE_MAX_RANK);
+    return false;
   }
+  if (nest->type.rank >= 0 && depth >= nest->type.rank) return ragged();
   Py_ssize_t count = PySequence_Size(object);
   if (nest->type.dims[depth] < 0) nest->type.dims[depth] = count;
   if (nest->type.dims[depth] != count) return ragged();
@@ -219,7 +221,10 @@ static bool look_at(nest_t* nest, PyObject* object, int32_t depth) {
   return true;
 }
 
-static bool write_nest(nest_t* nest, PyObject* object) {
+// Other threads may change the lists while an array among them is computed, so that
+// their lengths are looked at once more.
+static bool write_nest(nest_t* nest, PyObject* object, int32_t depth) {
+  if (is_sequence(object) != (depth < nest->type.rank)) return ragged();
   if (!is_sequence(object)) {
     unsigned char bytes[16];
     PyObject* item =
@@ -232,9 +237,10 @@ static bool write_nest(nest_t* nest, PyObject* object) {
     return fine;
   }
   Py_ssize_t count = PySequence_Size(object);
+  if (count != nest->type.dims[depth]) return ragged();
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* item = PySequence_GetItem(object, i);
-    bool fine = item && write_nest(nest, item);
+    bool fine = item && write_nest(nest, item, depth + 1);
     Py_XDECREF(item);
     if (!fine) return false;
   }
@@ -308,7 +314,7 @@ static PyObject* from_nest(PyObject* object, pestle_dtype_t dtype,
   nest.data = data;
   PyObject* result = NULL;
   pestle_array_t* array;
-  if (write_nest(&nest, object)) {
+  if (write_nest(&nest, object, 0)) {
     pestle_status_t status;
     Py_BEGIN_ALLOW_THREADS;
     status = pestle_array_from_data(device, &nest.type, data, &array);
@@ -399,6 +405,16 @@ static void drop(void* self) {
   (void)Py_AddPendingCall(drain_later, NULL);
 }
 
+// Bytes from an element to the next one along |axis|. Some who are asked for strides
+// give none (ctypes): theirs are row-major.
+static Py_ssize_t step_of(const Py_buffer* view, int axis) {
+  Py_ssize_t step = view->itemsize;
+  if (view->strides) return view->strides[axis];
+  for (int i = view->ndim - 1; i > axis; --i)
+    step *= view->shape[i];
+  return step;
+}
+
 static bool describe(const Py_buffer* view, pestle_tensor_t* tensor,
                      int64_t* dims, int64_t* strides) {
   pestle_dtype_t dtype = dtype_of_format(view->format, view->itemsize);
@@ -423,8 +439,9 @@ static bool describe(const Py_buffer* view, pestle_tensor_t* tensor,
   bool whole = true;
   for (int i = 0; i < view->ndim; ++i) {
     dims[i] = view->shape[i];
-    strides[i] = view->strides[i] / view->itemsize;
-    whole &= view->strides[i] % view->itemsize == 0 || view->shape[i] < 2;
+    Py_ssize_t step = step_of(view, i);
+    strides[i] = step / view->itemsize;
+    whole &= step % view->itemsize == 0 || view->shape[i] < 2;
   }
   if (!whole) {
     PyErr_SetString(PyExc_ValueError,
@@ -467,7 +484,7 @@ static PyObject* from_buffer(PyObject* object, pestle_device_t* device,
                  pestle_device_name(device));
     return NULL;
   }
-  if (!host || PyObject_GetBuffer(object, &hold->view, PyBUF_FULL_RO) < 0) {
+  if (!host || PyObject_GetBuffer(object, &hold->view, PyBUF_RECORDS_RO) < 0) {
     free(hold);
     return NULL;
   }
@@ -524,6 +541,8 @@ PyObject* pestle_py_asarray(PyObject* object, pestle_dtype_t dtype,
   if (pestle_py_is_array(object)) {
     return cast(from_array(object, device, copy), dtype, copy);
   }
+  // Where memory lies of which that is not said.
+  pestle_device_t* asked = device;
   if (!device && !pestle_py_as_device(NULL, &device)) return NULL;
   // NumPy's scalars are Python's too, but say their dtype.
   bool is_plain = is_sequence(object) || (pestle_py_number_kind(object) &&
@@ -542,8 +561,8 @@ PyObject* pestle_py_asarray(PyObject* object, pestle_dtype_t dtype,
   PyObject* other = pestle_py_hook("asarray", &object, 1);
   if (!other) return NULL;
   PyObject* result = pestle_py_is_array(other)
-                         ? cast(from_array(other, device, -1), dtype, -1)
-                         : pestle_py_asarray(other, dtype, device, copy);
+                         ? cast(from_array(other, asked, -1), dtype, -1)
+                         : pestle_py_asarray(other, dtype, asked, copy);
   Py_DECREF(other);
   return result;
 }

@@ -317,7 +317,13 @@ static PyObject* get_dict(PyObject* self, void* unused) {
   return Py_NewRef(((pestle_py_jit_t*)self)->dict);
 }
 static PyObject* jit_getattr(PyObject* self, PyObject* name) {
-  PyObject* value = PyObject_GenericGetAttr(self, name);
+  // The type has these too.
+  bool is_own = PyUnicode_CompareWithASCIIString(name, "__module__") &&
+                PyUnicode_CompareWithASCIIString(name, "__doc__");
+  PyObject* value = is_own ? PyObject_GenericGetAttr(self, name) : NULL;
+  if (!is_own) {
+    return PyObject_GetAttr(((pestle_py_jit_t*)self)->function, name);
+  }
   if (value || !PyErr_ExceptionMatches(PyExc_AttributeError)) return value;
   PyErr_Clear();
   return PyObject_GetAttr(((pestle_py_jit_t*)self)->function, name);
@@ -356,6 +362,7 @@ static void jit_dealloc(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   pestle_py_jit_t* self = (pestle_py_jit_t*)object;
   PyObject_GC_UnTrack(object);
+  if (self->weak_refs) PyObject_ClearWeakRefs(object);
   while (self->entry_count)
     pestle_py_entry_drop(self->entries[--self->entry_count]);
   clear(object);
@@ -422,6 +429,8 @@ static PyGetSetDef fields[] = {
 };
 static PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(pestle_py_jit_t, vectorcall),
+     READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(pestle_py_jit_t, weak_refs),
      READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };

@@ -68,6 +68,7 @@ typedef struct pestle_py_jit_t {
   pestle_py_entry_t* entries[PESTLE_PY_ENTRIES];  // the latest first
   size_t entry_count;
   uint64_t traces;
+  PyObject* weak_refs;  // what has weak references to it, or NULL
 } pestle_py_jit_t;
 
 // What a call was given: the leaves of its dynamic arguments as arrays.

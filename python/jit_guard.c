@@ -65,7 +65,7 @@ static pestle_array_t* read_other(const pestle_py_jit_t* self,
   if (!device && !pestle_py_as_device(NULL, &device)) return NULL;
   bool is_host = pestle_device_dl(device).device_type == PESTLE_DEVICE_CPU;
   int copy = shows && is_host && !pestle_py_stream() ? 0 : -1;
-  PyObject* made = pestle_py_asarray(leaf, PESTLE_NONE, device, copy);
+  PyObject* made = pestle_py_asarray(leaf, PESTLE_NONE, self->device, copy);
   if (!made) return NULL;
   pestle_array_t* array = pestle_py_array(made);
   pestle_array_retain(array);

@@ -35,6 +35,7 @@ typedef struct pestle_py_array_t {
   // the array that it meets. A pestle_dtype_kind_t, or 0.
   uint8_t weak;
   bool deleted;  // |array| has FAILED, since its memory was given away
+  PyObject* weak_refs;  // what has weak references to it, or NULL
 } pestle_py_array_t;
 
 typedef struct pestle_py_dtype_t {

@@ -19,7 +19,7 @@ globals().update({
     not name.startswith(("_", "tree_")) and
     name not in ("Jit", "api", "OPS", "Program", "Structure", "hooks", "full", "empty", "copy")})
 
-from . import _hooks, tree
+from . import _builtins, _hooks, tree
 from ._make import (arange, astype, broadcast_shapes, can_cast, copy, empty, empty_like,
                     eye, finfo, full, full_like, iinfo, isdtype, linspace, meshgrid,
                     ones, ones_like, result_type, tril, triu, zeros, zeros_like)
@@ -35,6 +35,7 @@ from ._jit import jit, lower
 from ._settings import config, default_device, stream
 
 _hooks.install()
+_builtins.install()
 
 __version__ = "0.2.0"
 __array_api_version__ = "2025.12"

@@ -135,10 +135,10 @@ def outer(x1, x2, /):
 def einsum(subscripts, *operands):
     """Sums of products in Einstein's notation: einsum('ij,jk->ik', a, b).
 
-    subscripts: letters for axes; operands: of any shapes that these fit. The result has
-    the promoted dtype and the axes behind ->.
+    subscripts: letters for axes, ... for all others, which broadcast; operands: of any
+    shapes that these fit. The result has the promoted dtype and the axes behind ->.
     Raises ValueError where letters and axes differ, TypeError for no text and no
-    arrays, NotImplementedError for ellipses.
+    arrays.
 
     >>> pt.einsum("ij,j->i", pt.asarray([[1, 2], [3, 4]]), pt.asarray([1, 10])).tolist()
     [21, 43]
@@ -148,16 +148,28 @@ def einsum(subscripts, *operands):
     for x in operands:
         need_array(x, "an operand")
     subscripts = subscripts.replace(" ", "")
-    if "." in subscripts:
-        raise NotImplementedError("einsum() has no ellipses")
     inputs, _, output = subscripts.partition("->")
     inputs = inputs.split(",")
     if len(inputs) != len(operands):
         raise ValueError(f"{len(inputs)} operands are named, {len(operands)} given")
+    for names in (*inputs, output):
+        wrong = [l for l in names.replace("...", "", 1) if not (l.isascii() and l.isalpha())]
+        if wrong:
+            raise ValueError(f"'{names}' of einsum() has {wrong[0]!r}, which is no letter")
+    operands = _promoted(*operands)
+    inputs, operands, shared = _spelled(inputs, operands)
     if "->" not in subscripts:
         letters = "".join(inputs)
-        output = "".join(sorted(l for l in set(letters) if letters.count(l) == 1))
-    operands = _promoted(*operands)
+        output = shared + "".join(sorted(
+            l for l in set(letters) if letters.count(l) == 1 and l not in shared))
+    elif "..." in output:
+        output = output.replace("...", shared)
+    elif shared:
+        raise ValueError(f"'{output}' of einsum() has no ..., which operands have")
+    for l in output:
+        if output.count(l) > 1 or not any(l in names for names in inputs):
+            raise ValueError(f"'{output}' of einsum() has {l!r} "
+                             + ("twice" if output.count(l) > 1 else "of no operand"))
     names, x = _diagonals(inputs[0], operands[0])
     for i in range(1, len(operands)):
         other, y = _diagonals(inputs[i], operands[i])
@@ -170,6 +182,35 @@ def einsum(subscripts, *operands):
     return apply("transpose", (x,), {"permutation": [names.index(l) for l in output]})
 
 
+def _spelled(inputs, operands):
+    """The inputs with a character for each axis of an ellipsis, the operands without
+    those of one element that others broadcast, the characters of all ellipses."""
+    widths = [max(x.ndim - len(n.replace("...", "")), 0) if "..." in n else 0
+              for n, x in zip(inputs, operands)]
+    shared = "".join(chr(0x100 + i) for i in range(max(widths)))
+    extents = {}
+    for n, x, width in zip(inputs, operands, widths):
+        at = n.find("...")
+        for i in range(width):
+            l = shared[len(shared) - width + i]
+            extents[l] = max(extents.get(l, 1), x.shape[at + i]) if x.shape[
+                at + i] and extents.get(l, 1) else 0
+    names, values = [], []
+    for n, x, width in zip(inputs, operands, widths):
+        at, own = n.find("..."), shared[len(shared) - width:] if width else ""
+        gone = [at + i for i, l in enumerate(own) if x.shape[at + i] != extents[l]]
+        for i in gone:
+            if x.shape[i] != 1:
+                raise ValueError(f"axes of {x.shape[i]} and {extents[own[i - at]]} elements "
+                                 "do not broadcast")
+        if gone:
+            x = reshape_to(x, [d for i, d in enumerate(x.shape) if i not in gone])
+            own = "".join(l for i, l in enumerate(own) if at + i not in gone)
+        names.append(n.replace("...", own))
+        values.append(x)
+    return names, values, shared
+
+
 def _diagonals(names, x):
     """An axis for each letter: of a letter that occurs twice the diagonal."""
     if len(names) != x.ndim:
@@ -180,6 +221,9 @@ def _diagonals(names, x):
         while names.count(letter) > 1:
             a = names.index(letter)
             b = names.index(letter, a + 1)
+            if x.shape[a] != x.shape[b]:
+                raise ValueError(f"{letter!r} of einsum() is an axis of {x.shape[a]} and "
+                                 f"one of {x.shape[b]} elements")
             same = c.equal(iota(x.shape, a, c.int64, x.device),
                            iota(x.shape, b, c.int64, x.device))
             x = c.fold("add", c.where(same, x, c.number(0, x)), (b,))

@@ -361,7 +361,17 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
         x1 = take(x1, sorter, axis=0)
     dtype = c.promote(x1.dtype, x2.dtype)
     x1, x2 = c.cast(x1, dtype), c.cast(x2, dtype)
-    before = c.less if side == "left" else c.less_equal
+    is_before = c.less if side == "left" else c.less_equal
+
+    def before(a, b):
+        y = is_before(a, b)
+        if not is_float(dtype):
+            return y
+        # NaN is behind all numbers, as sort() has it.
+        last = c.isnan(b)
+        if side == "left":
+            last = c.logical_and(last, c.logical_not(c.isnan(a)))
+        return c.logical_or(y, last)
     n = x1.shape[0]
     at = c.full(x2.shape, 0, c.int64, x1.device)
     # From the largest step on, each is taken where what it leads over is before x2.

@@ -321,14 +321,14 @@ def roll(x, /, shift, *, axis=None):
 def tile(x, repetitions, /):
     """x repeated as a whole so often along each axis.
 
-    repetitions: integers, one an axis.
+    repetitions: integers, one an axis, or one for the last axis.
     Raises TypeError for no integers, ValueError for negative ones.
 
     >>> pt.tile(pt.asarray([1, 2]), (2,)).tolist()
     [1, 2, 1, 2]
     """
     need_array(x)
-    times = tuple(repetitions)
+    times = shape_of(repetitions)
     ndim = max(len(times), x.ndim)
     times = (1,) * (ndim - len(times)) + times
     shape = (1,) * (ndim - x.ndim) + x.shape

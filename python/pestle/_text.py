@@ -1,21 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays as text."""
 
+import math
+
 from . import _pestle as c
+from ._core import PART
 
 # What more elements than this have, is shown by their edges.
 MOST, EDGE = 1000, 3
+# Bits of a float of each width behind its first one.
+_FRACTION = {64: 52, 32: 23, 16: 10}
 
 
-def _number(value):
+def _shortest(value, fraction):
+    """The fewest digits that no other number of so many bits is nearer to; 8 at most."""
+    part, exponent = math.frexp(value)
+    near = math.ldexp(0.25 if abs(part) == 0.5 else 0.5, exponent - 1 - fraction)
+    for digits in range(1, 8):
+        short = float(f"{value:.{digits}g}")
+        if abs(short - value) < near:
+            return f"{short:.8g}"
+    return f"{value:.8g}"
+
+
+def _number(value, fraction=52):
     if isinstance(value, bool) or isinstance(value, int):
         return str(value)
     if isinstance(value, complex):
         sign = "" if str(value.imag).startswith("-") else "+"
-        return f"{_number(value.real)}{sign}{_number(value.imag)}j"
+        return f"{_number(value.real, fraction)}{sign}{_number(value.imag, fraction)}j"
     if value != value or value in (float("inf"), -float("inf")):
         return str(value)
-    text = f"{value:.8g}"
+    text = _shortest(value, fraction)
     return text if any(mark in text for mark in ".e") else text + "."
 
 
@@ -45,10 +61,10 @@ def _nest(values, cut, indent):
     return "[" + separator.join(parts) + "]"
 
 
-def _texts(values):
+def _texts(values, fraction):
     if isinstance(values, list):
-        return [_texts(v) for v in values]
-    return _number(values)
+        return [_texts(v, fraction) for v in values]
+    return _number(values, fraction)
 
 
 def _widths(values):
@@ -71,7 +87,9 @@ def _body(x, indent):
         x, cut = _edges(x)
     if not x.size:
         return "[]" if x.ndim == 1 else f"[] of shape {x.shape}"
-    values = _texts(x.tolist())
+    part = PART.get(x.dtype, x.dtype)
+    fraction = 7 if part == c.bfloat16 else _FRACTION.get(part.bits, 3)
+    values = _texts(x.tolist(), fraction)
     return _nest(_align(values, _widths(values)), cut, indent)
 
 

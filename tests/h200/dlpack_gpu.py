@@ -46,7 +46,8 @@ def torch_dtypes_in():
         x = torch.arange(24, device="cuda").to(getattr(torch, name)).reshape(4, 6)
         p = pt.from_dlpack(x)
         assert p.device == GPU and p.shape == (4, 6), (name, p.device)
-        assert address(p) == x.data_ptr(), name
+        # A byte of a bool may be any: it is converted.
+        assert (address(p) == x.data_ptr()) == (name != "bool"), name
         back = torch.from_dlpack(p)
         assert back.dtype == x.dtype and torch.equal(
             back.view(torch.uint8) if name.startswith("float8") else back,
@@ -75,7 +76,8 @@ def cupy_in():
                  "bool complex64 complex128").split():
         x = cupy.arange(24).astype(name).reshape(4, 6)
         p = pt.from_dlpack(x)
-        assert p.device == GPU and address(p) == x.data.ptr, name
+        assert p.device == GPU, name
+        assert (address(p) == x.data.ptr) == (name != "bool"), name
         assert equal(p, x.get()), name
     x = cupy.arange(24, dtype="float32").reshape(4, 6)
     for view in (x.T, x[::2, ::-1], x[1:, 2:]):
