@@ -2,7 +2,7 @@
 """Reductions, searches and sorts."""
 
 from . import _pestle as c
-from ._core import (Array, WHOLE, apply, array, axes_of, axis_of, body,
+from ._core import (Array, PART, WHOLE, apply, array, axes_of, axis_of, body,
                     broadcast_dims, count_of, default_float, dtype_of, iota, is_complex,
                     is_float, is_int, limits, need_array, number, reshape_to, slice_axis)
 from ._shape import broadcast_to, concat, expand_dims, flip, ravel, squeeze
@@ -165,7 +165,13 @@ def mean(x, /, *, axis=None, keepdims=False):
     """
     x = _floats(x, "mean")
     n = count_of(x.shape[a] for a in axes_of(axis, x.ndim))
-    return c.divide(sum(x, axis=axis, keepdims=keepdims), n)
+    wide = _wide(x)
+    return c.cast(c.divide(sum(wide, axis=axis, keepdims=keepdims), n), x.dtype)
+
+
+def _wide(x):
+    """Floats in which counts and sums of x are numbers."""
+    return c.cast(x, c.float32) if is_float(x.dtype) and x.dtype.bits < 32 else x
 
 
 def var(x, /, *, axis=None, correction=0.0, keepdims=False):
@@ -180,6 +186,10 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
     1.0
     """
     x = _floats(x, "var")
+    return c.cast(_var(_wide(x), axis, correction, keepdims), PART.get(x.dtype, x.dtype))
+
+
+def _var(x, axis, correction, keepdims):
     n = count_of(x.shape[a] for a in axes_of(axis, x.ndim))
     away = c.subtract(x, mean(x, axis=axis, keepdims=True))
     size = c.square(c.abs(away)) if is_complex(x.dtype) else c.square(away)
@@ -200,7 +210,9 @@ def std(x, /, *, axis=None, correction=0.0, keepdims=False):
     >>> pt.std(pt.asarray([1.0, 3.0])).tolist()
     1.0
     """
-    return c.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
+    x = _floats(x, "std")
+    y = c.sqrt(_var(_wide(x), axis, correction, keepdims))
+    return c.cast(y, PART.get(x.dtype, x.dtype))
 
 
 # --- Cumulative ---

@@ -193,6 +193,57 @@ def test_export_of_each_dtype():
     raises(ValueError, lambda: pt.ones((2,)).__array__("f8", copy=False), "float64")
 
 
+def test_means_of_narrow_floats():
+    """Their sums and counts are no numbers of float16."""
+    x = np.full(70000, 1.5, np.float16)
+    x[::2] = 2.5
+    for name in ("mean", "var", "std"):
+        got = getattr(pt, name)(pt.asarray(x))
+        assert got.dtype == pt.float16 and got.item() == getattr(np, name)(x), name
+    got = pt.mean(pt.asarray(x, dtype=pt.bfloat16))
+    assert got.dtype == pt.bfloat16 and got.item() == 2
+
+
+def test_named_axes():
+    rng = np.random.default_rng(3)
+    shapes = ([(4, 3), (4, 3)], [(2, 4, 3), (4, 3)], [(3, 3), (3, 3)], [(5, 3, 3), (1, 3, 3)])
+    right = 0
+    for text in ("...i,...i->...", "...,...", "...ij,jk->...ik", "...ij,...jk", "...",
+                 "...i->i...", "...ii->...i", "a...,b...->ab...", "i...,i...->...i", "ii"):
+        for shape in shapes:
+            x = [rng.standard_normal(s).astype("f4") for s in shape]
+            x = x[:text.split("->")[0].count(",") + 1]
+            try:
+                want = np.einsum(text, *x)
+            except ValueError:
+                raises(ValueError, lambda t=text, v=x: pt.einsum(t, *map(pt.asarray, v)))
+                continue
+            try:
+                got = pt.einsum(text, *map(pt.asarray, x))
+            except ValueError:
+                # Letters of one element broadcast in NumPy alone.
+                assert text == "i...,i...->...i" and shape[1][0] == 1, (text, shape)
+                continue
+            np.testing.assert_allclose(got, want, 1e-4, 1e-5)
+            right += 1
+    assert right > 25, right
+    for text, word in (("i$->i", "no letter"), ("ij->ii", "twice"), ("ij->z", "no operand"),
+                       ("i..->i", "no letter"), ("i...->i", "no ...")):
+        raises(ValueError, lambda t=text: pt.einsum(t, pt.ones((3, 3))), word)
+
+
+def test_edges_of_numbers():
+    tiny = np.float32([1e-45, 1e-44, 1e-40, 1e-38, 1e-37, 1000])
+    np.testing.assert_allclose(pt.log10(pt.asarray(tiny)), np.log10(tiny), 1e-6)
+    tiny = np.array([1e-320, 5e-324, 1e-310, 1e-300, 0.001])
+    np.testing.assert_allclose(pt.log10(pt.asarray(tiny)), np.log10(tiny), 1e-14)
+    nan = float("nan")
+    for side in ("left", "right"):
+        a, v = np.float32([1, 2, nan, nan]), np.float32([2, nan, 0, 9])
+        assert np.array_equal(pt.searchsorted(pt.asarray(a), pt.asarray(v), side=side),
+                              np.searchsorted(a, v, side=side))
+
+
 def test_bool_of_complex():
     x = np.array([0, 1, 1j, complex(0, float("nan")), -0.0])
     for dtype in ("complex64", "complex128"):
