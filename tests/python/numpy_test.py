@@ -197,9 +197,9 @@ def test_means_of_narrow_floats():
     """Their sums and counts are no numbers of float16."""
     x = np.full(70000, 1.5, np.float16)
     x[::2] = 2.5
-    for name in ("mean", "var", "std"):
+    for name, want in (("mean", 2), ("var", 0.25), ("std", 0.5)):
         got = getattr(pt, name)(pt.asarray(x))
-        assert got.dtype == pt.float16 and got.item() == getattr(np, name)(x), name
+        assert got.dtype == pt.float16 and got.item() == want, (name, got)
     got = pt.mean(pt.asarray(x, dtype=pt.bfloat16))
     assert got.dtype == pt.bfloat16 and got.item() == 2
 
