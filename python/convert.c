@@ -125,12 +125,16 @@ static bool is_exact(PyObject* object, pestle_dtype_t dtype, double* out) {
   return !overflow && value < (1LL << 53) && value > -(1LL << 53);
 }
 
+static pestle_device_t* host_for(pestle_device_t* device);
+
 pestle_array_t* pestle_py_number(PyObject* object, pestle_device_t* device,
                                  pestle_dtype_t dtype) {
   double value = 0;
   pestle_array_t* array = NULL;
   bool is_float = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
   if (is_exact(object, dtype, &value) && (is_float || value == floor(value))) {
+    // A trace has it as a constant, whose value is read here. It adapts to any device.
+    if (pestle_py.capturing && !(device = host_for(device))) return NULL;
     if (pestle_py_ok(pestle_array_scalar(device, dtype, value, &array))) {
       return array;
     }
@@ -174,6 +178,13 @@ static bool ragged(void) {
   return false;
 }
 
+// A list that has become shorter meanwhile has other lengths too.
+static PyObject* item_of(PyObject* list, Py_ssize_t i) {
+  PyObject* item = PySequence_GetItem(list, i);
+  if (!item && PyErr_ExceptionMatches(PyExc_IndexError)) ragged();
+  return item;
+}
+
 static bool look_at_leaf(nest_t* nest, PyObject* object) {
   unsigned kind = pestle_py_number_kind(object);
   if (!kind && pestle_py_is_array(object)) {
@@ -213,7 +224,7 @@ static bool look_at(nest_t* nest, PyObject* object, int32_t depth) {
   if (nest->type.dims[depth] != count) return ragged();
   if (!count && nest->type.rank < 0) nest->type.rank = depth + 1;
   for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* item = PySequence_GetItem(object, i);
+    PyObject* item = item_of(object, i);
     bool fine = item && look_at(nest, item, depth + 1);
     Py_XDECREF(item);
     if (!fine) return false;
@@ -239,7 +250,7 @@ static bool write_nest(nest_t* nest, PyObject* object, int32_t depth) {
   Py_ssize_t count = PySequence_Size(object);
   if (count != nest->type.dims[depth]) return ragged();
   for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* item = PySequence_GetItem(object, i);
+    PyObject* item = item_of(object, i);
     bool fine = item && write_nest(nest, item, depth + 1);
     Py_XDECREF(item);
     if (!fine) return false;

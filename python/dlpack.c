@@ -591,7 +591,8 @@ static PyObject* import_by_table(import_t* in,
                                  const pestle_dl_exchange_t* table,
                                  PyObject* object) {
   versioned_t* m = NULL;
-  if (table->from_object(object, &m)) {
+  // One that says nothing of its failure gives nothing.
+  if (table->from_object(object, &m) || !m) {
     if (!PyErr_Occurred()) {
       PyErr_SetString(PyExc_BufferError, "the producer gave no tensor");
     }

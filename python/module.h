@@ -34,7 +34,7 @@ typedef struct pestle_py_array_t {
   // Of a number that a function was called with: what it becomes is settled by
   // the array that it meets. A pestle_dtype_kind_t, or 0.
   uint8_t weak;
-  bool deleted;  // |array| has FAILED, since its memory was given away
+  bool deleted;         // |array| has FAILED, since its memory was given away
   PyObject* weak_refs;  // what has weak references to it, or NULL
 } pestle_py_array_t;
 

@@ -15,6 +15,7 @@ typedef unsigned CUdevice_attribute;
 typedef unsigned CUfunction_attribute;
 typedef unsigned CUpointer_attribute;
 typedef unsigned CUstreamCaptureMode;
+typedef unsigned CUstreamCaptureStatus;
 typedef unsigned CUjit_option;
 typedef unsigned long long CUdeviceptr;
 typedef uint64_t cuuint64_t;

@@ -154,17 +154,28 @@ static pestle_status_t stream_native(void* self, pestle_device_stream_t* stream,
   return NULL;
 }
 
-// The driver keeps what it needs of an event that is destroyed.
+// Whether the application makes a graph of what |stream| is given.
+static bool is_capturing(const cuda_device_t* d, CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return !d->owner->driver.cuStreamIsCapturing(stream, &status) &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+// The driver keeps what it needs of an event that is destroyed. A graph waits for an
+// event of outside when it is launched. What is put into a graph does not run now, so
+// that nothing waits for it: the stream that did would become a part of the capture.
 static pestle_status_t order(const cuda_device_t* d, CUstream first,
                              CUstream then) {
   const cuda_driver_t* driver = &d->owner->driver;
   CUevent event = NULL;
   const char* what = "cuEventRecord";
+  if (is_capturing(d, first)) return NULL;
+  unsigned flags = is_capturing(d, then) ? CU_EVENT_WAIT_EXTERNAL : 0;
   PESTLE_CUDA_TRY(d, cuEventCreate, (&event, CU_EVENT_DISABLE_TIMING));
   CUresult result = driver->cuEventRecord(event, first);
   if (!result) {
     what = "cuStreamWaitEvent";
-    result = driver->cuStreamWaitEvent(then, event, 0);
+    result = driver->cuStreamWaitEvent(then, event, flags);
   }
   (void)driver->cuEventDestroy_v2(event);
   return result ? pestle_cuda_failed(d, result, __FILE__, __LINE__, what)

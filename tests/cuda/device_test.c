@@ -489,6 +489,26 @@ static void refused_calls(void** state) {
   assert_int_equal(atomic_load(&calls.count), 0);
 }
 
+// While the application makes a graph of a stream of its own: the graph waits for us
+// when it is launched, and we do not wait for it.
+static void streams_in_a_capture(void** state) {
+  const pestle_device_api_t* d = gpu->device;
+  pestle_device_stream_t *ours = new_stream(0), *theirs = new_stream(0);
+  pestle_device_graph_t* graph;
+  void* native;
+  (void)state;
+  int before = fake_faults();
+  assert_ok(d->stream_native(gpu->self, theirs, &native));
+  assert_ok(d->graph_begin(gpu->self, theirs));
+  assert_ok(d->native_wait(gpu->self, 0, native, ours));
+  assert_ok(d->wait_native(gpu->self, 0, ours, native));
+  assert_int_equal(fake_faults(), before);
+  assert_ok(d->graph_end(gpu->self, theirs, &graph));
+  d->graph_destroy(gpu->self, graph);
+  d->stream_destroy(gpu->self, theirs);
+  d->stream_destroy(gpu->self, ours);
+}
+
 // On a device that is lost every call is still made, with the driver's words.
 static void calls_of_a_lost_device(void** state) {
   const pestle_device_api_t* d = gpu->device;
@@ -540,6 +560,7 @@ int main(void) {
                                      cmocka_unit_test(much_shared),
                                      cmocka_unit_test(events_of_two),
                                      cmocka_unit_test(refused_calls),
+                                     cmocka_unit_test(streams_in_a_capture),
                                      cmocka_unit_test(memory_is_known),
                                      cmocka_unit_test(calls_of_a_lost_device)};
   (void)bad_arguments, (void)events_order, (void)events_late;

@@ -87,6 +87,16 @@ def test_generations():
     assert first.name == "test.twice" and second.name != first.name
 
 
+def test_numbers_on_a_device():
+    """In a trace they are constants wherever it runs, not arrays from around it."""
+    if not has_device("opencl"):
+        return
+    axpby = axpby_of("test.on_a_device")
+    with pt.default_device("opencl"):
+        x, y = pt.asarray(X), pt.asarray(Y)
+        assert numpy.array_equal(axpby(x, y, alpha=4.0, beta=2.5), 4 * X + 2.5 * Y)
+
+
 def test_eval():
     axpby = axpby_of("test.eval", prefer="eval")
     calls = []

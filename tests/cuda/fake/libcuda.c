@@ -821,8 +821,9 @@ CUresult cuEventSynchronize(CUevent event) {
   return result;
 }
 CUresult cuStreamWaitEvent(CUstream s, CUevent event, unsigned flags) {
-  (void)flags;
   NEED();
+  // A graph takes no event of outside that it is not told of.
+  if (s->capture && flags != CU_EVENT_WAIT_EXTERNAL) ++faults;
   pthread_mutex_lock(&lock);
   op_t op = {.kind = WAIT, .event = event, .ticket = event->recorded};
   push_locked(s, &op);
@@ -853,6 +854,11 @@ CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode) {
   NEED();
   s->capture = calloc(1, sizeof *s->capture);
   s->capture->tail = &s->capture->head;
+  return 0;
+}
+CUresult cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus* out) {
+  NEED();
+  *out = s->capture ? 1 : CU_STREAM_CAPTURE_STATUS_NONE;
   return 0;
 }
 CUresult cuStreamEndCapture(CUstream s, CUgraph* out) {
