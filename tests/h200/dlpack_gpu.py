@@ -5,7 +5,7 @@ the memory, and work on two streams is ordered, which delays on purpose show. Ea
 says what was found; rows that are to fail where nothing orders the streams show that the
 delays are long enough. python.sh runs it.
 
-    dlpack_gpu.py [ROUNDS]"""
+    dlpack_gpu.py [ROUNDS [ROW ...]]"""
 
 import sys
 import time
@@ -17,6 +17,7 @@ import torch
 import pestle as pt
 
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+ONLY = sys.argv[2:]
 GPU = pt.device("cuda")
 N = 1 << 20
 rows = []
@@ -406,6 +407,8 @@ def two_gpus():
 def main():
     failed = 0
     for function in rows:
+        if ONLY and function.__name__ not in ONLY:
+            continue
         begin = time.perf_counter()
         try:
             said = function()
