@@ -134,7 +134,7 @@ pestle_array_t* pestle_py_number(PyObject* object, pestle_device_t* device,
   bool is_float = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
   if (is_exact(object, dtype, &value) && (is_float || value == floor(value))) {
     // A trace has it as a constant, whose value is read here. It adapts to any device.
-    if (pestle_py.capturing && !(device = host_for(device))) return NULL;
+    if (pestle_py_is_capturing() && !(device = host_for(device))) return NULL;
     if (pestle_py_ok(pestle_array_scalar(device, dtype, value, &array))) {
       return array;
     }
