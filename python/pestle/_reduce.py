@@ -47,7 +47,12 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     >>> pt.sum(pt.asarray([[1, 2], [3, 4]]), axis=0).tolist()
     [4, 6]
     """
-    return _fold("add", c.cast(need_array(x), _sum_dtype(x, dtype)), axis, keepdims)
+    x = c.cast(need_array(x), _sum_dtype(x, dtype))
+    y = _fold("add", x, axis, keepdims)
+    # Sums begin with -0, so that the one of -0 alone is -0.
+    if not x.size and not count_of(x.shape[a] for a in axes_of(axis, x.ndim)):
+        return c.full(y.shape, 0, y.dtype, y.device)
+    return y
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):

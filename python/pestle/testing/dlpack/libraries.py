@@ -266,7 +266,9 @@ class Pestle(Library):
 
     def address(self, y):
         from .zoo import capsule_struct
-        tensor = capsule_struct(y.__dlpack__(max_version=(1, 3))).dl_tensor
+        # The struct ends with the capsule.
+        capsule = y.__dlpack__(max_version=(1, 3))
+        tensor = capsule_struct(capsule).dl_tensor
         return (tensor.data or 0) + tensor.byte_offset
 
     def reversed(self, x):
