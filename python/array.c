@@ -124,6 +124,17 @@ static PyObject* compare(PyObject* a, PyObject* b, int op) {
 
 // --- Numbers ---
 
+bool pestle_py_has_value(const pestle_array_t* array, const char* what) {
+  if (pestle_array_state(array) != PESTLE_ARRAY_TRACED) return true;
+  PyErr_Format(PyExc_ValueError,
+               "%s needs the value of a traced array, which there is not while "
+               "jit() and its kin trace: pestle.where() and pestle.cond() "
+               "choose by one, pestle.while_loop() repeats, and static_argnums "
+               "makes an argument a part of the function",
+               what);
+  return false;
+}
+
 // The one element of |self| as a Python number.
 static PyObject* number_of(PyObject* self, const char* what) {
   pestle_type_t type = pestle_array_type(of(self));
@@ -132,7 +143,8 @@ static PyObject* number_of(PyObject* self, const char* what) {
                  what, (int)type.rank);
     return NULL;
   }
-  return pestle_py_item(self, NULL);
+  return pestle_py_has_value(of(self), what) ? pestle_py_item(self, NULL)
+                                             : NULL;
 }
 
 static int as_bool(PyObject* self) {

@@ -602,6 +602,7 @@ PyObject* pestle_py_item(PyObject* self, PyObject* unused) {
     PyErr_SetString(PyExc_ValueError, "item() needs an array of one element");
     return NULL;
   }
+  if (!pestle_py_has_value(array, "item()")) return NULL;
   pestle_status_t status =
       read_array(array, bytes, pestle_dtype_size(type.dtype));
   return pestle_py_ok(status) ? pestle_py_decode(bytes, type.dtype) : NULL;
@@ -629,6 +630,7 @@ PyObject* pestle_py_tolist(PyObject* self, PyObject* unused) {
   pestle_array_t* array = pestle_py_array(self);
   pestle_type_t type = pestle_array_type(array);
   size_t size = pestle_dtype_size(type.dtype);
+  if (!pestle_py_has_value(array, "tolist()")) return NULL;
   for (int32_t i = 0; i < type.rank; ++i)
     size *= (size_t)type.dims[i];
   unsigned char* data = malloc(size + 1);
@@ -712,6 +714,7 @@ int pestle_py_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   const char* format = format_of(type.dtype);
   pestle_tensor_t tensor = {.data = NULL};
   view->obj = NULL;
+  if (!pestle_py_has_value(array, "the buffer protocol")) return -1;
   if (!format || (flags & PyBUF_WRITABLE)) {
     PyErr_Format(
         PyExc_BufferError,

@@ -136,6 +136,8 @@ PyObject* pestle_py_wrap(pestle_array_t* array);
 // The same of what |status| says came of making |*array|, an address since C fixes
 // no order in which arguments are read.
 PyObject* pestle_py_result(pestle_status_t status, pestle_array_t** array);
+// Whether |array| is no traced one, whose value |what| needs; an exception.
+bool pestle_py_has_value(const pestle_array_t* array, const char* what);
 // Evaluates, without the interpreter lock.
 bool pestle_py_eval(pestle_array_t* const* arrays, size_t count);
 

@@ -110,6 +110,22 @@ def test_delete():
     assert "deleted" in repr(x) and x.shape == (N,)
 
 
+# --- Values that there are not ---
+
+def test_values_of_traced_arrays():
+    x = pt.ones((3,))
+    for use, word in ((lambda v: v if v.sum() > 0 else -v, "bool()"),
+                      (lambda v: float(v[0]), "float()"), (lambda v: int(v[0]), "int()"),
+                      (lambda v: v[0].item(), "item()"), (lambda v: v.tolist(), "tolist()"),
+                      (lambda v: memoryview(v), "buffer"), (lambda v: v[v > 0], "traced")):
+        raises(ValueError, lambda f=use: pt.jit(f)(x), word, "traced", "pestle.cond()",
+               "static_argnums")
+    left = []
+    pt.jit(lambda v: left.append(v) or v)(x)
+    raises(ValueError, left[0].tolist, "traced")
+    assert "traced" in repr(left[0])
+
+
 # --- Options ---
 
 def test_device():

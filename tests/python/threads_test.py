@@ -81,6 +81,8 @@ def test_threads_trace_one_function():
 
 
 def test_fork():
+    if "libtsan" in os.environ.get("LD_PRELOAD", ""):
+        return  # which ends a child that starts a thread
     x = pt.arange(10)
     y = (x + 1) * 2
     pt.eval(y)
