@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "ir.h"
 #include "module.h"
 
 // --- Numbers ---
