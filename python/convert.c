@@ -548,6 +548,32 @@ static PyObject* from_array(PyObject* object, pestle_device_t* device,
   return pestle_py_copy(array, device ? device : pestle_array_device(array));
 }
 
+// Of a buffer that from_buffer() raised an exception for: in another order of bytes,
+// of a dtype that the buffer protocol has no letter for. The first exception stays
+// where pestle/*.py knows no way.
+static PyObject* from_odd_buffer(PyObject* object, pestle_device_t* device) {
+  if (!PyErr_ExceptionMatches(PyExc_TypeError) &&
+      !PyErr_ExceptionMatches(PyExc_ValueError) &&
+      !PyErr_ExceptionMatches(PyExc_BufferError)) {
+    return NULL;
+  }
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyObject* made = pestle_py_hook("odd_buffer", &object, 1);
+  if (made && !pestle_py_is_array(made)) {
+    Py_DECREF(made);
+    PyErr_Restore(type, value, trace);
+    return NULL;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  if (!made) return NULL;
+  PyObject* there = from_array(made, device, -1);
+  Py_DECREF(made);
+  return there;
+}
+
 PyObject* pestle_py_asarray(PyObject* object, pestle_dtype_t dtype,
                             pestle_device_t* device, int copy) {
   if (pestle_py_is_array(object)) {
@@ -560,7 +586,9 @@ PyObject* pestle_py_asarray(PyObject* object, pestle_dtype_t dtype,
   bool is_plain = is_sequence(object) || (pestle_py_number_kind(object) &&
                                           !PyObject_CheckBuffer(object));
   if (!is_plain && PyObject_CheckBuffer(object)) {
-    return cast(from_buffer(object, device, copy), dtype, copy);
+    PyObject* made = from_buffer(object, device, copy);
+    if (!made && copy) made = from_odd_buffer(object, asked);
+    return cast(made, dtype, copy);
   }
   if (copy == 0) {
     PyErr_SetString(PyExc_ValueError,

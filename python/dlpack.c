@@ -379,6 +379,7 @@ typedef PyObject* (*call_method_t)(PyObject* name, PyObject* const* args,
 // What producers are called with, made with the module.
 static struct {
   PyObject *dlpack, *dlpack_device;  // names of methods
+  PyObject *is_neg, *is_conj;
   PyObject *version, *names;         // (1, 3) and ("max_version",)
   call_method_t call_method;         // NULL where the interpreter has none
 } methods;
@@ -386,14 +387,16 @@ static struct {
 static bool make_methods(void) {
   methods.dlpack = PyUnicode_InternFromString("__dlpack__");
   methods.dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
+  methods.is_neg = PyUnicode_InternFromString("is_neg");
+  methods.is_conj = PyUnicode_InternFromString("is_conj");
   methods.version = Py_BuildValue("(ii)", PESTLE_DL_MAJOR, PESTLE_DL_MINOR);
   PyObject* name = PyUnicode_InternFromString("max_version");
   methods.names = name ? PyTuple_New(1) : NULL;
   if (methods.names) PyTuple_SetItem(methods.names, 0, name);
   methods.call_method = (call_method_t)pestle_dynlib_function(
       pestle_dynlib_process(), "PyObject_VectorcallMethod");
-  return methods.dlpack && methods.dlpack_device && methods.version &&
-         methods.names;
+  return methods.dlpack && methods.dlpack_device && methods.is_neg &&
+         methods.is_conj && methods.version && methods.names;
 }
 
 // |object|.__dlpack__(max_version=(1, 3)), which nearly all calls are.
@@ -555,6 +558,8 @@ enum { KNOWN = 8 };
 static struct {
   PyTypeObject* type;
   const pestle_dl_exchange_t* table;  // NULL: it has none
+  // Has is_neg() and is_conj(): its values may be others than its memory has.
+  bool has_marks;
 } known[KNOWN];
 static unsigned known_next;
 
@@ -573,23 +578,49 @@ static const pestle_dl_exchange_t* read_table(PyTypeObject* type) {
   return table && table->from_object && table->current_stream ? table : NULL;
 }
 
-static const pestle_dl_exchange_t* table_of(PyTypeObject* type) {
+static const pestle_dl_exchange_t* table_of(PyTypeObject* type,
+                                            bool* out_has_marks) {
   for (unsigned i = 0; i < KNOWN; ++i) {
-    if (known[i].type == type) return known[i].table;
+    if (known[i].type != type) continue;
+    *out_has_marks = known[i].has_marks;
+    return known[i].table;
   }
+  *out_has_marks = PyObject_HasAttr((PyObject*)type, methods.is_neg) &&
+                   PyObject_HasAttr((PyObject*)type, methods.is_conj);
   const pestle_dl_exchange_t* table = read_table(type);
   PyTypeObject* old = known[known_next].type;
   Py_INCREF((PyObject*)type);
   known[known_next].type = type;
   known[known_next].table = table;
+  known[known_next].has_marks = *out_has_marks;
   known_next = (known_next + 1) % KNOWN;
   Py_XDECREF((PyObject*)old);
   return table;
 }
 
+// Whether |object| says that its memory has its values, as no struct can say: torch
+// negates and conjugates when an element is read.
+static bool has_its_values(PyObject* object, bool is_complex) {
+  PyObject* const names[] = {methods.is_neg, methods.is_conj};
+  for (size_t i = 0; i < (is_complex ? 2 : 1); ++i) {
+    PyObject* said = PyObject_CallMethodObjArgs(object, names[i], NULL);
+    int other = said ? PyObject_IsTrue(said) : -1;
+    Py_XDECREF(said);
+    if (!other) continue;
+    if (other > 0) {
+      PyErr_Format(PyExc_BufferError,
+                   "the memory of the tensor has other values than it: %S() is "
+                   "true; its resolve_%s() makes one that has its own",
+                   names[i], i ? "conj" : "neg");
+    }
+    return false;
+  }
+  return true;
+}
+
 static PyObject* import_by_table(import_t* in,
                                  const pestle_dl_exchange_t* table,
-                                 PyObject* object) {
+                                 bool has_marks, PyObject* object) {
   versioned_t* m = NULL;
   // One that says nothing of its failure gives nothing.
   if (table->from_object(object, &m) || !m) {
@@ -599,8 +630,9 @@ static PyObject* import_by_table(import_t* in,
     return NULL;
   }
   pestle_dl_device_t at = m->dl_tensor.device;
-  bool fine = true;
-  if (!is_of_host(at.device_type)) {
+  bool fine = !has_marks ||
+              has_its_values(object, m->dl_tensor.dtype.code == PESTLE_DL_COMPLEX);
+  if (fine && !is_of_host(at.device_type)) {
     fine = !table->current_stream(at.device_type, at.device_id,
                                   &in->options.native_stream);
     in->options.has_native_stream = fine;
@@ -681,11 +713,16 @@ static PyObject* from_dlpack(PyObject* module, PyObject* const* args,
   }
   if (pestle_py_is_array(object)) return from_own(&in, object);
   if (PyCapsule_CheckExact(object)) return import_capsule(&in, object);
-  const pestle_dl_exchange_t* table = table_of(Py_TYPE(object));
+  bool has_marks;
+  const pestle_dl_exchange_t* table = table_of(Py_TYPE(object), &has_marks);
   // A copy for the host of memory that we do not reach is the producer's.
   if (table && !in.options.device && !in.options.copy) {
-    return import_by_table(&in, table, object);
+    PyObject* made = import_by_table(&in, table, has_marks, object);
+    // What it cannot give, __dlpack__() says in the protocol's words.
+    if (made || !PyErr_ExceptionMatches(PyExc_RuntimeError)) return made;
+    PyErr_Clear();
   }
+  if (has_marks && !has_its_values(object, true)) return NULL;
   PyObject* result = import_producer(&in, object);
   if (result || !PyErr_ExceptionMatches(PyExc_AttributeError)) return result;
   // Its own, or that it has no such method? Nothing may be asked while it is set.

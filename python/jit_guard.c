@@ -66,6 +66,10 @@ static pestle_array_t* read_other(const pestle_py_jit_t* self,
   bool is_host = pestle_device_dl(device).device_type == PESTLE_DEVICE_CPU;
   int copy = shows && is_host && !pestle_py_stream() ? 0 : -1;
   PyObject* made = pestle_py_asarray(leaf, PESTLE_NONE, self->device, copy);
+  if (!made && !copy && !PyErr_ExceptionMatches(PyExc_MemoryError)) {
+    PyErr_Clear();
+    made = pestle_py_asarray(leaf, PESTLE_NONE, self->device, -1);
+  }
   if (!made) return NULL;
   pestle_array_t* array = pestle_py_array(made);
   pestle_array_retain(array);

@@ -16,10 +16,41 @@ def _stack_nested(value):
     return value if isinstance(value, Array) else asarray(value)
 
 
+def _odd_buffer(value):
+    """An array of a value whose buffer is of no format that is read: NumPy's in another
+    order of bytes, with strides between its elements, or of ml_dtypes. None of others."""
+    dtype = getattr(value, "dtype", None)
+    if not all(hasattr(value, name) for name in ("astype", "view", "strides")):
+        return asarray(_asarray(value)) if hasattr(value, "__dlpack__") else None
+    try:
+        own = c.dtype(dtype.name)
+    except (TypeError, ValueError):
+        own = None
+    if own is None and dtype.kind not in "fc":
+        raise TypeError(f"pestle has no dtype {dtype}")
+    if own is not None and own.kind == "f" and (own.bits == 8 or own == c.bfloat16):
+        words = asarray(value.astype(dtype, order="C").view(f"u{dtype.itemsize}"))
+        return c.apply("bitcast_convert", (words,), None, own, words.shape)
+    if own is not None and own.bits < 8 and own != c.bool:
+        wide = {"f": "float32", "i": "int8", "u": "uint8"}[own.kind]
+        return c.cast(asarray(value.astype(wide)), own)
+    if dtype.isnative and all(step % dtype.itemsize == 0 for step in value.strides):
+        return None  # long double
+    return asarray(value.astype(dtype.newbyteorder("="), order="C"))
+
+
 def _asarray(value):
     """An array of an object that shows none of its memory by the buffer protocol."""
     if hasattr(value, "__dlpack__"):
-        return c.from_dlpack(value)
+        try:
+            return c.from_dlpack(value)
+        except Exception as error:  # pylint: disable=broad-except
+            if not hasattr(value, "__array__"):
+                raise
+            try:
+                return value.__array__()
+            except Exception:  # pylint: disable=broad-except
+                raise error from None
     if hasattr(value, "__array__"):
         return value.__array__()
     if hasattr(value, "__index__"):
@@ -186,7 +217,7 @@ def install():
         iter=_iter, getitem=lambda x, key: _index("getitem", x, key),
         setitem=lambda x, key, value: _index("update", x, key, value),
         matmul=_matmul, asarray=_asarray,
-        stack_nested=_stack_nested, bind=_jit.bind, any=_jit.call_any, like=_jit.like, jax_node=_jax_node,
+        stack_nested=_stack_nested, odd_buffer=_odd_buffer, bind=_jit.bind, any=_jit.call_any, like=_jit.like, jax_node=_jax_node,
         jax_value=lambda type, shape, children: shape.unflatten(children),
         plugins=lambda: _plugin_search("install"),
         find_backend=lambda name: _plugin_search("find", name))

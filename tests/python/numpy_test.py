@@ -31,7 +31,7 @@ def test_in_and_out():
             y = pt.asarray(view)
             assert y.dtype.name == name and y.shape == view.shape, name
             assert (np.asarray(y) == view).all() and np.asarray(y).dtype == name
-    raises(TypeError, lambda: pt.asarray(np.array(["a"])), "format")
+    raises(TypeError, lambda: pt.asarray(np.array(["a"])), "no dtype")
 
 
 def test_copies():
@@ -202,6 +202,59 @@ def test_means_of_narrow_floats():
         assert got.dtype == pt.float16 and got.item() == want, (name, got)
     got = pt.mean(pt.asarray(x, dtype=pt.bfloat16))
     assert got.dtype == pt.bfloat16 and got.item() == 2
+
+
+def test_odd_buffers():
+    """In another order of bytes, between other fields, of dtypes without a letter."""
+    x = np.arange(6).reshape(2, 3)
+    for dtype in (">i4", ">f8", ">u2", ">c8", ">f2"):
+        y = pt.asarray(x.astype(dtype))
+        assert y.dtype.name == np.dtype(dtype).newbyteorder("=").name
+        assert np.array_equal(y, x), dtype
+        assert np.array_equal(pt.jit(lambda v: v + v)(x.astype(dtype)), x + x)
+    fields = np.zeros(5, [("a", np.int32), ("b", np.int8), ("c", np.float64)])
+    fields["a"] = range(5)
+    assert pt.asarray(fields["a"]).tolist() == [0, 1, 2, 3, 4]
+    raises(ValueError, lambda: pt.asarray(fields["a"], copy=False), "strides")
+    for bad in (np.array(["2021-05-27"], "M8[D]"), np.array([None, 1]), np.array(["a"]),
+                fields, np.zeros(2, "V3"), np.zeros(2, np.longdouble)):
+        raises(TypeError, lambda v=bad: pt.asarray(v), "no dtype")
+    try:
+        import ml_dtypes
+    except ImportError:
+        return
+    for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4", "int2",
+                 "float4_e2m1fn", "float6_e2m3fn", "float8_e8m0fnu"):
+        y = pt.asarray(np.array([[1, 2], [1, 1]]).astype(getattr(ml_dtypes, name)).T)
+        assert y.dtype.name == name and y.tolist() == [[1, 1], [
+            -2 if name == "int2" else 2, 1]], (name, y)
+
+
+class Marked:
+    """As torch's tensors, whose memory may have other values than they."""
+
+    def __init__(self, x, neg=False, conj=False):
+        self.x, self.neg, self.conj = x, neg, conj
+
+    def is_neg(self):
+        return self.neg
+
+    def is_conj(self):
+        return self.conj
+
+    def __dlpack__(self, **keywords):
+        return self.x.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+
+def test_memory_with_other_values():
+    x = np.array([1 + 2j, 3 - 1j])
+    assert pt.from_dlpack(Marked(x)).tolist() == x.tolist()
+    for use in (pt.from_dlpack, pt.asarray, pt.jit(lambda v: v)):
+        raises(BufferError, lambda f=use: f(Marked(x, neg=True)), "resolve_neg()")
+        raises(BufferError, lambda f=use: f(Marked(x, conj=True)), "resolve_conj()")
 
 
 def test_named_axes():
