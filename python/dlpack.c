@@ -94,6 +94,13 @@ static bool read_stream(PyObject* object, int32_t type,
                  object);
     return false;
   }
+  enum { LEAST_ADDRESS = 4096 };
+  if (type == PESTLE_DL_OPENCL && number < LEAST_ADDRESS) {
+    PyErr_Format(PyExc_ValueError,
+                 "stream is %R, which is no address of a cl_command_queue",
+                 object);
+    return false;
+  }
   if (type == PESTLE_DL_VULKAN) {
     PyErr_SetString(PyExc_ValueError,
                     "Vulkan has no streams that others can be told: pass None");

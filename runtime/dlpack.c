@@ -437,6 +437,13 @@ pestle_status_t pestle_dlpack_address(const pestle_buffer_t* buffer,
                                (const char*)buffer->block.data + byte_offset,
                                out_data, out_offset));
   }
+  if (type == PESTLE_DL_VULKAN) {
+    // No library says what a handle is. Ours is the backend's own, which this process
+    // takes back by the deleter, and nobody else should.
+    *out_data = buffer->block.data;
+    *out_offset = byte_offset;
+    return NULL;
+  }
   if (pestle_dl_is_handle(type)) {
     return PESTLE_ERROR(UNSUPPORTED,
                         "device %s has no handles for its memory: its backend "

@@ -150,4 +150,27 @@ def test_planted_faults_are_found():
     assert outcome.kind == cells.OK, outcome
 
 
+def test_handles():
+    """Devices whose memory has no address: what goes out comes back where it lies."""
+    for name in ("opencl", "vulkan"):
+        try:
+            device = pt.device(name)
+        except pt.Error:
+            continue
+        x = pt.arange(6, dtype=pt.float32, device=device).reshape(2, 3) + 1
+        kind = x.__dlpack_device__()[0]
+        assert kind == {"opencl": 4, "vulkan": 7}[name]
+        for view in (x, x.T, x[1:, 1:], x[:, ::-2], x[:0]):
+            y = pt.from_dlpack(view.__dlpack__(max_version=(1, 3)))
+            assert y.device == device and y.tolist() == view.tolist(), (name, view)
+        y = pt.from_dlpack(x.__dlpack__(max_version=(1, 3)))
+        del x
+        gc.collect()
+        assert (y * 2).tolist() == [[2, 4, 6], [8, 10, 12]]
+        assert pt.from_dlpack(y.__dlpack__(max_version=(1, 3)), device="cpu")[1, 2].item() == 6
+        raises(ValueError, lambda v=y: v.__dlpack__(stream=1), "stream")
+        capsule = y.__dlpack__(max_version=(1, 3), stream=-1)
+        assert pt.from_dlpack(capsule).tolist() == y.tolist()
+
+
 run(globals())
