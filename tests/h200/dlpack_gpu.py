@@ -81,9 +81,14 @@ def cupy_in():
         assert (address(p) == x.data.ptr) == (name != "bool"), name
         assert equal(p, x.get()), name
     x = cupy.arange(24, dtype="float32").reshape(4, 6)
-    for view in (x.T, x[::2, ::-1], x[1:, 2:]):
+    for view in (x.T, x[::2], x[1:, 2:]):
         assert equal(pt.from_dlpack(view) * 2, view.get() * 2)
-    return "14 dtypes, transposed, backwards, offset"
+    # CuPy 14 divides the bytes of a negative stride as a number without a sign.
+    try:
+        assert equal(pt.from_dlpack(x[:, ::-1]) * 2, x[:, ::-1].get() * 2)
+    except BufferError as error:
+        assert "leads out of memory" in str(error)
+    return "14 dtypes, transposed, stepped, offset; backwards right or refused"
 
 
 @row
