@@ -387,8 +387,8 @@ typedef PyObject* (*call_method_t)(PyObject* name, PyObject* const* args,
 static struct {
   PyObject *dlpack, *dlpack_device;  // names of methods
   PyObject *is_neg, *is_conj;
-  PyObject *version, *names;         // (1, 3) and ("max_version",)
-  call_method_t call_method;         // NULL where the interpreter has none
+  PyObject *version, *names;  // (1, 3) and ("max_version",)
+  call_method_t call_method;  // NULL where the interpreter has none
 } methods;
 
 static bool make_methods(void) {
@@ -637,8 +637,8 @@ static PyObject* import_by_table(import_t* in,
     return NULL;
   }
   pestle_dl_device_t at = m->dl_tensor.device;
-  bool fine = !has_marks ||
-              has_its_values(object, m->dl_tensor.dtype.code == PESTLE_DL_COMPLEX);
+  bool fine = !has_marks || has_its_values(object, m->dl_tensor.dtype.code ==
+                                                       PESTLE_DL_COMPLEX);
   if (fine && !is_of_host(at.device_type)) {
     fine = !table->current_stream(at.device_type, at.device_id,
                                   &in->options.native_stream);
