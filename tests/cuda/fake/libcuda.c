@@ -456,7 +456,7 @@ static void run_copy(fake_shim_t* shim, void** arguments) {
   if (shim->thread.x || shim->block.x) return;
   const char* from = *(const char**)arguments[0];
   char* to = *(char**)arguments[1];
-  memcpy(to, from, (size_t) * (uint64_t*)arguments[4]);
+  memcpy(to, from, (size_t)*(uint64_t*)arguments[4]);
 }
 
 CUresult cuModuleGetFunction(CUfunction* out, CUmodule module,
