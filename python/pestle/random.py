@@ -7,7 +7,7 @@ import math
 
 from . import _pestle as c
 from ._core import (apply, asarray, array, axis_of, count_of, default_float, dtype_of,
-                    iota, is_float, need_array, number, reshape_to, shape_of,
+                    iota, is_float, limits, need_array, number, reshape_to, shape_of,
                     slice_axis)
 from ._jit import jit
 from ._shape import broadcast_to, concat, expand_dims, stack
@@ -274,7 +274,7 @@ def bernoulli(key, p=0.5, shape=None):
 
 
 def randint(key, shape, minval, maxval, dtype=None):
-    """Integers in [minval, maxval).
+    """Integers in [minval, maxval); minval where there are none.
 
     key: of key(); minval, maxval: integers or arrays that broadcast to shape; dtype:
     integers, int32 unless it is given.
@@ -288,19 +288,50 @@ def randint(key, shape, minval, maxval, dtype=None):
         raise TypeError(f"randint() gives integers, not {dtype}")
     if dtype.bits < 32:
         wide = c.int32 if dtype.kind == "i" else c.uint32
-        return c.cast(randint(key, shape, minval, maxval, wide), dtype)
+        first, _ = _bound(minval, dtype, key)
+        end, is_over = _bound(maxval, dtype, key)
+        first, end = c.cast(first, wide), c.cast(end, wide)
+        if is_over is not False:
+            end = c.where(is_over, c.add(end, 1), end)
+        return c.cast(randint(key, shape, first, end, wide), dtype)
     words = {32: c.uint32, 64: c.uint64}[dtype.bits]
     shape = shape_of(shape)
     keys = split(key)
     high, low = bits(keys[0], shape, words), bits(keys[1], shape, words)
-    first = c.cast(array(minval), dtype)
-    span = c.cast(c.subtract(c.cast(array(maxval), dtype), first), words)
-    span = c.where(c.equal(span, 0), c.number(1, span), span)
+    first, _ = _bound(minval, dtype, key)
+    end, is_over = _bound(maxval, dtype, key)
+    span = c.cast(c.subtract(end, first), words)
+    # Where there is no number between them, and one more where the end is none of dtype;
+    # of all numbers of dtype the span is 0, by which a remainder is the word itself.
+    is_none = c.less_equal(end, first)
+    span = c.where(is_none, c.number(1, span), span)
+    if is_over is not False:
+        wider = c.logical_and(is_over, c.logical_not(is_none))
+        span = c.where(wider, c.add(span, c.number(1, span)), span)
     # 2**bits modulo the span, by its half: high * that + low, all modulo the span.
     half = c.remainder(c.full((), 2**(dtype.bits // 2), words, key.device), span)
     factor = c.remainder(c.multiply(half, half), span)
     y = c.add(c.multiply(c.remainder(high, span), factor), c.remainder(low, span))
     return c.add(first, c.cast(c.remainder(y, span), dtype))
+
+
+def _bound(value, dtype, key):
+    """value as the nearest number of dtype, and whether it is above all of them."""
+    least, most = limits(dtype)
+    if isinstance(value, int):
+        near = c.full((), min(max(value, least), most), dtype, key.device)
+        return near, c.full((), True, c.bool, key.device) if value > most else False
+    value = array(value)
+    if value.dtype.kind not in "iu":
+        raise TypeError(f"randint() has integers as bounds, not {value.dtype}")
+    own_least, own_most = limits(value.dtype)
+    is_over = False
+    if own_most > most:
+        is_over = c.greater(value, most)
+        value = c.minimum(value, most)
+    if own_least < least:
+        value = c.maximum(value, least)
+    return c.cast(value, dtype), is_over
 
 
 def permutation(key, x, /):

@@ -28,6 +28,21 @@ def keys():
         yield random.key(seed), jax.random.key(seed)
 
 
+def test_bounds_of_integers():
+    """Bounds that are no numbers of the dtype, and none between them."""
+    ours, theirs = random.key(3), jax.random.key(3)
+    for name in ("int32", "uint32", "int8", "uint8", "int16"):
+        least, most = np.iinfo(name).min, np.iinfo(name).max
+        for low, high in ((5, 3), (0, 0), (0, 100), (-3, 300),
+                          (int(least), min(int(most), 2**31 - 1)),
+                          (int(least), min(int(most) + 1, 2**31 - 1))):
+            x = random.randint(ours, (50,), low, high, getattr(pt, name))
+            y = jax.random.randint(theirs, (50,), low, high, getattr(jnp, name))
+            assert not differ(x, y), (name, low, high)
+    x = random.randint(ours, (4,), -2**31, 2**31, pt.int32)
+    assert len(set(x.tolist())) == 4 and min(x.tolist()) < 0 < max(x.tolist())
+
+
 def test_exact():
     for ours, theirs in keys():
         def same(name, *args, **kwargs):
