@@ -179,16 +179,19 @@ static uint32_t* positions(PyObject* tuple) {
   return out;
 }
 
-// Reads (module, arguments, results). What |out| points to is to be freed, by
+// Reads (module, arguments, results[, max_trips]). What |out| points to is to be freed, by
 // drop_options().
 static bool read_options(PyObject* args, pestle_module_t** out_module,
                          pestle_transform_options_t* out) {
   PyObject *module, *arguments, *results;
+  long long trips = 0;
   *out = (pestle_transform_options_t){.struct_size = sizeof(*out)};
-  if (!PyArg_ParseTuple(args, "O!O!O!", pestle_py.module_type, &module,
-                        &PyTuple_Type, &arguments, &PyTuple_Type, &results)) {
+  if (!PyArg_ParseTuple(args, "O!O!O!|L", pestle_py.module_type, &module,
+                        &PyTuple_Type, &arguments, &PyTuple_Type, &results,
+                        &trips)) {
     return false;
   }
+  out->max_trips = trips;
   *out_module = of(module);
   out->arguments = positions(arguments);
   out->argument_count = (size_t)PyTuple_Size(arguments);

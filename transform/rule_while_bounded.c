@@ -80,7 +80,8 @@ static pestle_status_t make_turn(bounded_t* w) {
   return f.status;
 }
 
-// NaN for floats of |out| where the loop is not at its end.
+// NaN for floats of |out| where the loop is not at its end: a factor, so that what is
+// derived of them is NaN too.
 static pestle_status_t mark_unfinished(bounded_t* w, pv_t** out) {
   pv_t* goes_on;
   pestle_formula_t* f = &w->j->f;
@@ -88,8 +89,9 @@ static pestle_status_t mark_unfinished(bounded_t* w, pv_t** out) {
                          &goes_on));
   for (uint32_t i = 0; i < w->loop->operand_count; ++i) {
     if (!pestle_is_smooth(out[i]->type->dtype)) continue;
-    pv_t* nan = pestle_f_splat(f, out[i], NAN);
-    out[i] = pestle_f_select(f, goes_on, nan, out[i]);
+    pv_t* factor = pestle_f_select(f, goes_on, pestle_f_splat(f, out[i], NAN),
+                                   pestle_f_splat(f, out[i], 1));
+    out[i] = pestle_f_multiply(f, out[i], factor);
   }
   return NULL;
 }

@@ -180,8 +180,14 @@ def _check_loss(recorded, function, holomorphic):
     return y
 
 
-def _value_and_grad(function, argnums, has_aux, holomorphic, what):
+def _need_trips(max_trips, what):
+    if not isinstance(max_trips, int) or max_trips < 0:
+        raise TypeError(f"max_trips of {what}() is {max_trips!r}, not a number of turns")
+
+
+def _value_and_grad(function, argnums, has_aux, holomorphic, max_trips, what):
     need_function(function, what)
+    _need_trips(max_trips, what)
 
     @functools.wraps(function)
     def gradient(*args, **kwargs):
@@ -192,7 +198,7 @@ def _value_and_grad(function, argnums, has_aux, holomorphic, what):
         y = _check_loss(recorded, function, holomorphic)
         aux = recorded.said[2]
         if leaves:
-            module = c.vjp(recorded.module, tuple(range(len(leaves))), (0,))
+            module = c.vjp(recorded.module, tuple(range(len(leaves))), (0,), max_trips)
             out = recorded.run(module, leaves, recorded.hidden,
                                (c.full((), 1, y.dtype, y.device),))
         else:
@@ -205,14 +211,16 @@ def _value_and_grad(function, argnums, has_aux, holomorphic, what):
     return gradient
 
 
-def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False):
+def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, *, max_trips=0):
     """A function that gives what fun gives, and its gradient.
 
     fun: gives one float of rank 0, or with has_aux a pair of that and a tree. argnums:
     which arguments, by position, trees of floats, the gradient is by: one, or several,
     which give a tuple; a gradient has its argument's structure, shapes and dtypes.
-    holomorphic: numbers are complex, and fun has a complex derivative. The function is
-    one of jit(): fun is traced once for each kind of arguments.
+    holomorphic: numbers are complex, and fun has a complex derivative. max_trips: a
+    bound of the turns of loops whose turns are not known, which have no reverse mode
+    without; one that would go on has NaN. The function is one of jit(): fun is traced
+    once for each kind of arguments.
     Raises TypeError for arguments or results without derivative, ValueError for an
     argument that there is not, NotImplementedError for an op that has no derivative.
 
@@ -221,14 +229,15 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False):
     >>> value.tolist(), grad.tolist()
     (13.0, [18.0, 4.0])
     """
-    return of_any(_value_and_grad(fun, argnums, has_aux, holomorphic, "value_and_grad"))
+    return of_any(_value_and_grad(fun, argnums, has_aux, holomorphic, max_trips,
+                                  "value_and_grad"))
 
 
-def grad(fun, argnums=0, has_aux=False, holomorphic=False):
+def grad(fun, argnums=0, has_aux=False, holomorphic=False, *, max_trips=0):
     """A function that gives the gradient of fun.
 
-    fun, argnums, has_aux, holomorphic: as of value_and_grad(). With has_aux the function
-    gives the pair of the gradient and aux.
+    fun, argnums, has_aux, holomorphic, max_trips: as of value_and_grad(). With has_aux
+    the function gives the pair of the gradient and aux.
     Raises as value_and_grad().
 
     >>> pt.grad(lambda x: pt.sum(x ** 3))(pt.asarray([1.0, 2.0])).tolist()
@@ -236,7 +245,7 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False):
     >>> pt.grad(pt.grad(lambda x: x ** 3))(2.0).tolist()
     12.0
     """
-    both = _value_and_grad(fun, argnums, has_aux, holomorphic, "grad")
+    both = _value_and_grad(fun, argnums, has_aux, holomorphic, max_trips, "grad")
 
     @functools.wraps(fun)
     def gradient(*args, **kwargs):
@@ -289,7 +298,7 @@ class _Split:
     """A function at a point: |out|, |aux|, and the linear function that is left, a
     module of |residuals| and tangents."""
 
-    def __init__(self, function, leaves, structure, has_aux, back):
+    def __init__(self, function, leaves, structure, has_aux, back, max_trips=0):
         recorded = record(function, structure, leaves, has_aux)
         self.leaves, self.places = leaves, differentiable(leaves)
         self.shape, count, aux = recorded.said
@@ -300,7 +309,7 @@ class _Split:
         first = recorded.module
         if self.places and self.smooth:
             split = c.linearize_back if back else c.linearize
-            first, self.module = split(first, self.places, self.smooth)
+            first, self.module = split(first, self.places, self.smooth, max_trips)
         out = recorded.run(first, leaves, recorded.hidden)
         self.out = self.shape.unflatten(out[:count])
         self.aux = aux.unflatten(out[count:n])
@@ -341,12 +350,13 @@ def linearize(fun, *primals, has_aux=False):
     return (at.out, linear, at.aux) if has_aux else (at.out, linear)
 
 
-def vjp(fun, *primals, has_aux=False):
+def vjp(fun, *primals, has_aux=False, max_trips=0):
     """What fun gives for primals, and the function of cotangents of that, a tree like
     it, to a tuple of those of primals.
 
     fun: takes and gives trees of arrays. None stands for the cotangent of an integer or
     a bool. With has_aux fun gives a pair, and what comes with the result is given third.
+    max_trips: as of value_and_grad().
     Raises TypeError and ValueError where cotangents are not like the result,
     NotImplementedError for an op that has no derivative.
 
@@ -355,8 +365,9 @@ def vjp(fun, *primals, has_aux=False):
     (10.0, [5.0, 2.0])
     """
     need_function(fun, "vjp")
+    _need_trips(max_trips, "vjp")
     leaves, structure = arrays_of(primals)
-    at = _Split(fun, leaves, structure, has_aux, True)
+    at = _Split(fun, leaves, structure, has_aux, True, max_trips)
     back = at.transposed() if at.module else None
 
     def pullback(cotangents):
@@ -399,15 +410,16 @@ def _columns(block, leaves):
     return parts
 
 
-def _jacobian(fun, argnums, has_aux, holomorphic, forward, what):
+def _jacobian(fun, argnums, has_aux, holomorphic, forward, what, max_trips=0):
     need_function(fun, what)
+    _need_trips(max_trips, what)
 
     @functools.wraps(fun)
     def jacobian(*args, **kwargs):
         inner, values, places = parted(fun, argnums, args, kwargs, what)
         leaves, structure = arrays_of(values)
         check_inputs(leaves, structure, places, fun, what, holomorphic)
-        at = _Split(inner, leaves, structure, has_aux, not forward)
+        at = _Split(inner, leaves, structure, has_aux, not forward, max_trips)
         for y in at.results:
             if not has_derivative(y) or (y.dtype.kind == "c") != holomorphic:
                 kind = "complex numbers" if holomorphic else "floats"
@@ -463,16 +475,16 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
     return _jacobian(fun, argnums, has_aux, holomorphic, True, "jacfwd")
 
 
-def jacrev(fun, argnums=0, has_aux=False, holomorphic=False):
+def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, *, max_trips=0):
     """jacfwd() by reverse mode: for functions that give few numbers.
 
-    fun, argnums, has_aux, holomorphic: as of jacfwd().
+    fun, argnums, has_aux, holomorphic: as of jacfwd(). max_trips: as of grad().
     Raises as jacfwd().
 
     >>> pt.jacrev(lambda x: pt.sum(x * x))(pt.asarray([1.0, 2.0])).tolist()
     [2.0, 4.0]
     """
-    return _jacobian(fun, argnums, has_aux, holomorphic, False, "jacrev")
+    return _jacobian(fun, argnums, has_aux, holomorphic, False, "jacrev", max_trips)
 
 
 def hessian(fun, argnums=0, has_aux=False, holomorphic=False):

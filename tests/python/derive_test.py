@@ -158,6 +158,23 @@ def test_refused():
     raises(TypeError, lambda: pt.grad(lambda x: x, holomorphic=True)(1.0), "float32")
 
 
+def test_bounds():
+    """A loop of turns that are not known, with a bound, and one that would go on."""
+    def f(x):
+        return pt.while_loop(lambda s: s < 10, lambda s: s * x, x)
+    x = pt.asarray(1.9, dtype=pt.float64)  # x^4
+    near(pt.jvp(f, (x,), (1.0,))[1], 4 * x ** 3, 1e-12)
+    raises(NotImplementedError, lambda: pt.grad(f)(x), "number of turns")
+    for bound in (3, 8):
+        near(pt.grad(f, max_trips=bound)(x), 4 * x ** 3, 1e-12)
+        near(pt.value_and_grad(f, max_trips=bound)(x), (x ** 4, 4 * x ** 3), 1e-12)
+        near(pt.vjp(f, x, max_trips=bound)[1](2.0)[0], 8 * x ** 3, 1e-12)
+        near(pt.jacrev(f, max_trips=bound)(x), 4 * x ** 3, 1e-12)
+    value, short = pt.value_and_grad(f, max_trips=2)(x)
+    assert float(value) != float(value) and float(short) != float(short), (value, short)
+    raises(TypeError, lambda: pt.grad(f, max_trips=-1), "max_trips", "-1")
+
+
 def test_complex():
     z = pt.asarray(1 + 2j, dtype=pt.complex128)
     near(pt.abs(pt.grad(lambda z: z * z, holomorphic=True)(z) - 2 * z), 0.0)
