@@ -89,8 +89,9 @@ static pestle_status_t mark_unfinished(bounded_t* w, pv_t** out) {
                          &goes_on));
   for (uint32_t i = 0; i < w->loop->operand_count; ++i) {
     if (!pestle_is_smooth(out[i]->type->dtype)) continue;
-    pv_t* factor = pestle_f_select(f, goes_on, pestle_f_splat(f, out[i], NAN),
-                                   pestle_f_splat(f, out[i], 1));
+    pv_t* nan = pestle_f_splat(f, out[i], NAN);
+    pv_t* one = pestle_f_splat(f, out[i], 1);
+    pv_t* factor = pestle_f_select(f, goes_on, nan, one);
     out[i] = pestle_f_multiply(f, out[i], factor);
   }
   return NULL;
