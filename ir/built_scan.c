@@ -241,37 +241,6 @@ static pestle_region_t* condition(scan_t* s, const pestle_type_t* types) {
   return leave(s, region, &f, &more, 1);
 }
 
-// |starts| but for the first, which is left for the array: 0 but along the axis.
-static void fill_starts(pestle_formula_t* f, const scan_t* s, int32_t rank,
-                        pv_t* at, pv_t** starts) {
-  pv_t* zero = pestle_f_scalar(f, PESTLE_I64, 0);
-  for (int32_t d = 0; d < rank; ++d)
-    starts[d] = d == s->dim ? at : zero;
-}
-
-static pv_t* element_at(pestle_formula_t* f, const scan_t* s, pv_t* x,
-                        pv_t* at) {
-  pv_t* operands[PESTLE_MAX_RANK + 1] = {x};
-  pestle_type_t thin = *x->type, element = element_of(s, x->type);
-  thin.dims[s->dim] = 1;
-  fill_starts(f, s, thin.rank, at, operands + 1);
-  pestle_attr_t sizes = PESTLE_SET_I64S(slice_sizes, thin.dims, thin.rank);
-  pv_t* y = pestle_f_make(f, PESTLE_OP_DYNAMIC_SLICE, operands,
-                          (size_t)thin.rank + 1, &sizes, 1, NULL);
-  return pestle_f_reshape_to(f, y, &element);
-}
-
-static pv_t* with_element(pestle_formula_t* f, const scan_t* s, pv_t* whole,
-                          pv_t* element, pv_t* at) {
-  pv_t* operands[PESTLE_MAX_RANK + 2] = {whole};
-  pestle_type_t thin = *whole->type;
-  thin.dims[s->dim] = 1;
-  operands[1] = pestle_f_reshape_to(f, element, &thin);
-  fill_starts(f, s, thin.rank, at, operands + 2);
-  return pestle_f_make(f, PESTLE_OP_DYNAMIC_UPDATE_SLICE, operands,
-                       (size_t)thin.rank + 2, NULL, 0, NULL);
-}
-
 // A copy of the body on one element, whose returned values go to |next|.
 static pestle_status_t copy_body(pestle_formula_t* f, const scan_t* s, pv_t* at,
                                  pv_t** next) {
@@ -280,9 +249,10 @@ static pestle_status_t copy_body(pestle_formula_t* f, const scan_t* s, pv_t* at,
   pestle_status_t status = NULL;
   pestle_copier_init(s->b->arena->allocator, f->builder, &copier);
   for (size_t i = 0; i < s->inputs + s->carries && !status; ++i) {
-    pv_t* value = i < s->inputs ? element_at(f, s, s->b->operands[i], at)
-                                : pestle_block_argument(
-                                      block, 1 + s->outputs + i - s->inputs);
+    pv_t* value =
+        i < s->inputs
+            ? pestle_f_element_at(f, s->b->operands[i], (int32_t)s->dim, at)
+            : pestle_block_argument(block, 1 + s->outputs + i - s->inputs);
     status = f->status
                  ? f->status
                  : pestle_copier_set(&copier, s->body->arguments[i], value);
@@ -310,8 +280,8 @@ static pestle_region_t* step(scan_t* s, const pestle_type_t* types) {
   }
   if (!f.status) f.status = copy_body(&f, s, at, next + 1);
   for (size_t i = 0; i < s->outputs && !f.status; ++i) {
-    next[1 + i] = with_element(&f, s, pestle_block_argument(block, 1 + i),
-                               next[1 + i], at);
+    next[1 + i] = pestle_f_with_element(&f, pestle_block_argument(block, 1 + i),
+                                        (int32_t)s->dim, at, next[1 + i]);
   }
   next[0] = pestle_f_plus(&f, done, 1);
   return leave(s, region, &f, next, count);

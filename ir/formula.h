@@ -169,6 +169,13 @@ pestle_value_t* pestle_f_slice_axis(pestle_formula_t* f, pestle_value_t* a,
 // Element |at| of |axis|, which is gone.
 pestle_value_t* pestle_f_part(pestle_formula_t* f, pestle_value_t* a,
                               int32_t axis, int64_t at);
+// Element |at|, of rank 0 and any integer, of |a| along |axis|, which is gone; |a| with
+// |element| there.
+pestle_value_t* pestle_f_element_at(pestle_formula_t* f, pestle_value_t* a,
+                                    int32_t axis, pestle_value_t* at);
+pestle_value_t* pestle_f_with_element(pestle_formula_t* f, pestle_value_t* a,
+                                      int32_t axis, pestle_value_t* at,
+                                      pestle_value_t* element);
 pestle_value_t* pestle_f_reverse(pestle_formula_t* f, pestle_value_t* a,
                                  pestle_i64s_t axes);
 pestle_value_t* pestle_f_concatenate(pestle_formula_t* f,

@@ -149,3 +149,42 @@ pv_t* pestle_f_broadcast_to(pestle_formula_t* f, pv_t* a,
   pestle_i64s_t list = {axes, (size_t)a->type->rank};
   return pestle_f_broadcast(f, a, type->rank, type->dims, list);
 }
+
+// --- One element along an axis ---
+
+static void fill_starts(pestle_formula_t* f, int32_t rank, int32_t axis,
+                        pestle_value_t* at, pestle_value_t** starts) {
+  pestle_value_t* zero =
+      rank > 1 && at ? pestle_f_scalar(f, at->type->dtype, 0) : NULL;
+  for (int32_t d = 0; d < rank; ++d)
+    starts[d] = d == axis ? at : zero;
+}
+
+pestle_value_t* pestle_f_element_at(pestle_formula_t* f, pestle_value_t* a,
+                                    int32_t axis, pestle_value_t* at) {
+  if (f->status) return NULL;
+  pestle_value_t* operands[PESTLE_MAX_RANK + 1] = {a};
+  pestle_type_t thin = *a->type, element = thin;
+  for (int32_t d = axis; d + 1 < thin.rank; ++d)
+    element.dims[d] = thin.dims[d + 1];
+  --element.rank;
+  thin.dims[axis] = 1;
+  fill_starts(f, thin.rank, axis, at, operands + 1);
+  pestle_attr_t sizes = PESTLE_SET_I64S(slice_sizes, thin.dims, thin.rank);
+  pestle_value_t* y = pestle_f_make(f, PESTLE_OP_DYNAMIC_SLICE, operands,
+                                    (size_t)thin.rank + 1, &sizes, 1, NULL);
+  return pestle_f_reshape_to(f, y, &element);
+}
+
+pestle_value_t* pestle_f_with_element(pestle_formula_t* f, pestle_value_t* a,
+                                      int32_t axis, pestle_value_t* at,
+                                      pestle_value_t* element) {
+  if (f->status) return NULL;
+  pestle_value_t* operands[PESTLE_MAX_RANK + 2] = {a};
+  pestle_type_t thin = *a->type;
+  thin.dims[axis] = 1;
+  operands[1] = pestle_f_reshape_to(f, element, &thin);
+  fill_starts(f, thin.rank, axis, at, operands + 2);
+  return pestle_f_make(f, PESTLE_OP_DYNAMIC_UPDATE_SLICE, operands,
+                       (size_t)thin.rank + 2, NULL, 0, NULL);
+}

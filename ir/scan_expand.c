@@ -35,37 +35,6 @@ static pv_t* place_of(pestle_formula_t* f, const expand_t* x, pv_t* turn) {
   return pestle_f_subtract(f, last, turn);
 }
 
-static void fill_starts(pestle_formula_t* f, const expand_t* x, int32_t rank,
-                        pv_t* at, pv_t** starts) {
-  pv_t* zero = rank > 1 ? pestle_f_scalar(f, x->index, 0) : NULL;
-  for (int32_t d = 0; d < rank; ++d)
-    starts[d] = d ? zero : at;
-}
-
-static pv_t* element_at(pestle_formula_t* f, const expand_t* x, pv_t* stacked,
-                        pv_t* at) {
-  pv_t* operands[PESTLE_MAX_RANK + 1] = {stacked};
-  pestle_type_t thin = *stacked->type, element;
-  (void)pestle_scan_element_type(&thin, &element);
-  thin.dims[0] = 1;
-  fill_starts(f, x, thin.rank, at, operands + 1);
-  pestle_attr_t sizes = PESTLE_SET_I64S(slice_sizes, thin.dims, thin.rank);
-  pv_t* y = pestle_f_make(f, PESTLE_OP_DYNAMIC_SLICE, operands,
-                          (size_t)thin.rank + 1, &sizes, 1, NULL);
-  return pestle_f_reshape_to(f, y, &element);
-}
-
-static pv_t* with_element(pestle_formula_t* f, const expand_t* x, pv_t* stacked,
-                          pv_t* element, pv_t* at) {
-  pv_t* operands[PESTLE_MAX_RANK + 2] = {stacked};
-  pestle_type_t thin = *stacked->type;
-  thin.dims[0] = 1;
-  operands[1] = pestle_f_reshape_to(f, element, &thin);
-  fill_starts(f, x, thin.rank, at, operands + 2);
-  return pestle_f_make(f, PESTLE_OP_DYNAMIC_UPDATE_SLICE, operands,
-                       (size_t)thin.rank + 2, NULL, 0, NULL);
-}
-
 // A copy of the body for the turn |turn|, to whose state |x->state| goes on; the elements
 // that it stacks up go to |ys|.
 static pestle_status_t copy_turn(pestle_formula_t* f, expand_t* x, pv_t* at,
@@ -77,7 +46,7 @@ static pestle_status_t copy_turn(pestle_formula_t* f, expand_t* x, pv_t* at,
   for (size_t i = 0; i < s->carry_count && !status; ++i)
     status = pestle_copier_set(&copier, s->carry[i], x->state[i]);
   for (size_t i = 0; i < s->xs_count && !status; ++i) {
-    pv_t* element = element_at(f, x, s->xs[i].value, at);
+    pv_t* element = pestle_f_element_at(f, s->xs[i].value, 0, at);
     if (!element) break;
     status = pestle_copier_set(&copier, s->x[i], element);
   }
@@ -106,7 +75,7 @@ static void do_turn(pestle_formula_t* f, expand_t* x, pv_t* turn) {
   }
   for (size_t i = 0; i < s->ys_count && !f->status; ++i) {
     pv_t** stack = &x->state[s->carry_count + i];
-    *stack = with_element(f, x, *stack, ys[i], at);
+    *stack = pestle_f_with_element(f, *stack, 0, at, ys[i]);
   }
 }
 

@@ -12,9 +12,6 @@
 #include "codegen/sketch/sketch.h"
 
 enum {
-  // Of a thread that does one result after the other: below so many threads for
-  // each unit, results are computed one a thread.
-  THREADS_PER_UNIT = 1024,
   // Lanes of a group that reduces one row: more wait longer for each other than
   // they gain in loads under way, until a row is very long.
   ROW_LANES = 256,
@@ -33,7 +30,6 @@ enum {
   // axis that is reduced.
   LANES_SHARE = 2048,
   // Results side by side, of turned rows; groups of a unit below which each is large.
-  LEAST_TURNED = 4,
   MOST_TURNED = 32,
   FEW_GROUPS = 4,
   // A reduction shorter than this is a thread's alone.
@@ -90,7 +86,7 @@ static pestle_status_t map_lanes(pestle_sketch_t* k) {
   for (uint32_t i = 0; i < s->root_count; ++i) {
     all *= pestle_sketch_extent(k, s->roots[i]);
   }
-  int64_t threads = k->cores * THREADS_PER_UNIT;
+  int64_t threads = k->cores * PESTLE_GPU_THREADS_PER_UNIT;
   while (lanes > 1 && all / lanes < threads)
     lanes /= 2;
   if (!moves_vectors(k, s, last)) lanes = 1;
@@ -423,7 +419,8 @@ static pestle_status_t join_reduced(pestle_sketch_t* k, uint32_t id) {
 // Where groups are few, lanes share all that is reduced, not one axis of it.
 static pestle_status_t share_reductions(pestle_sketch_t* k, const bool* row) {
   row_shape_t shape = shape_rows(k, row);
-  if (count_results(k, row) * shape.lanes >= k->cores * THREADS_PER_UNIT) {
+  if (count_results(k, row) * shape.lanes >=
+      k->cores * PESTLE_GPU_THREADS_PER_UNIT) {
     return NULL;
   }
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
@@ -454,7 +451,7 @@ static void turn_rows(pestle_sketch_t* k, const bool* row, row_shape_t* shape) {
   }
   while (x < MOST_TURNED && beside % (2 * x) == 0)
     x *= 2;
-  if (x < LEAST_TURNED) return;
+  if (x < PESTLE_GPU_LEAST_COLUMNS) return;
   int64_t groups = count_results(k, row) / x, most = k->caps->max_group_lanes;
   int64_t length = pestle_sketch_reduction_extent(k, s);
   int64_t want = groups < k->cores * FEW_GROUPS ? LONG_ROW_LANES : ROW_LANES;
@@ -509,12 +506,8 @@ static pestle_status_t rows(pestle_sketch_t* k, const bool* row) {
 // --- The choice ---
 
 static bool wants_rows(pestle_sketch_t* k, const bool* row) {
-  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  int64_t results = 1, longest = 1;
+  int64_t longest = 1;
   bool contiguous = false;
-  for (uint32_t i = 0; i < y->root_count; ++i) {
-    if (row[i]) results *= pestle_sketch_extent(k, y->roots[i]);
-  }
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     if (is_placed(k, s)) continue;
     const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
@@ -525,7 +518,7 @@ static bool wants_rows(pestle_sketch_t* k, const bool* row) {
     contiguous = contiguous || pestle_sketch_contiguous_reduce(k, f) >= 0;
   }
   if (longest < LEAST_REDUCE || k->caps->max_group_lanes < 2) return false;
-  bool few = results < k->cores * THREADS_PER_UNIT;
+  bool few = count_results(k, row) < k->cores * PESTLE_GPU_THREADS_PER_UNIT;
   // A product's operands are contiguous along one axis each: results side by
   // side read one of them together, and the other one once.
   uint32_t reductions = 0;
@@ -535,7 +528,8 @@ static bool wants_rows(pestle_sketch_t* k, const bool* row) {
     ++reductions;
     product = pestle_sketch_is_product(pestle_sketch_stage(k, s));
   }
-  if (reductions == 1 && product) return few && longest >= 4 * LEAST_REDUCE;
+  if (reductions == 1 && product)
+    return few && longest >= PESTLE_GPU_LONG_REDUCE;
   return contiguous || few;
 }
 

@@ -8,11 +8,6 @@
 #include "codegen/template/shared_tile/shared_tile.h"
 
 enum {
-  // Below so many, and from so many elements of k on, results are reduced by several lanes:
-  // sketch_lanes.c.
-  POINTS_PER_UNIT = 1024,
-  LONG_REDUCE = 128,
-  LEAST_COLUMNS = 4,  // sketch_lanes.c
   // Groups of a unit that take turns.
   RESIDENT = 4,
   LARGE_SCRATCH = 100 << 10,  // from here on two groups share it
@@ -125,7 +120,7 @@ static double columns_of_line(const staged_t* s) {
           most = PESTLE_GPU_LINE / (int64_t)pestle_dtype_size(s->p.b.dtype);
   while (columns < most && s->p.n.all % (2 * columns) == 0)
     columns *= 2;
-  return columns < LEAST_COLUMNS ? 1 : (double)columns;
+  return columns < PESTLE_GPU_LEAST_COLUMNS ? 1 : (double)columns;
 }
 
 // Without a tile. Few results are reduced by lanes side by side along k,
@@ -135,7 +130,8 @@ static double point_cycles(const staged_t* s) {
   double cores = (double)s->k->cores;
   double results = (double)p->batch.all * (double)p->m.all * (double)p->n.all;
   double products = results * (double)p->k.all;
-  bool few = results < cores * POINTS_PER_UNIT && p->k.all >= LONG_REDUCE;
+  bool few = results < cores * PESTLE_GPU_THREADS_PER_UNIT &&
+             p->k.all >= PESTLE_GPU_LONG_REDUCE;
   bool across = few && !p->b.along_k && p->n.all > 1;
   double chain = few ? 0 : (double)p->k.all * PESTLE_GPU_POINT_CYCLES;
   return chain + products / (cores * PESTLE_GPU_POINT_PRODUCTS) +
