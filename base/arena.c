@@ -9,6 +9,7 @@
 enum {
   FIRST_BLOCK_SIZE = 4 * 1024,
   LAST_BLOCK_SIZE = 1024 * 1024,
+  MOST_SPARE = 4 * LAST_BLOCK_SIZE,
 };
 
 // The head of a block; its bytes follow.
@@ -22,7 +23,6 @@ static uintptr_t block_begin(const pestle_arena_block_t* block) {
 }
 
 static void free_block(pestle_arena_t* arena, pestle_arena_block_t* block) {
-  if (!block) return;
   arena->total_size -= block->size;
   pestle_dealloc(arena->allocator, block, block->size);
 }
@@ -33,9 +33,21 @@ static void free_top(pestle_arena_t* arena) {
   free_block(arena, block);
 }
 
+// A spare block of at least |size| bytes, or NULL.
+static pestle_arena_block_t* take_spare(pestle_arena_t* arena, size_t size) {
+  pestle_arena_block_t** place = &arena->spare;
+  while (*place && (*place)->size < size)
+    place = &(*place)->below;
+  pestle_arena_block_t* block = *place;
+  if (!block) return NULL;
+  *place = block->below;
+  arena->spare_size -= block->size;
+  return block;
+}
+
 static void free_spare(pestle_arena_t* arena) {
-  free_block(arena, arena->spare);
-  arena->spare = NULL;
+  while (arena->spare)
+    free_block(arena, take_spare(arena, 0));
 }
 
 // Continues in the block that is the top now, at |next|.
@@ -88,13 +100,13 @@ static bool add_block(pestle_arena_t* arena, size_t size, size_t alignment) {
                              &needed)) {
     return false;
   }
-  if (arena->spare && arena->spare->size >= needed) {
-    put_on_top(arena, arena->spare);
-    arena->spare = NULL;
+  pestle_arena_block_t* block = take_spare(arena, needed);
+  if (block) {
+    put_on_top(arena, block);
     return true;
   }
   size_t block_size = needed > arena->block_size ? needed : arena->block_size;
-  pestle_arena_block_t* block = pestle_alloc(arena->allocator, block_size);
+  block = pestle_alloc(arena->allocator, block_size);
   if (!block) return false;
   block->size = block_size;
   arena->total_size += block_size;
@@ -176,13 +188,15 @@ pestle_arena_mark_t pestle_arena_mark(const pestle_arena_t* arena) {
 void pestle_arena_rewind(pestle_arena_t* arena, pestle_arena_mark_t mark) {
   while (arena->top != mark.top) {
     pestle_arena_block_t* block = arena->top;
-    if (block->size > LAST_BLOCK_SIZE) {
+    if (block->size > LAST_BLOCK_SIZE ||
+        arena->spare_size > MOST_SPARE - block->size) {
       free_top(arena);
       continue;
     }
-    free_spare(arena);
     arena->top = block->below;
+    block->below = arena->spare;
     arena->spare = block;
+    arena->spare_size += block->size;
   }
   continue_at(arena, mark.next);
 }

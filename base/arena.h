@@ -16,7 +16,8 @@ typedef struct pestle_arena_block_t pestle_arena_block_t;
 typedef struct pestle_arena_t {
   pestle_allocator_t allocator;
   pestle_arena_block_t* top;    // newest first
-  pestle_arena_block_t* spare;  // the one that a rewind emptied last, or NULL
+  pestle_arena_block_t* spare;  // a few that rewinds emptied
+  size_t spare_size;            // bytes of those
   uintptr_t next;               // first free byte of |top|
   uintptr_t end;
   size_t block_size;  // of the next ordinary block; doubles up to a limit

@@ -118,7 +118,7 @@ static void test_arena_rewinds(void** state) {
   assert_ptr_equal(pestle_arena_alloc(&arena, 64, 64), first);
   pestle_arena_rewind(&arena, empty);
   assert_int_equal(atomic_load(&memory.live_bytes), arena.total_size);
-  assert_true(arena.total_size <= 1024 * 1024);
+  assert_true(arena.total_size <= 4 * 1024 * 1024);
   assert_non_null(pestle_arena_alloc(&arena, 1, 1));
   pestle_arena_deinit(&arena);
   pestle_test_allocator_check(&memory);
@@ -134,11 +134,12 @@ static void test_arena_rewinds_without_requests(void** state) {
   for (int i = 0; i < 4000; ++i) {
     pestle_arena_alloc(&arena, 1000, 8);
     pestle_arena_mark_t mark = pestle_arena_mark(&arena);
+    // Two blocks of a mebibyte and a little.
     for (int k = 0; k < 3; ++k)
-      assert_non_null(pestle_arena_alloc(&arena, 1000, 8));
+      assert_non_null(pestle_arena_alloc(&arena, k ? 700000 : 1000, 8));
     pestle_arena_rewind(&arena, mark);
   }
-  assert_true(atomic_load(&memory.request_count) < 20);
+  assert_true(atomic_load(&memory.request_count) < 30);
   // A huge block goes at once.
   pestle_arena_mark_t mark = pestle_arena_mark(&arena);
   size_t held = arena.total_size;
