@@ -272,7 +272,7 @@ class CommandLine(Case):
         text = self.succeed("plugins", "--why", "--backend-path", self.folder)
         self.assertIn(f"searched:\n         {self.folder}", text)
         self.assertIn(f"not loadable: {bad}", text)
-        self.assertRegex(text, r"(?m)^ +used: score 1 is above 0, build ref-2$")
+        self.assertRegex(text, r"(?m)^ +used: score 1 is above 0, build ref-3$")
         self.assertRegex(text, r"(?m)^ +cpu:0 is ref$")
         self.fail_with(2, "takes list or test", "plugins", "lists")
         self.fail_with(2, "takes no argument, not 'x'", "plugins", "list", "x")
