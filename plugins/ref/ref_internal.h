@@ -248,6 +248,13 @@ typedef struct ref_machine_t {
   ref_tiles_t* tiles;        // NULL: nobody looks at what is accessed
 } ref_machine_t;
 
+// Lanes do it together, or tiles need it: a run stops behind it.
+static inline bool pestle_ref_plugin_is_meeting(const ref_step_t* s) {
+  return s->kind == REF_STEP_BARRIER || s->kind == REF_STEP_SG_REDUCE ||
+         s->kind == REF_STEP_MMA || s->kind == REF_STEP_LDMATRIX ||
+         s->kind > REF_STEP_COPY;
+}
+
 // Runs from step |*at| on, to the end of the program or past what lanes do
 // together or tiles need. A trap, or 0.
 int32_t pestle_ref_plugin_steps(const ref_machine_t* m, uint32_t* at);

@@ -311,12 +311,6 @@ static int32_t left(const ref_machine_t* m) {
                                                       : REF_TRAP_BOUNDS;
 }
 
-static bool is_meeting(const ref_step_t* s) {
-  return s->kind == REF_STEP_BARRIER || s->kind == REF_STEP_SG_REDUCE ||
-         s->kind == REF_STEP_MMA || s->kind == REF_STEP_LDMATRIX ||
-         s->kind > REF_STEP_COPY;
-}
-
 int32_t pestle_ref_plugin_steps(const ref_machine_t* m, uint32_t* at) {
   const ref_step_t* steps = m->program->steps;
   uint32_t count = m->program->step_count, pc = *at;
@@ -334,7 +328,7 @@ int32_t pestle_ref_plugin_steps(const ref_machine_t* m, uint32_t* at) {
       if (*slot_u64(m, s->a)) return (int32_t)s->imm;
     } else if (s->kind == REF_STEP_LANE_INDEX) {
       *slot_i64(m, s->out) = m->lane[s->imm];
-    } else if (is_meeting(s)) {
+    } else if (pestle_ref_plugin_is_meeting(s)) {
       break;
     } else if (s->kind == REF_STEP_COPY) {
       if (!copy_run(m, s)) return left(m);

@@ -24,7 +24,6 @@ enum {
   REF_WARPGROUP = 128,
   REF_TICKETS = 128,  // that are under way at once
   REF_MBARS = 64,
-  REF_SYNCS = 16,
   REF_REGISTER_FILE = 65536,
 };
 
@@ -128,7 +127,7 @@ void pestle_ref_plugin_release_ticket(const ref_tiles_t* t, uint32_t ticket,
 
 // --- What goes on by itself ---
 
-// Whether one was carried out: the oldest that may be, or any at random.
+// Whether one was carried out, any that may be.
 bool pestle_ref_plugin_progress(ref_tiles_t* t);
 bool pestle_ref_plugin_tile_load(ref_tiles_t* t, const ref_step_t* s);
 bool pestle_ref_plugin_tile_store(ref_tiles_t* t, const ref_step_t* s);

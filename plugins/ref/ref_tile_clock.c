@@ -75,6 +75,11 @@ static bool race(ref_tiles_t* t, const ref_step_t* s, uint64_t at,
 
 // --- Accesses ---
 
+static void keep(ref_tiles_t* t, uint64_t at, ref_moment_t me, bool stores) {
+  if (stores) t->write[at] = me;
+  t->read[at] = stores ? 0 : me;
+}
+
 bool pestle_ref_plugin_touch(ref_tiles_t* t, const ref_step_t* s, uint64_t at,
                              uint64_t bytes, bool stores) {
   const ref_lane_t* l = &t->lane[t->now];
@@ -94,12 +99,7 @@ bool pestle_ref_plugin_touch(ref_tiles_t* t, const ref_step_t* s, uint64_t at,
     if (stores && r && !knows(l->clock.seen, r)) {
       return race(t, s, i, r, "written without a wait for the read of");
     }
-    if (stores) {
-      t->write[i] = me;
-      t->read[i] = 0;
-    } else {
-      t->read[i] = me;
-    }
+    keep(t, i, me, stores);
   }
   return true;
 }
@@ -150,12 +150,7 @@ bool pestle_ref_plugin_touch_async(ref_tiles_t* t, uint32_t ticket, uint64_t at,
         return race(t, k->step, i, r, "written without a wait for the read of");
       }
     }
-    if (stores) {
-      t->write[i] = me;
-      t->read[i] = 0;
-    } else {
-      t->read[i] = me;
-    }
+    keep(t, i, me, stores);
   }
   return true;
 }

@@ -162,11 +162,9 @@ static int32_t run_lane(ref_tiles_t* t, uint32_t lane) {
     if (l->state == REF_LANE_READY) {
       int32_t trap = pestle_ref_plugin_steps(t->m, &l->pc);
       if (trap) return trap;
-      const ref_step_t* s = stop_of(t, lane);
-      bool stops = s->kind == REF_STEP_BARRIER ||
-                   s->kind == REF_STEP_SG_REDUCE || s->kind == REF_STEP_MMA ||
-                   s->kind == REF_STEP_LDMATRIX || s->kind > REF_STEP_COPY;
-      l->state = stops ? REF_LANE_WAITS : REF_LANE_ENDED;
+      l->state = pestle_ref_plugin_is_meeting(stop_of(t, lane))
+                     ? REF_LANE_WAITS
+                     : REF_LANE_ENDED;
     }
     if (l->state == REF_LANE_ENDED || !is_alone(stop_of(t, lane)) ||
         !passes(t, lane)) {
@@ -195,20 +193,27 @@ static void set_ready(ref_tiles_t* t, uint32_t first, uint32_t count) {
     t->lane[i].state = REF_LANE_READY;
 }
 
-// Lanes that |chosen| says know of each other from here on.
-static void meet(ref_tiles_t* t, const ref_step_t* named) {
+// A lane that waits at |named|, or, where that is NULL, at a SYNC of |index|,
+// wherever it stands.
+static bool waits_at(const ref_tiles_t* t, uint32_t lane,
+                     const ref_step_t* named, int64_t index) {
+  if (t->lane[lane].state != REF_LANE_WAITS) return false;
+  const ref_step_t* s = stop_of(t, lane);
+  return named ? s == named
+               : s->kind == REF_STEP_SYNC && value_at(t, lane, s->a) == index;
+}
+
+// Such lanes know of each other from here on, and go on.
+static void meet(ref_tiles_t* t, const ref_step_t* named, int64_t index) {
   pestle_ref_plugin_clear(t, t->joined);
-  for (int pass = 0; pass < 2; ++pass) {
-    for (uint32_t i = 0; i < t->lanes; ++i) {
-      if (t->lane[i].state != REF_LANE_WAITS || stop_of(t, i) != named)
-        continue;
-      if (!pass) {
-        pestle_ref_plugin_release(t, i, t->joined);
-      } else {
-        pestle_ref_plugin_acquire(t, i, t->joined);
-        t->lane[i].state = REF_LANE_READY;
-      }
-    }
+  for (uint32_t i = 0; i < t->lanes; ++i) {
+    if (waits_at(t, i, named, index))
+      pestle_ref_plugin_release(t, i, t->joined);
+  }
+  for (uint32_t i = 0; i < t->lanes; ++i) {
+    if (!waits_at(t, i, named, index)) continue;
+    pestle_ref_plugin_acquire(t, i, t->joined);
+    t->lane[i].state = REF_LANE_READY;
   }
 }
 
@@ -218,36 +223,20 @@ static bool all_meet(ref_tiles_t* t) {
       !are_together(t, 0, t->lanes)) {
     return false;
   }
-  meet(t, s);
+  meet(t, s, 0);
   return true;
 }
 
-// Lanes that wait at a SYNC of the index of |lane|'s, wherever it stands.
+// The lanes of the SYNC at which |lane| waits.
 static bool some_meet(ref_tiles_t* t, uint32_t lane) {
   const ref_step_t* s = stop_of(t, lane);
   if (t->lane[lane].state != REF_LANE_WAITS || s->kind != REF_STEP_SYNC)
     return false;
   int64_t index = value_at(t, lane, s->a), count = 0;
-  for (uint32_t i = 0; i < t->lanes; ++i) {
-    const ref_step_t* o =
-        t->lane[i].state == REF_LANE_WAITS ? stop_of(t, i) : NULL;
-    count += o && o->kind == REF_STEP_SYNC && value_at(t, i, o->a) == index;
-  }
+  for (uint32_t i = 0; i < t->lanes; ++i)
+    count += waits_at(t, i, NULL, index);
   if (count < s->imm) return false;
-  pestle_ref_plugin_clear(t, t->joined);
-  for (int pass = 0; pass < 2; ++pass) {
-    for (uint32_t i = 0; i < t->lanes; ++i) {
-      if (t->lane[i].state != REF_LANE_WAITS) continue;
-      const ref_step_t* o = stop_of(t, i);
-      if (o->kind != REF_STEP_SYNC || value_at(t, i, o->a) != index) continue;
-      if (!pass) {
-        pestle_ref_plugin_release(t, i, t->joined);
-      } else {
-        pestle_ref_plugin_acquire(t, i, t->joined);
-        t->lane[i].state = REF_LANE_READY;
-      }
-    }
-  }
+  meet(t, NULL, index);
   return true;
 }
 
