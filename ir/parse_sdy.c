@@ -34,18 +34,6 @@ bool pestle_parse_is_computation(pestle_str_t name) {
          pestle_str_equal_c(name, "sdy.named_computation");
 }
 
-// In which parts each device has what goes in and comes out, and along which axes:
-// texts of lists.
-typedef struct shardings_t {
-  pestle_str_t in, out, axes;
-} shardings_t;
-
-static pestle_str_t text_of(const pestle_generic_value_t* dict,
-                            const char* key) {
-  const pestle_generic_value_t* value = pestle_generic_find(dict, key);
-  return value ? value->whole : pestle_str_make("", 0);
-}
-
 // "[<@mesh, [..]>]", read over.
 static pestle_status_t read_list(pestle_parser_t* p, pestle_str_t* out) {
   const char* begin = pestle_parse_token(p)->whole.data;
@@ -61,10 +49,10 @@ static pestle_status_t read_list(pestle_parser_t* p, pestle_str_t* out) {
 // What is written between operands and region, and the region's arguments.
 static pestle_status_t read_head(pestle_parser_t* p, pestle_parse_op_t* o,
                                  bool generic, pestle_parse_arguments_t* a,
-                                 shardings_t* s) {
+                                 pestle_shardings_t* s) {
   pestle_generic_value_t dict;
-  *s = (shardings_t){pestle_str_make("", 0), pestle_str_make("", 0),
-                     pestle_str_make("", 0)};
+  *s = (pestle_shardings_t){pestle_str_make("", 0), pestle_str_make("", 0),
+                            pestle_str_make("", 0)};
   if (!generic && pestle_parse_at(p, '<')) {  // its name
     PESTLE_TRY(pestle_parse_skip_brackets(p, true));
   }
@@ -75,9 +63,7 @@ static pestle_status_t read_head(pestle_parser_t* p, pestle_parse_op_t* o,
     if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
     PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
     PESTLE_TRY(pestle_parse_expect(p, '>'));
-    s->in = text_of(&dict, "in_shardings");
-    s->out = text_of(&dict, "out_shardings");
-    s->axes = text_of(&dict, "manual_axes");
+    *s = pestle_shardings_read(&dict);
   }
   // "in_shardings=[..] manual_axes={..}"
   while (!generic && pestle_parse_at_kind(p, PESTLE_TOKEN_WORD)) {
@@ -110,7 +96,7 @@ static bool is_spread(const pestle_parser_t* p, const pestle_parse_op_t* o) {
 static pestle_status_t bind_parts(pestle_parser_t* p,
                                   const pestle_parse_op_t* o,
                                   const pestle_parse_arguments_t* a,
-                                  const shardings_t* s) {
+                                  const pestle_shardings_t* s) {
   pestle_parse_form_t form = {NULL, 1};
   for (size_t i = 0; i < a->types.count; ++i) {
     pestle_value_t* part;
@@ -128,7 +114,7 @@ static pestle_status_t bind_parts(pestle_parser_t* p,
 static pestle_status_t join_parts(pestle_parser_t* p,
                                   const pestle_parse_op_t* o,
                                   pestle_parse_return_t* end,
-                                  const shardings_t* s) {
+                                  const pestle_shardings_t* s) {
   for (size_t i = 0; i < end->count && i < o->result_types.count; ++i) {
     PESTLE_TRY(pestle_parse_place(
         p, &o->at,
@@ -143,7 +129,7 @@ static pestle_status_t join_parts(pestle_parser_t* p,
 static pestle_status_t bind_arguments(pestle_parser_t* p,
                                       const pestle_parse_op_t* o,
                                       const pestle_parse_arguments_t* a,
-                                      const shardings_t* s) {
+                                      const pestle_shardings_t* s) {
   pestle_parse_form_t form = {NULL, 1};
   if (a->types.count != o->operand_count || a->types.nested) {
     return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
@@ -184,7 +170,7 @@ pestle_status_t pestle_parse_computation(pestle_parser_t* p,
                                          pestle_parse_return_t* end) {
   pestle_parse_arguments_t a = {0};
   pestle_generic_value_t dict;
-  shardings_t shardings;
+  pestle_shardings_t shardings;
   *end = (pestle_parse_return_t){.any = true};
   PESTLE_TRY(read_head(p, o, generic, &a, &shardings));
   size_t mark = pestle_parse_scope_begin(p);

@@ -366,6 +366,18 @@ pestle_str_t pestle_sharding_of_list(pestle_str_t list, size_t index) {
 
 // --- What it says ---
 
+static pestle_str_t text_at(const pestle_generic_value_t* dict,
+                            const char* key) {
+  const pestle_generic_value_t* value = pestle_generic_find(dict, key);
+  return value ? value->whole : pestle_str_make("", 0);
+}
+
+pestle_shardings_t pestle_shardings_read(const pestle_generic_value_t* dict) {
+  return (pestle_shardings_t){.in = text_at(dict, "in_shardings"),
+                              .out = text_at(dict, "out_shardings"),
+                              .axes = text_at(dict, "manual_axes")};
+}
+
 bool pestle_sharding_equal(const pestle_sharding_t* a,
                            const pestle_sharding_t* b) {
   if (a->replicated || b->replicated) return a->replicated == b->replicated;

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "ir/formula.h"
+#include "ir/generic.h"
 #include "ir/graph.h"
 
 #define PESTLE_SHARDING_KEY "spmd.sharding"
@@ -42,6 +43,13 @@ PESTLE_NODISCARD pestle_status_t pestle_sharding_parse(
     pestle_arena_t* arena, pestle_sharding_t* out);
 // Entry |index| of a list of such texts, "[<..>, <..>]"; empty where there is none.
 pestle_str_t pestle_sharding_of_list(pestle_str_t list, size_t index);
+// The attributes of sdy.manual_computation: lists of such texts of what goes in and
+// comes out, and the text of the axes that it is for each process along. Empty: not
+// given.
+typedef struct pestle_shardings_t {
+  pestle_str_t in, out, axes;
+} pestle_shardings_t;
+pestle_shardings_t pestle_shardings_read(const pestle_generic_value_t* dict);
 bool pestle_sharding_equal(const pestle_sharding_t* a,
                            const pestle_sharding_t* b);
 // The part that a process has of |type|.

@@ -44,22 +44,11 @@ void pestle_bytecode_sdy_name(pestle_str_t op, pestle_bytecode_name_t* name) {
 
 // --- A program of several devices, which each runs on parts of its own ---
 
-// The texts of the shardings of what goes in and comes out, and of the axes that they
-// are about.
-typedef struct shardings_t {
-  pestle_str_t in, out, axes;
-} shardings_t;
-
-static pestle_str_t text_of(const pestle_generic_value_t* dict,
-                            const char* key) {
-  const pestle_generic_value_t* value = pestle_generic_find(dict, key);
-  return value ? value->whole : pestle_str_make("", 0);
-}
-
 // False: of one device.
 static pestle_status_t read_shardings(pestle_bytecode_builder_t* b,
                                       const pestle_bytecode_op_t* op,
-                                      shardings_t* out, bool* out_spread) {
+                                      pestle_shardings_t* out,
+                                      bool* out_spread) {
   pestle_generic_value_t dict;
   const pestle_bytecode_form_t* form = b->names[op->name].form;
   *out_spread = form && pestle_module_world(b->module).partitions > 1;
@@ -69,16 +58,14 @@ static pestle_status_t read_shardings(pestle_bytecode_builder_t* b,
       &b->decoder, &b->kept, form, op->properties, op->attributes, &dict));
   // Of manual_computation alone.
   *out_spread = pestle_generic_find(&dict, "in_shardings") != NULL;
-  out->in = text_of(&dict, "in_shardings");
-  out->out = text_of(&dict, "out_shardings");
-  out->axes = text_of(&dict, "manual_axes");
+  *out = pestle_shardings_read(&dict);
   return NULL;
 }
 
 // Argument |index| of the region, a tensor.
 static pestle_status_t enter_part(pestle_bytecode_builder_t* b,
                                   pestle_bytecode_place_t* place,
-                                  const shardings_t* s, uint32_t index,
+                                  const pestle_shardings_t* s, uint32_t index,
                                   const pestle_bytecode_type_t* type,
                                   pestle_bytecode_slot_t* slot) {
   pestle_value_t** part = PESTLE_ARENA_NEW(&b->kept, pestle_value_t*);
@@ -94,7 +81,7 @@ static pestle_status_t enter_part(pestle_bytecode_builder_t* b,
 static pestle_status_t leave_parts(pestle_bytecode_builder_t* b,
                                    const pestle_bytecode_op_t* op,
                                    pestle_bytecode_place_t* place,
-                                   const shardings_t* s,
+                                   const pestle_shardings_t* s,
                                    pestle_bytecode_returned_t* returned) {
   pestle_type_t* types;
   size_t count;
@@ -127,7 +114,7 @@ pestle_status_t pestle_bytecode_inline(pestle_bytecode_builder_t* b,
     slots[i] = *slot;
   }
   pestle_bytecode_scope_t scope;
-  shardings_t parts;
+  pestle_shardings_t parts;
   bool spread;
   PESTLE_TRY(read_shardings(b, of, &parts, &spread));
   PESTLE_TRY(
