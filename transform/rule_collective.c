@@ -89,6 +89,21 @@ void pestle_transpose_all_reduce(pestle_transposer_t* x, pestle_node_t* node,
   }
 }
 
+// The cotangent of each operand is |op| of its result's, with the attributes |from| and |to|
+// as renamed() has them.
+static void transpose_each(pestle_transposer_t* x, pestle_node_t* node,
+                           pv_t* const* ct, pestle_op_t op,
+                           pestle_attr_name_t from, pestle_attr_name_t to) {
+  pestle_attr_t attrs[PESTLE_MAX_ATTRS];
+  size_t count = renamed(node, from, to, attrs);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    pestle_cotangent_add(
+        x, node, i,
+        make(&x->f, op, ct[i], pestle_node_operand(node, i)->type, attrs,
+             count));
+  }
+}
+
 void pestle_jvp_reduce_scatter(pestle_jvp_t* j, pestle_node_t* node,
                                pv_t* const* t, pv_t** out) {
   jvp_sum(j, node, t, out);
@@ -96,12 +111,8 @@ void pestle_jvp_reduce_scatter(pestle_jvp_t* j, pestle_node_t* node,
 
 void pestle_transpose_reduce_scatter(pestle_transposer_t* x,
                                      pestle_node_t* node, pv_t* const* ct) {
-  pestle_attr_t attrs[PESTLE_MAX_ATTRS];
-  size_t count = renamed(node, PESTLE_ATTR_scatter_dimension,
-                         PESTLE_ATTR_all_gather_dim, attrs);
-  pestle_cotangent_add(x, node, 0,
-                       make(&x->f, PESTLE_OP_ALL_GATHER, ct[0],
-                            pestle_node_operand(node, 0)->type, attrs, count));
+  transpose_each(x, node, ct, PESTLE_OP_ALL_GATHER,
+                 PESTLE_ATTR_scatter_dimension, PESTLE_ATTR_all_gather_dim);
 }
 
 void pestle_jvp_all_gather(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
@@ -111,15 +122,8 @@ void pestle_jvp_all_gather(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
 
 void pestle_transpose_all_gather(pestle_transposer_t* x, pestle_node_t* node,
                                  pv_t* const* ct) {
-  pestle_attr_t attrs[PESTLE_MAX_ATTRS];
-  size_t count = renamed(node, PESTLE_ATTR_all_gather_dim,
-                         PESTLE_ATTR_scatter_dimension, attrs);
-  for (uint32_t i = 0; i < node->operand_count; ++i) {
-    pestle_cotangent_add(
-        x, node, i,
-        make(&x->f, PESTLE_OP_REDUCE_SCATTER, ct[i],
-             pestle_node_operand(node, i)->type, attrs, count));
-  }
+  transpose_each(x, node, ct, PESTLE_OP_REDUCE_SCATTER,
+                 PESTLE_ATTR_all_gather_dim, PESTLE_ATTR_scatter_dimension);
 }
 
 void pestle_jvp_all_to_all(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
@@ -129,15 +133,8 @@ void pestle_jvp_all_to_all(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
 
 void pestle_transpose_all_to_all(pestle_transposer_t* x, pestle_node_t* node,
                                  pv_t* const* ct) {
-  pestle_attr_t attrs[PESTLE_MAX_ATTRS];
-  size_t count = renamed(node, PESTLE_ATTR_split_dimension,
-                         PESTLE_ATTR_concat_dimension, attrs);
-  for (uint32_t i = 0; i < node->operand_count; ++i) {
-    pestle_cotangent_add(
-        x, node, i,
-        make(&x->f, PESTLE_OP_ALL_TO_ALL, ct[i],
-             pestle_node_operand(node, i)->type, attrs, count));
-  }
+  transpose_each(x, node, ct, PESTLE_OP_ALL_TO_ALL, PESTLE_ATTR_split_dimension,
+                 PESTLE_ATTR_concat_dimension);
 }
 
 void pestle_jvp_collective_permute(pestle_jvp_t* j, pestle_node_t* node,
