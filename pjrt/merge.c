@@ -285,6 +285,11 @@ PJRT_Error* pestle_pjrt_merge_offer(pestle_pjrt_merge_t* m, execution_t* e,
                                     const PJRT_ExecuteOptions* options,
                                     bool* out_is_held) {
   *out_is_held = false;
+  if (!atomic_load_explicit(&m->held_count, memory_order_acquire) &&
+      !atomic_load_explicit(&e->program->begins_sequence,
+                            memory_order_acquire)) {
+    return NULL;
+  }
   pestle_mutex_lock(&m->mutex);
   PJRT_Error* error = offer(m, e, options, out_is_held);
   unlock(m);
@@ -382,11 +387,14 @@ static void look(pestle_pjrt_merge_t* m) {
   sequence_t* s = pestle_pjrt_history_make(&m->history, m->device, length);
   if (!s) return;
   m->sequences[m->sequence_count++] = s;
+  atomic_store_explicit(&s->steps[0].program->begins_sequence, true,
+                        memory_order_release);
   pestle_pjrt_history_break(&m->history);
   pestle_cond_broadcast(&m->cond);
 }
 
 void pestle_pjrt_merge_note(pestle_pjrt_merge_t* m, const execution_t* e) {
+  if (pestle_pjrt_history_skips(&m->history, e)) return;
   pestle_mutex_lock(&m->mutex);
   bool was_asked =
       atomic_exchange_explicit(&m->is_asked, false, memory_order_relaxed);
@@ -400,11 +408,14 @@ void pestle_pjrt_merge_note(pestle_pjrt_merge_t* m, const execution_t* e) {
 PJRT_Error* pestle_pjrt_merge_create(PJRT_Device* device,
                                      pestle_pjrt_merge_t** out_merge) {
   *out_merge = NULL;
-  if (device->client->settings.no_merge) return NULL;
+  if (device->client->settings.merging == PESTLE_PJRT_MERGING_NEVER)
+    return NULL;
   pestle_pjrt_merge_t* m =
       pestle_alloc_zero(pestle_allocator_system(), sizeof(*m));
   if (!m) return pestle_pjrt_out_of_memory();
   m->device = device;
+  m->history.is_soon =
+      device->client->settings.merging == PESTLE_PJRT_MERGING_SOON;
   pestle_mutex_init(&m->mutex);
   pestle_cond_init(&m->cond);
   *out_merge = m;

@@ -7,9 +7,10 @@
 //
 // The *history* says what repeats (merge_history.c): the same programs, wired to
 // each other in the same way, three times. Such a *sequence* is linked and compiled
-// in the background (merge_plan.c), and compared with its parts on the next steps:
-// it is used only if every bit of every result is equal and the time that it saves
-// is worth the wait. Executions of a sequence in use are *held* (merge.c): kept
+// in the background (merge_plan.c) once its parts have run for as long as that is
+// expected to take, so that a loop that ends soon has lost nothing. It is compared
+// with its parts on the next steps, and used only if every bit of every result is
+// equal and the time that it saves is worth the wait. Executions of a sequence in use are *held* (merge.c): kept
 // until the last one is there, which is a few times what the caller needs between
 // two of them. Whoever asks for a result, or something else that comes in between,
 // ends the hold, and what was held is run as it came.

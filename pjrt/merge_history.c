@@ -13,6 +13,9 @@ enum { STEPS = PESTLE_PJRT_MERGE_STEPS, REPEATS = PESTLE_PJRT_MERGE_REPEATS };
 
 // Parts that are over at once have little that could be saved.
 static const long long least_ns = 100 * 1000;
+// What a compilation takes, roughly: so much, and so much a byte of the parts' code.
+static const long long compile_ns = 10 * 1000 * 1000,
+                       compile_ns_per_byte = 5000;
 
 // --- Noting ---
 
@@ -60,8 +63,38 @@ static uint64_t distance(const history_t* history, uint64_t serial) {
   return serial && passed <= STEPS ? passed : 0;
 }
 
+static long long ns_of(const pestle_pjrt_program_t* p) {
+  return atomic_load_explicit(&p->expected_ns, memory_order_relaxed);
+}
+
+// Every sequence that may pay has a part that is not.
+static bool is_short(const pestle_pjrt_program_t* p) {
+  return ns_of(p) * STEPS < least_ns;
+}
+
+bool pestle_pjrt_history_skips(const history_t* history,
+                               const pestle_pjrt_execution_t* e) {
+  return is_short(e->program) &&
+         atomic_load_explicit(&history->short_ones, memory_order_relaxed) >=
+             STEPS;
+}
+
+// Whether |program| is noted; the last of many short ones ends what was noted.
+static bool count_short(history_t* history, const pestle_pjrt_program_t* p) {
+  size_t count = is_short(p) ? 1 + atomic_load_explicit(&history->short_ones,
+                                                        memory_order_relaxed)
+                             : 0;
+  if (count > STEPS) return false;
+  atomic_store_explicit(&history->short_ones, count, memory_order_relaxed);
+  if (count == STEPS) pestle_pjrt_history_break(history);
+  return count < STEPS;
+}
+
 void pestle_pjrt_history_add(history_t* history,
                              const pestle_pjrt_execution_t* e, bool was_asked) {
+  if (!count_short(history, e->program)) return;
+  atomic_fetch_add_explicit(&e->program->spent_ns, ns_of(e->program),
+                            memory_order_relaxed);
   entry_of(history, history->serial)->is_followed = was_asked;
   uint64_t serial = ++history->serial;
   entry_t* entry = entry_of(history, serial);
@@ -222,6 +255,7 @@ sequence_t* pestle_pjrt_history_make(const history_t* history,
     const entry_t* entry = entry_of(history, first + k);
     s->steps[k].program = entry->program;
     pestle_pjrt_program_retain(entry->program);
+    atomic_store_explicit(&entry->program->spent_ns, 0, memory_order_relaxed);
     s->steps[k].sources = pestle_alloc_array(
         pestle_allocator_system(), entry->count, sizeof(pestle_link_source_t));
     inputs += entry->count;
@@ -236,16 +270,21 @@ sequence_t* pestle_pjrt_history_make(const history_t* history,
   return NULL;
 }
 
+// A loop whose compilation would take longer than it has run so far may end before
+// the merged program is there: the compilation takes a processor from it at most as
+// long as it has run without.
 static bool pays(const history_t* history, size_t length) {
   uint64_t last = history->serial;
   const pestle_pjrt_program_t* first = entry_of(history, last)->program;
-  long long ns = 0;
+  long long ns = 0, spent = 0, cost = compile_ns;
   for (size_t i = 0; i < length; ++i) {
     const pestle_pjrt_program_t* p = entry_of(history, last - i)->program;
     if (!is_mergeable(p, first)) return false;
-    ns += atomic_load_explicit(&p->expected_ns, memory_order_relaxed);
+    ns += ns_of(p);
+    spent += atomic_load_explicit(&p->spent_ns, memory_order_relaxed);
+    cost += p->code_bytes * compile_ns_per_byte;
   }
-  return ns >= least_ns;
+  return ns >= least_ns && (history->is_soon || spent >= cost);
 }
 
 size_t pestle_pjrt_history_repeats(const history_t* history) {

@@ -90,12 +90,19 @@ typedef struct pestle_pjrt_entry_t {
 } pestle_pjrt_entry_t;
 
 typedef struct pestle_pjrt_history_t {
+  bool is_soon;  // a sequence is looked at before it has earned its compilation
   uint64_t serial;  // of the last execution; the first is 1
+  // Executions since the last one that took long enough to be worth merging.
+  atomic_size_t short_ones;
   pestle_pjrt_entry_t
       entries[PESTLE_PJRT_MERGE_HISTORY];  // by serial, in a ring
 } pestle_pjrt_history_t;
 
 void pestle_pjrt_history_deinit(pestle_pjrt_history_t* history);
+// Whether |e| need not be noted: it is over at once, and so were as many before it
+// as a sequence has. Without a lock.
+bool pestle_pjrt_history_skips(const pestle_pjrt_history_t* history,
+                               const pestle_pjrt_execution_t* e);
 // Notes |e|, whose results get its serial number. |was_asked|: for a result, since
 // the execution before.
 void pestle_pjrt_history_add(pestle_pjrt_history_t* history,

@@ -71,6 +71,10 @@ typedef struct pestle_pjrt_program_t {
   const char* option_bytes;  // the framework's options, as they came
   size_t option_size;
   atomic_llong expected_ns;  // what a run takes
+  // For merging (merge.h): what its runs have taken since it was compiled into a
+  // sequence, and whether a sequence begins with it.
+  atomic_llong spent_ns;
+  atomic_bool begins_sequence;
 } pestle_pjrt_program_t;
 
 struct PJRT_Executable {

@@ -55,6 +55,20 @@ static PJRT_Error* read_no_flag(const char* name, pestle_str_t text,
   return error;
 }
 
+static PJRT_Error* read_merging(const char* name, pestle_str_t text,
+                                void* out) {
+  pestle_pjrt_merging_t* merging = out;
+  bool is_on = true;
+  *merging = PESTLE_PJRT_MERGING_SOON;
+  if (pestle_str_equal_c(text, "soon")) return NULL;
+  PJRT_Error* error = read_flag(name, text, &is_on);
+  *merging = is_on ? PESTLE_PJRT_MERGING_EARNED : PESTLE_PJRT_MERGING_NEVER;
+  if (!error) return NULL;
+  pestle_pjrt_error_free(error);
+  return INVALID("%s is '%.*s'; it may be 0, 1 or soon", name,
+                 PESTLE_STR_ARG(text));
+}
+
 static PJRT_Error* read_threads(const char* name, pestle_str_t text,
                                 void* out) {
   int64_t value;
@@ -121,7 +135,7 @@ static const row_t rows[] = {
     {"strict", "PESTLE_PJRT_STRICT", FIELD(strict), read_flag},
     {"times", "PESTLE_PJRT_TIMES", FIELD(times), read_flag},
     {"inline", "PESTLE_PJRT_INLINE", FIELD(no_inline), read_no_flag},
-    {"merge", "PESTLE_PJRT_MERGE", FIELD(no_merge), read_no_flag},
+    {"merge", "PESTLE_PJRT_MERGE", FIELD(merging), read_merging},
     {"program_text", "PESTLE_PJRT_PROGRAM_TEXT", FIELD(program_text),
      read_flag},
     {"python_callback", NULL, FIELD(python), read_address},
@@ -171,8 +185,8 @@ static PJRT_Error* read_option(const PJRT_NamedValue* option,
   if (!row) {
     return INVALID(
         "create option '%.*s' is not known; there are device, "
-        "cache_dir, threads, numerics, fuse, strict, times, inline, merge, "
-        "program_text",
+        "cache_dir, threads, cpu_devices, numerics, fuse, strict, times, "
+        "inline, merge, program_text",
         PESTLE_STR_ARG(name));
   }
   pestle_strbuf_t buffer;

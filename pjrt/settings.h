@@ -27,6 +27,13 @@ typedef struct pestle_pjrt_python_t {
   volatile int32_t is_alive;  // 0 as soon as the interpreter is about to end
 } pestle_pjrt_python_t;
 
+// When a sequence of executions that repeats is compiled as one program (merge.h).
+typedef enum pestle_pjrt_merging_e {
+  PESTLE_PJRT_MERGING_EARNED = 0,  // it has run for as long as that takes
+  PESTLE_PJRT_MERGING_NEVER = 1,
+  PESTLE_PJRT_MERGING_SOON = 2,  // as soon as it is found
+} pestle_pjrt_merging_t;
+
 typedef struct pestle_pjrt_settings_t {
   char device[64];  // as pestle_context_device() has it; "": the best there is
   char cache_dir[1024];
@@ -37,8 +44,8 @@ typedef struct pestle_pjrt_settings_t {
   bool no_fuse;
   bool strict;
   bool times;
-  bool no_inline;     // every execution goes through the queue
-  bool no_merge;      // executions are not merged
+  bool no_inline;  // every execution goes through the queue
+  pestle_pjrt_merging_t merging;
   bool program_text;  // keep a program's text for compiled.as_text()
   const pestle_pjrt_python_t* python;  // or NULL: there is no Python side
 } pestle_pjrt_settings_t;

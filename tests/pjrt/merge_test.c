@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executions that repeat are merged: every result of every step has the bits that it
 // has without, whatever the caller does in between.
+#include <dirent.h>
+
 #include "driver.h"
 
 enum { N = 192, SIZE = N * N, STEPS = 120 };
@@ -53,15 +55,19 @@ static uint32_t draw(random_t* r, uint32_t below) {
   return (r->state >> 8) % below;
 }
 
-static void start_with(bool merge) {
+static void start_as(const char* merge) {
   const PJRT_NamedValue options[] = {string_option("device", "cpu"),
-                                     bool_option("merge", merge)};
+                                     string_option("merge", merge)};
   open_plugin();
   assert_fine(create_client(options, 2, &client));
   ARGS(PJRT_Client_AddressableDevices, args);
   args.client = client;
   assert_fine(api->PJRT_Client_AddressableDevices(&args));
   device = args.addressable_devices[0];
+}
+
+static void start_with(bool merge) {
+  start_as(merge ? "soon" : "0");
 }
 
 static PJRT_Buffer* matrix(random_t* r) {
@@ -258,6 +264,69 @@ static void many_arguments(void** state) {
   assert_memory_equal(weights[0], weights[1], sizeof(weights[0]));
 }
 
+// --- When a sequence is compiled ---
+
+// Whether a thread compiles sequences; -1 where the system does not say.
+static int is_compiling(void) {
+  char path[300], name[32];
+  int found = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  if (!tasks) return -1;
+  for (struct dirent* task; (task = readdir(tasks));) {
+    snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+    FILE* file = fopen(path, "r");
+    if (!file) continue;
+    found |= fgets(name, sizeof(name), file) && !strcmp(name, "pestle-merge\n");
+    fclose(file);
+  }
+  closedir(tasks);
+  return found;
+}
+
+static int64_t now_ns(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * (int64_t)1000000000 + time.tv_nsec;
+}
+
+// Runs |steps| steps, after the first ones, whose times are guesses; 0: until a
+// sequence is compiled. Returns whether one is.
+static bool compiles(const char* merge, int steps, int64_t* out_ns) {
+  random_t numbers = {7};
+  uint32_t loss;
+  start_as(merge);
+  const programs_t f = {compile(loss_text), compile(grad_text),
+                        compile(update_text)};
+  PJRT_Buffer *p = matrix(&numbers), *x = matrix(&numbers);
+  for (int i = 0; i < 2; ++i)
+    p = step(&f, p, x, PLAIN, &numbers, &loss);
+  int64_t begin = now_ns();
+  for (int i = 0; steps ? i < steps : !is_compiling(); ++i)
+    p = step(&f, p, x, PLAIN, &numbers, &loss);
+  *out_ns = now_ns() - begin;
+  bool is = is_compiling();
+  destroy_buffer(p);
+  destroy_buffer(x);
+  destroy_loaded(f.loss);
+  destroy_loaded(f.grad);
+  destroy_loaded(f.update);
+  stop();
+  return is;
+}
+
+// A loop is compiled as one when it has run for as long as that takes, some 10 ms a
+// program and more: sooner only for who asks for it.
+static void has_to_be_earned(void** state) {
+  int64_t ns;
+  (void)state;
+  if (is_compiling() < 0) skip();
+  assert_true(compiles("soon", 0, &ns));
+  bool is = compiles("1", 12, &ns);
+  assert_false(is && ns < 20 * 1000 * 1000);
+  assert_true(compiles("1", 0, &ns));
+  assert_false(compiles("0", 12, &ns));
+}
+
 // The client goes while a program is being compiled, and while parts are held.
 static void ends_at_any_time(void** state) {
   random_t numbers = {7}, r = {1};
@@ -290,6 +359,7 @@ int main(void) {
       cmocka_unit_test(restless),
       cmocka_unit_test(impatient),
       cmocka_unit_test(many_arguments),
+      cmocka_unit_test(has_to_be_earned),
       cmocka_unit_test(ends_at_any_time),
   };
   return cmocka_run_group_tests_name("merge", tests, NULL, NULL);
