@@ -458,17 +458,19 @@ const pestle_attr_t* pestle_node_attr(const pestle_node_t* node,
 #define PESTLE_NODE_ELEMENTS(node) \
   (pestle_node_attr(node, PESTLE_ATTR_value)->as.elements)
 
-// The operand of |attention| that is added to its scores, and the one of i1 that
-// says where they count: 0 where there is none.
+// The operand of |attention|, or of its gradient, that is added to its scores, and the
+// one of i1 that says where they count: 0 where there is none.
 static inline size_t pestle_attention_bias(const pestle_node_t* attention) {
-  return attention->operand_count > 3 &&
-                 pestle_node_operand(attention, 3)->type->dtype != PESTLE_I1
-             ? 3
+  uint32_t first = attention->op == PESTLE_OP_ATTENTION_GRAD ? 5 : 3;
+  return attention->operand_count > first &&
+                 pestle_node_operand(attention, first)->type->dtype != PESTLE_I1
+             ? first
              : 0;
 }
 static inline size_t pestle_attention_mask(const pestle_node_t* attention) {
+  size_t first = attention->op == PESTLE_OP_ATTENTION_GRAD ? 5 : 3;
   size_t last = (size_t)attention->operand_count - 1;
-  return last > 2 &&
+  return last >= first &&
                  pestle_node_operand(attention, last)->type->dtype == PESTLE_I1
              ? last
              : 0;

@@ -182,13 +182,14 @@ static pestle_status_t match_extents(const pestle_infer_t* in, size_t operand,
   return NULL;
 }
 
-// Bias and mask have the scores' extents, or 1. The mask is the last operand.
+// Bias and mask, from operand |first| on, have the scores' extents, or 1. The mask is
+// the last operand.
 static pestle_status_t check_spread(const pestle_infer_t* in, size_t operand,
-                                    const pestle_type_t* scores) {
+                                    size_t first, const pestle_type_t* scores) {
   const pestle_type_t* type = pestle_in_type(in, operand);
   bool mask = type->dtype == PESTLE_I1 &&
               operand + 1 == (size_t)in->spec->operand_count;
-  if (!mask && operand > 3) {
+  if (!mask && operand > first) {
     return PESTLE_BAD(
         "operand %zu is %s: behind the bias there may be a mask "
         "of i1",
@@ -208,26 +209,26 @@ static pestle_status_t check_spread(const pestle_infer_t* in, size_t operand,
   return NULL;
 }
 
-pestle_status_t pestle_infer_attention(pestle_infer_t* in) {
-  if (in->spec->operand_count < 3 || in->spec->operand_count > 5) {
-    return PESTLE_BAD(
-        "%zu operands: it takes q, k, v and perhaps a bias and a mask",
-        in->spec->operand_count);
-  }
+// Emits nothing: |*out_scores| is the type of the scores, |*out_width| the extent of a
+// row of v. Bias and mask are the operands from |first| on.
+static pestle_status_t check_attention(const pestle_infer_t* in, size_t first,
+                                       pestle_type_t* out_scores,
+                                       int64_t* out_width) {
   PESTLE_TRY(pestle_need_kind(in, 0, PESTLE_KIND_FLOAT));
   int rank = pestle_in_type(in, 0)->rank;
   if (rank < 2) {
     return PESTLE_BAD("operand 0 is %s: its rank must be 2 or more",
                       pestle_type_text(pestle_in_type(in, 0)).text);
   }
-  // The batch axes, then the extents S, D, T and E.
+  // The batch axes, then the extents S, D, T and E. Behind v come what has the shape of
+  // the result.
   int64_t extents[PESTLE_MAX_RANK + 2], names[PESTLE_MAX_RANK];
   for (int i = 0; i < rank + 2; ++i)
     extents[i] = PESTLE_DIM_DYNAMIC;
   for (int i = 0; i < rank; ++i)
     names[i] = i;
-  static const int last[3][2] = {{0, 1}, {2, 1}, {2, 3}};
-  for (size_t i = 0; i < 3; ++i) {
+  static const int last[5][2] = {{0, 1}, {2, 1}, {2, 3}, {0, 3}, {0, 3}};
+  for (size_t i = 0; i < first; ++i) {
     if (i) PESTLE_TRY(pestle_need_same_dtype(in, i, 0));
     PESTLE_TRY(pestle_need_rank(in, i, rank));
     names[rank - 2] = rank - 2 + last[i][0];
@@ -237,11 +238,45 @@ pestle_status_t pestle_infer_attention(pestle_infer_t* in) {
   pestle_type_t type = *pestle_in_type(in, 0);
   memcpy(type.dims, extents, sizeof(extents[0]) * (size_t)(rank - 1));
   type.dims[rank - 1] = extents[rank];
-  for (size_t i = 3; i < in->spec->operand_count; ++i) {
-    PESTLE_TRY(check_spread(in, i, &type));
+  for (size_t i = first; i < in->spec->operand_count; ++i) {
+    PESTLE_TRY(check_spread(in, i, first, &type));
   }
-  type.dims[rank - 1] = extents[rank + 1];
+  *out_scores = type;
+  *out_width = extents[rank + 1];
+  return NULL;
+}
+
+pestle_status_t pestle_infer_attention(pestle_infer_t* in) {
+  pestle_type_t type;
+  if (in->spec->operand_count < 3 || in->spec->operand_count > 5) {
+    return PESTLE_BAD(
+        "%zu operands: it takes q, k, v and perhaps a bias and a mask",
+        in->spec->operand_count);
+  }
+  int64_t width;
+  PESTLE_TRY(check_attention(in, 3, &type, &width));
+  type.dims[type.rank - 1] = width;
   return pestle_emit(in, &type);
+}
+
+pestle_status_t pestle_infer_attention_grad(pestle_infer_t* in) {
+  pestle_type_t scores;
+  int64_t width;
+  if (in->spec->operand_count < 5 || in->spec->operand_count > 7) {
+    return PESTLE_BAD(
+        "%zu operands: it takes q, k, v, the result, its cotangent and "
+        "perhaps a bias and a mask",
+        in->spec->operand_count);
+  }
+  PESTLE_TRY(check_attention(in, 5, &scores, &width));
+  for (size_t i = 0; i < 3; ++i)
+    PESTLE_TRY(pestle_emit(in, pestle_in_type(in, i)));
+  if (!pestle_in_attr(in, PESTLE_ATTR_of_bias)->as.b) return NULL;
+  if (in->spec->operand_count < 6 ||
+      pestle_in_type(in, 5)->dtype == PESTLE_I1) {
+    return PESTLE_BAD("'of_bias' is true, and there is no bias");
+  }
+  return pestle_emit(in, pestle_in_type(in, 5));
 }
 
 // --- Quantisation: x, scale, zero point ---

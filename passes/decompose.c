@@ -28,7 +28,11 @@ static pestle_status_t decompose_block(void* user, pestle_module_t* module,
     if (info->fuse != PESTLE_FUSE_COMPOSITE) continue;
     if ((info->flags & d->flags) != d->flags) continue;
     pestle_value_t* out[PESTLE_COMPOSITE_MAX_RESULTS];
+    pestle_node_t* before = n->prev;
     PESTLE_TRY(pestle_decompose(n, out));
+    // What it stands for may hold scans and other composites.
+    pestle_node_t* first = before ? before->next : block->first;
+    next = first == n ? n->next : first;
     pestle_pass_replace(n, out);
     *d->changed = true;
   }

@@ -12,7 +12,6 @@
 #include "ir/copy.h"
 #include "ir/custom_op.h"
 #include "ir/scan.h"
-#include "transform/attention.h"
 #include "transform/checkpoint.h"
 #include "transform/transform.h"
 #include "transform/vmap.h"

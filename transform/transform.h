@@ -259,6 +259,13 @@ bool pestle_custom_has_jvp(pestle_jvp_t* j, const pestle_node_t* node);
 bool pestle_custom_has_transpose(pestle_arena_t* arena,
                                  const pestle_node_t* node);
 bool pestle_custom_has_vmap(pestle_vmap_t* v, const pestle_node_t* node);
+// Its name behind that of a pullback.
+#define PESTLE_PULLED_ATTENTION "pestle.attention"
+// Adds the cotangents of the |count| operands of an attention (rule_attention.c): |node|'s
+// operands are these, its result, and a tangent for each of them; |ct| is the result's
+// cotangent.
+void pestle_attention_pull(pestle_transposer_t* x, const pestle_node_t* node,
+                           uint32_t count, pv_t* ct);
 // The rules, as those of rows.
 void pestle_custom_jvp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                        pv_t** out);

@@ -45,6 +45,13 @@ def erfinv(y):
     return x
 
 
+def attention_grad(q, k, v, y, c):
+    """Of softmax(q k^T / 2) v, whose result is taken to be y."""
+    w = soft(0.5 * q @ k.transpose(0, 2, 1), -1)
+    dx = w * (c @ v.transpose(0, 2, 1) - (c * y).sum(-1, keepdims=True)) / 2
+    return dx @ k, dx.transpose(0, 2, 1) @ q, w.transpose(0, 2, 1) @ c
+
+
 def soft(x, axis):
     e = np.exp(x - x.max(axis, keepdims=True))
     return e / e.sum(axis, keepdims=True)
@@ -346,6 +353,9 @@ ROWS = {
     "attention": [(lambda a: c.apply("attention", (a(M), a(M + 1), a(M - 1)),
                                      {"scale": 0.5}),
                    lambda: soft(0.5 * M @ (M + 1).transpose(0, 2, 1), -1) @ (M - 1))],
+    "attention_grad": [(lambda a: c.apply(
+        "attention_grad", (a(M), a(M + 1), a(M - 1), a(M), a(M * 2)),
+        {"scale": 0.5}), lambda: attention_grad(M, M + 1, M - 1, M, M * 2))],
     "sort": [(lambda a: pt.sort(a(X), axis=0), lambda: np.sort(X, 0)),
              (lambda a: pt.argsort(a(I), axis=1), lambda: np.argsort(I, 1, "stable"))],
     "sort_first": [(lambda a: c.apply("sort_first", (a(X),), {"count": 2, "dimension": 1},

@@ -619,6 +619,29 @@ static bool attention(const case_t* c) {
          composite(c, 2 * columns + 9 * depth + 24, 0);
 }
 
+// The same of the weights, which are multiplied by up to 2 width; sums over rows and
+// columns take one a term.
+static bool attention_grad(const case_t* c) {
+  const pestle_type_t *q = c->in[0]->value->type, *v = c->in[2]->value->type;
+  double rows = (double)q->dims[q->rank - 2];
+  double columns = (double)v->dims[v->rank - 2];
+  double depth = (double)q->dims[q->rank - 1];
+  double width = (double)v->dims[v->rank - 1];
+  if (c->special || c->radius > 0) return false;
+  for (int i = 0; i < 5; ++i) {
+    if (!(c->in[i]->largest <= 1)) return false;
+  }
+  for (uint32_t i = 0; i < c->node->result_count; ++i) {
+    value_t* out = c->out[i];
+    if (out->special) return false;
+    double near = 2 * (1 + width) *
+                  (2 * (rows + columns) + 9 * (depth + width) + 24) *
+                  unit_of(dtype_of(out)) * (1 + out->largest);
+    if (!rounded(c, out, near)) return false;
+  }
+  return true;
+}
+
 // Of an element n - 1 products are subtracted, and it is divided once, each rounded
 // to the type. What is solved for is one over the diagonal in size, and so is what
 // was rounded before it was divided by that.
@@ -767,6 +790,8 @@ static bool structured(const case_t* c) {
       return composite(c, 24 * (1 + largest_of(c)), 0);
     case PESTLE_OP_ATTENTION:
       return attention(c);
+    case PESTLE_OP_ATTENTION_GRAD:
+      return attention_grad(c);
     case PESTLE_OP_LOGSUMEXP:
       return softmax(c);
     case PESTLE_OP_CUMULATIVE:

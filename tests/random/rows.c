@@ -87,6 +87,8 @@ const row_t structured_rows[] = {
     {PESTLE_OP_BATCH_NORM_TRAINING, FLOATS, 0, row_batch_norm_training},
     // Of numbers whose sum is 0 some are not above it.
     {PESTLE_OP_BATCH_NORM_GRAD, FLOATS, BIT(F8E8M0FNU), row_batch_norm_grad},
+    // What is negative has no such number.
+    {PESTLE_OP_ATTENTION_GRAD, FLOATS, BIT(F8E8M0FNU), row_attention_grad},
 };
 // clang-format on
 const size_t structured_row_count =

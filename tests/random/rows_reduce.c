@@ -548,30 +548,45 @@ value_t* row_dequantize(graph_t* g, pestle_dtype_t dtype) {
                       PESTLE_OP_DEQUANTIZE);
 }
 
-value_t* row_attention(graph_t* g, pestle_dtype_t dtype) {
+// q, k, v, and of a gradient the result and its cotangent in front of bias and mask.
+static value_t* attention(graph_t* g, spec_t* s, pestle_dtype_t dtype) {
   static const int64_t extents[] = {1, 2, 3, 5, 7, 8, 16, 17};
   int64_t batch = 1 + pick(g, 2), rows = extents[pick(g, 8)];
   int64_t columns = extents[pick(g, 8)], depth = extents[pick(g, 8)];
   int64_t width = extents[pick(g, 8)];
   int64_t q[] = {batch, rows, depth}, k[] = {batch, columns, depth};
-  int64_t v[] = {batch, columns, width};
+  int64_t v[] = {batch, columns, width}, y[] = {batch, rows, width};
   int64_t bias[] = {one_in(g, 2) ? batch : 1, one_in(g, 3) ? 1 : rows,
                     one_in(g, 3) ? 1 : columns};
+  bool is_grad = s->op == PESTLE_OP_ATTENTION_GRAD;
   pestle_type_t qt = type_of(dtype, 3, q);
   value_t* there = of_type(g, &qt, true);
-  spec_t s = SPEC(ATTENTION);
   spec_operand(
-      &s, there && there->largest <= 1 ? there : fresh(g, qt, FILL_UNIT, 0));
-  spec_operand(&s, fresh(g, type_of(dtype, 3, k), FILL_UNIT, 0));
-  spec_operand(&s, fresh(g, type_of(dtype, 3, v), FILL_UNIT, 0));
-  if (one_in(g, 2))
-    spec_operand(&s, fresh(g, type_of(dtype, 3, bias), FILL_UNIT, 0));
+      s, there && there->largest <= 1 ? there : fresh(g, qt, FILL_UNIT, 0));
+  spec_operand(s, fresh(g, type_of(dtype, 3, k), FILL_UNIT, 0));
+  spec_operand(s, fresh(g, type_of(dtype, 3, v), FILL_UNIT, 0));
+  for (int i = 0; i < (is_grad ? 2 : 0); ++i)
+    spec_operand(s, fresh(g, type_of(dtype, 3, y), FILL_UNIT, 0));
+  bool has_bias = one_in(g, 2);
+  if (has_bias)
+    spec_operand(s, fresh(g, type_of(dtype, 3, bias), FILL_UNIT, 0));
+  if (is_grad) spec_bool(s, PESTLE_ATTR_of_bias, has_bias && one_in(g, 2));
   if (one_in(g, 3)) {
-    spec_operand(&s, fresh(g, type_of(PESTLE_I1, 3, bias), FILL_GRID, 0));
-    spec_f64(&s, PESTLE_ATTR_masked, one_in(g, 2) ? -2 : -1e9);
+    spec_operand(s, fresh(g, type_of(PESTLE_I1, 3, bias), FILL_GRID, 0));
+    spec_f64(s, PESTLE_ATTR_masked, one_in(g, 2) ? -2 : -1e9);
   }
-  spec_f64(&s, PESTLE_ATTR_scale, 0.5);
-  return add(g, &s, NULL);
+  spec_f64(s, PESTLE_ATTR_scale, 0.5);
+  return add(g, s, NULL);
+}
+
+value_t* row_attention(graph_t* g, pestle_dtype_t dtype) {
+  spec_t s = SPEC(ATTENTION);
+  return attention(g, &s, dtype);
+}
+
+value_t* row_attention_grad(graph_t* g, pestle_dtype_t dtype) {
+  spec_t s = SPEC(ATTENTION_GRAD);
+  return attention(g, &s, dtype);
 }
 
 value_t* row_batch_norm_inference(graph_t* g, pestle_dtype_t dtype) {

@@ -911,6 +911,45 @@ static inline bool build_attention(instance_t* t) {
   return true;
 }
 
+// Sums of rows and columns of what the gradient has of the scores, each of which has the
+// roundings of a weight and of a product with a row of v.
+static inline bool build_attention_grad(instance_t* t) {
+  const attention_case_t* c = &attentions[t->variant];
+  int32_t rank = t->shape->rank;
+  int64_t columns = rank ? t->shape->dims[rank - 1] : 1;
+  int64_t rows = rank > 1 ? t->shape->dims[rank - 2] : 1;
+  t->what = c->name;
+  wide_check(t, CHECK_ABSOLUTE,
+             2 * (1 + (double)c->width) *
+                 (2 * (double)(columns + rows) +
+                  9 * (double)(c->depth + c->width) + 24));
+  for (size_t i = 0; i < 6; ++i)
+    t->fill[i] = FILL_UNIT;
+  pestle_type_t types[] = {
+      attention_type(t, rows, c->depth),
+      attention_type(t, columns, c->depth),
+      attention_type(t, columns, c->width),
+      attention_type(t, rows, c->width),
+      attention_type(t, rows, c->width),
+      attention_type(t, c->by_row ? rows : 1, c->by_column ? columns : 1)};
+  begin(t, types, c->bias ? 6 : 5);
+  pestle_value_t *operands[6], *y[4];
+  for (size_t i = 0; i < t->arg_count; ++i)
+    operands[i] = arg(t, i);
+  if (c->masked) operands[5] = mask(t, operands[5]);
+  if (c->hidden) {
+    pestle_value_t* zero = splat(&t->b, operands[5]->type, 0);
+    operands[5] = scalar_op(&t->b, PESTLE_OP_GE, operands[5], zero);
+  }
+  bool of_bias = c->bias && !c->hidden && !c->masked;
+  pestle_attention_grad_attrs_t attrs = {sizeof(attrs), 0.5, -8, of_bias};
+  size_t count = of_bias ? 4 : 3;
+  assert_ok(pestle_op_attention_grad(&t->b, operands, t->arg_count, &attrs, y,
+                                     count));
+  finish(t, y, count);
+  return true;
+}
+
 // With epsilon 0.1 and |x| <= 1 what is divided by is at least 0.31: each of
 // the roundings of mean, difference and square shows at most 3.2 times.
 static inline bool build_norm(instance_t* t) {

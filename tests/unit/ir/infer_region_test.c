@@ -366,6 +366,41 @@ static void norms(void** state) {
   ir_test_end(&t);
 }
 
+static void attention_grad(void** state) {
+  (void)state;
+  pestle_value_t* y[4];
+  BEGIN(t, T(F32, 2, 5, 8), T(F32, 2, 7, 8), T(F32, 2, 7, 4), T(F32, 2, 5, 4),
+        T(F32, 1, 5, 7), T(I1, 2, 1, 7), T(F32, 2, 5, 7));
+  pestle_value_t** a = t.a;
+#define GRAD(count, attrs, results, ...)                                  \
+  pestle_op_attention_grad(&t.b, (pestle_value_t*[]){__VA_ARGS__}, count, \
+                           attrs, y, results)
+  const pestle_attention_grad_attrs_t* plain =
+      ATTRS(attention_grad, .scale = 0.5);
+  const pestle_attention_grad_attrs_t* bias =
+      ATTRS(attention_grad, .scale = 0.5, .of_bias = true);
+  assert_ok(GRAD(5, plain, 3, a[0], a[1], a[2], a[3], a[3]));
+  for (int i = 0; i < 3; ++i)
+    assert_true(pestle_type_equal(y[i]->type, a[i]->type));
+  assert_int_equal(pestle_attention_bias(y[0]->node), 0);
+  assert_int_equal(pestle_attention_mask(y[0]->node), 0);
+  assert_ok(GRAD(6, plain, 3, a[0], a[1], a[2], a[3], a[3], a[5]));
+  assert_int_equal(pestle_attention_mask(y[0]->node), 5);
+  assert_ok(GRAD(7, bias, 4, a[0], a[1], a[2], a[3], a[3], a[4], a[5]));
+  assert_true(pestle_type_equal(y[3]->type, a[4]->type));
+  assert_int_equal(pestle_attention_bias(y[0]->node), 5);
+  assert_int_equal(pestle_attention_mask(y[0]->node), 6);
+  BAD(GRAD(4, plain, 3, a[0], a[1], a[2], a[3]),
+      "4 operands: it takes q, k, v");
+  BAD(GRAD(5, plain, 3, a[0], a[1], a[2], a[3], a[6]),
+      "axis 2 must have 4 elements");
+  BAD(GRAD(6, bias, 4, a[0], a[1], a[2], a[3], a[3], a[5]),
+      "'of_bias' is true, and there is no bias");
+  BAD(GRAD(6, plain, 3, a[0], a[1], a[2], a[3], a[3], a[0]),
+      "operand 5 is tensor<2x5x8xf32>: it does not spread over the scores");
+  ir_test_end(&t);
+}
+
 static void attention(void** state) {
   (void)state;
   pestle_value_t* y;
@@ -439,6 +474,7 @@ int main(void) {
       cmocka_unit_test(barriers_and_fusions),
       cmocka_unit_test(softmaxes_and_activations),
       cmocka_unit_test(attention),
+      cmocka_unit_test(attention_grad),
       cmocka_unit_test(norms),
       cmocka_unit_test(quantisation),
   };

@@ -1094,6 +1094,15 @@ func.func @attention_mask(%q: tensor<2x3x4xf64>, %k: tensor<2x5x4xf64>, %v: tens
   return %r : tensor<2x3x6xf64>
 }
 
+func.func @attention_grad(%q: tensor<2x3x4xf64>, %k: tensor<2x5x4xf64>, %v: tensor<2x5x6xf64>, %y: tensor<2x3x6xf64>, %c: tensor<2x3x6xf64>) -> (tensor<2x3x4xf64>, tensor<2x5x4xf64>, tensor<2x5x6xf64>) {
+  %r:3 = "pestle.attention_grad"(%q, %k, %v, %y, %c) {scale = 0.5 : f64} : (tensor<2x3x4xf64>, tensor<2x5x4xf64>, tensor<2x5x6xf64>, tensor<2x3x6xf64>, tensor<2x3x6xf64>) -> (tensor<2x3x4xf64>, tensor<2x5x4xf64>, tensor<2x5x6xf64>)
+  return %r#0, %r#1, %r#2 : tensor<2x3x4xf64>, tensor<2x5x4xf64>, tensor<2x5x6xf64>
+}
+func.func @attention_grad_mask(%q: tensor<2x3x4xf64>, %k: tensor<2x5x4xf64>, %v: tensor<2x5x6xf64>, %y: tensor<2x3x6xf64>, %c: tensor<2x3x6xf64>, %b: tensor<1x3x5xf64>, %m: tensor<1x3x5xi1>) -> (tensor<2x3x4xf64>, tensor<2x5x4xf64>, tensor<2x5x6xf64>, tensor<1x3x5xf64>) {
+  %r:4 = "pestle.attention_grad"(%q, %k, %v, %y, %c, %b, %m) {scale = 0.5 : f64, masked = -3.0 : f64, of_bias = true} : (tensor<2x3x4xf64>, tensor<2x5x4xf64>, tensor<2x5x6xf64>, tensor<2x3x6xf64>, tensor<2x3x6xf64>, tensor<1x3x5xf64>, tensor<1x3x5xi1>) -> (tensor<2x3x4xf64>, tensor<2x5x4xf64>, tensor<2x5x6xf64>, tensor<1x3x5xf64>)
+  return %r#0, %r#1, %r#2, %r#3 : tensor<2x3x4xf64>, tensor<2x5x4xf64>, tensor<2x5x6xf64>, tensor<1x3x5xf64>
+}
+
 // Bounds that are crossed: the upper one is the result.
 func.func @clamp_crossed(%a0: tensor<4xf64> {test.low = 0.5, test.high = 1.0}, %a1: tensor<4xf64>, %a2: tensor<4xf64> {test.low = -1.0, test.high = -0.5}) -> tensor<4xf64> {
   %r = stablehlo.clamp %a0, %a1, %a2 : tensor<4xf64>

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention for its derivatives: the operands in the dtype of the computation, and the
+// weights made again. What attention is in core ops is in composite_attention.c.
+#ifndef PESTLE_IR_ATTENTION_H_
+#define PESTLE_IR_ATTENTION_H_
+
+#include "ir/formula.h"
+
+// Operands of an attention and of its gradient.
+enum {
+  PESTLE_ATTENTION_Q,
+  PESTLE_ATTENTION_K,
+  PESTLE_ATTENTION_V,
+  PESTLE_ATTENTION_BIAS,
+  PESTLE_ATTENTION_MASK,
+  PESTLE_ATTENTION_VALUES,
+};
+
+typedef struct pestle_attention_parts_t {
+  pestle_formula_t* f;
+  const pestle_node_t* node;  // whose scale and masked hold
+  // As they are given; bias and mask may be NULL.
+  pestle_value_t* given[PESTLE_ATTENTION_VALUES];
+  pestle_dtype_t compute;
+  pestle_type_t scores, result;
+  pestle_value_t *q, *k, *v, *mask;  // the mask in the shape of the scores
+} pestle_attention_parts_t;
+
+// The operands of |node|, an attention or a gradient of one, by their meaning; NULL: it
+// has none.
+void pestle_attention_values(
+    const pestle_node_t* node,
+    pestle_value_t* out_values[PESTLE_ATTENTION_VALUES]);
+// Of |values| in the place of the operands of |node|; they may be some of its rows.
+void pestle_attention_parts(
+    pestle_formula_t* f, const pestle_node_t* node,
+    pestle_value_t* const values[PESTLE_ATTENTION_VALUES],
+    pestle_attention_parts_t* out_parts);
+// |value| in the dtype of the computation; NULL of NULL.
+pestle_value_t* pestle_attention_wide(const pestle_attention_parts_t* a,
+                                      pestle_value_t* value);
+// |value|, which may have 1 where it is repeated, in the shape of the scores.
+pestle_value_t* pestle_attention_spread(const pestle_attention_parts_t* a,
+                                        pestle_value_t* value);
+// scale q k^T
+pestle_value_t* pestle_attention_product(const pestle_attention_parts_t* a,
+                                         pestle_value_t* q, pestle_value_t* k);
+// softmax(scale q k^T + bias where the mask is true).
+pestle_value_t* pestle_attention_weights(pestle_attention_parts_t* a);
+// |x|, of the scores, summed along each row and repeated along it.
+pestle_value_t* pestle_attention_row_sums(const pestle_attention_parts_t* a,
+                                          pestle_value_t* x);
+
+#endif  // PESTLE_IR_ATTENTION_H_
