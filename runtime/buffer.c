@@ -219,14 +219,20 @@ static pestle_status_t check_range(const pestle_buffer_t* buffer, size_t offset,
                       offset, offset, size, buffer->size, buffer->device->name);
 }
 
+// Where byte |offset| lies; NULL of a buffer of no bytes.
+static char* byte_at(const pestle_buffer_t* buffer, size_t offset) {
+  char* data = buffer->block.data;
+  return offset ? data + offset : data;
+}
+
 pestle_status_t pestle_buffer_write(pestle_buffer_t* buffer, size_t offset,
                                     const void* data, size_t size) {
   PESTLE_REQUIRE(buffer && (data || !size), "a buffer and the host's bytes");
   PESTLE_TRY(check_range(buffer, offset, size));
   PESTLE_TRY(check_writable(buffer));
   PESTLE_TRY(pestle_buffer_await_uses(buffer));
-  return pestle_device_write(buffer->device, data,
-                             (char*)buffer->block.data + offset, size);
+  return pestle_device_write(buffer->device, data, byte_at(buffer, offset),
+                             size);
 }
 
 pestle_status_t pestle_buffer_read(const pestle_buffer_t* buffer, size_t offset,
@@ -234,8 +240,8 @@ pestle_status_t pestle_buffer_read(const pestle_buffer_t* buffer, size_t offset,
   PESTLE_REQUIRE(buffer && (data || !size), "a buffer and the host's bytes");
   PESTLE_TRY(check_range(buffer, offset, size));
   PESTLE_TRY(await(buffer));
-  return pestle_device_read(
-      buffer->device, (const char*)buffer->block.data + offset, data, size);
+  return pestle_device_read(buffer->device, byte_at(buffer, offset), data,
+                            size);
 }
 
 pestle_status_t pestle_buffer_copy(const pestle_buffer_t* from,
@@ -259,7 +265,6 @@ pestle_status_t pestle_buffer_copy(const pestle_buffer_t* from,
                         "%s overlap",
                         size, from_offset, to_offset, from->device->name);
   }
-  return pestle_device_copy(
-      from->device, (const char*)from->block.data + from_offset, to->device,
-      (char*)to->block.data + to_offset, size);
+  return pestle_device_copy(from->device, byte_at(from, from_offset),
+                            to->device, byte_at(to, to_offset), size);
 }

@@ -21,6 +21,24 @@
 #include "pestle/allocator.h"
 #include "pestle/status.h"
 
+// Which sanitizers the test was built with: GCC has macros, Clang features.
+#if defined(__has_feature)
+#define PESTLE_TEST_FEATURE(name) __has_feature(name)
+#else
+#define PESTLE_TEST_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || PESTLE_TEST_FEATURE(address_sanitizer)
+#define TEST_ASAN 1
+#else
+#define TEST_ASAN 0
+#endif
+#if defined(__SANITIZE_THREAD__) || PESTLE_TEST_FEATURE(thread_sanitizer)
+#define TEST_TSAN 1
+#else
+#define TEST_TSAN 0
+#endif
+#define TEST_SANITIZED (TEST_ASAN || TEST_TSAN)
+
 // The status of |expr| must be OK; its text is printed if not.
 #define assert_ok(expr) pestle_test_assert_ok_((expr), __FILE__, __LINE__)
 
@@ -35,7 +53,7 @@
   pestle_test_assert_code_((expr), PESTLE_STATUS_##code, (text), __FILE__, \
                            __LINE__)
 
-// Seconds of CPU that this process, or thread, has had: what tests compare
+// Seconds of CPU that this process has had: what tests compare
 // instead of time, since others may have the machine.
 static inline double pestle_test_cpu_seconds(clockid_t clock) {
   struct timespec now;
@@ -43,7 +61,6 @@ static inline double pestle_test_cpu_seconds(clockid_t clock) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 #define test_process_seconds() pestle_test_cpu_seconds(CLOCK_PROCESS_CPUTIME_ID)
-#define test_thread_seconds() pestle_test_cpu_seconds(CLOCK_THREAD_CPUTIME_ID)
 
 static inline void pestle_test_assert_ok_(pestle_status_t status,
                                           const char* file, int line) {

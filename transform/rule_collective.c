@@ -44,8 +44,8 @@ static pv_t* same(pestle_formula_t* f, const pestle_node_t* node, size_t i,
 }
 
 // The attributes of |node|, with |to| for |from|.
-static size_t renamed(const pestle_node_t* node, pestle_attr_name_t from,
-                      pestle_attr_name_t to, pestle_attr_t* out) {
+static size_t renamed(const pestle_node_t* node, uint16_t from, uint16_t to,
+                      pestle_attr_t* out) {
   for (uint32_t i = 0; i < node->attr_count; ++i) {
     out[i] = node->attrs[i];
     if (out[i].name == from) {

@@ -11,7 +11,8 @@ import tempfile
 from case import HOME, run
 
 EXAMPLES = pathlib.Path(os.environ["PESTLE_SOURCE_DIR"]) / "examples/python"
-ENVIRONMENT = dict(os.environ, PYTHONPATH=str(HOME))
+ENVIRONMENT = dict(os.environ, PYTHONPATH=os.pathsep.join(
+    [str(HOME), *filter(None, [os.environ.get("PYTHONPATH")])]))
 
 
 def example(name, *args):

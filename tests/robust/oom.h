@@ -508,7 +508,7 @@ static bool fail_one(const oom_phase_t* phase, size_t k, bool sticky) {
 static void oom_run(const oom_phase_t* phase, bool every) {
   if (phase->backend && !robust_has(phase->backend)) return;
   size_t count = count_requests(phase);
-  size_t limit = ROBUST_SANITIZED ? phase->limit / 4 + 1 : phase->limit;
+  size_t limit = TEST_SANITIZED ? phase->limit / 4 + 1 : phase->limit;
   size_t step = every || count <= limit ? 1 : count / limit + 1;
   size_t tried = 0;
   // A step that shares no small factor with the pattern of the requests.

@@ -14,17 +14,6 @@
 #include "test.h"
 #include "view.h"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define ROBUST_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define ROBUST_SANITIZED 1
-#endif
-#endif
-#ifndef ROBUST_SANITIZED
-#define ROBUST_SANITIZED 0
-#endif
-
 static const char robust_text[] =
     "module @robust {\n"
     "  func.func @main(%x: tensor<1x8x8x3xf32> {pestle.name = \"x\"},\n"

@@ -130,7 +130,7 @@ static void test_same_bits(void** state) {
   char* text = layers_text(3);
   for (int b = 0; b < BACKENDS; ++b) {
     // The interpreter under a sanitizer takes minutes for this.
-    if (!robust_has(backends[b]) || (ROBUST_SANITIZED && b == 0)) continue;
+    if (!robust_has(backends[b]) || (TEST_SANITIZED && b == 0)) continue;
     pestle_context_t* maker = robust_context(NULL);
     pestle_module_t* module;
     pestle_plan_t* plan;
@@ -358,7 +358,7 @@ static int forked_main(pestle_context_t* context, pestle_executable_t* e,
 
 static void test_fork(void** state) {
   (void)state;
-#if defined(__SANITIZE_THREAD__)
+#if TEST_TSAN
   skip();  // ThreadSanitizer refuses new threads in such a child
 #endif
   static robust_inputs_t inputs;
@@ -525,7 +525,7 @@ static void test_control(void** state) {
     assert_ok(robust_parse(s.context, text, &s.module));
     check_control(compile_layers, &s);
     pestle_module_release(s.module);
-    if (ROBUST_SANITIZED && b == 0) continue;  // minutes of interpreting
+    if (TEST_SANITIZED && b == 0) continue;  // minutes of interpreting
     s.executable = robust_executable(s.context, text, backends[b]);
     check_control(run_controlled, &s);
     pestle_executable_release(s.executable);

@@ -9,18 +9,7 @@
 #include "pestle/pestle.h"
 #include "test.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define TSAN 1
-#else
-#define TSAN 0
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define ASAN 1
-#else
-#define ASAN 0
-#endif
-
-enum { COUNT = 64, THREADS = ASAN ? 0 : 3, FORKS = 40 };
+enum { COUNT = 64, THREADS = TEST_ASAN ? 0 : 3, FORKS = 40 };
 
 static const pestle_type_t type = {PESTLE_F32, 1, {COUNT}};
 
@@ -119,7 +108,7 @@ static int child(shared_t* s) {
 static void test_fork(void** state) {
   (void)state;
   // ThreadSanitizer refuses new threads in such a child.
-  if (TSAN) skip();
+  if (TEST_TSAN) skip();
   static shared_t s;
   pestle_context_options_t options = {
       .struct_size = sizeof(options), .use_environment = true, .threads = 2};

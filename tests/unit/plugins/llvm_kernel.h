@@ -17,7 +17,7 @@
 #include "plugins/ref/ref.h"
 #include "test.h"
 
-#if defined(__SANITIZE_THREAD__)
+#if TEST_TSAN
 // libLLVM is not instrumented, so its own locks are not seen.
 const char* __tsan_default_suppressions(void);
 const char* __tsan_default_suppressions(void) {

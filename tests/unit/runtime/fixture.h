@@ -10,17 +10,6 @@
 #include "unit/runtime/test_backend.h"
 #include "view.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define TEST_TSAN 1
-#else
-#define TEST_TSAN 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TEST_SANITIZED 1
-#else
-#define TEST_SANITIZED 0
-#endif
-
 static inline void fixture_log(void* user, pestle_log_level_t level,
                                const char* message) {
   (void)user, (void)level, (void)message;

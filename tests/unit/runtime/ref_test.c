@@ -125,36 +125,9 @@ static void test_ref(void** state) {
   unlink(path);
 }
 
-// What a call costs whose kernel adds 1 to a few numbers.
-static void test_overhead(void** state) {
-  (void)state;
-  if (TEST_SANITIZED) skip();
-  pestle_context_t* context = fixture_context(NULL);
-  int64_t dims[] = {8};
-  pestle_executable_t* e = fixture_add1(context, 1, dims);
-  _Alignas(64) float x[8] = {0}, y[8];
-  pestle_tensor_t in = test_view(x, PESTLE_F32, 1, dims, NULL);
-  pestle_tensor_t out = test_view(y, PESTLE_F32, 1, dims, NULL);
-  double best = 1;
-  enum { CALLS = 2000 };
-  for (int round = 0; round < 50; ++round) {
-    double begin = test_thread_seconds();
-    for (int i = 0; i < CALLS; ++i) {
-      assert_ok(pestle_executable_run(e, NULL, &in, 1, &out, 1, NULL));
-    }
-    double spent = (test_thread_seconds() - begin) / CALLS;
-    if (spent < best) best = spent;
-  }
-  print_message("a call costs %d ns\n", (int)(best * 1e9));
-  assert_true(best < 1e-6);
-  pestle_executable_release(e);
-  pestle_context_release(context);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_ref),
-      cmocka_unit_test(test_overhead),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
