@@ -9,7 +9,7 @@
 //   guard     a form that is <= 0 here: from `if`, from a mask, from select,
 //             and, where x is no vector, x = c * (x / c) + x % c
 //
-// Private to kir_range.c and kir_verify.c.
+// Private to kir_range.c, kir_verify.c and codegen/legalise/legalise_wide.c.
 #ifndef PESTLE_CODEGEN_KIR_KIR_RANGE_H_
 #define PESTLE_CODEGEN_KIR_KIR_RANGE_H_
 

@@ -157,7 +157,7 @@ static pestle_status_t rewrite(pestle_rewrite_t* r,
   pestle_vec_init(&r->map, allocator);
   pestle_vec_init(&r->uses, allocator);
   pestle_status_t status = NULL;
-  size_t parts = pass == &pestle_legalise_lanes ? PESTLE_REWRITE_PARTS : 1;
+  size_t parts = pass && pass->parts ? pass->parts : 1;
   if (!pestle_vec_resize(&r->map, r->from->inst_count * parts)) {
     status = PESTLE_OOM();
   }
@@ -171,6 +171,7 @@ static pestle_status_t rewrite(pestle_rewrite_t* r,
       pestle_rewrite_set(r, i, pestle_rewrite_put(r, inst));
     }
   }
+  if (pass && pass->end) pass->end(r);
   pestle_vec_deinit(&r->map);
   pestle_vec_deinit(&r->uses);
   r->to = NULL;
@@ -198,6 +199,21 @@ static pestle_status_t check_legal(const pestle_rewrite_t* r) {
       r->caps->name, r->caps->scratch_bytes);
 }
 
+// The verifier has to follow indices through what was made of them.
+static pestle_status_t check_made(const pestle_rewrite_t* r,
+                                  const pestle_kir_t* made,
+                                  pestle_allocator_t allocator) {
+  pestle_status_t broken = pestle_kir_verify_in(allocator, made);
+  if (pestle_status_code(broken) != PESTLE_STATUS_INTERNAL) return broken;
+  pestle_status_t status = PESTLE_ERROR(
+      UNSUPPORTED,
+      "kernel %s: target %s has no integers of 64 bits; of pairs: %s",
+      pestle_kir_string(r->from, r->from->name), r->caps->name,
+      pestle_status_message(broken));
+  pestle_status_release(broken);
+  return status;
+}
+
 static void move(pestle_kir_builder_t* from, pestle_kir_builder_t* to) {
   pestle_kir_deinit(to);
   *to = *from;
@@ -208,13 +224,17 @@ static pestle_status_t run_list(pestle_rewrite_t* r,
                                 pestle_allocator_t allocator,
                                 pestle_kir_builder_t* out) {
   const pestle_rewrite_pass_t* const list[] = {
-      &pestle_legalise_narrow, &pestle_legalise_row, &pestle_legalise_row,
-      &pestle_legalise_row,    &pestle_legalise_row, &pestle_legalise_lanes};
+      &pestle_legalise_wide_rows, &pestle_legalise_wide,
+      &pestle_legalise_narrow,    &pestle_legalise_row,
+      &pestle_legalise_row,       &pestle_legalise_row,
+      &pestle_legalise_row,       &pestle_legalise_lanes};
   const pestle_kir_t* kernel = r->from;
   for (size_t i = 0; i < sizeof list / sizeof *list; ++i) {
     if (!list[i]->needed(r)) continue;
     pestle_kir_builder_t next;
     pestle_status_t status = rewrite(r, list[i], allocator, &next);
+    if (!status && list[i]->is_checked)
+      status = check_made(r, &next.view, allocator);
     if (status) {
       pestle_kir_deinit(&next);
       return status;

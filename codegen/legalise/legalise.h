@@ -3,6 +3,7 @@
 // target lacks something that the kernel uses. A pass sees one instruction
 // after the other and appends what stands for it; nothing is edited in place.
 //
+//   legalise_wide.c    integers of 64 bits as pairs of words
 //   legalise_narrow.c  floats of 16 bits and less, integers below 8, i1 in memory
 //   legalise_row.c     scalar rows out of other rows
 //   legalise_lanes.c   long vectors cut up
@@ -20,6 +21,8 @@
 // How many pieces legalise_lanes.c may cut a value into.
 #define PESTLE_REWRITE_PARTS 32
 
+struct pestle_kir_ranges_t;
+
 typedef struct pestle_rewrite_t {
   const pestle_kir_t* from;
   const pestle_target_caps_t* caps;
@@ -28,6 +31,8 @@ typedef struct pestle_rewrite_t {
   PESTLE_VEC(pestle_kir_id_t) map;  // by id in |from|; lanes: parts of each
   PESTLE_VEC(uint32_t) uses;        // by id in |from|; empty until asked for
   uint64_t widened;                 // dtypes that the narrow pass replaces
+  struct pestle_kir_ranges_t*
+      ranges;  // of |from|; the wide pass alone has them
 } pestle_rewrite_t;
 
 typedef struct pestle_rewrite_pass_t {
@@ -36,8 +41,15 @@ typedef struct pestle_rewrite_pass_t {
   // Changes |r->to|'s buffers, which are copies. May be NULL.
   void (*buffers)(pestle_rewrite_t* r);
   pestle_status_t (*inst)(pestle_rewrite_t* r, uint32_t id);
+  unsigned parts;  // ids in |r->map| a value; 0: one
+  // After the last instruction, also on failure. May be NULL.
+  void (*end)(pestle_rewrite_t* r);
+  // Whether what it makes is verified, and refused if it does not hold.
+  bool is_checked;
 } pestle_rewrite_pass_t;
 
+extern const pestle_rewrite_pass_t pestle_legalise_wide_rows;
+extern const pestle_rewrite_pass_t pestle_legalise_wide;
 extern const pestle_rewrite_pass_t pestle_legalise_narrow;
 extern const pestle_rewrite_pass_t pestle_legalise_row;
 extern const pestle_rewrite_pass_t pestle_legalise_lanes;

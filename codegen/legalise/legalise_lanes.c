@@ -208,5 +208,8 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
   return NULL;
 }
 
-const pestle_rewrite_pass_t pestle_legalise_lanes = {needed, buffers,
-                                                     rewrite_inst};
+const pestle_rewrite_pass_t pestle_legalise_lanes = {
+    .needed = needed,
+    .buffers = buffers,
+    .inst = rewrite_inst,
+    .parts = PESTLE_REWRITE_PARTS};

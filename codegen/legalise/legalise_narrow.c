@@ -387,5 +387,5 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
   return NULL;
 }
 
-const pestle_rewrite_pass_t pestle_legalise_narrow = {needed, buffers,
-                                                      rewrite_inst};
+const pestle_rewrite_pass_t pestle_legalise_narrow = {
+    .needed = needed, .buffers = buffers, .inst = rewrite_inst};

@@ -139,4 +139,5 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
   return NULL;
 }
 
-const pestle_rewrite_pass_t pestle_legalise_row = {needed, NULL, rewrite_inst};
+const pestle_rewrite_pass_t pestle_legalise_row = {.needed = needed,
+                                                   .inst = rewrite_inst};

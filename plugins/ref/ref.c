@@ -77,7 +77,8 @@ static void describe_ops(pestle_target_caps_t* caps) {
 // Interprets alike on every CPU. Under these names it describes itself as a GPU
 // does, so that kernels with lanes run anywhere: "simt" has subgroups of 32
 // and matrix units as NVIDIA's, "simt90" tiles and warpgroups as Hopper's too,
-// "simtm" units such as Apple's, "simt8" subgroups of 8, "simt1" none.
+// "simtm" units such as Apple's, "simt8" subgroups of 8, "simt1" none; "simtw" is
+// "simt" without integers of 64 bits.
 #define SIMT "simt"
 
 static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
@@ -163,6 +164,17 @@ static void describe_matrix(pestle_target_caps_t* caps) {
   }
 }
 
+// Under this name, as under "simtw", it has no integers of 64 bits.
+#define WORDS "words"
+
+static void drop_wide(const char* cpu, pestle_target_caps_t* caps) {
+  const uint32_t wide = UINT32_C(1) << PESTLE_I64 | UINT32_C(1) << PESTLE_U64;
+  strncpy(caps->cpu, cpu, sizeof caps->cpu - 1);
+  for (unsigned op = 0; op < PESTLE_KIR_OP_LIMIT; ++op)
+    caps->op_dtypes[op] &= ~wide;
+  caps->storage_dtypes &= ~wide;
+}
+
 static pestle_status_t describe(void* self, const char* cpu,
                                 pestle_target_caps_t* out_caps) {
   pestle_target_caps_t caps = {.struct_size = sizeof caps,
@@ -182,6 +194,8 @@ static pestle_status_t describe(void* self, const char* cpu,
   if (cpu && !strncmp(cpu, SIMT, strlen(SIMT))) describe_lanes(cpu, &caps);
   if (cpu && !strcmp(cpu, MATRIX)) describe_matrix(&caps);
   describe_ops(&caps);
+  if (cpu && (!strcmp(cpu, WORDS) || !strcmp(cpu, SIMT "w")))
+    drop_wide(cpu, &caps);
   // A host of an older minor version has a shorter record.
   size_t size = out_caps->struct_size;
   if (size == 0 || size > sizeof caps) size = sizeof caps;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device whose description has no integers of 64 bits: threefry and arithmetic of
-// i64 and ui64 give the bits that they have elsewhere, and what needs no such
-// integers stays on the device.
+// i64 and ui64 give the bits that they have elsewhere, on the device.
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,6 +203,7 @@ static void agree(fixture_t* f, const char* text, pestle_dl_dtype_t dtype,
     if (memcmp(got + i * SIZE, wanted + i * SIZE, SIZE))
       fail_msg("result %zu has other bits", i);
   }
+  assert_int_equal(f->fallbacks, 0);
 }
 
 #define T64 "tensor<64xi64>"
@@ -241,7 +241,6 @@ static void signed_arithmetic(void** state) {
   (void)state;
   begin(&f);
   agree(&f, ARITHMETIC(T64), (pestle_dl_dtype_t){0, 64, 1}, 13);
-  assert_true(f.fallbacks > 0);
   pestle_context_release(f.context);
 }
 
@@ -306,7 +305,6 @@ static void narrow_integers_stay(void** state) {
   (void)state;
   begin(&f);
   agree(&f, text, (pestle_dl_dtype_t){1, 32, 1}, 1);
-  assert_int_equal(f.fallbacks, 0);
   pestle_context_release(f.context);
 }
 
