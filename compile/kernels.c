@@ -209,7 +209,7 @@ static pestle_status_t add_node(pestle_kernels_t* ks,
                                 const pestle_node_t* node) {
   bool text = pestle_is_text_call(node);
   if (!text && is_step_alone(node)) return NULL;
-  bool direct = text || pestle_is_direct(node) || pestle_direct_scan_of(node);
+  bool direct = text || pestle_is_direct(node) || pestle_direct_whole_of(node);
   if (!direct && node->op != PESTLE_OP_FUSION) {
     return pestle_node_error(node, PESTLE_STATUS_INTERNAL,
                              "'%s' was left outside of every fusion",

@@ -51,4 +51,14 @@ pestle_value_t* pestle_attention_weights(pestle_attention_parts_t* a);
 pestle_value_t* pestle_attention_row_sums(const pestle_attention_parts_t* a,
                                           pestle_value_t* x);
 
+// --- A gradient that is one kernel ---
+
+// What an attention_grad reads. Its bias and mask are transposed in front of it: these
+// are as they were before, [.., columns, rows]; NULL: none.
+typedef struct pestle_attention_grad_t {
+  pestle_value_t *q, *k, *v, *y, *c, *bias, *mask;
+} pestle_attention_grad_t;
+
+pestle_attention_grad_t pestle_attention_grad_read(const pestle_node_t* node);
+
 #endif  // PESTLE_IR_ATTENTION_H_

@@ -91,3 +91,20 @@ pestle_value_t* pestle_attention_row_sums(const pestle_attention_parts_t* a,
   x = pestle_f_reduce(a->f, PESTLE_OP_ADD, x, (pestle_i64s_t){&last, 1}, 0);
   return x ? pestle_f_broadcast_to(a->f, x, &a->scores, kept) : NULL;
 }
+
+static pestle_value_t* turned(const pestle_node_t* node, size_t operand) {
+  return operand ? pestle_node_operand(
+                       pestle_node_operand(node, (uint32_t)operand)->node, 0)
+                 : NULL;
+}
+
+pestle_attention_grad_t pestle_attention_grad_read(const pestle_node_t* node) {
+  return (pestle_attention_grad_t){
+      .q = pestle_node_operand(node, 0),
+      .k = pestle_node_operand(node, 1),
+      .v = pestle_node_operand(node, 2),
+      .y = pestle_node_operand(node, 3),
+      .c = pestle_node_operand(node, 4),
+      .bias = turned(node, pestle_attention_bias(node)),
+      .mask = turned(node, pestle_attention_mask(node))};
+}

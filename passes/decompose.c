@@ -9,6 +9,8 @@
 #include "passes/util.h"
 
 typedef struct decompose_t {
+  const pestle_pass_context_t*
+      ctx;  // what the target has a kernel for stays; NULL: nothing
   bool* changed;
   uint16_t flags;  // that an op must have
 } decompose_t;
@@ -27,6 +29,7 @@ static pestle_status_t decompose_block(void* user, pestle_module_t* module,
     }
     if (info->fuse != PESTLE_FUSE_COMPOSITE) continue;
     if ((info->flags & d->flags) != d->flags) continue;
+    if (d->ctx && pestle_pass_is_whole(d->ctx, n)) continue;
     pestle_value_t* out[PESTLE_COMPOSITE_MAX_RESULTS];
     pestle_node_t* before = n->prev;
     PESTLE_TRY(pestle_decompose(n, out));
@@ -50,7 +53,7 @@ pestle_status_t pestle_pass_decompose(pestle_pass_context_t* ctx,
 pestle_status_t pestle_pass_expand_composites(pestle_pass_context_t* ctx,
                                               pestle_module_t* module,
                                               bool* out_changed) {
-  decompose_t d = {.changed = out_changed, .flags = PESTLE_OP_FLAG_SPLITS};
-  (void)ctx;
+  decompose_t d = {
+      .ctx = ctx, .changed = out_changed, .flags = PESTLE_OP_FLAG_SPLITS};
   return pestle_pass_each_block(module, decompose_block, &d);
 }

@@ -334,7 +334,7 @@ pestle_status_t pestle_passes_complete(pestle_context_t* context,
   if (has_calls(module)) {
     PESTLE_TRY(pestle_passes_run(context, caps, &own, module, remarks));
   }
-  own.passes = "expand_composites";
+  own.passes = "expand_composites,whole_composites";
   PESTLE_TRY(pestle_passes_run(context, caps, &own, module, remarks));
   own.passes = "expand_complex";
   if (pestle_has_complex(module)) {

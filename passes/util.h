@@ -21,6 +21,10 @@
 // Replaces every result by |values| and erases the node.
 void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values);
 
+// Whether the target has a kernel for |node|, a composite, as a whole (whole_composites.c).
+bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
+                          const pestle_node_t* node);
+
 // Whether the terms of a reduction by |op| may be grouped anew.
 bool pestle_pass_may_regroup(const pestle_compile_options_t* options,
                              pestle_op_t op, pestle_dtype_t dtype);

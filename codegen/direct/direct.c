@@ -5,6 +5,13 @@ bool pestle_is_direct(const pestle_node_t* node) {
   return pestle_op_info((pestle_op_t)node->op)->fuse == PESTLE_FUSE_DIRECT;
 }
 
+const pestle_node_t* pestle_direct_whole_of(const pestle_node_t* node) {
+  const pestle_node_t* scan = pestle_direct_scan_of(node);
+  if (scan || node->op != PESTLE_OP_FUSION) return scan;
+  const pestle_node_t* last = pestle_node_body(node, 0)->last->prev;
+  return last && last->op == PESTLE_OP_ATTENTION_GRAD ? last : NULL;
+}
+
 bool pestle_direct_is_idle(const pestle_node_t* node) {
   switch ((int)node->op) {
 #define PESTLE_ROW_DIRECT(NAME, op) \
@@ -20,7 +27,11 @@ bool pestle_direct_is_idle(const pestle_node_t* node) {
 }
 
 static pestle_status_t emit(pestle_direct_t* d) {
-  if (pestle_direct_scan_of(d->node)) return pestle_direct_scan(d);
+  const pestle_node_t* whole = pestle_direct_whole_of(d->node);
+  if (whole) {
+    return whole->op == PESTLE_OP_SCAN ? pestle_direct_scan(d)
+                                       : pestle_direct_attention_grad(d);
+  }
   switch ((int)d->node->op) {
 #define PESTLE_ROW_DIRECT(NAME, op) \
   case PESTLE_OP_##NAME:            \

@@ -55,6 +55,12 @@ bool pestle_is_direct(const pestle_node_t* node);
 // is (direct_scan.c).
 const pestle_node_t* pestle_direct_scan_of(const pestle_node_t* node);
 PESTLE_NODISCARD pestle_status_t pestle_direct_scan(pestle_direct_t* d);
+// The gradient of an attention, which is a composite (direct_attention_grad.c).
+PESTLE_NODISCARD pestle_status_t
+pestle_direct_attention_grad(pestle_direct_t* d);
+// Of a group that is written whole, as a direct op is: the scan or the composite that it
+// is of; else NULL.
+const pestle_node_t* pestle_direct_whole_of(const pestle_node_t* node);
 bool pestle_direct_is_idle(const pestle_node_t* node);
 
 // Writes the kernel of |d->node| into |d->k|, which is finished here, and says

@@ -54,6 +54,8 @@ static inline void test_run_with(pestle_module_t* module,
                                  const pestle_compile_options_t* options) {
   pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
   caps.op_dtypes[PESTLE_KIR_DOT4] = 1u << PESTLE_I32;
+  caps.vector_bytes = 32;
+  caps.scratch_bytes = 1 << 20;
   pestle_status_t status =
       pestle_passes_run(module->context, &caps, options, module, NULL);
   if (status) {

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Composites for which the target has a kernel of their own become a group each, which
+// code generation writes as a whole (codegen/direct/direct_attention_grad.c). The others
+// were expanded by expand_composites, which asks pestle_pass_is_whole() too.
+//
+//   %0:3 = pestle.attention_grad(%q, %k, %v, %y, %c, %mask)
+//   ->
+//   %1 = transpose %mask                            // by columns
+//   %0:3 = pestle.fusion(%q, %k, %v, %y, %c, %1) {
+//     %2 = transpose %1;  pestle.attention_grad(.., %2) }
+#include "base/mem.h"
+#include "passes/util.h"
+
+enum {
+  // Of fewer scores, and in vectors of fewer numbers, products are as good.
+  LEAST_EXTENT = 16,
+  LEAST_LANES = 4,
+  MOST_WIDTH = 256,
+  // A block of rows and what lies beside it in scratch, as the kernel has it at most.
+  BLOCK = 64,
+  // Longer rows of scores than a core's cache holds are better made in a scan.
+  MOST_BLOCK_BYTES = 4 << 20,
+  GRADIENTS = 3,
+};
+
+static bool is_used(const pestle_node_t* node) {
+  bool any = false;
+  for (uint32_t r = 0; r < GRADIENTS; ++r)
+    any |= node->results[r].uses != NULL;
+  return any;
+}
+
+// A group has a batch element: with fewer than half as many as there are cores most of
+// these would wait.
+static bool has_groups(const pestle_pass_context_t* ctx,
+                       const pestle_type_t* q) {
+  int64_t heads = 1;
+  for (int32_t i = 0; i + 2 < q->rank; ++i)
+    heads *= q->dims[i];
+  return heads > 0 && 2 * heads >= (int64_t)ctx->caps->cores;
+}
+
+static bool is_whole_attention_grad(const pestle_pass_context_t* ctx,
+                                    const pestle_node_t* node) {
+  const pestle_type_t *q = pestle_node_operand(node, 0)->type,
+                      *v = pestle_node_operand(node, 2)->type;
+  int64_t rows = q->dims[q->rank - 2], depth = q->dims[q->rank - 1];
+  int64_t columns = v->dims[v->rank - 2], width = v->dims[v->rank - 1];
+  int64_t bytes = (columns + 2 * depth + 2 * width + 2) * BLOCK *
+                  (int64_t)pestle_dtype_size(PESTLE_F32);
+  return q->dtype == PESTLE_F32 && node->result_count == GRADIENTS &&
+         ctx->caps->vector_bytes >= LEAST_LANES * sizeof(float) &&
+         rows >= LEAST_EXTENT && columns >= LEAST_EXTENT &&
+         depth % LEAST_LANES == 0 && width % LEAST_LANES == 0 && depth > 0 &&
+         width > 0 && depth <= MOST_WIDTH && width <= MOST_WIDTH &&
+         bytes <= MOST_BLOCK_BYTES &&
+         bytes <= (int64_t)ctx->caps->scratch_bytes && is_used(node) &&
+         has_groups(ctx, q);
+}
+
+bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
+                          const pestle_node_t* node) {
+  if (ctx->options->numerics == PESTLE_NUMERICS_STRICT ||
+      (ctx->caps->flags & PESTLE_TARGET_LANES)) {
+    return false;
+  }
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (!pestle_type_is_static(pestle_node_operand(node, i)->type)) {
+      return false;
+    }
+  }
+  return node->op == PESTLE_OP_ATTENTION_GRAD &&
+         is_whole_attention_grad(ctx, node);
+}
+
+// |value| with its last two axes changed.
+static pestle_value_t* turn(pestle_formula_t* f, pestle_value_t* value) {
+  int64_t order[PESTLE_MAX_RANK];
+  if (!value) return NULL;
+  int32_t rank = value->type->rank;
+  for (int32_t i = 0; i < rank; ++i)
+    order[i] = i;
+  order[rank - 2] = rank - 1;
+  order[rank - 1] = rank - 2;
+  return pestle_f_transpose(f, value, order);
+}
+
+static bool is_turned(const pestle_node_t* node, uint32_t operand) {
+  return operand && (operand == pestle_attention_bias(node) ||
+                     operand == pestle_attention_mask(node));
+}
+
+// |node| in a region that takes |operands|; |results| are its results there.
+static pestle_status_t copy_inside(pestle_copier_t* copier,
+                                   const pestle_node_t* node,
+                                   pestle_value_t* const* operands,
+                                   pestle_value_t** results) {
+  pestle_builder_t* inside = &copier->builder;
+  pestle_value_t *values[8] = {NULL}, *argument;
+  pestle_node_t* copy;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    PESTLE_TRY(pestle_block_add_argument(inside->module, inside->block,
+                                         operands[i]->type, &argument));
+    values[i] = argument;
+  }
+  pestle_formula_t f = pestle_formula_make(*inside);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (is_turned(node, i)) values[i] = turn(&f, values[i]);
+  }
+  PESTLE_TRY(f.status);
+  *inside = f.builder;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    PESTLE_TRY(
+        pestle_copier_set(copier, pestle_node_operand(node, i), values[i]));
+  }
+  PESTLE_TRY(pestle_copier_node(copier, node, &copy));
+  // One value may be several operands.
+  for (uint32_t i = 0; i < node->operand_count; ++i)
+    pestle_node_set_operand(copy, i, values[i]);
+  for (uint32_t i = 0; i < node->result_count; ++i)
+    results[i] = &copy->results[i];
+  return pestle_op_return(inside, results, node->result_count, NULL);
+}
+
+static pestle_status_t wrap(const pestle_pass_context_t* ctx,
+                            pestle_node_t* node) {
+  pestle_formula_t f = pestle_formula_before(node);
+  pestle_builder_t inside = {.module = f.builder.module, .loc = node->loc};
+  pestle_value_t *operands[8] = {NULL}, *results[GRADIENTS];
+  pestle_region_t* region;
+  pestle_node_t* group = NULL;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    operands[i] = pestle_node_operand(node, i);
+    if (is_turned(node, i)) operands[i] = turn(&f, operands[i]);
+  }
+  PESTLE_TRY(f.status);
+  PESTLE_TRY(
+      pestle_region_create(inside.module, NULL, 0, &region, &inside.block));
+  pestle_copier_t copier;
+  pestle_copier_init(pestle_context_allocator(ctx->context), inside, &copier);
+  pestle_status_t status = copy_inside(&copier, node, operands, results);
+  pestle_copier_deinit(&copier);
+  pestle_attr_t label = PESTLE_SET_STR(label, "attention_grad");
+  if (!status) {
+    status = pestle_node_create(
+        &f.builder,
+        &(pestle_node_spec_t){.op = PESTLE_OP_FUSION,
+                              .operands = operands,
+                              .operand_count = node->operand_count,
+                              .attrs = &label,
+                              .attr_count = 1,
+                              .regions = &region,
+                              .region_count = 1},
+        &group);
+  }
+  if (status) {
+    pestle_region_discard(region);
+    return status;
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i)
+    pestle_value_replace_all_uses(&node->results[i], &group->results[i]);
+  pestle_node_erase(node);
+  return NULL;
+}
+
+typedef struct whole_t {
+  pestle_pass_context_t* ctx;
+  bool* changed;
+} whole_t;
+
+static pestle_status_t visit(void* user, pestle_module_t* module,
+                             pestle_block_t* block) {
+  whole_t* w = user;
+  (void)module;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (!pestle_pass_is_whole(w->ctx, n)) continue;
+    PESTLE_TRY(wrap(w->ctx, n));
+    *w->changed = true;
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_whole_composites(pestle_pass_context_t* ctx,
+                                             pestle_module_t* module,
+                                             bool* out_changed) {
+  whole_t w = {ctx, out_changed};
+  return pestle_pass_each_block(module, visit, &w);
+}
