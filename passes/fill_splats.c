@@ -17,6 +17,8 @@ enum { LEAST_BYTES = 16 * 1024 };
 // Whether |node| wants operand |index| as memory that is its own.
 static bool takes_memory(const pestle_node_t* node, uint32_t index) {
   if (node->op == PESTLE_OP_WHILE || node->op == PESTLE_OP_RETURN) return true;
+  // It is its operand, of which little may have to be filled.
+  if (node->op == PESTLE_OP_EXTENT) return index == 0;
   return (pestle_pass_info(node)->flags & PESTLE_OP_FLAG_UPDATES) &&
          index < node->result_count;
 }

@@ -97,14 +97,17 @@ typedef pestle_value_t* (*pestle_onnx_product_fn_t)(pestle_onnx_call_t* call,
                                                     void* self,
                                                     pestle_value_t* a,
                                                     pestle_value_t* b);
+// Notes the real extents of |y|, a product of |a| and |b|.
+typedef void (*pestle_onnx_note_fn_t)(pestle_onnx_call_t* call, void* self,
+                                      pestle_value_t* y, pestle_value_t* a,
+                                      pestle_value_t* b);
 // |product| of |a| and |b|, which sums over |a_axis| of the one and |b_axis| of the other,
-// both really |size| long; NULL: as long as their types say.
-pestle_value_t* pestle_onnx_sum_products(pestle_onnx_call_t* call,
-                                         pestle_value_t* a, int64_t a_axis,
-                                         pestle_value_t* b, int64_t b_axis,
-                                         pestle_value_t* size,
-                                         pestle_onnx_product_fn_t product,
-                                         void* self);
+// both really |size| long; NULL: as long as their types say. |note| (may be NULL) is of
+// what is added up; the result is the caller's to note.
+pestle_value_t* pestle_onnx_sum_products(
+    pestle_onnx_call_t* call, pestle_value_t* a, int64_t a_axis,
+    pestle_value_t* b, int64_t b_axis, pestle_value_t* size,
+    pestle_onnx_product_fn_t product, pestle_onnx_note_fn_t note, void* self);
 
 // numpy's product of matrices |a| and |b| (import_matmul.c), whose real extents it notes.
 // |product| makes that of operands that are whole along what it sums over.

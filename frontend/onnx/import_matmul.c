@@ -27,8 +27,10 @@ static bool share_size(pestle_onnx_call_t* call, const pestle_value_t* a,
 }
 
 // Notes the extents of |y|, the product of |a| and |b|: batches, rows, columns.
-static void note_product(pestle_onnx_call_t* call, pestle_value_t* y,
-                         const pestle_value_t* a, const pestle_value_t* b) {
+static void note_product(pestle_onnx_call_t* call, void* self,
+                         pestle_value_t* y, pestle_value_t* a,
+                         pestle_value_t* b) {
+  (void)self;
   int32_t rows = rank_of(a) - 2, columns = rank_of(b) - 2, at = rank_of(y) - 1;
   pestle_value_t* size;
   if (columns >= 0) {
@@ -66,9 +68,10 @@ pestle_value_t* pestle_onnx_matmul_real(pestle_onnx_call_t* call,
       !pestle_onnx_fit(call, both, axes, 2, &size)) {
     return NULL;
   }
-  pestle_value_t* y = pestle_onnx_sum_products(call, both[0], axes[0], both[1],
-                                               axes[1], size, product, self);
-  if (bounded && !call->f.status) note_product(call, y, a, b);
+  pestle_value_t* y =
+      pestle_onnx_sum_products(call, both[0], axes[0], both[1], axes[1], size,
+                               product, note_product, self);
+  if (bounded && !call->f.status) note_product(call, self, y, a, b);
   return size ? pestle_onnx_end_real(call, y) : y;
 }
 
@@ -98,6 +101,15 @@ static pestle_value_t* multiply_along(pestle_onnx_call_t* call, void* self,
                          (pestle_i64s_t){&axes[1], 1}, dtype_of(a));
 }
 
+static void note_along(pestle_onnx_call_t* call, void* self, pestle_value_t* y,
+                       pestle_value_t* a, pestle_value_t* b) {
+  const int64_t* axes = self;
+  pestle_onnx_set_real(call, y, 0,
+                       pestle_onnx_real_size(call->import, a, 1 - axes[0]));
+  pestle_onnx_set_real(call, y, 1,
+                       pestle_onnx_real_size(call->import, b, 1 - axes[1]));
+}
+
 // Transposed operands are contracted over their other axis, not moved.
 void pestle_onnx_import_gemm(pestle_onnx_call_t* call) {
   pestle_value_t *a = call->inputs[0], *b = call->inputs[1];
@@ -116,8 +128,9 @@ void pestle_onnx_import_gemm(pestle_onnx_call_t* call) {
   pestle_value_t *both[] = {a, b}, *size;
   int64_t axes[] = {a_axis, b_axis};
   if (!pestle_onnx_fit(call, both, axes, 2, &size)) return;
-  pestle_value_t* y = pestle_onnx_sum_products(
-      call, both[0], a_axis, both[1], b_axis, size, multiply_along, axes);
+  pestle_value_t* y =
+      pestle_onnx_sum_products(call, both[0], a_axis, both[1], b_axis, size,
+                               multiply_along, note_along, axes);
   pestle_onnx_set_real(call, y, 0, rows);
   pestle_onnx_set_real(call, y, 1, columns);
   if (size) y = pestle_onnx_end_real(call, y);
@@ -302,7 +315,7 @@ static labelled_t contract(pestle_onnx_call_t* call, labelled_t a, labelled_t b,
               has_label(&b, ended->label, &b_axis);
   out.value = pestle_onnx_sum_products(call, a.value, a_axis, b.value, b_axis,
                                        ends ? ended->size : NULL,
-                                       multiply_letters, &dot);
+                                       multiply_letters, NULL, &dot);
   return out;
 }
 

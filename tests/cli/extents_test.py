@@ -197,6 +197,20 @@ def sums_of_products(seed, devices, bound):
     check(g, outputs, devices, f"sums, seed {seed}, {n} rows")
 
 
+def ends_of_parts(devices, bound):
+    """Sums that end where a part does, before and behind it; what was not kept is NaN."""
+    rng = np.random.default_rng(bound)
+    for count in (0, 63, 65, 256, 320, 511, bound):
+        g = Graph()
+        mask = np.zeros(bound, bool)
+        mask[rng.permutation(bound)[:count]] = True
+        rows = rng.standard_normal((bound, 6)).astype(np.float32)
+        rows[~mask] = np.nan
+        y = g.Compress(g.data("x", rows), g.data("mask", mask), axis=0)
+        check(g, [g.MatMul(g.Transpose(y, perm=[1, 0]), y)], devices,
+              f"{count} of {bound} rows")
+
+
 def sorts(seed, devices, count):
     """Ops that have kernels for few elements, for more and for all: |count| kept."""
     rng = np.random.default_rng(seed)
@@ -388,6 +402,7 @@ def main():
     lengths(700, ["llvm"])
     lengths(50, ["ref", "simt"])
     sums_of_products(seed, ["ref"], [513])
+    ends_of_parts(["llvm"], 523)
     for kept_of in (0, 1, 300, 313, 314, 2500, 2501, 20000):
         sorts(seed, ["llvm"], kept_of)
     winograd_is_meant()
