@@ -34,6 +34,7 @@ static PJRT_Error* make_context(const pestle_pjrt_settings_t* settings,
       .strict = settings->strict,
       .threads = settings->threads,
       .cache_dir = settings->has_cache_dir ? settings->cache_dir : NULL,
+      .trace_file = *settings->trace_file ? settings->trace_file : NULL,
   };
   return pestle_pjrt_error_of(pestle_context_create(&options, out_context));
 }

@@ -109,13 +109,13 @@ void pestle_pjrt_lock(const PJRT_Client* client, pestle_mutex_t* mutex);
 // Another hold of the event that is set.
 PJRT_Event* pestle_pjrt_client_ready(PJRT_Client* client);
 
-// Fills |*out_device|, number |id|, which has its address for good.
 // Device |id| of |client|, or NULL.
 static inline PJRT_Device* pestle_pjrt_device(const PJRT_Client* client,
                                               int64_t id) {
   return id >= 0 && (uint64_t)id < client->device_count ? client->devices[id]
                                                         : NULL;
 }
+// Fills |*out_device|, number |id|, which has its address for good.
 PJRT_Error* pestle_pjrt_device_init(PJRT_Client* client, int id,
                                     pestle_device_t* device,
                                     PJRT_Device* out_device);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "pjrt/callback.h"
+#include "pjrt/dump.h"
 #include "pjrt/ffi.h"
 #include "pjrt/known.h"
 #include "pjrt/layouts.h"
@@ -75,15 +76,39 @@ static PJRT_Error* read_module(PJRT_Client* client, const PJRT_Program* program,
                           "program", NULL, out_module));
 }
 
+// Where schedules that were measured lie, as with the command.
+static const char lock_path[] = "pestle.lock";
+
 static PJRT_Error* compile_module(PJRT_Client* client, pestle_module_t* module,
                                   const pestle_pjrt_options_t* options,
-                                  bool no_cache, pestle_plan_t** out_plan) {
+                                  const char* name, bool no_cache,
+                                  pestle_plan_t** out_plan) {
   pestle_compile_options_t compile = {.struct_size = sizeof(compile),
                                       .numerics = options->numerics,
                                       .no_fuse = options->no_fuse,
                                       .no_cache = no_cache};
-  return pestle_pjrt_error_of(pestle_compile(
-      client->context, module, client->device.device, &compile, out_plan));
+  pestle_pjrt_dump_t dump = {.folder = options->dump, .program = name};
+  if (options->tune_seconds > 0) {
+    compile.lock_path = lock_path;
+    compile.tune_seconds = options->tune_seconds;
+  }
+  if (options->dump.size) {
+    compile.no_cache = true;
+    compile.dump = pestle_pjrt_dump_receive;
+    compile.dump_user = &dump;
+    compile.dump_stages = (UINT32_C(1) << PESTLE_STAGE_COUNT) - 1;
+    compile.dump_stages &= ~(UINT32_C(1) << PESTLE_STAGE_ASM);
+  }
+  pestle_status_t status = pestle_compile(
+      client->context, module, client->device.device, &compile, out_plan);
+  if (!status && dump.status) {
+    pestle_plan_release(*out_plan);
+    *out_plan = NULL;
+    return pestle_pjrt_error_of(
+        pestle_status_annotate(dump.status, "compiler option pestle_dump"));
+  }
+  pestle_status_release(dump.status);
+  return pestle_pjrt_error_of(status);
 }
 
 // |*module| becomes what is compiled, if the program asks for layouts of its own.
@@ -116,8 +141,8 @@ static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
   pestle_arena_init(pestle_allocator_system(), &arena);
   PJRT_Error* error = make_info(client, &module, &arena, &info);
   if (!error)
-    error =
-        compile_module(client, module, options, source->has_callback, &plan);
+    error = compile_module(client, module, options, info.name,
+                           source->has_callback, &plan);
   if (!error) error = pestle_pjrt_spread_read(original, plan, &arena, &info);
   if (!error) {
     error =
@@ -140,8 +165,12 @@ static PJRT_Error* find_or_make(PJRT_Client* client,
                                 const pestle_pjrt_source_t* source,
                                 pestle_pjrt_program_t** out_program) {
   pestle_module_t* module = NULL;
-  PJRT_TRY(pestle_pjrt_known_find(client->known, source, client, options,
-                                  out_program));
+  *out_program = NULL;
+  // Who wants to see a compilation, or to tune, is not given an old one.
+  if (!options->dump.size && !(options->tune_seconds > 0)) {
+    PJRT_TRY(pestle_pjrt_known_find(client->known, source, client, options,
+                                    out_program));
+  }
   if (*out_program) return NULL;
   PJRT_TRY(read_module(client, program, &module));
   PJRT_Error* error =
@@ -168,8 +197,8 @@ static PJRT_Error* compile(PJRT_Client* client, const PJRT_Program* program,
   PJRT_TRY(find_or_make(client, program, &options, &source, &made));
   PJRT_Error* error =
       pestle_pjrt_program_keep_options(made, option_bytes, option_size);
-  if (!error && client->device.merge && !made->has_orders &&
-      program->code_size <= MOST_CODE)
+  if (!error && client->device.merge && !options.no_merge &&
+      !made->has_orders && program->code_size <= MOST_CODE)
     error =
         pestle_pjrt_program_keep_code(made, program->code, program->code_size);
   if (!error && client->settings.program_text) {
@@ -213,13 +242,6 @@ PJRT_Error* pestle_PJRT_Compile(PJRT_Compile_Args* args) {
     return pestle_pjrt_no_handle("PJRT_Compile", "program");
   PJRT_TRY(compile(client, args->program, args->compile_options,
                    args->compile_options_size, &program));
-  PJRT_Executable* executable =
-      pestle_alloc(pestle_allocator_system(), sizeof(*executable));
-  if (!executable) {
-    pestle_pjrt_program_release(program);
-    return pestle_pjrt_out_of_memory();
-  }
-  executable->program = program;
-  args->executable = executable;
+  args->executable = &program->handle;
   return NULL;
 }

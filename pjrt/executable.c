@@ -12,8 +12,6 @@
 PJRT_Error* pestle_PJRT_Executable_Destroy(PJRT_Executable_Destroy_Args* args) {
   PJRT_REQUIRE(PJRT_Executable_Destroy, executable, executable);
   pestle_pjrt_program_release(args->executable->program);
-  pestle_dealloc(pestle_allocator_system(), args->executable,
-                 sizeof(*args->executable));
   return NULL;
 }
 
@@ -27,16 +25,14 @@ PJRT_Error* pestle_PJRT_LoadedExecutable_Destroy(
   return NULL;
 }
 
+// May not fail.
 PJRT_Error* pestle_PJRT_LoadedExecutable_GetExecutable(
     PJRT_LoadedExecutable_GetExecutable_Args* args) {
   PJRT_REQUIRE(PJRT_LoadedExecutable_GetExecutable, loaded_executable,
                executable);
-  PJRT_Executable* executable =
-      pestle_alloc(pestle_allocator_system(), sizeof(*executable));
-  args->executable = executable;
-  if (!executable) return pestle_pjrt_out_of_memory();
-  executable->program = args->loaded_executable->program;
-  pestle_pjrt_program_retain(executable->program);
+  pestle_pjrt_program_t* program = args->loaded_executable->program;
+  pestle_pjrt_program_retain(program);
+  args->executable = &program->handle;
   return NULL;
 }
 

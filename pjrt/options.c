@@ -75,12 +75,13 @@ typedef struct value_t {
   pestle_str_t text;  // of a string
   bool is_number;
   int64_t number;
+  double real;  // the number, with its fraction
 } value_t;
 
 static bool read_value(pestle_str_t bytes, value_t* out_value) {
   field_t field;
   int more;
-  *out_value = (value_t){{"", 0}, false, 0};
+  *out_value = (value_t){{"", 0}, false, 0, 0};
   while ((more = next_field(&bytes, &field)) > 0) {
     if (field.number == 1) {
       out_value->text = field.bytes;
@@ -94,8 +95,11 @@ static bool read_value(pestle_str_t bytes, value_t* out_value) {
     } else if (field.number == 2 || field.number == 3) {
       out_value->is_number = true;
       out_value->number = (int64_t)field.value;
+    } else if (field.number == 4) {
+      memcpy(&out_value->real, &field.value, sizeof(out_value->real));
     }
   }
+  if (out_value->is_number) out_value->real = (double)out_value->number;
   return more == 0;
 }
 
@@ -155,6 +159,22 @@ static PJRT_Error* set_option(pestle_str_t name, const value_t* value,
     out->no_fuse = !value->number;
     return NULL;
   }
+  if (pestle_str_equal_c(name, "pestle_merge")) {
+    if (!value->is_number) return bad_value("pestle_merge", "true or false");
+    out->no_merge = !value->number;
+    return NULL;
+  }
+  if (pestle_str_equal_c(name, "pestle_tune_seconds")) {
+    if (!(value->real >= 0 && value->real <= 1e6))
+      return bad_value("pestle_tune_seconds", "0 (off) to a million");
+    out->tune_seconds = value->real;
+    return NULL;
+  }
+  if (pestle_str_equal_c(name, "pestle_dump")) {
+    if (!value->text.size) return bad_value("pestle_dump", "a folder");
+    out->dump = value->text;
+    return NULL;
+  }
   for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); ++i) {
     if (!pestle_str_equal_c(name, ignored[i].name)) continue;
     if (!ignored[i].is_flag || value->is_number) return NULL;
@@ -163,7 +183,8 @@ static PJRT_Error* set_option(pestle_str_t name, const value_t* value,
   }
   return INVALID(
       "No such compile option: '%.*s'; there are pestle_numerics, "
-      "pestle_threads and pestle_fuse",
+      "pestle_threads, pestle_fuse, pestle_merge, pestle_tune_seconds and "
+      "pestle_dump",
       PESTLE_STR_ARG(name));
 }
 

@@ -4,6 +4,7 @@
 #ifndef PESTLE_PJRT_OPTIONS_H_
 #define PESTLE_PJRT_OPTIONS_H_
 
+#include "base/str.h"
 #include "pjrt/settings.h"
 
 typedef struct pestle_pjrt_options_t {
@@ -15,6 +16,9 @@ typedef struct pestle_pjrt_options_t {
   pestle_numerics_t numerics;
   int32_t threads;  // 0: all
   bool no_fuse;
+  bool no_merge;        // no part of a sequence (merge.h)
+  double tune_seconds;  // 0: not
+  pestle_str_t dump;    // a folder, of the caller's bytes; empty: none
 } pestle_pjrt_options_t;
 
 // |settings| are what the options may overrule. INVALID_ARGUMENT: damaged bytes,

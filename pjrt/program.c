@@ -299,6 +299,7 @@ PJRT_Error* pestle_pjrt_program_create(PJRT_Client* client, pestle_plan_t* plan,
   pestle_arena_init(pestle_allocator_system(), &p->arena);
   pestle_pjrt_client_retain(client);
   pestle_plan_retain(plan);
+  p->handle.program = p;
   p->client = client;
   p->plan = plan;
   p->options = *options;

@@ -19,9 +19,16 @@ typedef struct pestle_pjrt_tokens_t {
   size_t count;
 } pestle_pjrt_tokens_t;
 
+struct PJRT_Executable {
+  struct pestle_pjrt_program_t* program;
+};
+
 // Inputs and outputs are the framework's.
 typedef struct pestle_pjrt_program_t {
   pestle_refcount_t references;
+  // What every owner of an executable has, with a hold of the program each: to give
+  // one away cannot fail.
+  PJRT_Executable handle;
   PJRT_Client* client;
   // By process: number replica * partitions + partition.
   PJRT_Device** devices;
@@ -76,10 +83,6 @@ typedef struct pestle_pjrt_program_t {
   atomic_llong spent_ns;
   atomic_bool begins_sequence;
 } pestle_pjrt_program_t;
-
-struct PJRT_Executable {
-  pestle_pjrt_program_t* program;
-};
 
 struct PJRT_LoadedExecutable {
   pestle_pjrt_program_t* program;

@@ -35,6 +35,11 @@ static PJRT_Error* read_folder(const char* name, pestle_str_t text, void* out) {
   return copy_text(name, text, s->cache_dir, sizeof(s->cache_dir));
 }
 
+static PJRT_Error* read_trace(const char* name, pestle_str_t text, void* out) {
+  return copy_text(name, text, out,
+                   sizeof(((pestle_pjrt_settings_t*)0)->trace_file));
+}
+
 static PJRT_Error* read_flag(const char* name, pestle_str_t text, void* out) {
   bool is_on =
       pestle_str_equal_c(text, "1") || pestle_str_equal_c(text, "true");
@@ -128,6 +133,7 @@ typedef struct row_t {
 static const row_t rows[] = {
     {"device", "PESTLE_PJRT_DEVICE", FIELD(device), read_device},
     {"cache_dir", NULL, 0, read_folder},
+    {"trace", NULL, FIELD(trace_file), read_trace},
     {"threads", NULL, FIELD(threads), read_threads},
     {"cpu_devices", "PESTLE_CPU_DEVICES", FIELD(cpu_devices), read_cpu_devices},
     {"numerics", "PESTLE_PJRT_NUMERICS", FIELD(numerics), read_numerics},
@@ -185,7 +191,8 @@ static PJRT_Error* read_option(const PJRT_NamedValue* option,
   if (!row) {
     return INVALID(
         "create option '%.*s' is not known; there are device, "
-        "cache_dir, threads, cpu_devices, numerics, fuse, strict, times, "
+        "cache_dir, trace, threads, cpu_devices, numerics, fuse, strict, "
+        "times, "
         "inline, merge, program_text",
         PESTLE_STR_ARG(name));
   }

@@ -88,9 +88,10 @@ same(f(x), np.full(3, 301.))
     "merging": (True, """
 import subprocess
 TRAIN = '''
-import hashlib, time, jax, jax.numpy as jnp, numpy as np
+import hashlib, sys, time, jax, jax.numpy as jnp, numpy as np
 def loss(p, x): return jnp.sum(jnp.tanh(p["w"] @ x) ** 2 + p["b"])
-f, g = jax.jit(loss), jax.jit(jax.grad(loss))
+f = jax.jit(loss, compiler_options={"pestle_merge": sys.argv[1] == "true"})
+g = jax.jit(jax.grad(loss))
 u = jax.jit(lambda p, d: jax.tree.map(lambda a, b: a - 1e-4 * b, p, d), donate_argnums=0)
 p = {"w": jax.device_put(np.linspace(-1, 1, 200 * 200, dtype=np.float32).reshape(200, 200)),
      "b": jax.device_put(np.zeros(200, np.float32))}
@@ -104,13 +105,15 @@ for i in range(60):
 seen.update(np.asarray(p["w"]).tobytes())
 print(seen.hexdigest())
 '''
-def train(merge):
+def train(merge, may="true"):
     env = {**os.environ, "PESTLE_PJRT_TIMES": "1", "PESTLE_PJRT_MERGE": merge}
-    return subprocess.run([sys.executable, "-c", TRAIN], env=env, capture_output=True,
+    return subprocess.run([sys.executable, "-c", TRAIN, may], env=env, capture_output=True,
                           text=True, check=True)
 single, merged = train("0"), train("soon")
 assert single.stdout == merged.stdout, (single.stdout, merged.stdout)
 assert "jit_loss+" not in single.stderr
+apart = train("soon", "false")
+assert single.stdout == apart.stdout and "jit_loss+" not in apart.stderr, apart.stderr
 assert "jit_loss+jit_loss+jit__lambda" in merged.stderr, merged.stderr
 """),
     "donation": (True, """
@@ -229,6 +232,39 @@ assert c.cost_analysis()["flops"] > 0
 assert c.memory_analysis().output_size_in_bytes == 32
 again = se.deserialize_and_load(*se.serialize(c))
 same(again(jnp.ones(8)), np.full(8, 2 * np.sin(1)), rtol=1e-6)
+"""),
+    "options": (False, """
+import os, subprocess, tempfile
+f = lambda x: jnp.tanh(x @ x) + 1
+x = np.linspace(-1, 1, 64 * 64, dtype=np.float32).reshape(64, 64)
+def jit(**options):
+    return jax.jit(f, compiler_options={f"pestle_{k}": v for k, v in options.items()})
+with tempfile.TemporaryDirectory() as folder:
+    same(jit(dump=folder)(x), f(x), rtol=1e-5)
+    files = sorted(os.listdir(folder))
+    assert all(n.startswith("jit__lambda") for n in files), files
+    for stage in ("graph", "fused", "schedule", "kernels", "source", "plan", "explain"):
+        assert any(f".{stage}." in n for n in files), (stage, files)
+    graph = next(n for n in files if ".graph." in n)
+    assert "dot_general" in open(os.path.join(folder, graph)).read()
+    os.chdir(folder)
+    same(jit(tune_seconds=0.05)(x), f(x), rtol=1e-5)
+    assert "pestle.lock" in open("pestle.lock").read()
+    same(jit(merge=False)(x), f(x), rtol=1e-5)
+    for bad, why in (({"dump": folder + "/none"}, "pestle_dump"),
+                     ({"merge": "perhaps"}, "pestle_merge may be true or false"),
+                     ({"tune_seconds": -1.}, "pestle_tune_seconds may be 0")):
+        try:
+            jit(**bad)(x)
+            raise AssertionError(bad)
+        except jax.errors.JaxRuntimeError as e:
+            assert why in str(e), e
+    trace = os.path.join(folder, "trace.json")
+    subprocess.run([sys.executable, "-c", "import jax; jax.jit(lambda x: x + 1)(1.)"],
+                   env={**os.environ, "JAX_PJRT_CLIENT_CREATE_OPTIONS": f"trace:{trace}"},
+                   check=True, capture_output=True)
+    assert "traceEvents" in open(trace).read()
+    os.chdir("/")
 """),
     "errors": (False, """
 try:

@@ -159,6 +159,23 @@ static void options_come_back(void** state) {
   destroy_loaded(loaded);
 }
 
+// To ask for an executable may not fail: nothing is allocated for it, and each who has
+// asked gives it back.
+static void executables_cannot_fail(void** state) {
+  (void)state;
+  PJRT_LoadedExecutable* loaded = compile(DOUBLE);
+  PJRT_Executable *first = executable_of(loaded),
+                  *second = executable_of(loaded);
+  assert_ptr_equal(first, second);
+  destroy_executable(first);
+  destroy_loaded(loaded);
+  ARGS(PJRT_Executable_NumOutputs, args);
+  args.executable = second;
+  assert_fine(api->PJRT_Executable_NumOutputs(&args));
+  assert_int_equal(args.num_outputs, 1);
+  destroy_executable(second);
+}
+
 static void contexts_of_executions(void** state) {
   (void)state;
   ARGS(PJRT_ExecuteContext_Create, args);
@@ -435,6 +452,7 @@ int main(void) {
       cmocka_unit_test(compiled_for_a_client),
       cmocka_unit_test(compiled_without_a_client),
       cmocka_unit_test(options_come_back),
+      cmocka_unit_test(executables_cannot_fail),
       cmocka_unit_test(contexts_of_executions),
       cmocka_unit_test(bytes_under_another_type),
       cmocka_unit_test(copies_to_a_place_told_later),
