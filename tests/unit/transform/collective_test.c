@@ -13,6 +13,10 @@ static pestle_context_t* context;
   "replica_groups = dense<[[2, 0], [3, 1]]> : tensor<2x2xi64>, "       \
   "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, " \
   "use_global_device_ids"
+#define ALL                                                            \
+  "replica_groups = dense<> : tensor<0x0xi64>, "                       \
+  "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, " \
+  "use_global_device_ids"
 #define REGION(op)                                                   \
   " ({\n^bb0(%x: tensor<f64>, %y: tensor<f64>):\n%s = stablehlo." op \
   " %x, %y : tensor<f64>\nstablehlo.return %s : tensor<f64>\n})"
@@ -42,6 +46,23 @@ static const struct {
          "tensor<3x2xi64>, channel_handle = #stablehlo.channel_handle<handle = "
          "1, type = 1>",
          ""),
+    CASE("collective_broadcast", "2x3", "2x3", "collective_broadcast",
+         "replica_groups = dense<[[2, 0]]> : tensor<1x2xi64>, channel_handle = "
+         "#stablehlo.channel_handle<handle = 1, type = 1>",
+         ""),
+    CASE("of all", "2x3", "2x3", "collective_broadcast",
+         "replica_groups = dense<> : tensor<0x0xi64>, channel_handle = "
+         "#stablehlo.channel_handle<handle = 1, type = 1>",
+         ""),
+    CASE("maximum", "2x3", "2x3", "all_reduce", GROUPS, REGION("maximum")),
+    CASE("minimum", "2x3", "2x3", "all_reduce", GROUPS, REGION("minimum")),
+    CASE("product", "2x3", "2x3", "all_reduce", GROUPS, REGION("multiply")),
+    CASE("product of all", "2x3", "2x3", "all_reduce", ALL, REGION("multiply")),
+    CASE("power", "2x3", "2x3", "all_reduce", GROUPS, REGION("atan2")),
+    CASE("scattered maximum", "4x3", "2x3", "reduce_scatter",
+         "scatter_dimension = 0 : i64, " GROUPS, REGION("maximum")),
+    CASE("scattered product", "3x4", "3x2", "reduce_scatter",
+         "scatter_dimension = 1 : i64, " GROUPS, REGION("multiply")),
 };
 
 static pestle_module_t* parse(const char* text) {
@@ -146,21 +167,83 @@ static void batches_are_loops(void** state) {
   }
 }
 
-static void maxima_are_refused(void** state) {
+// jvp against differences; one process has a factor of 0, and two share a maximum.
+static void tangents_are_differences(void** state) {
+  (void)state;
+  for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); ++k) {
+    static numbers4_t x, t, above, below, y, ty, yh, yl, none;
+    pestle_module_t *jvp, *module = parse(cases[k].text);
+    const pestle_function_t* f = pestle_module_entry(module);
+    size_t out = elements(pestle_node_operand(f->body->block->last, 0)->type);
+    const double h = 1e-6;
+    fill(x, 5);
+    fill(t, 6);
+    x[2][0] = 0;
+    for (int r = 0; r < RANKS; ++r) {
+      for (int i = 0; i < MOST_ELEMENTS; ++i) {
+        above[r][i] = x[r][i] + h * t[r][i];
+        below[r][i] = x[r][i] - h * t[r][i];
+      }
+    }
+    assert_ok(pestle_module_jvp(module, NULL, &jvp));
+    run_all(jvp, x, t, y, ty);
+    run_all(module, above, none, yh, none);
+    run_all(module, below, none, yl, none);
+    for (int r = 0; r < RANKS; ++r) {
+      for (size_t i = 0; i < out; ++i) {
+        double wanted = (yh[r][i] - yl[r][i]) / (2 * h);
+        if (fabs(wanted - ty[r][i]) < 1e-7 * (1 + fabs(wanted))) continue;
+        fail_msg("%s: element %zu of process %d: %.12g, not %.12g",
+                 cases[k].name, i, r, ty[r][i], wanted);
+      }
+    }
+    pestle_module_release(jvp);
+    pestle_module_release(module);
+  }
+}
+
+// The cotangent of a maximum that two have is shared.
+static void equals_share(void** state) {
   (void)state;
   static const struct {
     const char *name, *text;
   } maximum = CASE("", "2x3", "2x3", "all_reduce", GROUPS, REGION("maximum"));
-  pestle_module_t *made, *module = parse(maximum.text);
+  static numbers4_t x, c, y, xc;
+  pestle_module_t *vjp, *module = parse(maximum.text);
+  assert_ok(pestle_module_vjp(module, NULL, &vjp));
+  fill(x, 7);
+  x[0][0] = x[2][0] = 2;
+  x[1][1] = 5;
+  for (int r = 0; r < RANKS; ++r)
+    c[r][0] = c[r][1] = 1;
+  run_all(vjp, x, c, y, xc);
+  assert_true(xc[0][0] == 1 && xc[2][0] == 1);
+  assert_true(xc[1][1] == 2 && xc[3][1] == 0);
+  pestle_module_release(vjp);
+  pestle_module_release(module);
+}
+
+static void others_are_refused(void** state) {
+  (void)state;
+  static const struct {
+    const char *name, *text;
+  } sizes = CASE("", "2x3", "2x3", "all_reduce",
+                 "replica_groups = dense<[[2, 0, 3], [1, -1, -1]]> : "
+                 "tensor<2x3xi64>, channel_handle = "
+                 "#stablehlo.channel_handle<handle = 1, type = 1>, "
+                 "use_global_device_ids",
+                 REGION("maximum"));
+  pestle_module_t *made, *module = parse(sizes.text);
   assert_code(pestle_module_jvp(module, NULL, &made), UNSUPPORTED);
   assert_code(pestle_module_vjp(module, NULL, &made), UNSUPPORTED);
   pestle_module_release(module);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(modes_agree),
-                                     cmocka_unit_test(batches_are_loops),
-                                     cmocka_unit_test(maxima_are_refused)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(modes_agree), cmocka_unit_test(batches_are_loops),
+      cmocka_unit_test(tangents_are_differences),
+      cmocka_unit_test(equals_share), cmocka_unit_test(others_are_refused)};
   assert_ok(pestle_context_create(NULL, &context));
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   pestle_context_release(context);
