@@ -91,6 +91,57 @@ pestle_status_t pestle_infer_rms_norm(pestle_infer_t* in) {
   return infer_norm(in);
 }
 
+// x, scale, cotangent.
+pestle_status_t pestle_infer_norm_grad(pestle_infer_t* in) {
+  const pestle_type_t *x = pestle_in_type(in, 0),
+                      *scale = pestle_in_type(in, 1),
+                      *c = pestle_in_type(in, 2);
+  PESTLE_TRY(pestle_need_kind(in, 0, PESTLE_KIND_FLOAT));
+  PESTLE_TRY(pestle_need_between(in, PESTLE_ATTR_dimension, 0, x->rank));
+  int32_t first = (int32_t)pestle_in_i64(in, PESTLE_ATTR_dimension);
+  int64_t blocks = pestle_in_i64(in, PESTLE_ATTR_blocks), rows = 1;
+  pestle_type_t sums = {
+      .dtype = x->dtype == PESTLE_F64 ? PESTLE_F64 : PESTLE_F32,
+      .rank = 1,
+      .dims = {blocks}};
+  pestle_type_t shape = {.dtype = x->dtype};
+  for (int32_t d = 0; d < x->rank; ++d) {
+    if (d >= first) {
+      shape.dims[shape.rank++] = x->dims[d];
+      if (sums.rank < PESTLE_MAX_RANK) sums.dims[sums.rank++] = x->dims[d];
+    } else if (pestle_dim_known(x->dims[d]) && pestle_dim_known(rows)) {
+      rows *= x->dims[d];
+    } else {
+      rows = PESTLE_DIM_DYNAMIC;
+    }
+  }
+  double epsilon = pestle_in_attr(in, PESTLE_ATTR_epsilon)->as.f64;
+  if (!(epsilon >= 0)) {
+    return PESTLE_BAD("'epsilon' is %g: it must not be negative", epsilon);
+  }
+  if (first == 0 && x->rank == PESTLE_MAX_RANK) {
+    return PESTLE_BAD("operand 0 is %s: sums of it would have too many axes",
+                      pestle_type_text(x).text);
+  }
+  if (scale->dtype != x->dtype || !pestle_shapes_agree(scale, &shape)) {
+    return PESTLE_BAD(
+        "operand 1 is %s, not %s: the shape of the normalised axes",
+        pestle_type_text(scale).text, pestle_type_text(&shape).text);
+  }
+  if (c->dtype != x->dtype || !pestle_shapes_agree(c, x)) {
+    return PESTLE_BAD("operand 0 is %s, operand 2 is %s: types must be equal",
+                      pestle_type_text(x).text, pestle_type_text(c).text);
+  }
+  if (blocks < 1 || (pestle_dim_known(rows) && rows && blocks > rows)) {
+    return PESTLE_BAD("'blocks' is %lld: there are %lld rows",
+                      (long long)blocks, (long long)rows);
+  }
+  PESTLE_TRY(pestle_emit(in, x));
+  PESTLE_TRY(pestle_emit(in, &sums));
+  return pestle_in_attr(in, PESTLE_ATTR_centred)->as.b ? pestle_emit(in, &sums)
+                                                       : NULL;
+}
+
 // x, then numbers for each feature: |count| operands in all.
 static pestle_status_t check_features(const pestle_infer_t* in, size_t first,
                                       size_t count) {

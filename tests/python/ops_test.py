@@ -52,6 +52,14 @@ def attention_grad(q, k, v, y, c):
     return dx @ k, dx.transpose(0, 2, 1) @ q, w.transpose(0, 2, 1) @ c
 
 
+def norm_grad(x, scale, c):
+    x = x - x.mean(1, keepdims=True)
+    rate = 1 / np.sqrt((x * x).mean(1, keepdims=True) + 1e-5)
+    h, t = x * rate, c * scale
+    dx = rate * (t - h * (h * t).mean(1, keepdims=True) - t.mean(1, keepdims=True))
+    return dx, (c * h).sum(0, keepdims=True), c.sum(0, keepdims=True)
+
+
 def soft(x, axis):
     e = np.exp(x - x.max(axis, keepdims=True))
     return e / e.sum(axis, keepdims=True)
@@ -356,6 +364,10 @@ ROWS = {
     "attention_grad": [(lambda a: c.apply(
         "attention_grad", (a(M), a(M + 1), a(M - 1), a(M), a(M * 2)),
         {"scale": 0.5}), lambda: attention_grad(M, M + 1, M - 1, M, M * 2))],
+    "norm_grad": [(lambda a: c.apply(
+        "norm_grad", (a(X), a(Y[0]), a(X * X)),
+        {"dimension": 1, "epsilon": 1e-5, "centred": True, "blocks": 1}),
+        lambda: norm_grad(X, Y[0], X * X))],
     "sort": [(lambda a: pt.sort(a(X), axis=0), lambda: np.sort(X, 0)),
              (lambda a: pt.argsort(a(I), axis=1), lambda: np.argsort(I, 1, "stable"))],
     "sort_first": [(lambda a: c.apply("sort_first", (a(X),), {"count": 2, "dimension": 1},

@@ -729,6 +729,25 @@ static bool batch_norm_sums(const case_t* c) {
   return true;
 }
 
+// The same a row, and sums over the rows.
+static bool norm_sums(const case_t* c) {
+  const pestle_type_t* x = c->in[0]->value->type;
+  double rows = 1, length = 1;
+  for (int32_t d = 0; d < x->rank; ++d) {
+    bool is_row = d < PESTLE_NODE_I64(c->node, dimension);
+    *(is_row ? &rows : &length) *= (double)x->dims[d];
+  }
+  if (!pestle_type_count(x) || c->special || c->radius > 0) return false;
+  for (uint32_t i = 0; i < c->node->result_count; ++i) {
+    value_t* out = c->out[i];
+    if (out->special || !(c->in[0]->largest <= 1)) return false;
+    double u = unit_of(dtype_of(c->out[0]));
+    double near = 60 * (1 + rows) * (length + 8) * u * (1 + out->largest);
+    if (!rounded(c, out, near)) return false;
+  }
+  return true;
+}
+
 static bool moves(const case_t* c) {
   for (uint32_t i = 0; i < c->node->result_count; ++i)
     c->out[i]->radius = has_floats(dtype_of(c->out[i])) ? c->radius : 0;
@@ -807,6 +826,8 @@ static bool structured(const case_t* c) {
       return factorised(c, 0);
     case PESTLE_OP_FFT:
       return transform(c);
+    case PESTLE_OP_NORM_GRAD:
+      return norm_sums(c);
     case PESTLE_OP_BATCH_NORM_TRAINING:
     case PESTLE_OP_BATCH_NORM_GRAD:
       return batch_norm_sums(c);

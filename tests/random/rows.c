@@ -89,6 +89,7 @@ const row_t structured_rows[] = {
     {PESTLE_OP_BATCH_NORM_GRAD, FLOATS, BIT(F8E8M0FNU), row_batch_norm_grad},
     // What is negative has no such number.
     {PESTLE_OP_ATTENTION_GRAD, FLOATS, BIT(F8E8M0FNU), row_attention_grad},
+    {PESTLE_OP_NORM_GRAD, FLOATS, BIT(F8E8M0FNU), row_norm_grad},
 };
 // clang-format on
 const size_t structured_row_count =

@@ -481,6 +481,32 @@ static value_t* norm(graph_t* g, pestle_op_t op, pestle_dtype_t dtype) {
   return add(g, &s, NULL);
 }
 
+// x in [-1, 1], so that sums have a bound.
+value_t* row_norm_grad(graph_t* g, pestle_dtype_t dtype) {
+  value_t* x = any_of(g, dtype, true, 1);
+  pestle_type_t type = *type_at(x);
+  if (!(x->largest <= 1)) x = fresh(g, type, FILL_UNIT, 0);
+  int64_t first = pick(g, (uint32_t)type.rank), rows = 1;
+  if (!first && type.rank == PESTLE_MAX_RANK) first = 1;
+  for (int64_t d = 0; d < first; ++d)
+    rows *= type.dims[d];
+  spec_t s = SPEC(NORM_GRAD);
+  spec_operand(&s, x);
+  spec_operand(
+      &s,
+      fresh(g, type_of(dtype, type.rank - (int32_t)first, type.dims + first),
+            FILL_UNIT, 0));
+  spec_operand(&s, fresh(g, type, FILL_UNIT, 0));
+  spec_i64(&s, PESTLE_ATTR_dimension, first);
+  spec_f64(&s, PESTLE_ATTR_epsilon, 0.1);
+  spec_bool(&s, PESTLE_ATTR_centred, one_in(g, 2));
+  spec_i64(&s, PESTLE_ATTR_blocks,
+           1 + pick(g, (uint32_t)(rows < 1   ? 1
+                                  : rows > 5 ? 5
+                                             : rows)));
+  return add(g, &s, NULL);
+}
+
 value_t* row_layer_norm(graph_t* g, pestle_dtype_t dtype) {
   return norm(g, PESTLE_OP_LAYER_NORM, dtype);
 }

@@ -978,6 +978,37 @@ static inline bool build_norm(instance_t* t) {
   return true;
 }
 
+// Sums of as many terms as there are rows, of numbers that are divided by 0.31 at least.
+static inline bool build_norm_grad(instance_t* t) {
+  static const char* const names[] = {"centred", "two blocks"};
+  int32_t rank = t->shape->rank;
+  t->what = names[t->variant];
+  if (!rank) return false;
+  pestle_type_t x = shaped(t);
+  int64_t length = x.dims[rank - 1], rows = 1;
+  for (int32_t d = 0; d + 1 < rank; ++d)
+    rows *= x.dims[d];
+  // The mean of nothing is NaN here and there.
+  if (!rows || !length) return false;
+  wide_check(t, CHECK_ABSOLUTE, 60 * (1 + (double)rows) * ((double)length + 8));
+  for (size_t i = 0; i < 3; ++i)
+    t->fill[i] = FILL_UNIT;
+  pestle_type_t along = type_of(t->dtype, 1, &length);
+  begin(t, (pestle_type_t[]){x, along, x}, 3);
+  pestle_value_t* y[3];
+  pestle_norm_grad_attrs_t attrs = {
+      .struct_size = sizeof(attrs),
+      .dimension = rank - 1,
+      .epsilon = 0.1,
+      .centred = t->variant == 0,
+      .blocks = t->variant == 1 && rows > 1 ? 2 : 1};
+  size_t count = attrs.centred ? 3 : 2;
+  assert_ok(pestle_op_norm_grad(&t->b, arg(t, 0), arg(t, 1), arg(t, 2), &attrs,
+                                y, count));
+  finish(t, y, count);
+  return true;
+}
+
 // |x| <= 4: what cancels to little near -4 keeps the roundings of values up to
 // 4, a few each.
 static inline bool build_activation(instance_t* t) {

@@ -98,6 +98,7 @@ static const row_t rows[] = {
     {PESTLE_OP_ADAPTIVE_MAX_POOL, PESTLE_KIND_REAL, POOLS, build_adaptive},
     {PESTLE_OP_IMAG, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX, 1, build_part},
     {PESTLE_OP_ATTENTION_GRAD, FLOATS, ATTENTIONS, build_attention_grad},
+    {PESTLE_OP_NORM_GRAD, FLOATS, 2, build_norm_grad},
 };
 // clang-format on
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };

@@ -401,6 +401,32 @@ static void attention_grad(void** state) {
   ir_test_end(&t);
 }
 
+static void norm_grad(void** state) {
+  (void)state;
+  pestle_value_t* y[3];
+  BEGIN(t, T(F16, 6, 5, 8), T(F16, 8), T(F16, 5, 8), T(F32, 6, 5, 8));
+  pestle_value_t** a = t.a;
+#define NORM_GRAD(x, scale, c, results, ...)                            \
+  pestle_op_norm_grad(&t.b, x, scale, c,                                \
+                      ATTRS(norm_grad, .epsilon = 0.5, __VA_ARGS__), y, \
+                      results)
+  assert_ok(NORM_GRAD(a[0], a[1], a[0], 2, .dimension = 2, .blocks = 7));
+  assert_true(pestle_type_equal(y[0]->type, a[0]->type));
+  assert_int_equal(y[1]->type->dtype, PESTLE_F32);
+  assert_int_equal(y[1]->type->dims[0], 7);
+  assert_int_equal(y[1]->type->rank, 2);
+  assert_ok(NORM_GRAD(a[0], a[2], a[0], 3, .dimension = 1, .blocks = 2,
+                      .centred = true));
+  assert_int_equal(y[2]->type->rank, 3);
+  BAD(NORM_GRAD(a[0], a[1], a[0], 2, .dimension = 1, .blocks = 2),
+      "operand 1 is tensor<8xf16>, not tensor<5x8xf16>");
+  BAD(NORM_GRAD(a[0], a[1], a[3], 2, .dimension = 2, .blocks = 2),
+      "types must be equal");
+  BAD(NORM_GRAD(a[0], a[1], a[0], 2, .dimension = 2, .blocks = 31),
+      "'blocks' is 31: there are 30 rows");
+  ir_test_end(&t);
+}
+
 static void attention(void** state) {
   (void)state;
   pestle_value_t* y;
@@ -475,6 +501,7 @@ int main(void) {
       cmocka_unit_test(softmaxes_and_activations),
       cmocka_unit_test(attention),
       cmocka_unit_test(attention_grad),
+      cmocka_unit_test(norm_grad),
       cmocka_unit_test(norms),
       cmocka_unit_test(quantisation),
   };

@@ -1103,6 +1103,14 @@ func.func @attention_grad_mask(%q: tensor<2x3x4xf64>, %k: tensor<2x5x4xf64>, %v:
   return %r#0, %r#1, %r#2, %r#3 : tensor<2x3x4xf64>, tensor<2x5x4xf64>, tensor<2x5x6xf64>, tensor<1x3x5xf64>
 }
 
+func.func @norm_grad(%x: tensor<3x2x4xf64>, %s: tensor<4xf64>, %c: tensor<3x2x4xf64>) -> (tensor<3x2x4xf64>, tensor<4x4xf64>, tensor<4x4xf64>) {
+  %r:3 = "pestle.norm_grad"(%x, %s, %c) {dimension = 2 : i64, epsilon = 0.125 : f64, centred = true, blocks = 4 : i64} : (tensor<3x2x4xf64>, tensor<4xf64>, tensor<3x2x4xf64>) -> (tensor<3x2x4xf64>, tensor<4x4xf64>, tensor<4x4xf64>)
+  return %r#0, %r#1, %r#2 : tensor<3x2x4xf64>, tensor<4x4xf64>, tensor<4x4xf64>
+}
+func.func @norm_grad_of_size(%x: tensor<3x2x4xf64>, %s: tensor<2x4xf64>, %c: tensor<3x2x4xf64>) -> (tensor<3x2x4xf64>, tensor<1x2x4xf64>) {
+  %r:2 = "pestle.norm_grad"(%x, %s, %c) {dimension = 1 : i64, epsilon = 0.125 : f64, blocks = 1 : i64} : (tensor<3x2x4xf64>, tensor<2x4xf64>, tensor<3x2x4xf64>) -> (tensor<3x2x4xf64>, tensor<1x2x4xf64>)
+  return %r#0, %r#1 : tensor<3x2x4xf64>, tensor<1x2x4xf64>
+}
 // Bounds that are crossed: the upper one is the result.
 func.func @clamp_crossed(%a0: tensor<4xf64> {test.low = 0.5, test.high = 1.0}, %a1: tensor<4xf64>, %a2: tensor<4xf64> {test.low = -1.0, test.high = -0.5}) -> tensor<4xf64> {
   %r = stablehlo.clamp %a0, %a1, %a2 : tensor<4xf64>
