@@ -166,6 +166,7 @@ static void mark_live(finish_t* f, const uint8_t* read) {
       f->stack[2 * depth++ + 1] = 0;
       continue;
     }
+    if (inst->op == PESTLE_KIR_ATOMIC_ADD) klass = 'S';
     if (klass == 'S' &&
         ((inst->op != PESTLE_KIR_STORE && inst->op != PESTLE_KIR_ALLOC) ||
          is_read(read, inst->arg[0], k->buffer.size))) {
@@ -202,6 +203,7 @@ static void find_read_buffers(const finish_t* f, uint8_t* read) {
     if (f->live[i] &&
         (inst->op == PESTLE_KIR_LOAD || inst->op == PESTLE_KIR_GATHER ||
          inst->op == PESTLE_KIR_REF || inst->op == PESTLE_KIR_LDMATRIX ||
+         inst->op == PESTLE_KIR_ATOMIC_ADD ||
          inst->op == PESTLE_KIR_LOAD_WORDS ||
          inst->op == PESTLE_KIR_MREG_LOAD ||
          inst->op == PESTLE_KIR_MREG_STREAM) &&

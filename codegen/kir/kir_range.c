@@ -456,9 +456,10 @@ void pestle_kir_ranges_access(pestle_kir_ranges_t* r, uint32_t id,
   bool lanewise =
       inst->op == PESTLE_KIR_GATHER || inst->op == PESTLE_KIR_SCATTER;
   bool words = inst->op == PESTLE_KIR_LOAD_WORDS;
-  uint32_t mask = inst->op == PESTLE_KIR_REF || words
-                      ? PESTLE_KIR_NONE
-                      : inst->arg[stores ? 3 : 2];
+  uint32_t mask =
+      inst->op == PESTLE_KIR_REF || inst->op == PESTLE_KIR_ATOMIC_ADD || words
+          ? PESTLE_KIR_NONE
+          : inst->arg[stores ? 3 : 2];
   unsigned lanes = buffer->scope == PESTLE_KIR_PRIVATE ? 1 : inst->lanes;
   if (words) {
     lanes *= 4 / (unsigned)pestle_dtype_size((pestle_dtype_t)buffer->dtype);

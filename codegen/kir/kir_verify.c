@@ -14,13 +14,22 @@ enum {  // of groups_seen
       1 << PESTLE_KIR_LANE_X | 1 << PESTLE_KIR_LANE_Y | 1 << PESTLE_KIR_LANE_Z,
 };
 
+enum { SUBGROUP = 32 };  // lanes
+
+// In which lanes of a group a value may be another one.
+typedef enum varies_t {
+  VARIES_NOT,        // it is the same in all
+  VARIES_SUBGROUPS,  // in those of different subgroups of 32
+  VARIES_LANES,
+} varies_t;
+
 typedef struct verify_t {
   const pestle_kir_t* k;
   pestle_kir_ranges_t ranges;
   PESTLE_VEC(uint32_t) open;   // FOR and IF whose END is to come
   PESTLE_VEC(uint8_t) closed;  // by value: its region has ended
   uint32_t id;
-  PESTLE_VEC(uint8_t) varies;  // by value: lanes may have different ones
+  PESTLE_VEC(uint8_t) varies;  // by value: varies_t
   unsigned groups_seen;        // bits of the GROUP and LANE axes
   uint32_t groups_open, lanes_open;
   bool body_seen;  // something that may not stand around a group loop
@@ -371,15 +380,45 @@ static pestle_status_t check_tile_copy(const verify_t* v) {
   return broken(v, "the buffer is no tensor map");
 }
 
+// Tile a in registers: they are a buffer's, so that what writes them while the
+// product is under way can be seen.
+static pestle_status_t check_in_registers(const verify_t* v) {
+  const pestle_kir_inst_t* a = inst_of(v, inst_of(v, v->id)->arg[1]);
+  PESTLE_TRY(expect(v, 1, PESTLE_U32, 4));
+  if (a->op != PESTLE_KIR_LOAD ||
+      pestle_kir_buffer(v->k, a->arg[0])->scope != PESTLE_KIR_PRIVATE) {
+    return broken(v, "tile a must be loaded from a private buffer");
+  }
+  return NULL;
+}
+
 static pestle_status_t check_wgmma(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   const pestle_kir_buffer_t* sum = pestle_kir_buffer(v->k, inst->arg[0]);
-  uint32_t n = inst->arg[3] & PESTLE_KIR_WGMMA_N;
-  PESTLE_TRY(expect(v, 1, PESTLE_ADDR, 1));
+  bool in_registers = inst->op == PESTLE_KIR_WGMMA_RA;
+  uint32_t how = inst->arg[3], n = how & PESTLE_KIR_WGMMA_N;
+  uint32_t turned =
+      how & (PESTLE_KIR_WGMMA_A_TRANSPOSED | PESTLE_KIR_WGMMA_B_TRANSPOSED);
+  if (in_registers) {
+    PESTLE_TRY(check_in_registers(v));
+  } else {
+    PESTLE_TRY(expect(v, 1, PESTLE_ADDR, 1));
+  }
   PESTLE_TRY(expect(v, 2, PESTLE_ADDR, 1));
   if (n < 8 || n > 256 || n % 8 || sum->scope != PESTLE_KIR_PRIVATE ||
-      sum->dtype != PESTLE_F32 || sum->lanes != 1 || sum->count != n / 2) {
+      sum->dtype != PESTLE_F32 || sum->count * sum->lanes != n / 2) {
     return broken(v, "the sums must be n / 2 private f32, n a multiple of 8");
+  }
+  if (how & PESTLE_KIR_WGMMA_TYPE) {
+    return broken(v, "operands are f16 or bf16, as one bit says");
+  }
+  if (in_registers && how & PESTLE_KIR_WGMMA_A_TRANSPOSED) {
+    return broken(v, "a tile in registers cannot be transposed");
+  }
+  if (how & PESTLE_KIR_WGMMA_SWIZZLE &&
+      (turned ||
+       (how & PESTLE_KIR_WGMMA_SWIZZLE) == PESTLE_KIR_WGMMA_SWIZZLE)) {
+    return broken(v, "no such swizzle of its tiles");
   }
   return NULL;
 }
@@ -436,6 +475,44 @@ static pestle_status_t check_ldmatrix(const verify_t* v) {
     return broken(v, "the index may be below 0");
   }
   return check_run(v, 1, inst->arg[0], 8);
+}
+
+static pestle_status_t check_stmatrix(const verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(v->k, inst->arg[0]);
+  unsigned words = inst_of(v, inst->arg[2])->lanes;
+  PESTLE_TRY(expect(v, 2, PESTLE_U32, words));
+  if (words > 4 || words == 3 || inst->arg[3] > 1) {
+    return broken(v, "it stores one, two or four words of ui32");
+  }
+  if (u->scope != PESTLE_KIR_SHARED ||
+      pestle_dtype_size((pestle_dtype_t)u->dtype) != 2) {
+    return broken(v, "the buffer must be shared, of elements of two bytes");
+  }
+  if (v->ranges.fact.data[inst->arg[1]].lo < 0) {
+    return broken(v, "the index may be below 0");
+  }
+  return check_run(v, 1, inst->arg[0], 8);
+}
+
+static pestle_status_t check_atomic_add(verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(v->k, inst->arg[0]);
+  PESTLE_TRY(expect(v, 1, PESTLE_INDEX, 1));
+  PESTLE_TRY(expect(v, 2, PESTLE_I32, 1));
+  if (inst->type != PESTLE_I32 || inst->lanes != 1 || u->dtype != PESTLE_I32 ||
+      u->scope > PESTLE_KIR_SHARED || u->flags & PESTLE_KIR_READONLY) {
+    return broken(v, "it adds to an i32 in memory that may be written");
+  }
+  return check_bounds(v);
+}
+
+static pestle_status_t check_ballot(const verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  if (inst->type != PESTLE_U32 || inst->lanes != 1) {
+    return broken(v, "the result must be one word of ui32");
+  }
+  return expect(v, 0, PESTLE_I1, 1);
 }
 
 static pestle_status_t check_copy_async(const verify_t* v) {
@@ -559,14 +636,15 @@ static pestle_status_t check_lane_loop(verify_t* v) {
   return NULL;
 }
 
-// What all lanes of a group reach together.
-static pestle_status_t check_collective(const verify_t* v) {
+// What all lanes of a group reach together, or those of a subgroup, where what
+// is around it may be another value in another one (|most|).
+static pestle_status_t check_collective(const verify_t* v, varies_t most) {
   for (size_t i = 0; i < v->open.size; ++i) {
     const pestle_kir_inst_t* around = inst_of(v, v->open.data[i]);
     bool loop = around->op == PESTLE_KIR_FOR;
     if (loop && is_lane_axis(around->arg[3])) continue;
-    if (v->varies.data[around->arg[0]] ||
-        (loop && v->varies.data[around->arg[1]])) {
+    if (v->varies.data[around->arg[0]] > most ||
+        (loop && v->varies.data[around->arg[1]] > most)) {
       return broken(v,
                     "not every lane gets here: %%%u around it differs from "
                     "lane to lane",
@@ -576,23 +654,49 @@ static pestle_status_t check_collective(const verify_t* v) {
   return NULL;
 }
 
-// Whether lanes may have different values: what comes from a lane's number or
-// its own memory.
-static bool varies(const verify_t* v) {
+// Whether the number of a lane is its number along x.
+static bool has_one_lane_axis(const verify_t* v) {
+  return (v->groups_seen & LANE_LOOPS) == 1u << PESTLE_KIR_LANE_X;
+}
+
+// A lane's number divided by whole subgroups.
+static bool names_subgroup(const verify_t* v, const pestle_kir_inst_t* inst) {
+  int64_t by;
+  const pestle_kir_inst_t* x = inst_of(v, inst->arg[0]);
+  return x->op == PESTLE_KIR_FOR && x->arg[3] == PESTLE_KIR_LANE_X &&
+         is_constant(v, inst->arg[1], &by) && by > 0 && by % SUBGROUP == 0 &&
+         has_one_lane_axis(v);
+}
+
+// Lanes may have different values of what comes from a lane's number or its own
+// memory.
+static varies_t varies(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   const char* letters = pestle_kir_op_info(inst->op).operands;
-  if (inst->op == PESTLE_KIR_FOR && is_lane_axis(inst->arg[3])) return true;
+  pestle_op_t op;
+  if (inst->op == PESTLE_KIR_FOR && is_lane_axis(inst->arg[3])) {
+    return VARIES_LANES;
+  }
   if (inst->op == PESTLE_KIR_MMA || inst->op == PESTLE_KIR_LDMATRIX ||
+      inst->op == PESTLE_KIR_ATOMIC_ADD ||
       (inst->op == PESTLE_KIR_LOAD &&
        pestle_kir_buffer(v->k, inst->arg[0])->scope == PESTLE_KIR_PRIVATE)) {
-    return true;
+    return VARIES_LANES;
   }
+  if (inst->op == PESTLE_KIR_SG_BALLOT) return VARIES_SUBGROUPS;
+  if (pestle_kir_is_scalar(inst->op, &op) && op == PESTLE_OP_DIVIDE &&
+      names_subgroup(v, inst)) {
+    return VARIES_SUBGROUPS;
+  }
+  varies_t most = VARIES_NOT;
   for (int a = 0; letters[a]; ++a) {
     bool value = letters[a] == 'v' ||
                  (letters[a] == 'o' && inst->arg[a] != PESTLE_KIR_NONE);
-    if (value && v->varies.data[inst->arg[a]]) return true;
+    if (value && v->varies.data[inst->arg[a]] > most) {
+      most = (varies_t)v->varies.data[inst->arg[a]];
+    }
   }
-  return false;
+  return most;
 }
 
 static pestle_status_t check_for(verify_t* v) {
@@ -686,18 +790,28 @@ static pestle_status_t check_plain(verify_t* v) {
     case PESTLE_KIR_TILE_STORE:
       return check_tile_copy(v);
     case PESTLE_KIR_SYNC:
+    case PESTLE_KIR_SYNC_ARRIVE:
       return expect(v, 0, PESTLE_INDEX, 1);
     case PESTLE_KIR_WGMMA:
+    case PESTLE_KIR_WGMMA_RA:
       return check_wgmma(v);
     case PESTLE_KIR_SG_REDUCE:
-      PESTLE_TRY(check_collective(v));
+      PESTLE_TRY(check_collective(v, VARIES_SUBGROUPS));
       return check_sg_reduce(v);
     case PESTLE_KIR_MMA:
-      PESTLE_TRY(check_collective(v));
+      PESTLE_TRY(check_collective(v, VARIES_SUBGROUPS));
       return check_mma(v);
     case PESTLE_KIR_LDMATRIX:
-      PESTLE_TRY(check_collective(v));
+      PESTLE_TRY(check_collective(v, VARIES_SUBGROUPS));
       return check_ldmatrix(v);
+    case PESTLE_KIR_STMATRIX:
+      PESTLE_TRY(check_collective(v, VARIES_SUBGROUPS));
+      return check_stmatrix(v);
+    case PESTLE_KIR_SG_BALLOT:
+      PESTLE_TRY(check_collective(v, VARIES_SUBGROUPS));
+      return check_ballot(v);
+    case PESTLE_KIR_ATOMIC_ADD:
+      return check_atomic_add(v);
     case PESTLE_KIR_COPY_ASYNC:
       return check_copy_async(v);
     case PESTLE_KIR_DOT2:
@@ -717,7 +831,7 @@ static pestle_status_t check_plain(verify_t* v) {
     case PESTLE_KIR_MREG_MMA:
       return check_mreg_mma(v);
     case PESTLE_KIR_BARRIER:
-      return check_collective(v);
+      return check_collective(v, VARIES_NOT);
     case PESTLE_KIR_CAST:
     case PESTLE_KIR_BITCAST:
       return check_cast(v);
@@ -777,7 +891,7 @@ static pestle_status_t check_inst(verify_t* v) {
   }
   PESTLE_TRY(check_operands(v));
   PESTLE_TRY(check_place(v, info.klass));
-  v->varies.data[v->id] = varies(v);
+  v->varies.data[v->id] = (uint8_t)varies(v);
   pestle_kir_ranges_visit(&v->ranges, v->id);
   if (v->ranges.failed) return PESTLE_OOM();
   if (pestle_kir_is_scalar(inst->op, &op)) {

@@ -17,11 +17,12 @@
 //  5. LANE loops stand directly under the group loops, perfectly nested, z before
 //     y before x, lo 0, step 1, at most one a kind: all that is not pure stands in
 //     them. Each lane of a group runs the body (single program, many lanes). A
-//     private buffer is each lane's own; a shared one is the group's. BARRIER and
-//     SG_REDUCE, MMA and LDMATRIX too, are reached by all lanes of a group
-//     together: loops around them
-//     have bounds and IFs conditions that are the same in every lane. What one
-//     lane writes to shared or global memory, others see after a barrier.
+//     private buffer is each lane's own; a shared one is the group's. BARRIER is
+//     reached by all lanes of a group together: loops around it have bounds and
+//     IFs conditions that are the same in every lane. SG_REDUCE, SG_BALLOT, MMA,
+//     LDMATRIX and STMATRIX are reached by all lanes of a subgroup of 32 together:
+//     there they are the same in each of them. What one lane writes to shared or
+//     global memory, others see after a barrier.
 //  6. Extents, strides and offsets are constants; only what changes between
 //     runs of one plan is a parameter.
 //  7. All lanes of an operand group agree: an instruction of n lanes takes
@@ -74,7 +75,15 @@ enum {
   PESTLE_KIR_WGMMA_N = 0x1ff,
   PESTLE_KIR_WGMMA_A_TRANSPOSED = 0x10000,
   PESTLE_KIR_WGMMA_B_TRANSPOSED = 0x20000,
-  PESTLE_KIR_WGMMA_F16 = 0x40000,  // operands are f16, else bf16
+  PESTLE_KIR_WGMMA_F16 = 0x40000,   // operands are f16, else bf16
+  PESTLE_KIR_WGMMA_ZERO = 0x80000,  // sums are the product, not added to it
+  // Of operands; none but 0, which is what _F16 says, is defined.
+  PESTLE_KIR_WGMMA_TYPE = 0xf00000,
+  // Of both tiles' rows, which are as long as their swizzle is wide: 128 bytes,
+  // or 64 (1) or 32 (2) of tiles that are not transposed.
+  PESTLE_KIR_WGMMA_SWIZZLE = 0x3000000,
+  PESTLE_KIR_WGMMA_SWIZZLE_64 = 0x1000000,
+  PESTLE_KIR_WGMMA_SWIZZLE_32 = 0x2000000,
 };
 
 // MMA's immediate: which product. Of BF16 and F16, sums are m x n = 16 x 8 of

@@ -460,6 +460,39 @@ static void reduce_lanes(c_printer_t* p, uint32_t id) {
   pestle_c_printer_define_named(p, id, lane, n->lanes);
 }
 
+// --- What lanes do to one place ---
+
+static void ballot(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
+  const char** lane = pestle_c_printer_lanes(p, 1);
+  const char* on = pestle_c_printer_get(p, n->arg[0], 0);
+  const char* pairs[] = {"v", pestle_c_printer_bare(p, on), NULL};
+  if (!p->d->ballot || !p->has_lanes) {
+    pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                          "the device has no ballots of a subgroup");
+    return;
+  }
+  lane[0] = pestle_c_printer_expand(p, p->d->ballot, pairs);
+  pestle_c_printer_define_named(p, id, lane, 1);
+}
+
+static void atomic_add(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
+  const char** lane = pestle_c_printer_lanes(p, 1);
+  const char* at = pestle_c_printer_get(p, n->arg[1], 0);
+  const char* v = pestle_c_printer_get(p, n->arg[2], 0);
+  const char* pairs[] = {
+      "name", p->name[n->arg[0]],          "at", pestle_c_printer_bare(p, at),
+      "v",    pestle_c_printer_bare(p, v), NULL};
+  if (!p->d->atomic_add) {
+    pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                          "the device has no atomic sums");
+    return;
+  }
+  lane[0] = pestle_c_printer_expand(p, p->d->atomic_add, pairs);
+  pestle_c_printer_define_named(p, id, lane, 1);
+}
+
 // --- Instructions ---
 
 static void instruction(c_printer_t* p, uint32_t id) {
@@ -495,6 +528,12 @@ static void instruction(c_printer_t* p, uint32_t id) {
       return;
     case PESTLE_KIR_SG_REDUCE:
       reduce_lanes(p, id);
+      return;
+    case PESTLE_KIR_SG_BALLOT:
+      ballot(p, id);
+      return;
+    case PESTLE_KIR_ATOMIC_ADD:
+      atomic_add(p, id);
       return;
     case PESTLE_KIR_ALLOC:
     case PESTLE_KIR_PREFETCH:

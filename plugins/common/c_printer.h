@@ -100,6 +100,9 @@ typedef struct pestle_c_printer_dialect_t {
   const char* group_count[3];
   const char* barrier;
   const char* shuffle_xor;  // $v, $m; NULL: through shared memory
+  // A word with a bit for each lane of a subgroup, of $v; the i32 at $name[$at],
+  // to which $v is added. NULL: there is none.
+  const char *ballot, *atomic_add;
   const char* unroll;       // a line of its own before the loop; ""
   const char* bits[2];      // f32 to u32, f64 to u64
   const char* real[2];      // and back

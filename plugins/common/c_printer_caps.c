@@ -134,6 +134,11 @@ void pestle_c_printer_describe(const pestle_c_printer_target_t* t,
   bool tiles = t->features & PESTLE_C_PRINTER_HAS_TILES;
   for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC; ++op)
     caps->op_dtypes[op] = tiles ? all : 0;
+  for (unsigned op = PESTLE_KIR_WGMMA_RA; op <= PESTLE_KIR_STMATRIX; ++op)
+    caps->op_dtypes[op] = tiles ? all : 0;
+  caps->op_dtypes[PESTLE_KIR_SG_BALLOT] = t->dialect->ballot ? BIT(U32) : 0;
+  caps->op_dtypes[PESTLE_KIR_ATOMIC_ADD] =
+      t->dialect->atomic_add ? BIT(I32) : 0;
   bool units = t->features & PESTLE_C_PRINTER_HAS_MMA;
   bool small = t->features & PESTLE_C_PRINTER_HAS_MMA8;
   for (unsigned op = PESTLE_KIR_MMA; op <= PESTLE_KIR_COPY_WAIT; ++op)

@@ -8,6 +8,7 @@
 //   c_printer_row.c     scalar rows and casts as expressions
 //   c_printer_half.c    floats of 16 bits, two in a word
 //   c_printer_tile.c    tiles in shared memory, and matrix units
+//   c_printer_wgmma.c   products of warpgroups
 //   c_printer_unit.c    matrix units of a subgroup, copies past the registers
 //   c_printer_memory.c  loads, stores, gathers, scatters, private elements
 //   c_printer_helper.c  functions that the text may call, printed when it does
@@ -182,6 +183,13 @@ const char* pestle_c_printer_expand(c_printer_t* p, const char* pattern,
 bool pestle_c_printer_tile(c_printer_t* p, uint32_t id);
 // Functions that these call, where there are any.
 void pestle_c_printer_tile_functions(c_printer_t* p, pestle_plugin_text_t* out);
+
+// --- c_printer_wgmma.c ---
+
+// WGMMA, and what goes with it.
+void pestle_c_printer_wgmma(c_printer_t* p, uint32_t id);
+void pestle_c_printer_wgmma_functions(c_printer_t* p,
+                                      pestle_plugin_text_t* out);
 bool pestle_c_printer_has_tiles(const c_printer_t* p);
 
 // --- c_printer_unit.c ---

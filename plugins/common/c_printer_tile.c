@@ -4,6 +4,45 @@
 // wgmma, setmaxnreg). Addresses are those of the shared window, 32 bits.
 #include "plugins/common/c_printer_internal.h"
 
+// A box by a tensor map of |rank| dims: |coords| are those of its first element.
+#define COPIES(rank, parameters, coords, last, arguments)                 \
+  "static __device__ __forceinline__ void pestle_tile_load(\n"            \
+  "    unsigned int to, const pestle_tensor_map* map, " parameters        \
+  ",\n    unsigned int arrives) {\n"                                      \
+  "  asm volatile(\"cp.async.bulk.tensor." rank                           \
+  "d.shared::cluster.global\"\n"                                          \
+  "      \".mbarrier::complete_tx::bytes [%0], [%1, " coords "], [%" last \
+  "];\"\n      :: \"r\"(to), \"l\"(map), " arguments                      \
+  ", \"r\"(arrives)\n      : \"memory\");\n}\n"                           \
+  "static __device__ __forceinline__ void pestle_tile_store(\n"           \
+  "    unsigned int from, const pestle_tensor_map* map, " parameters      \
+  ") {\n"                                                                 \
+  "  asm volatile(\"cp.async.bulk.tensor." rank                           \
+  "d.global.shared::cta.bulk_group\"\n"                                   \
+  "      \" [%1, " coords                                                 \
+  "], [%0];\\n\"\n"                                                       \
+  "      \"cp.async.bulk.commit_group;\"\n"                               \
+  "      :: \"r\"(from), \"l\"(map), " arguments " : \"memory\");\n}\n"
+
+#define STMATRIX(name, how)                                                   \
+  "static __device__ __forceinline__ void pestle_stmatrix" name               \
+  "(\n    unsigned int at, unsigned int a) {\n"                               \
+  "  asm volatile(\"stmatrix.sync.aligned.m8n8.x1" how                        \
+  ".shared.b16 [%0], {%1};\"\n"                                               \
+  "      :: \"r\"(at), \"r\"(a) : \"memory\");\n}\n"                          \
+  "static __device__ __forceinline__ void pestle_stmatrix" name               \
+  "(\n    unsigned int at, unsigned int a, unsigned int b) {\n"               \
+  "  asm volatile(\"stmatrix.sync.aligned.m8n8.x2" how                        \
+  ".shared.b16 [%0], {%1, %2};\"\n"                                           \
+  "      :: \"r\"(at), \"r\"(a), \"r\"(b) : \"memory\");\n}\n"                \
+  "static __device__ __forceinline__ void pestle_stmatrix" name               \
+  "(\n    unsigned int at, unsigned int a, unsigned int b, unsigned int c,\n" \
+  "    unsigned int d) {\n"                                                   \
+  "  asm volatile(\"stmatrix.sync.aligned.m8n8.x4" how                        \
+  ".shared.b16 [%0], {%1, %2, %3, %4};\"\n"                                   \
+  "      :: \"r\"(at), \"r\"(a), \"r\"(b), \"r\"(c), \"r\"(d) : "             \
+  "\"memory\");\n}\n"
+
 // Lanes of a warpgroup start with an even share of the registers; REGISTERS
 // below zero gives some back.
 static const char functions[] =
@@ -41,79 +80,30 @@ static const char functions[] =
     "        : \"=r\"(done) : \"r\"(at), \"r\"(parity) : \"memory\");\n"
     "  } while (!done);\n"
     "}\n"
-    "static __device__ __forceinline__ void pestle_tile_load(\n"
-    "    unsigned int to, const pestle_tensor_map* map, int x, int y,\n"
-    "    unsigned int arrives) {\n"
-    "  asm volatile(\"cp.async.bulk.tensor.2d.shared::cluster.global\"\n"
-    "      \".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];\"\n"
-    "      :: \"r\"(to), \"l\"(map), \"r\"(x), \"r\"(y), \"r\"(arrives)\n"
-    "      : \"memory\");\n"
-    "}\n"
-    "static __device__ __forceinline__ void pestle_tile_load(\n"
-    "    unsigned int to, const pestle_tensor_map* map, int x, int y, int z,\n"
-    "    unsigned int arrives) {\n"
-    "  asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global\"\n"
-    "      \".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];\"\n"
-    "      :: \"r\"(to), \"l\"(map), \"r\"(x), \"r\"(y), \"r\"(z), "
-    "\"r\"(arrives)\n"
-    "      : \"memory\");\n"
-    "}\n"
-    "static __device__ __forceinline__ void pestle_tile_store(\n"
-    "    unsigned int from, const pestle_tensor_map* map, int x, int y) {\n"
-    "  asm volatile(\"cp.async.bulk.tensor.2d.global.shared::cta.bulk_group\"\n"
-    "      \" [%0, {%1, %2}], [%3];\\n\"\n"
-    "      \"cp.async.bulk.commit_group;\"\n"
-    "      :: \"l\"(map), \"r\"(x), \"r\"(y), \"r\"(from) : \"memory\");\n"
-    "}\n"
-    "static __device__ __forceinline__ void pestle_tile_store(\n"
-    "    unsigned int from, const pestle_tensor_map* map, int x, int y, int z) "
-    "{\n"
-    "  asm volatile(\"cp.async.bulk.tensor.3d.global.shared::cta.bulk_group\"\n"
-    "      \" [%0, {%1, %2, %3}], [%4];\\n\"\n"
-    "      \"cp.async.bulk.commit_group;\"\n"
-    "      :: \"l\"(map), \"r\"(x), \"r\"(y), \"r\"(z), \"r\"(from)\n"
-    "      : \"memory\");\n"
-    "}\n"
-    "// What wgmma takes for a tile with rows of 128 bytes, swizzled: "
-    "|leading|\n"
-    "// is the distance of its columns of rows, in 16 bytes.\n"
+    "// What wgmma takes for a tile: |leading| is the distance of its columns "
+    "of rows,\n"
+    "// |rows| that of eight rows, both in 16 bytes; |swizzle| 1, 2, 3: 128, "
+    "64, "
+    "32 bytes.\n"
     "static __device__ __forceinline__ unsigned long long pestle_tile(\n"
-    "    unsigned int at, unsigned long long leading) {\n"
+    "    unsigned int at, unsigned long long leading, unsigned long long "
+    "rows,\n"
+    "    unsigned long long swizzle) {\n"
     "  return (unsigned long long)((at & 0x3ffff) >> 4) | leading << 16 |\n"
-    "         64ull << 32 | 1ull << 62;\n"
+    "         rows << 32 | swizzle << 62;\n"
     "}\n";
 
-static const char* wgmma_name(c_printer_t* p, uint32_t how) {
-  return pestle_c_printer_format(
-      p, "pestle_wgmma_%s%s_n%u_%s",
-      how & PESTLE_KIR_WGMMA_A_TRANSPOSED ? "t" : "n",
-      how & PESTLE_KIR_WGMMA_B_TRANSPOSED ? "t" : "n",
-      (unsigned)(how & PESTLE_KIR_WGMMA_N),
-      how & PESTLE_KIR_WGMMA_F16 ? "f16" : "bf16");
-}
+static const char copies[] =
+    COPIES("2", "int x, int y", "{%2, %3}", "4", "\"r\"(x), \"r\"(y)")
+        COPIES("3", "int x, int y, int z", "{%2, %3, %4}", "5",
+               "\"r\"(x), \"r\"(y), \"r\"(z)")
+            COPIES("4", "int x, int y, int z, int u", "{%2, %3, %4, %5}", "6",
+                   "\"r\"(x), \"r\"(y), \"r\"(z), \"r\"(u)")
+                COPIES("5", "int x, int y, int z, int u, int v",
+                       "{%2, %3, %4, %5, %6}", "7",
+                       "\"r\"(x), \"r\"(y), \"r\"(z), \"r\"(u), \"r\"(v)");
 
-static void put_wgmma(c_printer_t* p, uint32_t how, pestle_plugin_text_t* out) {
-  unsigned n = how & PESTLE_KIR_WGMMA_N, sums = n / 2;
-  const char* type = how & PESTLE_KIR_WGMMA_F16 ? "f16" : "bf16";
-  pestle_plugin_text_format(
-      out,
-      "static __device__ __forceinline__ void %s(\n"
-      "    float (&d)[%u], unsigned long long a, unsigned long long b) {\n"
-      "  asm volatile(\"wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s \"\n"
-      "      \"{",
-      wgmma_name(p, how), sums, n, type, type);
-  for (unsigned i = 0; i < sums; ++i) {
-    pestle_plugin_text_format(out, "%s%%%u", i ? ", " : "", i);
-  }
-  pestle_plugin_text_format(
-      out, "}, %%%u, %%%u, 1, 1, 1, %d, %d;\"\n      : ", sums, sums + 1,
-      how & PESTLE_KIR_WGMMA_A_TRANSPOSED ? 1 : 0,
-      how & PESTLE_KIR_WGMMA_B_TRANSPOSED ? 1 : 0);
-  for (unsigned i = 0; i < sums; ++i) {
-    pestle_plugin_text_format(out, "%s\"+f\"(d[%u])", i ? ", " : "", i);
-  }
-  pestle_plugin_text_put(out, "\n      : \"l\"(a), \"l\"(b));\n}\n");
-}
+static const char matrices[] = STMATRIX("", "") STMATRIX("_trans", ".trans");
 
 bool pestle_c_printer_has_tiles(const c_printer_t* p) {
   for (uint32_t i = 0; i < p->k->inst_count; ++i) {
@@ -124,18 +114,11 @@ bool pestle_c_printer_has_tiles(const c_printer_t* p) {
 
 void pestle_c_printer_tile_functions(c_printer_t* p,
                                      pestle_plugin_text_t* out) {
-  uint32_t seen[4], count = 0;
   if (!pestle_c_printer_has_tiles(p)) return;
   pestle_plugin_text_put(out, functions);
-  for (uint32_t i = 0; i < p->k->inst_count && count < 4; ++i) {
-    const pestle_kir_inst_t* n = c_printer_inst(p, i);
-    bool known = n->op != PESTLE_KIR_WGMMA;
-    for (uint32_t s = 0; s < count; ++s)
-      known = known || seen[s] == n->arg[3];
-    if (known) continue;
-    seen[count++] = n->arg[3];
-    put_wgmma(p, n->arg[3], out);
-  }
+  pestle_plugin_text_put(out, copies);
+  pestle_plugin_text_put(out, matrices);
+  pestle_c_printer_wgmma_functions(p, out);
   pestle_plugin_text_put(out, "\n");
 }
 
@@ -174,13 +157,20 @@ static void tile_copy(c_printer_t* p, const pestle_kir_inst_t* n) {
                         loads ? ", " : "", loads ? value(p, n->arg[3]) : "");
 }
 
-static void wgmma(c_printer_t* p, const pestle_kir_inst_t* n) {
-  // Columns of a transposed tile are 64 rows of 128 bytes apart.
-  const char* a = n->arg[3] & PESTLE_KIR_WGMMA_A_TRANSPOSED ? "512" : "1";
-  const char* b = n->arg[3] & PESTLE_KIR_WGMMA_B_TRANSPOSED ? "512" : "1";
-  pestle_c_printer_line(p, "%s(%s, pestle_tile(%s, %s), pestle_tile(%s, %s));",
-                        wgmma_name(p, n->arg[3]), p->name[n->arg[0]],
-                        value(p, n->arg[1]), a, value(p, n->arg[2]), b);
+// The words of a value, as further arguments.
+static const char* words(c_printer_t* p, uint32_t id) {
+  const char* list = "";
+  for (unsigned l = 0; l < c_printer_inst(p, id)->lanes; ++l) {
+    const char* word = pestle_c_printer_bare(p, pestle_c_printer_get(p, id, l));
+    list = pestle_c_printer_format(p, "%s, %s", list, word);
+  }
+  return list;
+}
+
+static void stmatrix(c_printer_t* p, const pestle_kir_inst_t* n) {
+  pestle_c_printer_line(p, "pestle_stmatrix%s(pestle_address(&%s[%s])%s);",
+                        n->arg[3] ? "_trans" : "", p->name[n->arg[0]],
+                        value(p, n->arg[1]), words(p, n->arg[2]));
 }
 
 static void registers(c_printer_t* p, const pestle_kir_inst_t* n) {
@@ -192,7 +182,9 @@ static void registers(c_printer_t* p, const pestle_kir_inst_t* n) {
 
 bool pestle_c_printer_tile(c_printer_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = c_printer_inst(p, id);
-  if (n->op < PESTLE_KIR_REF || n->op > PESTLE_KIR_SYNC) return false;
+  bool first = n->op >= PESTLE_KIR_REF && n->op <= PESTLE_KIR_SYNC;
+  bool later = n->op >= PESTLE_KIR_WGMMA_RA && n->op <= PESTLE_KIR_STMATRIX;
+  if (!first && !later) return false;
   if (!(p->target->features & PESTLE_C_PRINTER_HAS_TILES)) {
     pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
                           "the device has no such units");
@@ -240,31 +232,23 @@ bool pestle_c_printer_tile(c_printer_t* p, uint32_t id) {
           "asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");");
       break;
     case PESTLE_KIR_SYNC:
+    case PESTLE_KIR_SYNC_ARRIVE:
       pestle_c_printer_line(
           p,
-          "asm volatile(\"bar.sync %%0, %u;\" :: \"r\"((unsigned "
+          "asm volatile(\"bar.%s %%0, %u;\" :: \"r\"((unsigned "
           "int)(%s)) : \"memory\");",
-          n->arg[1], value(p, n->arg[0]));
+          n->op == PESTLE_KIR_SYNC ? "sync" : "arrive", n->arg[1],
+          value(p, n->arg[0]));
       break;
     case PESTLE_KIR_WGMMA:
-      wgmma(p, n);
-      break;
+    case PESTLE_KIR_WGMMA_RA:
     case PESTLE_KIR_WGMMA_FENCE:
-      pestle_c_printer_line(
-          p, "asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");");
-      break;
     case PESTLE_KIR_WGMMA_COMMIT:
-      pestle_c_printer_line(
-          p,
-          "asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: "
-          "\"memory\");");
-      break;
     case PESTLE_KIR_WGMMA_WAIT:
-      pestle_c_printer_line(
-          p,
-          "asm volatile(\"wgmma.wait_group.sync.aligned %u;\" "
-          "::: \"memory\");",
-          n->arg[0]);
+      pestle_c_printer_wgmma(p, id);
+      break;
+    case PESTLE_KIR_STMATRIX:
+      stmatrix(p, n);
       break;
     case PESTLE_KIR_REGISTERS:
       registers(p, n);

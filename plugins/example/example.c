@@ -229,6 +229,10 @@ static pestle_status_t describe(void* self, const char* cpu,
   for (unsigned op = PESTLE_KIR_SCALE; op <= PESTLE_KIR_MREG_STREAM; ++op)
     caps.op_dtypes[op] = 0;
 #endif
+#if PESTLE_ABI_MINOR >= 7
+  for (unsigned op = PESTLE_KIR_SG_BALLOT; op <= PESTLE_KIR_STMATRIX; ++op)
+    caps.op_dtypes[op] = 0;
+#endif
   // A host of an older minor version has a shorter record.
   size_t size = out_caps->struct_size;
   if (size > sizeof caps) size = sizeof caps;

@@ -60,9 +60,13 @@ static void describe_ops(pestle_target_caps_t* caps) {
   bool tiles = has_tiles(caps);
   for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC && !tiles; ++op)
     caps->op_dtypes[op] = 0;
+  for (unsigned op = PESTLE_KIR_WGMMA_RA; op <= PESTLE_KIR_STMATRIX && !tiles;
+       ++op)
+    caps->op_dtypes[op] = 0;
   bool copies = caps->flags & PESTLE_TARGET_ASYNC_COPY;
   bool lanes = caps->flags & PESTLE_TARGET_LANES;
   if (!caps->intrinsic_count || !lanes) caps->op_dtypes[PESTLE_KIR_MMA] = 0;
+  if (!lanes || caps->subgroup != 32) caps->op_dtypes[PESTLE_KIR_SG_BALLOT] = 0;
   bool matrix = caps->intrinsic_count && !lanes;
   for (unsigned op = PESTLE_KIR_MREG_ZERO; op <= PESTLE_KIR_MREG_STREAM; ++op)
     caps->op_dtypes[op] = matrix ? all | UINT32_C(1) << PESTLE_NONE : 0;

@@ -257,6 +257,17 @@ static pestle_status_t check_copy(const check_t* c) {
   return operand(c, 3, PESTLE_INDEX, 1);
 }
 
+static pestle_status_t check_atomic(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(c->k, inst->arg[0]);
+  if (inst->type != PESTLE_I32 || inst->lanes != 1 || u->dtype != PESTLE_I32 ||
+      u->scope > PESTLE_KIR_SHARED) {
+    return bad(c, "no such sum");
+  }
+  PESTLE_TRY(operand(c, 1, PESTLE_INDEX, 1));
+  return operand(c, 2, PESTLE_I32, 1);
+}
+
 static pestle_status_t check_dot(const check_t* c) {
   const pestle_kir_inst_t* inst = inst_of(c, c->id);
   bool floats = inst->op == PESTLE_KIR_DOT2;
@@ -352,6 +363,13 @@ static pestle_status_t check_row(const check_t* c) {
     case PESTLE_KIR_LDMATRIX:
       PESTLE_TRY(check_subgroups(c));
       return check_ldmatrix(c);
+    case PESTLE_KIR_SG_BALLOT:
+      PESTLE_TRY(check_subgroups(c));
+      if (inst->type != PESTLE_U32 || inst->lanes != 1)
+        return bad(c, "no such word");
+      return operand(c, 0, PESTLE_I1, 1);
+    case PESTLE_KIR_ATOMIC_ADD:
+      return check_atomic(c);
     case PESTLE_KIR_COPY_ASYNC:
       return check_copy(c);
     case PESTLE_KIR_DOT2:

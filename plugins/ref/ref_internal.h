@@ -88,6 +88,7 @@ typedef enum ref_kind_e {
   REF_STEP_PRIVATE_LOAD,
   REF_STEP_PRIVATE_STORE,
   REF_STEP_LOAD_WORDS,
+  REF_STEP_ATOMIC_ADD,
   REF_STEP_ADDRESS,  // bytes from the start of shared memory on
   REF_STEP_MREG_ZERO,
   REF_STEP_MREG_LOAD,
@@ -104,6 +105,7 @@ typedef enum ref_kind_e {
   REF_STEP_SG_REDUCE,
   REF_STEP_MMA,
   REF_STEP_LDMATRIX,
+  REF_STEP_SG_BALLOT,
   REF_STEP_COPY,  // at once: who waits for it finds it done
   // What belongs to tiles: ref_tile.h.
   REF_STEP_MBAR_INIT,
@@ -114,7 +116,9 @@ typedef enum ref_kind_e {
   REF_STEP_TILE_STORE,
   REF_STEP_TILE_WAIT,
   REF_STEP_TILE_FENCE,  // MBAR_FENCE too
+  REF_STEP_SYNC_ARRIVE,
   REF_STEP_SYNC,
+  REF_STEP_STMATRIX,
   REF_STEP_WGMMA,
   REF_STEP_WGMMA_FENCE,
   REF_STEP_WGMMA_COMMIT,
@@ -231,6 +235,11 @@ bool pestle_ref_plugin_mma(const ref_step_t* s, unsigned char* frames,
 bool pestle_ref_plugin_ldmatrix(const ref_step_t* s, unsigned char* frames,
                                 size_t frame_size, uint32_t lanes,
                                 const unsigned char* shared);
+// Of one subgroup.
+bool pestle_ref_plugin_stmatrix(const ref_step_t* s, unsigned char* frames,
+                                size_t frame_size, unsigned char* shared);
+void pestle_ref_plugin_ballot(const ref_step_t* s, unsigned char* frames,
+                              size_t frame_size, uint32_t lanes);
 
 // --- Runs ---
 
@@ -252,7 +261,7 @@ typedef struct ref_machine_t {
 static inline bool pestle_ref_plugin_is_meeting(const ref_step_t* s) {
   return s->kind == REF_STEP_BARRIER || s->kind == REF_STEP_SG_REDUCE ||
          s->kind == REF_STEP_MMA || s->kind == REF_STEP_LDMATRIX ||
-         s->kind > REF_STEP_COPY;
+         s->kind == REF_STEP_SG_BALLOT || s->kind > REF_STEP_COPY;
 }
 
 // Runs from step |*at| on, to the end of the program or past what lanes do

@@ -313,6 +313,19 @@ static void add_unit(decode_t* d, uint32_t id) {
   step->arg = pestle_kir_buffer(d->k, inst->arg[2])->count;
 }
 
+static void add_atomic(decode_t* d, uint32_t id) {
+  const pestle_kir_inst_t* inst = pestle_kir_inst(d->k, id);
+  const pestle_kir_buffer_t* buffer = pestle_kir_buffer(d->k, inst->arg[0]);
+  ref_step_t* step = add_step(d, REF_STEP_ATOMIC_ADD);
+  take_value(d, id, step);
+  step->scope = buffer->scope;
+  step->a = d->offset[inst->arg[1]];
+  step->b = d->offset[inst->arg[2]];
+  step->place = d->place[inst->arg[0]];
+  step->count = buffer->count;
+  step->size = pestle_dtype_size((pestle_dtype_t)buffer->dtype);
+}
+
 // Matrix registers.
 static void add_mreg(decode_t* d, uint32_t id) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(d->k, id);
@@ -516,6 +529,15 @@ static pestle_status_t add_inst(decode_t* d, uint32_t id) {
       step->arg = pestle_dtype_info((pestle_dtype_t)inst->type)->bits;
       return NULL;
     }
+    case PESTLE_KIR_SG_BALLOT: {
+      ref_step_t* step = add_step(d, REF_STEP_SG_BALLOT);
+      take_value(d, id, step);
+      step->a = d->offset[inst->arg[0]];
+      return NULL;
+    }
+    case PESTLE_KIR_ATOMIC_ADD:
+      add_atomic(d, id);
+      return NULL;
     case PESTLE_KIR_MMA:
     case PESTLE_KIR_LDMATRIX:
     case PESTLE_KIR_COPY_ASYNC:

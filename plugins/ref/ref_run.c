@@ -72,6 +72,17 @@ static bool load_words(const ref_machine_t* m, const ref_step_t* s) {
   return true;
 }
 
+// Groups run side by side. Of shared memory lanes come one after the other, and
+// need not have waited for each other.
+static bool atomic_add(const ref_machine_t* m, const ref_step_t* s) {
+  uint64_t at = (uint64_t)*slot_i64(m, s->a);
+  if (at >= s->count || !watch(m, s, at, 1, false)) return false;
+  int32_t* to = (int32_t*)base_of(m, s) + at;
+  int32_t more = (int32_t)*slot_i64(m, s->b);
+  *slot_i64(m, s->out) = __atomic_fetch_add(to, more, __ATOMIC_RELAXED);
+  return true;
+}
+
 // Rows of a matrix register, |arg| elements apart in memory.
 static bool move_register(const ref_machine_t* m, const ref_step_t* s,
                           bool stores) {
@@ -236,6 +247,8 @@ static inline bool run_plain(const ref_machine_t* m, const ref_step_t* s) {
       return move_private(m, s, true);
     case REF_STEP_LOAD_WORDS:
       return load_words(m, s);
+    case REF_STEP_ATOMIC_ADD:
+      return atomic_add(m, s);
     case REF_STEP_ADDRESS: {
       uint64_t at = (uint64_t)*slot_i64(m, s->a);
       *slot_i64(m, s->out) = (int64_t)(s->place + at * s->size);
@@ -262,6 +275,7 @@ static inline bool run_plain(const ref_machine_t* m, const ref_step_t* s) {
     case REF_STEP_SG_REDUCE:
     case REF_STEP_MMA:
     case REF_STEP_LDMATRIX:
+    case REF_STEP_SG_BALLOT:
     case REF_STEP_COPY:
     case REF_STEP_MBAR_INIT:
     case REF_STEP_MBAR_EXPECT:
@@ -271,7 +285,9 @@ static inline bool run_plain(const ref_machine_t* m, const ref_step_t* s) {
     case REF_STEP_TILE_STORE:
     case REF_STEP_TILE_WAIT:
     case REF_STEP_TILE_FENCE:
+    case REF_STEP_SYNC_ARRIVE:
     case REF_STEP_SYNC:
+    case REF_STEP_STMATRIX:
     case REF_STEP_WGMMA:
     case REF_STEP_WGMMA_FENCE:
     case REF_STEP_WGMMA_COMMIT:
@@ -403,6 +419,8 @@ static int32_t run_group(lanes_t* l, unsigned char* frames) {
     } else if (s->kind == REF_STEP_LDMATRIX) {
       within = pestle_ref_plugin_ldmatrix(s, frames, l->frame_size, l->count,
                                           l->m.scratch);
+    } else if (s->kind == REF_STEP_SG_BALLOT) {
+      pestle_ref_plugin_ballot(s, frames, l->frame_size, l->count);
     } else if (s->kind != REF_STEP_BARRIER) {
       return 0;
     }

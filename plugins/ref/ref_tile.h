@@ -25,6 +25,10 @@ enum {
   REF_TICKETS = 128,  // that are under way at once
   REF_MBARS = 64,
   REF_REGISTER_FILE = 65536,
+  REF_ROWS = 64,  // of a product; its taps
+  REF_TAPS = 16,
+  REF_DIRTY = 64,
+  REF_NAMED = 16,  // barriers of SYNC
 };
 
 // A moment of an actor in one word, 0: never.
@@ -41,6 +45,12 @@ typedef struct ref_mbar_t {
   uint32_t phase;
   ref_clock_t arrived, done;
 } ref_mbar_t;
+
+// What arrived at a barrier of SYNC and did not wait.
+typedef struct ref_named_t {
+  int64_t arrived;
+  ref_clock_t clock;
+} ref_named_t;
 
 typedef enum ref_ticket_state_e {
   REF_TICKET_FREE,
@@ -60,9 +70,11 @@ typedef struct ref_ticket_t {
 } ref_ticket_t;
 
 typedef struct ref_warpgroup_t {
-  int32_t registers;    // of a lane
-  uint64_t batch;       // products asked for now belong to it
-  uint32_t sums_dirty;  // place + 1 of sums written since the last fence
+  int32_t registers;  // of a lane
+  uint64_t batch;     // products asked for now belong to it
+  uint32_t products;  // that nobody waited for
+  // Places of private buffers that were written since the last fence.
+  uint32_t dirty[REF_DIRTY], dirty_count;
 } ref_warpgroup_t;
 
 typedef enum ref_lane_state_e {
@@ -92,8 +104,10 @@ struct ref_tiles_t {
   ref_ticket_t ticket[REF_TICKETS];
   uint32_t ticket_time[REF_TICKETS];
   ref_mbar_t mbar[REF_MBARS];
-  ref_clock_t joined;          // scratch of one clock
-  ref_moment_t *write, *read;  // of each byte
+  ref_named_t named[REF_NAMED];
+  float (*left)[REF_ROWS][REF_TAPS];  // by ticket: of a product its tile a
+  ref_clock_t joined;                 // scratch of one clock
+  ref_moment_t *write, *read;         // of each byte
   uint64_t shared_bytes;
   uint32_t now;  // the lane whose turn it is
 };
@@ -112,6 +126,8 @@ bool pestle_ref_plugin_touch(ref_tiles_t* t, const ref_step_t* s, uint64_t at,
 // And its own registers, which a product may be at.
 bool pestle_ref_plugin_touch_private(ref_tiles_t* t, const ref_step_t* s,
                                      bool stores);
+// Whether the buffer at |place| was written since the last fence.
+bool pestle_ref_plugin_is_dirty(const ref_warpgroup_t* g, uint32_t place);
 // A copy or a product with ticket |ticket|, asked for by |lane|, does.
 bool pestle_ref_plugin_touch_async(ref_tiles_t* t, uint32_t ticket, uint64_t at,
                                    uint64_t bytes, bool stores);

@@ -191,16 +191,19 @@ typedef struct operand_t {
   uint64_t at;
   bool transposed;
   pestle_dtype_t dtype;
+  uint32_t swizzle;
 } operand_t;
 
-enum { TAPS = 16, ROW_BYTES = 128, CHUNK = 64 };
+enum { TAPS = REF_TAPS, ROW_BYTES = 128, CHUNK = 64 };
 
+// Rows are as long as the swizzle is wide, but those of transposed tiles, which
+// are 128 bytes.
 static uint64_t place_of(const operand_t* x, unsigned row, unsigned tap) {
   uint64_t at = x->transposed
                     ? x->at + row / CHUNK * (uint64_t)CHUNK * ROW_BYTES +
                           (uint64_t)tap * ROW_BYTES + 2 * (row % CHUNK)
-                    : x->at + (uint64_t)row * ROW_BYTES + 2 * tap;
-  return swizzled(at, ROW_BYTES);
+                    : x->at + (uint64_t)row * x->swizzle + 2 * tap;
+  return swizzled(at, x->swizzle);
 }
 
 static float element_of(const operand_t* x, unsigned row, unsigned tap) {
@@ -212,18 +215,46 @@ static float element_of(const operand_t* x, unsigned row, unsigned tap) {
 static operand_t operand_of(const ref_tiles_t* t, const ref_ticket_t* k,
                             bool is_b) {
   uint32_t how = (uint32_t)k->step->imm;
+  uint32_t narrower =
+      (how & PESTLE_KIR_WGMMA_SWIZZLE) / PESTLE_KIR_WGMMA_SWIZZLE_64;
   return (operand_t){t->m->scratch, is_b ? k->b : k->a,
                      how & (is_b ? PESTLE_KIR_WGMMA_B_TRANSPOSED
                                  : PESTLE_KIR_WGMMA_A_TRANSPOSED),
-                     how & PESTLE_KIR_WGMMA_F16 ? PESTLE_F16 : PESTLE_BF16};
+                     how & PESTLE_KIR_WGMMA_F16 ? PESTLE_F16 : PESTLE_BF16,
+                     (uint32_t)ROW_BYTES >> narrower};
+}
+
+static bool in_registers(const ref_ticket_t* k) {
+  return k->step->target != 0;
+}
+
+// Tile a as lanes have it when they ask: fragment a of MMA, a warp's 16 rows
+// each. What writes the registers while the product is under way is a fault.
+static void take_registers(ref_tiles_t* t, const ref_ticket_t* k) {
+  float(*left)[TAPS] = t->left[number_of(t, k)];
+  operand_t a = operand_of(t, k, false);
+  for (unsigned lane = 0; lane < REF_WARPGROUP; ++lane) {
+    const unsigned char* frame = t->frames + (k->lane + lane) * t->frame_size;
+    unsigned row = lane / REF_WARP * 16 + lane % REF_WARP / 4;
+    for (unsigned w = 0; w < 4; ++w) {
+      uint64_t bits;
+      memcpy(&bits, frame + k->step->a + 8 * (size_t)w, sizeof bits);
+      for (unsigned h = 0; h < 2; ++h) {
+        left[row + 8 * (w % 2)][2 * (lane % 4) + 8 * (w / 2) + h] =
+            pestle_ref_plugin_decode(a.dtype,
+                                     (uint32_t)(bits >> 16 * h) & 0xffff);
+      }
+    }
+  }
 }
 
 static void multiply(ref_tiles_t* t, const ref_ticket_t* k) {
   unsigned n = (uint32_t)k->step->imm & PESTLE_KIR_WGMMA_N;
   operand_t a = operand_of(t, k, false), b = operand_of(t, k, true);
-  float left[REF_WARPGROUP / 2][TAPS], right[256][TAPS];
+  float(*left)[TAPS] = t->left[number_of(t, k)];
+  float right[256][TAPS];
   for (unsigned tap = 0; tap < TAPS; ++tap) {
-    for (unsigned row = 0; row < REF_WARPGROUP / 2; ++row)
+    for (unsigned row = 0; row < REF_ROWS && !in_registers(k); ++row)
       left[row][tap] = element_of(&a, row, tap);
     for (unsigned column = 0; column < n; ++column)
       right[column][tap] = element_of(&b, column, tap);
@@ -234,8 +265,9 @@ static void multiply(ref_tiles_t* t, const ref_ticket_t* k) {
     for (unsigned i = 0; i < n / 2; ++i) {
       unsigned row = lane / REF_WARP * 16 + lane % REF_WARP / 4 + i / 2 % 2 * 8;
       unsigned column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-      float sum;
-      memcpy(&sum, sums + 4 * (size_t)i, sizeof sum);
+      float sum = 0;
+      if (!((uint32_t)k->step->imm & PESTLE_KIR_WGMMA_ZERO))
+        memcpy(&sum, sums + 4 * (size_t)i, sizeof sum);
       for (unsigned tap = 0; tap < TAPS; ++tap)
         sum += left[row][tap] * right[column][tap];
       memcpy(sums + 4 * (size_t)i, &sum, sizeof sum);
@@ -262,17 +294,23 @@ bool pestle_ref_plugin_wgmma(ref_tiles_t* t, const ref_step_t* s,
   ref_warpgroup_t* g = &t->warpgroup[first_lane / REF_WARPGROUP];
   ref_ticket_t* k = take_ticket(t, s, first_lane);
   if (!k) return false;
-  if (g->sums_dirty == s->place + 1) {
+  if (pestle_ref_plugin_is_dirty(g, s->place)) {
     return pestle_ref_plugin_fault(
         t, s, "its sums were written and no wgmma_fence came since");
   }
+  if (in_registers(k) && pestle_ref_plugin_is_dirty(g, s->target - 1)) {
+    return pestle_ref_plugin_fault(
+        t, s, "its tile a was written and no wgmma_fence came since");
+  }
   k->batch = g->batch;
+  ++g->products;
   for (unsigned lane = 0; lane < REF_WARPGROUP; ++lane) {
     const unsigned char* frame =
         t->frames + (first_lane + lane) * t->frame_size;
     int64_t a, b;
     memcpy(&a, frame + s->a, sizeof a);
     memcpy(&b, frame + s->b, sizeof b);
+    if (in_registers(k)) a = 0;
     if (lane && (k->a != (uint64_t)a || k->b != (uint64_t)b)) {
       return pestle_ref_plugin_fault(t, s,
                                      "lanes of a warpgroup name other tiles");
@@ -280,8 +318,12 @@ bool pestle_ref_plugin_wgmma(ref_tiles_t* t, const ref_step_t* s,
     k->a = (uint64_t)a;
     k->b = (uint64_t)b;
   }
-  return ask_operand(t, k, false, REF_WARPGROUP / 2) &&
-         ask_operand(t, k, true, (uint32_t)s->imm & PESTLE_KIR_WGMMA_N);
+  if (in_registers(k)) {
+    take_registers(t, k);
+  } else if (!ask_operand(t, k, false, REF_ROWS)) {
+    return false;
+  }
+  return ask_operand(t, k, true, (uint32_t)s->imm & PESTLE_KIR_WGMMA_N);
 }
 
 // --- Time goes on ---
@@ -345,6 +387,7 @@ bool pestle_ref_plugin_waited(ref_tiles_t* t, uint32_t lane, bool products,
       if (!pass) continue;
       for (uint32_t j = 0; j < (products ? REF_WARPGROUP : 1u); ++j)
         pestle_ref_plugin_release_ticket(t, i, t->lane[lane + j].clock);
+      if (products) --t->warpgroup[lane / REF_WARPGROUP].products;
       k->state = REF_TICKET_FREE;
     }
   }

@@ -104,20 +104,40 @@ bool pestle_ref_plugin_touch(ref_tiles_t* t, const ref_step_t* s, uint64_t at,
   return true;
 }
 
+bool pestle_ref_plugin_is_dirty(const ref_warpgroup_t* g, uint32_t place) {
+  for (uint32_t i = 0; i < g->dirty_count; ++i)
+    if (g->dirty[i] == place) return true;
+  return false;
+}
+
+static void set_dirty(ref_warpgroup_t* g, uint32_t place) {
+  if (g->dirty_count < REF_DIRTY && !pestle_ref_plugin_is_dirty(g, place))
+    g->dirty[g->dirty_count++] = place;
+}
+
 bool pestle_ref_plugin_touch_private(ref_tiles_t* t, const ref_step_t* s,
                                      bool stores) {
   uint32_t group = t->now / REF_WARPGROUP;
   if (group >= t->warpgroups) return true;
-  for (uint32_t i = 0; i < REF_TICKETS; ++i) {
+  ref_warpgroup_t* g = &t->warpgroup[group];
+  for (uint32_t i = 0; i < REF_TICKETS && g->products; ++i) {
     const ref_ticket_t* k = &t->ticket[i];
-    if (k->state != REF_TICKET_FREE && k->step->kind == REF_STEP_WGMMA &&
-        k->lane / REF_WARPGROUP == group && k->step->place == s->place) {
+    if (k->state == REF_TICKET_FREE || k->step->kind != REF_STEP_WGMMA ||
+        k->lane / REF_WARPGROUP != group) {
+      continue;
+    }
+    if (k->step->place == s->place) {
       return pestle_ref_plugin_fault(
           t, s, "sums of instruction %u are %s before wgmma_wait", k->step->id,
           stores ? "written" : "read");
     }
+    if (stores && k->step->target == s->place + 1) {
+      return pestle_ref_plugin_fault(
+          t, s, "tile a of instruction %u is written before wgmma_wait",
+          k->step->id);
+    }
   }
-  if (stores) t->warpgroup[group].sums_dirty = s->place + 1;
+  if (stores) set_dirty(g, s->place);
   return true;
 }
 

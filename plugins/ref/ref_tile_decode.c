@@ -3,7 +3,8 @@
 #include "plugins/ref/ref_tile.h"
 
 bool pestle_ref_plugin_is_tile(unsigned op) {
-  return op >= PESTLE_KIR_REF && op <= PESTLE_KIR_SYNC;
+  return (op >= PESTLE_KIR_REF && op <= PESTLE_KIR_SYNC) ||
+         (op >= PESTLE_KIR_WGMMA_RA && op <= PESTLE_KIR_STMATRIX);
 }
 
 // --- Maps ---
@@ -58,6 +59,20 @@ void pestle_ref_plugin_read_map(const pestle_kir_t* k,
 
 // --- Checks ---
 
+static const char* check_stmatrix(const pestle_kir_t* k,
+                                  const pestle_kir_inst_t* inst) {
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(k, inst->arg[0]);
+  const pestle_kir_inst_t* at = pestle_kir_inst(k, inst->arg[1]);
+  const pestle_kir_inst_t* words = pestle_kir_inst(k, inst->arg[2]);
+  if (u->scope != PESTLE_KIR_SHARED ||
+      pestle_dtype_size((pestle_dtype_t)u->dtype) != 2 || inst->arg[3] > 1 ||
+      at->type != PESTLE_INDEX || at->lanes != 1 || words->type != PESTLE_U32 ||
+      words->lanes > 4 || words->lanes == 3) {
+    return "no such matrices";
+  }
+  return NULL;
+}
+
 static bool is_value(const pestle_kir_t* k, const pestle_kir_inst_t* inst,
                      int a, pestle_dtype_t type) {
   const pestle_kir_inst_t* from = pestle_kir_inst(k, inst->arg[a]);
@@ -98,9 +113,26 @@ static const char* check_wgmma(const pestle_kir_t* k,
                                const pestle_kir_inst_t* inst) {
   const pestle_kir_buffer_t* sums = pestle_kir_buffer(k, inst->arg[0]);
   uint32_t n = inst->arg[3] & PESTLE_KIR_WGMMA_N;
+  uint32_t how = inst->arg[3], swizzle = how & PESTLE_KIR_WGMMA_SWIZZLE;
+  uint32_t turned =
+      how & (PESTLE_KIR_WGMMA_A_TRANSPOSED | PESTLE_KIR_WGMMA_B_TRANSPOSED);
   if (n < 8 || n > 256 || n % 8 || sums->scope != PESTLE_KIR_PRIVATE ||
-      sums->dtype != PESTLE_F32 || sums->lanes != 1 || sums->count != n / 2) {
+      sums->dtype != PESTLE_F32 || sums->count > n / 2 ||
+      sums->count * sums->lanes != n / 2) {
     return "the sums must be n / 2 private f32, n a multiple of 8";
+  }
+  if (how & PESTLE_KIR_WGMMA_TYPE ||
+      (swizzle && (turned || swizzle == PESTLE_KIR_WGMMA_SWIZZLE))) {
+    return "no such tiles";
+  }
+  if (inst->op == PESTLE_KIR_WGMMA_RA) {
+    const pestle_kir_inst_t* a = pestle_kir_inst(k, inst->arg[1]);
+    bool loaded =
+        a->op == PESTLE_KIR_LOAD && a->type == PESTLE_U32 && a->lanes == 4 &&
+        pestle_kir_buffer(k, a->arg[0])->scope == PESTLE_KIR_PRIVATE &&
+        !(how & PESTLE_KIR_WGMMA_A_TRANSPOSED);
+    if (!loaded) return "no tile in registers";
+    return is_value(k, inst, 2, PESTLE_ADDR) ? NULL : "no address";
   }
   return is_value(k, inst, 1, PESTLE_ADDR) && is_value(k, inst, 2, PESTLE_ADDR)
              ? NULL
@@ -111,7 +143,10 @@ const char* pestle_ref_plugin_tile_fault(const pestle_kir_t* k, uint32_t id) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(k, id);
   uint32_t lanes = k->lane[0] * k->lane[1] * k->lane[2];
   bool warpgroups =
-      (inst->op >= PESTLE_KIR_WGMMA && inst->op <= PESTLE_KIR_REGISTERS);
+      (inst->op >= PESTLE_KIR_WGMMA && inst->op <= PESTLE_KIR_REGISTERS) ||
+      inst->op == PESTLE_KIR_WGMMA_RA;
+  if (inst->op == PESTLE_KIR_STMATRIX && lanes % REF_WARP)
+    return "the lanes are no whole subgroups";
   if (warpgroups && lanes % REF_WARPGROUP)
     return "the lanes are no whole warpgroups";
   switch (inst->op) {
@@ -143,9 +178,13 @@ const char* pestle_ref_plugin_tile_fault(const pestle_kir_t* k, uint32_t id) {
     case PESTLE_KIR_TILE_STORE:
       return check_copy(k, inst);
     case PESTLE_KIR_SYNC:
+    case PESTLE_KIR_SYNC_ARRIVE:
       return is_value(k, inst, 0, PESTLE_INDEX) ? NULL : "no index";
     case PESTLE_KIR_WGMMA:
+    case PESTLE_KIR_WGMMA_RA:
       return check_wgmma(k, inst);
+    case PESTLE_KIR_STMATRIX:
+      return check_stmatrix(k, inst);
     default:
       return NULL;
   }
@@ -171,7 +210,12 @@ static ref_kind_t kind_of(unsigned op) {
       return REF_STEP_TILE_WAIT;
     case PESTLE_KIR_SYNC:
       return REF_STEP_SYNC;
+    case PESTLE_KIR_SYNC_ARRIVE:
+      return REF_STEP_SYNC_ARRIVE;
+    case PESTLE_KIR_STMATRIX:
+      return REF_STEP_STMATRIX;
     case PESTLE_KIR_WGMMA:
+    case PESTLE_KIR_WGMMA_RA:
       return REF_STEP_WGMMA;
     case PESTLE_KIR_WGMMA_FENCE:
       return REF_STEP_WGMMA_FENCE;
@@ -228,8 +272,27 @@ void pestle_ref_plugin_tile_step(const pestle_kir_t* k, uint32_t id,
       return;
     }
     case PESTLE_KIR_SYNC:
+    case PESTLE_KIR_SYNC_ARRIVE:
       step->a = offset[inst->arg[0]];
       step->imm = inst->arg[1];
+      return;
+    case PESTLE_KIR_STMATRIX: {
+      const pestle_kir_buffer_t* buffer = pestle_kir_buffer(k, inst->arg[0]);
+      step->a = offset[inst->arg[1]];
+      step->b = offset[inst->arg[2]];
+      step->lanes = pestle_kir_inst(k, inst->arg[2])->lanes;
+      step->place = place[inst->arg[0]];
+      step->count = buffer->count;
+      step->imm = inst->arg[3];
+      return;
+    }
+    case PESTLE_KIR_WGMMA_RA:
+      // Its registers are those of the buffer that they were loaded from.
+      step->target = place[pestle_kir_inst(k, inst->arg[1])->arg[0]] + 1;
+      step->place = place[inst->arg[0]];
+      step->a = offset[inst->arg[1]];
+      step->b = offset[inst->arg[2]];
+      step->imm = inst->arg[3];
       return;
     case PESTLE_KIR_WGMMA:
       step->place = place[inst->arg[0]];

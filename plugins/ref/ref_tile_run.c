@@ -117,6 +117,18 @@ static bool arrive(ref_tiles_t* t, const ref_step_t* s, uint64_t at) {
       t, s, b, 1, s->kind == REF_STEP_MBAR_EXPECT ? -s->imm : 0);
 }
 
+static bool sync_arrive(ref_tiles_t* t, const ref_step_t* s, uint64_t index) {
+  ref_named_t* b = &t->named[index % REF_NAMED];
+  if (b->arrived >= s->imm) {
+    return pestle_ref_plugin_fault(
+        t, s, "more than %lld lanes arrive at barrier %llu", (long long)s->imm,
+        (unsigned long long)index);
+  }
+  ++b->arrived;
+  pestle_ref_plugin_release(t, t->now, b->clock);
+  return true;
+}
+
 // Whether the lane at hand may go past its stop, which no other lane has to
 // reach; false after a fault as well.
 static bool passes(ref_tiles_t* t, uint32_t lane) {
@@ -144,13 +156,15 @@ static bool passes(ref_tiles_t* t, uint32_t lane) {
     case REF_STEP_TILE_FENCE:
       fence(t, lane);
       return true;
+    case REF_STEP_SYNC_ARRIVE:
+      return sync_arrive(t, s, at);
     default:
       return false;
   }
 }
 
 static bool is_alone(const ref_step_t* s) {
-  return s->kind >= REF_STEP_MBAR_INIT && s->kind <= REF_STEP_TILE_FENCE;
+  return s->kind >= REF_STEP_MBAR_INIT && s->kind <= REF_STEP_SYNC_ARRIVE;
 }
 
 // Runs |lane| until it waits or ends. A trap, or 0.
@@ -203,9 +217,16 @@ static bool waits_at(const ref_tiles_t* t, uint32_t lane,
                : s->kind == REF_STEP_SYNC && value_at(t, lane, s->a) == index;
 }
 
-// Such lanes know of each other from here on, and go on.
+// Such lanes know of each other from here on, and go on; of those that arrived
+// too.
 static void meet(ref_tiles_t* t, const ref_step_t* named, int64_t index) {
   pestle_ref_plugin_clear(t, t->joined);
+  if (!named) {
+    ref_named_t* b = &t->named[index % REF_NAMED];
+    pestle_ref_plugin_join(t, t->joined, b->clock);
+    pestle_ref_plugin_clear(t, b->clock);
+    b->arrived = 0;
+  }
   for (uint32_t i = 0; i < t->lanes; ++i) {
     if (waits_at(t, i, named, index))
       pestle_ref_plugin_release(t, i, t->joined);
@@ -235,17 +256,19 @@ static bool some_meet(ref_tiles_t* t, uint32_t lane) {
   int64_t index = value_at(t, lane, s->a), count = 0;
   for (uint32_t i = 0; i < t->lanes; ++i)
     count += waits_at(t, i, NULL, index);
+  count += t->named[index % REF_NAMED].arrived;
   if (count < s->imm) return false;
   meet(t, NULL, index);
   return true;
 }
 
-static bool touch_rows(ref_tiles_t* t, const ref_step_t* s, uint32_t first) {
+static bool touch_rows(ref_tiles_t* t, const ref_step_t* s, uint32_t first,
+                       bool stores) {
   for (uint32_t i = 0; i < 8 * s->lanes; ++i) {
     t->now = first + i;
     if (!pestle_ref_plugin_touch(
             t, s, s->place + (uint64_t)value_at(t, first + i, s->a) * 2, 16,
-            false)) {
+            stores)) {
       return false;
     }
   }
@@ -265,7 +288,13 @@ static bool warp_meets(ref_tiles_t* t, uint32_t first, int32_t* out_trap) {
   } else if (s->kind == REF_STEP_LDMATRIX) {
     within = pestle_ref_plugin_ldmatrix(s, frame_of(t, first), t->frame_size,
                                         count, t->m->scratch);
-    if (within && !touch_rows(t, s, first)) *out_trap = REF_TRAP_TILES;
+    if (within && !touch_rows(t, s, first, false)) *out_trap = REF_TRAP_TILES;
+  } else if (s->kind == REF_STEP_STMATRIX && count == REF_WARP) {
+    within = pestle_ref_plugin_stmatrix(s, frame_of(t, first), t->frame_size,
+                                        t->m->scratch);
+    if (within && !touch_rows(t, s, first, true)) *out_trap = REF_TRAP_TILES;
+  } else if (s->kind == REF_STEP_SG_BALLOT) {
+    pestle_ref_plugin_ballot(s, frame_of(t, first), t->frame_size, count);
   } else {
     return false;
   }
@@ -295,7 +324,7 @@ static bool warpgroup_meets(ref_tiles_t* t, uint32_t group) {
   if (s->kind == REF_STEP_WGMMA) {
     if (!pestle_ref_plugin_wgmma(t, s, first)) return false;
   } else if (s->kind == REF_STEP_WGMMA_FENCE) {
-    g->sums_dirty = 0;
+    g->dirty_count = 0;
   } else if (s->kind == REF_STEP_WGMMA_COMMIT) {
     ++g->batch;
   } else if (s->kind == REF_STEP_WGMMA_WAIT) {
@@ -380,6 +409,10 @@ static void begin(ref_tiles_t* t, unsigned char* at) {
   t->write = (ref_moment_t*)(void*)cut(&at, t->shared_bytes * sizeof *t->write);
   t->read = (ref_moment_t*)(void*)cut(&at, t->shared_bytes * sizeof *t->read);
   t->joined = cut_clock(t, &at);
+  for (uint32_t i = 0; i < REF_NAMED; ++i)
+    t->named[i].clock = cut_clock(t, &at);
+  t->left = (float(*)[REF_ROWS][REF_TAPS])(void*)cut(
+      &at, REF_TICKETS * sizeof *t->left);
   for (uint32_t i = 0; i < REF_MBARS; ++i) {
     t->mbar[i].at = UINT64_MAX;
     t->mbar[i].arrived = cut_clock(t, &at);
@@ -410,7 +443,8 @@ int32_t pestle_ref_plugin_run_tiles(ref_machine_t* m, unsigned char* frames,
   size_t size = 64 * 8 + lanes * sizeof(ref_lane_t) +
                 (t.warpgroups + 1) * sizeof(ref_warpgroup_t) +
                 2 * t.shared_bytes * sizeof(ref_moment_t) +
-                (1 + 2 * REF_MBARS + lanes) * clock;
+                REF_TICKETS * sizeof *t.left +
+                (1 + REF_NAMED + 2 * REF_MBARS + lanes) * clock;
   unsigned char* memory = host->alloc(host->self, size);
   if (!memory) return REF_TRAP_MEMORY;
   memset(memory, 0, size);

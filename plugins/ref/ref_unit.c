@@ -127,6 +127,45 @@ bool pestle_ref_plugin_ldmatrix(const ref_step_t* s, unsigned char* frames,
   return true;
 }
 
+bool pestle_ref_plugin_stmatrix(const ref_step_t* s, unsigned char* frames,
+                                size_t frame_size, unsigned char* shared) {
+  int64_t row[SUBGROUP];
+  for (unsigned i = 0; i < SUBGROUP; ++i) {
+    memcpy(&row[i], frames + i * frame_size + s->a, sizeof row[i]);
+    if (i >= 8 * s->lanes) continue;
+    if (row[i] < 0 || (uint64_t)row[i] >= s->count ||
+        s->count - (uint64_t)row[i] < 8) {
+      return false;
+    }
+  }
+  for (unsigned i = 0; i < SUBGROUP; ++i) {
+    unsigned g = i / 4, t = 2 * (i % 4);
+    for (unsigned q = 0; q < s->lanes; ++q) {
+      uint64_t bits = word_of(frames + i * frame_size + s->b, q);
+      for (unsigned h = 0; h < 2; ++h) {
+        int64_t at = s->imm ? row[8 * q + t + h] + g : row[8 * q + g] + t + h;
+        uint16_t half = (uint16_t)(bits >> 16 * h);
+        memcpy(shared + s->place + 2 * at, &half, sizeof half);
+      }
+    }
+  }
+  return true;
+}
+
+void pestle_ref_plugin_ballot(const ref_step_t* s, unsigned char* frames,
+                              size_t frame_size, uint32_t lanes) {
+  for (uint32_t first = 0; first < lanes; first += SUBGROUP) {
+    uint64_t bits = 0;
+    uint32_t count = lanes - first < SUBGROUP ? lanes - first : SUBGROUP;
+    for (uint32_t i = 0; i < count; ++i) {
+      uint64_t on = word_of(frames + (first + i) * frame_size + s->a, 0);
+      bits |= (uint64_t)(on != 0) << i;
+    }
+    for (uint32_t i = 0; i < count; ++i)
+      memcpy(frames + (first + i) * frame_size + s->out, &bits, sizeof bits);
+  }
+}
+
 // --- Powers of two ---
 
 void pestle_ref_plugin_scale(void* out_, const void* a_, const void* b_,

@@ -52,6 +52,20 @@ static inline T __shfl_xor_sync(unsigned, T v, int mask) {
   simt->exchange(&v, sizeof v, unsigned(mask));
   return v;
 }
+static inline unsigned __ballot_sync(unsigned, bool on) {
+  unsigned char own = on, all[32];
+  unsigned bits = 0;
+  simt->gather(&own, 1, all);
+  for (unsigned i = 0; i < 32; ++i)
+    bits |= unsigned(all[i] != 0) << i;
+  return bits;
+}
+// Lanes take turns where they meet: here none comes between.
+static inline int atomicAdd(int* at, int value) {
+  int before = *at;
+  *at = int(unsigned(before) + unsigned(value));
+  return before;
+}
 template <class D, class S>
 static inline D pestle_same_bits(S s) {
   D d;

@@ -371,6 +371,72 @@ static void test_units(void** state) {
   }
 }
 
+// Products of warpgroups in registers, words of a subgroup, sums by all lanes.
+static void test_warpgroups(void** state) {
+  (void)state;
+  const char* const head =
+      "kernel @k(\n    @g : global i32[8],\n    @r : global i32[8] readonly,\n"
+      "    @t : shared bf16[4096] align 1024,\n    @n : shared i32[8],\n"
+      "    @sums : private f32x4[8],\n    @few : private f32[8],\n"
+      "    @words : private ui32x4[2]) {\n"
+      "%0 = const 0 : index\n%1 = const 1 : index\n%8 = const 8 : index\n"
+      "%128 = const 128 : index\n%32 = const 32 : index\n"
+      "%90 = const 0 : ui32x4\n%91 = const 7 : i32\n%96 = const 1 : i1\n"
+      "%97 = for %0 to %1 step 1 group.x : index {\n"
+      "%98 = for %0 to %128 step 1 lane.x : index {\n"
+      "%99 = ref @t, %0 : addr\n%100 = load @words[%1] : ui32x4 align 16\n"
+      "%101 = divide %98, %32 : index\n%102 = eq %101, %0 : i1\n"
+      "%103 = remainder %98, %32 : index\n%104 = eq %103, %0 : i1\n";
+  static const struct {
+    const char *body, *rule;  // NULL: it is sound
+  } rows[] = {
+      {"wgmma @sums, %99, %99, 64\n", NULL},
+      {"wgmma @sums, %99, %99, 524352\n", NULL},    // 64, zero
+      {"wgmma @sums, %99, %99, 16777280\n", NULL},  // 64, rows of 64 bytes
+      {"wgmma @sums, %99, %99, 50331712\n", "no such swizzle"},
+      {"wgmma @sums, %99, %99, 16908352\n", "no such swizzle"},
+      {"wgmma @sums, %99, %99, 1048640\n", "operands are f16 or bf16"},
+      {"wgmma @few, %99, %99, 64\n", "n / 2 private f32"},
+      {"wgmma_ra @sums, %100, %99, 131136\n", NULL},  // 64, b transposed
+      {"wgmma_ra @sums, %100, %99, 65600\n", "cannot be transposed"},
+      {"wgmma_ra @sums, %90, %99, 64\n", "loaded from a private buffer"},
+      {"wgmma_ra @sums, %99, %99, 64\n", "operand 1 is"},
+      {"sync_arrive %1, 128\n", NULL},
+      {"sync_arrive %91, 128\n", "operand 0 is"},
+      {"stmatrix @t, %8, %100, 0\n", NULL},
+      {"if %102 {\nstmatrix @t, %8, %100, 1\n}\n", NULL},
+      {"if %104 {\nstmatrix @t, %8, %100, 1\n}\n", "not every lane gets here"},
+      {"stmatrix @n, %0, %100, 0\n", "elements of two bytes"},
+      {"stmatrix @t, %0, %91, 0\n", "operand 2 is"},
+      {"%105 = sg_ballot %96 : ui32\n", NULL},
+      {"if %102 {\n%105 = sg_ballot %104 : ui32\n}\n", NULL},
+      {"if %104 {\n%105 = sg_ballot %96 : ui32\n}\n", "not every lane"},
+      {"%105 = sg_ballot %91 : ui32\n", "operand 0 is"},
+      {"%105 = sg_ballot %96 : i32\n", "one word of ui32"},
+      {"if %102 {\n%105 = sg_reduce %91, add, 32 : i32\n}\n", NULL},
+      {"if %102 {\nbarrier\n}\n", "not every lane gets here"},
+      {"%105 = atomic_add @g, %1, %91 : i32\n", NULL},
+      {"%105 = atomic_add @n, %1, %91 : i32\n", NULL},
+      {"%105 = atomic_add @g, %8, %91 : i32\n", "leave @g"},
+      {"%105 = atomic_add @r, %1, %91 : i32\n", "may be written"},
+      {"%105 = atomic_add @t, %1, %91 : i32\n", "adds to an i32"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    char text[2048];
+    pestle_kir_builder_t k;
+    snprintf(text, sizeof text, "%s%s}\n}\n}\n", head, rows[i].body);
+    assert_ok(pestle_kir_parse(pestle_allocator_system(), text, strlen(text),
+                               "body", &k));
+    pestle_status_t status = pestle_kir_verify(&k.view);
+    if (rows[i].rule) {
+      assert_error(status, INTERNAL, rows[i].rule);
+    } else {
+      assert_ok(status);
+    }
+    pestle_kir_deinit(&k);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_structure),
@@ -383,6 +449,7 @@ int main(void) {
       cmocka_unit_test(test_private),
       cmocka_unit_test(test_joined_bits),
       cmocka_unit_test(test_units),
+      cmocka_unit_test(test_warpgroups),
       cmocka_unit_test(test_matrix_registers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of warpgroups, as CUDA C for sm_90a. To the compiler a product is done
+// where it stands, but its sums are made, and tile a is read, up to a wait. So
+// registers are named again, by a statement without instructions, before the
+// fence of the products that use them and behind the wait for those: no write of
+// them moves past the one, no read before the other.
+#include "plugins/common/c_printer_internal.h"
+
+static bool is_wgmma(const pestle_kir_inst_t* n) {
+  return n->op == PESTLE_KIR_WGMMA || n->op == PESTLE_KIR_WGMMA_RA;
+}
+
+// --- Functions ---
+
+static const char* name_of(c_printer_t* p, const pestle_kir_inst_t* n) {
+  uint32_t how = n->arg[3];
+  return pestle_c_printer_format(
+      p, "pestle_wgmma_%s%s_n%u_%s%s",
+      n->op == PESTLE_KIR_WGMMA_RA          ? "r"
+      : how & PESTLE_KIR_WGMMA_A_TRANSPOSED ? "t"
+                                            : "n",
+      how & PESTLE_KIR_WGMMA_B_TRANSPOSED ? "t" : "n",
+      (unsigned)(how & PESTLE_KIR_WGMMA_N),
+      how & PESTLE_KIR_WGMMA_F16 ? "f16" : "bf16",
+      how & PESTLE_KIR_WGMMA_ZERO ? "_zero" : "");
+}
+
+static void put_function(c_printer_t* p, const pestle_kir_inst_t* n,
+                         pestle_plugin_text_t* out) {
+  uint32_t how = n->arg[3];
+  bool in_registers = n->op == PESTLE_KIR_WGMMA_RA;
+  unsigned wide = how & PESTLE_KIR_WGMMA_N, sums = wide / 2;
+  const char* type = how & PESTLE_KIR_WGMMA_F16 ? "f16" : "bf16";
+  pestle_plugin_text_format(
+      out,
+      "static __device__ __forceinline__ void %s(\n"
+      "    float (&d)[%u], %s, unsigned long long b) {\n"
+      "  asm volatile(\"wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s \"\n"
+      "      \"{",
+      name_of(p, n), sums,
+      in_registers ? "unsigned int a0, unsigned int a1, unsigned int a2,\n"
+                     "    unsigned int a3"
+                   : "unsigned long long a",
+      wide, type, type);
+  for (unsigned i = 0; i < sums; ++i)
+    pestle_plugin_text_format(out, "%s%%%u", i ? ", " : "", i);
+  if (in_registers) {
+    pestle_plugin_text_format(out, "}, {%%%u, %%%u, %%%u, %%%u}, %%%u, ", sums,
+                              sums + 1, sums + 2, sums + 3, sums + 4);
+  } else {
+    pestle_plugin_text_format(out, "}, %%%u, %%%u, ", sums, sums + 1);
+  }
+  pestle_plugin_text_format(out, "%d, 1, 1",
+                            how & PESTLE_KIR_WGMMA_ZERO ? 0 : 1);
+  if (!in_registers) {
+    pestle_plugin_text_format(out, ", %d",
+                              how & PESTLE_KIR_WGMMA_A_TRANSPOSED ? 1 : 0);
+  }
+  pestle_plugin_text_format(
+      out, ", %d;\"\n      : ", how & PESTLE_KIR_WGMMA_B_TRANSPOSED ? 1 : 0);
+  for (unsigned i = 0; i < sums; ++i)
+    pestle_plugin_text_format(out, "%s\"%cf\"(d[%u])", i ? ", " : "",
+                              how & PESTLE_KIR_WGMMA_ZERO ? '=' : '+', i);
+  pestle_plugin_text_put(
+      out, in_registers ? "\n      : \"r\"(a0), \"r\"(a1), \"r\"(a2), "
+                          "\"r\"(a3), \"l\"(b));\n}\n"
+                        : "\n      : \"l\"(a), \"l\"(b));\n}\n");
+}
+
+static const char pins[] =
+    "template <int n>\n"
+    "static __device__ __forceinline__ void pestle_pin(float (&d)[n]) {\n"
+    "#pragma unroll\n"
+    "  for (int i = 0; i < n; ++i) asm volatile(\"\" : \"+f\"(d[i]));\n"
+    "}\n"
+    "template <int n>\n"
+    "static __device__ __forceinline__ void pestle_pin(unsigned int (&d)[n]) "
+    "{\n"
+    "#pragma unroll\n"
+    "  for (int i = 0; i < n; ++i) asm volatile(\"\" : \"+r\"(d[i]));\n"
+    "}\n";
+
+static bool same_function(const pestle_kir_inst_t* a,
+                          const pestle_kir_inst_t* b) {
+  return is_wgmma(a) && a->op == b->op &&
+         (a->arg[3] & ~(uint32_t)PESTLE_KIR_WGMMA_SWIZZLE) ==
+             (b->arg[3] & ~(uint32_t)PESTLE_KIR_WGMMA_SWIZZLE);
+}
+
+void pestle_c_printer_wgmma_functions(c_printer_t* p,
+                                      pestle_plugin_text_t* out) {
+  bool any = false;
+  for (uint32_t i = 0; i < p->k->inst_count; ++i) {
+    const pestle_kir_inst_t* n = c_printer_inst(p, i);
+    bool known = !is_wgmma(n);
+    for (uint32_t j = 0; j < i && !known; ++j)
+      known = same_function(c_printer_inst(p, j), n);
+    if (known) continue;
+    if (!any) pestle_plugin_text_put(out, pins);
+    any = true;
+    put_function(p, n, out);
+  }
+}
+
+// --- Which registers products use ---
+
+enum { MOST_PINNED = 16 };
+
+// Whether |buffer| was not among those |seen|, and is now.
+static bool hide(uint32_t buffer, uint32_t* seen, uint32_t* count) {
+  for (uint32_t i = 0; i < *count; ++i)
+    if (seen[i] == buffer) return false;
+  if (*count == MOST_PINNED) return false;
+  seen[(*count)++] = buffer;
+  return true;
+}
+
+static void pin(c_printer_t* p, uint32_t buffer, uint32_t* seen,
+                uint32_t* count) {
+  if (hide(buffer, seen, count))
+    pestle_c_printer_line(p, "pestle_pin(%s);", p->name[buffer]);
+}
+
+static void pin_registers(c_printer_t* p, const pestle_kir_inst_t* n,
+                          uint32_t* seen, uint32_t* count) {
+  pin(p, n->arg[0], seen, count);
+  if (n->op == PESTLE_KIR_WGMMA_RA)
+    pin(p, c_printer_inst(p, n->arg[1])->arg[0], seen, count);
+}
+
+// Of the products up to the next commit, but for sums that begin as a product.
+static void pin_next(c_printer_t* p, uint32_t id) {
+  uint32_t seen[MOST_PINNED], count = 0;
+  for (uint32_t i = id + 1; i < p->k->inst_count; ++i) {
+    const pestle_kir_inst_t* n = c_printer_inst(p, i);
+    if (n->op == PESTLE_KIR_WGMMA_COMMIT) return;
+    if (!is_wgmma(n)) continue;
+    if (n->arg[3] & PESTLE_KIR_WGMMA_ZERO) hide(n->arg[0], seen, &count);
+    pin_registers(p, n, seen, &count);
+  }
+}
+
+// Of those that are done: of all batches but the |most| last ones that stand
+// before, up to a wait for all. What the last ones use is theirs still.
+static void pin_done(c_printer_t* p, uint32_t id, uint32_t most) {
+  uint32_t seen[MOST_PINNED], count = 0, batches = 0;
+  for (uint32_t i = id; i-- > 0;) {
+    const pestle_kir_inst_t* n = c_printer_inst(p, i);
+    if (n->op == PESTLE_KIR_WGMMA_WAIT && !n->arg[0]) return;
+    if (n->op == PESTLE_KIR_WGMMA_COMMIT) ++batches;
+    if (!is_wgmma(n)) continue;
+    if (batches > most) {
+      pin_registers(p, n, seen, &count);
+    } else {
+      hide(n->arg[0], seen, &count);
+    }
+  }
+}
+
+// --- Instructions ---
+
+static const char* value(c_printer_t* p, uint32_t id) {
+  return pestle_c_printer_bare(p, pestle_c_printer_get(p, id, 0));
+}
+
+static const char* tile(c_printer_t* p, uint32_t at, uint32_t how,
+                        bool transposed) {
+  unsigned swizzle =
+      (how & PESTLE_KIR_WGMMA_SWIZZLE) / (unsigned)PESTLE_KIR_WGMMA_SWIZZLE_64;
+  // Columns of a transposed tile are 64 rows of 128 bytes apart.
+  return pestle_c_printer_format(p, "pestle_tile(%s, %s, %u, %u)", value(p, at),
+                                 transposed ? "512" : "1", 64u >> swizzle,
+                                 swizzle + 1);
+}
+
+static void product(c_printer_t* p, const pestle_kir_inst_t* n) {
+  uint32_t how = n->arg[3];
+  const char* a = "";
+  if (n->op == PESTLE_KIR_WGMMA_RA) {
+    for (unsigned l = 0; l < 4; ++l) {
+      const char* word = pestle_c_printer_get(p, n->arg[1], l);
+      a = pestle_c_printer_format(p, "%s%s%s", a, l ? ", " : "",
+                                  pestle_c_printer_bare(p, word));
+    }
+  } else {
+    a = tile(p, n->arg[1], how, how & PESTLE_KIR_WGMMA_A_TRANSPOSED);
+  }
+  pestle_c_printer_line(
+      p, "%s(%s, %s, %s);", name_of(p, n), p->name[n->arg[0]], a,
+      tile(p, n->arg[2], how, how & PESTLE_KIR_WGMMA_B_TRANSPOSED));
+}
+
+void pestle_c_printer_wgmma(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
+  if (n->op == PESTLE_KIR_WGMMA_FENCE) {
+    pin_next(p, id);
+    pestle_c_printer_line(
+        p, "asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");");
+  } else if (n->op == PESTLE_KIR_WGMMA_COMMIT) {
+    pestle_c_printer_line(
+        p,
+        "asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: "
+        "\"memory\");");
+  } else if (n->op == PESTLE_KIR_WGMMA_WAIT) {
+    pestle_c_printer_line(p,
+                          "asm volatile(\"wgmma.wait_group.sync.aligned %u;\" "
+                          "::: \"memory\");",
+                          n->arg[0]);
+    pin_done(p, id, n->arg[0]);
+  } else {
+    product(p, n);
+  }
+}
