@@ -114,6 +114,7 @@ PJRT_Error* pestle_pjrt_spread_devices(pestle_pjrt_program_t* p) {
   // The bytes were the caller's.
   o->assignment = NULL;
   o->assignment_size = 0;
+  o->dump = (pestle_str_t){"", 0};
   return write_assignment(p, o->replicas, o->partitions);
 }
 

@@ -87,10 +87,17 @@ static pestle_status_t leave_parts(pestle_bytecode_builder_t* b,
   size_t count;
   PESTLE_TRY(pestle_bytecode_result_types(b, op, &types, &count));
   if (count != returned->count) return NULL;  // binding the results will say so
-  for (size_t i = 0; i < count; ++i) {
-    PESTLE_TRY(pestle_localise_leave(&place->builder, returned->values[i],
-                                     pestle_sharding_of_list(s->out, i),
-                                     s->axes, &types[i], &returned->values[i]));
+  // A token has an entry in the list, and is no value.
+  for (uint32_t r = 0, i = 0; r < op->result_count; ++r) {
+    const pestle_bytecode_type_t* type;
+    PESTLE_TRY(pestle_bytecode_type(&b->decoder, op->result_types[r], &type));
+    if (type->leaves == 1) {
+      PESTLE_TRY(pestle_localise_leave(&place->builder, returned->values[i],
+                                       pestle_sharding_of_list(s->out, r),
+                                       s->axes, &types[i],
+                                       &returned->values[i]));
+    }
+    i += type->leaves;
   }
   return NULL;
 }

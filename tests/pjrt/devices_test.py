@@ -54,6 +54,24 @@ def case(f):
 
 
 @case
+def ordered_callbacks():
+    # A token goes in and out of the computation, with a sharding of its own.
+    import jax.experimental
+    seen = []
+
+    def f(a, b):
+        jax.experimental.io_callback(lambda v: seen.append(np.array(v)), (), a, ordered=True)
+        return a + b[..., None]
+
+    both(sm(f, (P(None, "i"), P()), P(None, "i")), x.T.copy(), np.arange(4, dtype=np.float32))
+    jax.effects_barrier()
+    assert len(seen) == 2 * n, len(seen)
+    parts = np.split(x.T, n, axis=1)
+    for part in parts:
+        assert sum(np.array_equal(part, s) for s in seen) == 2
+
+
+@case
 def psum():
     both(sm(lambda a: L.psum(a, "i"), P("i"), P()), x, rtol=1e-6)
 
