@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Composites for which the target has a kernel of their own become a group each, which
-// code generation writes as a whole (codegen/direct/direct_attention_grad.c). The others
+// code generation writes as a whole (codegen/direct/direct_attention_grad.c and
+// direct_norm_grad.c). The others
 // were expanded by expand_composites, which asks pestle_pass_is_whole() too.
 //
 //   %0:3 = pestle.attention_grad(%q, %k, %v, %y, %c, %mask)
@@ -20,6 +21,7 @@ enum {
   BLOCK = 64,
   // Longer rows of scores than a core's cache holds are better made in a scan.
   MOST_BLOCK_BYTES = 4 << 20,
+  MOST_ROW_BYTES = 512 << 10,
   GRADIENTS = 3,
 };
 
@@ -58,6 +60,19 @@ static bool is_whole_attention_grad(const pestle_pass_context_t* ctx,
          has_groups(ctx, q);
 }
 
+// Rows and their sums stay in a core's cache.
+static bool is_whole_norm_grad(const pestle_pass_context_t* ctx,
+                               const pestle_node_t* node) {
+  const pestle_type_t* x = pestle_node_operand(node, 0)->type;
+  int64_t length = pestle_type_count(pestle_node_operand(node, 1)->type);
+  int64_t bytes = 2 * (length + (int64_t)ctx->caps->vector_bytes) *
+                  (int64_t)pestle_dtype_size(PESTLE_F32);
+  return x->dtype == PESTLE_F32 && pestle_type_count(x) > 0 &&
+         ctx->caps->vector_bytes >= LEAST_LANES * sizeof(float) &&
+         length >= LEAST_EXTENT && bytes <= MOST_ROW_BYTES &&
+         bytes <= (int64_t)ctx->caps->scratch_bytes;
+}
+
 bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
                           const pestle_node_t* node) {
   if (ctx->options->numerics == PESTLE_NUMERICS_STRICT ||
@@ -69,6 +84,7 @@ bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
       return false;
     }
   }
+  if (node->op == PESTLE_OP_NORM_GRAD) return is_whole_norm_grad(ctx, node);
   return node->op == PESTLE_OP_ATTENTION_GRAD &&
          is_whole_attention_grad(ctx, node);
 }
@@ -140,7 +156,8 @@ static pestle_status_t wrap(const pestle_pass_context_t* ctx,
   pestle_copier_init(pestle_context_allocator(ctx->context), inside, &copier);
   pestle_status_t status = copy_inside(&copier, node, operands, results);
   pestle_copier_deinit(&copier);
-  pestle_attr_t label = PESTLE_SET_STR(label, "attention_grad");
+  pestle_attr_t label = PESTLE_SET_STR(
+      label, node->op == PESTLE_OP_NORM_GRAD ? "norm_grad" : "attention_grad");
   if (!status) {
     status = pestle_node_create(
         &f.builder,

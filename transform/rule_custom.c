@@ -181,6 +181,10 @@ void pestle_custom_transpose(pestle_transposer_t* x, pestle_node_t* node,
     pestle_attention_pull(x, node, count, ct[0]);
     return;
   }
+  if (pulled && is_of(node, PESTLE_PULLED_NORM)) {
+    pestle_norm_pull(x, node, count, ct[0]);
+    return;
+  }
   if (pulled && is_of(node, PESTLE_CHECKPOINT)) {
     pestle_checkpoint_pull(x, node, count, ct);
     return;

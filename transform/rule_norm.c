@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax and norms: what their tangents are over whole rows, in a few ops that become
 // one kernel, and whose transposed is as short. Computed in f32 at least, rounded once.
+//
+// The tangent in reverse mode of a norm over the last axes would be an op that has no meaning
+// but to be transposed (rule_custom.c says more of such): its cotangents are one op, norm_grad.
 #include "base/fault.h"
 #include "transform/transform.h"
 
@@ -20,15 +23,19 @@ static pv_t* sums(pestle_formula_t* f, pv_t* a, pestle_i64s_t axes) {
   return pestle_spread_axes(f, sum, a->type, axes);
 }
 
-// The same of their mean.
-static pv_t* means(pestle_formula_t* f, pv_t* a, pestle_i64s_t axes) {
+// Its mean, a number a row; repeated along the row.
+static pv_t* mean(pestle_formula_t* f, pv_t* a, pestle_i64s_t axes) {
   double count = 1;
   if (!a) return NULL;
   for (size_t i = 0; i < axes.count; ++i)
     count *= (double)a->type->dims[axes.data[i]];
   pv_t* sum = pestle_f_reduce(f, PESTLE_OP_ADD, a, axes, 0);
-  sum = sum ? pestle_f_divide(f, sum, pestle_f_splat(f, sum, count)) : NULL;
-  return pestle_spread_axes(f, sum, a->type, axes);
+  return sum ? pestle_f_divide(f, sum, pestle_f_splat(f, sum, count)) : NULL;
+}
+
+static pv_t* means(pestle_formula_t* f, pv_t* a, pestle_i64s_t axes) {
+  pv_t* sum = mean(f, a, axes);
+  return sum ? pestle_spread_axes(f, sum, a->type, axes) : NULL;
 }
 
 static void finish(pestle_formula_t* f, const pestle_node_t* node, pv_t* a,
@@ -78,9 +85,10 @@ void pestle_jvp_logsumexp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
 static pv_t* normalised(pestle_formula_t* f, const pestle_node_t* node, pv_t* x,
                         pv_t** out_rate) {
   pestle_i64s_t axes = PESTLE_NODE_I64S(node, dimensions);
-  pv_t* size = means(f, pestle_f_multiply(f, x, x), axes);
-  size = pestle_f_plus(f, size, PESTLE_NODE_F64(node, epsilon));
-  *out_rate = pestle_f_rsqrt(f, size);
+  pv_t* size = mean(f, pestle_f_multiply(f, x, x), axes);
+  size = size ? pestle_f_plus(f, size, PESTLE_NODE_F64(node, epsilon)) : NULL;
+  size = pestle_f_rsqrt(f, size);
+  *out_rate = size ? pestle_spread_axes(f, size, x->type, axes) : NULL;
   return pestle_f_multiply(f, x, *out_rate);
 }
 
@@ -113,11 +121,68 @@ static pv_t* tangent_of_row(pestle_formula_t* f, pv_t* t, pv_t* h, pv_t* rate,
   return pestle_f_multiply(f, rate, d);
 }
 
+// Sums of rows come in blocks of so many at least, which are so many at most: what shares
+// the rows among cores follows from the shape alone.
+enum { LEAST_ROWS = 16, MOST_BLOCKS = 64 };
+
+static int64_t rows_of(const pestle_node_t* norm) {
+  const pestle_type_t* x = operand(norm, 0)->type;
+  pestle_i64s_t axes = PESTLE_NODE_I64S(norm, dimensions);
+  int64_t rows = 1;
+  for (int32_t d = 0; d < x->rank - (int32_t)axes.count; ++d)
+    rows *= x->dims[d];
+  return rows;
+}
+
+// Over the last axes, and where its source can be read.
+static bool is_pulled(const pestle_jvp_t* j, const pestle_node_t* norm) {
+  pestle_i64s_t axes = PESTLE_NODE_I64S(norm, dimensions);
+  const pestle_type_t* x = operand(norm, 0)->type;
+  int64_t first = x->rank - (int64_t)axes.count;
+  if (!j->is_whole || norm->block != j->function->body->block) return false;
+  return axes.count && axes.data[0] == first && rows_of(norm) > 0 &&
+         (first || x->rank < PESTLE_MAX_RANK);
+}
+
+void pestle_norm_pull(pestle_transposer_t* x, const pestle_node_t* node,
+                      uint32_t count, pv_t* ct) {
+  pestle_formula_t* f = &x->f;
+  const pestle_node_t* norm = pestle_node_operand(node, count)->node;
+  pv_t* operands[] = {operand(node, 0), operand(node, 1), ct};
+  pestle_i64s_t axes = PESTLE_NODE_I64S(norm, dimensions);
+  int64_t blocks = rows_of(norm) / LEAST_ROWS, first = 0;
+  blocks = blocks < 1 ? 1 : blocks > MOST_BLOCKS ? MOST_BLOCKS : blocks;
+  pestle_attr_t attrs[] = {
+      PESTLE_SET_I64(dimension, axes.data[0]),
+      PESTLE_SET_F64(epsilon, PESTLE_NODE_F64(norm, epsilon)),
+      PESTLE_SET_BOOL(centred, norm->op == PESTLE_OP_LAYER_NORM),
+      PESTLE_SET_I64(blocks, blocks)};
+  pestle_node_t* grad =
+      pestle_f_node(f, &(pestle_node_spec_t){.op = PESTLE_OP_NORM_GRAD,
+                                             .operands = operands,
+                                             .operand_count = 3,
+                                             .attrs = attrs,
+                                             .attr_count = 4});
+  for (uint32_t r = 0; grad && r < grad->result_count; ++r) {
+    pv_t* y = pestle_node_result(grad, r);
+    if (!pestle_is_linear(x, operand(node, count + 1 + r))) continue;
+    if (r) {
+      y = pestle_f_reduce(f, PESTLE_OP_ADD, y, (pestle_i64s_t){&first, 1}, 0);
+      y = pestle_f_convert(f, y, ct->type->dtype);
+    }
+    pestle_cotangent_add(x, node, count + 1 + r, y);
+  }
+}
+
 static void jvp_norm(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
-                     bool is_centred) {
+                     pv_t** out, bool is_centred) {
   pestle_formula_t* f = &j->f;
   pestle_i64s_t axes = PESTLE_NODE_I64S(node, dimensions);
   pv_t *terms[3] = {NULL}, *rate;
+  if (is_pulled(j, node)) {
+    pestle_pull_back(j, node, PESTLE_PULLED_NORM, t, out);
+    return;
+  }
   pv_t* x = wide(f, operand(node, 0));
   if (is_centred) x = pestle_f_subtract(f, x, means(f, x, axes));
   pv_t* h = normalised(f, node, x, &rate);
@@ -137,12 +202,10 @@ static void jvp_norm(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
 
 void pestle_jvp_layer_norm(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                            pv_t** out) {
-  (void)out;
-  jvp_norm(j, node, t, true);
+  jvp_norm(j, node, t, out, true);
 }
 
 void pestle_jvp_rms_norm(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                          pv_t** out) {
-  (void)out;
-  jvp_norm(j, node, t, false);
+  jvp_norm(j, node, t, out, false);
 }

@@ -266,6 +266,10 @@ bool pestle_custom_has_vmap(pestle_vmap_t* v, const pestle_node_t* node);
 // cotangent.
 void pestle_attention_pull(pestle_transposer_t* x, const pestle_node_t* node,
                            uint32_t count, pv_t* ct);
+#define PESTLE_PULLED_NORM "pestle.norm"
+// The same of a norm over the last axes (rule_norm.c).
+void pestle_norm_pull(pestle_transposer_t* x, const pestle_node_t* node,
+                      uint32_t count, pv_t* ct);
 // The rules, as those of rows.
 void pestle_custom_jvp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                        pv_t** out);

@@ -9,7 +9,9 @@ const pestle_node_t* pestle_direct_whole_of(const pestle_node_t* node) {
   const pestle_node_t* scan = pestle_direct_scan_of(node);
   if (scan || node->op != PESTLE_OP_FUSION) return scan;
   const pestle_node_t* last = pestle_node_body(node, 0)->last->prev;
-  return last && last->op == PESTLE_OP_ATTENTION_GRAD ? last : NULL;
+  bool is_whole = last && (last->op == PESTLE_OP_ATTENTION_GRAD ||
+                           last->op == PESTLE_OP_NORM_GRAD);
+  return is_whole ? last : NULL;
 }
 
 bool pestle_direct_is_idle(const pestle_node_t* node) {
@@ -28,9 +30,10 @@ bool pestle_direct_is_idle(const pestle_node_t* node) {
 
 static pestle_status_t emit(pestle_direct_t* d) {
   const pestle_node_t* whole = pestle_direct_whole_of(d->node);
+  if (whole && whole->op == PESTLE_OP_SCAN) return pestle_direct_scan(d);
   if (whole) {
-    return whole->op == PESTLE_OP_SCAN ? pestle_direct_scan(d)
-                                       : pestle_direct_attention_grad(d);
+    return whole->op == PESTLE_OP_NORM_GRAD ? pestle_direct_norm_grad(d)
+                                            : pestle_direct_attention_grad(d);
   }
   switch ((int)d->node->op) {
 #define PESTLE_ROW_DIRECT(NAME, op) \
