@@ -186,6 +186,37 @@ static PyObject* item_of(PyObject* list, Py_ssize_t i) {
   return item;
 }
 
+static bool join_dtype(nest_t* nest, pestle_dtype_t dtype) {
+  if (nest->dtype != PESTLE_NONE) {
+    return pestle_py_ok(pestle_dtype_promote(nest->dtype, dtype, &nest->dtype));
+  }
+  nest->dtype = dtype;
+  return true;
+}
+
+// Whether |object| is a number of NumPy's, or an array of rank 0 of another library,
+// of a dtype that is known.
+static bool is_foreign_scalar(PyObject* object, pestle_dtype_t* out_dtype) {
+  PyObject* shape = PyObject_GetAttrString(object, "shape");
+  PyObject* dtype = PyObject_GetAttrString(object, "dtype");
+  bool fine = shape && dtype && PyTuple_Check(shape) && !PyTuple_Size(shape) &&
+              pestle_py_as_dtype(dtype, out_dtype);
+  Py_XDECREF(shape);
+  Py_XDECREF(dtype);
+  PyErr_Clear();
+  return fine;
+}
+
+// An element as a number that is encoded: of an array its only one.
+static PyObject* number_of(PyObject* object, pestle_dtype_t dtype) {
+  if (pestle_py_is_array(object)) return pestle_py_item(object, NULL);
+  bool is_own = pestle_py_number_kind(object) ||
+                !pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX);
+  return is_own ? Py_NewRef(object)
+                : PyObject_CallFunctionObjArgs((PyObject*)&PyComplex_Type,
+                                               object, NULL);
+}
+
 static bool look_at_leaf(nest_t* nest, PyObject* object) {
   unsigned kind = pestle_py_number_kind(object);
   if (!kind && pestle_py_is_array(object)) {
@@ -193,15 +224,18 @@ static bool look_at_leaf(nest_t* nest, PyObject* object) {
     pestle_dtype_t dtype = pestle_array_type(array).dtype;
     nest->stacks = pestle_array_type(array).rank ||
                    pestle_array_state(array) == PESTLE_ARRAY_TRACED;
-    if (nest->stacks) return false;
-    return pestle_py_ok(
-        nest->dtype == PESTLE_NONE
-            ? (nest->dtype = dtype, NULL)
-            : pestle_dtype_promote(nest->dtype, dtype, &nest->dtype));
+    return !nest->stacks && join_dtype(nest, dtype);
   }
   nest->kinds |= kind;
-  if (kind || PyIndex_Check(object)) {
-    nest->kinds |= kind ? kind : PESTLE_KIND_SIGNED;
+  if (kind) return true;
+  if (PyObject_HasAttrString(object, "__array__") ||
+      PyObject_HasAttrString(object, "__dlpack__")) {
+    pestle_dtype_t dtype;
+    nest->stacks = !is_foreign_scalar(object, &dtype);
+    return !nest->stacks && join_dtype(nest, dtype);
+  }
+  if (PyIndex_Check(object)) {
+    nest->kinds |= PESTLE_KIND_SIGNED;
     return true;
   }
   PyErr_Format(PyExc_TypeError, "%R is no number", object);
@@ -239,11 +273,10 @@ static bool write_nest(nest_t* nest, PyObject* object, int32_t depth) {
   if (is_sequence(object) != (depth < nest->type.rank)) return ragged();
   if (!is_sequence(object)) {
     unsigned char bytes[16];
-    PyObject* item =
-        pestle_py_is_array(object) ? pestle_py_item(object, NULL) : NULL;
-    if (pestle_py_is_array(object) && !item) return false;
-    bool fine = pestle_py_encode(item ? item : object, nest->type.dtype, bytes);
-    Py_XDECREF(item);
+    PyObject* item = number_of(object, nest->type.dtype);
+    if (!item) return false;
+    bool fine = pestle_py_encode(item, nest->type.dtype, bytes);
+    Py_DECREF(item);
     memcpy(nest->data, bytes, nest->size);
     nest->data += nest->size;
     return fine;

@@ -56,7 +56,8 @@ static pestle_array_t* read_other(const pestle_py_jit_t* self,
     call->has_other = true;
     PyErr_Format(PyExc_TypeError,
                  "argument %R is neither an array nor a number: name it in "
-                 "static_argnums or static_argnames",
+                 "static_argnums or static_argnames, or make its type a tree "
+                 "by pestle.tree.register()",
                  leaf);
     return NULL;
   }

@@ -63,7 +63,7 @@ static PyObject* to_array(PyObject* leaf) {
   if (!pestle_py_number_kind(leaf) && !PyObject_CheckBuffer(leaf)) {
     PyErr_Format(PyExc_TypeError,
                  "the function returns %R: results are arrays, numbers and "
-                 "trees of them",
+                 "trees of them, which pestle.tree.register() makes of types",
                  leaf);
     return NULL;
   }

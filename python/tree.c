@@ -235,9 +235,22 @@ static bool is_of_jax(PyObject* object) {
   return modules && PyDict_GetItemString(modules, "jax.tree_util");
 }
 
+// The functions of a registered type, borrowed; NULL, and perhaps an exception. Those of
+// collections are registered when the first dict comes that is no dict by its type.
+static PyObject* functions_of(PyObject* object) {
+  static bool has_dicts;
+  PyObject* type = (PyObject*)Py_TYPE(object);
+  if (!has_dicts && PyDict_Check(object)) {
+    PyObject* done = pestle_py_hook("dict_nodes", NULL, 0);
+    if (!done) return NULL;
+    Py_DECREF(done);
+    has_dicts = true;
+  }
+  return PyDict_GetItemWithError(pestle_py.nodes, type);
+}
+
 static bool flatten_other(pestle_tree_t* tree, PyObject* object) {
-  PyObject* functions =
-      PyDict_GetItemWithError(pestle_py.nodes, (PyObject*)Py_TYPE(object));
+  PyObject* functions = functions_of(object);
   if (functions) return flatten_node(tree, object, functions);
   if (PyErr_Occurred()) return false;
   if (is_of_jax(object)) {

@@ -126,6 +126,15 @@ def moveaxis_to(x, count):
     return transpose_to(x, (*range(first, x.ndim), *range(first)))
 
 
+def fold_sum(x, axes):
+    """x without axes: sums, which begin with -0, so that the one of -0 alone is -0; the
+    one of nothing is 0."""
+    y = c.fold("add", x, axes)
+    if not x.size and not count_of(x.shape[a] for a in axes):
+        return c.full(y.shape, 0, y.dtype, y.device)
+    return y
+
+
 def iota(shape, axis, dtype, device=None):
     return apply("iota", (), {"iota_dimension": axis}, dtype, shape, None, device)
 

@@ -68,6 +68,23 @@ def _index(name, *args):
     return getattr(file, name)(*args)
 
 
+def _dict_nodes():
+    """OrderedDict, whose order is a part of it, and defaultdict are trees."""
+    from collections import OrderedDict, defaultdict
+
+    def flatten_default(d):
+        try:
+            keys = sorted(d)
+        except TypeError:  # keys without an order
+            keys = list(d)
+        return [d[k] for k in keys], (d.default_factory, tuple(keys))
+
+    c.tree_register(OrderedDict, lambda d: (list(d.values()), tuple(d)),
+                    lambda keys, children: OrderedDict(zip(keys, children)))
+    c.tree_register(defaultdict, flatten_default, lambda aux, children: defaultdict(
+        aux[0], zip(aux[1], children)))
+
+
 def _jax_node(value):
     """(children, how they stand together) of a type that jax.tree_util knows, None of
     one that it does not know."""
@@ -218,6 +235,7 @@ def install():
         setitem=lambda x, key, value: _index("update", x, key, value),
         matmul=_matmul, asarray=_asarray,
         stack_nested=_stack_nested, odd_buffer=_odd_buffer, bind=_jit.bind, any=_jit.call_any, like=_jit.like, jax_node=_jax_node,
+        dict_nodes=_dict_nodes,
         jax_value=lambda type, shape, children: shape.unflatten(children),
         plugins=lambda: _plugin_search("install"),
         find_backend=lambda name: _plugin_search("find", name))

@@ -2,8 +2,8 @@
 """Products of matrices and vectors."""
 
 from . import _pestle as c
-from ._core import (apply, array, axes_of, axis_of, count_of, is_complex, need_array,
-                    reshape_to)
+from ._core import (apply, array, axes_of, axis_of, count_of, fold_sum, is_complex,
+                    need_array, reshape_to)
 from ._make import broadcast_shapes
 from ._reduce import sum as sum_of
 from ._shape import (broadcast_arrays, broadcast_to, expand_dims, matrix_transpose,
@@ -115,7 +115,7 @@ def vecdot(x1, x2, /, *, axis=-1):
         x1 = c.conj(x1)
     if x1.dtype == c.bool:
         return c.fold("or", c.bitwise_and(x1, x2), (at,))
-    return c.fold("add", c.multiply(x1, x2), (at,))
+    return fold_sum(c.multiply(x1, x2), (at,))
 
 
 def outer(x1, x2, /):
@@ -177,7 +177,7 @@ def einsum(subscripts, *operands):
         names, x = _pair(names, x, other, y, later)
     gone = [i for i, l in enumerate(names) if l not in output]
     if gone:
-        x = c.fold("add", x, gone)
+        x = fold_sum(x, gone)
         names = [l for l in names if l in output]
     return apply("transpose", (x,), {"permutation": [names.index(l) for l in output]})
 
@@ -226,7 +226,7 @@ def _diagonals(names, x):
                                  f"one of {x.shape[b]} elements")
             same = c.equal(iota(x.shape, a, c.int64, x.device),
                            iota(x.shape, b, c.int64, x.device))
-            x = c.fold("add", c.where(same, x, c.number(0, x)), (b,))
+            x = fold_sum(c.where(same, x, c.number(0, x)), (b,))
             del names[b]
     return names, x
 

@@ -3,8 +3,8 @@
 
 from . import _pestle as c
 from ._core import (Array, PART, WHOLE, apply, array, axes_of, axis_of, body,
-                    broadcast_dims, count_of, default_float, dtype_of, iota, is_complex,
-                    is_float, is_int, limits, need_array, number, reshape_to, slice_axis)
+                    broadcast_dims, count_of, default_float, dtype_of, fold_sum, iota,
+                    is_complex, is_float, is_int, limits, need_array, number, reshape_to, slice_axis)
 from ._shape import broadcast_to, concat, expand_dims, flip, ravel, squeeze
 
 
@@ -48,11 +48,8 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     [4, 6]
     """
     x = c.cast(need_array(x), _sum_dtype(x, dtype))
-    y = _fold("add", x, axis, keepdims)
-    # Sums begin with -0, so that the one of -0 alone is -0.
-    if not x.size and not count_of(x.shape[a] for a in axes_of(axis, x.ndim)):
-        return c.full(y.shape, 0, y.dtype, y.device)
-    return y
+    axes = axes_of(axis, x.ndim)
+    return _kept(fold_sum(x, axes), x.shape, axes, keepdims)
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):

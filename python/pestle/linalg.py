@@ -4,8 +4,8 @@
 from collections import namedtuple
 
 from . import _pestle as c
-from ._core import (apply, array, axes_of, axis_of, default_float, is_complex, iota,
-                    need_array, number, reshape_to, transpose_to)
+from ._core import (apply, array, axes_of, axis_of, default_float, fold_sum, is_complex,
+                    iota, need_array, number, reshape_to, transpose_to)
 from ._linear import matmul, outer, tensordot, vecdot
 from ._make import broadcast_shapes, eye
 from ._reduce import _floats, max as max_of, min as min_of, sum as sum_of
@@ -365,7 +365,7 @@ def slogdet(x, /):
     entries = diagonal(factors)
     axis = (x.ndim - 2,)
     sign = c.multiply(sign, c.fold("multiply", c.sign(entries), axis))
-    return SlogdetResult(sign, c.fold("add", c.log(c.abs(entries)), axis))
+    return SlogdetResult(sign, fold_sum(c.log(c.abs(entries)), axis))
 
 
 def inv(x, /):

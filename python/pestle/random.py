@@ -110,9 +110,16 @@ def _unit(key, shape, dtype):
     if dtype == c.bfloat16:
         bits = c.cast(c.bitwise_right_shift(_bits(key, shape, c.uint8), 1), c.uint16)
     else:
-        bits = c.bitwise_right_shift(_bits(key, shape, words), cut)
+        return _unit_of(_bits(key, shape, words), dtype)
     floats = apply("bitcast_convert", (c.bitwise_or(bits, one),), None, dtype, shape)
     return c.subtract(floats, 1)
+
+
+def _unit_of(words, dtype):
+    """The same of random words."""
+    _, cut, one = _UNIT[dtype.name]
+    bits = c.bitwise_or(c.bitwise_right_shift(words, cut), one)
+    return c.subtract(apply("bitcast_convert", (bits,), None, dtype, words.shape), 1)
 
 
 def _uniform(key, shape, dtype, low, high):
@@ -145,10 +152,15 @@ def _erf_inv(x):
     return c.cast(c.where(edge, c.multiply(x, float("inf")), y), dtype)
 
 
+# The least float above -1, and the least normal one above 0.
+_LOWEST = {"float32": -0.99999994, "float64": -0.9999999999999999, "float16": -0.9995,
+           "bfloat16": -0.996}
+_TINY = {"float32": 2.0**-126, "float64": 2.0**-1022, "float16": 2.0**-14,
+         "bfloat16": 2.0**-126}
+
+
 def _normal(key, shape, dtype):
-    low = {"float32": -0.99999994, "float64": -0.9999999999999999,
-           "float16": -0.9995, "bfloat16": -0.996}[dtype.name]
-    u = _uniform(key, shape, dtype, low, 1.0)
+    u = _uniform(key, shape, dtype, _LOWEST[dtype.name], 1.0)
     return c.multiply(_erf_inv(u), math.sqrt(2))
 
 
@@ -374,9 +386,7 @@ def gumbel(key, shape=(), dtype=None):
     dtype = dtype_of(dtype, default_float())
     if dtype.name not in _UNIT:
         raise TypeError(f"gumbel() gives floats, not {dtype}")
-    tiny = {"float32": 1.1754943508222875e-38, "float64": 2.2250738585072014e-308,
-            "float16": 6.104e-05, "bfloat16": 1.1754943508222875e-38}[dtype.name]
-    u = uniform(key, shape, dtype, tiny, 1.0)
+    u = uniform(key, shape, dtype, _TINY[dtype.name], 1.0)
     return c.negative(c.log(c.negative(c.log(u))))
 
 
@@ -448,3 +458,12 @@ def exponential(key, shape=(), dtype=None):
     (2,)
     """
     return c.negative(c.log1p(c.negative(uniform(key, shape, dtype))))
+
+
+# pylint: disable=wrong-import-position
+from . import _distributions
+
+for _name in ("beta", "cauchy", "chisquare", "dirichlet", "gamma", "laplace", "loggamma",
+              "logistic", "multivariate_normal", "poisson", "rademacher", "t"):
+    globals()[_name] = getattr(_distributions, _name)
+    globals()[_name].__module__ = __name__

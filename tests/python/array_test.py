@@ -246,6 +246,38 @@ def test_trees():
     raises(ValueError, lambda: pt.tree.map(lambda x, y: x, [1], (1,)))
 
 
+def test_trees_of_collections():
+    from collections import OrderedDict, defaultdict, namedtuple
+    Pair = namedtuple("Pair", "a b")
+    value = OrderedDict(z=1, a=defaultdict(list, {"y": 2, "x": 3}), p=Pair(4, [5]))
+    leaves, shape = pt.tree.flatten(value)
+    # The order is a part of an OrderedDict, and not of others.
+    assert leaves == [1, 3, 2, 4, 5]
+    back = shape.unflatten([10 * x for x in leaves])
+    assert type(back) is OrderedDict and list(back) == ["z", "a", "p"]
+    assert type(back["a"]) is defaultdict and back["a"]["new"] == []
+    assert back["a"]["y"] == 20 and back["p"] == Pair(40, [50])
+    of = pt.tree.structure
+    assert of(OrderedDict(a=1, b=2)) != of(OrderedDict(b=2, a=1))
+    assert of(defaultdict(list, a=1, b=2)) == of(defaultdict(list, b=3, a=4))
+    assert of(defaultdict(list, a=1)) != of(defaultdict(int, a=1))
+    assert of(OrderedDict(a=1)) != of({"a": 1})
+
+    @pt.jit
+    def f(d):
+        return OrderedDict((k, v * 2) for k, v in d.items())
+    y = f(OrderedDict(z=pt.ones((2,)), a=3.0))
+    assert list(y) == ["z", "a"] and y["z"].tolist() == [2, 2] and y["a"].tolist() == 6
+    grads = pt.grad(lambda d: pt.sum(d["w"] * d["w"]))(defaultdict(list, w=pt.ones((2,))))
+    assert type(grads) is defaultdict and grads["w"].tolist() == [2, 2]
+
+    class Own:
+        pass
+    raises(TypeError, lambda: f(Own()), "Own", "pestle.tree.register()")
+    raises(TypeError, lambda: pt.jit(lambda x: Own())(1.0), "Own",
+           "pestle.tree.register()")
+
+
 def test_random_is_jax_s():
     # jax 0.10.2, jax.random of key(42).
     key = random.key(42)

@@ -90,6 +90,41 @@ def test_reductions():
     same(pt.logsumexp(p, axis=1), np.log(np.exp(x).sum(1)))
 
 
+def test_sums_of_nothing():
+    """0, not -0, whatever they are written as; sums of -0 alone stay -0."""
+    for dtype in (np.float32, np.float64, np.float16, np.complex64):
+        none, rows = pt.zeros((0,), dtype=pt.dtype(dtype)), pt.zeros((2, 0))
+        for y in (pt.sum(none), pt.vecdot(none, none), none @ none,
+                  pt.tensordot(none, none, axes=1), pt.einsum("i,i->", none, none),
+                  pt.einsum("i->", none), pt.linalg.vector_norm(none),
+                  pt.sum(rows, axis=1), pt.vecdot(rows, rows), rows @ rows.T,
+                  pt.einsum("ij->i", rows), pt.linalg.trace(rows @ rows.T) * 1,
+                  pt.count_nonzero(none), pt.cumulative_sum(none, include_initial=True)):
+            y = np.asarray(y)
+            assert (y == 0).all() and not np.signbit(y.real).any(), (dtype, y)
+    zeros = pt.asarray([-0.0, -0.0])
+    for y in (pt.sum(zeros), pt.vecdot(zeros, pt.ones((2,))), pt.einsum("i->", zeros)):
+        assert np.signbit(np.asarray(y))
+
+
+def test_lists_of_others():
+    """Numbers and arrays of NumPy in lists, by themselves and beside Python's."""
+    for value, dtype in (
+            ([np.float32(1), 2.5], "float32"), ([np.int8(3), 4], "int8"),
+            ([np.True_, False], "bool"), ([np.complex64(1j), 2], "complex64"),
+            ([[np.float16(1)], [np.float16(2)]], "float16"),
+            ([np.ones(2), np.zeros(2)], "float64"),
+            ([np.asarray(1, np.int32), np.asarray(2, np.int32)], "int32"),
+            ([np.ones((1, 2), np.float32), [[3, 4]]], "float32"),
+            ([np.asarray([1], np.int64), np.asarray([2], np.int64)], "int64")):
+        x = pt.asarray(value)
+        assert x.dtype.name == dtype, (value, x.dtype)
+        assert np.array_equal(np.asarray(x), np.asarray(value)), (value, x)
+    assert pt.asarray([np.float32(1.5)] * 2, dtype=pt.float64).dtype == pt.float64
+    raises(TypeError, lambda: pt.asarray([np.float32(1), "a"]), "'a'")
+    raises(ValueError, lambda: pt.asarray([np.ones(2), np.ones(3)]), "(2,)", "(3,)")
+
+
 def test_moving():
     x = RNG.random((2, 3, 4)).astype("f4")
     p = pt.asarray(x)

@@ -4,7 +4,7 @@
 
 import sys
 
-from case import run
+from case import raises, run
 
 try:
     import jax
@@ -41,6 +41,48 @@ def test_bounds_of_integers():
             assert not differ(x, y), (name, low, high)
     x = random.randint(ours, (4,), -2**31, 2**31, pt.int32)
     assert len(set(x.tolist())) == 4 and min(x.tolist()) < 0 < max(x.tolist())
+
+
+def test_distributions():
+    """Those that are made of loops, rejection and powers: the same decisions, values
+    within what logarithms and powers differ by."""
+    ours, theirs = random.key(5), jax.random.key(5)
+
+    def near(name, *args, tolerance=5e-6, shape=(500,)):
+        x = np.asarray(getattr(random, name)(ours, *args, shape))
+        y = np.asarray(getattr(jax.random, name)(theirs, *args, shape))
+        assert x.shape == y.shape
+        # Near 1 a logarithm has the error of its argument.
+        error = np.abs(x - y) / np.maximum(np.abs(y), 0.1 if "log" in name else 1e-30)
+        assert error.max() <= tolerance, (name, args, error.max())
+    for a in (0.05, 0.5, 3.0, 100.0):
+        near("gamma", a)
+        near("loggamma", a, tolerance=2e-5)
+    near("beta", 0.5, 2.0)
+    near("dirichlet", np.asarray([0.3, 1.0, 2.0], np.float32))
+    near("chisquare", 3.0)
+    near("t", 3.0)
+    for name in ("laplace", "logistic", "cauchy", "rademacher"):
+        near(name, tolerance=1e-5)
+    near("multivariate_normal", np.asarray([1.0, 2.0], np.float32),
+         np.asarray([[2.0, 0.5], [0.5, 1.0]], np.float32), tolerance=1e-4)
+    lam = np.concatenate([np.linspace(0, 50, 400), [-1, 1000, 1e5]]).astype(np.float32)
+    near("poisson", lam, shape=None, tolerance=0)
+    # A gamma number of each key is that of the key alone.
+    keys = random.split(ours, 3)
+    rows = pt.vmap(lambda k: random.gamma(k, 2.0, (4,)))(keys)
+    for i in range(3):
+        assert rows[i].tolist() == random.gamma(keys[i], 2.0, (4,)).tolist()
+    assert random.gamma(ours, 1.0, (0, 2)).shape == (0, 2)
+    assert random.gamma(ours, pt.ones((2, 1)), (2, 3), pt.float16).dtype == pt.float16
+    raises(NotImplementedError, lambda: pt.grad(
+        lambda a: pt.sum(random.gamma(ours, a, (3,))))(2.0), "no derivative",
+        "stop_gradient")
+    raises(ValueError, lambda: random.gamma(ours, pt.ones((3,)), (2,)), "broadcast")
+    raises(ValueError, lambda: random.beta(ours, 1.0, pt.ones((3,)), (3, 2)),
+           "beta()", "(3,)", "(3, 2)")
+    raises(TypeError, lambda: random.gamma(ours, 1.0, (2,), pt.int32), "gamma()", "int32")
+    raises(TypeError, lambda: random.poisson(ours, 1.0, (2,), pt.float32), "integers")
 
 
 def test_exact():

@@ -69,7 +69,13 @@ CALLS = {
     "random.truncated_normal": ((KEY, -1.0, 1.0), {}, (0,)),
     "random.categorical": ((KEY, f(3)), {}, (0, 1)),
     "random.choice": ((KEY, 3), {}, (0,)),
+    "random.beta": ((KEY, 1.0, f(3)), {}, (0, 2)),
+    "random.multivariate_normal": ((KEY, f(3), f(3, 3)), {}, (0, 1, 2)),
 }
+for name in ("chisquare", "dirichlet", "gamma", "loggamma", "poisson", "t"):
+    CALLS["random." + name] = ((KEY, f(3)), {}, (0, 1))
+for name in ("cauchy", "laplace", "logistic", "rademacher"):
+    CALLS["random." + name] = ((KEY,), {}, (0,))
 for name in ("cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "slogdet"):
     CALLS["linalg." + name] = (SQUARE, {}, (0,))
 for name in ("bernoulli", "bits", "exponential", "gumbel", "normal", "uniform"):
