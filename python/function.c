@@ -209,6 +209,35 @@ PyObject* pestle_py_numeric(pestle_numeric_t fn, PyObject* const* x,
 
 // --- Functions of numeric.def ---
 
+// A call with keywords, of which stream is the only one: the same without it, whose work
+// is queued there.
+static PyObject* call_queued(PyObject* module, const char* name,
+                             PyObject* const* args, Py_ssize_t count,
+                             PyObject* names) {
+  PyObject* key = PyTuple_GetItem(names, 0);
+  if (PyTuple_Size(names) != 1 ||
+      PyUnicode_CompareWithASCIIString(key, "stream") != 0) {
+    PyErr_Format(PyExc_TypeError, "%s() has no keyword %R: stream is one", name,
+                 key);
+    return NULL;
+  }
+  PyObject* function = PyObject_GetAttrString(module, name);
+  PyObject* given = PyTuple_New(count);
+  for (Py_ssize_t i = 0; given && i < count; ++i)
+    PyTuple_SetItem(given, i, Py_NewRef(args[i]));
+  PyObject* result = NULL;
+  if (function && given) {
+    result =
+        args[count] == Py_None
+            ? PyObject_CallObject(function, given)
+            : pestle_py_hook("on_stream",
+                             (PyObject*[]){function, args[count], given}, 3);
+  }
+  Py_XDECREF(function);
+  Py_XDECREF(given);
+  return result;
+}
+
 static PyObject* call_numeric(pestle_numeric_t fn, const char* name, size_t n,
                               PyObject* const* args, Py_ssize_t count) {
   if ((size_t)count != n) {
@@ -233,19 +262,22 @@ static PyObject* call_numeric(pestle_numeric_t fn, const char* name, size_t n,
   return NULL;
 }
 
-#define ARGS_1 "x, /"
-#define ARGS_2 "x1, x2, /"
-#define PESTLE_NUMERIC(NAME, name, n, TO, KINDS, RULE, means)            \
-  static PyObject* numeric_##name(PyObject* self, PyObject* const* args, \
-                                  Py_ssize_t count) {                    \
-    (void)self;                                                          \
-    return call_numeric(PESTLE_NUMERIC_##NAME, #name, n, args, count);   \
+#define ARGS_1 "x, /, *, stream=None"
+#define ARGS_2 "x1, x2, /, *, stream=None"
+#define PESTLE_NUMERIC(NAME, name, n, TO, KINDS, RULE, means)                \
+  static PyObject* numeric_##name(PyObject* self, PyObject* const* args,     \
+                                  Py_ssize_t count, PyObject* names) {       \
+    return names && PyTuple_Size(names)                                      \
+               ? call_queued(self, #name, args, count, names)                \
+               : call_numeric(PESTLE_NUMERIC_##NAME, #name, n, args, count); \
   }
 #include "pestle/numeric.def"
 
-static PyObject* where(PyObject* self, PyObject* const* args,
-                       Py_ssize_t count) {
-  (void)self;
+static PyObject* where(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                       PyObject* names) {
+  if (names && PyTuple_Size(names)) {
+    return call_queued(self, "where", args, count, names);
+  }
   pestle_array_t* values[2] = {NULL, NULL};
   pestle_array_t* result = NULL;
   bool foreign;
@@ -733,6 +765,8 @@ static PyObject* stats(PyObject* self, PyObject* unused) {
   "\n\n" OPERANDS_##n takes "." gives RAISES_##n shows
 
 #define FAST(function) (PyCFunction)(void (*)(void)) function, METH_FASTCALL
+#define FAST_NAMED(function) \
+  (PyCFunction)(void (*)(void)) function, METH_FASTCALL | METH_KEYWORDS
 static PyObject* flush_log(PyObject* self, PyObject* unused) {
   (void)self;
   (void)unused;
@@ -742,11 +776,12 @@ static PyObject* flush_log(PyObject* self, PyObject* unused) {
 
 PyMethodDef pestle_py_functions[] = {
 #define PESTLE_NUMERIC(NAME, name, n, TO, KINDS, RULE, means) \
-  {#name, FAST(numeric_##name),                               \
+  {#name, FAST_NAMED(numeric_##name),                         \
    #name "(" ARGS_##n ")\n--\n\n" means DOCS(n, TAKES_##KINDS, DOC_##name)},
 #include "pestle/numeric.def"
-    {"where", FAST(where),
-     "where(condition, x1, x2, /)\n--\n\nx1 where condition is set, else x2.\n"
+    {"where", FAST_NAMED(where),
+     "where(condition, x1, x2, /, *, stream=None)\n--\n\nx1 where condition is "
+     "set, else x2.\n"
      "\n"
      "condition: an array of bool; x1, x2: arrays, or one or both numbers. All "
      "three\n"

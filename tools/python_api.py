@@ -22,7 +22,8 @@ SKIPPED = {"Program", "Jit", "hooks", "OPS"}
 # What a name of a parameter is, where it is not an array.
 TYPES = {
     "axis": "int | tuple[int, ...] | None", "axes": "Any", "dtype": "dtype | None",
-    "device": "device | str | None", "shape": "int | Sequence[int]",
+    "device": "device | str | None", "stream": "Stream | device | str | None",
+    "shape": "int | Sequence[int]",
     "keepdims": "builtins.bool", "function": "Callable[..., Any]", "self": "",
     "x": "Array", "x1": "Array | float", "x2": "Array | float", "key": "Array",
 }
@@ -56,9 +57,16 @@ def public(module):
 
 def signature_of(value):
     try:
-        return inspect.signature(value)
+        signature = inspect.signature(value)
     except (ValueError, TypeError):
         return None
+    if not getattr(value, "takes_stream", False):
+        return signature
+    stream = inspect.Parameter("stream", inspect.Parameter.KEYWORD_ONLY, default=None)
+    parameters = list(signature.parameters.values())
+    at = len(parameters) - (bool(parameters) and
+                            parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
+    return signature.replace(parameters=[*parameters[:at], stream, *parameters[at:]])
 
 
 def stub_parameter(p):

@@ -34,8 +34,12 @@ from ._reduce import (all, any, argmax, argmin, argsort, clip, count_nonzero,
 from ._jit import jit, lower
 from ._settings import config, default_device, stream
 
+from . import _streams
+
 _hooks.install()
 _builtins.install()
+
+_streams.install(globals(), ("_make", "_shape", "_reduce"), __name__)
 
 __version__ = "0.2.0"
 __array_api_version__ = "2025.12"
@@ -117,6 +121,8 @@ def __getattr__(name):
         value = device("cpu")
     elif name in _FILE_OF:
         value = getattr(importlib.import_module("." + _FILE_OF[name], __name__), name)
+        if _FILE_OF[name] in ("_index", "_linear", "_sets"):
+            value = _streams.streamed(value, __name__)
     else:
         raise AttributeError(f"module 'pestle' has no attribute {name!r}")
     globals()[name] = value

@@ -9,6 +9,11 @@ from . import _pestle as c
 from ._core import Array, asarray
 
 
+def _on_stream(*args):
+    from ._streams import on_stream
+    return on_stream(*args)
+
+
 def _stack_nested(value):
     if isinstance(value, (list, tuple)):
         parts = [_stack_nested(v) for v in value]
@@ -228,6 +233,7 @@ PROPERTIES = {
 
 
 def install():
+    from ._streams import streamed
     atexit.register(c.flush_log)
     c.hooks.update(
         repr=lambda x: _shown(x, "represent"), str=lambda x: _shown(x, "text"),
@@ -235,13 +241,16 @@ def install():
         setitem=lambda x, key, value: _index("update", x, key, value),
         matmul=_matmul, asarray=_asarray,
         stack_nested=_stack_nested, odd_buffer=_odd_buffer, bind=_jit.bind, any=_jit.call_any, like=_jit.like, jax_node=_jax_node,
-        dict_nodes=_dict_nodes,
+        dict_nodes=_dict_nodes, on_stream=_on_stream,
         jax_value=lambda type, shape, children: shape.unflatten(children),
         plugins=lambda: _plugin_search("install"),
         find_backend=lambda name: _plugin_search("find", name))
     for name, function in METHODS.items():
         if type(function).__name__ == "builtin_function_or_method":
             function = (lambda f: lambda x: f(x))(function)
+        elif function in (_reshape, _transpose) or function.__module__ in (
+                "pestle._reduce", "pestle._shape", "pestle._make"):
+            function = streamed(function, "pestle")
         setattr(Array, name, function)
     for name, (function, text) in PROPERTIES.items():
         setattr(Array, name, property(function, doc=text))

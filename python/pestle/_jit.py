@@ -80,7 +80,7 @@ def jit(function=None, *, static_argnums=None, static_argnames=None,
 def _both(function, places, names):
     """An argument that is named by its place is named by its name too, and the other
     way."""
-    code = getattr(function, "__code__", None)
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
     if code is None or not (places or names):
         return places, names
     arguments = code.co_varnames[:code.co_argcount]

@@ -4,6 +4,7 @@
 import math
 
 from . import _pestle as c
+from . import _streams
 from ._core import (WHOLE, apply, axes_of, axis_of, default_float, iota, is_complex,
                     is_float, need_array, slice_axis)
 from ._shape import concat, moveaxis, roll
@@ -295,3 +296,6 @@ def ifftshift(x, /, *, axes=None):
     """
     axes = axes_of(axes, need_array(x).ndim)
     return roll(x, tuple(-(x.shape[a] // 2) for a in axes), axis=axes)
+
+
+_streams.install(globals(), ("fft",), __name__)

@@ -4,6 +4,7 @@
 from collections import namedtuple
 
 from . import _pestle as c
+from . import _streams
 from ._core import (apply, array, axes_of, axis_of, default_float, fold_sum, is_complex,
                     iota, need_array, number, reshape_to, transpose_to)
 from ._linear import matmul, outer, tensordot, vecdot
@@ -566,3 +567,6 @@ def cross(x1, x2, /, *, axis=-1):
     def part(i, j):
         return c.subtract(c.multiply(p[i], q[j]), c.multiply(p[j], q[i]))
     return moveaxis(stack([part(1, 2), part(2, 0), part(0, 1)]), 0, axis)
+
+
+_streams.install(globals(), ("linalg", "_linear"), __name__)

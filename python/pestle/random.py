@@ -6,6 +6,7 @@ fold_in() make others of it."""
 import math
 
 from . import _pestle as c
+from . import _streams
 from ._core import (apply, asarray, array, axis_of, count_of, default_float, dtype_of,
                     iota, is_float, limits, need_array, number, reshape_to, shape_of,
                     slice_axis)
@@ -467,3 +468,4 @@ for _name in ("beta", "cauchy", "chisquare", "dirichlet", "gamma", "laplace", "l
               "logistic", "multivariate_normal", "poisson", "rademacher", "t"):
     globals()[_name] = getattr(_distributions, _name)
     globals()[_name].__module__ = __name__
+_streams.install(globals(), ("random",), __name__)

@@ -4,6 +4,7 @@
 results like the inputs, config, streams, misses."""
 
 import ctypes
+import pickle
 import threading
 
 from case import raises, run
@@ -287,6 +288,53 @@ def test_streams():
     raises(TypeError, lambda: pt.stream(3.5), "no device")
     # Any CPU device's work goes to a stream of the host's.
     pt.eval(pt.ones((2,), device="ref") + 1, stream=pt.Stream("cpu"))
+
+
+def test_stream_of_each_function():
+    """stream= of C's functions, of those of files, of methods: the work is queued when
+    they return, and none of it where they trace."""
+    with pt.default_device("cpu"):
+        streams_of_functions()
+
+
+def streams_of_functions():
+    s = pt.Stream("cpu")
+    x = pt.asarray([[4.0, 1.0], [1.0, 3.0]])
+    x = x + 0 * pt.sum(x)
+    for name, f in {
+            "exp": lambda **k: pt.exp(x, **k), "add": lambda **k: pt.add(x, 1, **k),
+            "where": lambda **k: pt.where(x > 1, x, 0, **k),
+            "sum": lambda **k: pt.sum(x, axis=0, **k), "method": lambda **k: x.sum(**k),
+            "reshape": lambda **k: x.reshape(4, **k),
+            "concat": lambda **k: pt.concat([x, x], **k),
+            "matmul": lambda **k: pt.matmul(x, x, **k),
+            "einsum": lambda **k: pt.einsum("ij,jk->k", x, x, **k),
+            "take": lambda **k: pt.take(x, pt.asarray([1]), axis=0, **k),
+            "inv": lambda **k: pt.linalg.inv(x, **k),
+            "fft": lambda **k: pt.fft.fft(x, **k),
+            "zeros": lambda **k: pt.zeros((3,), **k),
+            "random": lambda **k: pt.random.normal(pt.random.key(0), (3,), **k),
+            "unique": lambda **k: pt.unique_values(x, **k)}.items():
+        expected = f().tolist()
+        for stream in (s, "cpu", pt.device("cpu")):
+            y = f(stream=stream)
+            assert y.state in ("pending", "data"), (name, y.state)
+            assert y.tolist() == expected, name
+        assert pt.jit(lambda: f(stream=s))().tolist() == expected, name
+        assert f(stream=None).tolist() == expected, name
+    # All results of a function that has several.
+    values, vectors = pt.linalg.eigh(x, stream=s)
+    assert values.state != "lazy" and vectors.state != "lazy"
+    assert pt.exp(x).state == "lazy"  # which stays what it is without one
+    assert pickle.loads(pickle.dumps(pt.sum)) is pt.sum
+    assert pickle.loads(pickle.dumps(pt.linalg.inv)) is pt.linalg.inv
+    raises(TypeError, lambda: pt.exp(x, stream=3), "3")
+    raises(TypeError, lambda: pt.exp(x, strem=s), "exp()", "strem", "stream")
+    raises(TypeError, lambda: pt.sum(x, stream=3), "3")
+    other = pt.Stream("ref")
+    raises(ValueError, lambda: pt.exp(x, stream=other), "ref", "llvm", "pestle.copy")
+    raises(ValueError, lambda: pt.sum(x, stream=other), "ref", "llvm", "pestle.copy")
+    assert pt.zeros((2,), stream=other).device == other.device
 
 
 def test_jax_trees():
