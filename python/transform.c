@@ -258,6 +258,38 @@ static PyObject* linearize_back(PyObject* self, PyObject* args) {
   return split(args, true);
 }
 
+// checkpoint(module, policy, names, budget): of which reverse mode keeps that.
+static PyObject* checkpoint(PyObject* self, PyObject* args) {
+  (void)self;
+  PyObject* module;
+  pestle_module_t* out = NULL;
+  long long budget;
+  pestle_transform_options_t options = {.struct_size = sizeof(options)};
+  if (!PyArg_ParseTuple(args, "O!zzL:checkpoint", pestle_py.module_type,
+                        &module, &options.policy, &options.names, &budget)) {
+    return NULL;
+  }
+  options.budget_bytes = budget;
+  if (!pestle_py_ok(pestle_module_checkpoint(of(module), &options, &out))) {
+    return NULL;
+  }
+  return pestle_py_module(out);
+}
+
+// checkpoint_name(module, name): whose result has that name.
+static PyObject* checkpoint_name(PyObject* self, PyObject* args) {
+  (void)self;
+  PyObject* module;
+  const char* name;
+  pestle_module_t* out = NULL;
+  if (!PyArg_ParseTuple(args, "O!s:checkpoint_name", pestle_py.module_type,
+                        &module, &name) ||
+      !pestle_py_ok(pestle_module_checkpoint_name(of(module), name, &out))) {
+    return NULL;
+  }
+  return pestle_py_module(out);
+}
+
 // vmap(module, size, argument axes, result axes): -1 is none.
 static PyObject* vmap(PyObject* self, PyObject* args) {
   (void)self;
@@ -309,6 +341,8 @@ bool pestle_py_add_transform(PyObject* module) {
       {"linearize", linearize, METH_VARARGS, NULL},
       {"linearize_back", linearize_back, METH_VARARGS, NULL},
       {"vmap", vmap, METH_VARARGS, NULL},
+      {"checkpoint", checkpoint, METH_VARARGS, NULL},
+      {"checkpoint_name", checkpoint_name, METH_VARARGS, NULL},
       {"tree_children", children, METH_O, NULL},
       {NULL, NULL, 0, NULL}};
   return PyModule_AddFunctions(module, methods) == 0;

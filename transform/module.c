@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public functions that differentiate in one.
+#include <string.h>
+
 #include "base/context.h"
+#include "base/custom_attrs.h"
 #include "base/require.h"
 #include "ir/copy.h"
 #include "pestle/transform.h"
-
 #include "transform/checkpoint.h"
+#include "transform/remat.h"
 #include "transform/work.h"
 
 static pestle_status_t jvp(pestle_work_t* w) {
@@ -89,8 +92,9 @@ pestle_status_t pestle_module_gradient(
 
 // --- Checkpoint ---
 
-// The body of |function| as that of one op.
-static pestle_status_t wrap(pestle_function_t* function) {
+// The body of |function| as that of one op, |op|, with |attributes|, text.
+static pestle_status_t wrap(pestle_function_t* function, const char* op,
+                            const char* attributes) {
   pestle_block_t* body = function->body->block;
   pestle_region_t* region = NULL;
   pestle_copier_t copier;
@@ -101,13 +105,14 @@ static pestle_status_t wrap(pestle_function_t* function) {
       pestle_copier_region(&copier, function->body, &region);
   pestle_copier_deinit(&copier);
   if (status) return status;
-  pestle_attr_t name = {PESTLE_ATTR_name, PESTLE_ATTR_KIND_STR,
-                        .as.str = PESTLE_CHECKPOINT};
+  pestle_attr_t attrs[] = {
+      {PESTLE_ATTR_name, PESTLE_ATTR_KIND_STR, .as.str = op},
+      {PESTLE_ATTR_attributes, PESTLE_ATTR_KIND_STR, .as.str = attributes}};
   pestle_node_spec_t spec = {.op = PESTLE_OP_CUSTOM,
                              .operands = body->arguments,
                              .operand_count = body->argument_count,
-                             .attrs = &name,
-                             .attr_count = 1,
+                             .attrs = attrs,
+                             .attr_count = 2,
                              .regions = &region,
                              .region_count = 1};
   pestle_arena_t arena;
@@ -127,19 +132,91 @@ static pestle_status_t wrap(pestle_function_t* function) {
   return status;
 }
 
-pestle_status_t pestle_module_checkpoint(
-    pestle_module_t* module, const pestle_transform_options_t* options,
-    pestle_module_t** out_module) {
-  pestle_transform_options_t o = pestle_transform_options(options);
+static pestle_custom_attr_value_t text_value(const char* name,
+                                             const char* text) {
+  return (pestle_custom_attr_value_t){name, PESTLE_CUSTOM_STR, {.str = text}};
+}
+
+// The policy of |o| as the text of a dictionary.
+static void print_policy(const pestle_transform_options_t* o,
+                         pestle_strbuf_t* out) {
+  pestle_custom_attr_value_t values[3];
+  size_t count = 0;
+  if (o->budget_bytes) {
+    values[count++] = (pestle_custom_attr_value_t){
+        "budget_bytes", PESTLE_CUSTOM_I64, {.i64 = o->budget_bytes}};
+  }
+  if (o->names) values[count++] = text_value("names", o->names);
+  if (o->policy) values[count++] = text_value("policy", o->policy);
+  pestle_custom_attrs_t attrs = {values, count};
+  pestle_custom_attrs_print(&attrs, out);
+}
+
+// Whether the policy is one, before anything is differentiated.
+static pestle_status_t check_policy(const pestle_function_t* function) {
+  pestle_arena_t arena;
+  pestle_policy_t policy;
+  const pestle_node_t* node = function->body->block->first;
+  while (node && !pestle_is_checkpoint(node))
+    node = node->next;
+  if (!node) return NULL;
+  pestle_arena_init(pestle_context_allocator(function->body->module->context),
+                    &arena);
+  pestle_status_t status = pestle_policy_read(&arena, node, &policy);
+  pestle_arena_deinit(&arena);
+  return status;
+}
+
+static pestle_status_t wrapped(pestle_module_t* module, const char* function,
+                               const char* op, const pestle_strbuf_t* text,
+                               pestle_module_t** out_module) {
   pestle_module_t* made;
-  PESTLE_REQUIRE(out_module, "out_module");
-  *out_module = NULL;
-  PESTLE_TRY(pestle_transform_copy(module, o.function, &made));
-  pestle_status_t status = wrap(pestle_module_entry(made));
+  PESTLE_TRY(pestle_strbuf_status(text));
+  PESTLE_TRY(pestle_transform_copy(module, function, &made));
+  pestle_status_t status =
+      wrap(pestle_module_entry(made), op, pestle_strbuf_cstr(text));
+  if (!status) status = check_policy(pestle_module_entry(made));
   if (status) {
     pestle_module_release(made);
   } else {
     *out_module = made;
   }
+  return status;
+}
+
+pestle_status_t pestle_module_checkpoint(
+    pestle_module_t* module, const pestle_transform_options_t* options,
+    pestle_module_t** out_module) {
+  pestle_transform_options_t o = pestle_transform_options(options);
+  pestle_strbuf_t text;
+  PESTLE_REQUIRE(module && out_module, "a module and out_module");
+  *out_module = NULL;
+  pestle_strbuf_init(pestle_context_allocator(module->context), &text);
+  print_policy(&o, &text);
+  pestle_status_t status =
+      wrapped(module, o.function, PESTLE_CHECKPOINT, &text, out_module);
+  pestle_strbuf_deinit(&text);
+  return status;
+}
+
+pestle_status_t pestle_module_checkpoint_name(pestle_module_t* module,
+                                              const char* name,
+                                              pestle_module_t** out_module) {
+  pestle_strbuf_t text;
+  PESTLE_REQUIRE(module && name && out_module, "a module and a name");
+  *out_module = NULL;
+  if (!*name || strpbrk(name, ",\"\\")) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the name '%.40s' of a value is empty, or has a comma "
+                        "or a quote in it",
+                        name);
+  }
+  pestle_custom_attr_value_t value = text_value("name", name);
+  pestle_custom_attrs_t attrs = {&value, 1};
+  pestle_strbuf_init(pestle_context_allocator(module->context), &text);
+  pestle_custom_attrs_print(&attrs, &text);
+  pestle_status_t status =
+      wrapped(module, NULL, PESTLE_CHECKPOINT_NAME, &text, out_module);
+  pestle_strbuf_deinit(&text);
   return status;
 }

@@ -11,12 +11,16 @@
 // behind a barrier that waits for a cotangent: else the two computations would be merged,
 // or the second one would be made before the first one's values are gone.
 //
+// Where its policy says so (remat.h), some values of the body are kept: the op gets them as
+// further results, which take the place of what computed them again.
+//
 // "pestle.stop_gradient" gives its operands, without their tangents.
 #include <string.h>
 
 #include "base/mem.h"
 #include "transform/checkpoint.h"
 #include "transform/region.h"
+#include "transform/remat.h"
 
 bool pestle_is_checkpoint(const pestle_node_t* node) {
   return node->op == PESTLE_OP_CUSTOM && node->region_count == 1 &&
@@ -35,6 +39,10 @@ typedef struct again_t {
   pv_t** inputs;               // behind the barrier, then cotangents or NULL
   pv_t** tangents;             // of inputs, NULL where none is wanted
   pestle_node_t *first, *end;  // what is written again lies between
+  pestle_policy_t policy;
+  pestle_remat_op_t* ops;        // of the body, where something may be kept
+  size_t op_count, value_count;  // |value_count|: results of ops
+  pv_t** again;                  // what computes each of these again
   pestle_jvp_t jvp;
   pestle_transposer_t back;
 } again_t;
@@ -61,7 +69,8 @@ static void wait(again_t* w, const pestle_node_t* node, pv_t* const* ct) {
   }
 }
 
-// The body, its results held by an op behind it while ops are replaced by others.
+// The body, its results, and what may be kept, held by an op behind it while ops are
+// replaced by others.
 static pestle_status_t copy_body(again_t* w, pestle_copier_t* copier) {
   pestle_formula_t* f = &w->x->f;
   pv_t* fence = pestle_f_scalar(f, PESTLE_I1, 0);
@@ -70,15 +79,21 @@ static pestle_status_t copy_body(again_t* w, pestle_copier_t* copier) {
   for (size_t i = 0; i < w->count; ++i)
     PESTLE_TRY(pestle_copier_set(copier, w->body->arguments[i], w->inputs[i]));
   PESTLE_TRY(pestle_copier_block(copier, w->body));
-  pv_t** results = pestle_value_array(f, &w->x->arena, w->result_count);
+  size_t count = w->result_count;
+  pv_t** results = pestle_value_array(f, &w->x->arena, count + w->value_count);
   if (!results) return NULL;
-  for (size_t r = 0; r < w->result_count; ++r)
+  for (size_t r = 0; r < count; ++r)
     results[r] =
         pestle_copier_get(copier, pestle_node_operand(w->body->last, r));
+  for (size_t i = 0; i < w->op_count; ++i) {
+    const pestle_node_t* n = w->ops[i].node;
+    for (uint32_t r = 0; r < n->result_count; ++r)
+      results[count++] = pestle_copier_get(copier, pestle_node_result(n, r));
+  }
   w->end = pestle_f_node(
       f, &(pestle_node_spec_t){.op = PESTLE_OP_OPTIMIZATION_BARRIER,
                                .operands = results,
-                               .operand_count = w->result_count});
+                               .operand_count = count});
   return NULL;
 }
 
@@ -115,9 +130,133 @@ static pestle_status_t go_back(again_t* w) {
   return pestle_transpose_nodes(back);
 }
 
+// --- What is kept ---
+
+static void list_ops(again_t* w) {
+  size_t count = 0;
+  if (w->policy.keep == PESTLE_KEEP_NOTHING) return;
+  for (pestle_node_t* n = w->body->first; n != w->body->last; n = n->next)
+    ++count;
+  w->ops = pestle_arena_alloc_zero(&w->x->arena, (count + 1) * sizeof(*w->ops),
+                                   _Alignof(pestle_remat_op_t));
+  if (!w->ops) {
+    pestle_f_fail(&w->x->f, PESTLE_OOM());
+    return;
+  }
+  for (pestle_node_t* n = w->body->first; n != w->body->last; n = n->next) {
+    w->ops[w->op_count++].node = n;
+    w->value_count += n->result_count;
+  }
+}
+
+// Whether an op that computes nothing again reads |value|.
+static bool is_read(const pestle_block_t* block, const pv_t* value) {
+  for (const pestle_use_t* u = value->uses; u; u = u->next) {
+    const pestle_node_t* user = u->user;
+    while (user->block != block && user->block->region->owner)
+      user = user->block->region->owner;
+    if (!user->scratch) return true;
+  }
+  return false;
+}
+
+// Which ops compute which again, and what reverse mode reads of them. What stands for an op
+// that was written as others counts as reverse mode's.
+static void find_read(again_t* w) {
+  pestle_block_t* block = w->first->block;
+  size_t v = 0;
+  for (pestle_node_t* n = w->first; n; n = n->next)
+    n->scratch = 0;
+  for (size_t i = 0; i < w->op_count; ++i) {
+    pestle_remat_op_t* op = &w->ops[i];
+    pestle_node_t* again = w->again[v]->node;
+    bool same = again && again->block == block && again->op == op->node->op &&
+                again->operand_count == op->node->operand_count;
+    if (same) again->scratch = 1;
+    v += op->node->result_count;
+  }
+  v = 0;
+  for (size_t i = 0; i < w->op_count; ++i) {
+    pestle_node_t* n = (pestle_node_t*)(uintptr_t)w->ops[i].node;
+    n->scratch = i + 1;
+    for (uint32_t r = 0; r < n->result_count; ++r)
+      w->ops[i].is_read |= is_read(block, w->again[v++]);
+  }
+}
+
+// |source| with |kept| of its body as further results, in its place.
+static pestle_node_t* with_results(again_t* w, pestle_node_t* source,
+                                   size_t kept) {
+  pestle_formula_t f = pestle_formula_before(source);
+  size_t m = source->result_count, count = 0;
+  pestle_region_t* region = NULL;
+  pestle_copier_t copier;
+  pv_t** values = pestle_value_array(&f, &w->x->arena, m + kept);
+  pestle_type_t* types =
+      PESTLE_ARENA_ARRAY(&w->x->arena, pestle_type_t, m + kept + 1);
+  if (!values || !types) return NULL;
+  pestle_copier_init(w->x->allocator, f.builder, &copier);
+  f.status = pestle_copier_region(&copier, source->regions[0], &region);
+  pestle_copier_deinit(&copier);
+  if (!f.status) {
+    const pestle_node_t* copy = region->block->first;
+    for (size_t r = 0; r < m; ++r)
+      values[count++] = pestle_node_operand(region->block->last, (uint32_t)r);
+    for (size_t i = 0; i < w->op_count; ++i, copy = copy->next) {
+      for (uint32_t r = 0; w->ops[i].is_kept && r < copy->result_count; ++r)
+        values[count++] = pestle_node_result(copy, r);
+    }
+    for (size_t i = 0; i < count; ++i)
+      types[i] = *values[i]->type;
+    f.status =
+        pestle_region_return(f.builder.module, region->block, values, count);
+  }
+  pv_t** operands = pestle_value_array(&f, &w->x->arena, source->operand_count);
+  for (uint32_t i = 0; operands && i < source->operand_count; ++i)
+    operands[i] = pestle_node_operand(source, i);
+  pestle_node_t* made =
+      f.status ? NULL
+               : pestle_f_node(&f, &(pestle_node_spec_t){
+                                       .op = PESTLE_OP_CUSTOM,
+                                       .operands = operands,
+                                       .operand_count = source->operand_count,
+                                       .attrs = source->attrs,
+                                       .attr_count = source->attr_count,
+                                       .regions = &region,
+                                       .region_count = 1,
+                                       .types = types,
+                                       .type_count = count});
+  if (f.status && region && !made) pestle_region_discard(region);
+  pestle_f_fail(&w->x->f, f.status);
+  for (size_t r = 0; made && r < m; ++r) {
+    pestle_value_replace_all_uses(pestle_node_result(source, r),
+                                  pestle_node_result(made, r));
+  }
+  return made;
+}
+
+// What is kept takes the place of what computed it again, which nobody needs then.
+static void keep(again_t* w, pestle_node_t* source) {
+  size_t kept = 0, v = 0, to = source->result_count;
+  if (!w->op_count || w->x->f.status) return;
+  find_read(w);
+  pestle_remat_choose(&w->policy, w->ops, w->op_count);
+  for (size_t i = 0; i < w->op_count; ++i)
+    kept += w->ops[i].is_kept ? w->ops[i].node->result_count : 0;
+  pestle_node_t* made = kept ? with_results(w, source, kept) : NULL;
+  for (size_t i = 0; made && i < w->op_count; ++i) {
+    for (uint32_t r = 0; r < w->ops[i].node->result_count; ++r, ++v) {
+      if (!w->ops[i].is_kept) continue;
+      pestle_value_replace_all_uses(w->again[v],
+                                    pestle_node_result(made, to++));
+    }
+  }
+  if (made) pestle_node_erase(source);
+}
+
 void pestle_checkpoint_pull(pestle_transposer_t* x, const pestle_node_t* node,
                             uint32_t count, pv_t* const* ct) {
-  const pestle_node_t* source = pestle_node_operand(node, count)->node;
+  pestle_node_t* source = pestle_node_operand(node, count)->node;
   again_t w = {.x = x,
                .body = pestle_node_body(source, 0),
                .count = count,
@@ -130,6 +269,8 @@ void pestle_checkpoint_pull(pestle_transposer_t* x, const pestle_node_t* node,
     pestle_f_fail(&x->f, PESTLE_OOM());
     return;
   }
+  pestle_f_fail(&x->f, pestle_policy_read(&x->arena, source, &w.policy));
+  if (!x->f.status) list_ops(&w);
   size_t first = count + w.result_count;
   for (uint32_t i = 0; i < count; ++i)
     is_wanted[i] = pestle_is_linear(x, pestle_node_operand(node, first + i));
@@ -155,7 +296,11 @@ void pestle_checkpoint_pull(pestle_transposer_t* x, const pestle_node_t* node,
   }
   pestle_f_fail(&x->f, w.back.f.status);
   w.back.f.status = NULL;
+  w.again = pestle_value_array(&x->f, &x->arena, w.value_count);
+  for (size_t i = 0; w.again && i < w.value_count; ++i)
+    w.again[i] = pestle_node_operand(w.end, w.result_count + i);
   pestle_node_erase(w.end);
+  if (w.again) keep(&w, source);
   pestle_jvp_deinit(&w.jvp);
   pestle_transposer_deinit(&w.back);
 }

@@ -48,6 +48,15 @@ typedef struct pestle_transform_options_t {
   // turns. Its memory is that of so many. A loop that would go on has NaN for floats.
   // 0: such loops are UNSUPPORTED.
   int64_t max_trips;
+  // pestle_module_checkpoint(): what is kept besides the arguments. "nothing" (NULL, where
+  // there is no budget), "everything" that reverse mode reads, "dots": results of
+  // contractions, "names": values that |names| lists, "a,b", or "min_bytes": as few bytes
+  // as there can be without a contraction again (NULL, where there is a budget).
+  const char* policy;
+  const char* names;
+  // What is kept takes no more bytes: what is cheapest to compute again for its bytes is.
+  // 0: no bound.
+  int64_t budget_bytes;
 } pestle_transform_options_t;
 
 // Forward mode. The entry takes the arguments, then a tangent for each of
@@ -86,11 +95,17 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_linearize(
 // The same function, of which reverse mode keeps the arguments alone and computes the rest
 // again: its body becomes the op "pestle.checkpoint", which is that body to all else. A
 // part of a function is marked by a "stablehlo.composite" of that name; and one called
-// "pestle.stop_gradient" is what its body is, without a derivative. Of |options| only
-// |function| is read.
+// "pestle.stop_gradient" is what its body is, without a derivative. Of |options|
+// |function|, |policy|, |names| and |budget_bytes| are read. INVALID_ARGUMENT: there is no
+// such policy.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_checkpoint(
     pestle_module_t* module, const pestle_transform_options_t* options,
     pestle_module_t** out_module);
+
+// The same function, whose results are one value's that policies call |name|: its body
+// becomes the op "pestle.checkpoint_name". INVALID_ARGUMENT: a name that no list can hold.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_checkpoint_name(
+    pestle_module_t* module, const char* name, pestle_module_t** out_module);
 
 // The transposed function of one that is linear in |options|->arguments (default: in
 // all that could be): takes the other arguments, then cotangents of |options|->results,

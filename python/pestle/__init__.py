@@ -103,7 +103,7 @@ _LATER = {
     "_control": "cond fori_loop map scan switch while_loop",
     "_derive": "grad hessian jacfwd jacrev jvp linearize value_and_grad vjp",
     "_batch": "vmap",
-    "_forms": "checkpoint custom_function custom_jvp custom_vjp custom_vmap",
+    "_forms": "checkpoint checkpoint_name custom_function custom_jvp custom_vjp custom_vmap",
     "_program": "Function Lowered export from_stablehlo load load_onnx",
     "_memory": "clear_cache device_info get_active_memory get_cache_memory "
                "get_memory_limit get_peak_memory reset_peak_memory set_cache_limit "

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions with derivatives or batching of their own: custom_vjp, custom_jvp,
-custom_vmap, custom_function, checkpoint."""
+custom_vmap, custom_function, checkpoint, checkpoint_name."""
 
 from . import _pestle as c
 from . import tree
@@ -284,20 +284,76 @@ class _Checkpoint(Custom):
         return Rule(op_name(self.fun), body, pull, by_body=True)
 
 
-def checkpoint(fun, *, static_argnums=()):
+class _Kept(Custom):
+    """A function whose backward half computes again what a policy does not keep."""
+
+    def __init__(self, fun, static_argnums, policy, names, budget):
+        super().__init__(fun, static_argnums)
+        self._how = policy, names, budget
+
+    def _rule(self, use):
+        recorded = use.parts["body"].recorded
+        module = c.checkpoint(recorded.module, *self._how)
+        return lambda operands: recorded.run(module, operands)
+
+
+def checkpoint(fun, *, static_argnums=(), policy=None, names=(), budget_bytes=None):
     """fun, of which reverse mode keeps nothing but the arguments: what it needs of the
     values in between it computes again, when their cotangents are there.
 
     fun: takes and gives trees of arrays. static_argnums: arguments, by place, that are
-    no arrays.
-    Raises TypeError for no function, what fun raises.
+    no arrays. policy: what grad() and value_and_grad() keep besides: "nothing",
+    "everything" that they read, "dots", the results of contractions, "names", those of
+    checkpoint_name() in names, or "min_bytes", as few bytes as there can be without a
+    contraction again. budget_bytes: what is kept takes no more bytes; then the policy is
+    min_bytes, where none is given.
+    Raises TypeError for no function, ValueError for no such policy, what fun raises.
 
     >>> f = pt.checkpoint(lambda x: pt.sin(pt.sin(x)))
     >>> pt.grad(f)(0.0).tolist()
     1.0
     """
     need_function(fun, "checkpoint")
-    return _Checkpoint(fun, static_argnums)
+    if isinstance(names, str):
+        names = (names,)
+    if names and policy is None:
+        policy = "names"
+    if policy is None and budget_bytes is None:
+        return _Checkpoint(fun, static_argnums)
+    policies = "nothing", "everything", "dots", "names", "min_bytes"
+    if policy not in (None, *policies):
+        raise ValueError(f"the policy of checkpoint() is {policy!r}: one of "
+                         f"{', '.join(policies)} is meant")
+    if budget_bytes is not None and (not isinstance(budget_bytes, int) or budget_bytes < 0):
+        raise ValueError(f"budget_bytes of checkpoint() is {budget_bytes!r}: a number of "
+                         "bytes is meant")
+    if budget_bytes == 0:
+        policy = "nothing"
+    return _Kept(fun, static_argnums, policy, ",".join(names) or None, budget_bytes or 0)
+
+
+def checkpoint_name(x, name):
+    """x, which policies of checkpoint() call name.
+
+    x: an array. name: a string without commas.
+    Raises TypeError for no array or string, ValueError for a name that is none.
+
+    >>> f = pt.checkpoint(lambda x: pt.sin(pt.checkpoint_name(pt.sin(x), "inner")),
+    ...                   names=("inner",))
+    >>> pt.grad(f)(0.0).tolist()
+    1.0
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a value is {name!r}, not a string")
+    if not name or "," in name or '"' in name or "\\" in name:
+        raise ValueError(f"the name {name!r} of a value is empty, or has a comma or a quote")
+    leaves, shape = arrays_of(x)
+    return shape.unflatten([_named(leaf, name) for leaf in leaves])
+
+
+def _named(x, name):
+    recorded = Recorded(lambda a: ((a,), None), (x,))
+    return c.inline(c.checkpoint_name(recorded.module, name), (x,))[0]
 
 
 class custom_function(Custom):

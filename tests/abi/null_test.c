@@ -933,6 +933,15 @@ static void call_module_gradient(things_t* t) {
 static void call_module_checkpoint(things_t* t) {
   call_transform(t, pestle_module_checkpoint);
 }
+static void call_module_checkpoint_name(things_t* t) {
+  pestle_module_t* out;
+  BAD(pestle_module_checkpoint_name(NULL, "a", &out));
+  BAD(pestle_module_checkpoint_name(t->module, NULL, &out));
+  BAD(pestle_module_checkpoint_name(t->module, "a", NULL));
+  BAD(pestle_module_checkpoint_name(t->module, "a,b", &out));
+  assert_ok(pestle_module_checkpoint_name(t->module, "a", &out));
+  pestle_module_release(out);
+}
 static void call_module_transpose(things_t* t) {
   call_transform(t, pestle_module_transpose);
 }
@@ -1749,7 +1758,7 @@ static const row_t rows[] = {
     ROW(function_argument_name) ROW(module_name) ROW(module_attribute)
     ROW(function_argument_attribute) ROW(function_result_attribute)
     ROW(function_returned_type) ROW(module_link) ROW(module_jvp)
-    ROW(module_vjp) ROW(module_checkpoint) ROW(module_gradient) ROW(module_transpose)
+    ROW(module_vjp) ROW(module_checkpoint) ROW(module_checkpoint_name) ROW(module_gradient) ROW(module_transpose)
     ROW(module_linearize) ROW(module_vmap)
     ROW(function_tokens) ROW(value_type) ROW(module_verify)
     ROW(module_specialize) ROW(module_specialize_values)

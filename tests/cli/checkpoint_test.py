@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A transformer whose layers are marked "pestle.checkpoint": its gradient keeps the input
-of each layer and what one layer needs, and has the bits of the one that keeps all."""
+of each layer and what one layer needs, and has the bits of the one that keeps all. With a
+policy it keeps more, within its budget of bytes."""
 
 import os
 import pathlib
@@ -63,7 +64,7 @@ def layer():
     return text + f"  %y = stablehlo.add %h, %d : {X}\n  return %y : {X}\n}}\n"
 
 
-def model(layers, is_marked):
+def model(layers, is_marked, attributes=""):
     names = [[f"%l{i}w{k}" for k in range(len(WEIGHTS))] for i in range(layers)]
     arguments = ", ".join(f"{n}: {t}" for row in names for n, t in zip(row, TYPES))
     text = f"func.func public @main(%x: {X}, {arguments}) -> tensor<f32> {{\n"
@@ -74,7 +75,7 @@ def model(layers, is_marked):
         value = f"%y{i}"
         if is_marked:
             text += (f'  {value} = stablehlo.composite "pestle.checkpoint" {operands} '
-                     f"{{decomposition = @layer}} : ({types}) -> {X}\n")
+                     f"{{{attributes}decomposition = @layer}} : ({types}) -> {X}\n")
         else:
             text += f"  {value} = call @layer({operands}) : ({types}) -> {X}\n"
     text += (f"  %s = stablehlo.multiply {value}, {value} : {X}\n"
@@ -99,6 +100,69 @@ def peak(layers, is_marked):
     return int(re.search(r"planned peak (\d+) bytes", done.stdout)[1])
 
 
+def graph(attributes):
+    """The gradient of two layers with such a policy as text, and its message."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "m.mlir"
+        path.write_text(model(2, True, attributes))
+        done = subprocess.run(
+            [PESTLE, "dump", "--stage", "graph", *grads(2), str(path)],
+            capture_output=True, text=True, check=False)
+    return done.stdout, done.stderr
+
+
+def saved_bytes(text):
+    """What checkpoints give behind their one result, an op at a time."""
+    found = []
+    for line in text.splitlines():
+        if '"pestle.checkpoint"' not in line:
+            continue
+        types = line.rsplit("->", 1)[1]
+        sizes = [4 * int(np.prod([int(n) for n in dims.split("x")[:-1]]))
+                 for dims in re.findall(r"tensor<([0-9x]*)f32>", types.replace(
+                     "xf32", "xf32"))]
+        found.append(sum(sizes[1:]))
+    return found
+
+
+def policies(arrays, wants):
+    attributes = 'composite_attributes = {{policy = "{}"}}, '
+    budget = "composite_attributes = {{budget_bytes = {} : i64}}, "
+    bytes_of, dots = {}, {}
+    for policy in "nothing", "dots", "min_bytes", "everything":
+        said = attributes.format(policy)
+        text, message = graph(said)
+        bytes_of[policy] = sum(saved_bytes(text))
+        dots[policy] = text.count("dot_general") + text.count('"pestle.attention"')
+        check(policy, text, message)
+        got = run(model(3, True, said), arrays, "llvm", *grads(3))
+        good = not isinstance(got, str) and all(
+            np.abs(a - b).max() <= 2e-5 * (1e-30 + np.abs(b).max())
+            for a, b in zip(got, wants))
+        check(f"gradients, {policy}", good, got if isinstance(got, str) else "are off")
+    check("nothing", bytes_of["nothing"] == 0, "keeps something")
+    check("dots", 0 < bytes_of["dots"] < bytes_of["everything"], bytes_of)
+    check("min_bytes", 0 < bytes_of["min_bytes"] <= bytes_of["everything"], bytes_of)
+    for policy in "dots", "min_bytes":
+        check(policy, dots[policy] == dots["everything"] < dots["nothing"], dots)
+    most = bytes_of["min_bytes"] // 2  # of a layer
+    for share in 0.1, 0.3, 0.5, 0.8, 1:
+        bound = int(share * most)
+        text, message = graph(budget.format(bound))
+        found = saved_bytes(text)
+        check(f"{bound} bytes", len(found) == 2 and max(found) <= bound,
+              f"keeps {found}; {message}")
+        check(f"{bound} bytes", share < 0.3 or min(found) > 0, "keeps nothing")
+        got = run(model(3, True, budget.format(bound)), arrays, "llvm", *grads(3))
+        good = not isinstance(got, str) and all(
+            np.abs(a - b).max() <= 2e-5 * (1e-30 + np.abs(b).max())
+            for a, b in zip(got, wants))
+        check(f"gradients, {bound} bytes", good, got if isinstance(got, str) else "")
+    for wrong in attributes.format("some"), "composite_attributes = {size = 3 : i64}, ":
+        check(wrong, "a checkpoint" in graph(wrong)[1] or
+              "its policy is" in graph(wrong)[1], graph(wrong))
+
+
 def main():
     if not has_compiler():
         print("skipped: the llvm backend is not built")
@@ -115,6 +179,7 @@ def main():
         for i, (a, b) in enumerate(zip(marked, kept)):
             error = np.abs(a - b).max() / (1e-30 + np.abs(b).max())
             check(f"result {i}", error < 2e-5, f"is {error} off")
+        policies(arrays, kept)
     # One input a layer, and what one layer takes.
     one, x = peak(1, True), 4 * ROWS * WIDTH
     most, all_of_them = one + 24 * x, peak(24, False)

@@ -296,6 +296,40 @@ def test_checkpoint():
     near(pt.grad(lambda x: h(x, "sum"))(V), 2 * V)
 
 
+def test_checkpoint_policies():
+    w = pt.asarray([[1.0, 0.5, -0.5], [0.25, -1.0, 0.75], [0.5, 0.5, 0.5]])
+    x = w * 0.5 + 0.125
+
+    def f(x):
+        h = pt.checkpoint_name(pt.tanh(x @ w), "inner")
+        return pt.sum(pt.sin(pt.exp(-h * h) @ w) ** 2)
+    wanted = pt.grad(f)(x)
+
+    def used(**how):
+        """How often a gradient has a product, and a tanh; its value."""
+        grad = pt.grad(pt.checkpoint(f, **how))
+        near(grad(x), wanted, 1e-6)
+        near(pt.jit(grad)(x), wanted, 1e-6)
+        near(pt.vmap(grad)(pt.stack([x, 2 * x]))[0], wanted, 1e-6)
+        return tuple(count(grad, word, x) for word in ("dot_general", "stablehlo.tanh"))
+    everything = used(policy="everything")
+    again = used(policy="nothing")
+    assert everything[0] < again[0] and everything[1] < again[1], (everything, again)
+    assert used(policy="dots") == (everything[0], again[1])
+    assert used(policy="min_bytes")[0] == everything[0]
+    assert used(names=("inner",))[1] == everything[1]
+    assert used(names="inner", policy="names") == used(names=("other", "inner"))
+    assert used(names=("other",)) == again
+    assert used(budget_bytes=0) == again == used(budget_bytes=8)
+    assert used(budget_bytes=1 << 20)[0] == everything[0]
+    near(pt.hessian(pt.checkpoint(f, policy="dots"))(x), pt.hessian(f)(x), 1e-5)
+    near(pt.vjp(pt.checkpoint(f, policy="dots"), x)[1](1.0)[0], wanted, 1e-6)
+    for wrong in ({"policy": "some"}, {"budget_bytes": -1}, {"budget_bytes": "1"}):
+        raises(ValueError, lambda how=wrong: pt.checkpoint(f, **how))
+    raises(ValueError, lambda: pt.checkpoint_name(x, "a,b"))
+    raises(TypeError, lambda: pt.checkpoint_name(x, 3))
+
+
 def test_refused():
     f = pt.custom_vjp(lambda x: x)
     raises(TypeError, lambda: f(1.0), "defvjp")

@@ -94,7 +94,7 @@ OTHERS = {
     "stop_gradient", "stream", "switch", "synchronize", "while_loop", "zeros", "Array",
     "Error", "Function", "Lowered", "Module", "Spec", "Stream", "cpu", "custom_op",
     "extension", "kernel", "pure_callback", "grad", "value_and_grad", "jvp", "vjp",
-    "checkpoint", "custom_function", "custom_jvp", "custom_vjp", "custom_vmap", "vmap",
+    "checkpoint", "checkpoint_name", "custom_function", "custom_jvp", "custom_vjp", "custom_vmap", "vmap",
     "linearize", "jacfwd", "jacrev", "hessian", "fft.fftfreq",
     "fft.rfftfreq", "random.key", "linalg.EigResult", "linalg.EighResult",
     "linalg.QRResult", "linalg.SVDResult", "linalg.SlogdetResult",
