@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "codegen/template/shared_tile/shared_tile.h"
 
+// Shared with flash_attention_wgmma/, which makes the products by warpgroups.
 // scores[b.., i, j] = +[e] q k;  m[b.., i] = max[j] x(scores);
 // l[b.., i] = +[j] exp(x - m);   o[b.., i, d] = +[j] exp(x - m) * v;
 // the last stage reads o and l at its own axes.
@@ -30,8 +31,30 @@ typedef struct pestle_flash_attention_t {
 // Whether its reductions look like that; what stands between them may have to be
 // inlined first for it to be that.
 bool pestle_flash_attention_resembles(pestle_nest_t* nest);
-bool pestle_flash_attention_find(pestle_nest_t* nest,
+// Of at most |columns| columns of q, k and v.
+bool pestle_flash_attention_find(pestle_nest_t* nest, int64_t columns,
                                  pestle_flash_attention_t* out);
+enum { PESTLE_FLASH_ATTENTION_COLUMNS = 128 };  // what registers of mma hold
+
+// A key is visible only where row * its row + key * its own + constant >= 0; key is
+// 1 or -1. Along |x_rows| and |x_keys|.
+typedef struct pestle_visible_test_t {
+  int64_t row, key, constant;
+} pestle_visible_test_t;
+
+// What x hides by -inf (visible.c).
+typedef struct pestle_visible_t {
+  uint32_t count;
+  pestle_visible_test_t tests[4];
+  const pestle_expr_t* test;   // it is -inf where this is false; or NULL
+  bool placed;                 // |tests| are all that this asks
+  const pestle_expr_t* plain;  // what x is where they hold
+  double factor;  // > 0: where |test| holds x is this times the score
+} pestle_visible_t;
+
+void pestle_flash_attention_visible(pestle_nest_t* nest,
+                                    const pestle_flash_attention_t* a,
+                                    pestle_visible_t* out_visible);
 
 // Rows of a group, 16 a subgroup; lanes of it.
 enum { PESTLE_FLASH_ATTENTION_ROWS = 64, PESTLE_FLASH_ATTENTION_LANES = 128 };

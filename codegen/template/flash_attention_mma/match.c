@@ -7,8 +7,6 @@
 
 #include "codegen/schedule/schedule.h"
 
-enum { MOST_COLUMNS = 128 };  // of q, k and v: what registers hold
-
 // --- Are two expressions one ---
 
 static bool same(const pestle_expr_t* a, const pestle_expr_t* b) {
@@ -145,7 +143,8 @@ static void take_axes(const pestle_nest_t* nest, const pestle_nest_stage_t* s,
   }
 }
 
-static bool find_axes(pestle_nest_t* nest, pestle_flash_attention_t* a) {
+static bool find_axes(pestle_nest_t* nest, int64_t columns,
+                      pestle_flash_attention_t* a) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, a->scores);
   const pestle_nest_stage_t* m = pestle_nest_stage(nest, a->maximum);
   const pestle_nest_stage_t* l = pestle_nest_stage(nest, a->total);
@@ -175,8 +174,8 @@ static bool find_axes(pestle_nest_t* nest, pestle_flash_attention_t* a) {
       a->v_columns.all == a->y_columns.all && a->rows.all == a->y_rows.all &&
       a->batch.all == a->y_batch.all && a->keys.all == a->x_keys.all &&
       a->keys.all == a->v_keys.all;
-  return same_extents && a->depth.all <= MOST_COLUMNS &&
-         a->v_columns.all <= MOST_COLUMNS &&
+  return same_extents && a->depth.all <= columns &&
+         a->v_columns.all <= columns &&
          reads_at(nest, a->maximum, a->scores, batch + 1, true) &&
          reads_at(nest, a->total, a->scores, batch + 1, true) &&
          reads_at(nest, a->output, a->scores, batch + 1, true) &&
@@ -213,14 +212,14 @@ static bool find_sides(pestle_nest_t* nest, pestle_flash_attention_t* a) {
          a->q.dtype == a->k.dtype && a->q.dtype == a->v.dtype;
 }
 
-bool pestle_flash_attention_find(pestle_nest_t* nest,
+bool pestle_flash_attention_find(pestle_nest_t* nest, int64_t columns,
                                  pestle_flash_attention_t* out) {
   *out = (pestle_flash_attention_t){.last = 0};
   if (!find_stages(nest, out)) return false;
   out->x = pestle_nest_stage(nest, out->maximum)->values[0];
   const pestle_expr_t* w = pestle_nest_stage(nest, out->total)->values[0];
   out->power = w->op == PESTLE_OP_EXP2 ? PESTLE_OP_EXP2 : PESTLE_OP_EXP;
-  return find_axes(nest, out) && is_weight(nest, out, out->total, w) &&
+  return find_axes(nest, columns, out) && is_weight(nest, out, out->total, w) &&
          find_sides(nest, out) && !nest->failed;
 }
 
@@ -267,7 +266,8 @@ pestle_status_t pestle_flash_attention_mma_match(
   pestle_flash_attention_t a;
   int64_t keys = use->ints[0];
   if ((keys == 16 || keys == 32 || keys == 64) &&
-      pestle_flash_attention_find(nest, &a) && a.output == use->stage) {
+      pestle_flash_attention_find(nest, PESTLE_FLASH_ATTENTION_COLUMNS, &a) &&
+      a.output == use->stage) {
     return NULL;
   }
   PESTLE_TRY(pestle_nest_status(nest));
@@ -276,5 +276,5 @@ pestle_status_t pestle_flash_attention_mma_match(
                       "attention on f16 or bf16 of at most %d columns, 16, 32 "
                       "or 64 keys at once",
                       pestle_nest_stage(nest, use->stage)->name,
-                      (int)MOST_COLUMNS);
+                      (int)PESTLE_FLASH_ATTENTION_COLUMNS);
 }

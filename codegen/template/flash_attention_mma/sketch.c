@@ -21,8 +21,9 @@ pestle_status_t pestle_flash_attention_mma_sketch(pestle_sketch_t* k,
     return NULL;
   }
   PESTLE_TRY(pestle_sketch_inline_kept(k));
-  if (!pestle_flash_attention_find(k->nest, &a) || !has_unit(k, a.q.dtype) ||
-      a.rows.all < LEAST || a.keys.all < LEAST) {
+  if (!pestle_flash_attention_find(k->nest, PESTLE_FLASH_ATTENTION_COLUMNS,
+                                   &a) ||
+      !has_unit(k, a.q.dtype) || a.rows.all < LEAST || a.keys.all < LEAST) {
     return pestle_nest_status(k->nest);
   }
   int64_t keys = MOST_KEYS;

@@ -467,7 +467,7 @@ static void run_attention(const case_t* c, int64_t keys, bool async) {
   for (uint32_t s = 0; s + 1 < nest.stages.size; ++s)
     inlined[s] = !pestle_nest_stage(&nest, s)->is_reduction;
   assert_ok(pestle_schedule_inline(&nest, inlined));
-  assert_true(pestle_flash_attention_find(&nest, &a));
+  assert_true(pestle_flash_attention_find(&nest, 128, &a));
   const char* name = "flash_attention_mma";
   int64_t ints[] = {keys, async}, odd[] = {48, async};
   assert_error(apply_template(&nest, name, a.scores, ints, 2), INVALID_ARGUMENT,
@@ -509,7 +509,7 @@ static void test_attention_not(void** state) {
   for (uint32_t s = 0; s + 1 < nest.stages.size; ++s)
     inlined[s] = !pestle_nest_stage(&nest, s)->is_reduction;
   assert_ok(pestle_schedule_inline(&nest, inlined));
-  assert_false(pestle_flash_attention_find(&nest, &a));
+  assert_false(pestle_flash_attention_find(&nest, 128, &a));
   pestle_nest_deinit(&nest);
   close_run(&r);
 }

@@ -2,51 +2,10 @@
 // The ref backend's tiles: a product by warpgroups is right in many orders of what
 // goes on by itself, and each way of being wrong that hardware would punish with a
 // hang or now and then a wrong number is told at once.
-#include "base/half.h"
-#include "unit/codegen/kir_test.h"
 #include "unit/plugins/ring_kernel.h"
+#include "unit/plugins/tile_kernel.h"
 
-enum { M = 320, N = 128, K = 320, LOG = 4096 };
-
-static char log_text[LOG];
-
-static void keep_log(void* self, int32_t level, const char* message) {
-  (void)self, (void)level;
-  size_t at = strlen(log_text);
-  snprintf(log_text + at, sizeof log_text - at, "%s\n", message);
-}
-
-// --- A kernel, and what is planted in it ---
-
-// The line that has |line|, counted from |nth| = 0 on, has |to| instead of |from|;
-// |from| NULL: the line goes.
-typedef struct edit_t {
-  const char* line;
-  int nth;
-  const char *from, *to;
-} edit_t;
-
-static void put_lines(pestle_strbuf_t* text, const edit_t* edit) {
-  int seen = 0;
-  bool found = false;
-  for (size_t i = 0; i < sizeof ring_lines / sizeof *ring_lines; ++i) {
-    const char* line = ring_lines[i];
-    if (!edit || !strstr(line, edit->line) || seen++ != edit->nth) {
-      pestle_strbuf_append_c(text, line);
-      pestle_strbuf_append_char(text, '\n');
-      continue;
-    }
-    found = true;
-    if (!edit->from) continue;
-    const char* at = strstr(line, edit->from);
-    assert_non_null(at);
-    pestle_strbuf_append_bytes(text, line, (size_t)(at - line));
-    pestle_strbuf_append_c(text, edit->to);
-    pestle_strbuf_append_c(text, at + strlen(edit->from));
-    pestle_strbuf_append_char(text, '\n');
-  }
-  assert_true(found || !edit);
-}
+enum { M = 320, N = 128, K = 320 };
 
 typedef struct data_t {
   uint16_t a[M * K], b[K * N];
@@ -73,58 +32,12 @@ static data_t* make_data(void) {
   return d;
 }
 
-typedef struct loaded_ring_t {
-  pestle_allocator_t memory;
-  pestle_host_t host;
-  const pestle_backend_t* ref;
-  pestle_loaded_t* loaded;
-  pestle_kir_builder_t kernel;
-  pestle_blob_t artifact;
-} loaded_ring_t;
+enum { LINES = sizeof ring_lines / sizeof *ring_lines };
 
-static pestle_status_t load_ring(loaded_ring_t* r, const edit_t* edit) {
-  pestle_strbuf_t text;
-  pestle_status_t status = NULL;
-  memset(r, 0, sizeof *r);
-  r->memory = pestle_allocator_system();
-  r->host = kir_test_host(&r->memory);
-  r->host.log = keep_log;
-  log_text[0] = 0;
-  pestle_strbuf_init(r->memory, &text);
-  put_lines(&text, edit);
-  assert_ok(pestle_kir_parse(r->memory, pestle_strbuf_cstr(&text), text.size,
-                             "ring", &r->kernel));
-  pestle_strbuf_deinit(&text);
-  r->ref = pestle_ref_backend_init(&r->host, &status);
-  assert_ok(status);
-  pestle_kernel_options_t options = {.struct_size = sizeof options};
-  status = r->ref->target->compile(r->ref->self, &r->kernel.view, &options,
-                                   &r->artifact);
-  if (status) return status;
-  return r->ref->device->load(r->ref->self, 0, r->artifact.data,
-                              r->artifact.size, &r->loaded);
-}
-
-static int32_t run_ring(const loaded_ring_t* r, data_t* d) {
-  const pestle_kir_t* k = &r->kernel.view;
+static int32_t run_ring(const tile_kernel_t* r, data_t* d) {
   void* buffers[3] = {d->a, d->b, d->y};
-  pestle_cpu_entry_t entry;
-  const void* self;
-  pestle_allocator_t memory = r->memory;
-  void* scratch = kir_test_alloc_(&memory, k->shared_bytes + 64);
   memset(d->y, 0, sizeof d->y);
-  assert_ok(r->ref->device->cpu_entry(r->ref->self, r->loaded, &entry, &self));
-  int32_t trap = entry(self, buffers, NULL, 0, k->group[0], scratch);
-  kir_test_free_(&memory, scratch, k->shared_bytes + 64);
-  return trap;
-}
-
-static void unload_ring(loaded_ring_t* r) {
-  r->ref->device->unload(r->ref->self, r->loaded);
-  if (r->artifact.data)
-    kir_test_free_(&r->memory, r->artifact.data, r->artifact.size);
-  r->ref->deinit(r->ref->self);
-  pestle_kir_deinit(&r->kernel);
+  return run_kernel(r, buffers);
 }
 
 // --- Right ---
@@ -132,27 +45,19 @@ static void unload_ring(loaded_ring_t* r) {
 // Each run has another order.
 static void test_right(void** state) {
   (void)state;
-  loaded_ring_t r;
+  tile_kernel_t r;
   data_t* d = make_data();
-  assert_ok(load_ring(&r, NULL));
+  assert_ok(load_kernel(&r, ring_lines, LINES, NULL));
   for (int run = 0; run < 6; ++run) {
     assert_int_equal(run_ring(&r, d), 0);
     assert_memory_equal(d->y, d->want, sizeof d->y);
   }
   assert_string_equal(log_text, "");
-  unload_ring(&r);
+  unload_kernel(&r);
   free(d);
 }
 
 // --- Faults ---
-
-typedef struct fault_t {
-  const char* what;
-  edit_t edit;
-  // Of the log; where the order decides which fault is met first, of any. NULL: the
-  // numbers are wrong.
-  const char* words;
-} fault_t;
 
 static const fault_t faults[] = {
     {"strips are not fenced",
@@ -219,15 +124,12 @@ static void test_faults(void** state) {
   data_t* d = make_data();
   for (size_t i = 0; i < sizeof faults / sizeof *faults; ++i) {
     const fault_t* f = &faults[i];
-    loaded_ring_t r;
-    assert_ok(load_ring(&r, &f->edit));
+    tile_kernel_t r;
+    assert_ok(load_kernel(&r, ring_lines, LINES, &f->edit));
     int32_t trap = run_ring(&r, d);
     bool wrong = memcmp(d->y, d->want, sizeof d->y) != 0;
-    if (f->words ? !trap || !strstr(log_text, f->words) : !trap && !wrong) {
-      fail_msg("%s: trap %d, numbers %s, log: %s", f->what, (int)trap,
-               wrong ? "wrong" : "right", log_text);
-    }
-    unload_ring(&r);
+    expect_fault(f, trap, wrong);
+    unload_kernel(&r);
   }
   free(d);
 }
