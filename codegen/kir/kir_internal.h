@@ -64,6 +64,9 @@ const char* pestle_kir_axis_name(unsigned axis);
 const char* pestle_kir_scope_name(unsigned scope);
 const char* pestle_kir_fact_name(unsigned bit);
 
+// What only the whole of a kernel with tiles says; it is verified otherwise.
+PESTLE_NODISCARD pestle_status_t pestle_kir_verify_tiles(const pestle_kir_t* k);
+
 // One instruction as it stands in the text, without indentation and newline.
 void pestle_kir_print_inst(const pestle_kir_t* k, uint32_t id,
                            pestle_strbuf_t* out);

@@ -980,6 +980,7 @@ pestle_status_t pestle_kir_verify_in(pestle_allocator_t allocator,
   pestle_vec_init(&v.closed, allocator);
   pestle_vec_init(&v.varies, allocator);
   pestle_status_t status = walk(&v);
+  if (!status) status = pestle_kir_verify_tiles(kernel);
   pestle_vec_deinit(&v.varies);
   pestle_vec_deinit(&v.closed);
   pestle_vec_deinit(&v.open);

@@ -812,9 +812,12 @@ static void put_kernel(c_printer_t* p, pestle_plugin_text_t* out) {
   unsigned n = 0;
   if (!p->d->blocks) n = put_arguments(p, &arguments, ",\n    ");
   snprintf(count, sizeof count, "%u", n);
+  // With the number of groups a unit holds the compiler knows how many registers
+  // roles begin with; else it may leave out what they ask for.
+  const char* roles = pestle_c_printer_has_tiles(p) ? ", 1" : "";
   const char* pairs[] = {"name",     name,  "x",        numbers[0], "y",
                          numbers[1], "z",   numbers[2], "lanes",    numbers[3],
-                         "n",        count, NULL};
+                         "n",        count, "roles",    roles,      NULL};
   put_head(p, out, pairs);
   pestle_c_printer_helpers(p, out);
   pestle_c_printer_tile_functions(p, out);

@@ -78,6 +78,33 @@ static void test_right(void** state) {
   free(d);
 }
 
+// The only barrier: what arrives at it is counted.
+static void test_verifier(void** state) {
+  (void)state;
+  static const struct {
+    edit_t edit;
+    const char* rule;
+  } rows[] = {
+      {{"mbar_init", 0, "1", "2"},
+       "1 lanes arrive at @full, which waits for 2"},
+      {{"eq %0, %4", 0, "eq %0, %4", "lt %0, %4"},
+       "255 lanes arrive at @full, which waits for 1"},
+      {{"mbar_expect", 0, "8192", "4096"}, "8192 bytes arrive, not 4096"},
+  };
+  pestle_allocator_t memory = pestle_allocator_system();
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    pestle_strbuf_t text;
+    pestle_kir_builder_t k;
+    pestle_strbuf_init(memory, &text);
+    put_lines(&text, register_lines, LINES, &rows[i].edit);
+    assert_ok(pestle_kir_parse(memory, pestle_strbuf_cstr(&text), text.size,
+                               "registers", &k));
+    assert_error(pestle_kir_verify(&k.view), INTERNAL, rows[i].rule);
+    pestle_kir_deinit(&k);
+    pestle_strbuf_deinit(&text);
+  }
+}
+
 static const fault_t faults[] = {
     {"tile a is not fenced",
      {"wgmma_fence", 0, NULL, NULL},
@@ -128,6 +155,7 @@ static void test_faults(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_right),
+                                     cmocka_unit_test(test_verifier),
                                      cmocka_unit_test(test_faults)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

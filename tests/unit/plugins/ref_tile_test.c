@@ -134,8 +134,50 @@ static void test_faults(void** state) {
   free(d);
 }
 
+// --- What the verifier sees ---
+
+static void test_verifier(void** state) {
+  (void)state;
+  static const struct {
+    edit_t edit;
+    const char* rule;  // NULL: it is sound
+  } rows[] = {
+      {{"registers 232", 0, "232", "232"}, NULL},
+      {{"registers 232", 0, "232", "240"},
+       "66560 registers at last, the group only the 64512"},
+      {{"registers 232", 0, "232", "236"}, "24 to 256, in eights"},
+      {{"registers -40", 0, "-40", "-56"}, "the group only the 64512"},
+      {{"mbar_expect", 0, "24576", "16384"}, "24576 bytes arrive, not 16384"},
+      {{"@map_a", 0, "320, 128, 320", "320, 64, 320"}, "16384 bytes arrive"},
+      {{"mbar_init %9, 2", 0, "2", "3"}, NULL},  // slots differ
+      {{"mbar_init %7, 1", 0, "1", "1"}, NULL},
+      {{"@map_a", 0, "[0, 2, 128,", "[0, 2, 64,"},
+       "with a swizzle of 64 bytes"},
+      {{"@tile_a : shared", 0, "align 1024", "align 512"}, "not of 1024"},
+      {{"wgmma @sums", 0, "393280", "16908352"}, "no such swizzle"},
+  };
+  pestle_allocator_t memory = pestle_allocator_system();
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    pestle_strbuf_t text;
+    pestle_kir_builder_t k;
+    pestle_strbuf_init(memory, &text);
+    put_lines(&text, ring_lines, LINES, &rows[i].edit);
+    assert_ok(pestle_kir_parse(memory, pestle_strbuf_cstr(&text), text.size,
+                               "ring", &k));
+    pestle_status_t status = pestle_kir_verify(&k.view);
+    if (rows[i].rule) {
+      assert_error(status, INTERNAL, rows[i].rule);
+    } else {
+      assert_ok(status);
+    }
+    pestle_kir_deinit(&k);
+    pestle_strbuf_deinit(&text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_right),
-                                     cmocka_unit_test(test_faults)};
+                                     cmocka_unit_test(test_faults),
+                                     cmocka_unit_test(test_verifier)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

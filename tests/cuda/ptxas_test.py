@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What ptxas says of the kernels for Hopper's warpgroups: no register is spilled, no
+wgmma waits for the one before because registers were touched, no setmaxnreg is
+ignored. Needs libnvrtc (which has ptxas within), no driver. Exits 77, "skipped",
+without.
+
+usage: ptxas_test.py [--all]
+"""
+
+import ctypes
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ["PESTLE_BUILD_DIR"]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+try:
+    from attention_warpgroups_test import text_of as attention
+    from warpgroups_test import text_of as product
+except ImportError as e:
+    print(f"skipped: {e}; tools/requirements.txt lists what is needed")
+    sys.exit(77)
+
+ARCH = "sm_90a"
+# As plugins/cuda/nvrtc.c has them, and what ptxas says.
+OPTIONS = ["--std=c++17", "-fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true",
+           "--disable-warnings", "--restrict", "--ptxas-options=-v"]
+ATTENTION = [  # b, h, s, t, d, e
+    ((4, 16, 2048, 2048, 128, 128), "bf16", None),
+    ((4, 16, 2048, 2048, 128, 128), "bf16", "causal"),
+    ((2, 4, 500, 700, 256, 256), "f16", "causal given"),
+    ((2, 4, 256, 300, 72, 40), "f16", "bias"),
+]
+MORE_ATTENTION = [((2, 4, 512, 512, d, d), "bf16", hidden)
+                  for d in range(32, 257, 32) for hidden in (None, "window")]
+PRODUCTS = [
+    (1, 4096, 4096, 4096, True, False, "bf16", "bf16", ""),
+    (3, 300, 264, 72, False, True, "f16", "f32", "tanh"),
+]
+MORE_PRODUCTS = [(1, m, n, 512, a, b, "bf16", "bf16", "")
+                 for m, n in ((512, 512), (4096, 1000))
+                 for a in (True, False) for b in (True, False)]
+# Each line that is wrong, and what it says.
+WRONG = {
+    r"[1-9]\d* bytes spill": "registers are spilled",
+    r"(?i)serializ": "products wait for each other",
+    r"(?i)setmaxnreg.*ignored": "REGISTERS is ignored",
+    r"(?i)warning": "ptxas warns",
+}
+
+
+def load_nvrtc():
+    for name in ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"):
+        for folder in ("", "/usr/local/cuda/lib64/", "/usr/local/cuda/lib/"):
+            try:
+                return ctypes.CDLL(folder + name)
+            except OSError:
+                continue
+    print("skipped: no libnvrtc")
+    sys.exit(77)
+
+
+def log_of(nvrtc, text):
+    """What the compiler says of a kernel; it must be taken."""
+    program = ctypes.c_void_p()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
+    options = [option.encode() for option in (f"--gpu-architecture={ARCH}", *OPTIONS)]
+    array = (ctypes.c_char_p * len(options))(*options)
+    result = nvrtc.nvrtcCompileProgram(program, len(options), array)
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value + 1)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return result, log.value.decode(errors="replace")
+
+
+def sources(text, folder):
+    """The kernels of a module that have roles, as CUDA C."""
+    path = f"{folder}/m.mlir"
+    pathlib.Path(path).write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [f"{BUILD}/pestle", "dump", path, "--stage", "source", "--target", f"cuda:{ARCH}"],
+        capture_output=True, text=True, check=False,
+        env=dict(os.environ, PESTLE_BACKEND_PATH=f"{BUILD}/backends"))  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip()[-500:])
+    return done.stdout
+
+
+def main():
+    every = "--all" in sys.argv
+    nvrtc, wrong = load_nvrtc(), 0
+    cases = [(f"attention {c}", attention(*c, "bhsd")[1])
+             for c in ATTENTION + (MORE_ATTENTION if every else [])]
+    cases += [(f"product {c}", product(c)) for c in PRODUCTS + (MORE_PRODUCTS if every else [])]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in cases:
+            source = sources(text, folder)
+            found = []
+            if "wgmma.mma_async" not in source or "setmaxnreg" not in source:
+                found.append("it is not made by warpgroups")
+            result, log = log_of(nvrtc, source)
+            if result or "Used " not in log:
+                found.append(f"NVRTC: {result}: {log[-500:]}")
+            for pattern, what in WRONG.items():
+                found += [f"{what}: {line}" for line in log.splitlines()
+                          if re.search(pattern, line)]
+            wrong += bool(found)
+            used = re.search(r"Used \d+ registers", log)
+            print("FAIL" if found else "ok", name, used.group() if used else "", *found)
+    return wrong != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
