@@ -442,8 +442,10 @@ pestle_status_t pestle_custom_attrs_make(
   *out_attrs = NULL;
   if (!attrs || !own) return PESTLE_OOM();
   PESTLE_TRY(check_known(op, values, count));
+  size_t made = 0;
   for (size_t i = 0; i < op->attr_count; ++i) {
     const pestle_custom_attr_t* row = op->attrs[i];
+    if (row->dynamic) continue;
     const pestle_custom_attr_value_t* given = find(values, count, row->name);
     if (!given) given = row->otherwise;
     if (!given) {
@@ -451,17 +453,56 @@ pestle_status_t pestle_custom_attrs_make(
                           "op '%s' needs attribute '%s', of kind %s", op->name,
                           row->name, kind_name(row->kind));
     }
-    own[i] = *given;
-    own[i].name = row->name;
-    if (!convert(arena, row->kind, &own[i])) {
+    pestle_custom_attr_value_t* value = &own[made++];
+    *value = *given;
+    value->name = row->name;
+    if (!convert(arena, row->kind, value)) {
       return PESTLE_ERROR(
           INVALID_ARGUMENT, "attribute '%s' of op '%s' is %s, not %s",
           row->name, op->name, kind_name(given->kind), kind_name(row->kind));
     }
-    PESTLE_TRY(pestle_custom_value_copy(arena, &own[i]));
+    PESTLE_TRY(pestle_custom_value_copy(arena, value));
   }
-  *attrs = (pestle_custom_attrs_t){own, op->attr_count};
+  *attrs = (pestle_custom_attrs_t){own, made};
   *out_attrs = attrs;
+  return NULL;
+}
+
+size_t pestle_custom_dynamic_count(const pestle_custom_op_t* op) {
+  size_t count = 0;
+  for (size_t i = 0; i < op->attr_count; ++i)
+    count += op->attrs[i]->dynamic;
+  return count;
+}
+
+pestle_status_t pestle_custom_dynamic(const pestle_custom_op_t* op,
+                                      const pestle_custom_attr_value_t* values,
+                                      size_t count, int32_t given,
+                                      pestle_custom_attr_value_t* out) {
+  size_t made = 0;
+  PESTLE_TRY(check_known(op, values, count));
+  for (size_t i = 0; i < op->attr_count; ++i) {
+    const pestle_custom_attr_t* row = op->attrs[i];
+    if (!row->dynamic) continue;
+    const pestle_custom_attr_value_t* v = find(values, count, row->name);
+    if (!v) v = row->otherwise;
+    if (!v) {
+      return PESTLE_ERROR(INVALID_ARGUMENT, "op '%s' needs attribute '%s'",
+                          op->name, row->name);
+    }
+    out[made] = *v;
+    out[made].name = row->name;
+    if (v->kind == PESTLE_CUSTOM_I64) {
+      out[made].kind = PESTLE_CUSTOM_F64;
+      out[made].as.f64 = (double)v->as.i64;
+    } else if (v->kind != PESTLE_CUSTOM_F64 && v->kind != given) {
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "attribute '%s' of op '%s' is no number, nor a value "
+                          "of rank 0",
+                          row->name, op->name);
+    }
+    ++made;
+  }
   return NULL;
 }
 

@@ -26,6 +26,16 @@ PESTLE_NODISCARD pestle_status_t
 pestle_custom_attrs_make(pestle_arena_t* arena, const pestle_custom_op_t* op,
                          const pestle_custom_attr_value_t* values, size_t count,
                          const pestle_custom_attrs_t** out_attrs);
+// How many of |op|'s attributes are dynamic, and these as |values| give them, in the order
+// of the table, each an F64 or of the kind |given|; the two functions above leave them out.
+size_t pestle_custom_dynamic_count(const pestle_custom_op_t* op);
+PESTLE_NODISCARD pestle_status_t pestle_custom_dynamic(
+    const pestle_custom_op_t* op, const pestle_custom_attr_value_t* values,
+    size_t count, int32_t given, pestle_custom_attr_value_t* out);
+// The element type of their operands, of an op whose first operand has |dtype|.
+static inline pestle_dtype_t pestle_custom_dynamic_dtype(pestle_dtype_t dtype) {
+  return dtype == PESTLE_F64 ? PESTLE_F64 : PESTLE_F32;
+}
 // The same of a dictionary's text.
 PESTLE_NODISCARD pestle_status_t pestle_custom_attrs_of_text(
     pestle_arena_t* arena, const pestle_custom_op_t* op, const char* text,

@@ -87,9 +87,9 @@ static pestle_status_t twenty(void* user, pestle_builder_t* b,
 }
 
 static const pestle_custom_attr_t alpha = {sizeof(alpha), "alpha",
-                                           PESTLE_CUSTOM_F64, NULL};
+                                           PESTLE_CUSTOM_F64, NULL, false};
 static const pestle_custom_attr_t beta = {sizeof(beta), "beta",
-                                          PESTLE_CUSTOM_F64, NULL};
+                                          PESTLE_CUSTOM_F64, NULL, false};
 static const pestle_custom_attr_t* const rows[] = {&alpha, &beta};
 
 static void add_op(pestle_context_t* c, const char* name,

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/require.h"
 #include "ir/copy.h"
+#include "ir/formula.h"
 #include "ir/infer.h"
 #include "ir/internal.h"
 
@@ -243,6 +244,46 @@ static pestle_status_t describe(making_t* m, pestle_value_t* const* operands,
   return NULL;
 }
 
+// |operands|, and behind them a value for each dynamic attribute.
+static pestle_status_t add_dynamic(making_t* m, pestle_value_t* const* operands,
+                                   size_t count,
+                                   const pestle_custom_attr_value_t* attrs,
+                                   size_t attr_count, pestle_value_t*** out,
+                                   size_t* out_count) {
+  size_t n = pestle_custom_dynamic_count(m->op);
+  pestle_value_t** all =
+      PESTLE_ARENA_ARRAY(&m->arena, pestle_value_t*, count + n);
+  pestle_custom_attr_value_t* given =
+      PESTLE_ARENA_ARRAY(&m->arena, pestle_custom_attr_value_t, n + 1);
+  if (!all || !given) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i)
+    all[i] = operands[i];
+  *out = all;
+  *out_count = count + n;
+  if (!n) return NULL;
+  PESTLE_TRY(pestle_custom_dynamic(m->op, attrs, attr_count,
+                                   PESTLE_CUSTOM_VALUE, given));
+  pestle_dtype_t dtype = pestle_custom_dynamic_dtype(
+      count && operands[0] ? operands[0]->type->dtype : PESTLE_F32);
+  pestle_formula_t f = pestle_formula_make(*m->builder);
+  for (size_t i = 0; i < n; ++i) {
+    bool is_number = given[i].kind == PESTLE_CUSTOM_F64;
+    pestle_value_t* v = is_number ? pestle_f_scalar(&f, dtype, given[i].as.f64)
+                                  : given[i].as.value;
+    PESTLE_TRY(f.status);
+    if (!v || v->type->rank || v->type->dtype != dtype) {
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "attribute '%s' of op '%s' is %s, not tensor<%s>",
+                          given[i].name, m->op->name,
+                          v ? pestle_type_text(v->type).text : "NULL",
+                          pestle_dtype_info(dtype)->name);
+    }
+    all[count + i] = v;
+  }
+  *m->builder = f.builder;
+  return NULL;
+}
+
 // What the body gave is what the type rule said, if there is one.
 static pestle_status_t check_body(making_t* m, pestle_value_t* const* values) {
   size_t count = 0;
@@ -326,6 +367,12 @@ static pestle_status_t make(making_t* m, pestle_value_t* const* operands,
                         "result types with pestle_op_composite()",
                         m->op->name);
   }
+  if (m->count <= m->op->hidden_results) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "op '%s' has %zu results, of which %zu are hidden; one "
+                        "at least is not",
+                        m->op->name, m->count, m->op->hidden_results);
+  }
   if (m->count > capacity) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "op '%s' has %zu results, there is room for %zu",
@@ -377,10 +424,11 @@ pestle_status_t pestle_op_custom(pestle_builder_t* builder, const char* name,
                         name);
   }
   pestle_arena_init(builder->module->arena.allocator, &m.arena);
-  pestle_status_t status = describe(&m, operands, operand_count);
-  if (!status) {
-    status = make(&m, operands, attrs, attr_count, out_capacity, &node);
-  }
+  pestle_value_t** all;
+  pestle_status_t status = add_dynamic(&m, operands, operand_count, attrs,
+                                       attr_count, &all, &operand_count);
+  if (!status) status = describe(&m, all, operand_count);
+  if (!status) status = make(&m, all, attrs, attr_count, out_capacity, &node);
   if (status && m.region) pestle_region_discard(m.region);
   pestle_arena_deinit(&m.arena);
   for (uint32_t i = 0; node && i < node->result_count; ++i)

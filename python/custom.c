@@ -87,6 +87,11 @@ static bool read_list(PyObject* object, bool real,
 static bool read_value(PyObject* object, int32_t kind,
                        pestle_custom_attr_value_t* out, void** out_memory) {
   out->kind = kind;
+  if (kind == PESTLE_CUSTOM_F64 && pestle_py_is_array(object)) {
+    out->kind = PESTLE_CUSTOM_ARRAY;
+    out->as.array = pestle_py_array(object);
+    return true;
+  }
   switch ((pestle_custom_kind_t)kind) {
     case PESTLE_CUSTOM_BOOL:
       out->as.b = PyObject_IsTrue(object) > 0;
@@ -480,7 +485,7 @@ typedef struct given_t {
   pestle_source_template_t templates[MOST_EVALS][MOST_ATTRS];
 } given_t;
 
-// (name, kind, default or None)
+// (name, kind, default or None, whether it is dynamic)
 static bool read_attrs(PyObject* rows, given_t* g) {
   Py_ssize_t count = PyTuple_Size(rows);
   if (count > MOST_ATTRS) {
@@ -489,12 +494,14 @@ static bool read_attrs(PyObject* rows, given_t* g) {
   }
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* otherwise;
+    int dynamic;
     pestle_custom_attr_t* a = &g->attrs[i];
     a->struct_size = sizeof(*a);
-    if (!PyArg_ParseTuple(PyTuple_GetItem(rows, i), "siO", &a->name, &a->kind,
-                          &otherwise)) {
+    if (!PyArg_ParseTuple(PyTuple_GetItem(rows, i), "siOp", &a->name, &a->kind,
+                          &otherwise, &dynamic)) {
       return false;
     }
+    a->dynamic = dynamic;
     if (otherwise != Py_None) {
       if (!read_value(otherwise, a->kind, &g->defaults[i], &g->lists[i])) {
         return false;
@@ -612,11 +619,11 @@ static bool read_evals(PyObject* rows, given_t* g) {
   return true;
 }
 
-// register_op(name, version, rules, attrs, evals, prefer, front, elementwise, has):
-// |has| are the names of the rules that |rules| has.
+// register_op(name, version, rules, attrs, evals, prefer, front, elementwise, has,
+// hidden): |has| are the names of the rules that |rules| has.
 static PyObject* register_op(PyObject* self, PyObject* args) {
   PyObject *rules, *attrs, *evals, *has;
-  int elementwise;
+  int elementwise, hidden;
   long long version;
   (void)self;
   if (!pestle_py_context()) return NULL;
@@ -625,13 +632,14 @@ static PyObject* register_op(PyObject* self, PyObject* args) {
   pestle_custom_op_t* op = &g->op;
   op->struct_size = sizeof(*op);
   bool fine =
-      PyArg_ParseTuple(args, "sLOO!O!iIpO:register_op", &op->name, &version,
+      PyArg_ParseTuple(args, "sLOO!O!iIpOi:register_op", &op->name, &version,
                        &rules, &PyTuple_Type, &attrs, &PyTuple_Type, &evals,
-                       &op->prefer, &op->front, &elementwise, &has) &&
+                       &op->prefer, &op->front, &elementwise, &has, &hidden) &&
       read_attrs(attrs, g) && read_evals(evals, g);
   if (fine) {
     op->version = version;
     op->elementwise = elementwise;
+    op->hidden_results = (size_t)hidden;
     op->user = rules;
     PyObject* key;
 #define TAKE(rule)                                               \

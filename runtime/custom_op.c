@@ -83,6 +83,10 @@ static pestle_status_t check_attr(const pestle_custom_op_t* op, size_t index) {
     if (strcmp(op->attrs[i]->name, a->name) != 0) continue;
     return refuse(op->name, "has two attributes of one name");
   }
+  bool has_dynamic = a->struct_size >= sizeof(*a);
+  if (has_dynamic && a->dynamic && a->kind != PESTLE_CUSTOM_F64) {
+    return refuse(op->name, "has a dynamic attribute that is no F64");
+  }
   if (!a->otherwise || a->otherwise->kind == a->kind) return NULL;
   return refuse(op->name, "has an attribute whose default is of another kind");
 }

@@ -183,9 +183,9 @@ static pestle_status_t axpby_f32(void* user, const pestle_custom_call_t* call) {
 
 PESTLE_EXTENSION_INIT(pestle_context_t* context, uint32_t abi) {
   static const pestle_custom_attr_t alpha = {sizeof(alpha), "alpha",
-                                             PESTLE_CUSTOM_F64, NULL};
+                                             PESTLE_CUSTOM_F64, NULL, false};
   static const pestle_custom_attr_t beta = {sizeof(beta), "beta",
-                                            PESTLE_CUSTOM_F64, NULL};
+                                            PESTLE_CUSTOM_F64, NULL, false};
   static const pestle_custom_attr_t* const attrs[] = {&alpha, &beta};
   static const pestle_custom_eval_t on_cpu = {.struct_size = sizeof(on_cpu),
                                               .target = "cpu",

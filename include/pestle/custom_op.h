@@ -51,10 +51,16 @@ typedef struct pestle_f64s_t {
   size_t count;
 } pestle_f64s_t;
 
+// How a use gives an attribute that is |dynamic|, besides a number.
+typedef enum pestle_custom_given_e {
+  PESTLE_CUSTOM_VALUE = 64,  // pestle_op_custom(): a value of rank 0
+  PESTLE_CUSTOM_ARRAY = 65,  // pestle_array_custom(): an array of rank 0
+} pestle_custom_given_t;
+
 // One attribute: |kind| says which member of |as| it is. Frozen.
 typedef struct pestle_custom_attr_value_t {
   const char* name;
-  int32_t kind;  // pestle_custom_kind_t
+  int32_t kind;  // pestle_custom_kind_t, pestle_custom_given_t
   union {
     bool b;
     int64_t i64;
@@ -62,6 +68,8 @@ typedef struct pestle_custom_attr_value_t {
     const char* str;
     pestle_i64s_t i64s;
     pestle_f64s_t f64s;
+    pestle_value_t* value;
+    pestle_array_t* array;
   } as;
 } pestle_custom_attr_value_t;
 
@@ -73,6 +81,10 @@ typedef struct pestle_custom_attr_t {
   // What it is where nothing is said: a value of this kind, whose name is not
   // looked at. NULL: it must be given.
   const pestle_custom_attr_value_t* otherwise;
+  // An F64 that changes often: its value is no part of a plan's key. It is an operand of
+  // rank 0 behind the others, in the order of the table, to every rule, eval and text; of
+  // operand 0's type where that is f32 or f64, else f32. Readers do not give it.
+  bool dynamic;
 } pestle_custom_attr_t;
 
 // All attributes of an op, as its table declares them.
@@ -276,6 +288,9 @@ typedef struct pestle_custom_op_t {
   // The largest relative error of its evals against the body that is allowed; 0:
   // what rounding once to the results' type gives.
   double accuracy;
+  // So many results, the last ones, are there for vjp alone, such as what its rule wants
+  // saved: pestle_array_custom() does not give them.
+  size_t hidden_results;
 } pestle_custom_op_t;
 
 #define PESTLE_CUSTOM_MAX_RESULTS 64
@@ -299,8 +314,8 @@ PESTLE_API const char* pestle_context_op_name(const pestle_context_t* context,
 // --- Use ---
 
 // Builds the op |name| with its body. |attrs| may come in any order; an I64 is
-// taken where the table has an F64. |out| becomes the results; what is left over of
-// |out_capacity| becomes NULL. NOT_FOUND: no such op; INVALID_ARGUMENT: an
+// taken where the table has an F64, a VALUE where the attribute is dynamic. |out| becomes
+// the results, hidden ones too; what is left over of |out_capacity| becomes NULL. NOT_FOUND: no such op; INVALID_ARGUMENT: an
 // attribute that is missing, unknown or of another kind, too little room; else what
 // the rules fail with, with the op's name. Nothing is added then.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
@@ -319,7 +334,8 @@ pestle_builder_inline(pestle_builder_t* builder, pestle_module_t* module,
                       pestle_value_t* const* operands, size_t operand_count,
                       pestle_value_t** out, size_t out_capacity);
 
-// Records the op |name| of arrays (array.h), of which there must be one at least.
+// Records the op |name| of arrays (array.h), of which there must be one at least. Numbers of
+// dynamic attributes become arrays, so that another one needs no other plan.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_array_custom(pestle_context_t* context, const char* name,
                     pestle_array_t* const* operands, size_t operand_count,

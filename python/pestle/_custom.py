@@ -69,11 +69,28 @@ class _Rules:
     def __init__(self, op):
         self._op = op
 
+    def _split(self, attrs, arrays):
+        """Operands, and attributes with those that are dynamic, which come behind."""
+        names = self._op.dynamic
+        n = len(arrays) - len(names)
+        return arrays[:n], {**attrs, **dict(zip(names, arrays[n:]))}
+
+    def _refuse(self, rule, what):
+        names = self._op.dynamic
+        if names and any(what[len(what) - len(names):]):
+            raise ValueError(f"the {rule} of '{self._op.name}' is asked for what it knows "
+                             f"nothing of, its dynamic attributes ({', '.join(names)}): "
+                             "make them operands, or give no rule")
+
     def body(self, attrs, count):
-        return _Traced(lambda arrays: self._op.function(*arrays, **attrs))
+        def run(arrays):
+            operands, named = self._split(attrs, arrays)
+            return self._op.function(*operands, **named)
+        return _Traced(run)
 
     def infer(self, attrs, types):
         specs = self._op.types
+        types = types[:len(types) - len(self._op.dynamic)]
         if callable(specs):
             specs = specs(*(Spec(shape, dtype) for shape, dtype in types), **attrs)
         specs = [specs] if isinstance(specs, (Spec, Array)) else specs
@@ -85,11 +102,15 @@ class _Rules:
         def run(arrays):
             rest = iter(arrays[n + m:])
             cotangents = [next(rest) if t else None for t in there]
-            ctx = Context(attrs, arrays[:n], arrays[n:n + m], needed)
-            results = _tuple(self._op.rules["vjp"](ctx, *cotangents))
-            if len(results) != n:
+            self._refuse("vjp", needed)
+            operands, named = self._split(attrs, arrays[:n])
+            ctx = Context(named, operands, arrays[n:n + m], needed[:len(operands)])
+            shown = cotangents[:m - self._op.hidden]
+            results = _tuple(self._op.rules["vjp"](ctx, *shown))
+            if len(results) != len(operands):
                 raise ValueError(f"the vjp of '{self._op.name}' gives {len(results)} "
-                                 f"cotangents for {n} operands")
+                                 f"cotangents for {len(operands)} operands")
+            results = (*results, *[None] * (n - len(operands)))
             return [r if w else None for r, w in zip(results, needed)]
 
         return _Traced(run)
@@ -100,21 +121,30 @@ class _Rules:
         def run(arrays):
             rest = iter(arrays[n + m:])
             tangents = [next(rest) if t else None for t in there]
-            ctx = Context(attrs, arrays[:n], arrays[n:n + m])
-            return self._op.rules["jvp"](ctx, *tangents)
+            self._refuse("jvp", there)
+            operands, named = self._split(attrs, arrays[:n])
+            ctx = Context(named, operands, arrays[n:n + m])
+            results = _tuple(self._op.rules["jvp"](ctx, *tangents[:len(operands)]))
+            return (*results, *[None] * (m - len(results)))
 
         return _Traced(run)
 
     def vmap(self, attrs, how):
         size, axes = how
         axes = tuple(a if a >= 0 else None for a in axes)
-        return _Batched(lambda arrays: self._op.rules["vmap"](Context(attrs, arrays),
-                                                              size, axes))
+        self._refuse("vmap", [a is not None for a in axes])
+
+        def run(arrays):
+            operands, named = self._split(attrs, arrays)
+            ctx = Context(named, operands)
+            return self._op.rules["vmap"](ctx, size, axes[:len(operands)])
+        return _Batched(run)
 
     def run(self, attrs, what):
         index, inputs, outputs = what
-        views = [_view(*t) for t in inputs] + [_view(*t) for t in outputs]
-        self._op.evals[index][2](*views, **attrs)
+        views, named = self._split(attrs, [_view(*t) for t in inputs])
+        named.update((key, float(named[key])) for key in self._op.dynamic)
+        self._op.evals[index][2](*views, *(_view(*t) for t in outputs), **named)
 
 
 class Spec:
@@ -171,7 +201,8 @@ class Op:
     the function behind them; they come before the first call."""
 
     def __init__(self, function, name, version, prefer, front, elementwise, types,
-                 evals=(), kinds=()):
+                 evals=(), kinds=(), dynamic=(), hidden=0):
+        self.dynamic, self.hidden = tuple(dynamic), hidden
         self._kinds = dict(kinds)
         self.function, self.types = function, types
         self.name, self._version = name, version
@@ -183,6 +214,12 @@ class Op:
         if function is not None:
             self.__doc__ = function.__doc__
             self._read(inspect.signature(function))
+        known = {key: kind for key, kind, _ in self._attrs}
+        for key in self.dynamic:
+            if known.get(key) != F64:
+                raise TypeError(f"{key!r} of '{name}' is dynamic and no attribute by "
+                                "keyword that is a float")
+        self.dynamic = tuple(k for k, _, _ in self._attrs if k in self.dynamic)
 
     def _read(self, signature):
         for p in signature.parameters.values():
@@ -250,8 +287,9 @@ class Op:
                 evals.append((target, id or "1", function))
             else:
                 evals.append((target, id or "1", None))
-        c.register_op(self.name, self._version, _Rules(self), tuple(self._attrs),
-                      tuple(evals), self._prefer, self._front, self._elementwise, has)
+        attrs = tuple((*row, row[0] in self.dynamic) for row in self._attrs)
+        c.register_op(self.name, self._version, _Rules(self), attrs, tuple(evals),
+                      self._prefer, self._front, self._elementwise, has, self.hidden)
 
     def __call__(self, *args, stream=None, **named):
         if not self._done:
@@ -310,7 +348,7 @@ def _front_bits(front):
 
 
 def custom_op(name, *, version=1, prefer="auto", front=("broadcast", "promote"),
-              elementwise=False, types=None):
+              elementwise=False, types=None, dynamic=(), hidden=0):
     """Makes an op of a function: its body, traced once for each signature, which fuses.
 
         @pestle.custom_op("user.axpby")
@@ -321,6 +359,9 @@ def custom_op(name, *, version=1, prefer="auto", front=("broadcast", "promote"),
     "auto", "inline" or "eval". front says what is done to operands first: "broadcast",
     "promote" to one dtype, "float" for integers too. types, of an op whose function is
     not to be traced (``custom_op(name, types=f)(None)``), gives Spec of the results.
+    dynamic names attributes, floats, that change often: another value compiles nothing
+    anew; to the body and to rules they are arrays of rank 0, and a call may give one.
+    hidden: so many results, the last ones, are for the vjp alone, as ctx.results.
     Raises ValueError for a name without a dot when it is first called, TypeError for
     attributes that are not bool, int, float, str or lists of numbers.
 
@@ -334,7 +375,7 @@ def custom_op(name, *, version=1, prefer="auto", front=("broadcast", "promote"),
         raise TypeError(f"the name of an op is {name!r}, not a text")
     def make(function):
         return Op(function, name, version, _PREFER[prefer], _front_bits(front),
-                  elementwise, types)
+                  elementwise, types, dynamic=dynamic, hidden=hidden)
     return make
 
 

@@ -48,6 +48,66 @@ def test_body():
     assert numpy.allclose(f(x, y), numpy.sin(want) * Y, rtol=1e-6)
 
 
+def test_dynamic():
+    axpby = axpby_of("test.dynamic", dynamic=("alpha",))
+    x, y = pt.asarray(X), pt.asarray(Y)
+    pt.eval(axpby(x, y, alpha=4.0))
+    before = pt.stats()["executables"]
+    for alpha in 5.0, 6, 7.5:
+        assert numpy.array_equal(axpby(x, y, alpha=alpha), alpha * X + 2 * Y)
+    assert pt.stats()["executables"] == before, "another value is another plan"
+    assert numpy.array_equal(axpby(x, y, alpha=8.0, beta=3.0), 8 * X + 3 * Y)
+    assert pt.stats()["executables"] == before + 1, "beta is no part of the plan"
+    a = pt.asarray(3.0)
+    f = pt.jit(lambda x, a: axpby(x, y, alpha=a))
+    assert numpy.array_equal(f(x, a), 3 * X + 2 * Y)
+    assert numpy.array_equal(f(x, a * 2), 6 * X + 2 * Y)
+    by_x, by_a = pt.grad(lambda x, a: pt.sum(axpby(x, y, alpha=a)), (0, 1))(x, a)
+    assert numpy.array_equal(by_x, numpy.full((3, 4), 3.0)) and float(by_a) == X.sum()
+    many = pt.vmap(lambda a: axpby(x, y, alpha=a))(pt.asarray([1.0, 2.0]))
+    assert numpy.array_equal(many[1], 2 * X + 2 * Y)
+    text = str(pt.lower(lambda a, b: axpby(a, b, alpha=4.0), x, y).module)
+    assert "beta = 2.0 : f64" in text and "alpha" not in text, text
+    raises(TypeError, lambda: axpby_of("test.d2", dynamic=("x",)), "'x'")
+    raises(ValueError, lambda: axpby(x, y, alpha=y), "rank 0")
+
+    @pt.custom_op("test.dynamic_eval", dynamic=("alpha",), prefer="eval")
+    def scaled(x, *, alpha: float, power: int = 1):
+        return alpha * x
+
+    @scaled.eval("cpu", id="1")
+    def _(x, out, *, alpha, power):
+        assert isinstance(alpha, float) and power == 1
+        numpy.multiply(x, alpha * 10, out=out)
+
+    @scaled.vjp
+    def _(ctx, ct):
+        return ctx.alpha * ct * 100
+    assert numpy.array_equal(scaled(x, alpha=2.0), 20 * X)
+    assert numpy.array_equal(pt.grad(lambda x: pt.sum(scaled(x, alpha=3.0)))(x),
+                             numpy.full((3, 4), 300.0))
+    raises(ValueError, lambda: pt.grad(lambda a: pt.sum(scaled(x, alpha=a)))(a),
+           "dynamic attributes")
+
+
+def test_hidden():
+    @pt.custom_op("test.hidden", hidden=1)
+    def sine(x):
+        e = pt.exp(x)
+        return pt.sin(e), e
+
+    @sine.vjp
+    def _(ctx, ct):
+        y, e = ctx.results
+        return ct * pt.cos(e) * e * 7
+    x = pt.asarray(X)
+    assert numpy.allclose(sine(x), numpy.sin(numpy.exp(X)), atol=1e-5)
+    grad = pt.grad(lambda x: pt.sum(sine(x)))
+    want = 7 * numpy.cos(numpy.exp(X)) * numpy.exp(X)
+    assert numpy.allclose(grad(x), want, atol=1e-3)
+    assert numpy.allclose(pt.jit(grad)(x), want, atol=1e-3)
+
+
 def test_errors():
     axpby = axpby_of("test.errors")
     x, y = pt.asarray(X), pt.asarray(Y)

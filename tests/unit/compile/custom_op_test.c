@@ -103,9 +103,9 @@ static void count_release(void* user) {
 static const pestle_custom_attr_value_t two = {.kind = PESTLE_CUSTOM_F64,
                                                .as.f64 = 2};
 static const pestle_custom_attr_t alpha_row = {sizeof(alpha_row), "alpha",
-                                               PESTLE_CUSTOM_F64, NULL};
+                                               PESTLE_CUSTOM_F64, NULL, false};
 static const pestle_custom_attr_t beta_row = {sizeof(beta_row), "beta",
-                                              PESTLE_CUSTOM_F64, &two};
+                                              PESTLE_CUSTOM_F64, &two, false};
 static const pestle_custom_attr_t* const rows[] = {&alpha_row, &beta_row};
 
 typedef struct op_t {
@@ -736,6 +736,89 @@ static void survives_without_memory(void** state) {
   }
 }
 
+// --- Dynamic attributes and hidden results ---
+
+static pestle_status_t grow(void* user, pestle_builder_t* b,
+                            const pestle_custom_node_t* n,
+                            pestle_value_t** out) {
+  pestle_value_t* k;
+  int64_t none = 0;
+  (void)user;
+  assert_int_equal(n->operand_count, 2);
+  assert_int_equal(n->operand_types[1].rank, 0);
+  assert_int_equal(n->operand_types[1].dtype, PESTLE_F32);
+  assert_null(pestle_custom_attr_at(n->attrs, 1));
+  assert_string_equal(pestle_custom_attr_at(n->attrs, 0)->name, "beta");
+  pestle_broadcast_in_dim_attrs_t attrs = {sizeof(attrs), {&none, 0}};
+  PESTLE_TRY(pestle_op_broadcast_in_dim(b, n->operands[1], &attrs,
+                                        pestle_value_type(n->operands[0]), &k));
+  PESTLE_TRY(pestle_op_multiply(b, n->operands[0], k, &out[0]));
+  return scaled(b, n->operands[0], pestle_custom_f64(n->attrs, "beta"),
+                &out[1]);
+}
+
+static const pestle_custom_attr_t dynamic_row = {sizeof(dynamic_row), "alpha",
+                                                 PESTLE_CUSTOM_F64, NULL, true};
+static const pestle_custom_attr_t* const dynamic_rows[] = {&dynamic_row,
+                                                           &beta_row};
+static const pestle_custom_attr_t list_row = {sizeof(list_row), "alpha",
+                                              PESTLE_CUSTOM_STR, NULL, true};
+static const pestle_custom_attr_t* const list_rows[] = {&list_row};
+
+static void dynamic_attributes_are_operands(void** state) {
+  (void)state;
+  pestle_context_t* c = make_context(NULL);
+  pestle_custom_op_t op = {.struct_size = sizeof(op),
+                           .name = "user.grow",
+                           .version = 1,
+                           .attrs = list_rows,
+                           .attr_count = 1,
+                           .body = grow,
+                           .hidden_results = 2};
+  assert_code(pestle_context_register_op(c, &op), INVALID_ARGUMENT);
+  op.attrs = dynamic_rows;
+  op.attr_count = 2;
+  assert_ok(pestle_context_register_op(c, &op));
+  built_t t;
+  pestle_value_t *z[2], *k;
+  begin(c, &t);
+  pestle_custom_attr_value_t number = {
+      .name = "alpha", .kind = PESTLE_CUSTOM_I64, .as.i64 = 3};
+  // Both results are hidden.
+  assert_code(pestle_op_custom(&t.b, "user.grow", &t.x, 1, &number, 1, z, 2),
+              INVALID_ARGUMENT);
+  op.name = "user.grows";
+  op.hidden_results = 1;
+  assert_ok(pestle_context_register_op(c, &op));
+  assert_code(pestle_op_custom(&t.b, "user.grows", &t.x, 1, NULL, 0, z, 2),
+              INVALID_ARGUMENT);
+  assert_ok(pestle_op_custom(&t.b, "user.grows", &t.x, 1, &number, 1, z, 2));
+  assert_non_null(z[1]);
+  pestle_type_t rank0 = {PESTLE_F32, 0, {0}}, wide = {PESTLE_F64, 0, {0}};
+  float three = 3;
+  double others = 3;
+  pestle_constant_attrs_t value = {sizeof(value),
+                                   {rank0, &three, sizeof(three), true}};
+  assert_ok(pestle_op_constant(&t.b, &value, &k));
+  pestle_custom_attr_value_t given = {
+      .name = "alpha", .kind = PESTLE_CUSTOM_VALUE, .as.value = k};
+  assert_ok(pestle_op_custom(&t.b, "user.grows", &t.x, 1, &given, 1, z, 2));
+  pestle_constant_attrs_t other = {sizeof(other),
+                                   {wide, &others, sizeof(others), true}};
+  assert_ok(pestle_op_constant(&t.b, &other, &given.as.value));
+  assert_code(pestle_op_custom(&t.b, "user.grows", &t.x, 1, &given, 1, z, 2),
+              INVALID_ARGUMENT);
+  given.as.value = t.x;
+  assert_code(pestle_op_custom(&t.b, "user.grows", &t.x, 1, &given, 1, z, 2),
+              INVALID_ARGUMENT);
+  given = (pestle_custom_attr_value_t){
+      .name = "beta", .kind = PESTLE_CUSTOM_VALUE, .as.value = k};
+  assert_code(pestle_op_custom(&t.b, "user.grows", &t.x, 1, &given, 1, z, 2),
+              INVALID_ARGUMENT);
+  pestle_module_release(t.module);
+  pestle_context_release(c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(wants_whole_ops),
@@ -749,6 +832,7 @@ int main(void) {
       cmocka_unit_test(misses_once_and_says_why),
       cmocka_unit_test(plans_name_what_they_call),
       cmocka_unit_test(survives_without_memory),
+      cmocka_unit_test(dynamic_attributes_are_operands),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

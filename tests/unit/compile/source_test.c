@@ -38,7 +38,7 @@ static pestle_device_t* find_device(pestle_context_t* c, const char* name) {
 }
 
 static const pestle_custom_attr_t gain_row = {sizeof(gain_row), "gain",
-                                              PESTLE_CUSTOM_F64, NULL};
+                                              PESTLE_CUSTOM_F64, NULL, false};
 static const pestle_custom_attr_t* const rows[] = {&gain_row};
 static const char* const inputs[] = {"x", "y"};
 static const char* const outputs[] = {"z"};
