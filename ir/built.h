@@ -44,6 +44,21 @@ typedef struct pestle_built_row_t {
 // Ops; the functions that custom calls name. NULL when there is no such row.
 const pestle_built_row_t* pestle_built_find(pestle_str_t name);
 const pestle_built_row_t* pestle_built_find_call(pestle_str_t target);
+// How the tensors of a custom call are said to lie (built_layout.c). Functions of
+// LAPACK read and write memory column by column, whatever lies there: where that is not
+// what the layouts say, they are given other matrices than the tensors are.
+typedef struct pestle_built_lying_t {
+  const struct pestle_generic_lying_t* results;  // NULL: as LAPACK has them
+  size_t count;
+  int32_t batch;  // axes that are not those of matrices
+} pestle_built_lying_t;
+// Checks the layouts, and makes |b|'s operands what its function reads.
+PESTLE_NODISCARD pestle_status_t pestle_built_lie(
+    pestle_generic_t* g, pestle_built_t* b, pestle_built_lying_t* out_lying);
+// Makes |b|'s results what lies where the function has written.
+PESTLE_NODISCARD pestle_status_t
+pestle_built_lie_back(pestle_built_t* b, const pestle_built_lying_t* lying);
+
 // The rows of ops in order; NULL behind the last.
 const pestle_built_row_t* pestle_built_row(size_t index);
 

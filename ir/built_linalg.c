@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of LAPACK, cuSOLVER and XLA that JAX calls by name. What they take is
-// what the tensors are, however they are said to lie: layouts are how those
-// functions want them, and ours want them as they are.
+// what the tensors are: layouts are how those functions want them, and ours want them
+// as they are. Other layouts than LAPACK's own are built_layout.c's.
 #include <string.h>
 
 #include "base/mem.h"
@@ -294,6 +294,19 @@ void pestle_built_orgqr(pestle_built_t* b) {
 
 // --- Cholesky, triangular systems ---
 
+// |l| in its triangle; the other one is left as it was given.
+static pv_t* over_triangle(pestle_built_t* b, pv_t* l) {
+  pv_t* a = pestle_built_operand(b, 0);
+  if (!l) return NULL;
+  pestle_type_t index = *l->type;
+  index.dtype = PESTLE_I32;
+  pv_t* row = pestle_f_iota(&b->f, &index, index.rank - 2);
+  pv_t* column = pestle_f_iota(&b->f, &index, index.rank - 1);
+  pv_t* within = pestle_built_is_lower(b) ? pestle_f_ge(&b->f, row, column)
+                                          : pestle_f_ge(&b->f, column, row);
+  return pestle_f_select(&b->f, within, l, a);
+}
+
 void pestle_built_potrf(pestle_built_t* b) {
   if (pestle_built_is_complex(b)) {
     pestle_built_own(b, "pestle.z.cholesky",
@@ -306,6 +319,7 @@ void pestle_built_potrf(pestle_built_t* b) {
   pv_t* l = b->results[0];
   pv_t* bad = l ? pestle_f_ne(&b->f, l, l) : NULL;
   b->results[1] = first_on_diagonal(&b->f, l, bad);
+  b->results[0] = over_triangle(b, l);
 }
 
 void pestle_built_trsm(pestle_built_t* b) {

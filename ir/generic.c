@@ -666,15 +666,18 @@ static pestle_status_t check_built(const pestle_built_t* b) {
   return NULL;
 }
 
-static pestle_status_t run_built(pestle_built_t* b,
+static pestle_status_t run_built(pestle_generic_t* g, pestle_built_t* b,
                                  const pestle_built_row_t* row) {
   const pestle_type_t* written = b->types;
+  pestle_built_lying_t lying;
+  PESTLE_TRY(pestle_built_lie(g, b, &lying));
   pestle_built_take_shapes(b);
   PESTLE_TRY(b->f.status);
   PESTLE_TRY(check_counts(row, b->operand_count, b->type_count));
   memset(b->results, 0, b->type_count * sizeof(*b->results));
   row->build(b);
   PESTLE_TRY(b->f.status);
+  PESTLE_TRY(pestle_built_lie_back(b, &lying));
   b->types = written;
   return check_built(b);
 }
@@ -719,7 +722,7 @@ pestle_status_t pestle_generic_build(
   if (!b.results) return PESTLE_OOM();
   if (!pestle_generic_is_built(g)) return build_node(g, builder, &b);
   b.name = g->built->name;
-  pestle_status_t status = run_built(&b, g->built);
+  pestle_status_t status = run_built(g, &b, g->built);
   for (size_t i = 0; i < region_count && !b.regions_taken; ++i)
     pestle_region_discard(regions[i]);
   return status;

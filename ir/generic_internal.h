@@ -17,6 +17,18 @@ PESTLE_NODISCARD pestle_status_t pestle_generic_product(
     pestle_generic_t* g, pestle_builder_t* b, pestle_value_t** operands,
     pestle_type_t* type, pestle_dtype_t* out_final);
 
+// In which order the axes of a tensor lie.
+typedef struct pestle_generic_lying_t {
+  int64_t axes[PESTLE_MAX_RANK];  // that lie there, the slowest first
+  bool row_major;
+} pestle_generic_lying_t;
+// One for each of |count| tensors, of operand_layouts or result_layouts; where there is
+// no |list| (NULL) all are row-major. |*any|, which may be set before: one is not.
+PESTLE_NODISCARD pestle_status_t pestle_generic_read_lying(
+    pestle_generic_t* g, const pestle_generic_entry_t* list,
+    const pestle_type_t* const* types, size_t count,
+    pestle_generic_lying_t* out, bool* any);
+
 // Ops that fold by a region, and their operands in the element types that it takes.
 bool pestle_generic_folds(pestle_op_t op);
 PESTLE_NODISCARD pestle_status_t pestle_generic_widen(

@@ -16,13 +16,10 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "ir/generic.h"
+#include "ir/generic_internal.h"
 #include "ir/infer.h"
 
-typedef struct order_t {
-  int64_t axes[PESTLE_MAX_RANK];  // that lie there, the slowest first
-  bool row_major;
-} order_t;
+typedef pestle_generic_lying_t order_t;
 
 // The entries of |list| are layouts of |count| tensors.
 static pestle_status_t check_list(pestle_generic_t* g,
@@ -88,11 +85,11 @@ static pestle_status_t read_order(pestle_generic_t* g,
                       pestle_type_text(type).text, found);
 }
 
-// One for each of |count| tensors; where there is no list all are row-major.
-static pestle_status_t read_orders(pestle_generic_t* g,
-                                   const pestle_generic_entry_t* list,
-                                   const pestle_type_t* const* types,
-                                   size_t count, order_t* out, bool* any) {
+pestle_status_t pestle_generic_read_lying(pestle_generic_t* g,
+                                          const pestle_generic_entry_t* list,
+                                          const pestle_type_t* const* types,
+                                          size_t count, order_t* out,
+                                          bool* any) {
   for (size_t i = 0; i < count; ++i)
     out[i].row_major = true;
   if (!list) return NULL;
@@ -232,10 +229,11 @@ pestle_status_t pestle_generic_layouts(pestle_generic_t* g,
   g->at = NULL;
   if (!g->operand_layouts && !g->result_layouts) return NULL;
   PESTLE_TRY(allocate(g, *node, &t));
-  PESTLE_TRY(read_orders(g, g->operand_layouts, t.types, t.operand_count,
-                         t.orders, &any));
-  PESTLE_TRY(read_orders(g, g->result_layouts, t.types + t.operand_count,
-                         t.result_count, t.orders + t.operand_count, &any));
+  PESTLE_TRY(pestle_generic_read_lying(g, g->operand_layouts, t.types,
+                                       t.operand_count, t.orders, &any));
+  PESTLE_TRY(pestle_generic_read_lying(
+      g, g->result_layouts, t.types + t.operand_count, t.result_count,
+      t.orders + t.operand_count, &any));
   if (!any) return NULL;
   PESTLE_TRY(tell_orders(g, *node, &t));
   pestle_builder_t b = pestle_builder_before(*node);
