@@ -283,7 +283,8 @@ def factors(o):
         p.add(call(f"lapack_{o.letter}potrf_ffi", [("%a2", s)], [s, o.info()],
                    f"uplo = {uplo} : ui8"),
               *[(r, lambda y, i, low=uplo == 76: o.near(
-                  y @ adjoint(y) if low else adjoint(y) @ y, s, 10) and not i.any())
+                  np.tril(y) @ adjoint(np.tril(y)) if low
+                  else adjoint(np.triu(y)) @ np.triu(y), s, 10) and not i.any())
                 for r in (s, o.info())])
     results = [a, o.empty(n)]
     p.add(call(f"lapack_{o.letter}geqrf_ffi", [("%a0", a)], results),

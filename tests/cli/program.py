@@ -101,18 +101,20 @@ def t(*shape, dtype="f32"):
     return f"tensor<{''.join(f'{d}x' for d in shape)}{dtype}>"
 
 
-def layouts(operands, results):
+def layouts(operands, results, batch):
+    """As JAX writes them: matrices by columns, all else by rows."""
     def of(ranks):
         return ", ".join(
             f"dense<[{r - 2}, {r - 1}{''.join(f', {k}' for k in reversed(range(r - 2)))}]> : "
-            f"tensor<{r}xindex>" if r > 1 else f"dense<{list(range(r))[::-1]}> : "
+            f"tensor<{r}xindex>" if r > 1 and r - batch == 2 else f"dense<{list(range(r))[::-1]}> : "
             f"tensor<{r}xindex>" for r in ranks)
     return f"operand_layouts = [{of(operands)}], result_layouts = [{of(results)}]"
 
 
 def call(name, operands, results, config=""):
     """By all of |operands|, pairs of a value and an array."""
-    ranks = layouts([a.ndim for _, a in operands], [a.ndim for a in results])
+    batch = max(operands[0][1].ndim - (1 if "gtsv" in name else 2), 0)
+    ranks = layouts([a.ndim for _, a in operands], [a.ndim for a in results], batch)
     types = ", ".join(tensor(a) for _, a in operands)
     out = ", ".join(tensor(a) for a in results)
     alias = ("output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices "
