@@ -399,12 +399,20 @@ pestle_status_t pestle_import_visit_inputs(
   PESTLE_REQUIRE(context && path && visit,
                  "a context, a path and what is called with the inputs");
   pestle_mapping_t mapping;
-  PESTLE_TRY(pestle_file_map(path, &mapping));
+  PESTLE_TRY(map_model(context, path, &mapping));
   bool is_onnx = mapping.size && !is_module(&mapping) && !is_plan(&mapping);
-  pestle_status_t status =
-      is_onnx ? pestle_onnx_visit_inputs(context, mapping.data, mapping.size,
-                                         visit, user)
-              : NULL;
+  pestle_status_t status = is_onnx ? check_kind(path, &mapping) : NULL;
+  if (is_onnx && !status) {
+    status = pestle_onnx_visit_inputs(context, mapping.data, mapping.size,
+                                      visit, user);
+    pestle_status_t known = NULL;
+    if (pestle_status_code(status) == PESTLE_STATUS_MALFORMED) {
+      known = pestle_foreign_check_protobuf(path, mapping.data, mapping.size);
+    }
+    if (known) pestle_status_release(status);
+    status = known ? known
+                   : pestle_status_annotate(status, "while reading '%s'", path);
+  }
   pestle_file_unmap(&mapping);
-  return pestle_status_annotate(status, "while reading '%s'", path);
+  return status;
 }

@@ -3,7 +3,9 @@
 #include "frontend/foreign.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "pestle/import.h"
 #include "test.h"
 
 typedef struct foreign_t {
@@ -12,6 +14,7 @@ typedef struct foreign_t {
   pestle_status_code_t code;
   const char* text;
 } foreign_t;
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 #define ROW(bytes, code, text) \
   {bytes, sizeof(bytes) - 1, PESTLE_STATUS_##code, text}
 
@@ -120,6 +123,44 @@ static void names_protobufs(void** state) {
   }
 }
 
+static pestle_status_t no_input(void* user, const pestle_model_input_t* input) {
+  (void)user, (void)input;
+  return NULL;
+}
+
+// Who asks for a model's inputs first, as the command does that is given some, hears
+// the same. What is text is asked when it is read.
+static void names_files_by_their_inputs(void** state) {
+  (void)state;
+  pestle_context_options_t options = {.struct_size = sizeof(options),
+                                      .cache_dir = "",
+                                      .backend_path = "/nonexistent"};
+  pestle_context_t* context;
+  size_t told = 0;
+  char path[] = "/tmp/pestle_foreign_XXXXXX";
+  assert_ok(pestle_context_create(&options, &context));
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  close(fd);
+  for (size_t i = 0; i < ROWS(files) + ROWS(protobufs); ++i) {
+    const foreign_t* f =
+        i < ROWS(files) ? &files[i] : &protobufs[i - ROWS(files)];
+    FILE* out = fopen(path, "wb");
+    assert_int_equal(fwrite(f->bytes, 1, f->size, out), f->size);
+    fclose(out);
+    pestle_status_t status =
+        pestle_import_visit_inputs(context, path, no_input, NULL);
+    if (!status) continue;
+    ++told;
+    assert_int_equal(pestle_status_code(status), f->code);
+    assert_non_null(strstr(pestle_status_message(status), f->text));
+    pestle_status_release(status);
+  }
+  assert_true(told > ROWS(files) / 2);
+  remove(path);
+  pestle_context_release(context);
+}
+
 // Every beginning of them too, in memory that ends with it.
 static void reads_no_further(void** state) {
   (void)state;
@@ -156,9 +197,12 @@ static void leaves_models_alone(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names_files),         cmocka_unit_test(names_stand_ins),
-      cmocka_unit_test(names_protobufs),     cmocka_unit_test(reads_no_further),
+      cmocka_unit_test(names_files),
+      cmocka_unit_test(names_stand_ins),
+      cmocka_unit_test(names_protobufs),
+      cmocka_unit_test(reads_no_further),
       cmocka_unit_test(leaves_models_alone),
+      cmocka_unit_test(names_files_by_their_inputs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
