@@ -7,6 +7,9 @@
 //                            ...
 //                            #line 1
 //                            y[i] = exp(x[i]);
+//
+// In CUDA a text of an op that treats each element by itself is written as a lambda, which a
+// thread calls for four elements next to each other, that it loads and stores at once.
 #include "compile/source.h"
 
 #include <stdarg.h>
@@ -21,7 +24,7 @@
 #include "ir/custom_op.h"
 #include "ir/infer.h"
 
-enum { GROUP_LANES = 256, MOST_NAMES = 512 };
+enum { GROUP_LANES = 256, MOST_NAMES = 512, WIDTH = 4 };
 
 // --- Languages ---
 
@@ -76,6 +79,7 @@ typedef struct making_t {
   const language_t* language;
   const pestle_custom_attrs_t* attrs;
   int64_t grid[3], lane[3], groups[3];
+  int64_t width;  // elements of a thread
   bool guarded;   // the last group has threads too many
   bool in_place;  // the eval's
   pestle_strbuf_t text;
@@ -131,6 +135,25 @@ static size_t list_names(const making_t* m, pestle_grid_name_t* out) {
   return n;
 }
 
+// Whether each thread may take several elements of all tensors.
+static bool takes_several(const making_t* m) {
+  const pestle_source_t* s = m->source;
+  const pestle_node_t* node = m->k->node;
+  if (strcmp(s->language, "cuda") || !m->op->elementwise || s->whole ||
+      s->has_init || s->shared_bytes || *s->grid[1] || *s->grid[2] ||
+      *s->group[0] || m->in_place) {
+    return false;
+  }
+  for (uint32_t i = 0; i < tensor_count(node); ++i) {
+    const pestle_type_t* type = tensor_type(node, i);
+    if (pestle_type_count(type) != m->grid[0] ||
+        pestle_dtype_size(type->dtype) > sizeof(float)) {
+      return false;
+    }
+  }
+  return m->grid[0] >= WIDTH;
+}
+
 static pestle_status_t find_threads(making_t* m) {
   pestle_grid_name_t* names =
       PESTLE_ARENA_ARRAY(m->ks->arena, pestle_grid_name_t, MOST_NAMES);
@@ -151,8 +174,10 @@ static pestle_status_t find_threads(making_t* m) {
     }
     if (m->lane[a] < 1) m->lane[a] = 1;
     lanes *= m->lane[a];
-    m->groups[a] = (m->grid[a] + m->lane[a] - 1) / m->lane[a];
-    m->guarded = m->guarded || m->groups[a] * m->lane[a] != m->grid[a];
+    if (a == 0) m->width = takes_several(m) ? WIDTH : 1;
+    int64_t each = m->lane[a] * (a == 0 ? m->width : 1);
+    m->groups[a] = (m->grid[a] + each - 1) / each;
+    m->guarded = m->guarded || m->groups[a] * each != m->grid[a];
     uint32_t most_groups = caps->max_groups_axis[a];
     if (lanes > most || (most_groups && m->groups[a] > most_groups)) {
       return PESTLE_ERROR(INVALID_ARGUMENT,
@@ -208,7 +233,9 @@ static void put_tensor(making_t* m, uint32_t i) {
     strides[d] = step;
   char argument[8];
   name_argument(i, argument);
-  if (m->language->pointer) {
+  if (m->width > 1) {
+    // A parameter of the lambda.
+  } else if (m->language->pointer) {
     pestle_strbuf_appendf(&m->text, m->language->pointer,
                           i < m->k->node->operand_count ? "const " : "",
                           memory_type(m->language, type->dtype), name,
@@ -275,10 +302,76 @@ static pestle_status_t put_template(making_t* m,
   return NULL;
 }
 
+// What vector_head declares, of all arguments; |format| with a tensor's number, its type
+// in memory and its argument.
+static void put_each(making_t* m, const char* format, bool results_only) {
+  for (uint32_t i = results_only ? m->k->node->operand_count : 0;
+       i < tensor_count(m->k->node); ++i) {
+    char argument[8];
+    name_argument(i, argument);
+    for (const char* c = format; *c; ++c) {
+      if (*c == '#') {
+        put(m, "%u", i);
+      } else if (*c == '@') {
+        put(m, "%s", argument);
+      } else if (*c == '$') {
+        put(m, "%s",
+            memory_type(m->language, tensor_type(m->k->node, i)->dtype));
+      } else {
+        pestle_strbuf_append_char(&m->text, *c);
+      }
+    }
+  }
+}
+
+// NVRTC takes a lambda for the host's but for this.
+#define LAMBDA_FLAGS " -default-device"
+
+static const char vector_head[] =
+    "\ntemplate <class E> struct alignas(4 * sizeof(E)) pestle_four {\n"
+    "  E v[4];\n};\n"
+    "template <class E> struct pestle_part {\n"
+    "  pestle_four<E> f;\n  long long at;\n"
+    "  __device__ E& operator[](long long k) { return f.v[k - at]; }\n};\n";
+
+// The body as a lambda, called for elements that were loaded at once where they lie so,
+// else for one after the other.
+static void put_several(making_t* m) {
+  long long count = (long long)m->grid[0];
+  put(m, "auto pestle_body = [&](");
+  for (uint32_t i = 0; i < tensor_count(m->k->node); ++i)
+    put(m, "auto&& %s, ", tensor_name(m, i));
+  put(m, "const long long i) {\n#line 1\n%s\n;};\n", m->source->body);
+  put(m,
+      "const long long pestle_at = 4 * ((long long)blockIdx.x * "
+      "blockDim.x + threadIdx.x);\n"
+      "if (pestle_at + 4 <= %lld",
+      count);
+  put_each(m, " && (unsigned long long)@ % (4 * sizeof($)) == 0", false);
+  put(m, ") {\n");
+  put_each(m, "  pestle_part<$> part#;\n  part#.at = pestle_at;\n", false);
+  for (uint32_t i = 0; i < m->k->node->operand_count; ++i) {
+    char argument[8];
+    name_argument(i, argument);
+    put(m, "  part%u.f = *(const pestle_four<%s>*)(%s + pestle_at);\n", i,
+        memory_type(m->language, tensor_type(m->k->node, i)->dtype), argument);
+  }
+  put(m, "  #pragma unroll\n  for (int j = 0; j < 4; ++j)\n    pestle_body(");
+  put_each(m, "part#, ", false);
+  put(m, "pestle_at + j);\n");
+  put_each(m, "  *(pestle_four<$>*)(@ + pestle_at) = part#.f;\n", true);
+  put(m,
+      "} else {\n  for (long long i = pestle_at; i < pestle_at + 4 && i < "
+      "%lld; ++i)\n    pestle_body(",
+      count);
+  put_each(m, "@, ", false);
+  put(m, "i);\n}\n");
+}
+
 static pestle_status_t put_prologue(making_t* m) {
   const pestle_node_t* node = m->k->node;
   const char* type = m->language->types[node->results[0].type->dtype];
-  if (!*m->source->grid[1]) {
+  if (m->width == 1 && !*m->source->grid[1]) {
     put(m, "#define PESTLE_LANES_X %lld\n%s\n", (long long)m->lane[0],
         m->language->index);
     if (m->guarded) put(m, "if (i >= %lld) return;\n", (long long)m->grid[0]);
@@ -291,7 +384,11 @@ static pestle_status_t put_prologue(making_t* m) {
   for (size_t i = 0; i < m->source->template_count; ++i)
     PESTLE_TRY(put_template(m, &m->source->templates[i]));
   if (m->source->shared_bytes) put(m, "#define shared argShared\n");
-  put(m, "#line 1\n%s", m->source->body);
+  if (m->width > 1) {
+    put_several(m);
+  } else {
+    put(m, "#line 1\n%s", m->source->body);
+  }
   return NULL;
 }
 
@@ -371,6 +468,16 @@ static pestle_status_t bind_args(making_t* m, uint32_t count) {
   return NULL;
 }
 
+// |a| with |b| behind it; NULL: out of memory.
+static const char* joined(making_t* m, const char* a, const char* b) {
+  size_t n = strlen(a), more = strlen(b) + 1;
+  char* text = PESTLE_ARENA_ARRAY(m->ks->arena, char, n + more);
+  if (!text) return NULL;
+  memcpy(text, a, n);
+  memcpy(text + n, b, more);
+  return text;
+}
+
 static pestle_status_t build_text(making_t* m) {
   m->language = find_language(m->source->language);
   if (!m->language) {
@@ -393,12 +500,17 @@ static pestle_status_t build_text(making_t* m) {
   pestle_source_text_t* text =
       PESTLE_ARENA_NEW(m->ks->arena, pestle_source_text_t);
   char* body = pestle_arena_strdup(m->ks->arena, pestle_strbuf_cstr(&m->text));
-  if (!text || !body) return PESTLE_OOM();
+  const char *head = m->source->header, *flags = m->source->flags;
+  if (m->width > 1) {
+    head = joined(m, head, vector_head);
+    flags = joined(m, flags, *flags ? LAMBDA_FLAGS : LAMBDA_FLAGS + 1);
+  }
+  if (!text || !body || !head || !flags) return PESTLE_OOM();
   *text = (pestle_source_text_t){.struct_size = sizeof(*text),
-                                 .head = m->source->header,
+                                 .head = head,
                                  .body = body,
                                  .entry = m->source->entry,
-                                 .flags = m->source->flags,
+                                 .flags = flags,
                                  .whole = m->source->whole};
   m->k->source = text;
   return bind_args(m, legal->view.arg_count);

@@ -73,6 +73,7 @@ def values(own):
 def main():
     text = "z[i] = 4.0f * x[i] + (T)B * y[i];"
     options = dict(inputs=["x", "y"], outputs=["z"], grid="x.size", template={"B": 2},
+                   elementwise=True,
                    cuda=text)
     own = pt.kernel("axpby", types=lambda x, y: x, **options)
     values(pt.kernel("axpby_body", body=lambda x, y: 4 * x + 2 * y, **options))

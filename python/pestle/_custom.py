@@ -392,7 +392,7 @@ _LANGUAGES = {"cuda": "cuda", "metal": "metal", "opencl": "opencl", "glsl": "vul
 
 def kernel(name, inputs, outputs, *, grid=None, group=None, body=None, types=None,
            header=None, template=None, shared_bytes=0, init_value=None, flags=None,
-           whole=False, entry=None, attributes=(), **texts):
+           whole=False, entry=None, attributes=(), elementwise=False, **texts):
     """A kernel whose text is written here, one for each language: cuda, metal, opencl,
     glsl (of vulkan), kir (Kernel IR, of CPUs).
 
@@ -404,7 +404,9 @@ def kernel(name, inputs, outputs, *, grid=None, group=None, body=None, types=Non
     text i is the thread, x_shape, x_strides, x_ndim and x_size are constants, T is the
     type of the first result, and names of template are types or numbers. body, the same
     as a function of arrays, gives types, derivatives and what runs where no text is
-    for; without it types says what the results are. Raises TypeError for a language
+    for; without it types says what the results are. elementwise says that thread i makes
+    element i of all results from that of all inputs, and nothing else: batched, the kernel
+    is itself on a bigger shape, and in CUDA a thread takes four elements. Raises TypeError for a language
     that is none of them, ValueError for text that does not compile, when it runs.
 
     >>> twice = pt.kernel("twice", ["x"], ["y"], grid="x.size", cuda="y[i] = 2 * x[i];",
@@ -425,7 +427,7 @@ def kernel(name, inputs, outputs, *, grid=None, group=None, body=None, types=Non
                   rows, _grid(grid), _grid(group), shared_bytes, init_value, flags)
         evals.append((_LANGUAGES[language], None, source))
     full = name if "." in name else f"kernel.{name}"
-    op = Op(body, full, 1, _PREFER["eval"], 0, False, types, evals, attributes)
+    op = Op(body, full, 1, _PREFER["eval"], 0, elementwise, types, evals, attributes)
     op._operands = list(inputs)
     if body is None:
         op._attrs = [(key, _kind_of(key, kind, None), None) for key, kind in attributes]
