@@ -43,12 +43,25 @@ static void finish(pestle_formula_t* f, const pestle_node_t* node, pv_t* a,
   out[0] = pestle_f_convert(f, a, node->results[0].type->dtype);
 }
 
+// The result of |node| for the tangents. In reverse mode they are another kernel than the
+// result: one that also stored a product with the cotangents (1,024 rows of 768, one thread,
+// backward 3.1 times forward, 1.5 with the barrier).
+static pv_t* result_apart(pestle_jvp_t* j, const pestle_node_t* node) {
+  pv_t* r = pestle_node_result(node, 0);
+  if (!j->is_reverse) return wide(&j->f, r);
+  pestle_node_t* barrier = pestle_f_node(
+      &j->f, &(pestle_node_spec_t){.op = PESTLE_OP_OPTIMIZATION_BARRIER,
+                                   .operands = &r,
+                                   .operand_count = 1});
+  return barrier ? wide(&j->f, pestle_node_result(barrier, 0)) : NULL;
+}
+
 // r (t - sum r t)
 void pestle_jvp_softmax(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                         pv_t** out) {
   pestle_formula_t* f = &j->f;
   pestle_i64s_t axes = PESTLE_NODE_I64S(node, dimensions);
-  pv_t* r = wide(f, pestle_node_result(node, 0));
+  pv_t* r = result_apart(j, node);
   pv_t* x = wide(f, t[0]);
   pv_t* sum = sums(f, pestle_f_multiply(f, r, x), axes);
   finish(f, node, pestle_f_multiply(f, r, pestle_f_subtract(f, x, sum)), out);
@@ -59,7 +72,7 @@ void pestle_jvp_log_softmax(pestle_jvp_t* j, pestle_node_t* node,
                             pv_t* const* t, pv_t** out) {
   pestle_formula_t* f = &j->f;
   pestle_i64s_t axes = PESTLE_NODE_I64S(node, dimensions);
-  pv_t* p = pestle_f_exponential(f, wide(f, pestle_node_result(node, 0)));
+  pv_t* p = pestle_f_exponential(f, result_apart(j, node));
   pv_t* x = wide(f, t[0]);
   pv_t* sum = sums(f, pestle_f_multiply(f, p, x), axes);
   finish(f, node, pestle_f_subtract(f, x, sum), out);
