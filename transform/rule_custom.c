@@ -48,6 +48,8 @@ static bool is_pulled_checkpoint(const pestle_jvp_t* j,
 
 bool pestle_custom_has_jvp(pestle_jvp_t* j, const pestle_node_t* node) {
   pestle_custom_use_t use;
+  if (pestle_is_pulled_batch_norm(j, node)) return true;
+  if (node->op != PESTLE_OP_CUSTOM) return false;
   if (is_pullback(node)) return true;  // refused below
   if (pestle_is_stop(node) || is_pulled_checkpoint(j, node)) return true;
   pestle_arena_mark_t mark = pestle_arena_mark(&j->arena);
@@ -101,6 +103,10 @@ void pestle_pull_back(pestle_jvp_t* j, const pestle_node_t* node,
 void pestle_custom_jvp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                        pv_t** out) {
   pestle_custom_use_t use;
+  if (pestle_is_pulled_batch_norm(j, node)) {
+    pestle_pull_back(j, node, PESTLE_PULLED_BATCH_NORM, t, out);
+    return;
+  }
   if (pestle_is_stop(node)) return;
   if (is_pulled_checkpoint(j, node)) {
     pestle_pull_back(j, node, PESTLE_CHECKPOINT, t, out);
@@ -183,6 +189,10 @@ void pestle_custom_transpose(pestle_transposer_t* x, pestle_node_t* node,
   }
   if (pulled && is_of(node, PESTLE_PULLED_NORM)) {
     pestle_norm_pull(x, node, count, ct[0]);
+    return;
+  }
+  if (pulled && is_of(node, PESTLE_PULLED_BATCH_NORM)) {
+    pestle_batch_norm_pull(x, node, count, ct);
     return;
   }
   if (pulled && is_of(node, PESTLE_CHECKPOINT)) {

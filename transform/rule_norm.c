@@ -222,3 +222,62 @@ void pestle_jvp_rms_norm(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                          pv_t** out) {
   jvp_norm(j, node, t, out, false);
 }
+
+// --- Batch norm in training: y, mean, variance ---
+
+// |a|, a number a feature, in the shape of |x|.
+static pv_t* by_feature(pestle_formula_t* f, const pestle_node_t* norm, pv_t* a,
+                        const pv_t* x) {
+  int64_t axis = PESTLE_NODE_I64(norm, feature_index);
+  a = wide(f, a);
+  return a && x ? pestle_f_broadcast_to(f, a, x->type, &axis) : NULL;
+}
+
+// What the cotangents of mean and variance give x: (of mean + 2 (x - mean) of variance) / n.
+static pv_t* of_statistics(pestle_formula_t* f, const pestle_node_t* norm,
+                           pv_t* mean_ct, pv_t* variance_ct) {
+  pv_t* x = wide(f, operand(norm, 0));
+  pv_t* terms[2] = {by_feature(f, norm, mean_ct, x), NULL};
+  if (!x) return NULL;
+  int64_t axis = PESTLE_NODE_I64(norm, feature_index);
+  double n = (double)(pestle_type_count(x->type) / x->type->dims[axis]);
+  if (variance_ct) {
+    pv_t* middle = by_feature(f, norm, pestle_node_result(norm, 1), x);
+    pv_t* twice = pestle_f_times(f, pestle_f_subtract(f, x, middle), 2);
+    pv_t* c = by_feature(f, norm, variance_ct, x);
+    terms[1] = pestle_f_multiply(f, twice, c);
+  }
+  pv_t* sum = pestle_sum(f, terms, 2);
+  return sum ? pestle_f_times(f, sum, 1 / n) : NULL;
+}
+
+bool pestle_is_pulled_batch_norm(const pestle_jvp_t* j,
+                                 const pestle_node_t* node) {
+  return node->op == PESTLE_OP_BATCH_NORM_TRAINING && j->is_whole &&
+         node->block == j->function->body->block &&
+         pestle_type_count(operand(node, 0)->type) > 0;
+}
+
+void pestle_batch_norm_pull(pestle_transposer_t* x, const pestle_node_t* node,
+                            uint32_t count, pv_t* const* ct) {
+  pestle_formula_t* f = &x->f;
+  const pestle_node_t* norm = operand(node, count)->node;
+  pv_t *first = operand(norm, 0), *more = NULL;
+  pestle_node_t* grad = NULL;
+  if (ct[1] || ct[2]) more = of_statistics(f, norm, ct[1], ct[2]);
+  if (ct[0]) {
+    pv_t* operands[] = {first, operand(norm, 1), pestle_node_result(norm, 1),
+                        pestle_node_result(norm, 2), ct[0]};
+    grad =
+        pestle_f_node(f, &(pestle_node_spec_t){.op = PESTLE_OP_BATCH_NORM_GRAD,
+                                               .operands = operands,
+                                               .operand_count = 5,
+                                               .attrs = norm->attrs,
+                                               .attr_count = norm->attr_count});
+  }
+  pv_t* terms[2] = {grad ? wide(f, pestle_node_result(grad, 0)) : NULL, more};
+  pv_t* sum = pestle_f_convert(f, pestle_sum(f, terms, 2), first->type->dtype);
+  pestle_cotangent_add(x, node, count + 1 + 2, sum);
+  for (uint32_t i = 1; grad && i < 3; ++i)
+    pestle_cotangent_add(x, node, count + 3 + i, pestle_node_result(grad, i));
+}

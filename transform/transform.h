@@ -270,6 +270,12 @@ void pestle_attention_pull(pestle_transposer_t* x, const pestle_node_t* node,
 // The same of a norm over the last axes (rule_norm.c).
 void pestle_norm_pull(pestle_transposer_t* x, const pestle_node_t* node,
                       uint32_t count, pv_t* ct);
+#define PESTLE_PULLED_BATCH_NORM "pestle.batch_norm"
+// The same of batch_norm_training, and whether |node| is one that is to be pulled back.
+bool pestle_is_pulled_batch_norm(const pestle_jvp_t* j,
+                                 const pestle_node_t* node);
+void pestle_batch_norm_pull(pestle_transposer_t* x, const pestle_node_t* node,
+                            uint32_t count, pv_t* const* ct);
 // The rules, as those of rows.
 void pestle_custom_jvp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                        pv_t** out);
