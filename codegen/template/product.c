@@ -243,12 +243,12 @@ bool pestle_expr_depends(pestle_nest_t* nest, const pestle_expr_t* x,
 }
 
 bool pestle_product_side(pestle_nest_t* nest, const pestle_expr_t* x,
-                         const pestle_product_axes_t* rows,
+                         uint8_t units, const pestle_product_axes_t* rows,
                          const pestle_product_axes_t* depth,
                          pestle_product_side_t* out) {
   look_t l;
   *out = (pestle_product_side_t){.run = 1};
-  if (!take_side(x, PESTLE_UNITS_MMA, out) || !look(nest, x, &l) || !l.inputs)
+  if (!take_side(x, units, out) || !look(nest, x, &l) || !l.inputs)
     return false;
   find_runs(nest, rows, depth, out);
   return !nest->failed;

@@ -65,10 +65,10 @@ bool pestle_expr_depends(pestle_nest_t* nest, const pestle_expr_t* x,
                          uint32_t axis);
 // Whether |x| is a cast of bf16 or f16 to f32.
 bool pestle_expr_widens_half(const pestle_expr_t* x);
-// |x| as the operand of matrix units that has these rows and k: a cast of
-// bf16 or f16 that reads arguments alone. False: it is none.
+// |x| as the operand of such units that has these rows and k: what reads
+// arguments alone, for MMA a cast of bf16 or f16. False: it is none.
 bool pestle_product_side(pestle_nest_t* nest, const pestle_expr_t* x,
-                         const pestle_product_axes_t* rows,
+                         uint8_t units, const pestle_product_axes_t* rows,
                          const pestle_product_axes_t* depth,
                          pestle_product_side_t* out);
 

@@ -36,6 +36,16 @@ CASES = [
 ]
 
 
+F32_CASES = [
+    ((1, 2, 128, 128, 64, 64), None, "bhsd"),
+    ((1, 2, 100, 130, 64, 64), "causal", "bshd"),
+    ((2, 1, 33, 70, 40, 24), "bias", "bhsd"),
+    ((1, 2, 64, 64, 32, 16), "given", "bhtd"),
+    ((1, 1, 260, 100, 16, 16), "upper", "bhsd"),  # rows that see no key
+    ((1, 1, 20, 17, 33, 5), "window", "bhsd"),  # nothing is even
+]
+
+
 class Text:
     def __init__(self):
         self.lines, self.inputs = [], []
@@ -161,6 +171,21 @@ class AttentionWarpgroups(Case):
                     got = self.outputs(path, count, (*how, "--strict"), "got")
                     self.assertTrue((np.isnan(got) == np.isnan(want)).all(), how)
                     self.assertLess(np.nanmax(np.abs(got - want)), near, how)
+
+    def test_f32(self):
+        """By multiply-adds of lanes, which any target with subgroups of 16 has."""
+        for dims, hidden, order in F32_CASES:
+            with self.subTest(dims=dims, hidden=hidden, order=order):
+                count, text = text_of(dims, "f32", hidden, order)
+                path = self.write("a.mlir", text)
+                want = self.outputs(path, count, ("--device", "ref"), "ref")
+                for cpu in ("simt90", "simt"):
+                    how = ("--device", "ref", "--target-cpu", cpu)
+                    self.assertIn("flash_attention_lanes: one pass",
+                                  self.succeed("explain", path, *how))
+                    got = self.outputs(path, count, (*how, "--strict"), "got")
+                    np.testing.assert_allclose(got, want, rtol=0,
+                                               atol=2e-6 * np.nanmax(np.abs(want)))
 
     def test_what_it_leaves(self):
         """Too few rows, columns that are no multiple of 8, f32."""

@@ -277,8 +277,8 @@ pestle_status_t pestle_flash_attention_mma_emit(pestle_emit_t* e) {
   pestle_shared_tile_t tiles[2];
   int64_t keys = nest->template.ints[0];
   flash_t t = {.k = e->k, .r = {.e = e, .k = e->k, .keys = keys}};
-  if (!pestle_flash_attention_find(nest, PESTLE_FLASH_ATTENTION_COLUMNS,
-                                   &t.r.a)) {
+  if (!pestle_flash_attention_find(nest, PESTLE_UNITS_MMA,
+                                   PESTLE_FLASH_ATTENTION_COLUMNS, &t.r.a)) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': it is no attention any more",
                         nest->name);
   }

@@ -12,7 +12,8 @@
 #include "base/bits.h"
 #include "codegen/template/shared_tile/shared_tile.h"
 
-// Shared with flash_attention_wgmma/, which makes the products by warpgroups.
+// Shared with flash_attention_wgmma/ and _lanes/, which make the products otherwise;
+// |units|: pestle_product_units_t.
 // scores[b.., i, j] = +[e] q k;  m[b.., i] = max[j] x(scores);
 // l[b.., i] = +[j] exp(x - m);   o[b.., i, d] = +[j] exp(x - m) * v;
 // the last stage reads o and l at its own axes.
@@ -30,9 +31,10 @@ typedef struct pestle_flash_attention_t {
 
 // Whether its reductions look like that; what stands between them may have to be
 // inlined first for it to be that.
-bool pestle_flash_attention_resembles(pestle_nest_t* nest);
+bool pestle_flash_attention_resembles(pestle_nest_t* nest, uint8_t units);
 // Of at most |columns| columns of q, k and v.
-bool pestle_flash_attention_find(pestle_nest_t* nest, int64_t columns,
+bool pestle_flash_attention_find(pestle_nest_t* nest, uint8_t units,
+                                 int64_t columns,
                                  pestle_flash_attention_t* out);
 enum { PESTLE_FLASH_ATTENTION_COLUMNS = 128 };  // what registers of mma hold
 

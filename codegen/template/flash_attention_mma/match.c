@@ -189,7 +189,8 @@ static bool find_axes(pestle_nest_t* nest, int64_t columns,
 }
 
 // q and k from the scores' product, v from the output's.
-static bool find_sides(pestle_nest_t* nest, pestle_flash_attention_t* a) {
+static bool find_sides(pestle_nest_t* nest, uint8_t units,
+                       pestle_flash_attention_t* a) {
   const pestle_expr_t* s = pestle_nest_stage(nest, a->scores)->values[0];
   const pestle_expr_t* o = pestle_nest_stage(nest, a->output)->values[0];
   if (s->kind != PESTLE_EXPR_OP || s->op != PESTLE_OP_MULTIPLY ||
@@ -204,15 +205,18 @@ static bool find_sides(pestle_nest_t* nest, pestle_flash_attention_t* a) {
     return false;
   }
   const pestle_nest_stage_t* f = pestle_nest_stage(nest, a->output);
-  return pestle_product_side(nest, s->args[q], &a->rows, &a->depth, &a->q) &&
-         pestle_product_side(nest, s->args[!q], &a->keys, &a->depth, &a->k) &&
-         pestle_product_side(nest, o->args[!w], &a->v_columns, &a->v_keys,
-                             &a->v) &&
+  return pestle_product_side(nest, s->args[q], units, &a->rows, &a->depth,
+                             &a->q) &&
+         pestle_product_side(nest, s->args[!q], units, &a->keys, &a->depth,
+                             &a->k) &&
+         pestle_product_side(nest, o->args[!w], units, &a->v_columns,
+                             &a->v_keys, &a->v) &&
          !pestle_expr_depends(nest, o->args[!w], f->roots[f->map_count - 2]) &&
          a->q.dtype == a->k.dtype && a->q.dtype == a->v.dtype;
 }
 
-bool pestle_flash_attention_find(pestle_nest_t* nest, int64_t columns,
+bool pestle_flash_attention_find(pestle_nest_t* nest, uint8_t units,
+                                 int64_t columns,
                                  pestle_flash_attention_t* out) {
   *out = (pestle_flash_attention_t){.last = 0};
   if (!find_stages(nest, out)) return false;
@@ -220,10 +224,10 @@ bool pestle_flash_attention_find(pestle_nest_t* nest, int64_t columns,
   const pestle_expr_t* w = pestle_nest_stage(nest, out->total)->values[0];
   out->power = w->op == PESTLE_OP_EXP2 ? PESTLE_OP_EXP2 : PESTLE_OP_EXP;
   return find_axes(nest, columns, out) && is_weight(nest, out, out->total, w) &&
-         find_sides(nest, out) && !nest->failed;
+         find_sides(nest, units, out) && !nest->failed;
 }
 
-bool pestle_flash_attention_resembles(pestle_nest_t* nest) {
+bool pestle_flash_attention_resembles(pestle_nest_t* nest, uint8_t units) {
   static const pestle_op_t kinds[] = {PESTLE_OP_ADD, PESTLE_OP_MAXIMUM,
                                       PESTLE_OP_ADD, PESTLE_OP_ADD};
   uint32_t count = 0, last = (uint32_t)nest->stages.size - 1;
@@ -236,8 +240,9 @@ bool pestle_flash_attention_resembles(pestle_nest_t* nest) {
     const pestle_expr_t* x = f->values[0];
     bool product = x->kind == PESTLE_EXPR_OP && x->op == PESTLE_OP_MULTIPLY;
     if ((count == 0 || count == 3) && !product) return false;
-    if (count == 0 && (!pestle_expr_widens_half(x->args[0]) ||
-                       !pestle_expr_widens_half(x->args[1]))) {
+    if (units && count == 0 &&
+        (!pestle_expr_widens_half(x->args[0]) ||
+         !pestle_expr_widens_half(x->args[1]))) {
       return false;
     }
     ++count;
@@ -266,7 +271,8 @@ pestle_status_t pestle_flash_attention_mma_match(
   pestle_flash_attention_t a;
   int64_t keys = use->ints[0];
   if ((keys == 16 || keys == 32 || keys == 64) &&
-      pestle_flash_attention_find(nest, PESTLE_FLASH_ATTENTION_COLUMNS, &a) &&
+      pestle_flash_attention_find(nest, PESTLE_UNITS_MMA,
+                                  PESTLE_FLASH_ATTENTION_COLUMNS, &a) &&
       a.output == use->stage) {
     return NULL;
   }

@@ -159,10 +159,9 @@ static bool has_tail(const flash_rows_t* t) {
   return t->a.keys.all % t->keys != 0;
 }
 
-// What |x| is of |scores|, |width| of them from |key| (in vectors) on.
-static pestle_kir_id_t emit_x(flash_rows_t* t, pestle_kir_id_t row,
-                              pestle_kir_id_t key, pestle_kir_id_t scores,
-                              const pestle_expr_t* expr) {
+pestle_kir_id_t pestle_flash_x(flash_rows_t* t, pestle_kir_id_t row,
+                               pestle_kir_id_t key, pestle_kir_id_t scores,
+                               const pestle_expr_t* expr) {
   const pestle_flash_attention_t* a = &t->a;
   const pestle_product_axes_t* const kinds[3] = {&a->x_batch, &a->x_rows,
                                                  &a->x_keys};
@@ -198,9 +197,9 @@ static pestle_kir_id_t keep_vector(flash_rows_t* t, pestle_kir_id_t row,
     key = pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, key, keys - 1);
   }
   if (!t->raw) {
-    x = emit_x(t, row, key, scores, tested ? t->a.x : v->plain);
+    x = pestle_flash_x(t, row, key, scores, tested ? t->a.x : v->plain);
   } else if (v->test && (tested || !v->placed)) {
-    pestle_kir_id_t on = emit_x(t, row, key, scores, v->test);
+    pestle_kir_id_t on = pestle_flash_x(t, row, key, scores, v->test);
     x = pestle_kir_scalar(t->k, PESTLE_OP_SELECT, on, x, hidden);
   }
   if (exists == PESTLE_KIR_NONE) return x;
@@ -450,8 +449,8 @@ pestle_kir_id_t pestle_flash_rows_rounded(flash_rows_t* t, pestle_kir_id_t u) {
 
 // --- The last stage ---
 
-static void emit_vector(flash_rows_t* t, pestle_kir_id_t row,
-                        pestle_kir_id_t column, pestle_kir_id_t sums) {
+void pestle_flash_result(flash_rows_t* t, pestle_kir_id_t row,
+                         pestle_kir_id_t column, pestle_kir_id_t sums) {
   pestle_emit_t* e = t->e;
   const pestle_flash_attention_t* a = &t->a;
   const pestle_nest_stage_t* y = pestle_nest_stage(e->nest, a->last);
@@ -505,11 +504,13 @@ void pestle_flash_rows_results(flash_rows_t* t) {
     pestle_kir_id_t sum = pestle_flash_get(t, t->sums, j);
     pestle_kir_id_t column = pestle_kir_madi(k, j, 4, t->quad);
     if (t->width_columns == 2) {
-      emit_vector(t, row, column, pestle_flash_pick(t, sum, sum, 2 * h, 2));
+      pestle_flash_result(t, row, column,
+                          pestle_flash_pick(t, sum, sum, 2 * h, 2));
     } else {
       for (uint32_t l = 0; l < 2; ++l) {
-        emit_vector(t, row, pestle_kir_madi(k, column, 2, flash_index(t, l)),
-                    pestle_kir_extract(k, sum, 2 * h + l));
+        pestle_flash_result(t, row,
+                            pestle_kir_madi(k, column, 2, flash_index(t, l)),
+                            pestle_kir_extract(k, sum, 2 * h + l));
       }
     }
     pestle_kir_end(k);

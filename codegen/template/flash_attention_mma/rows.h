@@ -48,6 +48,15 @@ void pestle_flash_fill(const flash_rows_t* t, uint32_t buffer, int64_t count,
 void pestle_flash_add_run(flash_rows_t* t, const char* name, int64_t extent,
                           int64_t run, uint32_t* out_run, uint32_t* out_lane);
 
+// What |expr|, x or a part of it, is of |scores|, |width_keys| of them from |key|
+// (in such vectors) on.
+pestle_kir_id_t pestle_flash_x(flash_rows_t* t, pestle_kir_id_t row,
+                               pestle_kir_id_t key, pestle_kir_id_t scores,
+                               const pestle_expr_t* expr);
+// The last stage of |sums|, |width_columns| of them likewise, with |total|.
+void pestle_flash_result(flash_rows_t* t, pestle_kir_id_t row,
+                         pestle_kir_id_t column, pestle_kir_id_t sums);
+
 void pestle_flash_rows_add_registers(flash_rows_t* t);
 // The rows of the group's tile number |tile|.
 void pestle_flash_rows_bound(flash_rows_t* t, pestle_kir_id_t tile);

@@ -17,12 +17,12 @@ pestle_status_t pestle_flash_attention_mma_sketch(pestle_sketch_t* k,
   bool units = has_unit(k, PESTLE_BF16) || has_unit(k, PESTLE_F16);
   if (k->nest->no_scratch || !k->reassociate || !units ||
       k->caps->max_group_lanes < PESTLE_FLASH_ATTENTION_LANES ||
-      !pestle_flash_attention_resembles(k->nest)) {
+      !pestle_flash_attention_resembles(k->nest, PESTLE_UNITS_MMA)) {
     return NULL;
   }
   PESTLE_TRY(pestle_sketch_inline_kept(k));
-  if (!pestle_flash_attention_find(k->nest, PESTLE_FLASH_ATTENTION_COLUMNS,
-                                   &a) ||
+  if (!pestle_flash_attention_find(k->nest, PESTLE_UNITS_MMA,
+                                   PESTLE_FLASH_ATTENTION_COLUMNS, &a) ||
       !has_unit(k, a.q.dtype) || a.rows.all < LEAST || a.keys.all < LEAST) {
     return pestle_nest_status(k->nest);
   }

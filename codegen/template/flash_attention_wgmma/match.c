@@ -51,7 +51,8 @@ bool pestle_flash_wgmma_operand(const pestle_nest_t* nest,
 
 bool pestle_flash_wgmma_find(pestle_nest_t* nest, pestle_flash_attention_t* a,
                              pestle_flash_operand_t operands[3]) {
-  if (!pestle_flash_attention_find(nest, PESTLE_FLASH_WGMMA_COLUMNS, a)) {
+  if (!pestle_flash_attention_find(nest, PESTLE_UNITS_MMA,
+                                   PESTLE_FLASH_WGMMA_COLUMNS, a)) {
     return false;
   }
   bool whole = a->depth.all % RUN == 0 && a->v_columns.all % RUN == 0;

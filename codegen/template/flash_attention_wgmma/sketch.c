@@ -30,7 +30,7 @@ pestle_status_t pestle_flash_attention_wgmma_sketch(pestle_sketch_t* k,
   pestle_flash_operand_t operands[3];
   bool units = has_unit(k, PESTLE_BF16) || has_unit(k, PESTLE_F16);
   if (k->nest->no_scratch || !k->reassociate || !units ||
-      !pestle_flash_attention_resembles(k->nest)) {
+      !pestle_flash_attention_resembles(k->nest, PESTLE_UNITS_MMA)) {
     return NULL;
   }
   PESTLE_TRY(pestle_sketch_inline_kept(k));
