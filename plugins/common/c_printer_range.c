@@ -102,8 +102,7 @@ static range_t of_scalar(unsigned op, range_t a, range_t b, range_t c) {
   }
 }
 
-static range_t of_inst(const pestle_kir_t* k, const range_t* known,
-                       const pestle_kir_inst_t* n) {
+static range_t of_inst(const range_t* known, const pestle_kir_inst_t* n) {
   range_t x[3] = {everything, everything, everything};
   const char* letters = pestle_kir_op_info(n->op).operands;
   for (int a = 0; a < 3 && letters[a]; ++a) {
@@ -122,10 +121,7 @@ static range_t of_inst(const pestle_kir_t* k, const range_t* known,
     }
     case PESTLE_KIR_IOTA:
       return (range_t){0, n->lanes};
-    case PESTLE_KIR_CAST: {
-      unsigned from = pestle_kir_inst(k, n->arg[0])->type;
-      return from == PESTLE_INDEX ? x[0] : of_dtype(from);
-    }
+    case PESTLE_KIR_CAST:
     case PESTLE_KIR_SPLAT:
     case PESTLE_KIR_EXTRACT:
       return x[0];
@@ -146,8 +142,17 @@ bool pestle_c_printer_indices_fit(const pestle_host_t* host,
   for (uint32_t i = 0; i < k->inst_count; ++i) {
     const pestle_kir_inst_t* n = pestle_kir_inst(k, i);
     known[i] = of_dtype(n->type);
-    if (n->type != PESTLE_INDEX) continue;
-    known[i] = of_inst(k, known, n);
+    if (!pestle_dtype_is((pestle_dtype_t)n->type,
+                         PESTLE_KIND_INT | PESTLE_KIND_BOOL)) {
+      continue;
+    }
+    range_t made = of_inst(known, n);
+    if (n->type != PESTLE_INDEX) {
+      // What does not wrap, of an integer of at most 32 bits.
+      if (made.lo >= known[i].lo && made.hi <= known[i].hi) known[i] = made;
+      continue;
+    }
+    known[i] = made;
     // A run of lanes goes on from an index.
     if (known[i].lo < INT32_MIN ||
         known[i].hi > INT32_MAX - (int64_t)PESTLE_KIR_MAX_LANES) {

@@ -140,21 +140,34 @@ static void pin_next(c_printer_t* p, uint32_t id) {
   }
 }
 
-// Of those that are done: of all batches but the |most| last ones that stand
-// before, up to a wait for all. What the last ones use is theirs still.
-static void pin_done(c_printer_t* p, uint32_t id, uint32_t most) {
-  uint32_t seen[MOST_PINNED], count = 0, batches = 0;
+// What stands between two waits is done there: registers of products that an
+// earlier wait was for are named before this one, and behind it those of all
+// batches but the |most| last ones. What these use is theirs still. A wait for all
+// is where the look back ends.
+static void wait_for(c_printer_t* p, uint32_t id, uint32_t most) {
+  uint32_t seen[MOST_PINNED], count = 0, batches = 0, waited = UINT32_MAX;
+  uint32_t done[MOST_PINNED], done_count = 0;
   for (uint32_t i = id; i-- > 0;) {
     const pestle_kir_inst_t* n = c_printer_inst(p, i);
-    if (n->op == PESTLE_KIR_WGMMA_WAIT && !n->arg[0]) return;
+    if (n->op == PESTLE_KIR_WGMMA_WAIT) {
+      if (!n->arg[0]) break;
+      if (batches + n->arg[0] < waited) waited = batches + n->arg[0];
+    }
     if (n->op == PESTLE_KIR_WGMMA_COMMIT) ++batches;
-    if (!is_wgmma(n)) continue;
-    if (batches > most) {
-      pin_registers(p, n, seen, &count);
-    } else {
-      hide(n->arg[0], seen, &count);
+    if (!is_wgmma(n) || !hide(n->arg[0], seen, &count)) continue;
+    if (batches > waited) {
+      pestle_c_printer_line(p, "pestle_pin(%s);", p->name[n->arg[0]]);
+    } else if (batches > most) {
+      done[done_count++] = i;
     }
   }
+  pestle_c_printer_line(p,
+                        "asm volatile(\"wgmma.wait_group.sync.aligned %u;\" "
+                        "::: \"memory\");",
+                        most);
+  count = 0;
+  for (uint32_t i = 0; i < done_count; ++i)
+    pin_registers(p, c_printer_inst(p, done[i]), seen, &count);
 }
 
 // --- Instructions ---
@@ -202,11 +215,7 @@ void pestle_c_printer_wgmma(c_printer_t* p, uint32_t id) {
         "asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: "
         "\"memory\");");
   } else if (n->op == PESTLE_KIR_WGMMA_WAIT) {
-    pestle_c_printer_line(p,
-                          "asm volatile(\"wgmma.wait_group.sync.aligned %u;\" "
-                          "::: \"memory\");",
-                          n->arg[0]);
-    pin_done(p, id, n->arg[0]);
+    wait_for(p, id, n->arg[0]);
   } else {
     product(p, n);
   }

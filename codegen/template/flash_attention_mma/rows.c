@@ -11,6 +11,8 @@
 
 enum { QUAD = 4 };
 
+#define LOG2_E 1.4426950408889634
+
 static pestle_kir_id_t op2(const flash_rows_t* t, pestle_op_t op,
                            pestle_kir_id_t a, pestle_kir_id_t b) {
   return pestle_kir_scalar(t->k, op, a, b, PESTLE_KIR_NONE);
@@ -327,18 +329,29 @@ static pestle_kir_id_t scalar_f32(const flash_rows_t* t, double x) {
   return pestle_kir_float(t->k, PESTLE_F32, 1, x);
 }
 
-static pestle_kir_id_t times_factor(const flash_rows_t* t, pestle_kir_id_t x) {
-  if (!t->raw) return x;
-  return op2(t, PESTLE_OP_MULTIPLY, x, scalar_f32(t, t->visible.factor));
+// What a kept score is multiplied by to be an exponent; of rounded weights one of
+// two, which targets have an instruction for.
+static double times_of(const flash_rows_t* t) {
+  double times = t->raw ? t->visible.factor : 1;
+  return t->rounded && t->a.power == PESTLE_OP_EXP ? times * LOG2_E : times;
+}
+
+static bool is_one(double x) {
+  return !(x < 1) && !(x > 1);
+}
+
+static pestle_kir_id_t as_exponent(const flash_rows_t* t, pestle_kir_id_t x) {
+  if (is_one(times_of(t))) return x;
+  return op2(t, PESTLE_OP_MULTIPLY, x, scalar_f32(t, times_of(t)));
 }
 
 // A power whose result is rounded to a narrow float, or scales what is made of
 // such: the target's own instruction will do.
 static pestle_kir_id_t power(const flash_rows_t* t, pestle_kir_id_t x) {
-  pestle_kir_id_t id = op1(t, t->a.power, x);
-  if (t->rounded && !t->k->failed && id < t->k->inst.size) {
+  if (!t->rounded) return op1(t, t->a.power, x);
+  pestle_kir_id_t id = op1(t, PESTLE_OP_EXP2, x);
+  if (!t->k->failed && id < t->k->inst.size)
     t->k->inst.data[id].facts |= PESTLE_KIR_APPROX;
-  }
   return id;
 }
 
@@ -352,8 +365,8 @@ void pestle_flash_rows_scale(flash_rows_t* t) {
         pestle_kir_scalar(k, PESTLE_OP_SELECT, none, scalar_f32(t, 0), most);
     pestle_kir_id_t old = of_row(t, t->most, h);
     pestle_kir_id_t by = op2(t, PESTLE_OP_SUBTRACT, old, safe);
-    pestle_kir_id_t scale = power(t, times_factor(t, by));
-    set_row(t, t->safe, h, times_factor(t, safe));
+    pestle_kir_id_t scale = power(t, as_exponent(t, by));
+    set_row(t, t->safe, h, as_exponent(t, safe));
     set_row(t, t->scale, h, scale);
     set_row(t, t->most, h, most);
     set_row(t, t->all, h,
@@ -387,15 +400,14 @@ static pestle_kir_id_t pack(const flash_rows_t* t, pestle_kir_id_t narrow) {
 // exp(x - m) of four scores that were kept.
 static pestle_kir_id_t weights_of(const flash_rows_t* t, pestle_kir_id_t x) {
   pestle_kir_id_t low = of_row(t, t->safe, 0), high = of_row(t, t->safe, 1);
-  if (!t->raw) {
+  if (is_one(times_of(t))) {
     pestle_kir_id_t safe = by_rows(t, low, high);
     return power(t, op2(t, PESTLE_OP_SUBTRACT, x, safe));
   }
   low = op1(t, PESTLE_OP_NEGATE, low);
   high = op1(t, PESTLE_OP_NEGATE, high);
-  pestle_kir_id_t factor =
-      pestle_kir_float(t->k, PESTLE_F32, 4, t->visible.factor);
-  return power(t, pestle_kir_scalar(t->k, PESTLE_OP_FMA, x, factor,
+  pestle_kir_id_t times = pestle_kir_float(t->k, PESTLE_F32, 4, times_of(t));
+  return power(t, pestle_kir_scalar(t->k, PESTLE_OP_FMA, x, times,
                                     by_rows(t, low, high)));
 }
 
@@ -429,12 +441,22 @@ void pestle_flash_rows_weights(flash_rows_t* t, pestle_kir_id_t u,
 
 void pestle_flash_rows_round(flash_rows_t* t) {
   pestle_kir_builder_t* k = t->k;
+  pestle_kir_id_t before[2];
+  for (int64_t h = 0; h < 2; ++h) {
+    before[h] = of_row(t, t->all, h);
+    set_row(t, t->all, h, scalar_f32(t, 0));
+  }
   pestle_kir_id_t i = pestle_kir_unroll(k, "i", t->keys / 8);
   pestle_kir_id_t w = weights_of(t, pestle_flash_get(t, t->scores, i));
   w = pestle_kir_cast(k, pestle_kir_cast(k, w, t->a.q.dtype), PESTLE_F32);
   add_weights(t, w);
   pestle_flash_put(t, t->scores, i, w);
   pestle_kir_end(k);
+  for (int64_t h = 0; h < 2; ++h) {
+    pestle_kir_id_t sum =
+        pestle_kir_sg_reduce(k, of_row(t, t->all, h), PESTLE_OP_ADD, QUAD);
+    set_row(t, t->all, h, op2(t, PESTLE_OP_ADD, before[h], sum));
+  }
 }
 
 pestle_kir_id_t pestle_flash_rows_rounded(flash_rows_t* t, pestle_kir_id_t u) {
@@ -480,6 +502,33 @@ void pestle_flash_result(flash_rows_t* t, pestle_kir_id_t row,
   if (rest) pestle_kir_end(t->k);
 }
 
+// Whether all that |x| does with the totals is to divide the sums by them.
+static bool divides_alone(const flash_rows_t* t, const pestle_expr_t* x) {
+  const pestle_nest_t* nest = t->e->nest;
+  uint32_t total = nest->stages.data[t->a.total].tensors[0];
+  uint32_t sums = nest->stages.data[t->a.output].tensors[0];
+  if (!x) return true;
+  if (x->kind == PESTLE_EXPR_READ) return x->i != (int64_t)total;
+  const pestle_expr_t *a = x->args[0], *b = x->args[1];
+  if (x->kind == PESTLE_EXPR_OP && x->op == PESTLE_OP_DIVIDE &&
+      a->kind == PESTLE_EXPR_READ && a->i == (int64_t)sums &&
+      b->kind == PESTLE_EXPR_READ && b->i == (int64_t)total) {
+    return true;
+  }
+  return divides_alone(t, a) && divides_alone(t, b) &&
+         divides_alone(t, x->args[2]);
+}
+
+// Sums of weights that were rounded are divided once a row: they come as
+// quotients, and the total as 1.
+static bool divides_once(const flash_rows_t* t) {
+  const pestle_nest_stage_t* y = pestle_nest_stage(t->e->nest, t->a.last);
+  bool all = t->rounded;
+  for (uint32_t v = 0; v < y->value_count; ++v)
+    all = all && divides_alone(t, y->values[v]);
+  return all;
+}
+
 void pestle_flash_rows_results(flash_rows_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t rows = t->a.rows.all;
@@ -490,8 +539,9 @@ void pestle_flash_rows_results(flash_rows_t* t) {
   t->pair = pestle_flash_registers(t, "shown", PESTLE_F32, t->width_columns, 1);
   pestle_kir_alloc(k, t->pair);
   for (int64_t h = 0; h < 2; ++h) {
-    total[h] =
-        pestle_kir_sg_reduce(k, of_row(t, t->all, h), PESTLE_OP_ADD, QUAD);
+    total[h] = of_row(t, t->all, h);
+    if (!t->rounded)
+      total[h] = pestle_kir_sg_reduce(k, total[h], PESTLE_OP_ADD, QUAD);
   }
   for (uint32_t h = 0; h < 2; ++h) {
     pestle_kir_id_t row = pestle_kir_madi(k, t->row, 1, flash_index(t, 8 * h));
@@ -499,9 +549,15 @@ void pestle_flash_rows_results(flash_rows_t* t) {
       pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, row, rows));
       row = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, row, rows - 1);
     }
-    pestle_flash_put(t, t->total, flash_index(t, 0), total[h]);
+    pestle_kir_id_t one = scalar_f32(t, 1), inverse = PESTLE_KIR_NONE;
+    if (divides_once(t)) inverse = op2(t, PESTLE_OP_DIVIDE, one, total[h]);
+    pestle_flash_put(t, t->total, flash_index(t, 0),
+                     inverse == PESTLE_KIR_NONE ? total[h] : one);
     pestle_kir_id_t j = pestle_kir_unroll(k, "j", t->columns / 8);
     pestle_kir_id_t sum = pestle_flash_get(t, t->sums, j);
+    if (inverse != PESTLE_KIR_NONE) {
+      sum = op2(t, PESTLE_OP_MULTIPLY, sum, pestle_kir_splat(k, inverse, 4));
+    }
     pestle_kir_id_t column = pestle_kir_madi(k, j, 4, t->quad);
     if (t->width_columns == 2) {
       pestle_flash_result(t, row, column,

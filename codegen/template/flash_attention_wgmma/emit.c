@@ -204,20 +204,24 @@ static void add_buffers(flash_wgmma_t* t) {
   t->weights = pestle_flash_registers(&t->r, "weights", PESTLE_U32, 4,
                                       t->how.keys / UNIT_K);
   t->tiles_turn.state =
-      pestle_flash_registers(&t->r, "tiles_turn", PESTLE_INDEX, 1, 1);
+      pestle_flash_registers(&t->r, "tiles_turn", PESTLE_I32, 1, 1);
   t->tiles_turn.slots = 1;
   t->keys_turn.state =
-      pestle_flash_registers(&t->r, "keys_turn", PESTLE_INDEX, 1, 1);
+      pestle_flash_registers(&t->r, "keys_turn", PESTLE_I32, 1, 1);
   t->values_turn.state =
-      pestle_flash_registers(&t->r, "values_turn", PESTLE_INDEX, 1, 1);
+      pestle_flash_registers(&t->r, "values_turn", PESTLE_I32, 1, 1);
   t->keys_turn.slots = t->values_turn.slots = SLOTS;
 }
 
 // --- Turns ---
 
+static pestle_kir_id_t number(const flash_wgmma_t* t, int64_t i) {
+  return pestle_kir_int(t->k, PESTLE_I32, 1, i);
+}
+
 static void start_turn(const flash_wgmma_t* t, const flash_turn_t* turn) {
   pestle_kir_alloc(t->k, turn->state);
-  pestle_flash_put(&t->r, turn->state, at(t, 0), at(t, 0));
+  pestle_flash_put(&t->r, turn->state, at(t, 0), number(t, 0));
 }
 
 static flash_slot_t take_turn(const flash_wgmma_t* t,
@@ -225,13 +229,19 @@ static flash_slot_t take_turn(const flash_wgmma_t* t,
   pestle_kir_builder_t* k = t->k;
   int64_t round = 2 * turn->slots;
   pestle_kir_id_t state = pestle_flash_get(&t->r, turn->state, at(t, 0));
-  state = pestle_emit_clamp(t->e, state, 0, round - 1);
+  // Its range is known so: an index of 32 bits will do.
+  state = pestle_kir_scalar(k, PESTLE_OP_MAXIMUM, state, number(t, 0),
+                            PESTLE_KIR_NONE);
+  state = pestle_kir_scalar(k, PESTLE_OP_MINIMUM, state, number(t, round - 1),
+                            PESTLE_KIR_NONE);
+  state = pestle_kir_cast(k, state, PESTLE_INDEX);
   flash_slot_t s;
   s.slot = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, state, turn->slots);
   s.phase = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, state, turn->slots);
   pestle_kir_id_t next = pestle_kir_madi(k, state, 1, at(t, 1));
+  next = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, next, round);
   pestle_flash_put(&t->r, turn->state, at(t, 0),
-                   pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, next, round));
+                   pestle_kir_cast(k, next, PESTLE_I32));
   return s;
 }
 

@@ -17,13 +17,11 @@
 
 // --- Products of narrow floats ---
 
-#define DOT(name, a, b, dims, y, tolerance)                             \
-  {                                                                     \
-    name, "a: tensor<" a ">, b: tensor<" b ">",                         \
-        "      %y = stablehlo.dot_general %a, %b, " dims ": (tensor<" a \
-        ">, tensor<" b ">) -> tensor<" y ">",                           \
-        "%y : tensor<" y ">", tolerance                                 \
-  }
+#define DOT(name, a, b, dims, y, tolerance)                        \
+  {name, "a: tensor<" a ">, b: tensor<" b ">",                     \
+   "      %y = stablehlo.dot_general %a, %b, " dims ": (tensor<" a \
+   ">, tensor<" b ">) -> tensor<" y ">",                           \
+   "%y : tensor<" y ">", tolerance}
 #define NN "contracting_dims = [1] x [0] "
 #define NT "contracting_dims = [1] x [1] "
 #define BATCHED "batching_dims = [0] x [0], contracting_dims = [2] x [1] "
@@ -336,13 +334,10 @@ static void test_cases(void** state) {
 // --- Maps that are read along one axis and written along another ---
 
 #define TURN(name, from, to, dims)                                           \
-  {                                                                          \
-    name, "a: tensor<" from ">, b: tensor<" to ">",                          \
-        "      %t = stablehlo.transpose %a, dims = " dims " : (tensor<" from \
-        ">) -> tensor<" to ">\n      %y = stablehlo.add %t, %b : tensor<" to \
-        ">",                                                                 \
-        "%y : tensor<" to ">", 0                                             \
-  }
+  {name, "a: tensor<" from ">, b: tensor<" to ">",                           \
+   "      %t = stablehlo.transpose %a, dims = " dims " : (tensor<" from      \
+   ">) -> tensor<" to ">\n      %y = stablehlo.add %t, %b : tensor<" to ">", \
+   "%y : tensor<" to ">", 0}
 
 static const case_t turned[] = {
     TURN("f32", "33x70xf32", "70x33xf32", "[1, 0]"),
@@ -414,45 +409,42 @@ static void test_shared_transpose(void** state) {
   ATTENTION_OF(name, T, S, N, E, D, "", SCALED("%x", S, N))
 #define ATTENTION_MASKED(name, T, S, N, E, D) \
   ATTENTION_OF(name, T, S, N, E, D, ", keep: tensor<2x" N "xi1>", MASKED(S, N))
-#define ATTENTION_OF(name, T, S, N, E, D, ARGUMENTS, X)                        \
-  {                                                                            \
-    name,                                                                      \
-        "q: tensor<2x" S "x" E "x" T ">, k: tensor<2x" N "x" E "x" T           \
-        ">, v: tensor<2x" N "x" D "x" T ">" ARGUMENTS,                         \
-        "      %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], " \
-        "contracting_dims = [2] x [2] : (tensor<2x" S "x" E "x" T              \
-        ">, tensor<2x" N "x" E "x" T ">) -> tensor<2x" S "x" N "xf32>\n" X     \
-        "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"      \
-        "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "  \
-        "across dimensions = [2] : (tensor<2x" S "x" N                         \
-        "xf32>, tensor<f32>) -> tensor<2x" S                                   \
-        "xf32>\n"                                                              \
-        "      %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1] : "          \
-        "(tensor<2x" S "xf32>) -> tensor<2x" S "x" N                           \
-        "xf32>\n"                                                              \
-        "      %d = stablehlo.subtract %x, %mb : tensor<2x" S "x" N            \
-        "xf32>\n"                                                              \
-        "      %e = stablehlo.exponential %d : tensor<2x" S "x" N              \
-        "xf32>\n"                                                              \
-        "      %z = stablehlo.constant dense<0.0> : tensor<f32>\n"             \
-        "      %l = stablehlo.reduce(%e init: %z) applies stablehlo.add "      \
-        "across "                                                              \
-        "dimensions = [2] : (tensor<2x" S "x" N                                \
-        "xf32>, tensor<f32>) -> tensor<2x" S                                   \
-        "xf32>\n"                                                              \
-        "      %w = stablehlo.convert %v : (tensor<2x" N "x" D "x" T           \
-        ">) -> tensor<2x" N "x" D                                              \
-        "xf32>\n"                                                              \
-        "      %o = stablehlo.dot_general %e, %w, batching_dims = [0] x [0], " \
-        "contracting_dims = [2] x [1] : (tensor<2x" S "x" N                    \
-        "xf32>, tensor<2x" N "x" D "xf32>) -> tensor<2x" S "x" D               \
-        "xf32>\n"                                                              \
-        "      %lb = stablehlo.broadcast_in_dim %l, dims = [0, 1] : "          \
-        "(tensor<2x" S "xf32>) -> tensor<2x" S "x" D                           \
-        "xf32>\n"                                                              \
-        "      %y = stablehlo.divide %o, %lb : tensor<2x" S "x" D "xf32>",     \
-        "%y : tensor<2x" S "x" D "xf32>", 1e-5                                 \
-  }
+#define ATTENTION_OF(name, T, S, N, E, D, ARGUMENTS, X)                       \
+  {name,                                                                      \
+   "q: tensor<2x" S "x" E "x" T ">, k: tensor<2x" N "x" E "x" T               \
+   ">, v: tensor<2x" N "x" D "x" T ">" ARGUMENTS,                             \
+   "      %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], "     \
+   "contracting_dims = [2] x [2] : (tensor<2x" S "x" E "x" T ">, tensor<2x" N \
+   "x" E "x" T ">) -> tensor<2x" S "x" N "xf32>\n" X                          \
+   "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"          \
+   "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "      \
+   "across dimensions = [2] : (tensor<2x" S "x" N                             \
+   "xf32>, tensor<f32>) -> tensor<2x" S                                       \
+   "xf32>\n"                                                                  \
+   "      %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1] : (tensor<2x" S  \
+   "xf32>) -> tensor<2x" S "x" N                                              \
+   "xf32>\n"                                                                  \
+   "      %d = stablehlo.subtract %x, %mb : tensor<2x" S "x" N                \
+   "xf32>\n"                                                                  \
+   "      %e = stablehlo.exponential %d : tensor<2x" S "x" N                  \
+   "xf32>\n"                                                                  \
+   "      %z = stablehlo.constant dense<0.0> : tensor<f32>\n"                 \
+   "      %l = stablehlo.reduce(%e init: %z) applies stablehlo.add across "   \
+   "dimensions = [2] : (tensor<2x" S "x" N                                    \
+   "xf32>, tensor<f32>) -> tensor<2x" S                                       \
+   "xf32>\n"                                                                  \
+   "      %w = stablehlo.convert %v : (tensor<2x" N "x" D "x" T               \
+   ">) -> tensor<2x" N "x" D                                                  \
+   "xf32>\n"                                                                  \
+   "      %o = stablehlo.dot_general %e, %w, batching_dims = [0] x [0], "     \
+   "contracting_dims = [2] x [1] : (tensor<2x" S "x" N "xf32>, tensor<2x" N   \
+   "x" D "xf32>) -> tensor<2x" S "x" D                                        \
+   "xf32>\n"                                                                  \
+   "      %lb = stablehlo.broadcast_in_dim %l, dims = [0, 1] : (tensor<2x" S  \
+   "xf32>) -> tensor<2x" S "x" D                                              \
+   "xf32>\n"                                                                  \
+   "      %y = stablehlo.divide %o, %lb : tensor<2x" S "x" D "xf32>",         \
+   "%y : tensor<2x" S "x" D "xf32>", 1e-5}
 
 // Weights have 16 bits or more, each within 2^-17: 8e-6 of a weighted mean.
 static const case_t attentions[] = {
