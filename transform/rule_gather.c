@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gather and scatter. Windows that leave their tensor are moved into it by gather and
 // left out by scatter; what takes one for the other has to say so.
+#include <math.h>
 #include <string.h>
 
 #include "base/fault.h"
@@ -105,13 +106,22 @@ static pv_t* scatter(pestle_formula_t* f, const places_t* p, pestle_op_t op,
 
 // --- Windows inside the tensor ---
 
-// The largest place that a window may have in |type|, in the shape of |indices|.
+// The largest number of |dtype|, an integer, as far as extents go.
+static double most_of(pestle_dtype_t dtype) {
+  unsigned bits = pestle_dtype_info(dtype)->bits;
+  bool has_sign = pestle_dtype_is(dtype, PESTLE_KIND_SIGNED);
+  return ldexp(1, (int)bits - has_sign) - 1;
+}
+
+// The largest place that a window may have in |type|, in the shape of |indices|; what these
+// can name at most, where that is less.
 static pv_t* last_places(pestle_formula_t* f, const places_t* p,
                          const pestle_type_t* type, pv_t* indices) {
   double last[PESTLE_MAX_RANK] = {0};
   for (size_t i = 0; i < p->index_map.count; ++i) {
     int64_t d = p->index_map.data[i];
-    last[i] = (double)(type->dims[d] - p->sizes[d]);
+    last[i] = fmin((double)(type->dims[d] - p->sizes[d]),
+                   most_of(indices->type->dtype));
   }
   int64_t count = (int64_t)p->index_map.count;
   if (p->vector_dim == indices->type->rank) {

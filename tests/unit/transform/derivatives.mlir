@@ -1111,6 +1111,18 @@ func.func @norm_grad_of_size(%x: tensor<3x2x4xf64>, %s: tensor<2x4xf64>, %c: ten
   %r:2 = "pestle.norm_grad"(%x, %s, %c) {dimension = 1 : i64, epsilon = 0.125 : f64, blocks = 1 : i64} : (tensor<3x2x4xf64>, tensor<2x4xf64>, tensor<3x2x4xf64>) -> (tensor<3x2x4xf64>, tensor<1x2x4xf64>)
   return %r#0, %r#1 : tensor<3x2x4xf64>, tensor<1x2x4xf64>
 }
+// Places that the indices' type cannot name.
+func.func @gather_narrow(%a: tensor<130xf64>, %i: tensor<6xi8> {test.low = -20, test.high = 127}) -> tensor<6xf64> {
+  %r = "stablehlo.gather"(%a, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<130xf64>, tensor<6xi8>) -> tensor<6xf64>
+  return %r : tensor<6xf64>
+}
+func.func @scatter_narrow(%a0: tensor<130xf64>, %a1: tensor<6x1xi8> {test.low = -20, test.high = 127}, %a2: tensor<6xf64>) -> tensor<130xf64> {
+  %r = "stablehlo.scatter"(%a0, %a1, %a2) ({
+    ^bb0(%x: tensor<f64>, %y: tensor<f64>):
+      stablehlo.return %y : tensor<f64>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false} : (tensor<130xf64>, tensor<6x1xi8>, tensor<6xf64>) -> tensor<130xf64>
+  return %r : tensor<130xf64>
+}
 // Bounds that are crossed: the upper one is the result.
 func.func @clamp_crossed(%a0: tensor<4xf64> {test.low = 0.5, test.high = 1.0}, %a1: tensor<4xf64>, %a2: tensor<4xf64> {test.low = -1.0, test.high = -0.5}) -> tensor<4xf64> {
   %r = stablehlo.clamp %a0, %a1, %a2 : tensor<4xf64>
