@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/require.h"
 #include "frontend/foreign.h"
+#include "frontend/info.h"
 #include "frontend/onnx/proto.h"
 #include "frontend/onnx/source.h"
 #include "frontend/stablehlo/container.h"
@@ -267,6 +268,12 @@ static pestle_status_t apply_options(pestle_module_t* module,
 // What is no protobuf but a module as it stands.
 static bool is_module(const pestle_mapping_t* mapping) {
   return is_binary(mapping) || is_bytecode(mapping) || is_text(mapping);
+}
+
+const char* pestle_import_format(const pestle_mapping_t* mapping) {
+  if (is_binary(mapping)) return "binary form";
+  if (is_bytecode(mapping)) return "StableHLO bytecode";
+  return is_text(mapping) ? "text" : PESTLE_FORMAT_ONNX;
 }
 
 static bool is_plan(const pestle_mapping_t* mapping) {

@@ -630,6 +630,10 @@ static pestle_status_t take_model(const pestle_proto_t* message,
   switch (field->number) {
     case 1:
       return pestle_proto_read_i64(message, field, &out->ir_version);
+    case 2:
+      return pestle_proto_read_str(message, field, &out->producer);
+    case 3:
+      return pestle_proto_read_str(message, field, &out->producer_version);
     case 7:
       PESTLE_TRY(enter(message, field, &body));
       return read_graph(body, depth, arena, &out->graph);

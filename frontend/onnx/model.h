@@ -110,6 +110,7 @@ typedef struct pestle_onnx_function_t {
 
 typedef struct pestle_onnx_model_t {
   int64_t ir_version;
+  pestle_str_t producer, producer_version;
   pestle_onnx_function_t* functions;  // by domain, name and overload
   pestle_onnx_opset_t* opsets;
   size_t opset_count, function_count;

@@ -42,6 +42,7 @@
 #include "pestle/dlpack.h"
 #include "pestle/graph.h"
 #include "pestle/import.h"
+#include "pestle/model_info.h"
 #include "pestle/numeric.h"
 #include "pestle/runtime.h"
 #include "pestle/status.h"

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "pestle/pestle.h"
@@ -131,6 +132,7 @@ PESTLE_NODISCARD pestle_status_t cli_explain(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_diff(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_reduce(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_op_test(cli_t* cli, int* out_exit);
+PESTLE_NODISCARD pestle_status_t cli_info(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins_test(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_cache(cli_t* cli, int* out_exit);
@@ -249,6 +251,23 @@ PESTLE_NODISCARD pestle_status_t cli_outputs_compare(cli_t* cli,
                                                      cli_arrays_t* outputs,
                                                      bool* out_equal);
 
+// --- What is told of models and plans (info.c) ---
+
+// What a run of |plan| takes: members of |json|, or a paragraph when that is NULL.
+PESTLE_NODISCARD pestle_status_t cli_info_cost(const pestle_plan_t* plan,
+                                               pestle_json_t* json);
+// One input or output, number |index|; |width| is that of the longest name.
+// |dim_names| may be NULL, and |note| says more or is "".
+void cli_info_value(size_t index, const char* name, int width,
+                    pestle_dtype_t dtype, int32_t rank, const int64_t* dims,
+                    const char* const* dim_names, const char* note);
+// The same as an object of |json|, left open for more members.
+void cli_info_json_value(pestle_json_t* json, const char* name,
+                         pestle_dtype_t dtype, int32_t rank,
+                         const int64_t* dims, const char* const* dim_names);
+// "91.2 MB", "512 B".
+const char* cli_info_bytes(uint64_t bytes, char* buffer, size_t capacity);
+
 // --- Profiles (profile.c, limits_compiler.c) ---
 
 // What a machine does at most, as kernels that Pestle compiles measured it once
@@ -317,6 +336,14 @@ PESTLE_NODISCARD pestle_status_t cli_read_pb(cli_t* cli, const char* path,
 PESTLE_NODISCARD pestle_status_t cli_open_module(cli_t* cli, const char* path,
                                                  cli_inputs_t* inputs,
                                                  pestle_module_t** out_module);
+// Describes the model as --dim, --shape and --const make it; the caller releases
+// |*out_info|.
+PESTLE_NODISCARD pestle_status_t cli_describe_model(
+    cli_t* cli, const char* path, const pestle_model_info_t** out_info);
+// 'pestle info' of a model: writes its members to |json|, or prints it when that
+// is NULL.
+PESTLE_NODISCARD pestle_status_t cli_info_model(cli_t* cli, const char* path,
+                                                pestle_json_t* json);
 // What is left of --passes behind the transforms that it begins with; "" when only
 // those are there, NULL without the option.
 PESTLE_NODISCARD pestle_status_t cli_split_passes(cli_t* cli,

@@ -18,7 +18,8 @@ enum {
   F = 128,
   M = 256,
   H = 512,
-  T = 1024
+  T = 1024,
+  I = 2048
 };
 typedef enum kind_e { FLAG, MAYBE, TEXT, COUNT, BYTES, LIST } kind_t;
 
@@ -53,6 +54,9 @@ static const verb_t verbs[] = {
     {"dump", D, "MODEL", cli_dump, "show a model at a stage of compilation"},
     {"explain", E, "MODEL", cli_explain,
      "say why: which ops share a kernel, its layouts and schedule, the cache"},
+    {"info", I, "MODEL|PLAN", cli_info,
+     "say what a model or a plan takes and returns, its dims, ops and weights, "
+     "what of it is not supported, and what a run costs"},
     {"diff", F, "MODEL WAY WAY", cli_diff,
      "run a model in two ways (ref, llvm,strict ...) and say whether the "
      "results agree; if not, after which pass or at which kernel they part"},

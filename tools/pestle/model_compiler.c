@@ -490,13 +490,9 @@ static pestle_status_t add_given_inputs(cli_t* cli, const char* path,
   return status;
 }
 
-static pestle_status_t import(cli_t* cli, const char* path,
-                              cli_inputs_t* inputs, cli_arrays_t* arrays,
-                              bindings_t* b, pestle_module_t** out_module) {
-  PESTLE_TRY(add_options(cli, inputs, arrays, b));
-  if (inputs) PESTLE_TRY(add_given_inputs(cli, path, inputs, b));
-  pestle_import_options_t options = {
-      .struct_size = sizeof(options),
+static pestle_import_options_t import_options(cli_t* cli, const bindings_t* b) {
+  return (pestle_import_options_t){
+      .struct_size = sizeof(pestle_import_options_t),
       .dims = b->dims.data,
       .dim_count = b->dims.size,
       .shapes = b->shapes.data,
@@ -505,6 +501,14 @@ static pestle_status_t import(cli_t* cli, const char* path,
       .const_count = b->consts.size,
       .control = &cli->control,
   };
+}
+
+static pestle_status_t import(cli_t* cli, const char* path,
+                              cli_inputs_t* inputs, cli_arrays_t* arrays,
+                              bindings_t* b, pestle_module_t** out_module) {
+  PESTLE_TRY(add_options(cli, inputs, arrays, b));
+  if (inputs) PESTLE_TRY(add_given_inputs(cli, path, inputs, b));
+  pestle_import_options_t options = import_options(cli, b);
   return pestle_import_file(cli->context, path, &options, out_module);
 }
 
@@ -531,6 +535,25 @@ pestle_status_t cli_open_module(cli_t* cli, const char* path,
   pestle_vec_deinit(&arrays);
   bindings_deinit(&bindings);
   cli->times.import_ms = (double)(pestle_clock_ns() - begin) * 1e-6;
+  return status;
+}
+
+pestle_status_t cli_describe_model(cli_t* cli, const char* path,
+                                   const pestle_model_info_t** out_info) {
+  *out_info = NULL;
+  bindings_t bindings;
+  cli_arrays_t arrays;
+  bindings_init(&bindings);
+  pestle_vec_init(&arrays, pestle_allocator_system());
+  pestle_status_t status = add_options(cli, NULL, &arrays, &bindings);
+  pestle_import_options_t options = import_options(cli, &bindings);
+  if (!status)
+    status = pestle_model_info_create(cli->context, path, &options, out_info);
+  if (status) status = cli_blame_options(cli, path, status);
+  for (size_t i = 0; i < arrays.size; ++i)
+    cli_array_deinit(&arrays.data[i]);
+  pestle_vec_deinit(&arrays);
+  bindings_deinit(&bindings);
   return status;
 }
 

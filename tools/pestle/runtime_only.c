@@ -19,6 +19,12 @@ pestle_status_t cli_compile_plan(cli_t* cli, const char* path,
   return NO_COMPILER(path);
 }
 
+pestle_status_t cli_info_model(cli_t* cli, const char* path,
+                               pestle_json_t* json) {
+  (void)cli, (void)json;
+  return NO_COMPILER(path);
+}
+
 pestle_status_t cli_read_pb(cli_t* cli, const char* path,
                             cli_array_t* out_array) {
   (void)cli, (void)out_array;

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an ONNX file says of itself.
+#include "frontend/info.h"
+
+#include "base/checked.h"
+#include "base/mem.h"
+#include "frontend/onnx/model.h"
+#include "frontend/onnx/tensor.h"
+
+typedef struct describe_t {
+  pestle_info_t* to;
+  pestle_onnx_model_t model;
+  pestle_function_t* entry;   // of what was imported, or NULL
+  pestle_map_t initializers;  // names
+} describe_t;
+
+// --- Ops and weights ---
+
+static pestle_status_t add_node(pestle_info_t* to,
+                                const pestle_onnx_node_t* node) {
+  pestle_str_t domain = node->domain;
+  bool is_standard =
+      !domain.size || pestle_str_equal(domain, PESTLE_STR("ai.onnx"));
+  if (is_standard) return pestle_info_add_op(to, node->op_type, 1);
+  pestle_strbuf_t name;
+  pestle_strbuf_init(to->ops.allocator, &name);
+  pestle_strbuf_append(&name, domain);
+  pestle_strbuf_append_char(&name, '.');
+  pestle_strbuf_append(&name, node->op_type);
+  pestle_status_t status = pestle_strbuf_status(&name);
+  if (!status) status = pestle_info_add_op(to, pestle_strbuf_view(&name), 1);
+  pestle_strbuf_deinit(&name);
+  return status;
+}
+
+static void add_tensor(pestle_info_t* to, const pestle_onnx_tensor_t* t) {
+  int64_t count = t->indices ? t->stored : 1;
+  for (int32_t d = 0; d < t->rank && !t->indices; ++d) {
+    if (t->dims[d] < 0 || !pestle_checked_mul_i64(count, t->dims[d], &count))
+      return;
+  }
+  pestle_info_add_weight(to, pestle_onnx_dtype(t->data_type), (uint64_t)count);
+}
+
+// Bodies lie inside each other at most PESTLE_PROTO_MAX_DEPTH deep.
+static pestle_status_t add_graph(pestle_info_t* to,
+                                 const pestle_onnx_graph_t* graph) {
+  for (size_t i = 0; i < graph->initializer_count; ++i)
+    add_tensor(to, &graph->initializers[i]);
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const pestle_onnx_node_t* node = &graph->nodes[i];
+    PESTLE_TRY(add_node(to, node));
+    for (uint32_t a = 0; a < node->attr_count; ++a) {
+      const pestle_onnx_attr_t* attr = &node->attrs[a];
+      if (attr->tensor) add_tensor(to, attr->tensor);
+      if (attr->graph) PESTLE_TRY(add_graph(to, attr->graph));
+    }
+  }
+  return NULL;
+}
+
+// --- Inputs and outputs ---
+
+// |type|: what is known beyond |info|, or NULL.
+static pestle_status_t take_value(pestle_info_t* to,
+                                  const pestle_onnx_value_info_t* info,
+                                  const pestle_type_t* type,
+                                  pestle_model_value_t* out) {
+  *out = (pestle_model_value_t){
+      .name = pestle_info_text(to, info->name),
+      .dtype =
+          info->is_tensor ? pestle_onnx_dtype(info->data_type) : PESTLE_NONE,
+      .rank = info->is_tensor && info->has_shape ? info->rank : -1};
+  if (type) {
+    out->dtype = type->dtype;
+    out->rank = type->rank;
+  }
+  size_t rank = out->rank > 0 ? (size_t)out->rank : 0;
+  int64_t* dims = PESTLE_ARENA_ARRAY(&to->arena, int64_t, rank + 1);
+  const char** names = PESTLE_ARENA_ARRAY(&to->arena, const char*, rank + 1);
+  if (!out->name || !dims || !names) return PESTLE_OOM();
+  bool declared = info->has_shape && info->rank == out->rank;
+  for (size_t i = 0; i < rank; ++i) {
+    const pestle_onnx_dim_t* dim = declared ? &info->dims[i] : NULL;
+    dims[i] = type                      ? type->dims[i]
+              : dim && dim->extent >= 0 ? dim->extent
+                                        : PESTLE_DIM_DYNAMIC;
+    bool has_name = dims[i] == PESTLE_DIM_DYNAMIC && dim;
+    names[i] = has_name ? pestle_info_text(to, dim->param) : "";
+    if (!names[i]) return PESTLE_OOM();
+  }
+  out->dims = dims;
+  out->dim_names = names;
+  return NULL;
+}
+
+static const pestle_onnx_value_info_t* find_input(const describe_t* d,
+                                                  const char* name) {
+  for (size_t i = 0; i < d->model.graph.input_count; ++i) {
+    const pestle_onnx_value_info_t* info = &d->model.graph.inputs[i];
+    if (pestle_str_equal(info->name, pestle_str(name))) return info;
+  }
+  return NULL;
+}
+
+static bool decides_shapes(pestle_module_t* module, size_t argument) {
+  size_t at;
+  for (size_t i = 0; (at = pestle_module_value_argument(module, i)) != SIZE_MAX;
+       ++i) {
+    if (at == argument) return true;
+  }
+  return false;
+}
+
+static bool is_initializer(const describe_t* d, pestle_str_t name) {
+  return pestle_map_find_str(&d->initializers, name) != NULL;
+}
+
+// The arguments of what was imported, then the inputs with defaults.
+static pestle_status_t take_imported(const describe_t* d,
+                                     pestle_model_value_t* out,
+                                     size_t* out_count) {
+  size_t count = pestle_function_argument_count(d->entry);
+  for (size_t i = 0; i < count; ++i) {
+    pestle_type_t type =
+        pestle_value_type(pestle_function_argument(d->entry, i));
+    const char* name = pestle_function_argument_name(d->entry, i);
+    const pestle_onnx_value_info_t* info = find_input(d, name ? name : "");
+    pestle_onnx_value_info_t unknown = {.name = pestle_str(name ? name : "")};
+    // An input of unknown rank is an argument of rank 0 until a shape is given.
+    bool has_rank = !info || info->has_shape || type.rank;
+    pestle_model_value_t* value = &out[(*out_count)++];
+    PESTLE_TRY(take_value(d->to, info ? info : &unknown,
+                          has_rank ? &type : NULL, value));
+    value->decides_shapes = decides_shapes(d->entry->module, i);
+  }
+  return NULL;
+}
+
+static bool is_argument(const describe_t* d, pestle_str_t name) {
+  size_t count = d->entry ? pestle_function_argument_count(d->entry) : 0;
+  for (size_t i = 0; i < count; ++i) {
+    const char* own = pestle_function_argument_name(d->entry, i);
+    if (own && pestle_str_equal(name, pestle_str(own))) return true;
+  }
+  return false;
+}
+
+static pestle_status_t take_inputs(const describe_t* d) {
+  const pestle_onnx_graph_t* graph = &d->model.graph;
+  pestle_model_info_t* info = &d->to->info;
+  pestle_model_value_t* inputs = PESTLE_ARENA_ARRAY(
+      &d->to->arena, pestle_model_value_t, graph->input_count + 1);
+  if (!inputs) return PESTLE_OOM();
+  if (d->entry) PESTLE_TRY(take_imported(d, inputs, &info->input_count));
+  for (size_t i = 0; i < graph->input_count; ++i) {
+    const pestle_onnx_value_info_t* input = &graph->inputs[i];
+    bool has_default = is_initializer(d, input->name);
+    if (has_default ? d->model.ir_version < 4 : d->entry != NULL) continue;
+    if (is_argument(d, input->name)) continue;
+    pestle_model_value_t* value = &inputs[info->input_count++];
+    PESTLE_TRY(take_value(d->to, input, NULL, value));
+    value->has_default = has_default;
+  }
+  info->inputs = inputs;
+  return NULL;
+}
+
+static pestle_status_t take_outputs(const describe_t* d) {
+  const pestle_onnx_graph_t* graph = &d->model.graph;
+  pestle_model_info_t* info = &d->to->info;
+  size_t count = graph->output_count, known = 0;
+  pestle_model_value_t* outputs =
+      PESTLE_ARENA_ARRAY(&d->to->arena, pestle_model_value_t, count + 1);
+  if (!outputs) return PESTLE_OOM();
+  // A symbolic module has no body, and so no types of results.
+  bool has_body =
+      d->entry && pestle_function_result_count(d->entry, &known) && known;
+  for (size_t i = 0; i < count; ++i) {
+    const pestle_type_t* type = NULL;
+    if (has_body && i < known && pestle_function_shape_of(d->entry, i) < 0)
+      type = pestle_function_result_type(d->entry, i);
+    PESTLE_TRY(take_value(d->to, &graph->outputs[i], type, &outputs[i]));
+  }
+  info->outputs = outputs;
+  info->output_count = count;
+  return NULL;
+}
+
+// --- The model ---
+
+static pestle_status_t take_opsets(const describe_t* d) {
+  size_t count = d->model.opset_count;
+  pestle_model_opset_t* opsets =
+      PESTLE_ARENA_ARRAY(&d->to->arena, pestle_model_opset_t, count + 1);
+  if (!opsets) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i) {
+    const pestle_onnx_opset_t* own = &d->model.opsets[i];
+    opsets[i].version = own->version;
+    opsets[i].domain =
+        own->domain.size ? pestle_info_text(d->to, own->domain) : "ai.onnx";
+    if (!opsets[i].domain) return PESTLE_OOM();
+  }
+  d->to->info.opsets = opsets;
+  d->to->info.opset_count = count;
+  return NULL;
+}
+
+static pestle_status_t take_producer(const describe_t* d) {
+  pestle_strbuf_t text;
+  pestle_strbuf_init(d->to->ops.allocator, &text);
+  pestle_strbuf_append(&text, d->model.producer);
+  if (d->model.producer_version.size) pestle_strbuf_append_char(&text, ' ');
+  pestle_strbuf_append(&text, d->model.producer_version);
+  d->to->info.producer = pestle_info_text(d->to, pestle_strbuf_view(&text));
+  pestle_strbuf_deinit(&text);
+  return d->to->info.producer ? NULL : PESTLE_OOM();
+}
+
+static pestle_status_t describe(describe_t* d) {
+  const pestle_onnx_graph_t* graph = &d->model.graph;
+  for (size_t i = 0; i < graph->initializer_count; ++i) {
+    if (!pestle_map_set_str(&d->initializers, graph->initializers[i].name, 1))
+      return PESTLE_OOM();
+  }
+  d->to->info.ir_version = d->model.ir_version;
+  PESTLE_TRY(take_producer(d));
+  PESTLE_TRY(take_opsets(d));
+  PESTLE_TRY(take_inputs(d));
+  PESTLE_TRY(take_outputs(d));
+  PESTLE_TRY(add_graph(d->to, graph));
+  for (size_t i = 0; i < d->model.function_count; ++i)
+    PESTLE_TRY(add_graph(d->to, &d->model.functions[i].body));
+  return NULL;
+}
+
+pestle_status_t pestle_onnx_take_info(const void* data, size_t size,
+                                      pestle_module_t* module,
+                                      pestle_info_t* info) {
+  describe_t d = {.to = info};
+  if (module) d.entry = pestle_module_entry(module);
+  PESTLE_TRY(pestle_onnx_model_read(data, size, &info->arena, &d.model));
+  pestle_map_init(info->ops.allocator, &d.initializers);
+  pestle_status_t status = describe(&d);
+  pestle_map_deinit(&d.initializers);
+  return status;
+}
