@@ -35,7 +35,7 @@ def read_options():
     """name -> (environment, verbs) of options.def."""
     text = (SOURCE / "tools/pestle/options.def").read_text()
     row = r'^PESTLE_OPTION\(\w+,\s*"([^"]+)",\s*\w+,\s*"[^"]*",\s*"([^"]*)",'
-    row += r"\s*([RDPCOKE| ]+),"
+    row += r"\s*([A-Z| ]+),"
     rows = re.findall(row, text, re.M)
     return {n: (e, v.replace(" ", "").split("|")) for n, e, v in rows}
 
