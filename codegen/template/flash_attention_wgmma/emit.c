@@ -362,19 +362,34 @@ static void copy_boxes(const flash_wgmma_t* t, const flash_tile_t* x,
   }
 }
 
+static void copy_keys(flash_wgmma_t* t, pestle_kir_id_t block) {
+  pestle_kir_id_t key = pestle_kir_madi(t->k, block, t->how.keys, at(t, 0));
+  flash_slot_t s = take_turn(t, &t->keys_turn);
+  copy_boxes(t, &t->key, &s, key, at(t, 0));
+}
+
+// In the order in which they are wanted: scores of a block are asked for before the
+// values of the one before, and keys need not wait for the rows of the next tile.
 static void emit_copies(flash_wgmma_t* t) {
   pestle_kir_builder_t* k = t->k;
   act(t, PESTLE_KIR_REGISTERS, (uint32_t)-COPY_REGISTERS, 0);
   open_leader(t);
   uint32_t ends = open_tiles(t);
+  pestle_kir_if(k, pestle_kir_scalar(k, PESTLE_OP_LT, t->first, t->last,
+                                     PESTLE_KIR_NONE));
+  copy_keys(t, t->first);
+  pestle_kir_end(k);
   flash_slot_t s = take_turn(t, &t->tiles_turn);
   copy_boxes(t, &t->q, &s, t->r.first_row, at(t, 0));
   pestle_kir_id_t block = open_blocks(t, t->first);
-  pestle_kir_id_t key = pestle_kir_madi(k, block, t->how.keys, at(t, 0));
-  s = take_turn(t, &t->keys_turn);
-  copy_boxes(t, &t->key, &s, key, at(t, 0));
+  pestle_kir_id_t next = pestle_kir_madi(k, block, 1, at(t, 1));
+  pestle_kir_if(
+      k, pestle_kir_scalar(k, PESTLE_OP_LT, next, t->last, PESTLE_KIR_NONE));
+  copy_keys(t, next);
+  pestle_kir_end(k);
   s = take_turn(t, &t->values_turn);
-  copy_boxes(t, &t->value, &s, at(t, 0), key);
+  copy_boxes(t, &t->value, &s, at(t, 0),
+             pestle_kir_madi(k, block, t->how.keys, at(t, 0)));
   pestle_kir_end(k);
   pestle_emit_close_places(t->e, ends);
   pestle_kir_end(k);
@@ -491,7 +506,7 @@ static void take_values(const flash_wgmma_t* t, const flash_slot_t* s) {
 
 // All blocks of a tile, of which there is one at least: while the rows of one are
 // worked on the values of the one before are added.
-static void take_blocks(flash_wgmma_t* t) {
+static void take_blocks(flash_wgmma_t* t, const flash_slot_t* q) {
   pestle_kir_builder_t* k = t->k;
   flash_slot_t s = ask_scores(t), v;
   pass_turn(t);
@@ -515,6 +530,7 @@ static void take_blocks(flash_wgmma_t* t) {
   pestle_flash_rows_scale_sums(&t->r);
   make_weights(t);
   pestle_kir_end(k);
+  give_back(t, &t->q, q);
   v = ask_values(t);
   take_values(t, &v);
 }
@@ -555,9 +571,10 @@ static void emit_rows(flash_wgmma_t* t) {
   wait_full(t, &t->q, &q);
   pestle_kir_if(k, pestle_kir_scalar(k, PESTLE_OP_LT, t->first, t->last,
                                      PESTLE_KIR_NONE));
-  take_blocks(t);
-  pestle_kir_end(k);
+  take_blocks(t, &q);
+  pestle_kir_else(k);
   give_back(t, &t->q, &q);
+  pestle_kir_end(k);
   pestle_flash_rows_results(&t->r);
   pestle_emit_close_places(t->e, ends);
   pestle_kir_end(k);
