@@ -503,7 +503,7 @@ static pestle_status_t build_text(making_t* m) {
   const char *head = m->source->header, *flags = m->source->flags;
   if (m->width > 1) {
     head = joined(m, head, vector_head);
-    flags = joined(m, flags, *flags ? LAMBDA_FLAGS : LAMBDA_FLAGS + 1);
+    flags = joined(m, flags, *flags ? LAMBDA_FLAGS : &LAMBDA_FLAGS[1]);
   }
   if (!text || !body || !head || !flags) return PESTLE_OOM();
   *text = (pestle_source_text_t){.struct_size = sizeof(*text),

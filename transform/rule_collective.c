@@ -47,8 +47,8 @@ static pv_t* same(pestle_formula_t* f, const pestle_node_t* node, size_t i,
 }
 
 // The attributes of |node|, with |to| for |from|.
-static size_t renamed(const pestle_node_t* node, pestle_attr_name_t from,
-                      pestle_attr_name_t to, pestle_attr_t* out) {
+static size_t renamed(const pestle_node_t* node, uint16_t from, uint16_t to,
+                      pestle_attr_t* out) {
   for (uint32_t i = 0; i < node->attr_count; ++i) {
     out[i] = node->attrs[i];
     if (out[i].name == from) {
@@ -93,8 +93,8 @@ void pestle_transpose_all_reduce(pestle_transposer_t* x, pestle_node_t* node,
 // The cotangent of each operand is |op| of its result's, with the attributes |from| and |to|
 // as renamed() has them.
 static void transpose_each(pestle_transposer_t* x, pestle_node_t* node,
-                           pv_t* const* ct, pestle_op_t op,
-                           pestle_attr_name_t from, pestle_attr_name_t to) {
+                           pv_t* const* ct, pestle_op_t op, uint16_t from,
+                           uint16_t to) {
   pestle_attr_t attrs[PESTLE_MAX_ATTRS];
   size_t count = renamed(node, from, to, attrs);
   for (uint32_t i = 0; i < node->operand_count; ++i) {

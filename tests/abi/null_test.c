@@ -1076,6 +1076,31 @@ static void call_import_visit_inputs(things_t* t) {
   BAD(pestle_import_visit_inputs(t->context, NULL, visit_input, NULL));
   BAD(pestle_import_visit_inputs(t->context, "x.onnx", NULL, NULL));
 }
+static void call_model_info_create(things_t* t) {
+  const pestle_model_info_t* info;
+  BAD(pestle_model_info_create(NULL, "x.onnx", NULL, &info));
+  assert_null(info);
+  BAD(pestle_model_info_create(t->context, NULL, NULL, &info));
+  BAD(pestle_model_info_create(t->context, "x.onnx", NULL, NULL));
+}
+static void call_model_info_release(things_t* t) {
+  (void)t;
+  pestle_model_info_release(NULL);
+}
+static void call_model_info_find_input(things_t* t) {
+  (void)t;
+  pestle_model_info_t none = {.struct_size = sizeof(none)};
+  assert_true(pestle_model_info_find_input(NULL, "x") == SIZE_MAX);
+  assert_true(pestle_model_info_find_input(&none, NULL) == SIZE_MAX);
+  assert_true(pestle_model_info_find_input(&none, "x") == SIZE_MAX);
+}
+static void call_model_info_find_output(things_t* t) {
+  (void)t;
+  pestle_model_info_t none = {.struct_size = sizeof(none)};
+  assert_true(pestle_model_info_find_output(NULL, "x") == SIZE_MAX);
+  assert_true(pestle_model_info_find_output(&none, NULL) == SIZE_MAX);
+  assert_true(pestle_model_info_find_output(&none, "x") == SIZE_MAX);
+}
 static void call_import_onnx(things_t* t) {
   pestle_module_t* module;
   pestle_context_t* c = t->context;
@@ -1766,6 +1791,7 @@ static const row_t rows[] = {
     ROW(module_print) ROW(module_parse)
     ROW(module_serialize) ROW(module_deserialize) ROW(module_signature)
     ROW(builder_make) ROW(region_create) ROW(block_argument) ROW(import_file) ROW(import_bytes)
+    ROW(model_info_create) ROW(model_info_release) ROW(model_info_find_input) ROW(model_info_find_output)
     ROW(import_onnx_file) ROW(import_visit_inputs) ROW(import_onnx) ROW(read_onnx_tensor) ROW(compile) ROW(optimize)
     // clang-format on
 };
