@@ -21,6 +21,7 @@ static void destroy(pestle_context_guest_t* guest) {
   pestle_vec_deinit(&lazy->bodies);
   pestle_map_deinit(&lazy->body_ids);
   pestle_map_deinit(&lazy->fold_ids);
+  pestle_sites_deinit(lazy);
   pestle_cond_deinit(&lazy->done);
   pestle_mutex_deinit(&lazy->mutex);
   pestle_dealloc(lazy->allocator, lazy, sizeof(*lazy));
@@ -37,6 +38,7 @@ static void after_fork(pestle_context_guest_t* guest) {
     pestle_map_init(lazy->allocator, &lazy->entries);
     pestle_map_init(lazy->allocator, &lazy->body_ids);
     pestle_map_init(lazy->allocator, &lazy->fold_ids);
+    pestle_map_init(lazy->allocator, &lazy->sites);
     lazy->newest = lazy->oldest = NULL;
     lazy->entry_count = 0;
     lazy->spare = NULL;
@@ -62,6 +64,7 @@ static pestle_lazy_t* create(pestle_context_t* context) {
   pestle_map_init(allocator, &lazy->entries);
   pestle_map_init(allocator, &lazy->body_ids);
   pestle_map_init(allocator, &lazy->fold_ids);
+  pestle_map_init(allocator, &lazy->sites);
   pestle_vec_init(&lazy->bodies, allocator);
   return lazy;
 }

@@ -92,11 +92,40 @@ static bool may_retry(const pestle_walk_t* walk, pestle_status_t status) {
                                  code == PESTLE_STATUS_RESOURCE_EXHAUSTED);
 }
 
+// A node's number, after the run.
+static const uint32_t TO_FAIL = UINT32_MAX;
+
+// Chooses the nodes that fail with a run: those that read an op of the caller's own,
+// which is in the body of a CALL, if there is one, since its eval is what fails; else, or
+// where memory was given to be written to, all of them.
+static void choose_failing(pestle_walk_t* walk) {
+  bool has_own = false;
+  for (size_t i = 0; i < walk->leaves.size; ++i)
+    walk->leaves.data[i]->number = 0;
+  for (size_t i = 0; i < walk->nodes.size; ++i) {
+    pestle_array_t* node = walk->nodes.data[i];
+    bool fails = node->op == PESTLE_OP_CALL;
+    for (uint32_t k = 0; k < node->operand_count; ++k)
+      fails |= node->operands[k]->number == TO_FAIL;
+    node->number = fails ? TO_FAIL : 0;
+    has_own |= fails;
+  }
+  for (size_t i = 0; i < walk->nodes.size; ++i) {
+    if (!has_own || walk->donated.size) walk->nodes.data[i]->number = TO_FAIL;
+  }
+}
+
 // The lock is held. What a run wrote before it failed is not known, so it is not
-// tried again.
+// tried again; nodes that have no part in the failure are LAZY as before.
 static void fail(pestle_walk_t* walk, pestle_status_t status) {
+  choose_failing(walk);
+  for (size_t i = 0; i < walk->nodes.size; ++i) {
+    pestle_array_t* node = walk->nodes.data[i];
+    if (node->number != TO_FAIL) pestle_array_set_state(node, PESTLE_NODE_LAZY);
+  }
   for (size_t i = 0; i < walk->outputs.size; ++i) {
     pestle_array_t* node = walk->outputs.data[i];
+    if (node->number != TO_FAIL) continue;
     node->failure = pestle_status_retain(status);
     detach(walk, node);
     pestle_array_set_state(node, PESTLE_NODE_FAILED);
@@ -147,7 +176,9 @@ static pestle_status_t run_claimed(pestle_walk_t* walk,
     if (is_timed) ns = pestle_clock_ns() - begin;
   }
   pestle_lazy_lock(lazy);
+  if (ran && status) status = pestle_walk_note_sites(walk, status);
   if (!status) {
+    if (stream) pestle_walk_pass_sites(walk);
     finish(walk);
     if (is_timed) pestle_cache_note(walk, (uint64_t)ns);
     ++lazy->evaluations;
@@ -241,6 +272,14 @@ static pestle_status_t check(pestle_array_t* const* arrays, size_t count) {
   return NULL;
 }
 
+static pestle_status_t wait_all(pestle_array_t* const* arrays, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    PESTLE_TRY(
+        pestle_site_note(arrays[i], pestle_buffer_wait(arrays[i]->buffer)));
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_array_eval_async(pestle_array_t* const* arrays,
                                         size_t count, pestle_stream_t* stream) {
   PESTLE_REQUIRE(arrays || !count, "arrays");
@@ -251,9 +290,7 @@ pestle_status_t pestle_array_eval_async(pestle_array_t* const* arrays,
 pestle_status_t pestle_array_eval(pestle_array_t* const* arrays, size_t count,
                                   pestle_stream_t* stream) {
   PESTLE_TRY(pestle_array_eval_async(arrays, count, stream));
-  for (size_t i = 0; i < count; ++i)
-    PESTLE_TRY(pestle_buffer_wait(arrays[i]->buffer));
-  return NULL;
+  return wait_all(arrays, count);
 }
 
 pestle_status_t pestle_array_eval_quick(pestle_array_t* const* arrays,
@@ -277,8 +314,7 @@ pestle_status_t pestle_array_eval_quick(pestle_array_t* const* arrays,
   for (size_t i = 0; i < count; ++i) {
     if (!pestle_buffer_is_ready(arrays[i]->buffer)) return NULL;
   }
-  for (size_t i = 0; i < count; ++i)
-    PESTLE_TRY(pestle_buffer_wait(arrays[i]->buffer));
+  PESTLE_TRY(wait_all(arrays, count));
   *out_done = true;
   return NULL;
 }

@@ -51,6 +51,7 @@ typedef struct pestle_lazy_t {
   size_t entry_count;
   // Bodies by their bytes, and those of folds by op and dtype.
   pestle_map_t body_ids, fold_ids;
+  pestle_map_t sites;  // texts of pestle_array_set_site(), kept until the end
   PESTLE_VEC(pestle_body_t) bodies;
   uint64_t evaluations, hits, donations;
   atomic_uint_fast32_t captures;      // number of the latest
@@ -132,10 +133,11 @@ struct pestle_array_s {
   pestle_buffer_t* buffer;
   pestle_buffer_t** parts;  // of a TUPLE, each NULL once its GET has it
   uint64_t byte_offset;
-  int64_t* strides;         // NULL: row-major
-  _Atomic(int64_t*) lent;   // row-major ones, for who asked for them; or NULL
-  pestle_status_t failure;  // of FAILED
-  pestle_type_t type;       // last: what lies behind it is operands, words
+  int64_t* strides;           // NULL: row-major
+  _Atomic(int64_t*) lent;     // row-major ones, for who asked for them; or NULL
+  pestle_status_t failure;    // of FAILED
+  _Atomic(const char*) site;  // where the program recorded it, or NULL
+  pestle_type_t type;         // last: what lies behind it is operands, words
 };
 
 static inline pestle_node_state_t pestle_array_node_state(
@@ -320,6 +322,19 @@ void pestle_cache_note(pestle_walk_t* walk, uint64_t ns);
 PESTLE_NODISCARD pestle_status_t
 pestle_cache_make(pestle_walk_t* walk, pestle_executable_t** out_executable);
 void pestle_cache_deinit(pestle_lazy_t* lazy);
+
+// --- site.c ---
+
+void pestle_sites_deinit(pestle_lazy_t* lazy);
+// |status| with a note of where |array| was recorded, if that is known; NULL is allowed.
+pestle_status_t pestle_site_note(const pestle_array_t* array,
+                                 pestle_status_t status);
+// |status|, of |walk|'s run, with notes of where what it computes was recorded, and
+// what it reads of runs that failed.
+pestle_status_t pestle_walk_note_sites(const pestle_walk_t* walk,
+                                       pestle_status_t status);
+// Gives the outputs of a run that may fail later the first site among its nodes.
+void pestle_walk_pass_sites(const pestle_walk_t* walk);
 
 // --- evaluate.c ---
 

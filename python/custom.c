@@ -120,7 +120,13 @@ static pestle_status_t failed(const char* what) {
   PyObject *type, *error, *trace;
   PyErr_Fetch(&type, &error, &trace);
   PyErr_NormalizeException(&type, &error, &trace);
-  PyObject* text = error ? PyObject_Str(error) : NULL;
+  PyObject* place = pestle_py_site_of_traceback(trace);
+  PyObject* name = error ? PyType_GetName(Py_TYPE(error)) : NULL;
+  PyObject* text = name && place
+                       ? PyUnicode_FromFormat("%U: %S%U", name, error, place)
+                       : NULL;
+  Py_XDECREF(name);
+  Py_XDECREF(place);
   const char* words = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
   if (!words) PyErr_Clear();
   pestle_status_t status =
@@ -702,7 +708,7 @@ static PyObject* custom(PyObject* self, PyObject* args) {
                                                (size_t)n, out, MOST_RESULTS))) {
     size_t made = 0;
     while (made < MOST_RESULTS && out[made])
-      ++made;
+      pestle_py_set_site(out[made++], name);
     result = PyTuple_New((Py_ssize_t)made);
     for (size_t i = 0; i < made; ++i) {
       PyObject* array = pestle_py_wrap(out[i]);

@@ -90,6 +90,20 @@ static void take_back(const pestle_py_call_t* call) {
   }
 }
 
+// The results of a run that a stream does may fail later, somewhere else.
+static void note_call(const pestle_py_jit_t* self,
+                      const pestle_py_entry_t* entry, pestle_array_t** out) {
+  if (!pestle_py.is_tuned || !pestle_py_stream_on(entry->device)) return;
+  PyObject* name = PyObject_GetAttrString(self->function, "__qualname__");
+  const char* text = name && PyUnicode_Check(name)
+                         ? PyUnicode_AsUTF8AndSize(name, NULL)
+                         : NULL;
+  for (size_t i = 0; i < entry->out_count; ++i)
+    pestle_py_set_site(out[i], text ? text : "a function of jit()");
+  PyErr_Clear();
+  Py_XDECREF(name);
+}
+
 static bool run_giving(pestle_py_entry_t* entry, pestle_py_call_t* call,
                        pestle_array_t** out) {
   if (!call->donated_count) return pestle_py_ok(run(entry, call, out));
@@ -127,6 +141,7 @@ static PyObject* call_entry(const pestle_py_jit_t* self,
   if (!out || !objects) {
     PyErr_NoMemory();
   } else if (run_giving(entry, call, out)) {
+    note_call(self, entry, out);
     for (bool fine = true; made < count; ++made) {
       objects[made] = fine ? pestle_py_wrap(out[made]) : NULL;
       if (!fine) pestle_array_release(out[made]);

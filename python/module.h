@@ -168,6 +168,14 @@ void pestle_py_release(pestle_array_t* array);
 // Gives back buffers that arrays no longer see.
 void pestle_py_drain(void);
 
+// --- site.c ---
+
+// Notes where the program is that records |array|, the result of |what|.
+void pestle_py_set_site(pestle_array_t* array, const char* what);
+// " (FILE:LINE, in FUNCTION)" of the innermost place of a traceback that is none of the
+// package's; without one, "". A new reference.
+PyObject* pestle_py_site_of_traceback(PyObject* trace);
+
 // --- function.c ---
 
 // Row |fn| of Python operands, at least one of which is an array.

@@ -108,6 +108,12 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_array_failed(pestle_device_t* device, const pestle_type_t* type,
                     pestle_status_t status, pestle_array_t** out_array);
 
+// Says where the program recorded |array|, a sentence's end such as "train.py:12, in
+// step", which is copied: what a run that was to compute it fails with has a note of it.
+// A context keeps 4,096 different ones. INVALID_ARGUMENT: a NULL.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_array_set_site(pestle_array_t* array, const char* site);
+
 // --- Looking ---
 
 // Its type; of dtype NONE for NULL.
@@ -225,8 +231,9 @@ pestle_array_fold(pestle_op_t op, pestle_array_t* a, pestle_i64s_t axes,
 // Errors before the work begins (UNSUPPORTED, what a compilation fails with) leave
 // the arrays LAZY, and so does a run for which there is no memory, unless it was
 // given memory to use again; any other run that fails makes what it was to compute
-// FAILED, and every later use returns its status. INVALID_ARGUMENT: a
-// TRACED array.
+// FAILED, and every later use returns its status. Where an op of the caller's own is
+// among what was run, that is what reads one, if no memory was used again; the rest
+// stays LAZY. INVALID_ARGUMENT: a TRACED array.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_array_eval(
     pestle_array_t* const* arrays, size_t count, pestle_stream_t* stream);
 // The same, but returns when the work is queued: the arrays are PENDING then, and

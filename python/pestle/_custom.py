@@ -6,6 +6,7 @@ import itertools
 
 from . import _pestle as c
 from ._core import Array, asarray
+from ._streams import on_stream
 
 BOOL, I64, F64, STR, I64S, F64S = range(6)
 _KINDS = {bool: BOOL, int: I64, float: F64, str: STR}
@@ -294,6 +295,8 @@ class Op:
     def __call__(self, *args, stream=None, **named):
         if not self._done:
             self._register()
+        if isinstance(stream, c.Stream):
+            return on_stream(self, stream, args, named)
         return call_op(self.name, self._operands, self._attrs, args, named, stream)
 
     def __repr__(self):

@@ -236,6 +236,7 @@ def install():
     from ._streams import streamed
     atexit.register(c.flush_log)
     c.hooks.update(
+        home=__file__.rpartition("/")[0] + "/",
         repr=lambda x: _shown(x, "represent"), str=lambda x: _shown(x, "text"),
         iter=_iter, getitem=lambda x, key: _index("getitem", x, key),
         setitem=lambda x, key, value: _index("update", x, key, value),

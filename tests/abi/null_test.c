@@ -1504,6 +1504,7 @@ static void call_array_failed(things_t* t) {
   pestle_array_t* array;
   pestle_type_t type = {PESTLE_F32, 0, {0}};
   BAD(pestle_array_failed(NULL, &type, NULL, &array));
+  BAD(pestle_array_set_site(NULL, "here"));
   BAD(pestle_array_failed(t->device, &type, NULL, &array));
 }
 static void call_jit_call(things_t* t) {

@@ -218,6 +218,42 @@ def test_callback():
                                                        x)), "the shape (4,)")
 
 
+def test_places():
+    """Errors of callbacks say their place, and that of the call where they come later;
+    what has no part in them may be computed again."""
+    def off(v):
+        raise RuntimeError("the pump is off")
+
+    def model(x):
+        return pt.pure_callback(off, pt.Spec((4,), pt.float32), x) * 2
+    line = off.__code__.co_firstlineno
+    x = pt.asarray([1.0] * 4)
+    in_callback = (f"RuntimeError: the pump is off ({__file__}:{line + 1}, in test_places"
+                   ".<locals>.off)")
+    in_model = f"recorded at {__file__}:{line + 4}, in test_places.<locals>.model"
+    raises(ValueError, lambda: model(x).tolist(), in_callback, in_model)
+
+    s = pt.Stream("cpu") if pt.device().type == "cpu" else None
+    if s:
+        y = model(x)
+        pt.async_eval(y, stream=s)
+        raises(ValueError, y.tolist, in_callback, in_model)
+        raises(ValueError, (y + 1).tolist, in_callback, in_model)
+        with pt.stream(s):
+            y = pt.jit(model)(x)
+        raises(ValueError, y.tolist, in_callback, f"recorded at {__file__}", "model")
+
+    a = pt.ones((4,))
+    b = a + 1
+    c = pt.pure_callback(off, pt.Spec((4,), pt.float32), b)
+    d, e = c * 2, b * 3
+    raises(ValueError, lambda: pt.eval(d, e), in_callback)
+    assert [v.state for v in (a, b, c, d, e)] == ["lazy", "lazy", "failed", "failed",
+                                                  "lazy"]
+    assert e.tolist() == [6] * 4 and a.tolist() == [1] * 4
+    raises(ValueError, d.tolist, in_callback)
+
+
 def test_composites_by_name():
     """Text as JAX prints it for lax.composite: the op of that name is meant."""
     axpby = axpby_of("test.by_name", version=1, prefer="eval")
