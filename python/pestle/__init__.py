@@ -97,6 +97,9 @@ def __array_namespace_info__():
 # Files that are read when one of their names is first asked for.
 _LATER = {
     "_index": "take take_along_axis",
+    "_names": "allclose array array_equal conv cumprod cumsum diag diagonal dot flatten "
+              "hstack identity inner isclose kron median nan_to_num percentile quantile "
+              "trace tri vstack",
     "_linear": "einsum matmul outer tensordot vecdot",
     "_sets": "isin unique_all unique_counts unique_inverse unique_values",
     "_custom": "Spec custom_op kernel pure_callback", "_extension": "extension",
@@ -121,7 +124,7 @@ def __getattr__(name):
         value = device("cpu")
     elif name in _FILE_OF:
         value = getattr(importlib.import_module("." + _FILE_OF[name], __name__), name)
-        if _FILE_OF[name] in ("_index", "_linear", "_sets"):
+        if _FILE_OF[name] in ("_index", "_linear", "_names", "_sets"):
             value = _streams.streamed(value, __name__)
     else:
         raise AttributeError(f"module 'pestle' has no attribute {name!r}")

@@ -125,6 +125,58 @@ def test_lists_of_others():
     raises(ValueError, lambda: pt.asarray([np.ones(2), np.ones(3)]), "(2,)", "(3,)")
 
 
+def test_names():
+    """Functions of NumPy that the standard lacks, and convolutions."""
+    x, y = RNG.normal(size=(3, 4, 5)).astype("f4"), RNG.normal(size=(4, 5)).astype("f4")
+    p, q = pt.asarray(x), pt.asarray(y)
+    for name, args in (("dot", (x, y.T)), ("dot", (y, x.swapaxes(1, 2))), ("dot", (y[0], y[1])),
+                       ("dot", (2.0, y)), ("inner", (x, y)), ("inner", (y[0], y[0])),
+                       ("kron", (y, y[:2])), ("kron", (y[0], y)), ("kron", (x, y[0])),
+                       ("diagonal", (x,)), ("trace", (x,)), ("diag", (y,)),
+                       ("diag", (y[0],)), ("cumsum", (x,)), ("cumsum", (x, 1)),
+                       ("cumprod", (x, -1)), ("median", (x,)), ("hstack", ([x, x],)),
+                       ("hstack", ([y[0], y[1]],)), ("vstack", ([y[0], y[1]],)),
+                       ("vstack", ([x, x],))):
+        ours = [[pt.asarray(v) for v in a] if isinstance(a, list) else
+                pt.asarray(a) if isinstance(a, np.ndarray) else a for a in args]
+        same(getattr(pt, name)(*ours), np.asarray(getattr(np, name)(*args), np.float32))
+    for k in (-2, 0, 1):
+        same(pt.diag(q[0], k=k), np.diag(y[0], k))
+        same(pt.diag(q, k=k), np.diag(y, k))
+        same(pt.diagonal(p, offset=k, axis1=2, axis2=0), np.diagonal(x, k, 2, 0))
+        same(pt.tri(3, 4, k=k), np.tri(3, 4, k, np.float32))
+    for share in (0.0, 0.3, 1.0, np.asarray([0.1, 0.5], np.float32)):
+        for axis in (None, 0, -1, (0, 2)):
+            for keep in (False, True):
+                same(pt.quantile(p, pt.asarray(share) if not isinstance(share, float) else
+                                 share, axis=axis, keepdims=keep),
+                     np.quantile(x, share, axis=axis, keepdims=keep).astype("f4"))
+    same(pt.percentile(p, 30, axis=1), np.percentile(x, 30, axis=1).astype("f4"))
+    odd = np.asarray([1, np.nan, np.inf, -np.inf, 2], np.float32)
+    assert np.isnan(pt.median(pt.asarray(odd)).item())
+    same(pt.nan_to_num(pt.asarray(odd)), np.nan_to_num(odd))
+    other = odd + np.float32(1e-6)
+    for nan in (False, True):
+        same(pt.isclose(pt.asarray(odd), pt.asarray(other), equal_nan=nan),
+             np.isclose(odd, other, equal_nan=nan))
+        assert bool(pt.allclose(pt.asarray(odd), odd, equal_nan=nan)) is nan
+        assert bool(pt.array_equal(pt.asarray(odd), pt.asarray(odd), equal_nan=nan)) is nan
+    z = pt.array(q)
+    assert z.tolist() == y.tolist() and not z.is_view
+    w = RNG.normal(size=(6, 3, 2, 2)).astype("f4")
+    image = RNG.normal(size=(2, 7, 6, 4)).astype("f4")
+    got = np.asarray(pt.conv(pt.asarray(image), pt.asarray(w), stride=(2, 1),
+                             padding=(1, 0), dilation=(1, 2), groups=2))
+    wide = np.pad(image, ((0, 0), (1, 1), (0, 0), (0, 0)))
+    for n, i, j, o in np.ndindex(*got.shape):
+        part = wide[n, 2 * i:2 * i + 3, j:j + 3:2, 2 * (o // 3):2 * (o // 3) + 2]
+        assert abs((part * w[o]).sum() - got[n, i, j, o]) < 1e-4
+    raises(ValueError, lambda: pt.conv(p, q), "conv()", "(3, 4, 5)", "(4, 5)")
+    raises(ValueError, lambda: pt.conv(p, pt.ones((2, 3, 4))), "5 features", "4")
+    raises(ValueError, lambda: pt.conv(p, pt.ones((2, 9, 5))), "does not fit")
+    raises(ValueError, lambda: pt.quantile(p, 1.5), "1.5")
+
+
 def test_moving():
     x = RNG.random((2, 3, 4)).astype("f4")
     p = pt.asarray(x)

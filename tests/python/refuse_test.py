@@ -56,6 +56,12 @@ CALLS = {
     "take_along_axis": ((f(2, 3), pt.asarray([[0]])), {}, (0, 1)),
     "tensordot": ((f(2, 3), f(3, 2)), {"axes": 1}, (0, 1)),
     "tile": ((f(2, 3), (1, 2)), {}, (0,)), "topk": ((f(2, 3), 1), {}, (0,)),
+    "conv": ((f(1, 4, 2), f(3, 2, 2)), {}, (0, 1)), "kron": (TWO, {}, (0, 1)),
+    "dot": ((f(2, 3), f(3, 2)), {}, (0, 1)), "inner": (TWO, {}, (0, 1)),
+    "array_equal": (TWO, {}, (0, 1)), "isclose": (TWO, {}, (0, 1)),
+    "allclose": (TWO, {}, (0, 1)), "quantile": ((f(2, 3), 0.5), {}, (0,)),
+    "percentile": ((f(2, 3), 50), {}, (0,)), "diag": (X, {}, (0,)),
+    "cumsum": (X, {}, (0,)), "cumprod": (X, {}, (0,)),
     "vecdot": (TWO, {}, (0, 1)), "linalg.cross": (TWO, {}, (0, 1)),
     "linalg.matmul": ((f(2, 3), f(3, 2)), {}, (0, 1)),
     "linalg.matrix_power": ((f(3, 3), 2), {}, (0,)),
@@ -84,7 +90,7 @@ for name in ("bernoulli", "bits", "exponential", "gumbel", "normal", "uniform"):
 # What takes no array, or any value: each has a test of its own below, or nothing that
 # can be wrong.
 OTHERS = {
-    "arange", "asarray", "async_eval", "broadcast_shapes", "can_cast", "clear_cache",
+    "arange", "array", "asarray", "async_eval", "hstack", "identity", "tri", "vstack", "broadcast_shapes", "can_cast", "clear_cache",
     "concat", "concatenate", "cond", "config", "default_device", "device", "device_info",
     "dtype", "empty", "eval", "export", "eye", "finfo", "fori_loop", "from_dlpack",
     "from_stablehlo", "full", "get_active_memory", "get_cache_memory", "get_memory_limit",
