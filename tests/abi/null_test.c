@@ -1500,11 +1500,14 @@ static void call_array_set_control(things_t* t) {
   (void)t;
   BAD(pestle_array_set_control(NULL, NULL, NULL));
 }
+static void call_array_set_site(things_t* t) {
+  BAD(pestle_array_set_site(NULL, "here"));
+  BAD(pestle_array_set_site(t->array, NULL));
+}
 static void call_array_failed(things_t* t) {
   pestle_array_t* array;
   pestle_type_t type = {PESTLE_F32, 0, {0}};
   BAD(pestle_array_failed(NULL, &type, NULL, &array));
-  BAD(pestle_array_set_site(NULL, "here"));
   BAD(pestle_array_failed(t->device, &type, NULL, &array));
 }
 static void call_jit_call(things_t* t) {
@@ -1728,7 +1731,7 @@ static const row_t rows[] = {
     ROW(numeric_cast) ROW(numeric_apply) ROW(numeric_where)
     ROW(capture_hidden_count) ROW(capture_hidden) ROW(capture_release)
     ROW(jit_create) ROW(jit_retain) ROW(jit_release) ROW(jit_call)
-    ROW(jit_donate) ROW(jit_miss_count) ROW(jit_explain_miss) ROW(array_failed) ROW(array_set_control)
+    ROW(jit_donate) ROW(jit_miss_count) ROW(jit_explain_miss) ROW(array_failed) ROW(array_set_site) ROW(array_set_control)
     ROW(array_import) ROW(array_import_legacy) ROW(buffer_import)
     ROW(array_export) ROW(array_export_legacy) ROW(buffer_export)
     ROW(array_borrow) ROW(dlpack_allocate) ROW(dlpack_device)
