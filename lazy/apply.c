@@ -3,6 +3,8 @@
 // comes of it is a node, or a view of data.
 #include "lazy/lazy.h"
 
+#include <stdio.h>
+
 #include "base/require.h"
 #include "base/status_copy.h"
 #include "ir/infer.h"
@@ -54,6 +56,32 @@ static bool takes_scalar(pestle_op_t op, size_t index) {
          (op == PESTLE_OP_CLAMP && index != 1);
 }
 
+typedef struct shapes_text_t {
+  char text[160];
+} shapes_text_t;
+
+// "(2, 3) and (4)"; cut off where there is no room.
+static shapes_text_t shapes_text(const pestle_record_t* r) {
+  shapes_text_t out = {""};
+  size_t at = 0, room = sizeof(out.text);
+  for (size_t i = 0; i < r->operand_count && at < room; ++i) {
+    const pestle_type_t* type = &r->operands[i]->type;
+    int size = snprintf(out.text + at, room - at, i ? " and (" : "(");
+    for (int32_t k = 0; k < type->rank && size >= 0 && at + (size_t)size < room;
+         ++k) {
+      at += (size_t)size;
+      size = snprintf(out.text + at, room - at, k ? ", %lld" : "%lld",
+                      (long long)type->dims[k]);
+    }
+    at += size > 0 ? (size_t)size : 0;
+    if (at < room) {
+      size = snprintf(out.text + at, room - at, ")");
+      at += size > 0 ? (size_t)size : 0;
+    }
+  }
+  return out;
+}
+
 static pestle_status_t merge_shape(const pestle_record_t* r, size_t index,
                                    pestle_type_t* shape) {
   const pestle_type_t* type = &r->operands[index]->type;
@@ -67,12 +95,12 @@ static pestle_status_t merge_shape(const pestle_record_t* r, size_t index,
     } else if (shape->dims[shape->rank - i] == 1) {
       shape->dims[shape->rank - i] = dim;
     } else if (dim != 1 && dim != shape->dims[shape->rank - i]) {
-      return PESTLE_ERROR(INVALID_ARGUMENT,
-                          "operand %zu is %s: axis %d from the last has %lld "
-                          "elements, other operands have %lld",
-                          index, pestle_type_text(type).text, (int)i,
-                          (long long)dim,
-                          (long long)shape->dims[shape->rank - i]);
+      return PESTLE_ERROR(
+          INVALID_ARGUMENT,
+          "operands of shapes %s do not broadcast: axis %d of operand %zu has "
+          "%lld elements, others have %lld",
+          shapes_text(r).text, -(int)i, index, (long long)dim,
+          (long long)shape->dims[shape->rank - i]);
     }
   }
   return NULL;

@@ -258,6 +258,13 @@ static PyObject* call_numeric(pestle_numeric_t fn, const char* name, size_t n,
   Py_XDECREF(made[0]);
   if (result != Py_NotImplemented) return result;
   Py_DECREF(result);
+  for (size_t i = 0; i < n; ++i) {
+    if (pestle_py_is_array(args[i]) || pestle_py_number_kind(args[i])) continue;
+    PyErr_Format(PyExc_TypeError,
+                 "%s() takes arrays and numbers; argument %zu is of %R", name,
+                 i, (PyObject*)Py_TYPE(args[i]));
+    return NULL;
+  }
   PyErr_Format(PyExc_TypeError, "%s() takes arrays and numbers", name);
   return NULL;
 }

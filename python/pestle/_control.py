@@ -89,7 +89,8 @@ def fori_loop(lower, upper, body_fun, init_val):
         if last <= first:
             return init_val
         turns = c.add(iota((last - first,), 0, c.int64, device), first)
-        return scan(lambda val, i: (body_fun(i, val), None), init_val, turns)[0]
+        return _scan(lambda val, i: (body_fun(i, val), None), init_val, turns,
+                     "the body of a loop")[0]
     first, last = (x if isinstance(x, Array) else asarray(x, dtype=c.int64, device=device)
                    for x in (lower, upper))
 
@@ -162,6 +163,11 @@ def scan(f, init, xs, length=None, reverse=False):
     >>> total.tolist(), products.tolist()
     (6, [0, 2, 9])
     """
+    return _scan(f, init, xs, "the carry of a scan", length, reverse)
+
+
+def _scan(f, init, xs, what, length=None, reverse=False):
+    """scan(); what names the carry in errors."""
     leaves, structure = _arrays(xs)
     if length is None:
         if not leaves:
@@ -184,14 +190,13 @@ def scan(f, init, xs, length=None, reverse=False):
         new, y = f(values, x)
         shapes.append(tree.structure(y))
         if tree.structure(new) != carry_structure:
-            raise TypeError(f"the carry of a scan is {carry_structure}, and becomes "
-                            f"{tree.structure(new)}")
+            raise TypeError(f"{what}: {carry_structure} becomes {tree.structure(new)}")
         return new, y
     shapes = []
     if not specs:
         raise ValueError("scan() needs a carry or xs")
     body = _Body(turn, specs, pair)
-    _check(body.results[:n], carry, "the carry of a scan")
+    _check(body.results[:n], carry, what)
     out = apply("scan", (*carry, *leaves, *body.hidden),
                 {"length": length, "reverse": bool(reverse), "carry_count": n,
                  "xs_count": len(leaves)}, None, None, (body.module(body.hidden),))

@@ -77,7 +77,10 @@ def shape_of(shape):
     """A shape as a tuple of integers."""
     if not isinstance(shape, (tuple, list)):
         shape = (shape,)
-    dims = tuple(operator.index(d) for d in shape)
+    try:
+        dims = tuple(operator.index(d) for d in shape)
+    except TypeError:
+        raise TypeError(f"the shape {tuple(shape)} is not of integers") from None
     for dim in dims:
         if dim < 0:
             raise ValueError(f"the shape {dims} has a negative extent")

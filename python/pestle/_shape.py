@@ -213,6 +213,11 @@ def concat(arrays, /, *, axis=0):
         if x.ndim != arrays[0].ndim:
             raise ValueError(f"arrays of {arrays[0].ndim} and {x.ndim} axes do not "
                              "stand one behind the other")
+        if any(a != b for i, (a, b) in enumerate(zip(x.shape, arrays[0].shape))
+               if i != axis):
+            raise ValueError(f"arrays of shapes {arrays[0].shape} and {x.shape} do not "
+                             f"stand one behind the other along axis {axis}: the other "
+                             "extents differ")
     arrays = [c.cast(x, dtype) for x in arrays]
     if len(arrays) == 1:
         return arrays[0]

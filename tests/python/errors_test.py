@@ -78,7 +78,14 @@ def test_sentences():
     raises(ValueError, lambda: pt.sum(x, axis=(0, 0)), "twice")
     raises(TypeError, lambda: pt.sum(x, axis=1.5), "1.5")
     raises(ValueError, lambda: pt.reshape(x, (4, 2)), "6 elements", "(4, 2)")
-    raises(TypeError, lambda: pt.sqrt([1.0]), "sqrt() takes arrays and numbers")
+    raises(TypeError, lambda: pt.sqrt([1.0]), "sqrt() takes arrays and numbers", "list")
+    raises(ValueError, lambda: pt.ones((2, 3)) + pt.ones((4,)), "(2, 3) and (4)",
+           "do not broadcast", "axis -1", "4", "3")
+    raises(ValueError, lambda: pt.concat([pt.ones((2, 2)), pt.ones((3, 3))]), "(2, 2)",
+           "(3, 3)", "axis 0")
+    raises(TypeError, lambda: pt.zeros(2.5), "shape (2.5,)", "integers")
+    raises(TypeError, lambda: pt.fori_loop(0, 3, lambda i, x: pt.concat([x, x]), X),
+           "the body of a loop", "float32[2, 3]", "float32[4, 3]")
     raises(ValueError, lambda: x @ x, "(2, 3)", "no matrix product")
     raises(TypeError, lambda: pt.sort(pt.astype(x, pt.complex64)), "no order")
     raises(ValueError, lambda: pt.max(pt.ones((0,))), "no elements")

@@ -133,7 +133,7 @@ static void arrays_are_made_to_fit(void** state) {
   pestle_array_release(z[1]);
   pestle_array_t* pair[] = {a[0], wrong};
   assert_error(pestle_array_custom(c, "user.fused", pair, 2, NULL, 0, z, 2),
-               INVALID_ARGUMENT, "axis 1 from the last");
+               INVALID_ARGUMENT, "do not broadcast: axis -1");
   pestle_array_release(wrong);
   pestle_array_release(a[0]);
   pestle_array_release(a[1]);

@@ -298,6 +298,77 @@ static void test_claimed_device_type(void** state) {
   gpu_context_end(context);
 }
 
+// Metal's tensors are handles with an offset: a backend of that type that adopts them
+// sees the memory, gives the handle out again, and ends both holds once.
+static void test_metal_by_a_stand_in(void** state) {
+  (void)state;
+  mock_state()->dl_type = PESTLE_DL_METAL;
+  pestle_context_t* context = gpu_context(NULL);
+  pestle_device_t* device = gpu_device(context, "mock:1");
+  other_t o = open_other(device, 1);
+  void *data = other_memory(&o), *handle;
+  uint64_t offset;
+  assert_ok(o.api->handle_of(o.backend->self, 1, data, &handle, &offset));
+  zoo_t z;
+  pestle_layout_t layout;
+  pestle_buffer_t* buffer;
+  make_tensor(&o, PESTLE_DL_METAL, handle, &z);
+  z.shape[0] = 2;
+  z.versioned.dl_tensor.byte_offset = 48;
+  assert_ok(
+      pestle_buffer_import(context, &z.versioned, NULL, &layout, &buffer));
+  assert_ptr_equal(pestle_buffer_device(buffer), device);
+  assert_int_equal(atomic_load(&mock_state()->live_adopted), 1);
+  float y[12];
+  assert_ok(pestle_buffer_read(buffer, layout.byte_offset, y, sizeof(y)));
+  assert_true(y[0] == 12 && y[11] == 23);
+  struct DLManagedTensorVersioned* m;
+  assert_ok(pestle_buffer_export(buffer, &layout, 0, NULL, &m));
+  assert_int_equal(m->dl_tensor.device.device_type, PESTLE_DL_METAL);
+  assert_ptr_equal(m->dl_tensor.data, handle);
+  assert_int_equal(m->dl_tensor.byte_offset, 48);
+  m->deleter(m);
+  assert_int_equal(zoo_ended(&z), 0);
+  pestle_buffer_release(buffer);
+  assert_int_equal(zoo_ended(&z), 1);
+  assert_int_equal(atomic_load(&mock_state()->live_adopted), 0);
+  // Elements behind the memory's end, another's handle.
+  for (int i = 0; i < 2; ++i) {
+    make_tensor(&o, PESTLE_DL_METAL, i ? (void*)&z : handle, &z);
+    z.versioned.dl_tensor.byte_offset = i ? 0 : 4;
+    pestle_status_t status =
+        pestle_buffer_import(context, &z.versioned, NULL, &layout, &buffer);
+    assert_non_null(status);
+    pestle_status_release(status);
+    assert_int_equal(zoo_ended(&z), 0);
+    assert_int_equal(atomic_load(&mock_state()->live_adopted), 0);
+  }
+  free_other(&o, data);
+  close_other(&o);
+  gpu_context_end(context);
+}
+
+// Metal's backend of today: its devices are found, and its handles refused in words.
+static void test_metal_without_handles(void** state) {
+  (void)state;
+  mock_state()->dl_type = PESTLE_DL_METAL;
+  mock_state()->missing = UINT64_C(1) << MOCK_ADOPT;
+  pestle_context_t* context = gpu_context(NULL);
+  other_t o = open_other(gpu_device(context, "mock:1"), 1);
+  void* data = other_memory(&o);
+  zoo_t z;
+  pestle_layout_t layout;
+  pestle_buffer_t* buffer;
+  make_tensor(&o, PESTLE_DL_METAL, data, &z);
+  assert_error(
+      pestle_buffer_import(context, &z.versioned, NULL, &layout, &buffer),
+      UNSUPPORTED, "lacks adopt()");
+  assert_int_equal(zoo_ended(&z), 0);
+  free_other(&o, data);
+  close_other(&o);
+  gpu_context_end(context);
+}
+
 // A table of minor 4 has none of this. Vulkan's memory goes out all the same, since
 // this process alone takes it back.
 static void test_backend_without_handles(void** state) {
@@ -671,6 +742,8 @@ int main(void) {
       cmocka_unit_test_setup(test_memory_is_looked_at, set_up),
       cmocka_unit_test_setup(test_handles, set_up),
       cmocka_unit_test_setup(test_claimed_device_type, set_up),
+      cmocka_unit_test_setup(test_metal_by_a_stand_in, set_up),
+      cmocka_unit_test_setup(test_metal_without_handles, set_up),
       cmocka_unit_test_setup(test_backend_without_handles, set_up),
       cmocka_unit_test_setup(test_managed_memory_without_cuda, set_up),
       cmocka_unit_test_setup(test_import_comes_after_their_stream, set_up),
