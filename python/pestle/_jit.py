@@ -26,7 +26,7 @@ def _names(value, what):
 
 def jit(function=None, *, static_argnums=None, static_argnames=None,
         donate_argnums=None, donate_argnames=None, device=None, like=None,
-        numerics="default"):
+        numerics="default", shapeless=False):
     """function, traced once for each structure, dtypes and shapes of its arguments,
     and run as one plan from then on.
 
@@ -38,6 +38,9 @@ def jit(function=None, *, static_argnums=None, static_argnames=None,
     like: "inputs" makes results of the type of the first argument that is of another
         library, such as a NumPy array.
     numerics: "default", "strict" or "fast".
+    shapeless: the graph of the first call serves arrays of other extents too, with a plan
+        for each; numbers among the arguments are a part of it then. What a shape decides
+        in Python has to be a sum or a product of extents, which else is a ValueError.
 
     Raises TypeError for what is no function, or no place and no name, ValueError for an
     argument that is static and donated, or an option that there is not.
@@ -53,7 +56,7 @@ def jit(function=None, *, static_argnums=None, static_argnames=None,
                              static_argnames=static_argnames,
                              donate_argnums=donate_argnums,
                              donate_argnames=donate_argnames, device=device, like=like,
-                             numerics=numerics)
+                             numerics=numerics, shapeless=shapeless)
     if not callable(function):
         raise TypeError(f"jit() takes a function, not {function!r}")
     if numerics not in _NUMERICS:
@@ -73,6 +76,12 @@ def jit(function=None, *, static_argnums=None, static_argnames=None,
         if i < 0:
             raise ValueError(f"donate_argnums has {i}, and {function!r} does not say how "
                              "many arguments it takes: count from the front")
+    if shapeless:
+        if donated[0] or donated[1] or like or numerics != "default":
+            raise ValueError("shapeless=True goes with static arguments and device alone, "
+                             "not with donated ones, like and numerics")
+        from ._shapeless import Shapeless
+        return Shapeless(function, *statics, device)
     return c.Jit(function, *statics, *donated, _NUMERICS[numerics], device,
                  like is not None)
 

@@ -290,6 +290,65 @@ def test_streams():
     pt.eval(pt.ones((2,), device="ref") + 1, stream=pt.Stream("cpu"))
 
 
+def test_shapeless():
+    """One set of traces serves other extents; what cannot be followed is said."""
+    def check(function, *sets, traced=None):
+        calls = []
+
+        @pt.jit(shapeless=True)
+        def f(*args):
+            calls.append(1)
+            return function(*args)
+        for i, shapes in enumerate(sets):
+            args = [pt.sin(pt.arange(n, dtype=pt.float32).reshape(shape))
+                    for shape in shapes for n in [pt.ones(shape).size]]
+            before = len(calls)
+            got, want = pt.tree.leaves(f(*args)), pt.tree.leaves(function(*args))
+            assert i == 0 or len(calls) == before, (shapes, len(calls))
+            assert len(got) == len(want)
+            for x, y in zip(got, want):
+                assert x.shape == y.shape and x.dtype == y.dtype
+                assert bool(pt.all(pt.abs(x - y) <= 1e-5 * (1 + pt.abs(y)))), shapes
+    w = pt.ones((5, 3)) * 0.5
+    two = ([(4, 6)], [(9, 10)], [(17, 2)])
+    check(lambda x: pt.exp(x) + 1, [(4,)], [(9,)], [(1000,)])
+    check(lambda x: x @ w, [(4, 5)], [(9, 5)])
+    check(lambda x: (pt.mean(x, axis=0), {"v": pt.var(x)}), *two)
+    check(lambda x: pt.softmax(x, axis=-1) / x.shape[-1]**0.5, *two)
+    check(lambda x: x.reshape(x.shape[0], 2, -1), *two)
+    check(lambda x: x.reshape(-1)[1:-1], *two)
+    check(lambda x: x[1:-1] - x[:-2], [(9,)], [(30,)], [(3,)])
+    check(lambda x: pt.tril(x @ x.T) + pt.arange(x.shape[0]), *two)
+    check(lambda x: pt.grad(lambda x: pt.mean(x * x))(x), *two)
+    check(lambda x, y: pt.concat([x, y], axis=0), [(4, 5), (3, 5)], [(9, 6), (2, 6)])
+    check(lambda x: pt.scan(lambda c, v: (c + v, c * v), pt.zeros(x.shape[1:]), x), *two)
+
+    # An extent that only one value is right for, one that becomes 1, and others equal.
+    f = pt.jit(lambda x, y: x + y, shapeless=True)
+    assert f(pt.ones((3,)), pt.ones((3,))).shape == (3,) and not f.explain_misses()
+    traces = f.traces
+    assert f(pt.ones((7,)), pt.ones((7,))).shape == (7,) and f.traces == traces
+    assert f(pt.ones((7,)), pt.ones((1,))).shape == (7,) and f.traces > traces
+    assert len(f.explain_misses()) == 1 and "1" in f.explain_misses()[0]
+    g = pt.jit(lambda x, n: x * n @ w, shapeless=True, static_argnums=1)
+    assert g(pt.ones((4, 5)), 2).tolist() == [[5.0] * 3] * 4
+    raises(ValueError, lambda: g(pt.ones((4, 6)), 2), "6")
+    # In what is traced it is a part of that.
+    assert pt.jit(lambda x: f(x, x))(pt.ones((2,))).tolist() == [2, 2]
+
+    x = pt.ones((20,))
+    for function, words in (
+            (lambda x: x if x.shape[0] > 50 else -x, ("an if or a loop", "axis 0")),
+            (lambda x: x * min(x.shape[0], 1000), ("no sum and no product",)),
+            (lambda x: x * max(x.shape[0], 8), ("no sum and no product",)),
+            (lambda x: x[:x.shape[0] // 2], ("no sum and no product", "10")),
+            (lambda x: sum([x[i] for i in range(x.shape[0])]), ("an if or a loop",)),
+            (lambda x: x * pt.asarray(list(range(x.shape[0]))), ("makes an array",))):
+        raises(ValueError, lambda: pt.jit(function, shapeless=True)(x), "shapeless=True",
+               *words)
+    raises(ValueError, lambda: pt.jit(f, shapeless=True, donate_argnums=0), "shapeless")
+
+
 def test_stream_of_each_function():
     """stream= of C's functions, of those of files, of methods: the work is queued when
     they return, and none of it where they trace."""
