@@ -44,9 +44,11 @@ def _text_of(dtype, shape):
     return "tensor<" + "".join(f"{d}x" for d in shape) + name + ">"
 
 
-def _layout(shape):
+def _layout(shape, matrix_rank):
+    """Column-major of matrices; of vectors and numbers, one for each matrix, row-major."""
     rank = len(shape)
-    order = [rank - 2, rank - 1, *range(rank - 3, -1, -1)] if rank > 1 else range(rank)
+    order = [rank - 2, rank - 1, *range(rank - 3, -1, -1)] if rank == matrix_rank else (
+        range(rank - 1, -1, -1))
     return "dense<" + str(list(order)) + f"> : tensor<{rank}xindex>" if rank else (
         "dense<> : tensor<0xindex>")
 
@@ -69,8 +71,8 @@ def _lapack(name, config, operands, results):
             f" = stablehlo.custom_call @lapack_{letter}{name}_ffi(" +
             ", ".join(f"%a{i}" for i in range(len(takes))) +
             f") {{mhlo.backend_config = {{{config}}}, operand_layouts = [" +
-            ", ".join(_layout(t[1]) for t in types) + "], result_layouts = [" +
-            ", ".join(_layout(t[1]) for t in results) + "]} : (" + ", ".join(takes) +
+            ", ".join(_layout(t[1], operands[0].ndim) for t in types) + "], result_layouts = [" +
+            ", ".join(_layout(t[1], operands[0].ndim) for t in results) + "]} : (" + ", ".join(takes) +
             ") -> (" + ", ".join(gives) + ")\nreturn " + names + " : " +
             ", ".join(gives) + "\n}\n")
         _modules[key] = c.import_bytes(text.encode(), name)

@@ -230,6 +230,49 @@ def test_linalg():
     same(la.trace(p, offset=1), np.trace(a, 1, 1, 2), **tight)
 
 
+def test_batches_of_linalg():
+    """Batches of one and two axes, of matrices whose rows are exchanged: what there is
+    once for each matrix or row is that of its own."""
+    la = pt.linalg
+    rng = np.random.default_rng(8)
+    for batch in ((3,), (2, 3)):
+        for n in (2, 5):
+            for kind in ("f8", "c16"):
+                x = rng.normal(size=batch + (n, n)).astype(kind)
+                if kind == "c16":
+                    x = x + 1j * rng.normal(size=x.shape)
+                h = x + np.conj(np.swapaxes(x, -1, -2))
+                p, s = pt.asarray(x), pt.asarray(h)
+                loose = {"rtol": 1e-7, "atol": 1e-7}
+                same(la.det(p), np.linalg.det(x), **loose)
+                same(la.det(s), np.linalg.det(h), **loose)
+                sign, size = la.slogdet(p)
+                theirs = np.linalg.slogdet(x)
+                same(sign, theirs[0], **loose)
+                same(size, theirs[1], **loose)
+                same(la.inv(p), np.linalg.inv(x), **loose)
+                same(la.eigvalsh(s), np.linalg.eigvalsh(h), **loose)
+                same(la.svdvals(p), np.linalg.svd(x, compute_uv=False), **loose)
+                w, v = la.eigh(s)
+                same(s @ v, v * pt.expand_dims(w, axis=-2), **loose)
+                q, r = la.qr(p)
+                same(q @ r, x, **loose)
+                u, d, vh = la.svd(p)
+                same((u * pt.expand_dims(d, axis=-2)) @ vh, x, **loose)
+                e, f = la.eig(p)
+                c16 = pt.astype(p, pt.complex128)
+                same(c16 @ f, f * pt.expand_dims(e, axis=-2), **loose)
+                same(pt.sum(la.eigvals(p), axis=-1), np.trace(
+                    x, axis1=-2, axis2=-1).astype("c16"), **loose)
+                # One of a batch that has no factor.
+                spd = x @ np.conj(np.swapaxes(x, -1, -2)) + np.eye(n)
+                bad = (batch[0] - 1,) + (0,) * (len(batch) - 1)
+                spd[bad] = -spd[bad]
+                y = np.asarray(la.cholesky(pt.asarray(spd)))
+                lost = np.isnan(y).any(axis=(-1, -2))
+                assert lost[bad] and lost.sum() == 1, (batch, kind, lost)
+
+
 def test_complex_linalg():
     la = pt.linalg
     a = RNG.random((2, 4, 3)) + 1j * RNG.random((2, 4, 3))
