@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of copies, and what they share. See legalise.h.
-#include "codegen/legalise/legalise.h"
+#include "codegen/legalise/legalise_approx.h"
 
 // --- What the target can do ---
 
@@ -27,6 +27,7 @@ bool pestle_rewrite_legal(const pestle_rewrite_t* r,
                           const pestle_kir_inst_t* inst) {
   pestle_kir_op_info_t info = pestle_kir_op_info(inst->op);
   pestle_dtype_t dtype = pestle_rewrite_dtype(r->from, inst);
+  if (pestle_approx_is_row(r, inst)) return true;
   // What has no dtype is part of every target.
   if (info.klass == 'B' || info.klass == 'L' || info.klass == 'E') return true;
   if (inst->op == PESTLE_KIR_ALLOC || inst->op == PESTLE_KIR_PREFETCH ||
@@ -156,6 +157,7 @@ static pestle_status_t rewrite(pestle_rewrite_t* r,
   start(r->from, allocator, to);
   pestle_vec_init(&r->map, allocator);
   pestle_vec_init(&r->uses, allocator);
+  pestle_vec_init(&r->approx, allocator);
   pestle_status_t status = NULL;
   size_t parts = pass && pass->parts ? pass->parts : 1;
   if (!pestle_vec_resize(&r->map, r->from->inst_count * parts)) {
@@ -174,6 +176,7 @@ static pestle_status_t rewrite(pestle_rewrite_t* r,
   if (pass && pass->end) pass->end(r);
   pestle_vec_deinit(&r->map);
   pestle_vec_deinit(&r->uses);
+  pestle_vec_deinit(&r->approx);
   r->to = NULL;
   return status ? status : pestle_kir_finish(to);
 }

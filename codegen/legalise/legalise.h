@@ -6,6 +6,7 @@
 //   legalise_wide.c    integers of 64 bits as pairs of words
 //   legalise_narrow.c  floats of 16 bits and less, integers below 8, i1 in memory
 //   legalise_row.c     scalar rows out of other rows
+//   legalise_approx.c  and by the target's approximations
 //   legalise_lanes.c   long vectors cut up
 //
 // Private to codegen/legalise/*.c.
@@ -30,6 +31,7 @@ typedef struct pestle_rewrite_t {
   pestle_kir_builder_t* to;
   PESTLE_VEC(pestle_kir_id_t) map;  // by id in |from|; lanes: parts of each
   PESTLE_VEC(uint32_t) uses;        // by id in |from|; empty until asked for
+  PESTLE_VEC(uint8_t) approx;       // pestle_approx_t; the same
   uint64_t widened;                 // dtypes that the narrow pass replaces
   struct pestle_kir_ranges_t*
       ranges;  // of |from|; the wide pass alone has them

@@ -3,6 +3,7 @@
 // are one function, and short dot products.
 #include "codegen/legalise/expand.h"
 #include "codegen/legalise/legalise.h"
+#include "codegen/legalise/legalise_approx.h"
 #include "codegen/legalise/vector_math_internal.h"
 
 // --- Sums ---
@@ -53,6 +54,8 @@ static bool is_erf_plus_one(pestle_rewrite_t* r, const pestle_kir_inst_t* inst,
   return false;
 }
 
+// Not by approximations of 2^x: measured on an H200, 4096 x 4096 x 16384 with a bias
+// and GELU takes 880 us by them and 842 without.
 static vm_id_t erf_plus_one(pestle_rewrite_t* r, vm_id_t x) {
   vm_t v = {r->to, PESTLE_F32, pestle_kir_lanes_of(r->to, x),
             pestle_rewrite_can(r, PESTLE_KIR_SCALE, PESTLE_F32)};
@@ -98,6 +101,14 @@ static vm_id_t expand_dot(pestle_rewrite_t* r, const pestle_kir_inst_t* inst) {
   return sum;
 }
 
+// Whether |op| on f32 may have an approximation, were it wanted.
+static bool may_approximate(const pestle_rewrite_t* r,
+                            const pestle_kir_inst_t* inst, pestle_op_t op) {
+  return r->numerics != PESTLE_NUMERICS_STRICT && inst->type == PESTLE_F32 &&
+         !pestle_approx_is_row(r, inst) &&
+         pestle_approx_has(r, op, PESTLE_APPROX_BF16);
+}
+
 static bool needed(pestle_rewrite_t* r) {
   pestle_op_t op;
   for (uint32_t i = 0; i < r->from->inst_count; ++i) {
@@ -105,6 +116,8 @@ static bool needed(pestle_rewrite_t* r) {
     bool row = pestle_kir_is_scalar(inst->op, &op) || is_dot(inst->op) ||
                inst->op == PESTLE_KIR_MREG_STREAM;
     if (row && !pestle_rewrite_legal(r, inst)) return true;
+    if (pestle_kir_is_scalar(inst->op, &op) && may_approximate(r, inst, op))
+      return true;
   }
   return false;
 }
@@ -116,8 +129,14 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
   pestle_op_t op;
   const unsigned exact = PESTLE_KIR_NNAN | PESTLE_KIR_NINF | PESTLE_KIR_NSZ;
   bool plus_one = is_erf_plus_one(r, inst, &value);
-  if (plus_one ||
-      (pestle_kir_is_scalar(inst->op, &op) && !pestle_rewrite_legal(r, inst))) {
+  bool near = pestle_kir_is_scalar(inst->op, &op) &&
+              may_approximate(r, inst, op) &&
+              pestle_approx_expand(r, op, pestle_approx_of(r, id),
+                                   mapped.arg[0], &value);
+  if (near) {
+    // |value| it is.
+  } else if (plus_one || (pestle_kir_is_scalar(inst->op, &op) &&
+                          !pestle_rewrite_legal(r, inst))) {
     r->to->facts = inst->facts & (uint8_t)exact;
     bool done = true;
     if (plus_one) {

@@ -158,6 +158,12 @@ vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_erf(vm_t v, vm_id_t x);
 // 1 + erf(x), cheaper than erf(x).
 vm_id_t pestle_vm_erf_plus_one(vm_t v, vm_id_t x);
+// By approximations of the target's (vector_math_approx.c).
+vm_id_t vm_approx1(vm_t v, pestle_op_t op, vm_id_t a);
+vm_id_t vm_approx2(vm_t v, pestle_op_t op, vm_id_t a, vm_id_t b);
+vm_id_t pestle_vm_approx_exp(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_approx_logistic(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_approx_tanh(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_erfc(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_erf_inv(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_log(vm_t v, vm_id_t x);

@@ -135,6 +135,10 @@ typedef enum pestle_kir_fact_e {
   PESTLE_KIR_NINF = 8,
   PESTLE_KIR_NSZ = 16,  // the sign of zero does not matter
   PESTLE_KIR_ARCP = 32,
+  // Of EXP2, TANH and DIVIDE on f32: may be as a target has it that says
+  // PESTLE_TARGET_APPROX. EXP2 and DIVIDE, whose divisor is then within 2^-126 and
+  // 2^126, are off by at most 2^-22 of the result, TANH by 2^-11. Infinities, NaN,
+  // zeros and denormals are what they are without it.
   PESTLE_KIR_APPROX = 64,
 } pestle_kir_fact_t;
 

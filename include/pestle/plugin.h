@@ -178,6 +178,7 @@ typedef enum pestle_target_flag_e {
   // Runs groups of lanes side by side; its kernels have LANE loops and barriers.
   PESTLE_TARGET_LANES = 8,
   PESTLE_TARGET_ASYNC_COPY = 16,  // COPY_ASYNC: to shared, past the registers
+  PESTLE_TARGET_APPROX = 32,      // has what PESTLE_KIR_APPROX speaks of
 } pestle_target_flag_t;
 
 // Texts that a target may print for a kernel.

@@ -135,6 +135,9 @@ typedef struct pestle_c_printer_dialect_t {
   const char* mma8;
   // Of two floats: NaN if one is, -0 below 0.
   const char *max_f32, *min_f32;
+  // What PESTLE_KIR_APPROX says of EXP2, TANH and DIVIDE: functions of floats.
+  // NULL: the target has none of them.
+  const char *approx_exp2, *approx_tanh, *approx_div;
 } pestle_c_printer_dialect_t;
 
 typedef struct pestle_c_printer_target_t {

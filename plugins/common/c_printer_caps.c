@@ -147,4 +147,5 @@ void pestle_c_printer_describe(const pestle_c_printer_target_t* t,
   for (unsigned op = PESTLE_KIR_DOT2; op <= PESTLE_KIR_MREG_STREAM; ++op)
     caps->op_dtypes[op] = 0;
   caps->storage_dtypes = storage(t);
+  if (t->dialect->approx_exp2) caps->flags |= PESTLE_TARGET_APPROX;
 }

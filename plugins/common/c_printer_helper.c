@@ -150,6 +150,9 @@ static const c_printer_helper_text_t helpers[HELPER_COUNT] = {
     [HELPER_MIN_F64] = {"pestle_min_f64",
                         EXTREME("double", "<", ">", "|", "$bits64", "$real64"),
                         NONE},
+    [HELPER_APPROX_EXP2] = {"pestle_approx_exp2", "", NONE},
+    [HELPER_APPROX_TANH] = {"pestle_approx_tanh", "", NONE},
+    [HELPER_APPROX_DIV] = {"pestle_approx_div", "", NONE},
     [HELPER_REM_F32] =
         {"pestle_rem_f32",
          "// The exact remainder, by long division of the mantissas.\n"
@@ -617,6 +620,9 @@ static const char* own_text(const c_printer_t* p, c_printer_helper_t helper) {
   if (helper == HELPER_BF16_FROM) return p->d->encode_bf16;
   if (helper == HELPER_MAX_F32) return p->d->max_f32;
   if (helper == HELPER_MIN_F32) return p->d->min_f32;
+  if (helper == HELPER_APPROX_EXP2) return p->d->approx_exp2;
+  if (helper == HELPER_APPROX_TANH) return p->d->approx_tanh;
+  if (helper == HELPER_APPROX_DIV) return p->d->approx_div;
   return helper == HELPER_F16_FROM ? p->d->encode_f16 : NULL;
 }
 

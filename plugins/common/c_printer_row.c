@@ -308,6 +308,22 @@ static const char* float_row(c_printer_t* p, unsigned op, unsigned dtype,
   }
 }
 
+bool pestle_c_printer_is_approx(const c_printer_t* p,
+                                const pestle_kir_inst_t* n) {
+  unsigned op = n->op - PESTLE_KIR_SCALAR_BASE;
+  return (n->facts & PESTLE_KIR_APPROX) && n->type == PESTLE_F32 &&
+         p->d->approx_exp2 &&
+         (op == PESTLE_OP_EXP2 || op == PESTLE_OP_TANH ||
+          op == PESTLE_OP_DIVIDE);
+}
+
+const char* pestle_c_printer_approx(c_printer_t* p, unsigned op,
+                                    const char* const* x) {
+  if (op == PESTLE_OP_DIVIDE) return call2(p, HELPER_APPROX_DIV, x[0], x[1]);
+  return call1(
+      p, op == PESTLE_OP_TANH ? HELPER_APPROX_TANH : HELPER_APPROX_EXP2, x[0]);
+}
+
 const char* pestle_c_printer_row(c_printer_t* p, unsigned op, unsigned dtype,
                                  const char* const* x, const int64_t* known) {
   static const char* const compare[] = {"==", "!=", "<", "<=", ">", ">="};

@@ -48,6 +48,16 @@
                      ");\n  return r;\n#endif\n" ASM2(row ".rn"), \
        "\"r\"(a), \"r\"(b)")
 
+// One instruction since sm_75, and for 2^x what keeps denormals around it.
+#define APPROX(arguments, shim, code) \
+  "$fn$float $name(" arguments        \
+  ") {\n"                             \
+  "#ifdef PESTLE_SHIM\n"              \
+  "  return " shim                    \
+  ";\n"                               \
+  "#else\n"                           \
+  "  float r;\n" code "#endif\n}\n"
+
 const pestle_c_printer_dialect_t pestle_cuda_dialect = {
     .name = "CUDA C",
     .prelude = "",
@@ -125,6 +135,15 @@ const pestle_c_printer_dialect_t pestle_cuda_dialect = {
                   "\"f\"(high), \"f\"(low)")},
     .max_f32 = EXTREME("max.NaN.f32", "<", ">", "&"),
     .min_f32 = EXTREME("min.NaN.f32", ">", "<", "|"),
+    .approx_exp2 = APPROX("$float a", "__builtin_exp2f(a)",
+                          "  asm(\"ex2.approx.f32 %0, %1;\" : \"=f\"(r) : "
+                          "\"f\"(a));\n  return r;\n"),
+    .approx_tanh = APPROX("$float a", "__builtin_tanhf(a)",
+                          "  asm(\"tanh.approx.f32 %0, %1;\" : \"=f\"(r) : "
+                          "\"f\"(a));\n  return r;\n"),
+    .approx_div = APPROX("$float a, $float b", "a / b",
+                         "  asm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(r) : "
+                         "\"f\"(b));\n  return a * r;\n"),
     .encode_bf16 =
         "$fn$uint $name($float a) {\n"
         "#if defined(PESTLE_SHIM) || __CUDA_ARCH__ < 800\n"

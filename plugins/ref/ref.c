@@ -76,6 +76,14 @@ static void describe_ops(pestle_target_caps_t* caps) {
 #define PESTLE_SCALAR(NAME, op, mlir, n, RULE, KINDS, ...) \
   caps->op_dtypes[PESTLE_KIR_##NAME] = dtypes_of(KINDS);
 #include "pestle/scalar.def"
+  // What has approximations of f32 computes such functions in f32.
+  if (!(caps->flags & PESTLE_TARGET_APPROX)) return;
+  static const unsigned wide[] = {PESTLE_KIR_EXP, PESTLE_KIR_EXP2,
+                                  PESTLE_KIR_LOGISTIC, PESTLE_KIR_TANH};
+  for (size_t i = 0; i < sizeof wide / sizeof *wide; ++i) {
+    caps->op_dtypes[wide[i]] &= UINT32_C(1) << PESTLE_F32 | UINT32_C(1)
+                                                                << PESTLE_F64;
+  }
 }
 
 // Interprets alike on every CPU. Under these names it describes itself as a GPU
@@ -99,6 +107,7 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
   }
   caps->cores = 4;
   caps->flags |= PESTLE_TARGET_LANES;
+  if (!strcmp(number, "90")) caps->flags |= PESTLE_TARGET_APPROX;
   if (caps->subgroup != 32) return;
   if (!strcmp(number, "m")) {
     caps->intrinsic[caps->intrinsic_count++] =

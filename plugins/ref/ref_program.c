@@ -192,6 +192,11 @@ static void add_scalar(decode_t* d, uint32_t id) {
     if (native) step->fn = native;
   }
   step->arg = pestle_dtype_info((pestle_dtype_t)type)->bits;
+  if ((inst->facts & PESTLE_KIR_APPROX) && inst->type == PESTLE_F32) {
+    step->fix = pestle_ref_plugin_approx(op);
+    step->fix_arg = 0;
+    return;
+  }
   if (op == PESTLE_OP_SELECT || inst->type == PESTLE_I1) {
     step->fix = type == PESTLE_I1 && op != PESTLE_OP_SELECT ? step->fix : NULL;
   }

@@ -68,6 +68,36 @@ ref_fn_t pestle_ref_plugin_scalar(pestle_op_t op, ref_class_t kind) {
   return loops[op][kind];
 }
 
+// --- Approximations ---
+
+// Clears low bits of finite numbers that are not denormal.
+static void cut(float* out, size_t count, uint32_t bits) {
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t word;
+    memcpy(&word, &out[i], sizeof word);
+    uint32_t exponent = word & 0x7f800000u;
+    if (exponent != 0 && exponent != 0x7f800000u) word &= ~bits;
+    memcpy(&out[i], &word, sizeof word);
+  }
+}
+
+static void cut_one(void* out, const void* a, const void* b, const void* c,
+                    size_t count, uint64_t arg) {
+  (void)a, (void)b, (void)c, (void)arg;
+  cut(out, count, 1);
+}
+
+static void cut_most(void* out, const void* a, const void* b, const void* c,
+                     size_t count, uint64_t arg) {
+  (void)a, (void)b, (void)c, (void)arg;
+  cut(out, count, (1u << 12) - 1);
+}
+
+ref_fn_t pestle_ref_plugin_approx(pestle_op_t op) {
+  if (op == PESTLE_OP_TANH) return cut_most;
+  return op == PESTLE_OP_EXP2 || op == PESTLE_OP_DIVIDE ? cut_one : NULL;
+}
+
 // --- Back to the narrower type ---
 
 static void fix_signed(void* out_, const void* a, const void* b, const void* c,

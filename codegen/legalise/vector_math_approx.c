@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exponential family in f32 by a target's approximations of 2^x and 1 / x,
+// each of which is within 2^-22.
+#include "codegen/legalise/vector_math_internal.h"
+#include "codegen/legalise/vector_math_poly.h"
+
+#define LOG2E 0x1.715476p+0
+
+vm_id_t vm_approx1(vm_t v, pestle_op_t op, vm_id_t a) {
+  return vm_approx2(v, op, a, PESTLE_KIR_NONE);
+}
+
+vm_id_t vm_approx2(vm_t v, pestle_op_t op, vm_id_t a, vm_id_t b) {
+  uint8_t facts = v.k->facts;
+  v.k->facts |= PESTLE_KIR_APPROX;
+  vm_id_t r = vm_op2(v, op, a, b);
+  v.k->facts = facts;
+  return r;
+}
+
+// What the product loses is |x| 2^-24 of the result at most: 2^-17 where e^x is the
+// greatest number.
+vm_id_t pestle_vm_approx_exp(vm_t v, vm_id_t x) {
+  vm_id_t t = vm_op2f(v, PESTLE_OP_MULTIPLY, x, LOG2E);
+  return vm_approx1(v, PESTLE_OP_EXP2, t);
+}
+
+// e^x / (1 + e^x): denormal on the left, and 1 from 30 on.
+vm_id_t pestle_vm_approx_logistic(vm_t v, vm_id_t x) {
+  x = vm_at_most(v, x, 30.0);
+  vm_id_t e = pestle_vm_approx_exp(v, x);
+  vm_id_t sum = vm_op2f(v, PESTLE_OP_ADD, e, 1.0);
+  return vm_approx2(v, PESTLE_OP_DIVIDE, e, sum);
+}
+
+// As pestle_vm_tanh: a polynomial near 0, where 1 - 2 / (e^(2a) + 1) cancels.
+vm_id_t pestle_vm_approx_tanh(vm_t v, vm_id_t x) {
+  vm_id_t a = vm_abs(v, x);
+  vm_id_t twice = vm_add(v, a, a);
+  twice = vm_at_most(v, twice, 20.0);
+  vm_id_t below = pestle_vm_approx_exp(v, twice);
+  below = vm_op2f(v, PESTLE_OP_ADD, below, 1.0);
+  vm_id_t two = vm_const(v, -2.0);
+  vm_id_t large = vm_approx2(v, PESTLE_OP_DIVIDE, two, below);
+  large = vm_op2f(v, PESTLE_OP_ADD, large, 1.0);
+  vm_id_t square = vm_mul(v, a, a);
+  vm_id_t p = VM_POLY(v, square, poly_tanh_f32);
+  p = vm_mul(v, p, square);
+  vm_id_t small = vm_fma(v, p, a, a);
+  vm_id_t is_small = vm_op2f(v, PESTLE_OP_LT, a, 0.625);
+  vm_id_t r = vm_select(v, is_small, small, large);
+  return vm_copy_sign(v, r, x, PESTLE_I32);
+}
