@@ -463,6 +463,13 @@ pestle_status_t pestle_direct_sort(pestle_direct_t* d) {
                              "%u operands; at most %d", count,
                              PESTLE_SORT_MAX_COLUMNS);
   }
+  if (pestle_sort_lanes_fit(d, length, rows)) {
+    pestle_sort_lanes_t how = {
+        .length = length, .wanted = length, .rows = rows, .stride = inner};
+    for (uint32_t i = 0; i < count; ++i)
+      how.from[i] = how.to[i] = pestle_direct_result(d, i);
+    return pestle_sort_lanes(d, &how);
+  }
   pestle_sort_t s;
   pestle_sort_init(d, &s);
   s.count = s.compared = count;

@@ -74,6 +74,22 @@ PESTLE_NODISCARD pestle_status_t pestle_sort_merge(
 void pestle_sort_copy(pestle_sort_t* s, const pestle_sort_place_t* from,
                       const pestle_sort_place_t* to, pk_t length);
 
+// Rows in order by lanes that run side by side (direct_sort_lanes.c).
+typedef struct pestle_sort_lanes_t {
+  // Of operand i, and of its result; and, where |positions|, of where the elements
+  // were, behind those. The same buffer may be both.
+  uint32_t from[PESTLE_SORT_MAX_COLUMNS], to[PESTLE_SORT_MAX_COLUMNS + 1];
+  int64_t length,
+      wanted;            // of a row, and of its result, which begins as it does
+  int64_t rows, stride;  // rows in all; from an element to the next
+  bool positions;
+} pestle_sort_lanes_t;
+
+// Whether the target and |rows| rows of so many elements are of the kind.
+bool pestle_sort_lanes_fit(pestle_direct_t* d, int64_t length, int64_t rows);
+PESTLE_NODISCARD pestle_status_t
+pestle_sort_lanes(pestle_direct_t* d, const pestle_sort_lanes_t* how);
+
 // The dimension of sort or sort_first, counted from the front, and the elements
 // from one of its numbers to the next.
 int64_t pestle_sort_axis(const pestle_node_t* node);

@@ -238,6 +238,22 @@ static int64_t choose_room(const first_t* f) {
   return (room + lanes - 1) / lanes * lanes;
 }
 
+// The whole row, of which the first are kept.
+static pestle_status_t sort_by_lanes(pestle_direct_t* d, const first_t* f,
+                                     int64_t rows) {
+  uint32_t count = d->node->operand_count;
+  pestle_sort_lanes_t how = {.length = f->length,
+                             .wanted = f->count,
+                             .rows = rows,
+                             .stride = f->row.stride,
+                             .positions = true};
+  for (uint32_t i = 0; i < count; ++i)
+    how.from[i] = pestle_direct_operand(d, i);
+  for (uint32_t i = 0; i <= count; ++i)
+    how.to[i] = pestle_direct_result(d, i);
+  return pestle_sort_lanes(d, &how);
+}
+
 pestle_status_t pestle_direct_sort_first(pestle_direct_t* d) {
   const pestle_node_t* node = d->node;
   const pestle_type_t* type = pestle_node_operand(node, 0)->type;
@@ -255,6 +271,9 @@ pestle_status_t pestle_direct_sort_first(pestle_direct_t* d) {
                .work.stride = 1};
   uint32_t operands[PESTLE_SORT_MAX_COLUMNS], results[PESTLE_SORT_MAX_COLUMNS];
   int64_t rows = pestle_type_count(type) / f.length;
+  if (pestle_sort_lanes_fit(d, f.length, rows)) {
+    return sort_by_lanes(d, &f, rows);
+  }
   pestle_sort_init(d, &f.s);
   find_compared(&f);
   f.room = choose_room(&f);

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// sort and sort_first on targets whose lanes run side by side, of rows that fit in
+// a group's shared memory: a bitonic network, eight elements a lane.
+//
+//   for rows in group.x: for a row in lane.y: for t in lane.x:
+//     pass: 8 elements of the row, 2^s apart, in registers: up to three stages of
+//           the network, whose pairs are 2^(s+2), 2^(s+1) and 2^s apart
+//     to shared memory; barrier; the next pass
+//
+// An element is what the comparator reads of it and its position in the row. Of two
+// that are equal the one of the lower position comes first, so that all differ, the
+// order is one alone and the sort stable. What else moves with an element is
+// fetched by position in the end. A row is filled up to a power of two with
+// positions behind its end, which come last.
+//
+// This needs a comparator that is an order; of others there is no such network.
+#include "base/bits.h"
+#include "codegen/direct/direct_sort.h"
+
+enum {
+  EACH_LOG2 = 3,
+  EACH = 1 << EACH_LOG2,  // elements of a lane
+  GROUP_LANES = 128,      // of a group of several rows
+};
+
+typedef struct network_t {
+  pestle_direct_t* d;
+  const pestle_sort_lanes_t* how;
+  uint32_t count;  // columns in the network: those that are
+  uint32_t operand[PESTLE_SORT_MAX_COLUMNS];     // compared, of these operands
+  uint32_t shared[PESTLE_SORT_MAX_COLUMNS + 1];  // and the positions
+  int64_t length, size, lanes, rows;  // of a row, filled up; a group's
+  unsigned log2;
+  pk_t t;         // the lane of the row
+  pk_t first;     // of the row in shared memory
+  pk_t from, to;  // where the row begins and its result
+  pk_t x[PESTLE_SORT_MAX_COLUMNS + 1][EACH];
+} network_t;
+
+static pk_t op(network_t* w, pestle_op_t o, pk_t a, pk_t b) {
+  return pestle_direct_op(w->d, o, a, b);
+}
+
+static pk_t number(network_t* w, int64_t value) {
+  return pestle_direct_index(w->d, value);
+}
+
+// --- Pairs ---
+
+// Whether element |b| comes before element |a|.
+static pestle_status_t is_wrong(network_t* w, unsigned a, unsigned b,
+                                pk_t* out) {
+  pestle_kir_builder_t* k = w->d->k;
+  const pestle_node_t* node = w->d->node;
+  pk_t pairs[2 * PESTLE_SORT_MAX_COLUMNS], later_first;
+  const pk_t* at = w->x[w->count];
+  pk_t in_order = op(w, PESTLE_OP_LT, at[a], at[b]);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    pestle_dtype_t dtype = pestle_node_operand(node, i)->type->dtype;
+    pairs[2 * i] = pairs[2 * i + 1] = pestle_kir_const(k, dtype, 1, 0, 0);
+  }
+  for (uint32_t c = 0; c < w->count; ++c) {
+    pk_t later = pestle_direct_select(w->d, in_order, w->x[c][b], w->x[c][a]);
+    pk_t earlier = pestle_direct_select(w->d, in_order, w->x[c][a], w->x[c][b]);
+    pairs[2 * w->operand[c]] = later;
+    pairs[2 * w->operand[c] + 1] = earlier;
+  }
+  PESTLE_TRY(pestle_direct_region(w->d, 0, pairs, &later_first));
+  if (w->length != w->size) {
+    pk_t later = pestle_direct_select(w->d, in_order, at[b], at[a]);
+    pk_t end = pestle_kir_int(k, PESTLE_I32, 1, w->length);
+    later_first =
+        op(w, PESTLE_OP_AND, later_first, op(w, PESTLE_OP_LT, later, end));
+  }
+  *out = op(w, PESTLE_OP_EQ, later_first, in_order);
+  return NULL;
+}
+
+// Puts elements |a| and |b| in order, or, where |turned| is a value and true, the
+// other way round.
+static pestle_status_t exchange(network_t* w, unsigned a, unsigned b,
+                                pk_t turned, bool always_turned) {
+  pk_t swap;
+  PESTLE_TRY(is_wrong(w, a, b, &swap));
+  if (turned != PESTLE_KIR_NONE) swap = op(w, PESTLE_OP_NE, swap, turned);
+  if (always_turned) {
+    swap = pestle_kir_scalar(w->d->k, PESTLE_OP_NOT, swap, PESTLE_KIR_NONE,
+                             PESTLE_KIR_NONE);
+  }
+  for (uint32_t c = 0; c <= w->count; ++c) {
+    pk_t *x = &w->x[c][a], *y = &w->x[c][b], kept = *x;
+    *x = pestle_direct_select(w->d, swap, *y, kept);
+    *y = pestle_direct_select(w->d, swap, kept, *y);
+  }
+  return NULL;
+}
+
+// The stage of pairs 2^|apart| apart in the lane, of runs of 2^|level| elements:
+// each second one of them is turned. The lane's elements are 2^|step| apart.
+static pestle_status_t stage(network_t* w, unsigned level, unsigned apart,
+                             unsigned step) {
+  pk_t turned = PESTLE_KIR_NONE;
+  unsigned within = level - step;
+  if (within >= EACH_LOG2 && level < w->log2) {
+    pk_t of_lane = op(w, PESTLE_OP_DIVIDE, w->t,
+                      number(w, INT64_C(1) << (level - EACH_LOG2)));
+    of_lane = op(w, PESTLE_OP_REMAINDER, of_lane, number(w, 2));
+    turned = op(w, PESTLE_OP_EQ, of_lane, number(w, 1));
+  }
+  for (unsigned i = 0; i < EACH; ++i) {
+    if (i >> apart & 1) continue;
+    bool always = within < EACH_LOG2 && (i >> within & 1);
+    PESTLE_TRY(exchange(w, i, i | 1u << apart, turned, always));
+  }
+  return NULL;
+}
+
+// --- Passes ---
+
+// Element |i| of the lane in a row, where they are 2^|step| apart.
+static pk_t place(network_t* w, unsigned step, unsigned i) {
+  pestle_kir_builder_t* k = w->d->k;
+  int64_t apart = INT64_C(1) << step;
+  if (!step) return pestle_kir_madi(k, w->t, EACH, number(w, i));
+  pk_t high = op(w, PESTLE_OP_DIVIDE, w->t, number(w, apart));
+  pk_t low = op(w, PESTLE_OP_REMAINDER, w->t, number(w, apart));
+  low = pestle_kir_madi(k, low, 1, number(w, i * apart));
+  return pestle_kir_madi(k, high, (int32_t)(apart * EACH), low);
+}
+
+static pk_t in_shared(network_t* w, unsigned step, unsigned i) {
+  return pestle_kir_madi(w->d->k, place(w, step, i), 1, w->first);
+}
+
+static void keep(network_t* w, unsigned step) {
+  for (uint32_t c = 0; c <= w->count; ++c) {
+    for (unsigned i = 0; i < EACH; ++i) {
+      pestle_direct_store(w->d, w->shared[c], in_shared(w, step, i),
+                          w->x[c][i]);
+    }
+  }
+  pestle_kir_barrier(w->d->k);
+}
+
+static void fetch(network_t* w, unsigned step) {
+  for (uint32_t c = 0; c <= w->count; ++c) {
+    for (unsigned i = 0; i < EACH; ++i)
+      w->x[c][i] =
+          pestle_direct_load(w->d, w->shared[c], in_shared(w, step, i));
+  }
+}
+
+static void read_row(network_t* w) {
+  pestle_kir_builder_t* k = w->d->k;
+  for (unsigned i = 0; i < EACH; ++i) {
+    pk_t at = place(w, 0, i);
+    pk_t inside = at;
+    if (w->length != w->size)
+      inside = op(w, PESTLE_OP_MINIMUM, at, number(w, w->length - 1));
+    inside = pestle_kir_madi(k, inside, (int32_t)w->how->stride, w->from);
+    for (uint32_t c = 0; c < w->count; ++c)
+      w->x[c][i] =
+          pestle_direct_load(w->d, w->how->from[w->operand[c]], inside);
+    w->x[w->count][i] = pestle_kir_cast(k, at, PESTLE_I32);
+  }
+}
+
+static pestle_status_t sort_row(network_t* w) {
+  for (unsigned level = 1; level <= EACH_LOG2; ++level) {
+    for (unsigned apart = level; apart-- > 0;)
+      PESTLE_TRY(stage(w, level, apart, 0));
+  }
+  unsigned step = 0;
+  for (unsigned level = EACH_LOG2 + 1; level <= w->log2; ++level) {
+    for (unsigned left = level; left > 0;) {
+      keep(w, step);
+      step = left > EACH_LOG2 ? left - EACH_LOG2 : 0;
+      fetch(w, step);
+      for (; left > step; --left)
+        PESTLE_TRY(stage(w, level, left - 1 - step, step));
+    }
+  }
+  return NULL;
+}
+
+// --- Results ---
+
+static bool is_compared(const network_t* w, uint32_t operand, uint32_t* out) {
+  for (uint32_t c = 0; c < w->count; ++c) {
+    *out = c;
+    if (w->operand[c] == operand) return true;
+  }
+  return false;
+}
+
+// Opens an IF where element |i| may not be wanted.
+static bool open_wanted(network_t* w, unsigned i) {
+  if (w->how->wanted == w->size) return false;
+  pestle_kir_if(w->d->k,
+                op(w, PESTLE_OP_LT, place(w, 0, i), number(w, w->how->wanted)));
+  return true;
+}
+
+// All that is read of the row is read before any of it is written.
+static void write_row(network_t* w) {
+  pestle_kir_builder_t* k = w->d->k;
+  uint32_t count = w->d->node->operand_count, c;
+  pk_t moved[PESTLE_SORT_MAX_COLUMNS][EACH];
+  for (uint32_t o = 0; o < count; ++o) {
+    if (is_compared(w, o, &c)) continue;
+    for (unsigned i = 0; i < EACH; ++i) {
+      pk_t at = pestle_kir_cast(k, w->x[w->count][i], PESTLE_INDEX);
+      at = pestle_direct_clamp(w->d, at, 0, w->length - 1);
+      at = pestle_kir_madi(k, at, (int32_t)w->how->stride, w->from);
+      moved[o][i] = pestle_direct_load(w->d, w->how->from[o], at);
+    }
+  }
+  pestle_kir_barrier(k);
+  for (unsigned i = 0; i < EACH; ++i) {
+    bool opened = open_wanted(w, i);
+    pk_t at =
+        op(w, PESTLE_OP_MINIMUM, place(w, 0, i), number(w, w->how->wanted - 1));
+    at = pestle_kir_madi(k, at, (int32_t)w->how->stride, w->to);
+    for (uint32_t o = 0; o < count; ++o) {
+      bool compared = is_compared(w, o, &c);
+      pestle_direct_store(w->d, w->how->to[o], at,
+                          compared ? w->x[c][i] : moved[o][i]);
+    }
+    if (w->how->positions)
+      pestle_direct_store(w->d, w->how->to[count], at, w->x[w->count][i]);
+    if (opened) pestle_kir_end(k);
+  }
+}
+
+// --- The whole ---
+
+// What the comparator reads.
+static void find_compared(network_t* w) {
+  const pestle_node_t* node = w->d->node;
+  const pestle_block_t* block = pestle_node_body(node, 0);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    bool read = block->arguments[2 * i]->use_count ||
+                block->arguments[2 * i + 1]->use_count;
+    if (read) w->operand[w->count++] = i;
+  }
+}
+
+static int64_t element_bytes(const network_t* w) {
+  int64_t bytes = 4;
+  for (uint32_t c = 0; c < w->count; ++c) {
+    pestle_dtype_t dtype =
+        pestle_node_operand(w->d->node, w->operand[c])->type->dtype;
+    bytes += pestle_dtype_size(dtype);
+  }
+  return bytes;
+}
+
+static bool plan(network_t* w, int64_t all_rows) {
+  const pestle_target_caps_t* caps = w->d->caps;
+  int64_t most = caps->max_group_lanes;
+  int64_t length = w->length > EACH ? w->length : EACH;
+  find_compared(w);
+  w->size = (int64_t)pestle_next_pow2((uint64_t)length);
+  w->lanes = w->size / EACH;
+  while (INT64_C(1) << w->log2 < w->size)
+    ++w->log2;
+  w->rows = 1;
+  while (2 * w->rows * w->lanes <= GROUP_LANES &&
+         2 * w->rows * w->lanes <= most && all_rows % (2 * w->rows) == 0) {
+    w->rows *= 2;
+  }
+  // Each buffer begins at a multiple of some bytes.
+  int64_t bytes = w->rows * w->size * element_bytes(w) + 64 * (w->count + 1);
+  return w->lanes <= most && bytes <= (int64_t)caps->scratch_bytes;
+}
+
+static void add_shared(network_t* w) {
+  for (uint32_t c = 0; c <= w->count; ++c) {
+    pestle_dtype_t dtype = PESTLE_I32;
+    if (c < w->count)
+      dtype = pestle_node_operand(w->d->node, w->operand[c])->type->dtype;
+    w->shared[c] = pestle_kir_add_buffer(w->d->k, "row", PESTLE_KIR_SHARED,
+                                         dtype, 1, w->rows * w->size, 0);
+  }
+}
+
+bool pestle_sort_lanes_fit(pestle_direct_t* d, int64_t length, int64_t rows) {
+  network_t w = {.d = d, .length = length};
+  return (d->caps->flags & PESTLE_TARGET_LANES) &&
+         pestle_block_is_order(pestle_node_body(d->node, 0)) && plan(&w, rows);
+}
+
+pestle_status_t pestle_sort_lanes(pestle_direct_t* d,
+                                  const pestle_sort_lanes_t* how) {
+  pestle_kir_builder_t* k = d->k;
+  network_t w = {.d = d, .how = how, .length = how->length};
+  (void)plan(&w, how->rows);
+  add_shared(&w);
+  pk_t zero = number(&w, 0);
+  pk_t g = pestle_kir_for(k, "rows", zero, number(&w, how->rows / w.rows), 1,
+                          PESTLE_KIR_GROUP_X);
+  pk_t y = zero;
+  if (w.rows > 1) {
+    y = pestle_kir_for(k, "row", zero, number(&w, w.rows), 1,
+                       PESTLE_KIR_LANE_Y);
+  }
+  w.t = pestle_kir_for(k, "t", zero, number(&w, w.lanes), 1, PESTLE_KIR_LANE_X);
+  pk_t row = pestle_kir_madi(k, g, (int32_t)w.rows, y);
+  pk_t by = number(&w, how->stride);
+  pk_t outer = op(&w, PESTLE_OP_DIVIDE, row, by);
+  pk_t rest = op(&w, PESTLE_OP_REMAINDER, row, by);
+  w.first = pestle_kir_madi(k, y, (int32_t)w.size, zero);
+  w.from =
+      pestle_kir_madi(k, outer, (int32_t)(how->length * how->stride), rest);
+  w.to = pestle_kir_madi(k, outer, (int32_t)(how->wanted * how->stride), rest);
+  read_row(&w);
+  PESTLE_TRY(sort_row(&w));
+  write_row(&w);
+  pestle_kir_end(k);
+  if (w.rows > 1) pestle_kir_end(k);
+  pestle_kir_end(k);
+  d->steps = (uint64_t)(how->rows * w.size * w.log2 * w.log2);
+  return NULL;
+}
