@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands of products whose rows begin at odd places are copied to rows of whole
+// runs of 16 bytes, where the target's matrix units take their tiles by such runs
+// alone.
+//
+//   %0 = dot_general %a, %b          %1 = pad %a        // to [3000, 1112]
+//     [3000, 1111] x [1111, 776] ->  %2 = slice %1      // of [3000, 1111]
+//                                    %0 = dot_general %2, %b
+//
+// The kernel reads the slice where it lies; the copy of a constant is made with the
+// plan. Where the result's rows are odd in number of elements, which no pair of sums
+// is, columns are added to the product and cut off behind it.
+//
+// What lies along the last axis of an operand is what lies there in memory, behind
+// a transpose too.
+#include <string.h>
+
+#include "passes/fold_constants.h"
+#include "passes/util.h"
+
+enum {
+  RUN_BYTES = 16,
+  // What the units' schedule takes (codegen/template/tensorise/sketch.c).
+  LEAST_ROWS = 64,
+  LEAST_COLUMNS = 64,
+  LEAST_TAPS = 32,
+  // Elements of the right matrix from which on a copy is small beside the product.
+  LEAST_MATRIX = 1 << 18,
+};
+
+typedef struct align_t {
+  pestle_pass_context_t* ctx;
+  pestle_module_t* module;
+  bool* changed;
+} align_t;
+
+static const pestle_type_t* type_of(const pestle_node_t* node, size_t operand) {
+  return pestle_node_operand(node, operand)->type;
+}
+
+static bool has_units(const pestle_target_caps_t* caps, pestle_dtype_t dtype) {
+  for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
+    const pestle_intrinsic_t* x = &caps->intrinsic[i];
+    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == dtype) return true;
+  }
+  return false;
+}
+
+static bool is_axis(pestle_i64s_t axes, int64_t axis) {
+  return axes.count == 1 && axes.data[0] == axis;
+}
+
+// Whether the right matrix of |node| lies as [batch.., n, k].
+static bool contracts_last(const pestle_node_t* node) {
+  return is_axis(PESTLE_NODE_I64S(node, rhs_contracting_dimensions),
+                 type_of(node, 1)->rank - 1);
+}
+
+// A product [batch.., m, k] x [batch.., k, n] that the units would take.
+static bool is_wanted(const align_t* a, const pestle_node_t* node) {
+  if (node->op != PESTLE_OP_DOT_GENERAL || node->operand_count != 2) {
+    return false;
+  }
+  const pestle_type_t *x = type_of(node, 0), *y = type_of(node, 1);
+  const pestle_type_t* z = node->results[0].type;
+  int32_t rank = x->rank;
+  if (rank < 2 || y->rank != rank || z->rank != rank || x->dtype != y->dtype ||
+      !pestle_type_is_static(x) || !pestle_type_is_static(y) ||
+      !has_units(a->ctx->caps, x->dtype) ||
+      !is_axis(PESTLE_NODE_I64S(node, lhs_contracting_dimensions), rank - 1) ||
+      (!is_axis(PESTLE_NODE_I64S(node, rhs_contracting_dimensions), rank - 2) &&
+       !contracts_last(node))) {
+    return false;
+  }
+  int64_t m = x->dims[rank - 2], k = x->dims[rank - 1], n = z->dims[rank - 1];
+  return m >= LEAST_ROWS && n >= LEAST_COLUMNS && k >= LEAST_TAPS &&
+         k * n >= LEAST_MATRIX;
+}
+
+static pestle_status_t fold(align_t* a, pestle_value_t** value) {
+  pestle_value_t* out[16];
+  if (!(*value)->node) return NULL;
+  PESTLE_TRY(pestle_fold_node(a->ctx, a->module, (*value)->node, out));
+  if (out[0]) *value = out[0];
+  return NULL;
+}
+
+// |*x| from rows of whole runs, |more| elements longer along |axis|. Stays what it is
+// where it lies so already.
+static pestle_status_t align(align_t* a, pestle_formula_t* f, int64_t axis,
+                             int64_t more, pestle_value_t** x) {
+  pestle_value_t* base = *x;
+  pestle_i64s_t order = {NULL, 0};
+  if (base->node && base->node->op == PESTLE_OP_TRANSPOSE) {
+    order = PESTLE_NODE_I64S(base->node, permutation);
+    base = pestle_node_operand(base->node, 0);
+  }
+  const pestle_type_t* type = base->type;
+  int32_t rank = type->rank, last = rank - 1;
+  int64_t high[PESTLE_MAX_RANK] = {0}, from[PESTLE_MAX_RANK] = {0};
+  int64_t to[PESTLE_MAX_RANK];
+  int64_t run = RUN_BYTES / (int64_t)pestle_dtype_size(type->dtype);
+  int64_t grown = order.count ? order.data[axis] : axis;
+  memcpy(to, type->dims, sizeof to);
+  to[grown] += more;
+  high[grown] = more;
+  high[last] += (run - (type->dims[last] + high[last]) % run) % run;
+  if (!high[grown] && !high[last]) return NULL;
+  pestle_value_t* zero = pestle_f_scalar(f, type->dtype, 0);
+  pestle_value_t* copy = pestle_f_pad(f, base, zero, NULL, high, NULL);
+  PESTLE_TRY(f->status);
+  PESTLE_TRY(fold(a, &copy));
+  copy = pestle_f_slice(f, copy, from, to, NULL);
+  if (order.count) copy = pestle_f_transpose(f, copy, order.data);
+  *x = copy;
+  return f->status;
+}
+
+static pestle_status_t align_dot(align_t* a, pestle_node_t* node) {
+  pestle_formula_t f = pestle_formula_before(node);
+  pestle_value_t* x = pestle_node_operand(node, 0);
+  pestle_value_t* y = pestle_node_operand(node, 1);
+  const pestle_value_t *old_x = x, *old_y = y;
+  pestle_type_t type = *node->results[0].type;
+  int32_t last = type.rank - 1;
+  int64_t n = type.dims[last];
+  int64_t run = RUN_BYTES / (int64_t)pestle_dtype_size(x->type->dtype);
+  int64_t more = n % 2 ? run - n % run : 0;
+  bool turned = contracts_last(node);
+  PESTLE_TRY(align(a, &f, last, 0, &x));
+  PESTLE_TRY(align(a, &f, turned ? last - 1 : last, more, &y));
+  if (x == old_x && y == old_y) return NULL;
+  type.dims[last] += more;
+  pestle_value_t* z = pestle_f_dot(&f, x, y, turned, &type);
+  if (more) z = pestle_f_slice_axis(&f, z, last, 0, n);
+  PESTLE_TRY(f.status);
+  pestle_pass_replace(node, &z);
+  *a->changed = true;
+  return NULL;
+}
+
+static pestle_status_t align_block(void* user, pestle_module_t* module,
+                                   pestle_block_t* block) {
+  align_t* a = user;
+  a->module = module;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (is_wanted(a, n)) PESTLE_TRY(align_dot(a, n));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_align_rows(pestle_pass_context_t* ctx,
+                                       pestle_module_t* module,
+                                       bool* out_changed) {
+  align_t a = {.ctx = ctx, .module = module, .changed = out_changed};
+  if (ctx->options->numerics == PESTLE_NUMERICS_STRICT) return NULL;
+  PESTLE_TRY(pestle_pass_each_block(module, align_block, &a));
+  return *out_changed ? pestle_pass_dce(ctx, module, out_changed) : NULL;
+}
