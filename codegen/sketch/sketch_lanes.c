@@ -21,8 +21,9 @@ enum {
   // Lanes of a group of short rows.
   GROUP_LANES = 128,
   // Rows from here on are kept rather than made twice, if they take a part of
-  // the shared memory: so many groups of a unit may.
-  KEPT_ROW = 1024,
+  // the shared memory: so many groups of a unit may. Measured on an H200: softmax of
+  // [65536, 1000] in f32 163 us kept, 185 made twice.
+  KEPT_ROW = 512,
   KEPT_GROUPS = 4,
   // Of a lane's registers, such a part may hold them instead.
   LANE_SHARE = 4,

@@ -2,7 +2,7 @@
 // Kernel softmax_0
 // softmax: reduce, broadcast_in_dim, subtract, exponential, reduce, divide, broadcast_in_dim,
 //     multiply
-// inline broadcast_in_dim subtract exponential divide broadcast_in_dim_2 multiply
+// inline broadcast_in_dim subtract divide broadcast_in_dim_2 multiply
 // reorder y a b
 // bind y.a group.x
 // split y.b 1024
@@ -11,6 +11,7 @@
 // bind y.bio lane.x
 // vectorise y.bii
 // at r, y.a
+// at exponential, y.a
 // at r_2, y.a
 // store r private
 // split r.k 1024
@@ -20,6 +21,12 @@
 // reorder r a ko kio kii
 // bind r.kio lane.x
 // vectorise r.kii
+// store exponential shared
+// split exponential.b 1024
+// split exponential.bi 4
+// reorder exponential a bo bio bii
+// bind exponential.bio lane.x
+// vectorise exponential.bii
 // store r_2 private
 // split r_2.k 1024
 // split r_2.ki 4
@@ -28,6 +35,11 @@
 // reorder r_2 a ko kio kii
 // bind r_2.kio lane.x
 // vectorise r_2.kii
+// unroll r.ko
+// unroll exponential.bo
+// unroll r_2.ko
+// unroll y.bo
+// store exponential lanes
 
 static __device__ __forceinline__ float pestle_max_f32(float a, float b) {
 #if defined(PESTLE_SHIM) || __CUDA_ARCH__ < 800
@@ -54,6 +66,7 @@ pestle_softmax_0(
   float* const part2 = (float*)(pestle_shared + 64);
   float r;
   float acc[4];
+  float exponential[4];
   float r2;
   float acc2[4];
   int g_2 = (int)(blockIdx.x);
@@ -108,81 +121,91 @@ pestle_softmax_0(
   float v49 = pestle_max_f32(pestle_max_f32(v30, v32), pestle_max_f32(v34, v36));
   float v50 = pestle_max_f32(pestle_max_f32(v38, v40), pestle_max_f32(v42, v44));
   r = pestle_max_f32(v49, v50);
+  if (v10) {
+    int t14 = lx_4 * 4 + (g_2 * 1000);
+    float4 t15 = *(const float4*)&x[t14];
+    float v58 = r;
+    float v60_0 = t15.x - v58;
+    float v60_1 = t15.y - v58;
+    float v60_2 = t15.z - v58;
+    float v60_3 = t15.w - v58;
+    float v63_0 = (v60_0 > 89.0f) ? 89.0f : v60_0;
+    float v63_1 = (v60_1 > 89.0f) ? 89.0f : v60_1;
+    float v63_2 = (v60_2 > 89.0f) ? 89.0f : v60_2;
+    float v63_3 = (v60_3 > 89.0f) ? 89.0f : v60_3;
+    float v66_0 = (v63_0 < (-104.0f)) ? (-104.0f) : v63_0;
+    float v66_1 = (v63_1 < (-104.0f)) ? (-104.0f) : v63_1;
+    float v66_2 = (v63_2 < (-104.0f)) ? (-104.0f) : v63_2;
+    float v66_3 = (v63_3 < (-104.0f)) ? (-104.0f) : v63_3;
+    float v69_0 = fma(v66_0, 1.442695f, 12582912.0f);
+    float v69_1 = fma(v66_1, 1.442695f, 12582912.0f);
+    float v69_2 = fma(v66_2, 1.442695f, 12582912.0f);
+    float v69_3 = fma(v66_3, 1.442695f, 12582912.0f);
+    float v70_0 = v69_0 - 12582912.0f;
+    float v70_1 = v69_1 - 12582912.0f;
+    float v70_2 = v69_2 - 12582912.0f;
+    float v70_3 = v69_3 - 12582912.0f;
+    int v71_0 = (int)(__float_as_uint(v69_0));
+    int v71_1 = (int)(__float_as_uint(v69_1));
+    int v71_2 = (int)(__float_as_uint(v69_2));
+    int v71_3 = (int)(__float_as_uint(v69_3));
+    int v76_0 = (int)(((unsigned int)(v71_0 >> 1)) << 23);
+    int v76_1 = (int)(((unsigned int)(v71_1 >> 1)) << 23);
+    int v76_2 = (int)(((unsigned int)(v71_2 >> 1)) << 23);
+    int v76_3 = (int)(((unsigned int)(v71_3 >> 1)) << 23);
+    int v77_0 = (int)(((unsigned int)((int)(((unsigned int)(v71_0)) << 23))) - ((unsigned int)(v76_0)));
+    int v77_1 = (int)(((unsigned int)((int)(((unsigned int)(v71_1)) << 23))) - ((unsigned int)(v76_1)));
+    int v77_2 = (int)(((unsigned int)((int)(((unsigned int)(v71_2)) << 23))) - ((unsigned int)(v76_2)));
+    int v77_3 = (int)(((unsigned int)((int)(((unsigned int)(v71_3)) << 23))) - ((unsigned int)(v76_3)));
+    float v81_0 = __uint_as_float((unsigned int)((int)(((unsigned int)(v76_0)) + 1065353216u)));
+    float v81_1 = __uint_as_float((unsigned int)((int)(((unsigned int)(v76_1)) + 1065353216u)));
+    float v81_2 = __uint_as_float((unsigned int)((int)(((unsigned int)(v76_2)) + 1065353216u)));
+    float v81_3 = __uint_as_float((unsigned int)((int)(((unsigned int)(v76_3)) + 1065353216u)));
+    float v82_0 = __uint_as_float((unsigned int)((int)(((unsigned int)(v77_0)) + 1065353216u)));
+    float v82_1 = __uint_as_float((unsigned int)((int)(((unsigned int)(v77_1)) + 1065353216u)));
+    float v82_2 = __uint_as_float((unsigned int)((int)(((unsigned int)(v77_2)) + 1065353216u)));
+    float v82_3 = __uint_as_float((unsigned int)((int)(((unsigned int)(v77_3)) + 1065353216u)));
+    float v86_0 = fma(v70_0, -1.4286068e-06f, fma(v70_0, -0.69314575f, v66_0));
+    float v86_1 = fma(v70_1, -1.4286068e-06f, fma(v70_1, -0.69314575f, v66_1));
+    float v86_2 = fma(v70_2, -1.4286068e-06f, fma(v70_2, -0.69314575f, v66_2));
+    float v86_3 = fma(v70_3, -1.4286068e-06f, fma(v70_3, -0.69314575f, v66_3));
+    float v91_0 = fma(fma(0.0013814552f, v86_0, 0.008368733f), v86_0, 0.041668333f);
+    float v91_1 = fma(fma(0.0013814552f, v86_1, 0.008368733f), v86_1, 0.041668333f);
+    float v91_2 = fma(fma(0.0013814552f, v86_2, 0.008368733f), v86_2, 0.041668333f);
+    float v91_3 = fma(fma(0.0013814552f, v86_3, 0.008368733f), v86_3, 0.041668333f);
+    float v97_0 = fma(fma(fma(v91_0, v86_0, 0.16666521f), v86_0, 0.49999994f), v86_0, 1.0f);
+    float v97_1 = fma(fma(fma(v91_1, v86_1, 0.16666521f), v86_1, 0.49999994f), v86_1, 1.0f);
+    float v97_2 = fma(fma(fma(v91_2, v86_2, 0.16666521f), v86_2, 0.49999994f), v86_2, 1.0f);
+    float v97_3 = fma(fma(fma(v91_3, v86_3, 0.16666521f), v86_3, 0.49999994f), v86_3, 1.0f);
+    exponential[0] = v82_0 * (v81_0 * fma(v97_0, v86_0, 1.0f));
+    exponential[1] = v82_1 * (v81_1 * fma(v97_1, v86_1, 1.0f));
+    exponential[2] = v82_2 * (v81_2 * fma(v97_2, v86_2, 1.0f));
+    exponential[3] = v82_3 * (v81_3 * fma(v97_3, v86_3, 1.0f));
+  }
   acc2[0] = __uint_as_float(0x80000000u);
   acc2[1] = __uint_as_float(0x80000000u);
   acc2[2] = __uint_as_float(0x80000000u);
   acc2[3] = __uint_as_float(0x80000000u);
   if (v10) {
-    float v58_0 = acc2[0];
-    float v58_1 = acc2[1];
-    float v58_2 = acc2[2];
-    float v58_3 = acc2[3];
-    int t14 = lx_4 * 4 + (g_2 * 1000);
-    float4 t15 = *(const float4*)&x[t14];
-    float v62 = r;
-    float v64_0 = t15.x - v62;
-    float v64_1 = t15.y - v62;
-    float v64_2 = t15.z - v62;
-    float v64_3 = t15.w - v62;
-    float v67_0 = (v64_0 > 89.0f) ? 89.0f : v64_0;
-    float v67_1 = (v64_1 > 89.0f) ? 89.0f : v64_1;
-    float v67_2 = (v64_2 > 89.0f) ? 89.0f : v64_2;
-    float v67_3 = (v64_3 > 89.0f) ? 89.0f : v64_3;
-    float v70_0 = (v67_0 < (-104.0f)) ? (-104.0f) : v67_0;
-    float v70_1 = (v67_1 < (-104.0f)) ? (-104.0f) : v67_1;
-    float v70_2 = (v67_2 < (-104.0f)) ? (-104.0f) : v67_2;
-    float v70_3 = (v67_3 < (-104.0f)) ? (-104.0f) : v67_3;
-    float v73_0 = fma(v70_0, 1.442695f, 12582912.0f);
-    float v73_1 = fma(v70_1, 1.442695f, 12582912.0f);
-    float v73_2 = fma(v70_2, 1.442695f, 12582912.0f);
-    float v73_3 = fma(v70_3, 1.442695f, 12582912.0f);
-    float v74_0 = v73_0 - 12582912.0f;
-    float v74_1 = v73_1 - 12582912.0f;
-    float v74_2 = v73_2 - 12582912.0f;
-    float v74_3 = v73_3 - 12582912.0f;
-    int v75_0 = (int)(__float_as_uint(v73_0));
-    int v75_1 = (int)(__float_as_uint(v73_1));
-    int v75_2 = (int)(__float_as_uint(v73_2));
-    int v75_3 = (int)(__float_as_uint(v73_3));
-    int v80_0 = (int)(((unsigned int)(v75_0 >> 1)) << 23);
-    int v80_1 = (int)(((unsigned int)(v75_1 >> 1)) << 23);
-    int v80_2 = (int)(((unsigned int)(v75_2 >> 1)) << 23);
-    int v80_3 = (int)(((unsigned int)(v75_3 >> 1)) << 23);
-    int v81_0 = (int)(((unsigned int)((int)(((unsigned int)(v75_0)) << 23))) - ((unsigned int)(v80_0)));
-    int v81_1 = (int)(((unsigned int)((int)(((unsigned int)(v75_1)) << 23))) - ((unsigned int)(v80_1)));
-    int v81_2 = (int)(((unsigned int)((int)(((unsigned int)(v75_2)) << 23))) - ((unsigned int)(v80_2)));
-    int v81_3 = (int)(((unsigned int)((int)(((unsigned int)(v75_3)) << 23))) - ((unsigned int)(v80_3)));
-    float v85_0 = __uint_as_float((unsigned int)((int)(((unsigned int)(v80_0)) + 1065353216u)));
-    float v85_1 = __uint_as_float((unsigned int)((int)(((unsigned int)(v80_1)) + 1065353216u)));
-    float v85_2 = __uint_as_float((unsigned int)((int)(((unsigned int)(v80_2)) + 1065353216u)));
-    float v85_3 = __uint_as_float((unsigned int)((int)(((unsigned int)(v80_3)) + 1065353216u)));
-    float v86_0 = __uint_as_float((unsigned int)((int)(((unsigned int)(v81_0)) + 1065353216u)));
-    float v86_1 = __uint_as_float((unsigned int)((int)(((unsigned int)(v81_1)) + 1065353216u)));
-    float v86_2 = __uint_as_float((unsigned int)((int)(((unsigned int)(v81_2)) + 1065353216u)));
-    float v86_3 = __uint_as_float((unsigned int)((int)(((unsigned int)(v81_3)) + 1065353216u)));
-    float v90_0 = fma(v74_0, -1.4286068e-06f, fma(v74_0, -0.69314575f, v70_0));
-    float v90_1 = fma(v74_1, -1.4286068e-06f, fma(v74_1, -0.69314575f, v70_1));
-    float v90_2 = fma(v74_2, -1.4286068e-06f, fma(v74_2, -0.69314575f, v70_2));
-    float v90_3 = fma(v74_3, -1.4286068e-06f, fma(v74_3, -0.69314575f, v70_3));
-    float v95_0 = fma(fma(0.0013814552f, v90_0, 0.008368733f), v90_0, 0.041668333f);
-    float v95_1 = fma(fma(0.0013814552f, v90_1, 0.008368733f), v90_1, 0.041668333f);
-    float v95_2 = fma(fma(0.0013814552f, v90_2, 0.008368733f), v90_2, 0.041668333f);
-    float v95_3 = fma(fma(0.0013814552f, v90_3, 0.008368733f), v90_3, 0.041668333f);
-    float v101_0 = fma(fma(fma(v95_0, v90_0, 0.16666521f), v90_0, 0.49999994f), v90_0, 1.0f);
-    float v101_1 = fma(fma(fma(v95_1, v90_1, 0.16666521f), v90_1, 0.49999994f), v90_1, 1.0f);
-    float v101_2 = fma(fma(fma(v95_2, v90_2, 0.16666521f), v90_2, 0.49999994f), v90_2, 1.0f);
-    float v101_3 = fma(fma(fma(v95_3, v90_3, 0.16666521f), v90_3, 0.49999994f), v90_3, 1.0f);
-    acc2[0] = v58_0 + (v86_0 * (v85_0 * fma(v101_0, v90_0, 1.0f)));
-    acc2[1] = v58_1 + (v86_1 * (v85_1 * fma(v101_1, v90_1, 1.0f)));
-    acc2[2] = v58_2 + (v86_2 * (v85_2 * fma(v101_2, v90_2, 1.0f)));
-    acc2[3] = v58_3 + (v86_3 * (v85_3 * fma(v101_3, v90_3, 1.0f)));
+    float v108_0 = acc2[0];
+    float v108_1 = acc2[1];
+    float v108_2 = acc2[2];
+    float v108_3 = acc2[3];
+    float v109_0 = exponential[0];
+    float v109_1 = exponential[1];
+    float v109_2 = exponential[2];
+    float v109_3 = exponential[3];
+    acc2[0] = v108_0 + v109_0;
+    acc2[1] = v108_1 + v109_1;
+    acc2[2] = v108_2 + v109_2;
+    acc2[3] = v108_3 + v109_3;
   }
-  float v108_0 = acc2[0];
-  float v108_1 = acc2[1];
-  float v108_2 = acc2[2];
-  float v108_3 = acc2[3];
-  float t16 = v108_0 + v108_2;
-  float t17 = v108_1 + v108_3;
+  float v113_0 = acc2[0];
+  float v113_1 = acc2[1];
+  float v113_2 = acc2[2];
+  float v113_3 = acc2[3];
+  float t16 = v113_0 + v113_2;
+  float t17 = v113_1 + v113_3;
   float t18 = t16 + t17;
   float t19 = __shfl_xor_sync(0xffffffffu, t18, 16);
   float t20 = t18 + t19;
@@ -193,79 +216,29 @@ pestle_softmax_0(
   float t25 = __shfl_xor_sync(0xffffffffu, t24, 2);
   float t26 = t24 + t25;
   float t27 = __shfl_xor_sync(0xffffffffu, t26, 1);
-  float v110 = t26 + t27;
+  float v115 = t26 + t27;
   if (v24) {
-    part2[lx_4 / 32] = v110;
+    part2[lx_4 / 32] = v115;
   }
   __syncthreads();
-  float v116 = part2[0];
-  float v117 = part2[1];
-  float v118 = part2[2];
-  float v119 = part2[3];
-  float v120 = part2[4];
-  float v121 = part2[5];
-  float v122 = part2[6];
-  float v123 = part2[7];
-  float v130 = ((v116 + v117) + (v118 + v119)) + ((v120 + v121) + (v122 + v123));
-  r2 = v130 + 0.0f;
-  float v135 = r2;
-  float v136 = 1.0f / v135;
+  float v121 = part2[0];
+  float v122 = part2[1];
+  float v123 = part2[2];
+  float v124 = part2[3];
+  float v125 = part2[4];
+  float v126 = part2[5];
+  float v127 = part2[6];
+  float v128 = part2[7];
+  float v135 = ((v121 + v122) + (v123 + v124)) + ((v125 + v126) + (v127 + v128));
+  r2 = v135 + 0.0f;
+  float v140 = r2;
+  float v141 = 1.0f / v140;
   if (v10) {
-    int v139 = lx_4 * 4 + (g_2 * 1000);
-    float4 t28 = *(const float4*)&x[v139];
-    float v141 = r;
-    float v143_0 = t28.x - v141;
-    float v143_1 = t28.y - v141;
-    float v143_2 = t28.z - v141;
-    float v143_3 = t28.w - v141;
-    float v146_0 = (v143_0 > 89.0f) ? 89.0f : v143_0;
-    float v146_1 = (v143_1 > 89.0f) ? 89.0f : v143_1;
-    float v146_2 = (v143_2 > 89.0f) ? 89.0f : v143_2;
-    float v146_3 = (v143_3 > 89.0f) ? 89.0f : v143_3;
-    float v149_0 = (v146_0 < (-104.0f)) ? (-104.0f) : v146_0;
-    float v149_1 = (v146_1 < (-104.0f)) ? (-104.0f) : v146_1;
-    float v149_2 = (v146_2 < (-104.0f)) ? (-104.0f) : v146_2;
-    float v149_3 = (v146_3 < (-104.0f)) ? (-104.0f) : v146_3;
-    float v152_0 = fma(v149_0, 1.442695f, 12582912.0f);
-    float v152_1 = fma(v149_1, 1.442695f, 12582912.0f);
-    float v152_2 = fma(v149_2, 1.442695f, 12582912.0f);
-    float v152_3 = fma(v149_3, 1.442695f, 12582912.0f);
-    float v153_0 = v152_0 - 12582912.0f;
-    float v153_1 = v152_1 - 12582912.0f;
-    float v153_2 = v152_2 - 12582912.0f;
-    float v153_3 = v152_3 - 12582912.0f;
-    int v154_0 = (int)(__float_as_uint(v152_0));
-    int v154_1 = (int)(__float_as_uint(v152_1));
-    int v154_2 = (int)(__float_as_uint(v152_2));
-    int v154_3 = (int)(__float_as_uint(v152_3));
-    int v159_0 = (int)(((unsigned int)(v154_0 >> 1)) << 23);
-    int v159_1 = (int)(((unsigned int)(v154_1 >> 1)) << 23);
-    int v159_2 = (int)(((unsigned int)(v154_2 >> 1)) << 23);
-    int v159_3 = (int)(((unsigned int)(v154_3 >> 1)) << 23);
-    int v160_0 = (int)(((unsigned int)((int)(((unsigned int)(v154_0)) << 23))) - ((unsigned int)(v159_0)));
-    int v160_1 = (int)(((unsigned int)((int)(((unsigned int)(v154_1)) << 23))) - ((unsigned int)(v159_1)));
-    int v160_2 = (int)(((unsigned int)((int)(((unsigned int)(v154_2)) << 23))) - ((unsigned int)(v159_2)));
-    int v160_3 = (int)(((unsigned int)((int)(((unsigned int)(v154_3)) << 23))) - ((unsigned int)(v159_3)));
-    float v164_0 = __uint_as_float((unsigned int)((int)(((unsigned int)(v159_0)) + 1065353216u)));
-    float v164_1 = __uint_as_float((unsigned int)((int)(((unsigned int)(v159_1)) + 1065353216u)));
-    float v164_2 = __uint_as_float((unsigned int)((int)(((unsigned int)(v159_2)) + 1065353216u)));
-    float v164_3 = __uint_as_float((unsigned int)((int)(((unsigned int)(v159_3)) + 1065353216u)));
-    float v165_0 = __uint_as_float((unsigned int)((int)(((unsigned int)(v160_0)) + 1065353216u)));
-    float v165_1 = __uint_as_float((unsigned int)((int)(((unsigned int)(v160_1)) + 1065353216u)));
-    float v165_2 = __uint_as_float((unsigned int)((int)(((unsigned int)(v160_2)) + 1065353216u)));
-    float v165_3 = __uint_as_float((unsigned int)((int)(((unsigned int)(v160_3)) + 1065353216u)));
-    float v169_0 = fma(v153_0, -1.4286068e-06f, fma(v153_0, -0.69314575f, v149_0));
-    float v169_1 = fma(v153_1, -1.4286068e-06f, fma(v153_1, -0.69314575f, v149_1));
-    float v169_2 = fma(v153_2, -1.4286068e-06f, fma(v153_2, -0.69314575f, v149_2));
-    float v169_3 = fma(v153_3, -1.4286068e-06f, fma(v153_3, -0.69314575f, v149_3));
-    float v174_0 = fma(fma(0.0013814552f, v169_0, 0.008368733f), v169_0, 0.041668333f);
-    float v174_1 = fma(fma(0.0013814552f, v169_1, 0.008368733f), v169_1, 0.041668333f);
-    float v174_2 = fma(fma(0.0013814552f, v169_2, 0.008368733f), v169_2, 0.041668333f);
-    float v174_3 = fma(fma(0.0013814552f, v169_3, 0.008368733f), v169_3, 0.041668333f);
-    float v180_0 = fma(fma(fma(v174_0, v169_0, 0.16666521f), v169_0, 0.49999994f), v169_0, 1.0f);
-    float v180_1 = fma(fma(fma(v174_1, v169_1, 0.16666521f), v169_1, 0.49999994f), v169_1, 1.0f);
-    float v180_2 = fma(fma(fma(v174_2, v169_2, 0.16666521f), v169_2, 0.49999994f), v169_2, 1.0f);
-    float v180_3 = fma(fma(fma(v174_3, v169_3, 0.16666521f), v169_3, 0.49999994f), v169_3, 1.0f);
-    *(float4*)&y[v139] = make_float4(((v165_0 * (v164_0 * fma(v180_0, v169_0, 1.0f))) * v136), ((v165_1 * (v164_1 * fma(v180_1, v169_1, 1.0f))) * v136), ((v165_2 * (v164_2 * fma(v180_2, v169_2, 1.0f))) * v136), ((v165_3 * (v164_3 * fma(v180_3, v169_3, 1.0f))) * v136));
+    float v143_0 = exponential[0];
+    float v143_1 = exponential[1];
+    float v143_2 = exponential[2];
+    float v143_3 = exponential[3];
+    int t28 = lx_4 * 4 + (g_2 * 1000);
+    *(float4*)&y[t28] = make_float4((v143_0 * v141), (v143_1 * v141), (v143_2 * v141), (v143_3 * v141));
   }
 }
