@@ -3,6 +3,9 @@
 // device's memory. A server, so that a script can take turns with its peers:
 //
 //   load FILE SETS    compiles; SETS sets of random inputs take turns
+//   normal FILE       writes the f32 numbers that inputs are made of: element i of
+//                     input j is number (i + 99991 j) modulo their count, rounded
+//   save INDEX FILE   runs the first set, and writes the bytes of an output
 //   time MILLISECONDS runs for about so long without a gap
 //   quit
 //
@@ -16,7 +19,7 @@
 
 #include "pestle/pestle.h"
 
-enum { MOST_SETS = 64, MOST_IO = 8, BLOCK = 1 << 20 };
+enum { MOST_SETS = 64, MOST_IO = 8, BLOCK = 1 << 20, APART = 99991 };
 
 static void check(pestle_status_t status) {
   if (!status) return;
@@ -80,13 +83,13 @@ static size_t put(pestle_dtype_t dtype, float value, char* to) {
   return sizeof(value);
 }
 
-static void fill(const bench_t* b, pestle_dtype_t dtype,
+static void fill(const bench_t* b, pestle_dtype_t dtype, size_t input,
                  pestle_buffer_t* buffer) {
   size_t element = dtype == PESTLE_BF16 ? 2 : 4;
   size_t size = pestle_buffer_size(buffer), block = BLOCK * element;
   char* data = malloc(block);
   for (size_t i = 0; data && i < BLOCK; ++i)
-    put(dtype, b->normal[i], data + i * element);
+    put(dtype, b->normal[(i + APART * input) % BLOCK], data + i * element);
   for (size_t at = 0; data && at < size; at += block) {
     size_t part = size - at < block ? size - at : block;
     check(pestle_buffer_write(buffer, at, data, part));
@@ -95,7 +98,7 @@ static void fill(const bench_t* b, pestle_dtype_t dtype,
 }
 
 static void make_io(bench_t* b, const pestle_io_info_t* info, bool input,
-                    io_t* io) {
+                    size_t index, io_t* io) {
   size_t size = pestle_dtype_size(info->dtype);
   for (int32_t i = 0; i < info->rank; ++i) {
     io->shape[i] = info->dims[i];
@@ -107,7 +110,7 @@ static void make_io(bench_t* b, const pestle_io_info_t* info, bool input,
                                .ndim = info->rank,
                                .dtype = pestle_dtype_to_dlpack(info->dtype),
                                .shape = io->shape};
-  if (input) fill(b, info->dtype, io->buffer);
+  if (input) fill(b, info->dtype, index, io->buffer);
 }
 
 // --- Commands ---
@@ -155,7 +158,7 @@ static void load(bench_t* b, const char* path, int sets) {
       pestle_io_info_t info =
           input ? pestle_executable_input(b->executable, i)
                 : pestle_executable_output(b->executable, i - b->inputs);
-      make_io(b, &info, input, &b->io[s][i]);
+      make_io(b, &info, input, i, &b->io[s][i]);
       if (!s) bytes[!input] += pestle_buffer_size(b->io[s][i].buffer);
     }
   }
@@ -197,6 +200,31 @@ static void measure(bench_t* b, double milliseconds) {
   printf("us %.4f\n", run_rounds(b, rounds) * 1e3);
 }
 
+static void write_bytes(const char* path, const void* data, size_t size) {
+  FILE* file = fopen(path, "wb");
+  bool written = file && fwrite(data, 1, size, file) == size;
+  if (file && fclose(file)) written = false;
+  printf(written ? "saved %zu\n" : "error %zu bytes were not written\n", size);
+}
+
+static void save(bench_t* b, unsigned index, const char* path) {
+  if (!b->executable || index >= b->outputs) {
+    printf("error there is no such output\n");
+    return;
+  }
+  pestle_buffer_t* buffer = b->io[0][b->inputs + index].buffer;
+  size_t size = pestle_buffer_size(buffer);
+  char* data = malloc(size);
+  if (!data) exit(1);
+  memset(data, 0xa5, size);
+  check(pestle_buffer_write(buffer, 0, data, size));
+  run_set(b, 0);
+  check(pestle_stream_synchronize(b->stream));
+  check(pestle_buffer_read(buffer, 0, data, size));
+  write_bytes(path, data, size);
+  free(data);
+}
+
 int main(int argc, char** argv) {
   static bench_t b;
   char line[1200], path[1024];
@@ -213,6 +241,10 @@ int main(int argc, char** argv) {
   while (b.normal && fgets(line, sizeof(line), stdin)) {
     if (sscanf(line, "load %1023s %d", path, &sets) == 2) {
       load(&b, path, sets);
+    } else if (sscanf(line, "normal %1023s", path) == 1) {
+      write_bytes(path, b.normal, BLOCK * sizeof(*b.normal));
+    } else if (sscanf(line, "save %d %1023s", &sets, path) == 2) {
+      save(&b, (unsigned)sets, path);
     } else if (sscanf(line, "time %lf", &milliseconds) == 1) {
       measure(&b, milliseconds);
     } else {
