@@ -53,6 +53,20 @@ static pestle_status_t list_ops(pestle_info_t* info) {
   return NULL;
 }
 
+// Adds the names of the dims of |value| that |seen| has not.
+static pestle_status_t add_dims(const pestle_model_value_t* value,
+                                pestle_map_t* seen, const char** names,
+                                size_t* count) {
+  for (int32_t d = 0; d < value->rank; ++d) {
+    const char* name = value->dim_names[d];
+    bool added = false;
+    if (!name[0]) continue;
+    if (!pestle_map_put(seen, name, strlen(name), &added)) return PESTLE_OOM();
+    if (added) names[(*count)++] = name;
+  }
+  return NULL;
+}
+
 // The names of dims, in the order in which inputs have them.
 static pestle_status_t list_dims(pestle_info_t* info) {
   pestle_model_info_t* to = &info->info;
@@ -61,18 +75,14 @@ static pestle_status_t list_dims(pestle_info_t* info) {
     room += to->inputs[i].rank > 0 ? (size_t)to->inputs[i].rank : 0;
   const char** names = PESTLE_ARENA_ARRAY(&info->arena, const char*, room);
   if (!names) return PESTLE_OOM();
-  for (size_t i = 0; i < to->input_count; ++i) {
-    const pestle_model_value_t* value = &to->inputs[i];
-    for (int32_t d = 0; d < value->rank; ++d) {
-      const char* name = value->dim_names[d];
-      size_t at = 0;
-      while (at < to->dim_count && strcmp(names[at], name))
-        ++at;
-      if (name[0] && at == to->dim_count) names[to->dim_count++] = name;
-    }
-  }
+  pestle_map_t seen;
+  pestle_map_init(info->ops.allocator, &seen);
+  pestle_status_t status = NULL;
+  for (size_t i = 0; i < to->input_count && !status; ++i)
+    status = add_dims(&to->inputs[i], &seen, names, &to->dim_count);
+  pestle_map_deinit(&seen);
   to->dims = names;
-  return NULL;
+  return status;
 }
 
 // --- Modules ---

@@ -12,6 +12,8 @@ typedef struct describe_t {
   pestle_onnx_model_t model;
   pestle_function_t* entry;   // of what was imported, or NULL
   pestle_map_t initializers;  // names
+  pestle_map_t inputs;        // name -> pestle_onnx_value_info_t*
+  pestle_map_t arguments;     // names of those of |entry|
 } describe_t;
 
 // --- Ops and weights ---
@@ -94,59 +96,35 @@ static pestle_status_t take_value(pestle_info_t* to,
   return NULL;
 }
 
-static const pestle_onnx_value_info_t* find_input(const describe_t* d,
-                                                  const char* name) {
-  for (size_t i = 0; i < d->model.graph.input_count; ++i) {
-    const pestle_onnx_value_info_t* info = &d->model.graph.inputs[i];
-    if (pestle_str_equal(info->name, pestle_str(name))) return info;
-  }
-  return NULL;
-}
-
-static bool decides_shapes(pestle_module_t* module, size_t argument) {
-  size_t at;
-  for (size_t i = 0; (at = pestle_module_value_argument(module, i)) != SIZE_MAX;
-       ++i) {
-    if (at == argument) return true;
-  }
-  return false;
-}
-
-static bool is_initializer(const describe_t* d, pestle_str_t name) {
-  return pestle_map_find_str(&d->initializers, name) != NULL;
+static bool has(const pestle_map_t* names, pestle_str_t name) {
+  return pestle_map_find_str(names, name) != NULL;
 }
 
 // The arguments of what was imported, then the inputs with defaults.
-static pestle_status_t take_imported(const describe_t* d,
-                                     pestle_model_value_t* out,
+static pestle_status_t take_imported(describe_t* d, pestle_model_value_t* out,
                                      size_t* out_count) {
-  size_t count = pestle_function_argument_count(d->entry);
+  pestle_module_t* module = d->entry->module;
+  size_t count = pestle_function_argument_count(d->entry), deciding = 0;
   for (size_t i = 0; i < count; ++i) {
     pestle_type_t type =
         pestle_value_type(pestle_function_argument(d->entry, i));
-    const char* name = pestle_function_argument_name(d->entry, i);
-    const pestle_onnx_value_info_t* info = find_input(d, name ? name : "");
-    pestle_onnx_value_info_t unknown = {.name = pestle_str(name ? name : "")};
+    const char* own = pestle_function_argument_name(d->entry, i);
+    pestle_str_t name = pestle_str(own ? own : "");
+    const pestle_map_value_t* slot = pestle_map_find_str(&d->inputs, name);
+    const pestle_onnx_value_info_t unknown = {.name = name},
+                                   *info = slot ? slot->ptr : &unknown;
     // An input of unknown rank is an argument of rank 0 until a shape is given.
-    bool has_rank = !info || info->has_shape || type.rank;
+    bool has_rank = !slot || info->has_shape || type.rank;
     pestle_model_value_t* value = &out[(*out_count)++];
-    PESTLE_TRY(take_value(d->to, info ? info : &unknown,
-                          has_rank ? &type : NULL, value));
-    value->decides_shapes = decides_shapes(d->entry->module, i);
+    PESTLE_TRY(take_value(d->to, info, has_rank ? &type : NULL, value));
+    value->decides_shapes = pestle_module_value_argument(module, deciding) == i;
+    deciding += value->decides_shapes;
+    if (!pestle_map_set_str(&d->arguments, name, 1)) return PESTLE_OOM();
   }
   return NULL;
 }
 
-static bool is_argument(const describe_t* d, pestle_str_t name) {
-  size_t count = d->entry ? pestle_function_argument_count(d->entry) : 0;
-  for (size_t i = 0; i < count; ++i) {
-    const char* own = pestle_function_argument_name(d->entry, i);
-    if (own && pestle_str_equal(name, pestle_str(own))) return true;
-  }
-  return false;
-}
-
-static pestle_status_t take_inputs(const describe_t* d) {
+static pestle_status_t take_inputs(describe_t* d) {
   const pestle_onnx_graph_t* graph = &d->model.graph;
   pestle_model_info_t* info = &d->to->info;
   pestle_model_value_t* inputs = PESTLE_ARENA_ARRAY(
@@ -155,9 +133,9 @@ static pestle_status_t take_inputs(const describe_t* d) {
   if (d->entry) PESTLE_TRY(take_imported(d, inputs, &info->input_count));
   for (size_t i = 0; i < graph->input_count; ++i) {
     const pestle_onnx_value_info_t* input = &graph->inputs[i];
-    bool has_default = is_initializer(d, input->name);
+    bool has_default = has(&d->initializers, input->name);
     if (has_default ? d->model.ir_version < 4 : d->entry != NULL) continue;
-    if (is_argument(d, input->name)) continue;
+    if (has(&d->arguments, input->name)) continue;
     pestle_model_value_t* value = &inputs[info->input_count++];
     PESTLE_TRY(take_value(d->to, input, NULL, value));
     value->has_default = has_default;
@@ -223,6 +201,12 @@ static pestle_status_t describe(describe_t* d) {
     if (!pestle_map_set_str(&d->initializers, graph->initializers[i].name, 1))
       return PESTLE_OOM();
   }
+  for (size_t i = 0; i < graph->input_count; ++i) {
+    if (!pestle_map_set_str_ptr(&d->inputs, graph->inputs[i].name,
+                                &graph->inputs[i])) {
+      return PESTLE_OOM();
+    }
+  }
   d->to->info.ir_version = d->model.ir_version;
   PESTLE_TRY(take_producer(d));
   PESTLE_TRY(take_opsets(d));
@@ -240,8 +224,11 @@ pestle_status_t pestle_onnx_take_info(const void* data, size_t size,
   describe_t d = {.to = info};
   if (module) d.entry = pestle_module_entry(module);
   PESTLE_TRY(pestle_onnx_model_read(data, size, &info->arena, &d.model));
-  pestle_map_init(info->ops.allocator, &d.initializers);
+  pestle_map_t* const maps[] = {&d.initializers, &d.inputs, &d.arguments};
+  for (size_t i = 0; i < 3; ++i)
+    pestle_map_init(info->ops.allocator, maps[i]);
   pestle_status_t status = describe(&d);
-  pestle_map_deinit(&d.initializers);
+  for (size_t i = 0; i < 3; ++i)
+    pestle_map_deinit(maps[i]);
   return status;
 }
