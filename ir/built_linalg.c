@@ -377,19 +377,6 @@ void pestle_built_eigh_by_text(pestle_built_t* b) {
 
 // --- Singular values ---
 
-// Of operand 0: s, u and v, or v transposed, in results 1 to 3. |how| 'A': whole
-// bases, 'S': as many vectors as values, 'N': none, whatever is in their place.
-static pv_t* turned_matrices(pestle_formula_t* f, pv_t* v) {
-  int64_t order[PESTLE_MAX_RANK];
-  if (!v) return NULL;
-  int32_t rank = v->type->rank;
-  for (int32_t i = 0; i < rank; ++i)
-    order[i] = i;
-  order[rank - 2] = rank - 1;
-  order[rank - 1] = rank - 2;
-  return pestle_f_transpose(f, v, order);
-}
-
 static pv_t* conjugate(pestle_formula_t* f, pv_t* z) {
   pv_t* parts[2];
   parts[0] = pestle_f_unary(f, PESTLE_OP_REAL, z);
@@ -398,6 +385,8 @@ static pv_t* conjugate(pestle_formula_t* f, pv_t* z) {
   return pestle_f_make(f, PESTLE_OP_COMPLEX, parts, 2, NULL, 0, NULL);
 }
 
+// Of operand 0: s, u and v, or v transposed, in results 1 to 3. |how| 'A': whole
+// bases, 'S': as many vectors as values, 'N': none, whatever is in their place.
 static void own_svd(pestle_built_t* b, int64_t how, bool transposed) {
   pestle_type_t types[3];
   types[0] = types[2] = *pestle_built_type(b, 0);
@@ -417,7 +406,7 @@ static void own_svd(pestle_built_t* b, int64_t how, bool transposed) {
   pestle_built_nothing_at(b, 4);
   if (how == 'N' || b->f.status) return;
   b->results[2] = made[0];
-  pv_t* v = turned_matrices(&b->f, made[2]);
+  pv_t* v = pestle_f_transpose_matrix(&b->f, made[2]);
   b->results[3] = transposed ? made[2] : conjugate(&b->f, v);
 }
 
@@ -437,7 +426,7 @@ static void svd(pestle_built_t* b, int64_t how, bool transposed) {
   if (how == 'N' || !node) return;
   b->results[2] = result_of(node, 0);
   pv_t* v = result_of(node, 2);
-  b->results[3] = transposed ? v : turned_matrices(&b->f, v);
+  b->results[3] = transposed ? v : pestle_f_transpose_matrix(&b->f, v);
 }
 
 void pestle_built_gesdd(pestle_built_t* b) {

@@ -150,6 +150,9 @@ pestle_value_t* pestle_f_reshape_to(pestle_formula_t* f, pestle_value_t* a,
                                     const pestle_type_t* type);
 pestle_value_t* pestle_f_transpose(pestle_formula_t* f, pestle_value_t* a,
                                    const int64_t* order);
+// Matrices, or batches of them, transposed: the last two axes change places.
+pestle_value_t* pestle_f_transpose_matrix(pestle_formula_t* f,
+                                          pestle_value_t* a);
 // Axis i of |a| becomes axis axes.data[i] of |dims|.
 pestle_value_t* pestle_f_broadcast(pestle_formula_t* f, pestle_value_t* a,
                                    int32_t rank, const int64_t* dims,

@@ -31,6 +31,17 @@ pv_t* pestle_f_transpose(pestle_formula_t* f, pv_t* a, const int64_t* order) {
   return pestle_f_make(f, PESTLE_OP_TRANSPOSE, &a, 1, &attr, 1, NULL);
 }
 
+pv_t* pestle_f_transpose_matrix(pestle_formula_t* f, pv_t* a) {
+  int64_t order[PESTLE_MAX_RANK];
+  if (!a) return NULL;
+  int32_t rank = a->type->rank;
+  for (int32_t d = 0; d < rank; ++d)
+    order[d] = d;
+  order[rank - 1] = rank - 2;
+  order[rank - 2] = rank - 1;
+  return pestle_f_transpose(f, a, order);
+}
+
 pv_t* pestle_f_slice(pestle_formula_t* f, pv_t* a, const int64_t* starts,
                      const int64_t* limits, const int64_t* strides) {
   int64_t ones[PESTLE_MAX_RANK];

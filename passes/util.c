@@ -16,6 +16,31 @@ void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values) {
   pestle_node_erase(node);
 }
 
+pestle_status_t pestle_pass_replace_by_group(pestle_builder_t* at,
+                                             pestle_node_t* node,
+                                             const char* label,
+                                             pestle_value_t* const* operands,
+                                             pestle_region_t* region) {
+  pestle_attr_t attr = PESTLE_SET_STR(label, label);
+  pestle_node_spec_t spec = {.op = PESTLE_OP_FUSION,
+                             .operands = operands,
+                             .operand_count = node->operand_count,
+                             .attrs = &attr,
+                             .attr_count = 1,
+                             .regions = &region,
+                             .region_count = 1};
+  pestle_node_t* group;
+  pestle_status_t status = pestle_node_create(at, &spec, &group);
+  if (status) {
+    pestle_region_discard(region);
+    return status;
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i)
+    pestle_value_replace_all_uses(&node->results[i], &group->results[i]);
+  pestle_node_erase(node);
+  return NULL;
+}
+
 bool pestle_pass_may_regroup(const pestle_compile_options_t* options,
                              pestle_op_t op, pestle_dtype_t dtype) {
   if (pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) return false;

@@ -21,6 +21,15 @@
 // Replaces every result by |values| and erases the node.
 void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values);
 
+// Puts a group called |label| in the place of |node|: |region|, which takes |operands| and
+// gives what |node| gives. |at| is where the group is made. The region is the call's, also
+// where it fails.
+pestle_status_t pestle_pass_replace_by_group(pestle_builder_t* at,
+                                             pestle_node_t* node,
+                                             const char* label,
+                                             pestle_value_t* const* operands,
+                                             pestle_region_t* region);
+
 // Whether the target has a kernel for |node|, a composite, as a whole (whole_composites.c).
 bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
                           const pestle_node_t* node);

@@ -89,18 +89,6 @@ bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
          is_whole_attention_grad(ctx, node);
 }
 
-// |value| with its last two axes changed.
-static pestle_value_t* turn(pestle_formula_t* f, pestle_value_t* value) {
-  int64_t order[PESTLE_MAX_RANK];
-  if (!value) return NULL;
-  int32_t rank = value->type->rank;
-  for (int32_t i = 0; i < rank; ++i)
-    order[i] = i;
-  order[rank - 2] = rank - 1;
-  order[rank - 1] = rank - 2;
-  return pestle_f_transpose(f, value, order);
-}
-
 static bool is_turned(const pestle_node_t* node, uint32_t operand) {
   return operand && (operand == pestle_attention_bias(node) ||
                      operand == pestle_attention_mask(node));
@@ -121,7 +109,8 @@ static pestle_status_t copy_inside(pestle_copier_t* copier,
   }
   pestle_formula_t f = pestle_formula_make(*inside);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    if (is_turned(node, i)) values[i] = turn(&f, values[i]);
+    if (is_turned(node, i))
+      values[i] = pestle_f_transpose_matrix(&f, values[i]);
   }
   PESTLE_TRY(f.status);
   *inside = f.builder;
@@ -144,10 +133,10 @@ static pestle_status_t wrap(const pestle_pass_context_t* ctx,
   pestle_builder_t inside = {.module = f.builder.module, .loc = node->loc};
   pestle_value_t *operands[8] = {NULL}, *results[GRADIENTS];
   pestle_region_t* region;
-  pestle_node_t* group = NULL;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     operands[i] = pestle_node_operand(node, i);
-    if (is_turned(node, i)) operands[i] = turn(&f, operands[i]);
+    if (is_turned(node, i))
+      operands[i] = pestle_f_transpose_matrix(&f, operands[i]);
   }
   PESTLE_TRY(f.status);
   PESTLE_TRY(
@@ -156,28 +145,14 @@ static pestle_status_t wrap(const pestle_pass_context_t* ctx,
   pestle_copier_init(pestle_context_allocator(ctx->context), inside, &copier);
   pestle_status_t status = copy_inside(&copier, node, operands, results);
   pestle_copier_deinit(&copier);
-  pestle_attr_t label = PESTLE_SET_STR(
-      label, node->op == PESTLE_OP_NORM_GRAD ? "norm_grad" : "attention_grad");
-  if (!status) {
-    status = pestle_node_create(
-        &f.builder,
-        &(pestle_node_spec_t){.op = PESTLE_OP_FUSION,
-                              .operands = operands,
-                              .operand_count = node->operand_count,
-                              .attrs = &label,
-                              .attr_count = 1,
-                              .regions = &region,
-                              .region_count = 1},
-        &group);
-  }
   if (status) {
     pestle_region_discard(region);
     return status;
   }
-  for (uint32_t i = 0; i < node->result_count; ++i)
-    pestle_value_replace_all_uses(&node->results[i], &group->results[i]);
-  pestle_node_erase(node);
-  return NULL;
+  return pestle_pass_replace_by_group(
+      &f.builder, node,
+      node->op == PESTLE_OP_NORM_GRAD ? "norm_grad" : "attention_grad",
+      operands, region);
 }
 
 typedef struct whole_t {

@@ -92,7 +92,6 @@ static pestle_status_t wrap(const pestle_pass_context_t* ctx,
   pestle_builder_t before = pestle_builder_before(scan);
   pestle_builder_t inside = {.module = before.module, .loc = scan->loc};
   pestle_region_t* region;
-  pestle_node_t* group = NULL;
   pestle_value_t** values =
       PESTLE_ARENA_ARRAY(ctx->scratch, pestle_value_t*,
                          scan->operand_count + scan->result_count + 1);
@@ -105,27 +104,11 @@ static pestle_status_t wrap(const pestle_pass_context_t* ctx,
   pestle_copier_deinit(&copier);
   for (uint32_t i = 0; i < scan->operand_count; ++i)
     values[i] = pestle_node_operand(scan, i);
-  pestle_attr_t label = PESTLE_SET_STR(label, "scan");
-  if (!status) {
-    status = pestle_node_create(
-        &before,
-        &(pestle_node_spec_t){.op = PESTLE_OP_FUSION,
-                              .operands = values,
-                              .operand_count = scan->operand_count,
-                              .attrs = &label,
-                              .attr_count = 1,
-                              .regions = &region,
-                              .region_count = 1},
-        &group);
-  }
   if (status) {
     pestle_region_discard(region);
     return status;
   }
-  for (uint32_t i = 0; i < scan->result_count; ++i)
-    pestle_value_replace_all_uses(&scan->results[i], &group->results[i]);
-  pestle_node_erase(scan);
-  return NULL;
+  return pestle_pass_replace_by_group(&before, scan, "scan", values, region);
 }
 
 typedef struct loops_t {

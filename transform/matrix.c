@@ -8,17 +8,6 @@ pv_t* pestle_m_product(pestle_formula_t* f, pv_t* a, pv_t* b) {
   return pestle_f_dot(f, a, b, false, &type);
 }
 
-pv_t* pestle_m_transposed(pestle_formula_t* f, pv_t* a) {
-  int64_t order[PESTLE_MAX_RANK];
-  if (!a) return NULL;
-  int32_t rank = a->type->rank;
-  for (int32_t d = 0; d < rank; ++d)
-    order[d] = d;
-  order[rank - 1] = rank - 2;
-  order[rank - 2] = rank - 1;
-  return pestle_f_transpose(f, a, order);
-}
-
 pv_t* pestle_m_conjugate(pestle_formula_t* f, pv_t* a) {
   if (!a || !pestle_type_is_complex(a->type)) return a;
   pv_t* parts[2] = {pestle_f_typed(f, PESTLE_OP_REAL, &a, 1, NULL), NULL};

@@ -7,11 +7,10 @@
 
 // a x b.
 pv_t* pestle_m_product(pestle_formula_t* f, pv_t* a, pv_t* b);
-pv_t* pestle_m_transposed(pestle_formula_t* f, pv_t* a);
 // The numbers with their imaginary parts negated; real ones as they are.
 pv_t* pestle_m_conjugate(pestle_formula_t* f, pv_t* a);
 static inline pv_t* pestle_m_adjoint(pestle_formula_t* f, pv_t* a) {
-  return pestle_m_conjugate(f, pestle_m_transposed(f, a));
+  return pestle_m_conjugate(f, pestle_f_transpose_matrix(f, a));
 }
 // Elements of |a| at columns <= row + |by|, or >=, else 0.
 pv_t* pestle_m_lower(pestle_formula_t* f, pv_t* a, int64_t by);

@@ -45,17 +45,17 @@ void pestle_jvp_qr(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
   pv_t* x = pestle_m_corner(f, t[0], m, k);
   x = pestle_m_solve(f, square, x,
                      (pestle_triangle_t){false, false, false, "NO_TRANSPOSE"});
-  pv_t* back = pestle_m_transposed(f, q);
+  pv_t* back = pestle_f_transpose_matrix(f, q);
   pv_t* p = pestle_m_product(f, back, x);
   pv_t* w = pestle_m_lower(f, p, -1);
-  w = pestle_f_subtract(f, w, pestle_m_transposed(f, w));
+  w = pestle_f_subtract(f, w, pestle_f_transpose_matrix(f, w));
   pv_t* turn = pestle_f_subtract(f, p, w);
   out[0] = pestle_f_subtract(f, x, pestle_m_product(f, q, turn));
   out[1] = pestle_m_product(f, turn, square);
   if (m >= n || !out[0] || !out[1]) return;
   int32_t last = a->type->rank - 1;
   pv_t* others = pestle_f_slice_axis(f, a, last, m, n);
-  others = pestle_m_product(f, pestle_m_transposed(f, out[0]), others);
+  others = pestle_m_product(f, pestle_f_transpose_matrix(f, out[0]), others);
   pv_t* theirs = pestle_f_slice_axis(f, t[0], last, m, n);
   theirs = pestle_m_product(f, back, theirs);
   pv_t* parts[2] = {out[1], pestle_f_add(f, others, theirs)};
@@ -73,8 +73,8 @@ void pestle_jvp_eigh(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
   pv_t* rest =
       is_lower ? pestle_m_lower(f, t[0], -1) : pestle_m_upper(f, t[0], 1);
   pv_t* a = is_lower ? pestle_m_lower(f, t[0], 0) : pestle_m_upper(f, t[0], 0);
-  a = pestle_f_add(f, a, pestle_m_transposed(f, rest));
-  pv_t* p = pestle_m_product(f, pestle_m_transposed(f, v), a);
+  a = pestle_f_add(f, a, pestle_f_transpose_matrix(f, rest));
+  pv_t* p = pestle_m_product(f, pestle_f_transpose_matrix(f, v), a);
   p = pestle_m_product(f, p, v);
   out[0] = pestle_m_diagonal(f, p);
   p = over(f, p, gaps(f, w, v->type));
@@ -85,7 +85,7 @@ void pestle_jvp_eigh(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
 
 // The part of |x| that is not in the span of |u|'s columns, over |s| of each column.
 static pv_t* outside(pestle_formula_t* f, pv_t* x, pv_t* u, pv_t* s) {
-  pv_t* inside = pestle_m_product(f, pestle_m_transposed(f, u), x);
+  pv_t* inside = pestle_m_product(f, pestle_f_transpose_matrix(f, u), x);
   x = pestle_f_subtract(f, x, pestle_m_product(f, u, inside));
   return x ? over(f, x, pestle_m_columns(f, s, x->type)) : NULL;
 }
@@ -104,7 +104,8 @@ void pestle_jvp_svd(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                       "chosen at will; leave full away");
     return;
   }
-  pv_t *ut = pestle_m_transposed(f, u), *v = pestle_m_transposed(f, vt);
+  pv_t *ut = pestle_f_transpose_matrix(f, u),
+       *v = pestle_f_transpose_matrix(f, vt);
   pv_t* p = pestle_m_product(f, ut, t[0]);
   p = pestle_m_product(f, p, v);
   if (!p) return;
@@ -114,9 +115,9 @@ void pestle_jvp_svd(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
   pv_t* rows = pestle_m_rows(f, s, p->type);
   gap = pestle_f_multiply(f, gap, pestle_f_add(f, columns, rows));
   pv_t* ps = pestle_f_multiply(f, p, columns);
-  ps = pestle_f_add(f, ps, pestle_m_transposed(f, ps));
+  ps = pestle_f_add(f, ps, pestle_f_transpose_matrix(f, ps));
   pv_t* sp = pestle_f_multiply(f, p, rows);
-  sp = pestle_f_add(f, sp, pestle_m_transposed(f, sp));
+  sp = pestle_f_add(f, sp, pestle_f_transpose_matrix(f, sp));
   out[0] = pestle_m_product(f, u, over(f, ps, gap));
   pv_t* dv = pestle_m_product(f, v, over(f, sp, gap));
   if (m > n) {
@@ -124,9 +125,9 @@ void pestle_jvp_svd(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
     out[0] = pestle_f_add(f, out[0], more);
   }
   if (n > m) {
-    pv_t* back = pestle_m_transposed(f, t[0]);
+    pv_t* back = pestle_f_transpose_matrix(f, t[0]);
     pv_t* more = outside(f, pestle_m_product(f, back, u), v, s);
     dv = pestle_f_add(f, dv, more);
   }
-  out[2] = pestle_m_transposed(f, dv);
+  out[2] = pestle_f_transpose_matrix(f, dv);
 }

@@ -21,7 +21,7 @@ static pestle_triangle_t read(const pestle_node_t* node) {
 static pv_t* half(pestle_formula_t* f, pestle_triangle_t t, pv_t* a) {
   int64_t by = t.unit ? (t.lower ? -1 : 1) : 0;
   a = t.lower ? pestle_m_lower(f, a, by) : pestle_m_upper(f, a, by);
-  if (!strcmp(t.how, "TRANSPOSE")) return pestle_m_transposed(f, a);
+  if (!strcmp(t.how, "TRANSPOSE")) return pestle_f_transpose_matrix(f, a);
   return !strcmp(t.how, "ADJOINT") ? pestle_m_adjoint(f, a) : a;
 }
 
