@@ -185,6 +185,16 @@ vm_id_t pestle_vm_logistic(vm_t v, vm_id_t x) {
   return vm_div(v, c, sum);
 }
 
+vm_id_t pestle_vm_tanh_joined(vm_t v, vm_id_t x, vm_id_t a, vm_id_t large) {
+  vm_id_t square = vm_mul(v, a, a);
+  vm_id_t p = VM_POLY(v, square, poly_tanh_f32);
+  p = vm_mul(v, p, square);
+  vm_id_t small = vm_fma(v, p, a, a);
+  vm_id_t is_small = vm_op2f(v, PESTLE_OP_LT, a, 0.625);
+  vm_id_t r = vm_select(v, is_small, small, large);
+  return vm_copy_sign(v, r, x, PESTLE_I32);
+}
+
 // With a = |x| < 0.625: a + a^3 p(a^2). Else 1 - 2 / (e^(2a) + 1), which is 1
 // from 10 on. The sign of x goes on last. At most 1.3 ulp.
 vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x) {
@@ -198,13 +208,7 @@ vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x) {
   vm_id_t two = vm_const(v, -2.0);
   vm_id_t large = vm_div(v, two, below);
   large = vm_op2f(v, PESTLE_OP_ADD, large, 1.0);
-  vm_id_t square = vm_mul(v, a, a);
-  vm_id_t p = VM_POLY(v, square, poly_tanh_f32);
-  p = vm_mul(v, p, square);
-  vm_id_t small = vm_fma(v, p, a, a);
-  vm_id_t is_small = vm_op2f(v, PESTLE_OP_LT, a, 0.625);
-  vm_id_t r = vm_select(v, is_small, small, large);
-  return vm_copy_sign(v, r, x, PESTLE_I32);
+  return pestle_vm_tanh_joined(v, x, a, large);
 }
 
 // With a = |x| < 0.93: a + a p(a^2). Else 1 - e^(-t p(t)) with t = a up to 4,

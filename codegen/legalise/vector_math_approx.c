@@ -2,7 +2,6 @@
 // The exponential family in f32 by a target's approximations of 2^x and 1 / x,
 // each of which is within 2^-22.
 #include "codegen/legalise/vector_math_internal.h"
-#include "codegen/legalise/vector_math_poly.h"
 
 #define LOG2E 0x1.715476p+0
 
@@ -43,11 +42,5 @@ vm_id_t pestle_vm_approx_tanh(vm_t v, vm_id_t x) {
   vm_id_t two = vm_const(v, -2.0);
   vm_id_t large = vm_approx2(v, PESTLE_OP_DIVIDE, two, below);
   large = vm_op2f(v, PESTLE_OP_ADD, large, 1.0);
-  vm_id_t square = vm_mul(v, a, a);
-  vm_id_t p = VM_POLY(v, square, poly_tanh_f32);
-  p = vm_mul(v, p, square);
-  vm_id_t small = vm_fma(v, p, a, a);
-  vm_id_t is_small = vm_op2f(v, PESTLE_OP_LT, a, 0.625);
-  vm_id_t r = vm_select(v, is_small, small, large);
-  return vm_copy_sign(v, r, x, PESTLE_I32);
+  return pestle_vm_tanh_joined(v, x, a, large);
 }

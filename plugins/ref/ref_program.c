@@ -215,6 +215,17 @@ static void add_cast(decode_t* d, uint32_t id) {
   if (pestle_ref_plugin_class(inst->type) == REF_F32) step->fix = NULL;
 }
 
+// Where an access begins: its buffer and index.
+static void take_place(const decode_t* d, uint32_t id, ref_step_t* step) {
+  const pestle_kir_inst_t* inst = pestle_kir_inst(d->k, id);
+  const pestle_kir_buffer_t* buffer = pestle_kir_buffer(d->k, inst->arg[0]);
+  step->scope = buffer->scope;
+  step->a = d->offset[inst->arg[1]];
+  step->place = d->place[inst->arg[0]];
+  step->count = buffer->count;
+  step->size = pestle_dtype_size((pestle_dtype_t)buffer->dtype);
+}
+
 static void add_access(decode_t* d, uint32_t id) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(d->k, id);
   const pestle_kir_buffer_t* buffer = pestle_kir_buffer(d->k, inst->arg[0]);
@@ -228,15 +239,11 @@ static void add_access(decode_t* d, uint32_t id) {
   if (is_private)
     kind = stores ? REF_STEP_PRIVATE_STORE : REF_STEP_PRIVATE_LOAD;
   ref_step_t* step = add_step(d, kind);
+  take_place(d, id, step);
   step->slot = (uint8_t)pestle_ref_plugin_slot(buffer->dtype);
-  step->scope = buffer->scope;
   step->lanes = inst->lanes;
   step->out = d->offset[stores ? inst->arg[2] : id];
-  step->a = d->offset[inst->arg[1]];
   step->b = mask == PESTLE_KIR_NONE ? REF_NO_MASK : d->offset[mask];
-  step->place = d->place[inst->arg[0]];
-  step->count = buffer->count;
-  step->size = pestle_dtype_size((pestle_dtype_t)buffer->dtype);
   step->move = stores ? pestle_ref_plugin_store(buffer->dtype)
                       : pestle_ref_plugin_load(buffer->dtype);
 }
@@ -320,15 +327,10 @@ static void add_unit(decode_t* d, uint32_t id) {
 
 static void add_atomic(decode_t* d, uint32_t id) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(d->k, id);
-  const pestle_kir_buffer_t* buffer = pestle_kir_buffer(d->k, inst->arg[0]);
   ref_step_t* step = add_step(d, REF_STEP_ATOMIC_ADD);
   take_value(d, id, step);
-  step->scope = buffer->scope;
-  step->a = d->offset[inst->arg[1]];
+  take_place(d, id, step);
   step->b = d->offset[inst->arg[2]];
-  step->place = d->place[inst->arg[0]];
-  step->count = buffer->count;
-  step->size = pestle_dtype_size((pestle_dtype_t)buffer->dtype);
 }
 
 // Matrix registers.
@@ -345,30 +347,19 @@ static void add_mreg(decode_t* d, uint32_t id) {
     add_step(d, REF_STEP_MREG_ZERO)->imm = inst->arg[0];
     return;
   }
-  const pestle_kir_buffer_t* buffer = pestle_kir_buffer(d->k, inst->arg[0]);
   ref_step_t* step =
       add_step(d, inst->op == PESTLE_KIR_MREG_STORE ? REF_STEP_MREG_STORE
                                                     : REF_STEP_MREG_LOAD);
-  step->scope = buffer->scope;
-  step->a = d->offset[inst->arg[1]];
-  step->place = d->place[inst->arg[0]];
-  step->count = buffer->count;
-  step->size = pestle_dtype_size((pestle_dtype_t)buffer->dtype);
+  take_place(d, id, step);
   step->arg = inst->arg[2];
   step->imm = inst->arg[3];
 }
 
 // Words of neighbouring elements.
 static void add_load_words(decode_t* d, uint32_t id) {
-  const pestle_kir_inst_t* inst = pestle_kir_inst(d->k, id);
-  const pestle_kir_buffer_t* buffer = pestle_kir_buffer(d->k, inst->arg[0]);
   ref_step_t* step = add_step(d, REF_STEP_LOAD_WORDS);
   take_value(d, id, step);
-  step->scope = buffer->scope;
-  step->a = d->offset[inst->arg[1]];
-  step->place = d->place[inst->arg[0]];
-  step->count = buffer->count;
-  step->size = pestle_dtype_size((pestle_dtype_t)buffer->dtype);
+  take_place(d, id, step);
 }
 
 static void add_dot(decode_t* d, uint32_t id) {

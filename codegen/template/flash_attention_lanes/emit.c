@@ -339,18 +339,7 @@ static void open_groups(flash_lanes_t* t) {
   pestle_shared_tile_start_sums(&t->s);
   pestle_shared_tile_start_sums(&t->o);
   t->r.row = pestle_kir_madi(k, tile, t->rows, t->s.row);
-  const pestle_product_axes_t* const batches[] = {&a->batch, &a->x_batch,
-                                                  &a->v_batch, &a->y_batch};
-  for (int i = 0; i < 4; ++i)
-    pestle_shared_tile_coords(&t->s, batches[i], false, t->batch, 1, 0, 0);
-}
-
-static uint32_t open_ends(flash_lanes_t* t) {
-  const pestle_product_axes_t *b = &t->r.a.y_batch, *m = &t->r.a.y_rows;
-  uint32_t opened =
-      pestle_emit_open_place(t->e, b->last, b->extent, b->count, t->batch);
-  return opened + pestle_emit_open_end(t->e, m->last, m->extent, m->count,
-                                       t->r.first_row);
+  pestle_flash_rows_batch(&t->r, &t->s, t->batch);
 }
 
 pestle_status_t pestle_flash_attention_lanes_emit(pestle_emit_t* e) {
@@ -371,7 +360,7 @@ pestle_status_t pestle_flash_attention_lanes_emit(pestle_emit_t* e) {
   t.r.at = t.s;
   add_registers(&t);
   open_groups(&t);
-  uint32_t ends = open_ends(&t);
+  uint32_t ends = pestle_flash_rows_open_ends(&t.r, t.batch, t.r.first_row);
   take_blocks(&t);
   give_results(&t);
   pestle_emit_close_places(e, ends);

@@ -255,21 +255,7 @@ static void open_groups(flash_t* t) {
                              1, first);
   t->r.row = pestle_kir_madi(k, tile, PESTLE_FLASH_ATTENTION_ROWS, t->r.row);
   pestle_flash_rows_bound(&t->r, tile);
-  const pestle_product_axes_t* const batches[] = {&a->batch, &a->x_batch,
-                                                  &a->v_batch, &a->y_batch};
-  for (int i = 0; i < 4; ++i)
-    pestle_shared_tile_coords(&t->s, batches[i], false, t->batch, 1, 0, 0);
-}
-
-// Opens an IF for each of batch axes and rows of which the group's may lie behind an end.
-static uint32_t open_ends(flash_t* t) {
-  const pestle_product_axes_t *b = &t->r.a.y_batch, *m = &t->r.a.y_rows;
-  pestle_kir_id_t row =
-      pestle_kir_madi(t->k, t->s.a.tile, PESTLE_FLASH_ATTENTION_ROWS, at(t, 0));
-  uint32_t opened =
-      pestle_emit_open_place(t->r.e, b->last, b->extent, b->count, t->batch);
-  opened += pestle_emit_open_end(t->r.e, m->last, m->extent, m->count, row);
-  return opened;
+  pestle_flash_rows_batch(&t->r, &t->s, t->batch);
 }
 
 pestle_status_t pestle_flash_attention_mma_emit(pestle_emit_t* e) {
@@ -290,7 +276,9 @@ pestle_status_t pestle_flash_attention_mma_emit(pestle_emit_t* e) {
   t.r.at = t.s;
   add_registers(&t);
   open_groups(&t);
-  uint32_t ends = open_ends(&t);
+  uint32_t ends = pestle_flash_rows_open_ends(
+      &t.r, t.batch,
+      pestle_kir_madi(t.k, t.s.a.tile, PESTLE_FLASH_ATTENTION_ROWS, at(&t, 0)));
   bound_blocks(&t);
   take_query(&t);
   take_blocks(&t);

@@ -57,6 +57,26 @@ pestle_kir_id_t pestle_flash_x(flash_rows_t* t, pestle_kir_id_t row,
 void pestle_flash_result(flash_rows_t* t, pestle_kir_id_t row,
                          pestle_kir_id_t column, pestle_kir_id_t sums);
 
+// Coordinates of the batch axes of all stages, by |at|.
+static inline void pestle_flash_rows_batch(const flash_rows_t* t,
+                                           shared_emit_t* at,
+                                           pestle_kir_id_t batch) {
+  const pestle_product_axes_t* const axes[] = {&t->a.batch, &t->a.x_batch,
+                                               &t->a.v_batch, &t->a.y_batch};
+  for (int i = 0; i < 4; ++i)
+    pestle_shared_tile_coords(at, axes[i], false, batch, 1, 0, 0);
+}
+// Opens an IF for each of batch axes and rows, from |row| on, of which the group's may
+// lie behind an end: how many.
+static inline uint32_t pestle_flash_rows_open_ends(const flash_rows_t* t,
+                                                   pestle_kir_id_t batch,
+                                                   pestle_kir_id_t row) {
+  const pestle_product_axes_t *b = &t->a.y_batch, *m = &t->a.y_rows;
+  uint32_t opened =
+      pestle_emit_open_place(t->e, b->last, b->extent, b->count, batch);
+  return opened + pestle_emit_open_end(t->e, m->last, m->extent, m->count, row);
+}
+
 void pestle_flash_rows_add_registers(flash_rows_t* t);
 // The rows of the group's tile number |tile|.
 void pestle_flash_rows_bound(flash_rows_t* t, pestle_kir_id_t tile);

@@ -269,14 +269,6 @@ static void find_tile(flash_wgmma_t* t, pestle_kir_id_t tile) {
       k, part, heads, pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in, heads));
 }
 
-static void open_coords(flash_wgmma_t* t) {
-  const pestle_flash_attention_t* a = &t->r.a;
-  const pestle_product_axes_t* const batches[] = {&a->batch, &a->x_batch,
-                                                  &a->v_batch, &a->y_batch};
-  for (int i = 0; i < 4; ++i)
-    pestle_shared_tile_coords(&t->r.at, batches[i], false, t->batch, 1, 0, 0);
-}
-
 // Opens the loop over this group's tiles; how many IFs it opens within, of rows
 // and batches that may lie behind an end.
 static uint32_t open_tiles(flash_wgmma_t* t) {
@@ -289,11 +281,8 @@ static uint32_t open_tiles(flash_wgmma_t* t) {
   find_tile(t, pestle_kir_for(k, "tile", t->group, at(t, t->tiles),
                               (int32_t)groups, PESTLE_KIR_SERIAL));
   pestle_flash_rows_bound(&t->r, t->tile);
-  open_coords(t);
-  uint32_t ends = pestle_emit_open_place(
-      t->e, a->y_batch.last, a->y_batch.extent, a->y_batch.count, t->batch);
-  ends += pestle_emit_open_end(t->e, a->y_rows.last, a->y_rows.extent,
-                               a->y_rows.count, t->r.first_row);
+  pestle_flash_rows_batch(&t->r, &t->r.at, t->batch);
+  uint32_t ends = pestle_flash_rows_open_ends(&t->r, t->batch, t->r.first_row);
   // What masks the scores may say how many keys there are.
   pestle_kir_id_t steps = pestle_emit_fold_steps(
       t->e, a->maximum, a->x_keys.reduce[0], t->how.keys, t->steps);
