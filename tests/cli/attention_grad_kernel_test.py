@@ -7,9 +7,7 @@ value as several operands, and the same bits of every run and number of threads.
 without numpy."""
 
 import os
-import subprocess
 import sys
-import tempfile
 
 try:
     import numpy as np
@@ -17,7 +15,9 @@ except ImportError as e:
     print(f"skipped: {e}")
     sys.exit(77)
 
-PESTLE = os.path.join(os.environ.get("PESTLE_BUILD_DIR", ""), "pestle")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from program import explain, run  # noqa: E402
+
 SCALE = 0.3
 bad = []
 
@@ -61,21 +61,6 @@ def module(operands, results, order, masked):
     )
 
 
-def run(text, operands, *options):
-    with tempfile.TemporaryDirectory() as folder:
-        with open(f"{folder}/m.mlir", "w", encoding="utf-8") as file:
-            file.write(text)
-        command = [PESTLE, "run", f"{folder}/m.mlir", "--no-cache", "--outputs",
-                   f"{folder}/out", *options]
-        for i, a in enumerate(operands):
-            np.save(f"{folder}/{i}.npy", a)
-            command += ["--input", f"{i}={folder}/{i}.npy"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            return done.stderr
-        return [np.load(f"{folder}/out/output_{i}.npy") for i in range(3)]
-
-
 def close(got, wants):
     if isinstance(got, str):
         return False
@@ -87,12 +72,8 @@ def close(got, wants):
 
 def explains(text):
     """Whether the kernel is the one that this is a test of."""
-    with tempfile.TemporaryDirectory() as folder:
-        with open(f"{folder}/m.mlir", "w", encoding="utf-8") as file:
-            file.write(text)
-        done = subprocess.run([PESTLE, "explain", f"{folder}/m.mlir"], text=True,
-                              capture_output=True, check=False)
-        return "attention_grad_0" in done.stdout and "dot_general" not in done.stdout
+    said = explain(text)
+    return "attention_grad_0" in said and "dot_general" not in said
 
 
 def case(what, shape, bias=None, mask=None, masked=-1e9, shared=False, devices=()):
@@ -121,12 +102,12 @@ def case(what, shape, bias=None, mask=None, masked=-1e9, shared=False, devices=(
             order.append(len(operands))
             operands.append(extra)
     text = module(operands, wants_like(wants), order, masked)
-    got = run(text, operands)
+    got = run(text, operands, "cpu")
     if not close(got, wants):
         bad.append(what)
         print(f"{what}: {got if isinstance(got, str) else 'wrong'}")
     for options in devices:
-        other = run(text, operands, *options)
+        other = run(text, operands, "cpu", *options)
         if not close(other, wants):
             bad.append(f"{what} {options}")
             print(f"{what} {options}: {other if isinstance(other, str) else 'wrong'}")
@@ -144,7 +125,7 @@ def main():
     if not explains(text):
         bad.append("plain is not one kernel")
     for options in ("--threads", "1"), ("--threads", "2"):
-        again = run(text, operands, *options)
+        again = run(text, operands, "cpu", *options)
         if not all(np.array_equal(a, b) for a, b in zip(got, again)):
             bad.append(f"other bits with {options}")
     case("tails", ((64,), 83, 101, 20, 28), devices=cpus)

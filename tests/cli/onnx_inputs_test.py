@@ -11,41 +11,10 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from onnx_bytes import data, declared, node, number, stored  # noqa: E402
+
 PESTLE = pathlib.Path(os.environ["PESTLE_BUILD_DIR"]) / "pestle"
-
-
-def varint(v):
-    out = b""
-    while v > 127:
-        out, v = out + bytes([v & 127 | 128]), v >> 7
-    return out + bytes([v])
-
-
-def number(field, v):
-    return varint(field << 3) + varint(v)
-
-
-def data(field, v):
-    v = v.encode() if isinstance(v, str) else v
-    return varint(field << 3 | 2) + varint(len(v)) + v
-
-
-def declared(name, dims, element=1):
-    """A ValueInfoProto, of f32 unless |element| says other; dims None: no shape."""
-    kind = number(1, element)
-    if dims is not None:
-        kind += data(2, b"".join(data(1, number(1, d)) for d in dims))
-    return data(1, name) + data(2, data(1, kind))
-
-
-def stored(name, values):
-    return (number(1, len(values)) + number(2, 1) + data(8, name)
-            + data(9, struct.pack(f"<{len(values)}f", *values)))
-
-
-def node(op, inputs, output):
-    return data(1, b"".join(data(1, i) for i in inputs) + data(2, output)
-                + data(4, op))
 
 
 def model(inputs, defaults, nodes, version=8):

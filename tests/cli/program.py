@@ -41,6 +41,16 @@ def run(text, inputs, device, *options):
         return [np.load(folder / "out" / f"output_{i}.npy") for i in range(count)]
 
 
+def explain(text):
+    """What pestle explain says."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "m.mlir"
+        path.write_text(text)
+        done = subprocess.run([PESTLE, "explain", path], text=True, capture_output=True,
+                              check=False)
+        return done.stdout + done.stderr
+
+
 def check(name, good, what=""):
     global ran
     ran += 1

@@ -138,6 +138,15 @@ static PJRT_Buffer* step(const programs_t* f, PJRT_Buffer* p, PJRT_Buffer* x,
   return next;
 }
 
+static void end(const programs_t* f, PJRT_Buffer* p, PJRT_Buffer* x) {
+  destroy_buffer(p);
+  destroy_buffer(x);
+  destroy_loaded(f->loss);
+  destroy_loaded(f->grad);
+  destroy_loaded(f->update);
+  stop();
+}
+
 static void train(bool merge, habit_t habit, uint32_t* losses, float* weights) {
   random_t numbers = {7}, r = {(uint32_t)habit + 1};
   start_with(merge);
@@ -149,12 +158,7 @@ static void train(bool merge, habit_t habit, uint32_t* losses, float* weights) {
     if (i == 20) pause_for(400000);  // the merged program is being compiled
   }
   get(p, weights, SIZE);
-  destroy_buffer(p);
-  destroy_buffer(x);
-  destroy_loaded(f.loss);
-  destroy_loaded(f.grad);
-  destroy_loaded(f.update);
-  stop();
+  end(&f, p, x);
 }
 
 static void bits_are_equal(habit_t habit) {
@@ -302,12 +306,7 @@ static bool compiles(const char* merge, int steps, int64_t* out_ns) {
     p = step(&f, p, x, PLAIN, &numbers, &loss);
   *out_ns = now_ns() - begin;
   bool is = is_compiling();
-  destroy_buffer(p);
-  destroy_buffer(x);
-  destroy_loaded(f.loss);
-  destroy_loaded(f.grad);
-  destroy_loaded(f.update);
-  stop();
+  end(&f, p, x);
   return is;
 }
 

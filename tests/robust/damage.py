@@ -23,34 +23,14 @@ import time
 
 from build import BUILD, sanitized
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from onnx_bytes import data, declared, number  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
 SECONDS, BYTES = 20, 1 << 30
 
 
 # --- A model of our own ---
-
-
-def varint(value):
-    out = b""
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def data(field, value):
-    value = value.encode() if isinstance(value, str) else value
-    return varint(field << 3 | 2) + varint(len(value)) + value
-
-
-def value_info(name, dims):
-    shape = b"".join(data(1, number(1, d)) for d in dims)
-    tensor = number(1, 1) + data(2, shape)
-    return data(1, name) + data(2, data(1, tensor))
 
 
 def node(op, inputs, output, *attributes):
@@ -71,8 +51,8 @@ def own_model():
              + node("Relu", ["c"], "r") + node("Flatten", ["r"], "f", axis)
              + node("MatMul", ["f", "w"], "d") + node("Softmax", ["d"], "y")
              + tensor("k", [4, 3, 3, 3], 108) + tensor("w", [256, 5], 1280)
-             + data(11, value_info("x", [1, 3, 8, 8]))
-             + data(12, value_info("y", [1, 5])))
+             + data(11, declared("x", [1, 3, 8, 8]))
+             + data(12, declared("y", [1, 5])))
     return (number(1, 8) + data(7, graph) + data(8, data(1, "")
                                                  + number(2, 13)))
 

@@ -38,6 +38,23 @@ static pestle_status_t verify(const char* body) {
 #define GOOD(body) assert_ok(verify(GROUP(body)))
 #define BAD(body, rule) assert_error(verify(GROUP(body)), INTERNAL, rule)
 
+// The finding about a kernel in three parts: |rule|; NULL: it is sound.
+static void expect_rule(const char* head, const char* body, const char* ends,
+                        const char* rule) {
+  char text[2048];
+  pestle_kir_builder_t k;
+  snprintf(text, sizeof text, "%s%s%s", head, body, ends);
+  assert_ok(pestle_kir_parse(pestle_allocator_system(), text, strlen(text),
+                             "body", &k));
+  pestle_status_t status = pestle_kir_verify(&k.view);
+  if (rule) {
+    assert_error(status, INTERNAL, rule);
+  } else {
+    assert_ok(status);
+  }
+  pestle_kir_deinit(&k);
+}
+
 static void test_structure(void** state) {
   (void)state;
   assert_ok(verify(""));
@@ -296,20 +313,8 @@ static void test_matrix_registers(void** state) {
       {"%98 = for %0 to %1 step 1 lane.x : index {\nmreg_zero 0\n}\n",
        "not of lanes"},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-    char text[2048];
-    pestle_kir_builder_t k;
-    snprintf(text, sizeof text, "%s%s}\n}\n", head, rows[i].body);
-    assert_ok(pestle_kir_parse(pestle_allocator_system(), text, strlen(text),
-                               "body", &k));
-    pestle_status_t status = pestle_kir_verify(&k.view);
-    if (rows[i].rule) {
-      assert_error(status, INTERNAL, rows[i].rule);
-    } else {
-      assert_ok(status);
-    }
-    pestle_kir_deinit(&k);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
+    expect_rule(head, rows[i].body, "}\n}\n", rows[i].rule);
 }
 
 // What lanes of a subgroup multiply together, and how it gets there.
@@ -355,20 +360,8 @@ static void test_units(void** state) {
       {"copy_async @w, %0, @g, %0, 4\n", "to a shared one alike"},
       {"copy_async @s, %0, @s, %0, 8\n", "from a global buffer"},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-    char text[2048];
-    pestle_kir_builder_t k;
-    snprintf(text, sizeof text, "%s%s}\n}\n}\n", head, rows[i].body);
-    assert_ok(pestle_kir_parse(pestle_allocator_system(), text, strlen(text),
-                               "body", &k));
-    pestle_status_t status = pestle_kir_verify(&k.view);
-    if (rows[i].rule) {
-      assert_error(status, INTERNAL, rows[i].rule);
-    } else {
-      assert_ok(status);
-    }
-    pestle_kir_deinit(&k);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
+    expect_rule(head, rows[i].body, "}\n}\n}\n", rows[i].rule);
 }
 
 // Products of warpgroups in registers, words of a subgroup, sums by all lanes.
@@ -421,20 +414,8 @@ static void test_warpgroups(void** state) {
       {"%105 = atomic_add @r, %1, %91 : i32\n", "may be written"},
       {"%105 = atomic_add @t, %1, %91 : i32\n", "adds to an i32"},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-    char text[2048];
-    pestle_kir_builder_t k;
-    snprintf(text, sizeof text, "%s%s}\n}\n}\n", head, rows[i].body);
-    assert_ok(pestle_kir_parse(pestle_allocator_system(), text, strlen(text),
-                               "body", &k));
-    pestle_status_t status = pestle_kir_verify(&k.view);
-    if (rows[i].rule) {
-      assert_error(status, INTERNAL, rows[i].rule);
-    } else {
-      assert_ok(status);
-    }
-    pestle_kir_deinit(&k);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
+    expect_rule(head, rows[i].body, "}\n}\n}\n", rows[i].rule);
 }
 
 int main(void) {

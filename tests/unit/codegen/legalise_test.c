@@ -7,6 +7,7 @@
 #include "base/half.h"
 #include "codegen/kir/kir_internal.h"
 #include "unit/codegen/kir_test.h"
+#include "unit/codegen/legalise_oom.h"
 
 enum { LANES = 8, GROUPS = 256, COUNT = LANES * GROUPS };
 
@@ -589,27 +590,12 @@ static void test_stream(void** state) {
 
 static void test_out_of_memory(void** state) {
   (void)state;
-  pestle_kir_builder_t k, legal;
+  pestle_kir_builder_t k;
   pestle_target_caps_t caps = full_caps();
   caps.op_dtypes[PESTLE_KIR_TANH] = 0;
   drop(&caps, PESTLE_BF16, 2);
   build(&k, PESTLE_OP_TANH, PESTLE_BF16);
-  for (size_t at = 1;; ++at) {
-    pestle_test_allocator_t memory;
-    pestle_test_allocator_init(&memory, at);
-    pestle_status_t status =
-        pestle_kir_legalise_in(pestle_test_allocator(&memory), &k.view, &caps,
-                               PESTLE_NUMERICS_DEFAULT, &legal);
-    bool failed = pestle_test_allocator_failed(&memory);
-    if (failed) {
-      assert_code(status, OUT_OF_MEMORY);
-    } else {
-      assert_ok(status);
-      pestle_kir_deinit(&legal);
-    }
-    pestle_test_allocator_check(&memory);
-    if (!failed) break;
-  }
+  legalise_out_of_memory(&k, &caps);
   pestle_kir_deinit(&k);
 }
 

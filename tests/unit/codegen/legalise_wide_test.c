@@ -6,6 +6,7 @@
 
 #include "codegen/kir/kir_internal.h"
 #include "unit/codegen/kir_test.h"
+#include "unit/codegen/legalise_oom.h"
 
 static pestle_target_caps_t caps_of(const char* cpu) {
   pestle_allocator_t memory = pestle_allocator_system();
@@ -429,27 +430,12 @@ static void test_unsupported(void** state) {
 static void test_out_of_memory(void** state) {
   (void)state;
   char text[2 * sizeof memory_text];
-  pestle_kir_builder_t k, legal;
+  pestle_kir_builder_t k;
   pestle_target_caps_t caps = caps_of("words");
   with_type(memory_text, "i64", text);
   assert_ok(pestle_kir_parse(pestle_allocator_system(), text, strlen(text),
                              "memory", &k));
-  for (size_t at = 1;; ++at) {
-    pestle_test_allocator_t memory;
-    pestle_test_allocator_init(&memory, at);
-    pestle_status_t status =
-        pestle_kir_legalise_in(pestle_test_allocator(&memory), &k.view, &caps,
-                               PESTLE_NUMERICS_DEFAULT, &legal);
-    bool failed = pestle_test_allocator_failed(&memory);
-    if (failed) {
-      assert_code(status, OUT_OF_MEMORY);
-    } else {
-      assert_ok(status);
-      pestle_kir_deinit(&legal);
-    }
-    pestle_test_allocator_check(&memory);
-    if (!failed) break;
-  }
+  legalise_out_of_memory(&k, &caps);
   pestle_kir_deinit(&k);
 }
 

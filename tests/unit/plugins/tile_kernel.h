@@ -120,4 +120,24 @@ static void expect_fault(const fault_t* f, int32_t trap, bool wrong) {
   }
 }
 
+// The verifier's finding about |lines| with |edit|: |rule|; NULL: it has none.
+static void expect_rule(const char* const* lines, size_t count,
+                        const edit_t* edit, const char* rule) {
+  pestle_allocator_t memory = pestle_allocator_system();
+  pestle_strbuf_t text;
+  pestle_kir_builder_t k;
+  pestle_strbuf_init(memory, &text);
+  put_lines(&text, lines, count, edit);
+  assert_ok(pestle_kir_parse(memory, pestle_strbuf_cstr(&text), text.size,
+                             "tiles", &k));
+  pestle_status_t status = pestle_kir_verify(&k.view);
+  if (rule) {
+    assert_error(status, INTERNAL, rule);
+  } else {
+    assert_ok(status);
+  }
+  pestle_kir_deinit(&k);
+  pestle_strbuf_deinit(&text);
+}
+
 #endif  // PESTLE_TESTS_UNIT_PLUGINS_TILE_KERNEL_H_
