@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 // clang-format on
@@ -52,6 +53,18 @@
 #define assert_error(expr, code, text)                                     \
   pestle_test_assert_code_((expr), PESTLE_STATUS_##code, (text), __FILE__, \
                            __LINE__)
+
+// Whether the |item|-th piece of the work is this process's: PESTLE_TEST_PART=I/N has
+// it do every N-th, from the I-th of 1 to N; without it, all is.
+static inline bool pestle_test_in_part(uint64_t item) {
+  const char* text = getenv("PESTLE_TEST_PART");
+  unsigned part = 1, parts = 1;
+  if (text &&
+      (sscanf(text, "%u/%u", &part, &parts) != 2 || !part || part > parts)) {
+    fail_msg("PESTLE_TEST_PART=%s is not I/N", text);
+  }
+  return item % parts == part - 1;
+}
 
 // Seconds of CPU that this process has had: what tests compare
 // instead of time, since others may have the machine.

@@ -4,7 +4,7 @@
 //               [--timeout SECONDS] [--slow N] [--counts] [--sizes] [--least N]
 //               [--until-failure]
 //               [--print SEED] [--dump FOLDER] [--optional]
-//               [--for-peer FOLDER] [--without OP:DTYPE,OP..] [--derive]
+//               [--for-peer FOLDER] [--without OP:DTYPE,OP..] [--derive] [--make]
 // Runs random graphs on a device against ir/ref. Each of N workers is a process
 // that takes the next seed; one that dies or hangs is told with its seed, and
 // another goes on. Exit code 0: all agree; 1: some do not; 3: the generator is
@@ -16,6 +16,7 @@
 // writes each graph for another compiler (peer.c), --without leaves ops out ("*":
 // all of a dtype). --derive holds the graphs' derivatives and batched forms against
 // differences and loops (derive.c), on no device; graphs are in f64, c128, integers and flags.
+// --make makes the graphs, for their counts, and runs none.
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -36,7 +37,7 @@ typedef struct settings_t {
   uint64_t first, last, print;
   int jobs, timeout, slow;
   uint64_t least;
-  bool counts, sizes, until_failure, printing, optional, derive;
+  bool counts, sizes, until_failure, printing, optional, derive, make;
 } settings_t;
 
 // Shared by the workers.
@@ -152,7 +153,7 @@ static pestle_context_t* open_device(const settings_t* s,
                                       .use_environment = true,
                                       .no_cache = true};
   pestle_status_t status = pestle_context_create(&options, &context);
-  if (!status && !s->derive) {
+  if (!status && !s->derive && !s->make) {
     status = pestle_context_device(context, s->device, out_device);
   }
   if (!status) return context;
@@ -169,8 +170,8 @@ static bool run_seed(const settings_t* s, pestle_context_t* context,
                      pestle_device_t* device, uint64_t seed, counts_t* counts) {
   char text[2048] = "";
   graph_t* g = graph_make(context, seed, counts, s->peer != NULL);
-  if (s->peer) {
-    write_for_peer(g, s->peer);
+  if (s->peer || s->make) {
+    if (s->peer) write_for_peer(g, s->peer);
     graph_free(g);
     return true;
   }
@@ -461,6 +462,8 @@ static void parse(int argc, char** argv, settings_t* s) {
       s->sizes = true;
     } else if (!strcmp(a, "--optional")) {
       s->optional = true;
+    } else if (!strcmp(a, "--make")) {
+      s->make = true;
     } else if (!strcmp(a, "--derive")) {
       s->derive = true;
       s->device = "derivatives";
@@ -484,6 +487,20 @@ static void parse(int argc, char** argv, settings_t* s) {
   if (s->jobs > MAX_JOBS) s->jobs = MAX_JOBS;
 }
 
+// The I-th of N runs of the seeds, where PESTLE_TEST_PART=I/N says so.
+static void take_part(settings_t* s) {
+  const char* text = getenv("PESTLE_TEST_PART");
+  unsigned part, parts;
+  if (!text) return;
+  if (sscanf(text, "%u/%u", &part, &parts) != 2 || !part || part > parts) {
+    fprintf(stderr, "pestle-random: PESTLE_TEST_PART=%s is not I/N\n", text);
+    exit(2);
+  }
+  uint64_t first = s->first, count = s->last - s->first + 1;
+  s->first = first + count * (part - 1) / parts;
+  s->last = first + count * part / parts - 1;
+}
+
 // Those in which roundings hide what is wrong.
 static void leave_out_coarse_dtypes(void) {
   static const pestle_dtype_t kept[] = {PESTLE_I1, PESTLE_I32, PESTLE_I64,
@@ -500,6 +517,7 @@ int main(int argc, char** argv) {
   settings_t s = {
       .device = "llvm", .first = 1, .last = 100, .jobs = 2, .timeout = 400};
   parse(argc, argv, &s);
+  take_part(&s);
   if (!rows_are_complete()) return 3;
   if (s.derive) {
     leave_out_coarse_dtypes();

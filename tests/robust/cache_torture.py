@@ -235,6 +235,8 @@ class Torture:
             {0, 1, 23, 24, 63, 64, 65, size - 1}
             | {self.chance.randrange(size) for _ in range(wanted)})
         for length in lengths:
+            if length % self.counts["parts"] != self.counts["part"]:
+                continue
             self.damaged_run(files, name, files[name][:length])
             self.count("truncations")
 
@@ -380,8 +382,19 @@ class Torture:
         return ""
 
 
+def part_of(counts):
+    """The share of the counts that PESTLE_TEST_PART=I/N gives this process."""
+    part, _, parts = os.environ.get("PESTLE_TEST_PART", "1/1").partition("/")
+    part, parts = int(part), int(parts)
+    return {**counts, "part": part - 1, "parts": parts,
+            "kills": -(-counts["kills"] // parts),
+            "flips": -(-counts["flips"] // parts)}
+
+
 def main(counts):
-    seed = int(os.environ.get("PESTLE_SEED", time.time_ns() % 10**6))
+    counts = part_of(counts)
+    seed = int(os.environ.get("PESTLE_SEED",
+                              (time.time_ns() + counts["part"]) % 10**6))
     print(f"PESTLE_SEED={seed}")
     skipped = []
     with tempfile.TemporaryDirectory(prefix="pestle-torture-") as folder:
