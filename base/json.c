@@ -131,6 +131,11 @@ void pestle_json_f64(pestle_json_t* json, double value) {
   pestle_strbuf_append_f64(json->buffer, value);
 }
 
+void pestle_json_bool(pestle_json_t* json, bool value) {
+  separate(json);
+  pestle_strbuf_append_c(json->buffer, value ? "true" : "false");
+}
+
 void pestle_json_null(pestle_json_t* json) {
   separate(json);
   pestle_strbuf_append_c(json->buffer, "null");

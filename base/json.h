@@ -39,6 +39,7 @@ void pestle_json_i64(pestle_json_t* json, int64_t value);
 void pestle_json_u64(pestle_json_t* json, uint64_t value);
 // JSON has no inf and nan: they are written as null.
 void pestle_json_f64(pestle_json_t* json, double value);
+void pestle_json_bool(pestle_json_t* json, bool value);
 void pestle_json_null(pestle_json_t* json);
 
 #endif  // PESTLE_BASE_JSON_H_

@@ -63,8 +63,10 @@ class Info(unittest.TestCase):
         self.assertEqual(facts["producer"], "by-hand 1.5")
         self.assertEqual(facts["opsets"], {"ai.onnx": 18, "com.microsoft": 1})
         self.assertEqual(facts["inputs"], [
-            {"name": "x", "dtype": "f32", "dims": ["batch", None, 3]},
-            {"name": "scale", "dtype": "f32", "dims": [3], "has_default": 1}])
+            {"name": "x", "dtype": "f32", "dims": ["batch", None, 3],
+             "has_default": False, "decides_shapes": False},
+            {"name": "scale", "dtype": "f32", "dims": [3],
+             "has_default": True, "decides_shapes": False}])
         self.assertEqual(facts["outputs"], [
             {"name": "y", "dtype": "f32", "dims": ["batch", None, 3]}])
         self.assertEqual(facts["dims"], ["batch"])
@@ -122,7 +124,8 @@ class Info(unittest.TestCase):
         facts = self.facts(path)
         self.assertEqual(facts["format"], "text")
         self.assertEqual(facts["inputs"], [
-            {"name": "x", "dtype": "f32", "dims": [2, 3]}])
+            {"name": "x", "dtype": "f32", "dims": [2, 3],
+             "has_default": False, "decides_shapes": False}])
         self.assertEqual(facts["outputs"][0]["dims"], [2, 3])
         self.assertEqual(facts["ops"], {"multiply": 1})
         self.assertEqual((facts["weights"], facts["weight_bytes"]), (6, 24))

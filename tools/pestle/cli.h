@@ -122,9 +122,46 @@ int cli_run_command(const char* command);
 PESTLE_NODISCARD pestle_status_t cli_run_program(const char* const* arguments,
                                                  int* out_exit);
 
+// A program that answers lines with lines (child_posix.c).
+typedef struct cli_child_t {
+  int64_t pid;  // 0: none
+  FILE *in, *out;
+  char* line;  // the last one that was read, without its end
+  size_t capacity;
+} cli_child_t;
+
+// |arguments| as in cli_run_program().
+PESTLE_NODISCARD pestle_status_t cli_child_start(const char* const* arguments,
+                                                 cli_child_t* out_child);
+// False when there is no line any more.
+bool cli_child_read(cli_child_t* child);
+// Closes its input and waits for its end. A child that never started is allowed.
+void cli_child_stop(cli_child_t* child);
+// A new folder that is nobody else's.
+PESTLE_NODISCARD pestle_status_t cli_temporary_folder(cli_t* cli,
+                                                      const char** out_path);
+// Removes |path| with its files; it holds no folders.
+void cli_remove_folder(cli_t* cli, const char* path);
+
+// How long the processors that this process may use were busy, and how long with
+// this process (load_posix.c).
+typedef struct cli_load_t {
+  int64_t at_ns;
+  double busy_s, own_s;
+  bool is_known;
+} cli_load_t;
+
+void cli_load_read(cli_load_t* out_load);
+// How many of these processors other programs used between two looks; negative: not
+// known.
+double cli_load_of_others(const cli_load_t* before, const cli_load_t* after);
+// "2026-11-28 21:04:05Z" of pestle_wall_clock_ns().
+const char* cli_date(int64_t wall_ns, char* buffer, size_t capacity);
+
 // --- Verbs ---
 
 PESTLE_NODISCARD pestle_status_t cli_run(cli_t* cli, int* out_exit);
+PESTLE_NODISCARD pestle_status_t cli_bench(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_compile(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_opt(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_dump(cli_t* cli, int* out_exit);
@@ -217,6 +254,8 @@ typedef struct cli_inputs_t {
   size_t name_count;
 } cli_inputs_t;
 
+// None.
+void cli_inputs_init(cli_inputs_t* out_inputs);
 PESTLE_NODISCARD pestle_status_t cli_inputs_read(cli_t* cli,
                                                  cli_inputs_t* out_inputs);
 void cli_inputs_deinit(cli_inputs_t* inputs);
@@ -234,6 +273,60 @@ PESTLE_NODISCARD pestle_status_t cli_inputs_bind(cli_inputs_t* inputs,
                                                  size_t index,
                                                  const pestle_io_info_t* info,
                                                  cli_array_t** out_array);
+
+// --- What is ready to run (job.c) ---
+
+typedef struct cli_job_t {
+  cli_t* cli;
+  cli_inputs_t inputs;
+  cli_arrays_t outputs;  // on the host
+  pestle_plan_t* plan;
+  pestle_device_t* device;  // NULL: the one that the plan names
+  pestle_executable_t* executable;
+  pestle_tensor_t *input_views, *output_views;  // of the host
+  size_t input_count;
+  bool fills;     // an input that is not given gets random values
+  size_t filled;  // how many did
+  double create_ms;
+} cli_job_t;
+
+// An empty one: it may be deinitialised.
+void cli_job_init(cli_t* cli, cli_job_t* out_job);
+// Opens the model or plan |path| with the inputs of the command line, in an empty
+// job, which must be deinitialised whatever comes back.
+PESTLE_NODISCARD pestle_status_t cli_job_open(cli_job_t* job, const char* path,
+                                              bool fills);
+void cli_job_deinit(cli_job_t* job);
+// Before a run: the outputs' extents are their bounds. After the last one: their
+// elements are counted.
+void cli_job_reset(cli_job_t* job);
+void cli_job_count_elements(cli_job_t* job);
+// Whether runs are on a stream, with all values in the device's own memory: not
+// where a run says how large an output is.
+bool cli_job_is_far(const cli_job_t* job);
+
+// One of those that run a job at once: outputs of its own; on a far device also
+// inputs there and a stream.
+typedef struct cli_lane_t {
+  cli_job_t* job;
+  pestle_tensor_t *inputs, *outputs;
+  cli_array_t* arrays;  // of outputs on the host
+  size_t array_count;
+  pestle_stream_t* stream;    // or NULL
+  pestle_buffer_t** buffers;  // of inputs, then outputs
+  size_t buffer_count;
+} cli_lane_t;
+
+// Takes memory of the command's arena: one thread at a time. |out_lane| must be
+// deinitialised whatever comes back.
+PESTLE_NODISCARD pestle_status_t cli_lane_init(cli_job_t* job,
+                                               cli_lane_t* out_lane);
+void cli_lane_deinit(cli_lane_t* lane);
+// Runs once; with a stream only queues.
+PESTLE_NODISCARD pestle_status_t cli_lane_queue(cli_lane_t* lane);
+PESTLE_NODISCARD pestle_status_t cli_lane_wait(cli_lane_t* lane);
+// Brings the lane's outputs to the job's.
+PESTLE_NODISCARD pestle_status_t cli_lane_fetch(cli_lane_t* lane);
 
 // --- Outputs (outputs.c) ---
 

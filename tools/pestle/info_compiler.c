@@ -11,20 +11,18 @@
 // --- JSON ---
 
 static void write_values(const pestle_model_value_t* values, size_t count,
-                         const char* key, pestle_json_t* json) {
-  pestle_json_key(json, key);
+                         bool are_inputs, pestle_json_t* json) {
+  pestle_json_key(json, are_inputs ? "inputs" : "outputs");
   pestle_json_begin_array(json);
   for (size_t i = 0; i < count; ++i) {
     const pestle_model_value_t* v = &values[i];
     cli_info_json_value(json, v->name, v->dtype, v->rank, v->dims,
                         v->dim_names);
-    if (v->has_default) {
+    if (are_inputs) {
       pestle_json_key(json, "has_default");
-      pestle_json_i64(json, 1);
-    }
-    if (v->decides_shapes) {
+      pestle_json_bool(json, v->has_default);
       pestle_json_key(json, "decides_shapes");
-      pestle_json_i64(json, 1);
+      pestle_json_bool(json, v->decides_shapes);
     }
     pestle_json_end_object(json);
   }
@@ -45,8 +43,8 @@ static void write_model(const pestle_model_info_t* info, pestle_json_t* json) {
     pestle_json_i64(json, info->opsets[i].version);
   }
   pestle_json_end_object(json);
-  write_values(info->inputs, info->input_count, "inputs", json);
-  write_values(info->outputs, info->output_count, "outputs", json);
+  write_values(info->inputs, info->input_count, true, json);
+  write_values(info->outputs, info->output_count, false, json);
   pestle_json_key(json, "dims");
   pestle_json_begin_array(json);
   for (size_t i = 0; i < info->dim_count; ++i)

@@ -214,13 +214,17 @@ static pestle_status_t read_all(cli_t* cli, cli_inputs_t* inputs) {
   return NULL;
 }
 
-pestle_status_t cli_inputs_read(cli_t* cli, cli_inputs_t* out_inputs) {
+void cli_inputs_init(cli_inputs_t* out_inputs) {
   pestle_allocator_t a = pestle_allocator_system();
   pestle_vec_init(&out_inputs->arrays, a);
   pestle_vec_init(&out_inputs->lazy, a);
   pestle_vec_init(&out_inputs->output_files, a);
   out_inputs->names = NULL;
   out_inputs->name_count = 0;
+}
+
+pestle_status_t cli_inputs_read(cli_t* cli, cli_inputs_t* out_inputs) {
+  cli_inputs_init(out_inputs);
   return read_all(cli, out_inputs);
 }
 

@@ -19,7 +19,8 @@ enum {
   M = 256,
   H = 512,
   T = 1024,
-  I = 2048
+  I = 2048,
+  B = 4096
 };
 typedef enum kind_e { FLAG, MAYBE, TEXT, COUNT, BYTES, LIST } kind_t;
 
@@ -48,6 +49,9 @@ typedef struct verb_t {
 
 static const verb_t verbs[] = {
     {"run", R, "MODEL", cli_run, "compile a model (or load a plan) and run it"},
+    {"bench", B, "MODEL|PLAN", cli_bench,
+     "run for some seconds and print median, p90, p99 and runs a second; also "
+     "beside ONNX Runtime"},
     {"compile", K, "MODEL -o FILE.plan", cli_compile,
      "compile a model into a plan that 'pestle run' takes"},
     {"opt", O, "MODEL", cli_opt, "run passes over a model and print it"},
@@ -79,6 +83,8 @@ static const struct {
   const char* name;
   const char* help;
 } variables[] = {
+    {"PESTLE_PYTHON",
+     "the Python that 'bench --beside ort' runs (default python3)"},
     {"PESTLE_PERF_MAP",
      "1: a line a kernel in /tmp/perf-PID.map, by which perf names it"},
     {"PESTLE_GDB",

@@ -271,6 +271,10 @@ static void test_json(void** state) {
     pestle_json_cstr(&json, "a\"\\\n\x02\xc3\xa4\xff\xed\xa0\x80");
     pestle_json_key(&json, "no");
     pestle_json_null(&json);
+    pestle_json_key(&json, "is");
+    pestle_json_bool(&json, true);
+    pestle_json_key(&json, "is_not");
+    pestle_json_bool(&json, false);
     pestle_json_end_object(&json);
     assert_ok(pestle_strbuf_status(&buffer));
     const char* expected =
@@ -279,11 +283,11 @@ static void test_json(void** state) {
                  "  \"none\": {},\n"
                  "  \"text\": \"a\\\"\\\\\\n\\u0002\xc3\xa4\xef\xbf\xbd"
                  "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\",\n"
-                 "  \"no\": null\n}"
+                 "  \"no\": null,\n  \"is\": true,\n  \"is_not\": false\n}"
                : "{\"run_ms\": [1.5, null, -3, 4], \"none\": {}, "
                  "\"text\": \"a\\\"\\\\\\n\\u0002\xc3\xa4\xef\xbf\xbd"
                  "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\", "
-                 "\"no\": null}";
+                 "\"no\": null, \"is\": true, \"is_not\": false}";
     assert_string_equal(pestle_strbuf_cstr(&buffer), expected);
   }
   pestle_strbuf_deinit(&buffer);
