@@ -9,6 +9,7 @@
 #include "codegen/lower/lower.h"
 #include "compile/control.h"
 #include "compile/kernel_build.h"
+#include "compile/loop_trips.h"
 #include "ir/custom_op.h"
 #include "passes/util.h"
 
@@ -226,7 +227,9 @@ static pestle_status_t add_block(pestle_kernels_t* ks,
     PESTLE_TRY(pestle_control_check(ks->options->control, "lower", 0, 0));
     PESTLE_TRY(add_node(ks, memory, n));
     if (!pestle_pass_has_bodies(n)) continue;
-    for (uint32_t r = 0; r < n->region_count; ++r)
+    // Where trips are counted, nobody computes the condition.
+    uint32_t first = pestle_loop_trips(n) ? 1 : 0;
+    for (uint32_t r = first; r < n->region_count; ++r)
       PESTLE_TRY(add_block(ks, memory, pestle_node_body(n, r)));
   }
   return NULL;

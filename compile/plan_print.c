@@ -47,7 +47,7 @@ void pestle_plan_build_print(const pestle_plan_build_t* plan,
                              pestle_strbuf_t* out) {
   static const char* const kinds[] = {"launch",       "copy",       "jump",
                                       "jump_if_zero", "jump_table", "end",
-                                      "call",         "collective"};
+                                      "call",         "collective", "repeat"};
   pestle_strbuf_appendf(
       out,
       "plan: %zu steps, %zu kernels, arena %lld bytes (lower bound %lld), "
@@ -71,7 +71,9 @@ void pestle_plan_build_print(const pestle_plan_build_t* plan,
     } else if (s->kind >= PESTLE_PLAN_JUMP && s->kind < PESTLE_PLAN_END) {
       pestle_strbuf_appendf(out, "-> %u ", s->target);
     }
-    uint32_t n = s->kind == PESTLE_PLAN_JUMP_TABLE ? 1 : s->count;
+    bool repeats = s->kind == PESTLE_PLAN_REPEAT;
+    if (repeats) pestle_strbuf_appendf(out, "-> %u x %u ", s->target, s->count);
+    uint32_t n = s->kind == PESTLE_PLAN_JUMP_TABLE ? 1 : repeats ? 0 : s->count;
     for (uint32_t b = 0; b < n; ++b) {
       if (b) pestle_strbuf_append_c(out, ", ");
       print_binding(&plan->bindings.data[s->first + b], out);

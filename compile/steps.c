@@ -12,6 +12,7 @@
 #include "compile/copies.h"
 #include "compile/custom.h"
 #include "compile/library.h"
+#include "compile/loop_trips.h"
 #include "compile/source.h"
 #include "ir/custom_op.h"
 
@@ -21,7 +22,8 @@ typedef struct steps_t {
   pestle_locations_t* locations;
   pestle_plan_build_t* plan;
   const pestle_node_t* node;  // the op at hand
-  uint32_t next;  // kernel without a step: kernels stand as nodes do
+  uint32_t next;     // kernel without a step: kernels stand as nodes do
+  uint32_t repeats;  // loops of known trips so far
   // Places that have changed for each other: pairs of a loop's state and its next
   // value, while the loop's body is written for the second time.
   const pestle_plan_binding_t* turns;
@@ -499,16 +501,21 @@ static pestle_status_t next_steps(steps_t* s, const loop_t* l) {
   return copy_values(s, from, to, count, "while next");
 }
 
+// body; next -> state
+static pestle_status_t body_steps(steps_t* s, const loop_t* l) {
+  PESTLE_TRY(copy_values(s, l->cond->arguments, l->body->arguments,
+                         l->node->result_count, "while"));
+  PESTLE_TRY(block_steps(s, l->body));
+  return next_steps(s, l);
+}
+
 // cond; exit if zero; body; next -> state
 static pestle_status_t trip_steps(steps_t* s, const loop_t* l,
                                   uint32_t* out_exit) {
   PESTLE_TRY(block_steps(s, l->cond));
   *out_exit = jump(s, PESTLE_PLAN_JUMP_IF_ZERO,
                    pestle_node_operand(l->cond->last, 0), 0);
-  PESTLE_TRY(copy_values(s, l->cond->arguments, l->body->arguments,
-                         l->node->result_count, "while"));
-  PESTLE_TRY(block_steps(s, l->body));
-  return next_steps(s, l);
+  return body_steps(s, l);
 }
 
 // The trip once more, of the same kernels, with places that have changed. Behind
@@ -517,6 +524,50 @@ static pestle_status_t second_trip(steps_t* s, const loop_t* l, uint32_t first,
                                    uint32_t* out_exit) {
   s->next = first;
   return trip_steps(s, l, out_exit);
+}
+
+typedef struct turns_t {
+  const pestle_plan_binding_t* places;  // pairs, as steps_t has them
+  size_t count;
+} turns_t;
+
+// Brings the state from where an odd trip has left it.
+static void end_turns(steps_t* s, turns_t turns) {
+  for (size_t i = 0; i < turns.count; i += 2)
+    copy_step(s, turns.places[i + 1], turns.places[i], "while result");
+}
+
+static void repeat(steps_t* s, uint32_t first, uint32_t trips) {
+  pestle_plan_step_t step = {.kind = PESTLE_PLAN_REPEAT,
+                             .kernel = s->repeats,
+                             .target = first,
+                             .count = trips};
+  if (trips < 2 || first == next_step(s)) return;
+  ++s->repeats;
+  (void)add_step(s, step);
+}
+
+// L: body; [body with places that take turns;] to L so often; [one body more]
+static pestle_status_t counted_steps(steps_t* s, const loop_t* l, turns_t turns,
+                                     uint32_t trips) {
+  uint32_t head = next_step(s), first = s->next;
+  uint32_t each = turns.count ? 2 : 1;
+  if (trips >= each) {
+    PESTLE_TRY(body_steps(s, l));
+    if (turns.count) {
+      s->turns = turns.places;
+      s->turn_count = turns.count;
+      s->next = first;
+      PESTLE_TRY(body_steps(s, l));
+      s->turn_count = 0;
+    }
+    repeat(s, head, trips / each);
+  }
+  if (trips % each == 0) return NULL;
+  s->next = first;
+  PESTLE_TRY(body_steps(s, l));
+  end_turns(s, turns);
+  return NULL;
 }
 
 // init -> state; L: trip; [trip with places that take turns;] to L; results
@@ -531,6 +582,12 @@ static pestle_status_t while_steps(steps_t* s, pestle_node_t* node) {
   PESTLE_TRY(results_of(s, node, &results));
   PESTLE_TRY(find_turns(s, &l, &turns, &turn_count));
   PESTLE_TRY(copy_values(s, init, l.cond->arguments, n, "while init"));
+  turns_t pairs = {turns, turn_count};
+  uint32_t trips = pestle_loop_trips(node);
+  if (trips) {
+    PESTLE_TRY(counted_steps(s, &l, pairs, trips));
+    return copy_values(s, l.cond->arguments, results, n, "while result");
+  }
   uint32_t head = next_step(s), first = s->next;
   PESTLE_TRY(trip_steps(s, &l, &exit));
   if (turn_count) {
@@ -541,8 +598,7 @@ static pestle_status_t while_steps(steps_t* s, pestle_node_t* node) {
   }
   (void)jump(s, PESTLE_PLAN_JUMP, NULL, head);
   if (turn_count) land(s, second);
-  for (size_t i = 0; i < turn_count; i += 2)
-    copy_step(s, turns[i + 1], turns[i], "while result");
+  end_turns(s, pairs);
   land(s, exit);
   return copy_values(s, l.cond->arguments, results, n, "while result");
 }

@@ -118,6 +118,13 @@ PESTLE_NODISCARD pestle_status_t pestle_scan_expand(pestle_node_t* node);
 PESTLE_NODISCARD pestle_status_t
 pestle_scan_recognise(pestle_node_t* loop, pestle_node_t** out_scan);
 
+// How often a counter of |dtype| that begins as |start| and grows by |step| passes the
+// test "counter |op| limit"; -1: not at all, or that is not known.
+int64_t pestle_scan_count(pestle_op_t op, int64_t start, int64_t step,
+                          int64_t limit, pestle_dtype_t dtype);
+// The comparison |op| with its operands changed for each other.
+pestle_op_t pestle_scan_mirrored(pestle_op_t op);
+
 // --- Written out in scalars ---
 
 // The most numbers that a tensor of such a body has, and all that it keeps from turn to

@@ -80,7 +80,22 @@ static int64_t count_turns(pestle_op_t op, int64_t start, int64_t step,
   return start < limit ? (limit - start + step - 1) / step : 0;
 }
 
-static pestle_op_t mirrored(pestle_op_t op) {
+int64_t pestle_scan_count(pestle_op_t op, int64_t start, int64_t step,
+                          int64_t limit, pestle_dtype_t dtype) {
+  bool near = start > -MOST && start < MOST && limit > -MOST && limit < MOST &&
+              step > -MOST && step < MOST;
+  if (!near || !step) return -1;
+  int64_t turns = count_turns(op, start, step, limit), last;
+  if (turns < 1 || turns >= MOST / 2) return -1;
+  // One that wraps around may go on for longer.
+  if (__builtin_mul_overflow(step, turns, &last)) return -1;
+  last += start;
+  bool fits = last > -MOST && last < MOST && fits_dtype(last, dtype) &&
+              fits_dtype(start, dtype);
+  return fits ? turns : -1;
+}
+
+pestle_op_t pestle_scan_mirrored(pestle_op_t op) {
   switch ((int)op) {
     case PESTLE_OP_LT:
       return PESTLE_OP_GT;
@@ -107,7 +122,7 @@ bool pestle_scan_find_counter(pestle_recognise_t* r) {
     pestle_value_t* swap = a;
     a = b;
     b = swap;
-    op = mirrored(op);
+    op = pestle_scan_mirrored(op);
     if (!integer_of(b, &limit)) return false;
   }
   if (a->node || a->block != r->cond) return false;
@@ -117,15 +132,9 @@ bool pestle_scan_find_counter(pestle_recognise_t* r) {
       !step_of(r, next, r->counter, &r->step)) {
     return false;
   }
-  r->turns = count_turns(op, r->start, r->step, limit);
-  if (r->turns < 1 || r->turns >= MOST / 2) return false;
-  // One that wraps around may go on for longer.
-  int64_t last;
-  if (__builtin_mul_overflow(r->step, r->turns, &last)) return false;
-  last += r->start;
   r->carried[r->counter].role = PESTLE_SCAN_COUNTER;
-  return last > -MOST && last < MOST && fits_dtype(last, a->type->dtype) &&
-         fits_dtype(r->start, a->type->dtype);
+  r->turns = pestle_scan_count(op, r->start, r->step, limit, a->type->dtype);
+  return r->turns > 0;
 }
 
 // --- Places along the arrays ---

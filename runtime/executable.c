@@ -89,6 +89,7 @@ static size_t bindings_of(const pestle_plan_step_t* step) {
     case PESTLE_PLAN_JUMP_TABLE:
       return 1;
     case PESTLE_PLAN_JUMP:
+    case PESTLE_PLAN_REPEAT:
     case PESTLE_PLAN_END:
       break;
   }
@@ -103,7 +104,9 @@ static void scan_steps(pestle_executable_t* e, size_t step_count) {
     bool jumps = step->kind == PESTLE_PLAN_JUMP ||
                  step->kind == PESTLE_PLAN_JUMP_IF_ZERO ||
                  step->kind == PESTLE_PLAN_JUMP_TABLE;
-    e->loops |= jumps && step->target <= i;
+    bool repeats = step->kind == PESTLE_PLAN_REPEAT;
+    e->loops |= repeats || (jumps && step->target <= i);
+    e->repeat_count += repeats;
     for (size_t b = 0; b < bindings_of(step); ++b) {
       size_t at = io_of(e, &e->bindings[step->first + b]);
       if (at == SIZE_MAX) continue;
@@ -158,11 +161,35 @@ static bool needs_host(const pestle_executable_t* e, size_t step_count) {
       case PESTLE_PLAN_COLLECTIVE:
         return true;
       case PESTLE_PLAN_JUMP:
+      case PESTLE_PLAN_REPEAT:
       case PESTLE_PLAN_END:
         break;
     }
   }
   return false;
+}
+
+// What a recording may hold: beyond it a graph's memory and the time that it takes to
+// make are more than is saved, and steps are queued one by one.
+#define MOST_RECORDED 16384.0
+
+// How many steps |first| .. |end| - 1 are queued by a run, where loops are those of known
+// trips alone.
+static double count_queued(const pestle_executable_t* e, size_t step_count) {
+  double queued = 0;
+  for (size_t i = 0; i < step_count; ++i) {
+    const pestle_plan_step_t* step = &e->steps[i];
+    if (step->kind != PESTLE_PLAN_LAUNCH && step->kind != PESTLE_PLAN_COPY)
+      continue;
+    double times = 1;
+    for (size_t j = i; e->repeat_count && j < step_count; ++j) {
+      const pestle_plan_step_t* loop = &e->steps[j];
+      if (loop->kind == PESTLE_PLAN_REPEAT && loop->target <= i)
+        times *= loop->count;
+    }
+    queued += times;
+  }
+  return queued;
 }
 
 static bool has_slow_copies(const pestle_device_t* device) {
@@ -174,8 +201,7 @@ static bool has_slow_copies(const pestle_device_t* device) {
 // Whether all steps can be one recording: nothing that the host must look at or
 // do, and more than one thing to queue.
 static void look_at_steps(pestle_executable_t* e, size_t step_count) {
-  size_t queued = 0;
-  bool records = e->remote && !e->loops;
+  bool records = e->remote;
   for (size_t i = 0; e->remote && i < step_count; ++i) {
     const pestle_plan_step_t* step = &e->steps[i];
     bool launch = step->kind == PESTLE_PLAN_LAUNCH;
@@ -184,12 +210,15 @@ static void look_at_steps(pestle_executable_t* e, size_t step_count) {
     if (staged || (call && e->calls[step->kernel].staged)) {
       measure_stage(e, step);
     }
-    queued += launch || step->kind == PESTLE_PLAN_COPY;
-    records = records && !staged && !call &&
+    bool back = step->kind == PESTLE_PLAN_JUMP && step->target <= i;
+    records = records && !staged && !call && !back &&
               step->kind != PESTLE_PLAN_JUMP_IF_ZERO &&
               step->kind != PESTLE_PLAN_JUMP_TABLE;
   }
-  e->records = records && queued > 1 && pestle_device_has_graphs(e->home);
+  if (records && pestle_device_has_graphs(e->home)) {
+    double queued = count_queued(e, step_count);
+    e->records = queued > 1 && queued <= MOST_RECORDED;
+  }
   e->slow_copies = e->remote && has_slow_copies(e->home);
   e->needs_host = e->remote && needs_host(e, step_count);
 }

@@ -94,6 +94,7 @@ typedef struct pestle_frame_t {
   pestle_block_t* scratch;
   pestle_block_t* staging;  // copies of views that are not used in place
   void** bindings;          // addresses; a launch passes a part of them
+  uint32_t* trips;          // done of each loop whose trips are known
   char** io;                // base addresses of inputs, then outputs
   pestle_view_range_t* ranges;
   pestle_io_range_t* sorted;  // scratch of a run that looks for overlaps
@@ -145,6 +146,7 @@ struct pestle_executable_s {
   const pestle_plan_step_t* steps;              // in the plan
   const pestle_plan_binding_t* bindings;
   size_t binding_count;
+  size_t repeat_count;  // steps of that kind
   pestle_exec_patch_t* patches;
   size_t patch_count;
   pestle_trace_texts_t* trace_texts;  // of the steps; NULL: no trace
@@ -248,6 +250,11 @@ pestle_run_look_at_control(const pestle_control_t* control, uint32_t step);
 // Where a jump goes whose scalar is at |data|.
 uint32_t pestle_step_jump(const pestle_executable_t* executable, uint32_t step,
                           const void* data);
+// Where a step of a loop whose trips are known goes. All are 0 before the first step.
+uint32_t pestle_step_repeat(const pestle_executable_t* executable,
+                            pestle_frame_t* frame, uint32_t step);
+void pestle_step_repeats_begin(const pestle_executable_t* executable,
+                               pestle_frame_t* frame);
 
 // --- execute_device.c ---
 

@@ -160,6 +160,22 @@ uint32_t pestle_step_jump(const pestle_executable_t* e, uint32_t index,
   return is_zero(&e->bindings[step->first], data) ? step->target : index + 1;
 }
 
+uint32_t pestle_step_repeat(const pestle_executable_t* e, pestle_frame_t* frame,
+                            uint32_t index) {
+  const pestle_plan_step_t* step = &e->steps[index];
+  uint32_t* done = &frame->trips[step->kernel];
+  if (++*done < step->count) return step->target;
+  *done = 0;  // it may be met again, inside of another loop
+  return index + 1;
+}
+
+void pestle_step_repeats_begin(const pestle_executable_t* e,
+                               pestle_frame_t* frame) {
+  // A run that failed has left some.
+  if (e->repeat_count)
+    memset(frame->trips, 0, e->repeat_count * sizeof(*frame->trips));
+}
+
 // --- Steps ---
 
 static void copy(pestle_executable_t* e, pestle_frame_t* frame,
@@ -205,6 +221,9 @@ static pestle_status_t run_step(pestle_executable_t* e, pestle_frame_t* frame,
     case PESTLE_PLAN_JUMP_TABLE:
       *out_next = pestle_step_jump(e, index, frame->bindings[step->first]);
       return NULL;
+    case PESTLE_PLAN_REPEAT:
+      *out_next = pestle_step_repeat(e, frame, index);
+      return NULL;
     case PESTLE_PLAN_END:
       *out_next = UINT32_MAX;
       return NULL;
@@ -231,6 +250,7 @@ static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
   int32_t cap = e->context->core.threads;
   if (options->threads > 0 && options->threads < cap) cap = options->threads;
   int64_t total = (int64_t)pestle_plan_header(e->plan)->steps.count;
+  pestle_step_repeats_begin(e, frame);
   for (uint32_t step = 0; step != UINT32_MAX;) {
     uint32_t next;
     if (controlled) PESTLE_TRY(pestle_run_look_at_control(control, step));

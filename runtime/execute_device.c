@@ -74,6 +74,9 @@ static pestle_status_t queue_step(pestle_executable_t* e, pestle_frame_t* frame,
     case PESTLE_PLAN_JUMP_IF_ZERO:
     case PESTLE_PLAN_JUMP_TABLE:
       return jump(e, frame, queue, index, out_next);
+    case PESTLE_PLAN_REPEAT:
+      *out_next = pestle_step_repeat(e, frame, index);
+      return NULL;
     case PESTLE_PLAN_END:
       *out_next = UINT32_MAX;
       return NULL;
@@ -131,6 +134,7 @@ static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
   // Of another run, or what brings the inputs.
   if (timed) PESTLE_TRY(pestle_queue_wait(queue));
   uint32_t ahead = 0;
+  pestle_step_repeats_begin(e, frame);
   for (uint32_t step = 0; step != UINT32_MAX;) {
     uint32_t next;
     if (controlled && ++ahead > STEPS_AHEAD) {

@@ -79,6 +79,7 @@ static size_t lay_out(const pestle_executable_t* e, char* base,
   size_t size = 0;
   (void)carve(base, &size, sizeof(*frame));
   frame->bindings = carve(base, &size, e->binding_count * sizeof(void*));
+  frame->trips = carve(base, &size, e->repeat_count * sizeof(uint32_t));
   frame->io = carve(base, &size, e->io_count * sizeof(char*));
   frame->ranges = carve(base, &size, e->io_count * sizeof(pestle_view_range_t));
   frame->sorted = carve(base, &size, e->io_count * sizeof(pestle_io_range_t));

@@ -525,7 +525,8 @@ static const char* step_fault(const checker_t* c, uint64_t index) {
       step->kind == PESTLE_PLAN_JUMP_TABLE) {
     used = 1;
   }
-  if (step->kind == PESTLE_PLAN_JUMP || step->kind == PESTLE_PLAN_END) {
+  if (step->kind == PESTLE_PLAN_JUMP || step->kind == PESTLE_PLAN_REPEAT ||
+      step->kind == PESTLE_PLAN_END) {
     used = 0;
   }
   if (used && (step->first > h->bindings.count ||
@@ -560,6 +561,9 @@ static const char* step_fault(const checker_t* c, uint64_t index) {
         return "jumps out of the plan";
       }
       return NULL;
+    case PESTLE_PLAN_REPEAT:
+      return step->target < index && step->count ? NULL
+                                                 : "repeats no earlier step";
     case PESTLE_PLAN_CALL:
       return call_fault(c, step);
     case PESTLE_PLAN_COLLECTIVE:
@@ -572,12 +576,15 @@ static const char* step_fault(const checker_t* c, uint64_t index) {
 }
 
 static pestle_status_t check_steps(const checker_t* c) {
-  uint64_t count = c->header->steps.count;
+  uint64_t count = c->header->steps.count, repeats = 0;
   for (uint64_t i = 0; i < count; ++i) {
     const pestle_plan_step_t* step = &c->steps[i];
     const char* fault = step_fault(c, i);
     if (!has_locations(c, step->first_location, step->location_count)) {
       fault = "has locations that there are not";
+    }
+    if (step->kind == PESTLE_PLAN_REPEAT && step->kernel != repeats++) {
+      fault = "is not the loop that it says";
     }
     if (fault) {
       return MALFORMED("step %" PRIu64 " of the plan %s", i, fault);

@@ -265,13 +265,17 @@ typedef enum pestle_plan_step_kind_e {
   // collective number |kernel|, bindings [first, first + count) of what is sent and
   // then, as many, of what is received; PARTITION_ID and REPLICA_ID send nothing
   PESTLE_PLAN_COLLECTIVE = 7,
+  // a loop whose trips are known: go back to |target|, an earlier step, until the
+  // steps from there to here have run |count| times; |kernel| is how many such
+  // steps stand before this one
+  PESTLE_PLAN_REPEAT = 8,
 } pestle_plan_step_kind_t;
 
 typedef struct pestle_plan_step_t {
   uint32_t kind;    // pestle_plan_step_kind_t
   uint32_t device;  // index into devices
   uint32_t kernel;
-  uint32_t first, count;  // bindings
+  uint32_t first, count;  // bindings; of REPEAT |count| trips and none
   uint32_t target;
   pestle_plan_str_t label;  // graph ops, for profiles and errors
   // Locations of the ops that it is for: of location_ids, ascending.

@@ -104,7 +104,8 @@ static cost_t count_cost(const pestle_plan_t* plan) {
     c.calls += steps[i].kind == PESTLE_PLAN_CALL;
     c.has_jumps = c.has_jumps || steps[i].kind == PESTLE_PLAN_JUMP ||
                   steps[i].kind == PESTLE_PLAN_JUMP_IF_ZERO ||
-                  steps[i].kind == PESTLE_PLAN_JUMP_TABLE;
+                  steps[i].kind == PESTLE_PLAN_JUMP_TABLE ||
+                  steps[i].kind == PESTLE_PLAN_REPEAT;
     if (!is_launch) continue;
     c.flops += kernels[steps[i].kernel].flops;
     c.bytes += kernels[steps[i].kernel].bytes;

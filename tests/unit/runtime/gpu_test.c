@@ -387,6 +387,54 @@ static void test_jumps(void** state) {
   gpu_context_end(context);
 }
 
+// y = x + 1 + .. + 1 by |trips| launches.
+static void write_repeat(plan_writer_t* w, uint32_t trips) {
+  plan_begin(w, "repeat");
+  gpu_plan_device(w, "mock");
+  plan_input(w, "x", PESTLE_F32, 2, gpu_dims);
+  plan_output(w, "y", PESTLE_F32, 2, gpu_dims);
+  uint32_t add1 = gpu_kernel(w, "add1", TEST_ADD1, 2, GPU_COUNT);
+  uint32_t copy_x = plan_bind(w, PESTLE_PLAN_INPUT, 0, 0, GPU_BYTES);
+  plan_bind_written(w, PESTLE_PLAN_OUTPUT, 0, 0, GPU_BYTES);
+  uint32_t step = plan_bind(w, PESTLE_PLAN_OUTPUT, 0, 0, GPU_BYTES);
+  plan_bind_written(w, PESTLE_PLAN_OUTPUT, 0, 0, GPU_BYTES);
+  plan_step(w, PESTLE_PLAN_COPY, 0, copy_x, 2, 0);
+  plan_launch(w, add1, step);
+  plan_step(w, PESTLE_PLAN_REPEAT, 0, 0, trips, 1);
+  plan_step(w, PESTLE_PLAN_END, 0, 0, 0, 0);
+}
+
+// A loop of known trips is waited for once, in the end, and is one recording where that
+// is not too long.
+static void test_repeats(void** state) {
+  (void)state;
+  static const uint32_t trips[] = {2, 100, 20000};
+  for (size_t t = 0; t < 3; ++t) {
+    mock_reset();
+    pestle_context_t* context = gpu_context(NULL);
+    static plan_writer_t w;
+    write_repeat(&w, trips[t]);
+    pestle_executable_t* e = fixture_executable(context, &w);
+    bool records = trips[t] < 10000;
+    for (unsigned run = 0; run < 4; ++run) {
+      float x[GPU_COUNT] = {0}, y[GPU_COUNT];
+      pestle_tensor_t in = gpu_host_view(x), out = gpu_host_view(y);
+      mock_count_anew();
+      assert_ok(GPU_RUN(e, NULL, in, out, NULL));
+      assert_true(y[0] == (float)trips[t] && y[23] == (float)trips[t]);
+      assert_int_equal(gpu_calls(MOCK_STREAM_SYNCHRONIZE), 1);
+      assert_int_equal(gpu_calls(MOCK_QUEUE_TO_HOST), 1);  // of y
+      // The first run queues, the second records, the others do neither.
+      bool queues = !records || run < 2;
+      assert_int_equal(gpu_calls(MOCK_LAUNCH), queues ? trips[t] : 0);
+      assert_int_equal(gpu_calls(MOCK_GRAPH_BEGIN), records && run == 1);
+      assert_int_equal(gpu_calls(MOCK_GRAPH_LAUNCH), records && run > 0);
+    }
+    pestle_executable_release(e);
+    gpu_context_end(context);
+  }
+}
+
 // y is [4, 6] by its bounds and comes out as [2, 1].
 static void write_bounded(plan_writer_t* w) {
   gpu_write_chain(w, "mock");
@@ -734,7 +782,7 @@ int main(void) {
       TEST(test_bounded),      TEST(test_staged),
       TEST(test_traps),        TEST(test_other_device),
       TEST(test_mixed),        TEST(test_constants),
-      TEST(test_profile),
+      TEST(test_profile),      TEST(test_repeats),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

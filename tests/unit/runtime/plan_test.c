@@ -69,6 +69,44 @@ static void test_sound(void** state) {
   pestle_context_release(context);
 }
 
+// In the place of the end.
+static void write_repeats(plan_writer_t* w) {
+  write_rich(w);
+  --w->header.steps.count;
+  plan_step(w, PESTLE_PLAN_REPEAT, 0, 0, 3, 1);  // 8
+  plan_step(w, PESTLE_PLAN_REPEAT, 1, 0, 2, 0);  // 9
+  plan_step(w, PESTLE_PLAN_END, 0, 0, 0, 0);     // 10
+}
+
+// A loop that repeats nothing, never, or is another than it says.
+static void test_repeats(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  static plan_writer_t w;
+  static const struct {
+    uint32_t kernel, count, target;
+    const char* says;
+  } wrong[] = {{0, 3, 8, "repeats no earlier step"},
+               {0, 3, 99, "repeats no earlier step"},
+               {0, 0, 1, "repeats no earlier step"},
+               {1, 3, 1, "is not the loop that it says"}};
+  size_t size;
+  write_repeats(&w);
+  char* data = plan_finish(&w, &size);
+  assert_ok(try_plan(context, data, size));
+  free(data);
+  for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
+    write_repeats(&w);
+    w.steps[8].kernel = wrong[i].kernel;
+    w.steps[8].count = wrong[i].count;
+    w.steps[8].target = wrong[i].target;
+    data = plan_finish(&w, &size);
+    assert_error(try_plan(context, data, size), MALFORMED, wrong[i].says);
+    free(data);
+  }
+  pestle_context_release(context);
+}
+
 static void test_cut_and_flipped(void** state) {
   (void)state;
   pestle_context_t* context = fixture_context(NULL);
@@ -381,6 +419,7 @@ static void test_save_and_load(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sound),
+      cmocka_unit_test(test_repeats),
       cmocka_unit_test(test_cut_and_flipped),
       cmocka_unit_test(test_lies),
       cmocka_unit_test(test_sentences),

@@ -347,6 +347,62 @@ static void test_jumps(void** state) {
   pestle_context_release(context);
 }
 
+static void stop_at(void* user, const char* stage, int64_t done,
+                    int64_t total) {
+  int* left = user;
+  (void)stage, (void)done, (void)total;
+  if (left[1] > 0 && !--left[1])
+    __atomic_store_n(&left[0], 1, __ATOMIC_RELAXED);
+}
+
+// y = x + 1 + .. + 1, by two loops of known trips in a third.
+static void test_repeats(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  static plan_writer_t w;
+  int64_t dims[] = {16};
+  plan_begin(&w, "repeats");
+  plan_device(&w, "test", "");
+  plan_input(&w, "x", PESTLE_F32, 1, dims);
+  plan_output(&w, "y", PESTLE_F32, 1, dims);
+  uint32_t add1 = fixture_kernel(&w, "add1", TEST_ADD1, 2, 16, 0);
+  uint32_t copy = plan_bind(&w, PESTLE_PLAN_INPUT, 0, 0, 64);
+  plan_bind(&w, PESTLE_PLAN_OUTPUT, 0, 0, 64);
+  uint32_t step = plan_bind(&w, PESTLE_PLAN_OUTPUT, 0, 0, 64);
+  plan_bind(&w, PESTLE_PLAN_OUTPUT, 0, 0, 64);
+  plan_step(&w, PESTLE_PLAN_COPY, 0, copy, 2, 0);
+  plan_launch(&w, add1, step);                     // 1
+  plan_step(&w, PESTLE_PLAN_REPEAT, 0, 0, 5, 1);   // 2
+  plan_launch(&w, add1, step);                     // 3
+  plan_step(&w, PESTLE_PLAN_REPEAT, 1, 0, 2, 3);   // 4
+  plan_step(&w, PESTLE_PLAN_REPEAT, 2, 0, 10, 1);  // 5: 10 (5 + 2)
+  plan_step(&w, PESTLE_PLAN_END, 0, 0, 0, 0);
+  pestle_executable_t* e = fixture_executable(context, &w);
+  int32_t cancel = 0;
+  pestle_control_t control = {.struct_size = sizeof(control),
+                              .cancel = &cancel};
+  pestle_run_options_t options = fixture_run_options();
+  options.control = &control;
+  for (int run = 0; run < 3; ++run) {
+    float x[16] = {0}, y[16];
+    pestle_tensor_t in = test_view(x, PESTLE_F32, 1, dims, NULL);
+    pestle_tensor_t out = test_view(y, PESTLE_F32, 1, dims, NULL);
+    assert_ok(pestle_executable_run(e, NULL, &in, 1, &out, 1, &options));
+    assert_true(y[0] == 70 && y[15] == 70);
+    // One that is stopped within leaves nothing behind.
+    int stop[2] = {0, 9};
+    control.cancel = &stop[0];
+    control.progress = stop_at;
+    control.progress_user = stop;
+    assert_code(pestle_executable_run(e, NULL, &in, 1, &out, 1, &options),
+                CANCELLED);
+    control.cancel = &cancel;
+    control.progress = NULL;
+  }
+  pestle_executable_release(e);
+  pestle_context_release(context);
+}
+
 static void write_bounded(plan_writer_t* w) {
   int64_t dims[] = {4, 3};
   plan_begin(w, "bounded");
@@ -586,6 +642,7 @@ int main(void) {
       cmocka_unit_test(test_overlaps),
       cmocka_unit_test(test_donated_and_live),
       cmocka_unit_test(test_jumps),
+      cmocka_unit_test(test_repeats),
       cmocka_unit_test(test_bounded),
       cmocka_unit_test(test_trap_is_named),
       cmocka_unit_test(test_mxcsr),
