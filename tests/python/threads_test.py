@@ -148,7 +148,7 @@ print(x.tolist())
 def interrupted(how):
     """What a program of its own says. On a busy machine the thread that presses the key may
     come after the compilation: then once more."""
-    for _ in range(5):
+    for _ in range(20):
         lines = interrupted_once(how)
         if lines[0].endswith("lazy"):
             break

@@ -198,6 +198,7 @@ static uint64_t operand(pestle_dtype_t dtype, uint32_t i, int which,
                                  -745.1,
                                  1e-8,
                                  0.25,
+                                 0x1.3c903b435ec4p+0,  // glibc's erfc: 4 ulp
                                  3.14159265358979,
                                  1.5707963267948966,
                                  1e5,
