@@ -366,18 +366,36 @@ static pestle_status_t check_ref(verify_t* v) {
   return check_bounds(v);
 }
 
+static uint32_t map_words(uint32_t rank) {
+  return 5 + 4 * rank;
+}
+
 // To or from.
 static pestle_status_t check_tile_copy(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   PESTLE_TRY(expect(v, 0, PESTLE_ADDR, 1));
   PESTLE_TRY(expect(v, 2, PESTLE_ADDR, 1));
-  if (inst->op == PESTLE_KIR_TILE_LOAD) {
+  if (inst->op != PESTLE_KIR_TILE_STORE) {
     PESTLE_TRY(expect(v, 3, PESTLE_ADDR, 1));
   }
-  if (pestle_kir_buffer(v->k, inst->arg[1])->scope == PESTLE_KIR_TENSOR_MAP) {
-    return NULL;
+  const pestle_kir_buffer_t* map = pestle_kir_buffer(v->k, inst->arg[1]);
+  if (map->scope != PESTLE_KIR_TENSOR_MAP) {
+    return broken(v, "the buffer is no tensor map");
   }
-  return broken(v, "the buffer is no tensor map");
+  pestle_kir_table_t table = v->k->table[map->layout - 1];
+  uint32_t rank = v->k->table_word[table.first + 1];
+  bool windows = inst->op == PESTLE_KIR_TILE_LOAD_WINDOW;
+  if (windows != (table.count > map_words(rank))) {
+    return broken(
+        v, windows ? "the map is not of windows" : "the map is of windows");
+  }
+  uint32_t numbers = 1;
+  for (uint32_t at = inst->arg[2];
+       inst_of(v, at)->op == PESTLE_KIR_COORD && numbers <= 2 * rank; ++numbers)
+    at = inst_of(v, at)->arg[1];
+  if (numbers == (windows ? 2 * rank - 2 : rank)) return NULL;
+  return broken(v, "the coordinate has %u numbers, and the map %u dims",
+                numbers, rank);
 }
 
 // Tile a in registers: they are a buffer's, so that what writes them while the
@@ -785,6 +803,7 @@ static pestle_status_t check_plain(verify_t* v) {
       PESTLE_TRY(expect(v, 0, PESTLE_ADDR, 1));
       return expect(v, 1, PESTLE_INDEX, 1);
     case PESTLE_KIR_TILE_LOAD:
+    case PESTLE_KIR_TILE_LOAD_WINDOW:
     case PESTLE_KIR_TILE_STORE:
       return check_tile_copy(v);
     case PESTLE_KIR_SYNC:
@@ -905,6 +924,31 @@ static pestle_status_t check_inst(verify_t* v) {
 
 // --- The kernel ---
 
+static bool fits_bits(uint32_t word, unsigned bits) {
+  int64_t value = (int32_t)word, end = INT64_C(1) << (bits - 1);
+  return value >= -end && value < end;
+}
+
+// What such a map's words behind its dims say.
+static bool is_map_of_windows(const uint32_t* word) {
+  static const unsigned bits[3] = {16, 8, 5};
+  uint32_t rank = word[1];
+  const uint32_t* more = word + map_words(rank);
+  if (rank < 3 || *more++ != PESTLE_KIR_MAP_WINDOWS) return false;
+  for (uint32_t d = 2; d < rank; ++d) {
+    if (word[5 + 4 * d + 1] != 1) return false;
+  }
+  for (uint32_t d = 1; d + 1 < rank; ++d, more += 3) {
+    int64_t last = (int64_t)word[5 + 4 * d] - 1 + (int32_t)more[1];
+    if (!fits_bits(more[0], bits[rank - 3]) ||
+        !fits_bits(more[1], bits[rank - 3]) || last < (int32_t)more[0] ||
+        more[2] < 1 || more[2] > 8) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static bool is_map(const pestle_kir_t* k, const pestle_kir_buffer_t* map) {
   uint32_t id = (uint32_t)map->layout - 1;
   if (id >= k->table_count) return false;
@@ -914,8 +958,11 @@ static bool is_map(const pestle_kir_t* k, const pestle_kir_buffer_t* map) {
     return false;
   }
   const uint32_t* word = &k->table_word[table.first];
-  return word[0] < k->buffer_count && word[1] >= 1 && word[1] <= 5 &&
-         table.count == 5 + 4 * word[1] &&
+  uint32_t rank = word[1];
+  if (word[0] >= k->buffer_count || rank < 1 || rank > 5) return false;
+  bool windows = rank > 2 && table.count == map_words(rank) + 3 * rank - 5 &&
+                 is_map_of_windows(word);
+  return (windows || table.count == map_words(rank)) &&
          pestle_kir_buffer(k, word[0])->scope == PESTLE_KIR_GLOBAL;
 }
 

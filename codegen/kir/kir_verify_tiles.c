@@ -157,6 +157,10 @@ static const uint32_t* words_of(const tiles_t* t, uint32_t map) {
   return &t->k->table_word[t->k->table[table].first];
 }
 
+static bool is_load(const pestle_kir_inst_t* x) {
+  return x->op == PESTLE_KIR_TILE_LOAD || x->op == PESTLE_KIR_TILE_LOAD_WINDOW;
+}
+
 static int64_t box_bytes(const tiles_t* t, uint32_t map) {
   const uint32_t* word = words_of(t, map);
   int64_t bytes =
@@ -184,7 +188,7 @@ static pestle_status_t check_bytes(const tiles_t* t) {
       uint32_t end = pestle_kir_region_end(t->k, i);
       for (uint32_t j = i; j < end; ++j) {
         const pestle_kir_inst_t* y = inst_of(t, j);
-        if (y->op == PESTLE_KIR_TILE_LOAD &&
+        if (is_load(y) &&
             buffer_of(t, y->arg[3]) == buffer_of(t, expect->arg[0])) {
           return NULL;  // how often is not known
         }
@@ -196,8 +200,7 @@ static pestle_status_t check_bytes(const tiles_t* t) {
         same_ref(t, x->arg[0], expect->arg[0])) {
       return NULL;
     }
-    if (x->op == PESTLE_KIR_TILE_LOAD &&
-        same_ref(t, x->arg[3], expect->arg[0])) {
+    if (is_load(x) && same_ref(t, x->arg[3], expect->arg[0])) {
       bytes += box_bytes(t, x->arg[1]);
     }
   }
@@ -250,8 +253,7 @@ static pestle_status_t check_tile(const tiles_t* t, uint32_t addr,
   }
   for (uint32_t i = 0; i < t->k->inst_count; ++i) {
     const pestle_kir_inst_t* x = inst_of(t, i);
-    if (x->op != PESTLE_KIR_TILE_LOAD || buffer_of(t, x->arg[0]) != tile)
-      continue;
+    if (!is_load(x) || buffer_of(t, x->arg[0]) != tile) continue;
     uint32_t copied = words_of(t, x->arg[1])[2];
     if (copied != swizzle) {
       return broken(t, "@%s is copied with a swizzle of %u bytes, not %u", name,

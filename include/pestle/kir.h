@@ -63,9 +63,19 @@ typedef enum pestle_kir_scope_e {
   // A view of a global buffer by boxes, for TILE_LOAD; |layout| - 1 is a table
   // of words: the buffer; rank; swizzle in bytes; element offset, low and high
   // word; then for each dim, fastest first: extent, box, stride in elements, low
-  // and high word.
+  // and high word. A map of windows, for TILE_LOAD_WINDOW, is of rank 3 to 5:
+  // channels, one to three spatial dims, images. Its boxes are channels, pixels,
+  // and 1 for the others, and it has more words: PESTLE_KIR_MAP_WINDOWS, then for
+  // each spatial dim low, high (signed) and step. Windows stand at low, low +
+  // step, ... up to extent - 1 + high, along the fastest spatial dim first; pixels
+  // are those of windows that follow each other, each at one offset within it.
   PESTLE_KIR_TENSOR_MAP = 3,
 } pestle_kir_scope_t;
+
+// What a tensor map's words behind its dims begin with. Low and high fit 16, 8 or
+// 5 signed bits, offsets within a window as many unsigned ones, of 1, 2 or 3
+// spatial dims; steps are at most 8.
+enum { PESTLE_KIR_MAP_WINDOWS = 1 };
 
 // Bits of WGMMA's immediate above n. Tiles are in shared memory as TILE_LOAD
 // leaves them with a swizzle of 128 bytes: rows of 64 elements along k, or, of

@@ -24,6 +24,18 @@
   "      \"cp.async.bulk.commit_group;\"\n"                               \
   "      :: \"r\"(from), \"l\"(map), " arguments " : \"memory\");\n}\n"
 
+// Pixels of windows by a tensor map of |rank| dims: |coords| of the first window,
+// |offsets| within each.
+#define WINDOWS(rank, parameters, coords, offsets, last, arguments)       \
+  "static __device__ __forceinline__ void pestle_tile_load_window(\n"     \
+  "    unsigned int to, const pestle_tensor_map* map, " parameters        \
+  ",\n    unsigned int arrives) {\n"                                      \
+  "  asm volatile(\"cp.async.bulk.tensor." rank                           \
+  "d.shared::cluster.global.im2col\"\n"                                   \
+  "      \".mbarrier::complete_tx::bytes [%0], [%1, " coords "], [%" last \
+  "], " offsets ";\"\n      :: \"r\"(to), \"l\"(map), " arguments         \
+  ", \"r\"(arrives)\n      : \"memory\");\n}\n"
+
 #define STMATRIX(name, how)                                                   \
   "static __device__ __forceinline__ void pestle_stmatrix" name               \
   "(\n    unsigned int at, unsigned int a) {\n"                               \
@@ -103,13 +115,32 @@ static const char copies[] =
                        "{%2, %3, %4, %5, %6}", "7",
                        "\"r\"(x), \"r\"(y), \"r\"(z), \"r\"(u), \"r\"(v)");
 
+static const char windows[] = WINDOWS("3", "int x, int y, int z, int a",
+                                      "{%2, %3, %4}", "{%5}", "6",
+                                      "\"r\"(x), \"r\"(y), \"r\"(z),\n"
+                                      "         \"h\"((unsigned short)a)")
+    WINDOWS("4", "int x, int y, int z, int u, int a, int b", "{%2, %3, %4, %5}",
+            "{%6, %7}", "8",
+            "\"r\"(x), \"r\"(y), \"r\"(z), \"r\"(u),\n"
+            "         \"h\"((unsigned short)a), \"h\"((unsigned short)b)")
+        WINDOWS("5", "int x, int y, int z, int u, int v, int a, int b, int c",
+                "{%2, %3, %4, %5, %6}", "{%7, %8, %9}", "10",
+                "\"r\"(x), \"r\"(y), \"r\"(z), \"r\"(u), \"r\"(v),\n"
+                "         \"h\"((unsigned short)a), \"h\"((unsigned "
+                "short)b),\n"
+                "         \"h\"((unsigned short)c)");
+
 static const char matrices[] = STMATRIX("", "") STMATRIX("_trans", ".trans");
 
-bool pestle_c_printer_has_tiles(const c_printer_t* p) {
+static bool uses(const c_printer_t* p, unsigned op) {
   for (uint32_t i = 0; i < p->k->inst_count; ++i) {
-    if (c_printer_inst(p, i)->op == PESTLE_KIR_REF) return true;
+    if (c_printer_inst(p, i)->op == op) return true;
   }
   return false;
+}
+
+bool pestle_c_printer_has_tiles(const c_printer_t* p) {
+  return uses(p, PESTLE_KIR_REF);
 }
 
 void pestle_c_printer_tile_functions(c_printer_t* p,
@@ -117,6 +148,8 @@ void pestle_c_printer_tile_functions(c_printer_t* p,
   if (!pestle_c_printer_has_tiles(p)) return;
   pestle_plugin_text_put(out, functions);
   pestle_plugin_text_put(out, copies);
+  if (uses(p, PESTLE_KIR_TILE_LOAD_WINDOW))
+    pestle_plugin_text_put(out, windows);
   pestle_plugin_text_put(out, matrices);
   pestle_c_printer_wgmma_functions(p, out);
   pestle_plugin_text_put(out, "\n");
@@ -149,12 +182,15 @@ static const char* coordinates(c_printer_t* p, uint32_t coord) {
 }
 
 static void tile_copy(c_printer_t* p, const pestle_kir_inst_t* n) {
-  bool loads = n->op == PESTLE_KIR_TILE_LOAD;
+  bool loads = n->op != PESTLE_KIR_TILE_STORE;
+  const char* name = n->op == PESTLE_KIR_TILE_LOAD_WINDOW ? "load_window"
+                     : loads                              ? "load"
+                                                          : "store";
   const char* at = value(p, n->arg[0]);
   const char* to = coordinates(p, n->arg[2]);
-  pestle_c_printer_line(p, "pestle_tile_%s(%s, &%s, %s%s%s);",
-                        loads ? "load" : "store", at, p->name[n->arg[1]], to,
-                        loads ? ", " : "", loads ? value(p, n->arg[3]) : "");
+  pestle_c_printer_line(p, "pestle_tile_%s(%s, &%s, %s%s%s);", name, at,
+                        p->name[n->arg[1]], to, loads ? ", " : "",
+                        loads ? value(p, n->arg[3]) : "");
 }
 
 // The words of a value, as further arguments.
@@ -183,7 +219,8 @@ static void registers(c_printer_t* p, const pestle_kir_inst_t* n) {
 bool pestle_c_printer_tile(c_printer_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = c_printer_inst(p, id);
   bool first = n->op >= PESTLE_KIR_REF && n->op <= PESTLE_KIR_SYNC;
-  bool later = n->op >= PESTLE_KIR_WGMMA_RA && n->op <= PESTLE_KIR_STMATRIX;
+  bool later =
+      n->op >= PESTLE_KIR_WGMMA_RA && n->op <= PESTLE_KIR_TILE_LOAD_WINDOW;
   if (!first && !later) return false;
   if (!(p->target->features & PESTLE_C_PRINTER_HAS_TILES)) {
     pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
@@ -216,6 +253,7 @@ bool pestle_c_printer_tile(c_printer_t* p, uint32_t id) {
           "fence.proxy.async;\" ::: \"memory\");");
       break;
     case PESTLE_KIR_TILE_LOAD:
+    case PESTLE_KIR_TILE_LOAD_WINDOW:
     case PESTLE_KIR_TILE_STORE:
       tile_copy(p, n);
       break;

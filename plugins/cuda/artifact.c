@@ -5,7 +5,7 @@
 
 #include "plugins/common/error.h"
 
-#define MAGIC UINT64_C(0x3230414455435350)  // "PSCUDA02"
+#define MAGIC UINT64_C(0x3330414455435350)  // "PSCUDA03"
 enum { MOST_ARGUMENTS = 512, MOST_LANES = 1024 };
 
 typedef struct header_t {
@@ -98,7 +98,8 @@ static const char* what_is_wrong(const header_t* h, const char* code,
   if (h->map_count > CUDA_MAPS) return "its tensor maps";
   for (uint32_t i = 0; i < h->map_count; ++i) {
     const cuda_map_t* map = &h->map[i];
-    if (map->slot >= h->arg_count || map->rank < 1 || map->rank > 5) {
+    if (map->slot >= h->arg_count || map->rank < 1 || map->rank > 5 ||
+        (map->windows && map->rank < 3)) {
       return "its tensor maps";
     }
   }

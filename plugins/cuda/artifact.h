@@ -12,6 +12,9 @@ typedef struct cuda_map_t {
   uint64_t offset;     // elements
   uint64_t stride[5];  // elements; the first is 1
   uint32_t extent[5], box[5];
+  // Of a map of windows (pestle_kir_scope_t), by spatial dim, fastest first.
+  uint32_t windows, step[3];
+  int32_t low[3], high[3];
 } cuda_map_t;
 
 enum { CUDA_MAPS = 4 };

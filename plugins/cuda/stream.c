@@ -134,25 +134,38 @@ static pestle_status_t check_launch(const cuda_device_t* d,
       (unsigned)launch->buffer_count, (unsigned)launch->param_count);
 }
 
+static CUtensorMapDataType map_type(const cuda_map_t* map) {
+  return map->dtype == PESTLE_F32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+         : map->dtype == PESTLE_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                    : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+}
+
 // The view of a buffer where it lies now.
 static pestle_status_t make_map(const cuda_device_t* d,
                                 const pestle_launch_t* launch,
                                 const cuda_map_t* map, CUtensorMap* out_map) {
-  static const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
+  cuuint32_t steps[5] = {1, 1, 1, 1, 1};
   uint64_t size = pestle_dtype_size((pestle_dtype_t)map->dtype);
   cuuint64_t extent[5], stride[5];
   for (uint32_t i = 0; i < map->rank; ++i) {
     extent[i] = map->extent[i];
     if (i) stride[i - 1] = map->stride[i] * size;
+    if (map->windows && i && i + 1 < map->rank) steps[i] = map->step[i - 1];
   }
   char* base = (char*)launch->buffers[map->slot] + map->offset * size;
-  CUtensorMapDataType type =
-      map->dtype == PESTLE_F32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
-      : map->dtype == PESTLE_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
-                                 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  if (!map->windows) {
+    PESTLE_CUDA_TRY(
+        d, cuTensorMapEncodeTiled,
+        (out_map, map_type(map), map->rank, base, extent, stride, map->box,
+         steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+         CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+    return NULL;
+  }
   PESTLE_CUDA_TRY(
-      d, cuTensorMapEncodeTiled,
-      (out_map, type, map->rank, base, extent, stride, map->box, steps,
+      d, cuTensorMapEncodeIm2col,
+      (out_map, map_type(map), map->rank, base, extent, stride, map->low,
+       map->high, map->box[0], map->box[1], steps,
        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
   return NULL;

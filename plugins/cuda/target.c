@@ -209,6 +209,13 @@ static pestle_status_t take_maps(const pestle_host_t* host,
       map->box[i] = dim[1];
       map->stride[i] = dim[2] | (uint64_t)dim[3] << 32;
     }
+    const uint32_t* more = &word[5 + 4 * map->rank];
+    map->windows = k->table[u->layout - 1].count > more - word;
+    for (uint32_t i = 0; map->windows && i + 2 < map->rank; ++i) {
+      map->low[i] = (int32_t)more[1 + 3 * i];
+      map->high[i] = (int32_t)more[2 + 3 * i];
+      map->step[i] = more[3 + 3 * i];
+    }
   }
   return NULL;
 }

@@ -230,7 +230,8 @@ static pestle_status_t describe(void* self, const char* cpu,
     caps.op_dtypes[op] = 0;
 #endif
 #if PESTLE_ABI_MINOR >= 7
-  for (unsigned op = PESTLE_KIR_SG_BALLOT; op <= PESTLE_KIR_STMATRIX; ++op)
+  for (unsigned op = PESTLE_KIR_SG_BALLOT; op <= PESTLE_KIR_TILE_LOAD_WINDOW;
+       ++op)
     caps.op_dtypes[op] = 0;
 #endif
   // A host of an older minor version has a shorter record.

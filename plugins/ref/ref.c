@@ -60,8 +60,8 @@ static void describe_ops(pestle_target_caps_t* caps) {
   bool tiles = has_tiles(caps);
   for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC && !tiles; ++op)
     caps->op_dtypes[op] = 0;
-  for (unsigned op = PESTLE_KIR_WGMMA_RA; op <= PESTLE_KIR_STMATRIX && !tiles;
-       ++op)
+  for (unsigned op = PESTLE_KIR_WGMMA_RA;
+       op <= PESTLE_KIR_TILE_LOAD_WINDOW && !tiles; ++op)
     caps->op_dtypes[op] = 0;
   bool copies = caps->flags & PESTLE_TARGET_ASYNC_COPY;
   bool lanes = caps->flags & PESTLE_TARGET_LANES;

@@ -148,13 +148,15 @@ typedef struct ref_step_t {
 } ref_step_t;
 
 // A view of a global buffer by boxes (pestle_kir_scope_t), fastest dim first.
-enum { REF_MAP_DIMS = 5 };
+enum { REF_MAP_DIMS = 5, REF_MAP_NUMBERS = 8 };  // of a coordinate
 typedef struct ref_map_t {
   uint32_t slot;  // of the buffer among the arguments
   uint32_t rank, swizzle, size;
   uint64_t offset, count;  // elements: of the view's first, of the buffer
   uint32_t extent[REF_MAP_DIMS], box[REF_MAP_DIMS];
   uint64_t stride[REF_MAP_DIMS];
+  bool windows;  // by spatial dim, at its place: where they stand
+  int32_t low[REF_MAP_DIMS], high[REF_MAP_DIMS], step[REF_MAP_DIMS];
 } ref_map_t;
 
 struct pestle_loaded_s {
@@ -167,7 +169,7 @@ struct pestle_loaded_s {
   const unsigned char* constants;
   const uint32_t* words;  // of shuffle tables
   const ref_map_t* maps;
-  const uint32_t* coords;  // offsets into the frame, REF_MAP_DIMS a copy
+  const uint32_t* coords;  // offsets into the frame, REF_MAP_NUMBERS a copy
   uint32_t lane[3];        // lanes of a group
   uint32_t shared_bytes;
   bool has_registers;  // of matrices

@@ -556,7 +556,7 @@ static pestle_status_t make_program(decode_t* d) {
       align_up(words + (size_t)k->table_word_count * sizeof(uint32_t), 64);
   size_t coords = maps + d->map_count * sizeof(ref_map_t);
   size_t total =
-      coords + (size_t)d->copy_count * REF_MAP_DIMS * sizeof(uint32_t);
+      coords + (size_t)d->copy_count * REF_MAP_NUMBERS * sizeof(uint32_t);
   unsigned char* memory = d->host->alloc(d->host->self, total);
   if (!memory) return REF_ERROR(d->host, OUT_OF_MEMORY, "out of host memory");
   d->program = (pestle_loaded_t*)(void*)memory;
@@ -614,7 +614,9 @@ pestle_status_t pestle_ref_plugin_program(const pestle_host_t* host,
   d.region = d.place + kernel->buffer_count;
   for (uint32_t i = 0; i < kernel->inst_count; ++i) {
     unsigned op = pestle_kir_inst(kernel, i)->op;
-    d.copy_count += op == PESTLE_KIR_TILE_LOAD || op == PESTLE_KIR_TILE_STORE;
+    d.copy_count += op == PESTLE_KIR_TILE_LOAD ||
+                    op == PESTLE_KIR_TILE_LOAD_WINDOW ||
+                    op == PESTLE_KIR_TILE_STORE;
   }
   pestle_status_t status = lay_out(&d);
   if (!status) status = make_program(&d);

@@ -65,7 +65,7 @@ typedef struct ref_ticket_t {
   uint64_t batch;  // of the lane's or warpgroup's batches: its number
   uint64_t order;
   uint64_t a, b;  // places in shared memory
-  int64_t coord[REF_MAP_DIMS];
+  int64_t coord[REF_MAP_NUMBERS];
   ref_mbar_t* mbar;
 } ref_ticket_t;
 

@@ -84,22 +84,51 @@ static uint64_t swizzled(uint64_t at, uint32_t swizzle) {
 typedef bool (*visit_t)(ref_tiles_t* t, ref_ticket_t* k, uint64_t shared,
                         unsigned char* element);
 
+// What of the tensor is at a pixel's place: |at| is where it or its window stands.
+static bool element_at(const ref_map_t* map, const ref_ticket_t* k,
+                       const int64_t* at, uint64_t* out) {
+  bool inside = true;
+  *out = map->offset;
+  for (uint32_t d = 0; d < map->rank; ++d) {
+    bool moves = map->windows && d && d + 1 < map->rank;
+    int64_t c = at[d] + (moves ? k->coord[map->rank + d - 1] : 0);
+    inside = inside && c >= 0 && c < (int64_t)map->extent[d];
+    *out += (uint64_t)c * map->stride[d];
+  }
+  return inside;
+}
+
+// To the box's next element.
+static void go_on(const ref_map_t* map, const ref_ticket_t* k, int64_t* at) {
+  if (!map->windows) {
+    for (uint32_t d = 0; d < map->rank; ++d) {
+      if (++at[d] < k->coord[d] + (int64_t)map->box[d]) return;
+      at[d] = k->coord[d];
+    }
+    return;
+  }
+  if (++at[0] < k->coord[0] + (int64_t)map->box[0]) return;
+  at[0] = k->coord[0];
+  for (uint32_t d = 1; d + 1 < map->rank; ++d) {
+    at[d] += map->step[d];
+    if (at[d] <= (int64_t)map->extent[d] - 1 + map->high[d]) return;
+    at[d] = map->low[d];
+  }
+  ++at[map->rank - 1];
+}
+
 // Each element of the box, NULL where it lies outside of the tensor.
 static bool walk(ref_tiles_t* t, ref_ticket_t* k, visit_t visit) {
   const ref_map_t* map = &t->m->program->maps[k->step->place];
   unsigned char* data = t->m->buffers[map->slot];
-  uint32_t at[REF_MAP_DIMS] = {0};
-  uint64_t count = 1;
-  for (uint32_t d = 0; d < map->rank; ++d)
+  int64_t at[REF_MAP_DIMS];
+  uint64_t count = 1, element;
+  for (uint32_t d = 0; d < map->rank; ++d) {
+    at[d] = k->coord[d];
     count *= map->box[d];
+  }
   for (uint64_t i = 0; i < count; ++i) {
-    uint64_t element = map->offset;
-    bool inside = true;
-    for (uint32_t d = 0; d < map->rank; ++d) {
-      int64_t c = k->coord[d] + at[d];
-      inside = inside && c >= 0 && c < (int64_t)map->extent[d];
-      element += (uint64_t)c * map->stride[d];
-    }
+    bool inside = element_at(map, k, at, &element);
     if (inside && element >= map->count) {
       return pestle_ref_plugin_fault(t, k->step,
                                      "the tensor map leaves its buffer");
@@ -108,8 +137,7 @@ static bool walk(ref_tiles_t* t, ref_ticket_t* k, visit_t visit) {
     if (!visit(t, k, shared, inside ? data + element * map->size : NULL)) {
       return false;
     }
-    for (uint32_t d = 0; d < map->rank && ++at[d] == map->box[d]; ++d)
-      at[d] = 0;
+    go_on(map, k, at);
   }
   return true;
 }
@@ -148,13 +176,37 @@ static bool do_store(ref_tiles_t* t, ref_ticket_t* k, uint64_t shared,
   return true;
 }
 
+// Whether a window stands where the copy begins, and its offset is one that the
+// copy's bits take.
+static bool check_window(ref_tiles_t* t, const ref_step_t* s,
+                         const ref_map_t* map, const ref_ticket_t* k) {
+  static const int64_t ends[] = {65536, 256, 32};
+  for (uint32_t d = 1; d + 1 < map->rank; ++d) {
+    int64_t at = k->coord[d], offset = k->coord[map->rank + d - 1];
+    if (at < map->low[d] || at > (int64_t)map->extent[d] - 1 + map->high[d] ||
+        (at - map->low[d]) % map->step[d]) {
+      return pestle_ref_plugin_fault(
+          t, s, "no window stands at %lld along dim %u of its map",
+          (long long)at, d);
+    }
+    if (offset < 0 || offset >= ends[map->rank - 3]) {
+      return pestle_ref_plugin_fault(
+          t, s, "a window has no offset %lld along dim %u of its map",
+          (long long)offset, d);
+    }
+  }
+  return true;
+}
+
 static ref_ticket_t* take_copy(ref_tiles_t* t, const ref_step_t* s) {
   ref_ticket_t* k = take_ticket(t, s, t->now);
   const ref_map_t* map = &t->m->program->maps[s->place];
   if (!k) return NULL;
   k->a = (uint64_t)value_of(t, s->a);
-  for (uint32_t d = 0; d < map->rank; ++d)
+  uint32_t numbers = map->windows ? 2 * map->rank - 2 : map->rank;
+  for (uint32_t d = 0; d < numbers; ++d)
     k->coord[d] = value_of(t, t->m->program->coords[s->target + d]);
+  if (map->windows && !check_window(t, s, map, k)) return NULL;
   uint64_t row = (uint64_t)map->box[0] * map->size;
   if (k->a % 128 || (map->swizzle && (k->a % (8 * (uint64_t)map->swizzle) ||
                                       row > map->swizzle))) {

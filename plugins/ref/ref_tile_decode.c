@@ -4,7 +4,7 @@
 
 bool pestle_ref_plugin_is_tile(unsigned op) {
   return (op >= PESTLE_KIR_REF && op <= PESTLE_KIR_SYNC) ||
-         (op >= PESTLE_KIR_WGMMA_RA && op <= PESTLE_KIR_STMATRIX);
+         (op >= PESTLE_KIR_WGMMA_RA && op <= PESTLE_KIR_TILE_LOAD_WINDOW);
 }
 
 // --- Maps ---
@@ -19,9 +19,29 @@ static const uint32_t* words_of(const pestle_kir_t* k,
     return NULL;
   }
   const uint32_t* word = &k->table_word[table.first];
-  bool fits = word[1] >= 1 && word[1] <= REF_MAP_DIMS &&
-              table.count == 5 + 4 * word[1] && word[0] < k->buffer_count;
-  return fits ? word : NULL;
+  uint32_t rank = word[1], words = 5 + 4 * rank;
+  bool fits = rank >= 1 && rank <= REF_MAP_DIMS && word[0] < k->buffer_count;
+  bool windows = rank > 2 && table.count == words + 3 * rank - 5;
+  return fits && (windows || table.count == words) ? word : NULL;
+}
+
+static bool is_of_windows(const pestle_kir_t* k,
+                          const pestle_kir_buffer_t* map) {
+  return k->table[map->layout - 1].count > 5 + 4 * words_of(k, map)[1];
+}
+
+// Whether windows stand somewhere, boxes are of channels and pixels.
+static bool are_windows(const uint32_t* word) {
+  uint32_t rank = word[1];
+  const uint32_t* more = word + 5 + 4 * rank;
+  bool are = *more++ == PESTLE_KIR_MAP_WINDOWS;
+  for (uint32_t d = 2; d < rank; ++d)
+    are = are && word[5 + 4 * d + 1] == 1;
+  for (uint32_t d = 1; d + 1 < rank; ++d, more += 3) {
+    int64_t last = (int64_t)word[5 + 4 * d] - 1 + (int32_t)more[1];
+    are = are && more[2] >= 1 && more[2] <= 8 && last >= (int32_t)more[0];
+  }
+  return are;
 }
 
 bool pestle_ref_plugin_is_map(const pestle_kir_t* k,
@@ -33,6 +53,7 @@ bool pestle_ref_plugin_is_map(const pestle_kir_t* k,
     elements *= word[5 + 4 * d + 1];
     if (!elements || elements > 1 << 20) return false;
   }
+  if (is_of_windows(k, map) && !are_windows(word)) return false;
   uint32_t swizzle = word[2];
   return pestle_kir_buffer(k, word[0])->scope == PESTLE_KIR_GLOBAL &&
          (!swizzle || swizzle == 32 || swizzle == 64 || swizzle == 128);
@@ -54,6 +75,13 @@ void pestle_ref_plugin_read_map(const pestle_kir_t* k,
     out->extent[d] = dim[0];
     out->box[d] = dim[1];
     out->stride[d] = dim[2] | (uint64_t)dim[3] << 32;
+  }
+  out->windows = is_of_windows(k, map);
+  const uint32_t* more = &word[5 + 4 * out->rank + 1];
+  for (uint32_t d = 1; out->windows && d + 1 < out->rank; ++d, more += 3) {
+    out->low[d] = (int32_t)more[0];
+    out->high[d] = (int32_t)more[1];
+    out->step[d] = (int32_t)more[2];
   }
 }
 
@@ -81,8 +109,8 @@ static bool is_value(const pestle_kir_t* k, const pestle_kir_inst_t* inst,
 
 // Indices along the coordinate that starts at |id|, or 0.
 static uint32_t coordinates(const pestle_kir_t* k, uint32_t id,
-                            uint32_t out[REF_MAP_DIMS]) {
-  for (uint32_t count = 0; count < REF_MAP_DIMS;) {
+                            uint32_t out[REF_MAP_NUMBERS]) {
+  for (uint32_t count = 0; count < REF_MAP_NUMBERS;) {
     const pestle_kir_inst_t* inst = pestle_kir_inst(k, id);
     if (inst->op != PESTLE_KIR_COORD) {
       if (inst->type != PESTLE_INDEX) return 0;
@@ -98,11 +126,14 @@ static uint32_t coordinates(const pestle_kir_t* k, uint32_t id,
 static const char* check_copy(const pestle_kir_t* k,
                               const pestle_kir_inst_t* inst) {
   const pestle_kir_buffer_t* map = pestle_kir_buffer(k, inst->arg[1]);
-  uint32_t at[REF_MAP_DIMS];
+  uint32_t at[REF_MAP_NUMBERS];
   if (map->scope != PESTLE_KIR_TENSOR_MAP) return "no tensor map";
-  if (coordinates(k, inst->arg[2], at) != words_of(k, map)[1])
+  uint32_t rank = words_of(k, map)[1];
+  bool windows = inst->op == PESTLE_KIR_TILE_LOAD_WINDOW;
+  if (windows != is_of_windows(k, map)) return "no such map";
+  if (coordinates(k, inst->arg[2], at) != (windows ? 2 * rank - 2 : rank))
     return "the coordinate is not of the map's rank";
-  bool loads = inst->op == PESTLE_KIR_TILE_LOAD;
+  bool loads = inst->op != PESTLE_KIR_TILE_STORE;
   return is_value(k, inst, 0, PESTLE_ADDR) &&
                  (!loads || is_value(k, inst, 3, PESTLE_ADDR))
              ? NULL
@@ -158,7 +189,7 @@ const char* pestle_ref_plugin_tile_fault(const pestle_kir_t* k, uint32_t id) {
                  ? NULL
                  : "no address of a shared buffer";
     case PESTLE_KIR_COORD: {
-      uint32_t at[REF_MAP_DIMS];
+      uint32_t at[REF_MAP_NUMBERS];
       return inst->type == PESTLE_ADDR && inst->lanes == 1 &&
                      is_value(k, inst, 0, PESTLE_INDEX) &&
                      coordinates(k, id, at)
@@ -175,6 +206,7 @@ const char* pestle_ref_plugin_tile_fault(const pestle_kir_t* k, uint32_t id) {
                  ? NULL
                  : "no barrier and parity";
     case PESTLE_KIR_TILE_LOAD:
+    case PESTLE_KIR_TILE_LOAD_WINDOW:
     case PESTLE_KIR_TILE_STORE:
       return check_copy(k, inst);
     case PESTLE_KIR_SYNC:
@@ -203,6 +235,7 @@ static ref_kind_t kind_of(unsigned op) {
     case PESTLE_KIR_MBAR_WAIT:
       return REF_STEP_MBAR_WAIT;
     case PESTLE_KIR_TILE_LOAD:
+    case PESTLE_KIR_TILE_LOAD_WINDOW:
       return REF_STEP_TILE_LOAD;
     case PESTLE_KIR_TILE_STORE:
       return REF_STEP_TILE_STORE;
@@ -260,11 +293,12 @@ void pestle_ref_plugin_tile_step(const pestle_kir_t* k, uint32_t id,
       step->b = offset[inst->arg[1]];
       return;
     case PESTLE_KIR_TILE_LOAD:
+    case PESTLE_KIR_TILE_LOAD_WINDOW:
     case PESTLE_KIR_TILE_STORE: {
-      uint32_t at[REF_MAP_DIMS] = {0};
+      uint32_t at[REF_MAP_NUMBERS] = {0};
       uint32_t rank = coordinates(k, inst->arg[2], at);
       step->a = offset[inst->arg[0]];
-      if (inst->op == PESTLE_KIR_TILE_LOAD) step->b = offset[inst->arg[3]];
+      if (inst->op != PESTLE_KIR_TILE_STORE) step->b = offset[inst->arg[3]];
       step->place = place[inst->arg[1]];
       step->target = *coord_count;
       for (uint32_t d = 0; d < rank; ++d)

@@ -924,6 +924,18 @@ EXPORT CUresult cuGetExportTable(const void** table, const CUuuid* id) {
 }
 
 // Kernels with tiles do not run here: their text is PTX.
+EXPORT CUresult cuTensorMapEncodeIm2col(
+    CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* base,
+    const cuuint64_t* extents, const cuuint64_t* strides, const int* low,
+    const int* high, cuuint32_t channels, cuuint32_t pixels,
+    const cuuint32_t* steps, CUtensorMapInterleave interleave,
+    CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+    CUtensorMapFloatOOBfill fill) {
+  (void)map, (void)type, (void)rank, (void)base, (void)extents, (void)strides;
+  (void)low, (void)high, (void)channels, (void)pixels, (void)steps;
+  (void)interleave, (void)swizzle, (void)promotion, (void)fill;
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
 EXPORT CUresult cuTensorMapEncodeTiled(
     CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* base,
     const cuuint64_t* extents, const cuuint64_t* strides,
