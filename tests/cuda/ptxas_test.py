@@ -20,6 +20,7 @@ BUILD = os.environ["PESTLE_BUILD_DIR"]
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 try:
     from attention_warpgroups_test import text_of as attention
+    from warpgroups_conv_test import ONE, conv
     from warpgroups_test import text_of as product
 except ImportError as e:
     print(f"skipped: {e}; tools/requirements.txt lists what is needed")
@@ -44,6 +45,12 @@ PRODUCTS = [
 MORE_PRODUCTS = [(1, m, n, 512, a, b, "bf16", "bf16", "")
                  for m, n in ((512, 512), (4096, 1000))
                  for a in (True, False) for b in (True, False)]
+CONVOLUTIONS = [
+    dict(n=64, h=28, w=28, c=256, o=256, y=3, x=3, pad=ONE, dtype="bf16", residual=True),
+    dict(n=64, h=1, w=3000, c=72, o=64, y=1, x=5, pad=((0, 0), (2, 1)), weights="[o, 0, 1, i]"),
+]
+MORE_CONVOLUTIONS = [dict(n=64, h=56, w=56, c=c, o=o, y=k, x=k, step=(s, s), residual=True)
+                     for c in (64, 256) for o in (64, 128) for k in (1, 3, 7) for s in (1, 2)]
 # Each line that is wrong, and what it says.
 WRONG = {
     r"[1-9]\d* bytes spill": "registers are spilled",
@@ -98,6 +105,8 @@ def main():
     cases = [(f"attention {c}", attention(*c, "bhsd")[1])
              for c in ATTENTION + (MORE_ATTENTION if every else [])]
     cases += [(f"product {c}", product(c)) for c in PRODUCTS + (MORE_PRODUCTS if every else [])]
+    cases += [(f"convolution {c}", conv(**c)[0])
+              for c in CONVOLUTIONS + (MORE_CONVOLUTIONS if every else [])]
     with tempfile.TemporaryDirectory() as folder:
         for name, text in cases:
             source = sources(text, folder)

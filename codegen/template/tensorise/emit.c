@@ -19,9 +19,9 @@
 #include "base/bits.h"
 
 enum {
-  STEP_K = 64,  // of a box: 128 bytes, the swizzle's width
-  UNIT_K = 16,  // of one instruction
-  CHUNK = 64,   // elements of a swizzled row
+  STEP_K = PESTLE_TENSORISE_DEPTH,  // of a box: 128 bytes, the swizzle's width
+  UNIT_K = 16,                      // of one instruction
+  CHUNK = 64,                       // elements of a swizzled row
   FEWEST_SLOTS = 3,
   MOST_SLOTS = 4,
   BARRIER_BYTES = 256,
@@ -63,7 +63,8 @@ static bool along_k(const pestle_matrix_t* x) {
 
 uint32_t pestle_tiles_map(const pestle_tiles_t* t, const char* name,
                           uint32_t buffer, int64_t offset,
-                          const pestle_map_dim_t* dims, uint32_t rank) {
+                          const pestle_map_dim_t* dims, uint32_t rank,
+                          const pestle_window_t* windows) {
   pestle_kir_builder_t* k = t->e->k;
   if (k->failed) return 0;
   uint32_t id = pestle_kir_add_buffer(k, name, PESTLE_KIR_TENSOR_MAP,
@@ -78,6 +79,14 @@ uint32_t pestle_tiles_map(const pestle_tiles_t* t, const char* name,
     put_word(k, (uint64_t)dims[d].extent, false);
     put_word(k, (uint64_t)dims[d].box, false);
     put_word(k, (uint64_t)dims[d].stride, true);
+  }
+  if (windows) put_word(k, PESTLE_KIR_MAP_WINDOWS, false);
+  for (uint32_t d = 0; windows && d < windows->rank; ++d) {
+    const pestle_window_dim_t* x = &windows->dim[d];
+    int64_t last = x->low + (x->positions - 1) * x->step;
+    put_word(k, (uint64_t)x->low, false);
+    put_word(k, (uint64_t)(last - (x->extent - 1)), false);
+    put_word(k, (uint64_t)x->step, false);
   }
   table.count = (uint32_t)k->word.size - table.first;
   if (k->failed || !pestle_vec_push(&k->table, table)) {
@@ -99,7 +108,7 @@ static uint32_t add_map(const pestle_tiles_t* t, const char* name,
                                     along_k(x) ? lines : depth,
                                     {t->p.batch, 1, x->batch_stride}};
   return pestle_tiles_map(t, name, t->e->buffer[x->tensor], x->offset, dims,
-                          t->p.batch > 1 ? 3 : 2);
+                          t->p.batch > 1 ? 3 : 2, NULL);
 }
 
 uint32_t pestle_tiles_shared(const pestle_tiles_t* t, const char* name,
@@ -118,8 +127,12 @@ static bool axis_ends(const pestle_tiles_t* t, uint32_t axis) {
 
 static void add_buffers(pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
-  t->map_a = add_map(t, "map_a", &t->p.a, t->p.m, t->rows);
-  t->map_b = add_map(t, "map_b", &t->p.b, t->p.n, t->columns);
+  if (t->p.window.rank) {
+    pestle_tiles_window_maps(t);
+  } else {
+    t->map_a = add_map(t, "map_a", &t->p.a, t->p.m, t->rows);
+    t->map_b = add_map(t, "map_b", &t->p.b, t->p.n, t->columns);
+  }
   t->tile_a = pestle_tiles_shared(t, "tile_a", t->p.dtype,
                                   t->slots * t->rows * STEP_K, 1024);
   t->tile_b = pestle_tiles_shared(t, "tile_b", t->p.dtype,
@@ -131,8 +144,10 @@ static void add_buffers(pestle_tiles_t* t) {
                                   t->columns / 2, 0);
   t->pair =
       pestle_kir_add_buffer(k, "pair", PESTLE_KIR_PRIVATE, PESTLE_F32, 2, 1, 0);
-  t->ends = axis_ends(t, t->p.batch_axis) || axis_ends(t, t->p.m_axis) ||
-            axis_ends(t, t->p.n_axis);
+  // Rows of a convolution do not end.
+  t->ends = !t->p.window.rank &&
+            (axis_ends(t, t->p.batch_axis) || axis_ends(t, t->p.m_axis[0]) ||
+             axis_ends(t, t->p.n_axis));
   if (!t->ends) return;
   t->rounds = pestle_kir_add_buffer(k, "rounds", PESTLE_KIR_PRIVATE,
                                     PESTLE_INDEX, 1, 1, 0);
@@ -147,7 +162,7 @@ static uint32_t open_ends(pestle_tiles_t* t) {
   pestle_emit_t* e = t->e;
   pestle_kir_builder_t* k = e->k;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
-  uint32_t axes[3] = {t->p.batch_axis, t->p.m_axis, t->p.n_axis};
+  uint32_t axes[3] = {t->p.batch_axis, t->p.m_axis[0], t->p.n_axis};
   int64_t extents[3] = {t->p.batch, t->p.m, t->p.n};
   pestle_kir_id_t places[3] = {t->batch,
                                pestle_kir_madi(k, t->row, t->rows, zero),
@@ -196,12 +211,7 @@ static void close_tiles(pestle_tiles_t* t, uint32_t ends) {
   pestle_kir_end(t->e->k);
 }
 
-typedef struct step_t {
-  pestle_kir_id_t depth;  // the first element of k
-  pestle_kir_id_t slot, phase;
-} step_t;
-
-static step_t open_steps(const pestle_tiles_t* t) {
+static pestle_tiles_step_t open_steps(const pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   pestle_kir_id_t end = pestle_kir_index(k, t->steps);
@@ -210,7 +220,7 @@ static step_t open_steps(const pestle_tiles_t* t) {
   pestle_kir_id_t all = pestle_kir_madi(k, t->round, t->steps, i);
   pestle_kir_id_t turn =
       pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, all, t->slots);
-  step_t s;
+  pestle_tiles_step_t s = {.number = i};
   s.depth = pestle_kir_madi(k, i, STEP_K, zero);
   s.slot = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, all, t->slots);
   s.phase = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, turn, 2);
@@ -219,7 +229,7 @@ static step_t open_steps(const pestle_tiles_t* t) {
 
 // --- The copying warpgroup ---
 
-static void copy_boxes(const pestle_tiles_t* t, const step_t* s,
+static void copy_boxes(const pestle_tiles_t* t, const pestle_tiles_step_t* s,
                        const pestle_matrix_t* x, uint32_t map, uint32_t tile,
                        int64_t rows, pestle_kir_id_t first_row,
                        pestle_kir_id_t arrives) {
@@ -248,7 +258,8 @@ static void emit_copies(pestle_tiles_t* t) {
   pestle_kir_act(k, PESTLE_KIR_REGISTERS, (uint32_t)-COPY_REGISTERS, 0, 0, 0);
   pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_EQ, t->in_warpgroup, 0));
   uint32_t ends = open_tiles(t);
-  step_t s = open_steps(t);
+  if (t->p.window.rank) pestle_tiles_start_window(t);
+  pestle_tiles_step_t s = open_steps(t);
   pestle_kir_id_t free_phase =
       pestle_tiles_op(t, PESTLE_OP_SUBTRACT, pestle_kir_index(k, 1), s.phase);
   pestle_kir_act(k, PESTLE_KIR_MBAR_WAIT, pestle_tiles_ref(t, t->empty, s.slot),
@@ -257,11 +268,15 @@ static void emit_copies(pestle_tiles_t* t) {
   int64_t bytes =
       (t->rows + t->columns) * STEP_K * (int64_t)pestle_dtype_size(t->p.dtype);
   pestle_kir_act(k, PESTLE_KIR_MBAR_EXPECT, arrives, (uint32_t)bytes, 0, 0);
-  pestle_kir_id_t zero = pestle_kir_index(k, 0);
-  copy_boxes(t, &s, &t->p.a, t->map_a, t->tile_a, t->rows,
-             pestle_kir_madi(k, t->row, t->rows, zero), arrives);
-  copy_boxes(t, &s, &t->p.b, t->map_b, t->tile_b, t->columns,
-             pestle_kir_madi(k, t->column, t->columns, zero), arrives);
+  if (t->p.window.rank) {
+    pestle_tiles_copy_window(t, &s, arrives);
+  } else {
+    pestle_kir_id_t zero = pestle_kir_index(k, 0);
+    copy_boxes(t, &s, &t->p.a, t->map_a, t->tile_a, t->rows,
+               pestle_kir_madi(k, t->row, t->rows, zero), arrives);
+    copy_boxes(t, &s, &t->p.b, t->map_b, t->tile_b, t->columns,
+               pestle_kir_madi(k, t->column, t->columns, zero), arrives);
+  }
   pestle_kir_end(k);
   close_tiles(t, ends);
   pestle_kir_end(k);
@@ -270,7 +285,8 @@ static void emit_copies(pestle_tiles_t* t) {
 // --- The multiplying warpgroups ---
 
 // Element of |tile| at which step |u| of the slot's k begins.
-static pestle_kir_id_t operand_at(const pestle_tiles_t* t, const step_t* s,
+static pestle_kir_id_t operand_at(const pestle_tiles_t* t,
+                                  const pestle_tiles_step_t* s,
                                   const pestle_matrix_t* x, uint32_t tile,
                                   int64_t rows, pestle_kir_id_t first,
                                   pestle_kir_id_t u) {
@@ -282,7 +298,7 @@ static pestle_kir_id_t operand_at(const pestle_tiles_t* t, const step_t* s,
 
 static void multiply(const pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
-  step_t s = open_steps(t);
+  pestle_tiles_step_t s = open_steps(t);
   pestle_kir_act(k, PESTLE_KIR_MBAR_WAIT, pestle_tiles_ref(t, t->full, s.slot),
                  s.phase, 0, 0);
   pestle_kir_act(k, PESTLE_KIR_WGMMA_FENCE, 0, 0, 0, 0);
@@ -372,7 +388,7 @@ static void plan_tiles(pestle_tiles_t* t) {
   t->tiles_n = pestle_ceil_div(t->p.n, t->columns);
   t->count = t->tiles_m * t->tiles_n * t->p.batch;
   t->groups = t->count < t->how.groups ? t->count : t->how.groups;
-  t->steps = pestle_ceil_div(t->p.k, STEP_K);
+  t->steps = pestle_tensorise_steps(&t->p);
   plan_slots(t);
 }
 

@@ -29,6 +29,8 @@ typedef struct pestle_tiles_t {
   bool ends;        // some of them may be
   pestle_kir_id_t lane, in_warpgroup, warpgroup, group;
   pestle_kir_id_t round, batch, row, column;  // of the tile at hand
+  // Of its first window: by dim, and the image behind them.
+  pestle_kir_id_t window[PESTLE_WINDOW_DIMS + 1];
 } pestle_tiles_t;
 
 // --- emit.c ---
@@ -51,10 +53,29 @@ typedef struct pestle_map_dim_t {
   int64_t extent, box, stride;
 } pestle_map_dim_t;
 
-// A view of |buffer| from element |offset| on, fastest dim first.
+// A view of |buffer| from element |offset| on, fastest dim first; of |windows|, unless
+// that is NULL.
 uint32_t pestle_tiles_map(const pestle_tiles_t* t, const char* name,
                           uint32_t buffer, int64_t offset,
-                          const pestle_map_dim_t* dims, uint32_t rank);
+                          const pestle_map_dim_t* dims, uint32_t rank,
+                          const pestle_window_t* windows);
+
+// A step of k, as the loop over steps opens it.
+typedef struct pestle_tiles_step_t {
+  pestle_kir_id_t number;
+  pestle_kir_id_t depth;  // the first element of k; of a convolution, see below
+  pestle_kir_id_t slot, phase;
+} pestle_tiles_step_t;
+
+// --- emit_window.c: the copies of a convolution, whose steps are taps, and for each
+// tap parts of its channels ---
+
+void pestle_tiles_window_maps(pestle_tiles_t* t);
+// Where the first window of the tile at hand stands.
+void pestle_tiles_start_window(pestle_tiles_t* t);
+void pestle_tiles_copy_window(const pestle_tiles_t* t,
+                              const pestle_tiles_step_t* s,
+                              pestle_kir_id_t arrives);
 
 // --- emit_result.c ---
 

@@ -45,6 +45,24 @@ typedef struct place_t {
   int64_t offset, row_stride, batch_stride;
 } place_t;
 
+// Elements from one row to the next, where rows follow each other so over all of
+// their axes; else 0. |*terms| counts the axes that the place depends on.
+static int64_t row_stride(const pestle_tiles_t* t, const pestle_affine_t* at,
+                          uint32_t* terms) {
+  int64_t stride = 0, rows = 1;
+  for (uint32_t i = t->p.m_count; i-- > 0;) {
+    bool nested = false;
+    int64_t own = pestle_affine_coef(at, t->p.m_axis[i], &nested);
+    if (nested) return 0;
+    *terms += own != 0;
+    if (t->p.m_extent[i] == 1) continue;
+    if (!stride) stride = own;
+    if (own != stride * rows) return 0;
+    rows *= t->p.m_extent[i];
+  }
+  return stride;
+}
+
 // Whether it is rows of whole runs, as a tensor map takes them.
 static bool find_place(const pestle_tiles_t* t, place_t* out) {
   const pestle_nest_stage_t* y = &t->e->nest->stages.data[t->last];
@@ -52,17 +70,19 @@ static bool find_place(const pestle_tiles_t* t, place_t* out) {
       PESTLE_TILE_CHUNK / (int64_t)pestle_dtype_size(result_dtype(t));
   if (y->value_count != 1 || !y->write_index[0]) return false;
   const pestle_affine_t* at = y->write_index[0][0];
-  bool batched = t->p.batch > 1, nested[3] = {false, false, false};
+  bool batched = t->p.batch > 1, nested[2] = {false, false};
+  uint32_t terms = 0;
   *out = (place_t){.offset = at->constant};
-  out->row_stride = pestle_affine_coef(at, t->p.m_axis, &nested[0]);
-  int64_t column = pestle_affine_coef(at, t->p.n_axis, &nested[1]);
+  out->row_stride = row_stride(t, at, &terms);
+  int64_t column = pestle_affine_coef(at, t->p.n_axis, &nested[0]);
   if (batched) {
-    out->batch_stride = pestle_affine_coef(at, t->p.batch_axis, &nested[2]);
+    out->batch_stride = pestle_affine_coef(at, t->p.batch_axis, &nested[1]);
   }
-  return column == 1 && !nested[0] && !nested[1] && !nested[2] &&
-         at->count == 2u + batched && out->offset >= 0 && out->row_stride > 0 &&
-         out->offset % of_chunk == 0 && out->row_stride % of_chunk == 0 &&
-         out->batch_stride >= batched && out->batch_stride % of_chunk == 0;
+  return column == 1 && !nested[0] && !nested[1] &&
+         at->count == terms + 1u + batched && out->offset >= 0 &&
+         out->row_stride > 0 && out->offset % of_chunk == 0 &&
+         out->row_stride % of_chunk == 0 && out->batch_stride >= batched &&
+         out->batch_stride % of_chunk == 0;
 }
 
 int64_t pestle_tiles_staged_bytes(const pestle_tiles_t* t) {
@@ -85,7 +105,7 @@ void pestle_tiles_add_staged(pestle_tiles_t* t) {
       {t->p.batch, 1, place.batch_stride}};
   uint32_t tensor = t->e->nest->stages.data[t->last].tensors[0];
   t->map_y = pestle_tiles_map(t, "map_y", t->e->buffer[tensor], place.offset,
-                              dims, t->p.batch > 1 ? 3 : 2);
+                              dims, t->p.batch > 1 ? 3 : 2, NULL);
 }
 
 // --- Pairs ---
@@ -96,25 +116,44 @@ static void open_axis(pestle_emit_t* e, uint32_t axis, pestle_kir_id_t id) {
   e->axis_id[axis] = id;
 }
 
+// The axes that rows are counted by, at |row|.
+static void open_rows(const pestle_tiles_t* t, pestle_kir_id_t row) {
+  pestle_kir_builder_t* k = t->e->k;
+  int64_t left = t->p.m;
+  for (uint32_t i = t->p.m_count; i-- > 0;) {
+    int64_t extent = t->p.m_extent[i];
+    pestle_kir_id_t at = row;
+    if (extent == 1 && t->p.m_count > 1) {
+      at = pestle_kir_index(k, 0);
+    } else if (left > extent) {
+      at = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, row, extent);
+      row = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, row, extent);
+    }
+    left /= extent;
+    open_axis(t->e, t->p.m_axis[i], at);
+  }
+}
+
 // The pair of sums as the box of the product that the last stage reads.
 static void show_pair(const pestle_tiles_t* t) {
   pestle_emit_t* e = t->e;
   pestle_nest_t* nest = e->nest;
-  const pestle_nest_stage_t* y = pestle_nest_stage(nest, t->last);
   uint32_t tensor = pestle_nest_stage(nest, t->reduce)->tensors[0];
   pestle_box_t* box = &e->box[tensor];
   const pestle_nest_axis_t* n = &nest->axes.data[t->p.n_axis];
   e->buffer[tensor] = t->pair;
   box->known = true;
   box->count = 2;
-  for (uint32_t d = 0; d < y->map_count; ++d) {
-    bool column = y->roots[d] == t->p.n_axis;
+  for (uint32_t d = 0; d < t->p.sum_rank; ++d) {
+    int32_t axis = t->p.sum_axis[d];
+    bool column = axis == (int32_t)t->p.n_axis;
     box->extent[d] = column ? 2 : 1;
     box->stride[d] = column ? 1 : 2;
     box->origin[d] =
         column ? pestle_affine_scale(
                      nest, pestle_affine_axis(nest, (uint32_t)n->outer), 2)
-               : e->coord[y->roots[d]];
+        : axis < 0 ? pestle_affine_const(nest, 0)
+                   : e->coord[axis];
   }
   e->ready[tensor] = true;
 }
@@ -200,7 +239,7 @@ static void emit_half(const pestle_tiles_t* t, const strip_t* s,
   }
   size_t scope = pestle_emit_scope(e);
   if (t->p.batch_axis != UINT32_MAX) open_axis(e, t->p.batch_axis, t->batch);
-  open_axis(e, t->p.m_axis, row);
+  open_rows(t, row);
   open_axis(e, (uint32_t)n->outer, column);
   pestle_emit_open_vector(e, (uint32_t)n->inner, PAIR);
   e->open[n->inner] = true;

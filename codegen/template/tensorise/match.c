@@ -3,6 +3,7 @@
 // engine can bring.
 #include "codegen/template/tensorise/tensorise.h"
 
+#include "base/bits.h"
 #include "codegen/schedule/schedule.h"
 
 enum {
@@ -78,14 +79,11 @@ static bool is_aligned(pestle_nest_t* nest, uint32_t reduce) {
   return true;
 }
 
-bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t reduce,
-                           pestle_tensorise_t* out) {
-  const pestle_nest_stage_t* s = pestle_nest_stage(nest, reduce);
-  uint32_t maps = s->map_count;
+static bool is_sum(pestle_nest_t* nest, const pestle_nest_stage_t* s) {
   const pestle_expr_t* x = s->values[0];
   if (!s->is_reduction || s->reduce != PESTLE_OP_ADD || s->combine ||
-      s->value_count != 1 || s->acc_dtype != PESTLE_F32 || maps < 2 ||
-      maps > 3 || s->root_count != maps + 1 || x->kind != PESTLE_EXPR_OP ||
+      s->value_count != 1 || s->acc_dtype != PESTLE_F32 || s->map_count < 2 ||
+      s->root_count <= s->map_count || x->kind != PESTLE_EXPR_OP ||
       x->op != PESTLE_OP_MULTIPLY || x->dtype != PESTLE_F32 ||
       s->inits[0]->kind != PESTLE_EXPR_CONST || s->inits[0]->f != 0) {
     return false;
@@ -95,6 +93,14 @@ bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t reduce,
       return false;
     }
   }
+  return true;
+}
+
+static bool find_matrices(pestle_nest_t* nest, const pestle_nest_stage_t* s,
+                          pestle_tensorise_t* out) {
+  uint32_t maps = s->map_count;
+  const pestle_expr_t* x = s->values[0];
+  if (maps > 3 || s->root_count != maps + 1) return false;
   side_t a = {.nest = nest, .s = s}, b = {.nest = nest, .s = s};
   if (!read_side(x->args[0], &a) || !read_side(x->args[1], &b) ||
       a.dtype != b.dtype) {
@@ -106,7 +112,7 @@ bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t reduce,
     a = b;
     b = swap;
   }
-  if (a.coef[n] || b.coef[m] || !is_aligned(nest, reduce)) return false;
+  if (a.coef[n] || b.coef[m]) return false;
   const pestle_nest_stage_t* y =
       pestle_nest_stage(nest, (uint32_t)nest->stages.size - 1);
   bool batch = maps == 3;
@@ -119,11 +125,31 @@ bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t reduce,
       .k = nest->axes.data[s->roots[k]].full_extent,
       .dtype = a.dtype,
       .batch_axis = batch ? y->roots[0] : UINT32_MAX,
-      .m_axis = y->roots[m],
-      .n_axis = y->roots[n]};
+      .n_axis = y->roots[n],
+      .m_count = 1,
+      .m_axis = {y->roots[m]}};
+  out->m_extent[0] = out->m;
+  out->sum_rank = maps;
+  for (uint32_t d = 0; d < maps; ++d)
+    out->sum_axis[d] = (int32_t)y->roots[d];
   return out->m > 0 && out->n > 0 && out->k > 0 && out->batch > 0 &&
          out->n % 2 == 0 && can_copy(&out->a, out->m, out->k) &&
          can_copy(&out->b, out->n, out->k);
+}
+
+bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t reduce,
+                           pestle_tensorise_t* out) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, reduce);
+  if (!is_sum(nest, s)) return false;
+  return (is_aligned(nest, reduce) && find_matrices(nest, s, out)) ||
+         pestle_tensorise_find_window(nest, reduce, out);
+}
+
+int64_t pestle_tensorise_steps(const pestle_tensorise_t* p) {
+  int64_t depth = p->window.rank ? p->window.channels : p->k, taps = 1;
+  for (uint32_t d = 0; d < p->window.rank; ++d)
+    taps *= p->window.dim[d].taps;
+  return taps * pestle_ceil_div(depth, PESTLE_TENSORISE_DEPTH);
 }
 
 // --- The primitive ---
@@ -150,7 +176,7 @@ pestle_status_t pestle_tensorise_match(pestle_nest_t* nest,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "tensorise %s: it must be a product of two matrices of "
                         "f16 or bf16, whose rows or columns are runs of 16 "
-                        "bytes",
+                        "bytes, or a convolution of such channels",
                         name);
   }
   if (is_tile(how.rows, 4 * WARPGROUP_ROWS) &&

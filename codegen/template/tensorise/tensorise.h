@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The template tensorise: a product of two matrices by a target's warpgroups (wgmma).
+// The template tensorise: a product of two matrices, or a convolution, by a target's
+// warpgroups (wgmma).
 //
 //   tensorise S m n g b
 //
@@ -27,18 +28,57 @@ typedef struct pestle_matrix_t {
   int64_t offset, row_stride, k_stride, batch_stride;
 } pestle_matrix_t;
 
+enum { PESTLE_WINDOW_DIMS = 3 };
+
+// One spatial dim of a convolution: tap t of the window at position o is place
+// low + o * step + t * dilation of |extent|; outside of these is zero.
+typedef struct pestle_window_dim_t {
+  int64_t extent,
+      stride;  // of places: how many; elements of a from one to the next
+  int64_t positions, taps;
+  int64_t low, step, dilation;
+  int64_t b_stride;  // elements of b from one tap to the next; may be negative
+} pestle_window_dim_t;
+
+// Rows of a convolution's operand a: windows of images, whose elements of k are taps,
+// and for each tap all channels, which lie side by side.
+typedef struct pestle_window_t {
+  uint32_t rank;  // spatial dims; 0: a is a matrix
+  pestle_window_dim_t dim[PESTLE_WINDOW_DIMS];  // fastest first
+  int64_t images, image_stride, channels;
+} pestle_window_t;
+
 // sums[batch, m, n] = +[k] a[batch, m, k] * b[batch, n, k], of one narrow float.
 typedef struct pestle_tensorise_t {
   pestle_matrix_t a, b;
+  pestle_window_t window;
   int64_t batch, m, n, k;
   pestle_dtype_t dtype;
-  uint32_t batch_axis, m_axis, n_axis;  // of the last stage; UINT32_MAX: none
+  uint32_t batch_axis, n_axis;  // of the last stage; UINT32_MAX: none
+  // Of the last stage, counted together as rows, the last one fastest.
+  uint32_t m_count, m_axis[PESTLE_WINDOW_DIMS + 1];
+  int64_t m_extent[PESTLE_WINDOW_DIMS + 1];
+  // By dim of the sums: the last stage's axis there, -1: it has one element.
+  uint32_t sum_rank;
+  int32_t sum_axis[PESTLE_WINDOW_DIMS + 2];
 } pestle_tensorise_t;
+
+// Elements of k that one copy brings.
+enum { PESTLE_TENSORISE_DEPTH = 64 };
+
+// Copies of each operand that a tile takes, one behind the other along k.
+int64_t pestle_tensorise_steps(const pestle_tensorise_t* product);
 
 // Whether stage |reduce| is such a product, which the last stage reads where it
 // was made, and its operands lie so that boxes of them can be copied: runs of
 // 16 bytes, along k or rows.
 bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t reduce,
                            pestle_tensorise_t* out_product);
+
+// --- match_window.c ---
+
+// The same of a convolution, of which is known that it is a sum of products in f32.
+bool pestle_tensorise_find_window(pestle_nest_t* nest, uint32_t reduce,
+                                  pestle_tensorise_t* out_product);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_TENSORISE_TENSORISE_H_
