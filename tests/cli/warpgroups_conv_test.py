@@ -66,6 +66,8 @@ CASES = [
     dict(n=2, h=24, w=22, c=64, o=64, y=7, x=7, step=(2, 2), pad=((3, 3), (3, 3))),
     dict(n=1, h=16, w=16, c=64, o=64, y=3, x=3, dilate=(2, 3), pad=((2, 2), (3, 3))),
     dict(n=4, h=14, w=14, c=64, o=128, y=1, x=1, step=(2, 2)),
+    # Groups have several tiles of one strip each.
+    dict(n=20, h=7, w=8, c=64, o=64, y=1, x=3, pad=((0, 0), (1, 1))),
     # Nothing says how large the image is.
     dict(n=2, h=12, w=13, c=64, o=72, y=3, x=3),
     dict(n=2, h=12, w=13, c=64, o=320, y=1, x=3, pad=((0, 0), (1, 1)), result="f32"),

@@ -28,6 +28,8 @@ CASES = [
     (2, 128, 64, 320, True, False, "f16", "f16", "tanh"),
     (1, 65, 258, 40, True, True, "f16", "f32", "negate"),
     (1, 384, 640, 128, False, True, "bf16", "bf16", ""),
+    # A group has two tiles of one strip each.
+    (1, 128, 320, 64, True, False, "f16", "f16", ""),
     # Rows that begin at odd places, which are copied first.
     (1, 70, 515, 513, True, False, "bf16", "bf16", ""),
     (1, 66, 518, 509, True, True, "f16", "f32", "logistic"),

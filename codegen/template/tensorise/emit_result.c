@@ -304,9 +304,12 @@ static void emit_strips(const pestle_tiles_t* t, const seat_t* seat,
   pestle_kir_builder_t* k = t->e->k;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   int64_t eights = strip_columns(t) / 8, elements = strip_elements(t);
-  pestle_kir_id_t i =
-      pestle_kir_unroll(k, "strip", t->columns / strip_columns(t));
-  pestle_kir_id_t slot = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, i, STRIPS);
+  int64_t strips = t->columns / strip_columns(t);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "strip", strips), turn = i;
+  // A tile of one strip takes the other slot than the tile before it.
+  if (strips % STRIPS) turn = pestle_kir_madi(k, t->round, strips, i);
+  pestle_kir_id_t slot =
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, turn, STRIPS);
   slot = pestle_kir_madi(k, slot, elements,
                          pestle_kir_index(k, -STRIPS * elements));
   strip_t s = {*seat, pestle_kir_madi(k, i, eights, zero), eights, column,
