@@ -34,6 +34,11 @@ pestle_status_t pestle_pass_replace_by_group(pestle_builder_t* at,
 bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
                           const pestle_node_t* node);
 
+// Puts a scan in the place of |scan| whose matrices are operands, not constants of its body,
+// and whose products of inputs are made before it (scan_inputs.c).
+PESTLE_NODISCARD pestle_status_t pestle_pass_scan_inputs(
+    pestle_pass_context_t* ctx, pestle_node_t* scan, pestle_node_t** out_scan);
+
 // Whether the terms of a reduction by |op| may be grouped anew.
 bool pestle_pass_may_regroup(const pestle_compile_options_t* options,
                              pestle_op_t op, pestle_dtype_t dtype);

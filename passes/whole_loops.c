@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop that counts becomes one kernel where its turn is few scalars, or treats each element
-// by itself: its state stays in registers, and no turn is a list of launches and jumps.
+// by itself, or, on targets with lanes, is products of rows with matrices that fit a group:
+// its state stays in registers, and no turn is a list of launches and jumps.
 //
 //   %0:2 = while (%i = 0, %c = %init) ..     ->  %0:2 = pestle.fusion(%init, ..) ({
 //                                                  %1:2 = pestle.scan (%init; ..) .. })
-#include "ir/scan.h"
+#include <stdio.h>
+
+#include "ir/scan_rows.h"
 #include "passes/util.h"
 
 // A turn of more is better spread over vectors and cores; a loop of more in all should stop
@@ -14,7 +17,7 @@
 #define MOST_ARGUMENTS 60  // of a kernel
 
 // Of the ops that ir/scan_scalars.c knows.
-static bool may_be_inside(const pestle_node_t* n) {
+static bool may_be_inside(const pestle_node_t* n, bool rows) {
   if (n->result_count != 1 || pestle_node_has_effect(n)) return false;
   bool small =
       pestle_type_count(n->results[0].type) <= PESTLE_SCAN_MOST_SCALARS;
@@ -28,13 +31,14 @@ static bool may_be_inside(const pestle_node_t* n) {
     case PESTLE_OP_DYNAMIC_SLICE:
     case PESTLE_OP_DYNAMIC_UPDATE_SLICE:
       return true;
+    case PESTLE_OP_SLICE:
+    case PESTLE_OP_DOT_GENERAL:
+      return small || rows;
     case PESTLE_OP_IOTA:
     case PESTLE_OP_TRANSPOSE:
-    case PESTLE_OP_SLICE:
     case PESTLE_OP_REVERSE:
     case PESTLE_OP_CONCATENATE:
     case PESTLE_OP_REDUCE:
-    case PESTLE_OP_DOT_GENERAL:
       return small;
     default:
       return false;
@@ -42,11 +46,11 @@ static bool may_be_inside(const pestle_node_t* n) {
 }
 
 // Says of most loops that they are none, before anything is built.
-static bool may_be_whole(const pestle_node_t* loop) {
+static bool may_be_whole(const pestle_node_t* loop, bool rows) {
   const pestle_block_t* body = pestle_node_body(loop, 1);
   size_t count = 0;
   for (const pestle_node_t* n = body->first; n != body->last; n = n->next) {
-    if (++count > MOST_OPS || !may_be_inside(n)) return false;
+    if (++count > MOST_OPS || !may_be_inside(n, rows)) return false;
   }
   return true;
 }
@@ -63,6 +67,23 @@ static bool is_whole(const pestle_pass_context_t* ctx,
   }
   return ops >= 0 && ops <= MOST_OPS &&
          s.length <= MOST_STEPS / (ops + 1) / elements &&
+         node->operand_count + node->result_count <= MOST_ARGUMENTS;
+}
+
+// Groups keep their matrices for all turns, and sums are made in parts.
+static bool has_rows(const pestle_pass_context_t* ctx) {
+  return (ctx->caps->flags & PESTLE_TARGET_LANES) &&
+         ctx->options->numerics != PESTLE_NUMERICS_STRICT;
+}
+
+// Whether |node| is by rows of which a group has all.
+static bool is_by_rows(const pestle_pass_context_t* ctx,
+                       const pestle_node_t* node, pestle_scan_rows_fit_t* fit) {
+  pestle_scan_t s = pestle_scan_read(node);
+  pestle_scan_rows_t rows;
+  pestle_scan_rows_room_t room = pestle_scan_rows_room(ctx->caps);
+  return pestle_scan_rows(&s, &rows) &&
+         pestle_scan_rows_fit(&rows, pestle_scan_rows_state(&s), &room, fit) &&
          node->operand_count + node->result_count <= MOST_ARGUMENTS;
 }
 
@@ -111,6 +132,22 @@ static pestle_status_t wrap(const pestle_pass_context_t* ctx,
   return pestle_pass_replace_by_group(&before, scan, "scan", values, region);
 }
 
+static void remark_rows(const pestle_pass_context_t* ctx,
+                        const pestle_node_t* scan,
+                        const pestle_scan_rows_fit_t* fit) {
+  pestle_scan_t s = pestle_scan_read(scan);
+  char text[320];
+  if (!ctx->remarks) return;
+  snprintf(text, sizeof(text),
+           "all %lld turns are one kernel, which keeps the state and the "
+           "matrices in a group (%lld lanes, %lld to an element, %lld rows a "
+           "group, %lld bytes shared): a list of launches a turn waits for "
+           "memory and for the queue in each of them",
+           (long long)s.length, (long long)fit->lanes, (long long)fit->split,
+           (long long)fit->group_rows, (long long)fit->shared_bytes);
+  pestle_remarks_add_on(ctx->remarks, "whole_loops", scan, "by rows", text);
+}
+
 typedef struct loops_t {
   pestle_pass_context_t* ctx;
   bool* changed;
@@ -121,6 +158,7 @@ typedef struct loops_t {
 // is, since what a scan expands to counts once more a turn.
 static pestle_status_t try_copy(loops_t* l, pestle_node_t* loop,
                                 bool* out_whole) {
+  pestle_scan_rows_fit_t fit;
   pestle_copier_t copier;
   pestle_node_t *copy, *scan = NULL;
   *out_whole = false;
@@ -133,8 +171,21 @@ static pestle_status_t try_copy(loops_t* l, pestle_node_t* loop,
   l->tried = true;
   PESTLE_TRY(pestle_scan_recognise(copy, &scan));
   *out_whole = scan && is_whole(l->ctx, scan);
+  if (scan && !*out_whole && has_rows(l->ctx)) {
+    PESTLE_TRY(pestle_pass_scan_inputs(l->ctx, scan, &scan));
+    *out_whole = is_by_rows(l->ctx, scan, &fit);
+  }
   pestle_node_erase(scan ? scan : copy);
   return NULL;
+}
+
+static pestle_status_t replace(loops_t* l, pestle_node_t* scan) {
+  pestle_scan_rows_fit_t fit;
+  if (is_whole(l->ctx, scan)) return wrap(l->ctx, scan);
+  PESTLE_TRY(pestle_pass_scan_inputs(l->ctx, scan, &scan));
+  if (!is_by_rows(l->ctx, scan, &fit)) return pestle_scan_expand(scan);
+  remark_rows(l->ctx, scan, &fit);
+  return wrap(l->ctx, scan);
 }
 
 static pestle_status_t visit(void* user, pestle_module_t* module,
@@ -143,7 +194,8 @@ static pestle_status_t visit(void* user, pestle_module_t* module,
   (void)module;
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
-    if (n->op != PESTLE_OP_WHILE || !may_be_whole(n)) continue;
+    if (n->op != PESTLE_OP_WHILE || !may_be_whole(n, has_rows(l->ctx)))
+      continue;
     pestle_node_t* scan;
     bool whole;
     PESTLE_TRY(try_copy(l, n, &whole));
@@ -151,8 +203,7 @@ static pestle_status_t visit(void* user, pestle_module_t* module,
     PESTLE_TRY(pestle_scan_recognise(n, &scan));
     if (!scan) continue;
     *l->changed = true;
-    PESTLE_TRY(is_whole(l->ctx, scan) ? wrap(l->ctx, scan)
-                                      : pestle_scan_expand(scan));
+    PESTLE_TRY(replace(l, scan));
   }
   return NULL;
 }

@@ -456,6 +456,9 @@ pestle_status_t pestle_direct_scan(pestle_direct_t* d) {
   int64_t elements, ops = pestle_scan_wide_ops(&x.s, &elements);
   if (ops >= 0) return pestle_direct_scan_wide(d, &x.s, elements, ops);
   ops = pestle_scan_scalar_ops(&x.s);
+  pestle_scan_rows_t rows;
+  if (ops < 0 && pestle_scan_rows(&x.s, &rows))
+    return pestle_direct_scan_rows(d, &x.s, &rows);
   if (ops < 0) {
     return pestle_node_error(node, PESTLE_STATUS_INTERNAL,
                              "the body is not known to be of few scalars");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ways in which a scan is one kernel.
+// The three ways in which a scan is one kernel.
 #ifndef PESTLE_CODEGEN_DIRECT_DIRECT_SCAN_H_
 #define PESTLE_CODEGEN_DIRECT_DIRECT_SCAN_H_
 
 #include "base/arena.h"
 #include "codegen/direct/direct.h"
-#include "ir/scan.h"
+#include "ir/scan_rows.h"
 
 // Buffers of the operands, then of the results, of the group around |s|.
 PESTLE_NODISCARD pestle_status_t
@@ -16,5 +16,9 @@ PESTLE_NODISCARD pestle_status_t pestle_direct_scan_wide(pestle_direct_t* d,
                                                          const pestle_scan_t* s,
                                                          int64_t elements,
                                                          int64_t ops);
+
+// By rows, of whose elements |r| says what they are made of.
+PESTLE_NODISCARD pestle_status_t pestle_direct_scan_rows(
+    pestle_direct_t* d, const pestle_scan_t* s, const pestle_scan_rows_t* r);
 
 #endif  // PESTLE_CODEGEN_DIRECT_DIRECT_SCAN_H_

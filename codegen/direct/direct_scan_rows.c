@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scan whose turns are by rows (ir/scan_rows.h) in one kernel for all turns: what is carried
+// stays in a group's shared memory, and so, or in registers, do the matrices. A group takes a
+// few rows; |split| lanes side by side share a column.
+//
+//   for g in group.x: for l in lane.x:              j = l / split, part = l % split
+//     w[d, ..] = the lane's part of the columns     once
+//     h[0] = init;  barrier
+//     for t in 0 .. length:
+//       x' = xs[t + 1, ..]                          the next turn's, on their way
+//       stage = f(..);  barrier                     where a product wants whole rows of it
+//       y, h' = f(x, h[t % 2, j], sg_reduce(sum of h[t % 2, ..] w[d, ..]))
+//       ys[t, j] = y;  h[(t + 1) % 2, j] = h';  barrier
+//     final = h[length % 2]
+//
+// Without lanes, as on a CPU that takes what another target refused, each of these steps is
+// a loop over the columns, and the matrices are read where they lie.
+#include "codegen/direct/direct_scan_rows.h"
+
+// --- Steps of all lanes ---
+
+static void begin_step(pestle_direct_rows_t* x) {
+  if (x->lanes) return;
+  x->column =
+      pestle_kir_for(x->k, "j", pestle_rows_number(x, 0),
+                     pestle_rows_number(x, x->r.width), 1, PESTLE_KIR_SERIAL);
+  pestle_rows_forget(x);
+}
+
+static void end_step(pestle_direct_rows_t* x) {
+  if (!x->lanes) {
+    pestle_kir_end(x->k);
+    pestle_rows_forget(x);
+  } else {
+    pestle_kir_barrier(x->k);
+  }
+}
+
+static void begin_stores(pestle_direct_rows_t* x) {
+  if (x->lanes) pestle_kir_if(x->k, x->stores);
+}
+
+static void end_stores(pestle_direct_rows_t* x) {
+  if (x->lanes) pestle_kir_end(x->k);
+}
+
+static unsigned rows_of(const pestle_direct_rows_t* x) {
+  return (unsigned)x->fit.group_rows;
+}
+
+// Stores |value| as |v|'s own element in array |buffer|, of whose row |turn|.
+static void store_home(pestle_direct_rows_t* x, uint32_t buffer,
+                       const pestle_value_t* v, unsigned row, pk_t turn,
+                       pk_t value) {
+  pestle_scan_element_t at = {.at = {{false, 0, 0}}};
+  if (!pestle_rows_is_one(v)) (void)pestle_scan_rows_place(&x->r, v->type, &at);
+  pk_t base = turn == PESTLE_KIR_NONE
+                  ? turn
+                  : pestle_kir_madi(x->k, turn, pestle_type_count(v->type),
+                                    PESTLE_KIR_NONE);
+  pestle_direct_store(x->d, buffer,
+                      pestle_rows_linear(x, v->type, &at, row, base), value);
+}
+
+// One number of all lanes and groups is stored by the first.
+static void store_one(pestle_direct_rows_t* x, uint32_t buffer, pk_t at,
+                      pk_t value) {
+  pestle_kir_if(x->k, x->is_first);
+  pestle_direct_store(x->d, buffer, at, value);
+  pestle_kir_end(x->k);
+}
+
+// --- Before the turns ---
+
+static void add_buffers(pestle_direct_rows_t* x) {
+  int64_t row = x->fit.group_rows * x->fit.depth;
+  for (size_t i = 0; i < x->s.carry_count; ++i) {
+    const pestle_value_t* v = x->s.carry[i];
+    if (pestle_rows_is_one(v)) continue;
+    x->state[i] = pestle_kir_add_buffer(x->k, "h", PESTLE_KIR_SHARED,
+                                        v->type->dtype, 1, 2 * row, 0);
+  }
+  for (uint32_t i = 0; i < x->r.stages; ++i) {
+    x->stage[i] = pestle_kir_add_buffer(x->k, "stage", PESTLE_KIR_SHARED,
+                                        x->r.stage[i]->type->dtype, 1, row, 0);
+  }
+}
+
+// What fills rows up is 0 from the beginning on.
+static void clear(pestle_direct_rows_t* x, uint32_t buffer, int64_t count,
+                  pestle_dtype_t dtype) {
+  int64_t turns = (count + x->fit.lanes - 1) / x->fit.lanes;
+  pk_t i = pestle_kir_repeat(x->k, "i", turns);
+  pk_t at = pestle_kir_madi(x->k, i, x->fit.lanes, x->lane);
+  pk_t last = pestle_rows_number(x, count - 1);
+  pestle_kir_if(x->k, pestle_rows_op(x, PESTLE_OP_LE, at, last));
+  pestle_direct_store(x->d, buffer,
+                      pestle_rows_op(x, PESTLE_OP_MINIMUM, at, last),
+                      pestle_kir_const(x->k, dtype, 1, 0, 0));
+  pestle_kir_end(x->k);
+  pestle_kir_end_repeat(x->k, turns);
+}
+
+static void clear_all(pestle_direct_rows_t* x) {
+  int64_t row = x->fit.group_rows * x->fit.depth;
+  if (!x->lanes || x->fit.depth == x->r.width) return;
+  for (size_t i = 0; i < x->s.carry_count; ++i) {
+    const pestle_value_t* v = x->s.carry[i];
+    if (!pestle_rows_is_one(v)) clear(x, x->state[i], 2 * row, v->type->dtype);
+  }
+  for (uint32_t i = 0; i < x->r.stages; ++i)
+    clear(x, x->stage[i], row, x->r.stage[i]->type->dtype);
+  pestle_kir_barrier(x->k);
+}
+
+static void begin_state(pestle_direct_rows_t* x) {
+  pk_t zero = pestle_rows_number(x, 0);
+  for (size_t i = 0; i < x->s.carry_count; ++i) {
+    const pestle_value_t* v = x->s.carry[i];
+    if (!pestle_rows_is_one(v)) continue;
+    x->state[i] = pestle_direct_variable(x->d, "c", v->type->dtype, 1);
+    pestle_direct_set(x->d, x->state[i],
+                      pestle_direct_load(x->d, x->buffers[i], zero));
+  }
+  begin_step(x);
+  begin_stores(x);
+  for (size_t i = 0; i < x->s.carry_count; ++i) {
+    const pestle_value_t* v = x->s.carry[i];
+    pestle_scan_element_t at;
+    if (pestle_rows_is_one(v) || !pestle_scan_rows_place(&x->r, v->type, &at))
+      continue;
+    for (unsigned r = 0; r < rows_of(x); ++r) {
+      pk_t from = pestle_rows_linear(x, v->type, &at, r, PESTLE_KIR_NONE);
+      pestle_direct_store(x->d, x->state[i],
+                          pestle_rows_of_row(x, zero, r, x->column),
+                          pestle_direct_load(x->d, x->buffers[i], from));
+    }
+  }
+  end_stores(x);
+  end_step(x);
+}
+
+static pk_t row_of_turn(pestle_direct_rows_t* x, pk_t t) {
+  if (!x->s.reverse) return t;
+  return pestle_kir_madi(x->k, t, -1, pestle_rows_number(x, x->s.length - 1));
+}
+
+// What a lane keeps for all turns, and what it reads in the first.
+static void begin_lane(pestle_direct_rows_t* x) {
+  if (!x->lanes) return;
+  for (uint32_t d = 0; d < x->r.dots; ++d)
+    pestle_rows_load_column(x, d);
+  pk_t first = row_of_turn(x, pestle_rows_number(x, 0));
+  for (unsigned r = 0; r < rows_of(x); ++r) {
+    for (uint32_t i = 0; i < x->r.fixeds; ++i)
+      x->fixed[i][r] = pestle_rows_load(x, &x->r.fixed[i], r, PESTLE_KIR_NONE);
+    for (uint32_t i = 0; i < x->r.xs; ++i) {
+      const pestle_value_t* v = x->s.body->arguments[x->r.x[i].argument];
+      x->x[i][r] = pestle_direct_variable(x->d, "x", v->type->dtype, 1);
+      pestle_direct_set(x->d, x->x[i][r],
+                        pestle_rows_load(x, &x->r.x[i], r, first));
+    }
+  }
+}
+
+static void begin_group(pestle_direct_rows_t* x) {
+  int64_t groups = x->r.rows / x->fit.group_rows, split = x->fit.split;
+  pk_t zero = pestle_rows_number(x, 0);
+  pk_t g = pestle_kir_for(x->k, "g", zero, pestle_rows_number(x, groups), 1,
+                          PESTLE_KIR_GROUP_X);
+  x->is_first = pestle_rows_op(x, PESTLE_OP_EQ, g, zero);
+  if (x->lanes) {
+    x->lane =
+        pestle_kir_for(x->k, "l", zero, pestle_rows_number(x, x->fit.lanes), 1,
+                       PESTLE_KIR_LANE_X);
+    x->part = pestle_rows_op(x, PESTLE_OP_REMAINDER, x->lane,
+                             pestle_rows_number(x, split));
+    pk_t column = pestle_rows_op(x, PESTLE_OP_DIVIDE, x->lane,
+                                 pestle_rows_number(x, split));
+    pk_t last = pestle_rows_number(x, x->r.width - 1);
+    x->stores = pestle_rows_op(x, PESTLE_OP_AND,
+                               pestle_rows_op(x, PESTLE_OP_EQ, x->part, zero),
+                               pestle_rows_op(x, PESTLE_OP_LE, column, last));
+    x->column = pestle_rows_op(x, PESTLE_OP_MINIMUM, column, last);
+    x->is_first =
+        pestle_rows_op(x, PESTLE_OP_AND, x->is_first,
+                       pestle_rows_op(x, PESTLE_OP_EQ, x->lane, zero));
+  }
+  for (unsigned r = 0; r < rows_of(x); ++r)
+    x->row[r] =
+        pestle_kir_madi(x->k, g, x->fit.group_rows, pestle_rows_number(x, r));
+}
+
+// --- A turn ---
+
+static void make_stages(pestle_direct_rows_t* x) {
+  for (uint32_t i = 0; i < x->r.stages; ++i) {
+    pk_t values[PESTLE_SCAN_MOST_ROWS];
+    begin_step(x);
+    for (unsigned r = 0; r < rows_of(x); ++r)
+      values[r] = pestle_rows_value(x, x->r.stage[i], r);
+    begin_stores(x);
+    for (unsigned r = 0; r < rows_of(x); ++r) {
+      pk_t at = pestle_rows_of_row(x, pestle_rows_number(x, 0), r, x->column);
+      pestle_direct_store(x->d, x->stage[i], at, values[r]);
+    }
+    end_stores(x);
+    end_step(x);
+  }
+}
+
+// Values of one number, the same for all; what is carried of them changes last.
+static pestle_status_t make_ones(pestle_direct_rows_t* x) {
+  const pestle_scan_t* s = &x->s;
+  pk_t* next = PESTLE_ARENA_ARRAY(&x->arena, pk_t, s->carry_count + 1);
+  if (!next) return PESTLE_OOM();
+  for (size_t i = 0; i < s->carry_count; ++i) {
+    if (pestle_rows_is_one(s->carry[i]))
+      next[i] = pestle_rows_value(x, s->next[i].value, 0);
+  }
+  for (size_t i = 0; i < s->ys_count; ++i) {
+    const pestle_value_t* v = s->y[i].value;
+    uint32_t buffer = x->buffers[s->node->operand_count + s->carry_count + i];
+    if (pestle_rows_is_one(v))
+      store_one(x, buffer, x->turn, pestle_rows_value(x, v, 0));
+  }
+  for (size_t i = 0; i < s->carry_count; ++i) {
+    if (pestle_rows_is_one(s->carry[i]))
+      pestle_direct_set(x->d, x->state[i], next[i]);
+  }
+  return NULL;
+}
+
+static pestle_status_t make_rows(pestle_direct_rows_t* x) {
+  const pestle_scan_t* s = &x->s;
+  unsigned rows = rows_of(x);
+  pk_t* values = PESTLE_ARENA_ARRAY(
+      &x->arena, pk_t,
+      (s->carry_count + s->ys_count) * PESTLE_SCAN_MOST_ROWS + 1);
+  if (!values) return PESTLE_OOM();
+  pk_t* ys = values + s->carry_count * PESTLE_SCAN_MOST_ROWS;
+  for (unsigned r = 0; r < rows; ++r) {
+    for (size_t i = 0; i < s->carry_count; ++i) {
+      if (!pestle_rows_is_one(s->carry[i]))
+        values[i * PESTLE_SCAN_MOST_ROWS + r] =
+            pestle_rows_value(x, s->next[i].value, r);
+    }
+    for (size_t i = 0; i < s->ys_count; ++i) {
+      if (!pestle_rows_is_one(s->y[i].value))
+        ys[i * PESTLE_SCAN_MOST_ROWS + r] =
+            pestle_rows_value(x, s->y[i].value, r);
+    }
+  }
+  begin_stores(x);
+  for (unsigned r = 0; r < rows; ++r) {
+    for (size_t i = 0; i < s->carry_count; ++i) {
+      if (pestle_rows_is_one(s->carry[i])) continue;
+      pestle_direct_store(x->d, x->state[i],
+                          pestle_rows_of_row(x, x->next, r, x->column),
+                          values[i * PESTLE_SCAN_MOST_ROWS + r]);
+    }
+    for (size_t i = 0; i < s->ys_count; ++i) {
+      const pestle_value_t* v = s->y[i].value;
+      uint32_t buffer = x->buffers[s->node->operand_count + s->carry_count + i];
+      if (!pestle_rows_is_one(v))
+        store_home(x, buffer, v, r, x->turn, ys[i * PESTLE_SCAN_MOST_ROWS + r]);
+    }
+  }
+  end_stores(x);
+  return NULL;
+}
+
+static pestle_status_t make_turn(pestle_direct_rows_t* x, pk_t t) {
+  pk_t two = pestle_rows_number(x, 2), one = pestle_rows_number(x, 1);
+  pk_t odd = pestle_rows_op(x, PESTLE_OP_REMAINDER, t, two);
+  pk_t even = pestle_rows_op(x, PESTLE_OP_SUBTRACT, one, odd);
+  int64_t row = x->fit.group_rows * x->fit.depth;
+  pk_t following = pestle_rows_op(x, PESTLE_OP_MINIMUM,
+                                  pestle_rows_op(x, PESTLE_OP_ADD, t, one),
+                                  pestle_rows_number(x, x->s.length - 1));
+  pk_t coming[PESTLE_SCAN_ROWS_READS][PESTLE_SCAN_MOST_ROWS];
+  x->now = pestle_kir_madi(x->k, odd, row, PESTLE_KIR_NONE);
+  x->next = pestle_kir_madi(x->k, even, row, PESTLE_KIR_NONE);
+  x->turn = row_of_turn(x, t);
+  pestle_rows_forget(x);
+  following = row_of_turn(x, following);
+  for (unsigned r = 0; x->lanes && r < rows_of(x); ++r) {
+    for (uint32_t i = 0; i < x->r.xs; ++i)
+      coming[i][r] = pestle_rows_load(x, &x->r.x[i], r, following);
+  }
+  make_stages(x);
+  begin_step(x);
+  PESTLE_TRY(make_rows(x));
+  end_step(x);
+  PESTLE_TRY(make_ones(x));
+  for (unsigned r = 0; x->lanes && r < rows_of(x); ++r) {
+    for (uint32_t i = 0; i < x->r.xs; ++i)
+      pestle_direct_set(x->d, x->x[i][r], coming[i][r]);
+  }
+  return NULL;
+}
+
+// --- The kernel ---
+
+static void store_finals(pestle_direct_rows_t* x) {
+  const pestle_scan_t* s = &x->s;
+  int64_t odd = s->length % 2;
+  pk_t base = pestle_rows_number(x, odd * x->fit.group_rows * x->fit.depth);
+  pestle_rows_forget(x);
+  for (size_t i = 0; i < s->carry_count; ++i) {
+    if (!pestle_rows_is_one(s->carry[i])) continue;
+    store_one(x, x->buffers[s->node->operand_count + i],
+              pestle_rows_number(x, 0), pestle_direct_get(x->d, x->state[i]));
+  }
+  begin_step(x);
+  begin_stores(x);
+  for (size_t i = 0; i < s->carry_count; ++i) {
+    const pestle_value_t* v = s->carry[i];
+    if (pestle_rows_is_one(v)) continue;
+    for (unsigned r = 0; r < rows_of(x); ++r) {
+      pk_t at = pestle_rows_of_row(x, base, r, x->column);
+      store_home(x, x->buffers[s->node->operand_count + i], v, r,
+                 PESTLE_KIR_NONE, pestle_direct_load(x->d, x->state[i], at));
+    }
+  }
+  end_stores(x);
+  if (!x->lanes) pestle_kir_end(x->k);
+}
+
+static pestle_status_t emit(pestle_direct_rows_t* x) {
+  x->state = PESTLE_ARENA_ARRAY(&x->arena, uint32_t, x->s.carry_count + 1);
+  x->memo =
+      PESTLE_ARENA_ARRAY(&x->arena, pestle_scan_memo_t, PESTLE_SCAN_MEMOS);
+  if (!x->state || !x->memo) return PESTLE_OOM();
+  PESTLE_TRY(pestle_direct_scan_buffers(x->d, &x->arena, &x->s, &x->buffers));
+  add_buffers(x);
+  begin_group(x);
+  clear_all(x);
+  begin_lane(x);
+  begin_state(x);
+  pk_t t =
+      pestle_kir_for(x->k, "t", pestle_rows_number(x, 0),
+                     pestle_rows_number(x, x->s.length), 1, PESTLE_KIR_SERIAL);
+  PESTLE_TRY(make_turn(x, t));
+  pestle_kir_end(x->k);
+  store_finals(x);
+  if (x->lanes) pestle_kir_end(x->k);
+  pestle_kir_end(x->k);
+  return x->failed ? pestle_node_error(x->s.node, PESTLE_STATUS_INTERNAL,
+                                       "its elements are not those that were "
+                                       "found")
+                   : NULL;
+}
+
+pestle_status_t pestle_direct_scan_rows(pestle_direct_t* d,
+                                        const pestle_scan_t* s,
+                                        const pestle_scan_rows_t* r) {
+  pestle_direct_rows_t x = {.d = d, .k = d->k, .s = *s, .r = *r};
+  x.lanes = (d->caps->flags & PESTLE_TARGET_LANES) != 0;
+  pestle_scan_rows_room_t room = pestle_scan_rows_room(d->caps);
+  if (!x.lanes) {
+    x.fit = (pestle_scan_rows_fit_t){
+        .group_rows = 1, .lanes = 1, .split = 1, .depth = r->width};
+  } else if (!pestle_scan_rows_fit(r, pestle_scan_rows_state(s), &room,
+                                   &x.fit)) {
+    return pestle_node_error(s->node, PESTLE_STATUS_INTERNAL,
+                             "a group has no room for what it carries");
+  }
+  pestle_arena_init(d->k->allocator, &x.arena);
+  pestle_status_t status = emit(&x);
+  pestle_arena_deinit(&x.arena);
+  d->steps = (uint64_t)s->length * (uint64_t)(r->rows * r->width) *
+             (uint64_t)(r->ops + r->dots * r->width);
+  return status;
+}

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Loops by rows as one kernel on targets with lanes: LSTM and GRU of the benchmark's
+modules, layers of ONNX's form, masks by lengths, a counter that the turn reads, narrow
+floats, a state without batch, and what must stay a loop. All on ref as a GPU, with fibres
+that run lanes in any order, beside numpy. Exits 77 without numpy."""
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError as e:
+    print(f"skipped: {e}")
+    sys.exit(77)
+
+BUILD = os.environ.get("PESTLE_BUILD_DIR", "")
+PESTLE = os.path.join(BUILD, "pestle")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+spec = importlib.util.spec_from_file_location("recurrent", ROOT / "bench/h200/recurrent.py")
+bench = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(bench)
+CPUS = ("simt90", "simt", "simt8", "simt1", "simtw")
+bad = []
+
+
+def pestle(verb, text, folder, *options):
+    path = pathlib.Path(folder) / "m.mlir"
+    path.write_text(text, encoding="ascii")
+    done = subprocess.run([PESTLE, verb, str(path), "--device", "ref", *options],
+                          capture_output=True, text=True, check=False)
+    return done.stdout if not done.returncode else f"FAILED {done.stderr}"
+
+
+def check(what, text, inputs, wants, cpus=CPUS, scans=None, most=2e-5, options=()):
+    """|scans|: how many kernels are whole loops; None: any number."""
+    for cpu in cpus:
+        with tempfile.TemporaryDirectory() as folder:
+            how = ["--target-cpu", cpu, *options] if cpu else list(options)
+            plan = pestle("dump", text, folder, "--stage", "plan", *how)
+            found = sum("launch" in line and " scan_" in line for line in plan.splitlines())
+            if plan.startswith("FAILED") or (scans is not None and found != scans) or (
+                    scans and " repeat " in plan):
+                bad.append(what)
+                print(f"{what} {cpu}: {found} scans, not {scans}:\n{plan[:1500]}")
+                continue
+            args = []
+            for i, a in enumerate(inputs):
+                np.save(f"{folder}/{i}.npy", a)
+                args += ["--input", f"{i}={folder}/{i}.npy"]
+            said = pestle("run", text, folder, "--no-cache", "--outputs", f"{folder}/out",
+                          *args, *how)
+            names = sorted(f for f in os.listdir(f"{folder}/out") if f.endswith(".npy")) \
+                if not said.startswith("FAILED") else []
+            got = [np.load(f"{folder}/out/{n}") for n in names]
+        if len(got) != len(wants):
+            bad.append(what)
+            print(f"{what} {cpu}: {said[:1500]}")
+            continue
+        for g, w in zip(got, wants):
+            off = np.abs(g.astype(np.float64) - w)
+            if g.shape != w.shape or not (off <= most).all():
+                bad.append(what)
+                print(f"{what} {cpu}: off by {off.max()}")
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def layer(cell, x, W, R, bx, bh, reverse):
+    T, B, _ = x.shape
+    H = R.shape[0]
+    h, c, ys = np.zeros((B, H)), np.zeros((B, H)), [None] * T
+    for t in (range(T - 1, -1, -1) if reverse else range(T)):
+        gx, gh = x[t] @ W + bx, h @ R + bh
+        if cell == "lstm":
+            i, f, g, o = np.split(gx + gh, 4, axis=1)
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = sigmoid(o) * np.tanh(c)
+        else:
+            (rx, zx, nx), (rh, zh, nh) = np.split(gx, 3, axis=1), np.split(gh, 3, axis=1)
+            z = sigmoid(zx + zh)
+            h = (1 - z) * np.tanh(nx + sigmoid(rx + rh) * nh) + z * h
+        ys[t] = h
+    return np.stack(ys)
+
+
+def network(case, x):
+    cell, _, _, _, directions, layers = bench.read(case)
+    weights = iter(bench.weights_of(case))
+    for _ in range(layers):
+        x = np.concatenate([layer(cell, x, *[w.astype(np.float64) for w in next(weights)],
+                                  d == 1) for d in range(directions)], axis=2)
+    return x
+
+
+def test_layers():
+    rng = np.random.default_rng(3)
+    for case, scans in (("lstm_8_1_1", 1), ("gru_12_5_3_2_2", 4), ("lstm_20_6_4", 1),
+                        ("gru_33_3_10", 1), ("lstm_64_4_2", 1)):
+        _, h, t, b, _, _ = bench.read(case)
+        x = rng.standard_normal((t, b, h)).astype(np.float32)
+        check(case, bench.module(case), [x], [network(case, x.astype(np.float64))],
+              scans=scans if t > 1 else None)
+    # Columns that registers do not hold lie in shared memory, or the loop stays one.
+    for case, cpu, scans in (("gru_96_2_1", "simt90", 1), ("lstm_128_2_2", "simt90", 1),
+                             ("lstm_128_2_2", "simt", 0)):
+        _, h, t, b, _, _ = bench.read(case)
+        x = rng.standard_normal((t, b, h)).astype(np.float32)
+        check(case, bench.module(case), [x], [network(case, x.astype(np.float64))],
+              cpus=(cpu,), scans=scans)
+
+
+LOOP = """func.func @main({args}) -> ({results}) {{
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %n = stablehlo.constant dense<{turns}> : tensor<i32>
+{before}
+  %r:{count} = stablehlo.while({carried}) : {types} cond {{
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }} do {{
+    %j = stablehlo.add %i, %one : tensor<i32>
+{body}
+    stablehlo.return %j, {back} : {types}
+  }}
+  return {out} : {results}
+}}
+"""
+
+
+def by_hand(args, carried, body, back, before="", turns=5):
+    """|carried|: (name, begins as, type) but for the counter."""
+    types = ["tensor<i32>"] + [t for _, _, t in carried]
+    return LOOP.format(
+        args=args, turns=turns, before=before, body=body, back=back,
+        count=len(types), types=", ".join(types),
+        carried=", ".join(["%i = %zero"] + [f"%{n} = {b}" for n, b, _ in carried]),
+        out=", ".join(f"%r#{i + 1}" for i in range(len(carried))),
+        results=", ".join(types[1:]))
+
+
+def test_state_alone():
+    """Without a batch: [24] x [24, 24]."""
+    rng = np.random.default_rng(5)
+    h, w = rng.standard_normal(24).astype(np.float32), rng.standard_normal((24, 24))
+    w = (w / 5).astype(np.float32)
+    text = by_hand("%h0: tensor<24xf32>, %w: tensor<24x24xf32>",
+                   [("h", "%h0", "tensor<24xf32>")], """
+    %d = stablehlo.dot_general %h, %w, contracting_dims = [0] x [0] : (tensor<24xf32>, tensor<24x24xf32>) -> tensor<24xf32>
+    %t = stablehlo.tanh %d : tensor<24xf32>""", "%t")
+    want = h.astype(np.float64)
+    for _ in range(5):
+        want = np.tanh(want @ w)
+    check("state alone", text, [h, w], [want])
+
+
+MASKED = """
+    %d = stablehlo.dot_general %h, %w, contracting_dims = [1] x [0] : (tensor<6x16xf32>, tensor<16x16xf32>) -> tensor<6x16xf32>
+    %t = stablehlo.tanh %d : tensor<6x16xf32>
+    %ib = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i32>) -> tensor<6xi32>
+    %a = stablehlo.compare LT, %ib, %lengths : (tensor<6xi32>, tensor<6xi32>) -> tensor<6xi1>
+    %ab = stablehlo.broadcast_in_dim %a, dims = [0] : (tensor<6xi1>) -> tensor<6x16xi1>
+    %next = stablehlo.select %ab, %t, %h : tensor<6x16xi1>, tensor<6x16xf32>
+    %s2 = stablehlo.add %s, %half : tensor<f32>"""
+
+
+def test_masks():
+    """Rows that end, by a counter and a number that are carried too."""
+    rng = np.random.default_rng(6)
+    h, w = rng.standard_normal((6, 16)).astype(np.float32), rng.standard_normal((16, 16))
+    w = (w / 4).astype(np.float32)
+    lengths = np.array([0, 5, 2, 3, 1, 4], np.int32)
+    text = by_hand("%h0: tensor<6x16xf32>, %w: tensor<16x16xf32>, %lengths: tensor<6xi32>, "
+                   "%s0: tensor<f32>", [("h", "%h0", "tensor<6x16xf32>"),
+                                        ("s", "%s0", "tensor<f32>")], MASKED, "%next, %s2",
+                   before="  %half = stablehlo.constant dense<0.5> : tensor<f32>")
+    want = h.astype(np.float64)
+    for t in range(5):
+        want = np.where((t < lengths)[:, None], np.tanh(want @ w), want)
+    check("masks", text, [h, w, lengths, np.float32(1)], [want, np.float64(3.5)], scans=1)
+
+
+def test_narrow():
+    """A state of bf16, whose products are summed in f32."""
+    rng = np.random.default_rng(8)
+    h, w = rng.standard_normal((4, 32)).astype(np.float32), rng.standard_normal((32, 32))
+    w = (w / 6).astype(np.float32)
+    for name, most in (("bf16", 0.03), ("f16", 0.004)):
+        text = by_hand("%a: tensor<4x32xf32>, %b: tensor<32x32xf32>",
+                       [("h", "%h0", f"tensor<4x32x{name}>"),
+                        ("y", "%a", "tensor<4x32xf32>")], f"""
+    %d = stablehlo.dot_general %h, %w, contracting_dims = [1] x [0] : (tensor<4x32x{name}>, tensor<32x32x{name}>) -> tensor<4x32x{name}>
+    %t = stablehlo.tanh %d : tensor<4x32x{name}>
+    %y2 = stablehlo.convert %t : (tensor<4x32x{name}>) -> tensor<4x32xf32>""", "%t, %y2",
+                       before=f"""
+  %h0 = stablehlo.convert %a : (tensor<4x32xf32>) -> tensor<4x32x{name}>
+  %w = stablehlo.convert %b : (tensor<32x32xf32>) -> tensor<32x32x{name}>""")
+        lines = text.splitlines()
+        lines[0] = lines[0].replace(f"-> (tensor<4x32x{name}>, ", "-> (")
+        lines[-2] = "  return %r#2 : tensor<4x32xf32>"
+        want = h.astype(np.float64)
+        for _ in range(5):
+            want = np.tanh(want @ w)
+        check(name, "\n".join(lines) + "\n", [h, w], [want], most=most, scans=1)
+
+
+MIXED = """
+    %m = stablehlo.reverse %h, dims = [0] : tensor<4x16xf32>
+    %d = stablehlo.dot_general %m, %w, contracting_dims = [1] x [0] : (tensor<4x16xf32>, tensor<16x16xf32>) -> tensor<4x16xf32>
+    %t = stablehlo.tanh %d : tensor<4x16xf32>"""
+
+
+def test_not_by_rows():
+    """Rows that read each other's state stay a loop, which is counted."""
+    rng = np.random.default_rng(9)
+    h, w = rng.standard_normal((4, 16)).astype(np.float32), rng.standard_normal((16, 16))
+    w = (w / 4).astype(np.float32)
+    text = by_hand("%h0: tensor<4x16xf32>, %w: tensor<16x16xf32>",
+                   [("h", "%h0", "tensor<4x16xf32>")], MIXED, "%t")
+    want = h.astype(np.float64)
+    for _ in range(5):
+        want = np.tanh(want[::-1] @ w)
+    check("mixed rows", text, [h, w], [want], scans=0)
+    # And under strict, which adds in order.
+    case = "gru_12_3_2"
+    x = rng.standard_normal((3, 2, 12)).astype(np.float32)
+    check("strict", bench.module(case), [x], [network(case, x.astype(np.float64))],
+          cpus=("simt",), scans=0, options=("--numerics", "strict"))
+
+
+def test_explain():
+    with tempfile.TemporaryDirectory() as folder:
+        said = pestle("explain", bench.module("gru_12_3_2"), folder, "--target-cpu", "simt90")
+    if "all 3 turns are one kernel" not in said:
+        bad.append("explain")
+        print(said)
+
+
+for test in (test_layers, test_state_alone, test_masks, test_narrow, test_not_by_rows,
+             test_explain):
+    test()
+sys.exit(1 if bad else 0)
