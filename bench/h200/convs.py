@@ -28,11 +28,11 @@ SAME = ((1, 1), (1, 1))
 
 
 def case(n, h, w, c, o, y, x, pad=((0, 0), (0, 0)), step=(1, 1), dilate=(1, 1), after="",
-         nchw=False):  # fmt: skip
+         nchw=False, gradient=None):  # fmt: skip
     rows = (h + sum(pad[0]) - (y - 1) * dilate[0] - 1) // step[0] + 1
     columns = (w + sum(pad[1]) - (x - 1) * dilate[1] - 1) // step[1] + 1
     return dict(n=n, h=h, w=w, c=c, o=o, y=y, x=x, pad=pad, step=step, dilate=dilate,
-                after=after, nchw=nchw, rows=rows, columns=columns)  # fmt: skip
+                after=after, nchw=nchw, gradient=gradient, rows=rows, columns=columns)  # fmt: skip
 
 
 CASES = {
@@ -50,6 +50,9 @@ CASES = {
     "odd": case(3, 41, 57, 200, 136, 3, 5, ((2, 0), (1, 3)), (2, 1), (1, 2)),
     "7x7": case(16, 37, 50, 64, 128, 7, 7, ((3, 3), (3, 3)), (2, 2)),
     "dilated": case(16, 60, 44, 72, 96, 3, 3, ((2, 2), (4, 4)), (1, 1), (2, 4)),
+    # Its gradients, windows of 3 x 3 with one row and column of padding.
+    "3x3_256_data": case(64, 28, 28, 256, 256, 3, 3, SAME, gradient="data"),
+    "3x3_256_weights": case(64, 28, 28, 256, 256, 3, 3, SAME, gradient="weights"),
     # One image: as today, by units of subgroups.
     "3x3_256_b1": case(1, 14, 14, 256, 256, 3, 3, SAME, after="bias relu"),
 }
@@ -61,12 +64,17 @@ def shapes_of(k):
         x, w = (k["n"], k["c"], k["h"], k["w"]), (k["o"], k["c"], k["y"], k["x"])
     else:
         x, w = (k["n"], k["h"], k["w"], k["c"]), (k["y"], k["x"], k["c"], k["o"])
+    dy = (k["n"], k["rows"], k["columns"], k["o"])
+    if k["gradient"]:
+        return [dy, w] if k["gradient"] == "data" else [x, dy]
     more = [(k["o"],)] if "bias" in k["after"] else []
     return [x, w, *more, *([result_of_case(k)] if "add" in k["after"] else [])]
 
 
 def result_of_case(k):
     lead, tail = k["n"], (k["rows"], k["columns"])
+    if k["gradient"]:
+        return (k["n"], k["h"], k["w"], k["c"]) if k["gradient"] == "data" else (k["y"], k["x"], k["c"], k["o"])
     return (lead, k["o"], *tail) if k["nchw"] else (lead, *tail, k["o"])
 
 
@@ -76,11 +84,16 @@ def module_of(k):
 
     shapes, y = shapes_of(k), t(result_of_case(k))
     dims = "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]" if k["nchw"] else "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
+    reverse = ""
+    if k["gradient"] == "data":
+        dims, reverse = "[b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f]", ", reverse = [true, true]"
+    if k["gradient"] == "weights":
+        dims = "[f, 0, 1, b]x[i, 0, 1, o]->[0, 1, b, f]"
     arguments = ", ".join(f"%{i}: {t(s)}" for i, s in enumerate(shapes))
     pad = [list(p) for p in k["pad"]]
     text = (f"func.func @main({arguments}) -> {y} {{\n"
             f"  %y = stablehlo.convolution(%0, %1) dim_numbers = {dims}, window = {{stride = "
-            f"{list(k['step'])}, pad = {pad}, rhs_dilate = {list(k['dilate'])}}} "
+            f"{list(k['step'])}, pad = {pad}, rhs_dilate = {list(k['dilate'])}{reverse}}} "
             "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
             f"({t(shapes[0])}, {t(shapes[1])}) -> {y}\n")  # fmt: skip
     last = "%y"
@@ -104,13 +117,28 @@ def prepare(torch, k, data):
     if k["nchw"]:
         return data
     turned = [d.permute(0, 3, 1, 2) if d.dim() == 4 else d for d in data]
-    w = data[1].permute(3, 2, 0, 1)
-    turned[1] = w.contiguous(memory_format=torch.channels_last)
+    if k["gradient"] != "weights":
+        w = data[1].permute(3, 2, 0, 1)
+        turned[1] = w.contiguous(memory_format=torch.channels_last)
     return turned
 
 
 def function_of(torch, k):
     F = torch.nn.functional
+    if k["gradient"]:
+        by_data = k["gradient"] == "data"
+        back = torch.ops.aten.convolution_backward
+        rest = (None, k["step"], (1, 1), k["dilate"], False, (0, 0), 1, [by_data, not by_data, False])
+
+        def of(a, b):
+            if by_data:  # dy, w; of the data only its shape is read
+                x = torch.empty_like(a) if k["c"] == k["o"] else None
+                return back(a, x, b, *rest)[0]
+            w = torch.empty((k["o"], k["c"], k["y"], k["x"]), device=a.device, dtype=a.dtype,
+                            memory_format=torch.channels_last)  # fmt: skip
+            return back(b, a, w, *rest)[1]
+
+        return of
     (top, bottom), (left, right) = k["pad"]
     even = top == bottom and left == right
 
@@ -141,7 +169,9 @@ def judge(torch, k, data, got):
     if "relu" in k["after"]:
         want = want.clamp(min=0)
     got = got.view(result_of_case(k)).float()
-    if not k["nchw"]:
+    if k["gradient"] == "weights":
+        got = got.permute(3, 2, 0, 1)
+    elif not k["nchw"]:
         got = got.permute(0, 3, 1, 2)
     return float((got - want).norm() / want.norm())
 
