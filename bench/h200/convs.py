@@ -46,6 +46,9 @@ CASES = {
     "1x1_64_256_add": case(32, 56, 56, 64, 256, 1, 1, after="bias add relu"),
     "3x3_256_b32": case(32, 14, 14, 256, 256, 3, 3, SAME, after="bias relu"),
     "3x3_512_b32": case(32, 7, 7, 512, 512, 3, 3, SAME, after="bias relu"),
+    # The first layer, and the same of images with the line's padding and a fourth channel.
+    "stem": case(32, 224, 224, 3, 64, 7, 7, ((3, 3), (3, 3)), (2, 2), after="bias relu"),
+    "stem_wide": case(32, 224, 230, 4, 64, 7, 7, ((3, 3), (0, 0)), (2, 2), after="bias relu"),
     # Every edge: two sides, steps, dilations and paddings, channels that end in a copy.
     "odd": case(3, 41, 57, 200, 136, 3, 5, ((2, 0), (1, 3)), (2, 1), (1, 2)),
     "7x7": case(16, 37, 50, 64, 128, 7, 7, ((3, 3), (3, 3)), (2, 2)),

@@ -10,6 +10,7 @@
 // Where there is a guard it says extent, step, dilation and padding of a spatial dim.
 // Where there is none the dim's places are what windows reach. Of the axes of rows
 // the outermost counts images if no tap goes with it.
+#include "base/bits.h"
 #include "codegen/schedule/schedule.h"
 #include "codegen/template/product.h"
 #include "codegen/template/tensorise/tensorise.h"
@@ -136,6 +137,24 @@ static int64_t count_at(const windows_t* w, int32_t root) {
   return root == NONE ? 1 : extent_of(w, (uint32_t)root);
 }
 
+// A tap whose places are the next channels, as where a line has no padding: both are
+// counted as channels, which then are fewer parts of a copy.
+static void join_channels(windows_t* w, pestle_window_t* out) {
+  int64_t depth = PESTLE_TENSORISE_DEPTH;
+  for (uint32_t i = w->s->map_count; i < w->s->root_count; ++i) {
+    int64_t taps = extent_of(w, i), channels = out->channels;
+    if (w->used[i] || taps == 1 || channels % depth == 0 ||
+        w->a.coef[i] != channels ||
+        w->b.coef[i] != channels * w->b.coef[w->channel] ||
+        pestle_ceil_div(channels * taps, depth) >=
+            taps * pestle_ceil_div(channels, depth)) {
+      continue;
+    }
+    w->used[i] = true;
+    out->channels *= taps;
+  }
+}
+
 // The dim of |axes|, whose places are |stride| elements apart.
 static pestle_window_dim_t dim_of(const windows_t* w, const dim_axes_t* axes,
                                   int64_t stride) {
@@ -256,7 +275,7 @@ static bool fits_engine(const pestle_window_t* x) {
     int64_t high = d->low + (d->positions - 1) * d->step - (d->extent - 1);
     if (d->step > MOST_STEP || d->low < -end || d->low >= end || high < -end ||
         high >= end || (d->taps - 1) * d->dilation >= 2 * end ||
-        d->stride % RUN || d->stride < x->channels || d->extent > INT32_MAX) {
+        d->stride % RUN || d->extent > INT32_MAX) {
       return false;
     }
   }
@@ -295,11 +314,13 @@ static bool find_sides(windows_t* w) {
 }
 
 // The axis whose elements of a lie side by side.
-static bool find_channel(windows_t* w) {
+static bool find_channel(windows_t* w, pestle_window_t* out) {
   for (uint32_t i = w->s->map_count; i < w->s->root_count; ++i) {
     if (w->used[i] || w->a.coef[i] != 1 || extent_of(w, i) == 1) continue;
     w->channel = (int32_t)i;
     w->used[i] = true;
+    out->channels = extent_of(w, i);
+    join_channels(w, out);
     return true;
   }
   return false;
@@ -359,13 +380,12 @@ bool pestle_tensorise_find_window(pestle_nest_t* nest, uint32_t reduce,
   pestle_window_t* x = &out->window;
   x->images = 1;
   if (!find_sides(&w) || (w.a.guard && !add_guards(&w, w.a.guard)) ||
-      !find_channel(&w) || !find_dims(&w, x) || !find_sums(&w, reduce, out) ||
-      !take_rows(&w, out)) {
+      !find_channel(&w, x) || !find_dims(&w, x) ||
+      !find_sums(&w, reduce, out) || !take_rows(&w, out)) {
     return false;
   }
   sort_dims(&w, x);
   uint32_t n = s->map_count - 1;
-  x->channels = extent_of(&w, (uint32_t)w.channel);
   out->dtype = w.a.dtype;
   out->n = extent_of(&w, n);
   out->k = x->channels;

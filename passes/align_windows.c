@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images of few channels are copied to lines that have their padding, and channels
+// enough for runs of 16 bytes, where the target's matrix units take windows from the
+// copy engine alone: a window's pixels of one line are then channels side by side.
+//
+//   %0 = convolution %x, %w              %1 = pad %x        // to [32,224,230,4]
+//     [32,224,224,3] x [7,7,3,64]   ->   %2 = pad %w        // to [7,7,4,64]
+//     pad [[3, 3], [3, 3]]               %0 = convolution %1, %2
+//                                          pad [[3, 3], [0, 0]]
+//
+// Seven taps of three channels are one of 28 there (codegen/template/tensorise). The
+// copy of constant weights is made with the plan.
+#include <string.h>
+
+#include "base/bits.h"
+#include "passes/fold_constants.h"
+#include "passes/util.h"
+
+enum {
+  RUN_BYTES = 16,
+  MAX_ATTRS = 24,
+  MOST_CHANNELS = 7,  // more are taken as they lie
+  DEPTH = 64,         // elements of k that a step of the units' schedule has
+  // So many results fill the units in many rounds, and each line of them.
+  LEAST_ROWS = 1 << 16,
+  LEAST_COLUMNS = 64,
+  LEAST_TAPS = 24,
+};
+
+typedef struct align_t {
+  pestle_pass_context_t* ctx;
+  pestle_module_t* module;
+  bool* changed;
+} align_t;
+
+static const pestle_type_t* type_of(const pestle_node_t* node, size_t operand) {
+  return pestle_node_operand(node, operand)->type;
+}
+
+static bool has_units(const pestle_target_caps_t* caps, pestle_dtype_t dtype) {
+  for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
+    const pestle_intrinsic_t* x = &caps->intrinsic[i];
+    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == dtype) return true;
+  }
+  return false;
+}
+
+static bool are_in_order(pestle_i64s_t dims, int64_t first) {
+  for (size_t i = 0; i < dims.count; ++i)
+    if (dims.data[i] != first + (int64_t)i) return false;
+  return true;
+}
+
+// [b, spatial.., f] x [spatial.., i, o] -> [b, spatial.., f].
+static bool is_channels_last(const pestle_node_t* node, int32_t rank) {
+  return PESTLE_NODE_I64(node, input_batch_dimension) == 0 &&
+         PESTLE_NODE_I64(node, output_batch_dimension) == 0 &&
+         PESTLE_NODE_I64(node, input_feature_dimension) == rank - 1 &&
+         PESTLE_NODE_I64(node, output_feature_dimension) == rank - 1 &&
+         PESTLE_NODE_I64(node, kernel_input_feature_dimension) == rank - 2 &&
+         PESTLE_NODE_I64(node, kernel_output_feature_dimension) == rank - 1 &&
+         are_in_order(PESTLE_NODE_I64S(node, input_spatial_dimensions), 1) &&
+         are_in_order(PESTLE_NODE_I64S(node, output_spatial_dimensions), 1) &&
+         are_in_order(PESTLE_NODE_I64S(node, kernel_spatial_dimensions), 0);
+}
+
+// Channels with which windows that follow each other in a line begin at whole runs.
+static int64_t grown_channels(const pestle_node_t* node) {
+  const pestle_type_t* x = type_of(node, 0);
+  int64_t run = RUN_BYTES / (int64_t)pestle_dtype_size(x->dtype);
+  pestle_i64s_t steps = PESTLE_NODE_I64S(node, window_strides);
+  int64_t channels = x->dims[x->rank - 1];
+  while (channels * steps.data[steps.count - 1] % run)
+    ++channels;
+  return channels;
+}
+
+static bool is_wanted(const align_t* a, const pestle_node_t* node) {
+  if (node->op != PESTLE_OP_CONVOLUTION) return false;
+  const pestle_type_t *x = type_of(node, 0), *w = type_of(node, 1);
+  const pestle_type_t* y = node->results[0].type;
+  int32_t rank = x->rank;
+  if (rank < 3 || rank > 5 || x->dtype != w->dtype ||
+      !pestle_type_is_static(x) || !pestle_type_is_static(w) ||
+      !has_units(a->ctx->caps, x->dtype) || !is_channels_last(node, rank) ||
+      node->attr_count > MAX_ATTRS ||
+      PESTLE_NODE_I64(node, feature_group_count) != 1 ||
+      PESTLE_NODE_I64(node, batch_group_count) != 1 ||
+      !pestle_pass_i64s_all(PESTLE_NODE_I64S(node, lhs_dilation), 1) ||
+      !pestle_pass_i64s_all(PESTLE_NODE_I64S(node, window_reversal), 0)) {
+    return false;
+  }
+  size_t last = (size_t)rank - 3;
+  pestle_i64s_t padding = PESTLE_NODE_I64S(node, padding);
+  int64_t taps = w->dims[last] * grown_channels(node), rows = 1;
+  for (int32_t i = 0; i + 1 < rank; ++i)
+    rows *= y->dims[i];
+  return x->dims[rank - 1] <= MOST_CHANNELS && w->dims[last] > 1 &&
+         PESTLE_NODE_I64S(node, rhs_dilation).data[last] == 1 &&
+         padding.data[2 * last] >= 0 && padding.data[2 * last + 1] >= 0 &&
+         taps >= LEAST_TAPS && taps <= DEPTH && rows >= LEAST_ROWS &&
+         y->dims[rank - 1] >= LEAST_COLUMNS;
+}
+
+static pestle_status_t fold(align_t* a, pestle_value_t** value) {
+  pestle_value_t* out[16];
+  if (!(*value)->node) return NULL;
+  PESTLE_TRY(pestle_fold_node(a->ctx, a->module, (*value)->node, out));
+  if (out[0]) *value = out[0];
+  return NULL;
+}
+
+// |node|'s convolution of |x| and |w|, whose lines have their padding and |more|.
+static pestle_value_t* convolve(pestle_formula_t* f, const pestle_node_t* node,
+                                pestle_value_t* x, pestle_value_t* w,
+                                int64_t more) {
+  pestle_attr_t attrs[MAX_ATTRS];
+  int64_t padding[2 * PESTLE_MAX_RANK];
+  pestle_i64s_t own = PESTLE_NODE_I64S(node, padding);
+  memcpy(attrs, node->attrs, node->attr_count * sizeof *attrs);
+  memcpy(padding, own.data, own.count * sizeof *padding);
+  padding[own.count - 2] = 0;
+  padding[own.count - 1] = -more;
+  for (uint32_t i = 0; i < node->attr_count; ++i) {
+    if (attrs[i].name == PESTLE_ATTR_padding)
+      attrs[i].as.i64s = (pestle_i64s_t){padding, own.count};
+  }
+  return pestle_f_make(f, PESTLE_OP_CONVOLUTION, (pestle_value_t*[]){x, w}, 2,
+                       attrs, node->attr_count, node->results[0].type);
+}
+
+static pestle_status_t align_convolution(align_t* a, pestle_node_t* node) {
+  pestle_formula_t f = pestle_formula_before(node);
+  const pestle_type_t* x = type_of(node, 0);
+  int32_t rank = x->rank, line = rank - 2, channel = rank - 1;
+  int64_t run = RUN_BYTES / (int64_t)pestle_dtype_size(x->dtype);
+  pestle_i64s_t padding = PESTLE_NODE_I64S(node, padding);
+  int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
+  int64_t of_weights[PESTLE_MAX_RANK] = {0};
+  int64_t channels = grown_channels(node);
+  low[line] = padding.data[padding.count - 2];
+  high[line] = padding.data[padding.count - 1];
+  high[channel] = of_weights[rank - 2] = channels - x->dims[channel];
+  // Lines begin at whole runs too.
+  int64_t length = x->dims[line] + low[line] + high[line], more = 0;
+  while ((length + more) * channels % run)
+    ++more;
+  high[line] += more;
+  pestle_value_t* zero = pestle_f_scalar(&f, x->dtype, 0);
+  pestle_value_t* image =
+      pestle_f_pad(&f, pestle_node_operand(node, 0), zero, low, high, NULL);
+  pestle_value_t* weights = pestle_f_pad(&f, pestle_node_operand(node, 1), zero,
+                                         NULL, of_weights, NULL);
+  PESTLE_TRY(f.status);
+  PESTLE_TRY(fold(a, &weights));
+  pestle_value_t* y = convolve(&f, node, image, weights, more);
+  PESTLE_TRY(f.status);
+  pestle_pass_replace(node, &y);
+  *a->changed = true;
+  return NULL;
+}
+
+static pestle_status_t align_block(void* user, pestle_module_t* module,
+                                   pestle_block_t* block) {
+  align_t* a = user;
+  a->module = module;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (is_wanted(a, n)) PESTLE_TRY(align_convolution(a, n));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_align_windows(pestle_pass_context_t* ctx,
+                                          pestle_module_t* module,
+                                          bool* out_changed) {
+  align_t a = {.ctx = ctx, .module = module, .changed = out_changed};
+  if (ctx->options->numerics == PESTLE_NUMERICS_STRICT) return NULL;
+  PESTLE_TRY(pestle_pass_each_block(module, align_block, &a));
+  return *out_changed ? pestle_pass_dce(ctx, module, out_changed) : NULL;
+}
