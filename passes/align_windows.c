@@ -10,6 +10,12 @@
 //
 // Seven taps of three channels are one of 28 there (codegen/template/tensorise). The
 // copy of constant weights is made with the plan.
+//
+// Weights that were turned to [spatial.., in, out], and lie along either in memory, are
+// read where they lie: the units take both.
+//
+//   %1 = transpose %w, [0, 1, 3, 2]   ->   %0 = convolution %x, %w
+//   %0 = convolution %x, %1                  [b,0,1,f]x[0,1,o,i]
 #include <string.h>
 
 #include "base/bits.h"
@@ -160,13 +166,64 @@ static pestle_status_t align_convolution(align_t* a, pestle_node_t* node) {
   return NULL;
 }
 
+// --- Weights ---
+
+static bool has_turned_weights(const align_t* a, const pestle_node_t* node) {
+  if (node->op != PESTLE_OP_CONVOLUTION) return false;
+  const pestle_type_t *x = type_of(node, 0), *w = type_of(node, 1);
+  const pestle_node_t* turn = pestle_node_operand(node, 1)->node;
+  int32_t rank = w->rank;
+  if (!turn || turn->op != PESTLE_OP_TRANSPOSE || x->dtype != w->dtype ||
+      node->attr_count > MAX_ATTRS || !pestle_type_is_static(w) ||
+      !has_units(a->ctx->caps, x->dtype) || !is_channels_last(node, rank) ||
+      PESTLE_NODE_I64(node, feature_group_count) != 1 ||
+      PESTLE_NODE_I64(node, batch_group_count) != 1) {
+    return false;
+  }
+  pestle_i64s_t perm = PESTLE_NODE_I64S(turn, permutation);
+  int64_t run = RUN_BYTES / (int64_t)pestle_dtype_size(w->dtype);
+  for (int32_t d = rank - 2; d < rank; ++d)
+    if (perm.data[d] == rank - 1) return w->dims[d] % run == 0;
+  return false;
+}
+
+static pestle_status_t read_weights(align_t* a, pestle_node_t* node) {
+  pestle_formula_t f = pestle_formula_before(node);
+  pestle_node_t* turn = pestle_node_operand(node, 1)->node;
+  pestle_i64s_t perm = PESTLE_NODE_I64S(turn, permutation);
+  pestle_attr_t attrs[MAX_ATTRS];
+  size_t rank = perm.count;
+  memcpy(attrs, node->attrs, node->attr_count * sizeof *attrs);
+  for (uint32_t i = 0; i < node->attr_count; ++i) {
+    if (attrs[i].name == PESTLE_ATTR_kernel_spatial_dimensions)
+      attrs[i].as.i64s = (pestle_i64s_t){perm.data, rank - 2};
+    if (attrs[i].name == PESTLE_ATTR_kernel_input_feature_dimension)
+      attrs[i].as.i64 = perm.data[rank - 2];
+    if (attrs[i].name == PESTLE_ATTR_kernel_output_feature_dimension)
+      attrs[i].as.i64 = perm.data[rank - 1];
+  }
+  pestle_value_t* operands[2] = {pestle_node_operand(node, 0),
+                                 pestle_node_operand(turn, 0)};
+  pestle_value_t* y =
+      pestle_f_make(&f, PESTLE_OP_CONVOLUTION, operands, 2, attrs,
+                    node->attr_count, node->results[0].type);
+  PESTLE_TRY(f.status);
+  pestle_pass_replace(node, &y);
+  *a->changed = true;
+  return NULL;
+}
+
 static pestle_status_t align_block(void* user, pestle_module_t* module,
                                    pestle_block_t* block) {
   align_t* a = user;
   a->module = module;
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
-    if (is_wanted(a, n)) PESTLE_TRY(align_convolution(a, n));
+    if (is_wanted(a, n)) {
+      PESTLE_TRY(align_convolution(a, n));
+    } else if (has_turned_weights(a, n)) {
+      PESTLE_TRY(read_weights(a, n));
+    }
   }
   return NULL;
 }
