@@ -32,12 +32,17 @@ module @add {
 
 
 def read_options():
-    """name -> (environment, verbs) of options.def."""
+    """name -> (environment, verbs) of options.def, where a name may have two rows."""
     text = (SOURCE / "tools/pestle/options.def").read_text()
     row = r'^PESTLE_OPTION\(\w+,\s*"([^"]+)",\s*\w+,\s*"[^"]*",\s*"([^"]*)",'
     row += r"\s*([A-Z| ]+),"
     rows = re.findall(row, text, re.M)
-    return {n: (e, v.replace(" ", "").split("|")) for n, e, v in rows}
+    options = {}
+    for name, environment, verbs in rows:
+        before = options.get(name, ("", []))
+        options[name] = (before[0] or environment,
+                         before[1] + verbs.replace(" ", "").split("|"))
+    return options
 
 
 def npy_pair(descr, value):
@@ -92,6 +97,7 @@ class CommandLine(Case):
     def test_help_lists_every_option(self):
         verbs = {"F": "diff", "M": "reduce", "H": "doctor",
                  "T": "op-test", "I": "info", "B": "bench",
+                 "V": "view",
                  "R": "run", "D": "dump", "P": "plugins", "C": "cache",
                  "O": "opt", "K": "compile", "E": "explain"}  # fmt: skip
         options = read_options()

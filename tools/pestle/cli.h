@@ -170,6 +170,7 @@ PESTLE_NODISCARD pestle_status_t cli_diff(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_reduce(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_op_test(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_info(cli_t* cli, int* out_exit);
+PESTLE_NODISCARD pestle_status_t cli_view(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins_test(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_cache(cli_t* cli, int* out_exit);
@@ -296,6 +297,8 @@ void cli_job_init(cli_t* cli, cli_job_t* out_job);
 // job, which must be deinitialised whatever comes back.
 PESTLE_NODISCARD pestle_status_t cli_job_open(cli_job_t* job, const char* path,
                                               bool fills);
+// Makes a job that has inputs, plan and device ready to run.
+PESTLE_NODISCARD pestle_status_t cli_job_load(cli_job_t* job, bool fills);
 void cli_job_deinit(cli_job_t* job);
 // Before a run: the outputs' extents are their bounds. After the last one: their
 // elements are counted.
@@ -394,6 +397,12 @@ typedef struct cli_profile_t {
 // --profile: runs, and prints the table or writes the JSON.
 PESTLE_NODISCARD pestle_status_t cli_profile(cli_t* cli,
                                              const cli_profile_t* profile);
+
+// Runs, and writes the profile as an object of |json|, with the steps of the fastest
+// run of all in the order in which they ran: "events" of [step, begin us, end us].
+PESTLE_NODISCARD pestle_status_t cli_profile_json(cli_t* cli,
+                                                  const cli_profile_t* profile,
+                                                  pestle_json_t* json);
 
 // --- Models (model.c, model_compiler.c) ---
 

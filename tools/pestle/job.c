@@ -7,17 +7,22 @@
 
 // --- From the model to an executable ---
 
+static pestle_status_t load(cli_job_t* job) {
+  cli_t* cli = job->cli;
+  int64_t begin = pestle_clock_ns();
+  PESTLE_TRY(pestle_executable_create(cli->context, job->plan, job->device,
+                                      &job->executable));
+  cli->times.load_ms = (double)(pestle_clock_ns() - begin) * 1e-6;
+  job->input_count = pestle_executable_input_count(job->executable);
+  return NULL;
+}
+
 static pestle_status_t create(cli_job_t* job, const char* path) {
   cli_t* cli = job->cli;
   int64_t begin = pestle_clock_ns();
   PESTLE_TRY(cli_open_plan(cli, path, &job->inputs, &job->plan, &job->device));
-  int64_t load = pestle_clock_ns();
-  PESTLE_TRY(pestle_executable_create(cli->context, job->plan, job->device,
-                                      &job->executable));
-  int64_t end = pestle_clock_ns();
-  cli->times.load_ms = (double)(end - load) * 1e-6;
-  job->create_ms = (double)(end - begin) * 1e-6;
-  job->input_count = pestle_executable_input_count(job->executable);
+  PESTLE_TRY(load(job));
+  job->create_ms = (double)(pestle_clock_ns() - begin) * 1e-6;
   if (cli->text[CLI_SAVE_PLAN])
     return pestle_plan_save(job->plan, cli->text[CLI_SAVE_PLAN]);
   return NULL;
@@ -309,6 +314,12 @@ pestle_status_t cli_job_open(cli_job_t* job, const char* path, bool fills) {
   job->fills = fills;
   PESTLE_TRY(cli_inputs_read(job->cli, &job->inputs));
   PESTLE_TRY(create(job, path));
+  return bind(job);
+}
+
+pestle_status_t cli_job_load(cli_job_t* job, bool fills) {
+  job->fills = fills;
+  PESTLE_TRY(load(job));
   return bind(job);
 }
 

@@ -20,7 +20,8 @@ enum {
   H = 512,
   T = 1024,
   I = 2048,
-  B = 4096
+  B = 4096,
+  V = 8192
 };
 typedef enum kind_e { FLAG, MAYBE, TEXT, COUNT, BYTES, LIST } kind_t;
 
@@ -61,6 +62,10 @@ static const verb_t verbs[] = {
     {"info", I, "MODEL|PLAN", cli_info,
      "say what a model or a plan takes and returns, its dims, ops and weights, "
      "what of it is not supported, and what a run costs"},
+    {"view", V, "MODEL|PLAN -o FILE.html", cli_view,
+     "write a page that shows the graph after each pass, its kernels with "
+     "their "
+     "times and code, and the memory plan; it needs nothing else"},
     {"diff", F, "MODEL WAY WAY", cli_diff,
      "run a model in two ways (ref, llvm,strict ...) and say whether the "
      "results agree; if not, after which pass or at which kernel they part"},

@@ -15,6 +15,7 @@ enum {
   WARM_UPS = 3,
   LEAST_RUNS = 5,
   MOST_RUNS = 200,
+  MOST_EVENTS = 100000,
 };
 // Runs are timed for so long, unless --bench says how many.
 #define TIMED_NS 1000000000
@@ -30,6 +31,17 @@ typedef struct row_t {
   const char* bound;  // by which
 } row_t;
 
+// A step that ran.
+typedef struct event_t {
+  uint32_t step;
+  int64_t begin_ns, end_ns;
+} event_t;
+
+typedef struct events_t {
+  PESTLE_VEC(event_t) list;
+  int64_t span_ns;
+} events_t;
+
 typedef struct table_t {
   cli_t* cli;
   const cli_profile_t* profile;
@@ -38,6 +50,8 @@ typedef struct table_t {
   size_t count;
   int64_t runs;
   double best_us, sum_us;  // of a whole run without the hook; of all rows
+  bool keeps_events;
+  events_t now, best;  // of the run under way; of the fastest one
 } table_t;
 
 // --- Running ---
@@ -48,6 +62,10 @@ static void on_step(void* user, uint32_t step, int64_t begin_ns,
   if (step >= t->count) return;
   t->rows[step].run_ns += end_ns - begin_ns;
   ++t->rows[step].times;
+  event_t event = {step, begin_ns, end_ns};
+  // Without memory, or too many: what is shown ends there.
+  if (t->keeps_events && t->now.list.size < MOST_EVENTS)
+    (void)pestle_vec_push(&t->now.list, event);
 }
 
 static pestle_status_t run_once(table_t* t, bool hooked) {
@@ -74,7 +92,19 @@ static void add_run(table_t* t) {
   }
 }
 
+static void keep_fastest(table_t* t) {
+  size_t count = t->now.list.size;
+  if (!count) return;
+  t->now.span_ns =
+      t->now.list.data[count - 1].end_ns - t->now.list.data[0].begin_ns;
+  if (t->best.list.size && t->best.span_ns <= t->now.span_ns) return;
+  events_t other = t->best;
+  t->best = t->now;
+  t->now = other;
+}
+
 static void forget_run(table_t* t) {
+  pestle_vec_clear(&t->now.list);
   for (size_t i = 0; i < t->count; ++i)
     t->rows[i].run_ns = t->rows[i].times = 0;
 }
@@ -94,6 +124,7 @@ static pestle_status_t run_all(table_t* t) {
     forget_run(t);
     PESTLE_TRY(run_once(t, true));
     add_run(t);
+    keep_fastest(t);
     // Turn by turn with plain runs: what the hook costs is in the difference.
     int64_t plain = pestle_clock_ns();
     PESTLE_TRY(run_once(t, false));
@@ -320,6 +351,21 @@ static void json_locations(const table_t* t, pestle_json_t* json) {
   pestle_json_end_array(json);
 }
 
+static void json_events(const table_t* t, pestle_json_t* json) {
+  int64_t begin = t->best.list.size ? t->best.list.data[0].begin_ns : 0;
+  pestle_json_key(json, "events");
+  pestle_json_begin_array(json);
+  for (size_t i = 0; i < t->best.list.size; ++i) {
+    const event_t* e = &t->best.list.data[i];
+    pestle_json_begin_array(json);
+    pestle_json_u64(json, e->step);
+    pestle_json_f64(json, (double)(e->begin_ns - begin) * 1e-3);
+    pestle_json_f64(json, (double)(e->end_ns - begin) * 1e-3);
+    pestle_json_end_array(json);
+  }
+  pestle_json_end_array(json);
+}
+
 static void json_table(const table_t* t, pestle_json_t* json) {
   pestle_json_begin_object(json);
   key_str(json, "pestle", pestle_version(), strlen(pestle_version()));
@@ -328,6 +374,7 @@ static void json_table(const table_t* t, pestle_json_t* json) {
   key_f64(json, "run_us", t->best_us);
   key_f64(json, "steps_us", t->sum_us);
   json_limits(&t->limits, json);
+  if (t->keeps_events) json_events(t, json);
   json_locations(t, json);
   pestle_json_key(json, "steps");
   pestle_json_begin_array(json);
@@ -374,7 +421,6 @@ static pestle_status_t show(table_t* t) {
   if (!order) return PESTLE_OOM();
   size_t shown = 0;
   for (size_t i = 0; i < t->count; ++i) {
-    t->sum_us += t->rows[i].best_us;
     if (is_shown(&t->rows[i])) order[shown++] = &t->rows[i];
   }
   if (!strcmp(form, "json")) return write_json(t, NULL);
@@ -383,14 +429,33 @@ static pestle_status_t show(table_t* t) {
   return *form ? write_json(t, form) : NULL;
 }
 
+static pestle_status_t measure(table_t* t) {
+  t->count = pestle_executable_step_count(t->profile->executable);
+  t->rows = PESTLE_ARENA_ARRAY(&t->cli->arena, row_t, t->count + 1);
+  if (!t->rows) return PESTLE_OOM();
+  PESTLE_TRY(describe(t));
+  PESTLE_TRY(run_all(t));
+  PESTLE_TRY(cli_limits(t->cli, t->profile->device, &t->limits));
+  set_limits(t);
+  for (size_t i = 0; i < t->count; ++i)
+    t->sum_us += t->rows[i].best_us;
+  return NULL;
+}
+
 pestle_status_t cli_profile(cli_t* cli, const cli_profile_t* profile) {
   table_t t = {.cli = cli, .profile = profile};
-  t.count = pestle_executable_step_count(profile->executable);
-  t.rows = PESTLE_ARENA_ARRAY(&cli->arena, row_t, t.count + 1);
-  if (!t.rows) return PESTLE_OOM();
-  PESTLE_TRY(describe(&t));
-  PESTLE_TRY(run_all(&t));
-  PESTLE_TRY(cli_limits(cli, profile->device, &t.limits));
-  set_limits(&t);
+  PESTLE_TRY(measure(&t));
   return show(&t);
+}
+
+pestle_status_t cli_profile_json(cli_t* cli, const cli_profile_t* profile,
+                                 pestle_json_t* json) {
+  table_t t = {.cli = cli, .profile = profile, .keeps_events = true};
+  pestle_vec_init(&t.now.list, pestle_allocator_system());
+  pestle_vec_init(&t.best.list, pestle_allocator_system());
+  pestle_status_t status = measure(&t);
+  if (!status) json_table(&t, json);
+  pestle_vec_deinit(&t.now.list);
+  pestle_vec_deinit(&t.best.list);
+  return status;
 }

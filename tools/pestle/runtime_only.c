@@ -2,6 +2,7 @@
 // Stands in for the *_compiler.c files in a build without the compiler
 // (PESTLE_RUNTIME_ONLY). The only file of the command that asks which it is.
 #include "cli.h"
+#include "view.h"
 
 #if PESTLE_RUNTIME_ONLY
 
@@ -23,6 +24,11 @@ pestle_status_t cli_info_model(cli_t* cli, const char* path,
                                pestle_json_t* json) {
   (void)cli, (void)json;
   return NO_COMPILER(path);
+}
+
+pestle_status_t cli_view_compile(cli_view_t* view, pestle_device_t* device) {
+  (void)device;
+  return NO_COMPILER(view->path);
 }
 
 pestle_status_t cli_read_pb(cli_t* cli, const char* path,
