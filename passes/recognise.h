@@ -3,6 +3,8 @@
 #ifndef PESTLE_PASSES_RECOGNISE_H_
 #define PESTLE_PASSES_RECOGNISE_H_
 
+#include <math.h>
+
 #include "passes/util.h"
 
 // What |node| is as the last op of a composite, made before the node; NULL: it
@@ -33,9 +35,15 @@ PESTLE_MATCH(hard_sigmoid)
 bool pestle_is_like_attention(pestle_node_t* node, bool strict,
                               const char** out_why);
 
-static inline bool pestle_match_near(double a, double b) {
+// Whether |a| is |b| up to |roundings| of |value|'s type: a constant that is nearer than
+// the type can tell. What is farther is another function, a mean by one less than the
+// count for one.
+static inline bool pestle_match_near(const pestle_value_t* value, double a,
+                                     double b, int roundings) {
+  const pestle_float_format_t* format = pestle_float_format(value->type->dtype);
   double d = a > b ? a - b : b - a, size = b < 0 ? -b : b;
-  return d <= 1e-4 * size;
+  return format &&
+         d <= ldexp(size * (double)roundings, -1 - format->mantissa_bits);
 }
 
 #endif  // PESTLE_PASSES_RECOGNISE_H_

@@ -53,7 +53,8 @@ static bool is_monomial(pestle_value_t* value, const pestle_value_t* x,
                         size_t power, double constant) {
   product_t p;
   const pestle_node_t* n = value->node;
-  if (!expand_all(value, &p) || !pestle_match_near(p.constant, constant)) {
+  if (!expand_all(value, &p) ||
+      !pestle_match_near(value, p.constant, constant, 2)) {
     return false;
   }
   if (p.count == 1 && power > 1) {
@@ -90,7 +91,7 @@ static bool is_tanh_part(pestle_value_t* value, const pestle_value_t* x) {
   const pestle_node_t* tanh = plus_one(value);
   product_t p;
   if (!is_float_op(tanh, PESTLE_OP_TANH) || !expand_all(operand(tanh, 0), &p) ||
-      !pestle_match_near(p.constant, 0.79788456080286535588)) {
+      !pestle_match_near(value, p.constant, 0.79788456080286535588, 2)) {
     return false;
   }
   if (p.count == 2) {
@@ -121,7 +122,7 @@ pestle_value_t* pestle_match_gelu(pestle_formula_t* f, pestle_node_t* node,
     return NULL;
   }
   if (!expand_all(&node->results[0], &p) || p.count != 2 ||
-      !pestle_match_near(p.constant, 0.5)) {
+      !pestle_match_near(&node->results[0], p.constant, 0.5, 2)) {
     return NULL;
   }
   for (size_t i = 0; i < 2; ++i) {

@@ -83,8 +83,9 @@ static bool is_mean(pestle_value_t* value, pestle_value_t** x,
   for (size_t i = 0; i < dims->count; ++i) {
     count *= (double)(*x)->type->dims[dims->data[i]];
   }
-  return pestle_match_near(n->op == PESTLE_OP_DIVIDE ? c : c * count,
-                           n->op == PESTLE_OP_DIVIDE ? count : 1);
+  return pestle_match_near(&n->results[0],
+                           n->op == PESTLE_OP_DIVIDE ? c : c * count,
+                           n->op == PESTLE_OP_DIVIDE ? count : 1, 1);
 }
 
 static pestle_value_t* make_rows(pestle_formula_t* f, pestle_op_t op,
