@@ -5,12 +5,13 @@
 //   load FILE SETS    compiles; SETS sets of random inputs take turns
 //   normal FILE       writes the f32 numbers that inputs are made of: element i of
 //                     input j is number (i + 99991 j) modulo their count, rounded
+//   input INDEX FILE  has every set's input be the file's bytes
 //   save INDEX FILE   runs the first set, and writes the bytes of an output
 //   time MILLISECONDS runs for about so long without a gap
 //   quit
 //
 // Each answers with one line: "ready COMPILE_MS INPUT_BYTES OUTPUT_BYTES", "us
-// MICROSECONDS_A_RUN". Inputs are normal random numbers.
+// MICROSECONDS_A_RUN". Inputs of bf16 and f32 are normal random numbers, others 0.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 
 #include "pestle/pestle.h"
 
-enum { MOST_SETS = 64, MOST_IO = 8, BLOCK = 1 << 20, APART = 99991 };
+enum { MOST_SETS = 64, MOST_IO = 12, BLOCK = 1 << 20, APART = 99991 };
 
 static void check(pestle_status_t status) {
   if (!status) return;
@@ -71,23 +72,22 @@ static float* make_normal(void) {
   return data;
 }
 
-static size_t put(pestle_dtype_t dtype, float value, char* to) {
+static void put(pestle_dtype_t dtype, float value, char* to) {
   if (dtype == PESTLE_BF16) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof(bits));
     uint16_t half = (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
     memcpy(to, &half, sizeof(half));
-    return sizeof(half);
+  } else if (dtype == PESTLE_F32) {
+    memcpy(to, &value, sizeof(value));
   }
-  memcpy(to, &value, sizeof(value));
-  return sizeof(value);
 }
 
 static void fill(const bench_t* b, pestle_dtype_t dtype, size_t input,
                  pestle_buffer_t* buffer) {
-  size_t element = dtype == PESTLE_BF16 ? 2 : 4;
+  size_t element = pestle_dtype_size(dtype);
   size_t size = pestle_buffer_size(buffer), block = BLOCK * element;
-  char* data = malloc(block);
+  char* data = calloc(BLOCK, element);
   for (size_t i = 0; data && i < BLOCK; ++i)
     put(dtype, b->normal[(i + APART * input) % BLOCK], data + i * element);
   for (size_t at = 0; data && at < size; at += block) {
@@ -163,6 +163,22 @@ static void load(bench_t* b, const char* path, int sets) {
     }
   }
   printf("ready %.1f %zu %zu\n", took, bytes[0], bytes[1]);
+}
+
+static void set_input(bench_t* b, unsigned index, const char* path) {
+  if (!b->executable || index >= b->inputs) {
+    printf("error there is no such input\n");
+    return;
+  }
+  size_t size = pestle_buffer_size(b->io[0][index].buffer);
+  char* data = malloc(size);
+  FILE* file = fopen(path, "rb");
+  bool read = data && file && fread(data, 1, size, file) == size;
+  if (file) fclose(file);
+  for (int s = 0; read && s < b->sets; ++s)
+    check(pestle_buffer_write(b->io[s][index].buffer, 0, data, size));
+  free(data);
+  printf(read ? "set %zu\n" : "error %zu bytes were not read\n", size);
 }
 
 static void run_set(bench_t* b, int set) {
@@ -243,6 +259,8 @@ int main(int argc, char** argv) {
       load(&b, path, sets);
     } else if (sscanf(line, "normal %1023s", path) == 1) {
       write_bytes(path, b.normal, BLOCK * sizeof(*b.normal));
+    } else if (sscanf(line, "input %d %1023s", &sets, path) == 2) {
+      set_input(&b, (unsigned)sets, path);
     } else if (sscanf(line, "save %d %1023s", &sets, path) == 2) {
       save(&b, (unsigned)sets, path);
     } else if (sscanf(line, "time %lf", &milliseconds) == 1) {

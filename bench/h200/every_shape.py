@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""200 drawn cases (kinds.py): Pestle, torch and JAX in turns, and the ratio to the better.
+
+    every_shape.py --base DIR [--out FILE] [--part I/N] [--only TEXT] [--minutes M]
+                   [--seconds N] [--rounds N] [--seed N] [--device cuda] [--compile]
+                   [--smallest]
+
+Pestle gets the text that JAX lowers a case to. DIR has bin/bench_device, lib/ and
+backends/. Contenders take turns, about 3 ms each after 10 ms of rest, the median counts;
+on a GPU torch is a CUDA graph, and inputs take turns over 256 MiB. Peers tune as they do
+by default; --compile adds torch.compile; --smallest takes one row of each kind. Each result is held against the peers'.
+
+Rows that --out has are left out, so that a run goes on where one ended; a row that takes
+more than --seconds is ended and said; after --minutes none is begun. Ends with the
+geometric mean and the rows above 2."""
+
+import argparse
+import json
+import math
+import pathlib
+import select
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import kinds  # noqa: E402
+from bench import BATCH_MS, REST_MS, ROTATE, Pestle, torch_timer  # noqa: E402
+
+# How far from a peer's a result may be, of the norm: two roundings of the type and sums in
+# another order.
+OFF = {"bf16": 2e-2, "f16": 4e-3, "f32": 1e-4, "f64": 1e-12, "i32": 0}
+
+
+def numbers(row, np, ml_dtypes):
+    """The inputs of a row, in numpy's types."""
+    types = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32,
+             "f64": np.float64, "i32": np.int32}
+    r = np.random.default_rng(row.index)
+    return [r.integers(0, i.below, i.shape, dtype=np.int32) if i.below else
+            (r.standard_normal(i.shape, np.float32) * i.scale).astype(types[i.dtype])
+            for i in row.inputs]
+
+
+def clock_timer(run, wait):
+    """Microseconds a run by the clock, over about BATCH_MS."""
+    wait(run())
+    begin = time.perf_counter()
+    wait(run())
+    rounds = max(1, int(BATCH_MS * 1e-3 / max(time.perf_counter() - begin, 1e-7)))
+
+    def batch():
+        begin = time.perf_counter()
+        for _ in range(rounds):
+            out = run()
+        wait(out)
+        return (time.perf_counter() - begin) * 1e6 / rounds
+    return batch
+
+
+class Peers:
+    """torch and JAX, imported once; each may be missing."""
+
+    def __init__(self, options):
+        import ml_dtypes
+        import numpy
+        self.np, self.ml_dtypes, self.options = numpy, ml_dtypes, options
+        import jax
+        jax.config.update("jax_enable_x64", True)
+        self.jax = jax
+        try:
+            import torch
+            torch.set_grad_enabled(False)
+            self.torch = torch
+        except ImportError:
+            self.torch = None
+
+    def text(self, row, data):
+        specs = [self.jax.ShapeDtypeStruct(d.shape, d.dtype) for d in data]
+        function = kinds.KINDS[row.kind].of_jax(row.parameters, self.jax)
+        return self.jax.jit(function, keep_unused=True).lower(*specs).as_text()
+
+    def by_jax(self, row, data, sets):
+        function = self.jax.jit(kinds.KINDS[row.kind].of_jax(row.parameters, self.jax))
+        placed = [[self.jax.device_put(d) for d in data] for _ in range(sets)]
+        at = iter(range(1 << 60))
+
+        def run():
+            return function(*placed[next(at) % sets])
+        return self.np.asarray(run()), clock_timer(
+            run, lambda out: out.block_until_ready())
+
+    def by_torch(self, row, data, sets, compiled):
+        torch, kind = self.torch, kinds.KINDS[row.kind]
+        where = "cuda" if self.options.device == "cuda" else "cpu"
+        function = kind.of_torch(row.parameters, torch)
+        lay = getattr(kind, "laid_out", lambda p, torch, tensors: tensors)
+
+        def tensor(d):
+            bf16 = d.dtype == self.ml_dtypes.bfloat16
+            t = torch.from_numpy(d.view(self.np.int16) if bf16 else d).to(where)
+            return t.view(torch.bfloat16) if bf16 else t
+        placed = [lay(row.parameters, torch, [tensor(d) for d in data])
+                  for _ in range(sets)]
+        if compiled:
+            torch._dynamo.reset()
+            function = torch.compile(function, fullgraph=True, dynamic=False)
+        got = function(*placed[0]).contiguous().cpu()
+        got = (got.view(torch.int16).numpy().view(self.ml_dtypes.bfloat16)
+               if got.dtype == torch.bfloat16 else got.numpy())
+        if where == "cuda":
+            return got, torch_timer(torch, function, placed)
+        at = iter(range(1 << 60))
+        return got, clock_timer(lambda: function(*placed[next(at) % sets]),
+                                lambda out: None)
+
+
+def by_pestle(child, text, data, sets, folder, output):
+    path = folder / "row.mlir"
+    path.write_text(text, encoding="utf-8")
+    compile_ms = float(child.ask(f"load {path} {sets}")[0])
+    for i, d in enumerate(data):
+        (folder / "input").write_bytes(d.tobytes())
+        child.ask(f"input {i} {folder / 'input'}")
+    child.ask(f"save 0 {folder / 'output'}")
+    got = output((folder / "output").read_bytes())
+    return got, lambda: float(child.ask(f"time {BATCH_MS}")[0]), compile_ms
+
+
+def off(np, got, want, dtype):
+    """How far two results are apart, of the norm; of whole numbers, how many differ."""
+    if got.size != want.size:
+        return math.inf
+    a = got.reshape(-1)
+    b = want.reshape(-1)
+    if a.dtype.kind in "iu" and b.dtype.kind in "iu":
+        return int((a.astype(np.int64) != b.astype(np.int64)).sum())
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    return float(np.linalg.norm(a - b) / max(np.linalg.norm(b), 1e-30))
+
+
+def run_row(row, peers, options, folder):
+    """A row of the table, as a dictionary."""
+    np = peers.np
+    data = numbers(row, np, peers.ml_dtypes)
+    size = sum(d.nbytes for d in data)
+    sets = max(1, min(16, ROTATE // max(size, 1) + 1)) if options.device == "cuda" else 1
+    found, times, results = {"row": row.index, "name": row.name}, {}, {}
+
+    def contender(who, make):
+        try:
+            results[who], batch = make()
+            times[who] = (batch, [])
+        except Exception as error:  # a row says it, and the next one comes
+            found[f"{who}_error"] = f"{type(error).__name__}: {str(error)[:300]}"
+
+    contender("jax", lambda: peers.by_jax(row, data, sets))
+    if peers.torch:
+        contender("torch", lambda: peers.by_torch(row, data, sets, False))
+        if options.compile:
+            contender("compile", lambda: peers.by_torch(row, data, sets, True))
+    child = None
+
+    def pestle():
+        nonlocal child
+        like = results.get("jax", results.get("torch"))
+        child = Pestle(options.base, options.device)
+        got, batch, found["compile_ms"] = by_pestle(
+            child, peers.text(row, data), data, sets, folder,
+            lambda raw: np.frombuffer(raw, like.dtype))
+        return got, batch
+    contender("pestle", pestle)
+    for _ in range(options.rounds):
+        for batch, us in times.values():
+            time.sleep(REST_MS * 1e-3)
+            us.append(batch())
+    for who, (_, us) in times.items():
+        found[f"{who}_us"] = statistics.median(us)
+    if child:
+        child.child.kill()
+        child.child.wait()
+    best = min((found[f"{who}_us"] for who in times if who != "pestle"), default=None)
+    if "pestle" in results and best:
+        found["ratio"] = found["pestle_us"] / best
+        dtype = row.inputs[0].dtype
+        found["off"] = min(off(np, results["pestle"], results[who], dtype)
+                           for who in results if who != "pestle")
+        found["right"] = bool(found["off"] <= OFF[dtype])
+    return found
+
+
+def worker(options):
+    peers, every = Peers(options), kinds.rows(options.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        for line in sys.stdin:
+            found = run_row(every[int(line)], peers, options, pathlib.Path(folder))
+            print("ROW " + json.dumps(found), flush=True)
+
+
+class Worker:
+    """A process that does rows, which may be ended within one."""
+
+    def __init__(self, options):
+        words = [f"--{k}={v}" for k, v in vars(options).items()
+                 if k in ("base", "rounds", "seed", "device")]
+        self.child = subprocess.Popen(
+            [sys.executable, __file__, "--worker", *words,
+             *(["--compile"] if options.compile else [])],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, index, seconds):
+        self.child.stdin.write(f"{index}\n")
+        self.child.stdin.flush()
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if select.select([self.child.stdout], [], [], left)[0]:
+                line = self.child.stdout.readline()
+                if line.startswith("ROW "):
+                    return json.loads(line[4:])
+                if not line:
+                    return {"row": index, "error": "the process ended"}
+        return {"row": index, "error": f"took more than {seconds:g} s"}
+
+    def end(self):
+        self.child.kill()
+        self.child.wait()
+
+
+def shown(found):
+    ratio = f"{found['ratio']:7.2f}" if "ratio" in found else "      -"
+    us = " ".join(f"{who} {found[f'{who}_us']:.1f}" for who in (
+        "pestle", "torch", "compile", "jax") if f"{who}_us" in found)
+    wrong = "" if found.get("right", True) else f" WRONG, off by {found['off']:.2g}"
+    error = "; ".join(str(v) for k, v in found.items() if k.endswith("error"))
+    return f"{found['row']:3} {ratio} {found.get('name', '')} {us}{wrong} {error}".rstrip()
+
+
+def summary(found):
+    ratios = [f["ratio"] for f in found if "ratio" in f]
+    if not ratios:
+        return "no row has a ratio"
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    lines = [f"{len(found)} rows, {len(ratios)} with a ratio: geometric mean {mean:.2f}, "
+             f"{sum(r > 2 for r in ratios)} above 2, "
+             f"{sum(not f.get('right', True) for f in found)} wrong"]
+    for kind in kinds.KINDS:
+        of = [f["ratio"] for f in found
+              if "ratio" in f and f["name"].startswith(kind + "_")]
+        if of:
+            lines.append(f"{kind:12} {len(of):3} rows, mean "
+                         f"{math.exp(sum(map(math.log, of)) / len(of)):.2f}, "
+                         f"most {max(of):.2f}")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--base", required=True)
+    parser.add_argument("--out", default="every_shape.jsonl")
+    parser.add_argument("--part", default="1/1")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--minutes", type=float, default=9)
+    parser.add_argument("--seconds", type=float, default=40)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--smallest", action="store_true")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.base = str(pathlib.Path(options.base).resolve())
+    if options.worker:
+        return worker(options)
+    part, parts = map(int, options.part.split("/"))
+    out = pathlib.Path(options.out)
+    done = {json.loads(line)["row"] for line in out.read_text().splitlines()
+            } if out.exists() else set()
+    end, child = time.monotonic() + 60 * options.minutes, None
+    every = kinds.rows(options.seed)
+    for row in (kinds.smallest(every) if options.smallest else every)[part - 1::parts]:
+        if row.index in done or options.only not in row.name:
+            continue
+        if time.monotonic() > end:
+            print("time is up: the same command goes on from here")
+            break
+        # The imports of a new process are not the row's.
+        fresh = child is None
+        child = child or Worker(options)
+        found = {"name": row.name, **child.ask(row.index,
+                                               options.seconds + (60 if fresh else 0))}
+        if "error" in found:
+            child.end()
+            child = None
+        print(shown(found), flush=True)
+        with open(out, "a", encoding="utf-8") as file:
+            file.write(json.dumps(found) + "\n")
+    if child:
+        child.end()
+    print(summary([json.loads(line) for line in out.read_text().splitlines()]
+                  if out.exists() else []))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
