@@ -205,6 +205,46 @@ class Profile(Case):
         # Damaged: measured anew.
         file.write_text("flops 1e9\nl2 x\nl3 1\nmemory 1\n")
         self.assertIn("measured now", self.succeed(*args))
+        # A step that does more than they allow has them measured again, and what was
+        # better is kept.
+        names = [line.split()[0] for line in file.read_text().splitlines()]
+        self.assertEqual(names[-2:], ["date", "others"])
+        rates = "".join(f"{n} {'9e15' if n == 'l3' else 1} 0.5\n" for n in names[:-2])
+        file.write_text(rates + "date 86400000000000\nothers 1.5\n")
+        again = self.succeed(*args)
+        self.assertIn("measured again, as a step passed them (20", again)
+        kept = dict(line.split(" ", 1) for line in file.read_text().splitlines())
+        self.assertGreater(float(kept["flops"].split()[0]), 1e6)
+        self.assertEqual(float(kept["l3"].split()[0]), 9e15)
+
+    def test_limits_have_a_date(self):
+        if not HAS_LLVM:
+            self.skipTest("there is no llvm plugin")
+        p = self.profile(DOTS, "--input", "x=0.01", "--bench", "1", "--device",
+                         "llvm")  # fmt: skip
+        limits = p["limits"]
+        self.assertRegex(limits["date"], r"^20\d\d-\d\d-\d\d \d\d:\d\d:\d\dZ$")
+        self.assertGreaterEqual(limits["spread"], 0)
+        self.assertIs(limits["measured_now"], True)
+        for part in (limits, p["machine"]):
+            self.assertIn(part["is_busy"], (True, False))
+            if part["others"] is None:
+                self.assertIs(part["is_busy"], False)
+
+    def test_limits_of_a_device_with_lanes(self):
+        """They are the device's own: it has no threads, and no L3."""
+        listed = self.succeed("plugins", "list")
+        if "gpu:0 is opencl" not in listed:
+            self.skipTest("there is no OpenCL device")
+        p = self.profile(DOTS, "--input", "x=0.01", "--bench", "1", "--device",
+                         "opencl")  # fmt: skip
+        limits = p["limits"]
+        self.assertEqual((limits["threads"], limits["l3_gbytes_per_s"]), (0, 0))
+        for rate in ("", "half_", "byte_"):
+            self.assertGreater(limits[rate + "gflops_per_s"], 0)
+        self.assertGreater(limits["l2_gbytes_per_s"], 0)
+        self.assertGreater(limits["memory_gbytes_per_s"], 0)
+        self.assertTrue(all(r.get("bound") != "L3" for r in p["steps"]))
 
 
 if __name__ == "__main__":

@@ -186,10 +186,6 @@ static pestle_status_t make_workers(bench_t* b) {
 
 // --- What is said ---
 
-static bool is_busy(double others) {
-  return others > 0.05 * (double)pestle_cpu_count();
-}
-
 static const char* backend_of(const bench_t* b) {
   pestle_step_info_t info = {.struct_size = sizeof(info)};
   if (!pestle_executable_step_count(b->job.executable)) return "";
@@ -214,7 +210,8 @@ static void print_machine(const bench_t* b) {
       "during\n",
       b->others_before, processors, processors == 1 ? "" : "s",
       b->others_during);
-  if (is_busy(b->others_before) || is_busy(b->others_during)) {
+  if (cli_load_is_busy(b->others_before) ||
+      cli_load_is_busy(b->others_during)) {
     printf(
         "         it was busy: these times are not those of a quiet machine\n");
   }
@@ -293,8 +290,8 @@ static void json_machine(const bench_t* b, pestle_json_t* json) {
   key_f64(json, "others_during", is_known ? b->others_during : (double)NAN);
   pestle_json_key(json, "is_busy");
   if (is_known) {
-    pestle_json_bool(json,
-                     is_busy(b->others_before) || is_busy(b->others_during));
+    pestle_json_bool(json, cli_load_is_busy(b->others_before) ||
+                               cli_load_is_busy(b->others_during));
   } else {
     pestle_json_null(json);
   }

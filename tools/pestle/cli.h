@@ -155,6 +155,8 @@ void cli_load_read(cli_load_t* out_load);
 // How many of these processors other programs used between two looks; negative: not
 // known.
 double cli_load_of_others(const cli_load_t* before, const cli_load_t* after);
+// Whether so many processors are enough to disturb a measurement.
+bool cli_load_is_busy(double others);
 // "2026-11-28 21:04:05Z" of pestle_wall_clock_ns().
 const char* cli_date(int64_t wall_ns, char* buffer, size_t capacity);
 
@@ -366,20 +368,34 @@ const char* cli_info_bytes(uint64_t bytes, char* buffer, size_t capacity);
 
 // --- Profiles (profile.c, limits_compiler.c) ---
 
-// What a machine does at most, as kernels that Pestle compiles measured it once
-// with |threads| threads. Operations (of f32; in products of bf16 and of bytes) and
-// bytes a second; 0: not known.
+// What was measured: operations or bytes a second (0: not known), and by what share of
+// the shortest time the median is longer.
+typedef struct cli_limit_t {
+  double rate, spread;
+} cli_limit_t;
+
+// What a device does at most, as kernels that Pestle compiles measured it.
 typedef struct cli_limits_t {
-  double flops, half_flops, byte_flops, l2, l3, memory;
-  uint64_t l2_bytes, l3_bytes;
+  // Operations: of f32; in products of f16 or bf16, and of bytes.
+  cli_limit_t flops, half_flops, byte_flops;
+  cli_limit_t l2, l3, memory;   // bytes
+  uint64_t l2_bytes, l3_bytes;  // of all threads; 0: there is no L3
   int32_t threads;
+  bool lanes;         // a GPU: threads mean nothing to it
   bool was_measured;  // now; else read from the cache folder
+  int64_t date_ns;    // of pestle_wall_clock_ns()
+  double
+      others;  // processors that other programs used then; negative: not known
 } cli_limits_t;
 
-// The limits of |device| (NULL: the default). All 0 where kernels are
-// interpreted, and in a build without the compiler.
+// The limits of |device| (NULL: the default), measured |anew| or as they were kept; of
+// two measurements the better. All 0 where kernels are interpreted, and in a build
+// without the compiler.
 PESTLE_NODISCARD pestle_status_t cli_limits(cli_t* cli, pestle_device_t* device,
+                                            bool anew,
                                             cli_limits_t* out_limits);
+// The largest spread of them.
+double cli_limits_spread(const cli_limits_t* limits);
 // The name of this machine, cut to |capacity|.
 void cli_host_name(char* out_name, size_t capacity);
 

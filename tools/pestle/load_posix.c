@@ -63,6 +63,10 @@ double cli_load_of_others(const cli_load_t* before, const cli_load_t* after) {
   return others > 0 ? others / spent : 0;
 }
 
+bool cli_load_is_busy(double others) {
+  return others > 0.05 * (double)pestle_cpu_count();
+}
+
 const char* cli_date(int64_t wall_ns, char* buffer, size_t capacity) {
   time_t now = (time_t)(wall_ns / 1000000000);
   struct tm parts;

@@ -37,11 +37,16 @@ pestle_status_t cli_read_pb(cli_t* cli, const char* path,
   return NO_COMPILER(path);
 }
 
-pestle_status_t cli_limits(cli_t* cli, pestle_device_t* device,
+pestle_status_t cli_limits(cli_t* cli, pestle_device_t* device, bool anew,
                            cli_limits_t* out_limits) {
-  (void)cli, (void)device;
-  *out_limits = (cli_limits_t){.flops = 0};
+  (void)cli, (void)device, (void)anew;
+  *out_limits = (cli_limits_t){.threads = 0};
   return NULL;
+}
+
+double cli_limits_spread(const cli_limits_t* limits) {
+  (void)limits;
+  return 0;
 }
 
 pestle_status_t cli_compile(cli_t* cli, int* out_exit) {

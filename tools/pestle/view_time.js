@@ -32,7 +32,11 @@ class TimeSheet extends Sheet {
       last.set(step, end);
     }
     const begin = (s) => { while (s > 0 && !first.has(s)) --s; return first.get(s) || 0; };
-    const end = (s) => { while (s > 0 && !last.has(s)) --s; return last.get(s) || 0; };
+    // Until the next step begins: what is read by both is not free between them.
+    const end = (s) => {
+      while (s > 0 && !last.has(s)) --s;
+      return Math.max(last.get(s) || 0, first.get(s + 1) || 0);
+    };
     const buffers = report.buffers.map((b) => ({...b, from: begin(b.first),
       to: Math.max(end(b.last), end(b.first)), kind: kindOf(report.nameOf(b.first))}));
     // How much is live at each moment at which that changes.
