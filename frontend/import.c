@@ -3,6 +3,7 @@
 // MLIR's bytecode by their magic, ONNX by being protobuf, text by being text.
 #include "pestle/import.h"
 
+#include "base/closest.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/require.h"
@@ -89,17 +90,21 @@ static pestle_status_t no_input(const pestle_function_t* entry, size_t count,
                                 const char* what, const char* name) {
   pestle_strbuf_t names;
   pestle_strbuf_init(pestle_context_allocator(entry->module->context), &names);
+  pestle_closest_t closest = pestle_closest_to(pestle_str(name));
+  char hint[PESTLE_HINT];
   for (size_t i = 0; i < count; ++i) {
     const char* given = entry->argument_names ? entry->argument_names[i] : NULL;
     if (!given) given = entry->body->block->arguments[i]->name;
+    pestle_closest_offer(&closest, pestle_str(given));
     if (i) pestle_strbuf_append_c(&names, ", ");
     if (given) pestle_strbuf_appendf(&names, "'%s'", given);
     if (!given) pestle_strbuf_appendf(&names, "'%zu'", i);
   }
   pestle_status_t status = PESTLE_ERROR(
       NOT_FOUND,
-      "%s is given for '%s', but the module has no such input; it has %s", what,
-      name, count ? pestle_strbuf_cstr(&names) : "none");
+      "%s is given for '%s', but the module has no such input; it has %s%s",
+      what, name, count ? pestle_strbuf_cstr(&names) : "none",
+      pestle_closest_hint(&closest, hint));
   pestle_strbuf_deinit(&names);
   return status;
 }

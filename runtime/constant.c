@@ -25,6 +25,7 @@ static void destroy(pestle_constant_t* constant) {
   pestle_context_t* context = constant->context;
   pestle_file_unmap(&constant->mapping);
   free_block(context, constant->block, constant->size);
+  if (constant->release) constant->release(constant->release_self);
   pestle_dealloc(context->core.allocator, constant, sizeof(*constant));
 }
 
@@ -174,6 +175,29 @@ pestle_status_t pestle_constant_find(pestle_context_t* context,
     }
     use_mapping(*out_constant, mapping);
   }
+  return publish(&context->constants, key, out_constant);
+}
+
+pestle_status_t pestle_constant_adopt(pestle_context_t* context,
+                                      pestle_hash128_t hash,
+                                      pestle_hash128_t key, const void* data,
+                                      size_t size, void (*release)(void* self),
+                                      void* self,
+                                      pestle_constant_t** out_constant) {
+  pestle_context_enter(context);
+  *out_constant = find_hash(&context->constants, hash, size);
+  if (*out_constant) {
+    release(self);
+    return publish(&context->constants, key, out_constant);
+  }
+  *out_constant = make(context, hash, size);
+  if (!*out_constant) {
+    release(self);
+    return PESTLE_OOM();
+  }
+  (*out_constant)->data = data;
+  (*out_constant)->release = release;
+  (*out_constant)->release_self = self;
   return publish(&context->constants, key, out_constant);
 }
 

@@ -25,8 +25,10 @@ struct pestle_constant_s {
   bool many_keys;  // beside |key|, which is 0 while there is none
   const void* data;
   size_t size;
-  pestle_mapping_t mapping;  // the file that |data| lies in, or
-  void* block;               // the memory
+  pestle_mapping_t mapping;     // the file that |data| lies in, or
+  void* block;                  // the memory, or
+  void (*release)(void* self);  // whoever gave it
+  void* release_self;
 };
 
 typedef struct pestle_constants_t {
@@ -50,6 +52,12 @@ void pestle_constants_stats(pestle_constants_t* constants, uint64_t* out_count,
 PESTLE_NODISCARD pestle_status_t pestle_constant_find(
     pestle_context_t* context, const pestle_plan_constant_ref_t* ref,
     pestle_constant_t** out_constant, const char** out_reason);
+// The constant of |hash|, whose bytes are those at |data| unless the table has it.
+// release(self) is called when |data| is not needed any more, also on failure.
+PESTLE_NODISCARD pestle_status_t pestle_constant_adopt(
+    pestle_context_t* context, pestle_hash128_t hash, pestle_hash128_t key,
+    const void* data, size_t size, void (*release)(void* self), void* self,
+    pestle_constant_t** out_constant);
 // Counts a constant on |device| while plans that are run use it: once.
 void pestle_constant_use(pestle_constant_t* constant, pestle_device_t* device);
 void pestle_constant_unuse(pestle_constant_t* constant);

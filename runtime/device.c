@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/closest.h"
 #include "base/mem.h"
 #include "base/require.h"
 #include "base/str.h"
@@ -72,6 +73,21 @@ static void append_devices(pestle_registry_t* registry, pestle_strbuf_t* text) {
   if (text->size == before) pestle_strbuf_append_c(text, "none");
 }
 
+// What |name| may have been meant for: a type, or a backend that is used or not.
+static pestle_closest_t closest_device(pestle_registry_t* registry,
+                                       pestle_str_t name) {
+  pestle_closest_t closest = pestle_closest_to(name);
+  pestle_closest_offer(&closest, PESTLE_STR("cpu"));
+  pestle_closest_offer(&closest, PESTLE_STR("gpu"));
+  pestle_mutex_lock(&registry->mutex);
+  for (size_t i = 0; i < registry->plugins.size; ++i)
+    pestle_closest_offer(&closest, pestle_str(registry->plugins.data[i]->name));
+  pestle_mutex_unlock(&registry->mutex);
+  // A type or backend that is there lacks the number alone.
+  if (pestle_str_equal(closest.best, name)) closest.best.size = 0;
+  return closest;
+}
+
 // The reasons of refused backends with the name that was asked for; all of
 // them when a type was.
 static void append_reasons(pestle_registry_t* registry, pestle_str_t name,
@@ -94,10 +110,13 @@ static pestle_status_t not_found(pestle_context_t* context, const char* spec,
   pestle_strbuf_init(context->core.allocator, &text);
   append_devices(&context->registry, &text);
   append_reasons(&context->registry, name, &text);
+  pestle_closest_t closest = closest_device(&context->registry, name);
+  char hint[PESTLE_HINT];
   pestle_status_t status = pestle_strbuf_status(&text);
   if (!status) {
-    status = PESTLE_ERROR(NOT_FOUND, "there is no device '%s'; there are: %s",
-                          spec, pestle_strbuf_cstr(&text));
+    status = PESTLE_ERROR(NOT_FOUND, "there is no device '%s'; there are: %s%s",
+                          spec, pestle_strbuf_cstr(&text),
+                          pestle_closest_hint(&closest, hint));
   }
   pestle_strbuf_deinit(&text);
   return status;

@@ -31,6 +31,7 @@ ALLOWED = {
     "compile": ["base", "ir", "passes", "codegen"],
     "runtime": ["base"],
     "lazy": ["base", "ir"],
+    "session": ["base", "ir"],
     "plugins/common": [],
     "plugins/ref": [],
     "plugins/example": [],
@@ -50,7 +51,8 @@ OS_ALLOWED = re.compile(r"^(plugins/|tests/|bench/|tools/)|_posix\.[ch]$")
 
 # Single files that a folder may include beside whole folders.
 TABLES = {"runtime": {"plugins/plugins.def"},
-          "lazy": {"runtime/owned.h", "runtime/dlpack.h"}}
+          "lazy": {"runtime/owned.h", "runtime/dlpack.h"},
+          "session": {"runtime/view.h"}}
 
 # Programs, not libraries: their files name each other without a folder.
 LOCAL = {"tools", "plugins/example", "python"}

@@ -3,6 +3,7 @@
 // shapes to the types of the entry function's arguments.
 #include <stdio.h>
 
+#include "base/closest.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "frontend/onnx/source.h"
@@ -136,12 +137,13 @@ static void append_name(pestle_strbuf_t* names, pestle_str_t name) {
 
 // The inputs that a caller may give.
 static void append_inputs(const pestle_onnx_source_t* source,
-                          pestle_strbuf_t* names) {
+                          pestle_strbuf_t* names, pestle_closest_t* closest) {
   enum { MOST = 32 };
   const pestle_onnx_graph_t* graph = &source->model.graph;
   size_t count = 0;
   for (size_t i = 0; i < graph->input_count; ++i) {
     if (source->input_kinds[i] == PESTLE_ONNX_STORED) continue;
+    pestle_closest_offer(closest, graph->inputs[i].name);
     if (count++ < MOST) append_name(names, graph->inputs[i].name);
   }
   if (count > MOST) pestle_strbuf_appendf(names, " and %zu more", count - MOST);
@@ -151,11 +153,14 @@ static pestle_status_t no_input(const pestle_onnx_source_t* source,
                                 const char* what, const char* name) {
   pestle_strbuf_t names;
   pestle_strbuf_init(pestle_context_allocator(source->context), &names);
-  append_inputs(source, &names);
+  pestle_closest_t closest = pestle_closest_to(pestle_str(name));
+  char hint[PESTLE_HINT];
+  append_inputs(source, &names, &closest);
   pestle_status_t status = PESTLE_ERROR(
       NOT_FOUND,
-      "%s is given for '%s', but the model has no such input; it has %s", what,
-      name, names.size ? pestle_strbuf_cstr(&names) : "none");
+      "%s is given for '%s', but the model has no such input; it has %s%s",
+      what, name, names.size ? pestle_strbuf_cstr(&names) : "none",
+      pestle_closest_hint(&closest, hint));
   pestle_strbuf_deinit(&names);
   return status;
 }
@@ -207,17 +212,22 @@ static pestle_status_t no_dim(const pestle_onnx_source_t* source,
   const pestle_onnx_graph_t* graph = &source->model.graph;
   pestle_strbuf_t names;
   pestle_strbuf_init(pestle_context_allocator(source->context), &names);
+  pestle_closest_t closest = pestle_closest_to(pestle_str(name));
+  char hint[PESTLE_HINT];
   for (size_t i = 0; i < graph->input_count; ++i) {
     for (int32_t k = 0; k < graph->inputs[i].rank; ++k) {
       pestle_str_t param = graph->inputs[i].dims[k].param;
-      if (param.size && !is_listed(graph, i, k)) append_name(&names, param);
+      if (!param.size || is_listed(graph, i, k)) continue;
+      append_name(&names, param);
+      pestle_closest_offer(&closest, param);
     }
   }
   pestle_status_t status =
       PESTLE_ERROR(NOT_FOUND,
                    "no input of the model has a dimension named '%s'; "
-                   "they have %s",
-                   name, names.size ? pestle_strbuf_cstr(&names) : "none");
+                   "they have %s%s",
+                   name, names.size ? pestle_strbuf_cstr(&names) : "none",
+                   pestle_closest_hint(&closest, hint));
   pestle_strbuf_deinit(&names);
   return status;
 }

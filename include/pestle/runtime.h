@@ -669,6 +669,30 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_executable_run(
     pestle_executable_t* executable, pestle_stream_t* stream,
     const pestle_tensor_t* inputs, size_t input_count, pestle_tensor_t* outputs,
     size_t output_count, const pestle_run_options_t* options);
+
+// A tensor, and the name of the input or output that it is for. Frozen.
+typedef struct pestle_named_tensor_t {
+  const char* name;
+  pestle_tensor_t tensor;
+} pestle_named_tensor_t;
+
+// The place of the input called |name|; SIZE_MAX: there is none. Any thread.
+PESTLE_API size_t pestle_executable_find_input(
+    const pestle_executable_t* executable, const char* name);
+// The place of the output called |name|; SIZE_MAX: there is none. Any thread.
+PESTLE_API size_t pestle_executable_find_output(
+    const pestle_executable_t* executable, const char* name);
+// pestle_executable_run() with tensors by name, in any order: every input, and of
+// outputs those that are wanted; with a |stream| all of them. What a run fills in
+// of an output is filled in in |outputs|. NOT_FOUND: a name that the executable
+// has not (those that it has are listed); INVALID_ARGUMENT: one given twice, or an
+// input that is not given; else as pestle_executable_run(). Any threads.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_executable_run_named(
+    pestle_executable_t* executable, pestle_stream_t* stream,
+    const pestle_named_tensor_t* inputs, size_t input_count,
+    pestle_named_tensor_t* outputs, size_t output_count,
+    const pestle_run_options_t* options);
+
 // An input of pestle_executable_run_buffers(): the element at index 0, ..., 0 lies
 // |byte_offset| bytes into |buffer|; |strides| counts elements, of any sign, 0
 // too; NULL means row-major contiguous. Type and extents are the executable's.

@@ -781,6 +781,106 @@ static void call_executable_run(things_t* t) {
   assert_ok(pestle_executable_run(e, NULL, &in, 1, &out, 1, NULL));
   assert_true(y[3] == 8);
 }
+static void call_plan_set_save(things_t* t) {
+  pestle_plan_t* none = NULL;
+  BAD(pestle_plan_set_save(NULL, 1, "x.plan"));
+  BAD(pestle_plan_set_save(&t->plan, 0, "x.plan"));
+  BAD(pestle_plan_set_save(&t->plan, 1, NULL));
+  BAD(pestle_plan_set_save(&none, 1, "x.plan"));
+}
+static void call_plan_set_load(things_t* t) {
+  pestle_plan_set_t* set;
+  BAD(pestle_plan_set_load(NULL, "x.plan", &set));
+  BAD(pestle_plan_set_load(t->context, NULL, &set));
+  BAD(pestle_plan_set_load(t->context, "x.plan", NULL));
+}
+static void call_plan_set_release(things_t* t) {
+  (void)t;
+  pestle_plan_set_release(NULL);
+}
+static void call_plan_set_count(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_plan_set_count(NULL), 0);
+}
+static void call_plan_set_plan(things_t* t) {
+  (void)t;
+  assert_null(pestle_plan_set_plan(NULL, 0));
+}
+static void call_session_create(things_t* t) {
+  pestle_session_t* session;
+  pestle_session_options_t options = {0};
+  BAD(pestle_session_create(NULL, "x.onnx", NULL, &session));
+  BAD(pestle_session_create(t->context, NULL, NULL, &session));
+  BAD(pestle_session_create(t->context, "x.onnx", NULL, NULL));
+  BAD(pestle_session_create(t->context, "x.onnx", &options, &session));
+}
+static void call_session_retain(things_t* t) {
+  (void)t;
+  pestle_session_retain(NULL);
+}
+static void call_session_release(things_t* t) {
+  (void)t;
+  pestle_session_release(NULL);
+}
+static void call_session_run(things_t* t) {
+  (void)t;
+  pestle_named_tensor_t none = {0};
+  BAD(pestle_session_run(NULL, &none, 1, &none, 1, NULL));
+}
+static void call_session_tensor_release(things_t* t) {
+  (void)t;
+  pestle_tensor_t tensor = {0};
+  pestle_session_tensor_release(NULL, &tensor);
+  pestle_session_tensor_release(NULL, NULL);
+}
+static void call_session_wait(things_t* t) {
+  (void)t;
+  BAD(pestle_session_wait(NULL, NULL));
+}
+static void call_session_stats(things_t* t) {
+  (void)t;
+  pestle_session_stats_t stats = {.struct_size = sizeof(stats)};
+  BAD(pestle_session_stats(NULL, &stats));
+}
+static void visit_shape(void* user, const pestle_session_shape_t* shape) {
+  (void)user, (void)shape;
+}
+static void call_session_visit(things_t* t) {
+  (void)t;
+  BAD(pestle_session_visit(NULL, visit_shape, NULL));
+}
+static void call_session_input_count(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_session_input_count(NULL), 0);
+}
+static void call_session_output_count(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_session_output_count(NULL), 0);
+}
+static void call_session_input(things_t* t) {
+  (void)t;
+  assert_string_equal(pestle_session_input(NULL, 0).name, "");
+}
+static void call_session_output_name(things_t* t) {
+  (void)t;
+  assert_string_equal(pestle_session_output_name(NULL, 0), "");
+}
+static void call_executable_run_named(things_t* t) {
+  pestle_named_tensor_t none = {0};
+  pestle_executable_t* e = t->executable;
+  BAD(pestle_executable_run_named(NULL, NULL, &none, 1, &none, 1, NULL));
+  BAD(pestle_executable_run_named(e, NULL, NULL, 1, &none, 1, NULL));
+  BAD(pestle_executable_run_named(e, NULL, NULL, 0, NULL, 1, NULL));
+  BAD(pestle_executable_run_named(e, NULL, &none, 1, NULL, 0, NULL));
+}
+static void call_executable_find_input(things_t* t) {
+  assert_true(pestle_executable_find_input(NULL, "x") == SIZE_MAX);
+  assert_true(pestle_executable_find_input(t->executable, NULL) == SIZE_MAX);
+}
+static void call_executable_find_output(things_t* t) {
+  assert_true(pestle_executable_find_output(NULL, "x") == SIZE_MAX);
+  assert_true(pestle_executable_find_output(t->executable, NULL) == SIZE_MAX);
+}
 static void call_tensor_release(things_t* t) {
   pestle_tensor_t tensor = {0};
   pestle_tensor_release(NULL, &tensor);
@@ -1779,7 +1879,15 @@ static const row_t rows[] = {
     ROW(executable_output_count) ROW(executable_input) ROW(executable_output)
     ROW(executable_step_count) ROW(executable_step)
     ROW(executable_location_count) ROW(executable_location)
-    ROW(executable_run) ROW(executable_run_buffers) ROW(executable_alias)
+    ROW(plan_set_save) ROW(plan_set_load) ROW(plan_set_release)
+    ROW(plan_set_count) ROW(plan_set_plan)
+    ROW(session_create) ROW(session_retain) ROW(session_release)
+    ROW(session_run) ROW(session_tensor_release) ROW(session_wait)
+    ROW(session_stats) ROW(session_visit) ROW(session_input_count)
+    ROW(session_output_count) ROW(session_input) ROW(session_output_name)
+    ROW(executable_run) ROW(executable_run_named)
+    ROW(executable_find_input) ROW(executable_find_output)
+    ROW(executable_run_buffers) ROW(executable_alias)
     ROW(tensor_release) ROW(plan_cache_get)
     ROW(cache_stats) ROW(cache_visit) ROW(cache_visit_keys) ROW(cache_prune) ROW(module_create)
     ROW(module_retain) ROW(module_release) ROW(module_add_function)

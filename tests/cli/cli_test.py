@@ -1392,7 +1392,7 @@ class Models(Case):
     def test_symbolic_dimensions(self):
         self.save([("Relu", ["x"], ["y"], "r")], ["n", 3])
         sentence = r"--shape .*--dim .*'x', is of \?x3"
-        self.fail_with(2, sentence, "dump", "m.onnx")
+        self.fail_with(2, sentence, "compile", "m.onnx", "-o", "m.plan")
         self.fail_with(2, sentence, "run", "m.onnx")
         for options in (
             ["--dim", "n=2", "--input", "x=random:1"],

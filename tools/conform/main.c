@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/closest.h"
 #include "base/str.h"
 #include "ir/graph.h"
 #include "tools/conform/kit.h"
@@ -44,12 +45,16 @@ static bool check_list(const char* list) {
   pestle_str_t rest = pestle_str(list ? list : ""), field;
   while (list && pestle_str_next(&rest, ',', &field)) {
     bool found = false;
+    pestle_closest_t closest = pestle_closest_to(field);
+    char hint[PESTLE_HINT];
     for (unsigned op = 0; op < PESTLE_OP_COUNT && !found; ++op) {
-      found = pestle_str_equal_c(field, pestle_op_info((pestle_op_t)op)->name);
+      pestle_str_t name = pestle_str(pestle_op_info((pestle_op_t)op)->name);
+      found = pestle_str_equal(field, name);
+      pestle_closest_offer(&closest, name);
     }
     if (found) continue;
-    fprintf(stderr, "pestle: error: --ops: there is no op '%.*s'\n",
-            (int)field.size, field.data);
+    fprintf(stderr, "pestle: error: --ops: there is no op '%.*s'%s\n",
+            (int)field.size, field.data, pestle_closest_hint(&closest, hint));
     return false;
   }
   return true;

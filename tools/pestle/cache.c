@@ -76,5 +76,9 @@ pestle_status_t cli_cache(cli_t* cli, int* out_exit) {
     visit_t v = {.is_list = true};
     return pestle_cache_visit(cli->context, false, visit, &v);
   }
-  return CLI_USAGE_ERROR("'pestle cache' wants %s, not '%s'", words, what);
+  static const char* const names[] = {"stats", "list",  "verify",
+                                      "clear", "prune", NULL};
+  char hint[PESTLE_HINT];
+  return CLI_USAGE_ERROR("'pestle cache' wants %s, not '%s'%s", words, what,
+                         cli_hint(pestle_str(what), names, hint));
 }

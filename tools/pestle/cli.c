@@ -37,8 +37,12 @@ static pestle_status_t read_log_level(cli_t* cli,
     options->log_level = cli->log_level = (pestle_log_level_t)i;
     return NULL;
   }
-  return CLI_USAGE_ERROR("--log wants error, warn, info or debug, not '%s'",
-                         text);
+  pestle_closest_t closest = pestle_closest_to(pestle_str(text));
+  char hint[PESTLE_HINT];
+  for (int i = 0; i < 4; ++i)
+    pestle_closest_offer(&closest, pestle_str(levels[i]));
+  return CLI_USAGE_ERROR("--log wants error, warn, info or debug, not '%s'%s",
+                         text, pestle_closest_hint(&closest, hint));
 }
 
 static pestle_status_t read_threads(const cli_t* cli,
@@ -150,6 +154,14 @@ pestle_status_t cli_device(cli_t* cli, pestle_device_t** out_device) {
                                      out_device);
   status = cli_as_usage(status, PESTLE_STATUS_INVALID_ARGUMENT);
   return cli_as_usage(status, PESTLE_STATUS_NOT_FOUND);
+}
+
+const char* cli_hint(pestle_str_t typed, const char* const* names,
+                     char out_hint[PESTLE_HINT]) {
+  pestle_closest_t closest = pestle_closest_to(typed);
+  for (; *names; ++names)
+    pestle_closest_offer(&closest, pestle_str(*names));
+  return pestle_closest_hint(&closest, out_hint);
 }
 
 bool cli_split(const char* text, pestle_str_t* out_name,

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/closest.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -73,6 +74,9 @@ PESTLE_NODISCARD pestle_status_t cli_as_usage(pestle_status_t status,
 PESTLE_NODISCARD pestle_status_t cli_check_passes(const char* name,
                                                   const char* list,
                                                   bool takes_all);
+// "; did you mean 'graph'?" in |out_hint|, or "": of |names|, which end with NULL.
+const char* cli_hint(pestle_str_t typed, const char* const* names,
+                     char out_hint[PESTLE_HINT]);
 // Splits "NAME=REST" at the first '='. False without one or without a name.
 bool cli_split(const char* text, pestle_str_t* out_name, const char** out_rest);
 // A terminated copy that lives as long as |cli|; NULL when out of memory.
@@ -424,6 +428,13 @@ PESTLE_NODISCARD pestle_status_t cli_profile_json(cli_t* cli,
 
 // Whether |path| is a saved plan, whole or damaged.
 bool cli_is_plan(const char* path);
+// Whether it holds several.
+bool cli_is_plan_set(const char* path);
+// The plan of the set at |path| that fits |inputs| (may be NULL: any), the first
+// where several do.
+PESTLE_NODISCARD pestle_status_t cli_choose_plan(cli_t* cli, const char* path,
+                                                 cli_inputs_t* inputs,
+                                                 pestle_plan_t** out_plan);
 // Refuses to write to |file|, given as |option|, when it is the model itself.
 PESTLE_NODISCARD pestle_status_t cli_check_target(const char* model,
                                                   const char* file,

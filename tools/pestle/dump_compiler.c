@@ -75,10 +75,14 @@ static pestle_status_t read_stage(const cli_t* cli, const char* passes,
     }
     return i ? NULL : check_graph_options(cli, passes);
   }
+  pestle_closest_t closest = pestle_closest_to(pestle_str(text));
+  char hint[PESTLE_HINT];
+  for (int i = 0; i < STAGE_COUNT; ++i)
+    pestle_closest_offer(&closest, pestle_str(stages[i].name));
   return CLI_USAGE_ERROR(
       "--stage wants graph, fused, schedule, kernels, "
-      "source, asm or plan, not '%s'",
-      text);
+      "source, asm or plan, not '%s'%s",
+      text, pestle_closest_hint(&closest, hint));
 }
 
 // A kernel is called as the graph ops are: any bytes may be in its name.

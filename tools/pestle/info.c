@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "cli.h"
 #include "pestle/plan_format.h"
+#include "pestle/plan_set.h"
 
 // --- Values ---
 
@@ -208,10 +209,8 @@ static void tell_ios(const pestle_plan_header_t* plan, pestle_plan_section_t s,
   if (json) pestle_json_end_array(json);
 }
 
-static pestle_status_t tell_plan(cli_t* cli, const char* path,
-                                 pestle_json_t* json) {
-  pestle_plan_t* plan;
-  PESTLE_TRY(pestle_plan_load(cli->context, path, &plan));
+static pestle_status_t tell_loaded(const char* path, const pestle_plan_t* plan,
+                                   pestle_json_t* json) {
   size_t size;
   const pestle_plan_header_t* header = pestle_plan_data(plan, &size);
   const char* name =
@@ -234,14 +233,48 @@ static pestle_status_t tell_plan(cli_t* cli, const char* path,
   }
   tell_ios(header, header->inputs, "inputs", json);
   tell_ios(header, header->outputs, "outputs", json);
-  pestle_status_t status = cli_info_cost(plan, json);
+  return cli_info_cost(plan, json);
+}
+
+static pestle_status_t tell_plan(cli_t* cli, const char* path,
+                                 pestle_json_t* json) {
+  pestle_plan_t* plan;
+  PESTLE_TRY(pestle_plan_load(cli->context, path, &plan));
+  pestle_status_t status = tell_loaded(path, plan, json);
   pestle_plan_release(plan);
+  return status;
+}
+
+static pestle_status_t tell_set(cli_t* cli, const char* path,
+                                pestle_json_t* json) {
+  pestle_plan_set_t* set;
+  PESTLE_TRY(pestle_plan_set_load(cli->context, path, &set));
+  size_t count = pestle_plan_set_count(set);
+  if (json) {
+    pestle_json_key(json, "format");
+    pestle_json_cstr(json, "set of plans");
+    pestle_json_key(json, "plans");
+    pestle_json_begin_array(json);
+  } else {
+    printf("%s: a set of %zu plans\n", path, count);
+  }
+  pestle_status_t status = NULL;
+  for (size_t i = 0; i < count && !status; ++i) {
+    char title[32];
+    snprintf(title, sizeof(title), "\nplan %zu", i);
+    if (json) pestle_json_begin_object(json);
+    status = tell_loaded(title, pestle_plan_set_plan(set, i), json);
+    if (json) pestle_json_end_object(json);
+  }
+  if (json) pestle_json_end_array(json);
+  pestle_plan_set_release(set);
   return status;
 }
 
 // --- The verb ---
 
 static pestle_status_t tell(cli_t* cli, const char* path, pestle_json_t* json) {
+  if (cli_is_plan_set(path)) return tell_set(cli, path, json);
   if (cli_is_plan(path)) return tell_plan(cli, path, json);
   return cli_info_model(cli, path, json);
 }

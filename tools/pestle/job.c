@@ -37,24 +37,29 @@ static pestle_status_t check_names(const cli_job_t* job, const char* name) {
   size_t known = job->inputs.name_count;
   pestle_strbuf_t names;
   pestle_strbuf_init(pestle_allocator_system(), &names);
+  pestle_closest_t closest = pestle_closest_to(pestle_str(name));
+  char hint[PESTLE_HINT];
   int64_t number;
   bool is_found = pestle_str_parse_i64(pestle_str(name), &number) &&
                   number >= 0 && (size_t)number < (known ? known : count);
   for (size_t i = 0; i < known; ++i) {
     is_found = is_found || !strcmp(job->inputs.names[i], name);
+    pestle_closest_offer(&closest, pestle_str(job->inputs.names[i]));
     pestle_strbuf_appendf(&names, "%s'%s'", i ? ", " : "",
                           job->inputs.names[i]);
   }
   for (size_t i = 0; i < count; ++i) {
     pestle_io_info_t info = pestle_executable_input(job->executable, i);
     is_found = is_found || !strcmp(info.name, name);
+    pestle_closest_offer(&closest, pestle_str(info.name));
     if (!known)
       pestle_strbuf_appendf(&names, "%s'%s'", i ? ", " : "", info.name);
   }
   pestle_status_t status = NULL;
   if (!is_found) {
-    status = CLI_USAGE_ERROR("the model has no input '%s'; it has %s", name,
-                             names.size ? pestle_strbuf_cstr(&names) : "none");
+    status = CLI_USAGE_ERROR("the model has no input '%s'; it has %s%s", name,
+                             names.size ? pestle_strbuf_cstr(&names) : "none",
+                             pestle_closest_hint(&closest, hint));
   }
   pestle_strbuf_deinit(&names);
   return status;

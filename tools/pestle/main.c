@@ -222,6 +222,19 @@ static int find_option(const char* name, size_t size, unsigned bits) {
   return -1;
 }
 
+static pestle_status_t unknown_option(const cli_t* cli, const char* name,
+                                      size_t size, unsigned bits) {
+  pestle_closest_t closest = pestle_closest_to(pestle_str_make(name, size));
+  char hint[PESTLE_HINT];
+  for (int i = 0; i < CLI_OPTION_COUNT; ++i) {
+    if (options[i].verbs & bits)
+      pestle_closest_offer(&closest, pestle_str(options[i].name));
+  }
+  return CLI_USAGE_ERROR(
+      "'pestle %s' has no option '%.*s'; see 'pestle %s --help'%s", cli->verb,
+      (int)size, name, cli->verb, pestle_closest_hint(&closest, hint));
+}
+
 static pestle_status_t set_option(cli_t* cli, int i, const char* value) {
   switch (options[i].kind) {
     case FLAG:
@@ -274,12 +287,7 @@ static pestle_status_t parse(cli_t* cli, unsigned bits, int argc, char** argv) {
     const char* equals = strchr(name, '=');
     size_t size = equals ? (size_t)(equals - name) : strlen(name);
     int option = find_option(name, size, bits);
-    if (option < 0) {
-      return CLI_USAGE_ERROR(
-          "'pestle %s' has no option '%.*s'; see 'pestle "
-          "%s --help'",
-          cli->verb, (int)size, name, cli->verb);
-    }
+    if (option < 0) return unknown_option(cli, name, size, bits);
     bool alone = options[option].kind == MAYBE && !equals;
     const char* value = alone ? "" : "1";
     if (options[option].kind == FLAG && equals) {
@@ -465,6 +473,14 @@ static int run_word(const char* name, int argc, char** argv) {
   return CLI_DONE;
 }
 
+static void say_no_verb(const char* name) {
+  pestle_closest_t closest = pestle_closest_to(pestle_str(name));
+  char hint[PESTLE_HINT];
+  for (int v = 0; v < VERB_COUNT; ++v)
+    pestle_closest_offer(&closest, pestle_str(verbs[v].name));
+  cli_say_error("no verb '%s'%s", name, pestle_closest_hint(&closest, hint));
+}
+
 static int run_name(const char* name, int argc, char** argv) {
   static const char* const words[] = {
       "--help", "help", "-h", "man", "completion", "version", "--version"};
@@ -473,8 +489,9 @@ static int run_name(const char* name, int argc, char** argv) {
   for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); ++i) {
     if (!strcmp(words[i], name)) return run_word(name, argc, argv);
   }
-  if (name[0]) cli_say_error("no verb '%s'", name);
+  // What is wrong comes last, behind the long help.
   print_help(stderr, NULL);
+  if (name[0]) say_no_verb(name);
   if (!name[0]) cli_say_error("a verb is missing");
   return CLI_USAGE;
 }

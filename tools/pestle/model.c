@@ -7,20 +7,32 @@
 #include "base/str.h"
 #include "cli.h"
 #include "pestle/plan_format.h"
+#include "pestle/plan_set.h"
 
-bool cli_is_plan(const char* path) {
-  char head[8] = {0};
+// The first bytes of a regular file.
+static bool read_head(const char* path, char head[8]) {
   pestle_file_info_t info;
   pestle_status_t status = pestle_file_stat(path, true, &info);
   // No pipe: open() would wait for who writes to it.
   FILE* file = !status && info.is_file ? fopen(path, "rb") : NULL;
   pestle_status_release(status);
-  size_t size = file ? fread(head, 1, sizeof(head), file) : 0;
+  size_t size = file ? fread(head, 1, 8, file) : 0;
   if (file) fclose(file);
+  return size == 8;
+}
+
+bool cli_is_plan_set(const char* path) {
+  char head[8];
+  return read_head(path, head) && !memcmp(head, PESTLE_PLAN_SET_MAGIC, 8);
+}
+
+bool cli_is_plan(const char* path) {
+  char head[8];
+  bool is_plan =
+      read_head(path, head) && (!memcmp(head, PESTLE_PLAN_MAGIC, 8) ||
+                                !memcmp(head, PESTLE_PLAN_SET_MAGIC, 8));
   // A damaged plan is still told from a model by its name.
-  return (size == sizeof(head) &&
-          !memcmp(head, PESTLE_PLAN_MAGIC, sizeof(head))) ||
-         pestle_str_ends_with(pestle_str(path), PESTLE_STR(".plan"));
+  return is_plan || pestle_str_ends_with(pestle_str(path), PESTLE_STR(".plan"));
 }
 
 static bool is_same_file(const char* a, const char* b) {
@@ -142,6 +154,8 @@ pestle_status_t cli_open_plan(cli_t* cli, const char* path,
   if (cli_is_plan(path)) {
     PESTLE_TRY(check_plan_options(cli));
     if (cli->text[CLI_DEVICE]) PESTLE_TRY(cli_device(cli, out_device));
+    if (cli_is_plan_set(path))
+      return cli_choose_plan(cli, path, inputs, out_plan);
     return pestle_plan_load(cli->context, path, out_plan);
   }
   PESTLE_TRY(cli_device(cli, out_device));

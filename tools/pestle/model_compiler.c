@@ -447,6 +447,67 @@ static pestle_status_t specialize_as(cli_t* cli, cli_inputs_t* inputs,
   return keep_names(cli, f, inputs, count);
 }
 
+// What shows a model and runs nothing takes any extents for dims that are not known.
+static bool takes_stand_ins(const cli_t* cli) {
+  return !strcmp(cli->verb, "dump") || !strcmp(cli->verb, "opt") ||
+         !strcmp(cli->verb, "explain");
+}
+
+static void say_stand_ins(pestle_function_t* f, const pestle_type_t* types,
+                          size_t count, int64_t extent) {
+  fprintf(stderr,
+          "pestle: dims that are not known are taken as %lld; --dim NAME=N or "
+          "--shape says what they are\n",
+          (long long)extent);
+  for (size_t i = 0; i < count; ++i) {
+    pestle_type_t own = pestle_value_type(pestle_function_argument(f, i));
+    char unnamed[32], dims[400];
+    if (is_static(&own)) continue;
+    fprintf(stderr, "pestle:   '%s' is %s\n", input_name(f, i, unnamed),
+            cli_print_dims(types[i].rank, types[i].dims, dims, sizeof(dims)));
+  }
+}
+
+// Some models fit few extents only: a window must fit an image, a size be a multiple.
+static pestle_status_t specialize_stand_ins(cli_t* cli,
+                                            const pestle_type_t* known,
+                                            size_t count,
+                                            pestle_module_t* module,
+                                            pestle_module_t** out_module) {
+  static const int64_t extents[] = {2, 8, 32, 64, 128, 256, 1};
+  enum { EXTENTS = sizeof(extents) / sizeof(extents[0]) };
+  pestle_function_t* f = pestle_module_entry(module);
+  pestle_status_t first = NULL;
+  pestle_type_t* types =
+      PESTLE_ARENA_ARRAY(&cli->arena, pestle_type_t, count + 1);
+  if (!types) return PESTLE_OOM();
+  for (int e = 0; e < EXTENTS; ++e) {
+    for (size_t i = 0; i < count; ++i) {
+      types[i] = known[i];
+      for (int32_t d = 0; d < types[i].rank; ++d) {
+        if (types[i].dims[d] == PESTLE_DIM_DYNAMIC)
+          types[i].dims[d] = extents[e];
+      }
+    }
+    pestle_status_t status =
+        specialize_as(cli, NULL, types, count, module, out_module);
+    if (!status) {
+      pestle_status_release(first);
+      say_stand_ins(f, types, count, extents[e]);
+      return NULL;
+    }
+    if (first) {
+      pestle_status_release(status);
+    } else {
+      first = status;
+    }
+  }
+  return pestle_status_annotate(
+      first,
+      "no extent fits all dims that are not known, which were taken as "
+      "2, 8, 32 .. 256; give --dim NAME=N or --shape INPUT=1x3x640x640");
+}
+
 static pestle_status_t specialize(cli_t* cli, cli_inputs_t* inputs,
                                   pestle_module_t** module) {
   pestle_function_t* f = pestle_module_entry(*module);
@@ -465,10 +526,14 @@ static pestle_status_t specialize(cli_t* cli, cli_inputs_t* inputs,
   for (size_t i = 0; i < count; ++i) {
     PESTLE_TRY(known_type(f, i, inputs, &types[i]));
   }
-  PESTLE_TRY(check_static(cli, f, types, count));
   pestle_module_t* out = NULL;
-  pestle_status_t status =
-      specialize_as(cli, inputs, types, count, *module, &out);
+  pestle_status_t status = check_static(cli, f, types, count);
+  if (status && takes_stand_ins(cli)) {
+    pestle_status_release(status);
+    status = specialize_stand_ins(cli, types, count, *module, &out);
+  } else if (!status) {
+    status = specialize_as(cli, inputs, types, count, *module, &out);
+  }
   if (status) {
     pestle_module_release(out);
     return status;
@@ -588,7 +653,8 @@ static void end_progress(cli_t* cli) {
 
 static pestle_status_t read_numerics(const cli_t* cli,
                                      pestle_numerics_t* out_numerics) {
-  static const char* const names[] = {"default", "strict", "fast"};
+  static const char* const names[] = {"default", "strict", "fast", NULL};
+  char hint[PESTLE_HINT];
   const char* text = cli->text[CLI_NUMERICS];
   *out_numerics = PESTLE_NUMERICS_DEFAULT;
   for (int i = 0; text && i < 3; ++i) {
@@ -597,19 +663,23 @@ static pestle_status_t read_numerics(const cli_t* cli,
     return NULL;
   }
   if (!text) return NULL;
-  return CLI_USAGE_ERROR("--numerics wants strict, default or fast, not '%s'",
-                         text);
+  return CLI_USAGE_ERROR("--numerics wants strict, default or fast, not '%s'%s",
+                         text, cli_hint(pestle_str(text), names, hint));
 }
 
 static pestle_status_t unknown_pass(const char* option, pestle_str_t name) {
   pestle_strbuf_t known;
   pestle_strbuf_init(pestle_allocator_system(), &known);
+  pestle_closest_t closest = pestle_closest_to(name);
+  char hint[PESTLE_HINT];
   for (size_t i = 0; pestle_pass_name(i); ++i) {
+    pestle_closest_offer(&closest, pestle_str(pestle_pass_name(i)));
     pestle_strbuf_appendf(&known, i ? ", %s" : "%s", pestle_pass_name(i));
   }
   pestle_status_t status =
-      CLI_USAGE_ERROR("%s: no pass is named '%.*s'; there are: %s", option,
-                      PESTLE_STR_ARG(name), pestle_strbuf_cstr(&known));
+      CLI_USAGE_ERROR("%s: no pass is named '%.*s'; there are: %s%s", option,
+                      PESTLE_STR_ARG(name), pestle_strbuf_cstr(&known),
+                      pestle_closest_hint(&closest, hint));
   pestle_strbuf_deinit(&known);
   return status;
 }

@@ -222,8 +222,11 @@ pestle_status_t cli_plugins(cli_t* cli, int* out_exit) {
   const char* word = cli->args.size ? cli->args.data[0] : "list";
   if (!strcmp(word, "test")) return cli_plugins_test(cli, out_exit);
   if (strcmp(word, "list") != 0) {
+    static const char* const words[] = {"list", "test", NULL};
+    char hint[PESTLE_HINT];
     return CLI_USAGE_ERROR(
-        "'pestle plugins' takes list or test FILE|NAME, not '%s'", word);
+        "'pestle plugins' takes list or test FILE|NAME, not '%s'%s", word,
+        cli_hint(pestle_str(word), words, hint));
   }
   if (cli->args.size > 1) {
     return CLI_USAGE_ERROR("'pestle plugins list' takes no argument, not '%s'",

@@ -89,10 +89,12 @@ static pestle_status_t apply(const transform_t* t, pestle_module_t* module,
   if (pestle_str_equal_c(t->name, "grad")) {
     return pestle_module_gradient(module, &o, out_module);
   }
+  static const char* const names[] = {"jvp", "vjp", "grad", "vmap", NULL};
+  char hint[PESTLE_HINT];
   return CLI_USAGE_ERROR(
       "--passes: no transform is named '%.*s'; there are: "
-      "jvp, vjp, grad, vmap",
-      PESTLE_STR_ARG(t->name));
+      "jvp, vjp, grad, vmap%s",
+      PESTLE_STR_ARG(t->name), cli_hint(t->name, names, hint));
 }
 
 static pestle_status_t replace(const transform_t* t, pestle_module_t** module) {
