@@ -72,7 +72,7 @@ def differ(got, want, truth, name):
     for a, b, c in zip(got, want, truth):
         if a.shape != b.shape:
             return f"the shape {a.shape}, not {b.shape}"
-        scale = max(1.0, float(np.max(np.abs(c), initial=0)))
+        scale = max(1.0, float(np.nanmax(np.abs(c), initial=0)))
         same = np.array_equal(np.isnan(a), np.isnan(b))
         off = float(np.nanmax(np.abs(a - b), initial=0)) / scale
         if same and off <= TOLERANCE[name]:
