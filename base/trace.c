@@ -13,9 +13,13 @@
 
 enum { CHUNK_EVENTS = 1024 };
 
+// For what is done once at the end: small rather than fast.
+#define COLD __attribute__((cold))
+
 typedef struct event_t {
   pestle_trace_span_t span;
   int64_t thread;
+  bool is_counter;       // its values hold from |begin_ns| on
   atomic_bool is_whole;  // written to its end
 } event_t;
 
@@ -30,7 +34,8 @@ struct pestle_trace_t {
   int64_t begin_ns;
   int64_t process;
   _Atomic(chunk_t*)* chunks;
-  atomic_uint_fast64_t lost;  // for want of memory
+  atomic_uint_fast64_t lost;   // for want of memory
+  atomic_uint_fast64_t flows;  // numbers that were given
   _Alignas(64) atomic_uint_fast64_t next;
   _Alignas(64) pestle_mutex_t mutex;  // of all below
   pestle_arena_t texts;
@@ -52,6 +57,7 @@ pestle_trace_t* pestle_trace_create(pestle_allocator_t allocator,
   trace->begin_ns = pestle_clock_ns();
   trace->process = pestle_process_id();
   atomic_init(&trace->lost, 0);
+  atomic_init(&trace->flows, 0);
   atomic_init(&trace->next, 0);
   pestle_mutex_init(&trace->mutex);
   pestle_arena_init(allocator, &trace->texts);
@@ -124,7 +130,8 @@ static chunk_t* get_chunk(pestle_trace_t* trace, size_t index) {
   return chunk;
 }
 
-void pestle_trace_add(pestle_trace_t* trace, const pestle_trace_span_t* span) {
+static void add(pestle_trace_t* trace, const pestle_trace_span_t* span,
+                bool is_counter) {
   int64_t end = span->end_ns ? span->end_ns : pestle_clock_ns();
   uint64_t index =
       atomic_fetch_add_explicit(&trace->next, 1, memory_order_relaxed);
@@ -138,7 +145,26 @@ void pestle_trace_add(pestle_trace_t* trace, const pestle_trace_span_t* span) {
   event->span = *span;
   event->span.end_ns = end;
   event->thread = pestle_thread_id();
+  event->is_counter = is_counter;
   atomic_store_explicit(&event->is_whole, true, memory_order_release);
+}
+
+void pestle_trace_add(pestle_trace_t* trace, const pestle_trace_span_t* span) {
+  add(trace, span, false);
+}
+
+uint64_t pestle_trace_flow(pestle_trace_t* trace) {
+  return 1 + (uint64_t)atomic_fetch_add_explicit(&trace->flows, 1,
+                                                 memory_order_relaxed);
+}
+
+void pestle_trace_memory(pestle_trace_t* trace, const char* device,
+                         int64_t used, int64_t kept) {
+  pestle_trace_span_t span = {.name = device,
+                              .begin_ns = pestle_clock_ns(),
+                              .keys = {"in use", "kept"},
+                              .values = {used, kept}};
+  add(trace, &span, true);
 }
 
 // --- Printing ---
@@ -161,8 +187,8 @@ static int compare_events(const void* left, const void* right) {
   return order ? order : compare_i64(b->span.end_ns, a->span.end_ns);
 }
 
-static void collect(const pestle_trace_t* trace, size_t count,
-                    list_t* out_list) {
+COLD static void collect(const pestle_trace_t* trace, size_t count,
+                         list_t* out_list) {
   for (size_t i = 0; i < count; ++i) {
     chunk_t* chunk = atomic_load(&trace->chunks[i / CHUNK_EVENTS]);
     if (!chunk) continue;
@@ -174,7 +200,7 @@ static void collect(const pestle_trace_t* trace, size_t count,
         compare_events);
 }
 
-static void print_text(pestle_strbuf_t* out, const char* text) {
+COLD static void print_text(pestle_strbuf_t* out, const char* text) {
   pestle_json_t json;
   pestle_json_init(out, 0, &json);
   pestle_json_cstr(&json, text ? text : "");
@@ -182,11 +208,12 @@ static void print_text(pestle_strbuf_t* out, const char* text) {
 
 // Microseconds with all digits of the nanoseconds: spans that touch do so in
 // the file too.
-static void print_us(pestle_strbuf_t* out, int64_t ns) {
+COLD static void print_us(pestle_strbuf_t* out, int64_t ns) {
   pestle_strbuf_appendf(out, "%" PRId64 ".%03" PRId64, ns / 1000, ns % 1000);
 }
 
-static void print_args(pestle_strbuf_t* out, const pestle_trace_span_t* span) {
+COLD static void print_args(pestle_strbuf_t* out,
+                            const pestle_trace_span_t* span) {
   if (!span->detail && !span->keys[0]) return;
   pestle_strbuf_append_c(out, ",\"args\":{");
   if (span->detail) {
@@ -201,13 +228,77 @@ static void print_args(pestle_strbuf_t* out, const pestle_trace_span_t* span) {
   pestle_strbuf_append_char(out, '}');
 }
 
-static void print_event(const pestle_trace_t* trace, const event_t* event,
-                        pestle_strbuf_t* out) {
+// One that began before the recorder did is cut to its time.
+static inline int64_t begin_of(const pestle_trace_t* trace,
+                               const event_t* event) {
+  int64_t begin = event->span.begin_ns - trace->begin_ns;
+  return begin < 0 ? 0 : begin;
+}
+
+static inline void print_place(const pestle_trace_t* trace,
+                               const event_t* event, pestle_strbuf_t* out) {
+  pestle_strbuf_appendf(out, ",\"pid\":%" PRId64 ",\"tid\":%" PRId64,
+                        trace->process, event->thread);
+}
+
+static inline void print_counter(const pestle_trace_t* trace,
+                                 const event_t* event, pestle_strbuf_t* out) {
+  pestle_strbuf_appendf(
+      out,
+      ",\n{\"ph\":\"C\",\"name\":\"memory of %s\",\"ts\":", event->span.name);
+  print_us(out, begin_of(trace, event));
+  print_place(trace, event, out);
+  print_args(out, &event->span);
+  pestle_strbuf_append_char(out, '}');
+}
+
+// One end of an arrow, at the beginning of |event|'s span.
+COLD static void print_end(const pestle_trace_t* trace, const char* phase,
+                           size_t number, const event_t* event,
+                           pestle_strbuf_t* out) {
+  pestle_strbuf_appendf(out,
+                        ",\n{\"ph\":%s,\"cat\":\"flow\",\"name\":\"causes\","
+                        "\"id\":%zu,\"ts\":",
+                        phase, number);
+  print_us(out, begin_of(trace, event));
+  print_place(trace, event, out);
+  pestle_strbuf_append_char(out, '}');
+}
+
+// Arrows to other threads, each with a number of its own. Without memory there are
+// none.
+COLD static void print_flows(const pestle_trace_t* trace, const list_t* list,
+                             pestle_strbuf_t* out) {
+  pestle_map_t sources;
+  size_t number = 0;
+  pestle_map_init(trace->allocator, &sources);
+  for (size_t i = 0; i < list->count; ++i) {
+    event_t* event = list->events[i];
+    if (event->span.flow_out)
+      (void)pestle_map_set_u64_ptr(&sources, event->span.flow_out, event);
+  }
+  for (size_t i = 0; i < list->count; ++i) {
+    const event_t* event = list->events[i];
+    const pestle_map_value_t* source =
+        event->span.flow_in ? pestle_map_find_u64(&sources, event->span.flow_in)
+                            : NULL;
+    const event_t* from = source ? source->ptr : NULL;
+    if (!from || from->thread == event->thread) continue;
+    print_end(trace, "\"s\"", ++number, from, out);
+    print_end(trace, "\"f\",\"bp\":\"e\"", number, event, out);
+  }
+  pestle_map_deinit(&sources);
+}
+
+COLD static void print_event(const pestle_trace_t* trace, const event_t* event,
+                             pestle_strbuf_t* out) {
   const pestle_trace_span_t* span = &event->span;
-  // One that began before the recorder did is cut to its time.
-  int64_t begin = span->begin_ns - trace->begin_ns;
+  if (event->is_counter) {
+    print_counter(trace, event, out);
+    return;
+  }
+  int64_t begin = begin_of(trace, event);
   int64_t end = span->end_ns - trace->begin_ns;
-  if (begin < 0) begin = 0;
   if (end < begin) end = begin;
   pestle_strbuf_append_c(out, ",\n{\"ph\":\"X\",\"cat\":");
   print_text(out, span->category);
@@ -217,14 +308,14 @@ static void print_event(const pestle_trace_t* trace, const event_t* event,
   print_us(out, begin);
   pestle_strbuf_append_c(out, ",\"dur\":");
   print_us(out, end - begin);
-  pestle_strbuf_appendf(out, ",\"pid\":%" PRId64 ",\"tid\":%" PRId64,
-                        trace->process, event->thread);
+  print_place(trace, event, out);
   print_args(out, span);
   pestle_strbuf_append_char(out, '}');
 }
 
-static void print_name(const pestle_trace_t* trace, const char* what,
-                       int64_t thread, const char* name, pestle_strbuf_t* out) {
+COLD static void print_name(const pestle_trace_t* trace, const char* what,
+                            int64_t thread, const char* name,
+                            pestle_strbuf_t* out) {
   pestle_strbuf_appendf(out,
                         "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRId64
                         ",\"tid\":%" PRId64 ",\"args\":{\"name\":",
@@ -234,8 +325,8 @@ static void print_name(const pestle_trace_t* trace, const char* what,
 }
 
 // Every thread that has a span, in order.
-static void print_threads(const pestle_trace_t* trace, const list_t* list,
-                          pestle_strbuf_t* out) {
+COLD static void print_threads(const pestle_trace_t* trace, const list_t* list,
+                               pestle_strbuf_t* out) {
   for (size_t i = 0; i < list->count; ++i) {
     int64_t thread = list->events[i]->thread;
     if (i && list->events[i - 1]->thread == thread) continue;
@@ -248,8 +339,8 @@ static void print_threads(const pestle_trace_t* trace, const list_t* list,
 }
 
 // Seen where the spans end: that they are not all.
-static void print_dropped(const pestle_trace_t* trace, const list_t* list,
-                          uint64_t dropped, pestle_strbuf_t* out) {
+COLD static void print_dropped(const pestle_trace_t* trace, const list_t* list,
+                               uint64_t dropped, pestle_strbuf_t* out) {
   int64_t last = trace->begin_ns;
   for (size_t i = 0; i < list->count; ++i) {
     int64_t end = list->events[i]->span.end_ns;
@@ -265,8 +356,15 @@ static void print_dropped(const pestle_trace_t* trace, const list_t* list,
   pestle_strbuf_append_char(out, '}');
 }
 
-static void print_list(const pestle_trace_t* trace, const list_t* list,
-                       uint64_t dropped, pestle_strbuf_t* out) {
+static inline size_t count_spans(const list_t* list) {
+  size_t count = 0;
+  for (size_t i = 0; i < list->count; ++i)
+    count += !list->events[i]->is_counter;
+  return count;
+}
+
+COLD static void print_list(const pestle_trace_t* trace, const list_t* list,
+                            uint64_t dropped, pestle_strbuf_t* out) {
   pestle_strbuf_append_c(out,
                          "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
   print_name(trace, "process_name", trace->process, "pestle", out);
@@ -274,13 +372,14 @@ static void print_list(const pestle_trace_t* trace, const list_t* list,
   for (size_t i = 0; i < list->count; ++i) {
     print_event(trace, list->events[i], out);
   }
+  print_flows(trace, list, out);
   if (dropped) print_dropped(trace, list, dropped, out);
   pestle_strbuf_append_c(out, "\n],\"otherData\":{\"pestle\":");
   print_text(out, pestle_version());
   pestle_strbuf_append_c(out, ",\"build\":");
   print_text(out, pestle_build_id());
   pestle_strbuf_appendf(out, ",\"spans\":%zu,\"dropped\":%" PRIu64 "}}\n",
-                        list->count, dropped);
+                        count_spans(list), dropped);
 }
 
 pestle_status_t pestle_trace_print(pestle_trace_t* trace,

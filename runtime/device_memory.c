@@ -306,8 +306,15 @@ static pestle_status_t allocate_kept(pestle_device_t* device, size_t size,
   return status;
 }
 
-pestle_status_t pestle_device_allocate(pestle_device_t* device, size_t size,
-                                       pestle_block_t** out_block) {
+static void trace_memory(const pestle_device_t* device) {
+  pestle_trace_t* trace = device->context->core.trace;
+  pestle_trace_memory(trace, pestle_trace_intern(trace, device->name),
+                      (int64_t)pestle_device_active_memory(device),
+                      (int64_t)atomic_load(&device->memory.cached));
+}
+
+static pestle_status_t allocate(pestle_device_t* device, size_t size,
+                                pestle_block_t** out_block) {
   *out_block = NULL;
   if (size > LARGEST_BLOCK) {
     return PESTLE_ERROR(OUT_OF_MEMORY,
@@ -325,9 +332,14 @@ pestle_status_t pestle_device_allocate(pestle_device_t* device, size_t size,
   return make_block(device, size, 0, out_block);
 }
 
-void pestle_device_free(pestle_device_t* device, pestle_block_t* block) {
-  if (!block) return;
-  pestle_context_enter(device->context);
+pestle_status_t pestle_device_allocate(pestle_device_t* device, size_t size,
+                                       pestle_block_t** out_block) {
+  PESTLE_TRY(allocate(device, size, out_block));
+  if (device->context->core.trace) trace_memory(device);
+  return NULL;
+}
+
+static void free_block(pestle_device_t* device, pestle_block_t* block) {
   pestle_device_memory_t* memory = &device->memory;
   if (!keeps_blocks(device)) {
     destroy_block(device, block);
@@ -342,6 +354,13 @@ void pestle_device_free(pestle_device_t* device, pestle_block_t* block) {
   } else if (!give_slot(memory, block)) {
     give_listed(memory, block);
   }
+}
+
+void pestle_device_free(pestle_device_t* device, pestle_block_t* block) {
+  if (!block) return;
+  pestle_context_enter(device->context);
+  free_block(device, block);
+  if (device->context->core.trace) trace_memory(device);
 }
 
 void pestle_device_trim(pestle_device_t* device) {

@@ -95,6 +95,7 @@ typedef struct pestle_frame_t {
   pestle_block_t* staging;  // copies of views that are not used in place
   void** bindings;          // addresses; a launch passes a part of them
   uint32_t* trips;          // done of each loop whose trips are known
+  uint64_t flow;            // of the launch under way, for the trace
   char** io;                // base addresses of inputs, then outputs
   pestle_view_range_t* ranges;
   pestle_io_range_t* sorted;  // scratch of a run that looks for overlaps
@@ -168,6 +169,7 @@ struct pestle_executable_s {
 typedef struct pestle_run_t {
   pestle_run_options_t options;
   pestle_control_t control;
+  uint64_t flow;  // from who queued it, for the trace; 0: none
 } pestle_run_t;
 
 // --- executable_load.c ---

@@ -25,6 +25,7 @@ typedef struct launch_t {
   int64_t pieces;
   pestle_trace_t* trace;  // NULL: off
   const char* label;      // of the step, for the trace
+  uint64_t flow;          // from the step to its pieces
   atomic_int trap;        // of any piece
 } launch_t;
 
@@ -47,7 +48,8 @@ static void trace_piece(const launch_t* launch, int64_t begin_ns, int64_t first,
                               .name = launch->label,
                               .begin_ns = begin_ns,
                               .keys = {"first", "count"},
-                              .values = {first, end - first}};
+                              .values = {first, end - first},
+                              .flow_in = launch->flow};
   pestle_trace_add(launch->trace, &span);
 }
 
@@ -87,7 +89,8 @@ int32_t pestle_launch_host(pestle_executable_t* e, pestle_frame_t* frame,
                      .scratch = scratch,
                      .scratch_size = e->scratch_size,
                      .pieces = (int64_t)threads * PIECES_PER_THREAD,
-                     .trace = e->context->core.trace};
+                     .trace = e->context->core.trace,
+                     .flow = frame->flow};
   if (launch.trace) launch.label = pestle_step_trace_texts(e, step).label;
   if (launch.pieces > kernel->group) launch.pieces = kernel->group;
   atomic_init(&launch.trap, 0);
@@ -109,7 +112,9 @@ static int32_t launch_kernel(pestle_executable_t* e, pestle_frame_t* frame,
                               .detail = texts.note,
                               .begin_ns = pestle_clock_ns(),
                               .keys = {"group", "threads"},
-                              .values = {kernel->group, threads}};
+                              .values = {kernel->group, threads},
+                              .flow_out = pestle_trace_flow(trace)};
+  frame->flow = span.flow_out;
   int32_t trap = pestle_launch_host(e, frame, step, buffers, cap);
   pestle_trace_add(trace, &span);
   return trap;

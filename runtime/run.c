@@ -387,11 +387,15 @@ pestle_status_t pestle_run_frame(pestle_executable_t* e, pestle_frame_t* frame,
   if (!e->context->core.trace) {
     return run_bound(e, frame, stream, inputs, outputs, run);
   }
-  int64_t begin = pestle_context_trace_begin(e->context);
+  pestle_trace_t* trace = e->context->core.trace;
+  pestle_trace_span_t span = {.category = "run",
+                              .name = "run",
+                              .begin_ns = pestle_clock_ns(),
+                              .flow_in = run->flow};
   pestle_status_t status = run_bound(e, frame, stream, inputs, outputs, run);
-  pestle_context_trace_end(
-      e->context, begin, "run", "run",
-      pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name));
+  span.detail = pestle_trace_intern(
+      trace, pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name));
+  pestle_trace_add(trace, &span);
   return status;
 }
 

@@ -372,6 +372,20 @@ static void copy_order(const pestle_run_order_t* order, op_t* op) {
   if (order->done) pestle_completion_retain(order->done);
 }
 
+// That the caller queued a run: an arrow leads from here to it.
+static uint64_t trace_queued(const pestle_executable_t* e) {
+  pestle_trace_t* trace = e->context->core.trace;
+  if (!trace) return 0;
+  int64_t now = pestle_clock_ns();
+  pestle_trace_span_t span = {.category = "run",
+                              .name = "queue",
+                              .begin_ns = now,
+                              .end_ns = now + 1,
+                              .flow_out = pestle_trace_flow(trace)};
+  pestle_trace_add(trace, &span);
+  return span.flow_out;
+}
+
 static pestle_status_t push_run(pestle_stream_t* stream, pestle_executable_t* e,
                                 const pestle_frame_t* frame,
                                 const pestle_tensor_t* inputs,
@@ -388,6 +402,7 @@ static pestle_status_t push_run(pestle_stream_t* stream, pestle_executable_t* e,
   op->bytes = bytes;
   op->kind = OP_RUN;
   op->run = *run;
+  op->run.flow = trace_queued(e);
   pestle_world_retain(op->run.options.world);
   op->executable = e;
   pestle_executable_retain(e);

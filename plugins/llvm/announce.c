@@ -166,6 +166,10 @@ pestle_llvm_announced_t* pestle_llvm_announce(const pestle_host_t* host,
                                               const pestle_llvm_elf_t* elf,
                                               const uint64_t* address) {
   if (is_asked("PESTLE_PERF_MAP")) write_perf_map(host, elf, address);
+  if (is_asked("PESTLE_JITDUMP") &&
+      !pestle_llvm_dump_code(secure_getenv("PESTLE_JITDUMP"), elf, address)) {
+    complain(host, "PESTLE_JITDUMP: cannot write jit-PID.dump there");
+  }
   return is_asked("PESTLE_GDB") ? register_object(host, elf, address) : NULL;
 }
 

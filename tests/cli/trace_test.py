@@ -49,9 +49,9 @@ class Trace(Case):
         """What the format asks, and that spans of a thread nest."""
         threads = {}
         for event in trace["traceEvents"]:
-            self.assertIn(event["ph"], "XM")
+            self.assertIn(event["ph"], "XMCsf")
             self.assertIsInstance(event["pid"], int)
-            if event["ph"] == "M":
+            if event["ph"] != "X":
                 continue
             begin = round(event["ts"] * 1000)
             end = begin + round(event["dur"] * 1000)
@@ -83,6 +83,38 @@ class Trace(Case):
         names = re.findall(r"(?m)^ *\d+ +launch +(\S+)", text)
         self.assertGreater(len(names), 1, text)
         return names
+
+    def test_memory_is_counted(self):
+        self.succeed(*self.run_args, "--bench", "2", "--trace", "t.json")
+        trace = self.read()
+        counters = [e for e in trace["traceEvents"] if e["ph"] == "C"]
+        self.assertTrue(counters)
+        for event in counters:
+            self.assertRegex(event["name"], "^memory of ")
+            self.assertEqual(set(event["args"]), {"in use", "kept"})
+            self.assertTrue(all(v >= 0 for v in event["args"].values()), event)
+        times = [e["ts"] for e in counters]
+        self.assertGreaterEqual(min(times), 0)
+        # The product between both kernels lies in the arena while a run is under way.
+        self.assertGreaterEqual(max(e["args"]["in use"] for e in counters), 256 * 256 * 4)
+
+    def test_arrows_lead_to_other_threads(self):
+        self.succeed(*self.run_args, "--bench", "20", "--trace", "t.json")
+        events = self.read()["traceEvents"]
+        starts = {e["id"]: e for e in events if e["ph"] == "s"}
+        ends = {e["id"]: e for e in events if e["ph"] == "f"}
+        self.assertEqual(set(starts), set(ends))
+        at = {(e["tid"], e["ts"], e["cat"]) for e in events if e["ph"] == "X"}
+        for i, start in starts.items():
+            end = ends[i]
+            self.assertNotEqual(start["tid"], end["tid"])
+            self.assertLessEqual(start["ts"], end["ts"])
+            self.assertEqual(end["bp"], "e")
+            # From a kernel to its piece on another thread.
+            self.assertIn((start["tid"], start["ts"], "kernel"), at)
+            self.assertIn((end["tid"], end["ts"], "piece"), at)
+        pieces = {e["tid"] for e in self.spans({"traceEvents": events}, "piece")}
+        self.assertEqual(bool(starts), len(pieces) > 1)
 
     def test_first_run(self):
         self.succeed(*self.run_args, "--bench", "3", "--trace", "t.json")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""GDB and perf's map know a kernel of a cached plan by its name; a hit never
+"""GDB, perf's map and perf's dump of code know a kernel of a cached plan by its name; a hit never
 maps libLLVM."""
 
 import os
@@ -53,6 +53,43 @@ def check_perf(command):
     return False
 
 
+def perf_says(command, folder):
+    """What perf says of a run: with its map, and with the dump of the code; None: perf
+    cannot record here."""
+    perf = shutil.which("perf")
+    data = f"{folder}/perf.data"
+    if not perf or subprocess.run(
+            [perf, "record", "-o", data, "-e", "cpu-clock", "true"],
+            capture_output=True, check=False).returncode:
+        return None
+    # Enough runs to be seen in.
+    command = [*command, "--bench", "3000"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    found = []
+    for asked in ({"PESTLE_PERF_MAP": "1"}, {"PESTLE_JITDUMP": folder}):
+        subprocess.run([perf, "record", "-k", "mono", "-F", "2000", "-e", "cpu-clock", "-o",
+                        data, *command], env={**os.environ, **asked}, check=True, **quiet)
+        if "PESTLE_JITDUMP" in asked:
+            subprocess.run([perf, "inject", "--jit", "-i", data, "-o", f"{data}.jit"],
+                           check=True, **quiet)
+            data += ".jit"
+        report = subprocess.run([perf, "report", "-i", data, "--stdio", "--sort", "sym"],
+                                capture_output=True, text=True, check=True).stdout
+        found.append("pestle:tanh_0" in report)
+    return found
+
+
+def check_real_perf(command, folder):
+    found = perf_says(command, folder)
+    if found is None:
+        print("perf cannot record here: its part is skipped")
+        return True
+    if all(found):
+        return True
+    print("perf report does not name the kernel: by map, by dump:", found)
+    return False
+
+
 def main():
     if not any((BUILD / "backends").glob("libpestle-llvm-*.so")):
         print("there is no llvm plugin")
@@ -65,6 +102,8 @@ def main():
                    f"{folder}/cache"]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
         if not check_perf(command):
+            return 1
+        if not check_real_perf(command, folder):
             return 1
         gdb = shutil.which("gdb")
         if not gdb:

@@ -92,6 +92,9 @@ static const struct {
      "the Python that 'bench --beside ort' runs (default python3)"},
     {"PESTLE_PERF_MAP",
      "1: a line a kernel in /tmp/perf-PID.map, by which perf names it"},
+    {"PESTLE_JITDUMP",
+     "FOLDER: kernels' code in FOLDER/jit-PID.dump, which 'perf inject --jit' "
+     "reads: perf record -k mono, then perf annotate shows it"},
     {"PESTLE_GDB",
      "1: kernels are known to GDB by their names (its JIT "
      "interface)"},

@@ -133,8 +133,9 @@ static void write_kernel_cost(const pestle_plan_kernel_t* k,
 
 static void write_step(const pestle_plan_header_t* plan, uint64_t i,
                        int32_t node, pestle_json_t* json) {
-  static const char* const kinds[] = {"kernel", "copy", "jump", "jump",
-                                      "jump",   "end",  "call", "collective"};
+  static const char* const kinds[] = {"kernel", "copy",       "jump",
+                                      "jump",   "jump",       "end",
+                                      "call",   "collective", "jump"};
   const pestle_plan_step_t* s =
       (const pestle_plan_step_t*)section(plan, plan->steps) + i;
   const pestle_plan_kernel_t* kernels = section(plan, plan->kernels);
@@ -146,7 +147,7 @@ static void write_step(const pestle_plan_header_t* plan, uint64_t i,
       s->kind == PESTLE_PLAN_LAUNCH || s->kind == PESTLE_PLAN_COPY ||
       s->kind == PESTLE_PLAN_CALL || s->kind == PESTLE_PLAN_COLLECTIVE;
   pestle_json_begin_object(json);
-  key_str(json, "kind", s->kind < 8 ? kinds[s->kind] : "");
+  key_str(json, "kind", s->kind <= PESTLE_PLAN_REPEAT ? kinds[s->kind] : "");
   if (s->kind == PESTLE_PLAN_LAUNCH)
     write_kernel_cost(&kernels[s->kernel], strings, json);
   key_str(json, "ops", strings + s->label);

@@ -135,6 +135,50 @@ static void test_text(void** state) {
   pestle_trace_destroy(trace);
 }
 
+static void end_arrow(void* argument) {
+  pestle_trace_span_t span = {.category = "test",
+                              .name = "caused",
+                              .begin_ns = pestle_clock_ns(),
+                              .flow_in = 1};
+  pestle_trace_add(argument, &span);
+}
+
+// An arrow to each span of another thread, none to the own one; counters are no spans.
+static void test_arrows_and_counters(void** state) {
+  (void)state;
+  pestle_trace_t* trace = pestle_trace_create(pestle_allocator_system(), 16);
+  assert_non_null(trace);
+  pestle_trace_span_t cause = {.category = "test",
+                               .name = "cause",
+                               .begin_ns = pestle_clock_ns(),
+                               .flow_out = pestle_trace_flow(trace)};
+  assert_int_equal(cause.flow_out, 1);
+  assert_int_equal(pestle_trace_flow(trace), 2);
+  end_arrow(trace);  // on this thread
+  for (int i = 0; i < 2; ++i) {
+    pestle_thread_t thread;
+    assert_ok(pestle_thread_start(end_arrow, trace, "test", &thread));
+    pestle_thread_join(&thread);
+  }
+  pestle_trace_add(trace, &cause);
+  pestle_trace_memory(trace, "cpu:0", 7, 9);
+  char* text = print(trace);
+  assert_int_equal(count(text, "\"ph\":\"X\""), 4);
+  assert_int_equal(count(text, "\"ph\":\"s\""), 2);
+  assert_int_equal(count(text, "\"ph\":\"f\",\"bp\":\"e\""), 2);
+  for (int id = 1; id <= 2; ++id) {
+    char part[16];
+    (void)snprintf(part, sizeof(part), "\"id\":%d,", id);
+    assert_int_equal(count(text, part), 2);
+  }
+  assert_non_null(
+      strstr(text, "{\"ph\":\"C\",\"name\":\"memory of cpu:0\",\"ts\":"));
+  assert_non_null(strstr(text, "\"args\":{\"in use\":7,\"kept\":9}}"));
+  assert_non_null(strstr(text, "\"spans\":4,\"dropped\":0}"));
+  drop(text);
+  pestle_trace_destroy(trace);
+}
+
 static void test_empty(void** state) {
   (void)state;
   pestle_trace_t* trace = pestle_trace_create(pestle_allocator_system(), 0);
@@ -204,9 +248,13 @@ static void test_no_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_threads), cmocka_unit_test(test_limit),
-      cmocka_unit_test(test_text),    cmocka_unit_test(test_empty),
-      cmocka_unit_test(test_intern),  cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_limit),
+      cmocka_unit_test(test_text),
+      cmocka_unit_test(test_arrows_and_counters),
+      cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_intern),
+      cmocka_unit_test(test_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
