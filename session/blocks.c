@@ -15,16 +15,21 @@ static size_t round_up(size_t size) {
   return (size + step - 1) / step * step;
 }
 
+// The smallest block that is large enough, unless it is much larger: what the runs of
+// large batches need serves those of small ones too.
 static session_block_t* find(pestle_session_t* s, size_t size) {
-  session_block_t* found = NULL;
+  enum { MOST_TIMES = 32 };
+  session_block_t **best = NULL, *found = NULL;
   pestle_mutex_lock(&s->block_mutex);
   for (session_block_t** at = &s->blocks; *at; at = &(*at)->next) {
-    if ((*at)->size != size) continue;
-    found = *at;
-    *at = found->next;
+    bool fits = (*at)->size >= size && (*at)->size / MOST_TIMES <= size;
+    if (fits && (!best || (*at)->size < (*best)->size)) best = at;
+  }
+  if (best) {
+    found = *best;
+    *best = found->next;
     --s->block_count;
-    s->block_bytes -= size;
-    break;
+    s->block_bytes -= found->size;
   }
   pestle_mutex_unlock(&s->block_mutex);
   return found;

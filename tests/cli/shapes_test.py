@@ -97,6 +97,26 @@ class Shapes(unittest.TestCase):
         # What runs or is kept wants real extents.
         self.pestle("compile", self.model, "-o", self.folder.name + "/p.plan", code=2)
 
+    def test_baselines_of_a_fleet(self):
+        """A plan for the least CPU of a fleet runs on this one, which has more."""
+        plan = self.folder.name + "/v3.plan"
+        done = subprocess.run(
+            [PESTLE, "compile", self.model, "--dim", "batch=2", "--target-cpu",
+             "x86-64-v3", "-o", plan],
+            env=self.env, capture_output=True, text=True, check=False)
+        if done.returncode == 3:
+            self.skipTest("no backend compiles for x86-64-v3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        facts = json.loads(self.pestle("info", plan, "--json"))
+        self.assertEqual(facts["run"]["cpu"], "x86-64-v3")
+        self.assertNotIn("avx512", facts["run"]["features"])
+        if "avx2" in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+            self.assertIn("f32 of 2x128",
+                          self.pestle("run", plan, "--input", "x=2x64xf32=1"))
+        text = self.pestle("compile", self.model, "--dim", "batch=2", "--target-cpu",
+                           "pentium", "-o", plan, code=3)
+        self.assertIn("x86-64-v3", text)
+
     def test_did_you_mean(self):
         m = self.model
         for words, meant in (

@@ -184,6 +184,24 @@ static void test_lies(void** state) {
   pestle_context_release(context);
 }
 
+// A later build, or an earlier one, of the same plan format runs it.
+static void test_other_build(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  static plan_writer_t w;
+  int64_t dims[] = {4};
+  _Alignas(64) float x[4] = {1, 2, 3, 4}, y[16];
+  fixture_write_add1(&w, 1, dims, 0);
+  w.header.build_id = pestle_build_id_u64() + 1;
+  pestle_executable_t* e = fixture_executable(context, &w);
+  pestle_tensor_t in = test_view(x, PESTLE_F32, 1, dims, NULL);
+  pestle_tensor_t out = test_view(y, PESTLE_F32, 1, dims, NULL);
+  assert_ok(pestle_executable_run(e, NULL, &in, 1, &out, 1, NULL));
+  assert_true(y[0] == 2 && y[3] == 5);
+  pestle_executable_release(e);
+  pestle_context_release(context);
+}
+
 #define EXPECT(change, code, text)                             \
   do {                                                         \
     write_rich(&w);                                            \
@@ -423,6 +441,7 @@ int main(void) {
       cmocka_unit_test(test_cut_and_flipped),
       cmocka_unit_test(test_lies),
       cmocka_unit_test(test_sentences),
+      cmocka_unit_test(test_other_build),
       cmocka_unit_test(test_collectives),
       cmocka_unit_test(test_calls),
       cmocka_unit_test(test_save_and_load),
