@@ -145,7 +145,7 @@ class View(Case):
             stages = report["kernels"][step["kernel"]]
             self.assertTrue(texts[stages[0]].startswith("kernel "), texts[stages[0]])
             self.assertIn("nest ", texts[stages[1]])
-            if report["backend"] == "llvm":
+            if report["backend"] == "llvm":  # also of kernels that are like another
                 self.assertIn("define", texts[stages[3]])
                 self.assertTrue(texts[stages[4]].strip())
         asked = self.succeed("explain", "m.mlir", "--threads", "1", "--kernel", "0")
@@ -183,6 +183,10 @@ class View(Case):
         self.assertEqual([o for o in ops if o not in ("func", "arg", "return")],
                          ["constant", "dot_general", "tanh", "dot_general", "add",
                           "concatenate"])
+        # Each op that is no constant says where in the file it stands.
+        for n, op in zip(first["nodes"], ops):
+            if op not in ("func", "arg", "return"):
+                self.assertRegex(n[7], r'^m.mlir":\d+:\d+$')
         by_name = {n[1]: i for i, n in enumerate(first["nodes"])}
         for name, reads in (("a", "xw"), ("b", "a"), ("c", "bw"), ("d", "ca"), ("e", "db")):
             operands = [first["nodes"][i][1] for i in first["nodes"][by_name[name]][5]]
@@ -311,6 +315,17 @@ class InABrowser(Case):
         b.frame()
         self.assertEqual(b.errors(), [])
         self.assertLessEqual(self.elements(), 2000)
+
+    def test_a_selection_outlives_a_pass(self):
+        self.write("m.mlir", MODEL)
+        self.open("m.mlir", "--no-run")
+        sheet = "pestleView.sheets[0]"
+        self.value("pestleView.showGraph(pestleView.sheets[0], pestleView.reports[0], 0)")
+        self.value(f"{sheet}.select({sheet}.level.titles.indexOf('tanh')), 0")
+        fused = self.value("pestleView.reports[0].graphs.findIndex(g => g.label == 'fused')")
+        self.value(f"pestleView.showGraph({sheet}, pestleView.reports[0], {fused})")
+        self.assertIn("tanh", self.value(f"pestleView.innerOf({sheet}.level.graph, "
+                                         f"{sheet}.level.ids[{sheet}.selected])"))
 
     def test_graph_within(self):
         self.write("m.mlir", LOOP)

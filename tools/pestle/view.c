@@ -15,57 +15,6 @@ static const void* section(const pestle_plan_header_t* plan,
   return (const char*)plan + s.offset;
 }
 
-// --- Texts ---
-
-static int32_t number_of_text(cli_view_t* view, const char* text, size_t size) {
-  bool added;
-  pestle_map_value_t* value =
-      pestle_map_put(&view->text_numbers, text, size, &added);
-  if (!value) return -1;
-  if (!added) return (int32_t)value->u64;
-  const char* copy = cli_copy(view->cli, pestle_str_make(text, size));
-  value->u64 = view->texts.size;
-  if (!copy || !pestle_vec_push(&view->texts, copy)) return -1;
-  return (int32_t)value->u64;
-}
-
-void cli_view_keep(cli_view_t* view, const char* name, cli_view_stage_t stage,
-                   const char* text, size_t size) {
-  bool added;
-  pestle_map_value_t* value =
-      pestle_map_put(&view->kernel_numbers, name, strlen(name), &added);
-  int32_t number = number_of_text(view, text, size);
-  if (view->status) return;
-  if (!value || number < 0) {
-    view->status = PESTLE_OOM();
-    return;
-  }
-  if (added) {
-    cli_view_kernel_t kernel = {.name = cli_copy(view->cli, pestle_str(name))};
-    for (int i = 0; i < CLI_VIEW_STAGES; ++i)
-      kernel.texts[i] = -1;
-    value->u64 = view->kernels.size;
-    if (!kernel.name || !pestle_vec_push(&view->kernels, kernel)) {
-      view->status = PESTLE_OOM();
-      return;
-    }
-  }
-  view->kernels.data[value->u64].texts[stage] = number;
-}
-
-// A plan has of each kernel its ops and what was chosen.
-static pestle_status_t keep_notes(cli_view_t* view) {
-  const pestle_plan_header_t* plan = pestle_plan_data(view->job.plan, NULL);
-  const pestle_plan_kernel_t* kernels = section(plan, plan->kernels);
-  const char* strings = section(plan, plan->strings);
-  for (uint64_t i = 0; i < plan->kernels.count; ++i) {
-    const char* note = strings + kernels[i].note;
-    cli_view_keep(view, strings + kernels[i].name, CLI_VIEW_SCHEDULE, note,
-                  strlen(note));
-  }
-  return view->status;
-}
-
 // --- JSON ---
 
 static void key_u64(pestle_json_t* json, const char* key, uint64_t value) {
@@ -202,7 +151,7 @@ static pestle_status_t write_graph(cli_view_t* view, const char* name,
                                    pestle_json_t* json) {
   pestle_json_begin_object(json);
   key_str(json, "name", name);
-  int32_t number = number_of_text(view, text, strlen(text));
+  int32_t number = cli_view_text(view, text, strlen(text));
   if (number < 0) return PESTLE_OOM();
   key_u64(json, "text", (uint64_t)number);
   PESTLE_TRY(cli_graph_write(graph, json));
@@ -409,10 +358,11 @@ static pestle_status_t open_view(cli_view_t* view, bool runs) {
   PESTLE_TRY(cli_inputs_read(cli, &job->inputs));
   if (cli_is_plan(view->path)) {
     PESTLE_TRY(cli_open_plan(cli, view->path, NULL, &job->plan, &job->device));
-    PESTLE_TRY(keep_notes(view));
+    PESTLE_TRY(cli_view_keep_notes(view));
   } else {
     PESTLE_TRY(cli_device(cli, &job->device));
     PESTLE_TRY(cli_view_compile(view, job->device));
+    PESTLE_TRY(cli_view_share_code(view));
   }
   return runs ? cli_job_load(job, true) : NULL;
 }

@@ -46,7 +46,7 @@ bool cli_graph_may_run(const cli_graph_t* graph, size_t node);
 PESTLE_NODISCARD pestle_status_t cli_graph_pair(
     const cli_graph_t* graph, const pestle_plan_header_t* plan, int32_t* out);
 
-// --- What is known of a model or plan (view.c, view_model_compiler.c) ---
+// --- What is known of a model or plan (view_kernels.c, view_model_compiler.c) ---
 
 typedef struct cli_view_pass_t {
   const char* name;
@@ -87,6 +87,12 @@ typedef struct cli_view_t {
 // |view|->job.
 PESTLE_NODISCARD pestle_status_t cli_view_compile(cli_view_t* view,
                                                   pestle_device_t* device);
+// The number of a text, which is kept; -1: out of memory.
+int32_t cli_view_text(cli_view_t* view, const char* text, size_t size);
+// Keeps what a plan notes of its kernels.
+PESTLE_NODISCARD pestle_status_t cli_view_keep_notes(cli_view_t* view);
+// Gives kernels that were compiled as another one that one's code.
+PESTLE_NODISCARD pestle_status_t cli_view_share_code(cli_view_t* view);
 // Keeps a text of kernel |name|.
 void cli_view_keep(cli_view_t* view, const char* name, cli_view_stage_t stage,
                    const char* text, size_t size);

@@ -118,7 +118,9 @@ class Level {
 
   text(i) {
     const id = this.ids[i];
-    return `${this.titles[i]} ${this.graph.name(id)} ${this.graph.location(id)} ` +
+    const inner = (this.graph.children.get(id) || []).map((k) =>
+      `${this.graph.op(k)} ${this.graph.location(k)}`).join(' ');
+    return `${this.titles[i]} ${this.graph.name(id)} ${this.graph.location(id)} ${inner} ` +
       `${this.types[i]} ${this.steps[i].map((s) => this.report.steps[s].kernel).join(' ')}`;
   }
 }
@@ -142,7 +144,8 @@ class Graph {
   parent(i) { return i < 0 ? -1 : this.data.nodes[i][3]; }
   line(i) { return this.data.nodes[i][4]; }
   operands(i) { return this.data.nodes[i][5]; }
-  location(i) { return this.data.nodes[i][7] || ''; }
+  // A node's name, or file:line:column.
+  location(i) { return (this.data.nodes[i][7] || '').replace('":', ':'); }
   title(i) {
     const op = this.op(i);
     if (op === 'arg') return this.name(i);

@@ -126,7 +126,7 @@ class Page {
 
   // A value keeps its name through the passes: what was selected stays so.
   showGraph(sheet, report, index, scope) {
-    const before = sheet.selected >= 0 ? sheet.level.graph.name(sheet.level.ids[sheet.selected]) : '';
+    const before = sheet.selected >= 0 ? {level: sheet.level, id: sheet.level.ids[sheet.selected]} : null;
     const graph = report.graphs[index];
     sheet.pass.value = index;
     sheet.show(graph.level(scope === undefined ? graph.entry : scope));
@@ -137,9 +137,28 @@ class Page {
     sheet.where.textContent = path.length > 1 ? `${path.join(' › ')}  (Backspace: out)`
       : `${sheet.level.count} ops` + (same ? ` · ${same} other passes changed nothing` : '');
     sheet.where.title = (report.passes || []).map((p) => `${p[0]}${p[1] ? '' : ' (nothing)'}`).join(', ');
-    const again = before && sheet.level.ids.findIndex((id) => graph.name(id) === before);
-    if (before && again >= 0) { sheet.select(again); if (sheet.wide) sheet.look(again); }
+    const again = before ? this.findAgain(sheet.level, before) : -1;
+    if (again >= 0) { sheet.select(again); if (sheet.wide) sheet.look(again); }
     this.search(document.getElementById('search').value);
+  }
+
+  // The op of another graph that is what one was: by the node of the model that it comes
+  // from, of several the one of the same kind; else by its name, but for numbers, which
+  // each pass gives anew.
+  findAgain(level, before) {
+    const graph = before.level.graph, place = graph.location(before.id), name = graph.name(before.id);
+    const here = (test) => level.ids.findIndex((id) => test(id));
+    let again = -1;
+    if (place) {
+      again = here((id) => level.graph.location(id) === place && level.graph.title(id) === graph.title(before.id));
+      if (again < 0) again = here((id) => level.graph.location(id) === place);
+      if (again < 0) again = here((id) => this.innerPlaces(level.graph, id).has(place));
+    }
+    return again < 0 && name && !/^\d+$/.test(name) ? here((id) => level.graph.name(id) === name) : again;
+  }
+
+  innerPlaces(graph, id) {
+    return new Set((graph.children.get(id) || []).map((i) => graph.location(i)).filter(Boolean));
   }
 
   openOp(sheet, id) {

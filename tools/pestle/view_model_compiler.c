@@ -62,30 +62,53 @@ static void receive(void* user, pestle_stage_t stage, const char* name,
 }
 
 static pestle_status_t print(cli_view_t* view, const pestle_module_t* module,
-                             const char** out_copy) {
+                             unsigned flags, const char** out_copy) {
   char* text;
   size_t size;
-  PESTLE_TRY(pestle_module_print(
-      module, PESTLE_PRINT_ELIDE | PESTLE_PRINT_LOCATIONS, &text, &size));
+  *out_copy = NULL;
+  PESTLE_TRY(pestle_module_print(module, flags, &text, &size));
   *out_copy = cli_copy(view->cli, pestle_str_make(text, size));
   pestle_context_free(view->cli->context, text, size + 1);
   return *out_copy ? NULL : PESTLE_OOM();
 }
 
-// The text without locations, as passes have theirs: what is equal is told so.
-static pestle_status_t push_imported(cli_view_t* view,
-                                     const pestle_module_t* module) {
-  char* text;
-  size_t size;
-  PESTLE_TRY(pestle_module_print(module, PESTLE_PRINT_ELIDE, &text, &size));
-  pestle_status_t status = push_pass(view, "as read", text, size);
-  pestle_context_free(view->cli->context, text, size + 1);
-  return status;
+enum { PLAIN = PESTLE_PRINT_ELIDE, LOCATED = PLAIN | PESTLE_PRINT_LOCATIONS };
+
+static const char* last_text(const cli_view_t* view) {
+  for (size_t i = view->passes.size; i-- > 0;) {
+    if (view->passes.data[i].text) return view->passes.data[i].text;
+  }
+  return "";
+}
+
+// The passes once more, one by one, on the module itself: their texts with the places
+// that ops come from, by which a reader finds the model's nodes again. |located| gets
+// them, or is left empty where they end in another module than the compilation's did.
+static pestle_status_t replay(cli_view_t* view, pestle_module_t* module,
+                              pestle_device_t* device,
+                              const pestle_compile_options_t* options,
+                              const char** located) {
+  pestle_compile_options_t one = *options;
+  one.skip_passes = NULL;
+  const char* end;
+  for (size_t i = 0; i < view->passes.size; ++i) {
+    const cli_view_pass_t* pass = &view->passes.data[i];
+    one.passes = pass->name;
+    if (i) {
+      PESTLE_TRY(pestle_optimize(view->cli->context, module, device, &one));
+    }
+    if (pass->text) PESTLE_TRY(print(view, module, LOCATED, &located[i]));
+  }
+  PESTLE_TRY(print(view, module, PLAIN, &end));
+  if (strcmp(end, last_text(view)) != 0)
+    memset(located, 0, view->passes.size * sizeof(*located));
+  return NULL;
 }
 
 static pestle_status_t compile(cli_view_t* view, pestle_module_t* module,
                                pestle_device_t* device) {
   cli_t* cli = view->cli;
+  const char* text;
   pestle_compile_options_t options;
   PESTLE_TRY(cli_compile_options(cli, &options));
   pestle_compile_options_t plain = options;
@@ -96,13 +119,23 @@ static pestle_status_t compile(cli_view_t* view, pestle_module_t* module,
   options.dump_stages = 1u << PESTLE_STAGE_PASS | 1u << PESTLE_STAGE_EXPLAIN;
   for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); ++i)
     options.dump_stages |= 1u << stages[i].from;
-  PESTLE_TRY(push_imported(view, module));
+  PESTLE_TRY(print(view, module, PLAIN, &text));
+  PESTLE_TRY(push_pass(view, "as read", text, strlen(text)));
   PESTLE_TRY(
       cli_compile_module(cli, module, device, &options, &view->job.plan));
   PESTLE_TRY(view->status);
-  // The same passes once more, on the module itself: the text with locations.
-  PESTLE_TRY(pestle_optimize(cli->context, module, device, &plain));
-  return print(view, module, &view->fused);
+  const char** located =
+      PESTLE_ARENA_ARRAY(&cli->arena, const char*, view->passes.size + 1);
+  if (!located) return PESTLE_OOM();
+  memset(located, 0, view->passes.size * sizeof(*located));
+  PESTLE_TRY(replay(view, module, device, &plain, located));
+  for (size_t i = 0; i < view->passes.size; ++i) {
+    if (!located[i]) continue;
+    view->passes.data[i].text = located[i];
+    view->fused = located[i];
+  }
+  if (!view->fused) view->fused = last_text(view);
+  return NULL;
 }
 
 pestle_status_t cli_view_compile(cli_view_t* view, pestle_device_t* device) {
