@@ -465,6 +465,15 @@ PESTLE_NODISCARD pestle_status_t cli_read_pb(cli_t* cli, const char* path,
 PESTLE_NODISCARD pestle_status_t cli_open_module(cli_t* cli, const char* path,
                                                  cli_inputs_t* inputs,
                                                  pestle_module_t** out_module);
+// As the executable calls input |i|: by the source's name, else by position.
+const char* cli_input_name(const pestle_function_t* f, size_t i, char out[32]);
+bool cli_is_static(const pestle_type_t* type);
+// A wrong command line unless all |types|, of the arguments of |f|, are static: lists
+// the inputs that are not, with the names of their dims.
+PESTLE_NODISCARD pestle_status_t cli_check_static(const cli_t* cli,
+                                                  pestle_function_t* f,
+                                                  const pestle_type_t* types,
+                                                  size_t count);
 // Describes the model as --dim, --shape and --const make it; the caller releases
 // |*out_info|.
 PESTLE_NODISCARD pestle_status_t cli_describe_model(

@@ -319,9 +319,7 @@ static pestle_status_t add_inputs(listing_t* l, cli_inputs_t* inputs,
 
 // --- Specialisation ---
 
-// As the executable calls its inputs: by the source's name, else by position.
-static const char* input_name(const pestle_function_t* f, size_t i,
-                              char out[32]) {
+const char* cli_input_name(const pestle_function_t* f, size_t i, char out[32]) {
   const char* name = pestle_function_argument_name(f, i);
   if (name) return name;
   snprintf(out, 32, "arg%zu", i);
@@ -333,7 +331,7 @@ static pestle_status_t known_type(pestle_function_t* f, size_t i,
                                   cli_inputs_t* inputs, pestle_type_t* out) {
   *out = pestle_value_type(pestle_function_argument(f, i));
   char unnamed[32];
-  const char* name = input_name(f, i, unnamed);
+  const char* name = cli_input_name(f, i, unnamed);
   cli_array_t* given = inputs ? cli_inputs_find(inputs, i, name) : NULL;
   if (!given) return NULL;
   bool fits = given->rank == out->rank;
@@ -352,32 +350,11 @@ static pestle_status_t known_type(pestle_function_t* f, size_t i,
   return NULL;
 }
 
-static bool is_static(const pestle_type_t* type) {
+bool cli_is_static(const pestle_type_t* type) {
   for (int32_t i = 0; i < type->rank; ++i) {
     if (type->dims[i] == PESTLE_DIM_DYNAMIC) return false;
   }
   return true;
-}
-
-static pestle_status_t check_static(const cli_t* cli, pestle_function_t* f,
-                                    const pestle_type_t* types, size_t count) {
-  pestle_status_t status = NULL;
-  for (size_t i = 0; i < count; ++i) {
-    if (is_static(&types[i])) continue;
-    char unnamed[32], dims[400];
-    const char* name = input_name(f, i, unnamed);
-    if (!status) {
-      bool takes_inputs = !strcmp(cli->verb, "run");
-      status = CLI_USAGE_ERROR(
-          "the model has dimensions that are not known; give --shape "
-          "INPUT=1x3x640x640 or --dim NAME=N%s",
-          takes_inputs ? ", or the inputs themselves (--inputs, --input)" : "");
-    }
-    status = pestle_status_annotate(
-        status, "input %zu, '%s', is of %s", i, name ? name : "",
-        cli_print_dims(types[i].rank, types[i].dims, dims, sizeof(dims)));
-  }
-  return status;
 }
 
 // The value of argument |i|, if it is given, for a model whose shapes may follow
@@ -387,7 +364,7 @@ static pestle_status_t known_value(pestle_function_t* f, size_t i,
                                    cli_inputs_t* inputs,
                                    pestle_tensor_t* out_view) {
   char unnamed[32];
-  const char* name = input_name(f, i, unnamed);
+  const char* name = cli_input_name(f, i, unnamed);
   cli_array_t* given = inputs ? cli_inputs_find(inputs, i, name) : NULL;
   pestle_io_info_t info = {name, type->dtype, type->rank, type->dims, false};
   if (inputs && !given && is_wanted && cli_inputs_has(inputs, i, name)) {
@@ -416,7 +393,7 @@ static pestle_status_t keep_names(cli_t* cli, pestle_function_t* f,
   if (!inputs->names) return PESTLE_OOM();
   for (size_t i = 0; i < count; ++i) {
     char unnamed[32];
-    inputs->names[i] = cli_copy(cli, pestle_str(input_name(f, i, unnamed)));
+    inputs->names[i] = cli_copy(cli, pestle_str(cli_input_name(f, i, unnamed)));
     if (!inputs->names[i]) return PESTLE_OOM();
   }
   inputs->name_count = count;
@@ -462,8 +439,8 @@ static void say_stand_ins(pestle_function_t* f, const pestle_type_t* types,
   for (size_t i = 0; i < count; ++i) {
     pestle_type_t own = pestle_value_type(pestle_function_argument(f, i));
     char unnamed[32], dims[400];
-    if (is_static(&own)) continue;
-    fprintf(stderr, "pestle:   '%s' is %s\n", input_name(f, i, unnamed),
+    if (cli_is_static(&own)) continue;
+    fprintf(stderr, "pestle:   '%s' is %s\n", cli_input_name(f, i, unnamed),
             cli_print_dims(types[i].rank, types[i].dims, dims, sizeof(dims)));
   }
 }
@@ -519,7 +496,7 @@ static pestle_status_t specialize(cli_t* cli, cli_inputs_t* inputs,
   if (!types) return PESTLE_OOM();
   for (size_t i = 0; i < count; ++i) {
     types[i] = pestle_value_type(pestle_function_argument(f, i));
-    was_static = was_static && is_static(&types[i]);
+    was_static = was_static && cli_is_static(&types[i]);
   }
   // A static module's inputs are checked where it runs.
   if (was_static) return NULL;
@@ -527,7 +504,7 @@ static pestle_status_t specialize(cli_t* cli, cli_inputs_t* inputs,
     PESTLE_TRY(known_type(f, i, inputs, &types[i]));
   }
   pestle_module_t* out = NULL;
-  pestle_status_t status = check_static(cli, f, types, count);
+  pestle_status_t status = cli_check_static(cli, f, types, count);
   if (status && takes_stand_ins(cli)) {
     pestle_status_release(status);
     status = specialize_stand_ins(cli, types, count, *module, &out);
