@@ -107,13 +107,14 @@ static inline bool is_scale(pestle_dtype_t dtype) {
   return format && format->specials == PESTLE_FLOAT_SCALE;
 }
 
-// Whether instances of |row| are of |dtype|. Substitution takes numbers off each
-// other: of scales, what is less than 0 is NaN, and whether a small one is depends
-// on how often it was rounded to a power of two before, which is not said.
+// Whether instances of |row| are of |dtype|. Substitution and a softmax's gradient take
+// numbers off each other: of scales, what is less than 0 is NaN, and whether a small one
+// is depends on how often it was rounded to a power of two before, which is not said.
 static inline bool row_takes(const row_t* row, pestle_dtype_t dtype) {
   return pestle_dtype_is_stored(dtype) && pestle_dtype_is(dtype, row->kinds) &&
          !(is_scale(dtype) && (row->op == PESTLE_OP_CHOLESKY ||
-                               row->op == PESTLE_OP_TRIANGULAR_SOLVE)) &&
+                               row->op == PESTLE_OP_TRIANGULAR_SOLVE ||
+                               row->op == PESTLE_OP_ATTENTION_GRAD)) &&
          !(dtype != PESTLE_F32 && row->op == PESTLE_OP_SUPPRESS);
 }
 

@@ -466,10 +466,14 @@ static inline pestle_value_t* with_diagonal(instance_t* t, pestle_value_t* a,
 }
 
 // Sums of up to 20 products of numbers that a few roundings change; the result
-// is at most 6 in size.
+// is at most 6 in size. Where the type's largest number is no larger than a row's sum,
+// roundings decide whether the matrix is positive definite.
 static inline bool build_cholesky(instance_t* t) {
   t->what = t->variant ? "lower" : "upper";
   int64_t n = order_of(t);
+  const pestle_float_format_t* format = pestle_float_format(t->dtype);
+  if (pestle_float_decode(t->dtype, format->limit - 1) < (double)n)
+    return false;
   pestle_type_t type = matrices(t, n, n);
   t->fill[0] = FILL_UNIT;
   t->check = CHECK_ABSOLUTE;
