@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import sys
 import time
 
@@ -25,6 +26,7 @@ from bench import REST_MS, ROTATE, Pestle, torch_timer  # noqa: E402
 from techniques import input_of, load_normal, stream_timer  # noqa: E402
 
 SAME = ((1, 1), (1, 1))
+CHILDREN = []  # of the case at hand
 
 
 def case(n, h, w, c, o, y, x, pad=((0, 0), (0, 0)), step=(1, 1), dilate=(1, 1), after="",
@@ -56,8 +58,10 @@ CASES = {
     # Its gradients, windows of 3 x 3 with one row and column of padding.
     "3x3_256_data": case(64, 28, 28, 256, 256, 3, 3, SAME, gradient="data"),
     "3x3_256_weights": case(64, 28, 28, 256, 256, 3, 3, SAME, gradient="weights"),
-    # One image: as today, by units of subgroups.
+    # One image.
     "3x3_256_b1": case(1, 14, 14, 256, 256, 3, 3, SAME, after="bias relu"),
+    "3x3_128_b1": case(1, 28, 28, 128, 128, 3, 3, SAME, after="bias relu"),
+    "1x1_1024_b1": case(1, 14, 14, 1024, 256, 1, 1, after="bias relu"),
 }
 
 
@@ -190,6 +194,7 @@ def run_case(torch, name, options, out):
     row, times, children, start = {"case": name}, {}, {}, time.time()
     for who in ("before", "after"):
         children[who] = Pestle(getattr(options, who), "cuda")
+        CHILDREN.append(children[who])
         try:
             times[who] = (children[who].load(f"conv_{name}", sets), [])
             row[f"{who}_compile_ms"] = round(children[who].compile_ms)
@@ -233,9 +238,6 @@ def run_case(torch, name, options, out):
     flops = 2 * k["n"] * k["rows"] * k["columns"] * k["o"] * k["c"] * k["y"] * k["x"]
     if "after" in row:
         row["tflops"] = round(flops / row["after"] * 1e-6, 1)
-    for child in children.values():
-        child.child.kill()
-        child.child.wait()
     return row
 
 
@@ -277,14 +279,24 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}", flush=True)
     rows, start = [], time.time()
+
+    def stop(*_):
+        raise TimeoutError("the case hangs")
+
+    signal.signal(signal.SIGALRM, stop)
     for name in options.only or CASES:
         if time.time() - start > options.all_seconds:
             print(f"{name}: no time left")
             continue
         try:
+            signal.alarm(int(2 * options.seconds) + 2)
             rows.append(run_case(torch, name, options, out))
         except Exception as error:
             rows.append({"case": name, "case_error": f"{type(error).__name__}: {str(error)[:400]}"})
+        signal.alarm(0)
+        for child in CHILDREN:
+            child.child.kill()
+        CHILDREN.clear()
         print(json.dumps(rows[-1]), flush=True)
         torch.cuda.empty_cache()
     table(rows)
