@@ -76,6 +76,8 @@ CASES = [
     dict(n=2, h=12, w=13, c=64, o=64, y=3, x=3, pad=((2, 0), (2, 1)), turned=True,
          weights="[o, 0, 1, i]"),
     dict(n=2, h=12, w=13, c=136, o=64, y=2, x=3, pad=ONE, residual=True),
+    # Rows that are no whole runs are stored by the lanes that have them.
+    dict(n=7, h=7, w=9, c=64, o=118, y=3, x=3, pad=ONE, weights="[o, 0, 1, i]", result="f32"),
     dict(n=1, h=1, w=300, c=64, o=64, y=1, x=5, pad=((0, 0), (2, 2)), residual=True),
     dict(n=2, h=25, w=28, c=64, o=64, y=3, x=3, step=(2, 2), dilate=(2, 1), turned=True,
          pad=((1, 2), (0, 2))),

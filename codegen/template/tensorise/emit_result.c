@@ -128,6 +128,9 @@ static void open_rows(const pestle_tiles_t* t, pestle_kir_id_t row) {
     } else if (left > extent) {
       at = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, row, extent);
       row = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, row, extent);
+    } else if (t->p.m_count > 1) {
+      // What is said of |row| around this is not known of its quotient.
+      at = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, row, extent - 1);
     }
     left /= extent;
     open_axis(t->e, t->p.m_axis[i], at);
