@@ -309,6 +309,11 @@ class InABrowser(Case):
         for name in names[1:]:
             self.value(f"pestleView.tab('{name}')")
             b.frame()
+        # What is live fits the arena.
+        most, arena = self.value("[pestleView.time.sides[0].most, "
+                                 "pestleView.reports[0].arena]")
+        self.assertGreater(most, 0)
+        self.assertLessEqual(most, arena)
         theme = self.value("document.documentElement.dataset.theme")
         self.value("document.getElementById('theme').click()")
         self.assertNotEqual(self.value("document.documentElement.dataset.theme"), theme)

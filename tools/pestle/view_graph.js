@@ -265,7 +265,8 @@ class GraphSheet extends Sheet {
 
   // --- Drawing ---
 
-  isCoarse() { return this.scale < 0.14; }
+  // Single ops stay boxes as long as there are not too many to draw.
+  isCoarse() { return this.scale < (this.level.count > 1500 ? 0.14 : 0.03); }
   // Cells are about a dozen pixels high.
   power() { return Math.max(1, Math.ceil(Math.log2(11 / (RANK * this.scale)))); }
 

@@ -42,7 +42,8 @@ class TimeSheet extends Sheet {
     // How much is live at each moment at which that changes.
     const moments = [];
     for (const b of buffers) moments.push([b.from, b.end - b.begin], [b.to, b.begin - b.end]);
-    moments.sort((a, b) => a[0] - b[0] || b[1] - a[1]);
+    // What ends where another begins is not live beside it.
+    moments.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
     let live = 0, most = 0;
     const curve = moments.map(([at, change]) => {
       live += change;
