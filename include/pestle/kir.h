@@ -22,7 +22,9 @@
 //     IFs conditions that are the same in every lane. SG_REDUCE, SG_BALLOT, MMA,
 //     LDMATRIX and STMATRIX are reached by all lanes of a subgroup of 32 together:
 //     there they are the same in each of them. What one lane writes to shared or
-//     global memory, others see after a barrier.
+//     global memory, others see after a barrier. Groups of more lanes than one
+//     execution unit has (PESTLE_TARGET_WIDE_GROUPS) have no shared buffer; all
+//     lanes of one index along z are of one unit.
 //  6. Extents, strides and offsets are constants; only what changes between
 //     runs of one plan is a parameter.
 //  7. All lanes of an operand group agree: an instruction of n lanes takes

@@ -171,6 +171,8 @@ typedef struct pestle_target_caps_t {
   char source_language[16];
 } pestle_target_caps_t;
 
+#define PESTLE_WIDE_GROUP 8u  // execution units of a wide group
+
 typedef enum pestle_target_flag_e {
   PESTLE_TARGET_FLUSHES_DENORMALS = 1,
   PESTLE_TARGET_FMA = 2,          // fused multiply-add is one instruction
@@ -179,6 +181,9 @@ typedef enum pestle_target_flag_e {
   PESTLE_TARGET_LANES = 8,
   PESTLE_TARGET_ASYNC_COPY = 16,  // COPY_ASYNC: to shared, past the registers
   PESTLE_TARGET_APPROX = 32,      // has what PESTLE_KIR_APPROX speaks of
+  // A group without shared buffers may be wide: up to PESTLE_WIDE_GROUP times as many
+  // lanes, those of one index along lane.z on an execution unit of their own.
+  PESTLE_TARGET_WIDE_GROUPS = 64,
 } pestle_target_flag_t;
 
 // Texts that a target may print for a kernel.
@@ -624,20 +629,14 @@ typedef const pestle_backend_t* (*pestle_backend_init_fn_t)(
 #endif
 
 // What this translation unit was built as, for abi_info.
-#define PESTLE_BACKEND_ABI_INFO(backend_name, id) \
-  {sizeof(pestle_backend_abi_info_t),             \
-   PESTLE_ABI_MAJOR,                              \
-   PESTLE_ABI_MINOR,                              \
-   PESTLE_SANITIZERS_,                            \
-   PESTLE_KIR_ABI_MAJOR,                          \
-   sizeof(pestle_kir_inst_t),                     \
-   sizeof(pestle_kir_buffer_t),                   \
-   sizeof(pestle_kir_t),                          \
-   id,                                            \
-   backend_name,                                  \
-   PESTLE_BACKEND_HOST_ID,                        \
-   PESTLE_BACKEND_DEVICE_TYPE,                    \
-   PESTLE_BACKEND_ABI_FLAGS}
+#define PESTLE_BACKEND_ABI_INFO(backend_name, id)                            \
+  {                                                                          \
+    sizeof(pestle_backend_abi_info_t), PESTLE_ABI_MAJOR, PESTLE_ABI_MINOR,   \
+        PESTLE_SANITIZERS_, PESTLE_KIR_ABI_MAJOR, sizeof(pestle_kir_inst_t), \
+        sizeof(pestle_kir_buffer_t), sizeof(pestle_kir_t), id, backend_name, \
+        PESTLE_BACKEND_HOST_ID, PESTLE_BACKEND_DEVICE_TYPE,                  \
+        PESTLE_BACKEND_ABI_FLAGS                                             \
+  }
 
 // The names of the entry points. A backend that is linked into the host, beside
 // others, is compiled with PESTLE_BACKEND_PREFIX=cuda, say: its functions are

@@ -160,6 +160,14 @@ static void measure(c_printer_t* p) {
     p->has_lanes = true;
     memcpy(p->lane, p->k->lane, sizeof p->lane);
   }
+  uint64_t lanes_of_group = (uint64_t)p->lane[0] * p->lane[1] * p->lane[2];
+  p->wide = p->target->group_lanes && p->lane[2] > 1 &&
+            lanes_of_group > p->target->group_lanes;
+  if (p->wide && (!p->d->wide_barrier || p->groups[2] > 1 ||
+                  p->k->shared_bytes || p->source)) {
+    pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                          "a group has more lanes than an execution unit");
+  }
   if (!p->has_lanes) {
     uint32_t lanes = p->target->thread_lanes, count = p->groups[0];
     while (lanes > 1 && lanes / 2 >= count)
@@ -368,7 +376,9 @@ static void group_loop(c_printer_t* p, uint32_t id) {
 static void lane_loop(c_printer_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = c_printer_inst(p, id);
   pestle_c_printer_class_t c = pestle_c_printer_class(p, PESTLE_INDEX);
-  const char* lane = p->d->lane[n->arg[3] - PESTLE_KIR_LANE_X];
+  bool unit = p->wide && n->arg[3] == PESTLE_KIR_LANE_Z;
+  const char* lane =
+      unit ? p->d->group[2] : p->d->lane[n->arg[3] - PESTLE_KIR_LANE_X];
   bound_loop(p, id, pestle_c_printer_id(p, c, lane), 0, false, "");
 }
 
@@ -524,7 +534,9 @@ static void instruction(c_printer_t* p, uint32_t id) {
       close_region(p);
       return;
     case PESTLE_KIR_BARRIER:
-      if (p->has_lanes) pestle_c_printer_line(p, "%s;", p->d->barrier);
+      if (p->has_lanes)
+        pestle_c_printer_line(p, "%s;",
+                              p->wide ? p->d->wide_barrier : p->d->barrier);
       return;
     case PESTLE_KIR_SG_REDUCE:
       reduce_lanes(p, id);
@@ -807,7 +819,10 @@ static void put_kernel(c_printer_t* p, pestle_plugin_text_t* out) {
   for (int a = 0; a < 3; ++a)
     snprintf(numbers[a], sizeof numbers[a], "%u", p->lane[a]);
   snprintf(numbers[3], sizeof numbers[3], "%u",
-           p->lane[0] * p->lane[1] * p->lane[2]);
+           p->lane[0] * p->lane[1] * (p->wide ? 1 : p->lane[2]));
+  char wide[64] = "";
+  if (p->wide)
+    snprintf(wide, sizeof wide, "%s(1, 1, %u) ", p->d->wide_kernel, p->lane[2]);
   pestle_plugin_text_t arguments = {.host = p->host};
   unsigned n = 0;
   if (!p->d->blocks) n = put_arguments(p, &arguments, ",\n    ");
@@ -817,7 +832,8 @@ static void put_kernel(c_printer_t* p, pestle_plugin_text_t* out) {
   const char* roles = pestle_c_printer_has_tiles(p) ? ", 1" : "";
   const char* pairs[] = {"name",     name,  "x",        numbers[0], "y",
                          numbers[1], "z",   numbers[2], "lanes",    numbers[3],
-                         "n",        count, "roles",    roles,      NULL};
+                         "n",        count, "roles",    roles,      "wide",
+                         wide,       NULL};
   put_head(p, out, pairs);
   pestle_c_printer_helpers(p, out);
   pestle_c_printer_tile_functions(p, out);

@@ -138,12 +138,15 @@ typedef struct pestle_c_printer_dialect_t {
   // What PESTLE_KIR_APPROX says of EXP2, TANH and DIVIDE: functions of floats.
   // NULL: the target has none of them.
   const char *approx_exp2, *approx_tanh, *approx_div;
+  // Of a wide group: what stands before its (x, y, z), and its barrier.
+  const char *wide_kernel, *wide_barrier;
 } pestle_c_printer_dialect_t;
 
 typedef struct pestle_c_printer_target_t {
   const pestle_c_printer_dialect_t* dialect;
   unsigned features;        // pestle_c_printer_feature_t
   uint32_t max_groups[3];   // beyond them a group loop is a loop
+  uint32_t group_lanes;     // of an execution unit, where groups may be wide
   uint32_t thread_lanes;    // lanes of a work-group of a kernel without lanes
   uint32_t argument_limit;  // |blocks|: more arguments come through a table
 } pestle_c_printer_target_t;

@@ -77,7 +77,7 @@ const pestle_c_printer_dialect_t pestle_cuda_dialect = {
     .kernel =
         "extern __shared__ __align__(1024) unsigned char pestle_shared[];\n"
         "\n"
-        "extern \"C\" __global__ void __launch_bounds__($lanes$roles)\n"
+        "extern \"C\" __global__ void $wide__launch_bounds__($lanes$roles)\n"
         "$name(\n    ",
     .kernel_end = ") {\n",
     .argument = "$type* $restrict$name",
@@ -90,6 +90,11 @@ const pestle_c_printer_dialect_t pestle_cuda_dialect = {
     .lane = {"threadIdx.x", "threadIdx.y", "threadIdx.z"},
     .group_count = {"gridDim.x", "gridDim.y", "gridDim.z"},
     .barrier = "__syncthreads()",
+    .wide_kernel = "__cluster_dims__",
+    .wide_barrier =
+        "asm volatile(\"barrier.cluster.arrive.release.aligned;\\n\"\n"
+        "               \"barrier.cluster.wait.acquire.aligned;\" "
+        "::: \"memory\")",
     .shuffle_xor = "__shfl_xor_sync(0xffffffffu, $v, $m)",
     .ballot = "__ballot_sync(0xffffffffu, $v)",
     .atomic_add = "atomicAdd(&$name[$at], $v)",

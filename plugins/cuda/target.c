@@ -50,6 +50,11 @@ static bool has_tiles(const char* arch) {
   return !strcmp(arch, "sm_90a");
 }
 
+// Clusters of blocks, since sm_90: groups that are spread over units.
+static bool has_clusters(const char* arch) {
+  return strtol(arch + strlen("sm_"), NULL, 10) >= 90;
+}
+
 // Words of two floats, since sm_80.
 static bool has_halves(const char* arch) {
   return strtol(arch + strlen("sm_"), NULL, 10) >= 80;
@@ -72,6 +77,7 @@ static pestle_c_printer_target_t text_target(const char* arch) {
                   (has_units(arch) ? PESTLE_C_PRINTER_HAS_MMA : 0u) |
                   (has_tiles(arch) ? PESTLE_C_PRINTER_HAS_TILES : 0u),
       .max_groups = {INT32_MAX, 65535, 65535},
+      .group_lanes = has_clusters(arch) ? GROUP_LANES : 0,
       .thread_lanes = THREAD_LANES,
       .argument_limit = UINT32_MAX};
 }
@@ -112,6 +118,7 @@ static void add_units(pestle_target_caps_t* caps, pestle_intrinsic_kind_t kind,
 }
 
 static void list_units(const cuda_arch_t* arch, pestle_target_caps_t* caps) {
+  if (has_clusters(arch->name)) caps->flags |= PESTLE_TARGET_WIDE_GROUPS;
   if (has_units(arch->name)) {
     caps->flags |= PESTLE_TARGET_ASYNC_COPY;
     add_units(caps, PESTLE_INTRINSIC_MMA, 16, 8, SUBGROUP);

@@ -107,7 +107,8 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
   }
   caps->cores = 4;
   caps->flags |= PESTLE_TARGET_LANES;
-  if (!strcmp(number, "90")) caps->flags |= PESTLE_TARGET_APPROX;
+  if (!strcmp(number, "90"))
+    caps->flags |= PESTLE_TARGET_APPROX | PESTLE_TARGET_WIDE_GROUPS;
   if (caps->subgroup != 32) return;
   if (!strcmp(number, "m")) {
     caps->intrinsic[caps->intrinsic_count++] =

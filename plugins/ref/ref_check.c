@@ -29,6 +29,8 @@ enum {
   INTEGERS = PESTLE_KIND_INT | PESTLE_KIND_BOOL,
   NUMBERS = PESTLE_KIND_REAL | PESTLE_KIND_BOOL,
   MAX_LANES = 1024,  // of a group: of every GPU
+  // Of one that is spread over execution units by its index along z.
+  MAX_WIDE_LANES = MAX_LANES * PESTLE_WIDE_GROUP,
   ANY_LANES = 0,
 };
 
@@ -469,7 +471,10 @@ pestle_status_t pestle_ref_plugin_check(const pestle_host_t* host,
   for (int d = 0; d < 3; ++d)
     lanes *= kernel->lane[d] && kernel->lane[d] <= MAX_LANES ? kernel->lane[d]
                                                              : UINT32_MAX;
-  if (lanes > MAX_LANES) {
+  bool wide = !kernel->shared_bytes && kernel->lane[2] > 1 &&
+              kernel->lane[2] <= PESTLE_WIDE_GROUP &&
+              lanes / kernel->lane[2] <= MAX_LANES;
+  if (lanes > (wide ? MAX_WIDE_LANES : MAX_LANES)) {
     return REF_ERROR(host, MALFORMED, "ref: groups of no or too many lanes");
   }
   PESTLE_TRY(check_buffers(&c));

@@ -285,6 +285,46 @@ static void test_lanes(void** state) {
   pestle_kir_deinit(&k);
 }
 
+// A group of 8 x 1,024 lanes: each writes its number and reads that of the lane on the other
+// end, of another unit. %s: what is shared, of which such a group has nothing.
+#define WIDE_TEXT(shared)                                            \
+  "kernel @wide(@x : global i32[8192], @y : global i32[8192]" shared \
+  ") {\n"                                                            \
+  "  %0 = const 0 : index\n"                                         \
+  "  %1 = const 1 : index\n"                                         \
+  "  %2 = const 8 : index\n"                                         \
+  "  %3 = const 1024 : index\n"                                      \
+  "  %4 = const 8191 : index\n"                                      \
+  "  %5 = for %0 to %1 step 1 group.x : index {\n"                   \
+  "    %6 = for %0 to %2 step 1 lane.z : index {\n"                  \
+  "      %7 = for %0 to %3 step 1 lane.x : index {\n"                \
+  "        %8 = madi %6, 1024, %7 : index\n"                         \
+  "        %9 = cast %8 : i32\n"                                     \
+  "        store @x[%8], %9 align 4\n"                               \
+  "        barrier\n"                                                \
+  "        %10 = madi %8, -1, %4 : index\n"                          \
+  "        %11 = load @x[%10] : i32 align 4\n"                       \
+  "        store @y[%8], %11 align 4\n"                              \
+  "      }\n"                                                        \
+  "    }\n"                                                          \
+  "  }\n"                                                            \
+  "}\n"
+
+static void test_wide(void** state) {
+  (void)state;
+  static int32_t x[8192], y[8192];
+  pestle_kir_builder_t k = parse(WIDE_TEXT(""));
+  assert_int_equal(run(&k, (void*[]){x, y}, NULL, 0, 1), 0);
+  for (int i = 0; i < 8192; ++i)
+    assert_int_equal(y[i], 8191 - i);
+  pestle_kir_deinit(&k);
+  k = parse(WIDE_TEXT(", @s : shared i32[4]"));
+  pestle_allocator_t memory = pestle_allocator_system();
+  pestle_host_t host = kir_test_host(&memory);
+  assert_error(pestle_ref_plugin_check(&host, &k.view), MALFORMED, "too many");
+  pestle_kir_deinit(&k);
+}
+
 // Left by a kernel that the verifier would refuse: found when it happens.
 static void test_traps(void** state) {
   (void)state;
@@ -410,10 +450,11 @@ static void test_out_of_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rows),  cmocka_unit_test(test_formats),
-      cmocka_unit_test(test_casts), cmocka_unit_test(test_lanes),
-      cmocka_unit_test(test_traps), cmocka_unit_test(test_damage),
-      cmocka_unit_test(test_text),  cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_rows),          cmocka_unit_test(test_formats),
+      cmocka_unit_test(test_casts),         cmocka_unit_test(test_lanes),
+      cmocka_unit_test(test_wide),          cmocka_unit_test(test_traps),
+      cmocka_unit_test(test_damage),        cmocka_unit_test(test_text),
+      cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
