@@ -4,7 +4,7 @@
 #include <string.h>
 
 // Rows of fewer elements are scalars; a turn of more elements is no small one.
-enum { LEAST_WIDTH = 8, MOST_SEEN = 512, MOST_DEPTH = 256, FUNCTION = 24 };
+enum { LEAST_WIDTH = 8, MOST_SEEN = 512, MOST_DEPTH = 512, FUNCTION = 24 };
 
 typedef struct seen_t {
   const pestle_value_t* value;
@@ -168,6 +168,10 @@ static bool is_float(pestle_dtype_t dtype) {
 static bool trace(trace_t* t, const pestle_value_t* v,
                   const pestle_scan_element_t* at);
 
+static void read_elsewhere(pestle_scan_rows_t* r, uint32_t carry) {
+  if (carry < 64) r->elsewhere |= UINT64_C(1) << carry;
+}
+
 // The number of the stage that |v| is, which is made first.
 static bool trace_stage(trace_t* t, const pestle_value_t* v, int32_t* out) {
   pestle_scan_rows_t* r = t->r;
@@ -211,6 +215,7 @@ static bool trace_dot(trace_t* t, const pestle_node_t* n,
   dot.matrix = b->index;
   if (is_argument(t, a, 0, (uint32_t)s->carry_count)) {
     dot.carry = (int32_t)a->index;
+    read_elsewhere(r, a->index);
   } else if (!trace_stage(t, a, &dot.stage)) {
     return false;
   }
@@ -238,8 +243,15 @@ static bool trace_argument(trace_t* t, const pestle_value_t* v,
                            const pestle_scan_element_t* at) {
   pestle_scan_at_t column;
   if (v->index < t->s->carry_count) {
-    return pestle_type_count(v->type) == 1 ||
-           pestle_scan_rows_column(t->r, v->type, at, &column);
+    pestle_scan_element_t home;
+    if (pestle_type_count(v->type) == 1) return true;
+    if (!pestle_scan_rows_place(t->r, v->type, &home) ||
+        !pestle_scan_rows_column(t->r, v->type, at, &column)) {
+      return false;
+    }
+    if (!pestle_scan_rows_same(&home, at, v->type->rank))
+      read_elsewhere(t->r, v->index);
+    return true;
   }
   if (v->index < t->s->carry_count + t->s->xs_count)
     return add_load(t->r->x, &t->r->xs, v, at);

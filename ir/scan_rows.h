@@ -55,6 +55,8 @@ typedef struct pestle_scan_rows_t {
   pestle_scan_load_t x[PESTLE_SCAN_ROWS_READS], fixed[PESTLE_SCAN_ROWS_READS];
   uint32_t stages, dots, xs, fixeds;
   int64_t ops;  // simple operations of an element and turn, products aside
+  // Bit i: carry i is read at other places than an element's own. Those from 64 on are.
+  uint64_t elsewhere;
 } pestle_scan_rows_t;
 
 // Whether |s| is such a scan, with one product at least; what it is made of.
@@ -82,26 +84,36 @@ int32_t pestle_scan_rows_dot(const pestle_scan_rows_t* r,
 bool pestle_scan_rows_same(const pestle_scan_element_t* a,
                            const pestle_scan_element_t* b, int32_t rank);
 
+// Whether carry |carry| is read by the element alone that it is of.
+static inline bool pestle_scan_rows_is_own(const pestle_scan_rows_t* r,
+                                           size_t carry) {
+  return carry < 64 && !(r->elsewhere >> carry & 1);
+}
+
 // --- Groups of lanes ---
 
 // What a group has; 0: that is not known.
 typedef struct pestle_scan_rows_room_t {
   int64_t shared_bytes, lane_words, group_words;  // words: registers of 32 bits
   int64_t lanes, subgroup, groups;
+  int64_t units;  // of a wide group; 1: there are none
 } pestle_scan_rows_room_t;
 
 // |split| lanes next to each other share an element: each has |each| of the |depth| terms
 // of its sums, fours that are |split| fours apart. |depth| is filled up with zeros.
 typedef struct pestle_scan_rows_fit_t {
   int64_t group_rows;  // that a group computes, a divisor of all
-  int64_t lanes, split, depth, each;
+  // Execution units of a wide group, each with as many columns; it has no shared memory.
+  int64_t units;
+  int64_t lanes, split, depth, each;  // lanes of a unit
   int64_t shared_bytes;
   bool in_registers[PESTLE_SCAN_ROWS_DOTS];  // matrices' columns, else shared
 } pestle_scan_rows_fit_t;
 
 pestle_scan_rows_room_t pestle_scan_rows_room(const pestle_target_caps_t* caps);
-// How many of the values that |s| carries are rows.
-int64_t pestle_scan_rows_state(const pestle_scan_t* s);
+// How many of the values that |s| carries are rows that others read.
+int64_t pestle_scan_rows_state(const pestle_scan_t* s,
+                               const pestle_scan_rows_t* r);
 // How a group keeps the state and the matrices of |r| for all turns, whose state is |state|
 // arrays; false: there is no room.
 bool pestle_scan_rows_fit(const pestle_scan_rows_t* r, int64_t state,

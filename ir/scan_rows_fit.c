@@ -12,8 +12,10 @@ enum {
   // Words of a lane for addresses, sums and functions.
   RESERVED = 56,
   USUAL_WORDS = 1 << 16,  // of a group, where a target does not say
-  // More lanes wait for each other longer at a barrier than they gain.
-  GOOD_LANES = 512,
+  WARP = 32,  // lanes that go together, words that shared memory gives a cycle
+  SCHEDULERS = 4,  // of an execution unit
+  JOIN = 2,        // instructions of one step of a sum over lanes
+  WIDE_BARRIER = 1200,
 };
 
 pestle_scan_rows_room_t pestle_scan_rows_room(
@@ -26,13 +28,17 @@ pestle_scan_rows_room_t pestle_scan_rows_room(
       .group_words = caps->register_bytes_group / WORD,
       .lanes = caps->max_group_lanes,
       .subgroup = reduces ? caps->subgroup : 0,
-      .groups = caps->cores};
+      .groups = caps->cores,
+      .units = caps->flags & PESTLE_TARGET_WIDE_GROUPS ? PESTLE_WIDE_GROUP : 1};
 }
 
-int64_t pestle_scan_rows_state(const pestle_scan_t* s) {
+int64_t pestle_scan_rows_state(const pestle_scan_t* s,
+                               const pestle_scan_rows_t* r) {
   int64_t count = 0;
-  for (size_t i = 0; i < s->carry_count; ++i)
-    count += pestle_type_count(s->carry[i]->type) != 1;
+  for (size_t i = 0; i < s->carry_count; ++i) {
+    bool rows = pestle_type_count(s->carry[i]->type) != 1;
+    count += rows && !pestle_scan_rows_is_own(r, i);
+  }
   return count;
 }
 
@@ -63,23 +69,29 @@ static int64_t words_for_columns(const pestle_scan_rows_t* r,
 }
 
 static bool fits(const pestle_scan_rows_t* r, int64_t state, int64_t split,
-                 const pestle_scan_rows_room_t* room,
+                 int64_t units, const pestle_scan_rows_room_t* room,
                  pestle_scan_rows_fit_t* fit) {
   int64_t subgroup = room->subgroup ? room->subgroup : 32;
   memset(fit, 0, sizeof(*fit));
+  if (r->width % units) return false;
+  fit->units = units;
   fit->split = split;
   fit->depth = aligned(r->width, FOUR * split);
   fit->each = fit->depth / split;
-  fit->lanes = aligned(r->width * split, subgroup);
-  fit->group_rows = rows_of_group(r, room->groups);
+  fit->lanes = aligned(r->width / units * split, subgroup);
+  fit->group_rows = rows_of_group(r, room->groups / units);
   if (fit->lanes > room->lanes) return false;
   int64_t words = words_for_columns(r, room, fit);
-  fit->shared_bytes =
-      (2 * state + r->stages) * fit->group_rows * fit->depth * WORD;
+  if (units == 1) {
+    fit->shared_bytes =
+        (2 * state + r->stages) * fit->group_rows * fit->depth * WORD;
+  }
   for (uint32_t i = 0; i < r->dots; ++i) {
     fit->in_registers[i] = words >= fit->each;
     if (fit->in_registers[i]) {
       words -= fit->each;
+    } else if (units > 1) {
+      return false;
     } else {
       fit->shared_bytes += fit->each * fit->lanes * WORD;
     }
@@ -87,25 +99,38 @@ static bool fits(const pestle_scan_rows_t* r, int64_t state, int64_t split,
   return fit->shared_bytes <= room->shared_bytes;
 }
 
-// Of two that fit the one that keeps more in registers, and then the one of more lanes.
-static bool is_better(const pestle_scan_rows_fit_t* a,
-                      const pestle_scan_rows_fit_t* b) {
-  if (a->lanes > GOOD_LANES && b->lanes <= GOOD_LANES)
-    return a->shared_bytes < b->shared_bytes / 2;
-  return a->shared_bytes <= b->shared_bytes;
+// Cycles of a turn, about: instructions of a unit's lanes, which wait for each other less the
+// more there are of them; columns from shared memory; the barrier of several units.
+static int64_t cycles_of(const pestle_scan_rows_t* r,
+                         const pestle_scan_rows_fit_t* fit) {
+  int64_t warps = (fit->lanes + WARP - 1) / WARP, joins = 0, shared = 0;
+  for (int64_t n = fit->split; n > 1; n /= 2)
+    joins += JOIN * r->dots;
+  for (uint32_t i = 0; i < r->dots; ++i)
+    shared += fit->in_registers[i] ? 0 : fit->each * fit->lanes;
+  int64_t lane = (2 * r->ops + r->dots * fit->each) * fit->group_rows + joins;
+  int64_t rounds = warps > 2 * SCHEDULERS ? (warps + 3) / SCHEDULERS : 2;
+  return lane * rounds + shared / WARP + (fit->units > 1 ? WIDE_BARRIER : 0);
 }
 
 bool pestle_scan_rows_fit(const pestle_scan_rows_t* r, int64_t state,
                           const pestle_scan_rows_room_t* room,
                           pestle_scan_rows_fit_t* out_fit) {
   bool found = false;
-  for (int64_t split = 1; split <= MOST_SPLIT; split *= 2) {
-    pestle_scan_rows_fit_t fit;
-    bool whole = split == 1 || (split <= room->subgroup &&
-                                FOUR * split <= aligned(r->width, FOUR));
-    if (!whole || !fits(r, state, split, room, &fit)) continue;
-    if (!found || is_better(&fit, out_fit)) *out_fit = fit;
-    found = true;
+  int64_t least = 0;
+  for (int64_t units = 1; units <= room->units; units *= 2) {
+    for (int64_t split = 1; split <= MOST_SPLIT; split *= 2) {
+      pestle_scan_rows_fit_t fit;
+      bool whole = split == 1 || (split <= room->subgroup &&
+                                  FOUR * split <= aligned(r->width, FOUR));
+      if (!whole || !fits(r, state, split, units, room, &fit)) continue;
+      int64_t cycles = cycles_of(r, &fit);
+      if (!found || cycles < least) {
+        least = cycles;
+        *out_fit = fit;
+      }
+      found = true;
+    }
   }
   return found;
 }

@@ -45,6 +45,14 @@ static bool is_product(const pestle_scan_t* s, const pestle_node_t* n) {
          b->type->rank == 2 && pestle_type_count(a->type) > 0;
 }
 
+bool pestle_pass_has_scan_inputs(const pestle_node_t* scan) {
+  pestle_scan_t s = pestle_scan_read(scan);
+  for (const pestle_node_t* n = s.body->first; n; n = n->next) {
+    if (is_product(&s, n)) return true;
+  }
+  return false;
+}
+
 // Whether anything but products that are made before the scan reads |v|.
 static bool is_read(const pestle_scan_t* s, const pestle_value_t* v) {
   for (const pestle_use_t* use = v->uses; use; use = use->next) {

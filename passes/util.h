@@ -39,6 +39,9 @@ bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
 PESTLE_NODISCARD pestle_status_t pestle_pass_scan_inputs(
     pestle_pass_context_t* ctx, pestle_node_t* scan, pestle_node_t** out_scan);
 
+// Whether there are such products.
+bool pestle_pass_has_scan_inputs(const pestle_node_t* scan);
+
 // Whether the terms of a reduction by |op| may be grouped anew.
 bool pestle_pass_may_regroup(const pestle_compile_options_t* options,
                              pestle_op_t op, pestle_dtype_t dtype);

@@ -83,7 +83,8 @@ static bool is_by_rows(const pestle_pass_context_t* ctx,
   pestle_scan_rows_t rows;
   pestle_scan_rows_room_t room = pestle_scan_rows_room(ctx->caps);
   return pestle_scan_rows(&s, &rows) &&
-         pestle_scan_rows_fit(&rows, pestle_scan_rows_state(&s), &room, fit) &&
+         pestle_scan_rows_fit(&rows, pestle_scan_rows_state(&s, &rows), &room,
+                              fit) &&
          node->operand_count + node->result_count <= MOST_ARGUMENTS;
 }
 
@@ -140,10 +141,11 @@ static void remark_rows(const pestle_pass_context_t* ctx,
   if (!ctx->remarks) return;
   snprintf(text, sizeof(text),
            "all %lld turns are one kernel, which keeps the state and the "
-           "matrices in a group (%lld lanes, %lld to an element, %lld rows a "
-           "group, %lld bytes shared): a list of launches a turn waits for "
-           "memory and for the queue in each of them",
-           (long long)s.length, (long long)fit->lanes, (long long)fit->split,
+           "matrices in a group (%lld lanes on %lld execution units, %lld to "
+           "an element, %lld rows a group, %lld bytes shared): a list of "
+           "launches a turn waits for memory and for the queue in each of them",
+           (long long)s.length, (long long)(fit->lanes * fit->units),
+           (long long)fit->units, (long long)fit->split,
            (long long)fit->group_rows, (long long)fit->shared_bytes);
   pestle_remarks_add_on(ctx->remarks, "whole_loops", scan, "by rows", text);
 }
@@ -157,7 +159,7 @@ typedef struct loops_t {
 // Whether a copy of |loop| becomes a scan that is whole: a loop that does not is left as it
 // is, since what a scan expands to counts once more a turn.
 static pestle_status_t try_copy(loops_t* l, pestle_node_t* loop,
-                                bool* out_whole) {
+                                bool* out_whole, bool* out_has_inputs) {
   pestle_scan_rows_fit_t fit;
   pestle_copier_t copier;
   pestle_node_t *copy, *scan = NULL;
@@ -171,7 +173,9 @@ static pestle_status_t try_copy(loops_t* l, pestle_node_t* loop,
   l->tried = true;
   PESTLE_TRY(pestle_scan_recognise(copy, &scan));
   *out_whole = scan && is_whole(l->ctx, scan);
+  *out_has_inputs = false;
   if (scan && !*out_whole && has_rows(l->ctx)) {
+    *out_has_inputs = pestle_pass_has_scan_inputs(scan);
     PESTLE_TRY(pestle_pass_scan_inputs(l->ctx, scan, &scan));
     *out_whole = is_by_rows(l->ctx, scan, &fit);
   }
@@ -197,9 +201,9 @@ static pestle_status_t visit(void* user, pestle_module_t* module,
     if (n->op != PESTLE_OP_WHILE || !may_be_whole(n, has_rows(l->ctx)))
       continue;
     pestle_node_t* scan;
-    bool whole;
-    PESTLE_TRY(try_copy(l, n, &whole));
-    if (!whole) continue;
+    bool whole, has_inputs;
+    PESTLE_TRY(try_copy(l, n, &whole, &has_inputs));
+    if (!whole && !has_inputs) continue;
     PESTLE_TRY(pestle_scan_recognise(n, &scan));
     if (!scan) continue;
     *l->changed = true;

@@ -24,7 +24,7 @@ typedef struct pestle_direct_rows_t {
   pestle_scan_rows_t r;
   pestle_scan_rows_fit_t fit;
   pestle_arena_t arena;
-  bool lanes, failed;
+  bool lanes, wide, failed;
   uint32_t *buffers,
       *state;  // of operands and results; of carries: shared, or one number
   uint32_t stage[PESTLE_SCAN_ROWS_STAGES], weights[PESTLE_SCAN_ROWS_DOTS];
@@ -34,8 +34,11 @@ typedef struct pestle_direct_rows_t {
            [PESTLE_SCAN_MOST_ROWS];  // of this turn; NONE: not made yet
   pk_t row[PESTLE_SCAN_MOST_ROWS];   // among all
   pk_t lane, part, column;
+  pk_t of_group;  // the lane among all of the group
   pk_t stores,
       is_first;  // whether the lane stores its element; whether it is the first
+  uint32_t (*own)[PESTLE_SCAN_MOST_ROWS];  // of carries that a lane keeps alone
+  pk_t state_at, stage_at;                 // the group's in their memory
   pk_t now, next;  // where the state of this turn and the next one begins
   pk_t turn;       // the row of xs and ys
   pestle_scan_memo_t* memo;
@@ -48,6 +51,10 @@ static inline pk_t pestle_rows_number(pestle_direct_rows_t* x, int64_t value) {
 static inline pk_t pestle_rows_op(pestle_direct_rows_t* x, pestle_op_t o,
                                   pk_t a, pk_t b) {
   return pestle_direct_op(x->d, o, a, b);
+}
+// Whether carry |i| is in registers of the lanes that compute its elements.
+static inline bool pestle_rows_is_own(const pestle_direct_rows_t* x, size_t i) {
+  return x->lanes && pestle_scan_rows_is_own(&x->r, i);
 }
 static inline bool pestle_rows_is_one(const pestle_value_t* v) {
   return pestle_type_count(v->type) == 1;

@@ -112,7 +112,7 @@ static uint32_t buffer_of(const pestle_direct_rows_t* x,
 }
 
 static pk_t base_of(pestle_direct_rows_t* x, const pestle_scan_dot_t* dot) {
-  return dot->carry >= 0 ? x->now : pestle_rows_number(x, 0);
+  return dot->carry >= 0 ? x->now : x->stage_at;
 }
 
 // All sums of the row that number |first| is of, side by side.
@@ -206,6 +206,8 @@ static pk_t eval_argument(pestle_direct_rows_t* x, const pestle_value_t* v,
     return load_known(x, x->r.fixed, x->r.fixeds, v, at, row);
   if (v->index >= carries) return load_known(x, x->r.x, x->r.xs, v, at, row);
   if (pestle_rows_is_one(v)) return pestle_direct_get(x->d, x->state[v->index]);
+  if (pestle_rows_is_own(x, v->index))
+    return pestle_direct_get(x->d, x->own[v->index][row]);
   if (!pestle_scan_rows_column(&x->r, v->type, at, &column)) x->failed = true;
   pk_t place = pestle_rows_of_row(x, x->now, row, place_of(x, column, row));
   return pestle_direct_load(x->d, x->state[v->index], place);

@@ -107,9 +107,11 @@ def test_layers():
         x = rng.standard_normal((t, b, h)).astype(np.float32)
         check(case, bench.module(case), [x], [network(case, x.astype(np.float64))],
               scans=scans if t > 1 else None)
-    # Columns that registers do not hold lie in shared memory, or the loop stays one.
-    for case, cpu, scans in (("gru_96_2_1", "simt90", 1), ("lstm_128_2_2", "simt90", 1),
-                             ("lstm_128_2_2", "simt", 0)):
+    # Columns that registers do not hold lie in shared memory, or those of several
+    # execution units hold them; else the loop stays one, and its inputs leave it.
+    for case, cpu, scans in (("gru_96_2_1", "simt90", 1), ("lstm_128_3_2", "simt90", 1),
+                             ("lstm_256_2_3", "simt90", 1), ("gru_200_3_2_2", "simt90", 2),
+                             ("lstm_128_3_2", "simt", 0), ("gru_136_3_1", "simt", 0)):
         _, h, t, b, _, _ = bench.read(case)
         x = rng.standard_normal((t, b, h)).astype(np.float32)
         check(case, bench.module(case), [x], [network(case, x.astype(np.float64))],
@@ -234,6 +236,25 @@ def test_not_by_rows():
           cpus=("simt",), scans=0, options=("--numerics", "strict"))
 
 
+def test_wide():
+    """Where units hold a layer together the group is a cluster; elsewhere it stays a loop."""
+    text = bench.module("gru_200_3_2")
+    for target, wide in (("cuda:sm_90a", True), ("cuda:sm_80", False)):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "m.mlir"
+            path.write_text(text, encoding="ascii")
+            done = subprocess.run([PESTLE, "dump", str(path), "--stage", "source",
+                                   "--target", target], capture_output=True, text=True,
+                                  check=False)
+        if done.returncode and "cuda" in done.stderr and "no backend" in done.stderr:
+            return
+        found = ["__cluster_dims__(1, 1, 8)" in done.stdout,
+                 "barrier.cluster.wait.acquire" in done.stdout]
+        if found != [wide, wide]:
+            bad.append(f"wide {target}")
+            print(f"wide {target}: {found}, not {wide}: {done.stderr[:500]}")
+
+
 def test_explain():
     with tempfile.TemporaryDirectory() as folder:
         said = pestle("explain", bench.module("gru_12_3_2"), folder, "--target-cpu", "simt90")
@@ -243,6 +264,6 @@ def test_explain():
 
 
 for test in (test_layers, test_state_alone, test_masks, test_narrow, test_not_by_rows,
-             test_explain):
+             test_wide, test_explain):
     test()
 sys.exit(1 if bad else 0)
