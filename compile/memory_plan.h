@@ -58,6 +58,7 @@ typedef struct pestle_memory_wishes_t {
   const pestle_alias_t* aliases;  // checked, see donation.h
   size_t count;
   pestle_remarks_t* remarks;  // of what could not be; or NULL
+  bool copies_wait;           // a copy of few bytes takes what a kernel takes
 } pestle_memory_wishes_t;
 
 // Plans the entry function of |module|. |wishes| may be NULL: none. |*out_plan|

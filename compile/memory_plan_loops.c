@@ -257,8 +257,14 @@ void pestle_planner_branches(pestle_planner_t* p, const pestle_node_t* node) {
 // twice, the second time with the two places changed for each other. So both must be
 // there during the whole loop.
 
-// Less is copied, which costs less than steps that are there twice.
-enum { LEAST_ALTERNATING = 16 * 1024 };
+// Less is copied, which costs less than steps that are there twice: but not where a copy is
+// launched, as on GPUs. There it is one number that is.
+enum { LEAST_ALTERNATING = 16 * 1024, LEAST_LAUNCHED = 64 };
+
+static int64_t least_alternating(const pestle_planner_t* p) {
+  return p->wishes && p->wishes->copies_wait ? LEAST_LAUNCHED
+                                             : LEAST_ALTERNATING;
+}
 
 static bool has_loops(const pestle_block_t* block) {
   uint32_t left = block->body_count;
@@ -281,11 +287,11 @@ static bool may_alternate(const pestle_planner_t* p, const pestle_node_t* loop,
   const pestle_cell_t* from = pestle_planner_cell_of(p, next);
   const pestle_cell_t* to = pestle_planner_cell_of(p, state);
   int64_t bytes = (int64_t)pestle_type_bytes(next->type);
-  return bytes >= LEAST_ALTERNATING && next->node && block_of(next) == body &&
-         from != to && from->storage == PESTLE_STORAGE_ARENA &&
-         !from->alternates && from->begin > position_of(loop) &&
-         from->size == bytes && to->size == bytes &&
-         p->values.data[next->scratch].offset == 0 &&
+  return bytes >= least_alternating(p) && next->node &&
+         block_of(next) == body && from != to &&
+         from->storage == PESTLE_STORAGE_ARENA && !from->alternates &&
+         from->begin > position_of(loop) && from->size == bytes &&
+         to->size == bytes && p->values.data[next->scratch].offset == 0 &&
          p->values.data[state->scratch].offset == 0;
 }
 

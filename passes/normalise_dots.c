@@ -102,9 +102,28 @@ static bool moves(const side_t* s, bool contract_last) {
   return false;
 }
 
-// How the right side shall lie. Constants are arranged once, n innermost.
-static bool choose_contract_last(const side_t* rhs) {
-  if (pestle_value_constant(rhs->value)) return false;
+// Whether a constant's columns lie densely: where lanes run side by side and there is one
+// row, each group sums a column, and its lanes read neighbours then. Measured on an H200:
+// 1 x 1024 times 1024 x 4096 in f32 took some 28 us with rows that lie densely.
+static bool has_columns(const pestle_target_caps_t* caps, int64_t rows,
+                        const pestle_value_t* constant) {
+  pestle_dtype_t dtype = constant->type->dtype;
+  return (caps->flags & PESTLE_TARGET_LANES) && rows == 1 &&
+         (dtype == PESTLE_F32 || dtype == PESTLE_F16 || dtype == PESTLE_BF16);
+}
+
+static int64_t rows_of(const side_t* lhs) {
+  int64_t rows = 1;
+  for (size_t i = 0; i < lhs->frees; ++i)
+    rows *= lhs->value->type->dims[lhs->free[i]];
+  return rows;
+}
+
+// How the right side shall lie. Constants are arranged once, n innermost, but for one row.
+static bool choose_contract_last(const pestle_target_caps_t* caps,
+                                 const side_t* lhs, const side_t* rhs) {
+  if (pestle_value_constant(rhs->value))
+    return has_columns(caps, rows_of(lhs), rhs->value);
   if (!moves(rhs, false)) return false;
   if (!moves(rhs, true)) return true;
   int64_t last = rhs->value->type->rank - 1;
@@ -138,7 +157,8 @@ static pestle_value_t* arrange(pestle_formula_t* f, const side_t* s) {
   return pestle_f_reshape_to(f, moved, &type);
 }
 
-static bool is_normal(const pestle_node_t* dot) {
+static bool is_normal(const pestle_target_caps_t* caps,
+                      const pestle_node_t* dot) {
   int64_t rank = operand(dot, 0)->type->rank;
   pestle_i64s_t lb = PESTLE_NODE_I64S(dot, lhs_batching_dimensions);
   pestle_i64s_t rb = PESTLE_NODE_I64S(dot, rhs_batching_dimensions);
@@ -151,7 +171,10 @@ static bool is_normal(const pestle_node_t* dot) {
       pestle_pass_is(operand(dot, 1), PESTLE_OP_TRANSPOSE)) {
     return false;
   }
-  return rc.data[0] == rank - 2 || !pestle_value_constant(operand(dot, 1));
+  if (!pestle_value_constant(operand(dot, 1))) return true;
+  int64_t rows = operand(dot, 0)->type->dims[rank - 2];
+  bool columns = has_columns(caps, rows, operand(dot, 1));
+  return rc.data[0] == rank - (columns ? 1 : 2);
 }
 
 static pestle_value_t* make_dot(pestle_formula_t* f, const pestle_node_t* node,
@@ -187,9 +210,14 @@ static void remark_dot(pestle_remarks_t* remarks, const pestle_node_t* node,
   pestle_remarks_add_on(remarks, "normalise_dots", node, "dot", text);
 }
 
-static pestle_status_t normalise(pestle_node_t* node, bool* changed,
-                                 pestle_remarks_t* remarks) {
-  if (is_normal(node)) return NULL;
+typedef struct dots_t {
+  bool* changed;
+  pestle_remarks_t* remarks;
+  const pestle_target_caps_t* caps;
+} dots_t;
+
+static pestle_status_t normalise(pestle_node_t* node, dots_t* d) {
+  if (is_normal(d->caps, node)) return NULL;
   side_t lhs, rhs;
   read_side(operand(node, 0), PESTLE_NODE_I64S(node, lhs_batching_dimensions),
             PESTLE_NODE_I64S(node, lhs_contracting_dimensions), &lhs);
@@ -200,14 +228,14 @@ static pestle_status_t normalise(pestle_node_t* node, bool* changed,
   look_through(&rhs);
   sort_contracted(&lhs, &rhs);
   lhs.contract_last = true;
-  rhs.contract_last = choose_contract_last(&rhs);
-  remark_dot(remarks, node, &lhs, &rhs);
+  rhs.contract_last = choose_contract_last(d->caps, &lhs, &rhs);
+  remark_dot(d->remarks, node, &lhs, &rhs);
   pestle_formula_t f = pestle_formula_before(node);
   pestle_value_t* result = make_dot(&f, node, &lhs, &rhs);
   result = pestle_f_reshape_to(&f, result, node->results[0].type);
   PESTLE_TRY(f.status);
   pestle_pass_replace(node, &result);
-  *changed = true;
+  *d->changed = true;
   return NULL;
 }
 
@@ -301,11 +329,6 @@ static pestle_status_t sink(pestle_node_t* node, bool* changed,
   return NULL;
 }
 
-typedef struct dots_t {
-  bool* changed;
-  pestle_remarks_t* remarks;
-} dots_t;
-
 static pestle_status_t normalise_block(void* user, pestle_module_t* module,
                                        pestle_block_t* block) {
   dots_t* d = user;
@@ -313,7 +336,7 @@ static pestle_status_t normalise_block(void* user, pestle_module_t* module,
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     if (n->op != PESTLE_OP_DOT_GENERAL) continue;
-    PESTLE_TRY(normalise(n, d->changed, d->remarks));
+    PESTLE_TRY(normalise(n, d));
   }
   for (pestle_node_t* n = block->first; n; n = n->next)
     n->scratch = 0;
@@ -327,7 +350,7 @@ static pestle_status_t normalise_block(void* user, pestle_module_t* module,
 pestle_status_t pestle_pass_normalise_dots(pestle_pass_context_t* ctx,
                                            pestle_module_t* module,
                                            bool* out_changed) {
-  dots_t d = {out_changed, ctx->remarks};
+  dots_t d = {out_changed, ctx->remarks, ctx->caps};
   PESTLE_TRY(pestle_pass_each_block(module, normalise_block, &d));
   return *out_changed ? pestle_pass_dce(ctx, module, out_changed) : NULL;
 }

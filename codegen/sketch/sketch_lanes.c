@@ -33,6 +33,9 @@ enum {
   // Results side by side, of turned rows; groups of a unit below which each is large.
   MOST_TURNED = 32,
   FEW_GROUPS = 4,
+  // Lanes of a subgroup that has a row alone, and rows of an execution unit from which on.
+  ROW_SUBGROUP = 32,
+  UNIT_ROWS = 16,
   // A reduction shorter than this is a thread's alone.
   LEAST_REDUCE = 32,
 };
@@ -212,6 +215,37 @@ static int64_t longest_row(pestle_sketch_t* k, const bool* row) {
   return most;
 }
 
+// The only stage that is not inlined.
+static int32_t only_stage(const pestle_sketch_t* k) {
+  int32_t found = -1;
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (is_placed(k, s)) continue;
+    if (found >= 0) return -1;
+    found = (int32_t)s;
+  }
+  return found;
+}
+
+static int64_t count_results(const pestle_sketch_t* k, const bool* row) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  int64_t results = 1;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (row[i]) results *= pestle_sketch_extent(k, y->roots[i]);
+  }
+  return results;
+}
+
+// Whether each subgroup has a row of its own, since there are rows for all of them: a lane has
+// several vectors under way then, and no group waits for a sum of subgroups.
+static bool has_row_subgroups(pestle_sketch_t* k, const bool* row,
+                              int64_t vectors) {
+  int32_t only = only_stage(k);
+  return only >= 0 && k->caps->subgroup == ROW_SUBGROUP &&
+         pestle_sketch_is_product(pestle_sketch_stage(k, (uint32_t)only)) &&
+         vectors >= 2 * ROW_SUBGROUP && vectors <= 8 * ROW_SUBGROUP &&
+         count_results(k, row) >= k->cores * UNIT_ROWS;
+}
+
 static row_shape_t shape_rows(pestle_sketch_t* k, const bool* row) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   row_shape_t shape = {.vector = vector_of(k, y), .rows = 1};
@@ -225,6 +259,7 @@ static row_shape_t shape_rows(pestle_sketch_t* k, const bool* row) {
   shape.lanes = (int64_t)pestle_next_pow2((uint64_t)vectors);
   int64_t want =
       vectors > ROW_LANES * LONG_ROW_VECTORS ? LONG_ROW_LANES : ROW_LANES;
+  if (has_row_subgroups(k, row, vectors)) want = ROW_SUBGROUP;
   if (shape.lanes > want) shape.lanes = want;
   while (shape.lanes > most)
     shape.lanes /= 2;
@@ -377,26 +412,6 @@ static pestle_status_t keep_in_lanes(pestle_sketch_t* k,
     if (own) PESTLE_TRY(pestle_schedule_store(k->nest, s, PESTLE_SCOPE_LANES));
   }
   return NULL;
-}
-
-// The only stage that is not inlined.
-static int32_t only_stage(const pestle_sketch_t* k) {
-  int32_t found = -1;
-  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
-    if (is_placed(k, s)) continue;
-    if (found >= 0) return -1;
-    found = (int32_t)s;
-  }
-  return found;
-}
-
-static int64_t count_results(const pestle_sketch_t* k, const bool* row) {
-  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  int64_t results = 1;
-  for (uint32_t i = 0; i < y->root_count; ++i) {
-    if (row[i]) results *= pestle_sketch_extent(k, y->roots[i]);
-  }
-  return results;
 }
 
 // The innermost axes that |id| reduces as one, until a group's lanes have enough of
