@@ -26,8 +26,9 @@ typedef struct pestle_placement_t {
   int64_t offset;              // bytes from the start of the storage
   int64_t size;                // bytes of the value
   const pestle_value_t* root;  // the value that owns the storage
-  // It takes turns with the state of a loop, of which it is the next value.
-  bool alternates;
+  // Number, from 1 on, of the state of a loop that it takes turns with as its next value;
+  // 0: none. It may be that of others as well.
+  uint32_t alternates;
 } pestle_placement_t;
 
 typedef struct pestle_memory_plan_t {

@@ -302,7 +302,7 @@ void pestle_planner_alternate(pestle_planner_t* p, const pestle_node_t* loop) {
     if (!may_alternate(p, loop, i)) continue;
     pestle_cell_t* cell =
         pestle_planner_cell_of(p, pestle_node_operand(body->last, i));
-    cell->alternates = true;
+    cell->alternates = i + 1;
     cell->begin = position_of(loop);
     cell->end = (int64_t)(loop->scratch & UINT32_MAX);
   }

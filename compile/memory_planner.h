@@ -23,7 +23,7 @@ typedef struct pestle_cell_t {
   int64_t offset;        // in the arena
   int64_t begin, end;    // live, inclusive
   uint32_t merged_into;  // another cell, or NONE
-  bool alternates;       // with a loop's state: see memory_plan_loops.c
+  uint32_t alternates;   // with a loop's state, from 1 on: memory_plan_loops.c
 } pestle_cell_t;
 
 // A value and where it begins in its cell.

@@ -463,9 +463,11 @@ typedef struct loop_t {
   pestle_value_t** next;
 } loop_t;
 
-static bool takes_turns(const steps_t* s, const pestle_value_t* next) {
+// Whether |next| takes turns with state |index| of its loop.
+static bool takes_turns(const steps_t* s, const pestle_value_t* next,
+                        uint32_t index) {
   return !pestle_value_constant(next) &&
-         pestle_memory_plan_at(s->memory, next)->alternates;
+         pestle_memory_plan_at(s->memory, next)->alternates == index + 1;
 }
 
 // The state and next values that take turns, in pairs.
@@ -479,7 +481,7 @@ static pestle_status_t find_turns(steps_t* s, const loop_t* l,
   *out_turns = b;
   *out_count = 0;
   for (uint32_t i = 0; i < n; ++i) {
-    if (!takes_turns(s, l->next[i])) continue;
+    if (!takes_turns(s, l->next[i], i)) continue;
     b[(*out_count)++] = place_of(s, l->cond->arguments[i]);
     b[(*out_count)++] = place_of(s, l->next[i]);
   }
@@ -494,7 +496,7 @@ static pestle_status_t next_steps(steps_t* s, const loop_t* l) {
   PESTLE_TRY(collect(s->kernels->arena, n, &from));
   PESTLE_TRY(collect(s->kernels->arena, n, &to));
   for (uint32_t i = 0; i < n; ++i) {
-    if (takes_turns(s, l->next[i])) continue;
+    if (takes_turns(s, l->next[i], i)) continue;
     from[count] = l->next[i];
     to[count++] = l->cond->arguments[i];
   }
