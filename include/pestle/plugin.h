@@ -629,14 +629,20 @@ typedef const pestle_backend_t* (*pestle_backend_init_fn_t)(
 #endif
 
 // What this translation unit was built as, for abi_info.
-#define PESTLE_BACKEND_ABI_INFO(backend_name, id)                            \
-  {                                                                          \
-    sizeof(pestle_backend_abi_info_t), PESTLE_ABI_MAJOR, PESTLE_ABI_MINOR,   \
-        PESTLE_SANITIZERS_, PESTLE_KIR_ABI_MAJOR, sizeof(pestle_kir_inst_t), \
-        sizeof(pestle_kir_buffer_t), sizeof(pestle_kir_t), id, backend_name, \
-        PESTLE_BACKEND_HOST_ID, PESTLE_BACKEND_DEVICE_TYPE,                  \
-        PESTLE_BACKEND_ABI_FLAGS                                             \
-  }
+#define PESTLE_BACKEND_ABI_INFO(backend_name, id) \
+  {sizeof(pestle_backend_abi_info_t),             \
+   PESTLE_ABI_MAJOR,                              \
+   PESTLE_ABI_MINOR,                              \
+   PESTLE_SANITIZERS_,                            \
+   PESTLE_KIR_ABI_MAJOR,                          \
+   sizeof(pestle_kir_inst_t),                     \
+   sizeof(pestle_kir_buffer_t),                   \
+   sizeof(pestle_kir_t),                          \
+   id,                                            \
+   backend_name,                                  \
+   PESTLE_BACKEND_HOST_ID,                        \
+   PESTLE_BACKEND_DEVICE_TYPE,                    \
+   PESTLE_BACKEND_ABI_FLAGS}
 
 // The names of the entry points. A backend that is linked into the host, beside
 // others, is compiled with PESTLE_BACKEND_PREFIX=cuda, say: its functions are
