@@ -30,6 +30,9 @@ static bool is_table(const pestle_node_t* n) {
          pestle_type_count(n->results[0].type) > 1;
 }
 
+// Products of all turns together that take more memory are made turn by turn.
+#define MOST_BYTES (INT64_C(1) << 30)
+
 // [.., k] of an array's turn times a matrix that each turn has alike.
 static bool is_product(const pestle_scan_t* s, const pestle_node_t* n) {
   if (n->op != PESTLE_OP_DOT_GENERAL) return false;
@@ -42,7 +45,9 @@ static bool is_product(const pestle_scan_t* s, const pestle_node_t* n) {
   return alike && is_argument(s, a, s->carry_count, first) &&
          !PESTLE_NODE_I64S(n, lhs_batching_dimensions).count &&
          summed.count == 1 && summed.data[0] == a->type->rank - 1 &&
-         b->type->rank == 2 && pestle_type_count(a->type) > 0;
+         b->type->rank == 2 && pestle_type_count(a->type) > 0 &&
+         s->length <=
+             MOST_BYTES / (int64_t)pestle_type_bytes(n->results[0].type);
 }
 
 bool pestle_pass_has_scan_inputs(const pestle_node_t* scan) {

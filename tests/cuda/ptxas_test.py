@@ -18,10 +18,12 @@ import tempfile
 
 BUILD = os.environ["PESTLE_BUILD_DIR"]
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench/h200"))
 try:
     from attention_warpgroups_test import text_of as attention
     from warpgroups_conv_test import ONE, conv
     from warpgroups_test import text_of as product
+    from recurrent import module
 except ImportError as e:
     print(f"skipped: {e}; tools/requirements.txt lists what is needed")
     sys.exit(77)
@@ -51,6 +53,9 @@ CONVOLUTIONS = [
 ]
 MORE_CONVOLUTIONS = [dict(n=64, h=56, w=56, c=c, o=o, y=k, x=k, step=(s, s), residual=True)
                      for c in (64, 256) for o in (64, 128) for k in (1, 3, 7) for s in (1, 2)]
+RECURRENT = ["lstm_64_100_1", "gru_96_100_1", "lstm_256_100_32"]
+MORE_RECURRENT = ["gru_64_100_32", "lstm_100_100_200", "lstm_128_100_1", "gru_256_100_1",
+                  "gru_128_100_32"]
 # Each line that is wrong, and what it says.
 WRONG = {
     r"[1-9]\d* bytes spill": "registers are spilled",
@@ -107,11 +112,18 @@ def main():
     cases += [(f"product {c}", product(c)) for c in PRODUCTS + (MORE_PRODUCTS if every else [])]
     cases += [(f"convolution {c}", conv(**c)[0])
               for c in CONVOLUTIONS + (MORE_CONVOLUTIONS if every else [])]
+    # Layers in one group, with columns in shared memory, and in a cluster: loops without
+    # products by warpgroups, whose matrices must stay in registers.
+    loops = [(f"loop {c}", module(c)) for c in RECURRENT + (MORE_RECURRENT if every else [])]
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in cases:
+        for name, text in cases + loops:
             source = sources(text, folder)
             found = []
-            if "wgmma.mma_async" not in source or "setmaxnreg" not in source:
+            if name.startswith("loop"):
+                source = "// Kernel scan_" + source.partition("// Kernel scan_")[2]
+                if "pestle_scan_" not in source:
+                    found.append("it is not one kernel")
+            elif "wgmma.mma_async" not in source or "setmaxnreg" not in source:
                 found.append("it is not made by warpgroups")
             result, log = log_of(nvrtc, source)
             if result or "Used " not in log:
