@@ -935,6 +935,11 @@ static pestle_status_t print_all(c_printer_t* p,
   }
   memcpy(out->group, p->groups, sizeof out->group);
   memcpy(out->lane, p->lane, sizeof out->lane);
+  if (p->wide) {
+    // A unit is a work-group: there are as many along z.
+    out->group[2] = p->lane[2];
+    out->lane[2] = 1;
+  }
   out->table = p->table;
   out->shared_bytes = (uint32_t)p->shared_bytes;
   return pestle_plugin_text_take(&text, &out->text);

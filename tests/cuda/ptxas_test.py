@@ -98,7 +98,8 @@ def sources(text, folder):
     done = subprocess.run(
         [f"{BUILD}/pestle", "dump", path, "--stage", "source", "--target", f"cuda:{ARCH}"],
         capture_output=True, text=True, check=False,
-        env=dict(os.environ, PESTLE_BACKEND_PATH=f"{BUILD}/backends"))  # fmt: skip
+        env=dict(os.environ, PESTLE_BACKEND_PATH=f"{BUILD}/backends",
+                 PESTLE_CUDA_CLUSTERS="1"))  # fmt: skip
     if done.returncode:
         raise RuntimeError(done.stderr.strip()[-500:])
     return done.stdout
