@@ -93,7 +93,7 @@ def torch_steps(batch, threads):
                 t -= 0.01 * g
         return value.detach()
 
-    return {"one jit": (step, None), "three jits": (step, None)}
+    return {"one jit": (step, None)}
 
 
 def child(args):
@@ -105,6 +105,8 @@ def child(args):
         # Of every backend, or what is timed is another program.
         assert losses[-1] < losses[0] and abs(losses[0] - 2.4) < 0.5, losses
         out[name] = least(step, state)
+    if is_torch:  # whose step is the same beside either, and trains in place
+        out["three jits"] = out["one jit"]
     print(json.dumps(out))
 
 
