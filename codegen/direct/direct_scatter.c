@@ -13,6 +13,11 @@
 // their order, unless the op says that its indices are unique. The last axis of
 // the window, if it is the last of input and updates, goes in vectors.
 //
+// A target of lanes has one for each element of the axes along which updates cannot meet;
+// where these are few, the input is cut into ranges along an axis that indices choose, and
+// a lane of a range looks at all indices and does the updates that fall into it, still in
+// their order.
+//
 // dynamic_update_slice is the same with one window, which is moved inside and
 // replaces what is there: its axes are all in the groups.
 #include "base/checked.h"
@@ -23,6 +28,7 @@
 #define LANES 16
 #define VECTORS \
   4  // that a group takes at least along an axis that cannot be met on
+#define LANES_A_CORE 256  // that are wanted where updates can meet
 
 // One loop, and what a step of it is in each tensor, in elements.
 typedef struct axis_t {
@@ -48,6 +54,10 @@ typedef struct scatter_t {
   axis_t vector;       // extent 0: none
   bool vector_groups;  // groups take parts of it
   int64_t part;        // so many vectors
+  bool lanes;          // one takes an element
+  int64_t ranges;      // of |range| places along axis map.data[0]; 1: all
+  int64_t range;
+  pk_t low;  // where this group's range begins
   pestle_i64s_t map;
   int64_t index_step;  // between the components of an index
   int64_t input_stride[PESTLE_MAX_RANK], limit[PESTLE_MAX_RANK];
@@ -74,7 +84,8 @@ static void push(axes_t* axes, axis_t axis) {
 static void add_window_axis(scatter_t* s, int32_t axis, axis_t a, bool last) {
   bool moved = contains(s->map, axis);
   s->limit[axis] = s->input->dims[axis] - a.extent;
-  if (last && a.input == 1 && a.update == 1 && a.extent > 1) {
+  bool single = s->lanes && !moved;
+  if (last && a.input == 1 && a.update == 1 && a.extent > 1 && !single) {
     s->vector = a;
     s->vector_groups = !moved;
   } else {
@@ -236,6 +247,12 @@ static pk_t find_start(scatter_t* s, position_t* at) {
     fits = pestle_direct_op(d, PESTLE_OP_AND, fits,
                             pestle_direct_op(d, PESTLE_OP_EQ, start, inside));
     at->input = pestle_kir_madi(d->k, inside, s->input_stride[axis], at->input);
+    if (i || s->ranges == 1) continue;
+    pk_t by = pestle_direct_index(d, s->range);
+    fits = pestle_direct_op(
+        d, PESTLE_OP_AND, fits,
+        pestle_direct_op(d, PESTLE_OP_EQ, s->low,
+                         pestle_direct_op(d, PESTLE_OP_DIVIDE, inside, by)));
   }
   return fits;
 }
@@ -289,6 +306,20 @@ static int64_t count_parts(scatter_t* s, int64_t groups) {
   return (vectors + s->part - 1) / s->part;
 }
 
+// Ranges of the first axis that indices choose: so many that no core is without work. A
+// window of more than one place would lie in two.
+static void count_ranges(scatter_t* s, int64_t total) {
+  const pestle_target_caps_t* caps = s->d->caps;
+  s->ranges = 1;
+  if (!s->lanes || s->is_slice || !s->map.count || !total) return;
+  int64_t axis = s->map.data[0], places = s->input->dims[axis];
+  int64_t cores = caps->cores ? caps->cores : 1;
+  int64_t wanted = cores * LANES_A_CORE / total;
+  if (s->limit[axis] != places - 1 || wanted < 2 || !s->batch.count) return;
+  s->range = wanted < places ? (places + wanted - 1) / wanted : 1;
+  s->ranges = (places + s->range - 1) / s->range;
+}
+
 // The group loop: all of its axes as one, taken apart again.
 static pestle_status_t emit_groups(scatter_t* s) {
   pestle_direct_t* d = s->d;
@@ -296,7 +327,8 @@ static pestle_status_t emit_groups(scatter_t* s) {
   for (uint32_t i = 0; i < s->groups.count; ++i)
     total *= s->groups.list[i].extent;
   int64_t parts = count_parts(s, total);
-  total *= parts;
+  count_ranges(s, total * parts);
+  total *= parts * s->ranges;
   pk_t zero = pestle_direct_index(d, 0);
   pk_t g = pestle_kir_for(d->k, "g", zero, pestle_direct_index(d, total), 1,
                           PESTLE_KIR_GROUP_X);
@@ -310,6 +342,7 @@ static pestle_status_t emit_groups(scatter_t* s) {
     at = move(s, at, a, pestle_direct_op(d, PESTLE_OP_REMAINDER, g, by));
     g = pestle_direct_op(d, PESTLE_OP_DIVIDE, g, by);
   }
+  s->low = g;
   PESTLE_TRY(emit_group(s, at, part));
   pestle_kir_end(d->k);
   return NULL;
@@ -317,13 +350,13 @@ static pestle_status_t emit_groups(scatter_t* s) {
 
 static scatter_t make(pestle_direct_t* d) {
   uint32_t n = d->node->operand_count / 2;
-  scatter_t s = {
-      .d = d,
-      .count = n,
-      .input = pestle_node_operand(d->node, 0)->type,
-      .indices = pestle_node_operand(d->node, n)->type,
-      .updates = pestle_node_operand(d->node, n + 1)->type,
-      .map = PESTLE_NODE_I64S(d->node, scatter_dims_to_operand_dims)};
+  scatter_t s = {.d = d,
+                 .count = n,
+                 .input = pestle_node_operand(d->node, 0)->type,
+                 .indices = pestle_node_operand(d->node, n)->type,
+                 .updates = pestle_node_operand(d->node, n + 1)->type,
+                 .map = PESTLE_NODE_I64S(d->node, scatter_dims_to_operand_dims),
+                 .lanes = d->caps && d->caps->flags & PESTLE_TARGET_LANES};
   return s;
 }
 
@@ -376,8 +409,10 @@ static void merge_axes(scatter_t* s) {
   for (uint32_t i = reversed.count; i-- > 0;) {
     axis_t a = reversed.list[i];
     bool last = i == 0 && a.input == 1 && a.update == 1;
-    if (last) s->vector = a;
-    if (!last) push(&s->groups, a);
+    if (last && !s->lanes)
+      s->vector = a;
+    else
+      push(&s->groups, a);
   }
   s->vector_groups = true;
 }
@@ -387,6 +422,7 @@ pestle_status_t pestle_direct_dynamic_update_slice(pestle_direct_t* d) {
                  .count = 1,
                  .input = pestle_node_operand(d->node, 0)->type,
                  .updates = pestle_node_operand(d->node, 1)->type,
+                 .lanes = (d->caps->flags & PESTLE_TARGET_LANES) != 0,
                  .is_slice = true};
   s.results[0] = pestle_direct_result(d, 0);
   s.changes[0] = pestle_direct_operand(d, 1);
