@@ -196,9 +196,13 @@ static pestle_status_t queue_copy(void* self, pestle_device_stream_t* stream,
 
 // --- Copies that are done on return ---
 
+// cuMemcpyHtoD returns when pageable memory was read, and streams that wait for no
+// other do not wait for the rest of it.
 static pestle_status_t write_now(const cuda_device_t* d, const void* from,
                                  void* to, size_t size) {
-  PESTLE_CUDA_TRY(d, cuMemcpyHtoD_v2, (cuda_address(to), from, size));
+  PESTLE_CUDA_TRY(d, cuMemcpyHtoDAsync_v2,
+                  (cuda_address(to), from, size, d->own));
+  PESTLE_CUDA_TRY(d, cuStreamSynchronize, (d->own));
   return NULL;
 }
 

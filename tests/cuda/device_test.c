@@ -256,7 +256,7 @@ static void driver_words(void** state) {
                "CUDA_ERROR_LAUNCH_FAILED (a failure); this or earlier work "
                "broke the device's context");
   assert_error(d->copy_from_host(gpu->self, 0, host, host, sizeof host),
-               INVALID_ARGUMENT, "cuMemcpyHtoD_v2 on device 0 (Fake 0)");
+               INVALID_ARGUMENT, "cuMemcpyHtoDAsync_v2 on device 0 (Fake 0)");
   pestle_loaded_t* twice = load_twice();
   void *x = new_buffer(), *slots[] = {x, x};
   pestle_launch_t launch = {sizeof launch, twice, slots, 2, 0, NULL};

@@ -369,12 +369,6 @@ static CUresult check_range(CUdeviceptr data, size_t size) {
   return ok ? 0 : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t size) {
-  NEED();
-  if (check_range(to, size)) return CUDA_ERROR_INVALID_VALUE;
-  memcpy((void*)(uintptr_t)to, from, size);
-  return 0;
-}
 CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t size) {
   NEED();
   if (check_range(from, size)) return CUDA_ERROR_INVALID_VALUE;
