@@ -267,6 +267,8 @@ static void take_axis(pestle_kir_builder_t* k, const pestle_kir_inst_t* inst) {
     k->view.group[axis - PESTLE_KIR_GROUP_X] = hi;
   } else if (axis >= PESTLE_KIR_LANE_X && axis <= PESTLE_KIR_LANE_Z) {
     k->view.lane[axis - PESTLE_KIR_LANE_X] = (uint32_t)hi;
+  } else if (axis == PESTLE_KIR_CLUSTER) {
+    k->view.cluster[0] = (uint32_t)hi;
   }
 }
 
@@ -318,7 +320,8 @@ static void make_view(pestle_kir_builder_t* k) {
                            .name = k->name,
                            .note = k->note,
                            .group = {1, 1, 1},
-                           .lane = {1, 1, 1}};
+                           .lane = {1, 1, 1},
+                           .cluster = {1, 1, 1}};
 }
 
 static pestle_status_t clean(pestle_kir_builder_t* k) {

@@ -214,7 +214,7 @@ static pestle_status_t parse_for(parse_t* p, pestle_kir_inst_t* inst) {
   PESTLE_TRY(pestle_lex_int(&p->s, 1, INT32_MAX, &step));
   inst->arg[2] = (uint32_t)step;
   pestle_str_t axis = pestle_lex_word(&p->s);
-  for (uint32_t a = 0; a <= PESTLE_KIR_LANE_Z; ++a) {
+  for (uint32_t a = 0; a <= PESTLE_KIR_CLUSTER; ++a) {
     if (!pestle_str_equal_c(axis, pestle_kir_axis_name(a))) continue;
     inst->arg[3] = a;
     return NULL;

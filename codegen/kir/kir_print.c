@@ -19,8 +19,9 @@
 #include "codegen/kir/kir_internal.h"
 
 const char* pestle_kir_axis_name(unsigned axis) {
-  static const char* const names[] = {"serial",  "unroll", "group.x", "group.y",
-                                      "group.z", "lane.x", "lane.y",  "lane.z"};
+  static const char* const names[] = {"serial",  "unroll",  "group.x",
+                                      "group.y", "group.z", "lane.x",
+                                      "lane.y",  "lane.z",  "cluster"};
   return axis < sizeof names / sizeof *names ? names[axis] : "?";
 }
 

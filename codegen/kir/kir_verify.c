@@ -16,9 +16,10 @@ enum {  // of groups_seen
 
 enum { SUBGROUP = 32 };  // lanes
 
-// In which lanes of a group a value may be another one.
+// In which lanes of a cluster's groups a value may be another one.
 typedef enum varies_t {
-  VARIES_NOT,        // it is the same in all
+  VARIES_NOT,        // it is the same in all, of a cluster too
+  VARIES_GROUPS,     // in those of different groups of a cluster
   VARIES_SUBGROUPS,  // in those of different subgroups of 32
   VARIES_LANES,
 } varies_t;
@@ -366,6 +367,23 @@ static pestle_status_t check_ref(verify_t* v) {
   return check_bounds(v);
 }
 
+// In the memory of a group of the cluster.
+static pestle_status_t check_ref_at(const verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  const pestle_kir_fact_range_t* at = &v->ranges.fact.data[inst->arg[1]];
+  PESTLE_TRY(expect(v, 0, PESTLE_ADDR, 1));
+  PESTLE_TRY(expect(v, 1, PESTLE_INDEX, 1));
+  if (inst->type != PESTLE_ADDR) return broken(v, "the result must be an addr");
+  if (inst_of(v, inst->arg[0])->op != PESTLE_KIR_REF) {
+    return broken(v, "operand 0 is no ref of this group's memory");
+  }
+  if (pestle_kir_ranges_dead(&v->ranges)) return NULL;
+  int64_t groups = pestle_kir_cluster(v->k);
+  if (at->lo >= 0 && at->hi < groups) return NULL;
+  return broken(v, "groups %lld to %lld of a cluster of %lld",
+                (long long)at->lo, (long long)at->hi, (long long)groups);
+}
+
 static uint32_t map_words(uint32_t rank) {
   return 5 + 4 * rank;
 }
@@ -609,7 +627,8 @@ static bool is_constant(const verify_t* v, uint32_t id, int64_t* out_value) {
 static pestle_status_t check_group_loop(verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   int64_t lo, hi;
-  if (v->body_seen || v->open.size != v->groups_open) {
+  if (v->body_seen || v->open.size != v->groups_open ||
+      v->groups_seen & 1u << PESTLE_KIR_CLUSTER) {
     return broken(v, "group loops are outermost and perfectly nested");
   }
   unsigned bit = 1u << inst->arg[3];
@@ -620,6 +639,24 @@ static pestle_status_t check_group_loop(verify_t* v) {
       !is_constant(v, inst->arg[1], &hi) || lo != 0 || hi < 0 ||
       inst->arg[2] != 1) {
     return broken(v, "a group loop runs from 0 by 1 to a constant");
+  }
+  return NULL;
+}
+
+// It counts as one of the group loops.
+static pestle_status_t check_cluster_loop(verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  int64_t lo, hi;
+  if (v->body_seen || !v->groups_open || v->open.size != v->groups_open ||
+      v->groups_seen & (1u << PESTLE_KIR_CLUSTER | LANE_LOOPS)) {
+    return broken(v, "one cluster loop stands directly under the group loops");
+  }
+  v->groups_seen |= 1u << PESTLE_KIR_CLUSTER;
+  ++v->groups_open;
+  if (!is_constant(v, inst->arg[0], &lo) ||
+      !is_constant(v, inst->arg[1], &hi) || lo != 0 || inst->arg[2] != 1 ||
+      (hi != 1 && hi != 2 && hi != 4)) {
+    return broken(v, "a cluster loop runs from 0 by 1 to 1, 2 or 4");
   }
   return NULL;
 }
@@ -684,6 +721,16 @@ static bool names_subgroup(const verify_t* v, const pestle_kir_inst_t* inst) {
          has_one_lane_axis(v);
 }
 
+// What a group has in its shared memory others of its cluster need not have.
+static bool reads_own_memory(const verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  if (inst->op == PESTLE_KIR_LOAD_AT) return true;
+  bool loads = inst->op == PESTLE_KIR_LOAD || inst->op == PESTLE_KIR_GATHER ||
+               inst->op == PESTLE_KIR_LOAD_WORDS;
+  return loads &&
+         pestle_kir_buffer(v->k, inst->arg[0])->scope == PESTLE_KIR_SHARED;
+}
+
 // Lanes may have different values of what comes from a lane's number or its own
 // memory.
 static varies_t varies(const verify_t* v) {
@@ -693,6 +740,8 @@ static varies_t varies(const verify_t* v) {
   if (inst->op == PESTLE_KIR_FOR && is_lane_axis(inst->arg[3])) {
     return VARIES_LANES;
   }
+  bool of_cluster =
+      inst->op == PESTLE_KIR_FOR && inst->arg[3] == PESTLE_KIR_CLUSTER;
   if (inst->op == PESTLE_KIR_MMA || inst->op == PESTLE_KIR_LDMATRIX ||
       inst->op == PESTLE_KIR_ATOMIC_ADD ||
       (inst->op == PESTLE_KIR_LOAD &&
@@ -704,7 +753,8 @@ static varies_t varies(const verify_t* v) {
       names_subgroup(v, inst)) {
     return VARIES_SUBGROUPS;
   }
-  varies_t most = VARIES_NOT;
+  varies_t most =
+      of_cluster || reads_own_memory(v) ? VARIES_GROUPS : VARIES_NOT;
   for (int a = 0; letters[a]; ++a) {
     bool value = letters[a] == 'v' ||
                  (letters[a] == 'o' && inst->arg[a] != PESTLE_KIR_NONE);
@@ -723,7 +773,7 @@ static pestle_status_t check_for(verify_t* v) {
     return broken(v, "the value must be one index");
   }
   if ((int32_t)inst->arg[2] <= 0) return broken(v, "the step must be positive");
-  if (inst->arg[3] > PESTLE_KIR_LANE_Z) return broken(v, "no such axis kind");
+  if (inst->arg[3] > PESTLE_KIR_CLUSTER) return broken(v, "no such axis kind");
   if (inst->arg[3] == PESTLE_KIR_UNROLL) {
     for (int a = 0; a < 2; ++a) {
       if (!v->ranges.fact.data[inst->arg[a]].fixed) {
@@ -735,6 +785,8 @@ static pestle_status_t check_for(verify_t* v) {
     PESTLE_TRY(check_group_loop(v));
   } else if (is_lane_axis(inst->arg[3])) {
     PESTLE_TRY(check_lane_loop(v));
+  } else if (inst->arg[3] == PESTLE_KIR_CLUSTER) {
+    PESTLE_TRY(check_cluster_loop(v));
   } else {
     v->body_seen = true;
   }
@@ -759,7 +811,8 @@ static pestle_status_t close_region(verify_t* v, bool at_else) {
   }
   if (at_else) return NULL;
   v->open.size--;
-  if (opener->op == PESTLE_KIR_FOR && is_group_axis(opener->arg[3])) {
+  if (opener->op == PESTLE_KIR_FOR &&
+      (is_group_axis(opener->arg[3]) || opener->arg[3] == PESTLE_KIR_CLUSTER)) {
     --v->groups_open;
   }
   if (opener->op == PESTLE_KIR_FOR && is_lane_axis(opener->arg[3])) {
@@ -804,8 +857,17 @@ static pestle_status_t check_plain(verify_t* v) {
       return expect(v, 1, PESTLE_INDEX, 1);
     case PESTLE_KIR_TILE_LOAD:
     case PESTLE_KIR_TILE_LOAD_WINDOW:
+    case PESTLE_KIR_TILE_LOAD_ALL:
     case PESTLE_KIR_TILE_STORE:
       return check_tile_copy(v);
+    case PESTLE_KIR_REF_AT:
+      return check_ref_at(v);
+    case PESTLE_KIR_LOAD_AT:
+      PESTLE_TRY(expect(v, 0, PESTLE_ADDR, 1));
+      PESTLE_TRY(expect_result(v, PESTLE_KIND_REAL));
+      return expect(v, 1, PESTLE_INDEX, 1);
+    case PESTLE_KIR_CLUSTER_SYNC:
+      return check_collective(v, VARIES_NOT);
     case PESTLE_KIR_SYNC:
     case PESTLE_KIR_SYNC_ARRIVE:
       return expect(v, 0, PESTLE_INDEX, 1);
@@ -848,7 +910,7 @@ static pestle_status_t check_plain(verify_t* v) {
     case PESTLE_KIR_MREG_MMA:
       return check_mreg_mma(v);
     case PESTLE_KIR_BARRIER:
-      return check_collective(v, VARIES_NOT);
+      return check_collective(v, VARIES_GROUPS);
     case PESTLE_KIR_CAST:
     case PESTLE_KIR_BITCAST:
       return check_cast(v);

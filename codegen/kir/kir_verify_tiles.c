@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only the whole of a kernel with tiles says: that its roles do not ask for
 // more registers than the group has, which would hang, that a barrier expects the
-// bytes and the lanes that come, and that products read tiles as they were copied.
+// bytes and the lanes that come, those of its cluster's other groups too, that products
+// read tiles as they were copied, and that groups of a cluster wait for each other
+// before the first access to another one's memory and behind the last.
 //
 // Which lanes get to an instruction is found by computing the conditions around it
-// for each lane's number; a condition of anything else is taken as the same in all
+// for each lane's number and its group's in the cluster; a condition of anything else is taken as the same in all
 // of them. What cannot be told so is let pass: the ref backend sees it when it runs.
 #include <stdio.h>
 
@@ -21,7 +23,7 @@ enum {
 
 typedef struct tiles_t {
   const pestle_kir_t* k;
-  uint32_t id, lanes;
+  uint32_t id, lanes, cluster;
   // Regions that are open; |sense|: the branch of an IF.
   uint32_t open[MOST_OPEN], depth;
   bool sense[MOST_OPEN];
@@ -46,8 +48,13 @@ static const pestle_kir_inst_t* inst_of(const tiles_t* t, uint32_t id) {
 
 // --- What a lane computes of its number ---
 
-// Value |id| in lane |lane|, where it follows from that.
-static bool value_of(const tiles_t* t, uint32_t id, uint32_t lane, int depth,
+// A lane of a group of the cluster.
+typedef struct who_t {
+  uint32_t lane, rank;
+} who_t;
+
+// Value |id| in lane |who|, where it follows from that.
+static bool value_of(const tiles_t* t, uint32_t id, who_t who, int depth,
                      int64_t* out) {
   const pestle_kir_inst_t* x = inst_of(t, id);
   int64_t a, b;
@@ -59,43 +66,58 @@ static bool value_of(const tiles_t* t, uint32_t id, uint32_t lane, int depth,
                            PESTLE_KIND_INT | PESTLE_KIND_BOOL);
   }
   if (x->op == PESTLE_KIR_FOR) {
-    *out = lane;
-    return x->arg[3] == PESTLE_KIR_LANE_X && t->k->lane[0] == t->lanes;
+    bool rank = x->arg[3] == PESTLE_KIR_CLUSTER;
+    *out = rank ? who.rank : who.lane;
+    return rank ||
+           (x->arg[3] == PESTLE_KIR_LANE_X && t->k->lane[0] == t->lanes);
   }
   if (x->op == PESTLE_KIR_MADI) {
-    return value_of(t, x->arg[0], lane, depth + 1, &a) &&
-           value_of(t, x->arg[2], lane, depth + 1, &b) &&
+    return value_of(t, x->arg[0], who, depth + 1, &a) &&
+           value_of(t, x->arg[2], who, depth + 1, &b) &&
            !__builtin_mul_overflow(a, (int64_t)(int32_t)x->arg[1], &a) &&
            !__builtin_add_overflow(a, b, out);
   }
   int64_t operand[3] = {0, 0, 0};
   if (!pestle_kir_is_scalar(x->op, &op) || pestle_kir_row(op)->arity != 2 ||
-      !value_of(t, x->arg[0], lane, depth + 1, &operand[0]) ||
-      !value_of(t, x->arg[1], lane, depth + 1, &operand[1])) {
+      !value_of(t, x->arg[0], who, depth + 1, &operand[0]) ||
+      !value_of(t, x->arg[1], who, depth + 1, &operand[1])) {
     return false;
   }
   pestle_dtype_t type = (pestle_dtype_t)inst_of(t, x->arg[0])->type;
   return pestle_kir_fold_int(op, type, operand, out);
 }
 
-// Whether |lane| gets to where the walk is.
-static bool gets_here(const tiles_t* t, uint32_t lane) {
+// Whether |who| gets to where the walk is.
+static bool gets_here(const tiles_t* t, who_t who) {
   for (uint32_t i = 0; i < t->depth; ++i) {
     const pestle_kir_inst_t* around = inst_of(t, t->open[i]);
     int64_t on;
     if (around->op == PESTLE_KIR_IF &&
-        value_of(t, around->arg[0], lane, 0, &on) && !!on != t->sense[i]) {
+        value_of(t, around->arg[0], who, 0, &on) && !!on != t->sense[i]) {
       return false;
     }
   }
   return true;
 }
 
-static uint32_t count_here(const tiles_t* t) {
-  uint32_t count = 0;
-  for (uint32_t lane = 0; lane < t->lanes; ++lane)
-    count += gets_here(t, lane);
-  return count;
+// How many lanes of the cluster arrive at a barrier of group |rank| by the addr
+// |addr|, where they are. False: it is not known which group's it is in all of them.
+static bool count_here(const tiles_t* t, uint32_t addr, uint32_t rank,
+                       uint32_t* out) {
+  const pestle_kir_inst_t* x = inst_of(t, addr);
+  *out = 0;
+  for (uint32_t from = 0; from < t->cluster; ++from) {
+    for (uint32_t lane = 0; lane < t->lanes; ++lane) {
+      int64_t to = from;
+      if (!gets_here(t, (who_t){lane, from})) continue;
+      if (x->op == PESTLE_KIR_REF_AT &&
+          !value_of(t, x->arg[1], (who_t){lane, from}, 0, &to)) {
+        return false;
+      }
+      *out += to == rank;
+    }
+  }
+  return true;
 }
 
 // Takes instruction |id| in, which may open or close a region.
@@ -132,7 +154,7 @@ static pestle_status_t check_registers(tiles_t* t) {
       return broken(t, "registers of a lane are 24 to 256, in eights");
     last = t->id;
     for (uint32_t g = 0; g < groups; ++g)
-      if (gets_here(t, g * WARPGROUP)) own[g] = count;
+      if (gets_here(t, (who_t){g * WARPGROUP, 0})) own[g] = count;
   }
   for (uint32_t g = 0; g < groups; ++g)
     sum += own[g] * WARPGROUP;
@@ -149,6 +171,7 @@ static pestle_status_t check_registers(tiles_t* t) {
 // The buffer whose element an addr is, or NONE.
 static uint32_t buffer_of(const tiles_t* t, uint32_t addr) {
   const pestle_kir_inst_t* x = inst_of(t, addr);
+  if (x->op == PESTLE_KIR_REF_AT) x = inst_of(t, x->arg[0]);
   return x->op == PESTLE_KIR_REF ? x->arg[0] : PESTLE_KIR_NONE;
 }
 
@@ -158,7 +181,8 @@ static const uint32_t* words_of(const tiles_t* t, uint32_t map) {
 }
 
 static bool is_load(const pestle_kir_inst_t* x) {
-  return x->op == PESTLE_KIR_TILE_LOAD || x->op == PESTLE_KIR_TILE_LOAD_WINDOW;
+  return x->op == PESTLE_KIR_TILE_LOAD || x->op == PESTLE_KIR_TILE_LOAD_ALL ||
+         x->op == PESTLE_KIR_TILE_LOAD_WINDOW;
 }
 
 static int64_t box_bytes(const tiles_t* t, uint32_t map) {
@@ -176,11 +200,36 @@ static bool same_ref(const tiles_t* t, uint32_t a, uint32_t b) {
                     x->arg[0] == y->arg[0] && x->arg[1] == y->arg[1]);
 }
 
+// Whether groups of a cluster may differ in |id|.
+static bool is_of_rank(const tiles_t* t, uint32_t id, int depth) {
+  const pestle_kir_inst_t* x = inst_of(t, id);
+  const char* letters = pestle_kir_op_info(x->op).operands;
+  if (depth > MOST_DEPTH) return true;
+  if (x->op == PESTLE_KIR_FOR && x->arg[3] == PESTLE_KIR_CLUSTER) return true;
+  for (int a = 0; letters[a]; ++a) {
+    if (letters[a] == 'v' && is_of_rank(t, x->arg[a], depth + 1)) return true;
+  }
+  return false;
+}
+
+// Bytes that a copy brings to a group's barrier: where all groups of the cluster ask
+// for it, those of their copies to all too.
+static int64_t bytes_of(const tiles_t* t, const pestle_kir_inst_t* x) {
+  return box_bytes(t, x->arg[1]) *
+         (x->op == PESTLE_KIR_TILE_LOAD_ALL ? t->cluster : 1);
+}
+
 // Where the copies that arrive at the barrier of the MBAR_EXPECT at hand stand
-// behind it in its region, alone, they have its bytes.
+// behind it in its region, alone, they have its bytes. What only some groups of a
+// cluster get to is let pass.
 static pestle_status_t check_bytes(const tiles_t* t) {
   const pestle_kir_inst_t* expect = inst_of(t, t->id);
   int64_t bytes = 0;
+  for (uint32_t i = 0; i < t->depth && t->cluster > 1; ++i) {
+    const pestle_kir_inst_t* around = inst_of(t, t->open[i]);
+    if (around->op == PESTLE_KIR_IF && is_of_rank(t, around->arg[0], 0))
+      return NULL;
+  }
   for (uint32_t i = t->id + 1; i < t->k->inst_count; ++i) {
     const pestle_kir_inst_t* x = inst_of(t, i);
     if (x->op == PESTLE_KIR_END || x->op == PESTLE_KIR_ELSE) break;
@@ -200,9 +249,8 @@ static pestle_status_t check_bytes(const tiles_t* t) {
         same_ref(t, x->arg[0], expect->arg[0])) {
       return NULL;
     }
-    if (is_load(x) && same_ref(t, x->arg[3], expect->arg[0])) {
-      bytes += box_bytes(t, x->arg[1]);
-    }
+    if (is_load(x) && same_ref(t, x->arg[3], expect->arg[0]))
+      bytes += bytes_of(t, x);
   }
   if (!bytes || bytes == (int64_t)expect->arg[1]) return NULL;
   return broken(t, "%lld bytes arrive, not %u", (long long)bytes,
@@ -228,8 +276,14 @@ static pestle_status_t check_arrivals(tiles_t* t, uint32_t barrier) {
       continue;
     }
     ++sites;
-    count = count_here(t);
     at = t->id;
+    // The same for each group, or it is not for this rule to say.
+    for (uint32_t rank = 0; rank < t->cluster; ++rank) {
+      uint32_t here;
+      if (!count_here(t, x->arg[0], rank, &here)) return NULL;
+      if (rank && here != count) return NULL;
+      count = here;
+    }
   }
   t->id = at;
   if (sites != 1 || init == PESTLE_KIR_NONE || count == init) return NULL;
@@ -271,10 +325,48 @@ static pestle_status_t check_product(const tiles_t* t) {
   return check_tile(t, x->arg[2], swizzle);
 }
 
+// --- Clusters ---
+
+static pestle_status_t check_clusters(tiles_t* t) {
+  uint32_t first_sync = PESTLE_KIR_NONE, last_sync = 0;
+  uint32_t first = PESTLE_KIR_NONE, last = 0;
+  for (t->id = 0; t->id < t->k->inst_count; ++t->id) {
+    unsigned op = inst_of(t, t->id)->op;
+    bool sync = op == PESTLE_KIR_CLUSTER_SYNC;
+    // What an addr of REF_AT is for stands behind it.
+    bool far = op == PESTLE_KIR_REF_AT || op == PESTLE_KIR_LOAD_AT ||
+               op == PESTLE_KIR_TILE_LOAD_ALL;
+    if (op == PESTLE_KIR_MBAR_ARRIVE)
+      far = inst_of(t, inst_of(t, t->id)->arg[0])->op == PESTLE_KIR_REF_AT;
+    if (sync && first_sync == PESTLE_KIR_NONE) first_sync = t->id;
+    if (sync) last_sync = t->id;
+    if (far && first == PESTLE_KIR_NONE) first = t->id;
+    if (far) last = t->id;
+  }
+  if (first == PESTLE_KIR_NONE) return NULL;
+  if (first_sync > first) {
+    t->id = first;
+    return broken(t,
+                  "no cluster_sync before the first access to another group's "
+                  "memory");
+  }
+  t->id = last;
+  if (last_sync < last) {
+    return broken(t,
+                  "no cluster_sync behind the last access to another group's "
+                  "memory, which may have ended");
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_kir_verify_tiles(const pestle_kir_t* k) {
-  tiles_t t = {.k = k, .lanes = k->lane[0] * k->lane[1] * k->lane[2]};
+  tiles_t t = {.k = k,
+               .lanes = k->lane[0] * k->lane[1] * k->lane[2],
+               .cluster = pestle_kir_cluster(k)};
   bool any = false;
+  PESTLE_TRY(check_clusters(&t));
   for (t.id = 0; t.id < k->inst_count; ++t.id) {
+    follow(&t, t.id);
     unsigned op = inst_of(&t, t.id)->op;
     any = any || op == PESTLE_KIR_REF;
     if (op == PESTLE_KIR_WGMMA || op == PESTLE_KIR_WGMMA_RA)

@@ -11,8 +11,8 @@
 //     its indices are constant once UNROLL loops are expanded.
 //  3. Buffers of different alias sets are disjoint; accesses lie within.
 //  4. GROUP loops are outermost, perfectly nested, lo 0, step 1, at most one a
-//     kind; outside of them only pure instructions stand. Groups are
-//     independent. On a CPU there is exactly one, group.x, and a launch runs
+//     kind; outside of them only pure instructions stand. Groups, but for
+//     those of one cluster (5), are independent. On a CPU there is exactly one, group.x, and a launch runs
 //     indices [begin, end) of it.
 //  5. LANE loops stand directly under the group loops, perfectly nested, z before
 //     y before x, lo 0, step 1, at most one a kind: all that is not pure stands in
@@ -25,6 +25,12 @@
 //     global memory, others see after a barrier. Groups of more lanes than one
 //     execution unit has (PESTLE_TARGET_WIDE_GROUPS) have no shared buffer; all
 //     lanes of one index along z are of one unit.
+//     Between the group loops and those of lanes there may be one CLUSTER loop, lo 0,
+//     step 1, of 1, 2 or 4 groups: its index is the group's number in its cluster,
+//     those of the group loops count clusters. Groups of one cluster run at the same
+//     time. CLUSTER_SYNC is reached by all lanes of a cluster together, stands before
+//     the first access to another group's memory and behind the last one: a group that
+//     has ended has no memory. MBAR_WAIT waits at a barrier of its own group.
 //  6. Extents, strides and offsets are constants; only what changes between
 //     runs of one plan is a parameter.
 //  7. All lanes of an operand group agree: an instruction of n lanes takes
@@ -138,6 +144,7 @@ typedef enum pestle_kir_axis_e {
   PESTLE_KIR_LANE_X = 5,
   PESTLE_KIR_LANE_Y = 6,
   PESTLE_KIR_LANE_Z = 7,
+  PESTLE_KIR_CLUSTER = 8,
 } pestle_kir_axis_t;
 
 typedef enum pestle_kir_fact_e {
@@ -214,6 +221,8 @@ typedef struct pestle_kir_t {
   uint32_t arg_count;  // global buffers: slots 0 .. arg_count - 1
   uint32_t param_count;
   uint64_t hash[2];  // of all but names and notes
+  // Extent of the cluster loop; the others are 1. 0, or behind struct_size: no cluster.
+  uint32_t cluster[3];
 } pestle_kir_t;
 
 // --- Readers ---
@@ -267,6 +276,13 @@ static inline const pestle_kir_buffer_t* pestle_kir_buffer(
 static inline const char* pestle_kir_string(const pestle_kir_t* k,
                                             uint32_t offset) {
   return offset < k->strings_size ? k->strings + offset : "";
+}
+
+// Groups of a cluster, 1 where there are none.
+static inline uint32_t pestle_kir_cluster(const pestle_kir_t* k) {
+  bool has =
+      k->struct_size >= offsetof(pestle_kir_t, cluster) + sizeof(k->cluster);
+  return has && k->cluster[0] ? k->cluster[0] : 1;
 }
 
 // The value of a CONST of an integer or bool type.

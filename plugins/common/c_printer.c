@@ -142,6 +142,7 @@ static void measure(c_printer_t* p) {
   for (int a = 0; a < 3; ++a) {
     p->lane[a] = 1;
     int64_t groups = p->k->group[a];
+    if (!a) groups *= pestle_kir_cluster(p->k);
     p->groups[a] = groups > UINT32_MAX ? UINT32_MAX : (uint32_t)groups;
   }
   for (uint32_t i = 0; i < p->k->inst_count; ++i) {
@@ -362,6 +363,17 @@ static void group_loop(c_printer_t* p, uint32_t id) {
                                  pestle_c_printer_id(p, c, p->d->lane[0]));
   }
   int64_t step = 0;
+  uint32_t cluster = axis ? 1 : pestle_kir_cluster(p->k);
+  if (cluster > 1) {
+    if (p->groups[axis] > most) {
+      pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                            "a launch has at most %u groups", most);
+      return;
+    }
+    bound_loop(p, id, pestle_c_printer_format(p, "(%s / %u)", group, cluster),
+               0, false, "");
+    return;
+  }
   if (p->groups[axis] > most) {
     p->groups[axis] = most;
     step = (int64_t)most * lanes;
@@ -371,6 +383,20 @@ static void group_loop(c_printer_t* p, uint32_t id) {
   bool shares = step && p->has_lanes && p->k->shared_bytes;
   bound_loop(p, id, group, step, threads && !exact,
              shares ? p->d->barrier : "");
+}
+
+// A group's number in its cluster; clusters are groups that follow each other.
+static void cluster_loop(c_printer_t* p, uint32_t id) {
+  pestle_c_printer_class_t c = pestle_c_printer_class(p, PESTLE_INDEX);
+  uint32_t cluster = pestle_kir_cluster(p->k);
+  const char* group = pestle_c_printer_id(p, c, p->d->group[0]);
+  if (!(p->target->features & PESTLE_C_PRINTER_HAS_TILES)) {
+    pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                          "the device has no clusters of groups");
+    return;
+  }
+  bound_loop(p, id, pestle_c_printer_format(p, "(%s %% %u)", group, cluster), 0,
+             false, "");
 }
 
 static void lane_loop(c_printer_t* p, uint32_t id) {
@@ -511,7 +537,9 @@ static void instruction(c_printer_t* p, uint32_t id) {
   if (pestle_c_printer_tile(p, id) || pestle_c_printer_unit(p, id)) return;
   switch (n->op) {
     case PESTLE_KIR_FOR:
-      if (n->arg[3] >= PESTLE_KIR_LANE_X) {
+      if (n->arg[3] == PESTLE_KIR_CLUSTER) {
+        cluster_loop(p, id);
+      } else if (n->arg[3] >= PESTLE_KIR_LANE_X) {
         lane_loop(p, id);
       } else if (n->arg[3] >= PESTLE_KIR_GROUP_X) {
         group_loop(p, id);
@@ -830,10 +858,15 @@ static void put_kernel(c_printer_t* p, pestle_plugin_text_t* out) {
   // With the number of groups a unit holds the compiler knows how many registers
   // roles begin with; else it may leave out what they ask for.
   const char* roles = pestle_c_printer_has_tiles(p) ? ", 1" : "";
-  const char* pairs[] = {"name",     name,  "x",        numbers[0], "y",
-                         numbers[1], "z",   numbers[2], "lanes",    numbers[3],
-                         "n",        count, "roles",    roles,      "wide",
-                         wide,       NULL};
+  uint32_t groups = pestle_kir_cluster(p->k);
+  const char* cluster =
+      groups > 1 ? pestle_c_printer_format(p, " __cluster_dims__(%u, 1, 1)",
+                                           (unsigned)groups)
+                 : "";
+  const char* pairs[] = {
+      "name",     name,    "x",        numbers[0], "y",   numbers[1], "z",
+      numbers[2], "lanes", numbers[3], "n",        count, "roles",    roles,
+      "wide",     wide,    "cluster",  cluster,    NULL};
   put_head(p, out, pairs);
   pestle_c_printer_helpers(p, out);
   pestle_c_printer_tile_functions(p, out);

@@ -134,8 +134,7 @@ void pestle_c_printer_describe(const pestle_c_printer_target_t* t,
   bool tiles = t->features & PESTLE_C_PRINTER_HAS_TILES;
   for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC; ++op)
     caps->op_dtypes[op] = tiles ? all : 0;
-  for (unsigned op = PESTLE_KIR_WGMMA_RA; op <= PESTLE_KIR_TILE_LOAD_WINDOW;
-       ++op)
+  for (unsigned op = PESTLE_KIR_WGMMA_RA; op <= PESTLE_KIR_TILE_LOAD_ALL; ++op)
     caps->op_dtypes[op] = tiles ? all : 0;
   caps->op_dtypes[PESTLE_KIR_SG_BALLOT] = t->dialect->ballot ? BIT(U32) : 0;
   caps->op_dtypes[PESTLE_KIR_ATOMIC_ADD] =

@@ -77,7 +77,8 @@ const pestle_c_printer_dialect_t pestle_cuda_dialect = {
     .kernel =
         "extern __shared__ __align__(1024) unsigned char pestle_shared[];\n"
         "\n"
-        "extern \"C\" __global__ void $wide__launch_bounds__($lanes$roles)\n"
+        "extern \"C\" __global__ void "
+        "$wide__launch_bounds__($lanes$roles)$cluster\n"
         "$name(\n    ",
     .kernel_end = ") {\n",
     .argument = "$type* $restrict$name",

@@ -230,8 +230,7 @@ static pestle_status_t describe(void* self, const char* cpu,
     caps.op_dtypes[op] = 0;
 #endif
 #if PESTLE_ABI_MINOR >= 7
-  for (unsigned op = PESTLE_KIR_SG_BALLOT; op <= PESTLE_KIR_TILE_LOAD_WINDOW;
-       ++op)
+  for (unsigned op = PESTLE_KIR_SG_BALLOT; op <= PESTLE_KIR_TILE_LOAD_ALL; ++op)
     caps.op_dtypes[op] = 0;
 #endif
   // A host of an older minor version has a shorter record.

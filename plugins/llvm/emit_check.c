@@ -24,14 +24,16 @@ typedef struct scan_t {
 
 static pestle_status_t check_header(const pestle_llvm_emit_t* e) {
   const pestle_kir_t* k = e->k;
-  if (k->struct_size < sizeof *k || k->abi_major != PESTLE_KIR_ABI_MAJOR ||
+  // Of an older host's kernels the struct ends before |cluster|.
+  if (k->struct_size < offsetof(pestle_kir_t, cluster) ||
+      k->abi_major != PESTLE_KIR_ABI_MAJOR ||
       k->inst_size < sizeof(pestle_kir_inst_t) ||
       k->buffer_size < sizeof(pestle_kir_buffer_t)) {
     return FAIL(e, INCOMPATIBLE, "the kernel is of kernel IR %u, not %u",
                 k->abi_major, PESTLE_KIR_ABI_MAJOR);
   }
   if (k->group[1] > 1 || k->group[2] > 1 || k->lane[0] > 1 || k->lane[1] > 1 ||
-      k->lane[2] > 1) {
+      k->lane[2] > 1 || pestle_kir_cluster(k) > 1) {
     return FAIL(e, UNSUPPORTED,
                 "a CPU kernel has one group loop, group.x, and no lane loop");
   }

@@ -61,7 +61,7 @@ static void describe_ops(pestle_target_caps_t* caps) {
   for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC && !tiles; ++op)
     caps->op_dtypes[op] = 0;
   for (unsigned op = PESTLE_KIR_WGMMA_RA;
-       op <= PESTLE_KIR_TILE_LOAD_WINDOW && !tiles; ++op)
+       op <= PESTLE_KIR_TILE_LOAD_ALL && !tiles; ++op)
     caps->op_dtypes[op] = 0;
   bool copies = caps->flags & PESTLE_TARGET_ASYNC_COPY;
   bool lanes = caps->flags & PESTLE_TARGET_LANES;

@@ -8,7 +8,7 @@
 #include "plugins/ref/ref_internal.h"
 
 #define MAGIC UINT64_C(0x0046455254534550)  // "PESTREF"
-#define FORMAT 1u
+#define FORMAT 2u
 
 typedef struct header_t {
   uint64_t magic;
@@ -17,7 +17,7 @@ typedef struct header_t {
   uint32_t inst_count, buffer_count, table_count, word_count, strings_size;
   uint32_t name, note;
   uint32_t shared_bytes, arg_count, param_count;
-  uint32_t lane[3], reserved;
+  uint32_t lane[3], cluster;
   int64_t group[3];
   uint64_t hash[2];
   uint64_t total_size;
@@ -54,7 +54,8 @@ static header_t header_of(const pestle_kir_t* k) {
                 .note = k->note,
                 .shared_bytes = k->shared_bytes,
                 .arg_count = k->arg_count,
-                .param_count = k->param_count};
+                .param_count = k->param_count,
+                .cluster = pestle_kir_cluster(k)};
   memcpy(h.lane, k->lane, sizeof h.lane);
   memcpy(h.group, k->group, sizeof h.group);
   memcpy(h.hash, k->hash, sizeof h.hash);
@@ -136,7 +137,8 @@ pestle_status_t pestle_ref_plugin_open(const pestle_host_t* host,
       .note = h.note,
       .shared_bytes = h.shared_bytes,
       .arg_count = h.arg_count,
-      .param_count = h.param_count};
+      .param_count = h.param_count,
+      .cluster = {h.cluster, 1, 1}};
   memcpy(out_kernel->lane, h.lane, sizeof h.lane);
   memcpy(out_kernel->group, h.group, sizeof h.group);
   memcpy(out_kernel->hash, h.hash, sizeof h.hash);

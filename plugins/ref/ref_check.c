@@ -209,14 +209,20 @@ static pestle_status_t check_for(const check_t* c) {
   PESTLE_TRY(operand(c, 0, PESTLE_INDEX, 1));
   PESTLE_TRY(operand(c, 1, PESTLE_INDEX, 1));
   if (inst->type != PESTLE_INDEX || inst->lanes != 1 ||
-      (int32_t)inst->arg[2] <= 0 || inst->arg[3] > PESTLE_KIR_LANE_Z) {
+      (int32_t)inst->arg[2] <= 0 || inst->arg[3] > PESTLE_KIR_CLUSTER) {
     return bad(c, "no such loop");
   }
   const pestle_kir_inst_t* hi = inst_of(c, inst->arg[1]);
-  if (inst->arg[3] >= PESTLE_KIR_LANE_X &&
+  bool lane =
+      inst->arg[3] >= PESTLE_KIR_LANE_X && inst->arg[3] <= PESTLE_KIR_LANE_Z;
+  if (inst->arg[3] == PESTLE_KIR_CLUSTER &&
       (hi->op != PESTLE_KIR_CONST ||
-       pestle_kir_const_int(hi) !=
-           (int64_t)c->k->lane[inst->arg[3] - PESTLE_KIR_LANE_X])) {
+       pestle_kir_const_int(hi) != (int64_t)pestle_kir_cluster(c->k))) {
+    return bad(c, "a cluster of another length than the kernel states");
+  }
+  if (lane && (hi->op != PESTLE_KIR_CONST ||
+               pestle_kir_const_int(hi) !=
+                   (int64_t)c->k->lane[inst->arg[3] - PESTLE_KIR_LANE_X])) {
     return bad(c, "a lane loop of another length than the kernel states");
   }
   return NULL;
@@ -416,7 +422,8 @@ static pestle_status_t check_inst(const check_t* c) {
   }
   bool has_value =
       info.klass == 'P' || info.klass == 'M' || inst->op == PESTLE_KIR_FOR;
-  bool address = pestle_ref_plugin_is_tile(inst->op) && has_value;
+  bool address = pestle_ref_plugin_is_tile(inst->op) && has_value &&
+                 inst->op != PESTLE_KIR_LOAD_AT;
   if (address     ? inst->type != PESTLE_ADDR
       : has_value ? !kind_is(inst->type, NUMBERS)
                   : inst->type != PESTLE_NONE) {
@@ -476,6 +483,15 @@ pestle_status_t pestle_ref_plugin_check(const pestle_host_t* host,
               lanes / kernel->lane[2] <= MAX_LANES;
   if (lanes > (wide ? MAX_WIDE_LANES : MAX_LANES)) {
     return REF_ERROR(host, MALFORMED, "ref: groups of no or too many lanes");
+  }
+  uint32_t cluster = pestle_kir_cluster(kernel);
+  if (cluster > REF_CLUSTER || cluster == 3 ||
+      (cluster > 1 &&
+       (lanes % REF_WARP || lanes * cluster + REF_TICKETS > REF_ACTORS))) {
+    return REF_ERROR(host, MALFORMED,
+                     "ref: clusters of %u groups of %u lanes, which must be 1, "
+                     "2 or 4 of whole subgroups",
+                     (unsigned)cluster, (unsigned)lanes);
   }
   PESTLE_TRY(check_buffers(&c));
   for (c.id = 0; c.id < kernel->inst_count; ++c.id)

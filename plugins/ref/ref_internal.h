@@ -91,7 +91,9 @@ typedef enum ref_kind_e {
   REF_STEP_PRIVATE_STORE,
   REF_STEP_LOAD_WORDS,
   REF_STEP_ATOMIC_ADD,
-  REF_STEP_ADDRESS,  // bytes from the start of shared memory on
+  REF_STEP_ADDRESS,  // bytes from the start of the cluster's shared memory on
+  REF_STEP_REF_AT,
+  REF_STEP_LOAD_AT,
   REF_STEP_MREG_ZERO,
   REF_STEP_MREG_LOAD,
   REF_STEP_MREG_STORE,
@@ -102,7 +104,7 @@ typedef enum ref_kind_e {
   REF_STEP_IF,
   REF_STEP_JUMP,
   REF_STEP_TRAP_IF,
-  REF_STEP_LANE_INDEX,  // of this lane along axis |imm|
+  REF_STEP_LANE_INDEX,  // of this lane along axis |imm|; 3: its group's number
   REF_STEP_BARRIER,     // the other lanes come here first
   REF_STEP_SG_REDUCE,
   REF_STEP_MMA,
@@ -115,11 +117,13 @@ typedef enum ref_kind_e {
   REF_STEP_MBAR_ARRIVE,
   REF_STEP_MBAR_WAIT,
   REF_STEP_TILE_LOAD,
+  REF_STEP_TILE_LOAD_ALL,
   REF_STEP_TILE_STORE,
   REF_STEP_TILE_WAIT,
   REF_STEP_TILE_FENCE,  // MBAR_FENCE too
   REF_STEP_SYNC_ARRIVE,
   REF_STEP_SYNC,
+  REF_STEP_CLUSTER_SYNC,
   REF_STEP_STMATRIX,
   REF_STEP_WGMMA,
   REF_STEP_WGMMA_FENCE,
@@ -171,6 +175,7 @@ struct pestle_loaded_s {
   const ref_map_t* maps;
   const uint32_t* coords;  // offsets into the frame, REF_MAP_NUMBERS a copy
   uint32_t lane[3];        // lanes of a group
+  uint32_t cluster;        // groups of a cluster
   uint32_t shared_bytes;
   bool has_registers;  // of matrices
   bool has_tiles;
@@ -254,9 +259,10 @@ typedef struct ref_machine_t {
   unsigned char* frame;
   void* const* buffers;
   const int64_t* params;
-  unsigned char* scratch;
+  unsigned char* scratch;  // of the lane's group
+  uint64_t base;           // of that memory in the cluster's
   int64_t begin, end;
-  int64_t lane[3];
+  int64_t lane[4];           // the last: the group's number in its cluster
   unsigned char* registers;  // PESTLE_KIR_MREGS, where groups have one lane
   ref_tiles_t* tiles;        // NULL: nobody looks at what is accessed
 } ref_machine_t;
@@ -274,10 +280,11 @@ int32_t pestle_ref_plugin_steps(const ref_machine_t* m, uint32_t* at);
 // SG_REDUCE of |count| lanes whose frames are |frame_size| apart.
 void pestle_ref_plugin_reduce_lanes(const ref_step_t* s, unsigned char* frames,
                                     size_t frame_size, uint32_t count);
-// Lane |lane| of the group, with its frame of those at |frames|.
+// Lane |lane| of the group, or of all of the cluster's groups one after the other,
+// with its frame of those at |frames|.
 void pestle_ref_plugin_take_lane(ref_machine_t* m, unsigned char* frames,
                                  size_t frame_size, uint32_t lane);
-// A group of a program with tiles: see ref_tile.h.
+// A group of a program with tiles, or a cluster of them: see ref_tile.h.
 int32_t pestle_ref_plugin_run_tiles(ref_machine_t* m, unsigned char* frames,
                                     size_t frame_size, uint32_t lanes);
 

@@ -395,6 +395,7 @@ static void open_region(decode_t* d, uint32_t id) {
   if (loop && inst->arg[3] >= PESTLE_KIR_LANE_X) {
     ref_step_t* lane = add_step(d, REF_STEP_LANE_INDEX);
     lane->out = d->offset[id];
+    // CLUSTER follows the lanes' axes.
     lane->imm = (int64_t)inst->arg[3] - PESTLE_KIR_LANE_X;
     return;
   }
@@ -590,9 +591,10 @@ static pestle_status_t make_program(decode_t* d) {
                         .maps = d->maps,
                         .coords = d->coords,
                         .lane = {k->lane[0], k->lane[1], k->lane[2]},
+                        .cluster = pestle_kir_cluster(k),
                         .shared_bytes = k->shared_bytes,
                         .has_registers = d->has_registers,
-                        .has_tiles = d->has_tiles};
+                        .has_tiles = d->has_tiles || pestle_kir_cluster(k) > 1};
   snprintf(d->program->name, sizeof d->program->name, "%s",
            pestle_kir_string(k, k->name));
   if (status) d->host->free(d->host->self, memory, total);
@@ -614,9 +616,9 @@ pestle_status_t pestle_ref_plugin_program(const pestle_host_t* host,
   d.region = d.place + kernel->buffer_count;
   for (uint32_t i = 0; i < kernel->inst_count; ++i) {
     unsigned op = pestle_kir_inst(kernel, i)->op;
-    d.copy_count += op == PESTLE_KIR_TILE_LOAD ||
-                    op == PESTLE_KIR_TILE_LOAD_WINDOW ||
-                    op == PESTLE_KIR_TILE_STORE;
+    d.copy_count +=
+        op == PESTLE_KIR_TILE_LOAD || op == PESTLE_KIR_TILE_LOAD_WINDOW ||
+        op == PESTLE_KIR_TILE_LOAD_ALL || op == PESTLE_KIR_TILE_STORE;
   }
   pestle_status_t status = lay_out(&d);
   if (!status) status = make_program(&d);

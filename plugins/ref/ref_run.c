@@ -33,7 +33,8 @@ static void* base_of(const ref_machine_t* m, const ref_step_t* s) {
 static bool watch(const ref_machine_t* m, const ref_step_t* s, uint64_t first,
                   uint64_t count, bool stores) {
   if (!m->tiles || s->scope != PESTLE_KIR_SHARED) return true;
-  return pestle_ref_plugin_touch(m->tiles, s, s->place + first * s->size,
+  return pestle_ref_plugin_touch(m->tiles, s,
+                                 m->base + s->place + first * s->size,
                                  count * s->size, stores);
 }
 
@@ -251,9 +252,16 @@ static inline bool run_plain(const ref_machine_t* m, const ref_step_t* s) {
       return atomic_add(m, s);
     case REF_STEP_ADDRESS: {
       uint64_t at = (uint64_t)*slot_i64(m, s->a);
-      *slot_i64(m, s->out) = (int64_t)(s->place + at * s->size);
+      *slot_i64(m, s->out) = (int64_t)(m->base + s->place + at * s->size);
       return at <= s->count;
     }
+    case REF_STEP_REF_AT:
+      return pestle_ref_plugin_ref_at(m->tiles, s, *slot_i64(m, s->a),
+                                      *slot_i64(m, s->b), slot_i64(m, s->out));
+    case REF_STEP_LOAD_AT:
+      return pestle_ref_plugin_load_at(
+          m->tiles, s, *slot_i64(m, s->a) + *slot_i64(m, s->b) * s->size,
+          m->frame + s->out);
     case REF_STEP_MREG_ZERO:
       memset(m->registers + (size_t)s->imm * REF_MREG_BYTES, 0, REF_MREG_BYTES);
       return true;
@@ -282,11 +290,13 @@ static inline bool run_plain(const ref_machine_t* m, const ref_step_t* s) {
     case REF_STEP_MBAR_ARRIVE:
     case REF_STEP_MBAR_WAIT:
     case REF_STEP_TILE_LOAD:
+    case REF_STEP_TILE_LOAD_ALL:
     case REF_STEP_TILE_STORE:
     case REF_STEP_TILE_WAIT:
     case REF_STEP_TILE_FENCE:
     case REF_STEP_SYNC_ARRIVE:
     case REF_STEP_SYNC:
+    case REF_STEP_CLUSTER_SYNC:
     case REF_STEP_STMATRIX:
     case REF_STEP_WGMMA:
     case REF_STEP_WGMMA_FENCE:
@@ -306,9 +316,9 @@ static bool copy_run(const ref_machine_t* m, const ref_step_t* s) {
   if (to < 0 || (uint64_t)to >= s->count || s->count - (uint64_t)to < s->lanes)
     return false;
   unsigned char* at = m->scratch + s->place + (size_t)to * s->size;
-  if (m->tiles &&
-      !pestle_ref_plugin_touch(m->tiles, s, s->place + (uint64_t)to * s->size,
-                               bytes, true)) {
+  if (m->tiles && !pestle_ref_plugin_touch(
+                      m->tiles, s, m->base + s->place + (uint64_t)to * s->size,
+                      bytes, true)) {
     return false;
   }
   if (from < 0) {
@@ -373,7 +383,8 @@ void pestle_ref_plugin_take_lane(ref_machine_t* m, unsigned char* frames,
   m->frame = frames + lane * frame_size;
   m->lane[0] = lane % extent[0];
   m->lane[1] = lane / extent[0] % extent[1];
-  m->lane[2] = lane / extent[0] / extent[1];
+  m->lane[2] = lane / extent[0] / extent[1] % extent[2];
+  m->lane[3] = lane / extent[0] / extent[1] / extent[2];
 }
 
 // Butterflies, as kir.def has it; all lanes are read before one is written.
@@ -455,7 +466,7 @@ static int32_t run_in(const pestle_loaded_t* program, unsigned char* frame,
                       void* const* buffers, const int64_t* params,
                       int64_t begin, int64_t end, void* scratch) {
   alignas(64) unsigned char registers[PESTLE_KIR_MREGS * REF_MREG_BYTES];
-  ref_machine_t m = {program, frame, buffers, params,    scratch,
+  ref_machine_t m = {program, frame, buffers, params,    scratch, 0,
                      begin,   end,   {0},     registers, NULL};
   if (program->has_registers) memset(registers, 0, sizeof registers);
   uint32_t pc = 0, count = program->step_count;
@@ -482,7 +493,8 @@ int32_t pestle_ref_plugin_run(const void* self, void* const* buffers,
   size_t size = (size_t)program->frame_size;
   uint32_t lanes = program->lane[0] * program->lane[1] * program->lane[2];
   if (lanes > 1 || program->has_tiles) {
-    ref_machine_t m = {program, NULL, buffers, params, scratch,
+    lanes *= program->cluster;
+    ref_machine_t m = {program, NULL, buffers, params, scratch, 0,
                        begin,   end,  {0},     NULL,   NULL};
     return run_groups(program, m, lanes);
   }

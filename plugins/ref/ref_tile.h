@@ -6,8 +6,13 @@
 //
 //   ref_tile_run.c     lanes in turn, up to what they wait for
 //   ref_tile_async.c   copies and products: asked for, done some time later
+//   ref_tile_cluster.c what groups of a cluster do to each other
 //   ref_tile_clock.c   who knows of whose accesses: races in shared memory
 //   ref_tile_decode.c  instructions -> steps
+//
+// The groups of a cluster run at once: their lanes are numbered one group after the
+// other, and so lie their shared memories, |stride| bytes apart; an addr is a place in
+// all of that.
 //
 // Clocks are vector clocks: an actor is a lane, or a ticket of what goes on by
 // itself. Of each byte of shared memory the last write and the last read of one
@@ -29,6 +34,8 @@ enum {
   REF_TAPS = 16,
   REF_DIRTY = 64,
   REF_NAMED = 16,  // barriers of SYNC
+  REF_CLUSTER = 4,
+  REF_ACTORS = 4096,
 };
 
 // A moment of an actor in one word, 0: never.
@@ -95,8 +102,11 @@ struct ref_tiles_t {
   ref_machine_t* m;
   unsigned char* frames;
   size_t frame_size;
-  uint32_t lanes, warpgroups, actors;
-  uint32_t registers;  // of all lanes
+  uint32_t lanes, warpgroups, actors;  // of the cluster
+  uint32_t cluster, group_lanes;
+  uint32_t registers;  // of all lanes of a group
+  unsigned char* memory;
+  uint64_t stride;
   uint64_t random, order;
   bool told;  // a fault
   ref_lane_t* lane;
@@ -104,7 +114,10 @@ struct ref_tiles_t {
   ref_ticket_t ticket[REF_TICKETS];
   uint32_t ticket_time[REF_TICKETS];
   ref_mbar_t mbar[REF_MBARS];
-  ref_named_t named[REF_NAMED];
+  ref_named_t named[REF_CLUSTER][REF_NAMED];
+  // By group: when others accessed its memory, and whether it is gone.
+  uint32_t* far[REF_CLUSTER];
+  bool ended[REF_CLUSTER];
   float (*left)[REF_ROWS][REF_TAPS];  // by ticket: of a product its tile a
   ref_clock_t joined;                 // scratch of one clock
   ref_moment_t *write, *read;         // of each byte
@@ -117,6 +130,24 @@ bool pestle_ref_plugin_fault(ref_tiles_t* t, const ref_step_t* s,
                              const char* format, ...) PESTLE_PRINTF(3, 4);
 bool pestle_ref_plugin_told(const ref_tiles_t* t);
 uint64_t pestle_ref_plugin_random(ref_tiles_t* t, uint64_t below);
+
+// --- Clusters ---
+
+static inline uint32_t pestle_ref_plugin_group_of(const ref_tiles_t* t,
+                                                  uint32_t lane) {
+  return lane / t->group_lanes;
+}
+// |actor| of group |from| accesses place |at|, which may be another group's: that has
+// to know of it before it ends.
+bool pestle_ref_plugin_reach(ref_tiles_t* t, const ref_step_t* s, uint32_t from,
+                             uint32_t actor, uint32_t time, uint64_t at);
+// The last of a group's lanes has ended.
+bool pestle_ref_plugin_end_group(ref_tiles_t* t, uint32_t group);
+// Steps of the lane at hand: false after a fault.
+bool pestle_ref_plugin_ref_at(ref_tiles_t* t, const ref_step_t* s, int64_t at,
+                              int64_t group, int64_t* out);
+bool pestle_ref_plugin_load_at(ref_tiles_t* t, const ref_step_t* s, int64_t at,
+                               unsigned char* slots);
 
 // --- Clocks ---
 

@@ -161,7 +161,7 @@ static bool ask_store(ref_tiles_t* t, ref_ticket_t* k, uint64_t shared,
 
 static bool do_load(ref_tiles_t* t, ref_ticket_t* k, uint64_t shared,
                     unsigned char* element) {
-  unsigned char* to = t->m->scratch + shared;
+  unsigned char* to = t->memory + shared;
   if (element) {
     memcpy(to, element, size_of(t, k));
   } else {
@@ -172,7 +172,7 @@ static bool do_load(ref_tiles_t* t, ref_ticket_t* k, uint64_t shared,
 
 static bool do_store(ref_tiles_t* t, ref_ticket_t* k, uint64_t shared,
                      unsigned char* element) {
-  if (element) memcpy(element, t->m->scratch + shared, size_of(t, k));
+  if (element) memcpy(element, t->memory + shared, size_of(t, k));
   return true;
 }
 
@@ -198,11 +198,13 @@ static bool check_window(ref_tiles_t* t, const ref_step_t* s,
   return true;
 }
 
-static ref_ticket_t* take_copy(ref_tiles_t* t, const ref_step_t* s) {
+// In the memory of group |group|.
+static ref_ticket_t* take_copy(ref_tiles_t* t, const ref_step_t* s,
+                               uint32_t group) {
   ref_ticket_t* k = take_ticket(t, s, t->now);
   const ref_map_t* map = &t->m->program->maps[s->place];
   if (!k) return NULL;
-  k->a = (uint64_t)value_of(t, s->a);
+  k->a = (uint64_t)value_of(t, s->a) % t->stride + group * t->stride;
   uint32_t numbers = map->windows ? 2 * map->rank - 2 : map->rank;
   for (uint32_t d = 0; d < numbers; ++d)
     k->coord[d] = value_of(t, t->m->program->coords[s->target + d]);
@@ -218,19 +220,31 @@ static ref_ticket_t* take_copy(ref_tiles_t* t, const ref_step_t* s) {
   return k;
 }
 
-bool pestle_ref_plugin_tile_load(ref_tiles_t* t, const ref_step_t* s) {
-  ref_ticket_t* k = take_copy(t, s);
+static bool load_to(ref_tiles_t* t, const ref_step_t* s, uint32_t group) {
+  ref_ticket_t* k = take_copy(t, s, group);
   if (!k) return false;
-  uint64_t at = (uint64_t)value_of(t, s->b);
+  uint64_t at = (uint64_t)value_of(t, s->b) % t->stride + group * t->stride;
+  uint32_t actor = t->lanes + number_of(t, k);
   k->mbar = pestle_ref_plugin_mbar(t, s, at);
   // The barrier is used as tiles are: who initialised it has to have fenced.
   return k->mbar &&
+         pestle_ref_plugin_reach(t, s, pestle_ref_plugin_group_of(t, t->now),
+                                 actor, t->ticket_time[number_of(t, k)], at) &&
          pestle_ref_plugin_touch_async(t, number_of(t, k), at, 8, false) &&
          walk(t, k, ask_load);
 }
 
+// To all groups: copies of their own, each of which comes when it comes.
+bool pestle_ref_plugin_tile_load(ref_tiles_t* t, const ref_step_t* s) {
+  if (s->kind == REF_STEP_TILE_LOAD)
+    return load_to(t, s, pestle_ref_plugin_group_of(t, t->now));
+  for (uint32_t group = 0; group < t->cluster; ++group)
+    if (!load_to(t, s, group)) return false;
+  return true;
+}
+
 bool pestle_ref_plugin_tile_store(ref_tiles_t* t, const ref_step_t* s) {
-  ref_ticket_t* k = take_copy(t, s);
+  ref_ticket_t* k = take_copy(t, s, pestle_ref_plugin_group_of(t, t->now));
   if (!k) return false;
   k->batch = t->lane[t->now].batch++;
   return walk(t, k, ask_store);
@@ -269,7 +283,7 @@ static operand_t operand_of(const ref_tiles_t* t, const ref_ticket_t* k,
   uint32_t how = (uint32_t)k->step->imm;
   uint32_t narrower =
       (how & PESTLE_KIR_WGMMA_SWIZZLE) / PESTLE_KIR_WGMMA_SWIZZLE_64;
-  return (operand_t){t->m->scratch, is_b ? k->b : k->a,
+  return (operand_t){t->memory, is_b ? k->b : k->a,
                      how & (is_b ? PESTLE_KIR_WGMMA_B_TRANSPOSED
                                  : PESTLE_KIR_WGMMA_A_TRANSPOSED),
                      how & PESTLE_KIR_WGMMA_F16 ? PESTLE_F16 : PESTLE_BF16,
@@ -404,6 +418,14 @@ static void carry_out(ref_tiles_t* t, ref_ticket_t* k) {
   } else {
     const ref_map_t* map = &t->m->program->maps[k->step->place];
     int64_t bytes = map->size;
+    if (t->ended[k->a / t->stride]) {
+      pestle_ref_plugin_fault(t, k->step,
+                              "group %u of the cluster has ended before the "
+                              "copy to it",
+                              (unsigned)(k->a / t->stride));
+      k->state = REF_TICKET_FREE;
+      return;
+    }
     walk(t, k, do_load);
     for (uint32_t d = 0; d < map->rank; ++d)
       bytes *= map->box[d];
@@ -434,7 +456,7 @@ bool pestle_ref_plugin_waited(ref_tiles_t* t, uint32_t lane, bool products,
           products != (k->step->kind == REF_STEP_WGMMA)) {
         continue;
       }
-      if (k->step->kind == REF_STEP_TILE_LOAD) continue;
+      if (k->mbar) continue;  // who asked for it does not wait
       if (!pass && k->state == REF_TICKET_ASKED) return false;
       if (!pass) continue;
       for (uint32_t j = 0; j < (products ? REF_WARPGROUP : 1u); ++j)

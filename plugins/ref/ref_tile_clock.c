@@ -148,7 +148,7 @@ bool pestle_ref_plugin_touch_async(ref_tiles_t* t, uint32_t ticket, uint64_t at,
   bool warps = k->step->kind == REF_STEP_WGMMA;
   uint32_t stride = REF_WARP, count = warps ? 4 : 1;
   ref_moment_t me = moment(t->lanes + ticket, t->ticket_time[ticket]);
-  if (at >= t->shared_bytes || t->shared_bytes - at < bytes) {
+  if (at >= t->shared_bytes || t->stride - at % t->stride < bytes) {
     return pestle_ref_plugin_fault(t, k->step, "leaves shared memory");
   }
   for (uint64_t i = at; i < at + bytes; ++i) {

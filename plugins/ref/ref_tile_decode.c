@@ -4,7 +4,7 @@
 
 bool pestle_ref_plugin_is_tile(unsigned op) {
   return (op >= PESTLE_KIR_REF && op <= PESTLE_KIR_SYNC) ||
-         (op >= PESTLE_KIR_WGMMA_RA && op <= PESTLE_KIR_TILE_LOAD_WINDOW);
+         (op >= PESTLE_KIR_WGMMA_RA && op <= PESTLE_KIR_TILE_LOAD_ALL);
 }
 
 // --- Maps ---
@@ -207,8 +207,22 @@ const char* pestle_ref_plugin_tile_fault(const pestle_kir_t* k, uint32_t id) {
                  : "no barrier and parity";
     case PESTLE_KIR_TILE_LOAD:
     case PESTLE_KIR_TILE_LOAD_WINDOW:
+    case PESTLE_KIR_TILE_LOAD_ALL:
     case PESTLE_KIR_TILE_STORE:
       return check_copy(k, inst);
+    case PESTLE_KIR_REF_AT:
+      return inst->type == PESTLE_ADDR && inst->lanes == 1 &&
+                     is_value(k, inst, 0, PESTLE_ADDR) &&
+                     is_value(k, inst, 1, PESTLE_INDEX)
+                 ? NULL
+                 : "no address and group";
+    case PESTLE_KIR_LOAD_AT:
+      return is_value(k, inst, 0, PESTLE_ADDR) &&
+                     is_value(k, inst, 1, PESTLE_INDEX) &&
+                     pestle_dtype_is((pestle_dtype_t)inst->type,
+                                     PESTLE_KIND_REAL)
+                 ? NULL
+                 : "no elements at an address";
     case PESTLE_KIR_SYNC:
     case PESTLE_KIR_SYNC_ARRIVE:
       return is_value(k, inst, 0, PESTLE_INDEX) ? NULL : "no index";
@@ -237,8 +251,16 @@ static ref_kind_t kind_of(unsigned op) {
     case PESTLE_KIR_TILE_LOAD:
     case PESTLE_KIR_TILE_LOAD_WINDOW:
       return REF_STEP_TILE_LOAD;
+    case PESTLE_KIR_TILE_LOAD_ALL:
+      return REF_STEP_TILE_LOAD_ALL;
     case PESTLE_KIR_TILE_STORE:
       return REF_STEP_TILE_STORE;
+    case PESTLE_KIR_REF_AT:
+      return REF_STEP_REF_AT;
+    case PESTLE_KIR_LOAD_AT:
+      return REF_STEP_LOAD_AT;
+    case PESTLE_KIR_CLUSTER_SYNC:
+      return REF_STEP_CLUSTER_SYNC;
     case PESTLE_KIR_TILE_WAIT:
       return REF_STEP_TILE_WAIT;
     case PESTLE_KIR_SYNC:
@@ -292,8 +314,19 @@ void pestle_ref_plugin_tile_step(const pestle_kir_t* k, uint32_t id,
       step->a = offset[inst->arg[0]];
       step->b = offset[inst->arg[1]];
       return;
+    case PESTLE_KIR_REF_AT:
+    case PESTLE_KIR_LOAD_AT:
+      step->out = offset[id];
+      step->a = offset[inst->arg[0]];
+      step->b = offset[inst->arg[1]];
+      step->lanes = inst->lanes;
+      if (inst->op == PESTLE_KIR_REF_AT) return;
+      step->size = pestle_dtype_size((pestle_dtype_t)inst->type);
+      step->move = pestle_ref_plugin_load(inst->type);
+      return;
     case PESTLE_KIR_TILE_LOAD:
     case PESTLE_KIR_TILE_LOAD_WINDOW:
+    case PESTLE_KIR_TILE_LOAD_ALL:
     case PESTLE_KIR_TILE_STORE: {
       uint32_t at[REF_MAP_NUMBERS] = {0};
       uint32_t rank = coordinates(k, inst->arg[2], at);

@@ -27,8 +27,9 @@ bool pestle_ref_plugin_fault(ref_tiles_t* t, const ref_step_t* s,
   vsnprintf(what, sizeof what, format, args);
   va_end(args);
   snprintf(message, sizeof message,
-           "ref: kernel %s, group %lld, lane %u, instruction %u: %s",
-           t->m->program->name, (long long)t->m->begin, t->now, s->id, what);
+           "ref: kernel %s, %s %lld, lane %u, instruction %u: %s",
+           t->m->program->name, t->cluster > 1 ? "cluster" : "group",
+           (long long)t->m->begin, t->now, s->id, what);
   tell(t, message);
   t->told = true;
   return false;
@@ -65,9 +66,10 @@ static int64_t value_at(const ref_tiles_t* t, uint32_t lane, uint32_t offset) {
 static void tell_stuck(ref_tiles_t* t) {
   char message[512];
   snprintf(message, sizeof message,
-           "ref: kernel %s, group %lld is stuck: no lane can go on and nothing "
+           "ref: kernel %s, %s %lld is stuck: no lane can go on and nothing "
            "is under way",
-           t->m->program->name, (long long)t->m->begin);
+           t->m->program->name, t->cluster > 1 ? "cluster" : "group",
+           (long long)t->m->begin);
   tell(t, message);
   for (uint32_t first = 0, next; first < t->lanes; first = next) {
     const ref_lane_t* l = &t->lane[first];
@@ -111,14 +113,23 @@ static bool init_barrier(ref_tiles_t* t, const ref_step_t* s, uint64_t at) {
 
 static bool arrive(ref_tiles_t* t, const ref_step_t* s, uint64_t at) {
   ref_mbar_t* b = pestle_ref_plugin_mbar(t, s, at);
-  if (!b || !pestle_ref_plugin_touch(t, s, at, 8, false)) return false;
+  if (!b ||
+      !pestle_ref_plugin_reach(t, s, pestle_ref_plugin_group_of(t, t->now),
+                               t->now, t->lane[t->now].time, at) ||
+      !pestle_ref_plugin_touch(t, s, at, 8, false)) {
+    return false;
+  }
   pestle_ref_plugin_release(t, t->now, b->arrived);
   return pestle_ref_plugin_arrived(
       t, s, b, 1, s->kind == REF_STEP_MBAR_EXPECT ? -s->imm : 0);
 }
 
+static ref_named_t* named_of(ref_tiles_t* t, uint32_t lane, uint64_t index) {
+  return &t->named[pestle_ref_plugin_group_of(t, lane)][index % REF_NAMED];
+}
+
 static bool sync_arrive(ref_tiles_t* t, const ref_step_t* s, uint64_t index) {
-  ref_named_t* b = &t->named[index % REF_NAMED];
+  ref_named_t* b = named_of(t, t->now, index);
   if (b->arrived >= s->imm) {
     return pestle_ref_plugin_fault(
         t, s, "more than %lld lanes arrive at barrier %llu", (long long)s->imm,
@@ -143,11 +154,17 @@ static bool passes(ref_tiles_t* t, uint32_t lane) {
     case REF_STEP_MBAR_WAIT: {
       ref_mbar_t* b = pestle_ref_plugin_mbar(t, s, at);
       if (!b || !pestle_ref_plugin_touch(t, s, at, 8, false)) return false;
+      if (at / t->stride != pestle_ref_plugin_group_of(t, lane)) {
+        return pestle_ref_plugin_fault(
+            t, s, "it waits at a barrier of group %u of the cluster",
+            (unsigned)(at / t->stride));
+      }
       if (b->phase == ((uint64_t)value_at(t, lane, s->b) & 1)) return false;
       pestle_ref_plugin_acquire(t, lane, b->done);
       return true;
     }
     case REF_STEP_TILE_LOAD:
+    case REF_STEP_TILE_LOAD_ALL:
       return pestle_ref_plugin_tile_load(t, s);
     case REF_STEP_TILE_STORE:
       return pestle_ref_plugin_tile_store(t, s);
@@ -167,11 +184,27 @@ static bool is_alone(const ref_step_t* s) {
   return s->kind >= REF_STEP_MBAR_INIT && s->kind <= REF_STEP_SYNC_ARRIVE;
 }
 
+// A lane ended: its group, if it was the last one.
+static bool end_lane(ref_tiles_t* t, uint32_t lane) {
+  uint32_t group = pestle_ref_plugin_group_of(t, lane);
+  for (uint32_t i = 0; i < t->group_lanes; ++i)
+    if (t->lane[group * t->group_lanes + i].state != REF_LANE_ENDED)
+      return true;
+  return pestle_ref_plugin_end_group(t, group);
+}
+
+// What steps of |lane| take for its group's memory.
+static void take_memory(ref_tiles_t* t, uint32_t lane) {
+  t->m->base = pestle_ref_plugin_group_of(t, lane) * t->stride;
+  t->m->scratch = t->memory + t->m->base;
+}
+
 // Runs |lane| until it waits or ends. A trap, or 0.
 static int32_t run_lane(ref_tiles_t* t, uint32_t lane) {
   ref_lane_t* l = &t->lane[lane];
   t->now = lane;
   pestle_ref_plugin_take_lane(t->m, t->frames, t->frame_size, lane);
+  take_memory(t, lane);
   for (;;) {
     if (l->state == REF_LANE_READY) {
       int32_t trap = pestle_ref_plugin_steps(t->m, &l->pc);
@@ -179,6 +212,8 @@ static int32_t run_lane(ref_tiles_t* t, uint32_t lane) {
       l->state = pestle_ref_plugin_is_meeting(stop_of(t, lane))
                      ? REF_LANE_WAITS
                      : REF_LANE_ENDED;
+      if (l->state == REF_LANE_ENDED && !end_lane(t, lane))
+        return REF_TRAP_TILES;
     }
     if (l->state == REF_LANE_ENDED || !is_alone(stop_of(t, lane)) ||
         !passes(t, lane)) {
@@ -217,34 +252,47 @@ static bool waits_at(const ref_tiles_t* t, uint32_t lane,
                : s->kind == REF_STEP_SYNC && value_at(t, lane, s->a) == index;
 }
 
-// Such lanes know of each other from here on, and go on; of those that arrived
-// too.
-static void meet(ref_tiles_t* t, const ref_step_t* named, int64_t index) {
+// Lanes of some groups, all of them one after the other.
+typedef struct span_t {
+  uint32_t first, count;
+} span_t;
+
+static span_t span_of_group(const ref_tiles_t* t, uint32_t lane) {
+  return (span_t){pestle_ref_plugin_group_of(t, lane) * t->group_lanes,
+                  t->group_lanes};
+}
+
+// Such lanes of |span| know of each other from here on, and go on; of those that
+// arrived too.
+static void meet(ref_tiles_t* t, span_t span, const ref_step_t* named,
+                 int64_t index) {
+  uint32_t end = span.first + span.count;
   pestle_ref_plugin_clear(t, t->joined);
   if (!named) {
-    ref_named_t* b = &t->named[index % REF_NAMED];
+    ref_named_t* b = named_of(t, span.first, (uint64_t)index);
     pestle_ref_plugin_join(t, t->joined, b->clock);
     pestle_ref_plugin_clear(t, b->clock);
     b->arrived = 0;
   }
-  for (uint32_t i = 0; i < t->lanes; ++i) {
+  for (uint32_t i = span.first; i < end; ++i) {
     if (waits_at(t, i, named, index))
       pestle_ref_plugin_release(t, i, t->joined);
   }
-  for (uint32_t i = 0; i < t->lanes; ++i) {
+  for (uint32_t i = span.first; i < end; ++i) {
     if (!waits_at(t, i, named, index)) continue;
     pestle_ref_plugin_acquire(t, i, t->joined);
     t->lane[i].state = REF_LANE_READY;
   }
 }
 
-static bool all_meet(ref_tiles_t* t) {
-  const ref_step_t* s = stop_of(t, 0);
-  if (t->lane[0].state != REF_LANE_WAITS || s->kind != REF_STEP_BARRIER ||
-      !are_together(t, 0, t->lanes)) {
+// All lanes of |span| wait at one step of |kind|.
+static bool all_meet(ref_tiles_t* t, span_t span, ref_kind_t kind) {
+  if (t->lane[span.first].state != REF_LANE_WAITS ||
+      stop_of(t, span.first)->kind != kind ||
+      !are_together(t, span.first, span.count)) {
     return false;
   }
-  meet(t, s, 0);
+  meet(t, span, stop_of(t, span.first), 0);
   return true;
 }
 
@@ -254,11 +302,12 @@ static bool some_meet(ref_tiles_t* t, uint32_t lane) {
   if (t->lane[lane].state != REF_LANE_WAITS || s->kind != REF_STEP_SYNC)
     return false;
   int64_t index = value_at(t, lane, s->a), count = 0;
-  for (uint32_t i = 0; i < t->lanes; ++i)
+  span_t span = span_of_group(t, lane);
+  for (uint32_t i = span.first; i < span.first + span.count; ++i)
     count += waits_at(t, i, NULL, index);
-  count += t->named[index % REF_NAMED].arrived;
+  count += named_of(t, lane, (uint64_t)index)->arrived;
   if (count < s->imm) return false;
-  meet(t, NULL, index);
+  meet(t, span, NULL, index);
   return true;
 }
 
@@ -267,8 +316,9 @@ static bool touch_rows(ref_tiles_t* t, const ref_step_t* s, uint32_t first,
   for (uint32_t i = 0; i < 8 * s->lanes; ++i) {
     t->now = first + i;
     if (!pestle_ref_plugin_touch(
-            t, s, s->place + (uint64_t)value_at(t, first + i, s->a) * 2, 16,
-            stores)) {
+            t, s,
+            t->m->base + s->place + (uint64_t)value_at(t, first + i, s->a) * 2,
+            16, stores)) {
       return false;
     }
   }
@@ -281,6 +331,7 @@ static bool warp_meets(ref_tiles_t* t, uint32_t first, int32_t* out_trap) {
   bool within = true;
   if (t->lane[first].state != REF_LANE_WAITS || !are_together(t, first, count))
     return false;
+  take_memory(t, first);
   if (s->kind == REF_STEP_SG_REDUCE) {
     pestle_ref_plugin_reduce_lanes(s, frame_of(t, first), t->frame_size, count);
   } else if (s->kind == REF_STEP_MMA) {
@@ -303,12 +354,12 @@ static bool warp_meets(ref_tiles_t* t, uint32_t first, int32_t* out_trap) {
   return true;
 }
 
-// What the group was launched with is all there is.
-static bool registers_fit(const ref_tiles_t* t, uint32_t group,
-                          int64_t wanted) {
+// What the group was launched with is all there is for warpgroup |own|.
+static bool registers_fit(const ref_tiles_t* t, uint32_t own, int64_t wanted) {
   int64_t sum = 0;
-  for (uint32_t g = 0; g < t->warpgroups; ++g)
-    sum += (g == group ? wanted : t->warpgroup[g].registers) * REF_WARPGROUP;
+  uint32_t count = t->group_lanes / REF_WARPGROUP, first = own / count * count;
+  for (uint32_t g = first; g < first + count; ++g)
+    sum += (g == own ? wanted : t->warpgroup[g].registers) * REF_WARPGROUP;
   return sum <= (int64_t)t->registers;
 }
 
@@ -342,7 +393,9 @@ static bool warpgroup_meets(ref_tiles_t* t, uint32_t group) {
 
 // Lets all go on who can; whether there is one.
 static bool settle(ref_tiles_t* t, int32_t* out_trap) {
-  bool any = all_meet(t);
+  bool any = all_meet(t, (span_t){0, t->lanes}, REF_STEP_CLUSTER_SYNC);
+  for (uint32_t i = 0; i < t->lanes; i += t->group_lanes)
+    if (all_meet(t, span_of_group(t, i), REF_STEP_BARRIER)) any = true;
   for (uint32_t i = 0; i < t->lanes && !t->told; ++i) {
     if (t->lane[i].state == REF_LANE_READY) any = true;
     if (i % REF_WARP == 0 && warp_meets(t, i, out_trap)) any = true;
@@ -409,8 +462,10 @@ static void begin(ref_tiles_t* t, unsigned char* at) {
   t->write = (ref_moment_t*)(void*)cut(&at, t->shared_bytes * sizeof *t->write);
   t->read = (ref_moment_t*)(void*)cut(&at, t->shared_bytes * sizeof *t->read);
   t->joined = cut_clock(t, &at);
-  for (uint32_t i = 0; i < REF_NAMED; ++i)
-    t->named[i].clock = cut_clock(t, &at);
+  for (uint32_t i = 0; i < t->cluster * REF_NAMED; ++i)
+    t->named[i / REF_NAMED][i % REF_NAMED].clock = cut_clock(t, &at);
+  for (uint32_t i = 0; i < t->cluster; ++i)
+    t->far[i] = (uint32_t*)(void*)cut(&at, t->actors * sizeof *t->far[i]);
   t->left = (float(*)[REF_ROWS][REF_TAPS])(void*)cut(
       &at, REF_TICKETS * sizeof *t->left);
   for (uint32_t i = 0; i < REF_MBARS; ++i) {
@@ -422,9 +477,10 @@ static void begin(ref_tiles_t* t, unsigned char* at) {
     t->lane[i].clock = cut_clock(t, &at);
     t->lane[i].time = t->lane[i].clock.seen[i] = 1;
   }
-  int32_t share = (int32_t)(REF_REGISTER_FILE / t->lanes / 8 * 8);
+  if (t->cluster > 1) t->memory = cut(&at, t->shared_bytes);
+  int32_t share = (int32_t)(REF_REGISTER_FILE / t->group_lanes / 8 * 8);
   if (share > MOST_REGISTERS) share = MOST_REGISTERS;
-  t->registers = (uint32_t)share * t->lanes;
+  t->registers = (uint32_t)share * t->group_lanes;
   for (uint32_t g = 0; g < t->warpgroups; ++g)
     t->warpgroup[g].registers = share;
 }
@@ -438,13 +494,22 @@ int32_t pestle_ref_plugin_run_tiles(ref_machine_t* m, unsigned char* frames,
                    .lanes = lanes,
                    .warpgroups = lanes / REF_WARPGROUP,
                    .actors = lanes + REF_TICKETS,
-                   .shared_bytes = m->program->shared_bytes};
+                   .cluster = m->program->cluster,
+                   .group_lanes = lanes / m->program->cluster,
+                   .memory = m->scratch};
+  unsigned char* scratch = m->scratch;
+  t.stride = (uint64_t)m->program->shared_bytes + !m->program->shared_bytes;
+  // Places in groups are alike for swizzles.
+  if (t.cluster > 1) t.stride = (t.stride + 1023) / 1024 * 1024;
+  t.shared_bytes =
+      t.cluster > 1 ? t.cluster * t.stride : (uint64_t)m->program->shared_bytes;
   size_t clock = 2 * ((t.actors * sizeof(uint32_t) + 63) & ~(size_t)63);
-  size_t size = 64 * 8 + lanes * sizeof(ref_lane_t) +
-                (t.warpgroups + 1) * sizeof(ref_warpgroup_t) +
-                2 * t.shared_bytes * sizeof(ref_moment_t) +
-                REF_TICKETS * sizeof *t.left +
-                (1 + REF_NAMED + 2 * REF_MBARS + lanes) * clock;
+  size_t size =
+      64 * 8 + lanes * sizeof(ref_lane_t) +
+      (t.warpgroups + 1) * sizeof(ref_warpgroup_t) +
+      2 * t.shared_bytes * sizeof(ref_moment_t) + REF_TICKETS * sizeof *t.left +
+      (1 + t.cluster * (1 + REF_NAMED) + 2 * REF_MBARS + lanes) * clock +
+      (t.cluster > 1 ? t.shared_bytes : 0);
   unsigned char* memory = host->alloc(host->self, size);
   if (!memory) return REF_TRAP_MEMORY;
   memset(memory, 0, size);
@@ -456,6 +521,8 @@ int32_t pestle_ref_plugin_run_tiles(ref_machine_t* m, unsigned char* frames,
   m->tiles = &t;
   int32_t trap = run_warps(&t);
   m->tiles = NULL;
+  m->scratch = scratch;
+  m->base = 0;
   host->free(host->self, memory, size);
   return trap;
 }

@@ -418,6 +418,62 @@ static void test_warpgroups(void** state) {
     expect_rule(head, rows[i].body, "}\n}\n}\n", rows[i].rule);
 }
 
+// What groups of a cluster do to each other.
+static void test_clusters(void** state) {
+  (void)state;
+  const char* const head =
+      "kernel @k(\n    @g : global f32[8],\n    @t : shared f32[64],\n"
+      "    @bar : shared mbar[1]) {\n"
+      "%0 = const 0 : index\n%1 = const 1 : index\n%2 = const 2 : index\n"
+      "%3 = const 3 : index\n%32 = const 32 : index\n"
+      "%97 = for %0 to %1 step 1 group.x : index {\n"
+      "%98 = for %0 to %2 step 1 cluster : index {\n"
+      "%99 = for %0 to %32 step 1 lane.x : index {\n"
+      "%100 = ref @t, %0 : addr\n%101 = eq %98, %0 : i1\n"
+      "%102 = load @t[%0] : f32\n%103 = gt %102, %102 : i1\n"
+      "%104 = eq %99, %0 : i1\n%105 = load @g[%0] : f32\n"
+      "%106 = gt %105, %105 : i1\n";
+  static const struct {
+    const char *body, *rule;  // NULL: it is sound
+  } rows[] = {
+      {"cluster_sync\n", NULL},
+      {"if %106 {\ncluster_sync\n}\n", NULL},
+      {"if %101 {\nbarrier\n}\n", NULL},
+      {"if %103 {\nbarrier\n}\n", NULL},
+      {"if %101 {\ncluster_sync\n}\n", "not every lane gets here"},
+      {"if %103 {\ncluster_sync\n}\n", "not every lane gets here"},
+      {"if %104 {\ncluster_sync\n}\n", "not every lane gets here"},
+      {"cluster_sync\n%107 = ref_at %100, %98 : addr\n"
+       "%108 = load_at %107, %0 : f32x2\ncluster_sync\n",
+       NULL},
+      {"%107 = ref_at %100, %98 : addr\n%108 = load_at %107, %0 : f32x2\n"
+       "cluster_sync\n",
+       "no cluster_sync before"},
+      {"cluster_sync\n%107 = ref_at %100, %98 : addr\n"
+       "%108 = load_at %107, %0 : f32x2\n",
+       "no cluster_sync behind"},
+      {"cluster_sync\n%107 = ref_at %100, %3 : addr\ncluster_sync\n",
+       "groups 3 to 3 of a cluster of 2"},
+      {"cluster_sync\n%107 = ref_at %0, %0 : addr\n", "operand 0 is"},
+      {"cluster_sync\n%107 = ref_at %100, %0 : addr\n"
+       "%108 = ref_at %107, %0 : addr\n",
+       "no ref of this group's memory"},
+      {"%107 = load_at %0, %0 : f32\n", "operand 0 is"},
+      {"%107 = for %0 to %2 step 1 cluster : index {\n}\n",
+       "one cluster loop stands directly under"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
+    expect_rule(head, rows[i].body, "}\n}\n}\n}\n", rows[i].rule);
+  const char* const outside =
+      "kernel @k(\n    @g : global f32[8]) {\n%0 = const 0 : index\n"
+      "%1 = const 1 : index\n%3 = const 3 : index\n"
+      "%4 = for %0 to %1 step 1 group.x : index {\n";
+  expect_rule(outside, "%5 = for %0 to %3 step 1 cluster : index {\n}\n",
+              "}\n}\n", "to 1, 2 or 4");
+  expect_rule(outside, "%5 = for %0 to %1 step 1 cluster : index {\n}\n",
+              "}\n}\n", NULL);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_structure),
@@ -431,6 +487,7 @@ int main(void) {
       cmocka_unit_test(test_joined_bits),
       cmocka_unit_test(test_units),
       cmocka_unit_test(test_warpgroups),
+      cmocka_unit_test(test_clusters),
       cmocka_unit_test(test_matrix_registers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
