@@ -13,6 +13,11 @@
 //                             memory, or through shared memory, from where it
 //                             is copied while the next tile is multiplied
 //
+// Clusters of groups that make tiles below each other bring each other the tiles of b:
+// each asks for a part, which comes to all of them, so that a slot is free when the
+// warpgroups of all groups have given it back. Clusters of groups that share a tile's k
+// leave their sums in shared memory, and each finishes some of the tile's columns.
+//
 // The sums of a warpgroup's 64 rows: lane l of warp w has, of rows 16 w + l / 4
 // and that + 8, columns 8 j + 2 (l % 4) and the next.
 #include "codegen/template/tensorise/emit.h"
@@ -23,7 +28,6 @@ enum {
   UNIT_K = 16,                      // of one instruction
   CHUNK = 64,                       // elements of a swizzled row
   FEWEST_SLOTS = 3,
-  MOST_SLOTS = 4,
   BARRIER_BYTES = 256,
   REGISTER_FILE = 65536,
   COPY_REGISTERS = 40,
@@ -131,13 +135,18 @@ static void add_buffers(pestle_tiles_t* t) {
     pestle_tiles_window_maps(t);
   } else {
     t->map_a = add_map(t, "map_a", &t->p.a, t->p.m, t->rows);
-    t->map_b = add_map(t, "map_b", &t->p.b, t->p.n, t->columns);
+    t->map_b =
+        add_map(t, "map_b", &t->p.b, t->p.n, t->columns / t->how.cluster);
   }
   t->tile_a = pestle_tiles_shared(t, "tile_a", t->p.dtype,
                                   t->slots * t->rows * STEP_K, 1024);
   t->tile_b = pestle_tiles_shared(t, "tile_b", t->p.dtype,
                                   t->slots * t->columns * STEP_K, 1024);
   pestle_tiles_add_staged(t);
+  if (t->how.parts > 1) {
+    t->parts =
+        pestle_tiles_shared(t, "parts", PESTLE_F32, t->rows * t->columns, 1024);
+  }
   t->full = pestle_tiles_shared(t, "full", PESTLE_MBAR, t->slots, 64);
   t->empty = pestle_tiles_shared(t, "empty", PESTLE_MBAR, t->slots, 64);
   t->sums = pestle_kir_add_buffer(k, "sums", PESTLE_KIR_PRIVATE, PESTLE_F32, 1,
@@ -164,9 +173,9 @@ static uint32_t open_ends(pestle_tiles_t* t) {
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   uint32_t axes[3] = {t->p.batch_axis, t->p.m_axis[0], t->p.n_axis};
   int64_t extents[3] = {t->p.batch, t->p.m, t->p.n};
-  pestle_kir_id_t places[3] = {t->batch,
-                               pestle_kir_madi(k, t->row, t->rows, zero),
-                               pestle_kir_madi(k, t->column, t->columns, zero)};
+  pestle_kir_id_t places[3] = {
+      t->batch, pestle_kir_madi(k, t->cluster_row, t->rows, zero),
+      pestle_kir_madi(k, t->column, t->columns, zero)};
   uint32_t opened = 0;
   // The numbers are read once by each of the two.
   size_t scope = pestle_emit_scope(e);
@@ -203,6 +212,12 @@ static uint32_t open_tiles(pestle_tiles_t* t) {
   pestle_kir_id_t in_batch =
       pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, tile, of_batch);
   pestle_emit_strips(k, in_batch, t->tiles_m, t->tiles_n, &t->row, &t->column);
+  t->cluster_row = t->row;
+  if (t->how.cluster > 1) {
+    pestle_kir_id_t zero = pestle_kir_index(k, 0);
+    t->cluster_row = pestle_kir_madi(k, t->row, (int32_t)t->how.cluster, zero);
+    t->row = pestle_kir_madi(k, t->row, (int32_t)t->how.cluster, t->rank);
+  }
   return t->ends ? open_ends(t) : 0;
 }
 
@@ -222,6 +237,8 @@ static pestle_tiles_step_t open_steps(const pestle_tiles_t* t) {
       pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, all, t->slots);
   pestle_tiles_step_t s = {.number = i};
   s.depth = pestle_kir_madi(k, i, STEP_K, zero);
+  if (t->how.parts > 1)
+    s.depth = pestle_kir_madi(k, t->rank, t->steps * STEP_K, s.depth);
   s.slot = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, all, t->slots);
   s.phase = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, turn, 2);
   return s;
@@ -229,15 +246,21 @@ static pestle_tiles_step_t open_steps(const pestle_tiles_t* t) {
 
 // --- The copying warpgroup ---
 
+// |shares|: this group's part, to all groups of the cluster.
 static void copy_boxes(const pestle_tiles_t* t, const pestle_tiles_step_t* s,
                        const pestle_matrix_t* x, uint32_t map, uint32_t tile,
                        int64_t rows, pestle_kir_id_t first_row,
-                       pestle_kir_id_t arrives) {
+                       pestle_kir_id_t arrives, bool shares) {
   pestle_kir_builder_t* k = t->e->k;
   bool k_first = along_k(x);
-  int64_t boxes = k_first ? 1 : rows / CHUNK;
+  int64_t own = shares ? rows / t->how.cluster : rows;
+  int64_t boxes = k_first ? 1 : own / CHUNK;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   pestle_kir_id_t base = pestle_kir_madi(k, s->slot, rows * STEP_K, zero);
+  if (shares) {
+    base = pestle_kir_madi(k, t->rank, own * STEP_K, base);
+    first_row = pestle_kir_madi(k, t->rank, own, first_row);
+  }
   for (int64_t i = 0; i < boxes; ++i) {
     pestle_kir_id_t row =
         pestle_kir_madi(k, first_row, 1, pestle_kir_index(k, i * CHUNK));
@@ -249,13 +272,21 @@ static void copy_boxes(const pestle_tiles_t* t, const pestle_tiles_step_t* s,
     pestle_kir_id_t to = pestle_tiles_ref(
         t, tile,
         pestle_kir_madi(k, base, 1, pestle_kir_index(k, i * CHUNK * STEP_K)));
-    pestle_kir_act(k, PESTLE_KIR_TILE_LOAD, to, map, at, arrives);
+    pestle_kir_act(k, shares ? PESTLE_KIR_TILE_LOAD_ALL : PESTLE_KIR_TILE_LOAD,
+                   to, map, at, arrives);
   }
+}
+
+// Two warpgroups have registers enough as they are.
+static bool has_roles(const pestle_tiles_t* t) {
+  return t->consumers > 1;
 }
 
 static void emit_copies(pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
-  pestle_kir_act(k, PESTLE_KIR_REGISTERS, (uint32_t)-COPY_REGISTERS, 0, 0, 0);
+  if (has_roles(t)) {
+    pestle_kir_act(k, PESTLE_KIR_REGISTERS, (uint32_t)-COPY_REGISTERS, 0, 0, 0);
+  }
   pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_EQ, t->in_warpgroup, 0));
   uint32_t ends = open_tiles(t);
   if (t->p.window.rank) pestle_tiles_start_window(t);
@@ -273,9 +304,10 @@ static void emit_copies(pestle_tiles_t* t) {
   } else {
     pestle_kir_id_t zero = pestle_kir_index(k, 0);
     copy_boxes(t, &s, &t->p.a, t->map_a, t->tile_a, t->rows,
-               pestle_kir_madi(k, t->row, t->rows, zero), arrives);
+               pestle_kir_madi(k, t->row, t->rows, zero), arrives, false);
     copy_boxes(t, &s, &t->p.b, t->map_b, t->tile_b, t->columns,
-               pestle_kir_madi(k, t->column, t->columns, zero), arrives);
+               pestle_kir_madi(k, t->column, t->columns, zero), arrives,
+               t->how.cluster > 1);
   }
   pestle_kir_end(k);
   close_tiles(t, ends);
@@ -294,6 +326,24 @@ static pestle_kir_id_t operand_at(const pestle_tiles_t* t,
   int64_t step = along_k(x) ? UNIT_K : UNIT_K * CHUNK;
   pestle_kir_id_t at = pestle_kir_madi(k, s->slot, rows * STEP_K, first);
   return pestle_tiles_ref(t, tile, pestle_kir_madi(k, u, step, at));
+}
+
+// To each group that copies to the slot: lane i of the warpgroup tells group i.
+static void give_back(const pestle_tiles_t* t, pestle_kir_id_t slot) {
+  pestle_kir_builder_t* k = t->e->k;
+  int64_t groups = t->how.cluster;
+  pestle_kir_if(
+      k, groups == 1
+             ? pestle_kir_scalar_i(k, PESTLE_OP_EQ, t->in_warpgroup, 0)
+             : pestle_kir_scalar_i(k, PESTLE_OP_LT, t->in_warpgroup, groups));
+  pestle_kir_id_t empty = pestle_tiles_ref(t, t->empty, slot);
+  if (groups > 1) {
+    empty = pestle_tiles_address(
+        t, PESTLE_KIR_REF_AT, empty,
+        pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t->in_warpgroup, groups));
+  }
+  pestle_kir_act(k, PESTLE_KIR_MBAR_ARRIVE, empty, 0, 0, 0);
+  pestle_kir_end(k);
 }
 
 static void multiply(const pestle_tiles_t* t) {
@@ -317,10 +367,7 @@ static void multiply(const pestle_tiles_t* t) {
   pestle_kir_end(k);
   pestle_kir_act(k, PESTLE_KIR_WGMMA_COMMIT, 0, 0, 0, 0);
   pestle_kir_act(k, PESTLE_KIR_WGMMA_WAIT, 0, 0, 0, 0);
-  pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_EQ, t->in_warpgroup, 0));
-  pestle_kir_act(k, PESTLE_KIR_MBAR_ARRIVE,
-                 pestle_tiles_ref(t, t->empty, s.slot), 0, 0, 0);
-  pestle_kir_end(k);
+  give_back(t, s.slot);
   pestle_kir_end(k);
 }
 
@@ -337,14 +384,33 @@ static void emit_products(pestle_tiles_t* t) {
   int64_t registers = (REGISTER_FILE - PESTLE_WARPGROUP * COPY_REGISTERS) /
                       (PESTLE_WARPGROUP * t->consumers);
   if (registers > 232) registers = 232;
-  pestle_kir_act(t->e->k, PESTLE_KIR_REGISTERS, (uint32_t)(registers / 8 * 8),
-                 0, 0, 0);
+  if (has_roles(t)) {
+    pestle_kir_act(t->e->k, PESTLE_KIR_REGISTERS, (uint32_t)(registers / 8 * 8),
+                   0, 0, 0);
+  }
   uint32_t ends = open_tiles(t);
   clear_sums(t);
   multiply(t);
+  if (t->how.parts > 1) {
+    pestle_tiles_keep_part(t);
+    close_tiles(t, ends);
+    return;
+  }
   pestle_tiles_results(t);
   close_tiles(t, ends);
   pestle_tiles_finish(t);
+}
+
+// The cluster's groups have left their parts.
+static void emit_parts_results(pestle_tiles_t* t) {
+  pestle_kir_builder_t* k = t->e->k;
+  pestle_kir_act(k, PESTLE_KIR_CLUSTER_SYNC, 0, 0, 0, 0);
+  pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_GE, t->warpgroup, 1));
+  uint32_t ends = open_tiles(t);
+  pestle_tiles_results(t);
+  close_tiles(t, ends);
+  pestle_tiles_finish(t);
+  pestle_kir_end(k);
 }
 
 // --- The whole ---
@@ -357,11 +423,15 @@ static void init_barriers(const pestle_tiles_t* t) {
     pestle_kir_act(k, PESTLE_KIR_MBAR_INIT, pestle_tiles_ref(t, t->full, slot),
                    1, 0, 0);
     pestle_kir_act(k, PESTLE_KIR_MBAR_INIT, pestle_tiles_ref(t, t->empty, slot),
-                   (uint32_t)t->consumers, 0, 0);
+                   (uint32_t)(t->consumers * t->how.cluster), 0, 0);
   }
   pestle_kir_act(k, PESTLE_KIR_MBAR_FENCE, 0, 0, 0, 0);
   pestle_kir_end(k);
-  pestle_kir_barrier(k);
+  if (t->how.cluster > 1) {
+    pestle_kir_act(k, PESTLE_KIR_CLUSTER_SYNC, 0, 0, 0, 0);
+  } else {
+    pestle_kir_barrier(k);
+  }
 }
 
 // Of shared memory, what is left by the barriers goes to results first, which
@@ -370,7 +440,8 @@ static void plan_slots(pestle_tiles_t* t) {
   int64_t slot =
       (t->rows + t->columns) * STEP_K * (int64_t)pestle_dtype_size(t->p.dtype);
   int64_t room = t->how.group_bytes - BARRIER_BYTES;
-  t->slots = MOST_SLOTS;
+  if (t->how.parts > 1) room -= 4 * t->rows * t->columns;
+  t->slots = t->how.slots;
   t->staged_bytes = pestle_tiles_staged_bytes(t);
   if (t->staged_bytes && room - t->staged_bytes < FEWEST_SLOTS * slot) {
     t->staged_bytes = 0;
@@ -384,11 +455,15 @@ static void plan_tiles(pestle_tiles_t* t) {
   t->columns = t->how.columns;
   t->consumers = t->rows / CHUNK;
   t->lanes = PESTLE_WARPGROUP * (1 + t->consumers);
-  t->tiles_m = pestle_ceil_div(t->p.m, t->rows);
+  t->size = t->how.cluster * t->how.parts;
+  t->tiles_m = pestle_ceil_div(t->p.m, t->rows * t->how.cluster);
   t->tiles_n = pestle_ceil_div(t->p.n, t->columns);
   t->count = t->tiles_m * t->tiles_n * t->p.batch;
-  t->groups = t->count < t->how.groups ? t->count : t->how.groups;
-  t->steps = pestle_tensorise_steps(&t->p);
+  // With parts each cluster makes one tile.
+  int64_t most = t->how.parts > 1 ? t->count : t->how.groups / t->size;
+  if (most < 1) most = 1;
+  t->groups = t->count < most ? t->count : most;
+  t->steps = pestle_ceil_div(pestle_tensorise_steps(&t->p), t->how.parts);
   plan_slots(t);
 }
 
@@ -407,6 +482,10 @@ pestle_status_t pestle_tensorise_emit(pestle_emit_t* e) {
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   pestle_kir_id_t groups = pestle_kir_index(k, t.groups);
   t.group = pestle_kir_for(k, "g", zero, groups, 1, PESTLE_KIR_GROUP_X);
+  if (t.size > 1) {
+    t.rank = pestle_kir_for(k, "rank", zero, pestle_kir_index(k, t.size), 1,
+                            PESTLE_KIR_CLUSTER);
+  }
   pestle_kir_id_t lanes = pestle_kir_index(k, t.lanes);
   t.lane = pestle_kir_for(k, "lane", zero, lanes, 1, PESTLE_KIR_LANE_X);
   init_barriers(&t);
@@ -419,6 +498,12 @@ pestle_status_t pestle_tensorise_emit(pestle_emit_t* e) {
   pestle_kir_else(k);
   emit_products(&t);
   pestle_kir_end(k);
+  if (t.how.parts > 1) emit_parts_results(&t);
+  // Who has ended has no memory.
+  if (t.size > 1) {
+    pestle_kir_act(k, PESTLE_KIR_CLUSTER_SYNC, 0, 0, 0, 0);
+    pestle_kir_end(k);
+  }
   pestle_kir_end(k);
   pestle_kir_end(k);
   return NULL;

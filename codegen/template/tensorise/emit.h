@@ -21,16 +21,23 @@ typedef struct pestle_tiles_t {
   uint32_t reduce, last;
   int64_t rows, columns;  // of a tile
   int64_t consumers, lanes, slots;
+  // Tiles of a cluster, or of a group where there is none, and how many of these run at
+  // once; steps along k of one group.
   int64_t tiles_m, tiles_n, count, groups, steps;
+  int64_t size;  // groups of a cluster
   uint32_t map_a, map_b, tile_a, tile_b, full, empty, sums, pair;
   int64_t staged_bytes;  // of shared memory where results wait; 0: nowhere
   uint32_t map_y, staged;
   uint32_t rounds;  // how many tiles came before, where some are left out
   bool ends;        // some of them may be
+  uint32_t parts;   // sums of a group's part of k; where there are parts
   pestle_kir_id_t lane, in_warpgroup, warpgroup, group;
+  pestle_kir_id_t rank;                       // of the group in its cluster
   pestle_kir_id_t round, batch, row, column;  // of the tile at hand
   // Of its first window: by dim, and the image behind them.
   pestle_kir_id_t window[PESTLE_WINDOW_DIMS + 1];
+  pestle_kir_id_t
+      cluster_row;  // of the first of its cluster's tiles, in |rows|
 } pestle_tiles_t;
 
 // --- emit.c ---
@@ -85,6 +92,8 @@ int64_t pestle_tiles_staged_bytes(const pestle_tiles_t* t);
 void pestle_tiles_add_staged(pestle_tiles_t* t);
 // The last stage at the tile at hand, from its sums.
 void pestle_tiles_results(const pestle_tiles_t* t);
+// Leaves the sums of a part of k where the cluster's groups find them.
+void pestle_tiles_keep_part(const pestle_tiles_t* t);
 // When all tiles are done.
 void pestle_tiles_finish(const pestle_tiles_t* t);
 

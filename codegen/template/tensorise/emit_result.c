@@ -90,6 +90,7 @@ int64_t pestle_tiles_staged_bytes(const pestle_tiles_t* t) {
   place_t place;
   bool mapped = d == PESTLE_BF16 || d == PESTLE_F16 || d == PESTLE_F32;
   if (!mapped || !find_place(t, &place)) return 0;
+  if (t->columns / strip_columns(t) % t->how.parts) return 0;
   return t->consumers * STRIPS * PESTLE_WARPGROUP_ROWS * PESTLE_TILE_ROW;
 }
 
@@ -161,7 +162,61 @@ static void show_pair(const pestle_tiles_t* t) {
   e->ready[tensor] = true;
 }
 
+// --- Sums of parts ---
+
+// Where pair |half| of the lane's block |j| of eight columns is kept: a warpgroup's
+// lanes write and read pieces that follow each other.
+static pestle_kir_id_t part_at(const pestle_tiles_t* t, pestle_kir_id_t j,
+                               int64_t half) {
+  pestle_kir_builder_t* k = t->e->k;
+  int64_t of_half = PESTLE_WARPGROUP * PAIR;
+  pestle_kir_id_t at = pestle_kir_madi(
+      k, t->warpgroup, t->columns / 8 * 2 * of_half,
+      pestle_kir_index(k, (half - t->columns / 8 * 2) * of_half));
+  at = pestle_kir_madi(k, j, 2 * of_half, at);
+  return pestle_kir_madi(k, t->in_warpgroup, PAIR, at);
+}
+
+static pestle_kir_id_t load_sums(const pestle_tiles_t* t, pestle_kir_id_t j,
+                                 int64_t half);
+
+void pestle_tiles_keep_part(const pestle_tiles_t* t) {
+  pestle_kir_builder_t* k = t->e->k;
+  pestle_kir_id_t j = pestle_kir_unroll(k, "j", t->columns / 8);
+  for (int64_t half = 0; half < 2; ++half) {
+    pestle_kir_store(k, t->parts, part_at(t, j, half), load_sums(t, j, half),
+                     PESTLE_KIR_NONE, PAIR * sizeof(float));
+  }
+  pestle_kir_end(k);
+}
+
+// From the first part to the last, in each group.
+static pestle_kir_id_t add_parts(const pestle_tiles_t* t, pestle_kir_id_t j,
+                                 int64_t half) {
+  pestle_kir_builder_t* k = t->e->k;
+  pestle_kir_id_t sum = PESTLE_KIR_NONE, zero = pestle_kir_index(k, 0);
+  pestle_kir_id_t own = pestle_tiles_ref(t, t->parts, part_at(t, j, half));
+  for (int64_t i = 0; i < t->how.parts; ++i) {
+    pestle_kir_id_t from =
+        pestle_tiles_address(t, PESTLE_KIR_REF_AT, own, pestle_kir_index(k, i));
+    pestle_kir_id_t part =
+        pestle_kir_put(k, (pestle_kir_inst_t){.op = PESTLE_KIR_LOAD_AT,
+                                              .type = PESTLE_F32,
+                                              .lanes = PAIR,
+                                              .arg = {from, zero}});
+    sum = i ? pestle_kir_scalar(k, PESTLE_OP_ADD, sum, part, PESTLE_KIR_NONE)
+            : part;
+  }
+  return sum;
+}
+
+// Sums that stand beside each other.
 static pestle_kir_id_t load_pair(const pestle_tiles_t* t, pestle_kir_id_t j,
+                                 int64_t half) {
+  return t->how.parts > 1 ? add_parts(t, j, half) : load_sums(t, j, half);
+}
+
+static pestle_kir_id_t load_sums(const pestle_tiles_t* t, pestle_kir_id_t j,
                                  int64_t half) {
   pestle_kir_builder_t* k = t->e->k;
   pestle_kir_id_t sum[PAIR];
@@ -229,7 +284,8 @@ static void emit_half(const pestle_tiles_t* t, const strip_t* s,
   pestle_emit_t* e = t->e;
   pestle_kir_builder_t* k = e->k;
   const pestle_nest_axis_t* n = &e->nest->axes.data[t->p.n_axis];
-  bool rest_m = t->p.m % t->rows != 0, rest_n = t->p.n % t->columns != 0;
+  bool rest_m = t->p.m % (t->rows * t->how.cluster) != 0,
+       rest_n = t->p.n % t->columns != 0;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   if (rest_m)
     pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, row, t->p.m));
@@ -307,10 +363,11 @@ static void emit_strips(const pestle_tiles_t* t, const seat_t* seat,
   pestle_kir_builder_t* k = t->e->k;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   int64_t eights = strip_columns(t) / 8, elements = strip_elements(t);
-  int64_t strips = t->columns / strip_columns(t);
+  int64_t strips = t->columns / strip_columns(t) / t->how.parts;
   pestle_kir_id_t i = pestle_kir_unroll(k, "strip", strips), turn = i;
   // A tile of one strip takes the other slot than the tile before it.
   if (strips % STRIPS) turn = pestle_kir_madi(k, t->round, strips, i);
+  if (t->how.parts > 1) i = pestle_kir_madi(k, t->rank, strips, i);
   pestle_kir_id_t slot =
       pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, turn, STRIPS);
   slot = pestle_kir_madi(k, slot, elements,
@@ -348,8 +405,9 @@ void pestle_tiles_results(const pestle_tiles_t* t) {
     emit_strips(t, &seat, row, column);
     return;
   }
-  strip_t s = {seat, pestle_kir_index(k, 0), t->columns / 8, column,
-               PESTLE_KIR_NONE};
+  int64_t blocks = t->columns / 8 / t->how.parts;
+  strip_t s = {seat, pestle_kir_index(k, 0), blocks, column, PESTLE_KIR_NONE};
+  if (t->how.parts > 1) s.first = pestle_kir_madi(k, t->rank, blocks, s.first);
   emit_halves(t, &s, row);
 }
 

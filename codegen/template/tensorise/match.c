@@ -10,6 +10,9 @@ enum {
   RUN = 8,  // elements of 16 bytes: what boxes are copied by
   WARPGROUP_ROWS = 64,
   MOST_COLUMNS = 256,
+  CHUNK = 64,  // columns that a box of a transposed operand has
+  FEWEST_SLOTS = 3,
+  MOST_SLOTS = 8,
 };
 
 // --- Is it one? ---
@@ -158,12 +161,19 @@ pestle_tensorise_how_t pestle_tensorise_of(const pestle_nest_template_t* use) {
   return (pestle_tensorise_how_t){.rows = use->ints[0],
                                   .columns = use->ints[1],
                                   .groups = use->ints[2],
-                                  .group_bytes = use->ints[3]};
+                                  .group_bytes = use->ints[3],
+                                  .cluster = use->ints[4],
+                                  .parts = use->ints[5],
+                                  .slots = use->ints[6]};
 }
 
 static bool is_tile(int64_t extent, int64_t most) {
   return extent >= WARPGROUP_ROWS && extent <= most &&
          extent % WARPGROUP_ROWS == 0;
+}
+
+static bool is_cluster(int64_t groups, int64_t most) {
+  return groups == 1 || groups == 2 || (groups == 4 && most == 4);
 }
 
 pestle_status_t pestle_tensorise_match(pestle_nest_t* nest,
@@ -178,6 +188,19 @@ pestle_status_t pestle_tensorise_match(pestle_nest_t* nest,
                         "f16 or bf16, whose rows or columns are runs of 16 "
                         "bytes, or a convolution of such channels",
                         name);
+  }
+  bool clusters = (how.cluster == 1 || how.parts == 1) &&
+                  is_cluster(how.cluster, 2) && is_cluster(how.parts, 4) &&
+                  how.columns % (how.cluster * CHUNK) == 0 &&
+                  (!product.window.rank || how.cluster * how.parts == 1);
+  if (!clusters || how.slots < FEWEST_SLOTS || how.slots > MOST_SLOTS) {
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "tensorise %s: groups are alone, as those of convolutions, 2 that "
+        "share columns of whole 64, or 2 or 4 that share a tile's k, with 3 to "
+        "8 slots, not %lld, %lld and %lld",
+        name, (long long)how.cluster, (long long)how.parts,
+        (long long)how.slots);
   }
   if (is_tile(how.rows, 4 * WARPGROUP_ROWS) &&
       is_tile(how.columns, MOST_COLUMNS) && how.groups > 0 &&

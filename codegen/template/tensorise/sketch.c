@@ -15,6 +15,7 @@ enum {
   // and 1330 cycles a step of 64, 128 and 256 columns.
   PRODUCTS_A_CYCLE = 2048,
   BYTES_A_CYCLE = 37,
+  SLOTS = 4,
 };
 
 // mma.sync reaches 26 % of these units' rate in a convolution, and they 92 % of it in a
@@ -98,8 +99,9 @@ pestle_status_t pestle_tensorise_sketch(pestle_sketch_t* k,
                      p.window.rank ? "windows and weights" : "operands");
   *out_done = true;
   return pestle_schedule_template(
-      k->nest, &(pestle_nest_template_t){.row = offer->row,
-                                         .stage = offer->reduce,
-                                         .ints = {TILE_ROWS, columns, k->cores,
-                                                  k->caps->scratch_bytes}});
+      k->nest,
+      &(pestle_nest_template_t){.row = offer->row,
+                                .stage = offer->reduce,
+                                .ints = {TILE_ROWS, columns, k->cores,
+                                         k->caps->scratch_bytes, 1, 1, SLOTS}});
 }

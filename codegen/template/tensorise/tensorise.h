@@ -2,10 +2,13 @@
 // The template tensorise: a product of two matrices, or a convolution, by a target's
 // warpgroups (wgmma).
 //
-//   tensorise S m n g b
+//   tensorise S m n g b c p s
 //
 // Groups, at most g at once, make tiles of m x n sums in registers of warpgroups; each
-// has b bytes of shared memory for the operands that are on their way.
+// has b bytes of shared memory for the operands that are on their way, in at most s
+// slots. Clusters of c groups make c tiles below each other, whose columns they bring
+// each other; clusters of p groups make one tile, a part of k each, which they add up in
+// the parts' order.
 #ifndef PESTLE_CODEGEN_TEMPLATE_TENSORISE_TENSORISE_H_
 #define PESTLE_CODEGEN_TEMPLATE_TENSORISE_TENSORISE_H_
 
@@ -17,6 +20,8 @@ typedef struct pestle_tensorise_how_t {
   int64_t rows, columns;  // of a tile
   int64_t groups;         // that run side by side
   int64_t group_bytes;    // of shared memory that one has
+  int64_t cluster, parts;
+  int64_t slots;
 } pestle_tensorise_how_t;
 
 pestle_tensorise_how_t pestle_tensorise_of(const pestle_nest_template_t* use);
