@@ -30,6 +30,12 @@ CASES = [
     (1, 384, 640, 128, False, True, "bf16", "bf16", ""),
     # A group has two tiles of one strip each.
     (1, 128, 320, 64, True, False, "f16", "f16", ""),
+    # Few tiles and a long k: two groups take a half of it each.
+    (1, 64, 64, 2048, True, False, "f16", "f16", ""),
+    (1, 72, 72, 1904, False, True, "bf16", "f32", "negate"),
+    # One round of the widest tiles: two groups bring each other the columns.
+    (1, 512, 256, 1024, True, False, "f16", "f16", ""),
+    (1, 450, 250, 1056, True, True, "bf16", "bf16", ""),
     # Rows that begin at odd places, which are copied first.
     (1, 70, 515, 513, True, False, "bf16", "bf16", ""),
     (1, 66, 518, 509, True, True, "f16", "f32", "logistic"),
