@@ -60,7 +60,7 @@ ONE = ((1, 1), (1, 1))
 CASES = [
     dict(n=2, h=14, w=14, c=64, o=128, y=3, x=3, pad=ONE),
     # One image, channels that end within a copy, columns that end within a tile.
-    dict(n=1, h=15, w=17, c=72, o=72, y=3, x=3, pad=ONE),
+    dict(n=1, h=19, w=27, c=120, o=120, y=3, x=3, pad=ONE),
     # Steps, padding on one side, less than a copy's channels.
     dict(n=5, h=13, w=12, c=56, o=128, y=3, x=3, step=(2, 2), pad=((0, 1), (1, 0))),
     dict(n=2, h=24, w=22, c=64, o=64, y=7, x=7, step=(2, 2), pad=((3, 3), (3, 3))),
@@ -69,7 +69,7 @@ CASES = [
     # Groups have several tiles of one strip each.
     dict(n=20, h=7, w=8, c=64, o=64, y=1, x=3, pad=((0, 0), (1, 1))),
     # Nothing says how large the image is.
-    dict(n=2, h=12, w=13, c=64, o=72, y=3, x=3),
+    dict(n=2, h=12, w=13, c=64, o=120, y=3, x=3),
     dict(n=2, h=12, w=13, c=64, o=320, y=1, x=3, pad=((0, 0), (1, 1)), result="f32"),
     dict(n=2, h=12, w=13, c=64, o=64, y=3, x=3, pad=ONE, weights="[o, 0, 1, i]"),
     dict(n=2, h=12, w=13, c=64, o=64, y=3, x=3, pad=ONE, weights="[o, i, 0, 1]"),
@@ -78,6 +78,11 @@ CASES = [
     dict(n=2, h=12, w=13, c=136, o=64, y=2, x=3, pad=ONE, residual=True),
     # Rows that are no whole runs are stored by the lanes that have them.
     dict(n=7, h=7, w=9, c=64, o=118, y=3, x=3, pad=ONE, weights="[o, 0, 1, i]", result="f32"),
+    dict(n=2, h=14, w=14, c=64, o=128, y=3, x=3, pad=ONE, weights="[o, 0, 1, i]", residual=True),
+    # Groups share steps, whose number is no multiple of theirs.
+    dict(n=1, h=8, w=9, c=328, o=72, y=3, x=3, pad=ONE),
+    dict(n=1, h=11, w=11, c=400, o=64, y=3, x=3, pad=ONE, weights="[o, 0, 1, i]", residual=True),
+    dict(n=1, h=8, w=9, c=1200, o=64, y=1, x=1, result="f32"),
     dict(n=1, h=1, w=300, c=64, o=64, y=1, x=5, pad=((0, 0), (2, 2)), residual=True),
     dict(n=2, h=25, w=28, c=64, o=64, y=3, x=3, step=(2, 2), dilate=(2, 1), turned=True,
          pad=((1, 2), (0, 2))),

@@ -51,6 +51,7 @@ MORE_PRODUCTS = [(1, m, n, 512, a, b, "bf16", "bf16", "")
                  for a in (True, False) for b in (True, False)]
 CONVOLUTIONS = [
     dict(n=64, h=28, w=28, c=256, o=256, y=3, x=3, pad=ONE, dtype="bf16", residual=True),
+    dict(n=1, h=14, w=14, c=256, o=256, y=3, x=3, pad=ONE, dtype="bf16", residual=True),
     dict(n=64, h=1, w=3000, c=72, o=64, y=1, x=5, pad=((0, 0), (2, 1)), weights="[o, 0, 1, i]"),
 ]
 MORE_CONVOLUTIONS = [dict(n=64, h=56, w=56, c=c, o=o, y=k, x=k, step=(s, s), residual=True)

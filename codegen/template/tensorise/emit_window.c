@@ -27,7 +27,8 @@ static void map_weights(pestle_tiles_t* t) {
   pestle_map_dim_t dims[PESTLE_WINDOW_DIMS + 2];
   pestle_map_dim_t depth = {x->channels, PESTLE_TENSORISE_DEPTH,
                             t->p.b.k_stride};
-  pestle_map_dim_t lines = {t->p.n, along_k(t) ? t->columns : CHUNK,
+  pestle_map_dim_t lines = {t->p.n,
+                            along_k(t) ? t->columns / t->how.cluster : CHUNK,
                             t->p.b.row_stride};
   int64_t offset = t->p.b.offset;
   uint32_t rank = 0;
@@ -100,19 +101,26 @@ static pestle_kir_id_t coordinate(const pestle_tiles_t* t,
   return at;
 }
 
+// Those of this group's columns, to all groups of the cluster.
 static void copy_weights(const pestle_tiles_t* t, const pestle_tiles_step_t* s,
                          pestle_kir_id_t channel, const pestle_kir_id_t* tap,
                          pestle_kir_id_t arrives) {
   pestle_kir_builder_t* k = t->e->k;
   const pestle_window_t* x = &t->p.window;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
+  int64_t own = t->columns / t->how.cluster;
   pestle_kir_id_t base =
       pestle_kir_madi(k, s->slot, t->columns * PESTLE_TENSORISE_DEPTH, zero);
-  int64_t boxes = along_k(t) ? 1 : t->columns / CHUNK;
+  pestle_kir_id_t first = pestle_kir_madi(k, t->column, t->columns, zero);
+  if (t->how.cluster > 1) {
+    base = pestle_kir_madi(k, t->rank, own * PESTLE_TENSORISE_DEPTH, base);
+    first = pestle_kir_madi(k, t->rank, own, first);
+  }
+  int64_t boxes = along_k(t) ? 1 : own / CHUNK;
   for (int64_t i = 0; i < boxes; ++i) {
     pestle_kir_id_t at[PESTLE_WINDOW_DIMS + 2];
-    pestle_kir_id_t column = pestle_kir_madi(k, t->column, t->columns,
-                                             pestle_kir_index(k, i * CHUNK));
+    pestle_kir_id_t column =
+        pestle_kir_madi(k, first, 1, pestle_kir_index(k, i * CHUNK));
     uint32_t rank = 0;
     if (!along_k(t)) at[rank++] = column;
     at[rank++] = channel;
@@ -125,8 +133,10 @@ static void copy_weights(const pestle_tiles_t* t, const pestle_tiles_step_t* s,
     if (along_k(t)) at[rank++] = column;
     pestle_kir_id_t to = pestle_kir_madi(
         k, base, 1, pestle_kir_index(k, i * CHUNK * PESTLE_TENSORISE_DEPTH));
-    pestle_kir_act(k, PESTLE_KIR_TILE_LOAD, pestle_tiles_ref(t, t->tile_b, to),
-                   t->map_b, coordinate(t, at, rank), arrives);
+    pestle_kir_act(
+        k, t->how.cluster > 1 ? PESTLE_KIR_TILE_LOAD_ALL : PESTLE_KIR_TILE_LOAD,
+        pestle_tiles_ref(t, t->tile_b, to), t->map_b, coordinate(t, at, rank),
+        arrives);
   }
 }
 
@@ -137,7 +147,16 @@ void pestle_tiles_copy_window(const pestle_tiles_t* t,
   const pestle_window_t* x = &t->p.window;
   pestle_kir_id_t zero = pestle_kir_index(k, 0), number = s->number;
   pestle_kir_id_t tap[PESTLE_WINDOW_DIMS], at[2 * PESTLE_WINDOW_DIMS + 2];
+  pestle_kir_id_t behind = zero;
+  if (t->how.parts > 1) {
+    // Steps behind the last one are of channels that there are none of.
+    int64_t all = pestle_tensorise_steps(&t->p);
+    number = pestle_kir_madi(k, t->rank, t->steps, number);
+    behind = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, number, all);
+    number = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, number, all);
+  }
   pestle_kir_id_t part = take_digit(t, parts_of(t), &number);
+  part = pestle_kir_madi(k, behind, parts_of(t), part);
   pestle_kir_id_t channel =
       pestle_kir_madi(k, part, PESTLE_TENSORISE_DEPTH, zero);
   uint32_t count = 0;

@@ -191,14 +191,14 @@ pestle_status_t pestle_tensorise_match(pestle_nest_t* nest,
   }
   bool clusters = (how.cluster == 1 || how.parts == 1) &&
                   is_cluster(how.cluster, 2) && is_cluster(how.parts, 4) &&
-                  how.columns % (how.cluster * CHUNK) == 0 &&
-                  (!product.window.rank || how.cluster * how.parts == 1);
+                  how.columns % (how.cluster * CHUNK) == 0;
   if (!clusters || how.slots < FEWEST_SLOTS || how.slots > MOST_SLOTS) {
     return PESTLE_ERROR(
         INVALID_ARGUMENT,
-        "tensorise %s: groups are alone, as those of convolutions, 2 that "
-        "share columns of whole 64, or 2 or 4 that share a tile's k, with 3 to "
-        "8 slots, not %lld, %lld and %lld",
+        "tensorise %s: groups are alone, 2 that share columns of whole 64, or "
+        "2 "
+        "or 4 that share a tile's k, with 3 to 8 slots, not %lld, %lld and "
+        "%lld",
         name, (long long)how.cluster, (long long)how.parts,
         (long long)how.slots);
   }

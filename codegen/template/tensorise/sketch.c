@@ -23,12 +23,27 @@ enum {
   PARTS_CYCLES = 5000,
   AHEAD = 128 << 10,
   SHARED_STEPS = 16,
+  // Of convolutions: where few units are busy one brings more, as far as its slots hold
+  // what is on its way. A tile costs more than its steps, and so do sums of parts.
+  MOST_BYTES_A_CYCLE = 56,
+  TILE_CYCLES = 1500,
+  COLUMN_CYCLES = 18,
+  SUMS_CYCLES = 3000,
+  START_CYCLES = 2000,
+  // Units of subgroups take so long for 64 elements of k of a tile.
+  SUBGROUP_CYCLES = 800,
+  // With 16 steps shared that was slower, with 18 faster.
+  LEAST_STEPS = 18,
+  MOST_WINDOW_PARTS = 4,
 };
 
 // mma.sync reaches 26 % of these units' rate in a convolution, and they 92 % of it in a
 // product, on an H200.
 static const double LEAST_USED = 0.3;
 static const double CLEARLY = 0.9;
+static const double SUBGROUP_RATE = 0.22, SURE = 1.25;
+// Of the units that have a tile of the fewest columns: above that windows do not share k.
+static const double MOST_BUSY = 0.6;
 
 // A tile, and how many groups take a part of its k each.
 typedef struct form_t {
@@ -72,11 +87,73 @@ static bool has_clusters(const pestle_sketch_t* k) {
   return k->caps->op_dtypes[PESTLE_KIR_CLUSTER_SYNC] != 0;
 }
 
+// --- Convolutions of few tiles ---
+
+// Rounds of tiles, a cluster of groups each.
+static double parts_cycles(const pestle_sketch_t* k,
+                           const pestle_tensorise_t* p, const form_t* f) {
+  int64_t needed = tiles_of(p, f), room = k->cores / f->parts;
+  if (room < 1) room = 1;
+  int64_t busy = (needed < room ? needed : room) * f->parts;
+  double rate = (double)BYTES_A_CYCLE * (double)k->cores / (double)busy;
+  if (rate > MOST_BYTES_A_CYCLE) rate = MOST_BYTES_A_CYCLE;
+  double products = (double)(TILE_ROWS * f->columns) / PRODUCTS_A_CYCLE;
+  double bytes = (double)((TILE_ROWS + f->columns) * 2) / rate;
+  double step = PESTLE_TENSORISE_DEPTH * (bytes > products ? bytes : products);
+  int64_t steps = pestle_ceil_div(pestle_tensorise_steps(p), f->parts);
+  double tile = (double)(TILE_CYCLES + COLUMN_CYCLES * f->columns);
+  return START_CYCLES + (f->parts > 1 ? SUMS_CYCLES : 0) +
+         (double)pestle_ceil_div(needed, room) * ((double)steps * step + tile);
+}
+
+// The same by units of subgroups, at their best.
+static double subgroup_cycles(const pestle_sketch_t* k,
+                              const pestle_tensorise_t* p) {
+  double products = (double)p->m * (double)p->n * (double)p->k;
+  double all = products / ((double)k->cores * PRODUCTS_A_CYCLE * SUBGROUP_RATE);
+  double least = (double)p->k / PESTLE_TENSORISE_DEPTH * SUBGROUP_CYCLES;
+  return START_CYCLES + (all > least ? all : least);
+}
+
+// Parts' sums wait in shared memory beside three slots and the strips of results.
+static bool has_room(const pestle_sketch_t* k, int64_t columns) {
+  int64_t slot = (TILE_ROWS + columns) * PESTLE_TENSORISE_DEPTH * 2;
+  return 4 * TILE_ROWS * columns + 3 * slot + (33 << 10) <=
+         (int64_t)k->caps->scratch_bytes;
+}
+
+// Groups share k where a tile for each unit is far away, and k is long; not if units of
+// subgroups may be as fast.
+static void share_k(const pestle_sketch_t* k, const pestle_tensorise_t* p,
+                    form_t* f) {
+  form_t narrow = {TILE_ROWS, LEAST_COLUMNS, 1};
+  if (!has_clusters(k) ||
+      (double)tiles_of(p, &narrow) > MOST_BUSY * (double)k->cores ||
+      pestle_tensorise_steps(p) < LEAST_STEPS) {
+    return;
+  }
+  double best = parts_cycles(k, p, f), other = subgroup_cycles(k, p) / SURE;
+  if (best > other) best = other;
+  for (int64_t c = 2 * LEAST_COLUMNS; c >= LEAST_COLUMNS; c /= 2) {
+    for (int64_t parts = 2; parts <= MOST_WINDOW_PARTS; parts *= 2) {
+      form_t shared = {TILE_ROWS, c, parts};
+      if (!has_room(k, c) || parts_cycles(k, p, &shared) >= best) continue;
+      best = parts_cycles(k, p, &shared);
+      *f = shared;
+    }
+  }
+}
+
+// --- The choice ---
+
 // That, or, of a product of which units would wait or copy rows that are not there,
 // smaller tiles and parts of k, where they gain clearly.
 static form_t form_of(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
   form_t usual = {TILE_ROWS, tile_columns(k, p), 1}, best = usual;
-  if (p->window.rank) return usual;
+  if (p->window.rank) {
+    share_k(k, p, &usual);
+    return usual;
+  }
   int64_t most = has_clusters(k) ? MOST_PARTS : 1;
   for (int64_t rows = TILE_ROWS; rows >= LEAST_ROWS; rows /= 2) {
     for (int64_t columns = TILE_ROWS; columns >= LEAST_COLUMNS; columns /= 2) {
@@ -112,7 +189,10 @@ static bool shares_columns(const pestle_sketch_t* k,
 static int64_t slots_of(const pestle_tensorise_t* p, const form_t* f) {
   int64_t slot = (f->rows + f->columns) * PESTLE_TENSORISE_DEPTH *
                  (int64_t)pestle_dtype_size(p->dtype);
-  int64_t slots = p->window.rank ? SLOTS : AHEAD / slot;
+  int64_t slots = AHEAD / slot;
+  // As measured.
+  if (p->window.rank)
+    slots = f->parts > 1 || f->columns == LEAST_COLUMNS ? MOST_SLOTS : SLOTS;
   return slots < SLOTS ? SLOTS : slots > MOST_SLOTS ? MOST_SLOTS : slots;
 }
 
@@ -132,15 +212,22 @@ static double used(const pestle_sketch_t* k, const pestle_tensorise_t* p,
 // Whether units of subgroups, which multiply at a quarter of the rate, but in tiles
 // of any size, are left behind.
 static bool is_worth(pestle_sketch_t* k, const pestle_tensorise_t* p,
-                     int64_t columns) {
-  double share = used(k, p, columns);
+                     const form_t* f) {
+  double share = used(k, p, f->columns);
   if (!p->window.rank) return true;
+  if (f->parts > 1) {
+    pestle_sketch_note(k,
+                       "tensorise: groups that share k take about %.0f cycles, "
+                       "shared_tile by units of subgroups %.0f",
+                       parts_cycles(k, p, f), subgroup_cycles(k, p));
+    return true;
+  }
   pestle_sketch_note(k,
                      "tensorise: %.0f %% of the products of tiles of %d x "
                      "%" PRId64
                      " are of the result; from %.0f %% on that beats "
                      "shared_tile by units of subgroups",
-                     100 * share, TILE_ROWS, columns, 100 * LEAST_USED);
+                     100 * share, TILE_ROWS, f->columns, 100 * LEAST_USED);
   return share >= LEAST_USED;
 }
 
@@ -155,7 +242,7 @@ pestle_status_t pestle_tensorise_sketch(pestle_sketch_t* k,
     return NULL;
   }
   form_t f = form_of(k, &p);
-  if (!is_worth(k, &p, f.columns)) return NULL;
+  if (!is_worth(k, &p, &f)) return NULL;
   pestle_sketch_note(k,
                      "tensorise: matrix units multiply tiles of %" PRId64
                      " x %" PRId64 ", whose %s are copied ahead of them",
