@@ -26,7 +26,8 @@ static bool same_read(const pestle_expr_t* a, const pestle_expr_t* b) {
   return true;
 }
 
-// Equal reads share one copy, or a chain of x + x would double at every link.
+// Equal reads share one copy, or a chain of x + x would double at every link, and a
+// ladder (a = a + b, b = b * a) would grow as Fibonacci's numbers do.
 static const pestle_expr_t* inline_read(void* user, const pestle_expr_t* e) {
   inliner_t* in = user;
   pestle_nest_t* nest = in->nest;
@@ -52,7 +53,8 @@ static const pestle_expr_t* inline_read(void* user, const pestle_expr_t* e) {
   pestle_substitution_t how;
   pestle_substitution_init(nest, map, &how);
   how.guard = e->guard;
-  // The body has nothing left to inline, but its reads are shared too.
+  // The body is as it was before anything was inlined: its own reads find the bodies
+  // that others made.
   how.read = inline_read;
   how.user = in;
   const pestle_expr_t* body = pestle_expr_substitute(nest, &how, p->values[0]);
@@ -112,6 +114,8 @@ pestle_status_t pestle_schedule_inline(pestle_nest_t* nest,
     how.user = &in;
     pestle_nest_stage_t* stage = pestle_nest_stage(nest, s);
     stage->inlined |= inlined[s];
+    // A body that held its producers' bodies would share them with no other body.
+    if (stage->inlined) continue;
     for (uint32_t v = 0; v < stage->value_count; ++v) {
       stage->values[v] = pestle_expr_substitute(nest, &how, stage->values[v]);
       if (stage->is_reduction) {

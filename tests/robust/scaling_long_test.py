@@ -40,6 +40,17 @@ def chain(n):
     return function("main", "\n".join(lines), f"%v{n - 1}")
 
 
+def ladder(n):
+    """Two values that each read the other's last: written out as trees, they grow as
+    Fibonacci's numbers do. Of 1 they stay small integers, which are exact."""
+    lines, a, b = [f"%v = stablehlo.multiply %x, %x : {T}"], "%x", "%v"
+    for i in range(n // 2):
+        lines.append(f"%a{i} = stablehlo.subtract {a}, {b} : {T}")
+        lines.append(f"%b{i} = stablehlo.maximum {b}, %a{i} : {T}")
+        a, b = f"%a{i}", f"%b{i}"
+    return function("main", "\n".join(lines), a)
+
+
 def products(n):
     """A chain of small matrix products: each is a kernel."""
     m = "tensor<4x4xf32>"
@@ -133,8 +144,8 @@ def operands(n):
     return function("main", "\n".join(lines), "%q")
 
 
-SHAPES = {f.__name__: f for f in (chain, products, fan_out, functions, calls, regions,
-                                  outputs, operands)}
+SHAPES = {f.__name__: f for f in (chain, ladder, products, fan_out, functions, calls,
+                                  regions, outputs, operands)}
 
 
 def measure(shape, n, verb):
