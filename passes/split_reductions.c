@@ -361,6 +361,7 @@ static int64_t count_dot_blocks(const split_t* s, const side_t* vectors,
   const pestle_type_t* type = matrix->value->type;
   int64_t taps = type->dims[matrix->contract];
   bool rows = is_contiguous(matrix);
+  if (!pestle_type_count(type) || !vectors->rows) return 1;  // nothing to read
   if (vectors->rows > MOST_VECTORS || pestle_value_constant(matrix->value) ||
       (rows && !is_contiguous(vectors))) {
     return 1;
