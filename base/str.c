@@ -405,6 +405,12 @@ void pestle_strbuf_append_name(pestle_strbuf_t* buffer, const char* name) {
   }
 }
 
+void pestle_strbuf_append_listed(pestle_strbuf_t* buffer, const char* name) {
+  pestle_strbuf_append_c(buffer, buffer->size ? ", '" : "'");
+  pestle_strbuf_append_name(buffer, name);
+  pestle_strbuf_append_char(buffer, '\'');
+}
+
 pestle_status_t pestle_strbuf_status(const pestle_strbuf_t* buffer) {
   return buffer->failed ? PESTLE_OOM() : NULL;
 }

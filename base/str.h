@@ -112,6 +112,8 @@ void pestle_strbuf_append_quoted(pestle_strbuf_t* buffer, pestle_str_t text);
 // A name that a model gave, for somebody to read on one line: control characters,
 // which would move a terminal's cursor or change its colours, as \xNN.
 void pestle_strbuf_append_name(pestle_strbuf_t* buffer, const char* name);
+// The next of the names that |buffer| lists: "'a'", then ", 'b'".
+void pestle_strbuf_append_listed(pestle_strbuf_t* buffer, const char* name);
 
 // OK, or OUT_OF_MEMORY when an append failed.
 PESTLE_NODISCARD pestle_status_t

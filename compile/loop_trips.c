@@ -26,17 +26,6 @@ static bool is_argument(const pestle_value_t* value, const pestle_block_t* of,
   return !value->node && value->block == of && value->index == index;
 }
 
-static bool integer_of(const pestle_value_t* value, int64_t* out) {
-  const pestle_elements_t* e = pestle_value_constant(value);
-  double f;
-  if (!e || value->type->rank ||
-      !pestle_dtype_is(value->type->dtype, PESTLE_KIND_INT)) {
-    return false;
-  }
-  pestle_elements_first(e, &f, out);
-  return true;
-}
-
 // What each trip has alike of |value|, of the condition.
 static const pestle_value_t* unchanged(const pestle_node_t* loop,
                                        const pestle_value_t* value) {
@@ -57,15 +46,15 @@ static bool step_of(const pestle_node_t* loop, uint32_t index, int64_t* out) {
   const pestle_value_t* a = settle(pestle_node_operand(n, 0));
   const pestle_value_t* b = settle(pestle_node_operand(n, 1));
   if (n->op == PESTLE_OP_SUBTRACT) {
-    if (!is_argument(a, body, index) || !integer_of(b, out) ||
+    if (!is_argument(a, body, index) || !pestle_value_integer(b, out) ||
         *out == INT64_MIN) {
       return false;
     }
     *out = -*out;
     return true;
   }
-  return (is_argument(a, body, index) && integer_of(b, out)) ||
-         (is_argument(b, body, index) && integer_of(a, out));
+  return (is_argument(a, body, index) && pestle_value_integer(b, out)) ||
+         (is_argument(b, body, index) && pestle_value_integer(a, out));
 }
 
 static bool has_effects(const pestle_block_t* block) {
@@ -84,15 +73,18 @@ uint32_t pestle_loop_trips(const pestle_node_t* node) {
   const pestle_value_t* a = settle(pestle_node_operand(test, 0));
   const pestle_value_t* b = settle(pestle_node_operand(test, 1));
   int64_t start, step, limit;
-  if (a->node || a->block != cond || !integer_of(unchanged(node, b), &limit)) {
+  if (a->node || a->block != cond ||
+      !pestle_value_integer(unchanged(node, b), &limit)) {
     const pestle_value_t* swap = a;
     a = b;
     b = swap;
     op = pestle_scan_mirrored(op);
-    if (a->node || a->block != cond || !integer_of(unchanged(node, b), &limit))
+    if (a->node || a->block != cond ||
+        !pestle_value_integer(unchanged(node, b), &limit))
       return 0;
   }
-  if (!integer_of(settle(pestle_node_operand(node, a->index)), &start) ||
+  if (!pestle_value_integer(settle(pestle_node_operand(node, a->index)),
+                            &start) ||
       !step_of(node, a->index, &step)) {
     return 0;
   }

@@ -517,6 +517,8 @@ const pestle_attr_row_t* pestle_op_attr_rows(pestle_op_t op, size_t* out_count);
 
 // The constant behind |value|, or NULL.
 const pestle_elements_t* pestle_value_constant(const pestle_value_t* value);
+// The number of |value|, a constant of rank 0 of an integer type; false: it is none.
+bool pestle_value_integer(const pestle_value_t* value, int64_t* out);
 // The value of the first element, which a splat or rank 0 has alone: a float's in
 // |out_f|, another's in |out_i|; the other one is 0.
 void pestle_elements_first(const pestle_elements_t* elements, double* out_f,

@@ -28,6 +28,16 @@ void pestle_elements_first(const pestle_elements_t* e, double* out_f,
   }
 }
 
+bool pestle_value_integer(const pestle_value_t* value, int64_t* out) {
+  const pestle_elements_t* e = pestle_value_constant(value);
+  double f;
+  if (!e || e->type.rank || !pestle_dtype_is(e->type.dtype, PESTLE_KIND_INT)) {
+    return false;
+  }
+  pestle_elements_first(e, &f, out);
+  return true;
+}
+
 bool pestle_dtypes_have_same_bits(pestle_dtype_t a, pestle_dtype_t b) {
   pestle_dtype_t narrow = a == PESTLE_U8 ? b : a, byte = a == PESTLE_U8 ? a : b;
   bool in_byte = byte == PESTLE_U8 && pestle_dtype_is_sub_byte(narrow) &&

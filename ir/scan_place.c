@@ -9,14 +9,7 @@
 #define MOST (INT64_C(1) << 40)
 
 static bool integer_of(const pestle_value_t* value, int64_t* out) {
-  const pestle_elements_t* e = pestle_value_constant(value);
-  double f;
-  if (!e || value->type->rank ||
-      !pestle_dtype_is(value->type->dtype, PESTLE_KIND_INT)) {
-    return false;
-  }
-  pestle_elements_first(e, &f, out);
-  return *out > -MOST && *out < MOST;
+  return pestle_value_integer(value, out) && *out > -MOST && *out < MOST;
 }
 
 // What |value| of the condition or the body is, if each turn has the same from around.

@@ -38,14 +38,6 @@ static const pestle_type_t* type_of(const pestle_node_t* node, size_t operand) {
   return pestle_node_operand(node, operand)->type;
 }
 
-static bool has_units(const pestle_target_caps_t* caps, pestle_dtype_t dtype) {
-  for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
-    const pestle_intrinsic_t* x = &caps->intrinsic[i];
-    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == dtype) return true;
-  }
-  return false;
-}
-
 static bool is_axis(pestle_i64s_t axes, int64_t axis) {
   return axes.count == 1 && axes.data[0] == axis;
 }
@@ -66,7 +58,7 @@ static bool is_wanted(const align_t* a, const pestle_node_t* node) {
   int32_t rank = x->rank;
   if (rank < 2 || y->rank != rank || z->rank != rank || x->dtype != y->dtype ||
       !pestle_type_is_static(x) || !pestle_type_is_static(y) ||
-      !has_units(a->ctx->caps, x->dtype) ||
+      !pestle_pass_has_warpgroups(a->ctx, x->dtype) ||
       !is_axis(PESTLE_NODE_I64S(node, lhs_contracting_dimensions), rank - 1) ||
       (!is_axis(PESTLE_NODE_I64S(node, rhs_contracting_dimensions), rank - 2) &&
        !contracts_last(node))) {
@@ -75,14 +67,6 @@ static bool is_wanted(const align_t* a, const pestle_node_t* node) {
   int64_t m = x->dims[rank - 2], k = x->dims[rank - 1], n = z->dims[rank - 1];
   return m >= LEAST_ROWS && n >= LEAST_COLUMNS && k >= LEAST_TAPS &&
          k * n >= LEAST_MATRIX;
-}
-
-static pestle_status_t fold(align_t* a, pestle_value_t** value) {
-  pestle_value_t* out[16];
-  if (!(*value)->node) return NULL;
-  PESTLE_TRY(pestle_fold_node(a->ctx, a->module, (*value)->node, out));
-  if (out[0]) *value = out[0];
-  return NULL;
 }
 
 // |*x| from rows of whole runs, |more| elements longer along |axis|. Stays what it is
@@ -109,7 +93,7 @@ static pestle_status_t align(align_t* a, pestle_formula_t* f, int64_t axis,
   pestle_value_t* zero = pestle_f_scalar(f, type->dtype, 0);
   pestle_value_t* copy = pestle_f_pad(f, base, zero, NULL, high, NULL);
   PESTLE_TRY(f->status);
-  PESTLE_TRY(fold(a, &copy));
+  PESTLE_TRY(pestle_pass_fold_value(a->ctx, a->module, &copy));
   copy = pestle_f_slice(f, copy, from, to, NULL);
   if (order.count) copy = pestle_f_transpose(f, copy, order.data);
   *x = copy;

@@ -43,31 +43,13 @@ static const pestle_type_t* type_of(const pestle_node_t* node, size_t operand) {
   return pestle_node_operand(node, operand)->type;
 }
 
-static bool has_units(const pestle_target_caps_t* caps, pestle_dtype_t dtype) {
-  for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
-    const pestle_intrinsic_t* x = &caps->intrinsic[i];
-    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == dtype) return true;
-  }
-  return false;
-}
-
-static bool are_in_order(pestle_i64s_t dims, int64_t first) {
-  for (size_t i = 0; i < dims.count; ++i)
-    if (dims.data[i] != first + (int64_t)i) return false;
-  return true;
-}
-
 // [b, spatial.., f] x [spatial.., i, o] -> [b, spatial.., f].
 static bool is_channels_last(const pestle_node_t* node, int32_t rank) {
-  return PESTLE_NODE_I64(node, input_batch_dimension) == 0 &&
-         PESTLE_NODE_I64(node, output_batch_dimension) == 0 &&
-         PESTLE_NODE_I64(node, input_feature_dimension) == rank - 1 &&
-         PESTLE_NODE_I64(node, output_feature_dimension) == rank - 1 &&
+  return pestle_pass_has_channels_last(node) &&
          PESTLE_NODE_I64(node, kernel_input_feature_dimension) == rank - 2 &&
          PESTLE_NODE_I64(node, kernel_output_feature_dimension) == rank - 1 &&
-         are_in_order(PESTLE_NODE_I64S(node, input_spatial_dimensions), 1) &&
-         are_in_order(PESTLE_NODE_I64S(node, output_spatial_dimensions), 1) &&
-         are_in_order(PESTLE_NODE_I64S(node, kernel_spatial_dimensions), 0);
+         pestle_pass_i64s_is_iota(
+             PESTLE_NODE_I64S(node, kernel_spatial_dimensions));
 }
 
 // Channels with which windows that follow each other in a line begin at whole runs.
@@ -88,8 +70,8 @@ static bool is_wanted(const align_t* a, const pestle_node_t* node) {
   int32_t rank = x->rank;
   if (rank < 3 || rank > 5 || x->dtype != w->dtype ||
       !pestle_type_is_static(x) || !pestle_type_is_static(w) ||
-      !has_units(a->ctx->caps, x->dtype) || !is_channels_last(node, rank) ||
-      node->attr_count > MAX_ATTRS ||
+      !pestle_pass_has_warpgroups(a->ctx, x->dtype) ||
+      !is_channels_last(node, rank) || node->attr_count > MAX_ATTRS ||
       PESTLE_NODE_I64(node, feature_group_count) != 1 ||
       PESTLE_NODE_I64(node, batch_group_count) != 1 ||
       !pestle_pass_i64s_all(PESTLE_NODE_I64S(node, lhs_dilation), 1) ||
@@ -106,14 +88,6 @@ static bool is_wanted(const align_t* a, const pestle_node_t* node) {
          padding.data[2 * last] >= 0 && padding.data[2 * last + 1] >= 0 &&
          taps >= LEAST_TAPS && taps <= DEPTH && rows >= LEAST_ROWS &&
          y->dims[rank - 1] >= LEAST_COLUMNS;
-}
-
-static pestle_status_t fold(align_t* a, pestle_value_t** value) {
-  pestle_value_t* out[16];
-  if (!(*value)->node) return NULL;
-  PESTLE_TRY(pestle_fold_node(a->ctx, a->module, (*value)->node, out));
-  if (out[0]) *value = out[0];
-  return NULL;
 }
 
 // |node|'s convolution of |x| and |w|, whose lines have their padding and |more|.
@@ -158,7 +132,7 @@ static pestle_status_t align_convolution(align_t* a, pestle_node_t* node) {
   pestle_value_t* weights = pestle_f_pad(&f, pestle_node_operand(node, 1), zero,
                                          NULL, of_weights, NULL);
   PESTLE_TRY(f.status);
-  PESTLE_TRY(fold(a, &weights));
+  PESTLE_TRY(pestle_pass_fold_value(a->ctx, a->module, &weights));
   pestle_value_t* y = convolve(&f, node, image, weights, more);
   PESTLE_TRY(f.status);
   pestle_pass_replace(node, &y);
@@ -175,7 +149,8 @@ static bool has_turned_weights(const align_t* a, const pestle_node_t* node) {
   int32_t rank = w->rank;
   if (!turn || turn->op != PESTLE_OP_TRANSPOSE || x->dtype != w->dtype ||
       node->attr_count > MAX_ATTRS || !pestle_type_is_static(w) ||
-      !has_units(a->ctx->caps, x->dtype) || !is_channels_last(node, rank) ||
+      !pestle_pass_has_warpgroups(a->ctx, x->dtype) ||
+      !is_channels_last(node, rank) ||
       PESTLE_NODE_I64(node, feature_group_count) != 1 ||
       PESTLE_NODE_I64(node, batch_group_count) != 1) {
     return false;

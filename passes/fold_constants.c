@@ -344,6 +344,16 @@ pestle_status_t pestle_fold_node(const pestle_pass_context_t* ctx,
   return fold_dense(ctx, module, node, out);
 }
 
+pestle_status_t pestle_pass_fold_value(const pestle_pass_context_t* ctx,
+                                       pestle_module_t* module,
+                                       pestle_value_t** value) {
+  pestle_value_t* out[16];
+  if (!(*value)->node) return NULL;
+  PESTLE_TRY(pestle_fold_node(ctx, module, (*value)->node, out));
+  if (out[0]) *value = out[(*value)->index];
+  return NULL;
+}
+
 // --- Weights that are turned ---
 
 // A transpose of a constant is worth a thread from so many bytes on.

@@ -12,6 +12,11 @@ PESTLE_NODISCARD pestle_status_t
 pestle_fold_node(const pestle_pass_context_t* ctx, pestle_module_t* module,
                  pestle_node_t* node, pestle_value_t** out);
 
+// |*value| as a constant if its node can be folded, which stays.
+PESTLE_NODISCARD pestle_status_t
+pestle_pass_fold_value(const pestle_pass_context_t* ctx,
+                       pestle_module_t* module, pestle_value_t** value);
+
 // Folds the large ones among the transposes of constants, each by a thread: they
 // are all of what a layout for the whole module costs where weights are many.
 PESTLE_NODISCARD pestle_status_t

@@ -199,6 +199,16 @@ bool pestle_pass_has_channels_last(const pestle_node_t* n) {
   return last;
 }
 
+bool pestle_pass_has_warpgroups(const pestle_pass_context_t* ctx,
+                                pestle_dtype_t dtype) {
+  const pestle_target_caps_t* caps = ctx->caps;
+  for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
+    const pestle_intrinsic_t* x = &caps->intrinsic[i];
+    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == dtype) return true;
+  }
+  return false;
+}
+
 int64_t pestle_pass_l2_bytes(const pestle_pass_context_t* ctx) {
   enum { USUAL = 1 << 20 };
   int64_t bytes = (int64_t)ctx->caps->l2_bytes;

@@ -91,6 +91,9 @@ bool pestle_pass_i64s_all(pestle_i64s_t list, int64_t value);
 // Whether a convolution's images and results lie with batches outermost, then the
 // spatial dims in order, and features innermost.
 bool pestle_pass_has_channels_last(const pestle_node_t* convolution);
+// Whether the target multiplies matrices of |dtype| by warpgroups.
+bool pestle_pass_has_warpgroups(const pestle_pass_context_t* ctx,
+                                pestle_dtype_t dtype);
 // Bytes of a core's L2, or a usual number where the target does not say.
 int64_t pestle_pass_l2_bytes(const pestle_pass_context_t* ctx);
 

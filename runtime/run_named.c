@@ -45,9 +45,8 @@ static void append_io(const side_t* side, const uint32_t* skip,
     const pestle_io_info_t* info = &side->io[i].info;
     if (skip && skip[i]) continue;
     if (shown++ >= MOST) continue;
-    pestle_strbuf_append_c(text, shown > 1 ? ", '" : "'");
-    pestle_strbuf_append_name(text, info->name);
-    pestle_strbuf_appendf(text, "' %s[", pestle_dtype_info(info->dtype)->name);
+    pestle_strbuf_append_listed(text, info->name);
+    pestle_strbuf_appendf(text, " %s[", pestle_dtype_info(info->dtype)->name);
     for (int32_t d = 0; d < info->rank; ++d)
       pestle_strbuf_appendf(text, d ? ", %lld" : "%lld",
                             (long long)info->dims[d]);

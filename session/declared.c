@@ -77,9 +77,7 @@ static pestle_status_t unknown_dim(const pestle_session_t* s,
       const char* own = s->inputs[i].dim_names[d];
       if (!own[0]) continue;
       pestle_closest_offer(&closest, pestle_str(own));
-      pestle_strbuf_append_c(&text, text.size ? ", '" : "'");
-      pestle_strbuf_append_name(&text, own);
-      pestle_strbuf_append_char(&text, '\'');
+      pestle_strbuf_append_listed(&text, own);
     }
   }
   pestle_status_t status = PESTLE_ERROR(

@@ -40,10 +40,7 @@ static pestle_status_t unknown(const pestle_session_t* s, bool of_inputs,
   pestle_strbuf_init(s->allocator, &text);
   for (size_t i = 0; i < count; ++i) {
     pestle_closest_offer(&closest, pestle_str(name_of(s, of_inputs, i)));
-    if (i >= MOST) continue;
-    pestle_strbuf_append_c(&text, i ? ", '" : "'");
-    pestle_strbuf_append_name(&text, name_of(s, of_inputs, i));
-    pestle_strbuf_append_char(&text, '\'');
+    if (i < MOST) pestle_strbuf_append_listed(&text, name_of(s, of_inputs, i));
   }
   if (count > MOST) pestle_strbuf_appendf(&text, " and %zu more", count - MOST);
   pestle_status_t status =
@@ -78,10 +75,7 @@ static pestle_status_t missing(const pestle_session_t* s, const bool* given) {
   pestle_strbuf_t text;
   pestle_strbuf_init(s->allocator, &text);
   for (size_t i = 0; i < s->input_count; ++i) {
-    if (given[i]) continue;
-    pestle_strbuf_append_c(&text, text.size ? ", '" : "'");
-    pestle_strbuf_append_name(&text, s->inputs[i].name);
-    pestle_strbuf_append_char(&text, '\'');
+    if (!given[i]) pestle_strbuf_append_listed(&text, s->inputs[i].name);
   }
   pestle_status_t status = PESTLE_ERROR(
       INVALID_ARGUMENT, "the run lacks inputs: %s", pestle_strbuf_cstr(&text));

@@ -125,7 +125,6 @@ static pestle_status_t forward(pairs_t* w) {
 // and stays.
 static bool is_known(const pestle_node_t* loop, const pv_t* value,
                      int64_t* out_number) {
-  double real;
   const pestle_block_t* body = pestle_node_body(loop, 1);
   for (int r = 0; r < 2; ++r) {
     if (value->node || value->block != pestle_node_body(loop, (size_t)r)) {
@@ -138,12 +137,7 @@ static bool is_known(const pestle_node_t* loop, const pv_t* value,
     value = pestle_node_operand(loop, value->index);
     break;
   }
-  const pestle_elements_t* e = pestle_value_constant(value);
-  if (!e || e->type.rank || !pestle_dtype_is(e->type.dtype, PESTLE_KIND_INT)) {
-    return false;
-  }
-  pestle_elements_first(e, &real, out_number);
-  return true;
+  return pestle_value_integer(value, out_number);
 }
 
 // How many turns |loop| takes; -1: not known.
@@ -162,10 +156,7 @@ static int64_t count_turns(const pestle_node_t* loop) {
     return -1;
   }
   const pv_t* first = pestle_node_operand(loop, counter->index);
-  const pestle_elements_t* e = pestle_value_constant(first);
-  if (!e || !pestle_dtype_is(e->type.dtype, PESTLE_KIND_INT)) return -1;
-  double real;
-  pestle_elements_first(e, &real, &begin);
+  if (!pestle_value_integer(first, &begin)) return -1;
   const pestle_node_t* sum =
       pestle_node_operand(body->last, counter->index)->node;
   if (!sum || sum->op != PESTLE_OP_ADD) return -1;

@@ -297,12 +297,10 @@ static int64_t count_parts(scatter_t* s, int64_t groups) {
   s->part = VECTORS;
   if (!s->vector.extent || !s->vector_groups || !groups) return 1;
   int64_t vectors = (s->vector.extent + LANES - 1) / LANES;
-  if (!(caps->flags & PESTLE_TARGET_LANES)) {
-    int64_t wanted = 2 * (int64_t)(caps->cores ? caps->cores : 1);
-    int64_t parts = groups < wanted ? (wanted + groups - 1) / groups : 1;
-    int64_t part = (vectors + parts - 1) / parts;
-    if (part > s->part) s->part = part;
-  }
+  int64_t wanted = 2 * (int64_t)(caps->cores ? caps->cores : 1);
+  int64_t parts = groups < wanted ? (wanted + groups - 1) / groups : 1;
+  int64_t part = (vectors + parts - 1) / parts;
+  if (part > s->part) s->part = part;
   return (vectors + s->part - 1) / s->part;
 }
 
