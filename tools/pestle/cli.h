@@ -403,25 +403,12 @@ double cli_limits_spread(const cli_limits_t* limits);
 // The name of this machine, cut to |capacity|.
 void cli_host_name(char* out_name, size_t capacity);
 
-// What is profiled: an executable and its views. |reset| is called before each
-// run.
-typedef struct cli_profile_t {
-  pestle_executable_t* executable;
-  pestle_device_t* device;
-  pestle_tensor_t *inputs, *outputs;
-  size_t input_count, output_count;
-  void (*reset)(void* user);
-  void* user;
-} cli_profile_t;
-
-// --profile: runs, and prints the table or writes the JSON.
-PESTLE_NODISCARD pestle_status_t cli_profile(cli_t* cli,
-                                             const cli_profile_t* profile);
+// --profile: runs a job, and prints the table or writes the JSON.
+PESTLE_NODISCARD pestle_status_t cli_profile(cli_job_t* job);
 
 // Runs, and writes the profile as an object of |json|, with the steps of the fastest
 // run of all in the order in which they ran: "events" of [step, begin us, end us].
-PESTLE_NODISCARD pestle_status_t cli_profile_json(cli_t* cli,
-                                                  const cli_profile_t* profile,
+PESTLE_NODISCARD pestle_status_t cli_profile_json(cli_job_t* job,
                                                   pestle_json_t* json);
 
 // --- Models (model.c, model_compiler.c) ---

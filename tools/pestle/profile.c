@@ -31,15 +31,16 @@ static void on_step(void* user, uint32_t step, int64_t begin_ns,
 }
 
 static pestle_status_t run_once(cli_table_t* t, bool hooked) {
-  const cli_profile_t* p = t->profile;
+  cli_job_t* job = t->job;
   pestle_run_options_t options = {.struct_size = sizeof(options)};
   if (hooked) {
     options.on_step = on_step;
     options.on_step_user = t;
   }
-  p->reset(p->user);
-  return pestle_executable_run(p->executable, NULL, p->inputs, p->input_count,
-                               p->outputs, p->output_count, &options);
+  cli_job_reset(job);
+  return pestle_executable_run(job->executable, NULL, job->input_views,
+                               job->input_count, job->output_views,
+                               job->outputs.size, &options);
 }
 
 static void add_run(cli_table_t* t) {
@@ -154,8 +155,7 @@ static pestle_status_t describe(cli_table_t* t) {
         (cli_row_t){.step = (uint32_t)i,
                     .info = {.struct_size = sizeof(pestle_step_info_t)},
                     .bound = ""};
-    PESTLE_TRY(
-        pestle_executable_step(t->profile->executable, i, &t->rows[i].info));
+    PESTLE_TRY(pestle_executable_step(t->job->executable, i, &t->rows[i].info));
   }
   return NULL;
 }
@@ -171,17 +171,17 @@ static bool passes_limits(const cli_table_t* t) {
 // Limits that a step passes were measured on a machine that did something else too.
 static pestle_status_t find_limits(cli_table_t* t) {
   cli_limits_t* l = &t->limits;
-  PESTLE_TRY(cli_limits(t->cli, t->profile->device, false, l));
+  PESTLE_TRY(cli_limits(t->cli, t->job->device, false, l));
   set_limits(t);
   if (l->was_measured || !passes_limits(t)) return NULL;
-  PESTLE_TRY(cli_limits(t->cli, t->profile->device, true, l));
+  PESTLE_TRY(cli_limits(t->cli, t->job->device, true, l));
   t->was_repeated = true;
   set_limits(t);
   return NULL;
 }
 
 static pestle_status_t measure(cli_table_t* t) {
-  t->count = pestle_executable_step_count(t->profile->executable);
+  t->count = pestle_executable_step_count(t->job->executable);
   t->rows = PESTLE_ARENA_ARRAY(&t->cli->arena, cli_row_t, t->count + 1);
   if (!t->rows) return PESTLE_OOM();
   PESTLE_TRY(describe(t));
@@ -196,18 +196,17 @@ static pestle_status_t measure(cli_table_t* t) {
   return NULL;
 }
 
-pestle_status_t cli_profile(cli_t* cli, const cli_profile_t* profile) {
-  cli_table_t t = {.cli = cli, .profile = profile};
+pestle_status_t cli_profile(cli_job_t* job) {
+  cli_table_t t = {.cli = job->cli, .job = job};
   PESTLE_TRY(measure(&t));
-  const char* form = cli->text[CLI_PROFILE];
+  const char* form = job->cli->text[CLI_PROFILE];
   if (!strcmp(form, "json")) return cli_table_write(&t, NULL);
   PESTLE_TRY(cli_table_print(&t));
   return *form ? cli_table_write(&t, form) : NULL;
 }
 
-pestle_status_t cli_profile_json(cli_t* cli, const cli_profile_t* profile,
-                                 pestle_json_t* json) {
-  cli_table_t t = {.cli = cli, .profile = profile, .keeps_events = true};
+pestle_status_t cli_profile_json(cli_job_t* job, pestle_json_t* json) {
+  cli_table_t t = {.cli = job->cli, .job = job, .keeps_events = true};
   pestle_vec_init(&t.now.list, pestle_allocator_system());
   pestle_vec_init(&t.best.list, pestle_allocator_system());
   pestle_status_t status = measure(&t);

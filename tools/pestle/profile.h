@@ -32,7 +32,7 @@ typedef struct cli_events_t {
 
 typedef struct cli_table_t {
   cli_t* cli;
-  const cli_profile_t* profile;
+  cli_job_t* job;
   cli_limits_t limits;
   cli_row_t* rows;
   size_t count;

@@ -226,7 +226,7 @@ static void json_limits(const cli_table_t* t, pestle_json_t* json) {
 
 // By number: what the steps' "locations" mean.
 static void json_locations(const cli_table_t* t, pestle_json_t* json) {
-  const pestle_executable_t* e = t->profile->executable;
+  const pestle_executable_t* e = t->job->executable;
   pestle_json_key(json, "locations");
   pestle_json_begin_array(json);
   for (size_t i = 0; i < pestle_executable_location_count(e); ++i) {

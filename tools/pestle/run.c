@@ -58,22 +58,9 @@ static pestle_status_t bench_on_device(run_t* run) {
   return status;
 }
 
-static void reset_run(void* user) {
-  cli_job_reset(user);
-}
-
 static pestle_status_t profile(run_t* run) {
-  cli_job_t* job = &run->job;
-  cli_profile_t p = {.executable = job->executable,
-                     .device = job->device,
-                     .inputs = job->input_views,
-                     .outputs = job->output_views,
-                     .input_count = job->input_count,
-                     .output_count = job->outputs.size,
-                     .reset = reset_run,
-                     .user = job};
-  PESTLE_TRY(cli_profile(run->cli, &p));
-  cli_job_count_elements(job);
+  PESTLE_TRY(cli_profile(&run->job));
+  cli_job_count_elements(&run->job);
   return NULL;
 }
 

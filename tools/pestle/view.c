@@ -219,26 +219,11 @@ static void write_texts(const cli_view_t* view, pestle_json_t* json) {
   pestle_json_end_array(json);
 }
 
-static void reset_job(void* user) {
-  cli_job_reset(user);
-}
-
 static pestle_status_t write_profile(cli_view_t* view, pestle_json_t* json) {
-  cli_job_t* job = &view->job;
   pestle_json_key(json, "profile");
-  if (!job->executable) {
-    pestle_json_null(json);
-    return NULL;
-  }
-  cli_profile_t p = {.executable = job->executable,
-                     .device = job->device,
-                     .inputs = job->input_views,
-                     .outputs = job->output_views,
-                     .input_count = job->input_count,
-                     .output_count = job->outputs.size,
-                     .reset = reset_job,
-                     .user = job};
-  return cli_profile_json(view->cli, &p, json);
+  if (view->job.executable) return cli_profile_json(&view->job, json);
+  pestle_json_null(json);
+  return NULL;
 }
 
 static pestle_status_t write_all(cli_view_t* view, const cli_graph_t* fused,
