@@ -141,6 +141,24 @@ def torch_timer(torch, function, sets):
     return batch
 
 
+def take_turns(times, rounds, until, row):
+    """Adds a batch of each of |times| (name: its timer and its seconds so far) a round,
+    rests between them, and ends early at |until|; then |row| has their medians, and what
+    one of them failed with."""
+    for _ in range(rounds):
+        if time.time() > until:
+            break
+        for who, (batch, seen) in times.items():
+            time.sleep(REST_MS / 1e3)
+            try:
+                seen.append(batch())
+            except Exception as error:
+                row[f"{who}_error"] = str(error)[:400]
+    for who, (_, seen) in times.items():
+        if seen:
+            row[who] = sorted(seen)[len(seen) // 2]
+
+
 def jax_timer(name, sets):
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     import jax

@@ -22,7 +22,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from bench import REST_MS, ROTATE, Pestle, torch_timer  # noqa: E402
+from bench import ROTATE, Pestle, take_turns, torch_timer  # noqa: E402
 from techniques import input_of, load_normal, stream_timer  # noqa: E402
 
 SAME = ((1, 1), (1, 1))
@@ -222,18 +222,7 @@ def run_case(torch, name, options, out):
             fast = torch.compile(function, fullgraph=True, dynamic=False)
             fast(*all_sets[0])
             times["compile"] = (torch_timer(torch, fast, all_sets), [])
-        for _ in range(options.rounds):
-            if time.time() - start > options.seconds:
-                break
-            for who, (batch, seen) in times.items():
-                time.sleep(REST_MS / 1e3)
-                try:
-                    seen.append(batch())
-                except Exception as error:
-                    row[f"{who}_error"] = str(error)[:400]
-    for who, (_, seen) in times.items():
-        if seen:
-            row[who] = sorted(seen)[len(seen) // 2]
+        take_turns(times, options.rounds, start + options.seconds, row)
     row["best_peer"] = min(row[w] for w in ("torch", "compile") if w in row)
     flops = 2 * k["n"] * k["rows"] * k["columns"] * k["o"] * k["c"] * k["y"] * k["x"]
     if "after" in row:

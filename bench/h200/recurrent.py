@@ -18,12 +18,14 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from bench import Pestle  # noqa: E402
 
 BATCH_MS = 4.0
 SIZES = [(64, 100, 1), (256, 100, 1), (64, 1000, 32), (1024, 100, 1), (256, 1000, 1),
@@ -166,24 +168,6 @@ def module(case):
             f"{tensor(steps, batch, wide)}\n}}\n")
 
 
-class Pestle:
-    def __init__(self, base):
-        env = dict(os.environ)
-        env["LD_LIBRARY_PATH"] = f"{base}/lib:" + env.get("LD_LIBRARY_PATH", "")
-        env["PESTLE_BACKEND_PATH"] = f"{base}/backends"
-        self.child = subprocess.Popen([f"{base}/bin/bench_device", "cuda"],
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      text=True, env=env)
-
-    def ask(self, line):
-        self.child.stdin.write(line + "\n")
-        self.child.stdin.flush()
-        answer = self.child.stdout.readline().strip()
-        if not answer or answer.startswith("error"):
-            raise RuntimeError(answer or "bench_device ended")
-        return answer.split()[1:]
-
-
 def torch_layer(torch, case):
     cell, h, _, _, directions, layers = read(case)
     make = torch.nn.LSTM if cell == "lstm" else torch.nn.GRU
@@ -287,10 +271,10 @@ def main():
     began = time.time()
     print(torch.cuda.get_device_name(0), "torch", torch.__version__, "cuDNN",
           torch.backends.cudnn.version())
-    bundles = {"pestle": Pestle(args.base)}
+    bundles = {"pestle": Pestle(args.base, "cuda")}
     for text in args.also:
         name, _, base = text.partition("=")
-        bundles[name] = Pestle(base)
+        bundles[name] = Pestle(base, "cuda")
     out = pathlib.Path(os.environ.get("OUT", "."))
     with tempfile.TemporaryDirectory() as folder, \
             open(out / "recurrent.jsonl", "w", encoding="utf-8") as log:
@@ -305,7 +289,7 @@ def main():
                 for name in list(bundles):
                     base = args.base if name == "pestle" else dict(
                         a.split("=", 1) for a in args.also)[name]
-                    bundles[name] = Pestle(base)
+                    bundles[name] = Pestle(base, "cuda")
                 continue
             log.write(json.dumps(row) + "\n")
             steps = read(case)[2]

@@ -25,7 +25,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from bench import BATCH_MS, REST_MS, ROTATE, Pestle, torch_timer  # noqa: E402
+from bench import BATCH_MS, ROTATE, Pestle, take_turns, torch_timer  # noqa: E402
 
 BLOCK, APART = 1 << 20, 99991
 # Case: shapes and dtype of inputs, of the output, bytes moved, operations.
@@ -229,18 +229,7 @@ def run_case(torch, name, options, out):
 
         if not options.no_compile:
             peer("compile", compiled)
-        for _ in range(options.rounds):
-            if time.time() - start > options.seconds:
-                break
-            for who, (batch, seen) in times.items():
-                time.sleep(REST_MS / 1e3)
-                try:
-                    seen.append(batch())
-                except Exception as error:
-                    row[f"{who}_error"] = str(error)[:300]
-    for who, (_, seen) in times.items():
-        if seen:
-            row[who] = sorted(seen)[len(seen) // 2]
+        take_turns(times, options.rounds, start + options.seconds, row)
     peers = [row[w] for w in ("torch", "compile", "cublaslt_tanh") if w in row]
     row["best_peer"] = min(peers) if peers else None
     if name in FLOPS and "after" in row:
