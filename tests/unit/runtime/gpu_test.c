@@ -340,14 +340,6 @@ static void write_loop(plan_writer_t* w) {
   plan_step(w, PESTLE_PLAN_END, 0, 0, 0, 0);
 }
 
-static void stop_at(void* user, const char* stage, int64_t done,
-                    int64_t total) {
-  int* left = user;
-  (void)stage, (void)done, (void)total;
-  if (left[1] > 0 && !--left[1])
-    __atomic_store_n(&left[0], 1, __ATOMIC_RELAXED);
-}
-
 static void test_jumps(void** state) {
   (void)state;
   pestle_context_t* context = gpu_context(NULL);

@@ -347,14 +347,6 @@ static void test_jumps(void** state) {
   pestle_context_release(context);
 }
 
-static void stop_at(void* user, const char* stage, int64_t done,
-                    int64_t total) {
-  int* left = user;
-  (void)stage, (void)done, (void)total;
-  if (left[1] > 0 && !--left[1])
-    __atomic_store_n(&left[0], 1, __ATOMIC_RELAXED);
-}
-
 // y = x + 1 + .. + 1, by two loops of known trips in a third.
 static void test_repeats(void** state) {
   (void)state;
