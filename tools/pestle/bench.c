@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/thread.h"
+#include "json.h"
 #include "pestle/version.h"
 
 enum { MOST_LANES = 256 };
@@ -248,36 +248,21 @@ static void print_text(bench_t* b) {
   print_machine(b);
 }
 
-static void key_f64(pestle_json_t* json, const char* key, double value) {
-  pestle_json_key(json, key);
-  pestle_json_f64(json, value);
-}
-
-static void key_i64(pestle_json_t* json, const char* key, int64_t value) {
-  pestle_json_key(json, key);
-  pestle_json_i64(json, value);
-}
-
-static void key_str(pestle_json_t* json, const char* key, const char* value) {
-  pestle_json_key(json, key);
-  pestle_json_cstr(json, value);
-}
-
 static void json_side(cli_bench_side_t* side, pestle_json_t* json) {
   summary_t s = summarise(side);
   pestle_json_begin_object(json);
-  key_str(json, "name", side->name);
-  key_str(json, "version", side->version);
-  key_i64(json, "runs", (int64_t)s.runs);
-  key_f64(json, "seconds", side->seconds);
-  key_f64(json, "median_ms", s.median);
-  key_f64(json, "p90_ms", s.p90);
-  key_f64(json, "p99_ms", s.p99);
-  key_f64(json, "min_ms", s.min);
-  key_f64(json, "max_ms", s.max);
-  key_f64(json, "mean_ms", s.mean);
-  key_f64(json, "spread", s.spread);
-  key_f64(json, "runs_per_s", s.per_s);
+  cli_key_cstr(json, "name", side->name);
+  cli_key_cstr(json, "version", side->version);
+  cli_key_i64(json, "runs", (int64_t)s.runs);
+  cli_key_f64(json, "seconds", side->seconds);
+  cli_key_f64(json, "median_ms", s.median);
+  cli_key_f64(json, "p90_ms", s.p90);
+  cli_key_f64(json, "p99_ms", s.p99);
+  cli_key_f64(json, "min_ms", s.min);
+  cli_key_f64(json, "max_ms", s.max);
+  cli_key_f64(json, "mean_ms", s.mean);
+  cli_key_f64(json, "spread", s.spread);
+  cli_key_f64(json, "runs_per_s", s.per_s);
   pestle_json_end_object(json);
 }
 
@@ -285,9 +270,9 @@ static void json_machine(const bench_t* b, pestle_json_t* json) {
   bool is_known = b->others_before >= 0 && b->others_during >= 0;
   pestle_json_key(json, "machine");
   pestle_json_begin_object(json);
-  key_i64(json, "processors", pestle_cpu_count());
-  key_f64(json, "others_before", is_known ? b->others_before : (double)NAN);
-  key_f64(json, "others_during", is_known ? b->others_during : (double)NAN);
+  cli_key_i64(json, "processors", pestle_cpu_count());
+  cli_key_f64(json, "others_before", is_known ? b->others_before : (double)NAN);
+  cli_key_f64(json, "others_during", is_known ? b->others_during : (double)NAN);
   pestle_json_key(json, "is_busy");
   if (is_known) {
     pestle_json_bool(json, cli_load_is_busy(b->others_before) ||
@@ -302,19 +287,20 @@ static void write_json(bench_t* b, pestle_json_t* json) {
   const cli_times_t* times = &b->cli->times;
   char date[32];
   pestle_json_begin_object(json);
-  key_str(json, "model", b->path);
-  key_str(json, "backend", backend_of(b));
-  key_str(json, "date", cli_date(pestle_wall_clock_ns(), date, sizeof(date)));
-  key_i64(json, "threads", pestle_context_threads(b->cli->context));
-  key_i64(json, "concurrency", b->concurrency);
+  cli_key_cstr(json, "model", b->path);
+  cli_key_cstr(json, "backend", backend_of(b));
+  cli_key_cstr(json, "date",
+               cli_date(pestle_wall_clock_ns(), date, sizeof(date)));
+  cli_key_i64(json, "threads", pestle_context_threads(b->cli->context));
+  cli_key_i64(json, "concurrency", b->concurrency);
   pestle_json_key(json, "random_inputs");
   pestle_json_bool(json, b->job.filled > 0);
-  key_f64(json, "warm_up_s", b->warm_up_s);
-  key_f64(json, "duration_s", b->duration_s);
-  key_f64(json, "import_ms", times->import_ms);
-  key_f64(json, "compile_ms", times->compile_ms);
-  key_f64(json, "load_ms", times->load_ms);
-  key_i64(json, "peak_rss_kb", cli_peak_rss_kb());
+  cli_key_f64(json, "warm_up_s", b->warm_up_s);
+  cli_key_f64(json, "duration_s", b->duration_s);
+  cli_key_f64(json, "import_ms", times->import_ms);
+  cli_key_f64(json, "compile_ms", times->compile_ms);
+  cli_key_f64(json, "load_ms", times->load_ms);
+  cli_key_i64(json, "peak_rss_kb", cli_peak_rss_kb());
   pestle_json_key(json, "sides");
   pestle_json_begin_array(json);
   json_side(&b->sides[0], json);
@@ -322,7 +308,7 @@ static void write_json(bench_t* b, pestle_json_t* json) {
   pestle_json_end_array(json);
   if (b->has_peer) {
     summary_t own = summarise(&b->sides[0]), peer = summarise(&b->sides[1]);
-    key_f64(json, "ratio", own.median / peer.median);
+    cli_key_f64(json, "ratio", own.median / peer.median);
     pestle_json_key(json, "results_agree");
     pestle_json_bool(json, b->agrees);
   }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "json.h"
 #include "pestle/version.h"
 #include "profile.h"
 
@@ -135,16 +136,6 @@ static void print_table(const cli_table_t* t, cli_row_t* const* order,
 
 // --- JSON ---
 
-static void key_f64(pestle_json_t* json, const char* key, double value) {
-  pestle_json_key(json, key);
-  pestle_json_f64(json, value);
-}
-
-static void key_u64(pestle_json_t* json, const char* key, uint64_t value) {
-  pestle_json_key(json, key);
-  pestle_json_u64(json, value);
-}
-
 static void key_str(pestle_json_t* json, const char* key, const char* value,
                     size_t size) {
   pestle_json_key(json, key);
@@ -155,45 +146,40 @@ static void json_row(const cli_table_t* t, const cli_row_t* r,
                      pestle_json_t* json) {
   const pestle_step_info_t* s = &r->info;
   pestle_json_begin_object(json);
-  key_u64(json, "step", r->step);
-  key_str(json, "kind", kind_of(r), strlen(kind_of(r)));
-  key_str(json, "name", s->name, strlen(s->name));
-  key_str(json, "backend", s->backend, strlen(s->backend));
+  cli_key_u64(json, "step", r->step);
+  cli_key_cstr(json, "kind", kind_of(r));
+  cli_key_cstr(json, "name", s->name);
+  cli_key_cstr(json, "backend", s->backend);
   key_str(json, "ops", s->ops, s->ops_size);
   key_str(json, "schedule", s->schedule, s->schedule_size);
-  key_u64(json, "threads", s->threads > 0 ? (uint64_t)s->threads : 0);
-  key_u64(json, "times", r->times);
-  key_f64(json, "best_us", r->best_us);
-  key_f64(json, "mean_us", r->mean_us / r->runs);
-  key_f64(json, "share", t->sum_us > 0 ? r->best_us / t->sum_us : 0);
-  key_u64(json, "flops", s->flops);
-  key_u64(json, "half_flops", s->half_flops);
-  key_u64(json, "byte_flops", s->byte_flops);
-  key_u64(json, "bytes", s->bytes);
-  key_u64(json, "constant_bytes", s->constant_bytes);
-  key_f64(json, "gflops_per_s", rate_of(r, s->flops));
-  key_f64(json, "gbytes_per_s", rate_of(r, s->bytes));
+  cli_key_u64(json, "threads", s->threads > 0 ? (uint64_t)s->threads : 0);
+  cli_key_u64(json, "times", r->times);
+  cli_key_f64(json, "best_us", r->best_us);
+  cli_key_f64(json, "mean_us", r->mean_us / r->runs);
+  cli_key_f64(json, "share", t->sum_us > 0 ? r->best_us / t->sum_us : 0);
+  cli_key_u64(json, "flops", s->flops);
+  cli_key_u64(json, "half_flops", s->half_flops);
+  cli_key_u64(json, "byte_flops", s->byte_flops);
+  cli_key_u64(json, "bytes", s->bytes);
+  cli_key_u64(json, "constant_bytes", s->constant_bytes);
+  cli_key_f64(json, "gflops_per_s", rate_of(r, s->flops));
+  cli_key_f64(json, "gbytes_per_s", rate_of(r, s->bytes));
   pestle_json_key(json, "locations");
   pestle_json_begin_array(json);
   for (size_t i = 0; i < s->location_count; ++i)
     pestle_json_u64(json, s->locations[i]);
   pestle_json_end_array(json);
   if (r->limit_us > 0 && r->best_us > 0) {
-    key_f64(json, "limit", r->limit_us / r->best_us);
-    key_str(json, "bound", r->bound, strlen(r->bound));
+    cli_key_f64(json, "limit", r->limit_us / r->best_us);
+    cli_key_cstr(json, "bound", r->bound);
   }
   pestle_json_end_object(json);
 }
 
-static void key_bool(pestle_json_t* json, const char* key, bool value) {
-  pestle_json_key(json, key);
-  pestle_json_bool(json, value);
-}
-
 // How many processors others used; null: not known.
 static void json_others(pestle_json_t* json, double others) {
-  key_f64(json, "others", others < 0 ? (double)NAN : others);
-  key_bool(json, "is_busy", cli_load_is_busy(others));
+  cli_key_f64(json, "others", others < 0 ? (double)NAN : others);
+  cli_key_bool(json, "is_busy", cli_load_is_busy(others));
 }
 
 static void json_limits(const cli_table_t* t, pestle_json_t* json) {
@@ -211,14 +197,14 @@ static void json_limits(const cli_table_t* t, pestle_json_t* json) {
   pestle_json_key(json, "limits");
   pestle_json_begin_object(json);
   for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); ++i)
-    key_f64(json, all[i].key, all[i].limit->rate * 1e-9);
-  key_u64(json, "threads", l->lanes ? 0 : (uint64_t)l->threads);
+    cli_key_f64(json, all[i].key, all[i].limit->rate * 1e-9);
+  cli_key_u64(json, "threads", l->lanes ? 0 : (uint64_t)l->threads);
   if (l->flops.rate > 0) {
     cli_date(l->date_ns, date, sizeof(date));
-    key_str(json, "date", date, strlen(date));
-    key_f64(json, "spread", cli_limits_spread(l));
-    key_bool(json, "measured_now", l->was_measured);
-    key_bool(json, "measured_again", t->was_repeated);
+    cli_key_cstr(json, "date", date);
+    cli_key_f64(json, "spread", cli_limits_spread(l));
+    cli_key_bool(json, "measured_now", l->was_measured);
+    cli_key_bool(json, "measured_again", t->was_repeated);
     json_others(json, l->others);
   }
   pestle_json_end_object(json);
@@ -235,11 +221,11 @@ static void json_locations(const cli_table_t* t, pestle_json_t* json) {
     pestle_status_release(status);
     if (status) break;
     pestle_json_begin_object(json);
-    key_str(json, "op", l.op, strlen(l.op));
-    if (*l.name) key_str(json, "name", l.name, strlen(l.name));
-    if (*l.file) key_str(json, "file", l.file, strlen(l.file));
-    if (l.line) key_u64(json, "line", l.line);
-    if (l.column) key_u64(json, "column", l.column);
+    cli_key_cstr(json, "op", l.op);
+    if (*l.name) cli_key_cstr(json, "name", l.name);
+    if (*l.file) cli_key_cstr(json, "file", l.file);
+    if (l.line) cli_key_u64(json, "line", l.line);
+    if (l.column) cli_key_u64(json, "column", l.column);
     pestle_json_end_object(json);
   }
   pestle_json_end_array(json);
@@ -262,11 +248,11 @@ static void json_events(const cli_table_t* t, pestle_json_t* json) {
 
 void cli_table_json(const cli_table_t* t, pestle_json_t* json) {
   pestle_json_begin_object(json);
-  key_str(json, "pestle", pestle_version(), strlen(pestle_version()));
-  key_u64(json, "runs", (uint64_t)t->runs);
-  key_u64(json, "warm_ups", CLI_WARM_UPS);
-  key_f64(json, "run_us", t->best_us);
-  key_f64(json, "steps_us", t->sum_us);
+  cli_key_cstr(json, "pestle", pestle_version());
+  cli_key_u64(json, "runs", (uint64_t)t->runs);
+  cli_key_u64(json, "warm_ups", CLI_WARM_UPS);
+  cli_key_f64(json, "run_us", t->best_us);
+  cli_key_f64(json, "steps_us", t->sum_us);
   json_limits(t, json);
   pestle_json_key(json, "machine");
   pestle_json_begin_object(json);

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/thread.h"
+#include "json.h"
 #include "pestle/version.h"
 
 static const void* section(const pestle_plan_header_t* plan,
@@ -16,16 +17,6 @@ static const void* section(const pestle_plan_header_t* plan,
 }
 
 // --- JSON ---
-
-static void key_u64(pestle_json_t* json, const char* key, uint64_t value) {
-  pestle_json_key(json, key);
-  pestle_json_u64(json, value);
-}
-
-static void key_str(pestle_json_t* json, const char* key, const char* value) {
-  pestle_json_key(json, key);
-  pestle_json_cstr(json, value);
-}
 
 static void write_ios(const pestle_plan_header_t* plan, pestle_plan_section_t s,
                       const char* key, pestle_json_t* json) {
@@ -37,7 +28,7 @@ static void write_ios(const pestle_plan_header_t* plan, pestle_plan_section_t s,
     cli_info_json_value(json, strings + ios[i].name,
                         (pestle_dtype_t)ios[i].dtype, ios[i].rank, ios[i].dims,
                         NULL);
-    key_u64(json, "size", ios[i].size);
+    cli_key_u64(json, "size", ios[i].size);
     pestle_json_end_object(json);
   }
   pestle_json_end_array(json);
@@ -74,10 +65,10 @@ static void write_binding(const pestle_plan_binding_t* b, pestle_json_t* json) {
 
 static void write_kernel_cost(const pestle_plan_kernel_t* k,
                               const char* strings, pestle_json_t* json) {
-  key_str(json, "kernel", strings + k->name);
-  key_u64(json, "flops", k->flops);
-  key_u64(json, "bytes", k->bytes);
-  key_u64(json, "code", k->code_size);
+  cli_key_cstr(json, "kernel", strings + k->name);
+  cli_key_u64(json, "flops", k->flops);
+  cli_key_u64(json, "bytes", k->bytes);
+  cli_key_u64(json, "code", k->code_size);
 }
 
 static void write_step(const pestle_plan_header_t* plan, uint64_t i,
@@ -96,10 +87,11 @@ static void write_step(const pestle_plan_header_t* plan, uint64_t i,
       s->kind == PESTLE_PLAN_LAUNCH || s->kind == PESTLE_PLAN_COPY ||
       s->kind == PESTLE_PLAN_CALL || s->kind == PESTLE_PLAN_COLLECTIVE;
   pestle_json_begin_object(json);
-  key_str(json, "kind", s->kind <= PESTLE_PLAN_REPEAT ? kinds[s->kind] : "");
+  cli_key_cstr(json, "kind",
+               s->kind <= PESTLE_PLAN_REPEAT ? kinds[s->kind] : "");
   if (s->kind == PESTLE_PLAN_LAUNCH)
     write_kernel_cost(&kernels[s->kernel], strings, json);
-  key_str(json, "ops", strings + s->label);
+  cli_key_cstr(json, "ops", strings + s->label);
   pestle_json_key(json, "node");
   pestle_json_i64(json, node);
   pestle_json_key(json, "locations");
@@ -121,9 +113,9 @@ static void write_plan(const pestle_plan_header_t* plan, const int32_t* nodes,
   const pestle_plan_device_t* device =
       plan->devices.count ? section(plan, plan->devices) : NULL;
   const pestle_plan_constant_ref_t* refs = section(plan, plan->constant_refs);
-  key_str(json, "name", strings + plan->name);
-  key_str(json, "backend", device ? strings + device->backend : "");
-  key_str(json, "cpu", device ? strings + device->cpu : "");
+  cli_key_cstr(json, "name", strings + plan->name);
+  cli_key_cstr(json, "backend", device ? strings + device->backend : "");
+  cli_key_cstr(json, "cpu", device ? strings + device->cpu : "");
   write_ios(plan, plan->inputs, "inputs", json);
   write_ios(plan, plan->outputs, "outputs", json);
   pestle_json_key(json, "arena");
@@ -150,10 +142,10 @@ static pestle_status_t write_graph(cli_view_t* view, const char* name,
                                    const char* text, const cli_graph_t* graph,
                                    pestle_json_t* json) {
   pestle_json_begin_object(json);
-  key_str(json, "name", name);
+  cli_key_cstr(json, "name", name);
   int32_t number = cli_view_text(view, text, strlen(text));
   if (number < 0) return PESTLE_OOM();
-  key_u64(json, "text", (uint64_t)number);
+  cli_key_u64(json, "text", (uint64_t)number);
   PESTLE_TRY(cli_graph_write(graph, json));
   pestle_json_end_object(json);
   return NULL;
@@ -237,9 +229,9 @@ static pestle_status_t write_all(cli_view_t* view, const cli_graph_t* fused,
     PESTLE_TRY(cli_graph_pair(fused, plan, nodes));
   }
   pestle_json_begin_object(json);
-  key_str(json, "path", view->path);
-  key_u64(json, "threads",
-          (uint64_t)pestle_context_threads(view->cli->context));
+  cli_key_cstr(json, "path", view->path);
+  cli_key_u64(json, "threads",
+              (uint64_t)pestle_context_threads(view->cli->context));
   pestle_json_key(json, "random_inputs");
   pestle_json_bool(json, view->job.filled > 0);
   write_plan(plan, nodes, json);
@@ -297,8 +289,9 @@ static pestle_status_t write_page(cli_view_t* views, size_t count,
   pestle_strbuf_init(pestle_allocator_system(), &data);
   pestle_json_init(&data, 0, &json);
   pestle_json_begin_object(&json);
-  key_str(&json, "pestle", pestle_version());
-  key_str(&json, "date", cli_date(pestle_wall_clock_ns(), date, sizeof(date)));
+  cli_key_cstr(&json, "pestle", pestle_version());
+  cli_key_cstr(&json, "date",
+               cli_date(pestle_wall_clock_ns(), date, sizeof(date)));
   pestle_json_key(&json, "reports");
   pestle_json_begin_array(&json);
   pestle_status_t status = NULL;
