@@ -29,6 +29,7 @@
 //   5  arrays: memory of others, and what theirs call ours
 //   6  own ops: kernels whose text a person wrote
 //   7  collectives: between the ranks of a world
+//   8  effort: whether code is wanted soon or fast
 #ifndef PESTLE_PLUGIN_H_
 #define PESTLE_PLUGIN_H_
 
@@ -44,7 +45,7 @@
 PESTLE_EXTERN_C_BEGIN
 
 #define PESTLE_ABI_MAJOR 1u
-#define PESTLE_ABI_MINOR 7u
+#define PESTLE_ABI_MINOR 8u
 
 // Whether the table |ptr| (with struct_size first) reaches slot |field|.
 #define PESTLE_HAS(ptr, field)                                     \
@@ -192,10 +193,21 @@ typedef enum pestle_text_e {
   PESTLE_TEXT_ASM = 1,     // assembly of the artifact
 } pestle_text_t;
 
+// How much time a kernel's code is worth. A hint: results are the same within what a
+// kernel promises, and a target may make no difference.
+typedef enum pestle_effort_e {
+  PESTLE_EFFORT_FULL = 0,   // the fastest code
+  PESTLE_EFFORT_QUICK = 1,  // code as soon as possible; better code follows
+} pestle_effort_t;
+
 typedef struct pestle_kernel_options_t {
   size_t struct_size;
   const char* cpu;  // NULL: the device's own
   bool strict;      // no contraction beyond what facts say
+  // -- minor 8 --
+  // pestle_effort_t; missing: full. As wide as it is, it lies behind the padding of
+  // the record as it was before.
+  uint64_t effort;
 } pestle_kernel_options_t;
 
 // A kernel as a person wrote it. All is borrowed during the call.

@@ -20,6 +20,11 @@ const char* pestle_plugin_cpu_option(const pestle_kernel_options_t* options) {
   return options && PESTLE_HAS(options, cpu) ? options->cpu : NULL;
 }
 
+bool pestle_plugin_is_quick(const pestle_kernel_options_t* options) {
+  return options && PESTLE_HAS(options, effort) &&
+         options->effort == PESTLE_EFFORT_QUICK;
+}
+
 void pestle_plugin_give(const void* record, size_t size, void* out_record) {
   size_t wanted;
   memcpy(&wanted, out_record, sizeof wanted);

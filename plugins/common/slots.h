@@ -13,6 +13,9 @@ void* pestle_plugin_state(const pestle_host_t* host, size_t size,
 // What |options| (may be NULL) say that a kernel is compiled for, or NULL.
 const char* pestle_plugin_cpu_option(const pestle_kernel_options_t* options);
 
+// Whether |options| (may be NULL) ask for code soon rather than fast.
+bool pestle_plugin_is_quick(const pestle_kernel_options_t* options);
+
 // Fills |out_record|, which begins with its struct_size and may be of another
 // minor version, from the |size| bytes of |record|.
 void pestle_plugin_give(const void* record, size_t size, void* out_record);

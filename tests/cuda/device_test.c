@@ -292,7 +292,7 @@ static void every_call_fails(void** state) {
   pestle_kir_end(&b);
   assert_ok(pestle_kir_finish(&b));
   pestle_blob_t blob;
-  pestle_kernel_options_t options = {sizeof options, NULL, false};
+  pestle_kernel_options_t options = {.struct_size = sizeof options};
   assert_ok(gpu->target->compile(gpu->self, &b.view, &options, &blob));
   pestle_kir_deinit(&b);
   int before = fake_live();
@@ -348,7 +348,8 @@ static void artifacts(void** state) {
                    PESTLE_KIR_NONE, 0);
   pestle_kir_end(&b);
   assert_ok(pestle_kir_finish(&b));
-  pestle_kernel_options_t options = {sizeof options, "sm_90", false};
+  pestle_kernel_options_t options = {.struct_size = sizeof options,
+                                     .cpu = "sm_90"};
   assert_ok(gpu->target->compile(gpu->self, &b.view, &options, &blob));
   assert_error(d->load(gpu->self, 0, blob.data, blob.size, &loaded),
                INCOMPATIBLE, "was compiled for sm_90");

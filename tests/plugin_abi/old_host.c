@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host as it was at an earlier minor version of the plugin interface (minor0/
-// to minor5/ have the headers, which never change): it loads a plugin of today,
+// to minor7/ have the headers, which never change): it loads a plugin of today,
 // reads no slot that it does not know, and runs a kernel. Memory behind its
 // records must stay as it was.
 //

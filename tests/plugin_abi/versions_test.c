@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins of other minor versions in this host: seven compiled with the headers
-// of minor versions 0 to 6, whose tables end where they ended then, and one
+// Plugins of other minor versions in this host: eight compiled with the headers
+// of minor versions 0 to 7, whose tables end where they ended then, and one
 // that is newer, with tables that are longer than this host knows. Two variants
 // of one backend are loaded side by side too.
 #include <math.h>
@@ -186,6 +186,31 @@ static void test_minor6_plugin(void** state) {
   pestle_context_release(context);
 }
 
+// Its record of options ends before the effort.
+static void test_minor7_plugin(void** state) {
+  (void)state;
+  pestle_context_t* context = open_context(OLD_FOLDER "7");
+  const pestle_backend_t* backend = pestle_context_backend(context, "example");
+  assert_non_null(backend);
+  run_on(context, "example");
+  run_new_dtype(context);
+  pestle_context_release(context);
+}
+
+// What an older host gives, whatever its padding holds, asks for full effort.
+static void test_effort(void** state) {
+  (void)state;
+  pestle_kernel_options_t options;
+  memset(&options, 1, sizeof(options));
+  options.struct_size = offsetof(pestle_kernel_options_t, effort);
+  assert_false(PESTLE_HAS(&options, effort));
+  size_t older = 3 * sizeof(void*);  // size, CPU, a bool and its padding
+  assert_true(offsetof(pestle_kernel_options_t, effort) >= older);
+  options.struct_size = sizeof(options);
+  options.effort = PESTLE_EFFORT_QUICK;
+  assert_true(PESTLE_HAS(&options, effort));
+}
+
 static void test_old_plugin(void** state) {
   (void)state;
   pestle_context_t* context = open_context(OLD_FOLDER "0");
@@ -258,6 +283,8 @@ int main(void) {
       cmocka_unit_test(test_minor4_plugin),
       cmocka_unit_test(test_minor5_plugin),
       cmocka_unit_test(test_minor6_plugin),
+      cmocka_unit_test(test_minor7_plugin),
+      cmocka_unit_test(test_effort),
       cmocka_unit_test(test_newer_plugin),
 #ifdef LLVM_FOLDER
       cmocka_unit_test(test_two_variants),

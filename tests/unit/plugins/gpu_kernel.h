@@ -128,7 +128,7 @@ static inline void run_on_ref(const pestle_kir_t* k, buffers_t* a,
   pestle_loaded_t* loaded;
   pestle_cpu_entry_t entry;
   const void* self;
-  pestle_kernel_options_t options = {sizeof options, NULL, false};
+  pestle_kernel_options_t options = {.struct_size = sizeof options};
   const pestle_backend_t* r = ref_backend;
   assert_ok(r->target->compile(r->self, k, &options, &blob));
   assert_ok(r->device->load(r->self, 0, blob.data, blob.size, &loaded));
@@ -143,7 +143,8 @@ static inline void run_on_ref(const pestle_kir_t* k, buffers_t* a,
 static inline pestle_loaded_t* gpu_load(const pestle_kir_t* k) {
   pestle_blob_t blob;
   pestle_loaded_t* loaded;
-  pestle_kernel_options_t options = {sizeof options, gpu_cpu, false};
+  pestle_kernel_options_t options = {.struct_size = sizeof options,
+                                     .cpu = gpu_cpu};
   pestle_status_t status = gpu->target->compile(gpu->self, k, &options, &blob);
   if (status && gpu->target->print(gpu->self, k, &options, PESTLE_TEXT_SOURCE,
                                    &blob) == NULL) {
@@ -189,7 +190,8 @@ static inline void run_on_gpu(const pestle_kir_t* k, buffers_t* a,
 }
 
 static inline void print_failed(const pestle_kir_t* k) {
-  pestle_kernel_options_t options = {sizeof options, gpu_cpu, false};
+  pestle_kernel_options_t options = {.struct_size = sizeof options,
+                                     .cpu = gpu_cpu};
   pestle_blob_t text;
   if (gpu->target->print(gpu->self, k, &options, PESTLE_TEXT_SOURCE, &text)) {
     return;

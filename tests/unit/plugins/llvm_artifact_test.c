@@ -431,7 +431,8 @@ static void broken_kernels(void** state) {
   assert_code(
       llvm_backend->target->compile(llvm_backend->self, &k, NULL, &blob),
       UNSUPPORTED);
-  pestle_kernel_options_t options = {sizeof options, "m68k", false};
+  pestle_kernel_options_t options = {.struct_size = sizeof options,
+                                     .cpu = "m68k"};
   assert_error(llvm_backend->target->compile(llvm_backend->self, &b.view,
                                              &options, &blob),
                UNSUPPORTED, "m68k");

@@ -145,7 +145,7 @@ static unsigned spills(const shape_t* s, const char* cpu, const char* reg) {
   pestle_blob_t text;
   make_gemm(s, &b);
   assert_ok(pestle_kir_finish(&b));
-  pestle_kernel_options_t options = {sizeof options, cpu, false};
+  pestle_kernel_options_t options = {.struct_size = sizeof options, .cpu = cpu};
   assert_ok(llvm_backend->target->print(llvm_backend->self, &b.view, &options,
                                         PESTLE_TEXT_ASM, &text));
   char* copy = calloc(1, text.size + 1);

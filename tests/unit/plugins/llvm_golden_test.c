@@ -7,7 +7,8 @@
 
 static char* print(const pestle_kir_t* k, pestle_text_t kind) {
   pestle_blob_t text;
-  pestle_kernel_options_t options = {sizeof options, "x86-64-v4", false};
+  pestle_kernel_options_t options = {.struct_size = sizeof options,
+                                     .cpu = "x86-64-v4"};
   assert_ok(llvm_backend->target->print(llvm_backend->self, k, &options, kind,
                                         &text));
   char* copy = calloc(1, text.size + 1);

@@ -99,7 +99,7 @@ typedef struct code_t {
 static inline code_t code_make(const pestle_backend_t* backend,
                                const pestle_kir_t* k, const char* cpu) {
   pestle_blob_t blob;
-  pestle_kernel_options_t options = {sizeof options, cpu, false};
+  pestle_kernel_options_t options = {.struct_size = sizeof options, .cpu = cpu};
   code_t code = {.backend = backend};
   assert_ok(backend->target->compile(backend->self, k, &options, &blob));
   assert_ok(backend->device->load(backend->self, 0, blob.data, blob.size,

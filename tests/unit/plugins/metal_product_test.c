@@ -88,7 +88,8 @@ static void fill_whole(const char* name, pestle_dtype_t dtype, void* data,
 // --- One nest on the stand-in ---
 
 static bool says(const pestle_kir_t* k, const char* text) {
-  pestle_kernel_options_t options = {sizeof options, gpu_cpu, false};
+  pestle_kernel_options_t options = {.struct_size = sizeof options,
+                                     .cpu = gpu_cpu};
   pestle_blob_t printed;
   assert_ok(
       gpu->target->print(gpu->self, k, &options, PESTLE_TEXT_SOURCE, &printed));
@@ -234,7 +235,8 @@ static void test_refused(void** state) {
   assert_error(
       pestle_kir_legalise(&flat.view, &old, PESTLE_NUMERICS_DEFAULT, &legal),
       UNSUPPORTED, "has no mma");
-  pestle_kernel_options_t options = {sizeof options, "apple6", false};
+  pestle_kernel_options_t options = {.struct_size = sizeof options,
+                                     .cpu = "apple6"};
   pestle_blob_t blob;
   assert_error(gpu->target->compile(gpu->self, &flat.view, &options, &blob),
                UNSUPPORTED, "the device has no such units");
