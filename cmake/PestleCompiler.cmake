@@ -67,4 +67,14 @@ if(PESTLE_FUZZ)
   endif()
 endif()
 
+# GCC clears structs of more than 96 bytes by `rep stos`, which begins slowly and whose
+# bytes the loads behind it wait for: for what is called often.
+include(CheckCCompilerFlag)
+set(quick_clears "-mmemset-strategy=unrolled_loop:512:noalign,libcall:-1:noalign")
+check_c_compiler_flag("${quick_clears}" PESTLE_HAS_MEMSET_STRATEGY)
+set(PESTLE_QUICK_CLEARS "")
+if(PESTLE_HAS_MEMSET_STRATEGY)
+  set(PESTLE_QUICK_CLEARS "${quick_clears}")
+endif()
+
 find_package(Threads REQUIRED)

@@ -14,7 +14,8 @@ foreach(part IN LISTS pestle_parts)
 endforeach()
 target_link_libraries(pestle PRIVATE pestle_flags Threads::Threads
                       ${CMAKE_DL_LIBS} m)
-target_link_options(pestle PRIVATE ${PESTLE_LINK_OPTIONS})
+# Calls of our own exported functions go straight there.
+target_link_options(pestle PRIVATE ${PESTLE_LINK_OPTIONS} -Wl,-Bsymbolic-functions)
 target_include_directories(pestle PUBLIC
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
   "$<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>"

@@ -207,7 +207,7 @@ static bool infer_at_once(const pestle_record_t* r, pestle_type_t* out_type) {
   for (size_t i = 1; i < r->operand_count; ++i) {
     if (r->operands[i]->type.dtype != first->dtype) return false;
   }
-  *out_type = *first;
+  pestle_type_assign(out_type, first);
   if (info->rule != PESTLE_RULE_SAME) out_type->dtype = PESTLE_I1;
   return true;
 }
@@ -329,6 +329,7 @@ static pestle_array_t* make_node(const pestle_record_t* r, pestle_lazy_t* lazy,
   node->depth = depth_of(r);
   node->capture = capture_of(r);
   atomic_init(&node->flags, flags_of(r));
+  if (!r->operand_count) pestle_array_keep_context(node);
   for (size_t i = 0; i < r->operand_count; ++i) {
     node->operands[i] = r->operands[i];
     pestle_array_hold(r->operands[i]);
@@ -363,12 +364,16 @@ static pestle_status_t make_gets(pestle_array_t* tuple,
 
 static bool is_pressing(const pestle_array_t* node) {
   const pestle_lazy_t* lazy = node->lazy;
-  return pestle_array_node_state(node) == PESTLE_NODE_LAZY &&
-         (node->depth >= MOST_DEPTH ||
-          atomic_load_explicit(&lazy->held_nodes, memory_order_relaxed) >=
-              MOST_NODES ||
-          atomic_load_explicit(&lazy->held_bytes, memory_order_relaxed) >=
-              MOST_BYTES);
+  if (pestle_array_node_state(node) != PESTLE_NODE_LAZY) return false;
+  // A constant or a number that is computed is an argument of captures that read it.
+  if (pestle_array_flags(node) & (PESTLE_NODE_PURE | PESTLE_NODE_WEAK)) {
+    return node->depth >= MOST_DEPTH;
+  }
+  return node->depth >= MOST_DEPTH ||
+         atomic_load_explicit(&lazy->held_nodes, memory_order_relaxed) >=
+             MOST_NODES ||
+         atomic_load_explicit(&lazy->held_bytes, memory_order_relaxed) >=
+             MOST_BYTES;
 }
 
 static pestle_status_t record_node(const pestle_record_t* r,
@@ -385,7 +390,7 @@ static pestle_status_t record_node(const pestle_record_t* r,
   pestle_array_t* node = make_node(r, lazy, device, words);
   if (!node) return PESTLE_OOM();
   if (pestle_op_info(r->op)->results == 1) {
-    node->type = types[0];
+    pestle_type_assign(&node->type, &types[0]);
     out[0] = node;
   } else {
     node->type = (pestle_type_t){.dtype = PESTLE_NONE};

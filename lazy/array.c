@@ -18,8 +18,14 @@ pestle_array_t* pestle_array_make(pestle_lazy_t* lazy, pestle_device_t* device,
   array->device = device;
   array->block_size = size;
   array->op = PESTLE_LAZY_NONE;
-  pestle_context_retain(lazy->context);
   return array;
+}
+
+void pestle_array_keep_context(pestle_array_t* array) {
+  if (pestle_array_flags(array) & PESTLE_NODE_KEEPS) return;
+  pestle_context_retain(array->lazy->context);
+  atomic_fetch_or_explicit(&array->flags, PESTLE_NODE_KEEPS,
+                           memory_order_relaxed);
 }
 
 pestle_status_t pestle_array_make_data(
@@ -29,7 +35,7 @@ pestle_status_t pestle_array_make_data(
   pestle_array_t* array = pestle_array_make(lazy, pestle_buffer_device(buffer),
                                             PESTLE_NODE_DATA, extra);
   if (!array) return PESTLE_OOM();
-  array->type = *type;
+  pestle_type_assign(&array->type, type);
   array->buffer = buffer;
   array->byte_offset = byte_offset;
   if (extra) {
@@ -47,10 +53,12 @@ pestle_status_t pestle_array_make_data(
 
 static void free_array(pestle_array_t* array, pestle_array_t** list);
 
-// Ends |ref| of |array|, which goes to |*list| with the last.
+// Ends |ref| of |array|, which goes to |*list| with the last. Who has the only
+// reference need not tell anybody.
 static void drop(pestle_array_t* array, uint64_t ref, pestle_array_t** list) {
-  if (atomic_fetch_sub_explicit(&array->refs, ref, memory_order_acq_rel) !=
-      ref) {
+  if (atomic_load_explicit(&array->refs, memory_order_acquire) != ref &&
+      atomic_fetch_sub_explicit(&array->refs, ref, memory_order_acq_rel) !=
+          ref) {
     return;
   }
   array->next = *list;
@@ -65,17 +73,32 @@ static void free_list(pestle_array_t* list) {
   }
 }
 
+static void drop_all(pestle_array_t* const* operands, uint32_t count,
+                     pestle_array_t** list) {
+  for (uint32_t i = 0; i < count; ++i)
+    drop(operands[i], PESTLE_REF_NODE, list);
+}
+
+// Operands and buffer come last: with them the context may end, unless |array| keeps it
+// too.
 static void free_array(pestle_array_t* array, pestle_array_t** list) {
+  enum { FEW = 4 };
+  pestle_array_t* few[FEW];
   pestle_lazy_t* lazy = array->lazy;
+  uint32_t count = array->operand_count;
+  bool is_small = count <= FEW;
+  if (!is_small) {
+    pestle_array_keep_context(array);
+    drop_all(array->operands, count, list);
+  } else if (count) {
+    memcpy(few, array->operands, count * sizeof(*few));
+  }
   uint32_t flags = pestle_array_flags(array);
   if (flags & PESTLE_NODE_HELD) atomic_fetch_sub(&lazy->held_nodes, 1);
   if (flags & PESTLE_DATA_HELD) {
     atomic_fetch_sub(&lazy->held_bytes,
                      (int64_t)pestle_type_bytes(&array->type));
   }
-  for (uint32_t i = 0; i < array->operand_count; ++i)
-    drop(array->operands[i], PESTLE_REF_NODE, list);
-  pestle_buffer_release(array->buffer);
   if (array->parts) {
     for (uint32_t i = 0; i < array->part_count; ++i)
       pestle_buffer_release(array->parts[i]);
@@ -88,8 +111,11 @@ static void free_array(pestle_array_t* array, pestle_array_t** list) {
                    (size_t)array->type.rank * sizeof(*lent));
   }
   pestle_status_release(array->failure);
-  pestle_context_t* context = lazy->context;
+  pestle_buffer_t* buffer = array->buffer;
+  pestle_context_t* context = flags & PESTLE_NODE_KEEPS ? lazy->context : NULL;
   pestle_dealloc(lazy->allocator, array, array->block_size);
+  if (is_small) drop_all(few, count, list);
+  pestle_buffer_release(buffer);
   pestle_context_release(context);
 }
 
@@ -106,8 +132,7 @@ void pestle_array_unhold(pestle_array_t* array) {
 
 void pestle_array_drop_operands(pestle_array_t** operands, uint32_t count) {
   pestle_array_t* list = NULL;
-  for (uint32_t i = 0; i < count; ++i)
-    drop(operands[i], PESTLE_REF_NODE, &list);
+  drop_all(operands, count, &list);
   free_list(list);
 }
 
@@ -119,10 +144,17 @@ void pestle_array_retain(pestle_array_t* array) {
 
 // The last handle goes while nodes read it: it is held for them alone from now on,
 // which is counted before the handle is gone, since then another thread may free
-// it.
+// it. What a capture is made of is no work that waits, and constants and numbers are its
+// parts too.
 static void count_held(pestle_array_t* array) {
   uint32_t flag = PESTLE_NODE_HELD;
-  if (pestle_array_node_state(array) == PESTLE_NODE_DATA) {
+  pestle_node_state_t state = pestle_array_node_state(array);
+  if (state == PESTLE_NODE_TRACED ||
+      (state != PESTLE_NODE_DATA &&
+       pestle_array_flags(array) & (PESTLE_NODE_PURE | PESTLE_NODE_WEAK))) {
+    return;
+  }
+  if (state == PESTLE_NODE_DATA) {
     flag = PESTLE_DATA_HELD;
     atomic_fetch_add(&array->lazy->held_bytes,
                      (int64_t)pestle_type_bytes(&array->type));

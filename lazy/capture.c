@@ -25,6 +25,7 @@ static pestle_status_t make_arguments(pestle_capture_t* capture,
     pestle_array_t* argument = pestle_array_make(capture->lazy, capture->device,
                                                  PESTLE_NODE_TRACED, 0);
     if (!argument) return PESTLE_OOM();
+    pestle_array_keep_context(argument);
     argument->op = PESTLE_LAZY_ARGUMENT;
     argument->capture = capture->number;
     argument->type = types[i];

@@ -10,7 +10,8 @@
 typedef struct import_t {
   pestle_context_t* context;
   pestle_lazy_t* lazy;
-  pestle_dlpack_import_options_t options;
+  pestle_dlpack_import_options_t own;  // what |options| may be
+  const pestle_dlpack_import_options_t* options;
   pestle_foreign_t f;
   pestle_device_t* device;  // where the memory is
   pestle_buffer_t* buffer;  // of it
@@ -19,8 +20,11 @@ typedef struct import_t {
 } import_t;
 
 static pestle_type_t type_of(const import_t* in) {
-  pestle_type_t type = {.dtype = in->f.dtype, .rank = in->f.rank};
-  memcpy(type.dims, in->f.dims, sizeof(type.dims));
+  pestle_type_t type;
+  type.dtype = in->f.dtype;
+  type.rank = in->f.rank;
+  for (int32_t i = 0; i < type.rank; ++i)
+    type.dims[i] = in->f.dims[i];
   return type;
 }
 
@@ -35,15 +39,15 @@ static const void* host_data(const import_t* in) {
 static bool may_be_dirty(const import_t* in) {
   bool small_integer = pestle_dtype_is_sub_byte(in->f.dtype) &&
                        pestle_dtype_is(in->f.dtype, PESTLE_KIND_INT);
-  return !in->options.trusted && !in->f.own && in->f.count &&
+  return !in->options->trusted && !in->f.own && in->f.count &&
          (in->f.dtype == PESTLE_I1 || small_integer);
 }
 
 static pestle_status_t find_reason(import_t* in) {
   const pestle_foreign_t* f = &in->f;
-  if (in->options.device && in->options.device != in->device) {
+  if (in->options->device && in->options->device != in->device) {
     in->reason = "another device is asked for";
-  } else if (in->options.copy == PESTLE_COPY_ALWAYS &&
+  } else if (in->options->copy == PESTLE_COPY_ALWAYS &&
              !(f->flags & PESTLE_DL_IS_COPIED)) {
     in->reason = "a copy is asked for";
   } else if (f->is_packed) {
@@ -64,17 +68,24 @@ static pestle_status_t find_reason(import_t* in) {
       }
     }
   }
-  if (!in->reason || in->options.copy != PESTLE_COPY_NEVER) return NULL;
+  if (!in->reason || in->options->copy != PESTLE_COPY_NEVER) return NULL;
   return PESTLE_ERROR(
       UNSUPPORTED, "the tensor cannot be used without a copy: %s", in->reason);
 }
 
+// The tensor where it is; takes the import's reference to the buffer over.
+static pestle_status_t make_array(const import_t* in,
+                                  pestle_array_t** out_array) {
+  pestle_type_t type = type_of(in);
+  return pestle_array_make_data(in->lazy, &type, in->buffer, in->first,
+                                in->f.is_dense ? NULL : in->f.strides,
+                                out_array);
+}
+
+// The same with a reference of its own.
 static pestle_status_t make_view(const import_t* in,
                                  pestle_array_t** out_array) {
-  pestle_type_t type = type_of(in);
-  PESTLE_TRY(pestle_array_make_data(in->lazy, &type, in->buffer, in->first,
-                                    in->f.is_dense ? NULL : in->f.strides,
-                                    out_array));
+  PESTLE_TRY(make_array(in, out_array));
   pestle_buffer_retain(in->buffer);
   return NULL;
 }
@@ -154,7 +165,7 @@ static pestle_status_t copy_view(const import_t* in, pestle_device_t* device,
 static pestle_status_t make_copy(const import_t* in, pestle_array_t** out_array,
                                  bool* out_keeps) {
   pestle_device_t* device =
-      in->options.device ? in->options.device : in->device;
+      in->options->device ? in->options->device : in->device;
   *out_keeps = false;
   if (host_data(in) || in->f.is_packed || in->f.is_misaligned || !in->f.count) {
     return copy_by_host(in, device, out_array);
@@ -163,7 +174,7 @@ static pestle_status_t make_copy(const import_t* in, pestle_array_t** out_array,
   if (in->f.dtype != PESTLE_I1) return copy_by_host(in, device, out_array);
   pestle_array_t* clean;
   PESTLE_TRY(clean_booleans(in, &clean));
-  if (device == in->device && in->options.copy != PESTLE_COPY_ALWAYS) {
+  if (device == in->device && in->options->copy != PESTLE_COPY_ALWAYS) {
     *out_keeps = true;
     *out_array = clean;
     return NULL;
@@ -177,18 +188,19 @@ static pestle_status_t make_copy(const import_t* in, pestle_array_t** out_array,
 
 static pestle_status_t import(import_t* in, pestle_array_t** out_array) {
   bool keeps = true;
+  in->reason = NULL;
   PESTLE_TRY(pestle_lazy_of(in->context, &in->lazy));
-  PESTLE_TRY(pestle_foreign_device(in->context, &in->f, in->options.device,
+  PESTLE_TRY(pestle_foreign_device(in->context, &in->f, in->options->device,
                                    &in->device));
   PESTLE_TRY(pestle_foreign_wrap(&in->f, in->device, &in->buffer, &in->first));
-  pestle_status_t status = pestle_dlpack_order_import(&in->options, in->buffer);
+  pestle_status_t status = pestle_dlpack_order_import(in->options, in->buffer);
   if (!status) status = find_reason(in);
   if (!status) {
     status = in->reason ? make_copy(in, out_array, &keeps)
-                        : make_view(in, out_array);
+                        : make_array(in, out_array);
   }
   if (!status && keeps) pestle_foreign_own(&in->f, in->buffer);
-  pestle_buffer_release(in->buffer);
+  if (status || in->reason) pestle_buffer_release(in->buffer);
   if (!status && !keeps) pestle_foreign_end(&in->f);
   if (!status && in->f.lacks_strides) {
     pestle_context_log(in->context, PESTLE_LOG_INFO,
@@ -205,8 +217,10 @@ pestle_status_t pestle_array_import(pestle_context_t* context,
   PESTLE_REQUIRE(context && managed && out_array,
                  "a context, a tensor and a place for the array");
   *out_array = NULL;
-  import_t in = {.context = context};
-  PESTLE_TRY(pestle_dlpack_read_import_options(context, user, &in.options));
+  import_t in;  // whose other fields import() sets
+  in.context = context;
+  PESTLE_TRY(
+      pestle_dlpack_read_import_options(context, user, &in.own, &in.options));
   PESTLE_TRY(pestle_foreign_read(managed, &in.f));
   return import(&in, out_array);
 }
@@ -217,8 +231,10 @@ pestle_status_t pestle_array_import_legacy(
   PESTLE_REQUIRE(context && managed && out_array,
                  "a context, a tensor and a place for the array");
   *out_array = NULL;
-  import_t in = {.context = context};
-  PESTLE_TRY(pestle_dlpack_read_import_options(context, user, &in.options));
+  import_t in;  // whose other fields import() sets
+  in.context = context;
+  PESTLE_TRY(
+      pestle_dlpack_read_import_options(context, user, &in.own, &in.options));
   PESTLE_TRY(pestle_foreign_read_legacy(managed, &in.f));
   return import(&in, out_array);
 }

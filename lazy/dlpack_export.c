@@ -252,8 +252,8 @@ pestle_status_t pestle_dlpack_allocate(
   PESTLE_TRY(pestle_foreign_device(context, &f, NULL, &device));
   pestle_buffer_t* buffer;
   pestle_layout_t layout = {.dtype = f.dtype, .rank = f.rank};
-  memcpy(layout.dims, f.dims, sizeof(layout.dims));
-  memcpy(layout.strides, f.strides, sizeof(layout.strides));
+  memcpy(layout.dims, f.dims, (size_t)f.rank * sizeof(f.dims[0]));
+  memcpy(layout.strides, f.strides, (size_t)f.rank * sizeof(f.strides[0]));
   bool small = pestle_dtype_is_sub_byte(f.dtype);
   size_t size = (size_t)f.count * pestle_dtype_size(f.dtype);
   PESTLE_TRY(pestle_buffer_create(device, size, &buffer));

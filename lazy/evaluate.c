@@ -35,15 +35,20 @@ static pestle_status_t run(pestle_walk_t* walk, pestle_executable_t* executable,
       executable, stream, walk->views.data, walk->leaves.size,
       walk->results.data, walk->results.size,
       walk->donated.size ? &options : NULL));
-  for (size_t i = 0; i < walk->donated.size; ++i)
-    walk->leaves.data[walk->donated.data[i]]->buffer = NULL;
+  for (size_t i = 0; i < walk->donated.size; ++i) {
+    pestle_array_t* leaf = walk->leaves.data[walk->donated.data[i]];
+    pestle_array_keep_context(leaf);
+    leaf->buffer = NULL;
+  }
   return NULL;
 }
 
 // --- What comes of it ---
 
-// The operands of |node|, which is data now, are dropped outside of the lock.
+// The operands of |node|, which is data now or has failed, are dropped outside of the
+// lock.
 static void detach(pestle_walk_t* walk, pestle_array_t* node) {
+  if (!node->buffer) pestle_array_keep_context(node);
   for (uint32_t i = 0; i < node->operand_count; ++i)
     walk->dropped.data[walk->dropped.size++] = node->operands[i];
   node->operand_count = 0;

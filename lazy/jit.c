@@ -11,10 +11,18 @@
 
 // --- Making ---
 
-static void free_entry(pestle_jit_t* jit, pestle_jit_entry_t* entry) {
-  pestle_executable_release(entry->executable);
-  pestle_dealloc(jit->lazy->allocator, entry->types,
-                 jit->argument_count * sizeof(*entry->types));
+static size_t entry_size(const pestle_jit_t* jit) {
+  return sizeof(pestle_jit_entry_t) +
+         jit->argument_count * sizeof(pestle_type_t);
+}
+
+static void free_entries(pestle_jit_t* jit, pestle_jit_entry_t* list) {
+  while (list) {
+    pestle_jit_entry_t* next = list->next;
+    pestle_executable_release(list->executable);
+    pestle_dealloc(jit->lazy->allocator, list, entry_size(jit));
+    list = next;
+  }
 }
 
 void pestle_jit_retain(pestle_jit_t* jit) {
@@ -26,7 +34,8 @@ void pestle_jit_release(pestle_jit_t* jit) {
   pestle_allocator_t allocator = jit->lazy->allocator;
   pestle_context_t* context = jit->lazy->context;
   for (size_t i = 0; i < jit->entry_count; ++i)
-    free_entry(jit, &jit->entries[i]);
+    free_entries(jit, jit->entries[i]);
+  free_entries(jit, atomic_load(&jit->forgotten));
   for (size_t i = 0; jit->hidden && i < jit->hidden_count; ++i)
     pestle_array_release(jit->hidden[i]);
   pestle_dealloc(allocator, jit->hidden,
@@ -144,8 +153,8 @@ pestle_status_t pestle_jit_donate(pestle_jit_t* jit, const uint32_t* indices,
 static bool fits(const pestle_jit_t* jit, const pestle_jit_entry_t* entry,
                  pestle_array_t* const* arguments) {
   for (size_t i = 0; i < jit->argument_count; ++i) {
-    if (!pestle_type_equal(&entry->types[i],
-                           &pestle_jit_argument(jit, arguments, i)->type)) {
+    const pestle_array_t* a = pestle_jit_argument(jit, arguments, i);
+    if (!pestle_type_equal(&entry->types[i], &a->type)) {
       return false;
     }
   }
@@ -173,15 +182,40 @@ static void lock(pestle_jit_t* jit) {
   pestle_mutex_lock(&jit->mutex);
 }
 
+// A reader is counted before it looks, a forgotten entry is no longer the latest before
+// readers are counted: with none there, nobody has it.
+pestle_executable_t* pestle_jit_enter(pestle_jit_t* jit,
+                                      pestle_array_t* const* arguments) {
+  if (!atomic_load_explicit(&jit->latest, memory_order_relaxed)) return NULL;
+  atomic_fetch_add(&jit->readers, 1);
+  const pestle_jit_entry_t* entry = atomic_load(&jit->latest);
+  if (entry && fits(jit, entry, arguments)) return entry->executable;
+  pestle_jit_leave(jit);
+  return NULL;
+}
+
+void pestle_jit_leave(pestle_jit_t* jit) {
+  if (atomic_fetch_sub(&jit->readers, 1) != 1 ||
+      !atomic_load(&jit->forgotten)) {
+    return;
+  }
+  lock(jit);
+  pestle_jit_entry_t* list = NULL;
+  if (!atomic_load(&jit->readers)) {
+    list = atomic_exchange(&jit->forgotten, NULL);
+  }
+  pestle_mutex_unlock(&jit->mutex);
+  free_entries(jit, list);
+}
+
 pestle_executable_t* pestle_jit_find(pestle_jit_t* jit,
                                      pestle_array_t* const* arguments) {
   pestle_executable_t* executable = NULL;
   lock(jit);
-  for (size_t k = 0; k < jit->entry_count; ++k) {
-    size_t i = (jit->last + k) % jit->entry_count;
-    if (!fits(jit, &jit->entries[i], arguments)) continue;
-    jit->last = i;
-    executable = jit->entries[i].executable;
+  for (size_t i = jit->entry_count; i-- > 0;) {
+    if (!fits(jit, jit->entries[i], arguments)) continue;
+    atomic_store(&jit->latest, jit->entries[i]);
+    executable = jit->entries[i]->executable;
     pestle_executable_retain(executable);
     break;
   }
@@ -239,7 +273,7 @@ static void remember_miss(pestle_jit_t* jit, const pestle_jit_entry_t* entry) {
   size_t best = 0, least = SIZE_MAX, at = 0;
   for (size_t i = jit->entry_count; i-- > 0;) {
     size_t first = 0;
-    size_t count = differences(jit, entry, &jit->entries[i], &first);
+    size_t count = differences(jit, entry, jit->entries[i], &first);
     if (count >= least) continue;
     least = count;
     best = i;
@@ -255,46 +289,51 @@ static void remember_miss(pestle_jit_t* jit, const pestle_jit_entry_t* entry) {
   int size = snprintf(text, PESTLE_JIT_MISS_SIZE,
                       "argument %zu is %s, of the nearest call it was %s", at,
                       pestle_type_text(&entry->types[at]).text,
-                      pestle_type_text(&jit->entries[best].types[at]).text);
+                      pestle_type_text(&jit->entries[best]->types[at]).text);
   if (least > 1 && size > 0 && size < PESTLE_JIT_MISS_SIZE) {
     snprintf(text + size, (size_t)(PESTLE_JIT_MISS_SIZE - size),
              "; %zu more differ", least - 1);
   }
 }
 
-// Takes |entry| over in the place of the oldest.
-static void keep(pestle_jit_t* jit, pestle_jit_entry_t entry) {
-  pestle_jit_entry_t old = {NULL, NULL};
+// Takes |entry| over in the place of the oldest, which is forgotten.
+static void keep(pestle_jit_t* jit, pestle_jit_entry_t* entry) {
+  pestle_jit_entry_t* list = NULL;
   lock(jit);
-  remember_miss(jit, &entry);
+  remember_miss(jit, entry);
+  atomic_store(&jit->latest, entry);
   if (jit->entry_count == PESTLE_JIT_ENTRIES) {
-    old = jit->entries[0];
+    list = jit->entries[0];
+    list->next = atomic_load(&jit->forgotten);
     memmove(jit->entries, jit->entries + 1,
             (PESTLE_JIT_ENTRIES - 1) * sizeof(*jit->entries));
     --jit->entry_count;
+    bool is_read = atomic_load(&jit->readers);
+    atomic_store(&jit->forgotten, is_read ? list : NULL);
+    if (is_read) list = NULL;
   }
-  jit->last = jit->entry_count++;
-  jit->entries[jit->last] = entry;
+  jit->entries[jit->entry_count++] = entry;
   pestle_mutex_unlock(&jit->mutex);
-  if (old.types) free_entry(jit, &old);
+  free_entries(jit, list);
 }
 
 pestle_status_t pestle_jit_make(pestle_jit_t* jit,
                                 pestle_array_t* const* arguments,
                                 pestle_executable_t** out_executable) {
-  pestle_type_t* types = pestle_alloc_array(
-      jit->lazy->allocator, jit->argument_count, sizeof(*types));
-  if (!types) return PESTLE_OOM();
+  pestle_jit_entry_t* entry =
+      pestle_alloc(jit->lazy->allocator, entry_size(jit));
+  if (!entry) return PESTLE_OOM();
+  entry->next = NULL;
   for (size_t i = 0; i < jit->argument_count; ++i)
-    types[i] = pestle_jit_argument(jit, arguments, i)->type;
-  pestle_status_t status = compile(jit, types, out_executable);
+    entry->types[i] = pestle_jit_argument(jit, arguments, i)->type;
+  pestle_status_t status = compile(jit, entry->types, out_executable);
   if (status) {
-    pestle_dealloc(jit->lazy->allocator, types,
-                   jit->argument_count * sizeof(*types));
+    pestle_dealloc(jit->lazy->allocator, entry, entry_size(jit));
     return status;
   }
   pestle_executable_retain(*out_executable);
-  keep(jit, (pestle_jit_entry_t){*out_executable, types});
+  entry->executable = *out_executable;
+  keep(jit, entry);
   return NULL;
 }
 

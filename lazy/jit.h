@@ -14,7 +14,8 @@ enum {
 
 typedef struct pestle_jit_entry_t {
   pestle_executable_t* executable;
-  pestle_type_t* types;  // of the arguments, hidden ones too
+  struct pestle_jit_entry_t* next;  // of the forgotten ones
+  pestle_type_t types[];            // of the arguments, hidden ones too
 } pestle_jit_entry_t;
 
 struct pestle_jit_s {
@@ -30,8 +31,14 @@ struct pestle_jit_s {
   size_t donated_count;
   pestle_mutex_t mutex;  // of what follows
   atomic_uint forks;     // of the context, when the mutex was made
-  pestle_jit_entry_t entries[PESTLE_JIT_ENTRIES];
-  size_t entry_count, last;              // |last|: that of the latest call
+  pestle_jit_entry_t* entries[PESTLE_JIT_ENTRIES];
+  size_t entry_count;
+  // -- without the mutex: the entry of the latest call, and calls that look at it or
+  // run it. Entries that are forgotten meanwhile wait for the last of those. --
+  _Atomic(pestle_jit_entry_t*) latest;
+  atomic_uint readers;
+  _Atomic(pestle_jit_entry_t*) forgotten;
+  // -- under the mutex --
   char (*misses)[PESTLE_JIT_MISS_SIZE];  // a ring; made at the first
   uint64_t miss_count;
 };
@@ -42,6 +49,11 @@ static inline pestle_array_t* pestle_jit_argument(
   return i < given ? arguments[i] : jit->hidden[i - given];
 }
 
+// The executable of the arguments' types, if the latest call had it, until
+// pestle_jit_leave(); or NULL, and there is nothing to be left.
+pestle_executable_t* pestle_jit_enter(pestle_jit_t* jit,
+                                      pestle_array_t* const* arguments);
+void pestle_jit_leave(pestle_jit_t* jit);
 // The executable of the arguments' types, with a reference, or NULL.
 pestle_executable_t* pestle_jit_find(pestle_jit_t* jit,
                                      pestle_array_t* const* arguments);

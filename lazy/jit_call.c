@@ -149,6 +149,7 @@ static void end_given(pestle_jit_t* jit, pestle_array_t* const* arguments,
   for (size_t i = 0; i < call->given_count; ++i) {
     pestle_array_t* array = arguments[call->given[i]];
     if (!failure) {
+      pestle_array_keep_context(array);
       array->buffer = NULL;
     } else {
       array->failure = pestle_status_retain(failure);
@@ -223,6 +224,25 @@ static pestle_status_t call_with(pestle_jit_t* jit,
   return status;
 }
 
+// Types that the latest call did not have.
+static pestle_status_t call_slowly(pestle_jit_t* jit,
+                                   pestle_array_t* const* arguments,
+                                   pestle_stream_t* stream,
+                                   pestle_array_t** out, size_t capacity) {
+  // What fits an entry has types that the module takes.
+  pestle_executable_t* executable = pestle_jit_find(jit, arguments);
+  pestle_status_t status = executable ? NULL : check_types(jit, arguments);
+  if (!status) status = evaluate_arguments(jit, arguments, stream);
+  if (!status && !executable) {
+    status = pestle_jit_make(jit, arguments, &executable);
+  }
+  if (!status) {
+    status = call_with(jit, executable, arguments, stream, out, capacity);
+  }
+  pestle_executable_release(executable);
+  return status;
+}
+
 pestle_status_t pestle_jit_call(pestle_jit_t* jit,
                                 pestle_array_t* const* arguments, size_t count,
                                 pestle_stream_t* stream, pestle_array_t** out,
@@ -238,20 +258,17 @@ pestle_status_t pestle_jit_call(pestle_jit_t* jit,
   }
   PESTLE_TRY(check_places(jit, arguments));
   PESTLE_TRY(check_donated(jit, arguments));
-  // What fits an entry has types that the module takes.
-  pestle_executable_t* executable = pestle_jit_find(jit, arguments);
-  pestle_status_t early = executable ? NULL : check_types(jit, arguments);
-  if (!early) early = evaluate_arguments(jit, arguments, stream);
-  if (!early && !executable) {
-    early = pestle_jit_make(jit, arguments, &executable);
+  pestle_executable_t* executable = pestle_jit_enter(jit, arguments);
+  pestle_status_t status;
+  if (executable) {
+    status = evaluate_arguments(jit, arguments, stream);
+    if (!status) {
+      status = call_with(jit, executable, arguments, stream, out, out_capacity);
+    }
+    pestle_jit_leave(jit);
+  } else {
+    status = call_slowly(jit, arguments, stream, out, out_capacity);
   }
-  if (early) {
-    pestle_executable_release(executable);
-    return early;
-  }
-  pestle_status_t status =
-      call_with(jit, executable, arguments, stream, out, out_capacity);
-  pestle_executable_release(executable);
   for (size_t i = 0; !status && i < jit->donated_count; ++i)
     pestle_array_release(arguments[jit->donated[i]]);
   return status;

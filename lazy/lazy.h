@@ -103,6 +103,7 @@ enum {
   PESTLE_NODE_HELD = 8,    // counted in held_nodes
   PESTLE_DATA_HELD = 16,   // counted in held_bytes
   PESTLE_DATA_GIVEN = 32,  // to the run of the walk that met it last
+  PESTLE_NODE_KEEPS = 64,  // has a reference of its own to the context
 };
 
 #define PESTLE_REF_HANDLE UINT64_C(1)
@@ -112,7 +113,7 @@ struct pestle_array_s {
   atomic_uint_fast64_t refs;  // handles, and nodes that read it << 32
   _Atomic(uint32_t) state;    // pestle_node_state_t
   atomic_uint flags;
-  pestle_lazy_t* lazy;  // whose context it keeps alive
+  pestle_lazy_t* lazy;  // whose context its buffer keeps, its operands or KEEPS
   pestle_device_t* device;
   size_t block_size;     // of this struct with what lies behind it
   pestle_array_t* next;  // in the list of those that are being freed
@@ -140,6 +141,16 @@ struct pestle_array_s {
   pestle_type_t type;         // last: what lies behind it is operands, words
 };
 
+// |*to| is |*from|, whose extents may have been written a moment ago: a copy of the whole
+// struct would read them before the processor has put them together.
+static inline void pestle_type_assign(pestle_type_t* to,
+                                      const pestle_type_t* from) {
+  to->dtype = from->dtype;
+  to->rank = from->rank;
+  for (int32_t i = 0; i < from->rank; ++i)
+    to->dims[i] = from->dims[i];
+}
+
 static inline pestle_node_state_t pestle_array_node_state(
     const pestle_array_t* array) {
   return (pestle_node_state_t)atomic_load_explicit(&array->state,
@@ -156,9 +167,12 @@ static inline uint32_t pestle_array_flags(const pestle_array_t* array) {
 // --- array.c ---
 
 // An array with one handle, |extra| bytes behind it, and all but refs, lazy,
-// device and state clear; the type is not set.
+// device and state clear; the type is not set. It keeps its context by the buffer or the
+// operands that it is given next: one without either is to be told to.
 pestle_array_t* pestle_array_make(pestle_lazy_t* lazy, pestle_device_t* device,
                                   pestle_node_state_t state, size_t extra);
+// Has |array|, which has lost what kept its context or never had it, keep that itself.
+void pestle_array_keep_context(pestle_array_t* array);
 // An array of data; takes |buffer| over. NULL |strides|: row-major; else copied.
 PESTLE_NODISCARD pestle_status_t pestle_array_make_data(
     pestle_lazy_t* lazy, const pestle_type_t* type, pestle_buffer_t* buffer,

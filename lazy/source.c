@@ -96,6 +96,7 @@ pestle_status_t pestle_array_failed(pestle_device_t* device,
     pestle_status_release(status);
     return wrong ? wrong : PESTLE_OOM();
   }
+  pestle_array_keep_context(array);
   array->type = *type;
   array->failure = status;
   *out_array = array;

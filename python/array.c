@@ -273,6 +273,7 @@ static PyObject* delete_array(PyObject* self, PyObject* unused) {
           pestle_array_failed(pestle_array_device(old), &type, why, &gone))) {
     return NULL;
   }
+  pestle_py_linger(old);
   object->array = gone;
   object->deleted = true;
   pestle_py_release(old);
@@ -307,6 +308,7 @@ static int set_item(PyObject* self, PyObject* key, PyObject* value) {
       pestle_py_hook("setitem", (PyObject*[]){self, key, value}, 3);
   if (!result) return -1;
   pestle_array_t* old = of(self);
+  pestle_py_linger(old);
   ((pestle_py_array_t*)self)->deleted = false;
   ((pestle_py_array_t*)self)->array = of(result);
   ((pestle_py_array_t*)result)->array = old;

@@ -29,8 +29,8 @@ static int64_t now_ns(void) {
 
 // The first calls compile and are timed; those of a long run let others have the
 // interpreter.
-static pestle_status_t run(pestle_py_entry_t* entry,
-                           const pestle_py_call_t* call, pestle_array_t** out) {
+static pestle_status_t run(pestle_py_entry_t* entry, pestle_py_call_t* call,
+                           pestle_array_t** out) {
   enum { TIMED = 4 };
   pestle_stream_t* stream =
       pestle_py.is_tuned ? pestle_py_stream_on(entry->device) : NULL;
@@ -41,6 +41,7 @@ static pestle_status_t run(pestle_py_entry_t* entry,
   }
   pestle_status_t status;
   int64_t begin = now_ns(), end;
+  pestle_py_call_own(call);
   Py_BEGIN_ALLOW_THREADS;
   status = pestle_jit_call(entry->jit, call->arrays, call->count, stream, out,
                            entry->out_count);
@@ -68,6 +69,7 @@ static bool give(const pestle_py_entry_t* entry, const pestle_py_call_t* call) {
       return false;
     }
     pestle_array_t* old = object->array;
+    pestle_py_linger(old);
     object->array = gone;
     object->deleted = true;
     pestle_py_release(old);
@@ -107,6 +109,7 @@ static void note_call(const pestle_py_jit_t* self,
 static bool run_giving(pestle_py_entry_t* entry, pestle_py_call_t* call,
                        pestle_array_t** out) {
   if (!call->donated_count) return pestle_py_ok(run(entry, call, out));
+  pestle_py_call_own(call);
   if (give(entry, call) && pestle_py_ok(run(entry, call, out))) {
     for (size_t i = 0; i < call->count; ++i) {
       if (call->guards[i].is_donated) call->arrays[i] = NULL;
@@ -169,10 +172,11 @@ static PyObject* call_entry(const pestle_py_jit_t* self,
 
 // The trace of a call, made where there is none; NULL and an exception.
 static pestle_py_entry_t* entry_of(pestle_py_jit_t* self,
-                                   const pestle_py_call_t* call,
+                                   pestle_py_call_t* call,
                                    const pestle_py_given_t* given) {
   pestle_py_entry_t* entry = pestle_py_find(self, call);
   if (entry || PyErr_Occurred()) return entry;
+  pestle_py_call_own(call);
   return pestle_py_trace(self, call, given);
 }
 
@@ -232,6 +236,7 @@ static PyObject* jit_vectorcall(PyObject* object, PyObject* const* args,
   if (pestle_py_call_read(self, &call, &given)) {
     // What it reads from around it may be traced too.
     if (call.is_traced || pestle_py_is_capturing()) {
+      pestle_py_call_own(&call);
       result = call_inline(self, &call, &given);
     } else {
       pestle_py_entry_t* entry = entry_of(self, &call, &given);

@@ -16,7 +16,8 @@ enum {
 typedef struct pestle_py_guard_t {
   pestle_type_t type;
   uint8_t weak;
-  bool is_donated;  // which its place says, and is not compared
+  // Not compared: what its place says, and whether the call has a reference of its own.
+  bool is_donated, is_owned;
 } pestle_py_guard_t;
 
 // A trace.
@@ -74,13 +75,14 @@ typedef struct pestle_py_jit_t {
 // What a call was given: the leaves of its dynamic arguments as arrays.
 typedef struct pestle_py_call_t {
   pestle_tree_t tree;
-  pestle_array_t** arrays;  // with a reference each
+  pestle_array_t** arrays;  // of the leaves, or the call's own
   pestle_py_guard_t* guards;
   size_t count;
   PyObject* statics;  // a tuple, or NULL
   PyObject* foreign;  // the first leaf of another library, or NULL; borrowed
   pestle_device_t* device;
   uint32_t config;
+  bool borrows;  // counted in pestle_py.borrowing
   bool is_traced;
   bool has_other;        // an argument is neither an array nor a number
   bool is_late;          // an argument is to be computed or waited for
@@ -98,6 +100,9 @@ static inline bool pestle_py_has_names(const pestle_py_given_t* given) {
 
 void pestle_py_call_begin(pestle_py_call_t* call);
 void pestle_py_call_end(pestle_py_call_t* call);
+// Takes references of what is borrowed: before anything that lets others have the
+// interpreter for long.
+void pestle_py_call_own(pestle_py_call_t* call);
 // Splits arguments into static values and dynamic ones, as leaves.
 bool pestle_py_call_read(const pestle_py_jit_t* self, pestle_py_call_t* call,
                          const pestle_py_given_t* given);

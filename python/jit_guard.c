@@ -33,11 +33,56 @@ void pestle_py_call_begin(pestle_py_call_t* call) {
   call->is_traced = call->is_late = call->has_other = false;
   call->donated = NULL;
   call->donated_count = 0;
+  call->borrows = true;
+  ++pestle_py.borrowing;
+}
+
+// --- Borrowing ---
+//
+// A leaf keeps its array, and the call keeps the leaf: references of the call's own would
+// be two atomic operations more for each. But x[key] = value and delete() give an object
+// another array, at any time that other Python code runs: the one that it had lingers.
+
+typedef struct pestle_py_linger_t {
+  struct pestle_py_linger_t* next;
+  pestle_array_t* array;
+} linger_t;
+
+void pestle_py_linger(pestle_array_t* array) {
+  if (!pestle_py.borrowing) return;
+  pestle_array_retain(array);
+  linger_t* linger = malloc(sizeof(*linger));
+  if (!linger) return;  // It stays for ever.
+  *linger = (linger_t){pestle_py.lingering, array};
+  pestle_py.lingering = linger;
+}
+
+static void end_borrowing(pestle_py_call_t* call) {
+  if (!call->borrows) return;
+  call->borrows = false;
+  if (--pestle_py.borrowing) return;
+  while (pestle_py.lingering) {
+    linger_t* linger = pestle_py.lingering;
+    pestle_py.lingering = linger->next;
+    pestle_py_release(linger->array);
+    free(linger);
+  }
+}
+
+void pestle_py_call_own(pestle_py_call_t* call) {
+  for (size_t i = 0; i < call->count; ++i) {
+    if (call->guards[i].is_owned) continue;
+    call->guards[i].is_owned = true;
+    pestle_array_retain(call->arrays[i]);
+  }
+  end_borrowing(call);
 }
 
 void pestle_py_call_end(pestle_py_call_t* call) {
-  for (size_t i = 0; i < call->count; ++i)
-    pestle_array_release(call->arrays[i]);
+  for (size_t i = 0; i < call->count; ++i) {
+    if (call->guards[i].is_owned) pestle_array_release(call->arrays[i]);
+  }
+  end_borrowing(call);
   if (call->arrays != call->few_arrays) free(call->arrays);
   if (call->guards != call->few_guards) free(call->guards);
   free(call->donated);
@@ -83,9 +128,10 @@ static bool read_leaf(const pestle_py_jit_t* self, pestle_py_call_t* call,
   pestle_py_guard_t* guard = &call->guards[call->count];
   guard->weak = 0;
   guard->is_donated = false;
+  guard->is_owned = !call->borrows;
   if (pestle_py_is_array(leaf)) {
     pestle_array_t* array = pestle_py_array(leaf);
-    pestle_array_retain(array);
+    if (guard->is_owned) pestle_array_retain(array);
     call->arrays[call->count] = array;
     guard->weak = ((pestle_py_array_t*)leaf)->weak;
     pestle_array_state_t state = pestle_array_state(array);
@@ -93,6 +139,8 @@ static bool read_leaf(const pestle_py_jit_t* self, pestle_py_call_t* call,
     call->is_late |= state != PESTLE_ARRAY_DATA;
   } else {
     unsigned kind = pestle_py_number_kind(leaf);
+    if (!kind) pestle_py_call_own(call);
+    guard->is_owned = true;
     call->arrays[call->count] = read_other(self, call, leaf, kind);
     if (!call->arrays[call->count]) return false;
     guard->weak = (uint8_t)kind;

@@ -65,6 +65,10 @@ typedef struct pestle_py_t {
   // Whether some thread has settings or a stream of its own, or the process other
   // settings than it began with: until then nobody looks for them.
   bool is_tuned;
+  // Calls of jit() that look at arrays which only the objects keep. What an object lets
+  // go of meanwhile lingers until there are none (jit_guard.c).
+  size_t borrowing;
+  struct pestle_py_linger_t* lingering;
 } pestle_py_t;
 extern pestle_py_t pestle_py;
 
@@ -197,6 +201,11 @@ PyObject* pestle_py_getitem(PyObject* self, PyObject* key);
 PyObject* pestle_py_dlpack(PyObject* self, PyObject* const* args,
                            Py_ssize_t count, PyObject* names);
 PyObject* pestle_py_dlpack_device(PyObject* self, PyObject* unused);
+
+// --- jit_guard.c ---
+
+// An object lets go of |array|, which a call may borrow from it: call this before.
+void pestle_py_linger(pestle_array_t* array);
 
 // --- jit.c, tree.c ---
 

@@ -79,20 +79,23 @@ pestle_status_t pestle_buffer_create(pestle_device_t* device, size_t size,
   return pestle_buffer_make(device, size, out_buffer);
 }
 
+// |*out_options| is |user| where that has all fields, else |own|.
 static pestle_status_t read_wrap_options(
-    const pestle_buffer_wrap_options_t* options,
-    pestle_buffer_wrap_options_t* out_options) {
-  *out_options = (pestle_buffer_wrap_options_t){.struct_size = 0};
-  if (!options) return NULL;
-  size_t size = options->struct_size;
+    const pestle_buffer_wrap_options_t* user, pestle_buffer_wrap_options_t* own,
+    const pestle_buffer_wrap_options_t** out_options) {
+  size_t size = user ? user->struct_size : sizeof(size_t);
   if (size < sizeof(size_t)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "pestle_buffer_wrap_options_t.struct_size is not set");
   }
-  memcpy(out_options, options,
-         size < sizeof(*out_options) ? size : sizeof(*out_options));
+  *out_options = user;
+  if (size < sizeof(*own)) {
+    *out_options = own;
+    memset(own, 0, sizeof(*own));
+    if (user) memcpy(own, user, size);
+  }
   uint32_t unknown =
-      out_options->flags &
+      (*out_options)->flags &
       ~(uint32_t)(PESTLE_BUFFER_READ_ONLY | PESTLE_BUFFER_PINNED |
                   PESTLE_BUFFER_MANAGED | PESTLE_BUFFER_EXCLUSIVE);
   if (!unknown) return NULL;
@@ -109,8 +112,9 @@ pestle_status_t pestle_buffer_wrap(pestle_device_t* device, void* data,
   if (out_buffer) *out_buffer = NULL;
   PESTLE_REQUIRE(device && out_buffer && (data || !size),
                  "a device, memory and a place for the buffer");
-  pestle_buffer_wrap_options_t options;
-  PESTLE_TRY(read_wrap_options(user, &options));
+  pestle_buffer_wrap_options_t own;
+  const pestle_buffer_wrap_options_t* options;
+  PESTLE_TRY(read_wrap_options(user, &own, &options));
   PESTLE_TRY(pestle_device_check_open(device));
   if (size > UINTPTR_MAX - (uintptr_t)data) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
@@ -123,9 +127,9 @@ pestle_status_t pestle_buffer_wrap(pestle_device_t* device, void* data,
   block->data = data;
   block->size = size;
   pestle_buffer_t* buffer = begin(device, block, size);
-  buffer->flags = options.flags | PESTLE_BUFFER_WRAPPED;
-  buffer->release = options.release;
-  buffer->release_self = options.release_self;
+  buffer->flags = options->flags | PESTLE_BUFFER_WRAPPED;
+  buffer->release = options->release;
+  buffer->release_self = options->release_self;
   *out_buffer = buffer;
   return NULL;
 }

@@ -43,6 +43,7 @@ typedef struct pestle_device_memory_t {
   pestle_block_t* free_blocks[PESTLE_BLOCK_CLASSES];
   // Of other devices: records without data, so that what a run allocates there
   // costs the host nothing.
+  _Atomic(pestle_block_t*) spare_slots[PESTLE_BLOCK_SLOTS];
   pestle_block_t* spares;
   unsigned spare_count;
   atomic_uint_fast64_t reserved, cached, peak;

@@ -137,10 +137,38 @@ static void free_data(pestle_device_t* device, pestle_block_t* block) {
   block->data = NULL;
 }
 
+// --- Slots ---
+
+// NULL: there is none.
+static pestle_block_t* take_slot(_Atomic(pestle_block_t*)* slots) {
+  for (unsigned i = 0; i < PESTLE_BLOCK_SLOTS; ++i) {
+    if (!atomic_load_explicit(&slots[i], memory_order_relaxed)) continue;
+    pestle_block_t* block =
+        atomic_exchange_explicit(&slots[i], NULL, memory_order_acquire);
+    if (block) return block;
+  }
+  return NULL;
+}
+
+static bool give_slot(_Atomic(pestle_block_t*)* slots, pestle_block_t* block) {
+  for (unsigned i = 0; i < PESTLE_BLOCK_SLOTS; ++i) {
+    pestle_block_t* expected = NULL;
+    if (atomic_load_explicit(&slots[i], memory_order_relaxed)) continue;
+    if (atomic_compare_exchange_strong_explicit(&slots[i], &expected, block,
+                                                memory_order_release,
+                                                memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // --- Records ---
 
 // NULL: there is none.
 static pestle_block_t* take_spare(pestle_device_memory_t* memory) {
+  pestle_block_t* quick = take_slot(memory->spare_slots);
+  if (quick) return quick;
   pestle_mutex_lock(&memory->mutex);
   pestle_block_t* block = memory->spares;
   if (block) {
@@ -160,6 +188,7 @@ static pestle_block_t* make_record(pestle_device_t* device) {
 
 static void give_spare(pestle_device_t* device, pestle_block_t* block) {
   pestle_device_memory_t* memory = &device->memory;
+  if (give_slot(memory->spare_slots, block)) return;
   pestle_mutex_lock(&memory->mutex);
   bool keep = memory->spare_count < SPARES;
   if (keep) {
@@ -220,32 +249,6 @@ static bool keeps_blocks(const pestle_device_t* device) {
          !device->context->device_allocator.allocate;
 }
 
-static pestle_block_t* take_slot(pestle_device_memory_t* memory,
-                                 unsigned index) {
-  for (unsigned i = 0; i < PESTLE_BLOCK_SLOTS; ++i) {
-    _Atomic(pestle_block_t*)* slot = &memory->slots[index][i];
-    if (!atomic_load_explicit(slot, memory_order_relaxed)) continue;
-    pestle_block_t* block =
-        atomic_exchange_explicit(slot, NULL, memory_order_acquire);
-    if (block) return block;
-  }
-  return NULL;
-}
-
-static bool give_slot(pestle_device_memory_t* memory, pestle_block_t* block) {
-  for (unsigned i = 0; i < PESTLE_BLOCK_SLOTS; ++i) {
-    _Atomic(pestle_block_t*)* slot = &memory->slots[block->size_class][i];
-    pestle_block_t* expected = NULL;
-    if (atomic_load_explicit(slot, memory_order_relaxed)) continue;
-    if (atomic_compare_exchange_strong_explicit(slot, &expected, block,
-                                                memory_order_release,
-                                                memory_order_relaxed)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 static pestle_block_t* take_listed(pestle_device_memory_t* memory,
                                    unsigned index) {
   if (!atomic_load_explicit(&memory->cached, memory_order_relaxed)) return NULL;
@@ -265,7 +268,7 @@ static void give_listed(pestle_device_memory_t* memory, pestle_block_t* block) {
 
 static pestle_block_t* take_cached(pestle_device_memory_t* memory,
                                    unsigned index) {
-  pestle_block_t* block = take_slot(memory, index);
+  pestle_block_t* block = take_slot(memory->slots[index]);
   return block ? block : take_listed(memory, index);
 }
 
@@ -351,7 +354,7 @@ static void free_block(pestle_device_t* device, pestle_block_t* block) {
       size;
   if (cached > pestle_memory_cache_limit(device)) {
     drop_cached(device, block);
-  } else if (!give_slot(memory, block)) {
+  } else if (!give_slot(memory->slots[block->size_class], block)) {
     give_listed(memory, block);
   }
 }

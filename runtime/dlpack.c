@@ -125,16 +125,20 @@ pestle_status_t pestle_foreign_device(pestle_context_t* context,
 
 // --- Options ---
 
-// Copies what |user| has of a struct of |size| bytes, the first of which is its size.
+// |*out_options| is |user| where that has all of a struct of |size| bytes, the first of
+// which is its size, else |own|, a copy with the rest clear.
 static pestle_status_t read_options(const void* user, size_t size,
-                                    const char* name, void* out_options) {
+                                    const char* name, void* own,
+                                    const void** out_options) {
   size_t given = 0;
   if (user) memcpy(&given, user, sizeof(given));
   if (user && given < sizeof(size_t)) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "%s.struct_size is not set", name);
   }
-  if (given < size) memset(out_options, 0, size);
-  if (user) memcpy(out_options, user, given < size ? given : size);
+  *out_options = given >= size ? user : own;
+  if (given >= size) return NULL;
+  memset(own, 0, size);
+  if (user) memcpy(own, user, given);
   return NULL;
 }
 
@@ -151,21 +155,28 @@ static pestle_status_t check_device(pestle_context_t* context,
 
 pestle_status_t pestle_dlpack_read_import_options(
     pestle_context_t* context, const pestle_dlpack_import_options_t* user,
-    pestle_dlpack_import_options_t* out_options) {
-  PESTLE_TRY(read_options(user, sizeof(*out_options),
-                          "pestle_dlpack_import_options_t", out_options));
-  const pestle_stream_t* stream = out_options->stream;
+    pestle_dlpack_import_options_t* own,
+    const pestle_dlpack_import_options_t** out_options) {
+  const void* read;
+  PESTLE_TRY(read_options(user, sizeof(*own), "pestle_dlpack_import_options_t",
+                          own, &read));
+  const pestle_dlpack_import_options_t* options = read;
+  const pestle_stream_t* stream = options->stream;
+  *out_options = options;
   if (stream && stream->device->context != context) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "the stream is of another context");
   }
-  return check_device(context, out_options->device, out_options->copy);
+  return check_device(context, options->device, options->copy);
 }
 
 pestle_status_t pestle_dlpack_read_export_options(
     pestle_context_t* context, const pestle_dlpack_export_options_t* user,
     pestle_dlpack_export_options_t* out_options) {
+  const void* read;
   PESTLE_TRY(read_options(user, sizeof(*out_options),
-                          "pestle_dlpack_export_options_t", out_options));
+                          "pestle_dlpack_export_options_t", out_options,
+                          &read));
+  if (read != out_options) memcpy(out_options, read, sizeof(*out_options));
   if (out_options->order < PESTLE_DLPACK_HOST ||
       out_options->order > PESTLE_DLPACK_NONE) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "%d is no pestle_dlpack_order_t",
@@ -363,21 +374,22 @@ pestle_status_t pestle_buffer_import(pestle_context_t* context,
   PESTLE_REQUIRE(context && managed && out_layout && out_buffer,
                  "a context, a tensor and places for layout and buffer");
   *out_buffer = NULL;
-  pestle_dlpack_import_options_t options;
+  pestle_dlpack_import_options_t own;
+  const pestle_dlpack_import_options_t* options;
   pestle_foreign_t f;
   pestle_device_t* device;
   pestle_buffer_t* buffer;
-  PESTLE_TRY(pestle_dlpack_read_import_options(context, user, &options));
+  PESTLE_TRY(pestle_dlpack_read_import_options(context, user, &own, &options));
   PESTLE_TRY(pestle_foreign_read(managed, &f));
   PESTLE_TRY(check_as_buffer(&f));
-  PESTLE_TRY(pestle_foreign_device(context, &f, options.device, &device));
-  if (options.device) device = options.device;
+  PESTLE_TRY(pestle_foreign_device(context, &f, options->device, &device));
+  if (options->device) device = options->device;
   *out_layout = (pestle_layout_t){.dtype = f.dtype, .rank = f.rank};
   PESTLE_TRY(
       pestle_foreign_wrap(&f, device, &buffer, &out_layout->byte_offset));
-  memcpy(out_layout->dims, f.dims, sizeof(f.dims));
-  memcpy(out_layout->strides, f.strides, sizeof(f.strides));
-  pestle_status_t status = pestle_dlpack_order_import(&options, buffer);
+  memcpy(out_layout->dims, f.dims, (size_t)f.rank * sizeof(f.dims[0]));
+  memcpy(out_layout->strides, f.strides, (size_t)f.rank * sizeof(f.strides[0]));
+  pestle_status_t status = pestle_dlpack_order_import(options, buffer);
   if (status) {
     pestle_buffer_release(buffer);
     return status;

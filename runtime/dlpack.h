@@ -17,8 +17,6 @@ typedef struct pestle_foreign_t {
   int32_t rank;
   uint64_t flags;  // PESTLE_DL_*
   int64_t count;   // of elements
-  int64_t dims[PESTLE_MAX_RANK];
-  int64_t strides[PESTLE_MAX_RANK];  // in elements
   bool is_packed;  // elements of fewer than 8 bits, side by side
   bool is_misaligned;
   bool is_dense;               // row-major without gaps
@@ -30,6 +28,9 @@ typedef struct pestle_foreign_t {
   const pestle_buffer_t* own;  // it is an export of this buffer; or NULL
   void (*release)(void* self);
   void* self;
+  // -- as many as |rank| says --
+  int64_t dims[PESTLE_MAX_RANK];
+  int64_t strides[PESTLE_MAX_RANK];  // in elements
 } pestle_foreign_t;
 
 // --- dlpack_read.c ---
@@ -54,10 +55,12 @@ static inline bool pestle_dl_is_handle(int32_t type) {
 
 // --- dlpack.c ---
 
-// |out_options| has all fields, whatever the size of |user| (may be NULL).
+// |*out_options| has all fields, whatever the size of |user| (may be NULL): it is |user|
+// or |own|.
 PESTLE_NODISCARD pestle_status_t pestle_dlpack_read_import_options(
     pestle_context_t* context, const pestle_dlpack_import_options_t* user,
-    pestle_dlpack_import_options_t* out_options);
+    pestle_dlpack_import_options_t* own,
+    const pestle_dlpack_import_options_t** out_options);
 // The device whose memory it is: |wanted| (may be NULL) where that reaches it.
 PESTLE_NODISCARD pestle_status_t
 pestle_foreign_device(pestle_context_t* context, pestle_foreign_t* foreign,

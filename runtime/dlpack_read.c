@@ -2,6 +2,7 @@
 // What another library says about its tensor, checked before anything is built on
 // it: version, flags, rank, dtype, shape, strides, data, in this order.
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,6 +119,7 @@ static pestle_status_t read_strides(const pestle_tensor_t* t,
   }
   int64_t lanes = t->dtype.lanes;
   for (int32_t i = 0; i < t->ndim; ++i) {
+    f->strides[i] = 0;
     if (f->dims[i] == 1) continue;  // It may be anything.
     if (!pestle_checked_mul_i64(t->strides[i], lanes, &f->strides[i])) {
       return PESTLE_ERROR(MALFORMED,
@@ -281,7 +283,7 @@ pestle_status_t pestle_foreign_read(struct DLManagedTensorVersioned* managed,
                         managed->version.major, managed->version.minor,
                         unknown);
   }
-  memset(out_foreign, 0, sizeof(*out_foreign));
+  memset(out_foreign, 0, offsetof(pestle_foreign_t, dims));
   out_foreign->own = pestle_dlpack_own(managed);
   out_foreign->release = end_versioned;
   out_foreign->self = managed;
@@ -293,7 +295,7 @@ pestle_status_t pestle_foreign_read(struct DLManagedTensorVersioned* managed,
 
 pestle_status_t pestle_foreign_read_legacy(struct DLManagedTensor* managed,
                                            pestle_foreign_t* out_foreign) {
-  memset(out_foreign, 0, sizeof(*out_foreign));
+  memset(out_foreign, 0, offsetof(pestle_foreign_t, dims));
   out_foreign->own = pestle_dlpack_own_legacy(managed);
   out_foreign->release = end_legacy;
   out_foreign->self = managed;

@@ -26,7 +26,6 @@ static pestle_status_t read_options(const pestle_run_buffers_options_t* user,
                                     pestle_run_t* out_run) {
   memset(out_options, 0, sizeof(*out_options));
   memset(out_run, 0, sizeof(*out_run));
-  if (!user) return NULL;
   size_t size = user->struct_size;
   if (size < sizeof(size_t)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
@@ -582,15 +581,19 @@ pestle_status_t pestle_executable_run_buffers(
     pestle_buffer_t** outputs, size_t output_count,
     const pestle_run_buffers_options_t* user) {
   pestle_executable_t* e = executable;
+  static const pestle_run_buffers_options_t no_options;
+  static const pestle_run_t plain_run;
   pestle_run_buffers_options_t options;
   pestle_run_t run;
   for (size_t o = 0; outputs && o < output_count; ++o)
     outputs[o] = NULL;
   PESTLE_REQUIRE(e, "an executable");
   pestle_context_enter(e->context);
-  PESTLE_TRY(read_options(user, &options, &run));
   buffers_run_t r = {
-      .e = e, .inputs = inputs, .outputs = outputs, .options = &options};
+      .e = e, .inputs = inputs, .outputs = outputs, .options = &no_options};
+  if (!user) return call(&r, stream, input_count, output_count, &plain_run);
+  PESTLE_TRY(read_options(user, &options, &run));
+  r.options = &options;
   pestle_status_t status = call(&r, stream, input_count, output_count, &run);
   pestle_run_leave_world(&run, status);
   return status;
