@@ -130,22 +130,30 @@ def _gamma_of(key, alpha, is_log):
     return c.where(c.greater(alpha, 0.0), y, float("nan"))
 
 
-def _no_derivative(*_):
-    raise NotImplementedError("numbers of a gamma distribution have no derivative by its "
-                              "parameter here: pestle.stop_gradient() of it takes it out")
-
-
 _gammas = []
+
+
+def _with_slope(is_log):
+    """_gamma_of() with its derivative by alpha."""
+    from ._forms import custom_jvp
+    from ._implicit import gamma_slope
+    of = custom_jvp(lambda key, alpha: _gamma_of(key, alpha, is_log))
+
+    def rule(primals, tangents):
+        y, alpha = of(*primals), primals[1]
+        if is_log:
+            return y, c.multiply(tangents[1], gamma_slope(alpha, y))
+        is_zero = c.equal(y, 0.0)  # too small for its dtype: it stays so
+        slope = c.multiply(y, gamma_slope(alpha, c.log(c.where(is_zero, alpha, y))))
+        return y, c.multiply(tangents[1], slope)
+
+    of.defjvp(rule)
+    return jit(of)
 
 
 def _gamma(name, key, a, shape, dtype, is_log):
     if not _gammas:
-        from ._forms import custom_jvp
-        for function in (lambda key, a: _gamma_of(key, a, False),
-                         lambda key, a: _gamma_of(key, a, True)):
-            rule = custom_jvp(function)
-            rule.defjvp(_no_derivative)
-            _gammas.append(jit(rule))
+        _gammas.extend((_with_slope(False), _with_slope(True)))
     dtype, shape, (a,) = _parameters(name, key, dtype, shape, a)
     wide = dtype if dtype.bits >= 32 else c.float32
     a = reshape_to(broadcast_to(c.cast(a, wide), shape), (count_of(shape),))
@@ -158,7 +166,7 @@ def gamma(key, a, shape=None, dtype=None):
     """Numbers of the gamma distribution of shape parameter a and scale 1.
 
     key: of key(); a: numbers above 0, others give NaN; shape: None is that of a; dtype:
-    floats. Numbers have no derivative by a.
+    floats. The derivative by a is that of a number whose place in the distribution stays.
     Raises TypeError for no key and another dtype, ValueError for a that does not
     broadcast to shape.
 
