@@ -94,23 +94,6 @@ static void close_slots(pestle_llvm_emit_t* e, const loop_t* loop,
   }
 }
 
-// LLVM's loop strength reduction tries many ways to step through a loop's accesses
-// of memory: from so many on it takes a third of the loop's time to compile and ends
-// with displacements off one address, as they were. In a frozen multiple of the index
-// it sees no step. Of innermost loops; gathers have no address to step.
-enum { MANY_ACCESSES = 48 };
-
-static bool has_many_accesses(const pestle_llvm_emit_t* e, const loop_t* loop) {
-  int count = 0;
-  for (uint32_t pc = loop->pc + 1; pc < loop->end; ++pc) {
-    const pestle_kir_inst_t* n = pestle_llvm_inst(e, pc);
-    if (n->op == PESTLE_KIR_FOR) return false;
-    if (n->op != PESTLE_KIR_LOAD && n->op != PESTLE_KIR_STORE) continue;
-    count += pestle_kir_buffer(e->k, n->arg[0])->scope != PESTLE_KIR_PRIVATE;
-  }
-  return count >= MANY_ACCESSES;
-}
-
 static pestle_status_t run_loop(pestle_llvm_emit_t* e, loop_t* loop) {
   const pestle_llvm_api_t* ll = e->ll;
   changes_t changed;
@@ -134,8 +117,11 @@ static pestle_status_t run_loop(pestle_llvm_emit_t* e, loop_t* loop) {
       e->slot[s->buffer][i] = s->other[i];
     }
   }
-  pestle_llvm_set_index(e, loop->pc, at, 0);
-  if (has_many_accesses(e, loop)) e->opaque = at;
+  bool is_outer = pestle_llvm_has_loop(e, loop->pc + 1, loop->end);
+  LLVMValueRef index = is_outer ? pestle_llvm_hide(e, at, false) : at;
+  pestle_llvm_set_index(e, loop->pc, index, 0);
+  if (!is_outer && pestle_llvm_has_many_accesses(e, loop->pc + 1, loop->end))
+    e->opaque = at;
   PESTLE_TRY(region(e, loop->pc + 1, loop->end));
   loop->latch = ll->GetInsertBlock(e->b);
   LLVMValueRef next =

@@ -138,9 +138,22 @@ void pestle_llvm_set_index(pestle_llvm_emit_t* e, uint32_t id, LLVMValueRef v,
 // Whether |id| is an index, or an integer, that emission knows.
 bool pestle_llvm_known(pestle_llvm_emit_t* e, uint32_t id, int64_t* out_value);
 
+// --- emit_loop.c ---
+
+// Whether a loop stands in code from |pc| to |end|.
+bool pestle_llvm_has_loop(pestle_llvm_emit_t* e, uint32_t pc, uint32_t end);
+// Whether that code, which has no loop, becomes many accesses of memory.
+bool pestle_llvm_has_many_accesses(pestle_llvm_emit_t* e, uint32_t pc,
+                                   uint32_t end);
+
 // --- emit_table.c: constants of a loop beside accumulators ---
 
 typedef struct pestle_llvm_table_t pestle_llvm_table_t;
+
+// |v| as code that nothing is known of gives it, which touches no memory and may be
+// moved; |stays|: it may not, and gives another value at each pass.
+LLVMValueRef pestle_llvm_hide(pestle_llvm_emit_t* e, LLVMValueRef v,
+                              bool stays);
 
 // Makes |e->table| in front of the loop from |pc| to |end|, if it wants one and is
 // in none that has. Who opened it sets it to NULL behind the loop.

@@ -67,14 +67,25 @@ static bool collect(const pestle_llvm_emit_t* e, uint32_t pc, uint32_t end,
   return table->count > FEW_CONSTANTS;
 }
 
-// |pointer| as code that nothing is known of gives it, here and at each pass.
-static LLVMValueRef hide(pestle_llvm_emit_t* e, LLVMValueRef pointer) {
+LLVMValueRef pestle_llvm_hide(pestle_llvm_emit_t* e, LLVMValueRef v,
+                              bool stays) {
   static char no_text[] = "", same_register[] = "=r,0";
-  LLVMTypeRef type = e->ll->FunctionType(e->ptr, &e->ptr, 1, 0);
+  LLVMTypeRef lane = e->ll->TypeOf(v);
+  LLVMTypeRef type = e->ll->FunctionType(lane, &lane, 1, 0);
   LLVMValueRef code = e->ll->GetInlineAsm(type, no_text, 0, same_register,
-                                          sizeof same_register - 1, 1, 0,
+                                          sizeof same_register - 1, stays, 0,
                                           LLVMInlineAsmDialectATT, 0);
-  return e->ll->BuildCall2(e->b, type, code, &pointer, 1, "");
+  LLVMValueRef hidden = e->ll->BuildCall2(e->b, type, code, &v, 1, "");
+  if (stays) return hidden;
+  static const char* const attributes[] = {"memory", "nounwind", "willreturn"};
+  for (int i = 0; i < 3; ++i) {
+    const char* key = attributes[i];
+    unsigned id = e->ll->GetEnumAttributeKindForName(key, strlen(key));
+    LLVMAttributeRef made = e->ll->CreateEnumAttribute(e->context, id, 0);
+    e->ll->AddCallSiteAttribute(
+        hidden, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, made);
+  }
+  return hidden;
 }
 
 static LLVMValueRef make_data(pestle_llvm_emit_t* e,
@@ -102,7 +113,7 @@ pestle_status_t pestle_llvm_open_table(pestle_llvm_emit_t* e, uint32_t pc,
                                "no memory for a kernel's constants");
   }
   if (!collect(e, pc, end, table)) return NULL;
-  table->base = hide(e, make_data(e, table));
+  table->base = pestle_llvm_hide(e, make_data(e, table), true);
   e->table = table;
   *out_opened = true;
   return NULL;

@@ -8,56 +8,57 @@ target triple = "x86_64-unknown-linux-gnu"
 ; Function Attrs: nounwind
 define internal i32 @reduce.body(ptr noalias readonly align 64 %x, ptr noalias readonly align 64 %flag, ptr noalias align 64 %y, ptr %0, i64 %begin, i64 %end, ptr %1) #0 {
   %3 = icmp slt i64 %begin, %end
-  br i1 %3, label %g, label %7
+  br i1 %3, label %g, label %8
 
-g:                                                ; preds = %8, %2
-  %g1 = phi i64 [ %begin, %2 ], [ %23, %8 ]
-  %4 = getelementptr inbounds i8, ptr %flag, i64 %g1
-  %5 = load i8, ptr %4, align 1, !invariant.load !1
-  %6 = icmp ne i8 %5, 0
-  br i1 %6, label %then, label %8
+g:                                                ; preds = %9, %2
+  %g1 = phi i64 [ %begin, %2 ], [ %24, %9 ]
+  %4 = call i64 asm "", "=r,0"(i64 %g1) #1
+  %5 = getelementptr inbounds i8, ptr %flag, i64 %4
+  %6 = load i8, ptr %5, align 1, !invariant.load !1
+  %7 = icmp ne i8 %6, 0
+  br i1 %7, label %then, label %9
 
-7:                                                ; preds = %8, %2
+8:                                                ; preds = %9, %2
   ret i32 0
 
 then:                                             ; preds = %g
   br label %i
 
-8:                                                ; preds = %34, %g
-  %9 = phi <8 x i32> [ %31, %34 ], [ <i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648>, %g ]
-  %10 = shufflevector <8 x i32> %9, <8 x i32> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %11 = shufflevector <8 x i32> %9, <8 x i32> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %12 = icmp sgt <4 x i32> %10, %11
-  %13 = select <4 x i1> %12, <4 x i32> %10, <4 x i32> %11
-  %14 = shufflevector <4 x i32> %13, <4 x i32> poison, <2 x i32> <i32 0, i32 1>
-  %15 = shufflevector <4 x i32> %13, <4 x i32> poison, <2 x i32> <i32 2, i32 3>
-  %16 = icmp sgt <2 x i32> %14, %15
-  %17 = select <2 x i1> %16, <2 x i32> %14, <2 x i32> %15
-  %18 = extractelement <2 x i32> %17, i64 0
-  %19 = extractelement <2 x i32> %17, i64 1
-  %20 = icmp sgt i32 %18, %19
-  %21 = select i1 %20, i32 %18, i32 %19
-  %22 = getelementptr inbounds i32, ptr %y, i64 %g1
-  store i32 %21, ptr %22, align 4
-  %23 = add nsw i64 %g1, 1
-  %24 = icmp slt i64 %23, %end
-  br i1 %24, label %g, label %7
+9:                                                ; preds = %35, %g
+  %10 = phi <8 x i32> [ %32, %35 ], [ <i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648>, %g ]
+  %11 = shufflevector <8 x i32> %10, <8 x i32> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %12 = shufflevector <8 x i32> %10, <8 x i32> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %13 = icmp sgt <4 x i32> %11, %12
+  %14 = select <4 x i1> %13, <4 x i32> %11, <4 x i32> %12
+  %15 = shufflevector <4 x i32> %14, <4 x i32> poison, <2 x i32> <i32 0, i32 1>
+  %16 = shufflevector <4 x i32> %14, <4 x i32> poison, <2 x i32> <i32 2, i32 3>
+  %17 = icmp sgt <2 x i32> %15, %16
+  %18 = select <2 x i1> %17, <2 x i32> %15, <2 x i32> %16
+  %19 = extractelement <2 x i32> %18, i64 0
+  %20 = extractelement <2 x i32> %18, i64 1
+  %21 = icmp sgt i32 %19, %20
+  %22 = select i1 %21, i32 %19, i32 %20
+  %23 = getelementptr inbounds i32, ptr %y, i64 %4
+  store i32 %22, ptr %23, align 4
+  %24 = add nsw i64 %g1, 1
+  %25 = icmp slt i64 %24, %end
+  br i1 %25, label %g, label %8
 
 i:                                                ; preds = %i, %then
-  %i2 = phi i64 [ 0, %then ], [ %32, %i ]
-  %25 = phi <8 x i32> [ <i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648>, %then ], [ %31, %i ]
-  %26 = mul nsw i64 %g1, 64
-  %27 = add nsw i64 %26, %i2
-  %28 = getelementptr inbounds i32, ptr %x, i64 %27
-  %29 = load <8 x i32>, ptr %28, align 4, !invariant.load !1
-  %30 = icmp sgt <8 x i32> %29, %25
-  %31 = select <8 x i1> %30, <8 x i32> %29, <8 x i32> %25
-  %32 = add nsw i64 %i2, 8
-  %33 = icmp slt i64 %32, 64
-  br i1 %33, label %i, label %34
+  %i2 = phi i64 [ 0, %then ], [ %33, %i ]
+  %26 = phi <8 x i32> [ <i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648, i32 -2147483648>, %then ], [ %32, %i ]
+  %27 = mul nsw i64 %4, 64
+  %28 = add nsw i64 %27, %i2
+  %29 = getelementptr inbounds i32, ptr %x, i64 %28
+  %30 = load <8 x i32>, ptr %29, align 4, !invariant.load !1
+  %31 = icmp sgt <8 x i32> %30, %26
+  %32 = select <8 x i1> %31, <8 x i32> %30, <8 x i32> %26
+  %33 = add nsw i64 %i2, 8
+  %34 = icmp slt i64 %33, 64
+  br i1 %34, label %i, label %35
 
-34:                                               ; preds = %i
-  br label %8
+35:                                               ; preds = %i
+  br label %9
 }
 
 ; Function Attrs: nounwind
@@ -73,6 +74,7 @@ define i32 @reduce(ptr %0, ptr %1, ptr %2, i64 %3, i64 %4, ptr %5) #0 {
 }
 
 attributes #0 = { nounwind "prefer-vector-width"="512" "target-cpu"="x86-64" "target-features"="+sse3,+ssse3,+cx16,+sse4.1,+sse4.2,+movbe,+popcnt,+avx,+f16c,+fma,+bmi,+avx2,+bmi2,+lzcnt,+avx512f,+avx512dq,+avx512cd,+avx512bw,+avx512vl" "tune-cpu"="generic" }
+attributes #1 = { nounwind willreturn memory(none) }
 
 !pestle.note = !{!0}
 

@@ -10,43 +10,44 @@ define internal i32 @scratch.body(ptr noalias readonly align 64 %x, ptr noalias 
   %3 = getelementptr inbounds i8, ptr %1, i64 0
   %4 = getelementptr inbounds i8, ptr %1, i64 64
   %5 = icmp slt i64 %begin, %end
-  br i1 %5, label %g, label %9
+  br i1 %5, label %g, label %10
 
-g:                                                ; preds = %20, %2
-  %g1 = phi i64 [ %begin, %2 ], [ %25, %20 ]
-  %6 = mul nsw i64 %g1, 128
-  %7 = getelementptr inbounds float, ptr %x, i64 %6
-  %8 = load <16 x float>, ptr %7, align 4, !invariant.load !1
-  store <16 x float> %8, ptr %3, align 64, !alias.scope !2, !noalias !5
+g:                                                ; preds = %21, %2
+  %g1 = phi i64 [ %begin, %2 ], [ %26, %21 ]
+  %6 = call i64 asm "", "=r,0"(i64 %g1) #1
+  %7 = mul nsw i64 %6, 128
+  %8 = getelementptr inbounds float, ptr %x, i64 %7
+  %9 = load <16 x float>, ptr %8, align 4, !invariant.load !1
+  store <16 x float> %9, ptr %3, align 64, !alias.scope !2, !noalias !5
   br label %i
 
-9:                                                ; preds = %20, %2
+10:                                               ; preds = %21, %2
   ret i32 0
 
 i:                                                ; preds = %i, %g
-  %i2 = phi i64 [ 0, %g ], [ %18, %i ]
-  %10 = mul nsw i64 %i2, 16
-  %11 = add nsw i64 %10, %6
-  %12 = getelementptr inbounds float, ptr %x, i64 %11
-  %13 = load <16 x float>, ptr %12, align 4, !invariant.load !1
-  %14 = load <16 x float>, ptr %3, align 64, !alias.scope !2, !noalias !5
-  %15 = fadd <16 x float> %13, %14
-  %16 = mul nsw i64 %i2, 16
-  %17 = getelementptr inbounds float, ptr %4, i64 %16
-  store <16 x float> %15, ptr %17, align 64, !alias.scope !5, !noalias !2
-  %18 = add nsw i64 %i2, 1
-  %19 = icmp slt i64 %18, 8
-  br i1 %19, label %i, label %20
+  %i2 = phi i64 [ 0, %g ], [ %19, %i ]
+  %11 = mul nsw i64 %i2, 16
+  %12 = add nsw i64 %11, %7
+  %13 = getelementptr inbounds float, ptr %x, i64 %12
+  %14 = load <16 x float>, ptr %13, align 4, !invariant.load !1
+  %15 = load <16 x float>, ptr %3, align 64, !alias.scope !2, !noalias !5
+  %16 = fadd <16 x float> %14, %15
+  %17 = mul nsw i64 %i2, 16
+  %18 = getelementptr inbounds float, ptr %4, i64 %17
+  store <16 x float> %16, ptr %18, align 64, !alias.scope !5, !noalias !2
+  %19 = add nsw i64 %i2, 1
+  %20 = icmp slt i64 %19, 8
+  br i1 %20, label %i, label %21
 
-20:                                               ; preds = %i
-  %21 = getelementptr inbounds float, ptr %4, i64 112
-  %22 = load <16 x float>, ptr %21, align 64, !alias.scope !5, !noalias !2
-  %23 = mul nsw i64 %g1, 16
-  %24 = getelementptr inbounds float, ptr %y, i64 %23
-  store <16 x float> %22, ptr %24, align 64
-  %25 = add nsw i64 %g1, 1
-  %26 = icmp slt i64 %25, %end
-  br i1 %26, label %g, label %9
+21:                                               ; preds = %i
+  %22 = getelementptr inbounds float, ptr %4, i64 112
+  %23 = load <16 x float>, ptr %22, align 64, !alias.scope !5, !noalias !2
+  %24 = mul nsw i64 %6, 16
+  %25 = getelementptr inbounds float, ptr %y, i64 %24
+  store <16 x float> %23, ptr %25, align 64
+  %26 = add nsw i64 %g1, 1
+  %27 = icmp slt i64 %26, %end
+  br i1 %27, label %g, label %10
 }
 
 ; Function Attrs: nounwind
@@ -60,6 +61,7 @@ define i32 @scratch(ptr %0, ptr %1, ptr %2, i64 %3, i64 %4, ptr %5) #0 {
 }
 
 attributes #0 = { nounwind "prefer-vector-width"="512" "target-cpu"="x86-64" "target-features"="+sse3,+ssse3,+cx16,+sse4.1,+sse4.2,+movbe,+popcnt,+avx,+f16c,+fma,+bmi,+avx2,+bmi2,+lzcnt,+avx512f,+avx512dq,+avx512cd,+avx512bw,+avx512vl" "tune-cpu"="generic" }
+attributes #1 = { nounwind willreturn memory(none) }
 
 !pestle.note = !{!0}
 
