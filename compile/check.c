@@ -17,6 +17,12 @@ static pestle_status_t check_numbers(const pestle_compile_options_t* options) {
         "of pestle_numerics_t",
         (int)options->numerics);
   }
+  if ((unsigned)options->tier > PESTLE_TIER_QUICK) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_compile_options_t.tier is %d, which is none of "
+                        "pestle_tier_t",
+                        (int)options->tier);
+  }
   if (options->stop_after < 0) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "pestle_compile_options_t.stop_after is %d; expected 0 "
@@ -64,6 +70,12 @@ pestle_status_t pestle_options_check(const pestle_compile_options_t* options) {
   if ((seconds > 0 || options->frozen) && !options->lock_path) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "pestle_compile_options_t has %s, but no lock_path",
+                        options->frozen ? "frozen" : "tune_seconds");
+  }
+  if ((seconds > 0 || options->frozen) && options->tier == PESTLE_TIER_QUICK) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_compile_options_t has %s and the quick tier, "
+                        "which takes no schedule from a lock",
                         options->frozen ? "frozen" : "tune_seconds");
   }
   if (seconds > 0 && options->frozen) {

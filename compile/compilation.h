@@ -23,6 +23,7 @@ typedef struct pestle_compilation_t {
   pestle_control_t control;  // what options.control points at, if anything
   uint64_t signature[2];     // of |module|, once the key is made
   size_t key_head;           // bytes of the key before the module
+  size_t key_tier;           // where the key has the digit of the tier
   pestle_donations_t donations;
   pestle_remarks_t* remarks;  // NULL: nobody asks why
   pestle_lockfile_t* lock;    // NULL: the usual schedules
@@ -30,7 +31,7 @@ typedef struct pestle_compilation_t {
 } pestle_compilation_t;
 
 // plan_key.c: appends every input that can change the plan, as lines and then
-// the canonical module, and sets |c->signature| and |c->key_head|.
+// the canonical module, and sets |c->signature|, |c->key_head| and |c->key_tier|.
 PESTLE_NODISCARD pestle_status_t pestle_plan_key(pestle_compilation_t* c,
                                                  pestle_strbuf_t* out_key);
 

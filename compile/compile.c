@@ -122,6 +122,20 @@ static pestle_status_t tune(pestle_compilation_t* c) {
   return pestle_lockfile_save(c->lock, c->options.lock_path);
 }
 
+// What is wanted soon may be there already, by the full tier.
+static pestle_status_t find_full(const pestle_compilation_t* c,
+                                 pestle_strbuf_t* key,
+                                 pestle_plan_t** out_plan) {
+  if (c->options.tier != PESTLE_TIER_QUICK) return NULL;
+  char* tier = &key->data[c->key_tier];
+  char own = *tier;
+  *tier = '0' + PESTLE_TIER_FULL;
+  pestle_status_t status =
+      pestle_plan_cache_find(c->context, key->data, key->size, out_plan);
+  *tier = own;
+  return status;
+}
+
 // |key| is empty, and gets the plan's.
 static pestle_status_t find_or_make(pestle_compilation_t* c,
                                     pestle_strbuf_t* key,
@@ -135,6 +149,8 @@ static pestle_status_t find_or_make(pestle_compilation_t* c,
     return explain(c, pestle_strbuf_view(key), out_plan);
   }
   if (c->options.no_cache || c->options.dump) return make(c, out_plan);
+  PESTLE_TRY(find_full(c, key, out_plan));
+  if (*out_plan) return NULL;
   const char* reason = "";
   status = pestle_plan_cache_get(c->context, key->data, key->size, make, c,
                                  out_plan, &reason);
@@ -178,7 +194,8 @@ pestle_status_t pestle_compile(pestle_context_t* context,
   pestle_lockfile_t lock;
   pestle_lockfile_init(pestle_context_allocator(context), &lock);
   pestle_donations_init(pestle_context_allocator(context), &c.donations);
-  if (c.options.lock_path) c.lock = &lock;
+  bool is_quick = c.options.tier == PESTLE_TIER_QUICK;
+  if (c.options.lock_path && !is_quick) c.lock = &lock;
   pestle_status_t status = pestle_donations_collect(
       &c.options, pestle_module_entry(module), &c.donations);
   if (!status) status = compile_with_lock(&c, out_plan);

@@ -356,6 +356,7 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   if (explains) nest.why = &why;
   nest.ops = k->ops;
   nest.no_scratch = no_scratch;
+  nest.is_quick = ks->options->tier == PESTLE_TIER_QUICK;
   nest.halvings = no_scratch ? 0 : attempt;
   pestle_strbuf_init(ks->list.allocator, &whole);
   pestle_strbuf_init(ks->list.allocator, &full_note);

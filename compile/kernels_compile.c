@@ -10,12 +10,19 @@
 #include "compile/dump.h"
 #include "compile/kernel_build.h"
 
+static pestle_kernel_options_t options_for(const pestle_kernels_t* ks,
+                                           const pestle_kernel_t* k) {
+  bool is_quick = ks->options->tier == PESTLE_TIER_QUICK;
+  return (pestle_kernel_options_t){
+      .struct_size = sizeof(pestle_kernel_options_t),
+      .cpu = k->device == 0 ? ks->options->target_cpu : NULL,
+      .strict = ks->options->numerics == PESTLE_NUMERICS_STRICT,
+      .effort = is_quick ? PESTLE_EFFORT_QUICK : PESTLE_EFFORT_FULL};
+}
+
 static void compile_one(pestle_kernels_t* ks, pestle_kernel_t* k) {
   const pestle_kernel_target_t* t = &ks->targets[k->device];
-  pestle_kernel_options_t options = {
-      .struct_size = sizeof(options),
-      .cpu = k->device == 0 ? ks->options->target_cpu : NULL,
-      .strict = ks->options->numerics == PESTLE_NUMERICS_STRICT};
+  pestle_kernel_options_t options = options_for(ks, k);
   pestle_blob_t code = {0};
   const pestle_target_api_t* api = t->backend->target;
   if (!k->source) {
@@ -104,10 +111,7 @@ static pestle_status_t dump_text(pestle_kernels_t* ks, const pestle_kernel_t* k,
   }
   const pestle_kernel_target_t* t = &ks->targets[k->device];
   if (!PESTLE_HAS(t->backend->target, print)) return NULL;
-  pestle_kernel_options_t options = {
-      .struct_size = sizeof(options),
-      .cpu = k->device == 0 ? ks->options->target_cpu : NULL,
-      .strict = ks->options->numerics == PESTLE_NUMERICS_STRICT};
+  pestle_kernel_options_t options = options_for(ks, k);
   pestle_blob_t text = {0};
   pestle_status_t status = t->backend->target->print(
       t->backend->self, &k->legal->view, &options, kind, &text);

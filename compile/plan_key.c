@@ -93,6 +93,9 @@ pestle_status_t pestle_plan_key(pestle_compilation_t* c,
   PESTLE_TRY(pestle_device_caps(c->device, c->options.target_cpu, &caps));
   PESTLE_TRY(append_target(c, &caps, out_key));
   append_options(&c->options, out_key);
+  pestle_strbuf_append_c(out_key, "tier ");
+  c->key_tier = out_key->size;
+  pestle_strbuf_appendf(out_key, "%d\n", (int)c->options.tier);
   append_lock(c, &caps, out_key);
   pestle_donations_key(&c->donations, out_key);
   append_names(pestle_module_entry(c->module), out_key);

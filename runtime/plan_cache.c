@@ -260,6 +260,42 @@ pestle_status_t pestle_plan_cache_get(pestle_context_t* context,
   return status;
 }
 
+// Whether the plan is in memory, or being made, which leaves |*out_plan| NULL.
+static bool find_in_memory(pestle_plan_cache_t* cache, pestle_str_t key,
+                           pestle_plan_t** out_plan) {
+  pestle_mutex_lock(&cache->mutex);
+  pestle_map_value_t* found = pestle_map_find(&cache->map, key.data, key.size);
+  pestle_cache_entry_t* entry = found ? found->ptr : NULL;
+  if (entry && !entry->making) {
+    *out_plan = entry->plan;
+    pestle_plan_retain(*out_plan);
+    atomic_fetch_add_explicit(&cache->memory_hits, 1, memory_order_relaxed);
+  }
+  pestle_mutex_unlock(&cache->mutex);
+  return entry != NULL;
+}
+
+pestle_status_t pestle_plan_cache_find(pestle_context_t* context,
+                                       const void* key, size_t key_size,
+                                       pestle_plan_t** out_plan) {
+  if (out_plan) *out_plan = NULL;
+  PESTLE_REQUIRE(context && (key || !key_size) && out_plan,
+                 "a context, a key and a place for the plan");
+  if (context->no_cache) return NULL;
+  pestle_context_enter(context);
+  pestle_plan_cache_t* cache = &context->plan_cache;
+  pestle_str_t wanted = pestle_str_make(key, key_size);
+  if (find_in_memory(cache, wanted, out_plan) || !context->cache_dir)
+    return NULL;
+  const char* reason;
+  bool damaged;
+  PESTLE_TRY(
+      pestle_disk_cache_load(context, wanted, out_plan, &reason, &damaged));
+  if (*out_plan)
+    atomic_fetch_add_explicit(&cache->disk_hits, 1, memory_order_relaxed);
+  return NULL;
+}
+
 // --- Life ---
 
 static void init_tables(pestle_plan_cache_t* cache) {

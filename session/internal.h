@@ -46,6 +46,7 @@ typedef struct session_shape_t {
   session_route_t* route;          // NULL: not known yet
   struct session_shape_t* server;  // whose executable |route| has, or NULL
   bool is_own;                     // |route| is by an executable of its own
+  bool is_quick;                   // which is of the quick tier
   bool is_declared;
   bool is_busy;  // a thread finds a route, or compiles
   bool is_queued;
@@ -78,7 +79,7 @@ struct pestle_session_s {
   pestle_allocator_t allocator;
   pestle_arena_t arena;  // what is fixed from the beginning
   pestle_device_t* device;
-  bool is_exact;
+  bool is_exact, is_quick;
   size_t most;
   pestle_compile_options_t compile;
   pestle_module_t* module;  // as imported; NULL: plans alone
@@ -172,10 +173,10 @@ pestle_session_import(pestle_session_t* session, const char* path,
 PESTLE_NODISCARD pestle_status_t
 pestle_session_specialize(pestle_session_t* session, session_shape_t* shape,
                           const pestle_tensor_t* inputs);
-// Compiles |shape|->module.
-PESTLE_NODISCARD pestle_status_t
-pestle_session_compile(pestle_session_t* session, const session_shape_t* shape,
-                       pestle_executable_t** out_executable);
+// Compiles |shape|->module by |tier|.
+PESTLE_NODISCARD pestle_status_t pestle_session_compile(
+    pestle_session_t* session, const session_shape_t* shape, pestle_tier_t tier,
+    pestle_executable_t** out_executable);
 // Whether the executable of |by|, made from |many|, may serve |shape|: then
 // |*out_route| is how; else it is NULL and |out_why| says why not.
 PESTLE_NODISCARD pestle_status_t pestle_session_pad(

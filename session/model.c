@@ -151,11 +151,13 @@ pestle_status_t pestle_session_specialize(pestle_session_t* s,
 
 pestle_status_t pestle_session_compile(pestle_session_t* s,
                                        const session_shape_t* shape,
+                                       pestle_tier_t tier,
                                        pestle_executable_t** out_executable) {
   pestle_control_t control = {.struct_size = sizeof(control),
                               .cancel = &s->cancel};
   pestle_compile_options_t options = s->compile;
   options.control = &control;
+  options.tier = tier;
   pestle_plan_t* plan;
   *out_executable = NULL;
   PESTLE_TRY(

@@ -86,6 +86,11 @@ static pestle_status_t begin(pestle_session_t* s,
 
 static pestle_status_t open(pestle_session_t* s, const char* path,
                             const pestle_session_options_t* o) {
+  if (o->quick && o->waiting) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "quick and waiting: without a thread nobody would "
+                        "compile what takes the place of the quick tier");
+  }
   if (is_plan(path)) return open_plans(s, path, o);
   PESTLE_TRY(read_compile(s, o->compile));
   if (!s->device)
@@ -129,6 +134,7 @@ pestle_status_t pestle_session_create(pestle_context_t* context,
   s->allocator = allocator;
   s->device = o.device;
   s->is_exact = o.exact;
+  s->is_quick = o.quick;
   s->most = o.most_executables ? o.most_executables : USUAL_EXECUTABLES;
   pestle_arena_init(allocator, &s->arena);
   pestle_mutex_init(&s->mutex);
@@ -210,8 +216,10 @@ pestle_status_t pestle_session_stats(pestle_session_t* session,
   pestle_session_stats_t stats = session->stats;
   stats.shapes = session->shapes.size;
   stats.queued = session->queue.size;
-  for (size_t i = 0; i < session->shapes.size; ++i)
+  for (size_t i = 0; i < session->shapes.size; ++i) {
     stats.executables += session->shapes.data[i]->is_own;
+    stats.quick += session->shapes.data[i]->is_quick;
+  }
   pestle_mutex_unlock(&session->mutex);
   pestle_mutex_lock(&session->block_mutex);
   stats.buffer_bytes = session->block_bytes;
@@ -222,6 +230,7 @@ pestle_status_t pestle_session_stats(pestle_session_t* session,
 }
 
 static int32_t state_of(const session_shape_t* shape) {
+  if (shape->is_quick) return PESTLE_SESSION_QUICK;
   if (shape->is_own) return PESTLE_SESSION_READY;
   if (shape->is_queued || shape->is_busy) return PESTLE_SESSION_QUEUED;
   if (shape->is_failed && !shape->route) return PESTLE_SESSION_FAILED;

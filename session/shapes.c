@@ -99,7 +99,7 @@ static void drop_route(session_shape_t* shape) {
   pestle_session_route_release(shape->route);
   shape->route = NULL;
   shape->server = NULL;
-  shape->is_own = false;
+  shape->is_own = shape->is_quick = false;
 }
 
 // Takes the executable of |shape| away, and from those that it serves.
@@ -129,13 +129,39 @@ static void make_room(pestle_session_t* s, const session_shape_t* fresh) {
   }
 }
 
+// |*route|, a padded one, goes by |executable| of the same module from now on. Where
+// memory lacks it stays as it is.
+static void redirect(const pestle_session_t* s, session_route_t** route,
+                     pestle_executable_t* executable) {
+  const session_route_t* r = *route;
+  session_route_t* made;
+  if (r->executable == executable) return;
+  pestle_status_t status = pestle_session_route_create(
+      s, executable, r->n, r->m, r->input_rows, r->output_rows, &made);
+  pestle_status_release(status);
+  if (status) return;
+  pestle_session_route_release(*route);
+  *route = made;
+}
+
+static void redirect_served(pestle_session_t* s, const session_shape_t* shape,
+                            pestle_executable_t* executable) {
+  for (size_t i = 0; i < s->shapes.size; ++i) {
+    session_shape_t* served = s->shapes.data[i];
+    if (served->server == shape) redirect(s, &served->route, executable);
+  }
+}
+
 void pestle_session_adopt(pestle_session_t* s, session_shape_t* shape,
                           session_route_t* route) {
+  bool is_new = !shape->is_own;
+  s->stats.replaced += shape->is_quick;
+  if (!is_new) redirect_served(s, shape, route->executable);
   if (shape->route) drop_route(shape);
   shape->route = route;
   shape->is_own = true;
   shape->is_failed = false;
-  if (!shape->is_declared) {
+  if (is_new && !shape->is_declared) {
     ++s->own_count;
     make_room(s, shape);
   }
@@ -143,14 +169,16 @@ void pestle_session_adopt(pestle_session_t* s, session_shape_t* shape,
 
 // --- Compiling, by whoever has the shape to itself; the lock is not held ---
 
+// By the quick tier, where nothing serves yet: then the full one is queued.
 static pestle_status_t make_own(pestle_session_t* s, session_shape_t* shape,
-                                const pestle_tensor_t* inputs) {
+                                bool is_quick, const pestle_tensor_t* inputs) {
   int64_t begin = pestle_clock_ns();
+  pestle_tier_t tier = is_quick ? PESTLE_TIER_QUICK : PESTLE_TIER_FULL;
   pestle_executable_t* executable = NULL;
   session_route_t* route = NULL;
   pestle_status_t status = NULL;
   if (!shape->module) status = pestle_session_specialize(s, shape, inputs);
-  if (!status) status = pestle_session_compile(s, shape, &executable);
+  if (!status) status = pestle_session_compile(s, shape, tier, &executable);
   if (!status) {
     status =
         pestle_session_route_create(s, executable, 1, 1, NULL, NULL, &route);
@@ -162,7 +190,10 @@ static pestle_status_t make_own(pestle_session_t* s, session_shape_t* shape,
     ++s->stats.failed_compiles;
   } else {
     ++s->stats.compiles;
+    s->stats.quick_compiles += is_quick;
     pestle_session_adopt(s, shape, route);
+    shape->is_quick = is_quick;
+    if (is_quick) status = pestle_session_queue(s, shape);
   }
   pestle_mutex_unlock(&s->mutex);
   return status;
@@ -233,6 +264,7 @@ static pestle_status_t find_server(pestle_session_t* s, session_shape_t* shape,
     // What is compared stays, whatever becomes of |by| meanwhile.
     pestle_module_t* many = by->module;
     pestle_executable_t* executable = by->route->executable;
+    pestle_executable_retain(executable);
     ++by->pins;
     pestle_mutex_unlock(&s->mutex);
     session_route_t* route = NULL;
@@ -244,7 +276,10 @@ static pestle_status_t find_server(pestle_session_t* s, session_shape_t* shape,
     }
     pestle_mutex_lock(&s->mutex);
     --by->pins;
+    pestle_executable_release(executable);
     if (route) {
+      // A full one may have come meanwhile.
+      redirect(s, &route, by->route->executable);
       shape->route = route;
       shape->server = by;
       *out_pending = false;
@@ -311,7 +346,7 @@ static pestle_status_t find_now(pestle_session_t* s, session_shape_t* shape,
   if (!status && !shape->route && !*out_pending) {
     remove_queued(s, shape);
     pestle_mutex_unlock(&s->mutex);
-    status = make_own(s, shape, inputs);
+    status = make_own(s, shape, s->is_quick, inputs);
     pestle_mutex_lock(&s->mutex);
   }
   bool keeps_module = shape->is_own || shape->is_queued || *out_pending;
@@ -384,22 +419,33 @@ static void report(pestle_session_t* s, session_shape_t* shape,
                      pestle_status_message(status));
 }
 
+// The first that nobody is at; those without an executable before those whose quick
+// one is to be replaced. NULL: none.
+static session_shape_t* next_queued(const pestle_session_t* s) {
+  session_shape_t* found = NULL;
+  for (size_t i = 0; i < s->queue.size; ++i) {
+    session_shape_t* shape = s->queue.data[i];
+    if (shape->is_busy) continue;
+    if (!shape->is_quick) return shape;
+    if (!found) found = shape;
+  }
+  return found;
+}
+
 static void work(void* argument) {
   pestle_session_t* s = argument;
   pestle_mutex_lock(&s->mutex);
   while (!s->is_ending) {
-    session_shape_t* shape = NULL;
-    for (size_t i = 0; i < s->queue.size && !shape; ++i) {
-      if (!s->queue.data[i]->is_busy) shape = s->queue.data[i];
-    }
+    session_shape_t* shape = next_queued(s);
     if (!shape) {
       pestle_cond_wait(&s->changed, &s->mutex);
       continue;
     }
     remove_queued(s, shape);
     shape->is_busy = true;
+    bool is_quick = s->is_quick && !shape->route;
     pestle_mutex_unlock(&s->mutex);
-    pestle_status_t status = make_own(s, shape, NULL);
+    pestle_status_t status = make_own(s, shape, is_quick, NULL);
     pestle_mutex_lock(&s->mutex);
     if (status) report(s, shape, status);
     shape->is_busy = false;
@@ -419,7 +465,7 @@ pestle_status_t pestle_session_work_off(pestle_session_t* s) {
   while (!status && s->queue.size) {
     session_shape_t* shape = s->queue.data[0];
     remove_queued(s, shape);
-    status = make_own(s, shape, NULL);
+    status = make_own(s, shape, false, NULL);
   }
   return status;
 }

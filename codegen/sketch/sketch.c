@@ -500,6 +500,8 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
       .l3 = caps->l3_bytes ? (int64_t)caps->l3_bytes : PESTLE_CPU_L3_BYTES,
       .cores = caps->cores ? (int64_t)caps->cores : PESTLE_CPU_CORES};
   k.l2 >>= nest->halvings;
+  if (nest->is_quick)
+    k.registers = pestle_sketch_min(k.registers, PESTLE_CPU_QUICK_REGISTERS);
   if (k.registers < PESTLE_CPU_LEAST_REGISTERS)
     k.registers = PESTLE_CPU_LEAST_REGISTERS;
   k.middle = pestle_sketch_pair_middle(&k);

@@ -21,6 +21,16 @@ typedef enum pestle_numerics_e {
   PESTLE_NUMERICS_FAST = 2,
 } pestle_numerics_t;
 
+// How much time a plan is worth.
+typedef enum pestle_tier_e {
+  PESTLE_TIER_FULL = 0,  // the fastest plan
+  // A plan as soon as possible: simpler schedules, no tuning, no lock, less work of
+  // the target's compiler; or the full one, where the cache has it. Results keep the same tolerances, though sums may be rounded
+  // in another order; runs take longer. What a session serves with until the full one
+  // is ready (pestle_session_options_t.quick).
+  PESTLE_TIER_QUICK = 1,
+} pestle_tier_t;
+
 // What pestle_compile_options_t.dump receives, in this order.
 typedef enum pestle_stage_e {
   PESTLE_STAGE_GRAPH,     // the module as compiled, text
@@ -90,6 +100,8 @@ typedef struct pestle_compile_options_t {
   // jax.buffer_donor) counts for those that are not named here.
   const pestle_alias_t* aliases;
   size_t alias_count;
+  // -- how soon --
+  pestle_tier_t tier;
 } pestle_compile_options_t;
 
 // Compiles |module|, all of whose dimensions must be known, for |device| (NULL:
@@ -105,7 +117,7 @@ typedef struct pestle_compile_options_t {
 // NOT_FOUND: no such file, or |frozen| and kernels that it lacks; MALFORMED: a
 // damaged line; UNSUPPORTED: to tune for a target without a device here; IO: the
 // lock cannot be written; INVALID_ARGUMENT: |tune_seconds| or |frozen| without
-// |lock_path|, or both. Two that tune one lock at once: the last one's is kept.
+// |lock_path|, or both, or with the quick tier. Two that tune one lock at once: the last one's is kept.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_compile(
     pestle_context_t* context, pestle_module_t* module, pestle_device_t* device,
     const pestle_compile_options_t* options, pestle_plan_t** out_plan);

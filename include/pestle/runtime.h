@@ -795,6 +795,12 @@ pestle_plan_cache_get(pestle_context_t* context, const void* key,
                       size_t key_size, pestle_plan_make_fn_t make, void* user,
                       pestle_plan_t** out_plan, const char** out_reason);
 
+// The same, but nothing is made: |*out_plan| is NULL where the plan is neither in
+// memory nor on disk, also while another thread makes it.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_plan_cache_find(pestle_context_t* context, const void* key,
+                       size_t key_size, pestle_plan_t** out_plan);
+
 typedef struct pestle_cache_stats_t {
   size_t struct_size;
   uint64_t memory_hits, disk_hits, misses, evictions, healed;

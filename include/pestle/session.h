@@ -53,6 +53,11 @@ typedef struct pestle_session_options_t {
   size_t most_executables;
   bool exact;    // each shape by its own executable, never padded
   bool waiting;  // no thread: who needs an executable compiles it
+  // Serve first by executables of the quick tier (PESTLE_TIER_QUICK), which are there
+  // sooner and run longer; the session's thread compiles the full ones meanwhile and
+  // puts each in the place of the quick one. Runs under way end with what they began
+  // with, whose memory goes with the last of them. Not with |waiting|.
+  bool quick;
 } pestle_session_options_t;
 
 // Opens the model at |path|, of any format that pestle_import_file() takes, or what
@@ -62,7 +67,8 @@ typedef struct pestle_session_options_t {
 // are those of pestle_import_file() and pestle_plan_load(); INVALID_ARGUMENT:
 // |shapes| is not understood or names several extents for the same input;
 // NOT_FOUND: it names a dim that the model has not (those that it has are listed);
-// UNSUPPORTED: a model in a build without the compiler.
+// UNSUPPORTED: a model in a build without the compiler;
+// INVALID_ARGUMENT: |quick| and |waiting|, as nobody would compile the full ones.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_session_create(
     pestle_context_t* context, const char* path,
     const pestle_session_options_t* options, pestle_session_t** out_session);
@@ -96,7 +102,7 @@ PESTLE_API void pestle_session_tensor_release(pestle_session_t* session,
                                               pestle_tensor_t* tensor);
 
 // Waits until nothing is queued or being compiled: after it, runs in shapes that were
-// declared or seen meet no compilation. The first failure since the last call, which
+// declared or seen meet no compilation, and none is served by the quick tier. The first failure since the last call, which
 // the log has too. CANCELLED, DEADLINE_EXCEEDED: as |control| (may be NULL) says,
 // while the session goes on.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
@@ -117,6 +123,10 @@ typedef struct pestle_session_stats_t {
   // -- now --
   uint64_t executables, shapes, queued;
   uint64_t buffer_bytes;  // kept for outputs and padded inputs
+  uint64_t quick;         // executables of the quick tier
+  // -- counted --
+  uint64_t quick_compiles;  // of |compiles|, those of the quick tier
+  uint64_t replaced;  // quick executables that full ones took the place of
 } pestle_session_stats_t;
 // Fills |*out_stats|, whose struct_size must be set.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_session_stats(
@@ -127,6 +137,7 @@ typedef enum pestle_session_state_e {
   PESTLE_SESSION_PADDED = 1,  // a larger one serves
   PESTLE_SESSION_QUEUED = 2,  // and is, or will be, compiled
   PESTLE_SESSION_FAILED = 3,
+  PESTLE_SESSION_QUICK = 4,  // one of its own, of the quick tier
 } pestle_session_state_t;
 
 // A shape that the session knows. Borrowed while it is told.

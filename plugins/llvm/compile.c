@@ -30,9 +30,10 @@ static pestle_status_t make_machine(pestle_llvm_job_t* job) {
   }
   char features[1024];
   pestle_llvm_feature_string(e->cpu->features, '+', features, sizeof features);
-  job->machine = ll->CreateTargetMachine(target, PESTLE_LLVM_TRIPLE, "x86-64",
-                                         features, LLVMCodeGenLevelDefault,
-                                         LLVMRelocPIC, LLVMCodeModelSmall);
+  job->machine = ll->CreateTargetMachine(
+      target, PESTLE_LLVM_TRIPLE, "x86-64", features,
+      job->emit.is_quick ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
+      LLVMRelocPIC, LLVMCodeModelSmall);
   if (job->machine) return NULL;
   return PESTLE_PLUGIN_ERROR(e->host, UNAVAILABLE,
                              "libLLVM makes no code for x86-64");
@@ -51,13 +52,14 @@ static pestle_status_t verify(pestle_llvm_emit_t* e) {
 
 pestle_status_t pestle_llvm_job_init(const pestle_host_t* host,
                                      const pestle_llvm_cpu_t* cpu,
-                                     const pestle_kir_t* kernel,
+                                     const pestle_kir_t* kernel, bool is_quick,
                                      pestle_llvm_job_t* out_job) {
   memset(out_job, 0, sizeof *out_job);
   pestle_llvm_emit_t* e = &out_job->emit;
   e->host = e->arena.host = host;
   e->k = kernel;
   e->cpu = cpu;
+  e->is_quick = is_quick;
   PESTLE_TRY(pestle_llvm_open(host, &e->ll));
   PESTLE_TRY(make_machine(out_job));
   e->context = e->ll->ContextCreate();
@@ -88,8 +90,10 @@ void pestle_llvm_job_deinit(pestle_llvm_job_t* job) {
 static pestle_status_t run_passes(pestle_llvm_job_t* job) {
   pestle_llvm_emit_t* e = &job->emit;
   LLVMPassBuilderOptionsRef options = e->ll->CreatePassBuilderOptions();
-  LLVMErrorRef error =
-      e->ll->RunPasses(e->module, PESTLE_LLVM_PASSES, job->machine, options);
+  LLVMErrorRef error = e->ll->RunPasses(
+      e->module,
+      job->emit.is_quick ? PESTLE_LLVM_QUICK_PASSES : PESTLE_LLVM_PASSES,
+      job->machine, options);
   e->ll->DisposePassBuilderOptions(options);
   if (!error) return NULL;
   char* text = e->ll->GetErrorMessage(error);
@@ -154,23 +158,25 @@ typedef struct task_t {
   const pestle_host_t* host;
   const pestle_llvm_cpu_t* cpu;
   const pestle_kir_t* kernel;
+  bool is_quick;
   pestle_llvm_job_t* job;
   pestle_blob_t* artifact;
 } task_t;
 
 static pestle_status_t run_task(void* arg) {
   task_t* t = arg;
-  PESTLE_TRY(pestle_llvm_job_init(t->host, t->cpu, t->kernel, t->job));
+  PESTLE_TRY(
+      pestle_llvm_job_init(t->host, t->cpu, t->kernel, t->is_quick, t->job));
   PESTLE_TRY(pestle_llvm_job_run(t->job));
   return pestle_llvm_job_artifact(t->job, t->artifact);
 }
 
 pestle_status_t pestle_llvm_compile(const pestle_host_t* host,
                                     const pestle_llvm_cpu_t* cpu,
-                                    const pestle_kir_t* kernel,
+                                    const pestle_kir_t* kernel, bool is_quick,
                                     pestle_blob_t* out_artifact) {
   pestle_llvm_job_t job = {.emit.arena.host = host};
-  task_t task = {host, cpu, kernel, &job, out_artifact};
+  task_t task = {host, cpu, kernel, is_quick, &job, out_artifact};
   pestle_status_t status =
       pestle_llvm_guard(host, pestle_kir_string(kernel, kernel->name), run_task,
                         &task, &job.lost);

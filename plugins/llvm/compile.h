@@ -15,6 +15,9 @@
 #ifndef PESTLE_LLVM_PASSES
 #define PESTLE_LLVM_PASSES "function(early-cse,loop-mssa(licm))"
 #endif
+#ifndef PESTLE_LLVM_QUICK_PASSES
+#define PESTLE_LLVM_QUICK_PASSES "function(early-cse)"
+#endif
 #define PESTLE_LLVM_TRIPLE "x86_64-unknown-linux-gnu"
 
 typedef struct pestle_llvm_job_t {
@@ -25,10 +28,10 @@ typedef struct pestle_llvm_job_t {
 } pestle_llvm_job_t;
 
 // Opens libLLVM and emits |kernel| for |cpu|: |out_job->emit.module| is what
-// goes to the passes. Deinit in any case.
-PESTLE_NODISCARD pestle_status_t
-pestle_llvm_job_init(const pestle_host_t* host, const pestle_llvm_cpu_t* cpu,
-                     const pestle_kir_t* kernel, pestle_llvm_job_t* out_job);
+// goes to the passes. |is_quick|: code soon rather than fast. Deinit in any case.
+PESTLE_NODISCARD pestle_status_t pestle_llvm_job_init(
+    const pestle_host_t* host, const pestle_llvm_cpu_t* cpu,
+    const pestle_kir_t* kernel, bool is_quick, pestle_llvm_job_t* out_job);
 // Runs the passes and instruction selection: |job->object|.
 PESTLE_NODISCARD pestle_status_t pestle_llvm_job_run(pestle_llvm_job_t* job);
 // Wraps the object as an artifact.
@@ -37,15 +40,16 @@ pestle_llvm_job_artifact(pestle_llvm_job_t* job, pestle_blob_t* out_artifact);
 void pestle_llvm_job_deinit(pestle_llvm_job_t* job);
 
 // Compiles |kernel| to an artifact; fatal errors of LLVM are statuses.
-PESTLE_NODISCARD pestle_status_t
-pestle_llvm_compile(const pestle_host_t* host, const pestle_llvm_cpu_t* cpu,
-                    const pestle_kir_t* kernel, pestle_blob_t* out_artifact);
+PESTLE_NODISCARD pestle_status_t pestle_llvm_compile(
+    const pestle_host_t* host, const pestle_llvm_cpu_t* cpu,
+    const pestle_kir_t* kernel, bool is_quick, pestle_blob_t* out_artifact);
 
 // --- print.c ---
 
 PESTLE_NODISCARD pestle_status_t pestle_llvm_print(const pestle_host_t* host,
                                                    const pestle_llvm_cpu_t* cpu,
                                                    const pestle_kir_t* kernel,
+                                                   bool is_quick,
                                                    pestle_text_t kind,
                                                    pestle_blob_t* out_text);
 

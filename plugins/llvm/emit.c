@@ -117,10 +117,13 @@ static pestle_status_t run_loop(pestle_llvm_emit_t* e, loop_t* loop) {
       e->slot[s->buffer][i] = s->other[i];
     }
   }
-  bool is_outer = pestle_llvm_has_loop(e, loop->pc + 1, loop->end);
+  // Quick code generation has no such pass.
+  bool hides = !e->is_quick;
+  bool is_outer = hides && pestle_llvm_has_loop(e, loop->pc + 1, loop->end);
   LLVMValueRef index = is_outer ? pestle_llvm_hide(e, at, false) : at;
   pestle_llvm_set_index(e, loop->pc, index, 0);
-  if (!is_outer && pestle_llvm_has_many_accesses(e, loop->pc + 1, loop->end))
+  if (hides && !is_outer &&
+      pestle_llvm_has_many_accesses(e, loop->pc + 1, loop->end))
     e->opaque = at;
   PESTLE_TRY(region(e, loop->pc + 1, loop->end));
   loop->latch = ll->GetInsertBlock(e->b);

@@ -38,6 +38,7 @@ typedef struct pestle_llvm_emit_t {
   const pestle_llvm_api_t* ll;
   const pestle_kir_t* k;
   const pestle_llvm_cpu_t* cpu;
+  bool is_quick;  // code soon rather than fast
   pestle_plugin_arena_t arena;
   pestle_status_t status;  // the first failure
 

@@ -75,7 +75,8 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
   pestle_llvm_cpu_t cpu;
   *out_artifact = (pestle_blob_t){0};
   PESTLE_TRY(find_cpu(state, pestle_plugin_cpu_option(options), &cpu));
-  return pestle_llvm_compile(state->host, &cpu, kernel, out_artifact);
+  return pestle_llvm_compile(state->host, &cpu, kernel,
+                             pestle_plugin_is_quick(options), out_artifact);
 }
 
 static pestle_status_t print(void* self, const pestle_kir_t* kernel,
@@ -85,7 +86,8 @@ static pestle_status_t print(void* self, const pestle_kir_t* kernel,
   pestle_llvm_cpu_t cpu;
   *out_text = (pestle_blob_t){0};
   PESTLE_TRY(find_cpu(state, pestle_plugin_cpu_option(options), &cpu));
-  return pestle_llvm_print(state->host, &cpu, kernel, kind, out_text);
+  return pestle_llvm_print(state->host, &cpu, kernel,
+                           pestle_plugin_is_quick(options), kind, out_text);
 }
 
 // --- The device half ---
@@ -139,9 +141,9 @@ static void write_toolchain_id(state_t* state) {
     strcpy(id, "unknown");
   }
   snprintf(state->toolchain, sizeof state->toolchain,
-           "llvm-%s %s passes=%s artifact=%u plugin=%s", PESTLE_LLVM_MAJOR, id,
-           PESTLE_LLVM_PASSES, PESTLE_LLVM_ARTIFACT_VERSION,
-           PESTLE_PLUGIN_BUILD_ID);
+           "llvm-%s %s passes=%s quick=%s artifact=%u plugin=%s",
+           PESTLE_LLVM_MAJOR, id, PESTLE_LLVM_PASSES, PESTLE_LLVM_QUICK_PASSES,
+           PESTLE_LLVM_ARTIFACT_VERSION, PESTLE_PLUGIN_BUILD_ID);
 }
 
 static int32_t score(char* why, size_t capacity) {

@@ -34,6 +34,7 @@ typedef struct task_t {
   const pestle_host_t* host;
   const pestle_llvm_cpu_t* cpu;
   const pestle_kir_t* kernel;
+  bool is_quick;
   pestle_text_t kind;
   pestle_llvm_job_t* job;
   pestle_plugin_text_t* out;
@@ -41,17 +42,18 @@ typedef struct task_t {
 
 static pestle_status_t run_task(void* arg) {
   task_t* t = arg;
-  PESTLE_TRY(pestle_llvm_job_init(t->host, t->cpu, t->kernel, t->job));
+  PESTLE_TRY(
+      pestle_llvm_job_init(t->host, t->cpu, t->kernel, t->is_quick, t->job));
   return print_job(t->job, t->kind, t->out);
 }
 
 pestle_status_t pestle_llvm_print(const pestle_host_t* host,
                                   const pestle_llvm_cpu_t* cpu,
-                                  const pestle_kir_t* kernel,
+                                  const pestle_kir_t* kernel, bool is_quick,
                                   pestle_text_t kind, pestle_blob_t* out_text) {
   pestle_llvm_job_t job = {.emit.arena.host = host};
   pestle_plugin_text_t text = {.host = host};
-  task_t task = {host, cpu, kernel, kind, &job, &text};
+  task_t task = {host, cpu, kernel, is_quick, kind, &job, &text};
   pestle_status_t status =
       pestle_llvm_guard(host, pestle_kir_string(kernel, kernel->name), run_task,
                         &task, &job.lost);

@@ -901,6 +901,13 @@ static void call_plan_cache_get(things_t* t) {
   BAD(pestle_plan_cache_get(c, "k", 1, NULL, NULL, &plan, NULL));
   BAD(pestle_plan_cache_get(c, "k", 1, make_plan, NULL, NULL, NULL));
 }
+static void call_plan_cache_find(things_t* t) {
+  pestle_plan_t* plan;
+  BAD(pestle_plan_cache_find(NULL, "k", 1, &plan));
+  assert_null(plan);
+  BAD(pestle_plan_cache_find(t->context, NULL, 1, &plan));
+  BAD(pestle_plan_cache_find(t->context, "k", 1, NULL));
+}
 static void call_cache_stats(things_t* t) {
   pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
   BAD(pestle_cache_stats(NULL, &stats));
@@ -1888,7 +1895,7 @@ static const row_t rows[] = {
     ROW(executable_run) ROW(executable_run_named)
     ROW(executable_find_input) ROW(executable_find_output)
     ROW(executable_run_buffers) ROW(executable_alias)
-    ROW(tensor_release) ROW(plan_cache_get)
+    ROW(tensor_release) ROW(plan_cache_get) ROW(plan_cache_find)
     ROW(cache_stats) ROW(cache_visit) ROW(cache_visit_keys) ROW(cache_prune) ROW(module_create)
     ROW(module_retain) ROW(module_release) ROW(module_add_function)
     ROW(module_entry) ROW(function_argument_count) ROW(function_argument)

@@ -125,6 +125,7 @@ static pestle_status_t check_plan_options(const cli_t* cli) {
     const char* name;
   } made[] = {{CLI_TARGET_CPU, "target-cpu"},
               {CLI_NUMERICS, "numerics"},
+              {CLI_TIER, "tier"},
               {CLI_PRINT_AFTER, "print-after"},
               {CLI_TIME_PASSES, "time-passes"},
               {CLI_TUNE, "tune"},

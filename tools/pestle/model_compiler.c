@@ -644,6 +644,23 @@ static pestle_status_t read_numerics(const cli_t* cli,
                          text, cli_hint(pestle_str(text), names, hint));
 }
 
+static pestle_status_t read_tier(const cli_t* cli,
+                                 pestle_compile_options_t* options) {
+  static const char* const names[] = {"full", "quick", NULL};
+  char hint[PESTLE_HINT];
+  const char* text = cli->text[CLI_TIER];
+  if (!text || !strcmp(text, "full")) return NULL;
+  if (strcmp(text, "quick")) {
+    return CLI_USAGE_ERROR("--tier wants full or quick, not '%s'%s", text,
+                           cli_hint(pestle_str(text), names, hint));
+  }
+  options->tier = PESTLE_TIER_QUICK;
+  if (!cli->text[CLI_TUNE] && !cli->text[CLI_FROZEN]) return NULL;
+  return CLI_USAGE_ERROR(
+      "--tier quick takes no schedule from a lock: leave out --%s",
+      cli->text[CLI_TUNE] ? "tune" : "frozen");
+}
+
 static pestle_status_t unknown_pass(const char* option, pestle_str_t name) {
   pestle_strbuf_t known;
   pestle_strbuf_init(pestle_allocator_system(), &known);
@@ -748,6 +765,7 @@ pestle_status_t cli_compile_options(cli_t* cli,
   }
   if (out_options->dump_stages) out_options->dump = print_stage;
   PESTLE_TRY(read_lock_options(cli, out_options));
+  PESTLE_TRY(read_tier(cli, out_options));
   return read_numerics(cli, &out_options->numerics);
 }
 

@@ -288,6 +288,11 @@ static void test_threads(void** state) {
   run_threads(&options);
   options.shapes = "x.0=4..24";
   run_threads(&options);
+  // While full executables take the place of quick ones.
+  options.quick = true;
+  run_threads(&options);
+  options.shapes = NULL;
+  run_threads(&options);
 }
 
 // --- Plans ---
@@ -343,6 +348,96 @@ static void test_plans(void** state) {
 }
 
 // --- What is wrong ---
+
+// What the session says of its only shape.
+static void see_state(void* user, const pestle_session_shape_t* shape) {
+  *(int32_t*)user = shape->state;
+}
+
+// The quick executable serves, the full one takes its place, and also in shapes that it
+// serves.
+static void test_quick(void** state) {
+  (void)state;
+  pestle_context_t* context = make_context();
+  pestle_session_options_t options = {.struct_size = sizeof(options),
+                                      .quick = true};
+  pestle_session_t* session = open_text(context, rows_text, &options);
+  run_rows(session, 8, 1);
+  assert_int_equal(stats_of(session).quick_compiles, 1);
+  assert_ok(pestle_session_wait(session, NULL));
+  run_rows(session, 8, 2);
+  pestle_session_stats_t stats = stats_of(session);
+  assert_int_equal(stats.compiles, 2);
+  assert_int_equal(stats.quick_compiles, 1);
+  assert_int_equal(stats.replaced, 1);
+  assert_int_equal(stats.executables, 1);
+  assert_int_equal(stats.quick, 0);
+  int32_t at = -1;
+  assert_ok(pestle_session_visit(session, see_state, &at));
+  assert_int_equal(at, PESTLE_SESSION_READY);
+  // What a larger one serves needs no quick executable of its own.
+  run_rows(session, 3, 3);
+  assert_ok(pestle_session_wait(session, NULL));
+  run_rows(session, 3, 4);
+  stats = stats_of(session);
+  assert_int_equal(stats.quick_compiles, 1);
+  assert_int_equal(stats.compiles, 3);
+  assert_int_equal(stats.failed_runs, 0);
+  pestle_session_release(session);
+  pestle_context_release(context);
+}
+
+// Declared shapes all have a quick executable before the first full one is made.
+static void test_quick_declared(void** state) {
+  (void)state;
+  pestle_context_t* context = make_context();
+  pestle_session_options_t options = {
+      .struct_size = sizeof(options), .quick = true, .shapes = "x.0=2,4,8"};
+  pestle_session_t* session = open_text(context, rows_text, &options);
+  for (int i = 0; i < 20; ++i)
+    run_rows(session, 1 + i % 8, i);
+  assert_ok(pestle_session_wait(session, NULL));
+  for (int i = 0; i < 8; ++i)
+    run_rows(session, 1 + i, i);
+  pestle_session_stats_t stats = stats_of(session);
+  assert_int_equal(stats.quick_compiles, 3);
+  assert_int_equal(stats.compiles, 6);
+  assert_int_equal(stats.replaced, 3);
+  assert_int_equal(stats.quick, 0);
+  assert_int_equal(stats.executables, 3);
+  assert_int_equal(stats.failed_runs, 0);
+  pestle_session_release(session);
+  pestle_context_release(context);
+}
+
+// Both tiers have entries of their own in the cache, and a full plan that is there
+// is taken at once.
+static void test_quick_cache(void** state) {
+  (void)state;
+  char cache[128];
+  (void)snprintf(cache, sizeof(cache), "%s/tiers", folder);
+  pestle_context_options_t of_context = {.struct_size = sizeof(of_context),
+                                         .cache_dir = cache,
+                                         .backend_path = "/nonexistent",
+                                         .threads = 2};
+  pestle_session_options_t options = {.struct_size = sizeof(options),
+                                      .quick = true};
+  for (int round = 0; round < 2; ++round) {
+    pestle_context_t* context;
+    assert_ok(pestle_context_create(&of_context, &context));
+    pestle_session_t* session = open_text(context, rows_text, &options);
+    run_rows(session, 8, 1);
+    assert_ok(pestle_session_wait(session, NULL));
+    run_rows(session, 8, 2);
+    pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
+    assert_ok(pestle_cache_stats(context, &stats));
+    assert_int_equal(stats.misses, round ? 0 : 2);
+    assert_int_equal(stats.disk_hits, round ? 2 : 0);
+    assert_int_equal(stats.disk_entries, 2);
+    pestle_session_release(session);
+    pestle_context_release(context);
+  }
+}
 
 static void fails(pestle_status_t status, pestle_status_code_t code,
                   const char* part) {
@@ -422,6 +517,11 @@ static void test_wrong_shapes(void** state) {
           wrong[i].code, wrong[i].part);
     assert_null(session);
   }
+  pestle_session_options_t lost = {
+      .struct_size = sizeof(lost), .quick = true, .waiting = true};
+  fails(pestle_session_create(context, path, &lost, &session),
+        PESTLE_STATUS_INVALID_ARGUMENT, "quick and waiting");
+  assert_null(session);
   fails(pestle_session_create(context, "/nonexistent.onnx", NULL, &session),
         PESTLE_STATUS_NOT_FOUND, "/nonexistent.onnx");
   pestle_context_release(context);
@@ -433,6 +533,9 @@ static void test_release_at_work(void** state) {
   pestle_context_t* context = make_context();
   pestle_session_options_t options = {.struct_size = sizeof(options),
                                       .shapes = "x.0=1..64"};
+  for (int i = 0; i < 5; ++i)
+    pestle_session_release(open_text(context, rows_text, &options));
+  options.quick = true;
   for (int i = 0; i < 5; ++i)
     pestle_session_release(open_text(context, rows_text, &options));
   pestle_session_t* session = open_text(context, rows_text, &options);
@@ -460,6 +563,9 @@ int main(void) {
       cmocka_unit_test(test_bounded),
       cmocka_unit_test(test_threads),
       cmocka_unit_test(test_plans),
+      cmocka_unit_test(test_quick),
+      cmocka_unit_test(test_quick_declared),
+      cmocka_unit_test(test_quick_cache),
       cmocka_unit_test(test_wrong_runs),
       cmocka_unit_test(test_wrong_shapes),
       cmocka_unit_test(test_release_at_work),
