@@ -17,28 +17,6 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void* self) {
   e->ll->DisposeMessage(text);
 }
 
-static pestle_status_t make_machine(pestle_llvm_job_t* job) {
-  pestle_llvm_emit_t* e = &job->emit;
-  const pestle_llvm_api_t* ll = e->ll;
-  LLVMTargetRef target;
-  char* why = NULL;
-  if (ll->GetTargetFromTriple(PESTLE_LLVM_TRIPLE, &target, &why)) {
-    pestle_status_t status =
-        PESTLE_PLUGIN_ERROR(e->host, UNAVAILABLE, "libLLVM: %s", why);
-    ll->DisposeMessage(why);
-    return status;
-  }
-  char features[1024];
-  pestle_llvm_feature_string(e->cpu->features, '+', features, sizeof features);
-  job->machine = ll->CreateTargetMachine(
-      target, PESTLE_LLVM_TRIPLE, "x86-64", features,
-      job->emit.is_quick ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
-      LLVMRelocPIC, LLVMCodeModelSmall);
-  if (job->machine) return NULL;
-  return PESTLE_PLUGIN_ERROR(e->host, UNAVAILABLE,
-                             "libLLVM makes no code for x86-64");
-}
-
 static pestle_status_t verify(pestle_llvm_emit_t* e) {
   char* why = NULL;
   pestle_status_t status = NULL;
@@ -61,11 +39,13 @@ pestle_status_t pestle_llvm_job_init(const pestle_host_t* host,
   e->cpu = cpu;
   e->is_quick = is_quick;
   PESTLE_TRY(pestle_llvm_open(host, &e->ll));
-  PESTLE_TRY(make_machine(out_job));
+  PESTLE_TRY(pestle_llvm_machine_take(host, e->ll, cpu->features, is_quick,
+                                      &out_job->machine));
   e->context = e->ll->ContextCreate();
   e->ll->ContextSetDiagnosticHandler(e->context, on_diagnostic, e);
   PESTLE_TRY(pestle_llvm_emit(e));
-  LLVMTargetDataRef layout = e->ll->CreateTargetDataLayout(out_job->machine);
+  LLVMTargetDataRef layout =
+      e->ll->CreateTargetDataLayout(out_job->machine.made);
   e->ll->SetTarget(e->module, PESTLE_LLVM_TRIPLE);
   e->ll->SetModuleDataLayout(e->module, layout);
   e->ll->DisposeTargetData(layout);
@@ -82,7 +62,7 @@ void pestle_llvm_job_deinit(pestle_llvm_job_t* job) {
   if (e->b) ll->DisposeBuilder(e->b);
   if (e->module) ll->DisposeModule(e->module);
   if (e->context) ll->ContextDispose(e->context);
-  if (job->machine) ll->DisposeTargetMachine(job->machine);
+  if (ll) pestle_llvm_machine_give(ll, &job->machine);
 }
 
 // --- Running ---
@@ -93,7 +73,7 @@ static pestle_status_t run_passes(pestle_llvm_job_t* job) {
   LLVMErrorRef error = e->ll->RunPasses(
       e->module,
       job->emit.is_quick ? PESTLE_LLVM_QUICK_PASSES : PESTLE_LLVM_PASSES,
-      job->machine, options);
+      job->machine.made, options);
   e->ll->DisposePassBuilderOptions(options);
   if (!error) return NULL;
   char* text = e->ll->GetErrorMessage(error);
@@ -108,7 +88,7 @@ pestle_status_t pestle_llvm_job_run(pestle_llvm_job_t* job) {
   PESTLE_TRY(run_passes(job));
   char* why = NULL;
   if (e->ll->TargetMachineEmitToMemoryBuffer(
-          job->machine, e->module, LLVMObjectFile, &why, &job->object)) {
+          job->machine.made, e->module, LLVMObjectFile, &why, &job->object)) {
     pestle_status_t status =
         PESTLE_PLUGIN_ERROR(e->host, INTERNAL, "LLVM's code: %s", why);
     e->ll->DisposeMessage(why);

@@ -5,6 +5,7 @@
 #define PESTLE_PLUGINS_LLVM_COMPILE_H_
 
 #include "plugins/llvm/emit.h"
+#include "plugins/llvm/machine.h"
 
 // Chosen by measurement (LLVM 19, Zen 4; a GEMM of 6 x 64 tiles, exp and swish
 // elementwise): emission leaves nothing to promote or to vectorise, so merging
@@ -18,11 +19,10 @@
 #ifndef PESTLE_LLVM_QUICK_PASSES
 #define PESTLE_LLVM_QUICK_PASSES "function(early-cse)"
 #endif
-#define PESTLE_LLVM_TRIPLE "x86_64-unknown-linux-gnu"
 
 typedef struct pestle_llvm_job_t {
   pestle_llvm_emit_t emit;
-  LLVMTargetMachineRef machine;
+  pestle_llvm_machine_t machine;
   LLVMMemoryBufferRef object;
   bool lost;  // to a fatal error: what is LLVM's is left alone
 } pestle_llvm_job_t;
