@@ -113,11 +113,7 @@ struct pestle_array_s {
   atomic_uint_fast64_t refs;  // handles, and nodes that read it << 32
   _Atomic(uint32_t) state;    // pestle_node_state_t
   atomic_uint flags;
-  pestle_lazy_t* lazy;  // whose context its buffer keeps, its operands or KEEPS
-  pestle_device_t* device;
-  size_t block_size;     // of this struct with what lies behind it
-  pestle_array_t* next;  // in the list of those that are being freed
-  // -- of a walk --
+  // -- of a walk, which looks at no more than what stands together here --
   uint64_t walk;     // the latest that met it
   uint32_t number;   // of its value in that walk's key
   uint32_t readers;  // operands of that walk's nodes that it is
@@ -130,6 +126,11 @@ struct pestle_array_s {
   uint32_t capture;  // of TRACED: the latest one whose arguments it is made of
   pestle_array_t** operands;
   uint32_t* spec;
+  // -- of its life --
+  pestle_lazy_t* lazy;  // whose context its buffer keeps, its operands or KEEPS
+  pestle_device_t* device;
+  size_t block_size;     // of this struct with what lies behind it
+  pestle_array_t* next;  // in the list of those that are being freed
   // -- data --
   pestle_buffer_t* buffer;
   pestle_buffer_t** parts;  // of a TUPLE, each NULL once its GET has it
@@ -279,7 +280,8 @@ struct pestle_walk_t {
   PESTLE_VEC(pestle_array_t*) dropped;  // operands of nodes that are data now
   PESTLE_VEC(pestle_buffer_view_t) views;
   PESTLE_VEC(pestle_buffer_t*) results;
-  uint32_t values;  // numbered so far
+  uint32_t values;       // numbered so far
+  size_t operand_count;  // of all |nodes|
   uint32_t traces;  // the number of the capture that this is, or 0: a capture
                     // claims nothing
   pestle_array_t* busy;  // claimed by another

@@ -77,6 +77,7 @@ static void clear(pestle_walk_t* walk) {
   pestle_vec_clear(&walk->donated);
   pestle_vec_clear(&walk->dropped);
   walk->values = 0;
+  walk->operand_count = 0;
   walk->busy = NULL;
 }
 
@@ -156,14 +157,18 @@ static bool write_node(pestle_walk_t* walk, pestle_array_t* node) {
     return put(walk, PESTLE_KEY_GET) && put(walk, node->operands[0]->number) &&
            put(walk, node->spec[0]);
   }
-  if (!put(walk, PESTLE_KEY_NODE | (uint32_t)node->op << 8) ||
-      !put(walk, node->operand_count) || !put(walk, node->spec_words) ||
-      !pestle_vec_reserve(&walk->key, node->operand_count)) {
-    return false;
-  }
-  for (uint32_t i = 0; i < node->operand_count; ++i)
-    walk->key.data[walk->key.size++] = node->operands[i]->number;
-  return pestle_vec_append(&walk->key, node->spec, node->spec_words);
+  size_t operands = node->operand_count, words = node->spec_words;
+  size_t size = 3 + operands + words;
+  if (!pestle_vec_reserve(&walk->key, size)) return false;
+  uint32_t* at = walk->key.data + walk->key.size;
+  at[0] = PESTLE_KEY_NODE | (uint32_t)node->op << 8;
+  at[1] = node->operand_count;
+  at[2] = node->spec_words;
+  for (size_t i = 0; i < operands; ++i)
+    at[3 + i] = node->operands[i]->number;
+  if (words) memcpy(at + 3 + operands, node->spec, words * sizeof(*at));
+  walk->key.size += size;
+  return true;
 }
 
 // --- Walking ---
@@ -249,9 +254,11 @@ static pestle_status_t visit_claimed(pestle_walk_t* walk,
 
 // Meets |array|: a leaf is written, a node goes on the stack.
 static pestle_status_t visit(pestle_walk_t* walk, pestle_array_t* array) {
-  if (pestle_array_node_state(array) == PESTLE_NODE_CLAIMED && !walk->traces) {
+  pestle_node_state_t state = pestle_array_node_state(array);
+  if (state == PESTLE_NODE_CLAIMED && !walk->traces) {
     PESTLE_TRY(visit_claimed(walk, array));
     if (walk->busy) return NULL;
+    state = pestle_array_node_state(array);
   }
   if (pestle_array_flags(array) & PESTLE_DATA_GIVEN &&
       array->walk <= walk->lazy->parent_walks) {
@@ -259,13 +266,13 @@ static pestle_status_t visit(pestle_walk_t* walk, pestle_array_t* array) {
   }
   array->walk = walk->lazy->walks;
   array->readers = 0;
-  if (array->op == PESTLE_LAZY_GET &&
-      pestle_array_node_state(array) == PESTLE_NODE_LAZY &&
+  if (array->op == PESTLE_LAZY_GET && state == PESTLE_NODE_LAZY &&
       pestle_array_node_state(array->operands[0]) == PESTLE_NODE_DATA) {
     settle_get(array);
+    state = PESTLE_NODE_DATA;
   }
   if (walk->traces) return visit_traced(walk, array);
-  switch (pestle_array_node_state(array)) {
+  switch (state) {
     case PESTLE_NODE_DATA:
       return write_leaf(walk, array) ? NULL : PESTLE_OOM();
     case PESTLE_NODE_LAZY:
@@ -293,18 +300,25 @@ static pestle_status_t visit(pestle_walk_t* walk, pestle_array_t* array) {
 // Writes the graph below |root|, operands before what reads them.
 static pestle_status_t walk_from(pestle_walk_t* walk, pestle_array_t* root) {
   if (root->walk != walk->lazy->walks) PESTLE_TRY(visit(walk, root));
+  uint64_t number = walk->lazy->walks;
   while (!walk->busy && walk->stack.size) {
     pestle_walk_frame_t* top = &pestle_vec_last(&walk->stack);
     pestle_array_t* node = top->node;
-    if (top->operand == node->operand_count) {
-      if (!pestle_vec_push(&walk->nodes, node)) return PESTLE_OOM();
-      (void)pestle_vec_pop(&walk->stack);
-      if (!write_node(walk, node)) return PESTLE_OOM();
+    // Those that were met before are done at once.
+    uint32_t i = top->operand, count = node->operand_count;
+    while (i < count && node->operands[i]->walk == number)
+      ++node->operands[i++]->readers;
+    if (i < count) {
+      pestle_array_t* operand = node->operands[i];
+      top->operand = i + 1;
+      PESTLE_TRY(visit(walk, operand));
+      ++operand->readers;
       continue;
     }
-    pestle_array_t* operand = node->operands[top->operand++];
-    if (operand->walk != walk->lazy->walks) PESTLE_TRY(visit(walk, operand));
-    ++operand->readers;
+    if (!pestle_vec_push(&walk->nodes, node)) return PESTLE_OOM();
+    (void)pestle_vec_pop(&walk->stack);
+    walk->operand_count += count;
+    if (!write_node(walk, node)) return PESTLE_OOM();
   }
   return NULL;
 }
@@ -408,10 +422,9 @@ static pestle_status_t claim(pestle_walk_t* walk, pestle_array_t* const* arrays,
     PESTLE_TRY(walk_from(walk, arrays[i]));
   }
   if (walk->busy || !walk->nodes.size) return NULL;
-  size_t operands = 0;
-  for (size_t i = 0; i < walk->nodes.size; ++i)
-    operands += walk->nodes.data[i]->operand_count;
-  if (!pestle_vec_reserve(&walk->dropped, operands)) return PESTLE_OOM();
+  if (!pestle_vec_reserve(&walk->dropped, walk->operand_count)) {
+    return PESTLE_OOM();
+  }
   return write_outputs(walk) && choose_donated(walk) ? NULL : PESTLE_OOM();
 }
 

@@ -32,6 +32,13 @@ def test_all():
         assert example(path.name), path.name
 
 
+def test_lengths():
+    """Examples are read on one page or two."""
+    for path in EXAMPLES.glob("*.py"):
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        assert lines <= 120, (path.name, lines)
+
+
 def test_model():
     text = ("func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {\n"
             "%0 = stablehlo.add %x, %x : tensor<2x2xf32>\n"

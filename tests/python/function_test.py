@@ -396,6 +396,54 @@ def streams_of_functions():
     assert pt.zeros((2,), stream=other).device == other.device
 
 
+class Key:
+    """A key that does something when a call compares it with a trace's."""
+
+    def __init__(self, act):
+        self.act = act
+
+    def __hash__(self):
+        return 1
+
+    def __lt__(self, other):
+        return False
+
+    def __eq__(self, other):
+        for key in (self, other):
+            act, key.act = key.act, None
+            if act:
+                act()
+        return True
+
+
+def test_arguments_change_in_the_call():
+    """A call has the arrays that its arguments were when it read them, whatever other
+    code does to the objects meanwhile."""
+    f = pt.jit(lambda tree: sum(2 * x for x in tree.values()))
+    f({Key(None): pt.ones(N)})
+    before = pt.get_active_memory("cpu") if ON_HOST else 0
+
+    def assign(x):
+        x[...] = 5.0
+
+    def donate(x):
+        pt.jit(lambda v: v + 1, donate_argnums=0)(x)
+    for turn in range(8):
+        for change in (lambda x: x.delete(), assign, donate):
+            x = pt.full((N,), 3.0)
+            pt.eval(x)
+            y = f({Key(lambda: change(x)): x})
+            assert y[0].item() == 6 and y[N - 1].item() == 6
+            assert x.is_deleted() if change is not assign else x[1].item() == 5
+        # Called from within.
+        x, inner = pt.full((N,), 4.0), []
+        y = f({Key(lambda: (inner.append(f({Key(x.delete): x})), x.is_deleted())): x})
+        assert y[0].item() == 8 and inner[0][0].item() == 8
+    del x, y, inner
+    if ON_HOST:
+        assert pt.get_active_memory("cpu") - before < 8 * N  # nothing lingers for ever
+
+
 def test_jax_trees():
     try:
         import jax

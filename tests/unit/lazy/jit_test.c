@@ -184,6 +184,63 @@ static void test_unknown_extents_are_specialised(void** state) {
   pestle_jit_release(jit);
 }
 
+typedef struct lengths_t {
+  const fixture_t* f;
+  pestle_jit_t* jit;
+  int number;
+  bool right;
+} lengths_t;
+
+static void* call_lengths(void* arg) {
+  lengths_t* c = arg;
+  float data[80], twice[80];
+  for (int k = 0; k < 80; ++k)
+    data[k] = (float)(k + 1);
+  c->right = true;
+  for (int i = 0; i < 200 && c->right; ++i) {
+    // Mostly one length, between ones that make others be forgotten.
+    int64_t n = i % 3 ? 5 : (c->number * 29 + i * 7) % 80 + 1;
+    pestle_type_t type = {PESTLE_F32, 1, {n}};
+    pestle_array_t *x, *y = NULL;
+    size_t size = (size_t)n * sizeof(float);
+    c->right = !pestle_array_from_data(c->f->device, &type, data, &x) &&
+               !pestle_jit_call(c->jit, &x, 1, NULL, &y, 1) &&
+               !pestle_array_read(y, twice, size) &&
+               twice[n - 1] == 2 * (float)n;
+    pestle_array_release(x);
+    pestle_array_release(y);
+  }
+  return NULL;
+}
+
+static void test_threads_forget_what_others_run(void** state) {
+  enum { THREADS = 4 };
+  const fixture_t* f = *state;
+  static const char source[] =
+      "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n"
+      "  %0 = stablehlo.add %x, %x : tensor<?xf32>\n"
+      "  return %0 : tensor<?xf32>\n}\n";
+  pestle_module_t* module;
+  pestle_jit_t* jit;
+  pthread_t threads[THREADS];
+  lengths_t callers[THREADS];
+  assert_ok(pestle_module_parse(f->context, source, strlen(source), "x.mlir",
+                                &module));
+  assert_ok(pestle_jit_create(f->device, module, NULL, NULL, &jit));
+  pestle_module_release(module);
+  for (int t = 0; t < THREADS; ++t) {
+    callers[t] = (lengths_t){f, jit, t, false};
+    assert_int_equal(
+        pthread_create(&threads[t], NULL, call_lengths, &callers[t]), 0);
+  }
+  for (int t = 0; t < THREADS; ++t) {
+    pthread_join(threads[t], NULL);
+    assert_true(callers[t].right);
+  }
+  assert_true(pestle_jit_miss_count(jit) > 0);
+  pestle_jit_release(jit);
+}
+
 static void test_captures_nest(void** state) {
   const fixture_t* f = *state;
   pestle_capture_t *a, *b;
@@ -304,6 +361,7 @@ int main(void) {
       cmocka_unit_test(test_a_capture_is_a_function),
       cmocka_unit_test(test_guards_name_what_differs),
       cmocka_unit_test(test_unknown_extents_are_specialised),
+      cmocka_unit_test(test_threads_forget_what_others_run),
       cmocka_unit_test(test_captures_nest),
       cmocka_unit_test(test_a_capture_is_a_body),
       cmocka_unit_test(test_any_threads_call),
