@@ -186,8 +186,13 @@ static void share_task(void* user, int64_t index) {
   const sharing_t* s = user;
   pestle_plan_constant_t* c = &s->plan->constants.data[index];
   if (c->size < PESTLE_PLAN_EXTERNAL_CONSTANT) return;
-  s->status[index] = pestle_constant_get(s->context, c->key, (size_t)c->size,
-                                         pack_constant, c, &c->shared);
+  const pestle_elements_t* e = c->arg.elements;
+  bool is_as_it_is = !c->arg.packer && !c->arg.pack && !e->splat;
+  s->status[index] =
+      is_as_it_is ? pestle_constant_get_bytes(s->context, c->key, e->data,
+                                              (size_t)c->size, &c->shared)
+                  : pestle_constant_get(s->context, c->key, (size_t)c->size,
+                                        pack_constant, c, &c->shared);
 }
 
 pestle_status_t pestle_plan_share_constants(pestle_context_t* context,

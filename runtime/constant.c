@@ -165,8 +165,8 @@ pestle_status_t pestle_constant_find(pestle_context_t* context,
   *out_constant = find_hash(&context->constants, hash, ref->size);
   if (!*out_constant) {
     pestle_mapping_t mapping;
-    PESTLE_TRY(pestle_constant_file_map(context, hash, ref->size, &mapping,
-                                        out_reason));
+    PESTLE_TRY(pestle_constant_file_map(context, hash, ref->size, true,
+                                        &mapping, out_reason));
     if (*out_reason) return NULL;
     *out_constant = make(context, hash, ref->size);
     if (!*out_constant) {
@@ -203,30 +203,52 @@ pestle_status_t pestle_constant_adopt(pestle_context_t* context,
 
 // --- Packing ---
 
-// Puts the packed bytes into the cache folder and maps them from there, so that
-// processes share them; without a folder, or when it may not hold as much, they
-// stay in memory, sealed.
+static pestle_status_t no_memory(size_t size) {
+  return PESTLE_ERROR(OUT_OF_MEMORY,
+                      "out of host memory: a constant needs %zu bytes", size);
+}
+
+// Memory of its own, sealed, for bytes that are borrowed or were packed.
+static pestle_status_t seal(pestle_context_t* context,
+                            pestle_constant_t* constant) {
+  size_t size = block_size(constant->size);
+  if (!constant->block) {
+    constant->block =
+        pestle_alloc_aligned(context->core.allocator, size, PESTLE_PAGE);
+    if (!constant->block) return no_memory(constant->size);
+    memcpy(constant->block, constant->data, constant->size);
+    constant->data = constant->block;
+  }
+  pestle_platform_seal(constant->block, size, true);
+  return NULL;
+}
+
+// Puts the bytes into the cache folder and maps them from there, so that processes
+// share them; without a folder, or when it may not hold as much, they stay in memory,
+// sealed.
 static pestle_status_t settle(pestle_context_t* context,
                               pestle_constant_t* constant) {
-  // Twice: a damaged file of that name is found by mapping it, and removed.
+  // Twice: a damaged file of that name is found by mapping it, and removed. What was
+  // written just now is not read again for its hash.
   bool fits = constant->size <= context->cache_bytes;
   int tries = pestle_context_cache_dir(context) && fits ? 2 : 0;
   while (tries--) {
     const char* reason;
     pestle_mapping_t mapping;
+    bool written;
     pestle_disk_cache_report(
-        context, pestle_constant_file_keep(context, constant->hash,
-                                           constant->data, constant->size));
+        context,
+        pestle_constant_file_keep(context, constant->hash, constant->data,
+                                  constant->size, &written));
     PESTLE_TRY(pestle_constant_file_map(context, constant->hash, constant->size,
-                                        &mapping, &reason));
+                                        !written, &mapping, &reason));
     if (reason) continue;
     free_block(context, constant->block, constant->size);
     constant->block = NULL;
     use_mapping(constant, mapping);
     return NULL;
   }
-  pestle_platform_seal(constant->block, block_size(constant->size), true);
-  return NULL;
+  return seal(context, constant);
 }
 
 // Packs into a constant that nobody else sees yet.
@@ -240,8 +262,7 @@ static pestle_status_t pack_new(pestle_context_t* context, size_t size,
                                          block_size(size), PESTLE_PAGE);
   if (!constant->block) {
     destroy(constant);
-    return PESTLE_ERROR(OUT_OF_MEMORY,
-                        "out of host memory: a constant needs %zu bytes", size);
+    return no_memory(size);
   }
   memset(constant->block, 0, block_size(size));
   pack(user, constant->block, size);
@@ -249,6 +270,35 @@ static pestle_status_t pack_new(pestle_context_t* context, size_t size,
   constant->hash = pestle_hash128(constant->data, size);
   *out_constant = constant;
   return NULL;
+}
+
+// |*made|, which nobody else sees yet, or its twin, for |key|.
+static pestle_status_t add_new(pestle_context_t* context, pestle_hash128_t key,
+                               pestle_constant_t* made,
+                               pestle_constant_t** out_constant) {
+  pestle_constants_t* t = &context->constants;
+  pestle_constant_t* twin = find_hash(t, made->hash, made->size);
+  if (twin) {
+    destroy(made);
+    made = twin;
+  } else {
+    pestle_status_t status = settle(context, made);
+    if (status) {
+      destroy(made);
+      return status;
+    }
+  }
+  PESTLE_TRY(publish(t, key, &made));
+  *out_constant = made;
+  return NULL;
+}
+
+static pestle_constant_t* find_key(pestle_constants_t* t, pestle_hash128_t key,
+                                   size_t size) {
+  pestle_mutex_lock(&t->mutex);
+  pestle_constant_t* constant = find(&t->by_key, key, size);
+  pestle_mutex_unlock(&t->mutex);
+  return constant;
 }
 
 pestle_status_t pestle_constant_get(pestle_context_t* context,
@@ -261,28 +311,30 @@ pestle_status_t pestle_constant_get(pestle_context_t* context,
       "a context, a key, a function that packs and a place for the constant");
   if (context->no_cache) return NULL;
   pestle_context_enter(context);
-  pestle_constants_t* t = &context->constants;
   pestle_hash128_t at = {key[0], key[1]};
-  pestle_mutex_lock(&t->mutex);
-  *out_constant = find(&t->by_key, at, size);
-  pestle_mutex_unlock(&t->mutex);
+  *out_constant = find_key(&context->constants, at, size);
   if (*out_constant) return NULL;
   pestle_constant_t* packed = NULL;
   PESTLE_TRY(pack_new(context, size, pack, user, &packed));
-  pestle_constant_t* twin = find_hash(t, packed->hash, size);
-  if (twin) {
-    destroy(packed);
-    packed = twin;
-  } else {
-    pestle_status_t status = settle(context, packed);
-    if (status) {
-      destroy(packed);
-      return status;
-    }
-  }
-  PESTLE_TRY(publish(t, at, &packed));
-  *out_constant = packed;
-  return NULL;
+  return add_new(context, at, packed, out_constant);
+}
+
+pestle_status_t pestle_constant_get_bytes(pestle_context_t* context,
+                                          const uint64_t key[2],
+                                          const void* data, size_t size,
+                                          pestle_constant_t** out_constant) {
+  if (out_constant) *out_constant = NULL;
+  PESTLE_REQUIRE(context && key && (data || !size) && out_constant,
+                 "a context, a key, bytes and a place for the constant");
+  if (context->no_cache) return NULL;
+  pestle_context_enter(context);
+  pestle_hash128_t at = {key[0], key[1]};
+  *out_constant = find_key(&context->constants, at, size);
+  if (*out_constant) return NULL;
+  pestle_constant_t* made = make(context, pestle_hash128(data, size), size);
+  if (!made) return PESTLE_OOM();
+  made->data = data;  // until it is settled
+  return add_new(context, at, made, out_constant);
 }
 
 void pestle_constant_release(pestle_constant_t* constant) {

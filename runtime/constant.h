@@ -84,14 +84,15 @@ char* pestle_constant_file_path(pestle_arena_t* arena, const char* folder,
 // NULL, or what is wrong with the mapped file, as a static sentence.
 const char* pestle_constant_file_fault(pestle_mapping_t mapping,
                                        pestle_hash128_t hash, bool verify);
-// Maps a file of the cache folder and checks it; one that is damaged is
-// removed. |*out_reason| is NULL, or says why there is no mapping.
+// Maps a file of the cache folder and checks it, its content too if |verify|; one that
+// is damaged is removed. |*out_reason| is NULL, or says why there is no mapping.
 PESTLE_NODISCARD pestle_status_t pestle_constant_file_map(
-    pestle_context_t* context, pestle_hash128_t hash, size_t size,
+    pestle_context_t* context, pestle_hash128_t hash, size_t size, bool verify,
     pestle_mapping_t* out_mapping, const char** out_reason);
-// Writes the file unless it is there with the right length.
+// Writes the file unless it is there with the right length; |out_written| (may be NULL):
+// whether it did.
 PESTLE_NODISCARD pestle_status_t
 pestle_constant_file_keep(pestle_context_t* context, pestle_hash128_t hash,
-                          const void* data, size_t size);
+                          const void* data, size_t size, bool* out_written);
 
 #endif  // PESTLE_RUNTIME_CONSTANT_H_

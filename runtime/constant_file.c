@@ -63,7 +63,7 @@ static const char* distrust(const char* path) {
 }
 
 static pestle_status_t map_path(pestle_context_t* context, const char* path,
-                                pestle_hash128_t hash, size_t size,
+                                pestle_hash128_t hash, size_t size, bool verify,
                                 pestle_mapping_t* mapping,
                                 const char** out_reason) {
   *out_reason = distrust(path);
@@ -77,7 +77,7 @@ static pestle_status_t map_path(pestle_context_t* context, const char* path,
     pestle_context_log_status(context, PESTLE_LOG_WARN, "plan cache", status);
     return NULL;
   }
-  *out_reason = pestle_constant_file_fault(*mapping, hash, true);
+  *out_reason = pestle_constant_file_fault(*mapping, hash, verify);
   if (!*out_reason && mapping->size - sizeof(pestle_constant_file_t) != size) {
     *out_reason = "a constant of the entry on disk has another size";
   }
@@ -86,7 +86,7 @@ static pestle_status_t map_path(pestle_context_t* context, const char* path,
 }
 
 static pestle_status_t map_in(pestle_context_t* context, pestle_arena_t* arena,
-                              pestle_hash128_t hash, size_t size,
+                              pestle_hash128_t hash, size_t size, bool verify,
                               pestle_mapping_t* mapping,
                               const char** out_reason) {
   const char* folder = pestle_context_cache_dir(context);
@@ -100,7 +100,7 @@ static pestle_status_t map_in(pestle_context_t* context, pestle_arena_t* arena,
   if (!path) return PESTLE_OOM();
   *out_reason = "a constant of the entry on disk is missing";
   if (!pestle_file_exists(path)) return NULL;
-  PESTLE_TRY(map_path(context, path, hash, size, mapping, out_reason));
+  PESTLE_TRY(map_path(context, path, hash, size, verify, mapping, out_reason));
   if (!*out_reason) return NULL;
   pestle_context_log(context, PESTLE_LOG_WARN, "plan cache: %s (%s)",
                      *out_reason, path);
@@ -111,13 +111,14 @@ static pestle_status_t map_in(pestle_context_t* context, pestle_arena_t* arena,
 
 pestle_status_t pestle_constant_file_map(pestle_context_t* context,
                                          pestle_hash128_t hash, size_t size,
+                                         bool verify,
                                          pestle_mapping_t* out_mapping,
                                          const char** out_reason) {
   *out_mapping = (pestle_mapping_t){NULL, 0};
   pestle_arena_t arena;
   pestle_arena_init(context->core.allocator, &arena);
   pestle_status_t status =
-      map_in(context, &arena, hash, size, out_mapping, out_reason);
+      map_in(context, &arena, hash, size, verify, out_mapping, out_reason);
   pestle_arena_deinit(&arena);
   return status;
 }
@@ -136,7 +137,7 @@ static bool is_there(const char* path, size_t size) {
 
 static pestle_status_t keep(pestle_context_t* context, pestle_arena_t* arena,
                             pestle_hash128_t hash, const void* data,
-                            size_t size) {
+                            size_t size, bool* out_written) {
   PESTLE_TRY(pestle_disk_cache_prepare(context));
   char* path = pestle_constant_file_path(arena, context->cache_dir, hash);
   if (!path) return PESTLE_OOM();
@@ -146,15 +147,20 @@ static pestle_status_t keep(pestle_context_t* context, pestle_arena_t* arena,
       pestle_str_make((const char*)&header, sizeof(header)),
       pestle_str_make(data, size),
   };
-  return pestle_file_write_cached(path, parts, 2);
+  PESTLE_TRY(pestle_file_write_cached(path, parts, 2));
+  *out_written = true;
+  return NULL;
 }
 
 pestle_status_t pestle_constant_file_keep(pestle_context_t* context,
                                           pestle_hash128_t hash,
-                                          const void* data, size_t size) {
+                                          const void* data, size_t size,
+                                          bool* out_written) {
+  bool written = false;
   pestle_arena_t arena;
   pestle_arena_init(context->core.allocator, &arena);
-  pestle_status_t status = keep(context, &arena, hash, data, size);
+  pestle_status_t status = keep(context, &arena, hash, data, size, &written);
   pestle_arena_deinit(&arena);
+  if (out_written) *out_written = written;
   return status;
 }

@@ -136,7 +136,7 @@ static pestle_status_t keep_constants(pestle_context_t* context,
     const pestle_constant_t* constant = plan->constants[i];
     if (!constant) continue;
     PESTLE_TRY(pestle_constant_file_keep(context, constant->hash,
-                                         constant->data, constant->size));
+                                         constant->data, constant->size, NULL));
   }
   return NULL;
 }

@@ -482,6 +482,10 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_constant_get(pestle_context_t* context, const uint64_t key[2],
                     size_t size, pestle_constant_pack_fn_t pack, void* user,
                     pestle_constant_t** out_constant);
+// The same for bytes that need no packing; they are borrowed during the call.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_constant_get_bytes(
+    pestle_context_t* context, const uint64_t key[2], const void* data,
+    size_t size, pestle_constant_t** out_constant);
 // Drops a hold; the bytes live as long as something holds them.
 PESTLE_API void pestle_constant_release(pestle_constant_t* constant);
 // The bytes, 64-byte aligned, read-only and borrowed, and in |out_hash| (may be

@@ -636,6 +636,15 @@ static void call_constant_get(things_t* t) {
   BAD(pestle_constant_get(t->context, key, 64, NULL, NULL, &constant));
   BAD(pestle_constant_get(t->context, key, 64, pack, NULL, NULL));
 }
+static void call_constant_get_bytes(things_t* t) {
+  static const uint64_t key[2] = {1, 2};
+  pestle_constant_t* constant;
+  BAD(pestle_constant_get_bytes(NULL, key, key, 16, &constant));
+  assert_null(constant);
+  BAD(pestle_constant_get_bytes(t->context, NULL, key, 16, &constant));
+  BAD(pestle_constant_get_bytes(t->context, key, NULL, 16, &constant));
+  BAD(pestle_constant_get_bytes(t->context, key, key, 16, NULL));
+}
 static void call_constant_release(things_t* t) {
   (void)t;
   pestle_constant_release(NULL);
@@ -1880,7 +1889,7 @@ static const row_t rows[] = {
     ROW(stream_synchronize) ROW(event_create) ROW(event_release)
     ROW(event_record) ROW(event_wait) ROW(event_is_signalled) ROW(event_status) ROW(event_on_signalled) ROW(buffer_host_data) ROW(buffer_copy) ROW(fence_create) ROW(fence_release) ROW(fence_update) ROW(fence_wait) ROW(tensor_read)
     ROW(plan_create) ROW(plan_retain) ROW(plan_release) ROW(plan_data)
-    ROW(plan_save) ROW(plan_load) ROW(constant_get) ROW(constant_release)
+    ROW(plan_save) ROW(plan_load) ROW(constant_get) ROW(constant_get_bytes) ROW(constant_release)
     ROW(constant_data) ROW(executable_create) ROW(executable_retain)
     ROW(executable_release) ROW(executable_input_count)
     ROW(executable_output_count) ROW(executable_input) ROW(executable_output)

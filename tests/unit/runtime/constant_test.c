@@ -249,6 +249,35 @@ static void test_no_cache(void** state) {
   pestle_context_release(maker.context);
 }
 
+// Bytes as they are: on disk or, without a folder, in memory of the constant's own; one
+// with what was packed to the same.
+static void test_bytes(void** state) {
+  (void)state;
+  for (int on_disk = 0; on_disk < 2; ++on_disk) {
+    maker_t maker = {.context = open_context(on_disk)};
+    float* bytes = malloc(BYTES);
+    maker_t other = {0};
+    pack(&other, bytes, BYTES);
+    pestle_constant_t *constant, *packed;
+    uint64_t key[2] = {5, 6}, hash[2];
+    assert_ok(
+        pestle_constant_get_bytes(maker.context, key, bytes, BYTES, &constant));
+    assert_ok(get_constant(&maker, &packed));
+    assert_ptr_equal(constant, packed);
+    pestle_constant_release(packed);
+    memset(bytes, 1, BYTES);
+    const float* kept = pestle_constant_data(constant, hash);
+    pack(&other, bytes, BYTES);
+    assert_memory_equal(kept, bytes, BYTES);
+    pestle_hash128_t wanted = pestle_hash128(bytes, BYTES);
+    assert_true(hash[0] == wanted.low && hash[1] == wanted.high);
+    free(bytes);
+    pestle_constant_release(constant);
+    assert_int_equal(stats_of(maker.context).memory_constants, 0);
+    pestle_context_release(maker.context);
+  }
+}
+
 typedef struct asker_t {
   pestle_thread_t thread;
   maker_t* maker;
@@ -381,7 +410,7 @@ static void expect_refused(pestle_context_t* context, const char* data,
   pestle_mapping_t mapping;
   const char* reason;
   assert_ok(pestle_constant_file_map(context, pestle_hash128(bytes, BYTES),
-                                     BYTES, &mapping, &reason));
+                                     BYTES, true, &mapping, &reason));
   assert_non_null(reason);
   assert_null(mapping.data);
   assert_false(pestle_file_exists(constant_path()));
@@ -656,6 +685,7 @@ int main(void) {
       TEST(test_freed_with_the_last),
       TEST(test_read_only),
       TEST(test_no_cache),
+      TEST(test_bytes),
       TEST(test_threads),
       TEST(test_once_on_disk),
       TEST(test_processes_map_one_file),
