@@ -2,6 +2,7 @@
 // Code for all kernels: each that is another's twin once, by all threads; what a
 // target refuses goes to the fallback.
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -99,6 +100,32 @@ static pestle_status_t find_unique(pestle_kernels_t* ks, uint32_t* order,
   return status;
 }
 
+typedef struct sized_t {
+  uint32_t instructions, kernel;
+} sized_t;
+
+static int by_size(const void* a, const void* b) {
+  const sized_t *x = a, *y = b;
+  if (x->instructions != y->instructions)
+    return x->instructions < y->instructions ? 1 : -1;
+  return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
+}
+
+// The longest kernels first, so that no thread begins one when the others are done.
+static pestle_status_t sort_by_size(const pestle_kernels_t* ks, uint32_t* order,
+                                    uint32_t count) {
+  sized_t* sized = PESTLE_ARENA_ARRAY(ks->arena, sized_t, count + 1);
+  if (!sized) return PESTLE_ERROR(OUT_OF_MEMORY, "compiling kernels");
+  for (uint32_t i = 0; i < count; ++i) {
+    const pestle_kernel_t* k = ks->list.data[order[i]];
+    sized[i] = (sized_t){k->legal->view.inst_count, order[i]};
+  }
+  if (count) qsort(sized, count, sizeof(*sized), by_size);
+  for (uint32_t i = 0; i < count; ++i)
+    order[i] = sized[i].kernel;
+  return NULL;
+}
+
 static pestle_status_t dump_text(pestle_kernels_t* ks, const pestle_kernel_t* k,
                                  pestle_stage_t stage, pestle_text_t kind) {
   if (!pestle_wants_dump(ks->options, stage)) return NULL;
@@ -192,6 +219,7 @@ pestle_status_t pestle_kernels_compile(pestle_kernels_t* kernels) {
   while (again) {
     uint32_t count;
     PESTLE_TRY(find_unique(kernels, order, &count));
+    PESTLE_TRY(sort_by_size(kernels, order, count));
     PESTLE_TRY(compile_all(kernels, order, count));
     PESTLE_TRY(replace_refused(kernels, &again));
   }
