@@ -14,6 +14,7 @@
 //   prefetch S t at a by 1024   prefetch S t at a like u by 64 share 8
 //   permute S a c b                               split_read S t
 //   flatten S.a b               border S reassoc
+//   unfuse S.a 8
 //
 // and of each template (template.h) its name, a stage, and what its form says:
 //
@@ -49,7 +50,7 @@
   X(PREFETCH, "prefetch", "s n A nLB iM")                                      \
   X(BORDER, "border", "sR") \
   X(PERMUTE, "permute", "s *") X(FLATTEN, "flatten", "s.n n") \
-  X(SPLIT_READ, "split_read", "s n")
+  X(SPLIT_READ, "split_read", "s n") X(UNFUSE, "unfuse", "s.n i")
 // clang-format on
 
 typedef enum pestle_prim_e {

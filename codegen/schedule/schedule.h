@@ -47,6 +47,13 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_flatten(pestle_nest_t* nest,
                                                          uint32_t stage,
                                                          uint32_t outer_root,
                                                          bool* out_done);
+// unfuse a f -> o i: the map axis |axis|, of a stage of which none is split yet, becomes
+// two, f steps of the second for one of the first; so do the dims of what the stage
+// keeps in the kernel. What was divided by f is the first axis then.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_unfuse(pestle_nest_t* nest,
+                                                        uint32_t stage,
+                                                        uint32_t axis,
+                                                        int64_t factor);
 // Whether that can be done. Reads of the tensor |aligned| (-1: none) are taken to
 // follow: its dims lie along the same axes.
 PESTLE_NODISCARD pestle_status_t pestle_nest_may_fuse(pestle_nest_t* nest,

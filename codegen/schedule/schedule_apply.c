@@ -200,6 +200,8 @@ static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
     case PESTLE_PRIM_SPLIT:
       return pestle_schedule_split(nest, stage, axes[0], primitive->ints[0],
                                    &unused[0], &unused[1]);
+    case PESTLE_PRIM_UNFUSE:
+      return pestle_schedule_unfuse(nest, stage, axes[0], primitive->ints[0]);
     case PESTLE_PRIM_REORDER:
       return pestle_schedule_reorder(nest, stage, axes, primitive->name_count);
     case PESTLE_PRIM_SERIAL:
@@ -255,6 +257,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_DOT:
     case PESTLE_PRIM_PERMUTE:
     case PESTLE_PRIM_SPLIT_READ:
+    case PESTLE_PRIM_UNFUSE:
     case PESTLE_PRIM_COUNT:
       return 1;
   }
@@ -295,6 +298,7 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
     case PESTLE_PRIM_SPLIT:
     case PESTLE_PRIM_REORDER:
     case PESTLE_PRIM_PERMUTE:
+    case PESTLE_PRIM_UNFUSE:
     case PESTLE_PRIM_SERIAL:
     case PESTLE_PRIM_UNROLL:
     case PESTLE_PRIM_VECTORISE:

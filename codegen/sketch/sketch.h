@@ -203,6 +203,9 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_stage_strided(pestle_sketch_t* k,
 
 // Targets with lanes have schedules of their own.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k);
+// The columns of the product |id| that go by groups become two axes (sketch_unfuse.c).
+PESTLE_NODISCARD pestle_status_t pestle_sketch_unfuse_groups(pestle_sketch_t* k,
+                                                             uint32_t id);
 // Asks the templates that wait for such an offer whether they take the nest, whose
 // primitive is applied then; |*out_done|: one did. offer.row is set here.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_offer(pestle_sketch_t* k,

@@ -557,6 +557,7 @@ static pestle_status_t offer_product(pestle_sketch_t* k, bool* out_done) {
       !pestle_sketch_is_product(pestle_sketch_stage(k, (uint32_t)only))) {
     return NULL;
   }
+  PESTLE_TRY(pestle_sketch_unfuse_groups(k, (uint32_t)only));
   PESTLE_TRY(pestle_sketch_fuse_axes(k, 1));
   return pestle_sketch_offer(
       k,

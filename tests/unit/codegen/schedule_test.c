@@ -496,6 +496,23 @@ static void test_permute_is_legal(void** state) {
   refuse("gemm_even", 0, "", "permute y b a", "kept in the kernel");
 }
 
+// One axis as two, of what is kept, what is written, and both.
+static void test_unfuse(void** state) {
+  (void)state;
+  computes("gemm_even", 0, "unfuse c.b 32\nat c, y.b\nstore c private");
+  computes("gemm_even", 0, "unfuse y.b 32\nat c, y.bi\nstore c private");
+  computes("gemm_even", 0,
+           "unfuse c.a 3\nunfuse c.b 32\nunfuse y.b 32\nat c, y.bo\n"
+           "store c shared");
+  computes("gemm_even", 0,
+           "unfuse c.b 32\nunfuse c.bi 4\nsplit y.b 16\nat c, y.bo\n"
+           "store c shared");
+  refuse("gemm_even", 0, "", "unfuse c.b 5", "of whole parts of 5");
+  refuse("gemm_even", 0, "", "unfuse c.b 128", "of whole parts of 128");
+  refuse("gemm_even", 0, "", "unfuse c.k 4", "it must be a map axis");
+  refuse("gemm_even", 0, "split c.a 4", "unfuse c.b 32", "none is split");
+}
+
 // Registers are vectors along the last dim, of what writes and what reads them.
 static void test_registers(void** state) {
   (void)state;
@@ -903,6 +920,7 @@ int main(void) {
       cmocka_unit_test(test_fuse),
       cmocka_unit_test(test_permute),
       cmocka_unit_test(test_permute_is_legal),
+      cmocka_unit_test(test_unfuse),
       cmocka_unit_test(test_registers),
       cmocka_unit_test(test_border),
       cmocka_unit_test(test_winograd),
