@@ -16,53 +16,24 @@
 // A target of lanes has one for each element of the axes along which updates cannot meet;
 // where these are few, the input is cut into ranges along an axis that indices choose, and
 // a lane of a range looks at all indices and does the updates that fall into it, still in
-// their order.
+// their order. Where there are many indices, lanes look for them together
+// (direct_scatter_lists.c).
 //
 // dynamic_update_slice is the same with one window, which is moved inside and
 // replaces what is there: its axes are all in the groups.
+#include "codegen/direct/direct_scatter.h"
 #include "base/checked.h"
 #include "base/fault.h"
-#include "codegen/direct/direct.h"
 
-#define MAX_INPUTS 31
 #define LANES 16
 #define VECTORS \
   4  // that a group takes at least along an axis that cannot be met on
 #define LANES_A_CORE 256  // that are wanted where updates can meet
 
-// One loop, and what a step of it is in each tensor, in elements.
-typedef struct axis_t {
-  int64_t extent, input, update, index;
-} axis_t;
-
-typedef struct axes_t {
-  axis_t list[PESTLE_MAX_RANK];
-  uint32_t count;
-} axes_t;
-
-// Positions in the three tensors.
-typedef struct position_t {
-  pk_t input, update, index;
-} position_t;
-
-typedef struct scatter_t {
-  pestle_direct_t* d;
-  uint32_t count;  // inputs
-  const pestle_type_t *input, *indices, *updates;
-  uint32_t results[MAX_INPUTS], changes[MAX_INPUTS], starts;  // buffers
-  axes_t groups, batch, window;
-  axis_t vector;       // extent 0: none
-  bool vector_groups;  // groups take parts of it
-  int64_t part;        // so many vectors
-  bool lanes;          // one takes an element
-  int64_t ranges;      // of |range| places along axis map.data[0]; 1: all
-  int64_t range;
-  pk_t low;  // where this group's range begins
-  pestle_i64s_t map;
-  int64_t index_step;  // between the components of an index
-  int64_t input_stride[PESTLE_MAX_RANK], limit[PESTLE_MAX_RANK];
-  bool is_slice;  // dynamic_update_slice
-} scatter_t;
+typedef pestle_scatter_t scatter_t;
+typedef pestle_scatter_axis_t axis_t;
+typedef pestle_scatter_axes_t axes_t;
+typedef pestle_scatter_position_t position_t;
 
 static void strides_of(const pestle_type_t* type, int64_t* out) {
   pestle_dense_strides(type->dims, (size_t)type->rank, 1, out);
@@ -137,8 +108,8 @@ static void sort_axes(scatter_t* s) {
 
 // --- Code ---
 
-static position_t move(scatter_t* s, position_t at, const axis_t* axis,
-                       pk_t by) {
+position_t pestle_scatter_move(scatter_t* s, position_t at, const axis_t* axis,
+                               pk_t by) {
   pestle_kir_builder_t* k = s->d->k;
   if (axis->input) at.input = pestle_kir_madi(k, by, axis->input, at.input);
   if (axis->update) at.update = pestle_kir_madi(k, by, axis->update, at.update);
@@ -150,27 +121,48 @@ static pk_t loop(scatter_t* s, const char* name, pk_t lo, pk_t hi) {
   return pestle_kir_for(s->d->k, name, lo, hi, 1, PESTLE_KIR_SERIAL);
 }
 
-// Opens a loop for each of |axes|; their number is to be closed.
-static position_t open_loops(scatter_t* s, const axes_t* axes, const char* name,
-                             position_t at) {
+position_t pestle_scatter_open(scatter_t* s, const axes_t* axes,
+                               const char* name, position_t at) {
   for (uint32_t i = 0; i < axes->count; ++i) {
     const axis_t* a = &axes->list[i];
     pk_t zero = pestle_direct_index(s->d, 0);
     pk_t by = loop(s, name, zero, pestle_direct_index(s->d, a->extent));
-    at = move(s, at, a, by);
+    at = pestle_scatter_move(s, at, a, by);
   }
   return at;
 }
 
-static void close_loops(scatter_t* s, uint32_t count) {
+int64_t pestle_scatter_elements(const axes_t* axes) {
+  int64_t all = 1;
+  for (uint32_t i = 0; i < axes->count; ++i)
+    all *= axes->list[i].extent;
+  return all;
+}
+
+position_t pestle_scatter_move_all(scatter_t* s, position_t at,
+                                   const axes_t* axes, pk_t number) {
+  pestle_direct_t* d = s->d;
+  for (uint32_t i = axes->count; i-- > 0;) {
+    const axis_t* a = &axes->list[i];
+    pk_t by = pestle_direct_index(d, a->extent), step = number;
+    if (i) {
+      step = pestle_direct_op(d, PESTLE_OP_REMAINDER, number, by);
+      number = pestle_direct_op(d, PESTLE_OP_DIVIDE, number, by);
+    }
+    at = pestle_scatter_move(s, at, a, step);
+  }
+  return at;
+}
+
+void pestle_scatter_close(scatter_t* s, uint32_t count) {
   while (count--)
     pestle_kir_end(s->d->k);
 }
 
-static pestle_status_t update(scatter_t* s, position_t at, unsigned lanes,
-                              pk_t mask) {
+pestle_status_t pestle_scatter_update(scatter_t* s, position_t at,
+                                      unsigned lanes, pk_t mask) {
   pestle_kir_builder_t* k = s->d->k;
-  pk_t arguments[2 * MAX_INPUTS], results[MAX_INPUTS];
+  pk_t arguments[2 * PESTLE_SCATTER_INPUTS], results[PESTLE_SCATTER_INPUTS];
   if (s->is_slice) {
     pestle_kir_store(
         k, s->results[0], at.input,
@@ -199,7 +191,8 @@ static pestle_status_t update_vectors(scatter_t* s, position_t at, pk_t first,
   axis_t vectors = {.input = LANES, .update = LANES};
   if (whole) {
     pk_t v = loop(s, "v", first, end);
-    PESTLE_TRY(update(s, move(s, at, &vectors, v), LANES, PESTLE_KIR_NONE));
+    PESTLE_TRY(pestle_scatter_update(s, pestle_scatter_move(s, at, &vectors, v),
+                                     LANES, PESTLE_KIR_NONE));
     pestle_kir_end(k);
   }
   if (whole == s->vector.extent) return NULL;
@@ -207,8 +200,8 @@ static pestle_status_t update_vectors(scatter_t* s, position_t at, pk_t first,
   pk_t tail = pestle_direct_index(s->d, whole);
   pk_t extent = pestle_direct_index(s->d, s->vector.extent);
   pk_t mask = pestle_kir_mask(k, tail, extent, LANES);
-  at = move(s, at, &s->vector, tail);
-  PESTLE_TRY(update(s, at, LANES, mask));
+  at = pestle_scatter_move(s, at, &s->vector, tail);
+  PESTLE_TRY(pestle_scatter_update(s, at, LANES, mask));
   if (rest != PESTLE_KIR_NONE) pestle_kir_end(k);
   return NULL;
 }
@@ -216,7 +209,8 @@ static pestle_status_t update_vectors(scatter_t* s, position_t at, pk_t first,
 // The vectors that group |part| of the last axis takes.
 static pestle_status_t update_window(scatter_t* s, position_t at, pk_t part) {
   pestle_direct_t* d = s->d;
-  if (!s->vector.extent) return update(s, at, 1, PESTLE_KIR_NONE);
+  if (!s->vector.extent)
+    return pestle_scatter_update(s, at, 1, PESTLE_KIR_NONE);
   int64_t vectors = s->vector.extent / LANES;
   pk_t all = pestle_direct_index(d, vectors);
   if (!s->vector_groups) {
@@ -232,8 +226,7 @@ static pestle_status_t update_window(scatter_t* s, position_t at, pk_t part) {
   return update_vectors(s, at, first, end, rest);
 }
 
-// Whether the window at the index fits, and where it then begins.
-static pk_t find_start(scatter_t* s, position_t* at) {
+pk_t pestle_scatter_start(scatter_t* s, position_t* at) {
   pestle_direct_t* d = s->d;
   pk_t fits = pestle_kir_int(d->k, PESTLE_I1, 1, 1);
   for (size_t i = 0; i < s->map.count; ++i) {
@@ -247,7 +240,8 @@ static pk_t find_start(scatter_t* s, position_t* at) {
     fits = pestle_direct_op(d, PESTLE_OP_AND, fits,
                             pestle_direct_op(d, PESTLE_OP_EQ, start, inside));
     at->input = pestle_kir_madi(d->k, inside, s->input_stride[axis], at->input);
-    if (i || s->ranges == 1) continue;
+    if (i == s->ranged) s->place = inside;
+    if (i != s->ranged || s->ranges == 1) continue;
     pk_t by = pestle_direct_index(d, s->range);
     fits = pestle_direct_op(
         d, PESTLE_OP_AND, fits,
@@ -279,14 +273,14 @@ static pestle_status_t emit_group(scatter_t* s, position_t at, pk_t part) {
     find_slice(s, &at);
     return update_window(s, at, part);
   }
-  at = open_loops(s, &s->batch, "b", at);
-  pk_t fits = find_start(s, &at);
+  at = pestle_scatter_open(s, &s->batch, "b", at);
+  pk_t fits = pestle_scatter_start(s, &at);
   pestle_kir_if(s->d->k, fits);
-  at = open_loops(s, &s->window, "w", at);
+  at = pestle_scatter_open(s, &s->window, "w", at);
   PESTLE_TRY(update_window(s, at, part));
-  close_loops(s, s->window.count);
+  pestle_scatter_close(s, s->window.count);
   pestle_kir_end(s->d->k);
-  close_loops(s, s->batch.count);
+  pestle_scatter_close(s, s->batch.count);
   return NULL;
 }
 
@@ -321,9 +315,7 @@ static void count_ranges(scatter_t* s, int64_t total) {
 // The group loop: all of its axes as one, taken apart again.
 static pestle_status_t emit_groups(scatter_t* s) {
   pestle_direct_t* d = s->d;
-  int64_t total = 1;
-  for (uint32_t i = 0; i < s->groups.count; ++i)
-    total *= s->groups.list[i].extent;
+  int64_t total = pestle_scatter_elements(&s->groups);
   int64_t parts = count_parts(s, total);
   count_ranges(s, total * parts);
   total *= parts * s->ranges;
@@ -334,13 +326,10 @@ static pestle_status_t emit_groups(scatter_t* s) {
   pk_t part = pestle_direct_op(d, PESTLE_OP_REMAINDER, g, by);
   g = pestle_direct_op(d, PESTLE_OP_DIVIDE, g, by);
   position_t at = {zero, zero, zero};
-  for (uint32_t i = s->groups.count; i-- > 0;) {
-    const axis_t* a = &s->groups.list[i];
-    by = pestle_direct_index(d, a->extent);
-    at = move(s, at, a, pestle_direct_op(d, PESTLE_OP_REMAINDER, g, by));
-    g = pestle_direct_op(d, PESTLE_OP_DIVIDE, g, by);
-  }
-  s->low = g;
+  by = pestle_direct_index(d, pestle_scatter_elements(&s->groups));
+  s->low = pestle_direct_op(d, PESTLE_OP_DIVIDE, g, by);
+  g = pestle_direct_op(d, PESTLE_OP_REMAINDER, g, by);
+  at = pestle_scatter_move_all(s, at, &s->groups, g);
   PESTLE_TRY(emit_group(s, at, part));
   pestle_kir_end(d->k);
   return NULL;
@@ -366,9 +355,10 @@ bool pestle_direct_scatter_is_idle(const pestle_node_t* node) {
 
 pestle_status_t pestle_direct_scatter(pestle_direct_t* d) {
   scatter_t s = make(d);
-  if (s.count > MAX_INPUTS) {
+  if (s.count > PESTLE_SCATTER_INPUTS) {
     return pestle_node_error(d->node, PESTLE_STATUS_UNSUPPORTED,
-                             "%u inputs; at most %d", s.count, MAX_INPUTS);
+                             "%u inputs; at most %d", s.count,
+                             PESTLE_SCATTER_INPUTS);
   }
   for (uint32_t i = 0; i < s.count; ++i) {
     s.results[i] = pestle_direct_result(d, i);
@@ -377,6 +367,7 @@ pestle_status_t pestle_direct_scatter(pestle_direct_t* d) {
   if (s.map.count) s.starts = pestle_direct_operand(d, s.count);
   sort_axes(&s);
   d->steps = (uint64_t)pestle_type_count(s.updates) * (4 + 4 * s.count);
+  if (pestle_scatter_has_lists(&s)) return pestle_scatter_lists(&s);
   return emit_groups(&s);
 }
 
