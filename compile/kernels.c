@@ -155,7 +155,8 @@ static pestle_status_t add_fusion(pestle_kernels_t* ks,
     return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
   }
   PESTLE_TRY(pestle_memory_plan_aliases(memory, fusion, aliases, &any));
-  PESTLE_TRY(pestle_lower_partition(ks->arena, fusion, &groups, &count));
+  bool lanes = ks->targets[0].caps.flags & PESTLE_TARGET_LANES;
+  PESTLE_TRY(pestle_lower_partition(ks->arena, fusion, lanes, &groups, &count));
   PESTLE_TRY(pestle_kernel_describe(ks, fusion, &ops));
   for (uint32_t g = 0; g < count; ++g) {
     PESTLE_TRY(pestle_kernel_add(ks, fusion, &groups[g], places, ops, NULL));

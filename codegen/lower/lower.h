@@ -30,10 +30,11 @@ typedef struct pestle_kernel_group_t {
 } pestle_kernel_group_t;
 
 // Divides the results of |fusion| among kernels: results of one shape share
-// one, a concatenation is written by one kernel an operand.
-PESTLE_NODISCARD pestle_status_t
-pestle_lower_partition(pestle_arena_t* arena, const pestle_node_t* fusion,
-                       pestle_kernel_group_t** out_groups, uint32_t* out_count);
+// one, a concatenation is written by one kernel an operand. |joins|: of operands of one
+// shape that are copied some are written by one kernel.
+PESTLE_NODISCARD pestle_status_t pestle_lower_partition(
+    pestle_arena_t* arena, const pestle_node_t* fusion, bool joins,
+    pestle_kernel_group_t** out_groups, uint32_t* out_count);
 
 // Builds |out_nest| (initialised by the caller) for |group|: INPUT tensors for
 // the operands that it reads, one OUTPUT tensor a piece, map and reduction stages in

@@ -27,6 +27,19 @@ static bool has_reduce(const pestle_block_t* block) {
   return false;
 }
 
+// Whether all that |block| does is element by element, as its operands lie.
+static bool is_plain(const pestle_block_t* block) {
+  for (pestle_node_t* n = block->first; n; n = n->next) {
+    pestle_fuse_class_t fuse =
+        (pestle_fuse_class_t)pestle_op_info((pestle_op_t)n->op)->fuse;
+    if (fuse != PESTLE_FUSE_ELEMENTWISE && fuse != PESTLE_FUSE_SOURCE &&
+        fuse != PESTLE_FUSE_CONTROL && n->op != PESTLE_OP_CONCATENATE) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Where a reduction is, its consumer runs over the reduction's own axes and the views
 // after it become part of the write.
 static pestle_status_t strip_views(pestle_arena_t* arena, pestle_piece_t* p) {
@@ -56,6 +69,7 @@ typedef struct partition_t {
   pestle_kernel_group_t* groups;
   uint32_t count;
   uint32_t capacity;
+  bool joins;  // large parts of a concatenation, too
 } partition_t;
 
 // Room for one piece more: arrays have a power of two of slots.
@@ -71,21 +85,23 @@ static bool grow(pestle_arena_t* arena, pestle_kernel_group_t* group) {
 }
 
 // Small parts of a concatenation share a kernel: each alone would cost a launch,
-// and a compilation, for a few elements.
-static bool is_joined(const pestle_kernel_group_t* group,
+// and a compilation, for a few elements. Where a launch costs more than a lane's two
+// copies, large ones do too.
+static bool is_joined(const partition_t* part,
+                      const pestle_kernel_group_t* group,
                       const pestle_piece_t* piece) {
-  enum { SMALL = 1024, MOST = 16 };
+  enum { SMALL = 1024, MOST = 16, MOST_LARGE = 4 };
   const pestle_piece_t* first = &group->pieces[0];
+  bool is_small = pestle_type_count(piece->value->type) <= SMALL;
   return first->concat_dim == piece->concat_dim && first->slot == piece->slot &&
-         group->piece_count < MOST &&
-         pestle_type_count(piece->value->type) <= SMALL &&
-         same_domain(first->value, piece->value);
+         group->piece_count < (is_small ? MOST : MOST_LARGE) &&
+         (is_small || part->joins) && same_domain(first->value, piece->value);
 }
 
 static pestle_kernel_group_t* group_for(partition_t* part,
                                         const pestle_piece_t* piece) {
   if (piece->concat_dim >= 0 && part->count &&
-      is_joined(&part->groups[part->count - 1], piece)) {
+      is_joined(part, &part->groups[part->count - 1], piece)) {
     return &part->groups[part->count - 1];
   }
   for (uint32_t g = 0; g < part->count && piece->concat_dim < 0; ++g) {
@@ -246,13 +262,15 @@ static pestle_status_t find_needs(partition_t* part,
 // --- Partition ---
 
 pestle_status_t pestle_lower_partition(pestle_arena_t* arena,
-                                       const pestle_node_t* fusion,
+                                       const pestle_node_t* fusion, bool joins,
                                        pestle_kernel_group_t** out_groups,
                                        uint32_t* out_count) {
   pestle_block_t* body = pestle_node_body(fusion, 0);
   const pestle_node_t* ret = body->last;
-  partition_t part = {
-      .arena = arena, .fusion = fusion, .capacity = ret->operand_count};
+  partition_t part = {.arena = arena,
+                      .fusion = fusion,
+                      .capacity = ret->operand_count,
+                      .joins = joins && is_plain(body)};
   for (uint32_t i = 0; i < ret->operand_count; ++i) {
     // A concatenation may stand behind views: count the widest possibility.
     pestle_value_t* v = pestle_node_operand(ret, i);

@@ -164,7 +164,7 @@ static void run_on(run_t* r, const pestle_backend_t* backend, const char* cpu,
   for (uint32_t i = 0; i < r->fusion->result_count; ++i) {
     r->results[i] = make_data(r->fusion->results[i].type);
   }
-  assert_ok(pestle_lower_partition(&arena, r->fusion, &groups, &count));
+  assert_ok(pestle_lower_partition(&arena, r->fusion, false, &groups, &count));
   for (uint32_t g = 0; g < count; ++g) {
     run_kernel(r, backend, &groups[g], &caps, &arena);
   }

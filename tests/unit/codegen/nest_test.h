@@ -39,8 +39,8 @@ static inline void lowering_open(const case_t* c, lowering_t* out) {
   pestle_strbuf_deinit(&text);
   out->fusion = pestle_module_entry(out->module)->body->block->first;
   pestle_arena_init(pestle_allocator_system(), &out->arena);
-  assert_ok(pestle_lower_partition(&out->arena, out->fusion, &out->groups,
-                                   &out->group_count));
+  assert_ok(pestle_lower_partition(&out->arena, out->fusion, false,
+                                   &out->groups, &out->group_count));
 }
 
 static inline void lowering_close(lowering_t* l) {
