@@ -3,6 +3,7 @@
 #include "lazy/lazy.h"
 
 #include "base/status_copy.h"
+#include "runtime/owned.h"
 
 // --- Making ---
 
@@ -192,6 +193,9 @@ pestle_device_t* pestle_array_device(const pestle_array_t* array) {
 }
 
 static pestle_array_state_t state_of_data(const pestle_array_t* array) {
+  if (array->buffer && pestle_buffer_is_made(array->buffer)) {
+    return PESTLE_ARRAY_DATA;
+  }
   if (!pestle_buffer_is_ready(array->buffer)) return PESTLE_ARRAY_PENDING;
   pestle_status_t status = pestle_buffer_wait(array->buffer);  // does not wait
   pestle_array_state_t state = status ? PESTLE_ARRAY_FAILED : PESTLE_ARRAY_DATA;

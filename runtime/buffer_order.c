@@ -6,6 +6,7 @@
 #include "base/status_copy.h"
 #include "runtime/buffer.h"
 #include "runtime/context.h"
+#include "runtime/owned.h"
 
 typedef pestle_completion_t completion_t;
 
@@ -172,6 +173,10 @@ bool pestle_buffer_is_ready(const pestle_buffer_t* buffer) {
   bool ready = pestle_completion_is_done(c);
   pestle_completion_release(c);
   return ready;
+}
+
+bool pestle_buffer_is_made(const pestle_buffer_t* buffer) {
+  return !atomic_load_explicit(&buffer->defined, memory_order_acquire);
 }
 
 pestle_status_t pestle_buffer_wait(const pestle_buffer_t* buffer) {
