@@ -411,7 +411,7 @@ PESTLE_NODISCARD pestle_status_t cli_profile(cli_job_t* job);
 PESTLE_NODISCARD pestle_status_t cli_profile_json(cli_job_t* job,
                                                   pestle_json_t* json);
 
-// --- Models (model.c, model_compiler.c) ---
+// --- Models (model.c; model_, bindings_, compile_options_, tensor_compiler.c) ---
 
 // Whether |path| is a saved plan, whole or damaged.
 bool cli_is_plan(const char* path);
