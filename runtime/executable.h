@@ -29,7 +29,7 @@
 enum {
   PESTLE_FRAME_SLOTS = 64,
   // Recordings that a frame keeps.
-  PESTLE_RECORDINGS = 4,
+  PESTLE_RECORDINGS = 16,
 };
 
 // What a trace says of a step; the trace's own.

@@ -3,7 +3,7 @@
 // arena and of the executable's constants never change, those of inputs and
 // outputs are its key. The rule: addresses that are seen for the first time are
 // launched step by step; the second time the steps are recorded; from then on
-// there is one launch a run. Of five sets of addresses the one that was not
+// there is one launch a run. Of seventeen sets of addresses the one that was not
 // used for longest is forgotten, unless it may still be running. A backend that
 // refuses a recording is not asked again by this executable. Nothing is waited for:
 // the frame's own stream, on which nothing else is queued, records for all others.

@@ -662,7 +662,7 @@ pestle_executable_location(const pestle_executable_t* executable, size_t index,
 // steps: control is looked at before each step is queued, every 16 steps the
 // device is waited for. A plan into which the host need not look, and that is run
 // again with the addresses of an earlier run, is recorded by the backend, if it
-// offers that, and launched as one; four recordings are kept for each run that may
+// offers that, and launched as one; 16 recordings are kept for each run that may
 // be under way at once.
 //
 // Other errors: CANCELLED and DEADLINE_EXCEEDED as options->control says, INTERNAL when a

@@ -445,13 +445,14 @@ static void assert_launches(unsigned launches, unsigned recordings,
 }
 
 static void test_recordings(void** state) {
+  enum { KEPT = 16 };
   (void)state;
   pestle_context_t* context = gpu_context(NULL);
   pestle_executable_t* e = gpu_chain(context);
   pestle_device_t* device = gpu_device(context, "mock");
-  pestle_buffer_t* x[6];
+  pestle_buffer_t* x[KEPT + 1];
   pestle_buffer_t* y = gpu_output(device);
-  for (int i = 0; i < 6; ++i)
+  for (int i = 0; i <= KEPT; ++i)
     x[i] = gpu_input(device, (float)(10 * i));
   run_once(e, x[0], y);
   assert_launches(3, 0, 0);  // new addresses: step by step
@@ -462,28 +463,28 @@ static void test_recordings(void** state) {
     assert_launches(0, 0, 1);  // then one launch
   }
   gpu_check_buffer(y, 0);
-  // Four sets of addresses are kept.
-  for (int i = 1; i < 4; ++i) {
+  // So many sets of addresses are kept.
+  for (int i = 1; i < KEPT; ++i) {
     run_once(e, x[i], y);
     run_once(e, x[i], y);
     gpu_check_buffer(y, (float)(10 * i));
   }
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < KEPT; ++i) {
     run_once(e, x[i], y);
     assert_launches(0, 0, 1);
     gpu_check_buffer(y, (float)(10 * i));
   }
-  assert_int_equal(atomic_load(&mock_state()->live_graphs), 4);
-  // A fifth takes the place of the one that was not used for longest.
-  run_once(e, x[4], y);
+  assert_int_equal(atomic_load(&mock_state()->live_graphs), KEPT);
+  // One more takes the place of the one that was not used for longest.
+  run_once(e, x[KEPT], y);
   assert_launches(3, 0, 0);
-  assert_int_equal(atomic_load(&mock_state()->live_graphs), 3);
+  assert_int_equal(atomic_load(&mock_state()->live_graphs), KEPT - 1);
   run_once(e, x[1], y);
   assert_launches(0, 0, 1);
   run_once(e, x[0], y);
   assert_launches(3, 0, 0);
   gpu_check_buffer(y, 0);
-  for (int i = 0; i < 6; ++i)
+  for (int i = 0; i <= KEPT; ++i)
     pestle_buffer_release(x[i]);
   pestle_buffer_release(y);
   pestle_executable_release(e);
