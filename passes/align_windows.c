@@ -12,7 +12,8 @@
 // copy of constant weights is made with the plan.
 //
 // Weights that were turned to [spatial.., in, out], and lie along either in memory, are
-// read where they lie: the units take both.
+// read where they lie: the units take both. So are those of windows that each have a plane
+// of their own, on all targets of lanes.
 //
 //   %1 = transpose %w, [0, 1, 3, 2]   ->   %0 = convolution %x, %w
 //   %0 = convolution %x, %1                  [b,0,1,f]x[0,1,o,i]
@@ -142,6 +143,14 @@ static pestle_status_t align_convolution(align_t* a, pestle_node_t* node) {
 
 // --- Weights ---
 
+// Of a feature's own plane: lanes read few of them, each again and again.
+static bool is_depthwise(const align_t* a, const pestle_node_t* node) {
+  const pestle_type_t* w = type_of(node, 1);
+  return a->ctx->caps->flags & PESTLE_TARGET_LANES &&
+         w->dims[w->rank - 2] == 1 &&
+         PESTLE_NODE_I64(node, feature_group_count) == w->dims[w->rank - 1];
+}
+
 static bool has_turned_weights(const align_t* a, const pestle_node_t* node) {
   if (node->op != PESTLE_OP_CONVOLUTION) return false;
   const pestle_type_t *x = type_of(node, 0), *w = type_of(node, 1);
@@ -149,10 +158,13 @@ static bool has_turned_weights(const align_t* a, const pestle_node_t* node) {
   int32_t rank = w->rank;
   if (!turn || turn->op != PESTLE_OP_TRANSPOSE || x->dtype != w->dtype ||
       node->attr_count > MAX_ATTRS || !pestle_type_is_static(w) ||
-      !pestle_pass_has_warpgroups(a->ctx, x->dtype) ||
       !is_channels_last(node, rank) ||
-      PESTLE_NODE_I64(node, feature_group_count) != 1 ||
       PESTLE_NODE_I64(node, batch_group_count) != 1) {
+    return false;
+  }
+  if (is_depthwise(a, node)) return true;
+  if (!pestle_pass_has_warpgroups(a->ctx, x->dtype) ||
+      PESTLE_NODE_I64(node, feature_group_count) != 1) {
     return false;
   }
   pestle_i64s_t perm = PESTLE_NODE_I64S(turn, permutation);

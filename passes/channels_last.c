@@ -209,10 +209,23 @@ static bool suits_planes(const pestle_node_t* node, const layout_t* l,
   return point && plane >= PLANE_VECTORS * lanes;
 }
 
+// Whether each feature is made of one plane, by windows that begin anywhere: lanes of a
+// GPU go along planes as well as along features.
+static bool is_of_planes(const pestle_node_t* node) {
+  const pestle_type_t* x = pestle_node_operand(node, 0)->type;
+  int64_t features = node->results[0].type->dims[1];
+  return PESTLE_NODE_I64(node, feature_group_count) == features &&
+         x->dims[1] == features &&
+         PESTLE_NODE_I64(node, batch_group_count) == 1 &&
+         pestle_conv_phases(node) == 1 &&
+         pestle_pass_i64s_all(PESTLE_NODE_I64S(node, lhs_dilation), 1);
+}
+
 static bool stays_planar(const pestle_node_t* node, const layout_t* l,
                          const pestle_target_caps_t* caps) {
-  return !(caps->flags & PESTLE_TARGET_LANES) && !comes_turned(node) &&
-         is_planar(l) && suits_planes(node, l, caps) &&
+  return !comes_turned(node) && is_planar(l) &&
+         (caps->flags & PESTLE_TARGET_LANES ? is_of_planes(node)
+                                            : suits_planes(node, l, caps)) &&
          only_leaves(&node->results[0], MOST_STEPS);
 }
 
