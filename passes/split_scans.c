@@ -40,6 +40,13 @@ enum {
   // 1.4 times as long; a row of 128 takes two thirds of what its window does.
   LOOP_BLOCK = 32,
   LEAST_LOOP_WINDOW = 128,
+  // On targets of lanes each level is two kernels: so much work, in elements that windows
+  // read, takes about as long as a launch, and windows of a group's neighbours share loads.
+  LAUNCH_WORK = 16 << 20,
+  LEAST_LANE_WINDOW = 64,
+  MOST_LANE_WINDOW = 512,
+  MOST_LANE_BLOCK = 64,
+  COPY_WORK = 32,  // of an element that is copied to fill the last block
 };
 
 // Of result i along |dim|: the reduction of elements [0, i] of x, or [i, end) when
@@ -48,7 +55,7 @@ typedef struct scan_t {
   pestle_value_t *x, *init;
   pestle_op_t op;
   int32_t dim;
-  bool reverse, ordered;
+  bool reverse, ordered, lanes;
   int64_t low, high;
   int64_t block;
   // Of begin(): the identity, and the results' type with the dims on
@@ -83,6 +90,22 @@ static int32_t find_dim(const pestle_node_t* node) {
   return dim;
 }
 
+// Elements of a block where lanes run side by side, so that few levels do little work:
+// windows of blocks, windows over blocks, and copies where blocks do not fill the axis.
+static int64_t lane_block(int64_t all, int64_t length) {
+  int64_t best = BLOCK;
+  double least = 0;
+  for (int64_t b = BLOCK; b <= MOST_LANE_BLOCK; ++b) {
+    double blocks = (double)((length + b - 1) / b);
+    double work = (double)all * (double)(b + (length % b ? COPY_WORK : 0)) +
+                  (double)(all / length) * blocks * blocks;
+    if (b > BLOCK && work >= least) continue;
+    best = b;
+    least = work;
+  }
+  return best;
+}
+
 // Result i reduces the elements [i - low, i - low + window) that there are.
 static bool read_range(const pestle_node_t* node, scan_t* out) {
   int64_t window = PESTLE_NODE_I64S(node, window_dimensions).data[out->dim];
@@ -91,6 +114,14 @@ static bool read_range(const pestle_node_t* node, scan_t* out) {
   int64_t results = node->results[0].type->dims[out->dim];
   int64_t least = out->ordered ? LEAST_LOOP_WINDOW : LEAST_WINDOW;
   if (window < least || results < least) return false;
+  if (out->lanes && !out->ordered) {
+    int64_t all = pestle_type_count(node->results[0].type);
+    if (window <= LEAST_LANE_WINDOW ||
+        (window <= MOST_LANE_WINDOW && all * window <= LAUNCH_WORK)) {
+      return false;
+    }
+    out->block = lane_block(all, results);
+  }
   if (results - 1 <= low && window - 1 <= low) {
     out->reverse = false;
     out->low = low - (window - 1);
@@ -128,6 +159,7 @@ static bool read_order(const pestle_pass_context_t* ctx, scan_t* out) {
   pestle_dtype_t dtype = out->x->type->dtype;
   out->ordered = !pestle_pass_may_regroup(ctx->options, out->op, dtype);
   out->block = out->ordered ? LOOP_BLOCK : BLOCK;
+  out->lanes = ctx->caps && ctx->caps->flags & PESTLE_TARGET_LANES;
   return !pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX);
 }
 
