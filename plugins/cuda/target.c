@@ -118,13 +118,7 @@ static void add_units(pestle_target_caps_t* caps, pestle_intrinsic_kind_t kind,
 }
 
 static void list_units(const cuda_arch_t* arch, pestle_target_caps_t* caps) {
-  // Where it is asked for: no card has run such a kernel yet.
-  const char* wide = secure_getenv("PESTLE_CUDA_CLUSTERS");
-  if (has_clusters(arch->name) && wide && !strcmp(wide, "1")) {
-    size_t at = strlen(caps->features);
-    caps->flags |= PESTLE_TARGET_WIDE_GROUPS;
-    snprintf(caps->features + at, sizeof caps->features - at, ",wide");
-  }
+  if (has_clusters(arch->name)) caps->flags |= PESTLE_TARGET_WIDE_GROUPS;
   if (has_units(arch->name)) {
     caps->flags |= PESTLE_TARGET_ASYNC_COPY;
     add_units(caps, PESTLE_INTRINSIC_MMA, 16, 8, SUBGROUP);
