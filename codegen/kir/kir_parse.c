@@ -324,10 +324,10 @@ static pestle_status_t parse_suffix(parse_t* p, pestle_kir_inst_t* inst) {
     int64_t value;
     pestle_str_t text = pestle_lex_word(&p->s);
     unsigned bit = 0;
-    while (bit < 7 && !pestle_str_equal_c(text, pestle_kir_fact_name(bit))) {
+    while (bit < 8 && !pestle_str_equal_c(text, pestle_kir_fact_name(bit))) {
       ++bit;
     }
-    if (bit < 7) {
+    if (bit < 8) {
       inst->facts |= (uint8_t)(1u << bit);
     } else if (pestle_str_equal_c(text, "align")) {
       PESTLE_TRY(pestle_lex_int(&p->s, 1, INT64_C(1) << 62, &value));

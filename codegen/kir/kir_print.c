@@ -31,8 +31,8 @@ const char* pestle_kir_scope_name(unsigned scope) {
 }
 
 const char* pestle_kir_fact_name(unsigned bit) {
-  static const char* const names[] = {"contract", "reassoc", "nnan",  "ninf",
-                                      "nsz",      "arcp",    "approx"};
+  static const char* const names[] = {"contract", "reassoc", "nnan",   "ninf",
+                                      "nsz",      "arcp",    "approx", "flush"};
   return bit < sizeof names / sizeof *names ? names[bit] : "?";
 }
 
@@ -215,7 +215,7 @@ void pestle_kir_print_inst(const pestle_kir_t* k, uint32_t id,
     pestle_strbuf_append_c(out, " : ");
     print_type(inst->type, inst->lanes, out);
   }
-  for (unsigned bit = 0; bit < 7; ++bit) {
+  for (unsigned bit = 0; bit < 8; ++bit) {
     if (!(inst->facts >> bit & 1)) continue;
     pestle_strbuf_appendf(out, " %s", pestle_kir_fact_name(bit));
   }

@@ -159,6 +159,8 @@ typedef enum pestle_kir_fact_e {
   // 2^126, are off by at most 2^-22 of the result, TANH by 2^-11. Infinities, NaN,
   // zeros and denormals are what they are without it.
   PESTLE_KIR_APPROX = 64,
+  // Beside APPROX: denormal results may be zeros.
+  PESTLE_KIR_FLUSH = 128,
 } pestle_kir_fact_t;
 
 typedef enum pestle_kir_buffer_flag_e {

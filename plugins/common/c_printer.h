@@ -138,6 +138,8 @@ typedef struct pestle_c_printer_dialect_t {
   // What PESTLE_KIR_APPROX says of EXP2, TANH and DIVIDE: functions of floats.
   // NULL: the target has none of them.
   const char *approx_exp2, *approx_tanh, *approx_div;
+  // EXP2 that says PESTLE_KIR_FLUSH too. NULL: as the first one.
+  const char* flush_exp2;
   // Of a wide group: what stands before its (x, y, z), and its barrier.
   const char *wide_kernel, *wide_barrier;
 } pestle_c_printer_dialect_t;

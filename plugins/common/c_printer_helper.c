@@ -17,8 +17,10 @@
       HALF(first, CTEXT_HALF_MAX, "max", type), \
       HALF(first, CTEXT_HALF_MIN, "min", type), \
       HALF(first, CTEXT_HALF_PACK, "pack", type)
-#define NONE {HELPER_COUNT, HELPER_COUNT, HELPER_COUNT}
-#define ONE(a) {a, HELPER_COUNT, HELPER_COUNT}
+#define NONE \
+  { HELPER_COUNT, HELPER_COUNT, HELPER_COUNT }
+#define ONE(a) \
+  { a, HELPER_COUNT, HELPER_COUNT }
 
 // By 0: all ones; by -1: wraps.
 #define DIV_S(T, U, u)                         \
@@ -153,6 +155,7 @@ static const c_printer_helper_text_t helpers[HELPER_COUNT] = {
     [HELPER_APPROX_EXP2] = {"pestle_approx_exp2", "", NONE},
     [HELPER_APPROX_TANH] = {"pestle_approx_tanh", "", NONE},
     [HELPER_APPROX_DIV] = {"pestle_approx_div", "", NONE},
+    [HELPER_FLUSH_EXP2] = {"pestle_flush_exp2", "", NONE},
     [HELPER_REM_F32] =
         {"pestle_rem_f32",
          "// The exact remainder, by long division of the mantissas.\n"
@@ -623,6 +626,7 @@ static const char* own_text(const c_printer_t* p, c_printer_helper_t helper) {
   if (helper == HELPER_APPROX_EXP2) return p->d->approx_exp2;
   if (helper == HELPER_APPROX_TANH) return p->d->approx_tanh;
   if (helper == HELPER_APPROX_DIV) return p->d->approx_div;
+  if (helper == HELPER_FLUSH_EXP2) return p->d->flush_exp2;
   return helper == HELPER_F16_FROM ? p->d->encode_f16 : NULL;
 }
 

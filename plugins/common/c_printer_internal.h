@@ -69,6 +69,7 @@ typedef enum c_printer_helper_e {
   HELPER_APPROX_EXP2,
   HELPER_APPROX_TANH,
   HELPER_APPROX_DIV,
+  HELPER_FLUSH_EXP2,
   HELPER_REM_F32,
   HELPER_DIV_F32,
   HELPER_DIV_F64,
@@ -259,7 +260,7 @@ void pestle_c_printer_put_zeros(c_printer_t* p, pestle_plugin_text_t* out);
 // Whether |n| is a row that says PESTLE_KIR_APPROX and the dialect has it; its text.
 bool pestle_c_printer_is_approx(const c_printer_t* p,
                                 const pestle_kir_inst_t* n);
-const char* pestle_c_printer_approx(c_printer_t* p, unsigned op,
+const char* pestle_c_printer_approx(c_printer_t* p, const pestle_kir_inst_t* n,
                                     const char* const* x);
 const char* pestle_c_printer_row(c_printer_t* p, unsigned op, unsigned dtype,
                                  const char* const* x, const int64_t* known);

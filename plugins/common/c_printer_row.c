@@ -317,11 +317,16 @@ bool pestle_c_printer_is_approx(const c_printer_t* p,
           op == PESTLE_OP_DIVIDE);
 }
 
-const char* pestle_c_printer_approx(c_printer_t* p, unsigned op,
+const char* pestle_c_printer_approx(c_printer_t* p, const pestle_kir_inst_t* n,
                                     const char* const* x) {
+  unsigned op = n->op - PESTLE_KIR_SCALAR_BASE;
+  bool flush = (n->facts & PESTLE_KIR_FLUSH) && p->d->flush_exp2;
   if (op == PESTLE_OP_DIVIDE) return call2(p, HELPER_APPROX_DIV, x[0], x[1]);
-  return call1(
-      p, op == PESTLE_OP_TANH ? HELPER_APPROX_TANH : HELPER_APPROX_EXP2, x[0]);
+  return call1(p,
+               op == PESTLE_OP_TANH ? HELPER_APPROX_TANH
+               : flush              ? HELPER_FLUSH_EXP2
+                                    : HELPER_APPROX_EXP2,
+               x[0]);
 }
 
 const char* pestle_c_printer_row(c_printer_t* p, unsigned op, unsigned dtype,

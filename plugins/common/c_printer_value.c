@@ -511,7 +511,7 @@ static const char* plain_lane(c_printer_t* p, uint32_t id, unsigned lane) {
   bool is_known = letters[1] && pestle_c_printer_known(p, n->arg[1], &known);
   if (n->op == PESTLE_KIR_SELECT) from = n->type;
   if (pestle_c_printer_is_approx(p, n)) {
-    return pestle_c_printer_approx(p, n->op - PESTLE_KIR_SCALAR_BASE, x);
+    return pestle_c_printer_approx(p, n, x);
   }
   return pestle_c_printer_row(p, n->op - PESTLE_KIR_SCALAR_BASE, from, x,
                               is_known ? &known : NULL);

@@ -144,6 +144,9 @@ const pestle_c_printer_dialect_t pestle_cuda_dialect = {
     .approx_exp2 = APPROX("$float a", "__builtin_exp2f(a)",
                           "  asm(\"ex2.approx.f32 %0, %1;\" : \"=f\"(r) : "
                           "\"f\"(a));\n  return r;\n"),
+    .flush_exp2 = APPROX("$float a", "__builtin_exp2f(a)",
+                         "  asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(r) : "
+                         "\"f\"(a));\n  return r;\n"),
     .approx_tanh = APPROX("$float a", "__builtin_tanhf(a)",
                           "  asm(\"tanh.approx.f32 %0, %1;\" : \"=f\"(r) : "
                           "\"f\"(a));\n  return r;\n"),

@@ -46,7 +46,8 @@ typedef void (*ref_fn_t)(void* out, const void* a, const void* b, const void* c,
 
 // A scalar row on operands of |kind|; NULL when the row does not take it.
 ref_fn_t pestle_ref_plugin_scalar(pestle_op_t op, ref_class_t kind);
-// Makes an f32 result as wrong as PESTLE_KIR_APPROX lets a target be.
+// Makes an f32 result as wrong as PESTLE_KIR_APPROX lets a target be; |arg|: not 0 where
+// the instruction says PESTLE_KIR_FLUSH.
 ref_fn_t pestle_ref_plugin_approx(pestle_op_t op);
 // FMA by an instruction of the CPU; NULL where it has none.
 ref_fn_t pestle_ref_plugin_native_fma(ref_class_t kind);

@@ -194,7 +194,7 @@ static void add_scalar(decode_t* d, uint32_t id) {
   step->arg = pestle_dtype_info((pestle_dtype_t)type)->bits;
   if ((inst->facts & PESTLE_KIR_APPROX) && inst->type == PESTLE_F32) {
     step->fix = pestle_ref_plugin_approx(op);
-    step->fix_arg = 0;
+    step->fix_arg = inst->facts & PESTLE_KIR_FLUSH;
     return;
   }
   if (op == PESTLE_OP_SELECT || inst->type == PESTLE_I1) {

@@ -81,10 +81,17 @@ static void cut(float* out, size_t count, uint32_t bits) {
   }
 }
 
+static void flush(float* out, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (fabsf(out[i]) < 0x1p-126f) out[i] = copysignf(0, out[i]);
+  }
+}
+
 static void cut_one(void* out, const void* a, const void* b, const void* c,
-                    size_t count, uint64_t arg) {
-  (void)a, (void)b, (void)c, (void)arg;
+                    size_t count, uint64_t flushes) {
+  (void)a, (void)b, (void)c;
   cut(out, count, 1);
+  if (flushes) flush(out, count);
 }
 
 static void cut_most(void* out, const void* a, const void* b, const void* c,
