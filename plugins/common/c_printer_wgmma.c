@@ -176,14 +176,54 @@ static const char* value(c_printer_t* p, uint32_t id) {
   return pestle_c_printer_bare(p, pestle_c_printer_get(p, id, 0));
 }
 
+// |index| in units of |unit| elements, where each of its terms is a multiple of them;
+// else NULL.
+static const char* in_units(c_printer_t* p, uint32_t index, int64_t unit) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, index);
+  int64_t known;
+  if (pestle_c_printer_known(p, index, &known)) {
+    if (known % unit) return NULL;
+    return pestle_c_printer_format(p, "%lld", (long long)(known / unit));
+  }
+  if (n->op != PESTLE_KIR_MADI) return NULL;
+  int64_t times = (int32_t)n->arg[1];
+  const char* rest = "0";
+  if (n->arg[2] != PESTLE_KIR_NONE) rest = in_units(p, n->arg[2], unit);
+  if (!rest) return NULL;
+  const char* a = NULL;
+  if (times % unit == 0) {
+    a = pestle_c_printer_get(p, n->arg[0], 0);
+    times /= unit;
+  } else {
+    a = in_units(p, n->arg[0], unit);
+  }
+  if (!a) return NULL;
+  return pestle_c_printer_format(p, "(%s * %lld + %s)", a, (long long)times,
+                                 rest);
+}
+
+// What changes from one tile to the next is a term of its own, so that a compiler makes
+// the rest once.
 static const char* tile(c_printer_t* p, uint32_t at, uint32_t how,
                         bool transposed) {
+  enum { CHUNK = 16 };  // bytes
+  const pestle_kir_inst_t* n = c_printer_inst(p, at);
+  const char *from = value(p, at), *more = NULL;
   unsigned swizzle =
       (how & PESTLE_KIR_WGMMA_SWIZZLE) / (unsigned)PESTLE_KIR_WGMMA_SWIZZLE_64;
+  if (n->op == PESTLE_KIR_REF) {
+    unsigned dtype = pestle_kir_buffer(p->k, n->arg[0])->dtype;
+    size_t size = pestle_dtype_size((pestle_dtype_t)dtype);
+    if (size && size <= CHUNK)
+      more = in_units(p, n->arg[1], CHUNK / (int64_t)size);
+    if (more)
+      from =
+          pestle_c_printer_format(p, "pestle_address(%s)", p->name[n->arg[0]]);
+  }
   // Columns of a transposed tile are 64 rows of 128 bytes apart.
-  return pestle_c_printer_format(p, "pestle_tile(%s, %s, %u, %u)", value(p, at),
-                                 transposed ? "512" : "1", 64u >> swizzle,
-                                 swizzle + 1);
+  return pestle_c_printer_format(
+      p, "pestle_tile(%s, (unsigned int)(%s), %s, %u, %u)", from,
+      more ? more : "0", transposed ? "512" : "1", 64u >> swizzle, swizzle + 1);
 }
 
 static void product(c_printer_t* p, const pestle_kir_inst_t* n) {
