@@ -346,12 +346,13 @@ static pestle_kir_id_t as_exponent(const flash_rows_t* t, pestle_kir_id_t x) {
 }
 
 // A power whose result is rounded to a narrow float, or scales what is made of
-// such: the target's own instruction will do.
+// such: the target's own instruction will do, with 0 for what is below 2^-126 of the
+// greatest weight.
 static pestle_kir_id_t power(const flash_rows_t* t, pestle_kir_id_t x) {
   if (!t->rounded) return op1(t, t->a.power, x);
   pestle_kir_id_t id = op1(t, PESTLE_OP_EXP2, x);
   if (!t->k->failed && id < t->k->inst.size)
-    t->k->inst.data[id].facts |= PESTLE_KIR_APPROX;
+    t->k->inst.data[id].facts |= PESTLE_KIR_APPROX | PESTLE_KIR_FLUSH;
   return id;
 }
 
@@ -441,22 +442,12 @@ void pestle_flash_rows_weights(flash_rows_t* t, pestle_kir_id_t u,
 
 void pestle_flash_rows_round(flash_rows_t* t) {
   pestle_kir_builder_t* k = t->k;
-  pestle_kir_id_t before[2];
-  for (int64_t h = 0; h < 2; ++h) {
-    before[h] = of_row(t, t->all, h);
-    set_row(t, t->all, h, scalar_f32(t, 0));
-  }
   pestle_kir_id_t i = pestle_kir_unroll(k, "i", t->keys / 8);
   pestle_kir_id_t w = weights_of(t, pestle_flash_get(t, t->scores, i));
   w = pestle_kir_cast(k, pestle_kir_cast(k, w, t->a.q.dtype), PESTLE_F32);
   add_weights(t, w);
   pestle_flash_put(t, t->scores, i, w);
   pestle_kir_end(k);
-  for (int64_t h = 0; h < 2; ++h) {
-    pestle_kir_id_t sum =
-        pestle_kir_sg_reduce(k, of_row(t, t->all, h), PESTLE_OP_ADD, QUAD);
-    set_row(t, t->all, h, op2(t, PESTLE_OP_ADD, before[h], sum));
-  }
 }
 
 pestle_kir_id_t pestle_flash_rows_rounded(flash_rows_t* t, pestle_kir_id_t u) {
@@ -539,9 +530,8 @@ void pestle_flash_rows_results(flash_rows_t* t) {
   t->pair = pestle_flash_registers(t, "shown", PESTLE_F32, t->width_columns, 1);
   pestle_kir_alloc(k, t->pair);
   for (int64_t h = 0; h < 2; ++h) {
-    total[h] = of_row(t, t->all, h);
-    if (!t->rounded)
-      total[h] = pestle_kir_sg_reduce(k, total[h], PESTLE_OP_ADD, QUAD);
+    total[h] =
+        pestle_kir_sg_reduce(k, of_row(t, t->all, h), PESTLE_OP_ADD, QUAD);
   }
   for (uint32_t h = 0; h < 2; ++h) {
     pestle_kir_id_t row = pestle_kir_madi(k, t->row, 1, flash_index(t, 8 * h));
