@@ -444,7 +444,6 @@ void pestle_flash_rows_round(flash_rows_t* t) {
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t i = pestle_kir_unroll(k, "i", t->keys / 8);
   pestle_kir_id_t w = weights_of(t, pestle_flash_get(t, t->scores, i));
-  w = pestle_kir_cast(k, pestle_kir_cast(k, w, t->a.q.dtype), PESTLE_F32);
   add_weights(t, w);
   pestle_flash_put(t, t->scores, i, w);
   pestle_kir_end(k);

@@ -17,8 +17,8 @@ typedef struct flash_rows_t {
   shared_emit_t at;       // by which numbers become coordinates
   int64_t tile;           // rows of a group
   int64_t keys, columns;  // of a block; padded
-  bool rounded;  // a weight is one narrow float, and its sum is of those
-  bool raw;      // what is kept of scores are the products, x is their multiple
+  bool rounded;           // a weight is one narrow float
+  bool raw;  // what is kept of scores are the products, x is their multiple
   int64_t width_keys, width_columns;
   uint32_t scores, sums;                  // f32x4 for eight columns
   uint32_t most, next, safe, scale, all;  // of a lane's two rows
@@ -90,7 +90,7 @@ void pestle_flash_rows_scale_sums(flash_rows_t* t);
 // The weights of 16 keys as fragment a of MMA, and what that lost.
 void pestle_flash_rows_weights(flash_rows_t* t, pestle_kir_id_t u,
                                pestle_kir_id_t out_words[2]);
-// Scores are rounded weights from here on (|rounded|); those of 16 keys as
+// Scores are weights from here on (|rounded|); those of 16 keys, rounded, as
 // fragment a.
 void pestle_flash_rows_round(flash_rows_t* t);
 pestle_kir_id_t pestle_flash_rows_rounded(flash_rows_t* t, pestle_kir_id_t u);
