@@ -17,10 +17,8 @@
       HALF(first, CTEXT_HALF_MAX, "max", type), \
       HALF(first, CTEXT_HALF_MIN, "min", type), \
       HALF(first, CTEXT_HALF_PACK, "pack", type)
-#define NONE \
-  { HELPER_COUNT, HELPER_COUNT, HELPER_COUNT }
-#define ONE(a) \
-  { a, HELPER_COUNT, HELPER_COUNT }
+#define NONE {HELPER_COUNT, HELPER_COUNT, HELPER_COUNT}
+#define ONE(a) {a, HELPER_COUNT, HELPER_COUNT}
 
 // By 0: all ones; by -1: wraps.
 #define DIV_S(T, U, u)                         \

@@ -193,6 +193,8 @@ void pestle_c_printer_tile_functions(c_printer_t* p, pestle_plugin_text_t* out);
 
 // WGMMA, and what goes with it.
 void pestle_c_printer_wgmma(c_printer_t* p, uint32_t id);
+// Prints |id| if it is the number of a lane's warpgroup.
+bool pestle_c_printer_warpgroup(c_printer_t* p, uint32_t id);
 void pestle_c_printer_wgmma_functions(c_printer_t* p,
                                       pestle_plugin_text_t* out);
 bool pestle_c_printer_has_tiles(const c_printer_t* p);

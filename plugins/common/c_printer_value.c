@@ -519,7 +519,7 @@ static const char* plain_lane(c_printer_t* p, uint32_t id, unsigned lane) {
 
 static void elementwise(c_printer_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = c_printer_inst(p, id);
-  if (p->swallowed[id]) return;
+  if (p->swallowed[id] || pestle_c_printer_warpgroup(p, id)) return;
   // What is the same in all lanes is computed once.
   bool uniform = true;
   const char* letters = pestle_kir_op_info(n->op).operands;

@@ -176,6 +176,46 @@ static const char* value(c_printer_t* p, uint32_t id) {
   return pestle_c_printer_bare(p, pestle_c_printer_get(p, id, 0));
 }
 
+// Whether |id| says which warpgroup a lane is of, where all lanes of a subgroup are.
+static bool is_warpgroup(const c_printer_t* p, uint32_t id) {
+  enum { WARPGROUP = 128 };
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
+  int64_t known;
+  if (n->op != PESTLE_KIR_SCALAR_BASE + PESTLE_OP_DIVIDE ||
+      n->type != PESTLE_INDEX || n->lanes != 1 || p->lane[1] > 1 ||
+      p->lane[2] > 1 || !pestle_c_printer_known(p, n->arg[1], &known) ||
+      known != WARPGROUP) {
+    return false;
+  }
+  const pestle_kir_inst_t* lane = c_printer_inst(p, n->arg[0]);
+  if (lane->op != PESTLE_KIR_FOR || lane->arg[3] != PESTLE_KIR_LANE_X)
+    return false;
+  uint32_t open = 0;
+  for (uint32_t i = n->arg[0] + 1; i < id; ++i) {
+    unsigned op = c_printer_inst(p, i)->op;
+    open += op == PESTLE_KIR_FOR || op == PESTLE_KIR_IF;
+    open -= op == PESTLE_KIR_END;
+  }
+  return !open;
+}
+
+bool pestle_c_printer_warpgroup(c_printer_t* p, uint32_t id) {
+  bool products = false;
+  if (!is_warpgroup(p, id)) return false;
+  for (uint32_t i = id; i < p->k->inst_count && !products; ++i)
+    products = is_wgmma(c_printer_inst(p, i));
+  if (!products) return false;
+  const char** lane = pestle_c_printer_lanes(p, 1);
+  const char* from = pestle_c_printer_get(p, c_printer_inst(p, id)->arg[0], 0);
+  lane[0] = pestle_c_printer_format(p, "w_%u", id);
+  // So a compiler knows that it is the same for a subgroup, and so what is made of it.
+  pestle_c_printer_line(
+      p, "const int %s = __shfl_sync(0xffffffffu, (int)%s / 128, 0);", lane[0],
+      from);
+  pestle_c_printer_alias(p, id, lane, 1);
+  return true;
+}
+
 // |index| in units of |unit| elements, where each of its terms is a multiple of them;
 // else NULL.
 static const char* in_units(c_printer_t* p, uint32_t index, int64_t unit) {
