@@ -10,9 +10,8 @@
 static void print_device(pestle_strbuf_t* out, const pestle_device_t* device) {
   const char* name = pestle_device_name(device);
   size_t size = strcspn(name, ":");
-  bool is_cpu = pestle_device_dl(device).device_type == PESTLE_DEVICE_CPU;
   pestle_strbuf_appendf(out, "%.*s:%s:%d", (int)size, name,
-                        is_cpu ? "cpu" : "gpu",
+                        pestle_device_type(device),
                         (int)pestle_device_index(device));
 }
 

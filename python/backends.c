@@ -151,10 +151,10 @@ static PyObject* load_backends(PyObject* self, PyObject* args) {
 static PyObject* list_devices(PyObject* self, PyObject* unused) {
   (void)self;
   (void)unused;
-  static const char* const types[] = {"gpu", "cpu"};
+  static const char* const types[] = {"gpu", "cpu", "software"};
   pestle_context_t* context = pestle_py_context();
   PyObject* list = context ? PyList_New(0) : NULL;
-  for (int t = 0; list && t < 2; ++t) {
+  for (int t = 0; list && t < 3; ++t) {
     int32_t count = pestle_context_device_count(context, types[t]);
     for (int32_t i = 0; list && i < count; ++i) {
       PyObject* spec = PyUnicode_FromFormat("%s:%d", types[t], (int)i);

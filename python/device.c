@@ -83,8 +83,7 @@ static PyObject* get_name(PyObject* self, void* unused) {
 }
 static PyObject* get_type(PyObject* self, void* unused) {
   (void)unused;
-  bool is_cpu = pestle_device_dl(of(self)).device_type == PESTLE_DEVICE_CPU;
-  return PyUnicode_FromString(is_cpu ? "cpu" : "gpu");
+  return PyUnicode_FromString(pestle_device_type(of(self)));
 }
 static PyObject* get_index(PyObject* self, void* unused) {
   (void)unused;
@@ -117,7 +116,8 @@ static PyObject* get_properties(PyObject* self, void* unused) {
 
 static PyGetSetDef device_fields[] = {
     {"name", get_name, NULL, "Backend and number, such as 'cuda:1'.", NULL},
-    {"type", get_type, NULL, "'cpu' or 'gpu'.", NULL},
+    {"type", get_type, NULL,
+     "'cpu', 'gpu' or 'software': a driver that computes on the CPU.", NULL},
     {"index", get_index, NULL, "The number among those of its type.", NULL},
     {"dlpack", get_dlpack, NULL, "DLPack's (device_type, device_id).", NULL},
     {"properties", get_properties, NULL, "What the backend tells of it.", NULL},

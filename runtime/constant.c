@@ -378,6 +378,14 @@ void pestle_constant_unuse(pestle_constant_t* constant) {
   pestle_mutex_unlock(&t->mutex);
 }
 
+bool pestle_constant_is_used(pestle_constant_t* constant) {
+  pestle_constants_t* t = &constant->context->constants;
+  pestle_mutex_lock(&t->mutex);
+  bool is_used = constant->users > 0;
+  pestle_mutex_unlock(&t->mutex);
+  return is_used;
+}
+
 void pestle_constants_stats(pestle_constants_t* t, uint64_t* out_count,
                             uint64_t* out_bytes) {
   pestle_mutex_lock(&t->mutex);

@@ -61,6 +61,7 @@ PESTLE_NODISCARD pestle_status_t pestle_constant_adopt(
 // Counts a constant on |device| while plans that are run use it: once.
 void pestle_constant_use(pestle_constant_t* constant, pestle_device_t* device);
 void pestle_constant_unuse(pestle_constant_t* constant);
+bool pestle_constant_is_used(pestle_constant_t* constant);
 
 // --- constant_file.c ---
 

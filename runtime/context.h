@@ -32,10 +32,11 @@ struct pestle_context_s {
   bool no_cache;
   bool manual_backends, probe_backends, remember_probes;
   int32_t probe_timeout_ms;
-  char* cache_dir;        // NULL: no cache on disk
-  char* backend_path;     // NULL: the built-in search
-  bool environment_path;  // it is not an option of the caller's
-  char* default_device;   // what NULL names; never NULL itself
+  char* cache_dir;                // NULL: no cache on disk
+  char* backend_path;             // NULL: the built-in search
+  bool environment_path;          // it is not an option of the caller's
+  atomic_bool has_said_fallback;  // that "cpu" is the interpreter
+  char* default_device;           // what NULL names; never NULL itself
   size_t memory_cache_entries;
   uint64_t cache_bytes;  // on disk
   uint64_t build_id;

@@ -12,16 +12,40 @@
 
 // --- Life; called by the registry ---
 
+// No device has more: a backend that never says which is its last ends here.
+#define MOST_PROPERTIES 256
+
+bool pestle_device_is_software(const pestle_backend_t* backend, int32_t index) {
+  const pestle_device_api_t* api = backend->device;
+  if (backend->device_type == PESTLE_DEVICE_CPU || !api ||
+      !PESTLE_HAS(api, property)) {
+    return false;
+  }
+  for (uint32_t i = 0; i < MOST_PROPERTIES; ++i) {
+    pestle_device_property_t property = {.struct_size = sizeof(property)};
+    pestle_status_t status = api->property(backend->self, index, i, &property);
+    if (status) {
+      pestle_status_release(status);
+      return false;
+    }
+    if (!strncmp(property.name, "software", sizeof(property.name)))
+      return !property.is_text && property.integer;
+  }
+  return false;
+}
+
 pestle_status_t pestle_device_create(pestle_context_t* context,
                                      pestle_arena_t* arena,
                                      const pestle_plugin_t* plugin,
-                                     int32_t local_index, int32_t type_index,
+                                     pestle_device_number_t number,
+                                     bool is_software,
                                      pestle_device_t** out_device) {
   char name[96];
   if (plugin->device_count <= 1) {
     (void)snprintf(name, sizeof(name), "%s", plugin->name);
   } else {
-    (void)snprintf(name, sizeof(name), "%s:%d", plugin->name, (int)local_index);
+    (void)snprintf(name, sizeof(name), "%s:%d", plugin->name,
+                   (int)number.named);
   }
   pestle_device_t* device = PESTLE_ARENA_NEW(arena, pestle_device_t);
   char* copy = pestle_arena_strdup(arena, name);
@@ -30,12 +54,13 @@ pestle_status_t pestle_device_create(pestle_context_t* context,
   device->plugin = plugin;
   device->backend = plugin->backend;
   device->name = copy;
-  device->local_index = local_index;
+  device->local_index = number.local;
+  device->is_software = is_software;
   device->fork_count = atomic_load(&context->fork_count);
   device->dl.device_type = plugin->device_type;
   // All CPU devices share the host's memory, which DLPack numbers 0.
   device->dl.device_id =
-      plugin->device_type == PESTLE_DEVICE_CPU ? 0 : type_index;
+      plugin->device_type == PESTLE_DEVICE_CPU ? 0 : number.dlpack;
   pestle_mutex_init(&device->memory.mutex);
   *out_device = device;
   return NULL;
@@ -49,28 +74,37 @@ void pestle_device_destroy(pestle_device_t* device) {
 
 // --- Finding one ---
 
-static void append_device(const pestle_device_t* device, int64_t index,
-                          const char* type, pestle_strbuf_t* text) {
-  pestle_strbuf_appendf(text, "%s%s:%d (%s)", index ? ", " : "", type,
-                        (int)index, device->name);
-}
-
-// "cpu:0 (llvm), cpu:1 (ref)"
+// "cpu:0 (llvm), cpu:1 (ref), software:0 (opencl)"
 static void append_devices(pestle_registry_t* registry, pestle_strbuf_t* text) {
-  static const char* const types[] = {"cpu", "gpu"};
+  static const char* const types[] = {"cpu", "gpu", "software"};
   size_t before = text->size;
-  for (size_t t = 0; t < 2; ++t) {
+  for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); ++t) {
     pestle_device_t* device;
-    if (t && text->size > before &&
-        pestle_registry_find(registry, types[t], 3, 0)) {
-      pestle_strbuf_append_c(text, ", ");
-    }
+    size_t size = strlen(types[t]);
     for (int64_t i = 0;
-         (device = pestle_registry_find(registry, types[t], 3, i)); ++i) {
-      append_device(device, i, types[t], text);
+         (device = pestle_registry_find(registry, types[t], size, i)); ++i) {
+      if (text->size > before) pestle_strbuf_append_c(text, ", ");
+      pestle_strbuf_appendf(text, "%s:%d (%s)", types[t], (int)i, device->name);
     }
   }
   if (text->size == before) pestle_strbuf_append_c(text, "none");
+}
+
+// Who asks for a gpu where drivers compute on the CPU alone is told how to ask for
+// one of these.
+static void append_software(pestle_registry_t* registry, pestle_str_t name,
+                            pestle_strbuf_t* text) {
+  if (!pestle_str_equal_c(name, "gpu") ||
+      pestle_registry_find(registry, "gpu", 3, 0)) {
+    return;
+  }
+  const pestle_device_t* device =
+      pestle_registry_find(registry, "software", strlen("software"), 0);
+  if (!device) return;
+  pestle_strbuf_appendf(text,
+                        "; software:0 is no gpu but a driver that computes on "
+                        "the CPU: ask for '%s' or 'software' to try it",
+                        device->name);
 }
 
 // What |name| may have been meant for: a type, or a backend that is used or not.
@@ -79,6 +113,7 @@ static pestle_closest_t closest_device(pestle_registry_t* registry,
   pestle_closest_t closest = pestle_closest_to(name);
   pestle_closest_offer(&closest, PESTLE_STR("cpu"));
   pestle_closest_offer(&closest, PESTLE_STR("gpu"));
+  pestle_closest_offer(&closest, PESTLE_STR("software"));
   pestle_mutex_lock(&registry->mutex);
   for (size_t i = 0; i < registry->plugins.size; ++i)
     pestle_closest_offer(&closest, pestle_str(registry->plugins.data[i]->name));
@@ -92,8 +127,9 @@ static pestle_closest_t closest_device(pestle_registry_t* registry,
 // them when a type was.
 static void append_reasons(pestle_registry_t* registry, pestle_str_t name,
                            pestle_strbuf_t* text) {
-  bool is_type =
-      pestle_str_equal_c(name, "cpu") || pestle_str_equal_c(name, "gpu");
+  bool is_type = pestle_str_equal_c(name, "cpu") ||
+                 pestle_str_equal_c(name, "gpu") ||
+                 pestle_str_equal_c(name, "software");
   pestle_mutex_lock(&registry->mutex);
   for (size_t i = 0; i < registry->plugins.size; ++i) {
     const pestle_plugin_t* plugin = registry->plugins.data[i];
@@ -109,6 +145,7 @@ static pestle_status_t not_found(pestle_context_t* context, const char* spec,
   pestle_strbuf_t text;
   pestle_strbuf_init(context->core.allocator, &text);
   append_devices(&context->registry, &text);
+  append_software(&context->registry, name, &text);
   append_reasons(&context->registry, name, &text);
   pestle_closest_t closest = closest_device(&context->registry, name);
   char hint[PESTLE_HINT];
@@ -120,6 +157,26 @@ static pestle_status_t not_found(pestle_context_t* context, const char* spec,
   }
   pestle_strbuf_deinit(&text);
   return status;
+}
+
+// Who asks for a CPU and gets the interpreter, since no other backend of CPUs came
+// from the folders that were searched, is told so, once.
+static void say_fallback(pestle_context_t* context,
+                         const pestle_device_t* device) {
+  if (!(PESTLE_HAS(device->backend, flags) &&
+        (device->backend->flags & PESTLE_BACKEND_FALLBACK)) ||
+      context->manual_backends ||
+      atomic_exchange(&context->has_said_fallback, true)) {
+    return;
+  }
+  const char* path = context->backend_path;
+  pestle_context_log(
+      context, PESTLE_LOG_WARN,
+      "'cpu' is the fallback '%s', which interprets kernels slowly: %s%s%s no "
+      "other backend for CPUs that this machine can use; 'pestle plugins list "
+      "--why' says what was looked at",
+      device->name, path ? "the backend path '" : "the search path",
+      path ? path : "", path ? "' has" : " has");
 }
 
 pestle_status_t pestle_context_device(pestle_context_t* context,
@@ -142,7 +199,11 @@ pestle_status_t pestle_context_device(pestle_context_t* context,
   pestle_context_enter(context);
   pestle_registry_t* registry = &context->registry;
   *out_device = pestle_registry_find(registry, name.data, name.size, index);
-  if (*out_device) return NULL;
+  if (*out_device) {
+    if (!index && pestle_str_equal_c(name, "cpu"))
+      say_fallback(context, *out_device);
+    return NULL;
+  }
   // What is not there may be of a backend that was put off.
   PESTLE_TRY(pestle_context_load_backends(context));
   *out_device = pestle_registry_find(registry, name.data, name.size, index);
@@ -183,6 +244,12 @@ pestle_status_t pestle_context_fallback(pestle_context_t* context,
 }
 
 // --- Getters ---
+
+const char* pestle_device_type(const pestle_device_t* device) {
+  if (!device) return "";
+  if (device->is_software) return "software";
+  return pestle_device_is_cpu(device) ? "cpu" : "gpu";
+}
 
 const char* pestle_device_name(const pestle_device_t* device) {
   return device ? device->name : "";

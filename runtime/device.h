@@ -58,8 +58,9 @@ struct pestle_device_s {
   const pestle_plugin_t* plugin;
   pestle_plugin_t* own_plugin;  // of a device that only compiles: its row
   const pestle_backend_t* backend;
-  const char* name;  // "llvm", "cuda:1"
-  int32_t local_index;
+  const char* name;     // "llvm", "cuda:1"
+  int32_t local_index;  // as the backend counts
+  bool is_software;     // a driver's own, which computes on the CPU
   unsigned fork_count;  // of the context when it was made
   pestle_dl_device_t dl;
   pestle_device_memory_t memory;
@@ -69,11 +70,19 @@ struct pestle_device_s {
   _Atomic(pestle_status_t) fault;
 };
 
+// Which number a device has: of its backend as that counts, of the name that the
+// context gives it, among those that DLPack counts.
+typedef struct pestle_device_number_t {
+  int32_t local, named, dlpack;
+} pestle_device_number_t;
+
 // Makes a device whose struct lives in |arena|.
-PESTLE_NODISCARD pestle_status_t
-pestle_device_create(pestle_context_t* context, pestle_arena_t* arena,
-                     const pestle_plugin_t* plugin, int32_t local_index,
-                     int32_t type_index, pestle_device_t** out_device);
+PESTLE_NODISCARD pestle_status_t pestle_device_create(
+    pestle_context_t* context, pestle_arena_t* arena,
+    const pestle_plugin_t* plugin, pestle_device_number_t number,
+    bool is_software, pestle_device_t** out_device);
+// Whether the property "software" of the backend's device |index| is not 0.
+bool pestle_device_is_software(const pestle_backend_t* backend, int32_t index);
 void pestle_device_destroy(pestle_device_t* device);
 
 static inline bool pestle_device_is_cpu(const pestle_device_t* device) {

@@ -44,7 +44,8 @@ static pestle_status_t find_loaded(pestle_context_t* context,
   PESTLE_TRY(pestle_context_load_backends(context));
   pestle_context_enter(context);
   for (int64_t i = 0;
-       (device = pestle_registry_find(&context->registry, "gpu", 3, i)); ++i) {
+       (device = pestle_registry_find(&context->registry, NULL, 0, i)); ++i) {
+    if (pestle_device_is_cpu(device)) continue;
     pestle_dl_device_t at = pestle_dlpack_device(device);
     if (at.device_type == dl.device_type && at.device_id == dl.device_id) {
       *out_device = device;

@@ -287,6 +287,25 @@ static void count_constants(pestle_executable_t* e, bool in) {
   pestle_device_count_memory(e->home, in ? bytes : -bytes);
 }
 
+// A limit on the home's memory counts constants that are mapped or lie in the plan
+// too, where no plan that is run has them yet.
+static pestle_status_t check_constants(pestle_executable_t* e) {
+  if (e->remote) return NULL;  // they were allocated there
+  const pestle_plan_constant_ref_t* refs =
+      PESTLE_PLAN_RECORDS(e->plan, pestle_plan_constant_ref_t, constant_refs);
+  bool is_new = !atomic_load(&e->plan->users);
+  uint64_t bytes = 0;
+  for (size_t i = 0; is_new && i < e->plan->constant_count; ++i) {
+    pestle_constant_t* outside = e->plan->constants[i];
+    if (!outside || !pestle_constant_is_used(outside)) bytes += refs[i].size;
+  }
+  if (!bytes) return NULL;
+  return pestle_status_annotate(
+      pestle_memory_check_limit(e->home, bytes),
+      "while taking the constants of plan '%s'",
+      pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name));
+}
+
 static void drop_constants(pestle_executable_t* e) {
   for (size_t i = 0; e->constants && i < e->plan->constant_count; ++i) {
     pestle_device_constant_release(e->context, e->constants[i]);
@@ -365,6 +384,7 @@ static pestle_status_t build(pestle_executable_t* e, pestle_device_t* device) {
   PESTLE_TRY(upload_constants(e));
   look_at_steps(e, h->steps.count);
   if (e->context->core.trace) PESTLE_TRY(fill_trace_texts(e, h->steps.count));
+  PESTLE_TRY(check_constants(e));
   count_constants(e, true);
   return NULL;
 }

@@ -47,7 +47,8 @@ static bool is_name(const char* name) {
 }
 
 static bool is_reserved(const char* name) {
-  return !strcmp(name, "cpu") || !strcmp(name, "gpu");
+  return !strcmp(name, "cpu") || !strcmp(name, "gpu") ||
+         !strcmp(name, "software");
 }
 
 static pestle_status_t check_identity(pestle_arena_t* arena,

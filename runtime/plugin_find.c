@@ -135,12 +135,15 @@ static bool device_matches(const pestle_device_t* device, const char* name,
   int32_t type = device->backend->device_type;
   return pestle_str_equal_c(spec, device->plugin->name) ||
          (pestle_str_equal_c(spec, "cpu") && type == PESTLE_DEVICE_CPU) ||
-         (pestle_str_equal_c(spec, "gpu") && type != PESTLE_DEVICE_CPU);
+         (pestle_str_equal_c(spec, "gpu") && type != PESTLE_DEVICE_CPU &&
+          !device->is_software) ||
+         (pestle_str_equal_c(spec, "software") && device->is_software);
 }
 
 // Whether |a| comes before |b|; |order| says which was added first.
 static bool device_before(const pestle_device_t* a, const pestle_device_t* b,
                           bool a_is_older) {
+  if (a->is_software != b->is_software) return b->is_software;
   if (a->backend->score != b->backend->score) {
     return a->backend->score > b->backend->score;
   }
@@ -210,7 +213,7 @@ bool pestle_context_is_available(pestle_context_t* context, const char* type) {
 
 int32_t pestle_device_index(const pestle_device_t* device) {
   if (!device || device->plugin->as_target) return -1;
-  const char* type = pestle_device_is_cpu(device) ? "cpu" : "gpu";
+  const char* type = pestle_device_type(device);
   pestle_context_enter(device->context);
   pestle_registry_t* registry = &device->context->registry;
   int32_t before = 0;
@@ -220,7 +223,7 @@ int32_t pestle_device_index(const pestle_device_t* device) {
     const pestle_device_t* other = registry->devices.data[i];
     if (other == device) {
       older = false;
-    } else if (device_matches(other, type, 3)) {
+    } else if (device_matches(other, type, strlen(type))) {
       before += device_before(other, device, older);
     }
   }

@@ -42,6 +42,24 @@ static pestle_plugin_t* best_candidate(const pestle_plugins_t* candidates) {
   }
   return best;
 }
+
+// Those of |plugin|'s devices that compute on the CPU, or all others; |first| is how
+// many there were before the plugin's.
+static pestle_status_t add_kind(pestle_registry_t* registry,
+                                const pestle_plugin_t* plugin, int32_t next,
+                                size_t first, bool is_software) {
+  for (int32_t i = 0; i < plugin->device_count; ++i) {
+    if (pestle_device_is_software(plugin->backend, i) != is_software) continue;
+    int32_t at = (int32_t)(registry->devices.size - first);
+    pestle_device_number_t number = {i, at, next + at};
+    pestle_device_t* device;
+    PESTLE_TRY(pestle_device_create(registry->context, &registry->arena, plugin,
+                                    number, is_software, &device));
+    (void)pestle_vec_push(&registry->devices, device);
+  }
+  return NULL;
+}
+
 static pestle_status_t add_devices(pestle_registry_t* registry,
                                    pestle_plugin_t* plugin) {
   if (!pestle_vec_reserve(&registry->devices, (size_t)plugin->device_count)) {
@@ -53,19 +71,11 @@ static pestle_status_t add_devices(pestle_registry_t* registry,
         registry->devices.data[i]->backend->device_type == plugin->device_type;
   }
   size_t first = registry->devices.size;
-  for (int32_t i = 0; i < plugin->device_count; ++i) {
-    pestle_device_t* device;
-    pestle_status_t status = pestle_device_create(
-        registry->context, &registry->arena, plugin, i, next + i, &device);
-    if (status) {
-      while (registry->devices.size > first) {
-        pestle_device_destroy(pestle_vec_pop(&registry->devices));
-      }
-      return status;
-    }
-    (void)pestle_vec_push(&registry->devices, device);
-  }
-  return NULL;
+  pestle_status_t status = add_kind(registry, plugin, next, first, false);
+  if (!status) status = add_kind(registry, plugin, next, first, true);
+  while (status && registry->devices.size > first)
+    pestle_device_destroy(pestle_vec_pop(&registry->devices));
+  return status;
 }
 
 static pestle_status_t refuse_loser(pestle_registry_t* registry,

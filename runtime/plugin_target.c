@@ -71,7 +71,7 @@ static pestle_status_t make_device(pestle_registry_t* registry,
   plugin->device_count = 0;
   pestle_device_t* device;
   PESTLE_TRY(pestle_device_create(registry->context, &registry->arena, plugin,
-                                  0, 0, &device));
+                                  (pestle_device_number_t){0}, false, &device));
   device->own_plugin = plugin;
   if (!pestle_vec_push(&registry->targets, device)) {
     pestle_device_destroy(device);

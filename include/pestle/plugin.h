@@ -290,7 +290,7 @@ typedef enum pestle_memory_e {
   PESTLE_MEMORY_TOTAL = 6,        // get: what the device has
 } pestle_memory_t;
 
-// A property of a device: a text or an integer.
+// A property of a device. One whose integer "software" is not 0 computes on the CPU.
 typedef struct pestle_device_property_t {
   size_t struct_size;
   char name[64];

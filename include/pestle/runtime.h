@@ -130,7 +130,8 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_add_backend(
 // Borrowed. The backend of a device is pestle_device_backend().
 PESTLE_API const pestle_backend_t* pestle_context_backend(
     pestle_context_t* context, const char* name);
-// How many devices there are of a type ("cpu", "gpu") or backend. Loads them.
+// How many devices there are of a type ("cpu", "gpu", "software") or backend.
+// Loads them.
 PESTLE_API int32_t pestle_context_device_count(pestle_context_t* context,
                                                const char* type);
 // Whether there is one.
@@ -150,7 +151,8 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_set_search_paths(
     pestle_context_t* context, const char* const* folders, size_t count);
 
 // The device that |spec| names: a type ("cpu", "gpu:1"; best score first) or a
-// backend ("llvm", "ref", "cuda:1"). NULL: PESTLE_DEVICE if the environment is
+// backend ("llvm", "ref", "cuda:1"). A driver that computes on the CPU (PoCL,
+// llvmpipe) is no "gpu": its type is "software", and it comes behind all others. NULL: PESTLE_DEVICE if the environment is
 // used, else "cpu". Borrowed: lives as long as the context. INVALID_ARGUMENT: a
 // |spec| that is not understood; NOT_FOUND lists what there is.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_device(
@@ -176,6 +178,9 @@ PESTLE_API const char* pestle_device_name(const pestle_device_t* device);
 // The context that it is of. Borrowed; NULL for NULL.
 PESTLE_API pestle_context_t* pestle_device_context(
     const pestle_device_t* device);
+// Its type: "cpu", "gpu", or "software", which is a driver's device that computes on
+// the CPU. Static; "" for NULL.
+PESTLE_API const char* pestle_device_type(const pestle_device_t* device);
 // Its number among the devices of its type: 1 for "gpu:1". A load may raise it;
 // -1 for NULL.
 PESTLE_API int32_t pestle_device_index(const pestle_device_t* device);

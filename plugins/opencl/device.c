@@ -708,6 +708,7 @@ static pestle_status_t property(void* self, int32_t device, uint32_t index,
   PESTLE_TRY(device_of(o, device, &d));
   const pestle_plugin_property_t rows[] = {
       {"name", d->name, 0},
+      {"software", NULL, d->is_software},
       {"vendor", d->vendor, 0},
       {"version", d->version, 0},
       {"driver", d->driver, 0},

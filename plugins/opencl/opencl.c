@@ -50,6 +50,10 @@ static uint32_t at_most_32(uint64_t value) {
   return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
+static bool is_software(const pestle_opencl_api_t* cl, cl_device_t id) {
+  return number_of(cl, id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU;
+}
+
 static void describe_device(const pestle_opencl_api_t* cl, opencl_device_t* d) {
   size_t sizes[16] = {0};
   text_of(cl, d->id, CL_DEVICE_NAME, d->name, sizeof d->name);
@@ -59,7 +63,7 @@ static void describe_device(const pestle_opencl_api_t* cl, opencl_device_t* d) {
   char made_for[sizeof d->made_for];
   snprintf(made_for, sizeof made_for, "%.90s|%.90s", d->name, d->driver);
   memcpy(d->made_for, made_for, sizeof made_for);
-  d->is_gpu = number_of(cl, d->id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU;
+  d->is_software = is_software(cl, d->id);
   d->memory = number_of(cl, d->id, CL_DEVICE_GLOBAL_MEM_SIZE);
   d->most_memory = number_of(cl, d->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   d->shared = number_of(cl, d->id, CL_DEVICE_LOCAL_MEM_SIZE);
@@ -87,6 +91,21 @@ static bool is_usable(const pestle_opencl_api_t* cl, cl_device_t id) {
          number_of(cl, id, CL_DEVICE_COMPILER_AVAILABLE);
 }
 
+// Moves those that compute on the CPU behind the others, in the order that they have.
+static void put_software_last(const pestle_opencl_api_t* cl, cl_device_t* ids,
+                              int32_t count) {
+  cl_device_t last[OPENCL_MAX_DEVICES];
+  int32_t kept = 0, moved = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    if (is_software(cl, ids[i])) {
+      last[moved++] = ids[i];
+    } else {
+      ids[kept++] = ids[i];
+    }
+  }
+  memcpy(ids + kept, last, (size_t)moved * sizeof *ids);
+}
+
 // Fills |ids| with the devices of all platforms.
 static int32_t find_devices(const pestle_opencl_api_t* cl, cl_device_t* ids) {
   cl_platform_t platform[8];
@@ -106,6 +125,7 @@ static int32_t find_devices(const pestle_opencl_api_t* cl, cl_device_t* ids) {
       if (is_usable(cl, found[d])) ids[count++] = found[d];
     }
   }
+  put_software_last(cl, ids, count);
   return count;
 }
 
@@ -121,8 +141,7 @@ static int32_t score(char* why, size_t capacity) {
              "it installed (see /etc/OpenCL/vendors)?");
     return 0;
   }
-  uint64_t type = number_of(&cl, ids[0], CL_DEVICE_TYPE);
-  return type & CL_DEVICE_TYPE_GPU ? SCORE_GPU : SCORE_CPU;
+  return is_software(&cl, ids[0]) ? SCORE_CPU : SCORE_GPU;
 }
 
 // --- The compiler half ---
@@ -389,9 +408,9 @@ static const pestle_backend_t* init(const pestle_host_t* host,
       .struct_size = sizeof o->backend,
       .name = "opencl",
       .device_type = PESTLE_DEVICE_OPENCL,
-      .score = !d          ? 0
-               : d->is_gpu ? SCORE_GPU
-                           : SCORE_CPU,
+      .score = !d               ? 0
+               : d->is_software ? SCORE_CPU
+                                : SCORE_GPU,
       .device_count = o->device_count,
       .self = o,
       .target = &k_target,

@@ -29,7 +29,7 @@ typedef struct opencl_device_t {
   cl_queue_t queue;  // of copies and launches without a stream
   char name[128], vendor[128], version[128], driver[128];
   char made_for[192];  // what a program's binary is for
-  bool is_gpu;
+  bool is_software;    // it computes on the machine's CPU
   uint64_t memory, most_memory, shared;
   uint32_t units, group_lanes, lanes[3];
   unsigned features;  // pestle_c_printer_feature_t

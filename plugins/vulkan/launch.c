@@ -191,6 +191,7 @@ pestle_status_t pestle_vulkan_property(void* self, int32_t device,
   const pestle_plugin_property_t rows[] = {
       {"name", d->name, 0},
       {"driver", d->driver, 0},
+      {"software", NULL, !d->is_gpu},
       {"vendor_id", NULL, d->vendor},
       {"api_major", NULL, VK_API_VERSION_MAJOR(d->api)},
       {"api_minor", NULL, VK_API_VERSION_MINOR(d->api)},

@@ -290,6 +290,10 @@ static void call_device_index(things_t* t) {
   (void)t;
   assert_int_equal(pestle_device_index(NULL), -1);
 }
+static void call_device_type(things_t* t) {
+  (void)t;
+  assert_string_equal(pestle_device_type(NULL), "");
+}
 static void call_device_property(things_t* t) {
   pestle_device_property_t property = {.struct_size = sizeof(property)};
   BAD(pestle_device_property(NULL, 0, &property));
@@ -1872,7 +1876,8 @@ static const row_t rows[] = {
     ROW(custom_f64s) ROW(custom_attr_at) ROW(context_add_backend)
     ROW(context_backend) ROW(context_device_count) ROW(context_is_available)
     ROW(context_search_path_count) ROW(context_search_path)
-    ROW(context_set_search_paths) ROW(device_index) ROW(device_property)
+    ROW(context_set_search_paths) ROW(device_index) ROW(device_type)
+    ROW(device_property)
     ROW(device_memory_get) ROW(device_memory_set) ROW(context_memory_get)
     ROW(context_memory_set)
     ROW(context_backend_info) ROW(context_load_backend) ROW(context_device)

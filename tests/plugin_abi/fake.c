@@ -289,6 +289,22 @@ static pestle_status_t property(void* self, int32_t device, uint32_t index,
 }
 #endif
 
+#ifdef FAKE_SOFTWARE
+// Bit |device| of it: the device says that it computes on the CPU.
+static pestle_status_t property(void* self, int32_t device, uint32_t index,
+                                pestle_device_property_t* out_property) {
+  const pestle_host_t* host = self;
+  if (index > 1) {
+    return host->status_make(host->self, PESTLE_STATUS_NOT_FOUND, __FILE__,
+                             __LINE__, "there are two");
+  }
+  out_property->is_text = false;
+  out_property->integer = index ? FAKE_SOFTWARE >> device & 1 : 7 + device;
+  strcpy(out_property->name, index ? "software" : "number");
+  return NULL;
+}
+#endif
+
 #ifdef FAKE_ALLOCATES
 static pestle_status_t allocate(void* self, int32_t device, size_t size,
                                 void** out_data) {
@@ -456,6 +472,9 @@ const pestle_backend_t* pestle_backend_init(const pestle_host_t* host,
       .allocate = allocate,
 #endif
 #ifdef FAKE_PROPERTIES
+      .property = property,
+#endif
+#ifdef FAKE_SOFTWARE
       .property = property,
 #endif
 #ifdef FAKE_MEMORY

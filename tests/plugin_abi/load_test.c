@@ -132,6 +132,80 @@ static void test_gpu_numbers(void** state) {
   pestle_context_release(context);
 }
 
+// Devices that compute on the CPU come last, under a type of their own.
+static void test_software(void** state) {
+  (void)state;
+  static const struct {
+    const char *spec, *name;
+    int local;  // the property "number" less 7
+  } rows[] = {{"gpu:0", "soft:0", 1},      {"gpu:1", "hard", 0},
+              {"software:0", "soft:1", 0}, {"software:1", "soft:2", 2},
+              {"soft:0", "soft:0", 1},     {"soft:2", "soft:2", 2}};
+  pestle_context_t* context = open_context(SOFTWARE_FOLDER);
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    pestle_device_t* device;
+    pestle_device_property_t property = {.struct_size = sizeof(property)};
+    assert_ok(pestle_context_device(context, rows[i].spec, &device));
+    assert_string_equal(pestle_device_name(device), rows[i].name);
+    assert_ok(pestle_device_property(device, 0, &property));
+    assert_int_equal(property.integer, 7 + rows[i].local);
+    const char* type = pestle_device_type(device);
+    assert_string_equal(type, i == 2 || i == 3 || i == 5 ? "software" : "gpu");
+    if (i < 4) assert_int_equal(pestle_device_index(device), i % 2);
+  }
+  pestle_device_t* device;
+  assert_int_equal(pestle_context_device_count(context, "gpu"), 2);
+  assert_int_equal(pestle_context_device_count(context, "software"), 2);
+  assert_error(pestle_context_device(context, "gpu:2", &device), NOT_FOUND,
+               "gpu:0 (soft:0), gpu:1 (hard), software:0 (soft:1), software:1");
+  pestle_context_release(context);
+  // Where there is no other, a gpu is not found, and how to ask is said.
+  context = open_context(SOFTWARE_ALONE_FOLDER);
+  assert_false(pestle_context_is_available(context, "gpu"));
+  assert_error(pestle_context_device(context, "gpu", &device), NOT_FOUND,
+               "computes on the CPU: ask for 'lone' or 'software'");
+  assert_ok(pestle_context_device(context, "software", &device));
+  assert_string_equal(pestle_device_name(device), "lone");
+  assert_ok(pestle_context_device(context, "lone", &device));
+  pestle_context_release(context);
+}
+
+static char last_warning[1024];
+
+static void take_warning(void* user, pestle_log_level_t level,
+                         const char* message) {
+  ++*(int*)user;
+  if (level == PESTLE_LOG_WARN)
+    snprintf(last_warning, sizeof(last_warning), "%s", message);
+}
+
+// Who asks for a CPU and gets the interpreter is told, once.
+static void test_fallback_is_said(void** state) {
+  (void)state;
+  int count = 0;
+  pestle_context_options_t options = {.struct_size = sizeof(options),
+                                      .cache_dir = "",
+                                      .threads = 1,
+                                      .log = take_warning,
+                                      .log_user = &count,
+                                      .log_level = PESTLE_LOG_WARN,
+                                      .backend_path = SOFTWARE_ALONE_FOLDER};
+  pestle_context_t* context;
+  pestle_device_t* device;
+  assert_ok(pestle_context_create(&options, &context));
+  assert_ok(pestle_context_device(context, "ref", &device));
+  assert_int_equal(count, 0);  // it was asked for
+  assert_ok(pestle_context_device(context, NULL, &device));
+  assert_string_equal(pestle_device_name(device), "ref");
+  assert_ok(pestle_context_device(context, "cpu:0", &device));
+  assert_int_equal(count, 1);
+  assert_non_null(strstr(last_warning, "'cpu' is the fallback 'ref'"));
+  assert_non_null(strstr(last_warning,
+                         "the backend path '" SOFTWARE_ALONE_FOLDER
+                         "' has no other backend for CPUs"));
+  pestle_context_release(context);
+}
+
 static void test_reason_in_not_found(void** state) {
   (void)state;
   pestle_context_t* context = open_context(FAKE_FOLDER);
@@ -211,6 +285,8 @@ int main(void) {
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_accepted),
       cmocka_unit_test(test_gpu_numbers),
+      cmocka_unit_test(test_software),
+      cmocka_unit_test(test_fallback_is_said),
       cmocka_unit_test(test_reason_in_not_found),
       cmocka_unit_test(test_one_by_path),
       cmocka_unit_test(test_two_contexts),

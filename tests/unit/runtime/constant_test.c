@@ -309,6 +309,39 @@ static void test_threads(void** state) {
   pestle_context_release(maker.context);
 }
 
+// A limit on the device's memory holds for constants, of the cache and in a plan,
+// and what was refused is counted nowhere.
+static void test_limit(void** state) {
+  (void)state;
+  for (int disk = 0; disk < 2; ++disk) {
+    maker_t maker = {.context = open_context(disk)};
+    pestle_plan_t* plan = get(&maker, COUNT, NULL);
+    pestle_device_t* device;
+    pestle_executable_t* e;
+    uint64_t active;
+    assert_ok(pestle_context_device(maker.context, "test", &device));
+    assert_ok(
+        pestle_device_memory_set(device, PESTLE_MEMORY_LIMIT, BYTES - 1, NULL));
+    assert_error(pestle_executable_create(maker.context, plan, NULL, &e),
+                 RESOURCE_EXHAUSTED, "while taking the constants of plan");
+    assert_null(e);
+    assert_ok(pestle_device_memory_get(device, PESTLE_MEMORY_ACTIVE, &active));
+    assert_int_equal(active, 0);
+    assert_ok(
+        pestle_device_memory_set(device, PESTLE_MEMORY_LIMIT, BYTES, NULL));
+    assert_ok(pestle_executable_create(maker.context, plan, NULL, &e));
+    // A second one of the same plan takes no more.
+    pestle_executable_t* twin;
+    assert_ok(pestle_executable_create(maker.context, plan, NULL, &twin));
+    assert_ok(pestle_device_memory_get(device, PESTLE_MEMORY_ACTIVE, &active));
+    assert_int_equal(active, BYTES);
+    pestle_executable_release(twin);
+    pestle_executable_release(e);
+    pestle_plan_release(plan);
+    pestle_context_release(maker.context);
+  }
+}
+
 // --- On disk ---
 
 static void test_once_on_disk(void** state) {
@@ -687,6 +720,7 @@ int main(void) {
       TEST(test_no_cache),
       TEST(test_bytes),
       TEST(test_threads),
+      TEST(test_limit),
       TEST(test_once_on_disk),
       TEST(test_processes_map_one_file),
       TEST(test_damage),
