@@ -97,7 +97,7 @@ class CommandLine(Case):
     def test_help_lists_every_option(self):
         verbs = {"F": "diff", "M": "reduce", "H": "doctor",
                  "T": "op-test", "I": "info", "B": "bench",
-                 "V": "view",
+                 "V": "view", "L": "devices",
                  "R": "run", "D": "dump", "P": "plugins", "C": "cache",
                  "O": "opt", "K": "compile", "E": "explain"}  # fmt: skip
         options = read_options()

@@ -113,7 +113,7 @@ class Doctor(unittest.TestCase):
         done = subprocess.run([PESTLE, "doctor"], env=self.env, check=False,
                               capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("ref ", done.stdout)
+        self.assertIn("(ref)", done.stdout)
 
     def test_no_python(self):
         code, text = self.ask(python="/nowhere/python")

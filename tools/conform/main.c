@@ -2,7 +2,7 @@
 // pestle-conform: what 'pestle plugins test' runs.
 //
 // usage: pestle-conform FILE.so|NAME FOLDERS [--ops A,B,C] [--target-cpu CPU]
-//                       [--markdown] [--jobs N]
+//                       [--markdown] [--json] [--jobs N]
 //
 // Exit code 0: nothing was wrong; 1: something was; others as pestle's.
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/closest.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "ir/graph.h"
 #include "tools/conform/kit.h"
@@ -183,6 +184,50 @@ static void print_list(bool markdown) {
   }
 }
 
+// One object: the counts, and each cell by its op and dtype.
+static int print_json(void) {
+  pestle_strbuf_t text;
+  pestle_json_t json;
+  pestle_strbuf_init(pestle_allocator_system(), &text);
+  pestle_json_init(&text, 2, &json);
+  pestle_json_begin_object(&json);
+  for (int s = KIT_PASS; s < KIT_STATE_COUNT; ++s) {
+    pestle_json_key(&json, s == KIT_WRONG ? "wrong" : state_names[s]);
+    pestle_json_u64(&json, count_state((kit_state_t)s));
+  }
+  pestle_json_key(&json, "cells");
+  pestle_json_begin_array(&json);
+  for (unsigned op = 0; op < PESTLE_OP_COUNT; ++op) {
+    for (int d = 0; d < PESTLE_DTYPE_COUNT; ++d) {
+      const kit_cell_t* cell = &kit.results->cells[op][d];
+      if (cell->state == KIT_NONE) continue;
+      pestle_json_begin_object(&json);
+      pestle_json_key(&json, "op");
+      pestle_json_cstr(&json, pestle_op_info((pestle_op_t)op)->name);
+      pestle_json_key(&json, "dtype");
+      pestle_json_cstr(&json, pestle_dtype_info((pestle_dtype_t)d)->name);
+      pestle_json_key(&json, "state");
+      pestle_json_cstr(
+          &json, cell->state == KIT_WRONG ? "wrong" : state_names[cell->state]);
+      pestle_json_key(&json, "instances");
+      pestle_json_u64(&json, (uint64_t)cell->instances);
+      if (cell->state > KIT_COMPILED) {
+        pestle_json_key(&json, "why");
+        pestle_json_cstr(&json, cell->why);
+      }
+      pestle_json_end_object(&json);
+    }
+  }
+  pestle_json_end_array(&json);
+  pestle_json_end_object(&json);
+  pestle_status_t status = pestle_strbuf_status(&text);
+  if (!status) printf("%s\n", pestle_strbuf_cstr(&text));
+  pestle_strbuf_deinit(&text);
+  bool is_printed = !status;
+  pestle_status_release(status);
+  return is_printed ? count_state(KIT_WRONG) != 0 : 5;
+}
+
 // --- All ---
 
 static const char* ops_list;
@@ -192,13 +237,16 @@ static bool takes(pestle_op_t op) {
 }
 
 // False when |argc| arguments are not those of the usage above.
-static bool parse(int argc, char** argv, bool* out_markdown, long* out_jobs) {
+static bool parse(int argc, char** argv, bool* out_markdown, bool* out_json,
+                  long* out_jobs) {
   if (argc < 3) return false;
   kit.plugin = argv[1];
   kit.folders = argv[2];
   for (int i = 3; i < argc; ++i) {
     if (!strcmp(argv[i], "--markdown")) {
       *out_markdown = true;
+    } else if (!strcmp(argv[i], "--json")) {
+      *out_json = true;
     } else if (i + 1 == argc) {
       return false;
     } else if (!strcmp(argv[i], "--ops")) {
@@ -215,9 +263,9 @@ static bool parse(int argc, char** argv, bool* out_markdown, long* out_jobs) {
 }
 
 int main(int argc, char** argv) {
-  bool markdown = false;
+  bool markdown = false, json = false;
   long jobs = 1;
-  if (!parse(argc, argv, &markdown, &jobs)) {
+  if (!parse(argc, argv, &markdown, &json, &jobs)) {
     fprintf(stderr, "pestle: error: 'pestle plugins test' runs this program\n");
     return 2;
   }
@@ -230,6 +278,7 @@ int main(int argc, char** argv) {
   kit.results = kit_share(sizeof(*kit.results));
   int code = kit.results ? kit_work((unsigned)jobs, takes) : 4;
   if (code) return code;
+  if (json) return print_json();
   print_matrix(markdown);
   print_counts(markdown);
   print_list(markdown);

@@ -122,6 +122,25 @@ bool cli_array_is_less(const cli_array_t* array, int64_t a, int64_t b) {
   return (int64_t)(x << unused) < (int64_t)(y << unused);
 }
 
+const char* cli_print_exact(const cli_array_t* array, int64_t index,
+                            char* buffer, size_t capacity) {
+  bool is_wide = array->dtype == PESTLE_F64 || array->dtype == PESTLE_C128;
+  int digits = is_wide ? 17 : 9;
+  if (pestle_dtype_is(array->dtype, PESTLE_KIND_INT))
+    return cli_print_element(array, index, buffer, capacity);
+  if (array->dtype == PESTLE_C64 || array->dtype == PESTLE_C128) {
+    cli_array_t parts = *array;
+    parts.dtype = is_wide ? PESTLE_F64 : PESTLE_F32;
+    (void)snprintf(buffer, capacity, "(%.*g, %.*g)", digits,
+                   cli_array_get(&parts, 2 * index), digits,
+                   cli_array_get(&parts, 2 * index + 1));
+  } else {
+    (void)snprintf(buffer, capacity, "%.*g", digits,
+                   cli_array_get(array, index));
+  }
+  return buffer;
+}
+
 const char* cli_print_element(const cli_array_t* array, int64_t index,
                               char* buffer, size_t capacity) {
   uint64_t bits = load_bits(array, index);

@@ -152,7 +152,7 @@ static pestle_status_t compare(bench_t* b) {
   PESTLE_TRY(cli_lane_fetch(lane));
   cli_job_count_elements(&b->job);
   return cli_outputs_compare(b->cli, &b->job.inputs, b->peer.folder,
-                             &b->job.outputs, &b->agrees);
+                             &b->job.outputs, b->cli->json, &b->agrees);
 }
 
 static pestle_status_t measure(bench_t* b) {
@@ -286,7 +286,6 @@ static void json_machine(const bench_t* b, pestle_json_t* json) {
 static void write_json(bench_t* b, pestle_json_t* json) {
   const cli_times_t* times = &b->cli->times;
   char date[32];
-  pestle_json_begin_object(json);
   cli_key_cstr(json, "model", b->path);
   cli_key_cstr(json, "backend", backend_of(b));
   cli_key_cstr(json, "date",
@@ -313,19 +312,6 @@ static void write_json(bench_t* b, pestle_json_t* json) {
     pestle_json_bool(json, b->agrees);
   }
   json_machine(b, json);
-  pestle_json_end_object(json);
-}
-
-static pestle_status_t print_json(bench_t* b) {
-  pestle_strbuf_t text;
-  pestle_json_t json;
-  pestle_strbuf_init(pestle_allocator_system(), &text);
-  pestle_json_init(&text, 2, &json);
-  write_json(b, &json);
-  pestle_status_t status = pestle_strbuf_status(&text);
-  if (!status) printf("%s\n", pestle_strbuf_cstr(&text));
-  pestle_strbuf_deinit(&text);
-  return status;
 }
 
 // --- The verb ---
@@ -378,8 +364,11 @@ static pestle_status_t bench(bench_t* b, int* out_exit) {
   PESTLE_TRY(make_workers(b));
   PESTLE_TRY(measure(b));
   if (!b->agrees) *out_exit = CLI_CHECK_FAILED;
-  if (b->cli->text[CLI_JSON]) return print_json(b);
-  print_text(b);
+  if (b->cli->json) {
+    write_json(b, b->cli->json);
+  } else {
+    print_text(b);
+  }
   return NULL;
 }
 

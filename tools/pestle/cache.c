@@ -5,9 +5,11 @@
 #include <time.h>
 
 #include "cli.h"
+#include "json.h"
 
 typedef struct visit_t {
   bool is_list;
+  pestle_json_t* json;
   uint64_t sound, damaged;
 } visit_t;
 
@@ -20,6 +22,17 @@ static void visit(void* user, const char* name, const char* model,
   time_t seconds = (time_t)used;
   const struct tm* parts = gmtime(&seconds);
   if (parts) strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", parts);
+  if (v->json) {
+    pestle_json_begin_object(v->json);
+    cli_key_cstr(v->json, "name", name);
+    cli_key_cstr(v->json, "model", model ? model : "");
+    cli_key_u64(v->json, "bytes", bytes);
+    cli_key_cstr(v->json, "used", when);
+    cli_key_bool(v->json, "is_sound", !status);
+    if (status) cli_key_cstr(v->json, "why", pestle_status_message(status));
+    pestle_json_end_object(v->json);
+    return;
+  }
   printf("%s  %10" PRIu64 "  %s  %s%s%s\n", when, bytes, name,
          model ? model : "-", status ? "  DAMAGED: " : "",
          status ? pestle_status_message(status) : "");
@@ -28,6 +41,13 @@ static void visit(void* user, const char* name, const char* model,
 static pestle_status_t print_stats(cli_t* cli) {
   pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
   PESTLE_TRY(pestle_cache_stats(cli->context, &stats));
+  if (cli->json) {
+    cli_key_cstr(cli->json, "folder", pestle_context_cache_dir(cli->context));
+    cli_key_u64(cli->json, "entries", stats.disk_entries);
+    cli_key_u64(cli->json, "constants", stats.disk_constants);
+    cli_key_u64(cli->json, "bytes", stats.disk_bytes);
+    return NULL;
+  }
   printf("folder     %s\nentries    %" PRIu64 "\nconstants  %" PRIu64
          "\nbytes      %" PRIu64 "\n",
          pestle_context_cache_dir(cli->context), stats.disk_entries,
@@ -35,10 +55,26 @@ static pestle_status_t print_stats(cli_t* cli) {
   return NULL;
 }
 
+// The entries, printed or as the member "entries" of the JSON.
+static pestle_status_t visit_all(cli_t* cli, bool checks, visit_t* v) {
+  v->json = cli->json;
+  if (!cli->json) return pestle_cache_visit(cli->context, checks, visit, v);
+  pestle_json_key(cli->json, "entries");
+  pestle_json_begin_array(cli->json);
+  pestle_status_t status = pestle_cache_visit(cli->context, checks, visit, v);
+  pestle_json_end_array(cli->json);
+  return status;
+}
+
 static pestle_status_t verify(cli_t* cli, int* out_exit) {
   visit_t v = {0};
-  PESTLE_TRY(pestle_cache_visit(cli->context, true, visit, &v));
-  printf("%" PRIu64 " sound, %" PRIu64 " damaged\n", v.sound, v.damaged);
+  PESTLE_TRY(visit_all(cli, true, &v));
+  if (cli->json) {
+    cli_key_u64(cli->json, "sound", v.sound);
+    cli_key_u64(cli->json, "damaged", v.damaged);
+  } else {
+    printf("%" PRIu64 " sound, %" PRIu64 " damaged\n", v.sound, v.damaged);
+  }
   if (!v.damaged) return NULL;
   *out_exit = CLI_CHECK_FAILED;
   cli_say_error("%" PRIu64
@@ -51,7 +87,11 @@ static pestle_status_t verify(cli_t* cli, int* out_exit) {
 static pestle_status_t prune(cli_t* cli, uint64_t keep_bytes) {
   uint64_t removed = 0;
   PESTLE_TRY(pestle_cache_prune(cli->context, keep_bytes, &removed));
-  printf("removed %" PRIu64 " entries\n", removed);
+  if (cli->json) {
+    cli_key_u64(cli->json, "removed", removed);
+  } else {
+    printf("removed %" PRIu64 " entries\n", removed);
+  }
   return NULL;
 }
 
@@ -74,7 +114,7 @@ pestle_status_t cli_cache(cli_t* cli, int* out_exit) {
   }
   if (!strcmp(what, "list")) {
     visit_t v = {.is_list = true};
-    return pestle_cache_visit(cli->context, false, visit, &v);
+    return visit_all(cli, false, &v);
   }
   static const char* const names[] = {"stats", "list",  "verify",
                                       "clear", "prune", NULL};

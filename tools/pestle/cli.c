@@ -8,6 +8,14 @@
 
 static const char* const levels[] = {"error", "warn", "info", "debug"};
 
+void cli_print_label(FILE* out, pestle_log_level_t level) {
+  cli_colour_t colour = level == PESTLE_LOG_ERROR  ? CLI_RED
+                        : level == PESTLE_LOG_WARN ? CLI_YELLOW
+                                                   : CLI_PLAIN;
+  fprintf(out, "pestle: %s%s:%s ", cli_colour(out, colour), levels[level],
+          cli_colour(out, CLI_PLAIN));
+}
+
 static void log_message(void* user, pestle_log_level_t level,
                         const char* message) {
   const cli_t* cli = user;
@@ -15,7 +23,8 @@ static void log_message(void* user, pestle_log_level_t level,
   // 'pestle plugins' prints what the log would say about them.
   bool is_listed = !strncmp(message, "backend ", strlen("backend "));
   if (is_listed && !cli->text[CLI_LOG] && !strcmp(cli->verb, "plugins")) return;
-  fprintf(stderr, "pestle: %s: %s\n", levels[level], message);
+  cli_print_label(stderr, level);
+  fprintf(stderr, "%s\n", message);
 }
 
 static pestle_status_t read_log_level(cli_t* cli,
@@ -195,7 +204,7 @@ pestle_status_t cli_only_argument(cli_t* cli, const char* what,
 void cli_say_error(const char* format, ...) {
   va_list args;
   va_start(args, format);
-  fputs("pestle: error: ", stderr);
+  cli_print_label(stderr, PESTLE_LOG_ERROR);
   vfprintf(stderr, format, args);
   fputc('\n', stderr);
   va_end(args);

@@ -59,6 +59,9 @@ typedef struct cli_t {
   cli_progress_t progress;
   pestle_control_t control;  // shows |progress|
   cli_times_t times;
+  // Of --json: the object that stdout will be, open for the verb's members; else
+  // NULL, and the verb prints text.
+  pestle_json_t* json;
 } cli_t;
 
 // A status for a wrong command line: exit code 2.
@@ -91,6 +94,22 @@ PESTLE_NODISCARD pestle_status_t cli_only_argument(cli_t* cli, const char* what,
                                                    const char** out_argument);
 // Prints "pestle: error: ..." on stderr.
 void cli_say_error(const char* format, ...) PESTLE_PRINTF(1, 2);
+// Prints "pestle: warn: ", with its colour.
+void cli_print_label(FILE* out, pestle_log_level_t level);
+
+typedef enum cli_colour_e {
+  CLI_PLAIN,  // ends a colour
+  CLI_BOLD,
+  CLI_RED,
+  CLI_GREEN,
+  CLI_YELLOW,
+} cli_colour_t;
+
+// What switches a terminal to it; "" where |file| is none, TERM is dumb or NO_COLOR
+// is set.
+const char* cli_colour(FILE* file, cli_colour_t colour);
+// From 40 to 120: COLUMNS, the terminal's width, or 80.
+int cli_terminal_width(FILE* file);
 
 // --- The system (system_posix.c) ---
 
@@ -177,12 +196,17 @@ PESTLE_NODISCARD pestle_status_t cli_reduce(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_op_test(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_info(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_view(cli_t* cli, int* out_exit);
+PESTLE_NODISCARD pestle_status_t cli_devices(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins_test(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_cache(cli_t* cli, int* out_exit);
 // The text of doctor_jax.py, in Python.
 extern const char cli_doctor_jax[];
 PESTLE_NODISCARD pestle_status_t cli_doctor(cli_t* cli, int* out_exit);
+// Compiles and runs a small program on |device|, and says whether its result is right.
+PESTLE_NODISCARD pestle_status_t cli_doctor_compute(cli_t* cli,
+                                                    pestle_device_t* device,
+                                                    bool* out_is_right);
 
 // --- Host arrays (array.c, npy.c) ---
 
@@ -216,6 +240,9 @@ void cli_array_retype(cli_array_t* array, pestle_dtype_t dtype);
 double cli_array_get(const cli_array_t* array, int64_t index);
 // By their values; as doubles, large integers seem equal.
 bool cli_array_is_less(const cli_array_t* array, int64_t a, int64_t b);
+// With as many digits as tell any two elements of the type apart.
+const char* cli_print_exact(const cli_array_t* array, int64_t index,
+                            char* buffer, size_t capacity);
 // Integers exactly, floats to six digits.
 const char* cli_print_element(const cli_array_t* array, int64_t index,
                               char* buffer, size_t capacity);
@@ -346,12 +373,14 @@ PESTLE_NODISCARD pestle_status_t cli_outputs_write(cli_t* cli,
 // --atol and --rtol are numbers and have something to do.
 PESTLE_NODISCARD pestle_status_t cli_outputs_check_options(const cli_t* cli);
 void cli_outputs_print(const cli_arrays_t* outputs);
-// Compares with --compare; sets |*out_equal| and says where and how much.
-PESTLE_NODISCARD pestle_status_t cli_outputs_compare(cli_t* cli,
-                                                     const cli_inputs_t* inputs,
-                                                     const char* folder,
-                                                     cli_arrays_t* outputs,
-                                                     bool* out_equal);
+// The member "outputs" of |json|: what cli_outputs_print() says.
+void cli_outputs_json(const cli_arrays_t* outputs, pestle_json_t* json);
+// Compares with --compare; sets |*out_equal| and says where and how much they differ,
+// and of those that agree by how much at most: on stderr, or as the member "compare"
+// of |json| where that is not NULL.
+PESTLE_NODISCARD pestle_status_t cli_outputs_compare(
+    cli_t* cli, const cli_inputs_t* inputs, const char* folder,
+    cli_arrays_t* outputs, pestle_json_t* json, bool* out_equal);
 
 // --- What is told of models and plans (info.c) ---
 

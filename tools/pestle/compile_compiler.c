@@ -3,7 +3,9 @@
 // lists several extents.
 #include <string.h>
 
+#include "base/file.h"
 #include "cli.h"
+#include "json.h"
 #include "pestle/plan_set.h"
 
 enum { MOST_EXTENTS = 256, MOST_PLANS = 1024 };
@@ -86,7 +88,8 @@ static bool advance(axis_t* axes, size_t count) {
 
 static pestle_status_t compile_set(cli_t* cli, const char* path,
                                    pestle_device_t* device, const char* file,
-                                   axis_t* axes, size_t axis_count) {
+                                   axis_t* axes, size_t axis_count,
+                                   size_t* out_count) {
   size_t total = 1;
   for (size_t i = 0; i < axis_count; ++i)
     total = total > MOST_PLANS ? total : total * axes[i].count;
@@ -97,6 +100,7 @@ static pestle_status_t compile_set(cli_t* cli, const char* path,
   if (!plans) return PESTLE_OOM();
   size_t count = 0;
   pestle_status_t status = NULL;
+  *out_count = 0;
   do {
     for (size_t i = 0; i < axis_count; ++i)
       cli->list[CLI_DIM].data[axes[i].option] = axes[i].texts[axes[i].at];
@@ -104,9 +108,23 @@ static pestle_status_t compile_set(cli_t* cli, const char* path,
     count += !status;
   } while (!status && advance(axes, axis_count));
   if (!status) status = pestle_plan_set_save(plans, count, file);
+  *out_count = count;
   for (size_t i = 0; i < count; ++i)
     pestle_plan_release(plans[i]);
   return status;
+}
+
+static pestle_status_t tell(cli_t* cli, const char* file, size_t plans) {
+  pestle_file_info_t info;
+  if (!cli->json) return NULL;
+  PESTLE_TRY(pestle_file_stat(file, true, &info));
+  cli_key_cstr(cli->json, "model", cli->args.data[0]);
+  cli_key_cstr(cli->json, "file", file);
+  cli_key_i64(cli->json, "bytes", info.size);
+  cli_key_u64(cli->json, "plans", plans);
+  cli_key_f64(cli->json, "import_ms", cli->times.import_ms);
+  cli_key_f64(cli->json, "compile_ms", cli->times.compile_ms);
+  return NULL;
 }
 
 pestle_status_t cli_compile(cli_t* cli, int* out_exit) {
@@ -125,9 +143,13 @@ pestle_status_t cli_compile(cli_t* cli, int* out_exit) {
   PESTLE_TRY(cli_check_target(path, file, "-o"));
   PESTLE_TRY(cli_device(cli, &device));
   PESTLE_TRY(find_axes(cli, &axes, &axis_count));
-  if (axis_count) return compile_set(cli, path, device, file, axes, axis_count);
+  if (axis_count) {
+    size_t count;
+    PESTLE_TRY(compile_set(cli, path, device, file, axes, axis_count, &count));
+    return tell(cli, file, count);
+  }
   PESTLE_TRY(cli_compile_plan(cli, path, NULL, device, &plan));
   pestle_status_t status = pestle_plan_save(plan, file);
   pestle_plan_release(plan);
-  return status;
+  return status ? status : tell(cli, file, 1);
 }

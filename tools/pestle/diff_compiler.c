@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ir_text.h"
+#include "json.h"
 #include "trial.h"
 
 typedef struct diff_t {
@@ -89,7 +90,8 @@ static pestle_status_t with_all_values(diff_t* d, pestle_module_t* module,
   return status;
 }
 
-static void print_op(const cli_ir_text_t* t, size_t value) {
+// The op of the top level that makes value |value|, or NULL.
+static const cli_ir_op_t* find_op(const cli_ir_text_t* t, size_t value) {
   for (size_t i = 0; i < t->ops.size; ++i) {
     const cli_ir_op_t* op = &t->ops.data[i];
     if (op->first < t->header || op->last > t->end || op->indent != 4) continue;
@@ -97,12 +99,25 @@ static void print_op(const cli_ir_text_t* t, size_t value) {
       value -= op->result_count;
       continue;
     }
-    for (size_t k = op->first; k <= op->last; ++k) {
-      pestle_str_t line = t->lines.data[k];
-      printf("  %.*s\n", PESTLE_STR_ARG(line));
-    }
-    return;
+    return op;
   }
+  return NULL;
+}
+
+static void print_op(const cli_ir_text_t* t, size_t value) {
+  const cli_ir_op_t* op = find_op(t, value);
+  for (size_t k = op ? op->first : 1; op && k <= op->last; ++k) {
+    pestle_str_t line = t->lines.data[k];
+    printf("  %.*s\n", PESTLE_STR_ARG(line));
+  }
+}
+
+static void json_op(const cli_ir_text_t* t, size_t value, pestle_json_t* json) {
+  const cli_ir_op_t* op = find_op(t, value);
+  pestle_json_begin_array(json);
+  for (size_t k = op ? op->first : 1; op && k <= op->last; ++k)
+    pestle_json_str(json, t->lines.data[k]);
+  pestle_json_end_array(json);
 }
 
 // The first kernel of |module|, in which no pass runs any more, whose result
@@ -129,8 +144,14 @@ static pestle_status_t find_kernel(diff_t* d, pestle_module_t* module,
   cli_trial_free(&expected);
   if (!status && value != SIZE_MAX) {
     *out_found = true;
-    printf("the first kernel whose result differs: %s\n", text);
-    print_op(&t, value);
+    if (d->cli->json) {
+      cli_key_cstr(d->cli->json, "kernel_difference", text);
+      pestle_json_key(d->cli->json, "kernel");
+      json_op(&t, value, d->cli->json);
+    } else {
+      printf("the first kernel whose result differs: %s\n", text);
+      print_op(&t, value);
+    }
   }
   pestle_module_release(all);
   cli_ir_text_deinit(&t);
@@ -164,7 +185,10 @@ static pestle_status_t after_passes(diff_t* d, size_t n,
 }
 
 static pestle_status_t explain(diff_t* d, size_t n) {
-  if (n) {
+  if (d->cli->json) {
+    if (n) cli_key_cstr(d->cli->json, "pass", pestle_pass_name(n - 1));
+    cli_key_u64(d->cli->json, "after_passes", n);
+  } else if (n) {
     printf("results part after pass %zu, '%s'\n", n, pestle_pass_name(n - 1));
   } else {
     printf("results part before any pass\n");
@@ -174,7 +198,7 @@ static pestle_status_t explain(diff_t* d, size_t n) {
   pestle_status_t status = after_passes(d, n, &module);
   if (!status) status = find_kernel(d, module, &found);
   pestle_module_release(module);
-  if (!status && !found && n) {
+  if (!status && !found && n && !d->cli->json) {
     printf(
         "run as it is, no kernel of what the pass makes differs: the pass "
         "changes the meaning, or kernels differ where they are fused\n");
@@ -182,8 +206,20 @@ static pestle_status_t explain(diff_t* d, size_t n) {
   return status;
 }
 
+// How many passes of how many were tried.
+static void show_progress(const diff_t* d, size_t n) {
+  if (!cli_is_terminal(stderr)) return;
+  fprintf(stderr, "\rpass %zu of %zu: %s\033[K", n + 1, d->pass_count,
+          pestle_pass_name(n));
+}
+
+static void end_progress(const diff_t* d) {
+  if (d->pass_count && cli_is_terminal(stderr)) fputs("\r\033[K", stderr);
+}
+
 static pestle_status_t search(diff_t* d) {
   for (size_t n = 0; n < d->pass_count; ++n) {
+    show_progress(d, n);
     cli_way_t way = d->b;
     char text[512];
     size_t output;
@@ -195,9 +231,16 @@ static pestle_status_t search(diff_t* d) {
     }
     PESTLE_TRY(disagrees(d, d->module, &way, &d->expected, &output, text,
                          sizeof(text)));
-    if (output != SIZE_MAX) return explain(d, n);
+    if (output == SIZE_MAX) continue;
+    end_progress(d);
+    return explain(d, n);
   }
-  printf("they part only where all passes have run\n");
+  end_progress(d);
+  if (d->cli->json) {
+    cli_key_bool(d->cli->json, "after_all_passes", true);
+  } else {
+    printf("they part only where all passes have run\n");
+  }
   return NULL;
 }
 
@@ -207,13 +250,28 @@ static pestle_status_t compare(diff_t* d, int* out_exit) {
   PESTLE_TRY(cli_trial(d->cli, d->module, &d->a, &d->inputs, &d->expected));
   PESTLE_TRY(disagrees(d, d->module, &d->b, &d->expected, &output, text,
                        sizeof(text)));
+  pestle_json_t* json = d->cli->json;
+  if (json) {
+    cli_key_cstr(json, "model", d->cli->args.data[0]);
+    cli_key_cstr(json, "first_way", d->a.text);
+    cli_key_cstr(json, "second_way", d->b.text);
+    cli_key_u64(json, "outputs", d->expected.size);
+    cli_key_bool(json, "agree", output == SIZE_MAX);
+    if (output != SIZE_MAX) {
+      cli_key_u64(json, "output", output);
+      cli_key_cstr(json, "difference", text);
+    }
+  }
   if (output == SIZE_MAX) {
+    if (json) return NULL;
     printf("%s and %s agree on all %zu outputs\n", d->a.text, d->b.text,
            d->expected.size);
     return NULL;
   }
   *out_exit = CLI_CHECK_FAILED;
-  printf("%s and %s: output %zu: %s\n", d->a.text, d->b.text, output, text);
+  if (!json) {
+    printf("%s and %s: output %zu: %s\n", d->a.text, d->b.text, output, text);
+  }
   if (d->cli->text[CLI_QUICK] || d->b.passes || d->b.stop_after) return NULL;
   PESTLE_TRY(list_passes(d));
   return search(d);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli.h"
+#include "json.h"
 
 static const struct {
   const char* name;
@@ -140,9 +141,17 @@ static pestle_status_t write_file(dump_t* dump, pestle_stage_t stage,
   pestle_strbuf_append_bytes(&whole, text, size);
   pestle_status_t status = path ? pestle_strbuf_status(&whole) : PESTLE_OOM();
   if (!status) status = pestle_file_write(path, pestle_strbuf_view(&whole));
+  if (dump->cli->json) cli_key_cstr(dump->cli->json, "file", path);
   pestle_strbuf_deinit(&whole);
   pestle_strbuf_deinit(&file);
   return status;
+}
+
+static const char* stage_name(pestle_stage_t stage) {
+  for (int i = 0; i < STAGE_COUNT; ++i) {
+    if (stages[i].stage == stage) return stages[i].name;
+  }
+  return stage == PESTLE_STAGE_PASS ? "pass" : "times";
 }
 
 static void receive(void* user, pestle_stage_t stage, const char* name,
@@ -150,9 +159,19 @@ static void receive(void* user, pestle_stage_t stage, const char* name,
   dump_t* dump = user;
   if (dump->status) return;
   bool is_aside = stage == PESTLE_STAGE_PASS || stage == PESTLE_STAGE_TIMES;
+  pestle_json_t* json = dump->cli->json;
+  if (json) {
+    pestle_json_begin_object(json);
+    cli_key_cstr(json, "stage", stage_name(stage));
+    cli_key_cstr(json, "name", name);
+    if (!dump->folder) {
+      pestle_json_key(json, "text");
+      pestle_json_str(json, pestle_str_make(text, size));
+    }
+  }
   if (dump->folder) {
     dump->status = write_file(dump, stage, name, text, size);
-  } else {
+  } else if (!json) {
     // Timings are no data of the dump; passes are, between title lines.
     FILE* out = stage == PESTLE_STAGE_TIMES ? stderr : stdout;
     if (stage == PESTLE_STAGE_PASS) fprintf(out, "// ---- after %s\n", name);
@@ -160,6 +179,7 @@ static void receive(void* user, pestle_stage_t stage, const char* name,
     fwrite(text, 1, size, out);
     if (size && text[size - 1] != '\n') fputc('\n', out);
   }
+  if (json) pestle_json_end_object(json);
   if (!is_aside) ++dump->count;
   if (stage == PESTLE_STAGE_FUSED) dump->cancel = 1;
   if (stage == PESTLE_STAGE_PASS) ++dump->pass_count;
@@ -253,5 +273,11 @@ pestle_status_t cli_dump(cli_t* cli, int* out_exit) {
       PESTLE_TRY(pestle_folder_make(dump.folder));
     }
   }
-  return dump_model(&dump, path, stage, &options);
+  if (!cli->json) return dump_model(&dump, path, stage, &options);
+  cli_key_cstr(cli->json, "model", path);
+  pestle_json_key(cli->json, "texts");
+  pestle_json_begin_array(cli->json);
+  pestle_status_t status = dump_model(&dump, path, stage, &options);
+  pestle_json_end_array(cli->json);
+  return status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "cli.h"
+#include "json.h"
 
 typedef struct explain_t {
   const char* kernel;  // number or name; NULL: everything
@@ -11,6 +12,7 @@ typedef struct explain_t {
   size_t shown;
   bool complete;   // all that is known before kernels are compiled
   int32_t cancel;  // all was received
+  pestle_json_t* json;
 } explain_t;
 
 static bool is_kernel(const char* name) {
@@ -36,7 +38,15 @@ static void receive(void* user, pestle_stage_t stage, const char* name,
   if (stage != PESTLE_STAGE_EXPLAIN) return;
   bool kernel = is_kernel(name);
   bool shown = !e->kernel || (kernel && is_wanted(e, name, e->kernels));
-  if (shown) {
+  if (shown && e->json) {
+    pestle_json_begin_object(e->json);
+    cli_key_cstr(e->json, "name", name);
+    cli_key_bool(e->json, "is_kernel", kernel);
+    pestle_json_key(e->json, "text");
+    pestle_json_str(e->json, pestle_str_make(text, size));
+    pestle_json_end_object(e->json);
+    ++e->shown;
+  } else if (shown) {
     if (e->shown) fputc('\n', stdout);
     fwrite(text, 1, size, stdout);
     ++e->shown;
@@ -48,6 +58,18 @@ static void receive(void* user, pestle_stage_t stage, const char* name,
   e->complete = true;
   e->cancel = e->kernel != NULL;
   fflush(stdout);
+}
+
+static void refuse(const explain_t* e, const char* message) {
+  if (!e->json) {
+    printf("\nrefused\n  %s\n", message);
+    return;
+  }
+  pestle_json_begin_object(e->json);
+  cli_key_cstr(e->json, "name", "refused");
+  cli_key_bool(e->json, "is_kernel", false);
+  cli_key_cstr(e->json, "text", message);
+  pestle_json_end_object(e->json);
 }
 
 static pestle_status_t explain(cli_t* cli, explain_t* e,
@@ -65,7 +87,7 @@ static pestle_status_t explain(cli_t* cli, explain_t* e,
   pestle_plan_release(plan);
   if (e->complete) {
     if (pestle_status_code(status) == PESTLE_STATUS_UNSUPPORTED) {
-      printf("\nrefused\n  %s\n", pestle_status_message(status));
+      refuse(e, pestle_status_message(status));
     }
     pestle_status_release(status);
     status = NULL;
@@ -81,11 +103,17 @@ pestle_status_t cli_explain(cli_t* cli, int* out_exit) {
   const char* path;
   pestle_module_t* module;
   pestle_compile_options_t options;
-  explain_t e = {.kernel = cli->text[CLI_KERNEL]};
+  explain_t e = {.kernel = cli->text[CLI_KERNEL], .json = cli->json};
   PESTLE_TRY(cli_only_model(cli, &path));
   PESTLE_TRY(cli_compile_options(cli, &options));
   PESTLE_TRY(cli_open_module(cli, path, NULL, &module));
+  if (cli->json) {
+    cli_key_cstr(cli->json, "model", path);
+    pestle_json_key(cli->json, "sections");
+    pestle_json_begin_array(cli->json);
+  }
   pestle_status_t status = explain(cli, &e, module, &options);
+  if (cli->json) pestle_json_end_array(cli->json);
   pestle_module_release(module);
   return status;
 }

@@ -283,16 +283,5 @@ pestle_status_t cli_info(cli_t* cli, int* out_exit) {
   (void)out_exit;
   const char* path;
   PESTLE_TRY(cli_only_argument(cli, "a model or a plan", &path));
-  if (!cli->text[CLI_JSON]) return tell(cli, path, NULL);
-  pestle_strbuf_t text;
-  pestle_json_t json;
-  pestle_strbuf_init(pestle_allocator_system(), &text);
-  pestle_json_init(&text, 2, &json);
-  pestle_json_begin_object(&json);
-  pestle_status_t status = tell(cli, path, &json);
-  pestle_json_end_object(&json);
-  if (!status) status = pestle_strbuf_status(&text);
-  if (!status) printf("%s\n", pestle_strbuf_cstr(&text));
-  pestle_strbuf_deinit(&text);
-  return status;
+  return tell(cli, path, cli->json);
 }

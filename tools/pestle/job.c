@@ -4,12 +4,35 @@
 
 #include "base/thread.h"
 #include "cli.h"
+#include "pestle/plan_format.h"
 
 // --- From the model to an executable ---
+
+// Of the device that the job runs on: without --device that of the plan's.
+static pestle_status_t limit_memory(cli_job_t* job) {
+  cli_t* cli = job->cli;
+  if (!cli->text[CLI_MEMORY_LIMIT]) return NULL;
+  pestle_device_t* device = job->device;
+  if (!device) {
+    const pestle_plan_header_t* plan = pestle_plan_data(job->plan, NULL);
+    const char* data = (const char*)plan;
+    const pestle_plan_device_t* home =
+        (const pestle_plan_device_t*)(const void*)(data + plan->devices.offset);
+    const char* backend = plan->devices.count
+                              ? data + plan->strings.offset + home->backend
+                              : NULL;
+    PESTLE_TRY(pestle_context_device(cli->context, backend, &device));
+  }
+  return pestle_status_annotate(
+      pestle_device_memory_set(device, PESTLE_MEMORY_LIMIT,
+                               (uint64_t)cli->count[CLI_MEMORY_LIMIT], NULL),
+      "while setting --memory-limit %s", cli->text[CLI_MEMORY_LIMIT]);
+}
 
 static pestle_status_t load(cli_job_t* job) {
   cli_t* cli = job->cli;
   int64_t begin = pestle_clock_ns();
+  PESTLE_TRY(limit_memory(job));
   PESTLE_TRY(pestle_executable_create(cli->context, job->plan, job->device,
                                       &job->executable));
   cli->times.load_ms = (double)(pestle_clock_ns() - begin) * 1e-6;

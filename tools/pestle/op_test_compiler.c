@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "json.h"
 #include "op_test.h"
 
 enum { MOST_OPERANDS = OP_TEST_OPERANDS, SAMPLES = 4 };
@@ -195,6 +196,21 @@ bool op_test_same(const op_test_t* t, const cli_arrays_t* got,
 
 // --- Cells ---
 
+static void json_cell(const op_test_t* t, const pestle_type_t* type,
+                      const char* question, const char* device,
+                      const char* why) {
+  char dims[400];
+  pestle_json_t* json = t->cli->json;
+  pestle_json_begin_object(json);
+  cli_key_cstr(json, "question", question);
+  cli_key_cstr(json, "dtype", pestle_dtype_info(type->dtype)->name);
+  cli_key_cstr(json, "shape",
+               cli_print_dims(type->rank, type->dims, dims, sizeof(dims)));
+  cli_key_cstr(json, "device", device);
+  cli_key_cstr(json, "why", why);
+  pestle_json_end_object(json);
+}
+
 static void print_cell(const op_test_t* t, const pestle_type_t* type,
                        const char* question, const char* device) {
   char dims[400];
@@ -229,12 +245,14 @@ void op_test_count(op_test_t* t, const pestle_type_t* type,
   }
   ++t->wrong;
   if (t->wrong <= 20) {
-    print_cell(t, type, question, device);
-    pestle_status_format(status, text, sizeof(text));
-    if (status) {
-      printf(": %s\n", text);
+    (void)snprintf(text, sizeof(text), "differs by %.3g of the largest number",
+                   worst);
+    if (status) pestle_status_format(status, text, sizeof(text));
+    if (t->cli->json) {
+      json_cell(t, type, question, device, text);
     } else {
-      printf(": differs by %.3g of the largest number\n", worst);
+      print_cell(t, type, question, device);
+      printf(": %s\n", text);
     }
   }
   pestle_status_release(status);
@@ -476,6 +494,13 @@ static pestle_status_t test_op(op_test_t* t) {
   }
   t->variants.size = 0;
   PESTLE_TRY(add_variants(t));
+  pestle_json_t* json = t->cli->json;
+  if (json) {
+    pestle_json_begin_object(json);
+    cli_key_cstr(json, "name", t->op->name);
+    pestle_json_key(json, "wrong");
+    pestle_json_begin_array(json);
+  }
   for (int k = 0; k < SAMPLES && (k == 0 || t->op->attr_count); ++k) {
     sample_attrs(t, k);
     for (int d = 0; d < DTYPES; ++d) {
@@ -493,8 +518,15 @@ static pestle_status_t test_op(op_test_t* t) {
       }
     }
   }
-  printf("%s: %zu operands, %zu cells\n", t->op->name, t->operands,
-         t->right + t->refused + t->wrong - before);
+  size_t cells = t->right + t->refused + t->wrong - before;
+  if (json) {
+    pestle_json_end_array(json);
+    cli_key_u64(json, "operands", t->operands);
+    cli_key_u64(json, "cells", cells);
+    pestle_json_end_object(json);
+  } else {
+    printf("%s: %zu operands, %zu cells\n", t->op->name, t->operands, cells);
+  }
   return NULL;
 }
 
@@ -512,6 +544,10 @@ pestle_status_t cli_op_test(cli_t* cli, int* out_exit) {
   for (size_t i = 0; (name = pestle_context_op_name(cli->context, i)); ++i) {
     if (!pestle_vec_push(&names, name)) status = PESTLE_OOM();
   }
+  if (cli->json) {
+    pestle_json_key(cli->json, "ops");
+    pestle_json_begin_array(cli->json);
+  }
   for (size_t i = names.size; i-- && !status;) {
     t.op = pestle_context_find_op(cli->context, names.data[i]);
     status = test_op(&t);
@@ -519,10 +555,15 @@ pestle_status_t cli_op_test(cli_t* cli, int* out_exit) {
   if (!status && !names.size) {
     status = PESTLE_ERROR(INVALID_ARGUMENT, "'%s' registers no op", path);
   }
-  if (!status) {
+  if (!status && cli->json) {
+    pestle_json_end_array(cli->json);
+    cli_key_u64(cli->json, "right", t.right);
+    cli_key_u64(cli->json, "refused", t.refused);
+    cli_key_u64(cli->json, "wrong", t.wrong);
+  } else if (!status) {
     printf("right %zu, refused %zu, WRONG %zu\n", t.right, t.refused, t.wrong);
-    if (t.wrong) *out_exit = CLI_CHECK_FAILED;
   }
+  if (!status && t.wrong) *out_exit = CLI_CHECK_FAILED;
   pestle_vec_deinit(&names);
   pestle_vec_deinit(&t.variants);
   return status;

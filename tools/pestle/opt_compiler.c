@@ -2,6 +2,7 @@
 // pestle opt: a module after the passes that the options name.
 #include "base/file.h"
 #include "cli.h"
+#include "json.h"
 
 static pestle_status_t write_module(cli_t* cli, const pestle_module_t* module) {
   char* text;
@@ -9,9 +10,17 @@ static pestle_status_t write_module(cli_t* cli, const pestle_module_t* module) {
   PESTLE_TRY(pestle_module_print(
       module, cli->text[CLI_ELIDE] ? PESTLE_PRINT_ELIDE : 0, &text, &size));
   pestle_status_t status = NULL;
+  if (cli->json) {
+    cli_key_cstr(cli->json, "model", cli->args.data[0]);
+    if (cli->text[CLI_OUT]) {
+      cli_key_cstr(cli->json, "file", cli->text[CLI_OUT]);
+    } else {
+      cli_key_cstr(cli->json, "module", text);
+    }
+  }
   if (cli->text[CLI_OUT]) {
     status = pestle_file_write(cli->text[CLI_OUT], pestle_str_make(text, size));
-  } else {
+  } else if (!cli->json) {
     fwrite(text, 1, size, stdout);  // main() looks whether it was written
   }
   pestle_context_free(cli->context, text, size + 1);

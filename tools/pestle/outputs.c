@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli.h"
+#include "json.h"
 
 static const char* file_of(cli_t* cli, const cli_inputs_t* inputs,
                            size_t index) {
@@ -122,32 +123,42 @@ static const char* print_name(const char* name, char* buffer, size_t size) {
   return buffer;
 }
 
+typedef struct range_t {
+  int64_t low, high;  // elements; -1: none is finite
+  int64_t counted, odd;
+  double sum;
+} range_t;
+
+static range_t range_of(const cli_array_t* a) {
+  range_t r = {.low = -1, .high = -1};
+  for (int64_t i = 0; i < a->count; ++i) {
+    double x = cli_array_get(a, i);
+    if (!isfinite(x)) {
+      ++r.odd;
+      continue;
+    }
+    if (r.low < 0 || cli_array_is_less(a, i, r.low)) r.low = i;
+    if (r.high < 0 || cli_array_is_less(a, r.high, i)) r.high = i;
+    r.sum += x;
+    ++r.counted;
+  }
+  return r;
+}
+
 static void print_output(const cli_array_t* a) {
   char dims[400], name[400];
   printf("output %" PRId64 " '%s': %s of %s\n", a->index,
          print_name(a->name, name, sizeof(name)),
          pestle_dtype_info(a->dtype)->name,
          cli_print_dims(a->rank, a->dims, dims, sizeof(dims)));
-  double sum = 0;
-  int64_t low = -1, high = -1, counted = 0, odd = 0;
-  for (int64_t i = 0; i < a->count; ++i) {
-    double x = cli_array_get(a, i);
-    if (!isfinite(x)) {
-      ++odd;
-      continue;
-    }
-    if (low < 0 || cli_array_is_less(a, i, low)) low = i;
-    if (high < 0 || cli_array_is_less(a, high, i)) high = i;
-    sum += x;
-    ++counted;
-  }
-  if (counted) {
+  range_t r = range_of(a);
+  if (r.counted) {
     char least[32], most[32];
     printf("  min %s  max %s  mean %.6g",
-           cli_print_element(a, low, least, sizeof(least)),
-           cli_print_element(a, high, most, sizeof(most)),
-           sum / (double)counted);
-    if (odd) printf("  (%" PRId64 " are nan or infinite)", odd);
+           cli_print_element(a, r.low, least, sizeof(least)),
+           cli_print_element(a, r.high, most, sizeof(most)),
+           r.sum / (double)r.counted);
+    if (r.odd) printf("  (%" PRId64 " are nan or infinite)", r.odd);
     printf("\n");
   }
   printf("  [");
@@ -163,12 +174,49 @@ void cli_outputs_print(const cli_arrays_t* outputs) {
     print_output(&outputs->data[i]);
 }
 
+// Elements as texts: JSON's numbers have no infinity, and no integers of 64 bits for
+// who reads them as doubles.
+static void json_element(const cli_array_t* a, int64_t i, pestle_json_t* json) {
+  char text[64];
+  pestle_json_cstr(json, cli_print_exact(a, i, text, sizeof(text)));
+}
+
+static void json_output(const cli_array_t* a, pestle_json_t* json) {
+  range_t r = range_of(a);
+  cli_info_json_value(json, a->name, a->dtype, a->rank, a->dims, NULL);
+  cli_key_i64(json, "index", a->index);
+  cli_key_i64(json, "elements", a->count);
+  cli_key_i64(json, "not_finite", r.odd);
+  if (r.counted) {
+    pestle_json_key(json, "min");
+    json_element(a, r.low, json);
+    pestle_json_key(json, "max");
+    json_element(a, r.high, json);
+    cli_key_f64(json, "mean", r.sum / (double)r.counted);
+  }
+  pestle_json_key(json, "first");
+  pestle_json_begin_array(json);
+  for (int64_t i = 0; i < a->count && i < 8; ++i)
+    json_element(a, i, json);
+  pestle_json_end_array(json);
+  pestle_json_end_object(json);
+}
+
+void cli_outputs_json(const cli_arrays_t* outputs, pestle_json_t* json) {
+  pestle_json_key(json, "outputs");
+  pestle_json_begin_array(json);
+  for (size_t i = 0; i < outputs->size; ++i)
+    json_output(&outputs->data[i], json);
+  pestle_json_end_array(json);
+}
+
 // --- --compare ---
 
 typedef struct difference_t {
   int64_t count, worst;  // elements that differ, and the worst of them
-  int64_t part;          // where in as_parts() that is
   double excess;         // by how much it passes its tolerance
+  double largest;        // |found - expected| of those that are finite
+  int64_t farthest;      // element, where that is
 } difference_t;
 
 // Complex elements as pairs of floats.
@@ -209,6 +257,11 @@ static difference_t compare_elements(const cli_array_t* found,
   int64_t last = -1;
   for (int64_t i = 0; i < found->count; ++i) {
     double excess;
+    double apart = fabs(cli_array_get(found, i) - cli_array_get(expected, i));
+    if (isfinite(apart) && apart > d.largest) {
+      d.largest = apart;
+      d.farthest = i / step;
+    }
     if (is_near(cli_array_get(found, i), cli_array_get(expected, i), atol, rtol,
                 &excess) &&
         is_same_wide(found, expected, i)) {
@@ -218,7 +271,6 @@ static difference_t compare_elements(const cli_array_t* found,
     last = i / step;
     if (d.worst >= 0 && excess <= d.excess) continue;
     d.worst = i / step;
-    d.part = i;
     d.excess = excess;
   }
   return d;
@@ -263,24 +315,84 @@ static bool say_type_differs(const cli_array_t* found,
   return true;
 }
 
+// What one output came to, told on stderr or as an object of |json|.
+static void tell_agreement(const cli_array_t* found, const difference_t* d,
+                           double atol, double rtol) {
+  char at[400], name[400];
+  print_name(found->name, name, sizeof(name));
+  cli_print_label(stderr, PESTLE_LOG_INFO);
+  if (d->largest == 0) {
+    fprintf(stderr,
+            "output %" PRId64 " '%s' agrees: all %" PRId64
+            " elements are the same\n",
+            found->index, name, found->count);
+    return;
+  }
+  fprintf(stderr,
+          "output %" PRId64 " '%s' agrees in all %" PRId64
+          " elements (atol %g, rtol %g); they differ by %.3g at most, at %s\n",
+          found->index, name, found->count, atol, rtol, d->largest,
+          print_index(found, d->farthest, at, sizeof(at)));
+}
+
+static void tell_difference(const cli_array_t* found,
+                            const cli_array_t* expected, const difference_t* d,
+                            double atol, double rtol) {
+  char at[400], name[400], x[64], y[64];
+  cli_say_error("output %" PRId64 " '%s' differs in %" PRId64 " of %" PRId64
+                " elements (atol %g, rtol %g); worst at %s: %s, expected %s",
+                found->index, print_name(found->name, name, sizeof(name)),
+                d->count, found->count, atol, rtol,
+                print_index(found, d->worst, at, sizeof(at)),
+                cli_print_exact(found, d->worst, x, sizeof(x)),
+                cli_print_exact(expected, d->worst, y, sizeof(y)));
+}
+
+static void json_comparison(const cli_array_t* found,
+                            const cli_array_t* expected, const difference_t* d,
+                            pestle_json_t* json) {
+  char at[400];
+  pestle_json_begin_object(json);
+  cli_key_i64(json, "output", found->index);
+  cli_key_cstr(json, "name", found->name);
+  cli_key_bool(json, "agrees", !d->count);
+  cli_key_i64(json, "elements", found->count);
+  cli_key_i64(json, "differing", d->count);
+  cli_key_f64(json, "largest_difference", d->largest);
+  int64_t place = d->count ? d->worst : d->farthest;
+  if (found->count) {
+    cli_key_cstr(json, "at", print_index(found, place, at, sizeof(at)));
+    pestle_json_key(json, "found");
+    json_element(found, place, json);
+    pestle_json_key(json, "expected");
+    json_element(expected, place, json);
+  }
+  pestle_json_end_object(json);
+}
+
 static bool compare_output(const cli_array_t* found,
                            const cli_array_t* expected, double atol,
-                           double rtol) {
-  if (say_type_differs(found, expected)) return false;
+                           double rtol, pestle_json_t* json) {
+  if (say_type_differs(found, expected)) {
+    if (json) {
+      pestle_json_begin_object(json);
+      cli_key_i64(json, "output", found->index);
+      cli_key_bool(json, "agrees", false);
+      cli_key_cstr(json, "why", "another type or shape");
+      pestle_json_end_object(json);
+    }
+    return false;
+  }
   cli_array_t a = as_parts(found), b = as_parts(expected);
   difference_t d =
       compare_elements(&a, &b, a.dtype == found->dtype ? 1 : 2, atol, rtol);
-  if (!d.count) return true;
-  char at[400], name[400];
-  double x = cli_array_get(&a, d.part);
-  double y = cli_array_get(&b, d.part);
-  cli_say_error("output %" PRId64 " '%s' differs in %" PRId64 " of %" PRId64
-                " elements (atol %g, rtol %g); worst at %s: %.9g, expected "
-                "%.9g",
-                found->index, print_name(found->name, name, sizeof(name)),
-                d.count, found->count, atol, rtol,
-                print_index(found, d.worst, at, sizeof(at)), x, y);
-  return false;
+  if (json) {
+    json_comparison(found, expected, &d, json);
+  } else if (!d.count) {
+    tell_agreement(found, &d, atol, rtol);
+  }
+  if (d.count) tell_difference(found, expected, &d, atol, rtol);
+  return !d.count;
 }
 
 static pestle_status_t read_expected(cli_t* cli, const cli_inputs_t* inputs,
@@ -328,19 +440,23 @@ pestle_status_t cli_outputs_check_options(const cli_t* cli) {
 
 pestle_status_t cli_outputs_compare(cli_t* cli, const cli_inputs_t* inputs,
                                     const char* folder, cli_arrays_t* outputs,
-                                    bool* out_equal) {
+                                    pestle_json_t* json, bool* out_equal) {
   double atol, rtol;
   *out_equal = true;
   PESTLE_TRY(tolerance(cli, CLI_ATOL, 1e-5, &atol));
   PESTLE_TRY(tolerance(cli, CLI_RTOL, 1e-3, &rtol));
+  if (json) {
+    pestle_json_key(json, "compare");
+    pestle_json_begin_array(json);
+  }
   for (size_t i = 0; i < outputs->size; ++i) {
     cli_array_t expected;
     PESTLE_TRY(
         read_expected(cli, inputs, folder, &outputs->data[i], &expected));
-    if (!compare_output(&outputs->data[i], &expected, atol, rtol)) {
+    if (!compare_output(&outputs->data[i], &expected, atol, rtol, json))
       *out_equal = false;
-    }
     cli_array_deinit(&expected);
   }
+  if (json) pestle_json_end_array(json);
   return NULL;
 }

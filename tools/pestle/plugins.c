@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "cli.h"
+#include "json.h"
 
 static const char* type_name(int32_t type) {
   switch (type) {
@@ -54,7 +55,7 @@ static const char* verdict_name(int32_t verdict) {
 // --- Devices ---
 
 static pestle_status_t print_property(pestle_device_t* device, uint32_t index,
-                                      bool* out_more) {
+                                      pestle_json_t* json, bool* out_more) {
   pestle_device_property_t property = {.struct_size = sizeof(property)};
   pestle_status_t status = pestle_device_property(device, index, &property);
   *out_more = !status;
@@ -63,7 +64,11 @@ static pestle_status_t print_property(pestle_device_t* device, uint32_t index,
     return NULL;
   }
   PESTLE_TRY(status);
-  if (property.is_text) {
+  if (json && property.is_text) {
+    cli_key_cstr(json, property.name, property.text);
+  } else if (json) {
+    cli_key_i64(json, property.name, property.integer);
+  } else if (property.is_text) {
     printf("           %s: %s\n", property.name, property.text);
   } else {
     printf("           %s: %lld\n", property.name, (long long)property.integer);
@@ -71,21 +76,39 @@ static pestle_status_t print_property(pestle_device_t* device, uint32_t index,
   return NULL;
 }
 
+static pestle_status_t print_device(pestle_device_t* device,
+                                    pestle_json_t* json) {
+  char spec[64];
+  (void)snprintf(spec, sizeof(spec), "%s:%d", pestle_device_type(device),
+                 (int)pestle_device_index(device));
+  if (json) {
+    pestle_json_begin_object(json);
+    cli_key_cstr(json, "device", spec);
+    cli_key_cstr(json, "name", pestle_device_name(device));
+    pestle_json_key(json, "properties");
+    pestle_json_begin_object(json);
+  } else {
+    printf("         %s is %s\n", spec, pestle_device_name(device));
+  }
+  bool more = true;
+  // A backend that never says that it was the last ends here.
+  for (uint32_t p = 0; more && p < 256; ++p)
+    PESTLE_TRY(print_property(device, p, json, &more));
+  if (json) {
+    pestle_json_end_object(json);
+    pestle_json_end_object(json);
+  }
+  return NULL;
+}
+
 static pestle_status_t print_devices(cli_t* cli,
                                      const pestle_backend_info_t* info) {
-  const char* type = info->device_type == PESTLE_DEVICE_CPU ? "cpu" : "gpu";
   for (int32_t i = 0; i < info->device_count; ++i) {
     char spec[96];
     (void)snprintf(spec, sizeof(spec), "%s:%d", info->name, (int)i);
     pestle_device_t* device;
     PESTLE_TRY(pestle_context_device(cli->context, spec, &device));
-    printf("         %s:%d is %s\n", type, (int)pestle_device_index(device),
-           pestle_device_name(device));
-    bool more = true;
-    // A backend that never says that it was the last ends here.
-    for (uint32_t p = 0; more && p < 256; ++p) {
-      PESTLE_TRY(print_property(device, p, &more));
-    }
+    PESTLE_TRY(print_device(device, cli->json));
   }
   return NULL;
 }
@@ -151,10 +174,36 @@ static pestle_status_t print_backend(cli_t* cli,
   return is_used ? print_devices(cli, info) : NULL;
 }
 
+static pestle_status_t json_backend(cli_t* cli,
+                                    const pestle_backend_info_t* info) {
+  bool is_used = !info->reason[0];
+  pestle_json_t* json = cli->json;
+  pestle_json_begin_object(json);
+  cli_key_cstr(json, "name", info->name);
+  cli_key_bool(json, "is_used", is_used);
+  cli_key_cstr(json, "verdict", verdict_name(info->verdict));
+  if (!is_used) cli_key_cstr(json, "why", info->reason);
+  cli_key_bool(json, "is_target", info->is_target);
+  cli_key_cstr(json, "type", is_used ? type_name(info->device_type) : "-");
+  cli_key_i64(json, "score", info->score);
+  cli_key_cstr(json, "build_id", info->build_id);
+  cli_key_cstr(json, "path", info->path);
+  pestle_json_key(json, "devices");
+  pestle_json_begin_array(json);
+  pestle_status_t status = is_used ? print_devices(cli, info) : NULL;
+  pestle_json_end_array(json);
+  pestle_json_end_object(json);
+  return status;
+}
+
 static pestle_status_t print_default(cli_t* cli) {
   pestle_device_t* device;
   pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
   PESTLE_TRY(pestle_context_device(cli->context, NULL, &device));
+  if (cli->json) {
+    cli_key_cstr(cli->json, "default", pestle_device_name(device));
+    return NULL;
+  }
   printf("default: %s", pestle_device_name(device));
   pestle_status_t status = pestle_device_caps(device, NULL, &caps);
   // A backend that generates no code knows of neither.
@@ -206,15 +255,33 @@ static void print_search_path(cli_t* cli) {
   }
 }
 
+static void json_search_path(cli_t* cli) {
+  size_t count = pestle_context_search_path_count(cli->context);
+  pestle_json_key(cli->json, "searched");
+  pestle_json_begin_array(cli->json);
+  for (size_t i = 0; i < count; ++i) {
+    pestle_json_cstr(cli->json, pestle_context_search_path(cli->context, i));
+  }
+  pestle_json_end_array(cli->json);
+}
+
 static pestle_status_t list(cli_t* cli) {
   PESTLE_TRY(pestle_context_load_backends(cli->context));
-  if (cli->text[CLI_WHY]) print_search_path(cli);
+  if (cli->json) {
+    json_search_path(cli);
+    pestle_json_key(cli->json, "backends");
+    pestle_json_begin_array(cli->json);
+  } else if (cli->text[CLI_WHY]) {
+    print_search_path(cli);
+  }
   size_t count = pestle_context_backend_count(cli->context);
   for (size_t i = 0; i < count; ++i) {
     pestle_backend_info_t info = {.struct_size = sizeof(info)};
     PESTLE_TRY(pestle_context_backend_info(cli->context, i, &info));
-    PESTLE_TRY(print_backend(cli, &info));
+    PESTLE_TRY(cli->json ? json_backend(cli, &info)
+                         : print_backend(cli, &info));
   }
+  if (cli->json) pestle_json_end_array(cli->json);
   return print_default(cli);
 }
 
@@ -234,7 +301,7 @@ pestle_status_t cli_plugins(cli_t* cli, int* out_exit) {
   }
   pestle_status_t status = list(cli);
   // Who asks why wants the list, whatever is wrong with what is on it.
-  if (status && cli->text[CLI_WHY]) {
+  if (status && cli->text[CLI_WHY] && !cli->json) {
     char text[1024];
     pestle_status_format(status, text, sizeof(text));
     cli_say_error("%s", text);

@@ -49,9 +49,10 @@ pestle_status_t cli_plugins_test(cli_t* cli, int* out_exit) {
   const char *kit, *folders = "";
   PESTLE_TRY(find_kit(cli, &kit));
   PESTLE_TRY(search_path(cli, &folders));
-  const char* arguments[12] = {kit, cli->args.data[1], folders};
+  const char* arguments[13] = {kit, cli->args.data[1], folders};
   size_t count = 3;
   if (cli->text[CLI_MARKDOWN]) arguments[count++] = "--markdown";
+  if (cli->json) arguments[count++] = "--json";
   if (cli->text[CLI_OPS]) {
     arguments[count++] = "--ops";
     arguments[count++] = cli->text[CLI_OPS];

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "ir_text.h"
+#include "json.h"
 
 typedef struct reduce_t {
   cli_t* cli;
@@ -43,6 +44,10 @@ static pestle_status_t write_module(reduce_t* r, const pestle_module_t* module,
 static pestle_status_t holds(reduce_t* r, const pestle_module_t* module,
                              bool* out_holds) {
   ++r->tries;
+  if (cli_is_terminal(stderr)) {
+    fprintf(stderr, "\rcheck %lld of at most %lld: %zu ops\033[K",
+            (long long)r->tries, (long long)r->limit, r->text.ops.size);
+  }
   PESTLE_TRY(write_module(r, module, r->candidate));
   int code = cli_run_command(r->command);
   *out_holds = r->wanted < 0 ? is_crash(code) : code == r->wanted;
@@ -570,6 +575,14 @@ static pestle_status_t reduce(reduce_t* r) {
   }
   PESTLE_TRY(reduce_all(r));
   PESTLE_TRY(write_module(r, r->module, r->out));
+  if (cli_is_terminal(stderr)) fputs("\r\033[K", stderr);
+  if (r->cli->json) {
+    cli_key_cstr(r->cli->json, "file", r->out);
+    cli_key_u64(r->cli->json, "ops_before", before);
+    cli_key_u64(r->cli->json, "ops", r->text.ops.size);
+    cli_key_i64(r->cli->json, "checks", r->tries);
+    return NULL;
+  }
   printf("%zu ops became %zu, after %lld checks; written to %s\n", before,
          r->text.ops.size, (long long)r->tries, r->out);
   return NULL;

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "cli.h"
+#include "json.h"
 
 typedef struct run_t {
   cli_t* cli;
@@ -59,7 +60,13 @@ static pestle_status_t bench_on_device(run_t* run) {
 }
 
 static pestle_status_t profile(run_t* run) {
-  PESTLE_TRY(cli_profile(&run->job));
+  pestle_json_t* json = run->cli->json;
+  if (json) {
+    pestle_json_key(json, "profile");
+    PESTLE_TRY(cli_profile_json(&run->job, json));
+  } else {
+    PESTLE_TRY(cli_profile(&run->job));
+  }
   cli_job_count_elements(&run->job);
   return NULL;
 }
@@ -81,34 +88,29 @@ static pestle_status_t run_all(run_t* run) {
 
 // --- What comes out ---
 
-static pestle_status_t print_bench(const run_t* run) {
+static void write_bench(const run_t* run, pestle_json_t* json) {
   const cli_times_t* times = &run->cli->times;
+  pestle_json_begin_object(json);
+  cli_key_f64(json, "create_ms", run->job.create_ms);
+  pestle_json_key(json, "run_ms");
+  pestle_json_begin_array(json);
+  for (size_t i = 0; i < run->run_ms.size; ++i)
+    pestle_json_f64(json, run->run_ms.data[i]);
+  pestle_json_end_array(json);
+  if (run->queued_ms > 0) cli_key_f64(json, "queued_ms", run->queued_ms);
+  cli_key_i64(json, "peak_rss_kb", cli_peak_rss_kb());
+  cli_key_f64(json, "import_ms", times->import_ms);
+  cli_key_f64(json, "compile_ms", times->compile_ms);
+  cli_key_f64(json, "load_ms", times->load_ms);
+  pestle_json_end_object(json);
+}
+
+static pestle_status_t print_bench(const run_t* run) {
   pestle_strbuf_t text;
   pestle_json_t json;
   pestle_strbuf_init(pestle_allocator_system(), &text);
   pestle_json_init(&text, 0, &json);
-  pestle_json_begin_object(&json);
-  pestle_json_key(&json, "create_ms");
-  pestle_json_f64(&json, run->job.create_ms);
-  pestle_json_key(&json, "run_ms");
-  pestle_json_begin_array(&json);
-  for (size_t i = 0; i < run->run_ms.size; ++i) {
-    pestle_json_f64(&json, run->run_ms.data[i]);
-  }
-  pestle_json_end_array(&json);
-  if (run->queued_ms > 0) {
-    pestle_json_key(&json, "queued_ms");
-    pestle_json_f64(&json, run->queued_ms);
-  }
-  pestle_json_key(&json, "peak_rss_kb");
-  pestle_json_i64(&json, cli_peak_rss_kb());
-  pestle_json_key(&json, "import_ms");
-  pestle_json_f64(&json, times->import_ms);
-  pestle_json_key(&json, "compile_ms");
-  pestle_json_f64(&json, times->compile_ms);
-  pestle_json_key(&json, "load_ms");
-  pestle_json_f64(&json, times->load_ms);
-  pestle_json_end_object(&json);
+  write_bench(run, &json);
   pestle_status_t status = pestle_strbuf_status(&text);
   if (!status) printf("%s\n", pestle_strbuf_cstr(&text));
   pestle_strbuf_deinit(&text);
@@ -122,16 +124,26 @@ static pestle_status_t deliver(run_t* run, int* out_exit) {
                                  &run->job.outputs));
   }
   bool profiled = cli->text[CLI_PROFILE] != NULL;
-  if (cli->text[CLI_BENCH] && !profiled) PESTLE_TRY(print_bench(run));
+  bool benched = cli->text[CLI_BENCH] && !profiled;
+  if (cli->json) {
+    cli_key_cstr(cli->json, "model", cli->args.data[0]);
+    cli_outputs_json(&run->job.outputs, cli->json);
+    if (benched) {
+      pestle_json_key(cli->json, "bench");
+      write_bench(run, cli->json);
+    }
+  } else if (benched) {
+    PESTLE_TRY(print_bench(run));
+  }
   if (cli->text[CLI_COMPARE]) {
     bool is_equal = true;
     PESTLE_TRY(cli_outputs_compare(cli, &run->job.inputs,
                                    cli->text[CLI_COMPARE], &run->job.outputs,
-                                   &is_equal));
+                                   cli->json, &is_equal));
     if (!is_equal) *out_exit = CLI_CHECK_FAILED;
   }
   if (!cli->text[CLI_OUTPUTS] && !cli->text[CLI_BENCH] &&
-      !cli->text[CLI_COMPARE] && !profiled) {
+      !cli->text[CLI_COMPARE] && !profiled && !cli->json) {
     cli_outputs_print(&run->job.outputs);
   }
   return NULL;

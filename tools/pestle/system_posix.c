@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,6 +38,30 @@ void cli_host_name(char* out_name, size_t capacity) {
 
 bool cli_is_terminal(FILE* file) {
   return isatty(fileno(file)) == 1;
+}
+
+const char* cli_colour(FILE* file, cli_colour_t colour) {
+  static const char* const codes[] = {[CLI_PLAIN] = "\033[0m",
+                                      [CLI_BOLD] = "\033[1m",
+                                      [CLI_RED] = "\033[1;31m",
+                                      [CLI_GREEN] = "\033[32m",
+                                      [CLI_YELLOW] = "\033[33m"};
+  const char* term = cli_environment("TERM");
+  bool is_dumb = !term || !strcmp(term, "dumb");
+  if (is_dumb || cli_environment("NO_COLOR") || !cli_is_terminal(file))
+    return "";
+  return codes[colour];
+}
+
+int cli_terminal_width(FILE* file) {
+  int64_t width = 0;
+  struct winsize size;
+  const char* columns = cli_environment("COLUMNS");
+  if (!columns || !pestle_str_parse_i64(pestle_str(columns), &width)) {
+    bool is_known = !ioctl(fileno(file), TIOCGWINSZ, &size) && size.ws_col;
+    width = is_known ? size.ws_col : 80;
+  }
+  return width < 40 ? 40 : width > 120 ? 120 : (int)width;
 }
 
 // --- A model from a pipe ---

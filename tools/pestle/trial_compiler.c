@@ -227,13 +227,13 @@ pestle_status_t cli_trial_compare(cli_t* cli, const cli_arrays_t* a,
       if (!wrong++) first = i;
     }
     if (!wrong) continue;
-    char p[64], q[64];
+    char p[96], q[96];
     *out_output = k;
     (void)snprintf(out_text, text_size,
                    "%lld of %lld elements differ, first [%lld]: %s and %s",
                    (long long)wrong, (long long)x->count, (long long)first,
-                   cli_print_element(x, first, p, sizeof(p)),
-                   cli_print_element(y, first, q, sizeof(q)));
+                   cli_print_exact(x, first, p, sizeof(p)),
+                   cli_print_exact(y, first, q, sizeof(q)));
     return NULL;
   }
   return NULL;

@@ -413,6 +413,10 @@ pestle_status_t cli_view(cli_t* cli, int* out_exit) {
   }
   if (!status) status = pestle_strbuf_status(&page);
   if (!status) status = pestle_file_write(file, pestle_strbuf_view(&page));
+  if (!status && cli->json) {
+    cli_key_cstr(cli->json, "file", file);
+    cli_key_u64(cli->json, "bytes", page.size);
+  }
   pestle_strbuf_deinit(&page);
   for (size_t i = 0; i < count; ++i)
     deinit_view(&views[i]);
