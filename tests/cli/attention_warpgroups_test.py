@@ -33,6 +33,8 @@ CASES = [
     ((1, 1, 130, 140, 200, 256), "f16", "causal given", "bhsd"),
     ((3, 1, 64, 65, 64, 64), "f16", None, "bhsd"),  # one warpgroup; odd keys
     ((1, 2, 64, 128, 64, 64), "bf16", "kept", "bhtd"),  # keys and values turned
+    ((2, 3, 1, 144, 256, 256), "f16", None, "bhsd"),  # one row, wider than other units take
+    ((1, 2, 3, 46, 192, 136), "bf16", "lower", "bshd"),
 ]
 
 
@@ -43,6 +45,7 @@ F32_CASES = [
     ((1, 2, 64, 64, 32, 16), "given", "bhtd"),
     ((1, 1, 260, 100, 16, 16), "upper", "bhsd"),  # rows that see no key
     ((1, 1, 20, 17, 33, 5), "window", "bhsd"),  # nothing is even
+    ((1, 3, 1, 300, 64, 64), None, "bhsd"),
 ]
 
 

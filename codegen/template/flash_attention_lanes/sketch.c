@@ -5,7 +5,7 @@
 #include "codegen/sketch/sketch.h"
 #include "codegen/template/flash_attention_lanes/flash_attention_lanes.h"
 
-enum { LEAST_ROWS = 8, LEAST_KEYS = 16, MOST_ROWS = 64 };
+enum { LEAST_KEYS = 16, MOST_ROWS = 64 };
 
 pestle_status_t pestle_flash_attention_lanes_sketch(pestle_sketch_t* k,
                                                     const pestle_offer_t* offer,
@@ -19,8 +19,7 @@ pestle_status_t pestle_flash_attention_lanes_sketch(pestle_sketch_t* k,
     return NULL;
   }
   PESTLE_TRY(pestle_sketch_inline_kept(k));
-  if (!pestle_flash_lanes_find(k->nest, &a) || a.rows.all < LEAST_ROWS ||
-      a.keys.all < LEAST_KEYS) {
+  if (!pestle_flash_lanes_find(k->nest, &a) || a.keys.all < LEAST_KEYS) {
     return pestle_nest_status(k->nest);
   }
   // The most rows of which there are groups for all units.

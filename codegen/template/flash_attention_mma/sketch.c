@@ -12,7 +12,7 @@ static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
 pestle_status_t pestle_flash_attention_mma_sketch(pestle_sketch_t* k,
                                                   const pestle_offer_t* offer,
                                                   bool* out_done) {
-  enum { LEAST = 16, MOST_KEYS = 64 };
+  enum { LEAST_KEYS = 16, MOST_KEYS = 64 };
   pestle_flash_attention_t a;
   bool units = has_unit(k, PESTLE_BF16) || has_unit(k, PESTLE_F16);
   if (k->nest->no_scratch || !k->reassociate || !units ||
@@ -23,7 +23,7 @@ pestle_status_t pestle_flash_attention_mma_sketch(pestle_sketch_t* k,
   PESTLE_TRY(pestle_sketch_inline_kept(k));
   if (!pestle_flash_attention_find(k->nest, PESTLE_UNITS_MMA,
                                    PESTLE_FLASH_ATTENTION_COLUMNS, &a) ||
-      !has_unit(k, a.q.dtype) || a.rows.all < LEAST || a.keys.all < LEAST) {
+      !has_unit(k, a.q.dtype) || a.keys.all < LEAST_KEYS) {
     return pestle_nest_status(k->nest);
   }
   int64_t keys = MOST_KEYS;

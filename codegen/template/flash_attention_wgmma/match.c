@@ -41,6 +41,10 @@ bool pestle_flash_wgmma_operand(const pestle_nest_t* nest,
       return false;
     rank += *stride != 0;
   }
+  // One row is as far from the next as it is long.
+  if (rows->all == 1 && !out->row_stride) {
+    out->row_stride = (int64_t)pestle_align_up((size_t)depth->all, RUN);
+  }
   // What is left of the index are axes of one element, or other things.
   bool along_k = out->k_stride == 1;
   int64_t other = along_k ? out->row_stride : out->k_stride;

@@ -17,6 +17,14 @@ static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
   return pestle_sketch_has_unit(k, PESTLE_INTRINSIC_WGMMA, dtype, 64, 256, 16);
 }
 
+// Whether units of subgroups, whose groups of lanes read what they multiply, are as good:
+// of few rows or keys, which fill no tile, where they take the columns.
+static bool is_small(const pestle_flash_attention_t* a) {
+  return (a->rows.all < LEAST_ROWS || a->keys.all < LEAST_KEYS) &&
+         a->depth.all <= PESTLE_FLASH_ATTENTION_COLUMNS &&
+         a->v_columns.all <= PESTLE_FLASH_ATTENTION_COLUMNS;
+}
+
 // Sums of 64 x columns, scores of 64 x keys, and those as weights of half as many
 // bits.
 static int64_t held(const pestle_flash_attention_t* a, int64_t keys) {
@@ -35,8 +43,7 @@ pestle_status_t pestle_flash_attention_wgmma_sketch(pestle_sketch_t* k,
   }
   PESTLE_TRY(pestle_sketch_inline_kept(k));
   if (!pestle_flash_wgmma_find(k->nest, &a, operands) ||
-      !has_unit(k, a.q.dtype) || a.rows.all < LEAST_ROWS ||
-      a.keys.all < LEAST_KEYS) {
+      !has_unit(k, a.q.dtype) || is_small(&a)) {
     return pestle_nest_status(k->nest);
   }
   pestle_flash_wgmma_how_t how = {.keys = MOST_KEYS,
