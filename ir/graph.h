@@ -539,6 +539,11 @@ pestle_op_t pestle_block_reduce_op(const pestle_block_t* block);
 // so that any way of sorting ends in one result: a comparison of one integer
 // that is made of each element, or of one float with what is said of NaN.
 bool pestle_block_is_order(const pestle_block_t* block);
+// Of a comparator that is the order of one whole number made of an element: a value of
+// |block| that is it, where both arguments of each pair are that element. NULL: it is none.
+// |*out_descending|: the greater comes first.
+const pestle_value_t* pestle_block_order_key(const pestle_block_t* block,
+                                             bool* out_descending);
 // "%name = stablehlo.add at model.onnx node 'conv1'": for diagnostics.
 void pestle_node_describe(const pestle_node_t* node, pestle_strbuf_t* out);
 // A status about |node|: "'stablehlo.add' (node 'conv1' in model.onnx): ...".

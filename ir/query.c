@@ -223,3 +223,15 @@ bool pestle_block_is_order(const pestle_block_t* block) {
   }
   return false;
 }
+
+const pestle_value_t* pestle_block_order_key(const pestle_block_t* block,
+                                             bool* out_descending) {
+  const pestle_node_t* end = block->last;
+  const pestle_node_t* less =
+      end->operand_count == 1 ? pestle_node_operand(end, 0)->node : NULL;
+  if (!is_less(block, less)) return NULL;
+  const pestle_value_t* x = pestle_node_operand(less, 0);
+  bool first = is_mirrored(block, x, pestle_node_operand(less, 1));
+  *out_descending = first == (less->op == PESTLE_OP_GT);
+  return pestle_dtype_is(x->type->dtype, PESTLE_KIND_INT) ? x : NULL;
+}

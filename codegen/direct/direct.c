@@ -234,8 +234,11 @@ static pestle_status_t inline_node(inline_t* in, const pestle_node_t* node,
   return NULL;
 }
 
-pestle_status_t pestle_direct_region(pestle_direct_t* d, uint32_t region,
-                                     const pk_t* arguments, pk_t* out_results) {
+// What the region returns, or, if it is not NULL, |wanted| of its block.
+static pestle_status_t inline_region(pestle_direct_t* d, uint32_t region,
+                                     const pk_t* arguments,
+                                     const pestle_value_t* wanted,
+                                     pk_t* out_results) {
   const pestle_block_t* block = pestle_node_body(d->node, region);
   size_t count = block->argument_count, next = 0;
   for (pestle_node_t* n = block->first; n; n = n->next)
@@ -256,9 +259,23 @@ pestle_status_t pestle_direct_region(pestle_direct_t* d, uint32_t region,
     status = inline_node(&in, n, &in.made[next++]);
   }
   if (!status) status = check_captures(d->node, block->last);
-  for (uint32_t r = 0; r < block->last->operand_count && !status; ++r) {
+  if (wanted && !status) *out_results = value_of(&in, block, wanted);
+  uint32_t results = wanted ? 0 : block->last->operand_count;
+  for (uint32_t r = 0; r < results && !status; ++r) {
     out_results[r] = value_of(&in, block, pestle_node_operand(block->last, r));
   }
   pestle_arena_deinit(&arena);
   return status;
+}
+
+pestle_status_t pestle_direct_region(pestle_direct_t* d, uint32_t region,
+                                     const pk_t* arguments, pk_t* out_results) {
+  return inline_region(d, region, arguments, NULL, out_results);
+}
+
+pestle_status_t pestle_direct_region_value(pestle_direct_t* d, uint32_t region,
+                                           const pk_t* arguments,
+                                           const pestle_value_t* value,
+                                           pk_t* out_value) {
+  return inline_region(d, region, arguments, value, out_value);
 }

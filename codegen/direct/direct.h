@@ -104,5 +104,9 @@ PESTLE_NODISCARD pestle_status_t pestle_direct_region(pestle_direct_t* d,
                                                       uint32_t region,
                                                       const pk_t* arguments,
                                                       pk_t* out_results);
+// The same for one value of its block.
+PESTLE_NODISCARD pestle_status_t pestle_direct_region_value(
+    pestle_direct_t* d, uint32_t region, const pk_t* arguments,
+    const pestle_value_t* value, pk_t* out_value);
 
 #endif  // PESTLE_CODEGEN_DIRECT_DIRECT_H_

@@ -13,6 +13,10 @@
 // fetched by position in the end. A row is filled up to a power of two with
 // positions behind its end, which come last.
 //
+// Where the order is that of one whole number (which IEEE's total order is too), that
+// number and the position are one key, so that a pair is a minimum and a maximum, and all
+// operands are fetched in the end.
+//
 // This needs a comparator that is an order; of others there is no such network.
 #include "base/bits.h"
 #include "codegen/direct/direct_sort.h"
@@ -26,8 +30,13 @@ enum {
 typedef struct network_t {
   pestle_direct_t* d;
   const pestle_sort_lanes_t* how;
-  uint32_t count;  // columns in the network: those that are
-  uint32_t operand[PESTLE_SORT_MAX_COLUMNS];     // compared, of these operands
+  // Columns in the network beside the last one, which is positions or keys: those that are
+  // compared, of these operands. |read|: of which keys are made.
+  uint32_t count, read;
+  uint32_t operand[PESTLE_SORT_MAX_COLUMNS];
+  const pestle_value_t* key;  // NULL: there are none
+  bool descending;
+  pestle_dtype_t last;                           // of the last column
   uint32_t shared[PESTLE_SORT_MAX_COLUMNS + 1];  // and the positions
   int64_t length, size, lanes, rows;  // of a row, filled up; a group's
   unsigned log2;
@@ -76,11 +85,27 @@ static pestle_status_t is_wrong(network_t* w, unsigned a, unsigned b,
   return NULL;
 }
 
+static void exchange_keys(network_t* w, unsigned a, unsigned b, pk_t turned,
+                          bool always_turned) {
+  pk_t *x = &w->x[0][a], *y = &w->x[0][b];
+  pk_t low = op(w, PESTLE_OP_MINIMUM, *x, *y);
+  pk_t high = op(w, PESTLE_OP_MAXIMUM, *x, *y);
+  *x = always_turned ? high : low;
+  *y = always_turned ? low : high;
+  if (turned == PESTLE_KIR_NONE) return;
+  *x = pestle_direct_select(w->d, turned, high, low);
+  *y = pestle_direct_select(w->d, turned, low, high);
+}
+
 // Puts elements |a| and |b| in order, or, where |turned| is a value and true, the
 // other way round.
 static pestle_status_t exchange(network_t* w, unsigned a, unsigned b,
                                 pk_t turned, bool always_turned) {
   pk_t swap;
+  if (w->key) {
+    exchange_keys(w, a, b, turned, always_turned);
+    return NULL;
+  }
   PESTLE_TRY(is_wrong(w, a, b, &swap));
   if (turned != PESTLE_KIR_NONE) swap = op(w, PESTLE_OP_NE, swap, turned);
   if (always_turned) {
@@ -150,19 +175,56 @@ static void fetch(network_t* w, unsigned step) {
   }
 }
 
-static void read_row(network_t* w) {
+// Of the element of which the network's operands are |values|, at |at|.
+static pestle_status_t make_key(network_t* w, const pk_t* values, pk_t at,
+                                pk_t* out) {
+  pestle_kir_builder_t* k = w->d->k;
+  const pestle_node_t* node = w->d->node;
+  pk_t pairs[2 * PESTLE_SORT_MAX_COLUMNS], key;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    pestle_dtype_t dtype = pestle_node_operand(node, i)->type->dtype;
+    pairs[2 * i] = pairs[2 * i + 1] = pestle_kir_const(k, dtype, 1, 0, 0);
+  }
+  for (uint32_t c = 0; c < w->read; ++c)
+    pairs[2 * w->operand[c]] = pairs[2 * w->operand[c] + 1] = values[c];
+  PESTLE_TRY(pestle_direct_region_value(w->d, 0, pairs, w->key, &key));
+  key = pestle_kir_cast(k, key, w->last);
+  if (w->descending) {
+    key = pestle_kir_scalar(k, PESTLE_OP_NOT, key, PESTLE_KIR_NONE,
+                            PESTLE_KIR_NONE);
+  }
+  key =
+      op(w, PESTLE_OP_SHIFT_LEFT, key, pestle_kir_int(k, w->last, 1, w->log2));
+  key = op(w, PESTLE_OP_OR, key, pestle_kir_cast(k, at, w->last));
+  if (w->length != w->size) {
+    bool wide = w->last == PESTLE_I64;
+    pk_t most = pestle_kir_int(k, w->last, 1, wide ? INT64_MAX : INT32_MAX);
+    pk_t there = op(w, PESTLE_OP_LT, at, number(w, w->length));
+    key = pestle_direct_select(w->d, there, key, most);
+  }
+  *out = key;
+  return NULL;
+}
+
+static pestle_status_t read_row(network_t* w) {
   pestle_kir_builder_t* k = w->d->k;
   for (unsigned i = 0; i < EACH; ++i) {
     pk_t at = place(w, 0, i);
-    pk_t inside = at;
+    pk_t inside = at, values[PESTLE_SORT_MAX_COLUMNS];
     if (w->length != w->size)
       inside = op(w, PESTLE_OP_MINIMUM, at, number(w, w->length - 1));
     inside = pestle_kir_madi(k, inside, (int32_t)w->how->stride, w->from);
-    for (uint32_t c = 0; c < w->count; ++c)
-      w->x[c][i] =
-          pestle_direct_load(w->d, w->how->from[w->operand[c]], inside);
-    w->x[w->count][i] = pestle_kir_cast(k, at, PESTLE_I32);
+    for (uint32_t c = 0; c < w->read; ++c) {
+      values[c] = pestle_direct_load(w->d, w->how->from[w->operand[c]], inside);
+      if (!w->key) w->x[c][i] = values[c];
+    }
+    if (w->key) {
+      PESTLE_TRY(make_key(w, values, at, &w->x[0][i]));
+    } else {
+      w->x[w->count][i] = pestle_kir_cast(k, at, PESTLE_I32);
+    }
   }
+  return NULL;
 }
 
 static pestle_status_t sort_row(network_t* w) {
@@ -185,6 +247,14 @@ static pestle_status_t sort_row(network_t* w) {
 
 // --- Results ---
 
+// Where element |i| of the lane was.
+static pk_t position(network_t* w, unsigned i) {
+  pk_t x = w->x[w->count][i];
+  if (!w->key) return x;
+  pk_t mask = pestle_kir_int(w->d->k, w->last, 1, w->size - 1);
+  return pestle_kir_cast(w->d->k, op(w, PESTLE_OP_AND, x, mask), PESTLE_I32);
+}
+
 static bool is_compared(const network_t* w, uint32_t operand, uint32_t* out) {
   for (uint32_t c = 0; c < w->count; ++c) {
     *out = c;
@@ -201,33 +271,40 @@ static bool open_wanted(network_t* w, unsigned i) {
   return true;
 }
 
-// All that is read of the row is read before any of it is written.
+// Operand |o| of the element that is now element |i| of the lane.
+static pk_t moved_to(network_t* w, uint32_t o, unsigned i) {
+  pestle_kir_builder_t* k = w->d->k;
+  pk_t at = pestle_kir_cast(k, position(w, i), PESTLE_INDEX);
+  at = pestle_direct_clamp(w->d, at, 0, w->length - 1);
+  at = pestle_kir_madi(k, at, (int32_t)w->how->stride, w->from);
+  return pestle_direct_load(w->d, w->how->from[o], at);
+}
+
+// Results that take an operand's place are written once all of the row is read.
 static void write_row(network_t* w) {
   pestle_kir_builder_t* k = w->d->k;
   uint32_t count = w->d->node->operand_count, c;
+  bool in_place = w->how->from[0] == w->how->to[0];
   pk_t moved[PESTLE_SORT_MAX_COLUMNS][EACH];
-  for (uint32_t o = 0; o < count; ++o) {
+  for (uint32_t o = 0; o < count && in_place; ++o) {
     if (is_compared(w, o, &c)) continue;
-    for (unsigned i = 0; i < EACH; ++i) {
-      pk_t at = pestle_kir_cast(k, w->x[w->count][i], PESTLE_INDEX);
-      at = pestle_direct_clamp(w->d, at, 0, w->length - 1);
-      at = pestle_kir_madi(k, at, (int32_t)w->how->stride, w->from);
-      moved[o][i] = pestle_direct_load(w->d, w->how->from[o], at);
-    }
+    for (unsigned i = 0; i < EACH; ++i)
+      moved[o][i] = moved_to(w, o, i);
   }
-  pestle_kir_barrier(k);
+  if (in_place) pestle_kir_barrier(k);
   for (unsigned i = 0; i < EACH; ++i) {
     bool opened = open_wanted(w, i);
     pk_t at =
         op(w, PESTLE_OP_MINIMUM, place(w, 0, i), number(w, w->how->wanted - 1));
     at = pestle_kir_madi(k, at, (int32_t)w->how->stride, w->to);
     for (uint32_t o = 0; o < count; ++o) {
-      bool compared = is_compared(w, o, &c);
-      pestle_direct_store(w->d, w->how->to[o], at,
-                          compared ? w->x[c][i] : moved[o][i]);
+      pk_t value = is_compared(w, o, &c) ? w->x[c][i]
+                   : in_place            ? moved[o][i]
+                                         : moved_to(w, o, i);
+      pestle_direct_store(w->d, w->how->to[o], at, value);
     }
     if (w->how->positions)
-      pestle_direct_store(w->d, w->how->to[count], at, w->x[w->count][i]);
+      pestle_direct_store(w->d, w->how->to[count], at, position(w, i));
     if (opened) pestle_kir_end(k);
   }
 }
@@ -241,12 +318,23 @@ static void find_compared(network_t* w) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     bool read = block->arguments[2 * i]->use_count ||
                 block->arguments[2 * i + 1]->use_count;
-    if (read) w->operand[w->count++] = i;
+    if (read) w->operand[w->read++] = i;
   }
 }
 
+// Keys, if numbers of the order and positions are so short.
+static void find_key(network_t* w) {
+  const pestle_block_t* block = pestle_node_body(w->d->node, 0);
+  w->key = pestle_block_order_key(block, &w->descending);
+  unsigned bits =
+      w->key ? 8 * pestle_dtype_size((pestle_dtype_t)w->key->type->dtype) : 0;
+  if (bits > 32) w->key = NULL;
+  w->last = bits + w->log2 < 32 || !w->key ? PESTLE_I32 : PESTLE_I64;
+  w->count = w->key ? 0 : w->read;
+}
+
 static int64_t element_bytes(const network_t* w) {
-  int64_t bytes = 4;
+  int64_t bytes = pestle_dtype_size(w->last);
   for (uint32_t c = 0; c < w->count; ++c) {
     pestle_dtype_t dtype =
         pestle_node_operand(w->d->node, w->operand[c])->type->dtype;
@@ -264,6 +352,7 @@ static bool plan(network_t* w, int64_t all_rows) {
   w->lanes = w->size / EACH;
   while (INT64_C(1) << w->log2 < w->size)
     ++w->log2;
+  find_key(w);
   w->rows = 1;
   while (2 * w->rows * w->lanes <= GROUP_LANES &&
          2 * w->rows * w->lanes <= most && all_rows % (2 * w->rows) == 0) {
@@ -276,7 +365,7 @@ static bool plan(network_t* w, int64_t all_rows) {
 
 static void add_shared(network_t* w) {
   for (uint32_t c = 0; c <= w->count; ++c) {
-    pestle_dtype_t dtype = PESTLE_I32;
+    pestle_dtype_t dtype = w->last;
     if (c < w->count)
       dtype = pestle_node_operand(w->d->node, w->operand[c])->type->dtype;
     w->shared[c] = pestle_kir_add_buffer(w->d->k, "row", PESTLE_KIR_SHARED,
@@ -313,7 +402,7 @@ pestle_status_t pestle_sort_lanes(pestle_direct_t* d,
   w.from =
       pestle_kir_madi(k, outer, (int32_t)(how->length * how->stride), rest);
   w.to = pestle_kir_madi(k, outer, (int32_t)(how->wanted * how->stride), rest);
-  read_row(&w);
+  PESTLE_TRY(read_row(&w));
   PESTLE_TRY(sort_row(&w));
   write_row(&w);
   pestle_kir_end(k);
