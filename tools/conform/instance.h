@@ -30,7 +30,7 @@ typedef enum fill_t {
   FILL_VALUES,  // the same, but NaNs are the one that arithmetic makes
   FILL_UNIT,    // floats in [-1, 1]
   FILL_SPREAD,  // floats in [-4, 4]
-  FILL_SCALE,   // floats in [0.5, 1.5]
+  FILL_SCALE,   // floats in [0.5, 1.5]; scales in [0.5, 2]
   FILL_INDEX,   // integers from below 0 to above the argument's limit
 } fill_t;
 
@@ -107,13 +107,15 @@ static inline bool is_scale(pestle_dtype_t dtype) {
   return format && format->specials == PESTLE_FLOAT_SCALE;
 }
 
-// Whether instances of |row| are of |dtype|. Substitution and a softmax's gradient take
-// numbers off each other: of scales, what is less than 0 is NaN, and whether a small one
-// is depends on how often it was rounded to a power of two before, which is not said.
+// Whether instances of |row| are of |dtype|. Substitution, a softmax's gradient and
+// deviations from a mean take numbers off each other: of scales, what is less than 0 is
+// NaN, and whether a small one is depends on how often it was rounded to a power of two
+// before, which is not said.
 static inline bool row_takes(const row_t* row, pestle_dtype_t dtype) {
   return pestle_dtype_is_stored(dtype) && pestle_dtype_is(dtype, row->kinds) &&
          !(is_scale(dtype) && (row->op == PESTLE_OP_CHOLESKY ||
                                row->op == PESTLE_OP_TRIANGULAR_SOLVE ||
+                               row->op == PESTLE_OP_LAYER_NORM ||
                                row->op == PESTLE_OP_ATTENTION_GRAD)) &&
          !(dtype != PESTLE_F32 && row->op == PESTLE_OP_SUPPRESS);
 }
@@ -177,7 +179,10 @@ static inline uint64_t float_bits(pestle_dtype_t dtype, fill_t fill,
     case FILL_SPREAD:
       return pestle_float_encode(dtype, fmax(u * 8 - 4, 4 * least));
     case FILL_SCALE:
-      return pestle_float_encode(dtype, u + 0.5);
+      // Halves and doubles of scales are as frequent, so that products of many stay
+      // within their range.
+      return pestle_float_encode(
+          dtype, is_scale(dtype) ? ldexp(1, (int)(u * 3) - 1) : u + 0.5);
     case FILL_BITS:
     case FILL_VALUES:
     case FILL_INDEX:
