@@ -257,6 +257,35 @@ static pestle_status_t find_native(const pestle_queue_t* queue,
   return api->stream_native(device->backend->self, stream, out_native);
 }
 
+typedef struct native_call_t {
+  pestle_custom_call_fn_t function;
+  void* user;
+  const pestle_custom_call_t* given;
+  pestle_status_t status;
+} native_call_t;
+
+static void call_native(void* user) {
+  native_call_t* c = user;
+  c->status = c->function(c->user, c->given);
+}
+
+// |call|'s function, on a thread that is as the device's own interface wants it where
+// the function is given the device's memory.
+static pestle_status_t call_function(const pestle_exec_call_t* call,
+                                     const pestle_queue_t* queue,
+                                     const pestle_custom_call_t* given) {
+  native_call_t c = {call->function, call->user, given, NULL};
+  const pestle_device_t* device = queue && !call->staged ? queue->device : NULL;
+  const pestle_device_api_t* api = device ? pestle_device_api(device) : NULL;
+  if (api && PESTLE_HAS(api, native_call)) {
+    PESTLE_TRY(api->native_call(device->backend->self, device->local_index,
+                                call_native, &c));
+  } else {
+    call_native(&c);
+  }
+  return c.status;
+}
+
 static pestle_status_t call_custom(pestle_frame_t* frame,
                                    const pestle_exec_call_t* call,
                                    const pestle_queue_t* queue,
@@ -283,7 +312,7 @@ static pestle_status_t call_custom(pestle_frame_t* frame,
                                 .computation_count = call->computation_count,
                                 .attrs = call->attrs};
   return pestle_status_annotate(
-      call->function(call->user, &given),
+      call_function(call, queue, &given),
       call->attrs ? "in an eval of op '%s'" : "in custom call '%s'",
       call->name);
 }

@@ -54,8 +54,8 @@ typedef struct pestle_custom_call_t {
   size_t output_count;
   // For a function that takes device memory, on a device other than a CPU: the
   // stream of the device's own interface (a CUstream, a cl_command_queue), in
-  // whose order it must read and write. NULL: what was queued is done, and the
-  // function returns when it is.
+  // whose order it must read and write, and whose context is current on the thread.
+  // NULL: what was queued is done, and the function returns when it is.
   void* stream;
   // called_computations of the module, in their order: each a function and those that
   // it calls as the text of a module (pestle_module_parse), whose entry it is.

@@ -29,7 +29,8 @@
 //   5  arrays: memory of others, and what theirs call ours
 //   6  own ops: kernels whose text a person wrote
 //   7  collectives: between the ranks of a world
-//   8  effort: whether code is wanted soon or fast
+//   8  effort: whether code is wanted soon or fast; calls of functions that use the
+//      device by its own interface
 #ifndef PESTLE_PLUGIN_H_
 #define PESTLE_PLUGIN_H_
 
@@ -466,6 +467,14 @@ typedef struct pestle_device_api_t {
   // type and its number among those of that type.
   void (*dlpack_device)(void* self, int32_t device, int32_t* out_type,
                         int32_t* out_id);
+
+  // -- minor 8 --
+  // Calls fn(user) once, on this thread and before it returns, as the device's own
+  // interface wants a thread to be which uses |device|: CUDA's context is current.
+  // The thread is afterwards as it was before. |fn| may call this table. When this
+  // function fails |fn| was not called. Missing: threads need nothing.
+  pestle_status_t (*native_call)(void* self, int32_t device,
+                                 void (*fn)(void* user), void* user);
 } pestle_device_api_t;
 
 // -- minor 2: library ops --

@@ -218,9 +218,20 @@ static pestle_status_t native_wait(void* self, int32_t device, void* native,
   return status;
 }
 
+static pestle_status_t native_call(void* self, int32_t device,
+                                   void (*fn)(void* user), void* user) {
+  cuda_device_t* d;
+  PESTLE_TRY(pestle_cuda_device(self, device, &d));
+  PESTLE_TRY(pestle_cuda_enter(d));
+  fn(user);
+  pestle_cuda_leave(d);
+  return NULL;
+}
+
 void pestle_cuda_host_call_slots(pestle_device_api_t* api) {
   api->stream_host_call = stream_host_call;
   api->stream_native = stream_native;
   api->wait_native = wait_native;
   api->native_wait = native_wait;
+  api->native_call = native_call;
 }

@@ -53,7 +53,8 @@
   X(RELEASE_ADOPTED, release_adopted)       \
   X(HANDLE_OF, handle_of)                   \
   X(WHERE, where)                           \
-  X(DLPACK_DEVICE, dlpack_device)
+  X(DLPACK_DEVICE, dlpack_device)           \
+  X(NATIVE_CALL, native_call)
 
 typedef enum mock_slot_t {
 #define MOCK_SLOT_(NAME, slot) MOCK_##NAME,

@@ -259,6 +259,14 @@ static pestle_status_t stream_native(void* self, pestle_device_stream_t* s,
   return NULL;
 }
 
+static pestle_status_t native_call(void* self, int32_t device,
+                                   void (*fn)(void* user), void* user) {
+  (void)device;
+  PESTLE_TRY(mock_enter(self, MOCK_NATIVE_CALL));
+  fn(user);
+  return NULL;
+}
+
 static pestle_status_t order(void* self, pestle_device_stream_t* first,
                              pestle_device_stream_t* then) {
   if (first == then) return NULL;
@@ -381,6 +389,7 @@ void mock_stream_slots(pestle_device_api_t* api) {
   api->stream_native = stream_native;
   api->wait_native = wait_native;
   api->native_wait = native_wait;
+  api->native_call = native_call;
   api->graph_begin = graph_begin;
   api->graph_end = graph_end;
   api->graph_launch = graph_launch;
