@@ -15,6 +15,7 @@ must not. vulkan is also held to its matrix without 64-bit integers."""
 import concurrent.futures
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -78,6 +79,17 @@ def kit(name, options, jobs, env):
                           text=True, check=False, env=env)
 
 
+def total(all_done):
+    """The line of counts, as one kit over all ops prints it."""
+    lines = [next(line for line in done.stdout.splitlines() if " cells of op " in line)
+             for done in all_done if " cells of op " in done.stdout]
+    if not lines:
+        return ""
+    counts = [sum(column) for column in
+              zip(*(map(int, re.findall(r"\d+", line)) for line in lines))]
+    return "\n" + re.sub(r"\d+", lambda _: str(counts.pop(0)), lines[0]) + "\n\n"
+
+
 def each_op(name, options):
     """The kit on each op by a process of its own, with a cache of its own: PoCL
     aborts where one process reads a program that another is still writing into
@@ -95,7 +107,7 @@ def each_op(name, options):
     head = all_done[0].stdout.partition("| `")[0]
     lines = [line for done in all_done for line in rows(done.stdout).values()]
     said = "\n".join(done.stdout[done.stdout.rfind("|\n") + 2:].strip()
-                     for done in all_done if done.returncode)
+                     for done in all_done if done.returncode) or total(all_done)
     return subprocess.CompletedProcess(
         (), max(done.returncode for done in all_done),
         head + "\n".join(lines) + "\n" + said,

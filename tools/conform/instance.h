@@ -129,7 +129,10 @@ static inline pestle_value_t* wrap(instance_t* t, pestle_value_t* x) {
   pestle_dtype_t dtype = x->type->dtype;
   if (!t->wrapped) return x;
   pestle_value_t* y;
-  if (is_float(dtype) || is_complex(dtype)) {
+  if (is_scale(dtype)) {
+    // None is below 0: a negated one is NaN.
+    assert_ok(pestle_op_abs(&t->b, x, &y));
+  } else if (is_float(dtype) || is_complex(dtype)) {
     assert_ok(pestle_op_negate(&t->b, x, &y));
   } else {
     assert_ok(pestle_op_not(&t->b, x, &y));
