@@ -119,6 +119,31 @@ class Convolutions(Case):
         # f32 sums in another order.
         np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
 
+    def whole(self, text, shapes):
+        given, draw = [], np.random.default_rng(1)
+        for i, shape in enumerate(shapes):
+            path = self.folder / f"i{i}.npy"
+            np.save(path, draw.integers(-2, 3, size=shape).astype(np.float16))
+            given += ["--input", f"{i}={path}"]
+        np.testing.assert_array_equal(*self.both(text, given))
+
+    def test_upsampled(self):
+        """Each phase of a transposed convolution is columns of one, and the last tile of
+        these is not full: where a column goes is a quotient of it."""
+        for n, side, c, o in ((16, 14, 64, 40), (4, 14, 64, 50), (16, 8, 64, 74)):
+            out = 2 * side
+            text = (
+                f"func.func @main(%x: tensor<{n}x{side}x{side}x{c}xf16>, "
+                f"%w: tensor<4x4x{c}x{o}xf16>) -> tensor<{n}x{out}x{out}x{o}xf16> {{\n"
+                "  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]"
+                "->[b, 0, 1, f], window = {stride = [1, 1], pad = [[2, 2], [2, 2]], "
+                "lhs_dilate = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
+                f" : (tensor<{n}x{side}x{side}x{c}xf16>, tensor<4x4x{c}x{o}xf16>) -> "
+                f"tensor<{n}x{out}x{out}x{o}xf16>\n"
+                f"  return %0 : tensor<{n}x{out}x{out}x{o}xf16>\n}}\n")  # fmt: skip
+            with self.subTest(n=n, side=side, c=c, o=o):
+                self.whole(text, ((n, side, side, c), (4, 4, c, o)))
+
     def test_too_few(self):
         """Where tiles stay empty, units of subgroups have it, and explain says so."""
         text, _ = conv(n=1, h=8, w=9, c=64, o=64, y=3, x=3, pad=ONE)

@@ -117,6 +117,34 @@ static void open_axis(pestle_emit_t* e, uint32_t axis, pestle_kir_id_t id) {
   e->axis_id[axis] = id;
 }
 
+typedef struct cut_t {
+  uint32_t axis;
+  bool found;
+} cut_t;
+
+static void look_for_cut(cut_t* cut, const pestle_affine_t* at) {
+  bool nested = false;
+  (void)pestle_affine_coef(at, cut->axis, &nested);
+  cut->found |= nested;
+}
+
+static void visit_cut(void* user, const pestle_expr_t* read) {
+  for (uint32_t d = 0; d < read->index_count; ++d)
+    look_for_cut(user, read->index[d]);
+}
+
+// Whether the last stage reads or writes where a quotient of its column says.
+static bool cuts_columns(const pestle_tiles_t* t) {
+  pestle_nest_t* nest = t->e->nest;
+  const pestle_nest_stage_t* y = pestle_nest_stage(nest, t->last);
+  cut_t cut = {.axis = t->p.n_axis};
+  pestle_nest_visit_values(nest, y, visit_cut, &cut);
+  for (uint32_t v = 0; v < y->value_count; ++v) {
+    if (y->write_index[v]) look_for_cut(&cut, y->write_index[v][0]);
+  }
+  return cut.found;
+}
+
 // The axes that rows are counted by, at |row|.
 static void open_rows(const pestle_tiles_t* t, pestle_kir_id_t row) {
   pestle_kir_builder_t* k = t->e->k;
@@ -295,6 +323,11 @@ static void emit_half(const pestle_tiles_t* t, const strip_t* s,
   if (rest_n) {
     pestle_kir_if(k,
                   pestle_kir_scalar_i(k, PESTLE_OP_LT, column, t->p.n / PAIR));
+  }
+  if (rest_n && cuts_columns(t)) {
+    // What is said of |column| around this is not known of its quotient.
+    column =
+        pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, column, t->p.n / PAIR - 1);
   }
   size_t scope = pestle_emit_scope(e);
   if (t->p.batch_axis != UINT32_MAX) open_axis(e, t->p.batch_axis, t->batch);
