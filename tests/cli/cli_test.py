@@ -654,7 +654,7 @@ func.func public @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>)
             self.assertEqual(done.returncode, 1, (kind, done.stderr))
             self.assertIn("1 of 1 elements", done.stderr)
             if "complex" in kind:
-                self.assertIn("[0]: 2, expected 3", done.stderr)
+                self.assertIn("[0]: (1, 2), expected (1, 3)", done.stderr)
 
     def test_inputs_of_one_name(self):
         self.write("same.mlir", ADD.replace('"y"', '"x"'))
