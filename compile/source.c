@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of a kernel that a person wrote, around which the target declares its
-// arguments as it does for its own:
-//
-//   y[i] = exp(x[i]);   ->   const long i = (long)get_global_id(0);
-//                            __global const float* const x = argAA;
-//                            ...
-//                            #line 1
-//                            y[i] = exp(x[i]);
-//
-// In CUDA a text of an op that treats each element by itself is written as a lambda, which a
-// thread calls for four elements next to each other, that it loads and stores at once.
+// Kernels that a person wrote: of a text its threads, its signature and what is around it
+// (source_text.c), of Kernel IR what is legal on the target.
 #include "compile/source.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/custom_attrs.h"
@@ -21,89 +10,17 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "compile/source_grid.h"
+#include "compile/source_internal.h"
 #include "ir/custom_op.h"
 #include "ir/infer.h"
 
 enum { GROUP_LANES = 256, MOST_NAMES = 512, WIDTH = 4 };
 
-// --- Languages ---
-
-typedef struct language_t {
-  const char* name;
-  // How a pointer is declared: const or nothing, type, name, argument. NULL: names
-  // are macros, since GLSL has no pointers.
-  const char* pointer;
-  const char *array, *open, *close;  // of constants: type, name, count
-  const char* index;                 // the number of a thread along x
-  const char* types[PESTLE_PLUGIN_DTYPES];
-} language_t;
-
-#define TYPES(i8, u8, i16, u16, u32, i64, u64)                           \
-  {[PESTLE_I8] = i8,       [PESTLE_U8] = u8,     [PESTLE_I16] = i16,     \
-   [PESTLE_U16] = u16,     [PESTLE_I32] = "int", [PESTLE_U32] = u32,     \
-   [PESTLE_I64] = i64,     [PESTLE_U64] = u64,   [PESTLE_F32] = "float", \
-   [PESTLE_F64] = "double"}
-
-static const language_t languages[] = {
-    {"cuda", "%s%s* const %s = %s;\n", "const long long", "{", "}",
-     "const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;",
-     TYPES("signed char", "unsigned char", "short", "unsigned short",
-           "unsigned int", "long long", "unsigned long long")},
-    {"opencl", "__global %s%s* const %s = %s;\n", "const long", "{", "}",
-     "const long i = (long)get_global_id(0);",
-     TYPES("char", "uchar", "short", "ushort", "uint", "long", "ulong")},
-    {"metal", "device %s%s* const %s = %s;\n", "const long", "{", "}",
-     "const long i = (long)group_id.x * PESTLE_LANES_X + (long)lane_id.x;",
-     TYPES("char", "uchar", "short", "ushort", "uint", "long", "ulong")},
-    {"glsl", NULL, "const int", "int[](", ")",
-     "const int i = int(gl_GlobalInvocationID.x);",
-     TYPES("int8_t", "uint8_t", "int16_t", "uint16_t", "uint", "int64_t",
-           "uint64_t")},
-};
-
-static const language_t* find_language(const char* name) {
-  for (size_t i = 0; i < sizeof(languages) / sizeof(*languages); ++i) {
-    if (!strcmp(languages[i].name, name)) return &languages[i];
-  }
-  return NULL;
-}
-
-// --- One kernel on its way ---
-
-typedef struct making_t {
-  pestle_kernels_t* ks;
-  const pestle_target_caps_t* caps;
-  pestle_kernel_t* k;
-  const pestle_custom_op_t* op;
-  const pestle_source_t* source;
-  const language_t* language;
-  const pestle_custom_attrs_t* attrs;
-  int64_t grid[3], lane[3], groups[3];
-  int64_t width;  // elements of a thread
-  bool guarded;   // the last group has threads too many
-  bool in_place;  // the eval's
-  pestle_strbuf_t text;
-} making_t;
-
-static uint32_t tensor_count(const pestle_node_t* node) {
-  return node->operand_count + node->result_count;
-}
-
-static const pestle_type_t* tensor_type(const pestle_node_t* node, uint32_t i) {
-  return i < node->operand_count ? pestle_node_operand(node, i)->type
-                                 : node->results[i - node->operand_count].type;
-}
-
-static const char* tensor_name(const making_t* m, uint32_t i) {
-  const pestle_source_t* s = m->source;
-  return i < s->input_count ? s->inputs[i] : s->outputs[i - s->input_count];
-}
-
-static pestle_status_t check_names(const making_t* m) {
+static pestle_status_t check_names(const pestle_source_making_t* m) {
   const pestle_node_t* node = m->k->node;
   if (m->source->input_count == node->operand_count &&
       m->source->output_count == node->result_count &&
-      tensor_count(node) <= 26 * 26) {
+      pestle_source_tensors(node) <= 26 * 26) {
     return NULL;
   }
   return pestle_node_error(
@@ -117,11 +34,11 @@ static pestle_status_t check_names(const making_t* m) {
 // --- Threads ---
 
 // What expressions may name.
-static size_t list_names(const making_t* m, pestle_grid_name_t* out) {
+static size_t list_names(const pestle_source_making_t* m, pestle_grid_name_t* out) {
   size_t n = 0;
-  for (uint32_t i = 0; i < tensor_count(m->k->node) && n < MOST_NAMES; ++i) {
+  for (uint32_t i = 0; i < pestle_source_tensors(m->k->node) && n < MOST_NAMES; ++i) {
     out[n++] =
-        (pestle_grid_name_t){tensor_name(m, i), tensor_type(m->k->node, i), 0};
+        (pestle_grid_name_t){pestle_source_name(m, i), pestle_source_type(m->k->node, i), 0};
   }
   for (size_t i = 0; i < m->source->template_count && n < MOST_NAMES; ++i) {
     const pestle_source_template_t* t = &m->source->templates[i];
@@ -136,7 +53,7 @@ static size_t list_names(const making_t* m, pestle_grid_name_t* out) {
 }
 
 // Whether each thread may take several elements of all tensors.
-static bool takes_several(const making_t* m) {
+static bool takes_several(const pestle_source_making_t* m) {
   const pestle_source_t* s = m->source;
   const pestle_node_t* node = m->k->node;
   if (strcmp(s->language, "cuda") || !m->op->elementwise || s->whole ||
@@ -144,8 +61,8 @@ static bool takes_several(const making_t* m) {
       *s->group[0] || m->in_place) {
     return false;
   }
-  for (uint32_t i = 0; i < tensor_count(node); ++i) {
-    const pestle_type_t* type = tensor_type(node, i);
+  for (uint32_t i = 0; i < pestle_source_tensors(node); ++i) {
+    const pestle_type_t* type = pestle_source_type(node, i);
     if (pestle_type_count(type) != m->grid[0] ||
         pestle_dtype_size(type->dtype) > sizeof(float)) {
       return false;
@@ -154,7 +71,7 @@ static bool takes_several(const making_t* m) {
   return m->grid[0] >= WIDTH;
 }
 
-static pestle_status_t find_threads(making_t* m) {
+static pestle_status_t find_threads(pestle_source_making_t* m) {
   pestle_grid_name_t* names =
       PESTLE_ARENA_ARRAY(m->ks->arena, pestle_grid_name_t, MOST_NAMES);
   if (!names) return PESTLE_OOM();
@@ -191,210 +108,9 @@ static pestle_status_t find_threads(making_t* m) {
   return NULL;
 }
 
-// --- Text ---
-
-static void put(making_t* m, const char* format, ...) PESTLE_PRINTF(2, 3);
-static void put(making_t* m, const char* format, ...) {
-  va_list args;
-  va_start(args, format);
-  pestle_strbuf_appendf_v(&m->text, format, args);
-  va_end(args);
-}
-
-// |count| integers as an array; one that is empty has a 1.
-static void put_array(making_t* m, const char* name, const char* what,
-                      const int64_t* values, size_t count) {
-  put(m, "%s %s%s[%zu] = %s", m->language->array, name, what, count ? count : 1,
-      m->language->open);
-  for (size_t i = 0; i < count; ++i)
-    put(m, i ? ", %lld" : "%lld", (long long)values[i]);
-  put(m, "%s%s;\n", count ? "" : "1", m->language->close);
-}
-
-static void name_argument(uint32_t i, char out[8]) {
-  (void)snprintf(out, 8, "arg%c%c", 'A' + (char)(i / 26), 'A' + (char)(i % 26));
-}
-
-// Elements that the language has no type for are their bits.
-static const char* memory_type(const language_t* language,
-                               pestle_dtype_t dtype) {
-  const char* type =
-      dtype < PESTLE_PLUGIN_DTYPES ? language->types[dtype] : NULL;
-  if (type) return type;
-  return language
-      ->types[pestle_dtype_size(dtype) == 1 ? PESTLE_U8 : PESTLE_U16];
-}
-
-static void put_tensor(making_t* m, uint32_t i) {
-  const pestle_type_t* type = tensor_type(m->k->node, i);
-  const char* name = tensor_name(m, i);
-  int64_t strides[PESTLE_MAX_RANK], step = 1;
-  for (int32_t d = type->rank; d-- > 0; step *= type->dims[d])
-    strides[d] = step;
-  char argument[8];
-  name_argument(i, argument);
-  if (m->width > 1) {
-    // A parameter of the lambda.
-  } else if (m->language->pointer) {
-    pestle_strbuf_appendf(&m->text, m->language->pointer,
-                          i < m->k->node->operand_count ? "const " : "",
-                          memory_type(m->language, type->dtype), name,
-                          argument);
-  } else {
-    put(m, "#define %s %s.v\n", name, argument);
-  }
-  put(m, "#define %s_ndim %d\n#define %s_size %lld\n", name, (int)type->rank,
-      name, (long long)pestle_type_count(type));
-  put_array(m, name, "_shape", type->dims, (size_t)type->rank);
-  put_array(m, name, "_strides", strides, (size_t)type->rank);
-}
-
-static bool computes_in_f64(const making_t* m) {
-  return m->k->node->results[0].type->dtype == PESTLE_F64;
-}
-
-static void put_attr(making_t* m, const pestle_custom_attr_value_t* a) {
-  switch ((pestle_custom_kind_t)a->kind) {
-    case PESTLE_CUSTOM_BOOL:
-      put(m, "#define %s %d\n", a->name, a->as.b);
-      return;
-    case PESTLE_CUSTOM_I64:
-      put(m, "#define %s %lld\n", a->name, (long long)a->as.i64);
-      return;
-    case PESTLE_CUSTOM_F64:
-      put(m, "#define %s (", a->name);
-      if (computes_in_f64(m)) {
-        pestle_strbuf_append_f64(&m->text, a->as.f64);
-        put(m, strcmp(m->language->name, "glsl") ? ")\n" : "lf)\n");
-      } else {
-        pestle_strbuf_append_f32(&m->text, (float)a->as.f64);
-        put(m, "f)\n");
-      }
-      return;
-    case PESTLE_CUSTOM_I64S:
-      put_array(m, a->name, "", a->as.i64s.data, a->as.i64s.count);
-      return;
-    case PESTLE_CUSTOM_STR:
-    case PESTLE_CUSTOM_F64S:
-      return;
-  }
-}
-
-static pestle_status_t put_template(making_t* m,
-                                    const pestle_source_template_t* t) {
-  const char* type = NULL;
-  if (t->dtype > 0 && t->dtype < (int32_t)PESTLE_PLUGIN_DTYPES) {
-    type = m->language->types[t->dtype];
-  }
-  if (t->dtype && !type) {
-    return PESTLE_ERROR(UNSUPPORTED,
-                        "template '%s' of op '%s' is %s, for which %s has no "
-                        "type",
-                        t->name, m->op->name,
-                        pestle_dtype_info((pestle_dtype_t)t->dtype)->name,
-                        m->language->name);
-  }
-  if (type) {
-    put(m, "#define %s %s\n", t->name, type);
-  } else {
-    put(m, "#define %s %lld\n", t->name, (long long)t->value);
-  }
-  return NULL;
-}
-
-// What vector_head declares, of all arguments; |format| with a tensor's number, its type
-// in memory and its argument.
-static void put_each(making_t* m, const char* format, bool results_only) {
-  for (uint32_t i = results_only ? m->k->node->operand_count : 0;
-       i < tensor_count(m->k->node); ++i) {
-    char argument[8];
-    name_argument(i, argument);
-    for (const char* c = format; *c; ++c) {
-      if (*c == '#') {
-        put(m, "%u", i);
-      } else if (*c == '@') {
-        put(m, "%s", argument);
-      } else if (*c == '$') {
-        put(m, "%s",
-            memory_type(m->language, tensor_type(m->k->node, i)->dtype));
-      } else {
-        pestle_strbuf_append_char(&m->text, *c);
-      }
-    }
-  }
-}
-
-// NVRTC takes a lambda for the host's but for this.
-#define LAMBDA_FLAGS " -default-device"
-
-static const char vector_head[] =
-    "\ntemplate <class E> struct alignas(4 * sizeof(E)) pestle_four {\n"
-    "  E v[4];\n};\n"
-    "template <class E> struct pestle_part {\n"
-    "  pestle_four<E> f;\n  long long at;\n"
-    "  __device__ E& operator[](long long k) { return f.v[k - at]; }\n};\n";
-
-// The body as a lambda, called for elements that were loaded at once where they lie so,
-// else for one after the other.
-static void put_several(making_t* m) {
-  long long count = (long long)m->grid[0];
-  put(m, "auto pestle_body = [&](");
-  for (uint32_t i = 0; i < tensor_count(m->k->node); ++i)
-    put(m, "auto&& %s, ", tensor_name(m, i));
-  put(m, "const long long i) {\n#line 1\n%s\n;};\n", m->source->body);
-  put(m,
-      "const long long pestle_at = 4 * ((long long)blockIdx.x * "
-      "blockDim.x + threadIdx.x);\n"
-      "if (pestle_at + 4 <= %lld",
-      count);
-  put_each(m, " && (unsigned long long)@ % (4 * sizeof($)) == 0", false);
-  put(m, ") {\n");
-  put_each(m, "  pestle_part<$> part#;\n  part#.at = pestle_at;\n", false);
-  for (uint32_t i = 0; i < m->k->node->operand_count; ++i) {
-    char argument[8];
-    name_argument(i, argument);
-    put(m, "  part%u.f = *(const pestle_four<%s>*)(%s + pestle_at);\n", i,
-        memory_type(m->language, tensor_type(m->k->node, i)->dtype), argument);
-  }
-  put(m, "  #pragma unroll\n  for (int j = 0; j < 4; ++j)\n    pestle_body(");
-  put_each(m, "part#, ", false);
-  put(m, "pestle_at + j);\n");
-  put_each(m, "  *(pestle_four<$>*)(@ + pestle_at) = part#.f;\n", true);
-  put(m,
-      "} else {\n  for (long long i = pestle_at; i < pestle_at + 4 && i < "
-      "%lld; ++i)\n    pestle_body(",
-      count);
-  put_each(m, "@, ", false);
-  put(m, "i);\n}\n");
-}
-
-static pestle_status_t put_prologue(making_t* m) {
-  const pestle_node_t* node = m->k->node;
-  const char* type = m->language->types[node->results[0].type->dtype];
-  if (m->width == 1 && !*m->source->grid[1]) {
-    put(m, "#define PESTLE_LANES_X %lld\n%s\n", (long long)m->lane[0],
-        m->language->index);
-    if (m->guarded) put(m, "if (i >= %lld) return;\n", (long long)m->grid[0]);
-  }
-  for (uint32_t i = 0; i < tensor_count(node); ++i)
-    put_tensor(m, i);
-  if (type) put(m, "#define T %s\n", type);
-  for (size_t i = 0; i < m->attrs->count; ++i)
-    put_attr(m, &m->attrs->values[i]);
-  for (size_t i = 0; i < m->source->template_count; ++i)
-    PESTLE_TRY(put_template(m, &m->source->templates[i]));
-  if (m->source->shared_bytes) put(m, "#define shared argShared\n");
-  if (m->width > 1) {
-    put_several(m);
-  } else {
-    put(m, "#line 1\n%s", m->source->body);
-  }
-  return NULL;
-}
-
 // --- The signature ---
 
-static pestle_kir_builder_t* make_legal(making_t* m) {
+static pestle_kir_builder_t* make_legal(pestle_source_making_t* m) {
   pestle_allocator_t allocator = m->ks->list.allocator;
   pestle_kir_builder_t* legal = pestle_alloc_zero(allocator, sizeof(*legal));
   if (!legal) return NULL;
@@ -404,12 +120,12 @@ static pestle_kir_builder_t* make_legal(making_t* m) {
   return legal;
 }
 
-static pestle_status_t add_buffers(making_t* m, pestle_kir_builder_t* legal) {
+static pestle_status_t add_buffers(pestle_source_making_t* m, pestle_kir_builder_t* legal) {
   const pestle_node_t* node = m->k->node;
-  for (uint32_t i = 0; i < tensor_count(node); ++i) {
-    const pestle_type_t* type = tensor_type(node, i);
+  for (uint32_t i = 0; i < pestle_source_tensors(node); ++i) {
+    const pestle_type_t* type = pestle_source_type(node, i);
     char name[8];
-    name_argument(i, name);
+    pestle_source_argument(i, name);
     uint32_t b = pestle_kir_add_buffer(
         legal, name, PESTLE_KIR_GLOBAL, type->dtype, 1, pestle_type_count(type),
         i < node->operand_count ? PESTLE_KIR_READONLY : 0);
@@ -440,14 +156,14 @@ static pestle_status_t add_buffers(making_t* m, pestle_kir_builder_t* legal) {
 }
 
 // Arguments in slot order: operands, then results.
-static pestle_status_t bind_args(making_t* m, uint32_t count) {
+static pestle_status_t bind_args(pestle_source_making_t* m, uint32_t count) {
   pestle_kernel_t* k = m->k;
   const pestle_node_t* node = k->node;
-  if (count != tensor_count(node) || count > PESTLE_KERNEL_MAX_ARGS) {
+  if (count != pestle_source_tensors(node) || count > PESTLE_KERNEL_MAX_ARGS) {
     return pestle_node_error(node, PESTLE_STATUS_INVALID_ARGUMENT,
                              "a kernel of op '%s' has %u arguments; the op has "
                              "%u operands and results, of at most %d",
-                             m->op->name, count, tensor_count(node),
+                             m->op->name, count, pestle_source_tensors(node),
                              (int)PESTLE_KERNEL_MAX_ARGS);
   }
   k->arg_count = count;
@@ -459,7 +175,7 @@ static pestle_status_t bind_args(making_t* m, uint32_t count) {
     bool result = i >= node->operand_count;
     k->args[i].kind = result ? PESTLE_ARG_RESULT : PESTLE_ARG_OPERAND;
     k->args[i].slot = result ? i - node->operand_count : i;
-    k->bytes += pestle_type_bytes(tensor_type(node, i));
+    k->bytes += pestle_type_bytes(pestle_source_type(node, i));
     if (result) continue;
     k->args[i].elements = pestle_value_constant(pestle_node_operand(node, i));
     if (k->args[i].elements) k->args[i].kind = PESTLE_ARG_CONSTANT;
@@ -468,18 +184,8 @@ static pestle_status_t bind_args(making_t* m, uint32_t count) {
   return NULL;
 }
 
-// |a| with |b| behind it; NULL: out of memory.
-static const char* joined(making_t* m, const char* a, const char* b) {
-  size_t n = strlen(a), more = strlen(b) + 1;
-  char* text = PESTLE_ARENA_ARRAY(m->ks->arena, char, n + more);
-  if (!text) return NULL;
-  memcpy(text, a, n);
-  memcpy(text + n, b, more);
-  return text;
-}
-
-static pestle_status_t build_text(making_t* m) {
-  m->language = find_language(m->source->language);
+static pestle_status_t build_text(pestle_source_making_t* m) {
+  m->language = pestle_source_find_language(m->source->language);
   if (!m->language) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "op '%s' has a source in '%.40s'; cuda, opencl, glsl, "
@@ -488,11 +194,7 @@ static pestle_status_t build_text(making_t* m) {
   }
   PESTLE_TRY(check_names(m));
   PESTLE_TRY(find_threads(m));
-  if (m->source->whole) {
-    put(m, "%s", m->source->body);
-  } else {
-    PESTLE_TRY(put_prologue(m));
-  }
+  PESTLE_TRY(pestle_source_put_text(m));
   PESTLE_TRY(pestle_strbuf_status(&m->text));
   pestle_kir_builder_t* legal = make_legal(m);
   if (!legal) return PESTLE_OOM();
@@ -500,11 +202,7 @@ static pestle_status_t build_text(making_t* m) {
   pestle_source_text_t* text =
       PESTLE_ARENA_NEW(m->ks->arena, pestle_source_text_t);
   char* body = pestle_arena_strdup(m->ks->arena, pestle_strbuf_cstr(&m->text));
-  const char *head = m->source->header, *flags = m->source->flags;
-  if (m->width > 1) {
-    head = joined(m, head, vector_head);
-    flags = joined(m, flags, *flags ? LAMBDA_FLAGS : &LAMBDA_FLAGS[1]);
-  }
+  const char *head = pestle_source_head(m), *flags = pestle_source_flags(m);
   if (!text || !body || !head || !flags) return PESTLE_OOM();
   *text = (pestle_source_text_t){.struct_size = sizeof(*text),
                                  .head = head,
@@ -519,14 +217,14 @@ static pestle_status_t build_text(making_t* m) {
 // --- Kernel IR ---
 
 // That a kernel reads and writes within the tensors that it is given.
-static pestle_status_t check_buffers(const making_t* m,
+static pestle_status_t check_buffers(const pestle_source_making_t* m,
                                      const pestle_kir_t* kir) {
   const pestle_node_t* node = m->k->node;
   for (uint32_t b = 0; b < kir->buffer_count; ++b) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(kir, b);
     if (u->scope != PESTLE_KIR_GLOBAL) continue;
-    if (u->arg_slot >= tensor_count(node)) continue;  // bind_args() says so
-    const pestle_type_t* type = tensor_type(node, u->arg_slot);
+    if (u->arg_slot >= pestle_source_tensors(node)) continue;  // bind_args() says so
+    const pestle_type_t* type = pestle_source_type(node, u->arg_slot);
     bool operand = u->arg_slot < node->operand_count;
     if (u->dtype == type->dtype &&
         u->count <= (uint64_t)pestle_type_count(type) &&
@@ -546,7 +244,7 @@ static pestle_status_t check_buffers(const making_t* m,
   return NULL;
 }
 
-static pestle_status_t legalise(making_t* m, const pestle_kir_builder_t* flat) {
+static pestle_status_t legalise(pestle_source_making_t* m, const pestle_kir_builder_t* flat) {
   pestle_allocator_t allocator = m->ks->list.allocator;
   PESTLE_TRY(check_buffers(m, &flat->view));
   pestle_kir_builder_t* legal = pestle_alloc_zero(allocator, sizeof(*legal));
@@ -563,7 +261,7 @@ static pestle_status_t legalise(making_t* m, const pestle_kir_builder_t* flat) {
 }
 
 // A defect of a kernel that a person wrote is not ours.
-static pestle_status_t blame(const making_t* m, pestle_status_t status) {
+static pestle_status_t blame(const pestle_source_making_t* m, pestle_status_t status) {
   if (pestle_status_code(status) != PESTLE_STATUS_INTERNAL) return status;
   pestle_status_t own =
       PESTLE_ERROR(INVALID_ARGUMENT, "a kernel of op '%s': %s", m->op->name,
@@ -572,7 +270,7 @@ static pestle_status_t blame(const making_t* m, pestle_status_t status) {
   return own;
 }
 
-static pestle_status_t build_kir(making_t* m, const char* text) {
+static pestle_status_t build_kir(pestle_source_making_t* m, const char* text) {
   pestle_allocator_t allocator = m->ks->list.allocator;
   pestle_kir_builder_t flat;
   PESTLE_TRY(pestle_status_annotate(
@@ -585,7 +283,7 @@ static pestle_status_t build_kir(making_t* m, const char* text) {
   return status;
 }
 
-static pestle_status_t build_kernel(making_t* m, const pestle_kir_t* kernel) {
+static pestle_status_t build_kernel(pestle_source_making_t* m, const pestle_kir_t* kernel) {
   PESTLE_TRY(pestle_kir_print(kernel, &m->text));
   PESTLE_TRY(pestle_strbuf_status(&m->text));
   return build_kir(m, pestle_strbuf_cstr(&m->text));
@@ -593,7 +291,7 @@ static pestle_status_t build_kernel(making_t* m, const pestle_kir_t* kernel) {
 
 // --- Entry ---
 
-static pestle_status_t build(making_t* m, const pestle_custom_eval_t* eval) {
+static pestle_status_t build(pestle_source_making_t* m, const pestle_custom_eval_t* eval) {
   const pestle_node_t* node = m->k->node;
   m->k->flops = m->k->half_flops = m->k->byte_flops = 0;
   m->k->note = m->k->ops;
@@ -610,7 +308,7 @@ static pestle_status_t build(making_t* m, const pestle_custom_eval_t* eval) {
 pestle_status_t pestle_source_build(pestle_kernels_t* ks, uint32_t device,
                                     pestle_kernel_t* k) {
   const pestle_custom_eval_t* eval;
-  making_t m = {.ks = ks, .caps = &ks->targets[device].caps, .k = k};
+  pestle_source_making_t m = {.ks = ks, .caps = &ks->targets[device].caps, .k = k};
   PESTLE_TRY(pestle_eval_call_find(k->node, &m.op, &eval));
   m.source = eval->source;
   m.in_place = eval->in_place;
