@@ -42,15 +42,26 @@ static bool has_groups(const pestle_pass_context_t* ctx,
   return heads > 0 && 2 * heads >= (int64_t)ctx->caps->cores;
 }
 
+// Of a block of rows, and of 16 bits what is made f32 before it is read.
+static int64_t attention_bytes(pestle_dtype_t dtype, int64_t columns,
+                               int64_t depth, int64_t width) {
+  int64_t count = (columns + 2 * depth + 2 * width + 2) * BLOCK;
+  if (dtype != PESTLE_F32) {
+    count += 2 * columns * (depth + width) + (columns + depth) * BLOCK;
+  }
+  return count * (int64_t)pestle_dtype_size(PESTLE_F32);
+}
+
 static bool is_whole_attention_grad(const pestle_pass_context_t* ctx,
                                     const pestle_node_t* node) {
   const pestle_type_t *q = pestle_node_operand(node, 0)->type,
                       *v = pestle_node_operand(node, 2)->type;
   int64_t rows = q->dims[q->rank - 2], depth = q->dims[q->rank - 1];
   int64_t columns = v->dims[v->rank - 2], width = v->dims[v->rank - 1];
-  int64_t bytes = (columns + 2 * depth + 2 * width + 2) * BLOCK *
-                  (int64_t)pestle_dtype_size(PESTLE_F32);
-  return q->dtype == PESTLE_F32 && node->result_count == GRADIENTS &&
+  int64_t bytes = attention_bytes(q->dtype, columns, depth, width);
+  bool is_taken = q->dtype == PESTLE_F32 || q->dtype == PESTLE_F16 ||
+                  q->dtype == PESTLE_BF16;
+  return is_taken && node->result_count == GRADIENTS &&
          ctx->caps->vector_bytes >= LEAST_LANES * sizeof(float) &&
          rows >= LEAST_EXTENT && columns >= LEAST_EXTENT &&
          depth % LEAST_LANES == 0 && width % LEAST_LANES == 0 && depth > 0 &&

@@ -15,6 +15,10 @@
 // reduction across a vector, and of all operands only blocks of q, c and dq are turned.
 // What is added to dk and dv comes in the order of the blocks: the same bits in each run.
 //
+// Operands of 16 bits are made f32 first, keys and values once a batch element. dv and
+// dw^T = v c'^T are then made of all columns before the rest, since delta is sum w dw of
+// them: y was rounded.
+//
 // A bias and a mask are given across too, [.., columns, rows] (passes/whole_composites.c).
 #include "codegen/direct/direct_attention_grad.h"
 
@@ -67,8 +71,9 @@ static void add_columns(grad_t* g, pk_t c, int64_t rows, uint32_t to,
   }
 }
 
-// dx^T in the place of w^T, of rows from |r| on.
-static void make_cotangents(grad_t* g, pk_t c, int64_t rows, pk_t r) {
+// dw^T = v c'^T of columns from |c| and rows from |r| on.
+static pestle_direct_tile_t multiply_cotangents(grad_t* g, pk_t c, int64_t rows,
+                                                pk_t r) {
   const shape_t* s = &g->s;
   pestle_direct_tile_t t = {.k = g->k,
                             .rows = rows,
@@ -85,6 +90,42 @@ static void make_cotangents(grad_t* g, pk_t c, int64_t rows, pk_t r) {
   pestle_direct_tile_begin(&t);
   pestle_direct_tile_clear(&t);
   pestle_direct_tile_multiply(&t);
+  return t;
+}
+
+// Keeps dw^T and adds w dw to delta.
+static void weigh_cotangents(grad_t* g, pk_t c, int64_t rows, pk_t r) {
+  const shape_t* s = &g->s;
+  pestle_direct_tile_t t = multiply_cotangents(g, c, rows, r);
+  pestle_direct_tile_store(&t, g->dw, at(g, c, s->block, r), s->block);
+  for (int64_t j = 0; j < s->vectors; ++j) {
+    pk_t row = plus(g, r, j * s->lanes);
+    pk_t sum = load(g, g->delta, s->lanes, row);
+    for (int64_t i = 0; i < rows; ++i) {
+      pk_t w = load(g, g->w, s->lanes, at(g, plus(g, c, i), s->block, row));
+      sum = pestle_kir_scalar(g->k, PESTLE_OP_FMA, w,
+                              pestle_direct_tile_get(&t, i, j), sum);
+    }
+    store(g, g->delta, row, sum);
+  }
+}
+
+// dw^T that was kept.
+static pestle_direct_tile_t kept_cotangents(grad_t* g, pk_t c, int64_t rows,
+                                            pk_t r) {
+  const shape_t* s = &g->s;
+  pestle_direct_tile_t t = {
+      .k = g->k, .rows = rows, .vectors = s->vectors, .lanes = s->lanes};
+  pestle_direct_tile_begin(&t);
+  pestle_direct_tile_load(&t, g->dw, at(g, c, s->block, r), s->block);
+  return t;
+}
+
+// dx^T in the place of w^T, of rows from |r| on.
+static void make_cotangents(grad_t* g, pk_t c, int64_t rows, pk_t r) {
+  const shape_t* s = &g->s;
+  pestle_direct_tile_t t = g->narrow ? kept_cotangents(g, c, rows, r)
+                                     : multiply_cotangents(g, c, rows, r);
   pk_t scale = real(g, s->lanes, PESTLE_NODE_F64(g->node, scale));
   for (int64_t j = 0; j < s->vectors; ++j) {
     pk_t delta = load(g, g->delta, s->lanes, plus(g, r, j * s->lanes));
@@ -105,16 +146,43 @@ static void make_cotangents(grad_t* g, pk_t c, int64_t rows, pk_t r) {
   }
 }
 
+static void add_values(grad_t* g, pk_t c, int64_t rows) {
+  add_columns(g, c, rows, g->dv, g->v_at, g->s.width, g->s.width_lanes, g->co,
+              number(g, 0), false);
+}
+
+// Of 16 bits: what is done before delta is known.
+static void weigh_columns(grad_t* g, pk_t c, int64_t rows) {
+  int64_t side = g->s.vectors * g->s.lanes;
+  add_values(g, c, rows);
+  pk_t part = loop(g, "part", g->s.block / side);
+  weigh_cotangents(g, c, rows, at(g, part, side, number(g, 0)));
+  end(g, g->s.block / side);
+}
+
 static void do_columns(grad_t* g, pk_t c, int64_t rows) {
   const shape_t* s = &g->s;
   int64_t side = s->vectors * s->lanes;
-  add_columns(g, c, rows, g->dv, g->v_at, s->width, s->width_lanes, g->co,
-              number(g, 0), false);
+  if (!g->narrow) add_values(g, c, rows);
   pk_t part = loop(g, "part", s->block / side);
   make_cotangents(g, c, rows, at(g, part, side, number(g, 0)));
   end(g, s->block / side);
-  add_columns(g, c, rows, g->dk, g->k_at, s->depth, s->depth_lanes, g->q,
-              g->q_at, true);
+  uint32_t q = g->narrow ? g->q_wide : g->q;
+  pk_t q_at = g->narrow ? number(g, 0) : g->q_at;
+  add_columns(g, c, rows, g->dk, g->k_at, s->depth, s->depth_lanes, q, q_at,
+              !g->narrow);
+}
+
+// Calls |tile| for all columns.
+static void each_tile(grad_t* g, pk_t first, int64_t count,
+                      void (*tile)(grad_t* g, pk_t c, int64_t rows)) {
+  int64_t whole = count / TILE_ROWS, rest = count % TILE_ROWS;
+  if (whole) {
+    pk_t i = loop(g, "tile", whole);
+    tile(g, at(g, i, TILE_ROWS, first), TILE_ROWS);
+    end(g, whole);
+  }
+  if (rest) tile(g, plus(g, first, whole * TILE_ROWS), rest);
 }
 
 // dq^T += k^T dx^T of |count| columns from |c| on.
@@ -146,15 +214,8 @@ static void add_rows(grad_t* g, pk_t c, int64_t count, pk_t depth,
 }
 
 static void do_chunk(grad_t* g, pk_t c, int64_t count) {
-  int64_t whole = count / TILE_ROWS, rest = count % TILE_ROWS;
-  if (whole) {
-    pk_t i = loop(g, "tile", whole);
-    do_columns(g, at(g, i, TILE_ROWS, c), TILE_ROWS);
-    end(g, whole);
-  }
-  if (rest) do_columns(g, plus(g, c, whole * TILE_ROWS), rest);
-  whole = g->s.depth / TILE_ROWS;
-  rest = g->s.depth % TILE_ROWS;
+  int64_t whole = g->s.depth / TILE_ROWS, rest = g->s.depth % TILE_ROWS;
+  each_tile(g, c, count, do_columns);
   if (whole) {
     pk_t i = loop(g, "tile", whole);
     add_rows(g, c, count, at(g, i, TILE_ROWS, number(g, 0)), TILE_ROWS);
@@ -168,6 +229,10 @@ static void do_chunk(grad_t* g, pk_t c, int64_t count) {
 static void do_block(grad_t* g) {
   int64_t whole = g->s.columns / CHUNK, rest = g->s.columns % CHUNK;
   pestle_direct_grad_begin_block(g);
+  if (g->narrow) {
+    each_tile(g, number(g, 0), g->s.columns, weigh_columns);
+    pestle_direct_grad_scale_delta(g);
+  }
   if (whole) {
     pk_t i = loop(g, "chunk", whole);
     do_chunk(g, at(g, i, CHUNK, number(g, 0)), CHUNK);
@@ -210,6 +275,21 @@ static uint32_t operand_of(grad_t* g, const pestle_value_t* value) {
   return 0;
 }
 
+// What is multiplied and added up is in f32.
+static void add_wide(grad_t* g) {
+  const shape_t* s = &g->s;
+  g->k_narrow = g->keys;
+  g->v_narrow = g->v;
+  g->dk_narrow = g->dk;
+  g->dv_narrow = g->dv;
+  g->keys = scratch(g, "k_wide", s->columns * s->depth);
+  g->v = scratch(g, "v_wide", s->columns * s->width);
+  g->dk = scratch(g, "dk_wide", s->columns * s->depth);
+  g->dv = scratch(g, "dv_wide", s->columns * s->width);
+  g->q_wide = scratch(g, "q_wide", s->block * s->depth);
+  g->dw = scratch(g, "dw", s->columns * s->block);
+}
+
 static void add_buffers(grad_t* g) {
   const shape_t* s = &g->s;
   g->q = operand_of(g, s->of.q);
@@ -229,6 +309,7 @@ static void add_buffers(grad_t* g) {
   g->dqt = scratch(g, "dqt", s->depth * s->block);
   g->delta = scratch(g, "delta", s->block);
   g->inverse = scratch(g, "inverse", s->block);
+  if (g->narrow) add_wide(g);
 }
 
 static void do_head(grad_t* g) {
@@ -240,12 +321,25 @@ static void do_head(grad_t* g) {
   g->y_at = at(g, g->head, s->rows * s->width, zero);
   if (s->of.bias) g->bias_at = place_of(g, s->of.bias);
   if (s->of.mask) g->mask_at = place_of(g, s->of.mask);
-  pestle_direct_grad_clear(g, g->dk, g->k_at, s->columns * s->depth);
-  pestle_direct_grad_clear(g, g->dv, g->v_at, s->columns * s->width);
+  pk_t k_at = g->k_at, v_at = g->v_at;
+  int64_t keys = s->columns * s->depth, values = s->columns * s->width;
+  if (g->narrow) {
+    pestle_direct_grad_convert(g, g->k_narrow, k_at, keys, g->keys, zero,
+                               PESTLE_F32);
+    pestle_direct_grad_convert(g, g->v_narrow, v_at, values, g->v, zero,
+                               PESTLE_F32);
+    g->k_at = g->v_at = zero;
+  }
+  pestle_direct_grad_clear(g, g->dk, g->k_at, keys);
+  pestle_direct_grad_clear(g, g->dv, g->v_at, values);
   int64_t blocks = (s->rows + s->block - 1) / s->block;
   g->block = loop(g, "block", blocks);
   do_block(g);
   end(g, blocks);
+  if (!g->narrow) return;
+  pestle_dtype_t dtype = dtype_of(g);
+  pestle_direct_grad_convert(g, g->dk, zero, keys, g->dk_narrow, k_at, dtype);
+  pestle_direct_grad_convert(g, g->dv, zero, values, g->dv_narrow, v_at, dtype);
 }
 
 // What hides a score stays finite where it was (composite_attention.c).
@@ -290,6 +384,7 @@ pestle_status_t pestle_direct_attention_grad(pestle_direct_t* d) {
   grad_t g = {.d = d, .k = d->k, .node = pestle_direct_whole_of(d->node)};
   g.s = shape_of(pestle_attention_grad_read(g.node), d->caps);
   g.binary = !g.s.of.bias;
+  g.narrow = dtype_of(&g) != PESTLE_F32;
   double unit = g.binary ? LOG2E : 1;
   g.factor = PESTLE_NODE_F64(g.node, scale) * unit;
   g.masked = hidden(PESTLE_NODE_F64(g.node, masked), unit);

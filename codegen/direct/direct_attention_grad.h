@@ -26,8 +26,12 @@ typedef struct grad_t {
   const pestle_node_t* node;
   double factor, masked;  // of q; of scores that are hidden
   bool binary;            // scores are in units of ln 2
-  uint32_t q, keys, v, y, c, bias, mask, dq, dk, dv;           // buffers
-  uint32_t w, qt, ct, co, dqt, delta, inverse;                 // scratch
+  bool narrow;            // operands are of 16 bits
+  uint32_t q, keys, v, y, c, bias, mask, dq, dk, dv;  // buffers
+  uint32_t w, qt, ct, co, dqt, delta, inverse;        // scratch
+  // Of 16 bits: what |keys|, |v|, |dk| and |dv|, then in f32, are outside; the block's rows
+  // of q, and the cotangents of w^T.
+  uint32_t k_narrow, v_narrow, dk_narrow, dv_narrow, q_wide, dw;
   pk_t head, block, q_at, k_at, v_at, y_at, bias_at, mask_at;  // of the head
 } grad_t;
 
@@ -52,6 +56,20 @@ static inline pk_t plus(grad_t* g, pk_t a, int64_t value) {
 static inline pk_t load(grad_t* g, uint32_t buffer, unsigned lanes,
                         pk_t index) {
   return pestle_kir_load(g->k, buffer, lanes, index, PESTLE_KIR_NONE, 0);
+}
+
+static inline pk_t cast(grad_t* g, pk_t a, pestle_dtype_t to) {
+  return g->narrow ? pestle_kir_cast(g->k, a, to) : a;
+}
+
+// In f32, from what an operand has.
+static inline pk_t load_wide(grad_t* g, uint32_t buffer, unsigned lanes,
+                             pk_t index) {
+  return cast(g, load(g, buffer, lanes, index), PESTLE_F32);
+}
+
+static inline pestle_dtype_t dtype_of(const grad_t* g) {
+  return g->s.of.q->type->dtype;
 }
 
 static inline void store(grad_t* g, uint32_t buffer, pk_t index, pk_t value) {
@@ -88,13 +106,19 @@ static inline pk_t is_row(grad_t* g, pk_t r) {
 
 // --- Rows (direct_attention_grad_rows.c) ---
 
-// w^T of a block, q^T, c', c'^T and delta; dq^T is 0.
+// w^T of a block, q^T, c', c'^T and delta, which of 16 bits is 0; dq^T is 0.
 void pestle_direct_grad_begin_block(grad_t* g);
+// Of 16 bits, delta from sum w dw.
+void pestle_direct_grad_scale_delta(grad_t* g);
 // dq of it from dq^T.
 void pestle_direct_grad_end_block(grad_t* g);
 // |count| numbers of 0 from |from| on.
 void pestle_direct_grad_clear(grad_t* g, uint32_t buffer, pk_t from,
                               int64_t count);
+// |count| numbers from |from| on of |buffer|, of another dtype, to |to|.
+void pestle_direct_grad_convert(grad_t* g, uint32_t buffer, pk_t from,
+                                int64_t count, uint32_t to, pk_t to_at,
+                                pestle_dtype_t dtype);
 // Where scores of column |c| and rows from |r| on of the block count.
 pk_t pestle_direct_grad_kept(grad_t* g, pk_t c, pk_t r);
 

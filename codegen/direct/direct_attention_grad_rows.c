@@ -37,6 +37,7 @@ static pk_t finish_score(grad_t* g, pk_t x, pk_t c, pk_t r) {
   unsigned n = g->s.lanes;
   if (g->s.of.bias) {
     pk_t bias = spread(g, g->bias, g->s.of.bias->type, g->bias_at, c, r);
+    bias = cast(g, bias, PESTLE_F32);
     if (has_tail(g) &&
         g->s.of.bias->type->dims[g->s.of.bias->type->rank - 1] != 1) {
       pk_t row = at(g, g->block, g->s.block, r);
@@ -143,7 +144,8 @@ static void turn(grad_t* g, uint32_t from, pk_t from_at, int64_t width,
   end(g, g->s.block);
 }
 
-// c' = c / sum and delta = sum c' y, of 0 behind the last row.
+// c' = c / sum and delta = sum c' y, of 0 behind the last row. A y of 16 bits was rounded
+// too far for that: delta is then sum w dw.
 static void scale_cotangents(grad_t* g) {
   const shape_t* s = &g->s;
   unsigned n = s->width_lanes;
@@ -160,17 +162,29 @@ static void scale_cotangents(grad_t* g) {
   uint32_t delta = pestle_direct_variable(g->d, "delta", PESTLE_F32, n);
   pestle_direct_set(g->d, delta, real(g, n, 0));
   pk_t j = loop(g, "j", vectors);
-  pk_t c = load(g, g->c, n, at(g, j, n, from));
+  pk_t c = load_wide(g, g->c, n, at(g, j, n, from));
   c = op(g, PESTLE_OP_MULTIPLY, c, factor);
   store(g, g->co, at(g, j, n, to), c);
-  pk_t y = load(g, g->y, n, at(g, j, n, from));
   pk_t sum = pestle_direct_get(g->d, delta);
-  pestle_direct_set(g->d, delta,
-                    pestle_kir_scalar(g->k, PESTLE_OP_FMA, c, y, sum));
+  if (!g->narrow) {
+    pk_t y = load(g, g->y, n, at(g, j, n, from));
+    pestle_direct_set(g->d, delta,
+                      pestle_kir_scalar(g->k, PESTLE_OP_FMA, c, y, sum));
+  }
   end(g, vectors);
   sum = pestle_direct_get(g->d, delta);
   store(g, g->delta, r, pestle_kir_reduce(g->k, sum, PESTLE_OP_ADD));
   end(g, s->block);
+}
+
+void pestle_direct_grad_scale_delta(grad_t* g) {
+  const shape_t* s = &g->s;
+  pk_t i = loop(g, "i", s->block / s->lanes);
+  pk_t index = at(g, i, s->lanes, number(g, 0));
+  pk_t sum = load(g, g->delta, s->lanes, index);
+  pk_t factor = load(g, g->inverse, s->lanes, index);
+  store(g, g->delta, index, op(g, PESTLE_OP_MULTIPLY, sum, factor));
+  end(g, s->block / s->lanes);
 }
 
 void pestle_direct_grad_end_block(grad_t* g) {
@@ -179,8 +193,9 @@ void pestle_direct_grad_end_block(grad_t* g) {
   if (has_tail(g)) pestle_kir_if(g->k, is_row(g, r));
   pk_t to = at(g, row_of(g, r), s->depth, g->q_at);
   pk_t j = loop(g, "j", s->depth);
-  store(g, g->dq, op(g, PESTLE_OP_ADD, to, j),
-        load(g, g->dqt, 1, at(g, j, s->block, r)));
+  pk_t x = load(g, g->dqt, 1, at(g, j, s->block, r));
+  x = cast(g, x, dtype_of(g));
+  store(g, g->dq, op(g, PESTLE_OP_ADD, to, j), x);
   end(g, s->depth);
   if (has_tail(g)) pestle_kir_end(g->k);
   end(g, s->block);
@@ -196,10 +211,38 @@ void pestle_direct_grad_clear(grad_t* g, uint32_t buffer, pk_t from,
   end(g, count / n);
 }
 
+void pestle_direct_grad_convert(grad_t* g, uint32_t buffer, pk_t from,
+                                int64_t count, uint32_t to, pk_t to_at,
+                                pestle_dtype_t dtype) {
+  unsigned n = g->s.lanes;
+  while (count % n)
+    n /= 2;
+  pk_t i = loop(g, "i", count / n);
+  pk_t x = cast(g, load(g, buffer, n, at(g, i, n, from)), dtype);
+  store(g, to, at(g, i, n, to_at), x);
+  end(g, count / n);
+}
+
+// The rows of q, in f32.
+static void widen_rows(grad_t* g) {
+  const shape_t* s = &g->s;
+  pk_t r = loop(g, "r", s->block);
+  pk_t from = at(g, row_of(g, r), s->depth, g->q_at);
+  pk_t to = at(g, r, s->depth, number(g, 0));
+  pestle_direct_grad_convert(g, g->q, from, s->depth, g->q_wide, to,
+                             PESTLE_F32);
+  end(g, s->block);
+}
+
 void pestle_direct_grad_begin_block(grad_t* g) {
   const shape_t* s = &g->s;
   int64_t side = s->vectors * s->lanes;
-  turn(g, g->q, g->q_at, s->depth, true, g->factor, g->qt);
+  if (g->narrow) {
+    widen_rows(g);
+    turn(g, g->q_wide, number(g, 0), s->depth, false, g->factor, g->qt);
+  } else {
+    turn(g, g->q, g->q_at, s->depth, true, g->factor, g->qt);
+  }
   pk_t part = loop(g, "part", s->block / side);
   make_weights(g, at(g, part, side, number(g, 0)));
   end(g, s->block / side);

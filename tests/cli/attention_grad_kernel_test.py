@@ -22,8 +22,12 @@ SCALE = 0.3
 bad = []
 
 
-def tensor(a):
-    name = {"float32": "f32", "bool": "i1"}[a.dtype.name]
+# A step of rounding of each type that is tried.
+STEPS = {"f32": 2**-23, "f16": 2**-10, "bf16": 2**-7}
+
+
+def tensor(a, dtype="f32"):
+    name = {"float32": dtype, "bool": "i1"}[a.dtype.name]
     return f"tensor<{''.join(f'{n}x' for n in a.shape)}{name}>"
 
 
@@ -48,52 +52,83 @@ def gradient(q, k, v, c, bias=None, mask=None, masked=0.0):
     return y, SCALE * dx @ k, SCALE * turned(dx) @ q, turned(w) @ c
 
 
-def module(operands, results, order, masked):
-    names = ", ".join(f"%{i}" for i in order)
-    types = ", ".join(tensor(operands[i]) for i in order)
+def converted(name, a, dtype):
+    """|a| of f32 as |dtype|: the line that says so, and its name."""
+    if dtype == "f32" or a.dtype == bool:
+        return "", name
+    made = f"%c{name[1:]}"
+    line = (f"  {made} = stablehlo.convert {name} : ({tensor(a)}) -> "
+            f"{tensor(a, dtype)}\n")
+    return line, made
+
+
+def module(operands, results, order, masked, dtype="f32"):
+    made = [converted(f"%{i}", a, dtype) for i, a in enumerate(operands)]
+    names = ", ".join(made[i][1] for i in order)
+    types = ", ".join(tensor(operands[i], dtype) for i in order)
     args = ", ".join(f"%{i}: {tensor(a)}" for i, a in enumerate(operands))
+    narrow = ", ".join(tensor(a, dtype) for a in results)
     outs = ", ".join(tensor(a) for a in results)
-    return (
-        f"func.func @main({args}) -> ({outs}) {{\n"
-        f'  %r:3 = "pestle.attention_grad"({names}) {{scale = {SCALE} : f64, '
-        f"masked = {masked} : f64}} : ({types}) -> ({outs})\n"
-        f"  return %r#0, %r#1, %r#2 : {outs}\n}}\n"
-    )
+    n = len(results)
+    of_bias = ", of_bias = true" if n == 4 else ""
+    text = f"func.func @main({args}) -> ({outs}) {{\n"
+    text += "".join(line for line, _ in made)
+    text += (f'  %r:{n} = "pestle.attention_grad"({names}) {{scale = {SCALE} : f64, '
+             f"masked = {masked} : f64{of_bias}}} : ({types}) -> ({narrow})\n")
+    back = [f"%r#{i}" for i in range(n)]
+    if dtype != "f32":
+        for i, a in enumerate(results):
+            text += (f"  %o{i} = stablehlo.convert %r#{i} : ({tensor(a, dtype)}) -> "
+                     f"{tensor(a)}\n")
+        back = [f"%o{i}" for i in range(n)]
+    return text + f"  return {', '.join(back)} : {outs}\n}}\n"
 
 
-def close(got, wants):
+def close(got, wants, dtype="f32"):
     if isinstance(got, str):
         return False
+    most = max(3e-5, 2 * STEPS[dtype])
     return all(
-        np.abs(g - w).max() <= 3e-5 * (1 + np.abs(w).max())
+        np.abs(g - w).max() <= most * ((dtype == "f32") + np.abs(w).max())
         for g, w in zip(got, wants)
     )
+
+
+def rounded(a, dtype):
+    if dtype == "f16":
+        return a.astype("f2").astype("f4")
+    if dtype == "bf16":
+        bits = a.view("u4")
+        bits = bits + 0x7FFF + ((bits >> 16) & 1)
+        return (bits & 0xFFFF0000).astype("u4").view("f4")
+    return a
 
 
 def explains(text):
     """Whether the kernel is the one that this is a test of."""
     said = explain(text)
-    return "attention_grad_0" in said and "dot_general" not in said
+    return "attention_grad_" in said and "dot_general" not in said
 
 
-def case(what, shape, bias=None, mask=None, masked=-1e9, shared=False, devices=()):
+def case(what, shape, bias=None, mask=None, masked=-1e9, shared=False, devices=(),
+         dtype="f32"):
     batch, rows, columns, depth, width = shape
     rng = np.random.default_rng(3)
 
     def of(*dims):
-        return rng.standard_normal((*batch, *dims)).astype("f4")
+        return rounded(rng.standard_normal((*batch, *dims)).astype("f4"), dtype)
 
     q, k, v, c = of(rows, depth), of(columns, depth), of(columns, width), of(rows, width)
     b = m = None
     if bias:
-        b = rng.standard_normal(bias).astype("f4")
+        b = rounded(rng.standard_normal(bias).astype("f4"), dtype)
     if mask:
         m = rng.random(mask) < 0.6
         m[..., 0, :] = False  # hidden as a whole
     if shared:
         k = v = q
     y, *wants = gradient(q, k, v, c, b, m, masked)
-    y = y.astype("f4")
+    y = rounded(y.astype("f4"), dtype)
     operands, order = [q, k, v, y, c], [0, 1, 2, 3, 4]
     if shared:
         operands, order = [q, y, c], [0, 0, 0, 1, 2]
@@ -101,14 +136,16 @@ def case(what, shape, bias=None, mask=None, masked=-1e9, shared=False, devices=(
         if extra is not None:
             order.append(len(operands))
             operands.append(extra)
-    text = module(operands, wants_like(wants), order, masked)
+    text = module(operands, wants_like(wants), order, masked, dtype)
     got = run(text, operands, "cpu")
-    if not close(got, wants):
+    if devices and not explains(text):
+        bad.append(f"{what} is not one kernel")
+    if not close(got, wants, dtype):
         bad.append(what)
         print(f"{what}: {got if isinstance(got, str) else 'wrong'}")
     for options in devices:
         other = run(text, operands, "cpu", *options)
-        if not close(other, wants):
+        if not close(other, wants, dtype):
             bad.append(f"{what} {options}")
             print(f"{what} {options}: {other if isinstance(other, str) else 'wrong'}")
     return text, operands, got
@@ -122,8 +159,6 @@ def main():
     cpus = [("--target-cpu", "x86-64-v3"), ("--target-cpu", "x86-64-v4"),
             ("--device", "ref")]
     text, operands, got = case("plain", ((64,), 64, 96, 16, 16), devices=cpus)
-    if not explains(text):
-        bad.append("plain is not one kernel")
     for options in ("--threads", "1"), ("--threads", "2"):
         again = run(text, operands, "cpu", *options)
         if not all(np.array_equal(a, b) for a, b in zip(got, again)):
@@ -141,7 +176,14 @@ def main():
     case("bias, mask", ((8, 8), 48, 40, 8, 8), bias=(1, 8, 1, 40), mask=(8, 1, 48, 40))
     case("lowest bias", ((64,), 48, 40, 8, 8), bias=(1, 48, 40), mask=(1, 48, 40),
          masked=-3.4028234663852886e38)
-    print(f"{len(bad)} wrong")
+    for dtype in "bf16", "f16":
+        of = f", {dtype}"
+        case("plain" + of, ((64,), 64, 96, 16, 16), devices=cpus, dtype=dtype)
+        case("tails" + of, ((32,), 83, 101, 20, 28), devices=cpus[:1], dtype=dtype)
+        case("shared" + of, ((8,), 40, 40, 8, 8), shared=True, dtype=dtype)
+        case("bias, mask" + of, ((8, 8), 48, 40, 8, 8), bias=(1, 8, 1, 40),
+             mask=(8, 1, 48, 40), dtype=dtype)
+    print("\n".join([*bad, f"{len(bad)} wrong"]))
     return bool(bad)
 
 
