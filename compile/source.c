@@ -34,11 +34,13 @@ static pestle_status_t check_names(const pestle_source_making_t* m) {
 // --- Threads ---
 
 // What expressions may name.
-static size_t list_names(const pestle_source_making_t* m, pestle_grid_name_t* out) {
+static size_t list_names(const pestle_source_making_t* m,
+                         pestle_grid_name_t* out) {
   size_t n = 0;
-  for (uint32_t i = 0; i < pestle_source_tensors(m->k->node) && n < MOST_NAMES; ++i) {
-    out[n++] =
-        (pestle_grid_name_t){pestle_source_name(m, i), pestle_source_type(m->k->node, i), 0};
+  for (uint32_t i = 0; i < pestle_source_tensors(m->k->node) && n < MOST_NAMES;
+       ++i) {
+    out[n++] = (pestle_grid_name_t){pestle_source_name(m, i),
+                                    pestle_source_type(m->k->node, i), 0};
   }
   for (size_t i = 0; i < m->source->template_count && n < MOST_NAMES; ++i) {
     const pestle_source_template_t* t = &m->source->templates[i];
@@ -120,7 +122,8 @@ static pestle_kir_builder_t* make_legal(pestle_source_making_t* m) {
   return legal;
 }
 
-static pestle_status_t add_buffers(pestle_source_making_t* m, pestle_kir_builder_t* legal) {
+static pestle_status_t add_buffers(pestle_source_making_t* m,
+                                   pestle_kir_builder_t* legal) {
   const pestle_node_t* node = m->k->node;
   for (uint32_t i = 0; i < pestle_source_tensors(node); ++i) {
     const pestle_type_t* type = pestle_source_type(node, i);
@@ -223,7 +226,8 @@ static pestle_status_t check_buffers(const pestle_source_making_t* m,
   for (uint32_t b = 0; b < kir->buffer_count; ++b) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(kir, b);
     if (u->scope != PESTLE_KIR_GLOBAL) continue;
-    if (u->arg_slot >= pestle_source_tensors(node)) continue;  // bind_args() says so
+    if (u->arg_slot >= pestle_source_tensors(node))
+      continue;  // bind_args() says so
     const pestle_type_t* type = pestle_source_type(node, u->arg_slot);
     bool operand = u->arg_slot < node->operand_count;
     if (u->dtype == type->dtype &&
@@ -244,7 +248,8 @@ static pestle_status_t check_buffers(const pestle_source_making_t* m,
   return NULL;
 }
 
-static pestle_status_t legalise(pestle_source_making_t* m, const pestle_kir_builder_t* flat) {
+static pestle_status_t legalise(pestle_source_making_t* m,
+                                const pestle_kir_builder_t* flat) {
   pestle_allocator_t allocator = m->ks->list.allocator;
   PESTLE_TRY(check_buffers(m, &flat->view));
   pestle_kir_builder_t* legal = pestle_alloc_zero(allocator, sizeof(*legal));
@@ -261,7 +266,8 @@ static pestle_status_t legalise(pestle_source_making_t* m, const pestle_kir_buil
 }
 
 // A defect of a kernel that a person wrote is not ours.
-static pestle_status_t blame(const pestle_source_making_t* m, pestle_status_t status) {
+static pestle_status_t blame(const pestle_source_making_t* m,
+                             pestle_status_t status) {
   if (pestle_status_code(status) != PESTLE_STATUS_INTERNAL) return status;
   pestle_status_t own =
       PESTLE_ERROR(INVALID_ARGUMENT, "a kernel of op '%s': %s", m->op->name,
@@ -283,7 +289,8 @@ static pestle_status_t build_kir(pestle_source_making_t* m, const char* text) {
   return status;
 }
 
-static pestle_status_t build_kernel(pestle_source_making_t* m, const pestle_kir_t* kernel) {
+static pestle_status_t build_kernel(pestle_source_making_t* m,
+                                    const pestle_kir_t* kernel) {
   PESTLE_TRY(pestle_kir_print(kernel, &m->text));
   PESTLE_TRY(pestle_strbuf_status(&m->text));
   return build_kir(m, pestle_strbuf_cstr(&m->text));
@@ -291,7 +298,8 @@ static pestle_status_t build_kernel(pestle_source_making_t* m, const pestle_kir_
 
 // --- Entry ---
 
-static pestle_status_t build(pestle_source_making_t* m, const pestle_custom_eval_t* eval) {
+static pestle_status_t build(pestle_source_making_t* m,
+                             const pestle_custom_eval_t* eval) {
   const pestle_node_t* node = m->k->node;
   m->k->flops = m->k->half_flops = m->k->byte_flops = 0;
   m->k->note = m->k->ops;
@@ -308,7 +316,8 @@ static pestle_status_t build(pestle_source_making_t* m, const pestle_custom_eval
 pestle_status_t pestle_source_build(pestle_kernels_t* ks, uint32_t device,
                                     pestle_kernel_t* k) {
   const pestle_custom_eval_t* eval;
-  pestle_source_making_t m = {.ks = ks, .caps = &ks->targets[device].caps, .k = k};
+  pestle_source_making_t m = {
+      .ks = ks, .caps = &ks->targets[device].caps, .k = k};
   PESTLE_TRY(pestle_eval_call_find(k->node, &m.op, &eval));
   m.source = eval->source;
   m.in_place = eval->in_place;

@@ -60,7 +60,8 @@ const pestle_source_language_t* pestle_source_find_language(const char* name) {
 }
 // --- Text ---
 
-static void put(pestle_source_making_t* m, const char* format, ...) PESTLE_PRINTF(2, 3);
+static void put(pestle_source_making_t* m, const char* format, ...)
+    PESTLE_PRINTF(2, 3);
 static void put(pestle_source_making_t* m, const char* format, ...) {
   va_list args;
   va_start(args, format);
@@ -69,8 +70,8 @@ static void put(pestle_source_making_t* m, const char* format, ...) {
 }
 
 // |count| integers as an array; one that is empty has a 1.
-static void put_array(pestle_source_making_t* m, const char* name, const char* what,
-                      const int64_t* values, size_t count) {
+static void put_array(pestle_source_making_t* m, const char* name,
+                      const char* what, const int64_t* values, size_t count) {
   put(m, "%s %s%s[%zu] = %s", m->language->array, name, what, count ? count : 1,
       m->language->open);
   for (size_t i = 0; i < count; ++i)
@@ -116,7 +117,8 @@ static bool computes_in_f64(const pestle_source_making_t* m) {
   return m->k->node->results[0].type->dtype == PESTLE_F64;
 }
 
-static void put_attr(pestle_source_making_t* m, const pestle_custom_attr_value_t* a) {
+static void put_attr(pestle_source_making_t* m,
+                     const pestle_custom_attr_value_t* a) {
   switch ((pestle_custom_kind_t)a->kind) {
     case PESTLE_CUSTOM_BOOL:
       put(m, "#define %s %d\n", a->name, a->as.b);
@@ -167,7 +169,8 @@ static pestle_status_t put_template(pestle_source_making_t* m,
 
 // What vector_head declares, of all arguments; |format| with a tensor's number, its type
 // in memory and its argument.
-static void put_each(pestle_source_making_t* m, const char* format, bool results_only) {
+static void put_each(pestle_source_making_t* m, const char* format,
+                     bool results_only) {
   for (uint32_t i = results_only ? m->k->node->operand_count : 0;
        i < pestle_source_tensors(m->k->node); ++i) {
     char argument[8];
@@ -217,7 +220,8 @@ static void put_several(pestle_source_making_t* m) {
     char argument[8];
     pestle_source_argument(i, argument);
     put(m, "  part%u.f = *(const pestle_four<%s>*)(%s + pestle_at);\n", i,
-        memory_type(m->language, pestle_source_type(m->k->node, i)->dtype), argument);
+        memory_type(m->language, pestle_source_type(m->k->node, i)->dtype),
+        argument);
   }
   put(m, "  #pragma unroll\n  for (int j = 0; j < 4; ++j)\n    pestle_body(");
   put_each(m, "part#, ", false);

@@ -24,5 +24,9 @@ void pestle_vmap_kept(pestle_vmap_t* v, const pestle_node_t* node,
 // these, its results, and a tangent for each operand; |ct| are the results' cotangents.
 void pestle_checkpoint_pull(pestle_transposer_t* x, const pestle_node_t* node,
                             uint32_t count, pv_t* const* ct);
+// Where |node|, a linear op whose results' cotangents are |ct|, reads a checkpoint that
+// linear ops alone read: that is computed when |ct| is there, no sooner.
+void pestle_checkpoint_delay(pestle_transposer_t* x, const pestle_node_t* node,
+                             pv_t** ct);
 
 #endif  // PESTLE_TRANSFORM_CHECKPOINT_H_

@@ -7,6 +7,7 @@
 //                              %y.t = multiply %c, %x.t
 #include "base/fault.h"
 #include "base/mem.h"
+#include "transform/recompute.h"
 #include "transform/transform.h"
 
 void pestle_jvp_init(pestle_allocator_t allocator, pestle_function_t* function,
@@ -195,6 +196,14 @@ static bool has_smooth_result(const pestle_node_t* node) {
   return false;
 }
 
+static pestle_status_t expand(pestle_jvp_t* j, pestle_node_t* node,
+                              pestle_node_t** out_next) {
+  if (j->ranges && node->block == j->function->body->block) {
+    return pestle_ranges_expand(j->ranges, node, out_next);
+  }
+  return pestle_transform_expand(j->allocator, node, out_next);
+}
+
 static pestle_status_t jvp_nodes(pestle_jvp_t* j, pestle_node_t* first,
                                  const pestle_node_t* end) {
   for (pestle_node_t *n = first, *next; n != end; n = next) {
@@ -203,7 +212,7 @@ static pestle_status_t jvp_nodes(pestle_jvp_t* j, pestle_node_t* first,
     if (pestle_transform_row((pestle_op_t)n->op).derivative ==
             PESTLE_DERIVATIVE_DECOMPOSE &&
         !pestle_custom_has_jvp(j, n)) {
-      PESTLE_TRY(pestle_transform_expand(j->allocator, n, &next));
+      PESTLE_TRY(expand(j, n, &next));
     } else {
       PESTLE_TRY(jvp_node(j, n));
     }

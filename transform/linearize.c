@@ -4,86 +4,25 @@
 //   f(x)          -> y                      with its tangents
 //   f(x)          -> y, residuals           what depends on x alone
 //   f(residuals, x_tangent) -> y_tangent    what is linear
+//
+// Of checkpoints the latter computes again what their policies do not keep (recompute.h).
 #include "base/mem.h"
 #include "base/require.h"
+#include "transform/recompute.h"
 #include "transform/work.h"
-
-// --- Residuals ---
-
-// Whether |value| costs nothing to make again.
-static bool is_source(const pv_t* value) {
-  return value->node && pestle_op_info((pestle_op_t)value->node->op)->fuse ==
-                            PESTLE_FUSE_SOURCE;
-}
-
-typedef struct residuals_t {
-  pestle_work_t* w;
-  pestle_map_t seen;
-  PESTLE_VEC(pv_t*) values;
-} residuals_t;
-
-static pestle_status_t add_residual(residuals_t* r, pv_t* value) {
-  const pestle_block_t* home = value->node ? value->node->block : value->block;
-  bool added;
-  uint64_t key = (uintptr_t)value;
-  if (home != r->w->body || pestle_is_linear(&r->w->x, value) ||
-      is_source(value)) {
-    return NULL;
-  }
-  if (!pestle_map_put(&r->seen, &key, sizeof(key), &added)) return PESTLE_OOM();
-  return !added || pestle_vec_push(&r->values, value) ? NULL : PESTLE_OOM();
-}
-
-static pestle_status_t add_operands(residuals_t* r, const pestle_node_t* node) {
-  for (uint32_t i = 0; i < node->operand_count; ++i)
-    PESTLE_TRY(add_residual(r, pestle_node_operand(node, i)));
-  return NULL;
-}
-
-// What linear ops read of what is not.
-static pestle_status_t find_residuals(residuals_t* r) {
-  for (size_t i = 0; i < r->w->x.nodes.size; ++i) {
-    const pestle_node_t* node = r->w->x.nodes.data[i];
-    PESTLE_TRY(add_operands(r, node));
-    for (uint32_t k = 0; k < node->region_count; ++k) {
-      const pestle_node_t* n = NULL;
-      while ((n = pestle_region_next(node->regions[k], n)))
-        PESTLE_TRY(add_operands(r, n));
-    }
-  }
-  return NULL;
-}
 
 // --- The two functions ---
 
-static bool is_linear_node(const residuals_t* r, const pestle_node_t* node) {
-  for (uint32_t i = 0; i < node->result_count; ++i) {
-    if (pestle_is_linear(&r->w->x, &node->results[i])) return true;
-  }
-  return false;
-}
-
-// Whether |user| is a linear op, or lies in one.
-static bool is_in_linear(const residuals_t* r, const pestle_node_t* user) {
-  while (user->block != r->w->body)
-    user = user->block->region->owner;
-  return is_linear_node(r, user);
-}
-
-// Linear ops read an argument in the place of each residual.
-static pestle_status_t make_linear(residuals_t* r) {
+// Linear ops read an argument in the place of each residual. Tangents come behind these.
+static pestle_status_t make_linear(pestle_residuals_t* r) {
   pestle_work_t* w = r->w;
+  pv_t** arguments = pestle_work_array(w, r->values.size);
+  if (!arguments) return PESTLE_OOM();
   for (size_t i = 0; i < r->values.size; ++i) {
-    pv_t *value = r->values.data[i], *argument;
-    PESTLE_TRY(pestle_work_add_argument(w, value, "residual", "", &argument));
-    for (pestle_use_t *use = value->uses, *next; use; use = next) {
-      next = use->next;
-      if (!is_in_linear(r, use->user)) continue;
-      pestle_node_set_operand(use->user, (size_t)(use - use->user->operands),
-                              argument);
-    }
+    PESTLE_TRY(pestle_work_add_argument(w, r->values.data[i], "residual", "",
+                                        &arguments[i]));
   }
-  // Tangents come behind the residuals.
+  PESTLE_TRY(pestle_residuals_replace(r, arguments));
   for (size_t i = 0; i < w->tangent_count; ++i) {
     pv_t* tangent;
     const char* name = w->tangents[i]->name;
@@ -98,7 +37,7 @@ static pestle_status_t make_linear(residuals_t* r) {
   return pestle_work_drop_arguments(w, 0, w->argument_count + w->tangent_count);
 }
 
-static pestle_status_t make_forward(residuals_t* r) {
+static pestle_status_t make_forward(pestle_residuals_t* r) {
   pestle_work_t* w = r->w;
   PESTLE_TRY(pestle_work_set_results(w, w->result_count, r->values.data,
                                      r->values.size));
@@ -107,17 +46,22 @@ static pestle_status_t make_forward(residuals_t* r) {
 }
 
 static pestle_status_t make(pestle_work_t* w, bool is_forward) {
-  residuals_t r = {.w = w};
-  pestle_map_init(w->jvp.allocator, &r.seen);
+  pestle_ranges_t ranges;
+  pestle_residuals_t r = {.w = w, .ranges = &ranges};
+  pestle_ranges_init(w->jvp.allocator, &ranges);
+  pestle_map_init(w->jvp.allocator, &r.places);
   pestle_vec_init(&r.values, w->jvp.allocator);
+  w->jvp.ranges = &ranges;
   pestle_status_t status = pestle_work_forward(w);
+  w->jvp.ranges = NULL;
   if (!status) {
     status = pestle_work_find_linear(w, w->tangents, w->tangent_count);
   }
-  if (!status) status = find_residuals(&r);
+  if (!status) status = pestle_residuals_find(&r);
   if (!status) status = is_forward ? make_forward(&r) : make_linear(&r);
-  pestle_map_deinit(&r.seen);
+  pestle_map_deinit(&r.places);
   pestle_vec_deinit(&r.values);
+  pestle_ranges_deinit(&ranges);
   return status;
 }
 

@@ -75,8 +75,7 @@ static bool lists(const char* list, const char* name) {
   return false;
 }
 
-// The name that |node| gives its operand, or NULL.
-static const char* name_of(const pestle_node_t* node) {
+const char* pestle_remat_name(const pestle_node_t* node) {
   if (node->op != PESTLE_OP_CUSTOM ||
       strcmp(PESTLE_NODE_STR(node, name), PESTLE_CHECKPOINT_NAME)) {
     return NULL;
@@ -87,8 +86,8 @@ static const char* name_of(const pestle_node_t* node) {
 }
 
 static bool is_listed(const pestle_policy_t* policy,
-                      const pestle_node_t* node) {
-  const char* name = name_of(node);
+                      const pestle_remat_op_t* op) {
+  const char* name = op->name ? op->name : pestle_remat_name(op->node);
   char text[64];
   size_t n = name ? strcspn(name, "\"") : 0;
   if (!n || n >= sizeof(text)) return false;
@@ -158,7 +157,7 @@ static bool keeps(const pestle_policy_t* policy, const pestle_remat_op_t* ops,
     case PESTLE_KEEP_DOTS:
       return is_contraction(op->node);
     case PESTLE_KEEP_NAMES:
-      return is_listed(policy, op->node);
+      return is_listed(policy, op);
     case PESTLE_KEEP_MIN_BYTES:
       return is_contraction(op->node) ||
              bytes_before(ops, op) > bytes_of(op->node);

@@ -34,11 +34,15 @@ PESTLE_NODISCARD pestle_status_t pestle_policy_read(pestle_arena_t* arena,
                                                     const pestle_node_t* node,
                                                     pestle_policy_t* out);
 
+// The name that |node| gives its operand, up to a quote, or NULL.
+const char* pestle_remat_name(const pestle_node_t* node);
+
 // One op of a body, in order.
 typedef struct pestle_remat_op_t {
   const pestle_node_t* node;  // of the body
   pestle_node_t* again;       // what computes it again
-  bool is_read;               // reverse mode reads a result
+  const char* name;  // of its value, up to a quote; NULL: as |node| says
+  bool is_read;      // reverse mode reads a result
   // Set by pestle_remat_choose(): a result is read, or by what is computed again; it is
   // kept; it would not fit.
   bool is_needed, is_kept, is_dropped;

@@ -305,6 +305,59 @@ void pestle_checkpoint_pull(pestle_transposer_t* x, const pestle_node_t* node,
   pestle_transposer_deinit(&w.back);
 }
 
+// --- Of a linear function ---
+
+static bool is_for_linear(const pestle_transposer_t* x,
+                          const pestle_node_t* source) {
+  for (uint32_t r = 0; r < source->result_count; ++r) {
+    for (const pestle_use_t* u = source->results[r].uses; u; u = u->next) {
+      const pestle_node_t* user = u->user;
+      while (user->block != source->block && user->block->region->owner)
+        user = user->block->region->owner;
+      if (!user->result_count || !pestle_is_linear(x, &user->results[0])) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// |source| behind a barrier of its operands and a cotangent, at the end of the function,
+// where the ops that it was defined before are gone in the end.
+static void delay(pestle_transposer_t* x, pestle_node_t* source, pv_t** ct) {
+  pestle_formula_t* f = &x->f;
+  uint32_t n = source->operand_count;
+  pv_t** all = pestle_value_array(f, &x->arena, n + 1);
+  if (!all) return;
+  for (uint32_t i = 0; i < n; ++i)
+    all[i] = pestle_node_operand(source, i);
+  all[n] = *ct;
+  pestle_node_t* barrier = pestle_f_node(
+      f, &(pestle_node_spec_t){.op = PESTLE_OP_OPTIMIZATION_BARRIER,
+                               .operands = all,
+                               .operand_count = n + 1});
+  if (!barrier) return;
+  for (uint32_t i = 0; i < n; ++i)
+    pestle_node_set_operand(source, i, pestle_node_result(barrier, i));
+  *ct = pestle_node_result(barrier, n);
+  pestle_node_move(source, f->builder.before);
+}
+
+void pestle_checkpoint_delay(pestle_transposer_t* x, const pestle_node_t* node,
+                             pv_t** ct) {
+  while (!*ct)
+    ++ct;
+  for (uint32_t i = 0; i < node->operand_count && !x->f.status; ++i) {
+    pestle_node_t* source = pestle_node_operand(node, i)->node;
+    if (!source || source->block != node->block ||
+        !pestle_is_checkpoint(source) || !source->operand_count ||
+        pestle_node_operand(source, 0)->node || !is_for_linear(x, source)) {
+      continue;
+    }
+    delay(x, source, ct);
+  }
+}
+
 // --- Batched: the same op, whose body is batched ---
 
 // |from|'s stand-in in a copied body where its argument |to| has the axis.

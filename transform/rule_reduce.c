@@ -254,3 +254,21 @@ void pestle_transpose_optimization_barrier(pestle_transposer_t* x,
     if (ct[i]) pestle_cotangent_add(x, node, i, some[n++]);
   }
 }
+
+// What has no axis passes without.
+void pestle_vmap_optimization_barrier(pestle_vmap_t* v, pestle_node_t* node,
+                                      pv_t* const* operands,
+                                      const bool* is_batched, pv_t** out) {
+  pestle_node_t* made = pestle_f_node(
+      &v->f, &(pestle_node_spec_t){.op = PESTLE_OP_OPTIMIZATION_BARRIER,
+                                   .operands = operands,
+                                   .operand_count = node->operand_count});
+  for (uint32_t r = 0; made && r < node->result_count; ++r) {
+    pv_t* value = pestle_node_result(made, r);
+    if (is_batched[r]) {
+      out[r] = value;
+    } else {
+      pestle_value_replace_all_uses(pestle_node_result(node, r), value);
+    }
+  }
+}

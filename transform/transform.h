@@ -163,6 +163,8 @@ struct pestle_jvp_t {
   bool is_reverse;    // and all of them are to be transposed
   bool is_whole;      // in this function: its ops can be read for what they are
   int64_t max_trips;  // of loops whose turns are not known; 0: none is said
+  // Where checkpoints of the function are written down (recompute.h); may be NULL.
+  struct pestle_ranges_t* ranges;
 };
 
 void pestle_jvp_init(pestle_allocator_t allocator, pestle_function_t* function,

@@ -7,6 +7,7 @@
 // A value that several ops read gets the sum of what each gives it.
 #include "base/fault.h"
 #include "base/mem.h"
+#include "transform/checkpoint.h"
 #include "transform/transform.h"
 
 void pestle_transposer_init(pestle_allocator_t allocator,
@@ -155,6 +156,7 @@ static pestle_status_t transpose_node(pestle_transposer_t* x,
     ct[r] = pestle_cotangent_take(x, &node->results[r]);
     any |= ct[r] != NULL;
   }
+  if (any && x->is_checked) pestle_checkpoint_delay(x, node, ct);
   if (any) rule(x, node, ct);
   pestle_arena_rewind(&x->arena, mark);
   return NULL;

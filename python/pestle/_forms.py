@@ -302,7 +302,7 @@ def checkpoint(fun, *, static_argnums=(), policy=None, names=(), budget_bytes=No
     values in between it computes again, when their cotangents are there.
 
     fun: takes and gives trees of arrays. static_argnums: arguments, by place, that are
-    no arrays. policy: what grad() and value_and_grad() keep besides: "nothing",
+    no arrays. policy: what reverse mode and linearize() keep besides: "nothing",
     "everything" that they read, "dots", the results of contractions, "names", those of
     checkpoint_name() in names, or "min_bytes", as few bytes as there can be without a
     contraction again. budget_bytes: what is kept takes no more bytes; then the policy is

@@ -323,7 +323,22 @@ def test_checkpoint_policies():
     assert used(budget_bytes=0) == again == used(budget_bytes=8)
     assert used(budget_bytes=1 << 20)[0] == everything[0]
     near(pt.hessian(pt.checkpoint(f, policy="dots"))(x), pt.hessian(f)(x), 1e-5)
-    near(pt.vjp(pt.checkpoint(f, policy="dots"), x)[1](1.0)[0], wanted, 1e-6)
+    kept = {}
+    for policy in "nothing", "dots", "min_bytes", "everything":
+        g = pt.checkpoint(f, policy=policy)
+        for split in pt.vjp, pt.linearize:
+            value, half = split(g, x)
+            near(value, f(x), 1e-6)
+            near(half(1.0)[0] if split is pt.vjp else half(x),
+                 wanted if split is pt.vjp else pt.sum(wanted * x), 1e-5)
+            at = next(c.cell_contents for c in half.__closure__
+                      if hasattr(c.cell_contents, "residuals"))
+            kept[split, policy] = sum(r.nbytes for r in at.residuals)
+        near(pt.jacrev(g)(x), wanted, 1e-6)
+    for split in pt.vjp, pt.linearize:
+        assert kept[split, "nothing"] < kept[split, "dots"] <= kept[split, "everything"], kept
+        assert kept[split, "nothing"] < kept[split, "min_bytes"], kept
+        assert kept[split, "min_bytes"] <= kept[split, "everything"], kept
     for wrong in ({"policy": "some"}, {"budget_bytes": -1}, {"budget_bytes": "1"}):
         raises(ValueError, lambda how=wrong: pt.checkpoint(f, **how))
     raises(ValueError, lambda: pt.checkpoint_name(x, "a,b"))

@@ -272,6 +272,84 @@ static void modules_are_computed_again(void** state) {
   pestle_context_release(c);
 }
 
+// Of a function in two halves, how many values the first one hands over, and that both
+// ways through the second one say what the whole does.
+static size_t halves(pestle_module_t* module, const char* policy,
+                     const char* names) {
+  enum { MOST = 16 };
+  pestle_module_t *marked, *whole, *forward, *linear, *back;
+  float z[2][N], g[2][N], room[MOST][N];
+  const void* inputs[MOST];
+  void* outputs[MOST];
+  pestle_transform_options_t o = {
+      .struct_size = sizeof(o), .policy = policy, .names = names};
+  assert_ok(pestle_module_checkpoint(module, &o, &marked));
+  o = (pestle_transform_options_t){.struct_size = sizeof(o)};
+  assert_ok(pestle_module_vjp(module, &o, &whole));
+  evaluate(whole, (const void*[]){x, t}, (void*[]){z[0], g[0]});
+  for (int reverse = 0; reverse < 2; ++reverse) {
+    o.to_transpose = reverse;
+    assert_ok(pestle_module_linearize(marked, &o, &forward, &linear));
+    assert_ok(pestle_module_verify(forward));
+    assert_ok(pestle_module_verify(linear));
+    size_t count =
+        pestle_module_entry(forward)->body->block->last->operand_count;
+    assert_in_range(count, 2, MOST - 1);
+    for (size_t i = 0; i < count; ++i)
+      inputs[i] = outputs[i] = room[i];
+    evaluate(forward, (const void*[]){x}, outputs);
+    assert_memory_equal(room[0], z[0], sizeof(z[0]));
+    inputs[count] = t;
+    if (!reverse) {
+      // Of elements each by itself forward and backward say the same.
+      evaluate(linear, inputs + 1, (void*[]){g[1]});
+    } else {
+      uint32_t argument = (uint32_t)count - 1;
+      pestle_transform_options_t to = {.struct_size = sizeof(to),
+                                       .arguments = &argument,
+                                       .argument_count = 1};
+      assert_ok(pestle_module_transpose(linear, &to, &back));
+      assert_ok(pestle_module_verify(back));
+      evaluate(back, inputs + 1, (void*[]){g[1]});
+      pestle_module_release(linear);
+    }
+    for (int i = 0; i < N; ++i)
+      assert_float_equal(g[0][i], g[1][i], 1e-5);
+    if (reverse) {
+      pestle_module_release(marked);
+      return count - 1;
+    }
+  }
+  return 0;
+}
+
+static void halves_compute_again(void** state) {
+  (void)state;
+  pestle_context_t* c;
+  assert_ok(pestle_context_create(NULL, &c));
+  pestle_module_t* module = parse(
+      c,
+      "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+      "  %s = stablehlo.sine %x : tensor<4xf32>\n"
+      "  %t = stablehlo.composite \"pestle.checkpoint_name\" %s {"
+      "composite_attributes = {name = \"kept\"}, decomposition = @same} : "
+      "(tensor<4xf32>) -> tensor<4xf32>\n"
+      "  %e = stablehlo.exponential %t : tensor<4xf32>\n"
+      "  %r = stablehlo.tanh %e : tensor<4xf32>\n"
+      "  return %r : tensor<4xf32>\n}\n"
+      "func.func private @same(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+      "  return %x : tensor<4xf32>\n}\n");
+  assert_int_equal(halves(module, NULL, NULL), 1);
+  assert_int_equal(halves(module, "nothing", NULL), 1);
+  assert_int_equal(halves(module, "dots", NULL), 1);
+  assert_int_equal(halves(module, "names", "other"), 1);
+  assert_int_equal(halves(module, "names", "other,kept"), 2);
+  // cos x, e and what the slope of tanh is.
+  assert_int_equal(halves(module, "everything", NULL), 3);
+  pestle_module_release(module);
+  pestle_context_release(c);
+}
+
 // Doubles x until it is above 10, in reverse mode with a bound: z = 2^k x, and NaN where
 // the bound is passed.
 static void loops_have_a_bound(void** state) {
@@ -317,9 +395,11 @@ static void loops_have_a_bound(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rules_are_asked), cmocka_unit_test(is_batched),
+      cmocka_unit_test(rules_are_asked),
+      cmocka_unit_test(is_batched),
       cmocka_unit_test(gradients_stop),
       cmocka_unit_test(modules_are_computed_again),
+      cmocka_unit_test(halves_compute_again),
       cmocka_unit_test(loops_have_a_bound)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
