@@ -9,6 +9,7 @@
 //            %x.ct = what user.f's vjp says of %x, %z and %z.ct
 #include <string.h>
 
+#include "base/custom_attrs.h"
 #include "ir/copy.h"
 #include "ir/custom_op.h"
 #include "ir/scan.h"
@@ -236,6 +237,20 @@ void pestle_custom_transpose(pestle_transposer_t* x, pestle_node_t* node,
 
 // --- Batched ---
 
+// Whether the op itself is what it is batched: it has one number of each dynamic attribute,
+// which are the last operands, for all elements.
+static bool is_on_bigger_shape(const pestle_vmap_t* v,
+                               const pestle_custom_op_t* op,
+                               const pestle_node_t* node) {
+  size_t dynamic = pestle_custom_dynamic_count(op);
+  if (!op->elementwise || dynamic > node->operand_count) return false;
+  for (size_t i = node->operand_count - dynamic; i < node->operand_count; ++i) {
+    pv_t* value = pestle_node_operand(node, (uint32_t)i);
+    if (pestle_vmap_get(v, value) != value) return false;
+  }
+  return true;
+}
+
 bool pestle_custom_has_vmap(pestle_vmap_t* v, const pestle_node_t* node) {
   pestle_custom_use_t use;
   if (pestle_is_kept(node)) return true;
@@ -243,7 +258,8 @@ bool pestle_custom_has_vmap(pestle_vmap_t* v, const pestle_node_t* node) {
   const pestle_custom_op_t* op = find_op(&v->arena, node, &use);
   pestle_arena_rewind(&v->arena, mark);
   // Without a body there is nothing else to batch: it is done one by one.
-  return (op && (op->vmap || op->elementwise)) || !node->region_count;
+  return (op && (op->vmap || is_on_bigger_shape(v, op, node))) ||
+         !node->region_count;
 }
 
 // The op in the body of a scan over the axis.
@@ -304,17 +320,23 @@ static pestle_status_t on_bigger_shape(pestle_vmap_t* v,
   pestle_custom_attr_value_t* attrs =
       PESTLE_ARENA_ARRAY(&v->arena, pestle_custom_attr_value_t, MOST_ATTRS);
   size_t count = 0;
+  size_t n = use->node.operand_count - pestle_custom_dynamic_count(use->op);
   if (!attrs) return PESTLE_OOM();
-  for (size_t i = 0; i < use->node.operand_count; ++i)
+  for (size_t i = 0; i < n; ++i)
     operands[i] = pestle_vmap_batch(v, operands[i], is_batched[i]);
   if (v->f.status) return NULL;
   const pestle_custom_attr_value_t* a;
   while (count < MOST_ATTRS &&
          (a = pestle_custom_attr_at(use->node.attrs, count)))
     attrs[count++] = *a;
-  return pestle_op_custom(&v->f.builder, use->op->name, operands,
-                          use->node.operand_count, attrs, count, out,
-                          use->node.result_count);
+  for (size_t i = 0, d = n; i < use->op->attr_count && count < MOST_ATTRS;
+       ++i) {
+    if (!use->op->attrs[i]->dynamic) continue;
+    attrs[count++] = (pestle_custom_attr_value_t){
+        use->op->attrs[i]->name, PESTLE_CUSTOM_VALUE, {.value = operands[d++]}};
+  }
+  return pestle_op_custom(&v->f.builder, use->op->name, operands, n, attrs,
+                          count, out, use->node.result_count);
 }
 
 // What the rule made, with the axis in front.
@@ -342,7 +364,7 @@ void pestle_custom_vmap(pestle_vmap_t* v, pestle_node_t* node, pv_t** operands,
     return;
   }
   const pestle_custom_op_t* op = find_op(&v->arena, node, &use);
-  if (!op || (!op->vmap && !op->elementwise)) {
+  if (!op || (!op->vmap && !is_on_bigger_shape(v, op, node))) {
     pestle_f_fail(&v->f, one_by_one(v, node, operands, is_batched, out));
     return;
   }
