@@ -5,7 +5,13 @@
 
 #include "cli.h"
 
-enum { OP_TEST_ATTRS = 32, OP_TEST_DEVICES = 8, OP_TEST_OPERANDS = 4 };
+enum {
+  OP_TEST_ATTRS = 32,
+  OP_TEST_DEVICES = 8,
+  OP_TEST_OPERANDS = 4,
+  OP_TEST_SAMPLES = 4,  // of attributes
+  OP_TEST_ARGUMENTS = OP_TEST_OPERANDS + OP_TEST_ATTRS,
+};
 
 // The op under a name by which one way of computing it is asked for.
 typedef struct op_test_variant_t {
@@ -19,6 +25,7 @@ typedef struct op_test_t {
   const pestle_custom_op_t* op;
   size_t operands;
   pestle_custom_attr_value_t attrs[OP_TEST_ATTRS];
+  bool as_values;  // dynamic attributes are arguments of the function
   uint64_t seed;
   pestle_device_t *ref, *devices[OP_TEST_DEVICES];
   size_t device_count, cpu_count;
@@ -27,7 +34,16 @@ typedef struct op_test_t {
   size_t right, refused, wrong;
 } op_test_t;
 
-// main(x, ...) = the op |name| of operands of |type|; |wrapped|: between negations.
+// Sample |k| of each attribute: numbers, words and lists.
+void op_test_sample(op_test_t* t, int k);
+void op_test_print_attrs(const op_test_t* t);
+// How many attributes are dynamic, and how many arguments functions of one op have.
+size_t op_test_dynamic(const op_test_t* t);
+size_t op_test_arguments(const op_test_t* t);
+// Cells of the op on arrays, with its dynamic attributes as arrays.
+void op_test_arrays(op_test_t* t, const pestle_type_t* type);
+// main(x, ...) = the op |name| of operands of |type|, and with |as_values| of dynamic
+// attributes behind them; |wrapped|: between negations.
 PESTLE_NODISCARD pestle_status_t op_test_module(const op_test_t* t,
                                                 const char* name,
                                                 const pestle_type_t* type,

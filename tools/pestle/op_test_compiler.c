@@ -10,10 +10,9 @@
 #include <string.h>
 
 #include "cli.h"
-#include "json.h"
 #include "op_test.h"
 
-enum { MOST_OPERANDS = OP_TEST_OPERANDS, SAMPLES = 4 };
+enum { MOST_OPERANDS = OP_TEST_OPERANDS, SAMPLES = OP_TEST_SAMPLES };
 
 static const pestle_dtype_t dtypes[] = {PESTLE_F32, PESTLE_F16, PESTLE_BF16,
                                         PESTLE_F64, PESTLE_C64, PESTLE_I32,
@@ -31,43 +30,6 @@ static const pestle_type_t shapes[] = {
     {.rank = 3, .dims = {2, 1, 17}},
 };
 enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
-
-// --- Modules of one op ---
-
-pestle_status_t op_test_module(const op_test_t* t, const char* name,
-                               const pestle_type_t* type, bool wrapped,
-                               pestle_module_t** out_module) {
-  enum { RESULTS = PESTLE_CUSTOM_MAX_RESULTS };
-  pestle_type_t types[MOST_OPERANDS];
-  pestle_value_t *operands[MOST_OPERANDS], *results[RESULTS];
-  pestle_function_t* f;
-  for (size_t i = 0; i < t->operands; ++i)
-    types[i] = *type;
-  PESTLE_TRY(pestle_module_create(t->cli->context, "op-test", out_module));
-  pestle_status_t status = pestle_module_add_function(
-      *out_module, "main", types, NULL, t->operands, &f);
-  pestle_builder_t b = pestle_builder_make(f);
-  for (size_t i = 0; i < t->operands && !status; ++i) {
-    operands[i] = pestle_function_argument(f, i);
-    // What is made here and read once may be written over.
-    if (wrapped) status = pestle_op_negate(&b, operands[i], &operands[i]);
-  }
-  if (!status) {
-    status = pestle_op_custom(&b, name, operands, t->operands, t->attrs,
-                              t->op->attr_count, results, RESULTS);
-  }
-  size_t count = 0;
-  while (!status && count < RESULTS && results[count])
-    ++count;
-  for (size_t i = 0; i < count && !status && wrapped; ++i)
-    status = pestle_op_negate(&b, results[i], &results[i]);
-  if (!status) status = pestle_op_return(&b, results, count, NULL);
-  if (!status) status = pestle_module_verify(*out_module);
-  if (!status) return NULL;
-  pestle_module_release(*out_module);
-  *out_module = NULL;
-  return status;
-}
 
 // --- Running ---
 
@@ -92,7 +54,7 @@ static pestle_status_t add_array(pestle_io_info_t io, uint64_t seed,
 static pestle_status_t run(pestle_executable_t* e, uint64_t seed,
                            cli_arrays_t* out) {
   cli_arrays_t in;
-  pestle_tensor_t views[4 * (MOST_OPERANDS + PESTLE_CUSTOM_MAX_RESULTS)];
+  pestle_tensor_t views[4 * (OP_TEST_ARGUMENTS + PESTLE_CUSTOM_MAX_RESULTS)];
   size_t inputs = pestle_executable_input_count(e);
   size_t outputs = pestle_executable_output_count(e);
   pestle_vec_init(&in, pestle_allocator_system());
@@ -196,38 +158,13 @@ bool op_test_same(const op_test_t* t, const cli_arrays_t* got,
 
 // --- Cells ---
 
-static void json_cell(const op_test_t* t, const pestle_type_t* type,
-                      const char* question, const char* device,
-                      const char* why) {
-  char dims[400];
-  pestle_json_t* json = t->cli->json;
-  pestle_json_begin_object(json);
-  cli_key_cstr(json, "question", question);
-  cli_key_cstr(json, "dtype", pestle_dtype_info(type->dtype)->name);
-  cli_key_cstr(json, "shape",
-               cli_print_dims(type->rank, type->dims, dims, sizeof(dims)));
-  cli_key_cstr(json, "device", device);
-  cli_key_cstr(json, "why", why);
-  pestle_json_end_object(json);
-}
-
 static void print_cell(const op_test_t* t, const pestle_type_t* type,
                        const char* question, const char* device) {
   char dims[400];
   printf("  %s %s %s on %s, attributes", question,
          pestle_dtype_info(type->dtype)->name,
          cli_print_dims(type->rank, type->dims, dims, sizeof(dims)), device);
-  for (size_t i = 0; i < t->op->attr_count; ++i) {
-    const pestle_custom_attr_value_t* a = &t->attrs[i];
-    printf(" %s=", a->name);
-    if (a->kind == PESTLE_CUSTOM_F64) {
-      printf("%g", a->as.f64);
-    } else if (a->kind == PESTLE_CUSTOM_I64) {
-      printf("%" PRId64, a->as.i64);
-    } else {
-      printf("(kind %d)", a->kind);
-    }
-  }
+  op_test_print_attrs(t);
 }
 
 void op_test_count(op_test_t* t, const pestle_type_t* type,
@@ -245,14 +182,12 @@ void op_test_count(op_test_t* t, const pestle_type_t* type,
   }
   ++t->wrong;
   if (t->wrong <= 20) {
-    (void)snprintf(text, sizeof(text), "differs by %.3g of the largest number",
-                   worst);
-    if (status) pestle_status_format(status, text, sizeof(text));
-    if (t->cli->json) {
-      json_cell(t, type, question, device, text);
-    } else {
-      print_cell(t, type, question, device);
+    print_cell(t, type, question, device);
+    pestle_status_format(status, text, sizeof(text));
+    if (status) {
       printf(": %s\n", text);
+    } else {
+      printf(": differs by %.3g of the largest number\n", worst);
     }
   }
   pestle_status_release(status);
@@ -329,45 +264,13 @@ static void test_cell(op_test_t* t, const pestle_type_t* type, bool wrapped,
   op_test_free(&want);
 }
 
-// --- Attributes and operands ---
-
-// Sample |k| of each kind of attribute: some number that is not 1, 1, 0, below 0.
-static void sample_attrs(op_test_t* t, int k) {
-  static const double reals[SAMPLES] = {2.5, 1, 0, -0.75};
-  static const int64_t whole[SAMPLES] = {2, 1, 0, 3};
-  for (size_t i = 0; i < t->op->attr_count; ++i) {
-    const pestle_custom_attr_t* row = t->op->attrs[i];
-    pestle_custom_attr_value_t* a = &t->attrs[i];
-    int at = (k + (int)i * (k > 1)) % SAMPLES;
-    if (row->otherwise) *a = *row->otherwise;
-    a->name = row->name;
-    a->kind = row->kind;
-    switch ((pestle_custom_kind_t)row->kind) {
-      case PESTLE_CUSTOM_BOOL:
-        a->as.b = k & 1;
-        continue;
-      case PESTLE_CUSTOM_I64:
-        if (!row->otherwise || k) a->as.i64 = whole[at];
-        continue;
-      case PESTLE_CUSTOM_F64:
-        a->as.f64 = reals[at];
-        continue;
-      case PESTLE_CUSTOM_STR:
-        if (!row->otherwise) a->as.str = "";
-        continue;
-      case PESTLE_CUSTOM_I64S:
-      case PESTLE_CUSTOM_F64S:
-        if (!row->otherwise) a->as.i64s = (pestle_i64s_t){NULL, 0};
-        continue;
-    }
-  }
-}
+// --- Operands ---
 
 // How many operands the op takes, as its type rule or body says; 0: none of those
 // that were tried.
 static size_t find_operands(op_test_t* t) {
   for (int k = 0; k < SAMPLES; ++k) {
-    sample_attrs(t, k);
+    op_test_sample(t, k);
     for (t->operands = 1; t->operands <= MOST_OPERANDS; ++t->operands) {
       for (int d = 0; d < DTYPES; ++d) {
         for (int s = 0; s < SHAPES; ++s) {
@@ -480,6 +383,17 @@ static void find_devices(op_test_t* t) {
   }
 }
 
+// Dynamic attributes, which were numbers so far, as values of the function, by which there
+// are derivatives and batches too, and as arrays.
+static void test_dynamic(op_test_t* t, const pestle_type_t* type, int k) {
+  if (!op_test_dynamic(t) || !t->op->body) return;
+  t->as_values = true;
+  test_cell(t, type, false, false);
+  if (t->bare && k == 0) op_test_rules(t, type);
+  t->as_values = false;
+  op_test_arrays(t, type);
+}
+
 static pestle_status_t test_op(op_test_t* t) {
   if (t->op->attr_count > OP_TEST_ATTRS) {
     return PESTLE_ERROR(UNSUPPORTED, "op '%s' has more than %d attributes",
@@ -494,15 +408,8 @@ static pestle_status_t test_op(op_test_t* t) {
   }
   t->variants.size = 0;
   PESTLE_TRY(add_variants(t));
-  pestle_json_t* json = t->cli->json;
-  if (json) {
-    pestle_json_begin_object(json);
-    cli_key_cstr(json, "name", t->op->name);
-    pestle_json_key(json, "wrong");
-    pestle_json_begin_array(json);
-  }
   for (int k = 0; k < SAMPLES && (k == 0 || t->op->attr_count); ++k) {
-    sample_attrs(t, k);
+    op_test_sample(t, k);
     for (int d = 0; d < DTYPES; ++d) {
       for (int s = 0; s < SHAPES; ++s) {
         pestle_type_t type = shapes[s];
@@ -513,20 +420,14 @@ static pestle_status_t test_op(op_test_t* t) {
         bool broad = k == 0 && s % 2 == 0;
         test_cell(t, &type, false, broad);
         if (t->bare) op_test_rules(t, &type);
+        test_dynamic(t, &type, k);
         if (k || pestle_dtype_is(type.dtype, PESTLE_KIND_BOOL)) continue;
         test_cell(t, &type, true, false);
       }
     }
   }
-  size_t cells = t->right + t->refused + t->wrong - before;
-  if (json) {
-    pestle_json_end_array(json);
-    cli_key_u64(json, "operands", t->operands);
-    cli_key_u64(json, "cells", cells);
-    pestle_json_end_object(json);
-  } else {
-    printf("%s: %zu operands, %zu cells\n", t->op->name, t->operands, cells);
-  }
+  printf("%s: %zu operands, %zu cells\n", t->op->name, t->operands,
+         t->right + t->refused + t->wrong - before);
   return NULL;
 }
 
@@ -544,10 +445,6 @@ pestle_status_t cli_op_test(cli_t* cli, int* out_exit) {
   for (size_t i = 0; (name = pestle_context_op_name(cli->context, i)); ++i) {
     if (!pestle_vec_push(&names, name)) status = PESTLE_OOM();
   }
-  if (cli->json) {
-    pestle_json_key(cli->json, "ops");
-    pestle_json_begin_array(cli->json);
-  }
   for (size_t i = names.size; i-- && !status;) {
     t.op = pestle_context_find_op(cli->context, names.data[i]);
     status = test_op(&t);
@@ -555,15 +452,10 @@ pestle_status_t cli_op_test(cli_t* cli, int* out_exit) {
   if (!status && !names.size) {
     status = PESTLE_ERROR(INVALID_ARGUMENT, "'%s' registers no op", path);
   }
-  if (!status && cli->json) {
-    pestle_json_end_array(cli->json);
-    cli_key_u64(cli->json, "right", t.right);
-    cli_key_u64(cli->json, "refused", t.refused);
-    cli_key_u64(cli->json, "wrong", t.wrong);
-  } else if (!status) {
+  if (!status) {
     printf("right %zu, refused %zu, WRONG %zu\n", t.right, t.refused, t.wrong);
+    if (t.wrong) *out_exit = CLI_CHECK_FAILED;
   }
-  if (!status && t.wrong) *out_exit = CLI_CHECK_FAILED;
   pestle_vec_deinit(&names);
   pestle_vec_deinit(&t.variants);
   return status;

@@ -48,8 +48,9 @@ static pestle_status_t derive(pestle_module_t* module, rule_t rule, int place,
 
 static pestle_status_t batch(const op_test_t* t, pestle_module_t* module,
                              int place, pestle_module_t** out_module) {
-  int64_t axes[OP_TEST_OPERANDS];
-  for (size_t i = 0; i < t->operands; ++i) {
+  int64_t axes[OP_TEST_ARGUMENTS];
+  size_t count = op_test_arguments(t);
+  for (size_t i = 0; i < count; ++i) {
     // Behind the first axis where there is one, so that axes are moved too.
     const pestle_value_t* x =
         pestle_function_argument(pestle_module_entry(module), i);
@@ -59,7 +60,7 @@ static pestle_status_t batch(const op_test_t* t, pestle_module_t* module,
   pestle_vmap_options_t options = {.struct_size = sizeof(options),
                                    .size = BATCH,
                                    .argument_axes = axes,
-                                   .argument_axis_count = t->operands};
+                                   .argument_axis_count = count};
   return pestle_module_vmap(module, &options, out_module);
 }
 
@@ -100,7 +101,7 @@ static void test(op_test_t* t, const pestle_type_t* type, rule_t rule,
 }
 
 void op_test_rules(op_test_t* t, const pestle_type_t* type) {
-  int operands = (int)t->operands;
+  int operands = (int)op_test_arguments(t);
   for (int rule = 0; rule < RULES; ++rule) {
     if (!has_rule(t, (rule_t)rule) ||
         (rule != VMAP && !is_smooth(type->dtype))) {
