@@ -71,10 +71,13 @@ class Peers:
         self.np, self.ml_dtypes, self.options = numpy, ml_dtypes, options
         import jax
         jax.config.update("jax_enable_x64", True)
+        # f32 is f32 in all three.
+        jax.config.update("jax_default_matmul_precision", "highest")
         self.jax = jax
         try:
             import torch
             torch.set_grad_enabled(False)
+            torch.backends.cudnn.allow_tf32 = False
             self.torch = torch
         except ImportError:
             self.torch = None
@@ -82,7 +85,8 @@ class Peers:
     def text(self, row, data):
         specs = [self.jax.ShapeDtypeStruct(d.shape, d.dtype) for d in data]
         function = kinds.KINDS[row.kind].of_jax(row.parameters, self.jax)
-        return self.jax.jit(function, keep_unused=True).lower(*specs).as_text()
+        with self.jax.default_matmul_precision("default"):
+            return self.jax.jit(function, keep_unused=True).lower(*specs).as_text()
 
     def by_jax(self, row, data, sets):
         function = self.jax.jit(kinds.KINDS[row.kind].of_jax(row.parameters, self.jax))
