@@ -15,23 +15,29 @@
 // No device has more: a backend that never says which is its last ends here.
 #define MOST_PROPERTIES 256
 
-bool pestle_device_is_software(const pestle_backend_t* backend, int32_t index) {
+pestle_status_t pestle_device_look_for_software(const pestle_backend_t* backend,
+                                                int32_t index,
+                                                bool* out_is_software) {
   const pestle_device_api_t* api = backend->device;
+  *out_is_software = false;
   if (backend->device_type == PESTLE_DEVICE_CPU || !api ||
       !PESTLE_HAS(api, property)) {
-    return false;
+    return NULL;
   }
   for (uint32_t i = 0; i < MOST_PROPERTIES; ++i) {
     pestle_device_property_t property = {.struct_size = sizeof(property)};
     pestle_status_t status = api->property(backend->self, index, i, &property);
-    if (status) {
+    if (pestle_status_code(status) == PESTLE_STATUS_NOT_FOUND) {
       pestle_status_release(status);
-      return false;
+      return NULL;
     }
-    if (!strncmp(property.name, "software", sizeof(property.name)))
-      return !property.is_text && property.integer;
+    PESTLE_TRY(status);
+    if (!strncmp(property.name, "software", sizeof(property.name))) {
+      *out_is_software = !property.is_text && property.integer;
+      return NULL;
+    }
   }
-  return false;
+  return NULL;
 }
 
 pestle_status_t pestle_device_create(pestle_context_t* context,

@@ -82,7 +82,9 @@ PESTLE_NODISCARD pestle_status_t pestle_device_create(
     const pestle_plugin_t* plugin, pestle_device_number_t number,
     bool is_software, pestle_device_t** out_device);
 // Whether the property "software" of the backend's device |index| is not 0.
-bool pestle_device_is_software(const pestle_backend_t* backend, int32_t index);
+pestle_status_t pestle_device_look_for_software(const pestle_backend_t* backend,
+                                                int32_t index,
+                                                bool* out_is_software);
 void pestle_device_destroy(pestle_device_t* device);
 
 static inline bool pestle_device_is_cpu(const pestle_device_t* device) {

@@ -49,7 +49,9 @@ static pestle_status_t add_kind(pestle_registry_t* registry,
                                 const pestle_plugin_t* plugin, int32_t next,
                                 size_t first, bool is_software) {
   for (int32_t i = 0; i < plugin->device_count; ++i) {
-    if (pestle_device_is_software(plugin->backend, i) != is_software) continue;
+    bool is;
+    PESTLE_TRY(pestle_device_look_for_software(plugin->backend, i, &is));
+    if (is != is_software) continue;
     int32_t at = (int32_t)(registry->devices.size - first);
     pestle_device_number_t number = {i, at, next + at};
     pestle_device_t* device;

@@ -182,8 +182,6 @@ static inline uint64_t float_bits(pestle_dtype_t dtype, fill_t fill,
     case FILL_SPREAD:
       return pestle_float_encode(dtype, fmax(u * 8 - 4, 4 * least));
     case FILL_SCALE:
-      // Halves and doubles of scales are as frequent, so that products of many stay
-      // within their range.
       return pestle_float_encode(
           dtype, is_scale(dtype) ? ldexp(1, (int)(u * 3) - 1) : u + 0.5);
     case FILL_BITS:
@@ -268,6 +266,11 @@ static inline void* make_data(const instance_t* t, size_t i,
     uint64_t bits = is_float(part)
                         ? float_bits(part, t->fill[i], &state)
                         : int_bits(part, t->fill[i], t->limit[i], &state);
+    // Few scales other than 1, so that products of any of them stay in their range.
+    if (is_scale(part) && t->fill[i] == FILL_SCALE && n > 8 &&
+        (k + 1) % (n / 8)) {
+      bits = pestle_float_encode(part, 1);
+    }
     memcpy(data + k * size, &bits, size);
   }
   int32_t axis = repeat_axis(type);

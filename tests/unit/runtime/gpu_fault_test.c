@@ -190,6 +190,7 @@ static void test_missing_slots(void** state) {
       {MOCK_HANDLE_OF, NULL},
       {MOCK_WHERE, NULL},
       {MOCK_DLPACK_DEVICE, NULL},
+      {MOCK_NATIVE_CALL, NULL},
   };
   const int count = (int)(sizeof(lacks) / sizeof(lacks[0]));
   assert_int_equal(count, MOCK_SLOT_COUNT - 3);
