@@ -227,25 +227,32 @@ def kernel_ops():
     return table(["in text", "code", "operands", "class", "meaning"], lines)
 
 
-def last_opset():
+def defined(name):
     for path in sorted((ROOT / "frontend/onnx").glob("*.h")):
-        found = re.search(
-            r"define PESTLE_ONNX_LAST_OPSET (\d+)", path.read_text()
-        )
+        found = re.search(rf"define {name} (\d+)", path.read_text())
         if found:
             return found[1]
-    sys.exit("PESTLE_ONNX_LAST_OPSET is defined in no header")
+    sys.exit(f"{name} is defined in no header")
+
+
+# What the rows of each table write for their domain and its newest opset.
+ONNX_TABLES = [("onnx_ops.def", {"LAST": "PESTLE_ONNX_LAST_OPSET"}, {}),
+               ("onnx_ops_ml.def", {"LAST_ML": "PESTLE_ONNX_LAST_ML_OPSET"},
+                {"ML": "ai.onnx.ml"}),
+               ("onnx_ops_contrib.def", {}, {"MS": "com.microsoft"})]  # fmt: skip
 
 
 def onnx_ops():
-    ops, last = {}, last_opset()
-    for r in rows("frontend/onnx/onnx_ops.def", "PESTLE_ONNX_OP"):
-        name, domain, since, until = r[:4]
-        domain = domain.strip('"')
-        name = f"{domain}::{name}" if domain else name
-        until = int(last if until == "LAST" else until)
-        low, high = ops.get(name, (int(since), until))
-        ops[name] = (min(low, int(since)), max(high, until))
+    ops = {}
+    for table_of, newest, domains in ONNX_TABLES:
+        last = {name: defined(macro) for name, macro in newest.items()}
+        for r in rows(f"frontend/onnx/{table_of}", "PESTLE_ONNX_OP"):
+            name, domain, since, until = r[:4]
+            domain = domains.get(domain, domain.strip('"'))
+            name = f"{domain}::{name}" if domain else name
+            until = int(last.get(until, until))
+            low, high = ops.get(name, (int(since), until))
+            ops[name] = (min(low, int(since)), max(high, until))
     lines = [[f"`{n}`", f"{a} to {b}"] for n, (a, b) in sorted(ops.items())]
     return table(["op", "opsets"], lines)
 
@@ -272,7 +279,7 @@ def document():
                  "Operands: v value, o value or none, b buffer, i immediate. "
                  "Classes: P pure, M reads memory, S side effect, B L E begin, "
                  "split and end a region.\n\n" + kernel_ops())  # fmt: skip
-    parts.append("\n## ONNX ops (`onnx_ops.def`)\n\n"
+    parts.append("\n## ONNX ops (`onnx_ops*.def`)\n\n"
                  "What the importer takes; forms that it refuses are named "
                  "when they are met.\n\n" + onnx_ops())  # fmt: skip
     parts.append(support())

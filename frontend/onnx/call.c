@@ -108,6 +108,13 @@ pestle_i64s_t pestle_onnx_ints(pestle_onnx_call_t* call, const char* name) {
   return attr ? (pestle_i64s_t){attr->ints, attr->count} : (pestle_i64s_t){0};
 }
 
+pestle_onnx_floats_t pestle_onnx_floats(pestle_onnx_call_t* call,
+                                        const char* name) {
+  const pestle_onnx_attr_t* attr = attr_of(call, name, PESTLE_ONNX_ATTR_FLOATS);
+  return attr ? (pestle_onnx_floats_t){attr->floats, attr->count}
+              : (pestle_onnx_floats_t){0};
+}
+
 // --- Inputs ---
 
 bool pestle_onnx_wants(const pestle_onnx_call_t* call, size_t index) {

@@ -22,6 +22,8 @@
 // The newest opset whose op semantics are implemented; 27 and 28 as onnx 1.23
 // has them, which does not call 28 released.
 #define PESTLE_ONNX_LAST_OPSET 28
+// The same of ai.onnx.ml.
+#define PESTLE_ONNX_LAST_ML_OPSET 5
 
 typedef struct pestle_onnx_import_t {
   pestle_allocator_t allocator;
@@ -202,6 +204,12 @@ pestle_str_t pestle_onnx_string(pestle_onnx_call_t* call, const char* name,
                                 const char* missing);
 // Empty when missing.
 pestle_i64s_t pestle_onnx_ints(pestle_onnx_call_t* call, const char* name);
+typedef struct pestle_onnx_floats_t {
+  const float* data;
+  size_t count;
+} pestle_onnx_floats_t;
+pestle_onnx_floats_t pestle_onnx_floats(pestle_onnx_call_t* call,
+                                        const char* name);
 
 // Input |index|, or NULL when it is omitted.
 static inline pestle_value_t* pestle_onnx_input(const pestle_onnx_call_t* call,

@@ -12,6 +12,7 @@
 #define ROUNDS 200
 #define LAST_OPSET 28
 #define PESTLE_ONNX_LAST_OPSET LAST_OPSET
+#define PESTLE_ONNX_LAST_ML_OPSET 5
 
 typedef struct row_t {
   const char *name, *domain;
@@ -311,6 +312,7 @@ static void put_node(uint64_t* seed, pb_t* graph, const row_t* row) {
   }
   pb_t attrs = {0};
   put_attributes(seed, &attrs, first.rank);
+  if (row->domain[0]) pb_text(&attrs, 7, row->domain);
   onnx_node(graph, row->name, "n", inputs, outputs, &attrs);
   onnx_output(graph, "o0");
 }
@@ -328,7 +330,10 @@ static void survives_nonsense(void** state) {
       int span = rows[i].until - rows[i].since + 1;
       int opset = rows[i].since + (int)below(&seed, (size_t)span);
       put_node(&seed, &graph, &rows[i]);
-      pb_t model = onnx_model(below(&seed, 2) ? opset : rows[i].until, &graph);
+      opset = below(&seed, 2) ? opset : rows[i].until;
+      bool standard = rows[i].domain[0] == 0;
+      pb_t model = onnx_model(standard ? opset : LAST_OPSET, &graph);
+      if (!standard) onnx_opset(&model, rows[i].domain, opset);
       import_damaged(model.data, model.size);
       pb_free(&model);
     }
