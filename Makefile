@@ -18,7 +18,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: demo test check check-math build install wheels format clean
+.PHONY: demo test check check-math build product install wheels format clean
 
 JOBS ?= $(shell nproc)
 PESTLE_WERROR ?= OFF
@@ -70,12 +70,16 @@ wheels:
 	@cmake --build --preset release -j $(JOBS)
 	@$(PYTHON) tools/wheels.py build/release build/wheels
 
-# Root installs what another user built as it is: a build by root would leave
-# files there that the user cannot write.
-install:
-	@[[ -e build/release && ! -O build/release ]] || \
-	  $(MAKE) --no-print-directory build
+# What is installed, without tests. Root installs what another user built as it is: a
+# build by root would leave files there that the user cannot write.
+product:
+	@[[ -e build/release && ! -O build/release ]] || { tools/setup.sh build && \
+	  cmake --preset release -DPESTLE_WERROR=$(PESTLE_WERROR) && \
+	  cmake --build --preset release -j $(JOBS) --target pestle_product; }
+
+install: product
 	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+	@[[ -n "$(DESTDIR)" || $$(id -u) -ne 0 ]] || ldconfig
 	@chown --reference=build/release build/release/install_manifest.txt
 
 check-math: build

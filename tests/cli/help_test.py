@@ -121,6 +121,9 @@ class Help(Folder):
         code, _, err = self.shell("pestle completion tcsh")
         self.assertEqual(code, 2)
         self.assertIn("bash, zsh and fish", err)
+        code, _, err = self.shell("pestle completion bash x")
+        self.assertEqual(code, 2)
+        self.assertIn("one shell: bash, zsh or fish; what is 'x'?", err)
 
 
 if __name__ == "__main__":

@@ -75,14 +75,12 @@ def other_compiler(flags):
 
 
 def check_third_party(prefix, work, flags):
-    """plugins/example, as a stranger would build and ship it."""
+    """plugins/example, as a stranger would build and ship it who has the install."""
     compiler = other_compiler(flags)
     if not has_compiler() or not compiler:
         print("no third party: no compiler in this build, or no other one here")
         return
-    # A copy, so that nothing of the tree can be found from it.
-    source = work / "example"
-    shutil.copytree(HERE.parents[1] / "plugins" / "example", source)
+    source = prefix / "share/doc/pestle/plugins/example"
     out = work / "example-build"
     # With a sanitizer's checks GCC warns of paths that only those have.
     flags = flags or "-Wall -Wextra -Werror"
@@ -126,13 +124,12 @@ def try_to_load(work, host, path):
 
 
 def check_extension(prefix, work, flags):
-    """examples/axpby, as a stranger would build and ship it."""
+    """examples/axpby, as a stranger would build and ship it who has the install."""
     compiler = other_compiler(flags)
     if not has_compiler() or not compiler:
         print("no extension: no compiler in this build, or no other one here")
         return
-    source = work / "axpby"
-    shutil.copytree(HERE.parents[1] / "examples" / "axpby", source)
+    source = prefix / "share/doc/pestle/examples/axpby"
     out = work / "axpby-build"
     flags = flags or "-Wall -Wextra -Werror"
     run("cmake", "-S", source, "-B", out, f"-DCMAKE_PREFIX_PATH={prefix}",

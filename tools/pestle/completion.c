@@ -215,7 +215,10 @@ static void print_zsh(FILE* out) {
   fputs(
       "    completion) compadd bash zsh fish ;;\n"
       "    help) _describe verb verbs ;;\n"
-      "  esac\n}\ncompdef _pestle pestle\n",
+      "  esac\n}\n"
+      // Sourced, or the function's own file in the folder of fpath.
+      "if [[ $funcstack[1] = _pestle ]]; then _pestle \"$@\"\n"
+      "else compdef _pestle pestle; fi\n",
       out);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "pestle/version.h"
 
 // --- Text that is broken into lines ---
 
@@ -171,9 +172,11 @@ static void print_man_verb(FILE* out, const cli_verb_row_t* verb) {
 }
 
 void cli_print_man(FILE* out) {
-  fprintf(out,
-          ".TH PESTLE 1\n.SH NAME\npestle \\- compile and run tensor "
-          "graphs\n.SH SYNOPSIS\n.B pestle\nVERB [options]\n");
+  fprintf(
+      out,
+      ".TH PESTLE 1 \"\" \"pestle %s\"\n.SH NAME\npestle \\- compile and run "
+      "tensor graphs\n.SH SYNOPSIS\n.B pestle\nVERB [options]\n",
+      pestle_version());
   for (const cli_verb_row_t* verb = cli_verbs; verb->name; ++verb)
     print_man_verb(out, verb);
   fprintf(out, ".SH ENVIRONMENT\n");

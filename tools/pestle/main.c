@@ -287,7 +287,10 @@ static int run_word(const char* name, int argc, char** argv) {
       is_help && argc == 3 ? cli_find_verb(argv[2]) : NULL;
   if (argc > (is_completion ? 3 : 2) && !about) {
     cli_say_error(is_help ? "'pestle %s' wants a verb alone; what is '%s'?"
-                          : "'pestle %s' takes no argument, not '%s'",
+                  : is_completion
+                      ? "'pestle %s' wants one shell: bash, zsh or fish; what "
+                        "is '%s'?"
+                      : "'pestle %s' takes no argument, not '%s'",
                   name, argv[argc - 1]);
     return CLI_USAGE;
   }
