@@ -107,8 +107,8 @@ static inline bool is_scale(pestle_dtype_t dtype) {
   return format && format->specials == PESTLE_FLOAT_SCALE;
 }
 
-// Whether instances of |row| are of |dtype|. Substitution, a softmax's gradient and
-// deviations from a mean take numbers off each other: of scales, what is less than 0 is
+// Whether instances of |row| are of |dtype|. Substitution, gradients of softmax and
+// norms, and deviations from a mean take numbers off each other: of scales, what is less than 0 is
 // NaN, and whether a small one is depends on how often it was rounded to a power of two
 // before, which is not said.
 static inline bool row_takes(const row_t* row, pestle_dtype_t dtype) {
@@ -116,6 +116,7 @@ static inline bool row_takes(const row_t* row, pestle_dtype_t dtype) {
          !(is_scale(dtype) && (row->op == PESTLE_OP_CHOLESKY ||
                                row->op == PESTLE_OP_TRIANGULAR_SOLVE ||
                                row->op == PESTLE_OP_LAYER_NORM ||
+                               row->op == PESTLE_OP_NORM_GRAD ||
                                row->op == PESTLE_OP_ATTENTION_GRAD)) &&
          !(dtype != PESTLE_F32 && row->op == PESTLE_OP_SUPPRESS);
 }
