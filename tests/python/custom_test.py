@@ -75,7 +75,7 @@ def test_dynamic():
     def scaled(x, *, alpha: float, power: int = 1):
         return alpha * x
 
-    @scaled.eval("cpu", id="1")
+    @scaled.eval("*", id="1")
     def _(x, out, *, alpha, power):
         assert isinstance(alpha, float) and power == 1
         numpy.multiply(x, alpha * 10, out=out)

@@ -113,11 +113,11 @@ static inline bool is_scale(pestle_dtype_t dtype) {
 // before, which is not said.
 static inline bool row_takes(const row_t* row, pestle_dtype_t dtype) {
   return pestle_dtype_is_stored(dtype) && pestle_dtype_is(dtype, row->kinds) &&
-         !(is_scale(dtype) && (row->op == PESTLE_OP_CHOLESKY ||
-                               row->op == PESTLE_OP_TRIANGULAR_SOLVE ||
-                               row->op == PESTLE_OP_LAYER_NORM ||
-                               row->op == PESTLE_OP_NORM_GRAD ||
-                               row->op == PESTLE_OP_ATTENTION_GRAD)) &&
+         !(is_scale(dtype) &&
+           (row->op == PESTLE_OP_CHOLESKY ||
+            row->op == PESTLE_OP_TRIANGULAR_SOLVE ||
+            row->op == PESTLE_OP_LAYER_NORM || row->op == PESTLE_OP_NORM_GRAD ||
+            row->op == PESTLE_OP_ATTENTION_GRAD)) &&
          !(dtype != PESTLE_F32 && row->op == PESTLE_OP_SUPPRESS);
 }
 
