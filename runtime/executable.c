@@ -173,6 +173,9 @@ static bool needs_host(const pestle_executable_t* e, size_t step_count) {
 // make are more than is saved, and steps are queued one by one.
 #define MOST_RECORDED 16384.0
 
+// Of more steps than these a frame keeps 16 recordings, for their memory.
+#define FEW_RECORDED 64.0
+
 // How many steps |first| .. |end| - 1 are queued by a run, where loops are those of known
 // trips alone.
 static double count_queued(const pestle_executable_t* e, size_t step_count) {
@@ -199,7 +202,7 @@ static bool has_slow_copies(const pestle_device_t* device) {
 }
 
 // Whether all steps can be one recording: nothing that the host must look at or
-// do, and more than one thing to queue.
+// do, and something to queue.
 static void look_at_steps(pestle_executable_t* e, size_t step_count) {
   bool records = e->remote;
   for (size_t i = 0; e->remote && i < step_count; ++i) {
@@ -217,7 +220,9 @@ static void look_at_steps(pestle_executable_t* e, size_t step_count) {
   }
   if (records && pestle_device_has_graphs(e->home)) {
     double queued = count_queued(e, step_count);
-    e->records = queued > 1 && queued <= MOST_RECORDED;
+    if (queued > 0 && queued <= MOST_RECORDED) {
+      e->recordings = queued <= FEW_RECORDED ? PESTLE_RECORDINGS : 16;
+    }
   }
   e->slow_copies = e->remote && has_slow_copies(e->home);
   e->needs_host = e->remote && needs_host(e, step_count);

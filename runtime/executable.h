@@ -28,8 +28,8 @@
 
 enum {
   PESTLE_FRAME_SLOTS = 64,
-  // Recordings that a frame keeps.
-  PESTLE_RECORDINGS = 16,
+  // Recordings that a frame keeps at most: fewer of plans of many steps.
+  PESTLE_RECORDINGS = 64,
 };
 
 // What a trace says of a step; the trace's own.
@@ -121,7 +121,8 @@ typedef struct pestle_frame_t {
   pestle_block_t* stage;        // of staged launches, on the host
   void** stage_buffers;
   pestle_stage_t* stages;
-  uint64_t runs;  // that looked for a recording
+  uint64_t runs;       // that looked for a recording
+  size_t recorded_at;  // which the latest of them found or took
   pestle_recording_t recordings[PESTLE_RECORDINGS];
 } pestle_frame_t;
 
@@ -157,7 +158,7 @@ struct pestle_executable_s {
   bool counted;                   // its use of the plan's constants
   bool owned;                     // by the context: see runtime/owned.h
   bool remote;                    // the home is not a CPU
-  bool records;                   // its steps may become a recording
+  size_t recordings;              // of its steps that a frame keeps; 0: none
   bool needs_host;                // it must look into a run, or do a part of it
   bool slow_copies;               // a queued copy waits for the device
   atomic_bool no_recording;       // the backend refused one

@@ -170,7 +170,7 @@ pestle_status_t pestle_execute_device(pestle_executable_t* e,
   bool watched = run->options.on_step || e->context->core.trace ||
                  control->cancel || control->deadline_ns || control->progress;
   bool done = false;
-  if (!watched && e->records) {
+  if (!watched && e->recordings) {
     PESTLE_TRY(pestle_recording_run(e, frame, queue, walk_plain, &done));
   }
   return done ? NULL : walk(e, frame, queue, run);

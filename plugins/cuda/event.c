@@ -17,11 +17,14 @@ typedef struct promise_t {
 
 typedef struct mark_t {
   struct mark_t* next;
-  CUstream stream;  // that signals it
+  const cuda_device_t* device;  // whose driver's event it is
+  CUstream stream;              // that signals it
   CUevent event;
   uint64_t value;
   unsigned holders;
 } mark_t;
+
+enum { LOOK_EVERY = 32, MOST_SPARE = 64 };
 
 struct pestle_device_event_s {
   cuda_device_t* device;
@@ -29,7 +32,10 @@ struct pestle_device_event_s {
   pthread_cond_t changed;
   uint64_t number;       // that is known to be reached
   mark_t *marks, **end;  // those above it, in the order of their queueing
-  cuda_word_t* word;     // NULL until a stream must wait for it
+  mark_t* spare;         // done with, each with an event of the driver
+  unsigned spares;
+  unsigned unseen;    // signals since marks were looked at
+  cuda_word_t* word;  // NULL until a stream must wait for it
   promise_t* promises;
   bool gone;                           // destroyed: the last promise frees it
   pestle_device_event_t* next_orphan;  // among those, of the streams' lock
@@ -37,11 +43,32 @@ struct pestle_device_event_s {
 
 // --- Marks ---
 
-static void drop_mark(pestle_device_event_t* event, mark_t* mark) {
+static void destroy_mark(const pestle_device_event_t* event, mark_t* mark) {
   const cuda_t* cuda = event->device->owner;
-  if (--mark->holders) return;
   (void)cuda->driver.cuEventDestroy_v2(mark->event);
   cuda->host->free(cuda->host->self, mark, sizeof *mark);
+}
+
+// The lock is held.
+static void drop_mark(pestle_device_event_t* event, mark_t* mark) {
+  if (--mark->holders) return;
+  if (event->gone || event->spares == MOST_SPARE ||
+      mark->device != event->device) {
+    destroy_mark(event, mark);
+    return;
+  }
+  mark->next = event->spare;
+  event->spare = mark;
+  ++event->spares;
+}
+
+static void destroy_spares(pestle_device_event_t* event) {
+  while (event->spare) {
+    mark_t* mark = event->spare;
+    event->spare = mark->next;
+    destroy_mark(event, mark);
+  }
+  event->spares = 0;
 }
 
 // The lock of the word's event is held, so nobody else writes it.
@@ -75,6 +102,7 @@ static void look(pestle_device_event_t* event) {
   const cuda_driver_t* driver = &event->device->owner->driver;
   uint64_t reached = 0;
   CUstream behind = NULL;
+  event->unseen = 0;
   for (const mark_t* m = event->marks; m; m = m->next) {
     if (m->value <= reached || (behind && m->stream == behind)) continue;
     // Of a lost device nothing comes any more: waits for it say why.
@@ -219,8 +247,9 @@ static void event_destroy(void* self, pestle_device_event_t* event) {
   pestle_status_t status = pestle_cuda_enter(event->device);
   pthread_mutex_lock(&event->lock);
   // Streams that wait for what never came go on.
-  raise_to(event, INT64_MAX);
   event->gone = true;
+  raise_to(event, INT64_MAX);
+  destroy_spares(event);
   // A lost device keeps no promise, so nobody waits for one here.
   bool is_orphan = event->promises != NULL;
   if (is_orphan) add_orphan(event);
@@ -289,26 +318,34 @@ static pestle_status_t promise_word(pestle_device_event_t* event,
                             "cuLaunchHostFunc");
 }
 
-static pestle_status_t make_mark(const cuda_device_t* d, CUstream stream,
-                                 uint64_t value, mark_t** out_mark) {
+static pestle_status_t make_mark(const cuda_device_t* d, mark_t** out_mark) {
   const cuda_t* cuda = d->owner;
   mark_t* mark = cuda->host->alloc(cuda->host->self, sizeof *mark);
   if (!mark) {
     return PESTLE_PLUGIN_ERROR(cuda->host, OUT_OF_MEMORY,
                                "cuda: no host memory to signal an event");
   }
-  *mark = (mark_t){.stream = stream, .value = value, .holders = 1};
+  *mark = (mark_t){.device = d};
   CUresult result =
       cuda->driver.cuEventCreate(&mark->event, CU_EVENT_DISABLE_TIMING);
-  if (!result) {
-    result = cuda->driver.cuEventRecord(mark->event, stream);
-    if (result) (void)cuda->driver.cuEventDestroy_v2(mark->event);
-  }
   if (result) {
     cuda->host->free(cuda->host->self, mark, sizeof *mark);
-    return pestle_cuda_failed(d, result, __FILE__, __LINE__, "cuEventRecord");
+    return pestle_cuda_failed(d, result, __FILE__, __LINE__, "cuEventCreate");
   }
   *out_mark = mark;
+  return NULL;
+}
+
+// A spare mark or a new one. The lock is held; the stream's device is current.
+static pestle_status_t take_mark(pestle_device_event_t* event,
+                                 const pestle_device_stream_t* stream,
+                                 mark_t** out_mark) {
+  if (!event->spare || stream->device != event->device) {
+    return make_mark(stream->device, out_mark);
+  }
+  *out_mark = event->spare;
+  event->spare = (*out_mark)->next;
+  --event->spares;
   return NULL;
 }
 
@@ -317,7 +354,19 @@ static pestle_status_t signal_by(pestle_device_event_t* event,
                                  pestle_device_stream_t* stream,
                                  uint64_t value) {
   mark_t* mark;
-  PESTLE_TRY(make_mark(stream->device, stream->handle, value, &mark));
+  PESTLE_TRY(take_mark(event, stream, &mark));
+  CUresult result =
+      stream->device->owner->driver.cuEventRecord(mark->event, stream->handle);
+  if (result) {
+    destroy_mark(event, mark);
+    return pestle_cuda_failed(stream->device, result, __FILE__, __LINE__,
+                              "cuEventRecord");
+  }
+  *mark = (mark_t){.device = stream->device,
+                   .stream = stream->handle,
+                   .event = mark->event,
+                   .value = value,
+                   .holders = 1};
   *event->end = mark;
   event->end = &mark->next;
   cuda_queued(stream);
@@ -336,7 +385,7 @@ static pestle_status_t event_signal(void* self, pestle_device_event_t* event,
   PESTLE_TRY(pestle_cuda_enter(d));
   pestle_status_t status = NULL;
   pthread_mutex_lock(&event->lock);
-  look(event);
+  if (!stream || ++event->unseen >= LOOK_EVERY) look(event);
   if (stream) {
     status = signal_by(event, stream, value);
   } else {

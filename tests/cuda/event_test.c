@@ -188,7 +188,7 @@ static void refused_memory(void** state) {
   pestle_executable_release(fresh);
 }
 
-// A launch that the driver refuses, of the driver of threads alone.
+// A recorded launch that the driver refuses, of the driver of threads alone.
 static void refused_launch(void** state) {
   told_t told = {.count = 0};
   void (*refuse)(const char*, int, int);
@@ -197,7 +197,7 @@ static void refused_launch(void** state) {
   *(void**)&refuse = driver ? dlsym(driver, "fake_cuda_fail") : NULL;
   if (!refuse) skip();
   reset_buffers();
-  refuse("cuLaunchKernel", 1, 701);
+  refuse("cuGraphLaunch", 1, 701);
   assert_ok(run(&c, c.add, 0, 1));
   refuse("", 0, 0);
   assert_ok(pestle_event_record(c.event, c.stream));

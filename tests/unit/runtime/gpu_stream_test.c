@@ -445,7 +445,7 @@ static void assert_launches(unsigned launches, unsigned recordings,
 }
 
 static void test_recordings(void** state) {
-  enum { KEPT = 16 };
+  enum { KEPT = 64 };
   (void)state;
   pestle_context_t* context = gpu_context(NULL);
   pestle_executable_t* e = gpu_chain(context);
