@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """200 drawn cases (kinds.py): Pestle, torch and JAX in turns, and the ratio to the better.
 
-    every_shape.py --base DIR [--out FILE] [--part I/N] [--only TEXT] [--minutes M]
+    every_shape.py --base DIR [--out FILE] [--part I/N] [--only TEXT,...] [--minutes M]
                    [--seconds N] [--rounds N] [--seed N] [--device cuda] [--compile]
-                   [--smallest]
+                   [--smallest] [--workers N]
 
 Pestle gets the text that JAX lowers a case to. DIR has bin/bench_device, lib/ and
 backends/. Contenders take turns, about 3 ms each after 10 ms of rest, the median counts;
 on a GPU torch is a CUDA graph, and inputs take turns over 256 MiB. Peers tune as they do
-by default; --compile adds torch.compile; --smallest takes one row of each kind. Each result is held against the peers'.
+by default; --compile adds torch.compile; --smallest takes one row of each kind. Each result is held
+against the peers'. --only takes the rows whose names have one of the texts, in the order
+of the texts. --workers N compiles N rows side by side; then each is timed alone.
 
 Rows that --out has are left out, so that a run goes on where one ended; a row that takes
 more than --seconds is ended and said; after --minutes none is begun. Ends with the
@@ -18,6 +20,7 @@ geometric mean and the rows above 2."""
 import argparse
 import json
 import math
+import os
 import pathlib
 import select
 import statistics
@@ -147,8 +150,9 @@ def off(np, got, want, dtype):
     return float(np.linalg.norm(a - b) / max(np.linalg.norm(b), 1e-30))
 
 
-def run_row(row, peers, options, folder):
-    """A row of the table, as a dictionary."""
+def prepare(row, peers, options, folder):
+    """Compiles a row for all; the function that comes back times it, and says a
+    dictionary: its row of the table."""
     np = peers.np
     data = numbers(row, np, peers.ml_dtypes)
     size = sum(d.nbytes for d in data)
@@ -180,31 +184,38 @@ def run_row(row, peers, options, folder):
             lambda raw: np.frombuffer(raw, like.dtype))
         return got, batch
     contender("pestle", pestle)
-    for _ in range(options.rounds):
-        for batch, us in times.values():
-            time.sleep(REST_MS * 1e-3)
-            us.append(batch())
-    for who, (_, us) in times.items():
-        found[f"{who}_us"] = statistics.median(us)
-    if child:
-        child.child.kill()
-        child.child.wait()
-    best = min((found[f"{who}_us"] for who in times if who != "pestle"), default=None)
-    if "pestle" in results and best:
-        found["ratio"] = found["pestle_us"] / best
+    others = [who for who in results if who != "pestle"]
+    if "pestle" in results and others:
         dtype = row.inputs[0].dtype
         found["off"] = min(off(np, results["pestle"], results[who], dtype)
-                           for who in results if who != "pestle")
+                           for who in others)
         found["right"] = bool(found["off"] <= OFF[dtype])
-    return found
+
+    def measure():
+        for _ in range(options.rounds):
+            for batch, us in times.values():
+                time.sleep(REST_MS * 1e-3)
+                us.append(batch())
+        for who, (_, us) in times.items():
+            found[f"{who}_us"] = statistics.median(us)
+        if child:
+            child.child.kill()
+            child.child.wait()
+        if "pestle" in times and others:
+            found["ratio"] = found["pestle_us"] / min(found[f"{who}_us"] for who in others)
+        return found
+    return measure
 
 
 def worker(options):
+    """Answers a row's number with READY, and what comes next with its times."""
     peers, every = Peers(options), kinds.rows(options.seed)
     with tempfile.TemporaryDirectory() as folder:
         for line in sys.stdin:
-            found = run_row(every[int(line)], peers, options, pathlib.Path(folder))
-            print("ROW " + json.dumps(found), flush=True)
+            measure = prepare(every[int(line)], peers, options, pathlib.Path(folder))
+            print("READY", flush=True)
+            sys.stdin.readline()
+            print("ROW " + json.dumps(measure()), flush=True)
 
 
 class Worker:
@@ -213,26 +224,56 @@ class Worker:
     def __init__(self, options):
         words = [f"--{k}={v}" for k, v in vars(options).items()
                  if k in ("base", "rounds", "seed", "device")]
+        # Workers share the GPU's memory.
+        env = dict(os.environ, XLA_PYTHON_CLIENT_PREALLOCATE="false")
         self.child = subprocess.Popen(
             [sys.executable, __file__, "--worker", *words,
              *(["--compile"] if options.compile else [])],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        self.fresh, self.ended = True, False
 
-    def ask(self, index, seconds):
-        self.child.stdin.write(f"{index}\n")
+    def begin(self, row, seconds):
+        # The imports of a new process are not the row's.
+        self.row, self.error = row, None
+        self.until = time.monotonic() + seconds + (60 if self.fresh else 0)
+        self.seconds, self.fresh = seconds, False
+        self.say(row.index)
+
+    def say(self, what):
+        self.child.stdin.write(f"{what}\n")
         self.child.stdin.flush()
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
+
+    def hear(self, word):
+        """What follows |word|, or None: why is in |error|."""
+        while (left := self.until - time.monotonic()) > 0:
             if select.select([self.child.stdout], [], [], left)[0]:
                 line = self.child.stdout.readline()
-                if line.startswith("ROW "):
-                    return json.loads(line[4:])
+                if line.startswith(word):
+                    return line[len(word):]
                 if not line:
-                    return {"row": index, "error": "the process ended"}
-        return {"row": index, "error": f"took more than {seconds:g} s"}
+                    self.error = "the process ended"
+                    return None
+        self.error = f"took more than {self.seconds:g} s"
+        return None
+
+    def is_ready(self):
+        return self.hear("READY") is not None
+
+    def measured(self):
+        """The row: measured where it is ready, else why it is not."""
+        line = None
+        if not self.error:
+            self.until = time.monotonic() + self.seconds
+            self.say("go")
+            line = self.hear("ROW ")
+        if line is None:
+            self.end()
+            return {"row": self.row.index, "name": self.row.name, "error": self.error}
+        return {"name": self.row.name, **json.loads(line)}
 
     def end(self):
         """One that is within a call of a driver's ends when that returns: not waited for."""
+        self.ended = True
         self.child.kill()
         try:
             self.child.wait(5)
@@ -272,7 +313,7 @@ def main():
     parser.add_argument("--base", required=True)
     parser.add_argument("--out", default="every_shape.jsonl")
     parser.add_argument("--part", default="1/1")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="TEXT,...")
     parser.add_argument("--minutes", type=float, default=9)
     parser.add_argument("--seconds", type=float, default=40)
     parser.add_argument("--rounds", type=int, default=7)
@@ -280,6 +321,7 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--smallest", action="store_true")
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.base = str(pathlib.Path(options.base).resolve())
@@ -289,26 +331,34 @@ def main():
     out = pathlib.Path(options.out)
     done = {json.loads(line)["row"] for line in out.read_text().splitlines()
             } if out.exists() else set()
-    end, child = time.monotonic() + 60 * options.minutes, None
+    end = time.monotonic() + 60 * options.minutes
     every = kinds.rows(options.seed)
-    for row in (kinds.smallest(every) if options.smallest else every)[part - 1::parts]:
-        if row.index in done or options.only not in row.name:
-            continue
+    every = (kinds.smallest(every) if options.smallest else every)[part - 1::parts]
+    wanted = {}
+    for text in options.only.split(","):
+        wanted.update((row.index, row) for row in every
+                      if text in row.name and row.index not in done)
+    left, workers = list(wanted.values()), []
+    while left:
         if time.monotonic() > end:
             print("time is up: the same command goes on from here")
             break
-        # The imports of a new process are not the row's.
-        fresh = child is None
-        child = child or Worker(options)
-        found = {"name": row.name, **child.ask(row.index,
-                                               options.seconds + (60 if fresh else 0))}
-        if "error" in found:
-            child.end()
-            child = None
-        print(shown(found), flush=True)
-        with open(out, "a", encoding="utf-8") as file:
-            file.write(json.dumps(found) + "\n")
-    if child:
+        while len(workers) < min(options.workers, len(left)):
+            workers.append(Worker(options))
+        busy = list(zip(workers, left[:len(workers)]))
+        left = left[len(busy):]
+        for child, row in busy:
+            child.begin(row, options.seconds)
+        # All are ready, or given up, before one is timed.
+        for child, _ in busy:
+            child.is_ready() or child.end()
+        for child, _ in busy:
+            found = child.measured()
+            print(shown(found), flush=True)
+            with open(out, "a", encoding="utf-8") as file:
+                file.write(json.dumps(found) + "\n")
+        workers = [child for child in workers if not child.ended]
+    for child in workers:
         child.end()
     print(summary([json.loads(line) for line in out.read_text().splitlines()]
                   if out.exists() else []))

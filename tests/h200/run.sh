@@ -7,7 +7,10 @@
 #
 #   run.sh [-s STAGES] BUNDLE...
 #
-# STAGES: facts,unit,parity,models,sanitize (the default), random, bench, vulkan.
+# STAGES: facts,unit,parity,models,sanitize (the default), random, bench, vulkan,
+# limits (a few programs with --profile), shapes (bench/h200/every_shape.py).
+# PESTLE_H200_SHAPES: the kinds of rows of the stage shapes, in order; PESTLE_H200_MINUTES
+# (default 8): after so many no row is begun. Its rows so far are read from $OUT/shapes.jsonl.
 # PESTLE_H200_JOBS: processes at once of the kit and of random graphs (default: the
 # cores). PESTLE_H200_ICD names the file by which a Vulkan loader finds the driver.
 # BUNDLE: base, and any of small, more, large1, large2. Halves of one model are joined, also when they
@@ -225,6 +228,28 @@ if has bench; then
   judge bench peers 560 python3 "$base/bench/bench.py" --base "$base" \
     --out "$OUT"
   cat "$logs/bench.peers.log"
+fi
+
+if has limits; then
+  while read -r name inputs; do
+    words=()
+    for input in $inputs; do words+=(--input "$input=random:1"); done
+    judge limits "$name" 100 "$base/bin/pestle" run "$base/bench/cases/$name.mlir" \
+      --device "$device" --profile "${words[@]}"
+    cat "$logs/limits.$name.log"
+  done <<<'gemm_bf16_4096 a b
+gemm_f32_4096 a b
+chain_f32 x
+softmax_bf16 x'
+fi
+
+# Last: what there is of it stays when time is up.
+if has shapes; then
+  minutes=${PESTLE_H200_MINUTES:-8}
+  judge shapes peers $((minutes * 60 + 60)) python3 "$base/bench/every_shape.py" \
+    --base "$base" --device "$device" --out "$OUT/shapes.jsonl" --minutes "$minutes" \
+    --workers "$((jobs < 5 ? 1 : 4))" --only "${PESTLE_H200_SHAPES:-}"
+  cat "$logs/shapes.peers.log"
 fi
 
 tar -C "$logs" -czf "$OUT/logs.tgz" . && rm -rf "$logs"
