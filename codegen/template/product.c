@@ -225,8 +225,10 @@ static bool is_matrix_factor(const pestle_expr_t* x) {
 
 static bool take_side(const pestle_expr_t* x, uint8_t units,
                       pestle_product_side_t* side) {
-  bool narrow = units == PESTLE_UNITS_AMX ? is_matrix_factor(x)
-                                          : units && pestle_expr_widens_half(x);
+  bool matrices = units == PESTLE_UNITS_MMA || units == PESTLE_UNITS_MMA8;
+  bool narrow = units == PESTLE_UNITS_AMX
+                    ? is_matrix_factor(x)
+                    : matrices && pestle_expr_widens_half(x);
   if ((units == PESTLE_UNITS_MMA || units == PESTLE_UNITS_AMX) && !narrow) {
     return false;
   }

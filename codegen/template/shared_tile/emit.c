@@ -203,8 +203,12 @@ pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e) {
   // A vector of sums: two of a fragment's row, or 16 bytes.
   t.row_vector = t.t->r < 4 ? t.t->r : 4;
   t.vector = 16 / (int64_t)pestle_dtype_size(t.p.sums);
-  if (t.t->units) t.vector = 2;
-  if (t.vector > t.t->c) t.vector = t.t->c;
+  if (t.t->units == PESTLE_UNITS_MMA || t.t->units == PESTLE_UNITS_MMA8) {
+    t.vector = 2;
+  }
+  if (t.vector > t.t->c && t.t->units != PESTLE_UNITS_TEAMS) {
+    t.vector = t.t->c;
+  }
   add_axes(&t);
   pestle_shared_tile_add_box(&t, "tile_a", &t.p.a, &t.p.m, t.t->m, &t.a);
   pestle_shared_tile_add_box(&t, "tile_b", &t.p.b, &t.p.n, t.t->n, &t.b);

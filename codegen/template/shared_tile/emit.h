@@ -87,6 +87,16 @@ void pestle_shared_tile_load_fragments(shared_emit_t* t,
 // Sums += the boxes of |slot|.
 void pestle_shared_tile_multiply(shared_emit_t* t, pestle_kir_id_t slot);
 
+// --- emit_teams.c ---
+void pestle_shared_tile_start_teams(shared_emit_t* t);
+void pestle_shared_tile_multiply_teams(shared_emit_t* t, pestle_kir_id_t slot);
+// Opens, for each vector of sums of the tile that is this lane's, so many regions: its
+// row, which of the row's vectors it is, and what all teams' sums add up to.
+uint32_t pestle_shared_tile_open_team_sums(shared_emit_t* t,
+                                           pestle_kir_id_t* out_row,
+                                           pestle_kir_id_t* out_vector,
+                                           pestle_kir_id_t* out_sums);
+
 // --- emit_result.c ---
 void pestle_shared_tile_results(shared_emit_t* t);
 

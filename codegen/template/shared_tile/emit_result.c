@@ -160,6 +160,19 @@ static void results_of_lanes(shared_emit_t* t, int64_t width) {
   pestle_kir_end(k);
 }
 
+static void results_of_teams(shared_emit_t* t, int64_t width) {
+  pestle_kir_builder_t* k = t->k;
+  pestle_kir_id_t row, vector, sums;
+  uint32_t opened = pestle_shared_tile_open_team_sums(t, &row, &vector, &sums);
+  row = open_row(t, pestle_kir_madi(k, t->a.tile, t->t->m, row));
+  pestle_kir_id_t column =
+      pestle_kir_madi(k, t->b.tile, t->t->n / t->vector, vector);
+  emit_columns(t, row, column, sums, 0, width);
+  close_row(t);
+  while (opened--)
+    pestle_kir_end(k);
+}
+
 void pestle_shared_tile_results(shared_emit_t* t) {
   int64_t extent = 1;
   for (uint32_t i = t->p.n.count; i-- > 0 && extent == 1;)
@@ -168,7 +181,9 @@ void pestle_shared_tile_results(shared_emit_t* t) {
   t->shown = pestle_kir_add_buffer(t->k, "shown", PESTLE_KIR_PRIVATE, t->p.sums,
                                    (unsigned)width, 1, 0);
   pestle_kir_alloc(t->k, t->shown);
-  if (t->t->units) {
+  if (t->t->units == PESTLE_UNITS_TEAMS) {
+    results_of_teams(t, width);
+  } else if (t->t->units) {
     results_of_units(t, width);
   } else {
     results_of_lanes(t, width);

@@ -331,6 +331,8 @@ void pestle_shared_tile_start_sums(shared_emit_t* t) {
     start_units(t);
   } else if (t->t->units == PESTLE_UNITS_MMA8) {
     start_matrices(t);
+  } else if (t->t->units == PESTLE_UNITS_TEAMS) {
+    pestle_shared_tile_start_teams(t);
   } else {
     start_lanes(t);
   }
@@ -341,6 +343,8 @@ void pestle_shared_tile_multiply(shared_emit_t* t, pestle_kir_id_t slot) {
     multiply_by_units(t, slot);
   } else if (t->t->units == PESTLE_UNITS_MMA8) {
     multiply_matrices(t, slot);
+  } else if (t->t->units == PESTLE_UNITS_TEAMS) {
+    pestle_shared_tile_multiply_teams(t, slot);
   } else {
     multiply_by_lanes(t, slot);
   }

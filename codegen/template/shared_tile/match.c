@@ -8,7 +8,7 @@ enum { MOST_LANES = 1024 };
 
 pestle_shared_tile_t pestle_shared_tile_of(const pestle_nest_template_t* use) {
   const int64_t* i = use->ints;
-  bool known = i[6] >= PESTLE_UNITS_LANES && i[6] <= PESTLE_UNITS_MMA8;
+  bool known = i[6] >= PESTLE_UNITS_LANES && i[6] <= PESTLE_UNITS_TEAMS;
   return (pestle_shared_tile_t){
       .m = i[0],
       .n = i[1],
@@ -33,6 +33,12 @@ static bool is_tile(const pestle_shared_tile_t* t) {
     return pestle_is_pow2((uint64_t)t->r) && pestle_is_pow2((uint64_t)t->c) &&
            t->r * t->c <= 128 && t->slots == 2;
   }
+  if (t->units == PESTLE_UNITS_TEAMS) {
+    return pestle_is_pow2((uint64_t)t->r) && pestle_is_pow2((uint64_t)t->c) &&
+           t->r * t->c <= 64 && t->m / t->r * (t->n / t->c) == 32 &&
+           t->k % PESTLE_SHARED_TILE_TEAM_K == 0 &&
+           t->n % PESTLE_SHARED_TILE_TEAM_RUN == 0;
+  }
   int64_t unit = pestle_shared_tile_unit_rows(t->units);
   bool columns = t->units == PESTLE_UNITS_MMA ? t->c == 8 || t->c % 16 == 0
                                               : t->c % 8 == 0;
@@ -51,9 +57,9 @@ pestle_status_t pestle_shared_tile_match(pestle_nest_t* nest,
                         "shared_tile %s: it must be a sum of products that the "
                         "last stage reads where it was made%s",
                         name,
-                        tile.units == PESTLE_UNITS_MMA    ? ", of f16 or bf16"
-                        : tile.units == PESTLE_UNITS_MMA8 ? ", in f32"
-                                                          : "");
+                        tile.units == PESTLE_UNITS_MMA ? ", of f16 or bf16"
+                        : tile.units                   ? ", in f32"
+                                                       : "");
   }
   if (is_tile(&tile) && (tile.slots == 2 || (p.a.read && p.b.read))) {
     return NULL;

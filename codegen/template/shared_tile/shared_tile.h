@@ -2,10 +2,11 @@
 // The template shared_tile: a sum of products by groups of lanes that keep boxes of both
 // operands in shared memory and sums in registers.
 //
-//   shared_tile S m n k r c slots [units | units8] [async]
+//   shared_tile S m n k r c slots [units | units8 | teams] [async]
 //
 // A group makes m x n sums, k products a step, a lane r x c of them; by matrix units a
-// subgroup does. More than two slots in shared memory are filled by copies past the
+// subgroup does. Of teams, each subgroup makes all m x n sums, of its 8 elements of a
+// step's k. More than two slots in shared memory are filled by copies past the
 // registers, and two with |async|.
 #ifndef PESTLE_CODEGEN_TEMPLATE_SHARED_TILE_SHARED_TILE_H_
 #define PESTLE_CODEGEN_TEMPLATE_SHARED_TILE_SHARED_TILE_H_
@@ -22,6 +23,14 @@ typedef struct pestle_shared_tile_t {
   bool async;       // shared memory is filled past the registers
 } pestle_shared_tile_t;
 
+enum {
+  // Of a team: elements of k a step, those that a lane reads at once, and elements
+  // between rows of sums in shared memory.
+  PESTLE_SHARED_TILE_TEAM_K = 8,
+  PESTLE_SHARED_TILE_TEAM_RUN = 4,
+  PESTLE_SHARED_TILE_TEAM_PAD = 8,
+};
+
 pestle_shared_tile_t pestle_shared_tile_of(const pestle_nest_template_t* use);
 
 // Rows of a product of such units, and its elements of k; all have 8 columns.
@@ -31,6 +40,9 @@ static inline int64_t pestle_shared_tile_unit_rows(uint8_t units) {
 // Lanes of a group of |tile|.
 static inline int64_t pestle_shared_tile_lanes(
     const pestle_shared_tile_t* tile) {
+  if (tile->units == PESTLE_UNITS_TEAMS) {
+    return tile->k / PESTLE_SHARED_TILE_TEAM_K * 32;
+  }
   return tile->m / tile->r * (tile->n / tile->c) * (tile->units ? 32 : 1);
 }
 // Elements of shared memory from one row (or element of k) of a kept box to the next.
@@ -52,11 +64,15 @@ static inline int64_t pestle_shared_tile_slot(const pestle_shared_tile_t* tile,
 }
 static inline int64_t pestle_shared_tile_bytes(const pestle_shared_tile_t* tile,
                                                const pestle_product_t* p) {
-  return tile->slots *
-         (int64_t)(pestle_dtype_size(p->a.dtype) *
-                       (uint64_t)pestle_shared_tile_slot(tile, &p->a, tile->m) +
-                   pestle_dtype_size(p->b.dtype) *
-                       (uint64_t)pestle_shared_tile_slot(tile, &p->b, tile->n));
+  int64_t slots =
+      tile->slots *
+      (int64_t)(pestle_dtype_size(p->a.dtype) *
+                    (uint64_t)pestle_shared_tile_slot(tile, &p->a, tile->m) +
+                pestle_dtype_size(p->b.dtype) *
+                    (uint64_t)pestle_shared_tile_slot(tile, &p->b, tile->n));
+  if (tile->units != PESTLE_UNITS_TEAMS) return slots;
+  return slots + pestle_shared_tile_lanes(tile) / 32 * tile->m *
+                     (tile->n + PESTLE_SHARED_TILE_TEAM_PAD) * 4;
 }
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_SHARED_TILE_SHARED_TILE_H_

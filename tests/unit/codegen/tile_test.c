@@ -69,6 +69,9 @@ static const pestle_shared_tile_t tiles[] = {
     {32, 32, 16, 16, 16, 2, PESTLE_UNITS_MMA8, false},
     {16, 64, 32, 8, 32, 3, PESTLE_UNITS_MMA8, false},
     {64, 16, 8, 16, 8, 2, PESTLE_UNITS_MMA8, false},
+    {32, 32, 16, 8, 4, 2, PESTLE_UNITS_TEAMS, false},
+    {16, 16, 32, 4, 2, 3, PESTLE_UNITS_TEAMS, false},
+    {4, 32, 16, 4, 1, 4, PESTLE_UNITS_TEAMS, false},
 };
 
 enum { MOST_ELEMENTS = 10000 };  // the interpreter is slow
@@ -261,9 +264,10 @@ static bool run_tile(run_t* r, const pestle_shared_tile_t* tile, bool async) {
   if (fits && t.slots > 2 && (!p.a.read || !p.b.read)) t.slots = 2;
   t.async = async;
   snprintf(how, sizeof how, "tile %dx%dx%d%s%s", (int)t.m, (int)t.n, (int)t.k,
-           t.units == PESTLE_UNITS_MMA    ? " units"
-           : t.units == PESTLE_UNITS_MMA8 ? " units8"
-                                          : "",
+           t.units == PESTLE_UNITS_MMA     ? " units"
+           : t.units == PESTLE_UNITS_MMA8  ? " units8"
+           : t.units == PESTLE_UNITS_TEAMS ? " teams"
+                                           : "",
            async ? " async" : "");
   if (fits) {
     pestle_nest_t again;
@@ -306,6 +310,12 @@ static void test_narrow_by_units8(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof narrow / sizeof *narrow; ++i)
     assert_int_equal(run_all(&narrow[i], PESTLE_UNITS_MMA8), 8);
+}
+
+static void test_narrow_by_teams(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof narrow / sizeof *narrow; ++i)
+    assert_int_equal(run_all(&narrow[i], PESTLE_UNITS_TEAMS), 6);
 }
 
 static int64_t elements_of(const case_t* c) {
@@ -564,6 +574,14 @@ static void test_refused(void** state) {
   refuses(find_case("gemm_i32"),
           &(pestle_shared_tile_t){16, 16, 8, 8, 8, 2, PESTLE_UNITS_MMA8, false},
           "in f32");
+  refuses(
+      f32,
+      &(pestle_shared_tile_t){16, 16, 16, 4, 4, 2, PESTLE_UNITS_TEAMS, false},
+      "whole parts of r and c");
+  refuses(
+      find_case("gemm_i32"),
+      &(pestle_shared_tile_t){32, 16, 16, 4, 4, 2, PESTLE_UNITS_TEAMS, false},
+      "in f32");
   // Runs of one element of two bytes are copied by no instruction.
   refuses(
       &narrow[5],
@@ -632,6 +650,8 @@ static void test_choice(void** state) {
       DOT("tiny", "8x8xbf16", "8x8xbf16", NN, "8x8xbf16", 0);
   static const case_t wide =
       DOT("wide", "4096x4096xf32", "4096x4096xf32", NN, "4096x4096xf32", 0);
+  static const case_t few =
+      DOT("few", "32x1024xf32", "3072x1024xf32", NT, "32x3072xf32", 0);
   static const case_t mixed = {
       "mixed", "a: tensor<512x512xbf16>, b: tensor<512x512xf32>",
       "      %w = stablehlo.convert %a : (tensor<512x512xbf16>) -> "
@@ -649,7 +669,9 @@ static void test_choice(void** state) {
   chooses(&large, PESTLE_UNITS_MMA8, "shared_tile c 64 64 16 32 32 2 units8\n");
   chooses(&wide, PESTLE_UNITS_MMA8, "shared_tile c 64 64 16 32 32 2 units8\n");
   chooses(&mixed, PESTLE_UNITS_MMA8, " units8\n");
-  chooses(&mixed, PESTLE_UNITS_MMA, " 2 async\n");
+  chooses(&mixed, PESTLE_UNITS_MMA, " teams async\n");
+  chooses(&few, PESTLE_UNITS_MMA, "shared_tile c 32 32 64 8 4 2 teams async\n");
+  chooses(&few, PESTLE_UNITS_LANES, "shared_tile c 32 32 16 2 4 2\n");
   chooses(&thin, PESTLE_UNITS_MMA8, " units8\n");
   chooses(&tiny, PESTLE_UNITS_MMA8, "bind y.a group.x");
 }
@@ -665,6 +687,7 @@ int main(void) {
       cmocka_unit_test(test_attention),
       cmocka_unit_test(test_attention_not),
       cmocka_unit_test(test_narrow_by_units8),
+      cmocka_unit_test(test_narrow_by_teams),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
