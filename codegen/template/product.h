@@ -59,6 +59,14 @@ bool pestle_product_find(pestle_nest_t* nest, uint32_t reduce, uint8_t units,
 int32_t pestle_product_last_axis(const pestle_nest_t* nest,
                                  const pestle_expr_t* read, uint32_t d,
                                  int64_t extent);
+// Of the last axis that has more than one element.
+static inline int64_t pestle_product_last_extent(
+    const pestle_product_axes_t* axes) {
+  for (uint32_t i = axes->count; i-- > 0;) {
+    if (axes->extent[i] > 1) return axes->extent[i];
+  }
+  return 1;
+}
 // Whether |s| adds up products, from 0 on, in numbers of 32 bits or more.
 bool pestle_product_is_sum(const pestle_nest_stage_t* s);
 // Whether |axis| stands somewhere in |x|.

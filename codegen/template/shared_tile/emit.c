@@ -158,22 +158,15 @@ static void add_run_axes(shared_emit_t* t, const char* name, int64_t extent,
       pestle_nest_add_axis(nest, name, (int32_t)t->p.reduce, false, run);
 }
 
-static int64_t last_extent(const pestle_product_axes_t* axes) {
-  for (uint32_t i = axes->count; i-- > 0;) {
-    if (axes->extent[i] > 1) return axes->extent[i];
-  }
-  return 1;
-}
-
 static void add_axes(shared_emit_t* t) {
   const pestle_product_axes_t* of_a = t->p.a.along_k ? &t->p.k : &t->p.m;
   const pestle_product_axes_t* of_b = t->p.b.along_k ? &t->p.k : &t->p.n;
-  add_run_axes(t, "run_a", last_extent(of_a), t->p.a.run, &t->a.run_axis,
-               &t->a.lane_axis);
-  add_run_axes(t, "run_b", last_extent(of_b), t->p.b.run, &t->b.run_axis,
-               &t->b.lane_axis);
-  add_run_axes(t, "run_y", last_extent(&t->p.n), t->vector, &t->run_axis,
-               &t->lane_axis);
+  add_run_axes(t, "run_a", pestle_product_last_extent(of_a), t->p.a.run,
+               &t->a.run_axis, &t->a.lane_axis);
+  add_run_axes(t, "run_b", pestle_product_last_extent(of_b), t->p.b.run,
+               &t->b.run_axis, &t->b.lane_axis);
+  add_run_axes(t, "run_y", pestle_product_last_extent(&t->p.n), t->vector,
+               &t->run_axis, &t->lane_axis);
 }
 
 // Opens an IF for each of batch axes, rows and columns of which tiles may lie behind an
@@ -205,6 +198,11 @@ pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e) {
   t.vector = 16 / (int64_t)pestle_dtype_size(t.p.sums);
   if (t.t->units == PESTLE_UNITS_MMA || t.t->units == PESTLE_UNITS_MMA8) {
     t.vector = 2;
+  }
+  t.strips = pestle_shared_tile_has_strips(t.t, nest, &t.p);
+  if (t.strips) {
+    int64_t columns = pestle_product_last_extent(&t.p.n);
+    t.vector = columns % 4 == 0 ? 4 : columns % 2 == 0 ? 2 : 1;
   }
   if (t.vector > t.t->c && t.t->units != PESTLE_UNITS_TEAMS) {
     t.vector = t.t->c;

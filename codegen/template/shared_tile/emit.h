@@ -39,6 +39,7 @@ typedef struct shared_emit_t {
   uint32_t sums, fragment_a, fragment_b, shown;
   uint32_t run_axis, lane_axis;  // of the columns of the last stage
   int64_t vector, row_vector;    // elements of a lane's vectors of sums
+  bool strips;                   // sums go through shared memory
   pestle_kir_id_t lane, batch;
   pestle_kir_id_t row, column;     // of this lane's sums, or its subgroup's
   pestle_kir_id_t from_a, from_b;  // where in a slot this lane's part begins

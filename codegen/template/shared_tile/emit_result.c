@@ -133,6 +133,68 @@ static void results_of_units(shared_emit_t* t, int64_t width) {
   pestle_kir_end(k);
 }
 
+// The sums of strip |i| of a subgroup, whose lane |in| this is, from |base| on.
+static void put_strip(shared_emit_t* t, uint32_t strip, pestle_kir_id_t base,
+                      pestle_kir_id_t in, pestle_kir_id_t i) {
+  pestle_kir_builder_t* k = t->k;
+  int64_t columns = t->t->c / 8, pitch = pestle_shared_tile_strip_pitch(t->t);
+  pestle_kir_id_t row = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, 4);
+  pestle_kir_id_t column = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in, 4);
+  pestle_kir_id_t at = pestle_kir_madi(k, row, pitch, base);
+  at = pestle_kir_madi(k, column, 2, at);
+  pestle_kir_id_t j = pestle_kir_unroll(k, "j", columns);
+  at = pestle_kir_madi(k, j, 8, at);
+  pestle_kir_id_t sum = pestle_kir_load(
+      k, t->sums, 4, pestle_kir_madi(k, i, columns, j), PESTLE_KIR_NONE, 0);
+  for (uint32_t half = 0; half < 2; ++half) {
+    pestle_kir_id_t to =
+        pestle_kir_madi(k, at, 1, pestle_kir_index(k, 8 * half * pitch));
+    pestle_kir_store(k, strip, to, lanes_of(t, sum, 2 * half, 2),
+                     PESTLE_KIR_NONE, 8);
+  }
+  pestle_kir_end(k);
+}
+
+static void results_of_strips(shared_emit_t* t, int64_t width) {
+  pestle_kir_builder_t* k = t->k;
+  int64_t pitch = pestle_shared_tile_strip_pitch(t->t);
+  int64_t per = t->t->c / width, across = t->t->n / t->t->c;
+  uint32_t strip =
+      pestle_kir_add_buffer(k, "strips", PESTLE_KIR_SHARED, PESTLE_F32, 1,
+                            pestle_shared_tile_strips(t->t), 0);
+  pestle_kir_id_t zero = pestle_kir_index(k, 0);
+  pestle_kir_id_t in = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t->lane, 32);
+  pestle_kir_id_t group = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->lane, 32);
+  pestle_kir_id_t down =
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, group, across);
+  pestle_kir_id_t right =
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, group, across);
+  pestle_kir_id_t base = pestle_kir_madi(k, group, 16 * pitch, zero);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", t->t->r / 16);
+  put_strip(t, strip, base, in, i);
+  pestle_kir_barrier(k);
+  pestle_kir_id_t v = pestle_kir_for(k, "v", zero, pestle_kir_index(k, per / 2),
+                                     1, PESTLE_KIR_SERIAL);
+  pestle_kir_id_t number = pestle_kir_madi(k, v, 32, in);
+  pestle_kir_id_t row = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, number, per);
+  pestle_kir_id_t column =
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, number, per);
+  pestle_kir_id_t at = pestle_kir_madi(k, row, pitch, base);
+  pestle_kir_id_t sum = pestle_kir_load(k, strip, (unsigned)width,
+                                        pestle_kir_madi(k, column, width, at),
+                                        PESTLE_KIR_NONE, (unsigned)width * 4);
+  row = pestle_kir_madi(k, i, 16, row);
+  row = pestle_kir_madi(k, down, t->t->r, row);
+  row = open_row(t, pestle_kir_madi(k, t->a.tile, t->t->m, row));
+  column = pestle_kir_madi(k, right, per, column);
+  column = pestle_kir_madi(k, t->b.tile, t->t->n / width, column);
+  emit_columns(t, row, column, sum, 0, width);
+  close_row(t);
+  pestle_kir_end(k);
+  pestle_kir_barrier(k);
+  pestle_kir_end(k);
+}
+
 static void results_of_lanes(shared_emit_t* t, int64_t width) {
   pestle_kir_builder_t* k = t->k;
   int64_t chunks = t->t->r / t->row_vector, vectors = t->t->c / t->vector;
@@ -181,7 +243,9 @@ void pestle_shared_tile_results(shared_emit_t* t) {
   t->shown = pestle_kir_add_buffer(t->k, "shown", PESTLE_KIR_PRIVATE, t->p.sums,
                                    (unsigned)width, 1, 0);
   pestle_kir_alloc(t->k, t->shown);
-  if (t->t->units == PESTLE_UNITS_TEAMS) {
+  if (t->strips) {
+    results_of_strips(t, width);
+  } else if (t->t->units == PESTLE_UNITS_TEAMS) {
     results_of_teams(t, width);
   } else if (t->t->units) {
     results_of_units(t, width);

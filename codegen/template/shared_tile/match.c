@@ -2,6 +2,7 @@
 // Which sums of products are staged in shared memory, and what the integers of the
 // primitive mean.
 #include "base/bits.h"
+#include "codegen/sketch/sketch.h"
 #include "codegen/template/shared_tile/shared_tile.h"
 
 enum { MOST_LANES = 1024 };
@@ -18,6 +19,15 @@ pestle_shared_tile_t pestle_shared_tile_of(const pestle_nest_template_t* use) {
       .slots = i[5],
       .units = known ? (uint8_t)i[6] : PESTLE_UNITS_AMX,  // which no tile has
       .async = i[7] != 0};
+}
+
+bool pestle_shared_tile_has_strips(const pestle_shared_tile_t* tile,
+                                   pestle_nest_t* nest,
+                                   const pestle_product_t* p) {
+  if (tile->units != PESTLE_UNITS_MMA) return false;
+  pestle_sketch_t k = {.nest = nest};
+  return pestle_product_last_extent(&p->n) % 2 ||
+         pestle_sketch_transcendental(&k, pestle_nest_stage(nest, p->last));
 }
 
 static bool is_tile(const pestle_shared_tile_t* t) {

@@ -33,6 +33,25 @@ enum {
 
 pestle_shared_tile_t pestle_shared_tile_of(const pestle_nest_template_t* use);
 
+// Whether sums of matrix units pass through shared memory, strips of 16 rows a subgroup,
+// to the last stage, which then is a loop: it calls functions of tens of instructions,
+// which are not written out for each sum of a lane, or columns are odd, so that
+// neighbouring lanes take neighbouring ones.
+bool pestle_shared_tile_has_strips(const pestle_shared_tile_t* tile,
+                                   pestle_nest_t* nest,
+                                   const pestle_product_t* p);
+
+// Elements of such strips, and from one row of them to the next.
+static inline int64_t pestle_shared_tile_strip_pitch(
+    const pestle_shared_tile_t* tile) {
+  return tile->c + 8;
+}
+static inline int64_t pestle_shared_tile_strips(
+    const pestle_shared_tile_t* tile) {
+  return tile->m / tile->r * (tile->n / tile->c) * 16 *
+         pestle_shared_tile_strip_pitch(tile);
+}
+
 // Rows of a product of such units, and its elements of k; all have 8 columns.
 static inline int64_t pestle_shared_tile_unit_rows(uint8_t units) {
   return units == PESTLE_UNITS_MMA8 ? 8 : 16;

@@ -17,6 +17,7 @@ typedef struct staged_t {
   pestle_sketch_t* k;
   pestle_product_t p;
   uint8_t units;  // pestle_product_units_t
+  bool strips;
 } staged_t;
 
 static const pestle_shared_tile_t by_units[] = {
@@ -189,7 +190,9 @@ static bool fit(const staged_t* s, pestle_shared_tile_t* t) {
        !(caps->flags & PESTLE_TARGET_ASYNC_COPY))) {
     return false;
   }
-  return pestle_shared_tile_bytes(t, &s->p) <= (int64_t)caps->scratch_bytes &&
+  int64_t strips = s->strips ? pestle_shared_tile_strips(t) * 4 : 0;
+  return pestle_shared_tile_bytes(t, &s->p) + strips <=
+             (int64_t)caps->scratch_bytes &&
          pestle_shared_tile_lanes(t) <= (int64_t)caps->max_group_lanes &&
          pestle_shared_tile_lanes(t) >= (int64_t)caps->subgroup;
 }
@@ -254,7 +257,9 @@ pestle_status_t pestle_shared_tile_sketch(pestle_sketch_t* k,
   pestle_shared_tile_t t;
   if (k->nest->no_scratch || k->caps->max_group_lanes < 32) return NULL;
   if (!find_units(&s, offer->reduce)) return pestle_nest_status(k->nest);
-  if (!choose(&s, &t)) return NULL;
+  s.strips = pestle_shared_tile_has_strips(
+      &(pestle_shared_tile_t){.units = s.units}, k->nest, &s.p);
+  if (!choose(&s, &t)) return pestle_nest_status(k->nest);
   pestle_sketch_note(k,
                      "shared_tile: groups of %" PRId64 " lanes make %" PRId64
                      " x %" PRId64 " sums from boxes of %" PRId64
