@@ -128,7 +128,7 @@ tables are `ir/accuracy.def` and `ir/complex.def`. The bounds of the scalar ops 
 held by tests/unit/codegen/accuracy (llvm, ref: all pairs of 8-bit floats, all
 16-bit ones, samples with special values of f32 and f64, against long double) and
 math_long (every f32); GPU targets run the same expansions but for those named
-below. Those of the others are what tests/random allows around the reference: u is
+below. The bounds of the other ops are what tests/random allows around the reference: u is
 the roundoff of f32, 2^-24 (of f64 2^-53), n the elements that are summed, m the
 largest operand.
 
@@ -208,7 +208,7 @@ def formulas():
     plane = [[f"`chlo.{op}`", steps, reach] for op, steps, reach in
              rows("ir/chlo.def", "PESTLE_CHLO_COMPLEX")]  # fmt: skip
     return (table(["in text", "computed in", "at most off by"], lines) +
-            "\nOf complex numbers, in roundoffs (half ulp) of the result's size; "
+            "\nBounds for complex numbers, in roundoffs (half ulp) of the result's size; "
             "edges, zeros' signs and branch cuts are those of C's Annex G:\n\n" +
             table(["in text", "at most off by", "of parts up to"], plane))
 
@@ -280,7 +280,7 @@ def document():
                  "Classes: P pure, M reads memory, S side effect, B L E begin, "
                  "split and end a region.\n\n" + kernel_ops())  # fmt: skip
     parts.append("\n## ONNX ops (`onnx_ops*.def`)\n\n"
-                 "What the importer takes; forms that it refuses are named "
+                 "The importer takes these; forms that it refuses are named "
                  "when they are met.\n\n" + onnx_ops())  # fmt: skip
     parts.append(support())
     return "".join(parts)

@@ -182,21 +182,21 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_transpose(pestle_nest_t* nest,
 // overwrite no argument, and whole vectors of them are aligned.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_stream(pestle_nest_t* nest,
                                                         uint32_t stage);
-// prefetch S t at a [like u] by n [share m]: steps of loop a of S ask for argument t
-// ahead of its use, so that memory and arithmetic overlap: n elements behind the place
-// where S is in argument u, which is t unless it is named. A result is asked for to be
-// written. That may lie behind the end: it is a hint. The loop and u are
-//  - S's innermost loop and what S reads once, by an affine index: the next row;
-//  - a loop of the last stage S, around others that are no groups or lanes, and a
-//    result of S, in or like which t lies: before what is placed under the loop runs,
-//    each step asks for all that those in it write, as stores leave a core in order,
-//    and one whose line is not there holds up what is behind it; or for what windows
-//    read around their results;
-//  - with a share, the innermost of those loops of the reduction S that count on, and t
-//    itself. Steps of S's reduction loops that are neither unrolled nor lanes count on, and
-//    of those loops that it is placed under and that change nothing of what it reads of
-//    t: each asks for m elements, n + m times its number behind the first that the reduction
-//    reads. So what the next tiles read arrives while these are computed.
+// prefetch S t at a [like u] by n [share m]: each step of loop a of S asks for elements
+// of argument t before it needs them, so that memory and arithmetic overlap. They lie n
+// elements behind the place where S is in argument u; u is t unless it is named. A result
+// is asked for to be written. The place may lie behind the end: it is a hint. There are
+// three forms:
+//  - Next row: a is S's innermost loop, and S reads u once, by an affine index.
+//  - Results: S is the last stage, t lies in or like u, a result of S, and a is around
+//    loops that are no groups or lanes. Before the stages under a run, a step asks for all
+//    lines that they write: stores leave a core in order, and one missing line holds up
+//    those behind it. Windows likewise ask for what they read around their results.
+//  - Share m: u is t. A step of a loop counts if it is a loop of the reduction S, neither
+//    unrolled nor lanes, or one around S that does not change what S reads of t; a is the
+//    innermost such loop. Step number k asks for the m elements from n + m k on, behind
+//    the first that the reduction reads. So what the next tiles read arrives while these
+//    are computed.
 PESTLE_NODISCARD pestle_status_t
 pestle_schedule_prefetch(pestle_nest_t* nest, const pestle_prefetch_t* f);
 bool pestle_nest_may_prefetch(pestle_nest_t* nest, const pestle_prefetch_t* f);
