@@ -8,6 +8,7 @@
 #   make check-math  vector math on every float there is (part of make check)
 #   make build    builds build/release
 #   make wheels   builds the Python packages into build/wheels
+#   make docs     builds the site of the documentation into build/docs
 #   make install  installs it: PREFIX=/usr/local, DESTDIR=
 #   make format   clang-format on our sources
 #   make clean    removes build/, but for the Python environment
@@ -18,7 +19,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: demo test check check-math build product install wheels format clean
+.PHONY: demo test check check-math build docs product install wheels format clean
 
 JOBS ?= $(shell nproc)
 PESTLE_WERROR ?= OFF
@@ -82,6 +83,10 @@ install: product
 	@[[ -n "$(DESTDIR)" || $$(id -u) -ne 0 ]] || ldconfig
 	@chown --reference=build/release build/release/install_manifest.txt
 
+docs:
+	@tools/setup.sh docs
+	@$(or $(PESTLE_DOCS_PYTHON),build/docs-venv/bin/python) tools/docs_site.py build/docs
+
 check-math: build
 	@tools/setup.sh test
 	@$(CONFIGURE) release
@@ -94,4 +99,4 @@ format:
 
 clean:
 	@rm -rf build/release build/dev build/asan build/tsan build/fuzz \
-	  build/runtime-only
+	  build/runtime-only build/docs build/docs-src

@@ -3,7 +3,7 @@
 # Installs what a make target needs and the machine lacks, by the names of the
 # Debian 12 packages, and says so. Does nothing, quickly, when all is there.
 #
-# usage: tools/setup.sh build|demo|test|check|wheels|format
+# usage: tools/setup.sh build|demo|test|check|wheels|docs|format
 #
 # PESTLE_PYTHON=/path/to/python3 uses that Python, with the packages of
 # tools/requirements.txt in it, instead of a virtual environment in build/venv.
@@ -23,6 +23,7 @@ gpu_packages=(libvulkan-dev libshaderc-dev spirv-tools mesa-vulkan-drivers
   libspirv-cross-c-shared-dev clang-19)
 check_packages=(clang-19 libclang-rt-19-dev)
 format_packages=(clang-format-19)
+docs_packages=(doxygen python3 python3-venv)
 
 packages=("${build_packages[@]}")
 case "${1:-}" in
@@ -34,8 +35,9 @@ case "${1:-}" in
   wheels) packages+=(g++ python3 python3-dev python3-venv zlib1g-dev libzstd-dev
     "${gpu_packages[@]}") ;;
   format) packages=("${format_packages[@]}") ;;
+  docs) packages=("${docs_packages[@]}") ;;
   *)
-    echo "usage: tools/setup.sh build|demo|test|check|wheels|format" >&2
+    echo "usage: tools/setup.sh build|demo|test|check|wheels|docs|format" >&2
     exit 2
     ;;
 esac
@@ -105,9 +107,29 @@ install_check_python() {
     say "without jax the comparison with XLA is skipped"
 }
 
+# The site's tools stand apart from those of the tests.
+install_docs_python() {
+  if [[ -n ${PESTLE_DOCS_PYTHON:-} ]]; then
+    "$PESTLE_DOCS_PYTHON" -c 'import sphinx, myst_parser, breathe, furo' ||
+      fail "PESTLE_DOCS_PYTHON=$PESTLE_DOCS_PYTHON lacks packages of" \
+        "tools/requirements-docs.txt"
+    return
+  fi
+  local venv=build/docs-venv stamp=build/docs-venv/requirements.txt
+  cmp -s tools/requirements-docs.txt "$stamp" && return
+  say "installing into $venv from PyPI:" \
+    "$(grep -v '^#' tools/requirements-docs.txt | tr '\n' ' ')"
+  mkdir -p build
+  [[ -x $venv/bin/python ]] || python3 -m venv "$venv"
+  "$venv/bin/python" -m pip install -q --disable-pip-version-check \
+    -r tools/requirements-docs.txt || fail "pip could not install them"
+  cp tools/requirements-docs.txt "$stamp"
+}
+
 install_packages
 case "$1" in
   test) install_python ;;
   check) install_python && install_check_python ;;
   wheels) install_python ;;
+  docs) install_docs_python ;;
 esac
