@@ -96,23 +96,63 @@ static void raise_to(pestle_device_event_t* event, uint64_t value) {
   pthread_cond_broadcast(&event->changed);
 }
 
-// Looks which marks have come. Behind one that has not, none of its stream has:
-// much may be queued on the one stream that mostly signals an event.
-static void look(pestle_device_event_t* event) {
-  const cuda_driver_t* driver = &event->device->owner->driver;
+static bool has_come(const pestle_device_event_t* event, const mark_t* mark) {
+  // Of a lost device nothing comes any more: waits for it say why.
+  return !event->device->owner->driver.cuEventQuery(mark->event);
+}
+
+// What marks of several streams say: behind one that has not come, none of its
+// stream has.
+static uint64_t reached_by_some(const pestle_device_event_t* event) {
   uint64_t reached = 0;
   CUstream behind = NULL;
-  event->unseen = 0;
   for (const mark_t* m = event->marks; m; m = m->next) {
     if (m->value <= reached || (behind && m->stream == behind)) continue;
-    // Of a lost device nothing comes any more: waits for it say why.
-    if (driver->cuEventQuery(m->event)) {
-      behind = m->stream;
-    } else {
+    if (has_come(event, m)) {
       reached = m->value;
+    } else {
+      behind = m->stream;
     }
   }
-  raise_to(event, reached);
+  return reached;
+}
+
+// What |count| marks of one stream say, by halves: all before one that has come
+// have, too.
+static uint64_t reached_by_one(const pestle_device_event_t* event,
+                               size_t count) {
+  const mark_t* from = event->marks;
+  uint64_t reached = 0;
+  while (count) {
+    const mark_t* middle = from;
+    uint64_t most = from->value;
+    for (size_t i = 0; i < count / 2; ++i) {
+      middle = middle->next;
+      if (middle->value > most) most = middle->value;
+    }
+    if (!has_come(event, middle)) {
+      count /= 2;
+      continue;
+    }
+    if (most > reached) reached = most;
+    from = middle->next;
+    count -= count / 2 + 1;
+  }
+  return reached;
+}
+
+// Looks which marks have come: much may be queued on the one stream that mostly
+// signals an event.
+static void look(pestle_device_event_t* event) {
+  size_t count = 0;
+  bool one_stream = true;
+  event->unseen = 0;
+  for (const mark_t* m = event->marks; m; m = m->next) {
+    one_stream &= m->stream == event->marks->stream;
+    ++count;
+  }
+  raise_to(event,
+           one_stream ? reached_by_one(event, count) : reached_by_some(event));
 }
 
 static mark_t* mark_for(const pestle_device_event_t* event, uint64_t value) {
