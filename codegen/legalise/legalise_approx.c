@@ -141,7 +141,8 @@ bool pestle_approx_has(const pestle_rewrite_t* r, pestle_op_t op,
     return false;
   }
   return op == PESTLE_OP_EXP || op == PESTLE_OP_EXP2 ||
-         op == PESTLE_OP_LOGISTIC || op == PESTLE_OP_TANH;
+         op == PESTLE_OP_LOGISTIC || op == PESTLE_OP_TANH ||
+         op == PESTLE_OP_ERFC;
 }
 
 bool pestle_approx_expand(pestle_rewrite_t* r, pestle_op_t op,
@@ -160,6 +161,9 @@ bool pestle_approx_expand(pestle_rewrite_t* r, pestle_op_t op,
       break;
     case PESTLE_OP_LOGISTIC:
       *out_id = pestle_vm_approx_logistic(v, a);
+      break;
+    case PESTLE_OP_ERFC:
+      *out_id = pestle_vm_approx_erfc(v, a);
       break;
     default:
       *out_id = how == PESTLE_APPROX_BF16 ? vm_approx1(v, PESTLE_OP_TANH, a)

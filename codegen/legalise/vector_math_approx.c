@@ -2,6 +2,7 @@
 // The exponential family in f32 by a target's approximations of 2^x and 1 / x,
 // each of which is within 2^-22.
 #include "codegen/legalise/vector_math_internal.h"
+#include "codegen/legalise/vector_math_poly.h"
 
 #define LOG2E 0x1.715476p+0
 
@@ -43,4 +44,27 @@ vm_id_t pestle_vm_approx_tanh(vm_t v, vm_id_t x) {
   vm_id_t large = vm_approx2(v, PESTLE_OP_DIVIDE, two, below);
   large = vm_op2f(v, PESTLE_OP_ADD, large, 1.0);
   return pestle_vm_tanh_joined(v, x, a, large);
+}
+
+// As pestle_vm_erfc, with nothing put back of what is lost: (1.25 + p) e^(-a^2) over
+// 1 + 2 a also below 1/2, where the result is not small.
+vm_id_t pestle_vm_approx_erfc(vm_t v, vm_id_t x) {
+  vm_id_t a = vm_abs(v, x);
+  a = vm_at_most(v, a, 10.19);
+  vm_id_t above = vm_op2f(v, PESTLE_OP_SUBTRACT, a, 3.0);
+  vm_id_t below = vm_op2f(v, PESTLE_OP_ADD, a, 3.0);
+  vm_id_t q = vm_approx2(v, PESTLE_OP_DIVIDE, above, below);
+  vm_id_t p = VM_POLY(v, q, poly_erfcx_f32);
+  p = vm_op2f(v, PESTLE_OP_ADD, p, 1.25);
+  vm_id_t minus = vm_neg(v, a);
+  vm_id_t square = vm_mul(v, minus, a);
+  vm_id_t e = pestle_vm_approx_exp(v, square);
+  vm_id_t r = vm_mul(v, p, e);
+  below = vm_add(v, a, a);
+  below = vm_op2f(v, PESTLE_OP_ADD, below, 1.0);
+  r = vm_approx2(v, PESTLE_OP_DIVIDE, r, below);
+  vm_id_t two = vm_const(v, 2.0);
+  vm_id_t mirrored = vm_sub(v, two, r);
+  vm_id_t negative = vm_op2f(v, PESTLE_OP_LT, x, 0.0);
+  return vm_select(v, negative, mirrored, r);
 }

@@ -164,6 +164,7 @@ vm_id_t vm_approx2(vm_t v, pestle_op_t op, vm_id_t a, vm_id_t b);
 vm_id_t pestle_vm_approx_exp(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_approx_logistic(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_approx_tanh(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_approx_erfc(vm_t v, vm_id_t x);
 // The tanh of f32 x, a = |x|, from |large|, 1 - 2 / (e^(2a) + 1).
 vm_id_t pestle_vm_tanh_joined(vm_t v, vm_id_t x, vm_id_t a, vm_id_t large);
 vm_id_t pestle_vm_erfc(vm_t v, vm_id_t x);

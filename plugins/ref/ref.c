@@ -79,7 +79,8 @@ static void describe_ops(pestle_target_caps_t* caps) {
   // What has approximations of f32 computes such functions in f32.
   if (!(caps->flags & PESTLE_TARGET_APPROX)) return;
   static const unsigned wide[] = {PESTLE_KIR_EXP, PESTLE_KIR_EXP2,
-                                  PESTLE_KIR_LOGISTIC, PESTLE_KIR_TANH};
+                                  PESTLE_KIR_LOGISTIC, PESTLE_KIR_TANH,
+                                  PESTLE_KIR_ERFC};
   for (size_t i = 0; i < sizeof wide / sizeof *wide; ++i) {
     caps->op_dtypes[wide[i]] &= UINT32_C(1) << PESTLE_F32 | UINT32_C(1)
                                                                 << PESTLE_F64;

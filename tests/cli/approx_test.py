@@ -7,6 +7,7 @@ ml_dtypes.
     approx_test.py
 """
 
+import math
 import os
 import sys
 import unittest
@@ -27,12 +28,14 @@ FUNCTIONS = {
     "exponential": np.exp,
     "logistic": lambda x: np.where(x < 0, np.exp(x) / (1 + np.exp(x)), 1 / (1 + np.exp(-x))),
     "tanh": np.tanh,
+    "erfc": np.vectorize(math.erfc, otypes=[np.float64]),
 }  # fmt: skip
 
 
 def text_of(name, dtype, count):
     t = f"tensor<{count}x{dtype}>"
-    return (f"func.func @main(%x: {t}) -> {t} {{\n  %0 = stablehlo.{name} %x : {t}\n"
+    op = f"chlo.erfc %x : {t} -> {t}" if name == "erfc" else f"stablehlo.{name} %x : {t}"
+    return (f"func.func @main(%x: {t}) -> {t} {{\n  %0 = {op}\n"
             f"  return %0 : {t}\n}}\n")  # fmt: skip
 
 
