@@ -83,6 +83,9 @@ CASES = [
     dict(n=1, h=8, w=9, c=328, o=72, y=3, x=3, pad=ONE),
     dict(n=1, h=11, w=11, c=400, o=64, y=3, x=3, pad=ONE, weights="[o, 0, 1, i]", residual=True),
     dict(n=1, h=8, w=9, c=1200, o=64, y=1, x=1, result="f32"),
+    # Channels that are no whole runs, and an odd number of features.
+    dict(n=1, h=8, w=9, c=325, o=67, y=3, x=3, pad=ONE, weights="[o, i, 0, 1]"),
+    dict(n=1, h=8, w=9, c=326, o=66, y=3, x=3, pad=ONE, weights="[o, 0, 1, i]", residual=True),
     dict(n=1, h=1, w=300, c=64, o=64, y=1, x=5, pad=((0, 0), (2, 2)), residual=True),
     dict(n=2, h=25, w=28, c=64, o=64, y=3, x=3, step=(2, 2), dilate=(2, 1), turned=True,
          pad=((1, 2), (0, 2))),

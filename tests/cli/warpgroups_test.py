@@ -39,6 +39,9 @@ CASES = [
     # Rows that begin at odd places, which are copied first.
     (1, 70, 515, 513, True, False, "bf16", "bf16", ""),
     (1, 66, 518, 509, True, True, "f16", "f32", "logistic"),
+    # Few rows: a tile has more than there are.
+    (1, 7, 130, 1024, True, True, "f16", "f16", ""),
+    (1, 48, 192, 1400, True, False, "bf16", "f32", "tanh"),
 ]
 
 

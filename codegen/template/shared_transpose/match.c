@@ -19,7 +19,7 @@ static void visit(void* user, const pestle_expr_t* x) {
   const pestle_nest_stage_t* s = f->s;
   const pestle_nest_tensor_t* t = &f->nest->tensors.data[x->i];
   bool nested;
-  if (f->read || x->guard || t->kind != PESTLE_TENSOR_INPUT || t->pack) return;
+  if (f->read || t->kind != PESTLE_TENSOR_INPUT || t->pack) return;
   int64_t last =
       pestle_affine_coef(x->index[0], s->roots[s->map_count - 1], &nested);
   if (nested || last == 0 || last == 1) return;

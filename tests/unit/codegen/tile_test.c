@@ -357,6 +357,16 @@ static const case_t turned[] = {
     TURN("bf16_odd", "35x70xbf16", "70x35xbf16", "[1, 0]"),
     TURN("i8", "36x132xi8", "132x36xi8", "[1, 0]"),
     TURN("batches", "3x20x34xf32", "3x34x20xf32", "[0, 2, 1]"),
+    {"padded", "a: tensor<33x70xf32>, b: tensor<72x36xf32>",
+     "      %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+     "      %t = stablehlo.transpose %a, dims = [1, 0] : (tensor<33x70xf32>) "
+     "-> "
+     "tensor<70x33xf32>\n"
+     "      %p = stablehlo.pad %t, %z, low = [1, 2], high = [1, 1], interior = "
+     "[0, 0] : "
+     "(tensor<70x33xf32>, tensor<f32>) -> tensor<72x36xf32>\n"
+     "      %y = stablehlo.add %p, %b : tensor<72x36xf32>",
+     "%y : tensor<72x36xf32>", 0},
     TURN("outward", "4x5x36xi16", "36x4x5xi16", "[2, 0, 1]"),
 };
 
