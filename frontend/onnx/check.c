@@ -18,8 +18,11 @@ int64_t pestle_onnx_opset(const pestle_onnx_model_t* model,
       return model->opsets[i].version;
     }
   }
-  // A file from before IR 3 has no opset_import and means opset 1.
-  return !domain.size && model->ir_version < 3 ? 1 : 0;
+  // A file from before IR 3 has no opset_import and means opset 1; com.microsoft has no
+  // other, and tools that write its nodes may not import it.
+  bool one = pestle_str_equal_c(domain, "com.microsoft") ||
+             (!domain.size && model->ir_version < 3);
+  return one ? 1 : 0;
 }
 
 static bool has_name(const pestle_onnx_op_t* op,

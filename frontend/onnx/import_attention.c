@@ -21,13 +21,13 @@ typedef struct attention_t {
   bool flat;       // the inputs have rank 3
   bool may_empty;  // some rows may have nothing to attend to
   double scale, softcap;
+  pestle_value_t* sink;  // [h]: the score of a key without a value, or NULL
 } attention_t;
 
 // --- q, k, v ---
 
-// [b, s, h * d] as [b, h, s, d].
-static pestle_value_t* split_heads(pestle_onnx_call_t* call, pestle_value_t* x,
-                                   int64_t heads) {
+pestle_value_t* pestle_onnx_split_heads(pestle_onnx_call_t* call,
+                                        pestle_value_t* x, int64_t heads) {
   int64_t width = pestle_onnx_dim(x, 2);
   if (heads < 1 || width % heads) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -111,9 +111,10 @@ static bool read_operands(attention_t* a) {
   a->flat = rank_of(a->q) == 3;
   if (a->flat) {
     int64_t shared = pestle_onnx_int(call, "kv_num_heads", 0);
-    a->q = split_heads(call, a->q, pestle_onnx_int(call, "q_num_heads", 0));
-    a->k = split_heads(call, a->k, shared);
-    a->v = split_heads(call, a->v, shared);
+    a->q = pestle_onnx_split_heads(call, a->q,
+                                   pestle_onnx_int(call, "q_num_heads", 0));
+    a->k = pestle_onnx_split_heads(call, a->k, shared);
+    a->v = pestle_onnx_split_heads(call, a->v, shared);
   }
   if (!pestle_onnx_input(call, 4) != !pestle_onnx_input(call, 5)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -314,6 +315,22 @@ static pestle_value_t* product(const attention_t* a, pestle_value_t* x,
                          dtype);
 }
 
+// The softmax of scores [b, h, s, t]; a sink takes its part of each row.
+static pestle_value_t* softmax_with_sink(const attention_t* a,
+                                         pestle_value_t* x) {
+  pestle_onnx_call_t* call = a->call;
+  const int64_t dims[RANK] = {pestle_onnx_dim(a->q, BATCH), a->heads, a->rows,
+                              1};
+  const int64_t one[RANK] = {1, a->heads, 1, 1};
+  if (!a->sink) return pestle_onnx_softmax(call, PESTLE_OP_SOFTMAX, x, COLUMNS);
+  pestle_value_t* sink = pestle_onnx_convert(call, a->sink, dtype_of(x));
+  sink = pestle_f_reshape(&call->f, sink, RANK, one);
+  sink = pestle_onnx_broadcast(call, sink, RANK, dims);
+  x = pestle_f_concatenate(&call->f, (pestle_value_t*[]){x, sink}, 2, COLUMNS);
+  x = pestle_onnx_softmax(call, PESTLE_OP_SOFTMAX, x, COLUMNS);
+  return pestle_onnx_slice_axis(call, x, COLUMNS, 0, a->columns, 1);
+}
+
 // Scores at the stages that output 3 may show, in |dtype|; [b, h, s, t].
 static pestle_value_t* spell(const attention_t* a, pestle_dtype_t dtype,
                              int64_t mode) {
@@ -332,7 +349,7 @@ static pestle_value_t* spell(const attention_t* a, pestle_dtype_t dtype,
   if (mode == 1) shown = x;
   if (a->bias) x = add(call, x, pestle_onnx_convert(call, a->bias, dtype));
   if (mode == 2) shown = x;
-  x = pestle_onnx_softmax(call, PESTLE_OP_SOFTMAX, x, COLUMNS);
+  x = softmax_with_sink(a, x);
   x = without_empty_rows(a, a->bias, x);
   if (mode == 3) shown = x;
   if (pestle_onnx_wants(call, 3)) {
@@ -343,6 +360,52 @@ static pestle_value_t* spell(const attention_t* a, pestle_dtype_t dtype,
     call->outputs[3] = scores;
   }
   return product(a, group_heads(a, x), a->v, ROWS, dtype);
+}
+
+// [b, h, s, e] of what compose() or spell() gives.
+static pestle_value_t* finish(const attention_t* a, bool one,
+                              pestle_dtype_t wide, int64_t mode) {
+  pestle_onnx_call_t* call = a->call;
+  const int64_t dims[RANK] = {pestle_onnx_dim(a->q, BATCH), a->heads, a->rows,
+                              pestle_onnx_dim(a->v, COLUMNS)};
+  pestle_value_t* y = one ? compose(a) : spell(a, wide, mode);
+  y = pestle_onnx_convert(call, y, dtype_of(a->q));
+  return pestle_f_reshape(&call->f, y, RANK, dims);
+}
+
+pestle_value_t* pestle_onnx_merge_heads(pestle_onnx_call_t* call,
+                                        pestle_value_t* x) {
+  static const int64_t swap[RANK] = {0, 2, 1, 3};
+  const int64_t dims[3] = {
+      pestle_onnx_dim(x, BATCH), pestle_onnx_dim(x, ROWS),
+      pestle_onnx_dim(x, HEADS) * pestle_onnx_dim(x, COLUMNS)};
+  x = pestle_f_transpose(&call->f, x, swap);
+  return pestle_f_reshape(&call->f, x, 3, dims);
+}
+
+pestle_value_t* pestle_onnx_attend(pestle_onnx_call_t* call,
+                                   const pestle_onnx_attend_t* how) {
+  attention_t a = {.call = call,
+                   .q = how->q,
+                   .k = how->k,
+                   .v = how->v,
+                   .bias = how->bias,
+                   .sink = how->sink,
+                   .scale = how->scale,
+                   .softcap = how->softcap,
+                   .heads = pestle_onnx_dim(how->q, HEADS),
+                   .rows = pestle_onnx_dim(how->q, ROWS),
+                   .columns = pestle_onnx_dim(how->k, ROWS)};
+  if (call->f.status) return NULL;
+  if (!fits(&a)) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "its heads of queries, keys and values do not fit "
+                            "each other");
+  }
+  a.groups = a.heads / pestle_onnx_dim(a.k, HEADS);
+  bool one = !(a.softcap > 0) && !a.sink && !pestle_onnx_wants(call, 3);
+  bool wide = dtype_of(a.q) == PESTLE_F64;
+  return finish(&a, one, wide ? PESTLE_F64 : PESTLE_F32, how->shown);
 }
 
 void pestle_onnx_import_attention(pestle_onnx_call_t* call) {
@@ -360,18 +423,8 @@ void pestle_onnx_import_attention(pestle_onnx_call_t* call) {
   bool one = !(a.softcap > 0) && !pestle_onnx_wants(call, 3) &&
              (!precise || dtype == PESTLE_F64);
   bool wide = precise || dtype == PESTLE_F64;
-  pestle_value_t* y =
-      one ? compose(&a) : spell(&a, wide ? PESTLE_F64 : PESTLE_F32, mode);
-  int64_t dims[RANK] = {pestle_onnx_dim(a.q, BATCH), a.heads, a.rows,
-                        pestle_onnx_dim(a.v, COLUMNS)};
-  y = pestle_f_reshape(&call->f, pestle_onnx_convert(call, y, dtype), RANK,
-                       dims);
-  if (a.flat) {
-    static const int64_t swap[RANK] = {0, 2, 1, 3};
-    int64_t flat[3] = {dims[0], dims[2], dims[1] * dims[3]};
-    y = pestle_f_reshape(&call->f, pestle_f_transpose(&call->f, y, swap), 3,
-                         flat);
-  }
+  pestle_value_t* y = finish(&a, one, wide ? PESTLE_F64 : PESTLE_F32, mode);
+  if (a.flat) y = pestle_onnx_merge_heads(call, y);
   pestle_onnx_set_real(call, y, BATCH, a.batch_size);
   pestle_onnx_set_real(call, y, a.flat ? 1 : ROWS, a.row_size);
   call->outputs[0] = pestle_onnx_end_real(call, y);

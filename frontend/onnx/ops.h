@@ -74,6 +74,25 @@ pestle_value_t* pestle_onnx_cast(pestle_onnx_call_t* call, pestle_value_t* x,
 // The node's convolution (its attributes) of other operands.
 pestle_value_t* pestle_onnx_conv_of(pestle_onnx_call_t* call, pestle_value_t* x,
                                     pestle_value_t* w);
+// [b, s, h * d] as [b, h, s, d], and back.
+pestle_value_t* pestle_onnx_split_heads(pestle_onnx_call_t* call,
+                                        pestle_value_t* x, int64_t heads);
+pestle_value_t* pestle_onnx_merge_heads(pestle_onnx_call_t* call,
+                                        pestle_value_t* x);
+// Attention over heads whose extents are known.
+typedef struct pestle_onnx_attend_t {
+  // [b, h, s, d], [b, g, t, d], [b, g, t, e]; g divides h.
+  pestle_value_t *q, *k, *v;
+  pestle_value_t* bias;   // what is added to scores, of rank 4, or NULL
+  pestle_value_t* sink;   // [h]: the score of a key without a value, or NULL
+  double scale, softcap;  // 0: no cap
+  // What output 3 of the call shows, where it is wanted: products (0), what is capped (1),
+  // with the bias (2), weights (3).
+  int64_t shown;
+} pestle_onnx_attend_t;
+// [b, h, s, e].
+pestle_value_t* pestle_onnx_attend(pestle_onnx_call_t* call,
+                                   const pestle_onnx_attend_t* how);
 // x / scale (+ zero point), rounded and saturated to |dtype|.
 pestle_value_t* pestle_onnx_quantize(pestle_onnx_call_t* call,
                                      pestle_value_t* x, pestle_value_t* scale,

@@ -1,0 +1,617 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes of com.microsoft with random attributes, shapes and types, each a model for ONNX
+Runtime's CPU kernels to be right about. make(name, seed) gives one; NAMES lists them."""
+
+import copy
+
+import numpy as np
+from onnx import TensorProto as TP
+from onnx import helper, numpy_helper
+
+MS = "com.microsoft"
+TYPES = {
+    "f4": TP.FLOAT, "f2": TP.FLOAT16, "f8": TP.DOUBLE, "i1": TP.INT8, "u1": TP.UINT8, "i2": TP.INT16,
+    "u2": TP.UINT16, "i4": TP.INT32, "u4": TP.UINT32, "i8": TP.INT64, "b1": TP.BOOL,
+}  # fmt: skip
+
+
+class Case:
+    """What a maker writes: a node, and its inputs in order."""
+
+    def __init__(self, op, seed):
+        self.op, self.r = op, np.random.default_rng(seed)
+        self.inputs, self.attrs, self.outputs, self.domain = [], {}, 1, MS
+        self.unseen = {}  # output -> where its elements mean nothing
+        self.rtol, self.atol, self.near = 1e-3, 1e-4, 0.02
+        self.steps = 1  # that a quantised result may be off
+        self.twin = None  # of the same meaning, for a peer that does not take the form
+
+    # -- numbers --
+    def one_of(self, *of):
+        return of[self.r.integers(len(of))]
+
+    def chance(self, p=0.5):
+        return bool(self.r.random() < p)
+
+    def size(self, low=1, high=9):
+        return int(self.r.integers(low, high))
+
+    def floats(self, *shape, scale=1.0, dtype=np.float32):
+        return (self.r.standard_normal(shape) * scale).astype(dtype)
+
+    def ints(self, dtype, *shape):
+        info = np.iinfo(dtype)
+        return self.r.integers(info.min, info.max + 1, shape).astype(dtype)
+
+    def scale(self, *shape):
+        return np.asarray(self.r.uniform(0.005, 0.05, shape), np.float32)
+
+    # -- inputs --
+    def add(self, array, constant=None):
+        """One more input, now or later known; None: left out."""
+        known = self.chance(0.4) if constant is None else constant
+        self.inputs.append(None if array is None else (np.asarray(array), known))
+        return array
+
+    def maybe(self, array, p=0.5, constant=None):
+        return self.add(array if self.chance(p) else None, constant)
+
+    def quantised(self, dtype, *shape, zero=0.8, known=True):
+        """x, its scale, its zero point."""
+        x = self.add(self.ints(dtype, *shape))
+        s = self.add(self.scale(), known)
+        z = self.add(self.ints(dtype) if self.chance(zero) else None, known)
+        return x, s, z
+
+    def model(self):
+        names = [f"i{k}" if a is not None else "" for k, a in enumerate(self.inputs)]
+        while names and not names[-1]:
+            names.pop()
+        outs = [f"o{k}" for k in range(self.outputs)] if isinstance(self.outputs, int) else list(self.outputs)
+        node = helper.make_node(self.op, names, outs, domain=self.domain, **self.attrs)
+        given, known = [], []
+        for n, a in zip(names, self.inputs):
+            if a is None:
+                continue
+            array, constant = a
+            kind = TYPES[array.dtype.str[1:]]
+            if constant:
+                known.append(numpy_helper.from_array(np.asarray(array, order="C"), n))
+            else:
+                given.append((n, array, helper.make_tensor_value_info(n, kind, array.shape)))
+        wanted = [helper.make_tensor_value_info(o, TP.UNDEFINED, None) for o in outs if o]
+        for w in wanted:
+            w.ClearField("type")
+        graph = helper.make_graph([node], self.op, [g[2] for g in given], wanted, known)
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MS, 1)]
+        model = helper.make_model(graph, opset_imports=opsets)
+        model.ir_version = 10
+        return model, {g[0]: g[1] for g in given}
+
+
+# --- Activations, products ---
+
+
+def gelu(c):
+    c.add(c.floats(*(c.size() for _ in range(c.size(1, 4))), scale=2), False)
+
+
+def bias_gelu(c):
+    h = c.size()
+    c.add(c.floats(c.size(), c.size(), h, scale=2), False)
+    c.add(c.floats(h))
+
+
+def fast_gelu(c):
+    h = c.size()
+    c.add(c.floats(c.size(), c.size(), h, scale=2), False)
+    c.maybe(c.floats(h))
+
+
+def quick_gelu(c):
+    c.add(c.floats(c.size(), c.size(), scale=2), False)
+    if c.chance():
+        c.attrs["alpha"] = float(c.r.uniform(0.5, 3))
+
+
+def fused_matmul(c, batches=True):
+    m, k, n, rank = c.size(), c.size(), c.size(), c.size(2, 5)
+    lead = [c.size(1, 4) for _ in range(rank - 2)]
+    for side, rows, columns in (("A", m, k), ("B", k, n)):
+        t = c.attrs["trans" + side] = int(c.chance())
+        dims = lead + ([columns, rows] if t else [rows, columns])
+        if batches and rank > 2 and c.chance(0.3):
+            c.attrs["transBatch" + side] = 1
+            dims = [dims[-2]] + lead + [dims[-1]]
+        c.add(c.floats(*dims), side == "B" and c.chance())
+    if c.chance():
+        c.attrs["alpha"] = float(c.r.uniform(-2, 2))
+
+
+def transpose_matmul(c):
+    fused_matmul(c, False)
+
+
+ACTIVATIONS = ("Relu", "LeakyRelu", "Tanh", "Sigmoid", "HardSigmoid")
+
+
+def fused_gemm(c):
+    m, k, n = c.size(), c.size(), c.size()
+    ta, tb = (c.attrs.setdefault(t, int(c.chance())) for t in ("transA", "transB"))
+    c.add(c.floats(*((k, m) if ta else (m, k))), False)
+    c.add(c.floats(*((n, k) if tb else (k, n))))
+    c.maybe(c.floats(*c.one_of((n,), (m, n), (1, n), (m, 1), (1,))))
+    c.attrs["activation"] = c.one_of(*ACTIVATIONS)
+    for a in ("alpha", "beta"):
+        if c.chance():
+            c.attrs[a] = float(c.r.uniform(0.1, 2))
+    if c.attrs["activation"] in ("LeakyRelu", "HardSigmoid"):
+        c.attrs["activation_alpha"] = float(c.r.uniform(0.1, 0.5))
+    if c.attrs["activation"] == "HardSigmoid":
+        c.attrs["activation_beta"] = float(c.r.uniform(0.1, 0.7))
+
+
+def window(c, dims, most=4, dilates=True):
+    kernel = [c.size(1, most) for _ in dims]
+    if dilates and c.chance(0.3):
+        c.attrs["dilations"] = [c.size(1, 3) for _ in dims]
+    if c.chance():
+        c.attrs["strides"] = [c.size(1, 3) for _ in dims]
+    pad = c.chance()
+    if pad:
+        c.attrs["pads"] = [int(c.r.integers(0, k)) for k in kernel * 2]
+    return kernel
+
+
+def fused_conv(c):
+    g, i, o, n = c.size(1, 3), c.size(1, 4), c.size(1, 4), c.size(1, 3)
+    dims = [c.size(7, 12) for _ in range(2)]
+    kernel = window(c, dims)
+    if c.chance():
+        c.attrs["kernel_shape"] = kernel
+    c.attrs["group"] = g
+    x = c.add(c.floats(n, g * i, *dims), False)
+    w = c.add(c.floats(g * o, i, *kernel), True)
+    c.maybe(c.floats(g * o), constant=True)
+    if c.chance(0.4):
+        out = conv_shape(x.shape, w.shape, c.attrs)
+        if len(c.inputs) == 2:
+            c.inputs.append(None)
+        c.add(c.floats(*out), False)
+    a = c.attrs["activation"] = c.one_of("Clip", *ACTIVATIONS)
+    if a == "LeakyRelu":
+        c.attrs["activation_params"] = [float(c.r.uniform(0.05, 0.5))]
+    elif a == "Clip":
+        c.attrs["activation_params"] = [-0.5, float(c.r.uniform(0, 2))]
+    elif a == "HardSigmoid":
+        c.attrs["activation_params"] = [0.3, 0.4]
+
+
+def conv_shape(x, w, attrs):
+    pads, out = attrs.get("pads", [0] * 4), []
+    for i in range(2):
+        reach = (w[2 + i] - 1) * attrs.get("dilations", [1, 1])[i] + 1
+        out.append((x[2 + i] + pads[i] + pads[2 + i] - reach) // attrs.get("strides", [1, 1])[i] + 1)
+    return [x[0], w[0]] + out
+
+
+# --- Normalisations ---
+
+
+def skip_norm(c, rms=False):
+    b, s, h = c.size(), c.size(), c.one_of(8, 16, 33)
+    c.add(c.floats(b, s, h), False)
+    c.add(c.floats(*c.one_of((b, s, h), (1, s, h), (s, h))), False)
+    c.add(c.floats(h))
+    if not rms:
+        c.maybe(c.floats(h))
+    c.maybe(c.floats(h))
+    if c.chance():
+        c.attrs["epsilon"] = float(c.one_of(1e-5, 1e-3, 0.1))
+    if c.chance():
+        c.outputs = ["o0", "", "", "o3"]
+
+
+def skip_simplified_norm(c):
+    skip_norm(c, True)
+
+
+def simplified_norm(c):
+    c.domain = ""
+    dims = [c.size(), c.size(), c.one_of(8, 16, 33)]
+    axis = c.one_of(-1, 2, 1)
+    c.add(c.floats(*dims), False)
+    c.add(c.floats(*dims[axis:]))
+    c.attrs.update(axis=axis, stash_type=1)
+    if c.chance():
+        c.attrs["epsilon"] = float(c.one_of(1e-6, 1e-3, 0.1))
+
+
+def embed_norm(c):
+    b, s, h, words, places = c.size(), c.size(), c.one_of(8, 24), c.size(3, 20), c.size(9, 14)
+    kinds = c.chance()
+    c.add(c.r.integers(0, words, (b, s)).astype(np.int32), False)
+    c.add(c.r.integers(0, 2, (b, s)).astype(np.int32) if kinds else None, False)
+    c.add(c.floats(words, h), True)
+    c.add(c.floats(places, h), True)
+    c.add(c.floats(2, h) if kinds else None, True)
+    c.add(c.floats(h), True)
+    c.add(c.floats(h), True)
+    mask = c.maybe((c.r.random((b, s)) < 0.7).astype(np.int32), constant=False)
+    c.maybe(c.r.integers(0, places, c.one_of((b, s), (1, s))).astype(np.int32), 0.4, False)
+    if c.chance():
+        c.attrs["epsilon"] = float(c.one_of(1e-5, 1e-3))
+    if mask is not None and c.chance():
+        c.attrs["mask_index_type"] = 1
+    c.outputs = c.one_of(["o0", "o1"], ["o0", "o1", "o2"])
+
+
+# --- Attention ---
+
+
+def padding(c, b, s, t, kinds):
+    """A mask under which each query sees a key."""
+    kind = c.one_of(*kinds)
+    ends = c.r.integers(1, t + 1, b)
+    if kind == "ends":
+        return ends.astype(np.int32)
+    if kind == "both":
+        return np.concatenate([ends, [c.r.integers(0, e) for e in ends]]).astype(np.int32)
+    seen = c.r.random((b, s, t) if kind == "pairs" else (b, t)) < 0.7
+    seen[..., 0] = True
+    return seen.astype(np.int32) if kind else None
+
+
+def attention(c):
+    b, s, heads, d = c.size(1, 4), c.size(1, 7), c.size(1, 4), c.one_of(4, 8)
+    width, h, hv, past = c.size(4, 20), heads * d, heads * d, 0
+    if c.chance(0.3):
+        hv = heads * c.one_of(4, 8, 12)
+        c.attrs["qkv_hidden_sizes"] = [h, h, hv]
+    elif c.chance(0.4):
+        past = c.size(1, 5)
+    c.attrs["num_heads"] = heads
+    c.add(c.floats(b, s, width), False)
+    c.add(c.floats(width, 2 * h + hv, scale=0.4), True)
+    c.add(c.floats(2 * h + hv), True)  # ONNX Runtime 1.31 ends with a fault without one
+    t, u = s + past, int(c.chance(0.3))
+    c.attrs["unidirectional"] = u
+    c.add(padding(c, b, s, t, ("", "ends", "both", "keys", "pairs")) if c.chance(0.7) else None, False)
+    c.add(c.floats(2, b, heads, past, d) if past else None, False)
+    c.add(c.floats(*c.one_of((b, heads, s, t), (1, heads, s, t), (1, 1, s, t))) if c.chance(0.3) and not past else None, False)
+    for a, v in (("scale", 0.3), ("mask_filter_value", -1000.0)):
+        if c.chance(0.3):
+            c.attrs[a] = v
+    c.outputs = 2 if past or c.chance(0.3) and "qkv_hidden_sizes" not in c.attrs else 1
+
+
+def multi_head(c):
+    b, s, heads, d = c.size(1, 4), c.size(1, 7), c.size(1, 4), c.one_of(4, 8)
+    form = c.one_of("apart", "apart", "apart", "cross", "qkv", "kv", "heads")
+    t = s if form in ("apart", "qkv") else c.size(1, 7)
+    dv, past = d if form != "apart" else c.one_of(d, d, 12), 0
+    c.attrs["num_heads"] = heads
+    apart = [c.floats(b, n, heads * w) for n, w in ((s, d), (t, d), (t, dv))]
+    if form == "qkv":
+        c.add(np.stack([x.reshape(b, s, heads, d) for x in apart], 3), False), c.add(None), c.add(None)
+    elif form == "kv":
+        c.add(apart[0], False)
+        c.add(np.stack([x.reshape(b, t, heads, d) for x in apart[1:]], 3), False), c.add(None)
+    elif form == "heads":
+        c.add(c.floats(b, s, heads * d), False)
+        c.add(c.floats(b, heads, t, d), False), c.add(c.floats(b, heads, t, dv), False)
+    else:
+        for x in apart:
+            c.add(x, False)
+    c.add(c.floats(heads * (2 * d + dv)) if c.chance(0.4) and form in ("apart", "cross") else None, True)
+    if form == "apart" and dv == d and c.chance(0.4):
+        past = c.size(1, 5)
+    total = t + past
+    c.add(padding(c, b, s, total, ("ends", "keys", "pairs")) if c.chance() else None, False)
+    c.add(c.floats(*c.one_of((b, heads, s, total), (1, heads, s, total), (1, 1, s, total))) if c.chance(0.3) else None, False)
+    for _ in range(2):
+        c.add(c.floats(b, heads, past, d) if past else None, False)
+    if form == "apart":
+        c.attrs["unidirectional"] = int(c.chance(0.3))
+    for a, v in (("scale", 0.3), ("mask_filter_value", -1000.0)):
+        if c.chance(0.3):
+            c.attrs[a] = v
+    c.outputs = 3 if past else 1
+    if form in ("qkv", "kv"):
+        c.twin = copy.copy(c)
+        c.twin.inputs = [(x, False) for x in apart] + c.inputs[3:]
+
+
+def grouped(c):
+    kv, d, b = c.size(1, 4), c.one_of(16, 32), c.size(1, 4)
+    heads = kv * c.size(1, 4)
+    first = c.chance()
+    s = c.size(1, 7) if first else 1 if b > 1 or c.chance() else c.size(2, 5)
+    have = c.r.integers(1, 6, b) if not first else np.zeros(b, np.int64)
+    total = int(have.max()) + s
+    lengths = have + s
+    if first and b > 1 and c.chance(0.4):
+        lengths = c.r.integers(1, s + 1, b)
+        lengths[0] = s
+    spare = total if first or c.chance() else total - s  # a buffer as long as the whole, or the past alone
+    room = c.one_of(0, spare) if first else max(spare, int(have.max()))
+    c.attrs.update(num_heads=heads, kv_num_heads=kv)
+    if c.chance(0.3):
+        c.add(c.floats(b, s, (heads + 2 * kv) * d), False), c.add(None), c.add(None)
+    else:
+        for n in (heads, kv, kv):
+            c.add(c.floats(b, s, n * d), False)
+    for _ in range(2):
+        c.add(c.floats(b, kv, room, d), False)
+    c.add((lengths - 1).astype(np.int32), c.chance())
+    c.add(np.asarray(total, np.int32), True)
+    turns = c.chance()
+    if turns:
+        most = total + c.size(0, 4)
+        angle = c.r.uniform(0, 3, (most, d // 2))
+        c.add(np.cos(angle).astype(np.float32), True), c.add(np.sin(angle).astype(np.float32), True)
+        c.attrs.update(do_rotary=1, rotary_interleaved=int(c.chance()))
+    else:
+        c.add(None), c.add(None)
+    c.add(None)
+    c.add(c.floats(*c.one_of((b, heads, s, total), (1, 1, s, total))) if c.chance(0.3) else None, False)
+    sink = c.chance(0.2)
+    c.add(c.floats(heads) if sink else None, True)
+    if not sink and c.chance(0.2):
+        c.attrs["smooth_softmax"] = 1
+    if c.chance(0.3):
+        c.attrs["local_window_size"] = c.size(1, 5)
+    if c.chance(0.3):
+        c.attrs["softcap"] = float(c.r.uniform(1, 5))
+    if c.chance(0.3):
+        c.attrs["scale"] = 0.2
+    c.outputs = 3
+    # Rows behind the end of a sequence mean nothing, nor do those of a cache.
+    place = np.arange(s)[None] >= lengths[:, None] - (0 if first else have[:, None])
+    c.unseen[0] = lambda shape: np.broadcast_to(place[:, :, None], shape)
+    cached = lambda shape: np.broadcast_to((np.arange(shape[2])[None] >= lengths[:, None])[:, None, :, None], shape)
+    c.unseen[1] = c.unseen[2] = cached
+
+
+def rotary(c):
+    b, s, heads, d = c.size(1, 4), c.size(1, 6), c.size(1, 4), c.one_of(8, 16)
+    flat, part, most = c.chance(), c.chance(0.3), c.size(12, 20)
+    turned = d // 2 if part else d
+    c.add(c.floats(*((b, s, heads * d) if flat else (b, heads, s, d))), False)
+    each = c.chance()
+    c.add(c.r.integers(0, most, (b, s)) if each else np.array([c.size(0, most - s)], np.int64), False)
+    angle = c.r.uniform(0, 3, (most, turned // 2))
+    c.add(np.cos(angle).astype(np.float32), True), c.add(np.sin(angle).astype(np.float32), True)
+    c.attrs["interleaved"] = int(c.chance())
+    if part:
+        c.attrs.update(rotary_embedding_dim=turned, num_heads=heads)
+    elif c.chance():
+        c.attrs["num_heads"] = heads
+
+
+def qattention(c):
+    b, s, heads, d, width, past = c.size(1, 3), c.size(1, 6), c.size(1, 4), c.one_of(4, 8), c.size(4, 20), 0
+    dtype = c.one_of(np.uint8, np.int8)
+    c.attrs["num_heads"] = heads
+    c.add(c.ints(np.uint8, b, s, width), False)
+    c.add(c.ints(dtype, width, 3 * heads * d), True)
+    c.add(c.floats(3 * heads * d), True)
+    c.add(c.scale(), True), c.add(c.scale() * 0.1, True)
+    if c.chance(0.3):
+        past = c.size(1, 4)
+    c.add(padding(c, b, s, s + past, ("ends", "keys")) if c.chance() else None, False)
+    c.add(np.asarray(128, np.uint8), True)
+    c.add(np.asarray(128 if dtype is np.uint8 else 3, dtype), True)
+    if past:
+        c.add(c.floats(2, b, heads, past, d), False)
+    c.attrs["unidirectional"] = int(c.chance(0.3))
+    c.outputs = 2 if past else 1
+
+
+# --- Blocks ---
+
+
+def matmul_nbits(c):
+    bits, block = c.one_of(4, 4, 8, 2), c.one_of(16, 32, 64)
+    k, n = c.size(10, 150), c.size(1, 20)
+    blocks = -(-k // block)
+    c.attrs.update(K=k, N=n, bits=bits, block_size=block)
+    c.add(c.floats(*(c.size() for _ in range(c.size(1, 3))), k), False)
+    c.add(c.ints(np.uint8, n, blocks, block * bits // 8), True)
+    c.add(c.floats(n, blocks, scale=0.1), True)
+    kind = c.one_of("none", "packed", "float") if bits != 2 else c.one_of("none", "packed")
+    packed = c.ints(np.uint8, n, -(-blocks * bits // 8))
+    c.add({"none": None, "packed": packed, "float": c.floats(n, blocks, scale=3)}[kind], True)
+    c.add(None)
+    c.maybe(c.floats(n), 0.3, True)
+    if c.chance(0.3):
+        c.attrs["accuracy_level"] = c.one_of(0, 1)
+    c.rtol, c.atol = 2e-3, 2e-3
+
+
+def gather_blocks(c):
+    bits, block = c.one_of(4, 4, 8), c.one_of(16, 32)
+    rows, k = c.size(2, 12), c.one_of(32, 64, 96)
+    blocks = -(-k // block)
+    c.attrs.update(bits=bits, block_size=block, gather_axis=0, quantize_axis=c.one_of(1, -1))
+    c.add(c.ints(np.uint8, rows, k * bits // 8), True)
+    c.add(c.r.integers(0, rows, [c.size() for _ in range(c.size(1, 3))]), False)
+    c.add(c.floats(rows, blocks, scale=0.1), True)
+    c.maybe(c.ints(np.uint8, rows, -(-blocks * bits // 8)), constant=True)
+
+
+# --- Quantised ---
+
+
+def qlinear_binary(c):
+    dtype = c.one_of(np.uint8, np.int8)
+    rank = c.size(1, 5)
+    shape = [c.size(1, 6) for _ in range(rank)]
+    other = [1 if c.chance(0.3) else n for n in shape][c.r.integers(0, rank) :]
+    # ONNX Runtime takes no op without zero points, though they are optional.
+    c.quantised(dtype, *shape, zero=1), c.quantised(dtype, *other, zero=1)
+    c.add(np.float32(c.r.uniform(0.02, 0.1)), True), c.add(c.ints(dtype), True)
+
+
+def qlinear_unary(c):
+    dtype = c.one_of(np.uint8, np.int8)
+    c.quantised(dtype, *(c.size() for _ in range(c.size(1, 4))), zero=1)
+    c.add(c.scale(), True), c.add(c.ints(dtype), True)
+
+
+def qlinear_sigmoid(c):
+    qlinear_unary(c)
+
+
+def qlinear_leaky(c):
+    qlinear_unary(c)
+    if c.chance():
+        c.attrs["alpha"] = float(c.r.uniform(0.01, 0.5))
+
+
+def qlinear_softmax(c):
+    dtype, rank = c.one_of(np.uint8, np.int8), c.size(1, 5)
+    c.quantised(dtype, *(c.size(2, 7) for _ in range(rank)))  # of one ONNX Runtime makes 256, which is 0
+    c.add(np.float32(1 / 256), True), c.add(np.asarray(0 if dtype is np.uint8 else -128, dtype), True)
+    c.attrs.update(opset=c.one_of(11, 13), axis=int(c.r.integers(-rank, rank)))
+
+
+def qlinear_global(c):
+    dtype, last = c.one_of(np.uint8, np.int8), c.chance()
+    c.quantised(dtype, c.size(1, 4), *(c.size() for _ in range(3)), zero=1)
+    c.add(c.scale(), True), c.add(c.ints(dtype), True)
+    c.attrs["channels_last"] = int(last)
+
+
+def qlinear_pool(c):
+    dtype, last = c.one_of(np.uint8, np.int8), c.chance()
+    n, ch, dims = c.size(1, 3), c.size(1, 5), [c.size(5, 10) for _ in range(2)]
+    c.quantised(dtype, *([n] + dims + [ch] if last else [n, ch] + dims), zero=1)
+    c.add(c.scale(), True), c.add(c.ints(dtype), True)
+    c.attrs["kernel_shape"] = window(c, dims, dilates=False)
+    c.attrs.update(channels_last=int(last), count_include_pad=int(c.chance()), ceil_mode=int(c.chance(0.3)))
+
+
+def qlinear_concat(c):
+    dtype, rank = c.one_of(np.uint8, np.int8), c.size(1, 4)
+    dims, axis = [c.size(1, 6) for _ in range(rank)], int(c.r.integers(0, rank))
+    c.add(c.scale(), True), c.add(c.ints(dtype), True)
+    for _ in range(c.size(1, 4)):
+        c.quantised(dtype, *(c.size(1, 6) if i == axis else n for i, n in enumerate(dims)), zero=1)
+    c.attrs["axis"] = axis - rank if c.chance(0.3) else axis
+
+
+def qlinear_where(c):
+    dtype, shape = c.one_of(np.uint8, np.int8), [c.size(1, 5) for _ in range(3)]
+    c.add(c.r.random(shape) < 0.5, False)
+    for _ in range(2):
+        c.quantised(dtype, *(1 if c.chance(0.2) else n for n in shape), zero=1)
+    c.add(c.scale(), True), c.add(c.ints(dtype), True)
+
+
+def qlinear_conv(c):
+    dtype, g, i, o = c.one_of(np.uint8, np.int8), c.size(1, 3), c.size(1, 4), c.size(1, 4)
+    weight = np.int8 if dtype is np.int8 else c.one_of(np.uint8, np.int8)
+    last, dims, n = c.chance(), [c.size(7, 11) for _ in range(2)], c.size(1, 3)
+    kernel = window(c, dims)
+    c.quantised(dtype, *([n] + dims + [g * i] if last else [n, g * i] + dims), zero=1)
+    many = c.chance()
+    c.add(c.ints(weight, g * o, i, *kernel), True)
+    c.add(c.scale(g * o) if many else c.scale(), True)
+    zero = c.ints(weight) if weight is np.uint8 else np.asarray(0, np.int8)
+    c.add(np.full(g * o, zero) if many else zero, True)
+    c.add(np.float32(c.r.uniform(0.3, 1)), True), c.add(c.ints(dtype), True)
+    c.maybe(c.r.integers(-500, 500, g * o).astype(np.int32), constant=True)
+    c.attrs.update(group=g, channels_last=int(last))
+
+
+def nhwc_max_pool(c):
+    dims = [c.size(5, 10) for _ in range(2)]
+    c.add(c.ints(c.one_of(np.uint8, np.int8), c.size(1, 3), *dims, c.size(1, 5)), False)
+    c.attrs["kernel_shape"] = window(c, dims)
+
+
+def qgemm(c):
+    m, k, n, a, b = c.size(), c.size(), c.size(), np.uint8, c.one_of(np.uint8, np.int8)
+    if c.chance(0.3):
+        a = b = np.int8
+    ta, tb = (c.attrs.setdefault(t, int(c.chance())) for t in ("transA", "transB"))
+    c.quantised(a, *((k, m) if ta else (m, k)), zero=1)
+    many = c.chance(0.4)
+    c.add(c.ints(b, *((n, k) if tb else (k, n))), True)
+    c.add(c.scale(n) if many else c.scale(), True), c.add(c.ints(b, n) if many else c.ints(b), True)
+    c.maybe(c.r.integers(-900, 900, c.one_of((n,), (1, n), (m, n))).astype(np.int32), constant=True)
+    if c.chance():
+        c.add(np.float32(c.r.uniform(0.05, 0.4)), True), c.add(c.ints(a), True)
+    if c.chance():
+        c.attrs["alpha"] = float(c.r.uniform(0.3, 2))
+
+
+def dynamic_matmul(c):
+    k, n, b = c.size(2, 20), c.size(1, 9), c.one_of(np.uint8, np.int8)
+    c.add(c.floats(*(c.size(1, 4) for _ in range(c.size(1, 4))), k), False)
+    many = c.chance(0.4)
+    c.add(c.ints(b, k, n), c.chance(0.7))
+    c.add(c.scale(n) if many else c.scale(), True)
+    c.maybe(c.ints(b, n) if many else c.ints(b), constant=True)
+    c.maybe(c.floats(n), constant=True)
+    c.rtol, c.atol = 5e-3, 2e-2  # an element of A that lies between two steps
+
+
+def integer_to_float(c):
+    k, n = c.size(2, 20), c.size(1, 9)
+    a, b = c.one_of((np.uint8, np.int8), (np.uint8, np.uint8), (np.int8, np.int8))
+    many = c.chance(0.4)
+    c.add(c.ints(a, *(c.size(1, 4) for _ in range(c.size(1, 4))), k), False)
+    c.add(c.ints(b, k, n), True)
+    c.add(c.scale(), True), c.add(c.scale(n) if many else c.scale(), True)
+    c.maybe(c.ints(a), constant=True), c.maybe(c.ints(b, n) if many else c.ints(b), constant=True)
+    c.maybe(c.floats(n), constant=True)
+
+
+def quantize(c):
+    dtype = c.one_of(np.uint16, np.int16, np.uint8, np.int8)
+    shape = [c.size(1, 6) for _ in range(c.size(1, 4))]
+    axis = int(c.r.integers(0, len(shape)))
+    many = c.chance()
+    c.add(c.floats(*shape, scale=3), False)
+    c.add((c.scale(shape[axis]) if many else c.scale()) * (1 if np.dtype(dtype).itemsize == 1 else 0.02), True)
+    c.add(c.ints(dtype, shape[axis]) if many else c.ints(dtype), True)
+    if many:
+        c.attrs["axis"] = axis - len(shape) if c.chance(0.3) else axis
+
+
+def dequantize(c):
+    dtype = c.one_of(np.uint16, np.int16, np.uint8, np.int8)
+    shape = [c.size(1, 6) for _ in range(c.size(1, 4))]
+    axis = int(c.r.integers(0, len(shape)))
+    many = c.chance()
+    c.add(c.ints(dtype, *shape), False)
+    c.add(c.scale(shape[axis]) if many else c.scale(), True)
+    c.maybe(c.ints(dtype, shape[axis]) if many else c.ints(dtype), constant=True)
+    if many:
+        c.attrs["axis"] = axis - len(shape) if c.chance(0.3) else axis
+
+
+MAKERS = {
+    "Gelu": gelu, "BiasGelu": bias_gelu, "FastGelu": fast_gelu, "QuickGelu": quick_gelu,
+    "FusedMatMul": fused_matmul, "TransposeMatMul": transpose_matmul, "FusedGemm": fused_gemm,
+    "FusedConv": fused_conv, "SkipLayerNormalization": skip_norm,
+    "SkipSimplifiedLayerNormalization": skip_simplified_norm, "SimplifiedLayerNormalization": simplified_norm,
+    "EmbedLayerNormalization": embed_norm, "Attention": attention, "MultiHeadAttention": multi_head,
+    "GroupQueryAttention": grouped, "RotaryEmbedding": rotary, "QAttention": qattention,
+    "MatMulNBits": matmul_nbits, "GatherBlockQuantized": gather_blocks, "QLinearAdd": qlinear_binary,
+    "QLinearMul": qlinear_binary, "QLinearSigmoid": qlinear_sigmoid, "QLinearLeakyRelu": qlinear_leaky,
+    "QLinearSoftmax": qlinear_softmax, "QLinearGlobalAveragePool": qlinear_global,
+    "QLinearAveragePool": qlinear_pool, "QLinearConcat": qlinear_concat, "QLinearWhere": qlinear_where,
+    "QLinearConv": qlinear_conv, "NhwcMaxPool": nhwc_max_pool, "QGemm": qgemm,
+    "DynamicQuantizeMatMul": dynamic_matmul, "MatMulIntegerToFloat": integer_to_float,
+    "QuantizeLinear": quantize, "DequantizeLinear": dequantize,
+}  # fmt: skip
+NAMES = sorted(MAKERS)
+
+
+def make(name, seed):
+    case = Case(name, [seed, NAMES.index(name)])
+    MAKERS[name](case)
+    return case

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""com.microsoft's ops: random nodes against ONNX Runtime's CPU kernels, forms that are
+refused by name, and a small transformer as ONNX Runtime's tools write it. Exits 77,
+"skipped", when a Python package is missing."""
+
+import sys
+
+
+def refused():
+    """(what is wrong, how the node's case is changed, what the sentence must hold)"""
+    def attrs(**kw):
+        return lambda c: c.attrs.update(kw)
+
+    def given(index, array):
+        def change(c):
+            c.inputs += [None] * (index + 1 - len(c.inputs))
+            c.add(array)
+            c.inputs[index] = c.inputs.pop()
+        return change
+
+    import numpy as np
+
+    one = np.zeros(1, np.int32)
+    return (
+        ("FastGelu", attrs(faster=1), "attribute 'faster' is none that Pestle knows"),
+        ("Attention", attrs(do_rotary=1), "attribute 'do_rotary' is 1"),
+        ("Attention", attrs(past_present_share_buffer=1), "'past_present_share_buffer' is 1"),
+        ("Attention", attrs(qkv_hidden_sizes=[4, 4]), "'qkv_hidden_sizes' has 2 numbers"),
+        ("MultiHeadAttention", given(8, one), "past_sequence_length"),
+        ("MultiHeadAttention", given(9, one), "cache_indirection"),
+        ("GroupQueryAttention", attrs(k_quant_type="PER_TENSOR"), "'k_quant_type' is 'PER_TENSOR'"),
+        ("GroupQueryAttention", attrs(kv_cache_bit_width=4), "'kv_cache_bit_width' is 4"),
+        ("GroupQueryAttention", attrs(sliding_window_cache=1), "'sliding_window_cache' is 1"),
+        ("GroupQueryAttention", given(12, np.ones(1, np.float32)), "k_scale"),
+        ("RotaryEmbedding", attrs(is_packed_batching=1), "'is_packed_batching' is 1"),
+        ("RotaryEmbedding", attrs(scale=2.0), "'scale' is 2"),
+        ("MatMulNBits", given(4, one), "g_idx"),
+        ("MatMulNBits", attrs(bits=3), "'bits' 3"),
+        ("MatMulNBits", attrs(block_size=24), "'block_size' 24"),
+        ("MatMulNBits", attrs(weight_prepacked=1), "'weight_prepacked' is 1"),
+        ("GatherBlockQuantized", attrs(gather_axis=1), "along axis 1"),
+        ("QLinearSoftmax", attrs(opset=99), "'opset' is 99"),
+        ("FusedConv", attrs(activation="Cosine"), "the activation 'Cosine' is not known"),
+    )  # fmt: skip
+
+
+def check_refusals():
+    import contrib
+    import contrib_cases
+
+    wrong = 0
+    for name, change, sentence in refused():
+        case = contrib_cases.make(name, 1)
+        change(case)
+        model, inputs = case.model()
+        got, why = contrib.run_pestle(model, inputs, "ref")
+        if got is not None or sentence not in why or not why.startswith(("exit 3", "exit 4")):
+            print(f"{name}: not refused by '{sentence}': {why}")
+            wrong += 1
+    return wrong
+
+
+def check_random():
+    import contrib
+    import contrib_cases
+
+    wrong, count = 0, len(contrib_cases.NAMES)
+    for device, seed, each in (("ref", 1, 2), ("llvm", 41, 1)):
+        kinds = contrib.run(each * count, seed, device)
+        wrong += kinds["wrong"] + kinds["refused"]
+        judged = each * count - kinds["no peer"]
+        if judged < 0.9 * each * count:
+            print(f"only {judged} cases were run by ONNX Runtime")
+            wrong += 1
+    return wrong
+
+
+def main():
+    try:
+        import onnxruntime  # noqa: F401
+    except ImportError as e:
+        print(f"skipped: {e}; tools/requirements.txt lists what is needed")
+        return 77
+    import optimised
+
+    small = list(optimised.small_models())[:1]
+    right, wrong = optimised.run(small, "*/[efdo]*")
+    if right < 6:
+        print(f"only {right} of what ONNX Runtime's tools write was run")
+    return 1 if check_refusals() + check_random() + len(wrong) or right < 6 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
