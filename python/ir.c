@@ -173,15 +173,26 @@ static PyObject* inputs_of(PyObject* self, void* unused) {
   return list;
 }
 
-static PyObject* import_file(PyObject* self, PyObject* path) {
+static pestle_import_options_t import_options(int as_ort) {
+  return (pestle_import_options_t){
+      .struct_size = sizeof(pestle_import_options_t),
+      .onnx_compat = as_ort ? PESTLE_ONNX_COMPAT_ORT : PESTLE_ONNX_COMPAT_TEXT};
+}
+
+static PyObject* import_file(PyObject* self, PyObject* args) {
   (void)self;
   pestle_module_t* module = NULL;
-  PyObject* bytes = NULL;
-  if (!pestle_py_context() || !PyUnicode_FSConverter(path, &bytes)) return NULL;
+  PyObject *path, *bytes = NULL;
+  int as_ort = 0;
+  if (!PyArg_ParseTuple(args, "O|p:import_file", &path, &as_ort) ||
+      !pestle_py_context() || !PyUnicode_FSConverter(path, &bytes)) {
+    return NULL;
+  }
+  const pestle_import_options_t options = import_options(as_ort);
   pestle_status_t status;
   const char* name = PyBytes_AsString(bytes);
   Py_BEGIN_ALLOW_THREADS;
-  status = pestle_import_file(pestle_py.context, name, NULL, &module);
+  status = pestle_import_file(pestle_py.context, name, &options, &module);
   Py_END_ALLOW_THREADS;
   Py_DECREF(bytes);
   return pestle_py_ok(status) ? pestle_py_module(module) : NULL;
@@ -192,13 +203,16 @@ static PyObject* import_bytes(PyObject* self, PyObject* args) {
   Py_buffer data;
   const char* name = NULL;
   pestle_module_t* module = NULL;
-  if (!PyArg_ParseTuple(args, "s*|z:import_bytes", &data, &name)) return NULL;
+  int as_ort = 0;
+  if (!PyArg_ParseTuple(args, "s*|zp:import_bytes", &data, &name, &as_ort))
+    return NULL;
+  const pestle_import_options_t options = import_options(as_ort);
   pestle_status_t status = NULL;
   bool ready = pestle_py_context() != NULL;
   if (ready) {
     Py_BEGIN_ALLOW_THREADS;
     status = pestle_import_bytes(pestle_py.context, data.buf, (size_t)data.len,
-                                 name, NULL, &module);
+                                 name, &options, &module);
     Py_END_ALLOW_THREADS;
   }
   PyBuffer_Release(&data);
@@ -497,7 +511,7 @@ static PyType_Spec spec_of_module = {
 static PyMethodDef functions[] = {
     {"capture", capture, METH_VARARGS, NULL},
     {"rebind", rebind, METH_VARARGS, NULL},
-    {"import_file", import_file, METH_O, NULL},
+    {"import_file", import_file, METH_VARARGS, NULL},
     {"import_bytes", import_bytes, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -16,6 +16,7 @@ typedef struct resize_t {
   pestle_str_t coordinates, nearest;
   double cubic_a, extrapolation;
   bool antialias, exclude_outside, by_scales;
+  bool ceils_down;  // the nearest, where there become fewer
   double scale[PESTLE_MAX_RANK];
   int64_t out[PESTLE_MAX_RANK];
   double roi[2][PESTLE_MAX_RANK];  // start, end
@@ -143,7 +144,9 @@ static void fill_element(const resize_t* how, int64_t axis, int64_t extent,
                  : base > 1e12   ? extent
                                  : (int64_t)base;
   if (how->filter == FILTER_NEAREST) {
-    taps->index[x] = inside(left + pick(how->nearest, ratio), extent);
+    pestle_str_t nearest =
+        how->ceils_down && scale < 1 ? PESTLE_STR("ceil") : how->nearest;
+    taps->index[x] = inside(left + pick(nearest, ratio), extent);
     taps->weight[x] = 1;
     return;
   }
@@ -476,6 +479,8 @@ void pestle_onnx_import_resize(pestle_onnx_call_t* call) {
                          first_form ? "asymmetric" : "half_pixel");
   how.nearest = pestle_onnx_string(call, "nearest_mode",
                                    first_form ? "floor" : "round_prefer_floor");
+  // Before opset 11 no attribute says which is the nearest.
+  how.ceils_down = first_form && pestle_onnx_as_ort(call);
   how.cubic_a = pestle_onnx_float(call, "cubic_coeff_a", -0.75);
   how.extrapolation = pestle_onnx_float(call, "extrapolation_value", 0);
   how.exclude_outside = pestle_onnx_int(call, "exclude_outside", 0) != 0;

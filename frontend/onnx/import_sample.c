@@ -116,7 +116,10 @@ static void make_taps(sampler_t* s, int32_t axis) {
   double last = (double)(s->extents[axis] - 1);
   pestle_value_t* at = s->at[axis];
   if (s->taps == 1) at = pestle_f_round_nearest_even(&call->f, at);
-  at = bring_inside(s, at, axis);
+  // ONNX Runtime brings the taps of a cubic inside, and not the point that they are around.
+  bool taps_alone = s->taps == MOST_TAPS && s->padding == PAD_BORDER &&
+                    pestle_onnx_as_ort(call);
+  if (!taps_alone) at = bring_inside(s, at, axis);
   pestle_value_t* base = pestle_f_floor(&call->f, at);
   pestle_value_t* ratio = sub(call, at, base);
   for (int i = 0; i < s->taps; ++i) {

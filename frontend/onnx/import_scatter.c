@@ -304,6 +304,28 @@ static bool pooled_dims(pestle_onnx_call_t* call, int64_t* dims,
   return true;
 }
 
+// The shape that input 2 asks for, in place of |dims| and their product, which it must hold;
+// false with an error kept.
+static bool shape_to_make(pestle_onnx_call_t* call, int64_t* dims,
+                          int64_t* count) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_i64s_t shape = pestle_onnx_input_ints(call, 2, "output_shape");
+  pestle_type_t type = *pestle_onnx_type(x);
+  bool fits = shape.count == (size_t)type.rank;
+  for (int32_t i = 0; fits && i < type.rank; ++i) {
+    type.dims[i] = shape.data[i];
+    fits = shape.data[i] >= dims[i];
+  }
+  if (!fits || !pestle_onnx_type_fits(&type)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its output_shape does not hold what it unpools");
+    return false;
+  }
+  *count = pestle_type_count(&type);
+  memcpy(dims, type.dims, sizeof(type.dims));
+  return true;
+}
+
 // |y| with zeros behind, in the shape that input 2 asks for.
 static pestle_value_t* grow_to_shape(pestle_onnx_call_t* call,
                                      pestle_value_t* y) {
@@ -343,6 +365,9 @@ void pestle_onnx_import_max_unpool(pestle_onnx_call_t* call) {
       pestle_onnx_fill_unreal(call, both[1], UINT32_MAX,
                               pestle_onnx_scalar(call, dtype_of(indices), -1));
   if (!pooled_dims(call, dims, &count)) return;
+  // The text counts indices over what was pooled, ONNX Runtime over output_shape.
+  bool whole = pestle_onnx_input(call, 2) && pestle_onnx_as_ort(call);
+  if (whole && !shape_to_make(call, dims, &count)) return;
   int64_t given = pestle_type_count(pestle_onnx_type(x));
   if (pestle_type_count(pestle_onnx_type(indices)) != given) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -367,7 +392,7 @@ void pestle_onnx_import_max_unpool(pestle_onnx_call_t* call) {
                      "run tells");
     return;
   }
-  y = grow_to_shape(call, y);
+  if (!whole) y = grow_to_shape(call, y);
   pestle_onnx_set_real(call, y, 0, size);
   call->outputs[0] = pestle_onnx_end_real(call, y);
 }

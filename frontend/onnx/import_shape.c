@@ -261,21 +261,46 @@ void pestle_onnx_import_identity(pestle_onnx_call_t* call) {
   call->outputs[0] = call->inputs[0];
 }
 
-// Inference only: the input as it is, and a mask that keeps everything.
+// In training each element is dropped with the probability |ratio|, the others grow.
+static void drop_out(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *ratio = pestle_onnx_input(call, 1);
+  pestle_value_t* u = pestle_onnx_uniform(call, pestle_onnx_type(x));
+  pestle_dtype_t dtype = dtype_of(u);
+  ratio = ratio ? pestle_f_reshape(&call->f, ratio, 0, NULL)
+                : pestle_onnx_scalar(call, dtype, 0.5);
+  ratio = pestle_onnx_convert(call, ratio, dtype);
+  pestle_value_t* kept = pestle_f_ge(&call->f, u, ratio);
+  pestle_value_t* share = sub(call, pestle_onnx_scalar(call, dtype, 1), ratio);
+  pestle_value_t* y =
+      quotient(call, pestle_onnx_convert(call, x, dtype), share);
+  y = pestle_f_select(&call->f, kept, y, splat_like(call, y, 0));
+  call->outputs[0] = pestle_onnx_convert(call, y, dtype_of(x));
+  if (pestle_onnx_wants(call, 1)) call->outputs[1] = kept;
+}
+
+// In inference: the input as it is, and a mask that keeps everything.
 void pestle_onnx_import_dropout(pestle_onnx_call_t* call) {
   pestle_value_t* training = pestle_onnx_input(call, 2);
   if (training) {
     const pestle_elements_t* mode = pestle_value_constant(training);
-    if (!mode || !mode->size || pestle_onnx_element_i64(mode, 0) != 0) {
+    if (!mode || !mode->size) {
+      pestle_onnx_need(call, training);
       pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                       "training_mode must be false");
+                       "its training_mode must be known while importing");
+      return;
+    }
+    if (pestle_onnx_element_i64(mode, 0) != 0) {
+      drop_out(call);
+      return;
     }
   }
   call->outputs[0] = call->inputs[0];
   if (!pestle_onnx_wants(call, 1)) return;
   pestle_type_t type = *pestle_onnx_type(call->inputs[0]);
   if (call->opset >= 10) type.dtype = PESTLE_I1;
-  call->outputs[1] = pestle_onnx_splat(call, &type, 1);
+  // What is kept; ONNX Runtime had it the other way round before opset 12.
+  bool none = call->opset < 12 && pestle_onnx_as_ort(call);
+  call->outputs[1] = pestle_onnx_splat(call, &type, none ? 0 : 1);
 }
 
 // 0 copies an extent of the input (unless |allowzero|), -1 takes what is left.

@@ -46,6 +46,8 @@ typedef struct pestle_onnx_import_t {
   pestle_value_t *overflow, *misfit;
   // How many nodes the bodies of loops and functions may still be copied to.
   size_t loop_nodes;
+  uint64_t random_nodes;  // that were imported and have no seed
+  pestle_value_t* trip;   // of the loops around, i64 of rank 0, or NULL
   int function_depth;  // calls around what is being imported
 } pestle_onnx_import_t;
 
@@ -210,6 +212,11 @@ typedef struct pestle_onnx_floats_t {
 } pestle_onnx_floats_t;
 pestle_onnx_floats_t pestle_onnx_floats(pestle_onnx_call_t* call,
                                         const char* name);
+
+// Whether the op is read as ONNX Runtime does where the text says otherwise.
+static inline bool pestle_onnx_as_ort(const pestle_onnx_call_t* call) {
+  return call->import->source->compat == PESTLE_ONNX_COMPAT_ORT;
+}
 
 // Input |index|, or NULL when it is omitted.
 static inline pestle_value_t* pestle_onnx_input(const pestle_onnx_call_t* call,

@@ -30,6 +30,7 @@ static pestle_status_t read_model(pestle_onnx_source_t* source,
   if (!status && source->model.graph.output_count == 0) {
     status = PESTLE_ERROR(MALFORMED, "the model has no outputs");
   }
+  if (options) source->compat = options->onnx_compat;
   if (!status) status = pestle_onnx_source_bind(source, options);
   return pestle_status_annotate(status, "while reading '%s'", source->file);
 }
@@ -81,6 +82,13 @@ pestle_status_t pestle_import_read_options(
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "pestle_import_options_t counts dims, shapes or consts "
                         "that are NULL");
+  }
+  if (options->onnx_compat != PESTLE_ONNX_COMPAT_TEXT &&
+      options->onnx_compat != PESTLE_ONNX_COMPAT_ORT) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_import_options_t.onnx_compat is %d, which is "
+                        "no pestle_onnx_compat_t",
+                        (int)options->onnx_compat);
   }
   return pestle_control_read(options->control, &own->control,
                              &own->options.control);

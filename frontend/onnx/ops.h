@@ -74,6 +74,9 @@ pestle_value_t* pestle_onnx_cast(pestle_onnx_call_t* call, pestle_value_t* x,
 // The node's convolution (its attributes) of other operands.
 pestle_value_t* pestle_onnx_conv_of(pestle_onnx_call_t* call, pestle_value_t* x,
                                     pestle_value_t* w);
+// Numbers in [0, 1), f64 in the shape of f64, else f32 (import_random.c).
+pestle_value_t* pestle_onnx_uniform(pestle_onnx_call_t* call,
+                                    const pestle_type_t* type);
 // [b, s, h * d] as [b, h, s, d], and back.
 pestle_value_t* pestle_onnx_split_heads(pestle_onnx_call_t* call,
                                         pestle_value_t* x, int64_t heads);

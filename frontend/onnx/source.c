@@ -332,6 +332,7 @@ pestle_status_t pestle_onnx_source_extend(pestle_onnx_source_t* parent,
   source->data = parent->data;
   source->size = parent->size;
   source->model = parent->model;
+  source->compat = parent->compat;
   pestle_status_t status = add_bound(source, more, count);
   if (status) {
     pestle_onnx_source_release(source);

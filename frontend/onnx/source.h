@@ -43,6 +43,7 @@ typedef struct pestle_onnx_source_t {
   uint8_t* input_kinds;  // pestle_onnx_input_kind_t of each graph input
   pestle_onnx_bound_t* bound;
   size_t bound_count;
+  pestle_onnx_compat_t compat;
 } pestle_onnx_source_t;
 
 // Makes an empty source with one reference.

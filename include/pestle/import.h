@@ -32,6 +32,13 @@ typedef struct pestle_const_binding_t {
   const pestle_tensor_t* value;
 } pestle_const_binding_t;
 
+// Whose reading is taken where ONNX Runtime reads an op otherwise than its text says
+// (docs/onnx.md lists these). Frozen but for more values.
+typedef enum pestle_onnx_compat_e {
+  PESTLE_ONNX_COMPAT_TEXT,  // the text's
+  PESTLE_ONNX_COMPAT_ORT,   // ONNX Runtime's
+} pestle_onnx_compat_t;
+
 // Zero-initialise and set |struct_size|. All is borrowed during the call.
 typedef struct pestle_import_options_t {
   size_t struct_size;
@@ -42,6 +49,7 @@ typedef struct pestle_import_options_t {
   const pestle_const_binding_t* consts;
   size_t const_count;
   const pestle_control_t* control;  // or NULL
+  pestle_onnx_compat_t onnx_compat;
 } pestle_import_options_t;
 
 // Imports the ONNX model at |path|. The file is mapped and stays mapped while

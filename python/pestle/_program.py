@@ -112,11 +112,13 @@ def load(path, device=None):
     return Function(c.import_file(os.fspath(path)), device)
 
 
-def load_onnx(path, device=None):
+def load_onnx(path, device=None, compat=None):
     """The function of an ONNX model: a file, or its bytes.
 
     path: a path or bytes. inputs of the result says names, dtypes and shapes, None
     where an extent is open.
+    compat: "ort": an op that ONNX Runtime reads otherwise than its text says is read so
+    (docs/onnx.md lists these).
     Raises as load().
 
     >>> model = bytes.fromhex(
@@ -126,7 +128,11 @@ def load_onnx(path, device=None):
     >>> pt.load_onnx(model)(pt.asarray([1.0, -1.0])).tolist()
     [1.0, 0.0]
     """
-    return load(path, device)
+    if compat not in (None, "ort"):
+        raise ValueError(f"compat is {compat!r}: 'ort' is known")
+    if isinstance(path, (bytes, bytearray, memoryview)):
+        return Function(c.import_bytes(path, None, compat == "ort"), device)
+    return Function(c.import_file(os.fspath(path), compat == "ort"), device)
 
 
 def from_stablehlo(text, device=None):

@@ -184,6 +184,7 @@ class CommandLine(Case):
         self.fail_with(
             2, "--numerics wants", "dump", "add.mlir", "--numerics", "sloppy"
         )
+        self.fail_with(2, "--compat wants ort", "dump", "add.mlir", "--compat", "text")
 
     def test_unknown_passes(self):
         """At each stage, also at those that no pass comes before."""

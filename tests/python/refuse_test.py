@@ -347,6 +347,7 @@ def test_others():
         (pt.export, (pt.sin, x), {"format": "pdf"}, ValueError, ("'pdf'", "stablehlo")),
         (pt.load, (b"nothing",), {}, pt.Error, ()),
         (pt.load_onnx, (b"\xff\xff\xff",), {}, pt.Error, ()),
+        (pt.load_onnx, (b"",), {"compat": "tf"}, ValueError, ("'tf'", "ort")),
         (pt.from_stablehlo, ("func.func @main( {",), {}, pt.Error, ("1:",)),
         (pt.cond, (x, pt.sin, pt.cos, x), {}, TypeError, ("rank 0",)),
         (pt.while_loop, (lambda v: v < 3, lambda v: v > 3, i(1)[0]), {}, TypeError,

@@ -10,6 +10,7 @@ typedef struct cli_bindings_t {
   PESTLE_VEC(pestle_shape_binding_t) shapes;
   PESTLE_VEC(pestle_const_binding_t) consts;
   cli_arrays_t arrays;  // that values of |consts| lie in
+  pestle_onnx_compat_t compat;
 } cli_bindings_t;
 
 void cli_bindings_init(cli_bindings_t* b);

@@ -171,8 +171,18 @@ static pestle_status_t add_given(cli_t* cli, const char* name,
       name, name);
 }
 
+static pestle_status_t read_compat(const cli_t* cli, cli_bindings_t* b) {
+  const char* text = cli->text[CLI_COMPAT];
+  if (!text) return NULL;
+  if (strcmp(text, "ort") != 0)
+    return CLI_USAGE_ERROR("--compat wants ort, not '%s'", text);
+  b->compat = PESTLE_ONNX_COMPAT_ORT;
+  return NULL;
+}
+
 static pestle_status_t add_options(cli_t* cli, cli_inputs_t* inputs,
                                    cli_bindings_t* b) {
+  PESTLE_TRY(read_compat(cli, b));
   for (size_t i = 0; i < cli->list[CLI_DIM].size; ++i) {
     PESTLE_TRY(add_dim(cli, cli->list[CLI_DIM].data[i], b));
   }
@@ -347,5 +357,6 @@ pestle_import_options_t cli_bindings_options(cli_t* cli,
       .consts = b->consts.data,
       .const_count = b->consts.size,
       .control = &cli->control,
+      .onnx_compat = b->compat,
   };
 }

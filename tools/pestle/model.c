@@ -124,6 +124,7 @@ static pestle_status_t check_plan_options(const cli_t* cli) {
     int option;
     const char* name;
   } made[] = {{CLI_TARGET_CPU, "target-cpu"},
+              {CLI_COMPAT, "compat"},
               {CLI_NUMERICS, "numerics"},
               {CLI_TIER, "tier"},
               {CLI_PRINT_AFTER, "print-after"},
