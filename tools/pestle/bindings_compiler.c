@@ -9,6 +9,7 @@
 
 void cli_bindings_init(cli_bindings_t* b) {
   pestle_allocator_t a = pestle_allocator_system();
+  b->compat = PESTLE_ONNX_COMPAT_TEXT;
   pestle_vec_init(&b->dims, a);
   pestle_vec_init(&b->shapes, a);
   pestle_vec_init(&b->consts, a);
