@@ -68,12 +68,17 @@ static bool copy_attr(const copy_t* c, const pestle_onnx_attr_t* from,
   return attr->graph && copy_graph(c, from->graph, attr->graph);
 }
 
+static bool is_given(const pestle_onnx_call_t* call, size_t i) {
+  return pestle_onnx_input(call, i) ||
+         (i < call->input_count && call->sequences[i]);
+}
+
 // Whether |name| is an input of the function that the call leaves out.
 static bool is_omitted(const copy_t* c, pestle_str_t name) {
   const pestle_onnx_graph_t* body = &c->function->body;
   for (size_t i = 0; c->omits && i < body->input_count; ++i) {
     if (!pestle_str_equal(body->inputs[i].name, name)) continue;
-    return !pestle_onnx_input(c->call, i);
+    return !is_given(c->call, i);
   }
   return false;
 }
@@ -124,9 +129,13 @@ static pestle_status_t define_inputs(const pestle_onnx_call_t* call,
                                      pestle_onnx_scope_t* scope) {
   for (size_t i = 0; i < body->input_count; ++i) {
     pestle_value_t* value = pestle_onnx_input(call, i);
-    if (!value) continue;
-    PESTLE_TRY(pestle_onnx_scope_define(call->import, scope,
-                                        body->inputs[i].name, value));
+    pestle_str_t name = body->inputs[i].name;
+    if (value)
+      PESTLE_TRY(pestle_onnx_scope_define(call->import, scope, name, value));
+    if (i < call->input_count && call->sequences[i]) {
+      PESTLE_TRY(pestle_onnx_scope_define_sequence(call->import, scope, name,
+                                                   call->sequences[i]));
+    }
   }
   return NULL;
 }
@@ -135,7 +144,8 @@ static pestle_status_t define_inputs(const pestle_onnx_call_t* call,
 static pestle_status_t import_body(pestle_onnx_call_t* call,
                                    const pestle_onnx_function_t* function,
                                    const pestle_onnx_graph_t* body,
-                                   pestle_value_t** values) {
+                                   pestle_value_t** values,
+                                   const pestle_onnx_sequence_t** lists) {
   pestle_onnx_import_t* import = call->import;
   const pestle_onnx_model_t* outer = import->model;
   pestle_onnx_model_t inner = pestle_onnx_function_model(outer, function);
@@ -147,7 +157,7 @@ static pestle_status_t import_body(pestle_onnx_call_t* call,
   pestle_status_t status =
       pestle_onnx_scope_init(import, NULL, body, call->f.builder, &scope);
   if (!status) status = define_inputs(call, body, &scope);
-  if (!status) status = pestle_onnx_import_graph(import, &scope, values);
+  if (!status) status = pestle_onnx_import_graph(import, &scope, values, lists);
   pestle_onnx_scope_deinit(&scope);
   --import->function_depth;
   import->opset = opset;
@@ -177,15 +187,17 @@ void pestle_onnx_call_function(pestle_onnx_call_t* call,
   pestle_onnx_graph_t body;
   copy_t copy = {.call = call, .function = function};
   for (size_t i = 0; i < function->body.input_count; ++i)
-    copy.omits = copy.omits || !pestle_onnx_input(call, i);
+    copy.omits = copy.omits || !is_given(call, i);
   if (!check_call(call, &function->body) ||
       !copy_graph(&copy, &function->body, &body)) {
     return;
   }
   pestle_value_t** values = pestle_onnx_scratch(
       call, (body.output_count + 1) * sizeof(pestle_value_t*));
-  if (!values) return;
-  pestle_status_t status = import_body(call, function, &body, values);
+  const pestle_onnx_sequence_t** lists =
+      pestle_onnx_scratch(call, (body.output_count + 1) * sizeof(*lists));
+  if (!values || !lists) return;
+  pestle_status_t status = import_body(call, function, &body, values, lists);
   if (status) {
     char where[512];
     pestle_onnx_describe(call->node, call->opset, where, sizeof(where));
@@ -193,6 +205,8 @@ void pestle_onnx_call_function(pestle_onnx_call_t* call,
         status, "inside the function that %s calls", where);
     return;
   }
-  for (size_t i = 0; i < call->output_count; ++i)
+  for (size_t i = 0; i < call->output_count; ++i) {
     call->outputs[i] = values[i];
+    call->made[i] = lists[i];
+  }
 }

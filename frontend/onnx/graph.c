@@ -85,7 +85,7 @@ static pestle_status_t check_counts(const pestle_onnx_call_t* call,
 
 static pestle_status_t check_sequences(const pestle_onnx_call_t* call,
                                        const pestle_onnx_op_t* op) {
-  if (op && op->bounded == PESTLE_ONNX_LIST) return NULL;
+  if (op->bounded == PESTLE_ONNX_LIST) return NULL;
   for (size_t i = 0; i < call->input_count; ++i) {
     if (!call->sequences[i]) continue;
     char where[512];
@@ -112,7 +112,7 @@ static pestle_status_t run_importer(pestle_onnx_call_t* call,
   const pestle_onnx_node_t* node = call->node;
   if (!function) PESTLE_TRY(check_counts(call, op));
   PESTLE_TRY(find_inputs(call));
-  PESTLE_TRY(check_sequences(call, function ? NULL : op));
+  if (!function) PESTLE_TRY(check_sequences(call, op));
   call->made = pestle_arena_alloc_zero(
       &call->import->arena, (node->output_count + 1) * sizeof(void*), 16);
   if (!call->made) return PESTLE_OOM();
@@ -210,9 +210,9 @@ static pestle_status_t check_output(pestle_onnx_import_t* import,
   return NULL;
 }
 
-pestle_status_t pestle_onnx_import_graph(pestle_onnx_import_t* import,
-                                         pestle_onnx_scope_t* scope,
-                                         pestle_value_t** out_values) {
+pestle_status_t pestle_onnx_import_graph(
+    pestle_onnx_import_t* import, pestle_onnx_scope_t* scope,
+    pestle_value_t** out_values, const pestle_onnx_sequence_t** out_lists) {
   const pestle_onnx_graph_t* graph = scope->graph;
   const pestle_onnx_node_t** nodes;
   PESTLE_TRY(pestle_onnx_order(graph, &import->arena, &nodes));
@@ -229,7 +229,13 @@ pestle_status_t pestle_onnx_import_graph(pestle_onnx_import_t* import,
           check_output(import, graph, &graph->outputs[i], out_values[i]));
       continue;
     }
-    if (pestle_onnx_scope_sequence(scope, name)) {
+    const pestle_onnx_sequence_t* list =
+        pestle_onnx_scope_sequence(scope, name);
+    if (list && out_lists) {
+      out_lists[i] = list;
+      continue;
+    }
+    if (list) {
       return PESTLE_ERROR(UNSUPPORTED,
                           "output '%.*s' of graph '%.*s' is a sequence; those "
                           "of a graph must be tensors",

@@ -215,7 +215,7 @@ static pestle_status_t import_body(pestle_onnx_import_t* import,
   pestle_status_t status =
       pestle_onnx_scope_init(import, NULL, graph, builder, &scope);
   if (!status) status = define_arguments(import, &scope, function);
-  if (!status) status = pestle_onnx_import_graph(import, &scope, results);
+  if (!status) status = pestle_onnx_import_graph(import, &scope, results, NULL);
   if (!status) status = finish(import, function, &scope.builder, results);
   pestle_onnx_scope_deinit(&scope);
   return status;

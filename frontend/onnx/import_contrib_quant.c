@@ -364,3 +364,81 @@ void pestle_onnx_import_reduce_sum_integer(pestle_onnx_call_t* call) {
                                    .input_count = 1};
   if (pestle_onnx_import_part(call, &part, &y, 1)) call->outputs[0] = y;
 }
+
+// --- A recurrent layer ---
+
+pestle_value_t* pestle_onnx_quantised_dynamically(pestle_onnx_call_t* call,
+                                                  pestle_value_t* x) {
+  pestle_value_t* quantised[3];
+  const pestle_onnx_part_t part = {
+      .fn = pestle_onnx_import_dynamic_quantize_linear,
+      .opset = PESTLE_ONNX_LAST_OPSET,
+      .inputs = &x,
+      .input_count = 1};
+  if (!pestle_onnx_import_part(call, &part, quantised, 3)) return NULL;
+  // Of zeros alone the scale is 0, and so are the numbers.
+  pestle_value_t* y = pestle_onnx_convert(call, quantised[0], PESTLE_I32);
+  y = sub(call, y, pestle_onnx_convert(call, quantised[2], PESTLE_I32));
+  y = mul(call, pestle_onnx_convert(call, y, dtype_of(x)), quantised[1]);
+  pestle_onnx_copy_real(call, y, x);
+  return y;
+}
+
+// Weights [directions, k, 4 h] as LSTM has them, [directions, 4 h, k], of inputs |scale|
+// and |zero|: [directions] or [directions, 4 h].
+static pestle_value_t* lstm_weights(pestle_onnx_call_t* call, size_t index,
+                                    size_t scale, size_t zero) {
+  static const int64_t order[] = {0, 2, 1};
+  pestle_value_t* w = call->inputs[index];
+  pestle_value_t* by[2] = {call->inputs[scale], call->inputs[zero]};
+  int64_t directions = pestle_onnx_dim(w, 0), columns = pestle_onnx_dim(w, 2);
+  for (int i = 0; i < 2; ++i) {
+    int64_t count = by[i] ? pestle_type_count(by[i]->type) : 0;
+    const int64_t dims[3] = {directions, 1, count == directions ? 1 : columns};
+    if (rank_of(w) != 3 ||
+        (count != directions && count != directions * columns)) {
+      return pestle_onnx_fail(
+          call, PESTLE_STATUS_MALFORMED,
+          "input %zu must be [directions, rows, 4 * hidden_size], and inputs "
+          "%zu and %zu have a number for each direction, or for each column of "
+          "each",
+          index, scale, zero);
+    }
+    by[i] = pestle_f_reshape(&call->f, by[i], 3, dims);
+  }
+  w = pestle_onnx_convert(call, w, PESTLE_I32);
+  w = sub(call, w, pestle_onnx_convert(call, by[1], PESTLE_I32));
+  w = mul(call, pestle_onnx_convert(call, w, dtype_of(by[0])), by[0]);
+  return pestle_f_transpose(&call->f, w, order);
+}
+
+// Inputs: those of LSTM, whose weights are quantised, and a scale and zero point for each
+// of the two. What is multiplied with them is quantised when it is there.
+void pestle_onnx_import_dynamic_quantize_lstm(pestle_onnx_call_t* call) {
+  enum { LSTM = 8, W_SCALE = 8, W_ZERO, R_SCALE, R_ZERO };
+  if (!pestle_onnx_takes(call,
+                         "activation_alpha activation_beta activations clip "
+                         "direction hidden_size input_forget")) {
+    return;
+  }
+  pestle_value_t *in[LSTM], *out[3] = {NULL, NULL, NULL};
+  for (size_t i = 0; i < LSTM; ++i)
+    in[i] = pestle_onnx_input(call, i);
+  for (size_t i = W_SCALE; i <= R_ZERO; ++i) {
+    if (pestle_onnx_input(call, i)) continue;
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "it has no input %zu, a scale or zero point of weights",
+                     i);
+    return;
+  }
+  in[0] = pestle_onnx_quantised_dynamically(call, in[0]);
+  in[1] = lstm_weights(call, 1, W_SCALE, W_ZERO);
+  in[2] = lstm_weights(call, 2, R_SCALE, R_ZERO);
+  const pestle_onnx_part_t part = {.fn = pestle_onnx_import_quantised_lstm,
+                                   .opset = 14,
+                                   .inputs = in,
+                                   .input_count = LSTM};
+  if (!pestle_onnx_import_part(call, &part, out, 3)) return;
+  for (size_t i = 0; i < 3 && i < call->output_count; ++i)
+    call->outputs[i] = out[i];
+}

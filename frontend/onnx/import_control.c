@@ -22,17 +22,20 @@ static const pestle_onnx_graph_t* branch_of(pestle_onnx_call_t* call,
   return attr->graph;
 }
 
-// Gives the first |count| inputs; the others have a default.
+// Gives the first inputs; the others have a default.
 static pestle_status_t define_inputs(pestle_onnx_call_t* call,
                                      pestle_onnx_scope_t* scope,
-                                     pestle_value_t* const* inputs,
-                                     size_t count) {
+                                     const pestle_onnx_body_t* body) {
   const pestle_onnx_graph_t* graph = scope->graph;
+  size_t count = body->count;
   for (size_t i = 0; i < graph->input_count; ++i) {
     pestle_str_t name = graph->inputs[i].name;
-    if (i < count) {
-      PESTLE_TRY(
-          pestle_onnx_scope_define_input(call->import, scope, name, inputs[i]));
+    if (i < count && body->in_lists && body->in_lists[i]) {
+      PESTLE_TRY(pestle_onnx_scope_define_sequence(call->import, scope, name,
+                                                   body->in_lists[i]));
+    } else if (i < count) {
+      PESTLE_TRY(pestle_onnx_scope_define_input(call->import, scope, name,
+                                                body->in[i]));
     } else if (!pestle_onnx_scope_has(scope, name)) {
       return PESTLE_ERROR(MALFORMED,
                           "graph '%.*s' has %zu inputs, of which %zu are given "
@@ -49,12 +52,24 @@ bool pestle_onnx_import_subgraph(pestle_onnx_call_t* call,
                                  pestle_builder_t* builder,
                                  pestle_value_t* const* inputs, size_t count,
                                  pestle_value_t** values) {
+  return pestle_onnx_import_body(
+      call, graph, builder,
+      &(pestle_onnx_body_t){.in = inputs, .count = count, .out = values});
+}
+
+bool pestle_onnx_import_body(pestle_onnx_call_t* call,
+                             const pestle_onnx_graph_t* graph,
+                             pestle_builder_t* builder,
+                             const pestle_onnx_body_t* body) {
   if (call->f.status) return false;
   pestle_onnx_scope_t scope;
   pestle_status_t status = pestle_onnx_scope_init(call->import, call->scope,
                                                   graph, *builder, &scope);
-  if (!status && inputs) status = define_inputs(call, &scope, inputs, count);
-  if (!status) status = pestle_onnx_import_graph(call->import, &scope, values);
+  if (!status && body->in) status = define_inputs(call, &scope, body);
+  if (!status) {
+    status = pestle_onnx_import_graph(call->import, &scope, body->out,
+                                      body->out_lists);
+  }
   pestle_onnx_scope_deinit(&scope);
   if (!status) return true;
   // The status names the node inside; say which one it lies in.
@@ -130,16 +145,7 @@ void pestle_onnx_import_if(pestle_onnx_call_t* call) {
     return;
   }
   bool taken = pestle_onnx_element_i64(known, 0) != 0;
-  pestle_onnx_import_subgraph(call, taken ? then_graph : else_graph,
-                              &call->f.builder, NULL, 0, call->outputs);
-}
-
-// --- Optionals ---
-
-// An optional is a tensor that is there, or an input that is left out: those
-// that only a run tells are no tensors.
-void pestle_onnx_import_has_element(pestle_onnx_call_t* call) {
-  pestle_type_t type = {.dtype = PESTLE_I1};
-  call->outputs[0] =
-      pestle_onnx_splat_int(call, &type, pestle_onnx_input(call, 0) != NULL);
+  pestle_onnx_import_body(
+      call, taken ? then_graph : else_graph, &call->f.builder,
+      &(pestle_onnx_body_t){.out = call->outputs, .out_lists = call->made});
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequences of tensors, as lists of values that are known while importing: they
 // are built, asked and taken apart with no code to run. Positions and lengths
-// must be known; a sequence is no input or output of a model, a loop or a
-// branch.
+// must be known; a sequence is no input or output of a model.
 #include "base/mem.h"
 #include "frontend/onnx/bounded.h"
+#include "frontend/onnx/lists.h"
 #include "frontend/onnx/ops.h"
 
-static pestle_onnx_sequence_t* make_sequence(pestle_onnx_call_t* call,
-                                             size_t count) {
+pestle_onnx_sequence_t* pestle_onnx_make_list(pestle_onnx_call_t* call,
+                                              size_t count) {
   pestle_onnx_sequence_t* s = pestle_onnx_scratch(call, sizeof(*s));
   if (!s) return NULL;
   s->count = count;
@@ -21,11 +21,10 @@ static const pestle_onnx_sequence_t* sequence_of(pestle_onnx_call_t* call,
                                                  size_t index) {
   const pestle_onnx_sequence_t* s =
       index < call->input_count ? call->sequences[index] : NULL;
-  if (!s) {
-    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
-                     "its input %zu is no sequence", index);
-  }
-  return s;
+  if (s && !s->is_nothing) return s;
+  pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                   "its input %zu is no sequence", index);
+  return NULL;
 }
 
 // The position that input |index| gives among |count|, |missing| without it;
@@ -45,11 +44,11 @@ static int64_t position(pestle_onnx_call_t* call, size_t index, int64_t count,
 }
 
 void pestle_onnx_import_sequence_empty(pestle_onnx_call_t* call) {
-  call->made[0] = make_sequence(call, 0);
+  call->made[0] = pestle_onnx_make_list(call, 0);
 }
 
 void pestle_onnx_import_sequence_construct(pestle_onnx_call_t* call) {
-  pestle_onnx_sequence_t* s = make_sequence(call, call->input_count);
+  pestle_onnx_sequence_t* s = pestle_onnx_make_list(call, call->input_count);
   for (size_t i = 0; s && i < s->count; ++i) {
     s->values[i] = call->inputs[i];
     if (s->values[i]) continue;
@@ -83,7 +82,7 @@ void pestle_onnx_import_sequence_insert(pestle_onnx_call_t* call) {
     bool is_end = list.count == 1 && list.data[0] == count;
     if (!is_end) at = position(call, 2, count, count);
   }
-  pestle_onnx_sequence_t* to = make_sequence(call, s->count + 1);
+  pestle_onnx_sequence_t* to = pestle_onnx_make_list(call, s->count + 1);
   if (!to || at < 0 || call->f.status) return;
   for (int64_t i = 0; i <= count; ++i) {
     to->values[i] = i < at    ? s->values[i]
@@ -99,7 +98,7 @@ void pestle_onnx_import_sequence_erase(pestle_onnx_call_t* call) {
   int64_t count = (int64_t)s->count;
   int64_t at = position(call, 1, count, count - 1);
   pestle_onnx_sequence_t* to =
-      at < 0 ? NULL : make_sequence(call, s->count - 1);
+      at < 0 ? NULL : pestle_onnx_make_list(call, s->count - 1);
   for (int64_t i = 0; to && i < count - 1; ++i)
     to->values[i] = s->values[i < at ? i : i + 1];
   if (at < 0) {
@@ -229,7 +228,7 @@ void pestle_onnx_import_split_to_sequence(pestle_onnx_call_t* call) {
   int64_t extent = pestle_onnx_dim(x, axis), at = 0;
   pestle_i64s_t lengths = {0};
   if (fit_lengths(call, x, axis, &extent)) lengths = part_lengths(call, extent);
-  pestle_onnx_sequence_t* s = make_sequence(call, lengths.count);
+  pestle_onnx_sequence_t* s = pestle_onnx_make_list(call, lengths.count);
   if (!s || call->f.status) return;
   for (size_t i = 0; i < lengths.count; ++i) {
     int64_t length = lengths.data[i];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loop: how many trips it makes, and with what room for its scan outputs (repeat.h).
 #include "base/mem.h"
+#include "frontend/onnx/lists.h"
 #include "frontend/onnx/ops.h"
 #include "frontend/onnx/repeat.h"
 
@@ -128,6 +129,11 @@ static bool loop_over_known(pestle_onnx_repeat_t* r, pestle_value_t** values,
 
 void pestle_onnx_import_loop(pestle_onnx_call_t* call) {
   pestle_onnx_repeat_t r = {.call = call, .is_loop = true};
+  for (size_t i = 2; i < call->input_count; ++i) {
+    if (call->inputs[i]) continue;
+    pestle_onnx_import_list_loop(call);
+    return;
+  }
   if (!read_loop(call, &r)) return;
   pestle_value_t* limit = scalar_input(call, 0, PESTLE_I64);
   pestle_value_t* condition = scalar_input(call, 1, PESTLE_I1);

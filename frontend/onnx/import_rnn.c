@@ -31,6 +31,8 @@ typedef struct layer_t {
   int64_t time, batch, input, hidden, gates, directions;
   bool batch_first;
   bool linear_before_reset, input_forget;
+  bool
+      quantises;  // what is carried to the next product, as DynamicQuantizeLinear does
   double clip;  // 0: none
   pestle_dtype_t dtype;
   pestle_value_t* x;        // [time, batch, input]
@@ -114,7 +116,9 @@ static pestle_value_t* peep(pestle_onnx_call_t* call, const direction_t* d,
 static state_t step_lstm(pestle_onnx_call_t* call, const layer_t* layer,
                          const direction_t* d, pestle_value_t* xw, state_t s) {
   int64_t size = layer->hidden;
-  pestle_value_t* gates = add(call, xw, recur(call, s.h, d->r));
+  pestle_value_t* h =
+      layer->quantises ? pestle_onnx_quantised_dynamically(call, s.h) : s.h;
+  pestle_value_t* gates = add(call, xw, recur(call, h, d->r));
   pestle_value_t* i =
       activate(call, layer, d->index, 0,
                peep(call, d, 0, part(call, gates, 0, size), s.c));
@@ -602,7 +606,8 @@ static pestle_value_t* join_states(pestle_onnx_call_t* call,
   return end_rows(call, layer, all, layer->batch_first ? 0 : 1);
 }
 
-static void import_layer(pestle_onnx_call_t* call, cell_t cell) {
+static void import_layer(pestle_onnx_call_t* call, cell_t cell,
+                         bool quantises) {
   layer_t layer;
   pestle_str_t how = pestle_onnx_string(call, "direction", "forward");
   bool both = pestle_str_equal_c(how, "bidirectional");
@@ -616,6 +621,7 @@ static void import_layer(pestle_onnx_call_t* call, cell_t cell) {
                      PESTLE_STR_ARG(how), (long long)layer.directions);
     return;
   }
+  layer.quantises = quantises;
   read_lengths(call, &layer);
   read_activations(call, &layer);
   pestle_value_t *ys[2], *hs[2], *cs[2];
@@ -638,13 +644,17 @@ static void import_layer(pestle_onnx_call_t* call, cell_t cell) {
 }
 
 void pestle_onnx_import_lstm(pestle_onnx_call_t* call) {
-  import_layer(call, CELL_LSTM);
+  import_layer(call, CELL_LSTM, false);
+}
+
+void pestle_onnx_import_quantised_lstm(pestle_onnx_call_t* call) {
+  import_layer(call, CELL_LSTM, true);
 }
 
 void pestle_onnx_import_gru(pestle_onnx_call_t* call) {
-  import_layer(call, CELL_GRU);
+  import_layer(call, CELL_GRU, false);
 }
 
 void pestle_onnx_import_rnn(pestle_onnx_call_t* call) {
-  import_layer(call, CELL_RNN);
+  import_layer(call, CELL_RNN, false);
 }

@@ -257,8 +257,10 @@ void pestle_onnx_import_eye_like(pestle_onnx_call_t* call) {
 
 // --- Views ---
 
+// Of a tensor or a sequence.
 void pestle_onnx_import_identity(pestle_onnx_call_t* call) {
   call->outputs[0] = call->inputs[0];
+  call->made[0] = call->sequences[0];
 }
 
 // In training each element is dropped with the probability |ratio|, the others grow.

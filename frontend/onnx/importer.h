@@ -48,13 +48,14 @@ typedef struct pestle_onnx_import_t {
   size_t loop_nodes;
   uint64_t random_nodes;  // that were imported and have no seed
   pestle_value_t* trip;   // of the loops around, i64 of rank 0, or NULL
-  int function_depth;  // calls around what is being imported
+  int function_depth;     // calls around what is being imported
 } pestle_onnx_import_t;
 
 // A sequence whose length is known, of tensors that need not be.
 typedef struct pestle_onnx_sequence_t {
   size_t count;
   pestle_value_t** values;
+  bool is_nothing;  // an optional without an element
 } pestle_onnx_sequence_t;
 
 // What a name stands for: a value, a stored tensor that becomes a constant when
@@ -151,11 +152,11 @@ pestle_onnx_scope_find(pestle_onnx_import_t* import, pestle_onnx_scope_t* scope,
 
 // --- Graphs (graph.c, order.c, check.c) ---
 
-// Imports the nodes of |scope|'s graph and finds its outputs;
-// |out_values| has room for all of them.
+// Imports the nodes of |scope|'s graph and finds its outputs; |out_values| has room for
+// all of them, and so has |out_lists| for those that are sequences (NULL: they may not).
 PESTLE_NODISCARD pestle_status_t pestle_onnx_import_graph(
     pestle_onnx_import_t* import, pestle_onnx_scope_t* scope,
-    pestle_value_t** out_values);
+    pestle_value_t** out_values, const pestle_onnx_sequence_t** out_lists);
 // The order in which to import the nodes of |graph|, so that each comes after
 // what it reads; the file's order where that is one. MALFORMED for a cycle.
 PESTLE_NODISCARD pestle_status_t

@@ -19,6 +19,20 @@ bool pestle_onnx_import_subgraph(pestle_onnx_call_t* call,
                                  pestle_builder_t* builder,
                                  pestle_value_t* const* inputs, size_t count,
                                  pestle_value_t** values);
+// The same of inputs and outputs that may be sequences: |in| and |in_lists| (may be NULL)
+// have |count| places, of which each has a value or a list; so have |out| and |out_lists|
+// (NULL: none may be a list) for each output.
+typedef struct pestle_onnx_body_t {
+  pestle_value_t* const* in;
+  const pestle_onnx_sequence_t* const* in_lists;
+  size_t count;
+  pestle_value_t** out;
+  const pestle_onnx_sequence_t** out_lists;
+} pestle_onnx_body_t;
+bool pestle_onnx_import_body(pestle_onnx_call_t* call,
+                             const pestle_onnx_graph_t* graph,
+                             pestle_builder_t* builder,
+                             const pestle_onnx_body_t* body);
 // Input 1, moved to where a binary op before opset 7 wanted it.
 pestle_value_t* pestle_onnx_second_operand(pestle_onnx_call_t* call);
 // The axes of an op: attribute "axes" below opset |as_input|, input 1 from
@@ -96,6 +110,11 @@ typedef struct pestle_onnx_attend_t {
 // [b, h, s, e].
 pestle_value_t* pestle_onnx_attend(pestle_onnx_call_t* call,
                                    const pestle_onnx_attend_t* how);
+// LSTM whose state is quantised before each product with it (import_rnn.c).
+void pestle_onnx_import_quantised_lstm(pestle_onnx_call_t* call);
+// The numbers that DynamicQuantizeLinear makes of |x|, as floats.
+pestle_value_t* pestle_onnx_quantised_dynamically(pestle_onnx_call_t* call,
+                                                  pestle_value_t* x);
 // x / scale (+ zero point), rounded and saturated to |dtype|.
 pestle_value_t* pestle_onnx_quantize(pestle_onnx_call_t* call,
                                      pestle_value_t* x, pestle_value_t* scale,

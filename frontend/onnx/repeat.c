@@ -62,9 +62,9 @@ static bool spend_nodes(const pestle_onnx_repeat_t* r) {
   return true;
 }
 
-// Trip |i| of a loop in trip |around| (may be NULL) of those around it.
-static pestle_value_t* count_trip(pestle_onnx_call_t* call,
-                                  pestle_value_t* around, pestle_value_t* i) {
+pestle_value_t* pestle_onnx_count_trip(pestle_onnx_call_t* call,
+                                       pestle_value_t* around,
+                                       pestle_value_t* i) {
   if (!i) return around;
   i = pestle_onnx_convert(call, i, PESTLE_I64);
   return around ? add(call, times(call, around, 1 << 20), i) : i;
@@ -89,7 +89,7 @@ static bool import_trip(const pestle_onnx_repeat_t* r, pestle_value_t* i,
   for (size_t k = 0; k < r->rows; ++k)
     inputs[lead + r->states + k] = scan_row(r, k, i);
   pestle_value_t* around = call->import->trip;
-  call->import->trip = count_trip(call, around, i);
+  call->import->trip = pestle_onnx_count_trip(call, around, i);
   bool made =
       pestle_onnx_import_subgraph(call, r->graph, &call->f.builder, inputs,
                                   lead + r->states + r->rows, outputs);

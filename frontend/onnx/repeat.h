@@ -42,6 +42,11 @@ typedef struct pestle_onnx_repeat_t {
 
 // --- repeat.c ---
 
+// Trip |i| of a loop in trip |around| (may be NULL) of those around it, as one number.
+pestle_value_t* pestle_onnx_count_trip(pestle_onnx_call_t* call,
+                                       pestle_value_t* around,
+                                       pestle_value_t* i);
+
 // The body of the call, or NULL with the error kept.
 const pestle_onnx_graph_t* pestle_onnx_body_of(pestle_onnx_call_t* call);
 // Imports the body as often as it takes to see what it gives; |states| are those before the

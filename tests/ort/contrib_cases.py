@@ -558,6 +558,30 @@ def dynamic_matmul(c):
     c.rtol, c.atol = 5e-3, 2e-2  # an element of A that lies between two steps
 
 
+def dynamic_lstm(c):
+    t, b, k, h, both = c.size(1, 6), c.size(1, 4), c.size(2, 9), c.size(2, 7), c.chance(0.4)
+    d, dtype = 2 if both else 1, c.one_of(np.uint8, np.int8)
+    c.attrs["hidden_size"] = h
+    c.attrs["direction"] = "bidirectional" if both else c.one_of("forward", "reverse")
+    c.add(c.floats(t, b, k), False)
+    for rows in (k, h):
+        c.add(c.ints(dtype, d, rows, 4 * h), True)
+    c.maybe(c.floats(d, 8 * h), constant=True)
+    c.maybe(c.r.integers(1, t + 1, b).astype(np.int32), 0.3, False)
+    start = c.chance(0.4)
+    for _ in range(2):
+        c.add(c.floats(d, b, h) if start else None, False)
+    c.add(c.floats(d, 3 * h, scale=0.3) if c.chance(0.3) else None, True)
+    many = c.chance(0.3)
+    for _ in range(2):
+        c.add((c.scale(d, 4 * h) if many else c.scale(d)) * 0.2, True)
+        c.add(np.zeros((d, 4 * h), dtype) if many else c.ints(dtype, d), True)
+    if c.chance(0.2):
+        c.attrs["clip"] = 2.0
+    c.outputs = 3
+    c.rtol, c.atol = 5e-3, 1e-2
+
+
 def integer_to_float(c):
     k, n = c.size(2, 20), c.size(1, 9)
     a, b = c.one_of((np.uint8, np.int8), (np.uint8, np.uint8), (np.int8, np.int8))
@@ -605,7 +629,7 @@ MAKERS = {
     "QLinearSoftmax": qlinear_softmax, "QLinearGlobalAveragePool": qlinear_global,
     "QLinearAveragePool": qlinear_pool, "QLinearConcat": qlinear_concat, "QLinearWhere": qlinear_where,
     "QLinearConv": qlinear_conv, "NhwcMaxPool": nhwc_max_pool, "QGemm": qgemm,
-    "DynamicQuantizeMatMul": dynamic_matmul, "MatMulIntegerToFloat": integer_to_float,
+    "DynamicQuantizeMatMul": dynamic_matmul, "DynamicQuantizeLSTM": dynamic_lstm, "MatMulIntegerToFloat": integer_to_float,
     "QuantizeLinear": quantize, "DequantizeLinear": dequantize,
 }  # fmt: skip
 NAMES = sorted(MAKERS)
