@@ -45,6 +45,12 @@ pestle_value_t* pestle_onnx_part(pestle_onnx_call_t* call, pestle_onnx_fn_t fn,
                                  const pestle_onnx_attr_t* attrs,
                                  size_t attr_count);
 
+// u8 whose bytes hold 8 / |bits| numbers each, the lowest bits first, as |rank| axes of
+// |dims|, the last of which they lie along (import_contrib_blocks.c).
+pestle_value_t* pestle_onnx_unpack(pestle_onnx_call_t* call, pestle_value_t* x,
+                                   int64_t bits, int32_t rank,
+                                   const int64_t* dims);
+
 // NC... from N...C, and back.
 pestle_value_t* pestle_onnx_channels_second(pestle_onnx_call_t* call,
                                             pestle_value_t* x);

@@ -3,10 +3,9 @@
 // until they are multiplied: unpacked, converted, less a zero point, times a scale.
 #include "frontend/onnx/contrib.h"
 
-// u8 whose bytes hold 8 / |bits| numbers each, the lowest bits first, as |rank| axes of
-// |dims|, the last of which they lie along.
-static pestle_value_t* unpack(pestle_onnx_call_t* call, pestle_value_t* x,
-                              int64_t bits, int32_t rank, const int64_t* dims) {
+pestle_value_t* pestle_onnx_unpack(pestle_onnx_call_t* call, pestle_value_t* x,
+                                   int64_t bits, int32_t rank,
+                                   const int64_t* dims) {
   int64_t each = 8 / bits, wide[PESTLE_MAX_RANK];
   pestle_value_t* parts[8];
   if (each == 1) return pestle_f_reshape(&call->f, x, rank, dims);
@@ -93,7 +92,7 @@ static pestle_value_t* zero_points(pestle_onnx_call_t* call, const blocks_t* b,
                   all[2] = {b->rows, bytes * each};
     if (elements == b->rows * bytes) {
       zero = pestle_f_reshape(&call->f, zero, 2, packed);
-      zero = unpack(call, zero, b->bits, 2, all);
+      zero = pestle_onnx_unpack(call, zero, b->bits, 2, all);
       zero = pestle_onnx_slice_axis(call, zero, 1, 0, b->count, 1);
       elements = b->rows * b->count;
     } else {
@@ -118,7 +117,8 @@ static pestle_value_t* dequantized(pestle_onnx_call_t* call, const blocks_t* b,
   const int64_t packed[3] = {b->rows, b->count, b->size * b->bits / 8};
   const int64_t flat[2] = {b->rows, b->count * b->size};
   pestle_value_t* w = pestle_f_reshape(&call->f, call->inputs[1], 3, packed);
-  w = pestle_onnx_convert(call, unpack(call, w, b->bits, 3, dims), dtype);
+  w = pestle_onnx_convert(call, pestle_onnx_unpack(call, w, b->bits, 3, dims),
+                          dtype);
   w = sub(call, w, zero_points(call, b, dtype));
   pestle_value_t* scale =
       pestle_f_reshape(&call->f, call->inputs[2], 3, scales);
@@ -202,14 +202,15 @@ void pestle_onnx_import_gather_block_quantized(pestle_onnx_call_t* call) {
   int64_t dims[PESTLE_MAX_RANK];
   for (int32_t i = 0; i < rank_of(x); ++i)
     dims[i] = pestle_onnx_dim(x, i) * (i == rank_of(x) - 1 ? each : 1);
-  x = pestle_onnx_convert(call, unpack(call, x, 8 / each, rank_of(x), dims),
-                          PESTLE_F32);
+  x = pestle_onnx_convert(
+      call, pestle_onnx_unpack(call, x, 8 / each, rank_of(x), dims),
+      PESTLE_F32);
   pestle_value_t* z = NULL;
   if (zero) {
     z = gather_rows(call, zero, from);
     for (int32_t i = 0; i < rank_of(z); ++i)
       dims[i] = pestle_onnx_dim(z, i) * (i == rank_of(z) - 1 ? each : 1);
-    z = unpack(call, z, 8 / each, rank_of(z), dims);
+    z = pestle_onnx_unpack(call, z, 8 / each, rank_of(z), dims);
     // Whole bytes: there may be more than blocks.
     z = pestle_onnx_slice_axis(call, z, place, 0, pestle_onnx_dim(s, place), 1);
     z = spread(call, pestle_onnx_convert(call, z, PESTLE_F32), place, size,

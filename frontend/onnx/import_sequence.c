@@ -24,24 +24,29 @@ static pestle_value_t* activated(pestle_onnx_call_t* call, pestle_value_t* x) {
                              dtype);
 }
 
-// A depthwise convolution along the last axis that sees what came before, which
-// is the state: its last k - 1 elements, or zeros.
 void pestle_onnx_import_causal_conv(pestle_onnx_call_t* call) {
+  pestle_onnx_causal_conv(call, 1);
+}
+
+// A depthwise convolution along the last axis that sees what came before, which
+// is the state: its last (k - 1) * |gap| elements, or zeros.
+void pestle_onnx_causal_conv(pestle_onnx_call_t* call, int64_t gap) {
   pestle_value_t *x = call->inputs[0], *w = call->inputs[1];
   pestle_value_t* bias = pestle_onnx_input(call, 2);
   pestle_value_t* past = pestle_onnx_input(call, 3);
   int64_t channels = pestle_onnx_dim(x, 1), k = pestle_onnx_dim(w, 2);
-  int64_t state[3] = {pestle_onnx_dim(x, 0), channels, k - 1};
+  int64_t before = k > 0 ? (k - 1) * gap : 0;
+  int64_t state[3] = {pestle_onnx_dim(x, 0), channels, before};
   pestle_type_t type = pestle_type_make(dtype_of(x), 3, state);
   if (rank_of(x) != 3 || rank_of(w) != 3 || k < 1 || channels < 1 ||
       pestle_onnx_dim(w, 0) != channels || pestle_onnx_dim(w, 1) != 1 ||
       (past && !pestle_type_equal(past->type, &type))) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "its input must be [n, c, length], its weights [c, 1, k] "
-                     "and its state [n, c, k - 1]");
+                     "and its state [n, c, (k - 1) * dilation]");
     return;
   }
-  const int64_t low[3] = {0, 0, k - 1};
+  const int64_t low[3] = {0, 0, before};
   pestle_value_t* whole =
       past ? pestle_f_concatenate(&call->f, (pestle_value_t*[]){past, x}, 2, 2)
            : pestle_f_pad(&call->f, x, pestle_onnx_scalar(call, dtype_of(x), 0),
@@ -49,8 +54,8 @@ void pestle_onnx_import_causal_conv(pestle_onnx_call_t* call) {
   pestle_onnx_space_t space = {.count = 1,
                                .kernel = {k},
                                .strides = {1},
-                               .dilations = {1},
-                               .low = {past ? 0 : k - 1}};
+                               .dilations = {gap},
+                               .low = {past ? 0 : before}};
   pestle_value_t* y = pestle_onnx_convolve(call, past ? whole : x, w, &space,
                                            NULL, channels, dtype_of(x));
   if (bias) y = add(call, y, pestle_onnx_along(call, bias, y, 1));
@@ -58,7 +63,7 @@ void pestle_onnx_import_causal_conv(pestle_onnx_call_t* call) {
   int64_t length = pestle_onnx_dim(whole, 2);
   if (!pestle_onnx_wants(call, 1)) return;
   call->outputs[1] =
-      pestle_onnx_slice_axis(call, whole, 2, length - (k - 1), length, 1);
+      pestle_onnx_slice_axis(call, whole, 2, length - before, length, 1);
 }
 
 // --- Linear attention ---

@@ -110,6 +110,8 @@ typedef struct pestle_onnx_attend_t {
 // [b, h, s, e].
 pestle_value_t* pestle_onnx_attend(pestle_onnx_call_t* call,
                                    const pestle_onnx_attend_t* how);
+// The call as CausalConvWithState, with |gap| from one tap to the next (import_sequence.c).
+void pestle_onnx_causal_conv(pestle_onnx_call_t* call, int64_t gap);
 // LSTM whose state is quantised before each product with it (import_rnn.c).
 void pestle_onnx_import_quantised_lstm(pestle_onnx_call_t* call);
 // The numbers that DynamicQuantizeLinear makes of |x|, as floats.

@@ -3,6 +3,7 @@
 Runtime's CPU kernels to be right about. make(name, seed) gives one; NAMES lists them."""
 
 import copy
+import math
 
 import numpy as np
 from onnx import TensorProto as TP
@@ -25,6 +26,8 @@ class Case:
         self.rtol, self.atol, self.near = 1e-3, 1e-4, 0.02
         self.steps = 1  # that a quantised result may be off
         self.twin = None  # of the same meaning, for a peer that does not take the form
+        self.turn = None  # makes of the twin's results those of the case
+        self.expect = None  # by the text, where ONNX Runtime has no CPU kernel
 
     # -- numbers --
     def one_of(self, *of):
@@ -440,6 +443,79 @@ def gather_blocks(c):
     c.maybe(c.ints(np.uint8, rows, -(-blocks * bits // 8)), constant=True)
 
 
+# --- Experts, states ---
+
+
+def routed(c, glu):
+    tokens, hidden, inner = c.one_of(1, 2, 9), c.one_of(32, 64), c.one_of(32, 64)
+    experts = c.size(2, 7)
+    c.attrs["k"] = c.size(1, experts + 1)
+    c.attrs["activation_type"] = "swiglu" if glu else c.one_of("relu", "gelu", "silu", "identity")
+    if c.chance():
+        c.attrs["normalize_routing_weights"] = 1
+    if glu:
+        c.attrs.update(swiglu_fusion=1, activation_alpha=float(c.r.uniform(1, 2)), activation_beta=float(c.r.uniform(0, 1)))
+        if c.chance():
+            c.attrs["swiglu_limit"] = 0.8
+    shape = (tokens, hidden) if c.chance() else (1, tokens, hidden)
+    c.add(c.floats(*shape), False)
+    c.add(c.floats(tokens, experts, scale=2), False)
+    return experts, hidden, inner, inner * (2 if glu else 1)
+
+
+def moe(c):
+    e, hidden, inner, wide = routed(c, c.chance())
+    c.add(c.floats(e, wide, hidden, scale=0.2), True)
+    c.maybe(c.floats(e, wide), constant=True)
+    c.add(c.floats(e, hidden, inner, scale=0.2), True)
+    c.maybe(c.floats(e, hidden), constant=True)
+    c.atol = 2e-3
+
+
+def qmoe(c):
+    e, hidden, inner, wide = routed(c, c.chance())
+    # ONNX Runtime's CPU kernel normalises whatever the node says, and rounds rows to int8
+    # before it multiplies blocks of 8 bits.
+    c.attrs["normalize_routing_weights"] = 1
+    bits, block = c.one_of((4, 0), (4, 32), (8, 0))
+    c.attrs["expert_weight_bits"] = bits
+    if block:
+        c.attrs["block_size"] = block
+    for n, k in ((wide, hidden), (hidden, inner)):
+        c.add(c.ints(np.uint8, e, n, k * bits // 8), True)
+        scales = (e, n, k // block) if block else (e, n)
+        c.add(np.abs(c.floats(*scales, scale=0.3 / 2**bits)) + 1e-3, True)
+        c.maybe(c.floats(e, n), constant=True)
+    c.rtol, c.atol = 2e-2, 2e-2
+
+
+def linear_attention(c):
+    b, t, kv, dk, dv = c.size(1, 4), c.size(1, 6), c.size(1, 4), c.one_of(4, 8), c.one_of(4, 8)
+    heads, rule = kv * c.size(1, 3), c.one_of("linear", "gated", "delta", "gated_delta")
+    c.attrs.update(q_num_heads=heads, kv_num_heads=kv, update_rule=rule)
+    c.add(c.floats(b, t, heads * dk), False)
+    c.add(c.floats(b, t, kv * dk, scale=dk**-0.5), False), c.add(c.floats(b, t, kv * dv), False)
+    c.maybe(c.floats(b, kv, dk, dv), constant=False)
+    c.add(-np.abs(c.floats(b, t, kv * c.one_of(1, dk))) if "gated" in rule else None, False)
+    c.add(np.abs(c.floats(b, t, kv, scale=0.3)) if "delta" in rule else None, False)
+    if c.chance():
+        c.attrs["scale"] = 0.3
+    c.outputs = 2
+
+
+def causal_conv(c):
+    b, channels, t, k = c.size(1, 4), c.size(1, 6), c.size(1, 9), c.size(2, 5)
+    gap = c.attrs["dilation"] = c.one_of(1, 1, 2)
+    last = c.attrs["channels_last"] = int(c.chance(0.4))
+    turn = lambda x: np.ascontiguousarray(np.swapaxes(x, 1, 2)) if last else x
+    c.add(turn(c.floats(b, channels, t)), False)
+    c.add(c.floats(channels, 1, k), True)
+    c.maybe(c.floats(channels), constant=True)
+    c.maybe(turn(c.floats(b, channels, (k - 1) * gap)), constant=False)
+    c.attrs["activation"] = c.one_of("none", "silu", "swish")
+    c.outputs = 2
+
+
 # --- Quantised ---
 
 
@@ -617,6 +693,106 @@ def dequantize(c):
         c.attrs["axis"] = axis - len(shape) if c.chance(0.3) else axis
 
 
+# --- Without a CPU kernel: by the text ---
+
+
+def erf(x):
+    return np.vectorize(math.erf)(x)
+
+
+def bias_add(c):
+    n, s, h = c.size(), c.size(), c.size()
+    x, b, skip = c.add(c.floats(n, s, h), False), c.add(c.floats(h)), c.add(c.floats(n, s, h))
+    c.expect = [x + b + skip]
+
+
+def bias_split_gelu(c):
+    n, s, h = c.size(), c.size(), 2 * c.size()
+    x, b = c.add(c.floats(n, s, h), False), c.add(c.floats(h))
+    left, right = np.split((x + b).astype(np.float64), 2, -1)
+    c.expect = [(left * 0.5 * right * (1 + erf(right / 2**0.5))).astype(np.float32)]
+
+
+def normed(x, groups, gamma, beta, epsilon, swish):
+    """[n, .., c] in groups of channels."""
+    n, ch = x.shape[0], x.shape[-1]
+    g = x.astype(np.float64).reshape(n, -1, groups, ch // groups)
+    g = (g - g.mean((1, 3), keepdims=True)) / np.sqrt(g.var((1, 3), keepdims=True) + epsilon)
+    y = g.reshape(x.shape) * gamma + beta
+    return (y / (1 + np.exp(-y)) if swish else y).astype(np.float32)
+
+
+def group_norm(c, skips=False):
+    n, hw, groups, each = c.size(1, 4), (c.size(2, 5), c.size(2, 5)), c.size(1, 4), c.size(1, 4)
+    ch = groups * each
+    c.attrs.update(groups=groups, activation=int(c.chance()), epsilon=1e-4)
+    x, gamma, beta = c.add(c.floats(n, *hw, ch), False), c.add(c.floats(ch)), c.add(c.floats(ch))
+    if skips:
+        skip = c.add(c.floats(*c.one_of((n, *hw, ch), (n, 1, 1, ch), (n, ch))), False)
+        bias = c.maybe(c.floats(ch))
+        x = x + (skip[:, None, None] if skip.ndim == 2 else skip) + (0 if bias is None else bias)
+        c.outputs = 2
+    c.expect = [normed(x, groups, gamma, beta, 1e-4, c.attrs["activation"])] + [x] * skips
+
+
+def skip_group_norm(c):
+    group_norm(c, True)
+
+
+def nhwc_conv(c, fuses=False):
+    """As Conv of ONNX Runtime, with the channels in front."""
+    g, i, o, n = c.size(1, 3), c.size(1, 4), c.size(1, 4), c.size(1, 3)
+    dims = [c.size(7, 10) for _ in range(2)]
+    kernel = window(c, dims)
+    c.attrs["group"] = g
+    x = c.floats(n, g * i, *dims)
+    c.add(np.ascontiguousarray(np.moveaxis(x, 1, -1)), False)
+    w, b = c.add(c.floats(g * o, i, *kernel), True), c.maybe(c.floats(g * o), constant=True)
+    c.twin = copy.copy(c)
+    c.twin.op, c.twin.domain, c.twin.attrs = "Conv", "", dict(c.attrs)
+    c.twin.inputs = [(x, False), (w, True)] + ([(b, True)] if b is not None else [])
+    c.turn = lambda y: np.moveaxis(y, 1, -1)
+    if fuses:
+        c.attrs["activation"] = "Relu"
+        c.turn = lambda y: np.maximum(np.moveaxis(y, 1, -1), 0)
+
+
+def nhwc_fused_conv(c):
+    nhwc_conv(c, True)
+
+
+def mul_integer(c):
+    dtype, shape = c.one_of(np.uint8, np.int8), [c.size() for _ in range(3)]
+    a = c.add(c.ints(dtype, *shape), False)
+    az = c.add(c.ints(dtype), True)
+    b = c.add(c.ints(dtype, *shape[1:]), False)
+    bz = c.maybe(c.ints(dtype), constant=True)
+    wide = lambda x: np.int32(0) if x is None else x.astype(np.int32)
+    c.expect = [(wide(a) - wide(az)) * (wide(b) - wide(bz))]
+
+
+def matmul_integer16(c):
+    m, k, n = c.size(), c.size(), c.size()
+    c.add(c.r.integers(-999, 999, (m, k)).astype(np.int16), False)
+    c.add(c.r.integers(-999, 999, (k, n)).astype(np.int16), False)
+
+
+def reduce_sum_integer(c):
+    x = c.add(c.ints(c.one_of(np.uint8, np.int8), *(c.size() for _ in range(3))), False)
+    c.attrs.update(axes=c.one_of([0], [1, 2], [-1]), keepdims=int(c.chance()))
+    c.expect = [x.astype(np.int32).sum(tuple(c.attrs["axes"]), keepdims=bool(c.attrs["keepdims"]), dtype=np.int32)]
+
+
+def qlinear_mean(c):
+    dtype = c.one_of(np.uint8, np.int8)
+    x, s, z = c.quantised(dtype, *(c.size() for _ in range(3)), zero=1)
+    t, y = c.add(c.scale(), True), c.add(c.ints(dtype), True)
+    c.attrs.update(axes=c.one_of([0], [1, 2], [-1]), keepdims=int(c.chance()))
+    mean = (x.astype(np.float64) - z).mean(tuple(c.attrs["axes"]), keepdims=bool(c.attrs["keepdims"])) * s / t
+    info = np.iinfo(dtype)
+    c.expect = [np.clip(np.rint(mean) + y, info.min, info.max).astype(dtype)]
+
+
 MAKERS = {
     "Gelu": gelu, "BiasGelu": bias_gelu, "FastGelu": fast_gelu, "QuickGelu": quick_gelu,
     "FusedMatMul": fused_matmul, "TransposeMatMul": transpose_matmul, "FusedGemm": fused_gemm,
@@ -630,6 +806,11 @@ MAKERS = {
     "QLinearAveragePool": qlinear_pool, "QLinearConcat": qlinear_concat, "QLinearWhere": qlinear_where,
     "QLinearConv": qlinear_conv, "NhwcMaxPool": nhwc_max_pool, "QGemm": qgemm,
     "DynamicQuantizeMatMul": dynamic_matmul, "DynamicQuantizeLSTM": dynamic_lstm, "MatMulIntegerToFloat": integer_to_float,
+    "MoE": moe, "QMoE": qmoe, "LinearAttention": linear_attention, "CausalConvWithState": causal_conv,
+    "BiasAdd": bias_add, "BiasSplitGelu": bias_split_gelu, "GroupNorm": group_norm,
+    "SkipGroupNorm": skip_group_norm, "NhwcConv": nhwc_conv, "NhwcFusedConv": nhwc_fused_conv,
+    "MulInteger": mul_integer, "MatMulInteger16": matmul_integer16, "ReduceSumInteger": reduce_sum_integer,
+    "QLinearReduceMean": qlinear_mean,
     "QuantizeLinear": quantize, "DequantizeLinear": dequantize,
 }  # fmt: skip
 NAMES = sorted(MAKERS)
