@@ -99,6 +99,61 @@ def encoder(seed=0, layers=2, h=32, n=4, s=12, words=50, masked=True):
     return m, {i.name: given[i.name] for i in ids}
 
 
+def blocks(g, x, name, k, n):
+    """A product with weights of 4 bits in blocks of 32, as builders of language models write."""
+    r, count = g["r"], -(-k // 32)
+    w = init(g, name + ".w", r.integers(0, 256, (n, count, 16)).astype(np.uint8))
+    s = init(g, name + ".s", (r.uniform(0.5, 1.5, (n, count)) * k**-0.5 / 5).astype(np.float32))
+    return node(g, "MatMulNBits", x, w, s, domain="com.microsoft", K=k, N=n, bits=4, block_size=32, accuracy_level=1)
+
+
+def decoder(past, rows, layers=2, h=64, n=4, kv=2, words=60, seed=3):
+    """A Llama as the GenAI builder writes it: |rows| tokens behind |past|."""
+    ms, d, total = "com.microsoft", h // n, past + rows
+    g = {"nodes": [], "init": [], "r": np.random.default_rng(seed)}
+    counted = node(g, "ReduceSum", "mask", init(g, "last", np.array([1])), keepdims=1)
+    lengths = node(g, "Cast", node(g, "Sub", counted, init(g, "one", np.array([1]))), to=TensorProto.INT32)
+    most = node(g, "Cast", node(g, "Gather", node(g, "Shape", "mask"), init(g, "at", np.array(1))), to=TensorProto.INT32)
+    angle = np.arange(32)[:, None] / 100 ** (np.arange(d // 2) / (d // 2))
+    cos, sin = (init(g, f.__name__, f(angle).astype(np.float32)) for f in (np.cos, np.sin))
+    table = init(g, "words", g["r"].integers(0, 256, (words, h // 2)).astype(np.uint8))
+    scale = init(g, "words.s", g["r"].uniform(0.1, 0.3, (words, h // 32)).astype(np.float32))
+    x = node(g, "GatherBlockQuantized", table, "ids", scale, domain=ms, bits=4, block_size=32)
+    ones = lambda name: init(g, name, 1 + 0.1 * g["r"].standard_normal(h).astype(np.float32))
+    y = node(g, "SimplifiedLayerNormalization", x, ones("n"), epsilon=1e-5, axis=-1, stash_type=1)
+    caches, given = [], []
+    for i in range(layers):
+        p = f"l{i}."
+        q = node(g, "Mul", blocks(g, y, p + "q", h, h), init(g, p + "four", np.float32(4)))
+        k, v = (blocks(g, y, p + c, h, kv * d) for c in "kv")
+        a, now = f"{p}a", [f"{p}k", f"{p}v"]
+        was = [f"past{i}k", f"past{i}v"]
+        ins = [q, k, v, *was, lengths, most, cos, sin]
+        g["nodes"].append(helper.make_node("GroupQueryAttention", ins, [a, *now], domain=ms, num_heads=n, kv_num_heads=kv, do_rotary=1))
+        a = blocks(g, a, p + "o", h, h)
+        skip = [f"{p}y", "", "", f"{p}x"]
+        g["nodes"].append(helper.make_node("SkipSimplifiedLayerNormalization", [x, a, ones(p + "n1")], skip, domain=ms, epsilon=1e-5))
+        x, y = skip[3], skip[0]
+        gate, up = (blocks(g, y, p + c, h, 2 * h) for c in ("gate", "up"))
+        gate = node(g, "Mul", gate, node(g, "Sigmoid", gate))
+        y = blocks(g, node(g, "Mul", gate, up), p + "down", 2 * h, h)
+        skip = [f"{p}y2", "", "", f"{p}x2"]
+        g["nodes"].append(helper.make_node("SkipSimplifiedLayerNormalization", [x, y, ones(p + "n2")], skip, domain=ms, epsilon=1e-5))
+        x, y = skip[3], skip[0]
+        caches += now
+        given += was
+    node(g, "Identity", blocks(g, y, "head", h, words), out="logits")
+    ins = [helper.make_tensor_value_info("ids", TensorProto.INT64, [1, "s"]), helper.make_tensor_value_info("mask", TensorProto.INT64, [1, "t"])]
+    ins += [helper.make_tensor_value_info(c, F, [1, kv, "p", d]) for c in given]
+    outs = [helper.make_tensor_value_info(o, F, None) for o in ["logits"] + caches]
+    m = helper.make_model(helper.make_graph(g["nodes"], "decoder", ins, outs, g["init"]), opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid(ms, 1)])
+    m.ir_version = 9
+    r = np.random.default_rng(seed)
+    arrays = {"ids": r.integers(0, words, (1, rows)), "mask": np.ones((1, total), np.int64)}
+    arrays.update({c: r.standard_normal((1, kv, past, d)).astype(np.float32) for c in given})
+    return m, arrays
+
+
 # --- What ONNX Runtime makes of a model ---
 
 
@@ -152,6 +207,8 @@ def quantise(model, folder, inputs, how):
     return onnx.load(out)
 
 
+AS_IT_IS = "as it is"  # what is written like that
+
 HOW = {
     "basic": lambda m, f, i: optimise(m, f, "ORT_ENABLE_BASIC"),
     "extended": lambda m, f, i: optimise(m, f, "ORT_ENABLE_EXTENDED"),
@@ -166,7 +223,10 @@ HOW = {
 
 
 def variants(model, inputs, folder, shape=None):
-    """(name, model): what ONNX Runtime's tools make of |model|."""
+    """(name, model): what ONNX Runtime's tools make of |model|, or itself."""
+    if shape == AS_IT_IS:
+        yield "as-it-is", lambda: model
+        return
     for name, make in HOW.items():
         yield name, lambda make=make: make(model, folder, inputs)
     if shape:
@@ -227,6 +287,8 @@ def small_models():
     for seed, masked in ((0, True), (1, False)):
         model, inputs = encoder(seed, masked=masked)
         yield f"encoder{seed}", model, inputs, (4, 32)
+    for past, rows in ((0, 5), (5, 1), (4, 3)):
+        yield f"decoder{past}+{rows}", *decoder(past, rows), AS_IT_IS
 
 
 def run(models, only="*"):
