@@ -32,6 +32,24 @@ static void reads_text(void** state) {
   onnx_end(&t);
 }
 
+// A caller that is of an earlier header says nothing of it; one that says another number is
+// told.
+static void reads_whose_reading_it_is(void** state) {
+  (void)state;
+  onnx_test_t t;
+  onnx_begin(&t);
+  write_file(text, sizeof(text) - 1);
+  t.options.onnx_compat = PESTLE_ONNX_COMPAT_ORT;
+  assert_ok(import_path(&t));
+  pestle_module_release(t.module);
+  t.module = NULL;
+  t.options.onnx_compat = (pestle_onnx_compat_t)7;
+  assert_error(import_path(&t), INVALID_ARGUMENT, "onnx_compat is 7");
+  t.options.struct_size = offsetof(pestle_import_options_t, onnx_compat);
+  assert_ok(import_path(&t));
+  onnx_end(&t);
+}
+
 static void fixes_shapes_of_text(void** state) {
   (void)state;
   onnx_test_t t;
@@ -154,6 +172,7 @@ static int remove_path(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reads_text),
+      cmocka_unit_test(reads_whose_reading_it_is),
       cmocka_unit_test(fixes_shapes_of_text),
       cmocka_unit_test(tells_control_bytes_of_text),
       cmocka_unit_test(reads_the_binary_form),
