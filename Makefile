@@ -9,6 +9,7 @@
 #   make build    builds build/release
 #   make wheels   builds the Python packages into build/wheels
 #   make docs     builds the site of the documentation into build/docs
+#   make dist     a tarball and a .deb for machines without compilers, build/dist
 #   make install  installs it: PREFIX=/usr/local, DESTDIR=
 #   make format   clang-format on our sources
 #   make clean    removes build/, but for the Python environment
@@ -19,7 +20,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: demo test check check-math build docs product install wheels format clean
+.PHONY: demo test check check-math build docs product install wheels dist format clean
 
 JOBS ?= $(shell nproc)
 PESTLE_WERROR ?= OFF
@@ -86,6 +87,12 @@ install: product
 docs:
 	@tools/setup.sh docs
 	@$(or $(PESTLE_DOCS_PYTHON),build/docs-venv/bin/python) tools/docs_site.py build/docs
+
+dist:
+	@tools/setup.sh dist
+	@cmake --preset release -DPESTLE_WERROR=$(PESTLE_WERROR)
+	@cmake --build --preset release -j $(JOBS) --target pestle_product
+	@python3 tools/dist.py build/release build/dist
 
 check-math: build
 	@tools/setup.sh test

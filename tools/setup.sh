@@ -3,7 +3,7 @@
 # Installs what a make target needs and the machine lacks, by the names of the
 # Debian 12 packages, and says so. Does nothing, quickly, when all is there.
 #
-# usage: tools/setup.sh build|demo|test|check|wheels|docs|format
+# usage: tools/setup.sh build|demo|test|check|wheels|dist|docs|format
 #
 # PESTLE_PYTHON=/path/to/python3 uses that Python, with the packages of
 # tools/requirements.txt in it, instead of a virtual environment in build/venv.
@@ -32,12 +32,12 @@ case "${1:-}" in
   test) packages+=("${test_packages[@]}" "${gpu_packages[@]}") ;;
   check) packages+=("${test_packages[@]}" "${gpu_packages[@]}"
     "${check_packages[@]}") ;;
-  wheels) packages+=(g++ python3 python3-dev python3-venv zlib1g-dev libzstd-dev
-    "${gpu_packages[@]}") ;;
+  wheels | dist) packages+=(g++ python3 python3-dev python3-venv zlib1g-dev
+    libzstd-dev "${gpu_packages[@]}") ;;
   format) packages=("${format_packages[@]}") ;;
   docs) packages=("${docs_packages[@]}") ;;
   *)
-    echo "usage: tools/setup.sh build|demo|test|check|wheels|docs|format" >&2
+    echo "usage: tools/setup.sh build|demo|test|check|wheels|dist|docs|format" >&2
     exit 2
     ;;
 esac

@@ -77,12 +77,24 @@ def fill_pestle(stage, tree, build):
     copy(lib / "pestle/backends/libpestle-lapack.so", tree / BACKENDS / "libpestle-lapack.so")
 
 
+def epoch():
+    """SOURCE_DATE_EPOCH, or the time of the last commit."""
+    return os.environ.get("SOURCE_DATE_EPOCH") or subprocess.run(
+        ["git", "-C", ROOT, "log", "-1", "--format=%ct"], check=True, text=True,
+        capture_output=True).stdout.strip()
+
+
+def add_llvm_core(build, folder):
+    """The LLVM for x86-64 alone, into the folder of the llvm plugin."""
+    core = "libpestle-llvm-core.so.19"
+    subprocess.run(["cmake", "--build", build, "--target", "pestle_llvm_core"], check=True)
+    copy(build / "plugins/llvm" / core, folder / core)
+
+
 def fill_llvm(stage, tree, build):
     name = "libpestle-llvm-v19.so"
     copy(stage / "lib/pestle/backends" / name, tree / BACKENDS / name)
-    core = "libpestle-llvm-core.so.19"
-    subprocess.run(["cmake", "--build", build, "--target", "pestle_llvm_core"], check=True)
-    copy(build / "plugins/llvm" / core, tree / BACKENDS / core)
+    add_llvm_core(build, tree / BACKENDS)
 
 
 def fill_plugin(name):
@@ -135,11 +147,7 @@ def main():
     stage = work / "stage"
     subprocess.run(["cmake", "--install", build, "--prefix", stage, "--strip"], check=True,
                    stdout=subprocess.DEVNULL)
-    env = dict(os.environ)
-    if "SOURCE_DATE_EPOCH" not in env:
-        env["SOURCE_DATE_EPOCH"] = subprocess.run(
-            ["git", "-C", ROOT, "log", "-1", "--format=%ct"], check=True, text=True,
-            capture_output=True).stdout.strip()
+    env = {**os.environ, "SOURCE_DATE_EPOCH": epoch()}
     for name in sys.argv[3:] or WHEELS:
         plugin = stage / "lib/pestle/backends" / f"libpestle-{name.split('-')[-1]}.so"
         if name in ("pestle-cuda", "pestle-vulkan", "pestle-opencl") and not plugin.exists():

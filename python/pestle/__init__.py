@@ -41,7 +41,7 @@ _builtins.install()
 
 _streams.install(globals(), ("_make", "_shape", "_reduce"), __name__)
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __array_api_version__ = "2025.12"
 
 e, pi, inf, nan = 2.718281828459045, 3.141592653589793, float("inf"), float("nan")

@@ -1293,6 +1293,7 @@ class Models(Case):
         """Each command of README.md, over a model of the name that it uses."""
         self.save([("Relu", ["x"], ["y"], "r")], [1, 3, 640, 640])
         os.rename(self.folder / "m.onnx", self.folder / "model.onnx")
+        np.save(self.folder / "x.npy", np.zeros((1, 3, 640, 640), np.float32))
         text = (SOURCE / "README.md").read_text()
         lines = re.findall(r"(?m)^    pestle (.*?)(?: +#.*)?$", text)
         lines += re.findall(r"`pestle (.*?)`", text)
