@@ -83,6 +83,12 @@ class Help(Folder):
         _, _, err = self.shell("pestle reduce model.onnx --dim batch=2 --check "
                                "'grep -q maximum' -o small.mlir")
         self.assertEqual(err, "")
+        test = "pestle plugins test llvm --ops add,tanh"
+        text = self.on_terminal(test)
+        first, total = map(int, re.search(r"cell (\d+) of (\d+): ", text).groups())
+        self.assertEqual(first, 1)
+        self.assertIn(f"cell {total} of {total}: tanh on ", text)
+        self.assertNotIn("cell ", self.shell(test)[2])
 
     # --- Completion ---
 

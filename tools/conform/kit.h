@@ -29,7 +29,9 @@ typedef struct kit_cell_t {
 
 // What all workers write to, in memory that they share: a cell is one worker's.
 typedef struct kit_results_t {
-  atomic_uint next;           // the first cell that no worker has taken
+  atomic_uint next;   // the first cell that no worker has taken
+  atomic_uint begun;  // how many were taken, of |total|
+  unsigned total;
   atomic_bool compiles_only;  // the backend has no device here
   kit_cell_t cells[PESTLE_OP_COUNT][PESTLE_DTYPE_COUNT];
 } kit_results_t;

@@ -116,6 +116,15 @@ static int report_status(pestle_status_t status) {
   return EXIT_NOT_OPENED;
 }
 
+// On a terminal: which of how many cells is at work.
+static void show_progress(pestle_op_t op, unsigned i) {
+  unsigned begun = atomic_fetch_add(&kit.results->begun, 1) + 1;
+  if (!isatty(STDERR_FILENO)) return;
+  fprintf(stderr, "\rcell %u of %u: %s on %s\033[K", begun, kit.results->total,
+          pestle_op_info(op)->name,
+          pestle_dtype_info((pestle_dtype_t)(i % PESTLE_DTYPE_COUNT))->name);
+}
+
 static int work(worker_t* self, bool (*takes)(pestle_op_t op)) {
   pestle_status_t status = open_context(true, &kit.strict);
   if (!status) status = open_context(false, &kit.lenient);
@@ -126,7 +135,9 @@ static int work(worker_t* self, bool (*takes)(pestle_op_t op)) {
   if (!status) {
     unsigned i;
     while ((i = atomic_fetch_add(&kit.results->next, 1)) < CELLS) {
-      if (!takes((pestle_op_t)(i / PESTLE_DTYPE_COUNT))) continue;
+      pestle_op_t op = (pestle_op_t)(i / PESTLE_DTYPE_COUNT);
+      if (!takes(op)) continue;
+      show_progress(op, i);
       atomic_store(&self->at, i);
       alarm(CELL_SECONDS);
       run_cell(i);
@@ -208,6 +219,8 @@ int kit_work(unsigned jobs, bool (*takes)(pestle_op_t op)) {
   size_t size = jobs * sizeof(worker_t);
   worker_t* workers = kit_share(size);
   int code = workers ? 0 : EXIT_NOT_OPENED, end;
+  for (unsigned op = 0; op < PESTLE_OP_COUNT; ++op)
+    kit.results->total += takes((pestle_op_t)op) ? PESTLE_DTYPE_COUNT : 0;
   for (unsigned i = 0; i < jobs && !code; ++i) {
     if (!start(&workers[i], i > 0, takes)) code = EXIT_NOT_OPENED;
   }
@@ -217,5 +230,7 @@ int kit_work(unsigned jobs, bool (*takes)(pestle_op_t op)) {
     bool again = worker && take_end(worker, end, &code);
     if (again && !start(worker, true, takes)) code = EXIT_NOT_OPENED;
   }
+  if (atomic_load(&kit.results->begun) && isatty(STDERR_FILENO))
+    fputs("\r\033[K", stderr);
   return code;
 }
