@@ -37,7 +37,9 @@ bool pestle_cuda_driver_open(cuda_driver_t* out_driver, char* why,
   // A name alone: a toolkit keeps its stub where the loader does not look.
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    snprintf(why, capacity, "there is no CUDA driver: %s", dlerror());
+    snprintf(why, capacity,
+             "there is no CUDA driver (it comes with NVIDIA's driver): %s",
+             dlerror());
     return false;
   }
   if (!look_up(library, out_driver, why, capacity)) return false;

@@ -19,7 +19,10 @@ enum { SCORE_GPU = 100, SCORE_CPU = 10, GENERIC_LANES = 256, THREADS = 64 };
 static bool open_library(pestle_opencl_api_t* cl, char* why, size_t capacity) {
   void* library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    snprintf(why, capacity, "%s", dlerror());
+    snprintf(why, capacity,
+             "there is no OpenCL loader (Debian: ocl-icd-libopencl1, and a "
+             "driver): %s",
+             dlerror());
     return false;
   }
 #define LOOK_UP(result, name, parameters)                      \

@@ -172,7 +172,9 @@ static PFN_vkGetInstanceProcAddr open_loader(char* why, size_t capacity) {
   PFN_vkGetInstanceProcAddr look_up = NULL;
   void* library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    snprintf(why, capacity, "%s", dlerror());
+    snprintf(why, capacity,
+             "there is no Vulkan loader (Debian: libvulkan1, and a driver): %s",
+             dlerror());
     return NULL;
   }
   *(void**)&look_up = dlsym(library, "vkGetInstanceProcAddr");

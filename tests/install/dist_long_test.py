@@ -38,6 +38,9 @@ def check_screen(root, tarball):
     print(done.stdout + done.stderr)
     assert done.returncode == 0, f"README's commands end with {done.returncode}"
     assert re.search(r"^ok +cpu:0 \(llvm\)", done.stdout, re.M), "no code for this CPU"
+    for backend, needs in (("vulkan", "libvulkan1"), ("opencl", "ocl-icd-libopencl1"),
+                           ("cuda", "NVIDIA's driver"), ("lapack", "liblapack3")):
+        assert re.search(rf"^note +{backend}: .*{needs}", done.stdout, re.M), backend
     assert RIGHT in done.stdout, f"no {RIGHT}"
     assert seconds < SECONDS, f"{seconds:.1f} s"
     print(f"from the tarball to the first right result: {seconds:.1f} s")
