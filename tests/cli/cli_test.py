@@ -1291,9 +1291,10 @@ class Models(Case):
 
     def test_readme_commands(self):
         """Each command of README.md, over a model of the name that it uses."""
+        import numpy
         self.save([("Relu", ["x"], ["y"], "r")], [1, 3, 640, 640])
         os.rename(self.folder / "m.onnx", self.folder / "model.onnx")
-        np.save(self.folder / "x.npy", np.zeros((1, 3, 640, 640), np.float32))
+        numpy.save(self.folder / "x.npy", numpy.zeros((1, 3, 640, 640), "f4"))
         text = (SOURCE / "README.md").read_text()
         lines = re.findall(r"(?m)^    pestle (.*?)(?: +#.*)?$", text)
         lines += re.findall(r"`pestle (.*?)`", text)

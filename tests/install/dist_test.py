@@ -72,6 +72,7 @@ class Version(unittest.TestCase):
         """What names the version names the same."""
         version = dist.wheels.version()
         for name, text in (("README.md", f"tar xzf pestle-{version}-linux-x86_64.tar.gz"),
+                           ("docs/install.md", f"pestle_{version}_amd64.deb"),
                            ("CHANGELOG.md", f"\n## {version}, "),
                            ("python/pestle/__init__.py", f'__version__ = "{version}"')):
             self.assertIn(text, (SOURCE / name).read_text(encoding="utf-8"), name)
