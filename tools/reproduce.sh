@@ -12,11 +12,13 @@ mkdir -p "$place"
 place=$(realpath "$place")
 [[ $# -gt 0 ]] || trap 'rm -rf "$place"' EXIT
 jobs=${JOBS:-$(nproc)}
+commit=$(git rev-parse HEAD)  # of both, if others commit meanwhile
 
 # build FOLDER, with the settings of the environment
 build() {
   rm -rf "$1"
   git clone -q . "$1"
+  git -C "$1" checkout -q "$commit"
   make -s -C "$1" dist JOBS="$jobs" >"$place/log" 2>&1 || {
     tail -n 30 "$place/log" >&2
     exit 1
