@@ -150,6 +150,14 @@ static void explain(const missing_t* missing, pestle_strbuf_t* text) {
   }
 }
 
+// What else a person may do who has such a model.
+static const char* advice_for(const missing_t* missing) {
+  return pestle_str_equal_c(missing->domain, "com.microsoft.nchwc")
+             ? "; weights lie as one machine wants them: save the model with "
+               "ORT_ENABLE_EXTENDED"
+             : "";
+}
+
 static void print_missing(const missing_t* missing, pestle_strbuf_t* text) {
   if (missing->domain.size) {
     pestle_strbuf_appendf(text, "%.*s::", PESTLE_STR_ARG(missing->domain));
@@ -162,8 +170,9 @@ static void print_missing(const missing_t* missing, pestle_strbuf_t* text) {
     pestle_strbuf_appendf(text, "%s '%.*s'", i ? "," : "",
                           PESTLE_STR_ARG(missing->names[i]));
   }
-  pestle_strbuf_append_c(text,
-                         missing->count > missing->name_count ? ", ...)" : ")");
+  pestle_strbuf_appendf(text, "%s%s)",
+                        missing->count > missing->name_count ? ", ..." : "",
+                        advice_for(missing));
 }
 
 static pestle_status_t missing_error(const check_t* check) {

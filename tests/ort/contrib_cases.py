@@ -793,6 +793,86 @@ def qlinear_mean(c):
     c.expect = [np.clip(np.rint(mean) + y, info.min, info.max).astype(dtype)]
 
 
+def bias_softmax(c):
+    b, h, s, t, inner = c.size(1, 4), c.size(1, 4), c.size(1, 5), c.size(1, 6), c.chance()
+    x = c.add(c.floats(b, h, s, t), False)
+    bias = c.add(c.floats(*((b, 1, 1, t) if inner else (1, 1, s, t))), False)
+    c.attrs.update(axis=3, is_inner_broadcast=int(inner))
+    y = np.exp((x + bias) - (x + bias).max(-1, keepdims=True))
+    c.expect = [y / y.sum(-1, keepdims=True)]
+
+
+def relative_position(c):
+    buckets, heads, s = c.one_of(8, 16, 32), c.size(1, 5), c.size(1, 30)
+    both, most = c.chance(), c.one_of(20, 64, 128)
+    table = c.add(c.floats(buckets, heads))
+    for _ in range(2):
+        c.add(np.array([s], np.int64), True)
+    c.attrs.update(is_bidirectional=int(both), max_distance=most)
+    far = np.arange(s)[None] - np.arange(s)[:, None]  # T5's _relative_position_bucket
+    first, count = np.zeros_like(far), buckets
+    if both:
+        count //= 2
+        first, far = (far > 0) * count, np.abs(far)
+    else:
+        far = -np.minimum(far, 0)
+    near = count // 2
+    log = near + (np.log(np.maximum(far, 1) / near) / np.log(most / near) * (count - near)).astype(np.int64)
+    at = first + np.where(far < near, far, np.minimum(log, count - 1))
+    c.expect = [table[at].transpose(2, 0, 1)[None]]
+
+
+# --- From before ai.onnx had them ---
+
+
+def trilu(c):
+    c.add(c.floats(*(c.size() for _ in range(c.size(2, 5)))), False)
+    c.maybe(np.array(int(c.r.integers(-3, 4)), np.int64), constant=True)
+    c.attrs["upper"] = int(c.chance())
+
+
+def expand_dims(c):
+    rank = c.size(1, 4)
+    c.add(c.floats(*(c.size() for _ in range(rank))), False)
+    c.add(np.array(int(c.r.integers(-rank - 1, rank + 1)), np.int32), True)
+
+
+def gather_nd(c):
+    dims = [c.size(2, 6) for _ in range(3)]
+    depth = c.size(1, 4)
+    c.add(c.floats(*dims), False)
+    c.add(np.stack([c.r.integers(0, d, (2, 3)) for d in dims[:depth]], -1), False)
+
+
+def pad(c):
+    rank = c.size(1, 4)
+    c.attrs["mode"] = c.one_of("constant", "edge", "reflect")
+    c.add(c.floats(*(c.size(4, 8) for _ in range(rank))), False)
+    c.add(c.r.integers(0, 3, 2 * rank), True)
+    if c.attrs["mode"] == "constant":
+        c.maybe(c.floats(1), constant=True)
+
+
+def value_range(c):
+    dtype = c.one_of(np.int64, np.int32, np.float32)
+    first = int(c.r.integers(-5, 5))
+    c.add(np.array(first, dtype), True), c.add(np.array(first + c.size(1, 20), dtype), True)
+    c.maybe(np.array(c.size(1, 4), dtype), constant=True)
+
+
+def grid_sample(c):
+    c.attrs.update(mode=c.one_of("bilinear", "nearest"), padding_mode=c.one_of("zeros", "border"), align_corners=int(c.chance()))
+    n = c.size(1, 3)
+    c.add(c.floats(n, c.size(1, 3), c.size(2, 6), c.size(2, 6)), False)
+    c.add(c.floats(n, c.size(1, 5), c.size(1, 5), 2, scale=0.7), False)
+
+
+def cdist(c):
+    k = c.size()
+    c.add(c.floats(c.size(), k), False), c.add(c.floats(c.size(), k), False)
+    c.attrs["metric"] = c.one_of("euclidean", "sqeuclidean")
+
+
 MAKERS = {
     "Gelu": gelu, "BiasGelu": bias_gelu, "FastGelu": fast_gelu, "QuickGelu": quick_gelu,
     "FusedMatMul": fused_matmul, "TransposeMatMul": transpose_matmul, "FusedGemm": fused_gemm,
@@ -810,7 +890,9 @@ MAKERS = {
     "BiasAdd": bias_add, "BiasSplitGelu": bias_split_gelu, "GroupNorm": group_norm,
     "SkipGroupNorm": skip_group_norm, "NhwcConv": nhwc_conv, "NhwcFusedConv": nhwc_fused_conv,
     "MulInteger": mul_integer, "MatMulInteger16": matmul_integer16, "ReduceSumInteger": reduce_sum_integer,
-    "QLinearReduceMean": qlinear_mean,
+    "QLinearReduceMean": qlinear_mean, "BiasSoftmax": bias_softmax, "RelativePositionBias": relative_position,
+    "Trilu": trilu, "ExpandDims": expand_dims, "GatherND": gather_nd, "Pad": pad, "Range": value_range,
+    "GridSample": grid_sample, "CDist": cdist,
     "QuantizeLinear": quantize, "DequantizeLinear": dequantize,
 }  # fmt: skip
 NAMES = sorted(MAKERS)
