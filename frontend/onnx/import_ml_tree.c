@@ -12,12 +12,28 @@
 #define MOST_WEIGHTS ((size_t)1 << 27)
 
 // --- Walking ---
+//
+// A place in the tables is a split or a leaf. Where no node has two parents, the two
+// ends of a split lie side by side, that of no first, and one word has all but the
+// threshold:
+//
+//   word = first end << (w + 1) | feature << 1 | whether a NaN goes to yes
+//   at   = first end + (x[feature] <= threshold)
+//
+// A leaf is its own first end with a NaN for a threshold: nothing leaves it. Else the
+// ends are looked up one by one.
 
 typedef struct tables_t {
   const pestle_forest_t* f;
-  pestle_value_t* x;
-  pestle_value_t *features, *thresholds, *yes, *no, *missing;
-  int64_t rows, trees;
+  pestle_value_t* x;  // all of it, as a list
+  pestle_value_t*
+      origin;           // where the row of each begins in |x|, like the places
+  size_t count;         // places
+  int32_t* place;       // of each split, then of each leaf
+  bool packed, tracks;  // |tracks|: a NaN may go to yes
+  int bits;             // of a feature
+  int64_t steps;        // splits a trip
+  pestle_value_t *words, *features, *thresholds, *yes, *no, *missing;
 } tables_t;
 
 static pestle_value_t* int_table(pestle_onnx_call_t* call, const int32_t* data,
@@ -34,83 +50,256 @@ static pestle_value_t* int_table(pestle_onnx_call_t* call, const int32_t* data,
           .size = size});
 }
 
-// The place of |node| in the tables: leaves lie behind the splits, and lead to
-// themselves.
-static int32_t place_of(const pestle_forest_t* f, pestle_tree_node_t node) {
-  return node >= 0 ? node : (int32_t)f->split_count - 1 - node;
+// The number of |node| among splits and, behind them, leaves.
+static size_t number_of(const pestle_forest_t* f, pestle_tree_node_t node) {
+  return node >= 0 ? (size_t)node : f->split_count + (size_t)(-1 - node);
+}
+
+static bool has_one_parent(const pestle_forest_t* f, uint8_t* parents) {
+  for (size_t i = 0; i < f->split_count; ++i) {
+    const pestle_split_t* s = &f->splits[i];
+    if (parents[number_of(f, s->yes)]++ || parents[number_of(f, s->no)]++)
+      return false;
+  }
+  // Nor lies a tree within another.
+  for (size_t i = 0; i < f->tree_count; ++i) {
+    if (parents[number_of(f, f->roots[i])]) return false;
+  }
+  return true;
+}
+
+static int bits_of(int64_t most) {
+  int bits = 0;
+  while (most > 0 && most >> bits)
+    ++bits;
+  return bits;
+}
+
+// Places tree by tree, the ends of each split side by side. What no root leads to
+// gets none.
+static void place_pairs(tables_t* t, pestle_tree_node_t* queue) {
+  const pestle_forest_t* f = t->f;
+  size_t next = 0;
+  for (size_t i = 0; i < f->split_count + f->leaf_count; ++i)
+    t->place[i] = -1;
+  for (size_t i = 0; i < f->tree_count; ++i) {
+    size_t begin = 0, end = 0;
+    size_t root = number_of(f, f->roots[i]);
+    // A leaf alone may be several trees; one within another tree is placed there.
+    if (t->place[root] >= 0) continue;
+    t->place[root] = (int32_t)next++;
+    queue[end++] = f->roots[i];
+    for (; begin < end; ++begin) {
+      if (queue[begin] < 0) continue;
+      const pestle_split_t* s = &f->splits[queue[begin]];
+      t->place[number_of(f, s->no)] = (int32_t)next++;
+      t->place[number_of(f, s->yes)] = (int32_t)next++;
+      queue[end++] = s->no;
+      queue[end++] = s->yes;
+    }
+  }
+}
+
+static bool place_nodes(pestle_onnx_call_t* call, tables_t* t) {
+  const pestle_forest_t* f = t->f;
+  t->count = f->split_count + f->leaf_count;
+  t->place = pestle_onnx_scratch(call, (t->count + 1) * sizeof(int32_t));
+  uint8_t* parents = pestle_onnx_scratch(call, t->count + 1);
+  pestle_tree_node_t* queue =
+      pestle_onnx_scratch(call, (t->count + 1) * sizeof(*queue));
+  if (!t->place || !parents || !queue) return false;
+  t->bits = bits_of(f->features - 1);
+  t->packed = bits_of((int64_t)t->count) + t->bits + 1 < 32 &&
+              has_one_parent(f, parents);
+  if (t->packed) place_pairs(t, queue);
+  for (size_t i = 0; !t->packed && i < t->count; ++i)
+    t->place[i] = (int32_t)i;
+  return true;
+}
+
+static int32_t end_of(const tables_t* t, pestle_tree_node_t node) {
+  return t->place[number_of(t->f, node)];
+}
+
+static bool fill_packed(pestle_onnx_call_t* call, tables_t* t) {
+  const pestle_forest_t* f = t->f;
+  int32_t* words = pestle_onnx_scratch(call, (t->count + 1) * sizeof(*words));
+  double* thresholds =
+      pestle_onnx_scratch(call, (t->count + 1) * sizeof(*thresholds));
+  int64_t dims[] = {(int64_t)t->count};
+  if (!words || !thresholds) return false;
+  for (size_t i = 0; i < t->count; ++i) {
+    int32_t at = t->place[i], first = at, feature = 0;
+    if (at < 0) continue;
+    thresholds[at] = (double)NAN;
+    if (i < f->split_count) {
+      const pestle_split_t* s = &f->splits[i];
+      bool tracks = s->missing != s->no;
+      first = end_of(t, s->no);
+      feature = s->feature << 1 | tracks;
+      thresholds[at] = s->threshold;
+      t->tracks = t->tracks || tracks;
+    }
+    words[at] = first << (t->bits + 1) | feature;
+  }
+  t->words = int_table(call, words, t->count);
+  t->thresholds = pestle_ml_table(call, f->dtype, 1, dims, thresholds);
+  return !call->f.status;
 }
 
 static bool fill_tables(pestle_onnx_call_t* call, tables_t* t) {
   const pestle_forest_t* f = t->f;
-  size_t count = f->split_count + f->leaf_count;
+  if (!place_nodes(call, t)) return false;
+  if (t->packed) return fill_packed(call, t);
+  size_t count = t->count;
   int32_t* features = pestle_onnx_scratch(call, count * sizeof(int32_t) + 1);
   int32_t* ends = pestle_onnx_scratch(call, 3 * count * sizeof(int32_t) + 1);
   double* thresholds = pestle_onnx_scratch(call, count * sizeof(double) + 1);
   if (!features || !ends || !thresholds) return false;
   int32_t *yes = ends, *no = ends + count, *missing = ends + 2 * count;
-  bool three = false;
   for (size_t i = 0; i < count; ++i) {
     yes[i] = no[i] = missing[i] = (int32_t)i;
     if (i >= f->split_count) continue;
     const pestle_split_t* s = &f->splits[i];
     features[i] = s->feature;
     thresholds[i] = s->threshold;
-    yes[i] = place_of(f, s->yes);
-    no[i] = place_of(f, s->no);
-    missing[i] = place_of(f, s->missing);
-    three = three || missing[i] != no[i];
+    yes[i] = end_of(t, s->yes);
+    no[i] = end_of(t, s->no);
+    missing[i] = end_of(t, s->missing);
+    t->tracks = t->tracks || missing[i] != no[i];
   }
   int64_t dims[] = {(int64_t)count};
   t->features = int_table(call, features, count);
   t->thresholds = pestle_ml_table(call, f->dtype, 1, dims, thresholds);
   t->yes = int_table(call, yes, count);
   t->no = int_table(call, no, count);
-  if (three) t->missing = int_table(call, missing, count);
+  if (t->tracks) t->missing = int_table(call, missing, count);
   return !call->f.status;
 }
 
-// One split of each tree: values[0] is where the rows are, i32 [rows, trees].
+static pestle_value_t* compare(pestle_onnx_call_t* call, const tables_t* t,
+                               pestle_value_t* x, pestle_value_t* at) {
+  pestle_value_t* limit = pestle_onnx_take(call, t->thresholds, at, 0);
+  return t->f->strict ? pestle_f_lt(&call->f, x, limit)
+                      : pestle_f_le(&call->f, x, limit);
+}
+
+static pestle_value_t* step_packed(pestle_onnx_call_t* call, const tables_t* t,
+                                   pestle_value_t* at) {
+  pestle_formula_t* f = &call->f;
+  pestle_value_t* word = pestle_onnx_take(call, t->words, at, 0);
+  pestle_value_t* feature =
+      pestle_f_shift_right_logical(f, word, splat_like(call, word, 1));
+  double mask = (double)(((int64_t)1 << t->bits) - 1);
+  feature = pestle_f_and(f, feature, splat_like(call, word, mask));
+  feature = add(call, t->origin, feature);
+  pestle_value_t* x = pestle_onnx_take(call, t->x, feature, 0);
+  pestle_value_t* goes = compare(call, t, x, at);
+  if (t->tracks) {
+    pestle_value_t* bit = pestle_f_and(f, word, splat_like(call, word, 1));
+    bit = pestle_onnx_binary_f(call, PESTLE_OP_NE, bit, 0);
+    bit = pestle_f_and(f, bit, pestle_f_ne(f, x, x));
+    goes = pestle_f_or(f, goes, bit);
+  }
+  pestle_value_t* first = pestle_f_shift_right_logical(
+      f, word, splat_like(call, word, (double)(t->bits + 1)));
+  return add(call, first, pestle_onnx_convert(call, goes, PESTLE_I32));
+}
+
+static pestle_value_t* step_any(pestle_onnx_call_t* call, const tables_t* t,
+                                pestle_value_t* at) {
+  pestle_formula_t* f = &call->f;
+  pestle_value_t* feature = pestle_onnx_take(call, t->features, at, 0);
+  feature = add(call, t->origin, feature);
+  pestle_value_t* x = pestle_onnx_take(call, t->x, feature, 0);
+  pestle_value_t* goes = compare(call, t, x, at);
+  pestle_value_t* yes = pestle_onnx_take(call, t->yes, at, 0);
+  pestle_value_t* no = pestle_onnx_take(call, t->no, at, 0);
+  pestle_value_t* to = pestle_f_select(f, goes, yes, no);
+  if (!t->tracks) return to;
+  pestle_value_t* missing = pestle_onnx_take(call, t->missing, at, 0);
+  return pestle_f_select(f, pestle_f_ne(f, x, x), missing, to);
+}
+
+// Some splits of each tree: values[0] is where the rows are.
 static void step(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
                  pestle_value_t** values) {
   (void)i;
   const tables_t* t = self;
-  pestle_formula_t* f = &call->f;
-  pestle_value_t* at = values[0];
-  pestle_type_t type = *pestle_onnx_type(at);
-  int64_t all = t->rows * t->f->features;
-  pestle_value_t* feature = pestle_onnx_take(call, t->features, at, 0);
-  pestle_value_t* row = pestle_f_iota(f, &type, 0);
-  feature = add(call, times(call, row, (double)t->f->features), feature);
-  pestle_value_t* x = pestle_f_reshape(f, t->x, 1, &all);
-  x = pestle_onnx_take(call, x, feature, 0);
-  pestle_value_t* limit = pestle_onnx_take(call, t->thresholds, at, 0);
-  pestle_value_t* goes =
-      t->f->strict ? pestle_f_lt(f, x, limit) : pestle_f_le(f, x, limit);
-  pestle_value_t* yes = pestle_onnx_take(call, t->yes, at, 0);
-  pestle_value_t* no = pestle_onnx_take(call, t->no, at, 0);
-  at = pestle_f_select(f, goes, yes, no);
-  if (t->missing) {
-    pestle_value_t* missing = pestle_onnx_take(call, t->missing, values[0], 0);
-    at = pestle_f_select(f, pestle_f_ne(f, x, x), missing, at);
+  for (int64_t k = 0; k < t->steps; ++k) {
+    values[0] = t->packed ? step_packed(call, t, values[0])
+                          : step_any(call, t, values[0]);
   }
-  values[0] = at;
 }
 
-// The leaf that each row reaches in each of |roots|: i32 [rows, trees].
+// From so many rows on they lie innermost, so that what is done at once is in one
+// tree, whose tables a first-level cache has.
+#define ROWS_INSIDE 8
+// As many splits as one kernel takes, of deeper trees as one trip does.
+#define MOST_STEPS 24
+#define TRIP_STEPS 8
+
+// Whether the trees are the first axis, and the rows the second.
+static bool rows_inside(const pestle_value_t* x) {
+  return pestle_onnx_dim(x, 0) >= ROWS_INSIDE;
+}
+
+// The place of the leaf that each row reaches in each tree: [rows, trees], or [trees,
+// rows] where the rows lie inside. |t| is filled.
 static pestle_value_t* walk(pestle_onnx_call_t* call, const pestle_forest_t* f,
-                            pestle_value_t* x, const pestle_tree_node_t* roots,
-                            size_t count) {
-  tables_t t = {
-      .f = f, .x = x, .rows = pestle_onnx_dim(x, 0), .trees = (int64_t)count};
-  int32_t* places = pestle_onnx_scratch(call, count * sizeof(int32_t) + 1);
-  if (!places || !fill_tables(call, &t)) return NULL;
+                            pestle_value_t* x, tables_t* t) {
+  size_t count = f->tree_count;
+  *t = (tables_t){.f = f};
+  int64_t rows = pestle_onnx_dim(x, 0), all = rows * f->features;
+  bool inside = rows_inside(x);
+  int32_t* places = pestle_onnx_scratch(call, (count + 1) * sizeof(int32_t));
+  if (!places || !fill_tables(call, t)) return NULL;
+  if (all > INT32_MAX) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                            "%lld rows of %lld features", (long long)rows,
+                            (long long)f->features);
+  }
   for (size_t i = 0; i < count; ++i)
-    places[i] = place_of(f, roots[i]);
-  int64_t dims[] = {t.rows, t.trees};
+    places[i] = end_of(t, f->roots[i]);
+  pestle_type_t type = {
+      .dtype = PESTLE_I32, .rank = 2, .dims = {rows, (int64_t)count}};
+  int64_t column[] = {(int64_t)count, 1};
   pestle_value_t* at = int_table(call, places, count);
-  at = pestle_onnx_broadcast(call, at, 2, dims);
-  pestle_onnx_for(call, f->depth, &at, 1, step, &t);
-  return pestle_f_plus(&call->f, at, -(double)f->split_count);
+  if (inside) {
+    type.dims[0] = (int64_t)count;
+    type.dims[1] = rows;
+    at = pestle_f_reshape(&call->f, at, 2, column);
+  }
+  at = pestle_onnx_broadcast(call, at, 2, type.dims);
+  t->x = pestle_f_reshape(&call->f, x, 1, &all);
+  t->origin =
+      times(call, pestle_f_iota(&call->f, &type, inside), (double)f->features);
+  t->steps = f->depth <= MOST_STEPS ? f->depth : TRIP_STEPS;
+  int64_t trips = t->steps ? (f->depth + t->steps - 1) / t->steps : 0;
+  pestle_onnx_for(call, trips, &at, 1, step, t);
+  return at;
+}
+
+// |weights|, |width| of each leaf, at the leaf that each row reaches in each tree, as
+// walk() has them.
+static pestle_value_t* weights_at(pestle_onnx_call_t* call, const tables_t* t,
+                                  pestle_value_t* at, const double* weights,
+                                  int64_t width) {
+  const pestle_forest_t* f = t->f;
+  size_t each = (size_t)width;
+  double* table =
+      pestle_onnx_scratch(call, (t->count * each + 1) * sizeof(*table));
+  if (!at || !table) return NULL;
+  for (size_t i = 0; i < f->leaf_count; ++i) {
+    int32_t place = t->place[f->split_count + i];
+    if (place < 0) continue;
+    memcpy(table + (size_t)place * each, weights + i * each,
+           each * sizeof(*table));
+  }
+  int64_t dims[] = {(int64_t)t->count, width};
+  pestle_value_t* values =
+      pestle_ml_table(call, f->dtype, width == 1 ? 1 : 2, dims, table);
+  return pestle_onnx_take(call, values, at, 0);
 }
 
 // --- What leaves say ---
@@ -140,7 +329,7 @@ static void look_at_tree(const sums_t* s, size_t tree, uint32_t* seen,
   stack[top++] = f->roots[tree];
   while (top) {
     int32_t at = stack[--top];
-    size_t place = (size_t)place_of(f, at);
+    size_t place = number_of(f, at);
     if (seen[place] == tree + 1) continue;
     seen[place] = (uint32_t)tree + 1;
     if (at >= 0) {
@@ -230,13 +419,18 @@ static pestle_value_t* sum_by_target(pestle_onnx_call_t* call, const sums_t* s,
   }
   for (size_t i = 0; i < f->weight_count; ++i)
     weights[f->weights[i].leaf] += f->weights[i].weight;
-  int64_t list[] = {(int64_t)padded.leaf_count};
-  int64_t dims[] = {pestle_onnx_dim(x, 0), f->targets, (int64_t)most};
-  pestle_value_t* at = walk(call, &padded, x, roots, trees);
-  pestle_value_t* table = pestle_ml_table(call, f->dtype, 1, list, weights);
-  pestle_value_t* w = pestle_onnx_take(call, table, at, 0);
-  w = pestle_f_reshape(&call->f, w, 3, dims);
-  return reduce(call, PESTLE_OP_ADD, w, 2);
+  tables_t t;
+  bool inside = rows_inside(x);
+  int64_t rows = pestle_onnx_dim(x, 0);
+  int64_t dims[] = {rows, f->targets, (int64_t)most};
+  int64_t turned[] = {f->targets, (int64_t)most, rows}, order[] = {1, 0};
+  padded.roots = roots;
+  padded.tree_count = trees;
+  pestle_value_t* at = walk(call, &padded, x, &t);
+  pestle_value_t* w = weights_at(call, &t, at, weights, 1);
+  w = pestle_f_reshape(&call->f, w, 3, inside ? turned : dims);
+  w = reduce(call, PESTLE_OP_ADD, w, inside ? 1 : 2);
+  return inside ? pestle_f_transpose(&call->f, w, order) : w;
 }
 
 // What each leaf says of each target, or |silent|, and whether it says anything.
@@ -302,14 +496,16 @@ pestle_value_t* pestle_forest_scores(pestle_onnx_call_t* call,
   pestle_op_t op = f->sum == PESTLE_FOREST_MIN   ? PESTLE_OP_MINIMUM
                    : f->sum == PESTLE_FOREST_MAX ? PESTLE_OP_MAXIMUM
                                                  : PESTLE_OP_ADD;
-  int64_t dims[] = {(int64_t)f->leaf_count, f->targets};
-  pestle_value_t* at = walk(call, f, x, f->roots, f->tree_count);
-  pestle_value_t* table = pestle_ml_table(call, f->dtype, 2, dims, weights);
-  y = reduce(call, op, pestle_onnx_take(call, table, at, 0), 1);
+  tables_t t;
+  int64_t axis = rows_inside(x) ? 0 : 1, n = f->targets;
+  int64_t dims[] = {pestle_onnx_dim(x, 0), n};
+  pestle_value_t* at = walk(call, f, x, &t);
+  y = reduce(call, op, weights_at(call, &t, at, weights, n), axis);
+  y = pestle_f_reshape(&call->f, y, 2, dims);
   if (!varies || (sums && !out_has)) return y;
-  table = pestle_ml_table(call, f->dtype, 2, dims, says);
   pestle_value_t* has =
-      reduce(call, PESTLE_OP_MAXIMUM, pestle_onnx_take(call, table, at, 0), 1);
+      reduce(call, PESTLE_OP_MAXIMUM, weights_at(call, &t, at, says, n), axis);
+  has = pestle_f_reshape(&call->f, has, 2, dims);
   has = pestle_onnx_binary_f(call, PESTLE_OP_GT, has, 0);
   if (!sums) y = pestle_f_select(&call->f, has, y, splat_like(call, y, 0));
   if (out_has) *out_has = has;
