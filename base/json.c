@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/utf8.h"
+
 void pestle_json_init(pestle_strbuf_t* buffer, unsigned indent,
                       pestle_json_t* out_json) {
   *out_json = (pestle_json_t){.buffer = buffer, .indent = indent};
@@ -56,27 +58,10 @@ void pestle_json_end_array(pestle_json_t* json) {
   end(json, ']');
 }
 
-// The length of the UTF-8 sequence that |text| begins with; 0 if it is not one.
-static size_t utf8_length(pestle_str_t text) {
-  unsigned char lead = (unsigned char)text.data[0];
-  if (lead < 0x80) return 1;
-  size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || length > text.size) return 0;
-  uint32_t code = lead & (0x7fu >> length);
-  for (size_t i = 1; i < length; ++i) {
-    unsigned char c = (unsigned char)text.data[i];
-    if ((c & 0xc0) != 0x80) return 0;
-    code = code << 6 | (c & 0x3fu);
-  }
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < least[length] || code > 0x10ffff) return 0;
-  return code >= 0xd800 && code < 0xe000 ? 0 : length;
-}
-
 static void append_escaped(pestle_strbuf_t* buffer, pestle_str_t text) {
   pestle_strbuf_append_char(buffer, '"');
   while (text.size) {
-    size_t length = utf8_length(text);
+    size_t length = pestle_utf8_length(text);
     char c = text.data[0];
     if (!length) {
       pestle_strbuf_append_c(buffer, "\xef\xbf\xbd");  // U+FFFD

@@ -15,6 +15,7 @@
 #include "compile/loop_trips.h"
 #include "compile/source.h"
 #include "ir/custom_op.h"
+#include "ir/dictionary.h"
 
 typedef struct steps_t {
   const pestle_kernels_t* kernels;
@@ -735,6 +736,16 @@ void pestle_steps_input_name(const pestle_function_t* function, uint32_t index,
   }
 }
 
+// The strings of which an argument or result with |attrs| is numbers, or "".
+static pestle_plan_str_t dictionary_of(steps_t* s,
+                                       const pestle_function_t* function,
+                                       pestle_dialect_attrs_t attrs) {
+  if (!pestle_dialect_attrs_find(attrs, PESTLE_FUNCTION_STRINGS)) return 0;
+  const char* text = pestle_dialect_attrs_find(function->dialect_attrs,
+                                               PESTLE_FUNCTION_DICTIONARY);
+  return text ? pestle_plan_string(s->plan, text) : 0;
+}
+
 static pestle_status_t interface_of(steps_t* s,
                                     const pestle_function_t* function) {
   const pestle_block_t* block = function->body->block;
@@ -747,6 +758,8 @@ static pestle_status_t interface_of(steps_t* s,
     io.align_log2 = (uint8_t)pestle_log2_floor(
         pestle_input_align(&s->kernels->targets[0].caps, type->dtype));
     io.alias = s->memory->outputs[i];
+    io.dictionary =
+        dictionary_of(s, function, pestle_function_argument_attrs(function, i));
     ok = ok && pestle_vec_push(&s->plan->inputs, io);
   }
   const pestle_node_t* ret = block->last;
@@ -757,9 +770,10 @@ static pestle_status_t interface_of(steps_t* s,
     char number[32];
     snprintf(number, sizeof(number), "result%u", i);
     if (!name || !name[0]) name = number;
-    ok = ok &&
-         pestle_vec_push(&s->plan->outputs,
-                         io_of(s, pestle_node_operand(ret, i)->type, name));
+    pestle_plan_io_t io = io_of(s, pestle_node_operand(ret, i)->type, name);
+    io.dictionary =
+        dictionary_of(s, function, pestle_function_result_attrs(function, i));
+    ok = ok && pestle_vec_push(&s->plan->outputs, io);
   }
   for (uint32_t i = 0; ok && i < block->argument_count; ++i) {
     int32_t output = s->memory->outputs[i];

@@ -14,6 +14,7 @@
 #include "base/require.h"
 #include "base/vec.h"
 #include "ir/bytes.h"
+#include "ir/dictionary.h"
 #include "ir/text.h"
 
 enum { MAX_DEPTH = 500 };
@@ -388,11 +389,35 @@ static pestle_status_t add_function(canon_t* c, const pestle_function_t* f) {
   return pestle_vec_push(&c->queue, f) ? NULL : PESTLE_OOM();
 }
 
+// Which arguments and results are strings, and which strings there are.
+static void put_strings(canon_t* c, const pestle_function_t* f) {
+  const char* text =
+      pestle_dialect_attrs_find(f->dialect_attrs, PESTLE_FUNCTION_DICTIONARY);
+  if (!text) return;
+  pestle_put_text(c->out, "dictionary");
+  pestle_put_text(c->out, text);
+  for (uint32_t k = 0; k < f->argument_attr_count; ++k) {
+    if (pestle_dialect_attrs_find(f->argument_attrs[k],
+                                  PESTLE_FUNCTION_STRINGS)) {
+      pestle_put_text(c->out, "argument of strings");
+      pestle_put_uint(c->out, k);
+    }
+  }
+  for (uint32_t k = 0; k < f->result_attr_count; ++k) {
+    if (pestle_dialect_attrs_find(f->result_attrs[k],
+                                  PESTLE_FUNCTION_STRINGS)) {
+      pestle_put_text(c->out, "result of strings");
+      pestle_put_uint(c->out, k);
+    }
+  }
+}
+
 // Everything in the queue and what that calls.
 // Which result takes which argument's memory, and which arguments are given up:
 // part of what a caller may rely on. How many devices share the work decides
 // what each of them computes.
 static void put_contract(canon_t* c, const pestle_function_t* f) {
+  put_strings(c, f);
   bool shared = pestle_module_device_count(f->module) > 1;
   static const char* const keys[] = {"mhlo.sharding", "sdy.sharding"};
   for (uint32_t i = 0; i < f->argument_attr_count; ++i) {

@@ -133,7 +133,9 @@ pestle_status_t pestle_output_check_extents(const pestle_exec_io_t* io,
           INVALID_ARGUMENT,
           "extents that this run told do not fit each other where an op needs "
           "them equal, as operands of an elementwise op or a product, or parts "
-          "of a split or a join: '%s' cannot be computed of these inputs",
+          "of a split or a join, or an element is of no category that the "
+          "model "
+          "knows: '%s' cannot be computed of these inputs",
           io->info.name);
     }
     return PESTLE_ERROR(

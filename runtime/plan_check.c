@@ -186,6 +186,12 @@ static pestle_status_t check_devices(const checker_t* c) {
 static pestle_status_t check_io(const checker_t* c, const char* what,
                                 uint64_t index, const pestle_plan_io_t* io) {
   PESTLE_TRY(check_text(c, what, index, io->name));
+  PESTLE_TRY(check_text(c, what, index, io->dictionary));
+  if (io->dictionary && io->dtype != PESTLE_I32) {
+    return MALFORMED("%s %" PRIu64
+                     " of the plan is of strings, and has dtype %u",
+                     what, index, io->dtype);
+  }
   if (!pestle_dtype_is_stored((pestle_dtype_t)io->dtype) ||
       io->rank > PESTLE_MAX_RANK || io->bounded > 1 ||
       io->align_log2 > MOST_ALIGN_LOG2) {

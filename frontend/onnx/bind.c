@@ -15,6 +15,11 @@ bool pestle_onnx_is_argument(const pestle_onnx_source_t* source,
   return source->input_kinds[index] == PESTLE_ONNX_ARGUMENT;
 }
 
+pestle_dtype_t pestle_onnx_io_dtype(int64_t data_type) {
+  return data_type == PESTLE_ONNX_STRING ? PESTLE_I32
+                                         : pestle_onnx_dtype(data_type);
+}
+
 static int64_t dim_of(const pestle_import_options_t* options,
                       const pestle_onnx_dim_t* dim) {
   if (dim->extent >= 0) return dim->extent;
@@ -33,7 +38,7 @@ static pestle_status_t check_input(const pestle_onnx_value_info_t* info) {
                         "input '%.*s' of the model is not a tensor",
                         PESTLE_STR_ARG(info->name));
   }
-  if (pestle_onnx_dtype(info->data_type) == PESTLE_NONE) {
+  if (pestle_onnx_io_dtype(info->data_type) == PESTLE_NONE) {
     return PESTLE_ERROR(UNSUPPORTED,
                         "input '%.*s' of the model has the element type %s "
                         "(%d), which is not supported",
@@ -87,7 +92,7 @@ static pestle_status_t check_type(const pestle_onnx_value_info_t* info,
         pestle_onnx_print_dims(type, found, sizeof(found)),
         pestle_onnx_print_declared(info, wanted, sizeof(wanted)));
   }
-  if (type->dtype != pestle_onnx_dtype(info->data_type)) {
+  if (type->dtype != pestle_onnx_io_dtype(info->data_type)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "input '%.*s' is given elements of %s, the model says "
                         "%s",
@@ -103,7 +108,7 @@ pestle_status_t pestle_onnx_input_type(const pestle_onnx_value_info_t* info,
                                        const pestle_shape_binding_t* shape,
                                        pestle_type_t* out) {
   PESTLE_TRY(check_input(info));
-  *out = (pestle_type_t){.dtype = pestle_onnx_dtype(info->data_type),
+  *out = (pestle_type_t){.dtype = pestle_onnx_io_dtype(info->data_type),
                          .rank = info->rank};
   if (!shape) {
     if (!info->has_shape) {

@@ -124,6 +124,7 @@ static pestle_status_t run_importer(pestle_onnx_call_t* call,
   if (function) {
     pestle_onnx_call_function(call, function);
   } else {
+    pestle_onnx_check_texts(call, op);
     pestle_onnx_check_bounded(call, op);
     if (op->bounded == PESTLE_ONNX_MAP) pestle_onnx_fit_broadcast(call);
     // Of one input's rows, each for itself, few are made by an op for few.
@@ -132,6 +133,7 @@ static pestle_status_t run_importer(pestle_onnx_call_t* call,
     if (!call->f.status && !rows) op->fn(call);
     if (op->bounded == PESTLE_ONNX_MAP) pestle_onnx_broadcast_real(call);
     if (!rows) pestle_onnx_keep_real(call, op);
+    pestle_onnx_keep_texts(call, op);
   }
   if (call->f.status) return call->f.status;
   return define_outputs(call);
@@ -182,13 +184,16 @@ static pestle_status_t check_output(pestle_onnx_import_t* import,
                                     const pestle_value_t* value) {
   const pestle_type_t* type = value->type;
   if (!info->is_tensor || !info->data_type) return NULL;
-  if (pestle_onnx_dtype(info->data_type) != type->dtype) {
-    return PESTLE_ERROR(MALFORMED,
-                        "graph '%.*s' declares its output '%.*s' to be of %s, "
-                        "what its nodes make is of %s",
-                        PESTLE_STR_ARG(graph->name), PESTLE_STR_ARG(info->name),
-                        pestle_onnx_dtype_name(info->data_type),
-                        pestle_dtype_info(type->dtype)->name);
+  bool text = pestle_onnx_is_text(import, value);
+  if (text != (info->data_type == PESTLE_ONNX_STRING) ||
+      pestle_onnx_io_dtype(info->data_type) != type->dtype) {
+    return PESTLE_ERROR(
+        MALFORMED,
+        "graph '%.*s' declares its output '%.*s' to be of %s, "
+        "what its nodes make is of %s",
+        PESTLE_STR_ARG(graph->name), PESTLE_STR_ARG(info->name),
+        pestle_onnx_dtype_name(info->data_type),
+        text ? "strings" : pestle_dtype_info(type->dtype)->name);
   }
   bool fits = !info->has_shape || info->rank == type->rank;
   for (int32_t i = 0; fits && info->has_shape && i < info->rank; ++i) {

@@ -2,6 +2,7 @@
 // One import: a module for given argument types.
 #include "base/mem.h"
 #include "frontend/onnx/bounded.h"
+#include "ir/dictionary.h"
 
 // What a module keeps of its import: the source and the external files.
 typedef struct kept_t {
@@ -47,6 +48,29 @@ static pestle_status_t keep(pestle_onnx_source_t* source,
 
 // --- Arguments ---
 
+// Says which arguments are ids of strings, and what strings there are.
+static pestle_status_t note_strings(const pestle_onnx_source_t* source,
+                                    pestle_function_t* function, size_t count) {
+  const pestle_onnx_graph_t* graph = &source->model.graph;
+  pestle_dialect_attr_t attr = {PESTLE_FUNCTION_DICTIONARY,
+                                pestle_onnx_source_strings(source)->text};
+  if (!attr.text) return NULL;
+  PESTLE_TRY(pestle_function_set_dialect_attrs(function, &attr, 1));
+  attr = (pestle_dialect_attr_t){PESTLE_FUNCTION_STRINGS, ""};
+  size_t at = 0;
+  for (size_t i = 0; i < graph->input_count && at < count; ++i) {
+    if (!pestle_onnx_is_argument(source, &graph->inputs[i])) continue;
+    if (graph->inputs[i].data_type == PESTLE_ONNX_STRING)
+      PESTLE_TRY(pestle_function_set_argument_attrs(function, at, &attr, 1));
+    ++at;
+  }
+  for (size_t i = 0; i < graph->output_count; ++i) {
+    if (graph->outputs[i].data_type == PESTLE_ONNX_STRING)
+      PESTLE_TRY(pestle_function_set_result_attrs(function, i, &attr, 1));
+  }
+  return NULL;
+}
+
 static pestle_status_t add_function(const pestle_onnx_source_t* source,
                                     pestle_module_t* module,
                                     pestle_arena_t* arena,
@@ -61,8 +85,9 @@ static pestle_status_t add_function(const pestle_onnx_source_t* source,
     names[at] = pestle_arena_strndup(arena, graph->inputs[i].name);
     if (!names[at++]) return PESTLE_OOM();
   }
-  return pestle_module_add_function(module, "main", types, names, count,
-                                    out_function);
+  PESTLE_TRY(pestle_module_add_function(module, "main", types, names, count,
+                                        out_function));
+  return note_strings(source, *out_function, count);
 }
 
 static pestle_status_t define_bound(pestle_onnx_import_t* import,
@@ -89,9 +114,11 @@ static pestle_status_t define_arguments(pestle_onnx_import_t* import,
   size_t at = 0;
   for (size_t i = 0; i < graph->input_count; ++i) {
     if (!pestle_onnx_is_argument(source, &graph->inputs[i])) continue;
-    PESTLE_TRY(pestle_onnx_scope_define_input(
-        import, scope, graph->inputs[i].name,
-        pestle_function_argument(function, at++)));
+    pestle_value_t* argument = pestle_function_argument(function, at++);
+    if (graph->inputs[i].data_type == PESTLE_ONNX_STRING)
+      PESTLE_TRY(pestle_onnx_note_text(import, argument));
+    PESTLE_TRY(pestle_onnx_scope_define_input(import, scope,
+                                              graph->inputs[i].name, argument));
   }
   for (size_t i = 0; i < source->bound_count; ++i) {
     PESTLE_TRY(define_bound(import, scope, &source->bound[i]));
@@ -196,6 +223,9 @@ static pestle_status_t finish(pestle_onnx_import_t* import,
         pestle_arena_strndup(&import->arena, graph->outputs[i].name);
     if (!name) return PESTLE_OOM();
     PESTLE_TRY(pestle_function_set_result_name(function, i, name));
+    const pestle_dialect_attr_t attr = {PESTLE_FUNCTION_STRINGS, ""};
+    if (pestle_onnx_is_text(import, results[i]))
+      PESTLE_TRY(pestle_function_set_result_attrs(function, i, &attr, 1));
   }
   erase_unused(function->body->block);
   return NULL;
@@ -283,13 +313,16 @@ pestle_status_t pestle_onnx_import_static(pestle_onnx_source_t* source,
       .opset = pestle_onnx_opset(&source->model, pestle_str("")),
       .fold_budget = (size_t)128 << 20,
       .fold_work = (size_t)512 << 20,
-      .loop_nodes = (size_t)1 << 18};
+      .loop_nodes = (size_t)1 << 18,
+      .strings = pestle_onnx_source_strings(source)};
   pestle_arena_init(import.allocator, &import.arena);
   pestle_map_init(import.allocator, &import.real);
   pestle_map_init(import.allocator, &import.bounds);
+  pestle_map_init(import.allocator, &import.texts);
   pestle_status_t status =
       pestle_module_create(source->context, name, &import.module);
   if (!status) status = import_into(&import, types, count);
+  pestle_map_deinit(&import.texts);
   pestle_map_deinit(&import.bounds);
   pestle_map_deinit(&import.real);
   pestle_arena_deinit(&import.arena);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TfIdfVectorizer over integers: how often each n-gram of a pool occurs in a
+// TfIdfVectorizer over integers or strings: how often each n-gram of a pool occurs in a
 // row, with up to max_skip_count elements left out between two of its own. For
 // one length and one skip that is a comparison of every start with every
 // n-gram, and a sum over the starts.
@@ -17,13 +17,34 @@ typedef struct ngrams_t {
   pestle_i64s_t pool, starts, columns;
 } ngrams_t;
 
+// The pool, of strings as their ids; the input must be of its kind.
+static void read_pool(ngrams_t* g, pestle_value_t* x) {
+  pestle_onnx_call_t* call = g->call;
+  const pestle_onnx_attr_t* attr =
+      pestle_onnx_node_attr(call->node, "pool_strings");
+  bool text = attr && attr->kind == PESTLE_ONNX_ATTR_STRINGS && attr->count;
+  g->pool = pestle_onnx_ints(call, "pool_int64s");
+  if (text != pestle_onnx_is_text(call->import, x) || (text && g->pool.count)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its pool and its input are not both of integers or both "
+                     "of strings");
+    return;
+  }
+  if (!text) return;
+  int64_t* ids = pestle_onnx_scratch(call, attr->count * sizeof(*ids));
+  if (!ids) return;
+  for (size_t i = 0; i < attr->count; ++i)
+    ids[i] = pestle_onnx_id_of(call, attr->strings[i]);
+  g->pool = (pestle_i64s_t){ids, attr->count};
+}
+
 static bool read_ngrams(ngrams_t* g) {
   pestle_onnx_call_t* call = g->call;
   pestle_value_t* x = call->inputs[0];
   g->shortest = pestle_onnx_int(call, "min_gram_length", 1);
   g->longest = pestle_onnx_int(call, "max_gram_length", 1);
   g->skips = pestle_onnx_int(call, "max_skip_count", 0);
-  g->pool = pestle_onnx_ints(call, "pool_int64s");
+  read_pool(g, x);
   g->starts = pestle_onnx_ints(call, "ngram_counts");
   g->columns = pestle_onnx_ints(call, "ngram_indexes");
   g->rows = rank_of(x) == 2 ? pestle_onnx_dim(x, 0) : 1;
@@ -31,8 +52,8 @@ static bool read_ngrams(ngrams_t* g) {
   if (!g->pool.count || rank_of(x) > 2 ||
       !pestle_dtype_is(dtype_of(x), PESTLE_KIND_INT)) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "only integers, one row or several, with pool_int64s are "
-                     "supported");
+                     "only integers or strings, one row or several, with a "
+                     "pool are supported");
   } else if (g->shortest < 1 || g->longest < g->shortest || g->skips < 0 ||
              (g->longest > MOST_STEPS || g->skips > MOST_STEPS ||
               g->longest * (g->skips + 1) > MOST_STEPS)) {

@@ -22,12 +22,17 @@ static pestle_value_t* stored_tensor(pestle_onnx_call_t* call,
                                      const pestle_onnx_tensor_t* tensor) {
   pestle_elements_t elements;
   pestle_onnx_import_t* import = call->import;
-  if (pestle_onnx_keep(call, pestle_onnx_tensor_elements(tensor, import->files,
-                                                         &import->module->arena,
-                                                         &elements))) {
+  pestle_arena_t* arena = &import->module->arena;
+  bool text = tensor->data_type == PESTLE_ONNX_STRING;
+  if (pestle_onnx_keep(
+          call, text ? pestle_onnx_tensor_ids(tensor, import->strings, arena,
+                                              &elements)
+                     : pestle_onnx_tensor_elements(tensor, import->files, arena,
+                                                   &elements))) {
     return NULL;
   }
-  return pestle_f_elements(&call->f, &elements);
+  pestle_value_t* value = pestle_f_elements(&call->f, &elements);
+  return text ? pestle_onnx_mark_text(call, value) : value;
 }
 
 static pestle_value_t* float_list(pestle_onnx_call_t* call,
@@ -60,6 +65,12 @@ void pestle_onnx_import_constant(pestle_onnx_call_t* call) {
       call->outputs[0] = float_list(call, attr);
     } else if (is_list(attr, "value_ints", PESTLE_ONNX_ATTR_INTS)) {
       call->outputs[0] = pestle_onnx_int_list(call, attr->ints, attr->count);
+    } else if (is_list(attr, "value_strings", PESTLE_ONNX_ATTR_STRINGS)) {
+      call->outputs[0] = pestle_onnx_id_list(call, attr->strings, attr->count);
+    } else if (pestle_str_equal_c(attr->name, "value_string")) {
+      pestle_value_t* list = pestle_onnx_id_list(call, &attr->s, 1);
+      call->outputs[0] = pestle_onnx_mark_text(
+          call, pestle_f_reshape(&call->f, list, 0, NULL));
     } else if (pestle_str_equal_c(attr->name, "value_float")) {
       call->outputs[0] = pestle_onnx_scalar(call, PESTLE_F32, (double)attr->f);
     } else if (pestle_str_equal_c(attr->name, "value_int")) {
@@ -71,8 +82,7 @@ void pestle_onnx_import_constant(pestle_onnx_call_t* call) {
     return;
   }
   pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                   "it holds no tensor and no numbers (strings are not "
-                   "supported)");
+                   "it holds no tensor, no numbers and no strings");
 }
 
 // Reads a list of extents into |type|.

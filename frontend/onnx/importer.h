@@ -49,6 +49,8 @@ typedef struct pestle_onnx_import_t {
   uint64_t random_nodes;  // that were imported and have no seed
   pestle_value_t* trip;   // of the loops around, i64 of rank 0, or NULL
   int function_depth;     // calls around what is being imported
+  const pestle_onnx_strings_t* strings;  // of the model
+  pestle_map_t texts;                    // values that are ids of strings
 } pestle_onnx_import_t;
 
 // A sequence whose length is known, of tensors that need not be.
@@ -183,6 +185,27 @@ pestle_onnx_model_t pestle_onnx_function_model(
 // Imports the body in place of the call.
 void pestle_onnx_call_function(pestle_onnx_call_t* call,
                                const pestle_onnx_function_t* function);
+
+// --- Values that are ids of strings (texts.c) ---
+
+bool pestle_onnx_is_text(const pestle_onnx_import_t* import,
+                         const pestle_value_t* value);
+// Notes that |value| (may be NULL) is one, and gives it.
+pestle_value_t* pestle_onnx_mark_text(pestle_onnx_call_t* call,
+                                      pestle_value_t* value);
+PESTLE_NODISCARD pestle_status_t pestle_onnx_note_text(
+    pestle_onnx_import_t* import, const pestle_value_t* value);
+// Refuses the call when an input is such a value and |op| does not take it; what it
+// only moves is noted of its outputs afterwards.
+void pestle_onnx_check_texts(pestle_onnx_call_t* call,
+                             const pestle_onnx_op_t* op);
+void pestle_onnx_keep_texts(pestle_onnx_call_t* call,
+                            const pestle_onnx_op_t* op);
+// The id of a string of the model; -1 with an error kept if it has none.
+int32_t pestle_onnx_id_of(pestle_onnx_call_t* call, pestle_str_t string);
+// Those of a list of strings, i32.
+pestle_value_t* pestle_onnx_id_list(pestle_onnx_call_t* call,
+                                    const pestle_str_t* strings, size_t count);
 
 // --- Calls (call.c) ---
 

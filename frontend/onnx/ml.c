@@ -112,8 +112,9 @@ pestle_value_t* pestle_ml_label_of(pestle_onnx_call_t* call,
                                    const pestle_ml_labels_t* labels,
                                    pestle_value_t* which) {
   if (labels->strings) {
-    return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                            "class labels that are strings");
+    pestle_value_t* ids =
+        pestle_onnx_id_list(call, labels->strings, labels->count);
+    return pestle_onnx_mark_text(call, pestle_onnx_take(call, ids, which, 0));
   }
   bool same = true;
   for (size_t i = 0; i < labels->count; ++i)

@@ -99,8 +99,12 @@ static pestle_status_t materialize(pestle_onnx_import_t* import,
                                    pestle_onnx_scope_t* scope,
                                    pestle_onnx_symbol_t* symbol) {
   pestle_elements_t elements;
-  PESTLE_TRY(pestle_onnx_tensor_elements(symbol->tensor, import->files,
-                                         &import->module->arena, &elements));
+  bool text = symbol->tensor->data_type == PESTLE_ONNX_STRING;
+  pestle_arena_t* arena = &import->module->arena;
+  PESTLE_TRY(text ? pestle_onnx_tensor_ids(symbol->tensor, import->strings,
+                                           arena, &elements)
+                  : pestle_onnx_tensor_elements(symbol->tensor, import->files,
+                                                arena, &elements));
   pestle_attr_t attr = {.name = PESTLE_ATTR_value,
                         .kind = PESTLE_ATTR_KIND_ELEMENTS,
                         .as.elements = &elements};
@@ -114,7 +118,7 @@ static pestle_status_t materialize(pestle_onnx_import_t* import,
   pestle_node_t* node;
   PESTLE_TRY(pestle_node_create(&builder, &spec, &node));
   symbol->value = pestle_node_result(node, 0);
-  return NULL;
+  return text ? pestle_onnx_note_text(import, symbol->value) : NULL;
 }
 
 pestle_status_t pestle_onnx_scope_find(pestle_onnx_import_t* import,

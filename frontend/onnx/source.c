@@ -21,6 +21,7 @@ pestle_status_t pestle_onnx_source_create(pestle_context_t* context,
   pestle_context_retain(context);
   pestle_arena_init(allocator, &source->arena);
   pestle_map_init(allocator, &source->inputs);
+  pestle_onnx_strings_init(allocator, &source->strings);
   source->file = pestle_arena_strdup(&source->arena, file);
   if (folder) source->folder = pestle_arena_strdup(&source->arena, folder);
   if (!source->file || (folder && !source->folder)) {
@@ -43,6 +44,7 @@ void pestle_onnx_source_release(void* self) {
   pestle_onnx_source_t* parent = source->parent;
   pestle_file_unmap(&source->mapping);
   pestle_map_deinit(&source->inputs);
+  pestle_onnx_strings_deinit(&source->strings);
   pestle_arena_deinit(&source->arena);
   pestle_dealloc(pestle_context_allocator(context), source, sizeof(*source));
   pestle_onnx_source_release(parent);
@@ -123,6 +125,13 @@ static pestle_status_t classify(pestle_onnx_source_t* source,
     PESTLE_TRY(note_initializer(source, &graph->initializers[i]));
   note_shapes(source, options);
   return NULL;
+}
+
+const pestle_onnx_strings_t* pestle_onnx_source_strings(
+    const pestle_onnx_source_t* source) {
+  while (source->parent)
+    source = source->parent;
+  return &source->strings;
 }
 
 // --- Constants given by the caller ---
@@ -264,6 +273,8 @@ static pestle_status_t bind_one(pestle_onnx_source_t* source,
 pestle_status_t pestle_onnx_source_bind(
     pestle_onnx_source_t* source, const pestle_import_options_t* options) {
   PESTLE_TRY(classify(source, options));
+  PESTLE_TRY(pestle_onnx_strings_collect(&source->model, &source->arena,
+                                         &source->strings));
   if (!options || !options->const_count) return NULL;
   source->bound = PESTLE_ARENA_ARRAY(&source->arena, pestle_onnx_bound_t,
                                      options->const_count);

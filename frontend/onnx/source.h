@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "frontend/onnx/model.h"
+#include "frontend/onnx/strings.h"
 #include "pestle/import.h"
 
 // A --const binding: row-major elements.
@@ -39,6 +40,7 @@ typedef struct pestle_onnx_source_t {
   const void* data;
   size_t size;
   pestle_onnx_model_t model;
+  pestle_onnx_strings_t strings;  // of the model; empty with a parent
   pestle_map_t inputs;  // name -> index of the graph input; empty with a parent
   uint8_t* input_kinds;  // pestle_onnx_input_kind_t of each graph input
   pestle_onnx_bound_t* bound;
@@ -76,8 +78,15 @@ PESTLE_NODISCARD pestle_status_t pestle_import_read_options(
     const pestle_import_options_t* options, pestle_import_own_t* own,
     const pestle_import_options_t** out_options);
 
+// The strings of the model, also with a parent.
+const pestle_onnx_strings_t* pestle_onnx_source_strings(
+    const pestle_onnx_source_t* source);
+
 // --- Inputs (bind.c) ---
 
+// The dtype of an input or output of the module that the model declares to be of
+// |data_type|: of strings it is that of ids.
+pestle_dtype_t pestle_onnx_io_dtype(int64_t data_type);
 // The graph input called |name|; its index in |*out_index| (may be NULL). NULL
 // when there is none.
 const pestle_onnx_value_info_t* pestle_onnx_find_input(

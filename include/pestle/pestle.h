@@ -48,6 +48,7 @@
 #include "pestle/runtime.h"
 #include "pestle/session.h"
 #include "pestle/status.h"
+#include "pestle/strings.h"
 #include "pestle/tensor.h"
 #include "pestle/transform.h"
 #include "pestle/types.h"

@@ -123,7 +123,9 @@ typedef struct pestle_plan_io_t {
   // begin, or -1. Such an input has no storage of its own: steps find it in the
   // output's. inputs: the output of which that is so, or -1.
   int32_t alias;
-  uint32_t reserved;
+  // Of one whose elements, i32, are the numbers of strings: which strings
+  // (docs/adr/035), "" of all others.
+  pestle_plan_str_t dictionary;
 } pestle_plan_io_t;
 
 typedef enum pestle_plan_storage_e {

@@ -850,6 +850,65 @@ static void call_session_wait(things_t* t) {
   (void)t;
   BAD(pestle_session_wait(NULL, NULL));
 }
+static void call_executable_input_is_strings(things_t* t) {
+  assert_false(pestle_executable_input_is_strings(NULL, 0));
+  assert_false(pestle_executable_input_is_strings(t->executable, 9));
+}
+static void call_executable_output_is_strings(things_t* t) {
+  assert_false(pestle_executable_output_is_strings(NULL, 0));
+  assert_false(pestle_executable_output_is_strings(t->executable, 9));
+}
+static void call_module_input_is_strings(things_t* t) {
+  assert_false(pestle_module_input_is_strings(NULL, 0));
+  assert_false(pestle_module_input_is_strings(t->module, 9));
+}
+static void call_module_output_is_strings(things_t* t) {
+  assert_false(pestle_module_output_is_strings(NULL, 0));
+  assert_false(pestle_module_output_is_strings(t->module, 9));
+}
+static void call_strings_create(things_t* t) {
+  pestle_strings_t* strings;
+  BAD(pestle_strings_create(NULL, &strings));
+  BAD(pestle_strings_create(t->executable, NULL));
+}
+static void call_module_strings_create(things_t* t) {
+  pestle_strings_t* strings;
+  BAD(pestle_module_strings_create(NULL, &strings));
+  BAD(pestle_module_strings_create(t->module, NULL));
+}
+static void call_strings_release(things_t* t) {
+  (void)t;
+  pestle_strings_release(NULL);
+}
+static void call_strings_count(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_strings_count(NULL), 0);
+}
+static void call_strings_encode(things_t* t) {
+  pestle_strings_t* strings;
+  pestle_string_t word = {"a", 1};
+  int32_t id;
+  assert_ok(pestle_strings_create(t->executable, &strings));
+  BAD(pestle_strings_encode(NULL, &word, 1, &id));
+  BAD(pestle_strings_encode(strings, NULL, 1, &id));
+  BAD(pestle_strings_encode(strings, &word, 1, NULL));
+  pestle_strings_release(strings);
+}
+static void call_strings_decode(things_t* t) {
+  pestle_strings_t* strings;
+  pestle_string_t word;
+  int32_t id = 0;
+  assert_ok(pestle_strings_create(t->executable, &strings));
+  BAD(pestle_strings_decode(NULL, &id, 1, &word));
+  BAD(pestle_strings_decode(strings, NULL, 1, &word));
+  BAD(pestle_strings_decode(strings, &id, 1, NULL));
+  BAD(pestle_strings_decode(strings, &id, 1, &word));
+  pestle_strings_release(strings);
+}
+static void call_strings_forget(things_t* t) {
+  (void)t;
+  pestle_strings_forget(NULL);
+}
 static void call_session_stats(things_t* t) {
   (void)t;
   pestle_session_stats_t stats = {.struct_size = sizeof(stats)};
@@ -1902,6 +1961,17 @@ static const row_t rows[] = {
     ROW(executable_location_count) ROW(executable_location)
     ROW(plan_set_save) ROW(plan_set_load) ROW(plan_set_release)
     ROW(plan_set_count) ROW(plan_set_plan)
+    ROW(executable_input_is_strings)
+    ROW(executable_output_is_strings)
+    ROW(module_input_is_strings)
+    ROW(module_output_is_strings)
+    ROW(module_strings_create)
+    ROW(strings_count)
+    ROW(strings_create)
+    ROW(strings_decode)
+    ROW(strings_encode)
+    ROW(strings_forget)
+    ROW(strings_release)
     ROW(session_create) ROW(session_retain) ROW(session_release)
     ROW(session_run) ROW(session_tensor_release) ROW(session_wait)
     ROW(session_stats) ROW(session_visit) ROW(session_input_count)

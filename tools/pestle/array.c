@@ -48,6 +48,7 @@ pestle_status_t cli_array_init(pestle_dtype_t dtype, int32_t rank,
 void cli_array_deinit(cli_array_t* array) {
   pestle_allocator_t a = pestle_allocator_system();
   pestle_free_str(a, array->name);
+  cli_words_deinit(array);
   pestle_free_aligned(a, array->data, array->size, alignment_of(array->size));
   *array = (cli_array_t){0};
 }

@@ -221,6 +221,10 @@ typedef struct cli_array_t {
   int64_t count;  // elements
   void* data;     // 64-byte aligned
   size_t size;    // bytes
+  // Of an array of strings, whose |data| are their numbers, i32: they and their bytes
+  // in one piece of memory; else NULL.
+  pestle_string_t* words;
+  size_t words_size;
 } cli_array_t;
 typedef PESTLE_VEC(cli_array_t) cli_arrays_t;
 
@@ -269,6 +273,25 @@ PESTLE_NODISCARD pestle_status_t cli_npy_read(const char* path,
 PESTLE_NODISCARD pestle_status_t cli_npy_write(const char* path,
                                                const cli_array_t* array);
 
+// --- Arrays of strings (words.c) ---
+
+// Room for the strings of |array| and |bytes| of their own.
+PESTLE_NODISCARD pestle_status_t cli_words_init(cli_array_t* array,
+                                                size_t bytes, char** out_bytes);
+void cli_words_deinit(cli_array_t* array);
+// Strings of |length| characters each, of 4 bytes or one; zeros fill them up.
+PESTLE_NODISCARD pestle_status_t cli_words_read(const char* from, size_t length,
+                                                bool wide, cli_array_t* array);
+// The characters of the longest, at least 1; and all, so long, of 4 bytes each.
+size_t cli_words_length(const cli_array_t* array);
+void cli_words_write(const cli_array_t* array, size_t length,
+                     pestle_strbuf_t* out);
+const char* cli_print_word(const cli_array_t* array, int64_t index,
+                           char* buffer, size_t capacity);
+// How many differ of arrays that are alike in shape, and the first of them.
+int64_t cli_words_compare(const cli_array_t* found, const cli_array_t* expected,
+                          int64_t* out_first);
+
 // --- Inputs (inputs.c) ---
 
 // A value for an input whose type only the model knows.
@@ -302,6 +325,9 @@ cli_array_t* cli_inputs_find(cli_inputs_t* inputs, size_t index,
                              const char* name);
 // Whether an input that cli_inputs_find() does not find can be made.
 bool cli_inputs_has(const cli_inputs_t* inputs, size_t index, const char* name);
+// The text that the command line gives for it, or NULL.
+const char* cli_inputs_value(const cli_inputs_t* inputs, size_t index,
+                             const char* name);
 // The array for an input of a known type: found, or made from a lazy value.
 PESTLE_NODISCARD pestle_status_t cli_inputs_bind(cli_inputs_t* inputs,
                                                  size_t index,
@@ -317,6 +343,7 @@ typedef struct cli_job_t {
   pestle_plan_t* plan;
   pestle_device_t* device;  // NULL: the one that the plan names
   pestle_executable_t* executable;
+  pestle_strings_t* strings;                    // NULL: none was needed yet
   pestle_tensor_t *input_views, *output_views;  // of the host
   size_t input_count;
   bool fills;     // an input that is not given gets random values
@@ -333,6 +360,11 @@ PESTLE_NODISCARD pestle_status_t cli_job_open(cli_job_t* job, const char* path,
 // Makes a job that has inputs, plan and device ready to run.
 PESTLE_NODISCARD pestle_status_t cli_job_load(cli_job_t* job, bool fills);
 void cli_job_deinit(cli_job_t* job);
+// The numbers of the strings of input |index|, where it takes strings; and the strings
+// of all outputs that give them, after a run.
+PESTLE_NODISCARD pestle_status_t cli_words_bind(cli_job_t* job, size_t index,
+                                                const pestle_io_info_t* info);
+PESTLE_NODISCARD pestle_status_t cli_words_decode(cli_job_t* job);
 // Before a run: the outputs' extents are their bounds. After the last one: their
 // elements are counted.
 void cli_job_reset(cli_job_t* job);

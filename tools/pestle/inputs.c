@@ -46,6 +46,8 @@ static pestle_status_t parse_line(pestle_str_t line, io_line_t* out) {
                         PESTLE_STR_ARG(line));
   }
   out->dtype = cli_dtype(field[2]);
+  // Strings stand for themselves.
+  if (pestle_str_equal_c(field[2], "string")) out->dtype = PESTLE_I32;
   if (out->is_input && out->dtype == PESTLE_NONE) {
     return PESTLE_ERROR(UNSUPPORTED, "input '%.*s' has the element type %.*s",
                         PESTLE_STR_ARG(out->name), PESTLE_STR_ARG(field[2]));
@@ -301,6 +303,12 @@ static const cli_lazy_t* find_lazy(const cli_inputs_t* inputs, size_t index,
 bool cli_inputs_has(const cli_inputs_t* inputs, size_t index,
                     const char* name) {
   return find_lazy(inputs, index, name) != NULL;
+}
+
+const char* cli_inputs_value(const cli_inputs_t* inputs, size_t index,
+                             const char* name) {
+  const cli_lazy_t* lazy = find_lazy(inputs, index, name);
+  return lazy ? lazy->value : NULL;
 }
 
 pestle_status_t cli_inputs_bind(cli_inputs_t* inputs, size_t index,

@@ -160,6 +160,7 @@ static pestle_status_t bind_inputs(cli_job_t* job) {
   for (size_t i = 0; i < count; ++i) {
     pestle_io_info_t info = pestle_executable_input(job->executable, i);
     PESTLE_TRY(fill(job, i, info.name));
+    PESTLE_TRY(cli_words_bind(job, i, &info));
     PESTLE_TRY(cli_inputs_bind(&job->inputs, i, &info, &array));
   }
   // Views once no array moves any more.
@@ -356,6 +357,7 @@ void cli_job_deinit(cli_job_t* job) {
     cli_array_deinit(&job->outputs.data[i]);
   }
   pestle_vec_deinit(&job->outputs);
+  pestle_strings_release(job->strings);
   pestle_executable_release(job->executable);
   pestle_plan_release(job->plan);
   cli_inputs_deinit(&job->inputs);

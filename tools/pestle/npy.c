@@ -35,6 +35,9 @@ typedef struct header_t {
   int32_t rank;
   int64_t dims[PESTLE_MAX_RANK];
   size_t data;  // where the elements begin
+  // Of strings: their characters, and whether they are of 4 bytes; 0: none.
+  size_t length;
+  bool is_wide, is_text;
 } header_t;
 
 // What follows "'key':" in the dictionary, without leading spaces.
@@ -47,18 +50,35 @@ static pestle_str_t value_of(pestle_str_t dictionary, const char* key) {
   return pestle_str_slice(dictionary, at, dictionary.size);
 }
 
-static pestle_status_t read_dtype(pestle_str_t dictionary,
-                                  pestle_dtype_t* out_dtype) {
+// '<U8', '|S8': 8 characters each.
+static bool read_text(pestle_str_t text, header_t* out) {
+  int64_t length;
+  bool wide = pestle_str_starts_with(text, PESTLE_STR("<U"));
+  if (!wide && !pestle_str_starts_with(text, PESTLE_STR("|S"))) return false;
+  if (!pestle_str_parse_i64(pestle_str_slice(text, 2, text.size), &length) ||
+      length < 0 || length > (1 << 24)) {
+    return false;
+  }
+  out->dtype = PESTLE_I32;
+  out->length = (size_t)length;
+  out->is_wide = wide;
+  out->is_text = true;
+  return true;
+}
+
+static pestle_status_t read_dtype(pestle_str_t dictionary, header_t* out) {
   pestle_str_t text, rest;
   pestle_str_split(value_of(dictionary, "'descr'"), '\'', &text, &rest);
+  if (read_text(text, out)) return NULL;
   for (int i = 0; i < TYPE_COUNT; ++i) {
     if (!pestle_str_equal_c(text, types[i].text)) continue;
-    *out_dtype = types[i].dtype;
+    out->dtype = types[i].dtype;
     return NULL;
   }
   return PESTLE_ERROR(UNSUPPORTED,
                       "its element type is '%.*s'; save it little-endian as "
-                      "one of bool, [u]int8-64, float16-64, complex64-128",
+                      "one of bool, [u]int8-64, float16-64, complex64-128, or "
+                      "as strings ('<U8')",
                       PESTLE_STR_ARG(text));
 }
 
@@ -97,7 +117,7 @@ static pestle_status_t read_header(pestle_str_t file, header_t* out_header) {
     return PESTLE_ERROR(MALFORMED, "it ends within its header");
   }
   pestle_str_t dictionary = pestle_str_slice(file, begin, begin + size);
-  PESTLE_TRY(read_dtype(dictionary, &out_header->dtype));
+  PESTLE_TRY(read_dtype(dictionary, out_header));
   PESTLE_TRY(read_shape(dictionary, out_header));
   pestle_str_t order = value_of(dictionary, "'fortran_order'");
   out_header->is_fortran = pestle_str_starts_with(order, PESTLE_STR("True"));
@@ -137,10 +157,11 @@ static pestle_status_t read_array(pestle_str_t file, cli_array_t* out_array) {
   size_t size;
   PESTLE_TRY(read_header(file, &h));
   size_t held = file.size - h.data;
+  size_t each =
+      h.is_text ? h.length * (h.is_wide ? 4 : 1) : pestle_dtype_size(h.dtype);
   // Before memory is asked for: a damaged header may claim anything.
   if (!pestle_checked_count(h.dims, (size_t)h.rank, &count) ||
-      !pestle_checked_mul((size_t)count, pestle_dtype_size(h.dtype), &size) ||
-      size > held) {
+      !pestle_checked_mul((size_t)count, each, &size) || size > held) {
     return PESTLE_ERROR(MALFORMED,
                         "it holds %zu bytes of elements, less than its shape "
                         "says",
@@ -154,6 +175,11 @@ static pestle_status_t read_array(pestle_str_t file, cli_array_t* out_array) {
   }
   PESTLE_TRY(cli_array_init(h.dtype, h.rank, h.dims, out_array));
   const char* from = file.data + h.data;
+  if (h.is_text && h.is_fortran && h.rank > 1) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "its strings are in Fortran's order; save them in C's");
+  }
+  if (h.is_text) return cli_words_read(from, h.length, h.is_wide, out_array);
   if (h.is_fortran && h.rank > 1) {
     copy_fortran(from, out_array);
   } else if (size) {
@@ -181,16 +207,23 @@ static const char* stored_type(pestle_dtype_t dtype) {
   return pestle_dtype_size(dtype) == 2 ? "<u2" : "|u1";
 }
 
+static const char* text_type(const cli_array_t* array, char text[32]) {
+  snprintf(text, 32, "<U%zu", cli_words_length(array));
+  return text;
+}
+
 static void write_header(const cli_array_t* array, pestle_strbuf_t* out) {
   static const char version[] = {1, 0};
+  char text[32];
   pestle_strbuf_append_bytes(out, magic, 6);
   pestle_strbuf_append_bytes(out, version, 2);
   size_t at = out->size;
   pestle_strbuf_append_fill(out, ' ', 2);
-  pestle_strbuf_appendf(out,
-                        "{'descr': '%s', 'fortran_order': False, "
-                        "'shape': (",
-                        stored_type(array->dtype));
+  pestle_strbuf_appendf(
+      out,
+      "{'descr': '%s', 'fortran_order': False, "
+      "'shape': (",
+      array->words ? text_type(array, text) : stored_type(array->dtype));
   for (int32_t i = 0; i < array->rank; ++i) {
     pestle_strbuf_appendf(out, i ? ", %" PRId64 : "%" PRId64, array->dims[i]);
   }
@@ -217,7 +250,11 @@ pestle_status_t cli_npy_write(const char* path, const cli_array_t* array) {
   pestle_strbuf_t text;
   pestle_strbuf_init(pestle_allocator_system(), &text);
   write_header(array, &text);
-  write_elements(array, &text);
+  if (array->words) {
+    cli_words_write(array, cli_words_length(array), &text);
+  } else {
+    write_elements(array, &text);
+  }
   pestle_status_t status = pestle_strbuf_status(&text);
   if (!status) status = pestle_file_write(path, pestle_strbuf_view(&text));
   pestle_strbuf_deinit(&text);

@@ -81,7 +81,7 @@ static pestle_status_t write_output(cli_t* cli, const cli_inputs_t* inputs,
   if (!path || !name) return PESTLE_OOM();
   pestle_strbuf_appendf(
       io, "output %" PRId64 " %s %s %s %s\n", array->index,
-      onnx_name(array->dtype),
+      array->words ? "string" : onnx_name(array->dtype),
       cli_print_dims(array->rank, array->dims, dims, sizeof(dims)), file, name);
   return cli_npy_write(path, array);
 }
@@ -149,9 +149,10 @@ static void print_output(const cli_array_t* a) {
   char dims[400], name[400];
   printf("output %" PRId64 " '%s': %s of %s\n", a->index,
          print_name(a->name, name, sizeof(name)),
-         pestle_dtype_info(a->dtype)->name,
+         a->words ? "strings" : pestle_dtype_info(a->dtype)->name,
          cli_print_dims(a->rank, a->dims, dims, sizeof(dims)));
-  range_t r = range_of(a);
+  range_t r = {0};
+  if (!a->words) r = range_of(a);
   if (r.counted) {
     char least[32], most[32];
     printf("  min %s  max %s  mean %.6g",
@@ -163,8 +164,10 @@ static void print_output(const cli_array_t* a) {
   }
   printf("  [");
   for (int64_t i = 0; i < a->count && i < 8; ++i) {
-    char text[32];
-    printf("%s%s", i ? ", " : "", cli_print_element(a, i, text, sizeof(text)));
+    char text[80];
+    printf("%s%s", i ? ", " : "",
+           a->words ? cli_print_word(a, i, text, sizeof(text))
+                    : cli_print_element(a, i, text, sizeof(text)));
   }
   printf("%s]\n", a->count > 8 ? ", ..." : "");
 }
@@ -178,11 +181,16 @@ void cli_outputs_print(const cli_arrays_t* outputs) {
 // who reads them as doubles.
 static void json_element(const cli_array_t* a, int64_t i, pestle_json_t* json) {
   char text[64];
+  if (a->words) {
+    pestle_json_str(json, pestle_str_make(a->words[i].data, a->words[i].size));
+    return;
+  }
   pestle_json_cstr(json, cli_print_exact(a, i, text, sizeof(text)));
 }
 
 static void json_output(const cli_array_t* a, pestle_json_t* json) {
-  range_t r = range_of(a);
+  range_t r = {0};
+  if (!a->words) r = range_of(a);
   cli_info_json_value(json, a->name, a->dtype, a->rank, a->dims, NULL);
   cli_key_i64(json, "index", a->index);
   cli_key_i64(json, "elements", a->count);
@@ -299,9 +307,9 @@ static const char* print_index(const cli_array_t* a, int64_t at, char* buffer,
 static bool say_type_differs(const cli_array_t* found,
                              const cli_array_t* expected) {
   char a[400], b[400], name[400];
-  bool differs = found->dtype != expected->dtype ||
-                 found->rank != expected->rank ||
-                 found->count != expected->count;
+  bool differs =
+      found->dtype != expected->dtype || !found->words != !expected->words ||
+      found->rank != expected->rank || found->count != expected->count;
   for (int32_t i = 0; !differs && i < found->rank; ++i) {
     differs = found->dims[i] != expected->dims[i];
   }
@@ -370,6 +378,39 @@ static void json_comparison(const cli_array_t* found,
   pestle_json_end_object(json);
 }
 
+static bool compare_words(const cli_array_t* found, const cli_array_t* expected,
+                          pestle_json_t* json) {
+  char at[400], name[400], x[80], y[80];
+  int64_t first = 0;
+  int64_t count = cli_words_compare(found, expected, &first);
+  if (json) {
+    pestle_json_begin_object(json);
+    cli_key_i64(json, "output", found->index);
+    cli_key_cstr(json, "name", found->name);
+    cli_key_bool(json, "agrees", !count);
+    cli_key_i64(json, "elements", found->count);
+    cli_key_i64(json, "differing", count);
+    pestle_json_end_object(json);
+  } else if (!count) {
+    cli_print_label(stderr, PESTLE_LOG_INFO);
+    fprintf(stderr,
+            "output %" PRId64 " '%s' agrees: all %" PRId64
+            " strings are the same\n",
+            found->index, print_name(found->name, name, sizeof(name)),
+            found->count);
+  }
+  if (count) {
+    cli_say_error("output %" PRId64 " '%s' differs in %" PRId64 " of %" PRId64
+                  " strings; at %s: %s, expected %s",
+                  found->index, print_name(found->name, name, sizeof(name)),
+                  count, found->count,
+                  print_index(found, first, at, sizeof(at)),
+                  cli_print_word(found, first, x, sizeof(x)),
+                  cli_print_word(expected, first, y, sizeof(y)));
+  }
+  return !count;
+}
+
 static bool compare_output(const cli_array_t* found,
                            const cli_array_t* expected, double atol,
                            double rtol, pestle_json_t* json) {
@@ -383,6 +424,7 @@ static bool compare_output(const cli_array_t* found,
     }
     return false;
   }
+  if (found->words) return compare_words(found, expected, json);
   cli_array_t a = as_parts(found), b = as_parts(expected);
   difference_t d =
       compare_elements(&a, &b, a.dtype == found->dtype ? 1 : 2, atol, rtol);

@@ -119,6 +119,7 @@ static pestle_status_t print_bench(const run_t* run) {
 
 static pestle_status_t deliver(run_t* run, int* out_exit) {
   cli_t* cli = run->cli;
+  PESTLE_TRY(cli_words_decode(&run->job));
   if (cli->text[CLI_OUTPUTS]) {
     PESTLE_TRY(cli_outputs_write(cli, &run->job.inputs, cli->text[CLI_OUTPUTS],
                                  &run->job.outputs));

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Models of ai.onnx.ml that are wrong, each refused with a sentence; and strings that
+go in and come out of `pestle run`, of a model and of its plan. Exits 77 without onnx."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    from onnx import TensorProto as T
+    from onnx import helper
+except ImportError as e:
+    print(f"skipped: {e}")
+    sys.exit(77)
+
+PESTLE = os.path.join(os.environ["PESTLE_BUILD_DIR"], "pestle")
+ML = "ai.onnx.ml"
+failures = []
+
+
+def model(op, attrs, kinds=(T.FLOAT,), outputs=(T.FLOAT,), opset=3, domain=ML, shape=(2, 3)):
+    names = [f"x{i}" for i in range(len(kinds))]
+    results = [f"y{i}" for i in range(len(outputs))]
+    node = helper.make_node(op, names, results, domain=domain, **attrs)
+    graph = helper.make_graph(
+        [node], "g",
+        [helper.make_tensor_value_info(n, k, shape) for n, k in zip(names, kinds)],
+        [helper.make_tensor_value_info(n, k, None) for n, k in zip(results, outputs)])  # fmt: skip
+    return helper.make_model(graph, ir_version=8, opset_imports=[
+        helper.make_opsetid("", 17), helper.make_opsetid(ML, opset)])  # fmt: skip
+
+
+def run(data, inputs, *options):
+    """The outputs, or the message; and the exit code."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        path = folder / "m.onnx"
+        path.write_bytes(data if isinstance(data, bytes) else data.SerializeToString())
+        command = [PESTLE, "run", path, "--device", "ref", "--no-cache", "--outputs", folder / "out", *options]
+        for i, a in enumerate(inputs):
+            if isinstance(a, str):
+                command += ["--input", f"x{i}={a}"]
+                continue
+            np.save(folder / f"x{i}.npy", a)
+            command += ["--input", f"x{i}={folder}/x{i}.npy"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return done.stderr, done.returncode
+        count = len(list((folder / "out").glob("output_*.npy")))
+        return [np.load(folder / "out" / f"output_{i}.npy") for i in range(count)], 0
+
+
+def refused(what, data, says, inputs=(np.zeros((2, 3), np.float32),)):
+    got, code = run(data, inputs)
+    if not isinstance(got, str) or says not in got or code in (134, 139) or code < 0:
+        failures.append(f"{what}: {code} {got!r}, it should say {says!r}")
+
+
+def tree(**changes):
+    attrs = dict(nodes_treeids=[0, 0, 0], nodes_nodeids=[0, 1, 2], nodes_featureids=[0, 0, 0],
+                 nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"], nodes_values=[0.0, 0.0, 0.0],
+                 nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0], target_treeids=[0, 0],
+                 target_nodeids=[1, 2], target_ids=[0, 0], target_weights=[1.0, 2.0], n_targets=1)  # fmt: skip
+    return model("TreeEnsembleRegressor", attrs | changes)
+
+
+def trees():
+    branch = ["BRANCH_LEQ", "BRANCH_LEQ", "LEAF"]
+    refused("cycle", tree(nodes_modes=branch, nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 2, 0],
+                          target_nodeids=[2, 2]), "no cycles")  # fmt: skip
+    refused("itself", tree(nodes_truenodeids=[0, 0, 0]), "which is itself")
+    refused("dangling", tree(nodes_truenodeids=[7, 0, 0]), "leads to node 7, which the tree lacks")
+    refused("twice", tree(nodes_nodeids=[0, 1, 1]), "has node 1 twice")
+    refused("weight of none", tree(target_nodeids=[1, 9]), "node 9 of tree 0")
+    refused("target", tree(target_ids=[0, 3]), "target 3 of 1")
+    refused("feature", tree(nodes_featureids=[5, 0, 0]), "feature 5")
+    refused("mode", tree(nodes_modes=["BRANCH_UP", "LEAF", "LEAF"]), "'BRANCH_UP'")
+    refused("lengths", tree(nodes_values=[0.0]), "not of one length")
+    refused("aggregate", tree(aggregate_function="MEDIAN"), "'MEDIAN'")
+    refused("transform", tree(post_transform="TANH"), "'TANH'")
+    refused("no targets", tree(n_targets=0), "0 targets")
+
+
+def dictionaries():
+    refused("double key", model("LabelEncoder", dict(keys_floats=[1.0, 1.0], values_floats=[2.0, 3.0])), "a key twice")
+    words = (np.array([["a", "b", "c"]] * 2),)
+    refused("double word", model("LabelEncoder", dict(keys_strings=["a", "a"], values_int64s=[1, 2]),
+                                 (T.STRING,), (T.INT64,)), "a key twice", words)  # fmt: skip
+    refused("two kinds of keys", model("LabelEncoder", dict(keys_strings=["a"], keys_int64s=[1], values_floats=[2.0])), "both 'keys_strings' and 'keys_int64s'")  # fmt: skip
+    refused("two kinds of a map", model("ZipMap", dict(classlabels_strings=["a", "b", "c"], classlabels_int64s=[1, 2, 3])), "of which one can be meant")  # fmt: skip
+    refused("another kind of input", model("LabelEncoder", dict(keys_int64s=[1], values_floats=[2.0])), "its keys are of i64, its input of f32")
+    refused("fewer values", model("LabelEncoder", dict(keys_floats=[1.0, 2.0], values_floats=[2.0])), "2 keys and 1 values")
+    bad = model("LabelEncoder", dict(keys_strings=[b"\xff\xfe"], values_int64s=[1]), (T.STRING,), (T.INT64,))
+    refused("no UTF-8", bad, "no UTF-8", words)
+    plus = model("Add", {}, (T.STRING, T.STRING), (T.STRING,), domain="")
+    refused("Add of strings", plus, "is of strings", words * 2)
+    numbers = model("Identity", {}, (T.STRING,), (T.STRING,), domain="")
+    refused("numbers for strings", numbers, "is given numbers")
+    refused("strings for numbers", model("Identity", {}, domain=""), "is given strings", words)
+    got, code = run(numbers, (np.array([[b"\xff", b"a", b"b"]] * 2),))
+    if not code or "no UTF-8" not in str(got):
+        failures.append(f"bytes that are no UTF-8: {got!r}")
+
+
+def agree(what, data, inputs, want, *options):
+    got, _ = run(data, inputs, *options)
+    if isinstance(got, str) or got[0].shape != np.shape(want) or not (got[0] == np.asarray(want)).all():
+        failures.append(f"{what}: {got!r}, right is {want!r}")
+
+
+def strings():
+    x = np.array([["red", "grün", "色"], ["", "new", "red"]])
+    same = model("Identity", {}, (T.STRING,), (T.STRING,), domain="")
+    agree("identity", same, (x,), x)
+    agree("a word", same, ("word",), np.full((2, 3), "word"))
+    encoder = model("LabelEncoder", dict(keys_strings=["red", "色", "grün"], values_int64s=[1, 2, 3]), (T.STRING,), (T.INT64,))
+    agree("keys", encoder, (x,), [[1, 3, 2], [-1, -1, 1]])
+    equal = model("Equal", {}, (T.STRING, T.STRING), (T.BOOL,), domain="")
+    agree("equal", equal, (x, x[::-1].copy()), x == x[::-1])
+    decoder = model("LabelEncoder", dict(keys_int64s=[1, 2], values_strings=["one", "zwei"]), (T.INT64,), (T.STRING,))
+    numbers = np.array([[1, 2, 3], [2, 2, 1]])
+    agree("values", decoder, (numbers,), [["one", "zwei", "_Unused"], ["zwei", "zwei", "one"]])
+    with tempfile.TemporaryDirectory() as name:
+        plan = pathlib.Path(name) / "m.plan"
+        got, code = run(encoder, (x,), "--save-plan", plan)
+        if code:
+            failures.append(f"a plan: {got}")
+            return
+        agree("a plan", plan.read_bytes(), (x,), [[1, 3, 2], [-1, -1, 1]])
+    hot = model("OneHotEncoder", dict(cats_strings=["red", "blue"], zeros=0), (T.STRING,), (T.FLOAT,))
+    got, code = run(hot, (x,))
+    if not code or "category" not in str(got):
+        failures.append(f"an unknown category with zeros = 0: {got!r}")
+    known = np.array([["red", "red", "blue"]] * 2)
+    agree("known categories", hot, (known,), np.stack([known == "red", known == "blue"], 2).astype(np.float32))
+
+
+def main():
+    trees()
+    dictionaries()
+    strings()
+    for line in failures:
+        print(line)
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
