@@ -173,6 +173,56 @@ static PyObject* inputs_of(PyObject* self, void* unused) {
   return list;
 }
 
+// The numbers of those inputs or outputs that are strings. A module that is
+// specialised later has no results to count yet.
+static PyObject* of_strings(const pestle_module_t* module, size_t count,
+                            bool (*is)(const pestle_module_t*, size_t)) {
+  PyObject* list = PyList_New(0);
+  for (size_t i = 0; list && i < count; ++i) {
+    if (!is(module, i)) continue;
+    PyObject* number = PyLong_FromSize_t(i);
+    if (!number || PyList_Append(list, number) < 0) Py_CLEAR(list);
+    Py_XDECREF(number);
+  }
+  return list;
+}
+
+static PyObject* words_of(const pestle_strings_t* strings) {
+  size_t count = pestle_strings_count(strings);
+  PyObject* list = PyList_New(0);
+  for (size_t i = 0; list && i < count; ++i) {
+    int32_t id = (int32_t)i;
+    pestle_string_t word;
+    PyObject* text = NULL;
+    if (pestle_py_ok(pestle_strings_decode(strings, &id, 1, &word))) {
+      text = PyUnicode_DecodeUTF8(word.data, (Py_ssize_t)word.size, NULL);
+    }
+    if (!text || PyList_Append(list, text) < 0) Py_CLEAR(list);
+    Py_XDECREF(text);
+  }
+  return list;
+}
+
+static PyObject* strings_of(PyObject* self, void* unused) {
+  enum { MOST_OUTPUTS = 1024 };
+  (void)unused;
+  pestle_module_t* module = of(self);
+  size_t count = pestle_function_argument_count(pestle_module_entry(module));
+  pestle_strings_t* strings;
+  if (!pestle_py_ok(pestle_module_strings_create(module, &strings)))
+    return NULL;
+  PyObject* words = words_of(strings);
+  PyObject* in = of_strings(module, count, pestle_module_input_is_strings);
+  PyObject* out =
+      of_strings(module, MOST_OUTPUTS, pestle_module_output_is_strings);
+  pestle_strings_release(strings);
+  if (words && in && out) return Py_BuildValue("(NNN)", words, in, out);
+  Py_XDECREF(words);
+  Py_XDECREF(in);
+  Py_XDECREF(out);
+  return NULL;
+}
+
 static pestle_import_options_t import_options(int as_ort) {
   return (pestle_import_options_t){
       .struct_size = sizeof(pestle_import_options_t),
@@ -488,6 +538,10 @@ static PyMethodDef methods[] = {
 static PyGetSetDef fields[] = {
     {"inputs", inputs_of, NULL,
      "(name, dtype, shape) of each argument; None where an extent is open.",
+     NULL},
+    {"strings", strings_of, NULL,
+     "The strings of an ONNX model, and which arguments and results are their "
+     "numbers.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

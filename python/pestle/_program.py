@@ -32,11 +32,34 @@ class Lowered:
         return Function(self.module, self.device)
 
 
+def _numbers_of(x, ids, count, words):
+    """Strings as their numbers; one that the model has not gets one behind |count|, by
+    its place in |words|."""
+    if isinstance(x, str):
+        if x in ids:
+            return ids[x]
+        if x not in words:
+            words.append(x)
+        return count + words.index(x)
+    x = x.tolist() if hasattr(x, "tolist") else x
+    if not isinstance(x, (list, tuple, str)):
+        raise TypeError(f"{x!r} is no str, of which the model takes an array")
+    if isinstance(x, str):
+        return _numbers_of(x, ids, count, words)
+    return [_numbers_of(y, ids, count, words) for y in x]
+
+
+def _words_of(numbers, words):
+    return ([_words_of(n, words) for n in numbers] if isinstance(numbers, list)
+            else words[numbers])
+
+
 class Function:
     """A graph that is called with an array for each argument.
 
     inputs: (name, dtype, shape) of each argument. Called with arrays, or what asarray()
-    takes, by place or by name.
+    takes, by place or by name. Where an ONNX model takes strings, a list of str, of lists
+    of them, or a NumPy array of str; where it gives strings, the result is such a list.
     Raises TypeError for a name that there is not, ValueError for arguments of other
     types.
 
@@ -47,6 +70,9 @@ class Function:
     def __init__(self, module, device=None):
         self.module, self.device = module, device
         self._run = c.Program(module, c.device(device))
+        words, self._texts_in, self._texts_out = module.strings
+        self._words = tuple(words)
+        self._ids = {word: i for i, word in enumerate(words)}
 
     @property
     def inputs(self):
@@ -62,8 +88,10 @@ class Function:
                                     f"{', '.join(map(str, names))} are")
             args = args + tuple(kwargs[n] for n in names[len(args):] if n in kwargs)
         rows = self.inputs
-        arrays = []
+        arrays, words = [], []
         for i, x in enumerate(args):
+            if i in self._texts_in:
+                x = _numbers_of(x, self._ids, len(self._words), words)
             y = x if isinstance(x, Array) else asarray(
                 x, dtype=rows[i][1] if i < len(rows) and
                 not hasattr(x, "dtype") else None, device=self.device)
@@ -71,6 +99,9 @@ class Function:
         # In a function that is traced it is a part of that.
         traced = any(x.state == "traced" for x in arrays)
         results = c.inline(self.module, tuple(arrays)) if traced else self._run(arrays)
+        for i in self._texts_out if not traced else ():
+            results = list(results)
+            results[i] = _words_of(results[i].tolist(), (*self._words, *words))
         return results[0] if len(results) == 1 else results
 
     def lower(self):
