@@ -113,8 +113,7 @@ void pestle_onnx_import_ml_linear_classifier(pestle_onnx_call_t* call) {
     return;
   }
   // ONNX Runtime's: one score becomes two, and LOGISTIC alone is made of them.
-  bool complement = post != PESTLE_ML_LOGISTIC;
-  call->outputs[1] = pair ? pestle_ml_two_classes(call, post, y, complement)
+  call->outputs[1] = pair ? pestle_ml_two_classes(call, post, y, true)
                           : pestle_ml_transform(call, post, y);
 }
 
@@ -482,7 +481,7 @@ void pestle_onnx_import_ml_svm_classifier(pestle_onnx_call_t* call) {
   } else {
     // ONNX Runtime's: SOFTMAX and SOFTMAX_ZERO are not made, but decide how one
     // score becomes two.
-    bool complement = post != PESTLE_ML_NONE && post != PESTLE_ML_LOGISTIC;
-    call->outputs[1] = pestle_ml_two_classes(call, post, y, complement);
+    call->outputs[1] =
+        pestle_ml_two_classes(call, post, y, post != PESTLE_ML_NONE);
   }
 }

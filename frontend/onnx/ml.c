@@ -233,14 +233,13 @@ pestle_value_t* pestle_ml_two_classes(pestle_onnx_call_t* call,
                                       pestle_value_t* score, bool complement) {
   pestle_formula_t* f = &call->f;
   pestle_value_t* pair[2] = {NULL, score};
-  if (complement) {
+  if (post == PESTLE_ML_LOGISTIC) {
+    pair[0] = pestle_f_logistic(f, pestle_f_negate(f, score));
+    pair[1] = pestle_f_logistic(f, score);
+  } else if (complement) {
     pair[0] = sub(call, splat_like(call, score, 1), score);
   } else {
     pair[0] = pestle_f_negate(f, score);
-    if (post == PESTLE_ML_LOGISTIC) {
-      pair[0] = pestle_f_logistic(f, pair[0]);
-      pair[1] = pestle_f_logistic(f, score);
-    }
   }
   return pestle_f_concatenate(f, pair, 2, 1);
 }

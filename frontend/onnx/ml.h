@@ -61,8 +61,9 @@ pestle_ml_post_t pestle_ml_post(pestle_onnx_call_t* call);
 pestle_value_t* pestle_ml_transform(pestle_onnx_call_t* call,
                                     pestle_ml_post_t post,
                                     pestle_value_t* scores);
-// One score a row, [rows, 1], as those of two classes: [1 - s, s] where
-// |complement|, else [-s, s], or of both the logistic function where |post| is that.
+// One score a row, [rows, 1], as those of two classes, as ONNX Runtime 1.31 has it:
+// of LOGISTIC the logistic function of [-s, s]; else [1 - s, s] where |complement|,
+// [-s, s] where not.
 pestle_value_t* pestle_ml_two_classes(pestle_onnx_call_t* call,
                                       pestle_ml_post_t post,
                                       pestle_value_t* score, bool complement);

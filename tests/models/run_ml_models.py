@@ -91,7 +91,7 @@ SK = {
     "isolation_forest": (ensemble.IsolationForest(n_estimators=20, random_state=0), None, X),
     "voting": (ensemble.VotingClassifier([("a", linear_model.LogisticRegression()),
                                           ("b", tree.DecisionTreeClassifier(max_depth=4, random_state=0))],
-                                         voting="soft"), Y2, X),
+                                         voting="soft", flatten_transform=False), Y2, X),
     "stacking": (ensemble.StackingRegressor([("a", linear_model.Ridge()),
                                              ("b", tree.DecisionTreeRegressor(max_depth=4, random_state=0))]), YR, XR),
     "svc": (svm.SVC(), Y2, X),
@@ -103,15 +103,15 @@ SK = {
     "nu_svr_linear": (svm.NuSVR(kernel="linear"), YR, XR),
     "one_class_svm": (svm.OneClassSVM(), None, X),
     "mlp": (pipe(preprocessing.StandardScaler(), neural_network.MLPClassifier((24, 16), max_iter=60, random_state=0)), Y5, X),
-    "mlp_regressor": (pipe(preprocessing.RobustScaler(), neural_network.MLPRegressor((24,), max_iter=60, random_state=0)), YR, XR),
+    "mlp_regressor": (pipe(preprocessing.RobustScaler(), neural_network.MLPRegressor(hidden_layer_sizes=(24,), max_iter=60, random_state=0)), YR, XR),
     "gaussian_nb": (naive_bayes.GaussianNB(), Y5, X),
     "bernoulli_nb": (naive_bayes.BernoulliNB(), Y5, X),
     "lda": (discriminant_analysis.LinearDiscriminantAnalysis(), Y5, X),
-    "qda": (discriminant_analysis.QuadraticDiscriminantAnalysis(), Y5, X),
+    "qda": (discriminant_analysis.QuadraticDiscriminantAnalysis(reg_param=0.1), Y5, X),
     "knn": (neighbors.KNeighborsClassifier(5), Y5, X),
     "knn_regressor": (neighbors.KNeighborsRegressor(3), YR, XR),
     "kmeans": (cluster.KMeans(5, n_init=1, random_state=0), None, X),
-    "mixture": (mixture.GaussianMixture(3, random_state=0), None, X),
+    "mixture": (mixture.GaussianMixture(3, reg_covar=0.1, random_state=0), None, X),
     "gaussian_process": (gaussian_process.GaussianProcessRegressor(alpha=0.1), YR, XR),
     "pca_logistic": (pipe(decomposition.PCA(5), linear_model.LogisticRegression()), Y2, X),
     "poly_ridge": (pipe(preprocessing.PolynomialFeatures(2), linear_model.Ridge()), YR, XR),
@@ -158,7 +158,8 @@ def make(name):
     model, y, x = SK[name]
     model.fit(x, y)
     kind = StringTensorType if x.dtype == object else FloatTensorType
-    options = {"zipmap": False} if hasattr(model, "predict_proba") else None
+    zips = hasattr(model, "predict_proba") and not isinstance(model, mixture.GaussianMixture)
+    options = {"zipmap": False} if zips else None
     text = to_onnx(model, initial_types=[("X", kind([None, x.shape[1]]))], options=options,
                    target_opset={"": 18, "ai.onnx.ml": 3})  # fmt: skip
     return text.SerializeToString(), {"X": grow(x)}
@@ -204,14 +205,21 @@ def time_pestle(folder, feeds):
     return min(json.loads(text.strip().splitlines()[-1])["run_ms"])
 
 
-def differs(got, want):
+# Distances from sums of squares that cancel, in f32: of a Gaussian process in f64 Pestle
+# is 0.0010 off at most, ONNX Runtime 0.0019.
+LOOSER = {"gaussian_process": 30}
+
+
+def differs(got, want, looser=1):
     """Of labels a row in a thousand may lie on an edge, where sums are rounded apart."""
-    want = np.asarray(want)
+    if isinstance(want, list):  # ZipMap's; Pestle has the scores in columns
+        want = [list(row.values()) for row in want]
+    want = np.asarray(want, got.dtype if isinstance(want, list) else None)
     if got.shape != want.shape:
         return f"shape {got.shape}, right {want.shape}"
     if want.dtype.kind == "f":
         scale = 1e-3 * max(1, float(np.nanmax(np.abs(want), initial=0)))
-        near = np.isclose(got, want, rtol=1e-3, atol=scale * 0.1, equal_nan=True)
+        near = np.isclose(got, want, rtol=1e-3, atol=scale * 0.1 * looser, equal_nan=True)
     else:
         near = got == want
     if near.mean() >= 0.998:
@@ -230,7 +238,7 @@ def try_one(name):
         pestle(folder, feeds, "--outputs", folder / "out")
         got = [np.load(folder / "out" / f"output_{i}.npy") for i in range(len(want))]
         for g, w in zip(got, want):
-            what = differs(g, w)
+            what = differs(g, w, LOOSER.get(name, 1))
             if what:
                 return what, []
         times = []
