@@ -218,12 +218,133 @@ static void put_attributes(uint64_t* seed, pb_t* attrs, size_t rank) {
   }
 }
 
-// --- Inputs ---
-
 typedef struct shape_t {
   size_t rank;
   int64_t dims[20];
 } shape_t;
+
+// --- Of ai.onnx.ml: lists that mostly fit each other, and then nearly ---
+
+static void put_ints(uint64_t* seed, pb_t* attrs, const char* name,
+                     size_t count, int64_t low, size_t range) {
+  int64_t values[40];
+  if (!below(seed, 12)) count = below(seed, 8);
+  for (size_t i = 0; i < count; ++i) {
+    values[i] = low + (int64_t)below(seed, range);
+    if (!below(seed, 60)) values[i] = any_int(seed);
+  }
+  if (below(seed, 40)) onnx_attr_ints(attrs, name, count, values);
+}
+
+static void put_floats(uint64_t* seed, pb_t* attrs, const char* name,
+                       size_t count) {
+  pb_t attr = {0};
+  if (!below(seed, 12)) count = below(seed, 8);
+  pb_text(&attr, 1, name);
+  for (size_t i = 0; i < count; ++i)
+    pb_f32(&attr, 7, any_float(seed));
+  pb_int(&attr, 20, 6);
+  pb_message(attrs, 5, attr);
+}
+
+static void put_words(uint64_t* seed, pb_t* attrs, const char* name,
+                      size_t count, const char* const* words, size_t range) {
+  pb_t attr = {0};
+  pb_text(&attr, 1, name);
+  for (size_t i = 0; i < count; ++i)
+    pb_text(&attr, 9, words[below(seed, range)]);
+  pb_int(&attr, 20, 8);
+  pb_message(attrs, 5, attr);
+}
+
+static void put_trees(uint64_t* seed, pb_t* attrs, const char* role) {
+  static const char* const modes[] = {"BRANCH_LEQ", "LEAF",       "BRANCH_EQ",
+                                      "LEAF",       "BRANCH_GTE", "LEAF",
+                                      "BRANCH_NEQ", "BRANCH_UP"};
+  static const char* const of_nodes[] = {"nodes_treeids", "nodes_featureids",
+                                         "nodes_missing_value_tracks_true"};
+  size_t n = 1 + below(seed, 9), leaves = 1 + below(seed, 6);
+  int64_t ids[40];
+  char name[40];
+  for (size_t i = 0; i < n; ++i)
+    ids[i] = below(seed, 30) ? (int64_t)i : any_int(seed);
+  onnx_attr_ints(attrs, "nodes_nodeids", n, ids);
+  for (size_t i = 0; i < COUNT(of_nodes); ++i)
+    put_ints(seed, attrs, of_nodes[i], n, 0, 1 + below(seed, 2));
+  put_ints(seed, attrs, "nodes_truenodeids", n, 0, n);
+  put_ints(seed, attrs, "nodes_falsenodeids", n, 0, n);
+  put_floats(seed, attrs, "nodes_values", n);
+  put_words(seed, attrs, "nodes_modes", n, modes,
+            below(seed, 8) ? 7 : COUNT(modes));
+  static const char* const parts[] = {"treeids", "nodeids", "ids"};
+  for (size_t i = 0; i < COUNT(parts); ++i) {
+    snprintf(name, sizeof(name), "%s_%s", role, parts[i]);
+    put_ints(seed, attrs, name, leaves, 0, i == 1 ? n : 1);
+  }
+  snprintf(name, sizeof(name), "%s_weights", role);
+  put_floats(seed, attrs, name, leaves);
+  // Opset 5's.
+  put_ints(seed, attrs, "tree_roots", 1 + below(seed, 2), 0, n);
+  put_ints(seed, attrs, "nodes_trueleafs", n, 0, 2);
+  put_ints(seed, attrs, "nodes_falseleafs", n, 0, 2);
+  put_ints(seed, attrs, "leaf_targetids", leaves, 0, 1);
+  put_floats(seed, attrs, "nodes_splits", n);
+  put_floats(seed, attrs, "leaf_weights", leaves);
+  put_floats(seed, attrs, "membership_values", below(seed, 6));
+  int64_t dims[1] = {(int64_t)n};
+  uint8_t kinds[40];
+  for (size_t i = 0; i < n; ++i)
+    kinds[i] = (uint8_t)below(seed, below(seed, 8) ? 7 : 9);
+  if (below(seed, 2)) return;
+  onnx_attr_message(attrs, "nodes_modes", 4, 5,
+                    onnx_tensor("", 2, 1, dims, kinds, n));
+}
+
+static void put_ml(uint64_t* seed, pb_t* attrs, const shape_t* first) {
+  static const char* const words[] = {"red", "green", "", "blue", "\xff"};
+  static const char* const posts[] = {"NONE",         "SOFTMAX", "LOGISTIC",
+                                      "SOFTMAX_ZERO", "PROBIT",  "TANH"};
+  static const char* const kernels[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
+  int64_t features = first->rank ? first->dims[first->rank - 1] : 1;
+  size_t width = features > 0 && features < 9 ? (size_t)features : 1;
+  size_t classes = 1 + below(seed, 3), range = below(seed, 10) ? 4 : 5;
+  put_trees(seed, attrs, below(seed, 2) ? "target" : "class");
+  if (below(seed, 2)) put_floats(seed, attrs, "base_values", classes);
+  if (below(seed, 2))
+    put_ints(seed, attrs, "classlabels_int64s", classes, 0, 5);
+  if (below(seed, 2)) put_ints(seed, attrs, "classlabels_ints", classes, 0, 5);
+  if (!below(seed, 3))
+    put_words(seed, attrs, "classlabels_strings", classes, words, range);
+  onnx_attr_text(attrs, "post_transform", posts[below(seed, COUNT(posts))]);
+  onnx_attr_text(attrs, "kernel_type", kernels[below(seed, COUNT(kernels))]);
+  put_floats(seed, attrs, "kernel_params", 3);
+  size_t vectors = below(seed, 3) * classes;
+  put_ints(seed, attrs, "vectors_per_class", classes, 1, 1);
+  put_floats(seed, attrs, "support_vectors", vectors * width);
+  put_floats(seed, attrs, "coefficients",
+             below(seed, 2) ? classes * width : vectors * (classes - 1));
+  put_floats(seed, attrs, "rho", 1 + below(seed, 3));
+  put_floats(seed, attrs, "intercepts", classes);
+  put_floats(seed, attrs, "offset", below(seed, 2) ? width : 1);
+  put_floats(seed, attrs, "imputed_value_floats", below(seed, 2) ? width : 1);
+  put_ints(seed, attrs, "inputdimensions", 1 + below(seed, 2), 0, 5);
+  size_t keys = 1 + below(seed, 4);
+  if (below(seed, 2)) put_ints(seed, attrs, "keys_int64s", keys, -2, 9);
+  if (!below(seed, 3)) put_floats(seed, attrs, "keys_floats", keys);
+  if (!below(seed, 3))
+    put_words(seed, attrs, "keys_strings", keys, words, range);
+  if (below(seed, 2)) put_floats(seed, attrs, "values_floats", keys);
+  if (!below(seed, 3)) put_ints(seed, attrs, "values_int64s", keys, 0, 9);
+  if (below(seed, 2)) put_ints(seed, attrs, "cats_int64s", keys, -2, 9);
+  if (!below(seed, 3))
+    put_words(seed, attrs, "cats_strings", keys, words, range);
+  if (below(seed, 2)) onnx_attr_int(attrs, "zeros", (int64_t)below(seed, 2));
+  if (below(seed, 2)) onnx_attr_int(attrs, "n_targets", 1);
+  if (below(seed, 2)) onnx_attr_int(attrs, "targets", (int64_t)classes);
+  if (below(seed, 2)) onnx_attr_int(attrs, "n_supports", (int64_t)vectors);
+}
+
+// --- Inputs ---
 
 // Often like |first| in part, since nothing that differs everywhere gets far.
 static shape_t any_shape(uint64_t* seed, const shape_t* first, bool huge) {
@@ -238,7 +359,7 @@ static shape_t any_shape(uint64_t* seed, const shape_t* first, bool huge) {
 }
 
 static int any_type(uint64_t* seed, int usual) {
-  static const int others[] = {1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 16, 17};
+  static const int others[] = {1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 13, 16, 17};
   return below(seed, 4) ? usual : others[below(seed, COUNT(others))];
 }
 
@@ -313,6 +434,7 @@ static void put_node(uint64_t* seed, pb_t* graph, const row_t* row) {
   pb_t attrs = {0};
   put_attributes(seed, &attrs, first.rank);
   if (row->domain[0]) pb_text(&attrs, 7, row->domain);
+  if (!strcmp(row->domain, "ai.onnx.ml")) put_ml(seed, &attrs, &first);
   onnx_node(graph, row->name, "n", inputs, outputs, &attrs);
   onnx_output(graph, "o0");
 }
