@@ -166,6 +166,11 @@ typedef void (*pestle_onnx_body_fn_t)(pestle_onnx_call_t* call, void* self,
 void pestle_onnx_for(pestle_onnx_call_t* call, int64_t trips,
                      pestle_value_t** values, size_t count,
                      pestle_onnx_body_fn_t body, void* self);
+// The same for |trips| at most: the last value, i1 of rank 0, says whether there is
+// another.
+void pestle_onnx_for_while(pestle_onnx_call_t* call, int64_t trips,
+                           pestle_value_t** values, size_t count,
+                           pestle_onnx_body_fn_t body, void* self);
 // The same for as many trips as |limit| (i64 of rank 0) says when it runs.
 void pestle_onnx_for_below(pestle_onnx_call_t* call, pestle_value_t* limit,
                            pestle_value_t** values, size_t count,

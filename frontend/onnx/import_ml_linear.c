@@ -325,13 +325,14 @@ static pestle_value_t* column(pestle_onnx_call_t* call, pestle_value_t* a,
 }
 
 // One trip of Wu, Lin and Weng's second method over all rows: values[0] is p
-// [rows, n], values[1] Q [rows, n n]. A row whose error is small enough stays.
+// [rows, n], values[1] Q [rows, n n], values[2] whether any row is not done: one whose
+// error is small enough stays.
 static void couple(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
                    pestle_value_t** values) {
   (void)i;
   const coupling_t* c = self;
   pestle_formula_t* f = &call->f;
-  int64_t n = c->n, axis = 2, one = 1;
+  int64_t n = c->n, axis = 2, one = 1, both[] = {0, 1};
   int64_t matrix_dims[] = {c->rows, n, n}, row_dims[] = {c->rows, 1, n};
   pestle_value_t *p = values[0], *q = values[1];
   pestle_value_t* whole = pestle_f_reshape(f, q, 3, matrix_dims);
@@ -364,6 +365,7 @@ static void couple(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
     p = quotient(call, p, scale);
   }
   values[0] = pestle_f_select(f, open, p, values[0]);
+  values[2] = pestle_onnx_reduce(call, PESTLE_OP_OR, open, both, 2, false);
 }
 
 // Q of the probabilities |r| [rows, pairs] that the first of each pair wins.
@@ -417,11 +419,13 @@ static pestle_value_t* probabilities(pestle_onnx_call_t* call, const svc_t* c,
   coupling_t how = {.rows = pestle_onnx_dim(scores, 0), .n = c->classes};
   pestle_type_t type = {
       .dtype = PESTLE_F32, .rank = 2, .dims = {how.rows, how.n}};
-  pestle_value_t* values[2];
+  pestle_type_t truth = {.dtype = PESTLE_I1};
+  pestle_value_t* values[3];
   values[0] = pestle_onnx_splat(call, &type, (double)(1.0f / (float)how.n));
   values[1] = coupling_matrix(call, c, r);
   if (!values[1]) return NULL;
-  pestle_onnx_for(call, 100, values, 2, couple, &how);
+  values[2] = pestle_onnx_splat_int(call, &truth, 1);
+  pestle_onnx_for_while(call, 100, values, 3, couple, &how);
   return values[0];
 }
 

@@ -82,7 +82,7 @@ void pestle_onnx_import_constant(pestle_onnx_call_t* call) {
     return;
   }
   pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                   "it holds no tensor, no numbers and no strings");
+                   "it holds no tensor and no numbers or strings");
 }
 
 // Reads a list of extents into |type|.

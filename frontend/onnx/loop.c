@@ -103,6 +103,7 @@ bool pestle_onnx_finish_region(pestle_onnx_call_t* call,
 typedef struct loop_t {
   int64_t trips;
   pestle_value_t* limit;  // instead: i64 of rank 0, or NULL
+  bool asks;              // the last value says whether it goes on
   size_t count;  // of values, and of types but for the counter in front
   pestle_type_t* types;
   pestle_value_t** values;
@@ -119,6 +120,11 @@ static pestle_region_t* condition(pestle_onnx_call_t* call,
     pestle_value_t* goes_on = pestle_f_lt(
         &call->f, pestle_block_argument(call->f.builder.block, 0),
         loop->limit ? loop->limit : index_scalar(call, loop->trips));
+    if (loop->asks) {
+      pestle_value_t* asked =
+          pestle_block_argument(call->f.builder.block, loop->count);
+      goes_on = pestle_f_and(&call->f, goes_on, asked);
+    }
     if (!pestle_onnx_finish_region(call, &goes_on, 1)) region = NULL;
   }
   call->f.builder = outer;
@@ -206,6 +212,14 @@ void pestle_onnx_for(pestle_onnx_call_t* call, int64_t trips,
     return;
   }
   run_loop(call, (loop_t){.trips = trips}, values, count, body, self);
+}
+
+void pestle_onnx_for_while(pestle_onnx_call_t* call, int64_t trips,
+                           pestle_value_t** values, size_t count,
+                           pestle_onnx_body_fn_t body, void* self) {
+  if (call->f.status || trips <= 0) return;
+  run_loop(call, (loop_t){.trips = trips, .asks = true}, values, count, body,
+           self);
 }
 
 void pestle_onnx_for_below(pestle_onnx_call_t* call, pestle_value_t* limit,
