@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "ir/dictionary.h"
 #include "ir/generic.h"
 
 // The string under "pestle.name", or NULL.
@@ -21,10 +22,12 @@ static uint32_t shape_in(const pestle_generic_value_t* dict) {
   return fits ? (uint32_t)v->i64 + 1 : 0;
 }
 
-// A dialect's, and neither ours nor a name in the user's Python.
+// A dialect's, and neither ours, but for strings, nor a name in the user's Python.
 static bool is_kept(pestle_str_t key) {
-  return pestle_str_find_char(key, '.') != SIZE_MAX &&
-         !pestle_str_starts_with(key, PESTLE_STR("pestle.")) &&
+  bool own = pestle_str_starts_with(key, PESTLE_STR("pestle.")) &&
+             !pestle_str_equal_c(key, PESTLE_FUNCTION_STRINGS) &&
+             !pestle_str_equal_c(key, PESTLE_FUNCTION_DICTIONARY);
+  return pestle_str_find_char(key, '.') != SIZE_MAX && !own &&
          !pestle_str_equal_c(key, "jax.result_info");
 }
 

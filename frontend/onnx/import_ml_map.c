@@ -418,7 +418,8 @@ void pestle_onnx_import_ml_one_hot(pestle_onnx_call_t* call) {
   pestle_value_t* is = pestle_f_eq(f, x, tensor_of(call, &cats, NULL, NULL));
   call->outputs[0] = pestle_onnx_convert(call, is, PESTLE_F32);
   if (pestle_onnx_int(call, "zeros", 1)) return;
-  // Else the run fails where there is no category.
+  // Else the run fails where there is no category, in rows that are real.
+  if (!pestle_onnx_allow_real(call, 0, 0)) return;
   int64_t axes[PESTLE_MAX_RANK], last = rank - 1;
   pestle_value_t* known =
       pestle_onnx_reduce(call, PESTLE_OP_OR, is, &last, 1, false);

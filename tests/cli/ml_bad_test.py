@@ -131,6 +131,12 @@ def strings():
             failures.append(f"a plan: {got}")
             return
         agree("a plan", plan.read_bytes(), (x,), [[1, 3, 2], [-1, -1, 1]])
+        # The graph as text has the strings too, and is read again.
+        path, text = pathlib.Path(name) / "m.onnx", pathlib.Path(name) / "m.mlir"
+        path.write_bytes(encoder.SerializeToString())
+        command = [PESTLE, "dump", path, "--stage", "graph", "--full"]
+        text.write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
+        agree("text", text.read_bytes(), (x,), [[1, 3, 2], [-1, -1, 1]])
     hot = model("OneHotEncoder", dict(cats_strings=["red", "blue"], zeros=0), (T.STRING,), (T.FLOAT,))
     got, code = run(hot, (x,))
     if not code or "category" not in str(got):
