@@ -560,23 +560,78 @@ static bool reads_domain(const pestle_fuse_t* f, const pestle_use_t* use) {
           (rows && pestle_type_count(type) == pestle_type_count(g->domain)));
 }
 
+// Groups that read the same.
+typedef struct readers_t {
+  uint32_t groups[8];
+  uint32_t count;
+} readers_t;
+
+static void add_reader(pestle_fuse_t* f, readers_t* r, uint32_t group) {
+  for (uint32_t i = 0; i < r->count; ++i) {
+    if (r->groups[i] == group) return;
+    if (may_merge(f, r->groups[i], group)) {
+      pestle_fuse_merge(f, r->groups[i], group);
+      return;
+    }
+  }
+  if (r->count < sizeof(r->groups) / sizeof(*r->groups)) {
+    r->groups[r->count++] = group;
+  }
+}
+
 // Merges the groups that read |value|, each into the first that takes it.
 static void merge_readers(pestle_fuse_t* f, const pestle_value_t* value) {
-  enum { MAX_READERS = 8 };
-  uint32_t readers[MAX_READERS], count = 0, seen = 0;
+  readers_t r = {.count = 0};
+  uint32_t seen = 0;
   for (const pestle_use_t* u = value->uses; u && seen < 32; u = u->next) {
     ++seen;
-    if (!reads_domain(f, u)) continue;
-    uint32_t group = f->items[u->user->scratch].group;
-    bool known = false;
-    for (uint32_t i = 0; i < count && !known; ++i) {
-      known = readers[i] == group;
-      if (!known && may_merge(f, readers[i], group)) {
-        pestle_fuse_merge(f, readers[i], group);
-        known = true;
-      }
+    if (reads_domain(f, u)) add_reader(f, &r, f->items[u->user->scratch].group);
+  }
+}
+
+// The group that |use| is read by through views that cost nothing, if it is one of rows or
+// of moves; or NONE.
+static uint32_t near_reader(const pestle_fuse_t* f, const pestle_use_t* use) {
+  enum { MAX_VIEWS = 4 };
+  const pestle_node_t* user = use->user;
+  for (int i = 0; i < MAX_VIEWS && user->block == f->block; ++i) {
+    uint32_t group = f->items[user->scratch].group;
+    if (group != PESTLE_FUSE_NONE) {
+      pestle_fuse_kind_t kind = f->groups[group].kind;
+      bool fits = kind == PESTLE_FUSE_KIND_ROW || kind == PESTLE_FUSE_KIND_MAP;
+      return fits ? group : PESTLE_FUSE_NONE;
     }
-    if (!known && count < MAX_READERS) readers[count++] = group;
+    if (!pestle_fuse_is_zero_copy(user) || user->results[0].use_count != 1) {
+      break;
+    }
+    user = user->results[0].uses->user;
+  }
+  return PESTLE_FUSE_NONE;
+}
+
+// Merges the groups that read results of one kernel, each its own: they are ready at once,
+// and one launch is spared.
+static void merge_beside(pestle_fuse_t* f, const pestle_node_t* node,
+                         readers_t* r) {
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    uint32_t seen = 0;
+    for (const pestle_use_t* u = node->results[i].uses; u && seen < 8;
+         u = u->next, ++seen) {
+      uint32_t group = near_reader(f, u);
+      if (group != PESTLE_FUSE_NONE) add_reader(f, r, group);
+    }
+  }
+}
+
+static void merge_behind_group(pestle_fuse_t* f, uint32_t group) {
+  readers_t r = {.count = 0};
+  if (f->groups[group].dead || count_results(f, group, group) < 2) return;
+  for (uint32_t i = f->groups[group].first, next; i != PESTLE_FUSE_NONE;
+       i = next) {
+    next = f->items[i].next;
+    if (has_use_outside(f, i, group, group)) {
+      merge_beside(f, pestle_fuse_node(f, i), &r);
+    }
   }
 }
 
@@ -590,6 +645,13 @@ static void merge_siblings(pestle_fuse_t* f) {
       merge_readers(f, &node->results[r]);
     }
   }
+  for (uint32_t i = 0; i < f->item_count; ++i) {
+    const pestle_node_t* node = pestle_fuse_node(f, i);
+    readers_t r = {.count = 0};
+    if (node->result_count > 1) merge_beside(f, node, &r);
+  }
+  for (uint32_t g = 0; g < f->group_count; ++g)
+    merge_behind_group(f, g);
 }
 
 // --- The pass ---

@@ -47,19 +47,21 @@ static void read_side(pestle_value_t* value, pestle_i64s_t batch,
   }
 }
 
-// A transpose in front only renames dims.
-static void look_through(side_t* s) {
-  const pestle_node_t* n = s->value->node;
-  if (!n || n->op != PESTLE_OP_TRANSPOSE) return;
-  pestle_i64s_t perm = PESTLE_NODE_I64S(n, permutation);
-  for (size_t i = 0; i < s->batches; ++i)
-    s->batch[i] = perm.data[s->batch[i]];
-  for (size_t i = 0; i < s->frees; ++i)
-    s->free[i] = perm.data[s->free[i]];
-  for (size_t i = 0; i < s->contracts; ++i) {
-    s->contract[i] = perm.data[s->contract[i]];
+static bool is_run(const int64_t* dims, size_t count) {
+  for (size_t i = 1; i < count; ++i) {
+    if (dims[i] != dims[i - 1] + 1) return false;
   }
-  s->value = operand(n, 0);
+  return true;
+}
+
+// Whether |s| is a matrix a batch that lies column by column: what is contracted, then what
+// is kept, each in one piece.
+static bool is_across(const side_t* s) {
+  return is_run(s->batch, s->batches) && is_run(s->contract, s->contracts) &&
+         is_run(s->free, s->frees) && s->contracts && s->frees &&
+         (!s->batches || s->batch[0] == 0) &&
+         s->contract[0] == (int64_t)s->batches &&
+         s->free[0] == s->contract[0] + (int64_t)s->contracts;
 }
 
 // Pairs of contracted dims may be in any order: by the left side's.
@@ -102,6 +104,26 @@ static bool moves(const side_t* s, bool contract_last) {
   return false;
 }
 
+// A transpose in front only renames dims. One that others read lies in memory: where it
+// makes a matrix of a side that is in pieces before it, that is read as it is.
+static void look_through(side_t* s) {
+  const pestle_node_t* n = s->value->node;
+  if (!n || n->op != PESTLE_OP_TRANSPOSE) return;
+  pestle_i64s_t perm = PESTLE_NODE_I64S(n, permutation);
+  side_t seen = *s;
+  for (size_t i = 0; i < s->batches; ++i)
+    seen.batch[i] = perm.data[s->batch[i]];
+  for (size_t i = 0; i < s->frees; ++i)
+    seen.free[i] = perm.data[s->free[i]];
+  for (size_t i = 0; i < s->contracts; ++i) {
+    seen.contract[i] = perm.data[s->contract[i]];
+  }
+  seen.value = operand(n, 0);
+  bool stays = n->results[0].use_count > 1 && is_across(s) &&
+               moves(&seen, false) && moves(&seen, true);
+  if (!stays) *s = seen;
+}
+
 // Whether a constant's columns lie densely: where lanes run side by side and there is one
 // row, each group sums a column, and its lanes read neighbours then. Measured on an H200:
 // 1 x 1024 times 1024 x 4096 in f32 took some 28 us with rows that lie densely.
@@ -133,15 +155,29 @@ static bool choose_contract_last(const pestle_target_caps_t* caps,
   return false;
 }
 
+// |s|, a matrix a batch that lies column by column, as two dims behind those of the batch.
+static pestle_value_t* turned(pestle_formula_t* f, const side_t* s,
+                              int64_t contracted, int64_t kept) {
+  const pestle_type_t* from = s->value->type;
+  int64_t n = (int64_t)s->batches, perm[PESTLE_MAX_RANK];
+  pestle_type_t type = pestle_type_make(from->dtype, 0, NULL);
+  for (int64_t i = 0; i < n; ++i) {
+    perm[i] = i;
+    type.dims[type.rank++] = from->dims[i];
+  }
+  perm[n] = n + 1;
+  perm[n + 1] = n;
+  type.dims[type.rank++] = contracted;
+  type.dims[type.rank++] = kept;
+  return pestle_f_transpose(f, pestle_f_reshape_to(f, s->value, &type), perm);
+}
+
 // The side as [batch..., x, y].
 static pestle_value_t* arrange(pestle_formula_t* f, const side_t* s) {
   const pestle_type_t* from = s->value->type;
   int64_t perm[PESTLE_MAX_RANK];
   order_of(s, s->contract_last, perm);
   pestle_value_t* moved = s->value;
-  if (moves(s, s->contract_last)) {
-    moved = pestle_f_transpose(f, s->value, perm);
-  }
   pestle_type_t type = pestle_type_make(from->dtype, 0, NULL);
   for (size_t i = 0; i < s->batches; ++i) {
     type.dims[type.rank++] = from->dims[s->batch[i]];
@@ -152,6 +188,10 @@ static pestle_value_t* arrange(pestle_formula_t* f, const side_t* s) {
   }
   for (size_t i = 0; i < s->frees; ++i)
     kept *= from->dims[s->free[i]];
+  if (moves(s, s->contract_last)) {
+    if (s->contract_last && is_across(s)) return turned(f, s, contracted, kept);
+    moved = pestle_f_transpose(f, s->value, perm);
+  }
   type.dims[type.rank++] = s->contract_last ? kept : contracted;
   type.dims[type.rank++] = s->contract_last ? contracted : kept;
   return pestle_f_reshape_to(f, moved, &type);

@@ -210,7 +210,30 @@ pestle_value_t* pestle_rule_transpose_transpose(pestle_formula_t* f,
   return pestle_f_transpose(f, operand(inner, 0), both);
 }
 
-// Two transposes, with reshapes between them that neither tears apart, are one.
+static bool is_same_order(pestle_axes_t* t, const pestle_axes_list_t* a,
+                          const pestle_axes_list_t* b) {
+  pestle_axis_t x = {.count = 0}, y = {.count = 0};
+  for (int32_t i = 0; i < a->rank; ++i)
+    pestle_axes_append(t, &x, &a->axis[i]);
+  for (int32_t i = 0; i < b->rank; ++i)
+    pestle_axes_append(t, &y, &b->axis[i]);
+  pestle_axes_expand(t, &x);
+  pestle_axes_expand(t, &y);
+  return x.count == y.count && !memcmp(x.atoms, y.atoms, x.count);
+}
+
+// Whether |transpose| turns matrices, as a contraction reads them where they lie
+// (fuse_rules.c).
+static bool turns_matrices(const pestle_node_t* transpose) {
+  pestle_i64s_t perm = PESTLE_NODE_I64S(transpose, permutation);
+  size_t n = perm.count;
+  return n >= 2 && perm.data[n - 1] == (int64_t)n - 2 &&
+         perm.data[n - 2] == (int64_t)n - 1 &&
+         pestle_pass_i64s_is_iota((pestle_i64s_t){perm.data, n - 2});
+}
+
+// Two transposes, with reshapes between them that neither tears apart, are one. But of what
+// others read too a matrix is turned as it lies, unless nothing moves in the end.
 pestle_value_t* pestle_rule_transpose_views(pestle_formula_t* f,
                                             pestle_node_t* node) {
   (void)f;
@@ -223,11 +246,15 @@ pestle_value_t* pestle_rule_transpose_views(pestle_formula_t* f,
   }
   pestle_axes_of(&t, type_of(node), true, &to);
   axes = to;
+  bool shared = false;
   do {
     if (!pestle_axes_step(&t, false, false, &x, &axes)) return NULL;
+    shared = shared || x->use_count > 1;
   } while (pestle_pass_is(x, PESTLE_OP_RESHAPE));
+  bool stays = shared && turns_matrices(node);
   if (!pestle_pass_is(x, PESTLE_OP_TRANSPOSE) ||
-      !pestle_axes_step(&t, false, false, &x, &axes)) {
+      !pestle_axes_step(&t, false, false, &x, &axes) ||
+      (stays && !is_same_order(&t, &axes, &to))) {
     return NULL;
   }
   return pestle_axes_arrange(&t, f, x, &axes, &to, false);
