@@ -44,8 +44,11 @@ void pestle_jvp_attention(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
   attention_t a;
   pv_t* values[PESTLE_ATTENTION_VALUES];
   pestle_formula_t* f = &j->f;
-  if (j->is_whole && node->block == j->function->body->block) {
-    pestle_pull_back(j, node, PESTLE_PULLED_ATTENTION, t, out);
+  if (j->is_reverse) {
+    pestle_custom_attr_value_t attrs[] = {
+        pestle_pull_f64("scale", PESTLE_NODE_F64(node, scale)),
+        pestle_pull_f64("masked", PESTLE_NODE_F64(node, masked))};
+    pestle_pull_back_by(j, node, PESTLE_PULLED_ATTENTION, 0, attrs, 2, t, out);
     return;
   }
   pestle_attention_values(node, values);
@@ -70,14 +73,20 @@ void pestle_attention_pull(pestle_transposer_t* x, const pestle_node_t* node,
                            uint32_t count, pv_t* ct) {
   pv_t* operands[7];
   pv_t* y = pestle_node_operand(node, count);
-  size_t bias = pestle_attention_bias(y->node);
+  pestle_custom_attrs_t how;
+  if (!pestle_pull_attrs(x, node, &how)) return;
+  bool has_bias =
+      count > PESTLE_ATTENTION_BIAS &&
+      pestle_node_operand(node, PESTLE_ATTENTION_BIAS)->type->dtype !=
+          PESTLE_I1;
+  size_t bias = has_bias ? PESTLE_ATTENTION_BIAS : 0;
   for (uint32_t i = 0; i < count; ++i)
     operands[i < 3 ? i : i + 2] = pestle_node_operand(node, i);
   operands[3] = y;
   operands[4] = ct;
   pestle_attr_t attrs[] = {
-      PESTLE_SET_F64(scale, PESTLE_NODE_F64(y->node, scale)),
-      PESTLE_SET_F64(masked, PESTLE_NODE_F64(y->node, masked)),
+      PESTLE_SET_F64(scale, pestle_custom_f64(&how, "scale")),
+      PESTLE_SET_F64(masked, pestle_custom_f64(&how, "masked")),
       PESTLE_SET_BOOL(
           of_bias,
           bias && pestle_is_linear(x, pestle_node_operand(

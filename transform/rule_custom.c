@@ -60,7 +60,7 @@ bool pestle_custom_has_jvp(pestle_jvp_t* j, const pestle_node_t* node) {
 }
 
 void pestle_pull_back(pestle_jvp_t* j, const pestle_node_t* node,
-                      const char* op, pv_t* const* t, pv_t** out) {
+                      const pestle_pull_t* pull, pv_t* const* t, pv_t** out) {
   uint32_t n = node->operand_count, m = node->result_count;
   pv_t** operands = pestle_value_array(&j->f, &j->arena, 2 * n + m);
   pestle_strbuf_t name;
@@ -75,15 +75,17 @@ void pestle_pull_back(pestle_jvp_t* j, const pestle_node_t* node,
   }
   for (uint32_t r = 0; r < m; ++r)
     operands[n + r] = pestle_node_result(node, r);
+  for (uint32_t i = 0; i < n + m && i < 32; ++i) {
+    if (pull->unread >> i & 1) operands[i] = pestle_zeros(&j->f, operands[i]);
+  }
   pestle_strbuf_init(j->allocator, &name);
-  pestle_strbuf_appendf(&name, PULLBACK "%s", op);
-  bool has_attributes = node->op == PESTLE_OP_CUSTOM;
+  pestle_strbuf_appendf(&name, PULLBACK "%s", pull->op);
   pestle_attr_t attrs[] = {
       {PESTLE_ATTR_name, PESTLE_ATTR_KIND_STR,
        .as.str = pestle_strbuf_cstr(&name)},
       {PESTLE_ATTR_version, PESTLE_ATTR_KIND_I64, .as.i64 = n},
       {PESTLE_ATTR_attributes, PESTLE_ATTR_KIND_STR,
-       .as.str = has_attributes ? PESTLE_NODE_STR(node, attributes) : ""}};
+       .as.str = pull->attributes}};
   pestle_node_spec_t spec = {.op = PESTLE_OP_CUSTOM,
                              .operands = operands,
                              .operand_count = 2 * (size_t)n + m,
@@ -101,16 +103,48 @@ void pestle_pull_back(pestle_jvp_t* j, const pestle_node_t* node,
   pestle_strbuf_deinit(&name);
 }
 
+void pestle_pull_back_by(pestle_jvp_t* j, const pestle_node_t* node,
+                         const char* op, uint32_t unread,
+                         const pestle_custom_attr_value_t* values, size_t count,
+                         pv_t* const* t, pv_t** out) {
+  pestle_custom_attrs_t attrs = {values, count};
+  pestle_strbuf_t text;
+  pestle_strbuf_init(j->allocator, &text);
+  pestle_custom_attrs_print(&attrs, &text);
+  pestle_pull_t pull = {op, pestle_strbuf_cstr(&text), unread};
+  pestle_f_fail(&j->f, pestle_strbuf_status(&text));
+  if (!j->f.status) pestle_pull_back(j, node, &pull, t, out);
+  pestle_strbuf_deinit(&text);
+}
+
+bool pestle_pull_attrs(pestle_transposer_t* x, const pestle_node_t* pullback,
+                       pestle_custom_attrs_t* out_attrs) {
+  const char* text = PESTLE_NODE_STR(pullback, attributes);
+  pestle_custom_attr_value_t* values = NULL;
+  size_t count = 0;
+  pestle_f_fail(&x->f, pestle_custom_attrs_read(&x->arena, pestle_str(text),
+                                                &values, &count));
+  *out_attrs = (pestle_custom_attrs_t){values, count};
+  return !x->f.status;
+}
+
+// An op by name, by the rule that |op| names.
+static void pull_custom(pestle_jvp_t* j, const pestle_node_t* node,
+                        const char* op, pv_t* const* t, pv_t** out) {
+  pestle_pull_t pull = {op, PESTLE_NODE_STR(node, attributes), 0};
+  pestle_pull_back(j, node, &pull, t, out);
+}
+
 void pestle_custom_jvp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
                        pv_t** out) {
   pestle_custom_use_t use;
   if (pestle_is_pulled_batch_norm(j, node)) {
-    pestle_pull_back(j, node, PESTLE_PULLED_BATCH_NORM, t, out);
+    pestle_batch_norm_pull_back(j, node, t, out);
     return;
   }
   if (pestle_is_stop(node)) return;
   if (is_pulled_checkpoint(j, node)) {
-    pestle_pull_back(j, node, PESTLE_CHECKPOINT, t, out);
+    pull_custom(j, node, PESTLE_CHECKPOINT, t, out);
     return;
   }
   const pestle_custom_op_t* op =
@@ -122,7 +156,7 @@ void pestle_custom_jvp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
     return;
   }
   if (j->is_reverse && op->vjp) {
-    pestle_pull_back(j, node, op->name, t, out);
+    pull_custom(j, node, op->name, t, out);
     return;
   }
   pestle_f_fail(&j->f, pestle_status_annotate(

@@ -138,37 +138,48 @@ static pv_t* tangent_of_row(pestle_formula_t* f, pv_t* t, pv_t* h, pv_t* rate,
 // the rows among cores follows from the shape alone.
 enum { LEAST_ROWS = 16, MOST_BLOCKS = 64 };
 
-static int64_t rows_of(const pestle_node_t* norm) {
-  const pestle_type_t* x = operand(norm, 0)->type;
-  pestle_i64s_t axes = PESTLE_NODE_I64S(norm, dimensions);
+static int64_t rows_of(const pestle_type_t* x, int64_t first_axis) {
   int64_t rows = 1;
-  for (int32_t d = 0; d < x->rank - (int32_t)axes.count; ++d)
+  for (int64_t d = 0; d < first_axis; ++d)
     rows *= x->dims[d];
   return rows;
 }
 
-// Over the last axes, and where its source can be read.
+// Over the last axes.
 static bool is_pulled(const pestle_jvp_t* j, const pestle_node_t* norm) {
   pestle_i64s_t axes = PESTLE_NODE_I64S(norm, dimensions);
   const pestle_type_t* x = operand(norm, 0)->type;
   int64_t first = x->rank - (int64_t)axes.count;
-  if (!j->is_whole || norm->block != j->function->body->block) return false;
-  return axes.count && axes.data[0] == first && rows_of(norm) > 0 &&
-         (first || x->rank < PESTLE_MAX_RANK);
+  return j->is_reverse && axes.count && axes.data[0] == first &&
+         rows_of(x, first) > 0 && (first || x->rank < PESTLE_MAX_RANK);
+}
+
+// Neither the result nor the offset is read again.
+static void norm_pull_back(pestle_jvp_t* j, const pestle_node_t* norm,
+                           pv_t* const* t, pv_t** out) {
+  enum { OFFSET = 2 };
+  uint32_t n = norm->operand_count, unread = 1u << n;
+  if (n > OFFSET) unread |= 1u << OFFSET;
+  pestle_custom_attr_value_t attrs[] = {
+      pestle_pull_i64("dimension", PESTLE_NODE_I64S(norm, dimensions).data[0]),
+      pestle_pull_f64("epsilon", PESTLE_NODE_F64(norm, epsilon)),
+      pestle_pull_i64("centred", norm->op == PESTLE_OP_LAYER_NORM)};
+  pestle_pull_back_by(j, norm, PESTLE_PULLED_NORM, unread, attrs, 3, t, out);
 }
 
 void pestle_norm_pull(pestle_transposer_t* x, const pestle_node_t* node,
                       uint32_t count, pv_t* ct) {
   pestle_formula_t* f = &x->f;
-  const pestle_node_t* norm = pestle_node_operand(node, count)->node;
+  pestle_custom_attrs_t how;
+  if (!pestle_pull_attrs(x, node, &how)) return;
   pv_t* operands[] = {operand(node, 0), operand(node, 1), ct};
-  pestle_i64s_t axes = PESTLE_NODE_I64S(norm, dimensions);
-  int64_t blocks = rows_of(norm) / LEAST_ROWS, first = 0;
+  int64_t axis = pestle_custom_i64(&how, "dimension"), first = 0;
+  int64_t blocks = rows_of(operands[0]->type, axis) / LEAST_ROWS;
   blocks = blocks < 1 ? 1 : blocks > MOST_BLOCKS ? MOST_BLOCKS : blocks;
   pestle_attr_t attrs[] = {
-      PESTLE_SET_I64(dimension, axes.data[0]),
-      PESTLE_SET_F64(epsilon, PESTLE_NODE_F64(norm, epsilon)),
-      PESTLE_SET_BOOL(centred, norm->op == PESTLE_OP_LAYER_NORM),
+      PESTLE_SET_I64(dimension, axis),
+      PESTLE_SET_F64(epsilon, pestle_custom_f64(&how, "epsilon")),
+      PESTLE_SET_BOOL(centred, pestle_custom_i64(&how, "centred") != 0),
       PESTLE_SET_I64(blocks, blocks)};
   pestle_node_t* grad =
       pestle_f_node(f, &(pestle_node_spec_t){.op = PESTLE_OP_NORM_GRAD,
@@ -193,7 +204,7 @@ static void jvp_norm(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
   pestle_i64s_t axes = PESTLE_NODE_I64S(node, dimensions);
   pv_t *terms[3] = {NULL}, *rate;
   if (is_pulled(j, node)) {
-    pestle_pull_back(j, node, PESTLE_PULLED_NORM, t, out);
+    norm_pull_back(j, node, t, out);
     return;
   }
   pv_t* x = wide(f, operand(node, 0));
@@ -226,25 +237,23 @@ void pestle_jvp_rms_norm(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
 // --- Batch norm in training: y, mean, variance ---
 
 // |a|, a number a feature, in the shape of |x|.
-static pv_t* by_feature(pestle_formula_t* f, const pestle_node_t* norm, pv_t* a,
+static pv_t* by_feature(pestle_formula_t* f, int64_t axis, pv_t* a,
                         const pv_t* x) {
-  int64_t axis = PESTLE_NODE_I64(norm, feature_index);
   a = wide(f, a);
   return a && x ? pestle_f_broadcast_to(f, a, x->type, &axis) : NULL;
 }
 
 // What the cotangents of mean and variance give x: (of mean + 2 (x - mean) of variance) / n.
-static pv_t* of_statistics(pestle_formula_t* f, const pestle_node_t* norm,
-                           pv_t* mean_ct, pv_t* variance_ct) {
-  pv_t* x = wide(f, operand(norm, 0));
-  pv_t* terms[2] = {by_feature(f, norm, mean_ct, x), NULL};
+static pv_t* of_statistics(pestle_formula_t* f, int64_t axis, pv_t* x,
+                           pv_t* mean, pv_t* mean_ct, pv_t* variance_ct) {
+  x = wide(f, x);
+  pv_t* terms[2] = {by_feature(f, axis, mean_ct, x), NULL};
   if (!x) return NULL;
-  int64_t axis = PESTLE_NODE_I64(norm, feature_index);
   double n = (double)(pestle_type_count(x->type) / x->type->dims[axis]);
   if (variance_ct) {
-    pv_t* middle = by_feature(f, norm, pestle_node_result(norm, 1), x);
+    pv_t* middle = by_feature(f, axis, mean, x);
     pv_t* twice = pestle_f_times(f, pestle_f_subtract(f, x, middle), 2);
-    pv_t* c = by_feature(f, norm, variance_ct, x);
+    pv_t* c = by_feature(f, axis, variance_ct, x);
     terms[1] = pestle_f_multiply(f, twice, c);
   }
   pv_t* sum = pestle_sum(f, terms, 2);
@@ -253,27 +262,51 @@ static pv_t* of_statistics(pestle_formula_t* f, const pestle_node_t* norm,
 
 bool pestle_is_pulled_batch_norm(const pestle_jvp_t* j,
                                  const pestle_node_t* node) {
-  return node->op == PESTLE_OP_BATCH_NORM_TRAINING && j->is_whole &&
-         node->block == j->function->body->block &&
+  return node->op == PESTLE_OP_BATCH_NORM_TRAINING && j->is_reverse &&
          pestle_type_count(operand(node, 0)->type) > 0;
+}
+
+// Operands and results of a batch norm, as its pullback has them.
+enum {
+  BATCH_X,
+  BATCH_SCALE,
+  BATCH_OFFSET,
+  BATCH_Y,
+  BATCH_MEAN,
+  BATCH_VARIANCE
+};
+
+void pestle_batch_norm_pull_back(pestle_jvp_t* j, const pestle_node_t* node,
+                                 pv_t* const* t, pv_t** out) {
+  pestle_custom_attr_value_t attrs[] = {
+      pestle_pull_f64("epsilon", PESTLE_NODE_F64(node, epsilon)),
+      pestle_pull_i64("feature_index", PESTLE_NODE_I64(node, feature_index))};
+  pestle_pull_back_by(j, node, PESTLE_PULLED_BATCH_NORM,
+                      1u << BATCH_OFFSET | 1u << BATCH_Y, attrs, 2, t, out);
 }
 
 void pestle_batch_norm_pull(pestle_transposer_t* x, const pestle_node_t* node,
                             uint32_t count, pv_t* const* ct) {
   pestle_formula_t* f = &x->f;
-  const pestle_node_t* norm = operand(node, count)->node;
-  pv_t *first = operand(norm, 0), *more = NULL;
+  pestle_custom_attrs_t how;
   pestle_node_t* grad = NULL;
-  if (ct[1] || ct[2]) more = of_statistics(f, norm, ct[1], ct[2]);
+  pv_t *first = operand(node, BATCH_X), *more = NULL;
+  pv_t* mean = operand(node, BATCH_MEAN);
+  if (!pestle_pull_attrs(x, node, &how)) return;
+  int64_t axis = pestle_custom_i64(&how, "feature_index");
+  if (ct[1] || ct[2]) more = of_statistics(f, axis, first, mean, ct[1], ct[2]);
   if (ct[0]) {
-    pv_t* operands[] = {first, operand(norm, 1), pestle_node_result(norm, 1),
-                        pestle_node_result(norm, 2), ct[0]};
+    pv_t* operands[] = {first, operand(node, BATCH_SCALE), mean,
+                        operand(node, BATCH_VARIANCE), ct[0]};
+    pestle_attr_t attrs[] = {
+        PESTLE_SET_F64(epsilon, pestle_custom_f64(&how, "epsilon")),
+        PESTLE_SET_I64(feature_index, axis)};
     grad =
         pestle_f_node(f, &(pestle_node_spec_t){.op = PESTLE_OP_BATCH_NORM_GRAD,
                                                .operands = operands,
                                                .operand_count = 5,
-                                               .attrs = norm->attrs,
-                                               .attr_count = norm->attr_count});
+                                               .attrs = attrs,
+                                               .attr_count = 2});
   }
   pv_t* terms[2] = {grad ? wide(f, pestle_node_result(grad, 0)) : NULL, more};
   pv_t* sum = pestle_f_convert(f, pestle_sum(f, terms, 2), first->type->dtype);

@@ -19,6 +19,7 @@
 #define PESTLE_TRANSFORM_TRANSFORM_H_
 
 #include "base/arena.h"
+#include "base/custom_attrs.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "ir/formula.h"
@@ -252,10 +253,35 @@ PESTLE_NODISCARD pestle_status_t pestle_transpose_nodes(pestle_transposer_t* x);
 
 // --- Ops of the caller's own (rule_custom.c) ---
 
-// The tangents of |node|, called |op|, as an op that has no meaning but to be transposed;
-// in reverse mode alone.
+// What the cotangents of an op need: they are made where the op itself may be out of sight,
+// in the second of two halves or in the body of a loop that runs the other way.
+typedef struct pestle_pull_t {
+  const char* op;          // names the rule
+  const char* attributes;  // text of a dictionary that the rule reads
+  // Bits of the operands, then the results, that it does not read: zeros stand for them, so
+  // that nothing keeps them.
+  uint32_t unread;
+} pestle_pull_t;
+// The tangents of |node| as an op that has no meaning but to be transposed; in reverse mode
+// alone.
 void pestle_pull_back(pestle_jvp_t* j, const pestle_node_t* node,
-                      const char* op, pv_t* const* t, pv_t** out);
+                      const pestle_pull_t* pull, pv_t* const* t, pv_t** out);
+// The same with |values| as the attributes, of an op of ops.def.
+void pestle_pull_back_by(pestle_jvp_t* j, const pestle_node_t* node,
+                         const char* op, uint32_t unread,
+                         const pestle_custom_attr_value_t* values, size_t count,
+                         pv_t* const* t, pv_t** out);
+// The attributes of |pullback|; false: |x| has failed.
+bool pestle_pull_attrs(pestle_transposer_t* x, const pestle_node_t* pullback,
+                       pestle_custom_attrs_t* out_attrs);
+static inline pestle_custom_attr_value_t pestle_pull_f64(const char* name,
+                                                         double value) {
+  return (pestle_custom_attr_value_t){name, PESTLE_CUSTOM_F64, {.f64 = value}};
+}
+static inline pestle_custom_attr_value_t pestle_pull_i64(const char* name,
+                                                         int64_t value) {
+  return (pestle_custom_attr_value_t){name, PESTLE_CUSTOM_I64, {.i64 = value}};
+}
 // Whether |node|, a CUSTOM, has a rule for the walk, so that its body is not asked.
 bool pestle_custom_has_jvp(pestle_jvp_t* j, const pestle_node_t* node);
 bool pestle_custom_has_transpose(pestle_arena_t* arena,
@@ -276,6 +302,8 @@ void pestle_norm_pull(pestle_transposer_t* x, const pestle_node_t* node,
 // The same of batch_norm_training, and whether |node| is one that is to be pulled back.
 bool pestle_is_pulled_batch_norm(const pestle_jvp_t* j,
                                  const pestle_node_t* node);
+void pestle_batch_norm_pull_back(pestle_jvp_t* j, const pestle_node_t* node,
+                                 pv_t* const* t, pv_t** out);
 void pestle_batch_norm_pull(pestle_transposer_t* x, const pestle_node_t* node,
                             uint32_t count, pv_t* const* ct);
 // The rules, as those of rows.

@@ -41,8 +41,9 @@ typedef struct pestle_transform_options_t {
   const uint32_t* results;
   size_t result_count;
   // pestle_module_linearize(): the linear function is there to be transposed alone. Ops
-  // with a vjp of their own are differentiated by that then, as in reverse mode, and
-  // the linear function may hold ops that nothing can run.
+  // with a vjp of their own are differentiated by that then, as in reverse mode, attention
+  // and norms have gradients of one op, and the linear function may hold ops that nothing
+  // can run.
   bool to_transpose;
   // Reverse mode, of loops that do not count up to a constant: no such loop takes more
   // turns. Its memory is that of so many. A loop that would go on has NaN for floats.

@@ -130,12 +130,27 @@ static numbers_list_t run_with(pestle_module_t* module, const numbers_list_t* a,
   return out;
 }
 
-// f(x) = y, r; linear(r, t) and its transposed.
+// Gradients that are one op each.
+static size_t count_whole(pestle_module_t* module) {
+  size_t count = 0;
+  for (const pestle_function_t* f = module->first; f; f = f->next) {
+    const pestle_node_t* n = NULL;
+    while ((n = pestle_region_next(f->body, n))) {
+      count += n->op == PESTLE_OP_ATTENTION_GRAD ||
+               n->op == PESTLE_OP_NORM_GRAD ||
+               n->op == PESTLE_OP_BATCH_NORM_GRAD;
+    }
+  }
+  return count;
+}
+
+// f(x) = y, r; linear(r, t) and its transposed. One that is to be transposed may have ops
+// that have no meaning else, and so has gradients whole, as |whole| of a vjp.
 static void check_linearize(const case_t* c, bool to_transpose,
                             size_t result_count, const numbers_list_t* tangents,
                             const numbers_list_t* jvp,
                             const numbers_list_t* cts,
-                            const numbers_list_t* vjp) {
+                            const numbers_list_t* vjp, size_t whole) {
   pestle_module_t *forward, *linear, *backward;
   uint32_t list[64];
   pestle_transform_options_t how = {.struct_size = sizeof(how),
@@ -145,16 +160,26 @@ static void check_linearize(const case_t* c, bool to_transpose,
   numbers_list_t f = run(forward, &c->arguments);
   numbers_list_t residuals = list_make(0), none = list_make(0);
   append(&residuals, &f, result_count);
-  numbers_list_t y = run_with(linear, &residuals, tangents, 0);
-  numbers_list_t want = list_make(0);
-  append(&want, jvp, result_count);
-  check_close(c, "linearize", &y, 0, &want, 1e-13);
+  numbers_list_t y = list_make(0), want = list_make(0);
+  if (!to_transpose) {
+    append(&want, jvp, result_count);
+    list_free(&y);
+    y = run_with(linear, &residuals, tangents, 0);
+    check_close(c, "linearize", &y, 0, &want, 1e-13);
+  }
   for (size_t i = 0; i < tangents->count; ++i)
     list[i] = (uint32_t)(residuals.count + i);
   pestle_transform_options_t o = {.struct_size = sizeof(o),
                                   .arguments = list,
                                   .argument_count = tangents->count};
   assert_ok(pestle_module_transpose(linear, &o, &backward));
+  if (to_transpose && count_whole(forward) + count_whole(backward) != whole)
+    fail_msg("%s: halves have not the gradients of a vjp", c->name);
+  // Operand and scale, and what an attention reads beside its result.
+  if (to_transpose && result_count == 1 && !strcmp(c->name, "layer_norm"))
+    assert_int_equal(residuals.count, 2);
+  if (to_transpose && result_count == 1 && !strcmp(c->name, "attention"))
+    assert_int_equal(residuals.count, 4);
   numbers_list_t x = run_with(backward, &residuals, cts, 0);
   numbers_list_t want_x = list_make(0);
   append(&want_x, vjp, result_count);
@@ -188,8 +213,11 @@ static void check(const case_t* c, int order) {
     fail_msg("%s: order %d: <c, J t> = %.17g, <J^T c, t> = %.17g", c->name,
              order, by_jvp, by_vjp);
   }
-  check_linearize(c, false, value.count, &tangents, &j, &cts, &v);
-  check_linearize(c, true, value.count, &tangents, &j, &cts, &v);
+  check_linearize(c, false, value.count, &tangents, &j, &cts, &v, 0);
+  check_linearize(c, true, value.count, &tangents, &j, &cts, &v,
+                  count_whole(vjp));
+  if (order == 1 && !strncmp(c->name, "whole_", 6))
+    assert_true(count_whole(vjp) == 2);
   if (order == 1) {
     case_t next = {c->name, vjp, copy(&c->arguments)};
     append(&next.arguments, &cts, 0);

@@ -778,6 +778,26 @@ func.func @if_scan(%a: tensor<f64>, %p: tensor<i1>) -> tensor<f64> {
   }) : (tensor<i1>) -> tensor<f64>
   return %r : tensor<f64>
 }
+// Gradients that are one op stay so in the body of a loop and in a branch.
+func.func @whole_in_scan(%a: tensor<2x3x4xf64>, %w: tensor<4xf64>, %b: tensor<4xf64>) -> tensor<2x3x4xf64> {
+  %0 = "pestle.scan"(%a, %w, %b) <{length = 3 : i64, carry_count = 1 : i64, xs_count = 0 : i64}> ({
+  ^bb0(%c: tensor<2x3x4xf64>, %s: tensor<4xf64>, %o: tensor<4xf64>):
+    %1 = "pestle.layer_norm"(%c, %s, %o) {dimensions = array<i64: 2>, epsilon = 0.1 : f64} : (tensor<2x3x4xf64>, tensor<4xf64>, tensor<4xf64>) -> tensor<2x3x4xf64>
+    %2 = "pestle.attention"(%1, %1, %c) {scale = 0.5 : f64} : (tensor<2x3x4xf64>, tensor<2x3x4xf64>, tensor<2x3x4xf64>) -> tensor<2x3x4xf64>
+    stablehlo.return %2 : tensor<2x3x4xf64>
+  }) : (tensor<2x3x4xf64>, tensor<4xf64>, tensor<4xf64>) -> tensor<2x3x4xf64>
+  return %0 : tensor<2x3x4xf64>
+}
+func.func @whole_in_if(%a: tensor<2x3x4xf64>, %w: tensor<4xf64>, %p: tensor<i1>) -> tensor<2x3x4xf64> {
+  %r = "stablehlo.if"(%p) ({
+    %0 = "pestle.rms_norm"(%a, %w) {dimensions = array<i64: 2>, epsilon = 0.1 : f64} : (tensor<2x3x4xf64>, tensor<4xf64>) -> tensor<2x3x4xf64>
+    stablehlo.return %0 : tensor<2x3x4xf64>
+  }, {
+    %0 = "pestle.attention"(%a, %a, %a) {scale = 0.5 : f64} : (tensor<2x3x4xf64>, tensor<2x3x4xf64>, tensor<2x3x4xf64>) -> tensor<2x3x4xf64>
+    stablehlo.return %0 : tensor<2x3x4xf64>
+  }) : (tensor<i1>) -> tensor<2x3x4xf64>
+  return %r : tensor<2x3x4xf64>
+}
 func.func @while_counted(%a: tensor<3xf64>, %w: tensor<3xf64>) -> (tensor<i32>, tensor<3xf64>, tensor<5x3xf64>) {
   %z = stablehlo.constant dense<0> : tensor<i32>
   %n = stablehlo.constant dense<5> : tensor<i32>
