@@ -33,10 +33,9 @@ static pestle_status_t kinds_infer(void* user, const pestle_custom_node_t* n,
                                    pestle_type_t* out_types,
                                    size_t* inout_count) {
   (void)user;
-  if (n->operand_count != 2 || (n->operand_types[0].dtype != PESTLE_F32 &&
-                                n->operand_types[0].dtype != PESTLE_F64)) {
+  if (n->operand_count != 2 || n->operand_types[0].dtype != PESTLE_F32) {
     return pestle_status_make(PESTLE_STATUS_UNSUPPORTED, NULL, 0,
-                              "kinds takes x, f32 or f64, and alpha");
+                              "kinds takes x, f32, and alpha");
   }
   out_types[0] = n->operand_types[0];
   *inout_count = 1;
@@ -58,9 +57,7 @@ static pestle_status_t number(pestle_builder_t* b, double value,
       .value = {{.dtype = PESTLE_F64}, &value, sizeof(value), true}};
   pestle_value_t* k;
   PESTLE_TRY(pestle_op_constant(b, &constant, &k));
-  if (scalar.dtype != PESTLE_F64) {
-    PESTLE_TRY(pestle_op_convert(b, k, NULL, scalar, &k));
-  }
+  PESTLE_TRY(pestle_op_convert(b, k, NULL, scalar, &k));
   return spread(b, k, like, out);
 }
 
@@ -108,12 +105,6 @@ static pestle_status_t kinds_jvp(void* user, pestle_builder_t* b,
   return NULL;
 }
 
-static bool is_f32(void* user, const pestle_custom_node_t* n,
-                   const pestle_target_caps_t* caps) {
-  (void)user, (void)caps;
-  return n->operand_types[0].dtype == PESTLE_F32;
-}
-
 static pestle_status_t kinds_f32(void* user, const pestle_custom_call_t* call) {
   const pestle_tensor_t* t = &call->outputs[0];
   const float* x = call->inputs[0].data;
@@ -152,7 +143,6 @@ PESTLE_EXTENSION_INIT(pestle_context_t* context, uint32_t abi) {
                                               .target = "cpu",
                                               .kind = PESTLE_EVAL_HOST_FUNCTION,
                                               .id = "f32-1",
-                                              .takes = is_f32,
                                               .function = kinds_f32,
                                               .dense = true};
   static const pestle_custom_eval_t* const evals[] = {&on_cpu};
