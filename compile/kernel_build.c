@@ -489,8 +489,9 @@ static pestle_status_t fall_back(pestle_kernels_t* ks, pestle_kernel_t* k,
   return build_for(ks, 1, k);
 }
 
-static pestle_status_t dump_flat(pestle_kernels_t* ks,
-                                 const pestle_kernel_t* k) {
+pestle_status_t pestle_kernel_dump(const pestle_kernels_t* ks,
+                                   const pestle_kernel_t* k) {
+  if (k->source) return NULL;
   if (!pestle_wants_dump(ks->options, PESTLE_STAGE_KERNELS)) return NULL;
   pestle_strbuf_t text;
   pestle_strbuf_init(ks->list.allocator, &text);
@@ -509,8 +510,7 @@ static pestle_status_t finish_kernel(pestle_kernels_t* ks, pestle_kernel_t* k,
                                   k->ops);
   }
   if (k->source) return NULL;
-  PESTLE_TRY(pestle_kir_verify_in(ks->list.allocator, &k->legal->view));
-  return dump_flat(ks, k);
+  return pestle_kir_verify_in(ks->list.allocator, &k->legal->view);
 }
 
 void pestle_kernel_drop_legal(pestle_kernel_t* k) {
@@ -527,7 +527,8 @@ void pestle_kernel_drop_legal(pestle_kernel_t* k) {
 pestle_status_t pestle_kernel_replace(pestle_kernels_t* ks, pestle_kernel_t* k,
                                       pestle_status_t why) {
   pestle_kernel_drop_legal(k);
-  return finish_kernel(ks, k, fall_back(ks, k, why));
+  PESTLE_TRY(finish_kernel(ks, k, fall_back(ks, k, why)));
+  return pestle_kernel_dump(ks, k);
 }
 
 // A graph has a few kernels many times: each is kept once.

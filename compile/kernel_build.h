@@ -21,6 +21,12 @@ PESTLE_NODISCARD pestle_status_t pestle_kernel_replace(pestle_kernels_t* ks,
                                                        pestle_kernel_t* k,
                                                        pestle_status_t why);
 
+// Makes kernels that differ by scalars alone the same (kernel_share.c).
+PESTLE_NODISCARD pestle_status_t pestle_kernels_share(pestle_kernels_t* ks);
+// Shows the code of |k| to who asked for PESTLE_STAGE_KERNELS.
+PESTLE_NODISCARD pestle_status_t pestle_kernel_dump(const pestle_kernels_t* ks,
+                                                    const pestle_kernel_t* k);
+
 // Whether what the target said of a kernel sends it to the fallback.
 bool pestle_kernel_is_refusal(const pestle_kernels_t* ks,
                               const pestle_kernel_t* k, pestle_status_t why);

@@ -239,7 +239,11 @@ static pestle_status_t add_block(pestle_kernels_t* ks,
 pestle_status_t pestle_kernels_make(pestle_kernels_t* kernels,
                                     const pestle_memory_plan_t* memory,
                                     const pestle_function_t* function) {
-  return add_block(kernels, memory, function->body->block);
+  PESTLE_TRY(add_block(kernels, memory, function->body->block));
+  PESTLE_TRY(pestle_kernels_share(kernels));
+  for (size_t i = 0; i < kernels->list.size; ++i)
+    PESTLE_TRY(pestle_kernel_dump(kernels, kernels->list.data[i]));
+  return NULL;
 }
 
 pestle_status_t pestle_kernels_add_like(pestle_kernels_t* kernels,

@@ -233,13 +233,15 @@ static void compact(finish_t* f) {
 
 // --- Totals ---
 
-static void hash_kernel(pestle_kir_builder_t* k) {
+void pestle_kir_hash(const pestle_kir_builder_t* k, const uint8_t* is_any,
+                     uint64_t out_hash[2]) {
   pestle_hasher_t hasher;
   pestle_hasher_init(&hasher);
   pestle_hasher_update_u64(&hasher, k->inst.size);
   for (size_t i = 0; i < k->inst.size; ++i) {
     pestle_kir_inst_t inst = k->inst.data[i];
     inst.name = 0;
+    if (is_any && is_any[i]) memset(inst.arg, 0xff, sizeof inst.arg);
     pestle_hasher_update(&hasher, &inst, sizeof inst);
   }
   pestle_hasher_update_u64(&hasher, k->buffer.size);
@@ -255,8 +257,8 @@ static void hash_kernel(pestle_kir_builder_t* k) {
   pestle_hasher_update(&hasher, k->word.data,
                        k->word.size * sizeof *k->word.data);
   pestle_hash128_t hash = pestle_hasher_finish(&hasher);
-  k->view.hash[0] = hash.low;
-  k->view.hash[1] = hash.high;
+  out_hash[0] = hash.low;
+  out_hash[1] = hash.high;
 }
 
 static void take_axis(pestle_kir_builder_t* k, const pestle_kir_inst_t* inst) {
@@ -359,6 +361,6 @@ pestle_status_t pestle_kir_seal(pestle_kir_builder_t* k) {
   if (k->failed || k->strings.failed) return PESTLE_OOM();
   make_view(k);
   PESTLE_TRY(take_totals(k));
-  hash_kernel(k);
+  pestle_kir_hash(k, NULL, k->view.hash);
   return NULL;
 }

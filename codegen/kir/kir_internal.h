@@ -59,6 +59,11 @@ uint32_t pestle_kir_intern(pestle_kir_builder_t* k, const char* text,
 // pestle_kir_finish() without changing an instruction: totals, hash and view.
 PESTLE_NODISCARD pestle_status_t pestle_kir_seal(pestle_kir_builder_t* k);
 
+// The hash of all of |k| but names and notes; constant i is any where is_any[i] is
+// set (NULL: none is).
+void pestle_kir_hash(const pestle_kir_builder_t* k, const uint8_t* is_any,
+                     uint64_t out_hash[2]);
+
 // Names in the text form.
 const char* pestle_kir_axis_name(unsigned axis);
 const char* pestle_kir_scope_name(unsigned scope);
