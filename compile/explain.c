@@ -222,6 +222,13 @@ static void print_groups(const pestle_kernel_t* k, pestle_strbuf_t* out) {
       groups, (double)k->work_ns * 1e-3);
 }
 
+static void print_effort(const pestle_kernel_t* k, pestle_strbuf_t* out) {
+  if (!k->is_cold) return;
+  begin_line("code", out);
+  pestle_strbuf_append_c(out,
+                         "made soon rather than fast: a run does not notice\n");
+}
+
 static void print_twin(const pestle_explain_index_t* index, uint32_t number,
                        pestle_strbuf_t* out) {
   if (index->twin[number] == number) return;
@@ -252,6 +259,7 @@ static pestle_status_t explain_kernel(const pestle_kernels_t* ks,
   print_lines("schedule", k->explain_why, &out);
   print_cost(ks, k, &out);
   print_groups(k, &out);
+  print_effort(k, &out);
   print_twin(index, number, &out);
   pestle_status_t status = pestle_strbuf_status(&out);
   if (!status) send(ks, k->name, &out);

@@ -285,6 +285,7 @@ static pestle_status_t conclude(pestle_kernels_t* ks, uint32_t device,
                                 pestle_nest_t* nest, pestle_kernel_t* k) {
   k->device = device;
   PESTLE_TRY(pestle_kernel_measure(nest, k));
+  k->estimate_ns = k->work_ns;
   decide_threads(ks, device, nest, k);
   PESTLE_TRY(pestle_nest_status(nest));
   PESTLE_TRY(keep_choices(ks, nest, k));
@@ -444,7 +445,7 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
       pestle_arena_copy(ks->arena, args, direct.arg_count * sizeof(args[0]),
                         _Alignof(pestle_kernel_arg_t));
   if (!status && !k->args) status = PESTLE_OOM();
-  k->work_ns = direct.steps / 4 + 1;
+  k->estimate_ns = k->work_ns = direct.steps / 4 + 1;
   k->flops = k->half_flops = k->byte_flops = 0;
   k->bytes = bytes_of_args(k->node);
   k->explain_ops = direct.steps;
@@ -569,6 +570,7 @@ pestle_status_t pestle_kernel_add(pestle_kernels_t* ks,
   k->places = places;
   k->ops = ops;
   k->wanted = wanted;
+  k->repeats = ks->depth > 0;
   k->unique = (uint32_t)ks->list.size - 1;
   make_name(node, k->unique, k->name);
   k->legal = &no_legal;

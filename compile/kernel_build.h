@@ -23,6 +23,8 @@ PESTLE_NODISCARD pestle_status_t pestle_kernel_replace(pestle_kernels_t* ks,
 
 // Makes kernels that differ by scalars alone the same (kernel_share.c).
 PESTLE_NODISCARD pestle_status_t pestle_kernels_share(pestle_kernels_t* ks);
+// Finds the kernels whose code a run does not notice (kernel_effort.c).
+PESTLE_NODISCARD pestle_status_t pestle_kernels_rate(pestle_kernels_t* ks);
 // Shows the code of |k| to who asked for PESTLE_STAGE_KERNELS.
 PESTLE_NODISCARD pestle_status_t pestle_kernel_dump(const pestle_kernels_t* ks,
                                                     const pestle_kernel_t* k);

@@ -230,8 +230,10 @@ static pestle_status_t add_block(pestle_kernels_t* ks,
     if (!pestle_pass_has_bodies(n)) continue;
     // Where trips are counted, nobody computes the condition.
     uint32_t first = pestle_loop_trips(n) ? 1 : 0;
+    ++ks->depth;
     for (uint32_t r = first; r < n->region_count; ++r)
       PESTLE_TRY(add_block(ks, memory, pestle_node_body(n, r)));
+    --ks->depth;
   }
   return NULL;
 }
@@ -241,6 +243,7 @@ pestle_status_t pestle_kernels_make(pestle_kernels_t* kernels,
                                     const pestle_function_t* function) {
   PESTLE_TRY(add_block(kernels, memory, function->body->block));
   PESTLE_TRY(pestle_kernels_share(kernels));
+  PESTLE_TRY(pestle_kernels_rate(kernels));
   for (size_t i = 0; i < kernels->list.size; ++i)
     PESTLE_TRY(pestle_kernel_dump(kernels, kernels->list.data[i]));
   return NULL;

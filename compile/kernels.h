@@ -41,6 +41,11 @@ typedef struct pestle_kernel_t {
   // |flops|: operations; a function like exp counts 20; of these |half_flops| in
   // products of f16 or bf16, |byte_flops| in those of bytes. |bytes|: what it must
   // read and write once. 0 flops: not counted.
+  // |estimate_ns|: of one launch by one thread, as |work_ns| is unless a lock says
+  // otherwise.
+  uint64_t estimate_ns;
+  bool repeats;  // in the body of a loop or branch
+  bool is_cold;  // a run does not notice its code, which is wanted soon
   uint64_t work_ns, flops, half_flops, byte_flops, bytes;
   // The arena's: "kind=name ..." (choice.h), and lines for profiles and traces:
   // ops, choices, the schedule's primitives.
@@ -78,6 +83,7 @@ typedef struct pestle_kernels_t {
   pestle_arena_t nests;   // for the nest of one kernel after the other
   pestle_kernel_target_t targets[2];
   bool has_fallback, strict;
+  uint32_t depth;  // of bodies around what is made now
   // NULL: the usual choices. What it lacks is counted, and named in
   // |missing|; it is an error if |frozen|.
   const pestle_lockfile_t* lock;

@@ -13,7 +13,7 @@
 
 static pestle_kernel_options_t options_for(const pestle_kernels_t* ks,
                                            const pestle_kernel_t* k) {
-  bool is_quick = ks->options->tier == PESTLE_TIER_QUICK;
+  bool is_quick = k->is_cold || ks->options->tier == PESTLE_TIER_QUICK;
   return (pestle_kernel_options_t){
       .struct_size = sizeof(pestle_kernel_options_t),
       .cpu = k->device == 0 ? ks->options->target_cpu : NULL,

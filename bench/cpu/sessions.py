@@ -4,6 +4,10 @@
 of Pestle and of one of ONNX Runtime, in turns of as many requests each.
 
 usage: sessions.py BUILD_DIR MODELS_DIR [--requests 10000] [--turns 10] [--only NAME]
+                   [--seconds 220]
+
+Each model is asked |--requests| times, or as often as fits into |--seconds| by what the
+first requests took; the row says how often.
 
 Both get as many threads as there are cores, and every batch once before time counts.
 Prints a row a model: requests a second of both, their ratio (above 1: Pestle is
@@ -223,8 +227,12 @@ def bench(library, context, path, name, o):
     # runs as will ever overlap.
     together = [list(range(1, MOST_ROWS + 1)) * 2] * CALLERS
     turn(session.run, batches, together)
-    turn(lambda given: peer.run(None, given), batches, drawn(4 * CALLERS, 1))
-    before, per = session.stats(), max(o.requests // len(o.names) // o.turns, CALLERS)
+    # As many requests as the time is for, by what a few of both take.
+    tried = drawn(8 * CALLERS, 1)
+    each = (turn(session.run, batches, tried) +
+            turn(lambda given: peer.run(None, given), batches, tried)) / (8 * CALLERS)
+    count = min(o.requests, int(o.seconds / each))
+    before, per = session.stats(), max(count // o.turns, CALLERS)
     ours = theirs = grown = 0.0
     for t in range(o.turns):
         start = resident()
@@ -234,7 +242,7 @@ def bench(library, context, path, name, o):
         theirs += turn(lambda given: peer.run(None, given), batches, rows)
     after = session.stats()
     total = per // CALLERS * CALLERS * o.turns
-    print(f"{name:14} {total / ours:9.1f} {total / theirs:9.1f} {theirs / ours:6.2f}  "
+    print(f"{name:14} {total:8} {total / ours:9.1f} {total / theirs:9.1f} {theirs / ours:6.2f}  "
           f"{after.compiles - before.compiles:3d} after {before.compiles:3d} in "
           f"{warm:6.1f} s, {after.padded_runs - before.padded_runs:6d} padded  "
           f"{grown:+7.1f} MB, {after.buffer_bytes / 1e6:6.1f} MB of blocks  "
@@ -249,14 +257,16 @@ def main():
     p.add_argument("models", type=pathlib.Path)
     p.add_argument("--requests", type=int, default=10000)
     p.add_argument("--turns", type=int, default=10)
-    p.add_argument("--only", choices=MODELS)
+    p.add_argument("--seconds", type=float, default=220)
+    p.add_argument("--only", help="names, with commas")
     o = p.parse_args()
-    o.names = [o.only] if o.only else list(MODELS)
+    o.names = o.only.split(",") if o.only else list(MODELS)
     load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     if load > 0.3 * cores:
         print(f"the machine is busy: load {load:.1f} on {cores} cores")
     print(f"ONNX Runtime {ort.__version__}, {cores} threads, {CALLERS} callers, batches "
-          f"of 1 to {MOST_ROWS}, {o.requests} requests\n{'model':14} {'Pestle/s':>9} "
+          f"of 1 to {MOST_ROWS}, {o.requests} requests a model, or {o.seconds:g} s\n"
+          f"{'model':14} requests {'Pestle/s':>9} "
           f"{'ORT/s':>9} ratio  compiles")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = folder
