@@ -69,6 +69,28 @@ static pestle_value_t* make_channels(pestle_formula_t* f,
   return pestle_f_broadcast_to(f, row, like, &feature);
 }
 
+// |count| elements of |w| from |at| on, times |factor|, to |to|. A model has millions.
+static void scale_run(const pestle_elements_t* w, size_t at, size_t count,
+                      double factor, char* to) {
+  pestle_dtype_t dtype = w->type.dtype;
+  if (dtype == PESTLE_F32 && !w->splat) {
+    const char* from = (const char*)w->data + at * sizeof(float);
+    for (size_t i = 0; i < count; ++i) {
+      float x;
+      memcpy(&x, from + i * sizeof x, sizeof x);
+      x = (float)((double)x * factor);
+      memcpy(to + i * sizeof x, &x, sizeof x);
+    }
+    return;
+  }
+  size_t size = pestle_dtype_size(dtype);
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t bits =
+        pestle_float_encode(dtype, pestle_pass_element_f64(w, at + i) * factor);
+    memcpy(to + i * size, &bits, size);
+  }
+}
+
 // The weights times |c| along their output feature.
 static pestle_value_t* scale_weights(pestle_formula_t* f,
                                      const pestle_node_t* conv,
@@ -84,11 +106,13 @@ static pestle_value_t* scale_weights(pestle_formula_t* f,
   }
   char* data = pestle_f_memory(f, size * count);
   if (!data) return NULL;
-  for (size_t i = 0; i < count; ++i) {
-    double factor = channel(c, (int64_t)(i / inner % extent));
-    uint64_t bits = pestle_float_encode(type->dtype,
-                                        pestle_pass_element_f64(w, i) * factor);
-    memcpy(data + i * size, &bits, size);
+  double* factors = pestle_f_memory(f, extent * sizeof *factors);
+  if (!factors) return NULL;
+  for (size_t i = 0; i < extent; ++i)
+    factors[i] = channel(c, (int64_t)i);
+  for (size_t i = 0, at = 0; at < count; i = i + 1 == extent ? 0 : i + 1) {
+    scale_run(w, at, inner, factors[i], data + at * size);
+    at += inner;
   }
   pestle_elements_t e = {*type, data, size * count, false};
   return pestle_f_elements(f, &e);
