@@ -94,3 +94,8 @@ pestle_hash128_t pestle_hasher_finish(const pestle_hasher_t* hasher) {
   return from_xxh(
       XXH3_128bits_digest((const XXH3_state_t*)(const void*)hasher->state));
 }
+
+uint64_t pestle_hasher_finish64(const pestle_hasher_t* hasher) {
+  // One state serves both.
+  return XXH3_64bits_digest((const XXH3_state_t*)(const void*)hasher->state);
+}

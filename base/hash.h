@@ -45,5 +45,7 @@ void pestle_hasher_update_u64(pestle_hasher_t* hasher, uint64_t value);
 void pestle_hasher_update_str(pestle_hasher_t* hasher, pestle_str_t text);
 // Does not change the hasher: more may be fed afterwards.
 pestle_hash128_t pestle_hasher_finish(const pestle_hasher_t* hasher);
+// What pestle_hash64() is of the same bytes.
+uint64_t pestle_hasher_finish64(const pestle_hasher_t* hasher);
 
 #endif  // PESTLE_BASE_HASH_H_

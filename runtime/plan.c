@@ -147,50 +147,66 @@ const void* pestle_plan_data(const pestle_plan_t* plan, size_t* out_size) {
 
 // --- Files ---
 
-// The size of the plan with all its constants in it.
-static size_t whole_size(const pestle_plan_t* plan) {
-  size_t size = pestle_align_up(plan->size, 64);
-  for (size_t i = 0; i < plan->constant_count; ++i) {
-    const pestle_constant_t* constant = plan->constants[i];
-    if (constant) size += pestle_align_up(constant->size, 64);
-  }
-  return size;
-}
+enum { CONSTANT_ALIGN = 64 };
 
-// Copies the plan to |data|, |size| zero bytes, and appends its constants.
-static void write_whole(const pestle_plan_t* plan, char* data, size_t size) {
-  memcpy(data, plan->data, plan->size);
-  pestle_plan_header_t* header = (pestle_plan_header_t*)(void*)data;
+// The parts of a file that holds the plan and all its constants: |head|, the plan's
+// own bytes, is changed to say where they are; each lies where it is already.
+static size_t list_parts(const pestle_plan_t* plan, char* head,
+                         pestle_str_t* parts) {
+  static const char zeros[CONSTANT_ALIGN];
+  pestle_plan_header_t* header = (pestle_plan_header_t*)(void*)head;
   pestle_plan_constant_ref_t* refs =
-      (pestle_plan_constant_ref_t*)(void*)(data + header->constant_refs.offset);
-  size_t end = pestle_align_up(plan->size, 64);
+      (pestle_plan_constant_ref_t*)(void*)(head + header->constant_refs.offset);
+  size_t end = pestle_align_up(plan->size, CONSTANT_ALIGN), count = 0;
+  parts[count++] = pestle_str_make(head, end);
   for (size_t i = 0; i < plan->constant_count; ++i) {
     const pestle_constant_t* constant = plan->constants[i];
     if (!constant) continue;
-    memcpy(data + end, constant->data, constant->size);
+    size_t padded = pestle_align_up(constant->size, CONSTANT_ALIGN);
     refs[i].external = 0;
     refs[i].offset = end;
-    end += pestle_align_up(constant->size, 64);
+    end += padded;
+    parts[count++] = pestle_str_make(constant->data, constant->size);
+    if (padded > constant->size)
+      parts[count++] = pestle_str_make(zeros, padded - constant->size);
   }
-  header->size = size;
-  header->checksum = pestle_hash64(data + PESTLE_PLAN_CHECKED_FROM,
-                                   size - PESTLE_PLAN_CHECKED_FROM);
+  header->size = end;
+  pestle_hasher_t hasher;
+  pestle_hasher_init(&hasher);
+  pestle_hasher_update(&hasher, head + PESTLE_PLAN_CHECKED_FROM,
+                       parts[0].size - PESTLE_PLAN_CHECKED_FROM);
+  for (size_t i = 1; i < count; ++i)
+    pestle_hasher_update(&hasher, parts[i].data, parts[i].size);
+  header->checksum = pestle_hasher_finish64(&hasher);
+  return count;
+}
+
+static bool has_constants(const pestle_plan_t* plan) {
+  for (size_t i = 0; i < plan->constant_count; ++i) {
+    if (plan->constants[i]) return true;
+  }
+  return false;
 }
 
 static pestle_status_t save(const pestle_plan_t* plan, const char* path) {
-  pestle_str_t part = pestle_str_make(plan->data, plan->size);
-  size_t size = whole_size(plan);
-  if (size == pestle_align_up(plan->size, 64)) {
-    return pestle_file_write_atomic(path, &part, 1);
+  if (!has_constants(plan)) {
+    pestle_str_t whole = pestle_str_make(plan->data, plan->size);
+    return pestle_file_write_atomic(path, &whole, 1);
   }
   pestle_allocator_t allocator = plan->context->core.allocator;
-  char* data = pestle_alloc_aligned(allocator, size, PESTLE_BUFFER_ALIGNMENT);
-  if (!data) return PESTLE_OOM();
-  memset(data, 0, size);
-  write_whole(plan, data, size);
-  part = pestle_str_make(data, size);
-  pestle_status_t status = pestle_file_write_atomic(path, &part, 1);
-  pestle_free_aligned(allocator, data, size, PESTLE_BUFFER_ALIGNMENT);
+  size_t size = pestle_align_up(plan->size, CONSTANT_ALIGN);
+  size_t parts_size = (2 * plan->constant_count + 1) * sizeof(pestle_str_t);
+  char* head = pestle_alloc_aligned(allocator, size, PESTLE_BUFFER_ALIGNMENT);
+  pestle_str_t* parts = pestle_alloc(allocator, parts_size);
+  pestle_status_t status = head && parts ? NULL : PESTLE_OOM();
+  if (!status) {
+    memset(head, 0, size);
+    memcpy(head, plan->data, plan->size);
+    status =
+        pestle_file_write_atomic(path, parts, list_parts(plan, head, parts));
+  }
+  pestle_dealloc(allocator, parts, parts_size);
+  pestle_free_aligned(allocator, head, size, PESTLE_BUFFER_ALIGNMENT);
   return status;
 }
 

@@ -140,6 +140,8 @@ static void test_hash(void** state) {
   pestle_hash128_t hash = pestle_hasher_finish(&hasher);
   assert_true(pestle_hash128_equal(hash, pestle_hash128(data, sizeof(data))));
   assert_true(pestle_hash128_equal(hash, pestle_hasher_finish(&hasher)));
+  assert_true(pestle_hasher_finish64(&hasher) ==
+              pestle_hash64(data, sizeof(data)));
 
   char text[PESTLE_HASH128_HEX_SIZE];
   pestle_hash128_to_hex(empty, text);
