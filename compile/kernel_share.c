@@ -26,8 +26,10 @@ typedef struct column_t {
 } column_t;
 
 static bool may_share(const pestle_kernels_t* ks, const pestle_kernel_t* k) {
+  const pestle_target_caps_t* caps = &ks->targets[k->device].caps;
   return k->owns_legal && !k->source &&
-         ks->targets[k->device].caps.device_type == PESTLE_DEVICE_CPU &&
+         caps->device_type == PESTLE_DEVICE_CPU &&
+         !(caps->flags & PESTLE_TARGET_LANES) &&
          k->arg_count + 1 < PESTLE_KERNEL_MAX_ARGS;
 }
 

@@ -27,11 +27,24 @@ static bool takes_scalar(const pestle_kir_inst_t* inst, int at) {
   }
 }
 
+// The first instruction within all loops over groups and lanes: what stands before it
+// may not read memory.
+static size_t find_body(const pestle_kir_builder_t* k) {
+  size_t body = k->inst.size;
+  for (size_t i = 0; i < k->inst.size; ++i) {
+    const pestle_kir_inst_t* inst = &k->inst.data[i];
+    if (inst->op == PESTLE_KIR_FOR && inst->arg[3] > PESTLE_KIR_UNROLL)
+      body = i + 1;
+  }
+  return body;
+}
+
 void pestle_kir_find_scalars(const pestle_kir_builder_t* k,
                              uint8_t* out_is_scalar) {
   const pestle_kir_inst_t* inst = k->inst.data;
+  size_t body = find_body(k);
   for (size_t i = 0; i < k->inst.size; ++i) {
-    bool is_number = inst[i].op == PESTLE_KIR_CONST &&
+    bool is_number = i >= body && inst[i].op == PESTLE_KIR_CONST &&
                      inst[i].type == PESTLE_F32 &&
                      is_plain(pestle_kir_const_float(&inst[i]));
     out_is_scalar[i] = is_number || inst[i].op == PESTLE_KIR_SPLAT;

@@ -9,7 +9,8 @@
 // Sets out_is_scalar[i] where instruction i of |k|, which is finished, is such a
 // number: an f32 constant that is added, subtracted, multiplied or divided by alone.
 // What code may be better for is none: 0, 1, -1, what is not finite, and the divisor
-// of a division that may be by its reciprocal.
+// of a division that may be by its reciprocal. Nor is what stands outside of the loops
+// over groups and lanes, where nothing may be read.
 void pestle_kir_find_scalars(const pestle_kir_builder_t* k,
                              uint8_t* out_is_scalar);
 

@@ -18,6 +18,8 @@ static id_t_ number(pestle_kir_builder_t* k, unsigned lanes, double value) {
 
 // y[i] = clamp(-300, (x[i] * scale + 1) / by + offset, 300), a masked tail. The
 // scale is a splat of one lane.
+static bool puts_scale_outside;
+
 static void build(pestle_kir_builder_t* k, double scale, double by,
                   double offset, uint8_t facts) {
   pestle_kir_init(pestle_allocator_system(), "k", "", k);
@@ -26,17 +28,19 @@ static void build(pestle_kir_builder_t* k, double scale, double by,
                                      COUNT, PESTLE_KIR_READONLY);
   uint32_t y =
       pestle_kir_add_buffer(k, "y", PESTLE_KIR_GLOBAL, PESTLE_F32, 1, COUNT, 0);
+  id_t_ outside = puts_scale_outside ? number(k, 1, scale) : 0;
   id_t_ lo = pestle_kir_index(k, 0);
   id_t_ hi = pestle_kir_index(k, (COUNT + 15) / 16);
   id_t_ g = pestle_kir_for(k, "g", lo, hi, 1, PESTLE_KIR_GROUP_X);
   id_t_ at = pestle_kir_madi(k, g, 16, PESTLE_KIR_NONE);
   id_t_ mask = pestle_kir_mask(k, at, pestle_kir_index(k, COUNT), 16);
   id_t_ v = pestle_kir_load(k, x, 16, at, mask, 64);
-  id_t_ s =
-      pestle_kir_put(k, (pestle_kir_inst_t){.op = PESTLE_KIR_SPLAT,
-                                            .type = PESTLE_F32,
-                                            .lanes = 16,
-                                            .arg = {number(k, 1, scale)}});
+  id_t_ s = pestle_kir_put(
+      k, (pestle_kir_inst_t){
+             .op = PESTLE_KIR_SPLAT,
+             .type = PESTLE_F32,
+             .lanes = 16,
+             .arg = {puts_scale_outside ? outside : number(k, 1, scale)}});
   v = pestle_kir_scalar(k, PESTLE_OP_MULTIPLY, v, s, PESTLE_KIR_NONE);
   v = pestle_kir_scalar(k, PESTLE_OP_ADD, v, number(k, 16, 1), PESTLE_KIR_NONE);
   v = pestle_kir_scalar(k, PESTLE_OP_DIVIDE, v, number(k, 16, by),
@@ -87,6 +91,26 @@ static void test_which(void** state) {
   pestle_kir_deinit(&k);
   build(&k, 2.5, 300, 0, 0);
   assert_int_equal(find(&k, is_scalar, values), 1);
+  pestle_kir_deinit(&k);
+}
+
+// Nothing is read outside of the loop over groups.
+static void test_outside(void** state) {
+  (void)state;
+  uint8_t is_scalar[MOST];
+  double values[MOST];
+  uint32_t slot[MOST], count = 0;
+  pestle_kir_builder_t k, lifted;
+  puts_scale_outside = true;
+  build(&k, 2.5, 0.75, 3.5, 0);
+  puts_scale_outside = false;
+  assert_int_equal(find(&k, is_scalar, values), 2);
+  for (uint32_t i = 0; i < k.inst.size; ++i)
+    slot[i] = is_scalar[i] ? count++ : PESTLE_KIR_NONE;
+  assert_ok(pestle_kir_lift_scalars(pestle_allocator_system(), &k, slot, count,
+                                    &lifted));
+  assert_ok(pestle_kir_verify(&lifted.view));
+  pestle_kir_deinit(&lifted);
   pestle_kir_deinit(&k);
 }
 
@@ -172,7 +196,8 @@ static void test_out_of_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_which), cmocka_unit_test(test_hash),
-      cmocka_unit_test(test_lifted), cmocka_unit_test(test_out_of_memory)};
+      cmocka_unit_test(test_which), cmocka_unit_test(test_outside),
+      cmocka_unit_test(test_hash), cmocka_unit_test(test_lifted),
+      cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
