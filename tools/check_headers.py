@@ -65,6 +65,15 @@ def check_comments(name, text, problems):
             problems.append(f"{name}:{number + 1}: the function has no comment")
 
 
+def check_contents(name, text, problems):
+    """The list 'Contents:' of the first comment names the sections, in order."""
+    sections = re.findall(r"(?m)^// --- (.*) ---$", text)
+    head = text.split("#ifndef")[0]
+    listed = re.findall(r"(?m)^// - (.*)$", head.partition("// Contents:")[2])
+    if "// Contents:" in head and listed != sections:
+        problems.append(f"{name}: its contents {listed} are not its sections {sections}")
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     generated, compiler = sys.argv[2], sys.argv[3]
@@ -84,6 +93,7 @@ def main():
         text = path.read_text(encoding="utf-8")
         check_structs(name, text, problems)
         check_comments(name, text, problems)
+        check_contents(name, text, problems)
     for problem in problems:
         print(problem)
     return 1 if problems else 0

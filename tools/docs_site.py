@@ -33,6 +33,7 @@ exclude_patterns = ["xml"]
 html_theme = "furo"
 html_title = "Pestle {version}"
 html_copy_source = False
+smartquotes = False
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 breathe_projects = {{"pestle": "{xml}"}}
@@ -88,12 +89,23 @@ def documented(text, passing, told):
     text = re.sub(r"(?m)^ *#\s*undef .*\n", "", text)
     for name in told:
         text = re.sub(rf"(?m)^typedef struct \w+ {name};.*\n", "", text)
-    out, at_head = [], True
+    out, at_head, code = [], True, False
     for line in text.split("\n"):
         if "SPDX-License-Identifier" in line:
             out.append("/// @file")
             continue
         comment = re.match(r"(\s*)//(.*)$", line)
+        # Lines that are set in behind an empty one are code.
+        sets_in = bool(comment) and comment[2].startswith("   ")
+        if code and not sets_in:
+            out.append("/// @endcode")
+            code = False
+        elif sets_in and not code and out and out[-1].strip() == "///":
+            out.append("/// @code{.unparsed}")
+            code = True
+        if code:
+            out.append(f"///{comment[2]}")
+            continue
         if comment and comment[2].strip().startswith("---"):
             out.append("")  # a heading of a section
         elif comment:

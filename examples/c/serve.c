@@ -36,14 +36,8 @@ static int ask(pestle_session_t* session, int64_t rows) {
   float x[MOST_ROWS * COLUMNS];
   for (int i = 0; i < MOST_ROWS * COLUMNS; ++i)
     x[i] = (float)i;
-  int64_t shape[] = {rows, COLUMNS};
   pestle_named_tensor_t in = {
-      .name = "x",
-      .tensor = {.data = x,
-                 .device = {PESTLE_DEVICE_CPU, 0},
-                 .ndim = 2,
-                 .dtype = pestle_dtype_to_dlpack(PESTLE_F32),
-                 .shape = shape}};
+      .name = "x", .tensor = PESTLE_TENSOR(x, PESTLE_F32, rows, COLUMNS)};
   pestle_named_tensor_t out = {.name = "y"};
   if (failed(pestle_session_run(session, &in, 1, &out, 1, NULL))) return 1;
   const float* y = out.tensor.data;

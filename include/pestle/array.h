@@ -21,6 +21,16 @@
 // an array that two evaluations need is computed by one, and the other waits.
 // Each reference belongs to whoever holds it. Memory that was wrapped must not
 // change while an array sees it.
+//
+// Contents:
+// - References
+// - Making arrays of data
+// - Looking
+// - Recording
+// - Evaluating
+// - Between devices
+// - Functions
+// - What evaluation keeps
 #ifndef PESTLE_ARRAY_H_
 #define PESTLE_ARRAY_H_
 

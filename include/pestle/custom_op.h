@@ -15,6 +15,14 @@
 //   pestle_op_custom(&builder, "user.twice", &x, 1, NULL, 0, &y, 1);
 //
 // In a module such an op is a stablehlo.composite, whose body is its decomposition.
+//
+// Contents:
+// - Attributes
+// - What rules see
+// - Evaluation
+// - The op
+// - Use
+// - Extensions
 #ifndef PESTLE_CUSTOM_OP_H_
 #define PESTLE_CUSTOM_OP_H_
 

@@ -18,6 +18,11 @@
 //
 // Threads: all functions may be called from any threads at once, on the same arrays
 // too.
+//
+// Contents:
+// - Import
+// - Export
+// - Devices and streams
 #ifndef PESTLE_DLPACK_H_
 #define PESTLE_DLPACK_H_
 

@@ -30,6 +30,22 @@
 //   and events need outside order. Structs that begin with struct_size are
 //   zero-initialised and have it set to their size; a shorter one, of an older
 //   header, is read as far as it goes.
+//
+// Contents, a header each:
+// - status.h, allocator.h, context.h: failures, memory, and what all else is made from
+// - types.h, tensor.h, dlpack.h: element types, views of memory, tensors of others
+// - import.h, model_info.h: models from files, and what a file says of itself
+// - graph.h, op.h: graphs built, read and written; the tables of ops
+// - helpers.h: types, attributes, tensors and layers in one line each
+// - transform.h: derivatives and batches of graphs
+// - compile.h: from a graph to a plan
+// - runtime.h, plan_set.h: devices, buffers, streams; plans loaded and run
+// - session.h: a model in any shape, from any thread, by names
+// - array.h, numeric.h: arrays that are computed when they are needed
+// - custom_op.h, custom_call.h: ops and calls of one's own
+// - world.h, collective.h: several processes
+// - python.h: for extensions of the Python package; not included here
+// - plugin.h, kir.h, plan_format.h: for backends and tools; not included here
 #ifndef PESTLE_PESTLE_H_
 #define PESTLE_PESTLE_H_
 
@@ -41,6 +57,7 @@
 #include "pestle/custom_op.h"
 #include "pestle/dlpack.h"
 #include "pestle/graph.h"
+#include "pestle/helpers.h"
 #include "pestle/import.h"
 #include "pestle/model_info.h"
 #include "pestle/numeric.h"

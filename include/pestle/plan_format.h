@@ -9,6 +9,14 @@
 //
 // Layout: pestle_plan_header_t, then the sections in any order, 64-byte
 // aligned.
+//
+// Contents:
+// - The file
+// - Locations, constants and devices
+// - Inputs and outputs
+// - Buffers and kernels
+// - Calls and collectives
+// - Steps
 #ifndef PESTLE_PLAN_FORMAT_H_
 #define PESTLE_PLAN_FORMAT_H_
 
@@ -16,6 +24,8 @@
 
 #include "pestle/collective.h"
 #include "pestle/types.h"
+
+// --- The file ---
 
 #define PESTLE_PLAN_MAGIC "PSTLPLN1"
 #define PESTLE_PLAN_VERSION 9u
@@ -69,6 +79,8 @@ typedef struct pestle_plan_header_t {
   pestle_plan_section_t groups;       // int32_t: numbers of processes
 } pestle_plan_header_t;
 
+// --- Locations, constants and devices ---
+
 // Where ops of the module came from. A location's number is its place here: the
 // same for all plans of one module, whatever the target and the options. Names are
 // no part of what the plan cache compares: a plan from there has those of the
@@ -106,6 +118,8 @@ typedef struct pestle_plan_device_t {
   uint32_t reserved;
 } pestle_plan_device_t;
 
+// --- Inputs and outputs ---
+
 typedef struct pestle_plan_io_t {
   pestle_plan_str_t name;
   uint8_t dtype;
@@ -127,6 +141,8 @@ typedef struct pestle_plan_io_t {
   // (docs/adr/035), "" of all others.
   pestle_plan_str_t dictionary;
 } pestle_plan_io_t;
+
+// --- Buffers and kernels ---
 
 typedef enum pestle_plan_storage_e {
   PESTLE_PLAN_ARENA = 0,
@@ -178,6 +194,8 @@ typedef struct pestle_plan_kernel_t {
   // Locations of the ops that it computes: of location_ids, ascending.
   uint32_t first_location, location_count;
 } pestle_plan_kernel_t;
+
+// --- Calls and collectives ---
 
 typedef enum pestle_plan_call_kind_e {
   // A function that the context has under |name| (pestle/custom_call.h).
@@ -246,6 +264,8 @@ typedef struct pestle_plan_collective_t {
   uint32_t reserved;
   uint64_t hash;  // of what all processes must have alike
 } pestle_plan_collective_t;
+
+// --- Steps ---
 
 typedef enum pestle_plan_step_kind_e {
   // a kernel: |kernel|, bindings [first, first + count) in arg_slot order

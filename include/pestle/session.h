@@ -18,6 +18,12 @@
 //
 // A session may be used from any threads at once. It is not to be used in a child of
 // fork().
+//
+// Contents:
+// - Sessions
+// - Runs
+// - What it counts and knows
+// - Inputs and outputs
 #ifndef PESTLE_SESSION_H_
 #define PESTLE_SESSION_H_
 
@@ -32,6 +38,8 @@
 #include "pestle/status.h"
 
 PESTLE_EXTERN_C_BEGIN
+
+// --- Sessions ---
 
 typedef struct pestle_session_s pestle_session_t;
 
@@ -78,6 +86,8 @@ PESTLE_API void pestle_session_retain(pestle_session_t* session);
 // runs gave out must be released before.
 PESTLE_API void pestle_session_release(pestle_session_t* session);
 
+// --- Runs ---
+
 // Runs once. |inputs| are all that the model takes, in any order, by name; names may
 // all be NULL: then by place. Views of the host's memory with any strides. |outputs|
 // are those that are wanted, likewise. One with data is written to, and must have
@@ -107,6 +117,8 @@ PESTLE_API void pestle_session_tensor_release(pestle_session_t* session,
 // while the session goes on.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_session_wait(pestle_session_t* session, const pestle_control_t* control);
+
+// --- What it counts and knows ---
 
 // Counted since the session was made. Zero-initialise and set |struct_size|.
 typedef struct pestle_session_stats_t {
@@ -156,6 +168,8 @@ typedef struct pestle_session_shape_t {
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_session_visit(
     pestle_session_t* session,
     void (*visit)(void* user, const pestle_session_shape_t* shape), void* user);
+
+// --- Inputs and outputs ---
 
 // How many inputs the model has.
 PESTLE_API size_t pestle_session_input_count(const pestle_session_t* session);

@@ -959,6 +959,34 @@ static void call_tensor_release(things_t* t) {
   pestle_tensor_release(t->executable, NULL);
   pestle_tensor_release(t->executable, &tensor);
 }
+static void call_tensor_byte_size(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_tensor_byte_size(NULL), 0);
+  assert_int_equal(pestle_tensor_byte_size(&(pestle_tensor_t){.ndim = 2}), 0);
+}
+static void call_tensor_init(things_t* t) {
+  pestle_tensor_t tensor;
+  BAD(pestle_tensor_init(t->context, PESTLE_F32, NULL, 0, NULL, NULL));
+  BAD(pestle_tensor_init(NULL, PESTLE_F32, NULL, 0, NULL, &tensor));
+  BAD(pestle_tensor_init(t->context, PESTLE_F32, NULL, 2, NULL, &tensor));
+  assert_null(tensor.data);
+}
+static void call_tensor_deinit(things_t* t) {
+  pestle_tensor_t tensor = {0};
+  pestle_tensor_deinit(NULL, &tensor);
+  pestle_tensor_deinit(t->context, NULL);
+  pestle_tensor_deinit(t->context, &tensor);
+}
+static void call_tensor_fill(things_t* t) {
+  (void)t;
+  BAD(pestle_tensor_fill(NULL, 1));
+  BAD(pestle_tensor_fill(&(pestle_tensor_t){0}, 1));
+}
+static void call_tensor_format(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_tensor_format(NULL, NULL, 10), 4);
+  pestle_tensor_format(&(pestle_tensor_t){.ndim = 2}, NULL, 0);
+}
 static pestle_status_t make_plan(void* user, pestle_plan_t** out_plan) {
   (void)user;
   *out_plan = NULL;
@@ -1086,6 +1114,12 @@ static void call_function_tokens(things_t* t) {
   assert_int_equal(pestle_function_tokens(NULL, true, &positions), 0);
   assert_null(positions);
   assert_int_equal(pestle_function_tokens(t->function, false, NULL), 0);
+}
+static void call_op_linear(things_t* t) {
+  pestle_value_t* out = t->value;
+  BAD(pestle_op_linear(NULL, t->value, t->value, NULL, &out));
+  assert_null(out);
+  BAD(pestle_op_linear(&t->builder, NULL, NULL, NULL, NULL));
 }
 static void call_value_type(things_t* t) {
   (void)t;
@@ -1899,6 +1933,8 @@ static const row_t rows[] = {
 #define PESTLE_OP_BEGIN(NAME, op, ...) ROW(op_##op) ROW(array_##op)
 #include "pestle/ops.def"
     // clang-format off
+    ROW(tensor_byte_size) ROW(tensor_init) ROW(tensor_deinit) ROW(tensor_fill)
+    ROW(tensor_format) ROW(op_linear)
     ROW(device_context) ROW(array_retain) ROW(array_release) ROW(array_type_of) ROW(array_type)
     ROW(array_device) ROW(array_state) ROW(array_is_ready) ROW(array_is_view)
     ROW(array_storage) ROW(array_stats) ROW(array_from_data)

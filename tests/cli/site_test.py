@@ -83,6 +83,13 @@ class Site(unittest.TestCase):
             for found in re.finditer(r"(?:^|[.:] +|\n *)((?:Of|Those) [^.]{0,60})", text):
                 self.fail(f"{page.relative_to(SOURCE)}: {found[1]}")
 
+    def test_names(self):
+        """What the quickstart and the how-tos call is declared, or made by a macro."""
+        told = " ".join(h.read_text("utf-8") for h in (SOURCE / "include/pestle").iterdir())
+        for page in [SOURCE / "docs/quickstart.md", *SOURCE.glob("docs/howto/*.md")]:
+            for name in re.findall(r"\b(pestle_[a-z_0-9]+)\(", page.read_text("utf-8")):
+                self.assertTrue(re.search(rf"\b{name}\b", told), f"{page.name}: {name}")
+
     def test_figures(self):
         """docs/speed.md repeats what is measured elsewhere."""
         told = " ".join((SOURCE / p).read_text("utf-8") for p in (
@@ -96,11 +103,13 @@ class Site(unittest.TestCase):
     def test_filter(self):
         """What Doxygen reads of a header: comments, each struct once, no passing macro."""
         text = docs_site.documented(
-            "// SPDX-License-Identifier: Apache-2.0\n// The head.\n\n// A |thing| <x>.\n"
+            "// SPDX-License-Identifier: Apache-2.0\n// The head.\n//\n//   a < b;\n// End.\n"
+            "\n// A |thing| <x>.\n"
             "typedef struct t_t {\n  int a;  // a member\n} t_t;\n#define X(a) \\\n  a\n"
             "typedef struct u_s u_t;\n", ["X"], {"u_t"})
         self.assertEqual(text.split("\n"), [
-            "/// @file", "/// The head.", "", "", r"/// A thing \<x\>.", "struct t_t {",
+            "/// @file", "/// The head.", "///", "/// @code{.unparsed}", "///   a < b;",
+            "/// @endcode", "/// End.", "", "", r"/// A thing \<x\>.", "struct t_t {",
             "  int a;  ///< a member", "};", ""])
 
     def test_build(self):
