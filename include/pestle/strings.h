@@ -44,12 +44,14 @@ PESTLE_API bool pestle_executable_output_is_strings(
 // a model without any it holds none, and is of use all the same.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_strings_create(
     const pestle_executable_t* executable, pestle_strings_t** out_strings);
-// The same of a module: its inputs and outputs, and the strings of its model. The
-// numbers are those of every executable that it becomes.
+// Whether input |index| of |module| is strings; false past the last.
 PESTLE_API bool pestle_module_input_is_strings(const pestle_module_t* module,
                                                size_t index);
+// Whether output |index| of |module| is strings; false past the last.
 PESTLE_API bool pestle_module_output_is_strings(const pestle_module_t* module,
                                                 size_t index);
+// The same of a module, for the strings of its model. The numbers are those of every
+// executable that it becomes.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_strings_create(
     const pestle_module_t* module, pestle_strings_t** out_strings);
 // Frees |strings|, which may be NULL.
