@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products by groups of lanes that share boxes of both operands: which tile, by
-// an estimate of cycles, and whether at all. Teams are not chosen: on an H200 they took 1.1
-// to 2.9 times as long as lanes (24 x 2520 x 2415 in f32 140 us, 48), since subgroups that
-// meet at each step load at the same time and multiply at the same time.
+// an estimate of cycles, and whether at all.
 #include <inttypes.h>
 
 #include "base/bits.h"
@@ -51,6 +49,23 @@ static const pestle_shared_tile_t by_lanes[] = {
     {16, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES, false},
 };
 
+// Few rows or few columns, and a long k: more groups than by lanes, and k in as many
+// parts as a group has subgroups. Of the last ones, more of a matrix is under way.
+static const pestle_shared_tile_t by_teams[] = {
+    {64, 32, 64, 8, 8, 4, PESTLE_UNITS_TEAMS, false},
+    {32, 64, 64, 8, 8, 4, PESTLE_UNITS_TEAMS, false},
+    {32, 32, 64, 8, 4, 4, PESTLE_UNITS_TEAMS, false},
+    {32, 16, 64, 4, 4, 4, PESTLE_UNITS_TEAMS, false},
+    {16, 64, 64, 4, 8, 4, PESTLE_UNITS_TEAMS, false},
+    {16, 32, 64, 4, 4, 4, PESTLE_UNITS_TEAMS, false},
+    {16, 16, 64, 4, 2, 4, PESTLE_UNITS_TEAMS, false},
+    {8, 64, 64, 4, 4, 4, PESTLE_UNITS_TEAMS, false},
+    {8, 32, 64, 4, 2, 4, PESTLE_UNITS_TEAMS, false},
+    {8, 16, 64, 2, 2, 4, PESTLE_UNITS_TEAMS, false},
+    {4, 32, 128, 4, 1, 4, PESTLE_UNITS_TEAMS, false},
+    {4, 16, 128, 2, 1, 4, PESTLE_UNITS_TEAMS, false},
+};
+
 static const pestle_shared_tile_t by_units8[] = {
     {64, 64, 16, 32, 32, 2, PESTLE_UNITS_MMA8, false},
     {64, 32, 32, 32, 16, 2, PESTLE_UNITS_MMA8, false},
@@ -85,8 +100,10 @@ static double least(double a, double b) {
 static double shared_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
   double parts = (double)(t->m / t->r) * (double)(t->n / t->c);
   double bytes = (double)(t->r + t->c) * pestle_dtype_size(s->p.a.dtype);
-  // A subgroup's lanes share what they read: 4 of them in each direction.
-  if (!s->units) parts /= 4;
+  // A subgroup's lanes share what they read: 4 of them in each direction. Those of a
+  // team read 16 bytes each, of which eight lanes' are one step.
+  if (!t->units) parts /= 4;
+  if (t->units == PESTLE_UNITS_TEAMS) parts /= 2;
   return parts * bytes / PESTLE_GPU_SHARED_BYTES;
 }
 
@@ -109,6 +126,11 @@ static double tile_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
   tap = most(tap, (double)(t->m + t->n) * bytes / PESTLE_GPU_GLOBAL_BYTES);
   double steps = (double)pestle_ceil_div(p->k.all, t->k);
   double result = (double)(t->m * t->n) * 4 / PESTLE_GPU_GLOBAL_BYTES;
+  if (t->units == PESTLE_UNITS_TEAMS) {  // sums are put and read
+    result += (double)(t->m * t->n) * 8 *
+              (double)(pestle_shared_tile_lanes(t) / 32) /
+              PESTLE_GPU_SHARED_BYTES;
+  }
   double step = (double)t->k * tap + PESTLE_GPU_STEP_CYCLES;
   // Boxes on their way hide the time that memory takes, and so do other groups.
   double wait = PESTLE_GPU_LATENCY / (double)(t->slots - 1);
@@ -162,11 +184,33 @@ static bool fit(const staged_t* s, pestle_shared_tile_t* t) {
   // Registers: sums, and as much again for what is multiplied.
   int64_t sums = t->r * t->c * (int64_t)pestle_dtype_size(s->p.sums);
   if (!t->units && sums > 256) return false;
+  // What copies past the registers cannot keep under way is no faster so.
+  if (t->units == PESTLE_UNITS_TEAMS &&
+      (!s->k->reassociate || s->p.sums != PESTLE_F32 ||
+       !(caps->flags & PESTLE_TARGET_ASYNC_COPY))) {
+    return false;
+  }
   int64_t strips = s->strips ? pestle_shared_tile_strips(t) * 4 : 0;
   return pestle_shared_tile_bytes(t, &s->p) + strips <=
              (int64_t)caps->scratch_bytes &&
          pestle_shared_tile_lanes(t) <= (int64_t)caps->max_group_lanes &&
          pestle_shared_tile_lanes(t) >= (int64_t)caps->subgroup;
+}
+
+// The cheapest of |count| tiles that takes less than |*best|.
+static bool choose_of(const staged_t* s, const pestle_shared_tile_t* tiles,
+                      size_t count, double* best, pestle_shared_tile_t* out) {
+  bool found = false;
+  for (size_t i = 0; i < count; ++i) {
+    pestle_shared_tile_t t = tiles[i];
+    if (!fit(s, &t)) continue;
+    double cycles = tile_cycles(s, &t);
+    if (cycles >= *best) continue;
+    *best = cycles;
+    *out = t;
+    found = true;
+  }
+  return found;
 }
 
 static bool choose(const staged_t* s, pestle_shared_tile_t* out) {
@@ -179,17 +223,12 @@ static bool choose(const staged_t* s, pestle_shared_tile_t* out) {
       [PESTLE_UNITS_MMA8] = {by_units8, sizeof by_units8 / sizeof *by_units8},
   };
   double best = point_cycles(s);
-  bool found = false;
-  for (size_t i = 0; i < menu[s->units].count; ++i) {
-    pestle_shared_tile_t t = menu[s->units].tile[i];
-    if (!fit(s, &t)) continue;
-    double cycles = tile_cycles(s, &t);
-    if (cycles >= best) continue;
-    best = cycles;
-    *out = t;
-    found = true;
-  }
-  return found;
+  bool found =
+      choose_of(s, menu[s->units].tile, menu[s->units].count, &best, out);
+  if (s->units) return found;
+  return choose_of(s, by_teams, sizeof by_teams / sizeof *by_teams, &best,
+                   out) ||
+         found;
 }
 
 // The best units that the target has for |reduce|, or none. False: it is no such
@@ -221,12 +260,14 @@ pestle_status_t pestle_shared_tile_sketch(pestle_sketch_t* k,
   s.strips = pestle_shared_tile_has_strips(
       &(pestle_shared_tile_t){.units = s.units}, k->nest, &s.p);
   if (!choose(&s, &t)) return pestle_nest_status(k->nest);
-  pestle_sketch_note(
-      k,
-      "shared_tile: groups of %" PRId64 " lanes make %" PRId64 " x %" PRId64
-      " sums from boxes of %" PRId64 " products each in shared memory, %s",
-      pestle_shared_tile_lanes(&t), t.m, t.n, t.k,
-      t.units ? "by matrix units of a subgroup" : "each lane some of them");
+  pestle_sketch_note(k,
+                     "shared_tile: groups of %" PRId64 " lanes make %" PRId64
+                     " x %" PRId64 " sums from boxes of %" PRId64
+                     " products each in shared memory, %s",
+                     pestle_shared_tile_lanes(&t), t.m, t.n, t.k,
+                     t.units == PESTLE_UNITS_TEAMS ? "by subgroups that share k"
+                     : t.units ? "by matrix units of a subgroup"
+                               : "each lane some of them");
   *out_done = true;
   bool async = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
   return pestle_schedule_template(

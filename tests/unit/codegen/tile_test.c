@@ -660,6 +660,8 @@ static void test_choice(void** state) {
       DOT("tiny", "8x8xbf16", "8x8xbf16", NN, "8x8xbf16", 0);
   static const case_t wide =
       DOT("wide", "4096x4096xf32", "4096x4096xf32", NN, "4096x4096xf32", 0);
+  static const case_t few =
+      DOT("few", "32x1024xf32", "3072x1024xf32", NT, "32x3072xf32", 0);
   static const case_t mixed = {
       "mixed", "a: tensor<512x512xbf16>, b: tensor<512x512xf32>",
       "      %w = stablehlo.convert %a : (tensor<512x512xbf16>) -> "
@@ -677,7 +679,9 @@ static void test_choice(void** state) {
   chooses(&large, PESTLE_UNITS_MMA8, "shared_tile c 64 64 16 32 32 2 units8\n");
   chooses(&wide, PESTLE_UNITS_MMA8, "shared_tile c 64 64 16 32 32 2 units8\n");
   chooses(&mixed, PESTLE_UNITS_MMA8, " units8\n");
-  chooses(&mixed, PESTLE_UNITS_MMA, " 2 async\n");
+  chooses(&mixed, PESTLE_UNITS_MMA, " teams async\n");
+  chooses(&few, PESTLE_UNITS_MMA, "shared_tile c 32 32 64 8 4 2 teams async\n");
+  chooses(&few, PESTLE_UNITS_LANES, "shared_tile c 32 32 16 2 4 2\n");
   chooses(&thin, PESTLE_UNITS_MMA8, " units8\n");
   chooses(&tiny, PESTLE_UNITS_MMA8, "bind y.a group.x");
 }
