@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The context: allocator, log sink, cache and plugin settings that everything
 // else reaches. There is no other shared state.
+//
+// Contents:
+// - Messages
+// - Options
+// - Contexts
+// - Traces
+// - Deadlines and progress
 #ifndef PESTLE_CONTEXT_H_
 #define PESTLE_CONTEXT_H_
 
@@ -15,6 +22,8 @@ PESTLE_EXTERN_C_BEGIN
 
 typedef struct pestle_context_s pestle_context_t;
 
+// --- Messages ---
+
 typedef enum pestle_log_level_e {
   PESTLE_LOG_ERROR = 0,
   PESTLE_LOG_WARN = 1,
@@ -26,6 +35,8 @@ typedef enum pestle_log_level_e {
 // with locks held: it must not call Pestle.
 typedef void (*pestle_log_fn_t)(void* user, pestle_log_level_t level,
                                 const char* message);
+
+// --- Options ---
 
 // Takes the place of a backend's own device memory: buffers, arenas and copies
 // of views come from it. Frozen. Callable from any thread.
@@ -94,6 +105,8 @@ typedef struct pestle_context_options_t {
   bool remember_probes;
 } pestle_context_options_t;
 
+// --- Contexts ---
+
 // Creates a context. |options| may be NULL: all defaults. INVALID_ARGUMENT when
 // an option or a variable of the environment cannot be used, naming it and what
 // was expected. Backends are not loaded yet.
@@ -127,6 +140,8 @@ PESTLE_API PESTLE_PRINTF(3,
                                                     pestle_log_level_t level,
                                                     const char* format, ...);
 
+// --- Traces ---
+
 // Begins a span of the caller's own in the trace, between Pestle's: the time, or
 // 0 when there is no trace. Any thread may call; one thread's spans must nest.
 //
@@ -139,6 +154,8 @@ PESTLE_API int64_t pestle_context_trace_begin(const pestle_context_t* context);
 PESTLE_API void pestle_context_trace_end(pestle_context_t* context,
                                          int64_t begin_ns, const char* category,
                                          const char* name, const char* detail);
+
+// --- Deadlines and progress ---
 
 // Long work looks at this between passes, kernels and steps.
 // Zero-initialise and set |struct_size|.

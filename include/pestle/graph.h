@@ -8,6 +8,13 @@
 // A module may be read from any threads at once; building one needs outside
 // order. Values, blocks and functions live as long as their module and are
 // borrowed everywhere.
+//
+// Contents:
+// - Modules
+// - Several modules as one
+// - Arguments whose values decide shapes
+// - Text and binary forms
+// - Building
 #ifndef PESTLE_GRAPH_H_
 #define PESTLE_GRAPH_H_
 

@@ -36,6 +36,12 @@
 //  7. All lanes of an operand group agree: an instruction of n lanes takes
 //     operands of n lanes (splat is explicit), but for memory indices, masks of
 //     the access's lanes, IF, FOR, MADI and MASK operands (one lane).
+//
+// Contents:
+// - Ops
+// - Axes, facts and flags
+// - A kernel
+// - Readers
 #ifndef PESTLE_KIR_H_
 #define PESTLE_KIR_H_
 
@@ -49,6 +55,8 @@
 #include "pestle/types.h"
 
 PESTLE_EXTERN_C_BEGIN
+
+// --- Ops ---
 
 #define PESTLE_KIR_ABI_MAJOR 1u
 #define PESTLE_KIR_SCALAR_BASE 256u
@@ -135,6 +143,8 @@ enum {
   PESTLE_KIR_MREG_BYTES = 4,  // + PESTLE_KIR_DOT4_A_SIGNED, _B_SIGNED
 };
 
+// --- Axes, facts and flags ---
+
 typedef enum pestle_kir_axis_e {
   PESTLE_KIR_SERIAL = 0,
   PESTLE_KIR_UNROLL = 1,
@@ -167,6 +177,8 @@ typedef enum pestle_kir_buffer_flag_e {
   PESTLE_KIR_READONLY = 1,
   PESTLE_KIR_NONTEMPORAL = 2,
 } pestle_kir_buffer_flag_t;
+
+// --- A kernel ---
 
 // Frozen; 24 bytes. A longer instruction of a later minor version is read
 // through pestle_kir_t.inst_size.

@@ -35,6 +35,7 @@
 // - status.h, allocator.h, context.h: failures, memory, and what all else is made from
 // - types.h, tensor.h, dlpack.h: element types, views of memory, tensors of others
 // - import.h, model_info.h: models from files, and what a file says of itself
+// - strings.h: strings as the numbers that graphs have of them
 // - graph.h, op.h: graphs built, read and written; the tables of ops
 // - helpers.h: types, attributes, tensors and layers in one line each
 // - transform.h: derivatives and batches of graphs

@@ -31,6 +31,16 @@
 //   7  collectives: between the ranks of a world
 //   8  effort: whether code is wanted soon or fast; calls of functions that use the
 //      device by its own interface
+//
+// Contents:
+// - Versions
+// - The host
+// - Targets
+// - Devices
+// - Libraries
+// - Collectives
+// - A backend
+// - Entry points
 #ifndef PESTLE_PLUGIN_H_
 #define PESTLE_PLUGIN_H_
 
@@ -44,6 +54,8 @@
 #include "pestle/types.h"
 
 PESTLE_EXTERN_C_BEGIN
+
+// --- Versions ---
 
 #define PESTLE_ABI_MAJOR 1u
 #define PESTLE_ABI_MINOR 8u
@@ -86,6 +98,8 @@ typedef enum pestle_backend_abi_flag_e {
   PESTLE_BACKEND_TARGET_ALONE = 1,
 } pestle_backend_abi_flag_t;
 
+// --- The host ---
+
 // The host's services. Outlives the plugin's use.
 typedef struct pestle_host_t {
   size_t struct_size;
@@ -110,6 +124,8 @@ typedef struct pestle_blob_t {
   void* data;
   size_t size;
 } pestle_blob_t;
+
+// --- Targets ---
 
 // A multiplication of small matrices that a target has as one instruction: rows
 // m x k times k x n plus m x n. Frozen.
@@ -254,6 +270,8 @@ typedef struct pestle_target_api_t {
                                     const pestle_kernel_options_t* options,
                                     pestle_blob_t* out_artifact);
 } pestle_target_api_t;
+
+// --- Devices ---
 
 // A CPU kernel's code: runs indices [begin, end) of its group loop. |buffers|
 // in arg_slot order, |params| its scalars, |scratch| shared_bytes, 64-byte
@@ -477,6 +495,8 @@ typedef struct pestle_device_api_t {
                                  void (*fn)(void* user), void* user);
 } pestle_device_api_t;
 
+// --- Libraries ---
+
 // -- minor 2: library ops --
 
 // A tensor of a library op: the element at index i lies at |data| plus the sum
@@ -526,6 +546,8 @@ typedef struct pestle_library_api_t {
                          pestle_device_stream_t* stream,
                          const pestle_library_op_t* op);
 } pestle_library_api_t;
+
+// --- Collectives ---
 
 // -- minor 7: collectives --
 
@@ -582,6 +604,8 @@ typedef struct pestle_collective_api_t {
   void (*destroy)(void* self, pestle_comm_t* comm);
 } pestle_collective_api_t;
 
+// --- A backend ---
+
 // Bits of pestle_backend_t.flags.
 typedef enum pestle_backend_flag_e {
   // Takes every kernel that is legal for what it describes, and lacks no op:
@@ -617,6 +641,8 @@ typedef int32_t (*pestle_backend_score_fn_t)(char* why, size_t capacity);
 // NULL with a failing |*out_status| when it cannot start.
 typedef const pestle_backend_t* (*pestle_backend_init_fn_t)(
     const pestle_host_t* host, pestle_status_t* out_status);
+
+// --- Entry points ---
 
 #if defined(__SANITIZE_ADDRESS__)
 #define PESTLE_SANITIZERS_ PESTLE_SANITIZER_ADDRESS

@@ -8,6 +8,15 @@
 // at once, but a recording needs it alone. After fork() the child
 // may use a context of the parent's; pools start anew in it. Devices other than
 // CPUs that the parent had opened are UNAVAILABLE there.
+//
+// Contents:
+// - Backends and devices
+// - Buffers
+// - Streams and events
+// - Plans
+// - Constants
+// - Executables
+// - Plan cache
 #ifndef PESTLE_RUNTIME_H_
 #define PESTLE_RUNTIME_H_
 

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element types. One row declares one; enum, names, sizes and DLPack codes are
 // expanded from it. Shared by the graph IR, the kernel IR and the runtime.
+//
+// Contents:
+// - Kinds
+// - Element types
+// - Float formats
+// - Devices
 #ifndef PESTLE_TYPES_H_
 #define PESTLE_TYPES_H_
 
@@ -18,6 +24,8 @@ PESTLE_EXTERN_C_BEGIN
 // An extent that is not known until the module is specialised; prints as '?'.
 #define PESTLE_DIM_DYNAMIC INT64_MIN
 
+// --- Kinds ---
+
 // Bit sets of pestle_dtype_info_t.kind.
 typedef enum pestle_dtype_kind_e {
   PESTLE_KIND_BOOL = 1,
@@ -29,6 +37,8 @@ typedef enum pestle_dtype_kind_e {
   PESTLE_KIND_INT = PESTLE_KIND_SIGNED | PESTLE_KIND_UNSIGNED,
   PESTLE_KIND_REAL = PESTLE_KIND_INT | PESTLE_KIND_FLOAT,
 } pestle_dtype_kind_t;
+
+// --- Element types ---
 
 // X(NAME, mlir name, value bits, bytes that an element takes in a tensor, kind,
 // DLPack code, DLPack bits). i1 takes a byte (0 or 1); integers of 2 and 4 bits
@@ -245,6 +255,8 @@ static inline const pestle_float_format_t* pestle_float_format(
 #undef PESTLE_FLOAT_LIMIT_
 #undef PESTLE_FLOAT_ONE_
 }
+
+// --- Devices ---
 
 // What a device is, with DLPack's numbers.
 typedef enum pestle_device_type_e {
