@@ -26,14 +26,14 @@ SECONDS = 60
 
 
 def check_screen(root, tarball):
-    home = root / "root/mine"
+    home = root / "srv/mine"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
     shutil.copy(tarball, home)
     (home / "model.onnx").write_bytes(model_bytes())
     (home / "x.npy").write_bytes(npy(ROWS))
     begin = time.monotonic()
-    done = bare_root.inside(root, "bash", "-ec", f"cd /root/mine\n{commands()}")
+    done = bare_root.inside(root, "bash", "-ec", f"cd /srv/mine\n{commands()}")
     seconds = time.monotonic() - begin
     print(done.stdout + done.stderr)
     assert done.returncode == 0, f"README's commands end with {done.returncode}"
@@ -48,8 +48,8 @@ def check_screen(root, tarball):
 
 
 def check_deb(root, deb):
-    shutil.copy(deb, root / "root/pestle.deb")
-    for words in (["dpkg", "-i", "/root/pestle.deb"], ["dpkg", "-V", "pestle"]):
+    shutil.copy(deb, root / "srv/pestle.deb")
+    for words in (["dpkg", "-i", "/srv/pestle.deb"], ["dpkg", "-V", "pestle"]):
         done = bare_root.inside(root, *words)
         assert (done.returncode, "pestle" in done.stderr) == (0, False), done
     done = bare_root.inside(root, "pestle", "doctor")
