@@ -175,24 +175,21 @@ class ExeBackend:
             os.makedirs(outd)
             with open(os.path.join(ind, "io.txt"), "w") as f:
                 for i, (v, n) in enumerate(zip(inputs, inames)):
-                    if (
-                        not isinstance(v, np.ndarray)
-                        or v.dtype == object
-                        or v.dtype.kind in "US"
-                    ):
-                        raise Unsupported("input is not a numeric tensor")
-                    np.save(os.path.join(ind, f"input_{i}.npy"), to_npy(v))
+                    if not isinstance(v, np.ndarray):
+                        raise Unsupported("input is no tensor")
+                    text = v.dtype == object or v.dtype.kind in "US"
+                    np.save(
+                        os.path.join(ind, f"input_{i}.npy"),
+                        v.astype(np.str_) if text else to_npy(v),
+                    )
+                    dtype = "string" if text else v.dtype.name
                     f.write(
-                        f"input {i} {v.dtype.name} {'x'.join(map(str, v.shape)) or 'scalar'} input_{i}.npy {n}\n"
+                        f"input {i} {dtype} {'x'.join(map(str, v.shape)) or 'scalar'} input_{i}.npy {n}\n"
                     )
                 for i, n in enumerate(onames):
                     r = refs[i] if i < len(refs) else None
-                    if (
-                        not isinstance(r, np.ndarray)
-                        or r.dtype == object
-                        or r.dtype.kind in "US"
-                    ):
-                        raise Unsupported("output is not a numeric tensor")
+                    if not isinstance(r, np.ndarray):
+                        raise Unsupported("output is no tensor")
                     f.write(f"output {i} ? ? output_{i}.npy {n}\n")
             sub = dict(
                 model=model,
