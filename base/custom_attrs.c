@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/hex.h"
 #include "base/vec.h"
 
 // --- Reading a dictionary ---
@@ -74,17 +75,11 @@ static pestle_str_t read_word(reader_t* r) {
   return pestle_str_make(begin, (size_t)(r->at - begin));
 }
 
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 // What stands behind a backslash.
 static bool read_escape(reader_t* r, char* out) {
-  if (r->at + 1 < r->end && hex_digit(r->at[0]) >= 0 &&
-      hex_digit(r->at[1]) >= 0) {
-    *out = (char)(hex_digit(r->at[0]) * 16 + hex_digit(r->at[1]));
+  if (r->at + 1 < r->end && pestle_hex_digit(r->at[0]) >= 0 &&
+      pestle_hex_digit(r->at[1]) >= 0) {
+    *out = (char)(pestle_hex_digit(r->at[0]) * 16 + pestle_hex_digit(r->at[1]));
     r->at += 2;
     return *out != 0;
   }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hex.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/require.h"
@@ -22,19 +23,14 @@ struct pestle_strings_s {
 
 // --- The dictionary's text: "3:red5:green" in quotes, other bytes as \XX ---
 
-static int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 // The next byte, or -1 at the end and of what is no such text.
 static int next_byte(const char** at) {
   const char* p = *at;
   if (!*p || *p == '"') return -1;
   ++*at;
   if (*p != '\\') return (unsigned char)*p;
-  int high = digit_of(p[1]), low = high < 0 ? -1 : digit_of(p[2]);
+  int high = pestle_hex_digit(p[1]),
+      low = high < 0 ? -1 : pestle_hex_digit(p[2]);
   if (low < 0) return -1;
   *at += 2;
   return high * 16 + low;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dense<..>: one value for all, nested lists, or bytes in hexadecimal.
 #include "base/half.h"
+#include "base/hex.h"
 #include "ir/parse_internal.h"
 
 typedef struct dense_t {
@@ -116,17 +117,11 @@ static pestle_status_t read_nested(dense_t* d, int axis) {
   return pestle_parse_expect(d->p, ']');
 }
 
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static bool read_bytes(pestle_str_t hex, unsigned char* out) {
   unsigned bad = 0;
   for (size_t i = 0; i + 1 < hex.size; i += 2) {
-    unsigned high = (unsigned)hex_digit(hex.data[i]);
-    unsigned low = (unsigned)hex_digit(hex.data[i + 1]);
+    unsigned high = (unsigned)pestle_hex_digit(hex.data[i]);
+    unsigned low = (unsigned)pestle_hex_digit(hex.data[i + 1]);
     bad |= high | low;
     out[i / 2] = (unsigned char)((high & 15) << 4 | (low & 15));
   }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/hex.h"
 #include "ir/parse_internal.h"
 
 static bool is_digit(char c) {
@@ -12,7 +13,7 @@ static bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 static bool is_hex(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+  return pestle_hex_digit(c) >= 0;
 }
 static bool is_word_char(char c) {
   return is_letter(c) || is_digit(c) || c == '$' || c == '.';
@@ -276,11 +277,6 @@ pestle_status_t pestle_parse_integer(pestle_parser_t* p, int64_t* out_value) {
   return NULL;
 }
 
-static int hex_digit(char c) {
-  if (is_digit(c)) return c - '0';
-  return is_hex(c) ? (c | 32) - 'a' + 10 : -1;
-}
-
 // Undoes the escapes of |raw|; what is no escape stays as it is.
 static pestle_status_t unescape(pestle_arena_t* arena, pestle_str_t raw,
                                 pestle_str_t* out_text) {
@@ -294,9 +290,9 @@ static pestle_status_t unescape(pestle_arena_t* arena, pestle_str_t raw,
       continue;
     }
     char next = raw.data[++i];
-    int low = i + 1 < raw.size ? hex_digit(raw.data[i + 1]) : -1;
-    if (hex_digit(next) >= 0 && low >= 0) {
-      text[n++] = (char)(hex_digit(next) * 16 + low);
+    int low = i + 1 < raw.size ? pestle_hex_digit(raw.data[i + 1]) : -1;
+    if (pestle_hex_digit(next) >= 0 && low >= 0) {
+      text[n++] = (char)(pestle_hex_digit(next) * 16 + low);
       ++i;
     } else {
       text[n++] = (char)(next == 'n' ? '\n' : next == 't' ? '\t' : next);
