@@ -53,9 +53,7 @@ class Bench(Case):
         """What holds of the figures of any machine."""
         order = [side[k] for k in ("min_ms", "median_ms", "p90_ms", "p99_ms", "max_ms")]
         self.assertEqual(order, sorted(order))
-        # A clock may stand still over a run of microseconds, but not over half of them.
-        self.assertGreaterEqual(order[0], 0)
-        self.assertGreater(order[1], 0)
+        self.assertGreater(order[0], 0)
         self.assertLessEqual(order[0], side["mean_ms"])
         self.assertLessEqual(side["mean_ms"], order[-1])
         self.assertGreaterEqual(side["runs"], 1)
