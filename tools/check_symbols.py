@@ -14,7 +14,7 @@ import sys
 
 # docs/adr/030: derivatives and batching came on top of 2.95 MB; 3.42 with them, own ops,
 # collectives and the kernels of Hopper; 3.53 with sessions, two tiers, clusters and
-# policies of checkpoints.
+# policies of checkpoints; 3.70 with ONNX's domains beside the standard and strings.
 MAX_STRIPPED_SIZE = 3_900_000
 # A library never ends the process and never prints.
 FORBIDDEN = {
