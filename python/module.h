@@ -217,6 +217,7 @@ bool pestle_py_add_jit(PyObject* module);
 bool pestle_py_add_api(PyObject* module);
 bool pestle_py_add_ir(PyObject* module);
 bool pestle_py_add_backends(PyObject* module);
+bool pestle_py_add_session(PyObject* module);
 bool pestle_py_add_tree(PyObject* module);
 bool pestle_py_add_dlpack(PyObject* module);
 bool pestle_py_add_custom(PyObject* module);

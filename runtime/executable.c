@@ -340,6 +340,7 @@ static pestle_status_t upload_constants(pestle_executable_t* e) {
 static void destroy(pestle_executable_t* e) {
   pestle_context_t* context = e->context;
   pestle_frame_destroy_all(e);
+  pestle_arena_pool_release(e->pool);
   pestle_executable_unload_kernels(e);
   drop_constants(e);
   if (e->counted) count_constants(e, false);

@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "pestle/custom_call.h"
+#include "runtime/arena_pool.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/plan.h"
@@ -90,8 +91,11 @@ typedef struct pestle_stage_t {
 
 typedef struct pestle_frame_t {
   size_t bytes;           // of this block
-  pestle_block_t* arena;  // NULL until a run needs it
+  pestle_block_t* arena;  // NULL until a run needs it, or while none has it
   pestle_block_t* scratch;
+  char* base;                          // of the arena that bindings point into
+  pestle_arena_piece_t* piece;         // of the pool, while a run has it
+  const pestle_arena_piece_t* latest;  // that it had; only compared
   pestle_block_t* staging;  // copies of views that are not used in place
   void** bindings;          // addresses; a launch passes a part of them
   uint32_t* trips;          // done of each loop whose trips are known
@@ -153,6 +157,7 @@ struct pestle_executable_s {
   size_t patch_count;
   pestle_trace_texts_t* trace_texts;  // of the steps; NULL: no trace
   size_t arena_size, scratch_size;
+  pestle_arena_pool_t* pool;      // of arenas; NULL: frames have their own
   bool loops;                     // has jumps back
   bool has_aliases;               // an output begins as an input
   bool counted;                   // its use of the plan's constants

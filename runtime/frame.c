@@ -40,6 +40,15 @@ static void destroy_remote(pestle_executable_t* e, pestle_frame_t* frame) {
   pestle_device_free(e->host, frame->stage);
 }
 
+// Back to the pool, from where the next run of whatever executable takes it.
+static void give_piece(const pestle_executable_t* e, pestle_frame_t* frame) {
+  if (!frame->piece) return;
+  pestle_arena_pool_give(e->pool, frame->piece);
+  frame->latest = frame->piece;
+  frame->piece = NULL;
+  frame->arena = frame->scratch = NULL;
+}
+
 static void destroy(pestle_executable_t* e, pestle_frame_t* frame) {
   if (e->remote) destroy_remote(e, frame);
   pestle_device_free(e->home, frame->arena);
@@ -154,6 +163,7 @@ pestle_status_t pestle_frame_take(pestle_executable_t* e, uint64_t stream,
 }
 
 void pestle_frame_give(pestle_executable_t* e, pestle_frame_t* frame) {
+  give_piece(e, frame);
   for (size_t i = 0; i < PESTLE_FRAME_SLOTS; ++i) {
     pestle_frame_t* expected = NULL;
     if (atomic_load_explicit(&e->frames[i], memory_order_relaxed)) continue;
@@ -166,23 +176,40 @@ void pestle_frame_give(pestle_executable_t* e, pestle_frame_t* frame) {
   destroy(e, frame);
 }
 
+static pestle_status_t take_piece(pestle_executable_t* e, pestle_frame_t* frame,
+                                  size_t scratch) {
+  PESTLE_TRY(pestle_arena_pool_take(e->pool, e->home, frame->latest,
+                                    e->arena_size ? e->arena_size : 1, scratch,
+                                    &frame->piece));
+  frame->arena = frame->piece->arena;
+  frame->scratch = frame->piece->scratch;
+  return NULL;
+}
+
+static pestle_status_t make_own(pestle_executable_t* e, pestle_frame_t* frame,
+                                size_t scratch) {
+  if (scratch && !frame->scratch)
+    PESTLE_TRY(pestle_device_allocate(e->host, scratch, &frame->scratch));
+  if (e->stage_size && !frame->stage) {
+    PESTLE_TRY(pestle_device_allocate(e->host, e->stage_size, &frame->stage));
+  }
+  return pestle_device_allocate(e->home, e->arena_size, &frame->arena);
+}
+
 pestle_status_t pestle_frame_prepare(pestle_executable_t* e,
                                      pestle_frame_t* frame) {
   if (frame->arena) return NULL;
   bool on_host = !e->remote || e->stage_args;
-  if (e->scratch_size && on_host && !frame->scratch) {
-    size_t size;
-    if (__builtin_mul_overflow(e->scratch_size,
-                               (size_t)e->context->core.threads, &size)) {
-      return PESTLE_OOM();
-    }
-    PESTLE_TRY(pestle_device_allocate(e->host, size, &frame->scratch));
+  size_t scratch = on_host ? e->scratch_size : 0;
+  if (__builtin_mul_overflow(scratch, (size_t)e->context->core.threads,
+                             &scratch)) {
+    return PESTLE_OOM();
   }
-  if (e->stage_size && !frame->stage) {
-    PESTLE_TRY(pestle_device_allocate(e->host, e->stage_size, &frame->stage));
-  }
-  PESTLE_TRY(pestle_device_allocate(e->home, e->arena_size, &frame->arena));
+  PESTLE_TRY(e->pool ? take_piece(e, frame, scratch)
+                     : make_own(e, frame, scratch));
   char* base = frame->arena->data;
+  if (frame->base == base) return NULL;
+  frame->base = base;
   for (size_t i = 0; i < e->binding_count; ++i) {
     if (e->bindings[i].storage == PESTLE_PLAN_ARENA) {
       frame->bindings[i] = base + e->bindings[i].offset;

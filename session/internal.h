@@ -19,6 +19,7 @@
 #include "base/thread.h"
 #include "base/vec.h"
 #include "pestle/session.h"
+#include "runtime/arena_pool.h"
 
 // As pestle_row_relation_t of rows.h, which a build without the compiler lacks.
 typedef struct session_rows_t {
@@ -82,7 +83,8 @@ struct pestle_session_s {
   bool is_exact, is_quick;
   size_t most;
   pestle_compile_options_t compile;
-  pestle_module_t* module;  // as imported; NULL: plans alone
+  pestle_arena_pool_t* arenas;  // of all executables
+  pestle_module_t* module;      // as imported; NULL: plans alone
   session_input_t* inputs;
   size_t input_count, extent_count;
   const char** output_names;

@@ -164,6 +164,7 @@ pestle_status_t pestle_session_compile(pestle_session_t* s,
       pestle_compile(s->context, shape->module, s->device, &options, &plan));
   pestle_status_t status =
       pestle_executable_create(s->context, plan, s->device, out_executable);
+  if (!status) pestle_executable_share_arenas(*out_executable, s->arenas);
   pestle_plan_release(plan);
   return status;
 }

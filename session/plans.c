@@ -92,6 +92,7 @@ static pestle_status_t add_plan(pestle_session_t* s, pestle_plan_t* plan) {
   pestle_executable_t* executable;
   PESTLE_TRY(
       pestle_executable_create(s->context, plan, s->device, &executable));
+  pestle_executable_share_arenas(executable, s->arenas);
   pestle_status_t status = add(s, executable);
   pestle_executable_release(executable);
   return status;

@@ -107,6 +107,7 @@ static void destroy(pestle_session_t* s) {
   pestle_status_release(s->failure);
   pestle_module_release(s->module);
   pestle_session_free_blocks(s);
+  pestle_arena_pool_release(s->arenas);
   pestle_arena_deinit(&s->arena);
   pestle_mutex_deinit(&s->mutex);
   pestle_mutex_deinit(&s->block_mutex);
@@ -143,7 +144,8 @@ pestle_status_t pestle_session_create(pestle_context_t* context,
   pestle_map_init(allocator, &s->by_key);
   pestle_vec_init(&s->shapes, allocator);
   pestle_vec_init(&s->queue, allocator);
-  pestle_status_t status = open(s, path, &o);
+  pestle_status_t status = pestle_arena_pool_create(context, &s->arenas);
+  if (!status) status = open(s, path, &o);
   if (status) {
     destroy(s);
   } else {
@@ -224,6 +226,7 @@ pestle_status_t pestle_session_stats(pestle_session_t* session,
   pestle_mutex_lock(&session->block_mutex);
   stats.buffer_bytes = session->block_bytes;
   pestle_mutex_unlock(&session->block_mutex);
+  stats.arena_bytes = pestle_arena_pool_bytes(session->arenas);
   stats.struct_size = size;
   memcpy(out_stats, &stats, size < sizeof(stats) ? size : sizeof(stats));
   return NULL;

@@ -65,4 +65,5 @@ def test_numbers_are_no_strings():
     raises(TypeError, lambda: f([[1, 2], [3, 4]]), "no str")
 
 
-run(globals())
+if __name__ == "__main__":
+    run(globals())
