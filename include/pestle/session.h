@@ -140,8 +140,9 @@ typedef struct pestle_session_stats_t {
   uint64_t quick_compiles;  // of |compiles|, those of the quick tier
   uint64_t replaced;  // quick executables that full ones took the place of
   // -- now --
-  uint64_t arena_bytes;  // for what runs compute on the way, which all executables
-                         // share; on a GPU each has its own, which are not counted
+  uint64_t
+      arena_bytes;  // for what runs compute on the way, which all executables
+                    // share; on a GPU each has its own, which are not counted
 } pestle_session_stats_t;
 // Fills |*out_stats|, whose struct_size must be set.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_session_stats(
