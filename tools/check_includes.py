@@ -52,7 +52,7 @@ OS_ALLOWED = re.compile(r"^(plugins/|tests/|bench/|tools/)|_posix\.[ch]$")
 # Single files that a folder may include beside whole folders.
 TABLES = {"runtime": {"plugins/plugins.def"},
           "lazy": {"runtime/owned.h", "runtime/dlpack.h"},
-          "session": {"runtime/view.h"}}
+          "session": {"runtime/arena_pool.h", "runtime/view.h"}}
 
 # Programs, not libraries: their files name each other without a folder.
 LOCAL = {"tools", "plugins/example", "python"}
