@@ -4,12 +4,13 @@
 
     every_shape.py --base DIR [--out FILE] [--part I/N] [--only TEXT,...] [--minutes M]
                    [--seconds N] [--rounds N] [--seed N] [--device cuda] [--compile]
-                   [--smallest] [--workers N]
+                   [--smallest] [--floors] [--workers N]
 
 Pestle gets the text that JAX lowers a case to. DIR has bin/bench_device, lib/ and
 backends/. Contenders take turns, about 3 ms each after 10 ms of rest, the median counts;
 on a GPU torch is a CUDA graph, and inputs take turns over 256 MiB. Peers tune as they do
-by default; --compile adds torch.compile; --smallest takes one row of each kind. Each result is held
+by default; --compile adds torch.compile; --smallest takes one row of each kind, --floors the rows that
+have a ratio of their own to reach. Each result is held
 against the peers'. --only takes the rows whose names have one of the texts, in the order
 of the texts. --workers N compiles N rows side by side; then each is timed alone.
 
@@ -203,13 +204,19 @@ def prepare(row, peers, options, folder):
             child.child.wait()
         if "pestle" in times and others:
             found["ratio"] = found["pestle_us"] / min(found[f"{who}_us"] for who in others)
+            if row.floor:
+                found["floor"] = row.floor
         return found
     return measure
 
 
+def every_row(options):
+    return kinds.floors() if options.floors else kinds.rows(options.seed)
+
+
 def worker(options):
     """Answers a row's number with READY, and what comes next with its times."""
-    peers, every = Peers(options), kinds.rows(options.seed)
+    peers, every = Peers(options), every_row(options)
     with tempfile.TemporaryDirectory() as folder:
         for line in sys.stdin:
             measure = prepare(every[int(line)], peers, options, pathlib.Path(folder))
@@ -228,7 +235,7 @@ class Worker:
         env = dict(os.environ, XLA_PYTHON_CLIENT_PREALLOCATE="false")
         self.child = subprocess.Popen(
             [sys.executable, __file__, "--worker", *words,
-             *(["--compile"] if options.compile else [])],
+             *(f"--{word}" for word in ("compile", "floors") if getattr(options, word))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         self.fresh, self.ended = True, False
 
@@ -287,6 +294,9 @@ def shown(found):
         "pestle", "torch", "compile", "jax") if f"{who}_us" in found)
     wrong = "" if found.get("right", True) else f" WRONG, off by {found['off']:.2g}"
     error = "; ".join(str(v) for k, v in found.items() if k.endswith("error"))
+    if "floor" in found:
+        kept = found.get("ratio", math.inf) <= found["floor"]
+        wrong += f" asked {found['floor']}: {'kept' if kept else 'ABOVE'}"
     return f"{found['row']:3} {ratio} {found.get('name', '')} {us}{wrong} {error}".rstrip()
 
 
@@ -321,6 +331,7 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--smallest", action="store_true")
+    parser.add_argument("--floors", action="store_true")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -332,7 +343,7 @@ def main():
     done = {json.loads(line)["row"] for line in out.read_text().splitlines()
             } if out.exists() else set()
     end = time.monotonic() + 60 * options.minutes
-    every = kinds.rows(options.seed)
+    every = every_row(options)
     every = (kinds.smallest(every) if options.smallest else every)[part - 1::parts]
     wanted = {}
     for text in options.only.split(","):

@@ -599,6 +599,7 @@ class Row:
     index: int
     kind: str
     parameters: dict
+    floor: float = 0  # the ratio asked of it; 0: none of its own
 
     @property
     def name(self):
@@ -625,6 +626,36 @@ def rows(seed=0):
              for _ in range(KINDS[kind].rows)]
     r.shuffle(drawn)
     return [Row(i, kind, p) for i, (kind, p) in enumerate(drawn)]
+
+
+def floors():
+    """What the issues name: a row each, whose ratio has a floor of its own."""
+    def product(m, n, k, dtype="bf16", then="none"):
+        return "product", {"dtype": dtype, "b": 1, "tb": False, "then": then,
+                           "m": m, "n": n, "k": k}
+
+    def attention(b, h, s, d, causal=False, dtype="bf16"):
+        return "attention", {"dtype": dtype, "b": b, "h": h, "d": d, "q": s, "k": s,
+                             "causal": causal}
+
+    def image(first, then):
+        return then, {"dtype": "bf16", "first": first, "n": 64, "h": 28, "w": 28, "c": 256,
+                      "o": 256, "r": 3, "stride": 1, "dilation": 1, "groups": 1, "up": False}
+    named = [
+        (attention(4, 16, 2048, 128), 1.15), (attention(4, 16, 2048, 128, True), 1.15),
+        (attention(4, 16, 2048, 64), 1.15), (attention(4, 16, 2048, 64, True), 1.15),
+        (attention(4, 8, 2048, 256), 1.15), (attention(4, 8, 2048, 256, True), 1.15),
+        (attention(8, 12, 512, 64, False, "f16"), 1.15),
+        (attention(1, 12, 128, 64, False, "f32"), 1.1),
+        (image(False, "convolution"), 1.10), (image(True, "convolution"), 1.0),
+        (product(4096, 16384, 4096, then="gelu"), 1.05), (product(3000, 777, 1111), 0.8),
+        *((product(n, n, n), 1.2) for n in (512, 1024, 2048)),
+        *((product(n, n, n), 1.02) for n in (4096, 8192)),
+        (product(16, 4096, 4096), 1.1), (product(16, 8192, 8192), 1.1),
+        (product(4096, 4096, 4096, "f32"), 1.05),
+        (("fold", {"dtype": "f32", "op": "sum", "shape": (16384, 16384), "axis": "first"}), 1.1),
+        (("sort", {"dtype": "f32", "op": "argsort", "shape": (4096, 1024), "k": 1}), 1.3)]
+    return [Row(i, kind, p, floor) for i, ((kind, p), floor) in enumerate(named)]
 
 
 def smallest(every):

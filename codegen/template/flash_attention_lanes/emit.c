@@ -346,7 +346,7 @@ pestle_status_t pestle_flash_attention_lanes_emit(pestle_emit_t* e) {
   flash_lanes_t t = {.e = e,
                      .k = e->k,
                      .rows = e->nest->template.ints[0],
-                     .r = {.e = e, .k = e->k, .keys = KEYS}};
+                     .r = {.e = e, .k = e->k, .keys = KEYS, .block = KEYS}};
   if (!pestle_flash_lanes_find(e->nest, &t.r.a)) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': it is no attention any more",
                         e->nest->name);

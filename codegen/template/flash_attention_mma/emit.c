@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention in one pass over the keys, by groups of four subgroups that have 16
-// rows each:
+// rows each, or, as teams, the same 16 rows and other keys of each block:
 //
 //   q's rows as fragments
 //   for each block of keys:  (the next one of k and v is on its way)
 //     scores = q k, in registers; x of them, and its maximum m of each row
 //     what was summed so far is scaled by exp(old m - m)
 //     w = exp(x - m), its sum, and sums += w v
+//   teams: what all found is scaled to one maximum and added up, in their order
 //   the last stage, from sums and total
 //
 // rows.c has what is between the products. Weights are multiplied as two narrow
@@ -15,7 +16,10 @@
 #include "base/bits.h"
 #include "codegen/template/flash_attention_mma/rows.h"
 
-enum { SUBGROUP_ROWS = 16 };
+enum {
+  SUBGROUP_ROWS = PESTLE_FLASH_ATTENTION_ROWS,
+  SUBGROUPS = PESTLE_FLASH_ATTENTION_SUBGROUPS,
+};
 
 typedef struct flash_t {
   flash_rows_t r;
@@ -24,7 +28,8 @@ typedef struct flash_t {
   int64_t depth;       // padded
   int64_t steps;
   uint32_t query, part, weights;
-  pestle_kir_id_t batch;
+  bool teams;
+  pestle_kir_id_t batch, subgroup;
   pestle_kir_id_t first, last;  // blocks that the rows see
 } flash_t;
 
@@ -113,7 +118,7 @@ static void bound_blocks(flash_t* t) {
   const pestle_flash_attention_t* a = &t->r.a;
   // What masks the scores may say how many keys there are.
   pestle_kir_id_t steps = pestle_emit_fold_steps(
-      t->r.e, a->maximum, a->x_keys.reduce[0], t->r.keys, t->steps);
+      t->r.e, a->maximum, a->x_keys.reduce[0], t->r.block, t->steps);
   if (steps == PESTLE_KIR_NONE) steps = at(t, t->steps);
   t->last = pestle_flash_rows_blocks(&t->r, t->r.first_row, t->r.last_row,
                                      steps, &t->first);
@@ -163,7 +168,9 @@ static void take_blocks(flash_t* t) {
     pestle_kir_end(k);
   }
   make_scores(t, slot);
-  pestle_flash_rows_maximum(&t->r, step);
+  pestle_flash_rows_maximum(
+      &t->r,
+      t->teams ? pestle_kir_madi(k, step, SUBGROUPS, t->subgroup) : step);
   pestle_flash_rows_scale(&t->r);
   pestle_flash_rows_scale_sums(&t->r);
   add_values(t, slot);
@@ -174,6 +181,91 @@ static void take_blocks(flash_t* t) {
     meet(t);
   }
   pestle_kir_end(k);
+}
+
+// --- Teams ---
+
+// What a lane of each subgroup shows the same lane of the others: |count| values of
+// |width| numbers.
+typedef struct shown_t {
+  uint32_t buffer;
+  int64_t count;
+  unsigned width;
+  pestle_kir_id_t lane;
+} shown_t;
+
+static shown_t add_shown(const flash_t* t, const char* name, int64_t count,
+                         unsigned width) {
+  int64_t all = PESTLE_FLASH_ATTENTION_LANES * count * width;
+  return (shown_t){
+      .count = count,
+      .width = width,
+      .lane = pestle_kir_scalar_i(t->k, PESTLE_OP_REMAINDER, t->s.lane, 32),
+      .buffer = pestle_kir_add_buffer(t->k, name, PESTLE_KIR_SHARED, PESTLE_F32,
+                                      1, all, 0)};
+}
+
+static pestle_kir_id_t shown_at(const flash_t* t, const shown_t* of,
+                                pestle_kir_id_t subgroup,
+                                pestle_kir_id_t index) {
+  pestle_kir_id_t place = pestle_kir_madi(t->k, subgroup, 32, of->lane);
+  place = pestle_kir_madi(t->k, place, of->count, index);
+  return pestle_kir_madi(t->k, place, of->width, at(t, 0));
+}
+
+static pestle_kir_id_t shown_by(const flash_t* t, const shown_t* of,
+                                int64_t subgroup, pestle_kir_id_t index) {
+  return pestle_kir_load(t->k, of->buffer, of->width,
+                         shown_at(t, of, at(t, subgroup), index),
+                         PESTLE_KIR_NONE, of->width * 4);
+}
+
+static void show(const flash_t* t, const shown_t* of, uint32_t registers) {
+  pestle_kir_id_t j = pestle_kir_unroll(t->k, "j", of->count);
+  pestle_kir_store(t->k, of->buffer, shown_at(t, of, t->subgroup, j),
+                   get(t, registers, j), PESTLE_KIR_NONE, of->width * 4);
+  pestle_kir_end(t->k);
+}
+
+// |count| of what all teams have shown, from |first| on, joined by |op| in |registers|.
+static void join(const flash_t* t, const shown_t* of, pestle_op_t op,
+                 pestle_kir_id_t first, int64_t count, uint32_t registers) {
+  pestle_kir_builder_t* k = t->k;
+  pestle_kir_id_t j = pestle_kir_unroll(k, "j", count);
+  pestle_kir_id_t from = pestle_kir_madi(k, j, 1, first);
+  if (t->r.beyond && count < of->count) {
+    from = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, from, of->count - 1);
+  }
+  pestle_kir_id_t all = shown_by(t, of, 0, from);
+  for (int64_t i = 1; i < SUBGROUPS; ++i) {
+    pestle_kir_id_t more = shown_by(t, of, i, from);
+    all = pestle_kir_scalar(k, op, all, more, PESTLE_KIR_NONE);
+  }
+  pestle_flash_put(&t->r, registers, j, all);
+  pestle_kir_end(k);
+}
+
+// Joins what the teams found; each one has a part of the columns.
+static void join_teams(flash_t* t) {
+  pestle_kir_builder_t* k = t->k;
+  pestle_kir_id_t zero = at(t, 0);
+  shown_t maxima = add_shown(t, "maxima", 2, 1);
+  shown_t totals = add_shown(t, "totals", 2, 1);
+  shown_t sums = add_shown(t, "parts", t->r.columns / 8, 4);
+  show(t, &maxima, t->r.most);
+  pestle_kir_barrier(k);
+  join(t, &maxima, PESTLE_OP_MAXIMUM, zero, 2, t->r.next);
+  pestle_flash_rows_scale(&t->r);
+  pestle_flash_rows_scale_sums(&t->r);
+  show(t, &totals, t->r.all);
+  show(t, &sums, t->r.sums);
+  pestle_kir_barrier(k);
+  int64_t part = pestle_ceil_div(sums.count, SUBGROUPS);
+  pestle_kir_id_t first = pestle_kir_madi(k, t->subgroup, part, zero);
+  t->r.beyond = sums.count % SUBGROUPS != 0;
+  join(t, &totals, PESTLE_OP_ADD, zero, 2, t->r.all);
+  join(t, &sums, PESTLE_OP_ADD, first, part, t->r.sums);
+  pestle_flash_rows_results(&t->r, first, part);
 }
 
 // --- The whole ---
@@ -192,27 +284,26 @@ static void add_box(flash_t* t, shared_emit_t* of, const char* name,
 static void make_products(flash_t* t, pestle_shared_tile_t* tiles) {
   const pestle_flash_attention_t* a = &t->r.a;
   tiles[0] =
-      (pestle_shared_tile_t){.m = PESTLE_FLASH_ATTENTION_ROWS,
-                             .n = t->r.keys,
+      (pestle_shared_tile_t){.m = t->r.tile,
+                             .n = t->r.block,
                              .k = t->depth,
                              .r = SUBGROUP_ROWS,
                              .c = t->r.keys,
                              .slots = 1,
                              .units = PESTLE_UNITS_MMA,
-                             .async = t->r.e->nest->template.ints[1] != 0};
+                             .async = t->r.e->nest->template.ints[2] != 0};
   tiles[1] = tiles[0];
   tiles[1].n = tiles[1].c = t->r.columns;
-  tiles[1].k = t->r.keys;
+  tiles[1].k = t->r.block;
   tiles[1].slots = 2;
   t->s = (shared_emit_t){.e = t->r.e, .k = t->k, .t = &tiles[0]};
   t->o = (shared_emit_t){.e = t->r.e, .k = t->k, .t = &tiles[1]};
   t->s.lanes = t->o.lanes = PESTLE_FLASH_ATTENTION_LANES;
   t->s.p.k = a->depth;
   t->o.p.k = a->v_keys;
-  add_box(t, &t->s, "tile_q", &a->q, &a->rows, &a->depth,
-          PESTLE_FLASH_ATTENTION_ROWS, &t->s.a);
+  add_box(t, &t->s, "tile_q", &a->q, &a->rows, &a->depth, t->r.tile, &t->s.a);
   tiles[0].slots = 2;
-  add_box(t, &t->s, "tile_k", &a->k, &a->keys, &a->depth, t->r.keys, &t->s.b);
+  add_box(t, &t->s, "tile_k", &a->k, &a->keys, &a->depth, t->r.block, &t->s.b);
   add_box(t, &t->o, "tile_v", &a->v, &a->v_columns, &a->v_keys, t->r.columns,
           &t->o.b);
 }
@@ -229,7 +320,7 @@ static void add_registers(flash_t* t) {
 static void open_groups(flash_t* t) {
   pestle_kir_builder_t* k = t->k;
   const pestle_flash_attention_t* a = &t->r.a;
-  int64_t tiles = pestle_ceil_div(a->rows.all, PESTLE_FLASH_ATTENTION_ROWS);
+  int64_t tiles = pestle_ceil_div(a->rows.all, t->r.tile);
   pestle_kir_id_t g = pestle_kir_for(
       k, "g", at(t, 0), at(t, tiles * a->batch.all), 1, PESTLE_KIR_GROUP_X);
   pestle_kir_id_t lane =
@@ -242,18 +333,25 @@ static void open_groups(flash_t* t) {
   t->s.lane = t->o.lane = lane;
   t->s.a.tile = tile;
   t->o.b.tile = at(t, 0);
-  pestle_kir_id_t subgroup = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, lane, 32);
+  t->subgroup = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, lane, 32);
   pestle_kir_id_t in = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, lane, 32);
-  pestle_kir_id_t first = pestle_kir_madi(k, subgroup, SUBGROUP_ROWS, at(t, 0));
+  // Its rows in the group's tile, and its keys in the group's block.
+  pestle_kir_id_t first = at(t, 0), key = at(t, 0);
+  if (t->teams) {
+    key = pestle_kir_madi(k, t->subgroup, t->r.keys, key);
+  } else {
+    first = pestle_kir_madi(k, t->subgroup, SUBGROUP_ROWS, first);
+  }
   t->s.from_a = pestle_shared_tile_fragment_at(&t->s, &t->s.a, in, true, first);
-  t->s.from_b =
-      pestle_shared_tile_fragment_at(&t->s, &t->s.b, in, false, at(t, 0));
+  t->s.from_b = pestle_shared_tile_fragment_at(&t->s, &t->s.b, in, false, key);
   t->o.from_b =
       pestle_shared_tile_fragment_at(&t->o, &t->o.b, in, false, at(t, 0));
+  t->o.from_b =
+      pestle_kir_madi(k, key, t->o.b.by_rows ? 1 : t->o.b.pitch, t->o.from_b);
   t->r.quad = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in, 4);
   t->r.row = pestle_kir_madi(k, pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, 4),
                              1, first);
-  t->r.row = pestle_kir_madi(k, tile, PESTLE_FLASH_ATTENTION_ROWS, t->r.row);
+  t->r.row = pestle_kir_madi(k, tile, t->r.tile, t->r.row);
   pestle_flash_rows_bound(&t->r, tile);
   pestle_flash_rows_batch(&t->r, &t->s, t->batch);
 }
@@ -262,27 +360,34 @@ pestle_status_t pestle_flash_attention_mma_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
   pestle_shared_tile_t tiles[2];
   int64_t keys = nest->template.ints[0];
-  flash_t t = {.k = e->k, .r = {.e = e, .k = e->k, .keys = keys}};
+  flash_t t = {.k = e->k,
+               .teams = nest->template.ints[1] != 0,
+               .r = {.e = e, .k = e->k, .keys = keys}};
   if (!pestle_flash_attention_find(nest, PESTLE_UNITS_MMA,
-                                   PESTLE_FLASH_ATTENTION_COLUMNS, &t.r.a)) {
+                                   pestle_flash_attention_columns(t.teams),
+                                   &t.r.a)) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': it is no attention any more",
                         nest->name);
   }
-  t.r.tile = PESTLE_FLASH_ATTENTION_ROWS;
+  t.r.tile = SUBGROUP_ROWS * (t.teams ? 1 : SUBGROUPS);
+  t.r.block = keys * (t.teams ? SUBGROUPS : 1);
   t.depth = pestle_flash_attention_pad(t.r.a.depth.all);
   t.r.columns = pestle_flash_attention_pad(t.r.a.v_columns.all);
-  t.steps = pestle_ceil_div(t.r.a.keys.all, t.r.keys);
+  t.steps = pestle_ceil_div(t.r.a.keys.all, t.r.block);
   make_products(&t, tiles);
   t.r.at = t.s;
   add_registers(&t);
   open_groups(&t);
   uint32_t ends = pestle_flash_rows_open_ends(
-      &t.r, t.batch,
-      pestle_kir_madi(t.k, t.s.a.tile, PESTLE_FLASH_ATTENTION_ROWS, at(&t, 0)));
+      &t.r, t.batch, pestle_kir_madi(t.k, t.s.a.tile, t.r.tile, at(&t, 0)));
   bound_blocks(&t);
   take_query(&t);
   take_blocks(&t);
-  pestle_flash_rows_results(&t.r);
+  if (t.teams) {
+    join_teams(&t);
+  } else {
+    pestle_flash_rows_results(&t.r, at(&t, 0), t.r.columns / 8);
+  }
   pestle_emit_close_places(e, ends);
   pestle_kir_end(e->k);
   pestle_kir_end(e->k);

@@ -2,10 +2,11 @@
 // The template flash_attention_mma: softmax(q k) v in one pass over the keys, both
 // products by the matrix units of subgroups. The scores never leave registers.
 //
-//   flash_attention_mma S n [async]
+//   flash_attention_mma S n [teams] [async]
 //
-// n keys are taken at once; S is the stage of the output. |async|: shared memory is
-// filled past the registers.
+// n keys are taken at once by a subgroup; S is the stage of the output. Subgroups have
+// 16 rows each and the same keys; of teams, the same 16 rows and n keys each, and what
+// they found is joined at the end. |async|: shared memory is filled past the registers.
 #ifndef PESTLE_CODEGEN_TEMPLATE_FLASH_ATTENTION_MMA_FLASH_ATTENTION_MMA_H_
 #define PESTLE_CODEGEN_TEMPLATE_FLASH_ATTENTION_MMA_FLASH_ATTENTION_MMA_H_
 
@@ -36,7 +37,16 @@ bool pestle_flash_attention_resembles(pestle_nest_t* nest, uint8_t units);
 bool pestle_flash_attention_find(pestle_nest_t* nest, uint8_t units,
                                  int64_t columns,
                                  pestle_flash_attention_t* out);
-enum { PESTLE_FLASH_ATTENTION_COLUMNS = 128 };  // what registers of mma hold
+// What registers of mma hold; of teams, whose other registers are fewer keys'.
+enum {
+  PESTLE_FLASH_ATTENTION_COLUMNS = 128,
+  PESTLE_FLASH_ATTENTION_TEAM_COLUMNS = 256,
+};
+
+static inline int64_t pestle_flash_attention_columns(bool teams) {
+  return teams ? PESTLE_FLASH_ATTENTION_TEAM_COLUMNS
+               : PESTLE_FLASH_ATTENTION_COLUMNS;
+}
 
 // A key is visible only where row * its row + key * its own + constant >= 0; key is
 // 1 or -1. Along |x_rows| and |x_keys|.
@@ -58,16 +68,20 @@ void pestle_flash_attention_visible(pestle_nest_t* nest,
                                     const pestle_flash_attention_t* a,
                                     pestle_visible_t* out_visible);
 
-// Rows of a group, 16 a subgroup; lanes of it.
-enum { PESTLE_FLASH_ATTENTION_ROWS = 64, PESTLE_FLASH_ATTENTION_LANES = 128 };
+// Rows of a subgroup, subgroups of a group, lanes of it.
+enum {
+  PESTLE_FLASH_ATTENTION_ROWS = 16,
+  PESTLE_FLASH_ATTENTION_SUBGROUPS = 4,
+  PESTLE_FLASH_ATTENTION_LANES = 128,
+};
 
 // Whole fragments' elements of k or columns that hold |count| of them.
 static inline int64_t pestle_flash_attention_pad(int64_t count) {
   return (int64_t)pestle_align_up((size_t)count, 16);
 }
 
-// Bytes of shared memory where |keys| are taken at once.
+// Bytes of shared memory where a subgroup takes |keys| at once.
 int64_t pestle_flash_attention_bytes(const pestle_flash_attention_t* a,
-                                     int64_t keys);
+                                     int64_t keys, bool teams);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_FLASH_ATTENTION_MMA_FLASH_ATTENTION_MMA_H_

@@ -253,26 +253,29 @@ bool pestle_flash_attention_resembles(pestle_nest_t* nest, uint8_t units) {
 // --- The primitive ---
 
 int64_t pestle_flash_attention_bytes(const pestle_flash_attention_t* a,
-                                     int64_t keys) {
+                                     int64_t keys, bool teams) {
+  enum { SUBGROUPS = PESTLE_FLASH_ATTENTION_SUBGROUPS };
   int64_t depth = pestle_flash_attention_pad(a->depth.all);
   int64_t columns = pestle_flash_attention_pad(a->v_columns.all);
-  pestle_shared_tile_t s = {.m = PESTLE_FLASH_ATTENTION_ROWS,
-                            .n = keys,
-                            .k = depth,
-                            .units = PESTLE_UNITS_MMA};
+  int64_t rows = PESTLE_FLASH_ATTENTION_ROWS * (teams ? 1 : SUBGROUPS);
+  // Each lane's maxima, totals and sums.
+  int64_t parts = teams ? PESTLE_FLASH_ATTENTION_LANES * (4 + columns / 2) : 0;
+  if (teams) keys *= SUBGROUPS;
+  pestle_shared_tile_t s = {
+      .m = rows, .n = keys, .k = depth, .units = PESTLE_UNITS_MMA};
   pestle_shared_tile_t o = {.n = columns, .k = keys, .units = PESTLE_UNITS_MMA};
-  return 2 * (pestle_shared_tile_slot(&s, &a->q, s.m) +
-              2 * pestle_shared_tile_slot(&s, &a->k, s.n) +
-              2 * pestle_shared_tile_slot(&o, &a->v, o.n));
+  return 4 * parts + 2 * (pestle_shared_tile_slot(&s, &a->q, s.m) +
+                          2 * pestle_shared_tile_slot(&s, &a->k, s.n) +
+                          2 * pestle_shared_tile_slot(&o, &a->v, o.n));
 }
 
 pestle_status_t pestle_flash_attention_mma_match(
     pestle_nest_t* nest, const pestle_nest_template_t* use) {
   pestle_flash_attention_t a;
   int64_t keys = use->ints[0];
+  int64_t columns = pestle_flash_attention_columns(use->ints[1] != 0);
   if ((keys == 16 || keys == 32 || keys == 64) &&
-      pestle_flash_attention_find(nest, PESTLE_UNITS_MMA,
-                                  PESTLE_FLASH_ATTENTION_COLUMNS, &a) &&
+      pestle_flash_attention_find(nest, PESTLE_UNITS_MMA, columns, &a) &&
       a.output == use->stage) {
     return NULL;
   }
@@ -281,6 +284,5 @@ pestle_status_t pestle_flash_attention_mma_match(
                       "flash_attention_mma %s: it must be the output of "
                       "attention on f16 or bf16 of at most %d columns, 16, 32 "
                       "or 64 keys at once",
-                      pestle_nest_stage(nest, use->stage)->name,
-                      (int)PESTLE_FLASH_ATTENTION_COLUMNS);
+                      pestle_nest_stage(nest, use->stage)->name, (int)columns);
 }

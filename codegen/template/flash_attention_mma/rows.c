@@ -158,7 +158,7 @@ static void show(flash_rows_t* t, uint32_t stage, uint32_t buffer,
 }
 
 static bool has_tail(const flash_rows_t* t) {
-  return t->a.keys.all % t->keys != 0;
+  return t->a.keys.all % t->block != 0;
 }
 
 pestle_kir_id_t pestle_flash_x(flash_rows_t* t, pestle_kir_id_t row,
@@ -271,15 +271,15 @@ pestle_kir_id_t pestle_flash_rows_blocks(flash_rows_t* t, pestle_kir_id_t first,
     pestle_kir_id_t most = bound_of(t, v, false, first, last), at;
     if (v->key < 0) {
       // The last key that is seen is |most|.
-      at = pestle_kir_madi(k, most, 1, flash_index(t, t->keys));
+      at = pestle_kir_madi(k, most, 1, flash_index(t, t->block));
       at = pestle_kir_scalar_i(k, PESTLE_OP_MAXIMUM, at, 0);
-      at = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, at, t->keys);
+      at = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, at, t->block);
       steps = op2(t, PESTLE_OP_MINIMUM, steps, at);
     } else {
       // The first one is -most.
       at = pestle_kir_madi(k, most, -1, flash_index(t, 0));
       at = pestle_kir_scalar_i(k, PESTLE_OP_MAXIMUM, at, 0);
-      at = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, at, t->keys);
+      at = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, at, t->block);
       from = op2(t, PESTLE_OP_MAXIMUM, from, at);
     }
   }
@@ -469,7 +469,7 @@ void pestle_flash_result(flash_rows_t* t, pestle_kir_id_t row,
   const pestle_product_axes_t* const kinds[3] = {&a->y_batch, &a->y_rows,
                                                  &a->y_columns};
   int64_t width = t->width_columns, columns = a->y_columns.all / width;
-  bool rest = a->y_columns.all % t->columns != 0;
+  bool rest = t->beyond || a->y_columns.all % t->columns != 0;
   if (rest) {
     pestle_kir_if(t->k,
                   pestle_kir_scalar_i(t->k, PESTLE_OP_LT, column, columns));
@@ -519,7 +519,8 @@ static bool divides_once(const flash_rows_t* t) {
   return all;
 }
 
-void pestle_flash_rows_results(flash_rows_t* t) {
+void pestle_flash_rows_results(flash_rows_t* t, pestle_kir_id_t first,
+                               int64_t count) {
   pestle_kir_builder_t* k = t->k;
   int64_t rows = t->a.rows.all;
   bool rest = rows % t->tile != 0;
@@ -542,11 +543,12 @@ void pestle_flash_rows_results(flash_rows_t* t) {
     if (divides_once(t)) inverse = op2(t, PESTLE_OP_DIVIDE, one, total[h]);
     pestle_flash_put(t, t->total, flash_index(t, 0),
                      inverse == PESTLE_KIR_NONE ? total[h] : one);
-    pestle_kir_id_t j = pestle_kir_unroll(k, "j", t->columns / 8);
+    pestle_kir_id_t j = pestle_kir_unroll(k, "j", count);
     pestle_kir_id_t sum = pestle_flash_get(t, t->sums, j);
     if (inverse != PESTLE_KIR_NONE) {
       sum = op2(t, PESTLE_OP_MULTIPLY, sum, pestle_kir_splat(k, inverse, 4));
     }
+    j = pestle_kir_madi(k, j, 1, first);
     pestle_kir_id_t column = pestle_kir_madi(k, j, 4, t->quad);
     if (t->width_columns == 2) {
       pestle_flash_result(t, row, column,

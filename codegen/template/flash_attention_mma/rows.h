@@ -16,8 +16,10 @@ typedef struct flash_rows_t {
   pestle_visible_t visible;
   shared_emit_t at;       // by which numbers become coordinates
   int64_t tile;           // rows of a group
-  int64_t keys, columns;  // of a block; padded
-  bool rounded;           // a weight is one narrow float
+  int64_t keys, columns;  // of a subgroup's block; padded
+  int64_t block;  // keys that a group takes at once: one or more such blocks
+  bool beyond;    // columns of results may lie behind the last one
+  bool rounded;   // a weight is one narrow float
   bool raw;  // what is kept of scores are the products, x is their multiple
   int64_t width_keys, width_columns;
   uint32_t scores, sums;                  // f32x4 for eight columns
@@ -94,8 +96,10 @@ void pestle_flash_rows_weights(flash_rows_t* t, pestle_kir_id_t u,
 // fragment a.
 void pestle_flash_rows_round(flash_rows_t* t);
 pestle_kir_id_t pestle_flash_rows_rounded(flash_rows_t* t, pestle_kir_id_t u);
-// The last stage.
-void pestle_flash_rows_results(flash_rows_t* t);
+// The last stage, of |count| times eight columns: the lane's sums are those from number
+// |first| on.
+void pestle_flash_rows_results(flash_rows_t* t, pestle_kir_id_t first,
+                               int64_t count);
 
 // How many blocks have a key that is visible from rows |first| to |last|, and
 // in |*out_from| the first of them; |steps| is how many there are.

@@ -9,6 +9,12 @@ static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
   return pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, dtype, 16, 8, 16);
 }
 
+static bool fits(const pestle_sketch_t* k, const pestle_flash_attention_t* a,
+                 int64_t keys, bool teams) {
+  return pestle_flash_attention_bytes(a, keys, teams) <=
+         (int64_t)k->caps->scratch_bytes;
+}
+
 pestle_status_t pestle_flash_attention_mma_sketch(pestle_sketch_t* k,
                                                   const pestle_offer_t* offer,
                                                   bool* out_done) {
@@ -22,29 +28,35 @@ pestle_status_t pestle_flash_attention_mma_sketch(pestle_sketch_t* k,
   }
   PESTLE_TRY(pestle_sketch_inline_kept(k));
   if (!pestle_flash_attention_find(k->nest, PESTLE_UNITS_MMA,
-                                   PESTLE_FLASH_ATTENTION_COLUMNS, &a) ||
+                                   PESTLE_FLASH_ATTENTION_TEAM_COLUMNS, &a) ||
       !has_unit(k, a.q.dtype) || a.keys.all < LEAST_KEYS) {
     return pestle_nest_status(k->nest);
   }
+  // Few rows would leave the other subgroups without any.
+  bool wide = a.depth.all > PESTLE_FLASH_ATTENTION_COLUMNS ||
+              a.v_columns.all > PESTLE_FLASH_ATTENTION_COLUMNS;
+  bool teams = a.rows.all <= PESTLE_FLASH_ATTENTION_ROWS &&
+               (wide || a.keys.all > 2 * LEAST_KEYS) &&
+               fits(k, &a, LEAST_KEYS, true);
+  int64_t columns = pestle_flash_attention_columns(teams);
+  if (a.depth.all > columns || a.v_columns.all > columns) return NULL;
+  int64_t across = teams ? PESTLE_FLASH_ATTENTION_SUBGROUPS : 1;
   int64_t keys = MOST_KEYS;
-  while (keys > 16 && (pestle_flash_attention_bytes(&a, keys) >
-                           (int64_t)k->caps->scratch_bytes ||
-                       keys / 2 >= a.keys.all)) {
+  while (keys > LEAST_KEYS &&
+         (!fits(k, &a, keys, teams) || keys * across / 2 >= a.keys.all)) {
     keys /= 2;
   }
-  if (pestle_flash_attention_bytes(&a, keys) >
-      (int64_t)k->caps->scratch_bytes) {
-    return NULL;
-  }
+  if (!fits(k, &a, keys, teams)) return NULL;
   pestle_sketch_note(k,
                      "flash_attention_mma: one pass over the keys, %" PRId64
-                     " at once; matrix units make scores and results, which "
+                     " at once%s; matrix units make scores and results, which "
                      "stay in registers",
-                     keys);
+                     keys * across,
+                     teams ? ", shared by subgroups of the same rows" : "");
   *out_done = true;
   bool async = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
   return pestle_schedule_template(
       k->nest,
       &(pestle_nest_template_t){
-          .row = offer->row, .stage = a.output, .ints = {keys, async}});
+          .row = offer->row, .stage = a.output, .ints = {keys, teams, async}});
 }

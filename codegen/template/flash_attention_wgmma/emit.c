@@ -564,7 +564,7 @@ static void emit_rows(flash_wgmma_t* t) {
   pestle_kir_else(k);
   give_back(t, &t->q, &q);
   pestle_kir_end(k);
-  pestle_flash_rows_results(&t->r);
+  pestle_flash_rows_results(&t->r, pestle_kir_index(k, 0), t->r.columns / 8);
   pestle_emit_close_places(t->e, ends);
   pestle_kir_end(k);
 }
@@ -590,7 +590,7 @@ static void plan(flash_wgmma_t* t) {
   const pestle_flash_attention_t* a = &t->r.a;
   t->r.rounded = true;
   t->r.tile = CHUNK * t->how.consumers;
-  t->r.keys = t->how.keys;
+  t->r.keys = t->r.block = t->how.keys;
   t->r.columns = a->v_columns.all;
   t->row_tiles = pestle_ceil_div(a->rows.all, t->r.tile);
   t->tiles = t->row_tiles * a->batch.all;

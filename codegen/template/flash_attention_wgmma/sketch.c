@@ -20,6 +20,7 @@ static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
 // Whether units of subgroups, whose groups of lanes read what they multiply, are as good:
 // of few rows or keys, which fill no tile, where they take the columns.
 static bool is_small(const pestle_flash_attention_t* a) {
+  if (a->rows.all <= PESTLE_FLASH_ATTENTION_ROWS) return true;
   return (a->rows.all < LEAST_ROWS || a->keys.all < LEAST_KEYS) &&
          a->depth.all <= PESTLE_FLASH_ATTENTION_COLUMNS &&
          a->v_columns.all <= PESTLE_FLASH_ATTENTION_COLUMNS;

@@ -475,7 +475,8 @@ static const case_t attentions[] = {
     ATTENTION_MASKED("attention_masked", "bf16", "70", "90", "40", "24"),
 };
 
-static void run_attention(const case_t* c, int64_t keys, bool async) {
+static void run_attention(const case_t* c, int64_t keys, bool teams,
+                          bool async) {
   run_t r;
   pestle_nest_t nest;
   pestle_flash_attention_t a;
@@ -489,12 +490,12 @@ static void run_attention(const case_t* c, int64_t keys, bool async) {
   assert_ok(pestle_schedule_inline(&nest, inlined));
   assert_true(pestle_flash_attention_find(&nest, PESTLE_UNITS_MMA, 128, &a));
   const char* name = "flash_attention_mma";
-  int64_t ints[] = {keys, async}, odd[] = {48, async};
-  assert_error(apply_template(&nest, name, a.scores, ints, 2), INVALID_ARGUMENT,
+  int64_t ints[] = {keys, teams, async}, odd[] = {48, teams, async};
+  assert_error(apply_template(&nest, name, a.scores, ints, 3), INVALID_ARGUMENT,
                "the output of attention");
-  assert_error(apply_template(&nest, name, a.output, odd, 2), INVALID_ARGUMENT,
+  assert_error(apply_template(&nest, name, a.output, odd, 3), INVALID_ARGUMENT,
                "16, 32 or 64 keys");
-  assert_ok(apply_template(&nest, name, a.output, ints, 2));
+  assert_ok(apply_template(&nest, name, a.output, ints, 3));
   run_nest(&r, &nest, "attention");
   pestle_nest_deinit(&nest);
   close_run(&r);
@@ -503,8 +504,10 @@ static void run_attention(const case_t* c, int64_t keys, bool async) {
 static void test_attention(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof attentions / sizeof *attentions; ++i) {
-    run_attention(&attentions[i], 16 << i % 3, i % 2);
-    run_attention(&attentions[i], 64, !(i % 2));
+    run_attention(&attentions[i], 16 << i % 3, false, i % 2);
+    run_attention(&attentions[i], 64, false, !(i % 2));
+    run_attention(&attentions[i], 16, true, i % 2);
+    run_attention(&attentions[i], 32 << i % 2, true, !(i % 2));
   }
 }
 
