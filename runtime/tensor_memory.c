@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/require.h"
 #include "pestle/helpers.h"
+#include "runtime/view.h"
 
 // --- Sizes ---
 
@@ -98,21 +99,6 @@ void pestle_tensor_deinit(pestle_context_t* context, pestle_tensor_t* tensor) {
 
 // --- Elements ---
 
-// What is |offset| elements behind the first one.
-static char* element_at(const pestle_tensor_t* t, unsigned size,
-                        int64_t offset) {
-  return (char*)t->data + t->byte_offset + offset * (int64_t)size;
-}
-
-// Elements from one place along |axis| to the next.
-static int64_t stride_of(const pestle_tensor_t* t, int32_t axis) {
-  int64_t stride = 1;
-  if (t->strides) return t->strides[axis];
-  for (int32_t i = axis + 1; i < t->ndim; ++i)
-    stride *= t->shape[i];
-  return stride;
-}
-
 // The bytes of |value| as an element of |dtype|; false if it has no such number.
 static bool encode(pestle_dtype_t dtype, double value, uint64_t out[2]) {
   unsigned bits = pestle_dtype_info(dtype)->bits;
@@ -140,19 +126,9 @@ static bool encode(pestle_dtype_t dtype, double value, uint64_t out[2]) {
   return (double)out[0] == value;
 }
 
-static void fill_axis(const pestle_tensor_t* t, int32_t axis, int64_t offset,
-                      const void* bytes, unsigned size) {
-  if (axis == t->ndim) {
-    memcpy(element_at(t, size, offset), bytes, size);
-    return;
-  }
-  int64_t stride = stride_of(t, axis);
-  for (int64_t i = 0; i < t->shape[axis]; ++i)
-    fill_axis(t, axis + 1, offset + i * stride, bytes, size);
-}
-
 pestle_status_t pestle_tensor_fill(const pestle_tensor_t* tensor,
                                    double value) {
+  static const int64_t one_place[PESTLE_MAX_RANK] = {0};
   uint64_t bytes[2];
   PESTLE_REQUIRE(tensor, "a tensor");
   pestle_dtype_t dtype = pestle_dtype_from_dlpack(tensor->dtype);
@@ -167,7 +143,8 @@ pestle_status_t pestle_tensor_fill(const pestle_tensor_t* tensor,
                         "filled with it",
                         value, pestle_dtype_info(dtype)->name);
   }
-  fill_axis(tensor, 0, 0, bytes, pestle_dtype_size(dtype));
+  pestle_view_copy(tensor->ndim, tensor->shape, pestle_dtype_size(dtype), bytes,
+                   one_place, pestle_view_data(tensor), tensor->strides);
   return NULL;
 }
 
@@ -220,13 +197,17 @@ static void put_element(text_t* text, pestle_dtype_t dtype, const char* at) {
 
 enum { MOST_PLACES = 8, END_PLACES = 3 };
 
+// |strides| in elements; |at| is the first element of what |axis| and those behind it
+// span.
 static void put_axis(text_t* text, const pestle_tensor_t* t,
-                     pestle_dtype_t dtype, int32_t axis, int64_t offset) {
+                     pestle_dtype_t dtype, const int64_t* strides, int32_t axis,
+                     const char* at) {
   if (axis == t->ndim) {
-    put_element(text, dtype, element_at(t, pestle_dtype_size(dtype), offset));
+    put_element(text, dtype, at);
     return;
   }
-  int64_t extent = t->shape[axis], stride = stride_of(t, axis);
+  int64_t extent = t->shape[axis];
+  int64_t step = strides[axis] * (int64_t)pestle_dtype_size(dtype);
   put(text, "[");
   for (int64_t i = 0; i < extent; ++i) {
     if (i) put(text, ", ");
@@ -234,7 +215,7 @@ static void put_axis(text_t* text, const pestle_tensor_t* t,
       put(text, ".., ");
       i = extent - END_PLACES;
     }
-    put_axis(text, t, dtype, axis + 1, offset + i * stride);
+    put_axis(text, t, dtype, strides, axis + 1, at + i * step);
   }
   put(text, "]");
 }
@@ -256,8 +237,11 @@ size_t pestle_tensor_format(const pestle_tensor_t* tensor, char* buffer,
         tensor->device.device_id);
   } else if (dtype != PESTLE_NONE && tensor->data &&
              pestle_tensor_byte_size(tensor)) {
+    int64_t dense[PESTLE_MAX_RANK];
+    const int64_t* strides = tensor->strides ? tensor->strides : dense;
+    pestle_view_dense_strides(tensor->ndim, tensor->shape, dense);
     put(&text, " ");
-    put_axis(&text, tensor, dtype, 0, 0);
+    put_axis(&text, tensor, dtype, strides, 0, pestle_view_data(tensor));
   }
   return text.length;
 }
