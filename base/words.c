@@ -21,7 +21,7 @@ struct pestle_strings_s {
   pestle_arena_t arena, more;  // bytes of those, and of all others
 };
 
-// --- The dictionary's text: "3:red5:green" in quotes, other bytes as \XX ---
+// --- The dictionary's text: "3:red5:green", as pestle_strbuf_append_quoted() writes ---
 
 // The next byte, or -1 at the end and of what is no such text.
 static int next_byte(const char** at) {
@@ -29,10 +29,22 @@ static int next_byte(const char** at) {
   if (!*p || *p == '"') return -1;
   ++*at;
   if (*p != '\\') return (unsigned char)*p;
+  ++*at;
+  switch (p[1]) {
+    case '"':
+    case '\\':
+      return p[1];
+    case 'n':
+      return '\n';
+    case 't':
+      return '\t';
+    default:
+      break;
+  }
   int high = pestle_hex_digit(p[1]),
       low = high < 0 ? -1 : pestle_hex_digit(p[2]);
   if (low < 0) return -1;
-  *at += 2;
+  ++*at;
   return high * 16 + low;
 }
 

@@ -118,36 +118,28 @@ static pestle_status_t add_graph(pestle_onnx_strings_t* strings,
 
 // --- The dictionary's text ---
 
-static void put_byte(pestle_strbuf_t* text, uint8_t byte) {
-  bool plain = byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
-  if (plain) {
-    pestle_strbuf_append_char(text, (char)byte);
-  } else {
-    pestle_strbuf_appendf(text, "\\%02X", byte);
-  }
-}
-
 // "3:red5:green": each with how many bytes it has, as a string of MLIR's.
 static pestle_status_t make_text(pestle_arena_t* arena,
                                  pestle_onnx_strings_t* strings) {
-  pestle_strbuf_t text;
+  pestle_strbuf_t words, text;
+  pestle_strbuf_init(strings->ids.allocator, &words);
   pestle_strbuf_init(strings->ids.allocator, &text);
-  pestle_strbuf_append_char(&text, '"');
   size_t cursor = 0;
   for (const pestle_map_entry_t* e;
        (e = pestle_map_next(&strings->ids, &cursor));) {
     pestle_str_t key = pestle_map_entry_key(e);
-    pestle_strbuf_appendf(&text, "%zu:", key.size);
-    for (size_t i = 0; i < key.size; ++i)
-      put_byte(&text, (uint8_t)key.data[i]);
+    pestle_strbuf_appendf(&words, "%zu:", key.size);
+    pestle_strbuf_append(&words, key);
   }
-  pestle_strbuf_append_char(&text, '"');
-  pestle_status_t status = pestle_strbuf_status(&text);
+  pestle_strbuf_append_quoted(&text, pestle_strbuf_view(&words));
+  pestle_status_t status = pestle_strbuf_status(&words);
+  if (!status) status = pestle_strbuf_status(&text);
   if (!status) {
     strings->text = pestle_arena_strndup(arena, pestle_strbuf_view(&text));
     if (!strings->text) status = PESTLE_OOM();
   }
   pestle_strbuf_deinit(&text);
+  pestle_strbuf_deinit(&words);
   return status;
 }
 
