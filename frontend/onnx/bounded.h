@@ -149,6 +149,10 @@ bool pestle_onnx_extents(pestle_onnx_call_t* call, size_t index,
 // or a number where it is one.
 pestle_value_t* pestle_onnx_list_number(pestle_onnx_call_t* call,
                                         pestle_value_t* list, int64_t at);
+// |list|, of at most PESTLE_MAX_RANK elements, as i64, where it is made of sizes and of
+// numbers, and each that it has is a number; else NULL.
+const pestle_elements_t* pestle_onnx_known_list(pestle_onnx_call_t* call,
+                                                pestle_value_t* list);
 // What |number|, made of sizes and numbers, is at most; -1 where that is not known.
 int64_t pestle_onnx_number_bound(const pestle_onnx_call_t* call,
                                  const pestle_value_t* number);

@@ -60,6 +60,60 @@ static pestle_value_t* of_arithmetic(pestle_onnx_call_t* call,
   return b ? pestle_f_binary(&call->f, (pestle_op_t)node->op, a, b) : NULL;
 }
 
+// The least, greatest, sum or product of a whole list.
+static pestle_value_t* of_reduce(pestle_onnx_call_t* call,
+                                 const pestle_node_t* node, int depth) {
+  pestle_value_t* list = pestle_node_operand(node, 0);
+  const pestle_block_t* body = pestle_node_body(node, 0);
+  pestle_op_t op = body ? pestle_block_reduce_op(body) : PESTLE_OP_COUNT;
+  int64_t count = rank_of(list) == 1 ? pestle_onnx_dim(list, 0) : 0;
+  if (node->result_count != 1 || !is_arithmetic((uint16_t)op) || count < 1 ||
+      count > PESTLE_MAX_RANK)
+    return NULL;
+  pestle_value_t* all = element(call, pestle_node_operand(node, 1), 0, depth);
+  for (int64_t i = 0; all && i < count; ++i) {
+    pestle_value_t* one = element(call, list, i, depth);
+    all = one ? pestle_f_binary(&call->f, op, all, one) : NULL;
+  }
+  return all;
+}
+
+// Whether element |at| of |condition| holds: 0 or 1, or -1 where nobody knows. A size is
+// no number below 0.
+static int truth(pestle_onnx_call_t* call, const pestle_value_t* condition,
+                 int64_t at, int depth) {
+  const pestle_elements_t* known = pestle_value_constant(condition);
+  if (known) return pestle_onnx_element_i64(known, (size_t)at) != 0;
+  const pestle_node_t* node = condition->node;
+  if (!node || node->op != PESTLE_OP_EQ || rank_of(condition) > 1) return -1;
+  const pestle_value_t* sides[2];
+  const pestle_elements_t* numbers[2];
+  for (uint32_t i = 0; i < 2; ++i) {
+    sides[i] = element(call, pestle_node_operand(node, i), at, depth);
+    if (!sides[i]) return -1;
+    numbers[i] = pestle_value_constant(sides[i]);
+  }
+  if (numbers[0] && numbers[1]) {
+    return pestle_onnx_element_i64(numbers[0], 0) ==
+           pestle_onnx_element_i64(numbers[1], 0);
+  }
+  for (int i = 0; i < 2; ++i) {
+    bool negative = numbers[i] && pestle_onnx_element_i64(numbers[i], 0) < 0;
+    if (negative && pestle_onnx_number_bound(call, sides[1 - i]) >= 0) return 0;
+  }
+  return -1;
+}
+
+// What exporters make of an extent that may be -1, which stands for another.
+static pestle_value_t* of_select(pestle_onnx_call_t* call,
+                                 const pestle_node_t* node, int64_t at,
+                                 int depth) {
+  int taken = truth(call, pestle_node_operand(node, 0), at, depth);
+  return taken < 0 ? NULL
+                   : element(call, pestle_node_operand(node, taken ? 1 : 2), at,
+                             depth);
+}
+
 // Element |at| of |list|, of rank 0 or 1, as a size; NULL where it is neither a
 // number nor made of sizes.
 static pestle_value_t* element(pestle_onnx_call_t* call, pestle_value_t* list,
@@ -81,6 +135,10 @@ static pestle_value_t* element(pestle_onnx_call_t* call, pestle_value_t* list,
       return of_concat(call, node, at, depth + 1);
     case PESTLE_OP_GATHER:
       return of_gather(call, node, at, depth + 1);
+    case PESTLE_OP_REDUCE:
+      return of_reduce(call, node, depth + 1);
+    case PESTLE_OP_SELECT:
+      return of_select(call, node, at, depth + 1);
     case PESTLE_OP_SLICE:
       return element(call, from,
                      attr_at(node, PESTLE_ATTR_start_indices, 0) +
@@ -101,6 +159,29 @@ static pestle_value_t* element(pestle_onnx_call_t* call, pestle_value_t* list,
 }
 
 // --- Numbers ---
+
+const pestle_elements_t* pestle_onnx_known_list(pestle_onnx_call_t* call,
+                                                pestle_value_t* list) {
+  int64_t count = rank_of(list) > 1 ? -1 : pestle_type_count(list->type);
+  if (!pestle_map_size(&call->import->bounds) || count < 0 ||
+      count > PESTLE_MAX_RANK)
+    return NULL;
+  pestle_elements_t* out = pestle_onnx_scratch(call, sizeof(*out));
+  int64_t* numbers =
+      pestle_onnx_scratch(call, (size_t)(count + 1) * sizeof(*numbers));
+  if (!out || !numbers) return NULL;
+  for (int64_t i = 0; i < count; ++i) {
+    pestle_value_t* one = element(call, list, i, 0);
+    const pestle_elements_t* known = one ? pestle_value_constant(one) : NULL;
+    if (!known) return NULL;
+    numbers[i] = pestle_onnx_element_i64(known, 0);
+  }
+  out->type = (pestle_type_t){
+      .dtype = PESTLE_I64, .rank = rank_of(list), .dims = {count}};
+  out->data = numbers;
+  out->size = (size_t)count * sizeof(*numbers);
+  return out;
+}
 
 pestle_value_t* pestle_onnx_list_number(pestle_onnx_call_t* call,
                                         pestle_value_t* list, int64_t at) {

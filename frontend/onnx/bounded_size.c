@@ -40,8 +40,9 @@ pestle_value_t* pestle_onnx_size_product(pestle_onnx_call_t* call,
 // --- Whether sizes are one number ---
 
 // Pairs of values that are looked at: a size is a few ops away from the mask
-// that it was counted from, which two nodes of a model may both have.
-enum { PAIRS = 256 };
+// that it was counted from, which two nodes of a model may both have; a detector joins
+// those of a hundred classes.
+enum { PAIRS = 1 << 15 };
 
 static bool same_attr(const pestle_attr_t* a, const pestle_attr_t* b) {
   if (a->name != b->name || a->kind != b->kind) return false;

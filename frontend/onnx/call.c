@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "frontend/onnx/emit.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/importer.h"
 
 const char* pestle_onnx_describe(const pestle_onnx_node_t* node, int64_t opset,
@@ -151,7 +151,8 @@ static const pestle_elements_t* known_input(pestle_onnx_call_t* call,
     return NULL;
   }
   const pestle_elements_t* elements = pestle_value_constant(value);
-  if (!elements) {
+  if (!elements) elements = pestle_onnx_known_list(call, value);
+  if (!elements && !call->f.status) {
     pestle_onnx_need(call, value);
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "its %s, '%.*s', must be known while importing, and does "

@@ -8,18 +8,28 @@
 #include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
+// The node's seed, a float of all ops but Dropout, where it is an integer; false without.
+static bool read_seed(pestle_onnx_call_t* call, uint64_t* out_key) {
+  const pestle_onnx_attr_t* attr = pestle_onnx_node_attr(call->node, "seed");
+  if (attr && attr->kind == PESTLE_ONNX_ATTR_INT) {
+    *out_key = (uint64_t)pestle_onnx_int(call, "seed", 0);
+  } else {
+    float seed = (float)pestle_onnx_float(call, "seed", 0);
+    uint32_t bits;
+    memcpy(&bits, &seed, sizeof(bits));
+    *out_key = bits;
+  }
+  return attr != NULL;
+}
+
 // A key, and a counter that begins 2^32 further with each trip of the loops around: what
 // nothing else of the model begins with.
 static pestle_value_t* read_state(pestle_onnx_call_t* call) {
   pestle_onnx_import_t* import = call->import;
   const pestle_type_t type = {.dtype = PESTLE_U64, .rank = 1, .dims = {1}};
   const int64_t one = 1;
-  float seed = (float)pestle_onnx_float(call, "seed", 0);
-  uint32_t bits;
-  memcpy(&bits, &seed, sizeof(bits));
-  uint64_t key = pestle_onnx_has(call, "seed")
-                     ? bits
-                     : UINT64_MAX - ++import->random_nodes;
+  uint64_t key;
+  if (!read_seed(call, &key)) key = UINT64_MAX - ++import->random_nodes;
   pestle_value_t* parts[2] = {pestle_f_bits(&call->f, &type, key),
                               pestle_f_bits(&call->f, &type, 0)};
   if (import->trip) {
