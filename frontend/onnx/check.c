@@ -5,9 +5,18 @@
 
 static const pestle_onnx_op_t ops[] = {
 #define PESTLE_ONNX_OP(name, domain, since, until, min_in, max_in, max_out, \
-                       known, bounded, fn)                                  \
-  {#name,  domain,  since, until,   min_in,                                 \
-   max_in, max_out, known, bounded, pestle_onnx_import_##fn},
+                       known, bounded, texts, fn)                           \
+  {#name,                                                                   \
+   domain,                                                                  \
+   since,                                                                   \
+   until,                                                                   \
+   min_in,                                                                  \
+   max_in,                                                                  \
+   max_out,                                                                 \
+   known,                                                                   \
+   bounded,                                                                 \
+   texts,                                                                   \
+   pestle_onnx_import_##fn},
 #include "frontend/onnx/onnx_ops.def"
 };
 

@@ -113,6 +113,20 @@ static bool may_differ(pestle_onnx_call_t* call,
   return false;
 }
 
+// Whether output |i| is of strings, as both branches must have it.
+static bool are_texts(pestle_onnx_call_t* call,
+                      const pestle_onnx_branch_t* branches, size_t i) {
+  bool a = pestle_onnx_is_text(call->import, branches[0].values[i]);
+  bool b = pestle_onnx_is_text(call->import, branches[1].values[i]);
+  if (a != b) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "one of its branches gives output %zu as strings, the "
+                     "other as numbers",
+                     i);
+  }
+  return a && b;
+}
+
 static void import_both(pestle_onnx_call_t* call, pestle_value_t* condition,
                         const pestle_onnx_graph_t* then_graph,
                         const pestle_onnx_graph_t* else_graph) {
@@ -121,12 +135,18 @@ static void import_both(pestle_onnx_call_t* call, pestle_value_t* condition,
       !read_branch(call, else_graph, &branches[1])) {
     return;
   }
+  bool* texts = pestle_onnx_scratch(call, call->output_count + 1);
+  if (!texts) return;
   for (size_t i = 0; i < call->output_count; ++i) {
-    if (!may_differ(call, branches, i)) return;
+    texts[i] = are_texts(call, branches, i);
+    if (call->f.status || !may_differ(call, branches, i)) return;
   }
   condition = pestle_f_reshape(
       &call->f, pestle_onnx_convert(call, condition, PESTLE_I1), 0, NULL);
   pestle_onnx_merge_branches(call, condition, branches);
+  for (size_t i = 0; !call->f.status && i < call->output_count; ++i) {
+    if (texts[i]) pestle_onnx_mark_text(call, call->outputs[i]);
+  }
 }
 
 void pestle_onnx_import_if(pestle_onnx_call_t* call) {

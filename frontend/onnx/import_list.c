@@ -121,6 +121,20 @@ static pestle_value_t* with_axis(pestle_onnx_call_t* call, pestle_value_t* x,
   return y;
 }
 
+// Whether the elements of |s| are strings; MALFORMED where some are.
+static bool holds_texts(pestle_onnx_call_t* call,
+                        const pestle_onnx_sequence_t* s) {
+  size_t texts = 0;
+  for (size_t i = 0; i < s->count; ++i)
+    texts += pestle_onnx_is_text(call->import, s->values[i]);
+  if (texts && texts < s->count) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "of the %zu tensors of its sequence %zu are of strings",
+                     s->count, texts);
+  }
+  return texts != 0;
+}
+
 void pestle_onnx_import_concat_from_sequence(pestle_onnx_call_t* call) {
   const pestle_onnx_sequence_t* s = sequence_of(call, 0);
   if (!s || !s->count) {
@@ -137,6 +151,7 @@ void pestle_onnx_import_concat_from_sequence(pestle_onnx_call_t* call) {
     if (is_new) parts[i] = with_axis(call, parts[i], axis);
   }
   call->outputs[0] = pestle_onnx_join(call, parts, s->count, axis);
+  if (holds_texts(call, s)) pestle_onnx_mark_text(call, call->outputs[0]);
 }
 
 // --- SplitToSequence ---
@@ -242,6 +257,8 @@ void pestle_onnx_import_split_to_sequence(pestle_onnx_call_t* call) {
     }
     s->values[i] = drops ? pestle_f_reshape(&call->f, part, rank, dims) : part;
     note_part(call, s->values[i], x, axis, drops);
+    if (pestle_onnx_is_text(call->import, x))
+      pestle_onnx_mark_text(call, s->values[i]);
     at += length;
   }
   if (at != extent) {

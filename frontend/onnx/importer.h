@@ -104,6 +104,9 @@ typedef enum pestle_onnx_bounded_e {
   PESTLE_ONNX_BATCH,
 } pestle_onnx_bounded_t;
 
+// Beside the bits of the inputs that may be of strings: so are the results (texts.c).
+#define PESTLE_ONNX_MOVES_TEXTS 0x100
+
 typedef void (*pestle_onnx_fn_t)(pestle_onnx_call_t* call);
 
 typedef struct pestle_onnx_op_t {
@@ -113,6 +116,7 @@ typedef struct pestle_onnx_op_t {
   uint8_t min_inputs, max_inputs, max_outputs;  // 255: any number
   uint8_t known;     // bit i: the elements of input i must be known
   uint16_t bounded;  // pestle_onnx_bounded_t
+  uint16_t texts;  // bit i: input i may be of strings; PESTLE_ONNX_MOVES_TEXTS
   pestle_onnx_fn_t fn;
 } pestle_onnx_op_t;
 

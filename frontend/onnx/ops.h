@@ -6,7 +6,7 @@
 #include "frontend/onnx/emit.h"
 
 #define PESTLE_ONNX_OP(name, domain, since, until, min_in, max_in, max_out, \
-                       known, bounded, fn)                                  \
+                       known, bounded, texts, fn)                           \
   void pestle_onnx_import_##fn(pestle_onnx_call_t* call);
 #include "frontend/onnx/onnx_ops.def"
 

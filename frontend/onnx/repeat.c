@@ -70,6 +70,20 @@ pestle_value_t* pestle_onnx_count_trip(pestle_onnx_call_t* call,
   return around ? add(call, times(call, around, 1 << 20), i) : i;
 }
 
+// Numbers and strings are told apart by value, which a loop carries under others.
+static bool has_no_texts(pestle_onnx_call_t* call,
+                         pestle_value_t* const* outputs, size_t count) {
+  for (size_t k = 0; k < count; ++k) {
+    if (!pestle_onnx_is_text(call->import, outputs[k])) continue;
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "output %zu of its body is of strings, which no loop "
+                     "carries",
+                     k);
+    return false;
+  }
+  return true;
+}
+
 static bool import_trip(const pestle_onnx_repeat_t* r, pestle_value_t* i,
                         pestle_value_t* condition, pestle_value_t** values,
                         pestle_value_t** goes_on) {
@@ -94,7 +108,8 @@ static bool import_trip(const pestle_onnx_repeat_t* r, pestle_value_t* i,
       pestle_onnx_import_subgraph(call, r->graph, &call->f.builder, inputs,
                                   lead + r->states + r->rows, outputs);
   call->import->trip = around;
-  if (!made) return false;
+  if (!made || !has_no_texts(call, outputs, first + r->states + r->outs))
+    return false;
   for (size_t k = 0; k < r->states + r->outs; ++k)
     values[k] = outputs[first + k];
   *goes_on =

@@ -5,50 +5,9 @@
 #include "base/mem.h"
 #include "frontend/onnx/emit.h"
 
-typedef enum takes_t {
-  REFUSES,
-  MOVES,  // and its outputs are such values
-  ASKS,   // about them: its outputs are none
-} takes_t;
-
-static takes_t takes(const pestle_onnx_op_t* op) {
-  static const char* const moves[] = {"Compress",
-                                      "Concat",
-                                      "DepthToSpace",
-                                      "Expand",
-                                      "Flatten",
-                                      "Gather",
-                                      "GatherElements",
-                                      "GatherND",
-                                      "Identity",
-                                      "Reshape",
-                                      "ReverseSequence",
-                                      "Scatter",
-                                      "ScatterElements",
-                                      "ScatterND",
-                                      "Slice",
-                                      "SpaceToDepth",
-                                      "Split",
-                                      "Squeeze",
-                                      "Tile",
-                                      "Transpose",
-                                      "Unsqueeze",
-                                      "Where"};
-  static const char* const asks[] = {"Equal", "Shape", "Size",
-                                     "TfIdfVectorizer"};
-  static const char* const own[] = {"ArrayFeatureExtractor", "CategoryMapper",
-                                    "LabelEncoder", "OneHotEncoder"};
-  bool standard = op->domain[0] == 0;
-  for (size_t i = 0; standard && i < sizeof(moves) / sizeof(moves[0]); ++i) {
-    if (!strcmp(op->name, moves[i])) return MOVES;
-  }
-  for (size_t i = 0; standard && i < sizeof(asks) / sizeof(asks[0]); ++i) {
-    if (!strcmp(op->name, asks[i])) return ASKS;
-  }
-  for (size_t i = 0; !standard && i < sizeof(own) / sizeof(own[0]); ++i) {
-    if (!strcmp(op->name, own[i])) return i ? ASKS : MOVES;
-  }
-  return REFUSES;
+// Whether the row of |op| has input |index| among those that may be of strings.
+static bool takes(const pestle_onnx_op_t* op, size_t index) {
+  return op->texts >> (index < 7 ? index : 7) & 1;
 }
 
 bool pestle_onnx_is_text(const pestle_onnx_import_t* import,
@@ -70,40 +29,50 @@ pestle_value_t* pestle_onnx_mark_text(pestle_onnx_call_t* call,
   return value;
 }
 
-static size_t text_inputs(const pestle_onnx_call_t* call, size_t* out_first) {
-  size_t count = 0;
-  for (size_t i = call->input_count; i-- > 0;) {
-    if (!call->inputs[i] || !pestle_onnx_is_text(call->import, call->inputs[i]))
-      continue;
-    *out_first = i;
-    ++count;
+static bool is_text_input(const pestle_onnx_call_t* call, size_t index) {
+  return call->inputs[index] &&
+         pestle_onnx_is_text(call->import, call->inputs[index]);
+}
+
+static bool has_texts(const pestle_onnx_call_t* call) {
+  if (!pestle_map_size(&call->import->texts)) return false;
+  for (size_t i = 0; i < call->input_count; ++i) {
+    if (is_text_input(call, i)) return true;
   }
-  return count;
+  return false;
 }
 
 void pestle_onnx_check_texts(pestle_onnx_call_t* call,
                              const pestle_onnx_op_t* op) {
-  size_t first = 0;
-  if (!pestle_map_size(&call->import->texts) || !text_inputs(call, &first))
-    return;
+  if (!has_texts(call)) return;
   // A cast of strings to strings is none.
-  bool same = !strcmp(op->name, "Cast") && !op->domain[0] &&
-              pestle_onnx_int(call, "to", 0) == PESTLE_ONNX_STRING;
-  if (same || takes(op) != REFUSES) return;
-  pestle_onnx_fail(
-      call, PESTLE_STATUS_UNSUPPORTED,
-      "its input %zu, '%.*s', is of strings; they are taken by ops "
-      "that move elements or look them up alone",
-      first, PESTLE_STR_ARG(call->node->inputs[first]));
+  if (!strcmp(op->name, "Cast") && !op->domain[0] &&
+      pestle_onnx_int(call, "to", 0) == PESTLE_ONNX_STRING)
+    return;
+  for (size_t i = 0; i < call->input_count; ++i) {
+    bool text = is_text_input(call, i);
+    if (!call->inputs[i] || text == takes(op, i)) continue;
+    if (text) {
+      pestle_onnx_fail(
+          call, PESTLE_STATUS_UNSUPPORTED,
+          "its input %zu, '%.*s', is of strings; they are taken by ops "
+          "that move elements or look them up alone",
+          i, PESTLE_STR_ARG(call->node->inputs[i]));
+    } else {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                       "its input %zu, '%.*s', is of numbers and another of "
+                       "strings; they have to be of one type",
+                       i, PESTLE_STR_ARG(call->node->inputs[i]));
+    }
+    return;
+  }
 }
 
 void pestle_onnx_keep_texts(pestle_onnx_call_t* call,
                             const pestle_onnx_op_t* op) {
-  size_t first = 0;
-  if (call->f.status || !pestle_map_size(&call->import->texts) ||
-      takes(op) != MOVES || !text_inputs(call, &first)) {
+  if (call->f.status || !(op->texts & PESTLE_ONNX_MOVES_TEXTS) ||
+      !has_texts(call))
     return;
-  }
   for (size_t i = 0; i < call->output_count; ++i)
     pestle_onnx_mark_text(call, call->outputs[i]);
 }

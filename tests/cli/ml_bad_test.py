@@ -98,6 +98,12 @@ def dictionaries():
     refused("no UTF-8", bad, "no UTF-8", words)
     plus = model("Add", {}, (T.STRING, T.STRING), (T.STRING,), domain="")
     refused("Add of strings", plus, "is of strings", words * 2)
+    for op, kinds in (("Concat", (T.STRING, T.INT32)), ("Equal", (T.INT32, T.STRING)),
+                      ("Where", (T.BOOL, T.STRING, T.INT32))):  # fmt: skip
+        attrs = {"axis": 0} if op == "Concat" else {}
+        mixed = model(op, attrs, kinds, (T.STRING,), domain="")
+        given = {T.STRING: words[0], T.INT32: np.zeros((2, 3), np.int32), T.BOOL: np.ones((2, 3), bool)}
+        refused(f"{op} of two types", mixed, "have to be of one type", [given[k] for k in kinds])
     numbers = model("Identity", {}, (T.STRING,), (T.STRING,), domain="")
     refused("numbers for strings", numbers, "is given numbers")
     refused("strings for numbers", model("Identity", {}, domain=""), "is given strings", words)
@@ -131,6 +137,13 @@ def strings():
             failures.append(f"a plan: {got}")
             return
         agree("a plan", plan.read_bytes(), (x,), [[1, 3, 2], [-1, -1, 1]])
+        odd = np.array([['"', "a\nb", "\t\\n"], ["\x01", "\\", 'é"n']])
+        keys = model("LabelEncoder", dict(keys_strings=odd.ravel().tolist(), values_int64s=range(6)), (T.STRING,), (T.INT64,))
+        got, code = run(keys, (odd,), "--save-plan", plan)
+        if code:
+            failures.append(f"a plan with odd keys: {got}")
+            return
+        agree("odd keys", plan.read_bytes(), (odd,), [[0, 1, 2], [3, 4, 5]])
         # The graph as text has the strings too, and is read again.
         path, text = pathlib.Path(name) / "m.onnx", pathlib.Path(name) / "m.mlir"
         path.write_bytes(encoder.SerializeToString())

@@ -21,7 +21,7 @@ typedef struct row_t {
 
 static const row_t rows[] = {
 #define PESTLE_ONNX_OP(name, domain, since, until, min_in, max_in, max_out, \
-                       known, bounded, fn)                                  \
+                       known, bounded, texts, fn)                           \
   {#name, domain, since, until, min_in, max_in, max_out},
 #include "frontend/onnx/onnx_ops.def"
 };
