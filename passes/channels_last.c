@@ -626,8 +626,11 @@ static pestle_status_t convert_block(void* user, pestle_module_t* module,
       continue;
     }
     pestle_formula_t f = pestle_formula_before(n);
-    pestle_layout_reason_t why;
-    pestle_value_t* out = pestle_push_transpose(&f, n, c->strict, &why);
+    pestle_layout_reason_t why = PESTLE_LAYOUT_NONE;
+    pestle_value_t* out = n->op == PESTLE_OP_DOT_GENERAL
+                              ? pestle_turn_rows(&f, n)
+                              : pestle_push_merged(&f, n, c->strict);
+    if (!out) out = pestle_push_transpose(&f, n, c->strict, &why);
     PESTLE_TRY(f.status);
     if (!out) {
       if (why) n->scratch = why;

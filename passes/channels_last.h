@@ -34,4 +34,13 @@ pestle_value_t* pestle_push_transpose(pestle_formula_t* f, pestle_node_t* node,
                                       bool strict,
                                       pestle_layout_reason_t* out_why);
 
+// The product |dot| on its rows in the order in which they lie before the transposes in
+// front of it, behind a movable one of its own; NULL: they lie so, or that meets no other
+// transpose (turn_rows.c).
+pestle_value_t* pestle_turn_rows(pestle_formula_t* f, pestle_node_t* dot);
+// Where a reshape stands between |node| and a movable transpose: the reshape behind the
+// node, so that the transpose can pass; NULL: there is none.
+pestle_value_t* pestle_push_merged(pestle_formula_t* f, pestle_node_t* node,
+                                   bool strict);
+
 #endif  // PESTLE_PASSES_CHANNELS_LAST_H_
