@@ -36,6 +36,9 @@ CASES = [
     # One round of the widest tiles: two groups bring each other the columns.
     (1, 512, 256, 1024, True, False, "f16", "f16", ""),
     (1, 450, 250, 1056, True, True, "bf16", "bf16", ""),
+    # Two tiles of three strips across take one round; so do their ends.
+    (1, 256, 384, 256, True, False, "f16", "f16", ""),
+    (1, 200, 370, 200, True, True, "bf16", "f32", "tanh"),
     # Rows that begin at odd places, which are copied first.
     (1, 70, 515, 513, True, False, "bf16", "bf16", ""),
     (1, 66, 518, 509, True, True, "f16", "f32", "logistic"),

@@ -156,11 +156,13 @@ static form_t form_of(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
   }
   int64_t most = has_clusters(k) ? MOST_PARTS : 1;
   for (int64_t rows = TILE_ROWS; rows >= LEAST_ROWS; rows /= 2) {
-    for (int64_t columns = TILE_ROWS; columns >= LEAST_COLUMNS; columns /= 2) {
+    for (int64_t columns = MOST_COLUMNS; columns >= LEAST_COLUMNS;
+         columns -= LEAST_COLUMNS) {
       for (int64_t parts = 1; parts <= most; parts *= 2) {
         form_t f = {rows, columns, parts};
-        // A cluster makes one tile.
-        bool fits = parts == 1 || tiles_of(p, &f) * parts <= k->cores;
+        // A cluster makes one tile, whose strips its groups share.
+        bool fits = parts == 1 || (tiles_of(p, &f) * parts <= k->cores &&
+                                   columns % (parts * LEAST_COLUMNS) == 0);
         if (fits && cycles(k, p, &f) < cycles(k, p, &best)) best = f;
       }
     }
