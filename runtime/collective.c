@@ -31,8 +31,9 @@ pestle_status_t pestle_executable_find_collectives(pestle_executable_t* e) {
 }
 
 pestle_status_t pestle_executable_check_world(const pestle_executable_t* e,
-                                              const pestle_world_t* world) {
-  return pestle_world_check(world, process_count(e), plan_name(e));
+                                              pestle_world_t* world) {
+  return pestle_world_check(world, process_count(e), plan_name(e),
+                            pestle_plan_header(e->plan)->checksum);
 }
 
 void pestle_run_leave_world(const pestle_run_t* run, pestle_status_t failure) {

@@ -212,7 +212,7 @@ pestle_collective_step(pestle_executable_t* executable, pestle_frame_t* frame,
                        const pestle_plan_step_t* step, const pestle_run_t* run);
 // Whether |world|, which may be NULL, fits the plan.
 PESTLE_NODISCARD pestle_status_t pestle_executable_check_world(
-    const pestle_executable_t* executable, const struct pestle_world_s* world);
+    const pestle_executable_t* executable, struct pestle_world_s* world);
 // Ends the world of a run that has failed: others need not wait for it.
 void pestle_run_leave_world(const pestle_run_t* run, pestle_status_t failure);
 

@@ -2,14 +2,23 @@
 #include "runtime/world.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/require.h"
+#include "base/str.h"
+#include "pestle/version.h"
 #include "runtime/context.h"
 #include "runtime/host_transport.h"
+#include "runtime/job.h"
+#include "runtime/process_transport.h"
 
-enum { MOST_RANKS = 1 << 16, USUAL_DEADLINE_MS = 60000 };
+enum {
+  MOST_RANKS = 1 << 16,
+  USUAL_DEADLINE_MS = 60000,
+  USUAL_CREATE_MS = 300000,
+};
 
 // --- Life ---
 
@@ -21,6 +30,7 @@ void pestle_world_release(pestle_world_t* world) {
   if (!world || !pestle_refcount_release(&world->refcount)) return;
   pestle_context_t* context = world->context;
   if (world->comm) world->api->destroy(world->transport, world->comm);
+  pestle_store_close(world->store);
   pestle_dealloc(context->core.allocator, world, sizeof(*world));
   pestle_context_release(context);
 }
@@ -67,36 +77,155 @@ static pestle_status_t make_ranks(pestle_context_t* context, int32_t size,
   return status;
 }
 
-pestle_status_t pestle_world_create_local(pestle_context_t* context,
-                                          int32_t size,
-                                          const pestle_world_options_t* user,
-                                          pestle_world_t** out_ranks) {
-  pestle_world_options_t options = {.struct_size = 0};
-  PESTLE_REQUIRE(context && out_ranks, "a context and a place for the ranks");
+static pestle_status_t check_deadline(const char* name, int64_t* ms,
+                                      int64_t usual) {
+  if (*ms < 0 || *ms > INT64_MAX / 2000000) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "a %s of %" PRId64 " ms; expected 0 (%" PRId64
+                        ") or more",
+                        name, *ms, usual);
+  }
+  if (!*ms) *ms = usual;
+  return NULL;
+}
+
+// What the caller leaves to the environment.
+static pestle_status_t read_milliseconds(const char* name, int64_t* ms) {
+  const char* text = pestle_platform_env(name);
+  if (*ms || !text) return NULL;
+  if (pestle_str_parse_i64(pestle_str(text), ms) && *ms > 0) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "environment variable %s is '%s'; expected milliseconds, "
+                      "at least 1",
+                      name, text);
+}
+
+static pestle_status_t read_options(const pestle_world_options_t* user,
+                                    pestle_world_options_t* out) {
+  memset(out, 0, sizeof(*out));
   if (user && user->struct_size < sizeof(size_t)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "pestle_world_options_t.struct_size is not set");
   }
   if (user) {
-    memcpy(&options, user,
-           user->struct_size < sizeof(options) ? user->struct_size
-                                               : sizeof(options));
+    memcpy(out, user,
+           user->struct_size < sizeof(*out) ? user->struct_size : sizeof(*out));
   }
-  if (size < 1 || size > MOST_RANKS) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "a world of %d ranks; expected 1 to %d", (int)size,
-                        MOST_RANKS);
-  }
-  if (options.deadline_ms < 0 || options.deadline_ms > INT64_MAX / 2000000) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "a deadline of %" PRId64
-                        " ms; expected 0 (60,000) or more",
-                        options.deadline_ms);
-  }
-  if (!options.deadline_ms) options.deadline_ms = USUAL_DEADLINE_MS;
+  PESTLE_TRY(read_milliseconds("PESTLE_WORLD_DEADLINE_MS", &out->deadline_ms));
+  PESTLE_TRY(
+      read_milliseconds("PESTLE_WORLD_CREATE_MS", &out->create_deadline_ms));
+  PESTLE_TRY(check_deadline("deadline", &out->deadline_ms, USUAL_DEADLINE_MS));
+  return check_deadline("create_deadline", &out->create_deadline_ms,
+                        USUAL_CREATE_MS);
+}
+
+static pestle_status_t check_size(int32_t size) {
+  if (size >= 1 && size <= MOST_RANKS) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT, "a world of %d ranks; expected 1 to %d",
+                      (int)size, MOST_RANKS);
+}
+
+pestle_status_t pestle_world_create_local(pestle_context_t* context,
+                                          int32_t size,
+                                          const pestle_world_options_t* user,
+                                          pestle_world_t** out_ranks) {
+  pestle_world_options_t options;
+  PESTLE_REQUIRE(context && out_ranks, "a context and a place for the ranks");
+  PESTLE_TRY(read_options(user, &options));
+  PESTLE_TRY(check_size(size));
   memset(out_ranks, 0, (size_t)size * sizeof(*out_ranks));
   return make_ranks(context, size, options.deadline_ms, out_ranks);
 }
+
+// --- Processes ---
+
+static pestle_status_t find_job(const pestle_world_options_t* options,
+                                pestle_job_t* job) {
+  if (!options->size) {
+    if (options->address) {
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "pestle_world_options_t has an address and no size");
+    }
+    return pestle_job_read(job);
+  }
+  PESTLE_TRY(check_size(options->size));
+  if (options->rank < 0 || options->rank >= options->size) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "rank %d of a world of %d ranks",
+                        (int)options->rank, (int)options->size);
+  }
+  if (options->address) {
+    PESTLE_TRY(pestle_job_read_address(options->address,
+                                       "pestle_world_options_t.address", job));
+  } else {
+    PESTLE_TRY(pestle_job_read(job));
+  }
+  job->rank = options->rank;
+  job->size = options->size;
+  return NULL;
+}
+
+static bool may_share(const pestle_world_options_t* options) {
+  const char* text = pestle_platform_env("PESTLE_WORLD_SHM");
+  return !(options->flags & PESTLE_WORLD_NO_SHARED_MEMORY) &&
+         !(text && !strcmp(text, "0"));
+}
+
+// All have come to rank 0's store: those that have not are named.
+static pestle_status_t join(pestle_world_t* world,
+                            const pestle_world_options_t* options,
+                            const pestle_job_t* job) {
+  pestle_store_options_t store = {.host = job->host,
+                                  .port = job->port,
+                                  .rank = job->rank,
+                                  .size = job->size};
+  char build[96];
+  int64_t create_ns = options->create_deadline_ms * 1000000;
+  int64_t end = pestle_clock_ns() + create_ns;
+  PESTLE_TRY(
+      pestle_job_secret(world->context, options->secret, job, store.secret));
+  store.create_ns = create_ns;
+  PESTLE_TRY(
+      pestle_store_open(world->context->core.allocator, &store, &world->store));
+  (void)snprintf(build, sizeof(build), "Pestle %s (build %s)", pestle_version(),
+                 pestle_build_id());
+  PESTLE_TRY(pestle_store_meet(world->store, "world", build, "the world", end));
+  world->transport = world->store;
+  pestle_status_t status =
+      pestle_process_comm_create(world->store, 0, may_share(options),
+                                 options->deadline_ms, end, &world->comm);
+  return status ? pestle_store_fail(world->store, status) : NULL;
+}
+
+pestle_status_t pestle_world_create(pestle_context_t* context,
+                                    const pestle_world_options_t* user,
+                                    pestle_world_t** out_world) {
+  pestle_world_options_t options;
+  pestle_job_t job = {.size = 0};
+  PESTLE_REQUIRE(context && out_world, "a context and a place for the world");
+  *out_world = NULL;
+  pestle_context_enter(context);
+  PESTLE_TRY(read_options(user, &options));
+  PESTLE_TRY(find_job(&options, &job));
+  pestle_world_t* world =
+      pestle_alloc_zero(context->core.allocator, sizeof(*world));
+  if (!world) return PESTLE_OOM();
+  pestle_refcount_init(&world->refcount);
+  pestle_context_retain(context);
+  world->context = context;
+  world->api = &pestle_process_collective;
+  world->rank = job.rank;
+  world->size = job.size;
+  world->create_deadline_ns = options.create_deadline_ms * 1000000;
+  pestle_status_t status = join(world, &options, &job);
+  if (status) {
+    pestle_world_release(world);
+    return status;
+  }
+  *out_world = world;
+  return NULL;
+}
+
+// --- Both ---
 
 int32_t pestle_world_rank(const pestle_world_t* world) {
   return world ? world->rank : 0;
@@ -107,7 +236,9 @@ int32_t pestle_world_size(const pestle_world_t* world) {
 }
 
 uint64_t pestle_world_bytes(const pestle_world_t* world) {
-  return world ? pestle_host_comm_bytes(world->comm) : 0;
+  if (!world) return 0;
+  return world->store ? pestle_process_comm_bytes(world->comm)
+                      : pestle_host_comm_bytes(world->comm);
 }
 
 pestle_status_t pestle_world_status(const pestle_world_t* world) {
@@ -126,17 +257,38 @@ pestle_status_t pestle_world_enqueue(pestle_world_t* world,
   return world->api->enqueue(world->transport, world->comm, NULL, ops, count);
 }
 
-pestle_status_t pestle_world_check(const pestle_world_t* world, int32_t size,
-                                   const char* plan) {
-  if (size <= 1 || pestle_world_size(world) == size) return NULL;
-  if (!world) {
+// Which plans are known is the same for all ranks while they run the same ones.
+static pestle_status_t compare_plan(pestle_world_t* world, const char* plan,
+                                    uint64_t hash) {
+  enum { KEPT = sizeof(world->plans) / sizeof(world->plans[0]) };
+  char key[64], text[160], what[160];
+  uint32_t known = world->plan_count < KEPT ? world->plan_count : KEPT;
+  for (uint32_t i = 0; i < known; ++i) {
+    if (world->plans[i] == hash) return NULL;
+  }
+  (void)snprintf(key, sizeof(key), "plan/%u", (unsigned)world->plan_count);
+  (void)snprintf(text, sizeof(text), "plan '%.100s' (%016" PRIx64 ")", plan,
+                 hash);
+  (void)snprintf(what, sizeof(what), "the first run of plan '%.100s'", plan);
+  PESTLE_TRY(pestle_store_meet(world->store, key, text, what,
+                               pestle_clock_ns() + world->create_deadline_ns));
+  world->plans[world->plan_count++ % KEPT] = hash;
+  return NULL;
+}
+
+pestle_status_t pestle_world_check(pestle_world_t* world, int32_t size,
+                                   const char* plan, uint64_t hash) {
+  if (size > 1 && !world) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "plan '%s' is for %d processes, each with a rank: set "
                         "pestle_run_options_t.world (pestle/world.h)",
                         plan, (int)size);
   }
-  return PESTLE_ERROR(INVALID_ARGUMENT,
-                      "plan '%s' is for %d processes, and the world that it is "
-                      "run in has %d ranks",
-                      plan, (int)size, (int)pestle_world_size(world));
+  if (size > 1 && world->size != size) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "plan '%s' is for %d processes, and the world that it "
+                        "is run in has %d ranks",
+                        plan, (int)size, (int)world->size);
+  }
+  return size > 1 && world->store ? compare_plan(world, plan, hash) : NULL;
 }

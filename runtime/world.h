@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a world, and how they meet: by a transport's table (plugin.h), which
-// is that between threads of this process (host_transport.h).
+// The ranks of a world, and how they meet: by a transport's table (plugin.h), that
+// between threads (host_transport.h) or that between processes (process_transport.h).
 #ifndef PESTLE_RUNTIME_WORLD_H_
 #define PESTLE_RUNTIME_WORLD_H_
 
@@ -8,6 +8,7 @@
 #include "pestle/allocator.h"
 #include "pestle/plugin.h"
 #include "pestle/world.h"
+#include "runtime/store.h"
 
 struct pestle_world_s {
   pestle_refcount_t refcount;
@@ -16,7 +17,12 @@ struct pestle_world_s {
   void* transport;  // its |self|
   pestle_comm_t* comm;
   int32_t rank, size;
-  uint64_t sequence;  // of its latest collective
+  uint64_t sequence;      // of its latest collective
+  pestle_store_t* store;  // of processes; NULL: of threads
+  int64_t create_deadline_ns;
+  // Plans that all ranks are known to have alike, the latest ones.
+  uint64_t plans[16];
+  uint32_t plan_count;
 };
 
 // The number of the rank's next collective.
@@ -31,9 +37,12 @@ static inline uint64_t pestle_world_next(pestle_world_t* world) {
 PESTLE_NODISCARD pestle_status_t pestle_world_enqueue(
     pestle_world_t* world, const pestle_collective_t* ops, size_t count);
 
-// Whether |world|, which may be NULL, is one for a plan of |size| processes.
-PESTLE_NODISCARD pestle_status_t pestle_world_check(const pestle_world_t* world,
+// Whether |world|, which may be NULL, is one for a plan of |size| processes whose bytes
+// have the checksum |hash|. Ranks that are processes meet here before they run a plan
+// for the first time: INCOMPATIBLE names those that run another one.
+PESTLE_NODISCARD pestle_status_t pestle_world_check(pestle_world_t* world,
                                                     int32_t size,
-                                                    const char* plan);
+                                                    const char* plan,
+                                                    uint64_t hash);
 
 #endif  // PESTLE_RUNTIME_WORLD_H_

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Worlds: processes, each with a rank, that run one plan on values of their own and
-// meet at its collectives. Here all ranks are threads of this process.
+// meet at its collectives. The ranks may be processes, which mpirun, srun, torchrun or
+// a script has started:
+//
+//   pestle_world_t* world;  // who this process is stands in its environment
+//   pestle_world_create(context, NULL, &world);
+//   pestle_run_options_t options = {sizeof(options), .world = world};
+//   pestle_executable_run(executable, NULL, inputs, ..., &options);
+//
+// or threads of one process:
 //
 //   pestle_world_t* ranks[4];
 //   pestle_world_create_local(context, 4, NULL, ranks);
@@ -24,10 +32,27 @@ PESTLE_EXTERN_C_BEGIN
 // One rank of a world.
 typedef struct pestle_world_s pestle_world_t;
 
-// Zero-initialise and set |struct_size|.
+// Bits of pestle_world_options_t.flags.
+typedef enum pestle_world_flag_e {
+  // Ranks of one machine do not share memory: what they send goes through sockets.
+  PESTLE_WORLD_NO_SHARED_MEMORY = 1,
+} pestle_world_flag_t;
+
+// Zero-initialise and set |struct_size|. Texts are borrowed during the call.
 typedef struct pestle_world_options_t {
   size_t struct_size;
   int64_t deadline_ms;  // that a rank waits for another one; 0: 60,000
+  // From here on for pestle_world_create() alone.
+  int64_t create_deadline_ms;  // that ranks wait for all to come; 0: 300,000
+  int32_t rank, size;          // size 0: what the environment says
+  // "tcp://HOST:PORT", where rank 0 listens and all others find it. NULL: what the
+  // environment says.
+  const char* address;
+  // 64 hexadecimal digits that all ranks have alike. NULL: PESTLE_WORLD_SECRET, or else
+  // the file "world-secret" in the cache folder, which the user alone can read and
+  // which is made where it is not there.
+  const char* secret;
+  uint32_t flags;  // pestle_world_flag_t
 } pestle_world_options_t;
 
 // Fills |out_ranks|, |size| of them, with the ranks of a new world. A rank runs one
@@ -37,9 +62,31 @@ typedef struct pestle_world_options_t {
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_world_create_local(
     pestle_context_t* context, int32_t size,
     const pestle_world_options_t* options, pestle_world_t** out_ranks);
+// Makes this process a rank of a world of several processes; returns when all ranks
+// have come. Who it is stands in |options|, or, where these have no size or are NULL, in
+// the environment, whichever is there first: PESTLE_WORLD=tcp://HOST:PORT with RANK and
+// WORLD_SIZE (or the rank of a launcher); what torchrun sets (the port is then the one
+// after MASTER_PORT); OMPI_COMM_WORLD_RANK and _SIZE (mpirun); PMI_RANK and PMI_SIZE
+// (mpiexec); PMIX_RANK with WORLD_SIZE; SLURM_PROCID (srun); MASTER_ADDR and MASTER_PORT
+// with RANK and WORLD_SIZE. Deadlines that are 0 are PESTLE_WORLD_DEADLINE_MS and
+// PESTLE_WORLD_CREATE_MS where these are set. PESTLE_WORLD_SHM=0 is PESTLE_WORLD_NO_SHARED_MEMORY.
+//
+// A rank that dies ends the world within a second: all others fail with UNAVAILABLE and
+// its number. One that lives and does not come to a collective ends it after the
+// deadline, with DEADLINE_EXCEEDED. Ranks that run other plans fail with INCOMPATIBLE.
+// The first failure counts for all.
+//
+// NOT_FOUND: the environment has no rank. INVALID_ARGUMENT: what it says is wrong.
+// DEADLINE_EXCEEDED: ranks have not come, with their numbers. UNAVAILABLE: rank 0
+// cannot listen, does not know the secret, or a rank has gone meanwhile.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_world_create(
+    pestle_context_t* context, const pestle_world_options_t* options,
+    pestle_world_t** out_world);
 // Adds a reference to a rank.
 PESTLE_API void pestle_world_retain(pestle_world_t* world);
-// Drops a reference; NULL is allowed. Runs that are queued hold their own.
+// Drops a reference; NULL is allowed. Runs that are queued hold their own. The last of a
+// world of processes leaves it: rank 0 then waits until the others have done so, but no
+// longer than 10 seconds, or one second where the world has failed.
 PESTLE_API void pestle_world_release(pestle_world_t* world);
 // Place of the rank in its world: 0 up to the size less one.
 PESTLE_API int32_t pestle_world_rank(const pestle_world_t* world);
@@ -52,7 +99,8 @@ PESTLE_API void pestle_world_abort(pestle_world_t* world,
 // Why the world has ended, for the caller to release; OK while it has not.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_world_status(const pestle_world_t* world);
-// Bytes of other ranks that this one has read so far.
+// Bytes of tensors that this rank has read of others so far, where ranks are threads;
+// that it has sent, where they are processes.
 PESTLE_API uint64_t pestle_world_bytes(const pestle_world_t* world);
 
 PESTLE_EXTERN_C_END

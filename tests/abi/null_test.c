@@ -520,6 +520,13 @@ static void call_world_create_local(things_t* t) {
   BAD(pestle_world_create_local(NULL, 2, NULL, ranks));
   BAD(pestle_world_create_local(t->context, 2, NULL, NULL));
 }
+static void call_world_create(things_t* t) {
+  pestle_world_t* world;
+  pestle_world_options_t options = {.struct_size = sizeof(options), .size = -1};
+  BAD(pestle_world_create(NULL, NULL, &world));
+  BAD(pestle_world_create(t->context, NULL, NULL));
+  BAD(pestle_world_create(t->context, &options, &world));
+}
 static void call_world_retain(things_t* t) {
   (void)t;
   pestle_world_retain(NULL);
@@ -1951,7 +1958,7 @@ static const row_t rows[] = {
     ROW(array_export) ROW(array_export_legacy) ROW(buffer_export)
     ROW(array_borrow) ROW(dlpack_allocate) ROW(dlpack_device)
     ROW(dlpack_find_device) ROW(stream_handle)
-    ROW(world_create_local) ROW(world_retain) ROW(world_release) ROW(world_rank)
+    ROW(world_create) ROW(world_create_local) ROW(world_retain) ROW(world_release) ROW(world_rank)
     ROW(world_size) ROW(world_abort) ROW(world_status) ROW(world_bytes)
     ROW(allocator_system) ROW(version) ROW(build_id) ROW(build_id_u64)
     ROW(status_make) ROW(status_make_v) ROW(status_annotate) ROW(status_join)

@@ -55,6 +55,8 @@ typedef struct cli_t {
   PESTLE_VEC(const char*) args;  // what is no option
   const char* stdin_path;  // by which a model from a pipe is read, or NULL
   pestle_context_t* context;
+  pestle_world_t*
+      world;  // as whom plans for several processes are run, or NULL
   pestle_log_level_t log_level;  // messages above it are not shown
   cli_progress_t progress;
   pestle_control_t control;  // shows |progress|
@@ -89,6 +91,12 @@ PESTLE_NODISCARD pestle_status_t cli_open_context(cli_t* cli);
 // The device of --device; NULL without the option lets the library choose.
 PESTLE_NODISCARD pestle_status_t cli_device(cli_t* cli,
                                             pestle_device_t** out_device);
+// Where an option for inputs or outputs has "{rank}": joins the world that the
+// environment names, and puts the rank's number there.
+PESTLE_NODISCARD pestle_status_t cli_rank_words(cli_t* cli);
+// Joins it where |plan| is for several processes.
+PESTLE_NODISCARD pestle_status_t cli_rank_join(cli_t* cli,
+                                               const pestle_plan_t* plan);
 // The only argument that is no option: |what| names it in the error.
 PESTLE_NODISCARD pestle_status_t cli_only_argument(cli_t* cli, const char* what,
                                                    const char** out_argument);

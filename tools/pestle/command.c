@@ -67,6 +67,18 @@ const cli_verb_row_t cli_verbs[] = {
 };
 
 const cli_variable_row_t cli_variables[] = {
+    {"PESTLE_WORLD",
+     "tcp://HOST:PORT: where rank 0 of a world listens; with RANK and "
+     "WORLD_SIZE, where mpirun, srun or torchrun do not set theirs"},
+    {"PESTLE_WORLD_SECRET",
+     "64 hexadecimal digits by which the ranks of a world know each other "
+     "(default: a file of the user's in the cache folder)"},
+    {"PESTLE_WORLD_DEADLINE_MS",
+     "how long a rank waits for another one at a collective (default 60000)"},
+    {"PESTLE_WORLD_CREATE_MS",
+     "how long ranks wait until all have come (default 300000)"},
+    {"PESTLE_WORLD_SHM",
+     "0: ranks of one machine do not share memory, they use sockets"},
     {"PESTLE_PYTHON",
      "the Python that 'bench --beside ort' runs (default python3)"},
     {"PESTLE_PERF_MAP",

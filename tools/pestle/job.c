@@ -37,7 +37,7 @@ static pestle_status_t load(cli_job_t* job) {
                                       &job->executable));
   cli->times.load_ms = (double)(pestle_clock_ns() - begin) * 1e-6;
   job->input_count = pestle_executable_input_count(job->executable);
-  return NULL;
+  return cli_rank_join(cli, job->plan);
 }
 
 static pestle_status_t create(cli_job_t* job, const char* path) {
@@ -298,9 +298,11 @@ pestle_status_t cli_lane_queue(cli_lane_t* lane) {
     memcpy(lane->arrays[i].dims, info.dims,
            (size_t)info.rank * sizeof(*info.dims));
   }
+  pestle_run_options_t options = {.struct_size = sizeof(options),
+                                  .world = job->cli->world};
   return pestle_executable_run(job->executable, lane->stream, lane->inputs,
                                job->input_count, lane->outputs,
-                               job->outputs.size, NULL);
+                               job->outputs.size, &options);
 }
 
 pestle_status_t cli_lane_wait(cli_lane_t* lane) {

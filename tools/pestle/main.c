@@ -269,6 +269,7 @@ static int run_verb(const cli_verb_row_t* verb, int argc, char** argv) {
   if (status) code = report(&cli, status);
   if (cli.json) code = print_object(&cli, code);
   pestle_strbuf_deinit(&text);
+  pestle_world_release(cli.world);
   pestle_context_release(cli.context);
   for (int i = 0; i < CLI_OPTION_COUNT; ++i) {
     pestle_vec_deinit(&cli.list[i]);

@@ -23,7 +23,8 @@ static double since_ms(int64_t begin_ns) {
 
 static pestle_status_t run_once(run_t* run) {
   cli_job_t* job = &run->job;
-  pestle_run_options_t options = {.struct_size = sizeof(options)};
+  pestle_run_options_t options = {.struct_size = sizeof(options),
+                                  .world = run->cli->world};
   cli_job_reset(job);
   return pestle_executable_run(job->executable, NULL, job->input_views,
                                job->input_count, job->output_views,
@@ -145,6 +146,9 @@ static pestle_status_t deliver(run_t* run, int* out_exit) {
   }
   if (!cli->text[CLI_OUTPUTS] && !cli->text[CLI_BENCH] &&
       !cli->text[CLI_COMPARE] && !profiled && !cli->json) {
+    if (cli->world)
+      printf("rank %d of %d\n", (int)pestle_world_rank(cli->world),
+             (int)pestle_world_size(cli->world));
     cli_outputs_print(&run->job.outputs);
   }
   return NULL;
@@ -158,6 +162,7 @@ pestle_status_t cli_run(cli_t* cli, int* out_exit) {
                            cli->text[CLI_BENCH]);
   }
   PESTLE_TRY(cli_outputs_check_options(cli));
+  PESTLE_TRY(cli_rank_words(cli));
   if (cli->text[CLI_SAVE_PLAN] && !cli_is_plan(path)) {
     PESTLE_TRY(cli_check_target(path, cli->text[CLI_SAVE_PLAN], "--save-plan"));
   }

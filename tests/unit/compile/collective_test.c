@@ -419,7 +419,8 @@ static void fails_together(void** state) {
   for (int round = 0; round < 20; ++round) {
     pestle_world_t* worlds[4];
     rank_t ranks[4] = {0};
-    pestle_world_options_t options = {sizeof(options), 600000};
+    pestle_world_options_t options = {.struct_size = sizeof(options),
+                                      .deadline_ms = 600000};
     assert_ok(pestle_world_create_local(context, 4, &options, worlds));
     for (int i = 0; i < 4; ++i) {
       make_views(&ranks[i], e, NULL);

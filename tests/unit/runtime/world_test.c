@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transport between threads: all kinds, types, reductions and groups against what
-// they mean, the same bits each time, and failures that reach everybody.
+// The transports between threads and between processes, whose ranks are threads here,
+// that meet by sockets or by shared memory: all kinds, types, reductions and groups
+// against what they mean, the same bits each time, and failures that reach everybody.
 #include "runtime/world.h"
 
 #include <math.h>
@@ -9,9 +10,13 @@
 #include "base/half.h"
 #include "pestle/context.h"
 #include "runtime/combine.h"
+#include "runtime/process_transport.h"
+#include "runtime/socket.h"
 #include "test.h"
 
 enum { MOST = 16 };
+
+typedef enum way_t { THREADS, SOCKETS, MEMORY, WAYS } way_t;
 
 typedef struct job_t job_t;
 typedef struct member_t {
@@ -22,6 +27,9 @@ typedef struct member_t {
   pestle_collective_t op;
 } member_t;
 struct job_t {
+  way_t way;
+  uint16_t port;
+  pestle_context_t* context;
   int size;
   int64_t deadline_ms;
   // Does what a rank does; NULL: its op, |times| times.
@@ -39,32 +47,78 @@ static pestle_status_t repeat(member_t* m) {
   return NULL;
 }
 
+static const char secret[] =
+    "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+
+static pestle_status_t join_world(member_t* m) {
+  char address[64];
+  const job_t* job = m->job;
+  (void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%u",
+                 (unsigned)job->port);
+  pestle_world_options_t options = {
+      .struct_size = sizeof(options),
+      .deadline_ms = job->deadline_ms,
+      .create_deadline_ms = 60000,
+      .rank = (int32_t)(m - job->members),
+      .size = job->size,
+      .address = address,
+      .secret = secret,
+      .flags = job->way == MEMORY ? 0 : PESTLE_WORLD_NO_SHARED_MEMORY};
+  return pestle_world_create(job->context, &options, &m->world);
+}
+
 static void run_member(void* self) {
   member_t* m = self;
-  m->status = m->job->act ? m->job->act(m) : repeat(m);
+  m->status = m->job->way == THREADS ? NULL : join_world(m);
+  if (!m->status) m->status = m->job->act ? m->job->act(m) : repeat(m);
   if (m->status) pestle_world_abort(m->world, m->status);
+}
+
+// One that is free now.
+static uint16_t free_port(void) {
+  char host[PESTLE_HOST_SIZE];
+  uint16_t port;
+  pestle_socket_t socket;
+  assert_ok(pestle_socket_listen("127.0.0.1", 0, &socket));
+  pestle_socket_local(socket, host, &port);
+  pestle_socket_close(socket);
+  return port;
 }
 
 // The statuses stay with the members.
 static void run_job(pestle_context_t* context, job_t* job) {
-  pestle_world_t* ranks[MOST];
-  pestle_world_options_t options = {sizeof(options), job->deadline_ms};
-  assert_ok(pestle_world_create_local(context, job->size, &options, ranks));
+  pestle_world_t* ranks[MOST] = {NULL};
+  pestle_world_options_t options = {.struct_size = sizeof(options),
+                                    .deadline_ms = job->deadline_ms};
+  job->context = context;
+  if (job->way == THREADS) {
+    assert_ok(pestle_world_create_local(context, job->size, &options, ranks));
+  } else {
+    job->port = free_port();
+  }
   for (int i = 0; i < job->size; ++i) {
     member_t* m = &job->members[i];
     m->job = job;
     m->world = ranks[i];
     m->status = NULL;
-    assert_int_equal(pestle_world_rank(ranks[i]), i);
-    assert_int_equal(pestle_world_size(ranks[i]), job->size);
     assert_ok(pestle_thread_start(run_member, m, "rank", &m->thread));
   }
-  for (int i = 0; i < job->size; ++i)
+  for (int i = 0; i < job->size; ++i) {
+    pestle_world_t* const* world = &job->members[i].world;
     pestle_thread_join(&job->members[i].thread);
+    if (!*world) continue;
+    assert_int_equal(pestle_world_rank(*world), i);
+    assert_int_equal(pestle_world_size(*world), job->size);
+    if (job->way != THREADS && job->size > 1) {
+      assert_int_equal(pestle_process_comm_shares((*world)->comm),
+                       job->way == MEMORY);
+    }
+  }
 }
 
+// Rank 0 goes last: it waits for the others.
 static void drop_job(job_t* job) {
-  for (int i = 0; i < job->size; ++i) {
+  for (int i = job->size; i-- > 0;) {
     pestle_status_release(job->members[i].status);
     pestle_world_release(job->members[i].world);
   }
@@ -108,6 +162,7 @@ static void fill(pestle_dtype_t dtype, unsigned char* to, size_t count) {
 }
 
 typedef struct case_t {
+  way_t way;
   int kind, reduction, size, group;  // group: members of each
   pestle_dtype_t dtype;
   size_t count;
@@ -179,7 +234,7 @@ static void compute(const case_t* c, room_t* r, int group, int place) {
 }
 
 static void run_case(pestle_context_t* context, const case_t* c, int times) {
-  job_t job = {.size = c->size, .times = times};
+  job_t job = {.way = c->way, .size = c->size, .times = times};
   room_t r;
   size_t size = pestle_dtype_size(c->dtype);
   size_t sent = send_count(c) * size, got = receive_count(c) * size;
@@ -217,10 +272,10 @@ static void run_case(pestle_context_t* context, const case_t* c, int times) {
     assert_ok(job.members[i].status);
     if (memcmp(r.receive[i], r.want[i], got)) {
       fail_msg(
-          "kind %d, reduction %d, %s, %d ranks in groups of %d, %zu "
+          "way %d, kind %d, reduction %d, %s, %d ranks in groups of %d, %zu "
           "elements: rank %d is wrong",
-          c->kind, c->reduction, pestle_dtype_info(c->dtype)->name, c->size,
-          c->group, c->count, i);
+          c->way, c->kind, c->reduction, pestle_dtype_info(c->dtype)->name,
+          c->size, c->group, c->count, i);
     }
     assert_int_equal(r.receive[i][got], 0xA5);
     free(r.send[i]);
@@ -230,25 +285,38 @@ static void run_case(pestle_context_t* context, const case_t* c, int times) {
   drop_job(&job);
 }
 
-static void does_all_kinds(void** state) {
-  (void)state;
+static void do_all_kinds(way_t way) {
   static const struct {
     int size, group;
   } worlds[] = {{2, 2}, {3, 3}, {4, 2}, {5, 1}, {8, 4}, {8, 8}, {16, 16}};
   // Above some thousand bytes the members share the work out.
-  static const size_t counts[] = {0, 1, 77, 4097, 20000};
+  static const size_t counts[] = {0, 1, 77, 4097, 20000, 300007};
   pestle_context_t* context = make_context();
   for (size_t w = 0; w < sizeof(worlds) / sizeof(worlds[0]); ++w) {
-    for (size_t n = 0; n < 5; ++n) {
+    for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); ++n) {
+      if (counts[n] > 20000 && worlds[w].size > 4) continue;
       for (int kind = 0; kind <= PESTLE_COLLECTIVE_BROADCAST; ++kind) {
         run_case(context,
-                 &(case_t){kind, PESTLE_REDUCTION_SUM, worlds[w].size,
+                 &(case_t){way, kind, PESTLE_REDUCTION_SUM, worlds[w].size,
                            worlds[w].group, PESTLE_F32, counts[n]},
                  2);
       }
     }
   }
   pestle_context_release(context);
+}
+
+static void does_all_kinds(void** state) {
+  (void)state;
+  do_all_kinds(THREADS);
+}
+static void does_all_kinds_by_sockets(void** state) {
+  (void)state;
+  do_all_kinds(SOCKETS);
+}
+static void does_all_kinds_by_memory(void** state) {
+  (void)state;
+  do_all_kinds(MEMORY);
 }
 
 static void combines_all_types(void** state) {
@@ -262,14 +330,16 @@ static void combines_all_types(void** state) {
   for (size_t d = 0; d < sizeof(dtypes) / sizeof(dtypes[0]); ++d) {
     for (int op = 0; op <= PESTLE_REDUCTION_OR; ++op) {
       if (!pestle_combines((pestle_reduction_t)op, dtypes[d])) continue;
-      run_case(
-          context,
-          &(case_t){PESTLE_COLLECTIVE_ALL_REDUCE, op, 3, 3, dtypes[d], 20011},
-          1);
-      run_case(
-          context,
-          &(case_t){PESTLE_COLLECTIVE_REDUCE_SCATTER, op, 4, 2, dtypes[d], 301},
-          1);
+      for (int way = 0; way < WAYS; ++way) {
+        run_case(context,
+                 &(case_t){(way_t)way, PESTLE_COLLECTIVE_ALL_REDUCE, op, 3, 3,
+                           dtypes[d], 20011},
+                 1);
+        run_case(context,
+                 &(case_t){(way_t)way, PESTLE_COLLECTIVE_REDUCE_SCATTER, op, 4,
+                           2, dtypes[d], 301},
+                 1);
+      }
     }
   }
   pestle_context_release(context);
@@ -318,30 +388,41 @@ static void means_what_it_says(void** state) {
   assert_false(pestle_combines(PESTLE_REDUCTION_SUM, PESTLE_C64));
 }
 
-// Of n ranks and S bytes each an all_reduce reads 2 (n - 1) / n S of others.
+// Of n ranks and S bytes an all_reduce moves 2 (n - 1) / n S, the others (n - 1) / n S.
 static void counts_bytes(void** state) {
   (void)state;
   enum { N = 4, COUNT = 1 << 16 };
   pestle_context_t* context = make_context();
   static float send[N][COUNT], receive[N][COUNT];
   static const int32_t ranks[N] = {0, 1, 2, 3};
-  job_t job = {.size = N, .times = 1};
-  for (int i = 0; i < N; ++i) {
-    job.members[i].op = (pestle_collective_t){.dtype = PESTLE_F32,
-                                              .rank_count = N,
-                                              .ranks = ranks,
-                                              .send = send[i],
-                                              .receive = receive[i],
-                                              .count = COUNT,
-                                              .name = "sum"};
+  for (int way = 0; way < WAYS; ++way) {
+    for (int kind = 0; kind <= PESTLE_COLLECTIVE_ALL_TO_ALL; ++kind) {
+      job_t job = {.way = (way_t)way, .size = N, .times = 1};
+      bool all = kind == PESTLE_COLLECTIVE_ALL_REDUCE;
+      for (int i = 0; i < N; ++i) {
+        job.members[i].op =
+            (pestle_collective_t){.kind = kind,
+                                  .dtype = PESTLE_F32,
+                                  .rank_count = N,
+                                  .ranks = ranks,
+                                  .send = send[i],
+                                  .receive = receive[i],
+                                  .count = (uint64_t)(COUNT / (all ? 1 : N)),
+                                  .name = "case"};
+      }
+      run_job(context, &job);
+      for (int i = 0; i < N; ++i) {
+        const pestle_world_t* world = job.members[i].world;
+        uint64_t want =
+            (uint64_t)((all ? 2 : 1) * (N - 1)) * sizeof(send[0]) / N;
+        assert_ok(job.members[i].status);
+        assert_int_equal(pestle_world_bytes(world), want);
+        if (way == THREADS) continue;
+        assert_true(pestle_process_comm_heads(world->comm) * 1000 <= want);
+      }
+      drop_job(&job);
+    }
   }
-  run_job(context, &job);
-  for (int i = 0; i < N; ++i) {
-    assert_ok(job.members[i].status);
-    assert_int_equal(pestle_world_bytes(job.members[i].world),
-                     2 * (N - 1) * (uint64_t)sizeof(send[0]) / N);
-  }
-  drop_job(&job);
   pestle_context_release(context);
 }
 
@@ -374,8 +455,12 @@ static pestle_status_t stay_away(member_t* m) {
 static void names_the_absent(void** state) {
   (void)state;
   pestle_context_t* context = make_context();
-  for (int size = 3; size <= 8; size += 5) {
-    job_t job = {.size = size, .deadline_ms = 50, .act = stay_away};
+  for (int k = 0; k < 2 * WAYS; ++k) {
+    int size = k & 1 ? 8 : 3;
+    job_t job = {.way = (way_t)(k / 2),
+                 .size = size,
+                 .deadline_ms = 50,
+                 .act = stay_away};
     int late = 0;
     for (int i = 0; i < size; ++i)
       job.members[i].op = small_sum(i, size);
@@ -415,8 +500,11 @@ static pestle_status_t fail_third(member_t* m) {
 static void fails_together(void** state) {
   (void)state;
   pestle_context_t* context = make_context();
-  for (int round = 0; round < 100; ++round) {
-    job_t job = {.size = 4, .deadline_ms = 600000, .act = fail_third};
+  for (int round = 0; round < 120; ++round) {
+    job_t job = {.way = (way_t)(round < 100 ? 0 : 1 + round % 2),
+                 .size = 4,
+                 .deadline_ms = 600000,
+                 .act = fail_third};
     for (int i = 0; i < 4; ++i)
       job.members[i].op = small_sum(i, 4);
     run_job(context, &job);
@@ -445,18 +533,20 @@ static pestle_status_t differ(member_t* m) {
 static void compares_programs(void** state) {
   (void)state;
   pestle_context_t* context = make_context();
-  job_t job = {.size = 2, .act = differ};
-  for (int i = 0; i < 2; ++i)
-    job.members[i].op = small_sum(i, 2);
-  run_job(context, &job);
-  int told = 0;
-  for (int i = 0; i < 2; ++i) {
-    told +=
-        pestle_status_code(job.members[i].status) == PESTLE_STATUS_INCOMPATIBLE;
-    assert_non_null(job.members[i].status);
+  for (int way = 0; way < WAYS; ++way) {
+    job_t job = {.way = (way_t)way, .size = 2, .act = differ};
+    for (int i = 0; i < 2; ++i)
+      job.members[i].op = small_sum(i, 2);
+    run_job(context, &job);
+    int told = 0;
+    for (int i = 0; i < 2; ++i) {
+      told += pestle_status_code(job.members[i].status) ==
+              PESTLE_STATUS_INCOMPATIBLE;
+      assert_non_null(job.members[i].status);
+    }
+    assert_true(told > 0);
+    drop_job(&job);
   }
-  assert_true(told > 0);
-  drop_job(&job);
   pestle_context_release(context);
 }
 
@@ -464,7 +554,8 @@ static void refuses(void** state) {
   (void)state;
   pestle_world_t* ranks[2];
   pestle_context_t* context = make_context();
-  pestle_world_options_t options = {sizeof(options), -1};
+  pestle_world_options_t options = {.struct_size = sizeof(options),
+                                    .deadline_ms = -1};
   assert_error(pestle_world_create_local(context, 0, NULL, ranks),
                INVALID_ARGUMENT, "a world of 0 ranks; expected 1 to 65536");
   assert_error(pestle_world_create_local(context, 2, &options, ranks),
@@ -517,6 +608,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(means_what_it_says),
       cmocka_unit_test(does_all_kinds),
+      cmocka_unit_test(does_all_kinds_by_sockets),
+      cmocka_unit_test(does_all_kinds_by_memory),
       cmocka_unit_test(combines_all_types),
       cmocka_unit_test(counts_bytes),
       cmocka_unit_test(names_the_absent),

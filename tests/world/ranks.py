@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks as processes that a test starts, and ends, by their numbers."""
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+BUILD = pathlib.Path(os.environ["PESTLE_BUILD_DIR"])
+RANK = BUILD / "tests" / "bin" / "world_rank"
+PESTLE = BUILD / "pestle"
+SECRET = "00112233445566778899aabbccddeeff" * 2
+
+HEAD = """module @{name} attributes {{mhlo.num_partitions = {n} : i32, \
+mhlo.num_replicas = 1 : i32}} {{
+func.func @main(%a: tensor<{size}xf32>) -> tensor<{size}xf32> {{
+"""
+REDUCE = """  %{to} = "stablehlo.all_reduce"(%{of}) <{{channel_handle = \
+#stablehlo.channel_handle<handle = {channel}, type = 1>, replica_groups = \
+dense<[{group}]> : tensor<1x{n}xi64>, use_global_device_ids}}> ({{
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %s = stablehlo.add %x, %y : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }}) : (tensor<{size}xf32>) -> tensor<{size}xf32>
+"""
+
+
+def model(n, size, scale=0.3, name="step"):
+    """|n| processes sum, scale, and sum once more."""
+    group = list(range(n))
+    return (HEAD.format(name=name, n=n, size=size) +
+            REDUCE.format(to="b", of="a", channel=1, group=group, n=n, size=size) +
+            f"  %k = stablehlo.constant dense<{scale}> : tensor<{size}xf32>\n"
+            f"  %c = stablehlo.multiply %b, %k : tensor<{size}xf32>\n" +
+            REDUCE.format(to="d", of="c", channel=2, group=group, n=n, size=size) +
+            f"  %e = stablehlo.multiply %d, %k : tensor<{size}xf32>\n"
+            f"  return %e : tensor<{size}xf32>\n}}\n}}\n")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def environment(rank, size, port, **more):
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("OMPI_", "PMI", "SLURM_"))}
+    env |= {"PESTLE_WORLD": f"tcp://127.0.0.1:{port}", "RANK": str(rank),
+            "WORLD_SIZE": str(size), "PESTLE_WORLD_SECRET": SECRET,
+            "PESTLE_THREADS": "1"}
+    return env | {k: str(v) for k, v in more.items()}
+
+
+class World:
+    """Processes of |commands|, one a rank; none is left when it ends."""
+
+    def __init__(self, commands, **more):
+        self.port = free_port()
+        self.ranks = [
+            subprocess.Popen([str(word) for word in command], bufsize=0,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             env=environment(i, len(commands), self.port, **more))
+            for i, command in enumerate(commands)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for rank in self.ranks:
+            if rank.poll() is None:
+                rank.send_signal(signal.SIGCONT)
+                rank.kill()
+            rank.wait()
+            rank.stdout.close()
+
+    def wait_ready(self):
+        for rank in self.ranks:
+            line = rank.stdout.readline()  # unbuffered: the rest stays
+            assert line == b"ready\n", line + rank.stdout.read()
+
+    def signal(self, rank, number):
+        os.kill(self.ranks[rank].pid, number)
+
+    def ends(self, but=(), limit=60):
+        """(exit code, text, seconds) of each rank but some, until |limit|."""
+        begin = time.monotonic()
+        results = {}
+        for i, rank in enumerate(self.ranks):
+            if i in but:
+                continue
+            try:
+                text, _ = rank.communicate(
+                    timeout=max(0.01, begin + limit - time.monotonic()))
+            except subprocess.TimeoutExpired as late:
+                raise AssertionError(
+                    f"rank {i} has not ended for {limit} s") from late
+            results[i] = (rank.returncode, text.decode(), time.monotonic() - begin)
+        return results
