@@ -82,7 +82,7 @@ def command(folder):
         got = np.load(folder / f"out{i}" / "output_0.npy")
         assert np.array_equal(got, want), i
     # Alone it says what it lacks; in a world of another size too.
-    with World([line[:5] + ["a=1000xf32=1"]] * 2) as world:
+    with World([line[:4] + ["a=1000xf32=1"]] * 2) as world:
         for code, text, _ in world.ends().values():
             assert code and "is for 4 processes, and the world" in text, text
 
