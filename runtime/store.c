@@ -238,9 +238,10 @@ static pestle_status_t request(pestle_store_t* s, request_t* r, uint32_t kind,
   r->next = s->requests;
   s->requests = r;
   pestle_mutex_unlock(&s->mutex);
-  bool sent = send_frame(s, kind, r->tag, code, key, value, size);
+  // Where that fails rank 0 has gone, which the thread is about to find out.
+  (void)send_frame(s, kind, r->tag, code, key, value, size);
   pestle_mutex_lock(&s->mutex);
-  bool in_time = sent;
+  bool in_time = true;
   while (in_time && !r->is_done && !s->failure && !s->is_closed)
     in_time = pestle_cond_wait_until(&s->changed, &s->mutex, deadline_ns);
   request_t** at = &s->requests;
