@@ -451,6 +451,15 @@ pestle_status_t pestle_custom_attrs_make(
     pestle_custom_attr_value_t* value = &own[made++];
     *value = *given;
     value->name = row->name;
+    if (given->kind == (int32_t)PESTLE_CUSTOM_VALUE ||
+        given->kind == (int32_t)PESTLE_CUSTOM_ARRAY) {
+      return PESTLE_ERROR(
+          INVALID_ARGUMENT,
+          "attribute '%s' of op '%s' is a tensor: this takes a number that is "
+          "known, "
+          "of kind %s; declare it dynamic, or make it an operand",
+          row->name, op->name, kind_name(row->kind));
+    }
     if (!convert(arena, row->kind, value)) {
       return PESTLE_ERROR(
           INVALID_ARGUMENT, "attribute '%s' of op '%s' is %s, not %s",

@@ -98,7 +98,7 @@ static pestle_status_t drop_inputs(pestle_work_t* w) {
   for (size_t i = w->argument_count; i-- > 0;) {
     for (size_t k = 0; k < w->tangent_count; ++k) {
       if (w->arguments[k] != i) continue;
-      PESTLE_TRY(pestle_function_remove_argument(w->function, i));
+      PESTLE_TRY(pestle_work_drop_argument(w, i));
       break;
     }
   }

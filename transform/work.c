@@ -205,11 +205,23 @@ pestle_status_t pestle_work_set_results(pestle_work_t* w, size_t from,
   return NULL;
 }
 
+// What reads a tangent behind its transposition came of an op that multiplied two.
+pestle_status_t pestle_work_drop_argument(pestle_work_t* w, size_t index) {
+  const pv_t* argument = w->body->arguments[index];
+  if (!argument->uses)
+    return pestle_function_remove_argument(w->function, index);
+  return pestle_node_error(argument->uses->user, PESTLE_STATUS_INVALID_ARGUMENT,
+                           "comes of an op that is not linear in what is "
+                           "transposed: tangents are multiplied "
+                           "by each other or chosen by. A rule for forward "
+                           "mode is linear in its tangents");
+}
+
 // Takes arguments [low, high) away.
 pestle_status_t pestle_work_drop_arguments(pestle_work_t* w, size_t low,
                                            size_t high) {
   while (high > low)
-    PESTLE_TRY(pestle_function_remove_argument(w->function, --high));
+    PESTLE_TRY(pestle_work_drop_argument(w, --high));
   return NULL;
 }
 

@@ -55,6 +55,10 @@ PESTLE_NODISCARD pestle_status_t pestle_work_set_results(pestle_work_t* w,
                                                          size_t from,
                                                          pv_t* const* values,
                                                          size_t count);
+// Takes an argument away that was transposed for. INVALID_ARGUMENT: something reads it
+// still, since what was transposed is not linear in it.
+PESTLE_NODISCARD pestle_status_t pestle_work_drop_argument(pestle_work_t* w,
+                                                           size_t index);
 // Takes the arguments [low, high) away.
 PESTLE_NODISCARD pestle_status_t pestle_work_drop_arguments(pestle_work_t* w,
                                                             size_t low,

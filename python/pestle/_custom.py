@@ -86,7 +86,11 @@ class _Rules:
     def body(self, attrs, count):
         def run(arrays):
             operands, named = self._split(attrs, arrays)
-            return self._op.function(*operands, **named)
+            results = self._op.function(*operands, **named)
+            if results is None:
+                raise TypeError(f"the body of '{self._op.name}' gives None: an array, or "
+                                "a tuple of arrays, is meant")
+            return results
         return _Traced(run)
 
     def infer(self, attrs, types):
@@ -143,7 +147,10 @@ class _Rules:
 
     def run(self, attrs, what):
         index, inputs, outputs = what
-        views, named = self._split(attrs, [_view(*t) for t in inputs])
+        views = [_view(*t) for t in inputs]
+        for view in views:  # others read the same memory
+            view.flags.writeable = False
+        views, named = self._split(attrs, views)
         named.update((key, float(named[key])) for key in self._op.dynamic)
         self._op.evals[index][2](*views, *(_view(*t) for t in outputs), **named)
 
@@ -327,8 +334,28 @@ def call_op(name, operands, attrs, args, named, stream):
     like = next((a for a in args if isinstance(a, Array)), None)
     device = c.device(stream) if isinstance(stream, str) else stream
     arrays = tuple(_operand(a, like, device) for a in args)
-    results = c.custom(name, arrays, tuple(rows))
+    try:
+        results = c.custom(name, arrays, tuple(rows))
+    except TypeError:
+        _check_kinds(name, rows)
+        raise
     return results[0] if len(results) == 1 else results
+
+
+_WORDS = {I64: (int, "an integer"), F64: ((int, float), "a number"), STR: (str, "a text"),
+          I64S: ((tuple, list), "a list of integers"),
+          F64S: ((tuple, list), "a list of numbers")}
+
+
+def _check_kinds(name, rows):
+    """Says which attribute is of another kind than its row."""
+    for key, kind, value in rows:
+        types, words = _WORDS.get(kind, (object, ""))
+        if not isinstance(value, (types, Array)) and not (
+                kind in (I64, F64) and hasattr(value, "__index__" if kind == I64 else
+                                               "__float__")):
+            raise TypeError(f"attribute '{key}' of {name}() is {value!r}, and is to be "
+                            f"{words}") from None
 
 
 def _operand(x, like, device):
@@ -346,6 +373,8 @@ def _front_bits(front):
         return 7
     bits = 0
     for word in (front,) if isinstance(front, str) else front or ():
+        if word not in _FRONT:
+            raise ValueError(f"front has {word!r}: {', '.join(_FRONT)} are known")
         bits |= _FRONT[word]
     return bits
 
@@ -376,8 +405,15 @@ def custom_op(name, *, version=1, prefer="auto", front=("broadcast", "promote"),
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of an op is {name!r}, not a text")
+    if not isinstance(version, int):
+        raise TypeError(f"the version of op '{name}' is {version!r}, not an integer")
+    if prefer not in _PREFER:
+        raise ValueError(f"prefer of op '{name}' is {prefer!r}: {', '.join(_PREFER)} are "
+                         "known")
+    bits = _front_bits(front)
+
     def make(function):
-        return Op(function, name, version, _PREFER[prefer], _front_bits(front),
+        return Op(function, name, version, _PREFER[prefer], bits,
                   elementwise, types, dynamic=dynamic, hidden=hidden)
     return make
 
@@ -423,10 +459,17 @@ def kernel(name, inputs, outputs, *, grid=None, group=None, body=None, types=Non
     if unknown:
         raise TypeError(f"kernel() knows no language '{unknown.pop()}': "
                         f"{', '.join(_LANGUAGES)} are")
+    inputs, outputs = tuple(inputs), tuple(outputs)
+    if len(set(inputs + outputs)) != len(inputs + outputs):
+        raise ValueError(f"kernel '{name}' has a name twice among its inputs {inputs} and "
+                         f"outputs {outputs}")
+    if body is None and types is None:
+        raise ValueError(f"kernel '{name}' has neither a body nor types, which say what "
+                         "its results are")
     rows = tuple((template or {}).items())
     evals = []
     for language, text in texts.items():
-        source = (language, text, header, whole, entry, tuple(inputs), tuple(outputs),
+        source = (language, text, header, whole, entry, inputs, outputs,
                   rows, _grid(grid), _grid(group), shared_bytes, init_value, flags)
         evals.append((_LANGUAGES[language], None, source))
     full = name if "." in name else f"kernel.{name}"
@@ -496,7 +539,11 @@ def _callback_op(function, specs, single, count, vmap):
     def run(*views, **_):
         ins, outs = views[:count], views[count:]
         results = function(*ins)
-        for out, result in zip(outs, (results,) if single else results):
+        results = (results,) if single else tuple(results)
+        if len(results) != len(outs):
+            raise ValueError(f"the callback gave {len(results)} results, {len(outs)} were "
+                             "said")
+        for out, result in zip(outs, results):
             if numpy.shape(result) != out.shape:
                 raise ValueError(f"the callback gave the shape {numpy.shape(result)}, "
                                  f"{out.shape} was said")

@@ -115,9 +115,8 @@ def need_function(function, what):
 
 def chosen(argnums, count, function, what):
     """argnums as places from the front."""
-    places = (argnums,) if isinstance(argnums, int) else argnums
-    if isinstance(places, str) or not all(
-            isinstance(i, int) and not isinstance(i, bool) for i in places):
+    places = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
+    if not all(isinstance(i, int) and not isinstance(i, bool) for i in places):
         raise TypeError(f"argnums of {what}() is {argnums!r}, not integers")
     found = []
     for i in places:
@@ -143,10 +142,12 @@ def parted(function, argnums, args, kwargs, what):
     return of_chosen, tuple(args[i] for i in places), places
 
 
-def check_inputs(leaves, structure, places, function, what, holomorphic):
-    """Says which argument has a leaf without derivative."""
+def check_inputs(leaves, structure, places, function, what, holomorphic, forward=False):
+    """Says which argument has a leaf without derivative. By reverse mode a float has one
+    by complex numbers too."""
     for i, x in enumerate(leaves):
-        if has_derivative(x) and (x.dtype.kind == "c") == holomorphic:
+        kinds = "c" if holomorphic else "f" if forward else "fc"
+        if x.dtype.kind in kinds:
             continue
         at = next(p for p, part in zip(places, structure.unflatten(
             list(range(len(leaves))))) if i in tree.leaves(part))
@@ -217,7 +218,9 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, *, max_trip
     fun: gives one float of rank 0, or with has_aux a pair of that and a tree. argnums:
     which arguments, by position, trees of floats, the gradient is by: one, or several,
     which give a tuple; a gradient has its argument's structure, shapes and dtypes.
-    holomorphic: numbers are complex, and fun has a complex derivative. max_trips: a
+    holomorphic: numbers are complex, and fun has a complex derivative. Without it, fun
+    of complex numbers gives a float, and its gradient at x + iy is df/dx - i df/dy, as
+    JAX has it: a step of descent is against its conjugate. max_trips: a
     bound of the turns of loops whose turns are not known, which have no reverse mode
     without; one that would go on has NaN. The function is one of jit(): fun is traced
     once for each kind of arguments.
@@ -418,7 +421,7 @@ def _jacobian(fun, argnums, has_aux, holomorphic, forward, what, max_trips=0):
     def jacobian(*args, **kwargs):
         inner, values, places = parted(fun, argnums, args, kwargs, what)
         leaves, structure = arrays_of(values)
-        check_inputs(leaves, structure, places, fun, what, holomorphic)
+        check_inputs(leaves, structure, places, fun, what, holomorphic, forward)
         at = _Split(inner, leaves, structure, has_aux, not forward, max_trips)
         for y in at.results:
             if not has_derivative(y) or (y.dtype.kind == "c") != holomorphic:

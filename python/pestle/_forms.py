@@ -56,6 +56,12 @@ class custom_vjp(Custom):
         if shape != use.shape:
             raise TypeError(f"{name_of(self._fwd)} gives a result of {shape}, "
                             f"{name_of(self.fun)} of {use.shape}")
+        for i, (y, like) in enumerate(zip(leaves, use.results)):
+            if y.shape != like.shape or y.dtype != like.dtype:
+                raise TypeError(
+                    f"leaf {i} of the result that {name_of(self._fwd)} gives is "
+                    f"{y.dtype}{list(y.shape)}, and {name_of(self.fun)}'s is "
+                    f"{like.dtype}{list(like.shape)}")
         return arrays_of(out[1])
 
     def _backward(self, use, values, residuals, cts):
@@ -125,6 +131,10 @@ class custom_jvp(Custom):
             full = list(primals)
             for i, value in zip(self.nondiff_argnums, fixed):
                 full.insert(i, value)
+            if len(rules) != len(primals):
+                raise TypeError(f"defjvps() of {name_of(self.fun)} has {len(rules)} rules, "
+                                f"and {len(primals)} arguments have derivatives: None "
+                                "says that one's is zero")
             out = self(*full)
             total = None
             for rule, t in zip(rules, tangents):

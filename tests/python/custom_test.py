@@ -118,6 +118,13 @@ def test_errors():
     raises(TypeError, lambda: axpby(x, y, 1.0, alpha=1.0), "two values")
     raises(ValueError, lambda: axpby(x, pt.ones((5,)), alpha=1.0), "axis -1")
     raises(RuntimeError, lambda: axpby.vjp(None), "too late")
+    raises(TypeError, lambda: axpby(x, y, alpha="a"), "'alpha'", "'a'", "a number")
+    raises(ValueError, lambda: axpby(x, y, alpha=pt.asarray(1.0)), "'alpha'", "dynamic")
+    raises(ValueError, lambda: pt.custom_op("test.p", prefer="all"), "'all'", "inline")
+    raises(ValueError, lambda: pt.custom_op("test.p", front="all"), "'all'", "promote")
+    raises(TypeError, lambda: pt.custom_op("test.p", version="1"), "'1'", "an integer")
+    raises(TypeError, lambda: pt.custom_op("test.none")(lambda x: None)(x), "gives None",
+           "test.none")
     hidden = pt.asarray(X) + 1
 
     @pt.custom_op("test.hidden")
@@ -199,6 +206,8 @@ def test_kernel():
         x, y = (pt.asarray(a, device=device) for a in (X, Y))
         assert numpy.allclose(blend(x, y, alpha=4.0), 4 * X + 2 * Y), name
     raises(TypeError, lambda: pt.kernel("k", ["x"], ["y"], fortran="y = x"), "fortran")
+    raises(ValueError, lambda: pt.kernel("k", ["x"], ["x"], body=lambda x: x), "twice")
+    raises(ValueError, lambda: pt.kernel("k", ["x"], ["y"]), "neither a body nor types")
     if has_device("opencl"):
         device = pt.device("opencl")
         x = pt.asarray(X, device=device)
@@ -214,6 +223,11 @@ def test_callback():
     two = pt.pure_callback(lambda a: (a.sum(), a.argmax()),
                            (pt.Spec(()), pt.Spec((), pt.int64)), x)
     assert two[0].item() == X.sum() and two[1].item() == 11
+    few = pt.pure_callback(lambda a: (a.sum(),), [pt.Spec(()), pt.Spec(())], pt.ones((3,)))
+    raises(ValueError, lambda: pt.eval(few), "1 results, 2 were said")
+    # Nothing writes to what others read.
+    raises(ValueError, lambda: pt.eval(pt.pure_callback(lambda a: a.sort(), pt.Spec((3,)),
+                                                        pt.ones((3,)))), "read-only")
     raises(ValueError, lambda: pt.eval(pt.pure_callback(lambda a: a[0], pt.Spec((3, 4)),
                                                        x)), "the shape (4,)")
 

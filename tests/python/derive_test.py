@@ -173,6 +173,8 @@ def test_bounds():
     value, short = pt.value_and_grad(f, max_trips=2)(x)
     assert float(value) != float(value) and float(short) != float(short), (value, short)
     raises(TypeError, lambda: pt.grad(f, max_trips=-1), "max_trips", "-1")
+    for argnums in 0.0, "0", None, True, (0, 1.0):
+        raises(TypeError, lambda: pt.grad(f, argnums)(x), "argnums", "integers")  # noqa: B023
 
 
 def test_complex():
@@ -181,6 +183,19 @@ def test_complex():
     # JAX's convention: for a real loss the conjugate of the direction of ascent.
     _, back = pt.vjp(lambda z: pt.real(z * pt.conj(z)), z)
     near(pt.abs(back(pt.asarray(1.0, dtype=pt.float64))[0] - 2 * pt.conj(z)), 0.0)
+    # The same of grad() and jacrev(), beside a float too; holomorphic is of other functions.
+    def loss(tree):
+        return pt.sum(pt.real(tree["z"] * pt.conj(tree["z"])) * tree["x"])
+    tree = {"z": pt.asarray([1 + 2j, -3j], dtype=pt.complex128),
+            "x": pt.asarray([2.0, 0.5], dtype=pt.float64)}
+    value, found = pt.value_and_grad(loss)(tree)
+    near(value, 14.5)
+    near(pt.abs(found["z"] - 2 * tree["x"] * pt.conj(tree["z"])), pt.zeros((2,)))
+    near(found["x"], pt.asarray([5.0, 9.0]))
+    near(pt.abs(pt.jacrev(loss)(tree)["z"] - found["z"]), pt.zeros((2,)))
+    assert found["z"].dtype == pt.complex128, found["z"]
+    raises(TypeError, lambda: pt.grad(lambda z: z * z)(z), "holomorphic=True")
+    raises(TypeError, lambda: pt.jacfwd(lambda z: pt.real(z))(z), "holomorphic=True")
 
 
 def test_jacobians():

@@ -359,6 +359,10 @@ def test_refused():
     f = pt.custom_vjp(lambda x: x)
     f.defvjp(lambda x: ((x, x), None), lambda r, ct: (ct,))
     raises(TypeError, lambda: pt.grad(f)(1.0), "gives a result of")
+    f = pt.custom_vjp(lambda x: x * 2)
+    f.defvjp(lambda x: (pt.sum(x), None), lambda r, ct: (ct,))
+    raises(TypeError, lambda: pt.grad(lambda x: pt.sum(f(x)))(V), "float64[]",
+           "float64[3]")
 
     def fails(r, ct):
         raise RuntimeError("no derivative here")
@@ -370,6 +374,14 @@ def test_refused():
     raises(TypeError, lambda: g(1.0), "defjvp")
     g.defjvp(lambda p, t: (p[0], (t[0], t[0])))
     raises(TypeError, lambda: pt.jvp(g, (1.0,), (1.0,)), "stand together")
+    # A rule that multiplies tangents has a forward mode and no transpose.
+    g = pt.custom_jvp(lambda x: x)
+    g.defjvp(lambda p, t: (p[0], t[0] * t[0]))
+    near(pt.jvp(g, (1.0,), (3.0,))[1], 9.0)
+    raises(ValueError, lambda: pt.grad(g)(1.0), "multiply", "not linear")
+    g = pt.custom_jvp(lambda x, y: x * y)
+    g.defjvps(lambda t, out, x, y: t * y)
+    raises(TypeError, lambda: pt.grad(g)(1.0, 2.0), "1 rules", "2 arguments")
     for make in (pt.custom_vjp, pt.custom_jvp, pt.custom_vmap, pt.custom_function,
                  pt.checkpoint):
         raises(TypeError, lambda: make(3), "takes a function, not 3")
