@@ -80,6 +80,12 @@ class Warpgroups(Case):
                 near = {"f32": 1e-5, "f16": 2e-3, "bf16": 1.6e-2}[case[7]] * scale
                 np.testing.assert_allclose(outputs[0], outputs[1], rtol=0, atol=near)
 
+    def test_parts_have_room(self):
+        """Two groups that share k would be fastest with the widest tile, whose sums have no
+        room beside what is copied."""
+        path = self.write("p.mlir", text_of((1, 128, 512, 8192, True, False, "f16", "f16", "")))
+        self.assertIn("tiles of 128 x 128", self.succeed("explain", path, *HOPPER))
+
 
 if __name__ == "__main__":
     unittest.main()

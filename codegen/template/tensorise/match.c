@@ -202,6 +202,18 @@ pestle_status_t pestle_tensorise_match(pestle_nest_t* nest,
         name, (long long)how.cluster, (long long)how.parts,
         (long long)how.slots);
   }
+  // Sums of parts wait beside the fewest slots.
+  int64_t slot = (how.rows + how.columns) * PESTLE_TENSORISE_DEPTH *
+                 (int64_t)pestle_dtype_size(product.dtype);
+  int64_t least = FEWEST_SLOTS * slot + 4 * how.rows * how.columns;
+  if (how.parts > 1 && least > how.group_bytes) {
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "tensorise %s: parts of k of a tile of %lld x %lld take "
+        "%lld bytes of shared memory, and groups have %lld",
+        name, (long long)how.rows, (long long)how.columns, (long long)least,
+        (long long)how.group_bytes);
+  }
   if (is_tile(how.rows, 4 * WARPGROUP_ROWS) &&
       is_tile(how.columns, MOST_COLUMNS) && how.groups > 0 &&
       how.group_bytes >= 0 && how.groups <= INT32_MAX &&

@@ -162,7 +162,8 @@ static form_t form_of(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
         form_t f = {rows, columns, parts};
         // A cluster makes one tile, whose strips its groups share.
         bool fits = parts == 1 || (tiles_of(p, &f) * parts <= k->cores &&
-                                   columns % (parts * LEAST_COLUMNS) == 0);
+                                   columns % (parts * LEAST_COLUMNS) == 0 &&
+                                   has_room(k, columns));
         if (fits && cycles(k, p, &f) < cycles(k, p, &best)) best = f;
       }
     }
