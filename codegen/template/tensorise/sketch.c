@@ -160,9 +160,10 @@ static form_t form_of(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
          columns -= LEAST_COLUMNS) {
       for (int64_t parts = 1; parts <= most; parts *= 2) {
         form_t f = {rows, columns, parts};
-        // A cluster makes one tile, whose strips its groups share.
+        // A cluster makes one tile, whose strips its groups share if there are several.
+        int64_t strips = columns / LEAST_COLUMNS;
         bool fits = parts == 1 || (tiles_of(p, &f) * parts <= k->cores &&
-                                   columns % (parts * LEAST_COLUMNS) == 0 &&
+                                   (strips == 1 || strips % parts == 0) &&
                                    has_room(k, columns));
         if (fits && cycles(k, p, &f) < cycles(k, p, &best)) best = f;
       }
