@@ -3,6 +3,9 @@
 // MLIR's bytecode by their magic, ONNX by being protobuf, text by being text.
 #include "pestle/import.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 #include "base/closest.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -147,6 +150,44 @@ static pestle_status_t find_input(const bound_t* b, const char* what,
   return *out < b->count ? NULL : no_input(b->entry, b->count, what, name);
 }
 
+// A module that was read as it stands has no names of dims: "x.0" is axis 0 of input x.
+static pestle_status_t apply_dim(const pestle_dim_binding_t* dim, bound_t* b) {
+  const char* dot = dim->name ? strrchr(dim->name, '.') : NULL;
+  int64_t axis;
+  char input[256];
+  if (!dot || !pestle_str_parse_i64(pestle_str(dot + 1), &axis) || axis < 0 ||
+      (size_t)(dot - dim->name) >= sizeof(input)) {
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "the dim '%s' is given, but dims of this module have no "
+        "names; call one by input and axis, as %s.0, or fix whole "
+        "shapes",
+        dim->name ? dim->name : "",
+        b->count && b->entry->argument_names && b->entry->argument_names[0]
+            ? b->entry->argument_names[0]
+            : "arg0");
+  }
+  memcpy(input, dim->name, (size_t)(dot - dim->name));
+  input[dot - dim->name] = 0;
+  size_t at;
+  PESTLE_TRY(find_input(b, "a dim", input, &at));
+  pestle_type_t* type = &b->types[at];
+  if (axis >= type->rank) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the dim '%s' is given, but input '%s' has %d axes",
+                        dim->name, input, (int)type->rank);
+  }
+  if (dim->extent < 0 || (type->dims[axis] != PESTLE_DIM_DYNAMIC &&
+                          type->dims[axis] != dim->extent)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the dim '%s' is given as %" PRId64
+                        ", but the module has %" PRId64 " there",
+                        dim->name, dim->extent, type->dims[axis]);
+  }
+  type->dims[axis] = dim->extent;
+  return NULL;
+}
+
 static pestle_status_t apply_const(pestle_arena_t* arena,
                                    const pestle_const_binding_t* given,
                                    bound_t* b) {
@@ -197,6 +238,8 @@ static pestle_status_t apply_bindings(pestle_arena_t* arena,
   for (size_t i = 0; i < options->shape_count; ++i) {
     PESTLE_TRY(apply_shape(b->entry, &options->shapes[i], b->types, b->count));
   }
+  for (size_t i = 0; i < options->dim_count; ++i)
+    PESTLE_TRY(apply_dim(&options->dims[i], b));
   for (size_t i = 0; i < options->const_count; ++i) {
     PESTLE_TRY(apply_const(arena, &options->consts[i], b));
   }
@@ -308,14 +351,21 @@ static pestle_status_t import_text(pestle_context_t* context, const char* path,
                                    const pestle_import_options_t* options,
                                    pestle_module_t** out_module) {
   pestle_module_t* module = NULL;
-  if (options && options->dim_count) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "'%s' is no ONNX model: its dimensions have no names; "
-                        "fix whole shapes instead",
-                        path);
+  bool has_wrong_name =
+      is_text(mapping) &&
+      pestle_str_ends_with(pestle_str(path), PESTLE_STR(".onnx"));
+  pestle_status_t read = import_mapping(context, path, mapping, &module);
+  if (read) {
+    return has_wrong_name
+               ? pestle_status_annotate(
+                     read,
+                     "'%s' is no ONNX model in spite of its name: it is text, "
+                     "and was read as StableHLO",
+                     path)
+               : read;
   }
-  PESTLE_TRY(import_mapping(context, path, mapping, &module));
-  if (!options || (!options->shape_count && !options->const_count)) {
+  if (!options ||
+      (!options->shape_count && !options->const_count && !options->dim_count)) {
     *out_module = module;
     return NULL;
   }

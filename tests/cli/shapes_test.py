@@ -44,6 +44,40 @@ class Shapes(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout if code == 0 else done.stderr
 
+    def test_open_dims_by_the_names_of_the_model(self):
+        text = self.pestle("run", self.model, code=2)
+        self.assertIn("give --dim batch=N, or --shape x=1x64, or the inputs", text)
+        text = self.pestle("compile", self.model, "-o", self.folder.name + "/p", code=2)
+        self.assertIn("give --dim batch=N, or --shape x=1x64; input 0", text)
+        # A wrong name is told before what is open for the lack of the right one.
+        text = self.pestle("run", self.model, "--input", "xx=random:1", code=2)
+        self.assertIn("the model has no input 'xx'; it has 'x'", text)
+        self.assertNotIn("not known", text)
+
+    def test_dims_without_names(self):
+        path = pathlib.Path(self.folder.name + "/m.mlir")
+        path.write_text("func.func public @main(%x: tensor<?x2xf32> {pestle.name = \"x\"}) "
+                        "-> tensor<?x2xf32> { %y = stablehlo.add %x, %x : tensor<?x2xf32> "
+                        "return %y : tensor<?x2xf32> }", "utf-8")
+        plan = self.folder.name + "/m.plan"
+        self.pestle("compile", path, "--dim", "x.0=2,5", "-o", plan)
+        for rows in (5, 2):
+            text = self.pestle("run", plan, "--input", f"x={rows}x2xf32=1")
+            self.assertIn(f"f32 of {rows}x2", text)
+        run = ["run", path, "--input", "x=random:1", "--dim"]
+        self.assertIn("f32 of 7x2", self.pestle(*run, "x.0=7"))
+        self.assertIn("f32 of 7x2", self.pestle(*run, "0.0=7"))
+        self.assertIn("f32 of 7x2", self.pestle(*run, "x.1=2", "--dim", "x.0=7"))
+        for dim, sentence in (("batch=1", "have no names; call one by input and axis, as x.0"),
+                              ("z.0=1", "no such input; it has 'x'"),
+                              ("x.2=1", "input 'x' has 2 axes"), ("x.-1=1", "have no names"),
+                              ("x.1=3", "given as 3, but the module has 2 there")):
+            self.assertIn(sentence, self.pestle(*run, dim, code=2 if dim[0] == "z" else 4), dim)
+        wrong = self.folder.name + "/wrong.onnx"
+        pathlib.Path(wrong).write_text("hello", "utf-8")
+        text = self.pestle("info", wrong, code=4)
+        self.assertIn("wrong.onnx' is no ONNX model in spite of its name: it is text", text)
+
     def test_several_shapes_in_one_plan(self):
         plan, one = self.folder.name + "/m.plan", self.folder.name + "/one.plan"
         self.pestle("compile", self.model, "--dim", "batch=1,4..8", "-o", plan)
