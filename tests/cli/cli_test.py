@@ -165,7 +165,7 @@ class CommandLine(Case):
     def test_usage_errors(self):
         self.fail_with(2, "no verb 'frob'", "frob")
         self.fail_with(2, "what is 'frob'", "help", "frob")
-        self.fail_with(2, "takes no argument, not 'x'", "version", "x")
+        self.fail_with(2, "takes no argument but --json, not 'x'", "version", "x")
         self.fail_with(2, "takes no argument, not 'x'", "man", "x")
         self.fail_with(2, "a verb is missing")
         self.fail_with(2, "has no option 'frob'", "run", "--frob")

@@ -27,6 +27,14 @@ class Json(Folder):
             self.assertEqual(facts["error"]["exit"], 2)
             self.assertIn("--log wants", facts["error"]["message"])
 
+    def test_version(self):
+        facts = self.object("pestle version --json")
+        _, text, _ = self.shell("pestle version")
+        self.assertEqual(text.split(), ["pestle", facts["version"], facts["build"]])
+        for wrong in ("--jsno", "--json x"):
+            code, _, error = self.shell(f"pestle version {wrong}")
+            self.assertEqual((code, "no argument but --json" in error), (2, True), error)
+
     def test_run(self):
         facts = self.object("pestle run model.onnx --input x=x.npy --json")
         (y,) = facts["outputs"]

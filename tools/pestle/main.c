@@ -279,18 +279,31 @@ static int run_verb(const cli_verb_row_t* verb, int argc, char** argv) {
   return code;
 }
 
-// help, and man, completion, version, which have no options.
+static void print_version(bool as_json) {
+  if (as_json) {
+    printf("{\n  \"version\": \"%s\",\n  \"build\": \"%s\"\n}\n",
+           pestle_version(), pestle_build_id());
+  } else {
+    printf("pestle %s %s\n", pestle_version(), pestle_build_id());
+  }
+}
+
+// help, and man, completion, version, which have no options but version's --json.
 static int run_word(const char* name, int argc, char** argv) {
   bool is_help =
       !strcmp(name, "--help") || !strcmp(name, "help") || !strcmp(name, "-h");
   bool is_completion = !strcmp(name, "completion");
   const cli_verb_row_t* about =
       is_help && argc == 3 ? cli_find_verb(argv[2]) : NULL;
-  if (argc > (is_completion ? 3 : 2) && !about) {
+  bool is_version = !strcmp(name, "version") || !strcmp(name, "--version");
+  bool as_json = is_version && argc == 3 && !strcmp(argv[2], "--json");
+  if (argc > (is_completion ? 3 : 2) && !about && !as_json) {
     cli_say_error(is_help ? "'pestle %s' wants a verb alone; what is '%s'?"
                   : is_completion
                       ? "'pestle %s' wants one shell: bash, zsh or fish; what "
                         "is '%s'?"
+                  : is_version
+                      ? "'pestle %s' takes no argument but --json, not '%s'"
                       : "'pestle %s' takes no argument, not '%s'",
                   name, argv[argc - 1]);
     return CLI_USAGE;
@@ -306,8 +319,8 @@ static int run_word(const char* name, int argc, char** argv) {
                     shell);
       return CLI_USAGE;
     }
-  } else if (!strcmp(name, "version") || !strcmp(name, "--version")) {
-    printf("pestle %s %s\n", pestle_version(), pestle_build_id());
+  } else if (is_version) {
+    print_version(as_json);
   }
   return CLI_DONE;
 }

@@ -68,10 +68,19 @@ static void fixes_shapes_of_text(void** state) {
   shape.input = "nobody";
   assert_error(import_path(&t), NOT_FOUND, "'nobody'");
   t.options.shape_count = 0;
-  const pestle_dim_binding_t dim = {"n", 5};
+  pestle_dim_binding_t dim = {"n", 5};
   t.options.dims = &dim;
   t.options.dim_count = 1;
-  assert_error(import_path(&t), INVALID_ARGUMENT, "no ONNX model");
+  assert_error(import_path(&t), INVALID_ARGUMENT, "have no names; call one");
+  dim.name = "nobody.0";
+  assert_error(import_path(&t), NOT_FOUND, "'nobody'");
+  dim.name = "0.0";
+  assert_ok(import_path(&t));
+  type = pestle_value_type(
+      pestle_function_argument(pestle_module_entry(t.module), 0));
+  assert_true(type.dims[0] == 5);
+  pestle_module_release(t.module);
+  t.module = NULL;
   onnx_end(&t);
 }
 
