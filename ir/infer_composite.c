@@ -396,3 +396,73 @@ pestle_status_t pestle_infer_dequantize(pestle_infer_t* in) {
   type.dtype = pestle_in_type(in, 1)->dtype;
   return pestle_emit(in, &type);
 }
+
+// x [.., k], w [n, bytes], scales and zeros [n, blocks].
+static pestle_status_t check_blocks(const pestle_infer_t* in) {
+  const pestle_type_t *x = pestle_in_type(in, 0), *w = pestle_in_type(in, 1),
+                      *scales = pestle_in_type(in, 2);
+  int64_t bits = pestle_in_i64(in, PESTLE_ATTR_bits);
+  int64_t block = pestle_in_i64(in, PESTLE_ATTR_block);
+  int64_t rows = w->dims[0], blocks = scales->dims[1];
+  int64_t k = x->dims[x->rank - 1];
+  if (rows != scales->dims[0] || blocks < 1 || block > INT32_MAX / blocks ||
+      w->dims[1] != blocks * block * bits / 8) {
+    return PESTLE_BAD(
+        "operand 1 is %s, operand 2 is %s: they must have the same rows, and "
+        "those of operand 1 %lld * %lld / 8 bytes for each column of operand 2",
+        pestle_type_text(w).text, pestle_type_text(scales).text,
+        (long long)block, (long long)bits);
+  }
+  if (k > (blocks - 1) * block && k <= blocks * block) return NULL;
+  return PESTLE_BAD(
+      "operand 0 is %s: its last axis must end within the last of %lld blocks "
+      "of %lld",
+      pestle_type_text(x).text, (long long)blocks, (long long)block);
+}
+
+pestle_status_t pestle_infer_block_dot(pestle_infer_t* in) {
+  int64_t bits = pestle_in_i64(in, PESTLE_ATTR_bits);
+  int64_t block = pestle_in_i64(in, PESTLE_ATTR_block);
+  if (in->spec->operand_count < 3 || in->spec->operand_count > 4) {
+    return PESTLE_BAD("%zu operands are given, the op takes 3 or 4",
+                      in->spec->operand_count);
+  }
+  PESTLE_TRY(pestle_need_kind(in, 0, PESTLE_KIND_FLOAT));
+  PESTLE_TRY(pestle_need_kind(in, 2, PESTLE_KIND_FLOAT));
+  PESTLE_TRY(pestle_need_between(in, PESTLE_ATTR_accuracy, 0, 5));
+  if ((bits != 2 && bits != 4 && bits != 8) || block < 16 ||
+      (block & (block - 1)) != 0) {
+    return PESTLE_BAD(
+        "'bits' is %lld and 'block' is %lld: known are 2, 4 and 8 bits, and "
+        "powers of two from 16 on",
+        (long long)bits, (long long)block);
+  }
+  for (size_t i = 0; i < in->spec->operand_count; ++i) {
+    const pestle_type_t* type = pestle_in_type(in, i);
+    if (i) PESTLE_TRY(pestle_need_rank(in, i, 2));
+    if (type->rank == 0 || !pestle_type_is_static(type)) {
+      return PESTLE_BAD("operand %zu is %s: its extents must be known", i,
+                        pestle_type_text(type).text);
+    }
+  }
+  if (pestle_in_type(in, 1)->dtype != PESTLE_U8) {
+    return PESTLE_BAD("operand 1 is %s: its elements must be ui8",
+                      pestle_type_text(pestle_in_type(in, 1)).text);
+  }
+  if (in->spec->operand_count > 3) {
+    const pestle_type_t *zeros = pestle_in_type(in, 3),
+                        *scales = pestle_in_type(in, 2);
+    bool is_taken = zeros->dtype == PESTLE_U8 ||
+                    pestle_dtype_is(zeros->dtype, PESTLE_KIND_FLOAT);
+    if (!is_taken || !pestle_shapes_agree(zeros, scales)) {
+      return PESTLE_BAD(
+          "operand 3 is %s: its elements must be ui8 or floats, and its shape "
+          "that of operand 2, %s",
+          pestle_type_text(zeros).text, pestle_type_text(scales).text);
+    }
+  }
+  PESTLE_TRY(check_blocks(in));
+  pestle_type_t type = *pestle_in_type(in, 0);
+  type.dims[type.rank - 1] = pestle_in_type(in, 1)->dims[0];
+  return pestle_emit(in, &type);
+}

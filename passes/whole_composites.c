@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Composites for which the target has a kernel of their own become a group each, which
-// code generation writes as a whole (codegen/direct/direct_attention_grad.c and
-// direct_norm_grad.c). The others
-// were expanded by expand_composites, which asks pestle_pass_is_whole() too.
+// code generation writes as a whole (codegen/direct/direct_attention_grad.c,
+// direct_norm_grad.c and direct_block_dot.c). The others were expanded by expand_composites, which asks pestle_pass_is_whole() too.
 //
 //   %0:3 = pestle.attention_grad(%q, %k, %v, %y, %c, %mask)
 //   ->
@@ -84,6 +83,25 @@ static bool is_whole_norm_grad(const pestle_pass_context_t* ctx,
          bytes <= (int64_t)ctx->caps->scratch_bytes;
 }
 
+// Weights stay packed. Scratch holds a few rows of x, some eight bytes a number.
+static bool is_whole_block_dot(const pestle_pass_context_t* ctx,
+                               const pestle_node_t* node) {
+  enum { ROWS = 4, BYTES = 8 };
+  const pestle_type_t *x = pestle_node_operand(node, 0)->type,
+                      *scales = pestle_node_operand(node, 2)->type;
+  int64_t depth = scales->dims[1] * PESTLE_NODE_I64(node, block);
+  bool is_taken = x->dtype == PESTLE_F32 || x->dtype == PESTLE_F16 ||
+                  x->dtype == PESTLE_BF16;
+  for (uint32_t i = 2; i < node->operand_count; ++i) {
+    pestle_dtype_t dtype = pestle_node_operand(node, i)->type->dtype;
+    is_taken &= dtype == PESTLE_F32 || dtype == PESTLE_F16 ||
+                dtype == PESTLE_BF16 || dtype == PESTLE_U8;
+  }
+  return is_taken && pestle_type_count(x) > 0 && scales->dims[0] > 0 &&
+         ctx->caps->vector_bytes >= LEAST_LANES * sizeof(float) &&
+         depth <= (int64_t)ctx->caps->scratch_bytes / (ROWS * BYTES);
+}
+
 bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
                           const pestle_node_t* node) {
   if (ctx->options->numerics == PESTLE_NUMERICS_STRICT ||
@@ -96,13 +114,15 @@ bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
     }
   }
   if (node->op == PESTLE_OP_NORM_GRAD) return is_whole_norm_grad(ctx, node);
+  if (node->op == PESTLE_OP_BLOCK_DOT) return is_whole_block_dot(ctx, node);
   return node->op == PESTLE_OP_ATTENTION_GRAD &&
          is_whole_attention_grad(ctx, node);
 }
 
 static bool is_turned(const pestle_node_t* node, uint32_t operand) {
-  return operand && (operand == pestle_attention_bias(node) ||
-                     operand == pestle_attention_mask(node));
+  return node->op == PESTLE_OP_ATTENTION_GRAD && operand &&
+         (operand == pestle_attention_bias(node) ||
+          operand == pestle_attention_mask(node));
 }
 
 // |node| in a region that takes |operands|; |results| are its results there.
@@ -161,9 +181,8 @@ static pestle_status_t wrap(const pestle_pass_context_t* ctx,
     return status;
   }
   return pestle_pass_replace_by_group(
-      &f.builder, node,
-      node->op == PESTLE_OP_NORM_GRAD ? "norm_grad" : "attention_grad",
-      operands, region);
+      &f.builder, node, pestle_op_info((pestle_op_t)node->op)->name, operands,
+      region);
 }
 
 typedef struct whole_t {

@@ -10,7 +10,8 @@ const pestle_node_t* pestle_direct_whole_of(const pestle_node_t* node) {
   if (scan || node->op != PESTLE_OP_FUSION) return scan;
   const pestle_node_t* last = pestle_node_body(node, 0)->last->prev;
   bool is_whole = last && (last->op == PESTLE_OP_ATTENTION_GRAD ||
-                           last->op == PESTLE_OP_NORM_GRAD);
+                           last->op == PESTLE_OP_NORM_GRAD ||
+                           last->op == PESTLE_OP_BLOCK_DOT);
   return is_whole ? last : NULL;
 }
 
@@ -31,6 +32,8 @@ bool pestle_direct_is_idle(const pestle_node_t* node) {
 static pestle_status_t emit(pestle_direct_t* d) {
   const pestle_node_t* whole = pestle_direct_whole_of(d->node);
   if (whole && whole->op == PESTLE_OP_SCAN) return pestle_direct_scan(d);
+  if (whole && whole->op == PESTLE_OP_BLOCK_DOT)
+    return pestle_direct_block_dot(d);
   if (whole) {
     return whole->op == PESTLE_OP_NORM_GRAD ? pestle_direct_norm_grad(d)
                                             : pestle_direct_attention_grad(d);

@@ -60,6 +60,8 @@ PESTLE_NODISCARD pestle_status_t
 pestle_direct_attention_grad(pestle_direct_t* d);
 // The same of a norm (direct_norm_grad.c).
 PESTLE_NODISCARD pestle_status_t pestle_direct_norm_grad(pestle_direct_t* d);
+// A product with weights of a few bits (direct_block_dot.c).
+PESTLE_NODISCARD pestle_status_t pestle_direct_block_dot(pestle_direct_t* d);
 // Of a group that is written whole, as a direct op is: the scan or the composite that it
 // is of; else NULL.
 const pestle_node_t* pestle_direct_whole_of(const pestle_node_t* node);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft: weights of a few bits in blocks with a scale each. They stay packed
-// until they are multiplied: unpacked, converted, less a zero point, times a scale.
+// until they are multiplied, by pestle.block_dot; gathered ones are unpacked, converted,
+// less a zero point, times a scale.
 #include "frontend/onnx/contrib.h"
 
 pestle_value_t* pestle_onnx_unpack(pestle_onnx_call_t* call, pestle_value_t* x,
@@ -78,13 +79,12 @@ static bool read_blocks(pestle_onnx_call_t* call, blocks_t* b) {
   return fits;
 }
 
-// [n, blocks, 1] of |dtype|: packed, of the type of A, or one number for all.
-static pestle_value_t* zero_points(pestle_onnx_call_t* call, const blocks_t* b,
-                                   pestle_dtype_t dtype) {
+// [n, blocks], ui8 or of the type of A; NULL where there are none.
+static pestle_value_t* zero_points(pestle_onnx_call_t* call,
+                                   const blocks_t* b) {
   pestle_value_t* zero = pestle_onnx_input(call, 3);
-  const int64_t dims[3] = {b->rows, b->count, 1};
-  if (!zero)
-    return pestle_onnx_scalar(call, dtype, (double)(1 << (b->bits - 1)));
+  const int64_t dims[2] = {b->rows, b->count};
+  if (!zero) return NULL;
   int64_t elements = pestle_type_count(zero->type);
   if (dtype_of(zero) == PESTLE_U8) {
     int64_t each = 8 / b->bits, bytes = (b->count + each - 1) / each;
@@ -105,42 +105,26 @@ static pestle_value_t* zero_points(pestle_onnx_call_t* call, const blocks_t* b,
         "its zero_points must be packed u8 with whole bytes "
         "a row, or of the type of A, for each block");
   }
-  zero = pestle_f_reshape(&call->f, zero, 3, dims);
-  return pestle_onnx_convert(call, zero, dtype);
-}
-
-// [n, k] from its blocks.
-static pestle_value_t* dequantized(pestle_onnx_call_t* call, const blocks_t* b,
-                                   pestle_dtype_t dtype) {
-  const int64_t dims[3] = {b->rows, b->count, b->size};
-  const int64_t scales[3] = {b->rows, b->count, 1};
-  const int64_t packed[3] = {b->rows, b->count, b->size * b->bits / 8};
-  const int64_t flat[2] = {b->rows, b->count * b->size};
-  pestle_value_t* w = pestle_f_reshape(&call->f, call->inputs[1], 3, packed);
-  w = pestle_onnx_convert(call, pestle_onnx_unpack(call, w, b->bits, 3, dims),
-                          dtype);
-  w = sub(call, w, zero_points(call, b, dtype));
-  pestle_value_t* scale =
-      pestle_f_reshape(&call->f, call->inputs[2], 3, scales);
-  w = mul(call, w, pestle_onnx_convert(call, scale, dtype));
-  w = pestle_f_reshape(&call->f, w, 2, flat);
-  return pestle_onnx_slice_axis(call, w, 1, 0, b->columns, 1);
+  return pestle_f_reshape(&call->f, zero, 2, dims);
 }
 
 void pestle_onnx_import_matmul_nbits(pestle_onnx_call_t* call) {
   blocks_t b;
   pestle_value_t *a = call->inputs[0], *bias = pestle_onnx_input(call, 5);
   if (!read_blocks(call, &b)) return;
-  pestle_dtype_t dtype = dtype_of(a);
-  pestle_dtype_t work = dtype == PESTLE_F64 ? dtype : PESTLE_F32;
-  int64_t last = rank_of(a) - 1, one = 1;
-  pestle_value_t* w = dequantized(call, &b, work);
-  pestle_value_t* y = pestle_onnx_dot(call, pestle_onnx_convert(call, a, work),
-                                      w, (pestle_i64s_t){0}, (pestle_i64s_t){0},
-                                      (pestle_i64s_t){&last, 1},
-                                      (pestle_i64s_t){&one, 1}, work);
-  if (bias) y = add(call, y, pestle_onnx_convert(call, bias, work));
-  call->outputs[0] = pestle_onnx_convert(call, y, dtype);
+  const int64_t weights[2] = {b.rows, b.count * (b.size * b.bits / 8)};
+  const int64_t scales[2] = {b.rows, b.count};
+  pestle_value_t* operands[4] = {
+      a, pestle_f_reshape(&call->f, call->inputs[1], 2, weights),
+      pestle_f_reshape(&call->f, call->inputs[2], 2, scales),
+      zero_points(call, &b)};
+  if (call->f.status) return;
+  const pestle_attr_t attrs[] = {
+      PESTLE_SET_I64(bits, b.bits), PESTLE_SET_I64(block, b.size),
+      PESTLE_SET_I64(accuracy, pestle_onnx_int(call, "accuracy_level", 0))};
+  pestle_value_t* y = pestle_f_make(&call->f, PESTLE_OP_BLOCK_DOT, operands,
+                                    operands[3] ? 4 : 3, attrs, 3, NULL);
+  call->outputs[0] = bias ? add(call, y, bias) : y;
 }
 
 // --- GatherBlockQuantized ---

@@ -32,6 +32,9 @@ Z = (X + 1j * Y).astype("c8")
 T = RNG.standard_normal((2, 3, 4)).astype("f4")
 M = RNG.standard_normal((2, 4, 4)).astype("f4") + 4 * np.eye(4, dtype="f4")
 S = M @ M.transpose(0, 2, 1)
+BLOCK_X = RNG.standard_normal((3, 28)).astype("f4")
+BLOCK_W = RNG.integers(0, 256, (6, 16)).astype("u1")
+BLOCK_S = RNG.random((6, 2)).astype("f4")
 IMAGE = RNG.standard_normal((2, 3, 6, 6)).astype("f4")
 
 erf = np.vectorize(math.erf)
@@ -58,6 +61,11 @@ def norm_grad(x, scale, c):
     h, t = x * rate, c * scale
     dx = rate * (t - h * (h * t).mean(1, keepdims=True) - t.mean(1, keepdims=True))
     return dx, (c * h).sum(0, keepdims=True), c.sum(0, keepdims=True)
+
+
+def block_dot(x, w, scales):
+    w = np.stack((w & 15, w >> 4), 2).reshape(len(w), -1) - np.float32(8)
+    return x @ (w * scales.repeat(16, 1))[:, :x.shape[1]].T
 
 
 def soft(x, axis):
@@ -368,6 +376,9 @@ ROWS = {
         "norm_grad", (a(X), a(Y[0]), a(X * X)),
         {"dimension": 1, "epsilon": 1e-5, "centred": True, "blocks": 1}),
         lambda: norm_grad(X, Y[0], X * X))],
+    "block_dot": [(lambda a: c.apply(
+        "block_dot", (a(BLOCK_X), a(BLOCK_W), a(BLOCK_S)), {"bits": 4, "block": 16}),
+        lambda: block_dot(BLOCK_X, BLOCK_W, BLOCK_S))],
     "sort": [(lambda a: pt.sort(a(X), axis=0), lambda: np.sort(X, 0)),
              (lambda a: pt.argsort(a(I), axis=1), lambda: np.argsort(I, 1, "stable"))],
     "sort_first": [(lambda a: c.apply("sort_first", (a(X),), {"count": 2, "dimension": 1},

@@ -748,6 +748,18 @@ static bool norm_sums(const case_t* c) {
   return true;
 }
 
+// k terms of weights of a few bits, less zero points that are as large.
+static bool block_sums(const case_t* c) {
+  const pestle_type_t* x = c->in[0]->value->type;
+  value_t* out = c->out[0];
+  double k = (double)x->dims[x->rank - 1];
+  double most = ldexp(1, (int)PESTLE_NODE_I64(c->node, bits));
+  if (c->special || c->radius > 0 || out->special) return false;
+  if (c->node->operand_count > 3) most = fmax(most, c->in[3]->largest);
+  double near = most * (k + 8) * unit_of(dtype_of(out)) * (1 + out->largest);
+  return rounded(c, out, near);
+}
+
 static bool moves(const case_t* c) {
   for (uint32_t i = 0; i < c->node->result_count; ++i)
     c->out[i]->radius = has_floats(dtype_of(c->out[i])) ? c->radius : 0;
@@ -826,6 +838,8 @@ static bool structured(const case_t* c) {
       return factorised(c, 0);
     case PESTLE_OP_FFT:
       return transform(c);
+    case PESTLE_OP_BLOCK_DOT:
+      return block_sums(c);
     case PESTLE_OP_NORM_GRAD:
       return norm_sums(c);
     case PESTLE_OP_BATCH_NORM_TRAINING:

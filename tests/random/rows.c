@@ -90,6 +90,7 @@ const row_t structured_rows[] = {
     // What is negative has no such number.
     {PESTLE_OP_ATTENTION_GRAD, FLOATS, BIT(F8E8M0FNU), row_attention_grad},
     {PESTLE_OP_NORM_GRAD, FLOATS, BIT(F8E8M0FNU), row_norm_grad},
+    {PESTLE_OP_BLOCK_DOT, FLOATS, BIT(F8E8M0FNU), row_block_dot},
 };
 // clang-format on
 const size_t structured_row_count =

@@ -507,6 +507,30 @@ value_t* row_norm_grad(graph_t* g, pestle_dtype_t dtype) {
   return add(g, &s, NULL);
 }
 
+// x and scales in [-1, 1], so that sums have a bound.
+value_t* row_block_dot(graph_t* g, pestle_dtype_t dtype) {
+  static const int64_t bits[] = {2, 4, 8}, extents[] = {1, 2, 3, 5, 8, 17};
+  int64_t each = bits[pick(g, 3)], block = 16 << pick(g, 4);
+  int64_t blocks = 1 + pick(g, 5), n = extents[pick(g, 6)];
+  int64_t k = blocks * block - (one_in(g, 2) ? pick(g, (uint32_t)block) : 0);
+  int64_t x[] = {extents[pick(g, 6)], k}, w[] = {n, blocks * block * each / 8};
+  int64_t scales[] = {n, blocks};
+  spec_t s = SPEC(BLOCK_DOT);
+  spec_operand(&s, fresh(g, type_of(dtype, 2, x), FILL_UNIT, 0));
+  spec_operand(&s, one_in(g, 2)
+                       ? constant(g, type_of(PESTLE_U8, 2, w), FILL_EDGES)
+                       : fresh(g, type_of(PESTLE_U8, 2, w), FILL_EDGES, 0));
+  spec_operand(&s, fresh(g, type_of(dtype, 2, scales), FILL_UNIT, 0));
+  uint32_t kind = pick(g, 3);
+  if (kind == 1)
+    spec_operand(&s, fresh(g, type_of(PESTLE_U8, 2, scales), FILL_GRID, 0));
+  if (kind == 2)
+    spec_operand(&s, fresh(g, type_of(dtype, 2, scales), FILL_GRID, 0));
+  spec_i64(&s, PESTLE_ATTR_bits, each);
+  spec_i64(&s, PESTLE_ATTR_block, block);
+  return add(g, &s, NULL);
+}
+
 value_t* row_layer_norm(graph_t* g, pestle_dtype_t dtype) {
   return norm(g, PESTLE_OP_LAYER_NORM, dtype);
 }

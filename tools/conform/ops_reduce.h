@@ -1009,6 +1009,56 @@ static inline bool build_norm_grad(instance_t* t) {
   return true;
 }
 
+// Numbers of bits, lengths of blocks, and what the zero points are.
+typedef struct block_dot_case_t {
+  const char* name;
+  int64_t bits, block;
+  enum { ZEROS_HALF, ZEROS_BYTES, ZEROS_FLOATS } zeros;
+} block_dot_case_t;
+
+static const block_dot_case_t block_dots[] = {
+    {"4 bits of 32", 4, 32, ZEROS_HALF},
+    {"4 bits of 32, zeros", 4, 32, ZEROS_BYTES},
+    {"4 bits of 128, float zeros", 4, 128, ZEROS_FLOATS},
+    {"8 bits of 16", 8, 16, ZEROS_HALF},
+    {"8 bits of 32, float zeros", 8, 32, ZEROS_FLOATS},
+    {"2 bits of 64, zeros", 2, 64, ZEROS_BYTES},
+    {"4 bits of 256", 4, 256, ZEROS_HALF},
+    {"2 bits of 16", 2, 16, ZEROS_HALF},
+};
+enum { BLOCK_DOTS = sizeof(block_dots) / sizeof(block_dots[0]) };
+
+// The shape's last extents are rows of x and of the weights; k ends within a block.
+static inline bool build_block_dot(instance_t* t) {
+  const block_dot_case_t* c = &block_dots[t->variant];
+  int32_t rank = t->shape->rank;
+  int64_t n = rank ? t->shape->dims[rank - 1] : 1;
+  int64_t rows = rank > 1 ? t->shape->dims[rank - 2] : 1;
+  int64_t blocks = 1 + (n + rows) % 7, k = blocks * c->block - n % c->block;
+  t->what = c->name;
+  if (!n || !rows) return false;
+  double most = (double)((int64_t)1 << c->bits);
+  wide_check(t, CHECK_ABSOLUTE, most * ((double)k + 8));
+  t->fill[0] = t->fill[2] = FILL_UNIT;
+  t->fill[1] = FILL_BITS;
+  t->fill[3] = c->zeros == ZEROS_BYTES ? FILL_BITS : FILL_SCALE;
+  const int64_t x[] = {rows, k}, w[] = {n, blocks * c->block * c->bits / 8};
+  const int64_t scales[] = {n, blocks};
+  pestle_type_t types[] = {
+      type_of(t->dtype, 2, x), type_of(PESTLE_U8, 2, w),
+      type_of(t->dtype, 2, scales),
+      type_of(c->zeros == ZEROS_BYTES ? PESTLE_U8 : t->dtype, 2, scales)};
+  if (c->zeros == ZEROS_BYTES) t->terms *= 256 / most;
+  begin(t, types, c->zeros == ZEROS_HALF ? 3 : 4);
+  pestle_value_t *operands[4], *y;
+  for (size_t i = 0; i < t->arg_count; ++i)
+    operands[i] = arg(t, i);
+  pestle_block_dot_attrs_t attrs = {sizeof(attrs), c->bits, c->block, 0};
+  assert_ok(pestle_op_block_dot(&t->b, operands, t->arg_count, &attrs, &y));
+  finish1(t, y);
+  return true;
+}
+
 // |x| <= 4: what cancels to little near -4 keeps the roundings of values up to
 // 4, a few each.
 static inline bool build_activation(instance_t* t) {

@@ -99,6 +99,7 @@ static const row_t rows[] = {
     {PESTLE_OP_IMAG, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX, 1, build_part},
     {PESTLE_OP_ATTENTION_GRAD, FLOATS, ATTENTIONS, build_attention_grad},
     {PESTLE_OP_NORM_GRAD, FLOATS, 2, build_norm_grad},
+    {PESTLE_OP_BLOCK_DOT, FLOATS, BLOCK_DOTS, build_block_dot},
 };
 // clang-format on
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };

@@ -427,6 +427,35 @@ static void norm_grad(void** state) {
   ir_test_end(&t);
 }
 
+static void block_dot(void** state) {
+  (void)state;
+  pestle_value_t* y;
+  BEGIN(t, T(F16, 6, 5, 60), T(U8, 7, 32), T(F16, 7, 2), T(U8, 7, 2),
+        T(F32, 2, 7));
+  pestle_value_t** a = t.a;
+#define BLOCK_DOT(n, ...) \
+  pestle_op_block_dot(&t.b, ((pestle_value_t*[]){__VA_ARGS__}), n, &attrs, &y)
+  pestle_block_dot_attrs_t attrs = {sizeof(attrs), 4, 32, 4};
+  assert_ok(BLOCK_DOT(3, a[0], a[1], a[2]));
+  assert_int_equal(y->type->rank, 3);
+  assert_int_equal(y->type->dims[2], 7);
+  assert_int_equal(y->type->dtype, PESTLE_F16);
+  assert_ok(BLOCK_DOT(4, a[0], a[1], a[2], a[3]));
+  assert_ok(BLOCK_DOT(4, a[0], a[1], a[2], a[2]));
+  BAD(BLOCK_DOT(2, a[0], a[1]), "2 operands are given, the op takes 3 or 4");
+  BAD(BLOCK_DOT(3, a[0], a[2], a[2]), "its elements must be ui8");
+  BAD(BLOCK_DOT(3, a[0], a[1], a[4]), "they must have the same rows");
+  BAD(BLOCK_DOT(4, a[0], a[1], a[2], a[4]), "its shape that of operand 2");
+  BAD(BLOCK_DOT(3, a[4], a[1], a[2]), "must end within the last of 2 blocks");
+  attrs.bits = 3;
+  BAD(BLOCK_DOT(3, a[0], a[1], a[2]), "'bits' is 3 and 'block' is 32");
+  attrs = (pestle_block_dot_attrs_t){sizeof(attrs), 4, 24, 4};
+  BAD(BLOCK_DOT(3, a[0], a[1], a[2]), "powers of two from 16 on");
+  attrs = (pestle_block_dot_attrs_t){sizeof(attrs), 4, 32, 5};
+  BAD(BLOCK_DOT(3, a[0], a[1], a[2]), "'accuracy' is 5");
+  ir_test_end(&t);
+}
+
 static void attention(void** state) {
   (void)state;
   pestle_value_t* y;
@@ -502,6 +531,7 @@ int main(void) {
       cmocka_unit_test(attention),
       cmocka_unit_test(attention_grad),
       cmocka_unit_test(norm_grad),
+      cmocka_unit_test(block_dot),
       cmocka_unit_test(norms),
       cmocka_unit_test(quantisation),
   };

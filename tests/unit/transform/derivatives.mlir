@@ -1143,6 +1143,13 @@ func.func @scatter_narrow(%a0: tensor<130xf64>, %a1: tensor<6x1xi8> {test.low = 
   }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false} : (tensor<130xf64>, tensor<6x1xi8>, tensor<6xf64>) -> tensor<130xf64>
   return %r : tensor<130xf64>
 }
+func.func @block_dot(%x: tensor<2x3x28xf64>, %s: tensor<5x2xf64>, %z: tensor<5x2xf64>) -> tensor<2x3x5xf64> {
+  %w = stablehlo.iota dim = 1 : tensor<5x16xui8>
+  %n = stablehlo.constant dense<29> : tensor<5x16xui8>
+  %p = stablehlo.multiply %w, %n : tensor<5x16xui8>
+  %r = "pestle.block_dot"(%x, %p, %s, %z) {bits = 4 : i64, block = 16 : i64} : (tensor<2x3x28xf64>, tensor<5x16xui8>, tensor<5x2xf64>, tensor<5x2xf64>) -> tensor<2x3x5xf64>
+  return %r : tensor<2x3x5xf64>
+}
 // Bounds that are crossed: the upper one is the result.
 func.func @clamp_crossed(%a0: tensor<4xf64> {test.low = 0.5, test.high = 1.0}, %a1: tensor<4xf64>, %a2: tensor<4xf64> {test.low = -1.0, test.high = -0.5}) -> tensor<4xf64> {
   %r = stablehlo.clamp %a0, %a1, %a2 : tensor<4xf64>

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// A product with weights of a few bits on a CPU, in one kernel: the weights are read as they
+// lie in their model, a row after the other, and become numbers in registers only. A word of
+// 32 bits holds neighbouring weights of a row, a lane takes a word:
+//
+//   for each group of columns of y, and each few rows of x:
+//     x as the words want it, with sums of what a word meets       // direct_block_dot_x.c
+//     for each few columns:
+//       for each vector of words of their rows of w:
+//         d = first + sum over the parts of a word of part * x's part
+//         total += scale of the block * d
+//       y = sum of the lanes of total
+//
+// |first| is minus the zero point times the sum of x, so that a zero point that all weights
+// share costs nothing.
+//
+// In bytes (accuracy 4, where the target has DOT4) a part is four bytes, each with one weight
+// in its low bits, and x is bytes with a scale for each 32 of them. In f32 a part is one
+// weight: its bits become the first ones of the fraction of 1 + w / 2^bits, which takes a
+// shift and an and-or, no conversion; x is given 2^bits times, and what the 1 adds is taken
+// away with |first|.
+#include "codegen/direct/direct_block_dot.h"
+
+enum {
+  F32_FRACTION = 23,
+  F32_ONE = 0x3f800000,
+};
+
+// --- A vector of words ---
+
+// What is loaded for words |word| of column |c| on.
+typedef struct vector_t {
+  unsigned lanes;
+  pk_t word;   // within the row
+  pk_t block;  // of its first word, within the row
+} vector_t;
+
+// A number for each of the blocks that the words are of, in their lanes, as f32.
+static pk_t spread(block_dot_t* b, uint32_t buffer, pk_t column,
+                   const vector_t* v) {
+  uint32_t lanes_of[PESTLE_KIR_MAX_LANES];
+  unsigned count = v->lanes / (unsigned)b->block_words;
+  pk_t at = pestle_kir_madi(b->k, column, b->blocks, v->block);
+  pk_t a =
+      pestle_kir_load(b->k, buffer, count ? count : 1, at, PESTLE_KIR_NONE, 0);
+  a = pestle_kir_cast(b->k, a, PESTLE_F32);
+  if (count <= 1) return pestle_kir_splat(b->k, a, v->lanes);
+  if (count == v->lanes) return a;
+  for (unsigned i = 0; i < v->lanes; ++i)
+    lanes_of[i] = i / (unsigned)b->block_words;
+  return pestle_kir_shuffle(b->k, a, a, lanes_of, v->lanes);
+}
+
+static pk_t load_x(block_dot_t* b, uint32_t buffer, int64_t part, int64_t row,
+                   const vector_t* v) {
+  int64_t at = (part * b->most_rows + row) * b->words;
+  pk_t index = pestle_kir_madi(b->k, v->word, 1, number(b, at));
+  return pestle_kir_load(b->k, buffer, v->lanes, index, PESTLE_KIR_NONE, 0);
+}
+
+// Part |part| of words: the weights in the low bits of bytes, or one as f32.
+static pk_t part_of(block_dot_t* b, pk_t words, int64_t part) {
+  unsigned lanes = pestle_kir_lanes_of(b->k, words);
+  int64_t mask = (1 << b->bits) - 1, shift = part * b->bits;
+  if (b->is_bytes) {
+    if (b->bits == 8) return words;
+    if (shift)
+      words = pestle_kir_scalar(b->k, PESTLE_OP_SHIFT_RIGHT_LOGICAL, words,
+                                word_number(b, lanes, shift), PESTLE_KIR_NONE);
+    return pestle_kir_scalar(b->k, PESTLE_OP_AND, words,
+                             word_number(b, lanes, mask * 0x01010101),
+                             PESTLE_KIR_NONE);
+  }
+  int64_t left = F32_FRACTION - b->bits - shift;
+  if (left)
+    words = pestle_kir_scalar(
+        b->k, left > 0 ? PESTLE_OP_SHIFT_LEFT : PESTLE_OP_SHIFT_RIGHT_LOGICAL,
+        words, word_number(b, lanes, left > 0 ? left : -left), PESTLE_KIR_NONE);
+  words = pestle_kir_scalar(
+      b->k, PESTLE_OP_AND, words,
+      word_number(b, lanes, mask << (F32_FRACTION - b->bits)), PESTLE_KIR_NONE);
+  words = pestle_kir_scalar(b->k, PESTLE_OP_OR, words,
+                            word_number(b, lanes, F32_ONE), PESTLE_KIR_NONE);
+  return pestle_kir_bitcast(b->k, words, PESTLE_F32);
+}
+
+// The words of |v| of column |column| times each row of x, as f32, into |d|.
+static void multiply(block_dot_t* b, pk_t column, const vector_t* v, pk_t* d) {
+  pk_t at = pestle_kir_madi(
+      b->k, v->word, WORD_BYTES,
+      pestle_kir_madi(b->k, column, b->words * WORD_BYTES, number(b, 0)));
+  pk_t words = pestle_kir_load_words(b->k, b->w, v->lanes, at);
+  for (int64_t m = 0; m < b->rows; ++m)
+    d[m] = load_x(b, b->first, 0, m, v);
+  for (int64_t part = 0; part < b->parts; ++part) {
+    pk_t w = part_of(b, words, part);
+    for (int64_t m = 0; m < b->rows; ++m) {
+      if (b->is_bytes) {
+        int64_t x_at = (part * b->most_rows + m) * b->words * WORD_BYTES;
+        pk_t index =
+            pestle_kir_madi(b->k, v->word, WORD_BYTES, number(b, x_at));
+        pk_t x = pestle_kir_load_words(b->k, b->xs, v->lanes, index);
+        d[m] = pestle_kir_dot(b->k, w, x, d[m], PESTLE_KIR_DOT4_B_SIGNED);
+      } else {
+        d[m] = pestle_kir_scalar(b->k, PESTLE_OP_FMA, w,
+                                 load_x(b, b->xs, part, m, v), d[m]);
+      }
+    }
+  }
+}
+
+// The same with scales and zero points, added to the totals.
+static void add_vector(block_dot_t* b, pk_t column, int64_t r,
+                       const vector_t* v) {
+  pk_t d[MOST_ROWS], scale = spread(b, b->scales, column, v);
+  pk_t zero = b->has_zeros ? spread(b, b->zeros, column, v) : 0;
+  if (b->has_zeros) {
+    zero = pestle_kir_scalar(b->k, PESTLE_OP_NEGATE, zero, PESTLE_KIR_NONE,
+                             PESTLE_KIR_NONE);
+  }
+  multiply(b, column, v, d);
+  for (int64_t m = 0; m < b->rows; ++m) {
+    pk_t value = d[m];
+    if (b->is_bytes) {
+      value = pestle_kir_cast(b->k, value, PESTLE_F32);
+      value =
+          pestle_kir_scalar(b->k, PESTLE_OP_MULTIPLY, value,
+                            load_x(b, b->x_scales, 0, m, v), PESTLE_KIR_NONE);
+    }
+    if (b->has_zeros) {
+      value = pestle_kir_scalar(b->k, PESTLE_OP_FMA, zero,
+                                load_x(b, b->sums, 0, m, v), value);
+    }
+    pk_t index = number(b, r * b->most_rows + m);
+    pk_t total =
+        pestle_kir_load(b->k, b->total, b->lanes, index, PESTLE_KIR_NONE, 0);
+    if (v->lanes < b->lanes) {
+      value = pestle_kir_scalar(b->k, PESTLE_OP_MULTIPLY, scale, value,
+                                PESTLE_KIR_NONE);
+      value = widen(b, value);
+      total =
+          pestle_kir_scalar(b->k, PESTLE_OP_ADD, total, value, PESTLE_KIR_NONE);
+    } else {
+      total = pestle_kir_scalar(b->k, PESTLE_OP_FMA, scale, value, total);
+    }
+    pestle_kir_store(b->k, b->total, index, total, PESTLE_KIR_NONE, 0);
+  }
+}
+
+// --- Columns ---
+
+static void add_columns(block_dot_t* b, const pk_t* columns,
+                        const vector_t* v) {
+  for (int64_t r = 0; r < b->columns; ++r)
+    add_vector(b, columns[r], r, v);
+}
+
+// Vectors of which each is of several blocks, or one, and what is left over.
+static void add_short_blocks(block_dot_t* b, const pk_t* columns) {
+  int64_t whole = b->words / b->lanes, at = whole * b->lanes;
+  vector_t v = {.lanes = b->lanes};
+  if (whole) {
+    pk_t i = pestle_kir_repeat(b->k, "i", whole);
+    v.word = pestle_kir_madi(b->k, i, b->lanes, number(b, 0));
+    v.block = pestle_kir_madi(b->k, i, b->lanes / b->block_words, number(b, 0));
+    add_columns(b, columns, &v);
+    pestle_kir_end_repeat(b->k, whole);
+  }
+  for (unsigned lanes = b->lanes / 2; at < b->words; lanes /= 2) {
+    if (at + lanes > b->words) continue;
+    v = (vector_t){lanes, number(b, at), number(b, at / b->block_words)};
+    add_columns(b, columns, &v);
+    at += lanes;
+  }
+}
+
+// Several vectors a block.
+static void add_long_blocks(block_dot_t* b, const pk_t* columns) {
+  int64_t count = b->block_words / b->lanes;
+  vector_t v = {.lanes = b->lanes};
+  v.block = pestle_kir_repeat(b->k, "block", b->blocks);
+  pk_t i = pestle_kir_repeat(b->k, "i", count);
+  pk_t first = pestle_kir_madi(b->k, v.block, b->block_words, number(b, 0));
+  v.word = pestle_kir_madi(b->k, i, b->lanes, first);
+  add_columns(b, columns, &v);
+  pestle_kir_end_repeat(b->k, count);
+  pestle_kir_end_repeat(b->k, b->blocks);
+}
+
+// Elements [first_row, + rows) x [first, + columns) of y; columns behind the last one are
+// the last one again.
+static void do_columns(block_dot_t* b, pk_t first, pk_t first_row) {
+  pk_t columns[MOST_COLUMNS];
+  for (int64_t r = 0; r < b->columns; ++r) {
+    columns[r] = pestle_kir_madi(b->k, first, 1, number(b, r));
+    if (b->has_tail)
+      columns[r] = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, columns[r],
+                                       b->all_columns - 1);
+  }
+  b->total =
+      pestle_kir_add_buffer(b->k, "total", PESTLE_KIR_PRIVATE, PESTLE_F32,
+                            b->lanes, b->columns * b->most_rows, 0);
+  pestle_kir_alloc(b->k, b->total);
+  pk_t none = pestle_kir_float(b->k, PESTLE_F32, b->lanes, 0);
+  for (int64_t i = 0; i < b->columns * b->most_rows; ++i)
+    pestle_kir_store(b->k, b->total, number(b, i), none, PESTLE_KIR_NONE, 0);
+  if (b->block_words > b->lanes)
+    add_long_blocks(b, columns);
+  else
+    add_short_blocks(b, columns);
+  for (int64_t r = 0; r < b->columns; ++r) {
+    for (int64_t m = 0; m < b->rows; ++m) {
+      pk_t total =
+          pestle_kir_load(b->k, b->total, b->lanes,
+                          number(b, r * b->most_rows + m), PESTLE_KIR_NONE, 0);
+      total = pestle_kir_reduce(b->k, total, PESTLE_OP_ADD);
+      pk_t row = pestle_kir_madi(b->k, first_row, 1, number(b, m));
+      pk_t at = pestle_kir_madi(b->k, row, b->all_columns, columns[r]);
+      total = pestle_kir_cast(b->k, total, b->dtype);
+      pestle_kir_store(b->k, b->y, at, total, PESTLE_KIR_NONE, 0);
+    }
+  }
+}
+
+static void do_rows(block_dot_t* b, pk_t first_row, int64_t rows) {
+  b->rows = rows;
+  pestle_block_dot_prepare(b, first_row);
+  int64_t count = b->panel / b->columns;
+  pk_t i = pestle_kir_repeat(b->k, "columns", count);
+  pk_t at = pestle_kir_madi(b->k, b->group, b->panel, number(b, 0));
+  do_columns(b, pestle_kir_madi(b->k, i, b->columns, at), first_row);
+  pestle_kir_end_repeat(b->k, count);
+}
+
+// A few groups a core: each makes its own x.
+static void choose_panel(block_dot_t* b, uint32_t cores) {
+  enum { GROUPS_A_CORE = 4, LEAST_PANEL = 64 };
+  int64_t groups = (int64_t)(cores ? cores : 1) * GROUPS_A_CORE;
+  int64_t least = b->all_columns < LEAST_PANEL ? b->all_columns : LEAST_PANEL;
+  b->panel = (b->all_columns + groups - 1) / groups;
+  if (b->panel < least) b->panel = least;
+  b->panel = (b->panel + b->columns - 1) / b->columns * b->columns;
+  b->groups = (b->all_columns + b->panel - 1) / b->panel;
+  b->has_tail = b->groups * b->panel != b->all_columns;
+}
+
+static block_dot_t make(pestle_direct_t* d) {
+  const pestle_node_t* node = pestle_direct_whole_of(d->node);
+  const pestle_type_t *x = pestle_node_operand(node, 0)->type,
+                      *scales = pestle_node_operand(node, 2)->type;
+  block_dot_t b = {.d = d,
+                   .k = d->k,
+                   .dtype = x->dtype,
+                   .bits = PESTLE_NODE_I64(node, bits),
+                   .is_bytes = PESTLE_NODE_I64(node, accuracy) == 4 &&
+                               d->caps->op_dtypes[PESTLE_KIR_DOT4] != 0,
+                   .has_zeros = node->operand_count > 3,
+                   .lanes = d->caps->vector_bytes / WORD_BYTES,
+                   .depth = x->dims[x->rank - 1],
+                   .all_rows = 1,
+                   .all_columns = scales->dims[0],
+                   .blocks = scales->dims[1]};
+  b.block = PESTLE_NODE_I64(node, block);
+  b.block_words = b.block * b.bits / 32;
+  b.words = b.blocks * b.block_words;
+  b.word_weights = 32 / b.bits;
+  if (b.lanes > MOST_LANES) b.lanes = MOST_LANES;
+  for (int32_t i = 0; i + 1 < x->rank; ++i)
+    b.all_rows *= x->dims[i];
+  b.parts = b.is_bytes ? 8 / b.bits : b.word_weights;
+  b.most_rows = b.all_rows < MOST_ROWS ? b.all_rows : MOST_ROWS;
+  b.columns = b.all_columns < MOST_COLUMNS ? b.all_columns : MOST_COLUMNS;
+  choose_panel(&b, d->caps->cores);
+  return b;
+}
+
+pestle_status_t pestle_direct_block_dot(pestle_direct_t* d) {
+  block_dot_t b = make(d);
+  b.x = pestle_direct_operand(d, 0);
+  b.w = pestle_direct_operand(d, 1);
+  b.scales = pestle_direct_operand(d, 2);
+  if (b.has_zeros) b.zeros = pestle_direct_operand(d, 3);
+  b.y = pestle_direct_result(d, 0);
+  pestle_block_dot_buffers(&b);
+  int64_t whole = b.all_rows / b.most_rows, rest = b.all_rows % b.most_rows;
+  b.group = pestle_kir_for(b.k, "group", number(&b, 0), number(&b, b.groups), 1,
+                           PESTLE_KIR_GROUP_X);
+  pk_t i = pestle_kir_repeat(b.k, "rows", whole);
+  do_rows(&b, pestle_kir_madi(b.k, i, b.most_rows, number(&b, 0)), b.most_rows);
+  pestle_kir_end_repeat(b.k, whole);
+  if (rest) do_rows(&b, number(&b, whole * b.most_rows), rest);
+  pestle_kir_end(b.k);
+  d->steps = (uint64_t)(b.all_rows * b.all_columns * b.words / b.lanes *
+                        (b.parts + 2));
+  return NULL;
+}

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Products with weights of a few bits as one kernel of a CPU (codegen/direct/direct_block_dot.c)
+by numpy in f64: numbers of bits, lengths of blocks, zero points, rows that do not end with
+a block, few and many rows of x, both ways to multiply, CPUs of several vectors, and the same
+bits of every number of threads. Exits 77 without numpy."""
+
+import os
+import sys
+
+try:
+    import numpy as np
+except ImportError as e:
+    print(f"skipped: {e}")
+    sys.exit(77)
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from program import explain, run  # noqa: E402
+
+NAMES = {"f4": "f32", "f2": "f16", "u1": "ui8"}
+bad = []
+
+
+def tensor(a):
+    return f"tensor<{''.join(f'{n}x' for n in a.shape)}{NAMES[a.dtype.str[1:]]}>"
+
+
+def unpacked(w, bits):
+    parts = [w >> i & (1 << bits) - 1 for i in range(0, 8, bits)]
+    return np.stack(parts, 2).reshape(len(w), -1).astype("f8")
+
+
+def rounded(x, size):
+    """x as bytes with a scale for each |size| of its numbers, and back."""
+    k = x.shape[1]
+    x = np.pad(x.astype("f4"), ((0, 0), (0, -k % size))).reshape(len(x), -1, size)
+    most = np.abs(x).max(2, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        q = np.where(most > 0, np.rint(x * (np.float32(127) / most)), 0)
+    return (q.astype("f8") * (most / 127)).reshape(len(x), -1)[:, :k]
+
+
+class Case:
+    def __init__(self, m, k, n, bits, block, zeros="none", accuracy=0, dtype="f4", known=True):
+        r = np.random.default_rng([m, k, n, bits, block])
+        blocks = -(-k // block)
+        self.bits, self.block, self.accuracy, self.known = bits, block, accuracy, known
+        self.x = (r.standard_normal((m, k)) * 10 ** r.uniform(-2, 2, (m, 1))).astype(dtype)
+        self.x[:, k // 3:k // 3 + 64] *= k > 100  # blocks of zeros
+        self.w = r.integers(0, 256, (n, blocks * block * bits // 8), dtype="u1")
+        self.scales = r.standard_normal((n, blocks)).astype(dtype)
+        self.zeros = None
+        if zeros == "bytes":
+            self.zeros = r.integers(0, 1 << bits, (n, blocks), dtype="u1")
+        if zeros == "floats":
+            self.zeros = r.standard_normal((n, blocks)).astype(dtype) * 5
+
+    def operands(self):
+        return [a for a in (self.x, self.w, self.scales, self.zeros) if a is not None]
+
+    def want(self, x):
+        zeros = 1 << self.bits - 1 if self.zeros is None else self.zeros.astype("f8").repeat(self.block, 1)
+        w = (unpacked(self.w, self.bits) - zeros) * self.scales.astype("f8").repeat(self.block, 1)
+        w = w[:, :x.shape[1]]
+        return x @ w.T, np.abs(x) @ np.abs(w).T
+
+    def text(self):
+        ops = self.operands()
+        y = np.empty((len(self.x), len(self.w)), self.x.dtype)
+        names = [f"%{i}" for i in range(len(ops))]
+        return (f"func.func @main({', '.join(f'{n}: {tensor(a)}' for n, a in zip(names, ops))}) -> {tensor(y)} {{\n"
+                f'  %y = "pestle.block_dot"({", ".join(names)}) {{bits = {self.bits} : i64, block = {self.block} : i64, '
+                f"accuracy = {self.accuracy} : i64}} : ({', '.join(map(tensor, ops))}) -> {tensor(y)}\n"
+                f"  return %y : {tensor(y)}\n}}\n")
+
+    def run(self, *options, is_bytes=None):
+        got = run(self.text(), self.operands(), "cpu", *options)
+        if is_bytes is None:
+            is_bytes = self.accuracy == 4
+        x = rounded(self.x, min(32, self.block)) if is_bytes else self.x.astype("f8")
+        (want, size), u = self.want(x), 2e-3 if self.x.dtype == "f2" else 4e-6
+        # A quotient half between two bytes may go either way.
+        near = u * size + (2e-4 * size.max(1, keepdims=True) if is_bytes else 0)
+        good = not isinstance(got, str) and got[0].shape == want.shape and bool((np.abs(got[0] - want) <= near + 1e-30).all())
+        if not good:
+            bad.append((self.bits, self.block, self.x.shape, options))
+            print(f"{self.x.shape} {self.w.shape} {self.bits} bits of {self.block}, accuracy {self.accuracy} {options}: "
+                  f"{got if isinstance(got, str) else np.abs(got[0] - want).max() / size.max()}")
+        return got
+
+
+def main():
+    v3, v4 = ("--target-cpu", "x86-64-v3"), ("--target-cpu", "x86-64-v4")
+    case = Case(1, 200, 70, 4, 32)
+    for options in (), v3, v4, ("--device", "ref"), ("--numerics", "strict"):
+        case.run(*options)
+    if "block_dot_0" not in explain(case.text()):
+        bad.append("no kernel of its own")
+    case = Case(3, 200, 70, 4, 32, accuracy=4)
+    for options in (), ("--target-cpu", "icelake-server"):
+        case.run(*options)
+    case.run("--numerics", "strict", is_bytes=False)
+    case.run(*v3, is_bytes=False)
+    count = 0
+    for bits in 2, 4, 8:
+        for block in 16, 32, 64, 128, 256:
+            for accuracy in 0, 4:
+                zeros = ("none", "bytes", "floats")[count % 3]
+                k = block * (1 + count % 4) - count % 3 * 5
+                Case(1 + count % 6, k, 1 + count * 7 % 40, bits, block, zeros, accuracy).run()
+                count += 1
+    Case(7, 90, 33, 4, 32, "floats", 0, "f2").run()
+    Case(2, 90, 33, 4, 32, "bytes", 4, "f2").run()
+    case = Case(9, 300, 301, 4, 32, "bytes", 4)
+    one, two = (case.run("--threads", n) for n in "12")
+    if not np.array_equal(one[0], two[0]):
+        bad.append("other bits by another number of threads")
+    print(f"{len(bad)} wrong: {bad}")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
