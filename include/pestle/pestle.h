@@ -42,6 +42,7 @@
 // - compile.h: from a graph to a plan
 // - runtime.h, plan_set.h: devices, buffers, streams; plans loaded and run
 // - session.h: a model in any shape, from any thread, by names
+// - decode.h: language models token by token
 // - array.h, numeric.h: arrays that are computed when they are needed
 // - custom_op.h, custom_call.h: ops and calls of one's own
 // - world.h, collective.h: several processes
@@ -56,6 +57,7 @@
 #include "pestle/context.h"
 #include "pestle/custom_call.h"
 #include "pestle/custom_op.h"
+#include "pestle/decode.h"
 #include "pestle/dlpack.h"
 #include "pestle/graph.h"
 #include "pestle/helpers.h"

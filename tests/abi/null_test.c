@@ -857,6 +857,57 @@ static void call_session_wait(things_t* t) {
   (void)t;
   BAD(pestle_session_wait(NULL, NULL));
 }
+static void call_decoder_create(things_t* t) {
+  pestle_decoder_t* decoder;
+  pestle_decoder_options_t options = {0};
+  BAD(pestle_decoder_create(NULL, "x.onnx", NULL, &decoder));
+  BAD(pestle_decoder_create(t->context, NULL, NULL, &decoder));
+  BAD(pestle_decoder_create(t->context, "x.onnx", NULL, NULL));
+  BAD(pestle_decoder_create(t->context, "x.onnx", &options, &decoder));
+}
+static void call_decoder_release(things_t* t) {
+  (void)t;
+  pestle_decoder_release(NULL);
+}
+static void call_decoder_info(things_t* t) {
+  (void)t;
+  pestle_decoder_info_t info = {.struct_size = sizeof(info)};
+  BAD(pestle_decoder_info(NULL, &info));
+}
+static void call_decoder_feed(things_t* t) {
+  (void)t;
+  const int64_t id = 0;
+  BAD(pestle_decoder_feed(NULL, 0, &id, 1));
+}
+static void call_decoder_logits(things_t* t) {
+  (void)t;
+  assert_null(pestle_decoder_logits(NULL, 0));
+}
+static void call_decoder_choose(things_t* t) {
+  (void)t;
+  int64_t id;
+  BAD(pestle_decoder_choose(NULL, 0, NULL, &id));
+}
+static void call_decoder_length(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_decoder_length(NULL, 0), -1);
+}
+static void call_decoder_cut(things_t* t) {
+  (void)t;
+  BAD(pestle_decoder_cut(NULL, 0, 0));
+}
+static void call_decoder_fork(things_t* t) {
+  (void)t;
+  BAD(pestle_decoder_fork(NULL, 0, 1));
+}
+static void call_decoder_save(things_t* t) {
+  (void)t;
+  BAD(pestle_decoder_save(NULL, 0, "x.seq"));
+}
+static void call_decoder_load(things_t* t) {
+  (void)t;
+  BAD(pestle_decoder_load(NULL, 0, "x.seq"));
+}
 static void call_executable_input_is_strings(things_t* t) {
   assert_false(pestle_executable_input_is_strings(NULL, 0));
   assert_false(pestle_executable_input_is_strings(t->executable, 9));
@@ -2017,6 +2068,10 @@ static const row_t rows[] = {
     ROW(strings_release)
     ROW(session_create) ROW(session_retain) ROW(session_release)
     ROW(session_run) ROW(session_tensor_release) ROW(session_wait)
+    ROW(decoder_create) ROW(decoder_release) ROW(decoder_info)
+    ROW(decoder_feed) ROW(decoder_logits) ROW(decoder_choose)
+    ROW(decoder_length) ROW(decoder_cut) ROW(decoder_fork)
+    ROW(decoder_save) ROW(decoder_load)
     ROW(session_stats) ROW(session_visit) ROW(session_input_count)
     ROW(session_output_count) ROW(session_input) ROW(session_output_name)
     ROW(executable_run) ROW(executable_run_named)

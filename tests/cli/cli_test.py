@@ -96,7 +96,7 @@ class Case(unittest.TestCase):
 class CommandLine(Case):
     def test_help_lists_every_option(self):
         verbs = {"F": "diff", "M": "reduce", "H": "doctor",
-                 "T": "op-test", "I": "info", "B": "bench",
+                 "T": "op-test", "I": "info", "B": "bench", "G": "generate",
                  "V": "view", "L": "devices",
                  "R": "run", "D": "dump", "P": "plugins", "C": "cache",
                  "O": "opt", "K": "compile", "E": "explain"}  # fmt: skip

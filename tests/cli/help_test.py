@@ -12,7 +12,7 @@ import unittest
 from stranger import Folder
 
 VERBS = ("run", "bench", "compile", "opt", "dump", "explain", "info", "view", "diff",
-         "reduce", "op-test", "devices", "plugins", "cache", "doctor")
+         "reduce", "op-test", "generate", "devices", "plugins", "cache", "doctor")
 
 
 class Help(Folder):
@@ -57,7 +57,7 @@ class Help(Folder):
                 code, _, err = self.shell(command)
                 self.assertEqual(code, 0, (command, err))
                 ran += 1
-            self.assertTrue("examples:" in out or verb == "op-test", verb)
+            self.assertTrue("examples:" in out or verb in ("op-test", "generate"), verb)
         self.assertGreater(ran, 15)
 
     def test_colour(self):

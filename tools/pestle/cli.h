@@ -195,6 +195,7 @@ const char* cli_date(int64_t wall_ns, char* buffer, size_t capacity);
 
 PESTLE_NODISCARD pestle_status_t cli_run(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_bench(cli_t* cli, int* out_exit);
+PESTLE_NODISCARD pestle_status_t cli_generate(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_compile(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_opt(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_dump(cli_t* cli, int* out_exit);

@@ -20,6 +20,7 @@ enum {
   B = 4096,
   V = 8192,
   L = 16384,
+  G = 32768,
 };
 
 const cli_option_row_t cli_options[] = {
@@ -33,6 +34,8 @@ const cli_verb_row_t cli_verbs[] = {
     {"bench", B, "MODEL|PLAN", cli_bench,
      "run for some seconds and print median, p90, p99 and runs a second; also "
      "beside ONNX Runtime"},
+    {"generate", G, "MODEL --ids N,N,..", cli_generate,
+     "make tokens with a language model: ids in, ids out, and how fast"},
     {"compile", K, "MODEL -o FILE.plan", cli_compile,
      "compile a model into a plan that 'pestle run' takes"},
     {"opt", O, "MODEL", cli_opt, "run passes over a model and print it"},

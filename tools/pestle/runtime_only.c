@@ -61,6 +61,11 @@ pestle_status_t cli_compile(cli_t* cli, int* out_exit) {
   return NO_COMPILER("'pestle compile'");
 }
 
+pestle_status_t cli_generate(cli_t* cli, int* out_exit) {
+  (void)cli, (void)out_exit;
+  return NO_COMPILER("'pestle generate'");
+}
+
 pestle_status_t cli_op_test(cli_t* cli, int* out_exit) {
   (void)cli, (void)out_exit;
   return NO_COMPILER("'pestle op-test'");

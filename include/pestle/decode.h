@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Language models token by token: ids in, ids out. A decoder holds a model, the caches of
+// some sequences (slots) and an executable for each number of new tokens.
+//
+//   pestle_decoder_create(context, "model.onnx", NULL, &decoder);
+//   pestle_decoder_feed(decoder, 0, prompt, prompt_count);
+//   for (;;) {
+//     pestle_decoder_choose(decoder, 0, &sampling, &id);
+//     if (id == end) break;
+//     pestle_decoder_feed(decoder, 0, &id, 1);
+//   }
+//
+// A model is taken as builders of decoders write it (docs/language-models.md): inputs
+// input_ids [1, tokens], attention_mask [1, positions], perhaps position_ids, and a cache
+// for each present.* output. The caches have their full length from the beginning and stay
+// where they are: a token writes its own rows of them and nothing else.
+//
+// Slots are sequences that know nothing of each other. A decoder is for one thread at a
+// time; different decoders are not.
+//
+// Contents:
+// - Decoders
+// - Tokens
+// - Slots
+#ifndef PESTLE_DECODE_H_
+#define PESTLE_DECODE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pestle/compile.h"
+#include "pestle/context.h"
+#include "pestle/runtime.h"
+#include "pestle/status.h"
+
+PESTLE_EXTERN_C_BEGIN
+
+// --- Decoders ---
+
+typedef struct pestle_decoder_s pestle_decoder_t;
+
+// Zero-initialise and set |struct_size|. All is copied.
+typedef struct pestle_decoder_options_t {
+  size_t struct_size;
+  pestle_device_t* device;  // NULL: pestle_context_device() without a name
+  int64_t most;             // positions that a sequence may have; 0: 2048
+  size_t slots;             // sequences; 0: 1
+  int32_t threads;          // of a run at most; 0: the pool's size
+  // Of this numerics, target_cpu, no_cache and tier count. Or NULL.
+  const pestle_compile_options_t* compile;
+} pestle_decoder_options_t;
+
+// Opens the model at |path|, and compiles it for one token; other numbers of tokens are
+// compiled when they are first needed. |options| may be NULL. Errors are those of
+// pestle_import_file() and pestle_compile(); UNSUPPORTED: the model is none that a decoder
+// takes (an input that it does not know, caches without a partner or that do not keep
+// their length), which the sentence says; INVALID_ARGUMENT: |most| is below 1 or more than
+// the model has angles for.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_create(
+    pestle_context_t* context, const char* path,
+    const pestle_decoder_options_t* options, pestle_decoder_t** out_decoder);
+// Frees |decoder| and its slots. NULL is allowed.
+PESTLE_API void pestle_decoder_release(pestle_decoder_t* decoder);
+
+// Zero-initialise and set |struct_size|.
+typedef struct pestle_decoder_info_t {
+  size_t struct_size;
+  int64_t words;  // ids are 0 to |words| - 1
+  int64_t most;   // positions a sequence
+  size_t slots;
+  size_t caches;           // tensors a slot
+  size_t caches_in_place;  // of these, those that are never copied
+  uint64_t cache_bytes;    // of a slot
+  uint64_t token_bytes;    // of a slot that a token writes
+  uint64_t weight_bytes;   // constants that a token reads
+  // Since the decoder was made.
+  uint64_t compiles;
+  int64_t compile_ns;
+} pestle_decoder_info_t;
+// Fills |*out_info|, whose struct_size must be set.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_info(
+    const pestle_decoder_t* decoder, pestle_decoder_info_t* out_info);
+
+// --- Tokens ---
+
+// Appends |count| (1 at least) tokens to the sequence of |slot|: a prompt, what follows
+// one, or the token that was chosen. Afterwards the slot has the logits of the last one.
+// INVALID_ARGUMENT, before anything is written: no such slot, an id that the model has
+// not, more tokens than the sequence has room for. After another error the sequence is
+// as long as it was.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_feed(
+    pestle_decoder_t* decoder, size_t slot, const int64_t* ids, size_t count);
+
+// |words| logits of the token that comes next, or NULL: nothing was fed. Borrowed until
+// the slot changes.
+PESTLE_API const float* pestle_decoder_logits(const pestle_decoder_t* decoder,
+                                              size_t slot);
+
+// How a token is chosen. Zero-initialise and set |struct_size|: the likeliest.
+typedef struct pestle_sampling_t {
+  size_t struct_size;
+  double
+      temperature;  // logits are divided by it; 0: the likeliest, the first of equal ones
+  int64_t top_k;  // among so many of the likeliest; 0: all
+  // Among the likeliest whose probabilities reach it, one at least; 0 or 1: all. Without
+  // |top_k| at most 1,024.
+  double top_p;
+  // The same seed, sequence and logits give the same token.
+  uint64_t seed;
+} pestle_sampling_t;
+// Chooses the token that comes next in |slot|, and does not feed it. |sampling| may be
+// NULL. INVALID_ARGUMENT: a number out of range, or nothing was fed; INTERNAL: the logits
+// are not numbers.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_decoder_choose(const pestle_decoder_t* decoder, size_t slot,
+                      const pestle_sampling_t* sampling, int64_t* out_id);
+
+// --- Slots ---
+
+// Tokens that were fed; -1: no such slot.
+PESTLE_API int64_t pestle_decoder_length(const pestle_decoder_t* decoder,
+                                         size_t slot);
+// Forgets all tokens from place |length| on, and the logits. INVALID_ARGUMENT: the
+// sequence is shorter.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_decoder_cut(pestle_decoder_t* decoder, size_t slot, int64_t length);
+// Makes slot |to| what |from| is. Costs a copy of the rows that are in use.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_decoder_fork(pestle_decoder_t* decoder, size_t from, size_t to);
+// Writes the sequence of |slot| to a file: the rows that are in use, and the logits.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_save(
+    const pestle_decoder_t* decoder, size_t slot, const char* path);
+// Reads what pestle_decoder_save() wrote into |slot|. INCOMPATIBLE: it is of another model
+// or of other numbers of positions; MALFORMED: it is no such file, or damaged. The slot is
+// then as it was.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_decoder_load(pestle_decoder_t* decoder, size_t slot, const char* path);
+
+PESTLE_EXTERN_C_END
+
+#endif  // PESTLE_DECODE_H_

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of include/pestle/decode.h share.
+#ifndef PESTLE_SESSION_DECODE_H_
+#define PESTLE_SESSION_DECODE_H_
+
+#include "base/arena.h"
+#include "pestle/decode.h"
+#include "pestle/graph.h"
+
+enum {
+  DECODE_MOST_PLANS = 12,
+  DECODE_MOST_ROWS = 512,  // new tokens of one run
+};
+
+typedef enum decode_role_e {
+  DECODE_IDS,
+  DECODE_MASK,
+  DECODE_POSITIONS,
+  DECODE_CACHE,
+} decode_role_t;
+
+typedef struct decode_input_t {
+  const char* name;
+  decode_role_t role;
+  pestle_type_t type;  // with one new token
+  size_t cache;        // of DECODE_CACHE, its number
+} decode_input_t;
+
+// A cache [1, heads, most, width], or [1, most, width].
+typedef struct decode_cache_t {
+  uint32_t input, output;  // of the model
+  int64_t parts;           // that lie apart, each of |most| rows
+  size_t row_bytes;
+} decode_cache_t;
+
+// The model for |rows| new tokens. Only that for one gives logits.
+typedef struct decode_plan_t {
+  int64_t rows;
+  pestle_executable_t* executable;
+} decode_plan_t;
+
+typedef struct decode_slot_t {
+  pestle_buffer_t** caches;
+  float* logits;
+  int64_t length;
+  bool has_logits;
+} decode_slot_t;
+
+struct pestle_decoder_s {
+  pestle_context_t* context;
+  pestle_allocator_t allocator;
+  pestle_arena_t arena;
+  pestle_device_t* device;
+  pestle_compile_options_t compile;
+  int32_t threads;
+  pestle_module_t* module;  // as it was imported
+  uint64_t signature[2];    // of the model for one token
+  decode_input_t* inputs;
+  size_t input_count, output_count;
+  uint32_t logits;  // the output
+  pestle_dtype_t logits_dtype;
+  int64_t words, most;
+  decode_cache_t* caches;
+  size_t cache_count;
+  decode_plan_t plans[DECODE_MOST_PLANS];
+  size_t plan_count;
+  uint64_t compiles;
+  int64_t compile_ns;
+  decode_slot_t* slots;
+  size_t slot_count;
+  // What a run is given.
+  pestle_buffer_t *ids, *mask, *positions;
+  int64_t mask_length;  // ones that |mask| begins with
+  pestle_buffer_view_t* views;
+  pestle_buffer_t** results;
+  uint32_t* donated;
+  char* bytes;  // for logits of another type than f32
+};
+
+// --- decode_model.c ---
+
+PESTLE_NODISCARD pestle_status_t pestle_decode_open(pestle_decoder_t* d,
+                                                    const char* path);
+// The plan for |rows| new tokens, compiled if need be.
+PESTLE_NODISCARD pestle_status_t pestle_decode_plan(
+    pestle_decoder_t* d, int64_t rows, const decode_plan_t** out_plan);
+
+// --- decode_slot.c ---
+
+// INVALID_ARGUMENT: there is no slot |slot|.
+PESTLE_NODISCARD pestle_status_t pestle_decode_slot(const pestle_decoder_t* d,
+                                                    size_t slot,
+                                                    decode_slot_t** out_slot);
+
+#endif  // PESTLE_SESSION_DECODE_H_

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sequence as a file: a header, the logits, and of each cache the rows in use.
+#include <string.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/require.h"
+#include "session/decode.h"
+
+static const char magic[8] = {'P', 'S', 'T', 'L', 'S', 'E', 'Q', '1'};
+
+typedef struct header_t {
+  char magic[8];
+  uint64_t model[2];
+  int64_t most, words, length;
+  uint64_t has_logits, size;  // of the file
+  uint64_t check;             // of all that follows
+} header_t;
+
+static uint64_t file_size(const pestle_decoder_t* d, int64_t length,
+                          bool has_logits) {
+  uint64_t size = sizeof(header_t);
+  if (has_logits) size += (uint64_t)d->words * sizeof(float);
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    const decode_cache_t* cache = &d->caches[c];
+    size += (uint64_t)(cache->parts * length) * cache->row_bytes;
+  }
+  return size;
+}
+
+static pestle_status_t read_rows(const pestle_decoder_t* d,
+                                 const decode_slot_t* slot, char* to) {
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    const decode_cache_t* cache = &d->caches[c];
+    size_t part = (size_t)slot->length * cache->row_bytes;
+    for (int64_t p = 0; part && p < cache->parts; ++p, to += part) {
+      size_t at = (size_t)(p * d->most) * cache->row_bytes;
+      PESTLE_TRY(pestle_buffer_read(slot->caches[c], at, to, part));
+    }
+  }
+  return NULL;
+}
+
+static pestle_status_t write_rows(const pestle_decoder_t* d,
+                                  decode_slot_t* slot, int64_t length,
+                                  const char* from) {
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    const decode_cache_t* cache = &d->caches[c];
+    size_t part = (size_t)length * cache->row_bytes;
+    for (int64_t p = 0; part && p < cache->parts; ++p, from += part) {
+      size_t at = (size_t)(p * d->most) * cache->row_bytes;
+      PESTLE_TRY(pestle_buffer_write(slot->caches[c], at, from, part));
+    }
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_decoder_save(const pestle_decoder_t* decoder,
+                                    size_t slot, const char* path) {
+  PESTLE_REQUIRE(decoder && path, "a decoder and a path");
+  const pestle_decoder_t* d = decoder;
+  decode_slot_t* s;
+  PESTLE_TRY(pestle_decode_slot(d, slot, &s));
+  uint64_t size = file_size(d, s->length, s->has_logits);
+  header_t header = {.model = {d->signature[0], d->signature[1]},
+                     .most = d->most,
+                     .words = d->words,
+                     .length = s->length,
+                     .has_logits = s->has_logits,
+                     .size = size};
+  memcpy(header.magic, magic, sizeof(magic));
+  char* data = pestle_alloc(d->allocator, (size_t)size);
+  if (!data) return PESTLE_OOM();
+  char* at = data + sizeof(header);
+  if (s->has_logits) {
+    memcpy(at, s->logits, (size_t)d->words * sizeof(float));
+    at += (size_t)d->words * sizeof(float);
+  }
+  pestle_status_t status = read_rows(d, s, at);
+  header.check =
+      pestle_hash64(data + sizeof(header), (size_t)size - sizeof(header));
+  memcpy(data, &header, sizeof(header));
+  const pestle_str_t part = {data, (size_t)size};
+  if (!status) status = pestle_file_write_atomic(path, &part, 1);
+  pestle_dealloc(d->allocator, data, (size_t)size);
+  return status;
+}
+
+static pestle_status_t check(const pestle_decoder_t* d, const char* path,
+                             const char* data, size_t size) {
+  header_t h;
+  if (size < sizeof(h) || memcmp(data, magic, sizeof(magic)) != 0) {
+    return PESTLE_ERROR(MALFORMED, "'%s' is no sequence that a decoder saved",
+                        path);
+  }
+  memcpy(&h, data, sizeof(h));
+  if (h.model[0] != d->signature[0] || h.model[1] != d->signature[1] ||
+      h.most != d->most || h.words != d->words) {
+    return PESTLE_ERROR(INCOMPATIBLE,
+                        "'%s' is of another model, or of %lld positions where "
+                        "this decoder has %lld",
+                        path, (long long)h.most, (long long)d->most);
+  }
+  bool fits = h.length >= 0 && h.length <= d->most && h.has_logits <= 1 &&
+              h.size == size && file_size(d, h.length, h.has_logits) == size &&
+              h.check == pestle_hash64(data + sizeof(h), size - sizeof(h));
+  if (fits) return NULL;
+  return PESTLE_ERROR(MALFORMED, "'%s' is damaged: write it again", path);
+}
+
+static pestle_status_t take(pestle_decoder_t* d, decode_slot_t* slot,
+                            const char* data) {
+  header_t h;
+  memcpy(&h, data, sizeof(h));
+  const char* at = data + sizeof(h);
+  size_t logits = h.has_logits ? (size_t)d->words * sizeof(float) : 0;
+  slot->length = 0;
+  slot->has_logits = false;
+  PESTLE_TRY(write_rows(d, slot, h.length, at + logits));
+  memcpy(slot->logits, at, logits);
+  slot->length = h.length;
+  slot->has_logits = h.has_logits != 0;
+  return NULL;
+}
+
+pestle_status_t pestle_decoder_load(pestle_decoder_t* decoder, size_t slot,
+                                    const char* path) {
+  PESTLE_REQUIRE(decoder && path, "a decoder and a path");
+  pestle_decoder_t* d = decoder;
+  decode_slot_t* s;
+  char* data;
+  size_t size, limit = (size_t)file_size(d, d->most, true);
+  PESTLE_TRY(pestle_decode_slot(d, slot, &s));
+  PESTLE_TRY(pestle_file_read(path, limit, d->allocator, &data, &size));
+  pestle_status_t status = check(d, path, data, size);
+  if (!status) status = take(d, s, data);
+  pestle_dealloc(d->allocator, data, size + 1);
+  return status;
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of a decoder: what its inputs and outputs are for, and its executables.
+//
+// A cache is an input X.past and an output of the same rest of the name: builders write
+// past_key_values.3.key beside present.3.key, exports of transformers past_key_values.3.key
+// beside present_key_values.3.key. Both have the full length, so that the output may be made
+// where the input lies.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/thread.h"
+#include "pestle/model_info.h"
+#include "session/decode.h"
+
+static const char* keep(pestle_decoder_t* d, const char* text) {
+  return pestle_arena_strdup(&d->arena, text);
+}
+
+// --- Names ---
+
+// What |name| has behind |prefix|, or NULL.
+static const char* behind(const char* name, const char* prefix) {
+  size_t size = strlen(prefix);
+  return strncmp(name, prefix, size) ? NULL : name + size;
+}
+
+static const char* past_of(const char* name) {
+  static const char* const prefixes[] = {"past_key_values", "past_key_value",
+                                         "past"};
+  for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); ++i) {
+    const char* rest = behind(name, prefixes[i]);
+    if (rest && (*rest == '.' || *rest == '_')) return rest;
+  }
+  return NULL;
+}
+
+static const char* present_of(const char* name) {
+  static const char* const prefixes[] = {"present_key_values",
+                                         "present_key_value", "present"};
+  for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); ++i) {
+    const char* rest = behind(name, prefixes[i]);
+    if (rest && (*rest == '.' || *rest == '_')) return rest;
+  }
+  return NULL;
+}
+
+static bool is_of_integers(pestle_dtype_t dtype) {
+  return dtype == PESTLE_I64 || dtype == PESTLE_I32;
+}
+
+// --- Inputs ---
+
+static pestle_status_t is_odd(const decode_input_t* input, const char* what) {
+  return PESTLE_ERROR(
+      UNSUPPORTED,
+      "input '%s' %s: a decoder takes input_ids and attention_mask (integers "
+      "[1, any]), position_ids, and caches past_* with all extents but batch "
+      "and rows known",
+      input->name, what);
+}
+
+static pestle_status_t set_matrix(decode_input_t* input, decode_role_t role,
+                                  int64_t columns) {
+  input->role = role;
+  if (input->type.rank != 2 || !is_of_integers(input->type.dtype))
+    return is_odd(input, "is not a matrix of integers");
+  input->type.dims[0] = 1;
+  input->type.dims[1] = columns;
+  return NULL;
+}
+
+static pestle_status_t set_cache(pestle_decoder_t* d, decode_input_t* input,
+                                 uint32_t index) {
+  pestle_type_t* type = &input->type;
+  decode_cache_t* cache = &d->caches[d->cache_count];
+  int32_t rows = type->rank - 2;
+  if (rows < 1) return is_odd(input, "has too few axes");
+  type->dims[0] = 1;
+  type->dims[rows] = d->most;
+  for (int32_t i = 0; i < type->rank; ++i) {
+    if (type->dims[i] < 1)
+      return is_odd(input, "has extents that are not known");
+  }
+  *cache = (decode_cache_t){.input = index, .output = UINT32_MAX, .parts = 1};
+  for (int32_t i = 1; i < rows; ++i)
+    cache->parts *= type->dims[i];
+  cache->row_bytes =
+      (size_t)type->dims[rows + 1] * pestle_dtype_size(type->dtype);
+  input->role = DECODE_CACHE;
+  input->cache = d->cache_count++;
+  return NULL;
+}
+
+static pestle_status_t set_input(pestle_decoder_t* d, uint32_t index) {
+  decode_input_t* input = &d->inputs[index];
+  if (!strcmp(input->name, "input_ids"))
+    return set_matrix(input, DECODE_IDS, 1);
+  if (!strcmp(input->name, "attention_mask"))
+    return set_matrix(input, DECODE_MASK, d->most);
+  if (!strcmp(input->name, "position_ids"))
+    return set_matrix(input, DECODE_POSITIONS, 1);
+  if (past_of(input->name)) return set_cache(d, input, index);
+  return is_odd(input, "is none that is known");
+}
+
+static pestle_status_t take_inputs(pestle_decoder_t* d) {
+  pestle_function_t* f = pestle_module_entry(d->module);
+  if (!f) return PESTLE_ERROR(MALFORMED, "the model has no function to run");
+  size_t count = pestle_function_argument_count(f);
+  bool has_ids = false, has_mask = false;
+  d->input_count = count;
+  d->inputs = PESTLE_ARENA_ARRAY(&d->arena, decode_input_t, count + 1);
+  d->caches = PESTLE_ARENA_ARRAY(&d->arena, decode_cache_t, count + 1);
+  if (!d->inputs || !d->caches) return PESTLE_OOM();
+  for (uint32_t i = 0; i < count; ++i) {
+    const char* name = pestle_function_argument_name(f, i);
+    d->inputs[i] = (decode_input_t){
+        .name = keep(d, name ? name : ""),
+        .type = pestle_value_type(pestle_function_argument(f, i))};
+    if (!d->inputs[i].name) return PESTLE_OOM();
+    PESTLE_TRY(set_input(d, i));
+    has_ids |= d->inputs[i].role == DECODE_IDS;
+    has_mask |= d->inputs[i].role == DECODE_MASK;
+  }
+  if (has_ids && has_mask && d->cache_count) return NULL;
+  return PESTLE_ERROR(UNSUPPORTED,
+                      "the model has no %s: a decoder needs input_ids, "
+                      "attention_mask and caches",
+                      !has_ids    ? "input_ids"
+                      : !has_mask ? "attention_mask"
+                                  : "input past_*");
+}
+
+// --- Outputs ---
+
+static pestle_status_t pair(pestle_decoder_t* d,
+                            const pestle_model_info_t* info) {
+  d->output_count = info->output_count;
+  d->logits = UINT32_MAX;
+  for (uint32_t o = 0; o < info->output_count; ++o) {
+    const char *name = info->outputs[o].name, *rest = present_of(name);
+    if (!strcmp(name, "logits")) d->logits = o;
+    for (size_t c = 0; rest && c < d->cache_count; ++c) {
+      const char* past = past_of(d->inputs[d->caches[c].input].name);
+      if (past && !strcmp(past, rest)) d->caches[c].output = o;
+    }
+  }
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    if (d->caches[c].output != UINT32_MAX) continue;
+    return PESTLE_ERROR(
+        UNSUPPORTED,
+        "input '%s' has no output present* of the same rest of its name, so "
+        "that nothing says what the cache becomes",
+        d->inputs[d->caches[c].input].name);
+  }
+  if (d->logits != UINT32_MAX) return NULL;
+  return PESTLE_ERROR(UNSUPPORTED, "the model has no output 'logits'");
+}
+
+static pestle_status_t check_results(pestle_decoder_t* d, pestle_function_t* f,
+                                     int64_t rows) {
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    const decode_input_t* input = &d->inputs[d->caches[c].input];
+    pestle_type_t type = pestle_function_returned_type(f, d->caches[c].output);
+    bool same =
+        type.dtype == input->type.dtype && type.rank == input->type.rank;
+    for (int32_t i = 0; same && i < type.rank; ++i)
+      same = type.dims[i] == input->type.dims[i];
+    if (same) continue;
+    return PESTLE_ERROR(
+        UNSUPPORTED,
+        "the cache '%s' of %lld rows does not keep its length: the model must "
+        "write new rows into it, as GroupQueryAttention and TensorScatter do, "
+        "not append them",
+        input->name, (long long)d->most);
+  }
+  pestle_type_t type = pestle_function_returned_type(f, d->logits);
+  bool is_taken = type.rank == 3 && type.dims[0] == 1 && type.dims[1] == rows &&
+                  type.dims[2] > 0 &&
+                  pestle_dtype_is(type.dtype, PESTLE_KIND_FLOAT);
+  if (!is_taken) {
+    return PESTLE_ERROR(
+        UNSUPPORTED,
+        "output 'logits' is not [1, tokens, words] of floats for %lld tokens",
+        (long long)rows);
+  }
+  d->words = type.dims[2];
+  d->logits_dtype = type.dtype;
+  return NULL;
+}
+
+// --- Executables ---
+
+// |*module| with its caches alone as results.
+static pestle_status_t drop_logits(pestle_decoder_t* d,
+                                   pestle_module_t** module) {
+  size_t bytes =
+      (d->input_count + d->cache_count) * sizeof(pestle_link_source_t);
+  pestle_link_source_t* sources = pestle_alloc(d->allocator, bytes);
+  if (!sources) return PESTLE_OOM();
+  pestle_link_source_t* results = sources + d->input_count;
+  for (uint32_t i = 0; i < d->input_count; ++i)
+    sources[i] = (pestle_link_source_t){PESTLE_LINK_ARGUMENT, i};
+  for (size_t c = 0; c < d->cache_count; ++c)
+    results[c] = (pestle_link_source_t){0, d->caches[c].output};
+  const pestle_link_part_t part = {*module, sources, d->input_count};
+  pestle_module_t* linked;
+  pestle_status_t status =
+      pestle_module_link(&part, 1, results, d->cache_count, &linked);
+  pestle_dealloc(d->allocator, sources, bytes);
+  if (status) return status;
+  pestle_module_release(*module);
+  *module = linked;
+  return NULL;
+}
+
+static pestle_status_t specialize(pestle_decoder_t* d, int64_t rows,
+                                  pestle_module_t** out_module) {
+  size_t bytes = d->input_count * sizeof(pestle_type_t);
+  pestle_type_t* types = pestle_alloc(d->allocator, bytes);
+  *out_module = NULL;
+  if (!types) return PESTLE_OOM();
+  for (size_t i = 0; i < d->input_count; ++i) {
+    decode_role_t role = d->inputs[i].role;
+    types[i] = d->inputs[i].type;
+    if (role == DECODE_IDS || role == DECODE_POSITIONS) types[i].dims[1] = rows;
+  }
+  pestle_status_t status =
+      pestle_module_specialize(d->module, types, d->input_count, out_module);
+  pestle_dealloc(d->allocator, types, bytes);
+  if (status) return status;
+  pestle_function_t* f = pestle_module_entry(*out_module);
+  status = f && pestle_function_argument_count(f) == d->input_count
+               ? check_results(d, f, rows)
+               : PESTLE_ERROR(UNSUPPORTED,
+                              "the values of some of the model's inputs decide "
+                              "shapes: a decoder has none to give them");
+  if (status) {
+    pestle_module_release(*out_module);
+    *out_module = NULL;
+  }
+  return status;
+}
+
+static pestle_status_t build(pestle_decoder_t* d, pestle_module_t* module,
+                             bool has_logits,
+                             pestle_executable_t** out_executable) {
+  pestle_compile_options_t options = d->compile;
+  size_t bytes = d->cache_count * sizeof(pestle_alias_t);
+  pestle_alias_t* aliases = pestle_alloc(d->allocator, bytes);
+  pestle_plan_t* plan;
+  if (!aliases) return PESTLE_OOM();
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    aliases[c] = (pestle_alias_t){
+        d->caches[c].input,
+        (int32_t)(has_logits ? d->caches[c].output : (uint32_t)c)};
+  }
+  options.aliases = aliases;
+  options.alias_count = d->cache_count;
+  pestle_status_t status =
+      pestle_compile(d->context, module, d->device, &options, &plan);
+  pestle_dealloc(d->allocator, aliases, bytes);
+  if (status) return status;
+  status =
+      pestle_executable_create(d->context, plan, d->device, out_executable);
+  pestle_plan_release(plan);
+  return status;
+}
+
+static pestle_status_t make_plan(pestle_decoder_t* d, int64_t rows,
+                                 decode_plan_t* plan) {
+  pestle_module_t* module;
+  int64_t begin = pestle_clock_ns();
+  PESTLE_TRY(specialize(d, rows, &module));
+  pestle_status_t status = NULL;
+  plan->rows = rows;
+  if (rows == 1) {
+    status = pestle_module_signature(module, d->signature);
+  } else {
+    status = drop_logits(d, &module);
+  }
+  if (!status) status = build(d, module, rows == 1, &plan->executable);
+  pestle_module_release(module);
+  ++d->compiles;
+  d->compile_ns += pestle_clock_ns() - begin;
+  return pestle_status_annotate(status, "for %lld new tokens", (long long)rows);
+}
+
+pestle_status_t pestle_decode_plan(pestle_decoder_t* d, int64_t rows,
+                                   const decode_plan_t** out_plan) {
+  for (size_t i = 0; i < d->plan_count; ++i) {
+    if (d->plans[i].rows != rows) continue;
+    *out_plan = &d->plans[i];
+    return NULL;
+  }
+  decode_plan_t plan = {0};
+  *out_plan = NULL;
+  if (d->plan_count == DECODE_MOST_PLANS)
+    return PESTLE_ERROR(INTERNAL, "a decoder has too many plans");
+  PESTLE_TRY(make_plan(d, rows, &plan));
+  d->plans[d->plan_count] = plan;
+  *out_plan = &d->plans[d->plan_count++];
+  return NULL;
+}
+
+pestle_status_t pestle_decode_open(pestle_decoder_t* d, const char* path) {
+  const pestle_model_info_t* info;
+  const decode_plan_t* plan;
+  PESTLE_TRY(pestle_import_file(d->context, path, NULL, &d->module));
+  PESTLE_TRY(take_inputs(d));
+  PESTLE_TRY(pestle_model_info_create(d->context, path, NULL, &info));
+  pestle_status_t status = pair(d, info);
+  pestle_model_info_release(info);
+  if (status) return status;
+  return pestle_decode_plan(d, 1, &plan);
+}

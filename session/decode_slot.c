@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens and slots. A prompt but for its last token goes through executables for many rows,
+// which give no logits; the last token through that for one. Rows behind the prompt's end in
+// the last of the former are written too, where later tokens write again: nothing reads them,
+// since no token looks at places behind its own.
+#include <string.h>
+
+#include "base/half.h"
+#include "base/require.h"
+#include "session/decode.h"
+
+// Numbers of rows that executables are made for.
+static const int64_t buckets[] = {8, 16, 32, 64, 128, 256, DECODE_MOST_ROWS};
+enum { BUCKETS = sizeof(buckets) / sizeof(*buckets), FEW = 3 };
+
+pestle_status_t pestle_decode_slot(const pestle_decoder_t* d, size_t slot,
+                                   decode_slot_t** out_slot) {
+  *out_slot = NULL;
+  if (slot >= d->slot_count) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "there is no slot %zu, only %zu",
+                        slot, d->slot_count);
+  }
+  *out_slot = &d->slots[slot];
+  return NULL;
+}
+
+// --- What a run is given ---
+
+// |count| numbers first, first + step, ... of |input|'s type from element |at| of |buffer| on.
+static pestle_status_t write_numbers(pestle_buffer_t* buffer,
+                                     pestle_dtype_t dtype, int64_t at,
+                                     const int64_t* numbers, size_t count) {
+  int32_t narrow[DECODE_MOST_ROWS];
+  size_t size = pestle_dtype_size(dtype);
+  const void* data = numbers;
+  if (dtype == PESTLE_I32) {
+    for (size_t i = 0; i < count; ++i)
+      narrow[i] = (int32_t)numbers[i];
+    data = narrow;
+  }
+  return pestle_buffer_write(buffer, (size_t)at * size, data, count * size);
+}
+
+// Ones for the first |length| positions.
+static pestle_status_t write_mask(pestle_decoder_t* d, pestle_dtype_t dtype,
+                                  int64_t length) {
+  int64_t numbers[DECODE_MOST_ROWS], one = length > d->mask_length;
+  int64_t at = one ? d->mask_length : length;
+  int64_t end = one ? length : d->mask_length;
+  for (size_t i = 0; i < DECODE_MOST_ROWS; ++i)
+    numbers[i] = one;
+  while (at < end) {
+    size_t part =
+        end - at < DECODE_MOST_ROWS ? (size_t)(end - at) : DECODE_MOST_ROWS;
+    PESTLE_TRY(write_numbers(d->mask, dtype, at, numbers, part));
+    at += (int64_t)part;
+    // Ones end where they are known to.
+    d->mask_length = one ? at : d->mask_length;
+  }
+  d->mask_length = length;
+  return NULL;
+}
+
+static pestle_status_t fill(pestle_decoder_t* d, const decode_slot_t* slot,
+                            const int64_t* ids, size_t count, int64_t rows) {
+  int64_t numbers[DECODE_MOST_ROWS];
+  for (size_t i = 0; i < d->input_count; ++i) {
+    const decode_input_t* input = &d->inputs[i];
+    pestle_dtype_t dtype = input->type.dtype;
+    switch (input->role) {
+      case DECODE_IDS:
+        memset(numbers, 0, sizeof(numbers));
+        memcpy(numbers, ids, count * sizeof(*ids));
+        PESTLE_TRY(write_numbers(d->ids, dtype, 0, numbers, (size_t)rows));
+        d->views[i] = (pestle_buffer_view_t){.buffer = d->ids};
+        break;
+      case DECODE_POSITIONS:
+        for (int64_t r = 0; r < rows; ++r)
+          numbers[r] = slot->length + r;
+        PESTLE_TRY(
+            write_numbers(d->positions, dtype, 0, numbers, (size_t)rows));
+        d->views[i] = (pestle_buffer_view_t){.buffer = d->positions};
+        break;
+      case DECODE_MASK:
+        PESTLE_TRY(write_mask(d, dtype, slot->length + rows));
+        d->views[i] = (pestle_buffer_view_t){.buffer = d->mask};
+        break;
+      case DECODE_CACHE:
+        d->views[i] =
+            (pestle_buffer_view_t){.buffer = slot->caches[input->cache]};
+        break;
+    }
+  }
+  return NULL;
+}
+
+static pestle_status_t read_logits(pestle_decoder_t* d, decode_slot_t* slot,
+                                   const pestle_buffer_t* buffer) {
+  size_t size = pestle_dtype_size(d->logits_dtype), words = (size_t)d->words;
+  if (d->logits_dtype == PESTLE_F32) {
+    PESTLE_TRY(pestle_buffer_read(buffer, 0, slot->logits, words * size));
+  } else {
+    PESTLE_TRY(pestle_buffer_read(buffer, 0, d->bytes, words * size));
+    for (size_t i = 0; i < words; ++i) {
+      uint64_t bits = 0;
+      memcpy(&bits, d->bytes + i * size, size);
+      slot->logits[i] = (float)pestle_float_decode(d->logits_dtype, bits);
+    }
+  }
+  slot->has_logits = true;
+  return NULL;
+}
+
+// Appends |count| tokens by the executable for |rows|.
+static pestle_status_t run(pestle_decoder_t* d, decode_slot_t* slot,
+                           const int64_t* ids, size_t count, int64_t rows,
+                           bool wants_logits) {
+  const decode_plan_t* plan;
+  PESTLE_TRY(pestle_decode_plan(d, rows, &plan));
+  PESTLE_TRY(fill(d, slot, ids, count, rows));
+  bool has_logits = rows == 1;
+  size_t results = has_logits ? d->output_count : d->cache_count;
+  pestle_run_buffers_options_t options = {.struct_size = sizeof(options),
+                                          .threads = d->threads,
+                                          .donated = d->donated,
+                                          .donated_count = d->cache_count};
+  PESTLE_TRY(pestle_executable_run_buffers(plan->executable, NULL, d->views,
+                                           d->input_count, d->results, results,
+                                           &options));
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    pestle_buffer_t** from =
+        &d->results[has_logits ? d->caches[c].output : (uint32_t)c];
+    slot->caches[c] = *from;
+    *from = NULL;
+  }
+  slot->length += (int64_t)count;
+  pestle_status_t status = NULL;
+  if (wants_logits) status = read_logits(d, slot, d->results[d->logits]);
+  for (size_t r = 0; r < results; ++r)
+    pestle_buffer_release(d->results[r]);
+  return status;
+}
+
+// --- Tokens ---
+
+// How many rows |left| tokens are given where there is room for |room|.
+static int64_t rows_for(int64_t left, int64_t room) {
+  int64_t rows = 1;
+  if (left <= FEW) return 1;
+  for (int i = 0; i < BUCKETS && buckets[i] <= room; ++i) {
+    rows = buckets[i];
+    if (rows >= left) break;
+  }
+  return rows;
+}
+
+static pestle_status_t check(const pestle_decoder_t* d,
+                             const decode_slot_t* slot, const int64_t* ids,
+                             size_t count) {
+  if (count > (size_t)(d->most - slot->length)) {
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "%zu tokens behind %lld: the sequence has room for %lld positions in "
+        "all (pestle_decoder_options_t.most)",
+        count, (long long)slot->length, (long long)d->most);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (ids[i] >= 0 && ids[i] < d->words) continue;
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "id %lld at place %zu is none of the model's, which are 0 to %lld",
+        (long long)ids[i], i, (long long)d->words - 1);
+  }
+  return NULL;
+}
+
+static pestle_status_t feed(pestle_decoder_t* d, decode_slot_t* slot,
+                            const int64_t* ids, size_t count) {
+  size_t at = 0;
+  while (at + 1 < count) {
+    int64_t left = (int64_t)(count - 1 - at);
+    int64_t rows = rows_for(left, d->most - slot->length);
+    size_t part = (size_t)(left < rows ? left : rows);
+    PESTLE_TRY(run(d, slot, ids + at, part, rows, false));
+    at += part;
+  }
+  return run(d, slot, ids + at, 1, 1, true);
+}
+
+pestle_status_t pestle_decoder_feed(pestle_decoder_t* decoder, size_t slot,
+                                    const int64_t* ids, size_t count) {
+  PESTLE_REQUIRE(decoder && ids && count, "a decoder, and one token at least");
+  decode_slot_t* s;
+  PESTLE_TRY(pestle_decode_slot(decoder, slot, &s));
+  PESTLE_TRY(check(decoder, s, ids, count));
+  int64_t length = s->length;
+  s->has_logits = false;
+  pestle_status_t status = feed(decoder, s, ids, count);
+  if (status) s->length = length;
+  return status;
+}
+
+const float* pestle_decoder_logits(const pestle_decoder_t* decoder,
+                                   size_t slot) {
+  if (!decoder || slot >= decoder->slot_count) return NULL;
+  const decode_slot_t* s = &decoder->slots[slot];
+  return s->has_logits ? s->logits : NULL;
+}
+
+// --- Slots ---
+
+int64_t pestle_decoder_length(const pestle_decoder_t* decoder, size_t slot) {
+  bool is = decoder && slot < decoder->slot_count;
+  return is ? decoder->slots[slot].length : -1;
+}
+
+pestle_status_t pestle_decoder_cut(pestle_decoder_t* decoder, size_t slot,
+                                   int64_t length) {
+  PESTLE_REQUIRE(decoder, "a decoder");
+  decode_slot_t* s;
+  PESTLE_TRY(pestle_decode_slot(decoder, slot, &s));
+  if (length < 0 || length > s->length) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "a sequence of %lld tokens cannot be cut at %lld",
+                        (long long)s->length, (long long)length);
+  }
+  s->length = length;
+  s->has_logits = false;
+  return NULL;
+}
+
+pestle_status_t pestle_decoder_fork(pestle_decoder_t* decoder, size_t from,
+                                    size_t to) {
+  PESTLE_REQUIRE(decoder, "a decoder");
+  const pestle_decoder_t* d = decoder;
+  decode_slot_t *a, *b;
+  PESTLE_TRY(pestle_decode_slot(d, from, &a));
+  PESTLE_TRY(pestle_decode_slot(d, to, &b));
+  if (a == b) return NULL;
+  b->length = 0;
+  b->has_logits = false;
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    const decode_cache_t* cache = &d->caches[c];
+    size_t size = (size_t)a->length * cache->row_bytes;
+    for (int64_t p = 0; size && p < cache->parts; ++p) {
+      size_t at = (size_t)(p * d->most) * cache->row_bytes;
+      PESTLE_TRY(pestle_buffer_copy(a->caches[c], at, b->caches[c], at, size));
+    }
+  }
+  b->length = a->length;
+  b->has_logits = a->has_logits;
+  if (a->has_logits)
+    memcpy(b->logits, a->logits, (size_t)d->words * sizeof(float));
+  return NULL;
+}

@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Decoders (include/pestle/decode.h) of small models as onnxruntime-genai's builder writes them
+(tests/models/llama.py): logits after each token and after prompts of many lengths by ONNX
+Runtime's, caches that stay where they are, what a token writes, forks, files, choices, and
+bad input. Exits 77 when a package is missing, or where Python cannot load the library."""
+
+import ctypes as C
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime
+except ImportError as e:
+    print(f"skipped: {e}")
+    sys.exit(77)
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
+import llama  # noqa: E402
+
+BUILD = pathlib.Path(os.environ.get("PESTLE_BUILD_DIR", "build/release"))
+MOST = 64
+bad = []
+
+
+class Options(C.Structure):
+    _fields_ = [("struct_size", C.c_size_t), ("device", C.c_void_p), ("most", C.c_int64), ("slots", C.c_size_t),
+                ("threads", C.c_int32), ("compile", C.c_void_p)]
+
+
+class Sampling(C.Structure):
+    _fields_ = [("struct_size", C.c_size_t), ("temperature", C.c_double), ("top_k", C.c_int64), ("top_p", C.c_double),
+                ("seed", C.c_uint64)]
+
+
+class Info(C.Structure):
+    _fields_ = [("struct_size", C.c_size_t), ("words", C.c_int64), ("most", C.c_int64), ("slots", C.c_size_t),
+                ("caches", C.c_size_t), ("caches_in_place", C.c_size_t), ("cache_bytes", C.c_uint64),
+                ("token_bytes", C.c_uint64), ("weight_bytes", C.c_uint64), ("compiles", C.c_uint64),
+                ("compile_ns", C.c_int64)]
+
+
+class Failure(Exception):
+    pass
+
+
+class Decoder:
+    lib, context = None, C.c_void_p()
+
+    @classmethod
+    def load(cls):
+        lib = cls.lib = C.CDLL(str(BUILD / "libpestle.so"))
+        for name in "create feed cut fork save load choose info".split():
+            getattr(lib, f"pestle_decoder_{name}").restype = C.c_void_p
+        lib.pestle_decoder_logits.restype = C.POINTER(C.c_float)
+        lib.pestle_decoder_length.restype = C.c_int64
+        lib.pestle_context_create.restype = C.c_void_p
+        lib.pestle_status_message.restype = C.c_char_p
+        cls.check(lib.pestle_context_create(None, C.byref(cls.context)))
+
+    @classmethod
+    def check(cls, status):
+        if status:
+            text = cls.lib.pestle_status_message(C.c_void_p(status)).decode()
+            cls.lib.pestle_status_release(C.c_void_p(status))
+            raise Failure(text)
+
+    def __init__(self, path, most=MOST, slots=1, threads=0):
+        self.it = C.c_void_p()
+        options = Options(C.sizeof(Options), None, most, slots, threads, None)
+        self.check(self.lib.pestle_decoder_create(self.context, str(path).encode(), C.byref(options), C.byref(self.it)))
+
+    def __del__(self):
+        self.lib.pestle_decoder_release(self.it)
+
+    def call(self, name, *args):
+        self.check(getattr(self.lib, "pestle_decoder_" + name)(self.it, *args))
+
+    def feed(self, ids, slot=0):
+        self.call("feed", C.c_size_t(slot), (C.c_int64 * max(len(ids), 1))(*map(int, ids)), C.c_size_t(len(ids)))
+
+    def cut(self, length, slot=0):
+        self.call("cut", C.c_size_t(slot), C.c_int64(length))
+
+    def fork(self, a, b):
+        self.call("fork", C.c_size_t(a), C.c_size_t(b))
+
+    def file(self, name, path, slot=0):
+        self.call(name, C.c_size_t(slot), str(path).encode())
+
+    def choose(self, slot=0, **how):
+        id, s = C.c_int64(), Sampling(C.sizeof(Sampling), **how)
+        self.call("choose", C.c_size_t(slot), C.byref(s), C.byref(id))
+        return id.value
+
+    def info(self):
+        info = Info(C.sizeof(Info))
+        self.call("info", C.byref(info))
+        return info
+
+    def length(self, slot=0):
+        return self.lib.pestle_decoder_length(self.it, C.c_size_t(slot))
+
+    def logits(self, slot=0):
+        data = self.lib.pestle_decoder_logits(self.it, C.c_size_t(slot))
+        return np.ctypeslib.as_array(data, (self.info().words,)).copy() if data else None
+
+
+def expect(what, good):
+    if not good:
+        bad.append(what)
+        print("wrong:", what)
+
+
+def refused(what, sentence, call):
+    try:
+        call()
+        expect(f"{what} is taken", False)
+    except Failure as e:
+        expect(f"{what}: {e}", sentence in str(e))
+
+
+def peer(path, maker, ids):
+    """Logits behind each token, by ONNX Runtime."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    s = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    given = {"input_ids": ids[None], "attention_mask": np.ones((1, len(ids)), np.int64)}
+    for i in range(maker.layers):
+        for p in "key", "value":
+            given[f"past_key_values.{i}.{p}"] = np.zeros((1, maker.shared, 0, maker.depth), np.float32)
+    return s.run(["logits"], given)[0][0]
+
+
+def check_logits(folder):
+    for how in {"level": 0}, {}, {"packed": 1, "level": 0}, {"bits": 8, "level": 0}, {"zeros": 1, "block": 16, "level": 0}:
+        # By bytes a quotient half between two of them may go either way.
+        near = 1e-3 if "level" in how else 0.05
+        path = folder / "model.onnx"
+        maker = llama.make(path, "tiny", **how)
+        ids = np.random.default_rng(3).integers(0, maker.words, MOST)
+        want = peer(path, maker, ids)
+        spread = want.std()
+        d = Decoder(path)
+        for i in range(MOST):
+            d.feed(ids[i:i + 1])
+            expect(f"{how}: token {i}", np.abs(d.logits() - want[i]).max() <= near * spread)
+        for n in 1, 2, 7, 8, 9, 15, 16, 17, 33, 63, 64:
+            d.cut(0)
+            d.feed(ids[:n])
+            expect(f"{how}: a prompt of {n}", np.abs(d.logits() - want[n - 1]).max() <= near * spread)
+        info = d.info()
+        expect("caches are copied", info.caches_in_place == info.caches == 2 * maker.layers)
+        expect("bytes of a token", info.token_bytes == 2 * maker.layers * maker.shared * maker.depth * 4)
+
+
+def check_slots(folder):
+    path = folder / "model.onnx"
+    maker = llama.make(path, "tiny")
+    ids = np.random.default_rng(4).integers(0, maker.words, 40)
+    d = Decoder(path, slots=3)
+    d.feed(ids[:20])
+    d.feed(ids[::-1][:5], 1)
+    d.fork(0, 2)
+    expect("a fork's length", d.length(2) == 20 and np.array_equal(d.logits(2), d.logits()))
+    d.feed(ids[20:30])
+    before, other = d.logits(), d.logits(1)
+    d.feed(ids[20:30], 2)
+    expect("a fork goes on alike", np.array_equal(d.logits(2), before))
+    d.file("save", folder / "a.seq")
+    d.feed(ids[30:40])
+    want = d.logits()
+    again = Decoder(path, slots=2)
+    again.file("load", folder / "a.seq", 1)
+    expect("what was loaded", again.length(1) == 30 and np.array_equal(again.logits(1), before))
+    again.feed(ids[30:40], 1)
+    expect("what was loaded goes on alike", np.array_equal(again.logits(1), want))
+    expect("another slot stays", np.array_equal(d.logits(1), other))
+    data = bytearray((folder / "a.seq").read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / "b.seq").write_bytes(data)
+    (folder / "c.seq").write_bytes(data[:len(data) // 3])
+    refused("a damaged file", "is damaged", lambda: again.file("load", folder / "b.seq"))
+    refused("half a file", "is damaged", lambda: again.file("load", folder / "c.seq"))
+    (folder / "d.seq").write_text("a text that is longer than a header" * 9)
+    refused("another file", "is no sequence", lambda: again.file("load", folder / "d.seq"))
+    refused("other positions", "of another model", lambda: Decoder(path, 32).file("load", folder / "a.seq"))
+    expect("a slot after bad files", again.length(0) == 0 and again.length(1) == 40)
+
+
+def check_choices(folder):
+    path = folder / "model.onnx"
+    maker = llama.make(path, "tiny")
+    d = Decoder(path)
+    d.feed([1, 2, 3])
+    logits = d.logits().astype("f8")
+    order = np.argsort(-logits, kind="stable")
+    expect("the likeliest", d.choose() == order[0])
+    weights = np.exp((logits - logits.max()) / 0.7)
+    share = weights / weights.sum()
+    drawn = np.array([d.choose(temperature=0.7, seed=s) for s in range(4000)])
+    counts = np.bincount(drawn, minlength=maker.words) / 4000
+    expect("chances", np.abs(counts - share).max() < 5 * np.sqrt(share.max() / 4000))
+    expect("the same seed", d.choose(temperature=0.7, seed=9) == drawn[9])
+    few = {d.choose(temperature=5, top_k=3, seed=s) for s in range(300)}
+    expect("the 3 likeliest", few == set(map(int, order[:3])))
+    reach = int(np.searchsorted(np.cumsum(share[order]), 0.6)) + 1
+    few = {d.choose(temperature=0.7, top_p=0.6, seed=s) for s in range(3000)}
+    expect("those that reach 0.6", few <= set(map(int, order[:reach])) and len(few) > reach // 2)
+    expect("one at least", {d.choose(temperature=2, top_p=1e-9, seed=s) for s in range(50)} == {int(order[0])})
+    refused("a temperature below 0", "temperature -1", lambda: d.choose(temperature=-1))
+    refused("top_p of 2", "top_p 2", lambda: d.choose(temperature=1, top_p=2))
+
+
+def check_bad(folder):
+    path = folder / "model.onnx"
+    llama.make(path, "tiny")
+    d = Decoder(path, 16)
+    refused("no tokens yet", "has no logits", d.choose)
+    refused("an id", "id 96 at place 1 is none of the model's, which are 0 to 95", lambda: d.feed([1, 96]))
+    refused("an id below 0", "id -1 at place 0", lambda: d.feed([-1]))
+    refused("no slot", "there is no slot 1, only 1", lambda: d.feed([1], 1))
+    refused("nothing", "one token at least", lambda: d.feed([]))
+    d.feed(range(10))
+    before = d.logits()
+    refused("too many tokens", "7 tokens behind 10", lambda: d.feed(range(7)))
+    expect("bad input leaves all as it was", d.length() == 10 and np.array_equal(d.logits(), before))
+    d.feed(range(6))
+    refused("a full sequence", "room for 16 positions", lambda: d.feed([1]))
+    refused("a cut behind the end", "cannot be cut at 17", lambda: d.cut(17))
+    refused("fewer angles than positions", "row for each of the 128 positions", lambda: Decoder(path, 128))
+    refused("positions below 0", "-1 positions", lambda: Decoder(path, -1))
+    refused("no model", "none.onnx", lambda: Decoder(folder / "none.onnx"))
+    model = onnx.load(path)
+    model.graph.output[0].name = "present.7.key"
+    for node in model.graph.node:
+        for i, name in enumerate(node.output):
+            if name == "present.0.key":
+                node.output[i] = "present.7.key"
+    onnx.save(model, folder / "pair.onnx")
+    refused("a cache without a partner", "'past_key_values.0.key' has no output", lambda: Decoder(folder / "pair.onnx"))
+
+
+def check_command(folder):
+    path = folder / "model.onnx"
+    llama.make(path, "tiny")
+    d = Decoder(path)
+    ids = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
+    want = []
+    d.feed(ids)
+    for _ in range(12):
+        want.append(d.choose(temperature=0.9, top_k=40, seed=7))
+        d.feed(want[-1:])
+
+    def generate(*options):
+        command = [BUILD / "pestle", "generate", path, "--most", str(MOST), *options]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    how = ("--ids", ",".join(map(str, ids)), "-n", "12", "--seed", "7", "--temperature", "0.9", "--top-k", "40")
+    done = generate(*how)
+    expect(f"generate: {done.stdout} {done.stderr}", done.stdout == ",".join(map(str, want)) + "\n")
+    told = json.loads(generate(*how, "--json").stdout)
+    expect("generate --json", told["ids"] == want and told["caches_in_place"] == told["caches"] == 4)
+    expect("an end", len(json.loads(generate(*how, "--end-id", str(want[3]), "--json").stdout)["ids"]) <= 4)
+    for options, sentence in ((("-n", "3"), "needs --ids"), (("--ids", "1,x"), "'x' is no integer"),
+                              (("--ids", "1", "--top-p", "2"), "--top-p '2'"), (("--ids", "96"), "id 96 at place 0")):
+        done = generate(*options)
+        expect(f"{options}: {done.stderr}", done.returncode and sentence in done.stderr and not done.stdout)
+
+
+def main():
+    try:
+        Decoder.load()
+    except OSError as e:
+        print(f"skipped: {e}")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["PESTLE_CACHE_DIR"] = folder + "/cache"
+        for check in check_logits, check_slots, check_choices, check_bad, check_command:
+            check(pathlib.Path(folder))
+    print(f"{len(bad)} wrong")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
