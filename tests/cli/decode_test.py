@@ -238,7 +238,7 @@ def check_bad(folder):
     refused("positions below 0", "-1 positions", lambda: Decoder(path, -1))
     refused("no model", "none.onnx", lambda: Decoder(folder / "none.onnx"))
     model = onnx.load(path)
-    model.graph.output[0].name = "present.7.key"
+    next(o for o in model.graph.output if o.name == "present.0.key").name = "present.7.key"
     for node in model.graph.node:
         for i, name in enumerate(node.output):
             if name == "present.0.key":
