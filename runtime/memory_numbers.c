@@ -112,7 +112,8 @@ pestle_status_t pestle_memory_check_limit(pestle_device_t* device,
   return PESTLE_ERROR(RESOURCE_EXHAUSTED,
                       "%s may hold %llu bytes, of which %llu are held: %llu "
                       "more are too many; raise its memory limit "
-                      "(pestle_device_memory_set) or release buffers",
+                      "(--memory-limit, PESTLE_MEMORY_LIMIT, "
+                      "pestle_device_memory_set()) or release buffers",
                       device->name, (unsigned long long)limit,
                       (unsigned long long)active, (unsigned long long)size);
 }
