@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run whose tensors are given by name: which input or output each one is for.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/closest.h"
@@ -25,6 +26,42 @@ size_t pestle_executable_find_output(const pestle_executable_t* executable,
   return executable ? find(executable->io + executable->input_count,
                            executable->output_count, name)
                     : SIZE_MAX;
+}
+
+// Whether |text| is "name[index]".
+static bool is_element(const char* text, const char* name, size_t index) {
+  char number[24];
+  size_t size = strlen(name);
+  snprintf(number, sizeof(number), "[%zu]", index);
+  return !strncmp(text, name, size) && !strcmp(text + size, number);
+}
+
+static size_t find_list(const pestle_exec_io_t* io, size_t count,
+                        const char* name, size_t* out_first) {
+  size_t first = 0, found = 0;
+  while (name && first < count && !is_element(io[first].info.name, name, 0))
+    ++first;
+  while (name && first + found < count &&
+         is_element(io[first + found].info.name, name, found))
+    ++found;
+  if (out_first) *out_first = found ? first : 0;
+  return found;
+}
+
+size_t pestle_executable_find_input_list(const pestle_executable_t* executable,
+                                         const char* name, size_t* out_first) {
+  if (out_first) *out_first = 0;
+  return executable ? find_list(executable->io, executable->input_count, name,
+                                out_first)
+                    : 0;
+}
+
+size_t pestle_executable_find_output_list(const pestle_executable_t* executable,
+                                          const char* name, size_t* out_first) {
+  if (out_first) *out_first = 0;
+  return executable ? find_list(executable->io + executable->input_count,
+                                executable->output_count, name, out_first)
+                    : 0;
 }
 
 // The inputs or the outputs of an executable, and the tensors given for them.

@@ -215,6 +215,19 @@ static pestle_status_t check_output(pestle_onnx_import_t* import,
   return NULL;
 }
 
+// The same of the tensors of a sequence, whose extents are their own.
+static pestle_status_t check_list(pestle_onnx_import_t* import,
+                                  const pestle_onnx_graph_t* graph,
+                                  const pestle_onnx_value_info_t* info,
+                                  const pestle_onnx_sequence_t* list) {
+  pestle_onnx_value_info_t one = *info;
+  one.is_tensor = info->is_list;
+  one.has_shape = false;
+  for (size_t i = 0; i < list->count; ++i)
+    PESTLE_TRY(check_output(import, graph, &one, list->values[i]));
+  return NULL;
+}
+
 pestle_status_t pestle_onnx_import_graph(
     pestle_onnx_import_t* import, pestle_onnx_scope_t* scope,
     pestle_value_t** out_values, const pestle_onnx_sequence_t** out_lists) {
@@ -237,6 +250,7 @@ pestle_status_t pestle_onnx_import_graph(
     const pestle_onnx_sequence_t* list =
         pestle_onnx_scope_sequence(scope, name);
     if (list && out_lists) {
+      PESTLE_TRY(check_list(import, graph, &graph->outputs[i], list));
       out_lists[i] = list;
       continue;
     }

@@ -64,7 +64,9 @@ static pestle_status_t note_strings(const pestle_onnx_source_t* source,
       PESTLE_TRY(pestle_function_set_argument_attrs(function, at, &attr, 1));
     ++at;
   }
-  for (size_t i = 0; i < graph->output_count; ++i) {
+  // How many results a sequence is nobody knows yet.
+  for (size_t i = 0; i < graph->output_count && !graph->outputs[i].is_list;
+       ++i) {
     if (graph->outputs[i].data_type == PESTLE_ONNX_STRING)
       PESTLE_TRY(pestle_function_set_result_attrs(function, i, &attr, 1));
   }
@@ -209,44 +211,93 @@ static pestle_status_t add_shapes(pestle_onnx_import_t* import,
       "model has no output with axes, by which it could say so");
 }
 
+// The results of the function: the model's outputs, of which a sequence is one for each
+// tensor that it holds.
+typedef struct results_t {
+  pestle_value_t** values;  // with room for as many extents behind them
+  pestle_str_t* names;
+  size_t count;
+} results_t;
+
+static pestle_status_t add_result(pestle_onnx_import_t* import,
+                                  const pestle_onnx_value_info_t* info,
+                                  pestle_value_t* value, int64_t at,
+                                  results_t* results) {
+  pestle_str_t* name = &results->names[results->count];
+  *name = info->name;
+  if (at >= 0)
+    PESTLE_TRY(
+        pestle_onnx_element_name(&import->arena, info->name, (size_t)at, name));
+  results->values[results->count++] = value;
+  return NULL;
+}
+
+// |values| and |lists|: of each output one or the other.
+static pestle_status_t flatten(pestle_onnx_import_t* import,
+                               pestle_value_t* const* values,
+                               const pestle_onnx_sequence_t* const* lists,
+                               results_t* results) {
+  const pestle_onnx_graph_t* graph = &import->model->graph;
+  size_t count = 0;
+  for (size_t i = 0; i < graph->output_count; ++i)
+    count += values[i] ? 1 : lists[i]->count;
+  results->values =
+      PESTLE_ARENA_ARRAY(&import->arena, pestle_value_t*, 2 * count + 1);
+  results->names = PESTLE_ARENA_ARRAY(&import->arena, pestle_str_t, count + 1);
+  if (!results->values || !results->names) return PESTLE_OOM();
+  for (size_t i = 0; i < graph->output_count; ++i) {
+    const pestle_onnx_value_info_t* info = &graph->outputs[i];
+    if (values[i]) PESTLE_TRY(add_result(import, info, values[i], -1, results));
+    for (size_t k = 0; !values[i] && k < lists[i]->count; ++k)
+      PESTLE_TRY(
+          add_result(import, info, lists[i]->values[k], (int64_t)k, results));
+  }
+  return NULL;
+}
+
 static pestle_status_t finish(pestle_onnx_import_t* import,
                               pestle_function_t* function,
-                              pestle_builder_t* builder,
-                              pestle_value_t** results) {
-  const pestle_onnx_graph_t* graph = &import->model->graph;
+                              pestle_builder_t* builder, results_t* results) {
   builder->loc.name = NULL;
-  size_t count = graph->output_count;
-  PESTLE_TRY(add_shapes(import, function, builder, results, &count));
-  PESTLE_TRY(pestle_op_return(builder, results, count, NULL));
-  for (size_t i = 0; i < graph->output_count; ++i) {
-    const char* name =
-        pestle_arena_strndup(&import->arena, graph->outputs[i].name);
+  size_t count = results->count;
+  PESTLE_TRY(add_shapes(import, function, builder, results->values, &count));
+  PESTLE_TRY(pestle_op_return(builder, results->values, count, NULL));
+  for (size_t i = 0; i < results->count; ++i) {
+    const char* name = pestle_arena_strndup(&import->arena, results->names[i]);
     if (!name) return PESTLE_OOM();
     PESTLE_TRY(pestle_function_set_result_name(function, i, name));
     const pestle_dialect_attr_t attr = {PESTLE_FUNCTION_STRINGS, ""};
-    if (pestle_onnx_is_text(import, results[i]))
+    if (pestle_onnx_is_text(import, results->values[i]))
       PESTLE_TRY(pestle_function_set_result_attrs(function, i, &attr, 1));
   }
   erase_unused(function->body->block);
   return NULL;
 }
 
+static pestle_status_t import_outputs(pestle_onnx_import_t* import,
+                                      pestle_onnx_scope_t* scope,
+                                      pestle_function_t* function) {
+  size_t size = (import->model->graph.output_count + 1) * sizeof(void*);
+  pestle_value_t** values = pestle_arena_alloc_zero(&import->arena, size, 16);
+  const pestle_onnx_sequence_t** lists =
+      pestle_arena_alloc_zero(&import->arena, size, 16);
+  if (!values || !lists) return PESTLE_OOM();
+  results_t results = {0};
+  PESTLE_TRY(pestle_onnx_import_graph(import, scope, values, lists));
+  PESTLE_TRY(flatten(import, values, lists, &results));
+  return finish(import, function, &scope->builder, &results);
+}
+
 static pestle_status_t import_body(pestle_onnx_import_t* import,
                                    pestle_function_t* function) {
-  const pestle_onnx_graph_t* graph = &import->model->graph;
-  pestle_value_t** results = pestle_arena_alloc_zero(
-      &import->arena, (2 * graph->output_count + 1) * sizeof(pestle_value_t*),
-      16);
-  if (!results) return PESTLE_OOM();
   pestle_builder_t builder = pestle_builder_make(function);
   builder.loc.file = import->source->file;
   import->entry = builder.block;
   pestle_onnx_scope_t scope;
-  pestle_status_t status =
-      pestle_onnx_scope_init(import, NULL, graph, builder, &scope);
+  pestle_status_t status = pestle_onnx_scope_init(
+      import, NULL, &import->model->graph, builder, &scope);
   if (!status) status = define_arguments(import, &scope, function);
-  if (!status) status = pestle_onnx_import_graph(import, &scope, results, NULL);
-  if (!status) status = finish(import, function, &scope.builder, results);
+  if (!status) status = import_outputs(import, &scope, function);
   pestle_onnx_scope_deinit(&scope);
   return status;
 }

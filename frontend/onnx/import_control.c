@@ -149,12 +149,28 @@ static void import_both(pestle_onnx_call_t* call, pestle_value_t* condition,
   }
 }
 
+static bool gives_list(const pestle_onnx_graph_t* graph) {
+  for (size_t i = 0; i < graph->output_count; ++i) {
+    const pestle_onnx_value_info_t* info = &graph->outputs[i];
+    if (info->is_list || (info->is_optional && !info->is_tensor)) return true;
+  }
+  return false;
+}
+
 void pestle_onnx_import_if(pestle_onnx_call_t* call) {
   pestle_value_t* condition = call->inputs[0];
   const pestle_onnx_graph_t* then_graph = branch_of(call, "then_branch");
   const pestle_onnx_graph_t* else_graph = branch_of(call, "else_branch");
   if (!then_graph || !else_graph) return;
   const pestle_elements_t* known = pestle_value_constant(condition);
+  if (!known && (gives_list(then_graph) || gives_list(else_graph))) {
+    pestle_onnx_need(call, condition);
+    pestle_onnx_fail(
+        call, PESTLE_STATUS_UNSUPPORTED,
+        "it gives a sequence or an optional, so that its condition "
+        "has to be known while importing");
+    return;
+  }
   if (!known) {
     import_both(call, condition, then_graph, else_graph);
     return;

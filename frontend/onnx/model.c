@@ -265,20 +265,40 @@ static pestle_status_t read_tensor_type(pestle_proto_t message,
   return shape.base ? read_shape(shape, arena, out) : NULL;
 }
 
-// onnx.TypeProto. An optional tensor that is given is a tensor.
+// The type that |outer|, a TypeProto.Sequence or Optional, is of.
+static pestle_status_t read_element(pestle_proto_t outer,
+                                    pestle_proto_t* out_element) {
+  const want_t want = {1, WANT_MESSAGE, out_element};
+  *out_element = (pestle_proto_t){0};
+  return read_fields(outer, &want, 1);
+}
+
+// onnx.TypeProto. An optional that is given is what it holds.
 static pestle_status_t read_type(pestle_proto_t message, pestle_arena_t* arena,
                                  pestle_onnx_value_info_t* out) {
-  pestle_proto_t tensor = {0}, optional = {0}, element = {0};
-  const want_t wants[] = {{1, WANT_MESSAGE, &tensor},
-                          {9, WANT_MESSAGE, &optional}};
-  PESTLE_TRY(read_fields(message, wants, 2));
-  if (optional.base) {
-    const want_t inner = {1, WANT_MESSAGE, &element};
-    PESTLE_TRY(read_fields(optional, &inner, 1));
-    const want_t want = {1, WANT_MESSAGE, &tensor};
-    if (element.base) PESTLE_TRY(read_fields(element, &want, 1));
+  enum { TENSOR, SEQUENCE, OPTIONAL, KINDS };
+  pestle_proto_t kinds[KINDS];
+  for (;;) {
+    memset(kinds, 0, sizeof(kinds));
+    const want_t wants[KINDS] = {{1, WANT_MESSAGE, &kinds[TENSOR]},
+                                 {4, WANT_MESSAGE, &kinds[SEQUENCE]},
+                                 {9, WANT_MESSAGE, &kinds[OPTIONAL]}};
+    PESTLE_TRY(read_fields(message, wants, KINDS));
+    bool optional = kinds[OPTIONAL].base && !out->is_optional && !out->is_list;
+    bool list = kinds[SEQUENCE].base && !out->is_list;
+    if (!optional && !list) break;
+    out->is_optional |= optional;
+    out->is_list |= list;
+    PESTLE_TRY(read_element(kinds[optional ? OPTIONAL : SEQUENCE], &message));
+    if (!message.base) return NULL;
   }
-  return tensor.base ? read_tensor_type(tensor, arena, out) : NULL;
+  if (!kinds[TENSOR].base) {
+    out->is_list = false;
+    return NULL;
+  }
+  PESTLE_TRY(read_tensor_type(kinds[TENSOR], arena, out));
+  out->is_tensor = !out->is_list;
+  return NULL;
 }
 
 static pestle_status_t read_value_info(pestle_proto_t message,

@@ -77,7 +77,9 @@ typedef struct pestle_onnx_dim_t {
 // onnx.ValueInfoProto.
 typedef struct pestle_onnx_value_info_t {
   pestle_str_t name;
-  bool is_tensor;  // else a sequence, map, optional, or without a type
+  bool is_tensor;    // else a sequence, map, optional, or without a type
+  bool is_list;      // a sequence of tensors, of which the rest is
+  bool is_optional;  // may be nothing
   bool has_shape;
   int32_t data_type;
   int32_t rank;

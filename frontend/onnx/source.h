@@ -55,6 +55,15 @@ PESTLE_NODISCARD pestle_status_t pestle_onnx_source_create(
 // |self| is a pestle_onnx_source_t; the type is that of keep-alive callbacks.
 void pestle_onnx_source_retain(pestle_onnx_source_t* source);
 void pestle_onnx_source_release(void* self);
+// Makes inputs that are sequences inputs of their tensors, as many as |options| (may be
+// NULL) name (list_inputs.c). INVALID_ARGUMENT: more than may be.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_spread_lists(
+    pestle_onnx_source_t* source, const pestle_import_options_t* options);
+// "name[index]", by which tensor |index| of a sequence goes.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_element_name(pestle_arena_t* arena,
+                                                          pestle_str_t name,
+                                                          size_t index,
+                                                          pestle_str_t* out);
 // Says of each input of |source|'s model what it is, with the bindings of
 // |options| (may be NULL), which are checked; copies the constants.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_source_bind(

@@ -700,6 +700,14 @@ PESTLE_API size_t pestle_executable_find_input(
 // The place of the output called |name|; SIZE_MAX: there is none. Any thread.
 PESTLE_API size_t pestle_executable_find_output(
     const pestle_executable_t* executable, const char* name);
+// How many inputs are the tensors of a sequence called |name|: those that are called
+// "name[0]", "name[1]" and so on. They lie behind each other, the first at |*out_first|
+// (may be NULL). 0: the sequence has none, or there is no such one.
+PESTLE_API size_t pestle_executable_find_input_list(
+    const pestle_executable_t* executable, const char* name, size_t* out_first);
+// The same for outputs.
+PESTLE_API size_t pestle_executable_find_output_list(
+    const pestle_executable_t* executable, const char* name, size_t* out_first);
 // pestle_executable_run() with tensors by name, in any order: every input, and of
 // outputs those that are wanted; with a |stream| all of them. What a run fills in
 // of an output is filled in in |outputs|. NOT_FOUND: a name that the executable

@@ -1011,6 +1011,20 @@ static void call_executable_find_output(things_t* t) {
   assert_true(pestle_executable_find_output(NULL, "x") == SIZE_MAX);
   assert_true(pestle_executable_find_output(t->executable, NULL) == SIZE_MAX);
 }
+static void call_executable_find_input_list(things_t* t) {
+  size_t first = 9;
+  assert_int_equal(pestle_executable_find_input_list(NULL, "x", &first), 0);
+  assert_int_equal(first, 0);
+  assert_int_equal(pestle_executable_find_input_list(t->executable, NULL, NULL),
+                   0);
+}
+static void call_executable_find_output_list(things_t* t) {
+  size_t first = 9;
+  assert_int_equal(pestle_executable_find_output_list(NULL, "x", &first), 0);
+  assert_int_equal(first, 0);
+  assert_int_equal(
+      pestle_executable_find_output_list(t->executable, NULL, NULL), 0);
+}
 static void call_tensor_release(things_t* t) {
   pestle_tensor_t tensor = {0};
   pestle_tensor_release(NULL, &tensor);
@@ -2076,6 +2090,7 @@ static const row_t rows[] = {
     ROW(session_output_count) ROW(session_input) ROW(session_output_name)
     ROW(executable_run) ROW(executable_run_named)
     ROW(executable_find_input) ROW(executable_find_output)
+    ROW(executable_find_input_list) ROW(executable_find_output_list)
     ROW(executable_run_buffers) ROW(executable_alias)
     ROW(tensor_release) ROW(plan_cache_get) ROW(plan_cache_find)
     ROW(cache_stats) ROW(cache_visit) ROW(cache_visit_keys) ROW(cache_prune) ROW(module_create)

@@ -20,12 +20,13 @@ for an empty optional. Unsupported (any class of that name) or
 NotImplementedError means skipped.
 
 --exe: exit 0 = ran; --unsupported-rc (default 3) = skipped; anything else, a
-signal or a time-out = failed. Lines of io.txt:
+signal or a time-out = failed. Lines of io.txt, which it
+reads beside the inputs and writes beside the outputs:
     input <index> <onnx-dtype> <d0xd1x..|scalar> <file> <name>
     output <index> <onnx-dtype|?> <shape|?> <file> <name>
 The name is last: it may hold any character. bfloat16 is stored in the .npy as
-<u2, float8* and 4- and 2-bit types as |u1 (one element a byte). String tensors
-are not written: such a case is skipped.
+<u2, float8* and 4- and 2-bit types as |u1 (one element a byte). The tensors of a sequence
+have lines of their own and are called name[0], name[1].
 
 Comparison: as onnx.backend.test.runner has it (equal shape and dtype, rtol
 1e-3, atol 1e-7 unless the case has its own; bfloat16 rtol >= 2^-6).
@@ -147,6 +148,8 @@ def to_npy(a):
 
 
 def from_npy(a, ref):
+    if not isinstance(ref, np.ndarray):
+        return a
     n = ref.dtype.name
     if (
         n == "bfloat16"
@@ -158,6 +161,15 @@ def from_npy(a, ref):
     return a
 
 
+def flat(values, names):
+    """Arrays with their names: those of a sequence are name[i], of nothing there are none."""
+    for v, n in zip(values, names):
+        if isinstance(v, (list, tuple)):
+            yield from ((np.asarray(x), f"{n}[{i}]") for i, x in enumerate(v))
+        elif v is not None:
+            yield np.asarray(v), n
+
+
 class ExeBackend:
     def __init__(self, template, timeout, unsupported_rc, keep):
         self.t, self.timeout, self.rc, self.keep = (
@@ -167,6 +179,24 @@ class ExeBackend:
             keep,
         )
 
+    def read(self, folder, made, name, ref):
+        """Output |name|: an array, or of a sequence those called name[i]; None for an
+        optional without either."""
+
+        def load(file, like):
+            path = os.path.join(folder, file)
+            return from_npy(np.load(path, allow_pickle=False), like)
+
+        if name in made:
+            return load(made[name], ref)
+        if isinstance(ref, np.ndarray):
+            raise RuntimeError(f"no output '{name}'")
+        out = []
+        while f"{name}[{len(out)}]" in made:
+            like = ref[len(out)] if ref and len(out) < len(ref) else None
+            out.append(load(made[f"{name}[{len(out)}]"], like))
+        return None if ref is None and not out else out
+
     def __call__(self, model, inputs, inames, onames, dataset, refs):
         wd = tempfile.mkdtemp(prefix="nodetest_")
         try:
@@ -174,9 +204,7 @@ class ExeBackend:
             os.makedirs(ind)
             os.makedirs(outd)
             with open(os.path.join(ind, "io.txt"), "w") as f:
-                for i, (v, n) in enumerate(zip(inputs, inames)):
-                    if not isinstance(v, np.ndarray):
-                        raise Unsupported("input is no tensor")
+                for i, (v, n) in enumerate(flat(inputs, inames)):
                     text = v.dtype == object or v.dtype.kind in "US"
                     np.save(
                         os.path.join(ind, f"input_{i}.npy"),
@@ -186,11 +214,6 @@ class ExeBackend:
                     f.write(
                         f"input {i} {dtype} {'x'.join(map(str, v.shape)) or 'scalar'} input_{i}.npy {n}\n"
                     )
-                for i, n in enumerate(onames):
-                    r = refs[i] if i < len(refs) else None
-                    if not isinstance(r, np.ndarray):
-                        raise Unsupported("output is no tensor")
-                    f.write(f"output {i} ? ? output_{i}.npy {n}\n")
             sub = dict(
                 model=model,
                 inputs=ind,
@@ -220,13 +243,13 @@ class ExeBackend:
                 )
             if p.returncode:
                 raise RuntimeError(f"exit {p.returncode}: {tail}")
-            res = []
-            for i in range(len(onames)):
-                q = os.path.join(outd, f"output_{i}.npy")
-                if not os.path.exists(q):
-                    raise RuntimeError(f"no output_{i}.npy")
-                res.append(from_npy(np.load(q, allow_pickle=False), refs[i]))
-            return res
+            with open(os.path.join(outd, "io.txt")) as f:
+                lines = [x.rstrip("\n").split(" ", 5) for x in f]
+            made = {x[5]: x[4] for x in lines if x[0] == "output"}
+            return [
+                self.read(outd, made, n, refs[i] if i < len(refs) else None)
+                for i, n in enumerate(onames)
+            ]
         finally:
             if not self.keep:
                 shutil.rmtree(wd, ignore_errors=True)

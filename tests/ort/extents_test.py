@@ -15,7 +15,8 @@ def models():
     import random_test
 
     node, i64 = h.make_node, lambda *v: np.array(v, np.int64)
-    x = np.random.default_rng(3).standard_normal((9, 4)).astype(np.float32)
+    # More elements than inputs that become constants may have.
+    x = np.random.default_rng(3).standard_normal((300, 4)).astype(np.float32)
     known = [("first", np.int64(0)), ("second", np.int64(1)), ("axis", i64(0)), ("three", i64(3)), ("all", i64(-1)),
              ("minus", i64(-1)), ("low", np.float32(0)), ("start", np.int64(0)), ("true", np.bool_(True))]  # fmt: skip
     build = lambda nodes, outputs=("y",): random_test.graph(nodes, [("x", x)], outputs, known)
@@ -40,15 +41,15 @@ def models():
     yield "expanded", *build(some + size + wide + spread)
     count = [node("Gather", ["sh", "second"], ["n"]), node("Range", ["start", "n", "step"], ["y"])]
     yield "a range of what is known", *random_test.graph(some + size + count, [("x", x)], ("y", "s"), known + [("step", np.int64(1))])
-    parts, lows = [], [(f"low{i}", np.float32(i / 20 - 1)) for i in range(60)]
-    for i in range(60):
+    parts, lows = [], [(f"low{i}", np.float32(i / 20 - 1)) for i in range(90)]
+    for i in range(90):
         parts += found(f"p{i}", "first", f"low{i}")
         parts += [node("Shape", [f"p{i}"], [f"h{i}"]), node("ConstantOfShape", [f"h{i}"], [f"o{i}"], value=h.make_tensor("v", TP.FLOAT, [1], [i]))]
-    joined = [node("Concat", [f"p{i}" for i in range(60)], ["a"], axis=0), node("Concat", [f"o{i}" for i in range(60)], ["b"], axis=0)]
+    joined = [node("Concat", [f"p{i}" for i in range(90)], ["a"], axis=0), node("Concat", [f"o{i}" for i in range(90)], ["b"], axis=0)]
     add = h.make_graph([node("Add", ["a", "b"], ["then"])], "t", [], [h.make_tensor_value_info("then", TP.FLOAT, None)])
     keep = h.make_graph([node("Identity", ["a"], ["else"])], "e", [], [h.make_tensor_value_info("else", TP.FLOAT, None)])
     taken = [node("ReduceMax", ["x"], ["top"], keepdims=0), node("Greater", ["top", "low"], ["any"]), node("If", ["any"], ["y"], then_branch=add, else_branch=keep)]
-    yield "sixty parts and as many again", *random_test.graph(parts + joined + taken, [("x", x)], ("y",), known + lows)
+    yield "ninety parts and as many again", *random_test.graph(parts + joined + taken, [("x", x)], ("y",), known + lows)
 
 
 def main():

@@ -31,6 +31,37 @@ static pestle_named_tensor_t named(const char* name, float* data) {
                                  test_view(data, PESTLE_F32, 1, dims, NULL)};
 }
 
+// Sequences are inputs and outputs by numbers: of "seq" two, of "s" none.
+static void test_lists(void** state) {
+  (void)state;
+  static const char* const names[] = {"seq[0]", "seq[1]", "seq", "s[1]"};
+  pestle_context_t* context = fixture_context(NULL);
+  plan_writer_t w;
+  int64_t four[] = {4};
+  plan_begin(&w, "lists");
+  plan_device(&w, "test", "+avx2");
+  plan_input(&w, "x", PESTLE_F32, 1, four);
+  for (size_t i = 0; i < 4; ++i)
+    plan_output(&w, names[i], PESTLE_F32, 1, four);
+  uint32_t kernel = fixture_kernel(&w, "add1", TEST_ADD1, 2, 4, 0);
+  for (uint32_t i = 0; i < 4; ++i) {
+    uint32_t first = plan_bind(&w, PESTLE_PLAN_INPUT, 0, 0, 16);
+    plan_bind(&w, PESTLE_PLAN_OUTPUT, i, 0, 16);
+    plan_launch(&w, kernel, first);
+  }
+  plan_step(&w, PESTLE_PLAN_END, 0, 0, 0, 0);
+  pestle_executable_t* e = fixture_executable(context, &w);
+  size_t first = 9;
+  assert_int_equal(pestle_executable_find_output_list(e, "seq", &first), 2);
+  assert_int_equal(first, 0);
+  assert_int_equal(pestle_executable_find_output_list(e, "s", &first), 0);
+  assert_int_equal(pestle_executable_find_output_list(e, "seq[0]", NULL), 0);
+  assert_int_equal(pestle_executable_find_input_list(e, "seq", &first), 0);
+  assert_int_equal(pestle_executable_find_input_list(e, "x", &first), 0);
+  pestle_executable_release(e);
+  pestle_context_release(context);
+}
+
 static void test_any_order(void** state) {
   (void)state;
   pestle_context_t* context = fixture_context(NULL);
@@ -134,8 +165,8 @@ static void test_many(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_any_order),
-      cmocka_unit_test(test_wrong_names),
+      cmocka_unit_test(test_lists),     cmocka_unit_test(test_lists),
+      cmocka_unit_test(test_any_order), cmocka_unit_test(test_wrong_names),
       cmocka_unit_test(test_many),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
