@@ -85,6 +85,7 @@ struct pestle_session_s {
   pestle_compile_options_t compile;
   pestle_arena_pool_t* arenas;  // of all executables
   pestle_module_t* module;      // as imported; NULL: plans alone
+  pestle_executable_t* first;   // of plans alone: whose strings all have
   session_input_t* inputs;
   size_t input_count, extent_count;
   const char** output_names;
@@ -110,6 +111,13 @@ struct pestle_session_s {
   session_block_t* blocks;
   size_t block_count, block_bytes;
 };
+
+// --- model.c: of a session with a model ---
+
+bool pestle_session_model_is_strings(const pestle_session_t* session,
+                                     bool is_output, size_t index);
+PESTLE_NODISCARD pestle_status_t pestle_session_model_strings(
+    const pestle_session_t* session, pestle_strings_t** out_strings);
 
 // --- blocks.c ---
 

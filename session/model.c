@@ -88,6 +88,16 @@ static pestle_status_t take_outputs(pestle_session_t* s,
       PESTLE_ARENA_ARRAY(&s->arena, const char*, s->output_count + 1);
   if (!s->output_names) return PESTLE_OOM();
   for (size_t i = 0; i < s->output_count; ++i) {
+    bool is_list =
+        info->output_kinds && info->output_kinds[i] == PESTLE_MODEL_LIST;
+    if (is_list) {
+      return PESTLE_ERROR(
+          UNSUPPORTED,
+          "output '%s' of the model is a sequence, which has no "
+          "place among a session's outputs; an executable gives "
+          "it as one output for each tensor",
+          info->outputs[i].name);
+    }
     s->output_names[i] = keep(s, info->outputs[i].name);
     if (!s->output_names[i]) return PESTLE_OOM();
   }
@@ -103,6 +113,17 @@ pestle_status_t pestle_session_import(pestle_session_t* s, const char* path,
   if (!status) status = take_outputs(s, info);
   pestle_model_info_release(info);
   return status;
+}
+
+bool pestle_session_model_is_strings(const pestle_session_t* s, bool is_output,
+                                     size_t index) {
+  return is_output ? pestle_module_output_is_strings(s->module, index)
+                   : pestle_module_input_is_strings(s->module, index);
+}
+
+pestle_status_t pestle_session_model_strings(const pestle_session_t* s,
+                                             pestle_strings_t** out_strings) {
+  return pestle_module_strings_create(s->module, out_strings);
 }
 
 // --- One shape ---

@@ -34,3 +34,16 @@ pestle_status_t pestle_session_pad(
   *out_route = NULL;
   return NULL;
 }
+
+bool pestle_session_model_is_strings(const pestle_session_t* s, bool is_output,
+                                     size_t index) {
+  (void)s, (void)is_output, (void)index;
+  return false;
+}
+
+pestle_status_t pestle_session_model_strings(const pestle_session_t* s,
+                                             pestle_strings_t** out_strings) {
+  (void)s;
+  *out_strings = NULL;
+  return PESTLE_ERROR(INTERNAL, "there is no model");
+}

@@ -13,8 +13,9 @@ static const char* keep(pestle_session_t* s, const char* text) {
 }
 
 // Inputs and outputs are those of the first plan.
-static pestle_status_t take_first(pestle_session_t* s,
-                                  const pestle_executable_t* e) {
+static pestle_status_t take_first(pestle_session_t* s, pestle_executable_t* e) {
+  s->first = e;
+  pestle_executable_retain(e);
   s->input_count = pestle_executable_input_count(e);
   s->output_count = pestle_executable_output_count(e);
   s->inputs =

@@ -106,6 +106,7 @@ static void destroy(pestle_session_t* s) {
   pestle_vec_deinit(&s->queue);
   pestle_status_release(s->failure);
   pestle_module_release(s->module);
+  pestle_executable_release(s->first);
   pestle_session_free_blocks(s);
   pestle_arena_pool_release(s->arenas);
   pestle_arena_deinit(&s->arena);
@@ -304,4 +305,28 @@ const char* pestle_session_output_name(const pestle_session_t* session,
                                        size_t index) {
   return session && index < session->output_count ? session->output_names[index]
                                                   : "";
+}
+
+bool pestle_session_input_is_strings(const pestle_session_t* session,
+                                     size_t index) {
+  if (!session || index >= session->input_count) return false;
+  return session->module
+             ? pestle_session_model_is_strings(session, false, index)
+             : pestle_executable_input_is_strings(session->first, index);
+}
+
+bool pestle_session_output_is_strings(const pestle_session_t* session,
+                                      size_t index) {
+  if (!session || index >= session->output_count) return false;
+  return session->module
+             ? pestle_session_model_is_strings(session, true, index)
+             : pestle_executable_output_is_strings(session->first, index);
+}
+
+pestle_status_t pestle_session_strings_create(const pestle_session_t* session,
+                                              pestle_strings_t** out_strings) {
+  if (out_strings) *out_strings = NULL;
+  PESTLE_REQUIRE(session && out_strings, "a session, a place for the strings");
+  return session->module ? pestle_session_model_strings(session, out_strings)
+                         : pestle_strings_create(session->first, out_strings);
 }

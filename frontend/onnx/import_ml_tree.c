@@ -571,9 +571,13 @@ void pestle_onnx_import_ml_tree_regressor(pestle_onnx_call_t* call) {
   pestle_ml_numbers_t base = pestle_ml_numbers(call, "base_values", NULL);
   if (!x || !read_sum(call, &f) || !pestle_forest_read(call, "target", &f))
     return;
-  pestle_value_t* y = pestle_forest_scores(call, &f, x, NULL);
+  // ONNX Runtime has no base value for a target that no leaf speaks of.
+  bool spares = pestle_onnx_as_ort(call) && base.count && f.targets > 1;
+  pestle_value_t* has = NULL;
+  pestle_value_t* y = pestle_forest_scores(call, &f, x, spares ? &has : NULL);
   y = finish(call, &f, y, base);
   if (!y) return;
+  if (has) y = pestle_f_select(&call->f, has, y, splat_like(call, y, 0));
   y = pestle_ml_transform(call, post, y);
   call->outputs[0] = pestle_onnx_convert(call, y, PESTLE_F32);
 }
@@ -590,6 +594,9 @@ void pestle_onnx_import_ml_tree_ensemble(pestle_onnx_call_t* call) {
                      (long long)sum, (long long)post);
     return;
   }
+  // What ONNX Runtime takes 1 and 2 for.
+  bool turns = pestle_onnx_as_ort(call) && (post == 1 || post == 2);
+  if (turns) post = 3 - post;
   f.sum = (pestle_forest_sum_t)sum;
   if (!x || !pestle_forest_read_5(call, &f)) return;
   pestle_value_t* y = pestle_forest_scores(call, &f, x, NULL);
@@ -638,6 +645,34 @@ static void one_of_two(pestle_onnx_call_t* call, const classifier_t* c,
   }
 }
 
+// Two classes with weights of both, as ONNX Runtime has it: 1 or 0, whatever the labels
+// are but strings, as the score of class 1 is above 0. Of two base values that of class 1
+// is added to the score of class 0, which makes the score of class 1.
+static void both_of_two(pestle_onnx_call_t* call, const classifier_t* c,
+                        pestle_value_t* y, pestle_value_t* has) {
+  int64_t rows = pestle_onnx_dim(y, 0);
+  if (has || c->base.count == 1) {
+    pestle_onnx_fail(
+        call, PESTLE_STATUS_UNSUPPORTED,
+        "two classes with %s, as ONNX Runtime has them",
+        has ? "rows in which no leaf speaks of one of them" : "one base value");
+    return;
+  }
+  pestle_value_t* pair[2];
+  for (int64_t i = 0; i < 2; ++i)
+    pair[i] = pestle_onnx_slice_axis(call, y, 1, i, i + 1, 1);
+  if (c->base.count) {
+    pair[1] = pestle_f_plus(&call->f, pair[0], c->base.data[1]);
+    pair[0] = pestle_f_negate(&call->f, pair[1]);
+    y = pestle_f_concatenate(&call->f, pair, 2, 1);
+  }
+  pestle_value_t* yes = pestle_onnx_binary_f(call, PESTLE_OP_GT, pair[1], 0);
+  yes = pestle_f_reshape(&call->f, pestle_ml_truth(call, yes), 1, &rows);
+  call->outputs[0] =
+      c->labels.strings ? pestle_ml_label_of(call, &c->labels, yes) : yes;
+  call->outputs[1] = pestle_ml_transform(call, c->post, y);
+}
+
 // A class that no leaf speaks of is not chosen; its score is 0.
 static void choose(pestle_onnx_call_t* call, const classifier_t* c,
                    pestle_value_t* y, pestle_value_t* has) {
@@ -671,9 +706,12 @@ void pestle_onnx_import_ml_tree_classifier(pestle_onnx_call_t* call) {
     c.alone = c.f.weights[0].target;
   pestle_value_t *has = NULL, *y;
   y = pestle_forest_scores(call, &c.f, x, c.alone < 0 ? &has : NULL);
-  if (c.alone < 0) y = finish(call, &c.f, y, c.base);
+  bool as_ort = both && c.f.targets == 2 && pestle_onnx_as_ort(call);
+  if (c.alone < 0 && !as_ort) y = finish(call, &c.f, y, c.base);
   if (!y) return;
-  if (c.alone >= 0) {
+  if (as_ort) {
+    both_of_two(call, &c, y, has);
+  } else if (c.alone >= 0) {
     one_of_two(call, &c, y);
   } else {
     choose(call, &c, y, has);

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/mem.h"
 #include "frontend/onnx/model.h"
+#include "frontend/onnx/source.h"
 #include "frontend/onnx/tensor.h"
 
 typedef struct describe_t {
@@ -67,12 +68,17 @@ static pestle_status_t add_graph(pestle_info_t* to,
 static pestle_status_t take_value(pestle_info_t* to,
                                   const pestle_onnx_value_info_t* info,
                                   const pestle_type_t* type,
-                                  pestle_model_value_t* out) {
+                                  pestle_model_value_t* out,
+                                  pestle_model_kind_t* kind) {
   *out = (pestle_model_value_t){
       .name = pestle_info_text(to, info->name),
-      .dtype =
-          info->is_tensor ? pestle_onnx_dtype(info->data_type) : PESTLE_NONE,
+      .dtype = info->is_tensor || info->is_list
+                   ? pestle_onnx_io_dtype(info->data_type)
+                   : PESTLE_NONE,
       .rank = info->is_tensor && info->has_shape ? info->rank : -1};
+  *kind = info->is_list                           ? PESTLE_MODEL_LIST
+          : info->data_type == PESTLE_ONNX_STRING ? PESTLE_MODEL_STRINGS
+                                                  : PESTLE_MODEL_NUMBERS;
   if (type) {
     out->dtype = type->dtype;
     out->rank = type->rank;
@@ -102,6 +108,7 @@ static bool has(const pestle_map_t* names, pestle_str_t name) {
 
 // The arguments of what was imported, then the inputs with defaults.
 static pestle_status_t take_imported(describe_t* d, pestle_model_value_t* out,
+                                     pestle_model_kind_t* kinds,
                                      size_t* out_count) {
   pestle_module_t* module = d->entry->module;
   size_t count = pestle_function_argument_count(d->entry), deciding = 0;
@@ -115,8 +122,9 @@ static pestle_status_t take_imported(describe_t* d, pestle_model_value_t* out,
                                    *info = slot ? slot->ptr : &unknown;
     // An input of unknown rank is an argument of rank 0 until a shape is given.
     bool has_rank = !slot || info->has_shape || type.rank;
+    pestle_model_kind_t* kind = &kinds[*out_count];
     pestle_model_value_t* value = &out[(*out_count)++];
-    PESTLE_TRY(take_value(d->to, info, has_rank ? &type : NULL, value));
+    PESTLE_TRY(take_value(d->to, info, has_rank ? &type : NULL, value, kind));
     value->decides_shapes = pestle_module_value_argument(module, deciding) == i;
     deciding += value->decides_shapes;
     if (!pestle_map_set_str(&d->arguments, name, 1)) return PESTLE_OOM();
@@ -129,18 +137,23 @@ static pestle_status_t take_inputs(describe_t* d) {
   pestle_model_info_t* info = &d->to->info;
   pestle_model_value_t* inputs = PESTLE_ARENA_ARRAY(
       &d->to->arena, pestle_model_value_t, graph->input_count + 1);
-  if (!inputs) return PESTLE_OOM();
-  if (d->entry) PESTLE_TRY(take_imported(d, inputs, &info->input_count));
+  pestle_model_kind_t* kinds = PESTLE_ARENA_ARRAY(
+      &d->to->arena, pestle_model_kind_t, graph->input_count + 1);
+  if (!inputs || !kinds) return PESTLE_OOM();
+  if (d->entry) PESTLE_TRY(take_imported(d, inputs, kinds, &info->input_count));
   for (size_t i = 0; i < graph->input_count; ++i) {
     const pestle_onnx_value_info_t* input = &graph->inputs[i];
     bool has_default = has(&d->initializers, input->name);
-    if (has_default ? d->model.ir_version < 4 : d->entry != NULL) continue;
+    bool is_told = d->entry && !input->is_list;
+    if (has_default ? d->model.ir_version < 4 : is_told) continue;
     if (has(&d->arguments, input->name)) continue;
+    pestle_model_kind_t* kind = &kinds[info->input_count];
     pestle_model_value_t* value = &inputs[info->input_count++];
-    PESTLE_TRY(take_value(d->to, input, NULL, value));
+    PESTLE_TRY(take_value(d->to, input, NULL, value, kind));
     value->has_default = has_default;
   }
   info->inputs = inputs;
+  info->input_kinds = kinds;
   return NULL;
 }
 
@@ -150,17 +163,23 @@ static pestle_status_t take_outputs(const describe_t* d) {
   size_t count = graph->output_count, known = 0;
   pestle_model_value_t* outputs =
       PESTLE_ARENA_ARRAY(&d->to->arena, pestle_model_value_t, count + 1);
-  if (!outputs) return PESTLE_OOM();
+  pestle_model_kind_t* kinds =
+      PESTLE_ARENA_ARRAY(&d->to->arena, pestle_model_kind_t, count + 1);
+  if (!outputs || !kinds) return PESTLE_OOM();
   // A symbolic module has no body, and so no types of results.
   bool has_body =
       d->entry && pestle_function_result_count(d->entry, &known) && known;
   for (size_t i = 0; i < count; ++i) {
     const pestle_type_t* type = NULL;
+    // Behind a sequence the results have other places than the outputs.
+    has_body = has_body && !graph->outputs[i].is_list;
     if (has_body && i < known && pestle_function_shape_of(d->entry, i) < 0)
       type = pestle_function_result_type(d->entry, i);
-    PESTLE_TRY(take_value(d->to, &graph->outputs[i], type, &outputs[i]));
+    PESTLE_TRY(
+        take_value(d->to, &graph->outputs[i], type, &outputs[i], &kinds[i]));
   }
   info->outputs = outputs;
+  info->output_kinds = kinds;
   info->output_count = count;
   return NULL;
 }

@@ -143,12 +143,14 @@ static pestle_status_t make_text(pestle_arena_t* arena,
   return status;
 }
 
-static bool has_strings(const pestle_onnx_graph_t* graph) {
+// |untyped|: an output whose type is not said may be of strings.
+static bool has_strings(const pestle_onnx_graph_t* graph, bool untyped) {
   for (size_t i = 0; i < graph->input_count; ++i) {
     if (graph->inputs[i].data_type == PESTLE_ONNX_STRING) return true;
   }
   for (size_t i = 0; i < graph->output_count; ++i) {
-    if (graph->outputs[i].data_type == PESTLE_ONNX_STRING) return true;
+    int32_t type = graph->outputs[i].data_type;
+    if (type == PESTLE_ONNX_STRING || (untyped && !type)) return true;
   }
   return false;
 }
@@ -164,7 +166,8 @@ pestle_status_t pestle_onnx_strings_collect(const pestle_onnx_model_t* model,
       PESTLE_TRY(add_attr(strings, &function->defaults[a]));
   }
   // Where strings are neither taken nor given nobody asks.
-  return has_strings(&model->graph) ? make_text(arena, strings) : NULL;
+  bool untyped = pestle_map_size(&strings->ids) > 0;
+  return has_strings(&model->graph, untyped) ? make_text(arena, strings) : NULL;
 }
 
 // --- Tensors of strings ---

@@ -30,6 +30,13 @@ typedef struct pestle_model_value_t {
   bool decides_shapes;
 } pestle_model_value_t;
 
+// What the elements of an input or output are. Frozen but for more values.
+typedef enum pestle_model_kind_e {
+  PESTLE_MODEL_NUMBERS,
+  PESTLE_MODEL_STRINGS,  // a run takes and gives their numbers (pestle/strings.h)
+  PESTLE_MODEL_LIST,     // a sequence of tensors of |dtype|
+} pestle_model_kind_t;
+
 // An op as the file names it, and how often it stands there, the bodies of
 // loops and branches included: "Conv", "com.microsoft.Gelu", "dot_general".
 // Frozen.
@@ -67,6 +74,9 @@ typedef struct pestle_model_info_t {
   // Why Pestle cannot compile the model: every unsupported op with its nodes, in
   // sentences. NULL: it can.
   const char* unsupported;
+  // Of each input and of each output; NULL: all are of numbers.
+  const pestle_model_kind_t* input_kinds;
+  const pestle_model_kind_t* output_kinds;
 } pestle_model_info_t;
 
 // Describes the model at |path|, of any format that pestle_import_file() takes;

@@ -36,6 +36,7 @@
 #include "pestle/import.h"
 #include "pestle/runtime.h"
 #include "pestle/status.h"
+#include "pestle/strings.h"
 
 PESTLE_EXTERN_C_BEGIN
 
@@ -186,6 +187,17 @@ pestle_session_input(const pestle_session_t* session, size_t index);
 // The name of output |index|; "" past the last. Borrowed from the session.
 PESTLE_API const char* pestle_session_output_name(
     const pestle_session_t* session, size_t index);
+
+// Whether a run takes the numbers of strings as input |index|; false past the last.
+PESTLE_API bool pestle_session_input_is_strings(const pestle_session_t* session,
+                                                size_t index);
+// Whether a run gives the numbers of strings as output |index|; false past the last.
+PESTLE_API bool pestle_session_output_is_strings(
+    const pestle_session_t* session, size_t index);
+// Makes the numbers of the strings of the session's model (pestle/strings.h): those of
+// its runs in every shape. It does not keep the session.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_session_strings_create(
+    const pestle_session_t* session, pestle_strings_t** out_strings);
 
 PESTLE_EXTERN_C_END
 

@@ -995,6 +995,20 @@ static void call_session_output_name(things_t* t) {
   (void)t;
   assert_string_equal(pestle_session_output_name(NULL, 0), "");
 }
+static void call_session_input_is_strings(things_t* t) {
+  (void)t;
+  assert_false(pestle_session_input_is_strings(NULL, 0));
+}
+static void call_session_output_is_strings(things_t* t) {
+  (void)t;
+  assert_false(pestle_session_output_is_strings(NULL, 0));
+}
+static void call_session_strings_create(things_t* t) {
+  (void)t;
+  pestle_strings_t* strings;
+  BAD(pestle_session_strings_create(NULL, &strings));
+  assert_null(strings);
+}
 static void call_executable_run_named(things_t* t) {
   pestle_named_tensor_t none = {0};
   pestle_executable_t* e = t->executable;
@@ -2088,6 +2102,7 @@ static const row_t rows[] = {
     ROW(decoder_save) ROW(decoder_load)
     ROW(session_stats) ROW(session_visit) ROW(session_input_count)
     ROW(session_output_count) ROW(session_input) ROW(session_output_name)
+    ROW(session_input_is_strings) ROW(session_output_is_strings) ROW(session_strings_create)
     ROW(executable_run) ROW(executable_run_named)
     ROW(executable_find_input) ROW(executable_find_output)
     ROW(executable_find_input_list) ROW(executable_find_output_list)

@@ -428,15 +428,17 @@ PESTLE_NODISCARD pestle_status_t cli_outputs_compare(
 // What a run of |plan| takes: members of |json|, or a paragraph when that is NULL.
 PESTLE_NODISCARD pestle_status_t cli_info_cost(const pestle_plan_t* plan,
                                                pestle_json_t* json);
-// One input or output, number |index|; |width| is that of the longest name.
-// |dim_names| may be NULL, and |note| says more or is "".
-void cli_info_value(size_t index, const char* name, int width,
-                    pestle_dtype_t dtype, int32_t rank, const int64_t* dims,
+// "f32", or "str" of |strings|, whose numbers are of |dtype|; NULL of none.
+const char* cli_info_type(pestle_dtype_t dtype, bool strings);
+// One input or output, number |index|, of |type| (NULL: it is not known); |width| is that
+// of the longest name. |dim_names| may be NULL, and |note| says more or is "".
+void cli_info_value(size_t index, const char* name, int width, const char* type,
+                    int32_t rank, const int64_t* dims,
                     const char* const* dim_names, const char* note);
 // The same as an object of |json|, left open for more members.
 void cli_info_json_value(pestle_json_t* json, const char* name,
-                         pestle_dtype_t dtype, int32_t rank,
-                         const int64_t* dims, const char* const* dim_names);
+                         const char* type, int32_t rank, const int64_t* dims,
+                         const char* const* dim_names);
 // "91.2 MB", "512 B".
 const char* cli_info_bytes(uint64_t bytes, char* buffer, size_t capacity);
 

@@ -24,11 +24,15 @@ const char* cli_info_bytes(uint64_t bytes, char* buffer, size_t capacity) {
   return buffer;
 }
 
-void cli_info_value(size_t index, const char* name, int width,
-                    pestle_dtype_t dtype, int32_t rank, const int64_t* dims,
+const char* cli_info_type(pestle_dtype_t dtype, bool strings) {
+  if (strings) return "str";
+  return dtype == PESTLE_NONE ? NULL : pestle_dtype_info(dtype)->name;
+}
+
+void cli_info_value(size_t index, const char* name, int width, const char* type,
+                    int32_t rank, const int64_t* dims,
                     const char* const* dim_names, const char* note) {
-  printf("  %-3zu %-*s  %s[", index, width, name,
-         dtype == PESTLE_NONE ? "?" : pestle_dtype_info(dtype)->name);
+  printf("  %-3zu %-*s  %s[", index, width, name, type ? type : "?");
   if (rank < 0) fputs("rank not stated", stdout);
   for (int32_t i = 0; i < rank; ++i) {
     if (i) fputs(", ", stdout);
@@ -43,16 +47,16 @@ void cli_info_value(size_t index, const char* name, int width,
 }
 
 void cli_info_json_value(pestle_json_t* json, const char* name,
-                         pestle_dtype_t dtype, int32_t rank,
-                         const int64_t* dims, const char* const* dim_names) {
+                         const char* type, int32_t rank, const int64_t* dims,
+                         const char* const* dim_names) {
   pestle_json_begin_object(json);
   pestle_json_key(json, "name");
   pestle_json_cstr(json, name);
   pestle_json_key(json, "dtype");
-  if (dtype == PESTLE_NONE) {
-    pestle_json_null(json);
+  if (type) {
+    pestle_json_cstr(json, type);
   } else {
-    pestle_json_cstr(json, pestle_dtype_info(dtype)->name);
+    pestle_json_null(json);
   }
   pestle_json_key(json, "dims");
   if (rank < 0) {
@@ -197,12 +201,13 @@ static void tell_ios(const pestle_plan_header_t* plan, pestle_plan_section_t s,
   }
   for (uint64_t i = 0; i < s.count; ++i) {
     const char* name = strings + ios[i].name;
-    pestle_dtype_t dtype = (pestle_dtype_t)ios[i].dtype;
+    const char* type = cli_info_type((pestle_dtype_t)ios[i].dtype,
+                                     strings[ios[i].dictionary] != 0);
     if (json) {
-      cli_info_json_value(json, name, dtype, ios[i].rank, ios[i].dims, NULL);
+      cli_info_json_value(json, name, type, ios[i].rank, ios[i].dims, NULL);
       pestle_json_end_object(json);
     } else {
-      cli_info_value(i, name, width, dtype, ios[i].rank, ios[i].dims, NULL,
+      cli_info_value(i, name, width, type, ios[i].rank, ios[i].dims, NULL,
                      ios[i].bounded ? "at most; a run tells" : "");
     }
   }

@@ -10,14 +10,29 @@
 
 // --- JSON ---
 
-static void write_values(const pestle_model_value_t* values, size_t count,
+static pestle_model_kind_t kind_of(const pestle_model_kind_t* kinds, size_t i) {
+  return kinds ? kinds[i] : PESTLE_MODEL_NUMBERS;
+}
+
+static const char* type_of(const pestle_model_value_t* value,
+                           pestle_model_kind_t kind) {
+  return cli_info_type(value->dtype, kind == PESTLE_MODEL_STRINGS);
+}
+
+static void write_values(const pestle_model_value_t* values,
+                         const pestle_model_kind_t* kinds, size_t count,
                          bool are_inputs, pestle_json_t* json) {
   pestle_json_key(json, are_inputs ? "inputs" : "outputs");
   pestle_json_begin_array(json);
   for (size_t i = 0; i < count; ++i) {
     const pestle_model_value_t* v = &values[i];
-    cli_info_json_value(json, v->name, v->dtype, v->rank, v->dims,
+    pestle_model_kind_t kind = kind_of(kinds, i);
+    cli_info_json_value(json, v->name, type_of(v, kind), v->rank, v->dims,
                         v->dim_names);
+    if (kind == PESTLE_MODEL_LIST) {
+      pestle_json_key(json, "is_list");
+      pestle_json_bool(json, true);
+    }
     if (are_inputs) {
       pestle_json_key(json, "has_default");
       pestle_json_bool(json, v->has_default);
@@ -43,8 +58,9 @@ static void write_model(const pestle_model_info_t* info, pestle_json_t* json) {
     pestle_json_i64(json, info->opsets[i].version);
   }
   pestle_json_end_object(json);
-  write_values(info->inputs, info->input_count, true, json);
-  write_values(info->outputs, info->output_count, false, json);
+  write_values(info->inputs, info->input_kinds, info->input_count, true, json);
+  write_values(info->outputs, info->output_kinds, info->output_count, false,
+               json);
   pestle_json_key(json, "dims");
   pestle_json_begin_array(json);
   for (size_t i = 0; i < info->dim_count; ++i)
@@ -71,7 +87,8 @@ static void write_model(const pestle_model_info_t* info, pestle_json_t* json) {
 
 // --- For people ---
 
-static void print_values(const pestle_model_value_t* values, size_t count,
+static void print_values(const pestle_model_value_t* values,
+                         const pestle_model_kind_t* kinds, size_t count,
                          const char* title) {
   int width = 1;
   for (size_t i = 0; i < count; ++i) {
@@ -81,11 +98,13 @@ static void print_values(const pestle_model_value_t* values, size_t count,
   printf("%s\n", title);
   for (size_t i = 0; i < count; ++i) {
     const pestle_model_value_t* v = &values[i];
-    const char* note = v->has_default      ? "has a default"
-                       : v->decides_shapes ? "its value decides shapes"
-                                           : "";
-    cli_info_value(i, v->name, width, v->dtype, v->rank, v->dims, v->dim_names,
-                   note);
+    pestle_model_kind_t kind = kind_of(kinds, i);
+    const char* note = kind == PESTLE_MODEL_LIST ? "a list of such tensors"
+                       : v->has_default          ? "has a default"
+                       : v->decides_shapes       ? "its value decides shapes"
+                                                 : "";
+    cli_info_value(i, v->name, width, type_of(v, kind), v->rank, v->dims,
+                   v->dim_names, note);
   }
 }
 
@@ -118,8 +137,9 @@ static void print_model(const char* path, const pestle_model_info_t* info) {
            (long long)info->opsets[i].version);
   }
   printf("%s%s\n", info->producer[0] ? ", written by " : "", info->producer);
-  print_values(info->inputs, info->input_count, "inputs");
-  print_values(info->outputs, info->output_count, "outputs");
+  print_values(info->inputs, info->input_kinds, info->input_count, "inputs");
+  print_values(info->outputs, info->output_kinds, info->output_count,
+               "outputs");
   if (info->dim_count) {
     fputs("dims that are not fixed\n ", stdout);
     for (size_t i = 0; i < info->dim_count; ++i)

@@ -191,7 +191,8 @@ static void json_element(const cli_array_t* a, int64_t i, pestle_json_t* json) {
 static void json_output(const cli_array_t* a, pestle_json_t* json) {
   range_t r = {0};
   if (!a->words) r = range_of(a);
-  cli_info_json_value(json, a->name, a->dtype, a->rank, a->dims, NULL);
+  cli_info_json_value(json, a->name, cli_info_type(a->dtype, a->words != NULL),
+                      a->rank, a->dims, NULL);
   cli_key_i64(json, "index", a->index);
   cli_key_i64(json, "elements", a->count);
   cli_key_i64(json, "not_finite", r.odd);

@@ -25,9 +25,10 @@ static void write_ios(const pestle_plan_header_t* plan, pestle_plan_section_t s,
   pestle_json_key(json, key);
   pestle_json_begin_array(json);
   for (uint64_t i = 0; i < s.count; ++i) {
-    cli_info_json_value(json, strings + ios[i].name,
-                        (pestle_dtype_t)ios[i].dtype, ios[i].rank, ios[i].dims,
-                        NULL);
+    const char* type = cli_info_type((pestle_dtype_t)ios[i].dtype,
+                                     strings[ios[i].dictionary] != 0);
+    cli_info_json_value(json, strings + ios[i].name, type, ios[i].rank,
+                        ios[i].dims, NULL);
     cli_key_u64(json, "size", ios[i].size);
     pestle_json_end_object(json);
   }
