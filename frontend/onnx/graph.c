@@ -223,8 +223,14 @@ static pestle_status_t check_list(pestle_onnx_import_t* import,
   pestle_onnx_value_info_t one = *info;
   one.is_tensor = info->is_list;
   one.has_shape = false;
-  for (size_t i = 0; i < list->count; ++i)
+  for (size_t i = 0; i < list->count; ++i) {
+    if (!list->values[i]) {
+      return PESTLE_ERROR(MALFORMED,
+                          "place %zu of the sequence '%.*s' holds no tensor", i,
+                          PESTLE_STR_ARG(info->name));
+    }
     PESTLE_TRY(check_output(import, graph, &one, list->values[i]));
+  }
   return NULL;
 }
 

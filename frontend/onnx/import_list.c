@@ -75,6 +75,10 @@ void pestle_onnx_import_sequence_at(pestle_onnx_call_t* call) {
 void pestle_onnx_import_sequence_insert(pestle_onnx_call_t* call) {
   const pestle_onnx_sequence_t* s = sequence_of(call, 0);
   if (!s) return;
+  if (!call->inputs[1]) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "its input 1 is no tensor");
+    return;
+  }
   // Behind the last is a place too, which a negative position cannot name.
   int64_t count = (int64_t)s->count, at = count;
   if (pestle_onnx_input(call, 2)) {
