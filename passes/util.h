@@ -33,6 +33,10 @@ pestle_status_t pestle_pass_replace_by_group(pestle_builder_t* at,
 // Whether the target has a kernel for |node|, a composite, as a whole (whole_composites.c).
 bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
                           const pestle_node_t* node);
+// Puts a group in the place of |node|, an attention, where it is one of new tokens over a
+// cache for which the target has a kernel (whole_attention.c).
+PESTLE_NODISCARD pestle_status_t pestle_pass_whole_attention(
+    const pestle_pass_context_t* ctx, pestle_node_t* node, bool* out_changed);
 
 // Puts a scan in the place of |scan| whose matrices are operands, not constants of its body,
 // and whose products of inputs are made before it (scan_inputs.c).

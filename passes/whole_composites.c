@@ -196,6 +196,10 @@ static pestle_status_t visit(void* user, pestle_module_t* module,
   (void)module;
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
+    if (n->op == PESTLE_OP_ATTENTION) {
+      PESTLE_TRY(pestle_pass_whole_attention(w->ctx, n, w->changed));
+      continue;
+    }
     if (!pestle_pass_is_whole(w->ctx, n)) continue;
     PESTLE_TRY(wrap(w->ctx, n));
     *w->changed = true;

@@ -5,10 +5,27 @@ bool pestle_is_direct(const pestle_node_t* node) {
   return pestle_op_info((pestle_op_t)node->op)->fuse == PESTLE_FUSE_DIRECT;
 }
 
+// The keys end at past + rows (passes/whole_attention.c).
+int64_t pestle_direct_cached_rows(const pestle_node_t* node) {
+  if (node->op != PESTLE_OP_ATTENTION) return 0;
+  const pestle_node_t* keys = pestle_node_operand(node, 1)->node;
+  if (!keys || keys->op != PESTLE_OP_EXTENT) return 0;
+  const pestle_node_t* end = pestle_node_operand(keys, 1)->node;
+  const pestle_elements_t* rows =
+      end && end->op == PESTLE_OP_ADD
+          ? pestle_value_constant(pestle_node_operand(end, 1))
+          : NULL;
+  double f;
+  int64_t i = 0;
+  if (rows) pestle_elements_first(rows, &f, &i);
+  return i;
+}
+
 const pestle_node_t* pestle_direct_whole_of(const pestle_node_t* node) {
   const pestle_node_t* scan = pestle_direct_scan_of(node);
   if (scan || node->op != PESTLE_OP_FUSION) return scan;
   const pestle_node_t* last = pestle_node_body(node, 0)->last->prev;
+  if (last && pestle_direct_cached_rows(last)) return last;
   bool is_whole = last && (last->op == PESTLE_OP_ATTENTION_GRAD ||
                            last->op == PESTLE_OP_NORM_GRAD ||
                            last->op == PESTLE_OP_BLOCK_DOT);
@@ -34,6 +51,8 @@ static pestle_status_t emit(pestle_direct_t* d) {
   if (whole && whole->op == PESTLE_OP_SCAN) return pestle_direct_scan(d);
   if (whole && whole->op == PESTLE_OP_BLOCK_DOT)
     return pestle_direct_block_dot(d);
+  if (whole && whole->op == PESTLE_OP_ATTENTION)
+    return pestle_direct_cached_attention(d);
   if (whole) {
     return whole->op == PESTLE_OP_NORM_GRAD ? pestle_direct_norm_grad(d)
                                             : pestle_direct_attention_grad(d);
@@ -107,6 +126,16 @@ uint32_t pestle_direct_operand(pestle_direct_t* d, size_t operand) {
     d->k->buffer.data[id].align = d->aligns[operand];
   }
   return id;
+}
+
+uint32_t pestle_direct_argument(pestle_direct_t* d,
+                                const pestle_value_t* value) {
+  const pestle_block_t* body = pestle_node_body(d->node, 0);
+  for (uint32_t i = 0; i < d->node->operand_count; ++i) {
+    if (body->arguments[i] == value) return pestle_direct_operand(d, i);
+  }
+  d->k->failed = true;
+  return 0;
 }
 
 uint32_t pestle_direct_result(pestle_direct_t* d, size_t result) {

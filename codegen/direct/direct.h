@@ -62,6 +62,11 @@ pestle_direct_attention_grad(pestle_direct_t* d);
 PESTLE_NODISCARD pestle_status_t pestle_direct_norm_grad(pestle_direct_t* d);
 // A product with weights of a few bits (direct_block_dot.c).
 PESTLE_NODISCARD pestle_status_t pestle_direct_block_dot(pestle_direct_t* d);
+// Attention over a cache, up to what new tokens see (direct_cached_attention.c); how many
+// new tokens |node| is of, 0: it is no such attention.
+PESTLE_NODISCARD pestle_status_t
+pestle_direct_cached_attention(pestle_direct_t* d);
+int64_t pestle_direct_cached_rows(const pestle_node_t* node);
 // Of a group that is written whole, as a direct op is: the scan or the composite that it
 // is of; else NULL.
 const pestle_node_t* pestle_direct_whole_of(const pestle_node_t* node);
@@ -80,6 +85,10 @@ typedef pestle_kir_id_t pk_t;
 // that lives during the launch.
 uint32_t pestle_direct_operand(pestle_direct_t* d, size_t operand);
 uint32_t pestle_direct_result(pestle_direct_t* d, size_t result);
+// The operand of a group that is |value|, an argument of its body, within; each is asked
+// for once.
+uint32_t pestle_direct_argument(pestle_direct_t* d,
+                                const pestle_value_t* value);
 uint32_t pestle_direct_workspace(pestle_direct_t* d, pestle_dtype_t dtype,
                                  int64_t count);
 

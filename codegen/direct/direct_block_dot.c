@@ -276,10 +276,10 @@ static block_dot_t make(pestle_direct_t* d) {
 
 pestle_status_t pestle_direct_block_dot(pestle_direct_t* d) {
   block_dot_t b = make(d);
-  b.x = pestle_direct_operand(d, 0);
-  b.w = pestle_direct_operand(d, 1);
-  b.scales = pestle_direct_operand(d, 2);
-  if (b.has_zeros) b.zeros = pestle_direct_operand(d, 3);
+  const pestle_node_t* node = pestle_direct_whole_of(d->node);
+  uint32_t* const buffers[] = {&b.x, &b.w, &b.scales, &b.zeros};
+  for (uint32_t i = 0; i < node->operand_count; ++i)
+    *buffers[i] = pestle_direct_argument(d, pestle_node_operand(node, i));
   b.y = pestle_direct_result(d, 0);
   pestle_block_dot_buffers(&b);
   int64_t whole = b.all_rows / b.most_rows, rest = b.all_rows % b.most_rows;

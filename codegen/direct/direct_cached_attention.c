@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of new tokens over a cache on a CPU, in one kernel: row i of the s new ones sees
+// the keys 0 to past + i, and no key behind the last that any row sees is read, whatever room
+// the cache has. |past| is a number in memory. Heads that share keys are rows of one batch
+// element, [shared, rows, width], row r the new token r % s.
+//
+//   for each group of a few rows of one batch element:
+//     for each block of as many keys as a vector has lanes, up to past + the last row's i:
+//       for each row:
+//         scores = q k^T, a key a lane, -inf behind the row's own
+//         the maximum, weights 2^(scores - maximum), their sums, lane by lane
+//         y = y * 2^(old maximum - maximum) + weights v
+//     y / the sum of the sums
+//
+// A block of keys stays in L1 for all rows. Of the last block only the rows of v that a row of
+// the group may see are read: what lies behind may be a NaN.
+#include <math.h>
+
+#include "codegen/direct/direct.h"
+
+#define LOG2E 0x1.71547652b82fep+0
+
+enum { MOST_LANES = 16, MOST_ROWS = 16, F32_BYTES = 4 };
+
+typedef struct cached_t {
+  pestle_direct_t* d;
+  pestle_kir_builder_t* k;
+  unsigned lanes;
+  int64_t shared, rows, fresh, most, depth, width;  // fresh: new tokens
+  int64_t block, blocks;  // rows of a group, groups of a batch element
+  double scale;
+  pestle_dtype_t dtype;
+  uint32_t q, key, value, past_buffer, y;
+  uint32_t wide, sums, top, made, weights;  // scratch
+  uint32_t scores;                          // registers
+  pk_t past, end;  // keys that were there; those that a row of the group sees
+  pk_t shared_at;  // the batch element
+  pk_t first_row;  // of the group
+  pk_t base;       // the first key of the block
+} cached_t;
+
+static pk_t number(cached_t* c, int64_t value) {
+  return pestle_kir_index(c->k, value);
+}
+static pk_t real(cached_t* c, unsigned lanes, double value) {
+  return pestle_kir_float(c->k, PESTLE_F32, lanes, value);
+}
+static pk_t op(cached_t* c, pestle_op_t o, pk_t a, pk_t b) {
+  return pestle_kir_scalar(c->k, o, a, b, PESTLE_KIR_NONE);
+}
+// a * factor + b.
+static pk_t at(cached_t* c, pk_t a, int64_t factor, pk_t b) {
+  return pestle_kir_madi(c->k, a, factor, b);
+}
+static pk_t plus(cached_t* c, pk_t a, int64_t b) {
+  return at(c, a, 1, number(c, b));
+}
+static pk_t load(cached_t* c, uint32_t buffer, pk_t index) {
+  pk_t a = pestle_kir_load(c->k, buffer, c->lanes, index, PESTLE_KIR_NONE, 0);
+  return pestle_kir_cast(c->k, a, PESTLE_F32);
+}
+static void store(cached_t* c, uint32_t buffer, pk_t index, pk_t value) {
+  pestle_kir_store(c->k, buffer, index, value, PESTLE_KIR_NONE, 0);
+}
+
+// Key or row of v |i| of the block, which is within the cache.
+static pk_t row_of(cached_t* c, pk_t i, int64_t width) {
+  pk_t key = op(c, PESTLE_OP_ADD, c->base, i);
+  if (c->most % c->lanes)
+    key = pestle_kir_scalar_i(c->k, PESTLE_OP_MINIMUM, key, c->most - 1);
+  key = at(c, c->shared_at, c->most, key);
+  return at(c, key, width, number(c, 0));
+}
+
+// --- Scores ---
+
+// One vector of the sums of |count| vectors, |count| a power of two up to the lanes: those of
+// neighbours are added half by half until each lane is of one of them.
+static pk_t sums_of(cached_t* c, const pk_t* x, unsigned count) {
+  uint32_t even[MOST_LANES], odd[MOST_LANES];
+  pk_t parts[MOST_LANES];
+  unsigned lanes = c->lanes;
+  for (unsigned i = 0; i < count; ++i)
+    parts[i] = x[i];
+  // Lanes of a and b in turns of |width|: a's of one half and b's of that half.
+  for (unsigned width = 1; count > 1; count /= 2, width *= 2) {
+    for (unsigned i = 0; i < lanes; ++i) {
+      unsigned turn = i / width, within = i % width, pair = turn / 2 * 2;
+      bool is_b = turn % 2;
+      even[i] = pair * width + within + (is_b ? lanes : 0);
+      odd[i] = (pair + 1) * width + within + (is_b ? lanes : 0);
+    }
+    for (unsigned i = 0; i < count / 2; ++i) {
+      pk_t a = parts[2 * i], b = parts[2 * i + 1];
+      pk_t low = pestle_kir_shuffle(c->k, a, b, even, lanes);
+      pk_t high = pestle_kir_shuffle(c->k, a, b, odd, lanes);
+      parts[i] = op(c, PESTLE_OP_ADD, low, high);
+    }
+  }
+  return parts[0];
+}
+
+static pk_t make_scores(cached_t* c, pk_t row) {
+  int64_t lanes = c->lanes, chunks = c->depth / lanes;
+  pk_t parts[MOST_LANES];
+  pestle_kir_alloc(c->k, c->scores);
+  for (int64_t i = 0; i < lanes; ++i)
+    store(c, c->scores, number(c, i), real(c, c->lanes, 0));
+  pk_t chunk = pestle_kir_repeat(c->k, "chunk", chunks);
+  pk_t q =
+      load(c, c->wide, at(c, chunk, lanes, at(c, row, c->depth, number(c, 0))));
+  for (int64_t i = 0; i < lanes; ++i) {
+    pk_t from = row_of(c, number(c, i), c->depth);
+    pk_t k = load(c, c->key, at(c, chunk, lanes, from));
+    pk_t sum = load(c, c->scores, number(c, i));
+    sum = pestle_kir_scalar(c->k, PESTLE_OP_FMA, q, k, sum);
+    store(c, c->scores, number(c, i), sum);
+  }
+  pestle_kir_end_repeat(c->k, chunks);
+  for (int64_t i = 0; i < lanes; ++i)
+    parts[i] = load(c, c->scores, number(c, i));
+  return sums_of(c, parts, c->lanes);
+}
+
+// --- A row ---
+
+static pk_t one(cached_t* c, uint32_t buffer, pk_t index) {
+  return pestle_kir_load(c->k, buffer, 1, index, PESTLE_KIR_NONE, 0);
+}
+
+static pk_t weigh(cached_t* c, pk_t made, pk_t i, pk_t chunk) {
+  pk_t w = pestle_kir_splat(c->k, one(c, c->weights, i), c->lanes);
+  pk_t from = at(c, chunk, c->lanes, row_of(c, i, c->width));
+  return pestle_kir_scalar(c->k, PESTLE_OP_FMA, w, load(c, c->value, from),
+                           made);
+}
+
+// y = y * rate + weights v, all of the block or its first |count| rows.
+static void add_values(cached_t* c, pk_t row, pk_t rate, pk_t count) {
+  int64_t chunks = c->width / c->lanes;
+  pk_t chunk = pestle_kir_repeat(c->k, "chunk", chunks);
+  pk_t to = at(c, chunk, c->lanes, at(c, row, c->width, number(c, 0)));
+  pk_t made = op(c, PESTLE_OP_MULTIPLY, load(c, c->made, to), rate);
+  if (count == PESTLE_KIR_NONE) {
+    for (int64_t i = 0; i < c->lanes; ++i)
+      made = weigh(c, made, number(c, i), chunk);
+    store(c, c->made, to, made);
+  } else {
+    store(c, c->made, to, made);
+    pk_t i =
+        pestle_kir_for(c->k, "i", number(c, 0), count, 1, PESTLE_KIR_SERIAL);
+    store(c, c->made, to, weigh(c, load(c, c->made, to), i, chunk));
+    pestle_kir_end(c->k);
+  }
+  pestle_kir_end_repeat(c->k, chunks);
+}
+
+static void do_row(cached_t* c, pk_t row, pk_t count) {
+  unsigned lanes = c->lanes;
+  pk_t place = op(c, PESTLE_OP_ADD, c->first_row, row);
+  if (c->fresh > 1)
+    place = pestle_kir_scalar_i(c->k, PESTLE_OP_REMAINDER, place, c->fresh);
+  else
+    place = number(c, 0);
+  pk_t limit = plus(c, op(c, PESTLE_OP_ADD, c->past, place), 1);
+  limit = pestle_kir_scalar_i(c->k, PESTLE_OP_MINIMUM, limit, c->most);
+  pk_t is_seen = pestle_kir_mask(c->k, c->base, limit, lanes);
+  pk_t x = pestle_kir_scalar(c->k, PESTLE_OP_SELECT, is_seen,
+                             make_scores(c, row), real(c, lanes, -INFINITY));
+  pk_t old = one(c, c->top, row);
+  pk_t top = pestle_kir_reduce(c->k, x, PESTLE_OP_MAXIMUM);
+  top = op(c, PESTLE_OP_MAXIMUM, old, top);
+  pestle_kir_store(c->k, c->top, row, top, PESTLE_KIR_NONE, 0);
+  pk_t rate = op(c, PESTLE_OP_EXP2, op(c, PESTLE_OP_SUBTRACT, old, top),
+                 PESTLE_KIR_NONE);
+  rate = pestle_kir_splat(c->k, rate, lanes);
+  x = op(c, PESTLE_OP_SUBTRACT, x, pestle_kir_splat(c->k, top, lanes));
+  x = op(c, PESTLE_OP_EXP2, x, PESTLE_KIR_NONE);
+  store(c, c->weights, number(c, 0), x);
+  pk_t sum_at = at(c, row, lanes, number(c, 0));
+  pk_t sum =
+      pestle_kir_scalar(c->k, PESTLE_OP_FMA, load(c, c->sums, sum_at), rate, x);
+  store(c, c->sums, sum_at, sum);
+  pestle_kir_if(c->k, op(c, PESTLE_OP_GE, count, number(c, lanes)));
+  add_values(c, row, rate, PESTLE_KIR_NONE);
+  pestle_kir_else(c->k);
+  add_values(c, row, rate, count);
+  pestle_kir_end(c->k);
+}
+
+// --- A group ---
+
+// Rows of q as f32, times the scale; sums and y are 0.
+static void begin_rows(cached_t* c) {
+  int64_t depth = c->depth / c->lanes, width = c->width / c->lanes;
+  pk_t row = pestle_kir_repeat(c->k, "row", c->block);
+  pk_t from = op(c, PESTLE_OP_ADD, c->first_row, row);
+  from = at(c, c->shared_at, c->rows, from);
+  pk_t i = pestle_kir_repeat(c->k, "chunk", depth);
+  pk_t q =
+      load(c, c->q, at(c, i, c->lanes, at(c, from, c->depth, number(c, 0))));
+  q = op(c, PESTLE_OP_MULTIPLY, q, real(c, c->lanes, c->scale * LOG2E));
+  store(c, c->wide, at(c, i, c->lanes, at(c, row, c->depth, number(c, 0))), q);
+  pestle_kir_end_repeat(c->k, depth);
+  i = pestle_kir_repeat(c->k, "chunk", width);
+  store(c, c->made, at(c, i, c->lanes, at(c, row, c->width, number(c, 0))),
+        real(c, c->lanes, 0));
+  pestle_kir_end_repeat(c->k, width);
+  store(c, c->sums, at(c, row, c->lanes, number(c, 0)), real(c, c->lanes, 0));
+  pestle_kir_store(c->k, c->top, row, real(c, 1, -INFINITY), PESTLE_KIR_NONE,
+                   0);
+  pestle_kir_end_repeat(c->k, c->block);
+}
+
+static void end_rows(cached_t* c) {
+  int64_t width = c->width / c->lanes;
+  pk_t row = pestle_kir_repeat(c->k, "row", c->block);
+  pk_t to = op(c, PESTLE_OP_ADD, c->first_row, row);
+  to = at(c, at(c, c->shared_at, c->rows, to), c->width, number(c, 0));
+  pk_t sum = load(c, c->sums, at(c, row, c->lanes, number(c, 0)));
+  sum = pestle_kir_reduce(c->k, sum, PESTLE_OP_ADD);
+  pk_t rate = op(c, PESTLE_OP_DIVIDE, real(c, 1, 1), sum);
+  rate = pestle_kir_splat(c->k, rate, c->lanes);
+  pk_t i = pestle_kir_repeat(c->k, "chunk", width);
+  pk_t y =
+      load(c, c->made, at(c, i, c->lanes, at(c, row, c->width, number(c, 0))));
+  y = pestle_kir_cast(c->k, op(c, PESTLE_OP_MULTIPLY, y, rate), c->dtype);
+  store(c, c->y, at(c, i, c->lanes, to), y);
+  pestle_kir_end_repeat(c->k, width);
+  pestle_kir_end_repeat(c->k, c->block);
+}
+
+static void do_group(cached_t* c) {
+  int64_t lanes = c->lanes, all = (c->most + lanes - 1) / lanes;
+  int shift = 0;
+  while (1 << shift < lanes)
+    ++shift;
+  begin_rows(c);
+  pk_t end = plus(c, c->end, lanes - 1);
+  end = pestle_kir_scalar_i(c->k, PESTLE_OP_SHIFT_RIGHT_LOGICAL, end, shift);
+  end = pestle_direct_clamp(c->d, end, 0, all);
+  pk_t i =
+      pestle_kir_for(c->k, "keys", number(c, 0), end, 1, PESTLE_KIR_SERIAL);
+  c->base = at(c, i, lanes, number(c, 0));
+  pk_t count = op(c, PESTLE_OP_SUBTRACT, c->end, c->base);
+  count = pestle_direct_clamp(c->d, count, 0, lanes);
+  pk_t row = pestle_kir_repeat(c->k, "row", c->block);
+  do_row(c, row, count);
+  pestle_kir_end_repeat(c->k, c->block);
+  pestle_kir_end(c->k);
+  end_rows(c);
+}
+
+static int64_t divisor_of(int64_t rows) {
+  int64_t block = rows < MOST_ROWS ? rows : MOST_ROWS;
+  while (rows % block)
+    --block;
+  return block;
+}
+
+static uint32_t scratch(cached_t* c, const char* name, int64_t count) {
+  return pestle_kir_add_buffer(c->k, name, PESTLE_KIR_SHARED, PESTLE_F32, 1,
+                               count, 0);
+}
+
+static cached_t make(pestle_direct_t* d) {
+  const pestle_node_t* node = pestle_direct_whole_of(d->node);
+  const pestle_type_t *q = pestle_node_operand(node, 0)->type,
+                      *k = pestle_node_operand(node, 1)->type,
+                      *v = pestle_node_operand(node, 2)->type;
+  cached_t c = {.d = d,
+                .k = d->k,
+                .lanes = d->caps->vector_bytes / F32_BYTES,
+                .shared = q->dims[1],
+                .rows = q->dims[2],
+                .fresh = pestle_direct_cached_rows(node),
+                .most = k->dims[2],
+                .depth = q->dims[3],
+                .width = v->dims[3],
+                .scale = PESTLE_NODE_F64(node, scale),
+                .dtype = q->dtype};
+  if (c.lanes > MOST_LANES) c.lanes = MOST_LANES;
+  c.block = divisor_of(c.rows);
+  c.blocks = c.rows / c.block;
+  return c;
+}
+
+pestle_status_t pestle_direct_cached_attention(pestle_direct_t* d) {
+  cached_t c = make(d);
+  const pestle_node_t* node = pestle_direct_whole_of(d->node);
+  const pestle_node_t *keys = pestle_node_operand(node, 1)->node,
+                      *values = pestle_node_operand(node, 2)->node;
+  const pestle_node_t* end = pestle_node_operand(keys, 1)->node;
+  c.q = pestle_direct_argument(d, pestle_node_operand(node, 0));
+  c.key = pestle_direct_argument(d, pestle_node_operand(keys, 0));
+  c.value = pestle_direct_argument(d, pestle_node_operand(values, 0));
+  c.past_buffer = pestle_direct_argument(d, pestle_node_operand(end, 0));
+  c.y = pestle_direct_result(d, 0);
+  c.wide = scratch(&c, "wide", c.block * c.depth);
+  c.made = scratch(&c, "made", c.block * c.width);
+  c.sums = scratch(&c, "sums", c.block * c.lanes);
+  c.top = scratch(&c, "top", c.block);
+  c.weights = scratch(&c, "weights", c.lanes);
+  c.scores = pestle_kir_add_buffer(c.k, "scores", PESTLE_KIR_PRIVATE,
+                                   PESTLE_F32, c.lanes, c.lanes, 0);
+  pk_t group =
+      pestle_kir_for(c.k, "group", number(&c, 0),
+                     number(&c, c.shared * c.blocks), 1, PESTLE_KIR_GROUP_X);
+  pk_t past = pestle_direct_load(d, c.past_buffer, number(&c, 0));
+  past = pestle_kir_cast(c.k, past, PESTLE_INDEX);
+  // A row that sees no key is NaN; none sees more than there are.
+  c.past = pestle_direct_clamp(d, past, -c.fresh, c.most);
+  pk_t block = pestle_kir_scalar_i(c.k, PESTLE_OP_REMAINDER, group, c.blocks);
+  c.shared_at = pestle_kir_scalar_i(c.k, PESTLE_OP_DIVIDE, group, c.blocks);
+  c.first_row = at(&c, block, c.block, number(&c, 0));
+  pk_t last = number(&c, c.fresh);
+  // Rows of a group that are of one head see no more than the last of them.
+  if (c.fresh % c.block == 0) {
+    last = pestle_kir_scalar_i(c.k, PESTLE_OP_REMAINDER, c.first_row, c.fresh);
+    last = plus(&c, last, c.block);
+  }
+  c.end =
+      pestle_direct_clamp(d, op(&c, PESTLE_OP_ADD, c.past, last), 0, c.most);
+  do_group(&c);
+  pestle_kir_end(c.k);
+  d->steps = (uint64_t)(c.shared * c.rows * c.most * (c.depth + c.width) /
+                        (int64_t)c.lanes);
+  return NULL;
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of new tokens over a cache, of which a CPU reads no more than the tokens see
+// (codegen/direct/direct_cached_attention.c): a bias of 0 where key <= past + i, i being the
+// token that the row is of and past a number in memory, and -inf elsewhere.
+//
+//   %y = pestle.attention(%q, %k, %v, %bias)
+//   ->
+//   %y = pestle.fusion(%q, %k, %v, %past) {
+//     %n = %past + tokens;  %k2 = pestle.extent(%k, %n);  pestle.attention(%q, %k2, ..) }
+//
+// What the bias is follows from the ops that make it: each is asked for its element at a
+// place, and the places are symbols.
+#include <math.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "ir/attention.h"
+#include "passes/util.h"
+
+// What an axis of a value is at.
+typedef enum place_t {
+  NONE,   // 0: the axis has one place
+  OTHER,  // no matter what
+  ROW,    // of the scores
+  TOKEN,  // the row % tokens
+  KEY,
+} place_t;
+
+typedef struct places_t {
+  place_t of[PESTLE_MAX_RANK];
+} places_t;
+
+// What integers are at a place: a sum.
+typedef struct sum_t {
+  int64_t number;
+  int keys, tokens;            // how often these are in it
+  const pestle_value_t* past;  // or NULL
+} sum_t;
+
+typedef struct causal_t {
+  int64_t rows, tokens;  // of the scores; new ones
+  bool has_rows;         // some row was taken for a token
+  const pestle_value_t* past;
+} causal_t;
+
+// --- Places ---
+
+static places_t behind_broadcast(const pestle_node_t* node, places_t at) {
+  const pestle_type_t* from = pestle_node_operand(node, 0)->type;
+  pestle_i64s_t dims = PESTLE_NODE_I64S(node, broadcast_dimensions);
+  places_t out = {{NONE}};
+  for (int32_t i = 0; i < from->rank; ++i)
+    out.of[i] = from->dims[i] == 1 ? NONE : at.of[dims.data[i]];
+  return out;
+}
+
+// Axes of more than one place in their order are the same; or rows are heads and tokens.
+static bool behind_reshape(causal_t* c, const pestle_node_t* node,
+                           places_t* at) {
+  const pestle_type_t *from = pestle_node_operand(node, 0)->type,
+                      *to = node->results[0].type;
+  places_t out = {{NONE}};
+  int32_t j = 0;
+  for (int32_t i = 0; i < to->rank; ++i) {
+    if (to->dims[i] == 1) continue;
+    while (j < from->rank && from->dims[j] == 1)
+      ++j;
+    if (j == from->rank) return false;
+    if (from->dims[j] == to->dims[i]) {
+      out.of[j++] = at->of[i];
+      continue;
+    }
+    int32_t heads = j++;
+    while (j < from->rank && from->dims[j] == 1)
+      ++j;
+    if (at->of[i] != ROW || c->has_rows || c->tokens != c->rows ||
+        j == from->rank || from->dims[heads] * from->dims[j] != c->rows) {
+      return false;
+    }
+    c->tokens = from->dims[j];
+    out.of[heads] = OTHER;
+    out.of[j++] = TOKEN;
+  }
+  *at = out;
+  return true;
+}
+
+// --- Integers ---
+
+static bool is_number(const pestle_value_t* value, int64_t* out_number) {
+  const pestle_elements_t* e = pestle_value_constant(value);
+  double f;
+  if (!e || (!e->splat && pestle_type_count(&e->type) != 1) ||
+      !pestle_dtype_is(e->type.dtype, PESTLE_KIND_INT)) {
+    return false;
+  }
+  pestle_elements_first(e, &f, out_number);
+  return true;
+}
+
+static int64_t element(const pestle_elements_t* e, int64_t index) {
+  int64_t wide;
+  int32_t narrow;
+  if (e->type.dtype == PESTLE_I32) {
+    memcpy(&narrow, (const int32_t*)e->data + index, sizeof(narrow));
+    return narrow;
+  }
+  memcpy(&wide, (const int64_t*)e->data + index, sizeof(wide));
+  return wide;
+}
+
+// The axis along which |e| counts 0, 1, .., whatever the other axes; -1: none.
+static int32_t counted_axis(const pestle_elements_t* e) {
+  int64_t count = pestle_type_count(&e->type), behind = count;
+  if (e->splat || (e->type.dtype != PESTLE_I64 && e->type.dtype != PESTLE_I32))
+    return -1;
+  for (int32_t d = 0; d < e->type.rank; ++d) {
+    int64_t extent = e->type.dims[d], i = 0;
+    behind /= extent;
+    if (extent == 1) continue;
+    while (i < count && element(e, i) == i / behind % extent)
+      ++i;
+    if (i == count) return d;
+  }
+  return -1;
+}
+
+static bool read_count(causal_t* c, int32_t axis, places_t at, sum_t* out) {
+  place_t place = at.of[axis];
+  out->keys = place == KEY;
+  out->tokens = place == TOKEN || (place == ROW && c->tokens == c->rows);
+  c->has_rows |= place == ROW;
+  return place == NONE || out->keys || out->tokens;
+}
+
+static bool read_sum(causal_t* c, const pestle_value_t* value, places_t at,
+                     int budget, sum_t* out) {
+  const pestle_node_t* node = value->node;
+  sum_t a, b;
+  *out = (sum_t){0};
+  if (is_number(value, &out->number)) return true;
+  if (pestle_value_constant(value)) {
+    int32_t axis = counted_axis(pestle_value_constant(value));
+    return axis >= 0 && read_count(c, axis, at, out);
+  }
+  if (pestle_type_count(value->type) == 1) {
+    out->past = value;
+    return value->type->dtype == PESTLE_I64 || value->type->dtype == PESTLE_I32;
+  }
+  if (!node || !budget) return false;
+  switch ((int)node->op) {
+    case PESTLE_OP_IOTA:
+      return read_count(c, (int32_t)PESTLE_NODE_I64(node, iota_dimension), at,
+                        out);
+    case PESTLE_OP_BROADCAST_IN_DIM:
+      return read_sum(c, pestle_node_operand(node, 0),
+                      behind_broadcast(node, at), budget - 1, out);
+    case PESTLE_OP_RESHAPE:
+      return behind_reshape(c, node, &at) &&
+             read_sum(c, pestle_node_operand(node, 0), at, budget - 1, out);
+    case PESTLE_OP_ADD:
+      if (!read_sum(c, pestle_node_operand(node, 0), at, budget - 1, &a) ||
+          !read_sum(c, pestle_node_operand(node, 1), at, budget - 1, &b) ||
+          (a.past && b.past)) {
+        return false;
+      }
+      *out = (sum_t){a.number + b.number, a.keys + b.keys, a.tokens + b.tokens,
+                     a.past ? a.past : b.past};
+      return true;
+  }
+  return false;
+}
+
+// --- The bias ---
+
+// key <= past + token, of both sides.
+static bool read_condition(causal_t* c, const pestle_value_t* value,
+                           places_t at, int budget) {
+  const pestle_node_t* node = value->node;
+  sum_t key, limit;
+  if (!node || !budget) return false;
+  switch ((int)node->op) {
+    case PESTLE_OP_BROADCAST_IN_DIM:
+      return read_condition(c, pestle_node_operand(node, 0),
+                            behind_broadcast(node, at), budget - 1);
+    case PESTLE_OP_RESHAPE:
+      return behind_reshape(c, node, &at) &&
+             read_condition(c, pestle_node_operand(node, 0), at, budget - 1);
+    case PESTLE_OP_LE:
+      break;
+    default:
+      return false;
+  }
+  if (!read_sum(c, pestle_node_operand(node, 0), at, budget - 1, &key) ||
+      !read_sum(c, pestle_node_operand(node, 1), at, budget - 1, &limit)) {
+    return false;
+  }
+  c->past = limit.past;
+  return key.keys == 1 && !key.tokens && !key.number && !key.past &&
+         !limit.keys && !limit.number && limit.past &&
+         limit.tokens == (c->tokens > 1);
+}
+
+static bool is_float(const pestle_value_t* value, double wanted) {
+  const pestle_elements_t* e = pestle_value_constant(value);
+  double f;
+  int64_t i;
+  if (!e || (!e->splat && pestle_type_count(&e->type) != 1) ||
+      !pestle_dtype_is(e->type.dtype, PESTLE_KIND_FLOAT)) {
+    return false;
+  }
+  pestle_elements_first(e, &f, &i);
+  return !(f < wanted) && !(f > wanted) && !isnan(f);
+}
+
+// A splat, or one number broadcast.
+static bool is_all(const pestle_value_t* value, double wanted) {
+  while (value->node && value->node->op == PESTLE_OP_BROADCAST_IN_DIM)
+    value = pestle_node_operand(value->node, 0);
+  return is_float(value, wanted);
+}
+
+static bool read_bias(causal_t* c, const pestle_value_t* value, places_t at,
+                      int budget) {
+  const pestle_node_t* node = value->node;
+  if (!node || !budget) return false;
+  switch ((int)node->op) {
+    case PESTLE_OP_BROADCAST_IN_DIM:
+      return read_bias(c, pestle_node_operand(node, 0),
+                       behind_broadcast(node, at), budget - 1);
+    case PESTLE_OP_RESHAPE:
+      return behind_reshape(c, node, &at) &&
+             read_bias(c, pestle_node_operand(node, 0), at, budget - 1);
+    case PESTLE_OP_SELECT:
+      return is_all(pestle_node_operand(node, 1), 0) &&
+             is_all(pestle_node_operand(node, 2), -INFINITY) &&
+             read_condition(c, pestle_node_operand(node, 0), at, budget - 1);
+  }
+  return false;
+}
+
+static bool read_attention(const pestle_node_t* node, causal_t* c) {
+  enum { BUDGET = 32 };
+  size_t bias = pestle_attention_bias(node);
+  if (!bias || pestle_attention_mask(node) || node->operand_count != 4)
+    return false;
+  const pestle_type_t *q = pestle_node_operand(node, 0)->type,
+                      *b = pestle_node_operand(node, bias)->type;
+  if (q->rank != 4 || q->dims[0] != 1) return false;
+  int64_t rows = b->dims[2];
+  *c = (causal_t){.rows = rows, .tokens = rows};
+  places_t at = {{NONE, OTHER, rows == 1 ? NONE : ROW, KEY}};
+  if (b->dims[1] == 1) at.of[1] = NONE;
+  return (rows == 1 || rows == q->dims[2]) &&
+         b->dims[3] == pestle_node_operand(node, 1)->type->dims[2] &&
+         read_bias(c, pestle_node_operand(node, bias), at, BUDGET) &&
+         q->dims[2] % c->tokens == 0;
+}
+
+// --- The group ---
+
+static bool fits(const pestle_pass_context_t* ctx, const pestle_node_t* node) {
+  enum { LEAST_LANES = 4, MOST_LANES = 16, ROWS = 16, LEAST_KEYS = 32 };
+  const pestle_type_t *q = pestle_node_operand(node, 0)->type,
+                      *k = pestle_node_operand(node, 1)->type,
+                      *v = pestle_node_operand(node, 2)->type;
+  int64_t lanes = (int64_t)ctx->caps->vector_bytes / (int64_t)sizeof(float);
+  if (ctx->options->numerics == PESTLE_NUMERICS_STRICT ||
+      (ctx->caps->flags & PESTLE_TARGET_LANES) || lanes < LEAST_LANES) {
+    return false;
+  }
+  if (lanes > MOST_LANES) lanes = MOST_LANES;
+  bool is_taken = q->dtype == PESTLE_F32 || q->dtype == PESTLE_F16 ||
+                  q->dtype == PESTLE_BF16;
+  int64_t bytes =
+      ROWS * (q->dims[3] + v->dims[3] + 2 * lanes) * (int64_t)sizeof(float);
+  return is_taken && pestle_type_count(q) > 0 && k->dims[2] >= LEAST_KEYS &&
+         q->dims[3] % lanes == 0 && v->dims[3] % lanes == 0 && v->dims[3] > 0 &&
+         bytes <= (int64_t)ctx->caps->scratch_bytes;
+}
+
+static pestle_value_t* extent(pestle_formula_t* f, pestle_value_t* x,
+                              pestle_value_t* n) {
+  const pestle_attr_t attr = PESTLE_SET_I64(dimension, 2);
+  pestle_value_t* operands[2] = {x, n};
+  return pestle_f_make(f, PESTLE_OP_EXTENT, operands, 2, &attr, 1, NULL);
+}
+
+// 0 and -inf [1, 1, rows, keys] as they were.
+static pestle_value_t* make_bias(pestle_formula_t* f, const causal_t* c,
+                                 pestle_value_t* past, int64_t rows,
+                                 int64_t keys, pestle_dtype_t dtype) {
+  pestle_type_t type = {PESTLE_I64, 4, {1, rows / c->tokens, c->tokens, keys}};
+  const int64_t dims[4] = {1, 1, rows, keys};
+  pestle_value_t* limit =
+      pestle_f_broadcast(f, past, 4, type.dims, (pestle_i64s_t){NULL, 0});
+  pestle_value_t* token = pestle_f_iota(f, &type, 2);
+  limit = pestle_f_add(f, limit, token);
+  pestle_value_t* seen = pestle_f_iota(f, &type, 3);
+  seen = pestle_f_le(f, seen, limit);
+  type.dtype = dtype;
+  pestle_value_t* zero = pestle_f_number(f, &type, 0);
+  pestle_value_t* low = pestle_f_number(f, &type, -INFINITY);
+  pestle_value_t* bias = pestle_f_select(f, seen, zero, low);
+  return pestle_f_reshape(f, bias, 4, dims);
+}
+
+static pestle_status_t fill(pestle_builder_t* inside, const pestle_node_t* node,
+                            const causal_t* c,
+                            pestle_value_t* const* operands) {
+  pestle_value_t* x[4];
+  for (int i = 0; i < 4; ++i)
+    PESTLE_TRY(pestle_block_add_argument(inside->module, inside->block,
+                                         operands[i]->type, &x[i]));
+  const pestle_type_t *q = x[0]->type, *k = x[1]->type;
+  pestle_formula_t f = pestle_formula_make(*inside);
+  pestle_value_t* tokens = pestle_f_scalar(&f, PESTLE_I64, (double)c->tokens);
+  pestle_value_t* n = pestle_f_add(&f, x[3], tokens);
+  x[1] = extent(&f, x[1], n);
+  x[2] = extent(&f, x[2], n);
+  x[3] = make_bias(&f, c, x[3], q->dims[2], k->dims[2], q->dtype);
+  pestle_value_t* y = pestle_f_like(&f, node, x, NULL);
+  PESTLE_TRY(f.status);
+  *inside = f.builder;
+  return pestle_op_return(inside, &y, 1, NULL);
+}
+
+pestle_status_t pestle_pass_whole_attention(const pestle_pass_context_t* ctx,
+                                            pestle_node_t* node,
+                                            bool* out_changed) {
+  causal_t c;
+  if (node->op != PESTLE_OP_ATTENTION || !fits(ctx, node) ||
+      !read_attention(node, &c)) {
+    return NULL;
+  }
+  pestle_formula_t f = pestle_formula_before(node);
+  pestle_value_t* past = pestle_f_reshape(&f, (pestle_value_t*)c.past, 0, NULL);
+  pestle_value_t* operands[4] = {
+      pestle_node_operand(node, 0), pestle_node_operand(node, 1),
+      pestle_node_operand(node, 2), pestle_f_convert(&f, past, PESTLE_I64)};
+  PESTLE_TRY(f.status);
+  pestle_builder_t inside = {.module = f.builder.module, .loc = node->loc};
+  pestle_region_t* region;
+  PESTLE_TRY(
+      pestle_region_create(inside.module, NULL, 0, &region, &inside.block));
+  pestle_status_t status = fill(&inside, node, &c, operands);
+  if (status) {
+    pestle_region_discard(region);
+    return status;
+  }
+  *out_changed = true;
+  return pestle_pass_replace_by_group(&f.builder, node, "cached_attention",
+                                      operands, region);
+}
