@@ -9,6 +9,8 @@ static double real_at(const pestle_ref_call_t* call, size_t operand,
   pestle_dtype_t dtype = pestle_ref_operand_type(call, operand)->dtype;
   size_t size = pestle_dtype_size(dtype);
   double value;
+  // Zero points may be bytes; all else is of floats.
+  if (dtype == PESTLE_U8) return ((const uint8_t*)call->operands[operand])[at];
   pestle_ref_load_f64(dtype,
                       (const char*)call->operands[operand] + (size_t)at * size,
                       1, &value);
