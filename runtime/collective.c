@@ -105,6 +105,10 @@ static void give_number(const pestle_executable_t* e,
   memcpy(out, &number, sizeof(number));
 }
 
+static bool is_strict(const pestle_executable_t* e) {
+  return pestle_plan_header(e->plan)->numerics == 1;  // PESTLE_NUMERICS_STRICT
+}
+
 static pestle_status_t enqueue(pestle_executable_t* e, pestle_frame_t* frame,
                                const pestle_plan_step_t* step,
                                pestle_world_t* world,
@@ -133,7 +137,7 @@ static pestle_status_t enqueue(pestle_executable_t* e, pestle_frame_t* frame,
       ops[t].receive = data[to];
       ops[t].count = count_of(k, b[from].size, b[to].size);
     }
-    PESTLE_TRY(pestle_world_enqueue(world, ops, n));
+    PESTLE_TRY(pestle_world_enqueue(world, ops, n, is_strict(e)));
   }
   return NULL;
 }

@@ -49,7 +49,10 @@ struct pestle_store_t {
   request_t* requests;
   uint32_t tags;
   pestle_status_t failure;
-  bool is_closed;  // rank 0 has gone in peace
+  bool is_closed;          // rank 0 has gone in peace
+  pestle_mutex_t calling;  // of what follows, and while it is called
+  void (*on_failure)(void* user, const char* why);
+  void* on_failure_user;
 };
 
 // --- Failure ---
@@ -64,9 +67,25 @@ static void note_failure(pestle_store_t* s, pestle_status_t why) {
   pestle_mutex_unlock(&s->mutex);
   if (first) {
     pestle_wake(s->failed[1]);
+    pestle_mutex_lock(&s->calling);
+    if (s->on_failure)
+      s->on_failure(s->on_failure_user, pestle_status_message(s->failure));
+    pestle_mutex_unlock(&s->calling);
   } else {
     pestle_status_release(why);
   }
+}
+
+void pestle_store_on_failure(pestle_store_t* s,
+                             void (*fn)(void* user, const char* why),
+                             void* user) {
+  pestle_mutex_lock(&s->calling);
+  s->on_failure = fn;
+  s->on_failure_user = user;
+  pestle_mutex_unlock(&s->calling);
+  pestle_status_t failure = fn ? pestle_store_failure(s) : NULL;
+  if (failure) fn(user, pestle_status_message(failure));
+  pestle_status_release(failure);
 }
 
 pestle_status_t pestle_store_failure(const pestle_store_t* store) {
@@ -446,6 +465,7 @@ pestle_status_t pestle_store_open(pestle_allocator_t allocator,
   atomic_init(&s->arrived, 0);
   atomic_init(&s->done, 0);
   pestle_mutex_init(&s->sending);
+  pestle_mutex_init(&s->calling);
   pestle_mutex_init(&s->mutex);
   pestle_cond_init(&s->changed);
   pestle_status_t status = start(s, options);
@@ -475,6 +495,7 @@ void pestle_store_close(pestle_store_t* s) {
   pestle_cond_deinit(&s->changed);
   pestle_mutex_deinit(&s->mutex);
   pestle_mutex_deinit(&s->sending);
+  pestle_mutex_deinit(&s->calling);
   pestle_dealloc(s->allocator, s, sizeof(*s));
 }
 

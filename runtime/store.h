@@ -71,6 +71,12 @@ bool pestle_store_has_failed(const pestle_store_t* store);
 // Can be read from then on.
 pestle_socket_t pestle_store_wake(const pestle_store_t* store);
 
+// Calls fn(user, why) once, when it fails, from a thread of the store's; at once where it
+// has. NULL: nobody is called any more once this returns.
+void pestle_store_on_failure(pestle_store_t* store,
+                             void (*fn)(void* user, const char* why),
+                             void* user);
+
 int32_t pestle_store_rank(const pestle_store_t* store);
 int32_t pestle_store_size(const pestle_store_t* store);
 const unsigned char* pestle_store_secret(const pestle_store_t* store);

@@ -29,6 +29,7 @@ void pestle_world_retain(pestle_world_t* world) {
 void pestle_world_release(pestle_world_t* world) {
   if (!world || !pestle_refcount_release(&world->refcount)) return;
   pestle_context_t* context = world->context;
+  pestle_carrier_destroy(world->carrier);
   if (world->comm) world->api->destroy(world->transport, world->comm);
   pestle_store_close(world->store);
   pestle_dealloc(context->core.allocator, world, sizeof(*world));
@@ -170,6 +171,20 @@ static bool may_share(const pestle_world_options_t* options) {
          !(text && !strcmp(text, "0"));
 }
 
+// Who carries the bytes, where it is not the ranks' own transport.
+static pestle_status_t use_carrier(pestle_world_t* world,
+                                   const pestle_world_options_t* options) {
+  const char* name = options->transport;
+  const char* ordered = pestle_platform_env("PESTLE_WORLD_ORDERED");
+  if (!name) name = pestle_platform_env("PESTLE_WORLD_TRANSPORT");
+  world->ordered = (options->flags & PESTLE_WORLD_ORDERED) ||
+                   (ordered && strcmp(ordered, "0") != 0);
+  if (!name || !strcmp(name, "host")) return NULL;
+  return pestle_carrier_create(world->context, name,
+                               (pestle_process_comm_t*)world->comm,
+                               options->deadline_ms, &world->carrier);
+}
+
 // All have come to rank 0's store: those that have not are named.
 static pestle_status_t join(pestle_world_t* world,
                             const pestle_world_options_t* options,
@@ -193,6 +208,7 @@ static pestle_status_t join(pestle_world_t* world,
   pestle_status_t status =
       pestle_process_comm_create(world->store, 0, may_share(options),
                                  options->deadline_ms, end, &world->comm);
+  if (!status) status = use_carrier(world, options);
   return status ? pestle_store_fail(world->store, status) : NULL;
 }
 
@@ -253,7 +269,11 @@ void pestle_world_abort(pestle_world_t* world, pestle_status_t reason) {
 
 pestle_status_t pestle_world_enqueue(pestle_world_t* world,
                                      const pestle_collective_t* ops,
-                                     size_t count) {
+                                     size_t count, bool ordered) {
+  if (world->carrier) {
+    return pestle_carrier_enqueue(world->carrier, ops, count,
+                                  ordered || world->ordered);
+  }
   return world->api->enqueue(world->transport, world->comm, NULL, ops, count);
 }
 

@@ -8,7 +8,7 @@
 #include "pestle/allocator.h"
 #include "pestle/plugin.h"
 #include "pestle/world.h"
-#include "runtime/store.h"
+#include "runtime/carrier.h"
 
 struct pestle_world_s {
   pestle_refcount_t refcount;
@@ -17,8 +17,10 @@ struct pestle_world_s {
   void* transport;  // its |self|
   pestle_comm_t* comm;
   int32_t rank, size;
-  uint64_t sequence;      // of its latest collective
-  pestle_store_t* store;  // of processes; NULL: of threads
+  uint64_t sequence;          // of its latest collective
+  pestle_store_t* store;      // of processes; NULL: of threads
+  pestle_carrier_t* carrier;  // NULL: the ranks' own transport does it all
+  bool ordered;  // sums have the order of the ranks, whoever carries them
   int64_t create_deadline_ns;
   // Plans that all ranks are known to have alike, the latest ones.
   uint64_t plans[16];
@@ -31,11 +33,13 @@ static inline uint64_t pestle_world_next(pestle_world_t* world) {
 }
 
 // Does |ops|, of which there are |count| >= 1, all of one sequence number, group and
-// kind, together. Returns when the results are there and nobody reads what these ops
+// kind, together. |ordered|: what is combined has the order of the members, whoever
+// combines it, however much it is. Returns when the results are there and nobody reads what these ops
 // send any more. DEADLINE_EXCEEDED names who has not come; UNAVAILABLE: the world has
 // ended, and why; INCOMPATIBLE: the members have come to different things.
-PESTLE_NODISCARD pestle_status_t pestle_world_enqueue(
-    pestle_world_t* world, const pestle_collective_t* ops, size_t count);
+PESTLE_NODISCARD pestle_status_t
+pestle_world_enqueue(pestle_world_t* world, const pestle_collective_t* ops,
+                     size_t count, bool ordered);
 
 // Whether |world|, which may be NULL, is one for a plan of |size| processes whose bytes
 // have the checksum |hash|. Ranks that are processes meet here before they run a plan

@@ -36,6 +36,9 @@ typedef struct pestle_world_s pestle_world_t;
 typedef enum pestle_world_flag_e {
   // Ranks of one machine do not share memory: what they send goes through sockets.
   PESTLE_WORLD_NO_SHARED_MEMORY = 1,
+  // Sums of floats are in the order of the ranks whoever carries them, as those of
+  // strict plans are, and those of less than 256 KiB.
+  PESTLE_WORLD_ORDERED = 2,
 } pestle_world_flag_t;
 
 // Zero-initialise and set |struct_size|. Texts are borrowed during the call.
@@ -53,6 +56,9 @@ typedef struct pestle_world_options_t {
   // which is made where it is not there.
   const char* secret;
   uint32_t flags;  // pestle_world_flag_t
+  // The backend that carries the bytes, "mpi"; NULL: PESTLE_WORLD_TRANSPORT, or else
+  // "host", Pestle's own sockets and shared memory.
+  const char* transport;
 } pestle_world_options_t;
 
 // Fills |out_ranks|, |size| of them, with the ranks of a new world. A rank runs one
@@ -69,7 +75,8 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_world_create_local(
 // after MASTER_PORT); OMPI_COMM_WORLD_RANK and _SIZE (mpirun); PMI_RANK and PMI_SIZE
 // (mpiexec); PMIX_RANK with WORLD_SIZE; SLURM_PROCID (srun); MASTER_ADDR and MASTER_PORT
 // with RANK and WORLD_SIZE. Deadlines that are 0 are PESTLE_WORLD_DEADLINE_MS and
-// PESTLE_WORLD_CREATE_MS where these are set. PESTLE_WORLD_SHM=0 is PESTLE_WORLD_NO_SHARED_MEMORY.
+// PESTLE_WORLD_CREATE_MS where these are set. PESTLE_WORLD_SHM=0 means
+// PESTLE_WORLD_NO_SHARED_MEMORY, and PESTLE_WORLD_ORDERED=1 what its name says.
 //
 // A rank that dies ends the world within a second: all others fail with UNAVAILABLE and
 // its number. One that lives and does not come to a collective ends it after the
