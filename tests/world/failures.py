@@ -96,8 +96,12 @@ class Case:
 
     def close(self, lines, settings):
         lines[self.bad] += ["close", self.step]
-        self.world(lines, settings, [[f"rank {self.bad} has died"],
-                                     [f"rank {self.bad} has gone"]], SOON + END)
+        words = [[f"rank {self.bad} has died"], [f"rank {self.bad} has gone"]]
+        if not self.bad:
+            # Its store lives on without connections: which end of one has failed
+            # it cannot know, and names both.
+            words += [["has died: its connection to rank 0 has ended"]]
+        self.world(lines, settings, words, SOON + END)
 
     def disk(self, lines, settings):
         lines[self.bad] += ["disk", self.step]
