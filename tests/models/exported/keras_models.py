@@ -26,7 +26,7 @@ def attention():
     for _ in range(2):
         a = L.MultiHeadAttention(4, 24)(y, y)
         y = L.LayerNormalization()(L.Add()([y, a]))
-        y = L.LayerNormalization()(L.Add()([y, L.Dense(96)(L.Dense(384, activation="gelu")(y))]))
+        y = L.LayerNormalization()(L.Add()([y, L.Dense(96)(L.Dense(384, activation="silu")(y))]))
     return keras.Model(x, L.Dense(5, activation="softmax")(L.GlobalAveragePooling1D()(y))), [(40, 96)]
 
 
@@ -38,7 +38,7 @@ def two_inputs():
 
 MODELS = {
     "mobilenet_v2": application("MobileNetV2", 160, alpha=0.5),
-    "efficientnet_b0": application("EfficientNetB0", 160),
+    "efficientnet_v2": application("EfficientNetV2B0", 128, include_preprocessing=False),
     "nasnet_mobile": application("NASNetMobile", 128),
     "densenet121": application("DenseNet121", 96),
     "cnn": stack((28, 28, 1), lambda: L.Conv2D(32, 3, activation="relu"), lambda: L.MaxPooling2D(),
