@@ -332,11 +332,10 @@ pestle_status_t pestle_store_meet(pestle_store_t* s, const char* key,
   int64_t begin = pestle_clock_ns();
   pestle_status_t status = request(s, &r, PESTLE_STORE_MEET, 0, key, text,
                                    strlen(text), deadline_ns);
-  if (pestle_status_code(status) != PESTLE_STATUS_DEADLINE_EXCEEDED ||
-      pestle_store_has_failed(s)) {
+  if (pestle_status_code(status) != PESTLE_STATUS_DEADLINE_EXCEEDED)
     return status;
-  }
   pestle_status_release(status);
+  if (pestle_store_has_failed(s)) return pestle_store_failure(s);
   double seconds = (double)(pestle_clock_ns() - begin) * 1e-9;
   find_missing(s, key, missing, sizeof(missing));
   return pestle_store_fail(
