@@ -20,10 +20,10 @@ static pestle_value_t* matrix(pestle_onnx_call_t* call, const char* name,
   int64_t count = (int64_t)numbers.count;
   if (rows < 1 || features < 1 || count / rows != features || count % rows) {
     return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
-                            "attribute '%s' has %zu numbers, %lld rows of "
-                            "%lld features need %lld",
+                            "attribute '%s' has %zu numbers, not %lld rows of "
+                            "%lld features",
                             name, numbers.count, (long long)rows,
-                            (long long)features, (long long)(rows * features));
+                            (long long)features);
   }
   return pestle_ml_table(call, PESTLE_F32, 2, dims, numbers.data);
 }
