@@ -12,7 +12,10 @@
 #include "ir/infer.h"
 #include "ir/internal.h"
 
-enum { MAX_RESULTS = PESTLE_CUSTOM_MAX_RESULTS };
+enum {
+  MAX_RESULTS = PESTLE_CUSTOM_MAX_RESULTS,
+  MAX_BODIES = 64,  // of registered ops, one in another
+};
 
 // --- Nodes ---
 
@@ -334,6 +337,24 @@ static pestle_status_t check_closed(const making_t* m) {
   return NULL;
 }
 
+// The body, whose ops may have bodies themselves. One that uses itself would never end.
+static pestle_status_t call_body(const making_t* m, pestle_builder_t* inside,
+                                 const pestle_custom_node_t* node,
+                                 pestle_value_t** out) {
+  pestle_module_t* module = inside->module;
+  if (module->open_bodies >= MAX_BODIES) {
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "bodies of ops stand in each other %d deep: an op cannot "
+        "be used in its own body",
+        MAX_BODIES);
+  }
+  ++module->open_bodies;
+  pestle_status_t status = m->op->body(m->op->user, inside, node, out);
+  --module->open_bodies;
+  return status;
+}
+
 static pestle_status_t build_body(making_t* m) {
   pestle_value_t* values[MAX_RESULTS] = {NULL};
   pestle_builder_t inside = {.module = m->builder->module,
@@ -343,9 +364,8 @@ static pestle_status_t build_body(making_t* m) {
                                   &inside.block));
   pestle_custom_node_t node = m->node;
   node.operands = inside.block->arguments;
-  PESTLE_TRY(
-      pestle_status_annotate(m->op->body(m->op->user, &inside, &node, values),
-                             "in the body of op '%s'", m->op->name));
+  PESTLE_TRY(pestle_status_annotate(call_body(m, &inside, &node, values),
+                                    "in the body of op '%s'", m->op->name));
   PESTLE_TRY(check_body(m, values));
   PESTLE_TRY(
       pestle_status_annotate(pestle_op_return(&inside, values, m->count, NULL),

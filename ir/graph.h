@@ -175,6 +175,8 @@ struct pestle_module_s {
   // The arguments whose values decide shapes, ascending; in the arena.
   const uint32_t* value_arguments;
   uint32_t value_argument_count;
+  uint32_t
+      open_bodies;  // of registered ops, one in another, while they are built
 };
 
 // --- Modules ---

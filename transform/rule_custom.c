@@ -12,6 +12,7 @@
 #include "base/custom_attrs.h"
 #include "ir/copy.h"
 #include "ir/custom_op.h"
+#include "ir/infer.h"
 #include "ir/scan.h"
 #include "transform/checkpoint.h"
 #include "transform/transform.h"
@@ -162,6 +163,17 @@ void pestle_custom_jvp(pestle_jvp_t* j, pestle_node_t* node, pv_t* const* t,
   pestle_f_fail(&j->f, pestle_status_annotate(
                            op->jvp(op->user, &j->f.builder, &use.node, t, out),
                            "in the jvp of op '%s'", op->name));
+  for (uint32_t r = 0; r < node->result_count && !j->f.status; ++r) {
+    if (!out[r] || pestle_type_equal(out[r]->type, node->results[r].type))
+      continue;
+    pestle_f_fail(
+        &j->f,
+        PESTLE_ERROR(INVALID_ARGUMENT,
+                     "the jvp of op '%s' gives result %u a tangent of %s, "
+                     "and the result is %s",
+                     op->name, (unsigned)r, pestle_type_text(out[r]->type).text,
+                     pestle_type_text(node->results[r].type).text));
+  }
 }
 
 // --- Backward ---
@@ -373,6 +385,41 @@ static pestle_status_t on_bigger_shape(pestle_vmap_t* v,
                           count, out, use->node.result_count);
 }
 
+// Whether |made| is |one| with |size| elements more along |axis|; the same without.
+static bool is_batch_of(const pestle_type_t* made, const pestle_type_t* one,
+                        int64_t axis, int64_t size) {
+  if (axis < 0) return pestle_type_equal(made, one);
+  if (made->dtype != one->dtype || made->rank != one->rank + 1) return false;
+  if (axis >= made->rank || made->dims[axis] != size) return false;
+  for (int32_t i = 0, k = 0; i < made->rank; ++i)
+    if (i != axis && made->dims[i] != one->dims[k++]) return false;
+  return true;
+}
+
+static void check_batched(pestle_vmap_t* v, const pestle_custom_op_t* op,
+                          const pestle_node_t* node, const int64_t* axes,
+                          pv_t* const* out) {
+  for (uint32_t r = 0; r < node->result_count && !v->f.status; ++r) {
+    const pestle_type_t* one = node->results[r].type;
+    if (out[r] && is_batch_of(out[r]->type, one, axes[r], v->size)) continue;
+    if (!out[r]) {
+      pestle_f_fail(&v->f,
+                    PESTLE_ERROR(INVALID_ARGUMENT,
+                                 "the vmap of op '%s' gives no result %u",
+                                 op->name, (unsigned)r));
+      return;
+    }
+    pestle_f_fail(
+        &v->f,
+        PESTLE_ERROR(INVALID_ARGUMENT,
+                     "the vmap of op '%s' gives result %u as %s with axis "
+                     "%lld; %s %lld times is meant",
+                     op->name, (unsigned)r, pestle_type_text(out[r]->type).text,
+                     (long long)axes[r], pestle_type_text(one).text,
+                     (long long)v->size));
+  }
+}
+
 // What the rule made, with the axis in front.
 static void move_axes(pestle_vmap_t* v, const int64_t* axes, size_t count,
                       pv_t** out) {
@@ -424,5 +471,6 @@ void pestle_custom_vmap(pestle_vmap_t* v, pestle_node_t* node, pv_t** operands,
       &v->f, pestle_status_annotate(op->vmap(op->user, &v->f.builder, &use.node,
                                              axes, v->size, out, axes + n),
                                     "in the vmap of op '%s'", op->name));
+  check_batched(v, op, node, axes + n, out);
   if (!v->f.status) move_axes(v, axes + n, m, out);
 }

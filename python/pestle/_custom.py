@@ -3,6 +3,7 @@
 
 import inspect
 import itertools
+import threading
 
 from . import _pestle as c
 from ._core import Array, asarray
@@ -15,16 +16,34 @@ _FRONT = {"broadcast": 1, "promote": 2, "float": 4}
 _used = {}  # names of ops to how often each was made
 
 
+_open = threading.local()  # how many rules are traced, one in another
+_MOST_OPEN = 24
+
+
+def _guarded(name, function, arrays):
+    """function(arrays), of an op whose rules may use ops themselves, but not that one
+    without end."""
+    depth = getattr(_open, "depth", 0)
+    if depth >= _MOST_OPEN:
+        raise RecursionError(f"rules of ops are traced {depth} deep, the last of "
+                             f"'{name}': a rule cannot ask for what it is the rule of")
+    _open.depth = depth + 1
+    try:
+        return function(arrays)
+    finally:
+        _open.depth = depth
+
+
 class _Traced:
     """A function of a tuple of arrays, as the library traces it; `where` says of each
     result which one it is."""
 
-    def __init__(self, function):
-        self._function = function
+    def __init__(self, name, function):
+        self._name, self._function = name, function
         self.where = ()
 
     def __call__(self, arrays):
-        results = _tuple(self._function(arrays))
+        results = _tuple(_guarded(self._name, self._function, arrays))
         self.where = tuple(i for i, r in enumerate(results) if r is not None)
         return tuple(asarray(r) for r in results if r is not None)
 
@@ -32,12 +51,16 @@ class _Traced:
 class _Batched:
     """The same of a function that gives results and their batched axes."""
 
-    def __init__(self, function):
-        self._function = function
+    def __init__(self, name, function):
+        self._name, self._function = name, function
         self.where = ()
 
     def __call__(self, arrays):
-        results, where = self._function(arrays)
+        found = _guarded(self._name, self._function, arrays)
+        if not isinstance(found, (tuple, list)) or len(found) != 2:
+            raise TypeError(f"the vmap of '{self._name}' gives {found!r}: a pair of the "
+                            "results and their batched axes is meant")
+        results, where = found
         results = _tuple(results)
         if not isinstance(where, (tuple, list)):
             where = (where,) * len(results)
@@ -91,7 +114,7 @@ class _Rules:
                 raise TypeError(f"the body of '{self._op.name}' gives None: an array, or "
                                 "a tuple of arrays, is meant")
             return results
-        return _Traced(run)
+        return _Traced(self._op.name, run)
 
     def infer(self, attrs, types):
         specs = self._op.types
@@ -118,7 +141,7 @@ class _Rules:
             results = (*results, *[None] * (n - len(operands)))
             return [r if w else None for r, w in zip(results, needed)]
 
-        return _Traced(run)
+        return _Traced(self._op.name, run)
 
     def jvp(self, attrs, shape):
         n, m, there, _ = shape
@@ -130,9 +153,12 @@ class _Rules:
             operands, named = self._split(attrs, arrays[:n])
             ctx = Context(named, operands, arrays[n:n + m])
             results = _tuple(self._op.rules["jvp"](ctx, *tangents[:len(operands)]))
+            if len(results) not in (m, m - self._op.hidden):
+                raise ValueError(f"the jvp of '{self._op.name}' gives {len(results)} "
+                                 f"tangents for {m - self._op.hidden} results")
             return (*results, *[None] * (m - len(results)))
 
-        return _Traced(run)
+        return _Traced(self._op.name, run)
 
     def vmap(self, attrs, how):
         size, axes = how
@@ -143,7 +169,7 @@ class _Rules:
             operands, named = self._split(attrs, arrays)
             ctx = Context(named, operands)
             return self._op.rules["vmap"](ctx, size, axes[:len(operands)])
-        return _Batched(run)
+        return _Batched(self._op.name, run)
 
     def run(self, attrs, what):
         index, inputs, outputs = what

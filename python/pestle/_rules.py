@@ -222,8 +222,9 @@ class Custom:
         if self._signature is None and not kwargs:
             return list(args)
         bound = self._signature.bind(*args, **kwargs)
+        given = bound.kwargs  # what is by keyword alone and not said has its default
         bound.apply_defaults()
-        if bound.kwargs:
+        if given:
             raise TypeError(f"{name_of(self.fun)} has arguments by keyword alone, which "
                             f"{type(self).__name__}() does not take")
         return list(bound.args)

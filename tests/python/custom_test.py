@@ -123,6 +123,37 @@ def test_errors():
     raises(ValueError, lambda: pt.custom_op("test.p", prefer="all"), "'all'", "inline")
     raises(ValueError, lambda: pt.custom_op("test.p", front="all"), "'all'", "promote")
     raises(TypeError, lambda: pt.custom_op("test.p", version="1"), "'1'", "an integer")
+    # Rules without end are an error, not the end of the stack.
+    @pt.custom_op("test.endless")
+    def endless(x):
+        return endless(x) + 1
+    raises(RecursionError, lambda: endless(x), "test.endless")
+
+    @pt.custom_op("test.round")
+    def round_(x):
+        return x * x
+
+    @round_.vjp
+    def _(ctx, ct):
+        return pt.grad(lambda x: pt.sum(round_(x)))(ctx.operands[0]) * ct
+    raises(RecursionError, lambda: pt.grad(lambda x: pt.sum(round_(x)))(x), "test.round")
+    # Rules that give something else than the op's type, or too much.
+    def of(name, kind, rule):
+        made = pt.custom_op(f"test.{name}")(lambda x: x * x)
+        getattr(made, kind)(rule)
+        return made
+    wrong = of("vmap1", "vmap", lambda ctx, size, axes: (ctx.operands[0][:1], 0))
+    raises(ValueError, lambda: pt.vmap(wrong)(x), "the vmap of op 'test.vmap1'")
+    axis = of("vmap2", "vmap", lambda ctx, size, axes: (ctx.operands[0], 7))
+    raises(ValueError, lambda: pt.vmap(axis)(x), "the vmap of op 'test.vmap2'", "axis 7")
+    none = of("vmap3", "vmap", lambda ctx, size, axes: (ctx.operands[0], None))
+    raises(ValueError, lambda: pt.vmap(none)(x), "the vmap of op 'test.vmap3'")
+    single = of("vmap4", "vmap", lambda ctx, size, axes: ctx.operands[0])
+    raises(TypeError, lambda: pt.vmap(single)(x), "a pair", "test.vmap4")
+    shape = of("jvp1", "jvp", lambda ctx, t: pt.ones((7,)))
+    raises(ValueError, lambda: pt.jvp(shape, (x,), (x,)), "the jvp of op 'test.jvp1'")
+    many = of("jvp2", "jvp", lambda ctx, t: (t, t))
+    raises(ValueError, lambda: pt.jvp(many, (x,), (x,)), "2 tangents for 1 results")
     raises(TypeError, lambda: pt.custom_op("test.none")(lambda x: None)(x), "gives None",
            "test.none")
     hidden = pt.asarray(X) + 1

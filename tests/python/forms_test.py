@@ -341,6 +341,9 @@ def test_checkpoint_policies():
         assert kept[split, "min_bytes"] <= kept[split, "everything"], kept
     for wrong in ({"policy": "some"}, {"budget_bytes": -1}, {"budget_bytes": "1"}):
         raises(ValueError, lambda how=wrong: pt.checkpoint(f, **how))
+    # Functions with arguments by keyword alone, which have a default or are refused.
+    near(pt.grad(pt.checkpoint(pt.sin))(0.0), 1.0)
+    raises(TypeError, lambda: pt.checkpoint(lambda x, *, k: x * k)(x, k=2.0), "keyword")
     raises(ValueError, lambda: pt.checkpoint_name(x, "a,b"))
     raises(TypeError, lambda: pt.checkpoint_name(x, 3))
 

@@ -58,6 +58,8 @@ static pestle_status_t begin(pestle_str_t text, transform_t* t) {
   return add_number(t, rest);
 }
 
+static const char* const transforms[] = {"jvp", "vjp", "grad", "vmap", NULL};
+
 static pestle_status_t vmap(const transform_t* t, pestle_module_t* module,
                             pestle_module_t** out_module) {
   pestle_vmap_options_t o = {.struct_size = sizeof(o), .size = t->size};
@@ -89,12 +91,11 @@ static pestle_status_t apply(const transform_t* t, pestle_module_t* module,
   if (pestle_str_equal_c(t->name, "grad")) {
     return pestle_module_gradient(module, &o, out_module);
   }
-  static const char* const names[] = {"jvp", "vjp", "grad", "vmap", NULL};
   char hint[PESTLE_HINT];
   return CLI_USAGE_ERROR(
       "--passes: no transform is named '%.*s'; there are: "
       "jvp, vjp, grad, vmap%s",
-      PESTLE_STR_ARG(t->name), cli_hint(t->name, names, hint));
+      PESTLE_STR_ARG(t->name), cli_hint(t->name, transforms, hint));
 }
 
 static pestle_status_t replace(const transform_t* t, pestle_module_t** module) {
@@ -126,6 +127,23 @@ static bool has_transform(pestle_str_t list) {
          memchr(field.data, '=', field.size);
 }
 
+// Behind the transforms there are names of passes alone.
+static pestle_status_t check_rest(pestle_str_t rest) {
+  pestle_str_t field;
+  while (pestle_str_next(&rest, ',', &field)) {
+    bool is_one = memchr(field.data, '=', field.size) != NULL;
+    for (size_t i = 0; transforms[i] && !is_one; ++i)
+      is_one = pestle_str_equal_c(field, transforms[i]);
+    if (!is_one) continue;
+    return CLI_USAGE_ERROR(
+        "--passes: '%.*s' is no pass; transforms stand in front of all passes, "
+        "with "
+        "numbers: jvp=0,1 vjp=0 grad=0 vmap=8:0,-",
+        PESTLE_STR_ARG(field));
+  }
+  return NULL;
+}
+
 pestle_status_t cli_split_passes(cli_t* cli, const char** out_passes) {
   const char* text = cli->text[CLI_PASSES];
   *out_passes = text;
@@ -133,6 +151,7 @@ pestle_status_t cli_split_passes(cli_t* cli, const char** out_passes) {
   pestle_str_t rest = pestle_str(text);
   while (has_transform(rest))
     PESTLE_TRY(take(&rest, NULL));
+  PESTLE_TRY(check_rest(rest));
   *out_passes = rest.size ? rest.data : "";
   return NULL;
 }

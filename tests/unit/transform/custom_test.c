@@ -205,6 +205,44 @@ static pestle_module_t* parse(pestle_context_t* c, const char* text) {
 }
 
 // x times what is x without a derivative, batched or not before: the gradient is x.
+// An op that its own body uses is refused, and not built until the stack ends.
+static pestle_status_t endless(void* user, pestle_builder_t* b,
+                               const pestle_custom_node_t* n,
+                               pestle_value_t** out) {
+  (void)user;
+  return pestle_op_custom(b, "test.endless", n->operands, n->operand_count,
+                          NULL, 0, out, 1);
+}
+
+static void bodies_do_not_use_themselves(void** state) {
+  pestle_context_t* c;
+  (void)state;
+  assert_ok(pestle_context_create(NULL, &c));
+  pestle_custom_op_t op = {.struct_size = sizeof(op),
+                           .name = "test.endless",
+                           .version = 1,
+                           .body = endless};
+  pestle_type_t type = {PESTLE_F32, 1, {N}};
+  pestle_module_t* module;
+  pestle_function_t* f;
+  pestle_value_t* z;
+  assert_ok(pestle_context_register_op(c, &op));
+  assert_ok(pestle_module_create(c, "m", &module));
+  assert_ok(pestle_module_add_function(module, "main", &type, NULL, 1, &f));
+  pestle_builder_t b = pestle_builder_make(f);
+  pestle_value_t* in = pestle_function_argument(f, 0);
+  for (int i = 0; i < 2; ++i) {  // what is refused once leaves nothing behind
+    pestle_status_t status =
+        pestle_op_custom(&b, "test.endless", &in, 1, NULL, 0, &z, 1);
+    assert_int_equal(pestle_status_code(status),
+                     PESTLE_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(pestle_status_message(status), "its own body"));
+    pestle_status_release(status);
+  }
+  pestle_module_release(module);
+  pestle_context_release(c);
+}
+
 static void gradients_stop(void** state) {
   (void)state;
   pestle_context_t* c;
@@ -397,6 +435,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rules_are_asked),
       cmocka_unit_test(is_batched),
+      cmocka_unit_test(bodies_do_not_use_themselves),
       cmocka_unit_test(gradients_stop),
       cmocka_unit_test(modules_are_computed_again),
       cmocka_unit_test(halves_compute_again),
