@@ -12,7 +12,9 @@
 #include "compile/locations.h"
 #include "compile/steps.h"
 #include "compile/tune.h"
+#include "ir/sharding.h"
 #include "passes/pass.h"
+#include "pestle/partition.h"
 
 // --- The pipeline ---
 
@@ -222,4 +224,25 @@ pestle_status_t pestle_optimize(pestle_context_t* context,
   PESTLE_TRY(pestle_check_module(module));
   PESTLE_TRY(pestle_device_caps(device, own.target_cpu, &caps));
   return pestle_passes_run(context, &caps, &own, module, NULL);
+}
+
+pestle_status_t pestle_partition(pestle_context_t* context,
+                                 pestle_module_t* module,
+                                 pestle_device_t* device,
+                                 const pestle_compile_options_t* options) {
+  if (!context || !module ||
+      (options && options->struct_size < sizeof(size_t))) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_partition needs a context, a module, and "
+                        "options, if any, with their struct_size set");
+  }
+  if (!pestle_module_has_mesh(module)) return NULL;
+  if (!device) PESTLE_TRY(pestle_context_device(context, NULL, &device));
+  pestle_compile_options_t own;
+  pestle_control_t control;
+  pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+  PESTLE_TRY(pestle_options_read(options, &own, &control));
+  PESTLE_TRY(pestle_check_module(module));
+  PESTLE_TRY(pestle_device_caps(device, own.target_cpu, &caps));
+  return pestle_passes_run_to(context, &caps, &own, module, NULL, "partition");
 }

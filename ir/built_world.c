@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "ir/built.h"
 #include "ir/collective.h"
+#include "ir/sharding.h"
 
 typedef pestle_value_t pv_t;
 
@@ -23,6 +24,20 @@ static void keep(pestle_built_t* b) {
 
 void pestle_built_same(pestle_built_t* b) {
   keep(b);
+}
+
+static bool is_alone_in_world(const pestle_built_t* b) {
+  pestle_world_shape_t world = pestle_module_world(b->f.builder.module);
+  return world.replicas == 1 && world.partitions == 1;
+}
+
+// In a larger world a value that is to lie as it says.
+void pestle_built_wish(pestle_built_t* b) {
+  const pestle_generic_value_t* sharding = pestle_built_attr(b, "sharding");
+  keep(b);
+  if (b->f.status || is_alone_in_world(b) || !sharding) return;
+  b->f.status = pestle_mark_wish(&b->f.builder, b->results[0], sharding->whole,
+                                 &b->results[0]);
 }
 
 void pestle_built_nothing(pestle_built_t* b) {
@@ -58,11 +73,6 @@ static bool is_alone(pestle_built_t* b) {
 }
 
 // --- In a larger world: the op's row ---
-
-static bool is_alone_in_world(const pestle_built_t* b) {
-  pestle_world_shape_t world = pestle_module_world(b->f.builder.module);
-  return world.replicas == 1 && world.partitions == 1;
-}
 
 // Older writers give the number alone.
 static bool read_channel(pestle_built_t* b, int64_t* out) {

@@ -160,7 +160,6 @@ struct pestle_module_s {
   const char* name;
   pestle_function_t *first, *last;
   pestle_dialect_attrs_t dialect_attrs;
-  pestle_dialect_attrs_t meshes;  // while it is read, by their names
   pestle_keep_alive_t* keep_alive;
   struct pestle_interner_t* interner;  // types, strings, functions by name
   // A module whose shapes are not all known may instead know how to make

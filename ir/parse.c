@@ -141,7 +141,7 @@ static pestle_status_t parse_text(pestle_parser_t* p) {
   PESTLE_TRY(pestle_parse_resolve_locs(p));
   PESTLE_TRY(pestle_parse_attach_bodies(p));
   PESTLE_TRY(pestle_generic_attach_computations(p->module));
-  PESTLE_TRY(pestle_module_localise(p->module));
+  PESTLE_TRY(pestle_module_settle_meshes(p->module));
   return pestle_module_verify(p->module);
 }
 

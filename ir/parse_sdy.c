@@ -8,6 +8,24 @@
 #include "ir/sharding.h"
 
 // "[{"x"}, {}] %a out_sharding=<@mesh, [..]> {..} : type"
+// What stands between '<' and '>' as attribute "sharding", for ops that have one.
+static pestle_status_t take_sharding(pestle_parser_t* p, pestle_parse_op_t* o) {
+  const char* begin = pestle_parse_token(p)->whole.data;
+  PESTLE_TRY(pestle_parse_skip_brackets(p, true));
+  const char* end = pestle_parse_token(p)->whole.data;
+  if (!pestle_str_equal_c(o->at.text, "sdy.sharding_constraint") &&
+      !pestle_str_equal_c(o->at.text, "sdy.reshard")) {
+    return NULL;
+  }
+  pestle_generic_entry_t entry = {
+      .key = PESTLE_STR("sharding"),
+      .value = {.kind = PESTLE_GENERIC_OPAQUE,
+                .whole = pestle_str_make(begin, (size_t)(end - begin))}};
+  pestle_generic_value_t dict = {
+      .kind = PESTLE_GENERIC_DICT, .entries = &entry, .entry_count = 1};
+  return pestle_parse_apply_dict(p, o, &dict);
+}
+
 pestle_status_t pestle_parse_sdy_form(pestle_parser_t* p,
                                       pestle_parse_op_t* o) {
   while (!pestle_parse_at(p, ':')) {
@@ -19,7 +37,7 @@ pestle_status_t pestle_parse_sdy_form(pestle_parser_t* p,
     } else if (pestle_parse_at(p, '[') || pestle_parse_at(p, '{')) {
       PESTLE_TRY(pestle_parse_skip_brackets(p, false));
     } else if (pestle_parse_at(p, '<')) {
-      PESTLE_TRY(pestle_parse_skip_brackets(p, true));
+      PESTLE_TRY(take_sharding(p, o));
     } else {
       pestle_parse_advance(p);
     }
@@ -102,9 +120,9 @@ static pestle_status_t bind_parts(pestle_parser_t* p,
     pestle_value_t* part;
     PESTLE_TRY(pestle_parse_place(
         p, &a->names[i],
-        pestle_localise_enter(o->builder, o->operands[i],
-                              pestle_sharding_of_list(s->in, i), s->axes,
-                              &a->types.data[i], &part)));
+        pestle_mark_local(o->builder, o->operands[i],
+                          pestle_sharding_of_list(s->in, i), s->axes,
+                          &a->types.data[i], &part)));
     PESTLE_TRY(pestle_parse_bind_forms(p, &a->names[i], a->names[i].text, &part,
                                        &form, 1));
   }
@@ -118,9 +136,9 @@ static pestle_status_t join_parts(pestle_parser_t* p,
   for (size_t i = 0; i < end->count && i < o->result_types.count; ++i) {
     PESTLE_TRY(pestle_parse_place(
         p, &o->at,
-        pestle_localise_leave(o->builder, end->values[i],
-                              pestle_sharding_of_list(s->out, i), s->axes,
-                              &o->result_types.data[i], &end->values[i])));
+        pestle_mark_global(o->builder, end->values[i],
+                           pestle_sharding_of_list(s->out, i), s->axes,
+                           &o->result_types.data[i], &end->values[i])));
   }
   return NULL;
 }

@@ -30,17 +30,22 @@ typedef struct pestle_sharding_t {
   int64_t count;
 } pestle_sharding_t;
 
-// A mesh that the module has: its name, and the text of its axes.
+// A mesh that the module has: its name, and the text of its axes. Kept as module
+// attribute sdy.mesh.NAME.
 PESTLE_NODISCARD pestle_status_t pestle_module_add_mesh(pestle_module_t* module,
                                                         pestle_str_t name,
                                                         pestle_str_t text);
-// What |text| says of a tensor of |type|: "#sdy.sharding<@mesh, [..]>", or without
-// what is before '<'. Where a list of axes follows, "<@mesh, [..]> {"x"}", it is what
-// these alone say, and the value is whole along others. In |arena|. UNSUPPORTED:
-// parts of axes, extents that are no multiples.
-PESTLE_NODISCARD pestle_status_t pestle_sharding_parse(
-    const pestle_module_t* module, pestle_str_t text, const pestle_type_t* type,
-    pestle_arena_t* arena, pestle_sharding_t* out);
+// Its text, or NULL.
+const char* pestle_module_find_mesh(const pestle_module_t* module,
+                                    pestle_str_t name);
+bool pestle_module_has_mesh(const pestle_module_t* module);
+// Of a module that runs on one device, or was divided.
+PESTLE_NODISCARD pestle_status_t
+pestle_module_drop_meshes(pestle_module_t* module);
+// What has been read: without meshes for one device; for several, with shardings of
+// XLA's as Shardy's.
+PESTLE_NODISCARD pestle_status_t
+pestle_module_settle_meshes(pestle_module_t* module);
 // Entry |index| of a list of such texts, "[<..>, <..>]"; empty where there is none.
 pestle_str_t pestle_sharding_of_list(pestle_str_t list, size_t index);
 // The attributes of sdy.manual_computation: lists of such texts of what goes in and
@@ -50,46 +55,51 @@ typedef struct pestle_shardings_t {
   pestle_str_t in, out, axes;
 } pestle_shardings_t;
 pestle_shardings_t pestle_shardings_read(const pestle_generic_value_t* dict);
-bool pestle_sharding_equal(const pestle_sharding_t* a,
-                           const pestle_sharding_t* b);
-// The part that a process has of |type|.
-pestle_type_t pestle_sharding_local(const pestle_sharding_t* sharding,
-                                    const pestle_type_t* type);
 // XLA's text of it, in |arena|; NULL: out of memory.
 const char* pestle_sharding_text(const pestle_sharding_t* sharding,
                                  pestle_arena_t* arena);
 
-// --- localise.c ---
+// Notes what parts argument or result |index| is, of which NULL says that every process
+// has all of it; sdy.sharding goes. |arena| is for the time of the call.
+PESTLE_NODISCARD pestle_status_t pestle_function_set_sharding(
+    pestle_function_t* function, bool of_result, uint32_t index,
+    const pestle_sharding_t* sharding, pestle_arena_t* arena);
 
-// What front ends write for sdy.manual_computation: a value as each process has it,
-// and the value that such parts are; |sharding| is its text, and |axes| that of the
-// list of axes that the computation is for each process along.
-PESTLE_NODISCARD pestle_status_t pestle_localise_enter(
+// --- sharding_gspmd.c ---
+
+// "{devices=[4,1,2]<=[8] last_tile_dim_replicate}" of a tensor of |rank| dims, in a
+// module of several partitions, as text of Shardy's, with a mesh of its own, that the
+// module keeps. UNSUPPORTED: lists of devices, and others.
+PESTLE_NODISCARD pestle_status_t
+pestle_sharding_of_tiles(pestle_module_t* module, pestle_str_t text,
+                         int32_t rank, const char** out_text);
+// The same of every argument and result that has mhlo.sharding and no sdy.sharding.
+PESTLE_NODISCARD pestle_status_t
+pestle_module_read_tiles(pestle_module_t* module);
+
+// --- spread_marks.c ---
+
+// What front ends write, as ops by name that the pass `partition` takes away.
+#define PESTLE_MARK_LOCAL "pestle.local"
+#define PESTLE_MARK_GLOBAL "pestle.global"
+#define PESTLE_MARK_WISH "pestle.sharding"
+
+// Of sdy.manual_computation: a value as each process has it, and the value that such
+// parts are; |sharding| is its text, and |axes| that of the list of axes that the
+// computation is for each process along.
+PESTLE_NODISCARD pestle_status_t pestle_mark_local(
     pestle_builder_t* builder, pestle_value_t* global, pestle_str_t sharding,
     pestle_str_t axes, const pestle_type_t* local, pestle_value_t** out_local);
 PESTLE_NODISCARD pestle_status_t
-pestle_localise_leave(pestle_builder_t* builder, pestle_value_t* local,
-                      pestle_str_t sharding, pestle_str_t axes,
-                      const pestle_type_t* global, pestle_value_t** out_global);
-// Makes a module that was read for several partitions one that each of them runs:
-// arguments, results and what computations take and give become the parts. An op
-// outside of computations that wants a value in parts gets all of it, gathered once,
-// and is done by every process; what is whole and is wanted in parts is sliced.
-PESTLE_NODISCARD pestle_status_t
-pestle_module_localise(pestle_module_t* module);
-
-// --- localise_parts.c ---
-
-// The part of |whole| that this process has.
-pestle_value_t* pestle_sharding_slice(pestle_formula_t* f,
-                                      pestle_value_t* whole,
-                                      const pestle_sharding_t* sharding);
-// The same, of numbers that are everywhere alike without a slice.
-pestle_value_t* pestle_sharding_take(pestle_formula_t* f, pestle_value_t* whole,
-                                     const pestle_sharding_t* sharding);
-// What the processes have parts of, this one |part|, on all of them.
-pestle_value_t* pestle_sharding_gather(pestle_formula_t* f,
-                                       pestle_value_t* part,
-                                       const pestle_sharding_t* sharding);
+pestle_mark_global(pestle_builder_t* builder, pestle_value_t* local,
+                   pestle_str_t sharding, pestle_str_t axes,
+                   const pestle_type_t* global, pestle_value_t** out_global);
+// Of sdy.sharding_constraint: the value, which lies as |sharding| says.
+PESTLE_NODISCARD pestle_status_t pestle_mark_wish(pestle_builder_t* builder,
+                                                  pestle_value_t* value,
+                                                  pestle_str_t sharding,
+                                                  pestle_value_t** out_value);
+// Whether |node| is one of these.
+bool pestle_is_mark(const pestle_node_t* node);
 
 #endif  // PESTLE_IR_SHARDING_H_

@@ -428,6 +428,12 @@ static void put_contract(canon_t* c, const pestle_function_t* f) {
     pestle_put_uint(c->out, i);
     pestle_put_int(c->out, result);
   }
+  for (uint32_t i = 0; shared && i < f->module->dialect_attrs.count; ++i) {
+    const pestle_dialect_attr_t* attr = &f->module->dialect_attrs.data[i];
+    if (strncmp(attr->key, "sdy.mesh.", 9) != 0) continue;
+    pestle_put_text(c->out, attr->key);
+    pestle_put_text(c->out, attr->text);
+  }
   for (uint32_t i = 0; shared && i < 2; ++i) {
     for (uint32_t k = 0; k < f->argument_attr_count; ++k) {
       const char* text =

@@ -584,6 +584,8 @@ pestle_status_t pestle_pass_expand_complex(pestle_pass_context_t* ctx,
                                            bool* out_changed) {
   expand_t x = {.ctx = ctx, .module = module};
   if (!pestle_has_complex(module)) return NULL;
+  // What says where a complex number lies says nothing of its parts.
+  PESTLE_TRY(pestle_pass_partition(ctx, module, out_changed));
   pestle_allocator_t allocator = pestle_context_allocator(ctx->context);
   pestle_copier_init(allocator, x.f.builder, &x.copier);
   pestle_map_init(allocator, &x.im);

@@ -65,6 +65,7 @@ typedef struct run_t {
   pestle_module_t* module;
   uint32_t properties;  // that hold now
   int32_t done;         // passes run
+  const char* last;     // of those to run; NULL: all
   pestle_strbuf_t times;
   pestle_arena_t scratch;
 } run_t;
@@ -236,6 +237,7 @@ static pestle_status_t run_standard(run_t* run) {
   if (!has_calls(run->module)) run->properties |= PESTLE_PROPERTY_INLINED;
   for (size_t i = 0; i < PASS_COUNT; ++i) {
     if (pass_is_standard[i]) PESTLE_TRY(run_pass(run, &pass_rows[i], total));
+    if (run->last && !strcmp(pass_rows[i].name, run->last)) break;
   }
   return NULL;
 }
@@ -285,15 +287,15 @@ static pestle_status_t check_names(const char* list) {
   return NULL;
 }
 
-pestle_status_t pestle_passes_run(pestle_context_t* context,
+static pestle_status_t run_passes(pestle_context_t* context,
                                   const pestle_target_caps_t* caps,
                                   const pestle_compile_options_t* options,
                                   pestle_module_t* module,
-                                  pestle_remarks_t* remarks) {
+                                  pestle_remarks_t* remarks, const char* last) {
   PESTLE_TRY(check_names(options->skip_passes));
   PESTLE_TRY(check_names(options->print_after));
   pestle_allocator_t allocator = pestle_context_allocator(context);
-  run_t run = {.module = module};
+  run_t run = {.module = module, .last = last};
   run.ctx =
       (pestle_pass_context_t){context, caps, options, &run.scratch, remarks};
   pestle_arena_init(allocator, &run.scratch);
@@ -310,6 +312,23 @@ pestle_status_t pestle_passes_run(pestle_context_t* context,
   pestle_strbuf_deinit(&run.times);
   pestle_arena_deinit(&run.scratch);
   return status;
+}
+
+pestle_status_t pestle_passes_run(pestle_context_t* context,
+                                  const pestle_target_caps_t* caps,
+                                  const pestle_compile_options_t* options,
+                                  pestle_module_t* module,
+                                  pestle_remarks_t* remarks) {
+  return run_passes(context, caps, options, module, remarks, NULL);
+}
+
+pestle_status_t pestle_passes_run_to(pestle_context_t* context,
+                                     const pestle_target_caps_t* caps,
+                                     const pestle_compile_options_t* options,
+                                     pestle_module_t* module,
+                                     pestle_remarks_t* remarks,
+                                     const char* last) {
+  return run_passes(context, caps, options, module, remarks, last);
 }
 
 pestle_status_t pestle_passes_complete(pestle_context_t* context,

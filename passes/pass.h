@@ -57,6 +57,12 @@ pestle_passes_run(pestle_context_t* context, const pestle_target_caps_t* caps,
                   const pestle_compile_options_t* options,
                   pestle_module_t* module, pestle_remarks_t* remarks);
 
+// The same up to pass |last| of the standard pipeline.
+PESTLE_NODISCARD pestle_status_t pestle_passes_run_to(
+    pestle_context_t* context, const pestle_target_caps_t* caps,
+    const pestle_compile_options_t* options, pestle_module_t* module,
+    pestle_remarks_t* remarks, const char* last);
+
 // After pestle_passes_run(), when the options left passes out: does what code
 // generation cannot do without. Calls are inlined, and each op that no pass put
 // into a fusion gets one of its own, as with options->no_fuse.

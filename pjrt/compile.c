@@ -173,8 +173,12 @@ static PJRT_Error* find_or_make(PJRT_Client* client,
   }
   if (*out_program) return NULL;
   PJRT_TRY(read_module(client, program, &module));
-  PJRT_Error* error =
-      make_program(client, module, options, source, out_program);
+  pestle_compile_options_t divide = {.struct_size = sizeof(divide),
+                                     .numerics = options->numerics};
+  PJRT_Error* error = pestle_pjrt_error_of(pestle_partition(
+      client->context, module, client->device.device, &divide));
+  if (!error)
+    error = make_program(client, module, options, source, out_program);
   pestle_module_release(module);
   return error;
 }

@@ -471,6 +471,8 @@ static pestle_status_t build_op(pestle_bytecode_builder_t* b,
       return build_chlo(b, op, place);
     case PESTLE_BYTECODE_INLINE:
       return pestle_bytecode_build_inline(b, op, place);
+    case PESTLE_BYTECODE_WISH:
+      return pestle_bytecode_build_wish(b, op, place);
     case PESTLE_BYTECODE_FORWARD:
     case PESTLE_BYTECODE_JOIN:
     case PESTLE_BYTECODE_ELEMENT_OF:

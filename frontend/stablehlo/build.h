@@ -17,6 +17,7 @@ typedef enum pestle_bytecode_role_e {
   PESTLE_BYTECODE_ROW,      // an op of ops.def or scalar.def
   PESTLE_BYTECODE_CHLO,     // one by name that is not elementwise
   PESTLE_BYTECODE_FORWARD,  // its results are its operands
+  PESTLE_BYTECODE_WISH,     // the same, and it says where they lie
   PESTLE_BYTECODE_INLINE,   // its results are those of its region
   PESTLE_BYTECODE_NOTHING,  // leaves no trace
   PESTLE_BYTECODE_JOIN,     // a tuple of its operands
@@ -149,6 +150,9 @@ PESTLE_NODISCARD pestle_status_t pestle_bytecode_build_tuple(
     pestle_bytecode_builder_t* b, const pestle_bytecode_op_t* op);
 // What an op of the dialect sdy stands for: on one device shardings say nothing.
 void pestle_bytecode_sdy_name(pestle_str_t op, pestle_bytecode_name_t* name);
+PESTLE_NODISCARD pestle_status_t pestle_bytecode_build_wish(
+    pestle_bytecode_builder_t* b, const pestle_bytecode_op_t* op,
+    pestle_bytecode_place_t* place);
 PESTLE_NODISCARD pestle_status_t pestle_bytecode_build_inline(
     pestle_bytecode_builder_t* b, const pestle_bytecode_op_t* op,
     pestle_bytecode_place_t* place);

@@ -68,13 +68,13 @@ static pestle_status_t build(pestle_bytecode_builder_t* b,
   if (b->again) {
     PESTLE_TRY(pestle_bytecode_read_again(b));
     PESTLE_TRY(pestle_generic_attach_computations(b->module));
-    PESTLE_TRY(pestle_module_localise(b->module));
+    PESTLE_TRY(pestle_module_settle_meshes(b->module));
     return pestle_module_verify(b->module);
   }
   PESTLE_TRY(build_bodies(b));
   PESTLE_TRY(attach_bodies(b));
   PESTLE_TRY(pestle_generic_attach_computations(b->module));
-  PESTLE_TRY(pestle_module_localise(b->module));
+  PESTLE_TRY(pestle_module_settle_meshes(b->module));
   return pestle_module_verify(b->module);
 }
 

@@ -15,8 +15,8 @@ typedef struct row_t {
 
 static const row_t rows[] = {
     {"mesh", PESTLE_BYTECODE_NOTHING, PESTLE_OP_COUNT},
-    {"sharding_constraint", PESTLE_BYTECODE_FORWARD, PESTLE_OP_COUNT},
-    {"reshard", PESTLE_BYTECODE_FORWARD, PESTLE_OP_COUNT},
+    {"sharding_constraint", PESTLE_BYTECODE_WISH, PESTLE_OP_COUNT},
+    {"reshard", PESTLE_BYTECODE_WISH, PESTLE_OP_COUNT},
     {"all_gather", PESTLE_BYTECODE_FORWARD, PESTLE_OP_COUNT},
     {"all_slice", PESTLE_BYTECODE_FORWARD, PESTLE_OP_COUNT},
     {"all_to_all", PESTLE_BYTECODE_FORWARD, PESTLE_OP_COUNT},
@@ -71,9 +71,9 @@ static pestle_status_t enter_part(pestle_bytecode_builder_t* b,
   pestle_value_t** part = PESTLE_ARENA_NEW(&b->kept, pestle_value_t*);
   if (!part) return PESTLE_OOM();
   if (type->leaves != 1 || slot->type->leaves != 1) return NULL;
-  PESTLE_TRY(pestle_localise_enter(&place->builder, slot->leaves[0],
-                                   pestle_sharding_of_list(s->in, index),
-                                   s->axes, &type->type, part));
+  PESTLE_TRY(pestle_mark_local(&place->builder, slot->leaves[0],
+                               pestle_sharding_of_list(s->in, index), s->axes,
+                               &type->type, part));
   slot->leaves = part;
   return NULL;
 }
@@ -92,10 +92,9 @@ static pestle_status_t leave_parts(pestle_bytecode_builder_t* b,
     const pestle_bytecode_type_t* type;
     PESTLE_TRY(pestle_bytecode_type(&b->decoder, op->result_types[r], &type));
     if (type->leaves == 1) {
-      PESTLE_TRY(pestle_localise_leave(&place->builder, returned->values[i],
-                                       pestle_sharding_of_list(s->out, r),
-                                       s->axes, &types[i],
-                                       &returned->values[i]));
+      PESTLE_TRY(pestle_mark_global(&place->builder, returned->values[i],
+                                    pestle_sharding_of_list(s->out, r), s->axes,
+                                    &types[i], &returned->values[i]));
     }
     i += type->leaves;
   }
@@ -145,6 +144,27 @@ pestle_status_t pestle_bytecode_inline(pestle_bytecode_builder_t* b,
   pestle_bytecode_scope_end(b, &scope);
   if (spread) PESTLE_TRY(leave_parts(b, op, place, &parts, &returned));
   return pestle_bytecode_bind_results(b, op, returned.values, returned.count);
+}
+
+// In a program of several devices a value that is to lie as the op says.
+pestle_status_t pestle_bytecode_build_wish(pestle_bytecode_builder_t* b,
+                                           const pestle_bytecode_op_t* op,
+                                           pestle_bytecode_place_t* place) {
+  pestle_generic_value_t dict;
+  const pestle_bytecode_form_t* form = b->names[op->name].form;
+  bool alone = pestle_module_world(b->module).partitions == 1;
+  if (alone || !form || op->operand_count != 1)
+    return pestle_bytecode_build_tuple(b, op);
+  PESTLE_TRY(pestle_bytecode_op_attributes(
+      &b->decoder, &b->kept, form, op->properties, op->attributes, &dict));
+  const pestle_generic_value_t* at = pestle_generic_find(&dict, "sharding");
+  const pestle_bytecode_slot_t* slot;
+  PESTLE_TRY(pestle_bytecode_operand(b, op, 0, &slot));
+  if (!at || slot->type->leaves != 1) return pestle_bytecode_build_tuple(b, op);
+  pestle_value_t* value;
+  PESTLE_TRY(
+      pestle_mark_wish(&place->builder, slot->leaves[0], at->whole, &value));
+  return pestle_bytecode_bind_results(b, op, &value, 1);
 }
 
 // The region's arguments are the operands; what it returns are the results.

@@ -64,6 +64,7 @@
 #include "pestle/import.h"
 #include "pestle/model_info.h"
 #include "pestle/numeric.h"
+#include "pestle/partition.h"
 #include "pestle/plan_set.h"
 #include "pestle/runtime.h"
 #include "pestle/session.h"

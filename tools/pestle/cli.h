@@ -46,6 +46,9 @@ typedef struct cli_times_t {
   double import_ms, compile_ms, load_ms;
 } cli_times_t;
 
+// Who runs a divided model (spread_compiler.c).
+typedef struct cli_spread_t cli_spread_t;
+
 typedef struct cli_t {
   const char* verb;
   pestle_arena_t arena;
@@ -64,6 +67,7 @@ typedef struct cli_t {
   // Of --json: the object that stdout will be, open for the verb's members; else
   // NULL, and the verb prints text.
   pestle_json_t* json;
+  cli_spread_t* spread;  // of a model that is run in parts, or NULL
 } cli_t;
 
 // A status for a wrong command line: exit code 2.
@@ -404,6 +408,23 @@ PESTLE_NODISCARD pestle_status_t cli_lane_queue(cli_lane_t* lane);
 PESTLE_NODISCARD pestle_status_t cli_lane_wait(cli_lane_t* lane);
 // Brings the lane's outputs to the job's.
 PESTLE_NODISCARD pestle_status_t cli_lane_fetch(cli_lane_t* lane);
+
+// --- Models in parts (spread_compiler.c) ---
+
+// Says what --mesh and --shard say of |module|.
+PESTLE_NODISCARD pestle_status_t cli_spread_say(cli_t* cli,
+                                                pestle_module_t* module);
+// Divides |module|, if it is to run in parts, and makes cli->spread.
+PESTLE_NODISCARD pestle_status_t
+cli_spread_open(cli_t* cli, pestle_module_t* module, pestle_device_t* device,
+                const pestle_compile_options_t* options);
+void cli_spread_close(cli_t* cli);
+// |info|, of a part, becomes that of the whole, where there are parts.
+PESTLE_NODISCARD pestle_status_t cli_spread_io(cli_t* cli, bool of_result,
+                                               size_t index,
+                                               pestle_io_info_t* info);
+// Runs every part of a job that has cli->spread, each on a thread.
+PESTLE_NODISCARD pestle_status_t cli_spread_run(cli_job_t* job);
 
 // --- Outputs (outputs.c) ---
 

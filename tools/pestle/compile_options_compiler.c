@@ -195,6 +195,7 @@ pestle_status_t cli_compile_plan(cli_t* cli, const char* path,
   PESTLE_TRY(cli_compile_options(cli, &options));
   pestle_status_t status = cli_open_module(cli, path, inputs, &module);
   end_progress(cli);
+  if (!status) status = cli_spread_open(cli, module, device, &options);
   if (!status) {
     status = cli_compile_module(cli, module, device, &options, out_plan);
   }

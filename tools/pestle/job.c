@@ -159,6 +159,7 @@ static pestle_status_t bind_inputs(cli_job_t* job) {
     PESTLE_TRY(check_same(job, i));
   for (size_t i = 0; i < count; ++i) {
     pestle_io_info_t info = pestle_executable_input(job->executable, i);
+    PESTLE_TRY(cli_spread_io(job->cli, false, i, &info));
     PESTLE_TRY(fill(job, i, info.name));
     PESTLE_TRY(cli_words_bind(job, i, &info));
     PESTLE_TRY(cli_inputs_bind(&job->inputs, i, &info, &array));
@@ -176,6 +177,7 @@ static pestle_status_t make_outputs(cli_job_t* job) {
   size_t count = pestle_executable_output_count(job->executable);
   for (size_t i = 0; i < count; ++i) {
     pestle_io_info_t info = pestle_executable_output(job->executable, i);
+    PESTLE_TRY(cli_spread_io(job->cli, true, i, &info));
     cli_array_t array;
     PESTLE_TRY(cli_array_init(info.dtype, info.rank, info.dims, &array));
     array.index = (int64_t)i;
@@ -205,6 +207,7 @@ static pestle_status_t bind(cli_job_t* job) {
 
 // A run writes the real extents of outputs whose size depends on data.
 void cli_job_reset(cli_job_t* job) {
+  if (job->cli->spread) return;
   for (size_t i = 0; i < job->outputs.size; ++i) {
     pestle_io_info_t info = pestle_executable_output(job->executable, i);
     memcpy(job->outputs.data[i].dims, info.dims,

@@ -224,6 +224,7 @@ pestle_status_t cli_open_module(cli_t* cli, const char* path,
   if (!status) status = specialize(cli, inputs, out_module);
   if (status) status = cli_blame_options(cli, path, status);
   if (!status) status = cli_transform(cli, out_module);
+  if (!status) status = cli_spread_say(cli, *out_module);
   if (status) {
     pestle_module_release(*out_module);
     *out_module = NULL;

@@ -26,6 +26,7 @@ static pestle_status_t run_once(run_t* run) {
   pestle_run_options_t options = {.struct_size = sizeof(options),
                                   .world = run->cli->world};
   cli_job_reset(job);
+  if (job->cli->spread) return cli_spread_run(job);
   return pestle_executable_run(job->executable, NULL, job->input_views,
                                job->input_count, job->output_views,
                                job->outputs.size, &options);
@@ -73,6 +74,11 @@ static pestle_status_t profile(run_t* run) {
 }
 
 static pestle_status_t run_all(run_t* run) {
+  if (run->cli->text[CLI_PROFILE] && run->cli->spread) {
+    return CLI_USAGE_ERROR(
+        "--profile is for a model in one piece, not for one "
+        "that is divided over a mesh");
+  }
   if (run->cli->text[CLI_PROFILE]) return profile(run);
   if (run->cli->text[CLI_BENCH] && cli_job_is_far(&run->job))
     return bench_on_device(run);
@@ -174,5 +180,6 @@ pestle_status_t cli_run(cli_t* cli, int* out_exit) {
   if (!status) status = deliver(&run, out_exit);
   pestle_vec_deinit(&run.run_ms);
   cli_job_deinit(&run.job);
+  cli_spread_close(cli);
   return status;
 }

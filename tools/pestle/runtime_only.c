@@ -20,6 +20,21 @@ pestle_status_t cli_compile_plan(cli_t* cli, const char* path,
   return NO_COMPILER(path);
 }
 
+pestle_status_t cli_spread_io(cli_t* cli, bool of_result, size_t index,
+                              pestle_io_info_t* info) {
+  (void)cli, (void)of_result, (void)index, (void)info;
+  return NULL;
+}
+
+void cli_spread_close(cli_t* cli) {
+  (void)cli;
+}
+
+pestle_status_t cli_spread_run(cli_job_t* job) {
+  (void)job;
+  return NO_COMPILER("--mesh");
+}
+
 pestle_status_t cli_info_model(cli_t* cli, const char* path,
                                pestle_json_t* json) {
   (void)cli, (void)json;

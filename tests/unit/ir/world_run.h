@@ -9,6 +9,10 @@
 #define WORLD(replicas, partitions, body)                    \
   "module @m attributes {mhlo.num_partitions = " #partitions \
   " : i32, mhlo.num_replicas = " #replicas " : i32} {\n" body "\n}\n"
+// What is done to a module before it runs: nothing.
+#ifndef WORLD_PREPARE
+#define WORLD_PREPARE(module) ((void)(module))
+#endif
 enum { MOST = 8, LARGEST = 4096 };
 
 typedef struct run_t {
@@ -21,6 +25,7 @@ typedef struct run_t {
 static void run_world(const char* text, run_t* run) {
   pestle_context_t* context = text_context();
   pestle_module_t* module = text_parse(context, text);
+  WORLD_PREPARE(module);
   const void* arguments[MOST][1];
   void* results[MOST][1];
   const void* const* all_arguments[MOST];

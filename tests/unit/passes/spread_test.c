@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules over all devices, as each of them runs them: what lies in parts, what is
 // gathered, and what is sliced. The numbers are those of one device.
+#include "passes_test.h"
+
+#define WORLD_PREPARE(module) \
+  test_run(module, "canonicalise,recognise,partition,canonicalise")
 #include "ir/sharding.h"
-#include "world_run.h"
+#include "unit/ir/world_run.h"
 
 #define MESH(text, body) WORLD(1, 4, "sdy.mesh @m = <" text ">\n" body)
 #define IN(type, sharding) \
@@ -35,6 +39,7 @@ static void gathers(void** state) {
 static int count_ops(const char* text, pestle_op_t op) {
   pestle_context_t* context = text_context();
   pestle_module_t* module = text_parse(context, text);
+  WORLD_PREPARE(module);
   const pestle_region_t* body = pestle_module_entry(module)->body;
   int count = 0;
   for (const pestle_node_t* n = NULL; (n = pestle_region_next(body, n));)
@@ -66,18 +71,16 @@ static void stays(void** state) {
            "return %r : tensor<8xi32>\n}");
   assert_i32(text, 4, 2, 2, parts, 3, 3, 4, 7, 8, 11, 12, 23);
   assert_int_equal(count_ops(text, PESTLE_OP_ALL_GATHER), 0);
-  // Of two that lie in different parts both are gathered.
-  assert_int_equal(
-      count_ops(
-          MESH("[\"x\"=2, \"y\"=2]",
-               MAIN(IN("4x2xi32",
-                       "[{\"x\"}, {}]") ", %b: tensor<4x2xi32> "
-                                        "{sdy.sharding = #sdy.sharding<@m, "
-                                        "[{\"y\"}, {}]>}",
-                    "4x2xi32", "[{}, {}]",
-                    "%r = stablehlo.add %a, %b : tensor<4x2xi32>\n")),
-          PESTLE_OP_ALL_GATHER),
-      2);
+  // Of two that lie in different parts one is sent, and their sum gathered.
+  static const char two[] = MESH(
+      "[\"x\"=2, \"y\"=2]",
+      MAIN(IN("4x2xi32", "[{\"x\"}, {}]") ", %b: tensor<4x2xi32> "
+                                          "{sdy.sharding = #sdy.sharding<@m, "
+                                          "[{\"y\"}, {}]>}",
+           "4x2xi32", "[{}, {}]",
+           "%r = stablehlo.add %a, %b : tensor<4x2xi32>\n"));
+  assert_int_equal(count_ops(two, PESTLE_OP_ALL_GATHER), 1);
+  assert_int_equal(count_ops(two, PESTLE_OP_COLLECTIVE_PERMUTE), 1);
 }
 
 // Rows along x, columns along y: to columns along x, rows along y.
@@ -198,7 +201,7 @@ static void refuses(void** state) {
       {MESH("[\"x\"=4]",
             MAIN(IN("8xi32", "[{\"x\"}], unreduced={\"x\"}"), "8xi32", "[{}]",
                  "%r = stablehlo.add %a, %a : tensor<8xi32>\n")),
-       "none of whole axes"},
+       "none of axes of a mesh"},
       {MESH("[\"x\"=4]", MAIN(IN("6xi32", "[{\"x\"}]"), "6xi32", "[{}]",
                               "%r = stablehlo.add %a, %a : tensor<6xi32>\n")),
        "which would differ"},
@@ -216,6 +219,11 @@ static void refuses(void** state) {
     pestle_module_t* module = NULL;
     pestle_status_t status = pestle_module_parse(
         context, rows[i].text, strlen(rows[i].text), "m.mlir", &module);
+    assert_ok(status);
+    pestle_compile_options_t options = test_options("partition");
+    pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+    status = pestle_passes_run(context, &caps, &options, module, NULL);
+    pestle_module_release(module);
     assert_non_null(status);
     if (!strstr(pestle_status_message(status), rows[i].why))
       fail_msg("%s", pestle_status_message(status));

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums over the same processes become one meeting: all_reduces of one group, op and
+// element type that do not need each other, up to 32 MiB together.
+//
+//   %a = all_reduce %x        ...        %b = all_reduce %y
+//     ->  %a, %b = all_reduce %x, %y
+//
+// The one takes place where the first was, if all that it takes is there by then; else
+// where the last was, if nobody needs the first before.
+#include <string.h>
+
+#include "base/mem.h"
+#include "ir/collective.h"
+#include "passes/partition.h"
+
+enum { MOST_BYTES = 32 << 20, MOST_BUCKETS = 16 };
+
+typedef struct bucket_t {
+  pestle_node_t* node;
+  size_t bytes;
+} bucket_t;
+
+static size_t bytes_of(const pestle_node_t* n) {
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < n->operand_count; ++i)
+    bytes += pestle_type_bytes(pestle_node_operand(n, i)->type);
+  return bytes;
+}
+
+static pestle_op_t op_of(const pestle_node_t* n) {
+  return pestle_block_reduce_op(pestle_node_body(n, 0));
+}
+
+static bool same_rows(const pestle_node_t* a, const pestle_node_t* b) {
+  const pestle_elements_t* x =
+      pestle_node_attr(a, PESTLE_ATTR_replica_groups)->as.elements;
+  const pestle_elements_t* y =
+      pestle_node_attr(b, PESTLE_ATTR_replica_groups)->as.elements;
+  return pestle_type_equal(&x->type, &y->type) && x->splat == y->splat &&
+         x->size == y->size && !memcmp(x->data, y->data, x->size);
+}
+
+static bool fit(const pestle_node_t* a, const pestle_node_t* b) {
+  pestle_op_t op = op_of(a);
+  return op != PESTLE_OP_COUNT && op == op_of(b) &&
+         pestle_node_operand(a, 0)->type->dtype ==
+             pestle_node_operand(b, 0)->type->dtype &&
+         PESTLE_NODE_I64(a, channel_handle) ==
+             PESTLE_NODE_I64(b, channel_handle) &&
+         PESTLE_NODE_BOOL(a, use_global_device_ids) ==
+             PESTLE_NODE_BOOL(b, use_global_device_ids) &&
+         same_rows(a, b);
+}
+
+// The node of |block| that |user| is, or is within; NULL: of none.
+static const pestle_node_t* in_block(const pestle_node_t* user,
+                                     const pestle_block_t* block) {
+  while (user && user->block != block)
+    user = user->block->region->owner;
+  return user;
+}
+
+// Nodes of a block are numbered in their order.
+static bool is_ready(const pestle_node_t* n, uint64_t at) {
+  for (uint32_t i = 0; i < n->operand_count; ++i) {
+    const pestle_node_t* source = pestle_node_operand(n, i)->node;
+    if (source && source->block == n->block && source->scratch >= at)
+      return false;
+  }
+  return true;
+}
+
+static bool is_unused_before(const pestle_node_t* n, uint64_t at) {
+  for (uint32_t i = 0; i < n->result_count; ++i) {
+    for (const pestle_use_t* u = n->results[i].uses; u; u = u->next) {
+      const pestle_node_t* user = in_block(u->user, n->block);
+      if (!user || user->scratch <= at) return false;
+    }
+  }
+  return true;
+}
+
+static pestle_status_t merge(pestle_pass_context_t* ctx, pestle_node_t* a,
+                             pestle_node_t* b, pestle_node_t* place,
+                             pestle_node_t** out) {
+  uint32_t count = a->operand_count + b->operand_count;
+  pestle_value_t** operands =
+      PESTLE_ARENA_ARRAY(ctx->scratch, pestle_value_t*, count + 1);
+  if (!operands) return PESTLE_OOM();
+  for (uint32_t i = 0; i < count; ++i) {
+    operands[i] = i < a->operand_count
+                      ? pestle_node_operand(a, i)
+                      : pestle_node_operand(b, i - a->operand_count);
+  }
+  pestle_formula_t f = pestle_formula_before(place);
+  pestle_region_t* region =
+      pestle_f_region(&f, op_of(a), operands[0]->type->dtype);
+  if (!region) return f.status;
+  *out = pestle_f_node(&f, &(pestle_node_spec_t){.op = PESTLE_OP_ALL_REDUCE,
+                                                 .operands = operands,
+                                                 .operand_count = count,
+                                                 .attrs = a->attrs,
+                                                 .attr_count = a->attr_count,
+                                                 .regions = &region,
+                                                 .region_count = 1,
+                                                 .share_elements = true});
+  if (!*out) return f.status;
+  (*out)->scratch = place->scratch;
+  for (uint32_t i = 0; i < count; ++i) {
+    pestle_value_t* old = i < a->operand_count
+                              ? &a->results[i]
+                              : &b->results[i - a->operand_count];
+    (*out)->results[i].name = old->name;
+    pestle_value_replace_all_uses(old, &(*out)->results[i]);
+  }
+  pestle_node_erase(a);
+  pestle_node_erase(b);
+  return NULL;
+}
+
+typedef struct combine_t {
+  pestle_pass_context_t* ctx;
+  bool* changed;
+} combine_t;
+
+static pestle_status_t combine_block(void* user, pestle_module_t* module,
+                                     pestle_block_t* block) {
+  combine_t* c = user;
+  bucket_t buckets[MOST_BUCKETS];
+  size_t count = 0;
+  uint64_t at = 0;
+  (void)module;
+  for (pestle_node_t* n = block->first; n; n = n->next)
+    n->scratch = ++at;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (n->op != PESTLE_OP_ALL_REDUCE) continue;
+    size_t bytes = bytes_of(n);
+    bool merged = false;
+    for (size_t i = 0; i < count && !merged; ++i) {
+      pestle_node_t* a = buckets[i].node;
+      if (!fit(a, n) || buckets[i].bytes + bytes > MOST_BYTES) continue;
+      bool early = is_ready(n, a->scratch);
+      if (!early && (!is_unused_before(a, n->scratch))) continue;
+      PESTLE_TRY(merge(c->ctx, a, n, early ? a : n, &buckets[i].node));
+      buckets[i].bytes += bytes;
+      merged = *c->changed = true;
+    }
+    if (!merged && count < MOST_BUCKETS)
+      buckets[count++] = (bucket_t){n, bytes};
+  }
+  return NULL;
+}
+
+pestle_status_t partition_combine(pestle_pass_context_t* ctx,
+                                  pestle_module_t* module) {
+  bool changed = false;
+  combine_t c = {ctx, &changed};
+  return pestle_pass_each_block(module, combine_block, &c);
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`pestle run --mesh --shard`: a model in parts, each on a thread, gives what it gives in
+one; bad meshes and shardings are told in words.
+
+    mesh_test.py
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+PESTLE = os.path.join(os.environ["PESTLE_BUILD_DIR"], "pestle")
+MODEL = """module @mlp {
+  func.func public @main(%x: tensor<8x16xf32> {pestle.name = "x"},
+      %u: tensor<16x32xf32> {pestle.name = "up.weight"},
+      %b: tensor<32xf32> {pestle.name = "up.bias"},
+      %v: tensor<32x16xf32> {pestle.name = "down.weight"})
+      -> (tensor<8x16xf32> {pestle.name = "y"}) {
+    %h = stablehlo.dot_general %x, %u, contracting_dims = [1] x [0]
+        : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+    %c = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<32xf32>) -> tensor<8x32xf32>
+    %d = stablehlo.add %h, %c : tensor<8x32xf32>
+    %z = stablehlo.constant dense<0.0> : tensor<8x32xf32>
+    %a = stablehlo.maximum %d, %z : tensor<8x32xf32>
+    %r = stablehlo.dot_general %a, %v, contracting_dims = [1] x [0]
+        : (tensor<8x32xf32>, tensor<32x16xf32>) -> tensor<8x16xf32>
+    return %r : tensor<8x16xf32>
+  }
+}
+"""
+INPUTS = ["--input", "x=random:1", "--input", "up.weight=random:2",
+          "--input", "up.bias=random:3", "--input", "down.weight=random:4"]  # fmt: skip
+MEGATRON = ["--shard", "up.weight=-,model", "--shard", "down.weight=model,-"]
+# A process of four has 4 x 16 floats that are summed up over two: it reads 256 bytes of
+# the other's.
+GOOD = [
+    ("data=2,model=2", ["--shard", "x=data,-", *MEGATRON], 1024),
+    ("data=4", ["--shard", "x=data,-"], 0),
+    ("model=2", MEGATRON, None),
+    ("data=2,model=4", ["--shard", "x=data,-", "--shard", "*.weight=-,model"], None),
+    ("data=2", ["--shard", "x=data,?", "--shard", "y=?,data"], None),
+    ("a=2,b=2", ["--shard", "x=a+b,-", "--shard", "y=-,b"], None),
+    ("a=2", [], 0),
+]
+BAD = [
+    ("data=0", [], "'data=0' is no axis of a mesh"),
+    ("data", [], "'data' is no axis of a mesh"),
+    ("data=2", ["--shard", "nobody=data,-"], "no argument or result has a name that"),
+    ("data=2", ["--shard", "x=model,-"], "sharding argument 'x'"),
+    ("data=2", ["--shard", "x=data"], "1 dimensions of a tensor that has 2"),
+    ("data=3", ["--shard", "x=data,-"], "which would differ"),
+    ("data=2", ["--shard", "x=data,data"], "sharding argument 'x'"),
+    ("data=2", ["--shard", "x"], "is no rule"),
+]
+
+
+def run(*arguments):
+    return subprocess.run(
+        [PESTLE, "run", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        model = os.path.join(folder, "mlp.mlir")
+        one = os.path.join(folder, "one")
+        with open(model, "w", encoding="utf-8") as f:
+            f.write(MODEL)
+        r = run(model, *INPUTS, "--outputs", one)
+        assert r.returncode == 0, r.stderr
+        for mesh, rules, sent in GOOD:
+            r = run(model, *INPUTS, "--mesh", mesh, *rules, "--compare", one)
+            assert r.returncode == 0, (mesh, rules, r.stderr)
+            assert "read" in r.stderr, r.stderr
+            if sent is not None:
+                assert f" read {sent} bytes" in r.stderr, (mesh, rules, r.stderr)
+        # Without a sum that is cut the bits are those of one.
+        strict = ["--numerics", "strict"]
+        r = run(model, *INPUTS, *strict, "--outputs", one)
+        assert r.returncode == 0, r.stderr
+        r = run(model, *INPUTS, *strict, "--mesh", "data=2,model=2", *GOOD[0][1],
+                "--compare", one, "--rtol", "0", "--atol", "0")  # fmt: skip
+        assert r.returncode == 0, r.stderr
+        for mesh, rules, why in BAD:
+            r = run(model, *INPUTS, "--mesh", mesh, *rules)
+            assert r.returncode == 2, (mesh, rules, r.returncode, r.stderr)
+            assert why in r.stderr, (mesh, rules, r.stderr)
+        r = run(model, *INPUTS, "--shard", "x=data,-")
+        assert r.returncode == 2 and "there is no --mesh" in r.stderr, r.stderr
+    print("models in parts agree")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

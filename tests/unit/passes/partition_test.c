@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Divided modules, run by an evaluator for each process, give what the whole gives on
+// one; what is wanted by few bytes is made with few.
+#include "partition_test.h"
+
+#define HEAD(n, mesh)                               \
+  "module @m attributes {mhlo.num_partitions = " #n \
+  " : i32} {\n"                                     \
+  "sdy.mesh @m = <" mesh ">\n"
+#define IN(name, type, s) \
+  "%" name ": tensor<" type "> {sdy.sharding = #sdy.sharding<@m, " s ">}"
+#define OUT(type, s) \
+  "(tensor<" type "> {sdy.sharding = #sdy.sharding<@m, " s ">})"
+#define MESH22 HEAD(4, "[\"d\"=2, \"t\"=2]")
+
+// Rows of x by d, columns of w by t: nothing has to move.
+static void dot_in_parts(void** state) {
+  (void)state;
+  counts_t c = check(MESH22
+      "func.func @main(" IN("x", "8x4xf32", "[{\"d\"}, {}]") ", "
+      IN("w", "4x6xf32", "[{}, {\"t\"}]") ") -> " OUT("8x6xf32", "[{\"d\"}, {\"t\"}]")
+      " {\n%r = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : "
+      "(tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>\n"
+      "return %r : tensor<8x6xf32>\n}\n}\n", 0);
+  assert_int_equal(c.all, 0);
+}
+
+// Megatron's MLP: one all_reduce, of the second product.
+static void mlp(void** state) {
+  (void)state;
+  counts_t c = check(MESH22
+      "func.func @main(" IN("x", "8x4xf32", "[{\"d\"}, {}]") ", "
+      IN("u", "4x16xf32", "[{}, {\"t\"}]") ", " IN("v", "16x4xf32", "[{\"t\"}, {}]")
+      ") -> " OUT("8x4xf32", "[{\"d\"}, {}]") " {\n"
+      "%h = stablehlo.dot_general %x, %u, contracting_dims = [1] x [0] : "
+      "(tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>\n"
+      "%z = stablehlo.constant dense<0.0> : tensor<8x16xf32>\n"
+      "%a = stablehlo.maximum %h, %z : tensor<8x16xf32>\n"
+      "%r = stablehlo.dot_general %a, %v, contracting_dims = [1] x [0] : "
+      "(tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>\n"
+      "return %r : tensor<8x4xf32>\n}\n}\n", 0);
+  assert_int_equal(c.of[PESTLE_OP_ALL_REDUCE], 1);
+  assert_int_equal(c.all, 1);
+}
+
+// A constraint in the middle is where the value lies, and is seen by what follows.
+static void constraints(void** state) {
+  (void)state;
+  static const char* const forms[] = {
+      "%h = sdy.sharding_constraint %s <@m, [{\"t\"}, {}]> : tensor<8x4xf32>\n",
+      "%h = \"sdy.sharding_constraint\"(%s) <{sharding = #sdy.sharding<@m, "
+      "[{\"t\"}, {}]>}> : (tensor<8x4xf32>) -> tensor<8x4xf32>\n"};
+  for (int i = 0; i < 2; ++i) {
+    char text[2048];
+    snprintf(text, sizeof(text),
+             MESH22
+             "func.func @main(%%x: tensor<8x4xf32>) -> "
+             "tensor<8x4xf32> {\n"
+             "%%s = stablehlo.negate %%x : tensor<8x4xf32>\n"
+             "%s"
+             "%%r = stablehlo.exponential %%h : tensor<8x4xf32>\n"
+             "return %%r : tensor<8x4xf32>\n}\n}\n",
+             forms[i]);
+    counts_t c = check(text, 0);
+    assert_int_equal(c.all, 0);
+    assert_int_equal(c.of[PESTLE_OP_CUSTOM], 0);
+  }
+}
+
+// What XLA's older partitioner writes.
+static void tiles(void** state) {
+  (void)state;
+  static const struct {
+    const char *in, *out;
+    int collectives;
+  } rows[] = {
+      {"{devices=[4,1]<=[4]}", "{devices=[4,1]<=[4]}", 0},
+      {"{devices=[2,1,2]<=[4] last_tile_dim_replicate}",
+       "{devices=[2,2]<=[2,2]T(1,0)}", -1},
+      {"{devices=[2,2]<=[2,2]T(1,0)}", "{replicated}", -1},
+      {"{devices=[1,4]<=[2,2]T(1,0)}", "{maximal device=0}", -1},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    char text[1024];
+    snprintf(text, sizeof(text),
+             "module @m attributes {mhlo.num_partitions = 4 : i32} {\n"
+             "func.func @main(%%x: tensor<8x4xf32> {mhlo.sharding = \"%s\"}) "
+             "-> (tensor<8x4xf32> {mhlo.sharding = \"%s\"}) {\n"
+             "%%r = stablehlo.negate %%x : tensor<8x4xf32>\n"
+             "return %%r : tensor<8x4xf32>\n}\n}\n",
+             rows[i].in, rows[i].out);
+    counts_t c = check(text, 0);
+    if (rows[i].collectives >= 0) assert_int_equal(c.all, rows[i].collectives);
+  }
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = NULL;
+  static const char bad[] =
+      "module @m attributes {mhlo.num_partitions = 4 : i32} {\n"
+      "func.func @main(%x: tensor<8xf32> {mhlo.sharding = "
+      "\"{devices=[4]3,1,0,2}\"}) -> tensor<8xf32> {\n"
+      "return %x : tensor<8xf32>\n}\n}\n";
+  pestle_status_t status =
+      pestle_module_parse(context, bad, strlen(bad), "test", &module);
+  assert_int_equal(pestle_status_code(status), PESTLE_STATUS_UNSUPPORTED);
+  assert_non_null(strstr(pestle_status_message(status), "devices=[4]3,1,0,2"));
+  pestle_status_release(status);
+  pestle_context_release(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(dot_in_parts),
+      cmocka_unit_test(mlp),
+      cmocka_unit_test(constraints),
+      cmocka_unit_test(tiles),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
