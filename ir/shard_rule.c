@@ -107,10 +107,6 @@ static void bitcast(rule_t* r) {
     elementwise(r);
 }
 
-static void map(rule_t* r) {
-  elementwise(r);
-}
-
 // Each operand is the result of its number.
 static void barrier(rule_t* r) {
   for (uint32_t i = 0; i < r->operand_count; ++i) {
@@ -285,26 +281,42 @@ static void reduce(rule_t* r, bool strict) {
   r->tensors[0].linear = r->combine == PESTLE_COMBINE_ADD;
 }
 
-static void reduce_window(rule_t* r) {
+// Whether a window along |d| is one element, at its own place.
+static bool is_alone(const pestle_node_t* node, int32_t d) {
   static const uint16_t ones[] = {
       PESTLE_ATTR_window_dimensions, PESTLE_ATTR_window_strides,
       PESTLE_ATTR_base_dilations, PESTLE_ATTR_window_dilations};
-  pestle_i64s_t padding = PESTLE_NODE_I64S(r->node, padding);
+  pestle_i64s_t padding = PESTLE_NODE_I64S(node, padding);
+  bool alone =
+      !padding.count || (!padding.data[2 * d] && !padding.data[2 * d + 1]);
+  // The gradient of a pool has no dilations.
+  int count = node->op == PESTLE_OP_REDUCE_WINDOW ? 4 : 2;
+  for (int i = 0; i < count; ++i) {
+    pestle_i64s_t list =
+        pestle_node_attr(node, (pestle_attr_name_t)ones[i])->as.i64s;
+    alone = alone && (!list.count || list.data[d] == 1);
+  }
+  return alone;
+}
+
+static void reduce_window(rule_t* r) {
   uint32_t inputs = r->operand_count / 2;
   for (int32_t d = 0; d < operand_type(r, 0)->rank; ++d) {
-    bool alone =
-        !padding.count || (!padding.data[2 * d] && !padding.data[2 * d + 1]);
-    for (int i = 0; i < 4; ++i) {
-      pestle_i64s_t list =
-          pestle_node_attr(r->node, (pestle_attr_name_t)ones[i])->as.i64s;
-      alone = alone && (!list.count || list.data[d] == 1);
-    }
-    if (!alone) continue;
+    if (!is_alone(r->node, d)) continue;
     int factor = pestle_rule_new(r, 0, d);
     for (uint32_t i = 1; i < inputs; ++i)
       pestle_rule_use(r, i, d, factor);
     for (uint32_t i = 0; i < r->node->result_count; ++i)
       pestle_rule_use(r, result_at(r, i), d, factor);
+  }
+}
+
+static void select_and_scatter(rule_t* r) {
+  for (int32_t d = 0; d < operand_type(r, 0)->rank; ++d) {
+    if (!is_alone(r->node, d)) continue;
+    int factor = pestle_rule_new(r, 0, d);
+    pestle_rule_use(r, 1, d, factor);
+    pestle_rule_use(r, result_at(r, 0), d, factor);
   }
 }
 
@@ -431,20 +443,42 @@ static void batch_norm(rule_t* r) {
   channels(r, PESTLE_NODE_I64(r->node, feature_index));
 }
 
+// Whether queries, keys and values, and what is more up to |end|, have dim |d| alike.
+static bool have_alike(const rule_t* r, uint32_t end, int32_t d) {
+  for (uint32_t i = 1; i < end; ++i) {
+    if (d >= operand_type(r, i)->rank ||
+        operand_type(r, i)->dims[d] != operand_type(r, 0)->dims[d]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Batches and rows of queries, and columns of values: of the keys all are needed.
 static void attention(rule_t* r) {
   int32_t rank = operand_type(r, 0)->rank;
   uint32_t out = result_at(r, 0);
   for (int32_t d = 0; d < rank - 1; ++d) {
+    bool rows = d == rank - 2;
+    if (!rows && !have_alike(r, 3, d)) continue;
     int factor = pestle_rule_new(r, 0, d);
     pestle_rule_use(r, out, d, factor);
     for (uint32_t i = 1; i < r->operand_count; ++i) {
-      bool has = i > 2 || d < rank - 2;  // bias and mask have rows of queries
-      if (has && operand_type(r, i)->dims[d] == operand_type(r, 0)->dims[d])
+      bool has = i > 2 || !rows;  // bias and mask have rows of queries
+      if (has && d < operand_type(r, i)->rank &&
+          operand_type(r, i)->dims[d] == operand_type(r, 0)->dims[d])
         pestle_rule_use(r, i, d, factor);
     }
   }
   pestle_rule_tie(r, 2, rank - 1, out, rank - 1);
+}
+
+// Batches alone; not where the gradient of a bias is summed up over them.
+static void attention_grad(rule_t* r) {
+  if (PESTLE_NODE_BOOL(r->node, of_bias)) return;
+  for (int32_t d = 0; d < operand_type(r, 0)->rank - 2; ++d) {
+    if (have_alike(r, 5, d)) pestle_rule_same(r, 0, r->tensor_count, d);
+  }
 }
 
 // --- The table ---
@@ -465,9 +499,8 @@ static rule_fn_t rule_of(pestle_op_t op) {
     case PESTLE_OP_SILU:
     case PESTLE_OP_HARD_SIGMOID:
     case PESTLE_OP_REDUCE_PRECISION:
-      return elementwise;
     case PESTLE_OP_MAP:
-      return map;
+      return elementwise;
     case PESTLE_OP_OPTIMIZATION_BARRIER:
       return barrier;
     case PESTLE_OP_CONSTANT:
@@ -489,6 +522,8 @@ static rule_fn_t rule_of(pestle_op_t op) {
       return concatenate;
     case PESTLE_OP_REDUCE_WINDOW:
       return reduce_window;
+    case PESTLE_OP_SELECT_AND_SCATTER:
+      return select_and_scatter;
     case PESTLE_OP_SOFTMAX:
     case PESTLE_OP_LOG_SOFTMAX:
       return all_but_dimensions;
@@ -498,6 +533,7 @@ static rule_fn_t rule_of(pestle_op_t op) {
     case PESTLE_OP_SORT:
     case PESTLE_OP_SORT_FIRST:
     case PESTLE_OP_CUMULATIVE:
+    case PESTLE_OP_EXTENT:
       return all_but_dimension;
     case PESTLE_OP_CHOLESKY:
     case PESTLE_OP_TRIANGULAR_SOLVE:
@@ -515,6 +551,8 @@ static rule_fn_t rule_of(pestle_op_t op) {
       return batch_norm;
     case PESTLE_OP_ATTENTION:
       return attention;
+    case PESTLE_OP_ATTENTION_GRAD:
+      return attention_grad;
     case PESTLE_OP_DYNAMIC_SLICE:
       return pestle_shard_dynamic_slice;
     case PESTLE_OP_DYNAMIC_UPDATE_SLICE:

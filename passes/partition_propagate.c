@@ -271,13 +271,23 @@ static pestle_axes_t blocked_of(partition_t* p, const partition_rule_t* r) {
   return partition_of(p, r->rule.tensors[0].value)->manual;
 }
 
-static void run_rounds(partition_t* p, bool views, order_t* memory) {
-  // Each change adds an axis to a value, so this ends.
+// All rules, in the order of the ops.
+typedef struct rounds_t {
+  const partition_rule_t** rules;
+  size_t count;
+  order_t* memory;
+} rounds_t;
+
+// Once down the ops and once up again, so that what goes along a chain of any length
+// takes one round. Each change adds an axis to a value, so this ends.
+static void run_rounds(partition_t* p, bool views, const rounds_t* all) {
   for (bool changed = true; changed;) {
     changed = false;
-    for (const partition_rule_t* r = p->rules; r; r = r->next) {
+    for (size_t i = 0; i < 2 * all->count; ++i) {
+      const partition_rule_t* r =
+          all->rules[i < all->count ? i : 2 * all->count - 1 - i];
       if (!views || r->rule.view)
-        changed |= apply(p, r, memory, blocked_of(p, r));
+        changed |= apply(p, r, all->memory, blocked_of(p, r));
     }
     for (const partition_marker_t* m = p->markers; m; m = m->next)
       changed |= apply_marker(p, m);
@@ -294,14 +304,21 @@ pestle_status_t partition_propagate(partition_t* p) {
   }
   for (uint32_t i = 0; i < body->block->last->operand_count; ++i)
     PESTLE_TRY(keep_result(p, i));
+  rounds_t all = {.count = 0};
   size_t most = 0;
   for (const partition_rule_t* r = p->rules; r; r = r->next) {
     size_t need = (size_t)r->rule.factor_count * (r->rule.tensor_count + 1);
     if (need > most) most = need;
+    ++all.count;
   }
-  order_t* memory = PESTLE_ARENA_ARRAY(p->arena, order_t, most + 1);
-  if (!memory) return PESTLE_OOM();
-  run_rounds(p, true, memory);
-  run_rounds(p, false, memory);
+  all.memory = PESTLE_ARENA_ARRAY(p->arena, order_t, most + 1);
+  all.rules =
+      PESTLE_ARENA_ARRAY(p->arena, const partition_rule_t*, all.count + 1);
+  if (!all.memory || !all.rules) return PESTLE_OOM();
+  all.count = 0;
+  for (const partition_rule_t* r = p->rules; r; r = r->next)
+    all.rules[all.count++] = r;
+  run_rounds(p, true, &all);
+  run_rounds(p, false, &all);
   return NULL;
 }

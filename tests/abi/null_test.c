@@ -1476,6 +1476,38 @@ static void call_compile(things_t* t) {
   pestle_plan_release(plan);
   free_controls();
 }
+static void call_partition(things_t* t) {
+  pestle_compile_options_t options = {0};
+  BAD(pestle_partition(NULL, t->module, t->device, NULL));
+  BAD(pestle_partition(t->context, NULL, t->device, NULL));
+  BAD(pestle_partition(t->context, t->module, t->device, &options));
+}
+static void call_module_set_mesh(things_t* t) {
+  BAD(pestle_module_set_mesh(NULL, "a=2"));
+  BAD(pestle_module_set_mesh(t->module, NULL));
+  BAD(pestle_module_set_mesh(t->module, "a=0"));
+}
+static void call_module_shard(things_t* t) {
+  size_t count = 1;
+  BAD(pestle_module_shard(NULL, "x=-", &count));
+  assert_int_equal(count, 0);
+  BAD(pestle_module_shard(t->module, NULL, NULL));
+  BAD(pestle_module_shard(t->module, "x=-", NULL));
+}
+static void call_function_part(things_t* t) {
+  int64_t starts[PESTLE_MAX_RANK];
+  bool first;
+  pestle_function_t* f = pestle_module_entry(t->module);
+  BAD(pestle_function_part(NULL, false, 0, 0, starts, &first));
+  BAD(pestle_function_part(f, false, 0, 0, NULL, &first));
+  BAD(pestle_function_part(f, false, 0, 0, starts, NULL));
+  BAD(pestle_function_part(f, false, 1000, 0, starts, &first));
+  BAD(pestle_function_part(f, false, 0, -1, starts, &first));
+}
+static void call_module_processes(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_module_processes(NULL), 0);
+}
 static void call_optimize(things_t* t) {
   pestle_compile_options_t options = {0};
   BAD(pestle_optimize(NULL, t->module, t->device, NULL));
@@ -2038,6 +2070,8 @@ static const row_t rows[] = {
     ROW(array_borrow) ROW(dlpack_allocate) ROW(dlpack_device)
     ROW(dlpack_find_device) ROW(stream_handle)
     ROW(world_create) ROW(world_create_local) ROW(world_retain) ROW(world_release) ROW(world_rank)
+    ROW(partition) ROW(module_set_mesh) ROW(module_shard) ROW(function_part)
+    ROW(module_processes)
     ROW(world_size) ROW(world_abort) ROW(world_status) ROW(world_bytes)
     ROW(allocator_system) ROW(version) ROW(build_id) ROW(build_id_u64)
     ROW(status_make) ROW(status_make_v) ROW(status_annotate) ROW(status_join)

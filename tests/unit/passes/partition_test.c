@@ -107,12 +107,121 @@ static void tiles(void** state) {
   pestle_context_release(context);
 }
 
+// Ops that are divided along some of their dims: results equal, and nothing moves.
+static void composites(void** state) {
+  (void)state;
+  static const struct {
+    const char *arguments, *type, *sharding, *op;
+  } rows[] = {
+      {IN("x", "4x6x8xf32", "[{\"d\"}, {\"t\"}, {}]"), "4x6x8xf32",
+       "[{\"d\"}, {\"t\"}, {}]",
+       "\"pestle.softmax\"(%x) <{dimensions = array<i64: 2>}> : "
+       "(tensor<4x6x8xf32>) -> tensor<4x6x8xf32>"},
+      {IN("x", "4x6xf32", "[{\"d\", \"t\"}, {}]") ", %s: tensor<6xf32>",
+       "4x6xf32", "[{\"d\", \"t\"}, {}]",
+       "\"pestle.layer_norm\"(%x, %s, %s) <{dimensions = array<i64: 1>, "
+       "epsilon = 1.0e-05 : f64}> : (tensor<4x6xf32>, tensor<6xf32>, "
+       "tensor<6xf32>) -> tensor<4x6xf32>"},
+      // Batches by d, heads by t, with a mask that all heads share.
+      {IN("q", "2x4x5x8xf32", "[{\"d\"}, {\"t\"}, {}, {}]") ", " IN(
+           "k", "2x4x7x8xf32",
+           "[{\"d\"}, {\"t\"}, {}, {}]") ", " IN("v", "2x4x7x6xf32",
+                                                 "[{\"d\"}, {\"t\"}, {}, "
+                                                 "{}]") ", " IN("m",
+                                                                "2x1x5x7xi1",
+                                                                "[{\"d\"}, "
+                                                                "{}, {}, "
+                                                                "{}]"),
+       "2x4x5x6xf32", "[{\"d\"}, {\"t\"}, {}, {}]",
+       "\"pestle.attention\"(%q, %k, %v, %m) <{scale = 0.5 : f64, masked = "
+       "-1.0e9 : f64}> : (tensor<2x4x5x8xf32>, tensor<2x4x7x8xf32>, "
+       "tensor<2x4x7x6xf32>, tensor<2x1x5x7xi1>) -> tensor<2x4x5x6xf32>"},
+      // Images by d, filters by t.
+      {IN("x", "2x5x5x4xf32", "[{\"d\"}, {}, {}, {}]") ", " IN(
+           "w", "3x3x4x6xf32", "[{}, {}, {}, {\"t\"}]"),
+       "2x5x5x6xf32", "[{\"d\"}, {}, {}, {\"t\"}]",
+       "stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, "
+       "o]->[b, 0, 1, f], window = {stride = [1, 1], pad = [[1, 1], [1, 1]]} "
+       "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
+       "(tensor<2x5x5x4xf32>, tensor<3x3x4x6xf32>) -> tensor<2x5x5x6xf32>"},
+      // A filter for each channel, channels by t.
+      {IN("x", "2x5x5x4xf32", "[{}, {}, {}, {\"t\"}]") ", " IN(
+           "w", "3x3x1x8xf32", "[{}, {}, {}, {\"t\"}]"),
+       "2x5x5x8xf32", "[{}, {}, {}, {\"t\"}]",
+       "stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, "
+       "o]->[b, 0, 1, f], window = {stride = [1, 1], pad = [[1, 1], [1, 1]]} "
+       "{batch_group_count = 1 : i64, feature_group_count = 4 : i64} : "
+       "(tensor<2x5x5x4xf32>, tensor<3x3x1x8xf32>) -> tensor<2x5x5x8xf32>"},
+      // Pools of images by d, channels by t, and the gradient of one.
+      {IN("x", "2x4x4x4xf32", "[{\"d\"}, {}, {}, {\"t\"}]") ", " IN(
+           "g", "2x2x2x4xf32", "[{\"d\"}, {}, {}, {\"t\"}]"),
+       "2x4x4x4xf32", "[{\"d\"}, {}, {}, {\"t\"}]",
+       "\"stablehlo.select_and_scatter\"(%x, %g, %z) <{window_dimensions = "
+       "array<i64: 1, 2, 2, 1>, window_strides = array<i64: 1, 2, 2, 1>}> ({\n"
+       "^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+       "%c = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> "
+       "tensor<i1>\nstablehlo.return %c : tensor<i1>\n}, {\n"
+       "^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+       "%c = stablehlo.add %a, %b : tensor<f32>\n"
+       "stablehlo.return %c : tensor<f32>\n}) : (tensor<2x4x4x4xf32>, "
+       "tensor<2x2x2x4xf32>, tensor<f32>) -> tensor<2x4x4x4xf32>"},
+      {IN("x", "4x6xf64", "[{\"d\"}, {}]"), "4x6xf64", "[{\"d\"}, {}]",
+       "\"pestle.cumulative\"(%x) <{dimension = 1 : i64, combiner = \"ADD\"}> "
+       ": (tensor<4x6xf64>) -> tensor<4x6xf64>"},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    char text[4096];
+    snprintf(text, sizeof(text),
+             MESH22
+             "func.func @main(%s) -> (tensor<%s> {sdy.sharding = "
+             "#sdy.sharding<@m, %s>}) {\n"
+             "%%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+             "%%r = %s\nreturn %%r : "
+             "tensor<%s>\n}\n}\n",
+             rows[i].arguments, rows[i].type, rows[i].sharding, rows[i].op,
+             rows[i].type);
+    counts_t c = check(text, 0);
+    if (c.all) fail_msg("row %zu has %d collectives", i, c.all);
+  }
+}
+
+// Sums of one group are one meeting; under strict none is made of summands.
+static void gradients(void** state) {
+  (void)state;
+  static const char text[] = MESH22
+      "func.func @main(" IN("x", "8x4xf32", "[{\"d\"}, {}]") ", "
+      IN("g", "8x6xf32", "[{\"d\"}, {}]") ", "
+      IN("w", "4x6xf32", "[{}, {}]") ", " IN("b", "6xf32", "[{}]")
+      ") -> (tensor<4x6xf32>, tensor<6xf32>) {\n"
+      "%p = stablehlo.dot_general %x, %g, contracting_dims = [0] x [0] : "
+      "(tensor<8x4xf32>, tensor<8x6xf32>) -> tensor<4x6xf32>\n"
+      "%u = stablehlo.subtract %w, %p : tensor<4x6xf32>\n"
+      "%z = stablehlo.constant dense<0.5> : tensor<f32>\n"
+      "%q = stablehlo.reduce(%g init: %z) applies stablehlo.add across "
+      "dimensions = [0] : (tensor<8x6xf32>, tensor<f32>) -> tensor<6xf32>\n"
+      "%v = stablehlo.subtract %b, %q : tensor<6xf32>\n"
+      "return %u, %v : tensor<4x6xf32>, tensor<6xf32>\n}\n}\n";
+  counts_t c = check(text, 0);
+  assert_int_equal(c.of[PESTLE_OP_ALL_REDUCE], 1);
+  assert_int_equal(c.all, 1);
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = test_parse(context, text);
+  pestle_compile_options_t options = test_options("canonicalise,partition");
+  options.numerics = PESTLE_NUMERICS_STRICT;
+  test_run_with(module, &options);
+  c = count_collectives(module);
+  assert_int_equal(c.of[PESTLE_OP_ALL_REDUCE], 0);
+  assert_int_equal(c.of[PESTLE_OP_REDUCE_SCATTER], 0);
+  assert_true(c.of[PESTLE_OP_ALL_GATHER] > 0);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(dot_in_parts),
-      cmocka_unit_test(mlp),
-      cmocka_unit_test(constraints),
-      cmocka_unit_test(tiles),
+      cmocka_unit_test(dot_in_parts), cmocka_unit_test(mlp),
+      cmocka_unit_test(constraints),  cmocka_unit_test(tiles),
+      cmocka_unit_test(composites),   cmocka_unit_test(gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
