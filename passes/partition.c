@@ -85,6 +85,31 @@ static pestle_status_t say_all(partition_t* p) {
   return NULL;
 }
 
+// An argument whose memory a result is to take, of which a process has another part
+// than of the result: any result may take it.
+static pestle_status_t settle_alias(partition_t* p, uint32_t index) {
+  static const char alias[] = "tf.aliasing_output",
+                    donor[] = "jax.buffer_donor";
+  const pestle_block_t* block = p->entry->body->block;
+  int64_t result = pestle_function_aliased_result(p->entry, index);
+  if (result < 0 || result >= block->last->operand_count) return NULL;
+  const pestle_type_t* type =
+      pestle_node_operand(block->last, (size_t)result)->type;
+  if (pestle_type_equal(type, block->arguments[index]->type)) return NULL;
+  pestle_dialect_attrs_t old = pestle_function_argument_attrs(p->entry, index);
+  pestle_dialect_attr_t* data =
+      PESTLE_ARENA_ARRAY(p->arena, pestle_dialect_attr_t, old.count + 1);
+  uint32_t n = 0;
+  if (!data) return PESTLE_OOM();
+  for (uint32_t i = 0; i < old.count; ++i) {
+    const char* key = old.data[i].key;
+    if (strcmp(key, alias) != 0 && strcmp(key, donor) != 0)
+      data[n++] = old.data[i];
+  }
+  data[n++] = (pestle_dialect_attr_t){donor, "true"};
+  return pestle_function_set_argument_attrs(p->entry, index, data, n);
+}
+
 // --- The body ---
 
 static pestle_status_t begin(partition_t* p) {
@@ -121,6 +146,8 @@ static pestle_status_t emit_all(partition_t* p) {
     pestle_node_erase(old[--count]);
   finish_arguments(p);
   PESTLE_TRY(say_all(p));
+  for (uint32_t i = 0; i < block->argument_count; ++i)
+    PESTLE_TRY(settle_alias(p, i));
   if (!p->process->use_count) pestle_node_erase(p->process->node);
   return NULL;
 }

@@ -6,7 +6,7 @@
 //     ->  %a, %b = all_reduce %x, %y
 //
 // The one takes place where the first was, if all that it takes is there by then; else
-// where the last was, if nobody needs the first before.
+// where the last was, behind which goes what needs the first.
 #include <string.h>
 
 #include "base/mem.h"
@@ -52,14 +52,6 @@ static bool fit(const pestle_node_t* a, const pestle_node_t* b) {
          same_rows(a, b);
 }
 
-// The node of |block| that |user| is, or is within; NULL: of none.
-static const pestle_node_t* in_block(const pestle_node_t* user,
-                                     const pestle_block_t* block) {
-  while (user && user->block != block)
-    user = user->block->region->owner;
-  return user;
-}
-
 // Nodes of a block are numbered in their order.
 static bool is_ready(const pestle_node_t* n, uint64_t at) {
   for (uint32_t i = 0; i < n->operand_count; ++i) {
@@ -70,14 +62,56 @@ static bool is_ready(const pestle_node_t* n, uint64_t at) {
   return true;
 }
 
-static bool is_unused_before(const pestle_node_t* n, uint64_t at) {
-  for (uint32_t i = 0; i < n->result_count; ++i) {
-    for (const pestle_use_t* u = n->results[i].uses; u; u = u->next) {
-      const pestle_node_t* user = in_block(u->user, n->block);
-      if (!user || user->scratch <= at) return false;
+static uint64_t number(pestle_block_t* block) {
+  uint64_t at = 0;
+  for (pestle_node_t* n = block->first; n; n = n->next)
+    n->scratch = ++at;
+  return at;
+}
+
+// Whether |n|, or what its regions hold, reads what a flagged node of |block| makes.
+static bool needs_flagged(const pestle_node_t* n, const pestle_block_t* block,
+                          const uint8_t* flags) {
+  for (uint32_t i = 0; i < n->operand_count; ++i) {
+    const pestle_node_t* source = pestle_node_operand(n, i)->node;
+    if (source && source->block == block && flags[source->scratch]) return true;
+  }
+  for (uint32_t r = 0; r < n->region_count; ++r) {
+    const pestle_region_t* region = n->regions[r];
+    for (pestle_node_t* m = NULL; (m = pestle_region_next(region, m));) {
+      for (uint32_t i = 0; i < m->operand_count; ++i) {
+        const pestle_node_t* source = pestle_node_operand(m, i)->node;
+        if (source && source->block == block && flags[source->scratch])
+          return true;
+      }
     }
   }
-  return true;
+  return false;
+}
+
+// Whether what needs |a| before |b|, which does not, may wait until behind |b|: the
+// flagged nodes.
+static bool find_waiting(const pestle_node_t* a, const pestle_node_t* b,
+                         uint8_t* flags) {
+  const pestle_block_t* block = a->block;
+  flags[a->scratch] = 1;
+  for (pestle_node_t* n = a->next; n != b; n = n->next) {
+    if (!needs_flagged(n, block, flags)) continue;
+    flags[n->scratch] = 1;
+    if (pestle_node_has_effect(n) || pestle_pass_has_bodies(n) ||
+        pestle_pass_info(n)->fuse == PESTLE_FUSE_COLLECTIVE) {
+      return false;
+    }
+  }
+  return !needs_flagged(b, block, flags);
+}
+
+static void let_wait(pestle_node_t* a, pestle_node_t* b, const uint8_t* flags) {
+  pestle_node_t* behind = b->next;
+  for (pestle_node_t *n = a->next, *next; n != b; n = next) {
+    next = n->next;
+    if (flags[n->scratch]) pestle_node_move(n, behind);
+  }
 }
 
 static pestle_status_t merge(pestle_pass_context_t* ctx, pestle_node_t* a,
@@ -123,29 +157,42 @@ typedef struct combine_t {
   bool* changed;
 } combine_t;
 
+// Puts |n| into the bucket, if it can be.
+static pestle_status_t try_bucket(combine_t* c, bucket_t* bucket,
+                                  pestle_node_t* n, uint64_t count,
+                                  bool* merged) {
+  pestle_node_t* a = bucket->node;
+  size_t bytes = bytes_of(n);
+  if (!fit(a, n) || bucket->bytes + bytes > MOST_BYTES) return NULL;
+  pestle_block_t* block = n->block;
+  bool early = is_ready(n, a->scratch);
+  if (!early) {
+    uint8_t* flags = pestle_arena_alloc_zero(c->ctx->scratch, count + 1, 1);
+    if (!flags) return PESTLE_OOM();
+    if (!find_waiting(a, n, flags)) return NULL;
+    let_wait(a, n, flags);
+  }
+  PESTLE_TRY(merge(c->ctx, a, n, early ? a : n, &bucket->node));
+  bucket->bytes += bytes;
+  (void)number(block);
+  *merged = *c->changed = true;
+  return NULL;
+}
+
 static pestle_status_t combine_block(void* user, pestle_module_t* module,
                                      pestle_block_t* block) {
   combine_t* c = user;
   bucket_t buckets[MOST_BUCKETS];
   size_t count = 0;
-  uint64_t at = 0;
   (void)module;
-  for (pestle_node_t* n = block->first; n; n = n->next)
-    n->scratch = ++at;
+  uint64_t nodes = number(block);
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     if (n->op != PESTLE_OP_ALL_REDUCE) continue;
     size_t bytes = bytes_of(n);
     bool merged = false;
-    for (size_t i = 0; i < count && !merged; ++i) {
-      pestle_node_t* a = buckets[i].node;
-      if (!fit(a, n) || buckets[i].bytes + bytes > MOST_BYTES) continue;
-      bool early = is_ready(n, a->scratch);
-      if (!early && (!is_unused_before(a, n->scratch))) continue;
-      PESTLE_TRY(merge(c->ctx, a, n, early ? a : n, &buckets[i].node));
-      buckets[i].bytes += bytes;
-      merged = *c->changed = true;
-    }
+    for (size_t i = 0; i < count && !merged; ++i)
+      PESTLE_TRY(try_bucket(c, &buckets[i], n, nodes, &merged));
     if (!merged && count < MOST_BUCKETS)
       buckets[count++] = (bucket_t){n, bytes};
   }

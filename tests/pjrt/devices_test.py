@@ -395,6 +395,28 @@ def layouts():
 
 
 @case
+def divides():
+    # What nobody says follows from what the arguments are, and constraints are kept.
+    w = rng.standard_normal((4, 16)).astype(np.float32)
+    mesh = Mesh(np.array(jax.devices()), ("i",))
+    put = lambda v, *s: jax.device_put(v, NamedSharding(mesh, P(*s)))
+    y = jax.jit(lambda a, b: jnp.tanh(a @ b) + 1)(put(x, "i"), put(w))
+    assert y.sharding.shard_shape(y.shape) == (8, 16), y.sharding
+    same(y, np.tanh(x @ w) + 1, rtol=1e-5, atol=1e-5)
+
+    def f(a, b):
+        h = jax.lax.with_sharding_constraint(a @ b, NamedSharding(mesh, P(None, "i")))
+        return h * 2
+
+    y = jax.jit(f)(put(x), put(w))
+    assert y.sharding.shard_shape(y.shape) == (8 * n, 16 // n), y.sharding
+    same(y, x @ w * 2, rtol=1e-5, atol=1e-5)
+    # A sum over what lies in parts.
+    y = jax.jit(lambda a: (a * a).sum(0))(put(x, "i"))
+    same(y, (x * x).sum(0), rtol=1e-5)
+
+
+@case
 def nothing():
     mesh = Mesh(np.array(jax.devices()), ("i",))
     f = jax.shard_map(lambda a: (), mesh=mesh, in_specs=P("i"), out_specs=())

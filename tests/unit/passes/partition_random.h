@@ -13,7 +13,10 @@ static inline void run(uint64_t seed, int ops, int only) {
   pestle_module_t* module = test_parse(context, text);
   int32_t ranks = pestle_module_world(module).partitions;
   spread_run_t whole;
-  run_whole(pestle_module_entry(module), seed + 99, &whole);
+  pestle_module_t* plain = test_parse(context, text);
+  drop_wishes(plain);
+  run_whole(pestle_module_entry(plain), seed + 99, &whole);
+  pestle_module_release(plain);
   test_run(module, "canonicalise,recognise,partition,canonicalise");
   int64_t differ = run_parts(pestle_module_entry(module), ranks, &whole);
   if (differ) {
@@ -105,11 +108,14 @@ static inline void faults(void** state) {
       pestle_module_t* module = test_parse(context, text);
       int32_t ranks = pestle_module_world(module).partitions;
       spread_run_t whole;
-      run_whole(pestle_module_entry(module), (uint64_t)i + 5, &whole);
+      pestle_module_t* plain = test_parse(context, text);
+      drop_wishes(plain);
+      run_whole(pestle_module_entry(plain), (uint64_t)i + 5, &whole);
+      pestle_module_release(plain);
       test_run(module, "canonicalise,recognise,partition");
       if (plant(module, (fault_t)fault, ranks)) {
         ++planted;
-        found += run_parts(pestle_module_entry(module), ranks, &whole) > 0;
+        found += run_parts(pestle_module_entry(module), ranks, &whole) != 0;
       }
       run_free(&whole);
       pestle_module_release(module);

@@ -217,11 +217,26 @@ static void gradients(void** state) {
   pestle_context_release(context);
 }
 
+// A result that lies otherwise than the argument whose memory it was to take.
+static void aliases(void** state) {
+  (void)state;
+  counts_t c = check(
+      MESH22
+      "func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@m, "
+      "[{\"d\"}, {}]>, tf.aliasing_output = 0 : i32}) -> " OUT(
+          "8x4xf32", "[{}, {\"t\"}]") " {\n"
+      "%r = stablehlo.negate %x : tensor<8x4xf32>\n"
+      "return %r : tensor<8x4xf32>\n}\n}\n",
+      0);
+  assert_true(c.all > 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(dot_in_parts), cmocka_unit_test(mlp),
       cmocka_unit_test(constraints),  cmocka_unit_test(tiles),
-      cmocka_unit_test(composites),   cmocka_unit_test(gradients),
+      cmocka_unit_test(composites),   cmocka_unit_test(aliases),
+      cmocka_unit_test(gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
