@@ -68,6 +68,15 @@ static bool same_text(pestle_str_t a, pestle_str_t b) {
   return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
 }
 
+pestle_status_t pestle_mesh_maker_is_other(const maker_t* m, pestle_str_t text,
+                                           bool* out_other) {
+  pestle_sharding_text_t t;
+  PESTLE_TRY(pestle_sharding_text_read(m->module, text, &t));
+  *out_other = m->total && places_of(&t.mesh) == m->total &&
+               !same_text(m->ids, t.mesh.ids);
+  return NULL;
+}
+
 pestle_status_t pestle_mesh_maker_see(maker_t* m, pestle_str_t text) {
   pestle_sharding_text_t t;
   PESTLE_TRY(pestle_sharding_text_read(m->module, text, &t));

@@ -65,6 +65,20 @@ PESTLE_NODISCARD pestle_status_t pestle_function_set_sharding(
     pestle_function_t* function, bool of_result, uint32_t index,
     const pestle_sharding_t* sharding, pestle_arena_t* arena);
 
+// --- spread_parts.c ---
+
+// The part that a process has of |type|.
+pestle_type_t pestle_sharding_local(const pestle_sharding_t* sharding,
+                                    const pestle_type_t* type);
+// The part of |whole| that this process has.
+pestle_value_t* pestle_sharding_slice(pestle_formula_t* f,
+                                      pestle_value_t* whole,
+                                      const pestle_sharding_t* sharding);
+// What the processes have parts of, this one |part|, on all of them.
+pestle_value_t* pestle_sharding_gather(pestle_formula_t* f,
+                                       pestle_value_t* part,
+                                       const pestle_sharding_t* sharding);
+
 // --- sharding_gspmd.c ---
 
 // "{devices=[4,1,2]<=[8] last_tile_dim_replicate}" of a tensor of |rank| dims, in a

@@ -148,6 +148,10 @@ void pestle_mesh_maker_init(const pestle_module_t* module,
 // UNSUPPORTED: other devices than before, parts that do not nest; in words.
 PESTLE_NODISCARD pestle_status_t
 pestle_mesh_maker_see(pestle_mesh_maker_t* maker, pestle_str_t text);
+// Whether |text| is of a mesh that numbers the devices in another order than the first
+// that was seen.
+PESTLE_NODISCARD pestle_status_t pestle_mesh_maker_is_other(
+    const pestle_mesh_maker_t* maker, pestle_str_t text, bool* out_other);
 PESTLE_NODISCARD pestle_status_t
 pestle_mesh_maker_finish(pestle_mesh_maker_t* maker);
 // What |text| says of a value of |type|. |*out_manual|: the axes that a list behind it

@@ -25,9 +25,15 @@ static pestle_status_t begin_arguments(partition_t* p) {
   for (uint32_t i = 0; i < count; ++i) {
     partition_value_t* v = partition_of(p, block->arguments[i]);
     pestle_type_t type =
-        pestle_spread_local(p->mesh, &v->spread, v->value->type);
+        v->other ? pestle_sharding_local(v->other, v->value->type)
+                 : pestle_spread_local(p->mesh, &v->spread, v->value->type);
     pestle_value_t* local;
     PESTLE_TRY(pestle_block_add_argument(p->module, block, &type, &local));
+    if (v->other) {
+      pestle_formula_t f = pestle_formula_make(p->levels[0].builder);
+      local = pestle_sharding_gather(&f, local, v->other);
+      PESTLE_TRY(f.status);
+    }
     PESTLE_TRY(partition_add_form(p, v->value, &v->spread, local));
   }
   return NULL;
@@ -52,6 +58,12 @@ static pestle_status_t finish_results(partition_t* p, pestle_node_t* ret) {
     pestle_value_t* value;
     p->asker = ret;
     PESTLE_TRY(partition_obtain(p, old, s, &value));
+    const pestle_sharding_t* other = p->values.data[p->results[i]].other;
+    if (other) {
+      pestle_formula_t f = pestle_formula_before(ret);
+      value = pestle_sharding_slice(&f, value, other);
+      PESTLE_TRY(f.status);
+    }
     pestle_node_set_operand(ret, i, value);
   }
   if (!p->entry->results_declared) return NULL;
@@ -65,9 +77,12 @@ static pestle_status_t finish_results(partition_t* p, pestle_node_t* ret) {
 }
 
 static pestle_status_t say(partition_t* p, bool of_result, uint32_t index,
-                           const pestle_spread_t* spread, int32_t rank) {
+                           const partition_value_t* v, int32_t rank) {
   pestle_sharding_t s;
-  PESTLE_TRY(pestle_spread_processes(p->mesh, spread, rank, p->arena, &s));
+  if (v->other)
+    return pestle_function_set_sharding(p->entry, of_result, index, v->other,
+                                        p->arena);
+  PESTLE_TRY(pestle_spread_processes(p->mesh, &v->spread, rank, p->arena, &s));
   return pestle_function_set_sharding(p->entry, of_result, index,
                                       s.replicated ? NULL : &s, p->arena);
 }
@@ -75,11 +90,11 @@ static pestle_status_t say(partition_t* p, bool of_result, uint32_t index,
 static pestle_status_t say_all(partition_t* p) {
   const pestle_block_t* block = p->entry->body->block;
   for (uint32_t i = 0; i < block->argument_count; ++i) {
-    PESTLE_TRY(say(p, false, i, &partition_of(p, block->arguments[i])->spread,
+    PESTLE_TRY(say(p, false, i, partition_of(p, block->arguments[i]),
                    block->arguments[i]->type->rank));
   }
   for (uint32_t i = 0; i < block->last->operand_count; ++i) {
-    PESTLE_TRY(say(p, true, i, &p->values.data[p->results[i]].spread,
+    PESTLE_TRY(say(p, true, i, &p->values.data[p->results[i]],
                    pestle_node_operand(block->last, i)->type->rank));
   }
   return NULL;

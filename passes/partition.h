@@ -27,6 +27,8 @@ typedef struct partition_value_t {
   pestle_spread_t spread;   // where it is wanted
   pestle_axes_t manual;     // along which processes may hold different values
   partition_form_t* forms;  // those that there are, the first made last
+  // Of an argument or result that lies on a mesh whose devices have other numbers.
+  const pestle_sharding_t* other;
 } partition_value_t;
 
 // A block that is being written.

@@ -88,9 +88,31 @@ static pestle_status_t each_boundary(partition_t* p, text_fn_t fn) {
 
 static pestle_status_t see(partition_t* p, pestle_str_t text,
                            const pestle_type_t* type, partition_value_t* v) {
+  bool other;
   (void)type;
   (void)v;
-  return pestle_mesh_maker_see(&p->maker, text);
+  PESTLE_TRY(pestle_mesh_maker_is_other(&p->maker, text, &other));
+  return other ? NULL : pestle_mesh_maker_see(&p->maker, text);
+}
+
+// On a mesh of its own: it is gathered where it comes in, and cut where it goes out.
+static pestle_status_t say_other(partition_t* p, pestle_str_t text,
+                                 const pestle_type_t* type,
+                                 partition_value_t* v) {
+  pestle_mesh_maker_t maker;
+  pestle_spread_t spread;
+  pestle_axes_t manual;
+  pestle_sharding_t* s = PESTLE_ARENA_NEW(p->arena, pestle_sharding_t);
+  if (!s) return PESTLE_OOM();
+  pestle_mesh_maker_init(p->module, p->arena, &maker);
+  PESTLE_TRY(pestle_mesh_maker_see(&maker, text));
+  PESTLE_TRY(pestle_mesh_maker_finish(&maker));
+  PESTLE_TRY(pestle_mesh_maker_read(&maker, text, type, &spread, &manual));
+  PESTLE_TRY(
+      pestle_spread_processes(&maker.mesh, &spread, type->rank, p->arena, s));
+  v->spread.decided = true;
+  if (!s->replicated) v->other = s;
+  return NULL;
 }
 
 static bool is_open(const pestle_spread_t* s, int32_t rank) {
@@ -100,6 +122,9 @@ static bool is_open(const pestle_spread_t* s, int32_t rank) {
 static pestle_status_t say(partition_t* p, pestle_str_t text,
                            const pestle_type_t* type, partition_value_t* v) {
   pestle_axes_t manual;
+  bool other;
+  PESTLE_TRY(pestle_mesh_maker_is_other(&p->maker, text, &other));
+  if (other) return say_other(p, text, type, v);
   PESTLE_TRY(
       pestle_mesh_maker_read(&p->maker, text, type, &v->spread, &manual));
   v->spread.decided = !is_open(&v->spread, type->rank);
@@ -165,6 +190,33 @@ const partition_marker_t* partition_marker_of(const partition_t* p,
   while (m && m->node != node)
     m = m->next;
   return m;
+}
+
+// A wish that is of no tensor of the module's, in a reduction's body, or of a mesh that
+// numbers the devices in another order.
+static pestle_status_t is_idle(const partition_t* p, const pestle_node_t* node,
+                               bool* out) {
+  *out = false;
+  if (!is_named(node, PESTLE_MARK_WISH)) return NULL;
+  const pestle_node_t* owner = node->block->region->owner;
+  for (; owner && !*out; owner = owner->block->region->owner)
+    *out = !partition_has_bodies(owner);
+  if (*out) return NULL;
+  return pestle_mesh_maker_is_other(
+      &p->maker, pestle_str(PESTLE_NODE_STR(node, attributes)), out);
+}
+
+static pestle_status_t drop_idle(partition_t* p) {
+  const pestle_region_t* body = p->entry->body;
+  for (pestle_node_t *n = body->block->first, *next; n; n = next) {
+    next = pestle_region_next(body, n);
+    bool idle;
+    PESTLE_TRY(is_idle(p, n, &idle));
+    if (!idle) continue;
+    pestle_value_replace_all_uses(&n->results[0], pestle_node_operand(n, 0));
+    pestle_node_erase(n);
+  }
+  return NULL;
 }
 
 static pestle_status_t each_marker(partition_t* p, bool reads) {
@@ -238,6 +290,7 @@ pestle_status_t partition_read(partition_t* p) {
   pestle_mesh_maker_init(p->module, p->arena, &p->maker);
   PESTLE_TRY(number(p));
   PESTLE_TRY(each_boundary(p, see));
+  PESTLE_TRY(drop_idle(p));
   PESTLE_TRY(each_marker(p, false));
   PESTLE_TRY(pestle_mesh_maker_finish(&p->maker));
   p->mesh = &p->maker.mesh;

@@ -67,6 +67,23 @@ static void constraints(void** state) {
   }
 }
 
+// One within a reduction's body is of no tensor.
+static void inner_constraints(void** state) {
+  (void)state;
+  (void)check(
+      MESH22
+      "func.func @main(" IN("x", "8x4xi32", "[{\"d\"}, {}]") ") -> "
+      "tensor<4xi32> {\n%z = stablehlo.constant dense<0> : tensor<i32>\n"
+      "%r = stablehlo.reduce(%x init: %z) across dimensions = [0] : "
+      "(tensor<8x4xi32>, tensor<i32>) -> tensor<4xi32>\n"
+      "reducer(%a: tensor<i32>, %b: tensor<i32>) {\n"
+      "%c = stablehlo.add %a, %b : tensor<i32>\n"
+      "%e = sdy.sharding_constraint %c <@m, []> : tensor<i32>\n"
+      "stablehlo.return %e : tensor<i32>\n}\n"
+      "return %r : tensor<4xi32>\n}\n}\n",
+      0);
+}
+
 // What XLA's older partitioner writes.
 static void tiles(void** state) {
   (void)state;
@@ -233,10 +250,10 @@ static void aliases(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(dot_in_parts), cmocka_unit_test(mlp),
-      cmocka_unit_test(constraints),  cmocka_unit_test(tiles),
-      cmocka_unit_test(composites),   cmocka_unit_test(aliases),
-      cmocka_unit_test(gradients),
+      cmocka_unit_test(dot_in_parts),      cmocka_unit_test(mlp),
+      cmocka_unit_test(constraints),       cmocka_unit_test(tiles),
+      cmocka_unit_test(inner_constraints), cmocka_unit_test(composites),
+      cmocka_unit_test(aliases),           cmocka_unit_test(gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

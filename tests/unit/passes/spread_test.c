@@ -110,6 +110,19 @@ static void reshards(void** state) {
              2, 12, 14, 8, 10, 4, 6, 0, 2, 12, 14, 8, 10, 4, 6, 0, 2);
 }
 
+// An argument and a result on meshes that number the devices in different orders.
+static void orders(void** state) {
+  (void)state;
+  static const char text[] = WORLD(
+      1, 4,
+      "sdy.mesh @m = <[\"x\"=4]>\nsdy.mesh @n = <[\"x\"=4], device_ids=[3, 2, "
+      "1, 0]>\nfunc.func public @main(" IN("8xi32", "[{\"x\"}]") ") -> "
+      "(tensor<8xi32> {sdy.sharding = #sdy.sharding<@n, [{\"x\"}]>}) {\n"
+      "%r = stablehlo.negate %a : tensor<8xi32>\nreturn %r : "
+      "tensor<8xi32>\n}");
+  assert_i32(text, 4, 2, 2, parts, -6, -7, -4, -5, -2, -3, 0, -1);
+}
+
 // Each process has a summand.
 static void sums(void** state) {
   (void)state;
@@ -234,10 +247,11 @@ static void refuses(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gathers),   cmocka_unit_test(stays),
-      cmocka_unit_test(reshards),  cmocka_unit_test(sums),
-      cmocka_unit_test(some_axes), cmocka_unit_test(loops),
-      cmocka_unit_test(nested),    cmocka_unit_test(refuses),
+      cmocka_unit_test(gathers),  cmocka_unit_test(stays),
+      cmocka_unit_test(reshards), cmocka_unit_test(sums),
+      cmocka_unit_test(orders),   cmocka_unit_test(some_axes),
+      cmocka_unit_test(loops),    cmocka_unit_test(nested),
+      cmocka_unit_test(refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
