@@ -70,17 +70,6 @@ static order_t agree_on(const agree_t* a, int factor) {
   return best;
 }
 
-// Axes that factors other than |factor| have, in any value.
-static unsigned used_elsewhere(const agree_t* a, int factor) {
-  unsigned set = 0;
-  for (uint32_t t = 0; t < a->r->rule.tensor_count; ++t) {
-    for (int f = 0; f < a->r->rule.factor_count; ++f) {
-      if (f != factor) set |= pestle_axis_order_set(&of_tensor(a, t)[f]);
-    }
-  }
-  return set;
-}
-
 // The axes that |dim| of the tensor then has.
 static order_t wanted(const agree_t* a, uint32_t tensor, int dim) {
   const rule_t* r = &a->r->rule;
@@ -131,7 +120,9 @@ static bool apply(partition_t* p, const partition_rule_t* r, order_t* memory,
                       of_tensor(&a, t));
   for (int f = 0; f < r->rule.factor_count; ++f) {
     a.agreed[f] = agree_on(&a, f);
-    unsigned others = used_elsewhere(&a, f);
+    unsigned others = 0;  // what factors before it took; sums are the last
+    for (int g = 0; g < f; ++g)
+      others |= pestle_axis_order_set(&a.agreed[g]);
     for (int i = 0; i < a.agreed[f].count; ++i) {
       if (others >> a.agreed[f].axes[i] & 1) a.agreed[f].count = (uint8_t)i;
     }
