@@ -61,7 +61,8 @@ pestle_status_t cli_rank_words(cli_t* cli) {
 pestle_status_t cli_rank_join(cli_t* cli, const pestle_plan_t* plan) {
   const pestle_plan_header_t* header = pestle_plan_data(plan, NULL);
   int64_t processes = (int64_t)header->replicas * header->partitions;
-  if (processes <= 1) return NULL;
+  // With --mesh the processes are threads of this one.
+  if (processes <= 1 || cli->spread) return NULL;
   // Others run as often as the clock says, which is not the same for all ranks.
   if (strcmp(cli->verb, "run") != 0 || cli->text[CLI_PROFILE]) {
     return PESTLE_ERROR(UNSUPPORTED,

@@ -42,7 +42,8 @@ pestle_status_t cli_spread_open(cli_t* cli, pestle_module_t* module,
                                 pestle_device_t* device,
                                 const pestle_compile_options_t* options) {
   int64_t ranks = pestle_module_processes(module);
-  if (ranks < 2 || strcmp(cli->verb, "run") != 0) return NULL;
+  if (!cli->text[CLI_MESH] || ranks < 2 || strcmp(cli->verb, "run") != 0)
+    return NULL;
   if (ranks > 1024) {
     return PESTLE_ERROR(
         UNSUPPORTED, "the model is for %lld processes; at most 1024 run here",
