@@ -8,7 +8,7 @@ static const char full[] =
     "module @m attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = "
     "3 : i32} {\n"
     "  func.func public @main(%x: tensor<4xf32> {pestle.name = \"x\", "
-    "mhlo.sharding = \"{devices=[2]<=[2]}\", tf.aliasing_output = 0 : i32}, "
+    "mhlo.layout = \"{devices=[2]<=[2]}\", tf.aliasing_output = 0 : i32}, "
     "%y: tensor<2xi8> {jax.buffer_donor = true}, %z: tensor<2xi8> {a.key}) -> "
     "(tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}]>}) "
     "attributes {a.list = [1, 2], b.c = {d = \"e  f\"}} {\n"
