@@ -1394,7 +1394,7 @@ class Models(Case):
 
     def test_symbolic_dimensions(self):
         self.save([("Relu", ["x"], ["y"], "r")], ["n", 3])
-        sentence = r"--shape .*--dim .*'x', is of \[n, 3\]"
+        sentence = r"--dim n=N, or --shape x=1x3.*; .*'x', is of \[n, 3\]"
         self.fail_with(2, sentence, "compile", "m.onnx", "-o", "m.plan")
         self.fail_with(2, sentence, "run", "m.onnx")
         for options in (
