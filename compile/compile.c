@@ -206,43 +206,49 @@ pestle_status_t pestle_compile(pestle_context_t* context,
   return status;
 }
 
+static pestle_status_t check_call(const char* function,
+                                  const pestle_context_t* context,
+                                  const pestle_module_t* module,
+                                  const pestle_compile_options_t* options) {
+  if (context && module &&
+      (!options || options->struct_size >= sizeof(size_t))) {
+    return NULL;
+  }
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "%s needs a context, a module, and options, if any, with "
+                      "their struct_size set",
+                      function);
+}
+
+// The passes up to |last|; NULL: all.
+static pestle_status_t run_passes(pestle_context_t* context,
+                                  pestle_module_t* module,
+                                  pestle_device_t* device,
+                                  const pestle_compile_options_t* options,
+                                  const char* last) {
+  pestle_compile_options_t own;
+  pestle_control_t control;
+  pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+  if (!device) PESTLE_TRY(pestle_context_device(context, NULL, &device));
+  PESTLE_TRY(pestle_options_read(options, &own, &control));
+  PESTLE_TRY(pestle_check_module(module));
+  PESTLE_TRY(pestle_device_caps(device, own.target_cpu, &caps));
+  return pestle_passes_run_to(context, &caps, &own, module, NULL, last);
+}
+
 pestle_status_t pestle_optimize(pestle_context_t* context,
                                 pestle_module_t* module,
                                 pestle_device_t* device,
                                 const pestle_compile_options_t* options) {
-  if (!context || !module ||
-      (options && options->struct_size < sizeof(size_t))) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "pestle_optimize needs a context, a module, and "
-                        "options, if any, with their struct_size set");
-  }
-  if (!device) PESTLE_TRY(pestle_context_device(context, NULL, &device));
-  pestle_compile_options_t own;
-  pestle_control_t control;
-  pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
-  PESTLE_TRY(pestle_options_read(options, &own, &control));
-  PESTLE_TRY(pestle_check_module(module));
-  PESTLE_TRY(pestle_device_caps(device, own.target_cpu, &caps));
-  return pestle_passes_run(context, &caps, &own, module, NULL);
+  PESTLE_TRY(check_call("pestle_optimize", context, module, options));
+  return run_passes(context, module, device, options, NULL);
 }
 
 pestle_status_t pestle_partition(pestle_context_t* context,
                                  pestle_module_t* module,
                                  pestle_device_t* device,
                                  const pestle_compile_options_t* options) {
-  if (!context || !module ||
-      (options && options->struct_size < sizeof(size_t))) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "pestle_partition needs a context, a module, and "
-                        "options, if any, with their struct_size set");
-  }
+  PESTLE_TRY(check_call("pestle_partition", context, module, options));
   if (!pestle_module_has_mesh(module)) return NULL;
-  if (!device) PESTLE_TRY(pestle_context_device(context, NULL, &device));
-  pestle_compile_options_t own;
-  pestle_control_t control;
-  pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
-  PESTLE_TRY(pestle_options_read(options, &own, &control));
-  PESTLE_TRY(pestle_check_module(module));
-  PESTLE_TRY(pestle_device_caps(device, own.target_cpu, &caps));
-  return pestle_passes_run_to(context, &caps, &own, module, NULL, "partition");
+  return run_passes(context, module, device, options, "partition");
 }

@@ -496,19 +496,6 @@ static bool is_free(const pestle_value_t* v) {
   return false;
 }
 
-// Whether dims of more than one element change places.
-static bool moves_elements(const pestle_node_t* transpose) {
-  pestle_i64s_t perm = PESTLE_NODE_I64S(transpose, permutation);
-  const pestle_type_t* from = operand(transpose, 0)->type;
-  int64_t last = -1;
-  for (size_t i = 0; i < perm.count; ++i) {
-    if (from->dims[perm.data[i]] == 1) continue;
-    if (perm.data[i] < last) return true;
-    last = perm.data[i];
-  }
-  return false;
-}
-
 static bool is_movable(const pestle_node_t* n) {
   return n->op == PESTLE_OP_TRANSPOSE && n->scratch == PESTLE_MOVABLE;
 }
@@ -538,7 +525,7 @@ static void remark_left(pestle_remarks_t* remarks,
                         const pestle_block_t* block) {
   if (!remarks) return;
   for (const pestle_node_t* n = block->first; n; n = n->next) {
-    if (!is_movable(n) || !moves_elements(n) || is_free(operand(n, 0))) {
+    if (!is_movable(n) || !pestle_pass_turns(n) || is_free(operand(n, 0))) {
       continue;
     }
     for (const pestle_use_t* u = n->results[0].uses; u; u = u->next) {

@@ -57,7 +57,7 @@ pestle_passes_run(pestle_context_t* context, const pestle_target_caps_t* caps,
                   const pestle_compile_options_t* options,
                   pestle_module_t* module, pestle_remarks_t* remarks);
 
-// The same up to pass |last| of the standard pipeline.
+// The same up to pass |last| of the standard pipeline; NULL: all.
 PESTLE_NODISCARD pestle_status_t pestle_passes_run_to(
     pestle_context_t* context, const pestle_target_caps_t* caps,
     const pestle_compile_options_t* options, pestle_module_t* module,

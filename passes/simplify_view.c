@@ -262,13 +262,7 @@ pestle_value_t* pestle_rule_transpose_views(pestle_formula_t* f,
 
 pestle_value_t* pestle_rule_transpose_ones(pestle_formula_t* f,
                                            pestle_node_t* node) {
-  pestle_i64s_t perm = PESTLE_NODE_I64S(node, permutation);
-  int64_t last = -1;
-  for (size_t i = 0; i < perm.count; ++i) {
-    if (type_of(node)->dims[i] == 1) continue;
-    if (perm.data[i] < last) return NULL;
-    last = perm.data[i];
-  }
+  if (pestle_pass_turns(node)) return NULL;
   return pestle_f_reshape_to(f, operand(node, 0), type_of(node));
 }
 

@@ -23,18 +23,6 @@ static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
 
 // --- Whether it pays ---
 
-static bool moves_elements(const pestle_node_t* transpose) {
-  pestle_i64s_t perm = PESTLE_NODE_I64S(transpose, permutation);
-  const pestle_type_t* from = operand(transpose, 0)->type;
-  int64_t last = -1;
-  for (size_t i = 0; i < perm.count; ++i) {
-    if (from->dims[perm.data[i]] == 1) continue;
-    if (perm.data[i] < last) return true;
-    last = perm.data[i];
-  }
-  return false;
-}
-
 static bool is_elementwise(const pestle_node_t* node) {
   return pestle_fuse_is_elementwise(node) && !node->region_count &&
          node->result_count == 1;
@@ -53,7 +41,7 @@ static bool meets_transposes(const pestle_value_t* value, int depth) {
   if (!value->use_count || !depth) return false;
   for (const pestle_use_t* u = value->uses; u; u = u->next) {
     const pestle_node_t* n = u->user;
-    if (n->op == PESTLE_OP_TRANSPOSE && moves_elements(n)) continue;
+    if (n->op == PESTLE_OP_TRANSPOSE && pestle_pass_turns(n)) continue;
     bool view = n->op == PESTLE_OP_RESHAPE || n->op == PESTLE_OP_SLICE ||
                 n->op == PESTLE_OP_TRANSPOSE;
     if (!view && !is_elementwise(n)) return false;

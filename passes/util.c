@@ -171,6 +171,18 @@ bool pestle_pass_same_dims(const pestle_type_t* a, const pestle_type_t* b) {
          !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof(a->dims[0]));
 }
 
+bool pestle_pass_turns(const pestle_node_t* transpose) {
+  pestle_i64s_t perm = PESTLE_NODE_I64S(transpose, permutation);
+  const pestle_type_t* from = pestle_node_operand(transpose, 0)->type;
+  int64_t last = -1;
+  for (size_t i = 0; i < perm.count; ++i) {
+    if (from->dims[perm.data[i]] == 1) continue;
+    if (perm.data[i] < last) return true;
+    last = perm.data[i];
+  }
+  return false;
+}
+
 bool pestle_pass_i64s_is_iota(pestle_i64s_t list) {
   for (size_t i = 0; i < list.count; ++i) {
     if (list.data[i] != (int64_t)i) return false;

@@ -90,6 +90,8 @@ int64_t pestle_pass_source_dim(const pestle_node_t* broadcast, int64_t axis);
 bool pestle_pass_counts_along(const pestle_value_t* value, int64_t axis);
 
 bool pestle_pass_same_dims(const pestle_type_t* a, const pestle_type_t* b);
+// Whether dims of more than one element change places in |transpose|.
+bool pestle_pass_turns(const pestle_node_t* transpose);
 bool pestle_pass_i64s_is_iota(pestle_i64s_t list);
 bool pestle_pass_i64s_all(pestle_i64s_t list, int64_t value);
 // Whether a convolution's images and results lie with batches outermost, then the

@@ -11,9 +11,7 @@
 // What the bias is follows from the ops that make it: each is asked for its element at a
 // place, and the places are symbols.
 #include <math.h>
-#include <string.h>
 
-#include "base/half.h"
 #include "ir/attention.h"
 #include "passes/util.h"
 
@@ -87,28 +85,6 @@ static bool behind_reshape(causal_t* c, const pestle_node_t* node,
 
 // --- Integers ---
 
-static bool is_number(const pestle_value_t* value, int64_t* out_number) {
-  const pestle_elements_t* e = pestle_value_constant(value);
-  double f;
-  if (!e || (!e->splat && pestle_type_count(&e->type) != 1) ||
-      !pestle_dtype_is(e->type.dtype, PESTLE_KIND_INT)) {
-    return false;
-  }
-  pestle_elements_first(e, &f, out_number);
-  return true;
-}
-
-static int64_t element(const pestle_elements_t* e, int64_t index) {
-  int64_t wide;
-  int32_t narrow;
-  if (e->type.dtype == PESTLE_I32) {
-    memcpy(&narrow, (const int32_t*)e->data + index, sizeof(narrow));
-    return narrow;
-  }
-  memcpy(&wide, (const int64_t*)e->data + index, sizeof(wide));
-  return wide;
-}
-
 // The axis along which |e| counts 0, 1, .., whatever the other axes; -1: none.
 static int32_t counted_axis(const pestle_elements_t* e) {
   int64_t count = pestle_type_count(&e->type), behind = count;
@@ -118,7 +94,8 @@ static int32_t counted_axis(const pestle_elements_t* e) {
     int64_t extent = e->type.dims[d], i = 0;
     behind /= extent;
     if (extent == 1) continue;
-    while (i < count && element(e, i) == i / behind % extent)
+    while (i < count &&
+           pestle_pass_element_i64(e, (size_t)i) == i / behind % extent)
       ++i;
     if (i == count) return d;
   }
@@ -138,7 +115,7 @@ static bool read_sum(causal_t* c, const pestle_value_t* value, places_t at,
   const pestle_node_t* node = value->node;
   sum_t a, b;
   *out = (sum_t){0};
-  if (is_number(value, &out->number)) return true;
+  if (pestle_pass_splat_i64(value, &out->number)) return true;
   if (pestle_value_constant(value)) {
     int32_t axis = counted_axis(pestle_value_constant(value));
     return axis >= 0 && read_count(c, axis, at, out);
@@ -201,25 +178,6 @@ static bool read_condition(causal_t* c, const pestle_value_t* value,
          limit.tokens == (c->tokens > 1);
 }
 
-static bool is_float(const pestle_value_t* value, double wanted) {
-  const pestle_elements_t* e = pestle_value_constant(value);
-  double f;
-  int64_t i;
-  if (!e || (!e->splat && pestle_type_count(&e->type) != 1) ||
-      !pestle_dtype_is(e->type.dtype, PESTLE_KIND_FLOAT)) {
-    return false;
-  }
-  pestle_elements_first(e, &f, &i);
-  return !(f < wanted) && !(f > wanted) && !isnan(f);
-}
-
-// A splat, or one number broadcast.
-static bool is_all(const pestle_value_t* value, double wanted) {
-  while (value->node && value->node->op == PESTLE_OP_BROADCAST_IN_DIM)
-    value = pestle_node_operand(value->node, 0);
-  return is_float(value, wanted);
-}
-
 static bool read_bias(causal_t* c, const pestle_value_t* value, places_t at,
                       int budget) {
   const pestle_node_t* node = value->node;
@@ -232,8 +190,8 @@ static bool read_bias(causal_t* c, const pestle_value_t* value, places_t at,
       return behind_reshape(c, node, &at) &&
              read_bias(c, pestle_node_operand(node, 0), at, budget - 1);
     case PESTLE_OP_SELECT:
-      return is_all(pestle_node_operand(node, 1), 0) &&
-             is_all(pestle_node_operand(node, 2), -INFINITY) &&
+      return pestle_pass_splat_is(pestle_node_operand(node, 1), 0) &&
+             pestle_pass_splat_is(pestle_node_operand(node, 2), -INFINITY) &&
              read_condition(c, pestle_node_operand(node, 0), at, budget - 1);
   }
   return false;
