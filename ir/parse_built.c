@@ -5,6 +5,7 @@
 #include "ir/fold.h"
 #include "ir/parse_internal.h"
 #include "ir/quant.h"
+#include "ir/text.h"
 
 // --- "%a, %b, word = value {..} : types" ---
 
@@ -127,6 +128,30 @@ static pestle_status_t build(pestle_parse_op_t* o, pestle_value_t*** values) {
                               out->count, values);
 }
 
+// One name for all results of the node that stands behind |last| is theirs, as it is in
+// ops that have a row: what is printed of such an op is read as the same text. What the
+// op has found, or folded away, keeps the name that it has.
+static pestle_status_t name_results(pestle_parser_t* p,
+                                    const pestle_parse_op_t* o,
+                                    const pestle_node_t* last,
+                                    const pestle_token_t* names,
+                                    size_t name_count, pestle_value_t** values,
+                                    size_t value_count) {
+  if (name_count != 1 || !value_count || !values[0]->node) return NULL;
+  pestle_node_t* node = values[0]->node;
+  bool whole = node->result_count == value_count, made = false;
+  for (size_t i = 0; whole && i < value_count; ++i)
+    whole = values[i] == &node->results[i];
+  const pestle_node_t* n = last ? last->next : o->builder->block->first;
+  for (; n && !made; n = n->next)
+    made = n == node;
+  if (!whole || !made || !pestle_text_is_wish(names[0].text)) return NULL;
+  char* name = pestle_arena_strndup(&p->scratch, names[0].text);
+  if (!name) return PESTLE_OOM();
+  node->results[0].name = pestle_module_intern_string(p->module, name);
+  return node->results[0].name ? NULL : PESTLE_OOM();
+}
+
 pestle_status_t pestle_parse_built(pestle_parser_t* p, pestle_parse_op_t* o,
                                    const pestle_token_t* names,
                                    const int64_t* counts, size_t name_count) {
@@ -144,6 +169,8 @@ pestle_status_t pestle_parse_built(pestle_parser_t* p, pestle_parse_op_t* o,
     PESTLE_TRY(pestle_fold_value(o->builder, &values[i]));
   PESTLE_TRY(pestle_parse_bind_values(p, o, names, counts, name_count, values,
                                       o->result_types.count));
+  PESTLE_TRY(name_results(p, o, last, names, name_count, values,
+                          o->result_types.count));
   pestle_node_t* made = o->builder->block->last;
   return made && made != last ? pestle_parse_node_loc(p, made)
                               : pestle_parse_skip_loc(p);

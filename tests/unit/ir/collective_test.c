@@ -261,6 +261,41 @@ static void has_forms(void** state) {
   pestle_context_release(context);
 }
 
+// The name of a result is read back, in any op that has its form here.
+static void keeps_names(void** state) {
+  (void)state;
+  pestle_context_t* context = text_context();
+  pestle_module_t* module = text_parse(
+      context,
+      "module attributes {mhlo.num_partitions = 2 : i32} {\n"
+      "func.func @main(%a: tensor<2xi32>, %b: tensor<2xf32>) -> "
+      "(tensor<2xi32>, tensor<2xi32>, tensor<2xf32>, tensor<4xi32>) {\n"
+      "%moved = \"stablehlo.collective_permute\"(%a) <{" CHANNEL
+      "source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>}> : "
+      "(tensor<2xi32>) -> tensor<2xi32>\n"
+      "%sums:2 = \"stablehlo.all_reduce\"(%a, %a) <{" CHANNEL
+      "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, "
+      "use_global_device_ids}> " REGION(
+          "add",
+          "i32") " : (tensor<2xi32>, tensor<2xi32>) -> (tensor<2xi32>, "
+                 "tensor<2xi32>)\n"
+                 "%tangent = chlo.tan %b : tensor<2xf32> -> tensor<2xf32>\n"
+                 "%all = \"stablehlo.all_gather\"(%moved) <{all_gather_dim = 0 "
+                 ": i64, " CHANNEL
+                 "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, "
+                 "use_global_device_ids}> : (tensor<2xi32>) -> tensor<4xi32>\n"
+                 "return %sums#0, %sums#1, %tangent, %all : tensor<2xi32>, "
+                 "tensor<2xi32>, tensor<2xf32>, tensor<4xi32>\n}\n}");
+  char* text = text_print(module, 0);
+  const char* names[] = {"%moved = ", "%sums:2 = ", "%tangent = ", "%all = "};
+  for (size_t i = 0; i < sizeof(names) / sizeof(*names); ++i) {
+    if (!strstr(text, names[i])) fail_msg("no %s in\n%s", names[i], text);
+  }
+  free(text);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
 // Two replicas are not two partitions.
 static void signs_worlds(void** state) {
   (void)state;
@@ -337,6 +372,7 @@ int main(void) {
       cmocka_unit_test(moves),         cmocka_unit_test(rounds_once),
       cmocka_unit_test(ends_together), cmocka_unit_test(has_forms),
       cmocka_unit_test(signs_worlds),  cmocka_unit_test(refuses),
+      cmocka_unit_test(keeps_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
