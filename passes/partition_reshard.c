@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/wire.h"
 #include "passes/partition.h"
 
 typedef pestle_axis_order_t order_t;
@@ -132,6 +133,29 @@ static bool same_extents(const pestle_mesh_t* mesh, const spread_t* a,
   return true;
 }
 
+// What a process gets by the step, of |bytes| that it has.
+static double wire_bytes(const pestle_mesh_t* mesh, const step_t* s,
+                         double bytes) {
+  int64_t n = pestle_axis_order_parts(mesh, &s->axes);
+  switch (s->kind) {
+    case REDUCE_SCATTER:
+      return pestle_wire_bytes(PESTLE_COLLECTIVE_REDUCE_SCATTER, n, bytes);
+    case ALL_REDUCE:
+      return pestle_wire_bytes(PESTLE_COLLECTIVE_ALL_REDUCE, n, bytes);
+    case ALL_TO_ALL:
+      return pestle_wire_bytes(PESTLE_COLLECTIVE_ALL_TO_ALL, n, bytes);
+    case ALL_GATHER:
+      return pestle_wire_bytes(PESTLE_COLLECTIVE_ALL_GATHER, n, bytes);
+    case PERMUTE:
+      return pestle_wire_bytes(PESTLE_COLLECTIVE_PERMUTE, mesh->count, bytes);
+    case DONE:
+    case SLICE:
+    case MASK:
+      break;
+  }
+  return 0;
+}
+
 static step_t next_step(const pestle_mesh_t* mesh, const pestle_type_t* type,
                         const spread_t* now, const spread_t* want) {
   step_t s = {
@@ -140,35 +164,26 @@ static step_t next_step(const pestle_mesh_t* mesh, const pestle_type_t* type,
   pestle_axes_t keeps = pestle_spread_sums(want);
   // Sums of another kind are none that are wanted.
   if (sums && keeps && now->combine != want->combine) keeps = 0;
-  double bytes = (double)bytes_of(mesh, now, type);
   unsigned drops = sums & ~(unsigned)keeps;
   if (find_more(now, want, type->rank, PESTLE_AXIS_FREE, 0, &s)) {
     s.kind = SLICE;
   } else if (drops &&
              find_more(now, want, type->rank, PESTLE_AXIS_SUM, keeps, &s)) {
-    double n = (double)pestle_axis_order_parts(mesh, &s.axes);
     s.kind = REDUCE_SCATTER;
-    s.bytes = bytes * (n - 1) / n;
   } else if (drops) {
     s.kind = ALL_REDUCE;
     s.axes = list_of((pestle_axes_t)drops);
-    double n = (double)pestle_axis_order_parts(mesh, &s.axes);
     pestle_spread_set_sums(&s.after, sums & keeps,
                            (pestle_combine_t)now->combine);
-    s.bytes = 2 * bytes * (n - 1) / n;
   } else if (find_move(now, want, type->rank, &s)) {
-    double n = (double)pestle_axis_order_parts(mesh, &s.axes);
     s.kind = ALL_TO_ALL;
-    s.bytes = bytes * (n - 1) / n;
   } else if (!sums && !pestle_spread_sums(want) &&
              !pestle_spread_equal(now, want) &&
              same_extents(mesh, now, want, type->rank)) {
     s.kind = PERMUTE;
     s.after = *want;
-    s.bytes = bytes;
   } else if (find_gather(now, want, type->rank, &s)) {
     s.kind = ALL_GATHER;
-    s.bytes = bytes * (double)(pestle_axis_order_parts(mesh, &s.axes) - 1);
   } else if (pestle_spread_sums(want) & ~(unsigned)pestle_spread_sums(now)) {
     s.kind = MASK;
     s.axes = list_of(pestle_spread_sums(want) &
@@ -176,6 +191,7 @@ static step_t next_step(const pestle_mesh_t* mesh, const pestle_type_t* type,
     pestle_spread_set_sums(&s.after, pestle_spread_sums(want),
                            (pestle_combine_t)want->combine);
   }
+  s.bytes = wire_bytes(mesh, &s, (double)bytes_of(mesh, now, type));
   // What sums are made of is empty where there are none.
   if (!pestle_spread_sums(&s.after)) s.after.combine = 0;
   return s;

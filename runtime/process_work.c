@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/wire.h"
 #include "runtime/combine.h"
 #include "runtime/process_link.h"
 #include "runtime/process_transport.h"
@@ -14,9 +15,6 @@
 enum {
   FOLD_BYTES = 1 << 16,  // of each member that are combined at once
   SPINS = 4000,          // looks at memory before a rank sleeps: some 50 us
-  // An all_reduce of at most so many bytes is combined by everyone: one round.
-  ALONE_OF_TWO = 1 << 16,
-  ALONE = 1 << 10,
 };
 
 // Before the bytes of a message. All members of a collective send the same one.
@@ -350,8 +348,7 @@ static uint32_t own_place(const work_t* w) {
 
 // The elements that the member at |place| combines for all.
 static uint64_t part_begin(const pestle_collective_t* op, uint32_t place) {
-  uint64_t each = op->count / op->rank_count, more = op->count % op->rank_count;
-  return each * place + (place < more ? place : more);
+  return pestle_wire_part(op->count, op->rank_count, place);
 }
 
 static void set_fold(work_t* w, char* out, const char* own, uint64_t count) {
@@ -366,7 +363,7 @@ static pestle_status_t all_reduce(work_t* w, uint32_t place) {
   char* receive = op->receive;
   size_t size = w->fold.size;
   uint64_t bytes = op->count * size;
-  if (bytes <= (op->rank_count == 2 ? ALONE_OF_TWO : ALONE)) {
+  if (pestle_wire_is_one_round(op->rank_count, bytes)) {
     for (uint32_t i = 0; i < w->flow_count; ++i) {
       send_to(&w->flows[i], send, bytes, true);
       take_from(&w->flows[i], NULL, bytes, true);

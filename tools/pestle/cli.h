@@ -198,6 +198,7 @@ const char* cli_date(int64_t wall_ns, char* buffer, size_t capacity);
 // --- Verbs ---
 
 PESTLE_NODISCARD pestle_status_t cli_run(cli_t* cli, int* out_exit);
+PESTLE_NODISCARD pestle_status_t cli_world(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_bench(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_generate(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_compile(cli_t* cli, int* out_exit);

@@ -21,6 +21,7 @@ enum {
   V = 8192,
   L = 16384,
   G = 32768,
+  W = 65536,
 };
 
 const cli_option_row_t cli_options[] = {
@@ -54,6 +55,9 @@ const cli_verb_row_t cli_verbs[] = {
      "results agree; if not, after which pass or at which kernel they part"},
     {"reduce", M, "MODEL [WAY [WAY]] --check COMMAND", cli_reduce,
      "make a model that fails as small as it still fails"},
+    {"world", W, "MODEL|PLAN --simulate N --topology FILE", cli_world,
+     "say how long a run on many ranks would take, and what goes over their "
+     "wires"},
     {"op-test", T, "EXTENSION.so", cli_op_test,
      "hold the ops of an extension against their own bodies"},
     {"devices", L, "", cli_devices,

@@ -136,6 +136,14 @@ static pestle_status_t deliver(run_t* run, int* out_exit) {
   if (cli->json) {
     cli_key_cstr(cli->json, "model", cli->args.data[0]);
     cli_outputs_json(&run->job.outputs, cli->json);
+    if (cli->world) {
+      pestle_json_key(cli->json, "world");
+      pestle_json_begin_object(cli->json);
+      cli_key_i64(cli->json, "rank", pestle_world_rank(cli->world));
+      cli_key_i64(cli->json, "size", pestle_world_size(cli->world));
+      cli_key_u64(cli->json, "sent_bytes", pestle_world_bytes(cli->world));
+      pestle_json_end_object(cli->json);
+    }
     if (benched) {
       pestle_json_key(cli->json, "bench");
       write_bench(run, cli->json);
