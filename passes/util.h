@@ -38,6 +38,11 @@ bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
 PESTLE_NODISCARD pestle_status_t pestle_pass_whole_attention(
     const pestle_pass_context_t* ctx, pestle_node_t* node, bool* out_changed);
 
+// Puts groups in the place of the products with weights of a few bits in |block|, and of what
+// stands around them, where the target has a kernel for them (whole_block_dot.c).
+PESTLE_NODISCARD pestle_status_t pestle_pass_whole_block_dots(
+    pestle_pass_context_t* ctx, pestle_block_t* block, bool* out_changed);
+
 // Puts a scan in the place of |scan| whose matrices are operands, not constants of its body,
 // and whose products of inputs are made before it (scan_inputs.c).
 PESTLE_NODISCARD pestle_status_t pestle_pass_scan_inputs(

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Composites for which the target has a kernel of their own become a group each, which
-// code generation writes as a whole (codegen/direct/direct_attention_grad.c,
-// direct_norm_grad.c and direct_block_dot.c). The others were expanded by expand_composites, which asks pestle_pass_is_whole() too.
+// code generation writes as a whole (codegen/direct/direct_attention_grad.c and
+// direct_norm_grad.c; of direct_block_dot.c whole_block_dot.c makes the groups). The others
+// were expanded by expand_composites, which asks pestle_pass_is_whole() too.
 //
 //   %0:3 = pestle.attention_grad(%q, %k, %v, %y, %c, %mask)
 //   ->
@@ -194,13 +195,15 @@ static pestle_status_t visit(void* user, pestle_module_t* module,
                              pestle_block_t* block) {
   whole_t* w = user;
   (void)module;
+  PESTLE_TRY(pestle_pass_whole_block_dots(w->ctx, block, w->changed));
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     if (n->op == PESTLE_OP_ATTENTION) {
       PESTLE_TRY(pestle_pass_whole_attention(w->ctx, n, w->changed));
       continue;
     }
-    if (!pestle_pass_is_whole(w->ctx, n)) continue;
+    if (n->op == PESTLE_OP_BLOCK_DOT || !pestle_pass_is_whole(w->ctx, n))
+      continue;
     PESTLE_TRY(wrap(w->ctx, n));
     *w->changed = true;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/direct/direct.h"
 
+#include <string.h>
+
 bool pestle_is_direct(const pestle_node_t* node) {
   return pestle_op_info((pestle_op_t)node->op)->fuse == PESTLE_FUSE_DIRECT;
 }
@@ -21,6 +23,17 @@ int64_t pestle_direct_cached_rows(const pestle_node_t* node) {
   return i;
 }
 
+// Of a group of products of one x and of what stands around them
+// (passes/whole_block_dot.c).
+static const pestle_node_t* first_product(const pestle_node_t* group) {
+  const char* label = PESTLE_NODE_STR(group, label);
+  if (!label || strcmp(label, "block_dots") != 0) return NULL;
+  const pestle_node_t* n = pestle_node_body(group, 0)->first;
+  while (n && n->op != PESTLE_OP_BLOCK_DOT)
+    n = n->next;
+  return n;
+}
+
 const pestle_node_t* pestle_direct_whole_of(const pestle_node_t* node) {
   const pestle_node_t* scan = pestle_direct_scan_of(node);
   if (scan || node->op != PESTLE_OP_FUSION) return scan;
@@ -29,7 +42,7 @@ const pestle_node_t* pestle_direct_whole_of(const pestle_node_t* node) {
   bool is_whole = last && (last->op == PESTLE_OP_ATTENTION_GRAD ||
                            last->op == PESTLE_OP_NORM_GRAD ||
                            last->op == PESTLE_OP_BLOCK_DOT);
-  return is_whole ? last : NULL;
+  return is_whole ? last : first_product(node);
 }
 
 bool pestle_direct_is_idle(const pestle_node_t* node) {

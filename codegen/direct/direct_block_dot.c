@@ -11,6 +11,9 @@
 //         total += scale of the block * d
 //       y = sum of the lanes of total
 //
+// Products that share x are one kernel, in which the columns of one follow those of the
+// other. Ops behind them are made a vector of columns at a time        // direct_block_dot_y.c
+//
 // |first| is minus the zero point times the sum of x, so that a zero point that all weights
 // share costs nothing.
 //
@@ -89,7 +92,7 @@ static void multiply(block_dot_t* b, pk_t column, const vector_t* v, pk_t* d) {
   pk_t at = pestle_kir_madi(
       b->k, v->word, WORD_BYTES,
       pestle_kir_madi(b->k, column, b->words * WORD_BYTES, number(b, 0)));
-  pk_t words = pestle_kir_load_words(b->k, b->w, v->lanes, at);
+  pk_t words = pestle_kir_load_words(b->k, b->product->w, v->lanes, at);
   for (int64_t m = 0; m < b->rows; ++m)
     d[m] = load_x(b, b->first, 0, m, v);
   for (int64_t part = 0; part < b->parts; ++part) {
@@ -112,8 +115,8 @@ static void multiply(block_dot_t* b, pk_t column, const vector_t* v, pk_t* d) {
 // The same with scales and zero points, added to the totals.
 static void add_vector(block_dot_t* b, pk_t column, int64_t r,
                        const vector_t* v) {
-  pk_t d[MOST_ROWS], scale = spread(b, b->scales, column, v);
-  pk_t zero = b->has_zeros ? spread(b, b->zeros, column, v) : 0;
+  pk_t d[MOST_ROWS], scale = spread(b, b->product->scales, column, v);
+  pk_t zero = b->has_zeros ? spread(b, b->product->zeros, column, v) : 0;
   if (b->has_zeros) {
     zero = pestle_kir_scalar(b->k, PESTLE_OP_NEGATE, zero, PESTLE_KIR_NONE,
                              PESTLE_KIR_NONE);
@@ -187,23 +190,40 @@ static void add_long_blocks(block_dot_t* b, const pk_t* columns) {
   pestle_kir_end_repeat(b->k, b->blocks);
 }
 
-// Elements [first_row, + rows) x [first, + columns) of y; columns behind the last one are
-// the last one again.
-static void do_columns(block_dot_t* b, pk_t first, pk_t first_row) {
+// Stores a total of row |m| and column |column|, number |r| of those that are made.
+static void store_total(block_dot_t* b, pk_t total, int64_t m, pk_t column,
+                        int64_t r, pk_t first, pk_t first_row) {
+  if (b->piece->has_more) {
+    int64_t row = m * (b->lanes + MOST_COLUMNS);
+    pk_t at = pestle_kir_madi(b->k, first, 1, number(b, row + r));
+    pestle_kir_store(b->k, b->product->made, at, total, PESTLE_KIR_NONE, 0);
+    return;
+  }
+  pk_t row = pestle_kir_madi(b->k, first_row, 1, number(b, m));
+  pk_t at = pestle_kir_madi(b->k, row, b->piece->columns, column);
+  total = pestle_kir_cast(b->k, total, b->dtype);
+  pestle_kir_store(b->k, b->results[b->product->result], at, total,
+                   PESTLE_KIR_NONE, 0);
+}
+
+// Elements [first_row, + rows) x [first + i, + columns) of y; columns behind the last one
+// are the last one again.
+static void do_columns(block_dot_t* b, pk_t first, pk_t i, pk_t first_row) {
   pk_t columns[MOST_COLUMNS];
   for (int64_t r = 0; r < b->columns; ++r) {
-    columns[r] = pestle_kir_madi(b->k, first, 1, number(b, r));
-    if (b->has_tail)
+    columns[r] = pestle_kir_madi(b->k, i, 1, number(b, r));
+    columns[r] = pestle_kir_madi(b->k, first, 1, columns[r]);
+    if (b->piece->has_tail)
       columns[r] = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, columns[r],
-                                       b->all_columns - 1);
+                                       b->piece->columns - 1);
   }
   b->total =
       pestle_kir_add_buffer(b->k, "total", PESTLE_KIR_PRIVATE, PESTLE_F32,
                             b->lanes, b->columns * b->most_rows, 0);
   pestle_kir_alloc(b->k, b->total);
   pk_t none = pestle_kir_float(b->k, PESTLE_F32, b->lanes, 0);
-  for (int64_t i = 0; i < b->columns * b->most_rows; ++i)
-    pestle_kir_store(b->k, b->total, number(b, i), none, PESTLE_KIR_NONE, 0);
+  for (int64_t t = 0; t < b->columns * b->most_rows; ++t)
+    pestle_kir_store(b->k, b->total, number(b, t), none, PESTLE_KIR_NONE, 0);
   if (b->block_words > b->lanes)
     add_long_blocks(b, columns);
   else
@@ -214,73 +234,120 @@ static void do_columns(block_dot_t* b, pk_t first, pk_t first_row) {
           pestle_kir_load(b->k, b->total, b->lanes,
                           number(b, r * b->most_rows + m), PESTLE_KIR_NONE, 0);
       total = pestle_kir_reduce(b->k, total, PESTLE_OP_ADD);
-      pk_t row = pestle_kir_madi(b->k, first_row, 1, number(b, m));
-      pk_t at = pestle_kir_madi(b->k, row, b->all_columns, columns[r]);
-      total = pestle_kir_cast(b->k, total, b->dtype);
-      pestle_kir_store(b->k, b->y, at, total, PESTLE_KIR_NONE, 0);
+      store_total(b, total, m, columns[r], r, i, first_row);
     }
   }
+}
+
+// Columns [first, + lanes) of all products of the piece, and what follows.
+static void do_vector(block_dot_t* b, unsigned piece, pk_t first,
+                      pk_t first_row) {
+  int64_t count = ((int64_t)b->lanes + b->columns - 1) / b->columns;
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    if (b->products[p].piece != piece) continue;
+    b->product = &b->products[p];
+    pk_t i = pestle_kir_repeat(b->k, "columns", count);
+    i = pestle_kir_madi(b->k, i, b->columns, number(b, 0));
+    do_columns(b, first, i, first_row);
+    pestle_kir_end_repeat(b->k, count);
+  }
+  pestle_block_dot_finish(b, first, first_row);
+}
+
+static void do_piece(block_dot_t* b, unsigned piece, pk_t first_row) {
+  b->piece = &b->pieces[piece];
+  bool is_alone = b->piece->groups == b->groups;
+  int64_t end = b->piece->first_group + b->piece->groups;
+  pk_t group = b->group;
+  if (!is_alone) {
+    pk_t from =
+        pestle_kir_scalar_i(b->k, PESTLE_OP_GE, group, b->piece->first_group);
+    pk_t to = pestle_kir_scalar_i(b->k, PESTLE_OP_LT, group, end);
+    pestle_kir_if(b->k, pestle_kir_scalar(b->k, PESTLE_OP_AND, from, to,
+                                          PESTLE_KIR_NONE));
+    group = pestle_kir_madi(b->k, group, 1, number(b, -b->piece->first_group));
+    group = pestle_direct_clamp(b->d, group, 0, b->piece->groups - 1);
+  }
+  int64_t step = b->piece->has_more ? (int64_t)b->lanes : b->columns;
+  int64_t count = b->piece->panel / step;
+  pk_t i = pestle_kir_repeat(b->k, "columns", count);
+  pk_t at = pestle_kir_madi(b->k, group, b->piece->panel, number(b, 0));
+  at = pestle_kir_madi(b->k, i, step, at);
+  b->product = &b->products[piece];
+  if (b->piece->has_more)
+    do_vector(b, piece, at, first_row);
+  else
+    do_columns(b, at, number(b, 0), first_row);
+  pestle_kir_end_repeat(b->k, count);
+  if (!is_alone) pestle_kir_end(b->k);
 }
 
 static void do_rows(block_dot_t* b, pk_t first_row, int64_t rows) {
   b->rows = rows;
   pestle_block_dot_prepare(b, first_row);
-  int64_t count = b->panel / b->columns;
-  pk_t i = pestle_kir_repeat(b->k, "columns", count);
-  pk_t at = pestle_kir_madi(b->k, b->group, b->panel, number(b, 0));
-  do_columns(b, pestle_kir_madi(b->k, i, b->columns, at), first_row);
-  pestle_kir_end_repeat(b->k, count);
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    if (b->products[p].piece == p) do_piece(b, p, first_row);
+  }
 }
 
 // A few groups a core: each makes its own x.
-static void choose_panel(block_dot_t* b, uint32_t cores) {
+static void choose_panels(block_dot_t* b, uint32_t cores) {
   enum { GROUPS_A_CORE = 4, LEAST_PANEL = 64 };
-  int64_t groups = (int64_t)(cores ? cores : 1) * GROUPS_A_CORE;
-  int64_t least = b->all_columns < LEAST_PANEL ? b->all_columns : LEAST_PANEL;
-  b->panel = (b->all_columns + groups - 1) / groups;
-  if (b->panel < least) b->panel = least;
-  b->panel = (b->panel + b->columns - 1) / b->columns * b->columns;
-  b->groups = (b->all_columns + b->panel - 1) / b->panel;
-  b->has_tail = b->groups * b->panel != b->all_columns;
+  int64_t groups = (int64_t)(cores ? cores : 1) * GROUPS_A_CORE, all = 0;
+  for (unsigned p = 0; p < b->product_count; ++p)
+    all += b->products[p].node->results[0].type->dims[b->rank - 1];
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    block_piece_t* piece = &b->pieces[p];
+    if (b->products[p].piece != p) continue;
+    int64_t step = piece->has_more ? (int64_t)b->lanes : b->columns, of = 0;
+    for (unsigned i = 0; i < b->product_count; ++i)
+      of += b->products[i].piece == p;
+    int64_t least = piece->columns < LEAST_PANEL ? piece->columns : LEAST_PANEL;
+    piece->panel = (all + groups * of - 1) / (groups * of);
+    if (piece->panel < least) piece->panel = least;
+    piece->panel = (piece->panel + step - 1) / step * step;
+    piece->groups = (piece->columns + piece->panel - 1) / piece->panel;
+    piece->has_tail =
+        piece->groups * piece->panel != piece->columns || step % b->columns;
+    piece->first_group = b->groups;
+    b->groups += piece->groups;
+  }
 }
 
-static block_dot_t make(pestle_direct_t* d) {
+static pestle_status_t make(pestle_direct_t* d, block_dot_t* b) {
   const pestle_node_t* node = pestle_direct_whole_of(d->node);
   const pestle_type_t *x = pestle_node_operand(node, 0)->type,
                       *scales = pestle_node_operand(node, 2)->type;
-  block_dot_t b = {.d = d,
-                   .k = d->k,
-                   .dtype = x->dtype,
-                   .bits = PESTLE_NODE_I64(node, bits),
-                   .is_bytes = PESTLE_NODE_I64(node, accuracy) == 4 &&
-                               d->caps->op_dtypes[PESTLE_KIR_DOT4] != 0,
-                   .has_zeros = node->operand_count > 3,
-                   .lanes = d->caps->vector_bytes / WORD_BYTES,
-                   .depth = x->dims[x->rank - 1],
-                   .all_rows = 1,
-                   .all_columns = scales->dims[0],
-                   .blocks = scales->dims[1]};
-  b.block = PESTLE_NODE_I64(node, block);
-  b.block_words = b.block * b.bits / 32;
-  b.words = b.blocks * b.block_words;
-  b.word_weights = 32 / b.bits;
-  if (b.lanes > MOST_LANES) b.lanes = MOST_LANES;
+  *b = (block_dot_t){.d = d,
+                     .k = d->k,
+                     .dtype = x->dtype,
+                     .rank = x->rank,
+                     .bits = PESTLE_NODE_I64(node, bits),
+                     .is_bytes = PESTLE_NODE_I64(node, accuracy) == 4 &&
+                                 d->caps->op_dtypes[PESTLE_KIR_DOT4] != 0,
+                     .has_zeros = node->operand_count > 3,
+                     .lanes = d->caps->vector_bytes / WORD_BYTES,
+                     .depth = x->dims[x->rank - 1],
+                     .all_rows = 1,
+                     .columns = MOST_COLUMNS,
+                     .blocks = scales->dims[1]};
+  b->block = PESTLE_NODE_I64(node, block);
+  b->block_words = b->block * b->bits / 32;
+  b->words = b->blocks * b->block_words;
+  b->word_weights = 32 / b->bits;
+  if (b->lanes > MOST_LANES) b->lanes = MOST_LANES;
   for (int32_t i = 0; i + 1 < x->rank; ++i)
-    b.all_rows *= x->dims[i];
-  b.parts = b.is_bytes ? 8 / b.bits : b.word_weights;
-  b.most_rows = b.all_rows < MOST_ROWS ? b.all_rows : MOST_ROWS;
-  b.columns = b.all_columns < MOST_COLUMNS ? b.all_columns : MOST_COLUMNS;
-  choose_panel(&b, d->caps->cores);
-  return b;
+    b->all_rows *= x->dims[i];
+  b->parts = b->is_bytes ? 8 / b->bits : b->word_weights;
+  b->most_rows = b->all_rows < MOST_ROWS ? b->all_rows : MOST_ROWS;
+  PESTLE_TRY(pestle_block_dot_read(b));
+  choose_panels(b, d->caps->cores);
+  return NULL;
 }
 
 pestle_status_t pestle_direct_block_dot(pestle_direct_t* d) {
-  block_dot_t b = make(d);
-  const pestle_node_t* node = pestle_direct_whole_of(d->node);
-  uint32_t* const buffers[] = {&b.x, &b.w, &b.scales, &b.zeros};
-  for (uint32_t i = 0; i < node->operand_count; ++i)
-    *buffers[i] = pestle_direct_argument(d, pestle_node_operand(node, i));
-  b.y = pestle_direct_result(d, 0);
+  block_dot_t b;
+  PESTLE_TRY(make(d, &b));
   pestle_block_dot_buffers(&b);
   int64_t whole = b.all_rows / b.most_rows, rest = b.all_rows % b.most_rows;
   b.group = pestle_kir_for(b.k, "group", number(&b, 0), number(&b, b.groups), 1,
@@ -290,7 +357,10 @@ pestle_status_t pestle_direct_block_dot(pestle_direct_t* d) {
   pestle_kir_end_repeat(b.k, whole);
   if (rest) do_rows(&b, number(&b, whole * b.most_rows), rest);
   pestle_kir_end(b.k);
-  d->steps = (uint64_t)(b.all_rows * b.all_columns * b.words / b.lanes *
-                        (b.parts + 2));
+  for (unsigned p = 0; p < b.product_count; ++p) {
+    int64_t columns = b.pieces[b.products[p].piece].columns;
+    d->steps +=
+        (uint64_t)(b.all_rows * columns * b.words / b.lanes * (b.parts + 2));
+  }
   return NULL;
 }

@@ -11,7 +11,29 @@ enum {
   MOST_COLUMNS = 4,  // of y
   WORD_BYTES = 4,
   X_BLOCK = 32,  // numbers of x with one scale, at most
+  MOST_PRODUCTS = 8,
+  MOST_ARGUMENTS = 48,
+  MOST_RESULTS = 8,
+  MOST_NODES = 64,  // of a body
 };
+
+// One of the products of x.
+typedef struct block_product_t {
+  const pestle_node_t* node;
+  uint32_t w, scales, zeros;  // arguments
+  uint32_t made;  // scratch [most_rows, lanes + MOST_COLUMNS], where ops follow
+  uint32_t result;  // of the group, where none follow
+  unsigned piece;   // that it is of: the number of a product of it
+} block_product_t;
+
+// Products of one shape and the ops behind them, of which columns are made together.
+typedef struct block_piece_t {
+  int64_t columns;        // of y
+  int64_t panel, groups;  // columns of y a group
+  int64_t first_group;
+  bool has_tail;
+  bool has_more;  // ops behind the products; else it is one, which is stored
+} block_piece_t;
 
 typedef struct block_dot_t {
   pestle_direct_t* d;
@@ -23,17 +45,26 @@ typedef struct block_dot_t {
   int64_t parts;  // of a word
   bool is_bytes, has_zeros;
   unsigned lanes;
-  int64_t depth, all_rows, all_columns;
+  int64_t depth, all_rows;
+  int32_t rank;             // of x and y
   int64_t rows, most_rows;  // of x: now, and at most
   int64_t columns;          // of y at a time
-  int64_t panel, groups;    // columns of y a group
-  bool has_tail;
-  uint32_t x, w, scales, zeros, y;  // arguments
+  block_product_t products[MOST_PRODUCTS];
+  block_piece_t pieces[MOST_PRODUCTS];  // by their number, others are empty
+  unsigned product_count;
+  int64_t groups;
+  const pestle_block_t* body;
+  const pestle_node_t* norm;                                  // of x, or NULL
+  uint32_t arguments[MOST_ARGUMENTS], results[MOST_RESULTS];  // buffers
+  uint32_t x, norm_scale;                                     // arguments
+  pk_t norm_rate;  // of the row that is being made
   // Scratch, [most_rows, words] of a number for each word of a row of x, but for |xs|
   // [parts, most_rows, words] of words or f32 and |line| [words * word_weights] of bytes.
   uint32_t xs, line, first, x_scales, sums;
   uint32_t total;  // registers
   pk_t group;
+  const block_product_t* product;  // that is being made
+  const block_piece_t* piece;
 } block_dot_t;
 
 static inline pk_t number(block_dot_t* b, int64_t value) {
@@ -50,5 +81,11 @@ pk_t widen(block_dot_t* b, pk_t a);
 void pestle_block_dot_buffers(block_dot_t* b);
 // Fills them with rows [first_row, + rows) of x.
 void pestle_block_dot_prepare(block_dot_t* b, pk_t first_row);
+
+// Of the group's body: the norm, the products, and which of them are of one piece; an error
+// names what is not known (direct_block_dot_y.c).
+PESTLE_NODISCARD pestle_status_t pestle_block_dot_read(block_dot_t* b);
+// Stores the results of the piece, columns [first, + lanes), whose products are |made|.
+void pestle_block_dot_finish(block_dot_t* b, pk_t first, pk_t first_row);
 
 #endif  // PESTLE_CODEGEN_DIRECT_DIRECT_BLOCK_DOT_H_

@@ -40,6 +40,11 @@ void pestle_block_dot_buffers(block_dot_t* b) {
   b->first = scratch(b, "first", bytes ? PESTLE_I32 : PESTLE_F32, each);
   if (bytes) b->x_scales = scratch(b, "x_scales", PESTLE_F32, each);
   if (b->has_zeros) b->sums = scratch(b, "sums", PESTLE_F32, each);
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    if (b->pieces[b->products[p].piece].has_more)
+      b->products[p].made = scratch(b, "made", PESTLE_F32,
+                                    b->most_rows * (b->lanes + MOST_COLUMNS));
+  }
 }
 
 // The largest number of words up to |most| that a row has a whole number of.
@@ -48,14 +53,57 @@ static int64_t chunk_of(const block_dot_t* b, int64_t most) {
   return chunk < most ? chunk : most;
 }
 
+static pk_t load_f32(block_dot_t* b, uint32_t buffer, pk_t index, pk_t mask) {
+  pk_t a = pestle_kir_load(b->k, buffer, b->lanes, index, mask, 0);
+  return pestle_kir_cast(b->k, a, PESTLE_F32);
+}
+
+static pk_t mask_of(block_dot_t* b, pk_t at, bool is_masked) {
+  if (!is_masked) return PESTLE_KIR_NONE;
+  return pestle_kir_mask(b->k, at, number(b, b->depth), b->lanes);
+}
+
 // |lanes| numbers of row |row| of x from |at| on, as f32, zeros behind the last one.
 static pk_t load_line(block_dot_t* b, pk_t row, pk_t at, bool is_masked) {
-  pk_t mask = PESTLE_KIR_NONE;
+  pk_t mask = mask_of(b, at, is_masked);
   pk_t index = pestle_kir_madi(b->k, row, b->depth, at);
-  if (is_masked)
-    mask = pestle_kir_mask(b->k, at, number(b, b->depth), b->lanes);
-  pk_t a = pestle_kir_load(b->k, b->x, b->lanes, index, mask, 0);
-  return pestle_kir_cast(b->k, a, PESTLE_F32);
+  pk_t a = load_f32(b, b->x, index, mask);
+  if (!b->norm) return a;
+  a = op(b, PESTLE_OP_MULTIPLY, a, b->norm_rate);
+  a = op(b, PESTLE_OP_MULTIPLY, a, load_f32(b, b->norm_scale, at, mask));
+  return pestle_kir_cast(b->k, pestle_kir_cast(b->k, a, b->dtype), PESTLE_F32);
+}
+
+// --- The norm ---
+
+static void add_squares(block_dot_t* b, pk_t row, uint32_t sums, pk_t v,
+                        bool is_masked) {
+  pk_t at = pestle_kir_madi(b->k, v, b->lanes, number(b, 0));
+  pk_t index = pestle_kir_madi(b->k, row, b->depth, at);
+  pk_t a = load_f32(b, b->x, index, mask_of(b, at, is_masked));
+  pk_t sum = pestle_direct_get(b->d, sums);
+  pestle_direct_set(b->d, sums,
+                    pestle_kir_scalar(b->k, PESTLE_OP_FMA, a, a, sum));
+}
+
+// 1 / sqrt(mean of the squares + epsilon) of row |row|.
+static pk_t rate_of(block_dot_t* b, pk_t row) {
+  int64_t whole = b->depth / b->lanes;
+  uint32_t sums = pestle_direct_variable(b->d, "squares", PESTLE_F32, b->lanes);
+  pestle_direct_set(b->d, sums, real(b, b->lanes, 0));
+  if (whole) {
+    pk_t v = pestle_kir_repeat(b->k, "v", whole);
+    add_squares(b, row, sums, v, false);
+    pestle_kir_end_repeat(b->k, whole);
+  }
+  if (b->depth % b->lanes) add_squares(b, row, sums, number(b, whole), true);
+  pk_t sum =
+      pestle_kir_reduce(b->k, pestle_direct_get(b->d, sums), PESTLE_OP_ADD);
+  sum = op(b, PESTLE_OP_DIVIDE, sum, real(b, 1, (double)b->depth));
+  sum =
+      op(b, PESTLE_OP_ADD, sum, real(b, 1, PESTLE_NODE_F64(b->norm, epsilon)));
+  return pestle_kir_splat(b->k, op(b, PESTLE_OP_RSQRT, sum, PESTLE_KIR_NONE),
+                          b->lanes);
 }
 
 // --- Bytes ---
@@ -213,6 +261,7 @@ static void prepare_floats(block_dot_t* b, pk_t row, int64_t m) {
 void pestle_block_dot_prepare(block_dot_t* b, pk_t first_row) {
   for (int64_t m = 0; m < b->rows; ++m) {
     pk_t row = pestle_kir_madi(b->k, first_row, 1, number(b, m));
+    if (b->norm) b->norm_rate = rate_of(b, row);
     if (b->is_bytes)
       prepare_bytes(b, row, m);
     else

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A layer's products with weights of a few bits, with the norm in front and the ops behind in
+one kernel each (passes/whole_block_dot.c), by numpy in f64: which kernels there are, tails of
+columns, rows, both ways to multiply, CPUs of several vectors, numbers of threads, f16, values
+that are read elsewhere too. Exits 77 without numpy."""
+
+import os
+import re
+import sys
+
+try:
+    import numpy as np
+except ImportError as e:
+    print(f"skipped: {e}")
+    sys.exit(77)
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from block_dot_test import rounded, tensor, unpacked  # noqa: E402
+from program import explain, run  # noqa: E402
+
+EPSILON = 1e-5
+bad = []
+
+
+class Layer:
+    """x + down(silu(gate(n)) * up(n)), n being x's norm, and then q + bias, k, v * 2 of its norm."""
+
+    def __init__(self, m, k, inner, columns, accuracy, zeros=False, bits=4, block=32, dtype="f4"):
+        self.r = np.random.default_rng([m, k, inner, accuracy])
+        self.k, self.bits, self.block, self.accuracy, self.dtype = k, bits, block, accuracy, dtype
+        self.zeros = zeros
+        self.given, self.lines = [], []
+        x = self.give(self.r.standard_normal((m, k)) * 3)
+        n = self.norm(x)
+        gate, up = self.product(n, k, inner), self.product(n, k, inner)
+        y = self.op("multiply", self.silu(gate), up)
+        x = self.op("add", x, self.product(y, inner, k))
+        n = self.norm(x)
+        q, k_, v = (self.product(n, k, c) for c in columns)
+        bias = self.give(self.r.standard_normal(columns[0]))
+        q = self.op("add", q, self.line(f"stablehlo.broadcast_in_dim {bias[0]}, dims = [1] : ({self.of(bias)}) -> {self.of(q)}",
+                                        np.broadcast_to(bias[1], q[1].shape)))
+        two = self.line(f"stablehlo.constant dense<2.0> : {self.of(v)}", np.full_like(v[1], 2))
+        self.results = [q, k_, v, self.op("multiply", v, two), x]
+
+    def of(self, value):
+        return tensor(value[1].astype(self.dtype))
+
+    def give(self, a):
+        a = a.astype(self.dtype if a.dtype.kind == "f" else a.dtype)
+        self.given.append(a)
+        return f"%a{len(self.given) - 1}", a.astype("f8") if a.dtype.kind == "f" else a
+
+    def line(self, text, value):
+        name = f"%{len(self.lines)}"
+        self.lines.append(f"  {name} = {text}")
+        return name, value
+
+    def op(self, name, a, b):
+        value = a[1] + b[1] if name == "add" else a[1] * b[1]
+        return self.line(f"stablehlo.{name} {a[0]}, {b[0]} : {self.of(a)}", value)
+
+    def silu(self, a):
+        s = self.line(f"stablehlo.logistic {a[0]} : {self.of(a)}", 1 / (1 + np.exp(-a[1])))
+        return self.op("multiply", a, s)
+
+    def norm(self, x):
+        s = self.give(self.r.uniform(0.5, 1.5, x[1].shape[1]))
+        value = x[1] / np.sqrt((x[1] ** 2).mean(1, keepdims=True) + EPSILON) * s[1]
+        return self.line(f'"pestle.rms_norm"({x[0]}, {s[0]}) <{{dimensions = array<i64: 1>, epsilon = {EPSILON} : f64}}> : '
+                         f"({self.of(x)}, {self.of(s)}) -> {self.of(x)}", value)
+
+    def product(self, x, k, n):
+        blocks = -(-k // self.block)
+        w = self.give(self.r.integers(0, 256, (n, blocks * self.block * self.bits // 8), dtype="u1"))
+        s = self.give(self.r.uniform(0.5, 1.5, (n, blocks)) / k ** 0.5 / 2 ** (self.bits - 1))
+        more = [self.give(self.r.integers(0, 1 << self.bits, (n, blocks), dtype="u1"))] if self.zeros else []
+        zero = more[0][1].astype("f8").repeat(self.block, 1) if more else 1 << self.bits - 1
+        matrix = ((unpacked(w[1], self.bits) - zero) * s[1].repeat(self.block, 1))[:, :k]
+        a = rounded(x[1], 32) if self.accuracy == 4 else x[1]
+        ops = [x, w, s, *more]
+        types = ", ".join([self.of(x), tensor(w[1]), self.of(s), *[tensor(z[1]) for z in more]])
+        value = a @ matrix.T
+        return self.line(f'"pestle.block_dot"({", ".join(o[0] for o in ops)}) {{bits = {self.bits} : i64, block = {self.block} : '
+                         f"i64, accuracy = {self.accuracy} : i64}} : ({types}) -> {self.of((0, value))}", value)
+
+    def text(self):
+        arguments = ", ".join(f"%a{i}: {tensor(a)}" for i, a in enumerate(self.given))
+        types = ", ".join(self.of(r) for r in self.results)
+        return (f"func.func @main({arguments}) -> ({types}) {{\n" + "\n".join(self.lines) +
+                f"\n  return {', '.join(r[0] for r in self.results)} : {types}\n}}\n")
+
+    def run(self, *options):
+        got = run(self.text(), self.given, "cpu", *options)
+        # A byte that is rounded the other way in one product changes all that follows.
+        near = {4: 2e-2, 0: 2e-5}[self.accuracy] if self.dtype == "f4" else 3e-2
+        for i, r in enumerate(self.results):
+            if isinstance(got, str) or not np.abs(got[i] - r[1]).max() <= near * np.abs(r[1]).std():
+                bad.append((self.given[0].shape, options, i))
+                print(bad[-1], got if isinstance(got, str) else np.abs(got[i] - r[1]).max() / np.abs(r[1]).std())
+                break
+        return got
+
+
+def kernels(text):
+    return re.findall(r"^kernel \d+: (.*?)_\d+$", explain(text), re.M)
+
+
+def main():
+    v3, v4 = ("--target-cpu", "x86-64-v3"), ("--target-cpu", "x86-64-v4")
+    layer = Layer(1, 200, 150, (70, 33, 5), 0)
+    for options in (), v3, v4, ("--device", "ref"), ("--numerics", "strict"):
+        layer.run(*options)
+    got = kernels(layer.text())
+    if got != ["block_dots"] * 3:
+        bad.append(got)
+    for m in 1, 3, 6:
+        for accuracy in 0, 4:
+            for zeros in False, True:
+                Layer(m, 224, 96, (64, 32, 17), accuracy, zeros).run()
+    Layer(2, 128, 72, (40, 8, 24), 4, bits=8).run()
+    Layer(2, 128, 72, (40, 8, 24), 0, bits=2, block=64).run()
+    Layer(3, 96, 64, (33, 8, 24), 0, dtype="f2").run()
+    layer = Layer(5, 320, 400, (170, 60, 61), 4)
+    one, two = (layer.run("--threads", n) for n in "12")
+    if isinstance(one, str) or isinstance(two, str) or not all(np.array_equal(a, b) for a, b in zip(one, two)):
+        bad.append("other bits by another number of threads")
+    # A norm that something else reads too stays where it was.
+    layer = Layer(1, 64, 64, (32, 32, 32), 0)
+    norm = next(line.split()[0] for line in reversed(layer.lines) if "rms_norm" in line)
+    layer.results.append((norm, np.zeros((1, 64))))
+    got = kernels(layer.text())
+    if len(got) != 4 or got.count("block_dots") != 3:
+        bad.append(got)
+    print(f"{len(bad)} wrong: {bad}")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
