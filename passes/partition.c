@@ -227,6 +227,7 @@ pestle_status_t pestle_pass_partition(pestle_pass_context_t* ctx,
   PESTLE_TRY(status);
   *out_changed = true;
   PESTLE_TRY(pestle_module_drop_meshes(module));
+  PESTLE_TRY(pestle_pass_simplify_collectives(ctx, module, out_changed));
   PESTLE_TRY(partition_combine(ctx, module));
   return pestle_pass_expand_collectives(ctx, module, out_changed);
 }

@@ -57,6 +57,7 @@ static bool check_case(pestle_context_t* context, const char* pass,
   memcpy(input, text, input_size);
   input[input_size] = 0;
   if (has_option(input, "strict")) options.numerics = PESTLE_NUMERICS_STRICT;
+  if (has_option(input, "fast")) options.numerics = PESTLE_NUMERICS_FAST;
   options.no_fuse = has_option(input, "no-fuse");
   // What a process runs of a module has other types; partition_random_test.c runs them.
   if (pestle_module_has_mesh(module)) {
