@@ -542,7 +542,11 @@ static pestle_status_t rewrite_block(void* user, pestle_module_t* module,
 pestle_status_t pestle_pass_quantised_dots(pestle_pass_context_t* ctx,
                                            pestle_module_t* module,
                                            bool* out_changed) {
-  if (!ctx->caps->op_dtypes[PESTLE_KIR_DOT4]) return NULL;
+  // Schedules of lanes side by side multiply no bytes.
+  if (!ctx->caps->op_dtypes[PESTLE_KIR_DOT4] ||
+      (ctx->caps->flags & PESTLE_TARGET_LANES)) {
+    return NULL;
+  }
   walk_t w = {ctx, ctx->options->numerics != PESTLE_NUMERICS_STRICT,
               out_changed};
   PESTLE_TRY(pestle_pass_each_block(module, rewrite_block, &w));

@@ -43,6 +43,10 @@ PESTLE_NODISCARD pestle_status_t pestle_pass_whole_attention(
 PESTLE_NODISCARD pestle_status_t pestle_pass_whole_block_dots(
     pestle_pass_context_t* ctx, pestle_block_t* block, bool* out_changed);
 
+// The same on a target whose lanes run side by side (whole_block_dot_lanes.c).
+PESTLE_NODISCARD pestle_status_t pestle_pass_whole_block_dots_lanes(
+    pestle_pass_context_t* ctx, pestle_block_t* block, bool* out_changed);
+
 // Puts a scan in the place of |scan| whose matrices are operands, not constants of its body,
 // and whose products of inputs are made before it (scan_inputs.c).
 PESTLE_NODISCARD pestle_status_t pestle_pass_scan_inputs(

@@ -342,6 +342,8 @@ pestle_status_t pestle_pass_whole_block_dots(pestle_pass_context_t* ctx,
                                              pestle_block_t* block,
                                              bool* out_changed) {
   uint64_t place = 0;
+  if (ctx->caps->flags & PESTLE_TARGET_LANES)
+    return pestle_pass_whole_block_dots_lanes(ctx, block, out_changed);
   for (pestle_node_t* n = block->first; n; n = n->next)
     n->scratch = ++place;
   for (pestle_node_t* n = block->first; n; n = n->next) {

@@ -84,6 +84,15 @@ static bool is_whole_norm_grad(const pestle_pass_context_t* ctx,
          bytes <= (int64_t)ctx->caps->scratch_bytes;
 }
 
+// Of few rows, which read weights once: of more the matrix units want them unpacked.
+static bool fits_lanes(const pestle_pass_context_t* ctx,
+                       const pestle_type_t* x) {
+  enum { MOST_ROWS = 16, LEAST_SUBGROUP = 8 };
+  return ctx->caps->op_dtypes[PESTLE_KIR_LOAD_WORDS] != 0 &&
+         ctx->caps->subgroup >= LEAST_SUBGROUP &&
+         pestle_type_count(x) <= MOST_ROWS * x->dims[x->rank - 1];
+}
+
 // Weights stay packed. Scratch holds a few rows of x, some eight bytes a number.
 static bool is_whole_block_dot(const pestle_pass_context_t* ctx,
                                const pestle_node_t* node) {
@@ -98,15 +107,18 @@ static bool is_whole_block_dot(const pestle_pass_context_t* ctx,
     is_taken &= dtype == PESTLE_F32 || dtype == PESTLE_F16 ||
                 dtype == PESTLE_BF16 || dtype == PESTLE_U8;
   }
-  return is_taken && pestle_type_count(x) > 0 && scales->dims[0] > 0 &&
-         ctx->caps->vector_bytes >= LEAST_LANES * sizeof(float) &&
+  is_taken &= pestle_type_count(x) > 0 && scales->dims[0] > 0;
+  if (ctx->caps->flags & PESTLE_TARGET_LANES)
+    return is_taken && fits_lanes(ctx, x);
+  return is_taken && ctx->caps->vector_bytes >= LEAST_LANES * sizeof(float) &&
          depth <= (int64_t)ctx->caps->scratch_bytes / (ROWS * BYTES);
 }
 
 bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
                           const pestle_node_t* node) {
+  bool has_lanes = ctx->caps->flags & PESTLE_TARGET_LANES;
   if (ctx->options->numerics == PESTLE_NUMERICS_STRICT ||
-      (ctx->caps->flags & PESTLE_TARGET_LANES)) {
+      (has_lanes && node->op != PESTLE_OP_BLOCK_DOT)) {
     return false;
   }
   for (uint32_t i = 0; i < node->operand_count; ++i) {

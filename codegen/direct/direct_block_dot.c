@@ -347,6 +347,8 @@ static pestle_status_t make(pestle_direct_t* d, block_dot_t* b) {
 
 pestle_status_t pestle_direct_block_dot(pestle_direct_t* d) {
   block_dot_t b;
+  if (d->caps->flags & PESTLE_TARGET_LANES)
+    return pestle_direct_block_dot_lanes(d);
   PESTLE_TRY(make(d, &b));
   pestle_block_dot_buffers(&b);
   int64_t whole = b.all_rows / b.most_rows, rest = b.all_rows % b.most_rows;

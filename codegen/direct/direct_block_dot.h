@@ -88,4 +88,8 @@ PESTLE_NODISCARD pestle_status_t pestle_block_dot_read(block_dot_t* b);
 // Stores the results of the piece, columns [first, + lanes), whose products are |made|.
 void pestle_block_dot_finish(block_dot_t* b, pk_t first, pk_t first_row);
 
+// The kernel of a target whose lanes run side by side (direct_block_dot_lanes.c).
+PESTLE_NODISCARD pestle_status_t
+pestle_direct_block_dot_lanes(pestle_direct_t* d);
+
 #endif  // PESTLE_CODEGEN_DIRECT_DIRECT_BLOCK_DOT_H_

@@ -133,6 +133,9 @@ typedef struct pestle_c_printer_dialect_t {
   // A function pestle_mma8(a0, a1, b0, b1, c0, c1) of a subgroup's 32 lanes: what
   // MMA_F32_8X8 of kir.h says, a vector of two floats. NULL: none.
   const char* mma8;
+  // Functions pestle_dot4_uu(a, b, c), _us, _su and _ss: what DOT4 of kir.h says, of words
+  // whose bytes are unsigned or signed; words of bytes are loaded too. NULL: none.
+  const char* dot4;
   // Of two floats: NaN if one is, -0 below 0.
   const char *max_f32, *min_f32;
   // What PESTLE_KIR_APPROX says of EXP2, TANH and DIVIDE: functions of floats.

@@ -146,6 +146,10 @@ void pestle_c_printer_describe(const pestle_c_printer_target_t* t,
   if (small) caps->op_dtypes[PESTLE_KIR_MMA] = all;
   for (unsigned op = PESTLE_KIR_DOT2; op <= PESTLE_KIR_MREG_STREAM; ++op)
     caps->op_dtypes[op] = 0;
+  if (t->dialect->dot4) {
+    caps->op_dtypes[PESTLE_KIR_DOT4] = BIT(I32);
+    caps->op_dtypes[PESTLE_KIR_LOAD_WORDS] = BIT(I32);
+  }
   caps->storage_dtypes = storage(t);
   if (t->dialect->approx_exp2) caps->flags |= PESTLE_TARGET_APPROX;
 }

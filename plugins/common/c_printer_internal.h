@@ -321,6 +321,7 @@ const char* pestle_c_printer_narrow(c_printer_t* p, unsigned dtype,
 
 // --- c_printer_memory.c ---
 
+void pestle_c_printer_load_words(c_printer_t* p, uint32_t id);
 void pestle_c_printer_access(c_printer_t* p, uint32_t id);
 // Element |at|, lane |lane| of private buffer |buffer|.
 const char* pestle_c_printer_element(c_printer_t* p, uint32_t buffer,

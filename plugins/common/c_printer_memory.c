@@ -443,3 +443,40 @@ void pestle_c_printer_access(c_printer_t* p, uint32_t id) {
     load(p, &a);
   }
 }
+
+// Words of a buffer of smaller elements, as vectors where the access says that it is aligned.
+void pestle_c_printer_load_words(c_printer_t* p, uint32_t id) {
+  static const char* const member[] = {"x", "y", "z", "w"};
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, n->arg[0]);
+  unsigned each = 4 / pestle_dtype_size((pestle_dtype_t)u->dtype), run = 1;
+  if (n->lanes % 2 == 0 && n->align_log2 >= 3) run = 2;
+  if (n->lanes % 4 == 0 && n->align_log2 >= 4) run = 4;
+  if (n->align_log2 < 2 || p->wide_index) {
+    pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                          "the device loads words from their places only");
+    return;
+  }
+  const char* type = run == 4   ? p->d->vector4[PESTLE_C_PRINTER_M_U32]
+                     : run == 2 ? p->d->vector2[PESTLE_C_PRINTER_M_U32]
+                                : p->d->memory[PESTLE_C_PRINTER_M_U32];
+  access_t a = {.id = id, .buffer = n->arg[0]};
+  a.index = pestle_c_printer_atom(p, pestle_c_printer_class(p, PESTLE_INDEX),
+                                  pestle_c_printer_get(p, n->arg[1], 0));
+  const char** lane = pestle_c_printer_lanes(p, n->lanes);
+  for (unsigned l = 0; l < n->lanes; l += run) {
+    const char* at = pestle_c_printer_bare(p, plus(p, a.index, l * each));
+    const char* pairs[] = {"type", type, "name", p->name[a.buffer],
+                           "at",   at,   NULL};
+    const char* whole = pestle_c_printer_format(p, "t%u", p->temporaries++);
+    pestle_c_printer_line(p, "%s %s = %s;", type, whole,
+                          pestle_c_printer_expand(p, read_form(p, &a), pairs));
+    for (unsigned i = 0; i < run; ++i) {
+      const char* word =
+          run == 1 ? whole
+                   : pestle_c_printer_format(p, "%s.%s", whole, member[i]);
+      lane[l + i] = pestle_c_printer_cast(p, PESTLE_C_PRINTER_I32, word);
+    }
+  }
+  pestle_c_printer_alias(p, id, lane, n->lanes);
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix units of a subgroup and what feeds them, as CUDA C since sm_80 (PTX
+// Short dot products by a function of the dialect; matrix units of a subgroup and what feeds
+// them, as CUDA C since sm_80 (PTX
 // ISA: mma.sync.m16n8k16, ldmatrix, cp.async), and products of 8 x 8 by a
 // function of the dialect. With PESTLE_SHIM defined a CPU runs the CUDA C, by
 // functions of its own (tests/shim).
@@ -109,12 +110,15 @@ static void put_mma(uint32_t how, pestle_plugin_text_t* out) {
 void pestle_c_printer_unit_functions(c_printer_t* p,
                                      pestle_plugin_text_t* out) {
   bool matrices = false, copied = false, mma[3] = {false, false, false};
+  bool dots = false;
   for (uint32_t i = 0; i < p->k->inst_count; ++i) {
     const pestle_kir_inst_t* n = c_printer_inst(p, i);
     matrices = matrices || n->op == PESTLE_KIR_LDMATRIX;
     copied = copied || n->op == PESTLE_KIR_COPY_ASYNC;
     if (n->op == PESTLE_KIR_MMA) mma[n->arg[3] % 3] = true;
+    dots = dots || n->op == PESTLE_KIR_DOT4;
   }
+  if (dots && p->d->dot4) pestle_plugin_text_put(out, p->d->dot4);
   if (matrices || copied) pestle_plugin_text_put(out, address);
   if (matrices) pestle_plugin_text_put(out, load_matrices);
   if (copied) pestle_plugin_text_put(out, copies);
@@ -210,8 +214,38 @@ static void copy_async(c_printer_t* p, uint32_t id) {
                         p->name[n->arg[2]], at, reads);
 }
 
+// Letters say what the bytes of a and of b are: u, s.
+static void dot4(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
+  const char** lane = pestle_c_printer_lanes(p, n->lanes);
+  for (unsigned l = 0; l < n->lanes; ++l) {
+    const char* list = "";
+    for (unsigned a = 0; a < 3; ++a) {
+      const char* x = pestle_c_printer_get(p, n->arg[a], l);
+      list = pestle_c_printer_format(p, "%s%s%s", list, a ? ", " : "",
+                                     pestle_c_printer_bare(p, x));
+    }
+    lane[l] = pestle_c_printer_format(
+        p, "pestle_dot4_%c%c(%s)",
+        n->arg[3] & PESTLE_KIR_DOT4_A_SIGNED ? 's' : 'u',
+        n->arg[3] & PESTLE_KIR_DOT4_B_SIGNED ? 's' : 'u', list);
+  }
+  pestle_c_printer_define_named(p, id, lane, n->lanes);
+}
+
 bool pestle_c_printer_unit(c_printer_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = c_printer_inst(p, id);
+  if (n->op == PESTLE_KIR_DOT4 || n->op == PESTLE_KIR_LOAD_WORDS) {
+    if (!p->d->dot4) {
+      pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                            "the device has no dot products of bytes");
+    } else if (n->op == PESTLE_KIR_DOT4) {
+      dot4(p, id);
+    } else {
+      pestle_c_printer_load_words(p, id);
+    }
+    return true;
+  }
   if (n->op < PESTLE_KIR_MMA || n->op > PESTLE_KIR_COPY_WAIT) return false;
   bool small = n->op == PESTLE_KIR_MMA && n->arg[3] == PESTLE_KIR_MMA_F32_8X8;
   unsigned needs = small ? PESTLE_C_PRINTER_HAS_MMA8 : PESTLE_C_PRINTER_HAS_MMA;

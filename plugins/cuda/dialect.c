@@ -58,6 +58,23 @@
   "#else\n"                           \
   "  float r;\n" code "#endif\n}\n"
 
+// One instruction since sm_61.
+#define DOT4(letters, types, A, B)                             \
+  "static __device__ __forceinline__ int pestle_dot4_" letters \
+  "(int a, int b, int c) {\n"                                  \
+  "#ifdef PESTLE_SHIM\n"                                       \
+  "  for (int i = 0; i < 32; i += 8)\n"                        \
+  "    c += (int)(" A "char)(a >> i) * (int)(" B               \
+  "char)(b >> i);\n"                                           \
+  "  return c;\n"                                              \
+  "#else\n"                                                    \
+  "  int r;\n"                                                 \
+  "  asm(\"dp4a." types                                        \
+  " %0, %1, %2, %3;\" : \"=r\"(r) : \"r\"(a), \"r\"(b), "      \
+  "\"r\"(c));\n"                                               \
+  "  return r;\n"                                              \
+  "#endif\n}\n"
+
 const pestle_c_printer_dialect_t pestle_cuda_dialect = {
     .name = "CUDA C",
     .prelude = "",
@@ -139,6 +156,10 @@ const pestle_c_printer_dialect_t pestle_cuda_dialect = {
              HALF("$float low, $float high", "pack", "low, high",
                   "  asm(\"cvt.rn.$typex2.f32 %0, %1, %2;\"",
                   "\"f\"(high), \"f\"(low)")},
+    .dot4 = DOT4("uu", "u32.u32", "unsigned ", "unsigned ")
+        DOT4("us", "u32.s32", "unsigned ", "signed ")
+            DOT4("su", "s32.u32", "signed ", "unsigned ")
+                DOT4("ss", "s32.s32", "signed ", "signed ") "\n",
     .max_f32 = EXTREME("max.NaN.f32", "<", ">", "&"),
     .min_f32 = EXTREME("min.NaN.f32", ">", "<", "|"),
     .approx_exp2 = APPROX("$float a", "__builtin_exp2f(a)",

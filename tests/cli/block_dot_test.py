@@ -121,6 +121,18 @@ def main():
         Case(2, 29, 3, 4, 16, zeros).run(folds=True)
     Case(7, 90, 33, 4, 32, "floats", 0, "f2").run()
     Case(2, 90, 33, 4, 32, "bytes", 4, "f2").run()
+    # Targets whose lanes run side by side (direct_block_dot_lanes.c): few rows; of more, and
+    # without subgroups, the op is what it is made of.
+    lanes = ("--device", "ref", "--target-cpu")
+    for cpu, *shape in (("simt90", 1, 200, 70, 4, 32, "none", 4), ("simt90", 3, 200, 70, 4, 32, "bytes", 4),
+                        ("simt90", 6, 576, 33, 4, 32, "floats", 4), ("simt90", 5, 300, 33, 8, 64, "bytes", 4),
+                        ("simt90", 5, 300, 33, 2, 16, "bytes", 4), ("simt90", 2, 2048, 9, 4, 128, "none", 4),
+                        ("simt90", 3, 200, 70, 4, 32, "floats"), ("simt90", 5, 300, 33, 2, 16, "bytes"),
+                        ("simt90", 1, 300, 33, 8, 128, "none"), ("simt", 7, 90, 33, 4, 32, "floats", 0, "f2"),
+                        ("simt8", 2, 90, 9, 4, 32, "bytes", 4, "f2"), ("simt1", 2, 90, 9, 4, 32, "bytes"),
+                        ("simt90", 17, 90, 33, 4, 32, "floats")):
+        Case(*shape).run(*lanes, cpu)
+    Case(2, 90, 33, 4, 32, "bytes", 4).run(*lanes, "simt90", "--numerics", "strict", is_bytes=False)
     case = Case(9, 300, 301, 4, 32, "bytes", 4)
     one, two = (case.run("--threads", n) for n in "12")
     if not np.array_equal(one[0], two[0]):

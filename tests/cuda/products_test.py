@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Products, attention and transposes of plugins/cuda on the fake driver of this
-folder: each module of modules/ gets the schedule that its first lines name, and
+folder: each module of modules/ gets the schedule, or the kernels, that its first lines name, and
 computes what llvm does, there and where else they say.
 
 usage: products_test.py FAKE_DRIVER_FOLDER FAKE_NVRTC_FOLDER
@@ -28,8 +28,9 @@ def pestle(*words):
 
 def check(path):
     text = path.read_text(encoding="utf-8")
-    wanted = re.search(r"^// schedule: (.*)$", text, re.M).group(1)
-    done = pestle("dump", str(path), "--stage", "schedule", "--device", "cuda")
+    what, wanted = re.search(r"^// (schedule|explain): (.*)$", text, re.M).groups()
+    verb = ["dump", "--stage", "schedule"] if what == "schedule" else ["explain"]
+    done = pestle(verb[0], str(path), *verb[1:], "--device", "cuda")
     if not re.search(wanted, done.stdout, re.M):
         return f"no '{wanted}' in\n{done.stdout}{done.stderr}"
     for way in ["cuda"] + re.findall(r"^// also: (.*)$", text, re.M):
