@@ -4,7 +4,7 @@
 of Pestle and of one of ONNX Runtime, in turns of as many requests each.
 
 usage: sessions.py BUILD_DIR MODELS_DIR [--requests 10000] [--turns 10] [--only NAME]
-                   [--seconds 220] [--minutes 0]
+                   [--seconds 220] [--minutes 0] [--peer-share 1]
 
 BUILD_DIR is a build, or the folder that a tarball of `make dist` is unpacked to. Each
 model whose file is in MODELS_DIR is asked |--requests| times, or as often as fits into
@@ -238,28 +238,31 @@ def bench(library, context, path, name, o, seconds):
     turn(session.run, batches, [[MOST_ROWS, 25, 9, 3]] * CALLERS)
     # As many requests as the time is for, by what a few of both take.
     tried = drawn(2 * CALLERS, 1)
-    each = (turn(session.run, batches, tried) +
+    each = (turn(session.run, batches, tried) + o.peer_share *
             turn(lambda given: peer.run(None, given), batches, tried)) / (2 * CALLERS)
     left = min(o.seconds, seconds - (time.perf_counter() - began))
     count = min(o.requests, int(left / each))
-    before, per = session.stats(), max(count // o.turns, CALLERS)
+    before, per = session.stats(), max(count // o.turns, CALLERS) // CALLERS
+    peer_per = max(int(per * o.peer_share), 1)
     ours = theirs = grown = late = 0.0
     for t in range(o.turns):
         start = resident()
-        rows = drawn(per, t)
+        rows = drawn(per * CALLERS, t)
         ours += turn(session.run, batches, rows)
         grown += resident() - start
         late += resident() - start if t >= o.turns // 2 else 0
-        theirs += turn(lambda given: peer.run(None, given), batches, rows)
+        theirs += turn(lambda given: peer.run(None, given), batches,
+                       [r[:peer_per] for r in rows])
     after = session.stats()
-    total = per // CALLERS * CALLERS * o.turns
-    print(f"{name:14} {total:8} {total / ours:9.1f} {total / theirs:9.1f} {theirs / ours:6.2f}  "
+    total = per * CALLERS * o.turns
+    rate, peer_rate = total / ours, peer_per * CALLERS * o.turns / theirs
+    print(f"{name:14} {total:8} {rate:9.1f} {peer_rate:9.1f} {rate / peer_rate:6.2f}  "
           f"{after.compiles - before.compiles:3d} after {before.compiles:3d} in "
           f"{warm:6.1f} s, {after.padded_runs - before.padded_runs:6d} padded  "
           f"{grown:+7.1f} ({late:+.1f}) MB, {after.arena_bytes / 1e6:.1f} MB of arenas, "
           f"{after.buffer_bytes / 1e6:.1f} MB of blocks  error {worst:.1e}", flush=True)
     session.release()
-    return theirs / ours, after.compiles == before.compiles and late <= 1
+    return rate / peer_rate, after.compiles == before.compiles and late <= 1
 
 
 def main():
@@ -270,6 +273,7 @@ def main():
     p.add_argument("--turns", type=int, default=10)
     p.add_argument("--seconds", type=float, default=220)
     p.add_argument("--minutes", type=float, default=0)
+    p.add_argument("--peer-share", type=float, default=1, help="0 to 1")
     p.add_argument("--only", help="names, with commas")
     o = p.parse_args()
     end = time.perf_counter() + (o.minutes * 60 or 1e9)

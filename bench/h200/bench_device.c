@@ -20,7 +20,7 @@
 
 #include "pestle/pestle.h"
 
-enum { MOST_SETS = 64, MOST_IO = 12, BLOCK = 1 << 20, APART = 99991 };
+enum { MOST_SETS = 64, MOST_IO = 128, BLOCK = 1 << 20, APART = 99991 };
 
 static void check(pestle_status_t status) {
   if (!status) return;

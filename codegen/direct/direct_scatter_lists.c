@@ -4,12 +4,16 @@
 // and do them element by element, still in their order.
 //
 //   for range in group.x: for t in lane.x:
-//     for some updates at a time, each lane a few that follow each other:
-//       those that fall into the range go to a list in shared memory, in their order
+//     for some updates at a time:
+//       lanes side by side look at indices side by side: which place each chooses
+//       each lane has a few that follow each other: those that fall into the range go to
+//         a list in shared memory, in their order
 //       for all of the list: each lane has other elements of its windows
 //
 // Where a window has fewer elements than a group has lanes, these have other places too:
-// one of them does all updates of a place.
+// one of them does all updates of a place. Where that is one place for each of them, a lane
+// keeps the element in a variable from the first update to the last, and loads some
+// updates at a time.
 #include "base/bits.h"
 #include "codegen/direct/direct_scatter.h"
 
@@ -17,9 +21,11 @@ enum {
   LEAST_UPDATES = 64,  // fewer are looked at by each lane alone
   GROUP_LANES = 256,
   LEAST_LANES = 32,
-  MOST_EACH = 8,  // updates that a lane looks at before the list is worked off
-  CORE_GROUPS = 4,  // that are wanted of a core
-  LIST_BYTES = 12,  // of an update
+  MOST_EACH = 16,  // updates that a lane looks at before the list is worked off
+  CORE_GROUPS = 4,    // that are wanted of a core
+  UPDATE_BYTES = 16,  // of shared memory
+  LANE_BYTES = 12,
+  AT_A_TIME = 4,  // updates that a lane with one place loads
 };
 
 typedef struct lists_t {
@@ -32,10 +38,12 @@ typedef struct lists_t {
       across;        // of inner axes; lanes along them, the others by place
   int64_t parts;     // groups that share the elements
   uint32_t list[3];  // in shared memory: input, update, place
+  uint32_t chosen;   // the same: the place of each update, or -1
   uint32_t sums;     // the same, two of each lane
-  uint32_t found[MOST_EACH], input[MOST_EACH], update[MOST_EACH],
-      place[MOST_EACH];  // variables of a lane
   pk_t t, part;
+  bool owned;  // a lane has one element of one place
+  pk_t own_place, own_element, owns;
+  uint32_t kept[PESTLE_SCATTER_INPUTS];  // variables: that element
 } lists_t;
 
 static pk_t op(lists_t* l, pestle_op_t o, pk_t a, pk_t b) {
@@ -78,20 +86,28 @@ bool pestle_scatter_has_lists(pestle_scatter_t* s) {
 
 // --- How much of what ---
 
+// Shared memory of a group whose lanes have |each| updates at a time.
+static int64_t shared_bytes(const lists_t* l, int64_t each) {
+  return (UPDATE_BYTES * each + LANE_BYTES) * l->lanes;
+}
+
 static void plan_lanes(lists_t* l) {
   const pestle_target_caps_t* caps = l->d->caps;
+  int64_t shared = (int64_t)caps->scratch_bytes, turns;
   l->lanes = GROUP_LANES;
   while (l->lanes > (int64_t)caps->max_group_lanes ||
          (l->lanes > LEAST_LANES && l->lanes / 2 >= l->updates)) {
     l->lanes /= 2;
   }
-  l->each = (l->updates + l->lanes - 1) / l->lanes;
-  if (l->each > MOST_EACH) l->each = MOST_EACH;
-  // Of a core's shared memory groups that take turns have a part each.
-  while (l->each > 1 && (LIST_BYTES * l->each + 8) * l->lanes >
-                            (int64_t)caps->scratch_bytes / 2) {
+  // A core's groups share its memory where it has enough; else two of them do.
+  bool all = shared_bytes(l, MOST_EACH / 2) <= shared / CORE_GROUPS;
+  l->each = MOST_EACH;
+  while (l->each > 1 &&
+         shared_bytes(l, l->each) > shared / (all ? CORE_GROUPS : 2)) {
     --l->each;
   }
+  turns = (l->updates + l->lanes * l->each - 1) / (l->lanes * l->each);
+  l->each = (l->updates + l->lanes * turns - 1) / (l->lanes * turns);
 }
 
 static void plan_ranges(lists_t* l) {
@@ -116,6 +132,16 @@ static void plan_ranges(lists_t* l) {
   if (l->parts > wanted) l->parts = wanted;
 }
 
+static int64_t runs_of(const lists_t* l) {
+  return (l->elements + l->across - 1) / l->across;
+}
+
+static bool owns_elements(const lists_t* l) {
+  const pestle_scatter_t* s = l->s;
+  return s->range <= l->lanes / l->across && runs_of(l) <= l->parts &&
+         s->map.count == 1 && !s->window.count;
+}
+
 static void plan(lists_t* l) {
   const pestle_scatter_axes_t* groups = &l->s->groups;
   for (uint32_t i = 0; i < groups->count; ++i) {
@@ -126,6 +152,7 @@ static void plan(lists_t* l) {
   l->elements = pestle_scatter_elements(&l->inner);
   plan_lanes(l);
   plan_ranges(l);
+  l->owned = owns_elements(l);
 }
 
 static void add_buffers(lists_t* l) {
@@ -134,17 +161,10 @@ static void add_buffers(lists_t* l) {
     l->list[i] = pestle_kir_add_buffer(l->d->k, names[i], PESTLE_KIR_SHARED,
                                        PESTLE_I32, 1, l->lanes * l->each, 0);
   }
+  l->chosen = pestle_kir_add_buffer(l->d->k, "chosen", PESTLE_KIR_SHARED,
+                                    PESTLE_I32, 1, l->lanes * (l->each + 1), 0);
   l->sums = pestle_kir_add_buffer(l->d->k, "sums", PESTLE_KIR_SHARED,
                                   PESTLE_I32, 1, 2 * l->lanes, 0);
-}
-
-static void add_variables(lists_t* l) {
-  for (int64_t e = 0; e < l->each; ++e) {
-    l->found[e] = pestle_direct_variable(l->d, "found", PESTLE_I32, 1);
-    l->input[e] = pestle_direct_variable(l->d, "input", PESTLE_I32, 1);
-    l->update[e] = pestle_direct_variable(l->d, "update", PESTLE_I32, 1);
-    l->place[e] = pestle_direct_variable(l->d, "place", PESTLE_I32, 1);
-  }
 }
 
 // --- The list ---
@@ -153,25 +173,40 @@ static pk_t small(lists_t* l, pk_t value) {
   return pestle_kir_cast(l->d->k, value, PESTLE_I32);
 }
 
-// Looks at update |at| of the lane: whether it is of the range, and where.
-static pk_t look(lists_t* l, pestle_scatter_position_t from, pk_t first,
-                 int64_t e) {
+static pk_t none(lists_t* l) {
+  return pestle_kir_int(l->d->k, PESTLE_I32, 1, -1);
+}
+
+// Where the update is, and whether there is one of this number.
+static pestle_scatter_position_t find_update(lists_t* l,
+                                             pestle_scatter_position_t from,
+                                             pk_t at, pk_t* out_there) {
+  *out_there = op(l, PESTLE_OP_LT, at, number(l, l->updates));
+  at = op(l, PESTLE_OP_MINIMUM, at, number(l, l->updates - 1));
+  return pestle_scatter_move_all(l->s, from, &l->s->batch, at);
+}
+
+// Where |chosen| has update |at| of a turn. What a lane has lies in a bank of its own.
+static pk_t slot_of(lists_t* l, pk_t at) {
+  return op(l, PESTLE_OP_ADD, at,
+            op(l, PESTLE_OP_DIVIDE, at, number(l, l->each)));
+}
+
+// The places of the turn's updates, from |first| on.
+static void choose(lists_t* l, pestle_scatter_position_t from, pk_t first) {
   pestle_direct_t* d = l->d;
-  pk_t b = op(l, PESTLE_OP_ADD, first, number(l, e));
-  pk_t there = op(l, PESTLE_OP_LT, b, number(l, l->updates));
-  b = op(l, PESTLE_OP_MINIMUM, b, number(l, l->updates - 1));
-  pestle_scatter_position_t at =
-      pestle_scatter_move_all(l->s, from, &l->s->batch, b);
-  pk_t fits = pestle_scatter_start(l->s, &at);
-  fits = op(l, PESTLE_OP_AND, there, fits);
-  pk_t found =
-      pestle_direct_select(d, fits, pestle_kir_int(d->k, PESTLE_I32, 1, 1),
-                           pestle_kir_int(d->k, PESTLE_I32, 1, 0));
-  pestle_direct_set(d, l->found[e], found);
-  pestle_direct_set(d, l->input[e], small(l, at.input));
-  pestle_direct_set(d, l->update[e], small(l, at.update));
-  pestle_direct_set(d, l->place[e], small(l, l->s->place));
-  return found;
+  for (int64_t e = 0; e < l->each; ++e) {
+    pk_t at = op(l, PESTLE_OP_ADD, l->t, number(l, e * l->lanes));
+    pk_t there;
+    pestle_scatter_position_t update =
+        find_update(l, from, op(l, PESTLE_OP_ADD, first, at), &there);
+    pk_t fits = pestle_scatter_start(l->s, &update);
+    fits = op(l, PESTLE_OP_AND, there, fits);
+    pk_t place = small(l, l->s->place);
+    pestle_direct_store(d, l->chosen, slot_of(l, at),
+                        pestle_direct_select(d, fits, place, none(l)));
+  }
+  pestle_kir_barrier(d->k);
 }
 
 // Sums of all lanes up to each, of |own|: the half of |sums| that they are in then.
@@ -196,32 +231,55 @@ static int64_t add_up(lists_t* l, pk_t own) {
   return half;
 }
 
-// Makes the list of updates |first| and on: how many there are.
+static pk_t own_place(lists_t* l, int64_t e) {
+  pk_t at = pestle_kir_madi(l->d->k, l->t, l->each + 1, number(l, e));
+  return pestle_direct_load(l->d, l->chosen, at);
+}
+
+static pk_t is_found(lists_t* l, pk_t place) {
+  pk_t zero = pestle_kir_int(l->d->k, PESTLE_I32, 1, 0);
+  return op(l, PESTLE_OP_GE, place, zero);
+}
+
+// Writes update |at|, which chose |place|, to |slot| of the list.
+static void list_update(lists_t* l, pestle_scatter_position_t from, pk_t at,
+                        pk_t place, pk_t slot) {
+  pestle_direct_t* d = l->d;
+  pk_t there;
+  pestle_scatter_position_t update = find_update(l, from, at, &there);
+  (void)pestle_scatter_start(l->s, &update);
+  slot = pestle_direct_clamp(d, slot, 0, l->lanes * l->each - 1);
+  pestle_direct_store(d, l->list[0], slot, small(l, update.input));
+  pestle_direct_store(d, l->list[1], slot, small(l, update.update));
+  pestle_direct_store(d, l->list[2], slot, place);
+}
+
+// Makes the list of a turn's updates: how many there are.
 static pk_t make_list(lists_t* l, pestle_scatter_position_t from, pk_t turn) {
   pestle_direct_t* d = l->d;
   pestle_kir_builder_t* k = d->k;
-  pk_t first = pestle_kir_madi(k, l->t, l->each, PESTLE_KIR_NONE);
-  first = pestle_kir_madi(k, turn, l->lanes * l->each, first);
-  pk_t own = look(l, from, first, 0);
-  for (int64_t e = 1; e < l->each; ++e)
-    own = op(l, PESTLE_OP_ADD, own, look(l, from, first, e));
+  pk_t one = pestle_kir_int(k, PESTLE_I32, 1, 1);
+  pk_t zero = pestle_kir_int(k, PESTLE_I32, 1, 0);
+  pk_t first = pestle_kir_madi(k, turn, l->lanes * l->each, PESTLE_KIR_NONE);
+  choose(l, from, first);
+  pk_t own = zero;
+  for (int64_t e = 0; e < l->each; ++e) {
+    pk_t found = is_found(l, own_place(l, e));
+    own = op(l, PESTLE_OP_ADD, own, pestle_direct_select(d, found, one, zero));
+  }
   int64_t half = add_up(l, own);
   pk_t at = number(l, half * l->lanes);
   pk_t slot = pestle_direct_load(d, l->sums, op(l, PESTLE_OP_ADD, l->t, at));
   slot = pestle_kir_cast(k, op(l, PESTLE_OP_SUBTRACT, slot, own), PESTLE_INDEX);
+  first = pestle_kir_madi(k, l->t, l->each, first);
   for (int64_t e = 0; e < l->each; ++e) {
-    pk_t found = pestle_direct_get(d, l->found[e]);
-    pk_t where = pestle_direct_clamp(d, slot, 0, l->lanes * l->each - 1);
-    pestle_kir_if(
-        k, op(l, PESTLE_OP_EQ, found, pestle_kir_int(k, PESTLE_I32, 1, 1)));
-    pestle_direct_store(d, l->list[0], where,
-                        pestle_direct_get(d, l->input[e]));
-    pestle_direct_store(d, l->list[1], where,
-                        pestle_direct_get(d, l->update[e]));
-    pestle_direct_store(d, l->list[2], where,
-                        pestle_direct_get(d, l->place[e]));
+    pk_t place = own_place(l, e), found = is_found(l, place);
+    pestle_kir_if(k, found);
+    list_update(l, from, op(l, PESTLE_OP_ADD, first, number(l, e)), place,
+                slot);
     pestle_kir_end(k);
-    slot = op(l, PESTLE_OP_ADD, slot, pestle_kir_cast(k, found, PESTLE_INDEX));
+    pk_t step = pestle_direct_select(d, found, number(l, 1), number(l, 0));
+    slot = op(l, PESTLE_OP_ADD, slot, step);
   }
   pestle_kir_barrier(k);
   pk_t all = number(l, half * l->lanes + l->lanes - 1);
@@ -280,9 +338,8 @@ static pestle_status_t do_list(lists_t* l, pk_t count) {
   pk_t across = number(l, l->across);
   pk_t x = op(l, PESTLE_OP_REMAINDER, l->t, across);
   pk_t y = op(l, PESTLE_OP_DIVIDE, l->t, across);
-  int64_t runs = (l->elements + l->across - 1) / l->across;
-  pk_t r = pestle_kir_for(k, "run", l->part, number(l, runs), (int32_t)l->parts,
-                          PESTLE_KIR_SERIAL);
+  pk_t r = pestle_kir_for(k, "run", l->part, number(l, runs_of(l)),
+                          (int32_t)l->parts, PESTLE_KIR_SERIAL);
   pk_t element = pestle_kir_madi(k, r, l->across, x);
   pestle_kir_if(k, op(l, PESTLE_OP_LT, element, number(l, l->elements)));
   element = op(l, PESTLE_OP_MINIMUM, element, number(l, l->elements - 1));
@@ -300,6 +357,102 @@ static pestle_status_t do_list(lists_t* l, pk_t count) {
   return NULL;
 }
 
+// --- A lane with one element of one place ---
+
+static pestle_scatter_position_t own_position(lists_t* l,
+                                              pestle_scatter_position_t from) {
+  const pestle_scatter_t* s = l->s;
+  int64_t stride = s->input_stride[s->map.data[0]];
+  pestle_scatter_position_t at = from;
+  at.input = pestle_kir_madi(l->d->k, l->own_place, stride, at.input);
+  return pestle_scatter_move_all(l->s, at, &l->inner, l->own_element);
+}
+
+// Which element is the lane's; loads it.
+static void begin_own(lists_t* l, pestle_scatter_position_t from) {
+  pestle_direct_t* d = l->d;
+  pestle_scatter_t* s = l->s;
+  int64_t places = s->input->dims[s->map.data[0]];
+  pk_t across = number(l, l->across);
+  pk_t y = op(l, PESTLE_OP_DIVIDE, l->t, across);
+  pk_t x = op(l, PESTLE_OP_REMAINDER, l->t, across);
+  pk_t place = pestle_kir_madi(d->k, s->low, s->range, y);
+  pk_t element = pestle_kir_madi(d->k, l->part, l->across, x);
+  l->owns =
+      op(l, PESTLE_OP_AND, op(l, PESTLE_OP_LT, y, number(l, s->range)),
+         op(l, PESTLE_OP_AND, op(l, PESTLE_OP_LT, place, number(l, places)),
+            op(l, PESTLE_OP_LT, element, number(l, l->elements))));
+  l->own_place = op(l, PESTLE_OP_MINIMUM, place, number(l, places - 1));
+  l->own_element =
+      op(l, PESTLE_OP_MINIMUM, element, number(l, l->elements - 1));
+  pestle_scatter_position_t at = own_position(l, from);
+  for (uint32_t i = 0; i < s->count; ++i) {
+    pk_t value = pestle_direct_load(d, s->results[i], at.input);
+    l->kept[i] =
+        pestle_direct_variable(d, "kept", pestle_kir_type_of(d->k, value), 1);
+    pestle_direct_set(d, l->kept[i], value);
+  }
+}
+
+// Updates |first| and on of the list, of which |count| are there.
+static pestle_status_t do_some_own(lists_t* l, pk_t first, pk_t count) {
+  pestle_direct_t* d = l->d;
+  pestle_scatter_t* s = l->s;
+  int64_t most = reach(&l->outer, false) + reach(&s->batch, false);
+  pk_t values[AT_A_TIME][PESTLE_SCATTER_INPUTS], mine[AT_A_TIME];
+  for (int64_t j = 0; j < AT_A_TIME; ++j) {
+    pk_t i = op(l, PESTLE_OP_ADD, first, number(l, j));
+    pk_t there = op(l, PESTLE_OP_LT, i, count);
+    i = op(l, PESTLE_OP_MINIMUM, i,
+           op(l, PESTLE_OP_SUBTRACT, count, number(l, 1)));
+    i = op(l, PESTLE_OP_MAXIMUM, i, number(l, 0));
+    pk_t same = op(l, PESTLE_OP_EQ, entry(l, 2, i, INT32_MAX), l->own_place);
+    mine[j] = op(l, PESTLE_OP_AND, there, same);
+    pestle_scatter_position_t at = {.input = number(l, 0),
+                                    .update = entry(l, 1, i, most),
+                                    .index = number(l, 0)};
+    at = pestle_scatter_move_all(s, at, &l->inner, l->own_element);
+    for (uint32_t c = 0; c < s->count; ++c)
+      values[j][c] = pestle_direct_load(d, s->changes[c], at.update);
+  }
+  for (int64_t j = 0; j < AT_A_TIME; ++j) {
+    pk_t arguments[2 * PESTLE_SCATTER_INPUTS], results[PESTLE_SCATTER_INPUTS];
+    for (uint32_t c = 0; c < s->count; ++c) {
+      arguments[c] = pestle_direct_get(d, l->kept[c]);
+      arguments[s->count + c] = values[j][c];
+    }
+    PESTLE_TRY(pestle_direct_region(d, 0, arguments, results));
+    for (uint32_t c = 0; c < s->count; ++c) {
+      pestle_direct_set(
+          d, l->kept[c],
+          pestle_direct_select(d, mine[j], results[c], arguments[c]));
+    }
+  }
+  return NULL;
+}
+
+static pestle_status_t do_own_list(lists_t* l, pk_t count) {
+  pestle_kir_builder_t* k = l->d->k;
+  pestle_kir_if(k, l->owns);
+  pk_t i =
+      pestle_kir_for(k, "i", number(l, 0), count, AT_A_TIME, PESTLE_KIR_SERIAL);
+  PESTLE_TRY(do_some_own(l, i, count));
+  pestle_kir_end(k);
+  pestle_kir_end(k);
+  return NULL;
+}
+
+static void end_own(lists_t* l, pestle_scatter_position_t from) {
+  pestle_direct_t* d = l->d;
+  pestle_kir_if(d->k, l->owns);
+  pestle_scatter_position_t at = own_position(l, from);
+  for (uint32_t i = 0; i < l->s->count; ++i) {
+    pestle_direct_store(d, l->s->results[i], at.input,
+                        pestle_direct_get(d, l->kept[i]));
+  }
+  pestle_kir_end(d->k);
+}
+
 // --- The whole ---
 
 pestle_status_t pestle_scatter_lists(pestle_scatter_t* s) {
@@ -313,7 +466,6 @@ pestle_status_t pestle_scatter_lists(pestle_scatter_t* s) {
   pk_t g = pestle_kir_for(k, "g", zero, number(&l, outer * l.parts * s->ranges),
                           1, PESTLE_KIR_GROUP_X);
   l.t = pestle_kir_for(k, "t", zero, number(&l, l.lanes), 1, PESTLE_KIR_LANE_X);
-  add_variables(&l);
   pk_t by = number(&l, l.parts);
   l.part = op(&l, PESTLE_OP_REMAINDER, g, by);
   g = op(&l, PESTLE_OP_DIVIDE, g, by);
@@ -322,15 +474,17 @@ pestle_status_t pestle_scatter_lists(pestle_scatter_t* s) {
   g = op(&l, PESTLE_OP_REMAINDER, g, by);
   pestle_scatter_position_t from = {zero, zero, zero};
   from = pestle_scatter_move_all(s, from, &l.outer, g);
+  if (l.owned) begin_own(&l, from);
   int64_t segment = l.lanes * l.each;
   int64_t turns = (l.updates + segment - 1) / segment;
   pk_t turn =
       pestle_kir_for(k, "turn", zero, number(&l, turns), 1, PESTLE_KIR_SERIAL);
   pk_t count = make_list(&l, from, turn);
-  PESTLE_TRY(do_list(&l, count));
+  PESTLE_TRY(l.owned ? do_own_list(&l, count) : do_list(&l, count));
   // The next list is written once all have read this one.
   pestle_kir_barrier(k);
   pestle_kir_end(k);
+  if (l.owned) end_own(&l, from);
   pestle_kir_end(k);
   pestle_kir_end(k);
   return NULL;

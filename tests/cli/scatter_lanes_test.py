@@ -27,6 +27,7 @@ ROWS = dict(window=[1], inserted=[0], to=[0], vector=1)
 CASES = {
     "rows": ((40, 6), (300, 1), (300, 6), ROWS),
     "one place": ((40, 6), (2500, 1), (2500, 6), ROWS),
+    "many places": ((9000, 6), (300, 1), (300, 6), ROWS),
     "wide": ((50, 700), (200, 1), (200, 700), ROWS),
     "few places": ((3, 1500), (100, 1), (100, 1500), ROWS),
     "elements": ((1000,), (700, 1), (700,), dict(window=[], inserted=[0], to=[0], vector=1)),
