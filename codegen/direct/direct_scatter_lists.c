@@ -11,9 +11,8 @@
 //       for all of the list: each lane has other elements of its windows
 //
 // Where a window has fewer elements than a group has lanes, these have other places too:
-// one of them does all updates of a place. Where that is one place for each of them, a lane
-// keeps the element in a variable from the first update to the last, and loads some
-// updates at a time.
+// one of them does all updates of a place. A lane loads some updates at a time and what
+// they change; of two at one place the later one changes what the earlier one made.
 #include "base/bits.h"
 #include "codegen/direct/direct_scatter.h"
 
@@ -41,9 +40,6 @@ typedef struct lists_t {
   uint32_t chosen;   // the same: the place of each update, or -1
   uint32_t sums;     // the same, two of each lane
   pk_t t, part;
-  bool owned;  // a lane has one element of one place
-  pk_t own_place, own_element, owns;
-  uint32_t kept[PESTLE_SCATTER_INPUTS];  // variables: that element
 } lists_t;
 
 static pk_t op(lists_t* l, pestle_op_t o, pk_t a, pk_t b) {
@@ -136,12 +132,6 @@ static int64_t runs_of(const lists_t* l) {
   return (l->elements + l->across - 1) / l->across;
 }
 
-static bool owns_elements(const lists_t* l) {
-  const pestle_scatter_t* s = l->s;
-  return s->range <= l->lanes / l->across && runs_of(l) <= l->parts &&
-         s->map.count == 1 && !s->window.count;
-}
-
 static void plan(lists_t* l) {
   const pestle_scatter_axes_t* groups = &l->s->groups;
   for (uint32_t i = 0; i < groups->count; ++i) {
@@ -152,7 +142,6 @@ static void plan(lists_t* l) {
   l->elements = pestle_scatter_elements(&l->inner);
   plan_lanes(l);
   plan_ranges(l);
-  l->owned = owns_elements(l);
 }
 
 static void add_buffers(lists_t* l) {
@@ -192,6 +181,27 @@ static pk_t slot_of(lists_t* l, pk_t at) {
             op(l, PESTLE_OP_DIVIDE, at, number(l, l->each)));
 }
 
+// Of an update whose index is one place: whether it is one of the group's, in the index's
+// own type where that has 32 bits.
+static pk_t choose_one(lists_t* l, pk_t at, pk_t* out_place) {
+  pestle_direct_t* d = l->d;
+  const pestle_scatter_t* s = l->s;
+  int64_t places = s->input->dims[s->map.data[0]];
+  pk_t low = pestle_kir_madi(d->k, s->low, s->range, PESTLE_KIR_NONE);
+  pk_t end = op(l, PESTLE_OP_ADD, low, number(l, s->range));
+  end = op(l, PESTLE_OP_MINIMUM, end, number(l, places));
+  pk_t place = pestle_direct_load(d, s->starts, at);
+  if (pestle_kir_type_of(d->k, place) == PESTLE_I32) {
+    low = small(l, low);
+    end = small(l, end);
+  } else {
+    place = pestle_kir_cast(d->k, place, PESTLE_INDEX);
+  }
+  *out_place = small(l, place);
+  pk_t above = op(l, PESTLE_OP_GE, place, low);
+  return op(l, PESTLE_OP_AND, above, op(l, PESTLE_OP_LT, place, end));
+}
+
 // The places of the turn's updates, from |first| on.
 static void choose(lists_t* l, pestle_scatter_position_t from, pk_t first) {
   pestle_direct_t* d = l->d;
@@ -200,9 +210,14 @@ static void choose(lists_t* l, pestle_scatter_position_t from, pk_t first) {
     pk_t there;
     pestle_scatter_position_t update =
         find_update(l, from, op(l, PESTLE_OP_ADD, first, at), &there);
-    pk_t fits = pestle_scatter_start(l->s, &update);
+    pk_t place, fits;
+    if (l->s->map.count == 1) {
+      fits = choose_one(l, update.index, &place);
+    } else {
+      fits = pestle_scatter_start(l->s, &update);
+      place = small(l, l->s->place);
+    }
     fits = op(l, PESTLE_OP_AND, there, fits);
-    pk_t place = small(l, l->s->place);
     pestle_direct_store(d, l->chosen, slot_of(l, at),
                         pestle_direct_select(d, fits, place, none(l)));
   }
@@ -247,7 +262,13 @@ static void list_update(lists_t* l, pestle_scatter_position_t from, pk_t at,
   pestle_direct_t* d = l->d;
   pk_t there;
   pestle_scatter_position_t update = find_update(l, from, at, &there);
-  (void)pestle_scatter_start(l->s, &update);
+  if (l->s->map.count == 1) {
+    int64_t stride = l->s->input_stride[l->s->map.data[0]];
+    pk_t by = pestle_kir_cast(d->k, place, PESTLE_INDEX);
+    update.input = pestle_kir_madi(d->k, by, stride, update.input);
+  } else {
+    (void)pestle_scatter_start(l->s, &update);
+  }
   slot = pestle_direct_clamp(d, slot, 0, l->lanes * l->each - 1);
   pestle_direct_store(d, l->list[0], slot, small(l, update.input));
   pestle_direct_store(d, l->list[1], slot, small(l, update.update));
@@ -315,26 +336,116 @@ static int64_t most_input(const lists_t* l) {
   return most;
 }
 
-static pestle_status_t do_update(lists_t* l, pk_t i, pk_t element) {
+// The updates that are looked at together, and what they make of the results.
+typedef struct some_t {
+  pestle_scatter_position_t at[AT_A_TIME];
+  pk_t mine[AT_A_TIME];
+  pk_t values[AT_A_TIME][PESTLE_SCATTER_INPUTS];
+  pk_t changes[AT_A_TIME][PESTLE_SCATTER_INPUTS];
+} some_t;
+
+static pestle_scatter_position_t position(lists_t* l, pk_t i, pk_t element) {
+  int64_t most = reach(&l->outer, false) + reach(&l->s->batch, false);
+  pestle_scatter_position_t at = {.input = entry(l, 0, i, most_input(l)),
+                                  .update = entry(l, 1, i, most),
+                                  .index = number(l, 0)};
+  return pestle_scatter_move_all(l->s, at, &l->inner, element);
+}
+
+// Whether entry |i| is one of the places that lanes |y| do.
+static pk_t is_mine(lists_t* l, pk_t i, pk_t y) {
+  pk_t rows = number(l, l->lanes / l->across);
+  pk_t place = entry(l, 2, i, INT32_MAX);
+  return op(l, PESTLE_OP_EQ, op(l, PESTLE_OP_REMAINDER, place, rows), y);
+}
+
+static void load_some(lists_t* l, pk_t first, pk_t count, pk_t y, pk_t element,
+                      some_t* some) {
+  pestle_direct_t* d = l->d;
+  const pestle_scatter_t* s = l->s;
+  pk_t last = op(l, PESTLE_OP_SUBTRACT, count, number(l, 1));
+  last = op(l, PESTLE_OP_MAXIMUM, last, number(l, 0));
+  for (int64_t j = 0; j < AT_A_TIME; ++j) {
+    pk_t i = op(l, PESTLE_OP_ADD, first, number(l, j));
+    some->mine[j] = op(l, PESTLE_OP_LT, i, count);
+    i = op(l, PESTLE_OP_MINIMUM, i, last);
+    if (l->lanes > l->across)
+      some->mine[j] = op(l, PESTLE_OP_AND, some->mine[j], is_mine(l, i, y));
+    some->at[j] = position(l, i, element);
+    for (uint32_t c = 0; c < s->count; ++c) {
+      some->values[j][c] =
+          pestle_direct_load(d, s->results[c], some->at[j].input);
+      some->changes[j][c] =
+          pestle_direct_load(d, s->changes[c], some->at[j].update);
+    }
+  }
+}
+
+// In their order: one at the place of one before it changes what that one made.
+static pestle_status_t change_some(lists_t* l, some_t* some) {
+  pestle_direct_t* d = l->d;
+  uint32_t count = l->s->count;
+  for (int j = 0; j < AT_A_TIME; ++j) {
+    pk_t arguments[2 * PESTLE_SCATTER_INPUTS];
+    for (int before = 0; before < j; ++before) {
+      pk_t same =
+          op(l, PESTLE_OP_EQ, some->at[before].input, some->at[j].input);
+      for (uint32_t c = 0; c < count; ++c) {
+        some->values[j][c] = pestle_direct_select(
+            d, same, some->values[before][c], some->values[j][c]);
+      }
+    }
+    for (uint32_t c = 0; c < count; ++c) {
+      arguments[c] = some->values[j][c];
+      arguments[count + c] = some->changes[j][c];
+    }
+    PESTLE_TRY(pestle_direct_region(d, 0, arguments, some->values[j]));
+  }
+  for (int j = 0; j < AT_A_TIME; ++j) {
+    pestle_kir_if(d->k, some->mine[j]);
+    for (uint32_t c = 0; c < count; ++c) {
+      pestle_direct_store(d, l->s->results[c], some->at[j].input,
+                          some->values[j][c]);
+    }
+    pestle_kir_end(d->k);
+  }
+  return NULL;
+}
+
+// One update, whose window moves: its elements one after the other.
+static pestle_status_t do_window(lists_t* l, pk_t i, pk_t y, pk_t element) {
   pestle_scatter_t* s = l->s;
-  pk_t zero = number(l, 0);
-  pestle_scatter_position_t at = {
-      .input = entry(l, 0, i, most_input(l)),
-      .update =
-          entry(l, 1, i, reach(&l->outer, false) + reach(&s->batch, false)),
-      .index = zero};
-  at = pestle_scatter_move_all(s, at, &l->inner, element);
+  pestle_kir_builder_t* k = l->d->k;
+  bool shared = l->lanes > l->across;
+  if (shared) pestle_kir_if(k, is_mine(l, i, y));
+  pestle_scatter_position_t at = position(l, i, element);
   at = pestle_scatter_open(s, &s->window, "w", at);
   PESTLE_TRY(pestle_scatter_update(s, at, 1, PESTLE_KIR_NONE));
   pestle_scatter_close(s, s->window.count);
+  if (shared) pestle_kir_end(k);
+  return NULL;
+}
+
+static pestle_status_t do_updates(lists_t* l, pk_t count, pk_t y,
+                                  pk_t element) {
+  pestle_kir_builder_t* k = l->d->k;
+  bool moves = l->s->window.count != 0;
+  pk_t i = pestle_kir_for(k, "i", number(l, 0), count, moves ? 1 : AT_A_TIME,
+                          PESTLE_KIR_SERIAL);
+  if (moves) {
+    PESTLE_TRY(do_window(l, i, y, element));
+  } else {
+    some_t some;
+    load_some(l, i, count, y, element, &some);
+    PESTLE_TRY(change_some(l, &some));
+  }
+  pestle_kir_end(k);
   return NULL;
 }
 
 // All of the list, for the lane's elements: every |parts|-th run of |across|.
 static pestle_status_t do_list(lists_t* l, pk_t count) {
-  pestle_direct_t* d = l->d;
-  pestle_kir_builder_t* k = d->k;
-  int64_t rows = l->lanes / l->across;
+  pestle_kir_builder_t* k = l->d->k;
   pk_t across = number(l, l->across);
   pk_t x = op(l, PESTLE_OP_REMAINDER, l->t, across);
   pk_t y = op(l, PESTLE_OP_DIVIDE, l->t, across);
@@ -343,114 +454,10 @@ static pestle_status_t do_list(lists_t* l, pk_t count) {
   pk_t element = pestle_kir_madi(k, r, l->across, x);
   pestle_kir_if(k, op(l, PESTLE_OP_LT, element, number(l, l->elements)));
   element = op(l, PESTLE_OP_MINIMUM, element, number(l, l->elements - 1));
-  pk_t i = pestle_kir_for(k, "i", number(l, 0), count, 1, PESTLE_KIR_SERIAL);
-  if (rows > 1) {
-    pk_t place = entry(l, 2, i, INT32_MAX);
-    place = op(l, PESTLE_OP_REMAINDER, place, number(l, rows));
-    pestle_kir_if(k, op(l, PESTLE_OP_EQ, place, y));
-  }
-  PESTLE_TRY(do_update(l, i, element));
-  if (rows > 1) pestle_kir_end(k);
-  pestle_kir_end(k);
+  PESTLE_TRY(do_updates(l, count, y, element));
   pestle_kir_end(k);
   pestle_kir_end(k);
   return NULL;
-}
-
-// --- A lane with one element of one place ---
-
-static pestle_scatter_position_t own_position(lists_t* l,
-                                              pestle_scatter_position_t from) {
-  const pestle_scatter_t* s = l->s;
-  int64_t stride = s->input_stride[s->map.data[0]];
-  pestle_scatter_position_t at = from;
-  at.input = pestle_kir_madi(l->d->k, l->own_place, stride, at.input);
-  return pestle_scatter_move_all(l->s, at, &l->inner, l->own_element);
-}
-
-// Which element is the lane's; loads it.
-static void begin_own(lists_t* l, pestle_scatter_position_t from) {
-  pestle_direct_t* d = l->d;
-  pestle_scatter_t* s = l->s;
-  int64_t places = s->input->dims[s->map.data[0]];
-  pk_t across = number(l, l->across);
-  pk_t y = op(l, PESTLE_OP_DIVIDE, l->t, across);
-  pk_t x = op(l, PESTLE_OP_REMAINDER, l->t, across);
-  pk_t place = pestle_kir_madi(d->k, s->low, s->range, y);
-  pk_t element = pestle_kir_madi(d->k, l->part, l->across, x);
-  l->owns =
-      op(l, PESTLE_OP_AND, op(l, PESTLE_OP_LT, y, number(l, s->range)),
-         op(l, PESTLE_OP_AND, op(l, PESTLE_OP_LT, place, number(l, places)),
-            op(l, PESTLE_OP_LT, element, number(l, l->elements))));
-  l->own_place = op(l, PESTLE_OP_MINIMUM, place, number(l, places - 1));
-  l->own_element =
-      op(l, PESTLE_OP_MINIMUM, element, number(l, l->elements - 1));
-  pestle_scatter_position_t at = own_position(l, from);
-  for (uint32_t i = 0; i < s->count; ++i) {
-    pk_t value = pestle_direct_load(d, s->results[i], at.input);
-    l->kept[i] =
-        pestle_direct_variable(d, "kept", pestle_kir_type_of(d->k, value), 1);
-    pestle_direct_set(d, l->kept[i], value);
-  }
-}
-
-// Updates |first| and on of the list, of which |count| are there.
-static pestle_status_t do_some_own(lists_t* l, pk_t first, pk_t count) {
-  pestle_direct_t* d = l->d;
-  pestle_scatter_t* s = l->s;
-  int64_t most = reach(&l->outer, false) + reach(&s->batch, false);
-  pk_t values[AT_A_TIME][PESTLE_SCATTER_INPUTS], mine[AT_A_TIME];
-  for (int64_t j = 0; j < AT_A_TIME; ++j) {
-    pk_t i = op(l, PESTLE_OP_ADD, first, number(l, j));
-    pk_t there = op(l, PESTLE_OP_LT, i, count);
-    i = op(l, PESTLE_OP_MINIMUM, i,
-           op(l, PESTLE_OP_SUBTRACT, count, number(l, 1)));
-    i = op(l, PESTLE_OP_MAXIMUM, i, number(l, 0));
-    pk_t same = op(l, PESTLE_OP_EQ, entry(l, 2, i, INT32_MAX), l->own_place);
-    mine[j] = op(l, PESTLE_OP_AND, there, same);
-    pestle_scatter_position_t at = {.input = number(l, 0),
-                                    .update = entry(l, 1, i, most),
-                                    .index = number(l, 0)};
-    at = pestle_scatter_move_all(s, at, &l->inner, l->own_element);
-    for (uint32_t c = 0; c < s->count; ++c)
-      values[j][c] = pestle_direct_load(d, s->changes[c], at.update);
-  }
-  for (int64_t j = 0; j < AT_A_TIME; ++j) {
-    pk_t arguments[2 * PESTLE_SCATTER_INPUTS], results[PESTLE_SCATTER_INPUTS];
-    for (uint32_t c = 0; c < s->count; ++c) {
-      arguments[c] = pestle_direct_get(d, l->kept[c]);
-      arguments[s->count + c] = values[j][c];
-    }
-    PESTLE_TRY(pestle_direct_region(d, 0, arguments, results));
-    for (uint32_t c = 0; c < s->count; ++c) {
-      pestle_direct_set(
-          d, l->kept[c],
-          pestle_direct_select(d, mine[j], results[c], arguments[c]));
-    }
-  }
-  return NULL;
-}
-
-static pestle_status_t do_own_list(lists_t* l, pk_t count) {
-  pestle_kir_builder_t* k = l->d->k;
-  pestle_kir_if(k, l->owns);
-  pk_t i =
-      pestle_kir_for(k, "i", number(l, 0), count, AT_A_TIME, PESTLE_KIR_SERIAL);
-  PESTLE_TRY(do_some_own(l, i, count));
-  pestle_kir_end(k);
-  pestle_kir_end(k);
-  return NULL;
-}
-
-static void end_own(lists_t* l, pestle_scatter_position_t from) {
-  pestle_direct_t* d = l->d;
-  pestle_kir_if(d->k, l->owns);
-  pestle_scatter_position_t at = own_position(l, from);
-  for (uint32_t i = 0; i < l->s->count; ++i) {
-    pestle_direct_store(d, l->s->results[i], at.input,
-                        pestle_direct_get(d, l->kept[i]));
-  }
-  pestle_kir_end(d->k);
 }
 
 // --- The whole ---
@@ -474,17 +481,15 @@ pestle_status_t pestle_scatter_lists(pestle_scatter_t* s) {
   g = op(&l, PESTLE_OP_REMAINDER, g, by);
   pestle_scatter_position_t from = {zero, zero, zero};
   from = pestle_scatter_move_all(s, from, &l.outer, g);
-  if (l.owned) begin_own(&l, from);
   int64_t segment = l.lanes * l.each;
   int64_t turns = (l.updates + segment - 1) / segment;
   pk_t turn =
       pestle_kir_for(k, "turn", zero, number(&l, turns), 1, PESTLE_KIR_SERIAL);
   pk_t count = make_list(&l, from, turn);
-  PESTLE_TRY(l.owned ? do_own_list(&l, count) : do_list(&l, count));
+  PESTLE_TRY(do_list(&l, count));
   // The next list is written once all have read this one.
   pestle_kir_barrier(k);
   pestle_kir_end(k);
-  if (l.owned) end_own(&l, from);
   pestle_kir_end(k);
   pestle_kir_end(k);
   return NULL;
