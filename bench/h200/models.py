@@ -112,6 +112,15 @@ def inputs_of(text, np):
     return made
 
 
+def exact(text):
+    """Products and convolutions of f32 in f32: XLA takes tf32 else."""
+    high = "#stablehlo<precision HIGHEST>"
+    text = re.sub(r"(stablehlo\.dot_general [^:]*?)( : \()",
+                  r"\1, precision = [HIGHEST, HIGHEST]\2", text)
+    return re.sub(r"(stablehlo\.convolution.*?feature_group_count = \d+ : i64)",
+                  rf"\1, precision_config = [{high}, {high}]", text)
+
+
 def by_xla(text, data):
     import jax
     import jax.extend
@@ -120,7 +129,7 @@ def by_xla(text, data):
     client = jax.extend.backend.get_backend()
     devices = xla_client.DeviceList(tuple(client.local_devices()[:1]))
     begin = time.perf_counter()
-    compiled = client.compile_and_load(text, devices, xla_client.CompileOptions())
+    compiled = client.compile_and_load(exact(text), devices, xla_client.CompileOptions())
     took = (time.perf_counter() - begin) * 1e3
     placed = [jax.device_put(d) for d in data]
 
