@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of ops that compute; those that move elements by indices are in
-// shard_rule_index.c.
+// The rules of ops that compute. Composites and kernels of rows or matrices are in
+// shard_rule_composite.c, ops that move elements by indices in shard_rule_index.c.
 #include "ir/shard_rule.h"
 
 #include <string.h>
@@ -356,15 +356,20 @@ static void convolution(rule_t* r, bool strict) {
   int64_t kernel_in = PESTLE_NODE_I64(n, kernel_input_feature_dimension);
   int64_t kernel_out = PESTLE_NODE_I64(n, kernel_output_feature_dimension);
   int64_t groups = PESTLE_NODE_I64(n, feature_group_count);
-  if (PESTLE_NODE_I64(n, batch_group_count) != 1) return;
-  pestle_rule_tie(r, 0, in_batch, 2,
-                  PESTLE_NODE_I64(n, output_batch_dimension));
+  int64_t out_batch = PESTLE_NODE_I64(n, output_batch_dimension);
+  int64_t batches = PESTLE_NODE_I64(n, batch_group_count);
+  // There are groups of one kind. Images of a group lie one behind the other.
+  if (batches > 1) groups = batches;
   if (groups > 1) {
     r->groups = pestle_rule_factor(r, groups);
-    pestle_rule_use(r, 0, in_feature, r->groups);
+    pestle_rule_use(r, 0, batches > 1 ? in_batch : in_feature, r->groups);
     pestle_rule_use(r, 1, kernel_out, r->groups);
     pestle_rule_use(r, 2, out_feature, r->groups);
   }
+  int images = pestle_rule_factor(
+      r, operand_type(r, 0)->dims[in_batch] / (batches > 1 ? batches : 1));
+  pestle_rule_use(r, 0, in_batch, images);
+  pestle_rule_use(r, 2, out_batch, images);
   int outs =
       pestle_rule_factor(r, operand_type(r, 1)->dims[kernel_out] / groups);
   pestle_rule_use(r, 1, kernel_out, outs);
@@ -375,110 +380,6 @@ static void convolution(rule_t* r, bool strict) {
   pestle_rule_use(r, 0, in_feature, ins);
   pestle_rule_use(r, 1, kernel_in, ins);
   if (ins >= 0) r->reduces[ins] = true;
-}
-
-// --- Composites, and kernels of rows or matrices ---
-
-// All dims but |dims|, which every tensor of that rank has alike.
-static void all_but(rule_t* r, pestle_i64s_t dims) {
-  int32_t rank = operand_type(r, 0)->rank;
-  for (int32_t d = 0; d < rank; ++d) {
-    if (pestle_i64s_has(dims, d)) continue;
-    int factor = pestle_rule_new(r, 0, d);
-    for (uint32_t i = 1; i < r->tensor_count; ++i) {
-      if (pestle_rule_type(r, i)->rank == rank)
-        pestle_rule_use(r, i, d, factor);
-    }
-  }
-}
-
-// Scale and offset have the shape of |dimensions| alone.
-static void norm(rule_t* r) {
-  pestle_i64s_t dims = PESTLE_NODE_I64S(r->node, dimensions);
-  for (int32_t d = 0; d < operand_type(r, 0)->rank; ++d) {
-    if (!pestle_i64s_has(dims, d)) pestle_rule_tie(r, 0, d, result_at(r, 0), d);
-  }
-}
-
-static void all_but_dimensions(rule_t* r) {
-  all_but(r, PESTLE_NODE_I64S(r->node, dimensions));
-}
-
-static void all_but_dimension(rule_t* r) {
-  int64_t axis = PESTLE_NODE_I64(r->node, dimension);
-  if (axis < 0) axis += operand_type(r, 0)->rank;
-  all_but(r, (pestle_i64s_t){&axis, 1});
-}
-
-// Batches of matrices.
-static void matrices(rule_t* r) {
-  int32_t rank = operand_type(r, 0)->rank;
-  for (int32_t d = 0; d < rank - 2; ++d) {
-    int factor = pestle_rule_new(r, 0, d);
-    for (uint32_t i = 1; i < r->tensor_count; ++i) {
-      const pestle_type_t* t = pestle_rule_type(r, i);
-      if (d < t->rank && t->dims[d] == operand_type(r, 0)->dims[d])
-        pestle_rule_use(r, i, d, factor);
-    }
-  }
-}
-
-// Numbers of a channel lie along |axis|, or there is one for all.
-static void channels(rule_t* r, int64_t axis) {
-  for (int32_t d = 0; d < operand_type(r, 0)->rank; ++d) {
-    int factor = pestle_rule_new(r, 0, d);
-    pestle_rule_use(r, result_at(r, 0), d, factor);
-    for (uint32_t i = 1; i < r->operand_count; ++i) {
-      if (d == axis && operand_type(r, i)->rank == 1)
-        pestle_rule_use(r, i, 0, factor);
-    }
-  }
-}
-
-static void quantize(rule_t* r) {
-  channels(r, PESTLE_NODE_I64(r->node, axis));
-}
-
-static void batch_norm(rule_t* r) {
-  channels(r, PESTLE_NODE_I64(r->node, feature_index));
-}
-
-// Whether queries, keys and values, and what is more up to |end|, have dim |d| alike.
-static bool have_alike(const rule_t* r, uint32_t end, int32_t d) {
-  for (uint32_t i = 1; i < end; ++i) {
-    if (d >= operand_type(r, i)->rank ||
-        operand_type(r, i)->dims[d] != operand_type(r, 0)->dims[d]) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// Batches and rows of queries, and columns of values: of the keys all are needed.
-static void attention(rule_t* r) {
-  int32_t rank = operand_type(r, 0)->rank;
-  uint32_t out = result_at(r, 0);
-  for (int32_t d = 0; d < rank - 1; ++d) {
-    bool rows = d == rank - 2;
-    if (!rows && !have_alike(r, 3, d)) continue;
-    int factor = pestle_rule_new(r, 0, d);
-    pestle_rule_use(r, out, d, factor);
-    for (uint32_t i = 1; i < r->operand_count; ++i) {
-      bool has = i > 2 || !rows;  // bias and mask have rows of queries
-      if (has && d < operand_type(r, i)->rank &&
-          operand_type(r, i)->dims[d] == operand_type(r, 0)->dims[d])
-        pestle_rule_use(r, i, d, factor);
-    }
-  }
-  pestle_rule_tie(r, 2, rank - 1, out, rank - 1);
-}
-
-// Batches alone; not where the gradient of a bias is summed up over them.
-static void attention_grad(rule_t* r) {
-  if (PESTLE_NODE_BOOL(r->node, of_bias)) return;
-  for (int32_t d = 0; d < operand_type(r, 0)->rank - 2; ++d) {
-    if (have_alike(r, 5, d)) pestle_rule_same(r, 0, r->tensor_count, d);
-  }
 }
 
 // --- The table ---
@@ -526,15 +427,15 @@ static rule_fn_t rule_of(pestle_op_t op) {
       return select_and_scatter;
     case PESTLE_OP_SOFTMAX:
     case PESTLE_OP_LOG_SOFTMAX:
-      return all_but_dimensions;
+      return pestle_shard_all_but_dimensions;
     case PESTLE_OP_LAYER_NORM:
     case PESTLE_OP_RMS_NORM:
-      return norm;
+      return pestle_shard_norm;
     case PESTLE_OP_SORT:
     case PESTLE_OP_SORT_FIRST:
     case PESTLE_OP_CUMULATIVE:
     case PESTLE_OP_EXTENT:
-      return all_but_dimension;
+      return pestle_shard_all_but_dimension;
     case PESTLE_OP_CHOLESKY:
     case PESTLE_OP_TRIANGULAR_SOLVE:
     case PESTLE_OP_LU:
@@ -543,16 +444,16 @@ static rule_fn_t rule_of(pestle_op_t op) {
     case PESTLE_OP_QR:
     case PESTLE_OP_EIGH:
     case PESTLE_OP_SVD:
-      return matrices;
+      return pestle_shard_matrices;
     case PESTLE_OP_QUANTIZE:
     case PESTLE_OP_DEQUANTIZE:
-      return quantize;
+      return pestle_shard_quantize;
     case PESTLE_OP_BATCH_NORM_INFERENCE:
-      return batch_norm;
+      return pestle_shard_batch_norm;
     case PESTLE_OP_ATTENTION:
-      return attention;
+      return pestle_shard_attention;
     case PESTLE_OP_ATTENTION_GRAD:
-      return attention_grad;
+      return pestle_shard_attention_grad;
     case PESTLE_OP_DYNAMIC_SLICE:
       return pestle_shard_dynamic_slice;
     case PESTLE_OP_DYNAMIC_UPDATE_SLICE:
@@ -612,6 +513,12 @@ pestle_status_t pestle_shard_rule(const pestle_node_t* node, bool strict,
       return NULL;
     case PESTLE_OP_CONVOLUTION:
       convolution(out, strict);
+      return NULL;
+    case PESTLE_OP_BLOCK_DOT:
+      pestle_shard_block_dot(out, strict);
+      return NULL;
+    case PESTLE_OP_NORM_GRAD:
+      pestle_shard_norm_grad(out, strict);
       return NULL;
     case PESTLE_OP_GATHER:
       pestle_shard_gather(out, strict);

@@ -21,6 +21,18 @@ void pestle_rule_same(pestle_shard_rule_t* r, uint32_t first, uint32_t end,
 const pestle_type_t* pestle_rule_type(const pestle_shard_rule_t* r,
                                       uint32_t tensor);
 
+// --- Rules: shard_rule_composite.c, shard_rule_index.c ---
+
+void pestle_shard_all_but_dimensions(pestle_shard_rule_t* r);
+void pestle_shard_all_but_dimension(pestle_shard_rule_t* r);
+void pestle_shard_norm(pestle_shard_rule_t* r);
+void pestle_shard_matrices(pestle_shard_rule_t* r);
+void pestle_shard_quantize(pestle_shard_rule_t* r);
+void pestle_shard_batch_norm(pestle_shard_rule_t* r);
+void pestle_shard_attention(pestle_shard_rule_t* r);
+void pestle_shard_attention_grad(pestle_shard_rule_t* r);
+void pestle_shard_block_dot(pestle_shard_rule_t* r, bool strict);
+void pestle_shard_norm_grad(pestle_shard_rule_t* r, bool strict);
 void pestle_shard_dynamic_slice(pestle_shard_rule_t* r);
 void pestle_shard_dynamic_update_slice(pestle_shard_rule_t* r);
 void pestle_shard_gather(pestle_shard_rule_t* r, bool strict);

@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "ir/collective.h"
+#include "ir/scan.h"
 
 // --- The boundary ---
 
@@ -197,7 +198,20 @@ static void remark(partition_t* p) {
   }
 }
 
+// Scans are divided as the loops that they are.
+static pestle_status_t expand_scans(void* user, pestle_module_t* module,
+                                    pestle_block_t* block) {
+  (void)user;
+  (void)module;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (n->op == PESTLE_OP_SCAN) PESTLE_TRY(pestle_scan_expand(n));
+  }
+  return NULL;
+}
+
 static pestle_status_t divide(partition_t* p) {
+  PESTLE_TRY(pestle_pass_each_block(p->module, expand_scans, NULL));
   PESTLE_TRY(partition_read(p));
   if (p->mesh->count < 2) return NULL;
   PESTLE_TRY(partition_propagate(p));

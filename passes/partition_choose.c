@@ -76,6 +76,7 @@ pestle_spread_t partition_planned(const partition_t* p, const rule_t* r,
                                   const plan_t* plan, uint32_t tensor) {
   const pestle_rule_tensor_t* t = &r->tensors[tensor];
   pestle_spread_t s = pestle_spread_whole();
+  unsigned own = 0;
   (void)p;
   for (int32_t d = 0; d < t->value->type->rank; ++d) {
     order_t order = {.count = 0};
@@ -85,8 +86,10 @@ pestle_spread_t partition_planned(const partition_t* p, const rule_t* r,
         order.axes[order.count++] = o->axes[k];
     }
     pestle_spread_set_dim(&s, d, &order);
+    own |= pestle_axis_order_set(&order);
   }
-  unsigned reduced = reduced_by(r, plan);
+  // What other results are summed up along may be a dim of this one.
+  unsigned reduced = reduced_by(r, plan) & ~own;
   pestle_combine_t combine = reduced ? r->combine : PESTLE_COMBINE_ADD;
   unsigned sums = 0;
   if (t->is_result || t->of_sums) sums = reduced | plan->sums;

@@ -79,6 +79,7 @@ static pestle_status_t local_list(partition_t* p, const rule_t* r,
 static pestle_status_t local_attrs(partition_t* p, const rule_t* r,
                                    const plan_t* plan,
                                    const pestle_type_t* first,
+                                   const pestle_type_t* results,
                                    pestle_attr_t* attrs) {
   for (uint32_t i = 0; i < r->node->attr_count; ++i) {
     attrs[i] = r->node->attrs[i];
@@ -89,9 +90,15 @@ static pestle_status_t local_attrs(partition_t* p, const rule_t* r,
          attrs[i].name == PESTLE_ATTR_limit_indices)) {
       PESTLE_TRY(local_list(p, r, &attrs[i], first));
     }
-    if (attrs[i].name == PESTLE_ATTR_feature_group_count && r->groups >= 0)
+    bool groups = attrs[i].name == PESTLE_ATTR_feature_group_count ||
+                  attrs[i].name == PESTLE_ATTR_batch_group_count;
+    // Of the other kind there is one.
+    if (groups && r->groups >= 0 && attrs[i].as.i64 > 1)
       attrs[i].as.i64 /=
           pestle_axis_order_parts(p->mesh, &plan->factors[r->groups]);
+    if (r->node->op == PESTLE_OP_NORM_GRAD &&
+        attrs[i].name == PESTLE_ATTR_blocks)
+      attrs[i].as.i64 = results[1].dims[0];
   }
   return NULL;
 }
@@ -258,8 +265,9 @@ static pestle_status_t emit_planned(partition_t* p, const rule_t* r,
     pestle_spread_t s = partition_planned(p, r, plan, r->operand_count + i);
     e.types[i] = pestle_spread_local(p->mesh, &s, node->results[i].type);
   }
-  PESTLE_TRY(local_attrs(
-      p, r, plan, node->operand_count ? e.operands[0]->type : NULL, e.attrs));
+  PESTLE_TRY(local_attrs(p, r, plan,
+                         node->operand_count ? e.operands[0]->type : NULL,
+                         e.types, e.attrs));
   pestle_node_t* made;
   PESTLE_TRY(make_op(&e, &made));
   PESTLE_TRY(check_types(&e, made));

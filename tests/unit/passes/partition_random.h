@@ -4,7 +4,7 @@
 #ifndef PESTLE_TESTS_UNIT_PASSES_PARTITION_RANDOM_H_
 #define PESTLE_TESTS_UNIT_PASSES_PARTITION_RANDOM_H_
 
-#include "partition_graph.h"
+#include "partition_graph_whole.h"
 
 static inline void run(uint64_t seed, int ops, int only) {
   char* text = make_graph(seed, ops, only);

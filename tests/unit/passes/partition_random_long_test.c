@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 10,000 random graphs over meshes, and 3,600 of one kind of op.
+// 10,000 random graphs over meshes, and 4,600 of one kind of op.
 #include "partition_random.h"
 
 static void each_op(void** state) {

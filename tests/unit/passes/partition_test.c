@@ -248,12 +248,113 @@ static void aliases(void** state) {
   assert_true(c.all > 0);
 }
 
+// Rows of a norm's gradient: those of x stay, those of the scale are summed up once.
+// Blocks of rows that end with a process' rows need no sum.
+static void norm_gradients(void** state) {
+  (void)state;
+  static const struct {
+    int blocks, collectives;
+    const char* spec;
+  } rows[] = {{1, 1, "[{}]"}, {2, 0, "[{?}, {}]"}, {4, 0, "[{?}, {}]"}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    char text[2048], sums[32];
+    int blocks = rows[i].blocks;
+    snprintf(sums, sizeof(sums), "%dx6xf32", blocks);
+    snprintf(
+        text, sizeof(text),
+        MESH22
+        "func.func @main(" IN("%x", "4x3x6xf32", "[{\"d\"}, {}, {}]") ", "
+        "%%s: tensor<6xf32>, " IN("%c", "4x3x6xf32", "[{\"d\"}, {}, {}]") ") -> "
+        "(tensor<4x3x6xf32> {sdy.sharding = #sdy.sharding<@m, [{\"d\"}, {}, "
+        "{}]>}, tensor<%s> {sdy.sharding = #sdy.sharding<@m, [{%s}, {}]>}) {\n"
+        "%%r:2 = \"pestle.norm_grad\"(%%x, %%s, %%c) {dimension = 2 : i64, "
+        "epsilon = 1.0 : f64, blocks = %d : i64} : (tensor<4x3x6xf32>, "
+        "tensor<6xf32>, tensor<4x3x6xf32>) -> (tensor<4x3x6xf32>, tensor<%s>)\n"
+        "return %%r#0, %%r#1 : tensor<4x3x6xf32>, tensor<%s>\n}\n}\n",
+        sums, blocks == 1 ? "" : "?", blocks, sums, sums);
+    counts_t c = check(text, 0);
+    assert_int_equal(c.of[PESTLE_OP_ALL_REDUCE], rows[i].collectives);
+    assert_int_equal(c.all, rows[i].collectives);
+  }
+}
+
+// Products with weights in blocks: columns stay apart, blocks are summed up.
+static void block_dots(void** state) {
+  (void)state;
+  static const struct {
+    const char *w, *s;
+    int collectives;
+  } rows[] = {{"[{\"t\"}, {}]", "[{\"t\"}, {}]", 0},
+              {"[{}, {\"t\"}]", "[{}, {\"t\"}]", 1}};
+  for (size_t i = 0; i < 2; ++i) {
+    char text[2048];
+    snprintf(text, sizeof(text),
+             MESH22
+             "func.func @main(" IN("%x", "8x64xf32", "[{\"d\"}, {}]") ", "
+             "%%b: tensor<6x32xui8> {sdy.sharding = #sdy.sharding<@m, %s>}, %%s: "
+             "tensor<6x4xf32> {sdy.sharding = #sdy.sharding<@m, %s>}) -> "
+             "(tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@m, [{\"d\"}, "
+             "{%s}]>}) {\n%%r = \"pestle.block_dot\"(%%x, %%b, %%s) {bits = 4 : "
+             "i64, block = 16 : i64} : (tensor<8x64xf32>, tensor<6x32xui8>, "
+             "tensor<6x4xf32>) -> tensor<8x6xf32>\n"
+             "return %%r : tensor<8x6xf32>\n}\n}\n",
+             rows[i].w, rows[i].s, i ? "" : "\"t\"");
+    counts_t c = check(text, 0);
+    assert_int_equal(c.of[PESTLE_OP_ALL_REDUCE], rows[i].collectives);
+    assert_int_equal(c.all, rows[i].collectives);
+  }
+}
+
+// A recurrence over batches: its steps are on all processes, each of its own rows.
+static void scans(void** state) {
+  (void)state;
+  counts_t c = check(MESH22
+      "func.func @main(" IN("h", "8x4xf32", "[{\"d\"}, {}]") ", "
+      IN("x", "5x8x4xf32", "[{}, {\"d\"}, {}]") ", %w: tensor<4x4xf32>) -> "
+      OUT("5x8x4xf32", "[{}, {\"d\"}, {}]") " {\n"
+      "%r:2 = \"pestle.scan\"(%h, %x, %w) <{length = 5 : i64, carry_count = 1 : "
+      "i64, xs_count = 1 : i64, reverse = false}> ({\n^bb0(%c: tensor<8x4xf32>, "
+      "%e: tensor<8x4xf32>, %v: tensor<4x4xf32>):\n"
+      "%p = stablehlo.dot_general %c, %v, contracting_dims = [1] x [0] : "
+      "(tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>\n"
+      "%s = stablehlo.add %p, %e : tensor<8x4xf32>\n"
+      "%t = stablehlo.tanh %s : tensor<8x4xf32>\n"
+      "stablehlo.return %t, %t : tensor<8x4xf32>, tensor<8x4xf32>\n}) : "
+      "(tensor<8x4xf32>, tensor<5x8x4xf32>, tensor<4x4xf32>) -> "
+      "(tensor<8x4xf32>, tensor<5x8x4xf32>)\n"
+      "return %r#1 : tensor<5x8x4xf32>\n}\n}\n", 0);
+  assert_int_equal(c.all, 0);
+}
+
+// Groups of images, as the gradient of a convolution in groups has them.
+static void image_groups(void** state) {
+  (void)state;
+  counts_t c = check(MESH22
+      "func.func @main(" IN("x", "8x3x5xf32", "[{\"d\"}, {}, {}]") ", "
+      IN("w", "6x3x2xf32", "[{\"d\"}, {}, {}]") ") -> "
+      OUT("4x6x4xf32", "[{}, {\"d\"}, {}]") " {\n"
+      "%r = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, "
+      "0]->[b, f, 0], window = {stride = [1]} {batch_group_count = 2 : i64, "
+      "feature_group_count = 1 : i64} : (tensor<8x3x5xf32>, tensor<6x3x2xf32>) "
+      "-> tensor<4x6x4xf32>\n"
+      "return %r : tensor<4x6x4xf32>\n}\n}\n", 0);
+  assert_int_equal(c.all, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(dot_in_parts),      cmocka_unit_test(mlp),
-      cmocka_unit_test(constraints),       cmocka_unit_test(tiles),
-      cmocka_unit_test(inner_constraints), cmocka_unit_test(composites),
-      cmocka_unit_test(aliases),           cmocka_unit_test(gradients),
+      cmocka_unit_test(dot_in_parts),
+      cmocka_unit_test(mlp),
+      cmocka_unit_test(constraints),
+      cmocka_unit_test(tiles),
+      cmocka_unit_test(inner_constraints),
+      cmocka_unit_test(composites),
+      cmocka_unit_test(aliases),
+      cmocka_unit_test(gradients),
+      cmocka_unit_test(norm_gradients),
+      cmocka_unit_test(block_dots),
+      cmocka_unit_test(scans),
+      cmocka_unit_test(image_groups),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

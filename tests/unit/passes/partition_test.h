@@ -120,6 +120,8 @@ static inline void fill_array(const pestle_type_t* type, void* data,
       ((int32_t*)data)[i] = (int32_t)(r % 13);
     } else if (type->dtype == PESTLE_I64) {
       ((int64_t*)data)[i] = (int64_t)(r % 13);
+    } else if (type->dtype == PESTLE_U8) {
+      ((uint8_t*)data)[i] = (uint8_t)r;
     } else if (type->dtype == PESTLE_I1) {
       ((uint8_t*)data)[i] = (uint8_t)(r & 1);
     } else {
