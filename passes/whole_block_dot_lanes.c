@@ -5,10 +5,11 @@
 // each 32 of them, once for all products of it, in the order in which the words of weights
 // want them.
 //
-//   %y = pestle.block_dot(%x, %w, %s) {bits = 4, accuracy = 4}
+//   %n = pestle.rms_norm(%x, %g)
+//   %y = pestle.block_dot(%n, %w, %s) {bits = 4, accuracy = 4}
 //   ->
-//   %rate, %most, %q = ..                    // q: ui8 [rows, words, parts, 4], most [rows, n]
-//   %y = pestle.fusion(%q, %most, %w, %s) { %x = %q * %most;  pestle.block_dot(%x, ..) }
+//   %q, %r = pestle.fusion(%x, %g) { .. }    // q: i8 [rows, words, parts, 4], r [rows, scales]
+//   %y = pestle.fusion(%q, %r, %w, %s) { %n = %q * %r;  pestle.block_dot(%n, ..) }
 #include "passes/util.h"
 
 enum { X_BLOCK = 32, WORD_BYTES = 4 };
@@ -109,15 +110,11 @@ static pestle_status_t fill(pestle_builder_t* inside, const pestle_node_t* node,
   return pestle_op_return(inside, &y, 1, NULL);
 }
 
-static pestle_status_t group(pestle_formula_t* f, pestle_node_t* node,
-                             pestle_value_t* const* operands, size_t count,
-                             bool is_bytes) {
-  pestle_builder_t inside = {.module = f->builder.module, .loc = node->loc};
-  pestle_attr_t attr = PESTLE_SET_STR(label, "block_dots");
-  pestle_region_t* region;
-  pestle_node_t* made;
-  PESTLE_TRY(
-      pestle_region_create(inside.module, NULL, 0, &region, &inside.block));
+static pestle_status_t create(pestle_formula_t* f, const char* label,
+                              pestle_value_t* const* operands, size_t count,
+                              pestle_region_t* region,
+                              pestle_node_t** out_group) {
+  pestle_attr_t attr = PESTLE_SET_STR(label, label);
   pestle_node_spec_t spec = {.op = PESTLE_OP_FUSION,
                              .operands = operands,
                              .operand_count = count,
@@ -125,8 +122,19 @@ static pestle_status_t group(pestle_formula_t* f, pestle_node_t* node,
                              .attr_count = 1,
                              .regions = &region,
                              .region_count = 1};
+  return pestle_node_create(&f->builder, &spec, out_group);
+}
+
+static pestle_status_t group(pestle_formula_t* f, pestle_node_t* node,
+                             pestle_value_t* const* operands, size_t count,
+                             bool is_bytes) {
+  pestle_builder_t inside = {.module = f->builder.module, .loc = node->loc};
+  pestle_region_t* region;
+  pestle_node_t* made;
+  PESTLE_TRY(
+      pestle_region_create(inside.module, NULL, 0, &region, &inside.block));
   pestle_status_t status = fill(&inside, node, operands, count, is_bytes);
-  if (!status) status = pestle_node_create(&f->builder, &spec, &made);
+  if (!status) status = create(f, "block_dots", operands, count, region, &made);
   if (status) {
     pestle_region_discard(region);
     return status;
@@ -144,9 +152,66 @@ static bool is_alike(const pestle_node_t* a, const pestle_node_t* b) {
 // The last x that became bytes. |like| is a product that is gone but for its attributes.
 typedef struct made_t {
   const pestle_value_t* x;
+  pestle_node_t* norm;  // that is within, or NULL
   pestle_node_t like;
   pestle_value_t *q, *scale;
 } made_t;
+
+// The norm over the last axis that makes |x| for such products alone, or NULL.
+static pestle_node_t* norm_of(const pestle_pass_context_t* ctx,
+                              const pestle_value_t* x,
+                              const pestle_node_t* product) {
+  pestle_node_t* norm = x->node;
+  if (!norm || norm->op != PESTLE_OP_RMS_NORM) return NULL;
+  pestle_i64s_t dims = PESTLE_NODE_I64S(norm, dimensions);
+  const pestle_type_t* scale = pestle_node_operand(norm, 1)->type;
+  if (norm->block != product->block || dims.count != 1 ||
+      dims.data[0] != x->type->rank - 1 || scale->rank != 1 ||
+      pestle_node_operand(norm, 0)->type->dtype != x->type->dtype) {
+    return NULL;
+  }
+  for (const pestle_use_t* u = x->uses; u; u = u->next) {
+    const pestle_node_t* user = u->user;
+    if (user->op != PESTLE_OP_BLOCK_DOT || pestle_node_operand(user, 0) != x ||
+        user->block != product->block || !is_alike(user, product) ||
+        PESTLE_NODE_I64(user, accuracy) != 4 ||
+        !pestle_pass_is_whole(ctx, user)) {
+      return NULL;
+    }
+  }
+  return norm;
+}
+
+// Makes x bytes in a group of their own, with the norm in front where there is one.
+static pestle_status_t make_bytes(pestle_formula_t* f, pestle_node_t* product,
+                                  const pestle_node_t* norm,
+                                  pestle_node_t** out_group) {
+  pestle_value_t* operands[2] = {pestle_node_operand(product, 0), NULL};
+  pestle_value_t *x[2], *results[2];
+  pestle_builder_t inside = {.module = f->builder.module, .loc = product->loc};
+  pestle_region_t* region;
+  size_t count = norm ? 2 : 1;
+  for (uint32_t i = 0; norm && i < 2; ++i)
+    operands[i] = pestle_node_operand(norm, i);
+  PESTLE_TRY(
+      pestle_region_create(inside.module, NULL, 0, &region, &inside.block));
+  pestle_status_t status = NULL;
+  for (size_t i = 0; i < count && !status; ++i)
+    status = pestle_block_add_argument(inside.module, inside.block,
+                                       operands[i]->type, &x[i]);
+  if (!status) {
+    pestle_formula_t g = pestle_formula_make(inside);
+    lanes_t l = make(&g, product);
+    if (norm) x[0] = pestle_f_like(&g, norm, x, NULL);
+    quantise(&l, x[0], &results[0], &results[1]);
+    status = g.status;
+    if (!status) status = pestle_op_return(&g.builder, results, 2, NULL);
+  }
+  if (!status)
+    status = create(f, "block_bytes", operands, count, region, out_group);
+  if (status) pestle_region_discard(region);
+  return status;
+}
 
 static pestle_status_t replace(pestle_pass_context_t* ctx, pestle_node_t* node,
                                made_t* made) {
@@ -156,11 +221,10 @@ static pestle_status_t replace(pestle_pass_context_t* ctx, pestle_node_t* node,
   bool is_bytes = PESTLE_NODE_I64(node, accuracy) == 4 &&
                   ctx->caps->op_dtypes[PESTLE_KIR_DOT4] != 0;
   if (is_bytes && (made->x != x || !is_alike(&made->like, node))) {
-    lanes_t l = make(&f, node);
-    quantise(&l, x, &made->q, &made->scale);
-    PESTLE_TRY(f.status);
-    made->x = x;
-    made->like = *node;
+    pestle_node_t* bytes;
+    pestle_node_t* norm = norm_of(ctx, x, node);
+    PESTLE_TRY(make_bytes(&f, node, norm, &bytes));
+    *made = (made_t){x, norm, *node, &bytes->results[0], &bytes->results[1]};
   }
   if (is_bytes) {
     operands[count++] = made->q;
@@ -170,7 +234,13 @@ static pestle_status_t replace(pestle_pass_context_t* ctx, pestle_node_t* node,
   }
   for (uint32_t i = 1; i < node->operand_count; ++i)
     operands[count++] = pestle_node_operand(node, i);
-  return group(&f, node, operands, count, is_bytes);
+  PESTLE_TRY(group(&f, node, operands, count, is_bytes));
+  if (is_bytes && made->norm && !x->uses) {
+    pestle_node_set_heir(made->norm, made->q->node);
+    pestle_node_erase(made->norm);
+    *made = (made_t){NULL};
+  }
+  return NULL;
 }
 
 pestle_status_t pestle_pass_whole_block_dots_lanes(pestle_pass_context_t* ctx,

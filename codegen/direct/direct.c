@@ -23,12 +23,18 @@ int64_t pestle_direct_cached_rows(const pestle_node_t* node) {
   return i;
 }
 
-// Of a group of products of one x and of what stands around them
-// (passes/whole_block_dot.c).
-static const pestle_node_t* first_product(const pestle_node_t* group) {
+static bool has_label(const pestle_node_t* group, const char* wanted) {
   const char* label = PESTLE_NODE_STR(group, label);
-  if (!label || strcmp(label, "block_dots") != 0) return NULL;
-  const pestle_node_t* n = pestle_node_body(group, 0)->first;
+  return label && strcmp(label, wanted) == 0;
+}
+
+// Of a group of products of one x and of what stands around them, or of one that makes the
+// bytes of x (passes/whole_block_dot.c and _lanes.c).
+static const pestle_node_t* of_products(const pestle_node_t* group) {
+  const pestle_block_t* body = pestle_node_body(group, 0);
+  const pestle_node_t* n = body->first;
+  if (has_label(group, "block_bytes")) return body->last->prev;
+  if (!has_label(group, "block_dots")) return NULL;
   while (n && n->op != PESTLE_OP_BLOCK_DOT)
     n = n->next;
   return n;
@@ -42,7 +48,7 @@ const pestle_node_t* pestle_direct_whole_of(const pestle_node_t* node) {
   bool is_whole = last && (last->op == PESTLE_OP_ATTENTION_GRAD ||
                            last->op == PESTLE_OP_NORM_GRAD ||
                            last->op == PESTLE_OP_BLOCK_DOT);
-  return is_whole ? last : first_product(node);
+  return is_whole ? last : of_products(node);
 }
 
 bool pestle_direct_is_idle(const pestle_node_t* node) {
@@ -64,6 +70,8 @@ static pestle_status_t emit(pestle_direct_t* d) {
   if (whole && whole->op == PESTLE_OP_SCAN) return pestle_direct_scan(d);
   if (whole && whole->op == PESTLE_OP_BLOCK_DOT)
     return pestle_direct_block_dot(d);
+  if (whole && has_label(d->node, "block_bytes"))
+    return pestle_direct_block_bytes(d);
   if (whole && whole->op == PESTLE_OP_ATTENTION)
     return pestle_direct_cached_attention(d);
   if (whole) {

@@ -78,7 +78,7 @@ class Layer:
         more = [self.give(self.r.integers(0, 1 << self.bits, (n, blocks), dtype="u1"))] if self.zeros else []
         zero = more[0][1].astype("f8").repeat(self.block, 1) if more else 1 << self.bits - 1
         matrix = ((unpacked(w[1], self.bits) - zero) * s[1].repeat(self.block, 1))[:, :k]
-        a = rounded(x[1], 32) if self.accuracy == 4 else x[1]
+        a = rounded(x[1], min(32, self.block)) if self.accuracy == 4 else x[1]
         ops = [x, w, s, *more]
         types = ", ".join([self.of(x), tensor(w[1]), self.of(s), *[tensor(z[1]) for z in more]])
         value = a @ matrix.T
@@ -126,6 +126,12 @@ def main():
     one, two = (layer.run("--threads", n) for n in "12")
     if isinstance(one, str) or isinstance(two, str) or not all(np.array_equal(a, b) for a, b in zip(one, two)):
         bad.append("other bits by another number of threads")
+    # Lanes side by side: bytes of a norm, once for its products.
+    for cpu in "simt90", "simt":
+        for m, accuracy, zeros in (1, 4, False), (3, 4, True), (2, 0, False):
+            Layer(m, 224, 96, (64, 32, 17), accuracy, zeros).run("--device", "ref", "--target-cpu", cpu)
+        Layer(2, 100, 72, (40, 8, 24), 4, bits=8).run("--device", "ref", "--target-cpu", cpu)
+        Layer(2, 100, 72, (40, 8, 24), 4, bits=2, block=16, zeros=True).run("--device", "ref", "--target-cpu", cpu)
     # A norm that something else reads too stays where it was.
     layer = Layer(1, 64, 64, (32, 32, 32), 0)
     norm = next(line.split()[0] for line in reversed(layer.lines) if "rms_norm" in line)
