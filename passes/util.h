@@ -43,9 +43,14 @@ PESTLE_NODISCARD pestle_status_t pestle_pass_whole_attention(
 PESTLE_NODISCARD pestle_status_t pestle_pass_whole_block_dots(
     pestle_pass_context_t* ctx, pestle_block_t* block, bool* out_changed);
 
-// The same on a target whose lanes run side by side (whole_block_dot_lanes.c).
-PESTLE_NODISCARD pestle_status_t pestle_pass_whole_block_dots_lanes(
-    pestle_pass_context_t* ctx, pestle_block_t* block, bool* out_changed);
+// A group in front of |product| that makes bytes of its x and their scales, with |norm|, which
+// may be NULL and else makes x; and x of them again, by ops at |at| (whole_block_dot_lanes.c).
+PESTLE_NODISCARD pestle_status_t
+pestle_pass_block_bytes(pestle_node_t* product, const pestle_node_t* norm,
+                        pestle_value_t** out_bytes, pestle_value_t** out_rates);
+PESTLE_NODISCARD pestle_status_t pestle_pass_block_x(
+    pestle_builder_t* at, const pestle_node_t* product, pestle_value_t* bytes,
+    pestle_value_t* rates, pestle_value_t** out_x);
 
 // Puts a scan in the place of |scan| whose matrices are operands, not constants of its body,
 // and whose products of inputs are made before it (scan_inputs.c).

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products with weights of a few bits that share x become one group, with the norm that makes
 // x where nobody else reads it, and with the elementwise ops behind them: a CPU makes them
-// all in one kernel (codegen/direct/direct_block_dot.c).
+// all in one kernel (codegen/direct/direct_block_dot.c). A target whose lanes run side by side
+// makes products of few rows and what is behind them in one, and bytes of x with the norm in
+// another (whole_block_dot_lanes.c).
 //
 //   %n = pestle.rms_norm(%x, %s)
 //   %g = pestle.block_dot(%n, ..);  %u = pestle.block_dot(%n, ..)
@@ -33,6 +35,8 @@ typedef struct products_t {
   pestle_node_t* copied[MOST_NODES];
   pestle_value_t *inputs[MOST_INPUTS], *results[MOST_RESULTS];
   size_t product_count, node_count, copied_count, input_count, result_count;
+  // x as bytes and their scales, made by a group of their own, with the norm; or NULL.
+  pestle_value_t *bytes, *rates;
 } products_t;
 
 // --- What is there where ---
@@ -250,7 +254,14 @@ static pestle_status_t fill(products_t* p, pestle_copier_t* copier) {
                                          p->inputs[i]->type, &argument));
     PESTLE_TRY(pestle_copier_set(copier, p->inputs[i], argument));
   }
-  if (p->norm) PESTLE_TRY(copy_node(copier, p->norm));
+  if (p->norm && !p->bytes) PESTLE_TRY(copy_node(copier, p->norm));
+  if (p->bytes) {
+    PESTLE_TRY(pestle_pass_block_x(
+        inside, p->first, pestle_copier_get(copier, p->bytes),
+        pestle_copier_get(copier, p->rates), &argument));
+    PESTLE_TRY(
+        pestle_copier_set(copier, pestle_node_operand(p->first, 0), argument));
+  }
   for (size_t i = 0; i < p->product_count; ++i)
     PESTLE_TRY(copy_node(copier, p->nodes[i]));
   for (size_t i = 0; i < p->copied_count; ++i)
@@ -264,7 +275,8 @@ static pestle_status_t fill(products_t* p, pestle_copier_t* copier) {
 
 static pestle_status_t create(products_t* p, pestle_region_t* region,
                               pestle_node_t** out_group) {
-  const char* label = p->node_count > 1 || p->norm ? "block_dots" : "block_dot";
+  bool is_more = p->node_count > 1 || p->norm || p->bytes;
+  const char* label = is_more ? "block_dots" : "block_dot";
   pestle_builder_t at = pestle_builder_before(p->first);
   pestle_attr_t attr = PESTLE_SET_STR(label, label);
   const pestle_node_spec_t spec = {.op = PESTLE_OP_FUSION,
@@ -318,15 +330,33 @@ static pestle_status_t replace(products_t* p, pestle_node_t** out_group) {
   return NULL;
 }
 
+// What makes x, and with it the first inputs of the group.
+static pestle_status_t take_x(products_t* p) {
+  const pestle_target_caps_t* caps = p->ctx->caps;
+  bool has_lanes = caps->flags & PESTLE_TARGET_LANES;
+  bool is_bytes = has_lanes && PESTLE_NODE_I64(p->first, accuracy) == 4 &&
+                  caps->op_dtypes[PESTLE_KIR_DOT4] != 0;
+  if (!has_lanes || is_bytes) find_norm(p);
+  if (is_bytes) {
+    PESTLE_TRY(
+        pestle_pass_block_bytes(p->first, p->norm, &p->bytes, &p->rates));
+    p->bytes->node->scratch = p->first->scratch;
+    add_input(p, p->bytes);
+    add_input(p, p->rates);
+    return NULL;
+  }
+  if (p->norm) add_input(p, pestle_node_operand(p->norm, 1));
+  add_input(p, pestle_node_operand(p->norm ? p->norm : p->first, 0));
+  return NULL;
+}
+
 static pestle_status_t group_products(pestle_pass_context_t* ctx,
                                       pestle_node_t* first,
                                       pestle_node_t** out_group) {
   products_t p = {.ctx = ctx, .first = first};
   find_products(&p);
-  find_norm(&p);
-  pestle_value_t* x = pestle_node_operand(p.norm ? p.norm : first, 0);
-  if (p.norm) add_input(&p, pestle_node_operand(p.norm, 1));
-  add_input(&p, x);
+  if (!find_results(&p)) return NULL;
+  PESTLE_TRY(take_x(&p));
   size_t inputs = p.input_count;
   find_more(&p);
   if (!find_results(&p)) {
@@ -342,8 +372,6 @@ pestle_status_t pestle_pass_whole_block_dots(pestle_pass_context_t* ctx,
                                              pestle_block_t* block,
                                              bool* out_changed) {
   uint64_t place = 0;
-  if (ctx->caps->flags & PESTLE_TARGET_LANES)
-    return pestle_pass_whole_block_dots_lanes(ctx, block, out_changed);
   for (pestle_node_t* n = block->first; n; n = n->next)
     n->scratch = ++place;
   for (pestle_node_t* n = block->first; n; n = n->next) {

@@ -22,8 +22,9 @@ typedef struct block_product_t {
   const pestle_node_t* node;
   uint32_t w, scales, zeros;  // arguments
   uint32_t made;  // scratch [most_rows, lanes + MOST_COLUMNS], where ops follow
-  uint32_t result;  // of the group, where none follow
-  unsigned piece;   // that it is of: the number of a product of it
+  pk_t now[MOST_ROWS];  // of a column, where lanes run side by side
+  uint32_t result;      // of the group, where none follow
+  unsigned piece;       // that it is of: the number of a product of it
 } block_product_t;
 
 // Products of one shape and the ops behind them, of which columns are made together.
@@ -44,7 +45,8 @@ typedef struct block_dot_t {
   int64_t word_weights;
   int64_t parts;  // of a word
   bool is_bytes, has_zeros;
-  unsigned lanes;
+  bool is_lanes;   // that run side by side
+  unsigned lanes;  // of a vector
   int64_t depth, all_rows;
   int32_t rank;             // of x and y
   int64_t rows, most_rows;  // of x: now, and at most
@@ -54,6 +56,7 @@ typedef struct block_dot_t {
   unsigned product_count;
   int64_t groups;
   const pestle_block_t* body;
+  const pestle_node_t* first_product;
   const pestle_node_t* norm;                                  // of x, or NULL
   uint32_t arguments[MOST_ARGUMENTS], results[MOST_RESULTS];  // buffers
   uint32_t x, norm_scale;                                     // arguments

@@ -7,7 +7,10 @@
 //       for chunks of words, one a lane of the team:        up to 16 bytes of weights
 //         x there, the sums of it
 //         for each column: total += scale * (parts of the words by parts of x)
-//       y = sg_reduce(total)
+//       y = sg_reduce(total), and the ops that follow           // direct_block_dot_y.c
+//
+// Products of one x are one kernel: the groups of one follow those of the other, but products
+// of which one result is made share their columns.
 //
 // In bytes x is an operand of bytes, with a scale for each 32 of them: what makes those stands
 // in front of the group, once for all products of one x (passes/whole_block_dot_lanes.c). The
@@ -31,9 +34,11 @@ typedef struct lanes_dot_t {
   int64_t chunk, units;    // words of a lane, such chunks of a row
   int64_t team, teams;     // lanes of a team, teams of a group
   int64_t rows_at_a_time;  // of x
-  uint32_t y, totals;
-  pk_t lane, first_column;  // of the team
-  pk_t columns[MOST_COLUMNS];
+  int64_t most_columns;    // of a team, of all its products
+  uint32_t totals;
+  pk_t lane, team_at;  // of the team; the team of its piece
+  pk_t
+      columns[MOST_COLUMNS];  // b.columns of them, of each product of the piece
   // Of a chunk, by row: parts of x, its sum and the scale.
   pk_t x[TEAM_ROWS][32], sum[TEAM_ROWS], first[TEAM_ROWS], rate[TEAM_ROWS];
 } lanes_dot_t;
@@ -187,38 +192,25 @@ static pk_t of_block(lanes_dot_t* w, uint32_t buffer, pk_t column, pk_t block) {
                          PESTLE_F32);
 }
 
-static void add_chunk(lanes_dot_t* w, pk_t unit, pk_t first_row) {
+// Total of row |m| of column |c| of the piece's product |p|.
+static pk_t total_at(lanes_dot_t* w, int64_t p, int64_t c, int64_t m) {
+  return number(&w->b, (p * w->b.columns + c) * w->rows_at_a_time + m);
+}
+
+static void add_product(lanes_dot_t* w, int64_t p, const pk_t* words,
+                        pk_t block) {
   block_dot_t* b = &w->b;
-  const block_product_t* p = &b->products[0];
-  int64_t each = b->block_words / w->chunk;
-  pk_t block =
-      each > 1 ? pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, unit, each) : unit;
-  pk_t words[MOST_COLUMNS], d[TEAM_ROWS];
-  unsigned align = align_of(w, p->w, b->words | w->chunk);
-  // All loads of weights are on their way before the first is waited for.
+  pk_t d[TEAM_ROWS];
   for (int64_t c = 0; c < b->columns; ++c) {
-    pk_t at = pestle_kir_madi(b->k, w->columns[c], b->words, number(b, 0));
-    at = pestle_kir_madi(b->k, unit, w->chunk, at);
-    at = pestle_kir_madi(b->k, at, WORD_BYTES, number(b, 0));
-    words[c] = words_of(w, p->w, (unsigned)w->chunk, at, align);
-  }
-  for (int64_t m = 0; m < b->rows; ++m) {
-    pk_t row = pestle_kir_madi(b->k, first_row, 1, number(b, m));
-    if (b->is_bytes)
-      load_bytes(w, m, row, unit);
-    else
-      load_floats(w, m, row, unit);
-  }
-  for (int64_t c = 0; c < b->columns; ++c) {
-    pk_t scale = of_block(w, p->scales, w->columns[c], block);
+    pk_t scale = of_block(w, b->product->scales, w->columns[c], block);
     pk_t zero = 0;
     if (b->has_zeros) {
-      zero = of_block(w, p->zeros, w->columns[c], block);
+      zero = of_block(w, b->product->zeros, w->columns[c], block);
       zero = op(w, PESTLE_OP_NEGATE, zero, PESTLE_KIR_NONE);
     }
     multiply(w, words[c], d);
     for (int64_t m = 0; m < b->rows; ++m) {
-      pk_t index = number(b, c * w->rows_at_a_time + m);
+      pk_t index = total_at(w, p, c, m);
       if (b->has_zeros)
         d[m] = pestle_kir_scalar(b->k, PESTLE_OP_FMA, zero, w->sum[m], d[m]);
       if (b->is_bytes) d[m] = op(w, PESTLE_OP_MULTIPLY, d[m], w->rate[m]);
@@ -229,14 +221,71 @@ static void add_chunk(lanes_dot_t* w, pk_t unit, pk_t first_row) {
   }
 }
 
+static void add_chunk(lanes_dot_t* w, unsigned piece, pk_t unit,
+                      pk_t first_row) {
+  block_dot_t* b = &w->b;
+  int64_t each = b->block_words / w->chunk, at = 0;
+  pk_t block =
+      each > 1 ? pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, unit, each) : unit;
+  pk_t words[MOST_PRODUCTS][MOST_COLUMNS];
+  // All loads of weights are on their way before the first is waited for.
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    if (b->products[p].piece != piece) continue;
+    unsigned align = align_of(w, b->products[p].w, b->words | w->chunk);
+    for (int64_t c = 0; c < b->columns; ++c) {
+      pk_t from = pestle_kir_madi(b->k, w->columns[c], b->words, number(b, 0));
+      from = pestle_kir_madi(b->k, unit, w->chunk, from);
+      from = pestle_kir_madi(b->k, from, WORD_BYTES, number(b, 0));
+      words[p][c] =
+          words_of(w, b->products[p].w, (unsigned)w->chunk, from, align);
+    }
+  }
+  for (int64_t m = 0; m < b->rows; ++m) {
+    pk_t row = pestle_kir_madi(b->k, first_row, 1, number(b, m));
+    if (b->is_bytes)
+      load_bytes(w, m, row, unit);
+    else
+      load_floats(w, m, row, unit);
+  }
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    if (b->products[p].piece != piece) continue;
+    b->product = &b->products[p];
+    add_product(w, at++, words[p], block);
+  }
+}
+
 // --- Rows ---
 
-static void do_rows(lanes_dot_t* w, pk_t first_row, int64_t rows) {
+static void finish(lanes_dot_t* w, unsigned piece, int64_t c, pk_t first_row) {
+  block_dot_t* b = &w->b;
+  int64_t at = 0;
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    if (b->products[p].piece != piece) continue;
+    for (int64_t m = 0; m < b->rows; ++m) {
+      pk_t total = pestle_direct_load(b->d, w->totals, total_at(w, at, c, m));
+      b->products[p].now[m] =
+          pestle_kir_sg_reduce(b->k, total, PESTLE_OP_ADD, (unsigned)w->team);
+    }
+    ++at;
+  }
+  pk_t column = pestle_kir_madi(b->k, w->team_at, b->columns, number(b, c));
+  pk_t is_stored = op(w, PESTLE_OP_EQ, w->lane, number(b, 0));
+  is_stored =
+      op(w, PESTLE_OP_AND, is_stored,
+         pestle_kir_scalar_i(b->k, PESTLE_OP_LT, column, b->piece->columns));
+  pestle_kir_if(b->k, is_stored);
+  pestle_block_dot_finish(b, w->columns[c], first_row);
+  pestle_kir_end(b->k);
+}
+
+static void do_rows(lanes_dot_t* w, unsigned piece, pk_t first_row,
+                    int64_t rows) {
   block_dot_t* b = &w->b;
   b->rows = rows;
   int64_t turns = (w->units + w->team - 1) / w->team;
+  int64_t totals = w->most_columns * w->rows_at_a_time;
   pestle_kir_alloc(b->k, w->totals);
-  for (int64_t i = 0; i < b->columns * w->rows_at_a_time; ++i)
+  for (int64_t i = 0; i < totals; ++i)
     pestle_direct_store(b->d, w->totals, number(b, i), real(w, 0));
   pk_t i = pestle_kir_repeat(b->k, "chunk", turns);
   pk_t unit = pestle_kir_madi(b->k, i, w->team, w->lane);
@@ -246,28 +295,56 @@ static void do_rows(lanes_dot_t* w, pk_t first_row, int64_t rows) {
                   pestle_kir_scalar_i(b->k, PESTLE_OP_LT, unit, w->units));
     unit = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, unit, w->units - 1);
   }
-  add_chunk(w, unit, first_row);
+  add_chunk(w, piece, unit, first_row);
   if (has_tail) pestle_kir_end(b->k);
   pestle_kir_end_repeat(b->k, turns);
-  const int64_t all = b->pieces[0].columns;
-  for (int64_t c = 0; c < b->columns; ++c) {
-    pk_t column = pestle_kir_madi(b->k, w->first_column, 1, number(b, c));
-    pk_t is_stored = op(w, PESTLE_OP_EQ, w->lane, number(b, 0));
-    is_stored = op(w, PESTLE_OP_AND, is_stored,
-                   pestle_kir_scalar_i(b->k, PESTLE_OP_LT, column, all));
-    for (int64_t m = 0; m < rows; ++m) {
-      pk_t total = pestle_direct_load(b->d, w->totals,
-                                      number(b, c * w->rows_at_a_time + m));
-      total =
-          pestle_kir_sg_reduce(b->k, total, PESTLE_OP_ADD, (unsigned)w->team);
-      pk_t row = pestle_kir_madi(b->k, first_row, 1, number(b, m));
-      pk_t at = pestle_kir_madi(b->k, row, all, w->columns[c]);
-      pestle_kir_if(b->k, is_stored);
-      pestle_direct_store(b->d, w->y, at,
-                          pestle_kir_cast(b->k, total, b->dtype));
-      pestle_kir_end(b->k);
-    }
+  for (int64_t c = 0; c < b->columns; ++c)
+    finish(w, piece, c, first_row);
+}
+
+// --- Pieces ---
+
+static int64_t products_of(const block_dot_t* b, unsigned piece) {
+  int64_t count = 0;
+  for (unsigned p = 0; p < b->product_count; ++p)
+    count += b->products[p].piece == piece;
+  return count;
+}
+
+// Columns of a team of each product of |piece|.
+static int64_t columns_of(const lanes_dot_t* w, unsigned piece) {
+  int64_t columns = w->most_columns / products_of(&w->b, piece);
+  return columns > 1 ? columns : 1;
+}
+
+static void do_piece(lanes_dot_t* w, unsigned piece, pk_t group, pk_t lane) {
+  block_dot_t* b = &w->b;
+  b->piece = &b->pieces[piece];
+  b->columns = columns_of(w, piece);
+  int64_t first = b->piece->first_group, all = b->piece->groups;
+  bool is_alone = all == b->groups;
+  if (!is_alone) {
+    pk_t from = pestle_kir_scalar_i(b->k, PESTLE_OP_GE, group, first);
+    pk_t to = pestle_kir_scalar_i(b->k, PESTLE_OP_LT, group, first + all);
+    pestle_kir_if(b->k, op(w, PESTLE_OP_AND, from, to));
+    group = pestle_kir_madi(b->k, group, 1, number(b, -first));
+    group = pestle_direct_clamp(b->d, group, 0, all - 1);
   }
+  pk_t team = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, lane, w->team);
+  w->team_at = pestle_kir_madi(b->k, group, w->teams, team);
+  for (int64_t c = 0; c < b->columns; ++c) {
+    w->columns[c] = pestle_kir_madi(b->k, w->team_at, b->columns, number(b, c));
+    w->columns[c] = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, w->columns[c],
+                                        b->piece->columns - 1);
+  }
+  int64_t whole = b->all_rows / w->rows_at_a_time,
+          rest = b->all_rows % w->rows_at_a_time;
+  pk_t i = pestle_kir_repeat(b->k, "rows", whole);
+  do_rows(w, piece, pestle_kir_madi(b->k, i, w->rows_at_a_time, number(b, 0)),
+          w->rows_at_a_time);
+  pestle_kir_end_repeat(b->k, whole);
+  if (rest) do_rows(w, piece, number(b, whole * w->rows_at_a_time), rest);
+  if (!is_alone) pestle_kir_end(b->k);
 }
 
 // --- The kernel ---
@@ -297,16 +374,17 @@ static int64_t choose_columns(int64_t all, int64_t teams, int64_t cores) {
   return columns;
 }
 
-static void read(lanes_dot_t* w, pestle_direct_t* d) {
+static pestle_status_t read(lanes_dot_t* w, pestle_direct_t* d) {
   block_dot_t* b = &w->b;
   const pestle_node_t* node = pestle_direct_whole_of(d->node);
-  const pestle_block_t* body = pestle_node_body(d->node, 0);
   const pestle_type_t *x = pestle_node_operand(node, 0)->type,
                       *scales = pestle_node_operand(node, 2)->type;
   b->d = d;
   b->k = d->k;
+  b->is_lanes = true;
+  b->lanes = 1;
   b->dtype = x->dtype;
-  b->is_bytes = body->arguments[0]->type->dtype == PESTLE_I8;
+  b->rank = x->rank;
   b->bits = PESTLE_NODE_I64(node, bits);
   b->block = PESTLE_NODE_I64(node, block);
   b->blocks = scales->dims[1];
@@ -317,58 +395,65 @@ static void read(lanes_dot_t* w, pestle_direct_t* d) {
   b->parts = 8 / b->bits;
   b->depth = x->dims[x->rank - 1];
   b->all_rows = pestle_type_count(x) / b->depth;
-  b->pieces[0].columns = scales->dims[0];
-  b->x = pestle_direct_operand(d, 0);
-  if (b->is_bytes) b->x_scales = pestle_direct_operand(d, 1);
-  b->products[0].w = pestle_direct_argument(d, pestle_node_operand(node, 1));
-  b->products[0].scales =
-      pestle_direct_argument(d, pestle_node_operand(node, 2));
-  if (b->has_zeros)
-    b->products[0].zeros =
-        pestle_direct_argument(d, pestle_node_operand(node, 3));
-  w->y = pestle_direct_result(d, 0);
+  PESTLE_TRY(pestle_block_dot_read(b));
+  // Bytes of x, and behind them their scales.
+  for (uint32_t i = 0; i + 1 < b->body->argument_count && !b->is_bytes; ++i) {
+    b->is_bytes = b->body->arguments[i]->type->dtype == PESTLE_I8;
+    if (!b->is_bytes) continue;
+    b->x = b->arguments[i];
+    b->x_scales = b->arguments[i + 1];
+  }
+  return NULL;
+}
+
+static void choose(lanes_dot_t* w, const pestle_target_caps_t* caps) {
+  block_dot_t* b = &w->b;
+  int64_t all = 0, most = caps->subgroup < 32 ? caps->subgroup : 32, least = 1;
+  w->chunk = b->is_bytes ? CHUNK_WORDS : F32_CHUNK / b->word_weights;
+  if (w->chunk < 1) w->chunk = 1;
+  if (w->chunk > b->block_words) w->chunk = b->block_words;
+  w->units = b->words / w->chunk;
+  w->rows_at_a_time = b->all_rows < TEAM_ROWS ? b->all_rows : TEAM_ROWS;
+  w->team = choose_team(w->units, most);
+  w->teams = GROUP_LANES / w->team;
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    all += b->pieces[b->products[p].piece].columns;
+    int64_t count = products_of(b, p);
+    if (count > least) least = count;
+  }
+  w->most_columns = choose_columns(all, w->teams, caps->cores);
+  if (w->most_columns < least) w->most_columns = least;
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    block_piece_t* piece = &b->pieces[p];
+    if (b->products[p].piece != p) continue;
+    piece->panel = w->teams * columns_of(w, p);
+    piece->groups = (piece->columns + piece->panel - 1) / piece->panel;
+    piece->first_group = b->groups;
+    b->groups += piece->groups;
+  }
 }
 
 pestle_status_t pestle_direct_block_dot_lanes(pestle_direct_t* d) {
   lanes_dot_t w = {0};
   block_dot_t* b = &w.b;
-  read(&w, d);
-  w.chunk = b->is_bytes ? CHUNK_WORDS : F32_CHUNK / b->word_weights;
-  if (w.chunk < 1) w.chunk = 1;
-  if (w.chunk > b->block_words) w.chunk = b->block_words;
-  w.units = b->words / w.chunk;
-  w.rows_at_a_time = b->all_rows < TEAM_ROWS ? b->all_rows : TEAM_ROWS;
-  int64_t most = d->caps->subgroup < 32 ? d->caps->subgroup : 32;
-  w.team = choose_team(w.units, most);
-  w.teams = GROUP_LANES / w.team;
-  int64_t all = b->pieces[0].columns;
-  b->columns = choose_columns(all, w.teams, d->caps->cores);
-  int64_t panel = w.teams * b->columns, groups = (all + panel - 1) / panel;
+  PESTLE_TRY(read(&w, d));
+  choose(&w, d->caps);
   w.totals =
       pestle_kir_add_buffer(b->k, "totals", PESTLE_KIR_PRIVATE, PESTLE_F32, 1,
-                            b->columns * w.rows_at_a_time, 0);
-  pk_t group = pestle_kir_for(b->k, "group", number(b, 0), number(b, groups), 1,
-                              PESTLE_KIR_GROUP_X);
+                            w.most_columns * w.rows_at_a_time, 0);
+  pk_t group = pestle_kir_for(b->k, "group", number(b, 0), number(b, b->groups),
+                              1, PESTLE_KIR_GROUP_X);
   pk_t lane = pestle_kir_for(b->k, "lane", number(b, 0), number(b, GROUP_LANES),
                              1, PESTLE_KIR_LANE_X);
-  pk_t team = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, lane, w.team);
   w.lane = pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, lane, w.team);
-  team = pestle_kir_madi(b->k, group, w.teams, team);
-  w.first_column = pestle_kir_madi(b->k, team, b->columns, number(b, 0));
-  for (int64_t c = 0; c < b->columns; ++c) {
-    w.columns[c] = pestle_kir_madi(b->k, w.first_column, 1, number(b, c));
-    w.columns[c] =
-        pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, w.columns[c], all - 1);
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    if (b->products[p].piece == p) do_piece(&w, p, group, lane);
   }
-  int64_t whole = b->all_rows / w.rows_at_a_time,
-          rest = b->all_rows % w.rows_at_a_time;
-  pk_t i = pestle_kir_repeat(b->k, "rows", whole);
-  do_rows(&w, pestle_kir_madi(b->k, i, w.rows_at_a_time, number(b, 0)),
-          w.rows_at_a_time);
-  pestle_kir_end_repeat(b->k, whole);
-  if (rest) do_rows(&w, number(b, whole * w.rows_at_a_time), rest);
   pestle_kir_end(b->k);
   pestle_kir_end(b->k);
-  d->steps = (uint64_t)(b->all_rows * all * b->words * b->parts);
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    int64_t columns = b->pieces[b->products[p].piece].columns;
+    d->steps += (uint64_t)(b->all_rows * columns * b->words * b->parts);
+  }
   return NULL;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands around the products of a group (direct_block_dot.c): the norm that makes their
 // x, and the elementwise ops behind them, which passes/whole_block_dot.c has put there. Ops
-// are made of vectors of columns, a row after the other, from the products in scratch.
+// are made of vectors of columns, a row after the other, from the products in scratch; on
+// targets whose lanes run side by side, of single columns, from the products in registers.
 #include "codegen/direct/direct_block_dot.h"
 
 // Values of the body by their scratch: arguments, then the results of its nodes.
@@ -112,7 +113,10 @@ pestle_status_t pestle_block_dot_read(block_dot_t* b) {
     b->arguments[i] = pestle_direct_operand(b->d, i);
   for (uint32_t i = 0; i < group->result_count; ++i)
     b->results[i] = pestle_direct_result(b->d, i);
-  for (const pestle_node_t* n = b->body->first; n != b->body->last;
+  b->first_product = b->body->first;
+  while (b->first_product->op != PESTLE_OP_BLOCK_DOT)
+    b->first_product = b->first_product->next;
+  for (const pestle_node_t* n = b->first_product; n != b->body->last;
        n = n->next) {
     if (n->op == PESTLE_OP_BLOCK_DOT) {
       PESTLE_TRY(read_product(b, n));
@@ -123,12 +127,12 @@ pestle_status_t pestle_block_dot_read(block_dot_t* b) {
   for (unsigned p = 0; p < b->product_count; ++p)
     PESTLE_TRY(find_result(b, &b->products[p]));
   const pestle_value_t* x = pestle_node_operand(b->products[0].node, 0);
-  if (x->node) {
+  if (x->node && x->node->op == PESTLE_OP_RMS_NORM) {
     b->norm = x->node;
     b->norm_scale = argument_of(b, pestle_node_operand(b->norm, 1));
     x = pestle_node_operand(b->norm, 0);
   }
-  b->x = argument_of(b, x);
+  if (!x->node) b->x = argument_of(b, x);
   return NULL;
 }
 
@@ -169,6 +173,8 @@ static pk_t value_of(const vector_t* v, const pestle_value_t* value) {
   block_dot_t* b = v->b;
   if (!value->node) return load(v, argument_of(b, value), v->at, v->mask);
   const block_product_t* product = product_of(b, value->node);
+  if (product && b->is_lanes)
+    return pestle_kir_cast(b->k, product->now[v->m], value->type->dtype);
   if (product) {
     int64_t row = v->m * (b->lanes + MOST_COLUMNS);
     pk_t a = load(v, product->made, number(b, row), PESTLE_KIR_NONE);
@@ -201,7 +207,7 @@ static pk_t make_node(const vector_t* v, const pestle_node_t* node) {
 
 static void finish_row(vector_t* v) {
   block_dot_t* b = v->b;
-  for (const pestle_node_t* n = b->body->first; n != b->body->last;
+  for (const pestle_node_t* n = b->first_product; n != b->body->last;
        n = n->next) {
     if (is_behind(n) && &b->pieces[piece_of(b, &n->results[0])] == b->piece) {
       v->made[n->results[0].scratch] = make_node(v, n);
@@ -217,7 +223,7 @@ static void finish_row(vector_t* v) {
 
 void pestle_block_dot_finish(block_dot_t* b, pk_t first, pk_t first_row) {
   vector_t v = {.b = b, .column = first, .mask = PESTLE_KIR_NONE};
-  if (b->piece->has_tail)
+  if (b->piece->has_tail && !b->is_lanes)
     v.mask =
         pestle_kir_mask(b->k, first, number(b, b->piece->columns), b->lanes);
   for (v.m = 0; v.m < b->rows; ++v.m) {
