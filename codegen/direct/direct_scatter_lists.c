@@ -18,7 +18,7 @@
 
 enum {
   LEAST_UPDATES = 64,  // fewer are looked at by each lane alone
-  GROUP_LANES = 256,
+  GROUP_LANES = 128,
   LEAST_LANES = 32,
   MOST_EACH = 16,  // updates that a lane looks at before the list is worked off
   CORE_GROUPS = 4,    // that are wanted of a core
