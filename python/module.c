@@ -267,9 +267,10 @@ PyMODINIT_FUNC PyInit__pestle(void) {
               pestle_py_add_array(module) && pestle_py_add_dlpack(module) &&
               pestle_py_add_function(module) && pestle_py_add_tree(module) &&
               pestle_py_add_ir(module) && pestle_py_add_backends(module) &&
-              pestle_py_add_session(module) && pestle_py_add_settings(module) &&
-              pestle_py_add_api(module) && pestle_py_add_jit(module) &&
-              pestle_py_add_custom(module) && pestle_py_add_transform(module);
+              pestle_py_add_session(module) && pestle_py_add_decoder(module) &&
+              pestle_py_add_settings(module) && pestle_py_add_api(module) &&
+              pestle_py_add_jit(module) && pestle_py_add_custom(module) &&
+              pestle_py_add_transform(module);
   if (made) return module;
   Py_DECREF(module);
   return NULL;

@@ -218,6 +218,7 @@ bool pestle_py_add_api(PyObject* module);
 bool pestle_py_add_ir(PyObject* module);
 bool pestle_py_add_backends(PyObject* module);
 bool pestle_py_add_session(PyObject* module);
+bool pestle_py_add_decoder(PyObject* module);
 bool pestle_py_add_tree(PyObject* module);
 bool pestle_py_add_dlpack(PyObject* module);
 bool pestle_py_add_custom(PyObject* module);

@@ -32,7 +32,6 @@ static pestle_status_t read_options(const pestle_decoder_options_t* options,
         (long long)out->most, out->slots, out->threads, MOST_POSITIONS,
         MOST_SLOTS);
   }
-  if (!out->most) out->most = USUAL_POSITIONS;
   if (!out->slots) out->slots = 1;
   return NULL;
 }
@@ -141,10 +140,16 @@ void pestle_decoder_release(pestle_decoder_t* d) {
 
 static pestle_status_t open(pestle_decoder_t* d, const char* path,
                             const pestle_decoder_options_t* o) {
+  const char* file;
   PESTLE_TRY(read_compile(d, o->compile));
   if (!d->device)
     PESTLE_TRY(pestle_context_device(d->context, NULL, &d->device));
-  PESTLE_TRY(pestle_decode_open(d, path));
+  PESTLE_TRY(pestle_decode_config(d, path, &file));
+  if (!d->most) {
+    int64_t context = d->config.context;
+    d->most = context && context < USUAL_POSITIONS ? context : USUAL_POSITIONS;
+  }
+  PESTLE_TRY(pestle_decode_open(d, file));
   PESTLE_TRY(make_buffers(d));
   return make_slots(d, o->slots);
 }
@@ -204,7 +209,12 @@ pestle_status_t pestle_decoder_info(const pestle_decoder_t* decoder,
                                 .caches = d->cache_count,
                                 .weight_bytes = weight_bytes(one),
                                 .compiles = d->compiles,
-                                .compile_ns = d->compile_ns};
+                                .compile_ns = d->compile_ns,
+                                .context = d->config.context,
+                                .begin_id = d->config.begin_id,
+                                .pad_id = d->config.pad_id,
+                                .end_ids = d->config.end_ids,
+                                .end_count = d->config.end_count};
   for (size_t c = 0; c < d->cache_count; ++c) {
     const decode_cache_t* cache = &d->caches[c];
     info.caches_in_place +=
@@ -215,5 +225,17 @@ pestle_status_t pestle_decoder_info(const pestle_decoder_t* decoder,
   size_t size = out_info->struct_size;
   info.struct_size = size < sizeof(info) ? size : sizeof(info);
   memcpy(out_info, &info, info.struct_size);
+  return NULL;
+}
+
+pestle_status_t pestle_decoder_sampling(const pestle_decoder_t* decoder,
+                                        pestle_sampling_t* out_sampling) {
+  PESTLE_REQUIRE(
+      decoder && out_sampling && out_sampling->struct_size >= sizeof(size_t),
+      "a decoder, and a sampling whose struct_size is set");
+  pestle_sampling_t s = decoder->config.sampling;
+  size_t size = out_sampling->struct_size;
+  s.struct_size = size < sizeof(s) ? size : sizeof(s);
+  memcpy(out_sampling, &s, s.struct_size);
   return NULL;
 }

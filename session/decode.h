@@ -46,6 +46,19 @@ typedef struct decode_slot_t {
   bool has_logits;
 } decode_slot_t;
 
+// What genai_config.json says, or would.
+typedef struct decode_config_t {
+  const char* file;  // of the model, within the folder; NULL: not told
+  const char *input_ids, *mask, *position_ids, *logits;  // names
+  // Names of keys and of values with a %d, or NULL.
+  const char *past[2], *present[2];
+  int64_t head_size, context;  // 0: not told
+  int64_t begin_id, pad_id;    // -1: none
+  const int64_t* end_ids;
+  size_t end_count;
+  pestle_sampling_t sampling;
+} decode_config_t;
+
 struct pestle_decoder_s {
   pestle_context_t* context;
   pestle_allocator_t allocator;
@@ -53,6 +66,7 @@ struct pestle_decoder_s {
   pestle_device_t* device;
   pestle_compile_options_t compile;
   int32_t threads;
+  decode_config_t config;
   pestle_module_t* module;  // as it was imported
   uint64_t signature[2];    // of the model for one token
   decode_input_t* inputs;
@@ -76,6 +90,19 @@ struct pestle_decoder_s {
   uint32_t* donated;
   char* bytes;  // for logits of another type than f32
 };
+
+// --- decode_config.c ---
+
+// Reads the config of the folder |path|, or beside the model at |path|; |*out_file| is the
+// model's.
+PESTLE_NODISCARD pestle_status_t pestle_decode_config(pestle_decoder_t* d,
+                                                      const char* path,
+                                                      const char** out_file);
+// Whether the config says that the input |name| is a cache.
+bool pestle_decode_is_past(const pestle_decoder_t* d, const char* name);
+// Whether the config says that |present| is what the cache |past| becomes.
+bool pestle_decode_is_pair(const pestle_decoder_t* d, const char* past,
+                           const char* present);
 
 // --- decode_model.c ---
 

@@ -70,6 +70,10 @@ static pestle_status_t set_matrix(decode_input_t* input, decode_role_t role,
   return NULL;
 }
 
+static const char no_extents[] =
+    "has extents that are not known, and no genai_config.json beside the model "
+    "says its head_size";
+
 static pestle_status_t set_cache(pestle_decoder_t* d, decode_input_t* input,
                                  uint32_t index) {
   pestle_type_t* type = &input->type;
@@ -78,9 +82,10 @@ static pestle_status_t set_cache(pestle_decoder_t* d, decode_input_t* input,
   if (rows < 1) return is_odd(input, "has too few axes");
   type->dims[0] = 1;
   type->dims[rows] = d->most;
+  if (type->dims[rows + 1] == PESTLE_DIM_DYNAMIC && d->config.head_size)
+    type->dims[rows + 1] = d->config.head_size;
   for (int32_t i = 0; i < type->rank; ++i) {
-    if (type->dims[i] < 1)
-      return is_odd(input, "has extents that are not known");
+    if (type->dims[i] < 1) return is_odd(input, no_extents);
   }
   *cache = (decode_cache_t){.input = index, .output = UINT32_MAX, .parts = 1};
   for (int32_t i = 1; i < rows; ++i)
@@ -94,13 +99,14 @@ static pestle_status_t set_cache(pestle_decoder_t* d, decode_input_t* input,
 
 static pestle_status_t set_input(pestle_decoder_t* d, uint32_t index) {
   decode_input_t* input = &d->inputs[index];
-  if (!strcmp(input->name, "input_ids"))
+  if (!strcmp(input->name, d->config.input_ids))
     return set_matrix(input, DECODE_IDS, 1);
-  if (!strcmp(input->name, "attention_mask"))
+  if (!strcmp(input->name, d->config.mask))
     return set_matrix(input, DECODE_MASK, d->most);
-  if (!strcmp(input->name, "position_ids"))
+  if (!strcmp(input->name, d->config.position_ids))
     return set_matrix(input, DECODE_POSITIONS, 1);
-  if (past_of(input->name)) return set_cache(d, input, index);
+  if (pestle_decode_is_past(d, input->name) || past_of(input->name))
+    return set_cache(d, input, index);
   return is_odd(input, "is none that is known");
 }
 
@@ -140,10 +146,13 @@ static pestle_status_t pair(pestle_decoder_t* d,
   d->logits = UINT32_MAX;
   for (uint32_t o = 0; o < info->output_count; ++o) {
     const char *name = info->outputs[o].name, *rest = present_of(name);
-    if (!strcmp(name, "logits")) d->logits = o;
-    for (size_t c = 0; rest && c < d->cache_count; ++c) {
-      const char* past = past_of(d->inputs[d->caches[c].input].name);
-      if (past && !strcmp(past, rest)) d->caches[c].output = o;
+    if (!strcmp(name, d->config.logits)) d->logits = o;
+    for (size_t c = 0; c < d->cache_count; ++c) {
+      const char* input = d->inputs[d->caches[c].input].name;
+      const char* past = past_of(input);
+      bool is_pair = past && rest && !strcmp(past, rest);
+      if (is_pair || pestle_decode_is_pair(d, input, name))
+        d->caches[c].output = o;
     }
   }
   for (size_t c = 0; c < d->cache_count; ++c) {
@@ -155,7 +164,8 @@ static pestle_status_t pair(pestle_decoder_t* d,
         d->inputs[d->caches[c].input].name);
   }
   if (d->logits != UINT32_MAX) return NULL;
-  return PESTLE_ERROR(UNSUPPORTED, "the model has no output 'logits'");
+  return PESTLE_ERROR(UNSUPPORTED, "the model has no output '%s'",
+                      d->config.logits);
 }
 
 static pestle_status_t check_results(pestle_decoder_t* d, pestle_function_t* f,

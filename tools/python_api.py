@@ -71,11 +71,10 @@ def signature_of(value):
 
 def stub_parameter(p):
     text = p.name
-    if p.kind is p.VAR_POSITIONAL:
-        return "*" + text + ": Any"
-    if p.kind is p.VAR_KEYWORD:
-        return "**" + text + ": Any"
-    kind = TYPES.get(p.name, "Any")
+    if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+        kind = p.annotation if isinstance(p.annotation, str) else "Any"
+        return ("*" if p.kind is p.VAR_POSITIONAL else "**") + text + ": " + kind
+    kind = p.annotation if isinstance(p.annotation, str) else TYPES.get(p.name, "Any")
     text += f": {kind}" if kind else ""
     return text + (" = ..." if p.default is not p.empty else "")
 
@@ -100,22 +99,27 @@ def stub_function(name, value, indent=""):
     signature = signature_of(value)
     text = stub_signature(signature) if signature else "(*args: Any, **kwargs: Any)"
     default = "Array" if indent == "" else "Any"
-    return f"{indent}def {name}{text} -> {RESULTS.get(name, default)}: ..."
+    result = RESULTS.get(name, default)
+    if signature and isinstance(signature.return_annotation, str):
+        result = signature.return_annotation
+    return f"{indent}def {name}{text} -> {result}: ..."
 
 
 def stub_class(name, value):
     lines = [f"class {name}:"]
+    lines += [f"    {n}: {kind}" for n, kind in vars(value).get("__annotations__", {}).items()
+              if not n.startswith("_")]
     for member, object_ in sorted(vars(value).items()):
         special = member.startswith("__")
         if member.startswith("_") and not special:
             continue
         if special and member in ("__module__", "__dict__", "__weakref__", "__doc__",
-                                  "__slots__", "__hash__", "__array_ufunc__"):
+                                  "__slots__", "__hash__", "__array_ufunc__", "__annotations__"):
             continue
         if isinstance(object_, property) or inspect.isgetsetdescriptor(object_):
             lines += ["    @property", f"    def {member}(self) -> Any: ..."]
         elif callable(object_):
-            if special:
+            if special and not getattr(object_, "__annotations__", None):
                 lines.append(f"    def {member}(self, *args: Any, **kwargs: Any) -> "
                              "Any: ...")
             else:
@@ -126,7 +130,8 @@ def stub_class(name, value):
 def stub(module):
     lines = ["# SPDX-License-Identifier: Apache-2.0",
              "# Written by tools/python_api.py.", "import builtins",
-             "from typing import Any, Callable, Sequence", ""]
+             "from typing import Any, Callable, " +
+             ("Iterator, " if module is pestle else "") + "Sequence", ""]
     if module is not pestle:
         lines += ["from pestle import Array, device, dtype", ""]
     for name, value in public(module):
@@ -145,9 +150,14 @@ def stub(module):
     return "\n".join(lines) + "\n"
 
 
+def plain(signature):
+    """Without types, which the stubs have."""
+    return inspect.Signature([p.replace(annotation=p.empty) for p in signature.parameters.values()])
+
+
 def entry(name, value):
     signature = signature_of(value)
-    shown = "" if signature is None or not callable(value) else str(signature)
+    shown = "" if signature is None or not callable(value) else str(plain(signature))
     text = " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
     text = text.replace("|", "\\|")
     return f"| `{name}{shown.replace('|', chr(92) + '|')}` | {text} |"

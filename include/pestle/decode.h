@@ -44,19 +44,25 @@ typedef struct pestle_decoder_s pestle_decoder_t;
 typedef struct pestle_decoder_options_t {
   size_t struct_size;
   pestle_device_t* device;  // NULL: pestle_context_device() without a name
-  int64_t most;             // positions that a sequence may have; 0: 2048
-  size_t slots;             // sequences; 0: 1
-  int32_t threads;          // of a run at most; 0: the pool's size
+  // Positions that a sequence may have; 0: 2048, or the model's context_length if that is
+  // less.
+  int64_t most;
+  size_t slots;     // sequences; 0: 1
+  int32_t threads;  // of a run at most; 0: the pool's size
   // Of this numerics, target_cpu, no_cache and tier count. Or NULL.
   const pestle_compile_options_t* compile;
 } pestle_decoder_options_t;
 
-// Opens the model at |path|, and compiles it for one token; other numbers of tokens are
+// Opens the model at |path|, a file, or a folder of onnxruntime-genai, whose
+// genai_config.json names the file. The config counts for the file too if it lies beside it:
+// names of inputs and outputs, head_size, context_length, the ids that begin, end and pad a
+// text, and how tokens are chosen. Compiles the model for one token; other numbers of tokens are
 // compiled when they are first needed. |options| may be NULL. Errors are those of
 // pestle_import_file() and pestle_compile(); UNSUPPORTED: the model is none that a decoder
 // takes (an input that it does not know, caches without a partner or that do not keep
-// their length), which the sentence says; INVALID_ARGUMENT: |most| is below 1 or more than
-// the model has angles for.
+// their length), which the sentence says; INVALID_ARGUMENT: |most| is below 0; MALFORMED: the
+// model has fewer angles than |most|, the config is no JSON, or a field of it is not what
+// it should be; NOT_FOUND: there is no such file, or the folder has no config.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_create(
     pestle_context_t* context, const char* path,
     const pestle_decoder_options_t* options, pestle_decoder_t** out_decoder);
@@ -77,6 +83,12 @@ typedef struct pestle_decoder_info_t {
   // Since the decoder was made.
   uint64_t compiles;
   int64_t compile_ns;
+  // Of genai_config.json.
+  int64_t context;  // positions that the model was trained for; 0: not told
+  int64_t begin_id, pad_id;  // -1: none
+  // Ids behind which a text ends. Borrowed until the decoder is released.
+  const int64_t* end_ids;
+  size_t end_count;
 } pestle_decoder_info_t;
 // Fills |*out_info|, whose struct_size must be set.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_info(
@@ -109,6 +121,11 @@ typedef struct pestle_sampling_t {
   // The same seed, sequence and logits give the same token.
   uint64_t seed;
 } pestle_sampling_t;
+// How tokens are chosen where nobody says otherwise: what genai_config.json has under
+// "search" (do_sample, temperature, top_k, top_p), else the likeliest. Fills
+// |*out_sampling|, whose struct_size must be set; the seed is 0.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_sampling(
+    const pestle_decoder_t* decoder, pestle_sampling_t* out_sampling);
 // Chooses the token that comes next in |slot|, and does not feed it. |sampling| may be
 // NULL. INVALID_ARGUMENT: a number out of range, or nothing was fed; INTERNAL: the logits
 // are not numbers.

@@ -17,7 +17,7 @@ from ._pestle import Array, Error, Module, device, dtype, eval, where
 globals().update({
     name: value for name, value in vars(_c).items() if value.__doc__ and
     not name.startswith(("_", "tree_")) and
-    name not in ("Jit", "api", "OPS", "Program", "RawSession", "Structure", "hooks", "full", "empty", "copy")})
+    name not in ("Jit", "api", "OPS", "Program", "RawSession", "RawDecoder", "Structure", "hooks", "full", "empty", "copy")})
 
 from . import _builtins, _hooks, tree
 from ._make import (arange, astype, broadcast_shapes, can_cast, copy, empty, empty_like,
@@ -108,7 +108,7 @@ _LATER = {
     "_batch": "vmap",
     "_forms": "checkpoint checkpoint_name custom_function custom_jvp custom_vjp custom_vmap",
     "_program": "Function Lowered export from_stablehlo load load_onnx",
-    "_session": "Session",
+    "_session": "Session", "_decode": "Decoder",
     "_memory": "clear_cache device_info get_active_memory get_cache_memory "
                "get_memory_limit get_peak_memory reset_peak_memory set_cache_limit "
                "set_memory_limit set_wired_limit",

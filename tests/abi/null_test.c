@@ -888,6 +888,11 @@ static void call_decoder_choose(things_t* t) {
   int64_t id;
   BAD(pestle_decoder_choose(NULL, 0, NULL, &id));
 }
+static void call_decoder_sampling(things_t* t) {
+  (void)t;
+  pestle_sampling_t sampling = {.struct_size = sizeof(sampling)};
+  BAD(pestle_decoder_sampling(NULL, &sampling));
+}
 static void call_decoder_length(things_t* t) {
   (void)t;
   assert_int_equal(pestle_decoder_length(NULL, 0), -1);
@@ -2131,7 +2136,7 @@ static const row_t rows[] = {
     ROW(session_create) ROW(session_retain) ROW(session_release)
     ROW(session_run) ROW(session_tensor_release) ROW(session_wait)
     ROW(decoder_create) ROW(decoder_release) ROW(decoder_info)
-    ROW(decoder_feed) ROW(decoder_logits) ROW(decoder_choose)
+    ROW(decoder_feed) ROW(decoder_logits) ROW(decoder_choose) ROW(decoder_sampling)
     ROW(decoder_length) ROW(decoder_cut) ROW(decoder_fork)
     ROW(decoder_save) ROW(decoder_load)
     ROW(session_stats) ROW(session_visit) ROW(session_input_count)

@@ -258,8 +258,8 @@ def check_command(folder):
         want.append(d.choose(temperature=0.9, top_k=40, seed=7))
         d.feed(want[-1:])
 
-    def generate(*options):
-        command = [BUILD / "pestle", "generate", path, "--most", str(MOST), *options]
+    def generate(*options, path=path, most=("--most", str(MOST))):
+        command = [BUILD / "pestle", "generate", path, *most, *options]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     how = ("--ids", ",".join(map(str, ids)), "-n", "12", "--seed", "7", "--temperature", "0.9", "--top-k", "40")
@@ -268,6 +268,15 @@ def check_command(folder):
     told = json.loads(generate(*how, "--json").stdout)
     expect("generate --json", told["ids"] == want and told["caches_in_place"] == told["caches"] == 4)
     expect("an end", len(json.loads(generate(*how, "--end-id", str(want[3]), "--json").stdout)["ids"]) <= 4)
+    config = {"model": {"context_length": 32, "eos_token_id": [200, want[3]], "decoder": {"filename": "model.onnx"}},
+              "search": {"do_sample": True, "temperature": 0.9, "top_k": 40}}
+    (folder / "genai_config.json").write_text(json.dumps(config))
+    told = json.loads(generate(*how[:6], "--json", path=folder, most=()).stdout)
+    expect("a folder", told["ids"] == want[:want.index(want[3]) + 1] and told["cache_bytes"] == 4 * 2 * 32 * 16 * 4)
+    (folder / "genai_config.json").write_text("[")
+    expect("a bad config", "line 1, column 2" in generate(*how, path=folder).stderr)
+    (folder / "genai_config.json").unlink()
+    expect("no config", "has no genai_config.json" in generate(*how, path=folder).stderr)
     for options, sentence in ((("-n", "3"), "needs --ids"), (("--ids", "1,x"), "'x' is no integer"),
                               (("--ids", "1", "--top-p", "2"), "--top-p '2'"), (("--ids", "96"), "id 96 at place 0")):
         done = generate(*options)

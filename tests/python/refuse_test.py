@@ -98,7 +98,7 @@ OTHERS = {
     "lower", "map", "ones", "reset_peak_memory", "result_type", "scan", "set_cache_limit",
     "set_default_device", "set_memory_limit", "set_wired_limit", "stack", "stats",
     "stop_gradient", "stream", "switch", "synchronize", "while_loop", "zeros", "Array",
-    "Error", "Function", "Lowered", "Module", "Session", "Spec", "Stream", "cpu", "custom_op",
+    "Decoder", "Error", "Function", "Lowered", "Module", "Session", "Spec", "Stream", "cpu", "custom_op",
     "extension", "kernel", "pure_callback", "grad", "value_and_grad", "jvp", "vjp",
     "checkpoint", "checkpoint_name", "custom_function", "custom_jvp", "custom_vjp", "custom_vmap", "vmap",
     "linearize", "jacfwd", "jacrev", "hessian", "fft.fftfreq",

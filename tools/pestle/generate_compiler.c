@@ -15,8 +15,11 @@ typedef struct generate_t {
   pestle_decoder_t* decoder;
   PESTLE_VEC(int64_t) ids;  // the prompt, then what was chosen
   size_t prompt;
-  int64_t count,
-      end;  // tokens at most, and the id behind which none comes; -1: none
+  int64_t count;  // tokens at most
+  // The ids behind which none comes.
+  const int64_t* ends;
+  size_t end_count;
+  int64_t end;  // of --end-id
   pestle_sampling_t sampling;
   double create_s, prefill_s, decode_s;
   size_t steps;  // that |decode_s| is of
@@ -59,13 +62,20 @@ static pestle_status_t read_number(const cli_t* cli, cli_option_t option,
   return NULL;
 }
 
+// Before the model is opened, which takes seconds.
+static pestle_status_t check_numbers(const cli_t* cli) {
+  double value;
+  PESTLE_TRY(read_number(cli, CLI_TEMPERATURE, "temperature", 1e9, &value));
+  return read_number(cli, CLI_TOP_P, "top-p", 1, &value);
+}
+
 static pestle_status_t read_options(generate_t* g) {
   const cli_t* cli = g->cli;
   g->sampling = (pestle_sampling_t){.struct_size = sizeof(g->sampling)};
+  PESTLE_TRY(pestle_decoder_sampling(g->decoder, &g->sampling));
   g->count = cli->text[CLI_TOKENS] ? cli->count[CLI_TOKENS] : USUAL_TOKENS;
-  g->end = cli->text[CLI_END_ID] ? cli->count[CLI_END_ID] : -1;
   g->sampling.seed = (uint64_t)cli->count[CLI_CHOICE_SEED];
-  g->sampling.top_k = cli->count[CLI_TOP_K];
+  if (cli->text[CLI_TOP_K]) g->sampling.top_k = cli->count[CLI_TOP_K];
   PESTLE_TRY(read_number(cli, CLI_TEMPERATURE, "temperature", 1e9,
                          &g->sampling.temperature));
   return read_number(cli, CLI_TOP_P, "top-p", 1, &g->sampling.top_p);
@@ -86,6 +96,22 @@ static pestle_status_t open(generate_t* g, const char* path) {
   return NULL;
 }
 
+static void find_ends(generate_t* g, const pestle_decoder_info_t* info) {
+  g->ends = info->end_ids;
+  g->end_count = info->end_count;
+  if (!g->cli->text[CLI_END_ID]) return;
+  g->end = g->cli->count[CLI_END_ID];
+  g->ends = &g->end;
+  g->end_count = 1;
+}
+
+static bool is_end(const generate_t* g, int64_t id) {
+  for (size_t i = 0; i < g->end_count; ++i) {
+    if (g->ends[i] == id) return true;
+  }
+  return false;
+}
+
 static pestle_status_t generate(generate_t* g) {
   int64_t begin = pestle_clock_ns();
   PESTLE_TRY(pestle_decoder_feed(g->decoder, 0, g->ids.data, g->prompt));
@@ -95,7 +121,7 @@ static pestle_status_t generate(generate_t* g) {
     int64_t id;
     PESTLE_TRY(pestle_decoder_choose(g->decoder, 0, &g->sampling, &id));
     if (!pestle_vec_push(&g->ids, id)) return PESTLE_OOM();
-    if (id == g->end || i + 1 == g->count) break;
+    if (is_end(g, id) || i + 1 == g->count) break;
     PESTLE_TRY(pestle_decoder_feed(g->decoder, 0, &id, 1));
     ++g->steps;
   }
@@ -153,10 +179,13 @@ static void print_json(const generate_t* g, const pestle_decoder_info_t* info) {
 static pestle_status_t work(generate_t* g) {
   const char* path;
   pestle_decoder_info_t info = {.struct_size = sizeof(info)};
-  PESTLE_TRY(cli_only_argument(g->cli, "a model", &path));
+  PESTLE_TRY(cli_only_argument(g->cli, "a model or its folder", &path));
   PESTLE_TRY(read_ids(g));
-  PESTLE_TRY(read_options(g));
+  PESTLE_TRY(check_numbers(g->cli));
   PESTLE_TRY(open(g, path));
+  PESTLE_TRY(read_options(g));
+  PESTLE_TRY(pestle_decoder_info(g->decoder, &info));
+  find_ends(g, &info);
   PESTLE_TRY(generate(g));
   PESTLE_TRY(pestle_decoder_info(g->decoder, &info));
   if (g->cli->json) {

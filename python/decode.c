@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pestle.Decoder (_decode.py) is made of: a decoder of the library. Whoever calls holds
+// a lock of the decoder's, so that one thread is in it at a time.
+#include <stdlib.h>
+#include <string.h>
+
+#include "module.h"
+#include "pestle/decode.h"
+
+typedef struct decoder_t {
+  PyObject_HEAD pestle_decoder_t* decoder;
+} decoder_t;
+
+static pestle_decoder_t* of(PyObject* self) {
+  return ((decoder_t*)self)->decoder;
+}
+
+// As O& of PyArg_ParseTuple().
+static int as_slot(PyObject* object, void* out_slot) {
+  Py_ssize_t slot = PyNumber_AsSsize_t(object, PyExc_ValueError);
+  if (slot == -1 && PyErr_Occurred()) return 0;
+  if (slot < 0) PyErr_Format(PyExc_ValueError, "there is no slot %zd", slot);
+  *(size_t*)out_slot = (size_t)slot;
+  return slot >= 0;
+}
+
+// --- Life ---
+
+static bool create(decoder_t* self, PyObject* args) {
+  PyObject *path, *where, *bytes = NULL;
+  long long most;
+  Py_ssize_t slots;
+  int threads;
+  const char* numerics;
+  pestle_compile_options_t compile = {.struct_size = sizeof(compile)};
+  pestle_decoder_options_t o = {.struct_size = sizeof(o), .compile = &compile};
+  if (!PyArg_ParseTuple(args, "OLnOis", &path, &most, &slots, &where, &threads,
+                        &numerics) ||
+      !pestle_py_context() || !pestle_py_as_device(where, &o.device) ||
+      !PyUnicode_FSConverter(path, &bytes)) {
+    return false;
+  }
+  if (most < 0 || slots < 0) {
+    PyErr_Format(PyExc_ValueError, "most is %lld and slots is %zd", most,
+                 slots);
+    Py_DECREF(bytes);
+    return false;
+  }
+  o.most = most;
+  o.slots = (size_t)slots;
+  o.threads = threads;
+  compile.numerics = !strcmp(numerics, "strict") ? PESTLE_NUMERICS_STRICT
+                     : !strcmp(numerics, "fast") ? PESTLE_NUMERICS_FAST
+                                                 : PESTLE_NUMERICS_DEFAULT;
+  const char* name = PyBytes_AsString(bytes);
+  pestle_status_t status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = pestle_decoder_create(pestle_py.context, name, &o, &self->decoder);
+  Py_END_ALLOW_THREADS;
+  Py_DECREF(bytes);
+  return pestle_py_ok(status);
+}
+
+static PyObject* decoder_new(PyTypeObject* type, PyObject* args,
+                             PyObject* kwargs) {
+  (void)kwargs;
+  decoder_t* self = (decoder_t*)PyType_GenericAlloc(type, 0);
+  if (self && !create(self, args)) Py_CLEAR(self);
+  return (PyObject*)self;
+}
+
+static void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  pestle_decoder_t* decoder = of(self);
+  Py_BEGIN_ALLOW_THREADS;
+  pestle_decoder_release(decoder);
+  Py_END_ALLOW_THREADS;
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+// --- Tokens ---
+
+// |*out_ids| is freed by the caller.
+static bool read_ids(PyObject* list, int64_t** out_ids, size_t* out_count) {
+  Py_ssize_t count = PyList_Size(list);
+  *out_ids = NULL;
+  *out_count = 0;
+  if (count < 0) return false;
+  int64_t* ids = malloc(((size_t)count + 1) * sizeof(*ids));
+  if (!ids) return PyErr_NoMemory() != NULL;
+  *out_ids = ids;
+  *out_count = (size_t)count;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    ids[i] = PyLong_AsLongLong(PyList_GetItem(list, i));
+    if (PyErr_Occurred()) return false;
+  }
+  return true;
+}
+
+static PyObject* feed(PyObject* self, PyObject* args) {
+  PyObject* list;
+  size_t slot;
+  int64_t* ids;
+  size_t count;
+  if (!PyArg_ParseTuple(args, "O!O&:feed", &PyList_Type, &list, as_slot, &slot))
+    return NULL;
+  bool fine = read_ids(list, &ids, &count);
+  if (fine) {
+    pestle_status_t status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = pestle_decoder_feed(of(self), slot, ids, count);
+    Py_END_ALLOW_THREADS;
+    fine = pestle_py_ok(status);
+  }
+  free(ids);
+  return fine ? Py_NewRef(Py_None) : NULL;
+}
+
+// A copy, so that it stays what it was.
+static PyObject* logits(PyObject* self, PyObject* args) {
+  size_t slot;
+  pestle_decoder_info_t info = {.struct_size = sizeof(info)};
+  if (!PyArg_ParseTuple(args, "O&:logits", as_slot, &slot) ||
+      !pestle_py_ok(pestle_decoder_info(of(self), &info))) {
+    return NULL;
+  }
+  const float* data = pestle_decoder_logits(of(self), slot);
+  if (!data) {
+    PyErr_Format(PyExc_ValueError,
+                 "slot %zu has no logits: feed it a token first", slot);
+    return NULL;
+  }
+  pestle_type_t type = {.dtype = PESTLE_F32, .rank = 1, .dims = {info.words}};
+  pestle_device_t* host;
+  pestle_array_t* array = NULL;
+  pestle_status_t status =
+      pestle_context_device(pestle_py.context, "cpu", &host);
+  if (!status) status = pestle_array_from_data(host, &type, data, &array);
+  return pestle_py_result(status, &array);
+}
+
+static PyObject* choose(PyObject* self, PyObject* args) {
+  size_t slot;
+  unsigned long long seed;
+  long long top_k;
+  pestle_sampling_t s = {.struct_size = sizeof(s)};
+  int64_t id;
+  if (!PyArg_ParseTuple(args, "O&dLdK:choose", as_slot, &slot, &s.temperature,
+                        &top_k, &s.top_p, &seed)) {
+    return NULL;
+  }
+  s.top_k = top_k;
+  s.seed = seed;
+  pestle_status_t status = pestle_decoder_choose(of(self), slot, &s, &id);
+  return pestle_py_ok(status) ? PyLong_FromLongLong(id) : NULL;
+}
+
+// --- Slots ---
+
+static PyObject* length(PyObject* self, PyObject* args) {
+  size_t slot;
+  if (!PyArg_ParseTuple(args, "O&:length", as_slot, &slot)) return NULL;
+  int64_t tokens = pestle_decoder_length(of(self), slot);
+  if (tokens >= 0) return PyLong_FromLongLong(tokens);
+  PyErr_Format(PyExc_ValueError, "there is no slot %zu", slot);
+  return NULL;
+}
+
+static PyObject* cut(PyObject* self, PyObject* args) {
+  size_t slot;
+  long long tokens;
+  if (!PyArg_ParseTuple(args, "O&L:cut", as_slot, &slot, &tokens)) return NULL;
+  bool fine = pestle_py_ok(pestle_decoder_cut(of(self), slot, tokens));
+  return fine ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject* fork_slot(PyObject* self, PyObject* args) {
+  size_t from, to;
+  if (!PyArg_ParseTuple(args, "O&O&:fork", as_slot, &from, as_slot, &to))
+    return NULL;
+  pestle_status_t status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = pestle_decoder_fork(of(self), from, to);
+  Py_END_ALLOW_THREADS;
+  return pestle_py_ok(status) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject* use_file(PyObject* self, PyObject* args, bool saves) {
+  size_t slot;
+  PyObject *path, *bytes = NULL;
+  if (!PyArg_ParseTuple(args, "O&O", as_slot, &slot, &path) ||
+      !PyUnicode_FSConverter(path, &bytes)) {
+    return NULL;
+  }
+  const char* name = PyBytes_AsString(bytes);
+  pestle_status_t status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = saves ? pestle_decoder_save(of(self), slot, name)
+                 : pestle_decoder_load(of(self), slot, name);
+  Py_END_ALLOW_THREADS;
+  Py_DECREF(bytes);
+  return pestle_py_ok(status) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject* save(PyObject* self, PyObject* args) {
+  return use_file(self, args, true);
+}
+
+static PyObject* load(PyObject* self, PyObject* args) {
+  return use_file(self, args, false);
+}
+
+// --- What it says ---
+
+static PyObject* ends_of(const pestle_decoder_info_t* info) {
+  PyObject* ends = PyTuple_New((Py_ssize_t)info->end_count);
+  for (size_t i = 0; ends && i < info->end_count; ++i) {
+    PyObject* id = PyLong_FromLongLong(info->end_ids[i]);
+    if (!id || PyTuple_SetItem(ends, (Py_ssize_t)i, id) < 0) Py_CLEAR(ends);
+  }
+  return ends;
+}
+
+static PyObject* id_or_none(int64_t id) {
+  return id < 0 ? Py_NewRef(Py_None) : PyLong_FromLongLong(id);
+}
+
+static PyObject* info_of(PyObject* self, PyObject* unused) {
+  (void)unused;
+  pestle_decoder_info_t i = {.struct_size = sizeof(i)};
+  if (!pestle_py_ok(pestle_decoder_info(of(self), &i))) return NULL;
+  typedef unsigned long long u64;
+  return Py_BuildValue(
+      "{s:L,s:L,s:n,s:n,s:n,s:K,s:K,s:K,s:K,s:L,s:L,s:N,s:N,s:N}", "words",
+      (long long)i.words, "most", (long long)i.most, "slots",
+      (Py_ssize_t)i.slots, "caches", (Py_ssize_t)i.caches, "caches_in_place",
+      (Py_ssize_t)i.caches_in_place, "cache_bytes", (u64)i.cache_bytes,
+      "token_bytes", (u64)i.token_bytes, "weight_bytes", (u64)i.weight_bytes,
+      "compiles", (u64)i.compiles, "compile_ns", (long long)i.compile_ns,
+      "context", (long long)i.context, "begin_id", id_or_none(i.begin_id),
+      "pad_id", id_or_none(i.pad_id), "end_ids", ends_of(&i));
+}
+
+static PyObject* sampling_of(PyObject* self, PyObject* unused) {
+  (void)unused;
+  pestle_sampling_t s = {.struct_size = sizeof(s)};
+  if (!pestle_py_ok(pestle_decoder_sampling(of(self), &s))) return NULL;
+  return Py_BuildValue("(dLd)", s.temperature, (long long)s.top_k, s.top_p);
+}
+
+// --- Registration ---
+
+static PyMethodDef methods[] = {{"feed", feed, METH_VARARGS, NULL},
+                                {"logits", logits, METH_VARARGS, NULL},
+                                {"choose", choose, METH_VARARGS, NULL},
+                                {"length", length, METH_VARARGS, NULL},
+                                {"cut", cut, METH_VARARGS, NULL},
+                                {"fork", fork_slot, METH_VARARGS, NULL},
+                                {"save", save, METH_VARARGS, NULL},
+                                {"load", load, METH_VARARGS, NULL},
+                                {"info", info_of, METH_NOARGS, NULL},
+                                {"sampling", sampling_of, METH_NOARGS, NULL},
+                                {NULL, NULL, 0, NULL}};
+static PyType_Slot slots[] = {{Py_tp_new, PESTLE_PY_SLOT(decoder_new)},
+                              {Py_tp_dealloc, PESTLE_PY_SLOT(dealloc)},
+                              {Py_tp_methods, methods},
+                              {0, NULL}};
+static PyType_Spec spec = {"pestle._pestle.RawDecoder", sizeof(decoder_t), 0,
+                           Py_TPFLAGS_DEFAULT, slots};
+
+bool pestle_py_add_decoder(PyObject* module) {
+  PyObject* type = PyType_FromSpec(&spec);
+  bool fine = type && PyModule_AddObjectRef(module, "RawDecoder", type) == 0;
+  Py_XDECREF(type);
+  return fine;
+}
