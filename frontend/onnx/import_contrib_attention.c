@@ -423,8 +423,6 @@ static bool check_grouped(pestle_onnx_call_t* call) {
           "rotary_interleaved scale sliding_window_cache smooth_softmax "
           "softcap v_quant_type") ||
       !pestle_onnx_takes_only(call, "kv_cache_bit_width", 0, caches) ||
-      !pestle_onnx_takes_only(call, "sliding_window_cache", 0,
-                              "a cache holds all that is past") ||
       !pestle_onnx_takes_no_input(call, KEY_SCALE, "k_scale", caches) ||
       !pestle_onnx_takes_no_input(call, VALUE_SCALE, "v_scale", caches)) {
     return false;
@@ -497,6 +495,23 @@ static bool read_lengths(grouped_t* g) {
                      : pestle_onnx_binary_f(call, PESTLE_OP_ADD, lengths,
                                             (double)(1 - g->rows));
   return !call->f.status;
+}
+
+// A cache of a window has no room for more and moves its rows once it is full: one with
+// room for all positions never is, and means what any cache does.
+static bool check_window_cache(const grouped_t* g) {
+  pestle_onnx_call_t* call = g->call;
+  pestle_value_t* past = pestle_onnx_input(call, PAST_KEY);
+  if (!pestle_onnx_int(call, "sliding_window_cache", 0)) return true;
+  int64_t had = past ? pestle_onnx_dim(past, ROWS) : 0;
+  if (had >= g->total) return true;
+  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                   "attribute 'sliding_window_cache' is 1, and its cache has "
+                   "%lld rows for %lld positions: rows that leave the window "
+                   "are not written over, give the cache a row for each "
+                   "position",
+                   (long long)had, (long long)g->total);
+  return false;
 }
 
 static pestle_value_t* norm_heads(pestle_onnx_call_t* call, pestle_value_t* x,
@@ -621,7 +636,10 @@ static pestle_value_t* read_sink(const grouped_t* g) {
 
 void pestle_onnx_import_group_query_attention(pestle_onnx_call_t* call) {
   grouped_t g = {.call = call};
-  if (!check_grouped(call) || !read_grouped(&g) || !read_lengths(&g)) return;
+  if (!check_grouped(call) || !read_grouped(&g) || !read_lengths(&g) ||
+      !check_window_cache(&g)) {
+    return;
+  }
   int64_t shown = pestle_onnx_int(call, "qk_output", 0);
   if (shown < 0 || shown > 2 || (pestle_onnx_wants(call, 3) && !shown)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
