@@ -127,19 +127,21 @@ def refused(what, sentence, call):
 
 
 def peer(path, maker, ids):
-    """Logits behind each token, by ONNX Runtime."""
+    """Logits behind each token, by ONNX Runtime. Caches that move have room for all tokens."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     s = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     given = {"input_ids": ids[None], "attention_mask": np.ones((1, len(ids)), np.int64)}
     for i in range(maker.layers):
         for p in "key", "value":
-            given[f"past_key_values.{i}.{p}"] = np.zeros((1, maker.shared, 0, maker.depth), np.float32)
+            given[f"past_key_values.{i}.{p}"] = np.zeros((1, maker.shared, maker.moving * MOST, maker.depth), np.float32)
     return s.run(["logits"], given)[0][0]
 
 
 def check_logits(folder):
-    for how in {"level": 0}, {}, {"packed": 1, "level": 0}, {"bits": 8, "level": 0}, {"zeros": 1, "block": 16, "level": 0}:
+    for how in {"level": 0}, {}, {"packed": 1, "level": 0}, {"bits": 8, "level": 0}, {"zeros": 1, "block": 16, "level": 0}, \
+            {"window": 7, "level": 0}, {"window": 16, "moving": 1, "level": 0}, {"softcap": 2, "level": 0}, \
+            {"sink": 1, "window": 9, "level": 0}:
         # By bytes a quotient half between two of them may go either way.
         near = 1e-3 if "level" in how else 0.05
         path = folder / "model.onnx"
@@ -158,6 +160,16 @@ def check_logits(folder):
         info = d.info()
         expect("caches are copied", info.caches_in_place == info.caches == 2 * maker.layers)
         expect("bytes of a token", info.token_bytes == 2 * maker.layers * maker.shared * maker.depth * 4)
+
+
+def check_moving(folder):
+    """A cache of a window has a row for each position, or is refused."""
+    llama.make(folder / "model.onnx", "tiny", window=8, moving=1)
+    dims = [f"--dim={k}" for k in ("sequence=1", "all=16", "past=8")]
+    command = [BUILD / "pestle", "compile", folder / "model.onnx", "-o", folder / "no.plan", *dims]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    expect(f"a cache of 8 rows: {done.stderr}", done.returncode and "'sliding_window_cache' is 1" in done.stderr and
+           "8 rows for 16 positions" in done.stderr)
 
 
 def check_slots(folder):
@@ -291,7 +303,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PESTLE_CACHE_DIR"] = folder + "/cache"
-        for check in check_logits, check_slots, check_choices, check_bad, check_command:
+        for check in check_logits, check_moving, check_slots, check_choices, check_bad, check_command:
             check(pathlib.Path(folder))
     print(f"{len(bad)} wrong")
     return bool(bad)

@@ -28,9 +28,11 @@ NIBBLE = np.clip(np.round(_EDGES * 2.5) + 8, 0, 15).astype(np.uint8)
 
 
 class Maker:
-    def __init__(self, size, block=32, bits=4, level=4, seed=1, packed=False, zeros=False, base=1e5):
+    def __init__(self, size, block=32, bits=4, level=4, seed=1, packed=False, zeros=False, base=1e5, window=0,
+                 softcap=0, sink=False, moving=False):
         self.__dict__.update(size)
         self.block, self.bits, self.level, self.packed, self.zeros, self.base = block, bits, level, packed, zeros, base
+        self.window, self.softcap, self.sink, self.moving = window, softcap, sink, moving
         self.depth = self.width // self.heads
         self.interleaved, self.epsilon = 0, 1e-5
         self.r = np.random.default_rng(seed)
@@ -95,9 +97,18 @@ class Maker:
         shape = [1, self.shared, "past", self.depth]
         self.inputs += [h.make_tensor_value_info(p, TP.FLOAT, shape) for p in past]
         self.outputs += [h.make_tensor_value_info(p, TP.FLOAT, shape[:2] + ["total"] + shape[3:]) for p in present]
-        self.node("GroupQueryAttention", parts + past + ["seqlens_k", "total", cos, sin], [n + ".a"] + present, MS,
-                  num_heads=self.heads, kv_num_heads=self.shared, do_rotary=1, rotary_interleaved=self.interleaved,
-                  scale=self.depth**-0.5)
+        ins, more = parts + past + ["seqlens_k", "total", cos, sin], {}
+        if self.window:
+            more["local_window_size"] = self.window
+        if self.softcap:
+            more["softcap"] = float(self.softcap)
+        if self.sink:
+            sinks = self.r.standard_normal(self.heads).astype(np.float32)
+            ins += ["", "", self.keep(n + ".sink", sinks)]
+        if self.moving:  # rows that leave a full cache's window are written over
+            more["sliding_window_cache"] = 1
+        self.node("GroupQueryAttention", ins, [n + ".a"] + present, MS, num_heads=self.heads, kv_num_heads=self.shared,
+                  do_rotary=1, rotary_interleaved=self.interleaved, scale=self.depth**-0.5, **more)
         return self.product(n + ".a", n + ".o", q, self.width)
 
     def model(self):

@@ -31,7 +31,6 @@ def refused():
         ("MultiHeadAttention", given(9, one), "cache_indirection"),
         ("GroupQueryAttention", attrs(k_quant_type="PER_TENSOR"), "'k_quant_type' is 'PER_TENSOR'"),
         ("GroupQueryAttention", attrs(kv_cache_bit_width=4), "'kv_cache_bit_width' is 4"),
-        ("GroupQueryAttention", attrs(sliding_window_cache=1), "'sliding_window_cache' is 1"),
         ("GroupQueryAttention", given(12, np.ones(1, np.float32)), "k_scale"),
         ("RotaryEmbedding", attrs(is_packed_batching=1), "'is_packed_batching' is 1"),
         ("RotaryEmbedding", attrs(scale=2.0), "'scale' is 2"),
