@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/hex.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -18,6 +19,7 @@ struct pestle_strings_s {
   pestle_map_t ids;
   PESTLE_VEC(pestle_string_t) words;
   size_t own;                  // the dictionary's
+  uint64_t hash;               // of its text
   pestle_arena_t arena, more;  // bytes of those, and of all others
 };
 
@@ -121,6 +123,7 @@ pestle_status_t pestle_strings_create_text(pestle_context_t* context,
   pestle_vec_init(&s->words, allocator);
   pestle_arena_init(allocator, &s->arena);
   pestle_arena_init(allocator, &s->more);
+  s->hash = pestle_dictionary_hash(text);
   pestle_status_t status = read_dictionary(s, text);
   if (status) {
     pestle_strings_release(s);
@@ -128,6 +131,46 @@ pestle_status_t pestle_strings_create_text(pestle_context_t* context,
   }
   *out_strings = s;
   return NULL;
+}
+
+uint64_t pestle_dictionary_hash(const char* text) {
+  return pestle_hash64(text, strlen(text));
+}
+
+uint64_t pestle_strings_hash(const pestle_strings_t* strings) {
+  return strings->hash;
+}
+
+pestle_str_t pestle_strings_word(const pestle_strings_t* strings, int32_t id) {
+  if (id < 0 || (size_t)id >= strings->words.size) return PESTLE_STR("");
+  pestle_string_t word = strings->words.data[id];
+  return pestle_str_make(word.size ? word.data : "", word.size);
+}
+
+void pestle_field_append(pestle_strbuf_t* list, pestle_str_t text) {
+  for (size_t i = 0; i < text.size; ++i) {
+    unsigned char c = (unsigned char)text.data[i];
+    bool plain = c > ' ' && c < 0x7f && c != '%';
+    pestle_strbuf_appendf(list, plain ? "%c" : "%%%02x", c);
+  }
+  pestle_strbuf_append_char(list, ' ');
+}
+
+bool pestle_field_next(pestle_str_t* rest, pestle_strbuf_t* out) {
+  pestle_str_t field;
+  pestle_strbuf_clear(out);
+  if (!rest->size || !pestle_str_next(rest, ' ', &field)) return false;
+  for (size_t i = 0; i < field.size; ++i) {
+    char c = field.data[i];
+    if (c == '%' && i + 2 < field.size) {
+      int value = pestle_hex_digit(field.data[i + 1]) * 16 +
+                  pestle_hex_digit(field.data[i + 2]);
+      c = (char)value;
+      i += 2;
+    }
+    pestle_strbuf_append_char(out, c);
+  }
+  return true;
 }
 
 void pestle_strings_release(pestle_strings_t* strings) {

@@ -231,11 +231,46 @@ static bool read_call(PyObject* arrays, PyObject* wanted, call_t* call) {
   return true;
 }
 
-static pestle_status_t do_call(pestle_session_t* session, call_t* call) {
+// Those of a run whose inputs have the numbers of |words|, a list of str, behind the
+// model's own; false with an exception.
+static bool make_strings(pestle_session_t* session, PyObject* words,
+                         pestle_strings_t** out) {
+  if (!pestle_py_ok(pestle_session_strings_create(session, out))) return false;
+  for (Py_ssize_t i = 0; i < PyList_Size(words); ++i) {
+    Py_ssize_t size;
+    const char* text = PyUnicode_AsUTF8AndSize(PyList_GetItem(words, i), &size);
+    pestle_string_t word = {text, (size_t)size};
+    int32_t id;
+    if (!text || !pestle_py_ok(pestle_strings_encode(*out, &word, 1, &id)))
+      return false;
+  }
+  return true;
+}
+
+// Adds to |words| what the run made, from number |first| on.
+static bool take_strings(const pestle_strings_t* strings, size_t first,
+                         PyObject* words) {
+  for (size_t i = first; i < pestle_strings_count(strings); ++i) {
+    int32_t id = (int32_t)i;
+    pestle_string_t word;
+    PyObject* text = NULL;
+    if (pestle_py_ok(pestle_strings_decode(strings, &id, 1, &word)))
+      text = PyUnicode_DecodeUTF8(word.data, (Py_ssize_t)word.size, NULL);
+    bool fine = text && PyList_Append(words, text) == 0;
+    Py_XDECREF(text);
+    if (!fine) return false;
+  }
+  return true;
+}
+
+static pestle_status_t do_call(pestle_session_t* session, call_t* call,
+                               pestle_strings_t* strings) {
+  pestle_run_options_t options = {.struct_size = sizeof(options),
+                                  .strings = strings};
   for (size_t i = 0; i < call->input_count; ++i)
     PESTLE_TRY(pestle_array_data(call->arrays[i], &call->inputs[i].tensor));
   return pestle_session_run(session, call->inputs, call->input_count,
-                            call->outputs, call->output_count, NULL);
+                            call->outputs, call->output_count, &options);
 }
 
 static PyObject* wrap_outputs(pestle_session_t* session, call_t* call) {
@@ -251,19 +286,24 @@ static PyObject* wrap_outputs(pestle_session_t* session, call_t* call) {
 }
 
 static PyObject* run(PyObject* self, PyObject* args) {
-  PyObject *arrays, *wanted, *list = NULL;
+  PyObject *arrays, *wanted, *words = NULL, *list = NULL;
+  pestle_strings_t* strings = NULL;
   call_t call = {.inputs = NULL};
-  if (!PyArg_ParseTuple(args, "O!O!:run", &PyList_Type, &arrays, &PyList_Type,
-                        &wanted)) {
+  if (!PyArg_ParseTuple(args, "O!O!|O!:run", &PyList_Type, &arrays,
+                        &PyList_Type, &wanted, &PyList_Type, &words)) {
     return NULL;
   }
-  if (read_call(arrays, wanted, &call)) {
+  if (read_call(arrays, wanted, &call) &&
+      (!words || make_strings(of(self), words, &strings))) {
     pestle_status_t status;
+    size_t given = pestle_strings_count(strings);
     Py_BEGIN_ALLOW_THREADS;
-    status = do_call(of(self), &call);
+    status = do_call(of(self), &call, strings);
     Py_END_ALLOW_THREADS;
     if (pestle_py_ok(status)) list = wrap_outputs(of(self), &call);
+    if (list && words && !take_strings(strings, given, words)) Py_CLEAR(list);
   }
+  pestle_strings_release(strings);
   end_call(&call);
   return list;
 }

@@ -310,7 +310,8 @@ static pestle_status_t call_custom(pestle_frame_t* frame,
                                 .stream = native,
                                 .computations = call->computations,
                                 .computation_count = call->computation_count,
-                                .attrs = call->attrs};
+                                .attrs = call->attrs,
+                                .strings = frame->strings};
   return pestle_status_annotate(
       call_function(call, queue, &given),
       call->attrs ? "in an eval of op '%s'" : "in custom call '%s'",

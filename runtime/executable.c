@@ -386,6 +386,7 @@ static pestle_status_t build(pestle_executable_t* e, pestle_device_t* device) {
   PESTLE_TRY(pestle_executable_find_devices(e, device));
   PESTLE_TRY(pestle_executable_find_collectives(e));
   PESTLE_TRY(pestle_executable_find_calls(e));
+  PESTLE_TRY(pestle_executable_find_strings(e));
   PESTLE_TRY(pestle_executable_load_kernels(e));
   PESTLE_TRY(upload_constants(e));
   look_at_steps(e, h->steps.count);

@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "pestle/custom_call.h"
+#include "pestle/strings.h"
 #include "runtime/arena_pool.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
@@ -111,8 +112,10 @@ typedef struct pestle_frame_t {
   bool* allocated;  // of outputs: made by this run
   // Views of buffers, in the executable's order: all but their addresses.
   pestle_tensor_t* given;
-  pestle_tensor_t* tensors;      // of the call that runs
-  pestle_library_view_t* views;  // or these
+  pestle_tensor_t* tensors;       // of the call that runs
+  pestle_library_view_t* views;   // or these
+  pestle_strings_t* strings;      // of the run
+  pestle_strings_t* own_strings;  // of runs that are not given any, or NULL
 
   // -- away from the host --
   pestle_queue_t own;           // of runs that wait
@@ -146,7 +149,12 @@ struct pestle_executable_s {
   size_t kernel_count;
   pestle_exec_call_t* calls;
   size_t call_count;
-  size_t call_args;                             // most tensors that one has
+  size_t call_args;  // most tensors that one has
+  // Of the first call that reads or makes strings (own_words.h), the dictionary where no
+  // input or output has it; NULL: there is no such call.
+  const char* own_dictionary;
+  bool needs_strings;                           // of the caller
+  uint64_t dictionary_hash;                     // of inputs and outputs
   const pestle_plan_collective_t* collectives;  // in the plan
   const int32_t* groups;                        // likewise
   const pestle_plan_step_t* steps;              // in the plan
@@ -188,6 +196,19 @@ void pestle_executable_unload_kernels(pestle_executable_t* executable);
 // checks that they can run it.
 PESTLE_NODISCARD pestle_status_t pestle_executable_find_devices(
     pestle_executable_t* executable, pestle_device_t* device);
+
+// --- strings.c ---
+
+// Whether the plan reads or makes strings, once its calls are found.
+PESTLE_NODISCARD pestle_status_t
+pestle_executable_find_strings(pestle_executable_t* executable);
+// Whether a run may have |strings|, which may be NULL.
+PESTLE_NODISCARD pestle_status_t pestle_executable_check_strings(
+    const pestle_executable_t* executable, const pestle_strings_t* strings);
+// Sets those of |frame|'s run, or makes some where nobody sees them.
+PESTLE_NODISCARD pestle_status_t
+pestle_frame_set_strings(pestle_executable_t* executable, pestle_frame_t* frame,
+                         pestle_strings_t* strings);
 
 // --- call.c ---
 

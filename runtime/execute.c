@@ -255,6 +255,8 @@ static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
   int32_t cap = e->context->core.threads;
   if (options->threads > 0 && options->threads < cap) cap = options->threads;
   int64_t total = (int64_t)pestle_plan_header(e->plan)->steps.count;
+  if (e->own_dictionary)
+    PESTLE_TRY(pestle_frame_set_strings(e, frame, options->strings));
   pestle_step_repeats_begin(e, frame);
   for (uint32_t step = 0; step != UINT32_MAX;) {
     uint32_t next;

@@ -131,6 +131,8 @@ static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
   int32_t cap = e->context->core.threads;
   if (options->threads > 0 && options->threads < cap) cap = options->threads;
   int64_t total = (int64_t)pestle_plan_header(e->plan)->steps.count;
+  if (e->own_dictionary)
+    PESTLE_TRY(pestle_frame_set_strings(e, frame, options->strings));
   // Of another run, or what brings the inputs.
   if (timed) PESTLE_TRY(pestle_queue_wait(queue));
   uint32_t ahead = 0;

@@ -54,6 +54,7 @@ static void destroy(pestle_executable_t* e, pestle_frame_t* frame) {
   pestle_device_free(e->home, frame->arena);
   pestle_device_free(e->host, frame->scratch);
   pestle_device_free(e->home, frame->staging);
+  pestle_strings_release(frame->own_strings);
   pestle_dealloc(e->context->core.allocator, frame, frame->bytes);
 }
 

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "runtime/context.h"
 #include "runtime/own_linalg.h"
+#include "runtime/own_words.h"
 
 typedef pestle_z_t z_t;
 
@@ -435,5 +436,10 @@ bool pestle_own_call(const pestle_context_t* context, const char* name,
     out_info->version = "2";
     return true;
   }
-  return false;
+  pestle_custom_call_fn_t words = pestle_own_words_find(name);
+  if (!words) return false;
+  out_info->function = words;
+  out_info->user = (void*)(uintptr_t)context;
+  out_info->version = "1";
+  return true;
 }

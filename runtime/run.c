@@ -436,6 +436,7 @@ static pestle_status_t call(pestle_executable_t* e, pestle_stream_t* stream,
   PESTLE_TRY(
       pestle_run_check_counts(e, inputs, input_count, outputs, output_count));
   PESTLE_TRY(pestle_executable_check_world(e, run->options.world));
+  PESTLE_TRY(pestle_executable_check_strings(e, run->options.strings));
   pestle_frame_t* frame;
   bool native = stream && pestle_stream_native(stream);
   PESTLE_TRY(pestle_frame_take(e, native ? stream->number : 0, &frame));

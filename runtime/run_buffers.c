@@ -41,6 +41,7 @@ static pestle_status_t read_options(const pestle_run_buffers_options_t* user,
   out_run->options.on_step = out_options->on_step;
   out_run->options.on_step_user = out_options->on_step_user;
   out_run->options.world = out_options->world;
+  out_run->options.strings = out_options->strings;
   return pestle_run_read_control(out_options->control, &out_run->control);
 }
 
@@ -566,6 +567,7 @@ static pestle_status_t call(const buffers_run_t* given, pestle_stream_t* stream,
                                      output_count));
   PESTLE_TRY(check_events(&r));
   PESTLE_TRY(pestle_executable_check_world(e, run->options.world));
+  PESTLE_TRY(pestle_executable_check_strings(e, run->options.strings));
   if (stream) PESTLE_TRY(pestle_stream_accepts(stream, e));
   bool native = stream && pestle_stream_native(stream);
   PESTLE_TRY(pestle_frame_take(e, native ? stream->number : 0, &r.frame));

@@ -408,6 +408,7 @@ static pestle_status_t run_route(run_t* run,
   if (options) {
     own.threads = options->threads;
     own.control = options->control;
+    own.strings = options->strings;
   }
   int active = atomic_fetch_add(&s->active, 1) + 1;
   if (!own.threads) {

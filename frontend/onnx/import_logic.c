@@ -155,14 +155,30 @@ static pestle_dtype_t target_of(pestle_onnx_call_t* call) {
 }
 
 void pestle_onnx_import_cast(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  bool is_text = pestle_onnx_is_text(call->import, x);
+  if (pestle_onnx_int(call, "to", 0) == PESTLE_ONNX_STRING) {
+    call->outputs[0] = is_text ? pestle_onnx_mark_text(call, x)
+                               : pestle_onnx_text_of(call, x, false);
+    return;
+  }
   pestle_dtype_t dtype = target_of(call);
-  if (!call->f.status)
-    call->outputs[0] = pestle_onnx_cast(call, call->inputs[0], dtype);
+  if (call->f.status) return;
+  call->outputs[0] = is_text ? pestle_onnx_number_of(call, x, dtype)
+                             : pestle_onnx_cast(call, x, dtype);
 }
 
 void pestle_onnx_import_cast_like(pestle_onnx_call_t* call) {
-  call->outputs[0] =
-      pestle_onnx_cast(call, call->inputs[0], dtype_of(call->inputs[1]));
+  pestle_value_t *x = call->inputs[0], *target = call->inputs[1];
+  bool is_text = pestle_onnx_is_text(call->import, x);
+  if (pestle_onnx_is_text(call->import, target)) {
+    call->outputs[0] = is_text ? pestle_onnx_mark_text(call, x)
+                               : pestle_onnx_text_of(call, x, false);
+  } else {
+    call->outputs[0] = is_text
+                           ? pestle_onnx_number_of(call, x, dtype_of(target))
+                           : pestle_onnx_cast(call, x, dtype_of(target));
+  }
 }
 
 // Of an element as ONNX has it, where a bool is a byte.

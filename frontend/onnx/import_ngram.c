@@ -226,11 +226,22 @@ static pestle_value_t* weighted(const ngrams_t* g, pestle_value_t* counts) {
   return weights ? mul(call, counts, weights) : counts;
 }
 
-void pestle_onnx_import_tf_idf(pestle_onnx_call_t* call) {
+static void count_ngrams(pestle_onnx_call_t* call) {
   ngrams_t g = {.call = call};
-  // Of a list it counts all.
-  if (rank_of(call->inputs[0]) < 2 && !pestle_onnx_allow_real(call, 0, 0))
+  pestle_value_t* x = call->inputs[0];
+  int32_t last = rank_of(x) - 1;
+  pestle_value_t* rows =
+      last > 0 ? pestle_onnx_real_size(call->import, x, 0) : NULL;
+  // What lies behind the real end of a row is in no n-gram, as no string is; of numbers
+  // none is free for it.
+  if (last >= 0 && pestle_onnx_is_text(call->import, x)) {
+    call->inputs[0] = pestle_onnx_mark_text(
+        call,
+        pestle_onnx_fill_unreal(call, x, 1u << last,
+                                pestle_onnx_scalar(call, PESTLE_I32, -1)));
+  } else if (!pestle_onnx_allow_real(call, 0, last > 0 ? 1 : 0)) {
     return;
+  }
   if (!read_ngrams(&g)) return;
   int64_t width = 0;
   for (size_t i = 0; i < g.columns.count; ++i) {
@@ -244,7 +255,16 @@ void pestle_onnx_import_tf_idf(pestle_onnx_call_t* call) {
     if (column >= width) width = column + 1;
   }
   pestle_value_t* y = to_columns(&g, weighted(&g, count_all(&g)), width);
-  call->outputs[0] = rank_of(call->inputs[0]) == 2
-                         ? y
-                         : pestle_f_reshape(&call->f, y, 1, &width);
+  if (last == 0) y = pestle_f_reshape(&call->f, y, 1, &width);
+  pestle_onnx_set_real(call, y, 0, rows);
+  call->outputs[0] = rows ? pestle_onnx_end_real(call, y) : y;
+}
+
+static void count_words(pestle_onnx_call_t* call) {
+  if (pestle_onnx_mark_text(call, call->inputs[0])) count_ngrams(call);
+}
+
+void pestle_onnx_import_tf_idf(pestle_onnx_call_t* call) {
+  bool text = pestle_onnx_is_text(call->import, call->inputs[0]);
+  pestle_onnx_by_size(call, text ? count_words : count_ngrams);
 }

@@ -62,6 +62,15 @@ pestle_value_t* pestle_onnx_hard_sigmoid(pestle_onnx_call_t* call,
                                          pestle_value_t* x, double alpha,
                                          double beta);
 
+// |x|, numbers, as strings; |fixed|: floats with six digits behind the point, else in
+// 8 digits (import_string.c).
+pestle_value_t* pestle_onnx_text_of(pestle_onnx_call_t* call, pestle_value_t* x,
+                                    bool fixed);
+// The numbers, |dtype|, that |x|, strings, begin with. One that begins with none makes the
+// run fail.
+pestle_value_t* pestle_onnx_number_of(pestle_onnx_call_t* call,
+                                      pestle_value_t* x, pestle_dtype_t dtype);
+
 // The geometry of convolutions and pools, spatial axes only.
 typedef struct pestle_onnx_space_t {
   int32_t count;

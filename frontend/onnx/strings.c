@@ -120,7 +120,8 @@ static pestle_status_t add_graph(pestle_onnx_strings_t* strings,
 
 // "3:red5:green": each with how many bytes it has, as a string of MLIR's.
 static pestle_status_t make_text(pestle_arena_t* arena,
-                                 pestle_onnx_strings_t* strings) {
+                                 pestle_onnx_strings_t* strings,
+                                 const char** out_text) {
   pestle_strbuf_t words, text;
   pestle_strbuf_init(strings->ids.allocator, &words);
   pestle_strbuf_init(strings->ids.allocator, &text);
@@ -135,8 +136,8 @@ static pestle_status_t make_text(pestle_arena_t* arena,
   pestle_status_t status = pestle_strbuf_status(&words);
   if (!status) status = pestle_strbuf_status(&text);
   if (!status) {
-    strings->text = pestle_arena_strndup(arena, pestle_strbuf_view(&text));
-    if (!strings->text) status = PESTLE_OOM();
+    *out_text = pestle_arena_strndup(arena, pestle_strbuf_view(&text));
+    if (!*out_text) status = PESTLE_OOM();
   }
   pestle_strbuf_deinit(&text);
   pestle_strbuf_deinit(&words);
@@ -165,9 +166,9 @@ pestle_status_t pestle_onnx_strings_collect(const pestle_onnx_model_t* model,
     for (size_t a = 0; a < function->default_count; ++a)
       PESTLE_TRY(add_attr(strings, &function->defaults[a]));
   }
-  // Where strings are neither taken nor given nobody asks.
   bool untyped = pestle_map_size(&strings->ids) > 0;
-  return has_strings(&model->graph, untyped) ? make_text(arena, strings) : NULL;
+  bool border = has_strings(&model->graph, untyped);
+  return make_text(arena, strings, border ? &strings->text : &strings->inner);
 }
 
 // --- Tensors of strings ---

@@ -17,6 +17,9 @@
 typedef struct pestle_onnx_strings_t {
   pestle_map_t ids;  // string -> id
   const char* text;  // all of them as pestle.dictionary has them; NULL: none
+  const char*
+      inner;  // the same where the model neither takes nor gives strings, but may
+              // make some on the way; else NULL
 } pestle_onnx_strings_t;
 
 void pestle_onnx_strings_init(pestle_allocator_t allocator,

@@ -45,10 +45,8 @@ static bool has_texts(const pestle_onnx_call_t* call) {
 void pestle_onnx_check_texts(pestle_onnx_call_t* call,
                              const pestle_onnx_op_t* op) {
   if (!has_texts(call)) return;
-  // A cast of strings to strings is none.
-  if (!strcmp(op->name, "Cast") && !op->domain[0] &&
-      pestle_onnx_int(call, "to", 0) == PESTLE_ONNX_STRING)
-    return;
+  // What turns the one into the other takes both.
+  if (!strcmp(op->name, "CastLike") && !op->domain[0]) return;
   for (size_t i = 0; i < call->input_count; ++i) {
     bool text = is_text_input(call, i);
     if (!call->inputs[i] || text == takes(op, i)) continue;
@@ -56,7 +54,7 @@ void pestle_onnx_check_texts(pestle_onnx_call_t* call,
       pestle_onnx_fail(
           call, PESTLE_STATUS_UNSUPPORTED,
           "its input %zu, '%.*s', is of strings; they are taken by ops "
-          "that move elements or look them up alone",
+          "that move elements, look them up or read their letters alone",
           i, PESTLE_STR_ARG(call->node->inputs[i]));
     } else {
       pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,

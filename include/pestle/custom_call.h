@@ -64,6 +64,9 @@ typedef struct pestle_custom_call_t {
   // Of an eval (custom_op.h): the op's attributes. NULL: a custom call, which has
   // |config| or |dictionary|.
   const pestle_custom_attrs_t* attrs;
+  // The strings of the run (pestle_run_options_t), by which inputs that are numbers of
+  // strings are read; strings that the function makes are encoded there. NULL: none.
+  struct pestle_strings_s* strings;
 } pestle_custom_call_t;
 
 // Fills the outputs, or says why not: the run ends with that status, which is

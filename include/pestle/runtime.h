@@ -534,6 +534,11 @@ typedef struct pestle_run_options_t {
   // As whom the run takes part, of a plan for several processes (pestle/world.h). All
   // ranks run it, on threads of their own. Held while the run is queued.
   struct pestle_world_s* world;
+  // The numbers of the strings that the run takes and gives (pestle/strings.h), made of
+  // this executable. A model that makes new strings, or reads their letters, needs them
+  // (pestle_executable_needs_strings()), and adds its own. Nobody else may use them until
+  // the run is done. NULL: none.
+  struct pestle_strings_s* strings;
 } pestle_run_options_t;
 
 // What an executable takes and gives. Frozen. Borrowed from the executable.
@@ -747,7 +752,8 @@ typedef struct pestle_run_buffers_options_t {
   // As in pestle_run_options_t.
   void (*on_step)(void* user, uint32_t step, int64_t begin_ns, int64_t end_ns);
   void* on_step_user;
-  struct pestle_world_s* world;  // as in pestle_run_options_t
+  struct pestle_world_s* world;      // as in pestle_run_options_t
+  struct pestle_strings_s* strings;  // likewise
 } pestle_run_buffers_options_t;
 
 // Runs once on buffers. |inputs| are views in the executable's order of buffers

@@ -93,8 +93,8 @@ PESTLE_API void pestle_session_release(pestle_session_t* session);
 // all be NULL: then by place. Views of the host's memory with any strides. |outputs|
 // are those that are wanted, likewise. One with data is written to, and must have
 // the extents that this run gives; one without gets memory of the session's, data,
-// shape and strides, which pestle_session_tensor_release() frees. Of |options| threads
-// and control count; without threads it is those of the pool divided by the runs that
+// shape and strides, which pestle_session_tensor_release() frees. Of |options| threads,
+// control and strings count; without threads it is those of the pool divided by the runs that
 // are under way. Any threads may run at once.
 // A run in a shape that was seen before compiles nothing and, given memory,
 // allocates nothing in the steady state.

@@ -40,6 +40,10 @@ PESTLE_API bool pestle_executable_input_is_strings(
 PESTLE_API bool pestle_executable_output_is_strings(
     const pestle_executable_t* executable, size_t index);
 
+// Whether a run has to be given its strings (pestle_run_options_t.strings): the model
+// takes or gives some, and makes new ones or reads their letters.
+PESTLE_API bool pestle_executable_needs_strings(
+    const pestle_executable_t* executable);
 // Makes the numbers of the strings of |executable|'s model, which it does not keep. Of
 // a model without any it holds none, and is of use all the same.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_strings_create(

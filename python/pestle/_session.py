@@ -124,7 +124,8 @@ class Session:
             if i in self._texts_in:
                 x = _numbers_of(x, self._ids, len(self._words), words)
             arrays.append(_on_host(x, row[1], self._host))
-        results = self._raw.run(arrays, wanted)
+        texts = self._texts_in or self._texts_out
+        results = self._raw.run(arrays, wanted, *((words,) if texts else ()))
         for i in self._texts_out:
             if self._outputs[i] in wanted:
                 at = wanted.index(self._outputs[i])

@@ -934,6 +934,10 @@ static void call_strings_create(things_t* t) {
   BAD(pestle_strings_create(NULL, &strings));
   BAD(pestle_strings_create(t->executable, NULL));
 }
+static void call_executable_needs_strings(things_t* t) {
+  assert_false(pestle_executable_needs_strings(NULL));
+  assert_false(pestle_executable_needs_strings(t->executable));
+}
 static void call_module_strings_create(things_t* t) {
   pestle_strings_t* strings;
   BAD(pestle_module_strings_create(NULL, &strings));
@@ -2127,6 +2131,7 @@ static const row_t rows[] = {
     ROW(module_input_is_strings)
     ROW(module_output_is_strings)
     ROW(module_strings_create)
+    ROW(executable_needs_strings)
     ROW(strings_count)
     ROW(strings_create)
     ROW(strings_decode)

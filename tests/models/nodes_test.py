@@ -18,7 +18,7 @@ LISTS = (
     ("node_tests.txt", 1175, ("ref", "llvm")),
     ("node_tests_control.txt", 59, ("ref", "llvm")),
     ("node_tests_more.txt", 519, ("ref", "llvm")),
-    ("node_tests_ml.txt", 10, ("ref", "llvm")),
+    ("node_tests_ml.txt", 30, ("ref", "llvm")),
     ("node_tests_sequence.txt", 25, ("ref", "llvm")),
     ("old_tests.txt", 132, ("ref", "llvm")),
     ("light/*", 9, ("llvm",)),

@@ -39,9 +39,10 @@ def run_pestle(model, inputs, device, more=()):
         for name, array in inputs.items():
             np.save(os.path.join(folder, name + ".npy"), array)
             command += ["--input", f"{name}={folder}/{name}.npy"]
-        p = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        p = subprocess.run(command, capture_output=True, timeout=300)
         if p.returncode:
-            return None, f"exit {p.returncode}: {p.stderr.strip()}"
+            said = p.stderr.decode(errors="backslashreplace").strip()
+            return None, f"exit {p.returncode}: {said}"
         count = len(model.graph.output)
         return [np.load(os.path.join(folder, f"output_{i}.npy")) for i in range(count)], None
 

@@ -9,7 +9,7 @@ import tempfile
 import threading
 
 from case import HOME, raises, run
-from strings_test import field, ints, model, strings
+from strings_test import field, ints, joined, model, strings
 
 import pestle as pt
 
@@ -189,6 +189,15 @@ def test_strings():
     words = [["a", "b"], ["b", "色"]]
     assert session(words) == words
     assert session.run({"x": words}, ["y"])["y"] == words
+
+
+def test_strings_that_a_run_makes():
+    session = pt.Session(file("joined.onnx", joined()))
+    for words in (["a", "bc"], ["色", ""], ["a", "a"]):
+        y, z = session(words)
+        assert y == [w + w for w in words]
+        assert z.tolist() == [len(w) == 1 for w in words]
+    assert session.run({"x": ["a", "q"]}, ["y"])["y"] == ["aa", "qq"]
 
 
 def test_what_is_wrong():

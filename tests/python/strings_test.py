@@ -60,6 +60,21 @@ def test_unknown_strings_pass():
     assert f(words) == words
 
 
+def joined():
+    """Each string of x behind itself, and whether that has two letters."""
+    nodes = [field(1, "x") + field(1, "x") + field(2, "y") + field(4, "StringConcat"),
+             field(1, "y") + field(2, "z") + field(4, "RegexFullMatch") +
+             field(5, field(1, "pattern") + field(4, "(?s)..") + b"\xa0\x01\x03")]
+    graph = b"".join(field(1, n) for n in nodes) + field(2, "g") + \
+        field(11, info("x", 8, 2)) + field(12, info("y", 8, 2)) + field(12, info("z", 9, 2))
+    return field(1, 8) + field(8, field(1, "") + field(2, 20)) + field(7, graph)
+
+
+def test_new_strings_want_a_session():
+    f = pt.load_onnx(joined())
+    raises(ValueError, lambda: f(["a", "bc"])[1].tolist(), "in Python a Session does")
+
+
 def test_numbers_are_no_strings():
     f = pt.load_onnx(model("Identity", b"", (8, 8), domain=""))
     raises(TypeError, lambda: f([[1, 2], [3, 4]]), "no str")

@@ -175,6 +175,11 @@ static pestle_status_t measure(bench_t* b) {
 
 static pestle_status_t make_workers(bench_t* b) {
   size_t count = (size_t)b->concurrency;
+  if (count > 1 && pestle_executable_needs_strings(b->job.executable)) {
+    return CLI_USAGE_ERROR(
+        "the model makes strings, which runs of one command share; time it "
+        "without --concurrency");
+  }
   b->workers = PESTLE_ARENA_ARRAY(&b->cli->arena, worker_t, count);
   if (!b->workers) return PESTLE_OOM();
   for (size_t i = 0; i < count; ++i)

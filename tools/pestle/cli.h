@@ -374,6 +374,8 @@ PESTLE_NODISCARD pestle_status_t cli_job_open(cli_job_t* job, const char* path,
 // Makes a job that has inputs, plan and device ready to run.
 PESTLE_NODISCARD pestle_status_t cli_job_load(cli_job_t* job, bool fills);
 void cli_job_deinit(cli_job_t* job);
+// Makes |job|'s strings unless it has them.
+PESTLE_NODISCARD pestle_status_t cli_words_make(cli_job_t* job);
 // The numbers of the strings of input |index|, where it takes strings; and the strings
 // of all outputs that give them, after a run.
 PESTLE_NODISCARD pestle_status_t cli_words_bind(cli_job_t* job, size_t index,

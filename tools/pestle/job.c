@@ -155,6 +155,8 @@ static pestle_status_t bind_inputs(cli_job_t* job) {
     PESTLE_TRY(text ? check_names(job, text) : PESTLE_OOM());
   }
   cli_array_t* array;
+  if (pestle_executable_needs_strings(job->executable))
+    PESTLE_TRY(cli_words_make(job));
   for (size_t i = 0; i < count; ++i)
     PESTLE_TRY(check_same(job, i));
   for (size_t i = 0; i < count; ++i) {
@@ -302,7 +304,8 @@ pestle_status_t cli_lane_queue(cli_lane_t* lane) {
            (size_t)info.rank * sizeof(*info.dims));
   }
   pestle_run_options_t options = {.struct_size = sizeof(options),
-                                  .world = job->cli->world};
+                                  .world = job->cli->world,
+                                  .strings = job->strings};
   return pestle_executable_run(job->executable, lane->stream, lane->inputs,
                                job->input_count, lane->outputs,
                                job->outputs.size, &options);

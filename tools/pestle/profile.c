@@ -32,7 +32,8 @@ static void on_step(void* user, uint32_t step, int64_t begin_ns,
 
 static pestle_status_t run_once(cli_table_t* t, bool hooked) {
   cli_job_t* job = t->job;
-  pestle_run_options_t options = {.struct_size = sizeof(options)};
+  pestle_run_options_t options = {.struct_size = sizeof(options),
+                                  .strings = job->strings};
   if (hooked) {
     options.on_step = on_step;
     options.on_step_user = t;

@@ -24,7 +24,8 @@ static double since_ms(int64_t begin_ns) {
 static pestle_status_t run_once(run_t* run) {
   cli_job_t* job = &run->job;
   pestle_run_options_t options = {.struct_size = sizeof(options),
-                                  .world = run->cli->world};
+                                  .world = run->cli->world,
+                                  .strings = job->strings};
   cli_job_reset(job);
   if (job->cli->spread) return cli_spread_run(job);
   return pestle_executable_run(job->executable, NULL, job->input_views,

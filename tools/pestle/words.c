@@ -129,7 +129,7 @@ void cli_words_write(const cli_array_t* array, size_t length,
 
 // --- Before and after a run ---
 
-static pestle_status_t make_strings(cli_job_t* job) {
+pestle_status_t cli_words_make(cli_job_t* job) {
   return job->strings ? NULL
                       : pestle_strings_create(job->executable, &job->strings);
 }
@@ -168,7 +168,7 @@ pestle_status_t cli_words_bind(cli_job_t* job, size_t index,
     return CLI_USAGE_ERROR("input '%s' is given strings, the model takes %s",
                            info->name, pestle_dtype_info(info->dtype)->name);
   }
-  PESTLE_TRY(make_strings(job));
+  PESTLE_TRY(cli_words_make(job));
   if (array && !array->words) {
     return CLI_USAGE_ERROR(
         "input '%s' is given numbers, the model takes strings; NumPy saves "
@@ -201,7 +201,7 @@ pestle_status_t cli_words_decode(cli_job_t* job) {
     cli_array_t* array = &job->outputs.data[i];
     char* bytes;
     if (!pestle_executable_output_is_strings(job->executable, i)) continue;
-    PESTLE_TRY(make_strings(job));
+    PESTLE_TRY(cli_words_make(job));
     cli_words_deinit(array);
     PESTLE_TRY(cli_words_init(array, 0, &bytes));
     PESTLE_TRY(pestle_status_annotate(
