@@ -165,7 +165,9 @@ def main():
     a.add_argument("--cpu", action="store_true")
     a.add_argument("--jobs", type=int, default=1)
     o = a.parse_args()
-    labels = sorted(f"{p.parent.name}/{p.stem}" for p in o.folder.glob("*/*.onnx"))
+    # What make_exported.py fetches lies in a hidden folder, without inputs.
+    made = (p for p in o.folder.glob("*/*.onnx") if not p.parent.name.startswith("."))
+    labels = sorted(f"{p.parent.name}/{p.stem}" for p in made)
     labels = [n for n in labels if any(fnmatch.fnmatch(n, p) for p in o.only.split(","))]
     states, rows = [], []
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
