@@ -30,7 +30,7 @@
 //   6  own ops: kernels whose text a person wrote
 //   7  collectives: between the ranks of a world
 //   8  effort: whether code is wanted soon or fast; calls of functions that use the
-//      device by its own interface
+//      device by its own interface; how far a transport's streams have come
 //
 // Contents:
 // - Versions
@@ -602,6 +602,12 @@ typedef struct pestle_collective_api_t {
   void (*abort)(void* self, pestle_comm_t* comm, const char* reason);
   // Leaves the communicator, on which nothing is queued or waits.
   void (*destroy)(void* self, pestle_comm_t* comm);
+  // -- minor 8 --
+  // Numbers of the latest collective that a stream has come to, and of the latest that
+  // is done, of those queued on streams; 0: none. Never blocks; any thread may call it.
+  // Needed of a transport with streams: what does not end is found by it alone.
+  void (*progress)(void* self, pestle_comm_t* comm, uint64_t* out_begun,
+                   uint64_t* out_done);
 } pestle_collective_api_t;
 
 // --- A backend ---

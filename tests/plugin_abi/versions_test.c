@@ -197,6 +197,16 @@ static void test_minor7_plugin(void** state) {
   pestle_context_release(context);
 }
 
+// Transports of minor 7 do not say how far their streams are.
+static void test_minor7_transport(void** state) {
+  (void)state;
+  pestle_collective_api_t api = {
+      .struct_size = offsetof(pestle_collective_api_t, progress)};
+  assert_int_equal(api.struct_size, 10 * sizeof(void*));
+  assert_false(PESTLE_HAS(&api, progress));
+  assert_true(PESTLE_HAS(&api, destroy) || !api.destroy);
+}
+
 // What an older host gives, whatever its padding holds, asks for full effort.
 static void test_effort(void** state) {
   (void)state;
@@ -284,6 +294,7 @@ int main(void) {
       cmocka_unit_test(test_minor5_plugin),
       cmocka_unit_test(test_minor6_plugin),
       cmocka_unit_test(test_minor7_plugin),
+      cmocka_unit_test(test_minor7_transport),
       cmocka_unit_test(test_effort),
       cmocka_unit_test(test_newer_plugin),
 #ifdef LLVM_FOLDER
