@@ -4,11 +4,7 @@
 #include <string.h>
 
 #include "base/trace.h"
-#include "runtime/executable.h"
-#include "runtime/world.h"
-
-// So many tensors of one step meet at once.
-enum { AT_ONCE = 16 };
+#include "runtime/device_comm.h"
 
 static int32_t process_count(const pestle_executable_t* e) {
   const pestle_plan_header_t* h = pestle_plan_header(e->plan);
@@ -23,17 +19,23 @@ pestle_status_t pestle_executable_find_collectives(pestle_executable_t* e) {
   e->collectives =
       PESTLE_PLAN_RECORDS(e->plan, pestle_plan_collective_t, collectives);
   e->groups = PESTLE_PLAN_RECORDS(e->plan, int32_t, groups);
+  const pestle_plan_header_t* h = pestle_plan_header(e->plan);
   if (process_count(e) == 1 || !e->remote) return NULL;
-  return PESTLE_ERROR(UNSUPPORTED,
-                      "plan '%s' is for %d processes on device %s, between "
-                      "whose devices there is no transport yet; run it on cpu",
-                      plan_name(e), (int)process_count(e), e->home->name);
+  e->group_hashes =
+      PESTLE_ARENA_ARRAY(&e->arena, uint64_t, h->collectives.count);
+  if (!e->group_hashes) return PESTLE_OOM();
+  for (uint64_t i = 0; i < h->collectives.count; ++i)
+    e->group_hashes[i] = pestle_collective_rows_hash(e, &e->collectives[i]);
+  return NULL;
 }
 
 pestle_status_t pestle_executable_check_world(const pestle_executable_t* e,
                                               pestle_world_t* world) {
-  return pestle_world_check(world, process_count(e), plan_name(e),
-                            pestle_plan_header(e->plan)->checksum);
+  int32_t size = process_count(e);
+  PESTLE_TRY(pestle_world_check(world, size, plan_name(e),
+                                pestle_plan_header(e->plan)->checksum));
+  if (size == 1 || !e->remote) return NULL;
+  return pestle_device_comm_prepare(world, e);
 }
 
 void pestle_run_leave_world(const pestle_run_t* run, pestle_status_t failure) {
@@ -95,24 +97,33 @@ static uint64_t count_of(const pestle_plan_collective_t* k, uint64_t sent,
 
 // --- The step ---
 
-static void give_number(const pestle_executable_t* e,
-                        const pestle_plan_collective_t* k, int32_t rank,
-                        void* out) {
+static pestle_status_t give(const pestle_executable_t* e,
+                            const pestle_queue_t* queue,
+                            const pestle_plan_collective_t* k, int32_t rank,
+                            void* out) {
   int32_t partitions = pestle_plan_header(e->plan)->partitions;
   uint32_t number =
       (uint32_t)(k->kind == PESTLE_PLAN_PARTITION_ID ? rank % partitions
                                                      : rank / partitions);
-  memcpy(out, &number, sizeof(number));
+  if (!queue) {
+    memcpy(out, &number, sizeof(number));
+    return NULL;
+  }
+  PESTLE_TRY(pestle_queue_from_host(queue, &number, out, sizeof(number)));
+  return pestle_queue_wait(queue);  // |number| is read until then
 }
 
 static bool is_strict(const pestle_executable_t* e) {
   return pestle_plan_header(e->plan)->numerics == 1;  // PESTLE_NUMERICS_STRICT
 }
 
+// |queue|: NULL on a CPU.
 static pestle_status_t enqueue(pestle_executable_t* e, pestle_frame_t* frame,
+                               const pestle_queue_t* queue,
                                const pestle_plan_step_t* step,
                                pestle_world_t* world,
                                const pestle_plan_collective_t* k) {
+  enum { AT_ONCE = PESTLE_COLLECTIVES_AT_ONCE };
   pestle_collective_t ops[AT_ONCE];
   void* const* data = frame->bindings + step->first;
   const pestle_plan_binding_t* b = e->bindings + step->first;
@@ -137,24 +148,30 @@ static pestle_status_t enqueue(pestle_executable_t* e, pestle_frame_t* frame,
       ops[t].receive = data[to];
       ops[t].count = count_of(k, b[from].size, b[to].size);
     }
-    PESTLE_TRY(pestle_world_enqueue(world, ops, n, is_strict(e)));
+    if (queue) {
+      PESTLE_TRY(pestle_device_comm_enqueue(
+          world, queue, ops, n, e->group_hashes[step->kernel], is_strict(e)));
+    } else {
+      PESTLE_TRY(pestle_world_enqueue(world, ops, n, is_strict(e)));
+    }
   }
   return NULL;
 }
 
 pestle_status_t pestle_collective_step(pestle_executable_t* e,
                                        pestle_frame_t* frame,
+                                       const pestle_queue_t* queue,
                                        const pestle_plan_step_t* step,
                                        const pestle_run_t* run) {
   const pestle_plan_collective_t* k = &e->collectives[step->kernel];
   pestle_world_t* world = run->options.world;
   if (k->kind == PESTLE_PLAN_PARTITION_ID ||
       k->kind == PESTLE_PLAN_REPLICA_ID) {
-    give_number(e, k, pestle_world_rank(world), frame->bindings[step->first]);
-    return NULL;
+    return give(e, queue, k, pestle_world_rank(world),
+                frame->bindings[step->first]);
   }
   pestle_trace_t* trace = e->context->core.trace;
-  if (!trace) return enqueue(e, frame, step, world, k);
+  if (!trace) return enqueue(e, frame, queue, step, world, k);
   pestle_trace_texts_t texts = pestle_step_trace_texts(e, step);
   pestle_trace_span_t span = {.category = "collective",
                               .name = texts.label,
@@ -162,7 +179,7 @@ pestle_status_t pestle_collective_step(pestle_executable_t* e,
                               .begin_ns = pestle_clock_ns(),
                               .keys = {"rank"},
                               .values = {pestle_world_rank(world)}};
-  pestle_status_t status = enqueue(e, frame, step, world, k);
+  pestle_status_t status = enqueue(e, frame, queue, step, world, k);
   pestle_trace_add(trace, &span);
   return status;
 }

@@ -215,6 +215,7 @@ static void look_at_steps(pestle_executable_t* e, size_t step_count) {
     }
     bool back = step->kind == PESTLE_PLAN_JUMP && step->target <= i;
     records = records && !staged && !call && !back &&
+              step->kind != PESTLE_PLAN_COLLECTIVE &&
               step->kind != PESTLE_PLAN_JUMP_IF_ZERO &&
               step->kind != PESTLE_PLAN_JUMP_TABLE;
   }

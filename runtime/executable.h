@@ -157,6 +157,7 @@ struct pestle_executable_s {
   uint64_t dictionary_hash;                     // of inputs and outputs
   const pestle_plan_collective_t* collectives;  // in the plan
   const int32_t* groups;                        // likewise
+  uint64_t* group_hashes;                       // away from CPUs, of each
   const pestle_plan_step_t* steps;              // in the plan
   const pestle_plan_binding_t* bindings;
   size_t binding_count;
@@ -224,12 +225,14 @@ PESTLE_NODISCARD pestle_status_t pestle_call(pestle_executable_t* executable,
 
 // --- collective.c ---
 
-// Checks that the home can take part in the plan's collectives; it is set.
+// Finds the plan's collectives; the home is set.
 PESTLE_NODISCARD pestle_status_t
 pestle_executable_find_collectives(pestle_executable_t* executable);
-// Does a step of a collective as run->options.world on a CPU.
+// Does a step of a collective as run->options.world on a CPU (|queue| is NULL), or
+// queues it.
 PESTLE_NODISCARD pestle_status_t
 pestle_collective_step(pestle_executable_t* executable, pestle_frame_t* frame,
+                       const pestle_queue_t* queue,
                        const pestle_plan_step_t* step, const pestle_run_t* run);
 // Whether |world|, which may be NULL, fits the plan.
 PESTLE_NODISCARD pestle_status_t pestle_executable_check_world(

@@ -218,7 +218,7 @@ static pestle_status_t run_step(pestle_executable_t* e, pestle_frame_t* frame,
     case PESTLE_PLAN_CALL:
       return pestle_call(e, frame, NULL, step, frame->bindings + step->first);
     case PESTLE_PLAN_COLLECTIVE:
-      return pestle_collective_step(e, frame, step, run);
+      return pestle_collective_step(e, frame, NULL, step, run);
     case PESTLE_PLAN_JUMP:
       *out_next = step->target;
       return NULL;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/thread.h"
-#include "runtime/executable.h"
+#include "runtime/device_comm.h"
 
 // A run that may be cancelled is never further ahead of the device.
 #define STEPS_AHEAD 16
@@ -41,12 +41,14 @@ static pestle_status_t call(pestle_executable_t* e, pestle_frame_t* frame,
 
 static pestle_status_t jump(pestle_executable_t* e, pestle_frame_t* frame,
                             const pestle_queue_t* queue, uint32_t index,
-                            uint32_t* out_next) {
+                            const pestle_run_t* run, uint32_t* out_next) {
   const pestle_plan_step_t* step = &e->steps[index];
   int32_t word = 0;  // an i1 or an i32
   PESTLE_TRY(pestle_queue_to_host(queue, frame->bindings[step->first], &word,
                                   (size_t)e->bindings[step->first].size));
   PESTLE_TRY(pestle_queue_wait(queue));
+  // What a broken collective left may be a loop without an end.
+  PESTLE_TRY(pestle_device_comm_check(run->options.world));
   *out_next = pestle_step_jump(e, index, &word);
   return NULL;
 }
@@ -54,7 +56,8 @@ static pestle_status_t jump(pestle_executable_t* e, pestle_frame_t* frame,
 // Queues step |index| and says which is next; UINT32_MAX after the last.
 static pestle_status_t queue_step(pestle_executable_t* e, pestle_frame_t* frame,
                                   const pestle_queue_t* queue, uint32_t index,
-                                  int32_t cap, uint32_t* out_next) {
+                                  int32_t cap, const pestle_run_t* run,
+                                  uint32_t* out_next) {
   const pestle_plan_step_t* step = &e->steps[index];
   *out_next = index + 1;
   switch ((pestle_plan_step_kind_t)step->kind) {
@@ -63,7 +66,7 @@ static pestle_status_t queue_step(pestle_executable_t* e, pestle_frame_t* frame,
     case PESTLE_PLAN_CALL:
       return call(e, frame, queue, step);
     case PESTLE_PLAN_COLLECTIVE:
-      break;  // pestle_executable_find_collectives() has refused it
+      return pestle_collective_step(e, frame, queue, step, run);
     case PESTLE_PLAN_COPY:
       return pestle_queue_copy(queue, frame->bindings[step->first],
                                frame->bindings[step->first + 1],
@@ -73,7 +76,7 @@ static pestle_status_t queue_step(pestle_executable_t* e, pestle_frame_t* frame,
       return NULL;
     case PESTLE_PLAN_JUMP_IF_ZERO:
     case PESTLE_PLAN_JUMP_TABLE:
-      return jump(e, frame, queue, index, out_next);
+      return jump(e, frame, queue, index, run, out_next);
     case PESTLE_PLAN_REPEAT:
       *out_next = pestle_step_repeat(e, frame, index);
       return NULL;
@@ -105,14 +108,12 @@ static void trace_step(const pestle_executable_t* e,
 }
 
 // A step from when the device is ready for it until it is done.
-static pestle_status_t queue_timed_step(pestle_executable_t* e,
-                                        pestle_frame_t* frame,
-                                        const pestle_queue_t* queue,
-                                        uint32_t index, int32_t cap,
-                                        const pestle_run_options_t* options,
-                                        uint32_t* out_next) {
+static pestle_status_t queue_timed_step(
+    pestle_executable_t* e, pestle_frame_t* frame, const pestle_queue_t* queue,
+    uint32_t index, int32_t cap, const pestle_run_t* run, uint32_t* out_next) {
+  const pestle_run_options_t* options = &run->options;
   int64_t begin = pestle_clock_ns();
-  PESTLE_TRY(queue_step(e, frame, queue, index, cap, out_next));
+  PESTLE_TRY(queue_step(e, frame, queue, index, cap, run, out_next));
   PESTLE_TRY(pestle_queue_wait(queue));
   if (e->context->core.trace) trace_step(e, &e->steps[index], begin);
   if (options->on_step) {
@@ -145,9 +146,9 @@ static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
     }
     if (controlled) PESTLE_TRY(pestle_run_look_at_control(control, step));
     if (timed) {
-      PESTLE_TRY(queue_timed_step(e, frame, queue, step, cap, options, &next));
+      PESTLE_TRY(queue_timed_step(e, frame, queue, step, cap, run, &next));
     } else {
-      PESTLE_TRY(queue_step(e, frame, queue, step, cap, &next));
+      PESTLE_TRY(queue_step(e, frame, queue, step, cap, run, &next));
     }
     if (control->progress) {
       control->progress(control->progress_user, "run",

@@ -228,23 +228,78 @@ static pestle_status_t poll(void* self, pestle_comm_t* comm) {
   return status;
 }
 
+static uint64_t seen_at(const pestle_host_post_t* post) {
+  return post->arrived > post->device_begun ? post->arrived
+                                            : post->device_begun;
+}
+
 static pestle_status_t absent(const pestle_comm_t* comm,
                               const pestle_collective_t* op, int32_t rank) {
   const pestle_host_post_t* post = &comm->shared->posts[rank];
   double seconds = (double)comm->shared->deadline_ns * 1e-9;
-  if (!post->arrived) {
+  uint64_t at = seen_at(post);
+  if (!at) {
     return PESTLE_ERROR(DEADLINE_EXCEEDED,
                         "rank %d has not come to collective %" PRIu64
                         " (%s) for %.1f s, nor to any before it",
                         (int)rank, op->sequence, op->name, seconds);
   }
+  return PESTLE_ERROR(
+      DEADLINE_EXCEEDED,
+      "rank %d has not come to collective %" PRIu64
+      " (%s) for %.1f s; it was last seen at %" PRIu64 " (%s), %.1f s ago",
+      (int)rank, op->sequence, op->name, seconds, at,
+      post->done == at || post->device_done == at ? "done" : "not done",
+      (double)(pestle_clock_ns() - post->since_ns) * 1e-9);
+}
+
+void pestle_host_tell(pestle_comm_t* comm, uint64_t begun, uint64_t done) {
+  pestle_host_post_t* post = &comm->shared->posts[comm->rank];
+  pestle_mutex_lock(&comm->shared->mutex);
+  post->device_begun = begun;
+  post->device_done = done;
+  post->since_ns = pestle_clock_ns();
+  pestle_mutex_unlock(&comm->shared->mutex);
+}
+
+static bool is_member(const pestle_collective_t* op, int32_t rank) {
+  if (op->kind == PESTLE_COLLECTIVE_PERMUTE)
+    return rank == op->source || rank == op->target;
+  for (uint32_t i = 0; i < op->rank_count; ++i) {
+    if (op->ranks[i] == rank) return true;
+  }
+  return false;
+}
+
+// Under the lock.
+static pestle_status_t late_status(const pestle_comm_t* comm,
+                                   const pestle_collective_t* op) {
+  const pestle_host_shared_t* s = comm->shared;
+  int32_t behind = -1;
+  for (int32_t i = 0; i < s->size; ++i) {
+    if (i == comm->rank || !is_member(op, i)) continue;
+    uint64_t at = seen_at(&s->posts[i]);
+    if (at < op->sequence && (behind < 0 || at < seen_at(&s->posts[behind]))) {
+      behind = i;
+    }
+  }
+  if (behind >= 0) return absent(comm, op, behind);
   return PESTLE_ERROR(DEADLINE_EXCEEDED,
-                      "rank %d has not come to collective %" PRIu64
-                      " (%s) for %.1f s; it was last seen at %" PRIu64
-                      " (%s), %.1f s ago",
-                      (int)rank, op->sequence, op->name, seconds, post->arrived,
-                      post->done == post->arrived ? "done" : "not done",
-                      (double)(pestle_clock_ns() - post->since_ns) * 1e-9);
+                      "all ranks have come to collective %" PRIu64
+                      " (%s), and on rank %d's device it has not ended for "
+                      "%.1f s",
+                      op->sequence, op->name, (int)comm->rank,
+                      (double)s->deadline_ns * 1e-9);
+}
+
+pestle_status_t pestle_host_late(pestle_comm_t* comm,
+                                 const pestle_collective_t* op) {
+  pestle_host_shared_t* s = comm->shared;
+  pestle_mutex_lock(&s->mutex);
+  if (!s->failure) end_world(s, late_status(comm, op));
+  pestle_status_t status = pestle_status_retain(s->failure);
+  pestle_mutex_unlock(&s->mutex);
+  return status;
 }
 
 // --- Meeting ---

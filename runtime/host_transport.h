@@ -24,6 +24,12 @@ PESTLE_NODISCARD pestle_status_t pestle_host_transport_create(
     pestle_context_t* context, pestle_host_transport_t** out_transport);
 // Communicators that all their ranks have joined live on.
 void pestle_host_transport_release(pestle_host_transport_t* transport);
+// Says that this rank's device has come to collective |begun| and done |done|.
+void pestle_host_tell(pestle_comm_t* comm, uint64_t begun, uint64_t done);
+// Ends the world with the name of the member of |op| that is furthest behind, and
+// returns what has ended it.
+PESTLE_NODISCARD pestle_status_t
+pestle_host_late(pestle_comm_t* comm, const pestle_collective_t* op);
 // Bytes of other ranks that this one has read.
 uint64_t pestle_host_comm_bytes(const pestle_comm_t* comm);
 
@@ -35,6 +41,7 @@ typedef struct pestle_host_post_t {
   const pestle_collective_t* ops;
   size_t count;
   int64_t since_ns;
+  uint64_t device_begun, device_done;  // likewise, of what its device does
   bool joined;
 } pestle_host_post_t;
 

@@ -59,11 +59,13 @@ static bool is_member(const pestle_collective_t* op, int32_t rank) {
   return false;
 }
 
+#define SILENT_NS INT64_C(1800000000)
+
 // Who is furthest behind; of those that have come, who has been silent for longest.
 static int32_t find_late(const pestle_process_comm_t* comm,
                          const pestle_collective_t* op,
                          const pestle_store_seen_t* seen, int32_t peer) {
-  int32_t behind = -1, silent = peer;
+  int32_t behind = -1, silent = peer < 0 ? -1 : peer;
   for (int32_t i = 0; i < comm->size; ++i) {
     if (i == comm->rank || !is_member(op, i)) continue;
     if (seen[i].at.arrived < op->sequence &&
@@ -72,7 +74,10 @@ static int32_t find_late(const pestle_process_comm_t* comm,
     }
     if (silent < 0 || seen[i].heard_ns > seen[silent].heard_ns) silent = i;
   }
-  return behind >= 0 ? behind : silent;
+  if (behind >= 0 || peer != PESTLE_PROCESS_DEVICE)
+    return behind >= 0 ? behind : silent;
+  // Ranks say where they are once a second.
+  return silent >= 0 && seen[silent].heard_ns > SILENT_NS ? silent : -1;
 }
 
 static pestle_status_t late_status(const pestle_process_comm_t* comm,
@@ -120,6 +125,14 @@ pestle_status_t pestle_process_late(pestle_process_comm_t* comm,
   }
   pestle_status_release(status);
   pestle_dealloc(comm->allocator, seen, bytes);
+  if (!why && peer == PESTLE_PROCESS_DEVICE) {
+    why = PESTLE_ERROR(DEADLINE_EXCEEDED,
+                       "all ranks have come to collective %" PRIu64
+                       " (%s), and on rank %d's device it has not ended for "
+                       "%.1f s",
+                       op->sequence, op->name, (int)comm->rank,
+                       (double)comm->deadline_ns * 1e-9);
+  }
   if (!why) {
     why = PESTLE_ERROR(DEADLINE_EXCEEDED,
                        "rank %d has waited at collective %" PRIu64

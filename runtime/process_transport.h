@@ -56,7 +56,9 @@ PESTLE_NODISCARD pestle_status_t pestle_process_work(
 
 // --- process_transport.c ---
 
-// Why |peer| does not come: ends the world, and returns what has ended it.
+// Why |peer| does not come, or (-1) who does not: ends the world, and returns what has
+// ended it. PESTLE_PROCESS_DEVICE: devices meet, which all ranks may have come to.
+enum { PESTLE_PROCESS_DEVICE = -2 };
 PESTLE_NODISCARD pestle_status_t pestle_process_late(
     pestle_process_comm_t* comm, const pestle_collective_t* op, int32_t peer);
 // |peer| has closed its connection.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "runtime/device_comm.h"
 #include "runtime/stream.h"
 
 typedef struct device_run_t {
@@ -287,6 +288,20 @@ static pestle_status_t give_up(const device_run_t* r, pestle_stream_t* stream,
   return named(r, status);
 }
 
+// Collectives that nobody looks at any more could wait for ever: all is waited for.
+static pestle_status_t run_in_world(device_run_t* r, pestle_world_t* world,
+                                    const pestle_tensor_t* inputs,
+                                    pestle_tensor_t* outputs,
+                                    const pestle_run_t* run) {
+  pestle_device_comm_enter(world);
+  pestle_status_t status = queue_all(r, inputs, outputs, run);
+  if (status) pestle_world_abort(world, status);  // others need not come
+  status = pestle_status_join(status, pestle_queue_wait(r->queue));
+  status = pestle_device_comm_leave(world, status);
+  if (!status) status = finish(r, outputs);
+  return named(r, status);
+}
+
 pestle_status_t pestle_run_device(pestle_executable_t* e, pestle_frame_t* frame,
                                   pestle_stream_t* stream,
                                   const pestle_tensor_t* inputs,
@@ -300,6 +315,9 @@ pestle_status_t pestle_run_device(pestle_executable_t* e, pestle_frame_t* frame,
   }
   device_run_t r = {
       .e = e, .frame = frame, .queue = stream ? &theirs : &frame->own};
+  pestle_world_t* world = run->options.world;
+  if (world && world->device_comms)
+    return run_in_world(&r, world, inputs, outputs, run);
   pestle_status_t status = queue_all(&r, inputs, outputs, run);
   bool waits = !stream || r.host_work || !pestle_device_has_events(e->home);
   if (!status && !waits) {

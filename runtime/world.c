@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "pestle/version.h"
 #include "runtime/context.h"
+#include "runtime/device_comm.h"
 #include "runtime/host_transport.h"
 #include "runtime/job.h"
 #include "runtime/process_transport.h"
@@ -29,11 +30,26 @@ void pestle_world_retain(pestle_world_t* world) {
 void pestle_world_release(pestle_world_t* world) {
   if (!world || !pestle_refcount_release(&world->refcount)) return;
   pestle_context_t* context = world->context;
+  pestle_device_comms_destroy(world);
   pestle_carrier_destroy(world->carrier);
   if (world->comm) world->api->destroy(world->transport, world->comm);
   pestle_store_close(world->store);
   pestle_dealloc(context->core.allocator, world, sizeof(*world));
   pestle_context_release(context);
+}
+
+// Who carries the bytes: NULL is the choice of each device, "host" the ranks' own
+// transport, "device" that of the device's backend.
+static const char* read_transport(const pestle_world_options_t* options,
+                                  pestle_world_t* world) {
+  const char* name = options->transport;
+  const char* ordered = pestle_platform_env("PESTLE_WORLD_ORDERED");
+  if (!name) name = pestle_platform_env("PESTLE_WORLD_TRANSPORT");
+  if (name && (!*name || !strcmp(name, "nccl"))) name = NULL;
+  world->ordered = (options->flags & PESTLE_WORLD_ORDERED) ||
+                   (ordered && strcmp(ordered, "0") != 0);
+  world->by_host = name != NULL;
+  return name;
 }
 
 static pestle_status_t make_rank(pestle_context_t* context,
@@ -51,24 +67,27 @@ static pestle_status_t make_rank(pestle_context_t* context,
   world->transport = transport;
   world->rank = options->rank;
   world->size = options->size;
+  world->deadline_ns = options->deadline_ms * 1000000;
   return world->api->create(transport, 0, options, &world->comm);
 }
 
 static pestle_status_t make_ranks(pestle_context_t* context, int32_t size,
-                                  int64_t deadline_ms, pestle_world_t** out) {
+                                  const pestle_world_options_t* user,
+                                  pestle_world_t** out) {
   uint8_t id[128];
   pestle_host_transport_t* transport;
   pestle_comm_options_t options = {.struct_size = sizeof(options),
                                    .id = id,
                                    .id_size = sizeof(id),
                                    .size = size,
-                                   .deadline_ms = deadline_ms};
+                                   .deadline_ms = user->deadline_ms};
   PESTLE_TRY(pestle_host_transport_create(context, &transport));
   pestle_status_t status =
       pestle_host_collective.id(transport, id, &options.id_size);
   for (int32_t i = 0; i < size && !status; ++i) {
     options.rank = i;
     status = make_rank(context, transport, &options, &out[i]);
+    if (!status) (void)read_transport(user, out[i]);
   }
   for (int32_t i = 0; i < size && status; ++i) {
     pestle_world_release(out[i]);
@@ -135,7 +154,7 @@ pestle_status_t pestle_world_create_local(pestle_context_t* context,
   PESTLE_TRY(read_options(user, &options));
   PESTLE_TRY(check_size(size));
   memset(out_ranks, 0, (size_t)size * sizeof(*out_ranks));
-  return make_ranks(context, size, options.deadline_ms, out_ranks);
+  return make_ranks(context, size, &options, out_ranks);
 }
 
 // --- Processes ---
@@ -171,14 +190,9 @@ static bool may_share(const pestle_world_options_t* options) {
          !(text && !strcmp(text, "0"));
 }
 
-// Who carries the bytes, where it is not the ranks' own transport.
 static pestle_status_t use_carrier(pestle_world_t* world,
                                    const pestle_world_options_t* options) {
-  const char* name = options->transport;
-  const char* ordered = pestle_platform_env("PESTLE_WORLD_ORDERED");
-  if (!name) name = pestle_platform_env("PESTLE_WORLD_TRANSPORT");
-  world->ordered = (options->flags & PESTLE_WORLD_ORDERED) ||
-                   (ordered && strcmp(ordered, "0") != 0);
+  const char* name = read_transport(options, world);
   if (!name || !strcmp(name, "host")) return NULL;
   return pestle_carrier_create(world->context, name,
                                (pestle_process_comm_t*)world->comm,
@@ -231,6 +245,7 @@ pestle_status_t pestle_world_create(pestle_context_t* context,
   world->api = &pestle_process_collective;
   world->rank = job.rank;
   world->size = job.size;
+  world->deadline_ns = options.deadline_ms * 1000000;
   world->create_deadline_ns = options.create_deadline_ms * 1000000;
   pestle_status_t status = join(world, &options, &job);
   if (status) {
@@ -265,6 +280,14 @@ void pestle_world_abort(pestle_world_t* world, pestle_status_t reason) {
   if (!world || !reason) return;
   world->api->abort(world->transport, world->comm,
                     pestle_status_message(reason));
+}
+
+void pestle_world_tell(pestle_world_t* world, uint64_t begun, uint64_t done) {
+  if (world->store) {
+    pestle_store_at(world->store, begun, done);
+  } else {
+    pestle_host_tell(world->comm, begun, done);
+  }
 }
 
 pestle_status_t pestle_world_enqueue(pestle_world_t* world,

@@ -21,7 +21,12 @@ struct pestle_world_s {
   pestle_store_t* store;      // of processes; NULL: of threads
   pestle_carrier_t* carrier;  // NULL: the ranks' own transport does it all
   bool ordered;  // sums have the order of the ranks, whoever carries them
-  int64_t create_deadline_ns;
+  int64_t deadline_ns, create_deadline_ns;
+  bool by_host;  // also what devices send goes through the host's memory
+  // Of ranks on devices other than CPUs: device_comm.h, and its memory on the host.
+  struct pestle_device_comm_t* device_comms;
+  char* stage;
+  size_t stage_size;
   // Plans that all ranks are known to have alike, the latest ones.
   uint64_t plans[16];
   uint32_t plan_count;
@@ -40,6 +45,9 @@ static inline uint64_t pestle_world_next(pestle_world_t* world) {
 PESTLE_NODISCARD pestle_status_t
 pestle_world_enqueue(pestle_world_t* world, const pestle_collective_t* ops,
                      size_t count, bool ordered);
+
+// Tells the others where this rank's device is: it has come to collective |begun|.
+void pestle_world_tell(pestle_world_t* world, uint64_t begun, uint64_t done);
 
 // Whether |world|, which may be NULL, is one for a plan of |size| processes whose bytes
 // have the checksum |hash|. Ranks that are processes meet here before they run a plan

@@ -77,6 +77,11 @@ typedef struct cuda_device_t {
   cuda_word_t* words;              // without an event; of the streams' lock too
   pestle_device_event_t* orphans;  // destroyed while a stream will call them
   atomic_uint_fast64_t work;       // counts what is queued on any stream
+  // Communicators: what is queued may wait for other processes, so that nothing waits
+  // inside the driver, which cannot be called off.
+  atomic_int comms;
+  // One of them did not end: what is queued never does. Nothing is waited for or freed.
+  atomic_bool is_stuck;
 } cuda_device_t;
 
 // One for each host that calls init.
@@ -98,6 +103,9 @@ pestle_status_t pestle_cuda_device(cuda_t* cuda, int32_t index,
 // first. Every success is followed by leave().
 pestle_status_t pestle_cuda_enter(cuda_device_t* device);
 void pestle_cuda_leave(const cuda_device_t* device);
+// Waits for |stream|, whose context is current. UNAVAILABLE: the device is stuck.
+pestle_status_t pestle_cuda_wait_stream(const cuda_device_t* device,
+                                        CUstream stream);
 
 // The status of a call that failed; |what| names it.
 PESTLE_NODISCARD pestle_status_t pestle_cuda_failed(const cuda_device_t* device,

@@ -8,6 +8,7 @@
 #include "pestle_plugin_build_id.h"
 #include "plugins/common/slots.h"
 #include "plugins/cuda/backend.h"
+#include "plugins/cuda/comm.h"
 #include "plugins/cuda/nvrtc.h"
 #include "plugins/cuda/property.h"
 
@@ -77,6 +78,7 @@ static const pestle_backend_t* init(const pestle_host_t* host,
       .target = &pestle_cuda_target,
       .device = &device_api,
       .deinit = deinit,
+      .collective = &pestle_cuda_collective,
   };
   return &cuda->backend;
 }

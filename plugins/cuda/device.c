@@ -127,6 +127,7 @@ void pestle_cuda_leave(const cuda_device_t* d) {
 
 static void stop(cuda_device_t* d) {
   const cuda_driver_t* driver = &d->owner->driver;
+  if (atomic_load(&d->is_stuck)) return;  // a call that frees would not end
   if (d->context && !driver->cuCtxPushCurrent_v2(d->context)) {
     pestle_cuda_events_deinit(d);
     pestle_cuda_memory_deinit(d);
@@ -192,6 +193,8 @@ static void init_device(cuda_t* cuda, int32_t index, CUdevice id) {
   d->owner = cuda;
   d->index = index;
   d->id = id;
+  atomic_init(&d->comms, 0);
+  atomic_init(&d->is_stuck, false);
   name_device(d);
   measure_device(d);
   pthread_mutex_init(&d->start, NULL);

@@ -32,7 +32,8 @@ static unsigned chain_of(CUdeviceptr data) {
 
 static void give_back(cuda_device_t* d, cuda_block_t* block) {
   const pestle_host_t* host = d->owner->host;
-  (void)d->owner->driver.cuMemFree_v2(block->data);
+  if (!atomic_load(&d->is_stuck))
+    (void)d->owner->driver.cuMemFree_v2(block->data);
   host->free(host->self, block, sizeof *block);
 }
 
@@ -166,7 +167,8 @@ static void retire(cuda_device_t* d, cuda_block_t* block) {
       // Without memory or events: wait for all of it.
       for (pestle_device_stream_t* s = d->streams; s; s = s->next) {
         if (!atomic_load(&s->recording)) {
-          (void)d->owner->driver.cuStreamSynchronize(s->handle);
+          pestle_status_t end = pestle_cuda_wait_stream(d, s->handle);
+          if (end) d->owner->host->status_release(d->owner->host->self, end);
         }
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams and launches on them.
 #include <string.h>
+#include <time.h>
 
 #include "plugins/cuda/backend.h"
 #include "plugins/cuda/load.h"
@@ -63,10 +64,35 @@ static pestle_status_t stream_create(void* self, int32_t device,
   return NULL;
 }
 
+// A look now and then: at first at once, since most waits are short.
+pestle_status_t pestle_cuda_wait_stream(const cuda_device_t* d,
+                                        CUstream stream) {
+  static const struct timespec pause = {0, 20000};
+  if (!atomic_load(&d->comms)) {
+    PESTLE_CUDA_TRY(d, cuStreamSynchronize, (stream));
+    return NULL;
+  }
+  CUresult result;
+  for (int looks = 0;; ++looks) {
+    if (atomic_load(&d->is_stuck)) {
+      return PESTLE_PLUGIN_ERROR(
+          d->owner->host, UNAVAILABLE,
+          "cuda: NCCL's abort has not ended on device %d (%s), whose work "
+          "never ends; only a new process gets another context",
+          (int)d->index, d->name);
+    }
+    result = d->owner->driver.cuStreamQuery(stream);
+    if (result != CUDA_ERROR_NOT_READY) break;
+    if (looks > 200) (void)nanosleep(&pause, NULL);
+  }
+  return result ? pestle_cuda_failed(d, result, __FILE__, __LINE__,
+                                     "work that was queued")
+                : NULL;
+}
+
 static pestle_status_t synchronize(pestle_device_stream_t* stream) {
-  const cuda_device_t* d = stream->device;
   uint64_t queued = atomic_load(&stream->queued);
-  PESTLE_CUDA_TRY(d, cuStreamSynchronize, (stream->handle));
+  PESTLE_TRY(pestle_cuda_wait_stream(stream->device, stream->handle));
   atomic_store(&stream->done, queued);
   return NULL;
 }
@@ -94,10 +120,13 @@ static void stream_destroy(void* self, pestle_device_stream_t* stream) {
         !driver->cuStreamEndCapture(stream->handle, &graph) && graph) {
       (void)driver->cuGraphDestroy(graph);
     }
-    (void)driver->cuStreamSynchronize(stream->handle);
+    pestle_status_t end = pestle_cuda_wait_stream(d, stream->handle);
+    if (end) host->status_release(host->self, end);
     pestle_cuda_leave(d);
   }
   if (status) host->status_release(host->self, status);
+  // Work that never ends has the stream: it is left behind.
+  if (atomic_load(&d->is_stuck)) return;
   pestle_cuda_caller_deinit(stream);
   status = pestle_cuda_enter(d);
   if (!status) {

@@ -33,11 +33,15 @@ class Case:
         if self.size > 3000:
             self.step = min(self.step, 10)
 
-    def run(self, fault):
-        path = self.folder / f"m{self.size}.mlir"
+    def program(self, file, text):
+        """What ranks run of a model."""
+        path = self.folder / file
         if not path.exists():
-            path.write_text(model(N, self.size))
-        line = [RANK, path, STEPS]
+            path.write_text(text)
+        return path
+
+    def run(self, fault):
+        line = [RANK, self.program(f"m{self.size}.mlir", model(N, self.size)), STEPS]
         lines = [list(line) for _ in range(N)]
         settings = {"PESTLE_WORLD_SHM": self.shared,
                     "PESTLE_WORLD_DEADLINE_MS": int(DEADLINE * 1000),
@@ -128,9 +132,8 @@ class Case:
                 assert code == 0 and "done" in text, (self.seed, i, text)
 
     def plan(self, lines, settings):
-        other = self.folder / "other.mlir"
-        other.write_text(model(N, self.size, scale=0.5, name="another"))
-        lines[self.bad][1] = other
+        lines[self.bad][1] = self.program(
+            f"other{self.size}.mlir", model(N, self.size, scale=0.5, name="another"))
         with World(lines, **settings) as world:
             ends = world.ends(limit=30)
             self.check(ends, [["INCOMPATIBLE", f"rank {self.bad} came with plan",
@@ -142,12 +145,12 @@ class Case:
 FAULTS = ["kill", "stop", "close", "disk", "late", "plan"]
 
 
-def run(count, first=0, faults=FAULTS):
+def run(count, first=0, faults=FAULTS, kind=Case):
     done = {}
     with tempfile.TemporaryDirectory() as folder:
         for i in range(count):
             fault = faults[i % len(faults)]
-            case = Case(pathlib.Path(folder), first + i)
+            case = kind(pathlib.Path(folder), first + i)
             try:
                 case.run(fault)
             except AssertionError:

@@ -493,7 +493,16 @@ struct CUevent_st {
   bool gone;
 };
 
-typedef enum kind_t { COPY, LAUNCH, HOST, RECORD, WAIT, WAIT_VALUE } kind_t;
+typedef enum kind_t {
+  COPY,
+  LAUNCH,
+  HOST,
+  RECORD,
+  WAIT,
+  WAIT_VALUE,
+  WRITE_VALUE,
+  FILL
+} kind_t;
 typedef struct op_t {
   struct op_t* next;
   kind_t kind;
@@ -572,6 +581,9 @@ static void run_launch(op_t* op) {
 // Without the lock.
 static void run_op(op_t* op) {
   if (op->kind == COPY) memcpy(op->to, op->from, op->size);
+  if (op->kind == FILL) memset(op->to, (int)op->value, op->size);
+  if (op->kind == WRITE_VALUE)
+    atomic_store((_Atomic(uint64_t)*)op->to, op->value);
   if (op->kind == LAUNCH) run_launch(op);
   if (op->kind == HOST) op->call(op->user);
 }
@@ -693,6 +705,17 @@ CUresult cuStreamSynchronize(CUstream s) {
   while (s->head || s->current)
     pthread_cond_wait(&changed, &lock);
   CUresult result = lost ? CUDA_ERROR_LAUNCH_FAILED : 0;
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+CUresult cuStreamQuery(CUstream s) {
+  NEED();
+  pthread_mutex_lock(&lock);
+  bool busy = s->head || s->current;
+  CUresult result = lost   ? CUDA_ERROR_LAUNCH_FAILED
+                    : busy ? CUDA_ERROR_NOT_READY
+                           : 0;
   pthread_mutex_unlock(&lock);
   return result;
 }
@@ -831,6 +854,23 @@ CUresult cuStreamWaitValue64_v2(CUstream s, CUdeviceptr word, cuuint64_t value,
   op_t op = {.kind = WAIT_VALUE,
              .word = (const _Atomic(uint64_t)*)(uintptr_t)word,
              .value = value};
+  return push(s, &op);
+}
+
+CUresult cuStreamWriteValue64_v2(CUstream s, CUdeviceptr word, cuuint64_t value,
+                                 unsigned flags) {
+  NEED();
+  if (flags > CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
+    return CUDA_ERROR_INVALID_VALUE;
+  op_t op = {.kind = WRITE_VALUE, .to = (void*)(uintptr_t)word, .value = value};
+  return push(s, &op);
+}
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t size,
+                         CUstream s) {
+  NEED();
+  if (check_range(to, size)) return CUDA_ERROR_INVALID_VALUE;
+  op_t op = {
+      .kind = FILL, .to = (void*)(uintptr_t)to, .size = size, .value = value};
   return push(s, &op);
 }
 

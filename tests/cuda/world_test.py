@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Worlds whose ranks run on GPUs, threads of one process and processes, by the driver, the
+NVRTC and the NCCL of tests/cuda/fake: the bits of CPUs where the order is given, and who
+fails, hangs, dies or stops is named by all others in time."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+DRIVER, NVRTC, NCCL = sys.argv[1:4]
+LONG = "--long" in sys.argv
+os.environ["PESTLE_BUILD_DIR"] = os.environ.get("PESTLE_BUILD_DIR", ".")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "world"))
+import failures  # noqa: E402
+from ranks import PESTLE, RANK, World, model  # noqa: E402
+
+FAKE = {"LD_LIBRARY_PATH": f"{DRIVER}:{NVRTC}:{NCCL}", "FAKE_CUDA_DEVICES": "4",
+        "WORLD_RANK_DEVICE": "cuda"}
+N = 4
+LATE = 2.0  # the deadline of what fails
+SLACK = float(os.environ.get("PESTLE_WORLD_SLACK", 2 if LONG else 50))
+
+
+class Plans:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def get(self, n, size, backend="cuda", strict=False):
+        path = self.folder / f"{backend}-{n}-{size}-{int(strict)}.plan"
+        if not path.exists():
+            source = self.folder / f"m{n}-{size}.mlir"
+            source.write_text(model(n, size))
+            line = [PESTLE, "compile", source, "-o", path, "--device", backend]
+            line += ["--numerics", "strict"] if strict else []
+            subprocess.run(line, check=True, stdout=subprocess.DEVNULL,
+                           env=os.environ | FAKE)
+        return path
+
+
+def processes(plan, n, steps=3, **more):
+    """The lines that ranks say at the end."""
+    with World([[RANK, plan, steps]] * n, **(FAKE | more)) as world:
+        ends = world.ends(limit=60)
+    return [(ends[i][0], ends[i][1].replace("ready\n", "").strip(), ends[i][2]) for i in range(n)]
+
+
+def threads(plan, n, steps=3, **more):
+    env = os.environ | FAKE | {"WORLD_RANK_THREADS": str(n), "PESTLE_THREADS": "1"}
+    env |= {k: str(v) for k, v in more.items()}
+    begin = time.monotonic()
+    run = subprocess.run([RANK, plan, str(steps)], env=env, text=True, capture_output=True,
+                         timeout=60, check=False)
+    seconds = time.monotonic() - begin
+    lines = run.stdout.strip().split("\n")
+    assert len(lines) == n, (run.returncode, run.stdout, run.stderr)
+    return [(run.returncode, line, seconds) for line in lines]
+
+
+def bits(ends):
+    texts = {text for code, text, _ in ends}
+    assert all(code == 0 for code, _, _ in ends) and len(texts) == 1, ends
+    return texts.pop()
+
+
+def same_bits(plans):
+    """A sum of two is the same in either order; of four it is where the order is given."""
+    for n, size in ((2, 3000), (4, 1), (4, 70000)) if LONG else ((2, 3000), (4, 3000)):
+        cpu = {"LD_LIBRARY_PATH": "", "WORLD_RANK_DEVICE": "llvm:0"}
+        for strict in (False, True):
+            host = bits(processes(plans.get(n, size, "llvm", strict), n, **cpu))
+            plan = plans.get(n, size, strict=strict)
+            own = [bits(form(plan, n)) for form in (processes, threads) * (2 if LONG else 1)]
+            assert len(set(own)) == 1, own
+            # The fake sums the last rank first.
+            assert (own[0] == host) == (n == 2 or strict or size == 1), (n, size, strict, own, host)
+            for form in (processes, threads):
+                assert bits(form(plan, n, PESTLE_WORLD_TRANSPORT="host")) == host
+                assert bits(form(plan, n, PESTLE_WORLD_ORDERED=1)) == host
+
+
+def says(ends, code, words, but=(), limit=LATE + SLACK + 2):
+    for i, (rc, text, seconds) in enumerate(ends):
+        if i in but:
+            continue
+        # Who is still leaving the meeting in which all found it hears of it from others.
+        assert rc == 1 and (f"error {code}: " in text or "has ended its world" in text), ends
+        assert re.search(words, text), (i, text)
+        assert seconds < limit, (i, seconds, text)
+
+
+def faults(plans):
+    plan = plans.get(N, 3000)
+    late = {"PESTLE_WORLD_DEADLINE_MS": int(LATE * 1000)}
+    for form in (processes, threads) if LONG else (threads,):
+        says(form(plan, N, FAKE_NCCL="2:hang:3", **late), "DEADLINE_EXCEEDED",
+             r"all ranks have come to collective 4 \(all_reduce of step 0\), and on rank \d's "
+             r"device it has not ended for 2\.0 s")
+        # What NCCL itself finds waits for a name from the ranks' own transport.
+        says(form(plan, N, FAKE_NCCL="1:async:2"), "UNAVAILABLE",
+             r"rank 1 has ended its world: nccl: .*remote process exited")
+        says(form(plan, N, FAKE_NCCL="3:init:0", **late), "DEADLINE_EXCEEDED",
+             "not all ranks have come to the making of a communicator for 2.0 s")
+        says(form(plan, N, PESTLE_NCCL="/nowhere/libnccl.so.2"), "UNAVAILABLE",
+             "rank 0 on device cuda:0: GPUs meet by NCCL, which cannot be used: PESTLE_NCCL: "
+             "/nowhere/libnccl.so.2.*PESTLE_WORLD_TRANSPORT=host")
+        says(form(plan, N, FAKE_NCCL_VERSION="21703"), "UNAVAILABLE",
+             r"is NCCL 2\.17\.3; 2\.19 or later is needed")
+        says(form(plan, N, WORLD_RANK_DEVICE="cuda:1"), "INVALID_ARGUMENT",
+             r"ranks 0 and 1 both run on the device with uuid 0101.*\(cuda:1, cuda:1\)")
+
+
+def stuck(plans):
+    """An abort of NCCL's that hangs: the device is lost, and the run ends all the same."""
+    ends = processes(plans.get(N, 3000), N, FAKE_NCCL="2:stuck:3",
+                     PESTLE_WORLD_DEADLINE_MS=int(LATE * 1000))
+    says(ends, "DEADLINE_EXCEEDED", "all ranks have come to collective 4", limit=25)
+
+
+def kill_and_stop(plans):
+    line = [RANK, plans.get(N, 3000), 1000000]
+    for number, words in ((signal.SIGKILL, "rank 1 has (died|gone)"),
+                          (signal.SIGSTOP, "rank 1 has (not come|come to, but not done)")):
+        for shared in (0, 1) if LONG else (1,):
+            with World([line] * N, PESTLE_WORLD_SHM=shared,
+                       PESTLE_WORLD_DEADLINE_MS=int(LATE * 1000), **FAKE) as world:
+                world.wait_ready()
+                time.sleep(1.0)  # in the midst of it
+                world.signal(1, number)
+                ends = world.ends({1}, 30)
+                for i, (code, text, seconds) in ends.items():
+                    assert code == 1 and re.search(words, text), (number, i, text)
+                    assert seconds < LATE + SLACK + 2, (number, i, seconds, text)
+
+
+class GpuCase(failures.Case):
+    """tests/world's failures, of ranks on GPUs."""
+
+    def program(self, file, text):
+        plan = self.folder / (file + ".plan")
+        if not plan.exists():
+            source = super().program(file, text)
+            subprocess.run([PESTLE, "compile", source, "-o", plan, "--device", "cuda"],
+                           check=True, stdout=subprocess.DEVNULL, env=os.environ | FAKE)
+        return plan
+
+    def run(self, fault):
+        os.environ.update(FAKE)
+        super().run(fault)
+
+
+def mixed(plans):
+    plan = plans.get(2, 1)
+    with World([[RANK, plan, 3]] * 2, **FAKE) as world:
+        world.ends(limit=60)
+    commands = [["env", f"PESTLE_WORLD_TRANSPORT={way}", RANK, plan, 3] for way in ("nccl", "host")]
+    with World(commands, **FAKE) as world:
+        ends = world.ends(limit=60)
+    for code, text, _ in ends.values():
+        assert code == 1 and "rank 0 (cuda:0) meets others by cuda and rank 1 (cuda:1) by host" \
+            in text, text
+
+
+DOT = """module @m {
+func.func @main(%x: tensor<8x16xf32> {pestle.name = "x"}, \
+%w: tensor<16x12xf32> {pestle.name = "w"}) -> tensor<8x12xf32> {
+  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x16xf32>, \
+tensor<16x12xf32>) -> tensor<8x12xf32>
+  return %y : tensor<8x12xf32>
+}
+}
+"""
+
+
+def command(folder):
+    """--mesh gives each process a GPU; --device takes {rank}."""
+    model_file = folder / "dot.mlir"
+    model_file.write_text(DOT)
+
+    def run(*words, **more):
+        env = os.environ | FAKE | more
+        return subprocess.run([str(w) for w in (PESTLE, "run", *words)], env=env, text=True,
+                              capture_output=True, timeout=100, check=False)
+    inputs = ("--input", "x=random:1", "--input", "w=random:2")
+    one = run(model_file, *inputs, "--device", "cpu", "--outputs", folder / "one")
+    assert one.returncode == 0, one.stderr
+    mesh = (model_file, *inputs, "--device", "cuda", "--mesh", "model=2", "--shard", "w=model,-",
+            "--compare", folder / "one")
+    for more in ({}, {"FAKE_CUDA_DEVICES": "1", "PESTLE_WORLD_TRANSPORT": "host"}):
+        r = run(*mesh, **more)
+        assert r.returncode == 0, (more, r.stdout, r.stderr)
+    r = run(*mesh, FAKE_CUDA_DEVICES="1")
+    assert r.returncode and "for process 1 of the mesh: each has a device of its own" in r.stderr, \
+        r.stderr
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        plans = Plans(pathlib.Path(folder))
+        same_bits(plans)
+        faults(plans)
+        mixed(plans)
+        command(plans.folder)
+        kill_and_stop(plans)
+        if LONG:
+            stuck(plans)
+            failures.run(60, 5000, kind=GpuCase)
+    left = [p.name for p in pathlib.Path("/dev/shm").glob("pestle-fake-nccl-*")]
+    for name in left:
+        if not pathlib.Path("/proc", name.split("-")[3]).exists():
+            pathlib.Path("/dev/shm", name).unlink()  # of ranks that were killed
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
