@@ -12,7 +12,10 @@
 //                          ->   %c = map(a - b) of part 0 and part 1
 //                               ... with each further part in the order of the group
 //
-// The moves are views that kernels around them take in.
+// The moves are views that kernels around them take in. Devices other than CPUs meet by
+// transports that combine less (NCCL: no numbers of 16 bits, no and / or, neither the
+// least nor the greatest of floats), in an order of their own: there a strict sum of
+// three and more, and what they lack, is gathered and combined in the same way.
 #include <string.h>
 
 #include "base/mem.h"
@@ -33,9 +36,41 @@ typedef struct expand_t {
 
 // --- Questions ---
 
-static bool is_simple(const pestle_node_t* node) {
+// What transports of devices combine, if the members' order is kept.
+static bool device_combines(const pestle_pass_context_t* ctx, pestle_op_t op,
+                            pestle_dtype_t dtype, int64_t members) {
+  bool sum = op == PESTLE_OP_ADD || op == PESTLE_OP_MULTIPLY;
+  bool strict = ctx->options->numerics == PESTLE_NUMERICS_STRICT;
+  switch ((int)dtype) {
+    case PESTLE_I1:
+      return true;
+    case PESTLE_F64:
+    case PESTLE_F32:
+    case PESTLE_F16:
+    case PESTLE_BF16:
+      return sum && !(strict && members > 2);
+    case PESTLE_I8:
+    case PESTLE_U8:
+    case PESTLE_I32:
+    case PESTLE_U32:
+    case PESTLE_I64:
+    case PESTLE_U64:
+      return op != PESTLE_OP_AND && op != PESTLE_OP_OR;
+    default:
+      return false;
+  }
+}
+
+// |members| 0: groups that differ in size, which are not combined here.
+static bool is_simple(const pestle_pass_context_t* ctx,
+                      const pestle_node_t* node, int64_t members) {
   pestle_op_t op = pestle_block_reduce_op(pestle_node_body(node, 0));
   const pestle_type_t* type = pestle_node_operand(node, 0)->type;
+  if (ctx->caps->device_type != PESTLE_DEVICE_CPU && members &&
+      !pestle_type_is_complex(type) &&
+      !device_combines(ctx, op, (pestle_dtype_t)type->dtype, members)) {
+    return false;
+  }
   switch ((int)op) {
     case PESTLE_OP_ADD:
       return true;
@@ -258,13 +293,36 @@ static pv_t* map_pair(expand_t* x, pv_t* a, pv_t* b) {
                                                     .region_count = 1});
 }
 
+// Narrow floats are combined in f32 and rounded once, as transports do.
+static bool is_narrow(const expand_t* x, const pv_t* a) {
+  pestle_op_t op = pestle_block_reduce_op(pestle_node_body(x->node, 0));
+  bool known = op == PESTLE_OP_ADD || op == PESTLE_OP_MULTIPLY ||
+               op == PESTLE_OP_MINIMUM || op == PESTLE_OP_MAXIMUM;
+  return known && pestle_dtype_is(a->type->dtype, PESTLE_KIND_FLOAT) &&
+         pestle_dtype_size(a->type->dtype) < sizeof(float);
+}
+
+// Parts 0 up to n - 1 along the first axis, in that order.
+static pv_t* fold(expand_t* x, pv_t* all) {
+  if (!all) return NULL;
+  pestle_dtype_t dtype = all->type->dtype;
+  bool narrow = is_narrow(x, all);
+  pestle_op_t op = pestle_block_reduce_op(pestle_node_body(x->node, 0));
+  if (narrow) all = pestle_f_convert(&x->f, all, PESTLE_F32);
+  pv_t* sum = all ? pestle_f_part(&x->f, all, 0, 0) : NULL;
+  for (int64_t i = 1; sum && i < x->members; ++i) {
+    pv_t* next = pestle_f_part(&x->f, all, 0, i);
+    pv_t* both[2] = {sum, next};
+    if (!next) return NULL;
+    sum = narrow ? pestle_f_make(&x->f, op, both, 2, NULL, 0, NULL)
+                 : map_pair(x, sum, next);
+  }
+  return narrow && sum ? pestle_f_convert(&x->f, sum, dtype) : sum;
+}
+
 // By any other region: all members' values, combined here.
 static pv_t* reduce_gathered(expand_t* x, pv_t* a) {
-  pv_t* all = each_part(x, a, gather);
-  pv_t* sum = all ? pestle_f_part(&x->f, all, 0, 0) : NULL;
-  for (int64_t i = 1; sum && i < x->members; ++i)
-    sum = map_pair(x, sum, pestle_f_part(&x->f, all, 0, i));
-  return sum;
+  return fold(x, each_part(x, a, gather));
 }
 
 static pestle_status_t need_equal(const expand_t* x) {
@@ -275,7 +333,7 @@ static pestle_status_t need_equal(const expand_t* x) {
 }
 
 static pestle_status_t all_reduce(expand_t* x) {
-  bool simple = is_simple(x->node);
+  bool simple = is_simple(x->ctx, x->node, x->members);
   if (!simple) PESTLE_TRY(need_equal(x));
   for (uint32_t i = 0; i < x->node->operand_count; ++i) {
     pv_t* a = pestle_node_operand(x->node, i);
@@ -283,23 +341,6 @@ static pestle_status_t all_reduce(expand_t* x) {
         simple ? each_part(x, a, all_reduce_part) : reduce_gathered(x, a);
   }
   return x->f.status;
-}
-
-static pestle_status_t reduce_scatter(expand_t* x) {
-  pestle_node_t* node = x->node;
-  int64_t axis = PESTLE_NODE_I64(node, scatter_dimension);
-  PESTLE_TRY(need_equal(x));
-  pv_t* a = pestle_node_operand(node, 0);
-  if (is_simple(node)) {
-    x->results[0] = each_part(x, cut(x, a, axis, x->members), scatter_part);
-    return x->f.status;
-  }
-  // The whole, of which only this member's part is used: a sum of 0 but for that
-  // part would round twice.
-  return pestle_node_error(
-      node, PESTLE_STATUS_UNSUPPORTED,
-      "it combines by more than one op; use all_reduce and "
-      "a slice");
 }
 
 // --- Moves ---
@@ -330,6 +371,33 @@ static pv_t* exchange(expand_t* x, pv_t* a) {
                                                  .share_elements = true}));
 }
 
+// Whether an all_to_all with its attributes is between the same processes.
+static bool has_same_groups(const pestle_node_t* node) {
+  if (PESTLE_NODE_I64(node, channel_handle) <= 0) return true;
+  return PESTLE_NODE_BOOL(node, use_global_device_ids) &&
+         pestle_module_world(node->block->region->module).replicas == 1;
+}
+
+static pestle_status_t reduce_scatter(expand_t* x) {
+  pestle_node_t* node = x->node;
+  int64_t axis = PESTLE_NODE_I64(node, scatter_dimension);
+  PESTLE_TRY(need_equal(x));
+  pv_t* a = pestle_node_operand(node, 0);
+  if (is_simple(x->ctx, node, x->members)) {
+    x->results[0] = each_part(x, cut(x, a, axis, x->members), scatter_part);
+    return x->f.status;
+  }
+  if (!has_same_groups(node)) {
+    return pestle_node_error(node, PESTLE_STATUS_UNSUPPORTED,
+                             "it combines by what transports do not, in groups "
+                             "that all_to_all has not; use all_reduce and a "
+                             "slice");
+  }
+  pv_t* parts = cut(x, a, axis, x->members);
+  x->results[0] = fold(x, each_part(x, parts, exchange));
+  return x->f.status;
+}
+
 static pestle_status_t all_to_all(expand_t* x) {
   int64_t split = PESTLE_NODE_I64(x->node, split_dimension);
   int64_t concat = PESTLE_NODE_I64(x->node, concat_dimension);
@@ -356,7 +424,8 @@ static pestle_status_t move(expand_t* x) {
 // --- The walk ---
 
 // What transports have already.
-static bool is_done(const pestle_node_t* node) {
+static bool is_done(const expand_t* x) {
+  const pestle_node_t* node = x->node;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (is_complex(pestle_node_operand(node, i))) return false;
   }
@@ -364,12 +433,13 @@ static bool is_done(const pestle_node_t* node) {
       node->operand_count ? pestle_node_operand(node, 0)->type : NULL;
   switch ((int)node->op) {
     case PESTLE_OP_ALL_REDUCE:
-      return is_simple(node);
+      return is_simple(x->ctx, node, x->members);
     case PESTLE_OP_ALL_GATHER:
       return node->operand_count == 1 &&
              PESTLE_NODE_I64(node, all_gather_dim) == 0 && type->dims[0] == 1;
     case PESTLE_OP_REDUCE_SCATTER:
-      return is_simple(node) && PESTLE_NODE_I64(node, scatter_dimension) == 0;
+      return is_simple(x->ctx, node, x->members) &&
+             PESTLE_NODE_I64(node, scatter_dimension) == 0;
     case PESTLE_OP_ALL_TO_ALL:
       return node->operand_count == 1 &&
              PESTLE_NODE_I64(node, split_dimension) == 0 &&
@@ -391,7 +461,7 @@ static pestle_status_t expand(expand_t* x, bool* out_changed) {
   PESTLE_TRY(pestle_collective_groups(node, x->ctx->scratch, &x->groups));
   x->members = members_of(&x->groups);
   bool alone = is_alone(x);
-  if (!alone && is_done(node)) return NULL;
+  if (!alone && is_done(x)) return NULL;
   x->f = pestle_formula_before(node);
   x->results =
       PESTLE_ARENA_ARRAY(x->ctx->scratch, pv_t*, node->result_count + 1);
