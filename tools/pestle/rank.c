@@ -33,7 +33,7 @@ static pestle_status_t replace(cli_t* cli, const char* rank,
 }
 
 static const cli_option_t named[] = {CLI_INPUTS, CLI_INPUTS_PB, CLI_OUTPUTS,
-                                     CLI_COMPARE};
+                                     CLI_COMPARE, CLI_DEVICE};
 enum { NAMED = sizeof(named) / sizeof(named[0]) };
 
 static bool has_mark(const char* text) {

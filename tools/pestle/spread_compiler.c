@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // --mesh and --shard: a model divided between processes, all of them threads here.
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/thread.h"
 #include "cli.h"
 #include "pestle/partition.h"
+#include "pestle/plan_format.h"
 #include "pestle/world.h"
 
 struct cli_spread_t {
@@ -112,6 +115,7 @@ static void move_part(char* whole, const int64_t* whole_dims, char* part,
 
 typedef struct rank_t {
   cli_job_t* job;
+  pestle_executable_t* executable;  // the job's, or on a GPU of its own
   pestle_world_t* world;
   pestle_thread_t thread;
   bool started;
@@ -128,9 +132,44 @@ static pestle_status_t make_array(rank_t* r, const pestle_io_info_t* info) {
   return NULL;
 }
 
+// CPUs are shared; of GPUs each process has the one of its number, unless they meet
+// through the host's memory and there are too few.
+static pestle_status_t load_on_own(rank_t* r, int32_t rank) {
+  cli_job_t* job = r->job;
+  const pestle_plan_header_t* plan = pestle_plan_data(job->plan, NULL);
+  const char* data = (const char*)plan;
+  const pestle_plan_device_t* home =
+      (const pestle_plan_device_t*)(const void*)(data + plan->devices.offset);
+  const char* backend = data + plan->strings.offset + home->backend;
+  const char* way = getenv("PESTLE_WORLD_TRANSPORT");
+  pestle_device_t *first, *own;
+  char name[80];
+  r->executable = job->executable;
+  pestle_executable_retain(r->executable);
+  if (!plan->devices.count || !rank) return NULL;
+  PESTLE_TRY(pestle_context_device(job->cli->context, backend, &first));
+  if (pestle_device_dl(first).device_type == PESTLE_DEVICE_CPU) return NULL;
+  (void)snprintf(name, sizeof(name), "%s:%d", backend, (int)rank);
+  pestle_status_t status = pestle_context_device(job->cli->context, name, &own);
+  if (status && way && !strcmp(way, "host")) {
+    pestle_status_release(status);
+    return NULL;
+  }
+  PESTLE_TRY(pestle_status_annotate(
+      status,
+      "for process %d of the mesh: each has a device of its own; "
+      "PESTLE_WORLD_TRANSPORT=host lets them share those that there are",
+      (int)rank));
+  pestle_executable_release(r->executable);
+  r->executable = NULL;
+  return pestle_executable_create(job->cli->context, job->plan, own,
+                                  &r->executable);
+}
+
 static pestle_status_t begin_rank(rank_t* r, int32_t rank) {
   cli_job_t* job = r->job;
   const cli_spread_t* s = job->cli->spread;
+  PESTLE_TRY(load_on_own(r, rank));
   size_t count = job->input_count + job->outputs.size;
   r->arrays = PESTLE_ARENA_ARRAY(&job->cli->arena, cli_array_t, count + 1);
   r->views = PESTLE_ARENA_ARRAY(&job->cli->arena, pestle_tensor_t, count + 1);
@@ -159,7 +198,7 @@ static void run_rank(void* argument) {
   pestle_run_options_t options = {.struct_size = sizeof(options),
                                   .world = r->world};
   r->status = pestle_executable_run(
-      job->executable, NULL, r->views, job->input_count,
+      r->executable, NULL, r->views, job->input_count,
       r->views + job->input_count, job->outputs.size, &options);
 }
 
@@ -226,6 +265,7 @@ pestle_status_t cli_spread_run(cli_job_t* job) {
   pestle_status_t status = run_all(job, ranks, count);
   for (int32_t i = 0; i < count; ++i) {
     pestle_status_release(ranks[i].status);
+    pestle_executable_release(ranks[i].executable);
     for (size_t k = 0; k < ranks[i].array_count; ++k)
       cli_array_deinit(&ranks[i].arrays[k]);
     pestle_world_release(worlds[i]);
