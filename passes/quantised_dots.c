@@ -542,8 +542,10 @@ static pestle_status_t rewrite_block(void* user, pestle_module_t* module,
 pestle_status_t pestle_pass_quantised_dots(pestle_pass_context_t* ctx,
                                            pestle_module_t* module,
                                            bool* out_changed) {
-  // Schedules of lanes side by side multiply no bytes.
-  if (!ctx->caps->op_dtypes[PESTLE_KIR_DOT4] ||
+  // Schedules of lanes side by side multiply no bytes; and any bytes are meant
+  // (docs/kernel-ir.md says how a target says that its DOT4 wants small ones).
+  uint32_t dots = ctx->caps->op_dtypes[PESTLE_KIR_DOT4];
+  if (!dots || (dots & pestle_dtype_bit(PESTLE_I8)) ||
       (ctx->caps->flags & PESTLE_TARGET_LANES)) {
     return NULL;
   }

@@ -314,6 +314,14 @@ static void choose_panels(block_dot_t* b, uint32_t cores) {
   }
 }
 
+static bool takes_bytes(const pestle_node_t* node,
+                        const pestle_target_caps_t* caps) {
+  bool any = !(caps->op_dtypes[PESTLE_KIR_DOT4] & pestle_dtype_bit(PESTLE_I8));
+  return PESTLE_NODE_I64(node, accuracy) == 4 &&
+         caps->op_dtypes[PESTLE_KIR_DOT4] != 0 &&
+         (any || PESTLE_NODE_I64(node, bits) < 8);
+}
+
 static pestle_status_t make(pestle_direct_t* d, block_dot_t* b) {
   const pestle_node_t* node = pestle_direct_whole_of(d->node);
   const pestle_type_t *x = pestle_node_operand(node, 0)->type,
@@ -323,8 +331,7 @@ static pestle_status_t make(pestle_direct_t* d, block_dot_t* b) {
                      .dtype = x->dtype,
                      .rank = x->rank,
                      .bits = PESTLE_NODE_I64(node, bits),
-                     .is_bytes = PESTLE_NODE_I64(node, accuracy) == 4 &&
-                                 d->caps->op_dtypes[PESTLE_KIR_DOT4] != 0,
+                     .is_bytes = takes_bytes(node, d->caps),
                      .has_zeros = node->operand_count > 3,
                      .lanes = d->caps->vector_bytes / WORD_BYTES,
                      .depth = x->dims[x->rank - 1],

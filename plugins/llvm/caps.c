@@ -119,9 +119,10 @@ void pestle_llvm_caps(const pestle_llvm_cpu_t* cpu,
     caps.op_dtypes[ops[i]] = op_dtypes((pestle_kir_op_t)ops[i]);
   }
   const uint64_t bytes = PESTLE_LLVM_BIT(AVX512VNNI) | PESTLE_LLVM_BIT(AVXVNNI);
-  if (cpu->features & bytes) {
-    caps.op_dtypes[PESTLE_KIR_DOT4] = PESTLE_LLVM_DTYPE(I32);
-  }
+  caps.op_dtypes[PESTLE_KIR_DOT4] = PESTLE_LLVM_DTYPE(I32);
+  // Small bytes are meant (docs/kernel-ir.md).
+  if (!(cpu->features & bytes))
+    caps.op_dtypes[PESTLE_KIR_DOT4] |= PESTLE_LLVM_DTYPE(I8);
   if (zmm) caps.op_dtypes[PESTLE_KIR_SCALE] = PESTLE_LLVM_DTYPE(F32);
   if (cpu->features & PESTLE_LLVM_BIT(AVX512BF16)) {
     caps.op_dtypes[PESTLE_KIR_DOT2] = PESTLE_LLVM_DTYPE(F32);

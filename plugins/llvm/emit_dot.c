@@ -6,6 +6,9 @@
 // are added in 32 bits that wrap (vpdpbusds saturates, and is not used). For
 // two operands of one kind, the top bit of one's bytes is flipped, which adds
 // 128 to each: 128 times the sum of the other's bytes is subtracted again.
+//
+// CPUs before it have vpmaddubsw, whose sums of two products saturate in 16 bits: they fit
+// where the bytes without a sign are below 128. Others are widened to 16 bits (vpmaddwd).
 #include "plugins/llvm/emit.h"
 
 enum { MOST_LANES = 16 };
@@ -31,6 +34,83 @@ static LLVMValueRef slice(pestle_llvm_emit_t* e, LLVMValueRef v, unsigned lanes,
 static const char* width_name(unsigned lanes, const char* const names[3]) {
   return names[lanes == 4 ? 0 : lanes == 8 ? 1 : 2];
 }
+
+// --- Without vpdpbusd ---
+
+static LLVMTypeRef halves_of(pestle_llvm_emit_t* e, unsigned lanes) {
+  return e->ll->VectorType(e->ll->IntTypeInContext(e->context, 16), 2 * lanes);
+}
+
+// sum + the products of neighbouring halves.
+static LLVMValueRef add_halves(pestle_llvm_emit_t* e, unsigned lanes,
+                               LLVMValueRef a, LLVMValueRef b,
+                               LLVMValueRef sum) {
+  static const char* const names[] = {"llvm.x86.sse2.pmadd.wd",
+                                      "llvm.x86.avx2.pmadd.wd",
+                                      "llvm.x86.avx512.pmaddw.d.512"};
+  LLVMValueRef args[] = {a, b};
+  LLVMValueRef both =
+      pestle_llvm_intrinsic(e, width_name(lanes, names), NULL, 0, args, 2);
+  return e->ll->BuildAdd(e->b, sum, both, "");
+}
+
+static LLVMValueRef small_dot4(pestle_llvm_emit_t* e, unsigned lanes,
+                               LLVMValueRef u, LLVMValueRef s,
+                               LLVMValueRef sum) {
+  static const char* const names[] = {"llvm.x86.ssse3.pmadd.ub.sw.128",
+                                      "llvm.x86.avx2.pmadd.ub.sw",
+                                      "llvm.x86.avx512.pmaddubs.w.512"};
+  const pestle_llvm_api_t* ll = e->ll;
+  LLVMTypeRef bytes =
+      ll->VectorType(ll->IntTypeInContext(e->context, 8), 4 * lanes);
+  LLVMValueRef args[] = {ll->BuildBitCast(e->b, u, bytes, ""),
+                         ll->BuildBitCast(e->b, s, bytes, "")};
+  LLVMValueRef pairs =
+      pestle_llvm_intrinsic(e, width_name(lanes, names), NULL, 0, args, 2);
+  LLVMValueRef ones = pestle_llvm_int(e, e->i32, lanes, 0x00010001);
+  ones = ll->BuildBitCast(e->b, ones, halves_of(e, lanes), "");
+  return add_halves(e, lanes, pairs, ones, sum);
+}
+
+// Bytes 0 and 2 of words, or 1 and 3, as halves.
+static LLVMValueRef widened(pestle_llvm_emit_t* e, unsigned lanes,
+                            LLVMValueRef a, bool is_odd, bool is_signed) {
+  const pestle_llvm_api_t* ll = e->ll;
+  LLVMValueRef eight = pestle_llvm_int(e, e->i32, lanes, 0x00080008);
+  eight = ll->BuildBitCast(e->b, eight, halves_of(e, lanes), "");
+  a = ll->BuildBitCast(e->b, a, halves_of(e, lanes), "");
+  if (!is_odd) a = ll->BuildShl(e->b, a, eight, "");
+  return is_signed ? ll->BuildAShr(e->b, a, eight, "")
+                   : ll->BuildLShr(e->b, a, eight, "");
+}
+
+static LLVMValueRef wide_dot4(pestle_llvm_emit_t* e, unsigned lanes,
+                              unsigned kinds, LLVMValueRef a, LLVMValueRef b,
+                              LLVMValueRef sum) {
+  for (int is_odd = 0; is_odd < 2; ++is_odd) {
+    LLVMValueRef x =
+        widened(e, lanes, a, is_odd, kinds & PESTLE_KIR_DOT4_A_SIGNED);
+    LLVMValueRef y =
+        widened(e, lanes, b, is_odd, kinds & PESTLE_KIR_DOT4_B_SIGNED);
+    sum = add_halves(e, lanes, x, y, sum);
+  }
+  return sum;
+}
+
+// Whether no byte of value |id| has its top bit, by what it is.
+static bool has_small_bytes(pestle_llvm_emit_t* e, uint32_t id) {
+  const pestle_kir_inst_t* n = pestle_llvm_inst(e, id);
+  if (n->op == PESTLE_KIR_CONST) return !(n->arg[0] & 0x80808080u);
+  if (n->op != PESTLE_KIR_AND) return false;
+  for (int a = 0; a < 2; ++a) {
+    const pestle_kir_inst_t* mask = pestle_llvm_inst(e, n->arg[a]);
+    if (mask->op == PESTLE_KIR_CONST && !(mask->arg[0] & 0x80808080u))
+      return true;
+  }
+  return false;
+}
+
+// --- Dot products ---
 
 // sum + the products of u's bytes and s's.
 static LLVMValueRef mixed(pestle_llvm_emit_t* e, unsigned lanes, LLVMValueRef u,
@@ -98,6 +178,13 @@ static LLVMValueRef part(pestle_llvm_emit_t* e, const pestle_kir_inst_t* n,
   }
   if (n->op == PESTLE_KIR_SCALE) return scale(e, count, x[0], x[1]);
   if (n->op == PESTLE_KIR_DOT2) return dot2(e, count, x[0], x[1], x[2]);
+  const uint64_t bytes = PESTLE_LLVM_BIT(AVX512VNNI) | PESTLE_LLVM_BIT(AVXVNNI);
+  if (!(e->cpu->features & bytes)) {
+    return n->arg[3] == PESTLE_KIR_DOT4_B_SIGNED &&
+                   has_small_bytes(e, n->arg[0])
+               ? small_dot4(e, count, x[0], x[1], x[2])
+               : wide_dot4(e, count, n->arg[3], x[0], x[1], x[2]);
+  }
   return dot4(e, count, n->arg[3], x[0], x[1], x[2]);
 }
 

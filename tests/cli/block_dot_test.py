@@ -108,7 +108,14 @@ def main():
     for options in (), ("--target-cpu", "icelake-server"):
         case.run(*options)
     case.run("--numerics", "strict", is_bytes=False)
-    case.run(*v3, is_bytes=False)
+    # Without vpdpbusd, where weights are small; bytes as large as there are; and 8 bits.
+    for options in v3, v4:
+        case.run(*options)
+        large = Case(2, 300, 40, 4, 64, accuracy=4)
+        large.w[:], large.x[:] = 255, np.sign(large.x + 1e-9)
+        large.run(*options)
+        Case(3, 200, 70, 2, 16, "bytes", accuracy=4).run(*options)
+        Case(3, 200, 70, 8, 32, accuracy=4).run(*options, is_bytes=False)
     count = 0
     for bits in 2, 4, 8:
         for block in 16, 32, 64, 128, 256:
