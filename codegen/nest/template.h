@@ -17,7 +17,7 @@ typedef struct pestle_sketch_t pestle_sketch_t;
 typedef struct pestle_kernel_arg_t pestle_kernel_arg_t;
 typedef struct pestle_template_t pestle_template_t;
 
-enum { PESTLE_TEMPLATE_INTS = 8 };
+enum { PESTLE_TEMPLATE_INTS = 9 };
 
 // A template as a nest has it: what the template's primitive says.
 typedef struct pestle_nest_template_t {

@@ -62,31 +62,52 @@ void pestle_shared_tile_coords(shared_emit_t* t,
 
 // --- Steps ---
 
+// Which steps are the group's: all, or a part of them.
+static void find_steps(shared_emit_t* t) {
+  pestle_kir_builder_t* k = t->k;
+  int64_t each = pestle_ceil_div(t->steps, t->t->parts);
+  t->ends = pestle_kir_index(k, t->steps);
+  if (t->t->parts == 1) return;
+  t->first = pestle_kir_madi(k, t->rank, (int32_t)each, pestle_kir_index(k, 0));
+  t->ends = pestle_kir_scalar(k, PESTLE_OP_SUBTRACT, t->ends, t->first,
+                              PESTLE_KIR_NONE);
+  t->ends = pestle_shared_tile_min(t, t->ends, each);
+}
+
+// Begins to move the boxes of the group's step |at|, if there is one.
+static void fetch_ahead(shared_emit_t* t, pestle_kir_id_t at, bool asks) {
+  pestle_kir_builder_t* k = t->k;
+  bool whole = t->t->parts == 1;
+  pestle_kir_id_t step = whole ? at : pestle_kir_madi(k, at, 1, t->first);
+  pestle_kir_id_t to =
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, at, t->t->slots);
+  if (asks) {
+    pestle_kir_if(k, whole ? pestle_kir_scalar_i(k, PESTLE_OP_LT, at, t->steps)
+                           : pestle_kir_scalar(k, PESTLE_OP_LT, at, t->ends,
+                                               PESTLE_KIR_NONE));
+  }
+  pestle_shared_tile_fetch(t, &t->a, step, to);
+  pestle_shared_tile_fetch(t, &t->b, step, to);
+  if (asks) pestle_kir_end(k);
+}
+
 // All slots but one are on their way while that one is multiplied.
 static void steps_ahead(shared_emit_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t slots = t->t->slots;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
-  pestle_kir_id_t end = pestle_kir_index(k, t->steps);
+  find_steps(t);
   for (int64_t s = 0; s + 1 < slots; ++s) {
-    pestle_kir_id_t at = pestle_kir_index(k, s);
-    if (s < t->steps) {
-      pestle_shared_tile_fetch(t, &t->a, at, at);
-      pestle_shared_tile_fetch(t, &t->b, at, at);
-    }
+    if (s < t->steps) fetch_ahead(t, pestle_kir_index(k, s), t->t->parts > 1);
     pestle_kir_act(k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
   }
   pestle_kir_id_t step =
-      pestle_kir_for(k, "step", zero, end, 1, PESTLE_KIR_SERIAL);
+      pestle_kir_for(k, "step", zero, t->ends, 1, PESTLE_KIR_SERIAL);
   pestle_kir_act(k, PESTLE_KIR_COPY_WAIT, (uint32_t)slots - 2, 0, 0, 0);
   pestle_kir_barrier(k);
   pestle_kir_id_t next =
       pestle_kir_madi(k, step, 1, pestle_kir_index(k, slots - 1));
-  pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, next, t->steps));
-  pestle_kir_id_t to = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, next, slots);
-  pestle_shared_tile_fetch(t, &t->a, next, to);
-  pestle_shared_tile_fetch(t, &t->b, next, to);
-  pestle_kir_end(k);
+  fetch_ahead(t, next, true);
   pestle_kir_act(k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
   pestle_shared_tile_multiply(
       t, pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, step, slots));
@@ -137,6 +158,10 @@ static void open_groups(shared_emit_t* t) {
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   pestle_kir_id_t end = pestle_kir_index(k, of_batch * t->p.batch.all);
   pestle_kir_id_t g = pestle_kir_for(k, "g", zero, end, 1, PESTLE_KIR_GROUP_X);
+  if (t->t->parts > 1) {
+    end = pestle_kir_index(k, t->t->parts);
+    t->rank = pestle_kir_for(k, "rank", zero, end, 1, PESTLE_KIR_CLUSTER);
+  }
   end = pestle_kir_index(k, t->lanes);
   t->lane = pestle_kir_for(k, "lane", zero, end, 1, PESTLE_KIR_LANE_X);
   pestle_kir_id_t in_batch = g;
@@ -200,7 +225,7 @@ pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e) {
     t.vector = 2;
   }
   t.strips = pestle_shared_tile_has_strips(t.t, nest, &t.p);
-  if (t.strips) {
+  if (t.strips || tile.parts > 1) {
     int64_t columns = pestle_product_last_extent(&t.p.n);
     t.vector = columns % 4 == 0 ? 4 : columns % 2 == 0 ? 2 : 1;
   }
@@ -221,7 +246,7 @@ pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e) {
   }
   pestle_shared_tile_results(&t);
   pestle_emit_close_places(e, ends);
-  pestle_kir_end(e->k);
-  pestle_kir_end(e->k);
+  for (int open = tile.parts > 1 ? 3 : 2; open > 0; --open)
+    pestle_kir_end(e->k);
   return NULL;
 }

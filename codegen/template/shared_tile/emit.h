@@ -41,6 +41,8 @@ typedef struct shared_emit_t {
   int64_t vector, row_vector;    // elements of a lane's vectors of sums
   bool strips;                   // sums go through shared memory
   pestle_kir_id_t lane, batch;
+  pestle_kir_id_t rank;            // which part of k the group has
+  pestle_kir_id_t first, ends;     // its first step, and how many it has
   pestle_kir_id_t row, column;     // of this lane's sums, or its subgroup's
   pestle_kir_id_t from_a, from_b;  // where in a slot this lane's part begins
 } shared_emit_t;
@@ -94,6 +96,14 @@ void pestle_shared_tile_multiply_teams(shared_emit_t* t, pestle_kir_id_t slot);
 // Opens, for each vector of sums of the tile that is this lane's, so many regions: its
 // row, which of the row's vectors it is, and what all teams' sums add up to.
 uint32_t pestle_shared_tile_open_team_sums(shared_emit_t* t,
+                                           pestle_kir_id_t* out_row,
+                                           pestle_kir_id_t* out_vector,
+                                           pestle_kir_id_t* out_sums);
+
+// --- emit_parts.c ---
+// Opens, for each vector of sums of this group's rows of the tile, so many regions: its
+// row in the tile, which of the row's vectors it is, and what all parts add up to.
+uint32_t pestle_shared_tile_open_part_sums(shared_emit_t* t,
                                            pestle_kir_id_t* out_row,
                                            pestle_kir_id_t* out_vector,
                                            pestle_kir_id_t* out_sums);

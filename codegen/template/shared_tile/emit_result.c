@@ -222,10 +222,14 @@ static void results_of_lanes(shared_emit_t* t, int64_t width) {
   pestle_kir_end(k);
 }
 
-static void results_of_teams(shared_emit_t* t, int64_t width) {
+// Sums of teams or parts, vectors of which lie in shared memory.
+static void results_of_shares(shared_emit_t* t, int64_t width) {
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t row, vector, sums;
-  uint32_t opened = pestle_shared_tile_open_team_sums(t, &row, &vector, &sums);
+  uint32_t opened =
+      t->t->parts > 1
+          ? pestle_shared_tile_open_part_sums(t, &row, &vector, &sums)
+          : pestle_shared_tile_open_team_sums(t, &row, &vector, &sums);
   row = open_row(t, pestle_kir_madi(k, t->a.tile, t->t->m, row));
   pestle_kir_id_t column =
       pestle_kir_madi(k, t->b.tile, t->t->n / t->vector, vector);
@@ -233,6 +237,8 @@ static void results_of_teams(shared_emit_t* t, int64_t width) {
   close_row(t);
   while (opened--)
     pestle_kir_end(k);
+  // Who has ended has no memory.
+  if (t->t->parts > 1) pestle_kir_act(k, PESTLE_KIR_CLUSTER_SYNC, 0, 0, 0, 0);
 }
 
 void pestle_shared_tile_results(shared_emit_t* t) {
@@ -243,10 +249,10 @@ void pestle_shared_tile_results(shared_emit_t* t) {
   t->shown = pestle_kir_add_buffer(t->k, "shown", PESTLE_KIR_PRIVATE, t->p.sums,
                                    (unsigned)width, 1, 0);
   pestle_kir_alloc(t->k, t->shown);
-  if (t->strips) {
+  if (t->t->parts > 1 || t->t->units == PESTLE_UNITS_TEAMS) {
+    results_of_shares(t, width);
+  } else if (t->strips) {
     results_of_strips(t, width);
-  } else if (t->t->units == PESTLE_UNITS_TEAMS) {
-    results_of_teams(t, width);
   } else if (t->t->units) {
     results_of_units(t, width);
   } else {

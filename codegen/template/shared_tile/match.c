@@ -18,7 +18,8 @@ pestle_shared_tile_t pestle_shared_tile_of(const pestle_nest_template_t* use) {
       .c = i[4],
       .slots = i[5],
       .units = known ? (uint8_t)i[6] : PESTLE_UNITS_AMX,  // which no tile has
-      .async = i[7] != 0};
+      .async = i[7] != 0,
+      .parts = (int64_t)1 << (i[8] & 3)};
 }
 
 bool pestle_shared_tile_has_strips(const pestle_shared_tile_t* tile,
@@ -34,7 +35,9 @@ static bool is_tile(const pestle_shared_tile_t* t) {
   bool sizes = t->m > 0 && t->n > 0 && t->k > 0 && t->r > 0 && t->c > 0 &&
                t->slots >= 2 && t->slots <= 8 && t->m <= 512 && t->n <= 512 &&
                t->k <= 128;
-  if (!sizes || !pestle_is_pow2((uint64_t)t->m) ||
+  bool parts = t->parts == 1 ||
+               (t->parts <= 4 && t->slots > 2 && t->units == PESTLE_UNITS_MMA);
+  if (!sizes || !parts || !pestle_is_pow2((uint64_t)t->m) ||
       !pestle_is_pow2((uint64_t)t->n) || !pestle_is_pow2((uint64_t)t->k) ||
       t->m % t->r || t->n % t->c || pestle_shared_tile_lanes(t) > MOST_LANES) {
     return false;
@@ -78,6 +81,6 @@ pestle_status_t pestle_shared_tile_match(pestle_nest_t* nest,
       INVALID_ARGUMENT,
       "shared_tile %s: m, n and k must be powers of two, whole parts of r and "
       "c, for at most %d lanes; more than two slots need operands that can be "
-      "copied as they lie",
+      "copied as they lie; parts need units and more than two slots",
       name, MOST_LANES);
 }

@@ -2,11 +2,12 @@
 // The template shared_tile: a sum of products by groups of lanes that keep boxes of both
 // operands in shared memory and sums in registers.
 //
-//   shared_tile S m n k r c slots [units | units8 | teams] [async]
+//   shared_tile S m n k r c slots [units | units8 | teams] [async] [parts2 | parts4]
 //
 // A group makes m x n sums, k products a step, a lane r x c of them; by matrix units a
 // subgroup does. Of teams, each subgroup makes all m x n sums, of its 8 elements of a
-// step's k. More than two slots in shared memory are filled by copies past the
+// step's k. With parts, so many groups of a cluster have a part of the steps each, and
+// then some rows of the tile. More than two slots in shared memory are filled by copies past the
 // registers, and two with |async|.
 #ifndef PESTLE_CODEGEN_TEMPLATE_SHARED_TILE_SHARED_TILE_H_
 #define PESTLE_CODEGEN_TEMPLATE_SHARED_TILE_SHARED_TILE_H_
@@ -21,6 +22,7 @@ typedef struct pestle_shared_tile_t {
   int64_t slots;    // of shared memory, a step each
   uint8_t units;    // pestle_product_units_t
   bool async;       // shared memory is filled past the registers
+  int64_t parts;    // groups that share k: 1, 2 or 4
 } pestle_shared_tile_t;
 
 enum {
@@ -29,6 +31,8 @@ enum {
   PESTLE_SHARED_TILE_TEAM_K = 8,
   PESTLE_SHARED_TILE_TEAM_RUN = 4,
   PESTLE_SHARED_TILE_TEAM_PAD = 8,
+  // Elements between rows of a part's sums in shared memory.
+  PESTLE_SHARED_TILE_PART_PAD = 8,
 };
 
 pestle_shared_tile_t pestle_shared_tile_of(const pestle_nest_template_t* use);
@@ -89,6 +93,9 @@ static inline int64_t pestle_shared_tile_bytes(const pestle_shared_tile_t* tile,
                     (uint64_t)pestle_shared_tile_slot(tile, &p->a, tile->m) +
                 pestle_dtype_size(p->b.dtype) *
                     (uint64_t)pestle_shared_tile_slot(tile, &p->b, tile->n));
+  if (tile->parts > 1) {
+    slots += tile->m * (tile->n + PESTLE_SHARED_TILE_PART_PAD) * 4;
+  }
   if (tile->units != PESTLE_UNITS_TEAMS) return slots;
   return slots + pestle_shared_tile_lanes(tile) / 32 * tile->m *
                      (tile->n + PESTLE_SHARED_TILE_TEAM_PAD) * 4;

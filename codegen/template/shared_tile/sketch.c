@@ -11,6 +11,8 @@ enum {
   // Groups of a unit that take turns.
   RESIDENT = 4,
   LARGE_SCRATCH = 100 << 10,  // from here on two groups share it
+  MOST_PARTS = 4,
+  LEAST_STEPS = 16,  // of a part of k
 };
 
 typedef struct staged_t {
@@ -21,62 +23,62 @@ typedef struct staged_t {
 } staged_t;
 
 static const pestle_shared_tile_t by_units[] = {
-    {128, 256, 32, 64, 64, 4, PESTLE_UNITS_MMA, false},
-    {256, 128, 32, 64, 64, 4, PESTLE_UNITS_MMA, false},
-    {128, 128, 32, 64, 64, 4, PESTLE_UNITS_MMA, false},
-    {128, 128, 32, 64, 32, 4, PESTLE_UNITS_MMA, false},
-    {128, 64, 32, 64, 32, 4, PESTLE_UNITS_MMA, false},
-    {64, 128, 32, 32, 64, 4, PESTLE_UNITS_MMA, false},
-    {64, 64, 32, 32, 32, 4, PESTLE_UNITS_MMA, false},
-    {32, 128, 32, 32, 32, 4, PESTLE_UNITS_MMA, false},
-    {32, 64, 32, 16, 32, 4, PESTLE_UNITS_MMA, false},
-    {32, 32, 32, 16, 16, 4, PESTLE_UNITS_MMA, false},
-    {16, 128, 64, 16, 32, 4, PESTLE_UNITS_MMA, false},
-    {16, 64, 64, 16, 16, 4, PESTLE_UNITS_MMA, false},
-    {64, 16, 64, 16, 16, 4, PESTLE_UNITS_MMA, false},
-    {16, 32, 32, 16, 8, 4, PESTLE_UNITS_MMA, false},
+    {128, 256, 32, 64, 64, 4, PESTLE_UNITS_MMA, false, 1},
+    {256, 128, 32, 64, 64, 4, PESTLE_UNITS_MMA, false, 1},
+    {128, 128, 32, 64, 64, 4, PESTLE_UNITS_MMA, false, 1},
+    {128, 128, 32, 64, 32, 4, PESTLE_UNITS_MMA, false, 1},
+    {128, 64, 32, 64, 32, 4, PESTLE_UNITS_MMA, false, 1},
+    {64, 128, 32, 32, 64, 4, PESTLE_UNITS_MMA, false, 1},
+    {64, 64, 32, 32, 32, 4, PESTLE_UNITS_MMA, false, 1},
+    {32, 128, 32, 32, 32, 4, PESTLE_UNITS_MMA, false, 1},
+    {32, 64, 32, 16, 32, 4, PESTLE_UNITS_MMA, false, 1},
+    {32, 32, 32, 16, 16, 4, PESTLE_UNITS_MMA, false, 1},
+    {16, 128, 64, 16, 32, 4, PESTLE_UNITS_MMA, false, 1},
+    {16, 64, 64, 16, 16, 4, PESTLE_UNITS_MMA, false, 1},
+    {64, 16, 64, 16, 16, 4, PESTLE_UNITS_MMA, false, 1},
+    {16, 32, 32, 16, 8, 4, PESTLE_UNITS_MMA, false, 1},
 };
 
 static const pestle_shared_tile_t by_lanes[] = {
-    {128, 128, 8, 8, 8, 2, PESTLE_UNITS_LANES, false},
-    {128, 64, 8, 8, 4, 2, PESTLE_UNITS_LANES, false},
-    {64, 128, 8, 4, 8, 2, PESTLE_UNITS_LANES, false},
-    {64, 64, 16, 4, 4, 2, PESTLE_UNITS_LANES, false},
-    {32, 64, 16, 2, 4, 2, PESTLE_UNITS_LANES, false},
-    {64, 32, 16, 4, 2, 2, PESTLE_UNITS_LANES, false},
-    {32, 32, 16, 2, 4, 2, PESTLE_UNITS_LANES, false},
-    {16, 32, 16, 1, 4, 2, PESTLE_UNITS_LANES, false},
-    {16, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES, false},
+    {128, 128, 8, 8, 8, 2, PESTLE_UNITS_LANES, false, 1},
+    {128, 64, 8, 8, 4, 2, PESTLE_UNITS_LANES, false, 1},
+    {64, 128, 8, 4, 8, 2, PESTLE_UNITS_LANES, false, 1},
+    {64, 64, 16, 4, 4, 2, PESTLE_UNITS_LANES, false, 1},
+    {32, 64, 16, 2, 4, 2, PESTLE_UNITS_LANES, false, 1},
+    {64, 32, 16, 4, 2, 2, PESTLE_UNITS_LANES, false, 1},
+    {32, 32, 16, 2, 4, 2, PESTLE_UNITS_LANES, false, 1},
+    {16, 32, 16, 1, 4, 2, PESTLE_UNITS_LANES, false, 1},
+    {16, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES, false, 1},
 };
 
 // Few rows or few columns, and a long k: more groups than by lanes, and k in as many
 // parts as a group has subgroups. Of the last ones, more of a matrix is under way.
 static const pestle_shared_tile_t by_teams[] = {
-    {64, 32, 64, 8, 8, 4, PESTLE_UNITS_TEAMS, false},
-    {32, 64, 64, 8, 8, 4, PESTLE_UNITS_TEAMS, false},
-    {32, 32, 64, 8, 4, 4, PESTLE_UNITS_TEAMS, false},
-    {32, 16, 64, 4, 4, 4, PESTLE_UNITS_TEAMS, false},
-    {16, 64, 64, 4, 8, 4, PESTLE_UNITS_TEAMS, false},
-    {16, 32, 64, 4, 4, 4, PESTLE_UNITS_TEAMS, false},
-    {16, 16, 64, 4, 2, 4, PESTLE_UNITS_TEAMS, false},
-    {8, 64, 64, 4, 4, 4, PESTLE_UNITS_TEAMS, false},
-    {8, 32, 64, 4, 2, 4, PESTLE_UNITS_TEAMS, false},
-    {8, 16, 64, 2, 2, 4, PESTLE_UNITS_TEAMS, false},
-    {4, 32, 128, 4, 1, 4, PESTLE_UNITS_TEAMS, false},
-    {4, 16, 128, 2, 1, 4, PESTLE_UNITS_TEAMS, false},
+    {64, 32, 64, 8, 8, 4, PESTLE_UNITS_TEAMS, false, 1},
+    {32, 64, 64, 8, 8, 4, PESTLE_UNITS_TEAMS, false, 1},
+    {32, 32, 64, 8, 4, 4, PESTLE_UNITS_TEAMS, false, 1},
+    {32, 16, 64, 4, 4, 4, PESTLE_UNITS_TEAMS, false, 1},
+    {16, 64, 64, 4, 8, 4, PESTLE_UNITS_TEAMS, false, 1},
+    {16, 32, 64, 4, 4, 4, PESTLE_UNITS_TEAMS, false, 1},
+    {16, 16, 64, 4, 2, 4, PESTLE_UNITS_TEAMS, false, 1},
+    {8, 64, 64, 4, 4, 4, PESTLE_UNITS_TEAMS, false, 1},
+    {8, 32, 64, 4, 2, 4, PESTLE_UNITS_TEAMS, false, 1},
+    {8, 16, 64, 2, 2, 4, PESTLE_UNITS_TEAMS, false, 1},
+    {4, 32, 128, 4, 1, 4, PESTLE_UNITS_TEAMS, false, 1},
+    {4, 16, 128, 2, 1, 4, PESTLE_UNITS_TEAMS, false, 1},
 };
 
 static const pestle_shared_tile_t by_units8[] = {
-    {64, 64, 16, 32, 32, 2, PESTLE_UNITS_MMA8, false},
-    {64, 32, 32, 32, 16, 2, PESTLE_UNITS_MMA8, false},
-    {32, 64, 32, 16, 32, 2, PESTLE_UNITS_MMA8, false},
-    {32, 32, 32, 16, 16, 2, PESTLE_UNITS_MMA8, false},
-    {16, 64, 32, 16, 16, 2, PESTLE_UNITS_MMA8, false},
-    {64, 16, 32, 16, 16, 2, PESTLE_UNITS_MMA8, false},
-    {16, 32, 32, 8, 16, 2, PESTLE_UNITS_MMA8, false},
-    {8, 64, 32, 8, 16, 2, PESTLE_UNITS_MMA8, false},
-    {16, 16, 32, 8, 8, 2, PESTLE_UNITS_MMA8, false},
-    {8, 32, 32, 8, 8, 2, PESTLE_UNITS_MMA8, false},
+    {64, 64, 16, 32, 32, 2, PESTLE_UNITS_MMA8, false, 1},
+    {64, 32, 32, 32, 16, 2, PESTLE_UNITS_MMA8, false, 1},
+    {32, 64, 32, 16, 32, 2, PESTLE_UNITS_MMA8, false, 1},
+    {32, 32, 32, 16, 16, 2, PESTLE_UNITS_MMA8, false, 1},
+    {16, 64, 32, 16, 16, 2, PESTLE_UNITS_MMA8, false, 1},
+    {64, 16, 32, 16, 16, 2, PESTLE_UNITS_MMA8, false, 1},
+    {16, 32, 32, 8, 16, 2, PESTLE_UNITS_MMA8, false, 1},
+    {8, 64, 32, 8, 16, 2, PESTLE_UNITS_MMA8, false, 1},
+    {16, 16, 32, 8, 8, 2, PESTLE_UNITS_MMA8, false, 1},
+    {8, 32, 32, 8, 8, 2, PESTLE_UNITS_MMA8, false, 1},
 };
 
 static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
@@ -111,7 +113,8 @@ static double tile_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
   const pestle_product_t* p = &s->p;
   double bytes = pestle_dtype_size(p->a.dtype);
   double tiles = (double)pestle_ceil_div(p->m.all, t->m) *
-                 (double)pestle_ceil_div(p->n.all, t->n) * (double)p->batch.all;
+                 (double)pestle_ceil_div(p->n.all, t->n) *
+                 (double)p->batch.all * (double)t->parts;
   double cores = (double)s->k->cores;
   double waves = tiles / cores;
   if (waves < 1) waves = 1;
@@ -124,12 +127,17 @@ static double tile_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
   double products = (double)(t->m * t->n) / rate, shared = shared_cycles(s, t);
   double tap = most(products, shared) + least(products, shared) / 2;
   tap = most(tap, (double)(t->m + t->n) * bytes / PESTLE_GPU_GLOBAL_BYTES);
-  double steps = (double)pestle_ceil_div(p->k.all, t->k);
+  double steps =
+      (double)pestle_ceil_div(pestle_ceil_div(p->k.all, t->k), t->parts);
   double result = (double)(t->m * t->n) * 4 / PESTLE_GPU_GLOBAL_BYTES;
   if (t->units == PESTLE_UNITS_TEAMS) {  // sums are put and read
     result += (double)(t->m * t->n) * 8 *
               (double)(pestle_shared_tile_lanes(t) / 32) /
               PESTLE_GPU_SHARED_BYTES;
+  }
+  if (t->parts > 1) {  // the same, and groups wait for each other
+    result += (double)(t->m * t->n) * 8 / PESTLE_GPU_SHARED_BYTES +
+              2 * PESTLE_GPU_GROUP_CYCLES;
   }
   double step = (double)t->k * tap + PESTLE_GPU_STEP_CYCLES;
   // Boxes on their way hide the time that memory takes, and so do other groups.
@@ -197,18 +205,29 @@ static bool fit(const staged_t* s, pestle_shared_tile_t* t) {
          pestle_shared_tile_lanes(t) >= (int64_t)caps->subgroup;
 }
 
+// Whether groups of clusters can have |t|'s parts of k.
+static bool has_parts(const staged_t* s, const pestle_shared_tile_t* t) {
+  if (t->parts == 1) return true;
+  return t->units == PESTLE_UNITS_MMA && t->slots > 2 &&
+         s->k->caps->op_dtypes[PESTLE_KIR_CLUSTER_SYNC] != 0 &&
+         pestle_ceil_div(s->p.k.all, t->k) >= LEAST_STEPS * t->parts;
+}
+
 // The cheapest of |count| tiles that takes less than |*best|.
 static bool choose_of(const staged_t* s, const pestle_shared_tile_t* tiles,
                       size_t count, double* best, pestle_shared_tile_t* out) {
   bool found = false;
   for (size_t i = 0; i < count; ++i) {
-    pestle_shared_tile_t t = tiles[i];
-    if (!fit(s, &t)) continue;
-    double cycles = tile_cycles(s, &t);
-    if (cycles >= *best) continue;
-    *best = cycles;
-    *out = t;
-    found = true;
+    for (int64_t parts = 1; parts <= MOST_PARTS; parts *= 2) {
+      pestle_shared_tile_t t = tiles[i];
+      t.parts = parts;
+      if (!fit(s, &t) || !has_parts(s, &t)) continue;
+      double cycles = tile_cycles(s, &t);
+      if (cycles >= *best) continue;
+      *best = cycles;
+      *out = t;
+      found = true;
+    }
   }
   return found;
 }
@@ -263,16 +282,20 @@ pestle_status_t pestle_shared_tile_sketch(pestle_sketch_t* k,
   pestle_sketch_note(k,
                      "shared_tile: groups of %" PRId64 " lanes make %" PRId64
                      " x %" PRId64 " sums from boxes of %" PRId64
-                     " products each in shared memory, %s",
+                     " products each in shared memory, %s%s",
                      pestle_shared_tile_lanes(&t), t.m, t.n, t.k,
                      t.units == PESTLE_UNITS_TEAMS ? "by subgroups that share k"
                      : t.units ? "by matrix units of a subgroup"
-                               : "each lane some of them");
+                               : "each lane some of them",
+                     t.parts == 1   ? ""
+                     : t.parts == 2 ? "; two groups share k"
+                                    : "; four groups share k");
   *out_done = true;
   bool async = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
   return pestle_schedule_template(
-      k->nest, &(pestle_nest_template_t){
-                   .row = offer->row,
-                   .stage = offer->reduce,
-                   .ints = {t.m, t.n, t.k, t.r, t.c, t.slots, t.units, async}});
+      k->nest,
+      &(pestle_nest_template_t){.row = offer->row,
+                                .stage = offer->reduce,
+                                .ints = {t.m, t.n, t.k, t.r, t.c, t.slots,
+                                         t.units, async, t.parts / 2}});
 }

@@ -1,5 +1,5 @@
 // Weights of 4 bits as they lie, x as bytes; and of 2 bits with zero points, in f32.
-// explain: ^kernel \d+: block_dots_\d+$(?s:.*)^kernel \d+: block_dots_\d+$
+// explain: ^kernel \d+: block_dots_\d+$(?s:.*)^kernel \d+: block_dots?_\d+$
 // also: ref,cpu=simt90
 func.func @main(%x: tensor<3x576xf32>, %w: tensor<70x288xui8>, %s: tensor<70x18xf32>, %v: tensor<35x112xui8>, %t: tensor<35x7xf32>, %z: tensor<35x7xf32>, %u: tensor<2x5x430xf32>) -> (tensor<3x70xf32>, tensor<2x5x35xf32>) {
   %y = "pestle.block_dot"(%x, %w, %s) {bits = 4 : i64, block = 32 : i64, accuracy = 4 : i64} : (tensor<3x576xf32>, tensor<70x288xui8>, tensor<70x18xf32>) -> tensor<3x70xf32>

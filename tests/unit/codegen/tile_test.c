@@ -57,21 +57,21 @@ static const case_t narrow[] = {
 };
 
 static const pestle_shared_tile_t tiles[] = {
-    {16, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES, false},
-    {16, 32, 8, 2, 4, 2, PESTLE_UNITS_LANES, false},
-    {32, 16, 4, 8, 1, 2, PESTLE_UNITS_LANES, false},
-    {32, 32, 16, 4, 8, 2, PESTLE_UNITS_LANES, false},
-    {16, 16, 16, 16, 8, 2, PESTLE_UNITS_MMA, false},
-    {32, 32, 32, 16, 16, 2, PESTLE_UNITS_MMA, false},
-    {16, 64, 32, 16, 32, 3, PESTLE_UNITS_MMA, false},
-    {32, 16, 16, 32, 16, 4, PESTLE_UNITS_MMA, false},
-    {8, 8, 8, 8, 8, 2, PESTLE_UNITS_MMA8, false},
-    {32, 32, 16, 16, 16, 2, PESTLE_UNITS_MMA8, false},
-    {16, 64, 32, 8, 32, 3, PESTLE_UNITS_MMA8, false},
-    {64, 16, 8, 16, 8, 2, PESTLE_UNITS_MMA8, false},
-    {32, 32, 16, 8, 4, 2, PESTLE_UNITS_TEAMS, false},
-    {16, 16, 32, 4, 2, 3, PESTLE_UNITS_TEAMS, false},
-    {4, 32, 16, 4, 1, 4, PESTLE_UNITS_TEAMS, false},
+    {16, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES, false, 1},
+    {16, 32, 8, 2, 4, 2, PESTLE_UNITS_LANES, false, 1},
+    {32, 16, 4, 8, 1, 2, PESTLE_UNITS_LANES, false, 1},
+    {32, 32, 16, 4, 8, 2, PESTLE_UNITS_LANES, false, 1},
+    {16, 16, 16, 16, 8, 2, PESTLE_UNITS_MMA, false, 1},
+    {32, 32, 32, 16, 16, 2, PESTLE_UNITS_MMA, false, 1},
+    {16, 64, 32, 16, 32, 3, PESTLE_UNITS_MMA, false, 1},
+    {32, 16, 16, 32, 16, 4, PESTLE_UNITS_MMA, false, 1},
+    {8, 8, 8, 8, 8, 2, PESTLE_UNITS_MMA8, false, 1},
+    {32, 32, 16, 16, 16, 2, PESTLE_UNITS_MMA8, false, 1},
+    {16, 64, 32, 8, 32, 3, PESTLE_UNITS_MMA8, false, 1},
+    {64, 16, 8, 16, 8, 2, PESTLE_UNITS_MMA8, false, 1},
+    {32, 32, 16, 8, 4, 2, PESTLE_UNITS_TEAMS, false, 1},
+    {16, 16, 32, 4, 2, 3, PESTLE_UNITS_TEAMS, false, 1},
+    {4, 32, 16, 4, 1, 4, PESTLE_UNITS_TEAMS, false, 1},
 };
 
 enum { MOST_ELEMENTS = 10000 };  // the interpreter is slow
@@ -247,8 +247,9 @@ static void replay_tile(const pestle_nest_t* nest, pestle_nest_t* again) {
 
 static pestle_status_t apply_tile(pestle_nest_t* nest, uint32_t reduce,
                                   const pestle_shared_tile_t* t) {
-  int64_t ints[] = {t->m, t->n, t->k, t->r, t->c, t->slots, t->units, t->async};
-  return apply_template(nest, "shared_tile", reduce, ints, 8);
+  int64_t ints[] = {t->m,     t->n,     t->k,     t->r,        t->c,
+                    t->slots, t->units, t->async, t->parts / 2};
+  return apply_template(nest, "shared_tile", reduce, ints, 9);
 }
 
 // |tile| on the case, with copies past the registers or without. False: the
@@ -557,48 +558,52 @@ static void test_refused(void** state) {
   const case_t* f32 = find_case("gemm_even");
   refuses(
       f32,
-      &(pestle_shared_tile_t){16, 16, 16, 16, 8, 2, PESTLE_UNITS_MMA, false},
+      &(pestle_shared_tile_t){16, 16, 16, 16, 8, 2, PESTLE_UNITS_MMA, false, 1},
       "of f16 or bf16");
+  refuses(f32,
+          &(pestle_shared_tile_t){24, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES,
+                                  false, 1},
+          "powers of two");
+  refuses(f32,
+          &(pestle_shared_tile_t){16, 16, 16, 3, 2, 2, PESTLE_UNITS_LANES,
+                                  false, 1},
+          "whole parts of r and c");
+  refuses(f32,
+          &(pestle_shared_tile_t){64, 64, 16, 1, 1, 2, PESTLE_UNITS_LANES,
+                                  false, 1},
+          "at most 1024 lanes");
+  refuses(f32,
+          &(pestle_shared_tile_t){16, 16, 16, 1, 2, 3, PESTLE_UNITS_LANES,
+                                  false, 1},
+          "more than two slots");
   refuses(
-      f32,
-      &(pestle_shared_tile_t){24, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES, false},
+      &narrow[0],
+      &(pestle_shared_tile_t){16, 16, 8, 16, 8, 2, PESTLE_UNITS_MMA, false, 1},
       "powers of two");
   refuses(
       f32,
-      &(pestle_shared_tile_t){16, 16, 16, 3, 2, 2, PESTLE_UNITS_LANES, false},
+      &(pestle_shared_tile_t){16, 16, 8, 4, 8, 2, PESTLE_UNITS_MMA8, false, 1},
       "whole parts of r and c");
   refuses(
       f32,
-      &(pestle_shared_tile_t){64, 64, 16, 1, 1, 2, PESTLE_UNITS_LANES, false},
-      "at most 1024 lanes");
-  refuses(
-      f32,
-      &(pestle_shared_tile_t){16, 16, 16, 1, 2, 3, PESTLE_UNITS_LANES, false},
-      "more than two slots");
-  refuses(&narrow[0],
-          &(pestle_shared_tile_t){16, 16, 8, 16, 8, 2, PESTLE_UNITS_MMA, false},
-          "powers of two");
-  refuses(f32,
-          &(pestle_shared_tile_t){16, 16, 8, 4, 8, 2, PESTLE_UNITS_MMA8, false},
-          "whole parts of r and c");
-  refuses(f32,
-          &(pestle_shared_tile_t){16, 16, 4, 8, 8, 2, PESTLE_UNITS_MMA8, false},
-          "powers of two");
-  refuses(find_case("gemm_i32"),
-          &(pestle_shared_tile_t){16, 16, 8, 8, 8, 2, PESTLE_UNITS_MMA8, false},
-          "in f32");
-  refuses(
-      f32,
-      &(pestle_shared_tile_t){16, 16, 16, 4, 4, 2, PESTLE_UNITS_TEAMS, false},
-      "whole parts of r and c");
+      &(pestle_shared_tile_t){16, 16, 4, 8, 8, 2, PESTLE_UNITS_MMA8, false, 1},
+      "powers of two");
   refuses(
       find_case("gemm_i32"),
-      &(pestle_shared_tile_t){32, 16, 16, 4, 4, 2, PESTLE_UNITS_TEAMS, false},
+      &(pestle_shared_tile_t){16, 16, 8, 8, 8, 2, PESTLE_UNITS_MMA8, false, 1},
       "in f32");
+  refuses(f32,
+          &(pestle_shared_tile_t){16, 16, 16, 4, 4, 2, PESTLE_UNITS_TEAMS,
+                                  false, 1},
+          "whole parts of r and c");
+  refuses(find_case("gemm_i32"),
+          &(pestle_shared_tile_t){32, 16, 16, 4, 4, 2, PESTLE_UNITS_TEAMS,
+                                  false, 1},
+          "in f32");
   // Runs of one element of two bytes are copied by no instruction.
   refuses(
       &narrow[5],
-      &(pestle_shared_tile_t){16, 16, 16, 16, 8, 3, PESTLE_UNITS_MMA, false},
+      &(pestle_shared_tile_t){16, 16, 16, 16, 8, 3, PESTLE_UNITS_MMA, false, 1},
       "can be copied as they lie");
 }
 

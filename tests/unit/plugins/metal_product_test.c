@@ -62,9 +62,9 @@ static const case_t products[] = {
 enum { COUNT = sizeof products / sizeof *products };
 
 static const pestle_shared_tile_t tiles[] = {
-    {8, 8, 8, 8, 8, 2, PESTLE_UNITS_MMA8, false},
-    {32, 32, 16, 16, 16, 2, PESTLE_UNITS_MMA8, false},
-    {16, 32, 32, 8, 32, 2, PESTLE_UNITS_MMA8, false},
+    {8, 8, 8, 8, 8, 2, PESTLE_UNITS_MMA8, false, 1},
+    {32, 32, 16, 16, 16, 2, PESTLE_UNITS_MMA8, false, 1},
+    {16, 32, 32, 8, 32, 2, PESTLE_UNITS_MMA8, false, 1},
 };
 
 // --- Data ---
