@@ -23,6 +23,10 @@ typedef pestle_value_t pv_t;
 
 // Operand |index| converted to |dtype|.
 pv_t* pestle_f_operand(pestle_formula_t* f, size_t index, pestle_dtype_t dtype);
+// The weights [n, k] of |node|, a block_dot, of its packed bytes, scales and, where it has
+// them, zero points: |operands|.
+pv_t* pestle_f_block_weights(pestle_formula_t* f, const pestle_node_t* node,
+                             pv_t* const* operands, pestle_dtype_t compute);
 // |a| in the shape of operand 0: its axis i becomes axis axes.data[i].
 pv_t* pestle_f_to_shape(pestle_formula_t* f, pv_t* a, pestle_i64s_t axes);
 // The same for what was reduced over |dimensions|.

@@ -52,6 +52,10 @@ PESTLE_NODISCARD pestle_status_t pestle_pass_block_x(
     pestle_builder_t* at, const pestle_node_t* product, pestle_value_t* bytes,
     pestle_value_t* rates, pestle_value_t** out_x);
 
+// Puts a product of |product|'s weights, unpacked by a group, in its place.
+PESTLE_NODISCARD pestle_status_t
+pestle_pass_block_matrix(pestle_node_t* product);
+
 // Puts a scan in the place of |scan| whose matrices are operands, not constants of its body,
 // and whose products of inputs are made before it (scan_inputs.c).
 PESTLE_NODISCARD pestle_status_t pestle_pass_scan_inputs(

@@ -368,6 +368,15 @@ static pestle_status_t group_products(pestle_pass_context_t* ctx,
   return replace(&p, out_group);
 }
 
+// Where lanes run side by side, of more rows than a team of them takes.
+static bool is_matrix(const pestle_pass_context_t* ctx,
+                      const pestle_node_t* node) {
+  enum { MOST_ROWS = 16 };
+  const pestle_type_t* x = pestle_node_operand(node, 0)->type;
+  return (ctx->caps->flags & PESTLE_TARGET_LANES) &&
+         pestle_type_count(x) > MOST_ROWS * x->dims[x->rank - 1];
+}
+
 pestle_status_t pestle_pass_whole_block_dots(pestle_pass_context_t* ctx,
                                              pestle_block_t* block,
                                              bool* out_changed) {
@@ -376,7 +385,13 @@ pestle_status_t pestle_pass_whole_block_dots(pestle_pass_context_t* ctx,
     n->scratch = ++place;
   for (pestle_node_t* n = block->first; n; n = n->next) {
     if (n->op != PESTLE_OP_BLOCK_DOT || !pestle_pass_is_whole(ctx, n)) continue;
-    pestle_node_t* group = NULL;
+    pestle_node_t *group = NULL, *before = n->prev;
+    if (is_matrix(ctx, n)) {
+      PESTLE_TRY(pestle_pass_block_matrix(n));
+      *out_changed = true;
+      n = before ? before : block->first;
+      continue;
+    }
     PESTLE_TRY(group_products(ctx, n, &group));
     if (!group) continue;
     *out_changed = true;

@@ -9,6 +9,14 @@
 //   ->
 //   %q, %r = pestle.fusion(%x, %g) { .. }    // q: i8 [rows, words, parts, 4], r [rows, scales]
 //   %y = pestle.fusion(%q, %r, %w, %s) { %n = %q * %r;  pestle.block_dot(%n, ..) }
+//
+// Of more rows than a team of lanes takes (pestle_pass_block_matrix()) the weights become floats
+// in a group of their own, and the matrix units multiply: in x's type, or at level 4 of f32 in
+// bf16, which is nearer than bytes are.
+//
+//   %w = pestle.fusion(%p, %s) { .. }        // [n, k], codegen/direct/direct_block_weights.c
+//   %y = dot_general %n, %w
+#include "ir/composite.h"
 #include "passes/util.h"
 
 enum { X_BLOCK = 32, WORD_BYTES = 4 };
@@ -150,5 +158,72 @@ pestle_status_t pestle_pass_block_x(pestle_builder_t* at,
   *out_x = restore(&l, bytes, rates);
   PESTLE_TRY(f.status);
   *at = f.builder;
+  return NULL;
+}
+
+// --- Many rows ---
+
+static pestle_status_t fill_weights(pestle_builder_t* inside,
+                                    const pestle_node_t* product,
+                                    pestle_value_t* const* operands,
+                                    pestle_dtype_t dtype) {
+  pestle_value_t* x[3] = {NULL};
+  for (uint32_t i = 1; i < product->operand_count; ++i)
+    PESTLE_TRY(pestle_block_add_argument(inside->module, inside->block,
+                                         operands[i - 1]->type, &x[i - 1]));
+  pestle_formula_t f = pestle_formula_make(*inside);
+  pestle_value_t* w = pestle_f_block_weights(&f, product, x, PESTLE_F32);
+  w = pestle_f_convert(&f, w, dtype);
+  PESTLE_TRY(f.status);
+  *inside = f.builder;
+  return pestle_op_return(inside, &w, 1, NULL);
+}
+
+static pestle_status_t make_weights(pestle_formula_t* f, pestle_node_t* product,
+                                    pestle_dtype_t dtype,
+                                    pestle_value_t** out_weights) {
+  pestle_builder_t inside = {.module = f->builder.module, .loc = product->loc};
+  pestle_value_t* operands[3] = {NULL};
+  pestle_attr_t attr = PESTLE_SET_STR(label, "block_weights");
+  pestle_region_t* region;
+  pestle_node_t* group = NULL;
+  for (uint32_t i = 1; i < product->operand_count; ++i)
+    operands[i - 1] = pestle_node_operand(product, i);
+  PESTLE_TRY(
+      pestle_region_create(inside.module, NULL, 0, &region, &inside.block));
+  const pestle_node_spec_t spec = {.op = PESTLE_OP_FUSION,
+                                   .operands = operands,
+                                   .operand_count = product->operand_count - 1,
+                                   .attrs = &attr,
+                                   .attr_count = 1,
+                                   .regions = &region,
+                                   .region_count = 1};
+  pestle_status_t status = fill_weights(&inside, product, operands, dtype);
+  if (!status) status = pestle_node_create(&f->builder, &spec, &group);
+  if (status) {
+    pestle_region_discard(region);
+    return status;
+  }
+  *out_weights = &group->results[0];
+  return NULL;
+}
+
+pestle_status_t pestle_pass_block_matrix(pestle_node_t* product) {
+  pestle_formula_t f = pestle_formula_before(product);
+  pestle_value_t* x = pestle_node_operand(product, 0);
+  const pestle_type_t* type = product->results[0].type;
+  lanes_t l = make(&f, product);
+  const int64_t matrix[2] = {l.rows, l.depth};
+  bool is_coarse =
+      x->type->dtype == PESTLE_F32 && PESTLE_NODE_I64(product, accuracy) == 4;
+  pestle_dtype_t dtype = is_coarse ? PESTLE_BF16 : x->type->dtype;
+  pestle_type_t all = {type->dtype, 2, {l.rows, type->dims[type->rank - 1]}};
+  pestle_value_t* w;
+  PESTLE_TRY(make_weights(&f, product, dtype, &w));
+  x = pestle_f_convert(&f, pestle_f_reshape(&f, x, 2, matrix), dtype);
+  pestle_value_t* y = pestle_f_dot(&f, x, w, true, &all);
+  y = pestle_f_reshape_to(&f, y, type);
+  PESTLE_TRY(f.status);
+  pestle_pass_replace(product, &y);
   return NULL;
 }

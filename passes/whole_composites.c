@@ -84,19 +84,10 @@ static bool is_whole_norm_grad(const pestle_pass_context_t* ctx,
          bytes <= (int64_t)ctx->caps->scratch_bytes;
 }
 
-// Of few rows, which read weights once: of more the matrix units want them unpacked.
-static bool fits_lanes(const pestle_pass_context_t* ctx,
-                       const pestle_type_t* x) {
-  enum { MOST_ROWS = 16, LEAST_SUBGROUP = 8 };
-  return ctx->caps->op_dtypes[PESTLE_KIR_LOAD_WORDS] != 0 &&
-         ctx->caps->subgroup >= LEAST_SUBGROUP &&
-         pestle_type_count(x) <= MOST_ROWS * x->dims[x->rank - 1];
-}
-
 // Weights stay packed. Scratch holds a few rows of x, some eight bytes a number.
 static bool is_whole_block_dot(const pestle_pass_context_t* ctx,
                                const pestle_node_t* node) {
-  enum { ROWS = 4, BYTES = 8 };
+  enum { ROWS = 4, BYTES = 8, LEAST_SUBGROUP = 8 };
   const pestle_type_t *x = pestle_node_operand(node, 0)->type,
                       *scales = pestle_node_operand(node, 2)->type;
   int64_t depth = scales->dims[1] * PESTLE_NODE_I64(node, block);
@@ -108,8 +99,10 @@ static bool is_whole_block_dot(const pestle_pass_context_t* ctx,
                 dtype == PESTLE_BF16 || dtype == PESTLE_U8;
   }
   is_taken &= pestle_type_count(x) > 0 && scales->dims[0] > 0;
-  if (ctx->caps->flags & PESTLE_TARGET_LANES)
-    return is_taken && fits_lanes(ctx, x);
+  if (ctx->caps->flags & PESTLE_TARGET_LANES) {
+    return is_taken && ctx->caps->op_dtypes[PESTLE_KIR_LOAD_WORDS] != 0 &&
+           ctx->caps->subgroup >= LEAST_SUBGROUP;
+  }
   return is_taken && ctx->caps->vector_bytes >= LEAST_LANES * sizeof(float) &&
          depth <= (int64_t)ctx->caps->scratch_bytes / (ROWS * BYTES);
 }

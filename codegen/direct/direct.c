@@ -33,7 +33,8 @@ static bool has_label(const pestle_node_t* group, const char* wanted) {
 static const pestle_node_t* of_products(const pestle_node_t* group) {
   const pestle_block_t* body = pestle_node_body(group, 0);
   const pestle_node_t* n = body->first;
-  if (has_label(group, "block_bytes")) return body->last->prev;
+  if (has_label(group, "block_bytes") || has_label(group, "block_weights"))
+    return body->last->prev;
   if (!has_label(group, "block_dots")) return NULL;
   while (n && n->op != PESTLE_OP_BLOCK_DOT)
     n = n->next;
@@ -72,6 +73,8 @@ static pestle_status_t emit(pestle_direct_t* d) {
     return pestle_direct_block_dot(d);
   if (whole && has_label(d->node, "block_bytes"))
     return pestle_direct_block_bytes(d);
+  if (whole && has_label(d->node, "block_weights"))
+    return pestle_direct_block_weights(d);
   if (whole && whole->op == PESTLE_OP_ATTENTION)
     return pestle_direct_cached_attention(d);
   if (whole) {

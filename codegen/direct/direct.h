@@ -64,6 +64,9 @@ PESTLE_NODISCARD pestle_status_t pestle_direct_norm_grad(pestle_direct_t* d);
 PESTLE_NODISCARD pestle_status_t pestle_direct_block_dot(pestle_direct_t* d);
 // Rows of x as bytes for such products (direct_block_bytes.c).
 PESTLE_NODISCARD pestle_status_t pestle_direct_block_bytes(pestle_direct_t* d);
+// The weights of such a product as floats (direct_block_weights.c).
+PESTLE_NODISCARD pestle_status_t
+pestle_direct_block_weights(pestle_direct_t* d);
 // Attention over a cache, up to what new tokens see (direct_cached_attention.c); how many
 // new tokens |node| is of, 0: it is no such attention.
 PESTLE_NODISCARD pestle_status_t
