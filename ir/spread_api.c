@@ -184,21 +184,50 @@ static pestle_status_t replace(pestle_function_t* f, bool result, size_t index,
                 : pestle_function_set_argument_attrs(f, index, data, n);
 }
 
+static pestle_status_t check_one(const pestle_function_t* f, const char* what,
+                                 const char* name, const pestle_type_t* type,
+                                 const char* text, pestle_arena_t* arena) {
+  pestle_status_t status = check_spec(f->module, pestle_str(text), type, arena);
+  pestle_status_code_t code = pestle_status_code(status);
+  if (code != PESTLE_STATUS_MALFORMED && code != PESTLE_STATUS_UNSUPPORTED)
+    return status;
+  pestle_status_t own = PESTLE_ERROR(INVALID_ARGUMENT, "sharding %s '%s': %s",
+                                     what, name, pestle_status_message(status));
+  pestle_status_release(status);
+  return own;
+}
+
 static pestle_status_t shard_one(pestle_function_t* f, bool result,
                                  size_t index, const char* name,
                                  const pestle_type_t* type, const char* text,
                                  pestle_arena_t* arena) {
-  pestle_status_t status = check_spec(f->module, pestle_str(text), type, arena);
-  pestle_status_code_t code = pestle_status_code(status);
-  if (code == PESTLE_STATUS_MALFORMED || code == PESTLE_STATUS_UNSUPPORTED) {
-    pestle_status_t own = PESTLE_ERROR(INVALID_ARGUMENT, "sharding %s '%s': %s",
-                                       result ? "result" : "argument", name,
-                                       pestle_status_message(status));
-    pestle_status_release(status);
-    status = own;
-  }
-  PESTLE_TRY(status);
+  PESTLE_TRY(
+      check_one(f, result ? "result" : "argument", name, type, text, arena));
   return replace(f, result, index, text, arena);
+}
+
+// What was said of |value| before; NULL: nothing.
+static pestle_node_t* wish_of(const pestle_value_t* value) {
+  pestle_node_t* user = value->use_count == 1 ? value->uses->user : NULL;
+  bool wish = user && pestle_is_mark(user) &&
+              !strcmp(PESTLE_NODE_STR(user, name), PESTLE_MARK_WISH);
+  return wish ? user : NULL;
+}
+
+// A weight of the model: its users get it through a mark that says where it lies.
+static pestle_status_t shard_weight(pestle_node_t* node, const char* text) {
+  pestle_value_t *value = &node->results[0], *placed;
+  pestle_node_t* old = wish_of(value);
+  if (old) {
+    pestle_value_replace_all_uses(&old->results[0], value);
+    pestle_node_erase(old);
+  }
+  pestle_builder_t b = pestle_builder_before(node->next);
+  b.loc = node->loc;
+  PESTLE_TRY(pestle_mark_wish(&b, value, pestle_str(text), &placed));
+  pestle_value_replace_all_uses(value, placed);
+  pestle_node_set_operand(placed->node, 0, value);
+  return NULL;
 }
 
 static pestle_status_t shard_all(pestle_function_t* f, pestle_str_t pattern,
@@ -209,7 +238,10 @@ static pestle_status_t shard_all(pestle_function_t* f, pestle_str_t pattern,
   for (size_t i = 0; i < block->argument_count; ++i) {
     const char* name = pestle_function_argument_name(f, i);
     if (!name) name = block->arguments[i]->name;
-    if (!name || !fits(pattern.data, end, name)) continue;
+    char number[32];
+    (void)snprintf(number, sizeof(number), "arg%zu", i);
+    if (!name) name = number;
+    if (!fits(pattern.data, end, name)) continue;
     PESTLE_TRY(
         shard_one(f, false, i, name, block->arguments[i]->type, text, arena));
     ++*count;
@@ -220,6 +252,17 @@ static pestle_status_t shard_all(pestle_function_t* f, pestle_str_t pattern,
     PESTLE_TRY(shard_one(f, true, i, name,
                          pestle_node_operand(block->last, i)->type, text,
                          arena));
+    ++*count;
+  }
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (n->op != PESTLE_OP_CONSTANT) continue;
+    // Front ends note what a weight was called as where it came from.
+    const char* name = n->results[0].name ? n->results[0].name : n->loc.name;
+    if (!name || !n->results[0].use_count || !fits(pattern.data, end, name))
+      continue;
+    PESTLE_TRY(check_one(f, "weight", name, n->results[0].type, text, arena));
+    PESTLE_TRY(shard_weight(n, text));
     ++*count;
   }
   return NULL;
@@ -263,7 +306,8 @@ pestle_status_t pestle_module_shard(pestle_module_t* module, const char* rule,
   if (out_count) *out_count = count;
   if (count) return NULL;
   return PESTLE_ERROR(NOT_FOUND,
-                      "no argument or result has a name that '%.*s' fits",
+                      "no argument, result or weight has a name that "
+                      "'%.*s' fits",
                       equal > 60 ? 60 : (int)equal, rule);
 }
 

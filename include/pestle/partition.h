@@ -25,14 +25,15 @@ PESTLE_EXTERN_C_BEGIN
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_module_set_mesh(pestle_module_t* module, const char* axes);
 
-// Says where arguments and results of |module|, which has a mesh by
-// pestle_module_set_mesh(), lie: "PATTERN=SPEC". The pattern is a name, '*' in it any
-// number of letters. The spec has an entry a dim, with commas between: an axis, axes
-// with '+' between, '-' for a dim that stays whole, '?' for one of which nothing is
-// said. Later calls win. |*out_count|, which may be NULL, gets how many values the
-// pattern fits. INVALID_ARGUMENT: an axis that is not there or used twice, another
-// number of dims than a value has, extents that are no multiples; NOT_FOUND: the
-// pattern fits nothing. Not thread-safe.
+// Says where arguments, results and named constants (weights) of |module|, which has a
+// mesh by pestle_module_set_mesh(), lie: "PATTERN=SPEC". The pattern is a name, '*' in it
+// any number of letters; an argument without a name is "arg0", "arg1" by its place. The
+// spec has an entry a dim, with commas between: an axis, axes with '+' between, '-' for a
+// dim that stays whole, '?' for one of which nothing is said. Later calls win.
+// |*out_count|, which may be NULL, gets how many values the pattern fits.
+// INVALID_ARGUMENT: an axis that is not there or used twice, another number of dims than
+// a value has, extents that are no multiples; NOT_FOUND: the pattern fits nothing. Not
+// thread-safe.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_shard(
     pestle_module_t* module, const char* rule, size_t* out_count);
 

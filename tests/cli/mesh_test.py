@@ -44,10 +44,31 @@ GOOD = [
     ("a=2,b=2", ["--shard", "x=a+b,-", "--shard", "y=-,b"], None),
     ("a=2", [], 0),
 ]
+# Weights that the model has in itself, and an input without a name.
+CONSTANTS = """module @mlp {
+  func.func public @main(%0: tensor<8x16xf32>) -> tensor<8x16xf32> {
+    %row = stablehlo.iota dim = 0 : tensor<16x32xf32>
+    %up = stablehlo.constant dense<0.5> : tensor<16x32xf32>
+    %down = stablehlo.constant dense<[NUMBERS]> : tensor<32x16xf32>
+    %h = stablehlo.dot_general %0, %up, contracting_dims = [1] x [0]
+        : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+    %r = stablehlo.dot_general %h, %down, contracting_dims = [1] x [0]
+        : (tensor<8x32xf32>, tensor<32x16xf32>) -> tensor<8x16xf32>
+    return %r : tensor<8x16xf32>
+  }
+}
+""".replace("NUMBERS", ", ".join(
+    f"[{', '.join(str((i * 7 + k) % 11 / 4) for k in range(16))}]" for i in range(32)))
+# What is said later of a weight counts; a sum of 8 x 16 floats is all that moves.
+OF_WEIGHTS = [
+    (["--shard", "up=-,m", "--shard", "down=m,-"], 1024),
+    (["--shard", "*n=-,m", "--shard", "up=-,m", "--shard", "down=m,-"], 1024),
+    (["--shard", "arg0=m,-"], 0),
+]
 BAD = [
     ("data=0", [], "'data=0' is no axis of a mesh"),
     ("data", [], "'data' is no axis of a mesh"),
-    ("data=2", ["--shard", "nobody=data,-"], "no argument or result has a name that"),
+    ("data=2", ["--shard", "nobody=data,-"], "no argument, result or weight has a name that"),
     ("data=2", ["--shard", "x=model,-"], "sharding argument 'x'"),
     ("data=2", ["--shard", "x=data"], "1 dimensions of a tensor that has 2"),
     ("data=3", ["--shard", "x=data,-"], "which would differ"),
@@ -76,6 +97,18 @@ def main():
             assert "read" in r.stderr, r.stderr
             if sent is not None:
                 assert f" read {sent} bytes" in r.stderr, (mesh, rules, r.stderr)
+        weights = os.path.join(folder, "weights.mlir")
+        with open(weights, "w", encoding="utf-8") as f:
+            f.write(CONSTANTS)
+        own = os.path.join(folder, "own")
+        r = run(weights, "--input", "0=random:1", "--outputs", own)
+        assert r.returncode == 0, r.stderr
+        for rules, sent in OF_WEIGHTS:
+            r = run(weights, "--input", "0=random:1", "--mesh", "m=2", *rules,
+                    "--compare", own)  # fmt: skip
+            assert r.returncode == 0 and f" read {sent} bytes" in r.stderr, (rules, r.stderr)
+        r = run(weights, "--mesh", "m=2", "--shard", "up=m,m")
+        assert r.returncode == 2 and "sharding weight 'up'" in r.stderr, r.stderr
         # Without a sum that is cut the bits are those of one.
         strict = ["--numerics", "strict"]
         r = run(model, *INPUTS, *strict, "--outputs", one)
