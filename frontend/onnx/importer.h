@@ -106,6 +106,8 @@ typedef enum pestle_onnx_bounded_e {
 
 // Beside the bits of the inputs that may be of strings: so are the results (texts.c).
 #define PESTLE_ONNX_MOVES_TEXTS 0x100
+// Its importer knows which inputs are.
+#define PESTLE_ONNX_ANY_TEXTS 0x200
 
 typedef void (*pestle_onnx_fn_t)(pestle_onnx_call_t* call);
 

@@ -273,16 +273,35 @@ static pestle_status_t read_element(pestle_proto_t outer,
   return read_fields(outer, &want, 1);
 }
 
+// onnx.TypeProto.Map, of tensors: what the keys are, and the values, whose extents are not
+// looked at.
+static pestle_status_t read_map_type(pestle_proto_t message,
+                                     pestle_arena_t* arena,
+                                     pestle_onnx_value_info_t* out) {
+  int64_t key = 0;
+  pestle_proto_t value = {0}, tensor = {0};
+  const want_t wants[] = {{1, WANT_I64, &key}, {2, WANT_MESSAGE, &value}};
+  const want_t of_tensor = {1, WANT_MESSAGE, &tensor};
+  PESTLE_TRY(read_fields(message, wants, 2));
+  if (value.base) PESTLE_TRY(read_fields(value, &of_tensor, 1));
+  if (!tensor.base) return NULL;
+  PESTLE_TRY(read_tensor_type(tensor, arena, out));
+  out->is_tensor = false;
+  out->map_key = (int32_t)key;
+  return NULL;
+}
+
 // onnx.TypeProto. An optional that is given is what it holds.
 static pestle_status_t read_type(pestle_proto_t message, pestle_arena_t* arena,
                                  pestle_onnx_value_info_t* out) {
-  enum { TENSOR, SEQUENCE, OPTIONAL, KINDS };
+  enum { TENSOR, SEQUENCE, OPTIONAL, MAP, KINDS };
   pestle_proto_t kinds[KINDS];
   for (;;) {
     memset(kinds, 0, sizeof(kinds));
     const want_t wants[KINDS] = {{1, WANT_MESSAGE, &kinds[TENSOR]},
                                  {4, WANT_MESSAGE, &kinds[SEQUENCE]},
-                                 {9, WANT_MESSAGE, &kinds[OPTIONAL]}};
+                                 {9, WANT_MESSAGE, &kinds[OPTIONAL]},
+                                 {5, WANT_MESSAGE, &kinds[MAP]}};
     PESTLE_TRY(read_fields(message, wants, KINDS));
     bool optional = kinds[OPTIONAL].base && !out->is_optional && !out->is_list;
     bool list = kinds[SEQUENCE].base && !out->is_list;
@@ -293,8 +312,9 @@ static pestle_status_t read_type(pestle_proto_t message, pestle_arena_t* arena,
     if (!message.base) return NULL;
   }
   if (!kinds[TENSOR].base) {
+    bool map = kinds[MAP].base && !out->is_list && !out->is_optional;
     out->is_list = false;
-    return NULL;
+    return map ? read_map_type(kinds[MAP], arena, out) : NULL;
   }
   PESTLE_TRY(read_tensor_type(kinds[TENSOR], arena, out));
   out->is_tensor = !out->is_list;

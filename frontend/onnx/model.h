@@ -80,6 +80,7 @@ typedef struct pestle_onnx_value_info_t {
   bool is_tensor;    // else a sequence, map, optional, or without a type
   bool is_list;      // a sequence of tensors, of which the rest is
   bool is_optional;  // may be nothing
+  int32_t map_key;   // of a map, the type of its keys; 0: it is none
   bool has_shape;
   int32_t data_type;
   int32_t rank;

@@ -31,6 +31,7 @@ static pestle_status_t read_model(pestle_onnx_source_t* source,
     status = PESTLE_ERROR(MALFORMED, "the model has no outputs");
   }
   if (options) source->compat = options->onnx_compat;
+  if (!status) status = pestle_onnx_spread_maps(source);
   if (!status) status = pestle_onnx_spread_lists(source, options);
   if (!status) status = pestle_onnx_source_bind(source, options);
   return pestle_status_annotate(status, "while reading '%s'", source->file);

@@ -55,6 +55,10 @@ PESTLE_NODISCARD pestle_status_t pestle_onnx_source_create(
 // |self| is a pestle_onnx_source_t; the type is that of keep-alive callbacks.
 void pestle_onnx_source_retain(pestle_onnx_source_t* source);
 void pestle_onnx_source_release(void* self);
+// Makes inputs that are maps inputs of their keys and their values (map_inputs.c).
+// UNSUPPORTED: a node that takes no maps is to take one.
+PESTLE_NODISCARD pestle_status_t
+pestle_onnx_spread_maps(pestle_onnx_source_t* source);
 // Makes inputs that are sequences inputs of their tensors, as many as |options| (may be
 // NULL) name (list_inputs.c). INVALID_ARGUMENT: more than may be.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_spread_lists(

@@ -97,6 +97,10 @@ static pestle_status_t add_defaults(pestle_onnx_strings_t* strings,
   if (pestle_str_equal_c(node->op_type, "LabelEncoder") ||
       pestle_str_equal_c(node->op_type, "CategoryMapper"))
     return add(&c, pestle_str("_Unused"));
+  if (pestle_str_equal_c(node->op_type, "DictVectorizer"))
+    return add(&c, pestle_str(""));
+  if (pestle_str_equal_c(node->op_type, "CastMap"))
+    return add(&c, pestle_str("0.f"));
   return NULL;
 }
 

@@ -44,9 +44,7 @@ static bool has_texts(const pestle_onnx_call_t* call) {
 
 void pestle_onnx_check_texts(pestle_onnx_call_t* call,
                              const pestle_onnx_op_t* op) {
-  if (!has_texts(call)) return;
-  // What turns the one into the other takes both.
-  if (!strcmp(op->name, "CastLike") && !op->domain[0]) return;
+  if (!has_texts(call) || op->texts & PESTLE_ONNX_ANY_TEXTS) return;
   for (size_t i = 0; i < call->input_count; ++i) {
     bool text = is_text_input(call, i);
     if (!call->inputs[i] || text == takes(op, i)) continue;

@@ -108,6 +108,56 @@ def all_cases(more):
     yield case("looked up", chain, {"a": np.array(["a", "b", "x"], object), "b": np.array(["b", "a", "y"], object)}, [("y", TP.FLOAT)])
 
 
+def maps():
+    """(name, model, the map, what comes out or None): maps of strings and numbers."""
+    import numpy as np
+    from onnx import TensorProto as TP
+    from onnx import helper as h
+
+    def case(name, op, key, value, out, given, want=None, **attrs):
+        kind = h.make_map_type_proto(key, h.make_tensor_type_proto(value, []))
+        node = h.make_node(op, ["x"], ["y"], domain="ai.onnx.ml", **attrs)
+        graph = h.make_graph([node], "g", [h.make_value_info("x", kind)], [h.make_tensor_value_info("y", out, None)])
+        return name, h.make_model(graph, opset_imports=[h.make_opsetid("", 17), h.make_opsetid("ai.onnx.ml", 3)], ir_version=8), given, want
+
+    words, numbers = dict(string_vocabulary=["a", "b", "é", "c"]), dict(int64_vocabulary=[5, -7, 5, 0])
+    for given in ({"b": 4.5, "a": 1.0, "z": 9.0}, {"é": -2.0}, {"q": 1.0}):
+        yield case(f"words {given}", "DictVectorizer", TP.STRING, TP.FLOAT, TP.FLOAT, given, **words)
+    yield case("counts of words", "DictVectorizer", TP.STRING, TP.INT64, TP.INT64, {"b": 4, "c": 3}, [np.array([[0, 4, 0, 3]])], **words)
+    yield case("numbers", "DictVectorizer", TP.INT64, TP.FLOAT, TP.FLOAT, {5: 2.0, -7: 1.5, 11: 3.0}, **numbers)
+    yield case("words of numbers", "DictVectorizer", TP.INT64, TP.STRING, TP.STRING, {5: "x", 0: "é"}, [np.array([["x", "", "x", "é"]])], **numbers)
+    for to, out in (("TO_FLOAT", TP.FLOAT), ("TO_INT64", TP.INT64), ("TO_STRING", TP.STRING)):
+        given = {3: 1.5, 0: 7.0, 2: -9.25}
+        yield case(f"dense {to}", "CastMap", TP.INT64, TP.FLOAT, out, given, cast_to=to)
+        yield case(f"sparse {to}", "CastMap", TP.INT64, TP.FLOAT, out, given, cast_to=to, map_form="SPARSE", max_map=6)
+        written = {"TO_FLOAT": [7.0, -9.25, 1.5], "TO_INT64": [7, -9, 1], "TO_STRING": ["7", "-9.25", "1.5"]}[to]
+        want = np.array([written], None if to != "TO_FLOAT" else np.float32)
+        yield case(f"dense strings {to}", "CastMap", TP.INT64, TP.STRING, out, {3: "1.5", 0: "7", 2: "-9.25"}, [want], cast_to=to)
+
+
+def map_refusals():
+    """(what is wrong, model, arrays, what the sentence must hold)"""
+    import numpy as np
+    from onnx import TensorProto as TP
+    from onnx import helper as h
+
+    def one(op, key, value, keys, values, domain="ai.onnx.ml", **attrs):
+        kind = h.make_map_type_proto(key, h.make_tensor_type_proto(value, []))
+        node = h.make_node(op, ["x"], ["y"], domain=domain, **attrs)
+        graph = h.make_graph([node], "g", [h.make_value_info("x", kind)], [h.make_tensor_value_info("y", TP.FLOAT, None)])
+        model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17), h.make_opsetid("ai.onnx.ml", 3)], ir_version=8)
+        return model, {"x.keys": np.array(keys), "x.values": np.array(values)}
+
+    ones = np.ones(2, np.float32)
+    yield "maps of two types", *one("DictVectorizer", TP.INT64, TP.FLOAT, [1, 2], ones, string_vocabulary=["a"]), "of another type than its keys"
+    yield "words as places", *one("CastMap", TP.STRING, TP.FLOAT, ["a", "b"], ones), "its map are strings; it takes i64"
+    yield "no vocabulary", *one("DictVectorizer", TP.STRING, TP.FLOAT, ["a", "b"], ones), "it has neither"
+    yield "two lengths", *one("DictVectorizer", TP.STRING, TP.FLOAT, ["a", "b"], np.ones(3, np.float32), string_vocabulary=["a"]), "has 2 keys and 3 values"
+    yield "a place outside", *one("CastMap", TP.INT64, TP.FLOAT, [1, 9], ones, map_form="SPARSE", max_map=4), "or an element is of no category"
+    yield "no op on maps", *one("Identity", TP.INT64, TP.FLOAT, [1, 9], ones, ""), "maps are taken by CastMap and DictVectorizer alone"
+    yield "another form", *one("CastMap", TP.INT64, TP.FLOAT, [1, 2], ones, map_form="THIN"), "known are DENSE and SPARSE"
+
+
 def refusals():
     """(what is wrong, model, arrays, what the sentence must hold)"""
     import numpy as np
@@ -174,7 +224,21 @@ def main():
             if why:
                 wrong += 1
                 print(f"{name} on {device}: {why}")
-    for name, model, arrays, sentence in refusals():
+    for name, model, given, want in maps():
+        why = None
+        if want is None:
+            want, why = contrib.run_peer(model, {"x": given})
+        values = np.array(list(given.values()))
+        arrays = {"x.keys": np.array(list(given)), "x.values": values if values.dtype.kind != "f" else values.astype(np.float32)}
+        for device in devices:
+            got, why = contrib.run_pestle(model, arrays, device) if want is not None else (None, why)
+            ran += 1
+            for g, w in zip(got or (), want or ()):
+                why = why or differ(g, w)
+            if why:
+                wrong += 1
+                print(f"{name} on {device}: {why}")
+    for name, model, arrays, sentence in (*refusals(), *map_refusals()):
         got, why = contrib.run_pestle(model, arrays, "ref")
         if got is not None or sentence not in why:
             wrong += 1
