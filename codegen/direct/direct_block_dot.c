@@ -26,6 +26,9 @@
 
 enum {
   F32_FRACTION = 23,
+  // How far weights, in bytes, and their scales are asked for ahead, where they are read once.
+  WEIGHTS_AHEAD = 8192,
+  SCALES_AHEAD = 1024,
   F32_ONE = 0x3f800000,
 };
 
@@ -38,12 +41,20 @@ typedef struct vector_t {
   pk_t block;  // of its first word, within the row
 } vector_t;
 
+static void prefetch(block_dot_t* b, const vector_t* v, uint32_t buffer,
+                     pk_t at, int64_t ahead) {
+  if (v->lanes < b->lanes || b->all_rows > MOST_ROWS) return;
+  at = pestle_kir_madi(b->k, at, 1, number(b, ahead));
+  pestle_kir_act(b->k, PESTLE_KIR_PREFETCH, buffer, at, 0, 0);
+}
+
 // A number for each of the blocks that the words are of, in their lanes, as f32.
 static pk_t spread(block_dot_t* b, uint32_t buffer, pk_t column,
                    const vector_t* v) {
   uint32_t lanes_of[PESTLE_KIR_MAX_LANES];
   unsigned count = v->lanes / (unsigned)b->block_words;
   pk_t at = pestle_kir_madi(b->k, column, b->blocks, v->block);
+  prefetch(b, v, buffer, at, SCALES_AHEAD);
   pk_t a =
       pestle_kir_load(b->k, buffer, count ? count : 1, at, PESTLE_KIR_NONE, 0);
   a = pestle_kir_cast(b->k, a, PESTLE_F32);
@@ -93,6 +104,7 @@ static void multiply(block_dot_t* b, pk_t column, const vector_t* v, pk_t* d) {
       b->k, v->word, WORD_BYTES,
       pestle_kir_madi(b->k, column, b->words * WORD_BYTES, number(b, 0)));
   pk_t words = pestle_kir_load_words(b->k, b->product->w, v->lanes, at);
+  prefetch(b, v, b->product->w, at, WEIGHTS_AHEAD);
   for (int64_t m = 0; m < b->rows; ++m)
     d[m] = load_x(b, b->first, 0, m, v);
   for (int64_t part = 0; part < b->parts; ++part) {
@@ -292,7 +304,7 @@ static void do_rows(block_dot_t* b, pk_t first_row, int64_t rows) {
 
 // A few groups a core: each makes its own x.
 static void choose_panels(block_dot_t* b, uint32_t cores) {
-  enum { GROUPS_A_CORE = 4, LEAST_PANEL = 64 };
+  enum { GROUPS_A_CORE = 2, LEAST_PANEL = 64 };
   int64_t groups = (int64_t)(cores ? cores : 1) * GROUPS_A_CORE, all = 0;
   for (unsigned p = 0; p < b->product_count; ++p)
     all += b->products[p].node->results[0].type->dims[b->rank - 1];
