@@ -21,6 +21,7 @@ enum {
 // A transport that has lost a peer says so before the ranks' own has noticed, which
 // then says whom.
 #define NAMED_WITHIN_NS INT64_C(1500000000)
+#define START_NS INT64_C(60000000000)
 
 // The communicator of the ranks of one row of groups.
 typedef struct part_t {
@@ -51,8 +52,10 @@ struct pestle_device_comm_t {
   pestle_thread_t thread;
   bool started, stop, aborted;
   int32_t running;
-  part_t* parts;     // the whole world first
-  uint64_t latest;   // number of what was queued last
+  part_t* parts;    // the whole world first
+  uint64_t latest;  // number of what was queued last
+  int64_t
+      entered_ns;    // since when it is being queued, which may wait for others
   uint64_t host_at;  // number of what the host did last itself
   uint64_t told_begun, told_done;
   entry_t entries[KEPT];
@@ -154,6 +157,11 @@ static void look(pestle_device_comm_t* c) {
     look_at_progress(c, p, &begun, &done);
   }
   tell(c, begun, done);
+  // The first of a kind connects ranks while it is queued.
+  if (c->entered_ns &&
+      pestle_clock_ns() - c->entered_ns > c->world->deadline_ns) {
+    end_late(c, c->latest);
+  }
   pestle_status_t status = pestle_world_status(c->world);
   if (status) abort_parts(c, pestle_status_message(status));
   pestle_status_release(status);
@@ -316,7 +324,10 @@ static pestle_status_t check_cards(const pestle_world_t* world,
 
 static pestle_status_t join(pestle_device_comm_t* c, const card_t* first) {
   pestle_world_t* world = c->world;
-  int64_t ms = (world->deadline_ns + 999999) / 1000000;
+  // All have just met: what is waited for is the transport's own start, seconds.
+  int64_t ns = world->deadline_ns > START_NS ? world->deadline_ns : START_NS;
+  if (ns > world->create_deadline_ns) ns = world->create_deadline_ns;
+  int64_t ms = (ns + 999999) / 1000000;
   pestle_comm_options_t options = {.struct_size = sizeof(options),
                                    .id = first->id,
                                    .id_size = (size_t)first->id_size,
@@ -588,6 +599,13 @@ static void note(pestle_device_comm_t* c, const pestle_collective_t* op) {
   e->op = *op;
   (void)snprintf(e->name, sizeof(e->name), "%s", op->name);
   c->latest = op->sequence;
+  c->entered_ns = pestle_clock_ns();
+  pestle_mutex_unlock(&c->mutex);
+}
+
+static void leave(pestle_device_comm_t* c) {
+  pestle_mutex_lock(&c->mutex);
+  c->entered_ns = 0;
   pestle_mutex_unlock(&c->mutex);
 }
 
@@ -614,6 +632,7 @@ static pestle_status_t queue_ops(pestle_device_comm_t* c,
   note(c, ops);
   pestle_status_t status =
       c->api->enqueue(c->self, p->comm, queue->stream, ops, count);
+  leave(c);
   if (pestle_status_code(status) != PESTLE_STATUS_DEADLINE_EXCEEDED)
     return status;
   pestle_status_release(status);

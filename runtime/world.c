@@ -87,7 +87,9 @@ static pestle_status_t make_ranks(pestle_context_t* context, int32_t size,
   for (int32_t i = 0; i < size && !status; ++i) {
     options.rank = i;
     status = make_rank(context, transport, &options, &out[i]);
-    if (!status) (void)read_transport(user, out[i]);
+    if (status) break;
+    (void)read_transport(user, out[i]);
+    out[i]->create_deadline_ns = user->create_deadline_ms * 1000000;
   }
   for (int32_t i = 0; i < size && status; ++i) {
     pestle_world_release(out[i]);

@@ -45,9 +45,10 @@ typedef enum pestle_world_flag_e {
 typedef struct pestle_world_options_t {
   size_t struct_size;
   int64_t deadline_ms;  // that a rank waits for another one; 0: 60,000
+  // That ranks wait for all to come, and for what their devices meet by; 0: 300,000.
+  int64_t create_deadline_ms;
   // From here on for pestle_world_create() alone.
-  int64_t create_deadline_ms;  // that ranks wait for all to come; 0: 300,000
-  int32_t rank, size;          // size 0: what the environment says
+  int32_t rank, size;  // size 0: what the environment says
   // "tcp://HOST:PORT", where rank 0 listens and all others find it. NULL: what the
   // environment says.
   const char* address;

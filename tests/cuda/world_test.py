@@ -94,7 +94,8 @@ def says(ends, code, words, but=(), limit=LATE + SLACK + 2):
 
 def faults(plans):
     plan = plans.get(N, 3000)
-    late = {"PESTLE_WORLD_DEADLINE_MS": int(LATE * 1000)}
+    late = {"PESTLE_WORLD_DEADLINE_MS": int(LATE * 1000),
+            "PESTLE_WORLD_CREATE_MS": int(LATE * 1000)}
     for form in (processes, threads) if LONG else (threads,):
         says(form(plan, N, FAKE_NCCL="2:hang:3", **late), "DEADLINE_EXCEEDED",
              r"all ranks have come to collective 4 \(all_reduce of step 0\), and on rank \d's "
