@@ -260,32 +260,50 @@ static void describe(const pestle_device_t* device, card_t* card) {
   }
 }
 
-static pestle_status_t exchange_cards(pestle_device_comm_t* c, card_t* own,
-                                      card_t* all) {
+// A collective of all ranks by their own transport.
+static pestle_status_t meet_by_host(pestle_device_comm_t* c,
+                                    pestle_collective_t op) {
   pestle_world_t* world = c->world;
-  int32_t* ranks =
-      pestle_alloc(allocator_of(world), (size_t)world->size * sizeof(*ranks));
+  size_t bytes = (size_t)world->size * sizeof(int32_t);
+  int32_t* ranks = pestle_alloc(allocator_of(world), bytes);
   if (!ranks) return PESTLE_OOM();
   for (int32_t i = 0; i < world->size; ++i)
     ranks[i] = i;
-  pestle_collective_t op = {.struct_size = sizeof(op),
-                            .kind = PESTLE_COLLECTIVE_ALL_GATHER,
-                            .dtype = PESTLE_U8,
-                            .rank_count = (uint32_t)world->size,
-                            .ranks = ranks,
-                            .source = -1,
-                            .target = -1,
-                            .send = own,
-                            .receive = all,
-                            .count = sizeof(*own),
-                            .sequence = pestle_world_next(world),
-                            .name = "the ranks' devices"};
-  c->host_at = op.sequence;
+  op.struct_size = sizeof(op);
+  op.rank_count = (uint32_t)world->size;
+  op.ranks = ranks;
+  op.source = op.target = -1;
+  op.sequence = c->host_at = pestle_world_next(world);
   pestle_status_t status =
       world->api->enqueue(world->transport, world->comm, NULL, &op, 1);
-  pestle_dealloc(allocator_of(world), ranks,
-                 (size_t)world->size * sizeof(*ranks));
+  pestle_dealloc(allocator_of(world), ranks, bytes);
   return status;
+}
+
+static pestle_status_t exchange_cards(pestle_device_comm_t* c, card_t* own,
+                                      card_t* all) {
+  return meet_by_host(
+      c, (pestle_collective_t){.kind = PESTLE_COLLECTIVE_ALL_GATHER,
+                               .dtype = PESTLE_U8,
+                               .send = own,
+                               .receive = all,
+                               .count = sizeof(*own),
+                               .name = "the ranks' devices"});
+}
+
+// Of processes the store has compared it.
+static pestle_status_t compare_plan(pestle_device_comm_t* c,
+                                    const pestle_executable_t* e) {
+  const pestle_plan_header_t* h = pestle_plan_header(e->plan);
+  char name[NAME];
+  if (c->world->store || !c->api) return NULL;
+  (void)snprintf(name, sizeof(name), "plan '%.40s' (%016" PRIx64 ")",
+                 pestle_plan_text(e->plan, h->name), h->checksum);
+  return meet_by_host(
+      c, (pestle_collective_t){.kind = PESTLE_COLLECTIVE_ALL_TO_ALL,
+                               .dtype = PESTLE_U8,
+                               .hash = h->checksum,
+                               .name = name});
 }
 
 // All ranks see the same cards, and so find the same.
@@ -469,6 +487,7 @@ static pestle_status_t make_groups(pestle_device_comm_t* c,
   for (uint32_t i = 0; i < known; ++i) {
     if (c->plans[i] == h->checksum) return NULL;
   }
+  PESTLE_TRY(compare_plan(c, e));
   for (uint64_t i = 0; c->api && i < h->collectives.count; ++i) {
     uint64_t rows = pestle_collective_rows_hash(e, &e->collectives[i]);
     if (rows && !find_part(c, rows))
@@ -623,12 +642,28 @@ static bool keeps_order(const pestle_collective_t* op) {
          !pestle_dtype_is((pestle_dtype_t)op->dtype, PESTLE_KIND_FLOAT);
 }
 
+// Heads alone, by the ranks' own transport: what differs is found before the device's
+// mixes it, or waits for what never comes.
+static pestle_status_t compare(const pestle_device_comm_t* c,
+                               const pestle_collective_t* op) {
+  pestle_world_t* world = c->world;
+  uint64_t what[5] = {(uint64_t)op->kind, (uint64_t)op->dtype,
+                      (uint64_t)op->reduction, op->count, op->hash};
+  pestle_collective_t heads = *op;
+  if (op->kind == PESTLE_COLLECTIVE_PERMUTE) return NULL;  // no members
+  heads.kind = PESTLE_COLLECTIVE_ALL_TO_ALL;
+  heads.count = 0;
+  heads.hash = pestle_hash64(what, sizeof(what));
+  return world->api->enqueue(world->transport, world->comm, NULL, &heads, 1);
+}
+
 static pestle_status_t queue_ops(pestle_device_comm_t* c,
                                  const pestle_queue_t* queue,
                                  const pestle_collective_t* ops, size_t count,
                                  uint64_t rows) {
   const part_t* p = find_part(c, rows);
   if (!p || !p->comm) return NULL;  // this rank is in none of the rows
+  if (c->world->checks) PESTLE_TRY(compare(c, ops));
   note(c, ops);
   pestle_status_t status =
       c->api->enqueue(c->self, p->comm, queue->stream, ops, count);

@@ -44,11 +44,13 @@ static const char* read_transport(const pestle_world_options_t* options,
                                   pestle_world_t* world) {
   const char* name = options->transport;
   const char* ordered = pestle_platform_env("PESTLE_WORLD_ORDERED");
+  const char* checks = pestle_platform_env("PESTLE_WORLD_CHECK");
   if (!name) name = pestle_platform_env("PESTLE_WORLD_TRANSPORT");
   if (name && (!*name || !strcmp(name, "nccl"))) name = NULL;
   world->ordered = (options->flags & PESTLE_WORLD_ORDERED) ||
                    (ordered && strcmp(ordered, "0") != 0);
   world->by_host = name != NULL;
+  world->checks = checks && strcmp(checks, "0") != 0;
   return name;
 }
 

@@ -22,6 +22,7 @@ struct pestle_world_s {
   pestle_carrier_t* carrier;  // NULL: the ranks' own transport does it all
   bool ordered;  // sums have the order of the ranks, whoever carries them
   int64_t deadline_ns, create_deadline_ns;
+  bool checks;   // each collective of devices is compared over the ranks first
   bool by_host;  // also what devices send goes through the host's memory
   // Of ranks on devices other than CPUs: device_comm.h, and its memory on the host.
   struct pestle_device_comm_t* device_comms;

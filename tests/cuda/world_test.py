@@ -137,6 +137,15 @@ def kill_and_stop(plans):
                     assert seconds < LATE + SLACK + 2, (number, i, seconds, text)
 
 
+def other_counts(plans):
+    """Threads load what they like: before the first run the plans are compared."""
+    both = f"{plans.get(2, 3000)},{plans.get(2, 1)}"
+    says(threads(both, 2), "INCOMPATIBLE",
+         r"run different programs: collective 2 is plan 'step' \([0-9a-f]{16}\)")
+    assert bits(threads(plans.get(2, 3000), 2, PESTLE_WORLD_CHECK=1)) == \
+        bits(threads(plans.get(2, 3000), 2))
+
+
 class GpuCase(failures.Case):
     """tests/world's failures, of ranks on GPUs."""
 
@@ -204,6 +213,7 @@ def main():
         same_bits(plans)
         faults(plans)
         mixed(plans)
+        other_counts(plans)
         command(plans.folder)
         kill_and_stop(plans)
         if LONG:

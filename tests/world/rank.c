@@ -6,7 +6,8 @@
 //
 // MODEL may be a plan (.plan). WORLD_RANK_DEVICE=cuda: each rank runs on the device of its
 // number, "cuda:1"; "cuda:0": all on that one. WORLD_RANK_THREADS=4: that many ranks, threads of
-// this process, which prints a line for each at the end and takes no FAULT.
+// this process, which prints a line for each at the end and takes no FAULT; of a MODEL
+// "A,B" the last of them runs B.
 //
 // FAULT, before run STEP: kill, stop (this process), close (all its sockets), disk (it
 // writes to /dev/full and fails), late (it sleeps for two seconds first). Prints
@@ -165,11 +166,15 @@ static int run_threads(pestle_context_t* context, int n, const char* path,
   state_t* states = calloc((size_t)n, sizeof(*states));
   pestle_world_t** worlds = calloc((size_t)n, sizeof(void*));
   int code = 0;
+  const char* other = strchr(path, ',');
+  char first[1024];
+  (void)snprintf(first, sizeof(first), "%.*s",
+                 other ? (int)(other - path) : (int)strlen(path), path);
   pestle_status_t status = pestle_world_create_local(context, n, NULL, worlds);
   for (int i = 0; i < n && !status; ++i) {
     states[i] = (state_t){.context = context,
                           .world = worlds[i],
-                          .path = path,
+                          .path = other && i + 1 == n ? other + 1 : first,
                           .rank = i,
                           .steps = steps};
     if (pthread_create(&states[i].thread, NULL, run_thread, &states[i]))
