@@ -98,6 +98,15 @@ class Trace(Case):
         # The product between both kernels lies in the arena while a run is under way.
         self.assertGreaterEqual(max(e["args"]["in use"] for e in counters), 256 * 256 * 4)
 
+    def slice_at(self, events, arrow):
+        """What a viewer ties an end of an arrow to: the innermost span of its thread that
+        is open at its time."""
+        around = [e for e in events if e["ph"] == "X" and e["tid"] == arrow["tid"]
+                  and e["pid"] == arrow["pid"]
+                  and e["ts"] <= arrow["ts"] < e["ts"] + e["dur"]]
+        self.assertTrue(around, arrow)
+        return max(around, key=lambda e: (e["ts"], -e["dur"]))
+
     def test_arrows_lead_to_other_threads(self):
         self.succeed(*self.run_args, "--bench", "20", "--trace", "t.json")
         events = self.read()["traceEvents"]
@@ -113,6 +122,8 @@ class Trace(Case):
             # From a kernel to its piece on another thread.
             self.assertIn((start["tid"], start["ts"], "kernel"), at)
             self.assertIn((end["tid"], end["ts"], "piece"), at)
+            self.assertEqual(self.slice_at(events, start)["cat"], "kernel")
+            self.assertEqual(self.slice_at(events, end)["cat"], "piece")
         pieces = {e["tid"] for e in self.spans({"traceEvents": events}, "piece")}
         self.assertEqual(bool(starts), len(pieces) > 1)
 
