@@ -100,6 +100,8 @@ pestle_spread_t partition_planned(const partition_t* p, const rule_t* r,
 
 // --- What a plan costs ---
 
+enum { MOST_TRIED = 16 };
+
 typedef struct chooser_t {
   partition_t* p;
   const partition_rule_t* r;
@@ -107,6 +109,9 @@ typedef struct chooser_t {
   bool found;
   double bytes, parts;
   plan_t* best;
+  // What was tried: values that lie alike give the same plan many times.
+  plan_t tried[MOST_TRIED];
+  int tried_count;
 } chooser_t;
 
 static double cost_of(const chooser_t* c, const plan_t* plan) {
@@ -127,9 +132,25 @@ static double cost_of(const chooser_t* c, const plan_t* plan) {
   return bytes;
 }
 
+static bool same_plan(const rule_t* r, const plan_t* a, const plan_t* b) {
+  bool same = a->sums == b->sums;
+  for (int f = 0; same && f < r->factor_count; ++f)
+    same = pestle_axis_order_equal(&a->factors[f], &b->factors[f]);
+  return same;
+}
+
+static bool was_tried(chooser_t* c, const plan_t* plan) {
+  for (int i = 0; i < c->tried_count; ++i) {
+    if (same_plan(&c->r->rule, &c->tried[i], plan)) return true;
+  }
+  if (c->tried_count < MOST_TRIED) c->tried[c->tried_count++] = *plan;
+  return false;
+}
+
 static void try_plan(chooser_t* c, plan_t* plan) {
   const rule_t* r = &c->r->rule;
   settle(c->p, r, plan);
+  if (was_tried(c, plan)) return;
   if (used_by(r, plan) & plan->sums) return;
   if (plan->sums && reduced_by(r, plan) && r->combine != PESTLE_COMBINE_ADD)
     return;
@@ -196,7 +217,13 @@ static pestle_axes_t waiting(const chooser_t* c) {
 
 void partition_choose(partition_t* p, const partition_rule_t* rule,
                       pestle_axes_t manual, plan_t* out) {
-  chooser_t c = {.p = p, .r = rule, .manual = manual, .best = out};
+  chooser_t c;
+  c.p = p;
+  c.r = rule;
+  c.manual = manual;
+  c.found = false;
+  c.best = out;
+  c.tried_count = 0;
   *out = (plan_t){.sums = 0};
   try_all(&c, 0);
   pestle_axes_t sums = waiting(&c);
