@@ -218,9 +218,9 @@ static pestle_status_t ask_all(pestle_comm_t* comm, CUstream stream,
 static pestle_status_t mark(const pestle_comm_t* comm, CUstream stream,
                             uint64_t value) {
   const cuda_device_t* d = comm->device;
-  PESTLE_CUDA_TRY(d, cuStreamWriteValue64_v2,
-                  (stream, comm->word_address, value,
-                   CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER));
+  PESTLE_CUDA_TRY(
+      d, cuStreamWriteValue64_v2,
+      (stream, comm->word_address, value, CU_STREAM_WRITE_VALUE_DEFAULT));
   return NULL;
 }
 

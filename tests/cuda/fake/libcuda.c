@@ -860,8 +860,7 @@ CUresult cuStreamWaitValue64_v2(CUstream s, CUdeviceptr word, cuuint64_t value,
 CUresult cuStreamWriteValue64_v2(CUstream s, CUdeviceptr word, cuuint64_t value,
                                  unsigned flags) {
   NEED();
-  if (flags > CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
-    return CUDA_ERROR_INVALID_VALUE;
+  if (flags != CU_STREAM_WRITE_VALUE_DEFAULT) return CUDA_ERROR_INVALID_VALUE;
   op_t op = {.kind = WRITE_VALUE, .to = (void*)(uintptr_t)word, .value = value};
   return push(s, &op);
 }
