@@ -411,6 +411,9 @@ static void choose(lanes_dot_t* w, const pestle_target_caps_t* caps) {
   int64_t all = 0, most = caps->subgroup < 32 ? caps->subgroup : 32, least = 1;
   w->chunk = b->is_bytes ? CHUNK_WORDS : F32_CHUNK / b->word_weights;
   if (w->chunk < 1) w->chunk = 1;
+  // A chunk is of one block, and of one scale of x.
+  if (w->chunk > X_BLOCK / b->word_weights)
+    w->chunk = X_BLOCK / b->word_weights;
   if (w->chunk > b->block_words) w->chunk = b->block_words;
   w->units = b->words / w->chunk;
   w->rows_at_a_time = b->all_rows < TEAM_ROWS ? b->all_rows : TEAM_ROWS;
