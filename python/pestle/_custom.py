@@ -357,6 +357,10 @@ def call_op(name, operands, attrs, args, named, stream):
     rows = [(key, kind, values.pop(key)) for key, kind, _ in attrs if key in values]
     if values:
         raise TypeError(f"{name}() has no attribute '{next(iter(values))}'")
+    given = {row[0] for row in rows}
+    for key, _, otherwise in attrs:
+        if otherwise is None and key not in given:
+            raise TypeError(f"{name}() misses attribute '{key}'")
     like = next((a for a in args if isinstance(a, Array)), None)
     device = c.device(stream) if isinstance(stream, str) else stream
     arrays = tuple(_operand(a, like, device) for a in args)

@@ -8,6 +8,7 @@ import sys
 from . import _pestle as c
 from ._core import Array
 from ._custom import call_op
+from ._streams import on_stream
 
 
 class _Extension:
@@ -31,6 +32,8 @@ class _Extension:
                         len(args) - i <= len(table) and i > 0:
                     count = i
                     break
+            if isinstance(stream, c.Stream):
+                return on_stream(op, stream, args, named)
             operands = [f"operand {i}" for i in range(count)]
             return call_op(full, operands, table, args, named, stream)
 

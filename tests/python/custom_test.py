@@ -111,7 +111,7 @@ def test_hidden():
 def test_errors():
     axpby = axpby_of("test.errors")
     x, y = pt.asarray(X), pt.asarray(Y)
-    raises(ValueError, lambda: axpby(x, y), "needs attribute 'alpha'")
+    raises(TypeError, lambda: axpby(x, y), "misses attribute 'alpha'")
     raises(TypeError, lambda: axpby(x, y, alpha=1.0, gamma=2.0), "'gamma'")
     raises(TypeError, lambda: axpby(x), "misses operand 'y'")
     raises(TypeError, lambda: axpby(x, y, 1, 2, 3), "5 were given")

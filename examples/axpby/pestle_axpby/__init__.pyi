@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from pestle import Array, device
+from pestle import Array, Stream, device
 
 def axpby(x: Array, y: Array, alpha: float, beta: float, *,
-          stream: device | None = None) -> Array: ...
+          stream: device | Stream | None = None) -> Array: ...
