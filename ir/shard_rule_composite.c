@@ -119,7 +119,7 @@ void pestle_shard_attention_grad(rule_t* r) {
 
 // --- Products with weights in blocks ---
 
-// Of w, scales and zeros the rows are columns of the result, and the blocks are summed up.
+// Rows of w, scales and zeros are columns of the result, and the blocks are summed up.
 void pestle_shard_block_dot(rule_t* r, bool strict) {
   uint32_t out = result_at(r, 0);
   int32_t last = operand_type(r, 0)->rank - 1;

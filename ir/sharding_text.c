@@ -146,7 +146,7 @@ static bool take_axis(scan_t* s, const mesh_t* mesh, list_t* list) {
 // "{"x", "y"}p1", "{?}"
 static bool read_dim(scan_t* s, pestle_sharding_text_t* spec) {
   list_t* list = &spec->dims[spec->rank];
-  int64_t priority;
+  int64_t* priority = &spec->priority[spec->rank];
   list->count = 0;
   spec->open[spec->rank] = false;
   if (!take(s, "{")) return false;
@@ -158,7 +158,7 @@ static bool read_dim(scan_t* s, pestle_sharding_text_t* spec) {
     if (!take_axis(s, &spec->mesh, list)) return false;
     (void)take(s, ",");
   }
-  if (take(s, "p")) return take_number(s, &priority);
+  if (take(s, "p")) return take_number(s, priority) && *priority >= 0;
   return true;
 }
 

@@ -34,9 +34,10 @@ typedef struct pestle_sharding_text_t {
   pestle_mesh_text_t mesh;
   int rank;
   pestle_axis_list_t dims[PESTLE_MAX_RANK];
-  bool open[PESTLE_MAX_RANK];  // more axes may follow
-  pestle_axis_list_t sums;     // along which there are summands
-  pestle_axis_list_t fixed;    // along which the value stays whole
+  bool open[PESTLE_MAX_RANK];         // more axes may follow
+  int64_t priority[PESTLE_MAX_RANK];  // 0 goes first
+  pestle_axis_list_t sums;            // along which there are summands
+  pestle_axis_list_t fixed;           // along which the value stays whole
   // Axes that a mark names (sharding.h): of a computation for each process.
   bool has_manual;
   pestle_axis_list_t manual;

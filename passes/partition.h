@@ -23,9 +23,11 @@ struct partition_form_t {
 
 // One value of the global module.
 typedef struct partition_value_t {
-  pestle_value_t* value;    // NULL: a result of the module
-  pestle_spread_t spread;   // where it is wanted
-  pestle_axes_t manual;     // along which processes may hold different values
+  pestle_value_t* value;   // NULL: a result of the module
+  pestle_spread_t spread;  // where it is wanted
+  pestle_axes_t manual;    // along which processes may hold different values
+  // The round in which other values see what a dim was said to have; 0: the first.
+  uint8_t rounds[PESTLE_MAX_RANK];
   partition_form_t* forms;  // those that there are, the first made last
   // Of an argument or result that lies on a mesh whose devices have other numbers.
   const pestle_sharding_t* other;
@@ -64,8 +66,9 @@ typedef struct partition_t {
   pestle_mesh_maker_t maker;
   bool strict;
   PESTLE_VEC(partition_value_t) values;
-  uint32_t* results;  // numbers of what stands for the module's results
-  bool* said;         // whether the module says where result i lies
+  uint32_t* results;          // numbers of what stands for the module's results
+  bool* said;                 // whether the module says where result i lies
+  uint8_t round, last_round;  // of propagation
   partition_rule_t *rules, *last_rule;
   partition_marker_t* markers;
   // Writing.

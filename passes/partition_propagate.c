@@ -110,14 +110,26 @@ static bool update(const agree_t* a, uint32_t tensor) {
   return changed;
 }
 
+// What is said of a dim for a later round is not seen yet.
+static void hide_later(const agree_t* a, uint32_t tensor) {
+  const partition_value_t* v = &a->p->values.data[a->r->values[tensor]];
+  const pestle_rule_tensor_t* t = &a->r->rule.tensors[tensor];
+  for (int d = 0; d < PESTLE_MAX_RANK; ++d) {
+    for (int i = 0; v->rounds[d] > a->p->round && i < t->dims[d].count; ++i)
+      of_tensor(a, tensor)[t->dims[d].factors[i]].count = 0;
+  }
+}
+
 static bool apply(partition_t* p, const partition_rule_t* r, order_t* memory,
                   pestle_axes_t blocked) {
   size_t factors = (size_t)r->rule.factor_count;
   agree_t a = {p, r, memory, memory + factors * r->rule.tensor_count, blocked};
   if (!factors) return false;
-  for (uint32_t t = 0; t < r->rule.tensor_count; ++t)
+  for (uint32_t t = 0; t < r->rule.tensor_count; ++t) {
     partition_project(p, &r->rule, t, &p->values.data[r->values[t]].spread,
                       of_tensor(&a, t));
+    hide_later(&a, t);
+  }
   for (int f = 0; f < r->rule.factor_count; ++f) {
     a.agreed[f] = agree_on(&a, f);
     unsigned others = 0;  // what factors before it took; sums are the last
@@ -309,7 +321,10 @@ pestle_status_t partition_propagate(partition_t* p) {
   all.count = 0;
   for (const partition_rule_t* r = p->rules; r; r = r->next)
     all.rules[all.count++] = r;
-  run_rounds(p, true, &all);
-  run_rounds(p, false, &all);
+  for (int round = 0; round <= p->last_round; ++round) {
+    p->round = (uint8_t)round;
+    run_rounds(p, true, &all);
+    run_rounds(p, false, &all);
+  }
   return NULL;
 }

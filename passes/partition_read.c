@@ -119,6 +119,21 @@ static bool is_open(const pestle_spread_t* s, int32_t rank) {
   return s->closed != (1u << rank) - 1;
 }
 
+// Numbers of Shardy's, "{"x"}p1", of which larger ones than there are rounds for are the
+// last.
+static pestle_status_t read_rounds(partition_t* p, pestle_str_t text,
+                                   partition_value_t* v) {
+  enum { LAST_ROUND = 15 };
+  pestle_sharding_text_t t;
+  PESTLE_TRY(pestle_sharding_text_read(p->module, text, &t));
+  for (int d = 0; d < t.rank; ++d) {
+    int64_t round = t.priority[d] < LAST_ROUND ? t.priority[d] : LAST_ROUND;
+    v->rounds[d] = (uint8_t)round;
+    if (round > p->last_round) p->last_round = (uint8_t)round;
+  }
+  return NULL;
+}
+
 static pestle_status_t say(partition_t* p, pestle_str_t text,
                            const pestle_type_t* type, partition_value_t* v) {
   pestle_axes_t manual;
@@ -128,7 +143,7 @@ static pestle_status_t say(partition_t* p, pestle_str_t text,
   PESTLE_TRY(
       pestle_mesh_maker_read(&p->maker, text, type, &v->spread, &manual));
   v->spread.decided = !is_open(&v->spread, type->rank);
-  return NULL;
+  return read_rounds(p, text, v);
 }
 
 // --- Computations that are for each process ---
@@ -147,7 +162,7 @@ static pestle_status_t read_marker(partition_t* p, pestle_node_t* node) {
     partition_value_t* v = partition_of(p, global);
     v->spread = s;
     v->spread.decided = !is_open(&s, global->type->rank);
-    return NULL;
+    return read_rounds(p, text, v);
   }
   partition_marker_t* m = PESTLE_ARENA_NEW(p->arena, partition_marker_t);
   if (!m) return PESTLE_OOM();

@@ -32,7 +32,7 @@ typedef struct work_t {
 
 // --- Groups ---
 
-// Of the same number of members each, and every process in one; false: not so.
+// Groups of equally many members, and every process in one; false: not so.
 static bool groups_of(const work_t* w, const node_t* n, pestle_groups_t* out) {
   pestle_status_t status = pestle_collective_groups(n, w->ctx->scratch, out);
   bool whole = !status && out->count;

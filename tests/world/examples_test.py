@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """examples/parallel on two and four processes: each compares itself with one process.
-Those in JAX are left out where JAX cannot be imported (PESTLE_JAX_PYTHON names a Python
+Examples in JAX are left out where JAX cannot be imported (PESTLE_JAX_PYTHON names a Python
 that can)."""
 import importlib.util
 import os

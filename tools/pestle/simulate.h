@@ -21,7 +21,7 @@ typedef struct cli_link_t {
 } cli_link_t;
 
 typedef struct cli_topology_t {
-  // Of one process: operations a second of floats, of halves, of bytes; bytes of memory
+  // What one process does: operations a second of floats, of halves, of bytes; bytes of memory
   // a second; seconds that a step takes at least.
   double flops, half, byte, memory, launch;
   double jitter;  // a step takes up to this share longer
@@ -71,7 +71,7 @@ void cli_plan_run_deinit(cli_plan_run_t* run);
 PESTLE_NODISCARD pestle_status_t cli_plan_run_price(cli_plan_run_t* run,
                                                     const cli_topology_t* t);
 
-// Of a run, in seconds: until the last rank is done; of the rank that waits longest
+// A run in seconds: until the last rank is done; of the rank that waits longest
 // what it computes, its wires are busy, and it waits for them.
 typedef struct cli_clock_t {
   double end, compute, wire, exposed;

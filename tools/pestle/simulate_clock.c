@@ -18,7 +18,7 @@ typedef struct simulation_t {
   const cli_plan_run_t* run;
   const cli_topology_t* t;
   uint64_t seed;
-  // Of each rank: when its kernels, and its wires, are done; how long it computed, its
+  // By rank: when its kernels, and its wires, are done; how long it computed, its
   // wires were busy, and it waited for them.
   double *kernels, *wires, *compute, *busy, *waited;
   PESTLE_VEC(pending_t) pending;

@@ -24,7 +24,7 @@ static inline void say_weights(graph_t* g, const char* kind,
   say(g, "\n");
 }
 
-// Of [b, f, s], with groups of features or of images, or none.
+// On [b, f, s], with groups of features or of images, or none.
 static inline bool make_convolution(graph_t* g, int a) {
   static const int64_t counts[] = {1, 1, 2, 3, 4, 6};
   graph_value_t x = g->values[a];
@@ -148,7 +148,7 @@ static inline bool make_norm_grad(graph_t* g, int a) {
   return true;
 }
 
-// Of |a| along a new last axis, with bytes for weights.
+// |a| along a new last axis, with bytes for weights.
 static inline bool make_block_dot(graph_t* g, int a) {
   graph_value_t x = g->values[a];
   int n = g->count;

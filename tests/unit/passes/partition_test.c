@@ -326,6 +326,39 @@ static void scans(void** state) {
   assert_int_equal(c.all, 0);
 }
 
+// Two want a sum otherwise: what was said with the smaller number, or none, counts.
+static void priorities(void** state) {
+  (void)state;
+  static const char* const rows[][3] = {
+      {"", "p1", "{devices=[2,1,2]0,1,2,3 last_tile_dim_replicate}"},
+      {"p1", "", "{devices=[2,1,2]0,2,1,3 last_tile_dim_replicate}"},
+      {"p3", "p2", "{devices=[2,1,2]0,2,1,3 last_tile_dim_replicate}"}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    char text[1024];
+    snprintf(text, sizeof(text),
+             MESH22
+             "func.func @main(%%a: tensor<8x4xf32> {sdy.sharding = "
+             "#sdy.sharding<@m, [{\"d\"}%s, {}]>}, %%b: tensor<8x4xf32> "
+             "{sdy.sharding = #sdy.sharding<@m, [{\"t\"}%s, {}]>}) -> "
+             "tensor<8x4xf32> {\n"
+             "%%r = stablehlo.add %%a, %%b : tensor<8x4xf32>\n"
+             "return %%r : tensor<8x4xf32>\n}\n}\n",
+             rows[i][0], rows[i][1]);
+    (void)check(text, 0);
+    pestle_context_t* context = test_context();
+    pestle_module_t* module = test_parse(context, text);
+    test_run(module, "partition");
+    const char* found = pestle_dialect_attrs_find(
+        pestle_function_result_attrs(pestle_module_entry(module), 0),
+        PESTLE_SHARDING_KEY);
+    assert_non_null(found);
+    if (!strstr(found, rows[i][2]))
+      fail_msg("row %zu: the result lies as %s", i, found);
+    pestle_module_release(module);
+    pestle_context_release(context);
+  }
+}
+
 // Groups of images, as the gradient of a convolution in groups has them.
 static void image_groups(void** state) {
   (void)state;
@@ -355,6 +388,7 @@ int main(void) {
       cmocka_unit_test(block_dots),
       cmocka_unit_test(scans),
       cmocka_unit_test(image_groups),
+      cmocka_unit_test(priorities),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -212,7 +212,7 @@ static void sums(void** state) {
         8, 2);
 #undef TWICE
 #undef JOIN
-  // Of numbers that all have: as many times, or themselves.
+  // Numbers that all have: as many times, or themselves.
   check(MAIN("8", "%c = stablehlo.iota dim = 0 : tensor<8xi32>\n" REDUCE(
                       "s", "c", "8", "add", ALL) "%r = stablehlo.add %s, %a : "
                                                  "tensor<8xi32>\n"),
