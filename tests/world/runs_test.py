@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans on several processes: right results, the same bits by sockets, by shared memory
 and each time, by the command and by the library."""
+import json
 import pathlib
 import sys
 import tempfile
@@ -81,6 +82,13 @@ def command(folder):
     for i in range(n):
         got = np.load(folder / f"out{i}" / "output_0.npy")
         assert np.array_equal(got, want), i
+    # A rank's trace has what it ran.
+    traced = [[*line, "--trace", folder / f"trace{i}.json"] for i in range(n)]
+    with World(traced) as world:
+        assert all(code == 0 for code, _, _ in world.ends().values())
+    for i in range(n):
+        events = json.loads((folder / f"trace{i}.json").read_text())["traceEvents"]
+        assert sum(e.get("cat") == "collective" for e in events) == 2, (i, len(events))
     # Alone it says what it lacks; in a world of another size too.
     with World([line[:4] + ["a=1000xf32=1"]] * 2) as world:
         for code, text, _ in world.ends().values():

@@ -89,7 +89,6 @@ static pestle_status_t open(generate_t* g, const char* path) {
                                       .compile = &compile};
   options.most = cli->count[CLI_MOST];
   int64_t begin = pestle_clock_ns();
-  PESTLE_TRY(cli_open_context(cli));
   PESTLE_TRY(cli_device(cli, &options.device));
   PESTLE_TRY(pestle_decoder_create(cli->context, path, &options, &g->decoder));
   g->create_s = (double)(pestle_clock_ns() - begin) * 1e-9;

@@ -9,7 +9,6 @@
 
 static pestle_status_t open_world(cli_t* cli) {
   if (cli->world) return NULL;
-  PESTLE_TRY(cli_open_context(cli));
   return pestle_world_create(cli->context, NULL, &cli->world);
 }
 

@@ -289,6 +289,5 @@ pestle_status_t cli_world(cli_t* cli, int* out_exit) {
         "FILE, what they run on");
   }
   PESTLE_TRY(cli_topology_read(cli, cli->text[CLI_TOPOLOGY], &topology));
-  PESTLE_TRY(cli_open_context(cli));
   return open_and_simulate(cli, path, &topology);
 }
