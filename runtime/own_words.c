@@ -487,6 +487,9 @@ static pestle_status_t check(const row_t* row, const pestle_custom_call_t* c) {
   if (row->run == split) fits = fits && count_of(&c->outputs[1]) == count;
   // Of no string one may be left.
   if (row->run == normalize) fits = made >= count;
+  // How many there are is one number.
+  bool counts = c->output_count > 1;
+  if (counts) fits = fits && count_of(&c->outputs[c->output_count - 1]) == 1;
   if (fits) return NULL;
   return PESTLE_ERROR(INVALID_ARGUMENT,
                       "'%s' is given extents that do not go together",

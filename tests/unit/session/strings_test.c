@@ -168,6 +168,31 @@ static void test_new_strings(void** state) {
   pestle_context_release(context);
 }
 
+// Tensors that do not go together are told, not written past.
+static void test_foreign_extents(void** state) {
+  (void)state;
+  pestle_context_t* context = make_context();
+  static const char* const programs[] = {
+      "func.func public @main(%x: tensor<3xi32>) -> tensor<0xi64> {\n"
+      "  %s:3 = stablehlo.custom_call @pestle.s.split(%x) {backend_config = "
+      "\" -1 , \"} : (tensor<3xi32>) -> (tensor<3x4xi32>, tensor<3xi64>, "
+      "tensor<0xi64>)\n  return %s#2 : tensor<0xi64>\n}\n",
+      "func.func public @main(%x: tensor<3xi32>) -> tensor<2xi32> {\n"
+      "  %s = stablehlo.custom_call @pestle.s.normalize(%x) {backend_config = "
+      "\" NONE 1 \"} : (tensor<3xi32>) -> tensor<2xi32>\n"
+      "  return %s : tensor<2xi32>\n}\n"};
+  for (int i = 0; i < 2; ++i) {
+    pestle_executable_t* e = load(context, programs[i]);
+    int32_t ids[3] = {0, 1, 2};
+    int64_t dims[] = {3};
+    pestle_tensor_t x = test_view(ids, PESTLE_I32, 1, dims, NULL), y = {0};
+    assert_error(pestle_executable_run(e, NULL, &x, 1, &y, 1, NULL),
+                 INVALID_ARGUMENT, "extents that do not go together");
+    pestle_executable_release(e);
+  }
+  pestle_context_release(context);
+}
+
 static void test_inner_strings(void** state) {
   (void)state;
   pestle_context_t* context = make_context();
@@ -196,6 +221,7 @@ int main(void) {
       cmocka_unit_test(test_model),
       cmocka_unit_test(test_plan),
       cmocka_unit_test(test_new_strings),
+      cmocka_unit_test(test_foreign_extents),
       cmocka_unit_test(test_inner_strings),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
