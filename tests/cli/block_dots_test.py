@@ -139,6 +139,13 @@ def main():
         Layer(8, 64, 96, (64, 32, 17), 0, bare=True).run("--device", "ref", "--target-cpu", cpu)
         Layer(2, 100, 72, (40, 8, 24), 4, bits=8).run("--device", "ref", "--target-cpu", cpu)
         Layer(2, 100, 72, (40, 8, 24), 4, bits=2, block=16, zeros=True).run("--device", "ref", "--target-cpu", cpu)
+    r = np.random.default_rng(5)
+    for _ in range(24):  # shapes that nobody thought of
+        bits, block = int(r.choice([2, 4, 8])), int(r.choice([16, 32, 64, 128]))
+        options = ((), v3, v4, ("--device", "ref", "--target-cpu", "simt90"))[r.integers(4)]
+        accuracy = int(r.choice([0, 4])) if bits < 8 or options not in (v3, v4) else 0
+        k, inner, *columns = (int(n) for n in r.integers(17, 200, 5))
+        Layer(int(r.integers(1, 10)), k, inner, columns, accuracy, bool(r.integers(2)), bits, block, bare=bool(r.integers(2))).run(*options)
     # A norm that something else reads too stays where it was.
     layer = Layer(1, 64, 64, (32, 32, 32), 0)
     norm = next(line.split()[0] for line in reversed(layer.lines) if "rms_norm" in line)
