@@ -94,12 +94,26 @@ static pestle_status_t make_slots(pestle_decoder_t* d, size_t count) {
   return NULL;
 }
 
+// Behind the places of the caches the mask has those of appended rows.
+static void set_ones(const pestle_decoder_t* d, void* mask) {
+  pestle_dtype_t dtype = PESTLE_I64;
+  for (size_t i = 0; i < d->input_count; ++i) {
+    if (d->inputs[i].role == DECODE_MASK) dtype = d->inputs[i].type.dtype;
+  }
+  for (int64_t i = 0; i < DECODE_MOST_ROWS; ++i) {
+    if (dtype == PESTLE_I32) {
+      ((int32_t*)mask)[d->most + i] = 1;
+    } else {
+      ((int64_t*)mask)[d->most + i] = 1;
+    }
+  }
+}
+
 static pestle_status_t make_buffers(pestle_decoder_t* d) {
-  size_t results =
-      d->output_count > d->cache_count ? d->output_count : d->cache_count;
   d->views =
       PESTLE_ARENA_ARRAY(&d->arena, pestle_buffer_view_t, d->input_count + 1);
-  d->results = PESTLE_ARENA_ARRAY(&d->arena, pestle_buffer_t*, results + 1);
+  d->results =
+      PESTLE_ARENA_ARRAY(&d->arena, pestle_buffer_t*, d->cache_count + 1);
   d->donated = PESTLE_ARENA_ARRAY(&d->arena, uint32_t, d->cache_count + 1);
   d->bytes = pestle_arena_alloc(
       &d->arena, (size_t)d->words * pestle_dtype_size(d->logits_dtype), 16);
@@ -110,12 +124,14 @@ static pestle_status_t make_buffers(pestle_decoder_t* d) {
                                   &d->ids));
   PESTLE_TRY(pestle_buffer_create(d->device, DECODE_MOST_ROWS * sizeof(int64_t),
                                   &d->positions));
-  size_t size = (size_t)d->most * sizeof(int64_t);
+  PESTLE_TRY(pestle_buffer_create(d->device, sizeof(int64_t), &d->start));
+  size_t size = (size_t)(d->most + DECODE_MOST_ROWS) * sizeof(int64_t);
   PESTLE_TRY(pestle_buffer_create(d->device, size, &d->mask));
-  void* zeros = pestle_alloc_zero(d->allocator, size);
-  if (!zeros) return PESTLE_OOM();
-  pestle_status_t status = pestle_buffer_write(d->mask, 0, zeros, size);
-  pestle_dealloc(d->allocator, zeros, size);
+  void* numbers = pestle_alloc_zero(d->allocator, size);
+  if (!numbers) return PESTLE_OOM();
+  if (d->grows) set_ones(d, numbers);
+  pestle_status_t status = pestle_buffer_write(d->mask, 0, numbers, size);
+  pestle_dealloc(d->allocator, numbers, size);
   return status;
 }
 
@@ -131,6 +147,7 @@ void pestle_decoder_release(pestle_decoder_t* d) {
   pestle_buffer_release(d->ids);
   pestle_buffer_release(d->mask);
   pestle_buffer_release(d->positions);
+  pestle_buffer_release(d->start);
   pestle_module_release(d->module);
   pestle_arena_deinit(&d->arena);
   pestle_context_t* context = d->context;
@@ -151,7 +168,8 @@ static pestle_status_t open(pestle_decoder_t* d, const char* path,
   }
   PESTLE_TRY(pestle_decode_open(d, file));
   PESTLE_TRY(make_buffers(d));
-  return make_slots(d, o->slots);
+  PESTLE_TRY(make_slots(d, o->slots));
+  return d->grows ? pestle_decode_try(d) : NULL;
 }
 
 pestle_status_t pestle_decoder_create(pestle_context_t* context,
@@ -218,7 +236,7 @@ pestle_status_t pestle_decoder_info(const pestle_decoder_t* decoder,
   for (size_t c = 0; c < d->cache_count; ++c) {
     const decode_cache_t* cache = &d->caches[c];
     info.caches_in_place +=
-        pestle_executable_alias(one, cache->output) == (int32_t)cache->input;
+        pestle_executable_alias(one, c) == (int32_t)cache->input;
     info.cache_bytes += cache_size(d, c);
     info.token_bytes += (uint64_t)cache->parts * cache->row_bytes;
   }

@@ -33,7 +33,8 @@ typedef struct decode_cache_t {
   size_t row_bytes;
 } decode_cache_t;
 
-// The model for |rows| new tokens. Only that for one gives logits.
+// The model for |rows| new tokens: the caches, and behind them the logits of the model for
+// one. Arguments are the model's and, where it |grows|, the sequence's length.
 typedef struct decode_plan_t {
   int64_t rows;
   pestle_executable_t* executable;
@@ -70,8 +71,9 @@ struct pestle_decoder_s {
   pestle_module_t* module;  // as it was imported
   uint64_t signature[2];    // of the model for one token
   decode_input_t* inputs;
-  size_t input_count, output_count;
-  uint32_t logits;  // the output
+  size_t input_count;
+  uint32_t logits;  // the output of the model
+  bool grows;       // the model appends rows to its caches
   pestle_dtype_t logits_dtype;
   int64_t words, most;
   decode_cache_t* caches;
@@ -83,8 +85,8 @@ struct pestle_decoder_s {
   decode_slot_t* slots;
   size_t slot_count;
   // What a run is given.
-  pestle_buffer_t *ids, *mask, *positions;
-  int64_t mask_length;  // ones that |mask| begins with
+  pestle_buffer_t *ids, *mask, *positions, *start;
+  int64_t mask_length;  // ones that |mask| begins with, of |most| places
   pestle_buffer_view_t* views;
   pestle_buffer_t** results;
   uint32_t* donated;
@@ -108,6 +110,13 @@ bool pestle_decode_is_pair(const pestle_decoder_t* d, const char* past,
 
 PESTLE_NODISCARD pestle_status_t pestle_decode_open(pestle_decoder_t* d,
                                                     const char* path);
+// UNSUPPORTED: what |f| gives for |rows| new tokens is none that a decoder takes.
+PESTLE_NODISCARD pestle_status_t pestle_decode_check(pestle_decoder_t* d,
+                                                     pestle_function_t* f,
+                                                     int64_t rows);
+
+// --- decode_build.c ---
+
 // The plan for |rows| new tokens, compiled if need be.
 PESTLE_NODISCARD pestle_status_t pestle_decode_plan(
     pestle_decoder_t* d, int64_t rows, const decode_plan_t** out_plan);
@@ -118,5 +127,8 @@ PESTLE_NODISCARD pestle_status_t pestle_decode_plan(
 PESTLE_NODISCARD pestle_status_t pestle_decode_slot(const pestle_decoder_t* d,
                                                     size_t slot,
                                                     decode_slot_t** out_slot);
+
+// UNSUPPORTED: a model that appends rows gives other caches token by token than by a prompt.
+PESTLE_NODISCARD pestle_status_t pestle_decode_try(pestle_decoder_t* d);
 
 #endif  // PESTLE_SESSION_DECODE_H_

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "ir/infer.h"
 #include "pestle/model_info.h"
 #include "session/decode.h"
 
@@ -85,7 +86,8 @@ static pestle_status_t set_cache(pestle_decoder_t* d, decode_input_t* input,
   if (type->dims[rows + 1] == PESTLE_DIM_DYNAMIC && d->config.head_size)
     type->dims[rows + 1] = d->config.head_size;
   for (int32_t i = 0; i < type->rank; ++i) {
-    if (type->dims[i] < 1) return is_odd(input, no_extents);
+    if (!type->dims[i]) return is_odd(input, "has an extent of 0");
+    if (type->dims[i] < 0) return is_odd(input, no_extents);
   }
   *cache = (decode_cache_t){.input = index, .output = UINT32_MAX, .parts = 1};
   for (int32_t i = 1; i < rows; ++i)
@@ -140,20 +142,38 @@ static pestle_status_t take_inputs(pestle_decoder_t* d) {
 
 // --- Outputs ---
 
+// Finds the cache that output |o|, called |name|, is the next of.
+static pestle_status_t pair_output(pestle_decoder_t* d, uint32_t o,
+                                   const char* name, const char* rest) {
+  const char* other = NULL;
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    const char* input = d->inputs[d->caches[c].input].name;
+    const char* past = past_of(input);
+    bool is_pair = past && rest && !strcmp(past, rest);
+    if (!is_pair && !pestle_decode_is_pair(d, input, name)) continue;
+    if (other) {
+      return PESTLE_ERROR(UNSUPPORTED,
+                          "output '%s' is what both '%s' and '%s' become by "
+                          "their names",
+                          name, other, input);
+    }
+    other = input;
+    d->caches[c].output = o;
+  }
+  if (!rest || other) return NULL;
+  return PESTLE_ERROR(UNSUPPORTED,
+                      "output '%s' has no input past_* of the same rest of its "
+                      "name, so that nothing says what it is the next of",
+                      name);
+}
+
 static pestle_status_t pair(pestle_decoder_t* d,
                             const pestle_model_info_t* info) {
-  d->output_count = info->output_count;
   d->logits = UINT32_MAX;
   for (uint32_t o = 0; o < info->output_count; ++o) {
     const char *name = info->outputs[o].name, *rest = present_of(name);
     if (!strcmp(name, d->config.logits)) d->logits = o;
-    for (size_t c = 0; c < d->cache_count; ++c) {
-      const char* input = d->inputs[d->caches[c].input].name;
-      const char* past = past_of(input);
-      bool is_pair = past && rest && !strcmp(past, rest);
-      if (is_pair || pestle_decode_is_pair(d, input, name))
-        d->caches[c].output = o;
-    }
+    PESTLE_TRY(pair_output(d, o, name, rest));
   }
   for (size_t c = 0; c < d->cache_count; ++c) {
     if (d->caches[c].output != UINT32_MAX) continue;
@@ -168,23 +188,37 @@ static pestle_status_t pair(pestle_decoder_t* d,
                       d->config.logits);
 }
 
-static pestle_status_t check_results(pestle_decoder_t* d, pestle_function_t* f,
-                                     int64_t rows) {
-  for (size_t c = 0; c < d->cache_count; ++c) {
-    const decode_input_t* input = &d->inputs[d->caches[c].input];
-    pestle_type_t type = pestle_function_returned_type(f, d->caches[c].output);
-    bool same =
-        type.dtype == input->type.dtype && type.rank == input->type.rank;
-    for (int32_t i = 0; same && i < type.rank; ++i)
-      same = type.dims[i] == input->type.dims[i];
-    if (same) continue;
-    return PESTLE_ERROR(
-        UNSUPPORTED,
-        "the cache '%s' of %lld rows does not keep its length: the model must "
-        "write new rows into it, as GroupQueryAttention and TensorScatter do, "
-        "not append them",
-        input->name, (long long)d->most);
-  }
+// Whether |type| is what the cache |input| becomes by a model that keeps its length, or by
+// one that appends |rows| rows.
+static bool is_cache(const pestle_type_t* type, const decode_input_t* input,
+                     int64_t more) {
+  bool same =
+      type->dtype == input->type.dtype && type->rank == input->type.rank;
+  for (int32_t i = 0; same && i < type->rank; ++i)
+    same = type->dims[i] == input->type.dims[i] + (i == type->rank - 2) * more;
+  return same;
+}
+
+static pestle_status_t check_cache(const pestle_decoder_t* d,
+                                   pestle_function_t* f, size_t cache,
+                                   int64_t rows) {
+  const decode_input_t* input = &d->inputs[d->caches[cache].input];
+  pestle_type_t type =
+      pestle_function_returned_type(f, d->caches[cache].output);
+  if (is_cache(&type, input, d->grows ? rows : 0)) return NULL;
+  return PESTLE_ERROR(
+      UNSUPPORTED,
+      "the cache '%s' is %s and becomes %s for %lld new tokens: a model writes "
+      "new rows into it, as GroupQueryAttention and TensorScatter do, or "
+      "appends them, all else stays",
+      input->name, pestle_type_text(&input->type).text,
+      pestle_type_text(&type).text, (long long)rows);
+}
+
+pestle_status_t pestle_decode_check(pestle_decoder_t* d, pestle_function_t* f,
+                                    int64_t rows) {
+  for (size_t c = 0; c < d->cache_count; ++c)
+    PESTLE_TRY(check_cache(d, f, c, rows));
   pestle_type_t type = pestle_function_returned_type(f, d->logits);
   bool is_taken = type.rank == 3 && type.dims[0] == 1 && type.dims[1] == rows &&
                   type.dims[2] > 0 &&
@@ -200,119 +234,7 @@ static pestle_status_t check_results(pestle_decoder_t* d, pestle_function_t* f,
   return NULL;
 }
 
-// --- Executables ---
-
-// |*module| with its caches alone as results.
-static pestle_status_t drop_logits(pestle_decoder_t* d,
-                                   pestle_module_t** module) {
-  size_t bytes =
-      (d->input_count + d->cache_count) * sizeof(pestle_link_source_t);
-  pestle_link_source_t* sources = pestle_alloc(d->allocator, bytes);
-  if (!sources) return PESTLE_OOM();
-  pestle_link_source_t* results = sources + d->input_count;
-  for (uint32_t i = 0; i < d->input_count; ++i)
-    sources[i] = (pestle_link_source_t){PESTLE_LINK_ARGUMENT, i};
-  for (size_t c = 0; c < d->cache_count; ++c)
-    results[c] = (pestle_link_source_t){0, d->caches[c].output};
-  const pestle_link_part_t part = {*module, sources, d->input_count};
-  pestle_module_t* linked;
-  pestle_status_t status =
-      pestle_module_link(&part, 1, results, d->cache_count, &linked);
-  pestle_dealloc(d->allocator, sources, bytes);
-  if (status) return status;
-  pestle_module_release(*module);
-  *module = linked;
-  return NULL;
-}
-
-static pestle_status_t specialize(pestle_decoder_t* d, int64_t rows,
-                                  pestle_module_t** out_module) {
-  size_t bytes = d->input_count * sizeof(pestle_type_t);
-  pestle_type_t* types = pestle_alloc(d->allocator, bytes);
-  *out_module = NULL;
-  if (!types) return PESTLE_OOM();
-  for (size_t i = 0; i < d->input_count; ++i) {
-    decode_role_t role = d->inputs[i].role;
-    types[i] = d->inputs[i].type;
-    if (role == DECODE_IDS || role == DECODE_POSITIONS) types[i].dims[1] = rows;
-  }
-  pestle_status_t status =
-      pestle_module_specialize(d->module, types, d->input_count, out_module);
-  pestle_dealloc(d->allocator, types, bytes);
-  if (status) return status;
-  pestle_function_t* f = pestle_module_entry(*out_module);
-  status = f && pestle_function_argument_count(f) == d->input_count
-               ? check_results(d, f, rows)
-               : PESTLE_ERROR(UNSUPPORTED,
-                              "the values of some of the model's inputs decide "
-                              "shapes: a decoder has none to give them");
-  if (status) {
-    pestle_module_release(*out_module);
-    *out_module = NULL;
-  }
-  return status;
-}
-
-static pestle_status_t build(pestle_decoder_t* d, pestle_module_t* module,
-                             bool has_logits,
-                             pestle_executable_t** out_executable) {
-  pestle_compile_options_t options = d->compile;
-  size_t bytes = d->cache_count * sizeof(pestle_alias_t);
-  pestle_alias_t* aliases = pestle_alloc(d->allocator, bytes);
-  pestle_plan_t* plan;
-  if (!aliases) return PESTLE_OOM();
-  for (size_t c = 0; c < d->cache_count; ++c) {
-    aliases[c] = (pestle_alias_t){
-        d->caches[c].input,
-        (int32_t)(has_logits ? d->caches[c].output : (uint32_t)c)};
-  }
-  options.aliases = aliases;
-  options.alias_count = d->cache_count;
-  pestle_status_t status =
-      pestle_compile(d->context, module, d->device, &options, &plan);
-  pestle_dealloc(d->allocator, aliases, bytes);
-  if (status) return status;
-  status =
-      pestle_executable_create(d->context, plan, d->device, out_executable);
-  pestle_plan_release(plan);
-  return status;
-}
-
-static pestle_status_t make_plan(pestle_decoder_t* d, int64_t rows,
-                                 decode_plan_t* plan) {
-  pestle_module_t* module;
-  int64_t begin = pestle_clock_ns();
-  PESTLE_TRY(specialize(d, rows, &module));
-  pestle_status_t status = NULL;
-  plan->rows = rows;
-  if (rows == 1) {
-    status = pestle_module_signature(module, d->signature);
-  } else {
-    status = drop_logits(d, &module);
-  }
-  if (!status) status = build(d, module, rows == 1, &plan->executable);
-  pestle_module_release(module);
-  ++d->compiles;
-  d->compile_ns += pestle_clock_ns() - begin;
-  return pestle_status_annotate(status, "for %lld new tokens", (long long)rows);
-}
-
-pestle_status_t pestle_decode_plan(pestle_decoder_t* d, int64_t rows,
-                                   const decode_plan_t** out_plan) {
-  for (size_t i = 0; i < d->plan_count; ++i) {
-    if (d->plans[i].rows != rows) continue;
-    *out_plan = &d->plans[i];
-    return NULL;
-  }
-  decode_plan_t plan = {0};
-  *out_plan = NULL;
-  if (d->plan_count == DECODE_MOST_PLANS)
-    return PESTLE_ERROR(INTERNAL, "a decoder has too many plans");
-  PESTLE_TRY(make_plan(d, rows, &plan));
-  d->plans[d->plan_count] = plan;
-  *out_plan = &d->plans[d->plan_count++];
-  return NULL;
-}
+// --- Opening ---
 
 pestle_status_t pestle_decode_open(pestle_decoder_t* d, const char* path) {
   const pestle_model_info_t* info;
@@ -322,6 +244,20 @@ pestle_status_t pestle_decode_open(pestle_decoder_t* d, const char* path) {
   PESTLE_TRY(pestle_model_info_create(d->context, path, NULL, &info));
   pestle_status_t status = pair(d, info);
   pestle_model_info_release(info);
-  if (status) return status;
-  return pestle_decode_plan(d, 1, &plan);
+  if (!status) status = pestle_decode_plan(d, 1, &plan);
+  if (!status || pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY)
+    return status;
+  // A model that appends rows wants another mask, and may not be imported before.
+  d->grows = true;
+  pestle_status_t other = pestle_decode_plan(d, 1, &plan);
+  if (other) {
+    d->grows = false;
+    status = pestle_status_annotate(
+        status, "taken as a model that appends rows to its caches: %s",
+        pestle_status_message(other));
+    pestle_status_release(other);
+    return status;
+  }
+  pestle_status_release(status);
+  return NULL;
 }

@@ -3,9 +3,11 @@
 // which give no logits; the last token through that for one. Rows behind the prompt's end in
 // the last of the former are written too, where later tokens write again: nothing reads them,
 // since no token looks at places behind its own.
+#include <math.h>
 #include <string.h>
 
 #include "base/half.h"
+#include "base/mem.h"
 #include "base/require.h"
 #include "session/decode.h"
 
@@ -82,7 +84,8 @@ static pestle_status_t fill(pestle_decoder_t* d, const decode_slot_t* slot,
         d->views[i] = (pestle_buffer_view_t){.buffer = d->positions};
         break;
       case DECODE_MASK:
-        PESTLE_TRY(write_mask(d, dtype, slot->length + rows));
+        // Where rows are appended the mask's ones for them are there already.
+        PESTLE_TRY(write_mask(d, dtype, slot->length + (d->grows ? 0 : rows)));
         d->views[i] = (pestle_buffer_view_t){.buffer = d->mask};
         break;
       case DECODE_CACHE:
@@ -91,7 +94,9 @@ static pestle_status_t fill(pestle_decoder_t* d, const decode_slot_t* slot,
         break;
     }
   }
-  return NULL;
+  if (!d->grows) return NULL;
+  d->views[d->input_count] = (pestle_buffer_view_t){.buffer = d->start};
+  return write_numbers(d->start, PESTLE_I64, 0, &slot->length, 1);
 }
 
 static pestle_status_t read_logits(pestle_decoder_t* d, decode_slot_t* slot,
@@ -118,26 +123,121 @@ static pestle_status_t run(pestle_decoder_t* d, decode_slot_t* slot,
   const decode_plan_t* plan;
   PESTLE_TRY(pestle_decode_plan(d, rows, &plan));
   PESTLE_TRY(fill(d, slot, ids, count, rows));
-  bool has_logits = rows == 1;
-  size_t results = has_logits ? d->output_count : d->cache_count;
+  size_t results = d->cache_count + (rows == 1);
   pestle_run_buffers_options_t options = {.struct_size = sizeof(options),
                                           .threads = d->threads,
                                           .donated = d->donated,
                                           .donated_count = d->cache_count};
   PESTLE_TRY(pestle_executable_run_buffers(plan->executable, NULL, d->views,
-                                           d->input_count, d->results, results,
-                                           &options));
+                                           d->input_count + d->grows,
+                                           d->results, results, &options));
   for (size_t c = 0; c < d->cache_count; ++c) {
-    pestle_buffer_t** from =
-        &d->results[has_logits ? d->caches[c].output : (uint32_t)c];
-    slot->caches[c] = *from;
-    *from = NULL;
+    slot->caches[c] = d->results[c];
+    d->results[c] = NULL;
   }
   slot->length += (int64_t)count;
   pestle_status_t status = NULL;
-  if (wants_logits) status = read_logits(d, slot, d->results[d->logits]);
+  if (wants_logits) status = read_logits(d, slot, d->results[d->cache_count]);
   for (size_t r = 0; r < results; ++r)
     pestle_buffer_release(d->results[r]);
+  return status;
+}
+
+// --- A try ---
+//
+// A model that appends rows sees the sequence with a gap between what is past and the new
+// rows. One that counts places where it should look at position_ids or at the mask, for angles
+// or for a window, would give wrong numbers: two tokens one by one, with the gap, are compared
+// with the same two as a prompt, without one.
+
+// Row 1 of all caches as f32.
+static pestle_status_t read_second(pestle_decoder_t* d,
+                                   const decode_slot_t* slot, char* bytes,
+                                   float* out) {
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    const decode_cache_t* cache = &d->caches[c];
+    pestle_dtype_t dtype = d->inputs[cache->input].type.dtype;
+    size_t size = pestle_dtype_size(dtype), count = cache->row_bytes / size;
+    for (int64_t p = 0; p < cache->parts; ++p, out += count) {
+      size_t at = (size_t)(p * d->most + 1) * cache->row_bytes;
+      PESTLE_TRY(
+          pestle_buffer_read(slot->caches[c], at, bytes, cache->row_bytes));
+      for (size_t i = 0; i < count; ++i) {
+        uint64_t bits = 0;
+        memcpy(&bits, bytes + i * size, size);
+        out[i] = (float)pestle_float_decode(dtype, bits);
+      }
+    }
+  }
+  return NULL;
+}
+
+// Whether the numbers of each cache are those of the other but for rounding.
+static bool are_near(const pestle_decoder_t* d, const float* a,
+                     const float* b) {
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    const decode_cache_t* cache = &d->caches[c];
+    pestle_dtype_t dtype = d->inputs[cache->input].type.dtype;
+    size_t count =
+        (size_t)cache->parts * cache->row_bytes / pestle_dtype_size(dtype);
+    float most = 0, off = 0;
+    for (size_t i = 0; i < count; ++i) {
+      most = fmaxf(most, fmaxf(fabsf(a[i]), fabsf(b[i])));
+      off = fmaxf(off, fabsf(a[i] - b[i]));
+    }
+    if (!(off <= 0.05f * most)) return false;
+    a += count;
+    b += count;
+  }
+  return true;
+}
+
+static pestle_status_t try_both(pestle_decoder_t* d, decode_slot_t* slot,
+                                char* bytes, float* one, float* other) {
+  const int64_t ids[2] = {d->words > 1, d->words > 2 ? 2 : 0};
+  PESTLE_TRY(run(d, slot, ids, 1, 1, false));
+  PESTLE_TRY(run(d, slot, ids + 1, 1, 1, false));
+  PESTLE_TRY(read_second(d, slot, bytes, one));
+  slot->length = 0;
+  PESTLE_TRY(run(d, slot, ids, 2, buckets[0], false));
+  PESTLE_TRY(read_second(d, slot, bytes, other));
+  slot->length = 0;
+  if (are_near(d, one, other)) return NULL;
+  return PESTLE_ERROR(
+      UNSUPPORTED,
+      "the model appends rows to its caches, and gives other rows for two "
+      "tokens one by one than for both at once: it counts the places of keys, "
+      "for angles or a window, where it should look at position_ids or "
+      "attention_mask. Export it with GroupQueryAttention");
+}
+
+pestle_status_t pestle_decode_try(pestle_decoder_t* d) {
+  size_t numbers = 0, row = 1;
+  if (d->most < buckets[0]) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "%lld positions: a model that appends rows to its "
+                        "caches has %lld at least",
+                        (long long)d->most, (long long)buckets[0]);
+  }
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    const decode_cache_t* cache = &d->caches[c];
+    pestle_dtype_t dtype = d->inputs[cache->input].type.dtype;
+    if (!pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
+      return PESTLE_ERROR(UNSUPPORTED,
+                          "the cache '%s' is not of floats, and rows are "
+                          "appended to it",
+                          d->inputs[cache->input].name);
+    }
+    numbers +=
+        (size_t)cache->parts * cache->row_bytes / pestle_dtype_size(dtype);
+    if (cache->row_bytes > row) row = cache->row_bytes;
+  }
+  size_t size = 2 * numbers * sizeof(float) + row;
+  float* one = pestle_alloc(d->allocator, size);
+  if (!one) return PESTLE_OOM();
+  pestle_status_t status =
+      try_both(d, &d->slots[0], (char*)(one + 2 * numbers), one, one + numbers);
+  pestle_dealloc(d->allocator, one, size);
   return status;
 }
 

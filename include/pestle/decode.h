@@ -13,7 +13,8 @@
 // A model is taken as builders of decoders write it (docs/language-models.md): inputs
 // input_ids [1, tokens], attention_mask [1, positions], perhaps position_ids, and a cache
 // for each present.* output. The caches have their full length from the beginning and stay
-// where they are: a token writes its own rows of them and nothing else.
+// where they are: a token writes its own rows of them and nothing else, also of a model that
+// appends rows.
 //
 // Slots are sequences that know nothing of each other. A decoder is for one thread at a
 // time; different decoders are not.
@@ -59,8 +60,8 @@ typedef struct pestle_decoder_options_t {
 // text, and how tokens are chosen. Compiles the model for one token; other numbers of tokens are
 // compiled when they are first needed. |options| may be NULL. Errors are those of
 // pestle_import_file() and pestle_compile(); UNSUPPORTED: the model is none that a decoder
-// takes (an input that it does not know, caches without a partner or that do not keep
-// their length), which the sentence says; INVALID_ARGUMENT: |most| is below 0; MALFORMED: the
+// takes (an input that it does not know, caches without a partner or that become something
+// else than themselves with new rows), which the sentence says; INVALID_ARGUMENT: |most| is below 0; MALFORMED: the
 // model has fewer angles than |most|, the config is no JSON, or a field of it is not what
 // it should be; NOT_FOUND: there is no such file, or the folder has no config.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_create(

@@ -17,12 +17,15 @@ try:
     import numpy as np
     import onnx
     import onnxruntime
+    from onnx import TensorProto as TP
+    from onnx import helper as h
 except ImportError as e:
     print(f"skipped: {e}")
     sys.exit(77)
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import llama  # noqa: E402
+import llama_plain  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("PESTLE_BUILD_DIR", "build/release"))
 MOST = 64
@@ -132,6 +135,8 @@ def peer(path, maker, ids):
     options.intra_op_num_threads = 1
     s = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     given = {"input_ids": ids[None], "attention_mask": np.ones((1, len(ids)), np.int64)}
+    if hasattr(maker, "positions"):
+        given["position_ids"] = np.arange(len(ids))[None]
     for i in range(maker.layers):
         for p in "key", "value":
             given[f"past_key_values.{i}.{p}"] = np.zeros((1, maker.shared, maker.moving * MOST, maker.depth), np.float32)
@@ -160,6 +165,58 @@ def check_logits(folder):
         info = d.info()
         expect("caches are copied", info.caches_in_place == info.caches == 2 * maker.layers)
         expect("bytes of a token", info.token_bytes == 2 * maker.layers * maker.shared * maker.depth * 4)
+
+
+def check_growing(folder):
+    """Models that append rows: the same logits, or a refusal where they count places."""
+    path = folder / "model.onnx"
+    for how in {}, {"window": 1000}:
+        maker = llama_plain.make(path, "tiny", **how)
+        ids = np.random.default_rng(3).integers(0, maker.words, MOST)
+        want = peer(path, maker, ids)
+        spread = want.std()
+        d = Decoder(path, slots=2)
+        for i in range(MOST):
+            d.feed(ids[i:i + 1])
+            expect(f"{how}, growing: token {i}", np.abs(d.logits() - want[i]).max() <= 1e-3 * spread)
+        for n in 1, 2, 7, 8, 9, 17, 40, 63, 64:
+            d.cut(0, 1)
+            d.feed(ids[:n], 1)
+            expect(f"{how}, growing: a prompt of {n}", np.abs(d.logits(1) - want[n - 1]).max() <= 1e-3 * spread)
+        d.cut(20)
+        d.fork(0, 1)
+        d.feed(ids[20:33], 1)
+        expect("a fork of a growing one", np.abs(d.logits(1) - want[32]).max() <= 1e-3 * spread)
+        info = d.info()
+        expect("growing caches are copied", info.caches_in_place == info.caches == 2 * maker.layers)
+    refused("few positions", "has 8 at least", lambda: Decoder(path, 4))
+    llama_plain.make(path, "tiny", window=20)
+    refused("a window of places", "gives other rows for two tokens", lambda: Decoder(path))
+    llama_plain.make(path, "tiny", positions="places")
+    refused("angles of places", "gives other rows for two tokens", lambda: Decoder(path, 32))
+
+
+def check_compiles(folder):
+    """Each number of rows is compiled once, and not in a second process."""
+    path = folder / "model.onnx"
+    llama.make(path, "tiny", seed=5)
+    d, counts = Decoder(path), []
+    for n in 1, 10, 30, 1, 10, 30, 9, 17:
+        d.cut(0)
+        d.feed(list(range(n)))
+        for i in range(4):
+            d.feed([i])
+        counts.append(d.info().compiles)
+    expect(f"compiles {counts}", counts == [1, 2, 3, 3, 3, 3, 4, 4])
+    llama.make(path, "tiny", seed=6)
+    code = ("import sys; sys.path.insert(0, sys.argv[1]); import decode_test as t; t.Decoder.load(); "
+            "d = t.Decoder(sys.argv[2]); d.feed(range(30)); d.feed([1]); print(d.logits().tobytes().hex()); "
+            "print('LLVM' in open('/proc/self/maps').read())")
+    command = [sys.executable, "-c", code, pathlib.Path(__file__).parent, path]
+    told = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() for _ in range(2)]
+    expect("the first process compiles", told[0][1] == "True")
+    expect("the second process compiles nothing", told[1][1] == "False")
+    expect("the second process gives the same", told[0][0] == told[1][0])
 
 
 def check_moving(folder):
@@ -230,6 +287,57 @@ def check_choices(folder):
     refused("top_p of 2", "top_p 2", lambda: d.choose(temperature=1, top_p=2))
 
 
+def shaped(name, dims):
+    """A change of a model: the input's extents."""
+    def change(model):
+        value = next(i for i in model.graph.input if i.name == name)
+        value.CopyFrom(h.make_tensor_value_info(name, value.type.tensor_type.elem_type, dims))
+    return change
+
+
+def behind(name, op, **attrs):
+    """A change of a model: an op behind an output."""
+    def change(model):
+        for node in model.graph.node:
+            for i, output in enumerate(node.output):
+                if output == name:
+                    node.output[i] = "inner"
+        value = next(o for o in model.graph.output if o.name == name)
+        if "to" in attrs:
+            value.type.tensor_type.elem_type = attrs["to"]
+        more = ["past_key_values.0.key"] if op == "Concat" else []
+        model.graph.node.append(h.make_node(op, ["inner", *more], [name], **attrs))
+    return change
+
+
+def gone(name):
+    return lambda model: model.graph.output.remove(next(o for o in model.graph.output if o.name == name))
+
+
+def twin(name):
+    return lambda model: model.graph.input.append(h.make_tensor_value_info(name, TP.FLOAT, [1, 2, "past", 16]))
+
+
+CACHE = "past_key_values.0.key"
+CHANGES = (
+    ("a cache of another dtype", "is tensor<1x2x64x16xf32> and becomes tensor<1x2x64x16xf16>",
+     behind("present.0.key", "Cast", to=TP.FLOAT16)),
+    ("a cache that doubles", "becomes tensor<1x2x128x16xf32>", behind("present.0.key", "Concat", axis=2)),
+    ("a cache without an output", "'past_key_values.0.key' has no output present*", gone("present.0.key")),
+    ("heads that are not known", "no genai_config.json beside the model", shaped(CACHE, [1, "h", "past", 16])),
+    ("other heads", "do not fit each other", shaped(CACHE, [1, 4, "past", 16])),
+    ("no heads", "has an extent of 0", shaped(CACHE, [1, 0, "past", 16])),
+    ("a matrix as a cache", "has too few axes", shaped(CACHE, ["past", 16])),
+    ("a batch of 2", "does not fit tensor<2x?xi64>", shaped("input_ids", [2, "s"])),
+    ("rows that are fixed", "does not fit tensor<1x2x16x16xf32>", shaped(CACHE, [1, 2, 16, 16])),
+    ("a cache beyond all memory", "passes 2^63", shaped(CACHE, [1, 1 << 31, "past", 1 << 31])),
+    ("two caches of one name", "is what both", twin("past.0.key")),
+    ("an input that is not known", "input 'beam' is none that is known", twin("beam")),
+    ("no logits", "no output 'logits'", gone("logits")),
+    ("logits of integers", "is not [1, tokens, words] of floats", behind("logits", "Cast", to=TP.INT32)),
+)
+
+
 def check_bad(folder):
     path = folder / "model.onnx"
     llama.make(path, "tiny")
@@ -256,7 +364,12 @@ def check_bad(folder):
             if name == "present.0.key":
                 node.output[i] = "present.7.key"
     onnx.save(model, folder / "pair.onnx")
-    refused("a cache without a partner", "'past_key_values.0.key' has no output", lambda: Decoder(folder / "pair.onnx"))
+    refused("a cache without a partner", "'present.7.key' has no input past_*", lambda: Decoder(folder / "pair.onnx"))
+    for what, sentence, change in CHANGES:
+        model = onnx.load(path)
+        change(model)
+        onnx.save(model, folder / "odd.onnx")
+        refused(what, sentence, lambda: Decoder(folder / "odd.onnx"))
 
 
 def check_command(folder):
@@ -303,7 +416,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PESTLE_CACHE_DIR"] = folder + "/cache"
-        for check in check_logits, check_moving, check_slots, check_choices, check_bad, check_command:
+        for check in check_logits, check_growing, check_compiles, check_moving, check_slots, check_choices, check_bad, check_command:
             check(pathlib.Path(folder))
     print(f"{len(bad)} wrong")
     return bool(bad)

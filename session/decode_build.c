@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// The executables of a decoder. Each is the model for a number of new tokens, its caches as
+// results where they lie as arguments. Where the model appends rows to its caches, a writer is
+// linked behind it: the model sees caches with all their rows, of which the mask hides those
+// that nothing was written to, and the writer moves the rows that were appended to the
+// sequence's end, which is one more argument.
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "ir/graph.h"
+#include "session/decode.h"
+
+// --- What is compiled ---
+
+// A function of each cache as it was, %p, and with |rows| rows appended, %q, and of the
+// sequence's length: the caches with the new rows at that length.
+static void put_writer(const pestle_decoder_t* d, int64_t rows,
+                       pestle_strbuf_t* text) {
+  pestle_strbuf_append_c(text, "func.func public @main(");
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    pestle_type_t type = d->inputs[d->caches[c].input].type;
+    pestle_strbuf_appendf(text, "%%p%zu: ", c);
+    pestle_type_print(&type, text);
+    type.dims[type.rank - 2] += rows;
+    pestle_strbuf_appendf(text, ", %%q%zu: ", c);
+    pestle_type_print(&type, text);
+    pestle_strbuf_append_c(text, ", ");
+  }
+  pestle_strbuf_append_c(text, "%at: tensor<i64>) -> (");
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    if (c) pestle_strbuf_append_c(text, ", ");
+    pestle_type_print(&d->inputs[d->caches[c].input].type, text);
+  }
+  pestle_strbuf_append_c(
+      text, ") {\n%z = stablehlo.constant dense<0> : tensor<i64>\n");
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    const pestle_type_t* past = &d->inputs[d->caches[c].input].type;
+    pestle_type_t all = *past, new = *past;
+    int32_t axis = past->rank - 2;
+    all.dims[axis] += rows;
+    new.dims[axis] = rows;
+    pestle_strbuf_appendf(text, "%%n%zu = stablehlo.slice %%q%zu [", c, c);
+    for (int32_t i = 0; i < past->rank; ++i) {
+      int64_t from = i == axis ? d->most : 0;
+      pestle_strbuf_appendf(text, "%s%lld:%lld", i ? ", " : "", (long long)from,
+                            (long long)all.dims[i]);
+    }
+    pestle_strbuf_append_c(text, "] : (");
+    pestle_type_print(&all, text);
+    pestle_strbuf_append_c(text, ") -> ");
+    pestle_type_print(&new, text);
+    pestle_strbuf_appendf(
+        text, "\n%%r%zu = stablehlo.dynamic_update_slice %%p%zu, %%n%zu", c, c,
+        c);
+    for (int32_t i = 0; i < past->rank; ++i)
+      pestle_strbuf_append_c(text, i == axis ? ", %at" : ", %z");
+    pestle_strbuf_append_c(text, " : (");
+    pestle_type_print(past, text);
+    pestle_strbuf_append_c(text, ", ");
+    pestle_type_print(&new, text);
+    for (int32_t i = 0; i < past->rank; ++i)
+      pestle_strbuf_append_c(text, ", tensor<i64>");
+    pestle_strbuf_append_c(text, ") -> ");
+    pestle_type_print(past, text);
+    pestle_strbuf_append_c(text, "\n");
+  }
+  pestle_strbuf_append_c(text, "return ");
+  for (size_t c = 0; c < d->cache_count; ++c)
+    pestle_strbuf_appendf(text, "%s%%r%zu", c ? ", " : "", c);
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    pestle_strbuf_append_c(text, c ? ", " : " : ");
+    pestle_type_print(&d->inputs[d->caches[c].input].type, text);
+  }
+  pestle_strbuf_append_c(text, "\n}\n");
+}
+
+static pestle_status_t make_writer(const pestle_decoder_t* d, int64_t rows,
+                                   pestle_module_t** out_module) {
+  pestle_strbuf_t text;
+  pestle_strbuf_init(d->allocator, &text);
+  put_writer(d, rows, &text);
+  pestle_status_t status = pestle_strbuf_status(&text);
+  if (!status) {
+    status =
+        pestle_module_parse(d->context, text.data, text.size, NULL, out_module);
+  }
+  pestle_strbuf_deinit(&text);
+  return status;
+}
+
+// |*module| with the caches as results, and behind them the logits if they are wanted.
+static pestle_status_t link(const pestle_decoder_t* d, int64_t rows,
+                            bool has_logits, pestle_module_t** module) {
+  size_t caches = d->cache_count, inputs = d->input_count;
+  size_t count = inputs + (2 * caches + 1) + (caches + 1);
+  size_t bytes = count * sizeof(pestle_link_source_t);
+  pestle_link_source_t* sources = pestle_alloc(d->allocator, bytes);
+  pestle_module_t *writer = NULL, *linked = NULL;
+  if (!sources) return PESTLE_OOM();
+  pestle_link_source_t *writes = sources + inputs,
+                       *results = writes + 2 * caches + 1;
+  for (uint32_t i = 0; i < inputs; ++i)
+    sources[i] = (pestle_link_source_t){PESTLE_LINK_ARGUMENT, i};
+  for (size_t c = 0; c < caches; ++c) {
+    const decode_cache_t* cache = &d->caches[c];
+    writes[2 * c] = (pestle_link_source_t){PESTLE_LINK_ARGUMENT, cache->input};
+    writes[2 * c + 1] = (pestle_link_source_t){0, cache->output};
+    results[c] = d->grows ? (pestle_link_source_t){1, (uint32_t)c}
+                          : (pestle_link_source_t){0, cache->output};
+  }
+  writes[2 * caches] =
+      (pestle_link_source_t){PESTLE_LINK_ARGUMENT, (uint32_t)inputs};
+  results[caches] = (pestle_link_source_t){0, d->logits};
+  pestle_status_t status = d->grows ? make_writer(d, rows, &writer) : NULL;
+  const pestle_link_part_t parts[2] = {{*module, sources, inputs},
+                                       {writer, writes, 2 * caches + 1}};
+  if (!status) {
+    status = pestle_module_link(parts, d->grows ? 2 : 1, results,
+                                caches + has_logits, &linked);
+  }
+  pestle_dealloc(d->allocator, sources, bytes);
+  pestle_module_release(writer);
+  if (status) return status;
+  pestle_module_release(*module);
+  *module = linked;
+  return NULL;
+}
+
+static pestle_status_t specialize(pestle_decoder_t* d, int64_t rows,
+                                  pestle_module_t** out_module) {
+  size_t bytes = d->input_count * sizeof(pestle_type_t);
+  pestle_type_t* types = pestle_alloc(d->allocator, bytes);
+  *out_module = NULL;
+  if (!types) return PESTLE_OOM();
+  for (size_t i = 0; i < d->input_count; ++i) {
+    decode_role_t role = d->inputs[i].role;
+    types[i] = d->inputs[i].type;
+    if (role == DECODE_IDS || role == DECODE_POSITIONS) types[i].dims[1] = rows;
+    if (role == DECODE_MASK && d->grows) types[i].dims[1] += rows;
+  }
+  pestle_status_t status =
+      pestle_module_specialize(d->module, types, d->input_count, out_module);
+  pestle_dealloc(d->allocator, types, bytes);
+  if (status) return status;
+  pestle_function_t* f = pestle_module_entry(*out_module);
+  status = f && pestle_function_argument_count(f) == d->input_count
+               ? pestle_decode_check(d, f, rows)
+               : PESTLE_ERROR(UNSUPPORTED,
+                              "the values of some of the model's inputs decide "
+                              "shapes: a decoder has none to give them");
+  if (status) {
+    pestle_module_release(*out_module);
+    *out_module = NULL;
+  }
+  return status;
+}
+
+static pestle_status_t build(pestle_decoder_t* d, pestle_module_t* module,
+                             pestle_executable_t** out_executable) {
+  pestle_compile_options_t options = d->compile;
+  size_t bytes = d->cache_count * sizeof(pestle_alias_t);
+  pestle_alias_t* aliases = pestle_alloc(d->allocator, bytes);
+  pestle_plan_t* plan;
+  if (!aliases) return PESTLE_OOM();
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    aliases[c] = (pestle_alias_t){d->caches[c].input, (int32_t)c};
+  }
+  options.aliases = aliases;
+  options.alias_count = d->cache_count;
+  pestle_status_t status =
+      pestle_compile(d->context, module, d->device, &options, &plan);
+  pestle_dealloc(d->allocator, aliases, bytes);
+  if (status) return status;
+  status =
+      pestle_executable_create(d->context, plan, d->device, out_executable);
+  pestle_plan_release(plan);
+  return status;
+}
+
+static pestle_status_t make_plan(pestle_decoder_t* d, int64_t rows,
+                                 decode_plan_t* plan) {
+  pestle_module_t* module;
+  int64_t begin = pestle_clock_ns();
+  PESTLE_TRY(specialize(d, rows, &module));
+  pestle_status_t status = NULL;
+  plan->rows = rows;
+  if (rows == 1) status = pestle_module_signature(module, d->signature);
+  if (!status) status = link(d, rows, rows == 1, &module);
+  if (!status) status = build(d, module, &plan->executable);
+  pestle_module_release(module);
+  ++d->compiles;
+  d->compile_ns += pestle_clock_ns() - begin;
+  return pestle_status_annotate(status, "for %lld new tokens", (long long)rows);
+}
+
+pestle_status_t pestle_decode_plan(pestle_decoder_t* d, int64_t rows,
+                                   const decode_plan_t** out_plan) {
+  for (size_t i = 0; i < d->plan_count; ++i) {
+    if (d->plans[i].rows != rows) continue;
+    *out_plan = &d->plans[i];
+    return NULL;
+  }
+  decode_plan_t plan = {0};
+  *out_plan = NULL;
+  if (d->plan_count == DECODE_MOST_PLANS)
+    return PESTLE_ERROR(INTERNAL, "a decoder has too many plans");
+  PESTLE_TRY(make_plan(d, rows, &plan));
+  d->plans[d->plan_count] = plan;
+  *out_plan = &d->plans[d->plan_count++];
+  return NULL;
+}
