@@ -124,14 +124,16 @@ static pestle_status_t make_buffers(pestle_decoder_t* d) {
                                   &d->ids));
   PESTLE_TRY(pestle_buffer_create(d->device, DECODE_MOST_ROWS * sizeof(int64_t),
                                   &d->positions));
-  PESTLE_TRY(pestle_buffer_create(d->device, sizeof(int64_t), &d->start));
+  pestle_buffer_t** numbers[] = {&d->start, &d->first, &d->total};
+  for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); ++i)
+    PESTLE_TRY(pestle_buffer_create(d->device, sizeof(int64_t), numbers[i]));
   size_t size = (size_t)(d->most + DECODE_MOST_ROWS) * sizeof(int64_t);
   PESTLE_TRY(pestle_buffer_create(d->device, size, &d->mask));
-  void* numbers = pestle_alloc_zero(d->allocator, size);
-  if (!numbers) return PESTLE_OOM();
-  if (d->grows) set_ones(d, numbers);
-  pestle_status_t status = pestle_buffer_write(d->mask, 0, numbers, size);
-  pestle_dealloc(d->allocator, numbers, size);
+  void* mask = pestle_alloc_zero(d->allocator, size);
+  if (!mask) return PESTLE_OOM();
+  if (d->grows) set_ones(d, mask);
+  pestle_status_t status = pestle_buffer_write(d->mask, 0, mask, size);
+  pestle_dealloc(d->allocator, mask, size);
   return status;
 }
 
@@ -148,6 +150,8 @@ void pestle_decoder_release(pestle_decoder_t* d) {
   pestle_buffer_release(d->mask);
   pestle_buffer_release(d->positions);
   pestle_buffer_release(d->start);
+  pestle_buffer_release(d->first);
+  pestle_buffer_release(d->total);
   pestle_module_release(d->module);
   pestle_arena_deinit(&d->arena);
   pestle_context_t* context = d->context;

@@ -16,6 +16,8 @@ typedef enum decode_role_e {
   DECODE_IDS,
   DECODE_MASK,
   DECODE_POSITIONS,
+  DECODE_FIRST,  // how many tokens are past
+  DECODE_TOTAL,  // those and the new ones
   DECODE_CACHE,
 } decode_role_t;
 
@@ -85,7 +87,7 @@ struct pestle_decoder_s {
   decode_slot_t* slots;
   size_t slot_count;
   // What a run is given.
-  pestle_buffer_t *ids, *mask, *positions, *start;
+  pestle_buffer_t *ids, *mask, *positions, *start, *first, *total;
   int64_t mask_length;  // ones that |mask| begins with, of |most| places
   pestle_buffer_view_t* views;
   pestle_buffer_t** results;

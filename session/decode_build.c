@@ -137,7 +137,8 @@ static pestle_status_t specialize(pestle_decoder_t* d, int64_t rows,
   for (size_t i = 0; i < d->input_count; ++i) {
     decode_role_t role = d->inputs[i].role;
     types[i] = d->inputs[i].type;
-    if (role == DECODE_IDS || role == DECODE_POSITIONS) types[i].dims[1] = rows;
+    if (role == DECODE_IDS || role == DECODE_POSITIONS)
+      types[i].dims[types[i].rank - 1] = rows;
     if (role == DECODE_MASK && d->grows) types[i].dims[1] += rows;
   }
   pestle_status_t status =

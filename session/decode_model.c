@@ -56,8 +56,9 @@ static pestle_status_t is_odd(const decode_input_t* input, const char* what) {
   return PESTLE_ERROR(
       UNSUPPORTED,
       "input '%s' %s: a decoder takes input_ids and attention_mask (integers "
-      "[1, any]), position_ids, and caches past_* with all extents but batch "
-      "and rows known",
+      "[1, any]), position_ids, cache_position, nonpad_kv_seqlen and "
+      "write_indices (integers [1]), and caches past_* with all extents but "
+      "batch and rows known",
       input->name, what);
 }
 
@@ -99,15 +100,27 @@ static pestle_status_t set_cache(pestle_decoder_t* d, decode_input_t* input,
   return NULL;
 }
 
+static pestle_status_t set_vector(decode_input_t* input, decode_role_t role) {
+  input->role = role;
+  if (input->type.rank != 1 || !is_of_integers(input->type.dtype))
+    return is_odd(input, "is not a vector of integers");
+  input->type.dims[0] = 1;
+  return NULL;
+}
+
 static pestle_status_t set_input(pestle_decoder_t* d, uint32_t index) {
   decode_input_t* input = &d->inputs[index];
-  if (!strcmp(input->name, d->config.input_ids))
-    return set_matrix(input, DECODE_IDS, 1);
-  if (!strcmp(input->name, d->config.mask))
-    return set_matrix(input, DECODE_MASK, d->most);
-  if (!strcmp(input->name, d->config.position_ids))
+  const char* name = input->name;
+  const decode_config_t* c = &d->config;
+  if (!strcmp(name, c->input_ids)) return set_matrix(input, DECODE_IDS, 1);
+  if (!strcmp(name, c->mask)) return set_matrix(input, DECODE_MASK, d->most);
+  if (!strcmp(name, c->position_ids))
     return set_matrix(input, DECODE_POSITIONS, 1);
-  if (pestle_decode_is_past(d, input->name) || past_of(input->name))
+  if (!strcmp(name, "cache_position"))
+    return set_vector(input, DECODE_POSITIONS);
+  if (!strcmp(name, "nonpad_kv_seqlen")) return set_vector(input, DECODE_TOTAL);
+  if (!strcmp(name, "write_indices")) return set_vector(input, DECODE_FIRST);
+  if (pestle_decode_is_past(d, name) || past_of(name))
     return set_cache(d, input, index);
   return is_odd(input, "is none that is known");
 }
@@ -129,7 +142,10 @@ static pestle_status_t take_inputs(pestle_decoder_t* d) {
     if (!d->inputs[i].name) return PESTLE_OOM();
     PESTLE_TRY(set_input(d, i));
     has_ids |= d->inputs[i].role == DECODE_IDS;
-    has_mask |= d->inputs[i].role == DECODE_MASK;
+    // One of them says which rows of the caches are there.
+    has_mask |=
+        d->inputs[i].role == DECODE_MASK || d->inputs[i].role == DECODE_TOTAL ||
+        (d->inputs[i].role == DECODE_POSITIONS && d->inputs[i].type.rank == 1);
   }
   if (has_ids && has_mask && d->cache_count) return NULL;
   return PESTLE_ERROR(UNSUPPORTED,

@@ -83,6 +83,15 @@ static pestle_status_t fill(pestle_decoder_t* d, const decode_slot_t* slot,
             write_numbers(d->positions, dtype, 0, numbers, (size_t)rows));
         d->views[i] = (pestle_buffer_view_t){.buffer = d->positions};
         break;
+      case DECODE_FIRST:
+        PESTLE_TRY(write_numbers(d->first, dtype, 0, &slot->length, 1));
+        d->views[i] = (pestle_buffer_view_t){.buffer = d->first};
+        break;
+      case DECODE_TOTAL:
+        *numbers = slot->length + rows;
+        PESTLE_TRY(write_numbers(d->total, dtype, 0, numbers, 1));
+        d->views[i] = (pestle_buffer_view_t){.buffer = d->total};
+        break;
       case DECODE_MASK:
         // Where rows are appended the mask's ones for them are there already.
         PESTLE_TRY(write_mask(d, dtype, slot->length + (d->grows ? 0 : rows)));

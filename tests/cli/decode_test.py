@@ -196,6 +196,25 @@ def check_growing(folder):
     refused("angles of places", "gives other rows for two tokens", lambda: Decoder(path, 32))
 
 
+def check_static(folder):
+    """Opset 24's form: the numbers of the same model with a mask."""
+    path = folder / "model.onnx"
+    maker = llama_plain.make(path, "tiny")
+    ids = np.random.default_rng(3).integers(0, maker.words, MOST)
+    want = peer(path, maker, ids)
+    llama_plain.make(path, "tiny", static=True)
+    d = Decoder(path)
+    for i in range(MOST):
+        d.feed(ids[i:i + 1])
+        expect(f"opset 24: token {i}", np.abs(d.logits() - want[i]).max() <= 1e-3 * want.std())
+    for n in 1, 2, 7, 8, 9, 17, 40, 63, 64:
+        d.cut(0)
+        d.feed(ids[:n])
+        expect(f"opset 24: a prompt of {n}", np.abs(d.logits() - want[n - 1]).max() <= 1e-3 * want.std())
+    info = d.info()
+    expect("opset 24: caches are copied", info.caches_in_place == info.caches == 2 * maker.layers)
+
+
 def check_compiles(folder):
     """Each number of rows is compiled once, and not in a second process."""
     path = folder / "model.onnx"
@@ -416,7 +435,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PESTLE_CACHE_DIR"] = folder + "/cache"
-        for check in check_logits, check_growing, check_compiles, check_moving, check_slots, check_choices, check_bad, check_command:
+        for check in check_logits, check_growing, check_static, check_compiles, check_moving, check_slots, check_choices, check_bad, check_command:
             check(pathlib.Path(folder))
     print(f"{len(bad)} wrong")
     return bool(bad)
