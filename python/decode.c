@@ -117,6 +117,37 @@ static PyObject* feed(PyObject* self, PyObject* args) {
   return fine ? Py_NewRef(Py_None) : NULL;
 }
 
+static bool read_slots(PyObject* list, size_t count, size_t** out_slots) {
+  size_t* slots = malloc((count + 1) * sizeof(*slots));
+  *out_slots = slots;
+  if (!slots) return PyErr_NoMemory() != NULL;
+  for (size_t i = 0; i < count; ++i) {
+    if (!as_slot(PyList_GetItem(list, (Py_ssize_t)i), &slots[i])) return false;
+  }
+  return true;
+}
+
+static PyObject* feed_each(PyObject* self, PyObject* args) {
+  PyObject *list, *where;
+  size_t *slots = NULL, count;
+  int64_t* ids;
+  if (!PyArg_ParseTuple(args, "O!O!:feed_each", &PyList_Type, &where,
+                        &PyList_Type, &list)) {
+    return NULL;
+  }
+  bool fine = read_ids(list, &ids, &count) && read_slots(where, count, &slots);
+  if (fine) {
+    pestle_status_t status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = pestle_decoder_feed_each(of(self), slots, ids, count);
+    Py_END_ALLOW_THREADS;
+    fine = pestle_py_ok(status);
+  }
+  free(slots);
+  free(ids);
+  return fine ? Py_NewRef(Py_None) : NULL;
+}
+
 // A copy, so that it stays what it was.
 static PyObject* logits(PyObject* self, PyObject* args) {
   size_t slot;
@@ -232,14 +263,15 @@ static PyObject* info_of(PyObject* self, PyObject* unused) {
   if (!pestle_py_ok(pestle_decoder_info(of(self), &i))) return NULL;
   typedef unsigned long long u64;
   return Py_BuildValue(
-      "{s:L,s:L,s:n,s:n,s:n,s:K,s:K,s:K,s:K,s:L,s:L,s:N,s:N,s:N}", "words",
+      "{s:L,s:L,s:n,s:n,s:n,s:K,s:K,s:K,s:K,s:L,s:K,s:L,s:N,s:N,s:N}", "words",
       (long long)i.words, "most", (long long)i.most, "slots",
       (Py_ssize_t)i.slots, "caches", (Py_ssize_t)i.caches, "caches_in_place",
       (Py_ssize_t)i.caches_in_place, "cache_bytes", (u64)i.cache_bytes,
       "token_bytes", (u64)i.token_bytes, "weight_bytes", (u64)i.weight_bytes,
       "compiles", (u64)i.compiles, "compile_ns", (long long)i.compile_ns,
-      "context", (long long)i.context, "begin_id", id_or_none(i.begin_id),
-      "pad_id", id_or_none(i.pad_id), "end_ids", ends_of(&i));
+      "batches", (u64)i.batches, "context", (long long)i.context, "begin_id",
+      id_or_none(i.begin_id), "pad_id", id_or_none(i.pad_id), "end_ids",
+      ends_of(&i));
 }
 
 static PyObject* sampling_of(PyObject* self, PyObject* unused) {
@@ -252,6 +284,7 @@ static PyObject* sampling_of(PyObject* self, PyObject* unused) {
 // --- Registration ---
 
 static PyMethodDef methods[] = {{"feed", feed, METH_VARARGS, NULL},
+                                {"feed_each", feed_each, METH_VARARGS, NULL},
                                 {"logits", logits, METH_VARARGS, NULL},
                                 {"choose", choose, METH_VARARGS, NULL},
                                 {"length", length, METH_VARARGS, NULL},

@@ -63,14 +63,35 @@ static size_t cache_size(const pestle_decoder_t* d, size_t cache) {
 }
 
 // Zeros, so that no row that is masked is a NaN.
-static pestle_status_t make_cache(pestle_decoder_t* d, size_t cache,
+static pestle_status_t make_zeros(pestle_decoder_t* d, size_t size,
                                   const char* zeros, size_t zero_bytes,
                                   pestle_buffer_t** out_buffer) {
-  size_t size = cache_size(d, cache);
   PESTLE_TRY(pestle_buffer_create(d->device, size, out_buffer));
   for (size_t at = 0; at < size; at += zero_bytes) {
     size_t part = size - at < zero_bytes ? size - at : zero_bytes;
     PESTLE_TRY(pestle_buffer_write(*out_buffer, at, zeros, part));
+  }
+  return NULL;
+}
+
+// The caches |cache| of all slots: parts of one block, so that a run of all slots takes it
+// as it lies.
+static pestle_status_t make_caches(pestle_decoder_t* d, size_t cache,
+                                   const char* zeros, size_t zero_bytes) {
+  size_t size = cache_size(d, cache), count = d->slot_count;
+  if (!d->blocks) {
+    return make_zeros(d, size, zeros, zero_bytes, &d->slots[0].caches[cache]);
+  }
+  if (size > SIZE_MAX / count) return PESTLE_OOM();
+  PESTLE_TRY(make_zeros(d, size * count, zeros, zero_bytes, &d->blocks[cache]));
+  char* data = pestle_buffer_data(d->blocks[cache]);
+  // A run takes memory as it lies from a line on.
+  if (size % 64) d->batch.is_off = true;
+  const pestle_buffer_wrap_options_t options = {
+      .struct_size = sizeof(options), .flags = PESTLE_BUFFER_EXCLUSIVE};
+  for (size_t s = 0; s < count; ++s) {
+    PESTLE_TRY(pestle_buffer_wrap(d->device, data + s * size, size, &options,
+                                  &d->slots[s].caches[cache]));
   }
   return NULL;
 }
@@ -88,9 +109,14 @@ static pestle_status_t make_slots(pestle_decoder_t* d, size_t count) {
     slot->caches = pestle_arena_alloc_zero(&d->arena, bytes, _Alignof(void*));
     slot->logits = PESTLE_ARENA_ARRAY(&d->arena, float, (size_t)d->words);
     if (!slot->caches || !slot->logits) return PESTLE_OOM();
-    for (size_t c = 0; c < d->cache_count; ++c)
-      PESTLE_TRY(make_cache(d, c, zeros, ZEROS, &slot->caches[c]));
   }
+  if (count > 1) {
+    size_t bytes = d->cache_count * sizeof(pestle_buffer_t*);
+    d->blocks = pestle_arena_alloc_zero(&d->arena, bytes, _Alignof(void*));
+    if (!d->blocks) return PESTLE_OOM();
+  }
+  for (size_t c = 0; c < d->cache_count; ++c)
+    PESTLE_TRY(make_caches(d, c, zeros, ZEROS));
   return NULL;
 }
 
@@ -144,6 +170,9 @@ void pestle_decoder_release(pestle_decoder_t* d) {
     for (size_t c = 0; slot->caches && c < d->cache_count; ++c)
       pestle_buffer_release(slot->caches[c]);
   }
+  for (size_t c = 0; d->blocks && c < d->cache_count; ++c)
+    pestle_buffer_release(d->blocks[c]);
+  pestle_decode_end_batch(d);
   for (size_t i = 0; i < d->plan_count; ++i)
     pestle_executable_release(d->plans[i].executable);
   pestle_buffer_release(d->ids);
@@ -232,6 +261,7 @@ pestle_status_t pestle_decoder_info(const pestle_decoder_t* decoder,
                                 .weight_bytes = weight_bytes(one),
                                 .compiles = d->compiles,
                                 .compile_ns = d->compile_ns,
+                                .batches = d->batch.runs,
                                 .context = d->config.context,
                                 .begin_id = d->config.begin_id,
                                 .pad_id = d->config.pad_id,

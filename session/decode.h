@@ -38,7 +38,7 @@ typedef struct decode_cache_t {
 // The model for |rows| new tokens: the caches, and behind them the logits of the model for
 // one. Arguments are the model's and, where it |grows|, the sequence's length.
 typedef struct decode_plan_t {
-  int64_t rows;
+  int64_t rows, batch;
   pestle_executable_t* executable;
 } decode_plan_t;
 
@@ -48,6 +48,15 @@ typedef struct decode_slot_t {
   int64_t length;
   bool has_logits;
 } decode_slot_t;
+
+// What runs of all slots at once are given; made when the first comes.
+typedef struct decode_batch_t {
+  bool is_off;  // slots run one by one
+  uint64_t runs;
+  pestle_buffer_t** buffers;  // an input each, NULL of caches
+  int64_t* numbers;           // |slots| * |most|
+  char* bytes;                // logits of all slots
+} decode_batch_t;
 
 // What genai_config.json says, or would.
 typedef struct decode_config_t {
@@ -86,6 +95,9 @@ struct pestle_decoder_s {
   int64_t compile_ns;
   decode_slot_t* slots;
   size_t slot_count;
+  // Of each cache the memory of all slots, one behind the other; NULL of one slot.
+  pestle_buffer_t** blocks;
+  decode_batch_t batch;
   // What a run is given.
   pestle_buffer_t *ids, *mask, *positions, *start, *first, *total;
   int64_t mask_length;  // ones that |mask| begins with, of |most| places
@@ -115,15 +127,40 @@ PESTLE_NODISCARD pestle_status_t pestle_decode_open(pestle_decoder_t* d,
 // UNSUPPORTED: what |f| gives for |rows| new tokens is none that a decoder takes.
 PESTLE_NODISCARD pestle_status_t pestle_decode_check(pestle_decoder_t* d,
                                                      pestle_function_t* f,
-                                                     int64_t rows);
+                                                     int64_t rows,
+                                                     int64_t batch);
 
 // --- decode_build.c ---
 
-// The plan for |rows| new tokens, compiled if need be.
-PESTLE_NODISCARD pestle_status_t pestle_decode_plan(
-    pestle_decoder_t* d, int64_t rows, const decode_plan_t** out_plan);
+// The plan for |rows| new tokens of |batch| sequences, compiled if need be.
+PESTLE_NODISCARD pestle_status_t
+pestle_decode_plan(pestle_decoder_t* d, int64_t rows, int64_t batch,
+                   const decode_plan_t** out_plan);
+
+// --- decode_batch.c ---
+
+void pestle_decode_end_batch(pestle_decoder_t* d);
 
 // --- decode_slot.c ---
+
+// INVALID_ARGUMENT: the sequence has no room for |count| more, or the model has not one of
+// |ids|.
+PESTLE_NODISCARD pestle_status_t
+pestle_decode_check_ids(const pestle_decoder_t* d, const decode_slot_t* slot,
+                        const int64_t* ids, size_t count);
+// Writes |count| numbers as the integers of |dtype|, from element |at| on.
+PESTLE_NODISCARD pestle_status_t pestle_decode_write(pestle_buffer_t* buffer,
+                                                     pestle_dtype_t dtype,
+                                                     int64_t at,
+                                                     const int64_t* numbers,
+                                                     size_t count);
+// Where the cache |cache| of |slot| lies in its block; elsewhere runs of all slots would not
+// see it.
+void* pestle_decode_place(const pestle_decoder_t* d, size_t cache,
+                          const decode_slot_t* slot);
+// Makes |data| the logits of |slot|.
+void pestle_decode_take_logits(pestle_decoder_t* d, decode_slot_t* slot,
+                               const char* data);
 
 // INVALID_ARGUMENT: there is no slot |slot|.
 PESTLE_NODISCARD pestle_status_t pestle_decode_slot(const pestle_decoder_t* d,

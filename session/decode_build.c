@@ -129,7 +129,7 @@ static pestle_status_t link(const pestle_decoder_t* d, int64_t rows,
 }
 
 static pestle_status_t specialize(pestle_decoder_t* d, int64_t rows,
-                                  pestle_module_t** out_module) {
+                                  int64_t batch, pestle_module_t** out_module) {
   size_t bytes = d->input_count * sizeof(pestle_type_t);
   pestle_type_t* types = pestle_alloc(d->allocator, bytes);
   *out_module = NULL;
@@ -140,6 +140,8 @@ static pestle_status_t specialize(pestle_decoder_t* d, int64_t rows,
     if (role == DECODE_IDS || role == DECODE_POSITIONS)
       types[i].dims[types[i].rank - 1] = rows;
     if (role == DECODE_MASK && d->grows) types[i].dims[1] += rows;
+    if (types[i].rank > 1 || role == DECODE_FIRST || role == DECODE_TOTAL)
+      types[i].dims[0] = batch;
   }
   pestle_status_t status =
       pestle_module_specialize(d->module, types, d->input_count, out_module);
@@ -147,7 +149,7 @@ static pestle_status_t specialize(pestle_decoder_t* d, int64_t rows,
   if (status) return status;
   pestle_function_t* f = pestle_module_entry(*out_module);
   status = f && pestle_function_argument_count(f) == d->input_count
-               ? pestle_decode_check(d, f, rows)
+               ? pestle_decode_check(d, f, rows, batch)
                : PESTLE_ERROR(UNSUPPORTED,
                               "the values of some of the model's inputs decide "
                               "shapes: a decoder has none to give them");
@@ -181,25 +183,29 @@ static pestle_status_t build(pestle_decoder_t* d, pestle_module_t* module,
 }
 
 static pestle_status_t make_plan(pestle_decoder_t* d, int64_t rows,
-                                 decode_plan_t* plan) {
+                                 int64_t batch, decode_plan_t* plan) {
   pestle_module_t* module;
   int64_t begin = pestle_clock_ns();
-  PESTLE_TRY(specialize(d, rows, &module));
+  PESTLE_TRY(specialize(d, rows, batch, &module));
   pestle_status_t status = NULL;
   plan->rows = rows;
-  if (rows == 1) status = pestle_module_signature(module, d->signature);
+  plan->batch = batch;
+  if (rows == 1 && batch == 1)
+    status = pestle_module_signature(module, d->signature);
   if (!status) status = link(d, rows, rows == 1, &module);
   if (!status) status = build(d, module, &plan->executable);
   pestle_module_release(module);
   ++d->compiles;
   d->compile_ns += pestle_clock_ns() - begin;
-  return pestle_status_annotate(status, "for %lld new tokens", (long long)rows);
+  return pestle_status_annotate(status, "for %lld new tokens of %lld sequences",
+                                (long long)rows, (long long)batch);
 }
 
 pestle_status_t pestle_decode_plan(pestle_decoder_t* d, int64_t rows,
+                                   int64_t batch,
                                    const decode_plan_t** out_plan) {
   for (size_t i = 0; i < d->plan_count; ++i) {
-    if (d->plans[i].rows != rows) continue;
+    if (d->plans[i].rows != rows || d->plans[i].batch != batch) continue;
     *out_plan = &d->plans[i];
     return NULL;
   }
@@ -207,7 +213,7 @@ pestle_status_t pestle_decode_plan(pestle_decoder_t* d, int64_t rows,
   *out_plan = NULL;
   if (d->plan_count == DECODE_MOST_PLANS)
     return PESTLE_ERROR(INTERNAL, "a decoder has too many plans");
-  PESTLE_TRY(make_plan(d, rows, &plan));
+  PESTLE_TRY(make_plan(d, rows, batch, &plan));
   d->plans[d->plan_count] = plan;
   *out_plan = &d->plans[d->plan_count++];
   return NULL;

@@ -206,38 +206,39 @@ static pestle_status_t pair(pestle_decoder_t* d,
 
 // Whether |type| is what the cache |input| becomes by a model that keeps its length, or by
 // one that appends |rows| rows.
-static bool is_cache(const pestle_type_t* type, const decode_input_t* input,
+static bool is_cache(const pestle_type_t* type, const pestle_type_t* past,
                      int64_t more) {
-  bool same =
-      type->dtype == input->type.dtype && type->rank == input->type.rank;
+  bool same = type->dtype == past->dtype && type->rank == past->rank;
   for (int32_t i = 0; same && i < type->rank; ++i)
-    same = type->dims[i] == input->type.dims[i] + (i == type->rank - 2) * more;
+    same = type->dims[i] == past->dims[i] + (i == type->rank - 2) * more;
   return same;
 }
 
 static pestle_status_t check_cache(const pestle_decoder_t* d,
                                    pestle_function_t* f, size_t cache,
-                                   int64_t rows) {
+                                   int64_t rows, int64_t batch) {
   const decode_input_t* input = &d->inputs[d->caches[cache].input];
+  pestle_type_t past = input->type;
+  past.dims[0] = batch;
   pestle_type_t type =
       pestle_function_returned_type(f, d->caches[cache].output);
-  if (is_cache(&type, input, d->grows ? rows : 0)) return NULL;
+  if (is_cache(&type, &past, d->grows ? rows : 0)) return NULL;
   return PESTLE_ERROR(
       UNSUPPORTED,
       "the cache '%s' is %s and becomes %s for %lld new tokens: a model writes "
       "new rows into it, as GroupQueryAttention and TensorScatter do, or "
       "appends them, all else stays",
-      input->name, pestle_type_text(&input->type).text,
-      pestle_type_text(&type).text, (long long)rows);
+      input->name, pestle_type_text(&past).text, pestle_type_text(&type).text,
+      (long long)rows);
 }
 
 pestle_status_t pestle_decode_check(pestle_decoder_t* d, pestle_function_t* f,
-                                    int64_t rows) {
+                                    int64_t rows, int64_t batch) {
   for (size_t c = 0; c < d->cache_count; ++c)
-    PESTLE_TRY(check_cache(d, f, c, rows));
+    PESTLE_TRY(check_cache(d, f, c, rows, batch));
   pestle_type_t type = pestle_function_returned_type(f, d->logits);
-  bool is_taken = type.rank == 3 && type.dims[0] == 1 && type.dims[1] == rows &&
-                  type.dims[2] > 0 &&
+  bool is_taken = type.rank == 3 && type.dims[0] == batch &&
+                  type.dims[1] == rows && type.dims[2] > 0 &&
                   pestle_dtype_is(type.dtype, PESTLE_KIND_FLOAT);
   if (!is_taken) {
     return PESTLE_ERROR(
@@ -260,12 +261,12 @@ pestle_status_t pestle_decode_open(pestle_decoder_t* d, const char* path) {
   PESTLE_TRY(pestle_model_info_create(d->context, path, NULL, &info));
   pestle_status_t status = pair(d, info);
   pestle_model_info_release(info);
-  if (!status) status = pestle_decode_plan(d, 1, &plan);
+  if (!status) status = pestle_decode_plan(d, 1, 1, &plan);
   if (!status || pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY)
     return status;
   // A model that appends rows wants another mask, and may not be imported before.
   d->grows = true;
-  pestle_status_t other = pestle_decode_plan(d, 1, &plan);
+  pestle_status_t other = pestle_decode_plan(d, 1, 1, &plan);
   if (other) {
     d->grows = false;
     status = pestle_status_annotate(

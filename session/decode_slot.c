@@ -28,19 +28,22 @@ pestle_status_t pestle_decode_slot(const pestle_decoder_t* d, size_t slot,
 
 // --- What a run is given ---
 
-// |count| numbers first, first + step, ... of |input|'s type from element |at| of |buffer| on.
-static pestle_status_t write_numbers(pestle_buffer_t* buffer,
-                                     pestle_dtype_t dtype, int64_t at,
-                                     const int64_t* numbers, size_t count) {
+pestle_status_t pestle_decode_write(pestle_buffer_t* buffer,
+                                    pestle_dtype_t dtype, int64_t at,
+                                    const int64_t* numbers, size_t count) {
   int32_t narrow[DECODE_MOST_ROWS];
   size_t size = pestle_dtype_size(dtype);
-  const void* data = numbers;
-  if (dtype == PESTLE_I32) {
-    for (size_t i = 0; i < count; ++i)
-      narrow[i] = (int32_t)numbers[i];
-    data = narrow;
+  if (dtype == PESTLE_I64)
+    return pestle_buffer_write(buffer, (size_t)at * size, numbers,
+                               count * size);
+  for (size_t done = 0, part; done < count; done += part) {
+    part = count - done < DECODE_MOST_ROWS ? count - done : DECODE_MOST_ROWS;
+    for (size_t i = 0; i < part; ++i)
+      narrow[i] = (int32_t)numbers[done + i];
+    PESTLE_TRY(pestle_buffer_write(buffer, ((size_t)at + done) * size, narrow,
+                                   part * size));
   }
-  return pestle_buffer_write(buffer, (size_t)at * size, data, count * size);
+  return NULL;
 }
 
 // Ones for the first |length| positions.
@@ -54,7 +57,7 @@ static pestle_status_t write_mask(pestle_decoder_t* d, pestle_dtype_t dtype,
   while (at < end) {
     size_t part =
         end - at < DECODE_MOST_ROWS ? (size_t)(end - at) : DECODE_MOST_ROWS;
-    PESTLE_TRY(write_numbers(d->mask, dtype, at, numbers, part));
+    PESTLE_TRY(pestle_decode_write(d->mask, dtype, at, numbers, part));
     at += (int64_t)part;
     // Ones end where they are known to.
     d->mask_length = one ? at : d->mask_length;
@@ -73,23 +76,24 @@ static pestle_status_t fill(pestle_decoder_t* d, const decode_slot_t* slot,
       case DECODE_IDS:
         memset(numbers, 0, sizeof(numbers));
         memcpy(numbers, ids, count * sizeof(*ids));
-        PESTLE_TRY(write_numbers(d->ids, dtype, 0, numbers, (size_t)rows));
+        PESTLE_TRY(
+            pestle_decode_write(d->ids, dtype, 0, numbers, (size_t)rows));
         d->views[i] = (pestle_buffer_view_t){.buffer = d->ids};
         break;
       case DECODE_POSITIONS:
         for (int64_t r = 0; r < rows; ++r)
           numbers[r] = slot->length + r;
         PESTLE_TRY(
-            write_numbers(d->positions, dtype, 0, numbers, (size_t)rows));
+            pestle_decode_write(d->positions, dtype, 0, numbers, (size_t)rows));
         d->views[i] = (pestle_buffer_view_t){.buffer = d->positions};
         break;
       case DECODE_FIRST:
-        PESTLE_TRY(write_numbers(d->first, dtype, 0, &slot->length, 1));
+        PESTLE_TRY(pestle_decode_write(d->first, dtype, 0, &slot->length, 1));
         d->views[i] = (pestle_buffer_view_t){.buffer = d->first};
         break;
       case DECODE_TOTAL:
         *numbers = slot->length + rows;
-        PESTLE_TRY(write_numbers(d->total, dtype, 0, numbers, 1));
+        PESTLE_TRY(pestle_decode_write(d->total, dtype, 0, numbers, 1));
         d->views[i] = (pestle_buffer_view_t){.buffer = d->total};
         break;
       case DECODE_MASK:
@@ -105,24 +109,38 @@ static pestle_status_t fill(pestle_decoder_t* d, const decode_slot_t* slot,
   }
   if (!d->grows) return NULL;
   d->views[d->input_count] = (pestle_buffer_view_t){.buffer = d->start};
-  return write_numbers(d->start, PESTLE_I64, 0, &slot->length, 1);
+  return pestle_decode_write(d->start, PESTLE_I64, 0, &slot->length, 1);
 }
 
-static pestle_status_t read_logits(pestle_decoder_t* d, decode_slot_t* slot,
-                                   const pestle_buffer_t* buffer) {
+void pestle_decode_take_logits(pestle_decoder_t* d, decode_slot_t* slot,
+                               const char* data) {
   size_t size = pestle_dtype_size(d->logits_dtype), words = (size_t)d->words;
   if (d->logits_dtype == PESTLE_F32) {
-    PESTLE_TRY(pestle_buffer_read(buffer, 0, slot->logits, words * size));
+    memcpy(slot->logits, data, words * size);
   } else {
-    PESTLE_TRY(pestle_buffer_read(buffer, 0, d->bytes, words * size));
     for (size_t i = 0; i < words; ++i) {
       uint64_t bits = 0;
-      memcpy(&bits, d->bytes + i * size, size);
+      memcpy(&bits, data + i * size, size);
       slot->logits[i] = (float)pestle_float_decode(d->logits_dtype, bits);
     }
   }
   slot->has_logits = true;
+}
+
+static pestle_status_t read_logits(pestle_decoder_t* d, decode_slot_t* slot,
+                                   const pestle_buffer_t* buffer) {
+  size_t size = pestle_dtype_size(d->logits_dtype) * (size_t)d->words;
+  PESTLE_TRY(pestle_buffer_read(buffer, 0, d->bytes, size));
+  pestle_decode_take_logits(d, slot, d->bytes);
   return NULL;
+}
+
+void* pestle_decode_place(const pestle_decoder_t* d, size_t cache,
+                          const decode_slot_t* slot) {
+  const decode_cache_t* c = &d->caches[cache];
+  char* data = pestle_buffer_data(d->blocks[cache]);
+  size_t size = (size_t)(c->parts * d->most) * c->row_bytes;
+  return data + (size_t)(slot - d->slots) * size;
 }
 
 // Appends |count| tokens by the executable for |rows|.
@@ -130,7 +148,7 @@ static pestle_status_t run(pestle_decoder_t* d, decode_slot_t* slot,
                            const int64_t* ids, size_t count, int64_t rows,
                            bool wants_logits) {
   const decode_plan_t* plan;
-  PESTLE_TRY(pestle_decode_plan(d, rows, &plan));
+  PESTLE_TRY(pestle_decode_plan(d, rows, 1, &plan));
   PESTLE_TRY(fill(d, slot, ids, count, rows));
   size_t results = d->cache_count + (rows == 1);
   pestle_run_buffers_options_t options = {.struct_size = sizeof(options),
@@ -141,6 +159,10 @@ static pestle_status_t run(pestle_decoder_t* d, decode_slot_t* slot,
                                            d->input_count + d->grows,
                                            d->results, results, &options));
   for (size_t c = 0; c < d->cache_count; ++c) {
+    if (d->blocks &&
+        pestle_buffer_data(d->results[c]) != pestle_decode_place(d, c, slot)) {
+      d->batch.is_off = true;
+    }
     slot->caches[c] = d->results[c];
     d->results[c] = NULL;
   }
@@ -263,9 +285,9 @@ static int64_t rows_for(int64_t left, int64_t room) {
   return rows;
 }
 
-static pestle_status_t check(const pestle_decoder_t* d,
-                             const decode_slot_t* slot, const int64_t* ids,
-                             size_t count) {
+pestle_status_t pestle_decode_check_ids(const pestle_decoder_t* d,
+                                        const decode_slot_t* slot,
+                                        const int64_t* ids, size_t count) {
   if (count > (size_t)(d->most - slot->length)) {
     return PESTLE_ERROR(
         INVALID_ARGUMENT,
@@ -301,7 +323,7 @@ pestle_status_t pestle_decoder_feed(pestle_decoder_t* decoder, size_t slot,
   PESTLE_REQUIRE(decoder && ids && count, "a decoder, and one token at least");
   decode_slot_t* s;
   PESTLE_TRY(pestle_decode_slot(decoder, slot, &s));
-  PESTLE_TRY(check(decoder, s, ids, count));
+  PESTLE_TRY(pestle_decode_check_ids(decoder, s, ids, count));
   int64_t length = s->length;
   s->has_logits = false;
   pestle_status_t status = feed(decoder, s, ids, count);

@@ -84,6 +84,7 @@ typedef struct pestle_decoder_info_t {
   // Since the decoder was made.
   uint64_t compiles;
   int64_t compile_ns;
+  uint64_t batches;  // runs that were of several slots
   // Of genai_config.json.
   int64_t context;  // positions that the model was trained for; 0: not told
   int64_t begin_id, pad_id;  // -1: none
@@ -104,6 +105,14 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_info(
 // as long as it was.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_feed(
     pestle_decoder_t* decoder, size_t slot, const int64_t* ids, size_t count);
+
+// Appends one token to each of |count| slots, |ids[i]| to |slots[i]|: by one run, which reads
+// the weights once, where the model takes batches and no slot of the decoder is full, else
+// by a run each. INVALID_ARGUMENT, before anything is written: as pestle_decoder_feed(), or
+// a slot is named twice.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_decoder_feed_each(pestle_decoder_t* decoder, const size_t* slots,
+                         const int64_t* ids, size_t count);
 
 // |words| logits of the token that comes next, or NULL: nothing was fed. Borrowed until
 // the slot changes.

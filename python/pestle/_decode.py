@@ -81,6 +81,12 @@ class Decoder:
         with self._lock:
             self._raw.feed(_ids_of(ids), slot)
 
+    def feed_each(self, ids: dict[int, int]) -> None:
+        """Appends one token to each of several slots, {slot: id}: by one run, which reads the
+        weights once, where the model takes batches. Raises as feed() does."""
+        with self._lock:
+            self._raw.feed_each(_ids_of(ids), _ids_of(ids.values()))
+
     def prefill(self, ids: Any, slot: int = 0) -> None:
         """Makes the sequence of a slot what ids are, whatever it was: forgets it, and feeds
         ids. Raises as feed() does, and the slot stays what it was."""

@@ -879,6 +879,12 @@ static void call_decoder_feed(things_t* t) {
   const int64_t id = 0;
   BAD(pestle_decoder_feed(NULL, 0, &id, 1));
 }
+static void call_decoder_feed_each(things_t* t) {
+  (void)t;
+  const int64_t id = 0;
+  const size_t slot = 0;
+  BAD(pestle_decoder_feed_each(NULL, &slot, &id, 1));
+}
 static void call_decoder_logits(things_t* t) {
   (void)t;
   assert_null(pestle_decoder_logits(NULL, 0));
@@ -2141,7 +2147,7 @@ static const row_t rows[] = {
     ROW(session_create) ROW(session_retain) ROW(session_release)
     ROW(session_run) ROW(session_tensor_release) ROW(session_wait)
     ROW(decoder_create) ROW(decoder_release) ROW(decoder_info)
-    ROW(decoder_feed) ROW(decoder_logits) ROW(decoder_choose) ROW(decoder_sampling)
+    ROW(decoder_feed) ROW(decoder_feed_each) ROW(decoder_logits) ROW(decoder_choose) ROW(decoder_sampling)
     ROW(decoder_length) ROW(decoder_cut) ROW(decoder_fork)
     ROW(decoder_save) ROW(decoder_load)
     ROW(session_stats) ROW(session_visit) ROW(session_input_count)

@@ -46,7 +46,7 @@ class Info(C.Structure):
     _fields_ = [("struct_size", C.c_size_t), ("words", C.c_int64), ("most", C.c_int64), ("slots", C.c_size_t),
                 ("caches", C.c_size_t), ("caches_in_place", C.c_size_t), ("cache_bytes", C.c_uint64),
                 ("token_bytes", C.c_uint64), ("weight_bytes", C.c_uint64), ("compiles", C.c_uint64),
-                ("compile_ns", C.c_int64)]
+                ("compile_ns", C.c_int64), ("batches", C.c_uint64)]
 
 
 class Failure(Exception):
@@ -59,7 +59,7 @@ class Decoder:
     @classmethod
     def load(cls):
         lib = cls.lib = C.CDLL(str(BUILD / "libpestle.so"))
-        for name in "create feed cut fork save load choose info".split():
+        for name in "create feed feed_each cut fork save load choose info".split():
             getattr(lib, f"pestle_decoder_{name}").restype = C.c_void_p
         lib.pestle_decoder_logits.restype = C.POINTER(C.c_float)
         lib.pestle_decoder_length.restype = C.c_int64
@@ -87,6 +87,10 @@ class Decoder:
 
     def feed(self, ids, slot=0):
         self.call("feed", C.c_size_t(slot), (C.c_int64 * max(len(ids), 1))(*map(int, ids)), C.c_size_t(len(ids)))
+
+    def feed_each(self, ids):
+        slots = (C.c_size_t * max(len(ids), 1))(*ids)
+        self.call("feed_each", slots, (C.c_int64 * max(len(ids), 1))(*ids.values()), C.c_size_t(len(ids)))
 
     def cut(self, length, slot=0):
         self.call("cut", C.c_size_t(slot), C.c_int64(length))
@@ -282,6 +286,43 @@ def check_slots(folder):
     expect("a slot after bad files", again.length(0) == 0 and again.length(1) == 40)
 
 
+def check_each(folder):
+    """Tokens of several slots at once are those of each alone."""
+    path = folder / "model.onnx"
+    r = np.random.default_rng(6)
+    for what, make in (("GroupQueryAttention", lambda: llama.make(path, "tiny", level=0, batch=True)),
+                       ("one sequence", lambda: llama.make(path, "tiny", level=0)),
+                       ("growing", lambda: llama_plain.make(path, "tiny"))):
+        maker = make()
+        alone, d = Decoder(path), Decoder(path, slots=4)
+        ids = [list(map(int, r.integers(0, maker.words, n))) for n in (5, 17, 1, 62)]
+        for s in range(4):
+            d.feed(ids[s], s)
+        compiles = d.info().compiles
+        for turn in range(6):  # slot 3 is full after two
+            some = {s: int(r.integers(maker.words)) for s in ((2, 0, 3), (0, 1, 2, 3), (1, 0), (2,))[turn % 4]
+                    if len(ids[s]) < MOST}
+            d.feed_each(some)
+            for s, id in some.items():
+                ids[s].append(id)
+        if what == "GroupQueryAttention":
+            expect(f"{what}: one more plan", d.info().compiles == compiles + 1)
+        # Slot 3 is full behind the second turn, and then each runs alone.
+        expect(f"{what}: runs of several", d.info().batches == (2 if what == "GroupQueryAttention" else 0))
+        for s in range(4):
+            alone.cut(0)
+            alone.feed(ids[s])
+            expect(f"{what}: length of slot {s}", d.length(s) == len(ids[s]))
+            near = np.abs(d.logits(s) - alone.logits()).max() <= 1e-4 * np.ptp(alone.logits())
+            expect(f"{what}: logits of slot {s}", near)
+        before = [d.logits(s) for s in range(4)]
+        refused("a slot twice", "slot 1 is", lambda: d.call("feed_each", (C.c_size_t * 2)(1, 1), (C.c_int64 * 2)(1, 1), C.c_size_t(2)))
+        refused("a bad id of several", "id 96 at place 0", lambda: d.feed_each({0: 1, 1: 96}))
+        refused("a full slot of several", "1 tokens behind 64", lambda: d.feed_each({0: 1, 3: 1}))
+        refused("no such slot of several", "no slot 4", lambda: d.feed_each({0: 1, 4: 1}))
+        expect("bad input of several leaves all", all(np.array_equal(d.logits(s), before[s]) for s in range(4)))
+
+
 def check_choices(folder):
     path = folder / "model.onnx"
     maker = llama.make(path, "tiny")
@@ -435,7 +476,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PESTLE_CACHE_DIR"] = folder + "/cache"
-        for check in check_logits, check_growing, check_static, check_compiles, check_moving, check_slots, check_choices, check_bad, check_command:
+        for check in check_logits, check_growing, check_static, check_compiles, check_moving, check_slots, check_each, check_choices, check_bad, check_command:
             check(pathlib.Path(folder))
     print(f"{len(bad)} wrong")
     return bool(bad)

@@ -29,7 +29,8 @@ NIBBLE = np.clip(np.round(_EDGES * 2.5) + 8, 0, 15).astype(np.uint8)
 
 class Maker:
     def __init__(self, size, block=32, bits=4, level=4, seed=1, packed=False, zeros=False, base=1e5, window=0,
-                 softcap=0, sink=False, moving=False):
+                 softcap=0, sink=False, moving=False, batch=False):
+        self.batch = "batch" if batch else 1
         self.__dict__.update(size)
         self.block, self.bits, self.level, self.packed, self.zeros, self.base = block, bits, level, packed, zeros, base
         self.window, self.softcap, self.sink, self.moving = window, softcap, sink, moving
@@ -94,7 +95,7 @@ class Maker:
             parts = [self.product(x, f"{n}.{p}", self.width, c, g) for p, c, g in (("q", q, 4), ("k", kv, 1), ("v", kv, 1))]
         past = [f"past_key_values.{i}.{p}" for p in ("key", "value")]
         present = [f"present.{i}.{p}" for p in ("key", "value")]
-        shape = [1, self.shared, "past", self.depth]
+        shape = [self.batch, self.shared, "past", self.depth]
         self.inputs += [h.make_tensor_value_info(p, TP.FLOAT, shape) for p in past]
         self.outputs += [h.make_tensor_value_info(p, TP.FLOAT, shape[:2] + ["total"] + shape[3:]) for p in present]
         ins, more = parts + past + ["seqlens_k", "total", cos, sin], {}
@@ -112,9 +113,9 @@ class Maker:
         return self.product(n + ".a", n + ".o", q, self.width)
 
     def model(self):
-        self.inputs += [h.make_tensor_value_info("input_ids", TP.INT64, [1, "sequence"]),
-                        h.make_tensor_value_info("attention_mask", TP.INT64, [1, "all"])]
-        self.outputs.append(h.make_tensor_value_info("logits", TP.FLOAT, [1, "sequence", self.words]))
+        self.inputs += [h.make_tensor_value_info("input_ids", TP.INT64, [self.batch, "sequence"]),
+                        h.make_tensor_value_info("attention_mask", TP.INT64, [self.batch, "all"])]
+        self.outputs.append(h.make_tensor_value_info("logits", TP.FLOAT, [self.batch, "sequence", self.words]))
         self.keep("one", np.array(1, np.int64))
         self.keep("axis", np.array([1], np.int64))
         self.node("ReduceSum", ["attention_mask", "axis"], ["lengths"], keepdims=0)

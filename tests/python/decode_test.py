@@ -96,6 +96,12 @@ def test_slots():
     d.feed(IDS)
     d.fork(0, 1)
     assert d.logits(1).tolist() == d.logits(0).tolist()
+    d.feed_each({0: 7, 1: 8})
+    assert (d.length(0), d.length(1)) == (len(IDS) + 1,) * 2 and d.info()["batches"] == 0
+    raises(ValueError, lambda: d.feed_each({0: 7, 1: 96}), "id 96 at place 0")
+    raises(ValueError, lambda: d.feed_each({0: 7, -1: 9}), "no slot -1")
+    d.cut(len(IDS), 1)
+    d.prefill(IDS)
     path = HOME / "a.seq"
     d.save(path)
     d.feed([1, 2])
