@@ -328,9 +328,14 @@ static void release_module(void* self) {
   pestle_module_release(self);
 }
 
+static void relax_module(void* self) {
+  pestle_module_relax(self);
+}
+
 pestle_status_t pestle_module_keep_module(pestle_module_t* target,
                                           pestle_module_t* source) {
-  PESTLE_TRY(pestle_module_keep_alive(target, release_module, source));
+  PESTLE_TRY(
+      pestle_module_keep_relaxed(target, release_module, relax_module, source));
   pestle_module_retain(source);
   return NULL;
 }

@@ -195,6 +195,8 @@ static pestle_status_t make_plan(pestle_decoder_t* d, int64_t rows,
   if (!status) status = link(d, rows, rows == 1, &module);
   if (!status) status = build(d, module, &plan->executable);
   pestle_module_release(module);
+  // The plan has its own weights: the pages of the model's file need not stay.
+  pestle_module_relax(d->module);
   ++d->compiles;
   d->compile_ns += pestle_clock_ns() - begin;
   return pestle_status_annotate(status, "for %lld new tokens of %lld sequences",

@@ -507,12 +507,20 @@ static void keeps_alive(void** state) {
   pestle_module_relax(t.module);
   assert_int_equal(released, 0);
   assert_int_equal(relaxed, 2);
+  // Through a module that keeps this one.
+  pestle_module_t* other;
+  assert_ok(pestle_module_create(t.context, NULL, &other));
+  assert_ok(pestle_module_keep_module(other, t.module));
+  pestle_module_relax(other);
+  assert_int_equal(relaxed, 3);
+  pestle_module_release(other);
+  assert_int_equal(relaxed, 3);
   pestle_module_retain(t.module);
   pestle_module_release(t.module);
   assert_int_equal(released, 0);
   ir_test_end(&t);
   assert_int_equal(released, 1);
-  assert_int_equal(relaxed, 3);
+  assert_int_equal(relaxed, 4);
   pestle_module_release(NULL);
 }
 
