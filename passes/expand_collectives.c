@@ -221,34 +221,10 @@ static pv_t* each_part(expand_t* x, pv_t* a, part_fn_t fn) {
 
 // By an op that transports have, of one real tensor; a sum of complex numbers is one
 // of each part.
-static pestle_region_t* sum_of(expand_t* x, pestle_dtype_t dtype) {
-  pestle_op_t op = pestle_block_reduce_op(pestle_node_body(x->node, 0));
-  return pestle_f_region(&x->f, op, dtype);
-}
-
 static pv_t* reduce_simple(expand_t* x, pv_t* a, pestle_op_t op,
                            const pestle_attr_t* dim,
                            const pestle_type_t* type) {
-  pestle_attr_t attrs[4];
-  size_t n = 0;
-  pestle_region_t* body = a ? sum_of(x, a->type->dtype) : NULL;
-  if (!body) return NULL;
-  static const uint16_t names[] = {PESTLE_ATTR_replica_groups,
-                                   PESTLE_ATTR_channel_handle,
-                                   PESTLE_ATTR_use_global_device_ids};
-  for (size_t i = 0; i < 3; ++i)
-    attrs[n++] = *pestle_node_attr(x->node, (pestle_attr_name_t)names[i]);
-  if (dim) attrs[n++] = *dim;
-  return first_of(
-      pestle_f_node(&x->f, &(pestle_node_spec_t){.op = op,
-                                                 .operands = &a,
-                                                 .operand_count = 1,
-                                                 .attrs = attrs,
-                                                 .attr_count = n,
-                                                 .regions = &body,
-                                                 .region_count = 1,
-                                                 .type = type,
-                                                 .share_elements = true}));
+  return pestle_pass_meet(&x->f, op, x->node, a, dim, type);
 }
 
 static pv_t* all_reduce_part(expand_t* x, pv_t* a) {

@@ -225,36 +225,6 @@ static bool is_alike(const work_t* w, const pv_t* v,
 
 // --- Making ---
 
-// |like|'s meeting as |op| of |a|; |dim| is one of its attributes, or NULL.
-static pv_t* meet(pestle_formula_t* f, pestle_op_t op, const node_t* like,
-                  pv_t* a, const pestle_attr_t* dim,
-                  const pestle_type_t* type) {
-  static const uint16_t names[] = {PESTLE_ATTR_replica_groups,
-                                   PESTLE_ATTR_channel_handle,
-                                   PESTLE_ATTR_use_global_device_ids};
-  pestle_attr_t attrs[4];
-  size_t n = 0;
-  pestle_region_t* body =
-      a ? pestle_f_region(f, op_of(like), a->type->dtype) : NULL;
-  if (!body) return NULL;
-  for (size_t i = 0; i < 3; ++i)
-    attrs[n++] = *pestle_node_attr(like, (pestle_attr_name_t)names[i]);
-  if (dim) attrs[n++] = *dim;
-  node_t* made =
-      pestle_f_node(f, &(pestle_node_spec_t){.op = op,
-                                             .operands = &a,
-                                             .operand_count = 1,
-                                             .attrs = attrs,
-                                             .attr_count = n,
-                                             .regions = &body,
-                                             .region_count = 1,
-                                             .type = type,
-                                             .types = type,
-                                             .type_count = type != NULL,
-                                             .share_elements = true});
-  return made ? &made->results[0] : NULL;
-}
-
 static bool is_float(const pv_t* v) {
   return pestle_dtype_is(v->type->dtype, PESTLE_KIND_FLOAT) ||
          pestle_type_is_complex(v->type);
@@ -303,8 +273,9 @@ static pv_t* slice_of(const work_t* w, pestle_formula_t* f, node_t* n) {
     return NULL;
   }
   pestle_attr_t scatter = PESTLE_SET_I64(scatter_dimension, dim);
-  return meet(f, PESTLE_OP_REDUCE_SCATTER, from, pestle_node_operand(from, 0),
-              &scatter, n->results[0].type);
+  return pestle_pass_meet(f, PESTLE_OP_REDUCE_SCATTER, from,
+                          pestle_node_operand(from, 0), &scatter,
+                          n->results[0].type);
 }
 
 static pv_t* gather_of(const work_t* w, pestle_formula_t* f, node_t* n) {
@@ -320,8 +291,8 @@ static pv_t* gather_of(const work_t* w, pestle_formula_t* f, node_t* n) {
       return NULL;
     if (!groups_of(w, from, &other) || !same_groups(&groups, &other))
       return NULL;
-    return meet(f, PESTLE_OP_ALL_REDUCE, from, pestle_node_operand(from, 0),
-                NULL, NULL);
+    return pestle_pass_meet(f, PESTLE_OP_ALL_REDUCE, from,
+                            pestle_node_operand(from, 0), NULL, NULL);
   }
   if (from->op != PESTLE_OP_DYNAMIC_SLICE ||
       sliced_dim(w, from, &groups) != dim) {
@@ -392,7 +363,9 @@ static pv_t* pair_of(const work_t* w, pestle_formula_t* f, node_t* n) {
   }
   pv_t* both = pestle_f_binary(f, op, pestle_node_operand(a->node, 0),
                                pestle_node_operand(b->node, 0));
-  return both ? meet(f, PESTLE_OP_ALL_REDUCE, a->node, both, NULL, NULL) : NULL;
+  return both ? pestle_pass_meet(f, PESTLE_OP_ALL_REDUCE, a->node, both, NULL,
+                                 NULL)
+              : NULL;
 }
 
 static pv_t* permute_of(const work_t* w, node_t* n) {

@@ -261,3 +261,33 @@ void pestle_pass_clear_block(pestle_block_t* block) {
   while (block->last)
     pestle_node_erase(block->last);
 }
+
+pestle_value_t* pestle_pass_meet(pestle_formula_t* f, pestle_op_t op,
+                                 const pestle_node_t* like, pestle_value_t* a,
+                                 const pestle_attr_t* dim,
+                                 const pestle_type_t* type) {
+  static const pestle_attr_name_t names[] = {PESTLE_ATTR_replica_groups,
+                                             PESTLE_ATTR_channel_handle,
+                                             PESTLE_ATTR_use_global_device_ids};
+  pestle_attr_t attrs[4];
+  size_t n = 0;
+  pestle_op_t by = pestle_block_reduce_op(pestle_node_body(like, 0));
+  pestle_region_t* body = a ? pestle_f_region(f, by, a->type->dtype) : NULL;
+  if (!body) return NULL;
+  for (size_t i = 0; i < 3; ++i)
+    attrs[n++] = *pestle_node_attr(like, names[i]);
+  if (dim) attrs[n++] = *dim;
+  pestle_node_t* made =
+      pestle_f_node(f, &(pestle_node_spec_t){.op = op,
+                                             .operands = &a,
+                                             .operand_count = 1,
+                                             .attrs = attrs,
+                                             .attr_count = n,
+                                             .regions = &body,
+                                             .region_count = 1,
+                                             .type = type,
+                                             .types = type,
+                                             .type_count = type != NULL,
+                                             .share_elements = true});
+  return made ? &made->results[0] : NULL;
+}

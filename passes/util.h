@@ -121,6 +121,16 @@ bool pestle_pass_has_warpgroups(const pestle_pass_context_t* ctx,
 // Bytes of a core's L2, or a usual number where the target does not say.
 int64_t pestle_pass_l2_bytes(const pestle_pass_context_t* ctx);
 
+// --- Collectives ---
+
+// What |like| does, a reduction by one op over groups of ranks, as |op| of |a|: by its
+// groups, its channel and its region's op. |dim| is one more attribute, or NULL; |type| the
+// result's, NULL if |op| says it. NULL: |a| is, or memory is out.
+pestle_value_t* pestle_pass_meet(pestle_formula_t* f, pestle_op_t op,
+                                 const pestle_node_t* like, pestle_value_t* a,
+                                 const pestle_attr_t* dim,
+                                 const pestle_type_t* type);
+
 // --- Walking ---
 
 typedef pestle_status_t (*pestle_pass_block_fn_t)(void* user,

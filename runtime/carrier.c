@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "runtime/combine.h"
 #include "runtime/context.h"
@@ -198,13 +197,8 @@ static pestle_status_t do_one(const pestle_carrier_t* c,
 // mixes it.
 static pestle_status_t check(const pestle_carrier_t* c,
                              const pestle_collective_t* op, uint32_t index) {
-  uint64_t what[5] = {(uint64_t)op->kind, (uint64_t)op->dtype,
-                      (uint64_t)op->reduction, op->count, op->hash};
-  pestle_collective_t heads = *op;
+  pestle_collective_t heads = pestle_collective_heads(op);
   if (op->kind == PESTLE_COLLECTIVE_PERMUTE) return NULL;  // no members
-  heads.kind = PESTLE_COLLECTIVE_ALL_TO_ALL;
-  heads.count = 0;
-  heads.hash = pestle_hash64(what, sizeof(what));
   return pestle_process_work(c->control, &heads, index);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "base/hash.h"
 
 // So much of each array at a time: it stays in the first cache.
 enum { BLOCK = 1024 };
@@ -194,4 +195,14 @@ bool pestle_combine(pestle_reduction_t reduction, pestle_dtype_t dtype,
     }
   }
   return true;
+}
+
+pestle_collective_t pestle_collective_heads(const pestle_collective_t* op) {
+  uint64_t what[5] = {(uint64_t)op->kind, (uint64_t)op->dtype,
+                      (uint64_t)op->reduction, op->count, op->hash};
+  pestle_collective_t heads = *op;
+  heads.kind = PESTLE_COLLECTIVE_ALL_TO_ALL;
+  heads.count = 0;
+  heads.hash = pestle_hash64(what, sizeof(what));
+  return heads;
 }

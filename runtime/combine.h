@@ -16,4 +16,8 @@ bool pestle_combine(pestle_reduction_t reduction, pestle_dtype_t dtype,
 // Whether it would.
 bool pestle_combines(pestle_reduction_t reduction, pestle_dtype_t dtype);
 
+// A collective that brings the members' heads alone: they tell what differs between
+// their |op|.
+pestle_collective_t pestle_collective_heads(const pestle_collective_t* op);
+
 #endif  // PESTLE_RUNTIME_COMBINE_H_

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "runtime/combine.h"
 #include "runtime/host_transport.h"
@@ -647,13 +646,8 @@ static bool keeps_order(const pestle_collective_t* op) {
 static pestle_status_t compare(const pestle_device_comm_t* c,
                                const pestle_collective_t* op) {
   pestle_world_t* world = c->world;
-  uint64_t what[5] = {(uint64_t)op->kind, (uint64_t)op->dtype,
-                      (uint64_t)op->reduction, op->count, op->hash};
-  pestle_collective_t heads = *op;
+  pestle_collective_t heads = pestle_collective_heads(op);
   if (op->kind == PESTLE_COLLECTIVE_PERMUTE) return NULL;  // no members
-  heads.kind = PESTLE_COLLECTIVE_ALL_TO_ALL;
-  heads.count = 0;
-  heads.hash = pestle_hash64(what, sizeof(what));
   return world->api->enqueue(world->transport, world->comm, NULL, &heads, 1);
 }
 
