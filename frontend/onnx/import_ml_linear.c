@@ -158,13 +158,15 @@ static bool read_svm(pestle_onnx_call_t* call, svm_t* s) {
   return !call->f.status;
 }
 
-// exp(-gamma |x - v|^2) of each row and vector.
+// exp(-gamma |x - v|^2) of each row and vector. Vectors lie side by side: a feature of
+// many of them is taken at once.
 static pestle_value_t* rbf(pestle_onnx_call_t* call, const svm_t* s,
                            pestle_value_t* x, pestle_value_t* v) {
-  int64_t axis = 2;
-  int64_t left[] = {pestle_onnx_dim(x, 0), 1, pestle_onnx_dim(x, 1)};
-  int64_t right[] = {1, pestle_onnx_dim(v, 0), pestle_onnx_dim(v, 1)};
+  int64_t axis = 1;
+  int64_t left[] = {pestle_onnx_dim(x, 0), pestle_onnx_dim(x, 1), 1};
+  int64_t right[] = {1, pestle_onnx_dim(v, 1), pestle_onnx_dim(v, 0)};
   x = pestle_f_reshape(&call->f, x, 3, left);
+  v = pestle_f_transpose_matrix(&call->f, v);
   v = pestle_f_reshape(&call->f, v, 3, right);
   pestle_value_t* d = sub(call, x, v);
   d = pestle_onnx_reduce(call, PESTLE_OP_ADD, mul(call, d, d), &axis, 1, false);
