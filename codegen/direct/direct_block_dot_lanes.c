@@ -132,8 +132,8 @@ static void load_floats(lanes_dot_t* w, int64_t m, pk_t row, pk_t unit) {
 static pk_t bytes_of(lanes_dot_t* w, pk_t words, int64_t part) {
   block_dot_t* b = &w->b;
   unsigned lanes = (unsigned)w->chunk;
-  int64_t mask = ((1 << b->bits) - 1) * 0x01010101;
   if (b->bits == 8) return words;
+  int64_t mask = ((1 << b->bits) - 1) * INT64_C(0x01010101);
   if (part)
     words = op(w, PESTLE_OP_SHIFT_RIGHT_LOGICAL, words,
                word_number(b, lanes, part * b->bits));
