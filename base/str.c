@@ -171,16 +171,34 @@ static bool parse_special(pestle_str_t text, double* out_value) {
   return true;
 }
 
+// A point of several bytes occurs in no locale where it matters to us.
+static char locale_point(void) {
+  char sample[8];
+  snprintf(sample, sizeof(sample), "%.1f", 1.5);
+  return sample[1];
+}
+
+void pestle_str_to_locale(char* text) {
+  char point = locale_point();
+  if (point == '.') return;
+  while (*text && *text != '.' && *text != point)
+    ++text;
+  // The C locale's number ends before another point.
+  if (*text) *text = *text == '.' ? point : '\0';
+}
+
+void pestle_str_from_locale(char* text) {
+  char* point = strchr(text, locale_point());
+  if (point) *point = '.';
+}
+
 // strtod() reads the locale's decimal point, which the application may have
 // set to something else: then the text is tried again with that.
 static bool read_double(char* text, size_t size, double* out_value) {
   char* end;
   double value = strtod(text, &end);
   if (end != text + size && *end == '.') {
-    char sample[8];
-    snprintf(sample, sizeof(sample), "%.1f", 1.5);
-    // A point of several bytes occurs in no locale where it matters to us.
-    *end = sample[1];
+    *end = locale_point();
     value = strtod(text, &end);
   }
   if (end != text + size) return false;

@@ -73,6 +73,12 @@ bool pestle_str_parse_bytes(pestle_str_t text, int64_t* out_bytes);
 // underflow rounds.
 bool pestle_str_parse_f64(pestle_str_t text, double* out_value);
 
+// What strtod() reads and snprintf() writes has the decimal point of the locale that the
+// application has set. The first makes of a number with '.', and of what follows it, a text
+// that strtod() reads as it would in the C locale; the second makes that point '.' again.
+void pestle_str_to_locale(char* text);
+void pestle_str_from_locale(char* text);
+
 // A growing text. |data| is NULL or terminated. Initialise with
 // pestle_strbuf_init(); a buffer that failed once stays failed and empty of
 // later text.

@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "base/words.h"
 #include "runtime/context.h"
+#include "runtime/view.h"
 
 typedef PESTLE_VEC(pestle_str_t) texts_t;
 
@@ -25,7 +26,7 @@ typedef struct job_t {
   pestle_arena_t arena;
   texts_t fields;
   pestle_strbuf_t text;  // a string in the making
-  pestle_regex_t* regex;
+  PESTLE_VEC(pestle_regex_t*) expressions;
 } job_t;
 
 typedef pestle_status_t (*words_fn_t)(job_t* j);
@@ -40,7 +41,7 @@ static int64_t count_of(const pestle_tensor_t* t) {
 }
 
 static void* data_of(const pestle_tensor_t* t) {
-  return (char*)t->data + t->byte_offset;
+  return pestle_view_data(t);
 }
 
 static int32_t* ids_of(const pestle_tensor_t* t) {
@@ -231,12 +232,20 @@ static pestle_status_t normalize(job_t* j) {
 
 // --- Asking ---
 
+static pestle_status_t add_expression(job_t* j, pestle_str_t text) {
+  pestle_regex_t* regex;
+  PESTLE_TRY(pestle_regex_create(j->allocator, text, &regex));
+  if (pestle_vec_push(&j->expressions, regex)) return NULL;
+  pestle_regex_release(regex);
+  return PESTLE_OOM();
+}
+
 static pestle_status_t match(job_t* j) {
   const int32_t* x = ids_of(&j->c->inputs[0]);
   unsigned char* y = data_of(&j->c->outputs[0]);
-  PESTLE_TRY(pestle_regex_create(j->allocator, field(j, 0), &j->regex));
+  PESTLE_TRY(add_expression(j, field(j, 0)));
   for (int64_t i = 0, n = count_of(&j->c->inputs[0]); i < n; ++i)
-    y[i] = pestle_regex_is(j->regex, word(j, x[i]));
+    y[i] = pestle_regex_is(j->expressions.data[0], word(j, x[i]));
   return NULL;
 }
 
@@ -251,7 +260,8 @@ static pestle_status_t read_number(job_t* j, const pestle_tensor_t* y,
   pestle_strbuf_clear(&j->text);
   pestle_strbuf_append(&j->text, text);
   PESTLE_TRY(pestle_strbuf_status(&j->text));
-  const char* begin = pestle_strbuf_cstr(&j->text);
+  char none[1] = "", *begin = j->text.size ? j->text.data : none;
+  pestle_str_to_locale(begin);
   if (y->dtype.code == 2 && y->dtype.bits == 32) {
     ((float*)data)[at] = strtof(begin, &end);
   } else if (y->dtype.code == 2) {
@@ -280,10 +290,11 @@ static void write_float(job_t* j, double x, bool fixed) {
   } else if (isinf(x)) {
     pestle_strbuf_append_c(
         &j->text, fixed ? (x < 0 ? "-inf" : "inf") : (x < 0 ? "-INF" : "INF"));
-  } else if (fixed) {
-    pestle_strbuf_appendf(&j->text, "%f", x);
   } else {
-    pestle_strbuf_appendf(&j->text, "%.8g", x);
+    char text[352];  // the largest f64 has 309 digits before the point
+    snprintf(text, sizeof(text), fixed ? "%f" : "%.8g", x);
+    pestle_str_from_locale(text);
+    pestle_strbuf_append_c(&j->text, text);
   }
 }
 
@@ -336,11 +347,11 @@ static bool into_letters(pestle_str_t text, texts_t* out) {
 }
 
 // Of |text| what matches, or what lies between matches.
-static bool find_words(const job_t* j, pestle_str_t text, bool between,
+static bool find_words(pestle_regex_t* regex, pestle_str_t text, bool between,
                        int64_t least, texts_t* out) {
   size_t from = 0, begin, end, last = 0;
   while (from <= text.size &&
-         pestle_regex_find(j->regex, text, from, &begin, &end)) {
+         pestle_regex_find(regex, text, from, &begin, &end)) {
     pestle_str_t part = between ? pestle_str_slice(text, last, begin)
                                 : pestle_str_slice(text, begin, end);
     if (end > begin) {
@@ -356,23 +367,27 @@ static bool find_words(const job_t* j, pestle_str_t text, bool between,
   return !between || keep(out, pestle_str_slice(text, last, text.size), least);
 }
 
+// Whether a word is what stands between words that are nothing: a letter.
+static bool has_letters(const job_t* j) {
+  return pestle_str_equal_c(field(j, 3), "s") && j->fields.size == 5 &&
+         !field(j, 4).size;
+}
+
 static pestle_status_t find_tokens(job_t* j, pestle_str_t text, texts_t* now,
                                    texts_t* next) {
   bool between = pestle_str_equal_c(field(j, 3), "s");
   int64_t least = number(j, 1);
   pestle_vec_clear(now);
-  if (between && j->fields.size == 5 && !field(j, 4).size)
-    return into_letters(text, now) ? NULL : PESTLE_OOM();
+  if (has_letters(j)) return into_letters(text, now) ? NULL : PESTLE_OOM();
   if (!keep(now, text, 0)) return PESTLE_OOM();
-  for (size_t f = 4; f < j->fields.size; ++f) {
-    bool is_last = f + 1 == j->fields.size;
+  for (size_t f = 0; f < j->expressions.size; ++f) {
+    bool is_last = f + 1 == j->expressions.size;
     pestle_vec_clear(next);
-    pestle_regex_release(j->regex);
-    j->regex = NULL;
-    PESTLE_TRY(pestle_regex_create(j->allocator, field(j, f), &j->regex));
     for (size_t i = 0; i < now->size; ++i) {
-      if (!find_words(j, now->data[i], between, is_last ? least : 0, next))
+      if (!find_words(j->expressions.data[f], now->data[i], between,
+                      is_last ? least : 0, next)) {
         return PESTLE_OOM();
+      }
     }
     texts_t swap = *now;
     *now = *next;
@@ -404,8 +419,13 @@ static pestle_status_t tokens(job_t* j) {
   pestle_vec_init(&now, j->allocator);
   pestle_vec_init(&next, j->allocator);
   *most = 0;
+  int64_t n = count_of(&j->c->inputs[0]);
   pestle_status_t status = fill(j, ids_of(y), count_of(y), field(j, 2));
-  for (int64_t i = 0, n = count_of(&j->c->inputs[0]); !status && i < n; ++i) {
+  if (n && !has_letters(j)) {
+    for (size_t f = 4; !status && f < j->fields.size; ++f)
+      status = add_expression(j, j->fields.data[f]);
+  }
+  for (int64_t i = 0; !status && i < n; ++i) {
     status = find_tokens(j, word(j, x[i]), &now, &next);
     if (!status) status = store_tokens(j, &now, i, y->shape[y->ndim - 1], most);
   }
@@ -513,10 +533,13 @@ static pestle_status_t call(void* user, const pestle_custom_call_t* c) {
       .c = c, .allocator = context->core.allocator, .strings = c->strings};
   pestle_arena_init(j.allocator, &j.arena);
   pestle_vec_init(&j.fields, j.allocator);
+  pestle_vec_init(&j.expressions, j.allocator);
   pestle_strbuf_init(j.allocator, &j.text);
   pestle_status_t status = read_fields(&j);
   if (!status) status = row->run(&j);
-  pestle_regex_release(j.regex);
+  for (size_t i = 0; i < j.expressions.size; ++i)
+    pestle_regex_release(j.expressions.data[i]);
+  pestle_vec_deinit(&j.expressions);
   pestle_strbuf_deinit(&j.text);
   pestle_vec_deinit(&j.fields);
   pestle_arena_deinit(&j.arena);

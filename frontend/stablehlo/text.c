@@ -33,6 +33,7 @@ static void print_float(const pestle_generic_value_t* value,
     snprintf(text, sizeof(text), "%.*e", digits, x);
     if (strtod(text, NULL) == x) break;
   }
+  pestle_str_from_locale(text);
   pestle_strbuf_append_c(out, text);
 }
 

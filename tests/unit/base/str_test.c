@@ -235,6 +235,36 @@ static void test_floats(void** state) {
   check_floats();
 }
 
+// What strtod() finds at the begin of |text|, and where it ends.
+static void check_prefix(const char* text, double value, size_t size) {
+  char copy[64], *end;
+  snprintf(copy, sizeof(copy), "%s", text);
+  pestle_str_to_locale(copy);
+  assert_true(strtod(copy, &end) == value);
+  assert_int_equal(end - copy, size);
+}
+
+static void check_prefixes(void) {
+  char text[32];
+  check_prefix("1.5 and more", 1.5, 3);
+  check_prefix("-2.25.5", -2.25, 5);
+  check_prefix("1,5", 1, 1);
+  check_prefix("7", 7, 1);
+  check_prefix("", 0, 0);
+  check_prefix(".5e1x", 5, 4);
+  snprintf(text, sizeof(text), "%.3f", -0.125);
+  pestle_str_from_locale(text);
+  assert_string_equal(text, "-0.125");
+  snprintf(text, sizeof(text), "%.8g", 3e20);
+  pestle_str_from_locale(text);
+  assert_string_equal(text, "3e+20");
+}
+
+static void test_prefixes(void** state) {
+  (void)state;
+  check_prefixes();
+}
+
 static void test_floats_in_another_locale(void** state) {
   (void)state;
   const char* names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "ru_RU.UTF-8"};
@@ -244,6 +274,7 @@ static void test_floats_in_another_locale(void** state) {
   }
   if (!found) skip();
   check_floats();
+  check_prefixes();
   test_parse_floats(state);
   setlocale(LC_NUMERIC, "C");
 }
@@ -302,6 +333,7 @@ int main(void) {
       cmocka_unit_test(test_append),
       cmocka_unit_test(test_append_is_sticky),
       cmocka_unit_test(test_floats),
+      cmocka_unit_test(test_prefixes),
       cmocka_unit_test(test_floats_in_another_locale),
       cmocka_unit_test(test_json),
   };
