@@ -16,25 +16,32 @@ void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values) {
   pestle_node_erase(node);
 }
 
+pestle_status_t pestle_pass_make_group(pestle_builder_t* at, const char* label,
+                                       pestle_value_t* const* operands,
+                                       size_t operand_count,
+                                       pestle_region_t* region,
+                                       pestle_node_t** out_group) {
+  pestle_attr_t attr = PESTLE_SET_STR(label, label);
+  pestle_node_spec_t spec = {.op = PESTLE_OP_FUSION,
+                             .operands = operands,
+                             .operand_count = operand_count,
+                             .attrs = &attr,
+                             .attr_count = 1,
+                             .regions = &region,
+                             .region_count = 1};
+  pestle_status_t status = pestle_node_create(at, &spec, out_group);
+  if (status) pestle_region_discard(region);
+  return status;
+}
+
 pestle_status_t pestle_pass_replace_by_group(pestle_builder_t* at,
                                              pestle_node_t* node,
                                              const char* label,
                                              pestle_value_t* const* operands,
                                              pestle_region_t* region) {
-  pestle_attr_t attr = PESTLE_SET_STR(label, label);
-  pestle_node_spec_t spec = {.op = PESTLE_OP_FUSION,
-                             .operands = operands,
-                             .operand_count = node->operand_count,
-                             .attrs = &attr,
-                             .attr_count = 1,
-                             .regions = &region,
-                             .region_count = 1};
   pestle_node_t* group;
-  pestle_status_t status = pestle_node_create(at, &spec, &group);
-  if (status) {
-    pestle_region_discard(region);
-    return status;
-  }
+  PESTLE_TRY(pestle_pass_make_group(at, label, operands, node->operand_count,
+                                    region, &group));
   for (uint32_t i = 0; i < node->result_count; ++i)
     pestle_value_replace_all_uses(&node->results[i], &group->results[i]);
   pestle_node_erase(node);

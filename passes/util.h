@@ -21,6 +21,12 @@
 // Replaces every result by |values| and erases the node.
 void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values);
 
+// A group called |label| of |region|, which takes |operands| and is the call's, also where it
+// fails.
+PESTLE_NODISCARD pestle_status_t pestle_pass_make_group(
+    pestle_builder_t* at, const char* label, pestle_value_t* const* operands,
+    size_t operand_count, pestle_region_t* region, pestle_node_t** out_group);
+
 // Puts a group called |label| in the place of |node|: |region|, which takes |operands| and
 // gives what |node| gives. |at| is where the group is made. The region is the call's, also
 // where it fails.

@@ -278,14 +278,6 @@ static pestle_status_t create(products_t* p, pestle_region_t* region,
   bool is_more = p->node_count > 1 || p->norm || p->bytes;
   const char* label = is_more ? "block_dots" : "block_dot";
   pestle_builder_t at = pestle_builder_before(p->first);
-  pestle_attr_t attr = PESTLE_SET_STR(label, label);
-  const pestle_node_spec_t spec = {.op = PESTLE_OP_FUSION,
-                                   .operands = p->inputs,
-                                   .operand_count = p->input_count,
-                                   .attrs = &attr,
-                                   .attr_count = 1,
-                                   .regions = &region,
-                                   .region_count = 1};
   for (size_t i = 0; i < p->input_count; ++i) {
     pestle_node_t* node = p->inputs[i]->node;
     if (!node || node->block != p->first->block || !is_constant(p->inputs[i]) ||
@@ -295,9 +287,8 @@ static pestle_status_t create(products_t* p, pestle_region_t* region,
     pestle_node_move(node, p->first);
     node->scratch = p->first->scratch;
   }
-  pestle_status_t status = pestle_node_create(&at, &spec, out_group);
-  if (status) pestle_region_discard(region);
-  return status;
+  return pestle_pass_make_group(&at, label, p->inputs, p->input_count, region,
+                                out_group);
 }
 
 static pestle_status_t replace(products_t* p, pestle_node_t** out_group) {

@@ -123,16 +123,11 @@ static pestle_status_t make_bytes(pestle_builder_t* at, pestle_node_t* product,
     status = g.status;
     if (!status) status = pestle_op_return(&g.builder, results, 2, NULL);
   }
-  pestle_attr_t attr = PESTLE_SET_STR(label, "block_bytes");
-  const pestle_node_spec_t spec = {.op = PESTLE_OP_FUSION,
-                                   .operands = operands,
-                                   .operand_count = count,
-                                   .attrs = &attr,
-                                   .attr_count = 1,
-                                   .regions = &region,
-                                   .region_count = 1};
-  if (!status) status = pestle_node_create(at, &spec, out_group);
-  if (status) pestle_region_discard(region);
+  if (!status) {
+    return pestle_pass_make_group(at, "block_bytes", operands, count, region,
+                                  out_group);
+  }
+  pestle_region_discard(region);
   return status;
 }
 
@@ -184,26 +179,20 @@ static pestle_status_t make_weights(pestle_formula_t* f, pestle_node_t* product,
                                     pestle_value_t** out_weights) {
   pestle_builder_t inside = {.module = f->builder.module, .loc = product->loc};
   pestle_value_t* operands[3] = {NULL};
-  pestle_attr_t attr = PESTLE_SET_STR(label, "block_weights");
   pestle_region_t* region;
   pestle_node_t* group = NULL;
   for (uint32_t i = 1; i < product->operand_count; ++i)
     operands[i - 1] = pestle_node_operand(product, i);
   PESTLE_TRY(
       pestle_region_create(inside.module, NULL, 0, &region, &inside.block));
-  const pestle_node_spec_t spec = {.op = PESTLE_OP_FUSION,
-                                   .operands = operands,
-                                   .operand_count = product->operand_count - 1,
-                                   .attrs = &attr,
-                                   .attr_count = 1,
-                                   .regions = &region,
-                                   .region_count = 1};
   pestle_status_t status = fill_weights(&inside, product, operands, dtype);
-  if (!status) status = pestle_node_create(&f->builder, &spec, &group);
   if (status) {
     pestle_region_discard(region);
     return status;
   }
+  PESTLE_TRY(pestle_pass_make_group(&f->builder, "block_weights", operands,
+                                    product->operand_count - 1, region,
+                                    &group));
   *out_weights = &group->results[0];
   return NULL;
 }
