@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of new tokens over a cache, of which a CPU reads no more than the tokens see
-// (codegen/direct/direct_cached_attention.c): a bias of 0 where key <= past + i, i being the
+// Attention of new tokens over a cache, of which no more is read than the tokens see
+// (codegen/direct/direct_cached_attention.c, of few rows where lanes run side by side): a bias of 0 where key <= past + i, i being the
 // token that the row is of and past a number in memory, and -inf elsewhere.
 //
 //   %y = pestle.attention(%q, %k, %v, %bias)
@@ -217,23 +217,48 @@ static bool read_attention(const pestle_node_t* node, causal_t* c) {
 
 // --- The group ---
 
+// Where lanes run side by side: few rows, which a tile of the matrix units would not fill,
+// and rows of the cache that are loads of 16 bytes, as many as a group has lanes at most.
+static bool fits_lanes(const pestle_target_caps_t* caps,
+                       const pestle_node_t* node) {
+  enum {
+    SUBGROUP = 32,
+    MOST_ROWS = 16,
+    LANES = 128,
+    LOAD = 16,
+    SHARED = 32768
+  };
+  const pestle_type_t *q = pestle_node_operand(node, 0)->type,
+                      *k = pestle_node_operand(node, 1)->type,
+                      *v = pestle_node_operand(node, 2)->type;
+  int64_t key = LOAD / (int64_t)pestle_dtype_size(k->dtype),
+          value = LOAD / (int64_t)pestle_dtype_size(v->dtype);
+  return caps->subgroup == SUBGROUP && caps->max_group_lanes >= LANES &&
+         caps->scratch_bytes >= SHARED && q->dims[2] <= MOST_ROWS &&
+         k->dims[2] >= LANES && q->dims[3] % key == 0 &&
+         v->dims[3] % value == 0 && q->dims[3] <= 256 && v->dims[3] <= 256;
+}
+
 static bool fits(const pestle_pass_context_t* ctx, const pestle_node_t* node) {
   enum { LEAST_LANES = 4, MOST_LANES = 16, ROWS = 16, LEAST_KEYS = 32 };
   const pestle_type_t *q = pestle_node_operand(node, 0)->type,
                       *k = pestle_node_operand(node, 1)->type,
                       *v = pestle_node_operand(node, 2)->type;
   int64_t lanes = (int64_t)ctx->caps->vector_bytes / (int64_t)sizeof(float);
-  if (ctx->options->numerics == PESTLE_NUMERICS_STRICT ||
-      (ctx->caps->flags & PESTLE_TARGET_LANES) || lanes < LEAST_LANES) {
-    return false;
-  }
-  if (lanes > MOST_LANES) lanes = MOST_LANES;
   bool is_taken = q->dtype == PESTLE_F32 || q->dtype == PESTLE_F16 ||
                   q->dtype == PESTLE_BF16;
+  if (ctx->options->numerics == PESTLE_NUMERICS_STRICT || !is_taken ||
+      pestle_type_count(q) == 0) {
+    return false;
+  }
+  if (ctx->caps->flags & PESTLE_TARGET_LANES)
+    return fits_lanes(ctx->caps, node);
+  if (lanes < LEAST_LANES) return false;
+  if (lanes > MOST_LANES) lanes = MOST_LANES;
   int64_t bytes =
       ROWS * (q->dims[3] + v->dims[3] + 2 * lanes) * (int64_t)sizeof(float);
-  return is_taken && pestle_type_count(q) > 0 && k->dims[2] >= LEAST_KEYS &&
-         q->dims[3] % lanes == 0 && v->dims[3] % lanes == 0 && v->dims[3] > 0 &&
+  return k->dims[2] >= LEAST_KEYS && q->dims[3] % lanes == 0 &&
+         v->dims[3] % lanes == 0 && v->dims[3] > 0 &&
          bytes <= (int64_t)ctx->caps->scratch_bytes;
 }
 

@@ -71,6 +71,9 @@ pestle_direct_block_weights(pestle_direct_t* d);
 // new tokens |node| is of, 0: it is no such attention.
 PESTLE_NODISCARD pestle_status_t
 pestle_direct_cached_attention(pestle_direct_t* d);
+// The same where lanes run side by side (direct_cached_attention_lanes.c).
+PESTLE_NODISCARD pestle_status_t
+pestle_direct_cached_attention_lanes(pestle_direct_t* d);
 int64_t pestle_direct_cached_rows(const pestle_node_t* node);
 // Of a group that is written whole, as a direct op is: the scan or the composite that it
 // is of; else NULL.

@@ -286,6 +286,8 @@ static cached_t make(pestle_direct_t* d) {
 }
 
 pestle_status_t pestle_direct_cached_attention(pestle_direct_t* d) {
+  if (d->caps->flags & PESTLE_TARGET_LANES)
+    return pestle_direct_cached_attention_lanes(d);
   cached_t c = make(d);
   const pestle_node_t* node = pestle_direct_whole_of(d->node);
   const pestle_node_t *keys = pestle_node_operand(node, 1)->node,

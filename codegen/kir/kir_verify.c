@@ -655,8 +655,8 @@ static pestle_status_t check_cluster_loop(verify_t* v) {
   ++v->groups_open;
   if (!is_constant(v, inst->arg[0], &lo) ||
       !is_constant(v, inst->arg[1], &hi) || lo != 0 || inst->arg[2] != 1 ||
-      (hi != 1 && hi != 2 && hi != 4)) {
-    return broken(v, "a cluster loop runs from 0 by 1 to 1, 2 or 4");
+      (hi != 1 && hi != 2 && hi != 4 && hi != 8)) {
+    return broken(v, "a cluster loop runs from 0 by 1 to 1, 2, 4 or 8");
   }
   return NULL;
 }

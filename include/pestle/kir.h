@@ -26,7 +26,7 @@
 //     execution unit has (PESTLE_TARGET_WIDE_GROUPS) have no shared buffer; all
 //     lanes of one index along z are of one unit.
 //     Between the group loops and those of lanes there may be one CLUSTER loop, lo 0,
-//     step 1, of 1, 2 or 4 groups: its index is the group's number in its cluster,
+//     step 1, of 1, 2, 4 or 8 groups: its index is the group's number in its cluster,
 //     those of the group loops count clusters. Groups of one cluster run at the same
 //     time. CLUSTER_SYNC is reached by all lanes of a cluster together, stands before
 //     the first access to another group's memory and behind the last one: a group that

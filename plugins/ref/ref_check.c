@@ -485,12 +485,12 @@ pestle_status_t pestle_ref_plugin_check(const pestle_host_t* host,
     return REF_ERROR(host, MALFORMED, "ref: groups of no or too many lanes");
   }
   uint32_t cluster = pestle_kir_cluster(kernel);
-  if (cluster > REF_CLUSTER || cluster == 3 ||
+  if (cluster > REF_CLUSTER || (cluster & (cluster - 1)) ||
       (cluster > 1 &&
        (lanes % REF_WARP || lanes * cluster + REF_TICKETS > REF_ACTORS))) {
     return REF_ERROR(host, MALFORMED,
                      "ref: clusters of %u groups of %u lanes, which must be 1, "
-                     "2 or 4 of whole subgroups",
+                     "2, 4 or 8 of whole subgroups",
                      (unsigned)cluster, (unsigned)lanes);
   }
   PESTLE_TRY(check_buffers(&c));

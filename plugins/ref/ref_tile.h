@@ -34,7 +34,7 @@ enum {
   REF_TAPS = 16,
   REF_DIRTY = 64,
   REF_NAMED = 16,  // barriers of SYNC
-  REF_CLUSTER = 4,
+  REF_CLUSTER = 8,
   REF_ACTORS = 4096,
 };
 

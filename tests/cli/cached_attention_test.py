@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Attention of new tokens over a cache as one kernel of a CPU
-(codegen/direct/direct_cached_attention.c) by numpy in f64: lengths at the ends of blocks of
-keys, rooms that blocks do not divide, several heads a cache, NaNs behind what is seen,
-narrow floats, and forms that are no such attention. Exits 77 without numpy."""
+(codegen/direct/direct_cached_attention.c) and of lanes side by side (_lanes.c) by numpy in
+f64: lengths at the ends of blocks of keys, rooms that blocks do not divide, several heads a
+cache, NaNs behind what is seen, narrow floats, and forms that are no such attention. Exits 77
+without numpy."""
 
 import os
+import subprocess
 import sys
+import tempfile
 
 try:
     import numpy as np
@@ -15,7 +18,7 @@ except ImportError as e:
     sys.exit(77)
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from program import explain, run  # noqa: E402
+from program import PESTLE, explain, run  # noqa: E402
 
 bad = []
 
@@ -62,6 +65,14 @@ def expected(q, k, v, past, tokens):
     return y
 
 
+def kernels(source, *options):
+    with tempfile.NamedTemporaryFile("w", suffix=".mlir") as f:
+        f.write(source)
+        f.flush()
+        done = subprocess.run([PESTLE, "dump", f.name, "--stage", "kernels", *options], capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
 def case(shared, heads, tokens, most, depth, width, pasts, *options, dtype="f4", nan=True):
     rng = np.random.default_rng([shared, heads, tokens, most])
     rows, name = heads * tokens, {"f4": "f32", "f2": "f16"}[dtype]
@@ -100,6 +111,19 @@ def main():
     # More than there are, and fewer than none.
     case(2, 2, 4, 40, 16, 16, (37, 40, 100, 1 << 40, -1, -2, -4, -5, -100))
     case(2, 1, 1, 64, 16, 16, (63, 64, 1000, -1, -9))
+    # Groups of lanes that share keys, and one alone: tiles of 128 keys, parts that have none,
+    # rows that groups do not divide, and rooms that tiles do not.
+    for cpu in "simt90", "simt":
+        lanes = ("--device", "ref", "--target-cpu", cpu)
+        source = case(2, 3, 1, 300, 64, 64, (0, 14, 127, 128, 255, 299), *lanes)
+        case(2, 7, 1, 1100, 32, 48, (5, 1000, 1099), *lanes)
+        case(1, 4, 4, 256, 16, 32, (0, 1, 126, 252), *lanes)
+        case(2, 2, 4, 200, 32, 32, (0, 130), *lanes, dtype="f2")
+        case(2, 2, 4, 140, 16, 16, (137, 140, 300, 1 << 40, -1, -2, -4, -5, -100), *lanes)
+        said = kernels(source, *lanes)
+        if (" cluster : index" in said) != (cpu == "simt90") or "cached_attention" not in said:
+            bad.append(f"{cpu}: clusters")
+            print(said)
     # What lies behind is read where all is multiplied.
     case(2, 2, 4, 64, 32, 32, (0, 30), "--numerics", "strict", nan=False)
     for how in {"compare": "LT"}, {"low": "-1.0e4"}:

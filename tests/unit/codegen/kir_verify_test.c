@@ -469,7 +469,7 @@ static void test_clusters(void** state) {
       "%1 = const 1 : index\n%3 = const 3 : index\n"
       "%4 = for %0 to %1 step 1 group.x : index {\n";
   expect_rule(outside, "%5 = for %0 to %3 step 1 cluster : index {\n}\n",
-              "}\n}\n", "to 1, 2 or 4");
+              "}\n}\n", "to 1, 2, 4 or 8");
   expect_rule(outside, "%5 = for %0 to %1 step 1 cluster : index {\n}\n",
               "}\n}\n", NULL);
 }

@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of a few new tokens over a cache on a target whose lanes run side by side
+// (direct_cached_attention.c says what it computes). A group has a few rows that share keys,
+// and of the keys every so many tiles: where the target has clusters, the groups of one share
+// the keys of a row, and add up what they made.
+//
+//   for rows that share keys in group.x: for part in cluster: for l in lane.x:
+//     for tiles of as many keys as lanes, up to what the last token sees, a part each in turn:
+//       score = q k^T, a key a lane, -inf behind the row's own
+//       the maximum of all lanes, weights 2^(score - maximum) to shared memory, their sums
+//       y = y * 2^(old maximum - maximum) + weights v, a few columns a lane, rows of v in turns
+//     y, the maxima and the sums to shared memory
+//     y = those of all parts, each times 2^(its maximum - the largest one), over the sum
+//
+// A key is no more than once on its way to a group. Behind the last one that a token sees
+// nothing is read: what lies there may be a NaN.
+#include <float.h>
+#include <math.h>
+
+#include "base/bits.h"
+#include "codegen/direct/direct.h"
+
+#define LOG2E 0x1.71547652b82fep+0
+
+enum {
+  GROUP_LANES = 128,  // and keys of a tile
+  SUBGROUP = 32,
+  SUBGROUPS = GROUP_LANES / SUBGROUP,
+  MOST_ROWS = 8,  // of a group
+  MOST_PARTS = 8,
+  AHEAD = 4,  // loads of a lane that are on their way together
+  LOAD_BYTES = 16,
+};
+
+// Of |fresh| new tokens of each sequence of a batch; heads that share keys are rows of one
+// another.
+typedef struct cached_t {
+  int64_t batch, shared, rows, fresh, most, depth, width;
+  double scale;
+  pestle_dtype_t dtype;  // of q and y
+  const pestle_value_t *q, *key, *value,
+      *past;  // arguments of the group's body
+} cached_t;
+
+typedef struct lanes_t {
+  pestle_direct_t* d;
+  pestle_kir_builder_t* k;
+  cached_t c;
+  int64_t block, blocks;  // rows of a group, groups that share keys
+  int64_t parts;          // groups of a cluster
+  unsigned key_lanes, value_lanes;
+  int64_t columns, turns;  // lanes of a row of v, rows of v at a time
+  uint32_t q, key, value, past_buffer, y;
+  // Shared: rows of q, weights of a tile, maxima and sums of subgroups, what lanes made of y,
+  // and what the group made.
+  uint32_t wide, weights, tops, sums, pieces, made, made_top, made_sum;
+  // Registers, one a row.
+  uint32_t scores, own, top, sum, rate;
+  pk_t lane, part, outer, shared_at, first_row, past, count, last;
+} lanes_t;
+
+static pk_t number(lanes_t* w, int64_t value) {
+  return pestle_kir_index(w->k, value);
+}
+static pk_t real(lanes_t* w, unsigned lanes, double value) {
+  return pestle_kir_float(w->k, PESTLE_F32, lanes, value);
+}
+static pk_t op(lanes_t* w, pestle_op_t o, pk_t a, pk_t b) {
+  return pestle_kir_scalar(w->k, o, a, b, PESTLE_KIR_NONE);
+}
+static pk_t by(lanes_t* w, pestle_op_t o, pk_t a, int64_t b) {
+  return pestle_kir_scalar_i(w->k, o, a, b);
+}
+// a * factor + b.
+static pk_t at(lanes_t* w, pk_t a, int64_t factor, pk_t b) {
+  return pestle_kir_madi(w->k, a, factor, b);
+}
+static pk_t exp2_of(lanes_t* w, pk_t a) {
+  return op(w, PESTLE_OP_EXP2, a, PESTLE_KIR_NONE);
+}
+static pk_t get(lanes_t* w, uint32_t buffer, pk_t index) {
+  return pestle_direct_load(w->d, buffer, index);
+}
+static void set(lanes_t* w, uint32_t buffer, pk_t index, pk_t value) {
+  pestle_direct_store(w->d, buffer, index, value);
+}
+static pk_t get_row(lanes_t* w, uint32_t registers, int64_t row) {
+  unsigned lanes = w->k->failed ? 1 : w->k->buffer.data[registers].lanes;
+  return pestle_kir_load(w->k, registers, lanes, number(w, row),
+                         PESTLE_KIR_NONE, 0);
+}
+static void set_row(lanes_t* w, uint32_t registers, int64_t row, pk_t value) {
+  set(w, registers, number(w, row), value);
+}
+
+// |lanes| elements that begin at a multiple of them.
+static pk_t load(lanes_t* w, uint32_t buffer, unsigned lanes, pk_t index) {
+  unsigned size = 4, align = lanes * size;
+  if (!w->k->failed) {
+    const pestle_kir_buffer_t* b = &w->k->buffer.data[buffer];
+    size = (unsigned)pestle_dtype_size((pestle_dtype_t)b->dtype);
+    align = lanes * size;
+    if (b->scope == PESTLE_KIR_GLOBAL && b->align < align) align = b->align;
+  }
+  pk_t a = pestle_kir_load(w->k, buffer, lanes, index, PESTLE_KIR_NONE,
+                           align < LOAD_BYTES ? align : LOAD_BYTES);
+  return pestle_kir_cast(w->k, a, PESTLE_F32);
+}
+
+// --- The beginning ---
+
+// A loop over the lane's elements of |count|.
+static pk_t each_of(lanes_t* w, int64_t count, pk_t first, int64_t step) {
+  return pestle_kir_for(w->k, "e", first, number(w, count), (int32_t)step,
+                        PESTLE_KIR_SERIAL);
+}
+
+// The group's row |row|, or the last one that there is.
+static pk_t row_at(lanes_t* w, pk_t row) {
+  row = op(w, PESTLE_OP_ADD, w->first_row, row);
+  if (w->c.rows % w->block) row = by(w, PESTLE_OP_MINIMUM, row, w->c.rows - 1);
+  return row;
+}
+
+static void begin_rows(lanes_t* w) {
+  int64_t depth = w->c.depth;
+  pk_t e = each_of(w, w->block * depth, w->lane, GROUP_LANES);
+  pk_t row = row_at(w, by(w, PESTLE_OP_DIVIDE, e, depth));
+  pk_t from = at(w, w->outer, w->c.rows, row);
+  from = at(w, from, depth, by(w, PESTLE_OP_REMAINDER, e, depth));
+  pk_t q = pestle_kir_cast(w->k, get(w, w->q, from), PESTLE_F32);
+  set(w, w->wide, e,
+      op(w, PESTLE_OP_MULTIPLY, q, real(w, 1, w->c.scale * LOG2E)));
+  pestle_kir_end(w->k);
+  pestle_kir_alloc(w->k, w->own);
+  pestle_kir_alloc(w->k, w->top);
+  pestle_kir_alloc(w->k, w->sum);
+  for (int64_t r = 0; r < w->block; ++r) {
+    set_row(w, w->own, r, real(w, w->value_lanes, 0));
+    // No score of a number is below it, and two of them have a difference.
+    set_row(w, w->top, r, real(w, 1, -FLT_MAX / 2));
+    set_row(w, w->sum, r, real(w, 1, 0));
+  }
+  pestle_kir_barrier(w->k);
+}
+
+// --- A tile ---
+
+static pk_t seen_key(lanes_t* w, pk_t key) {
+  key = op(w, PESTLE_OP_MINIMUM, key, w->last);
+  return at(w, w->shared_at, w->c.most, key);
+}
+
+// Scores of the lane's key, with every row.
+static void make_scores(lanes_t* w, pk_t key) {
+  int64_t chunks = w->c.depth / w->key_lanes, ahead = AHEAD;
+  pk_t k[AHEAD], from = at(w, seen_key(w, key), w->c.depth, number(w, 0));
+  while (chunks % ahead)
+    ahead /= 2;
+  pestle_kir_alloc(w->k, w->scores);
+  for (int64_t r = 0; r < w->block; ++r)
+    set_row(w, w->scores, r, real(w, w->key_lanes, 0));
+  pk_t i = pestle_kir_repeat(w->k, "chunk", chunks / ahead);
+  pk_t begin = at(w, i, ahead * w->key_lanes, number(w, 0));
+  for (int64_t j = 0; j < ahead; ++j) {
+    pk_t to = at(w, begin, 1, at(w, from, 1, number(w, j * w->key_lanes)));
+    k[j] = load(w, w->key, w->key_lanes, to);
+  }
+  for (int64_t j = 0; j < ahead; ++j) {
+    for (int64_t r = 0; r < w->block; ++r) {
+      pk_t of = at(w, begin, 1, number(w, r * w->c.depth + j * w->key_lanes));
+      pk_t q = load(w, w->wide, w->key_lanes, of);
+      pk_t sum = get_row(w, w->scores, r);
+      set_row(w, w->scores, r,
+              pestle_kir_scalar(w->k, PESTLE_OP_FMA, q, k[j], sum));
+    }
+  }
+  pestle_kir_end_repeat(w->k, chunks / ahead);
+}
+
+// The score of row |row|, -inf where its token does not see |key|.
+static pk_t score_of(lanes_t* w, int64_t row, pk_t key) {
+  pk_t score =
+      pestle_kir_reduce(w->k, get_row(w, w->scores, row), PESTLE_OP_ADD);
+  pk_t token = number(w, 0);
+  if (w->c.fresh > 1) {
+    token = row_at(w, number(w, row));
+    token = by(w, PESTLE_OP_REMAINDER, token, w->c.fresh);
+  }
+  pk_t limit = op(w, PESTLE_OP_ADD, w->past, token);
+  limit = op(w, PESTLE_OP_MINIMUM, limit, w->last);
+  pk_t is_seen = op(w, PESTLE_OP_LE, key, limit);
+  return pestle_direct_select(w->d, is_seen, score, real(w, 1, -INFINITY));
+}
+
+// Weights of the tile in shared memory; the rate at which what was made before counts.
+static void make_weights(lanes_t* w, pk_t key) {
+  pk_t score[MOST_ROWS];
+  pk_t place = by(w, PESTLE_OP_DIVIDE, w->lane, SUBGROUP);
+  pk_t first = by(w, PESTLE_OP_REMAINDER, w->lane, SUBGROUP);
+  first = op(w, PESTLE_OP_EQ, first, number(w, 0));
+  for (int64_t r = 0; r < w->block; ++r) {
+    score[r] = score_of(w, r, key);
+    pk_t top =
+        pestle_kir_sg_reduce(w->k, score[r], PESTLE_OP_MAXIMUM, SUBGROUP);
+    pestle_kir_if(w->k, first);
+    set(w, w->tops, at(w, place, 1, number(w, r * SUBGROUPS)), top);
+    pestle_kir_end(w->k);
+  }
+  pestle_kir_barrier(w->k);
+  pestle_kir_alloc(w->k, w->rate);
+  for (int64_t r = 0; r < w->block; ++r) {
+    pk_t old = get_row(w, w->top, r), top = old;
+    for (int64_t i = 0; i < SUBGROUPS; ++i)
+      top = op(w, PESTLE_OP_MAXIMUM, top,
+               get(w, w->tops, number(w, r * SUBGROUPS + i)));
+    pk_t rate = exp2_of(w, op(w, PESTLE_OP_SUBTRACT, old, top));
+    pk_t weight = exp2_of(w, op(w, PESTLE_OP_SUBTRACT, score[r], top));
+    set(w, w->weights, at(w, w->lane, 1, number(w, r * GROUP_LANES)), weight);
+    set_row(w, w->top, r, top);
+    set_row(w, w->rate, r, rate);
+    set_row(w, w->sum, r,
+            pestle_kir_scalar(w->k, PESTLE_OP_FMA, get_row(w, w->sum, r), rate,
+                              weight));
+  }
+  pestle_kir_barrier(w->k);
+}
+
+static void add_values(lanes_t* w, pk_t base) {
+  unsigned lanes = w->value_lanes;
+  int64_t step = w->turns * AHEAD;
+  pk_t v[AHEAD], place[AHEAD];
+  pk_t turn = by(w, PESTLE_OP_DIVIDE, w->lane, w->columns);
+  pk_t column = by(w, PESTLE_OP_REMAINDER, w->lane, w->columns);
+  for (int64_t r = 0; r < w->block; ++r) {
+    pk_t rate = pestle_kir_splat(w->k, get_row(w, w->rate, r), lanes);
+    set_row(w, w->own, r,
+            op(w, PESTLE_OP_MULTIPLY, get_row(w, w->own, r), rate));
+  }
+  pk_t left = op(w, PESTLE_OP_SUBTRACT, w->count, base);
+  pk_t steps =
+      by(w, PESTLE_OP_DIVIDE, at(w, left, 1, number(w, step - 1)), step);
+  steps = pestle_direct_clamp(w->d, steps, 0, (GROUP_LANES + step - 1) / step);
+  pk_t i = pestle_kir_for(w->k, "i", number(w, 0), steps, 1, PESTLE_KIR_SERIAL);
+  for (int64_t j = 0; j < AHEAD; ++j) {
+    place[j] = at(w, i, step, at(w, turn, 1, number(w, j * w->turns)));
+    pk_t row = seen_key(w, op(w, PESTLE_OP_ADD, base, place[j]));
+    pk_t from = at(w, column, lanes, at(w, row, w->c.width, number(w, 0)));
+    v[j] = load(w, w->value, lanes, from);
+  }
+  for (int64_t j = 0; j < AHEAD; ++j) {
+    pk_t is_there = op(w, PESTLE_OP_LT, place[j], left);
+    if (GROUP_LANES % step || GROUP_LANES % w->columns) {
+      pk_t end = number(w, GROUP_LANES);
+      is_there =
+          op(w, PESTLE_OP_AND, is_there, op(w, PESTLE_OP_LT, place[j], end));
+      place[j] = by(w, PESTLE_OP_MINIMUM, place[j], GROUP_LANES - 1);
+    }
+    // What is read twice counts once.
+    v[j] = pestle_direct_select(w->d, is_there, v[j], real(w, lanes, 0));
+    for (int64_t r = 0; r < w->block; ++r) {
+      pk_t from = at(w, place[j], 1, number(w, r * GROUP_LANES));
+      pk_t weight = pestle_kir_splat(w->k, get(w, w->weights, from), lanes);
+      set_row(w, w->own, r,
+              pestle_kir_scalar(w->k, PESTLE_OP_FMA, weight, v[j],
+                                get_row(w, w->own, r)));
+    }
+  }
+  pestle_kir_end(w->k);
+}
+
+static void do_tiles(lanes_t* w) {
+  int64_t all = (w->c.most + GROUP_LANES - 1) / GROUP_LANES;
+  int64_t most = (all + w->parts - 1) / w->parts;
+  pk_t tiles = at(w, w->count, 1, number(w, GROUP_LANES - 1));
+  tiles = by(w, PESTLE_OP_DIVIDE, tiles, GROUP_LANES);
+  tiles = at(w, tiles, 1, number(w, w->parts - 1));
+  tiles = op(w, PESTLE_OP_SUBTRACT, tiles, w->part);
+  tiles = by(w, PESTLE_OP_DIVIDE, tiles, w->parts);
+  tiles = pestle_direct_clamp(w->d, tiles, 0, most);
+  pk_t i =
+      pestle_kir_for(w->k, "tile", number(w, 0), tiles, 1, PESTLE_KIR_SERIAL);
+  pk_t base = at(w, at(w, i, w->parts, w->part), GROUP_LANES, number(w, 0));
+  pk_t key = op(w, PESTLE_OP_ADD, base, w->lane);
+  make_scores(w, key);
+  make_weights(w, key);
+  add_values(w, base);
+  pestle_kir_end(w->k);
+}
+
+// --- The end ---
+
+// The group's sums, of what its lanes have.
+static void add_lanes(lanes_t* w) {
+  int64_t width = w->c.width;
+  pk_t turn = by(w, PESTLE_OP_DIVIDE, w->lane, w->columns);
+  pk_t column = by(w, PESTLE_OP_REMAINDER, w->lane, w->columns);
+  pk_t place = by(w, PESTLE_OP_DIVIDE, w->lane, SUBGROUP);
+  pk_t first = by(w, PESTLE_OP_REMAINDER, w->lane, SUBGROUP);
+  bool has_idle = GROUP_LANES % w->columns;
+  if (has_idle) {
+    pestle_kir_if(w->k, op(w, PESTLE_OP_LT, turn, number(w, w->turns)));
+    turn = by(w, PESTLE_OP_MINIMUM, turn, w->turns - 1);
+  }
+  for (int64_t r = 0; r < w->block; ++r) {
+    pk_t to = at(w, turn, w->block * width, number(w, r * width));
+    to = at(w, column, w->value_lanes, to);
+    pestle_kir_store(w->k, w->pieces, to, get_row(w, w->own, r),
+                     PESTLE_KIR_NONE, LOAD_BYTES);
+  }
+  if (has_idle) pestle_kir_end(w->k);
+  for (int64_t r = 0; r < w->block; ++r) {
+    pk_t sum = pestle_kir_sg_reduce(w->k, get_row(w, w->sum, r), PESTLE_OP_ADD,
+                                    SUBGROUP);
+    pestle_kir_if(w->k, op(w, PESTLE_OP_EQ, first, number(w, 0)));
+    set(w, w->sums, at(w, place, 1, number(w, r * SUBGROUPS)), sum);
+    pestle_kir_end(w->k);
+  }
+  pestle_kir_barrier(w->k);
+  pk_t e = each_of(w, w->block * width, w->lane, GROUP_LANES);
+  pk_t sum = get(w, w->pieces, e);
+  for (int64_t i = 1; i < w->turns; ++i) {
+    pk_t from = at(w, e, 1, number(w, i * w->block * width));
+    sum = op(w, PESTLE_OP_ADD, sum, get(w, w->pieces, from));
+  }
+  set(w, w->made, e, sum);
+  pestle_kir_end(w->k);
+  pestle_kir_if(w->k, op(w, PESTLE_OP_EQ, w->lane, number(w, 0)));
+  for (int64_t r = 0; r < w->block; ++r) {
+    sum = get(w, w->sums, number(w, r * SUBGROUPS));
+    for (int64_t i = 1; i < SUBGROUPS; ++i)
+      sum = op(w, PESTLE_OP_ADD, sum,
+               get(w, w->sums, number(w, r * SUBGROUPS + i)));
+    set(w, w->made_sum, number(w, r), sum);
+    set(w, w->made_top, number(w, r), get_row(w, w->top, r));
+  }
+  pestle_kir_end(w->k);
+}
+
+// Element |index| of |buffer| as part |part| has it.
+static pk_t of_part(lanes_t* w, uint32_t buffer, pk_t index, int64_t part) {
+  if (w->parts == 1) return get(w, buffer, index);
+  pestle_kir_inst_t inst = {.op = PESTLE_KIR_REF,
+                            .type = PESTLE_ADDR,
+                            .lanes = 1,
+                            .arg = {buffer, index}};
+  pk_t own = pestle_kir_put(w->k, inst);
+  inst.op = PESTLE_KIR_REF_AT;
+  inst.arg[0] = own;
+  inst.arg[1] = number(w, part);
+  pk_t other = pestle_kir_put(w->k, inst);
+  inst.op = PESTLE_KIR_LOAD_AT;
+  inst.type = PESTLE_F32;
+  inst.arg[0] = other;
+  inst.arg[1] = number(w, 0);
+  return pestle_kir_put(w->k, inst);
+}
+
+static void meet(lanes_t* w) {
+  if (w->parts == 1) {
+    pestle_kir_barrier(w->k);
+  } else {
+    pestle_kir_act(w->k, PESTLE_KIR_CLUSTER_SYNC, 0, 0, 0, 0);
+  }
+}
+
+// A share of the elements of y, from what all parts made.
+static void add_parts(lanes_t* w) {
+  int64_t width = w->c.width, step = w->parts * GROUP_LANES;
+  pk_t tops[MOST_PARTS];
+  pk_t first = at(w, w->part, GROUP_LANES, w->lane);
+  pk_t e = each_of(w, w->block * width, first, step);
+  pk_t row = by(w, PESTLE_OP_DIVIDE, e, width);
+  pk_t top = PESTLE_KIR_NONE, sum = PESTLE_KIR_NONE, y = PESTLE_KIR_NONE;
+  for (int64_t i = 0; i < w->parts; ++i) {
+    tops[i] = of_part(w, w->made_top, row, i);
+    top = i ? op(w, PESTLE_OP_MAXIMUM, top, tops[i]) : tops[i];
+  }
+  for (int64_t i = 0; i < w->parts; ++i) {
+    pk_t rate = exp2_of(w, op(w, PESTLE_OP_SUBTRACT, tops[i], top));
+    pk_t one = op(w, PESTLE_OP_MULTIPLY, of_part(w, w->made_sum, row, i), rate);
+    sum = i ? op(w, PESTLE_OP_ADD, sum, one) : one;
+    one = op(w, PESTLE_OP_MULTIPLY, of_part(w, w->made, e, i), rate);
+    y = i ? op(w, PESTLE_OP_ADD, y, one) : one;
+  }
+  y = pestle_kir_cast(w->k, op(w, PESTLE_OP_DIVIDE, y, sum), w->c.dtype);
+  pk_t all = op(w, PESTLE_OP_ADD, w->first_row, row);
+  bool has_tail = w->c.rows % w->block;
+  if (has_tail) {
+    pestle_kir_if(w->k, by(w, PESTLE_OP_LT, all, w->c.rows));
+    all = by(w, PESTLE_OP_MINIMUM, all, w->c.rows - 1);
+  }
+  pk_t to = at(w, at(w, w->outer, w->c.rows, all), width,
+               by(w, PESTLE_OP_REMAINDER, e, width));
+  set(w, w->y, to, y);
+  if (has_tail) pestle_kir_end(w->k);
+  pestle_kir_end(w->k);
+}
+
+// --- The kernel ---
+
+// The fewest rows a group with which all groups run at once.
+static int64_t choose_block(const lanes_t* w, int64_t cores) {
+  int64_t block = 1;
+  while (block < MOST_ROWS && block < w->c.rows &&
+         w->c.batch * w->c.shared * w->parts *
+                 ((w->c.rows + block - 1) / block) >
+             cores)
+    block *= 2;
+  return block < w->c.rows ? block : w->c.rows;
+}
+
+static uint32_t shared(lanes_t* w, const char* name, int64_t count) {
+  return pestle_kir_add_buffer(w->k, name, PESTLE_KIR_SHARED, PESTLE_F32, 1,
+                               count, 0);
+}
+
+static uint32_t registers(lanes_t* w, const char* name, unsigned lanes) {
+  return pestle_kir_add_buffer(w->k, name, PESTLE_KIR_PRIVATE, PESTLE_F32,
+                               lanes, w->block, 0);
+}
+
+static void add_buffers(lanes_t* w) {
+  int64_t block = w->block;
+  w->q = pestle_direct_argument(w->d, w->c.q);
+  w->key = pestle_direct_argument(w->d, w->c.key);
+  w->value = pestle_direct_argument(w->d, w->c.value);
+  w->past_buffer = pestle_direct_argument(w->d, w->c.past);
+  w->y = pestle_direct_result(w->d, 0);
+  w->wide = shared(w, "wide", block * w->c.depth);
+  w->weights = shared(w, "weights", block * GROUP_LANES);
+  w->pieces = shared(w, "pieces", w->turns * block * w->c.width);
+  w->made = shared(w, "made", block * w->c.width);
+  w->tops = shared(w, "tops", block * SUBGROUPS);
+  w->sums = shared(w, "sums", block * SUBGROUPS);
+  w->made_top = shared(w, "made_top", block);
+  w->made_sum = shared(w, "made_sum", block);
+  w->scores = registers(w, "scores", w->key_lanes);
+  w->own = registers(w, "own", w->value_lanes);
+  w->top = registers(w, "top", 1);
+  w->sum = registers(w, "sum", 1);
+  w->rate = registers(w, "rate", 1);
+}
+
+static void find_place(lanes_t* w, pk_t group) {
+  pk_t block = by(w, PESTLE_OP_REMAINDER, group, w->blocks);
+  w->shared_at = w->outer = by(w, PESTLE_OP_DIVIDE, group, w->blocks);
+  w->first_row = at(w, block, w->block, number(w, 0));
+  pk_t slot = number(w, 0);
+  if (w->c.batch > 1) slot = by(w, PESTLE_OP_DIVIDE, w->outer, w->c.shared);
+  // Within 32 bits before it is an index: with one that may be longer all are.
+  pk_t past = get(w, w->past_buffer, slot);
+  past = op(w, PESTLE_OP_MAXIMUM, past,
+            pestle_kir_int(w->k, PESTLE_I64, 1, -w->c.fresh));
+  past = op(w, PESTLE_OP_MINIMUM, past,
+            pestle_kir_int(w->k, PESTLE_I64, 1, w->c.most));
+  past = pestle_kir_cast(w->k, past, PESTLE_I32);
+  past = pestle_kir_cast(w->k, past, PESTLE_INDEX);
+  // A row that sees no key is NaN; none sees more than there are.
+  w->past = pestle_direct_clamp(w->d, past, -w->c.fresh, w->c.most);
+  w->count = at(w, w->past, 1, number(w, w->c.fresh));
+  w->count = pestle_direct_clamp(w->d, w->count, 0, w->c.most);
+  w->last = at(w, w->count, 1, number(w, -1));
+  w->last = pestle_direct_clamp(w->d, w->last, 0, w->c.most - 1);
+}
+
+static cached_t read(const pestle_direct_t* d) {
+  const pestle_node_t* node = pestle_direct_whole_of(d->node);
+  const pestle_node_t *keys = pestle_node_operand(node, 1)->node,
+                      *values = pestle_node_operand(node, 2)->node;
+  const pestle_node_t* end = pestle_node_operand(keys, 1)->node;
+  cached_t c = {.q = pestle_node_operand(node, 0),
+                .key = pestle_node_operand(keys, 0),
+                .value = pestle_node_operand(values, 0),
+                .past = pestle_node_operand(end, 0),
+                .fresh = pestle_direct_cached_rows(node),
+                .scale = PESTLE_NODE_F64(node, scale)};
+  c.batch = c.q->type->dims[0];
+  c.shared = c.q->type->dims[1];
+  c.rows = c.q->type->dims[2];
+  c.most = c.key->type->dims[2];
+  c.depth = c.q->type->dims[3];
+  c.width = c.value->type->dims[3];
+  c.dtype = c.q->type->dtype;
+  return c;
+}
+
+pestle_status_t pestle_direct_cached_attention_lanes(pestle_direct_t* d) {
+  lanes_t w = {.d = d, .k = d->k, .c = read(d)};
+  bool has_clusters = d->caps->op_dtypes[PESTLE_KIR_CLUSTER_SYNC] != 0;
+  w.key_lanes = LOAD_BYTES / (unsigned)pestle_dtype_size(w.c.key->type->dtype);
+  w.value_lanes =
+      LOAD_BYTES / (unsigned)pestle_dtype_size(w.c.value->type->dtype);
+  w.columns = w.c.width / w.value_lanes;
+  w.turns = GROUP_LANES / w.columns;
+  w.parts = has_clusters ? MOST_PARTS : 1;
+  while (w.parts > 1 && (w.parts - 1) * GROUP_LANES >= w.c.most)
+    w.parts /= 2;
+  w.block = choose_block(&w, d->caps->cores);
+  w.blocks = (w.c.rows + w.block - 1) / w.block;
+  add_buffers(&w);
+  pk_t group = pestle_kir_for(w.k, "group", number(&w, 0),
+                              number(&w, w.c.batch * w.c.shared * w.blocks), 1,
+                              PESTLE_KIR_GROUP_X);
+  w.part = number(&w, 0);
+  if (w.parts > 1)
+    w.part = pestle_kir_for(w.k, "part", number(&w, 0), number(&w, w.parts), 1,
+                            PESTLE_KIR_CLUSTER);
+  w.lane = pestle_kir_for(w.k, "lane", number(&w, 0), number(&w, GROUP_LANES),
+                          1, PESTLE_KIR_LANE_X);
+  find_place(&w, group);
+  begin_rows(&w);
+  do_tiles(&w);
+  add_lanes(&w);
+  meet(&w);
+  add_parts(&w);
+  if (w.parts > 1) meet(&w);
+  pestle_kir_end(w.k);
+  if (w.parts > 1) pestle_kir_end(w.k);
+  pestle_kir_end(w.k);
+  d->steps = (uint64_t)(w.c.batch * w.c.shared * w.c.rows * w.c.most *
+                        (w.c.depth + w.c.width));
+  return NULL;
+}
