@@ -8,57 +8,17 @@
 #include "base/bits.h"
 #include "base/mem.h"
 #include "runtime/combine.h"
+#include "runtime/device_comm_state.h"
 #include "runtime/host_transport.h"
 #include "runtime/process_transport.h"
 
 enum {
-  KEPT = 256,   // collectives that are known by their numbers
-  PLANS = 16,   // of which all groups are there
-  NAME = 96,    // bytes of a collective's name that are kept
   LOOK_MS = 20  // between two looks at what is queued
 };
 // A transport that has lost a peer says so before the ranks' own has noticed, which
 // then says whom.
 #define NAMED_WITHIN_NS INT64_C(1500000000)
 #define START_NS INT64_C(60000000000)
-
-// The communicator of the ranks of one row of groups.
-typedef struct part_t {
-  struct part_t* next;
-  uint64_t rows;        // hash of all rows; 0: the whole world
-  pestle_comm_t* comm;  // NULL: this rank is in none of the rows
-  uint64_t begun;       // the watch's: what it has seen last, and since when
-  int64_t since_ns;
-  int64_t broken_ns;  // when it first said that it is; 0: not
-} part_t;
-
-typedef struct entry_t {
-  pestle_collective_t op;
-  char name[NAME];
-} entry_t;
-
-typedef struct pestle_device_comm_t pestle_device_comm_t;
-struct pestle_device_comm_t {
-  pestle_device_comm_t* next;
-  pestle_world_t* world;
-  pestle_device_t* device;
-  const pestle_collective_api_t* api;  // NULL: all goes through the host
-  void* self;
-  uint64_t plans[PLANS];
-  uint32_t plan_count;
-  pestle_mutex_t mutex;  // of what follows
-  pestle_cond_t changed;
-  pestle_thread_t thread;
-  bool started, stop, aborted;
-  int32_t running;
-  part_t* parts;    // the whole world first
-  uint64_t latest;  // number of what was queued last
-  int64_t
-      entered_ns;    // since when it is being queued, which may wait for others
-  uint64_t host_at;  // number of what the host did last itself
-  uint64_t told_begun, told_done;
-  entry_t entries[KEPT];
-};
 
 static pestle_allocator_t allocator_of(const pestle_world_t* world) {
   return world->context->core.allocator;
@@ -77,15 +37,20 @@ static bool has_ended(const pestle_world_t* world) {
 static void abort_parts(pestle_device_comm_t* c, const char* reason) {
   if (c->aborted) return;
   c->aborted = true;
-  for (part_t* p = c->parts; p; p = p->next) {
+  for (pestle_comm_part_t* p = c->parts; p; p = p->next) {
     if (p->comm) c->api->abort(c->self, p->comm, reason);
   }
+  pestle_comm_recordings_end(c);
 }
 
 // Of a number that is too old to be known, or was never queued: what is queued last.
-static entry_t* entry_of(pestle_device_comm_t* c, uint64_t sequence) {
-  entry_t* e = &c->entries[sequence % KEPT];
-  return e->op.sequence == sequence ? e : &c->entries[c->latest % KEPT];
+static const pestle_comm_entry_t* entry_of(const pestle_device_comm_t* c,
+                                           uint64_t sequence) {
+  const pestle_comm_entry_t* e = pestle_comm_recording_entry(c, sequence);
+  if (e) return e;
+  e = &c->entries[sequence % PESTLE_COMM_KEPT];
+  return e->op.sequence == sequence ? e
+                                    : &c->entries[c->latest % PESTLE_COMM_KEPT];
 }
 
 static void end_late(pestle_device_comm_t* c, uint64_t sequence) {
@@ -99,7 +64,7 @@ static void end_late(pestle_device_comm_t* c, uint64_t sequence) {
                    : pestle_host_late(world->comm, &op));
 }
 
-static void look_at_failure(pestle_device_comm_t* c, part_t* p) {
+static void look_at_failure(pestle_device_comm_t* c, pestle_comm_part_t* p) {
   pestle_status_t status = c->api->poll(c->self, p->comm);
   int64_t now = pestle_clock_ns();
   if (!status) return;
@@ -109,7 +74,7 @@ static void look_at_failure(pestle_device_comm_t* c, part_t* p) {
   pestle_status_release(status);
 }
 
-static void look_at_progress(pestle_device_comm_t* c, part_t* p,
+static void look_at_progress(pestle_device_comm_t* c, pestle_comm_part_t* p,
                              uint64_t* begun, uint64_t* done) {
   uint64_t b, d;
   int64_t now = pestle_clock_ns();
@@ -139,7 +104,7 @@ static void tell(pestle_device_comm_t* c, uint64_t begun, uint64_t done) {
 
 // The transport finds out by this that its abort hangs.
 static void look_at_end(const pestle_device_comm_t* c) {
-  for (const part_t* p = c->parts; p; p = p->next) {
+  for (const pestle_comm_part_t* p = c->parts; p; p = p->next) {
     if (p->comm) pestle_status_release(c->api->poll(c->self, p->comm));
   }
 }
@@ -150,7 +115,7 @@ static void look(pestle_device_comm_t* c) {
     look_at_end(c);
     return;
   }
-  for (part_t* p = c->parts; p; p = p->next) {
+  for (pestle_comm_part_t* p = c->parts; p; p = p->next) {
     if (!p->comm) continue;
     look_at_failure(c, p);
     look_at_progress(c, p, &begun, &done);
@@ -193,8 +158,9 @@ static void destroy(pestle_device_comm_t* c) {
   pestle_status_t ended = pestle_world_status(c->world);
   if (ended) abort_parts(c, pestle_status_message(ended));
   pestle_status_release(ended);
+  pestle_comm_recordings_end(c);
   while (c->parts) {
-    part_t* p = c->parts;
+    pestle_comm_part_t* p = c->parts;
     c->parts = p->next;
     if (p->comm) c->api->destroy(c->self, p->comm);
     pestle_dealloc(allocator, p, sizeof(*p));
@@ -216,7 +182,7 @@ void pestle_device_comms_destroy(pestle_world_t* world) {
 
 static pestle_status_t add_part(pestle_device_comm_t* c, uint64_t rows,
                                 pestle_comm_t* comm) {
-  part_t* p = pestle_alloc_zero(allocator_of(c->world), sizeof(*p));
+  pestle_comm_part_t* p = pestle_alloc_zero(allocator_of(c->world), sizeof(*p));
   if (!p) {
     if (comm) c->api->destroy(c->self, comm);
     return PESTLE_OOM();
@@ -224,7 +190,8 @@ static pestle_status_t add_part(pestle_device_comm_t* c, uint64_t rows,
   p->rows = rows;
   p->comm = comm;
   pestle_mutex_lock(&c->mutex);
-  part_t** at = &c->parts;
+  p->number = c->part_count++;
+  pestle_comm_part_t** at = &c->parts;
   while (*at)
     at = &(*at)->next;
   *at = p;
@@ -294,7 +261,7 @@ static pestle_status_t exchange_cards(pestle_device_comm_t* c, card_t* own,
 static pestle_status_t compare_plan(pestle_device_comm_t* c,
                                     const pestle_executable_t* e) {
   const pestle_plan_header_t* h = pestle_plan_header(e->plan);
-  char name[NAME];
+  char name[PESTLE_COMM_NAME];
   if (c->world->store || !c->api) return NULL;
   (void)snprintf(name, sizeof(name), "plan '%.40s' (%016" PRIx64 ")",
                  pestle_plan_text(e->plan, h->name), h->checksum);
@@ -448,8 +415,9 @@ uint64_t pestle_collective_rows_hash(const pestle_executable_t* e,
   return pestle_hasher_finish(&hasher).low | 1;
 }
 
-static part_t* find_part(const pestle_device_comm_t* c, uint64_t rows) {
-  part_t* p = c->parts;
+static pestle_comm_part_t* find_part(const pestle_device_comm_t* c,
+                                     uint64_t rows) {
+  pestle_comm_part_t* p = c->parts;
   while (p && p->rows != rows)
     p = p->next;
   return p;
@@ -482,7 +450,8 @@ static pestle_status_t split(pestle_device_comm_t* c,
 static pestle_status_t make_groups(pestle_device_comm_t* c,
                                    const pestle_executable_t* e) {
   const pestle_plan_header_t* h = pestle_plan_header(e->plan);
-  uint32_t known = c->plan_count < PLANS ? c->plan_count : PLANS;
+  uint32_t known =
+      c->plan_count < PESTLE_COMM_PLANS ? c->plan_count : PESTLE_COMM_PLANS;
   for (uint32_t i = 0; i < known; ++i) {
     if (c->plans[i] == h->checksum) return NULL;
   }
@@ -492,12 +461,12 @@ static pestle_status_t make_groups(pestle_device_comm_t* c,
     if (rows && !find_part(c, rows))
       PESTLE_TRY(split(c, e, &e->collectives[i], rows));
   }
-  c->plans[c->plan_count++ % PLANS] = h->checksum;
+  c->plans[c->plan_count++ % PESTLE_COMM_PLANS] = h->checksum;
   return NULL;
 }
 
-static pestle_device_comm_t* find_comm(const pestle_world_t* world,
-                                       const pestle_device_t* device) {
+pestle_device_comm_t* pestle_device_comm_find(const pestle_world_t* world,
+                                              const pestle_device_t* device) {
   pestle_device_comm_t* c = world->device_comms;
   while (c && c->device != device)
     c = c->next;
@@ -506,7 +475,7 @@ static pestle_device_comm_t* find_comm(const pestle_world_t* world,
 
 pestle_status_t pestle_device_comm_prepare(pestle_world_t* world,
                                            const pestle_executable_t* e) {
-  pestle_device_comm_t* c = find_comm(world, e->home);
+  pestle_device_comm_t* c = pestle_device_comm_find(world, e->home);
   if (!c) PESTLE_TRY(make(world, e->home, &c));
   return make_groups(c, e);
 }
@@ -537,6 +506,7 @@ pestle_status_t pestle_device_comm_leave(pestle_world_t* world,
   for (pestle_device_comm_t* c = world->device_comms; c; c = c->next) {
     pestle_mutex_lock(&c->mutex);
     --c->running;
+    c->launched = NULL;
     if (!c->running && c->api) {
       if (!status) done = c->latest;  // the stream was waited for
       // What others have said, and what this rank is seen at until its next run.
@@ -611,14 +581,18 @@ static pestle_status_t through_host(pestle_world_t* world,
   return NULL;
 }
 
-static void note(pestle_device_comm_t* c, const pestle_collective_t* op) {
+static pestle_status_t note(pestle_device_comm_t* c,
+                            const pestle_comm_part_t* part,
+                            const pestle_collective_t* op) {
   pestle_mutex_lock(&c->mutex);
-  entry_t* e = &c->entries[op->sequence % KEPT];
+  pestle_comm_entry_t* e = &c->entries[op->sequence % PESTLE_COMM_KEPT];
   e->op = *op;
   (void)snprintf(e->name, sizeof(e->name), "%s", op->name);
   c->latest = op->sequence;
   c->entered_ns = pestle_clock_ns();
+  pestle_status_t status = pestle_comm_recording_add(c, part, op);
   pestle_mutex_unlock(&c->mutex);
+  return status;
 }
 
 static void leave(pestle_device_comm_t* c) {
@@ -655,12 +629,12 @@ static pestle_status_t queue_ops(pestle_device_comm_t* c,
                                  const pestle_queue_t* queue,
                                  const pestle_collective_t* ops, size_t count,
                                  uint64_t rows) {
-  const part_t* p = find_part(c, rows);
+  const pestle_comm_part_t* p = find_part(c, rows);
   if (!p || !p->comm) return NULL;  // this rank is in none of the rows
   if (c->world->checks) PESTLE_TRY(compare(c, ops));
-  note(c, ops);
-  pestle_status_t status =
-      c->api->enqueue(c->self, p->comm, queue->stream, ops, count);
+  pestle_status_t status = note(c, p, ops);
+  if (!status)
+    status = c->api->enqueue(c->self, p->comm, queue->stream, ops, count);
   leave(c);
   if (pestle_status_code(status) != PESTLE_STATUS_DEADLINE_EXCEEDED)
     return status;
@@ -676,7 +650,7 @@ pestle_status_t pestle_device_comm_enqueue(pestle_world_t* world,
                                            const pestle_collective_t* ops,
                                            size_t count, uint64_t groups,
                                            bool ordered) {
-  pestle_device_comm_t* c = find_comm(world, queue->device);
+  pestle_device_comm_t* c = pestle_device_comm_find(world, queue->device);
   pestle_collective_t copies[PESTLE_COLLECTIVES_AT_ONCE];
   if (!c) {
     return PESTLE_ERROR(INTERNAL, "rank %d has not joined others on device %s",

@@ -44,6 +44,31 @@ pestle_device_comm_enqueue(pestle_world_t* world, const pestle_queue_t* queue,
                            const pestle_collective_t* ops, size_t count,
                            uint64_t groups, bool ordered);
 
+// --- Recordings: device_comm_record.c ---
+
+// A recording that holds collectives of a world; the holder destroys it.
+typedef struct pestle_comm_recording_t pestle_comm_recording_t;
+
+// Whether what |world| does on |device| may be part of a recording.
+bool pestle_device_comm_records(const pestle_world_t* world,
+                                const pestle_device_t* device);
+// Between graph_begin() on |queue| and the first step: what is queued until
+// pestle_device_comm_recorded() is part of |*out_recording|.
+PESTLE_NODISCARD pestle_status_t
+pestle_device_comm_record(pestle_world_t* world, const pestle_queue_t* queue,
+                          pestle_comm_recording_t** out_recording);
+// It is |graph|, which it owns from now on; NULL: it failed, and is destroyed.
+void pestle_device_comm_recorded(pestle_world_t* world,
+                                 pestle_comm_recording_t* recording,
+                                 pestle_device_graph_t* graph);
+PESTLE_NODISCARD pestle_status_t
+pestle_device_comm_launch(pestle_world_t* world, const pestle_queue_t* queue,
+                          pestle_comm_recording_t* recording);
+// False once the world that it was made in has ended.
+bool pestle_comm_recording_is_there(pestle_comm_recording_t* recording);
+// NULL is allowed.
+void pestle_comm_recording_destroy(pestle_comm_recording_t* recording);
+
 // The rows of a collective, the same number for the same rows.
 uint64_t pestle_collective_rows_hash(const pestle_executable_t* executable,
                                      const pestle_plan_collective_t* k);

@@ -182,7 +182,8 @@ static double count_queued(const pestle_executable_t* e, size_t step_count) {
   double queued = 0;
   for (size_t i = 0; i < step_count; ++i) {
     const pestle_plan_step_t* step = &e->steps[i];
-    if (step->kind != PESTLE_PLAN_LAUNCH && step->kind != PESTLE_PLAN_COPY)
+    if (step->kind != PESTLE_PLAN_LAUNCH && step->kind != PESTLE_PLAN_COPY &&
+        step->kind != PESTLE_PLAN_COLLECTIVE)
       continue;
     double times = 1;
     for (size_t j = i; e->repeat_count && j < step_count; ++j) {
@@ -215,7 +216,7 @@ static void look_at_steps(pestle_executable_t* e, size_t step_count) {
     }
     bool back = step->kind == PESTLE_PLAN_JUMP && step->target <= i;
     records = records && !staged && !call && !back &&
-              step->kind != PESTLE_PLAN_COLLECTIVE &&
+              (step->kind != PESTLE_PLAN_COLLECTIVE || e->group_hashes) &&
               step->kind != PESTLE_PLAN_JUMP_IF_ZERO &&
               step->kind != PESTLE_PLAN_JUMP_TABLE;
   }

@@ -77,10 +77,14 @@ typedef struct pestle_exec_patch_t {
   uint64_t offset;
 } pestle_exec_patch_t;
 
-// The steps of a plan as one launch, for the addresses of one run.
+// The steps of a plan as one launch, for the addresses of one run, and its world where
+// they have collectives.
 typedef struct pestle_recording_t {
   pestle_device_graph_t* graph;  // NULL: the addresses were seen once
-  uint64_t used;                 // the later the greater; 0: free
+  const struct pestle_world_s* world;
+  struct pestle_comm_recording_t*
+      collective;  // instead of |graph| where |world| is set
+  uint64_t used;   // the later the greater; 0: free
   char** io;
 } pestle_recording_t;
 
@@ -311,12 +315,13 @@ pestle_call_staged(pestle_executable_t* executable, pestle_frame_t* frame,
 // --- recording.c ---
 
 // Queues all steps of |frame| as one recording if there is one for its
-// addresses; |*out_done| says so. |walk| queues them one by one, to be recorded.
+// addresses and |world| (NULL: no step is a collective); |*out_done| says so. |walk| queues them one by one, to be recorded.
 PESTLE_NODISCARD pestle_status_t pestle_recording_run(
     pestle_executable_t* executable, pestle_frame_t* frame,
-    const pestle_queue_t* queue,
+    const pestle_queue_t* queue, struct pestle_world_s* world,
     pestle_status_t (*walk)(pestle_executable_t* executable,
-                            pestle_frame_t* frame, const pestle_queue_t* queue),
+                            pestle_frame_t* frame, const pestle_queue_t* queue,
+                            struct pestle_world_s* world),
     bool* out_done);
 void pestle_recordings_destroy(const pestle_executable_t* executable,
                                pestle_frame_t* frame);

@@ -160,8 +160,9 @@ static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
 }
 
 static pestle_status_t walk_plain(pestle_executable_t* e, pestle_frame_t* frame,
-                                  const pestle_queue_t* queue) {
-  static const pestle_run_t plain = {.options = {.struct_size = 0}};
+                                  const pestle_queue_t* queue,
+                                  pestle_world_t* world) {
+  const pestle_run_t plain = {.options = {.world = world}};
   return walk(e, frame, queue, &plain);
 }
 
@@ -173,8 +174,11 @@ pestle_status_t pestle_execute_device(pestle_executable_t* e,
   bool watched = run->options.on_step || e->context->core.trace ||
                  control->cancel || control->deadline_ns || control->progress;
   bool done = false;
-  if (!watched && e->recordings) {
-    PESTLE_TRY(pestle_recording_run(e, frame, queue, walk_plain, &done));
-  }
+  // NULL: none of the steps is a collective.
+  pestle_world_t* world = e->group_hashes ? run->options.world : NULL;
+  bool records =
+      e->recordings && (!world || pestle_device_comm_records(world, e->home));
+  if (!watched && records)
+    PESTLE_TRY(pestle_recording_run(e, frame, queue, world, walk_plain, &done));
   return done ? NULL : walk(e, frame, queue, run);
 }

@@ -30,7 +30,8 @@
 //   6  own ops: kernels whose text a person wrote
 //   7  collectives: between the ranks of a world
 //   8  effort: whether code is wanted soon or fast; calls of functions that use the
-//      device by its own interface; how far a transport's streams have come
+//      device by its own interface; how far a transport's streams have come, and
+//      collectives in recordings
 //
 // Contents:
 // - Versions
@@ -564,6 +565,18 @@ typedef struct pestle_comm_options_t {
 // One rank's end of a communicator, whose layout is the backend's.
 typedef struct pestle_comm_s pestle_comm_t;
 
+// What pestle_collective_api_t.record() is told.
+typedef enum pestle_comm_record_e {
+  // |stream| has begun to record: what enqueue() is given on it until graph_end() becomes a
+  // part of the recording. |sequence| is the number before its first collective.
+  PESTLE_COMM_RECORDS = 0,
+  // graph_launch() of such a recording on |stream| comes next: the numbers of its
+  // collectives now follow |sequence| as they followed the number that RECORDS had.
+  PESTLE_COMM_LAUNCHES = 1,
+  // The launch is queued; |sequence| is the number of its last collective.
+  PESTLE_COMM_LAUNCHED = 2,
+} pestle_comm_record_t;
+
 // A transport: how the ranks of a world meet. A function that waits for other ranks
 // ends with DEADLINE_EXCEEDED, which names a rank that did not come, or with
 // UNAVAILABLE once the communicator is aborted. Calls with one communicator come from
@@ -608,6 +621,13 @@ typedef struct pestle_collective_api_t {
   // Needed of a transport with streams: what does not end is found by it alone.
   void (*progress)(void* self, pestle_comm_t* comm, uint64_t* out_begun,
                    uint64_t* out_done);
+  // Lets recordings of the backend's streams hold collectives, and progress() know their
+  // launches; |what| is a pestle_comm_record_t. Missing: a stream that records takes none.
+  // Recordings with collectives of |comm| are destroyed before destroy(comm) is called,
+  // and soon after abort(comm).
+  pestle_status_t (*record)(void* self, pestle_comm_t* comm,
+                            pestle_device_stream_t* stream, int32_t what,
+                            uint64_t sequence);
 } pestle_collective_api_t;
 
 // --- A backend ---

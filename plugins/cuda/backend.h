@@ -82,7 +82,16 @@ typedef struct cuda_device_t {
   atomic_int comms;
   // One of them did not end: what is queued never does. Nothing is waited for or freed.
   atomic_bool is_stuck;
+  // Whether recordings may write values (cuda_recorded_writes_t): found by the first
+  // communicator.
+  atomic_int recorded_writes;
 } cuda_device_t;
+
+typedef enum cuda_recorded_writes_t {
+  CUDA_WRITES_UNKNOWN = 0,
+  CUDA_WRITES_RECORDED,
+  CUDA_WRITES_REFUSED,
+} cuda_recorded_writes_t;
 
 // One for each host that calls init.
 typedef struct cuda_t {

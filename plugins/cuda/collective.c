@@ -215,31 +215,64 @@ static pestle_status_t ask_all(pestle_comm_t* comm, CUstream stream,
 
 // --- How far the stream has come ---
 
-static pestle_status_t mark(const pestle_comm_t* comm, CUstream stream,
-                            uint64_t value) {
+static pestle_status_t write_word(const pestle_comm_t* comm, CUstream stream,
+                                  int place, uint64_t value) {
   const cuda_device_t* d = comm->device;
-  PESTLE_CUDA_TRY(
-      d, cuStreamWriteValue64_v2,
-      (stream, comm->word_address, value, CU_STREAM_WRITE_VALUE_DEFAULT));
+  CUdeviceptr word = comm->word_address + sizeof(uint64_t) * (size_t)place;
+  PESTLE_CUDA_TRY(d, cuStreamWriteValue64_v2,
+                  (stream, word, value, CU_STREAM_WRITE_VALUE_DEFAULT));
   return NULL;
+}
+
+static bool is_recording(const pestle_device_stream_t* stream) {
+  return stream && atomic_load(&stream->recording);
+}
+
+// A recording holds values as they are counted from its beginning.
+static pestle_status_t mark_recorded(const pestle_comm_t* comm, CUstream stream,
+                                     uint64_t value) {
+  const cuda_device_t* d = comm->device;
+  if (atomic_load(&d->recorded_writes) == CUDA_WRITES_RECORDED)
+    return write_word(comm, stream, CUDA_COMM_RECORDED, value);
+  CUdeviceptr word = comm->word_address + sizeof(uint64_t) * CUDA_COMM_RECORDED;
+  PESTLE_CUDA_TRY(d, cuMemsetD32Async, (word, (unsigned)value, 1, stream));
+  return NULL;
+}
+
+static pestle_status_t mark(const pestle_comm_t* comm,
+                            const pestle_device_stream_t* stream,
+                            CUstream handle, uint64_t value) {
+  if (is_recording(stream))
+    return mark_recorded(comm, handle, value - 2 * comm->recorded_after);
+  return write_word(comm, handle, CUDA_COMM_AT, value);
 }
 
 // A collective right behind another one begins when that is done.
 static pestle_status_t mark_begin(pestle_comm_t* comm,
                                   const pestle_device_stream_t* stream,
                                   CUstream handle, uint64_t sequence) {
-  bool next = stream && comm->latest && comm->stream == stream &&
+  bool next = stream && !is_recording(stream) && comm->latest &&
+              comm->stream == stream &&
               comm->work == atomic_load(&stream->queued) &&
               sequence - comm->latest < UINT32_MAX;
-  if (!next) return mark(comm, handle, 2 * sequence - 1);
+  if (!next) return mark(comm, stream, handle, 2 * sequence - 1);
   atomic_store(&comm->links[comm->latest % CUDA_COMM_LINKS],
                comm->latest << 32 | (uint32_t)(sequence - comm->latest));
   return NULL;
 }
 
+// A launch of a recording sets its count to 0 before it says what that follows: what is
+// read in this order is never ahead of the stream.
+static uint64_t read_words(const pestle_comm_t* comm) {
+  uint64_t after = atomic_load(&comm->word[CUDA_COMM_AFTER]);
+  uint64_t recorded = atomic_load(&comm->word[CUDA_COMM_RECORDED]);
+  uint64_t value = atomic_load(&comm->word[CUDA_COMM_AT]);
+  return value > 2 * after + recorded ? value : 2 * after + recorded;
+}
+
 void pestle_cuda_comm_progress(void* self, pestle_comm_t* comm,
                                uint64_t* out_begun, uint64_t* out_done) {
-  uint64_t value = atomic_load(comm->word);
+  uint64_t value = read_words(comm);
   (void)self;
   *out_done = value / 2;
   *out_begun = (value + 1) / 2;
@@ -257,7 +290,8 @@ static pestle_status_t queue(pestle_comm_t* comm,
   CUstream handle = stream ? stream->handle : d->own;
   PESTLE_TRY(mark_begin(comm, stream, handle, ops->sequence));
   PESTLE_TRY(ask_all(comm, handle, ops, count));
-  PESTLE_TRY(mark(comm, handle, 2 * ops->sequence));
+  PESTLE_TRY(mark(comm, stream, handle, 2 * ops->sequence));
+  if (is_recording(stream)) return NULL;
   comm->latest = ops->sequence;
   comm->stream = stream;
   if (stream) {
@@ -283,7 +317,8 @@ pestle_status_t pestle_cuda_comm_enqueue(void* self, pestle_comm_t* comm,
                                "communicator of device %d",
                                (int)stream->device->index, (int)d->index);
   }
-  if (stream) PESTLE_TRY(pestle_cuda_refuse_recording(stream, "collectives"));
+  if (stream && stream != comm->recorder)
+    PESTLE_TRY(pestle_cuda_refuse_recording(stream, "collectives"));
   atomic_fetch_add(&comm->calls, 1);
   pestle_status_t status = pestle_cuda_comm_poll((void*)(uintptr_t)cuda, comm);
   if (!status) status = pestle_cuda_enter(d);
@@ -292,5 +327,43 @@ pestle_status_t pestle_cuda_comm_enqueue(void* self, pestle_comm_t* comm,
     pestle_cuda_leave(d);
   }
   atomic_fetch_sub(&comm->calls, 1);
+  return status;
+}
+
+// --- Recordings ---
+
+static pestle_status_t begin_launch(pestle_comm_t* comm, CUstream stream,
+                                    uint64_t sequence) {
+  PESTLE_TRY(write_word(comm, stream, CUDA_COMM_RECORDED, 0));
+  return write_word(comm, stream, CUDA_COMM_AFTER, sequence);
+}
+
+static pestle_status_t end_launch(pestle_comm_t* comm,
+                                  pestle_device_stream_t* stream,
+                                  uint64_t sequence) {
+  PESTLE_TRY(write_word(comm, stream->handle, CUDA_COMM_AT, 2 * sequence));
+  cuda_queued(stream);
+  // What comes next is behind other work of the recording.
+  comm->latest = sequence;
+  comm->stream = NULL;
+  return NULL;
+}
+
+pestle_status_t pestle_cuda_comm_record(void* self, pestle_comm_t* comm,
+                                        pestle_device_stream_t* stream,
+                                        int32_t what, uint64_t sequence) {
+  cuda_device_t* d = comm->device;
+  if (what == PESTLE_COMM_RECORDS) {
+    comm->recorder = stream;
+    comm->recorded_after = sequence;
+    return NULL;
+  }
+  if (what == PESTLE_COMM_LAUNCHES)
+    PESTLE_TRY(pestle_cuda_comm_poll(self, comm));
+  PESTLE_TRY(pestle_cuda_enter(d));
+  pestle_status_t status = what == PESTLE_COMM_LAUNCHES
+                               ? begin_launch(comm, stream->handle, sequence)
+                               : end_launch(comm, stream, sequence);
+  pestle_cuda_leave(d);
   return status;
 }

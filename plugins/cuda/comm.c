@@ -223,6 +223,36 @@ static void destroy(void* self, pestle_comm_t* comm) {
 
 // --- The beginning ---
 
+// Not all drivers record the write of a value. One that does not is found by a recording
+// that nobody launches.
+static bool records_writes(const pestle_comm_t* comm, CUstream stream) {
+  const cuda_driver_t* driver = &comm->device->owner->driver;
+  CUgraph graph = NULL;
+  CUgraphExec run = NULL;
+  if (driver->cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED))
+    return false;
+  bool taken = !driver->cuStreamWriteValue64_v2(
+      stream, comm->word_address + sizeof(uint64_t) * CUDA_COMM_RECORDED, 0,
+      CU_STREAM_WRITE_VALUE_DEFAULT);
+  taken &= !driver->cuStreamEndCapture(stream, &graph) && graph;
+  taken = taken && !driver->cuGraphInstantiateWithFlags(&run, graph, 0);
+  if (run) (void)driver->cuGraphExecDestroy(run);
+  if (graph) (void)driver->cuGraphDestroy(graph);
+  return taken;
+}
+
+static pestle_status_t find_recorded_writes(pestle_comm_t* comm) {
+  cuda_device_t* d = comm->device;
+  CUstream stream;
+  if (atomic_load(&d->recorded_writes)) return NULL;
+  PESTLE_CUDA_TRY(d, cuStreamCreate, (&stream, CU_STREAM_NON_BLOCKING));
+  bool taken = records_writes(comm, stream);
+  atomic_store(&d->recorded_writes,
+               taken ? CUDA_WRITES_RECORDED : CUDA_WRITES_REFUSED);
+  PESTLE_CUDA_TRY(d, cuStreamDestroy_v2, (stream));
+  return NULL;
+}
+
 static pestle_status_t make_word(pestle_comm_t* comm) {
   const cuda_device_t* d = comm->device;
   void* data = NULL;
@@ -230,10 +260,11 @@ static pestle_status_t make_word(pestle_comm_t* comm) {
       d, cuMemHostAlloc,
       (&data, 64, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
   comm->word = data;
-  atomic_init(comm->word, 0);
+  for (int i = CUDA_COMM_AT; i <= CUDA_COMM_AFTER; ++i)
+    atomic_init(&comm->word[i], 0);
   PESTLE_CUDA_TRY(d, cuMemHostGetDevicePointer_v2,
                   (&comm->word_address, data, 0));
-  return NULL;
+  return find_recorded_writes(comm);
 }
 
 static pestle_status_t make(cuda_device_t* d, const nccl_t* nccl,
@@ -417,4 +448,5 @@ const pestle_collective_api_t pestle_cuda_collective = {
     .abort = abort_comm,
     .destroy = destroy,
     .progress = pestle_cuda_comm_progress,
+    .record = pestle_cuda_comm_record,
 };

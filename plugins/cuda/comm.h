@@ -8,6 +8,8 @@
 #include "plugins/cuda/nccl.h"
 
 enum { CUDA_COMM_LINKS = 256, CUDA_COMM_REASON = 512 };
+// Places of |pestle_comm_s.word|'s words.
+enum { CUDA_COMM_AT = 0, CUDA_COMM_RECORDED = 1, CUDA_COMM_AFTER = 2 };
 
 typedef enum cuda_comm_state_t {
   CUDA_COMM_LIVE,
@@ -32,11 +34,14 @@ struct pestle_comm_s {
   char reason[CUDA_COMM_REASON];
   // -- how far its stream has come --
   // In pinned memory, which the stream writes: 2 k - 1 when it has come to
-  // collective k, 2 k when that is done.
+  // collective k, 2 k when that is done. A recording counts its own collectives so, from 1
+  // on, in the second word, and the third has the number that they follow.
   _Atomic(uint64_t)* word;
   CUdeviceptr word_address;
-  uint64_t latest;  // collective that was queued last
-  uint64_t work;    // of the stream after it: nothing was queued since
+  const pestle_device_stream_t* recorder;  // what is queued on it is recorded
+  uint64_t recorded_after;  // the number before the recording's first
+  uint64_t latest;          // collective that was queued last
+  uint64_t work;            // of the stream after it: nothing was queued since
   const pestle_device_stream_t* stream;
   // Of collectives that came right after another, which write nothing when they begin:
   // links[k % CUDA_COMM_LINKS] is the one after k, in the upper half with k's low bits.
@@ -71,6 +76,9 @@ pestle_status_t pestle_cuda_comm_enqueue(void* self, pestle_comm_t* comm,
                                          size_t count);
 void pestle_cuda_comm_progress(void* self, pestle_comm_t* comm,
                                uint64_t* out_begun, uint64_t* out_done);
+pestle_status_t pestle_cuda_comm_record(void* self, pestle_comm_t* comm,
+                                        pestle_device_stream_t* stream,
+                                        int32_t what, uint64_t sequence);
 
 extern const pestle_collective_api_t pestle_cuda_collective;
 

@@ -194,6 +194,7 @@ static void init_device(cuda_t* cuda, int32_t index, CUdevice id) {
   d->index = index;
   d->id = id;
   atomic_init(&d->comms, 0);
+  atomic_init(&d->recorded_writes, CUDA_WRITES_UNKNOWN);
   atomic_init(&d->is_stuck, false);
   name_device(d);
   measure_device(d);

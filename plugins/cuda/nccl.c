@@ -22,6 +22,12 @@ static void turn_multicast_off(void) {
   (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
 }
 
+// A collective of a recording meets one that another rank launches by itself. Buffers that
+// NCCL registers when it is recorded would let the two speak differently.
+static void turn_registering_off(void) {
+  (void)setenv("NCCL_GRAPH_REGISTER", "0", 0);
+}
+
 // site-packages/pestle/.. and site-packages/nvidia/nccl/lib: up from this library's
 // own folder.
 static void* open_beside(void) {
@@ -74,6 +80,7 @@ static void* open_library(void) {
 
 static void open_nccl(void) {
   turn_multicast_off();
+  turn_registering_off();
   void* library = open_library();
   if (!library) return;
 #define PESTLE_NCCL(result, name, parameters)                         \

@@ -375,6 +375,67 @@ static void three(rank_t* r) {
   d->deallocate(gpu->self, r->rank, receive, 400);
 }
 
+static void enqueue_sum(rank_t* r, void* data, uint64_t sequence) {
+  r->op = (pestle_collective_t){.struct_size = sizeof r->op,
+                                .sequence = sequence,
+                                .dtype = PESTLE_F32,
+                                .rank_count = RANKS,
+                                .ranks = everybody,
+                                .send = data,
+                                .receive = data,
+                                .count = 100,
+                                .name = "a test"};
+  assert_ok(api()->enqueue(gpu->self, r->comm, r->stream, &r->op, 1));
+}
+
+// A sum in place, then two of a recording that is launched three times.
+static void record_and_launch(rank_t* r) {
+  const pestle_device_api_t* d = gpu->device;
+  pestle_device_graph_t* graph;
+  uint64_t done;
+  float host[100];
+  void* data;
+  for (int i = 0; i < 100; ++i)
+    host[i] = 1.0f;
+  assert_ok(d->allocate(gpu->self, r->rank, sizeof host, &data));
+  assert_ok(d->queue_from_host(gpu->self, r->stream, host, data, sizeof host));
+  enqueue_sum(r, data, 5);
+  assert_ok(d->stream_synchronize(gpu->self, r->stream));
+  assert_ok(d->graph_begin(gpu->self, r->stream));
+  assert_ok(
+      api()->record(gpu->self, r->comm, r->stream, PESTLE_COMM_RECORDS, 5));
+  enqueue_sum(r, data, 6);
+  enqueue_sum(r, data, 7);
+  assert_ok(d->graph_end(gpu->self, r->stream, &graph));
+  assert_int_equal(begun_of(r, &done), 5);
+  for (uint64_t at = 5; at < 17; at += 4) {
+    assert_ok(
+        api()->record(gpu->self, r->comm, r->stream, PESTLE_COMM_LAUNCHES, at));
+    assert_ok(d->graph_launch(gpu->self, graph, r->stream));
+    assert_ok(api()->record(gpu->self, r->comm, r->stream, PESTLE_COMM_LAUNCHED,
+                            at + 2));
+    enqueue_sum(r, data, at + 3);
+    enqueue_sum(r, data, at + 4);
+    assert_ok(d->stream_synchronize(gpu->self, r->stream));
+    assert_int_equal(begun_of(r, &done), at + 4);
+    assert_int_equal(done, at + 4);
+  }
+  assert_ok(d->queue_to_host(gpu->self, r->stream, data, host, sizeof host));
+  assert_ok(d->stream_synchronize(gpu->self, r->stream));
+  for (int i = 0; i < 100; ++i)
+    assert_true(host[i] == 67108864.0f);  // 4^13
+  d->graph_destroy(gpu->self, graph);
+  d->deallocate(gpu->self, r->rank, data, sizeof host);
+}
+
+static void recordings(void** state) {
+  rank_t ranks[RANKS];
+  (void)state;
+  open_ranks(ranks);
+  on_all(ranks, record_and_launch);
+  close_ranks(ranks);
+}
+
 static void start(rank_t ranks[RANKS], act_fn_t act) {
   for (int i = 0; i < RANKS; ++i) {
     ranks[i].act = act;
@@ -506,10 +567,10 @@ static int nothing_is_left(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reductions),  cmocka_unit_test(moves),
-      cmocka_unit_test(groups),      cmocka_unit_test(hangs),
-      cmocka_unit_test(says_why),    cmocka_unit_test(not_all_come),
-      cmocka_unit_test(wrong_calls),
+      cmocka_unit_test(reductions),   cmocka_unit_test(moves),
+      cmocka_unit_test(groups),       cmocka_unit_test(recordings),
+      cmocka_unit_test(hangs),        cmocka_unit_test(says_why),
+      cmocka_unit_test(not_all_come), cmocka_unit_test(wrong_calls),
   };
   void* library = dlopen("libnccl.so.2", RTLD_NOW);
   (void)gpu_most_arguments;

@@ -114,6 +114,33 @@ def faults(plans):
              r"ranks 0 and 1 both run on the device with uuid 0101.*\(cuda:1, cuda:1\)")
 
 
+def recordings(plans):
+    """From the third run on a plan with collectives is one launch: the same bits, and what
+    hangs in one is named as ever."""
+    late = {"PESTLE_WORLD_DEADLINE_MS": int(LATE * 1000)}
+    for n, size in ((2, 3000), (4, 3000)):
+        plan = plans.get(n, size)
+        for form in (processes, threads) if LONG else ((processes,) if n == 2 else (threads,)):
+            alone = {"FAKE_CUDA_FAIL": "cuGraphInstantiateWithFlags:2:1"}
+            once = bits(form(plan, n, steps=12, **alone))
+            assert bits(form(plan, n, steps=12)) == once
+            says(form(plan, n, steps=12, FAKE_CUDA_FAIL="cuGraphLaunch:2:1"), "UNAVAILABLE",
+                 r"rank \d has ended its world: cuda: cuGraphLaunch on device \d")
+            for more in ({"FAKE_CUDA_NO_RECORDED_WRITES": "1"}, {"PESTLE_WORLD_CHECK": "1"}):
+                assert bits(form(plan, n, steps=12, **more)) == once, more
+    plan = plans.get(N, 3000)
+    for form in (processes, threads) if LONG else (threads,):
+        for more in ({}, {"FAKE_CUDA_NO_RECORDED_WRITES": "1"}) if LONG else ({},):
+            # Two collectives a step, the third step on by a recording: number 10 of the
+            # transport is the second one of the fifth.
+            says(form(plan, N, steps=12, FAKE_NCCL="2:hang:10", **late, **more),
+                 "DEADLINE_EXCEEDED",
+                 r"all ranks have come to collective \d+ \(all_reduce of step 2\), and on rank "
+                 r"\d's device it has not ended for 2\.0 s")
+        says(form(plan, N, steps=12, FAKE_NCCL="1:async:9"), "UNAVAILABLE",
+             r"rank 1 has ended its world: nccl: .*remote process exited")
+
+
 def stuck(plans):
     """An abort of NCCL's that hangs: the device is lost, and the run ends all the same."""
     ends = processes(plans.get(N, 3000), N, FAKE_NCCL="2:stuck:3",
@@ -212,6 +239,7 @@ def main():
         plans = Plans(pathlib.Path(folder))
         same_bits(plans)
         faults(plans)
+        recordings(plans)
         mixed(plans)
         other_counts(plans)
         command(plans.folder)

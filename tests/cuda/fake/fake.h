@@ -7,6 +7,8 @@
 //   FAKE_CUDA_DEVICES      how many (1)
 //   FAKE_CUDA_CAPABILITY   80 (the text has no matrix units of later ones)
 //   FAKE_CUDA_MEMORY       MiB of each (4096)
+//   FAKE_CUDA_FAIL         FUNCTION:AT:RESULT, as fake_cuda_fail() has them
+//   FAKE_CUDA_NO_RECORDED_WRITES   1: a recording takes no write of a value
 #ifndef PESTLE_TESTS_CUDA_FAKE_FAKE_H_
 #define PESTLE_TESTS_CUDA_FAKE_FAKE_H_
 

@@ -142,6 +142,11 @@ static CUresult need_context(void) {
   } while (0)
 
 CUresult cuInit(unsigned flags) {
+  const char* text = getenv("FAKE_CUDA_FAIL");
+  char name[64];
+  int at, failed;
+  if (text && sscanf(text, "%63[A-Za-z0-9_]:%d:%d", name, &at, &failed) == 3)
+    fake_cuda_fail(name, at, failed);
   NOTE();
   return flags ? CUDA_ERROR_INVALID_VALUE : 0;
 }
@@ -501,6 +506,7 @@ typedef enum kind_t {
   WAIT,
   WAIT_VALUE,
   WRITE_VALUE,
+  WRITE_WORD,
   FILL
 } kind_t;
 typedef struct op_t {
@@ -513,6 +519,7 @@ typedef struct op_t {
   unsigned ticket;
   CUhostFn call;
   void* user;
+  void (*hold)(void* user, int count);  // of a recorded call, or NULL
   const _Atomic(uint64_t)* word;
   uint64_t value;
   CUfunction function;
@@ -584,6 +591,8 @@ static void run_op(op_t* op) {
   if (op->kind == FILL) memset(op->to, (int)op->value, op->size);
   if (op->kind == WRITE_VALUE)
     atomic_store((_Atomic(uint64_t)*)op->to, op->value);
+  if (op->kind == WRITE_WORD)
+    atomic_store((_Atomic(uint32_t)*)op->to, (uint32_t)op->value);
   if (op->kind == LAUNCH) run_launch(op);
   if (op->kind == HOST) op->call(op->user);
 }
@@ -651,6 +660,7 @@ static void push_locked(CUstream s, const op_t* op) {
   *copy = *op;
   copy->next = NULL;
   if (s->capture) {
+    if (copy->hold) copy->hold(copy->user, 1);
     *s->capture->tail = copy;
     s->capture->tail = &copy->next;
     return;
@@ -789,6 +799,15 @@ CUresult cuLaunchHostFunc(CUstream s, CUhostFn call, void* user) {
   op_t op = {.kind = HOST, .call = call, .user = user};
   return push(s, &op);
 }
+// One that graphs may hold: |hold| is told of each that comes and goes.
+EXPORT CUresult fake_cuda_held_call(CUstream s, CUhostFn call, void* user,
+                                    void (*hold)(void* user, int count));
+EXPORT CUresult fake_cuda_held_call(CUstream s, CUhostFn call, void* user,
+                                    void (*hold)(void* user, int count)) {
+  NEED();
+  op_t op = {.kind = HOST, .call = call, .user = user, .hold = hold};
+  return push(s, &op);
+}
 
 // --- Events ---
 
@@ -861,6 +880,8 @@ CUresult cuStreamWriteValue64_v2(CUstream s, CUdeviceptr word, cuuint64_t value,
                                  unsigned flags) {
   NEED();
   if (flags != CU_STREAM_WRITE_VALUE_DEFAULT) return CUDA_ERROR_INVALID_VALUE;
+  if (s->capture && number("FAKE_CUDA_NO_RECORDED_WRITES", 0))
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   op_t op = {.kind = WRITE_VALUE, .to = (void*)(uintptr_t)word, .value = value};
   return push(s, &op);
 }
@@ -872,12 +893,20 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t size,
       .kind = FILL, .to = (void*)(uintptr_t)to, .size = size, .value = value};
   return push(s, &op);
 }
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count,
+                          CUstream s) {
+  NEED();
+  if (count != 1 || check_range(to, 4)) return CUDA_ERROR_INVALID_VALUE;
+  op_t op = {.kind = WRITE_WORD, .to = (void*)(uintptr_t)to, .value = value};
+  return push(s, &op);
+}
 
 // --- Graphs ---
 
 static void free_ops(op_t* op) {
   while (op) {
     op_t* next = op->next;
+    if (op->hold) op->hold(op->user, -1);
     free(op);
     op = next;
   }
@@ -917,6 +946,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph,
     *tail = malloc(sizeof **tail);
     **tail = *op;
     (*tail)->next = NULL;
+    if (op->hold) op->hold(op->user, 1);
     tail = &(*tail)->next;
   }
   add_live(1);

@@ -64,7 +64,7 @@ struct ncclComm {
   ncclComm_t parent;
   int split, color;    // of one that is a part
   ncclComm_t pending;  // a part that is not made yet
-  atomic_int aborted, running, groups;
+  atomic_int aborted, running, groups, graphs;
   atomic_int error;
 };
 
@@ -239,6 +239,8 @@ static void leave(ncclComm_t c) {
   pthread_mutex_unlock(&lock);
 }
 ncclResult_t ncclCommDestroy(ncclComm_t c) {
+  while (atomic_load(&c->graphs))
+    moment();
   leave(c);
   return 0;
 }
@@ -248,7 +250,7 @@ ncclResult_t ncclCommAbort(ncclComm_t c) {
   while (stuck && atomic_load(&c->running))
     moment();
   atomic_store(&c->aborted, 1);
-  while (atomic_load(&c->running))
+  while (atomic_load(&c->running) || atomic_load(&c->graphs))
     moment();
   leave(c);
   return 0;
@@ -275,6 +277,8 @@ typedef struct fold_t {
 typedef struct job_t {
   ncclComm_t comm;
   cudaStream_t stream;
+  bool recorded;  // it runs as often as its graph does
+  struct job_t* next;
   int number;
   flow_t flows[MOST_FLOWS];
   int flow_count;
@@ -378,6 +382,19 @@ static void run_fold(const struct ncclComm* c, const fold_t* f) {
   }
 }
 
+// A recorded fold has memory of its own each time.
+static void renew_parts(job_t* job, fold_t* fold) {
+  size_t bytes = fold->count * size_of(fold->type);
+  size_t size = bytes * (size_t)job->comm->size;
+  const char* before = fold->parts;
+  fold->parts = malloc(size + 1);
+  for (int i = 0; i < job->flow_count; ++i) {
+    char* to = job->flows[i].to;
+    if (to && to >= before && to < before + size)
+      job->flows[i].to = fold->parts + (to - before);
+  }
+}
+
 static void wait_for_abort(ncclComm_t c) {
   while (!atomic_load(&c->aborted))
     moment();
@@ -386,6 +403,13 @@ static void wait_for_abort(ncclComm_t c) {
 static void run_job(void* user) {
   job_t* job = user;
   ncclComm_t c = job->comm;
+  if (job->recorded) {
+    job = malloc(sizeof *job);
+    *job = *(const job_t*)user;
+    job->number = atomic_fetch_add(&c->groups, 1) + 1;
+    for (int i = 0; i < job->fold_count; ++i)
+      renew_parts(job, &job->folds[i]);
+  }
   atomic_fetch_add(&c->running, 1);
   if (has_fault(c, "async", job->number)) atomic_store(&c->error, 6);
   if (has_fault(c, "hang", job->number) || has_fault(c, "async", job->number) ||
@@ -430,18 +454,41 @@ ncclResult_t ncclGroupStart(void) {
   ++depth;
   return 0;
 }
+// As NCCL does, a communicator waits at its end until no graph has work of it.
+static void hold(void* user, int count) {
+  atomic_fetch_add(&((job_t*)user)->comm->graphs, count);
+}
+
+static ncclResult_t launch(job_t* job) {
+  static int (*launch_call)(cudaStream_t, void (*)(void*), void*,
+                            void (*)(void*, int));
+  static int (*is_capturing)(cudaStream_t, int*);
+  static job_t* recorded;
+  int capturing = 0;
+  if (!launch_call) {
+    void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!driver) return 3;
+    *(void**)&is_capturing = dlsym(driver, "cuStreamIsCapturing");
+    *(void**)&launch_call = dlsym(driver, "fake_cuda_held_call");
+  }
+  if (!launch_call || is_capturing(job->stream, &capturing)) return 3;
+  job->recorded = capturing != 0;
+  if (job->recorded) {  // what was launched may still run when its graph is gone
+    pthread_mutex_lock(&lock);
+    job->next = recorded;
+    recorded = job;
+    pthread_mutex_unlock(&lock);
+  } else {
+    job->number = atomic_fetch_add(&job->comm->groups, 1) + 1;
+  }
+  return launch_call(job->stream, run_job, job, hold) ? 1 : 0;
+}
+
 ncclResult_t ncclGroupEnd(void) {
-  static int (*launch)(cudaStream_t, void (*)(void*), void*);
   if (--depth || !open_job) return 0;
   job_t* job = open_job;
   open_job = NULL;
-  if (!launch) {
-    void* driver = dlopen("libcuda.so.1", RTLD_NOW);
-    *(void**)&launch = driver ? dlsym(driver, "cuLaunchHostFunc") : NULL;
-    if (!launch) return 3;
-  }
-  job->number = atomic_fetch_add(&job->comm->groups, 1) + 1;
-  return launch(job->stream, run_job, job) ? 1 : 0;
+  return launch(job);
 }
 
 static ncclResult_t done(void) {
