@@ -60,6 +60,28 @@ pestle_status_t pestle_rewrite_unsupported(const pestle_rewrite_t* r,
                       pestle_dtype_info(dtype)->name, inst->lanes);
 }
 
+static bool count_uses(pestle_rewrite_t* r) {
+  if (!pestle_vec_resize(&r->uses, r->from->inst_count)) return false;
+  memset(r->uses.data, 0, r->uses.size * sizeof(r->uses.data[0]));
+  for (uint32_t i = 0; i < r->from->inst_count; ++i) {
+    const pestle_kir_inst_t* inst = pestle_kir_inst(r->from, i);
+    const char* letters = pestle_kir_op_info(inst->op).operands;
+    for (int a = 0; letters[a]; ++a) {
+      bool value = pestle_kir_is_value(letters[a]);
+      if (value && inst->arg[a] < r->uses.size) ++r->uses.data[inst->arg[a]];
+    }
+  }
+  return true;
+}
+
+uint32_t pestle_rewrite_uses(pestle_rewrite_t* r, pestle_kir_id_t id) {
+  if (!r->uses.size && !count_uses(r)) {
+    r->to->failed = true;
+    return 0;
+  }
+  return r->uses.data[id];
+}
+
 // --- Copying ---
 
 pestle_kir_inst_t pestle_rewrite_mapped(const pestle_rewrite_t* r,

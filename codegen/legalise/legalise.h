@@ -75,6 +75,9 @@ bool pestle_rewrite_legal(const pestle_rewrite_t* r,
 // UNSUPPORTED, naming what |inst| asks for and the target.
 pestle_status_t pestle_rewrite_unsupported(const pestle_rewrite_t* r,
                                            const pestle_kir_inst_t* inst);
+// How many instructions of |r->from| read value |id|; 0 without memory. While
+// instructions are rewritten alone.
+uint32_t pestle_rewrite_uses(pestle_rewrite_t* r, pestle_kir_id_t id);
 // |inst| with its operands as they are called in |r->to|.
 pestle_kir_inst_t pestle_rewrite_mapped(const pestle_rewrite_t* r,
                                         const pestle_kir_inst_t* inst);
@@ -87,5 +90,20 @@ static inline void pestle_rewrite_set(pestle_rewrite_t* r, uint32_t id,
 // The shuffle that takes |count| lanes of |a| from |first| on.
 pestle_kir_id_t pestle_rewrite_slice(pestle_rewrite_t* r, pestle_kir_id_t a,
                                      unsigned first, unsigned count);
+
+// --- legalise_divide.c ---
+
+// The two terms of 1 / c whose product with any x of f32, by
+// fma(x, high, x * low), is x / c rounded to f32; below 2^-100 it may be off by an ulp.
+// False: there are none, or |c| is a power of two or outside of 2^-60 to 2^60.
+bool pestle_split_reciprocal(float c, float* out_high, float* out_low);
+// Whether instruction |id| divides by a constant |out_c| or, under `strict`, rounds such
+// a quotient to an integer, on a target where a multiply-add is one instruction.
+bool pestle_rewrite_is_quotient(const pestle_rewrite_t* r, uint32_t id,
+                                float* out_c);
+// Appends what stands for such an instruction. False: it stays what it is, because the
+// constant has no two terms, or others read what is rounded.
+bool pestle_rewrite_quotient(pestle_rewrite_t* r, uint32_t id, float c,
+                             pestle_kir_id_t* out_id);
 
 #endif  // PESTLE_CODEGEN_LEGALISE_LEGALISE_H_

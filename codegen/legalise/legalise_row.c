@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scalar rows that the target lacks, out of rows that it has (expand.c), sums that
-// are one function, and short dot products.
+// are one function, quotients by constants (legalise_divide.c), and short dot products.
 #include "codegen/legalise/expand.h"
 #include "codegen/legalise/legalise.h"
 #include "codegen/legalise/legalise_approx.h"
@@ -13,23 +13,6 @@ static bool is_one(const pestle_kir_t* k, pestle_kir_id_t id) {
   if (inst->op != PESTLE_KIR_CONST) return false;
   double value = pestle_kir_const_float(inst);
   return value >= 1 && value <= 1;
-}
-
-// How often each value of |r->from| is used.
-static void count_uses(pestle_rewrite_t* r) {
-  if (!pestle_vec_resize(&r->uses, r->from->inst_count)) {
-    r->to->failed = true;
-    return;
-  }
-  memset(r->uses.data, 0, r->uses.size * sizeof(r->uses.data[0]));
-  for (uint32_t i = 0; i < r->from->inst_count; ++i) {
-    const pestle_kir_inst_t* inst = pestle_kir_inst(r->from, i);
-    const char* letters = pestle_kir_op_info(inst->op).operands;
-    for (int a = 0; letters[a]; ++a) {
-      bool value = pestle_kir_is_value(letters[a]);
-      if (value && inst->arg[a] < r->uses.size) ++r->uses.data[inst->arg[a]];
-    }
-  }
 }
 
 // The x of an |inst| that is erf(x) + 1 in f32 where the target lacks erf and nothing
@@ -46,8 +29,7 @@ static bool is_erf_plus_one(pestle_rewrite_t* r, const pestle_kir_inst_t* inst,
         pestle_rewrite_legal(r, erf) || !is_one(r->from, inst->arg[1 - side])) {
       continue;
     }
-    if (!r->uses.size) count_uses(r);
-    if (r->to->failed || r->uses.data[inst->arg[side]] != 1) return false;
+    if (pestle_rewrite_uses(r, inst->arg[side]) != 1) return false;
     *out_x = r->map.data[erf->arg[0]];
     return true;
   }
@@ -111,8 +93,10 @@ static bool may_approximate(const pestle_rewrite_t* r,
 
 static bool needed(pestle_rewrite_t* r) {
   pestle_op_t op;
+  float c;
   for (uint32_t i = 0; i < r->from->inst_count; ++i) {
     const pestle_kir_inst_t* inst = pestle_kir_inst(r->from, i);
+    if (pestle_rewrite_is_quotient(r, i, &c)) return true;
     bool row = pestle_kir_is_scalar(inst->op, &op) || is_dot(inst->op) ||
                inst->op == PESTLE_KIR_MREG_STREAM;
     if (row && !pestle_rewrite_legal(r, inst)) return true;
@@ -128,12 +112,16 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
   pestle_kir_id_t value;
   pestle_op_t op;
   const unsigned exact = PESTLE_KIR_NNAN | PESTLE_KIR_NINF | PESTLE_KIR_NSZ;
+  float c;
   bool plus_one = is_erf_plus_one(r, inst, &value);
   bool near = pestle_kir_is_scalar(inst->op, &op) &&
               may_approximate(r, inst, op) &&
               pestle_approx_expand(r, op, pestle_approx_of(r, id),
                                    mapped.arg[0], &value);
   if (near) {
+    // |value| it is.
+  } else if (pestle_rewrite_is_quotient(r, id, &c) &&
+             pestle_rewrite_quotient(r, id, c, &value)) {
     // |value| it is.
   } else if (plus_one || (pestle_kir_is_scalar(inst->op, &op) &&
                           !pestle_rewrite_legal(r, inst))) {
