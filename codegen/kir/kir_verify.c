@@ -461,6 +461,12 @@ static pestle_status_t check_wgmma(const verify_t* v) {
 
 // --- Fragments, and copies past the registers ---
 
+enum {
+  MMA_BYTES_LAST = PESTLE_KIR_MMA_BYTES | PESTLE_KIR_DOT4_A_SIGNED |
+                   PESTLE_KIR_DOT4_B_SIGNED,
+  MATRIX_ROW_BYTES = 16,
+};
+
 static pestle_status_t check_mma(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   if (inst->arg[3] == PESTLE_KIR_MMA_F32_8X8) {
@@ -471,13 +477,16 @@ static pestle_status_t check_mma(const verify_t* v) {
       PESTLE_TRY(expect(v, a, PESTLE_F32, 2));
     return NULL;
   }
-  if (inst->type != PESTLE_F32 || inst->lanes != 4 ||
-      inst->arg[3] > PESTLE_KIR_MMA_F16) {
-    return broken(v, "the sums must be f32x4, of bf16 or f16");
+  bool bytes = inst->arg[3] >= PESTLE_KIR_MMA_BYTES;
+  pestle_dtype_t sums = bytes ? PESTLE_I32 : PESTLE_F32;
+  if (inst->type != sums || inst->lanes != 4 ||
+      inst->arg[3] > (bytes ? MMA_BYTES_LAST : PESTLE_KIR_MMA_F16)) {
+    return broken(v,
+                  "the sums must be f32x4, of bf16 or f16, or i32x4 of bytes");
   }
   PESTLE_TRY(expect(v, 0, PESTLE_U32, 4));
   PESTLE_TRY(expect(v, 1, PESTLE_U32, 2));
-  return expect(v, 2, PESTLE_F32, 4);
+  return expect(v, 2, sums, 4);
 }
 
 // |count| elements from operand |a| on, a multiple of them, lie in |buffer|.
@@ -496,18 +505,19 @@ static pestle_status_t check_run(const verify_t* v, int a, uint32_t buffer,
                 (unsigned long long)u->count);
 }
 
-// Each lane's row of eight elements of two bytes.
-static pestle_status_t check_matrix_rows(const verify_t* v) {
+// Each lane's row of elements of two bytes, or of one as they lie.
+static pestle_status_t check_matrix_rows(const verify_t* v, bool may_be_bytes) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   const pestle_kir_buffer_t* u = pestle_kir_buffer(v->k, inst->arg[0]);
+  unsigned size = pestle_dtype_size((pestle_dtype_t)u->dtype);
   if (u->scope != PESTLE_KIR_SHARED ||
-      pestle_dtype_size((pestle_dtype_t)u->dtype) != 2) {
+      (size != 2 && !(may_be_bytes && size == 1))) {
     return broken(v, "the buffer must be shared, of elements of two bytes");
   }
   if (v->ranges.fact.data[inst->arg[1]].lo < 0) {
     return broken(v, "the index may be below 0");
   }
-  return check_run(v, 1, inst->arg[0], 8);
+  return check_run(v, 1, inst->arg[0], MATRIX_ROW_BYTES / size);
 }
 
 static pestle_status_t check_ldmatrix(const verify_t* v) {
@@ -516,7 +526,7 @@ static pestle_status_t check_ldmatrix(const verify_t* v) {
       inst->arg[2] > 1) {
     return broken(v, "the result must be one, two or four words of ui32");
   }
-  return check_matrix_rows(v);
+  return check_matrix_rows(v, inst->arg[2] == 0);
 }
 
 static pestle_status_t check_stmatrix(const verify_t* v) {
@@ -526,7 +536,7 @@ static pestle_status_t check_stmatrix(const verify_t* v) {
   if (words > 4 || words == 3 || inst->arg[3] > 1) {
     return broken(v, "it stores one, two or four words of ui32");
   }
-  return check_matrix_rows(v);
+  return check_matrix_rows(v, false);
 }
 
 static pestle_status_t check_atomic_add(verify_t* v) {

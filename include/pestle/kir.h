@@ -121,10 +121,14 @@ enum {
 // Of F32_8X8 all three are 8 x 8 of f32, two elements a lane, side by side in
 // row 4 (lane / 16) + lane / 2 % 4, from column 4 (lane / 8 % 2) + 2 (lane % 2)
 // on; rows of b are k, and so are columns of a.
+// Of BYTES, sums are 16 x 8 of i32 and wrap, a is 16 x 32 and b 32 x 8 of bytes, four
+// to a word, lowest k in the lowest byte: as of 16-bit floats, with two bytes of k in
+// the place of one float. The bits of DOT4 say whose bytes have a sign.
 enum {
   PESTLE_KIR_MMA_BF16 = 0,
   PESTLE_KIR_MMA_F16 = 1,
   PESTLE_KIR_MMA_F32_8X8 = 2,
+  PESTLE_KIR_MMA_BYTES = 4,  // + PESTLE_KIR_DOT4_A_SIGNED, _B_SIGNED
 };
 
 // DOT4's immediate: which operand's bytes are signed; the others are not.

@@ -86,49 +86,59 @@ static const char copies[] =
     "#endif\n";
 
 static const char* mma_name(uint32_t how) {
+  static const char* const bytes[4] = {"u8u8", "s8u8", "u8s8", "s8s8"};
+  if (how >= PESTLE_KIR_MMA_BYTES) return bytes[how % PESTLE_KIR_MMA_BYTES];
   return how == PESTLE_KIR_MMA_F16 ? "f16" : "bf16";
 }
 
 static void put_mma(uint32_t how, pestle_plugin_text_t* out) {
+  bool bytes = how >= PESTLE_KIR_MMA_BYTES;
+  const char *name = mma_name(how), *sums = bytes ? "s32" : "f32";
+  const char* a = !bytes ? name : how & PESTLE_KIR_DOT4_A_SIGNED ? "s8" : "u8";
+  const char* b = !bytes ? name : how & PESTLE_KIR_DOT4_B_SIGNED ? "s8" : "u8";
+  const char* type = bytes ? "int" : "float";
+  const char letter = bytes ? 'r' : 'f';
   pestle_plugin_text_format(
       out,
       "#ifndef PESTLE_SHIM\n"
       "static __device__ __forceinline__ void pestle_mma_%s(\n"
-      "    float (&d)[4], unsigned int a0, unsigned int a1, unsigned int a2,\n"
+      "    %s (&d)[4], unsigned int a0, unsigned int a1, unsigned int a2,\n"
       "    unsigned int a3, unsigned int b0, unsigned int b1) {\n"
-      "  asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 \"\n"
+      "  asm volatile(\"mma.sync.aligned.m16n8k%d.row.col.%s.%s.%s.%s \"\n"
       "      \"{%%0, %%1, %%2, %%3}, {%%4, %%5, %%6, %%7}, {%%8, %%9}, \"\n"
       "      \"{%%0, %%1, %%2, %%3};\"\n"
-      "      : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n"
+      "      : \"+%c\"(d[0]), \"+%c\"(d[1]), \"+%c\"(d[2]), \"+%c\"(d[3])\n"
       "      : \"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3), \"r\"(b0), "
       "\"r\"(b1));\n"
       "}\n"
       "#endif\n",
-      mma_name(how), mma_name(how), mma_name(how));
+      name, type, bytes ? 32 : 16, sums, a, b, sums, letter, letter, letter,
+      letter);
 }
 
 void pestle_c_printer_unit_functions(c_printer_t* p,
                                      pestle_plugin_text_t* out) {
-  bool matrices = false, copied = false, mma[3] = {false, false, false};
+  bool matrices = false, copied = false, units = false;
+  bool mma[2 * PESTLE_KIR_MMA_BYTES] = {false};
   bool dots = false;
   for (uint32_t i = 0; i < p->k->inst_count; ++i) {
     const pestle_kir_inst_t* n = c_printer_inst(p, i);
     matrices = matrices || n->op == PESTLE_KIR_LDMATRIX;
     copied = copied || n->op == PESTLE_KIR_COPY_ASYNC;
-    if (n->op == PESTLE_KIR_MMA) mma[n->arg[3] % 3] = true;
     dots = dots || n->op == PESTLE_KIR_DOT4;
+    if (n->op != PESTLE_KIR_MMA) continue;
+    mma[n->arg[3] % (2 * PESTLE_KIR_MMA_BYTES)] = units = true;
   }
   if (dots && p->d->dot4) pestle_plugin_text_put(out, p->d->dot4);
   if (matrices || copied) pestle_plugin_text_put(out, address);
   if (matrices) pestle_plugin_text_put(out, load_matrices);
   if (copied) pestle_plugin_text_put(out, copies);
-  for (uint32_t i = 0; i < 2; ++i) {
-    if (mma[i]) put_mma(i, out);
+  for (uint32_t i = 0; i < sizeof mma / sizeof *mma; ++i) {
+    if (mma[i] && i != PESTLE_KIR_MMA_F32_8X8) put_mma(i, out);
   }
   if (mma[PESTLE_KIR_MMA_F32_8X8] && p->d->mma8)
     pestle_plugin_text_put(out, p->d->mma8);
-  if (matrices || copied || mma[0] || mma[1] || mma[2])
-    pestle_plugin_text_put(out, "\n");
+  if (matrices || copied || units) pestle_plugin_text_put(out, "\n");
 }
 
 // --- Instructions ---
@@ -162,7 +172,10 @@ static void mma(c_printer_t* p, uint32_t id) {
         pestle_c_printer_format(p, "%s, %s", list, pestle_c_printer_bare(p, x));
   }
   const char* name =
-      name_array(p, id, pestle_c_printer_type(p, PESTLE_C_PRINTER_F32));
+      name_array(p, id,
+                 pestle_c_printer_type(p, n->arg[3] >= PESTLE_KIR_MMA_BYTES
+                                              ? PESTLE_C_PRINTER_I32
+                                              : PESTLE_C_PRINTER_F32));
   for (unsigned l = 0; l < 4; ++l)
     pestle_c_printer_line(p, "%s[%u] = %s;", name, l, sum[l]);
   pestle_c_printer_line(p, "pestle_mma_%s(%s%s);", mma_name(n->arg[3]), name,

@@ -313,11 +313,13 @@ static bool some_meet(ref_tiles_t* t, uint32_t lane) {
 
 static bool touch_rows(ref_tiles_t* t, const ref_step_t* s, uint32_t first,
                        bool stores) {
+  uint64_t size = stores ? 2 : s->size;
   for (uint32_t i = 0; i < 8 * s->lanes; ++i) {
     t->now = first + i;
     if (!pestle_ref_plugin_touch(
             t, s,
-            t->m->base + s->place + (uint64_t)value_at(t, first + i, s->a) * 2,
+            t->m->base + s->place +
+                (uint64_t)value_at(t, first + i, s->a) * size,
             16, stores)) {
       return false;
     }

@@ -6,7 +6,7 @@
 
 #include "plugins/ref/ref_internal.h"
 
-enum { SUBGROUP = 32 };
+enum { SUBGROUP = 32, ROW_BYTES = 16 };  // of LDMATRIX
 
 static uint64_t word_of(const unsigned char* slots, unsigned word) {
   uint64_t bits;
@@ -72,12 +72,48 @@ static void multiply_8x8(const ref_step_t* s, unsigned char* frames,
   }
 }
 
+// Bytes of both operands: word |k| / 4 of a row of a, or of a column of b.
+typedef struct words_t {
+  uint64_t a[16][8], b[8][8];
+} words_t;
+
+static void multiply_bytes(const ref_step_t* s, unsigned char* frames,
+                           size_t frame_size) {
+  words_t f;
+  for (unsigned i = 0; i < SUBGROUP; ++i) {
+    const unsigned char* own = frames + i * frame_size;
+    unsigned g = i / 4, t = i % 4;
+    for (unsigned w = 0; w < 4; ++w)
+      f.a[g + 8 * (w % 2)][t + 4 * (w / 2)] = word_of(own + s->a, w);
+    for (unsigned w = 0; w < 2; ++w)
+      f.b[g][t + 4 * w] = word_of(own + s->b, w);
+  }
+  for (unsigned i = 0; i < SUBGROUP; ++i) {
+    unsigned char* own = frames + i * frame_size;
+    int64_t sum[4];
+    memcpy(sum, own + s->c, sizeof sum);
+    for (unsigned e = 0; e < 4; ++e) {
+      unsigned row = i / 4 + 8 * (e / 2), column = 2 * (i % 4) + e % 2;
+      for (unsigned k = 0; k < 8; ++k) {
+        pestle_ref_plugin_dot4(&sum[e], &f.a[row][k], &f.b[column][k], &sum[e],
+                               1, (uint64_t)s->imm % PESTLE_KIR_MMA_BYTES);
+      }
+    }
+    memcpy(own + s->out, sum, sizeof sum);
+  }
+}
+
 bool pestle_ref_plugin_mma(const ref_step_t* s, unsigned char* frames,
                            size_t frame_size, uint32_t lanes) {
   fragments_t f;
   if (s->imm == PESTLE_KIR_MMA_F32_8X8) {
     for (uint32_t first = 0; first < lanes; first += SUBGROUP)
       multiply_8x8(s, frames + first * frame_size, frame_size);
+    return true;
+  }
+  if (s->imm >= PESTLE_KIR_MMA_BYTES) {
+    for (uint32_t first = 0; first < lanes; first += SUBGROUP)
+      multiply_bytes(s, frames + first * frame_size, frame_size);
     return true;
   }
   for (uint32_t first = 0; first < lanes; first += SUBGROUP) {
@@ -100,13 +136,14 @@ bool pestle_ref_plugin_ldmatrix(const ref_step_t* s, unsigned char* frames,
                                 size_t frame_size, uint32_t lanes,
                                 const unsigned char* shared) {
   const unsigned char* tile = shared + s->place;
+  uint64_t per_row = ROW_BYTES / s->size;
   for (uint32_t first = 0; first < lanes; first += SUBGROUP) {
     int64_t row[SUBGROUP];
     for (unsigned i = 0; i < SUBGROUP; ++i) {
       memcpy(&row[i], frames + (first + i) * frame_size + s->a, sizeof row[i]);
       if (i >= 8 * s->lanes) continue;
       if (row[i] < 0 || (uint64_t)row[i] >= s->count ||
-          s->count - (uint64_t)row[i] < 8) {
+          s->count - (uint64_t)row[i] < per_row) {
         return false;
       }
     }
@@ -115,11 +152,15 @@ bool pestle_ref_plugin_ldmatrix(const ref_step_t* s, unsigned char* frames,
       unsigned g = i / 4, t = 2 * (i % 4);
       for (unsigned q = 0; q < s->lanes; ++q) {
         const int64_t* m = &row[8 * q];
-        uint64_t low =
-            s->imm ? element(tile, m[t] + g) : element(tile, m[g] + t);
-        uint64_t high =
-            s->imm ? element(tile, m[t + 1] + g) : element(tile, m[g] + t + 1);
-        uint64_t bits = low | high << 16;
+        uint64_t bits;
+        if (s->imm) {
+          bits = element(tile, m[t] + g);
+          bits |= element(tile, m[t + 1] + g) << 16;
+        } else {
+          uint32_t word;
+          memcpy(&word, tile + m[g] * (int64_t)s->size + 2 * t, sizeof word);
+          bits = word;
+        }
         memcpy(out + 8 * q, &bits, sizeof bits);
       }
     }

@@ -137,6 +137,34 @@ static inline void pestle_shim_mma(float (&d)[4], const unsigned (&own)[6]) {
     }
   }
 }
+template <bool ASigned, bool BSigned>
+static inline void pestle_shim_mma_bytes(int (&d)[4],
+                                         const unsigned (&own)[6]) {
+  unsigned all[32 * 6], lane = pestle_shim_lane() % 32;
+  pestle_shim->share(own, 6, all);
+  for (unsigned i = 0; i < 4; ++i) {
+    unsigned row = lane / 4, high = i / 2, column = 2 * (lane % 4) + i % 2;
+    for (unsigned k = 0; k < 32; ++k) {
+      unsigned t = k % 16 / 4, later = k / 16, shift = 8 * (k % 4);
+      unsigned a = all[6 * (4 * row + t) + high + 2 * later] >> shift & 0xff;
+      unsigned b = all[6 * (4 * column + t) + 4 + later] >> shift & 0xff;
+      int x = ASigned ? (signed char)a : (int)a;
+      int y = BSigned ? (signed char)b : (int)b;
+      d[i] = (int)((unsigned)d[i] + (unsigned)(x * y));
+    }
+  }
+}
+#define PESTLE_SHIM_MMA_BYTES(name, ASigned, BSigned)                         \
+  static inline void pestle_mma_##name(int(&d)[4], unsigned a0, unsigned a1,  \
+                                       unsigned a2, unsigned a3, unsigned b0, \
+                                       unsigned b1) {                         \
+    pestle_shim_mma_bytes<ASigned, BSigned>(d, {a0, a1, a2, a3, b0, b1});     \
+  }
+PESTLE_SHIM_MMA_BYTES(u8u8, false, false)
+PESTLE_SHIM_MMA_BYTES(s8u8, true, false)
+PESTLE_SHIM_MMA_BYTES(u8s8, false, true)
+PESTLE_SHIM_MMA_BYTES(s8s8, true, true)
+
 static inline void pestle_mma_bf16(float (&d)[4], unsigned a0, unsigned a1,
                                    unsigned a2, unsigned a3, unsigned b0,
                                    unsigned b1) {

@@ -322,7 +322,8 @@ static void test_units(void** state) {
   (void)state;
   const char* const head =
       "kernel @k(\n    @g : global bf16[64] readonly,\n"
-      "    @s : shared bf16[64],\n    @w : shared f32[64]) {\n"
+      "    @s : shared bf16[64],\n    @w : shared f32[64],\n"
+      "    @b : shared i8[64]) {\n%94 = const 0 : i32x4\n"
       "%0 = const 0 : index\n%1 = const 1 : index\n%32 = const 32 : index\n"
       "%56 = const 56 : index\n%57 = const 57 : index\n"
       "%90 = const 0 : ui32x4\n%91 = const 0 : ui32x2\n"
@@ -335,6 +336,10 @@ static void test_units(void** state) {
   } rows[] = {
       {"%99 = mma %90, %91, %92, 0 : f32x4\n", NULL},
       {"%99 = mma %90, %91, %92, 3 : f32x4\n", "of bf16 or f16"},
+      {"%99 = mma %90, %91, %94, 7 : i32x4\n", NULL},
+      {"%99 = mma %90, %91, %94, 8 : i32x4\n", "i32x4 of bytes"},
+      {"%99 = mma %90, %91, %92, 4 : f32x4\n", "i32x4 of bytes"},
+      {"%99 = mma %90, %91, %92, 4 : i32x4\n", "operand 2 is"},
       {"%99 = mma %93, %93, %93, 2 : f32x2\n", NULL},
       {"%99 = mma %93, %93, %93, 2 : f32x4\n", "8 x 8 must be f32x2"},
       {"%99 = mma %91, %93, %93, 2 : f32x2\n", "operand 0 is"},
@@ -349,6 +354,9 @@ static void test_units(void** state) {
       {"%99 = ldmatrix @s, %57, 0 : ui32x4\n", "up to 64 leave @s"},
       {"%99 = ldmatrix @s, %95, 0 : ui32x4\n", "below 0"},
       {"%99 = ldmatrix @w, %0, 0 : ui32x4\n", "elements of two bytes"},
+      {"%99 = ldmatrix @b, %56, 0 : ui32x4\n", "up to 71 leave @b"},
+      {"%99 = ldmatrix @b, %32, 0 : ui32x4\n", NULL},
+      {"%99 = ldmatrix @b, %32, 1 : ui32x4\n", "elements of two bytes"},
       {"%99 = ldmatrix @g, %0, 0 : ui32x4\n", "must be shared"},
       {"%99 = ldmatrix @s, %0, 0 : f32x4\n", "words of ui32"},
       {"copy_async @s, %56, @g, %56, 8\ncopy_commit\ncopy_wait 0\n", NULL},
