@@ -126,10 +126,15 @@ static void look_through(side_t* s) {
 
 // Whether a constant's columns lie densely: where lanes run side by side and there is one
 // row, each group sums a column, and its lanes read neighbours then. Measured on an H200:
-// 1 x 1024 times 1024 x 4096 in f32 took some 28 us with rows that lie densely.
+// 1 x 1024 times 1024 x 4096 in f32 took some 28 us with rows that lie densely. Matrix
+// units take words of bytes along k, however many rows there are.
 static bool has_columns(const pestle_target_caps_t* caps, int64_t rows,
                         const pestle_value_t* constant) {
   pestle_dtype_t dtype = constant->type->dtype;
+  if (dtype == PESTLE_I8 || dtype == PESTLE_U8) {
+    return (caps->flags & PESTLE_TARGET_LANES) &&
+           pestle_pass_has_byte_units(caps);
+  }
   return (caps->flags & PESTLE_TARGET_LANES) && rows == 1 &&
          (dtype == PESTLE_F32 || dtype == PESTLE_F16 || dtype == PESTLE_BF16);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of bytes stay products of bytes, summed as i32, where the target
-// multiplies four of them at a time (DOT4): zero points, scales and widening
-// conversions go behind the contraction.
+// multiplies four of them at a time (DOT4) or has matrix units for them: zero points,
+// scales and widening conversions go behind the contraction.
 //
 //   %0 = subtract (convert %x : i32), zx            %0 = dot_general %x, %w : i32
 //   %1 = dot_general %0, (convert %w : i32)    ->   %1 = subtract %0, zx * sums of w
@@ -207,6 +207,7 @@ typedef struct product_t {
   pestle_node_t* node;
   side_t side[2];
   bool floats;
+  bool by_words;  // bytes are multiplied as words
   int64_t depth;
   pestle_value_t* windows;  // what a convolution reads, padded if it is apart
   // Of each side, the axes that are reduced, and, by axis, where the others are
@@ -458,7 +459,8 @@ static bool pads_apart(const product_t* p) {
     return false;
   }
   int64_t feature = PESTLE_NODE_I64(p->node, input_feature_dimension);
-  bool few = operand(p->node, 0)->type->dims[feature] % WORD != 0 &&
+  bool few = p->by_words &&
+             operand(p->node, 0)->type->dims[feature] % WORD != 0 &&
              PESTLE_NODE_I64(p->node, feature_group_count) == 1 &&
              pestle_pass_i64s_all(PESTLE_NODE_I64S(p->node, lhs_dilation), 1);
   return p->side[0].zero || few;
@@ -511,7 +513,7 @@ static pestle_value_t* rewrite(product_t* p) {
 
 typedef struct walk_t {
   pestle_pass_context_t* ctx;
-  bool may_round;
+  bool may_round, by_words;
   bool* changed;
 } walk_t;
 
@@ -531,6 +533,7 @@ static pestle_status_t rewrite_block(void* user, pestle_module_t* module,
     }
     product_t p;
     if (!read_product(n, w->may_round, &p) || !is_news(&p)) continue;
+    p.by_words = w->by_words;
     pestle_value_t* out = rewrite(&p);
     PESTLE_TRY(p.f.status);
     pestle_pass_replace(n, &out);
@@ -542,14 +545,15 @@ static pestle_status_t rewrite_block(void* user, pestle_module_t* module,
 pestle_status_t pestle_pass_quantised_dots(pestle_pass_context_t* ctx,
                                            pestle_module_t* module,
                                            bool* out_changed) {
-  // Schedules of lanes side by side multiply no bytes; and any bytes are meant
+  // Lanes side by side multiply bytes by matrix units alone; and any bytes are meant
   // (docs/kernel-ir.md says how a target says that its DOT4 wants small ones).
   uint32_t dots = ctx->caps->op_dtypes[PESTLE_KIR_DOT4];
-  if (!dots || (dots & pestle_dtype_bit(PESTLE_I8)) ||
-      (ctx->caps->flags & PESTLE_TARGET_LANES)) {
+  bool lanes = ctx->caps->flags & PESTLE_TARGET_LANES;
+  if (lanes ? !pestle_pass_has_byte_units(ctx->caps)
+            : !dots || (dots & pestle_dtype_bit(PESTLE_I8))) {
     return NULL;
   }
-  walk_t w = {ctx, ctx->options->numerics != PESTLE_NUMERICS_STRICT,
+  walk_t w = {ctx, ctx->options->numerics != PESTLE_NUMERICS_STRICT, !lanes,
               out_changed};
   PESTLE_TRY(pestle_pass_each_block(module, rewrite_block, &w));
   return *out_changed ? pestle_pass_dce(ctx, module, out_changed) : NULL;

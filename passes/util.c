@@ -218,6 +218,14 @@ bool pestle_pass_has_channels_last(const pestle_node_t* n) {
   return last;
 }
 
+bool pestle_pass_has_byte_units(const pestle_target_caps_t* caps) {
+  for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
+    const pestle_intrinsic_t* x = &caps->intrinsic[i];
+    if (x->kind == PESTLE_INTRINSIC_MMA && x->c == PESTLE_I32) return true;
+  }
+  return false;
+}
+
 bool pestle_pass_has_warpgroups(const pestle_pass_context_t* ctx,
                                 pestle_dtype_t dtype) {
   const pestle_target_caps_t* caps = ctx->caps;

@@ -215,12 +215,21 @@ bool pestle_expr_widens_half(const pestle_expr_t* x) {
          (x->args[0]->dtype == PESTLE_BF16 || x->args[0]->dtype == PESTLE_F16);
 }
 
+static bool is_byte(pestle_dtype_t dtype) {
+  return dtype == PESTLE_I8 || dtype == PESTLE_U8;
+}
+
+// A cast of bytes to i32.
+static bool widens_bytes(const pestle_expr_t* x) {
+  return x->kind == PESTLE_EXPR_CAST && x->dtype == PESTLE_I32 &&
+         is_byte((pestle_dtype_t)x->args[0]->dtype);
+}
+
 // What matrix registers multiply: a cast of bf16 to f32, or of bytes to i32.
 static bool is_matrix_factor(const pestle_expr_t* x) {
   if (x->kind != PESTLE_EXPR_CAST) return false;
   pestle_dtype_t from = (pestle_dtype_t)x->args[0]->dtype;
-  if (x->dtype == PESTLE_F32) return from == PESTLE_BF16;
-  return x->dtype == PESTLE_I32 && (from == PESTLE_I8 || from == PESTLE_U8);
+  return x->dtype == PESTLE_F32 ? from == PESTLE_BF16 : widens_bytes(x);
 }
 
 static bool take_side(const pestle_expr_t* x, uint8_t units,
@@ -229,6 +238,7 @@ static bool take_side(const pestle_expr_t* x, uint8_t units,
   bool narrow = units == PESTLE_UNITS_AMX
                     ? is_matrix_factor(x)
                     : matrices && pestle_expr_widens_half(x);
+  if (units == PESTLE_UNITS_MMA) narrow = narrow || widens_bytes(x);
   if ((units == PESTLE_UNITS_MMA || units == PESTLE_UNITS_AMX) && !narrow) {
     return false;
   }
@@ -250,8 +260,10 @@ bool pestle_product_side(pestle_nest_t* nest, const pestle_expr_t* x,
                          pestle_product_side_t* out) {
   look_t l;
   *out = (pestle_product_side_t){.run = 1};
-  if (!take_side(x, units, out) || !look(nest, x, &l) || !l.inputs)
+  if (!take_side(x, units, out) || !look(nest, x, &l) || !l.inputs ||
+      (units == PESTLE_UNITS_MMA && is_byte(out->dtype))) {
     return false;
+  }
   find_runs(nest, rows, depth, out);
   return !nest->failed;
 }
@@ -274,8 +286,9 @@ bool pestle_product_find(pestle_nest_t* nest, uint32_t reduce, uint8_t units,
   if (!pestle_product_is_sum(s)) return false;
   const pestle_expr_t* const* x = s->values[0]->args;
   out->sums = s->acc_dtype;
-  bool ints = units == PESTLE_UNITS_AMX && out->sums == PESTLE_I32;
-  bool mixes = units == PESTLE_UNITS_MMA8 || units == PESTLE_UNITS_AMX;
+  bool ints = (units == PESTLE_UNITS_AMX || units == PESTLE_UNITS_MMA) &&
+              out->sums == PESTLE_I32;
+  bool mixes = units == PESTLE_UNITS_MMA8 || units == PESTLE_UNITS_AMX || ints;
   if ((units && out->sums != PESTLE_F32 && !ints) ||
       !take_side(x[0], units, &out->a) || !take_side(x[1], units, &out->b) ||
       (!mixes && out->a.dtype != out->b.dtype)) {

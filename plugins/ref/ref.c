@@ -137,6 +137,18 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
                              .k = 16,
                              .lanes = 32};
   }
+  static const uint8_t bytes[] = {PESTLE_I8, PESTLE_U8};
+  for (int i = 0; i < 4; ++i) {
+    caps->intrinsic[caps->intrinsic_count++] =
+        (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_MMA,
+                             .a = bytes[i / 2],
+                             .b = bytes[i % 2],
+                             .c = PESTLE_I32,
+                             .m = 16,
+                             .n = 8,
+                             .k = 32,
+                             .lanes = 32};
+  }
   if (strcmp(number, "90") != 0) return;
   caps->scratch_bytes = 227 << 10;
   caps->register_bytes_lane = 255 * 4;

@@ -81,7 +81,7 @@ pestle_kir_id_t pestle_shared_tile_fragment_at(shared_emit_t* t,
                                                const shared_box_t* box,
                                                pestle_kir_id_t in, bool is_a,
                                                pestle_kir_id_t first);
-// |count| fragments of 16 rows or columns, of step |u| of 16 elements of k, to buffer
+// |count| fragments of 16 rows or columns, of step |u| of 32 bytes of k, to buffer
 // |to|; |from| is the lane's place in the slot.
 void pestle_shared_tile_load_fragments(shared_emit_t* t,
                                        const shared_box_t* box, uint32_t to,

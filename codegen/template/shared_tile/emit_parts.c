@@ -45,7 +45,7 @@ static pestle_kir_id_t add_parts(shared_emit_t* t, uint32_t parts,
         address(t, PESTLE_KIR_REF_AT, own, pestle_kir_index(k, i));
     pestle_kir_id_t part =
         pestle_kir_put(k, (pestle_kir_inst_t){.op = PESTLE_KIR_LOAD_AT,
-                                              .type = PESTLE_F32,
+                                              .type = (uint8_t)t->p.sums,
                                               .lanes = (uint8_t)t->vector,
                                               .arg = {from, zero}});
     sum = i ? pestle_kir_scalar(k, PESTLE_OP_ADD, sum, part, PESTLE_KIR_NONE)
@@ -62,7 +62,7 @@ uint32_t pestle_shared_tile_open_part_sums(shared_emit_t* t,
   int64_t across = t->t->n / t->vector, rows = t->t->m / t->t->parts;
   int64_t pitch = t->t->n + PESTLE_SHARED_TILE_PART_PAD, count = rows * across;
   uint32_t parts = pestle_kir_add_buffer(k, "parts", PESTLE_KIR_SHARED,
-                                         PESTLE_F32, 1, t->t->m * pitch, 0);
+                                         t->p.sums, 1, t->t->m * pitch, 0);
   keep_part(t, parts, pitch);
   pestle_kir_act(k, PESTLE_KIR_CLUSTER_SYNC, 0, 0, 0, 0);
   pestle_kir_id_t number =

@@ -160,7 +160,7 @@ static void results_of_strips(shared_emit_t* t, int64_t width) {
   int64_t pitch = pestle_shared_tile_strip_pitch(t->t);
   int64_t per = t->t->c / width, across = t->t->n / t->t->c;
   uint32_t strip =
-      pestle_kir_add_buffer(k, "strips", PESTLE_KIR_SHARED, PESTLE_F32, 1,
+      pestle_kir_add_buffer(k, "strips", PESTLE_KIR_SHARED, t->p.sums, 1,
                             pestle_shared_tile_strips(t->t), 0);
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   pestle_kir_id_t in = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t->lane, 32);

@@ -21,9 +21,19 @@ static void clear_sums(shared_emit_t* t, int64_t count, unsigned lanes) {
 
 // --- By matrix units ---
 
-// Where lane |in| of a subgroup points for LDMATRIX: rows of 8 elements, along
-// elements of k (|by_rows|) or across them. Of a, matrices are two of rows, then of k;
-// of b two of k, then of columns.
+// Elements of k of a row of LDMATRIX.
+static int64_t matrix_taps(const shared_box_t* box) {
+  return 16 / (int64_t)pestle_dtype_size(box->side->dtype);
+}
+
+// LDMATRIX turns elements of two bytes alone: a lane puts other words together itself.
+static bool joins_bytes(const shared_box_t* box) {
+  return !box->by_rows && pestle_dtype_size(box->side->dtype) == 1;
+}
+
+// Where lane |in| of a subgroup points: for LDMATRIX rows of 16 bytes, along elements of
+// k (|by_rows|) or across them. Of a, matrices are two of rows, then of k; of b two of
+// k, then of columns. Else the lane's first byte.
 pestle_kir_id_t pestle_shared_tile_fragment_at(shared_emit_t* t,
                                                const shared_box_t* box,
                                                pestle_kir_id_t in, bool is_a,
@@ -37,10 +47,63 @@ pestle_kir_id_t pestle_shared_tile_fragment_at(shared_emit_t* t,
   bool one = !is_a && t->t->c == 8;  // column of fragments
   pestle_kir_id_t at =
       pestle_kir_madi(t->k, first, row, pestle_kir_index(t->k, 0));
+  if (joins_bytes(box)) {
+    low = pestle_kir_scalar_i(t->k, PESTLE_OP_REMAINDER, in, 4);
+    at = pestle_kir_madi(t->k, low, 4 * tap, at);
+    low = pestle_kir_scalar_i(t->k, PESTLE_OP_DIVIDE, in, 4);
+    return pestle_kir_madi(t->k, low, row, at);
+  }
+  int64_t down = 8 * row, deep = matrix_taps(box) * tap;
   at = pestle_kir_madi(t->k, low, box->by_rows ? row : tap, at);
-  at = pestle_kir_madi(t->k, half, 8 * (is_a ? row : tap), at);
+  at = pestle_kir_madi(t->k, half, is_a ? down : deep, at);
   if (one) return at;
-  return pestle_kir_madi(t->k, second, 8 * (is_a ? tap : row), at);
+  return pestle_kir_madi(t->k, second, is_a ? deep : down, at);
+}
+
+// Four elements of k from |at| on, the first in the lowest byte.
+static pestle_kir_id_t join_word(shared_emit_t* t, const shared_box_t* box,
+                                 pestle_kir_id_t at) {
+  pestle_kir_builder_t* k = t->k;
+  pestle_kir_id_t word = PESTLE_KIR_NONE;
+  pestle_kir_id_t low = pestle_kir_const(k, PESTLE_U32, 1, 0, 0xff);
+  for (int64_t e = 0; e < 4; ++e) {
+    pestle_kir_id_t from =
+        pestle_kir_madi(k, at, 1, pestle_kir_index(k, e * box->pitch));
+    pestle_kir_id_t byte =
+        pestle_kir_load(k, box->buffer, 1, from, PESTLE_KIR_NONE, 0);
+    byte = pestle_kir_cast(k, byte, PESTLE_U32);
+    if (box->side->dtype == PESTLE_I8 && e < 3) {
+      byte = pestle_kir_scalar(k, PESTLE_OP_AND, byte, low, PESTLE_KIR_NONE);
+    }
+    if (e) {
+      pestle_kir_id_t shift = pestle_kir_const(k, PESTLE_U32, 1, 0, 8 * e);
+      byte = pestle_kir_scalar(k, PESTLE_OP_SHIFT_LEFT, byte, shift,
+                               PESTLE_KIR_NONE);
+    }
+    word = e ? pestle_kir_scalar(k, PESTLE_OP_OR, word, byte, PESTLE_KIR_NONE)
+             : byte;
+  }
+  return word;
+}
+
+// The |words| of a fragment, of a or of b, whose first byte is at |at|.
+static pestle_kir_id_t join_fragment(shared_emit_t* t, const shared_box_t* box,
+                                     pestle_kir_id_t at, unsigned words) {
+  static const uint32_t lanes[4] = {0, 1, 2, 3};
+  pestle_kir_builder_t* k = t->k;
+  int64_t deep = 16 * box->pitch;
+  bool is_a = box == &t->a;
+  pestle_kir_id_t pair[2], word[2];
+  for (unsigned p = 0; p < words / 2 && p < 2; ++p) {
+    for (unsigned w = 0; w < 2; ++w) {
+      int64_t offset = is_a ? 8 * w + deep * p : deep * w + 8 * p;
+      word[w] = join_word(
+          t, box, pestle_kir_madi(k, at, 1, pestle_kir_index(k, offset)));
+    }
+    pair[p] = pestle_kir_shuffle(k, word[0], word[1], lanes, 2);
+  }
+  if (words == 2) return pair[0];
+  return pestle_kir_shuffle(k, pair[0], pair[1], lanes, 4);
 }
 
 // A lane's number in its subgroup, and where the part of the tile begins that
@@ -78,7 +141,7 @@ static void start_units(shared_emit_t* t) {
   t->column = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, seat.in, 4);
   t->column = pestle_kir_madi(k, t->column, 2, seat.column);
   int64_t fragments = t->t->r / 16 * (t->t->c / 8);
-  t->sums = add_private(t, "sums", PESTLE_F32, 4, fragments);
+  t->sums = add_private(t, "sums", t->p.sums, 4, fragments);
   t->fragment_a = add_private(t, "part_a", PESTLE_U32, 4, t->t->r / 16);
   t->fragment_b = add_private(t, "part_b", PESTLE_U32, t->t->c == 8 ? 2 : 4,
                               t->t->c == 8 ? 1 : t->t->c / 16);
@@ -95,16 +158,30 @@ void pestle_shared_tile_load_fragments(shared_emit_t* t,
   int64_t tap = box->by_rows ? 1 : box->pitch;
   pestle_kir_alloc(k, to);
   pestle_kir_id_t i = pestle_kir_unroll(k, "i", count);
-  pestle_kir_id_t at = pestle_kir_madi(k, u, 16 * tap, from);
+  pestle_kir_id_t at = pestle_kir_madi(k, u, 2 * matrix_taps(box) * tap, from);
   at = pestle_kir_madi(k, i, 16 * row, at);
-  unsigned words = k->failed ? 1 : k->buffer.data[to].lanes;
-  pestle_kir_id_t value = pestle_kir_put(
-      k, (pestle_kir_inst_t){.op = PESTLE_KIR_LDMATRIX,
-                             .type = PESTLE_U32,
-                             .lanes = (uint8_t)words,
-                             .arg = {box->buffer, at, !box->by_rows}});
+  unsigned words = k->failed ? 2 : k->buffer.data[to].lanes;
+  pestle_kir_id_t value =
+      joins_bytes(box)
+          ? join_fragment(t, box, at, words)
+          : pestle_kir_put(k, (pestle_kir_inst_t){
+                                  .op = PESTLE_KIR_LDMATRIX,
+                                  .type = PESTLE_U32,
+                                  .lanes = (uint8_t)words,
+                                  .arg = {box->buffer, at, !box->by_rows}});
   pestle_kir_store(k, to, i, value, PESTLE_KIR_NONE, 0);
   pestle_kir_end(k);
+}
+
+// The immediate of MMA.
+static uint32_t product_of(const shared_emit_t* t) {
+  const pestle_dtype_t a = t->a.side->dtype, b = t->b.side->dtype;
+  if (t->p.sums == PESTLE_F32) {
+    return a == PESTLE_F16 ? PESTLE_KIR_MMA_F16 : PESTLE_KIR_MMA_BF16;
+  }
+  return PESTLE_KIR_MMA_BYTES |
+         (a == PESTLE_I8 ? (uint32_t)PESTLE_KIR_DOT4_A_SIGNED : 0u) |
+         (b == PESTLE_I8 ? (uint32_t)PESTLE_KIR_DOT4_B_SIGNED : 0u);
 }
 
 static void multiply_fragments(shared_emit_t* t, pestle_kir_id_t i,
@@ -117,8 +194,6 @@ static void multiply_fragments(shared_emit_t* t, pestle_kir_id_t i,
       pestle_kir_load(k, t->fragment_a, 4, i, PESTLE_KIR_NONE, 0);
   pestle_kir_id_t b =
       pestle_kir_load(k, t->fragment_b, 2 * pieces, j, PESTLE_KIR_NONE, 0);
-  uint32_t how =
-      t->a.side->dtype == PESTLE_F16 ? PESTLE_KIR_MMA_F16 : PESTLE_KIR_MMA_BF16;
   for (unsigned h = 0; h < pieces; ++h) {
     pestle_kir_id_t half =
         pieces == 1 ? b : pestle_kir_shuffle(k, b, b, halves[h], 2);
@@ -126,10 +201,11 @@ static void multiply_fragments(shared_emit_t* t, pestle_kir_id_t i,
     at = pestle_kir_madi(k, i, columns, at);
     pestle_kir_id_t sum =
         pestle_kir_load(k, t->sums, 4, at, PESTLE_KIR_NONE, 0);
-    sum = pestle_kir_put(k, (pestle_kir_inst_t){.op = PESTLE_KIR_MMA,
-                                                .type = PESTLE_F32,
-                                                .lanes = 4,
-                                                .arg = {a, half, sum, how}});
+    sum = pestle_kir_put(
+        k, (pestle_kir_inst_t){.op = PESTLE_KIR_MMA,
+                               .type = (uint8_t)t->p.sums,
+                               .lanes = 4,
+                               .arg = {a, half, sum, product_of(t)}});
     pestle_kir_store(k, t->sums, at, sum, PESTLE_KIR_NONE, 0);
   }
 }
@@ -138,7 +214,8 @@ static void multiply_by_units(shared_emit_t* t, pestle_kir_id_t slot) {
   int64_t rows = t->t->r / 16, columns = t->t->c == 8 ? 1 : t->t->c / 16;
   pestle_kir_id_t a = pestle_kir_madi(t->k, slot, t->a.slot, t->from_a);
   pestle_kir_id_t b = pestle_kir_madi(t->k, slot, t->b.slot, t->from_b);
-  pestle_kir_id_t u = pestle_kir_unroll(t->k, "u", t->t->k / 16);
+  pestle_kir_id_t u =
+      pestle_kir_unroll(t->k, "u", t->t->k / (2 * matrix_taps(&t->a)));
   pestle_shared_tile_load_fragments(t, &t->a, t->fragment_a, rows, a, u);
   pestle_shared_tile_load_fragments(t, &t->b, t->fragment_b, columns, b, u);
   pestle_kir_id_t i = pestle_kir_unroll(t->k, "i", rows);

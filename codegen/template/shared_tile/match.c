@@ -70,11 +70,19 @@ pestle_status_t pestle_shared_tile_match(pestle_nest_t* nest,
                         "shared_tile %s: it must be a sum of products that the "
                         "last stage reads where it was made%s",
                         name,
-                        tile.units == PESTLE_UNITS_MMA ? ", of f16 or bf16"
-                        : tile.units                   ? ", in f32"
-                                                       : "");
+                        tile.units == PESTLE_UNITS_MMA
+                            ? ", of f16 or bf16, or of bytes in i32"
+                        : tile.units ? ", in f32"
+                                     : "");
   }
+  int64_t unit = pestle_shared_tile_unit_k(tile.units, p.a.dtype);
   if (is_tile(&tile) && (tile.slots == 2 || (p.a.read && p.b.read))) {
+    if (tile.units == PESTLE_UNITS_MMA && tile.k % unit) {
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "shared_tile %s: units multiply %d elements of k of "
+                          "such operands at once",
+                          name, (int)unit);
+    }
     return NULL;
   }
   return PESTLE_ERROR(

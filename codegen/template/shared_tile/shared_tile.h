@@ -56,9 +56,16 @@ static inline int64_t pestle_shared_tile_strips(
          pestle_shared_tile_strip_pitch(tile);
 }
 
-// Rows of a product of such units, and its elements of k; all have 8 columns.
+// Rows of a product of such units; all have 8 columns.
 static inline int64_t pestle_shared_tile_unit_rows(uint8_t units) {
   return units == PESTLE_UNITS_MMA8 ? 8 : 16;
+}
+// Elements of k of a product of matrix units on operands of |dtype|: rows of 32 bytes of
+// a subgroup's, 8 elements of the others'.
+static inline int64_t pestle_shared_tile_unit_k(uint8_t units,
+                                                pestle_dtype_t dtype) {
+  return units == PESTLE_UNITS_MMA8 ? 8
+                                    : 32 / (int64_t)pestle_dtype_size(dtype);
 }
 // Lanes of a group of |tile|.
 static inline int64_t pestle_shared_tile_lanes(

@@ -81,8 +81,12 @@ static const pestle_shared_tile_t by_units8[] = {
     {8, 32, 32, 8, 8, 2, PESTLE_UNITS_MMA8, false, 1},
 };
 
-static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
-  return pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, dtype, 16, 8, 16);
+static bool has_unit(const pestle_sketch_t* k, const pestle_product_t* p) {
+  if (p->sums == PESTLE_I32) {
+    return pestle_sketch_has_byte_unit(k, p->a.dtype, p->b.dtype);
+  }
+  return k->reassociate &&
+         pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, p->a.dtype, 16, 8, 16);
 }
 static bool has_unit8(const pestle_sketch_t* k) {
   return pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, PESTLE_F32, 8, 8, 8);
@@ -101,7 +105,13 @@ static double least(double a, double b) {
 // What two rows of fragments, or of a lane's sums, cost to read an element of k.
 static double shared_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
   double parts = (double)(t->m / t->r) * (double)(t->n / t->c);
-  double bytes = (double)(t->r + t->c) * pestle_dtype_size(s->p.a.dtype);
+  double a = (double)t->r, b = (double)t->c;
+  // Bytes that do not lie along k are read one by one.
+  if (s->p.sums == PESTLE_I32 && t->units == PESTLE_UNITS_MMA) {
+    a *= s->p.a.along_k ? 1 : 4;
+    b *= s->p.b.along_k ? 1 : 4;
+  }
+  double bytes = (a + b) * pestle_dtype_size(s->p.a.dtype);
   // A subgroup's lanes share what they read: 4 of them in each direction. Those of a
   // team read 16 bytes each, of which eight lanes' are one step.
   if (!t->units) parts /= 4;
@@ -119,10 +129,10 @@ static double tile_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
   double waves = tiles / cores;
   if (waves < 1) waves = 1;
   if (waves > (double)(int64_t)waves) waves = (double)(int64_t)waves + 1;
-  double rate = t->units == PESTLE_UNITS_MMA ? PESTLE_GPU_UNIT_PRODUCTS
-                : t->units == PESTLE_UNITS_MMA8
-                    ? PESTLE_GPU_LANE_PRODUCTS
-                    : PESTLE_GPU_LANE_PRODUCTS * 4 / bytes;
+  double rate =
+      t->units == PESTLE_UNITS_MMA    ? PESTLE_GPU_UNIT_PRODUCTS * 2 / bytes
+      : t->units == PESTLE_UNITS_MMA8 ? PESTLE_GPU_LANE_PRODUCTS
+                                      : PESTLE_GPU_LANE_PRODUCTS * 4 / bytes;
   // Not all that a lane waits for is hidden behind other lanes' products.
   double products = (double)(t->m * t->n) / rate, shared = shared_cycles(s, t);
   double tap = most(products, shared) + least(products, shared) / 2;
@@ -183,7 +193,10 @@ static bool fit(const staged_t* s, pestle_shared_tile_t* t) {
   bool ahead = s->p.a.read && s->p.b.read &&
                (caps->flags & PESTLE_TARGET_ASYNC_COPY) && t->units;
   if (!ahead) t->slots = 2;
-  int64_t least = t->units ? pestle_shared_tile_unit_rows(t->units) : 16;
+  int64_t least = 16;
+  if (t->units == PESTLE_UNITS_MMA || t->units == PESTLE_UNITS_MMA8) {
+    least = pestle_shared_tile_unit_k(t->units, s->p.a.dtype);
+  }
   while (t->k > least && t->k >= 2 * s->p.k.all)
     t->k /= 2;
   if (t->k >= s->p.k.all) t->slots = 2;
@@ -221,6 +234,8 @@ static bool choose_of(const staged_t* s, const pestle_shared_tile_t* tiles,
     for (int64_t parts = 1; parts <= MOST_PARTS; parts *= 2) {
       pestle_shared_tile_t t = tiles[i];
       t.parts = parts;
+      // A step's rows are as many bytes.
+      if (s->units == PESTLE_UNITS_MMA && s->p.sums == PESTLE_I32) t.k *= 2;
       if (!fit(s, &t) || !has_parts(s, &t)) continue;
       double cycles = tile_cycles(s, &t);
       if (cycles >= *best) continue;
@@ -254,14 +269,14 @@ static bool choose(const staged_t* s, pestle_shared_tile_t* out) {
 // product.
 static bool find_units(staged_t* s, uint32_t reduce) {
   pestle_nest_t* nest = s->k->nest;
-  bool any = s->k->reassociate && s->k->caps->intrinsic_count;
+  bool any = s->k->caps->intrinsic_count;
   s->units = PESTLE_UNITS_MMA;
   if (any && pestle_product_find(nest, reduce, s->units, &s->p) &&
-      has_unit(s->k, s->p.a.dtype)) {
+      has_unit(s->k, &s->p)) {
     return true;
   }
   s->units = PESTLE_UNITS_MMA8;
-  if (any && has_unit8(s->k) &&
+  if (any && s->k->reassociate && has_unit8(s->k) &&
       pestle_product_find(nest, reduce, s->units, &s->p)) {
     return true;
   }

@@ -56,6 +56,42 @@ static const case_t narrow[] = {
      "%y : tensor<20x40xf32>", 1e-5},
 };
 
+// Sums of bytes are exact.
+static const case_t bytes[] = {
+    DOT("bytes", "32x64xi8", "64x32xi8", NN, "32x32xi32", 0),
+    DOT("bytes_nt", "37x48xui8", "50x48xui8", NT, "37x50xi32", 0),
+    DOT("bytes_rest", "37x40xi8", "40x52xi8", NN, "37x52xi32", 0),
+    DOT("bytes_mixed", "19x96xui8", "24x96xi8", NT, "19x24xi32", 0),
+    DOT("bytes_mixed_nn", "19x96xi8", "96x21xui8", NN, "19x21xi32", 0),
+    DOT("bytes_odd_nt", "19x23xi8", "21x23xi8", NT, "19x21xi32", 0),
+    DOT("bytes_tn", "64x24xi8", "64x32xi8", "contracting_dims = [0] x [0] ",
+        "24x32xi32", 0),
+    DOT("bytes_batches", "3x9x20xi8", "3x20x18xi8", BATCHED, "3x9x18xi32", 0),
+    {"bytes_conv", "x: tensor<1x7x6x32xui8>, w: tensor<3x3x32x24xi8>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], "
+     "pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, "
+     "feature_group_count = 1 : i64} : (tensor<1x7x6x32xui8>, "
+     "tensor<3x3x32x24xi8>) -> tensor<1x7x6x24xi32>",
+     "%y : tensor<1x7x6x24xi32>", 0},
+    {"bytes_epilogue",
+     "a: tensor<20x32xi8>, b: tensor<40x32xi8>, c: tensor<20x40xf32>",
+     "      %d = stablehlo.dot_general %a, %b, " NT
+     ": (tensor<20x32xi8>, tensor<40x32xi8>) -> tensor<20x40xi32>\n"
+     "      %s = stablehlo.convert %d : (tensor<20x40xi32>) -> "
+     "tensor<20x40xf32>\n"
+     "      %e = stablehlo.add %s, %c : tensor<20x40xf32>\n"
+     "      %y = stablehlo.tanh %e : tensor<20x40xf32>",
+     "%y : tensor<20x40xf32>", 1e-5},
+};
+
+static const pestle_shared_tile_t byte_tiles[] = {
+    {16, 16, 32, 16, 8, 2, PESTLE_UNITS_MMA, false, 1},
+    {32, 32, 64, 16, 16, 2, PESTLE_UNITS_MMA, false, 1},
+    {16, 64, 32, 16, 32, 3, PESTLE_UNITS_MMA, false, 1},
+    {32, 16, 32, 32, 16, 4, PESTLE_UNITS_MMA, false, 1},
+};
+
 static const pestle_shared_tile_t tiles[] = {
     {16, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES, false, 1},
     {16, 32, 8, 2, 4, 2, PESTLE_UNITS_LANES, false, 1},
@@ -299,6 +335,19 @@ static void test_units(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof narrow / sizeof *narrow; ++i)
     assert_int_equal(run_all(&narrow[i], PESTLE_UNITS_MMA), 8);
+}
+
+static void test_bytes(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof bytes / sizeof *bytes; ++i) {
+    run_t r;
+    open_run(&bytes[i], &r);
+    for (size_t t = 0; t < sizeof byte_tiles / sizeof *byte_tiles; ++t) {
+      assert_true(run_tile(&r, &byte_tiles[t], false));
+      assert_true(run_tile(&r, &byte_tiles[t], true));
+    }
+    close_run(&r);
+  }
 }
 
 static void test_narrow_by_lanes(void** state) {
@@ -605,6 +654,10 @@ static void test_refused(void** state) {
       &narrow[5],
       &(pestle_shared_tile_t){16, 16, 16, 16, 8, 3, PESTLE_UNITS_MMA, false, 1},
       "can be copied as they lie");
+  refuses(
+      &bytes[0],
+      &(pestle_shared_tile_t){16, 16, 16, 16, 8, 2, PESTLE_UNITS_MMA, false, 1},
+      "32 elements of k");
 }
 
 // --- What the sketch chooses ---
@@ -697,6 +750,7 @@ static void test_choice(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_units),
+      cmocka_unit_test(test_bytes),
       cmocka_unit_test(test_narrow_by_lanes),
       cmocka_unit_test(test_cases),
       cmocka_unit_test(test_refused),
