@@ -6,9 +6,13 @@
 //   for range in group.x: for t in lane.x:
 //     for some updates at a time:
 //       lanes side by side look at indices side by side: which place each chooses
-//       each lane has a few that follow each other: those that fall into the range go to
-//         a list in shared memory, in their order
+//       those that fall into the range go to a list in shared memory, in their order
 //       for all of the list: each lane has other elements of its windows
+//
+// A subgroup has some updates that follow each other. Where lanes of a subgroup see which
+// of them found one (ballots), each knows how many the others found before it, and
+// subgroups add up what they found. Else the places are kept in shared memory, where each
+// lane looks at a few that follow each other, and all lanes' numbers are added up.
 //
 // Where a window has fewer elements than a group has lanes, these have other places too:
 // one of them does all updates of a place. A lane loads some updates at a time and what
@@ -19,11 +23,14 @@
 enum {
   LEAST_UPDATES = 64,  // fewer are looked at by each lane alone
   GROUP_LANES = 128,
+  BALLOT_LANES = 256,
   LEAST_LANES = 32,
   MOST_EACH = 16,  // updates that a lane looks at before the list is worked off
   CORE_GROUPS = 4,    // that are wanted of a core
-  UPDATE_BYTES = 16,  // of shared memory
+  UPDATE_BYTES = 12,  // of shared memory
+  CHOSEN_BYTES = 4,   // without ballots
   LANE_BYTES = 12,
+  SUBGROUP = 32,  // lanes that see each other's ballots
   AT_A_TIME = 4,  // updates that a lane with one place loads
 };
 
@@ -37,8 +44,10 @@ typedef struct lists_t {
       across;        // of inner axes; lanes along them, the others by place
   int64_t parts;     // groups that share the elements
   uint32_t list[3];  // in shared memory: input, update, place
-  uint32_t chosen;   // the same: the place of each update, or -1
-  uint32_t sums;     // the same, two of each lane
+  bool ballots;      // subgroups have them
+  uint32_t
+      chosen;     // the same: the place of each update, or -1; without ballots
+  uint32_t sums;  // the same, two of each lane; of each subgroup by ballots
   pk_t t, part;
 } lists_t;
 
@@ -84,13 +93,14 @@ bool pestle_scatter_has_lists(pestle_scatter_t* s) {
 
 // Shared memory of a group whose lanes have |each| updates at a time.
 static int64_t shared_bytes(const lists_t* l, int64_t each) {
-  return (UPDATE_BYTES * each + LANE_BYTES) * l->lanes;
+  int64_t update = UPDATE_BYTES + (l->ballots ? 0 : CHOSEN_BYTES);
+  return (update * each + LANE_BYTES) * l->lanes;
 }
 
 static void plan_lanes(lists_t* l) {
   const pestle_target_caps_t* caps = l->d->caps;
   int64_t shared = (int64_t)caps->scratch_bytes, turns;
-  l->lanes = GROUP_LANES;
+  l->lanes = l->ballots ? BALLOT_LANES : GROUP_LANES;
   while (l->lanes > (int64_t)caps->max_group_lanes ||
          (l->lanes > LEAST_LANES && l->lanes / 2 >= l->updates)) {
     l->lanes /= 2;
@@ -138,6 +148,11 @@ static void plan(lists_t* l) {
     pestle_scatter_axes_t* to = groups->list[i].index ? &l->outer : &l->inner;
     to->list[to->count++] = groups->list[i];
   }
+  const pestle_target_caps_t* caps = l->d->caps;
+  l->ballots =
+      caps->subgroup == SUBGROUP &&
+      caps->op_dtypes[PESTLE_KIR_SG_BALLOT] != 0 &&
+      caps->op_dtypes[PESTLE_KIR_POPCNT] & pestle_dtype_bit(PESTLE_U32);
   l->updates = pestle_scatter_elements(&l->s->batch);
   l->elements = pestle_scatter_elements(&l->inner);
   plan_lanes(l);
@@ -150,10 +165,14 @@ static void add_buffers(lists_t* l) {
     l->list[i] = pestle_kir_add_buffer(l->d->k, names[i], PESTLE_KIR_SHARED,
                                        PESTLE_I32, 1, l->lanes * l->each, 0);
   }
-  l->chosen = pestle_kir_add_buffer(l->d->k, "chosen", PESTLE_KIR_SHARED,
-                                    PESTLE_I32, 1, l->lanes * (l->each + 1), 0);
-  l->sums = pestle_kir_add_buffer(l->d->k, "sums", PESTLE_KIR_SHARED,
-                                  PESTLE_I32, 1, 2 * l->lanes, 0);
+  if (!l->ballots) {
+    l->chosen =
+        pestle_kir_add_buffer(l->d->k, "chosen", PESTLE_KIR_SHARED, PESTLE_I32,
+                              1, l->lanes * (l->each + 1), 0);
+  }
+  l->sums =
+      pestle_kir_add_buffer(l->d->k, "sums", PESTLE_KIR_SHARED, PESTLE_I32, 1,
+                            l->ballots ? l->lanes / SUBGROUP : 2 * l->lanes, 0);
 }
 
 // --- The list ---
@@ -202,22 +221,27 @@ static pk_t choose_one(lists_t* l, pk_t at, pk_t* out_place) {
   return op(l, PESTLE_OP_AND, above, op(l, PESTLE_OP_LT, place, end));
 }
 
+// Whether update |at| is there and falls into the group's range, and its place.
+static pk_t look_at(lists_t* l, pestle_scatter_position_t from, pk_t at,
+                    pk_t* out_place) {
+  pk_t there, fits;
+  pestle_scatter_position_t update = find_update(l, from, at, &there);
+  if (l->s->map.count == 1) {
+    fits = choose_one(l, update.index, out_place);
+  } else {
+    fits = pestle_scatter_start(l->s, &update);
+    *out_place = small(l, l->s->place);
+  }
+  return op(l, PESTLE_OP_AND, there, fits);
+}
+
 // The places of the turn's updates, from |first| on.
 static void choose(lists_t* l, pestle_scatter_position_t from, pk_t first) {
   pestle_direct_t* d = l->d;
   for (int64_t e = 0; e < l->each; ++e) {
     pk_t at = op(l, PESTLE_OP_ADD, l->t, number(l, e * l->lanes));
-    pk_t there;
-    pestle_scatter_position_t update =
-        find_update(l, from, op(l, PESTLE_OP_ADD, first, at), &there);
-    pk_t place, fits;
-    if (l->s->map.count == 1) {
-      fits = choose_one(l, update.index, &place);
-    } else {
-      fits = pestle_scatter_start(l->s, &update);
-      place = small(l, l->s->place);
-    }
-    fits = op(l, PESTLE_OP_AND, there, fits);
+    pk_t place;
+    pk_t fits = look_at(l, from, op(l, PESTLE_OP_ADD, first, at), &place);
     pestle_direct_store(d, l->chosen, slot_of(l, at),
                         pestle_direct_select(d, fits, place, none(l)));
   }
@@ -273,6 +297,73 @@ static void list_update(lists_t* l, pestle_scatter_position_t from, pk_t at,
   pestle_direct_store(d, l->list[0], slot, small(l, update.input));
   pestle_direct_store(d, l->list[1], slot, small(l, update.update));
   pestle_direct_store(d, l->list[2], slot, place);
+}
+
+// How many bits of |word| are set.
+static pk_t count_bits(lists_t* l, pk_t word) {
+  pk_t bits = pestle_kir_scalar(l->d->k, PESTLE_OP_POPCNT, word,
+                                PESTLE_KIR_NONE, PESTLE_KIR_NONE);
+  return pestle_kir_cast(l->d->k, bits, PESTLE_INDEX);
+}
+
+// Sums of what each subgroup found, |own| of this one: of those before it, and of all.
+static pk_t add_up_subgroups(lists_t* l, pk_t own, pk_t in, pk_t* out_all) {
+  pestle_direct_t* d = l->d;
+  pk_t zero = number(l, 0), before = zero, all = zero;
+  pk_t subgroup = op(l, PESTLE_OP_DIVIDE, l->t, number(l, SUBGROUP));
+  pestle_kir_if(d->k, op(l, PESTLE_OP_EQ, in, zero));
+  pestle_direct_store(d, l->sums, subgroup, small(l, own));
+  pestle_kir_end(d->k);
+  pestle_kir_barrier(d->k);
+  for (int64_t i = 0; i < l->lanes / SUBGROUP; ++i) {
+    pk_t found = pestle_direct_load(d, l->sums, number(l, i));
+    found = pestle_kir_cast(d->k, found, PESTLE_INDEX);
+    all = op(l, PESTLE_OP_ADD, all, found);
+    pk_t is_before = op(l, PESTLE_OP_LT, number(l, i), subgroup);
+    found = pestle_direct_select(d, is_before, found, zero);
+    before = op(l, PESTLE_OP_ADD, before, found);
+  }
+  *out_all = pestle_direct_clamp(d, all, 0, l->lanes * l->each);
+  return before;
+}
+
+// Makes the list of a turn's updates by ballots: how many there are.
+static pk_t list_by_ballots(lists_t* l, pestle_scatter_position_t from,
+                            pk_t turn) {
+  pestle_kir_builder_t* k = l->d->k;
+  pk_t at[MOST_EACH], place[MOST_EACH], fits[MOST_EACH], slot[MOST_EACH];
+  pk_t by = number(l, SUBGROUP), found = number(l, 0), all;
+  pk_t in = op(l, PESTLE_OP_REMAINDER, l->t, by);
+  pk_t lower = pestle_kir_int(k, PESTLE_U32, 1, 1);
+  lower =
+      op(l, PESTLE_OP_SHIFT_LEFT, lower, pestle_kir_cast(k, in, PESTLE_U32));
+  lower = op(l, PESTLE_OP_SUBTRACT, lower, pestle_kir_int(k, PESTLE_U32, 1, 1));
+  pk_t first = pestle_kir_madi(k, turn, l->lanes * l->each, in);
+  first = pestle_kir_madi(k, op(l, PESTLE_OP_DIVIDE, l->t, by),
+                          SUBGROUP * l->each, first);
+  for (int64_t e = 0; e < l->each; ++e) {
+    at[e] = op(l, PESTLE_OP_ADD, first, number(l, e * SUBGROUP));
+    fits[e] = look_at(l, from, at[e], &place[e]);
+  }
+  for (int64_t e = 0; e < l->each; ++e) {
+    pk_t word =
+        pestle_kir_put(k, (pestle_kir_inst_t){.op = PESTLE_KIR_SG_BALLOT,
+                                              .type = PESTLE_U32,
+                                              .lanes = 1,
+                                              .arg = {fits[e]}});
+    slot[e] = count_bits(l, op(l, PESTLE_OP_AND, word, lower));
+    slot[e] = op(l, PESTLE_OP_ADD, found, slot[e]);
+    found = op(l, PESTLE_OP_ADD, found, count_bits(l, word));
+  }
+  pk_t before = add_up_subgroups(l, found, in, &all);
+  for (int64_t e = 0; e < l->each; ++e) {
+    pestle_kir_if(k, fits[e]);
+    list_update(l, from, at[e], place[e],
+                op(l, PESTLE_OP_ADD, before, slot[e]));
+    pestle_kir_end(k);
+  }
+  pestle_kir_barrier(k);
+  return all;
 }
 
 // Makes the list of a turn's updates: how many there are.
@@ -485,7 +576,8 @@ pestle_status_t pestle_scatter_lists(pestle_scatter_t* s) {
   int64_t turns = (l.updates + segment - 1) / segment;
   pk_t turn =
       pestle_kir_for(k, "turn", zero, number(&l, turns), 1, PESTLE_KIR_SERIAL);
-  pk_t count = make_list(&l, from, turn);
+  pk_t count =
+      l.ballots ? list_by_ballots(&l, from, turn) : make_list(&l, from, turn);
   PESTLE_TRY(do_list(&l, count));
   // The next list is written once all have read this one.
   pestle_kir_barrier(k);

@@ -113,6 +113,8 @@ typedef struct pestle_c_printer_dialect_t {
   // The same in shared memory, where that is another address space.
   const char *shared_read, *shared_write;
   const char* vector_make;  // $type, $v: the lanes
+  // How many bits of $a are set, 32 of them; NULL: not native.
+  const char* popcount;
   // An expression over $a, $b for floats of both sizes; NULL: not native.
   const char* row[PESTLE_SCALAR_COUNT];
   // Two words of 32 bits with members .x and .y, where 64-bit integers may be

@@ -136,6 +136,8 @@ void pestle_c_printer_describe(const pestle_c_printer_target_t* t,
     caps->op_dtypes[op] = tiles ? all : 0;
   for (unsigned op = PESTLE_KIR_WGMMA_RA; op <= PESTLE_KIR_TILE_LOAD_ALL; ++op)
     caps->op_dtypes[op] = tiles ? all : 0;
+  caps->op_dtypes[PESTLE_KIR_POPCNT] =
+      t->dialect->popcount ? BIT(I32) | BIT(U32) : 0;
   caps->op_dtypes[PESTLE_KIR_SG_BALLOT] = t->dialect->ballot ? BIT(U32) : 0;
   caps->op_dtypes[PESTLE_KIR_ATOMIC_ADD] =
       t->dialect->atomic_add ? BIT(I32) : 0;

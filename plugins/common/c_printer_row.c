@@ -199,6 +199,19 @@ static const char* extreme(c_printer_t* p, class_t c, const char* a,
                                  b, a, b);
 }
 
+// How many bits of |a| are set, of 32.
+static const char* counted(c_printer_t* p, class_t c, const char* a) {
+  const char* pairs[] = {"a", pestle_c_printer_bare(p, a), NULL};
+  a = pestle_c_printer_expand(p, p->d->popcount, pairs);
+  return pestle_c_printer_cast(p, c, a);
+}
+
+static const char* not_one(c_printer_t* p, unsigned dtype) {
+  return pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                               "the row is not one of %s",
+                               pestle_dtype_info((pestle_dtype_t)dtype)->name);
+}
+
 static const char* int_row(c_printer_t* p, unsigned op, unsigned dtype,
                            const char* const* x, const int64_t* known) {
   class_t c = pestle_c_printer_class(p, dtype);
@@ -234,14 +247,15 @@ static const char* int_row(c_printer_t* p, unsigned op, unsigned dtype,
       return two(p, a, "^", b);
     case PESTLE_OP_NOT:
       return wrap(p, dtype, pestle_c_printer_format(p, "(~%s)", a));
+    case PESTLE_OP_POPCNT:
+      if (p->d->popcount) return counted(p, c, a);
+      return not_one(p, dtype);
     case PESTLE_OP_SHIFT_LEFT:
     case PESTLE_OP_SHIFT_RIGHT_ARITHMETIC:
     case PESTLE_OP_SHIFT_RIGHT_LOGICAL:
       return shifted(p, op, dtype, a, b, known);
     default:
-      return pestle_c_printer_fail(
-          p, PESTLE_STATUS_UNSUPPORTED, "the row is not one of %s",
-          pestle_dtype_info((pestle_dtype_t)dtype)->name);
+      return not_one(p, dtype);
   }
 }
 

@@ -115,6 +115,7 @@ const pestle_c_printer_dialect_t pestle_cuda_dialect = {
         "::: \"memory\")",
     .shuffle_xor = "__shfl_xor_sync(0xffffffffu, $v, $m)",
     .ballot = "__ballot_sync(0xffffffffu, $v)",
+    .popcount = "__popc($a)",
     .atomic_add = "atomicAdd(&$name[$at], $v)",
     .unroll = "#pragma unroll",
     .bits = {"__float_as_uint", "(unsigned long long)__double_as_longlong"},

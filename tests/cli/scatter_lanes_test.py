@@ -115,6 +115,12 @@ class Scatter(Case):
             with self.subTest(name):
                 self.check(name, "simt90", "f32")
 
+    def test_without_ballots(self):
+        """Subgroups of 8."""
+        for name in CASES:
+            with self.subTest(name):
+                self.check(name, "simt8", "f32")
+
     def test_half(self):
         self.check("rows", "simt90", "f16")
         self.check("middle", "simt", "f16")

@@ -60,6 +60,9 @@ static inline unsigned __ballot_sync(unsigned, bool on) {
     bits |= unsigned(all[i] != 0) << i;
   return bits;
 }
+static inline int __popc(unsigned a) {
+  return __builtin_popcount(a);
+}
 // Lanes take turns where they meet: here none comes between.
 static inline int atomicAdd(int* at, int value) {
   int before = *at;

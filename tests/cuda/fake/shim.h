@@ -45,6 +45,16 @@ static inline unsigned pestle_shim_lane() {
   return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x % 32 +
          threadIdx.x;
 }
+static inline unsigned __ballot_sync(unsigned, bool on) {
+  unsigned own = on, all[32], bits = 0;
+  pestle_shim->share(&own, 1, all);
+  for (unsigned i = 0; i < 32; ++i)
+    bits |= all[i] << i;
+  return bits;
+}
+static inline int __popc(unsigned a) {
+  return __builtin_popcount(a);
+}
 template <int Trans, int N>
 static inline void pestle_shim_ldmatrix(unsigned (&d)[N], const void* at) {
   unsigned own[2], all[64], lane = pestle_shim_lane() % 32;
