@@ -21,6 +21,10 @@
 //
 // What follows elementwise is done before the phases are interleaved, so that
 // it stays in the convolution's kernel.
+//
+// On a device of lanes a small convolution stays one kernel: the zeros take less time
+// than the kernels that leave them out, a convolution and a slice of the weights for
+// each phase, and those that join the phases.
 #include <string.h>
 
 #include "passes/fuse.h"
@@ -31,6 +35,10 @@ enum {
   // Convolutions that take the place of one.
   MAX_PARTS = 16,
   MAX_OPERANDS = 4,
+  // Products that a core makes while a kernel starts and ends, by matrix units of 16 bits
+  // and without.
+  PRODUCTS_A_KERNEL_UNITS = 250000,
+  PRODUCTS_A_KERNEL = 100000,
 };
 
 // One spatial dim of the convolution.
@@ -128,6 +136,22 @@ static bool read_split(const pestle_node_t* node, split_t* p) {
   }
   p->one_part = p->parts > 1 && filled == 1 && p->phases == 1;
   return filled <= MAX_PARTS && (p->one_part || p->parts <= MAX_PARTS);
+}
+
+// Whether all products, those by zeros too, take longer than the kernels of the phases.
+static bool pays(const split_t* p, const pestle_target_caps_t* caps) {
+  if (!(caps->flags & PESTLE_TARGET_LANES)) return true;
+  const pestle_type_t* out = p->node->results[0].type;
+  double products = (double)pestle_type_count(out) * (double)p->in, useful = 1;
+  for (int32_t i = 0; i < p->rank; ++i) {
+    products *= (double)p->dims[i].taps;
+    useful /= (double)p->dims[i].step;
+  }
+  double kernels = p->one_part ? 1 : 2 * (double)p->parts + (p->parts > 1);
+  double rate = pestle_dtype_size(out->dtype) == 2 ? PRODUCTS_A_KERNEL_UNITS
+                                                   : PRODUCTS_A_KERNEL;
+  double cores = caps->cores ? (double)caps->cores : 1;
+  return products * (1 - useful) > kernels * cores * rate;
 }
 
 // --- Weights ---
@@ -464,6 +488,7 @@ static pestle_status_t split(split_t* p, pestle_node_t** last) {
 
 typedef struct split_pass_t {
   pestle_remarks_t* remarks;
+  const pestle_target_caps_t* caps;
   bool changed;
 } split_pass_t;
 
@@ -475,6 +500,12 @@ static pestle_status_t split_block(void* user, pestle_module_t* module,
     next = n->next;
     split_t p;
     if (n->op != PESTLE_OP_CONVOLUTION || !read_split(n, &p)) continue;
+    if (!pays(&p, s->caps)) {
+      pestle_remarks_add_on(s->remarks, "conv_transpose_phases", n, "whole",
+                            "the zeros between its inputs are multiplied: that "
+                            "takes less time than more kernels would");
+      continue;
+    }
     remark(s->remarks, &p);
     pestle_formula_t f = pestle_formula_before(n);
     pestle_node_t* last = n;
@@ -489,7 +520,7 @@ static pestle_status_t split_block(void* user, pestle_module_t* module,
 pestle_status_t pestle_pass_conv_transpose_phases(pestle_pass_context_t* ctx,
                                                   pestle_module_t* module,
                                                   bool* out_changed) {
-  split_pass_t s = {.remarks = ctx->remarks};
+  split_pass_t s = {.remarks = ctx->remarks, .caps = ctx->caps};
   PESTLE_TRY(pestle_pass_each_block(module, split_block, &s));
   if (s.changed) PESTLE_TRY(pestle_pass_dce(ctx, module, &s.changed));
   *out_changed = s.changed;

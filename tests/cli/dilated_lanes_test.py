@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions with zeros between their inputs on devices of lanes: a small one stays one
+kernel (passes/conv_transpose_phases.c), a large one does not; both as llvm's, of small
+whole numbers."""
+
+import os
+import sys
+import unittest
+
+try:
+    import numpy as np
+except ImportError as e:
+    print(f"skipped: {e}; tools/requirements.txt lists what is needed")
+    sys.exit(77)
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cli_test import Case  # noqa: E402
+
+HOPPER = ("--device", "ref", "--target-cpu", "simt90")
+WHOLE = "the zeros between its inputs are multiplied"
+
+
+def module(n, side, c, o, r, steps, pad, dtype):
+    """What it computes, and the shapes of its arguments."""
+    h, w = ((side - 1) * s + 1 + sum(pad) - r + 1 for s in steps)
+    x, k, y = f"{n}x{side}x{side}x{c}", f"{r}x{r}x{c}x{o}", f"{n}x{h}x{w}x{o}"
+    return (
+        f"func.func @main(%x: tensor<{x}x{dtype}>, %w: tensor<{k}x{dtype}>) -> "
+        f"tensor<{y}x{dtype}> {{\n"
+        "  %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->"
+        f"[b, 0, 1, f], window = {{stride = [1, 1], pad = [[{pad[0]}, {pad[1]}], [{pad[0]}, "
+        f"{pad[1]}]], lhs_dilate = [{steps[0]}, {steps[1]}]}} {{batch_group_count = 1 : i64, "
+        f"feature_group_count = 1 : i64}} : (tensor<{x}x{dtype}>, tensor<{k}x{dtype}>) -> "
+        f"tensor<{y}x{dtype}>\n  return %y : tensor<{y}x{dtype}>\n}}\n",
+        ((n, side, side, c), (r, r, c, o)))  # fmt: skip
+
+
+# Of 16 bits by matrix units, of f32 by lanes; windows with and without whole phases.
+SMALL = [
+    (1, 5, 16, 16, 3, (2, 2), (1, 2), "f16"),
+    (2, 4, 8, 24, 3, (2, 1), (1, 1), "f16"),
+    (1, 5, 7, 9, 4, (2, 2), (2, 2), "f32"),
+    (1, 3, 5, 6, 3, (3, 2), (1, 1), "f32"),
+]
+LARGE = (2, 16, 64, 64, 3, (2, 2), (1, 2), "f32")
+
+
+class Dilated(Case):
+    def run_by(self, path, given, how):
+        folder = self.folder / how[1]
+        self.succeed("run", path, *given, "--no-cache", *how, "--outputs", folder)
+        return np.load(folder / "output_0.npy").astype(np.float64)
+
+    def both(self, case):
+        text, shapes = module(*case)
+        path, given = self.write("m.mlir", text), []
+        draw = np.random.default_rng(len(text))
+        for j, shape in enumerate(shapes):
+            value = draw.integers(-2, 3, size=shape)
+            name = self.folder / f"i{j}.npy"
+            np.save(name, value.astype(np.float16 if case[-1] == "f16" else np.float32))
+            given += ["--input", f"{j}={name}"]
+        np.testing.assert_array_equal(self.run_by(path, given, HOPPER),
+                                      self.run_by(path, given, ("--device", "llvm")))
+        return self.succeed("explain", path, *HOPPER)
+
+    def test_small_ones(self):
+        for case in SMALL:
+            with self.subTest(case=case):
+                self.assertIn(WHOLE, self.both(case))
+
+    def test_large_one(self):
+        said = self.both(LARGE)
+        self.assertNotIn(WHOLE, said)
+        self.assertIn("phases", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
