@@ -8,6 +8,8 @@
 //   %y = pestle.fusion(%q, %k, %v, %past) {
 //     %n = %past + tokens;  %k2 = pestle.extent(%k, %n);  pestle.attention(%q, %k2, ..) }
 //
+// Of several batch elements %past is one number each, and %n goes by the largest of them.
+//
 // What the bias is follows from the ops that make it: each is asked for its element at a
 // place, and the places are symbols.
 #include <math.h>
@@ -19,6 +21,7 @@
 typedef enum place_t {
   NONE,   // 0: the axis has one place
   OTHER,  // no matter what
+  BATCH,
   ROW,    // of the scores
   TOKEN,  // the row % tokens
   KEY,
@@ -32,12 +35,12 @@ typedef struct places_t {
 typedef struct sum_t {
   int64_t number;
   int keys, tokens;            // how often these are in it
-  const pestle_value_t* past;  // or NULL
+  const pestle_value_t* past;  // one number, or one a batch element; or NULL
 } sum_t;
 
 typedef struct causal_t {
-  int64_t rows, tokens;  // of the scores; new ones
-  bool has_rows;         // some row was taken for a token
+  int64_t batch, rows, tokens;  // of the scores; new ones
+  bool has_rows;                // some row was taken for a token
   const pestle_value_t* past;
 } causal_t;
 
@@ -110,6 +113,16 @@ static bool read_count(causal_t* c, int32_t axis, places_t at, sum_t* out) {
   return place == NONE || out->keys || out->tokens;
 }
 
+// A number for all, or one for each batch element.
+static bool is_past(const causal_t* c, const pestle_type_t* type, places_t at) {
+  int32_t axes = 0, batches = 0;
+  for (int32_t i = 0; i < type->rank; ++i) {
+    axes += type->dims[i] != 1;
+    batches += type->dims[i] == c->batch && at.of[i] == BATCH;
+  }
+  return axes == 0 || (axes == 1 && batches == 1);
+}
+
 static bool read_sum(causal_t* c, const pestle_value_t* value, places_t at,
                      int budget, sum_t* out) {
   const pestle_node_t* node = value->node;
@@ -120,7 +133,7 @@ static bool read_sum(causal_t* c, const pestle_value_t* value, places_t at,
     int32_t axis = counted_axis(pestle_value_constant(value));
     return axis >= 0 && read_count(c, axis, at, out);
   }
-  if (pestle_type_count(value->type) == 1) {
+  if (is_past(c, value->type, at)) {
     out->past = value;
     return value->type->dtype == PESTLE_I64 || value->type->dtype == PESTLE_I32;
   }
@@ -204,10 +217,11 @@ static bool read_attention(const pestle_node_t* node, causal_t* c) {
     return false;
   const pestle_type_t *q = pestle_node_operand(node, 0)->type,
                       *b = pestle_node_operand(node, bias)->type;
-  if (q->rank != 4 || q->dims[0] != 1) return false;
+  if (q->rank != 4 || q->dims[0] < 1) return false;
   int64_t rows = b->dims[2];
-  *c = (causal_t){.rows = rows, .tokens = rows};
-  places_t at = {{NONE, OTHER, rows == 1 ? NONE : ROW, KEY}};
+  *c = (causal_t){.batch = q->dims[0], .rows = rows, .tokens = rows};
+  places_t at = {{BATCH, OTHER, rows == 1 ? NONE : ROW, KEY}};
+  if (b->dims[0] == 1) at.of[0] = NONE;
   if (b->dims[1] == 1) at.of[1] = NONE;
   return (rows == 1 || rows == q->dims[2]) &&
          b->dims[3] == pestle_node_operand(node, 1)->type->dims[2] &&
@@ -269,14 +283,16 @@ static pestle_value_t* extent(pestle_formula_t* f, pestle_value_t* x,
   return pestle_f_make(f, PESTLE_OP_EXTENT, operands, 2, &attr, 1, NULL);
 }
 
-// 0 and -inf [1, 1, rows, keys] as they were.
+// 0 and -inf [batch, 1, rows, keys] as they were.
 static pestle_value_t* make_bias(pestle_formula_t* f, const causal_t* c,
                                  pestle_value_t* past, int64_t rows,
                                  int64_t keys, pestle_dtype_t dtype) {
-  pestle_type_t type = {PESTLE_I64, 4, {1, rows / c->tokens, c->tokens, keys}};
-  const int64_t dims[4] = {1, 1, rows, keys};
-  pestle_value_t* limit =
-      pestle_f_broadcast(f, past, 4, type.dims, (pestle_i64s_t){NULL, 0});
+  pestle_type_t type = {
+      PESTLE_I64, 4, {c->batch, rows / c->tokens, c->tokens, keys}};
+  const int64_t dims[4] = {c->batch, 1, rows, keys};
+  int64_t axis = 0;
+  pestle_value_t* limit = pestle_f_broadcast(
+      f, past, 4, type.dims, (pestle_i64s_t){&axis, (size_t)past->type->rank});
   pestle_value_t* token = pestle_f_iota(f, &type, 2);
   limit = pestle_f_add(f, limit, token);
   pestle_value_t* seen = pestle_f_iota(f, &type, 3);
@@ -298,7 +314,15 @@ static pestle_status_t fill(pestle_builder_t* inside, const pestle_node_t* node,
   const pestle_type_t *q = x[0]->type, *k = x[1]->type;
   pestle_formula_t f = pestle_formula_make(*inside);
   pestle_value_t* tokens = pestle_f_scalar(&f, PESTLE_I64, (double)c->tokens);
-  pestle_value_t* n = pestle_f_add(&f, x[3], tokens);
+  pestle_value_t* n = x[3];
+  int64_t axis = 0;
+  if (n->type->rank) {
+    pestle_value_t* least =
+        pestle_f_identity(&f, PESTLE_OP_MAXIMUM, PESTLE_I64);
+    n = pestle_f_reduce_from(&f, PESTLE_OP_MAXIMUM, n,
+                             (pestle_i64s_t){&axis, 1}, least);
+  }
+  n = pestle_f_add(&f, n, tokens);
   x[1] = extent(&f, x[1], n);
   x[2] = extent(&f, x[2], n);
   x[3] = make_bias(&f, c, x[3], q->dims[2], k->dims[2], q->dtype);
@@ -317,7 +341,12 @@ pestle_status_t pestle_pass_whole_attention(const pestle_pass_context_t* ctx,
     return NULL;
   }
   pestle_formula_t f = pestle_formula_before(node);
-  pestle_value_t* past = pestle_f_reshape(&f, (pestle_value_t*)c.past, 0, NULL);
+  pestle_value_t* past = (pestle_value_t*)c.past;
+  int32_t rank = pestle_type_count(past->type) > 1;
+  past = pestle_f_reshape(&f, past, rank, &c.batch);
+  if (c.batch > 1 && !rank) {
+    past = pestle_f_broadcast(&f, past, 1, &c.batch, (pestle_i64s_t){NULL, 0});
+  }
   pestle_value_t* operands[4] = {
       pestle_node_operand(node, 0), pestle_node_operand(node, 1),
       pestle_node_operand(node, 2), pestle_f_convert(&f, past, PESTLE_I64)};

@@ -23,6 +23,14 @@ int64_t pestle_direct_cached_rows(const pestle_node_t* node) {
   return i;
 }
 
+// Of several sequences the keys end behind the longest of them.
+const pestle_value_t* pestle_direct_cached_past(const pestle_node_t* node) {
+  const pestle_node_t* keys = pestle_node_operand(node, 1)->node;
+  const pestle_node_t* end = pestle_node_operand(keys, 1)->node;
+  const pestle_value_t* past = pestle_node_operand(end, 0);
+  return past->node ? pestle_node_operand(past->node, 0) : past;
+}
+
 static bool has_label(const pestle_node_t* group, const char* wanted) {
   const char* label = PESTLE_NODE_STR(group, label);
   return label && strcmp(label, wanted) == 0;

@@ -75,6 +75,8 @@ pestle_direct_cached_attention(pestle_direct_t* d);
 PESTLE_NODISCARD pestle_status_t
 pestle_direct_cached_attention_lanes(pestle_direct_t* d);
 int64_t pestle_direct_cached_rows(const pestle_node_t* node);
+// Of such an attention how many tokens are past: one number, or one for each sequence.
+const pestle_value_t* pestle_direct_cached_past(const pestle_node_t* node);
 // Of a group that is written whole, as a direct op is: the scan or the composite that it
 // is of; else NULL.
 const pestle_node_t* pestle_direct_whole_of(const pestle_node_t* node);

@@ -72,8 +72,7 @@ static pk_t load_x(block_dot_t* b, uint32_t buffer, int64_t part, int64_t row,
   return pestle_kir_load(b->k, buffer, v->lanes, index, PESTLE_KIR_NONE, 0);
 }
 
-// Part |part| of words: the weights in the low bits of bytes, or one as f32.
-static pk_t part_of(block_dot_t* b, pk_t words, int64_t part) {
+pk_t pestle_block_dot_part(block_dot_t* b, pk_t words, int64_t part) {
   unsigned lanes = pestle_kir_lanes_of(b->k, words);
   int64_t mask = (1 << b->bits) - 1, shift = part * b->bits;
   if (b->is_bytes) {
@@ -108,7 +107,7 @@ static void multiply(block_dot_t* b, pk_t column, const vector_t* v, pk_t* d) {
   for (int64_t m = 0; m < b->rows; ++m)
     d[m] = load_x(b, b->first, 0, m, v);
   for (int64_t part = 0; part < b->parts; ++part) {
-    pk_t w = part_of(b, words, part);
+    pk_t w = pestle_block_dot_part(b, words, part);
     for (int64_t m = 0; m < b->rows; ++m) {
       if (b->is_bytes) {
         int64_t x_at = (part * b->most_rows + m) * b->words * WORD_BYTES;
@@ -206,8 +205,8 @@ static void add_long_blocks(block_dot_t* b, const pk_t* columns) {
 static void store_total(block_dot_t* b, pk_t total, int64_t m, pk_t column,
                         int64_t r, pk_t first, pk_t first_row) {
   if (b->piece->has_more) {
-    int64_t row = m * (b->lanes + MOST_COLUMNS);
-    pk_t at = pestle_kir_madi(b->k, first, 1, number(b, row + r));
+    pk_t at =
+        pestle_kir_madi(b->k, first, 1, number(b, m * b->made_stride + r));
     pestle_kir_store(b->k, b->product->made, at, total, PESTLE_KIR_NONE, 0);
     return;
   }
@@ -266,7 +265,8 @@ static void do_vector(block_dot_t* b, unsigned piece, pk_t first,
   pestle_block_dot_finish(b, first, first_row);
 }
 
-static void do_piece(block_dot_t* b, unsigned piece, pk_t first_row) {
+bool pestle_block_dot_begin_piece(block_dot_t* b, unsigned piece,
+                                  pk_t* out_group) {
   b->piece = &b->pieces[piece];
   bool is_alone = b->piece->groups == b->groups;
   int64_t end = b->piece->first_group + b->piece->groups;
@@ -280,6 +280,13 @@ static void do_piece(block_dot_t* b, unsigned piece, pk_t first_row) {
     group = pestle_kir_madi(b->k, group, 1, number(b, -b->piece->first_group));
     group = pestle_direct_clamp(b->d, group, 0, b->piece->groups - 1);
   }
+  *out_group = group;
+  return !is_alone;
+}
+
+static void do_piece(block_dot_t* b, unsigned piece, pk_t first_row) {
+  pk_t group;
+  bool has_begun = pestle_block_dot_begin_piece(b, piece, &group);
   int64_t step = b->piece->has_more ? (int64_t)b->lanes : b->columns;
   int64_t count = b->piece->panel / step;
   pk_t i = pestle_kir_repeat(b->k, "columns", count);
@@ -291,7 +298,7 @@ static void do_piece(block_dot_t* b, unsigned piece, pk_t first_row) {
   else
     do_columns(b, at, number(b, 0), first_row);
   pestle_kir_end_repeat(b->k, count);
-  if (!is_alone) pestle_kir_end(b->k);
+  if (has_begun) pestle_kir_end(b->k);
 }
 
 static void do_rows(block_dot_t* b, pk_t first_row, int64_t rows) {
@@ -311,7 +318,8 @@ static void choose_panels(block_dot_t* b, uint32_t cores) {
   for (unsigned p = 0; p < b->product_count; ++p) {
     block_piece_t* piece = &b->pieces[p];
     if (b->products[p].piece != p) continue;
-    int64_t step = piece->has_more ? (int64_t)b->lanes : b->columns, of = 0;
+    int64_t of = 0;
+    int64_t step = piece->has_more || b->chunk ? (int64_t)b->lanes : b->columns;
     for (unsigned i = 0; i < b->product_count; ++i)
       of += b->products[i].piece == p;
     int64_t least = piece->columns < LEAST_PANEL ? piece->columns : LEAST_PANEL;
@@ -359,9 +367,28 @@ static pestle_status_t make(pestle_direct_t* d, block_dot_t* b) {
     b->all_rows *= x->dims[i];
   b->parts = b->is_bytes ? 8 / b->bits : b->word_weights;
   b->most_rows = b->all_rows < MOST_ROWS ? b->all_rows : MOST_ROWS;
+  b->made_stride = (int64_t)b->lanes + MOST_COLUMNS;
+  b->made_row = PESTLE_KIR_NONE;
   PESTLE_TRY(pestle_block_dot_read(b));
+  if (pestle_block_dot_is_panel(b)) {
+    b->made_stride = b->columns = (int64_t)b->lanes;
+  }
   choose_panels(b, d->caps->cores);
   return NULL;
+}
+
+// A few rows of x at a time.
+static void do_all_rows(block_dot_t* b) {
+  int64_t whole = b->all_rows / b->most_rows, rest = b->all_rows % b->most_rows;
+  pestle_block_dot_buffers(b);
+  b->group = pestle_kir_for(b->k, "group", number(b, 0), number(b, b->groups),
+                            1, PESTLE_KIR_GROUP_X);
+  pk_t i = pestle_kir_repeat(b->k, "rows", whole);
+  do_rows(b, pestle_kir_madi(b->k, i, b->most_rows, number(b, 0)),
+          b->most_rows);
+  pestle_kir_end_repeat(b->k, whole);
+  if (rest) do_rows(b, number(b, whole * b->most_rows), rest);
+  pestle_kir_end(b->k);
 }
 
 pestle_status_t pestle_direct_block_dot(pestle_direct_t* d) {
@@ -369,15 +396,10 @@ pestle_status_t pestle_direct_block_dot(pestle_direct_t* d) {
   if (d->caps->flags & PESTLE_TARGET_LANES)
     return pestle_direct_block_dot_lanes(d);
   PESTLE_TRY(make(d, &b));
-  pestle_block_dot_buffers(&b);
-  int64_t whole = b.all_rows / b.most_rows, rest = b.all_rows % b.most_rows;
-  b.group = pestle_kir_for(b.k, "group", number(&b, 0), number(&b, b.groups), 1,
-                           PESTLE_KIR_GROUP_X);
-  pk_t i = pestle_kir_repeat(b.k, "rows", whole);
-  do_rows(&b, pestle_kir_madi(b.k, i, b.most_rows, number(&b, 0)), b.most_rows);
-  pestle_kir_end_repeat(b.k, whole);
-  if (rest) do_rows(&b, number(&b, whole * b.most_rows), rest);
-  pestle_kir_end(b.k);
+  if (b.chunk)
+    pestle_block_dot_panels(&b);
+  else
+    do_all_rows(&b);
   for (unsigned p = 0; p < b.product_count; ++p) {
     int64_t columns = b.pieces[b.products[p].piece].columns;
     d->steps +=

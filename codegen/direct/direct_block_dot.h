@@ -21,7 +21,7 @@ enum {
 typedef struct block_product_t {
   const pestle_node_t* node;
   uint32_t w, scales, zeros;  // arguments
-  uint32_t made;  // scratch [most_rows, lanes + MOST_COLUMNS], where ops follow
+  uint32_t made;  // scratch [rows at a time, made_stride], where ops follow
   pk_t now[MOST_ROWS];  // of a column, where lanes run side by side
   uint32_t result;      // of the group, where none follow
   unsigned piece;       // that it is of: the number of a product of it
@@ -65,6 +65,12 @@ typedef struct block_dot_t {
   // [parts, most_rows, words] of words or f32 and |line| [words * word_weights] of bytes.
   uint32_t xs, line, first, x_scales, sums;
   uint32_t total;  // registers
+  int64_t made_stride;
+  pk_t made_row;  // the first row of |made| that is finished, or NONE: 0
+  // Of panels (direct_block_dot_panel.c): runs of |unit| weights with one scale of x and of w,
+  // words of those, rows of x in scratch.
+  int64_t unit, units, unit_words, chunk;
+  uint32_t w_words, w_scales, w_zeros;  // scratch
   pk_t group;
   const block_product_t* product;  // that is being made
   const block_piece_t* piece;
@@ -77,11 +83,19 @@ static inline pk_t word_number(block_dot_t* b, unsigned lanes, int64_t value) {
   return pestle_kir_int(b->k, PESTLE_I32, lanes, (int32_t)value);
 }
 
+// Part |part| of words: the weights in the low bits of bytes, or one as f32.
+pk_t pestle_block_dot_part(block_dot_t* b, pk_t words, int64_t part);
+
 // |a| of fewer lanes with zeros behind.
 pk_t widen(block_dot_t* b, pk_t a);
 
 // Makes the scratch buffers.
 void pestle_block_dot_buffers(block_dot_t* b);
+// 1 / sqrt(mean of the squares + epsilon) of row |row| of x, in all lanes.
+pk_t pestle_block_dot_rate(block_dot_t* b, pk_t row);
+// Numbers |q| * size .. of row |row| of x as bytes in |b->line| from |first| on; their scale.
+pk_t pestle_block_dot_quantise(block_dot_t* b, pk_t row, int64_t first, pk_t q,
+                               int64_t size, bool is_masked);
 // Fills them with rows [first_row, + rows) of x.
 void pestle_block_dot_prepare(block_dot_t* b, pk_t first_row);
 
@@ -90,6 +104,15 @@ void pestle_block_dot_prepare(block_dot_t* b, pk_t first_row);
 PESTLE_NODISCARD pestle_status_t pestle_block_dot_read(block_dot_t* b);
 // Stores the results of the piece, columns [first, + lanes), whose products are |made|.
 void pestle_block_dot_finish(block_dot_t* b, pk_t first, pk_t first_row);
+
+// Makes |piece| the one that is made, and |*out_group| the group's number within it; true: an
+// if has begun, in which groups of it alone are.
+bool pestle_block_dot_begin_piece(block_dot_t* b, unsigned piece,
+                                  pk_t* out_group);
+// Whether x has so many rows that weights are unpacked once for all of them, in columns side
+// by side, and the rest of that kernel (direct_block_dot_panel.c).
+bool pestle_block_dot_is_panel(block_dot_t* b);
+void pestle_block_dot_panels(block_dot_t* b);
 
 // The kernel of a target whose lanes run side by side (direct_block_dot_lanes.c).
 PESTLE_NODISCARD pestle_status_t

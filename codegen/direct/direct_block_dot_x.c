@@ -86,8 +86,7 @@ static void add_squares(block_dot_t* b, pk_t row, uint32_t sums, pk_t v,
                     pestle_kir_scalar(b->k, PESTLE_OP_FMA, a, a, sum));
 }
 
-// 1 / sqrt(mean of the squares + epsilon) of row |row|.
-static pk_t rate_of(block_dot_t* b, pk_t row) {
+pk_t pestle_block_dot_rate(block_dot_t* b, pk_t row) {
   int64_t whole = b->depth / b->lanes;
   uint32_t sums = pestle_direct_variable(b->d, "squares", PESTLE_F32, b->lanes);
   pestle_direct_set(b->d, sums, real(b, b->lanes, 0));
@@ -108,11 +107,10 @@ static pk_t rate_of(block_dot_t* b, pk_t row) {
 
 // --- Bytes ---
 
-// Numbers |q| * size .. of row |row|, which is row |m| here.
-static void quantise(block_dot_t* b, pk_t row, int64_t m, pk_t q, int64_t size,
-                     bool is_masked) {
+pk_t pestle_block_dot_quantise(block_dot_t* b, pk_t row, int64_t first, pk_t q,
+                               int64_t size, bool is_masked) {
   pk_t x[X_BLOCK], most = 0;
-  int64_t vectors = size / b->lanes, words = size / b->word_weights;
+  int64_t vectors = size / b->lanes;
   for (int64_t v = 0; v < vectors; ++v) {
     pk_t at = pestle_kir_madi(b->k, q, size, number(b, v * b->lanes));
     x[v] = load_line(b, row, at, is_masked);
@@ -125,7 +123,6 @@ static void quantise(block_dot_t* b, pk_t row, int64_t m, pk_t q, int64_t size,
   rate =
       pestle_kir_scalar(b->k, PESTLE_OP_SELECT, is_some, rate, real(b, 1, 0));
   rate = pestle_kir_splat(b->k, rate, b->lanes);
-  int64_t first = b->parts == 1 ? m * b->words * WORD_BYTES : 0;
   for (int64_t v = 0; v < vectors; ++v) {
     pk_t a = op(b, PESTLE_OP_MULTIPLY, x[v], rate);
     a = op(b, PESTLE_OP_ROUND_EVEN, a, PESTLE_KIR_NONE);
@@ -133,7 +130,15 @@ static void quantise(block_dot_t* b, pk_t row, int64_t m, pk_t q, int64_t size,
     pk_t at = pestle_kir_madi(b->k, q, size, number(b, first + v * b->lanes));
     pestle_kir_store(b->k, b->line, at, a, PESTLE_KIR_NONE, 0);
   }
-  pk_t scale = op(b, PESTLE_OP_MULTIPLY, most, real(b, 1, 1.0 / 127));
+  return op(b, PESTLE_OP_MULTIPLY, most, real(b, 1, 1.0 / 127));
+}
+
+// The same of row |row|, which is row |m| here.
+static void quantise(block_dot_t* b, pk_t row, int64_t m, pk_t q, int64_t size,
+                     bool is_masked) {
+  int64_t words = size / b->word_weights;
+  int64_t first = b->parts == 1 ? m * b->words * WORD_BYTES : 0;
+  pk_t scale = pestle_block_dot_quantise(b, row, first, q, size, is_masked);
   pk_t at = pestle_kir_madi(b->k, q, words, number(b, m * b->words));
   pestle_kir_store(b->k, b->x_scales, at,
                    pestle_kir_splat(b->k, scale, (unsigned)words),
@@ -261,7 +266,7 @@ static void prepare_floats(block_dot_t* b, pk_t row, int64_t m) {
 void pestle_block_dot_prepare(block_dot_t* b, pk_t first_row) {
   for (int64_t m = 0; m < b->rows; ++m) {
     pk_t row = pestle_kir_madi(b->k, first_row, 1, number(b, m));
-    if (b->norm) b->norm_rate = rate_of(b, row);
+    if (b->norm) b->norm_rate = pestle_block_dot_rate(b, row);
     if (b->is_bytes)
       prepare_bytes(b, row, m);
     else

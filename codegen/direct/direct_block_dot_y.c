@@ -176,8 +176,10 @@ static pk_t value_of(const vector_t* v, const pestle_value_t* value) {
   if (product && b->is_lanes)
     return pestle_kir_cast(b->k, product->now[v->m], value->type->dtype);
   if (product) {
-    int64_t row = v->m * (b->lanes + MOST_COLUMNS);
-    pk_t a = load(v, product->made, number(b, row), PESTLE_KIR_NONE);
+    pk_t at = number(b, v->m * b->made_stride);
+    if (b->made_row != PESTLE_KIR_NONE)
+      at = pestle_kir_madi(b->k, b->made_row, b->made_stride, at);
+    pk_t a = load(v, product->made, at, PESTLE_KIR_NONE);
     return pestle_kir_cast(b->k, a, value->type->dtype);
   }
   if (value->node->op == PESTLE_OP_CONSTANT)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of new tokens over a cache on a CPU, in one kernel: row i of the s new ones sees
 // the keys 0 to past + i, and no key behind the last that any row sees is read, whatever room
-// the cache has. |past| is a number in memory. Heads that share keys are rows of one batch
-// element, [shared, rows, width], row r the new token r % s.
+// the cache has. |past| is a number in memory, one for each sequence of a batch. Heads that
+// share keys are rows of one cache, [sequences * shared, rows, width], row r the new token
+// r % s.
 //
-//   for each group of a few rows of one batch element:
+//   for each group of a few rows of one cache:
 //     for each block of as many keys as a vector has lanes, up to past + the last row's i:
 //       for each row:
 //         scores = q k^T, a key a lane, -inf behind the row's own
@@ -26,15 +27,16 @@ typedef struct cached_t {
   pestle_direct_t* d;
   pestle_kir_builder_t* k;
   unsigned lanes;
-  int64_t shared, rows, fresh, most, depth, width;  // fresh: new tokens
-  int64_t block, blocks;  // rows of a group, groups of a batch element
+  int64_t batch, shared;                    // sequences, caches of each
+  int64_t rows, fresh, most, depth, width;  // fresh: new tokens
+  int64_t block, blocks;  // rows of a group, groups of a cache
   double scale;
   pestle_dtype_t dtype;
   uint32_t q, key, value, past_buffer, y;
   uint32_t wide, sums, top, made, weights;  // scratch
   uint32_t scores;                          // registers
   pk_t past, end;  // keys that were there; those that a row of the group sees
-  pk_t shared_at;  // the batch element
+  pk_t shared_at;  // the cache
   pk_t first_row;  // of the group
   pk_t base;       // the first key of the block
 } cached_t;
@@ -271,6 +273,7 @@ static cached_t make(pestle_direct_t* d) {
   cached_t c = {.d = d,
                 .k = d->k,
                 .lanes = d->caps->vector_bytes / F32_BYTES,
+                .batch = q->dims[0],
                 .shared = q->dims[1],
                 .rows = q->dims[2],
                 .fresh = pestle_direct_cached_rows(node),
@@ -292,11 +295,10 @@ pestle_status_t pestle_direct_cached_attention(pestle_direct_t* d) {
   const pestle_node_t* node = pestle_direct_whole_of(d->node);
   const pestle_node_t *keys = pestle_node_operand(node, 1)->node,
                       *values = pestle_node_operand(node, 2)->node;
-  const pestle_node_t* end = pestle_node_operand(keys, 1)->node;
   c.q = pestle_direct_argument(d, pestle_node_operand(node, 0));
   c.key = pestle_direct_argument(d, pestle_node_operand(keys, 0));
   c.value = pestle_direct_argument(d, pestle_node_operand(values, 0));
-  c.past_buffer = pestle_direct_argument(d, pestle_node_operand(end, 0));
+  c.past_buffer = pestle_direct_argument(d, pestle_direct_cached_past(node));
   c.y = pestle_direct_result(d, 0);
   c.wide = scratch(&c, "wide", c.block * c.depth);
   c.made = scratch(&c, "made", c.block * c.width);
@@ -305,10 +307,14 @@ pestle_status_t pestle_direct_cached_attention(pestle_direct_t* d) {
   c.weights = scratch(&c, "weights", c.lanes);
   c.scores = pestle_kir_add_buffer(c.k, "scores", PESTLE_KIR_PRIVATE,
                                    PESTLE_F32, c.lanes, c.lanes, 0);
-  pk_t group =
-      pestle_kir_for(c.k, "group", number(&c, 0),
-                     number(&c, c.shared * c.blocks), 1, PESTLE_KIR_GROUP_X);
-  pk_t past = pestle_direct_load(d, c.past_buffer, number(&c, 0));
+  pk_t group = pestle_kir_for(c.k, "group", number(&c, 0),
+                              number(&c, c.batch * c.shared * c.blocks), 1,
+                              PESTLE_KIR_GROUP_X);
+  pk_t sequence = number(&c, 0);
+  if (c.batch > 1)
+    sequence =
+        pestle_kir_scalar_i(c.k, PESTLE_OP_DIVIDE, group, c.shared * c.blocks);
+  pk_t past = pestle_direct_load(d, c.past_buffer, sequence);
   past = pestle_kir_cast(c.k, past, PESTLE_INDEX);
   // A row that sees no key is NaN; none sees more than there are.
   c.past = pestle_direct_clamp(d, past, -c.fresh, c.most);
@@ -325,7 +331,7 @@ pestle_status_t pestle_direct_cached_attention(pestle_direct_t* d) {
       pestle_direct_clamp(d, op(&c, PESTLE_OP_ADD, c.past, last), 0, c.most);
   do_group(&c);
   pestle_kir_end(c.k);
-  d->steps = (uint64_t)(c.shared * c.rows * c.most * (c.depth + c.width) /
-                        (int64_t)c.lanes);
+  d->steps = (uint64_t)(c.batch * c.shared * c.rows * c.most *
+                        (c.depth + c.width) / (int64_t)c.lanes);
   return NULL;
 }

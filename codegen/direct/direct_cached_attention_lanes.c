@@ -468,11 +468,10 @@ static cached_t read(const pestle_direct_t* d) {
   const pestle_node_t* node = pestle_direct_whole_of(d->node);
   const pestle_node_t *keys = pestle_node_operand(node, 1)->node,
                       *values = pestle_node_operand(node, 2)->node;
-  const pestle_node_t* end = pestle_node_operand(keys, 1)->node;
   cached_t c = {.q = pestle_node_operand(node, 0),
                 .key = pestle_node_operand(keys, 0),
                 .value = pestle_node_operand(values, 0),
-                .past = pestle_node_operand(end, 0),
+                .past = pestle_direct_cached_past(node),
                 .fresh = pestle_direct_cached_rows(node),
                 .scale = PESTLE_NODE_F64(node, scale)};
   c.batch = c.q->type->dims[0];

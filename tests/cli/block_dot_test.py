@@ -124,6 +124,17 @@ def main():
                 k = block * (1 + count % 4) - count % 3 * 5
                 Case(1 + count % 6, k, 1 + count * 7 % 40, bits, block, zeros, accuracy).run()
                 count += 1
+    # Of many rows in bytes weights are unpacked once: tiles of rows and what is left, more
+    # than one chunk of them, words and blocks that vectors do not divide.
+    for m, k, n, bits, block, zeros in ((8, 320, 32, 4, 32, "none"), (9, 576, 50, 4, 32, "bytes"), (16, 600, 17, 4, 16, "floats"),
+                                        (5, 700, 16, 4, 128, "none"), (70, 300, 33, 4, 64, "bytes"), (12, 1100, 40, 2, 32, "floats"),
+                                        (11, 256, 20, 8, 32, "none"), (4, 144, 5, 8, 16, "bytes"), (131, 128, 18, 4, 32, "none"),
+                                        (3, 4200, 19, 4, 256, "bytes")):
+        case = Case(m, k, n, bits, block, zeros, 4)
+        case.run()
+        if bits < 8:
+            case.run("--device", "ref")
+            case.run("--target-cpu", ("x86-64-v3", "x86-64-v4")[m % 2])
     for zeros in "none", "bytes", "floats":
         Case(2, 29, 3, 4, 16, zeros).run(folds=True)
     Case(7, 90, 33, 4, 32, "floats", 0, "f2").run()

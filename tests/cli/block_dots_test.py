@@ -120,10 +120,11 @@ def main():
     if got != ["block_dots"] * 3:
         bad.append(got)
     Layer(1, 224, 96, (64, 32, 17), 4, bare=True).run()
-    for m in 1, 3, 6:
+    for m in 1, 3, 6, 19:
         for accuracy in 0, 4:
             for zeros in False, True:
                 Layer(m, 224, 96, (64, 32, 17), accuracy, zeros).run()
+    Layer(70, 320, 128, (64, 40, 20), 4).run()
     Layer(2, 128, 72, (40, 8, 24), 4, bits=8).run()
     Layer(2, 128, 72, (40, 8, 24), 0, bits=2, block=64).run()
     Layer(3, 96, 64, (33, 8, 24), 0, dtype="f2").run()
