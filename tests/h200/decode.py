@@ -193,14 +193,15 @@ class Wrap(C.Structure):
 
 class Library:
     def __init__(self, base):
-        os.environ.setdefault("PESTLE_BACKEND_PATH", f"{base}/backends")
         self.lib = C.CDLL(f"{base}/lib/libpestle.so")
-        for name in ("context_create context_device module_parse compile executable_create executable_run_buffers buffer_wrap "
+        for name in ("context_create context_load_backend context_device module_parse compile executable_create executable_run_buffers buffer_wrap "
                      "buffer_create buffer_write buffer_read").split():
             getattr(self.lib, "pestle_" + name).restype = C.c_void_p
         self.lib.pestle_status_message.restype = C.c_char_p
         self.context, self.device = C.c_void_p(), C.c_void_p()
         self.call("context_create", None, C.byref(self.context))
+        plugin = pathlib.Path(base) / "backends" / "libpestle-cuda.so"
+        self.call("context_load_backend", self.context, str(plugin.resolve()).encode())
         self.call("context_device", self.context, b"cuda", C.byref(self.device))
 
     def call(self, name, *args):
