@@ -139,7 +139,7 @@ static pestle_status_t make_buffers(pestle_decoder_t* d) {
   d->views =
       PESTLE_ARENA_ARRAY(&d->arena, pestle_buffer_view_t, d->input_count + 1);
   d->results =
-      PESTLE_ARENA_ARRAY(&d->arena, pestle_buffer_t*, d->cache_count + 1);
+      PESTLE_ARENA_ARRAY(&d->arena, pestle_buffer_t*, d->cache_count + 2);
   d->donated = PESTLE_ARENA_ARRAY(&d->arena, uint32_t, d->cache_count + 1);
   d->bytes = pestle_arena_alloc(
       &d->arena, (size_t)d->words * pestle_dtype_size(d->logits_dtype), 16);
@@ -169,6 +169,7 @@ void pestle_decoder_release(pestle_decoder_t* d) {
     decode_slot_t* slot = &d->slots[s];
     for (size_t c = 0; slot->caches && c < d->cache_count; ++c)
       pestle_buffer_release(slot->caches[c]);
+    pestle_decode_drop(slot);
   }
   for (size_t c = 0; d->blocks && c < d->cache_count; ++c)
     pestle_buffer_release(d->blocks[c]);
@@ -194,6 +195,7 @@ static pestle_status_t open(pestle_decoder_t* d, const char* path,
   PESTLE_TRY(read_compile(d, o->compile));
   if (!d->device)
     PESTLE_TRY(pestle_context_device(d->context, NULL, &d->device));
+  d->is_far = pestle_device_dl(d->device).device_type != PESTLE_DEVICE_CPU;
   PESTLE_TRY(pestle_decode_config(d, path, &file));
   if (!d->most) {
     int64_t context = d->config.context;

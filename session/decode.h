@@ -36,7 +36,7 @@ typedef struct decode_cache_t {
 } decode_cache_t;
 
 // The model for |rows| new tokens: the caches, and behind them the logits of the model for
-// one. Arguments are the model's and, where it |grows|, the sequence's length.
+// one, and where they are far and of one sequence the chooser's two numbers. Arguments are the model's and, where it |grows|, the sequence's length.
 typedef struct decode_plan_t {
   int64_t rows, batch;
   pestle_executable_t* executable;
@@ -47,6 +47,8 @@ typedef struct decode_slot_t {
   float* logits;
   int64_t length;
   bool has_logits;
+  // Logits that the device has and the host has not, and what the chooser said of them.
+  pestle_buffer_t *far_logits, *far_choice;
 } decode_slot_t;
 
 // What runs of all slots at once are given; made when the first comes.
@@ -85,6 +87,7 @@ struct pestle_decoder_s {
   size_t input_count;
   uint32_t logits;  // the output of the model
   bool grows;       // the model appends rows to its caches
+  bool is_far;      // the device is none of CPUs: logits stay there
   pestle_dtype_t logits_dtype;
   int64_t words, most;
   decode_cache_t* caches;
@@ -141,6 +144,21 @@ pestle_decode_plan(pestle_decoder_t* d, int64_t rows, int64_t batch,
 
 void pestle_decode_end_batch(pestle_decoder_t* d);
 
+// --- decode_logits.c ---
+
+// A function of the logits of one token: the likeliest's id, and its logit's bits.
+PESTLE_NODISCARD pestle_status_t pestle_decode_make_chooser(
+    const pestle_decoder_t* d, pestle_module_t** out_module);
+// Forgets what the device has for |slot|.
+void pestle_decode_drop(decode_slot_t* slot);
+// Brings the logits of |slot| to the host, if they are not there.
+PESTLE_NODISCARD pestle_status_t pestle_decode_fetch(const pestle_decoder_t* d,
+                                                     decode_slot_t* slot);
+// The likeliest token, if the device knows.
+PESTLE_NODISCARD pestle_status_t
+pestle_decode_likeliest(const pestle_decoder_t* d, const decode_slot_t* slot,
+                        int64_t* out_id, bool* out_found);
+
 // --- decode_slot.c ---
 
 // INVALID_ARGUMENT: the sequence has no room for |count| more, or the model has not one of
@@ -159,7 +177,7 @@ PESTLE_NODISCARD pestle_status_t pestle_decode_write(pestle_buffer_t* buffer,
 void* pestle_decode_place(const pestle_decoder_t* d, size_t cache,
                           const decode_slot_t* slot);
 // Makes |data| the logits of |slot|.
-void pestle_decode_take_logits(pestle_decoder_t* d, decode_slot_t* slot,
+void pestle_decode_take_logits(const pestle_decoder_t* d, decode_slot_t* slot,
                                const char* data);
 
 // INVALID_ARGUMENT: there is no slot |slot|.

@@ -90,17 +90,20 @@ static pestle_status_t make_writer(const pestle_decoder_t* d, int64_t rows,
   return status;
 }
 
-// |*module| with the caches as results, and behind them the logits if they are wanted.
+// |*module| with the caches as results, and behind them the logits if they are wanted, and what
+// a chooser says of them.
 static pestle_status_t link(const pestle_decoder_t* d, int64_t rows,
-                            bool has_logits, pestle_module_t** module) {
+                            bool has_logits, bool has_choice,
+                            pestle_module_t** module) {
   size_t caches = d->cache_count, inputs = d->input_count;
-  size_t count = inputs + (2 * caches + 1) + (caches + 1);
+  size_t count = inputs + (2 * caches + 1) + (caches + 2) + 1;
   size_t bytes = count * sizeof(pestle_link_source_t);
   pestle_link_source_t* sources = pestle_alloc(d->allocator, bytes);
-  pestle_module_t *writer = NULL, *linked = NULL;
+  pestle_module_t *writer = NULL, *chooser = NULL, *linked = NULL;
   if (!sources) return PESTLE_OOM();
   pestle_link_source_t *writes = sources + inputs,
-                       *results = writes + 2 * caches + 1;
+                       *results = writes + 2 * caches + 1,
+                       *chosen = results + caches + 2;
   for (uint32_t i = 0; i < inputs; ++i)
     sources[i] = (pestle_link_source_t){PESTLE_LINK_ARGUMENT, i};
   for (size_t c = 0; c < caches; ++c) {
@@ -113,15 +116,21 @@ static pestle_status_t link(const pestle_decoder_t* d, int64_t rows,
   writes[2 * caches] =
       (pestle_link_source_t){PESTLE_LINK_ARGUMENT, (uint32_t)inputs};
   results[caches] = (pestle_link_source_t){0, d->logits};
+  *chosen = results[caches];
+  results[caches + 1] = (pestle_link_source_t){1 + d->grows, 0};
   pestle_status_t status = d->grows ? make_writer(d, rows, &writer) : NULL;
-  const pestle_link_part_t parts[2] = {{*module, sources, inputs},
-                                       {writer, writes, 2 * caches + 1}};
+  if (!status && has_choice) status = pestle_decode_make_chooser(d, &chooser);
+  pestle_link_part_t parts[3] = {{*module, sources, inputs},
+                                 {writer, writes, 2 * caches + 1}};
+  parts[1 + d->grows] = (pestle_link_part_t){chooser, chosen, 1};
   if (!status) {
-    status = pestle_module_link(parts, d->grows ? 2 : 1, results,
-                                caches + has_logits, &linked);
+    size_t part_count = (size_t)1 + d->grows + has_choice;
+    status = pestle_module_link(parts, part_count, results,
+                                caches + has_logits + has_choice, &linked);
   }
   pestle_dealloc(d->allocator, sources, bytes);
   pestle_module_release(writer);
+  pestle_module_release(chooser);
   if (status) return status;
   pestle_module_release(*module);
   *module = linked;
@@ -192,7 +201,8 @@ static pestle_status_t make_plan(pestle_decoder_t* d, int64_t rows,
   plan->batch = batch;
   if (rows == 1 && batch == 1)
     status = pestle_module_signature(module, d->signature);
-  if (!status) status = link(d, rows, rows == 1, &module);
+  bool has_choice = d->is_far && rows == 1 && batch == 1;
+  if (!status) status = link(d, rows, rows == 1, has_choice, &module);
   if (!status) status = build(d, module, &plan->executable);
   pestle_module_release(module);
   // The plan has its own weights: the pages of the model's file need not stay.

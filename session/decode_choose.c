@@ -194,6 +194,11 @@ pestle_status_t pestle_decoder_choose(const pestle_decoder_t* decoder,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "slot %zu has no logits: feed it a token first", slot);
   }
+  bool is_found = false;
+  if (s.temperature <= 0)
+    PESTLE_TRY(pestle_decode_likeliest(decoder, at, out_id, &is_found));
+  if (is_found) return NULL;
+  PESTLE_TRY(pestle_decode_fetch(decoder, at));
   pestle_status_t status = choose(decoder, at->logits, &s, at->length, out_id);
   if (status) *out_id = -1;
   return status;

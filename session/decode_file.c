@@ -62,6 +62,7 @@ pestle_status_t pestle_decoder_save(const pestle_decoder_t* decoder,
   const pestle_decoder_t* d = decoder;
   decode_slot_t* s;
   PESTLE_TRY(pestle_decode_slot(d, slot, &s));
+  PESTLE_TRY(pestle_decode_fetch(d, s));
   uint64_t size = file_size(d, s->length, s->has_logits);
   header_t header = {.model = {d->signature[0], d->signature[1]},
                      .most = d->most,
@@ -117,6 +118,7 @@ static pestle_status_t take(pestle_decoder_t* d, decode_slot_t* slot,
   size_t logits = h.has_logits ? (size_t)d->words * sizeof(float) : 0;
   slot->length = 0;
   slot->has_logits = false;
+  pestle_decode_drop(slot);
   PESTLE_TRY(write_rows(d, slot, h.length, at + logits));
   memcpy(slot->logits, at, logits);
   slot->length = h.length;

@@ -112,7 +112,7 @@ static pestle_status_t fill(pestle_decoder_t* d, const decode_slot_t* slot,
   return pestle_decode_write(d->start, PESTLE_I64, 0, &slot->length, 1);
 }
 
-void pestle_decode_take_logits(pestle_decoder_t* d, decode_slot_t* slot,
+void pestle_decode_take_logits(const pestle_decoder_t* d, decode_slot_t* slot,
                                const char* data) {
   size_t size = pestle_dtype_size(d->logits_dtype), words = (size_t)d->words;
   if (d->logits_dtype == PESTLE_F32) {
@@ -125,6 +125,7 @@ void pestle_decode_take_logits(pestle_decoder_t* d, decode_slot_t* slot,
     }
   }
   slot->has_logits = true;
+  pestle_decode_drop(slot);
 }
 
 static pestle_status_t read_logits(pestle_decoder_t* d, decode_slot_t* slot,
@@ -150,7 +151,9 @@ static pestle_status_t run(pestle_decoder_t* d, decode_slot_t* slot,
   const decode_plan_t* plan;
   PESTLE_TRY(pestle_decode_plan(d, rows, 1, &plan));
   PESTLE_TRY(fill(d, slot, ids, count, rows));
-  size_t results = d->cache_count + (rows == 1);
+  // Their memory is what the run's results take, so that a recording serves it.
+  pestle_decode_drop(slot);
+  size_t results = d->cache_count + (rows == 1) + (rows == 1 && d->is_far);
   pestle_run_buffers_options_t options = {.struct_size = sizeof(options),
                                           .threads = d->threads,
                                           .donated = d->donated,
@@ -168,6 +171,12 @@ static pestle_status_t run(pestle_decoder_t* d, decode_slot_t* slot,
   }
   slot->length += (int64_t)count;
   pestle_status_t status = NULL;
+  if (wants_logits && d->is_far) {
+    slot->far_logits = d->results[d->cache_count];
+    slot->far_choice = d->results[d->cache_count + 1];
+    slot->has_logits = true;
+    return NULL;
+  }
   if (wants_logits) status = read_logits(d, slot, d->results[d->cache_count]);
   for (size_t r = 0; r < results; ++r)
     pestle_buffer_release(d->results[r]);
@@ -334,8 +343,12 @@ pestle_status_t pestle_decoder_feed(pestle_decoder_t* decoder, size_t slot,
 const float* pestle_decoder_logits(const pestle_decoder_t* decoder,
                                    size_t slot) {
   if (!decoder || slot >= decoder->slot_count) return NULL;
-  const decode_slot_t* s = &decoder->slots[slot];
-  return s->has_logits ? s->logits : NULL;
+  decode_slot_t* s = &decoder->slots[slot];
+  pestle_status_t status =
+      s->has_logits ? pestle_decode_fetch(decoder, s) : NULL;
+  bool is_there = s->has_logits && !status;
+  pestle_status_release(status);
+  return is_there ? s->logits : NULL;
 }
 
 // --- Slots ---
@@ -357,6 +370,7 @@ pestle_status_t pestle_decoder_cut(pestle_decoder_t* decoder, size_t slot,
   }
   s->length = length;
   s->has_logits = false;
+  pestle_decode_drop(s);
   return NULL;
 }
 
@@ -368,6 +382,8 @@ pestle_status_t pestle_decoder_fork(pestle_decoder_t* decoder, size_t from,
   PESTLE_TRY(pestle_decode_slot(d, from, &a));
   PESTLE_TRY(pestle_decode_slot(d, to, &b));
   if (a == b) return NULL;
+  PESTLE_TRY(pestle_decode_fetch(d, a));
+  pestle_decode_drop(b);
   b->length = 0;
   b->has_logits = false;
   for (size_t c = 0; c < d->cache_count; ++c) {

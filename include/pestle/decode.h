@@ -114,8 +114,8 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_decoder_feed_each(pestle_decoder_t* decoder, const size_t* slots,
                          const int64_t* ids, size_t count);
 
-// |words| logits of the token that comes next, or NULL: nothing was fed. Borrowed until
-// the slot changes.
+// |words| logits of the token that comes next, or NULL: nothing was fed, or the device that
+// has them is lost. Borrowed until the slot changes.
 PESTLE_API const float* pestle_decoder_logits(const pestle_decoder_t* decoder,
                                               size_t slot);
 
