@@ -48,6 +48,7 @@ static pestle_status_t run_pipeline(pestle_compilation_t* c,
   PESTLE_TRY(pestle_check_sizes(entry));
   pestle_memory_wishes_t wishes = {c->donations.list.data,
                                    c->donations.list.size, c->remarks,
+                                   (caps->flags & PESTLE_TARGET_LANES) != 0,
                                    (caps->flags & PESTLE_TARGET_LANES) != 0};
   PESTLE_TRY(pestle_memory_plan_make(module, &wishes, &w->arena, &w->memory));
   PESTLE_TRY(pestle_kernels_make(&w->kernels, &w->memory, entry));

@@ -60,6 +60,9 @@ typedef struct pestle_memory_wishes_t {
   size_t count;
   pestle_remarks_t* remarks;  // of what could not be; or NULL
   bool copies_wait;           // a copy of few bytes takes what a kernel takes
+  // Collectives run beside other ops: what they send and receive is theirs until
+  // the first reader of a result.
+  bool overlaps;
 } pestle_memory_wishes_t;
 
 // Plans the entry function of |module|. |wishes| may be NULL: none. |*out_plan|

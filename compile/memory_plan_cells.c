@@ -156,6 +156,61 @@ static void extend_block(const pestle_planner_t* p,
   }
 }
 
+// --- Collectives ---
+
+static bool is_view(const pestle_node_t* node) {
+  return node->op == PESTLE_OP_OPTIMIZATION_BARRIER ||
+         pestle_fuse_is_zero_copy(node);
+}
+
+static bool reads_result(const pestle_planner_t* p, const pestle_node_t* node,
+                         const pestle_node_t* collective) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_cell_t* cell =
+        pestle_planner_cell_of(p, pestle_node_operand(node, i));
+    for (uint32_t r = 0; r < collective->result_count; ++r) {
+      if (pestle_planner_cell_of(p, &collective->results[r]) == cell)
+        return true;
+    }
+  }
+  return false;
+}
+
+// The last position at which |node| may be under way: what waits for it is the first op
+// that reads a result, or has bodies.
+static int64_t under_way_until(const pestle_planner_t* p,
+                               const pestle_node_t* node) {
+  int64_t last = begin_of(node);
+  for (const pestle_node_t* n = node->next; n; n = n->next) {
+    if (!is_view(n) &&
+        (pestle_pass_has_bodies(n) || reads_result(p, n, node))) {
+      break;
+    }
+    last = begin_of(n);
+  }
+  return last;
+}
+
+static void keep(const pestle_planner_t* p, const pestle_value_t* value,
+                 int64_t until) {
+  pestle_cell_t* cell = pestle_planner_cell_of(p, value);
+  if (cell->end < until) cell->end = until;
+}
+
+static void keep_collectives(const pestle_planner_t* p,
+                             const pestle_block_t* block) {
+  for (const pestle_node_t* n = block->first; n; n = n->next) {
+    for (uint32_t r = 0; pestle_pass_has_bodies(n) && r < n->region_count; ++r)
+      keep_collectives(p, pestle_node_body(n, r));
+    if (pestle_pass_info(n)->fuse != PESTLE_FUSE_COLLECTIVE) continue;
+    int64_t until = under_way_until(p, n);
+    for (uint32_t i = 0; i < n->operand_count; ++i)
+      keep(p, pestle_node_operand(n, i), until);
+    for (uint32_t r = 0; r < n->result_count; ++r)
+      keep(p, &n->results[r], until);
+  }
+}
+
 pestle_status_t pestle_planner_find_cells(pestle_planner_t* p) {
   pestle_block_t* entry = p->function->body->block;
   uint64_t position = 1;
@@ -168,5 +223,6 @@ pestle_status_t pestle_planner_find_cells(pestle_planner_t* p) {
   }
   PESTLE_TRY(add_block(p, entry));
   extend_block(p, entry);
+  if (p->wishes && p->wishes->overlaps) keep_collectives(p, entry);
   return NULL;
 }

@@ -6,6 +6,14 @@
 //   %0 = fusion(%x)  // big        %0 = fusion(%x)
 //   %1 = fusion(%y)  // big   ->   %2 = fusion(%0)
 //   %2 = fusion(%0)  // small      %1 = fusion(%y)
+//
+// On a target whose collectives run beside kernels each of them then comes as early as its
+// operands are there, and who reads a result as late as others have something to do,
+// unless that takes much more memory:
+//
+//   %1 = all_reduce(%0)            %1 = all_reduce(%0)
+//   %2 = fusion(%w, %1)       ->   %3 = fusion(%x)
+//   %3 = fusion(%x)                %2 = fusion(%w, %1)
 #include <string.h>
 
 #include "base/mem.h"
@@ -15,11 +23,16 @@
 // Ready ops that are compared at each step.
 #define WINDOW 48
 
+// What the live bytes may grow to where collectives run beside kernels.
+#define BESIDE_GROWTH 1.25
+
 typedef struct op_t {
   pestle_node_t* node;
   uint32_t need_begin, need_end;  // into sched_t.needs
   uint32_t user_begin, user_end;  // into sched_t.users
   uint32_t waiting;               // ops that must run before it
+  uint32_t
+      behind;  // collective, by its place among those begun, that it reads; 0: none
 } op_t;
 
 // Storage that lives from its op to the last op that reads it or a view of it.
@@ -267,6 +280,110 @@ static int64_t schedule(sched_t* s) {
   return peak;
 }
 
+// --- Beside collectives ---
+
+static bool is_collective(const op_t* op) {
+  return pestle_pass_info(op->node)->fuse == PESTLE_FUSE_COLLECTIVE;
+}
+
+// The latest collective whose result |op| reads; |begun|: by value number, 0: none.
+static uint32_t find_behind(const sched_t* s, const op_t* op,
+                            const uint32_t* begun) {
+  uint32_t behind = 0;
+  for (uint32_t n = op->need_begin; n < op->need_end; ++n) {
+    uint32_t of = begun[s->root_of[s->needs[n]]];
+    if (behind < of) behind = of;
+  }
+  return behind;
+}
+
+// Of the ready ops: a collective; else the first that waits for none that is under way;
+// else the one that waits for the earliest; at last the terminator.
+static uint32_t pick_beside(const sched_t* s, uint32_t count, uint32_t done) {
+  uint32_t best = count;
+  uint32_t least = UINT32_MAX;
+  for (uint32_t i = 0; i < count; ++i) {
+    const op_t* op = &s->ops[s->ready[i]];
+    uint32_t waits = op->behind > done ? op->behind : 0;
+    if (is_collective(op)) return i;
+    if (pestle_pass_is_terminator(op->node)) waits = UINT32_MAX - 1;
+    if (waits < least) {
+      best = i;
+      least = waits;
+    }
+  }
+  return best;
+}
+
+static void run_beside(sched_t* s, uint32_t op, uint32_t* begun,
+                       uint32_t* count, uint32_t* done, uint32_t* ready) {
+  const op_t* o = &s->ops[op];
+  if (is_collective(o)) {
+    ++*count;
+    for (uint32_t r = 0; r < o->node->result_count; ++r)
+      begun[o->node->results[r].scratch] = *count;
+  } else if (o->behind > *done) {
+    *done = o->behind;
+  }
+  for (uint32_t u = o->user_begin; u < o->user_end; ++u) {
+    op_t* user = &s->ops[s->users[u]];
+    if (--user->waiting) continue;
+    bool view = pestle_fuse_is_zero_copy(user->node) ||
+                user->node->op == PESTLE_OP_OPTIMIZATION_BARRIER;
+    user->behind = view ? 0 : find_behind(s, user, begun);
+    insert_ready(s, ready, s->users[u]);
+  }
+}
+
+// Fills |order|.
+static pestle_status_t schedule_beside(sched_t* s) {
+  uint32_t ready = 0, at = 0, count = 0, done = 0;
+  uint32_t* begun =
+      PESTLE_ARENA_ARRAY(s->ctx->scratch, uint32_t, s->value_count + 1);
+  if (!begun) return PESTLE_OOM();
+  memset(begun, 0, (s->value_count + 1) * sizeof(*begun));
+  for (uint32_t i = 0; i < s->count; ++i) {
+    if (!s->ops[i].waiting) insert_ready(s, &ready, i);
+  }
+  while (ready) {
+    uint32_t next = pick_beside(s, ready, done), op = s->ready[next];
+    memmove(s->ready + next, s->ready + next + 1,
+            (--ready - next) * sizeof(s->ready[0]));
+    s->order[at++] = op;
+    run_beside(s, op, begun, &count, &done, &ready);
+  }
+  return NULL;
+}
+
+static void apply(sched_t* s) {
+  pestle_node_t* end = s->block->last;
+  for (uint32_t i = 0; i + 1 < s->count; ++i)
+    pestle_node_move(s->ops[s->order[i]].node, end);
+  s->changed = true;
+}
+
+static bool is_changed(const sched_t* s) {
+  for (uint32_t i = 0; i < s->count; ++i) {
+    if (s->order[i] != i) return true;
+  }
+  return false;
+}
+
+static pestle_status_t order_beside(sched_t* s) {
+  bool any = false;
+  for (pestle_node_t* n = s->block->first; n; n = n->next)
+    any |= pestle_pass_info(n)->fuse == PESTLE_FUSE_COLLECTIVE;
+  if (!any || !(s->ctx->caps->flags & PESTLE_TARGET_LANES)) return NULL;
+  PESTLE_TRY(build(s));
+  link_users(s);
+  int64_t found = peak_of(s, NULL);
+  PESTLE_TRY(schedule_beside(s));
+  bool fits = (double)peak_of(s, s->order) <= BESIDE_GROWTH * (double)found;
+  bool ends = s->ops[s->order[s->count - 1]].node == s->block->last;
+  if (fits && ends && is_changed(s)) apply(s);
+  return NULL;
+}
+
 static pestle_status_t order_block(void* user, pestle_module_t* module,
                                    pestle_block_t* block) {
   sched_t* s = user;
@@ -279,14 +396,11 @@ static pestle_status_t order_block(void* user, pestle_module_t* module,
   // A return reads nothing in a block without results: it must stay last.
   if (schedule(s) < found &&
       s->ops[s->order[s->count - 1]].node == block->last) {
-    pestle_node_t* end = block->last;
-    for (uint32_t i = 0; i + 1 < s->count; ++i) {
-      pestle_node_move(s->ops[s->order[i]].node, end);
-    }
-    s->changed = true;
+    apply(s);
   }
+  pestle_status_t status = order_beside(s);
   pestle_arena_rewind(s->ctx->scratch, mark);
-  return NULL;
+  return status;
 }
 
 pestle_status_t pestle_pass_order(pestle_pass_context_t* ctx,

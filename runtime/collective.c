@@ -149,8 +149,11 @@ static pestle_status_t enqueue(pestle_executable_t* e, pestle_frame_t* frame,
       ops[t].count = count_of(k, b[from].size, b[to].size);
     }
     if (queue) {
-      PESTLE_TRY(pestle_device_comm_enqueue(
-          world, queue, ops, n, e->group_hashes[step->kernel], is_strict(e)));
+      bool beside = frame->overlaps && e->beside[step - e->steps];
+      PESTLE_TRY(pestle_device_comm_enqueue(world, queue, ops, n,
+                                            e->group_hashes[step->kernel],
+                                            is_strict(e), beside));
+      if (beside) frame->numbers[step->kernel] = op.sequence;
     } else {
       PESTLE_TRY(pestle_world_enqueue(world, ops, n, is_strict(e)));
     }

@@ -628,13 +628,18 @@ static pestle_status_t compare(const pestle_device_comm_t* c,
 static pestle_status_t queue_ops(pestle_device_comm_t* c,
                                  const pestle_queue_t* queue,
                                  const pestle_collective_t* ops, size_t count,
-                                 uint64_t rows) {
+                                 uint64_t rows, bool beside) {
   const pestle_comm_part_t* p = find_part(c, rows);
   if (!p || !p->comm) return NULL;  // this rank is in none of the rows
   if (c->world->checks) PESTLE_TRY(compare(c, ops));
   pestle_status_t status = note(c, p, ops);
-  if (!status)
-    status = c->api->enqueue(c->self, p->comm, queue->stream, ops, count);
+  if (!status) {
+    status = beside
+                 ? c->api->enqueue_beside(c->self, p->comm, queue->stream, ops,
+                                          count)
+                 : c->api->enqueue(c->self, p->comm, queue->stream, ops, count);
+  }
+  if (beside) c->beside = ops->sequence;
   leave(c);
   if (pestle_status_code(status) != PESTLE_STATUS_DEADLINE_EXCEEDED)
     return status;
@@ -645,11 +650,33 @@ static pestle_status_t queue_ops(pestle_device_comm_t* c,
   return pestle_device_comm_check(c->world);
 }
 
+bool pestle_device_comm_overlaps(const pestle_world_t* world,
+                                 const pestle_device_t* device) {
+  const pestle_device_comm_t* c =
+      world && world->overlaps ? pestle_device_comm_find(world, device) : NULL;
+  return c && c->api && PESTLE_HAS(c->api, enqueue_beside) &&
+         PESTLE_HAS(c->api, wait_beside);
+}
+
+pestle_status_t pestle_device_comm_wait(const pestle_world_t* world,
+                                        const pestle_queue_t* queue,
+                                        uint64_t number) {
+  const pestle_device_comm_t* c = pestle_device_comm_find(world, queue->device);
+  return c->api->wait_beside(c->self, c->parts->comm, queue->stream, number);
+}
+
+pestle_status_t pestle_device_comm_wait_all(const pestle_world_t* world,
+                                            const pestle_queue_t* queue) {
+  const pestle_device_comm_t* c = pestle_device_comm_find(world, queue->device);
+  if (!c || !c->beside) return NULL;
+  return pestle_device_comm_wait(world, queue, c->beside);
+}
+
 pestle_status_t pestle_device_comm_enqueue(pestle_world_t* world,
                                            const pestle_queue_t* queue,
                                            const pestle_collective_t* ops,
                                            size_t count, uint64_t groups,
-                                           bool ordered) {
+                                           bool ordered, bool beside) {
   pestle_device_comm_t* c = pestle_device_comm_find(world, queue->device);
   pestle_collective_t copies[PESTLE_COLLECTIVES_AT_ONCE];
   if (!c) {
@@ -659,10 +686,11 @@ pestle_status_t pestle_device_comm_enqueue(pestle_world_t* world,
   PESTLE_TRY(pestle_device_comm_check(world));
   ordered |= world->ordered;
   if (c->api && (!ordered || keeps_order(ops))) {
-    pestle_status_t status = queue_ops(c, queue, ops, count, groups);
+    pestle_status_t status = queue_ops(c, queue, ops, count, groups, beside);
     if (pestle_status_code(status) != PESTLE_STATUS_UNSUPPORTED) return status;
     pestle_status_release(status);  // alike at all ranks
   }
+  PESTLE_TRY(pestle_device_comm_wait_all(world, queue));
   note_host(c, ops->sequence);
   memcpy(copies, ops, count * sizeof(*ops));
   return through_host(world, queue, copies, count, ordered);

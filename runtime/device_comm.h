@@ -38,11 +38,23 @@ pestle_device_comm_leave(pestle_world_t* world, pestle_status_t status);
 PESTLE_NODISCARD pestle_status_t
 pestle_device_comm_check(const pestle_world_t* world);
 
-// Queues |ops|, of one step, on |queue|. |groups| is the hash of the collective's rows.
+// Queues |ops|, of one step, on |queue|, or |beside| what comes next there: then
+// pestle_device_comm_wait() lets the queue wait for them. |groups| is the hash of the
+// collective's rows.
 PESTLE_NODISCARD pestle_status_t
 pestle_device_comm_enqueue(pestle_world_t* world, const pestle_queue_t* queue,
                            const pestle_collective_t* ops, size_t count,
-                           uint64_t groups, bool ordered);
+                           uint64_t groups, bool ordered, bool beside);
+// Whether |world| does anything beside on |device|.
+bool pestle_device_comm_overlaps(const pestle_world_t* world,
+                                 const pestle_device_t* device);
+// What is queued next on |queue| comes behind the collectives up to |number| that are
+// beside it.
+PESTLE_NODISCARD pestle_status_t pestle_device_comm_wait(
+    const pestle_world_t* world, const pestle_queue_t* queue, uint64_t number);
+// That, for all of them.
+PESTLE_NODISCARD pestle_status_t pestle_device_comm_wait_all(
+    const pestle_world_t* world, const pestle_queue_t* queue);
 
 // --- Recordings: device_comm_record.c ---
 

@@ -88,7 +88,8 @@ static void drop_gone(pestle_device_comm_t* c) {
 bool pestle_device_comm_records(const pestle_world_t* world,
                                 const pestle_device_t* device) {
   const pestle_device_comm_t* c = pestle_device_comm_find(world, device);
-  return c && c->api && PESTLE_HAS(c->api, record) && !world->checks;
+  return c && c->api && PESTLE_HAS(c->api, record) && !world->checks &&
+         world->records;
 }
 
 static pestle_status_t say(const pestle_device_comm_t* c, uint64_t parts,
@@ -137,6 +138,7 @@ void pestle_device_comm_recorded(pestle_world_t* world,
   drop_gone(c);
   r->last = world->sequence - r->after;
   world->sequence = r->after;  // until it is launched
+  c->beside = 0;               // the recording waits for its own
   if (c->latest > r->after) c->latest = r->after;
   r->graph = graph;
   if (graph) {

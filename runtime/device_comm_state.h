@@ -50,6 +50,7 @@ struct pestle_device_comm_t {
   uint64_t host_at;  // number of what the host did last itself
   uint64_t told_begun, told_done;
   pestle_comm_entry_t entries[PESTLE_COMM_KEPT];
+  uint64_t beside;  // the latest that was queued beside others; 0: none
   // -- recordings that hold collectives --
   pestle_comm_recording_t* recordings;  // of which it holds each once
   pestle_comm_recording_t* recorded;    // that is being made, or NULL

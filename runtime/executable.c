@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "base/mem.h"
+#include "runtime/overlap.h"
 #include "runtime/owned.h"
 
 // --- Inputs and outputs ---
@@ -392,6 +393,7 @@ static pestle_status_t build(pestle_executable_t* e, pestle_device_t* device) {
   PESTLE_TRY(pestle_executable_load_kernels(e));
   PESTLE_TRY(upload_constants(e));
   look_at_steps(e, h->steps.count);
+  PESTLE_TRY(pestle_overlap_find(e, (uint32_t)h->steps.count));
   if (e->context->core.trace) PESTLE_TRY(fill_trace_texts(e, h->steps.count));
   PESTLE_TRY(check_constants(e));
   count_constants(e, true);

@@ -132,6 +132,8 @@ typedef struct pestle_frame_t {
   pestle_block_t* stage;        // of staged launches, on the host
   void** stage_buffers;
   pestle_stage_t* stages;
+  uint64_t* numbers;   // of the plan's collectives, in the run under way
+  bool overlaps;       // collectives run beside other steps
   uint64_t runs;       // that looked for a recording
   size_t recorded_at;  // which the latest of them found or took
   pestle_recording_t recordings[PESTLE_RECORDINGS];
@@ -162,7 +164,11 @@ struct pestle_executable_s {
   const pestle_plan_collective_t* collectives;  // in the plan
   const int32_t* groups;                        // likewise
   uint64_t* group_hashes;                       // away from CPUs, of each
-  const pestle_plan_step_t* steps;              // in the plan
+  // overlap.c: of each step whether it is a collective that runs beside others, and the
+  // one that it waits for, plus 1; 0: none. NULL: nothing runs beside.
+  const bool* beside;
+  const uint32_t* waits;
+  const pestle_plan_step_t* steps;  // in the plan
   const pestle_plan_binding_t* bindings;
   size_t binding_count;
   size_t repeat_count;  // steps of that kind

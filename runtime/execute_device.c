@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/thread.h"
-#include "runtime/device_comm.h"
+#include "runtime/overlap.h"
 
 // A run that may be cancelled is never further ahead of the device.
 #define STEPS_AHEAD 16
@@ -129,6 +129,8 @@ static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
   const pestle_control_t* control = &run->control;
   bool controlled = control->cancel || control->deadline_ns;
   bool timed = options->on_step || e->context->core.trace;
+  frame->overlaps = e->beside && !timed &&
+                    pestle_device_comm_overlaps(options->world, e->home);
   int32_t cap = e->context->core.threads;
   if (options->threads > 0 && options->threads < cap) cap = options->threads;
   int64_t total = (int64_t)pestle_plan_header(e->plan)->steps.count;
@@ -145,6 +147,7 @@ static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
       ahead = 1;
     }
     if (controlled) PESTLE_TRY(pestle_run_look_at_control(control, step));
+    PESTLE_TRY(pestle_overlap_wait(e, frame, queue, step, options->world));
     if (timed) {
       PESTLE_TRY(queue_timed_step(e, frame, queue, step, cap, run, &next));
     } else {

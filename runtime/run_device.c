@@ -295,7 +295,12 @@ static pestle_status_t run_in_world(device_run_t* r, pestle_world_t* world,
                                     const pestle_run_t* run) {
   pestle_device_comm_enter(world);
   pestle_status_t status = queue_all(r, inputs, outputs, run);
-  if (status) pestle_world_abort(world, status);  // others need not come
+  if (status) {
+    pestle_world_abort(world, status);  // others need not come
+    // What runs beside still has the frame's memory.
+    status = pestle_status_join(status,
+                                pestle_device_comm_wait_all(world, r->queue));
+  }
   status = pestle_status_join(status, pestle_queue_wait(r->queue));
   status = pestle_device_comm_leave(world, status);
   if (!status) status = finish(r, outputs);

@@ -38,6 +38,11 @@ void pestle_world_release(pestle_world_t* world) {
   pestle_context_release(context);
 }
 
+static bool is_off(const char* name) {
+  const char* text = pestle_platform_env(name);
+  return text && !strcmp(text, "0");
+}
+
 // Who carries the bytes: NULL is the choice of each device, "host" the ranks' own
 // transport, "device" that of the device's backend.
 static const char* read_transport(const pestle_world_options_t* options,
@@ -51,6 +56,8 @@ static const char* read_transport(const pestle_world_options_t* options,
                    (ordered && strcmp(ordered, "0") != 0);
   world->by_host = name != NULL;
   world->checks = checks && strcmp(checks, "0") != 0;
+  world->overlaps = !is_off("PESTLE_WORLD_OVERLAP");
+  world->records = !is_off("PESTLE_WORLD_RECORDINGS");
   return name;
 }
 

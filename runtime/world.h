@@ -22,8 +22,10 @@ struct pestle_world_s {
   pestle_carrier_t* carrier;  // NULL: the ranks' own transport does it all
   bool ordered;  // sums have the order of the ranks, whoever carries them
   int64_t deadline_ns, create_deadline_ns;
-  bool checks;   // each collective of devices is compared over the ranks first
-  bool by_host;  // also what devices send goes through the host's memory
+  bool checks;    // each collective of devices is compared over the ranks first
+  bool by_host;   // also what devices send goes through the host's memory
+  bool overlaps;  // devices' collectives run beside other work
+  bool records;   // and may be part of recordings
   // Of ranks on devices other than CPUs: device_comm.h, and its memory on the host.
   struct pestle_device_comm_t* device_comms;
   char* stage;

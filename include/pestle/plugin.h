@@ -30,8 +30,8 @@
 //   6  own ops: kernels whose text a person wrote
 //   7  collectives: between the ranks of a world
 //   8  effort: whether code is wanted soon or fast; calls of functions that use the
-//      device by its own interface; how far a transport's streams have come, and
-//      collectives in recordings
+//      device by its own interface; how far a transport's streams have come,
+//      collectives in recordings, and beside other work
 //
 // Contents:
 // - Versions
@@ -628,6 +628,19 @@ typedef struct pestle_collective_api_t {
   pestle_status_t (*record)(void* self, pestle_comm_t* comm,
                             pestle_device_stream_t* stream, int32_t what,
                             uint64_t sequence);
+  // As enqueue(), but beside what is queued on |stream| from then on: the collectives
+  // come behind what |stream| has been given, and behind those that were queued so before.
+  // Both or neither; may be missing.
+  pestle_status_t (*enqueue_beside)(void* self, pestle_comm_t* comm,
+                                    pestle_device_stream_t* stream,
+                                    const pestle_collective_t* ops,
+                                    size_t count);
+  // What is queued on |stream| from now on comes behind the collectives up to number
+  // |sequence| that were queued beside it on |comm|, or on one that it was split into or
+  // from. A recording waits for all of its own.
+  pestle_status_t (*wait_beside)(void* self, pestle_comm_t* comm,
+                                 pestle_device_stream_t* stream,
+                                 uint64_t sequence);
 } pestle_collective_api_t;
 
 // --- A backend ---

@@ -283,6 +283,24 @@ void pestle_cuda_comm_progress(void* self, pestle_comm_t* comm,
 
 // --- Queueing ---
 
+static pestle_status_t queue_beside(pestle_comm_t* comm,
+                                    pestle_device_stream_t* stream,
+                                    const pestle_collective_t* ops,
+                                    size_t count) {
+  CUstream handle = comm->beside->stream;
+  uint64_t sequence = ops->sequence;
+  PESTLE_TRY(pestle_cuda_beside_fork(comm, stream));
+  PESTLE_TRY(mark(comm, stream, handle, 2 * sequence - 1));
+  PESTLE_TRY(ask_all(comm, handle, ops, count));
+  PESTLE_TRY(mark(comm, stream, handle, 2 * sequence));
+  PESTLE_TRY(pestle_cuda_beside_queued(comm, sequence));
+  cuda_queued(stream);
+  if (is_recording(stream)) return NULL;
+  comm->latest = sequence;
+  comm->stream = NULL;
+  return NULL;
+}
+
 static pestle_status_t queue(pestle_comm_t* comm,
                              pestle_device_stream_t* stream,
                              const pestle_collective_t* ops, size_t count) {
@@ -302,11 +320,15 @@ static pestle_status_t queue(pestle_comm_t* comm,
   return pestle_cuda_wait_stream(comm->device, handle);
 }
 
-pestle_status_t pestle_cuda_comm_enqueue(void* self, pestle_comm_t* comm,
-                                         pestle_device_stream_t* stream,
-                                         const pestle_collective_t* ops,
-                                         size_t count) {
-  const cuda_t* cuda = self;
+typedef pestle_status_t (*queue_fn_t)(pestle_comm_t* comm,
+                                      pestle_device_stream_t* stream,
+                                      const pestle_collective_t* ops,
+                                      size_t count);
+
+static pestle_status_t check_and_queue(const cuda_t* cuda, pestle_comm_t* comm,
+                                       pestle_device_stream_t* stream,
+                                       const pestle_collective_t* ops,
+                                       size_t count, queue_fn_t queue_all) {
   cuda_device_t* d = comm->device;
   by_t by;
   for (size_t i = 0; i < count; ++i)
@@ -323,11 +345,26 @@ pestle_status_t pestle_cuda_comm_enqueue(void* self, pestle_comm_t* comm,
   pestle_status_t status = pestle_cuda_comm_poll((void*)(uintptr_t)cuda, comm);
   if (!status) status = pestle_cuda_enter(d);
   if (!status) {
-    status = queue(comm, stream, ops, count);
+    status = queue_all(comm, stream, ops, count);
     pestle_cuda_leave(d);
   }
   atomic_fetch_sub(&comm->calls, 1);
   return status;
+}
+
+pestle_status_t pestle_cuda_comm_enqueue(void* self, pestle_comm_t* comm,
+                                         pestle_device_stream_t* stream,
+                                         const pestle_collective_t* ops,
+                                         size_t count) {
+  return check_and_queue(self, comm, stream, ops, count, queue);
+}
+
+pestle_status_t pestle_cuda_comm_enqueue_beside(void* self, pestle_comm_t* comm,
+                                                pestle_device_stream_t* stream,
+                                                const pestle_collective_t* ops,
+                                                size_t count) {
+  return check_and_queue(self, comm, stream, ops, count,
+                         stream ? queue_beside : queue);
 }
 
 // --- Recordings ---

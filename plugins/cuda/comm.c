@@ -110,6 +110,7 @@ pestle_status_t pestle_cuda_comm_poll(void* self, pestle_comm_t* comm) {
 static void free_comm(pestle_comm_t* comm) {
   cuda_device_t* d = comm->device;
   const pestle_host_t* host = d->owner->host;
+  pestle_cuda_beside_release(comm);
   if (comm->word && !atomic_load(&d->is_stuck)) {
     pestle_status_t status = pestle_cuda_enter(d);
     if (!status) {
@@ -381,6 +382,7 @@ static pestle_status_t create(void* self, int32_t device,
     comm->deadline_ns = options->deadline_ms * 1000000;
     comm->max_units = options->max_units;
     status = join(comm, options);
+    if (!status) status = pestle_cuda_beside_make(comm, &comm->beside);
     if (status) status = give_up(comm, status);
     if (!status) *out = comm;
   }
@@ -420,6 +422,8 @@ static pestle_status_t split(void* self, pestle_comm_t* comm, int32_t color,
       part->size = comm->size;  // collective.c knows a group by its ops
       part->deadline_ns = comm->deadline_ns;
       part->max_units = comm->max_units;
+      part->beside = comm->beside;
+      atomic_fetch_add(&part->beside->users, 1);
       status = divide(comm, color, key, part);
       if (!status) status = finish_part(part);
       if (status) {
@@ -449,4 +453,6 @@ const pestle_collective_api_t pestle_cuda_collective = {
     .destroy = destroy,
     .progress = pestle_cuda_comm_progress,
     .record = pestle_cuda_comm_record,
+    .enqueue_beside = pestle_cuda_comm_enqueue_beside,
+    .wait_beside = pestle_cuda_comm_wait_beside,
 };

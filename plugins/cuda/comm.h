@@ -11,6 +11,19 @@ enum { CUDA_COMM_LINKS = 256, CUDA_COMM_REASON = 512 };
 // Places of |pestle_comm_s.word|'s words.
 enum { CUDA_COMM_AT = 0, CUDA_COMM_RECORDED = 1, CUDA_COMM_AFTER = 2 };
 
+// A stream that collectives are queued on beside another: of a communicator and all that
+// are split from it.
+enum { CUDA_BESIDE_EVENTS = 64 };
+typedef struct cuda_beside_t {
+  atomic_int users;
+  CUstream stream;
+  CUevent fork;                         // how far the other stream was
+  CUevent done[CUDA_BESIDE_EVENTS];     // of collectives, in turns
+  uint64_t number[CUDA_BESIDE_EVENTS];  // 0: none
+  unsigned next;
+  bool recorded;  // the events are those of a recording
+} cuda_beside_t;
+
 typedef enum cuda_comm_state_t {
   CUDA_COMM_LIVE,
   CUDA_COMM_ENDING,  // a thread of its own waits for NCCL to end it
@@ -40,8 +53,9 @@ struct pestle_comm_s {
   CUdeviceptr word_address;
   const pestle_device_stream_t* recorder;  // what is queued on it is recorded
   uint64_t recorded_after;  // the number before the recording's first
-  uint64_t latest;          // collective that was queued last
-  uint64_t work;            // of the stream after it: nothing was queued since
+  cuda_beside_t* beside;
+  uint64_t latest;  // collective that was queued last
+  uint64_t work;    // of the stream after it: nothing was queued since
   const pestle_device_stream_t* stream;
   // Of collectives that came right after another, which write nothing when they begin:
   // links[k % CUDA_COMM_LINKS] is the one after k, in the upper half with k's low bits.
@@ -74,6 +88,23 @@ pestle_status_t pestle_cuda_comm_enqueue(void* self, pestle_comm_t* comm,
                                          pestle_device_stream_t* stream,
                                          const pestle_collective_t* ops,
                                          size_t count);
+pestle_status_t pestle_cuda_comm_enqueue_beside(void* self, pestle_comm_t* comm,
+                                                pestle_device_stream_t* stream,
+                                                const pestle_collective_t* ops,
+                                                size_t count);
+pestle_status_t pestle_cuda_comm_wait_beside(void* self, pestle_comm_t* comm,
+                                             pestle_device_stream_t* stream,
+                                             uint64_t sequence);
+// beside.c: one that |comm|'s device has, and that who made it lets go of.
+pestle_status_t pestle_cuda_beside_make(const pestle_comm_t* comm,
+                                        cuda_beside_t** out);
+void pestle_cuda_beside_release(const pestle_comm_t* comm);
+// Lets |beside| wait for |stream|.
+pestle_status_t pestle_cuda_beside_fork(const pestle_comm_t* comm,
+                                        const pestle_device_stream_t* stream);
+// Notes that collective |sequence| is queued on it.
+pestle_status_t pestle_cuda_beside_queued(const pestle_comm_t* comm,
+                                          uint64_t sequence);
 void pestle_cuda_comm_progress(void* self, pestle_comm_t* comm,
                                uint64_t* out_begun, uint64_t* out_done);
 pestle_status_t pestle_cuda_comm_record(void* self, pestle_comm_t* comm,

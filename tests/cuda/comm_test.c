@@ -436,6 +436,60 @@ static void recordings(void** state) {
   close_ranks(ranks);
 }
 
+// A sum that rank 3 comes to when what the others have queued behind it is done.
+static void sum_beside(rank_t* r) {
+  const pestle_device_api_t* d = gpu->device;
+  uint64_t done;
+  float host[100], copied[100] = {0};
+  void *data, *other;
+  for (int i = 0; i < 100; ++i)
+    host[i] = 1.0f;
+  assert_ok(d->allocate(gpu->self, r->rank, sizeof host, &data));
+  assert_ok(d->allocate(gpu->self, r->rank, sizeof host, &other));
+  assert_ok(d->queue_from_host(gpu->self, r->stream, host, data, sizeof host));
+  assert_ok(d->queue_from_host(gpu->self, r->stream, host, other, sizeof host));
+  assert_ok(d->stream_synchronize(gpu->self, r->stream));
+  r->op = (pestle_collective_t){.struct_size = sizeof r->op,
+                                .sequence = 1,
+                                .dtype = PESTLE_F32,
+                                .rank_count = RANKS,
+                                .ranks = everybody,
+                                .send = data,
+                                .receive = data,
+                                .count = 100,
+                                .name = "a test"};
+  if (r->rank == 3) (void)pthread_barrier_wait(&barrier);
+  assert_ok(api()->enqueue_beside(gpu->self, r->comm, r->stream, &r->op, 1));
+  if (r->rank != 3) {
+    assert_ok(
+        d->queue_to_host(gpu->self, r->stream, other, copied, sizeof host));
+    assert_ok(d->stream_synchronize(gpu->self, r->stream));
+    assert_true(copied[99] == 1.0f);
+    while (begun_of(r, &done) < 1)
+      moment();
+    assert_int_equal(done, 0);
+    (void)pthread_barrier_wait(&barrier);
+  }
+  assert_ok(api()->wait_beside(gpu->self, r->comm, r->stream, 1));
+  assert_ok(d->queue_to_host(gpu->self, r->stream, data, host, sizeof host));
+  assert_ok(d->stream_synchronize(gpu->self, r->stream));
+  assert_true(host[0] == 4.0f && host[99] == 4.0f);
+  assert_int_equal(begun_of(r, &done), 1);
+  assert_int_equal(done, 1);
+  d->deallocate(gpu->self, r->rank, data, sizeof host);
+  d->deallocate(gpu->self, r->rank, other, sizeof host);
+}
+
+static void beside(void** state) {
+  rank_t ranks[RANKS];
+  (void)state;
+  open_ranks(ranks);
+  (void)pthread_barrier_init(&barrier, NULL, RANKS);
+  on_all(ranks, sum_beside);
+  (void)pthread_barrier_destroy(&barrier);
+  close_ranks(ranks);
+}
+
 static void start(rank_t ranks[RANKS], act_fn_t act) {
   for (int i = 0; i < RANKS; ++i) {
     ranks[i].act = act;
@@ -481,7 +535,7 @@ static void hangs(void** state) {
 static void says_why(void** state) {
   rank_t ranks[RANKS];
   (void)state;
-  setenv("FAKE_NCCL", "1:async:1", 1);
+  setenv("FAKE_NCCL", "1:async:3", 1);
   open_ranks(ranks);
   (void)pthread_barrier_init(&barrier, NULL, RANKS + 1);
   start(ranks, three);
@@ -567,10 +621,11 @@ static int nothing_is_left(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reductions),   cmocka_unit_test(moves),
-      cmocka_unit_test(groups),       cmocka_unit_test(recordings),
-      cmocka_unit_test(hangs),        cmocka_unit_test(says_why),
-      cmocka_unit_test(not_all_come), cmocka_unit_test(wrong_calls),
+      cmocka_unit_test(reductions),  cmocka_unit_test(moves),
+      cmocka_unit_test(groups),      cmocka_unit_test(recordings),
+      cmocka_unit_test(beside),      cmocka_unit_test(hangs),
+      cmocka_unit_test(says_why),    cmocka_unit_test(not_all_come),
+      cmocka_unit_test(wrong_calls),
   };
   void* library = dlopen("libnccl.so.2", RTLD_NOW);
   (void)gpu_most_arguments;

@@ -16,7 +16,7 @@ LONG = "--long" in sys.argv
 os.environ["PESTLE_BUILD_DIR"] = os.environ.get("PESTLE_BUILD_DIR", ".")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "world"))
 import failures  # noqa: E402
-from ranks import PESTLE, RANK, World, model  # noqa: E402
+from ranks import HEAD, PESTLE, RANK, REDUCE, World, model  # noqa: E402
 
 FAKE = {"LD_LIBRARY_PATH": f"{DRIVER}:{NVRTC}:{NCCL}", "FAKE_CUDA_DEVICES": "4",
         "WORLD_RANK_DEVICE": "cuda"}
@@ -141,6 +141,89 @@ def recordings(plans):
              r"rank 1 has ended its world: nccl: .*remote process exited")
 
 
+# The sum of %t needs nothing of %d and %u, and its reader both; %d would fit where %t lies.
+BESIDE = HEAD + """  %k = stablehlo.constant dense<0.3> : tensor<3000xf32>
+  %t = stablehlo.multiply %a, %k : tensor<3000xf32>
+""" + REDUCE + """  %c = stablehlo.multiply %b, %k : tensor<3000xf32>
+  %m = stablehlo.reshape %a : (tensor<3000xf32>) -> tensor<60x50xf32>
+  %d = stablehlo.dot_general %m, %m, contracting_dims = [1] x [1] : (tensor<60x50xf32>, \
+tensor<60x50xf32>) -> tensor<60x60xf32>
+  %u = stablehlo.dot_general %d, %m, contracting_dims = [1] x [0] : (tensor<60x60xf32>, \
+tensor<60x50xf32>) -> tensor<60x50xf32>
+  %v = stablehlo.reshape %u : (tensor<60x50xf32>) -> tensor<3000xf32>
+  %z = stablehlo.constant dense<1.0e-4> : tensor<3000xf32>
+  %w = stablehlo.multiply %v, %z : tensor<3000xf32>
+  %e = stablehlo.add %c, %w : tensor<3000xf32>
+  return %e : tensor<3000xf32>
+}}
+}}
+"""
+
+
+# Two gradients, each of which is used at once.
+GRADIENT = """  %{g} = stablehlo.dot_general %p, %{of}, contracting_dims = [0] x [0] : \
+(tensor<64x48xf32>, tensor<64x{n}xf32>) -> tensor<48x{n}xf32>
+{reduce}  %u{g} = stablehlo.multiply %r{g}, %w{n} : tensor<48x{n}xf32>
+"""
+ORDER = """module @step attributes {{mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32}} {{
+func.func @main(%p: tensor<64x48xf32>, %q: tensor<64x32xf32>, %w32: tensor<48x32xf32>, \
+%w48: tensor<48x48xf32>) -> (tensor<48x32xf32>, tensor<48x48xf32>) {{
+{first}{second}  return %ug, %uh : tensor<48x32xf32>, tensor<48x48xf32>
+}}
+}}
+"""
+
+
+def gradient(name, of, n, channel):
+    reduce = REDUCE.format(to="r" + name, of=name, channel=channel, group=[0, 1], n=2,
+                           size=f"48x{n}")
+    return GRADIENT.format(g=name, of=of, n=n, reduce=reduce)
+
+
+def order(plans):
+    """A collective begins when its operands are there; what reads it comes late."""
+    source = plans.folder / "order.mlir"
+    source.write_text(ORDER.format(first=gradient("g", "q", 32, 1),
+                                   second=gradient("h", "p", 48, 2)))
+    text = subprocess.run([PESTLE, "dump", source, "--stage", "plan", "--device", "cuda"],
+                          check=True, text=True, stdout=subprocess.PIPE,
+                          env=os.environ | FAKE).stdout
+    kinds = re.findall(r"^ +\d+  (launch|collective|copy) +(\w+)", text, re.M)
+    names = "".join("c" if kind == "collective" else "u" if "multiply" in name else "g"
+                    for kind, name in kinds)
+    assert re.fullmatch("g+cg+cu+", names), text
+
+
+def beside(plans):
+    """Collectives run beside kernels, step by step and in recordings; the bits are the same."""
+    plan = plans.folder / "beside.plan"
+    source = plans.folder / "beside.mlir"
+    source.write_text(BESIDE.format(name="step", n=2, size=3000, to="b", of="t", channel=1,
+                                    group=[0, 1]))
+    subprocess.run([PESTLE, "compile", source, "-o", plan, "--device", "cuda"], check=True,
+                   stdout=subprocess.DEVNULL, env=os.environ | FAKE)
+    seen = set()
+    for overlap, recorded in (("0", "1"), ("1", "0"), ("1", "1")):
+        for again in range(3 if LONG else 1):
+            file = plans.folder / f"counts{overlap}{recorded}{again}"
+            seen.add(bits(processes(plan, 2, steps=9, FAKE_NCCL_SLOW=20, FAKE_CUDA_BESIDE=file,
+                                    PESTLE_WORLD_OVERLAP=overlap,
+                                    PESTLE_WORLD_RECORDINGS=recorded)))
+            counts = [int(line) for line in file.read_text().split()]
+            assert len(counts) == 2, counts
+            assert all(count == 0 for count in counts) if overlap == "0" else \
+                all(count > 0 for count in counts), (overlap, recorded, counts)
+        seen.add(bits(threads(plan, 2, steps=9, PESTLE_WORLD_OVERLAP=overlap,
+                              PESTLE_WORLD_RECORDINGS=recorded)))
+    assert len(seen) == 1, seen
+    late = {"PESTLE_WORLD_DEADLINE_MS": int(LATE * 1000)}
+    for recorded in "01":
+        says(threads(plan, 2, steps=12, FAKE_NCCL="1:hang:6", PESTLE_WORLD_RECORDINGS=recorded,
+                     **late), "DEADLINE_EXCEEDED",
+             r"all ranks have come to collective \d+ \(all_reduce of step 1\), and on rank "
+             r"\d's device it has not ended for 2\.0 s")
+
+
 def stuck(plans):
     """An abort of NCCL's that hangs: the device is lost, and the run ends all the same."""
     ends = processes(plans.get(N, 3000), N, FAKE_NCCL="2:stuck:3",
@@ -240,6 +323,8 @@ def main():
         same_bits(plans)
         faults(plans)
         recordings(plans)
+        order(plans)
+        beside(plans)
         mixed(plans)
         other_counts(plans)
         command(plans.folder)

@@ -8,6 +8,9 @@
 //   FAKE_CUDA_CAPABILITY   80 (the text has no matrix units of later ones)
 //   FAKE_CUDA_MEMORY       MiB of each (4096)
 //   FAKE_CUDA_FAIL         FUNCTION:AT:RESULT, as fake_cuda_fail() has them
+//   FAKE_CUDA_BESIDE       a file that gets a line at the end: how many kernels began
+//                          before a function of the host, as NCCL's are, that was
+//                          queued earlier had ended
 //   FAKE_CUDA_NO_RECORDED_WRITES   1: a recording takes no write of a value
 #ifndef PESTLE_TESTS_CUDA_FAKE_FAKE_H_
 #define PESTLE_TESTS_CUDA_FAKE_FAKE_H_

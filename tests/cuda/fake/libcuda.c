@@ -496,6 +496,9 @@ struct CUevent_st {
   unsigned recorded, done;  // how often
   int holders;              // of the driver's own queues
   bool gone;
+  CUgraph graph;  // that its latest recording is part of
+  int lane;       // where
+  bool waited;    // within the graph
 };
 
 typedef enum kind_t {
@@ -526,22 +529,47 @@ typedef struct op_t {
   fake_launch_t launch;
   uint64_t arguments[MOST_ARGUMENTS];
   uint32_t argument_count;
+  int lane;         // of a graph: which of its streams
+  uint64_t serial;  // when it was queued
 } op_t;
 
+enum { MOST_LANES = 4, MOST_GRAPH_EVENTS = 256 };
 struct CUgraph_st {
   op_t *head, **tail;
+  int lanes;                     // the first is of the stream that began
+  CUstream streams[MOST_LANES];  // while it is recorded
+  CUevent
+      latest[MOST_LANES];  // a lane's last op is the recording of it, or NULL
 };
 struct CUgraphExec_st {
   op_t* head;
+  int lanes;
+  CUstream streams[MOST_LANES];  // its own, from the second on
+  // Events of the program, and what a launch uses instead.
+  CUevent theirs[MOST_GRAPH_EVENTS], own[MOST_GRAPH_EVENTS];
+  int event_count;
 };
 struct CUstream_st {
   struct CUstream_st* next;
   pthread_t thread;
   op_t *head, **tail, *current;
   bool stop;
+  bool orphan;  // nobody joins it: it frees itself
   CUgraph capture;
+  int lane;
 };
 static CUstream streams;
+static int
+    beside;  // kernels that began before a function queued earlier had ended
+static uint64_t serials;
+
+__attribute__((destructor)) static void tell_beside(void) {
+  const char* path = getenv("FAKE_CUDA_BESIDE");
+  FILE* file = path ? fopen(path, "a") : NULL;
+  if (!file) return;
+  fprintf(file, "%d\n", beside);
+  (void)fclose(file);
+}
 
 static bool has_queued(void) {
   for (CUstream s = streams; s; s = s->next) {
@@ -621,6 +649,27 @@ static void wait_a_moment(void) {
   pthread_cond_timedwait(&changed, &lock, &until);
 }
 
+// The lock is held.
+static bool is_beside(const op_t* launch) {
+  for (CUstream t = streams; t; t = t->next) {
+    const op_t* now = t->current;
+    if (now && now->kind == HOST && now->serial < launch->serial) return true;
+    for (now = t->head; now; now = now->next) {
+      if (now->kind == HOST && now->serial < launch->serial) return true;
+    }
+  }
+  return false;
+}
+
+// Of one on which nothing is queued. The lock is held.
+static void forget_stream(CUstream s) {
+  CUstream* at = &streams;
+  while (*at != s)
+    at = &(*at)->next;
+  *at = s->next;
+  free(s);
+}
+
 static void* stream_main(void* user) {
   CUstream s = user;
   pthread_mutex_lock(&lock);
@@ -638,6 +687,7 @@ static void* stream_main(void* user) {
     s->head = op->next;
     if (!s->head) s->tail = &s->head;
     s->current = op;
+    if (op->kind == LAUNCH) beside += is_beside(op);
     bool broken = lost;
     pthread_mutex_unlock(&lock);
     if (!broken) run_op(op);
@@ -650,6 +700,7 @@ static void* stream_main(void* user) {
     free(op);
     pthread_cond_broadcast(&changed);
   }
+  if (s->orphan) forget_stream(s);
   pthread_mutex_unlock(&lock);
   return NULL;
 }
@@ -661,10 +712,13 @@ static void push_locked(CUstream s, const op_t* op) {
   copy->next = NULL;
   if (s->capture) {
     if (copy->hold) copy->hold(copy->user, 1);
+    copy->lane = s->lane;
+    s->capture->latest[s->lane] = op->kind == RECORD ? op->event : NULL;
     *s->capture->tail = copy;
     s->capture->tail = &copy->next;
     return;
   }
+  copy->serial = ++serials;
   if (copy->event) ++copy->event->holders;
   *s->tail = copy;
   s->tail = &copy->next;
@@ -677,18 +731,36 @@ static CUresult push(CUstream s, const op_t* op) {
   return 0;
 }
 
-CUresult cuStreamCreate(CUstream* out, unsigned flags) {
-  (void)flags;
-  NEED();
+static CUstream start_stream(void) {
   CUstream s = calloc(1, sizeof *s);
   s->tail = &s->head;
   pthread_mutex_lock(&lock);
   s->next = streams;
   streams = s;
-  ++live;
   pthread_mutex_unlock(&lock);
   pthread_create(&s->thread, NULL, stream_main, s);
-  *out = s;
+  return s;
+}
+
+CUresult cuStreamCreate(CUstream* out, unsigned flags) {
+  (void)flags;
+  NEED();
+  *out = start_stream();
+  add_live(1);
+  return 0;
+}
+CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags,
+                                    int priority) {
+  (void)flags, (void)priority;
+  NEED();
+  *out = start_stream();
+  add_live(1);
+  return 0;
+}
+CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  NEED();
+  *least = 0;
+  *greatest = -5;
   return 0;
 }
 CUresult cuStreamDestroy_v2(CUstream s) {
@@ -699,13 +771,9 @@ CUresult cuStreamDestroy_v2(CUstream s) {
   pthread_mutex_unlock(&lock);
   pthread_join(s->thread, NULL);
   pthread_mutex_lock(&lock);
-  CUstream* at = &streams;
-  while (*at != s)
-    at = &(*at)->next;
-  *at = s->next;
+  forget_stream(s);
   --live;
   pthread_mutex_unlock(&lock);
-  free(s);
   return 0;
 }
 CUresult cuStreamSynchronize(CUstream s) {
@@ -830,9 +898,12 @@ CUresult cuEventDestroy_v2(CUevent event) {
 }
 CUresult cuEventRecord(CUevent event, CUstream s) {
   NEED();
-  if (s->capture) ++faults;
   pthread_mutex_lock(&lock);
-  op_t op = {.kind = RECORD, .event = event, .ticket = ++event->recorded};
+  event->graph = s->capture;
+  event->lane = s->lane;
+  event->waited = false;
+  if (!s->capture) ++event->recorded;
+  op_t op = {.kind = RECORD, .event = event, .ticket = event->recorded};
   push_locked(s, &op);
   pthread_mutex_unlock(&lock);
   return 0;
@@ -856,11 +927,28 @@ CUresult cuEventSynchronize(CUevent event) {
   pthread_mutex_unlock(&lock);
   return result;
 }
+// The lock is held.
+static void join_capture(CUstream s, CUgraph graph) {
+  bool records = false;
+  for (const struct CUstream_st* t = streams; t; t = t->next)
+    records |= t->capture == graph;
+  if (!records || graph->lanes == MOST_LANES) {
+    ++faults;  // the event is of a recording that has ended
+    return;
+  }
+  s->capture = graph;
+  s->lane = graph->lanes;
+  graph->streams[graph->lanes++] = s;
+}
+
 CUresult cuStreamWaitEvent(CUstream s, CUevent event, unsigned flags) {
   NEED();
-  // A graph takes no event of outside that it is not told of.
-  if (s->capture && flags != CU_EVENT_WAIT_EXTERNAL) ++faults;
   pthread_mutex_lock(&lock);
+  // A graph takes no event of outside that it is not told of, and its own are nothing
+  // outside of it; a stream that waits for one of them is recorded from then on.
+  if (event->graph && !s->capture) join_capture(s, event->graph);
+  if (s->capture != event->graph && flags != CU_EVENT_WAIT_EXTERNAL) ++faults;
+  if (event->graph) event->waited = true;
   op_t op = {.kind = WAIT, .event = event, .ticket = event->recorded};
   push_locked(s, &op);
   pthread_mutex_unlock(&lock);
@@ -916,6 +1004,9 @@ CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode) {
   NEED();
   s->capture = calloc(1, sizeof *s->capture);
   s->capture->tail = &s->capture->head;
+  s->capture->lanes = 1;
+  s->capture->streams[0] = s;
+  s->lane = 0;
   return 0;
 }
 CUresult cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus* out) {
@@ -925,8 +1016,14 @@ CUresult cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus* out) {
 }
 CUresult cuStreamEndCapture(CUstream s, CUgraph* out) {
   CUgraph graph = s->capture;
-  s->capture = NULL;
   CUresult result = note(__func__);
+  // All work of the other streams ends in an event that is waited for.
+  for (int i = 0; i < graph->lanes; ++i) {
+    CUevent last = graph->latest[i];
+    if (i && !result && !(last && last->graph == graph && last->waited))
+      result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    graph->streams[i]->capture = NULL;
+  }
   if (result) {
     free_ops(graph->head);
     free(graph);
@@ -941,6 +1038,9 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph,
   (void)flags;
   NEED();
   *out = calloc(1, sizeof **out);
+  (*out)->lanes = graph->lanes;
+  for (int i = 1; i < graph->lanes; ++i)
+    (*out)->streams[i] = start_stream();
   op_t** tail = &(*out)->head;
   for (const op_t* op = graph->head; op; op = op->next) {
     *tail = malloc(sizeof **tail);
@@ -957,14 +1057,44 @@ CUresult cuGraphUpload(CUgraphExec graph, CUstream s) {
   NEED();
   return 0;
 }
+static CUevent event_of(CUgraphExec graph, CUevent theirs) {
+  for (int i = 0; i < graph->event_count; ++i) {
+    if (graph->theirs[i] == theirs) return graph->own[i];
+  }
+  if (graph->event_count == MOST_GRAPH_EVENTS) abort();
+  graph->theirs[graph->event_count] = theirs;
+  return graph->own[graph->event_count++] = calloc(1, sizeof *theirs);
+}
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream s) {
   NEED();
-  for (const op_t* op = graph->head; op; op = op->next)
-    push(s, op);
+  pthread_mutex_lock(&lock);
+  for (const op_t* op = graph->head; op; op = op->next) {
+    op_t now = *op;
+    // Of a graph of several streams: an event of outside that it waits for keeps its own.
+    if (graph->lanes > 1 && (op->kind == RECORD || op->kind == WAIT)) {
+      now.event = event_of(graph, op->event);
+      if (op->kind == RECORD) ++now.event->recorded;
+      now.ticket = now.event->recorded;
+    }
+    push_locked(op->lane ? graph->streams[op->lane] : s, &now);
+  }
+  pthread_mutex_unlock(&lock);
   return 0;
 }
 CUresult cuGraphExecDestroy(CUgraphExec graph) {
   NOTE_END();
+  // What was launched goes on.
+  pthread_mutex_lock(&lock);
+  for (int i = 1; i < graph->lanes; ++i) {
+    pthread_detach(graph->streams[i]->thread);
+    graph->streams[i]->stop = graph->streams[i]->orphan = true;
+  }
+  for (int i = 0; i < graph->event_count; ++i) {
+    graph->own[i]->gone = true;
+    if (!graph->own[i]->holders) free(graph->own[i]);
+  }
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
   free_ops(graph->head);
   free(graph);
   add_live(-1);

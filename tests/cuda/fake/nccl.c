@@ -11,6 +11,7 @@
 //               stuck       it never ends, nor does ncclCommAbort
 //               init        (N is 0) the communicator is never made
 //   FAKE_NCCL_VERSION       22809
+//   FAKE_NCCL_SLOW          milliseconds that a group of calls takes at least
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -97,6 +98,13 @@ static bool has_fault(const struct ncclComm* c, const char* fault, int at) {
   char name[16] = "";
   return text && sscanf(text, "%d:%15[a-z]:%d", &rank, name, &n) == 3 &&
          rank == c->rank && n == at && !strcmp(name, fault);
+}
+
+static void wait_if_slow(void) {
+  const char* text = getenv("FAKE_NCCL_SLOW");
+  long ms = text ? atol(text) : 0;
+  struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
+  if (ms) (void)nanosleep(&pause, NULL);
 }
 
 static void moment(void) {
@@ -411,6 +419,7 @@ static void run_job(void* user) {
       renew_parts(job, &job->folds[i]);
   }
   atomic_fetch_add(&c->running, 1);
+  wait_if_slow();
   if (has_fault(c, "async", job->number)) atomic_store(&c->error, 6);
   if (has_fault(c, "hang", job->number) || has_fault(c, "async", job->number) ||
       has_fault(c, "stuck", job->number)) {
