@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/require.h"
 #include "base/trace.h"
 #include "runtime/device_comm.h"
 
@@ -36,6 +37,15 @@ pestle_status_t pestle_executable_check_world(const pestle_executable_t* e,
                                 pestle_plan_header(e->plan)->checksum));
   if (size == 1 || !e->remote) return NULL;
   return pestle_device_comm_prepare(world, e);
+}
+
+pestle_status_t pestle_world_prepare(pestle_world_t* world,
+                                     pestle_executable_t* e) {
+  PESTLE_REQUIRE(e && world, "an executable and a rank");
+  pestle_context_enter(e->context);
+  pestle_status_t status = pestle_executable_check_world(e, world);
+  if (status) pestle_world_abort(world, status);
+  return status;
 }
 
 void pestle_run_leave_world(const pestle_run_t* run, pestle_status_t failure) {

@@ -167,6 +167,7 @@ static void destroy(pestle_device_comm_t* c) {
   }
   pestle_cond_deinit(&c->changed);
   pestle_mutex_deinit(&c->mutex);
+  pestle_vec_deinit(&c->plans);
   pestle_dealloc(allocator, c, sizeof(*c));
 }
 
@@ -370,6 +371,7 @@ static pestle_status_t make(pestle_world_t* world, pestle_device_t* device,
     c->api = device->backend->collective;
     c->self = device->backend->self;
   }
+  pestle_vec_init(&c->plans, allocator_of(world));
   pestle_mutex_init(&c->mutex);
   pestle_cond_init(&c->changed);
   pestle_status_t status = meet(c);
@@ -450,10 +452,8 @@ static pestle_status_t split(pestle_device_comm_t* c,
 static pestle_status_t make_groups(pestle_device_comm_t* c,
                                    const pestle_executable_t* e) {
   const pestle_plan_header_t* h = pestle_plan_header(e->plan);
-  uint32_t known =
-      c->plan_count < PESTLE_COMM_PLANS ? c->plan_count : PESTLE_COMM_PLANS;
-  for (uint32_t i = 0; i < known; ++i) {
-    if (c->plans[i] == h->checksum) return NULL;
+  for (size_t i = 0; i < c->plans.size; ++i) {
+    if (c->plans.data[i] == h->checksum) return NULL;
   }
   PESTLE_TRY(compare_plan(c, e));
   for (uint64_t i = 0; c->api && i < h->collectives.count; ++i) {
@@ -461,8 +461,7 @@ static pestle_status_t make_groups(pestle_device_comm_t* c,
     if (rows && !find_part(c, rows))
       PESTLE_TRY(split(c, e, &e->collectives[i], rows));
   }
-  c->plans[c->plan_count++ % PESTLE_COMM_PLANS] = h->checksum;
-  return NULL;
+  return pestle_vec_push(&c->plans, h->checksum) ? NULL : PESTLE_OOM();
 }
 
 pestle_device_comm_t* pestle_device_comm_find(const pestle_world_t* world,

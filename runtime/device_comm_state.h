@@ -7,7 +7,6 @@
 
 enum {
   PESTLE_COMM_KEPT = 256,  // collectives that are known by their numbers
-  PESTLE_COMM_PLANS = 16,  // of which all groups are there
   PESTLE_COMM_NAME = 96,   // bytes of a collective's name that are kept
 };
 
@@ -35,9 +34,8 @@ struct pestle_device_comm_t {
   pestle_device_t* device;
   const pestle_collective_api_t* api;  // NULL: all goes through the host
   void* self;
-  uint64_t plans[PESTLE_COMM_PLANS];
-  uint32_t plan_count;
-  pestle_mutex_t mutex;  // of what follows
+  PESTLE_VEC(uint64_t) plans;  // of which all groups are there
+  pestle_mutex_t mutex;        // of what follows
   pestle_cond_t changed;
   pestle_thread_t thread;
   bool started, stop, aborted;

@@ -440,6 +440,8 @@ static pestle_status_t start(pestle_store_t* s,
                                          options.port, s->size, s->secret,
                                          &s->server));
     options.port = pestle_store_server_port(s->server);
+    if (options.listening)
+      PESTLE_TRY(options.listening(options.listening_user, options.port));
   }
   PESTLE_TRY(join(s, &options));
   PESTLE_TRY(

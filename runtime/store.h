@@ -19,6 +19,10 @@ typedef struct pestle_store_options_t {
   int32_t rank, size;
   unsigned char secret[32];
   int64_t create_ns;  // that a rank waits for rank 0 to listen
+  // Called by rank 0 once it listens, with the port, or NULL. What it returns ends the
+  // opening.
+  pestle_status_t (*listening)(void* user, uint16_t port);
+  void* listening_user;
 } pestle_store_options_t;
 
 // Rank 0 starts the server; all connect to it. DEADLINE_EXCEEDED: there is none;

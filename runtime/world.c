@@ -14,6 +14,7 @@
 #include "runtime/host_transport.h"
 #include "runtime/job.h"
 #include "runtime/process_transport.h"
+#include "runtime/rendezvous.h"
 
 enum {
   MOST_RANKS = 1 << 16,
@@ -34,6 +35,7 @@ void pestle_world_release(pestle_world_t* world) {
   pestle_carrier_destroy(world->carrier);
   if (world->comm) world->api->destroy(world->transport, world->comm);
   pestle_store_close(world->store);
+  pestle_vec_deinit(&world->plans);
   pestle_dealloc(context->core.allocator, world, sizeof(*world));
   pestle_context_release(context);
 }
@@ -72,6 +74,7 @@ static pestle_status_t make_rank(pestle_context_t* context,
   pestle_refcount_init(&world->refcount);
   pestle_context_retain(context);
   world->context = context;
+  pestle_vec_init(&world->plans, context->core.allocator);
   world->api = &pestle_host_collective;
   world->transport = transport;
   world->rank = options->rank;
@@ -170,8 +173,26 @@ pestle_status_t pestle_world_create_local(pestle_context_t* context,
 
 // --- Processes ---
 
+// The host that rank 0 listens on where others find it by a store.
+static pestle_status_t find_host(const pestle_world_options_t* options,
+                                 pestle_job_t* job) {
+  const char* address = options->address;
+  const char* from = "pestle_world_options_t.address";
+  if (!address) {
+    address = pestle_platform_env("PESTLE_WORLD");
+    from = "PESTLE_WORLD";
+  }
+  if (address) return pestle_job_read_address(address, from, job);
+  (void)snprintf(job->host, sizeof(job->host), "127.0.0.1");
+  return NULL;
+}
+
 static pestle_status_t find_job(const pestle_world_options_t* options,
                                 pestle_job_t* job) {
+  if (!options->size && options->store) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_world_options_t has a store and no size");
+  }
   if (!options->size) {
     if (options->address) {
       return PESTLE_ERROR(INVALID_ARGUMENT,
@@ -184,7 +205,9 @@ static pestle_status_t find_job(const pestle_world_options_t* options,
     return PESTLE_ERROR(INVALID_ARGUMENT, "rank %d of a world of %d ranks",
                         (int)options->rank, (int)options->size);
   }
-  if (options->address) {
+  if (options->store) {
+    PESTLE_TRY(find_host(options, job));
+  } else if (options->address) {
     PESTLE_TRY(pestle_job_read_address(options->address,
                                        "pestle_world_options_t.address", job));
   } else {
@@ -218,11 +241,17 @@ static pestle_status_t join(pestle_world_t* world,
                                   .port = job->port,
                                   .rank = job->rank,
                                   .size = job->size};
+  pestle_rendezvous_t meeting;
   char build[96];
   int64_t create_ns = options->create_deadline_ms * 1000000;
   int64_t end = pestle_clock_ns() + create_ns;
-  PESTLE_TRY(
-      pestle_job_secret(world->context, options->secret, job, store.secret));
+  if (options->store) {
+    PESTLE_TRY(pestle_rendezvous_begin(world->context, options, job, end,
+                                       &meeting, &store));
+  } else {
+    PESTLE_TRY(
+        pestle_job_secret(world->context, options->secret, job, store.secret));
+  }
   store.create_ns = create_ns;
   PESTLE_TRY(
       pestle_store_open(world->context->core.allocator, &store, &world->store));
@@ -253,6 +282,7 @@ pestle_status_t pestle_world_create(pestle_context_t* context,
   pestle_refcount_init(&world->refcount);
   pestle_context_retain(context);
   world->context = context;
+  pestle_vec_init(&world->plans, context->core.allocator);
   world->api = &pestle_process_collective;
   world->rank = job.rank;
   world->size = job.size;
@@ -314,20 +344,17 @@ pestle_status_t pestle_world_enqueue(pestle_world_t* world,
 // Which plans are known is the same for all ranks while they run the same ones.
 static pestle_status_t compare_plan(pestle_world_t* world, const char* plan,
                                     uint64_t hash) {
-  enum { KEPT = sizeof(world->plans) / sizeof(world->plans[0]) };
   char key[64], text[160], what[160];
-  uint32_t known = world->plan_count < KEPT ? world->plan_count : KEPT;
-  for (uint32_t i = 0; i < known; ++i) {
-    if (world->plans[i] == hash) return NULL;
+  for (size_t i = 0; i < world->plans.size; ++i) {
+    if (world->plans.data[i] == hash) return NULL;
   }
-  (void)snprintf(key, sizeof(key), "plan/%u", (unsigned)world->plan_count);
+  (void)snprintf(key, sizeof(key), "plan/%zu", world->plans.size);
   (void)snprintf(text, sizeof(text), "plan '%.100s' (%016" PRIx64 ")", plan,
                  hash);
   (void)snprintf(what, sizeof(what), "the first run of plan '%.100s'", plan);
   PESTLE_TRY(pestle_store_meet(world->store, key, text, what,
                                pestle_clock_ns() + world->create_deadline_ns));
-  world->plans[world->plan_count++ % KEPT] = hash;
-  return NULL;
+  return pestle_vec_push(&world->plans, hash) ? NULL : PESTLE_OOM();
 }
 
 pestle_status_t pestle_world_check(pestle_world_t* world, int32_t size,

@@ -5,6 +5,7 @@
 #define PESTLE_RUNTIME_WORLD_H_
 
 #include "base/thread.h"
+#include "base/vec.h"
 #include "pestle/allocator.h"
 #include "pestle/plugin.h"
 #include "pestle/world.h"
@@ -30,9 +31,9 @@ struct pestle_world_s {
   struct pestle_device_comm_t* device_comms;
   char* stage;
   size_t stage_size;
-  // Plans that all ranks are known to have alike, the latest ones.
-  uint64_t plans[16];
-  uint32_t plan_count;
+  // Plans that all ranks are known to have alike. None is ever forgotten: ranks have to
+  // agree on which are new.
+  PESTLE_VEC(uint64_t) plans;
 };
 
 // The number of the rank's next collective.

@@ -31,6 +31,8 @@ PESTLE_EXTERN_C_BEGIN
 
 // One rank of a world.
 typedef struct pestle_world_s pestle_world_t;
+// A loaded plan (runtime.h).
+typedef struct pestle_executable_s pestle_executable_t;
 
 // Bits of pestle_world_options_t.flags.
 typedef enum pestle_world_flag_e {
@@ -40,6 +42,20 @@ typedef enum pestle_world_flag_e {
   // strict plans are, and those of less than 256 KiB.
   PESTLE_WORLD_ORDERED = 2,
 } pestle_world_flag_t;
+
+// A store of texts by keys that processes share before they are ranks of a world: a
+// framework's (PJRT's key-value calls), a launcher's. Its functions are called by the
+// thread that calls pestle_world_create().
+typedef struct pestle_world_store_t {
+  size_t struct_size;
+  void* user;
+  // Gives |key| its value, which it has had not.
+  pestle_status_t (*put)(void* user, const char* key, const char* value);
+  // Waits until |key| has a value, |timeout_ms| at most (DEADLINE_EXCEEDED), and copies
+  // it with its end to |out_value|. RESOURCE_EXHAUSTED: it has no |capacity| bytes.
+  pestle_status_t (*get)(void* user, const char* key, int64_t timeout_ms,
+                         char* out_value, size_t capacity);
+} pestle_world_store_t;
 
 // Zero-initialise and set |struct_size|. Texts are borrowed during the call.
 typedef struct pestle_world_options_t {
@@ -60,6 +76,12 @@ typedef struct pestle_world_options_t {
   // The backend that carries the bytes, "mpi"; NULL: PESTLE_WORLD_TRANSPORT, or else
   // "host", Pestle's own sockets and shared memory.
   const char* transport;
+  // How the others find rank 0, which listens on a port that is free, of loopback or of
+  // the host in |address| or PESTLE_WORLD. |size| must be set. Where neither |secret|
+  // nor PESTLE_WORLD_SECRET is set, rank 0 makes one for the world and puts it there
+  // too. NULL: all know where rank 0 listens. Borrowed during the call.
+  const pestle_world_store_t* store;
+  const char* name;  // of the world in |store|: another one for each world
 } pestle_world_options_t;
 
 // Fills |out_ranks|, |size| of them, with the ranks of a new world. A rank runs one
@@ -90,6 +112,14 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_world_create_local(
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_world_create(
     pestle_context_t* context, const pestle_world_options_t* options,
     pestle_world_t** out_world);
+// What the first run of |executable| in |world| does before it: the ranks find out
+// whether they have the same plan, and their devices how they meet. All ranks call it, and
+// it waits for them, so that each needs a thread of its own; nothing may be running in
+// |world|. Runs of |executable| that follow meet nobody before they begin: one thread may
+// queue those of several ranks on streams. A failure ends the world. Fails as
+// pestle_executable_run() does.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_world_prepare(pestle_world_t* world, pestle_executable_t* executable);
 // Adds a reference to a rank.
 PESTLE_API void pestle_world_retain(pestle_world_t* world);
 // Drops a reference; NULL is allowed. Runs that are queued hold their own. The last of a

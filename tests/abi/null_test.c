@@ -535,6 +535,10 @@ static void call_world_release(things_t* t) {
   (void)t;
   pestle_world_release(NULL);
 }
+static void call_world_prepare(things_t* t) {
+  (void)t;
+  BAD(pestle_world_prepare(NULL, NULL));
+}
 static void call_world_rank(things_t* t) {
   (void)t;
   assert_int_equal(pestle_world_rank(NULL), 0);
@@ -2084,7 +2088,7 @@ static const row_t rows[] = {
     ROW(array_export) ROW(array_export_legacy) ROW(buffer_export)
     ROW(array_borrow) ROW(dlpack_allocate) ROW(dlpack_device)
     ROW(dlpack_find_device) ROW(stream_handle)
-    ROW(world_create) ROW(world_create_local) ROW(world_retain) ROW(world_release) ROW(world_rank)
+    ROW(world_create) ROW(world_create_local) ROW(world_retain) ROW(world_release) ROW(world_prepare) ROW(world_rank)
     ROW(partition) ROW(module_set_mesh) ROW(module_shard) ROW(function_part)
     ROW(module_processes)
     ROW(world_size) ROW(world_abort) ROW(world_status) ROW(world_bytes)
