@@ -807,11 +807,13 @@ static pestle_plan_binding_t result_place(steps_t* s,
 static pestle_status_t describe_device(const pestle_kernel_target_t* t,
                                        pestle_plan_build_t* plan) {
   const char* toolchain = "";
+  // Ranks compile one plan, each for a device of its own.
+  bool of_several = plan->replicas > 1 || plan->partitions > 1;
   PESTLE_TRY(pestle_kernel_toolchain(t->backend, &toolchain));
   pestle_plan_device_t d = {
       .backend = pestle_plan_string(plan, t->backend->name),
       .device_type = t->backend->device_type,
-      .index = pestle_device_dl(t->device).device_id,
+      .index = of_several ? 0 : pestle_device_dl(t->device).device_id,
       .cpu = pestle_plan_string(plan, t->caps.cpu),
       .features = pestle_plan_string(plan, t->caps.features),
       .toolchain = pestle_plan_string(plan, toolchain),
