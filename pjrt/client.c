@@ -12,8 +12,11 @@
 #include "pjrt/ffi.h"
 #include "pjrt/known.h"
 #include "pjrt/merge.h"
+#include "pjrt/processes.h"
+#include "pjrt/roster.h"
 #include "pjrt/slots.h"
 #include "pjrt/times.h"
+#include "pjrt/worlds.h"
 
 // --- Making and ending ---
 
@@ -39,61 +42,9 @@ static PJRT_Error* make_context(const pestle_pjrt_settings_t* settings,
   return pestle_pjrt_error_of(pestle_context_create(&options, out_context));
 }
 
-// The device that the settings name, else the first GPU, else the CPU. Of
-// backends that also run on the CPU (OpenCL, Vulkan) a device is named or not used.
-static PJRT_Error* find_device(PJRT_Client* client,
-                               pestle_device_t** out_device) {
-  static const char* const gpus[] = {"cuda", "metal"};
-  const char* name = client->settings.device;
-  for (int i = 0; i < 2 && !*name; ++i) {
-    if (pestle_context_is_available(client->context, gpus[i])) name = gpus[i];
-  }
-  snprintf(client->device_name, sizeof(client->device_name), "%s",
-           *name ? name : "cpu");
-  return pestle_pjrt_error_of(
-      pestle_context_device(client->context, client->device_name, out_device));
-}
-
-// The first device and, of a CPU, those beside it.
-static PJRT_Error* make_devices(PJRT_Client* client, pestle_device_t* device) {
-  pestle_allocator_t allocator = pestle_allocator_system();
-  PJRT_TRY(pestle_pjrt_device_init(client, 0, device, &client->device));
-  size_t count = client->settings.cpu_devices && client->device.is_cpu
-                     ? (size_t)client->settings.cpu_devices
-                     : 1;
-  client->devices = pestle_alloc_zero(allocator, 3 * count * sizeof(void*));
-  if (!client->devices) return pestle_pjrt_out_of_memory();
-  client->memories = (void*)(client->devices + count);
-  client->descriptions = (void*)(client->devices + 2 * count);
-  client->device_count = count;
-  for (size_t i = 0; i < count; ++i) {
-    PJRT_Device* d =
-        i ? pestle_alloc_zero(allocator, sizeof(*d)) : &client->device;
-    if (!d) return pestle_pjrt_out_of_memory();
-    client->devices[i] = d;
-    if (i) PJRT_TRY(pestle_pjrt_device_init(client, (int)i, device, d));
-    client->memories[i] = d->memory_handle;
-    client->descriptions[i] = d->description_handle;
-  }
-  return NULL;
-}
-
-static void drop_devices(PJRT_Client* client) {
-  pestle_allocator_t allocator = pestle_allocator_system();
-  for (size_t i = 1; i < client->device_count; ++i) {
-    PJRT_Device* d = client->devices[i];
-    if (!d) continue;
-    pestle_pjrt_device_deinit(d);
-    pestle_dealloc(allocator, d, sizeof(*d));
-  }
-  pestle_pjrt_device_deinit(&client->device);
-  pestle_dealloc(allocator, client->devices,
-                 3 * client->device_count * sizeof(void*));
-}
-
 static PJRT_Error* client_init(PJRT_Client* client,
-                               const PJRT_NamedValue* options, size_t count) {
-  pestle_device_t* device = NULL;
+                               const PJRT_NamedValue* options, size_t count,
+                               const pestle_pjrt_calls_t* calls) {
   pestle_refcount_init(&client->references);
   pestle_mutex_init(&client->launch);
   client->process = pestle_process_id();
@@ -105,17 +56,17 @@ static PJRT_Error* client_init(PJRT_Client* client,
   PJRT_TRY(pestle_pjrt_settings_read(options, count, &client->settings));
   PJRT_TRY(make_context(&client->settings, &client->context));
   PJRT_TRY(pestle_pjrt_callback_register(client));
-  PJRT_TRY(find_device(client, &device));
-  PJRT_TRY(make_devices(client, device));
+  PJRT_TRY(pestle_pjrt_worlds_create(client, &client->worlds));
+  PJRT_TRY(pestle_pjrt_roster_make(client, calls));
   client->topology = (PJRT_TopologyDescription){
       client->descriptions, client->device_count, client, false};
   snprintf(client->version, sizeof(client->version), "pestle %s on %.60s",
-           PESTLE_VERSION_STRING, pestle_device_name(device));
+           PESTLE_VERSION_STRING, pestle_device_name(client->device.device));
   if (client->settings.times) {
     client->times = pestle_pjrt_times_create();
     if (!client->times) return pestle_pjrt_out_of_memory();
   }
-  return NULL;
+  return client->processes ? pestle_pjrt_worlds_open(client) : NULL;
 }
 
 void pestle_pjrt_client_retain(PJRT_Client* client) {
@@ -126,7 +77,8 @@ void pestle_pjrt_client_release(PJRT_Client* client) {
   if (!client || !pestle_refcount_release(&client->references)) return;
   pestle_pjrt_known_release(client->known);
   pestle_pjrt_times_release(client->times);
-  drop_devices(client);
+  pestle_pjrt_worlds_release(client->worlds);
+  pestle_pjrt_roster_drop(client);
   pestle_ffi_unbind(client);
   pestle_context_release(client->context);
   pestle_mutex_deinit(&client->launch);
@@ -170,11 +122,13 @@ PJRT_Event* pestle_pjrt_client_ready(PJRT_Client* client) {
 }
 
 PJRT_Error* pestle_pjrt_client_create(const PJRT_NamedValue* options,
-                                      size_t count, PJRT_Client** out_client) {
+                                      size_t count,
+                                      const pestle_pjrt_calls_t* calls,
+                                      PJRT_Client** out_client) {
   PJRT_Client* client =
       pestle_alloc_zero(pestle_allocator_system(), sizeof(*client));
   if (!client) return pestle_pjrt_out_of_memory();
-  PJRT_Error* error = client_init(client, options, count);
+  PJRT_Error* error = client_init(client, options, count, calls);
   if (error) {
     pestle_pjrt_client_release(client);
     return error;
@@ -188,8 +142,18 @@ PJRT_Error* pestle_PJRT_Client_Create(PJRT_Client_Create_Args* args) {
                              "PJRT_Client_Create"));
   args->client = NULL;
   PJRT_Client* client = NULL;
+  pestle_pjrt_calls_t calls = {
+      .get = args->kv_get_callback,
+      .get_user = args->kv_get_user_arg,
+      .put = args->kv_put_callback,
+      .put_user = args->kv_put_user_arg,
+  };
+  if (PJRT_HAS(PJRT_Client_Create, kv_try_get_user_arg)) {
+    calls.try_get = args->kv_try_get_callback;
+    calls.try_get_user = args->kv_try_get_user_arg;
+  }
   PJRT_TRY(pestle_pjrt_client_create(args->create_options, args->num_options,
-                                     &client));
+                                     &calls, &client));
   // Executions of several devices go on together: none of them is held.
   PJRT_Error* error =
       client->device_count > 1
@@ -210,10 +174,11 @@ PJRT_Error* pestle_PJRT_Client_Destroy(PJRT_Client_Destroy_Args* args) {
     pestle_pjrt_merge_t* merge = args->client->device.merge;
     args->client->device.merge = NULL;
     pestle_pjrt_merge_release(merge);
-    for (size_t i = 0; i < args->client->device_count; ++i) {
+    for (size_t i = 0; i < args->client->local_count; ++i) {
       pestle_status_release(
-          pestle_stream_synchronize(args->client->devices[i]->stream));
+          pestle_stream_synchronize(args->client->locals[i]->stream));
     }
+    pestle_pjrt_worlds_close(args->client->worlds);
     pestle_pjrt_times_print(args->client->times);
   }
   pestle_pjrt_client_release(args->client);
@@ -233,7 +198,16 @@ PJRT_Error* pestle_PJRT_Client_PlatformName(
 PJRT_Error* pestle_PJRT_Client_ProcessIndex(
     PJRT_Client_ProcessIndex_Args* args) {
   PJRT_REQUIRE(PJRT_Client_ProcessIndex, client, process_index);
-  args->process_index = 0;
+  const pestle_pjrt_processes_t* processes = args->client->processes;
+  args->process_index = processes ? processes->index : 0;
+  return NULL;
+}
+
+// Which processes are alive, as the framework thinks. Worlds find that out themselves,
+// sooner: by connections that end and by deadlines.
+PJRT_Error* pestle_PJRT_Client_UpdateGlobalProcessInfo(
+    PJRT_Client_UpdateGlobalProcessInfo_Args* args) {
+  PJRT_REQUIRE(PJRT_Client_UpdateGlobalProcessInfo, client, num_process_infos);
   return NULL;
 }
 
@@ -255,12 +229,13 @@ PJRT_Error* pestle_PJRT_Client_Devices(PJRT_Client_Devices_Args* args) {
 PJRT_Error* pestle_PJRT_Client_AddressableDevices(
     PJRT_Client_AddressableDevices_Args* args) {
   PJRT_REQUIRE(PJRT_Client_AddressableDevices, client, num_addressable_devices);
-  args->addressable_devices = args->client->devices;
-  args->num_addressable_devices = args->client->device_count;
+  args->addressable_devices = args->client->locals;
+  args->num_addressable_devices = args->client->local_count;
   return NULL;
 }
 
-static PJRT_Error* no_device(const PJRT_Client* client, int id) {
+// Of |count| devices of |client| none is number |id|.
+static PJRT_Error* no_device(const PJRT_Client* client, size_t count, int id) {
   if (client->device_count == 1) {
     return pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT,
                              "there is no device %d: the client has device 0",
@@ -268,25 +243,28 @@ static PJRT_Error* no_device(const PJRT_Client* client, int id) {
   }
   return pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT,
                            "there is no device %d: the client has devices 0 "
-                           "to %zu",
-                           id, client->device_count - 1);
+                           "to %zu%s",
+                           id, count - 1,
+                           client->processes ? " of this process" : "");
 }
 
 PJRT_Error* pestle_PJRT_Client_LookupDevice(
     PJRT_Client_LookupDevice_Args* args) {
   PJRT_REQUIRE(PJRT_Client_LookupDevice, client, device);
   args->device = pestle_pjrt_device(args->client, args->id);
-  return args->device ? NULL : no_device(args->client, args->id);
+  return args->device
+             ? NULL
+             : no_device(args->client, args->client->device_count, args->id);
 }
 
 PJRT_Error* pestle_PJRT_Client_LookupAddressableDevice(
     PJRT_Client_LookupAddressableDevice_Args* args) {
   PJRT_REQUIRE(PJRT_Client_LookupAddressableDevice, client, addressable_device);
-  args->addressable_device =
-      pestle_pjrt_device(args->client, args->local_hardware_id);
-  return args->addressable_device
-             ? NULL
-             : no_device(args->client, args->local_hardware_id);
+  const PJRT_Client* client = args->client;
+  int id = args->local_hardware_id;
+  bool is_there = id >= 0 && (size_t)id < client->local_count;
+  args->addressable_device = is_there ? client->locals[id] : NULL;
+  return is_there ? NULL : no_device(client, client->local_count, id);
 }
 
 PJRT_Error* pestle_PJRT_Client_AddressableMemories(
@@ -294,7 +272,7 @@ PJRT_Error* pestle_PJRT_Client_AddressableMemories(
   PJRT_REQUIRE(PJRT_Client_AddressableMemories, client,
                num_addressable_memories);
   args->addressable_memories = args->client->memories;
-  args->num_addressable_memories = args->client->device_count;
+  args->num_addressable_memories = args->client->local_count;
   return NULL;
 }
 

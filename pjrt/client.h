@@ -40,13 +40,16 @@ static inline pestle_pjrt_memory_t* pestle_pjrt_memory_of(PJRT_Memory* memory) {
 
 struct PJRT_DeviceDescription {
   int id;
+  int process;  // whose it is
   char kind[PESTLE_PJRT_NAME_SIZE];
   char text[PESTLE_PJRT_NAME_SIZE];        // "PestleDevice(id=0)"
   char debug_text[PESTLE_PJRT_NAME_SIZE];  // "pestle:0 (llvm)"
 };
 
+// One of another process has no |device|, stream or event, and runs nothing here.
 struct PJRT_Device {
   PJRT_Client* client;
+  int local;  // its number among those of this process, or -1
   PJRT_DeviceDescription description;
   PJRT_DeviceDescription* description_handle;
   pestle_pjrt_memory_t memory;
@@ -78,13 +81,18 @@ struct PJRT_Client {
   char version[PESTLE_PJRT_NAME_SIZE];
   char device_name[PESTLE_PJRT_NAME_SIZE];  // that names its device again
   int64_t process;                          // that made it
-  PJRT_Device device;                       // the first one
-  // All of them: of a CPU, which is one device of the runtime, several that have
-  // a stream each, and so a thread.
+  PJRT_Device device;                       // the first one of this process
+  // All of them, process by process: of a CPU, which is one device of the runtime,
+  // several that have a stream each, and so a thread; of GPUs all of a host.
   size_t device_count;
   PJRT_Device** devices;
-  PJRT_Memory** memories;
   PJRT_DeviceDescription** descriptions;
+  // Those of this process.
+  size_t local_count;
+  PJRT_Device** locals;
+  PJRT_Memory** memories;
+  struct pestle_pjrt_processes_t* processes;  // NULL: this one alone
+  struct pestle_pjrt_worlds_t* worlds;  // in which programs run (worlds.h)
   pestle_mutex_t launch;  // held while a program is queued on several of them
   PJRT_TopologyDescription topology;
   struct pestle_pjrt_known_t* known;
@@ -94,9 +102,22 @@ struct PJRT_Client {
   struct pestle_pjrt_times_t* times;  // or NULL: nobody asked
 };
 
-// A client as |options| want it, of which there are |count|.
+// The framework's key-value calls; |get| is NULL where it has none.
+typedef struct pestle_pjrt_calls_t {
+  PJRT_KeyValueGetCallback get;
+  void* get_user;
+  PJRT_KeyValuePutCallback put;
+  void* put_user;
+  PJRT_KeyValueTryGetCallback try_get;  // or NULL
+  void* try_get_user;
+} pestle_pjrt_calls_t;
+
+// A client as |options| want it, of which there are |count|; |calls| as
+// pestle_pjrt_roster_make() has them.
 PJRT_Error* pestle_pjrt_client_create(const PJRT_NamedValue* options,
-                                      size_t count, PJRT_Client** out_client);
+                                      size_t count,
+                                      const pestle_pjrt_calls_t* calls,
+                                      PJRT_Client** out_client);
 void pestle_pjrt_client_retain(PJRT_Client* client);
 void pestle_pjrt_client_release(PJRT_Client* client);
 // UNAVAILABLE in a child of fork(): threads and devices are the parent's.
@@ -109,16 +130,24 @@ void pestle_pjrt_lock(const PJRT_Client* client, pestle_mutex_t* mutex);
 // Another hold of the event that is set.
 PJRT_Event* pestle_pjrt_client_ready(PJRT_Client* client);
 
-// Device |id| of |client|, or NULL.
+// Device |id| of |client|, which may be another process's, or NULL.
 static inline PJRT_Device* pestle_pjrt_device(const PJRT_Client* client,
                                               int64_t id) {
   return id >= 0 && (uint64_t)id < client->device_count ? client->devices[id]
                                                         : NULL;
 }
-// Fills |*out_device|, number |id|, which has its address for good.
-PJRT_Error* pestle_pjrt_device_init(PJRT_Client* client, int id,
+// Whether it is of this process.
+static inline bool pestle_pjrt_is_local(const PJRT_Device* device) {
+  return device->local >= 0;
+}
+// Fills |*out_device|, which has its address for good; |local|, |is_cpu| and, of the
+// description, |id|, |process| and |kind| are there. |device|: NULL for one of another
+// process.
+PJRT_Error* pestle_pjrt_device_init(PJRT_Client* client,
                                     pestle_device_t* device,
                                     PJRT_Device* out_device);
+// INVALID_ARGUMENT: it is of another process.
+PJRT_Error* pestle_pjrt_check_local(const PJRT_Device* device);
 void pestle_pjrt_device_deinit(PJRT_Device* device);
 
 #endif  // PESTLE_PJRT_CLIENT_H_

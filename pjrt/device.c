@@ -77,17 +77,18 @@ static void memory_deinit(pestle_pjrt_memory_t* memory) {
 
 // --- Devices ---
 
-PJRT_Error* pestle_pjrt_device_init(PJRT_Client* client, int id,
+PJRT_Error* pestle_pjrt_device_init(PJRT_Client* client,
                                     pestle_device_t* device,
                                     PJRT_Device* out_device) {
   PJRT_DeviceDescription* d = &out_device->description;
-  const char* name = pestle_device_name(device);
-  d->id = id;
-  out_device->is_cpu =
-      pestle_device_dl(device).device_type == PESTLE_DEVICE_CPU;
-  snprintf(d->kind, sizeof(d->kind), "%s", out_device->is_cpu ? "cpu" : name);
-  snprintf(d->text, sizeof(d->text), "PestleDevice(id=%d)", id);
-  snprintf(d->debug_text, sizeof(d->debug_text), "pestle:%d (%.64s)", id, name);
+  snprintf(d->text, sizeof(d->text), "PestleDevice(id=%d)", d->id);
+  if (device) {
+    snprintf(d->debug_text, sizeof(d->debug_text), "pestle:%d (%.64s)", d->id,
+             pestle_device_name(device));
+  } else {
+    snprintf(d->debug_text, sizeof(d->debug_text), "pestle:%d (process %d)",
+             d->id, d->process);
+  }
   out_device->client = client;
   out_device->description_handle = d;
   out_device->memory_handle = &out_device->memory.head;
@@ -95,9 +96,22 @@ PJRT_Error* pestle_pjrt_device_init(PJRT_Client* client, int id,
   out_device->device = device;
   memory_init(out_device, &out_device->memory);
   pestle_mutex_init(&out_device->mutex);
+  if (!device) return NULL;
   pestle_status_t status = pestle_stream_create(device, &out_device->stream);
   if (!status) status = pestle_event_create(device, &out_device->done);
   return pestle_pjrt_error_of(status);
+}
+
+PJRT_Error* pestle_pjrt_check_local(const PJRT_Device* device) {
+  if (pestle_pjrt_is_local(device)) return NULL;
+  return pestle_pjrt_error(
+      PJRT_Error_Code_INVALID_ARGUMENT,
+      "device %d is of process %d and out of reach here: this process has "
+      "devices %d to %d",
+      device->description.id, device->description.process,
+      device->client->device.description.id,
+      device->client->device.description.id + (int)device->client->local_count -
+          1);
 }
 
 void pestle_pjrt_device_deinit(PJRT_Device* device) {
@@ -122,14 +136,14 @@ PJRT_Error* pestle_PJRT_Device_GetDescription(
 PJRT_Error* pestle_PJRT_Device_IsAddressable(
     PJRT_Device_IsAddressable_Args* args) {
   PJRT_REQUIRE(PJRT_Device_IsAddressable, device, is_addressable);
-  args->is_addressable = true;
+  args->is_addressable = pestle_pjrt_is_local(args->device);
   return NULL;
 }
 
 PJRT_Error* pestle_PJRT_Device_LocalHardwareId(
     PJRT_Device_LocalHardwareId_Args* args) {
   PJRT_REQUIRE(PJRT_Device_LocalHardwareId, device, local_hardware_id);
-  args->local_hardware_id = args->device->description.id;
+  args->local_hardware_id = args->device->local;
   return NULL;
 }
 
@@ -137,13 +151,14 @@ PJRT_Error* pestle_PJRT_Device_AddressableMemories(
     PJRT_Device_AddressableMemories_Args* args) {
   PJRT_REQUIRE(PJRT_Device_AddressableMemories, device, num_memories);
   args->memories = &args->device->memory_handle;
-  args->num_memories = 1;
+  args->num_memories = pestle_pjrt_is_local(args->device) ? 1 : 0;
   return NULL;
 }
 
 PJRT_Error* pestle_PJRT_Device_DefaultMemory(
     PJRT_Device_DefaultMemory_Args* args) {
   PJRT_REQUIRE(PJRT_Device_DefaultMemory, device, memory);
+  PJRT_TRY(pestle_pjrt_check_local(args->device));
   args->memory = &args->device->memory.head;
   return NULL;
 }
@@ -178,6 +193,7 @@ static bool memory_number(PJRT_Device* device, pestle_memory_t what,
 PJRT_Error* pestle_PJRT_Device_MemoryStats(PJRT_Device_MemoryStats_Args* args) {
   PJRT_REQUIRE(PJRT_Device_MemoryStats, device, peak_pool_bytes_is_set);
   pestle_memory_stats_t stats = {.struct_size = sizeof(stats)};
+  PJRT_TRY(pestle_pjrt_check_local(args->device));
   pestle_device_memory_stats(args->device->device, &stats);
   args->bytes_in_use = (int64_t)stats.active;
   args->peak_bytes_in_use = (int64_t)stats.peak;
@@ -209,6 +225,7 @@ PJRT_Error* pestle_PJRT_Device_MemoryStats(PJRT_Device_MemoryStats_Args* args) {
 PJRT_Error* pestle_PJRT_Device_ClearMemoryStats(
     PJRT_Device_ClearMemoryStats_Args* args) {
   PJRT_REQUIRE(PJRT_Device_ClearMemoryStats, device, device);
+  PJRT_TRY(pestle_pjrt_check_local(args->device));
   return pestle_pjrt_error_of(pestle_device_memory_set(
       args->device->device, PESTLE_MEMORY_PEAK, 0, NULL));
 }
@@ -226,7 +243,7 @@ PJRT_Error* pestle_PJRT_DeviceDescription_ProcessIndex(
     PJRT_DeviceDescription_ProcessIndex_Args* args) {
   PJRT_REQUIRE(PJRT_DeviceDescription_ProcessIndex, device_description,
                process_index);
-  args->process_index = 0;
+  args->process_index = args->device_description->process;
   return NULL;
 }
 

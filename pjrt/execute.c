@@ -8,6 +8,7 @@
 #include "pjrt/callback.h"
 #include "pjrt/merge.h"
 #include "pjrt/slots.h"
+#include "pjrt/worlds.h"
 
 #define INVALID(...) \
   pestle_pjrt_error(PJRT_Error_Code_INVALID_ARGUMENT, __VA_ARGS__)
@@ -240,15 +241,18 @@ static PJRT_Error* check_call(const PJRT_LoadedExecutable_Execute_Args* args) {
   if (atomic_load(&args->executable->is_deleted))
     return INVALID("executable %s was deleted", p->name);
   if (args->num_devices != p->device_count) {
-    return INVALID("%s runs on %zu device%s; %zu are given", p->name,
+    return INVALID("%s runs on %zu device%s%s; %zu are given", p->name,
                    p->device_count, p->device_count == 1 ? "" : "s",
+                   p->client->processes ? " of this process" : "",
                    args->num_devices);
   }
   if (args->execute_device && args->execute_device->client != p->client)
     return INVALID("%s is to run on a device of another client", p->name);
-  if (args->execute_device && p->device_count > 1)
+  if (args->execute_device)
+    PJRT_TRY(pestle_pjrt_check_local(args->execute_device));
+  if (args->execute_device && p->rank_count > 1)
     return INVALID("%s is to run on one device alone, and is for %zu", p->name,
-                   p->device_count);
+                   p->rank_count);
   if (args->num_args != p->input_count) {
     return INVALID("%s takes %zu arguments; %zu are given", p->name,
                    p->input_count, args->num_args);
@@ -371,7 +375,6 @@ static PJRT_Error* run_all(const PJRT_LoadedExecutable_Execute_Args* args,
   return error;
 }
 
-// A world of its own for each execution: what ends one ends no other.
 static PJRT_Error* run_on_all(const PJRT_LoadedExecutable_Execute_Args* args) {
   pestle_pjrt_program_t* p = args->executable->program;
   size_t count = p->device_count, size = count * sizeof(execution_t);
@@ -383,8 +386,7 @@ static PJRT_Error* run_on_all(const PJRT_LoadedExecutable_Execute_Args* args) {
   if (!all || !ranks) {
     error = pestle_pjrt_out_of_memory();
   } else {
-    error = pestle_pjrt_error_of(pestle_world_create_local(
-        p->client->context, (int32_t)count, NULL, ranks));
+    error = pestle_pjrt_worlds_take(p, ranks);
   }
   if (!error) error = run_all(args, all, ranks);
   for (size_t i = 0; ranks && i < count; ++i)
@@ -398,7 +400,7 @@ PJRT_Error* pestle_PJRT_LoadedExecutable_Execute(
     PJRT_LoadedExecutable_Execute_Args* args) {
   PJRT_REQUIRE(PJRT_LoadedExecutable_Execute, executable, execute_device);
   PJRT_TRY(check_call(args));
-  if (args->executable->program->device_count > 1) return run_on_all(args);
+  if (args->executable->program->rank_count > 1) return run_on_all(args);
   execution_t e;
   begin(args, 0, &e);
   PJRT_Error* error = make_room(&e);

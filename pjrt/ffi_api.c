@@ -208,6 +208,16 @@ static XLA_FFI_Error* pestle_XLA_FFI_State_Get(XLA_FFI_State_Get_Args* args) {
 
 // --- Memory ---
 
+// The device that the call runs on.
+static pestle_device_t* device_of(const XLA_FFI_ExecutionContext* context) {
+  const PJRT_Client* client = context->binding->client;
+  for (size_t i = 0; i < client->local_count; ++i) {
+    pestle_device_t* device = client->locals[i]->device;
+    if (pestle_device_dl(device).device_id == context->device) return device;
+  }
+  return client->device.device;
+}
+
 static XLA_FFI_Error* pestle_XLA_FFI_DeviceMemory_Allocate(
     XLA_FFI_DeviceMemory_Allocate_Args* args) {
   enum { ALIGNMENT = 64 };  // what buffers have
@@ -219,8 +229,8 @@ static XLA_FFI_Error* pestle_XLA_FFI_DeviceMemory_Allocate(
   pestle_ffi_memory_t* memory =
       pestle_alloc_zero(pestle_allocator_system(), sizeof(*memory));
   if (!memory) return &out_of_memory;
-  pestle_status_t status = pestle_buffer_create(
-      args->ctx->binding->client->device.device, args->size, &memory->buffer);
+  pestle_status_t status =
+      pestle_buffer_create(device_of(args->ctx), args->size, &memory->buffer);
   if (status) {
     pestle_dealloc(pestle_allocator_system(), memory, sizeof(*memory));
     return error_of_status(status);

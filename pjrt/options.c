@@ -264,10 +264,11 @@ static PJRT_Error* read_partition(pestle_str_t bytes, int64_t partition,
 }
 
 PJRT_Error* pestle_pjrt_options_devices(const pestle_pjrt_options_t* o,
-                                        int64_t* out_ids, size_t count) {
+                                        int64_t first, int64_t* out_ids,
+                                        size_t count) {
   for (size_t i = 0; i < count; ++i)
     out_ids[i] = (int64_t)i;
-  if (count == 1 && o->ordinal >= 0) out_ids[0] = o->ordinal;
+  if (count == 1) out_ids[0] = first + (o->ordinal >= 0 ? o->ordinal : 0);
   pestle_str_t rest = pestle_str_make(o->assignment, o->assignment_size);
   field_t field;
   int64_t partition = 0;

@@ -28,8 +28,10 @@ PJRT_Error* pestle_pjrt_options_read(const void* data, size_t size,
                                      pestle_pjrt_options_t* out_options);
 
 // The ids of the devices that |options| assign, process by process (number replica *
-// partitions + partition): |count| of them, 0, 1, .. where nothing is assigned.
+// partitions + partition): |count| of them, 0, 1, .. where nothing is assigned. One alone
+// is then of this process, whose devices begin at |first|.
 PJRT_Error* pestle_pjrt_options_devices(const pestle_pjrt_options_t* options,
-                                        int64_t* out_ids, size_t count);
+                                        int64_t first, int64_t* out_ids,
+                                        size_t count);
 
 #endif  // PESTLE_PJRT_OPTIONS_H_

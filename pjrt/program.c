@@ -264,12 +264,30 @@ static PJRT_Error* find_callbacks(pestle_pjrt_program_t* p) {
 
 // --- Life ---
 
+// Loads the plan on each device: those of a CPU are one.
+static PJRT_Error* load_all(pestle_pjrt_program_t* p) {
+  p->executables =
+      PESTLE_ARENA_ARRAY(&p->arena, pestle_executable_t*, p->device_count);
+  if (!p->executables) return pestle_pjrt_out_of_memory();
+  memset(p->executables, 0, p->device_count * sizeof(*p->executables));
+  for (size_t i = 0; i < p->device_count; ++i) {
+    if (i && p->devices[i]->device == p->devices[0]->device) {
+      p->executables[i] = p->executables[0];
+      pestle_executable_retain(p->executables[i]);
+      continue;
+    }
+    pestle_status_t status = pestle_executable_create(
+        p->client->context, p->plan, p->devices[i]->device, &p->executables[i]);
+    if (status) return pestle_pjrt_error_of(status);
+  }
+  p->executable = p->executables[0];
+  return NULL;
+}
+
 static PJRT_Error* fill(pestle_pjrt_program_t* p,
                         const pestle_pjrt_program_info_t* info) {
-  pestle_status_t status = pestle_executable_create(
-      p->client->context, p->plan, p->client->device.device, &p->executable);
-  if (status) return pestle_pjrt_error_of(status);
   PJRT_TRY(pestle_pjrt_spread_devices(p));
+  PJRT_TRY(load_all(p));
   p->name = pestle_arena_strdup(&p->arena, info->name);
   if (!p->name) return pestle_pjrt_out_of_memory();
   memcpy(p->signature, info->signature, sizeof(p->signature));
@@ -337,6 +355,14 @@ PJRT_Error* pestle_pjrt_program_keep_options(pestle_pjrt_program_t* program,
   return NULL;
 }
 
+pestle_executable_t* pestle_pjrt_program_on(
+    const pestle_pjrt_program_t* program, const PJRT_Device* device) {
+  for (size_t i = 0; i < program->device_count; ++i) {
+    if (program->devices[i] == device) return program->executables[i];
+  }
+  return program->executable;
+}
+
 void pestle_pjrt_program_retain(pestle_pjrt_program_t* program) {
   pestle_refcount_retain(&program->references);
 }
@@ -346,7 +372,8 @@ void pestle_pjrt_program_release(pestle_pjrt_program_t* program) {
   PJRT_Client* client = program->client;
   for (size_t i = 0; i < program->callback_count; ++i)
     pestle_pjrt_callback_hold(client, program->callbacks[i], false);
-  pestle_executable_release(program->executable);
+  for (size_t i = 0; program->executables && i < program->device_count; ++i)
+    pestle_executable_release(program->executables[i]);
   pestle_plan_release(program->plan);
   pestle_arena_deinit(&program->arena);
   pestle_dealloc(pestle_allocator_system(), program, sizeof(*program));

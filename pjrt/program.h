@@ -30,17 +30,23 @@ typedef struct pestle_pjrt_program_t {
   // one away cannot fail.
   PJRT_Executable handle;
   PJRT_Client* client;
-  // By process: number replica * partitions + partition.
+  // By the module's processes (number replica * partitions + partition), which are ranks
+  // of a world where there are several.
+  PJRT_Device** rank_devices;
+  size_t rank_count;
+  // Those of this process, in the same order.
   PJRT_Device** devices;
   size_t device_count;
   PJRT_LogicalDeviceIds* logical_ids;
-  const char* assignment;  // a serialised xla.DeviceAssignmentProto
+  pestle_executable_t** executables;  // a hold each
+  const char* assignment;             // a serialised xla.DeviceAssignmentProto
   size_t assignment_size;
   // Serialised xla.OpSharding of inputs and outputs; NULL: of one device.
   const char *const *input_shardings, *const *output_shardings;
   const size_t *input_sharding_sizes, *output_sharding_sizes;
   pestle_plan_t* plan;
-  pestle_executable_t* executable;
+  pestle_executable_t* executable;  // on the first of |devices|, borrowed
+  uint64_t prepared;     // the world in which it may be run (worlds.h)
   pestle_arena_t arena;  // of what follows
   const char* name;
   uint64_t signature[2];
@@ -115,6 +121,10 @@ PJRT_Error* pestle_pjrt_program_create(PJRT_Client* client, pestle_plan_t* plan,
                                        pestle_pjrt_program_t** out_program);
 void pestle_pjrt_program_retain(pestle_pjrt_program_t* program);
 void pestle_pjrt_program_release(pestle_pjrt_program_t* program);
+
+// What runs on |device|.
+pestle_executable_t* pestle_pjrt_program_on(
+    const pestle_pjrt_program_t* program, const PJRT_Device* device);
 
 // Keeps a copy of what |program| was made of.
 PJRT_Error* pestle_pjrt_program_keep_text(pestle_pjrt_program_t* program,

@@ -40,8 +40,8 @@ static pestle_status_t call(const pestle_pjrt_run_t* run,
       .done = done,
       .world = run->world};
   return pestle_executable_run_buffers(
-      run->program->executable, stream, run->inputs, run->input_count,
-      run->outputs, run->output_count, &options);
+      pestle_pjrt_program_on(run->program, run->device), stream, run->inputs,
+      run->input_count, run->outputs, run->output_count, &options);
 }
 
 static pestle_pjrt_run_t run_of(const pestle_pjrt_execution_t* e) {

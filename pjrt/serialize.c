@@ -129,7 +129,7 @@ PJRT_Error* pestle_PJRT_Executable_Serialize(
   char* plan = NULL;
   size_t plan_size = 0;
   args->serialized_executable = NULL;
-  if (p->device_count > 1 || p->devices[0] != &p->client->device) {
+  if (p->rank_count > 1 || p->devices[0] != &p->client->device) {
     return pestle_pjrt_error(
         PJRT_Error_Code_UNIMPLEMENTED,
         "PJRT_Executable_Serialize: %s is for other "

@@ -100,6 +100,29 @@ static PJRT_Error* read_cpu_devices(const char* name, pestle_str_t text,
   return NULL;
 }
 
+enum { MOST_PROCESSES = 65536 };
+
+static PJRT_Error* read_process(const char* name, pestle_str_t text,
+                                void* out) {
+  int64_t value;
+  if (!pestle_str_parse_i64(text, &value) || value < 0 ||
+      value > MOST_PROCESSES) {
+    return INVALID("%s is '%.*s'; it may be a number from 0 to %d", name,
+                   PESTLE_STR_ARG(text), MOST_PROCESSES);
+  }
+  *(int32_t*)out = (int32_t)value;
+  return NULL;
+}
+
+// What the framework says of slices of a machine, which change nothing here.
+static PJRT_Error* read_nothing(const char* name, pestle_str_t text,
+                                void* out) {
+  (void)name;
+  (void)text;
+  (void)out;
+  return NULL;
+}
+
 static PJRT_Error* read_numerics(const char* name, pestle_str_t text,
                                  void* out) {
   static const char* const names[] = {"default", "strict", "fast"};
@@ -136,6 +159,10 @@ static const row_t rows[] = {
     {"trace", NULL, FIELD(trace_file), read_trace},
     {"threads", NULL, FIELD(threads), read_threads},
     {"cpu_devices", "PESTLE_CPU_DEVICES", FIELD(cpu_devices), read_cpu_devices},
+    {"node_id", NULL, FIELD(node_id), read_process},
+    {"num_nodes", NULL, FIELD(num_nodes), read_process},
+    {"partition_index", NULL, 0, read_nothing},
+    {"slice_index", NULL, 0, read_nothing},
     {"numerics", "PESTLE_PJRT_NUMERICS", FIELD(numerics), read_numerics},
     {"fuse", "PESTLE_PJRT_FUSE", FIELD(no_fuse), read_no_flag},
     {"strict", "PESTLE_PJRT_STRICT", FIELD(strict), read_flag},

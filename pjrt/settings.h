@@ -38,9 +38,10 @@ typedef struct pestle_pjrt_settings_t {
   char device[64];  // as pestle_context_device() has it; "": the best there is
   char cache_dir[1024];
   bool has_cache_dir;
-  char trace_file[1024];  // "": what PESTLE_TRACE says
-  int32_t threads;        // 0: the library's choice
-  int32_t cpu_devices;    // so many devices a CPU is; 0: one
+  char trace_file[1024];       // "": what PESTLE_TRACE says
+  int32_t threads;             // 0: the library's choice
+  int32_t cpu_devices;         // so many devices a CPU is; 0: one
+  int32_t node_id, num_nodes;  // which process this is, of how many; 0: of one
   pestle_numerics_t numerics;
   bool no_fuse;
   bool strict;

@@ -19,6 +19,7 @@ static PJRT_Error* check_place(PJRT_Client* client, PJRT_Device* device,
   *out_device = device ? device : &client->device;
   if ((*out_device)->client != client)
     return INVALID("the device or memory belongs to another client");
+  PJRT_TRY(pestle_pjrt_check_local(*out_device));
   return pestle_pjrt_shape_set_layout(shape, layout);
 }
 

@@ -57,7 +57,7 @@ static PJRT_Error* write_assignment(pestle_pjrt_program_t* p, int64_t replicas,
     pestle_strbuf_init(pestle_allocator_system(), &one);
     for (int64_t r = 0; r < replicas; ++r)
       put_varint(&ids,
-                 (uint64_t)p->devices[r * partitions + c]->description.id);
+                 (uint64_t)p->rank_devices[r * partitions + c]->description.id);
     put_bytes(&one, 1, &ids);
     put_bytes(&all, 3, &one);
     all.failed |= ids.failed || one.failed;
@@ -69,21 +69,30 @@ static PJRT_Error* write_assignment(pestle_pjrt_program_t* p, int64_t replicas,
 
 static PJRT_Error* list_devices(pestle_pjrt_program_t* p, const int64_t* ids) {
   int64_t partitions = p->options.partitions;
-  for (size_t i = 0; i < p->device_count; ++i) {
-    p->devices[i] = pestle_pjrt_device(p->client, ids[i]);
-    if (!p->devices[i]) {
+  for (size_t i = 0; i < p->rank_count; ++i) {
+    PJRT_Device* device = pestle_pjrt_device(p->client, ids[i]);
+    if (!device) {
       return INVALID("the program is for device %lld; the client has %zu",
                      (long long)ids[i], p->client->device_count);
     }
     for (size_t k = 0; k < i; ++k) {
-      if (p->devices[k] != p->devices[i]) continue;
+      if (p->rank_devices[k] != device) continue;
       return INVALID("the program is for device %lld twice", (long long)ids[i]);
     }
-    p->logical_ids[i] =
+    p->rank_devices[i] = device;
+    if (!pestle_pjrt_is_local(device)) continue;
+    p->devices[p->device_count] = device;
+    p->logical_ids[p->device_count++] =
         (PJRT_LogicalDeviceIds){.replica = (int)((int64_t)i / partitions),
                                 .partition = (int)((int64_t)i % partitions)};
   }
-  return NULL;
+  if (p->device_count) return NULL;
+  return p->rank_count == 1
+             ? pestle_pjrt_check_local(p->rank_devices[0])
+             : INVALID(
+                   "none of the %zu devices of the program is of this "
+                   "process: compile it where one is",
+                   p->rank_count);
 }
 
 PJRT_Error* pestle_pjrt_spread_devices(pestle_pjrt_program_t* p) {
@@ -102,14 +111,16 @@ PJRT_Error* pestle_pjrt_spread_devices(pestle_pjrt_program_t* p) {
         (int)header->replicas, (int)header->partitions, (long long)o->replicas,
         (long long)o->partitions);
   }
-  p->device_count = (size_t)(o->replicas * o->partitions);
-  p->devices = PESTLE_ARENA_ARRAY(&p->arena, PJRT_Device*, p->device_count);
+  p->rank_count = (size_t)(o->replicas * o->partitions);
+  p->rank_devices = PESTLE_ARENA_ARRAY(&p->arena, PJRT_Device*, p->rank_count);
+  p->devices = PESTLE_ARENA_ARRAY(&p->arena, PJRT_Device*, p->rank_count);
   p->logical_ids =
-      PESTLE_ARENA_ARRAY(&p->arena, PJRT_LogicalDeviceIds, p->device_count);
-  int64_t* ids = PESTLE_ARENA_ARRAY(&p->arena, int64_t, p->device_count);
-  if (!p->devices || !p->logical_ids || !ids)
+      PESTLE_ARENA_ARRAY(&p->arena, PJRT_LogicalDeviceIds, p->rank_count);
+  int64_t* ids = PESTLE_ARENA_ARRAY(&p->arena, int64_t, p->rank_count);
+  if (!p->rank_devices || !p->devices || !p->logical_ids || !ids)
     return pestle_pjrt_out_of_memory();
-  PJRT_TRY(pestle_pjrt_options_devices(o, ids, p->device_count));
+  PJRT_TRY(pestle_pjrt_options_devices(o, p->client->device.description.id, ids,
+                                       p->rank_count));
   PJRT_TRY(list_devices(p, ids));
   // The bytes were the caller's.
   o->assignment = NULL;
@@ -183,7 +194,7 @@ static PJRT_Error* list_shardings(pestle_pjrt_program_t* p,
 
 PJRT_Error* pestle_pjrt_spread_shardings(
     pestle_pjrt_program_t* p, const pestle_pjrt_program_info_t* info) {
-  if (p->device_count == 1) return NULL;
+  if (p->rank_count == 1) return NULL;
   PJRT_TRY(list_shardings(p, info->input_shardings, p->input_places,
                           p->input_count - p->input_tokens.count,
                           p->input_count, &p->input_shardings,
@@ -247,7 +258,7 @@ static PJRT_Error* pestle_PJRT_Shardings_PJRT_Executable_OutputShardings(
   args->num_outputs = p->output_count;
   args->shardings = p->output_shardings;
   args->sharding_sizes = p->output_sharding_sizes;
-  if (!p->output_count && p->device_count > 1) {
+  if (!p->output_count && p->rank_count > 1) {
     // The empty tuple has a sharding, without which jaxlib refuses the program.
     static const char* const replicated[] = {""};
     static const size_t sizes[] = {0};

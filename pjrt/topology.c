@@ -25,7 +25,7 @@ PJRT_Error* pestle_PJRT_Client_TopologyDescription(
 static PJRT_Error* create(const PJRT_NamedValue* options, size_t count,
                           PJRT_TopologyDescription** out_topology) {
   PJRT_Client* client = NULL;
-  PJRT_TRY(pestle_pjrt_client_create(options, count, &client));
+  PJRT_TRY(pestle_pjrt_client_create(options, count, NULL, &client));
   PJRT_TopologyDescription* topology =
       pestle_alloc(pestle_allocator_system(), sizeof(*topology));
   if (!topology) {

@@ -108,7 +108,8 @@ static PJRT_Error* find_place(PJRT_Client* client, PJRT_Device* device,
                               PJRT_Memory* memory, PJRT_Device** out_device) {
   if (memory) device = pestle_pjrt_memory_of(memory)->device;
   *out_device = device ? device : &client->device;
-  if ((*out_device)->client == client) return NULL;
+  if ((*out_device)->client == client)
+    return pestle_pjrt_check_local(*out_device);
   return INVALID("the device or memory belongs to another client");
 }
 
@@ -397,7 +398,94 @@ PJRT_Error* pestle_PJRT_Buffer_CopyRawToHostFuture(
   return NULL;
 }
 
-// --- Between devices: of one client there is one ---
+// --- Between devices of one client ---
+
+// A copy between the memories of two devices.
+typedef struct move_t {
+  PJRT_Client* client;      // held
+  pestle_buffer_t* source;  // held
+  pestle_buffer_t* target;  // held
+  PJRT_Event* event;        // held, set when it is done
+} move_t;
+
+static PJRT_Error* copy_bytes(const move_t* move) {
+  return pestle_pjrt_error_of(pestle_buffer_copy(
+      move->source, 0, move->target, 0, pestle_buffer_size(move->target)));
+}
+
+static void free_move(move_t* move) {
+  PJRT_Client* client = move->client;
+  pestle_buffer_release(move->source);
+  pestle_buffer_release(move->target);
+  pestle_pjrt_event_release(move->event);
+  pestle_dealloc(pestle_allocator_system(), move, sizeof(*move));
+  pestle_pjrt_client_release(client);
+}
+
+static void move_when_ready(void* self, const PJRT_Error* failure) {
+  move_t* move = self;
+  pestle_pjrt_event_set(move->event, failure ? pestle_pjrt_error_copy(failure)
+                                             : copy_bytes(move));
+  free_move(move);
+}
+
+static move_t* make_move(PJRT_Client* client, pestle_buffer_t* source,
+                         pestle_buffer_t* target) {
+  move_t* move = pestle_alloc(pestle_allocator_system(), sizeof(*move));
+  PJRT_Event* event = move ? pestle_pjrt_event_create() : NULL;
+  if (!event) {
+    pestle_dealloc(pestle_allocator_system(), move, sizeof(*move));
+    return NULL;
+  }
+  *move = (move_t){client, source, target, event};
+  pestle_pjrt_client_retain(client);
+  pestle_buffer_retain(source);
+  pestle_buffer_retain(target);
+  return move;
+}
+
+// Fills |other|, whose memory is there, with what |source| has now or will have.
+static PJRT_Error* move_to(PJRT_Buffer* buffer, pestle_buffer_t* source,
+                           PJRT_Buffer* other) {
+  PJRT_TRY(pestle_pjrt_buffer_check_arrives(buffer));
+  move_t* move = make_move(buffer->device->client, source, other->memory);
+  if (!move) return pestle_pjrt_out_of_memory();
+  if (pestle_pjrt_buffer_is_ready(buffer)) {
+    const PJRT_Error* failure =
+        buffer->ready ? pestle_pjrt_event_error(buffer->ready) : NULL;
+    PJRT_Error* error =
+        failure ? pestle_pjrt_error_copy(failure) : copy_bytes(move);
+    free_move(move);
+    return error;
+  }
+  other->ready = move->event;
+  pestle_pjrt_event_retain(other->ready);
+  PJRT_Error* error =
+      pestle_pjrt_event_then(buffer->ready, move_when_ready, move);
+  if (error) free_move(move);
+  return error;
+}
+
+// A buffer with memory of |device|'s, which is not the memory of |buffer|'s.
+static PJRT_Error* copy_over(PJRT_Buffer* buffer, PJRT_Device* device,
+                             PJRT_Buffer** out_buffer) {
+  pestle_buffer_t* source;
+  PJRT_Error* error = NULL;
+  PJRT_TRY(pestle_pjrt_buffer_hold(buffer, &source));
+  PJRT_Buffer* other = pestle_pjrt_buffer_create(device, &buffer->shape, NULL);
+  if (!other) error = pestle_pjrt_out_of_memory();
+  if (!error && source) {
+    error = pestle_pjrt_error_of(pestle_buffer_create(
+        device->device, buffer->shape.size, &other->memory));
+    if (!error) error = move_to(buffer, source, other);
+  }
+  pestle_buffer_release(source);
+  if (error)
+    pestle_pjrt_buffer_release(other);
+  else
+    *out_buffer = other;
+  return error;
+}
 
 // Another buffer on the same memory, which nobody writes while two refer to it.
 static PJRT_Error* share(PJRT_Buffer* buffer, PJRT_Device* device,
@@ -405,6 +493,9 @@ static PJRT_Error* share(PJRT_Buffer* buffer, PJRT_Device* device,
   pestle_buffer_t* memory;
   if (device->client != buffer->device->client)
     return INVALID("the buffer is to be copied to a device of another client");
+  PJRT_TRY(pestle_pjrt_check_local(device));
+  if (device->device != buffer->device->device)
+    return copy_over(buffer, device, out_buffer);
   PJRT_TRY(pestle_pjrt_buffer_hold(buffer, &memory));
   PJRT_Buffer* other =
       pestle_pjrt_buffer_create(device, &buffer->shape, buffer->ready);

@@ -35,8 +35,6 @@ UNIMPLEMENTED(PJRT_AsyncHostToDeviceTransferManager_AddMetadata, PARTS)
 UNIMPLEMENTED(PJRT_Client_CreateAliasBuffer, PARTS)
 UNIMPLEMENTED(PJRT_Client_FulfillAliasBuffer, PARTS)
 
-UNIMPLEMENTED(PJRT_Client_UpdateGlobalProcessInfo,
-              "a client is of one process; make one client a process")
 UNIMPLEMENTED(PJRT_Device_PoisonExecution,
               "executions have no launch ids; the error of an execution comes "
               "with its results and its event")

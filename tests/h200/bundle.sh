@@ -24,6 +24,7 @@ mkdir -p "$out/base/bin" "$out/base/lib" "$out/base/backends"
 cp "$build/pestle" "$out/base/bin/"
 cp -a "$build"/libpestle.so* "$out/base/lib/"
 cp "$build/backends/libpestle-cuda.so" "$out/base/backends/"
+cp "$build/pjrt_plugin_pestle.so" "$out/base/lib/"
 for program in "$build"/tests/bin/test_cuda_* "$build/pestle-conform" \
   "$build"/tests/bin/test_plugins_vulkan_{rows,casts,flow,stream,math} \
   "$build/tests/bin/pestle-random" "$build/bin/bench_device"; do

@@ -86,23 +86,13 @@ static int write_source(const program_t* p, const char* path,
 }
 
 static int run_clang(char* source, char* output, char* log) {
-  char* arguments[] = {"clang++-19",
-                       "-std=c++17",
-                       "-O1",
-                       "-march=native",
-                       "-ffp-contract=off",
-                       "-fno-exceptions",
-                       "-fno-rtti",
-                       "-fPIC",
-                       "-shared",
-                       "-nostdlib++",
-                       "-w",
-                       "-xc++",
-                       source,
-                       "-o",
-                       output,
-                       "-lm",
-                       NULL};
+  char* arguments[] = {"clang++-19", "-std=c++17", "-O1", "-march=native",
+                       "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
+                       "-fPIC", "-shared", "-nostdlib++",
+                       // The names of temporary files, which would
+                       // make each time's code another one.
+                       "-Wl,-s,--build-id=none", "-w", "-xc++", source, "-o",
+                       output, "-lm", NULL};
   posix_spawn_file_actions_t actions;
   pid_t child;
   int result = -1;
