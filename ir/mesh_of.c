@@ -192,10 +192,10 @@ static bool append_all(const maker_t* m, const pestle_mesh_text_t* mesh,
   return true;
 }
 
-pestle_status_t pestle_mesh_maker_read(const maker_t* m, pestle_str_t text,
-                                       const pestle_type_t* type,
-                                       pestle_spread_t* out,
-                                       pestle_axes_t* out_manual) {
+static pestle_status_t read_text(const maker_t* m, pestle_str_t text,
+                                 const pestle_type_t* type,
+                                 pestle_spread_t* out,
+                                 pestle_axes_t* out_manual) {
   pestle_sharding_text_t t;
   pestle_axis_order_t order;
   pestle_axes_t used = 0, none = 0;
@@ -207,8 +207,12 @@ pestle_status_t pestle_mesh_maker_read(const maker_t* m, pestle_str_t text,
                         "a sharding of %d dimensions of a tensor that has %d",
                         t.rank, (int)type->rank);
   }
-  if (places_of(&t.mesh) != m->total)
-    t = (pestle_sharding_text_t){.rank = t.rank};
+  if (places_of(&t.mesh) != m->total) {
+    // An empty mesh: what is open stays so.
+    pestle_sharding_text_t bare = {.rank = t.rank};
+    memcpy(bare.open, t.open, sizeof(bare.open));
+    t = bare;
+  }
   for (int d = 0; d < t.rank; ++d) {
     if (!append_all(m, &t.mesh, &t.dims[d], &used, &order))
       return pestle_sharding_unknown(text);
@@ -225,6 +229,14 @@ pestle_status_t pestle_mesh_maker_read(const maker_t* m, pestle_str_t text,
   if (!append_all(m, &t.mesh, &t.manual, &none, &order))
     return pestle_sharding_unknown(text);
   *out_manual = pestle_axis_order_set(&order);
+  return NULL;
+}
+
+pestle_status_t pestle_mesh_maker_read(const maker_t* m, pestle_str_t text,
+                                       const pestle_type_t* type,
+                                       pestle_spread_t* out,
+                                       pestle_axes_t* out_manual) {
+  PESTLE_TRY(read_text(m, text, type, out, out_manual));
   int d;
   if (pestle_spread_fits(&m->mesh, out, type, &d)) return NULL;
   return PESTLE_ERROR(UNSUPPORTED,
@@ -232,4 +244,18 @@ pestle_status_t pestle_mesh_maker_read(const maker_t* m, pestle_str_t text,
                       " elements is to lie in %" PRId64
                       " parts, which would differ",
                       d, type->dims[d], pestle_spread_parts(&m->mesh, out, d));
+}
+
+pestle_status_t pestle_mesh_maker_read_wish(const maker_t* m, pestle_str_t text,
+                                            const pestle_type_t* type,
+                                            pestle_spread_t* out) {
+  pestle_axes_t manual;
+  int d;
+  PESTLE_TRY(read_text(m, text, type, out, &manual));
+  while (!pestle_spread_fits(&m->mesh, out, type, &d)) {
+    pestle_axis_order_t order = pestle_spread_dim(out, d);
+    --order.count;
+    pestle_spread_set_dim(out, d, &order);
+  }
+  return NULL;
 }

@@ -159,5 +159,10 @@ pestle_mesh_maker_finish(pestle_mesh_maker_t* maker);
 PESTLE_NODISCARD pestle_status_t pestle_mesh_maker_read(
     const pestle_mesh_maker_t* maker, pestle_str_t text,
     const pestle_type_t* type, pestle_spread_t* out, pestle_axes_t* out_manual);
+// The same of what an op in the module wishes for: axes that a dim cannot be divided by
+// are left out, the last ones first.
+PESTLE_NODISCARD pestle_status_t
+pestle_mesh_maker_read_wish(const pestle_mesh_maker_t* maker, pestle_str_t text,
+                            const pestle_type_t* type, pestle_spread_t* out);
 
 #endif  // PESTLE_IR_SPREAD_H_

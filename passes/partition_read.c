@@ -156,14 +156,15 @@ static pestle_status_t read_marker(partition_t* p, pestle_node_t* node) {
       enters ? pestle_node_operand(node, 0) : &node->results[0];
   pestle_spread_t s;
   pestle_axes_t manual;
-  PESTLE_TRY(
-      pestle_mesh_maker_read(&p->maker, text, global->type, &s, &manual));
   if (wish) {
     partition_value_t* v = partition_of(p, global);
+    PESTLE_TRY(pestle_mesh_maker_read_wish(&p->maker, text, global->type, &s));
     v->spread = s;
     v->spread.decided = !is_open(&s, global->type->rank);
     return read_rounds(p, text, v);
   }
+  PESTLE_TRY(
+      pestle_mesh_maker_read(&p->maker, text, global->type, &s, &manual));
   partition_marker_t* m = PESTLE_ARENA_NEW(p->arena, partition_marker_t);
   if (!m) return PESTLE_OOM();
   pestle_sharding_text_t t;

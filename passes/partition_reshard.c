@@ -2,6 +2,7 @@
 // From one spread of a value to another, step by step: see partition.h.
 //
 //   add an axis        a slice, by this process' number        no bytes
+//   a part -> sum      its place among zeros                   no bytes
 //   sum -> a part      reduce_scatter
 //   sum -> all         all_reduce
 //   move an axis       all_to_all
@@ -22,6 +23,7 @@ typedef enum kind_t {
   DONE,
   SLICE,
   MASK,
+  PLACE,
   REDUCE_SCATTER,
   ALL_REDUCE,
   ALL_TO_ALL,
@@ -116,6 +118,27 @@ static bool find_gather(const spread_t* now, const spread_t* want, int32_t rank,
   return false;
 }
 
+// The last axis of a dim that |want| sums up along: each process then has its part, and
+// nothing of the others'.
+static bool find_place(const spread_t* now, const spread_t* want, int32_t rank,
+                       step_t* out) {
+  pestle_axes_t sums = pestle_spread_sums(want);
+  for (int d = 0; d < rank; ++d) {
+    order_t a = pestle_spread_dim(now, d);
+    if (!a.count || !pestle_axes_has(sums, a.axes[a.count - 1])) continue;
+    uint8_t axis = a.axes[--a.count];
+    out->dim = d;
+    out->axes = (order_t){{axis}, 1};
+    pestle_spread_set_dim(&out->after, d, &a);
+    pestle_spread_set_sums(
+        &out->after,
+        (pestle_axes_t)(pestle_spread_sums(now) | pestle_axis_bit(axis)),
+        (pestle_combine_t)want->combine);
+    return true;
+  }
+  return false;
+}
+
 static order_t list_of(pestle_axes_t set) {
   order_t out = {.count = 0};
   for (int i = 0; i < PESTLE_MESH_AXES; ++i) {
@@ -151,6 +174,7 @@ static double wire_bytes(const pestle_mesh_t* mesh, const step_t* s,
     case DONE:
     case SLICE:
     case MASK:
+    case PLACE:
       break;
   }
   return 0;
@@ -177,6 +201,8 @@ static step_t next_step(const pestle_mesh_t* mesh, const pestle_type_t* type,
                            (pestle_combine_t)now->combine);
   } else if (find_move(now, want, type->rank, &s)) {
     s.kind = ALL_TO_ALL;
+  } else if (find_place(now, want, type->rank, &s)) {
+    s.kind = PLACE;
   } else if (!sums && !pestle_spread_sums(want) &&
              !pestle_spread_equal(now, want) &&
              same_extents(mesh, now, want, type->rank)) {
@@ -367,6 +393,24 @@ static pestle_value_t* mask(move_t* m) {
   return pestle_f_select(m->f, first, m->value, none);
 }
 
+// The part where it belongs, among what changes no sum.
+static pestle_value_t* place(move_t* m) {
+  int64_t extent = m->value->type->dims[m->s->dim];
+  pestle_op_t op = pestle_combine_op((pestle_combine_t)m->s->after.combine);
+  pestle_value_t* none = pestle_f_identity(m->f, op, m->type.dtype);
+  none = none ? pestle_f_broadcast_to(m->f, none, &m->type, NULL) : NULL;
+  pestle_value_t* zero = pestle_f_scalar(m->f, PESTLE_I32, 0);
+  pestle_value_t* operands[PESTLE_MAX_RANK + 2] = {none, m->value};
+  if (!none) return NULL;
+  for (int32_t d = 0; d < m->type.rank; ++d) {
+    operands[d + 2] =
+        d == m->s->dim ? partition_number(m->p, &m->s->axes, extent) : zero;
+    if (!operands[d + 2]) return NULL;
+  }
+  return pestle_f_make(m->f, PESTLE_OP_DYNAMIC_UPDATE_SLICE, operands,
+                       (size_t)m->type.rank + 2, NULL, 0, NULL);
+}
+
 static pestle_value_t* collective(move_t* m, pestle_op_t op,
                                   const pestle_attr_t* own, size_t own_count,
                                   bool global, bool reduces, bool typed) {
@@ -464,6 +508,8 @@ static pestle_value_t* take_step(move_t* m, const spread_t* from) {
       return slice(m);
     case MASK:
       return mask(m);
+    case PLACE:
+      return place(m);
     case REDUCE_SCATTER:
       own[0] = PESTLE_SET_I64(scatter_dimension, s->dim);
       return collective(m, PESTLE_OP_REDUCE_SCATTER, own, 1, true, true, true);
@@ -486,14 +532,15 @@ static pestle_value_t* take_step(move_t* m, const spread_t* from) {
 }
 
 static const char* const kind_names[] = {
-    "",           "slice",      "mask",    "reduce_scatter",
+    "",           "slice",      "mask",    "place",     "reduce_scatter",
     "all_reduce", "all_to_all", "permute", "all_gather"};
 
 // "all_reduce over {data} of %h, 4096 bytes a process".
 static void remark(partition_t* p, const partition_value_t* v,
                    const step_t* s) {
   pestle_remarks_t* remarks = p->ctx->remarks;
-  if (!remarks || s->kind == SLICE || s->kind == MASK) return;
+  if (!remarks || s->kind == SLICE || s->kind == MASK || s->kind == PLACE)
+    return;
   pestle_strbuf_t text, what;
   pestle_strbuf_init(p->arena->allocator, &text);
   pestle_strbuf_init(p->arena->allocator, &what);

@@ -202,6 +202,49 @@ static void loops(void** state) {
       4, 2, 2, parts, 2, 2, 10, 10, 18, 18, 26, 26);
 }
 
+// A part becomes a summand where it lies, and nothing is sent.
+static void places(void** state) {
+  (void)state;
+  static const char text[] =
+      MESH("[\"x\"=2, \"y\"=2]",
+           MAIN(IN("4xi32", "[{\"y\"}]"), "4xi32", "[{}], unreduced={\"y\"}",
+                "%r = stablehlo.negate %a : tensor<4xi32>\n"));
+  static const int32_t in[] = {1, 2, 3, 4, 1, 2, 3, 4};
+  assert_i32(text, 4, 2, 4, in, -1, -2, 0, 0, 0, 0, -3, -4, -1, -2, 0, 0, 0, 0,
+             -3, -4);
+  assert_int_equal(count_ops(text, PESTLE_OP_ALL_GATHER), 0);
+  // Of two axes of a dim the last one goes first: the other is gathered.
+  assert_i32(MESH("[\"x\"=2, \"y\"=2]",
+                  MAIN(IN("4xi32", "[{\"x\", \"y\"}]"), "4xi32",
+                       "[{}], unreduced={\"y\"}",
+                       "%r = stablehlo.negate %a : tensor<4xi32>\n")),
+             4, 1, 4, parts, 0, 0, -2, 0, 0, -1, 0, -3, 0, 0, -2, 0, 0, -1, 0,
+             -3);
+}
+
+// A wish for parts that would differ is none: what the dim cannot be divided by is left
+// out. An empty mesh wishes for nothing where it is open.
+static void wishes(void** state) {
+  (void)state;
+  assert_i32(
+      MESH("[\"x\"=2, \"y\"=2]",
+           MAIN(IN("8xi32", "[{\"x\", \"y\"}]"), "6xi32", "[{\"x\"}]",
+                "%s = stablehlo.slice %a [0:6] : (tensor<8xi32>) -> "
+                "tensor<6xi32>\n%r = sdy.sharding_constraint %s <@m, [{\"x\", "
+                "\"y\"}]> : tensor<6xi32>\n")),
+      4, 2, 3, parts, 0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5);
+  static const char open[] =
+      MESH("[\"x\"=4]",
+           "sdy.mesh @empty = <[]>\n"
+           "func.func public @main(" IN("8xi32", "[{\"x\"}]")
+           ") -> (tensor<8xi32> {sdy.sharding = #sdy.sharding<@m, "
+           "[{\"x\"}]>}) {\n%w = sdy.sharding_constraint %a <@empty, [{?}]> : "
+           "tensor<8xi32>\n%r = stablehlo.negate %w : tensor<8xi32>\n"
+           "return %r : tensor<8xi32>\n}");
+  assert_i32(open, 4, 2, 2, parts, 0, -1, -2, -3, -4, -5, -6, -7);
+  assert_int_equal(count_ops(open, PESTLE_OP_ALL_GATHER), 0);
+}
+
 static void refuses(void** state) {
   (void)state;
   static const struct {
@@ -251,6 +294,7 @@ int main(void) {
       cmocka_unit_test(reshards), cmocka_unit_test(sums),
       cmocka_unit_test(orders),   cmocka_unit_test(some_axes),
       cmocka_unit_test(loops),    cmocka_unit_test(nested),
+      cmocka_unit_test(places),   cmocka_unit_test(wishes),
       cmocka_unit_test(refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
