@@ -289,10 +289,14 @@ typedef struct dict_t {
   bool open;
 } dict_t;
 
-static void dict_key(dict_t* dict, const char* key) {
+static void dict_flag(dict_t* dict, const char* key) {
   pestle_strbuf_append_c(dict->out, dict->open ? ", " : dict->opening);
   dict->open = true;
   pestle_strbuf_append_c(dict->out, key);
+}
+
+static void dict_key(dict_t* dict, const char* key) {
+  dict_flag(dict, key);
   pestle_strbuf_append_c(dict->out, " = ");
 }
 
@@ -506,6 +510,11 @@ static void print_row(const pestle_node_t* node, const pestle_attr_row_t* row,
   if (a->name == PESTLE_ATTR_called_computations) {
     dict_key(dict, "pestle.called_computations");
     pestle_strbuf_append_quoted(dict->out, pestle_str(a->as.str));
+    return;
+  }
+  if (a->name == PESTLE_ATTR_use_global_device_ids) {
+    // StableHLO's is there or is not.
+    if (a->as.b) dict_flag(dict, "use_global_device_ids");
     return;
   }
   dict_key(dict, pestle_attr_name_text((pestle_attr_name_t)row->name));

@@ -35,6 +35,11 @@ static PJRT_Error* check_devices(const PJRT_Client* client,
       have == 1 ? "" : "s", have == 1 ? "one" : "so many");
 }
 
+// Whether the program runs on several devices.
+static bool is_spread(const pestle_pjrt_options_t* options) {
+  return options->replicas > 1 || options->partitions > 1;
+}
+
 static bool contains(const PJRT_Program* program, const char* text) {
   pestle_str_t code = pestle_str_make(program->code, program->code_size);
   return pestle_str_find(code, pestle_str(text)) != SIZE_MAX;
@@ -158,6 +163,19 @@ static PJRT_Error* make_program(PJRT_Client* client, pestle_module_t* module,
 // Longer modules are not kept for merging: their constants are in them.
 enum { MOST_CODE = 8 << 20 };
 
+// What of |module|, which was divided, each device runs: the framework reads the
+// collectives in it.
+static PJRT_Error* keep_divided_text(const pestle_module_t* module,
+                                     pestle_pjrt_program_t* program) {
+  char* text;
+  size_t size;
+  PJRT_TRY(pestle_pjrt_error_of(
+      pestle_module_print(module, PESTLE_PRINT_GENERIC, &text, &size)));
+  PJRT_Error* error = pestle_pjrt_program_keep_text(program, text, size);
+  pestle_context_free(program->client->context, text, size + 1);
+  return error;
+}
+
 // The program of |source|: made before, or now.
 static PJRT_Error* find_or_make(PJRT_Client* client,
                                 const PJRT_Program* program,
@@ -167,7 +185,8 @@ static PJRT_Error* find_or_make(PJRT_Client* client,
   pestle_module_t* module = NULL;
   *out_program = NULL;
   // Who wants to see a compilation, or to tune, is not given an old one.
-  if (!options->dump.size && !(options->tune_seconds > 0)) {
+  bool shows = client->settings.program_text && is_spread(options);
+  if (!options->dump.size && !(options->tune_seconds > 0) && !shows) {
     PJRT_TRY(pestle_pjrt_known_find(client->known, source, client, options,
                                     out_program));
   }
@@ -179,6 +198,7 @@ static PJRT_Error* find_or_make(PJRT_Client* client,
       client->context, module, client->device.device, &divide));
   if (!error)
     error = make_program(client, module, options, source, out_program);
+  if (!error && shows) error = keep_divided_text(module, *out_program);
   pestle_module_release(module);
   return error;
 }
@@ -205,7 +225,7 @@ static PJRT_Error* compile(PJRT_Client* client, const PJRT_Program* program,
       !made->has_orders && program->code_size <= MOST_CODE)
     error =
         pestle_pjrt_program_keep_code(made, program->code, program->code_size);
-  if (!error && client->settings.program_text) {
+  if (!error && client->settings.program_text && !made->text) {
     error =
         pestle_pjrt_program_keep_text(made, program->code, program->code_size);
   }

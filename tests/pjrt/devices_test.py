@@ -420,6 +420,36 @@ def divides():
     same(y, (x * x).sum(0), rtol=1e-5)
 
 
+# Results of constraints that a dim cannot be divided by, parts as summands, random keys.
+@case
+def wishes():
+    mesh = Mesh(np.array(jax.devices()), ("i",))
+    put = lambda v, *s: jax.device_put(v, NamedSharding(mesh, P(*s)))
+    s = NamedSharding(mesh, P("i"))
+    y = jax.jit(lambda a: jax.lax.with_sharding_constraint(a[: n + 1], s) * 2)(put(x, "i"))
+    same(y, x[: n + 1] * 2)
+    keys = jax.jit(lambda v: jax.vmap(jax.random.key)(v))(put(np.arange(4 * n), "i"))
+    assert keys.sharding.shard_shape(keys.shape) == (4,), keys.sharding
+    same(jax.random.key_data(keys), jax.random.key_data(jax.vmap(jax.random.key)(np.arange(4 * n))))
+
+
+# What as_text() shows of a program of several devices: what each of them runs.
+@case
+def text():
+    import os
+
+    mesh = Mesh(np.array(jax.devices()), ("i",))
+    a = jax.device_put(x, NamedSharding(mesh, P("i")))
+    f = jax.jit(lambda a: (a * a).sum(), out_shardings=NamedSharding(mesh, P()))
+    for _ in range(2):
+        got = f.lower(a).compile().as_text()
+        f = jax.jit(lambda a: (a * a).sum(), out_shardings=NamedSharding(mesh, P()))
+        if os.environ.get("PESTLE_PJRT_PROGRAM_TEXT"):
+            assert got.count("all-reduce(") == 1 and "f32[8,4]" in got, got
+        else:
+            assert got is None, got
+
+
 @case
 def nothing():
     mesh = Mesh(np.array(jax.devices()), ("i",))
@@ -476,6 +506,8 @@ def run(count, python):
                XLA_FLAGS="--xla_force_host_platform_device_count=8",
                PYTHONPATH=str(SOURCE / "python"),
                PESTLE_PJRT_LIBRARY=str(LIBRARY.resolve()))
+    if count == 2:
+        env["PESTLE_PJRT_PROGRAM_TEXT"] = "1"
     env.pop("PJRT_NAMES_AND_LIBRARY_PATHS", None)
     done = subprocess.run([python, "-c", CASES, str(count)], env=env, check=False,
                           capture_output=True, text=True, timeout=200)

@@ -18,13 +18,13 @@ module attributes {mhlo.num_partitions = 2 : i32} {
 // -----
 module attributes {mhlo.num_partitions = 2 : i32} {
   func.func public @main(%x: tensor<6xf32>) -> (tensor<6xf32>, tensor<6xf32>) {
-    %0 = "stablehlo.all_reduce"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> ({
+    %0 = "stablehlo.all_reduce"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
       %r = stablehlo.add %a, %b : tensor<f32>
       stablehlo.return %r : tensor<f32>
     }) : (tensor<6xf32>) -> tensor<6xf32>
     %1 = stablehlo.reshape %x : (tensor<6xf32>) -> tensor<1x6xf32>
-    %2 = "stablehlo.all_gather"(%1) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> : (tensor<1x6xf32>) -> tensor<2x6xf32>
+    %2 = "stablehlo.all_gather"(%1) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> : (tensor<1x6xf32>) -> tensor<2x6xf32>
     %3 = stablehlo.slice %2 [0:1, 0:6] : (tensor<2x6xf32>) -> tensor<1x6xf32>
     %4 = stablehlo.reshape %3 : (tensor<1x6xf32>) -> tensor<6xf32>
     %5 = stablehlo.slice %2 [1:2, 0:6] : (tensor<2x6xf32>) -> tensor<1x6xf32>

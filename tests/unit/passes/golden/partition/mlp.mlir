@@ -14,7 +14,7 @@ module @m attributes {mhlo.num_partitions = 4 : i32} {
     %0 = stablehlo.dot_general %x, %up, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
     %1 = stablehlo.tanh %0 : tensor<4x3xf32>
     %2 = stablehlo.dot_general %1, %down, contracting_dims = [1] x [0] : (tensor<4x3xf32>, tensor<3x4xf32>) -> tensor<4x4xf32>
-    %3 = "stablehlo.all_reduce"(%2) <{replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> ({
+    %3 = "stablehlo.all_reduce"(%2) <{replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
     ^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
       %4 = stablehlo.add %arg0, %arg1 : tensor<f32>
       stablehlo.return %4 : tensor<f32>

@@ -54,13 +54,13 @@ module attributes {mhlo.num_partitions = 3 : i32} {
     %1 = stablehlo.constant dense<3.0> : tensor<4xf32>
     %z = stablehlo.multiply %d, %1 : tensor<4xf32>
     %2 = stablehlo.add %x, %y : tensor<4xi32>
-    %pq = "stablehlo.all_reduce"(%2) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> ({
+    %pq = "stablehlo.all_reduce"(%2) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
     ^bb0(%arg0: tensor<i32>, %arg1: tensor<i32>):
       %4 = stablehlo.add %arg0, %arg1 : tensor<i32>
       stablehlo.return %4 : tensor<i32>
     }) : (tensor<4xi32>) -> tensor<4xi32>
     %3 = stablehlo.add %f, %g : tensor<4xf32>
-    %ru = "stablehlo.all_reduce"(%3) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> ({
+    %ru = "stablehlo.all_reduce"(%3) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
     ^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
       %4 = stablehlo.add %arg0, %arg1 : tensor<f32>
       stablehlo.return %4 : tensor<f32>

@@ -34,12 +34,12 @@ module attributes {mhlo.num_partitions = 2 : i32} {
     %two = stablehlo.constant dense<2> : tensor<i32>
     %zero = stablehlo.constant dense<0> : tensor<i32>
     %at = stablehlo.multiply %id32, %two : tensor<i32>
-    %own = "stablehlo.reduce_scatter"(%x) <{scatter_dimension = 1 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> ({
+    %own = "stablehlo.reduce_scatter"(%x) <{scatter_dimension = 1 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
     ^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
       %0 = stablehlo.add %arg0, %arg1 : tensor<f32>
       stablehlo.return %0 : tensor<f32>
     }) : (tensor<3x4xf32>) -> tensor<3x2xf32>
-    %max = "stablehlo.all_reduce"(%z) <{replica_groups = dense<[[1, 0]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> ({
+    %max = "stablehlo.all_reduce"(%z) <{replica_groups = dense<[[1, 0]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
     ^bb0(%arg0: tensor<i32>, %arg1: tensor<i32>):
       %0 = stablehlo.maximum %arg0, %arg1 : tensor<i32>
       stablehlo.return %0 : tensor<i32>

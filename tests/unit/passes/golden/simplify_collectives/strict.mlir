@@ -49,25 +49,25 @@ module attributes {mhlo.num_partitions = 3 : i32} {
   func.func public @main(%x: tensor<4xi32>, %y: tensor<4xi32>, %f: tensor<4xf32>, %g: tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) {
     %c = stablehlo.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
     %d = stablehlo.constant dense<0.1> : tensor<4xf32>
-    %r = "stablehlo.all_reduce"(%f) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> ({
+    %r = "stablehlo.all_reduce"(%f) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
       %s = stablehlo.add %a, %b : tensor<f32>
       stablehlo.return %s : tensor<f32>
     }) : (tensor<4xf32>) -> tensor<4xf32>
-    %u = "stablehlo.all_reduce"(%g) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> ({
+    %u = "stablehlo.all_reduce"(%g) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
       %s = stablehlo.add %a, %b : tensor<f32>
       stablehlo.return %s : tensor<f32>
     }) : (tensor<4xf32>) -> tensor<4xf32>
     %0 = stablehlo.constant dense<3> : tensor<4xi32>
     %v = stablehlo.multiply %c, %0 : tensor<4xi32>
-    %z = "stablehlo.all_reduce"(%d) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> ({
+    %z = "stablehlo.all_reduce"(%d) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
       %s = stablehlo.add %a, %b : tensor<f32>
       stablehlo.return %s : tensor<f32>
     }) : (tensor<4xf32>) -> tensor<4xf32>
     %1 = stablehlo.add %x, %y : tensor<4xi32>
-    %pq = "stablehlo.all_reduce"(%1) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> ({
+    %pq = "stablehlo.all_reduce"(%1) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
     ^bb0(%arg0: tensor<i32>, %arg1: tensor<i32>):
       %2 = stablehlo.add %arg0, %arg1 : tensor<i32>
       stablehlo.return %2 : tensor<i32>

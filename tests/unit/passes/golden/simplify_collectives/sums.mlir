@@ -50,19 +50,19 @@ module attributes {mhlo.num_partitions = 3 : i32} {
     %d = stablehlo.constant dense<0.1> : tensor<4xf32>
     %0 = stablehlo.constant dense<3> : tensor<4xi32>
     %v = stablehlo.multiply %c, %0 : tensor<4xi32>
-    %z = "stablehlo.all_reduce"(%d) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> ({
+    %z = "stablehlo.all_reduce"(%d) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
       %s = stablehlo.add %a, %b : tensor<f32>
       stablehlo.return %s : tensor<f32>
     }) : (tensor<4xf32>) -> tensor<4xf32>
     %1 = stablehlo.add %x, %y : tensor<4xi32>
-    %pq = "stablehlo.all_reduce"(%1) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> ({
+    %pq = "stablehlo.all_reduce"(%1) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
     ^bb0(%arg0: tensor<i32>, %arg1: tensor<i32>):
       %3 = stablehlo.add %arg0, %arg1 : tensor<i32>
       stablehlo.return %3 : tensor<i32>
     }) : (tensor<4xi32>) -> tensor<4xi32>
     %2 = stablehlo.add %f, %g : tensor<4xf32>
-    %ru = "stablehlo.all_reduce"(%2) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids = true}> ({
+    %ru = "stablehlo.all_reduce"(%2) <{replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
     ^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
       %3 = stablehlo.add %arg0, %arg1 : tensor<f32>
       stablehlo.return %3 : tensor<f32>
