@@ -14,7 +14,9 @@
 
 enum {
   FOLD_BYTES = 1 << 16,  // of each member that are combined at once
-  SPINS = 4000,          // looks at memory before a rank sleeps: some 50 us
+  // Looks before a rank sleeps, some 50 us: at memory, and by calls of the system.
+  SPINS = 4000,
+  CALLS = 40,
 };
 
 // Before the bytes of a message. All members of a collective send the same one.
@@ -270,8 +272,16 @@ static void sleep_once(work_t* w) {
   }
 }
 
+static bool uses_sockets(const work_t* w) {
+  for (uint32_t i = 0; i < w->flow_count; ++i) {
+    if (!w->comm->links[w->flows[i].peer].in) return true;
+  }
+  return false;
+}
+
 static bool spin(work_t* w, bool* out_pending) {
-  for (int i = 0; i < SPINS && w->comm->may_spin; ++i) {
+  int looks = uses_sockets(w) ? CALLS : SPINS;
+  for (int i = 0; i < looks && w->comm->may_spin; ++i) {
     if (move_once(w, out_pending)) return true;
     pestle_cpu_relax();
   }
