@@ -12,7 +12,7 @@ static size_t check_donations(pestle_module_t* module) {
   const pestle_function_t* f = pestle_module_entry(module);
   const pestle_block_t* block = f->body->block;
   pestle_alias_t aliases[MOST_INPUTS];
-  pestle_memory_wishes_t wishes = {aliases, 1, NULL, false};
+  pestle_memory_wishes_t wishes = {aliases, 1, NULL, false, false};
   size_t placed = 0;
   uint32_t count = block->argument_count;
   if (count > MOST_INPUTS) count = MOST_INPUTS;
