@@ -2,8 +2,8 @@
 // Products with weights of a few bits that share x become one group, with the norm that makes
 // x where nobody else reads it, and with the elementwise ops behind them: a CPU makes them
 // all in one kernel (codegen/direct/direct_block_dot.c). A target whose lanes run side by side
-// makes products of few rows and what is behind them in one, and bytes of x with the norm in
-// another (whole_block_dot_lanes.c).
+// makes products of few rows and what is behind them in one, with the norm where x is taken
+// as few bytes; more bytes of x and the norm are another (whole_block_dot_lanes.c).
 //
 //   %n = pestle.rms_norm(%x, %s)
 //   %g = pestle.block_dot(%n, ..);  %u = pestle.block_dot(%n, ..)
@@ -321,6 +321,14 @@ static pestle_status_t replace(products_t* p, pestle_node_t** out_group) {
   return NULL;
 }
 
+// Whether each group of lanes makes the bytes of x itself.
+static bool has_few(const pestle_node_t* product) {
+  enum { MOST_ROWS = 4, MOST_NUMBERS = 8192 };
+  const pestle_type_t* x = pestle_node_operand(product, 0)->type;
+  int64_t count = pestle_type_count(x);
+  return count <= MOST_NUMBERS && count <= MOST_ROWS * x->dims[x->rank - 1];
+}
+
 // What makes x, and with it the first inputs of the group.
 static pestle_status_t take_x(products_t* p) {
   const pestle_target_caps_t* caps = p->ctx->caps;
@@ -328,7 +336,7 @@ static pestle_status_t take_x(products_t* p) {
   bool is_bytes = has_lanes && PESTLE_NODE_I64(p->first, accuracy) == 4 &&
                   caps->op_dtypes[PESTLE_KIR_DOT4] != 0;
   if (!has_lanes || is_bytes) find_norm(p);
-  if (is_bytes) {
+  if (is_bytes && !has_few(p->first)) {
     PESTLE_TRY(
         pestle_pass_block_bytes(p->first, p->norm, &p->bytes, &p->rates));
     p->bytes->node->scratch = p->first->scratch;

@@ -2,7 +2,8 @@
 // x of products with weights of a few bits as bytes with a scale for each 32 of them, where a
 // target whose lanes run side by side multiplies bytes: a group in front of that of the
 // products, with the norm that makes x (codegen/direct/direct_block_bytes.c). The bytes lie in
-// the order in which the words of weights want them.
+// the order in which the words of weights want them. Of few numbers there is no such group: the
+// kernel of the products makes them.
 //
 //   %n = pestle.rms_norm(%x, %g)
 //   %y = pestle.block_dot(%n, %w, %s) {bits = 4, accuracy = 4}

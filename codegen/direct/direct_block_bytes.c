@@ -8,6 +8,9 @@
 //     for words, one a lane:                                    // of weights: 4 to 16 numbers
 //       most = sg_reduce(largest size of x)                     // of the lanes of a scale
 //       q = x * 127 / most, rounded to even, apart by parts of a word;  scale = most / 127
+//
+// A kernel of products of few numbers makes them itself, each of its groups all of them, in
+// shared memory: that takes less than a kernel in front of it.
 #include "codegen/direct/direct_block_dot.h"
 
 enum { MOST_GROUP_LANES = 512 };
@@ -198,6 +201,33 @@ static void read(bytes_t* w, pestle_direct_t* d) {
   w->scale = pestle_direct_result(d, 1);
 }
 
+static void make_row(bytes_t* w) {
+  if (w->b.norm) find_rate(w);
+  pk_t turn = pestle_kir_repeat(w->b.k, "turn", w->turns);
+  do_turn(w, turn);
+  pestle_kir_end_repeat(w->b.k, w->turns);
+}
+
+void pestle_block_bytes_make(block_dot_t* b, pk_t lane, int64_t lanes) {
+  bytes_t w = {.b = *b, .lanes = lanes, .lane = lane};
+  int64_t size = b->block < X_BLOCK ? b->block : X_BLOCK;
+  w.turns = (b->words + lanes - 1) / lanes;
+  w.scales = b->words * b->word_weights / size;
+  w.sharers = b->words / w.scales;
+  w.q =
+      pestle_kir_add_buffer(b->k, "bytes", PESTLE_KIR_SHARED, PESTLE_I8, 1,
+                            b->all_rows * b->words * b->parts * WORD_BYTES, 0);
+  w.scale = pestle_kir_add_buffer(b->k, "rates", PESTLE_KIR_SHARED, PESTLE_F32,
+                                  1, b->all_rows * w.scales, 0);
+  w.row = pestle_kir_repeat(b->k, "row", b->all_rows);
+  make_row(&w);
+  // The next row's sum, and who reads the bytes, come behind it.
+  pestle_kir_barrier(b->k);
+  pestle_kir_end_repeat(b->k, b->all_rows);
+  b->x = w.q;
+  b->x_scales = w.scale;
+}
+
 pestle_status_t pestle_direct_block_bytes(pestle_direct_t* d) {
   bytes_t w = {0};
   block_dot_t* b = &w.b;
@@ -210,10 +240,7 @@ pestle_status_t pestle_direct_block_bytes(pestle_direct_t* d) {
                          PESTLE_KIR_GROUP_X);
   w.lane = pestle_kir_for(b->k, "lane", number(b, 0), number(b, w.lanes), 1,
                           PESTLE_KIR_LANE_X);
-  if (b->norm) find_rate(&w);
-  pk_t turn = pestle_kir_repeat(b->k, "turn", w.turns);
-  do_turn(&w, turn);
-  pestle_kir_end_repeat(b->k, w.turns);
+  make_row(&w);
   pestle_kir_end(b->k);
   pestle_kir_end(b->k);
   d->steps = (uint64_t)(b->all_rows * b->depth);

@@ -113,6 +113,9 @@ bool pestle_block_dot_begin_piece(block_dot_t* b, unsigned piece,
 // by side, and the rest of that kernel (direct_block_dot_panel.c).
 bool pestle_block_dot_is_panel(block_dot_t* b);
 void pestle_block_dot_panels(block_dot_t* b);
+// Rows of x, normed, as bytes and scales in shared memory, which are |b->x| from here on; by
+// all |lanes| of a group (direct_block_bytes.c).
+void pestle_block_bytes_make(block_dot_t* b, pk_t lane, int64_t lanes);
 
 // The kernel of a target whose lanes run side by side (direct_block_dot_lanes.c).
 PESTLE_NODISCARD pestle_status_t

@@ -12,15 +12,18 @@
 // Products of one x are one kernel: the groups of one follow those of the other, but products
 // of which one result is made share their columns.
 //
-// In bytes x is an operand of bytes, with a scale for each 32 of them: what makes those stands
-// in front of the group, once for all products of one x (passes/whole_block_dot_lanes.c). The
-// bytes lie as [rows, words, parts, 4], in the order in which a word has its weights. In f32 a
+// In bytes x is bytes with a scale for each 32 of them. Few of them each group makes itself
+// before its first product; more are an operand, which a kernel in front of the group makes
+// (passes/whole_block_dot_lanes.c). They lie as [rows, words, parts, 4], in the order in which
+// a word has its weights. In f32 a
 // weight becomes 1 + w / 2^bits, as direct_block_dot.c says.
 #include "base/bits.h"
 #include "codegen/direct/direct_block_dot.h"
 
 enum {
   GROUP_LANES = 128,
+  // Of those that make the bytes of x, for which more of them take turns at columns.
+  MOST_GROUPS_A_CORE = 8,
   LEAST_TEAM = 8,
   TEAM_ROWS = 4,
   CHUNK_WORDS = 4,
@@ -35,6 +38,7 @@ typedef struct lanes_dot_t {
   int64_t team, teams;     // lanes of a team, teams of a group
   int64_t rows_at_a_time;  // of x
   int64_t most_columns;    // of a team, of all its products
+  bool makes_bytes;        // of x
   uint32_t totals;
   pk_t lane, team_at;  // of the team; the team of its piece
   pk_t
@@ -403,6 +407,9 @@ static pestle_status_t read(lanes_dot_t* w, pestle_direct_t* d) {
     b->x = b->arguments[i];
     b->x_scales = b->arguments[i + 1];
   }
+  w->makes_bytes = !b->is_bytes && PESTLE_NODE_I64(node, accuracy) == 4 &&
+                   d->caps->op_dtypes[PESTLE_KIR_DOT4] != 0;
+  b->is_bytes |= w->makes_bytes;
   return NULL;
 }
 
@@ -444,14 +451,22 @@ pestle_status_t pestle_direct_block_dot_lanes(pestle_direct_t* d) {
   w.totals =
       pestle_kir_add_buffer(b->k, "totals", PESTLE_KIR_PRIVATE, PESTLE_F32, 1,
                             w.most_columns * w.rows_at_a_time, 0);
-  pk_t group = pestle_kir_for(b->k, "group", number(b, 0), number(b, b->groups),
-                              1, PESTLE_KIR_GROUP_X);
+  int64_t most = MOST_GROUPS_A_CORE * (int64_t)d->caps->cores;
+  bool has_turns = w.makes_bytes && most && b->groups > most;
+  int64_t groups = has_turns ? most : b->groups;
+  pk_t group = pestle_kir_for(b->k, "group", number(b, 0), number(b, groups), 1,
+                              PESTLE_KIR_GROUP_X);
   pk_t lane = pestle_kir_for(b->k, "lane", number(b, 0), number(b, GROUP_LANES),
                              1, PESTLE_KIR_LANE_X);
   w.lane = pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, lane, w.team);
+  if (w.makes_bytes) pestle_block_bytes_make(b, lane, GROUP_LANES);
+  if (has_turns)
+    group = pestle_kir_for(b->k, "turn", group, number(b, b->groups),
+                           (int32_t)most, PESTLE_KIR_SERIAL);
   for (unsigned p = 0; p < b->product_count; ++p) {
     if (b->products[p].piece == p) do_piece(&w, p, group, lane);
   }
+  if (has_turns) pestle_kir_end(b->k);
   pestle_kir_end(b->k);
   pestle_kir_end(b->k);
   for (unsigned p = 0; p < b->product_count; ++p) {

@@ -142,7 +142,8 @@ def main():
     # Targets whose lanes run side by side (direct_block_dot_lanes.c): few rows; of more, and
     # without subgroups, the op is what it is made of.
     lanes = ("--device", "ref", "--target-cpu")
-    for cpu, *shape in (("simt90", 1, 200, 70, 4, 32, "none", 4), ("simt90", 3, 200, 70, 4, 32, "bytes", 4),
+    for cpu, *shape in (("simt90", 1, 200, 70, 4, 32, "none", 4), ("simt90", 3, 96, 4001, 4, 32, "bytes", 4),
+                        ("simt90", 3, 200, 70, 4, 32, "bytes", 4),
                         ("simt90", 6, 576, 33, 4, 32, "floats", 4), ("simt90", 5, 300, 33, 8, 64, "bytes", 4),
                         ("simt90", 5, 300, 33, 2, 16, "bytes", 4), ("simt90", 1, 300, 33, 2, 64, "none", 4),
                         ("simt90", 3, 300, 33, 2, 256, "bytes", 4), ("simt90", 3, 300, 33, 8, 256, "none", 4), ("simt90", 2, 2048, 9, 4, 128, "none", 4),
