@@ -90,16 +90,15 @@ bool pestle_planner_begins_over(const pestle_planner_t* p,
                                 const pestle_node_t* node, uint32_t index,
                                 uint32_t operand) {
   if (is_read_twice(p, node, operand)) return false;
+  if (index == operand && index < pestle_pass_updates(node)) return true;
   if (node->op == PESTLE_OP_FUSION) {
     return pestle_planner_may_overwrite(node, operand);
   }
   if (node->op == PESTLE_OP_CUSTOM_CALL) {
     return alias_of(node, index) == operand;
   }
-  // What such an op changes, and the state of a loop, begin as their operands.
-  bool begins = node->op == PESTLE_OP_WHILE ||
-                (pestle_pass_info(node)->flags & PESTLE_OP_FLAG_UPDATES);
-  return begins && index == operand;
+  // So does the state of a loop.
+  return node->op == PESTLE_OP_WHILE && index == operand;
 }
 
 void pestle_planner_merge(pestle_planner_t* p, const pestle_value_t* into,
@@ -160,10 +159,10 @@ static pestle_status_t share_in_place(pestle_planner_t* p,
   return NULL;
 }
 
-// What an op of flag UPDATES changes begins as its operand.
+// What an op changes begins as its operand.
 static void update(pestle_planner_t* p, const pestle_node_t* node,
                    int64_t position) {
-  for (uint32_t i = 0; i < node->result_count; ++i) {
+  for (uint32_t i = 0; i < pestle_pass_updates(node); ++i) {
     const pestle_value_t* operand = pestle_node_operand(node, i);
     if (dies_here(p, operand, position) && !is_read_twice(p, node, i)) {
       pestle_planner_merge(p, operand, &node->results[i]);
@@ -188,7 +187,7 @@ static pestle_status_t visit_block(pestle_planner_t* p,
     if (n->op == PESTLE_OP_FUSION && n->result_count == 1) {
       overwrite(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
     }
-    if (pestle_pass_info(n)->flags & PESTLE_OP_FLAG_UPDATES) {
+    if (pestle_pass_updates(n)) {
       update(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
     }
     if (n->op == PESTLE_OP_CUSTOM_CALL) share_aliases(p, n);

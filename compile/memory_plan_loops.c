@@ -89,7 +89,7 @@ static const pestle_value_t* source_of(const pestle_block_t* block,
   while (value->node && value->node->block == block) {
     const pestle_node_t* n = value->node;
     bool begins = is_view(n) || n->op == PESTLE_OP_WHILE ||
-                  (pestle_pass_info(n)->flags & PESTLE_OP_FLAG_UPDATES);
+                  value->index < pestle_pass_updates(n);
     if (!begins) return NULL;
     value = pestle_node_operand(n, value->index);
   }

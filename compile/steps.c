@@ -16,6 +16,7 @@
 #include "compile/source.h"
 #include "ir/custom_op.h"
 #include "ir/dictionary.h"
+#include "passes/util.h"
 
 typedef struct steps_t {
   const pestle_kernels_t* kernels;
@@ -256,8 +257,7 @@ static void launch_all(steps_t* s, const pestle_node_t* node) {
 // What an op changes is a copy of its operand, or the operand where it lies.
 static void copy_updated(steps_t* s, const pestle_node_t* node) {
   const pestle_op_info_t* info = pestle_op_info((pestle_op_t)node->op);
-  if (!(info->flags & PESTLE_OP_FLAG_UPDATES)) return;
-  for (uint32_t r = 0; r < node->result_count; ++r) {
+  for (uint32_t r = 0; r < pestle_pass_updates(node); ++r) {
     copy_step(s, binding_of(s, pestle_node_operand(node, r)),
               binding_of(s, &node->results[r]), info->name);
   }
@@ -656,6 +656,7 @@ static pestle_status_t node_steps(steps_t* s, pestle_node_t* node) {
     case PESTLE_OP_RETURN:
       return NULL;
     case PESTLE_OP_FUSION:
+      copy_updated(s, node);
       launch_all(s, node);
       return NULL;
     case PESTLE_OP_WHILE:

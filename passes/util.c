@@ -34,6 +34,14 @@ pestle_status_t pestle_pass_make_group(pestle_builder_t* at, const char* label,
   return status;
 }
 
+uint32_t pestle_pass_updates(const pestle_node_t* node) {
+  if (pestle_pass_info(node)->flags & PESTLE_OP_FLAG_UPDATES)
+    return node->result_count;
+  if (node->op != PESTLE_OP_FUSION) return 0;
+  const char* label = PESTLE_NODE_STR(node, label);
+  return label && !strcmp(label, PESTLE_CACHED_STEP) ? 2 : 0;
+}
+
 pestle_status_t pestle_pass_replace_by_group(pestle_builder_t* at,
                                              pestle_node_t* node,
                                              const char* label,

@@ -27,6 +27,11 @@ PESTLE_NODISCARD pestle_status_t pestle_pass_make_group(
     pestle_builder_t* at, const char* label, pestle_value_t* const* operands,
     size_t operand_count, pestle_region_t* region, pestle_node_t** out_group);
 
+// The label of a group of attention that writes to its caches (whole_attention_step.c).
+#define PESTLE_CACHED_STEP "cached_step"
+// How many results of |node| begin as the operand of their number, and are then changed.
+uint32_t pestle_pass_updates(const pestle_node_t* node);
+
 // Puts a group called |label| in the place of |node|: |region|, which takes |operands| and
 // gives what |node| gives. |at| is where the group is made. The region is the call's, also
 // where it fails.

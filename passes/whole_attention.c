@@ -15,7 +15,7 @@
 #include <math.h>
 
 #include "ir/attention.h"
-#include "passes/util.h"
+#include "passes/whole_attention.h"
 
 // What an axis of a value is at.
 typedef enum place_t {
@@ -284,12 +284,12 @@ static pestle_value_t* extent(pestle_formula_t* f, pestle_value_t* x,
 }
 
 // 0 and -inf [batch, 1, rows, keys] as they were.
-static pestle_value_t* make_bias(pestle_formula_t* f, const causal_t* c,
-                                 pestle_value_t* past, int64_t rows,
-                                 int64_t keys, pestle_dtype_t dtype) {
-  pestle_type_t type = {
-      PESTLE_I64, 4, {c->batch, rows / c->tokens, c->tokens, keys}};
-  const int64_t dims[4] = {c->batch, 1, rows, keys};
+static pestle_value_t* make_bias(pestle_formula_t* f, int64_t batch,
+                                 int64_t tokens, pestle_value_t* past,
+                                 int64_t rows, int64_t keys,
+                                 pestle_dtype_t dtype) {
+  pestle_type_t type = {PESTLE_I64, 4, {batch, rows / tokens, tokens, keys}};
+  const int64_t dims[4] = {batch, 1, rows, keys};
   int64_t axis = 0;
   pestle_value_t* limit = pestle_f_broadcast(
       f, past, 4, type.dims, (pestle_i64s_t){&axis, (size_t)past->type->rank});
@@ -304,16 +304,13 @@ static pestle_value_t* make_bias(pestle_formula_t* f, const causal_t* c,
   return pestle_f_reshape(f, bias, 4, dims);
 }
 
-static pestle_status_t fill(pestle_builder_t* inside, const pestle_node_t* node,
-                            const causal_t* c,
-                            pestle_value_t* const* operands) {
-  pestle_value_t* x[4];
-  for (int i = 0; i < 4; ++i)
-    PESTLE_TRY(pestle_block_add_argument(inside->module, inside->block,
-                                         operands[i]->type, &x[i]));
+pestle_status_t pestle_pass_build_cached(pestle_builder_t* at,
+                                         const pestle_node_t* node,
+                                         int64_t tokens, pestle_value_t** x,
+                                         pestle_value_t** y) {
   const pestle_type_t *q = x[0]->type, *k = x[1]->type;
-  pestle_formula_t f = pestle_formula_make(*inside);
-  pestle_value_t* tokens = pestle_f_scalar(&f, PESTLE_I64, (double)c->tokens);
+  pestle_formula_t f = pestle_formula_make(*at);
+  pestle_value_t* count = pestle_f_scalar(&f, PESTLE_I64, (double)tokens);
   pestle_value_t* n = x[3];
   int64_t axis = 0;
   if (n->type->rank) {
@@ -322,13 +319,25 @@ static pestle_status_t fill(pestle_builder_t* inside, const pestle_node_t* node,
     n = pestle_f_reduce_from(&f, PESTLE_OP_MAXIMUM, n,
                              (pestle_i64s_t){&axis, 1}, least);
   }
-  n = pestle_f_add(&f, n, tokens);
+  n = pestle_f_add(&f, n, count);
   x[1] = extent(&f, x[1], n);
   x[2] = extent(&f, x[2], n);
-  x[3] = make_bias(&f, c, x[3], q->dims[2], k->dims[2], q->dtype);
-  pestle_value_t* y = pestle_f_like(&f, node, x, NULL);
+  x[3] = make_bias(&f, q->dims[0], tokens, x[3], q->dims[2], k->dims[2],
+                   q->dtype);
+  *y = pestle_f_like(&f, node, x, NULL);
   PESTLE_TRY(f.status);
-  *inside = f.builder;
+  *at = f.builder;
+  return NULL;
+}
+
+static pestle_status_t fill(pestle_builder_t* inside, const pestle_node_t* node,
+                            const causal_t* c,
+                            pestle_value_t* const* operands) {
+  pestle_value_t *x[4], *y;
+  for (int i = 0; i < 4; ++i)
+    PESTLE_TRY(pestle_block_add_argument(inside->module, inside->block,
+                                         operands[i]->type, &x[i]));
+  PESTLE_TRY(pestle_pass_build_cached(inside, node, c->tokens, x, &y));
   return pestle_op_return(inside, &y, 1, NULL);
 }
 
@@ -351,6 +360,12 @@ pestle_status_t pestle_pass_whole_attention(const pestle_pass_context_t* ctx,
       pestle_node_operand(node, 0), pestle_node_operand(node, 1),
       pestle_node_operand(node, 2), pestle_f_convert(&f, past, PESTLE_I64)};
   PESTLE_TRY(f.status);
+  if ((ctx->caps->flags & PESTLE_TARGET_LANES) && c.tokens == 1) {
+    bool is_done;
+    PESTLE_TRY(pestle_pass_cached_step(ctx, node, operands[3], &is_done));
+    *out_changed |= is_done;
+    if (is_done) return NULL;
+  }
   pestle_builder_t inside = {.module = f.builder.module, .loc = node->loc};
   pestle_region_t* region;
   PESTLE_TRY(

@@ -14,11 +14,16 @@
 //
 // A key is no more than once on its way to a group. Behind the last one that a token sees
 // nothing is read: what lies there may be a NaN.
+//
+// Of one new token the kernel may write the row of keys and that of values as well
+// (passes/whole_attention_step.c): each group makes both for itself, in shared memory, and
+// begins with them; the first one of those that share keys writes them to the caches, which all
+// read up to the row before.
 #include <float.h>
 #include <math.h>
 
 #include "base/bits.h"
-#include "codegen/direct/direct.h"
+#include "codegen/direct/direct_element.h"
 
 #define LOG2E 0x1.71547652b82fep+0
 
@@ -38,8 +43,11 @@ typedef struct cached_t {
   int64_t batch, shared, rows, fresh, most, depth, width;
   double scale;
   pestle_dtype_t dtype;  // of q and y
-  const pestle_value_t *q, *key, *value,
-      *past;  // arguments of the group's body
+  // Of the group's body. Where the token's row is written, the caches are results, and the
+  // rows are values [1, shared, 1, width]; |drops|: behind the caches nothing is written,
+  // else the last row is.
+  const pestle_value_t *q, *key, *value, *past, *rows_of[2];
+  bool writes, drops;
 } cached_t;
 
 typedef struct lanes_t {
@@ -50,13 +58,16 @@ typedef struct lanes_t {
   int64_t parts;          // groups of a cluster
   unsigned key_lanes, value_lanes;
   int64_t columns, turns;  // lanes of a row of v, rows of v at a time
-  uint32_t q, key, value, past_buffer, y;
+  uint32_t key, value, past_buffer, y;
   // Shared: rows of q, weights of a tile, maxima and sums of subgroups, what lanes made of y,
   // and what the group made.
-  uint32_t wide, weights, tops, sums, pieces, made, made_top, made_sum;
+  uint32_t wide, weights, tops, sums, pieces, made, made_top, made_sum,
+      fresh[2];
+  pestle_direct_elements_t elements;
   // Registers, one a row.
   uint32_t scores, own, top, sum, rate;
   pk_t lane, part, outer, shared_at, first_row, past, count, last;
+  pk_t is_written, written_at;  // the token's row
 } lanes_t;
 
 static pk_t number(lanes_t* w, int64_t value) {
@@ -122,16 +133,85 @@ static pk_t row_at(lanes_t* w, pk_t row) {
   return row;
 }
 
+// The token's row of keys or values, as the cache has it, in shared memory; and in the cache,
+// which one group writes.
+static void make_row(lanes_t* w, int which) {
+  int64_t width = which ? w->c.width : w->c.depth;
+  uint32_t cache = which ? w->value : w->key;
+  pk_t d = each_of(w, width, w->lane, GROUP_LANES);
+  pk_t place[4] = {number(w, 0), w->outer, number(w, 0), d};
+  pk_t x = pestle_direct_element(&w->elements, w->c.rows_of[which], place);
+  set(w, w->fresh[which], d, pestle_kir_cast(w->k, x, PESTLE_F32));
+  pk_t is_first = op(w, PESTLE_OP_EQ, w->first_row, number(w, 0));
+  pk_t is_part = op(w, PESTLE_OP_EQ, w->part, number(w, 0));
+  is_first = op(w, PESTLE_OP_AND, is_first, is_part);
+  pestle_kir_if(w->k, op(w, PESTLE_OP_AND, is_first, w->is_written));
+  pk_t to = at(w, w->outer, w->c.most, w->written_at);
+  set(w, cache, at(w, to, width, d), x);
+  pestle_kir_end(w->k);
+  pestle_kir_end(w->k);
+}
+
+// The score of row |row| with the token's key, the same in all lanes of a subgroup.
+static pk_t score_of_fresh(lanes_t* w, int64_t row) {
+  int64_t depth = w->c.depth, turns = (depth + SUBGROUP - 1) / SUBGROUP;
+  pk_t within = by(w, PESTLE_OP_REMAINDER, w->lane, SUBGROUP);
+  pk_t score = real(w, 1, 0);
+  for (int64_t i = 0; i < turns; ++i) {
+    pk_t d = at(w, within, 1, number(w, i * SUBGROUP)), there = d;
+    bool has_tail = (i + 1) * SUBGROUP > depth;
+    if (has_tail) there = by(w, PESTLE_OP_MINIMUM, d, depth - 1);
+    pk_t q = get(w, w->wide, at(w, there, 1, number(w, row * depth)));
+    pk_t k = get(w, w->fresh[0], there);
+    if (has_tail) {
+      pk_t is_there = by(w, PESTLE_OP_LT, d, depth);
+      k = pestle_direct_select(w->d, is_there, k, real(w, 1, 0));
+    }
+    score = pestle_kir_scalar(w->k, PESTLE_OP_FMA, q, k, score);
+  }
+  return pestle_kir_sg_reduce(w->k, score, PESTLE_OP_ADD, SUBGROUP);
+}
+
+// The first part begins with the token's row, where its token sees it.
+static void begin_with_row(lanes_t* w) {
+  pk_t turn = by(w, PESTLE_OP_DIVIDE, w->lane, w->columns);
+  pk_t column = by(w, PESTLE_OP_REMAINDER, w->lane, w->columns);
+  pk_t is_part = op(w, PESTLE_OP_EQ, w->part, number(w, 0));
+  pk_t is_seen = op(w, PESTLE_OP_GE, w->past, number(w, 0));
+  is_seen = op(w, PESTLE_OP_AND, is_seen, w->is_written);
+  is_seen = op(w, PESTLE_OP_AND, is_seen, is_part);
+  pk_t is_turn = op(w, PESTLE_OP_EQ, turn, number(w, 0));
+  is_turn = op(w, PESTLE_OP_AND, is_seen, is_turn);
+  pk_t is_lane = op(w, PESTLE_OP_EQ, w->lane, number(w, 0));
+  is_lane = op(w, PESTLE_OP_AND, is_seen, is_lane);
+  pk_t v = load(w, w->fresh[1], w->value_lanes,
+                at(w, column, w->value_lanes, number(w, 0)));
+  v = pestle_direct_select(w->d, is_turn, v, real(w, w->value_lanes, 0));
+  for (int64_t r = 0; r < w->block; ++r) {
+    pk_t score = score_of_fresh(w, r), none = real(w, 1, -FLT_MAX / 2);
+    pk_t one =
+        pestle_direct_select(w->d, is_lane, real(w, 1, 1), real(w, 1, 0));
+    set_row(w, w->top, r, pestle_direct_select(w->d, is_seen, score, none));
+    set_row(w, w->sum, r, one);
+    set_row(w, w->own, r, v);
+  }
+}
+
 static void begin_rows(lanes_t* w) {
   int64_t depth = w->c.depth;
   pk_t e = each_of(w, w->block * depth, w->lane, GROUP_LANES);
-  pk_t row = row_at(w, by(w, PESTLE_OP_DIVIDE, e, depth));
-  pk_t from = at(w, w->outer, w->c.rows, row);
-  from = at(w, from, depth, by(w, PESTLE_OP_REMAINDER, e, depth));
-  pk_t q = pestle_kir_cast(w->k, get(w, w->q, from), PESTLE_F32);
+  pk_t place[4];
+  place[0] = by(w, PESTLE_OP_DIVIDE, w->outer, w->c.shared);
+  place[1] = by(w, PESTLE_OP_REMAINDER, w->outer, w->c.shared);
+  place[2] = row_at(w, by(w, PESTLE_OP_DIVIDE, e, depth));
+  place[3] = by(w, PESTLE_OP_REMAINDER, e, depth);
+  pk_t q = pestle_direct_element(&w->elements, w->c.q, place);
+  q = pestle_kir_cast(w->k, q, PESTLE_F32);
   set(w, w->wide, e,
       op(w, PESTLE_OP_MULTIPLY, q, real(w, 1, w->c.scale * LOG2E)));
   pestle_kir_end(w->k);
+  for (int which = 0; which < 2 && w->c.writes; ++which)
+    make_row(w, which);
   pestle_kir_alloc(w->k, w->own);
   pestle_kir_alloc(w->k, w->top);
   pestle_kir_alloc(w->k, w->sum);
@@ -142,6 +222,7 @@ static void begin_rows(lanes_t* w) {
     set_row(w, w->sum, r, real(w, 1, 0));
   }
   pestle_kir_barrier(w->k);
+  if (w->c.writes) begin_with_row(w);
 }
 
 // --- A tile ---
@@ -422,11 +503,18 @@ static uint32_t registers(lanes_t* w, const char* name, unsigned lanes) {
 
 static void add_buffers(lanes_t* w) {
   int64_t block = w->block;
-  w->q = pestle_direct_argument(w->d, w->c.q);
-  w->key = pestle_direct_argument(w->d, w->c.key);
-  w->value = pestle_direct_argument(w->d, w->c.value);
+  w->elements.d = w->d;
   w->past_buffer = pestle_direct_argument(w->d, w->c.past);
-  w->y = pestle_direct_result(w->d, 0);
+  if (w->c.writes) {
+    w->key = pestle_direct_result(w->d, 0);
+    w->value = pestle_direct_result(w->d, 1);
+    w->fresh[0] = shared(w, "fresh_key", w->c.depth);
+    w->fresh[1] = shared(w, "fresh_value", w->c.width);
+  } else {
+    w->key = pestle_direct_argument(w->d, w->c.key);
+    w->value = pestle_direct_argument(w->d, w->c.value);
+  }
+  w->y = pestle_direct_result(w->d, w->c.writes ? 2 : 0);
   w->wide = shared(w, "wide", block * w->c.depth);
   w->weights = shared(w, "weights", block * GROUP_LANES);
   w->pieces = shared(w, "pieces", w->turns * block * w->c.width);
@@ -460,6 +548,14 @@ static void find_place(lanes_t* w, pk_t group) {
   w->past = pestle_direct_clamp(w->d, past, -w->c.fresh, w->c.most);
   w->count = at(w, w->past, 1, number(w, w->c.fresh));
   w->count = pestle_direct_clamp(w->d, w->count, 0, w->c.most);
+  if (w->c.writes) {
+    // What the caches have of what the token sees, beside its own row.
+    int64_t most = w->c.drops ? w->c.most : w->c.most - 1;
+    w->count = pestle_direct_clamp(w->d, w->past, 0, most);
+    w->written_at = pestle_direct_clamp(w->d, w->past, 0, w->c.most - 1);
+    w->is_written = op(w, PESTLE_OP_EQ, number(w, 0), number(w, 0));
+    if (w->c.drops) w->is_written = op(w, PESTLE_OP_EQ, w->written_at, w->past);
+  }
   w->last = at(w, w->count, 1, number(w, -1));
   w->last = pestle_direct_clamp(w->d, w->last, 0, w->c.most - 1);
 }
@@ -474,6 +570,14 @@ static cached_t read(const pestle_direct_t* d) {
                 .past = pestle_direct_cached_past(node),
                 .fresh = pestle_direct_cached_rows(node),
                 .scale = PESTLE_NODE_F64(node, scale)};
+  const pestle_node_t* write = c.key->node;
+  if (write) {
+    uint32_t row = write->op == PESTLE_OP_SCATTER ? 2 : 1;
+    c.writes = true;
+    c.drops = write->op == PESTLE_OP_SCATTER;
+    c.rows_of[0] = pestle_node_operand(write, row);
+    c.rows_of[1] = pestle_node_operand(c.value->node, row);
+  }
   c.batch = c.q->type->dims[0];
   c.shared = c.q->type->dims[1];
   c.rows = c.q->type->dims[2];

@@ -66,6 +66,84 @@ def expected(q, k, v, past, tokens):
     return y
 
 
+def step_text(shared, heads, most, depth, dtype, write):
+    """A token of a layer: angles of its queries and key, rows of both caches, attention."""
+    t = lambda *dims, of=dtype: f"tensor<{''.join(f'{d}x' for d in dims)}{of}>"  # noqa: E731
+    all_heads, half, lines = shared * heads, depth // 2, []
+
+    def put(text):
+        lines.append(f"%n{len(lines)} = {text}")
+        return f"%n{len(lines) - 1}"
+
+    def turned(x, count):
+        whole, part = t(1, count, 1, depth), t(1, count, 1, half)
+        x = put(f"stablehlo.reshape {x} : ({t(1, 1, count * depth)}) -> {whole}")
+        low, high = (put(f"stablehlo.slice {x} [0:1, 0:{count}, 0:1, {a}:{a + half}] : ({whole}) -> {part}") for a in (0, half))
+        c, s = (put(f"stablehlo.broadcast_in_dim {a}, dims = [3] : ({t(half)}) -> {part}") for a in ("%cos", "%sin"))
+        m = [put(f"stablehlo.multiply {a}, {b} : {part}") for a, b in ((low, c), (high, s), (low, s), (high, c))]
+        left, right = put(f"stablehlo.subtract {m[0]}, {m[1]} : {part}"), put(f"stablehlo.add {m[2]}, {m[3]} : {part}")
+        return put(f"stablehlo.concatenate {left}, {right}, dim = 3 : ({part}, {part}) -> {whole}")
+
+    cache, new, index = t(1, shared, most, depth), t(1, shared, 1, depth), t(of="i64")
+    rows = [turned("%k", shared), put(f"stablehlo.reshape %v : ({t(1, 1, shared * depth)}) -> {new}")]
+    zero, at = put(f"stablehlo.constant dense<0> : {index}"), put(f"stablehlo.reshape %past : (tensor<1xi64>) -> {index}")
+    places = put("stablehlo.reshape %past : (tensor<1xi64>) -> tensor<1x1xi64>")
+    caches = []
+    for old, row in zip(("%keys", "%values"), rows):
+        if write == "scatter":
+            caches.append(put(
+                f'"stablehlo.scatter"({old}, {places}, {row}) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims '
+                "= [1, 3], inserted_window_dims = [2], input_batching_dims = [0], scatter_indices_batching_dims = [0], "
+                "scatter_dims_to_operand_dims = [2], index_vector_dim = 2>}> ({\n^bb0(%a: "
+                f"{t()}, %b: {t()}):\n stablehlo.return %b : {t()}\n}}) : ({cache}, tensor<1x1xi64>, {new}) -> {cache}"))
+        else:
+            caches.append(put(f"stablehlo.dynamic_update_slice {old}, {row}, {zero}, {zero}, {at}, {zero} : "
+                              f"({cache}, {new}, {index}, {index}, {index}, {index}) -> {cache}"))
+    i, b, f = (t(1, 1, 1, most, of=o) for o in ("i64", dtype, "i1"))
+    key, last = put(f"stablehlo.iota dim = 3 : {i}"), put(f"stablehlo.broadcast_in_dim %past, dims = [0] : (tensor<1xi64>) -> {i}")
+    seen = put(f"stablehlo.compare LE, {key}, {last}, SIGNED : ({i}, {i}) -> {f}")
+    none = "0xFC00" if dtype == "f16" else "0xFF800000"
+    bias = put(f"stablehlo.select {seen}, {put(f'stablehlo.constant dense<0.0> : {b}')}, "
+               f"{put(f'stablehlo.constant dense<{none}> : {b}')} : {f}, {b}")
+    q = put(f"stablehlo.reshape {turned('%q', all_heads)} : ({t(1, all_heads, 1, depth)}) -> {t(1, shared, heads, depth)}")
+    y = t(1, shared, heads, depth)
+    lines.append(f'%y = "pestle.attention"({q}, {caches[0]}, {caches[1]}, {bias}) {{scale = 0.3 : f64}} : ({y}, {cache}, {cache}, {b}) -> {y}')
+    given = (f"%q: {t(1, 1, all_heads * depth)}, %k: {t(1, 1, shared * depth)}, %v: {t(1, 1, shared * depth)}, %cos: {t(half)}, "
+             f"%sin: {t(half)}, %keys: {cache}, %values: {cache}, %past: tensor<1xi64>")
+    return (f"func.func @main({given}) -> ({cache}, {cache}, {y}) {{\n" + "".join(f"  {line}\n" for line in lines) +
+            f"  return {caches[0]}, {caches[1]}, %y : {cache}, {cache}, {y}\n}}\n")
+
+
+def step(shared, heads, most, depth, pasts, write, *options, dtype="f4"):
+    """By the ops one by one on a CPU; caches are the same bits."""
+    rng, name = np.random.default_rng([shared, heads, most]), {"f4": "f32", "f2": "f16"}[dtype]
+    source, r = step_text(shared, heads, most, depth, name, write), rng.standard_normal
+    angles = rng.uniform(0, 6, depth // 2)
+    fixed = [a.astype(dtype) for a in (2 * r((1, 1, shared * heads * depth)), r((1, 1, shared * depth)), r((1, 1, shared * depth)),
+                                       np.cos(angles), np.sin(angles))]
+    caches = [r((1, shared, most, depth)).astype(dtype) for _ in range(2)]
+    said = kernels(source, *options)
+    if said.count("kernel @") != 1 or "cached_step" not in said:
+        bad.append(("not one kernel", write, options))
+        print(said)
+    for past in pasts:
+        here = [c.copy() for c in caches]
+        for c in here:  # what is behind the row is not read
+            c[:, :, max(past, 0) + 1:] = np.nan
+        at = np.array([past], "i8")
+        want = run(source, (*fixed, *caches, at), "cpu", "--no-fuse", "--numerics", "strict")
+        got = run(source, (*fixed, *here, at), "cpu", *options)
+        near = 4e-3 if dtype == "f2" else 2e-5
+        good = not isinstance(got, str) and np.allclose(got[2], want[2], near, near, equal_nan=True)
+        for old, new, all_of in zip(here, got, want[:2]) if good else ():
+            row = np.flatnonzero((new != old).any((0, 1, 3)) & ~np.isnan(old).any((0, 1, 3)) | (np.isnan(old) & ~np.isnan(new)).any((0, 1, 3)))
+            good &= np.allclose(new[:, :, row], all_of[:, :, row], near, near) and len(row) <= 1
+            good &= len(row) == (write != "scatter" or 0 <= past < most)
+        if not good:
+            bad.append(("step", shared, heads, most, past, write, options))
+            print(bad[-1], got if isinstance(got, str) else np.abs(got[2] - want[2]).max())
+
+
 def kernels(source, *options):
     with tempfile.NamedTemporaryFile("w", suffix=".mlir") as f:
         f.write(source)
@@ -140,6 +218,10 @@ def main():
         if (" cluster : index" in said) != (cpu == "simt90") or "cached_attention" not in said:
             bad.append(f"{cpu}: clusters")
             print(said)
+        for write in "scatter", "update":
+            step(2, 3, 300, 64, (0, 1, 127, 128, 299, 300, 1000, -1, -7), write, *lanes)
+            step(1, 7, 140, 48, (5, 139), write, *lanes)
+        step(2, 4, 256, 32, (0, 200, 255), "update", *lanes, dtype="f2")
     # What lies behind is read where all is multiplied.
     case(2, 2, 4, 64, 32, 32, (0, 30), "--numerics", "strict", nan=False)
     for how in {"compare": "LT"}, {"low": "-1.0e4"}:
