@@ -238,9 +238,10 @@ static bool fits_lanes(const pestle_target_caps_t* caps,
   enum {
     SUBGROUP = 32,
     MOST_ROWS = 16,
-    LANES = 128,
+    LANES = 256,
+    KEYS = 128,
     LOAD = 16,
-    SHARED = 32768
+    SHARED = 32768,
   };
   const pestle_type_t *q = pestle_node_operand(node, 0)->type,
                       *k = pestle_node_operand(node, 1)->type,
@@ -249,7 +250,7 @@ static bool fits_lanes(const pestle_target_caps_t* caps,
           value = LOAD / (int64_t)pestle_dtype_size(v->dtype);
   return caps->subgroup == SUBGROUP && caps->max_group_lanes >= LANES &&
          caps->scratch_bytes >= SHARED && q->dims[2] <= MOST_ROWS &&
-         k->dims[2] >= LANES && q->dims[3] % key == 0 &&
+         k->dims[2] >= KEYS && q->dims[3] % key == 0 &&
          v->dims[3] % value == 0 && q->dims[3] <= 256 && v->dims[3] <= 256;
 }
 

@@ -28,12 +28,14 @@
 #define LOG2E 0x1.71547652b82fep+0
 
 enum {
-  GROUP_LANES = 128,  // and keys of a tile
+  GROUP_LANES = 256,  // and keys of a tile
   SUBGROUP = 32,
   SUBGROUPS = GROUP_LANES / SUBGROUP,
   MOST_ROWS = 8,  // of a group
   MOST_PARTS = 8,
-  AHEAD = 4,  // loads of a lane that are on their way together
+  // Loads of a lane that are on their way together: of keys, and of values.
+  AHEAD = 8,
+  MOST_VALUES = 16,
   LOAD_BYTES = 16,
 };
 
@@ -67,7 +69,8 @@ typedef struct lanes_t {
   // Registers, one a row.
   uint32_t scores, own, top, sum, rate;
   pk_t lane, part, outer, shared_at, first_row, past, count, last;
-  pk_t is_written, written_at;  // the token's row
+  pk_t is_written, written_at;               // the token's row
+  pk_t v[MOST_VALUES], places[MOST_VALUES];  // rows of v, and where in the tile
 } lanes_t;
 
 static pk_t number(lanes_t* w, int64_t value) {
@@ -105,7 +108,8 @@ static void set_row(lanes_t* w, uint32_t registers, int64_t row, pk_t value) {
 }
 
 // |lanes| elements that begin at a multiple of them.
-static pk_t load(lanes_t* w, uint32_t buffer, unsigned lanes, pk_t index) {
+static pk_t load_as_is(lanes_t* w, uint32_t buffer, unsigned lanes,
+                       pk_t index) {
   unsigned size = 4, align = lanes * size;
   if (!w->k->failed) {
     const pestle_kir_buffer_t* b = &w->k->buffer.data[buffer];
@@ -113,9 +117,11 @@ static pk_t load(lanes_t* w, uint32_t buffer, unsigned lanes, pk_t index) {
     align = lanes * size;
     if (b->scope == PESTLE_KIR_GLOBAL && b->align < align) align = b->align;
   }
-  pk_t a = pestle_kir_load(w->k, buffer, lanes, index, PESTLE_KIR_NONE,
-                           align < LOAD_BYTES ? align : LOAD_BYTES);
-  return pestle_kir_cast(w->k, a, PESTLE_F32);
+  return pestle_kir_load(w->k, buffer, lanes, index, PESTLE_KIR_NONE,
+                         align < LOAD_BYTES ? align : LOAD_BYTES);
+}
+static pk_t load(lanes_t* w, uint32_t buffer, unsigned lanes, pk_t index) {
+  return pestle_kir_cast(w->k, load_as_is(w, buffer, lanes, index), PESTLE_F32);
 }
 
 // --- The beginning ---
@@ -245,9 +251,10 @@ static void make_scores(lanes_t* w, pk_t key) {
   pk_t begin = at(w, i, ahead * w->key_lanes, number(w, 0));
   for (int64_t j = 0; j < ahead; ++j) {
     pk_t to = at(w, begin, 1, at(w, from, 1, number(w, j * w->key_lanes)));
-    k[j] = load(w, w->key, w->key_lanes, to);
+    k[j] = load_as_is(w, w->key, w->key_lanes, to);
   }
   for (int64_t j = 0; j < ahead; ++j) {
+    k[j] = pestle_kir_cast(w->k, k[j], PESTLE_F32);
     for (int64_t r = 0; r < w->block; ++r) {
       pk_t of = at(w, begin, 1, number(w, r * w->c.depth + j * w->key_lanes));
       pk_t q = load(w, w->wide, w->key_lanes, of);
@@ -307,46 +314,60 @@ static void make_weights(lanes_t* w, pk_t key) {
   pestle_kir_barrier(w->k);
 }
 
-static void add_values(lanes_t* w, pk_t base) {
-  unsigned lanes = w->value_lanes;
-  int64_t step = w->turns * AHEAD;
-  pk_t v[AHEAD], place[AHEAD];
+// The first |count| rows of v that are the lane's, from place |first| of the tile on. What is
+// behind the last key that is seen is that one's.
+static void load_values(lanes_t* w, pk_t base, pk_t first, int64_t count) {
   pk_t turn = by(w, PESTLE_OP_DIVIDE, w->lane, w->columns);
   pk_t column = by(w, PESTLE_OP_REMAINDER, w->lane, w->columns);
+  for (int64_t j = 0; j < count; ++j) {
+    w->places[j] = at(w, first, 1, at(w, turn, 1, number(w, j * w->turns)));
+    pk_t row = seen_key(w, op(w, PESTLE_OP_ADD, base, w->places[j]));
+    pk_t from =
+        at(w, column, w->value_lanes, at(w, row, w->c.width, number(w, 0)));
+    w->v[j] = load_as_is(w, w->value, w->value_lanes, from);
+  }
+}
+
+static void use_values(lanes_t* w, pk_t left, int64_t count) {
+  unsigned lanes = w->value_lanes;
+  for (int64_t j = 0; j < count; ++j) {
+    pk_t place = w->places[j], v = pestle_kir_cast(w->k, w->v[j], PESTLE_F32);
+    pk_t is_there = op(w, PESTLE_OP_LT, place, left);
+    if (GROUP_LANES % w->turns || GROUP_LANES / w->turns % count ||
+        GROUP_LANES % w->columns) {
+      pk_t is_within = by(w, PESTLE_OP_LT, place, GROUP_LANES);
+      is_there = op(w, PESTLE_OP_AND, is_there, is_within);
+      place = by(w, PESTLE_OP_MINIMUM, place, GROUP_LANES - 1);
+    }
+    // What is read twice counts once.
+    v = pestle_direct_select(w->d, is_there, v, real(w, lanes, 0));
+    for (int64_t r = 0; r < w->block; ++r) {
+      pk_t from = at(w, place, 1, number(w, r * GROUP_LANES));
+      pk_t weight = pestle_kir_splat(w->k, get(w, w->weights, from), lanes);
+      pk_t sum = get_row(w, w->own, r);
+      set_row(w, w->own, r,
+              pestle_kir_scalar(w->k, PESTLE_OP_FMA, weight, v, sum));
+    }
+  }
+}
+
+static void scale_own(lanes_t* w) {
   for (int64_t r = 0; r < w->block; ++r) {
-    pk_t rate = pestle_kir_splat(w->k, get_row(w, w->rate, r), lanes);
+    pk_t rate = pestle_kir_splat(w->k, get_row(w, w->rate, r), w->value_lanes);
     set_row(w, w->own, r,
             op(w, PESTLE_OP_MULTIPLY, get_row(w, w->own, r), rate));
   }
-  pk_t left = op(w, PESTLE_OP_SUBTRACT, w->count, base);
+}
+
+// Rows of v of which a lane has more than it takes at once.
+static void add_values(lanes_t* w, pk_t base, pk_t left) {
+  int64_t step = w->turns * AHEAD;
   pk_t steps =
       by(w, PESTLE_OP_DIVIDE, at(w, left, 1, number(w, step - 1)), step);
   steps = pestle_direct_clamp(w->d, steps, 0, (GROUP_LANES + step - 1) / step);
   pk_t i = pestle_kir_for(w->k, "i", number(w, 0), steps, 1, PESTLE_KIR_SERIAL);
-  for (int64_t j = 0; j < AHEAD; ++j) {
-    place[j] = at(w, i, step, at(w, turn, 1, number(w, j * w->turns)));
-    pk_t row = seen_key(w, op(w, PESTLE_OP_ADD, base, place[j]));
-    pk_t from = at(w, column, lanes, at(w, row, w->c.width, number(w, 0)));
-    v[j] = load(w, w->value, lanes, from);
-  }
-  for (int64_t j = 0; j < AHEAD; ++j) {
-    pk_t is_there = op(w, PESTLE_OP_LT, place[j], left);
-    if (GROUP_LANES % step || GROUP_LANES % w->columns) {
-      pk_t end = number(w, GROUP_LANES);
-      is_there =
-          op(w, PESTLE_OP_AND, is_there, op(w, PESTLE_OP_LT, place[j], end));
-      place[j] = by(w, PESTLE_OP_MINIMUM, place[j], GROUP_LANES - 1);
-    }
-    // What is read twice counts once.
-    v[j] = pestle_direct_select(w->d, is_there, v[j], real(w, lanes, 0));
-    for (int64_t r = 0; r < w->block; ++r) {
-      pk_t from = at(w, place[j], 1, number(w, r * GROUP_LANES));
-      pk_t weight = pestle_kir_splat(w->k, get(w, w->weights, from), lanes);
-      set_row(w, w->own, r,
-              pestle_kir_scalar(w->k, PESTLE_OP_FMA, weight, v[j],
-                                get_row(w, w->own, r)));
-    }
-  }
+  load_values(w, base, at(w, i, step, number(w, 0)), AHEAD);
+  use_values(w, left, AHEAD);
   pestle_kir_end(w->k);
 }
 
@@ -363,9 +384,18 @@ static void do_tiles(lanes_t* w) {
       pestle_kir_for(w->k, "tile", number(w, 0), tiles, 1, PESTLE_KIR_SERIAL);
   pk_t base = at(w, at(w, i, w->parts, w->part), GROUP_LANES, number(w, 0));
   pk_t key = op(w, PESTLE_OP_ADD, base, w->lane);
+  pk_t left = op(w, PESTLE_OP_SUBTRACT, w->count, base);
+  // They are on their way while weights are made.
+  int64_t values = (GROUP_LANES + w->turns - 1) / w->turns;
+  bool is_few = values <= MOST_VALUES;
+  if (is_few) load_values(w, base, number(w, 0), values);
   make_scores(w, key);
   make_weights(w, key);
-  add_values(w, base);
+  scale_own(w);
+  if (is_few)
+    use_values(w, left, values);
+  else
+    add_values(w, base, left);
   pestle_kir_end(w->k);
 }
 
@@ -480,13 +510,21 @@ static void add_parts(lanes_t* w) {
 
 // --- The kernel ---
 
-// The fewest rows a group with which all groups run at once.
-static int64_t choose_block(const lanes_t* w, int64_t cores) {
+// Of a row of a group, in shared memory.
+static int64_t bytes_of_row(const lanes_t* w) {
+  return (int64_t)sizeof(float) *
+         (w->c.depth + GROUP_LANES + (w->turns + 1) * w->c.width +
+          2 * SUBGROUPS + 2);
+}
+
+// The fewest rows a group with which all groups run at once, as far as they have room.
+static int64_t choose_block(const lanes_t* w, int64_t cores, int64_t bytes) {
   int64_t block = 1;
   while (block < MOST_ROWS && block < w->c.rows &&
          w->c.batch * w->c.shared * w->parts *
                  ((w->c.rows + block - 1) / block) >
-             cores)
+             cores &&
+         2 * block * bytes_of_row(w) <= bytes)
     block *= 2;
   return block < w->c.rows ? block : w->c.rows;
 }
@@ -599,7 +637,8 @@ pestle_status_t pestle_direct_cached_attention_lanes(pestle_direct_t* d) {
   w.parts = has_clusters ? MOST_PARTS : 1;
   while (w.parts > 1 && (w.parts - 1) * GROUP_LANES >= w.c.most)
     w.parts /= 2;
-  w.block = choose_block(&w, d->caps->cores);
+  w.block =
+      choose_block(&w, d->caps->cores, (int64_t)d->caps->scratch_bytes / 2);
   w.blocks = (w.c.rows + w.block - 1) / w.block;
   add_buffers(&w);
   pk_t group = pestle_kir_for(w.k, "group", number(&w, 0),
