@@ -20,6 +20,7 @@ typedef struct bytes_t {
   int64_t lanes, turns;     // of a group, of its lanes along a row
   int64_t scales, sharers;  // of a row; lanes that share one
   uint32_t q, scale;        // results
+  bool makes_sums;          // of the numbers of a scale
   pk_t lane, row;
 } bytes_t;
 
@@ -75,8 +76,10 @@ static pk_t sum_of(bytes_t* w, pk_t value, int64_t subgroup) {
   int64_t parts = w->lanes / subgroup;
   value = pestle_kir_sg_reduce(b->k, value, PESTLE_OP_ADD, (unsigned)subgroup);
   if (parts == 1) return value;
-  uint32_t shared = pestle_kir_add_buffer(b->k, "squares", PESTLE_KIR_SHARED,
-                                          PESTLE_F32, 1, parts, 0);
+  uint32_t shared = b->squares;
+  if (!b->has_made)
+    shared = pestle_kir_add_buffer(b->k, "squares", PESTLE_KIR_SHARED,
+                                   PESTLE_F32, 1, parts, 0);
   pk_t place = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, w->lane, subgroup);
   pk_t first =
       pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, w->lane, subgroup);
@@ -127,7 +130,7 @@ static void find_rate(bytes_t* w) {
 
 // --- Bytes ---
 
-static void store(bytes_t* w, pk_t unit, pk_t bytes, pk_t scale) {
+static void store(bytes_t* w, pk_t unit, pk_t bytes, pk_t scale, pk_t sum) {
   block_dot_t* b = &w->b;
   unsigned count = width(w);
   pk_t at = pestle_kir_madi(b->k, w->row, b->words, unit);
@@ -142,6 +145,7 @@ static void store(bytes_t* w, pk_t unit, pk_t bytes, pk_t scale) {
   }
   place = pestle_kir_madi(b->k, w->row, w->scales, place);
   pestle_direct_store(b->d, w->scale, place, scale);
+  if (w->makes_sums) pestle_direct_store(b->d, b->sums, place, sum);
   if (w->sharers > 1) pestle_kir_end(b->k);
 }
 
@@ -161,14 +165,27 @@ static void do_turn(bytes_t* w, pk_t turn) {
   rate =
       pestle_kir_scalar(b->k, PESTLE_OP_SELECT, is_some, rate, real(w, 1, 0));
   x = op(w, PESTLE_OP_MULTIPLY, x, pestle_kir_splat(b->k, rate, count));
-  x = op(w, PESTLE_OP_ROUND_EVEN, x, PESTLE_KIR_NONE);
-  x = pestle_kir_cast(b->k, pestle_kir_cast(b->k, x, PESTLE_I32), PESTLE_I8);
+  // 0 for what is no number. The sum with a float whose last bit is 1 is rounded to even.
+  pk_t is_number = op(w, PESTLE_OP_EQ, x, x);
+  x = pestle_kir_scalar(b->k, PESTLE_OP_SELECT, is_number, x,
+                        real(w, count, 0));
+  x = op(w, PESTLE_OP_ADD, x, real(w, count, BLOCK_DOT_WHOLE));
+  x = pestle_kir_bitcast(b->k, x, PESTLE_I32);
+  x = op(w, PESTLE_OP_SUBTRACT, x, word_number(b, count, BLOCK_DOT_WHOLE_BITS));
+  pk_t sum = PESTLE_KIR_NONE;
+  if (w->makes_sums) {
+    sum = pestle_kir_reduce(b->k, x, PESTLE_OP_ADD);
+    if (w->sharers > 1)
+      sum =
+          pestle_kir_sg_reduce(b->k, sum, PESTLE_OP_ADD, (unsigned)w->sharers);
+  }
+  x = pestle_kir_cast(b->k, x, PESTLE_I8);
   for (unsigned i = 0; i < count; ++i)
     lanes_of[i] = (i % WORD_BYTES) * (unsigned)b->parts + i / WORD_BYTES;
   x = pestle_kir_shuffle(b->k, x, x, lanes_of, count);
   pk_t scale = op(w, PESTLE_OP_MULTIPLY, most, real(w, 1, 1.0 / 127));
   if (on != PESTLE_KIR_NONE) pestle_kir_if(b->k, on);
-  store(w, unit, x, scale);
+  store(w, unit, x, scale, sum);
   if (on != PESTLE_KIR_NONE) pestle_kir_end(b->k);
 }
 
@@ -208,24 +225,38 @@ static void make_row(bytes_t* w) {
   pestle_kir_end_repeat(w->b.k, w->turns);
 }
 
+// Once for all pieces of a kernel, of which a group is one.
+static void add_buffers(block_dot_t* b, int64_t scales, int64_t lanes) {
+  int64_t bytes = b->all_rows * b->words * b->parts * WORD_BYTES;
+  b->float_x = b->x;
+  b->made_bytes = pestle_kir_add_buffer(b->k, "bytes", PESTLE_KIR_SHARED,
+                                        PESTLE_I8, 1, bytes, 0);
+  b->x_scales = pestle_kir_add_buffer(b->k, "rates", PESTLE_KIR_SHARED,
+                                      PESTLE_F32, 1, b->all_rows * scales, 0);
+  b->sums = pestle_kir_add_buffer(b->k, "sums", PESTLE_KIR_SHARED, PESTLE_I32,
+                                  1, b->all_rows * scales, 0);
+  b->squares = pestle_kir_add_buffer(b->k, "squares", PESTLE_KIR_SHARED,
+                                     PESTLE_F32, 1, lanes / 8, 0);
+  b->has_made = true;
+}
+
 void pestle_block_bytes_make(block_dot_t* b, pk_t lane, int64_t lanes) {
-  bytes_t w = {.b = *b, .lanes = lanes, .lane = lane};
+  int64_t least = b->block < X_BLOCK ? b->block : X_BLOCK;
+  if (!b->has_made) add_buffers(b, b->words * b->word_weights / least, lanes);
+  b->x = b->float_x;
+  bytes_t w = {.b = *b, .lanes = lanes, .lane = lane, .makes_sums = true};
   int64_t size = b->block < X_BLOCK ? b->block : X_BLOCK;
   w.turns = (b->words + lanes - 1) / lanes;
   w.scales = b->words * b->word_weights / size;
   w.sharers = b->words / w.scales;
-  w.q =
-      pestle_kir_add_buffer(b->k, "bytes", PESTLE_KIR_SHARED, PESTLE_I8, 1,
-                            b->all_rows * b->words * b->parts * WORD_BYTES, 0);
-  w.scale = pestle_kir_add_buffer(b->k, "rates", PESTLE_KIR_SHARED, PESTLE_F32,
-                                  1, b->all_rows * w.scales, 0);
+  w.q = b->made_bytes;
+  w.scale = b->x_scales;
   w.row = pestle_kir_repeat(b->k, "row", b->all_rows);
   make_row(&w);
   // The next row's sum, and who reads the bytes, come behind it.
   pestle_kir_barrier(b->k);
   pestle_kir_end_repeat(b->k, b->all_rows);
   b->x = w.q;
-  b->x_scales = w.scale;
 }
 
 pestle_status_t pestle_direct_block_bytes(pestle_direct_t* d) {

@@ -5,6 +5,10 @@
 
 #include "codegen/direct/direct.h"
 
+// A float whose last bit is 1: whole numbers below 2^22 may be added to it, or to its bits.
+#define BLOCK_DOT_WHOLE 12582912.0
+#define BLOCK_DOT_WHOLE_BITS 0x4b400000
+
 enum {
   MOST_LANES = 16,
   MOST_ROWS = 4,     // of x at a time
@@ -64,6 +68,9 @@ typedef struct block_dot_t {
   // Scratch, [most_rows, words] of a number for each word of a row of x, but for |xs|
   // [parts, most_rows, words] of words or f32 and |line| [words * word_weights] of bytes.
   uint32_t xs, line, first, x_scales, sums;
+  // Where a group of lanes makes bytes of x: x before, the bytes, and sums of its subgroups.
+  uint32_t float_x, made_bytes, squares;
+  bool has_made;
   uint32_t total;  // registers
   int64_t made_stride;
   pk_t made_row;  // the first row of |made| that is finished, or NONE: 0

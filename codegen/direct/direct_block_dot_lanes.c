@@ -7,6 +7,7 @@
 //       for chunks of words, one a lane of the team:        up to 16 bytes of weights
 //         x there, the sums of it
 //         for each column: total += scale * (parts of the words by parts of x)
+//     of some chunks all weights are on their way together
 //       y = sg_reduce(total), and the ops that follow           // direct_block_dot_y.c
 //
 // Products of one x are one kernel: the groups of one follow those of the other, but products
@@ -15,7 +16,10 @@
 // In bytes x is bytes with a scale for each 32 of them. Few of them each group makes itself
 // before its first product; more are an operand, which a kernel in front of the group makes
 // (passes/whole_block_dot_lanes.c). They lie as [rows, words, parts, 4], in the order in which
-// a word has its weights. In f32 a
+// a word has its weights. A part of a word's bytes is multiplied where it lies, so that the
+// upper ones count 2^bits times and more: sums are of the uppermost part's size.
+//
+// Groups that make the bytes ask for their first weights before that. In f32 a
 // weight becomes 1 + w / 2^bits, as direct_block_dot.c says.
 #include "base/bits.h"
 #include "codegen/direct/direct_block_dot.h"
@@ -30,21 +34,30 @@ enum {
   F32_CHUNK = 8,  // numbers of x that a lane takes at once
   FRACTION = 23,
   ONE = 0x3f800000,
+  MOST_LOADS = 8,  // of weights that are on their way together, and chunks
 };
 
 typedef struct lanes_dot_t {
   block_dot_t b;
-  int64_t chunk, units;    // words of a lane, such chunks of a row
+  int64_t chunk, units;  // words of a lane, such chunks of a row
+  int64_t turns,
+      together;            // chunks of a lane, of which some are taken together
   int64_t team, teams;     // lanes of a team, teams of a group
   int64_t rows_at_a_time;  // of x
   int64_t most_columns;    // of a team, of all its products
   bool makes_bytes;        // of x
+  bool has_turns;          // a group has columns more than once
   uint32_t totals;
   pk_t lane, team_at;  // of the team; the team of its piece
   pk_t
       columns[MOST_COLUMNS];  // b.columns of them, of each product of the piece
   // Of a chunk, by row: parts of x, its sum and the scale.
   pk_t x[TEAM_ROWS][32], sum[TEAM_ROWS], first[TEAM_ROWS], rate[TEAM_ROWS];
+  // Weights of chunks that are on their way, by chunk, product and column.
+  pk_t words[MOST_LOADS][MOST_PRODUCTS][MOST_COLUMNS], unit[MOST_LOADS];
+  pk_t scales[MOST_LOADS][MOST_PRODUCTS][MOST_COLUMNS];  // of their blocks
+  pk_t zeros[MOST_LOADS][MOST_PRODUCTS][MOST_COLUMNS];
+  pk_t is_there[MOST_LOADS];  // NONE: the chunk is one
 } lanes_dot_t;
 
 static pk_t op(lanes_dot_t* w, pestle_op_t o, pk_t a, pk_t b) {
@@ -82,18 +95,11 @@ static void load_bytes(lanes_dot_t* w, int64_t m, pk_t row, pk_t unit) {
   at = pestle_kir_madi(b->k, at, b->parts * WORD_BYTES, number(b, 0));
   pk_t words = words_of(w, b->x, all, at,
                         align_of(w, b->x, (b->words | w->chunk) * b->parts));
-  pk_t sum = word_number(b, chunk, 0);
   for (int64_t part = 0; part < b->parts; ++part) {
     for (unsigned i = 0; i < chunk; ++i)
       lanes_of[i] = (uint32_t)(i * b->parts + part);
     w->x[m][part] = pestle_kir_shuffle(b->k, words, words, lanes_of, chunk);
-    sum = pestle_kir_dot(b->k, word_number(b, chunk, 0x01010101), w->x[m][part],
-                         sum, PESTLE_KIR_DOT4_B_SIGNED);
   }
-  if (chunk > 1) sum = pestle_kir_reduce(b->k, sum, PESTLE_OP_ADD);
-  int64_t zero = (int64_t)1 << (b->bits - 1);
-  w->first[m] = op(w, PESTLE_OP_MULTIPLY, sum, word_number(b, 1, -zero));
-  w->sum[m] = pestle_kir_cast(b->k, sum, PESTLE_F32);
   // Scales of x are of as many numbers as a block has, or of 32.
   int64_t size = b->block < X_BLOCK ? b->block : X_BLOCK;
   int64_t each = size / (w->chunk * b->word_weights);
@@ -101,7 +107,28 @@ static void load_bytes(lanes_dot_t* w, int64_t m, pk_t row, pk_t unit) {
       each > 1 ? pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, unit, each) : unit;
   int64_t scales = b->words * b->word_weights / size;
   scale = pestle_kir_madi(b->k, row, scales, scale);
+  int64_t size_of_part = (int64_t)1 << (b->bits * (b->parts - 1));
   w->rate[m] = pestle_direct_load(b->d, w->b.x_scales, scale);
+  w->rate[m] = op(w, PESTLE_OP_MULTIPLY, w->rate[m],
+                  real(w, 1.0 / (double)size_of_part));
+  pk_t sum = word_number(b, 1, 0);
+  if (w->makes_bytes && each == 1) {
+    sum = pestle_direct_load(b->d, b->sums, scale);
+  } else {
+    for (int64_t part = 0; part < b->parts; ++part) {
+      for (unsigned i = 0; i < chunk; ++i)
+        sum = pestle_kir_dot(b->k, word_number(b, 1, 0x01010101),
+                             pestle_kir_extract(b->k, w->x[m][part], i), sum,
+                             PESTLE_KIR_DOT4_B_SIGNED);
+    }
+  }
+  // Of the size of the uppermost part, as the products are.
+  int64_t zero = (int64_t)1 << (b->bits - 1);
+  sum =
+      op(w, PESTLE_OP_MULTIPLY, sum,
+         word_number(b, 1, b->has_zeros ? size_of_part : -zero * size_of_part));
+  w->first[m] = sum;
+  w->sum[m] = b->has_zeros ? pestle_kir_cast(b->k, sum, PESTLE_F32) : 0;
 }
 
 static void load_floats(lanes_dot_t* w, int64_t m, pk_t row, pk_t unit) {
@@ -133,15 +160,14 @@ static void load_floats(lanes_dot_t* w, int64_t m, pk_t row, pk_t unit) {
 
 // --- Weights ---
 
+// Where they lie: the weights times 2^(bits part).
 static pk_t bytes_of(lanes_dot_t* w, pk_t words, int64_t part) {
   block_dot_t* b = &w->b;
-  unsigned lanes = (unsigned)w->chunk;
   if (b->bits == 8) return words;
   int64_t mask = ((1 << b->bits) - 1) * INT64_C(0x01010101);
-  if (part)
-    words = op(w, PESTLE_OP_SHIFT_RIGHT_LOGICAL, words,
-               word_number(b, lanes, part * b->bits));
-  return op(w, PESTLE_OP_AND, words, word_number(b, lanes, mask));
+  mask <<= part * b->bits;
+  return op(w, PESTLE_OP_AND, words,
+            word_number(b, (unsigned)w->chunk, (int32_t)(uint32_t)mask));
 }
 
 // Weight |i| of a word as 1 + w / 2^bits.
@@ -175,25 +201,34 @@ static void multiply(lanes_dot_t* w, pk_t words, pk_t* d) {
     }
     return;
   }
-  for (int64_t m = 0; m < b->rows; ++m)
-    d[m] = word_number(b, chunk, 0);
   for (int64_t part = 0; part < b->parts; ++part) {
     pk_t bytes = bytes_of(w, words, part);
-    for (int64_t m = 0; m < b->rows; ++m)
-      d[m] = pestle_kir_dot(b->k, bytes, w->x[m][part], d[m],
-                            PESTLE_KIR_DOT4_B_SIGNED);
+    for (int64_t m = 0; m < b->rows; ++m) {
+      pk_t sum = word_number(b, 1, 0);
+      for (unsigned i = 0; i < chunk; ++i)
+        sum = pestle_kir_dot(b->k, pestle_kir_extract(b->k, bytes, i),
+                             pestle_kir_extract(b->k, w->x[m][part], i), sum,
+                             PESTLE_KIR_DOT4_B_SIGNED);
+      if (part) {
+        d[m] = op(w, PESTLE_OP_SHIFT_LEFT, d[m], word_number(b, 1, b->bits));
+        d[m] = op(w, PESTLE_OP_ADD, d[m], sum);
+      } else {
+        d[m] = sum;
+      }
+    }
   }
   for (int64_t m = 0; m < b->rows; ++m) {
-    if (chunk > 1) d[m] = pestle_kir_reduce(b->k, d[m], PESTLE_OP_ADD);
-    if (!b->has_zeros) d[m] = op(w, PESTLE_OP_ADD, d[m], w->first[m]);
-    d[m] = pestle_kir_cast(b->k, d[m], PESTLE_F32);
+    pk_t whole = word_number(b, 1, BLOCK_DOT_WHOLE_BITS);
+    if (!b->has_zeros) whole = op(w, PESTLE_OP_ADD, w->first[m], whole);
+    d[m] = op(w, PESTLE_OP_ADD, d[m], whole);
+    d[m] = pestle_kir_bitcast(b->k, d[m], PESTLE_F32);
+    d[m] = op(w, PESTLE_OP_SUBTRACT, d[m], real(w, BLOCK_DOT_WHOLE));
   }
 }
 
 static pk_t of_block(lanes_dot_t* w, uint32_t buffer, pk_t column, pk_t block) {
   pk_t at = pestle_kir_madi(w->b.k, column, w->b.blocks, block);
-  return pestle_kir_cast(w->b.k, pestle_direct_load(w->b.d, buffer, at),
-                         PESTLE_F32);
+  return pestle_direct_load(w->b.d, buffer, at);
 }
 
 // Total of row |m| of column |c| of the piece's product |p|.
@@ -201,60 +236,85 @@ static pk_t total_at(lanes_dot_t* w, int64_t p, int64_t c, int64_t m) {
   return number(&w->b, (p * w->b.columns + c) * w->rows_at_a_time + m);
 }
 
-static void add_product(lanes_dot_t* w, int64_t p, const pk_t* words,
-                        pk_t block) {
+// Product |p|, the piece's |at|th, of chunk |u|.
+static void add_product(lanes_dot_t* w, int64_t at, unsigned p, int64_t u) {
   block_dot_t* b = &w->b;
-  pk_t d[TEAM_ROWS];
+  pk_t d[TEAM_ROWS], is_there = w->is_there[u];
   for (int64_t c = 0; c < b->columns; ++c) {
-    pk_t scale = of_block(w, b->product->scales, w->columns[c], block);
+    pk_t scale = pestle_kir_cast(b->k, w->scales[u][p][c], PESTLE_F32);
     pk_t zero = 0;
     if (b->has_zeros) {
-      zero = of_block(w, b->product->zeros, w->columns[c], block);
+      zero = pestle_kir_cast(b->k, w->zeros[u][p][c], PESTLE_F32);
       zero = op(w, PESTLE_OP_NEGATE, zero, PESTLE_KIR_NONE);
     }
-    multiply(w, words[c], d);
+    multiply(w, w->words[u][p][c], d);
     for (int64_t m = 0; m < b->rows; ++m) {
-      pk_t index = total_at(w, p, c, m);
+      pk_t index = total_at(w, at, c, m);
       if (b->has_zeros)
         d[m] = pestle_kir_scalar(b->k, PESTLE_OP_FMA, zero, w->sum[m], d[m]);
       if (b->is_bytes) d[m] = op(w, PESTLE_OP_MULTIPLY, d[m], w->rate[m]);
-      pk_t total = pestle_direct_load(b->d, w->totals, index);
+      pk_t total = pestle_direct_load(b->d, w->totals, index), old = total;
       total = pestle_kir_scalar(b->k, PESTLE_OP_FMA, scale, d[m], total);
+      if (is_there != PESTLE_KIR_NONE)
+        total = pestle_direct_select(b->d, is_there, total, old);
       pestle_direct_store(b->d, w->totals, index, total);
     }
   }
 }
 
-static void add_chunk(lanes_dot_t* w, unsigned piece, pk_t unit,
-                      pk_t first_row) {
+// Asks for the weights of chunks |step| * together and those that follow.
+static void load_weights(lanes_dot_t* w, unsigned piece, pk_t step) {
   block_dot_t* b = &w->b;
-  int64_t each = b->block_words / w->chunk, at = 0;
-  pk_t block =
-      each > 1 ? pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, unit, each) : unit;
-  pk_t words[MOST_PRODUCTS][MOST_COLUMNS];
-  // All loads of weights are on their way before the first is waited for.
-  for (unsigned p = 0; p < b->product_count; ++p) {
-    if (b->products[p].piece != piece) continue;
-    unsigned align = align_of(w, b->products[p].w, b->words | w->chunk);
-    for (int64_t c = 0; c < b->columns; ++c) {
-      pk_t from = pestle_kir_madi(b->k, w->columns[c], b->words, number(b, 0));
-      from = pestle_kir_madi(b->k, unit, w->chunk, from);
-      from = pestle_kir_madi(b->k, from, WORD_BYTES, number(b, 0));
-      words[p][c] =
-          words_of(w, b->products[p].w, (unsigned)w->chunk, from, align);
+  bool has_tail = w->turns * w->team != w->units;
+  for (int64_t u = 0; u < w->together; ++u) {
+    pk_t turn = pestle_kir_madi(b->k, step, w->together, number(b, u));
+    pk_t unit = pestle_kir_madi(b->k, turn, w->team, w->lane);
+    w->is_there[u] = PESTLE_KIR_NONE;
+    if (has_tail) {
+      w->is_there[u] = pestle_kir_scalar_i(b->k, PESTLE_OP_LT, unit, w->units);
+      unit = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, unit, w->units - 1);
+    }
+    w->unit[u] = unit;
+    pk_t block = unit;
+    if (b->block_words > w->chunk)
+      block = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, unit,
+                                  b->block_words / w->chunk);
+    for (unsigned p = 0; p < b->product_count; ++p) {
+      if (b->products[p].piece != piece) continue;
+      unsigned align = align_of(w, b->products[p].w, b->words | w->chunk);
+      for (int64_t c = 0; c < b->columns; ++c) {
+        pk_t from =
+            pestle_kir_madi(b->k, w->columns[c], b->words, number(b, 0));
+        from = pestle_kir_madi(b->k, unit, w->chunk, from);
+        from = pestle_kir_madi(b->k, from, WORD_BYTES, number(b, 0));
+        w->words[u][p][c] =
+            words_of(w, b->products[p].w, (unsigned)w->chunk, from, align);
+        w->scales[u][p][c] =
+            of_block(w, b->products[p].scales, w->columns[c], block);
+        if (b->has_zeros)
+          w->zeros[u][p][c] =
+              of_block(w, b->products[p].zeros, w->columns[c], block);
+      }
     }
   }
-  for (int64_t m = 0; m < b->rows; ++m) {
-    pk_t row = pestle_kir_madi(b->k, first_row, 1, number(b, m));
-    if (b->is_bytes)
-      load_bytes(w, m, row, unit);
-    else
-      load_floats(w, m, row, unit);
-  }
-  for (unsigned p = 0; p < b->product_count; ++p) {
-    if (b->products[p].piece != piece) continue;
-    b->product = &b->products[p];
-    add_product(w, at++, words[p], block);
+}
+
+static void use_weights(lanes_dot_t* w, unsigned piece, pk_t first_row) {
+  block_dot_t* b = &w->b;
+  for (int64_t u = 0; u < w->together; ++u) {
+    pk_t unit = w->unit[u];
+    int64_t at = 0;
+    for (int64_t m = 0; m < b->rows; ++m) {
+      pk_t row = pestle_kir_madi(b->k, first_row, 1, number(b, m));
+      if (b->is_bytes)
+        load_bytes(w, m, row, unit);
+      else
+        load_floats(w, m, row, unit);
+    }
+    for (unsigned p = 0; p < b->product_count; ++p) {
+      if (b->products[p].piece != piece) continue;
+      add_product(w, at++, p, u);
+    }
   }
 }
 
@@ -282,26 +342,29 @@ static void finish(lanes_dot_t* w, unsigned piece, int64_t c, pk_t first_row) {
   pestle_kir_end(b->k);
 }
 
+// |asked|: the first weights are on their way.
 static void do_rows(lanes_dot_t* w, unsigned piece, pk_t first_row,
-                    int64_t rows) {
+                    int64_t rows, bool asked) {
   block_dot_t* b = &w->b;
   b->rows = rows;
-  int64_t turns = (w->units + w->team - 1) / w->team;
+  int64_t steps = w->turns / w->together;
   int64_t totals = w->most_columns * w->rows_at_a_time;
   pestle_kir_alloc(b->k, w->totals);
   for (int64_t i = 0; i < totals; ++i)
     pestle_direct_store(b->d, w->totals, number(b, i), real(w, 0));
-  pk_t i = pestle_kir_repeat(b->k, "chunk", turns);
-  pk_t unit = pestle_kir_madi(b->k, i, w->team, w->lane);
-  bool has_tail = turns * w->team != w->units;
-  if (has_tail) {
-    pestle_kir_if(b->k,
-                  pestle_kir_scalar_i(b->k, PESTLE_OP_LT, unit, w->units));
-    unit = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, unit, w->units - 1);
+  if (asked) use_weights(w, piece, first_row);
+  if (!asked || steps > 1) {
+    pk_t step = number(b, 0);
+    bool loops = steps - asked > 1;
+    if (loops)
+      step = pestle_kir_for(b->k, "step", number(b, asked), number(b, steps), 1,
+                            PESTLE_KIR_SERIAL);
+    else if (asked)
+      step = number(b, 1);
+    load_weights(w, piece, step);
+    use_weights(w, piece, first_row);
+    if (loops) pestle_kir_end(b->k);
   }
-  add_chunk(w, piece, unit, first_row);
-  if (has_tail) pestle_kir_end(b->k);
-  pestle_kir_end_repeat(b->k, turns);
   for (int64_t c = 0; c < b->columns; ++c)
     finish(w, piece, c, first_row);
 }
@@ -319,6 +382,17 @@ static int64_t products_of(const block_dot_t* b, unsigned piece) {
 static int64_t columns_of(const lanes_dot_t* w, unsigned piece) {
   int64_t columns = w->most_columns / products_of(&w->b, piece);
   return columns > 1 ? columns : 1;
+}
+
+// As many chunks as divide a lane's, with the loads of all products and columns.
+static void choose_together(lanes_dot_t* w, unsigned piece) {
+  int64_t loads = w->b.columns * products_of(&w->b, piece);
+  // In f32 a chunk is many products.
+  int64_t most = w->b.is_bytes ? MOST_LOADS / loads : 1;
+  w->together = 1;
+  for (int64_t u = 2; u <= most && u <= w->turns; ++u) {
+    if (w->turns % u == 0) w->together = u;
+  }
 }
 
 static void do_piece(lanes_dot_t* w, unsigned piece, pk_t group, pk_t lane) {
@@ -341,13 +415,20 @@ static void do_piece(lanes_dot_t* w, unsigned piece, pk_t group, pk_t lane) {
     w->columns[c] = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, w->columns[c],
                                         b->piece->columns - 1);
   }
+  choose_together(w, piece);
+  bool asked = w->makes_bytes && !w->has_turns;
+  if (asked) {
+    load_weights(w, piece, number(b, 0));
+    pestle_block_bytes_make(b, lane, GROUP_LANES);
+  }
   int64_t whole = b->all_rows / w->rows_at_a_time,
           rest = b->all_rows % w->rows_at_a_time;
   pk_t i = pestle_kir_repeat(b->k, "rows", whole);
   do_rows(w, piece, pestle_kir_madi(b->k, i, w->rows_at_a_time, number(b, 0)),
-          w->rows_at_a_time);
+          w->rows_at_a_time, asked);
   pestle_kir_end_repeat(b->k, whole);
-  if (rest) do_rows(w, piece, number(b, whole * w->rows_at_a_time), rest);
+  if (rest)
+    do_rows(w, piece, number(b, whole * w->rows_at_a_time), rest, asked);
   if (!is_alone) pestle_kir_end(b->k);
 }
 
@@ -376,6 +457,22 @@ static int64_t choose_columns(int64_t all, int64_t teams, int64_t cores) {
                             GROUPS_A_CORE * cores)
     columns /= 2;
   return columns;
+}
+
+// Of groups that take turns: so many that the last turn has most of them.
+static int64_t choose_groups(int64_t all, int64_t cores) {
+  enum { LEAST_GROUPS_A_CORE = 5 };
+  int64_t best = all;
+  double best_busy = 0;
+  if (!cores || all <= MOST_GROUPS_A_CORE * cores) return all;
+  for (int64_t each = MOST_GROUPS_A_CORE; each >= LEAST_GROUPS_A_CORE; --each) {
+    int64_t groups = each * cores, turns = (all + groups - 1) / groups;
+    double busy = (double)all / (double)(turns * groups);
+    if (busy <= best_busy + 0.02) continue;
+    best_busy = busy;
+    best = groups;
+  }
+  return best;
 }
 
 static pestle_status_t read(lanes_dot_t* w, pestle_direct_t* d) {
@@ -426,6 +523,7 @@ static void choose(lanes_dot_t* w, const pestle_target_caps_t* caps) {
   w->rows_at_a_time = b->all_rows < TEAM_ROWS ? b->all_rows : TEAM_ROWS;
   w->team = choose_team(w->units, most);
   w->teams = GROUP_LANES / w->team;
+  w->turns = (w->units + w->team - 1) / w->team;
   for (unsigned p = 0; p < b->product_count; ++p) {
     all += b->pieces[b->products[p].piece].columns;
     int64_t count = products_of(b, p);
@@ -451,18 +549,19 @@ pestle_status_t pestle_direct_block_dot_lanes(pestle_direct_t* d) {
   w.totals =
       pestle_kir_add_buffer(b->k, "totals", PESTLE_KIR_PRIVATE, PESTLE_F32, 1,
                             w.most_columns * w.rows_at_a_time, 0);
-  int64_t most = MOST_GROUPS_A_CORE * (int64_t)d->caps->cores;
-  bool has_turns = w.makes_bytes && most && b->groups > most;
-  int64_t groups = has_turns ? most : b->groups;
+  int64_t groups = b->groups;
+  if (w.makes_bytes) groups = choose_groups(groups, d->caps->cores);
+  bool has_turns = w.has_turns = groups < b->groups;
   pk_t group = pestle_kir_for(b->k, "group", number(b, 0), number(b, groups), 1,
                               PESTLE_KIR_GROUP_X);
   pk_t lane = pestle_kir_for(b->k, "lane", number(b, 0), number(b, GROUP_LANES),
                              1, PESTLE_KIR_LANE_X);
   w.lane = pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, lane, w.team);
-  if (w.makes_bytes) pestle_block_bytes_make(b, lane, GROUP_LANES);
-  if (has_turns)
+  if (has_turns) {
+    pestle_block_bytes_make(b, lane, GROUP_LANES);
     group = pestle_kir_for(b->k, "turn", group, number(b, b->groups),
-                           (int32_t)most, PESTLE_KIR_SERIAL);
+                           (int32_t)groups, PESTLE_KIR_SERIAL);
+  }
   for (unsigned p = 0; p < b->product_count; ++p) {
     if (b->products[p].piece == p) do_piece(&w, p, group, lane);
   }
