@@ -176,6 +176,11 @@ static double point_cycles(const staged_t* s) {
   bool few = results < cores * PESTLE_GPU_THREADS_PER_UNIT &&
              p->k.all >= PESTLE_GPU_LONG_REDUCE;
   bool across = few && !p->b.along_k && p->n.all > 1;
+  // One row: lanes read the other operand once, as it lies, and bytes are all that counts.
+  if (few && p->m.all == 1 && p->b.along_k && p->b.dtype != PESTLE_F32) {
+    double bytes = (double)pestle_dtype_size(p->b.dtype);
+    return products * bytes / (cores * PESTLE_GPU_GLOBAL_BYTES);
+  }
   double chain = few ? 0 : (double)p->k.all * PESTLE_GPU_POINT_CYCLES;
   return chain + products / (cores * PESTLE_GPU_POINT_PRODUCTS) +
          (across ? products * PESTLE_GPU_LINE /
