@@ -323,8 +323,8 @@ pestle_status_t pestle_pass_build_cached(pestle_builder_t* at,
   n = pestle_f_add(&f, n, count);
   x[1] = extent(&f, x[1], n);
   x[2] = extent(&f, x[2], n);
-  x[3] = make_bias(&f, q->dims[0], tokens, x[3], q->dims[2], k->dims[2],
-                   q->dtype);
+  x[3] =
+      make_bias(&f, q->dims[0], tokens, x[3], q->dims[2], k->dims[2], q->dtype);
   *y = pestle_f_like(&f, node, x, NULL);
   PESTLE_TRY(f.status);
   *at = f.builder;
