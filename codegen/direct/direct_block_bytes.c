@@ -3,7 +3,7 @@
 // target whose lanes run side by side, with the norm that makes x
 // (passes/whole_block_dot_lanes.c):
 //
-//   for rows in group.x: for l in lane.x:
+//   for rows in group.x: for l in lane.x:                       // or for parts of rows
 //     rate = 1 / sqrt(mean of the squares + epsilon)            // of all lanes, where normed
 //     for words, one a lane:                                    // of weights: 4 to 16 numbers
 //       most = sg_reduce(largest size of x)                     // of the lanes of a scale
@@ -13,7 +13,7 @@
 // shared memory: that takes less than a kernel in front of it.
 #include "codegen/direct/direct_block_dot.h"
 
-enum { MOST_GROUP_LANES = 512 };
+enum { MOST_GROUP_LANES = 512, SHARED_GROUP_LANES = 128 };
 
 typedef struct bytes_t {
   block_dot_t b;
@@ -264,14 +264,23 @@ pestle_status_t pestle_direct_block_bytes(pestle_direct_t* d) {
   block_dot_t* b = &w.b;
   read(&w, d);
   w.lanes = d->caps->subgroup;
-  while (w.lanes < b->words && w.lanes < MOST_GROUP_LANES)
+  // Without a norm groups share a row.
+  int64_t most = b->norm ? MOST_GROUP_LANES : SHARED_GROUP_LANES;
+  while (w.lanes < b->words && w.lanes < most)
     w.lanes *= 2;
   w.turns = (b->words + w.lanes - 1) / w.lanes;
-  w.row = pestle_kir_for(b->k, "row", number(b, 0), number(b, b->all_rows), 1,
+  int64_t groups = b->all_rows * (b->norm ? 1 : w.turns);
+  w.row = pestle_kir_for(b->k, "row", number(b, 0), number(b, groups), 1,
                          PESTLE_KIR_GROUP_X);
   w.lane = pestle_kir_for(b->k, "lane", number(b, 0), number(b, w.lanes), 1,
                           PESTLE_KIR_LANE_X);
-  make_row(&w);
+  if (b->norm) {
+    make_row(&w);
+  } else {
+    pk_t group = w.row;
+    w.row = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, group, w.turns);
+    do_turn(&w, pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, group, w.turns));
+  }
   pestle_kir_end(b->k);
   pestle_kir_end(b->k);
   d->steps = (uint64_t)(b->all_rows * b->depth);

@@ -34,7 +34,11 @@ enum {
   F32_CHUNK = 8,  // numbers of x that a lane takes at once
   FRACTION = 23,
   ONE = 0x3f800000,
-  MOST_LOADS = 8,  // of weights that are on their way together, and chunks
+  // Loads of weights that are on their way together, and chunks: of groups that share a core
+  // with many others, and of those that share it with few.
+  MOST_LOADS = 16,
+  SOME_LOADS = 8,
+  FEW_GROUPS_A_CORE = 4,
 };
 
 typedef struct lanes_dot_t {
@@ -47,6 +51,7 @@ typedef struct lanes_dot_t {
   int64_t most_columns;    // of a team, of all its products
   bool makes_bytes;        // of x
   bool has_turns;          // a group has columns more than once
+  bool waits;              // for all lanes to have asked for their weights
   uint32_t totals;
   pk_t lane, team_at;  // of the team; the team of its piece
   pk_t
@@ -362,6 +367,8 @@ static void do_rows(lanes_dot_t* w, unsigned piece, pk_t first_row,
     else if (asked)
       step = number(b, 1);
     load_weights(w, piece, step);
+    // What is asked for before a barrier is not put off to where it is used.
+    if (w->waits) pestle_kir_barrier(b->k);
     use_weights(w, piece, first_row);
     if (loops) pestle_kir_end(b->k);
   }
@@ -388,11 +395,13 @@ static int64_t columns_of(const lanes_dot_t* w, unsigned piece) {
 static void choose_together(lanes_dot_t* w, unsigned piece) {
   int64_t loads = w->b.columns * products_of(&w->b, piece);
   // In f32 a chunk is many products.
-  int64_t most = w->b.is_bytes ? MOST_LOADS / loads : 1;
+  bool is_few = w->b.groups <= FEW_GROUPS_A_CORE * (int64_t)w->b.d->caps->cores;
+  int64_t most = w->b.is_bytes ? (is_few ? MOST_LOADS : SOME_LOADS) / loads : 1;
   w->together = 1;
   for (int64_t u = 2; u <= most && u <= w->turns; ++u) {
     if (w->turns % u == 0) w->together = u;
   }
+  w->waits = is_few && w->b.is_bytes && w->together * loads > SOME_LOADS / 2;
 }
 
 static void do_piece(lanes_dot_t* w, unsigned piece, pk_t group, pk_t lane) {
