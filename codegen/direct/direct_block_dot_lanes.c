@@ -19,8 +19,12 @@
 // a word has its weights. A part of a word's bytes is multiplied where it lies, so that the
 // upper ones count 2^bits times and more: sums are of the uppermost part's size.
 //
-// Groups that make the bytes ask for their first weights before that. In f32 a
+// Groups that make the bytes ask for their first weights before that. Where a target copies to
+// shared memory past the registers each lane has its weights copied there, to places of its
+// own: what is under way takes no registers, and a compiler does not put it off. In f32 a
 // weight becomes 1 + w / 2^bits, as direct_block_dot.c says.
+#include <string.h>
+
 #include "base/bits.h"
 #include "codegen/direct/direct_block_dot.h"
 
@@ -34,11 +38,11 @@ enum {
   F32_CHUNK = 8,  // numbers of x that a lane takes at once
   FRACTION = 23,
   ONE = 0x3f800000,
-  // Loads of weights that are on their way together, and chunks: of groups that share a core
-  // with many others, and of those that share it with few.
-  MOST_LOADS = 16,
-  SOME_LOADS = 8,
-  FEW_GROUPS_A_CORE = 4,
+  // Loads of weights that are on their way together, and chunks.
+  MOST_LOADS = 8,
+  SOME_LOADS = 4,
+  COPY_BYTES = 16,
+  STAGES = 2,
 };
 
 typedef struct lanes_dot_t {
@@ -51,9 +55,13 @@ typedef struct lanes_dot_t {
   int64_t most_columns;    // of a team, of all its products
   bool makes_bytes;        // of x
   bool has_turns;          // a group has columns more than once
-  bool waits;              // for all lanes to have asked for their weights
+  bool copies;             // weights to shared memory
+  int64_t stage_loads;     // places of a stage
+  uint32_t ahead;          // places of weights there, by stage, load and lane
+  uint32_t kept[2];        // scales and zero points of the stage that is used
   uint32_t totals;
   pk_t lane, team_at;  // of the team; the team of its piece
+  pk_t group_lane;
   pk_t
       columns[MOST_COLUMNS];  // b.columns of them, of each product of the piece
   // Of a chunk, by row: parts of x, its sum and the scale.
@@ -267,8 +275,15 @@ static void add_product(lanes_dot_t* w, int64_t at, unsigned p, int64_t u) {
   }
 }
 
-// Asks for the weights of chunks |step| * together and those that follow.
-static void load_weights(lanes_dot_t* w, unsigned piece, pk_t step) {
+// The place of load |load| of |stage|.
+static pk_t place_of(lanes_dot_t* w, pk_t stage, int64_t load) {
+  block_dot_t* b = &w->b;
+  pk_t at = pestle_kir_madi(b->k, stage, w->stage_loads, number(b, load));
+  at = pestle_kir_madi(b->k, at, GROUP_LANES, w->group_lane);
+  return pestle_kir_madi(b->k, at, COPY_BYTES, number(b, 0));
+}
+
+static void find_units(lanes_dot_t* w, pk_t step) {
   block_dot_t* b = &w->b;
   bool has_tail = w->turns * w->team != w->units;
   for (int64_t u = 0; u < w->together; ++u) {
@@ -280,25 +295,91 @@ static void load_weights(lanes_dot_t* w, unsigned piece, pk_t step) {
       unit = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, unit, w->units - 1);
     }
     w->unit[u] = unit;
-    pk_t block = unit;
+  }
+}
+
+// Asks for the weights of the units, to the places of |stage| where they are copied.
+static void ask_weights(lanes_dot_t* w, unsigned piece, pk_t stage) {
+  block_dot_t* b = &w->b;
+  int64_t load = 0;
+  for (int64_t u = 0; u < w->together; ++u) {
+    for (unsigned p = 0; p < b->product_count; ++p) {
+      if (b->products[p].piece != piece) continue;
+      uint32_t buffer = b->products[p].w;
+      unsigned align = align_of(w, buffer, b->words | w->chunk);
+      for (int64_t c = 0; c < b->columns; ++c, ++load) {
+        pk_t from =
+            pestle_kir_madi(b->k, w->columns[c], b->words, number(b, 0));
+        from = pestle_kir_madi(b->k, w->unit[u], w->chunk, from);
+        from = pestle_kir_madi(b->k, from, WORD_BYTES, number(b, 0));
+        if (w->copies) {
+          pk_t to = place_of(w, stage, load);
+          (void)pestle_kir_put(
+              b->k, (pestle_kir_inst_t){.op = PESTLE_KIR_COPY_ASYNC,
+                                        .type = PESTLE_NONE,
+                                        .lanes = COPY_BYTES,
+                                        .arg = {w->ahead, to, buffer, from}});
+        } else {
+          w->words[u][p][c] =
+              words_of(w, buffer, (unsigned)w->chunk, from, align);
+        }
+      }
+    }
+  }
+}
+
+static void load_scales(lanes_dot_t* w, unsigned piece) {
+  block_dot_t* b = &w->b;
+  for (int64_t u = 0; u < w->together; ++u) {
+    pk_t block = w->unit[u];
     if (b->block_words > w->chunk)
-      block = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, unit,
+      block = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, block,
                                   b->block_words / w->chunk);
     for (unsigned p = 0; p < b->product_count; ++p) {
       if (b->products[p].piece != piece) continue;
-      unsigned align = align_of(w, b->products[p].w, b->words | w->chunk);
       for (int64_t c = 0; c < b->columns; ++c) {
-        pk_t from =
-            pestle_kir_madi(b->k, w->columns[c], b->words, number(b, 0));
-        from = pestle_kir_madi(b->k, unit, w->chunk, from);
-        from = pestle_kir_madi(b->k, from, WORD_BYTES, number(b, 0));
-        w->words[u][p][c] =
-            words_of(w, b->products[p].w, (unsigned)w->chunk, from, align);
         w->scales[u][p][c] =
             of_block(w, b->products[p].scales, w->columns[c], block);
         if (b->has_zeros)
           w->zeros[u][p][c] =
               of_block(w, b->products[p].zeros, w->columns[c], block);
+      }
+    }
+  }
+}
+
+// In registers, so that they stay while the next ones are on their way.
+static void keep_scales(lanes_dot_t* w, unsigned piece) {
+  block_dot_t* b = &w->b;
+  int64_t load = 0;
+  for (int64_t u = 0; u < w->together; ++u) {
+    for (unsigned p = 0; p < b->product_count; ++p) {
+      if (b->products[p].piece != piece) continue;
+      for (int64_t c = 0; c < b->columns; ++c, ++load) {
+        for (int i = 0; i < 1 + b->has_zeros; ++i) {
+          pk_t value = i ? w->zeros[u][p][c] : w->scales[u][p][c];
+          pestle_direct_store(b->d, w->kept[i], number(b, load),
+                              pestle_kir_cast(b->k, value, PESTLE_F32));
+        }
+      }
+    }
+  }
+}
+
+// What was copied to |stage|, and the scales that were kept.
+static void take_copies(lanes_dot_t* w, unsigned piece, pk_t stage) {
+  block_dot_t* b = &w->b;
+  int64_t load = 0;
+  for (int64_t u = 0; u < w->together; ++u) {
+    for (unsigned p = 0; p < b->product_count; ++p) {
+      if (b->products[p].piece != piece) continue;
+      for (int64_t c = 0; c < b->columns; ++c, ++load) {
+        pk_t at = number(b, load);
+        w->words[u][p][c] = words_of(w, w->ahead, (unsigned)w->chunk,
+                                     place_of(w, stage, load), 4);
+        w->scales[u][p][c] = pestle_direct_load(b->d, w->kept[0], at);
+        if (b->has_zeros)
+          w->zeros[u][p][c] = pestle_direct_load(b->d, w->kept[1], at);
       }
     }
   }
@@ -321,6 +402,52 @@ static void use_weights(lanes_dot_t* w, unsigned piece, pk_t first_row) {
       add_product(w, at++, p, u);
     }
   }
+}
+
+// The first step's, which come first.
+static void begin_weights(lanes_dot_t* w, unsigned piece) {
+  find_units(w, number(&w->b, 0));
+  ask_weights(w, piece, number(&w->b, 0));
+  if (w->copies) pestle_kir_act(w->b.k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
+  load_scales(w, piece);
+}
+
+// All steps, while the weights of the one that follows are copied.
+static void use_copies(lanes_dot_t* w, unsigned piece, pk_t first_row,
+                       int64_t steps) {
+  block_dot_t* b = &w->b;
+  pk_t step = number(b, 0), stage = step;
+  for (int i = 0; i < 2; ++i) {
+    if (!i || b->has_zeros) pestle_kir_alloc(b->k, w->kept[i]);
+  }
+  keep_scales(w, piece);
+  if (steps > 1) {
+    step = pestle_kir_for(b->k, "step", number(b, 0), number(b, steps), 1,
+                          PESTLE_KIR_SERIAL);
+    stage = pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, step, STAGES);
+    pk_t next = pestle_kir_madi(b->k, step, 1, number(b, 1)), last = next;
+    next = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, next, steps - 1);
+    find_units(w, next);
+    pestle_kir_if(b->k, pestle_kir_scalar_i(b->k, PESTLE_OP_LT, last, steps));
+    ask_weights(w, piece,
+                pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, last, STAGES));
+    pestle_kir_end(b->k);
+    pestle_kir_act(b->k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
+    load_scales(w, piece);
+  }
+  pk_t scales[MOST_LOADS][MOST_PRODUCTS][MOST_COLUMNS],
+      zeros[MOST_LOADS][MOST_PRODUCTS][MOST_COLUMNS];
+  memcpy(scales, w->scales, sizeof(scales));
+  memcpy(zeros, w->zeros, sizeof(zeros));
+  pestle_kir_act(b->k, PESTLE_KIR_COPY_WAIT, steps > 1, 0, 0, 0);
+  find_units(w, step);
+  take_copies(w, piece, stage);
+  use_weights(w, piece, first_row);
+  if (steps == 1) return;
+  memcpy(w->scales, scales, sizeof(scales));
+  memcpy(w->zeros, zeros, sizeof(zeros));
+  keep_scales(w, piece);
+  pestle_kir_end(b->k);
 }
 
 // --- Rows ---
@@ -357,19 +484,22 @@ static void do_rows(lanes_dot_t* w, unsigned piece, pk_t first_row,
   pestle_kir_alloc(b->k, w->totals);
   for (int64_t i = 0; i < totals; ++i)
     pestle_direct_store(b->d, w->totals, number(b, i), real(w, 0));
-  if (asked) use_weights(w, piece, first_row);
-  if (!asked || steps > 1) {
-    pk_t step = number(b, 0);
+  if (w->copies) {
+    if (!asked) begin_weights(w, piece);
+    use_copies(w, piece, first_row, steps);
+  } else {
+    if (asked) use_weights(w, piece, first_row);
     bool loops = steps - asked > 1;
+    pk_t step = number(b, asked);
     if (loops)
-      step = pestle_kir_for(b->k, "step", number(b, asked), number(b, steps), 1,
+      step = pestle_kir_for(b->k, "step", step, number(b, steps), 1,
                             PESTLE_KIR_SERIAL);
-    else if (asked)
-      step = number(b, 1);
-    load_weights(w, piece, step);
-    // What is asked for before a barrier is not put off to where it is used.
-    if (w->waits) pestle_kir_barrier(b->k);
-    use_weights(w, piece, first_row);
+    if (steps > asked) {
+      find_units(w, step);
+      ask_weights(w, piece, number(b, 0));
+      load_scales(w, piece);
+      use_weights(w, piece, first_row);
+    }
     if (loops) pestle_kir_end(b->k);
   }
   for (int64_t c = 0; c < b->columns; ++c)
@@ -391,17 +521,17 @@ static int64_t columns_of(const lanes_dot_t* w, unsigned piece) {
   return columns > 1 ? columns : 1;
 }
 
-// As many chunks as divide a lane's, with the loads of all products and columns.
-static void choose_together(lanes_dot_t* w, unsigned piece) {
-  int64_t loads = w->b.columns * products_of(&w->b, piece);
+// As many chunks as divide a lane's, with the loads of all products and columns. Groups that
+// take turns are many on a core.
+static int64_t together_of(const lanes_dot_t* w, unsigned piece) {
+  int64_t loads = columns_of(w, piece) * products_of(&w->b, piece), best = 1;
+  int64_t most = (w->has_turns ? SOME_LOADS : MOST_LOADS) / loads;
   // In f32 a chunk is many products.
-  bool is_few = w->b.groups <= FEW_GROUPS_A_CORE * (int64_t)w->b.d->caps->cores;
-  int64_t most = w->b.is_bytes ? (is_few ? MOST_LOADS : SOME_LOADS) / loads : 1;
-  w->together = 1;
+  if (!w->b.is_bytes) return 1;
   for (int64_t u = 2; u <= most && u <= w->turns; ++u) {
-    if (w->turns % u == 0) w->together = u;
+    if (w->turns % u == 0) best = u;
   }
-  w->waits = is_few && w->b.is_bytes && w->together * loads > SOME_LOADS / 2;
+  return best;
 }
 
 static void do_piece(lanes_dot_t* w, unsigned piece, pk_t group, pk_t lane) {
@@ -424,10 +554,10 @@ static void do_piece(lanes_dot_t* w, unsigned piece, pk_t group, pk_t lane) {
     w->columns[c] = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, w->columns[c],
                                         b->piece->columns - 1);
   }
-  choose_together(w, piece);
+  w->together = together_of(w, piece);
   bool asked = w->makes_bytes && !w->has_turns;
   if (asked) {
-    load_weights(w, piece, number(b, 0));
+    begin_weights(w, piece);
     pestle_block_bytes_make(b, lane, GROUP_LANES);
   }
   int64_t whole = b->all_rows / w->rows_at_a_time,
@@ -550,6 +680,34 @@ static void choose(lanes_dot_t* w, const pestle_target_caps_t* caps) {
   }
 }
 
+// Where weights are copied to, if they are.
+static void add_copies(lanes_dot_t* w) {
+  block_dot_t* b = &w->b;
+  w->copies = b->is_bytes && w->chunk * WORD_BYTES == COPY_BYTES &&
+              b->d->caps->flags & PESTLE_TARGET_ASYNC_COPY;
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    if (align_of(w, b->products[p].w, b->words | w->chunk) < 4)
+      w->copies = false;
+    if (products_of(b, p) > MOST_LOADS) w->copies = false;
+  }
+  if (!w->copies) return;
+  int64_t stages = 1;
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    if (b->products[p].piece != p) continue;
+    int64_t together = together_of(w, p);
+    int64_t loads = together * columns_of(w, p) * products_of(b, p);
+    if (loads > w->stage_loads) w->stage_loads = loads;
+    if (together < w->turns) stages = STAGES;
+  }
+  w->ahead = pestle_kir_add_buffer(
+      b->k, "ahead", PESTLE_KIR_SHARED, PESTLE_U8, 1,
+      stages * w->stage_loads * GROUP_LANES * COPY_BYTES, 0);
+  for (int i = 0; i < 1 + b->has_zeros; ++i)
+    w->kept[i] =
+        pestle_kir_add_buffer(b->k, i ? "zeros" : "scales", PESTLE_KIR_PRIVATE,
+                              PESTLE_F32, 1, MOST_LOADS, 0);
+}
+
 pestle_status_t pestle_direct_block_dot_lanes(pestle_direct_t* d) {
   lanes_dot_t w = {0};
   block_dot_t* b = &w.b;
@@ -561,10 +719,12 @@ pestle_status_t pestle_direct_block_dot_lanes(pestle_direct_t* d) {
   int64_t groups = b->groups;
   if (w.makes_bytes) groups = choose_groups(groups, d->caps->cores);
   bool has_turns = w.has_turns = groups < b->groups;
+  add_copies(&w);
   pk_t group = pestle_kir_for(b->k, "group", number(b, 0), number(b, groups), 1,
                               PESTLE_KIR_GROUP_X);
   pk_t lane = pestle_kir_for(b->k, "lane", number(b, 0), number(b, GROUP_LANES),
                              1, PESTLE_KIR_LANE_X);
+  w.group_lane = lane;
   w.lane = pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, lane, w.team);
   if (has_turns) {
     pestle_block_bytes_make(b, lane, GROUP_LANES);
