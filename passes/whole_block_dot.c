@@ -323,7 +323,7 @@ static pestle_status_t replace(products_t* p, pestle_node_t** out_group) {
 
 // Whether each group of lanes makes the bytes of x itself.
 static bool has_few(const pestle_node_t* product) {
-  enum { MOST_ROWS = 4, MOST_NUMBERS = 8192 };
+  enum { MOST_ROWS = 4, MOST_NUMBERS = 16384 };
   const pestle_type_t* x = pestle_node_operand(product, 0)->type;
   int64_t count = pestle_type_count(x);
   return count <= MOST_NUMBERS && count <= MOST_ROWS * x->dims[x->rank - 1];
