@@ -342,6 +342,46 @@ static pestle_status_t fill(pestle_builder_t* inside, const pestle_node_t* node,
   return pestle_op_return(inside, &y, 1, NULL);
 }
 
+// --- What nobody reads any more ---
+
+enum { MOST_MAKERS = 32 };
+
+typedef struct makers_t {
+  pestle_node_t* nodes[MOST_MAKERS];  // each behind what it reads
+  size_t count;
+} makers_t;
+
+// The ops that make a bias, as far as there is room for them.
+static void collect_makers(makers_t* m, const pestle_value_t* value) {
+  pestle_node_t* node = value->node;
+  if (!node) return;
+  switch ((int)node->op) {
+    case PESTLE_OP_IOTA:
+    case PESTLE_OP_BROADCAST_IN_DIM:
+    case PESTLE_OP_RESHAPE:
+    case PESTLE_OP_ADD:
+    case PESTLE_OP_LE:
+    case PESTLE_OP_SELECT:
+      break;
+    default:
+      return;
+  }
+  for (size_t i = 0; i < m->count; ++i) {
+    if (m->nodes[i] == node) return;
+  }
+  for (uint32_t i = 0; i < node->operand_count; ++i)
+    collect_makers(m, pestle_node_operand(node, i));
+  if (m->count < MOST_MAKERS) m->nodes[m->count++] = node;
+}
+
+static void erase_unread(const makers_t* m) {
+  for (size_t i = m->count; i-- > 0;) {
+    if (!m->nodes[i]->results[0].uses) pestle_node_erase(m->nodes[i]);
+  }
+}
+
+// --- The pass ---
+
 pestle_status_t pestle_pass_whole_attention(const pestle_pass_context_t* ctx,
                                             pestle_node_t* node,
                                             bool* out_changed) {
@@ -351,6 +391,9 @@ pestle_status_t pestle_pass_whole_attention(const pestle_pass_context_t* ctx,
     return NULL;
   }
   pestle_formula_t f = pestle_formula_before(node);
+  makers_t makers = {.count = 0};
+  collect_makers(&makers,
+                 pestle_node_operand(node, pestle_attention_bias(node)));
   pestle_value_t* past = (pestle_value_t*)c.past;
   int32_t rank = pestle_type_count(past->type) > 1;
   past = pestle_f_reshape(&f, past, rank, &c.batch);
@@ -365,7 +408,10 @@ pestle_status_t pestle_pass_whole_attention(const pestle_pass_context_t* ctx,
     bool is_done;
     PESTLE_TRY(pestle_pass_cached_step(ctx, node, operands[3], &is_done));
     *out_changed |= is_done;
-    if (is_done) return NULL;
+    if (is_done) {
+      erase_unread(&makers);
+      return NULL;
+    }
   }
   pestle_builder_t inside = {.module = f.builder.module, .loc = node->loc};
   pestle_region_t* region;
@@ -377,6 +423,8 @@ pestle_status_t pestle_pass_whole_attention(const pestle_pass_context_t* ctx,
     return status;
   }
   *out_changed = true;
-  return pestle_pass_replace_by_group(&f.builder, node, "cached_attention",
-                                      operands, region);
+  PESTLE_TRY(pestle_pass_replace_by_group(&f.builder, node, "cached_attention",
+                                          operands, region));
+  erase_unread(&makers);
+  return NULL;
 }

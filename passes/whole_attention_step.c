@@ -25,16 +25,17 @@ typedef struct step_t {
 
 // --- The rows that are written ---
 
-// What a number is a reshape or another type of.
+// What a number, or one for each sequence, is a reshape or another type of.
 static const pestle_value_t* number_of(const pestle_value_t* value) {
-  while (value->node &&
-         (value->node->op == PESTLE_OP_RESHAPE ||
-          value->node->op == PESTLE_OP_CONVERT ||
-          value->node->op == PESTLE_OP_BROADCAST_IN_DIM) &&
-         pestle_type_count(pestle_node_operand(value->node, 0)->type) == 1) {
-    const pestle_value_t* from = pestle_node_operand(value->node, 0);
-    pestle_dtype_t dtype = from->type->dtype;
-    if (dtype != PESTLE_I64 && dtype != PESTLE_I32) break;
+  for (const pestle_node_t* n; (n = value->node);) {
+    bool is_view = n->op == PESTLE_OP_RESHAPE || n->op == PESTLE_OP_CONVERT ||
+                   n->op == PESTLE_OP_BROADCAST_IN_DIM;
+    const pestle_value_t* from = is_view ? pestle_node_operand(n, 0) : NULL;
+    if (!from ||
+        pestle_type_count(from->type) != pestle_type_count(value->type) ||
+        (from->type->dtype != PESTLE_I64 && from->type->dtype != PESTLE_I32)) {
+      break;
+    }
     value = from;
   }
   return value;
@@ -42,7 +43,7 @@ static const pestle_value_t* number_of(const pestle_value_t* value) {
 
 static bool is_at(const pestle_value_t* index, const pestle_value_t* past) {
   pestle_dtype_t dtype = index->type->dtype;
-  return pestle_type_count(index->type) == 1 &&
+  return pestle_type_count(index->type) == pestle_type_count(past->type) &&
          (dtype == PESTLE_I64 || dtype == PESTLE_I32) &&
          number_of(index) == number_of(past);
 }
@@ -57,7 +58,7 @@ static bool dims_are(pestle_i64s_t dims, size_t count, int64_t a, int64_t b) {
          (count < 2 || dims.data[1] == b);
 }
 
-// Row |past| of each matrix of [1, shared, most, width].
+// Row |past| of each matrix of [sequences, shared, most, width].
 static bool is_scatter(const pestle_node_t* node, const pestle_value_t* past) {
   pestle_block_t* body = pestle_node_body(node, 0);
   if (node->operand_count != 3 || body->first != body->last ||
@@ -69,8 +70,13 @@ static bool is_scatter(const pestle_node_t* node, const pestle_value_t* past) {
          dims_are(PESTLE_NODE_I64S(node, scatter_dims_to_operand_dims), 1, 2,
                   0) &&
          (batching.count == 0
-              ? dims_are(PESTLE_NODE_I64S(node, inserted_window_dims), 2, 0, 2)
+              ? pestle_node_operand(node, 0)->type->dims[0] == 1 &&
+                    dims_are(PESTLE_NODE_I64S(node, inserted_window_dims), 2, 0,
+                             2)
               : dims_are(batching, 1, 0, 0) &&
+                    dims_are(
+                        PESTLE_NODE_I64S(node, scatter_indices_batching_dims),
+                        1, 0, 0) &&
                     dims_are(PESTLE_NODE_I64S(node, inserted_window_dims), 1, 2,
                              0)) &&
          is_at(pestle_node_operand(node, 1), past);
@@ -98,8 +104,9 @@ static pestle_node_t* find_write(const step_t* s, pestle_value_t* cache,
                     : false;
   if (!is_one) return NULL;
   const pestle_type_t *row = row_of(node)->type, *type = cache->type;
-  if (row->rank != 4 || row->dims[0] != 1 || row->dims[1] != type->dims[1] ||
-      row->dims[2] != 1 || row->dims[3] != type->dims[3]) {
+  if (row->rank != 4 || row->dims[0] != type->dims[0] ||
+      row->dims[1] != type->dims[1] || row->dims[2] != 1 ||
+      row->dims[3] != type->dims[3]) {
     return NULL;
   }
   for (const pestle_use_t* u = cache->uses; u; u = u->next) {

@@ -46,7 +46,7 @@ typedef struct cached_t {
   double scale;
   pestle_dtype_t dtype;  // of q and y
   // Of the group's body. Where the token's row is written, the caches are results, and the
-  // rows are values [1, shared, 1, width]; |drops|: behind the caches nothing is written,
+  // rows are values [batch, shared, 1, width]; |drops|: behind the caches nothing is written,
   // else the last row is.
   const pestle_value_t *q, *key, *value, *past, *rows_of[2];
   bool writes, drops;
@@ -146,6 +146,10 @@ static void make_row(lanes_t* w, int which) {
   uint32_t cache = which ? w->value : w->key;
   pk_t d = each_of(w, width, w->lane, GROUP_LANES);
   pk_t place[4] = {number(w, 0), w->outer, number(w, 0), d};
+  if (w->c.batch > 1) {
+    place[0] = by(w, PESTLE_OP_DIVIDE, w->outer, w->c.shared);
+    place[1] = by(w, PESTLE_OP_REMAINDER, w->outer, w->c.shared);
+  }
   pk_t x = pestle_direct_element(&w->elements, w->c.rows_of[which], place);
   set(w, w->fresh[which], d, pestle_kir_cast(w->k, x, PESTLE_F32));
   pk_t is_first = op(w, PESTLE_OP_EQ, w->first_row, number(w, 0));
