@@ -82,6 +82,15 @@ uint32_t pestle_rewrite_uses(pestle_rewrite_t* r, pestle_kir_id_t id) {
   return r->uses.data[id];
 }
 
+bool pestle_rewrite_constant(const pestle_kir_t* k, pestle_kir_id_t id,
+                             double* out_value) {
+  const pestle_kir_inst_t* inst = pestle_kir_inst(k, id);
+  if (inst->op == PESTLE_KIR_SPLAT) inst = pestle_kir_inst(k, inst->arg[0]);
+  if (inst->op != PESTLE_KIR_CONST) return false;
+  *out_value = pestle_kir_const_float(inst);
+  return true;
+}
+
 // --- Copying ---
 
 pestle_kir_inst_t pestle_rewrite_mapped(const pestle_rewrite_t* r,

@@ -78,6 +78,9 @@ pestle_status_t pestle_rewrite_unsupported(const pestle_rewrite_t* r,
 // How many instructions of |r->from| read value |id|; 0 without memory. While
 // instructions are rewritten alone.
 uint32_t pestle_rewrite_uses(pestle_rewrite_t* r, pestle_kir_id_t id);
+// The constant that all lanes of float |id| are. False: they are none.
+bool pestle_rewrite_constant(const pestle_kir_t* k, pestle_kir_id_t id,
+                             double* out_value);
 // |inst| with its operands as they are called in |r->to|.
 pestle_kir_inst_t pestle_rewrite_mapped(const pestle_rewrite_t* r,
                                         const pestle_kir_inst_t* inst);
@@ -105,5 +108,20 @@ bool pestle_rewrite_is_quotient(const pestle_rewrite_t* r, uint32_t id,
 // constant has no two terms, or others read what is rounded.
 bool pestle_rewrite_quotient(pestle_rewrite_t* r, uint32_t id, float c,
                              pestle_kir_id_t* out_id);
+
+// --- legalise_whole.c ---
+
+typedef struct pestle_visit_t {
+  pestle_kir_id_t value;  // in |from|
+  double least, most;
+} pestle_visit_t;
+
+// Whether instruction |id| makes an f32 of a narrow integer that was a clamped whole
+// number of f32: the number itself, within the bounds.
+bool pestle_rewrite_is_visit(const pestle_rewrite_t* r, uint32_t id,
+                             pestle_visit_t* out_visit);
+// Appends what stands for it.
+pestle_kir_id_t pestle_rewrite_visit(pestle_rewrite_t* r, uint32_t id,
+                                     const pestle_visit_t* visit);
 
 #endif  // PESTLE_CODEGEN_LEGALISE_LEGALISE_H_

@@ -98,16 +98,6 @@ static bool rounds(pestle_op_t op) {
          op == PESTLE_OP_TRUNC;
 }
 
-// The constant that all lanes of |id| are.
-static bool constant_of(const pestle_kir_t* k, pestle_kir_id_t id,
-                        float* out_value) {
-  const pestle_kir_inst_t* inst = pestle_kir_inst(k, id);
-  if (inst->op == PESTLE_KIR_SPLAT) inst = pestle_kir_inst(k, inst->arg[0]);
-  if (inst->op != PESTLE_KIR_CONST) return false;
-  *out_value = (float)pestle_kir_const_float(inst);
-  return true;
-}
-
 // The division that |inst| is or, under `strict`, rounds the quotient of.
 static pestle_kir_id_t quotient_of(const pestle_rewrite_t* r, uint32_t id) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(r->from, id);
@@ -128,8 +118,13 @@ bool pestle_rewrite_is_quotient(const pestle_rewrite_t* r, uint32_t id,
   pestle_kir_id_t at = quotient_of(r, id);
   if (at == PESTLE_KIR_NONE) return false;
   const pestle_kir_inst_t* divide = pestle_kir_inst(r->from, at);
-  return divide->op == pestle_kir_code(PESTLE_OP_DIVIDE) &&
-         constant_of(r->from, divide->arg[1], out_c);
+  double c;
+  if (divide->op != pestle_kir_code(PESTLE_OP_DIVIDE) ||
+      !pestle_rewrite_constant(r->from, divide->arg[1], &c)) {
+    return false;
+  }
+  *out_c = (float)c;
+  return true;
 }
 
 bool pestle_rewrite_quotient(pestle_rewrite_t* r, uint32_t id, float c,

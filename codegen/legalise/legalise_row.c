@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scalar rows that the target lacks, out of rows that it has (expand.c), sums that
-// are one function, quotients by constants (legalise_divide.c), and short dot products.
+// are one function, quotients by constants (legalise_divide.c), floats that visit an integer
+// (legalise_whole.c), and short dot products.
 #include "codegen/legalise/expand.h"
 #include "codegen/legalise/legalise.h"
 #include "codegen/legalise/legalise_approx.h"
@@ -94,9 +95,13 @@ static bool may_approximate(const pestle_rewrite_t* r,
 static bool needed(pestle_rewrite_t* r) {
   pestle_op_t op;
   float c;
+  pestle_visit_t visit;
   for (uint32_t i = 0; i < r->from->inst_count; ++i) {
     const pestle_kir_inst_t* inst = pestle_kir_inst(r->from, i);
-    if (pestle_rewrite_is_quotient(r, i, &c)) return true;
+    if (pestle_rewrite_is_quotient(r, i, &c) ||
+        pestle_rewrite_is_visit(r, i, &visit)) {
+      return true;
+    }
     bool row = pestle_kir_is_scalar(inst->op, &op) || is_dot(inst->op) ||
                inst->op == PESTLE_KIR_MREG_STREAM;
     if (row && !pestle_rewrite_legal(r, inst)) return true;
@@ -113,6 +118,7 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
   pestle_op_t op;
   const unsigned exact = PESTLE_KIR_NNAN | PESTLE_KIR_NINF | PESTLE_KIR_NSZ;
   float c;
+  pestle_visit_t visit;
   bool plus_one = is_erf_plus_one(r, inst, &value);
   bool near = pestle_kir_is_scalar(inst->op, &op) &&
               may_approximate(r, inst, op) &&
@@ -123,6 +129,8 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
   } else if (pestle_rewrite_is_quotient(r, id, &c) &&
              pestle_rewrite_quotient(r, id, c, &value)) {
     // |value| it is.
+  } else if (pestle_rewrite_is_visit(r, id, &visit)) {
+    value = pestle_rewrite_visit(r, id, &visit);
   } else if (plus_one || (pestle_kir_is_scalar(inst->op, &op) &&
                           !pestle_rewrite_legal(r, inst))) {
     r->to->facts = inst->facts & (uint8_t)exact;
