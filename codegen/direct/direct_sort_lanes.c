@@ -3,9 +3,15 @@
 // a group's shared memory: a bitonic network, eight elements a lane.
 //
 //   for rows in group.x: for a row in lane.y: for t in lane.x:
-//     pass: 8 elements of the row, 2^s apart, in registers: up to three stages of
-//           the network, whose pairs are 2^(s+2), 2^(s+1) and 2^s apart
+//     8 elements of the row to registers: neighbouring lanes read neighbours
+//     pass: 8 elements, 2^s apart, in registers: up to three stages of the network,
+//           whose pairs are 2^(s+2), 2^(s+1) and 2^s apart
 //     to shared memory; barrier; the next pass
+//     in the end neighbouring lanes have neighbours again, and write them
+//
+// Which elements of the row a lane reads at first is of no matter. Between each 2^p
+// elements in shared memory there is one that is not used: lanes whose elements are a power
+// of two apart would all meet one bank else.
 //
 // An element is what the comparator reads of it and its position in the row. Of two
 // that are equal the one of the lower position comes first, so that all differ, the
@@ -39,7 +45,7 @@ typedef struct network_t {
   pestle_dtype_t last;                           // of the last column
   uint32_t shared[PESTLE_SORT_MAX_COLUMNS + 1];  // and the positions
   int64_t length, size, lanes, rows;  // of a row, filled up; a group's
-  unsigned log2;
+  unsigned log2, pad_log2;
   pk_t t;         // the lane of the row
   pk_t first;     // of the row in shared memory
   pk_t from, to;  // where the row begins and its result
@@ -85,9 +91,23 @@ static pestle_status_t is_wrong(network_t* w, unsigned a, unsigned b,
   return NULL;
 }
 
+// One comparison of two words says where both go.
+static void exchange_wide_keys(network_t* w, unsigned a, unsigned b,
+                               pk_t turned, bool always_turned) {
+  pk_t *x = &w->x[0][a], *y = &w->x[0][b], kept = *x;
+  pk_t stays = op(w, always_turned ? PESTLE_OP_GT : PESTLE_OP_LT, *x, *y);
+  if (turned != PESTLE_KIR_NONE) stays = op(w, PESTLE_OP_NE, stays, turned);
+  *x = pestle_direct_select(w->d, stays, kept, *y);
+  *y = pestle_direct_select(w->d, stays, *y, kept);
+}
+
 static void exchange_keys(network_t* w, unsigned a, unsigned b, pk_t turned,
                           bool always_turned) {
   pk_t *x = &w->x[0][a], *y = &w->x[0][b];
+  if (w->last == PESTLE_I64) {
+    exchange_wide_keys(w, a, b, turned, always_turned);
+    return;
+  }
   pk_t low = op(w, PESTLE_OP_MINIMUM, *x, *y);
   pk_t high = op(w, PESTLE_OP_MAXIMUM, *x, *y);
   *x = always_turned ? high : low;
@@ -142,19 +162,49 @@ static pestle_status_t stage(network_t* w, unsigned level, unsigned apart,
 
 // --- Passes ---
 
-// Element |i| of the lane in a row, where they are 2^|step| apart.
-static pk_t place(network_t* w, unsigned step, unsigned i) {
-  pestle_kir_builder_t* k = w->d->k;
-  int64_t apart = INT64_C(1) << step;
-  if (!step) return pestle_kir_madi(k, w->t, EACH, number(w, i));
-  pk_t high = op(w, PESTLE_OP_DIVIDE, w->t, number(w, apart));
-  pk_t low = op(w, PESTLE_OP_REMAINDER, w->t, number(w, apart));
-  low = pestle_kir_madi(k, low, 1, number(w, i * apart));
-  return pestle_kir_madi(k, high, (int32_t)(apart * EACH), low);
+// |value| times 2^|by|, or, where that is below 0, by a power of two less.
+static pk_t scaled(network_t* w, pk_t value, int by) {
+  pk_t zero = number(w, 0);
+  if (by >= 0) return pestle_kir_madi(w->d->k, value, 1 << by, zero);
+  return op(w, PESTLE_OP_DIVIDE, value, number(w, INT64_C(1) << -by));
 }
 
+static int64_t padded(const network_t* w, int64_t at) {
+  return at + (at >> w->pad_log2);
+}
+
+// Where shared memory has element |i| of the lane's, 2^|step| apart: of
+//   at = high 2^(step + 3) + low + i 2^step, low below 2^step,
+// it is at + at / 2^p, whose parts have no bits in common.
 static pk_t in_shared(network_t* w, unsigned step, unsigned i) {
-  return pestle_kir_madi(w->d->k, place(w, step, i), 1, w->first);
+  pestle_kir_builder_t* k = w->d->k;
+  int64_t apart = INT64_C(1) << step;
+  int above = (int)(step + EACH_LOG2) - (int)w->pad_log2;
+  pk_t high = w->t, at = w->first;
+  if (step) {
+    high = op(w, PESTLE_OP_DIVIDE, w->t, number(w, apart));
+    pk_t low = op(w, PESTLE_OP_REMAINDER, w->t, number(w, apart));
+    at = pestle_kir_madi(k, low, 1, at);
+    if (step > w->pad_log2) {
+      at = pestle_kir_madi(k, scaled(w, low, -(int)w->pad_log2), 1, at);
+    }
+  }
+  at = pestle_kir_madi(k, high, (int32_t)(apart * EACH), at);
+  at = pestle_kir_madi(k, scaled(w, high, above), 1, at);
+  return pestle_kir_madi(k, at, 1, number(w, padded(w, i * apart)));
+}
+
+// Element |i| of the lane in a row of which neighbouring lanes have neighbours.
+static pk_t side_by_side(network_t* w, unsigned i) {
+  return pestle_kir_madi(w->d->k, w->t, 1, number(w, i * w->lanes));
+}
+static pk_t side_by_side_in_shared(network_t* w, unsigned i) {
+  pestle_kir_builder_t* k = w->d->k;
+  pk_t at = pestle_kir_madi(k, w->t, 1, w->first);
+  if (w->lanes > INT64_C(1) << w->pad_log2) {
+    at = pestle_kir_madi(k, scaled(w, w->t, -(int)w->pad_log2), 1, at);
+  }
+  return pestle_kir_madi(k, at, 1, number(w, padded(w, i * w->lanes)));
 }
 
 static void keep(network_t* w, unsigned step) {
@@ -209,7 +259,7 @@ static pestle_status_t make_key(network_t* w, const pk_t* values, pk_t at,
 static pestle_status_t read_row(network_t* w) {
   pestle_kir_builder_t* k = w->d->k;
   for (unsigned i = 0; i < EACH; ++i) {
-    pk_t at = place(w, 0, i);
+    pk_t at = side_by_side(w, i);
     pk_t inside = at, values[PESTLE_SORT_MAX_COLUMNS];
     if (w->length != w->size)
       inside = op(w, PESTLE_OP_MINIMUM, at, number(w, w->length - 1));
@@ -227,6 +277,17 @@ static pestle_status_t read_row(network_t* w) {
   return NULL;
 }
 
+// From 8 elements that follow each other to those that neighbouring lanes write.
+static void spread_row(network_t* w) {
+  keep(w, 0);
+  for (uint32_t c = 0; c <= w->count; ++c) {
+    for (unsigned i = 0; i < EACH; ++i) {
+      w->x[c][i] =
+          pestle_direct_load(w->d, w->shared[c], side_by_side_in_shared(w, i));
+    }
+  }
+}
+
 static pestle_status_t sort_row(network_t* w) {
   for (unsigned level = 1; level <= EACH_LOG2; ++level) {
     for (unsigned apart = level; apart-- > 0;)
@@ -242,6 +303,7 @@ static pestle_status_t sort_row(network_t* w) {
         PESTLE_TRY(stage(w, level, left - 1 - step, step));
     }
   }
+  spread_row(w);
   return NULL;
 }
 
@@ -265,9 +327,9 @@ static bool is_compared(const network_t* w, uint32_t operand, uint32_t* out) {
 
 // Opens an IF where element |i| may not be wanted.
 static bool open_wanted(network_t* w, unsigned i) {
-  if (w->how->wanted == w->size) return false;
-  pestle_kir_if(w->d->k,
-                op(w, PESTLE_OP_LT, place(w, 0, i), number(w, w->how->wanted)));
+  if ((i + 1) * w->lanes <= w->how->wanted) return false;
+  pestle_kir_if(w->d->k, op(w, PESTLE_OP_LT, side_by_side(w, i),
+                            number(w, w->how->wanted)));
   return true;
 }
 
@@ -292,10 +354,10 @@ static void write_row(network_t* w) {
       moved[o][i] = moved_to(w, o, i);
   }
   if (in_place) pestle_kir_barrier(k);
-  for (unsigned i = 0; i < EACH; ++i) {
+  for (unsigned i = 0; i < EACH && i * w->lanes < w->how->wanted; ++i) {
     bool opened = open_wanted(w, i);
-    pk_t at =
-        op(w, PESTLE_OP_MINIMUM, place(w, 0, i), number(w, w->how->wanted - 1));
+    pk_t at = op(w, PESTLE_OP_MINIMUM, side_by_side(w, i),
+                 number(w, w->how->wanted - 1));
     at = pestle_kir_madi(k, at, (int32_t)w->how->stride, w->to);
     for (uint32_t o = 0; o < count; ++o) {
       pk_t value = is_compared(w, o, &c) ? w->x[c][i]
@@ -353,13 +415,15 @@ static bool plan(network_t* w, int64_t all_rows) {
   while (INT64_C(1) << w->log2 < w->size)
     ++w->log2;
   find_key(w);
+  w->pad_log2 = w->last == PESTLE_I64 ? 4 : 5;  // a lane each of all banks
   w->rows = 1;
   while (2 * w->rows * w->lanes <= GROUP_LANES &&
          2 * w->rows * w->lanes <= most && all_rows % (2 * w->rows) == 0) {
     w->rows *= 2;
   }
   // Each buffer begins at a multiple of some bytes.
-  int64_t bytes = w->rows * w->size * element_bytes(w) + 64 * (w->count + 1);
+  int64_t bytes =
+      w->rows * padded(w, w->size) * element_bytes(w) + 64 * (w->count + 1);
   return w->lanes <= most && bytes <= (int64_t)caps->scratch_bytes;
 }
 
@@ -368,8 +432,9 @@ static void add_shared(network_t* w) {
     pestle_dtype_t dtype = w->last;
     if (c < w->count)
       dtype = pestle_node_operand(w->d->node, w->operand[c])->type->dtype;
-    w->shared[c] = pestle_kir_add_buffer(w->d->k, "row", PESTLE_KIR_SHARED,
-                                         dtype, 1, w->rows * w->size, 0);
+    w->shared[c] =
+        pestle_kir_add_buffer(w->d->k, "row", PESTLE_KIR_SHARED, dtype, 1,
+                              w->rows * padded(w, w->size), 0);
   }
 }
 
@@ -398,7 +463,7 @@ pestle_status_t pestle_sort_lanes(pestle_direct_t* d,
   pk_t by = number(&w, how->stride);
   pk_t outer = op(&w, PESTLE_OP_DIVIDE, row, by);
   pk_t rest = op(&w, PESTLE_OP_REMAINDER, row, by);
-  w.first = pestle_kir_madi(k, y, (int32_t)w.size, zero);
+  w.first = pestle_kir_madi(k, y, (int32_t)padded(&w, w.size), zero);
   w.from =
       pestle_kir_madi(k, outer, (int32_t)(how->length * how->stride), rest);
   w.to = pestle_kir_madi(k, outer, (int32_t)(how->wanted * how->stride), rest);
