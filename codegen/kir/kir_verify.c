@@ -428,6 +428,11 @@ static pestle_status_t check_in_registers(const verify_t* v) {
   return NULL;
 }
 
+enum {
+  WGMMA_BYTES_LAST = PESTLE_KIR_WGMMA_BYTES | PESTLE_KIR_WGMMA_A_SIGNED |
+                     PESTLE_KIR_WGMMA_B_SIGNED,
+};
+
 static pestle_status_t check_wgmma(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   const pestle_kir_buffer_t* sum = pestle_kir_buffer(v->k, inst->arg[0]);
@@ -441,12 +446,22 @@ static pestle_status_t check_wgmma(const verify_t* v) {
     PESTLE_TRY(expect(v, 1, PESTLE_ADDR, 1));
   }
   PESTLE_TRY(expect(v, 2, PESTLE_ADDR, 1));
-  if (n < 8 || n > 256 || n % 8 || sum->scope != PESTLE_KIR_PRIVATE ||
-      sum->dtype != PESTLE_F32 || sum->count * sum->lanes != n / 2) {
-    return broken(v, "the sums must be n / 2 private f32, n a multiple of 8");
+  uint32_t type = how & PESTLE_KIR_WGMMA_TYPE;
+  bool bytes = type & PESTLE_KIR_WGMMA_BYTES;
+  if (n < 8 || n > 256 || n % 8 || (bytes && n > 32 && n % 16) ||
+      sum->scope != PESTLE_KIR_PRIVATE ||
+      sum->dtype != (bytes ? PESTLE_I32 : PESTLE_F32) ||
+      sum->count * sum->lanes != n / 2) {
+    return broken(v,
+                  "the sums must be n / 2 private f32, of bytes i32, n a "
+                  "multiple of 8");
   }
-  if (how & PESTLE_KIR_WGMMA_TYPE) {
-    return broken(v, "operands are f16 or bf16, as one bit says");
+  if (bytes ? type > WGMMA_BYTES_LAST || turned || in_registers ||
+                  how & PESTLE_KIR_WGMMA_F16
+            : type) {
+    return broken(v,
+                  "operands are f16 or bf16, as one bit says, or bytes that "
+                  "lie along k in shared memory");
   }
   if (in_registers && how & PESTLE_KIR_WGMMA_A_TRANSPOSED) {
     return broken(v, "a tile in registers cannot be transposed");

@@ -103,8 +103,13 @@ enum {
   PESTLE_KIR_WGMMA_B_TRANSPOSED = 0x20000,
   PESTLE_KIR_WGMMA_F16 = 0x40000,   // operands are f16, else bf16
   PESTLE_KIR_WGMMA_ZERO = 0x80000,  // sums are the product, not added to it
-  // Of operands; none but 0, which is what _F16 says, is defined.
+  // Of operands: 0 is what _F16 says. Of bytes, two stand in the place of a float, so
+  // that k is 32, and sums are i32 that wrap; neither tile is transposed or in
+  // registers, and n above 32 is a multiple of 16.
   PESTLE_KIR_WGMMA_TYPE = 0xf00000,
+  PESTLE_KIR_WGMMA_BYTES = 0x400000,
+  PESTLE_KIR_WGMMA_A_SIGNED = 0x100000,  // of bytes
+  PESTLE_KIR_WGMMA_B_SIGNED = 0x200000,
   // Of both tiles' rows, which are as long as their swizzle is wide: 128 bytes,
   // or 64 (1) or 32 (2) of tiles that are not transposed.
   PESTLE_KIR_WGMMA_SWIZZLE = 0x3000000,

@@ -254,10 +254,11 @@ static void load_at(c_printer_t* p, uint32_t id) {
   unsigned lanes = n->lanes;
   const char** lane = pestle_c_printer_lanes(p, lanes);
   const char* at = value(p, n->arg[0]);
-  if (n->type != PESTLE_F32 || lanes > 4 || lanes == 3) {
-    pestle_c_printer_fail(
-        p, PESTLE_STATUS_UNSUPPORTED,
-        "from another group's memory one, two or four f32 are loaded at once");
+  bool whole = n->type == PESTLE_I32;
+  if ((n->type != PESTLE_F32 && !whole) || lanes > 4 || lanes == 3) {
+    pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                          "from another group's memory one, two or four f32 "
+                          "or i32 are loaded at once");
     return;
   }
   const char* name = pestle_c_printer_format(p, "v_%u", id);
@@ -266,9 +267,15 @@ static void load_at(c_printer_t* p, uint32_t id) {
   pestle_c_printer_line(
       p, "const %s %s = pestle_load%s_at(%s + 4u * (unsigned int)(%s));",
       types[lanes - 1], name, widths[lanes - 1], at, value(p, n->arg[1]));
-  for (unsigned l = 0; l < lanes; ++l)
+  for (unsigned l = 0; l < lanes; ++l) {
     lane[l] = lanes == 1 ? name
                          : pestle_c_printer_format(p, "%s.%c", name, "xyzw"[l]);
+    // The bits are what was loaded.
+    if (whole) {
+      lane[l] =
+          pestle_c_printer_format(p, "((int)%s(%s))", p->d->bits[0], lane[l]);
+    }
+  }
   pestle_c_printer_alias(p, id, lane, lanes);
 }
 

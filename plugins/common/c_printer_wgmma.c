@@ -12,16 +12,25 @@ static bool is_wgmma(const pestle_kir_inst_t* n) {
 
 // --- Functions ---
 
+// Of its operand, b if |is_b|.
+static const char* type_of(uint32_t how, bool is_b) {
+  if (!(how & PESTLE_KIR_WGMMA_BYTES)) {
+    return how & PESTLE_KIR_WGMMA_F16 ? "f16" : "bf16";
+  }
+  uint32_t bit = is_b ? PESTLE_KIR_WGMMA_B_SIGNED : PESTLE_KIR_WGMMA_A_SIGNED;
+  return how & bit ? "s8" : "u8";
+}
+
 static const char* name_of(c_printer_t* p, const pestle_kir_inst_t* n) {
   uint32_t how = n->arg[3];
   return pestle_c_printer_format(
-      p, "pestle_wgmma_%s%s_n%u_%s%s",
+      p, "pestle_wgmma_%s%s_n%u_%s%s%s",
       n->op == PESTLE_KIR_WGMMA_RA          ? "r"
       : how & PESTLE_KIR_WGMMA_A_TRANSPOSED ? "t"
                                             : "n",
       how & PESTLE_KIR_WGMMA_B_TRANSPOSED ? "t" : "n",
-      (unsigned)(how & PESTLE_KIR_WGMMA_N),
-      how & PESTLE_KIR_WGMMA_F16 ? "f16" : "bf16",
+      (unsigned)(how & PESTLE_KIR_WGMMA_N), type_of(how, false),
+      how & PESTLE_KIR_WGMMA_BYTES ? type_of(how, true) : "",
       how & PESTLE_KIR_WGMMA_ZERO ? "_zero" : "");
 }
 
@@ -30,18 +39,19 @@ static void put_function(c_printer_t* p, const pestle_kir_inst_t* n,
   uint32_t how = n->arg[3];
   bool in_registers = n->op == PESTLE_KIR_WGMMA_RA;
   unsigned wide = how & PESTLE_KIR_WGMMA_N, sums = wide / 2;
-  const char* type = how & PESTLE_KIR_WGMMA_F16 ? "f16" : "bf16";
+  bool bytes = how & PESTLE_KIR_WGMMA_BYTES;
   pestle_plugin_text_format(
       out,
       "static __device__ __forceinline__ void %s(\n"
-      "    float (&d)[%u], %s, unsigned long long b) {\n"
-      "  asm volatile(\"wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s \"\n"
+      "    %s (&d)[%u], %s, unsigned long long b) {\n"
+      "  asm volatile(\"wgmma.mma_async.sync.aligned.m64n%uk%d.%s.%s.%s \"\n"
       "      \"{",
-      name_of(p, n), sums,
+      name_of(p, n), bytes ? "int" : "float", sums,
       in_registers ? "unsigned int a0, unsigned int a1, unsigned int a2,\n"
                      "    unsigned int a3"
                    : "unsigned long long a",
-      wide, type, type);
+      wide, bytes ? 32 : 16, bytes ? "s32" : "f32", type_of(how, false),
+      type_of(how, true));
   for (unsigned i = 0; i < sums; ++i)
     pestle_plugin_text_format(out, "%s%%%u", i ? ", " : "", i);
   if (in_registers) {
@@ -50,17 +60,22 @@ static void put_function(c_printer_t* p, const pestle_kir_inst_t* n,
   } else {
     pestle_plugin_text_format(out, "}, %%%u, %%%u, ", sums, sums + 1);
   }
-  pestle_plugin_text_format(out, "%d, 1, 1",
-                            how & PESTLE_KIR_WGMMA_ZERO ? 0 : 1);
-  if (!in_registers) {
+  pestle_plugin_text_format(out, "%d", how & PESTLE_KIR_WGMMA_ZERO ? 0 : 1);
+  // Factors of 1 or -1, and which tiles are transposed.
+  if (!bytes) pestle_plugin_text_put(out, ", 1, 1");
+  if (!bytes && !in_registers) {
     pestle_plugin_text_format(out, ", %d",
                               how & PESTLE_KIR_WGMMA_A_TRANSPOSED ? 1 : 0);
   }
-  pestle_plugin_text_format(
-      out, ", %d;\"\n      : ", how & PESTLE_KIR_WGMMA_B_TRANSPOSED ? 1 : 0);
+  if (!bytes) {
+    pestle_plugin_text_format(out, ", %d",
+                              how & PESTLE_KIR_WGMMA_B_TRANSPOSED ? 1 : 0);
+  }
+  pestle_plugin_text_put(out, ";\"\n      : ");
   for (unsigned i = 0; i < sums; ++i)
-    pestle_plugin_text_format(out, "%s\"%cf\"(d[%u])", i ? ", " : "",
-                              how & PESTLE_KIR_WGMMA_ZERO ? '=' : '+', i);
+    pestle_plugin_text_format(out, "%s\"%c%c\"(d[%u])", i ? ", " : "",
+                              how & PESTLE_KIR_WGMMA_ZERO ? '=' : '+',
+                              bytes ? 'r' : 'f', i);
   pestle_plugin_text_put(
       out, in_registers ? "\n      : \"r\"(a0), \"r\"(a1), \"r\"(a2), "
                           "\"r\"(a3), \"l\"(b));\n}\n"
@@ -72,6 +87,11 @@ static const char pins[] =
     "static __device__ __forceinline__ void pestle_pin(float (&d)[n]) {\n"
     "#pragma unroll\n"
     "  for (int i = 0; i < n; ++i) asm volatile(\"\" : \"+f\"(d[i]));\n"
+    "}\n"
+    "template <int n>\n"
+    "static __device__ __forceinline__ void pestle_pin(int (&d)[n]) {\n"
+    "#pragma unroll\n"
+    "  for (int i = 0; i < n; ++i) asm volatile(\"\" : \"+r\"(d[i]));\n"
     "}\n"
     "template <int n>\n"
     "static __device__ __forceinline__ void pestle_pin(unsigned int (&d)[n]) "

@@ -164,6 +164,17 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
                              .k = 16,
                              .lanes = 128};
   }
+  for (int i = 0; i < 4; ++i) {
+    caps->intrinsic[caps->intrinsic_count++] =
+        (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_WGMMA,
+                             .a = bytes[i / 2],
+                             .b = bytes[i % 2],
+                             .c = PESTLE_I32,
+                             .m = 64,
+                             .n = 256,
+                             .k = 32,
+                             .lanes = 128};
+  }
 }
 
 // Under this name it has the matrix registers of CPUs, so that kernels of these

@@ -314,7 +314,50 @@ static void take_registers(ref_tiles_t* t, const ref_ticket_t* k) {
   }
 }
 
+// The bytes in the place of one float, widened.
+static void bytes_of(const operand_t* x, unsigned row, unsigned tap,
+                     bool is_signed, int32_t out[2]) {
+  const unsigned char* from = x->shared + place_of(x, row, tap);
+  for (unsigned i = 0; i < 2; ++i)
+    out[i] = is_signed ? (int8_t)from[i] : (int32_t)from[i];
+}
+
+static void multiply_bytes(ref_tiles_t* t, const ref_ticket_t* k) {
+  uint32_t how = (uint32_t)k->step->imm;
+  unsigned n = how & PESTLE_KIR_WGMMA_N;
+  operand_t a = operand_of(t, k, false), b = operand_of(t, k, true);
+  int32_t left[REF_ROWS][2 * TAPS], right[256][2 * TAPS];
+  for (unsigned tap = 0; tap < TAPS; ++tap) {
+    for (unsigned row = 0; row < REF_ROWS; ++row)
+      bytes_of(&a, row, tap, how & PESTLE_KIR_WGMMA_A_SIGNED,
+               &left[row][2 * tap]);
+    for (unsigned column = 0; column < n; ++column)
+      bytes_of(&b, column, tap, how & PESTLE_KIR_WGMMA_B_SIGNED,
+               &right[column][2 * tap]);
+  }
+  for (unsigned lane = 0; lane < REF_WARPGROUP; ++lane) {
+    unsigned char* sums =
+        t->frames + (k->lane + lane) * t->frame_size + k->step->place;
+    for (unsigned i = 0; i < n / 2; ++i) {
+      unsigned row = lane / REF_WARP * 16 + lane % REF_WARP / 4 + i / 2 % 2 * 8;
+      unsigned column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      int64_t kept = 0;  // as registers are: integers are slots of 64 bits
+      if (!(how & PESTLE_KIR_WGMMA_ZERO))
+        memcpy(&kept, sums + sizeof kept * i, sizeof kept);
+      uint32_t sum = (uint32_t)kept;
+      for (unsigned tap = 0; tap < 2 * TAPS; ++tap)
+        sum += (uint32_t)(left[row][tap] * right[column][tap]);
+      kept = (int32_t)sum;
+      memcpy(sums + sizeof kept * i, &kept, sizeof kept);
+    }
+  }
+}
+
 static void multiply(ref_tiles_t* t, const ref_ticket_t* k) {
+  if ((uint32_t)k->step->imm & PESTLE_KIR_WGMMA_BYTES) {
+    multiply_bytes(t, k);
+    return;
+  }
   unsigned n = (uint32_t)k->step->imm & PESTLE_KIR_WGMMA_N;
   operand_t a = operand_of(t, k, false), b = operand_of(t, k, true);
   float(*left)[TAPS] = t->left[number_of(t, k)];

@@ -147,13 +147,20 @@ static const char* check_wgmma(const pestle_kir_t* k,
   uint32_t how = inst->arg[3], swizzle = how & PESTLE_KIR_WGMMA_SWIZZLE;
   uint32_t turned =
       how & (PESTLE_KIR_WGMMA_A_TRANSPOSED | PESTLE_KIR_WGMMA_B_TRANSPOSED);
-  if (n < 8 || n > 256 || n % 8 || sums->scope != PESTLE_KIR_PRIVATE ||
-      sums->dtype != PESTLE_F32 || sums->count > n / 2 ||
+  bool bytes = how & PESTLE_KIR_WGMMA_BYTES;
+  if (n < 8 || n > 256 || n % 8 || (bytes && n > 32 && n % 16) ||
+      sums->scope != PESTLE_KIR_PRIVATE ||
+      sums->dtype != (bytes ? PESTLE_I32 : PESTLE_F32) || sums->count > n / 2 ||
       sums->count * sums->lanes != n / 2) {
-    return "the sums must be n / 2 private f32, n a multiple of 8";
+    return "the sums must be n / 2 private f32, of bytes i32, n a multiple of "
+           "8";
   }
-  if (how & PESTLE_KIR_WGMMA_TYPE ||
-      (swizzle && (turned || swizzle == PESTLE_KIR_WGMMA_SWIZZLE))) {
+  uint32_t type = how & PESTLE_KIR_WGMMA_TYPE;
+  bool such = bytes ? type < 2 * (uint32_t)PESTLE_KIR_WGMMA_BYTES && !turned &&
+                          !(how & PESTLE_KIR_WGMMA_F16) &&
+                          inst->op == PESTLE_KIR_WGMMA
+                    : !type;
+  if (!such || (swizzle && (turned || swizzle == PESTLE_KIR_WGMMA_SWIZZLE))) {
     return "no such tiles";
   }
   if (inst->op == PESTLE_KIR_WGMMA_RA) {

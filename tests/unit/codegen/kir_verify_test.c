@@ -379,6 +379,7 @@ static void test_warpgroups(void** state) {
       "kernel @k(\n    @g : global i32[8],\n    @r : global i32[8] readonly,\n"
       "    @t : shared bf16[4096] align 1024,\n    @n : shared i32[8],\n"
       "    @sums : private f32x4[8],\n    @few : private f32[8],\n"
+      "    @whole : private i32x4[8],\n"
       "    @words : private ui32x4[2]) {\n"
       "%0 = const 0 : index\n%1 = const 1 : index\n%8 = const 8 : index\n"
       "%128 = const 128 : index\n%32 = const 32 : index\n"
@@ -395,6 +396,13 @@ static void test_warpgroups(void** state) {
       {"wgmma @sums, %99, %99, 524352\n", NULL},    // 64, zero
       {"wgmma @sums, %99, %99, 16777280\n", NULL},  // 64, rows of 64 bytes
       {"wgmma @sums, %99, %99, 50331712\n", "no such swizzle"},
+      {"wgmma @sums, %99, %99, 4194368\n", "of bytes i32"},  // 64, of u8
+      {"wgmma @whole, %99, %99, 7340096\n", NULL},           // 64, of i8
+      {"wgmma @whole, %99, %99, 64\n", "private f32"},
+      {"wgmma @whole, %99, %99, 7471168\n", "lie along k"},   // b transposed
+      {"wgmma @whole, %99, %99, 7602240\n", "lie along k"},   // and of f16
+      {"wgmma @sums, %99, %99, 1048640\n", "lie along k"},    // type 1
+      {"wgmma @whole, %99, %99, 15728704\n", "lie along k"},  // type 15
       {"wgmma @sums, %99, %99, 16908352\n", "no such swizzle"},
       {"wgmma @sums, %99, %99, 1048640\n", "operands are f16 or bf16"},
       {"wgmma @few, %99, %99, 64\n", "n / 2 private f32"},
