@@ -239,7 +239,10 @@ bool pestle_pass_has_warpgroups(const pestle_pass_context_t* ctx,
   const pestle_target_caps_t* caps = ctx->caps;
   for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
     const pestle_intrinsic_t* x = &caps->intrinsic[i];
-    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == dtype) return true;
+    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == dtype &&
+        x->c == PESTLE_F32) {
+      return true;
+    }
   }
   return false;
 }

@@ -128,7 +128,7 @@ bool pestle_pass_i64s_all(pestle_i64s_t list, int64_t value);
 bool pestle_pass_has_channels_last(const pestle_node_t* convolution);
 // Whether subgroups of the target have matrix units that multiply bytes.
 bool pestle_pass_has_byte_units(const pestle_target_caps_t* caps);
-// Whether the target multiplies matrices of |dtype| by warpgroups.
+// Whether the target multiplies matrices of |dtype| by warpgroups, with sums of f32.
 bool pestle_pass_has_warpgroups(const pestle_pass_context_t* ctx,
                                 pestle_dtype_t dtype);
 // Bytes of a core's L2, or a usual number where the target does not say.

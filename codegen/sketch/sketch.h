@@ -216,8 +216,10 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_offer(pestle_sketch_t* k,
 bool pestle_sketch_has_unit(const pestle_sketch_t* k,
                             pestle_intrinsic_kind_t kind, pestle_dtype_t dtype,
                             unsigned m, unsigned n, unsigned reduction);
-// Whether it has some of 16 x 8, k = 32, that multiply bytes of |a| and |b| and add up i32.
-bool pestle_sketch_has_byte_unit(const pestle_sketch_t* k, pestle_dtype_t a,
+// Whether it has some of 16 x 8 or, of warpgroups, 64 x 256, k = 32, that multiply bytes of
+// |a| and |b| and add up i32.
+bool pestle_sketch_has_byte_unit(const pestle_sketch_t* k,
+                                 pestle_intrinsic_kind_t kind, pestle_dtype_t a,
                                  pestle_dtype_t b);
 // Makes short dot products of the sum of products |reduce|, where the target has
 // them and its operands lie so.

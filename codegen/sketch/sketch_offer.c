@@ -13,14 +13,17 @@ pestle_status_t pestle_sketch_offer(pestle_sketch_t* k, pestle_offer_t offer,
   return pestle_nest_status(k->nest);
 }
 
-bool pestle_sketch_has_byte_unit(const pestle_sketch_t* k, pestle_dtype_t a,
+bool pestle_sketch_has_byte_unit(const pestle_sketch_t* k,
+                                 pestle_intrinsic_kind_t kind, pestle_dtype_t a,
                                  pestle_dtype_t b) {
   const pestle_target_caps_t* caps = k->caps;
+  bool wide = kind == PESTLE_INTRINSIC_WGMMA;
+  unsigned m = wide ? 64 : 16, n = wide ? 256 : 8, lanes = wide ? 128 : 32;
   for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
     const pestle_intrinsic_t* x = &caps->intrinsic[i];
-    if (x->kind == PESTLE_INTRINSIC_MMA && x->a == a && x->b == b &&
-        x->c == PESTLE_I32 && x->m == 16 && x->n == 8 && x->k == 32 &&
-        x->lanes == 32 && caps->subgroup == 32) {
+    if (x->kind == kind && x->a == a && x->b == b && x->c == PESTLE_I32 &&
+        x->m == m && x->n == n && x->k == 32 && x->lanes == lanes &&
+        caps->subgroup == 32) {
       return true;
     }
   }

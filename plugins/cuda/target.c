@@ -118,18 +118,20 @@ static void add_units(pestle_target_caps_t* caps, pestle_intrinsic_kind_t kind,
 }
 
 // One that multiplies bytes, whichever have a sign, in i32.
-static void add_byte_units(pestle_target_caps_t* caps) {
+static void add_byte_units(pestle_target_caps_t* caps,
+                           pestle_intrinsic_kind_t kind, uint16_t m, uint16_t n,
+                           uint16_t lanes) {
   static const pestle_dtype_t dtypes[] = {PESTLE_I8, PESTLE_U8};
   for (size_t i = 0; i < 4; ++i) {
     caps->intrinsic[caps->intrinsic_count++] =
-        (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_MMA,
+        (pestle_intrinsic_t){.kind = (uint8_t)kind,
                              .a = (uint8_t)dtypes[i / 2],
                              .b = (uint8_t)dtypes[i % 2],
                              .c = PESTLE_I32,
-                             .m = 16,
-                             .n = 8,
+                             .m = m,
+                             .n = n,
                              .k = 32,
-                             .lanes = SUBGROUP};
+                             .lanes = lanes};
   }
 }
 
@@ -138,10 +140,11 @@ static void list_units(const cuda_arch_t* arch, pestle_target_caps_t* caps) {
   if (has_units(arch->name)) {
     caps->flags |= PESTLE_TARGET_ASYNC_COPY;
     add_units(caps, PESTLE_INTRINSIC_MMA, 16, 8, SUBGROUP);
-    add_byte_units(caps);
+    add_byte_units(caps, PESTLE_INTRINSIC_MMA, 16, 8, SUBGROUP);
   }
   if (has_tiles(arch->name)) {
     add_units(caps, PESTLE_INTRINSIC_WGMMA, 64, 256, 4 * SUBGROUP);
+    add_byte_units(caps, PESTLE_INTRINSIC_WGMMA, 64, 256, 4 * SUBGROUP);
   }
 }
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Products of bytes by matrix units of subgroups (codegen/template/shared_tile), as ref runs
-them for descriptions of GPUs: bit for bit the sums of numpy's whole numbers."""
+"""Products of bytes by matrix units of subgroups and of warpgroups
+(codegen/template/shared_tile, tensorise), as ref runs them for descriptions of GPUs: bit for
+bit the sums of numpy's whole numbers, and without a fault of the tiles' rules, since one ends
+the run."""
 
 import os
 import sys
@@ -57,6 +59,16 @@ DOTS = [
 ]
 
 
+# By warpgroups: edges, two groups that share k, and two that bring each other columns.
+WIDE = [
+    ((192, 128), (128, 128), ("i8", "i8"), ""),
+    ((200, 112), (72, 112), ("ui8", "i8"), ""),
+    ((130, 80), (264, 80), ("i8", "ui8"), ""),
+    ((64, 4096), (64, 4096), ("i8", "i8"), "a part of k each"),
+    ((512, 2048), (256, 2048), ("ui8", "ui8"), "bring each other the columns"),
+]
+
+
 class Bytes(Case):
     def numbers(self, shapes, types):
         draw = np.random.default_rng(sum(sum(s) for s in shapes))
@@ -64,7 +76,7 @@ class Bytes(Case):
                               dtype=np.int32).astype(TYPES[t])
                 for s, t in zip(shapes, types)]  # fmt: skip
 
-    def run_by(self, text, values, how, constant=False):
+    def run_by(self, text, values, how, constant=False, by="by matrix units of a subgroup"):
         path, given = self.write("m.mlir", text), []
         for i, value in enumerate(values):
             name = self.folder / f"i{i}.npy"
@@ -72,7 +84,7 @@ class Bytes(Case):
             fixed = constant and i == 1
             given += ["--const" if fixed else "--input", f"{'b' if fixed else i}={name}"]
         said = self.succeed("explain", path, *given[-2 if constant else 4:], *how)
-        self.assertIn("by matrix units of a subgroup", said)
+        self.assertIn(by, said)
         self.succeed("run", path, *given, "--no-cache", *how, "--outputs", self.folder / "out")
         return np.load(self.folder / "out" / "output_0.npy"), said
 
@@ -93,6 +105,29 @@ class Bytes(Case):
         made, said = self.run_by(dot(a.shape, b.shape, (1, 1)), values, HOPPER)
         self.assertIn("groups share k", said)
         np.testing.assert_array_equal(made, a.astype(np.int64) @ b.T.astype(np.int64))
+
+    def test_warpgroups(self):
+        for a, b, types, word in WIDE:
+            with self.subTest(a=a, b=b, types=types):
+                x, w = values = self.numbers((a, b), types)
+                made, said = self.run_by(dot(a, b, (1, 1), types), values, HOPPER,
+                                         by="matrix units multiply tiles")
+                self.assertIn(word, said)
+                np.testing.assert_array_equal(made, x.astype(np.int64) @ w.T.astype(np.int64))
+
+    def test_scales_of_warpgroups(self):
+        """Results of f32 are copied out of shared memory."""
+        a, b = values = self.numbers(((130, 96), (200, 96)), ("ui8", "i8"))
+        text = dot(a.shape, b.shape, (1, 1), ("ui8", "i8"), (7, 0))
+        y, z = tensor((130, 200), "i32"), tensor((130, 200), "f32")
+        text = text.replace(f"-> {y} {{", f"-> {z} {{").replace(
+            f"  return %y : {y}",
+            f"  %f = stablehlo.convert %y : ({y}) -> {z}\n"
+            f"  %s = stablehlo.constant dense<0.125> : {z}\n"
+            f"  %m = stablehlo.multiply %f, %s : {z}\n  return %m : {z}")
+        made, _ = self.run_by(text, values, HOPPER, by="matrix units multiply tiles")
+        wanted = (a.astype(np.int64) - 7) @ b.T.astype(np.int64) / 8
+        np.testing.assert_array_equal(made, wanted)
 
     def test_convolution(self):
         """Padded by the zero point."""

@@ -21,6 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench/h200"))
 try:
     from attention_warpgroups_test import text_of as attention
+    from byte_products_test import dot as bytes_dot
     from warpgroups_conv_test import ONE, conv
     from warpgroups_test import text_of as product
     from recurrent import module
@@ -49,6 +50,8 @@ PRODUCTS = [
 MORE_PRODUCTS = [(1, m, n, 512, a, b, "bf16", "bf16", "")
                  for m, n in ((512, 512), (4096, 1000))
                  for a in (True, False) for b in (True, False)]
+BYTES = [((m, k), (n, k), (1, 1)) for m, n, k in ((4096, 4096, 4096), (2048, 2048, 2048),
+                                                  (64, 4096, 8192))]
 CONVOLUTIONS = [
     dict(n=64, h=28, w=28, c=256, o=256, y=3, x=3, pad=ONE, dtype="bf16", residual=True),
     dict(n=1, h=14, w=14, c=256, o=256, y=3, x=3, pad=ONE, dtype="bf16", residual=True),
@@ -113,6 +116,7 @@ def main():
     cases = [(f"attention {c}", attention(*c, "bhsd")[1])
              for c in ATTENTION + (MORE_ATTENTION if every else [])]
     cases += [(f"product {c}", product(c)) for c in PRODUCTS + (MORE_PRODUCTS if every else [])]
+    cases += [(f"product of bytes {c}", bytes_dot(*c)) for c in BYTES]
     cases += [(f"convolution {c}", conv(**c)[0])
               for c in CONVOLUTIONS + (MORE_CONVOLUTIONS if every else [])]
     # Layers in one group, with columns in shared memory, and in a cluster: loops without

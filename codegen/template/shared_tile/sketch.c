@@ -83,7 +83,8 @@ static const pestle_shared_tile_t by_units8[] = {
 
 static bool has_unit(const pestle_sketch_t* k, const pestle_product_t* p) {
   if (p->sums == PESTLE_I32) {
-    return pestle_sketch_has_byte_unit(k, p->a.dtype, p->b.dtype);
+    return pestle_sketch_has_byte_unit(k, PESTLE_INTRINSIC_MMA, p->a.dtype,
+                                       p->b.dtype);
   }
   return k->reassociate &&
          pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, p->a.dtype, 16, 8, 16);

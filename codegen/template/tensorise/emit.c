@@ -66,14 +66,13 @@ static bool along_k(const pestle_matrix_t* x) {
 }
 
 uint32_t pestle_tiles_map(const pestle_tiles_t* t, const char* name,
-                          uint32_t buffer, int64_t offset,
+                          uint32_t buffer, pestle_dtype_t dtype, int64_t offset,
                           const pestle_map_dim_t* dims, uint32_t rank,
                           const pestle_window_t* windows) {
   pestle_kir_builder_t* k = t->e->k;
   if (k->failed) return 0;
-  uint32_t id = pestle_kir_add_buffer(k, name, PESTLE_KIR_TENSOR_MAP,
-                                      k->buffer.data[buffer].dtype, 1, 1,
-                                      PESTLE_KIR_READONLY);
+  uint32_t id = pestle_kir_add_buffer(k, name, PESTLE_KIR_TENSOR_MAP, dtype, 1,
+                                      1, PESTLE_KIR_READONLY);
   pestle_kir_table_t table = {(uint32_t)k->word.size, 0};
   put_word(k, buffer, false);
   put_word(k, rank, false);
@@ -111,8 +110,8 @@ static uint32_t add_map(const pestle_tiles_t* t, const char* name,
   const pestle_map_dim_t dims[3] = {along_k(x) ? depth : lines,
                                     along_k(x) ? lines : depth,
                                     {t->p.batch, 1, x->batch_stride}};
-  return pestle_tiles_map(t, name, t->e->buffer[x->tensor], x->offset, dims,
-                          t->p.batch > 1 ? 3 : 2, NULL);
+  return pestle_tiles_map(t, name, t->e->buffer[x->tensor], t->p.dtype,
+                          x->offset, dims, t->p.batch > 1 ? 3 : 2, NULL);
 }
 
 uint32_t pestle_tiles_shared(const pestle_tiles_t* t, const char* name,
@@ -145,14 +144,14 @@ static void add_buffers(pestle_tiles_t* t) {
   pestle_tiles_add_staged(t);
   if (t->how.parts > 1) {
     t->parts =
-        pestle_tiles_shared(t, "parts", PESTLE_F32, t->rows * t->columns, 1024);
+        pestle_tiles_shared(t, "parts", t->p.sums, t->rows * t->columns, 1024);
   }
   t->full = pestle_tiles_shared(t, "full", PESTLE_MBAR, t->slots, 64);
   t->empty = pestle_tiles_shared(t, "empty", PESTLE_MBAR, t->slots, 64);
-  t->sums = pestle_kir_add_buffer(k, "sums", PESTLE_KIR_PRIVATE, PESTLE_F32, 1,
+  t->sums = pestle_kir_add_buffer(k, "sums", PESTLE_KIR_PRIVATE, t->p.sums, 1,
                                   t->columns / 2, 0);
   t->pair =
-      pestle_kir_add_buffer(k, "pair", PESTLE_KIR_PRIVATE, PESTLE_F32, 2, 1, 0);
+      pestle_kir_add_buffer(k, "pair", PESTLE_KIR_PRIVATE, t->p.sums, 2, 1, 0);
   // Rows of a convolution do not end.
   t->ends = !t->p.window.rank &&
             (axis_ends(t, t->p.batch_axis) || axis_ends(t, t->p.m_axis[0]) ||
@@ -359,10 +358,9 @@ static void multiply(const pestle_tiles_t* t) {
   pestle_kir_id_t a = operand_at(t, &s, &t->p.a, t->tile_a, t->rows, own, u);
   pestle_kir_id_t b =
       operand_at(t, &s, &t->p.b, t->tile_b, t->columns, zero, u);
-  uint32_t how = (uint32_t)t->columns;
+  uint32_t how = (uint32_t)t->columns | t->p.how;
   if (!along_k(&t->p.a)) how |= PESTLE_KIR_WGMMA_A_TRANSPOSED;
   if (!along_k(&t->p.b)) how |= PESTLE_KIR_WGMMA_B_TRANSPOSED;
-  if (t->p.dtype == PESTLE_F16) how |= PESTLE_KIR_WGMMA_F16;
   pestle_kir_act(k, PESTLE_KIR_WGMMA, t->sums, a, b, how);
   pestle_kir_end(k);
   pestle_kir_act(k, PESTLE_KIR_WGMMA_COMMIT, 0, 0, 0, 0);
@@ -375,7 +373,7 @@ static void clear_sums(const pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
   pestle_kir_alloc(k, t->sums);
   pestle_kir_id_t i = pestle_kir_unroll(k, "i", t->columns / 2);
-  pestle_kir_store(k, t->sums, i, pestle_kir_float(k, PESTLE_F32, 1, 0),
+  pestle_kir_store(k, t->sums, i, pestle_kir_const(k, t->p.sums, 1, 0, 0),
                    PESTLE_KIR_NONE, 0);
   pestle_kir_end(k);
 }

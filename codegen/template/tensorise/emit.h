@@ -60,10 +60,10 @@ typedef struct pestle_map_dim_t {
   int64_t extent, box, stride;
 } pestle_map_dim_t;
 
-// A view of |buffer| from element |offset| on, fastest dim first; of |windows|, unless
-// that is NULL.
+// A view of |buffer| from element |offset| on, fastest dim first, whose elements are
+// |dtype|'s; of |windows|, unless that is NULL.
 uint32_t pestle_tiles_map(const pestle_tiles_t* t, const char* name,
-                          uint32_t buffer, int64_t offset,
+                          uint32_t buffer, pestle_dtype_t dtype, int64_t offset,
                           const pestle_map_dim_t* dims, uint32_t rank,
                           const pestle_window_t* windows);
 

@@ -105,7 +105,7 @@ void pestle_tiles_add_staged(pestle_tiles_t* t) {
       {t->p.m, PESTLE_WARPGROUP_ROWS, place.row_stride},
       {t->p.batch, 1, place.batch_stride}};
   uint32_t tensor = t->e->nest->stages.data[t->last].tensors[0];
-  t->map_y = pestle_tiles_map(t, "map_y", t->e->buffer[tensor], place.offset,
+  t->map_y = pestle_tiles_map(t, "map_y", t->e->buffer[tensor], d, place.offset,
                               dims, t->p.batch > 1 ? 3 : 2, NULL);
 }
 
@@ -229,7 +229,7 @@ static pestle_kir_id_t add_parts(const pestle_tiles_t* t, pestle_kir_id_t j,
         pestle_tiles_address(t, PESTLE_KIR_REF_AT, own, pestle_kir_index(k, i));
     pestle_kir_id_t part =
         pestle_kir_put(k, (pestle_kir_inst_t){.op = PESTLE_KIR_LOAD_AT,
-                                              .type = PESTLE_F32,
+                                              .type = (uint8_t)t->p.sums,
                                               .lanes = PAIR,
                                               .arg = {from, zero}});
     sum = i ? pestle_kir_scalar(k, PESTLE_OP_ADD, sum, part, PESTLE_KIR_NONE)

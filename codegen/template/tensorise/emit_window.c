@@ -42,8 +42,8 @@ static void map_weights(pestle_tiles_t* t) {
         (pestle_map_dim_t){x->dim[d].taps, 1, stride < 0 ? -stride : stride};
   }
   if (along_k(t)) dims[rank++] = lines;
-  t->map_b = pestle_tiles_map(t, "map_b", t->e->buffer[t->p.b.tensor], offset,
-                              dims, rank, NULL);
+  t->map_b = pestle_tiles_map(t, "map_b", t->e->buffer[t->p.b.tensor],
+                              t->p.dtype, offset, dims, rank, NULL);
 }
 
 void pestle_tiles_window_maps(pestle_tiles_t* t) {
@@ -60,7 +60,7 @@ void pestle_tiles_window_maps(pestle_tiles_t* t) {
                     : x->dim[x->rank - 1].stride * x->dim[x->rank - 1].extent;
   dims[x->rank + 1] = (pestle_map_dim_t){x->images, 1, stride};
   t->map_a = pestle_tiles_map(t, "map_a", t->e->buffer[t->p.a.tensor],
-                              t->p.a.offset, dims, x->rank + 2, x);
+                              t->p.dtype, t->p.a.offset, dims, x->rank + 2, x);
   map_weights(t);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which products warpgroups take: plain matrices of 16-bit floats, whose boxes the copy
-// engine can bring.
+// Which products warpgroups take: plain matrices of 16-bit floats, or of bytes, whose
+// boxes the copy engine can bring.
 #include "codegen/template/tensorise/tensorise.h"
 
 #include "base/bits.h"
@@ -26,15 +26,27 @@ typedef struct side_t {
   pestle_dtype_t dtype;
 } side_t;
 
+static bool is_byte(pestle_dtype_t dtype) {
+  return dtype == PESTLE_I8 || dtype == PESTLE_U8;
+}
+
+// Narrow floats in f32, or bytes that were widened at once in i32.
+static bool is_type(const side_t* side, uint32_t casts) {
+  if (side->s->acc_dtype == PESTLE_I32) {
+    return is_byte(side->dtype) && casts == 1;
+  }
+  return side->dtype == PESTLE_BF16 || side->dtype == PESTLE_F16;
+}
+
 static bool read_side(const pestle_expr_t* x, side_t* side) {
-  while (x->kind == PESTLE_EXPR_CAST)
+  uint32_t casts = 0;
+  for (; x->kind == PESTLE_EXPR_CAST; ++casts)
     x = x->args[0];
   if (x->kind != PESTLE_EXPR_READ || x->guard) return false;
   const pestle_nest_tensor_t* t = &side->nest->tensors.data[x->i];
   side->tensor = (uint32_t)x->i;
   side->dtype = t->type.dtype;
-  if (t->kind != PESTLE_TENSOR_INPUT || t->pack ||
-      (side->dtype != PESTLE_BF16 && side->dtype != PESTLE_F16)) {
+  if (t->kind != PESTLE_TENSOR_INPUT || t->pack || !is_type(side, casts)) {
     return false;
   }
   const pestle_affine_t* at = x->index[0];
@@ -57,6 +69,33 @@ static bool can_copy(const pestle_matrix_t* x, int64_t rows, int64_t depth) {
   int64_t others = along_k ? rows : depth;
   return x->offset % RUN == 0 && (others == 1 || other % RUN == 0) &&
          x->batch_stride % RUN == 0 && other != 0;
+}
+
+// Counts pairs of bytes, where they lie along k and begin at whole pairs.
+static bool take_pairs(pestle_matrix_t* x) {
+  if (x->k_stride != 1 || x->offset % 2 || x->row_stride % 2 ||
+      x->batch_stride % 2) {
+    return false;
+  }
+  x->offset /= 2;
+  x->row_stride /= 2;
+  x->batch_stride /= 2;
+  return true;
+}
+
+// The types of operands, and how much of what they count.
+static bool take_types(pestle_dtype_t a, pestle_dtype_t b,
+                       pestle_tensorise_t* p) {
+  p->dtype = a;
+  p->how = a == PESTLE_F16 ? (uint32_t)PESTLE_KIR_WGMMA_F16 : 0u;
+  if (p->sums == PESTLE_F32) return a == b;
+  p->dtype = PESTLE_BF16;
+  p->how = PESTLE_KIR_WGMMA_BYTES;
+  if (a == PESTLE_I8) p->how |= PESTLE_KIR_WGMMA_A_SIGNED;
+  if (b == PESTLE_I8) p->how |= PESTLE_KIR_WGMMA_B_SIGNED;
+  if (p->k % 2 || !take_pairs(&p->a) || !take_pairs(&p->b)) return false;
+  p->k /= 2;
+  return true;
 }
 
 // The last stage reads the sums at its own axes.
@@ -85,10 +124,12 @@ static bool is_aligned(pestle_nest_t* nest, uint32_t reduce) {
 static bool is_sum(pestle_nest_t* nest, const pestle_nest_stage_t* s) {
   const pestle_expr_t* x = s->values[0];
   if (!s->is_reduction || s->reduce != PESTLE_OP_ADD || s->combine ||
-      s->value_count != 1 || s->acc_dtype != PESTLE_F32 || s->map_count < 2 ||
-      s->root_count <= s->map_count || x->kind != PESTLE_EXPR_OP ||
-      x->op != PESTLE_OP_MULTIPLY || x->dtype != PESTLE_F32 ||
-      s->inits[0]->kind != PESTLE_EXPR_CONST || s->inits[0]->f != 0) {
+      s->value_count != 1 ||
+      (s->acc_dtype != PESTLE_F32 && s->acc_dtype != PESTLE_I32) ||
+      s->map_count < 2 || s->root_count <= s->map_count ||
+      x->kind != PESTLE_EXPR_OP || x->op != PESTLE_OP_MULTIPLY ||
+      x->dtype != s->acc_dtype || s->inits[0]->kind != PESTLE_EXPR_CONST ||
+      s->inits[0]->f != 0 || s->inits[0]->i != 0) {
     return false;
   }
   for (uint32_t i = 0; i < s->root_count; ++i) {
@@ -105,10 +146,7 @@ static bool find_matrices(pestle_nest_t* nest, const pestle_nest_stage_t* s,
   const pestle_expr_t* x = s->values[0];
   if (maps > 3 || s->root_count != maps + 1) return false;
   side_t a = {.nest = nest, .s = s}, b = {.nest = nest, .s = s};
-  if (!read_side(x->args[0], &a) || !read_side(x->args[1], &b) ||
-      a.dtype != b.dtype) {
-    return false;
-  }
+  if (!read_side(x->args[0], &a) || !read_side(x->args[1], &b)) return false;
   uint32_t m = maps - 2, n = maps - 1, k = maps;
   if (a.coef[n]) {
     side_t swap = a;
@@ -126,7 +164,7 @@ static bool find_matrices(pestle_nest_t* nest, const pestle_nest_stage_t* s,
       .m = nest->axes.data[s->roots[m]].full_extent,
       .n = nest->axes.data[s->roots[n]].full_extent,
       .k = nest->axes.data[s->roots[k]].full_extent,
-      .dtype = a.dtype,
+      .sums = (pestle_dtype_t)s->acc_dtype,
       .batch_axis = batch ? y->roots[0] : UINT32_MAX,
       .n_axis = y->roots[n],
       .m_count = 1,
@@ -136,8 +174,8 @@ static bool find_matrices(pestle_nest_t* nest, const pestle_nest_stage_t* s,
   for (uint32_t d = 0; d < maps; ++d)
     out->sum_axis[d] = (int32_t)y->roots[d];
   return out->m > 0 && out->n > 0 && out->k > 0 && out->batch > 0 &&
-         out->n % 2 == 0 && can_copy(&out->a, out->m, out->k) &&
-         can_copy(&out->b, out->n, out->k);
+         take_types(a.dtype, b.dtype, out) && out->n % 2 == 0 &&
+         can_copy(&out->a, out->m, out->k) && can_copy(&out->b, out->n, out->k);
 }
 
 bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t reduce,
@@ -145,7 +183,8 @@ bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t reduce,
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, reduce);
   if (!is_sum(nest, s)) return false;
   return (is_aligned(nest, reduce) && find_matrices(nest, s, out)) ||
-         pestle_tensorise_find_window(nest, reduce, out);
+         (s->acc_dtype == PESTLE_F32 &&
+          pestle_tensorise_find_window(nest, reduce, out));
 }
 
 int64_t pestle_tensorise_steps(const pestle_tensorise_t* p) {
@@ -186,7 +225,8 @@ pestle_status_t pestle_tensorise_match(pestle_nest_t* nest,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "tensorise %s: it must be a product of two matrices of "
                         "f16 or bf16, whose rows or columns are runs of 16 "
-                        "bytes, or a convolution of such channels",
+                        "bytes, or of bytes with such rows in i32, or a "
+                        "convolution of such channels",
                         name);
   }
   bool clusters = (how.cluster == 1 || how.parts == 1) &&

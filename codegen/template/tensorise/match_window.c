@@ -387,6 +387,8 @@ bool pestle_tensorise_find_window(pestle_nest_t* nest, uint32_t reduce,
   sort_dims(&w, x);
   uint32_t n = s->map_count - 1;
   out->dtype = w.a.dtype;
+  out->sums = PESTLE_F32;
+  out->how = w.a.dtype == PESTLE_F16 ? (uint32_t)PESTLE_KIR_WGMMA_F16 : 0u;
   out->n = extent_of(&w, n);
   out->k = x->channels;
   for (uint32_t i = 0; i < x->rank; ++i)

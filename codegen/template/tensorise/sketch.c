@@ -246,13 +246,22 @@ static bool is_worth(pestle_sketch_t* k, const pestle_tensorise_t* p,
   return share >= LEAST_USED;
 }
 
+static bool has_unit(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
+  if (p->sums == PESTLE_F32) {
+    return k->reassociate && pestle_sketch_has_unit(k, PESTLE_INTRINSIC_WGMMA,
+                                                    p->dtype, 64, 256, 16);
+  }
+  return pestle_sketch_has_byte_unit(
+      k, PESTLE_INTRINSIC_WGMMA,
+      p->how & PESTLE_KIR_WGMMA_A_SIGNED ? PESTLE_I8 : PESTLE_U8,
+      p->how & PESTLE_KIR_WGMMA_B_SIGNED ? PESTLE_I8 : PESTLE_U8);
+}
+
 pestle_status_t pestle_tensorise_sketch(pestle_sketch_t* k,
                                         const pestle_offer_t* offer,
                                         bool* out_done) {
   pestle_tensorise_t p;
-  if (!k->reassociate || !pestle_tensorise_find(k->nest, offer->reduce, &p) ||
-      !pestle_sketch_has_unit(k, PESTLE_INTRINSIC_WGMMA, p.dtype, 64, 256,
-                              16) ||
+  if (!pestle_tensorise_find(k->nest, offer->reduce, &p) || !has_unit(k, &p) ||
       (p.window.rank && p.m < LEAST_ROWS) || p.n < LEAST_COLUMNS ||
       p.k < LEAST_TAPS) {
     return NULL;

@@ -53,12 +53,15 @@ typedef struct pestle_window_t {
   int64_t images, image_stride, channels;
 } pestle_window_t;
 
-// sums[batch, m, n] = +[k] a[batch, m, k] * b[batch, n, k], of one narrow float.
+// sums[batch, m, n] = +[k] a[batch, m, k] * b[batch, n, k], of one narrow float. Of
+// bytes, all that counts elements of k or of operands counts pairs, which move as |dtype|
+// does, and both lie along k.
 typedef struct pestle_tensorise_t {
   pestle_matrix_t a, b;
   pestle_window_t window;
   int64_t batch, m, n, k;
-  pestle_dtype_t dtype;
+  pestle_dtype_t dtype, sums;
+  uint32_t how;                 // WGMMA's bits of its operands' types
   uint32_t batch_axis, n_axis;  // of the last stage; UINT32_MAX: none
   // Of the last stage, counted together as rows, the last one fastest.
   uint32_t m_count, m_axis[PESTLE_WINDOW_DIMS + 1];
