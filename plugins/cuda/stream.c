@@ -165,6 +165,7 @@ static pestle_status_t check_launch(const cuda_device_t* d,
 
 static CUtensorMapDataType map_type(const cuda_map_t* map) {
   return map->dtype == PESTLE_F32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+         : map->dtype == PESTLE_I32 ? CU_TENSOR_MAP_DATA_TYPE_INT32
          : map->dtype == PESTLE_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                     : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
 }

@@ -88,7 +88,8 @@ static bool find_place(const pestle_tiles_t* t, place_t* out) {
 int64_t pestle_tiles_staged_bytes(const pestle_tiles_t* t) {
   pestle_dtype_t d = result_dtype(t);
   place_t place;
-  bool mapped = d == PESTLE_BF16 || d == PESTLE_F16 || d == PESTLE_F32;
+  bool mapped =
+      d == PESTLE_BF16 || d == PESTLE_F16 || d == PESTLE_F32 || d == PESTLE_I32;
   if (!mapped || !find_place(t, &place)) return 0;
   if (t->columns / strip_columns(t) % t->how.parts) return 0;
   return t->consumers * STRIPS * PESTLE_WARPGROUP_ROWS * PESTLE_TILE_ROW;
