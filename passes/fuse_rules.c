@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ops may share a kernel: rules over the classes, shapes and costs of ops. One looks
-// at the target, reads_across(); others that do are in fuse_pairs.c.
+// Which ops may share a kernel: rules over the classes, shapes and costs of ops. Two look
+// at the target, reads_across() and refuses_view(); others that do are in fuse_pairs.c.
 #include <string.h>
 
 #include "passes/fuse.h"
@@ -10,6 +10,8 @@
 // Parts of a concatenation that is read in the middle of a kernel: each costs
 // a guarded read an element.
 #define MAX_INNER_PARTS 3
+// On devices of lanes, where a part that is written for itself is a kernel.
+#define MAX_INNER_PARTS_LANES 4
 // Groups that a cheap op is copied into.
 #define MAX_COPIES 3
 // Bytes that what makes an attention's mask may read an element.
@@ -510,11 +512,13 @@ static pestle_fuse_reason_t refuses_use(const pestle_fuse_t* f,
                                               : PESTLE_FUSE_REASON_COSTLY_AGAIN;
 }
 
-static pestle_fuse_reason_t refuses_view(const pestle_fuse_group_t* g,
+static pestle_fuse_reason_t refuses_view(const pestle_fuse_t* f,
+                                         const pestle_fuse_group_t* g,
                                          const pestle_node_t* node) {
   if (node->op == PESTLE_OP_CONCATENATE) {
-    return g->kind == PESTLE_FUSE_KIND_MAP &&
-                   node->operand_count <= MAX_INNER_PARTS
+    bool lanes = f->ctx->caps->flags & PESTLE_TARGET_LANES;
+    uint32_t most = lanes ? MAX_INNER_PARTS_LANES : MAX_INNER_PARTS;
+    return g->kind == PESTLE_FUSE_KIND_MAP && node->operand_count <= most
                ? PESTLE_FUSE_REASON_NONE
                : PESTLE_FUSE_REASON_CONCATENATE;
   }
@@ -524,7 +528,8 @@ static pestle_fuse_reason_t refuses_view(const pestle_fuse_group_t* g,
              : PESTLE_FUSE_REASON_ROW_TRANSPOSE;
 }
 
-static pestle_fuse_reason_t refuses_kind(const pestle_fuse_group_t* g,
+static pestle_fuse_reason_t refuses_kind(const pestle_fuse_t* f,
+                                         const pestle_fuse_group_t* g,
                                          const pestle_node_t* node) {
   if (node->op == PESTLE_OP_RESHAPE) {
     return pestle_fuse_is_trivial_reshape(node) ||
@@ -544,7 +549,7 @@ static pestle_fuse_reason_t refuses_kind(const pestle_fuse_group_t* g,
       return is_pointwise_composite(node) ? PESTLE_FUSE_REASON_NONE
                                           : PESTLE_FUSE_REASON_OWN_LOOPS;
     case PESTLE_FUSE_VIEW:
-      return refuses_view(g, node);
+      return refuses_view(f, g, node);
     case PESTLE_FUSE_GATHER:
       return g->kind == PESTLE_FUSE_KIND_MAP ? PESTLE_FUSE_REASON_NONE
                                              : PESTLE_FUSE_REASON_GATHER;
@@ -609,7 +614,7 @@ pestle_fuse_reason_t pestle_fuse_refuses_producer(const pestle_fuse_t* f,
   if (g->kind == PESTLE_FUSE_KIND_ALONE || pestle_fuse_is_view_of_parts(node)) {
     return PESTLE_FUSE_REASON_IN_MEMORY;
   }
-  pestle_fuse_reason_t why = refuses_kind(g, node);
+  pestle_fuse_reason_t why = refuses_kind(f, g, node);
   uses_t uses = {0};
   if (!why) why = refuses_uses(f, group, node, node, &uses, 0);
   if (why) return why;

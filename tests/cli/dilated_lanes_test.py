@@ -5,6 +5,7 @@ kernel (passes/conv_transpose_phases.c), a large one does not; both as llvm's, o
 whole numbers."""
 
 import os
+import re
 import sys
 import unittest
 
@@ -74,6 +75,8 @@ class Dilated(Case):
         said = self.both(LARGE)
         self.assertNotIn(WHOLE, said)
         self.assertIn("phases", said)
+        # Four phases are joined and put between each other by one kernel.
+        self.assertEqual(len(re.findall(r"^kernel \d+: concatenate", said, re.M)), 1, said)
 
 
 if __name__ == "__main__":
