@@ -434,13 +434,28 @@ static bool reads_across(const pestle_fuse_t* f, const pestle_node_t* dot,
 }
 
 // What a contraction takes in while it packs operand |side|.
+// Whether a convolution on lanes reads its weights through |node| as they lie: some of
+// their taps, or these the other way round. Copying them would be a kernel.
+static bool is_view_of_taps(const pestle_fuse_t* f, size_t side,
+                            const pestle_node_t* node) {
+  int64_t last = type_of(node)->rank - 1;
+  if (side != 1 || !(f->ctx->caps->flags & PESTLE_TARGET_LANES)) return false;
+  if (node->op == PESTLE_OP_SLICE) {
+    return PESTLE_NODE_I64S(node, strides).data[last] == 1;
+  }
+  return node->op == PESTLE_OP_REVERSE &&
+         !pestle_i64s_has(PESTLE_NODE_I64S(node, dimensions), last);
+}
+
 static pestle_fuse_reason_t refuses_dot_operand(const pestle_fuse_t* f,
                                                 const pestle_node_t* dot,
                                                 size_t side,
                                                 const pestle_node_t* node) {
   bool attention = dot->op == PESTLE_OP_ATTENTION;
   if (!attention && dot->op != PESTLE_OP_DOT_GENERAL) {
-    return PESTLE_FUSE_REASON_CONVOLUTION_OPERAND;
+    return dot->op == PESTLE_OP_CONVOLUTION && is_view_of_taps(f, side, node)
+               ? PESTLE_FUSE_REASON_NONE
+               : PESTLE_FUSE_REASON_CONVOLUTION_OPERAND;
   }
   switch (node->op) {
     case PESTLE_OP_BROADCAST_IN_DIM:

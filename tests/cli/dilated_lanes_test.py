@@ -44,7 +44,11 @@ SMALL = [
     (1, 5, 7, 9, 4, (2, 2), (2, 2), "f32"),
     (1, 3, 5, 6, 3, (3, 2), (1, 1), "f32"),
 ]
-LARGE = (2, 16, 64, 64, 3, (2, 2), (1, 2), "f32")
+LARGE = [
+    (2, 16, 64, 64, 3, (2, 2), (1, 2), "f32"),
+    (2, 16, 64, 64, 3, (2, 2), (1, 2), "f16"),
+    (1, 17, 72, 64, 5, (2, 2), (2, 3), "f16"),
+]
 
 
 class Dilated(Case):
@@ -53,8 +57,12 @@ class Dilated(Case):
         self.succeed("run", path, *given, "--no-cache", *how, "--outputs", folder)
         return np.load(folder / "output_0.npy").astype(np.float64)
 
-    def both(self, case):
+    def both(self, case, turns=False):
         text, shapes = module(*case)
+        if turns:  # the window, as a gradient does
+            w = text.split("%w: ")[1].split(") ->")[0]
+            text = text.replace("(%x, %w) dim", "(%x, %v) dim").replace(
+                "  %y =", f"  %v = stablehlo.reverse %w, dims = [0, 1] : {w}\n  %y =")
         path, given = self.write("m.mlir", text), []
         draw = np.random.default_rng(len(text))
         for j, shape in enumerate(shapes):
@@ -71,12 +79,26 @@ class Dilated(Case):
             with self.subTest(case=case):
                 self.assertIn(WHOLE, self.both(case))
 
-    def test_large_one(self):
-        said = self.both(LARGE)
+    def test_turned_windows(self):
+        """A gradient without strides is one kernel, which reads its weights as they lie."""
+        for case in ((2, 12, 32, 64, 3, (1, 1), (1, 1), "f16"),
+                     (1, 9, 12, 20, 3, (1, 1), (0, 2), "f32")):
+            with self.subTest(case=case):
+                self.assertNotIn("kernel 1:", self.both(case, True))
+
+    def check_large(self, case, turns):
+        said = self.both(case, turns)
         self.assertNotIn(WHOLE, said)
         self.assertIn("phases", said)
+        self.assertNotRegex(said, r"kernel \d+: slice")  # weights are read as they lie
         # Four phases are joined and put between each other by one kernel.
         self.assertEqual(len(re.findall(r"^kernel \d+: concatenate", said, re.M)), 1, said)
+
+    def test_large_ones(self):
+        for case in LARGE:
+            for turns in (False, True):
+                with self.subTest(case=case, turns=turns):
+                    self.check_large(case, turns)
 
 
 if __name__ == "__main__":
