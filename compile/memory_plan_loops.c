@@ -51,6 +51,10 @@ static const pestle_node_t* ancestor_in(const pestle_node_t* node,
 static bool reads_no_more(const pestle_node_t* node,
                           const pestle_value_t* value) {
   for (const pestle_use_t* u = value->uses; u; u = u->next) {
+    // A view from around the block may be read within it.
+    for (uint32_t i = 0; is_view(u->user) && i < u->user->result_count; ++i) {
+      if (!reads_no_more(node, &u->user->results[i])) return false;
+    }
     const pestle_node_t* at = ancestor_in(u->user, node->block);
     if (!at) continue;
     if (at == node) {
@@ -59,10 +63,6 @@ static bool reads_no_more(const pestle_node_t* node,
       continue;
     }
     if (position_of(at) > position_of(node)) return false;
-    if (!is_view(u->user)) continue;
-    for (uint32_t i = 0; i < u->user->result_count; ++i) {
-      if (!reads_no_more(node, &u->user->results[i])) return false;
-    }
   }
   return true;
 }

@@ -338,6 +338,39 @@ static void test_branches_make_results(void** state) {
   pestle_context_release(context);
 }
 
+// A branch reads a value from around it by a view that was made there too: what it makes of
+// that lies elsewhere while the value is still to be handed on.
+static void test_views_around_branches(void** state) {
+  (void)state;
+#define U "tensor<4xui32>"
+  static const char hands_on[] = "  stablehlo.return %o, %one : " U ", " U "\n";
+  static const char changes[] = "  %s = stablehlo.sign %b : " U
+                                "\n  stablehlo.return %s, %b : " U ", " U "\n";
+  static const char form[] =
+      "func.func @main(%%c: tensor<i1>, %%x: " U ") -> (" U ", " U
+      ") {\n"
+      "%%one = stablehlo.constant dense<1> : " U
+      "\n%%o = stablehlo.or %%x, %%one : " U
+      "\n%%b = stablehlo.optimization_barrier %%o : " U
+      "\n%%r:2 = \"stablehlo.if\"(%%c) ({\n%s}, {\n%s}) : (tensor<i1>) -> "
+      "(" U ", " U ")\n%%y = stablehlo.not %%r#0 : " U
+      "\nreturn %%y, %%r#1 : " U ", " U "\n}\n";
+#undef U
+  pestle_context_t* context = test_context();
+  pestle_compile_options_t options = test_options(NULL);
+  // Whichever the condition chooses.
+  for (int turn = 0; turn < 2; ++turn) {
+    char text[2048];
+    snprintf(text, sizeof(text), form, turn ? hands_on : changes,
+             turn ? changes : hands_on);
+    pestle_module_t* module = test_parse(context, text);
+    test_keeps_meaning(module, &options, 0);
+    check_plan(module);
+    pestle_module_release(module);
+  }
+  pestle_context_release(context);
+}
+
 static void test_report(void** state) {
   (void)state;
   pestle_context_t* context = test_context();
@@ -492,6 +525,7 @@ int main(void) {
       cmocka_unit_test(test_loop_in_place),
       cmocka_unit_test(test_chain_in_place),
       cmocka_unit_test(test_branches_make_results),
+      cmocka_unit_test(test_views_around_branches),
       cmocka_unit_test(test_report),
       cmocka_unit_test(test_every_allocation),
       cmocka_unit_test(test_empty_overlaps_nothing),
