@@ -16,9 +16,10 @@
 //
 // Where a window has fewer elements than a group has lanes, these have other places too:
 // one of them does all updates of a place. A lane loads some updates at a time and what
-// they change; of two at one place the later one changes what the earlier one made.
+// they change; of two at one place the later one changes what the earlier one made. A lane
+// that has one element of one place alone keeps it in registers for all updates.
+#include "codegen/direct/direct_scatter_lists.h"
 #include "base/bits.h"
-#include "codegen/direct/direct_scatter.h"
 
 enum {
   LEAST_UPDATES = 64,  // fewer are looked at by each lane alone
@@ -34,22 +35,7 @@ enum {
   AT_A_TIME = 4,  // updates that a lane with one place loads
 };
 
-typedef struct lists_t {
-  pestle_scatter_t* s;
-  pestle_direct_t* d;
-  pestle_scatter_axes_t outer,
-      inner;  // group axes: with indices of their own, and not
-  int64_t updates, each, lanes;  // in all; of a lane; of a group
-  int64_t elements,
-      across;        // of inner axes; lanes along them, the others by place
-  int64_t parts;     // groups that share the elements
-  uint32_t list[3];  // in shared memory: input, update, place
-  bool ballots;      // subgroups have them
-  uint32_t
-      chosen;     // the same: the place of each update, or -1; without ballots
-  uint32_t sums;  // the same, two of each lane; of each subgroup by ballots
-  pk_t t, part;
-} lists_t;
+typedef pestle_scatter_lists_t lists_t;
 
 static pk_t op(lists_t* l, pestle_op_t o, pk_t a, pk_t b) {
   return pestle_direct_op(l->d, o, a, b);
@@ -157,6 +143,7 @@ static void plan(lists_t* l) {
   l->elements = pestle_scatter_elements(&l->inner);
   plan_lanes(l);
   plan_ranges(l);
+  l->keeps = pestle_scatter_keeps(l, runs_of(l));
 }
 
 static void add_buffers(lists_t* l) {
@@ -401,14 +388,13 @@ static pk_t make_list(lists_t* l, pestle_scatter_position_t from, pk_t turn) {
 
 // --- The updates ---
 
-// Entry |i| of column |column| of the list, which is at most |most|.
-static pk_t entry(lists_t* l, int column, pk_t i, int64_t most) {
+pk_t pestle_scatter_entry(lists_t* l, int column, pk_t i, int64_t most) {
   pk_t x = pestle_direct_load(l->d, l->list[column], i);
   x = pestle_kir_cast(l->d->k, x, PESTLE_INDEX);
   return pestle_direct_clamp(l->d, x, 0, most);
 }
 
-static int64_t reach(const pestle_scatter_axes_t* axes, bool of_input) {
+int64_t pestle_scatter_reach(const pestle_scatter_axes_t* axes, bool of_input) {
   int64_t most = 0;
   for (uint32_t i = 0; i < axes->count; ++i) {
     const pestle_scatter_axis_t* a = &axes->list[i];
@@ -419,7 +405,7 @@ static int64_t reach(const pestle_scatter_axes_t* axes, bool of_input) {
 
 // Where an update begins at most: by its group's axes and by its index.
 static int64_t most_input(const lists_t* l) {
-  int64_t most = reach(&l->outer, true);
+  int64_t most = pestle_scatter_reach(&l->outer, true);
   for (size_t i = 0; i < l->s->map.count; ++i) {
     int64_t axis = l->s->map.data[i], limit = l->s->limit[axis];
     most += (limit < 0 ? 0 : limit) * l->s->input_stride[axis];
@@ -436,17 +422,19 @@ typedef struct some_t {
 } some_t;
 
 static pestle_scatter_position_t position(lists_t* l, pk_t i, pk_t element) {
-  int64_t most = reach(&l->outer, false) + reach(&l->s->batch, false);
-  pestle_scatter_position_t at = {.input = entry(l, 0, i, most_input(l)),
-                                  .update = entry(l, 1, i, most),
-                                  .index = number(l, 0)};
+  int64_t most = pestle_scatter_reach(&l->outer, false) +
+                 pestle_scatter_reach(&l->s->batch, false);
+  pestle_scatter_position_t at = {
+      .input = pestle_scatter_entry(l, 0, i, most_input(l)),
+      .update = pestle_scatter_entry(l, 1, i, most),
+      .index = number(l, 0)};
   return pestle_scatter_move_all(l->s, at, &l->inner, element);
 }
 
 // Whether entry |i| is one of the places that lanes |y| do.
 static pk_t is_mine(lists_t* l, pk_t i, pk_t y) {
   pk_t rows = number(l, l->lanes / l->across);
-  pk_t place = entry(l, 2, i, INT32_MAX);
+  pk_t place = pestle_scatter_entry(l, 2, i, INT32_MAX);
   return op(l, PESTLE_OP_EQ, op(l, PESTLE_OP_REMAINDER, place, rows), y);
 }
 
@@ -574,14 +562,17 @@ pestle_status_t pestle_scatter_lists(pestle_scatter_t* s) {
   from = pestle_scatter_move_all(s, from, &l.outer, g);
   int64_t segment = l.lanes * l.each;
   int64_t turns = (l.updates + segment - 1) / segment;
+  if (l.keeps) pestle_scatter_fetch_kept(&l, from);
   pk_t turn =
       pestle_kir_for(k, "turn", zero, number(&l, turns), 1, PESTLE_KIR_SERIAL);
   pk_t count =
       l.ballots ? list_by_ballots(&l, from, turn) : make_list(&l, from, turn);
-  PESTLE_TRY(do_list(&l, count));
+  PESTLE_TRY(l.keeps ? pestle_scatter_change_kept(&l, count)
+                     : do_list(&l, count));
   // The next list is written once all have read this one.
   pestle_kir_barrier(k);
   pestle_kir_end(k);
+  if (l.keeps) pestle_scatter_store_kept(&l);
   pestle_kir_end(k);
   pestle_kir_end(k);
   return NULL;
