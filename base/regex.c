@@ -359,7 +359,7 @@ static bool emit_letter(reader_t* r, uint32_t c) {
 }
 
 static bool emit_assert(reader_t* r, assert_t which) {
-  return emit(r, (code_t){.kind = ASSERT, .x = which});
+  return emit(r, (code_t){.kind = ASSERT, .x = (int32_t)which});
 }
 
 // --- Expressions ---
