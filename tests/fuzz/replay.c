@@ -1,13 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in for libFuzzer where it is not built: feeds the files named on the
-// command line, and those in folders named there, to the fuzz target.
+// command line, and those in folders named there, to the fuzz target. With
+// --mutations N before them each file is also changed N times by the target's own
+// mutator, from seeds that are the same every time.
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                               unsigned seed);
+
+enum { ROOM = 8192 };  // bytes that a change may add
+
+static unsigned mutations;
+
+// Each change is of what the last one made; 8 of them, and it begins anew.
+static void replay_changed(const uint8_t* data, size_t size) {
+  size_t room = size + ROOM, now = size;
+  uint8_t* work = malloc(room);
+  for (unsigned i = 0; work && i < mutations; ++i) {
+    if (i % 8 == 0) {
+      memcpy(work, data, size);
+      now = size;
+    }
+    now = LLVMFuzzerCustomMutator(work, now, room, i);
+    uint8_t* exact = malloc(now ? now : 1);
+    if (!exact) break;
+    memcpy(exact, work, now);
+    LLVMFuzzerTestOneInput(exact, now);
+    free(exact);
+  }
+  free(work);
+}
 
 static int replay_file(const char* path) {
   FILE* file = fopen(path, "rb");
@@ -25,6 +53,7 @@ static int replay_file(const char* path) {
   }
   fclose(file);
   LLVMFuzzerTestOneInput(data, (size_t)size);
+  replay_changed(data, (size_t)size);
   free(data);
   return 0;
 }
@@ -46,8 +75,12 @@ static int replay_folder(const char* path) {
 }
 
 int main(int argc, char** argv) {
-  int failures = 0;
-  for (int i = 1; i < argc; ++i) {
+  int failures = 0, first = 1;
+  if (argc > 2 && !strcmp(argv[1], "--mutations")) {
+    mutations = (unsigned)strtoul(argv[2], NULL, 10);
+    first = 3;
+  }
+  for (int i = first; i < argc; ++i) {
     struct stat info;
     int is_folder = !stat(argv[i], &info) && S_ISDIR(info.st_mode);
     failures += is_folder ? replay_folder(argv[i]) : replay_file(argv[i]);
