@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted faults. PESTLE_FAULT(name) is false: only tests/random builds the
-// files that use it a second time, with PESTLE_FAULTS, to prove that its random
-// graphs find each fault when it is switched on. No library has them.
+// Planted faults. PESTLE_FAULT(name) is false: only tests build the files that use it
+// a second time, with PESTLE_FAULTS, to prove that each fault is found when it is
+// switched on: tests/random those of the compiler, tests/robust those that begin with
+// trust_. No library that is installed has them.
 #ifndef PESTLE_BASE_FAULT_H_
 #define PESTLE_BASE_FAULT_H_
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -98,6 +99,13 @@ static pestle_status_t map_handle(int handle, const char* path,
   if (info.st_size == 0) return NULL;
   size_t size = (size_t)info.st_size;
   void* data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, handle, 0);
+  // Not OUT_OF_MEMORY: whoever can do without the mapping goes on.
+  if (data == MAP_FAILED && errno == ENOMEM) {
+    return PESTLE_ERROR(RESOURCE_EXHAUSTED,
+                        "cannot map '%s': the process has no room for a "
+                        "mapping of %zu bytes",
+                        path, size);
+  }
   if (data == MAP_FAILED) return SYSTEM_ERROR("map", path);
   *out_mapping = (pestle_mapping_t){.data = data, .size = size};
   return NULL;
@@ -189,6 +197,7 @@ static pestle_status_t write_all(int handle, const char* path,
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return WRITE_ERROR("write", path);
     data = pestle_str_slice(data, (size_t)count, data.size);
+    if (PESTLE_FAULT(trust_short_write)) return NULL;
   }
   return NULL;
 }
@@ -219,6 +228,10 @@ static pestle_status_t make_temporary(const char* path,
              "%s.tmp-%lld-%lld", path, (long long)pestle_thread_id(),
              (long long)pestle_wall_clock_ns());
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    if (PESTLE_FAULT(trust_in_place)) {
+      snprintf(out_temporary->text, sizeof(out_temporary->text), "%s", path);
+      flags = O_WRONLY | O_CREAT | O_TRUNC;
+    }
     *out_handle = open(out_temporary->text, flags, PRIVATE_FILE);
     if (*out_handle >= 0 || (errno != EEXIST && errno != EINTR)) break;
   }
@@ -254,11 +267,12 @@ static pestle_status_t replace_file(const char* path, const pestle_str_t* parts,
   for (size_t i = 0; i < part_count && !status; ++i) {
     status = write_all(handle, path, parts[i]);
   }
-  if (!status && lasts && fsync(handle)) status = WRITE_ERROR("write", path);
+  if (!status && lasts && !PESTLE_FAULT(trust_lost_fsync) && fsync(handle))
+    status = WRITE_ERROR("write", path);
   status = close_written(handle, path, status);
   if (!status) status = pestle_file_rename(temporary.text, path);
   if (status) {
-    unlink(temporary.text);
+    if (!PESTLE_FAULT(trust_left_over)) unlink(temporary.text);
     return status;
   }
   if (lasts) sync_folder_of(path);

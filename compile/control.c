@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compile/control.h"
 
+#include "base/fault.h"
 #include "base/thread.h"
 
 bool pestle_control_is_cancelled(const pestle_control_t* control) {
-  return control && control->cancel &&
+  return control && control->cancel && !PESTLE_FAULT(trust_cancel) &&
          __atomic_load_n(control->cancel, __ATOMIC_RELAXED);
 }
 
 pestle_status_t pestle_control_check(const pestle_control_t* control,
                                      const char* stage, int64_t done,
                                      int64_t total) {
-  if (!control) return NULL;
+  if (!control || PESTLE_FAULT(trust_cancel)) return NULL;
   if (control->progress) {
     control->progress(control->progress_user, stage, done, total);
   }

@@ -3,6 +3,7 @@
 #include "ir/serialize.h"
 
 #include "base/bits.h"
+#include "base/fault.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -311,7 +312,9 @@ static pestle_status_t assemble(const writer_t* w,
   put_header(&header, graph_size, data_offset, w->data_size);
   pestle_status_t status = pestle_strbuf_status(&header);
   char* data = status ? NULL : pestle_alloc_zero(w->allocator, total);
-  if (!status && !data) status = PESTLE_OOM();
+  if (!status && !data && !PESTLE_FAULT(trust_unchecked)) {
+    status = PESTLE_OOM();
+  }
   if (!status) {
     char* to = data;
     memcpy(to, header.data, PESTLE_BINARY_HEADER);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/mem.h"
 #include "base/status_copy.h"
 #include "base/thread.h"
@@ -95,7 +96,7 @@ static bool has_calls(const pestle_module_t* module) {
 
 static pestle_status_t check_control(const run_t* run, int64_t total) {
   const pestle_control_t* control = run->ctx.options->control;
-  if (!control) return NULL;
+  if (!control || PESTLE_FAULT(trust_cancel)) return NULL;
   if (control->progress) {
     control->progress(control->progress_user, "passes", run->done, total);
   }

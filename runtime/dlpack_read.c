@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/fault.h"
 #include "runtime/dlpack.h"
 
 // --- Texts ---
@@ -255,6 +256,9 @@ static pestle_status_t read_tensor(const pestle_tensor_t* t, uint64_t flags,
 static void end_versioned(void* self) {
   struct DLManagedTensorVersioned* managed = self;
   if (managed->deleter) managed->deleter(managed);
+  if (PESTLE_FAULT(trust_dlpack_twice) && managed->deleter) {
+    managed->deleter(managed);
+  }
 }
 
 static void end_legacy(void* self) {

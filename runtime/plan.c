@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/fault.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/require.h"
@@ -17,6 +18,7 @@ static void free_plan(pestle_plan_t* plan) {
   }
   pestle_dealloc(allocator, plan->constants,
                  plan->constant_count * sizeof(*plan->constants));
+  if (PESTLE_FAULT(trust_plan_leak)) return;
   pestle_dealloc(allocator, plan, sizeof(*plan));
 }
 

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/fault.h"
 #include "base/hash.h"
+#include "base/thread.h"
 #include "runtime/context.h"
 #include "runtime/disk_entry.h"
 #include "runtime/plan.h"
@@ -21,7 +23,9 @@ _Static_assert(offsetof(pestle_disk_entry_t, version) == CHECKED_FROM,
 char* pestle_disk_entry_path(pestle_arena_t* arena, const char* folder,
                              pestle_str_t key) {
   char name[PESTLE_HASH128_HEX_SIZE];
-  pestle_hash128_to_hex(pestle_hash128(key.data, key.size), name);
+  pestle_hash128_t hash = pestle_hash128(key.data, key.size);
+  if (PESTLE_FAULT(trust_own_names)) hash.low ^= (uint64_t)pestle_thread_id();
+  pestle_hash128_to_hex(hash, name);
   return pestle_path_join(arena, folder, name);
 }
 
@@ -67,7 +71,7 @@ const char* pestle_disk_entry_fault(pestle_mapping_t mapping, bool verify) {
       header.plan_size != mapping.size - header.plan_offset) {
     return "the entry on disk is cut off or has the wrong length";
   }
-  if (!verify) return NULL;
+  if (!verify || PESTLE_FAULT(trust_checksum)) return NULL;
   pestle_hash128_t hash = pestle_hash128(
       (const char*)mapping.data + CHECKED_FROM, mapping.size - CHECKED_FROM);
   if (hash.low != header.checksum[0] || hash.high != header.checksum[1]) {

@@ -16,6 +16,7 @@
 //   }
 #include <math.h>
 
+#include "base/fault.h"
 #include "codegen/kir/kir_internal.h"
 
 const char* pestle_kir_axis_name(unsigned axis) {
@@ -43,7 +44,9 @@ static bool is_access(unsigned op) {
 
 static void print_type(unsigned type, unsigned lanes, pestle_strbuf_t* out) {
   pestle_strbuf_append_c(out, pestle_dtype_info((pestle_dtype_t)type)->name);
-  if (lanes != 1) pestle_strbuf_appendf(out, "x%u", lanes);
+  if (lanes > (PESTLE_FAULT(trust_kir_lanes) ? 16 : 1)) {
+    pestle_strbuf_appendf(out, "x%u", lanes);
+  }
 }
 
 static void print_value(uint32_t id, pestle_strbuf_t* out) {

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/fault.h"
+
 static pestle_status_t damaged(const pestle_proto_t* proto, const uint8_t* at,
                                const char* what) {
   return PESTLE_ERROR(MALFORMED,
@@ -59,7 +61,8 @@ static pestle_status_t read_bytes(pestle_proto_t* proto, pestle_str_t* out) {
   const uint8_t* start = proto->next;
   uint64_t size;
   PESTLE_TRY(pestle_proto_varint(proto, &size));
-  if (size > (uint64_t)(proto->end - proto->next)) {
+  if (size > (uint64_t)(proto->end - proto->next) &&
+      !PESTLE_FAULT(trust_proto_length)) {
     return damaged(proto, start, "a field is longer than its message");
   }
   *out = pestle_str_make((const char*)proto->next, (size_t)size);

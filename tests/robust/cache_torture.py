@@ -391,7 +391,12 @@ def part_of(counts):
             "flips": -(-counts["flips"] // parts)}
 
 
-def main(counts):
+PARTS = {"others": "others", "flips": "damage", "kills": "killed",
+         "full_disks": "full_disk", "folders": "folders"}
+
+
+def main(counts, only=None):
+    """|only|: the one part that counts this."""
     counts = part_of(counts)
     seed = int(os.environ.get("PESTLE_SEED",
                               (time.time_ns() + counts["part"]) % 10**6))
@@ -399,9 +404,8 @@ def main(counts):
     skipped = []
     with tempfile.TemporaryDirectory(prefix="pestle-torture-") as folder:
         torture = Torture(folder, counts, random.Random(seed))
-        for part in (torture.others, torture.damage, torture.killed,
-                     torture.full_disk, torture.folders):
-            word = part()
+        for name in [PARTS[only]] if only else PARTS.values():
+            word = getattr(torture, name)()
             if word:
                 skipped.append(word)
                 print(f"left out: {word}")

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each line of docs/reliability.md finds what is planted for it: a job with the fault
+fails, and the same job without one does not. The faults are PESTLE_FAULT(trust_...) of
+the sources (base/fault.h), which only build/.../tests/faults and the fuzz targets named
+.._faults have; those of random graphs have a test of their own, random_faults.
+
+    planted_test.py [FAULT..]
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from build import BUILD, sanitized
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+TORTURE = ("import sys; sys.path.insert(0, {folder!r}); "
+           "import cache_torture as t; t.main({counts!r}, {key!r})")
+NOTHING = {"kills": 0, "flips": 0, "truncations": 1, "full": []}
+
+
+def fuzz(target):
+    return lambda: [str(BUILD / f"fuzz/{target}_fuzz_faults"), "--mutations",
+                    "200", str(SOURCE / "tests/fuzz/corpus" / target)]
+
+
+def soak(mode, seconds=4):
+    return lambda: [str(BUILD / "tests/bin/pestle-soak"), mode, str(seconds),
+                    "1", "ref"]
+
+
+def torture(key, **counts):
+    code = TORTURE.format(folder=str(SOURCE / "tests/robust"), key=key,
+                          counts={**NOTHING, **counts})
+    return lambda: [sys.executable, "-c", code]
+
+
+def io_faults(only):
+    return lambda: [sys.executable, str(SOURCE / "tests/robust/io_faults.py"),
+                    "--only", only]
+
+
+def script(name, *words):
+    return lambda: [sys.executable, str(SOURCE / "tests/robust" / name),
+                    *words]
+
+
+def preloaded(plant, job):
+    """With tests/robust/io_fault.c, where the library is not what is at fault."""
+    shim = BUILD / "tests/bin/libpestle_io_fault.so"
+    return lambda: ["env", f"LD_PRELOAD={shim}", f"PESTLE_IO_PLANT={plant}",
+                    *job()]
+
+
+# The fault, what kind it is, the line that must find it, and a short job of that.
+ROWS = [
+    ("trust_proto_length", "a skipped check", "fuzz-onnx", fuzz("onnx")),
+    ("trust_parse_leak", "a leak", "fuzz-stablehlo", fuzz("stablehlo")),
+    ("trust_reader_index", "a skipped check", "fuzz-bytecode",
+     fuzz("bytecode")),
+    ("trust_kir_lanes", "a flipped comparison", "fuzz-ir", fuzz("ir")),
+    ("trust_plan_leak", "a leak", "fuzz-plan", fuzz("plan")),
+    ("trust_dlpack_twice", "a deleter called twice", "fuzz-dlpack",
+     fuzz("dlpack")),
+    ("trust_in_place", "a write in place of a rename", "cache-kill",
+     torture("kills", kills=60)),
+    ("trust_checksum", "a skipped check", "cache-flip",
+     torture("flips", flips=60)),
+    ("trust_short_write", "a short write taken for a whole one", "io-faults",
+     io_faults("save")),
+    ("trust_lost_fsync", "a lost fsync", "io-faults", io_faults("save")),
+    ("trust_left_over", "a file left over", "io-faults", io_faults("save")),
+    ("trust_own_names", "names of a process's own", "processes",
+     script("processes.py", "8", "ref")),
+    ("trust_unchecked", "a skipped check", "allocations",
+     lambda: ["env", "PESTLE_ROBUST_PHASE=5",
+              str(BUILD / "tests/bin/robust_oom")]),
+    ("trust_plan_leak", "a leak", "valgrind", script("valgrind.py", "add")),
+    ("", "a page that is written and run", "wx",
+     preloaded("wx", script("wx.py", "4"))),
+    ("trust_executable_leak", "a leak", "cycles-llvm", soak("evict")),
+    ("trust_executable_leak", "a leak", "cycles-hits", soak("hits")),
+    ("trust_cancel", "a flag that is not looked at", "cancel-llvm",
+     soak("cancel")),
+    ("trust_cancel", "a deadline that is not looked at", "deadline-llvm",
+     soak("deadline")),
+]
+
+
+def run(command, fault, folder):
+    env = {**os.environ, "PESTLE_SEED": "1", "PESTLE_FAULT": fault,
+           "PESTLE_BUILD_DIR": str(BUILD), "PESTLE_SOURCE_DIR": str(SOURCE),
+           "LD_LIBRARY_PATH": str(BUILD / "tests/faults")}
+    done = subprocess.run(command, env=env, cwd=folder, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False, errors="replace", timeout=1200)
+    lines = done.stdout.strip().splitlines() or [""]
+    told = [line for line in lines if re.search(r"FAILED|fuzz:|Error|soak:",
+                                                line)]
+    return done.returncode, (told or lines)[-1]
+
+
+def planted():
+    names = set()
+    for folder in ("base", "ir", "frontend", "passes", "codegen", "compile",
+                   "runtime"):
+        for path in (SOURCE / folder).rglob("*.c"):
+            names.update(re.findall(r"PESTLE_FAULT\((trust_\w+)\)",
+                                    path.read_text()))
+    return names
+
+
+def main():
+    if sanitized():
+        print("one build is enough")
+        return 77
+    sys.path.insert(0, str(SOURCE / "tools/reliability"))
+    import lines
+    wrong = [f"{name}: no line for it"
+             for name in planted() ^ {row[0] for row in ROWS if row[0]}]
+    # random_faults is the test of that line.
+    without = ({line.name for line in lines.ALL} - {row[2] for row in ROWS}
+               - {"random-llvm"})
+    wrong += [f"{name}: nothing is planted for it" for name in without]
+    clean = set()
+    with tempfile.TemporaryDirectory() as folder:
+        for fault, kind, line, job in ROWS:
+            if sys.argv[1:] and fault not in sys.argv[1:]:
+                continue
+            code, text = run(job(), fault, folder)
+            if code == 77:
+                print(f"{line:14} {text}", flush=True)
+                continue
+            print(f"{line:14} {fault:22} {kind:36} "
+                  f"{'found' if code else 'MISSED'}  {text[:120]}", flush=True)
+            if code == 0:
+                wrong.append(f"{line} misses {fault}")
+            if not fault or " ".join(job()) in clean:
+                continue
+            clean.add(" ".join(job()))
+            code, text = run(job(), "", folder)
+            if code:
+                wrong.append(f"{line} fails without a fault: {text}")
+    print("\n".join(wrong) or "all found")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
