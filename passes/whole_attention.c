@@ -8,6 +8,9 @@
 //   %y = pestle.fusion(%q, %k, %v, %past) {
 //     %n = %past + tokens;  %k2 = pestle.extent(%k, %n);  pestle.attention(%q, %k2, ..) }
 //
+// On a CPU what turns the queries of one token by their angles is part of it
+// (whole_attention_rotation.c): q is then what it turns, and cosine and sine are operands.
+//
 // Of several batch elements %past is one number each, and %n goes by the largest of them.
 //
 // What the bias is follows from the ops that make it: each is asked for its element at a
@@ -277,6 +280,8 @@ static bool fits(const pestle_pass_context_t* ctx, const pestle_node_t* node) {
          bytes <= (int64_t)ctx->caps->scratch_bytes;
 }
 
+enum { MOST_OPERANDS = 6 };  // q, k, v, past, and of turned q the angles
+
 static pestle_value_t* extent(pestle_formula_t* f, pestle_value_t* x,
                               pestle_value_t* n) {
   const pestle_attr_t attr = PESTLE_SET_I64(dimension, 2);
@@ -332,12 +337,18 @@ pestle_status_t pestle_pass_build_cached(pestle_builder_t* at,
 }
 
 static pestle_status_t fill(pestle_builder_t* inside, const pestle_node_t* node,
-                            const causal_t* c,
-                            pestle_value_t* const* operands) {
-  pestle_value_t *x[4], *y;
-  for (int i = 0; i < 4; ++i)
+                            const causal_t* c, pestle_value_t* const* operands,
+                            size_t count) {
+  pestle_value_t *x[MOST_OPERANDS], *y;
+  for (size_t i = 0; i < count; ++i)
     PESTLE_TRY(pestle_block_add_argument(inside->module, inside->block,
                                          operands[i]->type, &x[i]));
+  if (count > 4) {
+    pestle_formula_t f = pestle_formula_make(*inside);
+    x[0] = pestle_pass_rotate(&f, x[0], x[4], x[5]);
+    PESTLE_TRY(f.status);
+    *inside = f.builder;
+  }
   PESTLE_TRY(pestle_pass_build_cached(inside, node, c->tokens, x, &y));
   return pestle_op_return(inside, &y, 1, NULL);
 }
@@ -382,6 +393,25 @@ static void erase_unread(const makers_t* m) {
 
 // --- The pass ---
 
+// What turns the queries becomes part of the group, on a CPU and of one token; of more, what
+// makes heads of their rows is made with it. How many operands there are.
+static size_t add_rotation(const pestle_pass_context_t* ctx,
+                           pestle_formula_t* f, const causal_t* c,
+                           pestle_value_t** operands) {
+  enum { MOST_LANES = 16 };
+  const pestle_type_t* type = operands[0]->type;
+  int64_t lanes = (int64_t)ctx->caps->vector_bytes / (int64_t)sizeof(float);
+  if (lanes > MOST_LANES) lanes = MOST_LANES;
+  if (c->tokens > 1 || (ctx->caps->flags & PESTLE_TARGET_LANES)) return 4;
+  pestle_rotation_t r = pestle_pass_read_rotation(operands[0], lanes);
+  if (!r.x) return 4;
+  const int64_t dims[2] = {r.angles, type->dims[3] / 2};
+  operands[0] = pestle_f_reshape(f, r.x, 4, type->dims);
+  operands[4] = pestle_f_reshape(f, r.cosine, 2, dims);
+  operands[5] = pestle_f_reshape(f, r.sine, 2, dims);
+  return MOST_OPERANDS;
+}
+
 pestle_status_t pestle_pass_whole_attention(const pestle_pass_context_t* ctx,
                                             pestle_node_t* node,
                                             bool* out_changed) {
@@ -400,7 +430,7 @@ pestle_status_t pestle_pass_whole_attention(const pestle_pass_context_t* ctx,
   if (c.batch > 1 && !rank) {
     past = pestle_f_broadcast(&f, past, 1, &c.batch, (pestle_i64s_t){NULL, 0});
   }
-  pestle_value_t* operands[4] = {
+  pestle_value_t* operands[MOST_OPERANDS] = {
       pestle_node_operand(node, 0), pestle_node_operand(node, 1),
       pestle_node_operand(node, 2), pestle_f_convert(&f, past, PESTLE_I64)};
   PESTLE_TRY(f.status);
@@ -413,18 +443,23 @@ pestle_status_t pestle_pass_whole_attention(const pestle_pass_context_t* ctx,
       return NULL;
     }
   }
+  size_t count = add_rotation(ctx, &f, &c, operands);
+  PESTLE_TRY(f.status);
   pestle_builder_t inside = {.module = f.builder.module, .loc = node->loc};
   pestle_region_t* region;
   PESTLE_TRY(
       pestle_region_create(inside.module, NULL, 0, &region, &inside.block));
-  pestle_status_t status = fill(&inside, node, &c, operands);
+  pestle_status_t status = fill(&inside, node, &c, operands, count);
   if (status) {
     pestle_region_discard(region);
     return status;
   }
   *out_changed = true;
-  PESTLE_TRY(pestle_pass_replace_by_group(&f.builder, node, "cached_attention",
-                                          operands, region));
+  pestle_node_t* group;
+  PESTLE_TRY(pestle_pass_make_group(&f.builder, "cached_attention", operands,
+                                    count, region, &group));
+  pestle_value_replace_all_uses(&node->results[0], &group->results[0]);
+  pestle_node_erase(node);
   erase_unread(&makers);
   return NULL;
 }

@@ -219,5 +219,7 @@ pestle_status_t pestle_pass_whole_composites(pestle_pass_context_t* ctx,
                                              pestle_module_t* module,
                                              bool* out_changed) {
   whole_t w = {ctx, out_changed};
-  return pestle_pass_each_block(module, visit, &w);
+  PESTLE_TRY(pestle_pass_each_block(module, visit, &w));
+  // What made a bias, or turned queries, is made within the group.
+  return *out_changed ? pestle_pass_dce(ctx, module, out_changed) : NULL;
 }

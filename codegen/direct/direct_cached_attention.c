@@ -32,13 +32,14 @@ typedef struct cached_t {
   int64_t block, blocks;  // rows of a group, groups of a cache
   double scale;
   pestle_dtype_t dtype;
-  uint32_t q, key, value, past_buffer, y;
+  int64_t angles;  // lists of them that turn q: none, one, or one a sequence
+  uint32_t q, key, value, past_buffer, y, cosine, sine;
   uint32_t wide, sums, top, made, weights;  // scratch
   uint32_t scores;                          // registers
   pk_t past, end;  // keys that were there; those that a row of the group sees
-  pk_t shared_at;  // the cache
-  pk_t first_row;  // of the group
-  pk_t base;       // the first key of the block
+  pk_t sequence, shared_at;  // the cache
+  pk_t first_row;            // of the group
+  pk_t base;                 // the first key of the block
 } cached_t;
 
 static pk_t number(cached_t* c, int64_t value) {
@@ -192,17 +193,41 @@ static void do_row(cached_t* c, pk_t row, pk_t count) {
 
 // --- A group ---
 
+static void put_q(cached_t* c, pk_t row, pk_t place, pk_t q) {
+  q = op(c, PESTLE_OP_MULTIPLY, q, real(c, c->lanes, c->scale * LOG2E));
+  store(c, c->wide, at(c, row, c->depth, place), q);
+}
+
+// Vector |i| of both halves of row |row|, which is row |from| of q, turned by its angles.
+static void turn(cached_t* c, pk_t row, pk_t from, pk_t i) {
+  int64_t half = c->depth / 2;
+  pk_t first = at(c, i, c->lanes, number(c, 0)), second = plus(c, first, half);
+  pk_t angle = at(c, c->sequence, c->angles > 1 ? half : 0, first);
+  pk_t a = load(c, c->q, at(c, from, c->depth, first));
+  pk_t b = load(c, c->q, at(c, from, c->depth, second));
+  pk_t cosine = load(c, c->cosine, angle), sine = load(c, c->sine, angle);
+  pk_t low = op(c, PESTLE_OP_MULTIPLY, b, sine);
+  pk_t high = op(c, PESTLE_OP_MULTIPLY, b, cosine);
+  low = op(c, PESTLE_OP_SUBTRACT, op(c, PESTLE_OP_MULTIPLY, a, cosine), low);
+  high = op(c, PESTLE_OP_ADD, op(c, PESTLE_OP_MULTIPLY, a, sine), high);
+  put_q(c, row, first, low);
+  put_q(c, row, second, high);
+}
+
 // Rows of q as f32, times the scale; sums and y are 0.
 static void begin_rows(cached_t* c) {
   int64_t depth = c->depth / c->lanes, width = c->width / c->lanes;
+  if (c->angles) depth /= 2;
   pk_t row = pestle_kir_repeat(c->k, "row", c->block);
   pk_t from = op(c, PESTLE_OP_ADD, c->first_row, row);
   from = at(c, c->shared_at, c->rows, from);
   pk_t i = pestle_kir_repeat(c->k, "chunk", depth);
-  pk_t q =
-      load(c, c->q, at(c, i, c->lanes, at(c, from, c->depth, number(c, 0))));
-  q = op(c, PESTLE_OP_MULTIPLY, q, real(c, c->lanes, c->scale * LOG2E));
-  store(c, c->wide, at(c, i, c->lanes, at(c, row, c->depth, number(c, 0))), q);
+  if (c->angles) {
+    turn(c, row, from, i);
+  } else {
+    pk_t place = at(c, i, c->lanes, number(c, 0));
+    put_q(c, row, place, load(c, c->q, at(c, from, c->depth, place)));
+  }
   pestle_kir_end_repeat(c->k, depth);
   i = pestle_kir_repeat(c->k, "chunk", width);
   store(c, c->made, at(c, i, c->lanes, at(c, row, c->width, number(c, 0))),
@@ -288,6 +313,24 @@ static cached_t make(pestle_direct_t* d) {
   return c;
 }
 
+// q, or what passes/whole_attention_rotation.c has turned to make it.
+static void find_q(cached_t* c, const pestle_value_t* q) {
+  if (q->node) {
+    const pestle_node_t* low = pestle_node_operand(q->node, 0)->node;
+    const pestle_node_t *a = pestle_node_operand(low, 0)->node,
+                        *b = pestle_node_operand(low, 1)->node;
+    const pestle_value_t *cosine = pestle_node_operand(
+                             pestle_node_operand(a, 1)->node, 0),
+                         *sine = pestle_node_operand(
+                             pestle_node_operand(b, 1)->node, 0);
+    c->angles = cosine->type->dims[0];
+    c->cosine = pestle_direct_argument(c->d, cosine);
+    c->sine = pestle_direct_argument(c->d, sine);
+    q = pestle_node_operand(pestle_node_operand(a, 0)->node, 0);
+  }
+  c->q = pestle_direct_argument(c->d, q);
+}
+
 pestle_status_t pestle_direct_cached_attention(pestle_direct_t* d) {
   if (d->caps->flags & PESTLE_TARGET_LANES)
     return pestle_direct_cached_attention_lanes(d);
@@ -295,7 +338,7 @@ pestle_status_t pestle_direct_cached_attention(pestle_direct_t* d) {
   const pestle_node_t* node = pestle_direct_whole_of(d->node);
   const pestle_node_t *keys = pestle_node_operand(node, 1)->node,
                       *values = pestle_node_operand(node, 2)->node;
-  c.q = pestle_direct_argument(d, pestle_node_operand(node, 0));
+  find_q(&c, pestle_node_operand(node, 0));
   c.key = pestle_direct_argument(d, pestle_node_operand(keys, 0));
   c.value = pestle_direct_argument(d, pestle_node_operand(values, 0));
   c.past_buffer = pestle_direct_argument(d, pestle_direct_cached_past(node));
@@ -310,11 +353,11 @@ pestle_status_t pestle_direct_cached_attention(pestle_direct_t* d) {
   pk_t group = pestle_kir_for(c.k, "group", number(&c, 0),
                               number(&c, c.batch * c.shared * c.blocks), 1,
                               PESTLE_KIR_GROUP_X);
-  pk_t sequence = number(&c, 0);
+  c.sequence = number(&c, 0);
   if (c.batch > 1)
-    sequence =
+    c.sequence =
         pestle_kir_scalar_i(c.k, PESTLE_OP_DIVIDE, group, c.shared * c.blocks);
-  pk_t past = pestle_direct_load(d, c.past_buffer, sequence);
+  pk_t past = pestle_direct_load(d, c.past_buffer, c.sequence);
   past = pestle_kir_cast(c.k, past, PESTLE_INDEX);
   // A row that sees no key is NaN; none sees more than there are.
   c.past = pestle_direct_clamp(d, past, -c.fresh, c.most);

@@ -3,11 +3,13 @@
 """A layer's products with weights of a few bits, with the norm in front and the ops behind in
 one kernel each (passes/whole_block_dot.c), by numpy in f64: which kernels there are, tails of
 columns, rows, both ways to multiply, CPUs of several vectors, numbers of threads, f16, values
-that are read elsewhere too. Exits 77 without numpy."""
+that are read elsewhere too, and how many kernels a decoder's layer is. Exits 77 without numpy."""
 
 import os
 import re
+import subprocess
 import sys
+import tempfile
 
 try:
     import numpy as np
@@ -15,9 +17,10 @@ except ImportError as e:
     print(f"skipped: {e}")
     sys.exit(77)
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "models")]
 from block_dot_test import rounded, tensor, unpacked  # noqa: E402
-from program import explain, run  # noqa: E402
+from program import PESTLE, explain, run  # noqa: E402
 
 EPSILON = 1e-5
 bad = []
@@ -111,7 +114,29 @@ def kernels(text):
     return re.findall(r"^kernel \d+: (.*?)_\d+$", explain(text), re.M)
 
 
+def check_layers():
+    """A layer of a decoder is 7 kernels: 4 of products, the angles of keys, rows of both caches, attention with the angles of queries."""
+    try:
+        import llama
+    except ImportError as e:
+        print(f"without onnx, kernels of a layer are not counted: {e}")
+        return
+    counts = []
+    for batch in 1, 3:
+        for layers in 2, 3:
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "m.onnx")
+                llama.make(path, "tiny", width=128, heads=2, shared=1, layers=layers, batch=batch > 1)
+                dims = [f"{n}={v}" for n, v in dict(sequence=1, past=64, all=64, batch=batch).items() if n != "batch" or batch > 1]
+                command = [PESTLE, "explain", path, "--target-cpu", "x86-64-v4", *[a for d in dims for a in ("--dim", d)]]
+                said = subprocess.run(command, capture_output=True, text=True, check=False)
+                counts.append(len(re.findall("^kernel ", said.stdout, re.M)))
+    if counts[1] - counts[0] != 7 or counts[3] - counts[2] != 7:
+        bad.append(f"kernels of decoders of 2 and 3 layers, alone and in a batch: {counts}")
+
+
 def main():
+    check_layers()
     v3, v4 = ("--target-cpu", "x86-64-v3"), ("--target-cpu", "x86-64-v4")
     layer = Layer(1, 200, 150, (70, 33, 5), 0)
     for options in (), v3, v4, ("--device", "ref"), ("--numerics", "strict"):

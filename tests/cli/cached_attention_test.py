@@ -3,7 +3,7 @@
 """Attention of new tokens over a cache as one kernel of a CPU
 (codegen/direct/direct_cached_attention.c) and of lanes side by side (_lanes.c) by numpy in
 f64: lengths at the ends of blocks of keys, rooms that blocks do not divide, several heads a
-cache, batches with a length each, NaNs behind what is seen, narrow floats, and forms that are
+cache, batches with a length each, queries that are turned by angles, NaNs behind what is seen, narrow floats, and forms that are
 no such attention. Exits 77 without numpy."""
 
 import os
@@ -144,6 +144,38 @@ def step(shared, heads, most, depth, pasts, write, *options, dtype="f4"):
             print(bad[-1], got if isinstance(got, str) else np.abs(got[2] - want[2]).max())
 
 
+def turned(heads, shared, most, depth, batch, lists):
+    """|text| of one token whose queries [batch, heads * shared, 1, depth] are turned by halves, by |lists| lists of angles."""
+    source = text(shared, heads, 1, most, depth, depth, batch=batch)
+    head, body = source.split("\n", 1)
+    half, x = depth // 2, f"tensor<{batch}x{heads * shared}x1x{depth}xf32>"
+    h, a, q = x.replace(f"x{depth}x", f"x{half}x"), f"tensor<{lists}x{half}xf32>", f"tensor<{batch}x{shared}x{heads}x{depth}xf32>"
+    whole = f"[0:{batch}, 0:{heads * shared}, 0:1, "
+    lines = [f"%a = stablehlo.slice %x {whole}0:{half}] : ({x}) -> {h}", f"%e = stablehlo.slice %x {whole}{half}:{depth}] : ({x}) -> {h}",
+             *[f"%{n}b = stablehlo.broadcast_in_dim %{n}, dims = [0, 3] : ({a}) -> {h}" for n in ("co", "si")],
+             f"%ac = stablehlo.multiply %a, %cob : {h}", f"%es = stablehlo.multiply %e, %sib : {h}", f"%lo = stablehlo.subtract %ac, %es : {h}",
+             f"%as = stablehlo.multiply %sib, %a : {h}", f"%ec = stablehlo.multiply %e, %cob : {h}", f"%hi = stablehlo.add %ec, %as : {h}",
+             f"%t = stablehlo.concatenate %lo, %hi, dim = 3 : ({h}, {h}) -> {x}", f"%q = stablehlo.reshape %t : ({x}) -> {q}"]
+    head = head.replace(f"%q: {q}", f"%x: {x}").replace("%past:", f"%co: {a}, %si: {a}, %past:")
+    return head + "\n" + "".join(f"  {line}\n" for line in lines) + body
+
+
+def turned_case(heads, shared, most, depth, pasts, *options, batch=1, lists=1):
+    rng = np.random.default_rng([heads, shared, most, depth])
+    x, k, v = (rng.standard_normal((batch, *n, depth)).astype("f4") for n in ((heads * shared, 1), (shared, most), (shared, most)))
+    angles = rng.uniform(0, 7, (lists, depth // 2))
+    c, s = np.cos(angles).astype("f4"), np.sin(angles).astype("f4")
+    a, b, cosine, sine = *np.split(x.astype("f8"), 2, 3), c[:, None, None], s[:, None, None]
+    q = np.concatenate((a * cosine - b * sine, a * sine + b * cosine), 3).reshape(batch, shared, heads, depth)
+    source = turned(heads, shared, most, depth, batch, lists)
+    want = expected(q, k, v, pasts, 1)
+    got = run(source, (x, k, v, c, s, np.array(pasts, "i8")), "cpu", *options)
+    if isinstance(got, str) or not np.allclose(got[0], want, 1e-5, 1e-5):
+        bad.append(("turned", heads, shared, most, depth, options))
+        print(bad[-1], got if isinstance(got, str) else np.abs(got[0] - want).max())
+    return source
+
+
 def kernels(source, *options):
     with tempfile.NamedTemporaryFile("w", suffix=".mlir") as f:
         f.write(source)
@@ -201,6 +233,16 @@ def main():
     case(1, 2, 2, 40, 16, 16, ([1, 7, 30, -1],), "--target-cpu", "x86-64-v3", batch=4)
     case(2, 2, 3, 64, 32, 32, ([5, 33],), "--device", "ref", batch=2, dtype="f2")
     case(2, 1, 1, 64, 32, 32, ([5, 33],), "--numerics", "strict", batch=2, nan=False)
+    # Queries turned by their angles within the kernel, and before it where halves are no vectors.
+    for count, how in (1, (3, 3, 64, 64, [40])), (1, (2, 1, 50, 32, [49, 7, 0])), (2, (2, 2, 40, 16, [30])):
+        shape, options = dict(batch=len(how[4])), ("--target-cpu", "x86-64-v4")
+        said = kernels(turned_case(*how, *options, **shape), *options)
+        if said.count("\nkernel ") + said.startswith("kernel ") != count:
+            bad.append(f"turned: {how} are not {count} kernels")
+            print(said)
+    turned_case(2, 2, 40, 16, [30], "--target-cpu", "x86-64-v3")
+    turned_case(2, 2, 40, 64, [30, 2, 39], batch=3, lists=3)
+    turned_case(2, 2, 40, 64, [30, 2], "--device", "ref", batch=2, lists=2)
     # More than there are, and fewer than none.
     case(2, 2, 4, 40, 16, 16, (37, 40, 100, 1 << 40, -1, -2, -4, -5, -100))
     case(2, 1, 1, 64, 16, 16, (63, 64, 1000, -1, -9))
