@@ -31,6 +31,11 @@ void pestle_file_unmap(pestle_mapping_t* mapping);
 // Gives the pages that were read so far back to the system; they are there
 // again when they are looked at.
 void pestle_file_forget(const pestle_mapping_t* mapping);
+// The same of the pages of [data, data + size) and of those shortly before, which the system
+// maps with a page that is read; nothing where that lies elsewhere. The page that it ends in
+// stays.
+void pestle_file_forget_part(const pestle_mapping_t* mapping, const void* data,
+                             size_t size);
 
 // Reads a regular file of at most |limit| bytes (RESOURCE_EXHAUSTED above it)
 // into a block of |out_size| + 1 bytes that ends with a zero byte, to be freed

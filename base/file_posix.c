@@ -133,6 +133,21 @@ void pestle_file_forget(const pestle_mapping_t* mapping) {
   (void)madvise((void*)(uintptr_t)mapping->data, mapping->size, MADV_DONTNEED);
 }
 
+void pestle_file_forget_part(const pestle_mapping_t* mapping, const void* data,
+                             size_t size) {
+  enum { BEFORE = 1 << 16 };
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)data,
+            begin = (uintptr_t)mapping->data;
+  if (!mapping->size || from < begin || from - begin > mapping->size ||
+      size > mapping->size - (from - begin)) {
+    return;
+  }
+  uintptr_t to = (from + size) / page * page;
+  from -= from - begin < BEFORE ? from - begin : BEFORE;
+  from = from / page * page;
+  if (from < to) (void)madvise((void*)from, to - from, MADV_DONTNEED);
+}
+
 typedef PESTLE_VEC(char) bytes_t;
 
 // Reads to the end of the file: it may be a pipe, or grow meanwhile.

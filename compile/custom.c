@@ -130,12 +130,9 @@ static used_op_t* find_use(names_t* n, const pestle_custom_op_t* op) {
   return pestle_vec_push(&n->ops, use) ? &n->ops.data[n->ops.size - 1] : NULL;
 }
 
-// |*out_known|: the context has the op, whose line says what |node| is.
-static pestle_status_t note_op(names_t* n, const pestle_node_t* node,
-                               bool* out_known) {
+static pestle_status_t note_op(names_t* n, const pestle_node_t* node) {
   const char* name = PESTLE_NODE_STR(node, name);
   const pestle_custom_op_t* op = pestle_context_find_op(n->context, name);
-  *out_known = op;
   if (!op && !node->region_count) {
     return pestle_node_error(
         node, PESTLE_STATUS_UNSUPPORTED,
@@ -152,17 +149,30 @@ static pestle_status_t note_op(names_t* n, const pestle_node_t* node,
   return NULL;
 }
 
-static pestle_status_t walk_block(names_t* n, const pestle_block_t* block,
-                                  bool in_op) {
+static pestle_status_t walk_block(names_t* n, const pestle_block_t* block) {
   for (const pestle_node_t* node = block->first; node; node = node->next) {
-    bool known = false;
-    if (node->op == PESTLE_OP_CUSTOM) PESTLE_TRY(note_op(n, node, &known));
+    if (node->op == PESTLE_OP_CUSTOM) PESTLE_TRY(note_op(n, node));
     if (node->op == PESTLE_OP_CUSTOM_CALL) PESTLE_TRY(note_call(n, node));
-    if (!known && !in_op && is_needed(node)) n->rest += hash_node(node, true);
     for (uint32_t r = 0; r < node->region_count; ++r)
-      PESTLE_TRY(walk_block(n, pestle_node_body(node, r), in_op || known));
+      PESTLE_TRY(walk_block(n, pestle_node_body(node, r)));
   }
   return NULL;
+}
+
+// Whether the context has the op, whose line says what |node| is.
+static bool is_known(const names_t* n, const pestle_node_t* node) {
+  return node->op == PESTLE_OP_CUSTOM &&
+         pestle_context_find_op(n->context, PESTLE_NODE_STR(node, name));
+}
+
+// All but such ops and what is in them: of a large model all its weights.
+static void hash_rest(names_t* n, const pestle_block_t* block) {
+  for (const pestle_node_t* node = block->first; node; node = node->next) {
+    if (is_known(n, node)) continue;
+    if (is_needed(node)) n->rest += hash_node(node, true);
+    for (uint32_t r = 0; r < node->region_count; ++r)
+      hash_rest(n, pestle_node_body(node, r));
+  }
 }
 
 static void hash_source(pestle_hasher_t* h, const pestle_source_t* s) {
@@ -227,7 +237,7 @@ static int by_name(const void* a, const void* b) {
 
 static pestle_status_t walk(names_t* n, const pestle_module_t* module) {
   for (const pestle_function_t* f = module->first; f; f = f->next)
-    PESTLE_TRY(walk_block(n, f->body->block, false));
+    PESTLE_TRY(walk_block(n, f->body->block));
   PESTLE_TRY(pestle_strbuf_status(&n->missing));
   if (n->missing.size) {
     return PESTLE_ERROR(NOT_FOUND,
@@ -238,6 +248,8 @@ static pestle_status_t walk(names_t* n, const pestle_module_t* module) {
   }
   if (n->ops.size) {
     qsort(n->ops.data, n->ops.size, sizeof(*n->ops.data), by_name);
+    for (const pestle_function_t* f = module->first; f; f = f->next)
+      hash_rest(n, f->body->block);
   }
   append_ops(n);
   return NULL;

@@ -328,8 +328,8 @@ static void release_module(void* self) {
   pestle_module_release(self);
 }
 
-static void relax_module(void* self) {
-  pestle_module_relax(self);
+static void relax_module(void* self, const void* data, size_t size) {
+  pestle_module_relax_part(self, data, size);
 }
 
 pestle_status_t pestle_module_keep_module(pestle_module_t* target,

@@ -153,17 +153,21 @@ pestle_status_t pestle_module_keep_alive(pestle_module_t* module,
   return pestle_module_keep_relaxed(module, release, NULL, self);
 }
 
-void pestle_module_relax(const pestle_module_t* module) {
+void pestle_module_relax_part(const pestle_module_t* module, const void* data,
+                              size_t size) {
   const pestle_keep_alive_t* keep = module->keep_alive;
   for (; keep; keep = keep->next) {
-    if (keep->relax) keep->relax(keep->self);
+    if (keep->relax) keep->relax(keep->self, data, size);
   }
 }
 
-pestle_status_t pestle_module_keep_relaxed(pestle_module_t* module,
-                                           void (*release)(void* self),
-                                           void (*relax)(void* self),
-                                           void* self) {
+void pestle_module_relax(const pestle_module_t* module) {
+  pestle_module_relax_part(module, NULL, 0);
+}
+
+pestle_status_t pestle_module_keep_relaxed(
+    pestle_module_t* module, void (*release)(void* self),
+    void (*relax)(void* self, const void* data, size_t size), void* self) {
   pestle_keep_alive_t* keep =
       PESTLE_ARENA_NEW(&module->arena, pestle_keep_alive_t);
   if (!keep) return PESTLE_OOM();

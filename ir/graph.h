@@ -148,7 +148,8 @@ struct pestle_function_s {
 
 typedef struct pestle_keep_alive_t {
   void (*release)(void* self);
-  void (*relax)(void* self);  // or NULL
+  // Or NULL. |data|: only what lies there; NULL: all.
+  void (*relax)(void* self, const void* data, size_t size);
   void* self;
   struct pestle_keep_alive_t* next;
 } pestle_keep_alive_t;
@@ -184,12 +185,15 @@ struct pestle_module_s {
 PESTLE_NODISCARD pestle_status_t pestle_module_keep_alive(
     pestle_module_t* module, void (*release)(void* self), void* self);
 // The same for what can give memory back that is not needed for the time being,
-// pages of a mapped file: relax(self), from any thread, any number of times.
-PESTLE_NODISCARD pestle_status_t
-pestle_module_keep_relaxed(pestle_module_t* module, void (*release)(void* self),
-                           void (*relax)(void* self), void* self);
+// pages of a mapped file: relax(self, data, size), from any thread, any number of times.
+PESTLE_NODISCARD pestle_status_t pestle_module_keep_relaxed(
+    pestle_module_t* module, void (*release)(void* self),
+    void (*relax)(void* self, const void* data, size_t size), void* self);
 // Asks all that the module keeps to do so.
 void pestle_module_relax(const pestle_module_t* module);
+// The same of the |size| bytes at |data|, wherever they lie.
+void pestle_module_relax_part(const pestle_module_t* module, const void* data,
+                              size_t size);
 // pestle_module_specialize() with what is known of the arguments' values (NULL:
 // nothing; an entry without data: nothing of that argument).
 PESTLE_NODISCARD pestle_status_t

@@ -31,6 +31,7 @@ typedef struct order_t {
 
 typedef struct canon_t {
   pestle_allocator_t allocator;
+  const pestle_module_t* module;
   pestle_arena_t arena;
   pestle_strbuf_t* out;
   pestle_map_t orders;     // block -> order_t*
@@ -229,6 +230,22 @@ static pestle_status_t put_op(canon_t* c, pestle_op_t op) {
   return NULL;
 }
 
+// So that of a large model not all lies in memory at once, what was hashed is given back, but
+// for what is less than a page.
+static pestle_hash128_t hash_relaxed(const pestle_module_t* module,
+                                     const char* data, size_t size) {
+  enum { PART = 4 << 20, LEAST = 1 << 12 };
+  pestle_hasher_t hasher;
+  if (size < LEAST) return pestle_hash128(data, size);
+  pestle_hasher_init(&hasher);
+  for (size_t at = 0; at < size; at += PART) {
+    size_t part = size - at < PART ? size - at : PART;
+    pestle_hasher_update(&hasher, data + at, part);
+    pestle_module_relax_part(module, data + at, part);
+  }
+  return pestle_hasher_finish(&hasher);
+}
+
 typedef struct data_key_t {
   uint64_t address, size;
 } data_key_t;
@@ -244,7 +261,7 @@ static pestle_status_t hash_data(canon_t* c, const void* data, size_t size,
   if (added) {
     pestle_hash128_t* hash = PESTLE_ARENA_NEW(&c->arena, pestle_hash128_t);
     if (!hash) return PESTLE_OOM();
-    *hash = pestle_hash128(data, size);
+    *hash = hash_relaxed(c->module, data, size);
     slot->ptr = hash;
   }
   *out = *(const pestle_hash128_t*)slot->ptr;
@@ -498,7 +515,7 @@ pestle_status_t pestle_module_canonical(const pestle_module_t* module,
                                         uint64_t out_hash[2]) {
   pestle_allocator_t allocator = pestle_context_allocator(module->context);
   size_t start = out->size;
-  canon_t c = {.allocator = allocator, .out = out};
+  canon_t c = {.allocator = allocator, .module = module, .out = out};
   pestle_arena_init(allocator, &c.arena);
   pestle_map_init(allocator, &c.orders);
   pestle_map_init(allocator, &c.captures);

@@ -19,13 +19,21 @@ static void release_kept(void* self) {
   pestle_onnx_source_release(source);
 }
 
-static void relax_kept(void* self) {
+static void forget(const pestle_mapping_t* mapping, const void* data,
+                   size_t size) {
+  if (data)
+    pestle_file_forget_part(mapping, data, size);
+  else
+    pestle_file_forget(mapping);
+}
+
+static void relax_kept(void* self, const void* data, size_t size) {
   const kept_t* kept = self;
   for (const pestle_onnx_file_t* f = kept->files.first; f; f = f->next)
-    pestle_file_forget(&f->mapping);
+    forget(&f->mapping, data, size);
   const pestle_onnx_source_t* source = kept->source;
   for (; source; source = source->parent)
-    pestle_file_forget(&source->mapping);
+    forget(&source->mapping, data, size);
 }
 
 static pestle_status_t keep(pestle_onnx_source_t* source,
@@ -34,6 +42,9 @@ static pestle_status_t keep(pestle_onnx_source_t* source,
   kept_t* kept = pestle_alloc_zero(allocator, sizeof(*kept));
   if (!kept) return PESTLE_OOM();
   pestle_onnx_files_init(allocator, source->folder, &kept->files);
+  for (const pestle_onnx_source_t* s = source; s; s = s->parent) {
+    if (s->mapping.size) kept->files.model = &s->mapping;
+  }
   kept->source = source;
   pestle_onnx_source_retain(source);
   pestle_status_t status =
@@ -327,7 +338,10 @@ static pestle_status_t import_into(pestle_onnx_import_t* import,
   PESTLE_TRY(add_function(import->source, import->module, &import->arena, types,
                           count, &function));
   PESTLE_TRY(check_sizes(function));
-  return import_body(import, function);
+  PESTLE_TRY(import_body(import, function));
+  // Tensors lie between what was parsed, and the system maps them with it.
+  pestle_module_relax(import->module);
+  return NULL;
 }
 
 // The model's file name without folder and ending, as an identifier: what plans

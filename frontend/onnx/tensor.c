@@ -228,7 +228,24 @@ static pestle_status_t unpack(pestle_dtype_t dtype, const uint8_t* bytes,
   return NULL;
 }
 
+// |raw| at an aligned place. What was copied out of the model's file is not read again: its
+// pages are given back, so that no large tensor lies in memory twice.
+static uint8_t* copy_raw(const pestle_onnx_files_t* files, pestle_str_t raw,
+                         pestle_arena_t* arena) {
+  enum { PART = 1 << 20 };
+  const pestle_mapping_t* model = files ? files->model : NULL;
+  uint8_t* data = pestle_arena_alloc(arena, raw.size, PESTLE_BUFFER_ALIGNMENT);
+  for (size_t at = 0; data && at < raw.size; at += PART) {
+    size_t size = raw.size - at < PART ? raw.size - at : PART;
+    memcpy(data + at, raw.data + at, size);
+    if (model && size == PART)
+      pestle_file_forget_part(model, raw.data + at, size);
+  }
+  return data;
+}
+
 static pestle_status_t from_raw(const pestle_onnx_tensor_t* tensor,
+                                const pestle_onnx_files_t* files,
                                 pestle_str_t raw, pestle_arena_t* arena,
                                 pestle_elements_t* out) {
   pestle_dtype_t dtype = out->type.dtype;
@@ -246,8 +263,7 @@ static pestle_status_t from_raw(const pestle_onnx_tensor_t* tensor,
     out->data = raw.data;
     return NULL;
   }
-  uint8_t* data =
-      pestle_arena_copy(arena, raw.data, raw.size, PESTLE_BUFFER_ALIGNMENT);
+  uint8_t* data = copy_raw(files, raw, arena);
   if (!data) return PESTLE_OOM();
   for (size_t i = 0; dtype == PESTLE_I1 && i < count; ++i)
     data[i] = !!data[i];
@@ -328,10 +344,10 @@ static pestle_status_t read_stored(const pestle_onnx_tensor_t* tensor,
         !is_packed(out_elements->type.dtype)) {
       bytes.size = out_elements->size;
     }
-    return from_raw(tensor, bytes, arena, out_elements);
+    return from_raw(tensor, files, bytes, arena, out_elements);
   }
   if (tensor->has_raw) {
-    return from_raw(tensor, tensor->raw, arena, out_elements);
+    return from_raw(tensor, files, tensor->raw, arena, out_elements);
   }
   return from_typed(tensor, arena, out_elements);
 }

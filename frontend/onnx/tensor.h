@@ -19,6 +19,7 @@ typedef struct pestle_onnx_files_t {
   pestle_arena_t arena;
   const char* folder;  // NULL: no external data is allowed
   pestle_onnx_file_t* first;
+  const pestle_mapping_t* model;  // its own file, where that is mapped, or NULL
 } pestle_onnx_files_t;
 
 // |folder| is borrowed.

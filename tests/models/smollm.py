@@ -3,7 +3,7 @@
 """A GGUF file of the llama architecture (Q4_0, Q4_1, Q8_0) as an ONNX model of
 onnxruntime-genai's form, the same numbers: blocks of 32 with a scale, and zero points of f32
 where a block has a minimum. With --check, greedy ids of five prompts by Pestle, by ONNX
-Runtime and, where it is installed, by llama.cpp.
+Runtime and, where it is installed, by llama.cpp. Weights lie beside FILE.onnx, in FILE.onnx.data.
 
     smollm.py FILE.gguf FILE.onnx
     smollm.py --check FILE.gguf BUILD [TOKENS [LEVEL]]
@@ -201,4 +201,6 @@ if __name__ == "__main__":
         sys.exit(0)
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    onnx.save(Maker(sys.argv[1]).model(), sys.argv[2])
+    # As onnxruntime-genai's builder writes it.
+    onnx.save(Maker(sys.argv[1]).model(), sys.argv[2], save_as_external_data=True, size_threshold=1024,
+              location=pathlib.Path(sys.argv[2]).name + ".data")

@@ -168,6 +168,36 @@ static void test_write_and_read(void** state) {
   assert_ok(pestle_file_remove(path));
 }
 
+// Pages that are given back are there again, and memory that is no mapping's stays.
+static void test_forget(void** state) {
+  enum { SIZE = 1 << 20, PART = 300000 };
+  fixture_t* fixture = *state;
+  pestle_allocator_t allocator = pestle_test_allocator(&fixture->memory);
+  unsigned char* bytes = pestle_alloc(allocator, SIZE);
+  assert_non_null(bytes);
+  for (size_t i = 0; i < SIZE; ++i)
+    bytes[i] = (unsigned char)(i * 2654435761u >> 24);
+  const char* path = in_folder(fixture, "large");
+  assert_ok(pestle_file_write(path, pestle_str_make((char*)bytes, SIZE)));
+  pestle_mapping_t mapping, none = {0};
+  assert_ok(pestle_file_map(path, &mapping));
+  const char* data = mapping.data;
+  for (size_t at = 0; at + PART <= SIZE; at += PART / 3) {
+    assert_memory_equal(data, bytes, SIZE);
+    pestle_file_forget_part(&mapping, data + at, PART);
+  }
+  assert_memory_equal(data, bytes, SIZE);
+  pestle_file_forget_part(&mapping, data + 1, SIZE);  // more than there is
+  pestle_file_forget_part(&mapping, data, 0);
+  pestle_file_forget_part(&mapping, bytes, SIZE);
+  pestle_file_forget_part(&none, bytes, SIZE);
+  pestle_file_forget(&mapping);
+  assert_memory_equal(data, bytes, SIZE);
+  pestle_file_unmap(&mapping);
+  assert_ok(pestle_file_remove(path));
+  pestle_dealloc(allocator, bytes, SIZE);
+}
+
 static void test_file_errors(void** state) {
   fixture_t* fixture = *state;
   pestle_allocator_t allocator = pestle_test_allocator(&fixture->memory);
@@ -396,6 +426,7 @@ int main(void) {
       cmocka_unit_test(test_threads),
       cmocka_unit_test(test_time_and_processors),
       with_folder(test_write_and_read),
+      with_folder(test_forget),
       with_folder(test_file_errors),
       with_folder(test_read_without_memory),
       with_folder(test_folders),
