@@ -78,7 +78,34 @@ static pestle_status_t make_region(partition_t* p, const pestle_block_t* from,
 
 // --- While, if, case ---
 
-// Results lie where they are wanted; summands do not pass.
+// Along which axes the module wishes |value| to be summands.
+static pestle_axes_t wished_sums(partition_t* p, const pestle_value_t* value) {
+  if (!value->node || !partition_is_wish(value->node)) return 0;
+  const partition_value_t* v = partition_of(p, value);
+  pestle_axes_t sums = pestle_spread_sums(&v->spread);
+  bool adds = v->spread.combine == PESTLE_COMBINE_ADD;
+  return adds && !(sums & v->manual) ? sums : 0;
+}
+
+// What a loop carries stays summands where the module wishes for them before it and at
+// the end of each turn.
+static void carry_sums(partition_t* p, const pestle_node_t* loop,
+                       pestle_spread_t* spreads) {
+  const pestle_node_t* end = pestle_node_body(loop, 1)->last;
+  for (uint32_t i = 0; i < loop->result_count; ++i) {
+    pestle_axes_t sums = wished_sums(p, pestle_node_operand(loop, i));
+    unsigned used = 0;
+    if (!sums || sums != wished_sums(p, pestle_node_operand(end, i))) continue;
+    for (int32_t d = 0; d < loop->results[i].type->rank; ++d) {
+      pestle_axis_order_t order = pestle_spread_dim(&spreads[i], d);
+      used |= pestle_axis_order_set(&order);
+    }
+    if (!(used & sums))
+      pestle_spread_set_sums(&spreads[i], sums, PESTLE_COMBINE_ADD);
+  }
+}
+
+// Results lie where they are wanted; summands pass through loops that are to carry them.
 static pestle_spread_t* result_spreads(partition_t* p,
                                        const pestle_node_t* node) {
   pestle_spread_t* out =
@@ -87,6 +114,7 @@ static pestle_spread_t* result_spreads(partition_t* p,
     out[i] = partition_of(p, &node->results[i])->spread;
     pestle_spread_set_sums(&out[i], 0, PESTLE_COMBINE_ADD);
   }
+  if (out && node->op == PESTLE_OP_WHILE) carry_sums(p, node, out);
   return out;
 }
 

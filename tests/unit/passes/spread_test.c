@@ -245,6 +245,35 @@ static void wishes(void** state) {
   assert_int_equal(count_ops(open, PESTLE_OP_ALL_GATHER), 0);
 }
 
+// A loop carries summands where the module wishes for them: they are summed up once.
+static void carries(void** state) {
+  (void)state;
+  static const char text[] =
+      MESH("[\"x\"=2, \"y\"=2]",
+           MAIN(IN("2xi32", "[{}], unreduced={\"y\"}"), "2xi32", "[{}]",
+                "%i = stablehlo.constant dense<0> : tensor<i32>\n"
+                "%three = stablehlo.constant dense<3> : tensor<i32>\n"
+                "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+                "%z = stablehlo.constant dense<0> : tensor<2xi32>\n"
+                "%zero = sdy.sharding_constraint %z <@m, [{}], "
+                "unreduced={\"y\"}> : tensor<2xi32>\n"
+                "%w:2 = stablehlo.while(%k = %i, %c = %zero) : tensor<i32>, "
+                "tensor<2xi32>\ncond {\n"
+                "%p = stablehlo.compare LT, %k, %three : (tensor<i32>, "
+                "tensor<i32>) -> tensor<i1>\n"
+                "stablehlo.return %p : tensor<i1>\n} do {\n"
+                "%s = stablehlo.add %c, %a : tensor<2xi32>\n"
+                "%t = sdy.sharding_constraint %s <@m, [{}], "
+                "unreduced={\"y\"}> : tensor<2xi32>\n"
+                "%j = stablehlo.add %k, %one : tensor<i32>\n"
+                "stablehlo.return %j, %t : tensor<i32>, tensor<2xi32>\n}\n"
+                "%r = stablehlo.negate %w#1 : tensor<2xi32>\n"));
+  static const int32_t in[] = {1, 2, 10, 20, 100, 200, 1000, 2000};
+  assert_i32(text, 4, 2, 2, in, -33, -66, -33, -66, -3300, -6600, -3300, -6600);
+  assert_int_equal(count_ops(text, PESTLE_OP_ALL_REDUCE), 1);
+  assert_int_equal(count_ops(text, PESTLE_OP_SELECT), 0);
+}
+
 static void refuses(void** state) {
   (void)state;
   static const struct {
@@ -295,7 +324,7 @@ int main(void) {
       cmocka_unit_test(orders),   cmocka_unit_test(some_axes),
       cmocka_unit_test(loops),    cmocka_unit_test(nested),
       cmocka_unit_test(places),   cmocka_unit_test(wishes),
-      cmocka_unit_test(refuses),
+      cmocka_unit_test(carries),  cmocka_unit_test(refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
