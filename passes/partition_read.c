@@ -146,6 +146,18 @@ static pestle_status_t say(partition_t* p, pestle_str_t text,
   return read_rounds(p, text, v);
 }
 
+// What is made for a wish for summands alone is to be summands.
+static void wish_for_operand(partition_t* p, const pestle_value_t* made,
+                             const pestle_spread_t* s) {
+  if (!made->node || made->use_count != 1 || pestle_is_mark(made->node) ||
+      partition_has_bodies(made->node) || !pestle_spread_sums(s)) {
+    return;
+  }
+  partition_value_t* v = partition_of(p, made);
+  v->spread = *s;
+  v->spread.decided = true;
+}
+
 // --- Computations that are for each process ---
 
 static pestle_status_t read_marker(partition_t* p, pestle_node_t* node) {
@@ -161,6 +173,8 @@ static pestle_status_t read_marker(partition_t* p, pestle_node_t* node) {
     PESTLE_TRY(pestle_mesh_maker_read_wish(&p->maker, text, global->type, &s));
     v->spread = s;
     v->spread.decided = !is_open(&s, global->type->rank);
+    if (v->spread.decided)
+      wish_for_operand(p, pestle_node_operand(node, 0), &v->spread);
     return read_rounds(p, text, v);
   }
   PESTLE_TRY(

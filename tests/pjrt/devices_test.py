@@ -433,6 +433,39 @@ def wishes():
     same(jax.random.key_data(keys), jax.random.key_data(jax.vmap(jax.random.key)(np.arange(4 * n))))
 
 
+# Gradients of microbatches that stay summands through a scan meet once, behind it.
+@case
+def accumulates():
+    import os
+
+    mesh = jax.make_mesh((n,), ("i",), devices=jax.devices(),
+                         axis_types=(jax.sharding.AxisType.Explicit,))
+    w, v = (rng.standard_normal((4, 4)).astype(np.float32) for _ in range(2))
+    batches = rng.standard_normal((3, 2 * n, 4)).astype(np.float32)
+
+    def step(p, xs):
+        def turn(acc, b):
+            g = jax.grad(lambda p: jnp.sum(jnp.tanh(b @ p[0]) @ p[1]))(p)
+            return jax.tree.map(jnp.add, acc, g), None
+
+        zeros = jax.sharding.reshard(jax.tree.map(jnp.zeros_like, p), P(unreduced={"i"}))
+        acc, _ = L.scan(turn, zeros, xs)
+        return jax.sharding.reshard(acc, P())
+
+    with jax.set_mesh(mesh):
+        p = tuple(jax.device_put(q, P(reduced={"i"})) for q in (w, v))
+        f = jax.jit(step)
+        xs = jax.device_put(batches, P(None, "i", None))
+        got = jax.tree.map(np.asarray, f(p, xs))
+        text = f.lower(p, xs).compile().as_text()
+    flat = batches.reshape(-1, 4)
+    h = np.tanh(flat @ w)
+    same(got[1], h.T @ np.ones((len(flat), 4)), rtol=1e-4, atol=1e-4)
+    same(got[0], flat.T @ ((np.ones((len(flat), 4)) @ v.T) * (1 - h * h)), rtol=1e-4, atol=1e-4)
+    if os.environ.get("PESTLE_PJRT_PROGRAM_TEXT"):
+        assert text.count("all-reduce(") == 1 and "all-gather" not in text, text
+
+
 # What as_text() shows of a program of several devices: what each of them runs.
 @case
 def text():

@@ -245,6 +245,44 @@ static void wishes(void** state) {
   assert_int_equal(count_ops(open, PESTLE_OP_ALL_GATHER), 0);
 }
 
+#define WISHED(type, body)                                                \
+  body "%r = sdy.sharding_constraint %q <@m, [{}], unreduced={\"y\"}> : " \
+       "tensor<" type ">\n"
+
+// What is made for a wish for summands alone is summands from the start, where it can be;
+// else the first process has it.
+static void makes_summands(void** state) {
+  (void)state;
+  static const char sum[] = MESH(
+      "[\"x\"=2, \"y\"=2]",
+      MAIN(IN("4x2xi32", "[{\"y\"}, {}]"), "2xi32", "[{}], unreduced={\"y\"}",
+           WISHED("2xi32",
+                  "%z = stablehlo.constant dense<0> : tensor<i32>\n"
+                  "%q = stablehlo.reduce(%a init: %z) applies "
+                  "stablehlo.add across dimensions = [0] : (tensor<4x2xi32>"
+                  ", tensor<i32>) -> tensor<2xi32>\n")));
+  static const int32_t in[] = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8};
+  assert_i32(sum, 4, 4, 2, in, 4, 6, 12, 14, 4, 6, 12, 14);
+  assert_int_equal(count_ops(sum, PESTLE_OP_ALL_REDUCE), 0);
+  assert_int_equal(count_ops(sum, PESTLE_OP_ALL_GATHER), 0);
+  assert_i32(
+      MESH("[\"x\"=2, \"y\"=2]",
+           MAIN(IN("2xi32", "[{}]"), "2xi32", "[{}], unreduced={\"y\"}",
+                WISHED("2xi32",
+                       "%q = stablehlo.multiply %a, %a : tensor<2xi32>\n"))),
+      4, 2, 2, ((const int32_t[]){3, 4, 3, 4, 3, 4, 3, 4}), 9, 16, 0, 0, 9, 16,
+      0, 0);
+  assert_i32(
+      MESH(
+          "[\"x\"=2, \"y\"=2]",
+          MAIN(IN("4xi32", "[{\"y\"}]"), "4xi32", "[{}], unreduced={\"y\"}",
+               WISHED(
+                   "4xi32",
+                   "%q = stablehlo.reverse %a, dims = [0] : tensor<4xi32>\n"))),
+      4, 2, 4, ((const int32_t[]){1, 2, 3, 4, 1, 2, 3, 4}), 4, 3, 2, 1, 0, 0, 0,
+      0, 4, 3, 2, 1, 0, 0, 0, 0);
+}
+
 // A loop carries summands where the module wishes for them: they are summed up once.
 static void carries(void** state) {
   (void)state;
@@ -319,12 +357,13 @@ static void refuses(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gathers),  cmocka_unit_test(stays),
-      cmocka_unit_test(reshards), cmocka_unit_test(sums),
-      cmocka_unit_test(orders),   cmocka_unit_test(some_axes),
-      cmocka_unit_test(loops),    cmocka_unit_test(nested),
-      cmocka_unit_test(places),   cmocka_unit_test(wishes),
-      cmocka_unit_test(carries),  cmocka_unit_test(refuses),
+      cmocka_unit_test(gathers),        cmocka_unit_test(stays),
+      cmocka_unit_test(reshards),       cmocka_unit_test(sums),
+      cmocka_unit_test(orders),         cmocka_unit_test(some_axes),
+      cmocka_unit_test(loops),          cmocka_unit_test(nested),
+      cmocka_unit_test(places),         cmocka_unit_test(wishes),
+      cmocka_unit_test(makes_summands), cmocka_unit_test(carries),
+      cmocka_unit_test(refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
