@@ -45,7 +45,8 @@ pestle_value_t* pestle_attention_spread(const pestle_attention_parts_t* a,
 // scale q k^T
 pestle_value_t* pestle_attention_product(const pestle_attention_parts_t* a,
                                          pestle_value_t* q, pestle_value_t* k);
-// softmax(scale q k^T + bias where the mask is true).
+// scale q k^T + bias where the mask is true, and its softmax.
+pestle_value_t* pestle_attention_scores(pestle_attention_parts_t* a);
 pestle_value_t* pestle_attention_weights(pestle_attention_parts_t* a);
 // |x|, of the scores, summed along each row and repeated along it.
 pestle_value_t* pestle_attention_row_sums(const pestle_attention_parts_t* a,

@@ -64,10 +64,9 @@ pestle_value_t* pestle_attention_product(const pestle_attention_parts_t* a,
   return x ? pestle_f_times(a->f, x, PESTLE_NODE_F64(a->node, scale)) : NULL;
 }
 
-pestle_value_t* pestle_attention_weights(pestle_attention_parts_t* a) {
+pestle_value_t* pestle_attention_scores(pestle_attention_parts_t* a) {
   pestle_formula_t* f = a->f;
   pestle_value_t* bias = a->given[PESTLE_ATTENTION_BIAS];
-  int64_t last = a->scores.rank - 1;
   pestle_value_t* x = pestle_attention_product(a, a->q, a->k);
   if (bias) {
     bias = pestle_attention_spread(a, pestle_attention_wide(a, bias));
@@ -78,8 +77,14 @@ pestle_value_t* pestle_attention_weights(pestle_attention_parts_t* a) {
         pestle_f_number(f, &a->scores, PESTLE_NODE_F64(a->node, masked));
     x = pestle_f_select(f, a->mask, x, masked);
   }
+  return x;
+}
+
+pestle_value_t* pestle_attention_weights(pestle_attention_parts_t* a) {
+  int64_t last = a->scores.rank - 1;
+  pestle_value_t* x = pestle_attention_scores(a);
   pestle_attr_t attr = PESTLE_SET_I64S(dimensions, &last, 1);
-  return pestle_f_make(f, PESTLE_OP_SOFTMAX, &x, 1, &attr, 1, NULL);
+  return pestle_f_make(a->f, PESTLE_OP_SOFTMAX, &x, 1, &attr, 1, NULL);
 }
 
 pestle_value_t* pestle_attention_row_sums(const pestle_attention_parts_t* a,

@@ -247,6 +247,19 @@ bool pestle_pass_has_warpgroups(const pestle_pass_context_t* ctx,
   return false;
 }
 
+bool pestle_pass_has_units(const pestle_pass_context_t* ctx,
+                           pestle_dtype_t dtype) {
+  enum { M = 16, N = 8, K = 16 };
+  const pestle_target_caps_t* caps = ctx->caps;
+  for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
+    const pestle_intrinsic_t* x = &caps->intrinsic[i];
+    if (x->kind == PESTLE_INTRINSIC_MMA && x->a == dtype && x->m == M &&
+        x->n == N && x->k == K)
+      return true;
+  }
+  return false;
+}
+
 int64_t pestle_pass_l2_bytes(const pestle_pass_context_t* ctx) {
   enum { USUAL = 1 << 20 };
   int64_t bytes = (int64_t)ctx->caps->l2_bytes;

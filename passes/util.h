@@ -44,6 +44,15 @@ pestle_status_t pestle_pass_replace_by_group(pestle_builder_t* at,
 // Whether the target has a kernel for |node|, a composite, as a whole (whole_composites.c).
 bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
                           const pestle_node_t* node);
+// Whether subgroups of the target multiply small matrices of |dtype|.
+bool pestle_pass_has_units(const pestle_pass_context_t* ctx,
+                           pestle_dtype_t dtype);
+// The same of a gradient of an attention where lanes run side by side, and the groups that it
+// becomes (whole_attention_grad.c).
+bool pestle_pass_fits_attention_grad(const pestle_pass_context_t* ctx,
+                                     const pestle_node_t* node);
+PESTLE_NODISCARD pestle_status_t pestle_pass_whole_attention_grad(
+    const pestle_pass_context_t* ctx, pestle_node_t* node);
 // Puts a group in the place of |node|, an attention, where it is one of new tokens over a
 // cache for which the target has a kernel (whole_attention.c).
 PESTLE_NODISCARD pestle_status_t pestle_pass_whole_attention(

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Composites for which the target has a kernel of their own become a group each, which
 // code generation writes as a whole (codegen/direct/direct_attention_grad.c and
-// direct_norm_grad.c; of direct_block_dot.c whole_block_dot.c makes the groups). The others
+// direct_norm_grad.c; of direct_block_dot.c whole_block_dot.c makes the groups, and those of an
+// attention's gradient where lanes run side by side whole_attention_grad.c). The others
 // were expanded by expand_composites, which asks pestle_pass_is_whole() too.
 //
 //   %0:3 = pestle.attention_grad(%q, %k, %v, %y, %c, %mask)
@@ -110,17 +111,15 @@ static bool is_whole_block_dot(const pestle_pass_context_t* ctx,
 bool pestle_pass_is_whole(const pestle_pass_context_t* ctx,
                           const pestle_node_t* node) {
   bool has_lanes = ctx->caps->flags & PESTLE_TARGET_LANES;
-  if (ctx->options->numerics == PESTLE_NUMERICS_STRICT ||
-      (has_lanes && node->op != PESTLE_OP_BLOCK_DOT)) {
-    return false;
-  }
+  if (ctx->options->numerics == PESTLE_NUMERICS_STRICT) return false;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (!pestle_type_is_static(pestle_node_operand(node, i)->type)) {
       return false;
     }
   }
-  if (node->op == PESTLE_OP_NORM_GRAD) return is_whole_norm_grad(ctx, node);
   if (node->op == PESTLE_OP_BLOCK_DOT) return is_whole_block_dot(ctx, node);
+  if (has_lanes) return pestle_pass_fits_attention_grad(ctx, node);
+  if (node->op == PESTLE_OP_NORM_GRAD) return is_whole_norm_grad(ctx, node);
   return node->op == PESTLE_OP_ATTENTION_GRAD &&
          is_whole_attention_grad(ctx, node);
 }
@@ -209,7 +208,9 @@ static pestle_status_t visit(void* user, pestle_module_t* module,
     }
     if (n->op == PESTLE_OP_BLOCK_DOT || !pestle_pass_is_whole(w->ctx, n))
       continue;
-    PESTLE_TRY(wrap(w->ctx, n));
+    bool has_lanes = w->ctx->caps->flags & PESTLE_TARGET_LANES;
+    PESTLE_TRY(has_lanes ? pestle_pass_whole_attention_grad(w->ctx, n)
+                         : wrap(w->ctx, n));
     *w->changed = true;
   }
   return NULL;

@@ -85,6 +85,13 @@ static pestle_status_t emit(pestle_direct_t* d) {
     return pestle_direct_block_weights(d);
   if (whole && whole->op == PESTLE_OP_ATTENTION)
     return pestle_direct_cached_attention(d);
+  if (whole && whole->op == PESTLE_OP_ATTENTION_GRAD &&
+      d->caps->flags & PESTLE_TARGET_LANES) {
+    bool of_both = has_label(d->node, "attention_grad_keys_values");
+    return pestle_direct_attention_grad_lanes(
+        d, of_both || has_label(d->node, "attention_grad_keys"),
+        of_both || has_label(d->node, "attention_grad_values"));
+  }
   if (whole) {
     return whole->op == PESTLE_OP_NORM_GRAD ? pestle_direct_norm_grad(d)
                                             : pestle_direct_attention_grad(d);

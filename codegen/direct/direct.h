@@ -58,6 +58,10 @@ PESTLE_NODISCARD pestle_status_t pestle_direct_scan(pestle_direct_t* d);
 // The gradient of an attention, which is a composite (direct_attention_grad.c).
 PESTLE_NODISCARD pestle_status_t
 pestle_direct_attention_grad(pestle_direct_t* d);
+// The same where subgroups multiply small matrices: by queries, or by keys, by values or by
+// both of them (direct_attention_grad_lanes.c).
+PESTLE_NODISCARD pestle_status_t pestle_direct_attention_grad_lanes(
+    pestle_direct_t* d, bool of_keys, bool of_values);
 // The same of a norm (direct_norm_grad.c).
 PESTLE_NODISCARD pestle_status_t pestle_direct_norm_grad(pestle_direct_t* d);
 // A product with weights of a few bits (direct_block_dot.c).

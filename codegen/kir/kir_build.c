@@ -457,6 +457,19 @@ pestle_kir_id_t pestle_kir_pair(pestle_kir_builder_t* k, pestle_kir_id_t low,
   return pestle_kir_put(k, inst);
 }
 
+pestle_kir_id_t pestle_kir_pack(pestle_kir_builder_t* k, pestle_kir_id_t a) {
+  static const uint32_t even[2] = {0, 2}, odd[2] = {1, 3};
+  pestle_kir_id_t bits = pestle_kir_bitcast(k, a, PESTLE_U16);
+  bits = pestle_kir_cast(k, bits, PESTLE_U32);
+  pestle_kir_id_t high = pestle_kir_shuffle(k, bits, bits, odd, 2);
+  high =
+      pestle_kir_scalar(k, PESTLE_OP_SHIFT_LEFT, high,
+                        pestle_kir_int(k, PESTLE_U32, 2, 16), PESTLE_KIR_NONE);
+  return pestle_kir_scalar(k, PESTLE_OP_OR,
+                           pestle_kir_shuffle(k, bits, bits, even, 2), high,
+                           PESTLE_KIR_NONE);
+}
+
 pestle_kir_id_t pestle_kir_mask(pestle_kir_builder_t* k, pestle_kir_id_t index,
                                 pestle_kir_id_t limit, unsigned lanes) {
   int64_t at, end;

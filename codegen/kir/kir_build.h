@@ -113,6 +113,8 @@ pestle_kir_id_t pestle_kir_pair(pestle_kir_builder_t* k, pestle_kir_id_t low,
                                 pestle_kir_id_t high);
 pestle_kir_id_t pestle_kir_splat(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                  unsigned lanes);
+// Four lanes of 16 bits as two words, as fragments of MMA have them.
+pestle_kir_id_t pestle_kir_pack(pestle_kir_builder_t* k, pestle_kir_id_t a);
 pestle_kir_id_t pestle_kir_mask(pestle_kir_builder_t* k, pestle_kir_id_t index,
                                 pestle_kir_id_t limit, unsigned lanes);
 pestle_kir_id_t pestle_kir_iota(pestle_kir_builder_t* k, pestle_dtype_t type,

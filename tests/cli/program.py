@@ -41,12 +41,12 @@ def run(text, inputs, device, *options):
         return [np.load(folder / "out" / f"output_{i}.npy") for i in range(count)]
 
 
-def explain(text):
+def explain(text, *options):
     """What pestle explain says."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "m.mlir"
         path.write_text(text)
-        done = subprocess.run([PESTLE, "explain", path], text=True, capture_output=True,
+        done = subprocess.run([PESTLE, "explain", path, *options], text=True, capture_output=True,
                               check=False)
         return done.stdout + done.stderr
 

@@ -386,18 +386,6 @@ void pestle_flash_rows_scale_sums(flash_rows_t* t) {
   pestle_kir_end(k);
 }
 
-// Four weights as two words of two narrow floats.
-static pestle_kir_id_t pack(const flash_rows_t* t, pestle_kir_id_t narrow) {
-  pestle_kir_id_t bits = pestle_kir_bitcast(t->k, narrow, PESTLE_U16);
-  bits = pestle_kir_cast(t->k, bits, PESTLE_U32);
-  uint32_t odd[2] = {1, 3}, even[2] = {0, 2};
-  pestle_kir_id_t high = pestle_kir_shuffle(t->k, bits, bits, odd, 2);
-  high = op2(t, PESTLE_OP_SHIFT_LEFT, high,
-             pestle_kir_int(t->k, PESTLE_U32, 2, 16));
-  return op2(t, PESTLE_OP_OR, pestle_kir_shuffle(t->k, bits, bits, even, 2),
-             high);
-}
-
 // exp(x - m) of four scores that were kept.
 static pestle_kir_id_t weights_of(const flash_rows_t* t, pestle_kir_id_t x) {
   pestle_kir_id_t low = of_row(t, t->safe, 0), high = of_row(t, t->safe, 1);
@@ -433,8 +421,8 @@ void pestle_flash_rows_weights(flash_rows_t* t, pestle_kir_id_t u,
     pestle_kir_id_t wide = pestle_kir_cast(k, narrow, PESTLE_F32);
     pestle_kir_id_t rest = op2(t, PESTLE_OP_SUBTRACT, w, wide);
     add_weights(t, w);
-    words[0][i] = pack(t, narrow);
-    words[1][i] = pack(t, pestle_kir_cast(k, rest, dtype));
+    words[0][i] = pestle_kir_pack(k, narrow);
+    words[1][i] = pestle_kir_pack(k, pestle_kir_cast(k, rest, dtype));
   }
   for (int i = 0; i < 2; ++i)
     out_words[i] = pestle_flash_pick(t, words[i][0], words[i][1], 0, 4);
@@ -454,7 +442,7 @@ pestle_kir_id_t pestle_flash_rows_rounded(flash_rows_t* t, pestle_kir_id_t u) {
   for (int64_t i = 0; i < 2; ++i) {
     pestle_kir_id_t at = pestle_kir_madi(t->k, u, 2, flash_index(t, i));
     pestle_kir_id_t w = pestle_flash_get(t, t->scores, at);
-    words[i] = pack(t, pestle_kir_cast(t->k, w, t->a.q.dtype));
+    words[i] = pestle_kir_pack(t->k, pestle_kir_cast(t->k, w, t->a.q.dtype));
   }
   return pestle_flash_pick(t, words[0], words[1], 0, 4);
 }
