@@ -52,6 +52,21 @@ pestle_value_t* pestle_attention_weights(pestle_attention_parts_t* a);
 pestle_value_t* pestle_attention_row_sums(const pestle_attention_parts_t* a,
                                           pestle_value_t* x);
 
+// --- What a row sees ---
+
+// Keys from row + low to row + high.
+typedef struct pestle_attention_limits_t {
+  int64_t low, high;
+} pestle_attention_limits_t;
+
+// The mask that says so, i1 [1, .., rows, keys] of |rank|.
+pestle_value_t* pestle_attention_limited(pestle_formula_t* f, int32_t rank,
+                                         int64_t rows, int64_t keys,
+                                         pestle_attention_limits_t limits);
+// Of a mask that pestle_attention_limited() made.
+bool pestle_attention_limits_of(const pestle_value_t* mask,
+                                pestle_attention_limits_t* out);
+
 // --- A gradient that is one kernel ---
 
 // What an attention_grad reads. Its bias and mask are transposed in front of it: these

@@ -97,6 +97,45 @@ pestle_value_t* pestle_attention_row_sums(const pestle_attention_parts_t* a,
   return x ? pestle_f_broadcast_to(a->f, x, &a->scores, kept) : NULL;
 }
 
+pestle_value_t* pestle_attention_limited(pestle_formula_t* f, int32_t rank,
+                                         int64_t rows, int64_t keys,
+                                         pestle_attention_limits_t limits) {
+  pestle_type_t type = {.dtype = PESTLE_I32, .rank = rank};
+  for (int32_t d = 0; d < rank; ++d)
+    type.dims[d] = 1;
+  type.dims[rank - 2] = rows;
+  type.dims[rank - 1] = keys;
+  pestle_value_t* key = pestle_f_iota(f, &type, rank - 1);
+  pestle_value_t* row = pestle_f_iota(f, &type, rank - 2);
+  pestle_value_t* gap = pestle_f_subtract(f, key, row);
+  pestle_value_t* low = pestle_f_number(f, &type, (double)limits.low);
+  pestle_value_t* high = pestle_f_number(f, &type, (double)limits.high);
+  low = pestle_f_ge(f, gap, low);
+  high = pestle_f_le(f, gap, high);
+  return pestle_f_and(f, low, high);
+}
+
+static bool reads_number(const pestle_node_t* node, pestle_op_t op,
+                         int64_t* out) {
+  double f;
+  if (!node || node->op != op) return false;
+  const pestle_elements_t* e =
+      pestle_value_constant(pestle_node_operand(node, 1));
+  if (!e) return false;
+  pestle_elements_first(e, &f, out);
+  return true;
+}
+
+bool pestle_attention_limits_of(const pestle_value_t* mask,
+                                pestle_attention_limits_t* out) {
+  const pestle_node_t* node = mask->node;
+  return node && node->op == PESTLE_OP_AND &&
+         reads_number(pestle_node_operand(node, 0)->node, PESTLE_OP_GE,
+                      &out->low) &&
+         reads_number(pestle_node_operand(node, 1)->node, PESTLE_OP_LE,
+                      &out->high);
+}
+
 static pestle_value_t* turned(const pestle_node_t* node, size_t operand) {
   return operand ? pestle_node_operand(
                        pestle_node_operand(node, (uint32_t)operand)->node, 0)

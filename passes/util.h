@@ -6,6 +6,7 @@
 #define PESTLE_PASSES_UTIL_H_
 
 #include "base/map.h"
+#include "ir/attention.h"
 #include "ir/copy.h"
 #include "ir/formula.h"
 #include "passes/pass.h"
@@ -51,8 +52,12 @@ bool pestle_pass_has_units(const pestle_pass_context_t* ctx,
 // becomes (whole_attention_grad.c).
 bool pestle_pass_fits_attention_grad(const pestle_pass_context_t* ctx,
                                      const pestle_node_t* node);
-PESTLE_NODISCARD pestle_status_t pestle_pass_whole_attention_grad(
-    const pestle_pass_context_t* ctx, pestle_node_t* node);
+PESTLE_NODISCARD pestle_status_t
+pestle_pass_whole_attention_grad(pestle_node_t* node);
+// Whether what bias or mask of |node|, an attention or a gradient of one, says follows from
+// places, and each row sees a key: which ones (attention_limits.c).
+bool pestle_pass_attention_limits(const pestle_node_t* node,
+                                  pestle_attention_limits_t* out);
 // Puts a group in the place of |node|, an attention, where it is one of new tokens over a
 // cache for which the target has a kernel (whole_attention.c).
 PESTLE_NODISCARD pestle_status_t pestle_pass_whole_attention(

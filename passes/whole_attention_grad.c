@@ -2,7 +2,8 @@
 // The gradient of an attention of 16-bit floats on a target whose subgroups multiply small
 // matrices becomes groups that code generation writes as a whole
 // (codegen/direct/direct_attention_grad_lanes.c): one by rows, which also says of each row
-// what the others need, and one by keys and values, or one for each of these.
+// what the others need, and one by keys and values, or one for each of these. A bias or mask
+// that follows from places (attention_limits.c) is made inside, as the kernels want it.
 //
 //   %0:3 = pestle.attention_grad(%q, %k, %v, %y, %c)
 //   ->
@@ -73,27 +74,44 @@ bool pestle_pass_fits_attention_grad(const pestle_pass_context_t* ctx,
 
 // --- Bodies ---
 
+typedef struct groups_t {
+  pestle_node_t* node;
+  pestle_builder_t builder;
+  pestle_value_t* operands[MOST_OPERANDS];
+  size_t count;
+  bool is_limited;  // what hides keys follows from places
+  pestle_attention_limits_t limits;
+} groups_t;
+
 typedef struct body_t {
   pestle_builder_t builder;
   pestle_region_t* region;
   pestle_value_t* arguments[MOST_OPERANDS];
+  pestle_value_t* mask;  // made in it, or NULL
 } body_t;
 
-static pestle_status_t begin(const pestle_node_t* node,
-                             pestle_value_t* const* operands, size_t count,
-                             pestle_module_t* module, body_t* b) {
-  *b = (body_t){.builder = {.module = module, .loc = node->loc}};
+static pestle_status_t fill_in(const groups_t* g, body_t* b) {
+  for (size_t i = 0; i < g->count; ++i)
+    PESTLE_TRY(pestle_block_add_argument(b->builder.module, b->builder.block,
+                                         g->operands[i]->type,
+                                         &b->arguments[i]));
+  if (!g->is_limited) return NULL;
+  const pestle_type_t *q = g->operands[0]->type, *k = g->operands[1]->type;
+  pestle_formula_t f = pestle_formula_make(b->builder);
+  b->mask = pestle_attention_limited(&f, q->rank, q->dims[q->rank - 2],
+                                     k->dims[k->rank - 2], g->limits);
+  b->builder = f.builder;
+  return f.status;
+}
+
+static pestle_status_t begin(const groups_t* g, body_t* b) {
+  pestle_module_t* module = g->builder.module;
+  *b = (body_t){.builder = {.module = module, .loc = g->node->loc}};
   PESTLE_TRY(
       pestle_region_create(module, NULL, 0, &b->region, &b->builder.block));
-  for (size_t i = 0; i < count; ++i) {
-    pestle_status_t status = pestle_block_add_argument(
-        module, b->builder.block, operands[i]->type, &b->arguments[i]);
-    if (status) {
-      pestle_region_discard(b->region);
-      return status;
-    }
-  }
-  return NULL;
+  pestle_status_t status = fill_in(g, b);
+  if (status) pestle_region_discard(b->region);
+  return status;
 }
 
 static pestle_value_t* sum_last(pestle_formula_t* f, pestle_op_t op,
@@ -106,9 +124,9 @@ static pestle_value_t* sum_last(pestle_formula_t* f, pestle_op_t op,
 // Of each row its maximum, one over the sum of its weights, and the sum of weights times
 // their cotangents, f32 [3, heads, rows]; 0 behind the last row.
 static pestle_value_t* make_stats(pestle_formula_t* f,
-                                  const pestle_node_t* node,
-                                  pestle_value_t* const* arguments,
+                                  const pestle_node_t* node, const body_t* body,
                                   int64_t rows) {
+  pestle_value_t* const* arguments = body->arguments;
   pestle_value_t *values[PESTLE_ATTENTION_VALUES], *parts[GRADIENTS];
   size_t bias = pestle_attention_bias(node), mask = pestle_attention_mask(node);
   pestle_attention_parts_t a;
@@ -116,6 +134,15 @@ static pestle_value_t* make_stats(pestle_formula_t* f,
     values[i] = arguments[i];
   values[PESTLE_ATTENTION_BIAS] = bias ? arguments[bias] : NULL;
   values[PESTLE_ATTENTION_MASK] = mask ? arguments[mask] : NULL;
+  if (body->mask) {
+    pestle_type_t type = *body->mask->type;
+    type.dtype = PESTLE_F32;
+    pestle_value_t* zero = pestle_f_number(f, &type, 0);
+    pestle_value_t* low = pestle_f_number(f, &type, -INFINITY);
+    values[PESTLE_ATTENTION_BIAS] = pestle_f_select(f, body->mask, zero, low);
+    values[PESTLE_ATTENTION_MASK] = NULL;
+    bias = 0;
+  }
   f->compute = PESTLE_F32;
   pestle_attention_parts(f, node, values, &a);
   pestle_value_t* x = pestle_attention_scores(&a);
@@ -147,54 +174,50 @@ static pestle_value_t* make_stats(pestle_formula_t* f,
   return pestle_f_pad_end(f, all, 2, rows - own);
 }
 
-// Ends |b| with gradients [first, last) of |node|, and with |more|, which may be NULL.
-static pestle_status_t finish(const pestle_pass_context_t* ctx,
-                              const pestle_node_t* node, uint32_t first,
-                              uint32_t last, pestle_value_t* more, body_t* b) {
-  pestle_value_t* results[GRADIENTS + 1];
-  pestle_node_t* copy = NULL;
-  pestle_copier_t copier;
-  pestle_copier_init(pestle_context_allocator(ctx->context), b->builder,
-                     &copier);
-  pestle_status_t status = NULL;
-  for (uint32_t i = 0; i < node->operand_count && !status; ++i)
-    status = pestle_copier_set(&copier, pestle_node_operand(node, i),
-                               b->arguments[i]);
-  if (!status) status = pestle_copier_node(&copier, node, &copy);
-  b->builder = copier.builder;
-  pestle_copier_deinit(&copier);
-  PESTLE_TRY(status);
-  // One value may be several operands.
-  for (uint32_t i = 0; i < node->operand_count; ++i)
-    pestle_node_set_operand(copy, i, b->arguments[i]);
-  size_t count = 0;
+// Ends |b| with gradients [first, last) of |g->node|, and with |more|, which may be NULL.
+static pestle_status_t finish(const groups_t* g, uint32_t first, uint32_t last,
+                              pestle_value_t* more, body_t* b) {
+  pestle_value_t *results[GRADIENTS + 1], *operands[MOST_OPERANDS];
+  size_t count = 0, given = g->node->operand_count;
+  for (size_t i = 0; i < given; ++i)
+    operands[i] = b->arguments[i];
+  if (b->mask) {
+    given = OPERANDS;
+    operands[given++] = b->mask;
+  }
+  // What hides by places hides whole weights.
+  double masked = b->mask ? -INFINITY : PESTLE_NODE_F64(g->node, masked);
+  pestle_attr_t attrs[] = {
+      PESTLE_SET_F64(scale, PESTLE_NODE_F64(g->node, scale)),
+      PESTLE_SET_F64(masked, masked)};
+  pestle_formula_t f = pestle_formula_make(b->builder);
+  pestle_node_t* node =
+      pestle_f_node(&f, &(pestle_node_spec_t){.op = PESTLE_OP_ATTENTION_GRAD,
+                                              .operands = operands,
+                                              .operand_count = given,
+                                              .attrs = attrs,
+                                              .attr_count = 2});
+  b->builder = f.builder;
+  PESTLE_TRY(f.status);
   for (uint32_t r = first; r < last; ++r)
-    results[count++] = &copy->results[r];
+    results[count++] = &node->results[r];
   if (more) results[count++] = more;
   return pestle_op_return(&b->builder, results, count, NULL);
 }
 
 // --- Groups ---
 
-typedef struct groups_t {
-  const pestle_pass_context_t* ctx;
-  pestle_node_t* node;
-  pestle_builder_t builder;
-  pestle_value_t* operands[MOST_OPERANDS];
-  size_t count;
-} groups_t;
-
 static pestle_status_t add_rows(groups_t* g, pestle_node_t** out) {
   const pestle_type_t* q = g->operands[0]->type;
   int64_t rows =
       (int64_t)pestle_align_up((size_t)q->dims[q->rank - 2], ROW_BLOCK);
   body_t b;
-  PESTLE_TRY(begin(g->node, g->operands, g->count, g->builder.module, &b));
+  PESTLE_TRY(begin(g, &b));
   pestle_formula_t f = pestle_formula_make(b.builder);
-  pestle_value_t* stats = make_stats(&f, g->node, b.arguments, rows);
+  pestle_value_t* stats = make_stats(&f, g->node, &b, rows);
   b.builder = f.builder;
   pestle_status_t status = f.status;
-  if (!status) status = finish(g->ctx, g->node, 0, 1, stats, &b);
+  if (!status) status = finish(g, 0, 1, stats, &b);
   if (status) {
     pestle_region_discard(b.region);
     return status;
@@ -208,8 +231,8 @@ static pestle_status_t add_keys(groups_t* g, uint32_t first, uint32_t last,
                                 const char* label) {
   body_t b;
   pestle_node_t* group;
-  PESTLE_TRY(begin(g->node, g->operands, g->count, g->builder.module, &b));
-  pestle_status_t status = finish(g->ctx, g->node, first, last, NULL, &b);
+  PESTLE_TRY(begin(g, &b));
+  pestle_status_t status = finish(g, first, last, NULL, &b);
   if (status) {
     pestle_region_discard(b.region);
     return status;
@@ -222,13 +245,13 @@ static pestle_status_t add_keys(groups_t* g, uint32_t first, uint32_t last,
   return NULL;
 }
 
-pestle_status_t pestle_pass_whole_attention_grad(
-    const pestle_pass_context_t* ctx, pestle_node_t* node) {
-  groups_t g = {.ctx = ctx,
-                .node = node,
+pestle_status_t pestle_pass_whole_attention_grad(pestle_node_t* node) {
+  groups_t g = {.node = node,
                 .builder = pestle_builder_before(node),
                 .count = node->operand_count};
   pestle_node_t* rows;
+  g.is_limited = pestle_pass_attention_limits(node, &g.limits);
+  if (g.is_limited) g.count = OPERANDS;
   for (size_t i = 0; i < g.count; ++i)
     g.operands[i] = pestle_node_operand(node, i);
   const pestle_type_t *k = g.operands[1]->type, *v = g.operands[2]->type;

@@ -209,7 +209,7 @@ static pestle_status_t visit(void* user, pestle_module_t* module,
     if (n->op == PESTLE_OP_BLOCK_DOT || !pestle_pass_is_whole(w->ctx, n))
       continue;
     bool has_lanes = w->ctx->caps->flags & PESTLE_TARGET_LANES;
-    PESTLE_TRY(has_lanes ? pestle_pass_whole_attention_grad(w->ctx, n)
+    PESTLE_TRY(has_lanes ? pestle_pass_whole_attention_grad(n)
                          : wrap(w->ctx, n));
     *w->changed = true;
   }

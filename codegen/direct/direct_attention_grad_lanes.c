@@ -17,6 +17,9 @@
 // are rounded to the operands' type where a product takes them; sums are f32. A group adds
 // up blocks in their order, and no two groups add to one place: the same bits in each run.
 //
+// Where rows see keys by their places (causal attention, windows), blocks of which nothing is
+// seen are left out, and those that are seen whole are not tested.
+//
 // Both products of a block are made from rows of shared memory as they lie, those that add
 // up by columns of the same rows (LDMATRIX turns them). Where both sums of the second
 // kernel would not fit registers it is launched twice, for one each
@@ -28,7 +31,6 @@
 #include <math.h>
 
 #include "base/bits.h"
-#include "ir/attention.h"
 
 #define LOG2E 0x1.71547652b82fep+0
 
@@ -246,22 +248,47 @@ static void do_block(flash_grad_t* g, pk_t step, pk_t slot) {
   if (g->of_first) add_products(g, 0, g->cotangents, 0, slot);
 }
 
+// Block of what lies |by| behind row |own| of the group's, within [-1, blocks].
+static pk_t block_of(flash_grad_t* g, int64_t own, int64_t by) {
+  pk_t at = flash_at(g, g->group_tile, g->tile, flash_number(g, own + by));
+  at = pestle_direct_clamp(g->d, at, -g->block, g->blocks * g->block);
+  at = flash_plus(g, at, g->block);
+  return flash_plus(g, flash_by(g, PESTLE_OP_DIVIDE, at, g->block), -1);
+}
+
+// The blocks of which something is seen.
+static void bound_blocks(flash_grad_t* g) {
+  g->first = flash_number(g, 0);
+  g->last = flash_number(g, g->blocks);
+  if (!g->is_limited) return;
+  g->first = flash_by(g, PESTLE_OP_MAXIMUM, block_of(g, 0, g->low), 0);
+  g->last =
+      flash_by(g, PESTLE_OP_MINIMUM,
+               flash_plus(g, block_of(g, g->tile - 1, g->high), 1), g->blocks);
+}
+
 static void do_blocks(flash_grad_t* g) {
   pestle_kir_builder_t* k = g->k;
-  pk_t zero = flash_number(g, 0), last = flash_number(g, g->blocks);
+  pk_t zero = flash_number(g, 0);
   for (int i = 0; i < 2; ++i) {
     clear_rests(g, &g->other[i], SLOTS);
     if (i && !owns_second(g)) continue;
     clear_rests(g, &g->own[i], 1);
     copy(g, &g->own[i], g->group_tile, zero);
   }
-  fetch(g, zero, zero);
+  bound_blocks(g);
+  // Where nothing is seen a block is fetched for nothing.
+  pk_t first = g->first;
+  if (g->is_limited)
+    first = flash_by(g, PESTLE_OP_MINIMUM, first, g->blocks - 1);
+  fetch(g, first, flash_by(g, PESTLE_OP_REMAINDER, first, SLOTS));
   meet(g);
-  pk_t step = pestle_kir_for(k, "block", zero, last, 1, PESTLE_KIR_SERIAL);
+  pk_t step =
+      pestle_kir_for(k, "block", g->first, g->last, 1, PESTLE_KIR_SERIAL);
   pk_t next = flash_plus(g, step, 1);
   pk_t slot = flash_by(g, PESTLE_OP_REMAINDER, step, SLOTS);
   if (g->blocks > 1) {
-    pestle_kir_if(k, flash_op(g, PESTLE_OP_LT, next, last));
+    pestle_kir_if(k, flash_op(g, PESTLE_OP_LT, next, g->last));
     fetch(g, next, flash_by(g, PESTLE_OP_REMAINDER, next, SLOTS));
     pestle_kir_end(k);
   }
@@ -388,8 +415,8 @@ static void add_buffers(flash_grad_t* g) {
     add_matrix(g, &g->other[i], "other", other[i], g->block, SLOTS);
   for (int i = 0; i < 1 + owns_second(g); ++i)
     add_matrix(g, &g->own[i], "own", own[i], g->tile, 1);
-  if (bias) g->bias_from = pestle_direct_operand(g->d, bias);
-  if (mask) g->mask_from = pestle_direct_operand(g->d, mask);
+  if (g->bias) g->bias_from = pestle_direct_operand(g->d, bias);
+  if (g->mask) g->mask_from = pestle_direct_operand(g->d, mask);
   uint32_t result = 0;
   if (g->by_keys) {
     g->stats = pestle_direct_operand(g->d, g->d->node->operand_count - 1);
@@ -460,8 +487,15 @@ static flash_grad_t read(pestle_direct_t* d, bool of_keys, bool of_values) {
   g.padded = stats->type->dims[stats->type->rank - 1];
   size_t bias = pestle_attention_bias(g.node),
          mask = pestle_attention_mask(g.node);
+  pestle_attention_limits_t limits;
   if (bias) g.bias = pestle_node_operand(g.node, bias);
   if (mask) g.mask = pestle_node_operand(g.node, mask);
+  if (mask && pestle_attention_limits_of(g.mask, &limits)) {
+    g.mask = NULL;
+    g.is_limited = true;
+    g.low = g.by_keys ? -limits.high : limits.low;
+    g.high = g.by_keys ? -limits.low : limits.high;
+  }
   double unit = g.bias ? 1 : LOG2E;
   g.scale = PESTLE_NODE_F64(g.node, scale) * unit;
   g.masked = hidden(PESTLE_NODE_F64(g.node, masked), unit);
@@ -501,6 +535,10 @@ pestle_status_t pestle_direct_attention_grad_lanes(pestle_direct_t* d,
                           PESTLE_KIR_LANE_X);
   g.head = flash_by(&g, PESTLE_OP_DIVIDE, group, g.tiles);
   g.group_tile = flash_by(&g, PESTLE_OP_REMAINDER, group, g.tiles);
+  // Later rows may see more keys: what takes longest begins first.
+  if (g.is_limited && !g.by_keys)
+    g.group_tile =
+        flash_at(&g, g.group_tile, -1, flash_number(&g, g.tiles - 1));
   do_group(&g);
   pestle_kir_end(g.k);
   pestle_kir_end(g.k);

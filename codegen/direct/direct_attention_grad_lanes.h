@@ -5,6 +5,7 @@
 #define PESTLE_CODEGEN_DIRECT_DIRECT_ATTENTION_GRAD_LANES_H_
 
 #include "codegen/direct/direct.h"
+#include "ir/attention.h"
 
 enum {
   FLASH_LANES = 128,
@@ -45,13 +46,17 @@ typedef struct flash_grad_t {
   int64_t tile, tiles;    // of what it owns
   int64_t padded;         // rows in |stats|
   flash_matrix_t own[2], other[2];
-  const pestle_value_t *bias, *mask;
+  const pestle_value_t *bias, *mask;  // in memory
+  // Which keys rows see: of what the group goes over, from own + low to own + high.
+  bool is_limited;
+  int64_t low, high;
   double scale,
       masked;   // of scores, which are in units of ln 2 unless there is a bias
   bool copies;  // past the registers
   uint32_t y, c, bias_from, mask_from, stats, result[2];  // buffers
   uint32_t scores, cotangents, sums[2], part;             // registers
   uint32_t most, next, safe, total, reach, delta, rate;   // of a lane's rows
+  pk_t first, last;                                       // blocks
   pk_t group_tile, head, lane, subgroup, row, quad;  // row: the lane's first
   pk_t bias_at, mask_at;
   pk_t from_rows, from_own[2], from_columns[2], from_taps[2];  // fragments
@@ -110,7 +115,8 @@ void pestle_flash_grad_fill(const flash_grad_t* g, uint32_t registers,
 
 // Before the first block of keys: delta of y, and that there was no key so far.
 void pestle_flash_grad_begin_rows(flash_grad_t* g);
-// Products of block |step| are scores, -inf behind the last row of it.
+// Products of block |step| are scores, -inf behind the last row of it and where they are
+// not seen.
 void pestle_flash_grad_scores(flash_grad_t* g, pk_t step);
 // Of rows that meet block |step| of keys: cotangents of products are those of scores; what
 // was summed so far is scaled to the new maxima.

@@ -97,10 +97,34 @@ static pk_t each(const flash_grad_t* g, pk_t four, int64_t unit, pk_t step,
   return join(g, out);
 }
 
+static pk_t both(const flash_grad_t* g, pk_t a, pk_t b) {
+  return a == PESTLE_KIR_NONE ? b : flash_op(g, PESTLE_OP_AND, a, b);
+}
+
 static pk_t hide(const flash_grad_t* g, pk_t x, pk_t own, pk_t other) {
-  (void)own;
-  pk_t is_there = flash_by(g, PESTLE_OP_LT, other, g->other[0].count);
-  return pestle_direct_select(g->d, is_there, x, flash_real(g, 1, -INFINITY));
+  pk_t seen = PESTLE_KIR_NONE;
+  if (g->other[0].count % g->block)
+    seen = flash_by(g, PESTLE_OP_LT, other, g->other[0].count);
+  if (g->is_limited) {
+    pk_t gap = flash_at(g, own, -1, other);
+    seen = both(g, seen, flash_by(g, PESTLE_OP_GE, gap, g->low));
+    seen = both(g, seen, flash_by(g, PESTLE_OP_LE, gap, g->high));
+  }
+  return pestle_direct_select(g->d, seen, x, flash_real(g, 1, -INFINITY));
+}
+
+// Whether all that is in block |step| is there and seen; NONE: it always is.
+static pk_t sees_all(const flash_grad_t* g, pk_t step) {
+  pk_t all = PESTLE_KIR_NONE;
+  if (g->other[0].count % g->block)
+    all = flash_by(g, PESTLE_OP_LT, step, g->blocks - 1);
+  if (!g->is_limited) return all;
+  // Of the last of what is owned and the first of the block, and the other way.
+  pk_t gap = flash_at(g, step, g->block, flash_number(g, 1 - g->tile));
+  gap = flash_at(g, g->group_tile, -g->tile, gap);
+  all = both(g, all, flash_by(g, PESTLE_OP_GE, gap, g->low));
+  gap = flash_plus(g, gap, g->tile - 1 + g->block - 1);
+  return both(g, all, flash_by(g, PESTLE_OP_LE, gap, g->high));
 }
 
 static pk_t keep(const flash_grad_t* g, pk_t x, pk_t own, pk_t other) {
@@ -129,11 +153,11 @@ void pestle_flash_grad_scores(flash_grad_t* g, pk_t step) {
                      flash_real(g, 4, g->scale)));
   pestle_kir_end(g->k);
   if (g->bias || g->mask) change(g, g->scores, step, finish);
-  if (g->other[0].count % g->block == 0) return;
-  if (g->blocks > 1)
-    pestle_kir_if(g->k, flash_by(g, PESTLE_OP_EQ, step, g->blocks - 1));
+  pk_t all = sees_all(g, step);
+  if (all == PESTLE_KIR_NONE) return;
+  pestle_kir_if(g->k, flash_op(g, PESTLE_OP_NOT, all, PESTLE_KIR_NONE));
   change(g, g->scores, step, hide);
-  if (g->blocks > 1) pestle_kir_end(g->k);
+  pestle_kir_end(g->k);
 }
 
 // --- Rows ---

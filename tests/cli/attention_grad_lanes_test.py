@@ -3,8 +3,8 @@
 """The gradient of an attention by matrix units (codegen/direct/direct_attention_grad_lanes.c),
 as ref runs it for descriptions of GPUs, by numpy in f64: rows, keys and widths that are no
 multiples of tiles, units or fragments, biases and masks that repeat, rows that are hidden as
-a whole, one value as several operands, some gradients alone, and the same bits of every run.
-Exits 77 without numpy."""
+a whole, keys that are seen by their places, one value as several operands, some gradients
+alone, and the same bits of every run. Exits 77 without numpy."""
 
 import os
 import sys
@@ -89,6 +89,62 @@ def hidden_by_infinity():
         print(got if isinstance(got, str) else [np.isnan(g).mean() for g in got])
 
 
+def places(dtype, rows, keys, low, high):
+    """Lines that make %5: a mask of the keys from row + low to row + high, or a bias."""
+    whole, flags = (f"tensor<1x{rows}x{keys}x{t}>" for t in ("i32", "i1"))
+    made = f"""  %row = stablehlo.iota dim = 1 : {whole}
+  %key = stablehlo.iota dim = 2 : {whole}
+  %high = stablehlo.constant dense<{high}> : {whole}
+  %last = stablehlo.add %row, %high : {whole}
+  %under = stablehlo.compare LE, %key, %last : ({whole}, {whole}) -> {flags}
+"""
+    if low is not None:
+        made += f"""  %low = stablehlo.constant dense<{low}> : {whole}
+  %from = stablehlo.add %low, %row : {whole}
+  %above = stablehlo.compare LE, %from, %key : ({whole}, {whole}) -> {flags}
+  %seen = stablehlo.and %under, %above : {flags}
+"""
+    seen = "%under" if low is None else "%seen"
+    if dtype is None:
+        return made, seen, flags
+    bias = f"tensor<1x{rows}x{keys}x{dtype}>"
+    made += f"""  %zero = stablehlo.constant dense<0.0> : {bias}
+  %none = stablehlo.constant dense<{'0xFF80' if dtype == 'bf16' else '0xFC00'}> : {bias}
+  %bias = stablehlo.select {seen}, %zero, %none : {flags}, {bias}
+"""
+    return made, "%bias", bias
+
+
+def limited(what, shape, low, high, dtype="bf16", of_bias=False):
+    """Keys are hidden by their places, which the kernels see."""
+    heads, rows, keys, width = shape
+    rng = np.random.default_rng(9)
+    q, k, v, c = (rounded(rng.standard_normal((heads, n, width)).astype("f4"), dtype)
+                  for n in (rows, keys, keys, rows))
+    gap = np.arange(keys)[None, :] - np.arange(rows)[:, None]
+    m = (gap <= high) & (gap >= (-rows if low is None else low))
+    with np.errstate(invalid="ignore"):
+        y, *wants = gradient(q, k, v, c, None, m[None], -np.inf)
+    y = rounded(np.nan_to_num(y).astype("f4"), dtype)
+    operands = [q, k, v, y, c]
+    text = module([*operands, m[None]], wants_like(wants), list(range(6)),
+                  "0xFFF0000000000000", dtype)
+    made, name, kind = places(dtype if of_bias else None, rows, keys, low, high)
+    text = text.replace(f", %5: tensor<1x{rows}x{keys}xi1>", "").replace("%5", name)
+    text = text.replace(f"tensor<1x{rows}x{keys}xi1>) -> (tensor", f"{kind}) -> (tensor")
+    head, rest = text.split("\n", 1)
+    text = f"{head}\n{made}{rest}"
+    got = run(text, operands, "ref", *gpu())
+    said = explain(text, "--device", "ref", *gpu())
+    if "le, and, attention_grad" not in said:
+        bad.append(f"{what}: the mask is in memory")
+    if not close(got, wants, dtype):
+        bad.append(what)
+        off = got if isinstance(got, str) else [
+            float(np.abs(g - w).max() / np.abs(w).max()) for g, w in zip(got, wants)]
+        print(f"{what}: {off}")
+
+
 def some(text, operands, got, which):
     """Gradient |which| alone."""
     lines = text.splitlines()
@@ -130,6 +186,12 @@ def main():
     case("bias, lowest", ((2,), 48, 72, 16, 16), bias=(1, 48, 72), hidden=-3e38)
     case("bias, mask", ((2, 2), 48, 40, 16, 16), bias=(1, 2, 1, 40), mask=(2, 1, 48, 40))
     hidden_by_infinity()
+    limited("causal", (2, 200, 200, 16), None, 0)
+    limited("causal, bias", (2, 83, 83, 16), None, 0, of_bias=True)
+    limited("causal, f16", (2, 70, 150, 24), None, 80, "f16", of_bias=True)
+    limited("more rows, causal", (1, 150, 70, 16), None, 0)
+    limited("window", (2, 300, 300, 16), -20, 30, of_bias=True)
+    limited("narrow window", (2, 200, 200, 16), -1, 1)
     print("\n".join([*bad, f"{len(bad)} wrong"]))
     return bool(bad)
 
