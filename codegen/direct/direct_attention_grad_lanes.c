@@ -35,11 +35,8 @@
 #define LOG2E 0x1.71547652b82fep+0
 
 enum {
-  SLOTS = 2,
   MOST_COPIES = 8,  // of a lane, that are written out
-  MOST_REGISTERS = 192,
-  MOST_BLOCK = 64,
-  LEAST_BLOCK = 16,
+  TILE_ALIGN = 1024,
   Y = 3,  // operands
   C,
 };
@@ -55,6 +52,14 @@ void pestle_flash_grad_fill(const flash_grad_t* g, uint32_t registers,
 
 // --- Copies ---
 
+// Element of shared memory of run |run| of row |row| of a block that begins at |from|.
+static pk_t place_in(const flash_grad_t* g, const flash_matrix_t* m, pk_t row,
+                     pk_t run, pk_t from) {
+  if (g->has_warpgroups)
+    return pestle_flash_grad_swizzled(g, m, row, run, from);
+  return flash_at(g, row, m->pitch, flash_at(g, run, FLASH_RUN, from));
+}
+
 // Run |run| of |rows| rows of |m| from row |first| on goes to |to| in shared memory.
 static void copy_run(flash_grad_t* g, const flash_matrix_t* m, pk_t run,
                      pk_t first, pk_t to) {
@@ -69,7 +74,7 @@ static void copy_run(flash_grad_t* g, const flash_matrix_t* m, pk_t run,
   pk_t from = flash_at(g, g->head, m->count, row);
   from = flash_at(g, from, m->columns,
                   flash_at(g, column, FLASH_RUN, flash_number(g, 0)));
-  to = flash_at(g, r, m->pitch, flash_at(g, column, FLASH_RUN, to));
+  to = place_in(g, m, r, column, to);
   if (g->copies) {
     if (is_there != PESTLE_KIR_NONE)
       from = pestle_direct_select(g->d, is_there, from, flash_number(g, -1));
@@ -116,14 +121,16 @@ static void copy(flash_grad_t* g, const flash_matrix_t* m, pk_t number,
 static void clear_rests(flash_grad_t* g, const flash_matrix_t* m,
                         int64_t slots) {
   if (m->padded == m->columns) return;
-  pk_t row =
-      pestle_kir_for(g->k, "row", g->lane, flash_number(g, slots * m->rows),
-                     FLASH_LANES, PESTLE_KIR_SERIAL);
-  pestle_kir_store(g->k, m->shared,
-                   flash_at(g, row, m->pitch, flash_number(g, m->columns)),
-                   pestle_kir_float(g->k, g->dtype, FLASH_RUN, 0),
-                   PESTLE_KIR_NONE, FLASH_RUN_BYTES);
-  pestle_kir_end(g->k);
+  for (int64_t slot = 0; slot < slots; ++slot) {
+    pk_t row = pestle_kir_for(g->k, "row", g->lane, flash_number(g, m->rows),
+                              FLASH_LANES, PESTLE_KIR_SERIAL);
+    pk_t from = flash_number(g, slot * m->rows * m->pitch);
+    pk_t run = flash_number(g, m->columns / FLASH_RUN);
+    pestle_kir_store(g->k, m->shared, place_in(g, m, row, run, from),
+                     pestle_kir_float(g->k, g->dtype, FLASH_RUN, 0),
+                     PESTLE_KIR_NONE, FLASH_RUN_BYTES);
+    pestle_kir_end(g->k);
+  }
 }
 
 // Everything that was copied is there for all lanes.
@@ -132,6 +139,8 @@ static void meet(flash_grad_t* g) {
     pestle_kir_act(g->k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
     pestle_kir_act(g->k, PESTLE_KIR_COPY_WAIT, 0, 0, 0, 0);
   }
+  if (g->has_warpgroups)
+    pestle_kir_act(g->k, PESTLE_KIR_TILE_FENCE, 0, 0, 0, 0);
   pestle_kir_barrier(g->k);
 }
 
@@ -201,24 +210,28 @@ static void make_products(flash_grad_t* g, int which, uint32_t sums,
   pestle_kir_end(g->k);
 }
 
+pk_t pestle_flash_grad_fragment(const flash_grad_t* g, uint32_t factors,
+                                int64_t unit, pk_t u) {
+  static const uint32_t all[4] = {0, 1, 2, 3};
+  pk_t words[2];
+  for (int64_t h = 0; h < 2; ++h) {
+    pk_t eight = flash_at(g, u, 2, flash_number(g, h));
+    pk_t x = flash_get(g, factors,
+                       flash_place(g, unit, g->block / FLASH_EIGHT, eight));
+    words[h] = pestle_kir_pack(g->k, pestle_kir_cast(g->k, x, g->dtype));
+  }
+  return pestle_kir_shuffle(g->k, words[0], words[1], all, 4);
+}
+
 // result |of| += |factors|, rounded, times rows of the block in |slot|.
 static void add_products(flash_grad_t* g, int of, uint32_t factors, int which,
                          pk_t slot) {
   const flash_matrix_t* b = &g->other[which];
-  int64_t count = g->block / FLASH_EIGHT;
   pk_t from = flash_at(g, slot, b->rows * b->pitch, g->from_taps[which]);
   pk_t u = pestle_kir_unroll(g->k, "u", g->block / FLASH_UNIT);
-  for (int64_t i = 0; i < g->units; ++i) {
-    static const uint32_t all[4] = {0, 1, 2, 3};
-    pk_t words[2];
-    for (int64_t h = 0; h < 2; ++h) {
-      pk_t eight = flash_at(g, u, 2, flash_number(g, h));
-      pk_t x = flash_get(g, factors, flash_place(g, i, count, eight));
-      words[h] = pestle_kir_pack(g->k, pestle_kir_cast(g->k, x, g->dtype));
-    }
+  for (int64_t i = 0; i < g->units; ++i)
     flash_put(g, g->part, flash_number(g, i),
-              pestle_kir_shuffle(g->k, words[0], words[1], all, 4));
-  }
+              pestle_flash_grad_fragment(g, factors, i, u));
   pk_t j = pestle_kir_unroll(g->k, "j", b->padded / FLASH_UNIT);
   pk_t at =
       flash_at(g, u, FLASH_UNIT * b->pitch, flash_at(g, j, FLASH_UNIT, from));
@@ -235,17 +248,46 @@ static void fetch(flash_grad_t* g, pk_t step, pk_t slot) {
   copy(g, &g->other[1], step, slot);
 }
 
+static void make_all(flash_grad_t* g, pk_t slot) {
+  if (!g->has_warpgroups) {
+    make_products(g, 0, g->scores, slot);
+    if (owns_second(g)) make_products(g, 1, g->cotangents, slot);
+    return;
+  }
+  pestle_flash_grad_ask_products(g, 0, g->scores, slot);
+  if (owns_second(g)) pestle_flash_grad_ask_products(g, 1, g->cotangents, slot);
+  pestle_flash_grad_wait(g);
+}
+
+static void make_words(flash_grad_t* g, int of, uint32_t factors) {
+  pestle_kir_alloc(g->k, g->words[of]);
+  pk_t u = pestle_kir_unroll(g->k, "u", g->block / FLASH_UNIT);
+  flash_put(g, g->words[of], u, pestle_flash_grad_fragment(g, factors, 0, u));
+  pestle_kir_end(g->k);
+}
+
+static void add_all(flash_grad_t* g, pk_t slot) {
+  if (!g->has_warpgroups) {
+    if (g->of_second) add_products(g, 1, g->scores, 1, slot);
+    if (g->of_first) add_products(g, 0, g->cotangents, 0, slot);
+    return;
+  }
+  if (g->of_second) make_words(g, 1, g->scores);
+  if (g->of_first) make_words(g, 0, g->cotangents);
+  if (g->of_second) pestle_flash_grad_ask_sums(g, 1, 1, slot);
+  if (g->of_first) pestle_flash_grad_ask_sums(g, 0, 0, slot);
+  pestle_flash_grad_wait(g);
+}
+
 static void do_block(flash_grad_t* g, pk_t step, pk_t slot) {
-  make_products(g, 0, g->scores, slot);
-  if (owns_second(g)) make_products(g, 1, g->cotangents, slot);
+  make_all(g, slot);
   pestle_flash_grad_scores(g, step);
   if (g->by_keys) {
     pestle_flash_grad_weigh_keys(g, step);
   } else {
     pestle_flash_grad_weigh_rows(g, step);
   }
-  if (g->of_second) add_products(g, 1, g->scores, 1, slot);
-  if (g->of_first) add_products(g, 0, g->cotangents, 0, slot);
+  add_all(g, slot);
 }
 
 // Block of what lies |by| behind row |own| of the group's, within [-1, blocks].
@@ -271,7 +313,7 @@ static void do_blocks(flash_grad_t* g) {
   pestle_kir_builder_t* k = g->k;
   pk_t zero = flash_number(g, 0);
   for (int i = 0; i < 2; ++i) {
-    clear_rests(g, &g->other[i], SLOTS);
+    clear_rests(g, &g->other[i], FLASH_SLOTS);
     if (i && !owns_second(g)) continue;
     clear_rests(g, &g->own[i], 1);
     copy(g, &g->own[i], g->group_tile, zero);
@@ -281,62 +323,20 @@ static void do_blocks(flash_grad_t* g) {
   pk_t first = g->first;
   if (g->is_limited)
     first = flash_by(g, PESTLE_OP_MINIMUM, first, g->blocks - 1);
-  fetch(g, first, flash_by(g, PESTLE_OP_REMAINDER, first, SLOTS));
+  fetch(g, first, flash_by(g, PESTLE_OP_REMAINDER, first, FLASH_SLOTS));
   meet(g);
   pk_t step =
       pestle_kir_for(k, "block", g->first, g->last, 1, PESTLE_KIR_SERIAL);
   pk_t next = flash_plus(g, step, 1);
-  pk_t slot = flash_by(g, PESTLE_OP_REMAINDER, step, SLOTS);
+  pk_t slot = flash_by(g, PESTLE_OP_REMAINDER, step, FLASH_SLOTS);
   if (g->blocks > 1) {
     pestle_kir_if(k, flash_op(g, PESTLE_OP_LT, next, g->last));
-    fetch(g, next, flash_by(g, PESTLE_OP_REMAINDER, next, SLOTS));
+    fetch(g, next, flash_by(g, PESTLE_OP_REMAINDER, next, FLASH_SLOTS));
     pestle_kir_end(k);
   }
   do_block(g, step, slot);
   if (g->blocks > 1) meet(g);
   pestle_kir_end(k);
-}
-
-// --- Sizes ---
-
-static int64_t rest_bytes(const flash_grad_t* g, int64_t tile, int64_t block) {
-  int64_t row = (g->own[0].pitch + g->own[1].pitch) * 2;
-  return row * (tile + SLOTS * block);
-}
-
-static int64_t registers_of(const flash_grad_t* g, int64_t units,
-                            int64_t block) {
-  int64_t sums = (g->of_first ? g->own[0].padded : 0) +
-                 (g->of_second ? g->own[1].padded : 0);
-  return units * (sums / 2 + (owns_second(g) ? block : block / 2));
-}
-
-static bool fits(const flash_grad_t* g, int64_t units, int64_t block) {
-  int64_t tile = FLASH_SUBGROUPS * FLASH_UNIT * units;
-  return registers_of(g, units, block) <= MOST_REGISTERS &&
-         rest_bytes(g, tile, block) <= (int64_t)g->d->caps->scratch_bytes;
-}
-
-// The most rows a subgroup with which no core is without a group, and of those that it meets
-// at once the most that fit.
-static void choose(flash_grad_t* g) {
-  int64_t own = g->own[0].count, other = g->other[0].count;
-  int64_t tile = FLASH_SUBGROUPS * FLASH_UNIT, cores = g->d->caps->cores;
-  g->units = 1;
-  for (int64_t units = FLASH_MOST_UNITS; units > 1; --units) {
-    if (g->heads * pestle_ceil_div(own, units * tile) >= cores &&
-        fits(g, units, MOST_BLOCK / 2)) {
-      g->units = units;
-      break;
-    }
-  }
-  g->tile = g->units * tile;
-  g->tiles = pestle_ceil_div(own, g->tile);
-  g->block = MOST_BLOCK;
-  while (g->block > LEAST_BLOCK &&
-         (!fits(g, g->units, g->block) || g->block / 2 >= other))
-    g->block /= 2;
-  g->blocks = pestle_ceil_div(other, g->block);
 }
 
 // --- The kernel ---
@@ -378,6 +378,7 @@ static void add_matrix(flash_grad_t* g, flash_matrix_t* m, const char* name,
   m->shared = pestle_kir_add_buffer(g->k, name, PESTLE_KIR_SHARED, g->dtype, 1,
                                     slots * rows * m->pitch, 0);
   if (g->k->failed) return;
+  if (g->has_warpgroups) g->k->buffer.data[m->shared].align = TILE_ALIGN;
   g->copies = g->copies && g->k->buffer.data[m->from].align >= FLASH_RUN_BYTES;
 }
 
@@ -391,11 +392,16 @@ static void add_registers(flash_grad_t* g) {
   int64_t count = g->units * g->block / FLASH_EIGHT, rows = 2 * g->units;
   g->scores = registers(g, "scores", PESTLE_F32, 4, count);
   g->cotangents = registers(g, "cotangents", PESTLE_F32, 4, count);
-  g->part = registers(g, "part", PESTLE_U32, 4, g->units);
+  if (!g->has_warpgroups)
+    g->part = registers(g, "part", PESTLE_U32, 4, g->units);
   for (int i = 0; i < 2; ++i) {
     if (i ? g->of_second : g->of_first)
       g->sums[i] = registers(g, "sums", PESTLE_F32, 4,
                              g->units * g->own[i].padded / FLASH_EIGHT);
+  }
+  for (int i = 0; i < 2 && g->has_warpgroups; ++i) {
+    if (i ? g->of_second : g->of_first)
+      g->words[i] = registers(g, "words", PESTLE_U32, 4, g->block / FLASH_UNIT);
   }
   if (g->by_keys) return;
   uint32_t* const of_rows[] = {&g->most,  &g->next,  &g->safe, &g->total,
@@ -412,7 +418,7 @@ static void add_buffers(flash_grad_t* g) {
                *other = g->by_keys ? rows : keys;
   g->copies = g->d->caps->flags & PESTLE_TARGET_ASYNC_COPY;
   for (int i = 0; i < 2; ++i)
-    add_matrix(g, &g->other[i], "other", other[i], g->block, SLOTS);
+    add_matrix(g, &g->other[i], "other", other[i], g->block, FLASH_SLOTS);
   for (int i = 0; i < 1 + owns_second(g); ++i)
     add_matrix(g, &g->own[i], "own", own[i], g->tile, 1);
   if (g->bias) g->bias_from = pestle_direct_operand(g->d, bias);
@@ -511,7 +517,7 @@ static void do_group(flash_grad_t* g) {
       pestle_flash_grad_fill(g, g->sums[i],
                              g->units * g->own[i].padded / FLASH_EIGHT, 0);
   }
-  pestle_kir_alloc(g->k, g->part);
+  if (!g->has_warpgroups) pestle_kir_alloc(g->k, g->part);
   if (!g->by_keys) pestle_flash_grad_begin_rows(g);
   do_blocks(g);
   if (g->by_keys) {
@@ -525,7 +531,7 @@ pestle_status_t pestle_direct_attention_grad_lanes(pestle_direct_t* d,
                                                    bool of_keys,
                                                    bool of_values) {
   flash_grad_t g = read(d, of_keys, of_values);
-  choose(&g);
+  pestle_flash_grad_choose(&g);
   add_buffers(&g);
   pk_t zero = flash_number(&g, 0);
   pk_t group =

@@ -15,6 +15,7 @@ enum {
   FLASH_EIGHT = 8,  // columns of four sums
   FLASH_QUAD = 4,   // lanes that share a row
   FLASH_MOST_UNITS = 2,
+  FLASH_SLOTS = 2,
   FLASH_RUN = 8,  // elements of a copy
   FLASH_RUN_BYTES = 16,
   // What the second kernel reads of each row: these, each for all rows.
@@ -53,8 +54,9 @@ typedef struct flash_grad_t {
   double scale,
       masked;   // of scores, which are in units of ln 2 unless there is a bias
   bool copies;  // past the registers
+  bool has_warpgroups;  // which make the products
   uint32_t y, c, bias_from, mask_from, stats, result[2];  // buffers
-  uint32_t scores, cotangents, sums[2], part;             // registers
+  uint32_t scores, cotangents, sums[2], part, words[2];   // registers
   uint32_t most, next, safe, total, reach, delta, rate;   // of a lane's rows
   pk_t first, last;                                       // blocks
   pk_t group_tile, head, lane, subgroup, row, quad;  // row: the lane's first
@@ -110,6 +112,27 @@ static inline pk_t flash_place(const flash_grad_t* g, int64_t unit,
 // |count| values of registers are |value| from here on.
 void pestle_flash_grad_fill(const flash_grad_t* g, uint32_t registers,
                             int64_t count, double value);
+
+// Fragment |u|, 16 columns, of what |factors| have of unit |unit|, rounded.
+pk_t pestle_flash_grad_fragment(const flash_grad_t* g, uint32_t factors,
+                                int64_t unit, pk_t u);
+
+// Sets how it is cut, by what is read of the node (direct_attention_grad_sizes.c).
+void pestle_flash_grad_choose(flash_grad_t* g);
+
+// --- Products by warpgroups (direct_attention_grad_wgmma.c) ---
+
+bool pestle_flash_grad_has_warpgroups(const flash_grad_t* g);
+// Where run |run| of row |row| stands, of a block of |m| that begins at |from|.
+pk_t pestle_flash_grad_swizzled(const flash_grad_t* g, const flash_matrix_t* m,
+                                pk_t row, pk_t run, pk_t from);
+// Asks for the products of what is owned and the block in |slot|; for result |of| += the
+// fragments in |words| times rows of the block; waits for what was asked for.
+void pestle_flash_grad_ask_products(const flash_grad_t* g, int which,
+                                    uint32_t sums, pk_t slot);
+void pestle_flash_grad_ask_sums(const flash_grad_t* g, int of, int which,
+                                pk_t slot);
+void pestle_flash_grad_wait(const flash_grad_t* g);
 
 // --- Between products (direct_attention_grad_lanes_rows.c) ---
 

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The gradient of an attention by matrix units (codegen/direct/direct_attention_grad_lanes.c),
-as ref runs it for descriptions of GPUs, by numpy in f64: rows, keys and widths that are no
+as ref runs it for descriptions of GPUs with warpgroups (simt90) and without (simt), by numpy in f64: rows, keys and widths that are no
 multiples of tiles, units or fragments, biases and masks that repeat, rows that are hidden as
 a whole, keys that are seen by their places, one value as several operands, some gradients
 alone, and the same bits of every run. Exits 77 without numpy."""
 
 import os
+import pathlib
+import subprocess
 import sys
+import tempfile
 
 try:
     import numpy as np
@@ -18,7 +21,7 @@ except ImportError as e:
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from attention_grad_kernel_test import (close, gradient, module, rounded,  # noqa: E402
                                         wants_like)
-from program import explain, run  # noqa: E402
+from program import PESTLE, explain, run  # noqa: E402
 
 bad = []
 
@@ -115,7 +118,7 @@ def places(dtype, rows, keys, low, high):
     return made, "%bias", bias
 
 
-def limited(what, shape, low, high, dtype="bf16", of_bias=False):
+def limited(what, shape, low, high, dtype="bf16", of_bias=False, options=gpu()):
     """Keys are hidden by their places, which the kernels see."""
     heads, rows, keys, width = shape
     rng = np.random.default_rng(9)
@@ -134,8 +137,8 @@ def limited(what, shape, low, high, dtype="bf16", of_bias=False):
     text = text.replace(f"tensor<1x{rows}x{keys}xi1>) -> (tensor", f"{kind}) -> (tensor")
     head, rest = text.split("\n", 1)
     text = f"{head}\n{made}{rest}"
-    got = run(text, operands, "ref", *gpu())
-    said = explain(text, "--device", "ref", *gpu())
+    got = run(text, operands, "ref", *options)
+    said = explain(text, "--device", "ref", *options)
     if "le, and, attention_grad" not in said:
         bad.append(f"{what}: the mask is in memory")
     if not close(got, wants, dtype):
@@ -143,6 +146,16 @@ def limited(what, shape, low, high, dtype="bf16", of_bias=False):
         off = got if isinstance(got, str) else [
             float(np.abs(g - w).max() / np.abs(w).max()) for g, w in zip(got, wants)]
         print(f"{what}: {off}")
+
+
+def has_warpgroups(text, *options):
+    """Whether the kernels multiply by warpgroups."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "m.mlir"
+        path.write_text(text)
+        made = subprocess.run([PESTLE, "dump", path, "--device", "ref", *options, "--stage",
+                               "kernels"], capture_output=True, text=True, check=True).stdout
+    return "wgmma" in made
 
 
 def some(text, operands, got, which):
@@ -161,6 +174,8 @@ def some(text, operands, got, which):
 
 def main():
     text, operands, got = case("plain", ((2, 3), 64, 64, 32, 32))
+    if not has_warpgroups(text, *gpu()) or has_warpgroups(text, *gpu("simt")):
+        bad.append("warpgroups of the wrong target")
     for which in range(3):
         some(text, operands, got, which)
     again = run(text, operands, "ref", *gpu("simt90", "--threads", "1"))
@@ -174,7 +189,14 @@ def main():
     case("widest", ((1,), 40, 72, 256, 256))
     case("head of many axes", ((2, 2), 65, 33, 8, 8))
     case("rank 2, shared", ((), 40, 40, 16, 16), shared=True)
-    case("little scratch", ((2,), 83, 101, 24, 40), options=gpu("simt"))
+    units = {"options": gpu("simt")}
+    case("units", ((2,), 83, 101, 24, 40), **units)
+    case("units, f16", ((2,), 64, 33, 64, 48), "f16", **units)
+    case("units, 32 rows each", ((4,), 130, 72, 16, 24), **units)
+    case("units, mask", ((4,), 70, 40, 16, 16), mask=(1, 70, 40), **units)
+    case("units, bias", ((4,), 70, 90, 16, 16), bias=(4, 1, 90), **units)
+    limited("units, causal", (4, 150, 150, 16), None, 0, **units)
+    limited("units, window", (4, 130, 200, 16), -20, 30, of_bias=True, **units)
     case("mask", ((4,), 70, 40, 16, 16), mask=(1, 70, 40))
     case("mask of heads", ((2, 2), 70, 40, 16, 16), mask=(2, 1, 70, 40))
     case("mask of rows", ((2, 2), 70, 40, 16, 16), mask=(1, 2, 70, 1), masked=-2)
