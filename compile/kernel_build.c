@@ -358,6 +358,7 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   nest.ops = k->ops;
   nest.no_scratch = no_scratch;
   nest.is_quick = ks->options->tier == PESTLE_TIER_QUICK;
+  nest.is_beside = k->is_beside;
   nest.halvings = no_scratch ? 0 : attempt;
   pestle_strbuf_init(ks->list.allocator, &whole);
   pestle_strbuf_init(ks->list.allocator, &full_note);
@@ -571,6 +572,7 @@ pestle_status_t pestle_kernel_add(pestle_kernels_t* ks,
   k->ops = ops;
   k->wanted = wanted;
   k->repeats = ks->depth > 0;
+  k->is_beside = ks->is_beside;
   k->unique = (uint32_t)ks->list.size - 1;
   make_name(node, k->unique, k->name);
   k->legal = &no_legal;

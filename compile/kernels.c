@@ -11,6 +11,7 @@
 #include "compile/kernel_build.h"
 #include "compile/loop_trips.h"
 #include "ir/custom_op.h"
+#include "passes/fuse.h"
 #include "passes/util.h"
 
 // --- Targets ---
@@ -221,16 +222,60 @@ static pestle_status_t add_node(pestle_kernels_t* ks,
   return direct ? add_direct(ks, memory, node) : add_fusion(ks, memory, node);
 }
 
+// --- Beside collectives ---
+
+static bool is_view(const pestle_node_t* node) {
+  return node->op == PESTLE_OP_OPTIMIZATION_BARRIER ||
+         pestle_fuse_is_zero_copy(node);
+}
+
+static bool reads_result(const pestle_memory_plan_t* memory,
+                         const pestle_node_t* node,
+                         const pestle_node_t* collective) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_value_t* operand = pestle_node_operand(node, i);
+    for (uint32_t r = 0; r < collective->result_count; ++r) {
+      if (pestle_memory_plan_at(memory, operand)->root ==
+          pestle_memory_plan_at(memory, &collective->results[r])->root)
+        return true;
+    }
+  }
+  return false;
+}
+
+// How many nodes come behind |collective| before the one that waits for it, which reads a
+// result or has bodies.
+static uint32_t count_beside(const pestle_memory_plan_t* memory,
+                             const pestle_node_t* collective) {
+  uint32_t count = 0;
+  for (const pestle_node_t* n = collective->next; n; n = n->next, ++count) {
+    if (pestle_pass_has_bodies(n) ||
+        (!is_view(n) && reads_result(memory, n, collective))) {
+      break;
+    }
+  }
+  return count;
+}
+
 static pestle_status_t add_block(pestle_kernels_t* ks,
                                  const pestle_memory_plan_t* memory,
                                  const pestle_block_t* block) {
+  bool overlaps = ks->targets[0].caps.flags & PESTLE_TARGET_LANES;
+  uint32_t beside = 0;  // nodes from here on
   for (const pestle_node_t* n = block->first; n; n = n->next) {
     PESTLE_TRY(pestle_control_check(ks->options->control, "lower", 0, 0));
+    ks->is_beside = beside > 0;
+    beside -= beside > 0;
+    if (overlaps && pestle_pass_info(n)->fuse == PESTLE_FUSE_COLLECTIVE) {
+      uint32_t count = count_beside(memory, n);
+      if (beside < count) beside = count;
+    }
     PESTLE_TRY(add_node(ks, memory, n));
     if (!pestle_pass_has_bodies(n)) continue;
     // Where trips are counted, nobody computes the condition.
     uint32_t first = pestle_loop_trips(n) ? 1 : 0;
     ++ks->depth;
+    ks->is_beside = false;
     for (uint32_t r = first; r < n->region_count; ++r)
       PESTLE_TRY(add_block(ks, memory, pestle_node_body(n, r)));
     --ks->depth;
@@ -252,6 +297,7 @@ pestle_status_t pestle_kernels_make(pestle_kernels_t* kernels,
 pestle_status_t pestle_kernels_add_like(pestle_kernels_t* kernels,
                                         const pestle_kernel_t* like,
                                         const char* wanted) {
+  kernels->is_beside = like->is_beside;
   return pestle_kernel_add(kernels, like->node, like->group, like->places,
                            like->ops, wanted);
 }

@@ -44,8 +44,9 @@ typedef struct pestle_kernel_t {
   // |estimate_ns|: of one launch by one thread, as |work_ns| is unless a lock says
   // otherwise.
   uint64_t estimate_ns;
-  bool repeats;  // in the body of a loop or branch
-  bool is_cold;  // a run does not notice its code, which is wanted soon
+  bool repeats;    // in the body of a loop or branch
+  bool is_cold;    // a run does not notice its code, which is wanted soon
+  bool is_beside;  // it may run beside a collective, which takes units away
   uint64_t work_ns, flops, half_flops, byte_flops, bytes;
   // The arena's: "kind=name ..." (choice.h), and lines for profiles and traces:
   // ops, choices, the schedule's primitives.
@@ -84,6 +85,7 @@ typedef struct pestle_kernels_t {
   pestle_kernel_target_t targets[2];
   bool has_fallback, strict;
   uint32_t depth;  // of bodies around what is made now
+  bool is_beside;  // what is made now may run beside a collective
   // NULL: the usual choices. What it lacks is counted, and named in
   // |missing|; it is an error if |frozen|.
   const pestle_lockfile_t* lock;

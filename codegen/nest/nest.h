@@ -269,6 +269,7 @@ struct pestle_nest_t {
   const char* summary;  // why this schedule, lines for people, or NULL
   bool no_scratch;      // the sketch keeps nothing in scratch
   bool is_quick;        // little code rather than fast code
+  bool is_beside;       // something else may have some of the units meanwhile
   uint32_t halvings;    // of the L2 that the sketch counts on
   uint32_t subgroup;    // lanes of a subgroup that reduce together; 0: none
   bool wide_moves;      // vectors in memory say what they are aligned to

@@ -194,6 +194,34 @@ def order(plans):
     assert re.fullmatch("g+cg+cu+", names), text
 
 
+# A product beside the sum of another one.
+UNITS = HEAD.replace("tensor<{size}xf32>", "tensor<{size}xbf16>") + """\
+  %g = stablehlo.dot_general %a, %a, contracting_dims = [0] x [0] : (tensor<{size}xbf16>, \
+tensor<{size}xbf16>) -> tensor<{size}xbf16>
+""" + REDUCE.replace("xf32>", "xbf16>").replace("<f32>", "<bf16>") + """\
+  %h = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0] : (tensor<{size}xbf16>, \
+tensor<{size}xbf16>) -> tensor<{size}xbf16>
+  %i = stablehlo.dot_general %b, %h, contracting_dims = [1] x [0] : (tensor<{size}xbf16>, \
+tensor<{size}xbf16>) -> tensor<{size}xbf16>
+  return %i : tensor<{size}xbf16>
+}}
+}}
+"""
+
+
+def units(plans):
+    """Of a product that may run beside a collective more groups share the tiles."""
+    source = plans.folder / "units.mlir"
+    source.write_text(UNITS.format(name="step", n=2, size="4096x4096", to="b", of="g", channel=1,
+                                   group=[0, 1]))
+    # The stand-in of NVRTC does not compile them, which comes behind the schedules.
+    text = subprocess.run([PESTLE, "dump", source, "--stage", "schedule", "--device", "cuda"],
+                          check=False, text=True, capture_output=True,
+                          env=os.environ | FAKE | {"FAKE_CUDA_CAPABILITY": "90"}).stdout
+    groups = [int(n) for n in re.findall(r"^ +tensorise c \d+ \d+ (\d+) ", text, re.M)]
+    assert len(groups) == 3 and groups[1] == 4 * groups[0] and groups[2] == groups[0], text
+
+
 def beside(plans):
     """Collectives run beside kernels, step by step and in recordings; the bits are the same."""
     plan = plans.folder / "beside.plan"
@@ -324,6 +352,7 @@ def main():
         faults(plans)
         recordings(plans)
         order(plans)
+        units(plans)
         beside(plans)
         mixed(plans)
         other_counts(plans)

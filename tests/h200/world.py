@@ -8,14 +8,16 @@ NCCL called directly and beside torch, a model divided over both, and ranks that
 BUNDLE has lib/libpestle.so.0 and backends/libpestle-cuda.so (bundle.sh makes one). Needs two
 GPUs, NCCL (the wheel that torch brings is found) and numpy; torch for its own rows. Rows are
 printed as they come, and go to $OUT/world.jsonl (or ./world.jsonl). NVLink multicast stays off.
-PARTS: right, bits, wire, tensor, data, torch, fail. --small: sizes for the fakes of tests/cuda.
+PARTS: right, bits, wire, tensor, data, overlap, torch, fail. --small: sizes for the fakes of tests/cuda.
 The exit status tells whether all that ran was right."""
 import argparse
 import ctypes
+import hashlib
 import importlib.util
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -28,7 +30,7 @@ os.environ.update(NCCL_NVLS_ENABLE="0", TORCH_SYMM_MEM_DISABLE_MULTICAST="1",
                   NVSHMEM_DISABLE_NVLS="1")
 import numpy as np  # noqa: E402
 
-PARTS = ("right", "bits", "wire", "tensor", "data", "torch", "fail")
+PARTS = ("right", "bits", "wire", "tensor", "data", "overlap", "torch", "fail")
 SECRET = "00112233445566778899aabbccddeeff" * 2
 P = ctypes.c_void_p
 CUDA = 2
@@ -174,6 +176,13 @@ class CompileOptions(ctypes.Structure):
                 ("target_cpu", P)]
 
 
+class TransformOptions(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("function", ctypes.c_char_p),
+                ("arguments", P), ("argument_count", ctypes.c_size_t), ("results", P),
+                ("result_count", ctypes.c_size_t), ("to_transpose", ctypes.c_bool),
+                ("max_trips", ctypes.c_int64)]
+
+
 class WorldOptions(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("deadline_ms", ctypes.c_int64),
                 ("create_deadline_ms", ctypes.c_int64), ("rank", ctypes.c_int32),
@@ -207,7 +216,8 @@ class Pestle:
         self.lib = ctypes.CDLL(str(base / "lib" / "libpestle.so.0"))
         for name in ("context_create", "context_device", "import_file", "compile",
                      "executable_create", "executable_run", "world_create", "world_status",
-                     "world_create_local", "plan_save", "plan_load"):
+                     "world_create_local", "plan_save", "plan_load", "module_gradient",
+                     "module_print", "module_parse"):
             getattr(self.lib, "pestle_" + name).restype = P
         for name in ("executable_release", "plan_release", "module_release", "status_release",
                      "world_release"):
@@ -234,6 +244,26 @@ class Pestle:
         self.check(self.lib.pestle_context_device(self.context, name.encode(),
                                                   ctypes.byref(device)))
         return device
+
+    def gradient(self, text, arguments):
+        """The text of a loss and of what it changes with |arguments|, by their numbers."""
+        module, changed = P(), P()
+        out, size = ctypes.c_void_p(), ctypes.c_size_t()
+        data = text.encode()
+        self.check(self.lib.pestle_module_parse(self.context, data, ctypes.c_size_t(len(data)),
+                                                None, ctypes.byref(module)))
+        numbers = (ctypes.c_uint32 * len(arguments))(*arguments)
+        options = TransformOptions(struct_size=ctypes.sizeof(TransformOptions),
+                                   arguments=ctypes.cast(numbers, P),
+                                   argument_count=len(arguments))
+        self.check(self.lib.pestle_module_gradient(module, ctypes.byref(options),
+                                                   ctypes.byref(changed)))
+        self.check(self.lib.pestle_module_print(changed, 0, ctypes.byref(out),
+                                                ctypes.byref(size)))
+        printed = ctypes.string_at(out.value, size.value).decode()
+        self.lib.pestle_module_release(module)
+        self.lib.pestle_module_release(changed)
+        return printed
 
     def load(self, text, device, strict=False, save=None):
         self.count += 1
@@ -683,6 +713,205 @@ def part_data(r):
     r.gpu.free(b)
 
 
+# --- A transformer ---
+
+
+class Transformer:
+    """Blocks of attention and two products, with norms, in bf16; the loss is that of a
+    regression. Its text is made here, its gradients are Pestle's."""
+
+    def __init__(self, layers, batch, rows, width, heads, middle):
+        self.layers, self.batch, self.rows = layers, batch, rows
+        self.width, self.heads, self.middle = width, heads, middle
+        self.tokens = batch * rows
+        d, h = width, middle
+        self.weights = [(d, d)] * 4 + [(d, h), (h, d)]
+        self.weights = self.weights * layers
+        self.lines, self.count = [], 0
+
+    def op(self, text, kind=None):
+        self.count += 1
+        self.lines.append(f"  %v{self.count} = {text}" + (f" -> tensor<{kind}>" if kind else ""))
+        return f"v{self.count}"
+
+    def dot(self, a, b, ta, tb, tc, contract, batch=None):
+        batching = f"batching_dims = [{batch}] x [{batch}], " if batch else ""
+        return self.op(f"stablehlo.dot_general %{a}, %{b}, {batching}contracting_dims = "
+                       f"[{contract[0]}] x [{contract[1]}] : (tensor<{ta}>, tensor<{tb}>)", tc)
+
+    def two(self, name, a, b, kind):
+        return self.op(f"stablehlo.{name} %{a}, %{b} : tensor<{kind}>")
+
+    def change(self, name, a, of, to, more=""):
+        return self.op(f"stablehlo.{name} %{a}{more} : (tensor<{of}>)", to)
+
+    def spread(self, a, of, to, dims):
+        return self.change("broadcast_in_dim", a, of, to, f", dims = [{dims}]")
+
+    def total(self, a, of, to, axis):
+        return self.op(f"stablehlo.reduce(%{a} init: %zero) applies stablehlo.add across "
+                       f"dimensions = [{axis}] : (tensor<{of}>, tensor<f32>)", to)
+
+    def norm(self, x):
+        t, d = self.tokens, self.width
+        wide = self.change("convert", x, f"{t}x{d}xbf16", f"{t}x{d}xf32")
+        square = self.two("multiply", wide, wide, f"{t}x{d}xf32")
+        mean = self.two("multiply", self.total(square, f"{t}x{d}xf32", f"{t}xf32", 1), "mean",
+                        f"{t}xf32")
+        root = self.op(f"stablehlo.rsqrt %{self.two('add', mean, 'least', f'{t}xf32')} : "
+                       f"tensor<{t}xf32>")
+        scaled = self.two("multiply", wide, self.spread(root, f"{t}xf32", f"{t}x{d}xf32", 0),
+                          f"{t}x{d}xf32")
+        return self.change("convert", scaled, f"{t}x{d}xf32", f"{t}x{d}xbf16")
+
+    def attention(self, x, w):
+        t, d, b, s, h = self.tokens, self.width, self.batch, self.rows, self.heads
+        e, flat = d // h, f"{t}x{d}xbf16"
+        apart, turned = f"{b}x{s}x{h}x{e}xbf16", f"{b}x{h}x{s}x{e}xbf16"
+        square, wide = f"{b}x{h}x{s}x{s}xbf16", f"{b}x{h}x{s}x{s}xf32"
+        q, k, v = (self.change("transpose", self.change(
+            "reshape", self.dot(x, w[i], flat, f"{d}x{d}xbf16", flat, (1, 0)), flat, apart),
+            apart, turned, ", dims = [0, 2, 1, 3]") for i in range(3))
+        scores = self.change("convert", self.dot(q, k, turned, turned, square, (3, 3), "0, 1"),
+                             square, wide)
+        power = self.op(f"stablehlo.exponential "
+                        f"%{self.two('multiply', scores, 'scale', wide)} : tensor<{wide}>")
+        whole = self.spread(self.total(power, wide, f"{b}x{h}x{s}xf32", 3), f"{b}x{h}x{s}xf32",
+                            wide, "0, 1, 2")
+        share = self.change("convert", self.two("divide", power, whole, wide), wide, square)
+        mixed = self.dot(share, v, square, turned, turned, (3, 2), "0, 1")
+        back = self.change("reshape", self.change("transpose", mixed, turned, apart,
+                                                  ", dims = [0, 2, 1, 3]"), apart, flat)
+        return self.dot(back, w[3], flat, f"{d}x{d}xbf16", flat, (1, 0))
+
+    def loss(self):
+        """The module of the loss: x, t, then the weights."""
+        t, d, m = self.tokens, self.width, self.middle
+        flat, mid = f"{t}x{d}xbf16", f"{t}x{m}xbf16"
+        b, s, h = self.batch, self.rows, self.heads
+        wide = f"{b}x{h}x{s}x{s}xf32"
+        self.lines = [
+            "  %zero = stablehlo.constant dense<0.0> : tensor<f32>",
+            f"  %mean = stablehlo.constant dense<{1 / d:e}> : tensor<{t}xf32>",
+            f"  %least = stablehlo.constant dense<1.0e-5> : tensor<{t}xf32>",
+            f"  %scale = stablehlo.constant dense<{(d // h) ** -0.5:e}> : tensor<{wide}>",
+            f"  %none = stablehlo.constant dense<0.0> : tensor<{mid}>"]
+        x = "x"
+        for layer in range(self.layers):
+            w = [f"w{6 * layer + i}" for i in range(6)]
+            x = self.two("add", x, self.attention(self.norm(x), w), flat)
+            up = self.dot(self.norm(x), w[4], flat, f"{d}x{m}xbf16", mid, (1, 0))
+            x = self.two("add", x, self.dot(self.two("maximum", up, "none", mid), w[5], mid,
+                                            f"{m}x{d}xbf16", flat, (1, 0)), flat)
+        off = self.change("convert", self.two("subtract", x, "t", flat), flat, f"{t}x{d}xf32")
+        out = self.total(self.two("multiply", off, off, f"{t}x{d}xf32"), f"{t}x{d}xf32", "f32",
+                         "0, 1")
+        arguments = [("x", flat), ("t", flat)] + [
+            (f"w{i}", f"{a}x{b}xbf16") for i, (a, b) in enumerate(self.weights)]
+        return module(arguments, [(out, "f32")], "\n".join(self.lines) + "\n", "loss", 1)
+
+    def step(self, gradient, ranks, rate):
+        """Of the printed gradients: each is summed over the ranks and moves its weight."""
+        head = re.search(r"@main\((.*)\) ->", gradient).group(1)
+        names = re.findall(r"%(\w+): ", head)
+        last = re.findall(r"^ +return (.*) : (.*)$", gradient, re.M)[-1]
+        values = re.findall(r"%(\w+)", last[0])
+        body, out = "", [values[0]]
+        for i, value in enumerate(values[1:]):
+            kind = "x".join(map(str, self.weights[i])) + "xbf16"
+            if ranks > 1:
+                body += all_reduce(f"sum{i}", value, kind, i + 1)
+                value = f"sum{i}"
+            body += (f"  %rate{i} = stablehlo.constant dense<{rate}> : tensor<{kind}>\n"
+                     f"  %by{i} = stablehlo.multiply %{value}, %rate{i} : tensor<{kind}>\n"
+                     f"  %new{i} = stablehlo.subtract %{names[2 + i]}, %by{i} : tensor<{kind}>\n")
+            out.append(f"new{i}")
+        old = f"return {last[0]} : {last[1]}"
+        text = gradient.replace(
+            old, body.lstrip() + "  return " + ", ".join(f"%{v}" for v in out) + f" : {last[1]}")
+        if ranks > 1:
+            text = re.sub(r"module( @\w+)?( attributes \{[^}]*\})? \{",
+                          f"module @step attributes {{mhlo.num_partitions = {ranks} : i32, "
+                          "mhlo.num_replicas = 1 : i32} {", text, count=1)
+        return text
+
+    def sums(self):
+        """The collectives of a step alone."""
+        body = "".join(all_reduce(f"s{i}", f"a{i}", f"{a}x{b}xbf16", i + 1)
+                       for i, (a, b) in enumerate(self.weights))
+        named = [f"{a}x{b}xbf16" for a, b in self.weights]
+        return module([(f"a{i}", k) for i, k in enumerate(named)],
+                      [(f"s{i}", k) for i, k in enumerate(named)], body, "sums")
+
+
+def part_overlap(r):
+    """Weak scaling of a transformer's step, with and without overlap and recordings."""
+    model = Transformer(2, 2, 16, 32, 2, 64) if r.small else Transformer(6, 8, 1024, 1024, 16, 4096)
+    times, again = (2, 4) if r.small else (20, 20)
+    count = sum(a * b for a, b in model.weights)
+    flat = (model.tokens, model.width)
+    gradient = r.pestle.gradient(model.loss(), range(2, 2 + len(model.weights)))
+    shapes = [flat, flat] + model.weights
+    data = [(r.gpu.put(filled(s, i + (1000 * r.rank if i < 2 else 0), 0.02 if i > 1 else 1.0)),
+             "bf16", s, r.rank) for i, s in enumerate(shapes)]
+    outs = [(r.gpu.new(4), "f32", (), r.rank)] + [
+        (r.gpu.new(2 * a * b), "bf16", (a, b), r.rank) for a, b in model.weights]
+
+    def results():
+        digest = hashlib.sha256()
+        for o, s in zip(outs[1:], model.weights):
+            digest.update(r.gpu.get(o[0], np.empty(s, np.uint16)).tobytes())
+        return digest.hexdigest()
+
+    def measure(executable, world):
+        for _ in range(3):  # as it is seen first, recorded, launched
+            r.pestle.run(executable, data, outs, world)
+        r.meet()
+        return best(lambda: r.pestle.run(executable, data, outs, world), times)
+
+    executable = r.load(model.step(gradient, 1, "1.0e-6"))
+    alone = measure(executable, None)
+    moved = results()
+    r.pestle.lib.pestle_executable_release(executable)
+    sums = r.load(model.sums())
+    executable = r.load(model.step(gradient, 2, "1.0e-6"))
+    seen, wire = set(), None
+    for overlap, recorded in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        os.environ["PESTLE_WORLD_OVERLAP"] = str(overlap)
+        os.environ["PESTLE_WORLD_RECORDINGS"] = str(recorded)
+        world = r.pestle.world(port=r.agree_on_port())
+        both = measure(executable, world)
+        mine = {results()}
+        for _ in range(again - 1):
+            r.pestle.run(executable, data, outs, world)
+            mine.add(results())
+        seen |= mine
+        one = [(o[0], "bf16", s, r.rank) for o, s in zip(outs[1:], model.weights)]
+        two = [(r.gpu.new(2 * a * b), "bf16", (a, b), r.rank) for a, b in model.weights]
+        for _ in range(3):
+            r.pestle.run(sums, one, two, world)
+        r.meet()
+        wire = best(lambda: r.pestle.run(sums, one, two, world), times)
+        for v in two:
+            r.gpu.free(v[0])
+        exposed = max(0.0, both - alone)
+        r.say("overlap", f"transformer of {count} parameters, {model.tokens} tokens a GPU, "
+              f"overlap {overlap}, recordings {recorded}",
+              len(mine) == 1 and len(seen) == 1 and mine != {moved}, one_gpu_ms=alone * 1e3,
+              two_gpus_ms=both * 1e3, weak_scaling=alone / both, wire_ms=wire * 1e3,
+              exposed_share=exposed / wire, runs=again)
+        r.meet()
+        r.pestle.lib.pestle_world_release(world)
+    (r.folder / f"overlap{r.rank}").write_text("\n".join(sorted(seen)))
+    r.meet()
+    same = (r.folder / "overlap0").read_text() == (r.folder / "overlap1").read_text()
+    r.say("overlap", "both ranks have the same weights, with and without", same and len(seen) == 1)
+    for v in data + outs:
+        r.gpu.free(v[0])
+    for e in (executable, sums):
+        r.pestle.lib.pestle_executable_release(e)
+
+
 class Rank:
     def __init__(self, arguments):
         self.rank = int(os.environ["RANK"])
@@ -706,6 +935,13 @@ class Rank:
         (self.folder / f"met{self.met}-{self.rank}").touch()
         while not (self.folder / f"met{self.met}-{1 - self.rank}").exists():
             time.sleep(0.001)
+
+    def agree_on_port(self):
+        path = self.folder / f"port{self.met}"
+        if self.rank == 0:
+            path.write_text(str(free_port()))
+        self.meet()
+        return int(path.read_text())
 
     def load(self, text, strict=False):
         """What rank 0 compiles both run."""
@@ -942,7 +1178,7 @@ class Main:
         self.row({"part": "facts", "name": "machine", "nccl": version.value, "file": find_nccl(),
                   "said": facts.strip().split("\n")[:6]})
         for name, limit in (("right", 60), ("bits", 45), ("wire", 75), ("tensor", 60),
-                            ("data", 45), ("torch", 60)):
+                            ("data", 45), ("overlap", 120), ("torch", 60)):
             self.part(name, limit)
         if "fail" in self.a.only:  # last: what they leave is the driver's matter
             self.fail(signal.SIGKILL, ("rank 1 has died", "rank 1 has gone"))

@@ -35,6 +35,8 @@ enum {
   // With 16 steps shared that was slower, with 18 faster.
   LEAST_STEPS = 18,
   MOST_WINDOW_PARTS = 4,
+  // Groups a unit beside a collective.
+  BESIDE_GROUPS = 4,
 };
 
 // mma.sync reaches 26 % of these units' rate in a convolution, and they 92 % of it in a
@@ -257,6 +259,13 @@ static bool has_unit(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
       p->how & PESTLE_KIR_WGMMA_B_SIGNED ? PESTLE_I8 : PESTLE_U8);
 }
 
+// A group for each unit, which takes its share of the tiles: where a collective has some of
+// the units meanwhile, its groups would begin when that is done. Of smaller shares those
+// that are left take what is over.
+static int64_t groups_of(const pestle_sketch_t* k) {
+  return k->nest->is_beside ? BESIDE_GROUPS * (int64_t)k->cores : k->cores;
+}
+
 pestle_status_t pestle_tensorise_sketch(pestle_sketch_t* k,
                                         const pestle_offer_t* offer,
                                         bool* out_done) {
@@ -285,9 +294,10 @@ pestle_status_t pestle_tensorise_sketch(pestle_sketch_t* k,
   }
   *out_done = true;
   return pestle_schedule_template(
-      k->nest, &(pestle_nest_template_t){
-                   .row = offer->row,
-                   .stage = offer->reduce,
-                   .ints = {f.rows, f.columns, k->cores, k->caps->scratch_bytes,
-                            1 + shares, f.parts, slots_of(&p, &f)}});
+      k->nest,
+      &(pestle_nest_template_t){
+          .row = offer->row,
+          .stage = offer->reduce,
+          .ints = {f.rows, f.columns, groups_of(k), k->caps->scratch_bytes,
+                   1 + shares, f.parts, slots_of(&p, &f)}});
 }
