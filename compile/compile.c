@@ -46,10 +46,12 @@ static pestle_status_t run_pipeline(pestle_compilation_t* c,
   PESTLE_TRY(pestle_locations_settle(&w->locations));
   const pestle_function_t* entry = pestle_module_entry(module);
   PESTLE_TRY(pestle_check_sizes(entry));
-  pestle_memory_wishes_t wishes = {c->donations.list.data,
-                                   c->donations.list.size, c->remarks,
-                                   (caps->flags & PESTLE_TARGET_LANES) != 0,
-                                   (caps->flags & PESTLE_TARGET_LANES) != 0};
+  pestle_memory_wishes_t wishes = {
+      .aliases = c->donations.list.data,
+      .count = c->donations.list.size,
+      .remarks = c->remarks,
+      .copies_wait = (caps->flags & PESTLE_TARGET_LANES) != 0,
+      .overlaps = true};
   PESTLE_TRY(pestle_memory_plan_make(module, &wishes, &w->arena, &w->memory));
   PESTLE_TRY(pestle_kernels_make(&w->kernels, &w->memory, entry));
   if (c->tuning) return pestle_tune(&w->kernels, c->lock);

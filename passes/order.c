@@ -7,9 +7,9 @@
 //   %1 = fusion(%y)  // big   ->   %2 = fusion(%0)
 //   %2 = fusion(%0)  // small      %1 = fusion(%y)
 //
-// On a target whose collectives run beside kernels each of them then comes as early as its
-// operands are there, and who reads a result as late as others have something to do,
-// unless that takes much more memory:
+// Collectives run beside kernels: each then comes as early as its operands are there, and
+// who reads a result as late as others have something to do, unless that takes much more
+// memory:
 //
 //   %1 = all_reduce(%0)            %1 = all_reduce(%0)
 //   %2 = fusion(%w, %1)       ->   %3 = fusion(%x)
@@ -373,7 +373,7 @@ static pestle_status_t order_beside(sched_t* s) {
   bool any = false;
   for (pestle_node_t* n = s->block->first; n; n = n->next)
     any |= pestle_pass_info(n)->fuse == PESTLE_FUSE_COLLECTIVE;
-  if (!any || !(s->ctx->caps->flags & PESTLE_TARGET_LANES)) return NULL;
+  if (!any) return NULL;
   PESTLE_TRY(build(s));
   link_users(s);
   int64_t found = peak_of(s, NULL);

@@ -6,6 +6,7 @@
 #include "base/require.h"
 #include "base/trace.h"
 #include "runtime/device_comm.h"
+#include "runtime/progress.h"
 
 static int32_t process_count(const pestle_executable_t* e) {
   const pestle_plan_header_t* h = pestle_plan_header(e->plan);
@@ -158,15 +159,17 @@ static pestle_status_t enqueue(pestle_executable_t* e, pestle_frame_t* frame,
       ops[t].receive = data[to];
       ops[t].count = count_of(k, b[from].size, b[to].size);
     }
+    bool beside = frame->overlaps && e->beside[step - e->steps];
     if (queue) {
-      bool beside = frame->overlaps && e->beside[step - e->steps];
       PESTLE_TRY(pestle_device_comm_enqueue(world, queue, ops, n,
                                             e->group_hashes[step->kernel],
                                             is_strict(e), beside));
-      if (beside) frame->numbers[step->kernel] = op.sequence;
+    } else if (beside) {
+      PESTLE_TRY(pestle_progress_give(world, ops, n, is_strict(e)));
     } else {
       PESTLE_TRY(pestle_world_enqueue(world, ops, n, is_strict(e)));
     }
+    if (beside) frame->numbers[step->kernel] = op.sequence;
   }
   return NULL;
 }

@@ -121,6 +121,11 @@ typedef struct pestle_frame_t {
   pestle_strings_t* strings;      // of the run
   pestle_strings_t* own_strings;  // of runs that are not given any, or NULL
 
+  // -- collectives --
+  uint64_t*
+      numbers;  // of the plan's that run beside other steps, in the run under way
+  bool overlaps;  // it has such
+
   // -- away from the host --
   pestle_queue_t own;           // of runs that wait
   uint64_t stream;              // number of the latest stream; 0: |own|
@@ -132,8 +137,6 @@ typedef struct pestle_frame_t {
   pestle_block_t* stage;        // of staged launches, on the host
   void** stage_buffers;
   pestle_stage_t* stages;
-  uint64_t* numbers;   // of the plan's collectives, in the run under way
-  bool overlaps;       // collectives run beside other steps
   uint64_t runs;       // that looked for a recording
   size_t recorded_at;  // which the latest of them found or took
   pestle_recording_t recordings[PESTLE_RECORDINGS];

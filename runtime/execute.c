@@ -11,6 +11,8 @@
 #include "base/thread.h"
 #include "runtime/executable.h"
 #include "runtime/fpu_x86.h"
+#include "runtime/overlap.h"
+#include "runtime/progress.h"
 
 // Pieces a thread: so that one that starts late finds less left to do.
 #define PIECES_PER_THREAD 4
@@ -258,9 +260,12 @@ static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
   if (e->own_dictionary)
     PESTLE_TRY(pestle_frame_set_strings(e, frame, options->strings));
   pestle_step_repeats_begin(e, frame);
+  frame->overlaps = e->beside && !options->on_step && !e->context->core.trace &&
+                    pestle_progress_may(options->world);
   for (uint32_t step = 0; step != UINT32_MAX;) {
     uint32_t next;
     if (controlled) PESTLE_TRY(pestle_run_look_at_control(control, step));
+    PESTLE_TRY(pestle_overlap_wait(e, frame, NULL, step, options->world));
     if (options->on_step) {
       PESTLE_TRY(run_timed_step(e, frame, step, cap, run, &next));
     } else {
@@ -280,5 +285,10 @@ pestle_status_t pestle_execute(pestle_executable_t* executable,
   pestle_fpu_t fpu = pestle_fpu_enter();
   pestle_status_t status = walk(executable, frame, run);
   pestle_fpu_leave(fpu);
+  if (status && frame->overlaps) {
+    // Others need not come, and nothing of the frame is used any more.
+    pestle_world_abort(run->options.world, status);
+    pestle_progress_drain(run->options.world);
+  }
   return status;
 }

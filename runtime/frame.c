@@ -109,14 +109,14 @@ static size_t lay_out(const pestle_executable_t* e, char* base,
   frame->tensors = carve(base, &size, e->call_args * sizeof(pestle_tensor_t));
   frame->views =
       carve(base, &size, e->call_args * sizeof(pestle_library_view_t));
-  if (!e->remote) return size;
-  frame->host_offsets = carve(base, &size, e->io_count * sizeof(size_t));
-  frame->stage_buffers = carve(base, &size, e->stage_args * sizeof(void*));
-  frame->stages = carve(base, &size, e->stage_args * sizeof(pestle_stage_t));
   if (e->beside) {
     size_t count = (size_t)pestle_plan_header(e->plan)->collectives.count;
     frame->numbers = carve(base, &size, count * sizeof(uint64_t));
   }
+  if (!e->remote) return size;
+  frame->host_offsets = carve(base, &size, e->io_count * sizeof(size_t));
+  frame->stage_buffers = carve(base, &size, e->stage_args * sizeof(void*));
+  frame->stages = carve(base, &size, e->stage_args * sizeof(pestle_stage_t));
   for (size_t i = 0; i < e->recordings; ++i) {
     frame->recordings[i].io = carve(base, &size, e->io_count * sizeof(char*));
   }

@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#include "runtime/progress.h"
+
 // Whether |b|, of a step behind the collective that has |a|, must not be touched while that
 // is under way.
 static bool touches(const pestle_executable_t* e,
@@ -87,8 +89,18 @@ static uint32_t find_wait(const pestle_executable_t* e, uint32_t at,
   return i;
 }
 
+// A CPU has a thread for it, which few bytes are not worth waking for.
+static bool is_worth(const pestle_executable_t* e,
+                     const pestle_plan_step_t* step) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < step->count; ++i)
+    bytes += e->bindings[step->first + i].size;
+  return e->remote || bytes >= PESTLE_PROGRESS_BYTES;
+}
+
 pestle_status_t pestle_overlap_find(pestle_executable_t* e, uint32_t count) {
-  if (!e->group_hashes) return NULL;
+  const pestle_plan_header_t* h = pestle_plan_header(e->plan);
+  if (h->replicas * h->partitions == 1 || !h->collectives.count) return NULL;
   uint32_t* waits = PESTLE_ARENA_ARRAY(&e->arena, uint32_t, count + 1);
   bool* beside = PESTLE_ARENA_ARRAY(&e->arena, bool, count + 1);
   if (!waits || !beside) return PESTLE_OOM();
@@ -100,6 +112,7 @@ pestle_status_t pestle_overlap_find(pestle_executable_t* e, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     if (!is_collective(e, &e->steps[i])) continue;
     uint32_t wait = find_wait(e, i, count, &beside[i]);
+    beside[i] = beside[i] && is_worth(e, &e->steps[i]);
     if (beside[i]) {
       // One stream has them all: who waits for it waits for those before.
       if (waits[wait] < i + 1) waits[wait] = i + 1;
@@ -121,5 +134,7 @@ pestle_status_t pestle_overlap_wait(const pestle_executable_t* e,
                                     pestle_world_t* world) {
   if (!frame->overlaps || !e->waits[step]) return NULL;
   uint32_t collective = e->steps[e->waits[step] - 1].kernel;
-  return pestle_device_comm_wait(world, queue, frame->numbers[collective]);
+  uint64_t number = frame->numbers[collective];
+  return queue ? pestle_device_comm_wait(world, queue, number)
+               : pestle_progress_wait(world, number);
 }

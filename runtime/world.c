@@ -14,6 +14,7 @@
 #include "runtime/host_transport.h"
 #include "runtime/job.h"
 #include "runtime/process_transport.h"
+#include "runtime/progress.h"
 #include "runtime/rendezvous.h"
 
 enum {
@@ -31,6 +32,7 @@ void pestle_world_retain(pestle_world_t* world) {
 void pestle_world_release(pestle_world_t* world) {
   if (!world || !pestle_refcount_release(&world->refcount)) return;
   pestle_context_t* context = world->context;
+  pestle_progress_destroy(world->progress);
   pestle_device_comms_destroy(world);
   pestle_carrier_destroy(world->carrier);
   if (world->comm) world->api->destroy(world->transport, world->comm);

@@ -27,6 +27,8 @@ struct pestle_world_s {
   bool by_host;   // also what devices send goes through the host's memory
   bool overlaps;  // devices' collectives run beside other work
   bool records;   // and may be part of recordings
+  struct pestle_progress_t*
+      progress;  // of a CPU's: progress.h; made at the first need
   // Of ranks on devices other than CPUs: device_comm.h, and its memory on the host.
   struct pestle_device_comm_t* device_comms;
   char* stage;

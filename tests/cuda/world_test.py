@@ -16,6 +16,7 @@ LONG = "--long" in sys.argv
 os.environ["PESTLE_BUILD_DIR"] = os.environ.get("PESTLE_BUILD_DIR", ".")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "world"))
 import failures  # noqa: E402
+import ranks  # noqa: E402
 from ranks import HEAD, PESTLE, RANK, REDUCE, World, model  # noqa: E402
 
 FAKE = {"LD_LIBRARY_PATH": f"{DRIVER}:{NVRTC}:{NCCL}", "FAKE_CUDA_DEVICES": "4",
@@ -141,25 +142,6 @@ def recordings(plans):
              r"rank 1 has ended its world: nccl: .*remote process exited")
 
 
-# The sum of %t needs nothing of %d and %u, and its reader both; %d would fit where %t lies.
-BESIDE = HEAD + """  %k = stablehlo.constant dense<0.3> : tensor<3000xf32>
-  %t = stablehlo.multiply %a, %k : tensor<3000xf32>
-""" + REDUCE + """  %c = stablehlo.multiply %b, %k : tensor<3000xf32>
-  %m = stablehlo.reshape %a : (tensor<3000xf32>) -> tensor<60x50xf32>
-  %d = stablehlo.dot_general %m, %m, contracting_dims = [1] x [1] : (tensor<60x50xf32>, \
-tensor<60x50xf32>) -> tensor<60x60xf32>
-  %u = stablehlo.dot_general %d, %m, contracting_dims = [1] x [0] : (tensor<60x60xf32>, \
-tensor<60x50xf32>) -> tensor<60x50xf32>
-  %v = stablehlo.reshape %u : (tensor<60x50xf32>) -> tensor<3000xf32>
-  %z = stablehlo.constant dense<1.0e-4> : tensor<3000xf32>
-  %w = stablehlo.multiply %v, %z : tensor<3000xf32>
-  %e = stablehlo.add %c, %w : tensor<3000xf32>
-  return %e : tensor<3000xf32>
-}}
-}}
-"""
-
-
 # Two gradients, each of which is used at once.
 GRADIENT = """  %{g} = stablehlo.dot_general %p, %{of}, contracting_dims = [0] x [0] : \
 (tensor<64x48xf32>, tensor<64x{n}xf32>) -> tensor<48x{n}xf32>
@@ -226,8 +208,7 @@ def beside(plans):
     """Collectives run beside kernels, step by step and in recordings; the bits are the same."""
     plan = plans.folder / "beside.plan"
     source = plans.folder / "beside.mlir"
-    source.write_text(BESIDE.format(name="step", n=2, size=3000, to="b", of="t", channel=1,
-                                    group=[0, 1]))
+    source.write_text(ranks.beside(2, 60))
     subprocess.run([PESTLE, "compile", source, "-o", plan, "--device", "cuda"], check=True,
                    stdout=subprocess.DEVNULL, env=os.environ | FAKE)
     seen = set()
@@ -246,7 +227,7 @@ def beside(plans):
     assert len(seen) == 1, seen
     late = {"PESTLE_WORLD_DEADLINE_MS": int(LATE * 1000)}
     for recorded in "01":
-        says(threads(plan, 2, steps=12, FAKE_NCCL="1:hang:6", PESTLE_WORLD_RECORDINGS=recorded,
+        says(threads(plan, 2, steps=12, FAKE_NCCL="1:hang:7", PESTLE_WORLD_RECORDINGS=recorded,
                      **late), "DEADLINE_EXCEEDED",
              r"all ranks have come to collective \d+ \(all_reduce of step 1\), and on rank "
              r"\d's device it has not ended for 2\.0 s")

@@ -38,6 +38,36 @@ def model(n, size, scale=0.3, name="step"):
             f"  return %e : tensor<{size}xf32>\n}}\n}}\n")
 
 
+# The sum of %t needs nothing of %d and %u, and its reader both; %d would fit where %t lies.
+BESIDE = """  %k = stablehlo.constant dense<0.3> : tensor<{size}xf32>
+  %t = stablehlo.multiply %a, %k : tensor<{size}xf32>
+{reduce}  %c = stablehlo.multiply %b, %k : tensor<{size}xf32>
+  %m = stablehlo.reshape %a : (tensor<{size}xf32>) -> tensor<{rows}x50xf32>
+  %d = stablehlo.dot_general %m, %m, contracting_dims = [1] x [1] : (tensor<{rows}x50xf32>, \
+tensor<{rows}x50xf32>) -> tensor<{rows}x{rows}xf32>
+  %u = stablehlo.dot_general %d, %m, contracting_dims = [1] x [0] : (tensor<{rows}x{rows}xf32>, \
+tensor<{rows}x50xf32>) -> tensor<{rows}x50xf32>
+  %v = stablehlo.reshape %u : (tensor<{rows}x50xf32>) -> tensor<{size}xf32>
+  %z = stablehlo.constant dense<1.0e-4> : tensor<{size}xf32>
+  %w = stablehlo.multiply %v, %z : tensor<{size}xf32>
+  %h = stablehlo.tanh %w : tensor<{size}xf32>
+  %e = stablehlo.add %c, %h : tensor<{size}xf32>
+{again}  %i = stablehlo.multiply %o, %k : tensor<{size}xf32>
+  return %i : tensor<{size}xf32>
+}}
+}}
+"""
+
+
+def beside(n, rows):
+    """A model of |rows| x 50 elements with kernels that may run beside its sum."""
+    size = 50 * rows
+    sums = [REDUCE.format(to=to, of=of, channel=channel, group=list(range(n)), n=n, size=size)
+            for to, of, channel in (("b", "t", 1), ("o", "e", 2))]
+    return HEAD.format(name="step", n=n, size=size) + BESIDE.format(
+        size=size, rows=rows, reduce=sums[0], again=sums[1])
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))

@@ -6,13 +6,14 @@ import json
 import pathlib
 import sys
 import tempfile
+import time
 
 try:
     import numpy as np
 except ImportError:
     sys.exit(77)
 
-from ranks import PESTLE, RANK, World, model
+from ranks import PESTLE, RANK, World, beside, model
 
 
 def expected(n, size, steps, scale=np.float32(0.3)):
@@ -61,6 +62,33 @@ def twenty_runs(folder):
         runs(folder, 4, 3001, 2, PESTLE_WORLD_SHM=i % 2)
 
 
+def has_thread(rank):
+    names = pathlib.Path(f"/proc/{rank.pid}/task").glob("*/comm")
+    return any(name.read_text().strip() == "pestle progress" for name in names)
+
+
+def beside_kernels(folder):
+    """A thread does sums while kernels run: the same bits, and each time."""
+    seen = set()
+    for n, rows in ((2, 600), (3, 400)):
+        path = folder / f"beside{n}.mlir"
+        path.write_text(beside(n, rows))
+        seen = set()
+        for i in range(20):
+            with World([[RANK, path, 4]] * n, PESTLE_WORLD_SHM=i % 2,
+                       PESTLE_WORLD_OVERLAP=int(i > 3)) as world:
+                ends = world.ends()
+            assert all(code == 0 for code, _, _ in ends.values()), ends
+            seen |= {text.replace("ready\n", "") for _, text, _ in ends.values()}
+        assert len(seen) == 1, (n, seen)
+    for overlap in (0, 1):
+        with World([[RANK, path, 1000000]] * n, PESTLE_WORLD_OVERLAP=overlap) as world:
+            world.wait_ready()
+            while overlap and not all(has_thread(rank) for rank in world.ranks):
+                time.sleep(0.01)
+            assert overlap or not any(has_thread(rank) for rank in world.ranks)
+
+
 def command(folder):
     """Each rank reads its own input and writes its own output."""
     n, size = 4, 1000
@@ -100,6 +128,7 @@ def main():
         folder = pathlib.Path(folder)
         same_bits(folder)
         twenty_runs(folder)
+        beside_kernels(folder)
         command(folder)
     return 0
 
