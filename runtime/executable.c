@@ -204,6 +204,14 @@ static bool has_slow_copies(const pestle_device_t* device) {
          !PESTLE_HAS(api, queue_copy);
 }
 
+// The number of this process, of which the host tells the device, is no part of a recording.
+static bool records_collective(const pestle_executable_t* e,
+                               const pestle_plan_step_t* step) {
+  uint32_t kind = e->collectives[step->kernel].kind;
+  return e->group_hashes && kind != PESTLE_PLAN_PARTITION_ID &&
+         kind != PESTLE_PLAN_REPLICA_ID;
+}
+
 // Whether all steps can be one recording: nothing that the host must look at or
 // do, and something to queue.
 static void look_at_steps(pestle_executable_t* e, size_t step_count) {
@@ -217,10 +225,11 @@ static void look_at_steps(pestle_executable_t* e, size_t step_count) {
       measure_stage(e, step);
     }
     bool back = step->kind == PESTLE_PLAN_JUMP && step->target <= i;
-    records = records && !staged && !call && !back &&
-              (step->kind != PESTLE_PLAN_COLLECTIVE || e->group_hashes) &&
-              step->kind != PESTLE_PLAN_JUMP_IF_ZERO &&
-              step->kind != PESTLE_PLAN_JUMP_TABLE;
+    records =
+        records && !staged && !call && !back &&
+        (step->kind != PESTLE_PLAN_COLLECTIVE || records_collective(e, step)) &&
+        step->kind != PESTLE_PLAN_JUMP_IF_ZERO &&
+        step->kind != PESTLE_PLAN_JUMP_TABLE;
   }
   if (records && pestle_device_has_graphs(e->home)) {
     double queued = count_queued(e, step_count);
