@@ -119,13 +119,19 @@ static uint32_t add_step(steps_t* s, pestle_plan_step_t step) {
   return pestle_plan_step(s->plan, step);
 }
 
+// Ranks compile one plan, each for a device of its own and from a file of its own.
+static bool is_of_several(const pestle_plan_build_t* plan) {
+  return plan->replicas > 1 || plan->partitions > 1;
+}
+
 static void write_locations(steps_t* s) {
+  bool named = !is_of_several(s->plan);
   for (size_t i = 0; i < s->locations->list.size; ++i) {
     const pestle_location_t* l = &s->locations->list.data[i];
     pestle_plan_location_t record = {
         .op = pestle_plan_string(s->plan, pestle_op_info(l->op)->name),
         .name = pestle_plan_string(s->plan, l->loc.name),
-        .file = pestle_plan_string(s->plan, l->loc.file),
+        .file = pestle_plan_string(s->plan, named ? l->loc.file : NULL),
         .line = l->loc.line,
         .column = l->loc.column};
     if (!pestle_vec_push(&s->plan->locations, record)) s->plan->failed = true;
@@ -808,13 +814,11 @@ static pestle_plan_binding_t result_place(steps_t* s,
 static pestle_status_t describe_device(const pestle_kernel_target_t* t,
                                        pestle_plan_build_t* plan) {
   const char* toolchain = "";
-  // Ranks compile one plan, each for a device of its own.
-  bool of_several = plan->replicas > 1 || plan->partitions > 1;
   PESTLE_TRY(pestle_kernel_toolchain(t->backend, &toolchain));
   pestle_plan_device_t d = {
       .backend = pestle_plan_string(plan, t->backend->name),
       .device_type = t->backend->device_type,
-      .index = of_several ? 0 : pestle_device_dl(t->device).device_id,
+      .index = is_of_several(plan) ? 0 : pestle_device_dl(t->device).device_id,
       .cpu = pestle_plan_string(plan, t->caps.cpu),
       .features = pestle_plan_string(plan, t->caps.features),
       .toolchain = pestle_plan_string(plan, toolchain),

@@ -110,6 +110,15 @@ def command(folder):
     for i in range(n):
         got = np.load(folder / f"out{i}" / "output_0.npy")
         assert np.array_equal(got, want), i
+    # Each has the model in a folder of its own.
+    own = []
+    for i in range(n):
+        copy = folder / f"out{i}" / f"model{i}.mlir"
+        copy.write_text(path.read_text())
+        own.append([*line[:2], copy, *line[3:]])
+    with World(own) as world:
+        for i, (code, text, _) in world.ends().items():
+            assert code == 0, (i, text)
     # A rank's trace has what it ran.
     traced = [[*line, "--trace", folder / f"trace{i}.json"] for i in range(n)]
     with World(traced) as world:
