@@ -149,11 +149,17 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_flip(pestle_nest_t* nest,
                                                       uint32_t* out_sums);
 // pack t by n f: the constant |tensor|, read once in |stage| by an affine
 // index, is laid out [other map axes][n/f][reduction axes][f] when the plan is made.
+// Where other stages read it too it becomes pestle_schedule_own()'s.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_pack(pestle_nest_t* nest,
                                                       uint32_t stage,
-                                                      uint32_t tensor,
+                                                      uint32_t* tensor,
                                                       uint32_t axis,
                                                       int64_t factor);
+// The tensor by which |stage| reads argument |tensor| and no other stage does, so that
+// its layout may change: |tensor|, or another name of that argument where other stages
+// read it, whose reads stay.
+uint32_t pestle_schedule_own(pestle_nest_t* nest, uint32_t stage,
+                             uint32_t tensor);
 // split_read S t: what the second factor of the product |stage| reads of the argument
 // |tensor| goes by a name of its own: it is packed, copied or neither whatever
 // becomes of what the first one reads of it, elsewhere.

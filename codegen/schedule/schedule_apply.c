@@ -133,7 +133,7 @@ static pestle_status_t apply_data(pestle_nest_t* nest, uint32_t stage,
   }
   if (!packs) return pestle_schedule_stage(nest, stage, tensor, &copy);
   PESTLE_TRY(find_axis(nest, stage, primitive->names[0], &axis));
-  return pestle_schedule_pack(nest, stage, tensor, axis, primitive->ints[0]);
+  return pestle_schedule_pack(nest, stage, &tensor, axis, primitive->ints[0]);
 }
 
 static pestle_status_t apply_prefetch(pestle_nest_t* nest, uint32_t stage,

@@ -73,6 +73,54 @@ static void replace_reads(pestle_nest_t* nest, uint32_t stage, uint32_t tensor,
     s->values[v] = with_read(nest, s->values[v], tensor, other);
 }
 
+static bool is_read_elsewhere(pestle_nest_t* nest, uint32_t stage,
+                              uint32_t tensor) {
+  find_read_t f = {.tensor = tensor};
+  for (uint32_t i = 0; i < nest->stages.size; ++i) {
+    const pestle_nest_stage_t* s = pestle_nest_stage(nest, i);
+    for (uint32_t v = 0; i != stage && !s->inlined && v < s->value_count; ++v) {
+      pestle_status_t st =
+          pestle_expr_visit_reads(nest, s->values[v], find_visit, &f);
+      if (st) pestle_nest_fail(nest, st);
+    }
+  }
+  return f.count > 0;
+}
+
+// One more name of argument |tensor|.
+static uint32_t name_again(pestle_nest_t* nest, uint32_t tensor) {
+  pestle_nest_tensor_t t = nest->tensors.data[tensor];
+  uint32_t other =
+      pestle_nest_add_tensor(nest, t.name, t.kind, t.slot, &t.type);
+  if (nest->failed) return tensor;
+  nest->tensors.data[other].constant = t.constant;
+  nest->tensors.data[other].elements = t.elements;
+  return other;
+}
+
+// |read| of tensor |other|.
+static const pestle_expr_t* read_again(pestle_nest_t* nest,
+                                       const pestle_expr_t* read,
+                                       uint32_t other) {
+  pestle_expr_t* again =
+      pestle_expr_make(nest, PESTLE_EXPR_READ, (pestle_dtype_t)read->dtype);
+  if (nest->failed) return read;
+  uint32_t id = again->id;
+  *again = *read;
+  again->id = id;
+  again->i = other;
+  return again;
+}
+
+uint32_t pestle_schedule_own(pestle_nest_t* nest, uint32_t stage,
+                             uint32_t tensor) {
+  const pestle_expr_t* read = pestle_schedule_find_read(nest, stage, tensor);
+  if (!read || !is_read_elsewhere(nest, stage, tensor)) return tensor;
+  uint32_t other = name_again(nest, tensor);
+  replace_reads(nest, stage, tensor, read_again(nest, read, other));
+  return other;
+}
+
 bool pestle_schedule_may_split_read(pestle_nest_t* nest, uint32_t stage,
                                     uint32_t tensor) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
@@ -97,24 +145,17 @@ pestle_status_t pestle_schedule_split_read(pestle_nest_t* nest, uint32_t stage,
         "a product read, each once, in two places",
         t.name);
   }
-  uint32_t other =
-      pestle_nest_add_tensor(nest, t.name, t.kind, t.slot, &t.type);
+  uint32_t other = name_again(nest, tensor);
   PESTLE_TRY(pestle_nest_status(nest));
-  nest->tensors.data[other].constant = t.constant;
-  nest->tensors.data[other].elements = t.elements;
   const pestle_expr_t* e = pestle_nest_stage(nest, stage)->values[0];
-  const pestle_expr_t* read = only_read(nest, e->args[1], tensor);
-  pestle_expr_t* again =
-      pestle_expr_make(nest, PESTLE_EXPR_READ, (pestle_dtype_t)read->dtype);
+  const pestle_expr_t* again =
+      read_again(nest, only_read(nest, e->args[1], tensor), other);
   pestle_expr_t* product =
       pestle_expr_make(nest, PESTLE_EXPR_OP, (pestle_dtype_t)e->dtype);
   PESTLE_TRY(pestle_nest_status(nest));
-  uint32_t ids[] = {again->id, product->id};
-  *again = *read;
+  uint32_t id = product->id;
   *product = *e;
-  again->id = ids[0];
-  product->id = ids[1];
-  again->i = other;
+  product->id = id;
   product->args[1] = with_read(nest, e->args[1], tensor, again);
   PESTLE_TRY(pestle_nest_status(nest));
   pestle_nest_stage(nest, stage)->values[0] = product;
@@ -132,8 +173,12 @@ static void add_pack(pestle_nest_tensor_t* t, pestle_pack_axis_t axis,
 }
 
 pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
-                                     uint32_t tensor, uint32_t axis,
+                                     uint32_t* tensor_io, uint32_t axis,
                                      int64_t factor) {
+  const char* name = nest->tensors.data[*tensor_io].name;
+  uint32_t tensor = pestle_schedule_own(nest, stage, *tensor_io);
+  PESTLE_TRY(pestle_nest_status(nest));
+  *tensor_io = tensor;
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   pestle_nest_tensor_t* t = &nest->tensors.data[tensor];
   const pestle_expr_t* read = pestle_schedule_find_read(nest, stage, tensor);
@@ -227,7 +272,7 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
   other->index_count = 1;
   replace_reads(nest, stage, tensor, other);
   PESTLE_TRY(pestle_nest_status(nest));
-  const char* names[2] = {pestle_schedule_axis_name(nest, axis), t->name};
+  const char* names[2] = {pestle_schedule_axis_name(nest, axis), name};
   return pestle_schedule_record(nest, PESTLE_PRIM_PACK, s->name, names, 2,
                                 &factor, 1);
 }

@@ -196,9 +196,10 @@ pestle_status_t pestle_sketch_pack_operand(pestle_sketch_t* k,
                        " columns when the plan is made: each is read in one "
                        "stream",
                        name, panel);
-    *out_packed = o.tensor;
-    return pestle_schedule_pack(k->nest, t->reduce, (uint32_t)o.tensor, axis,
-                                panel);
+    uint32_t tensor = (uint32_t)o.tensor;
+    PESTLE_TRY(pestle_schedule_pack(k->nest, t->reduce, &tensor, axis, panel));
+    *out_packed = (int32_t)tensor;
+    return NULL;
   }
   pestle_sketch_note(k,
                      copied ? "'%s' is copied by panels into scratch"

@@ -285,5 +285,8 @@ pestle_status_t pestle_amx_apply(pestle_nest_t* nest,
                                  const pestle_nest_template_t* use) {
   pestle_amx_t m;
   if (!pestle_amx_find(nest, use->stage, &m)) return pestle_nest_status(nest);
-  return m.constant ? pack_b(nest, &m) : NULL;
+  if (!m.constant) return NULL;
+  (void)pestle_schedule_own(nest, use->stage, (uint32_t)m.p.b.value->i);
+  if (!pestle_amx_find(nest, use->stage, &m)) return pestle_nest_status(nest);
+  return pack_b(nest, &m);
 }

@@ -390,6 +390,10 @@ pestle_status_t pestle_winograd_apply(pestle_nest_t* nest,
   if (!pestle_winograd_find(nest, use->stage, how.results, &w)) {
     return pestle_nest_status(nest);
   }
+  (void)pestle_schedule_own(nest, use->stage, w.weights);
+  if (!pestle_winograd_find(nest, use->stage, how.results, &w)) {
+    return pestle_nest_status(nest);
+  }
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, use->stage);
   const pestle_expr_t* const* side = s->values[0]->args;
   const pestle_affine_t* at = side[side[0] == w.x ? 1 : 0]->index[0];
