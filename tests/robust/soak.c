@@ -8,6 +8,8 @@
 //   cancel   each cycle sets the cancel flag at another moment of a compilation, and
 //            measures the compiling thread's CPU time from there to its return
 //   deadline the same by a deadline
+//   crowd    16 processes, each of 64 threads that share a context, compile 64 modules
+//            through one cache on disk and run them
 //
 // A mode ends after SECONDS with one line, "soak: MODE: N cycles, ..." and exit code 0,
 // or with the reason and 1: a wrong result, memory that is more than 1 MiB above what
@@ -15,6 +17,7 @@
 // cancelled ends.
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "robust/robust.h"
@@ -255,6 +258,76 @@ static int cancel_mode(soak_t* s, const char* mode, bool sets_flag) {
   return c.late || c.ignored;
 }
 
+// --- Crowds ---
+
+enum { CROWD_PROCESSES = 16, CROWD_THREADS = 64, CROWD_MODULES = 64 };
+
+static void* crowd_thread(void* user) {
+  soak_t* s = user;
+  char text[1024];
+  for (; !is_over(s) || !s->cycles; ++s->cycles) {
+    unsigned factor = 1 + (unsigned)(next(s) % CROWD_MODULES);
+    make_text(text, sizeof(text), factor);
+    pestle_module_t* module;
+    assert_ok(robust_parse(s->context, text, &module));
+    run_once(s, module, factor);
+    pestle_module_release(module);
+  }
+  return NULL;
+}
+
+// The cycles of a process.
+static int64_t crowd_process(soak_t* s, const char* folder) {
+  pestle_context_options_t options = robust_options();
+  options.cache_dir = folder;
+  options.memory_cache_entries = PLANS;
+  s->context = robust_context(&options);
+  soak_t each[CROWD_THREADS];
+  pthread_t threads[CROWD_THREADS];
+  for (int i = 0; i < CROWD_THREADS; ++i) {
+    each[i] = *s;
+    each[i].random += (uint64_t)i * 1000003u;
+    assert_int_equal(pthread_create(&threads[i], NULL, crowd_thread, &each[i]),
+                     0);
+  }
+  int64_t cycles = 0;
+  for (int i = 0; i < CROWD_THREADS; ++i) {
+    pthread_join(threads[i], NULL);
+    cycles += each[i].cycles;
+  }
+  pestle_context_release(s->context);
+  return cycles;
+}
+
+static int crowd_mode(soak_t* s, const char* mode) {
+  char folder[64];
+  robust_make_folder(folder);
+  int results[2], failed = 0;
+  assert_int_equal(pipe(results), 0);
+  for (int i = 0; i < CROWD_PROCESSES; ++i) {
+    s->random += 7919;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child) continue;
+    int64_t cycles = crowd_process(s, folder);
+    bool is_told = write(results[1], &cycles, sizeof(cycles)) == sizeof(cycles);
+    exit(!is_told);  // ThreadSanitizer's own code comes at the end of exit()
+  }
+  close(results[1]);
+  for (int i = 0; i < CROWD_PROCESSES; ++i) {
+    int code;
+    assert_true(wait(&code) > 0);
+    failed += !WIFEXITED(code) || WEXITSTATUS(code) != 0;
+  }
+  int64_t cycles;
+  while (read(results[0], &cycles, sizeof(cycles)) == sizeof(cycles))
+    s->cycles += cycles;
+  robust_remove_folder(folder);
+  printf("soak: %s: %lld cycles, %d of %d processes failed\n", mode,
+         (long long)s->cycles, failed, CROWD_PROCESSES);
+  return failed != 0;
+}
+
 int main(int argc, char** argv) {
   if (argc < 4) {
     fprintf(stderr, "usage: %s MODE SECONDS SEED [DEVICE [MODEL]]\n", argv[0]);
@@ -270,6 +343,7 @@ int main(int argc, char** argv) {
   if (!strcmp(mode, "hits")) return memory_mode(&s, mode, false);
   if (!strcmp(mode, "cancel")) return cancel_mode(&s, mode, true);
   if (!strcmp(mode, "deadline")) return cancel_mode(&s, mode, false);
+  if (!strcmp(mode, "crowd")) return crowd_mode(&s, mode);
   fprintf(stderr, "no such mode: %s\n", mode);
   return 2;
 }
