@@ -12,8 +12,9 @@ A line is one promise: what is counted, and how many are asked for. `run` gives
 workers jobs of a minute or so of the line that is furthest from its count, keeps in
 --state what was done (a second call goes on behind the first, with other seeds), and
 prints one JSON of counts. Its exit code is 1 when anything failed; what failed lies in
---state. PESTLE_RELEASE and PESTLE_FUZZ name the builds (build/release, build/fuzz);
-in an unpacked pack they are found beside this file. Needs Python alone.
+--state. PESTLE_RELEASE and PESTLE_FUZZ name the builds (build/release, build/fuzz),
+PESTLE_MODELS a folder of ONNX files (models); in an unpacked pack they are found beside
+this file. Needs Python alone.
 """
 
 import argparse

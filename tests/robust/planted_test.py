@@ -20,6 +20,7 @@ from build import BUILD, sanitized
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TORTURE = ("import sys; sys.path.insert(0, {folder!r}); "
            "import cache_torture as t; t.main({counts!r}, {key!r})")
+MODEL = "tests/fuzz/corpus/onnx/conv_with_strides_padding.onnx"
 NOTHING = {"kills": 0, "flips": 0, "truncations": 1, "full": []}
 
 
@@ -28,9 +29,9 @@ def fuzz(target):
                     "200", str(SOURCE / "tests/fuzz/corpus" / target)]
 
 
-def soak(mode, seconds=4):
+def soak(mode, seconds=4, model=None):
     return lambda: [str(BUILD / "tests/bin/pestle-soak"), mode, str(seconds),
-                    "1", "ref"]
+                    "1", "ref", *([str(SOURCE / model)] if model else [])]
 
 
 def torture(key, **counts):
@@ -88,6 +89,10 @@ ROWS = [
      soak("cancel")),
     ("trust_cancel", "a deadline that is not looked at", "deadline-llvm",
      soak("deadline")),
+    ("trust_cancel", "a flag that is not looked at", "cancel-models",
+     soak("cancel", model=MODEL)),
+    ("trust_cancel", "a deadline that is not looked at", "deadline-models",
+     soak("deadline", model=MODEL)),
 ]
 
 

@@ -37,6 +37,11 @@ class Place:
                      pathlib.Path(os.environ.get("PESTLE_FUZZ",
                                                  root / "build/fuzz")), False)
 
+    @property
+    def models(self):
+        return pathlib.Path(os.environ.get("PESTLE_MODELS",
+                                           self.root / "models"))
+
     def commit(self):
         """What was landed last of this tree."""
         if self.is_pack:
@@ -361,6 +366,20 @@ class Soak(Line):
         return int(found[1]), [found[2]] if code else []
 
 
+class SoakModels(Soak):
+    """pestle-soak over the ONNX files of PESTLE_MODELS, a job each in turn."""
+
+    def needs(self, place):
+        return [*super().needs(place), place.models]
+
+    def files(self, place):
+        return [*super().files(place), *sorted(place.models.glob("*.onnx"))]
+
+    def command(self, job):
+        models = sorted(job.place.models.glob("*.onnx"))
+        return [*super().command(job), str(models[job.number % len(models)])]
+
+
 NONE = {"kills": 0, "flips": 0, "truncations": 1, "full": []}
 ALL = [
     *(Fuzz(target) for target in FUZZ_TARGETS),
@@ -382,6 +401,10 @@ ALL = [
          "llvm"),
     Soak("deadline-llvm", "compilations on llvm, deadlines", 10 ** 4,
          "deadline", "llvm"),
+    SoakModels("cancel-models", "compilations of models, cancelled", 9000,
+               "cancel", "llvm"),
+    SoakModels("deadline-models", "compilations of models, deadlines", 9000,
+               "deadline", "llvm"),
 ]
 
 

@@ -56,7 +56,8 @@ def put(source, target, strip):
 
 def where(place, path):
     """Its place in a pack."""
-    for name, base in (("release", place.release), ("fuzz", place.fuzz)):
+    for name, base in (("release", place.release), ("fuzz", place.fuzz),
+                       ("models", place.models)):
         if path.is_relative_to(base):
             return pathlib.Path(name) / path.relative_to(base)
     return path.relative_to(place.root)
