@@ -4,9 +4,9 @@
 // RUN: not %pestle opt --passes jvp=7 %s 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not %pestle opt --passes hessian=0 %s 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not %pestle dump --grad x %s 2>&1 | FileCheck %s --check-prefix=GRAD
-// CHECK:      func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<i32>, %arg2: tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
-// CHECK-NEXT:   [[Y:%.*]] = stablehlo.exponential %arg0 : tensor<4x3xf32>
-// CHECK-NEXT:   [[T:%.*]] = stablehlo.multiply [[Y]], %arg2 : tensor<4x3xf32>
+// CHECK:      func.func public @main(%x: tensor<4x3xf32> {pestle.name = "x"}, %n: tensor<i32> {pestle.name = "n"}, %x_tangent: tensor<4x3xf32> {pestle.name = "x_tangent"}) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+// CHECK-NEXT:   [[Y:%.*]] = stablehlo.exponential %x : tensor<4x3xf32>
+// CHECK-NEXT:   [[T:%.*]] = stablehlo.multiply [[Y]], %x_tangent : tensor<4x3xf32>
 // CHECK-NEXT:   return [[Y]], [[T]]
 // INT:  argument 1 of function 'main' is of i32, which has no derivative; leave it out
 // NONE: there is no argument 7; function 'main' has 2
