@@ -412,10 +412,16 @@ void pestle_onnx_import_ml_one_hot(pestle_onnx_call_t* call) {
   if (rank > PESTLE_MAX_RANK) return;
   pestle_type_t type = *pestle_onnx_type(x);
   type.dims[type.rank++] = 1;
-  // Numbers are cut to integers, as the text says.
-  x = pestle_onnx_convert(call, x, cats.dtype);
+  // Numbers are cut to integers, as the text says; NaN is of no category.
   x = pestle_f_reshape(f, x, rank, type.dims);
+  pestle_value_t* number = pestle_f_eq(f, x, x);
+  x = pestle_onnx_convert(call, x, cats.dtype);
   pestle_value_t* is = pestle_f_eq(f, x, tensor_of(call, &cats, NULL, NULL));
+  if (pestle_dtype_is(type.dtype, PESTLE_KIND_FLOAT)) {
+    is = pestle_f_and(
+        f, is,
+        pestle_onnx_broadcast(call, number, rank, pestle_onnx_type(is)->dims));
+  }
   call->outputs[0] = pestle_onnx_convert(call, is, PESTLE_F32);
   if (pestle_onnx_int(call, "zeros", 1)) return;
   // Else the run fails where there is no category, in rows that are real.

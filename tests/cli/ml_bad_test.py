@@ -155,6 +155,10 @@ def strings():
     if not code or "category" not in str(got):
         failures.append(f"an unknown category with zeros = 0: {got!r}")
     known = np.array([["red", "red", "blue"]] * 2)
+    numbers = model("OneHotEncoder", dict(cats_int64s=[0, 1, 2]))
+    x = np.array([[np.nan, 1, 2.5], [7, -0.5, 0]], np.float32)
+    agree("NaN is of no category", numbers, (x,),
+          (np.trunc(x)[..., None] == np.arange(3)).astype(np.float32))
     agree("known categories", hot, (known,), np.stack([known == "red", known == "blue"], 2).astype(np.float32))
 
 
