@@ -6,6 +6,7 @@
 // digamma goes the same way by one quotient. Further out are Stirling's series and
 // that of its derivative, below are the reflections. Zeta is ten terms and Euler and
 // Maclaurin's formula for the others, as in XLA. What is no number is what XLA says.
+// A branch that is not taken gets an operand at which its derivative is finite.
 #include <math.h>
 
 #include "ir/chlo.h"
@@ -53,57 +54,58 @@ static size_t terms(const pestle_formula_t* f, size_t narrow, size_t wide) {
 
 // --- log(gamma) and digamma above 0 ---
 
-// z as 2 + offset + rest: |place| is 2 + offset, from 0 to 8.
+// z below 8, else 2, as 2 + offset + rest: |place| is 2 + offset, from 0 to 8. And z
+// from 8 on, else 8.
 typedef struct place_t {
-  pv_t *z, *place, *rest, *low, *far;
+  pv_t *near, *place, *rest, *low, *is_far, *far;
 } place_t;
 
 static place_t place_of(pestle_formula_t* f, pv_t* z) {
-  place_t p = {.z = z};
-  p.place = OP1(CEIL, pestle_f_plus(f, z, -0.5));
+  place_t p = {.is_far = IS(GE, z, FAR)};
+  p.near = choose_number(f, p.is_far, 2, z);
+  p.far = pestle_f_select(f, p.is_far, z, NUMBER(z, FAR));
+  p.place = OP1(CEIL, pestle_f_plus(f, p.near, -0.5));
   p.place = OP2(MAXIMUM, p.place, NUMBER(z, 0));
-  p.place = OP2(MINIMUM, p.place, NUMBER(z, FAR));
-  p.rest = pestle_f_subtract(f, z, p.place);
+  p.rest = pestle_f_subtract(f, p.near, p.place);
   p.low = IS(LT, p.place, 2);
-  p.far = IS(GE, z, FAR);
   return p;
 }
 
 // What lies between z and where the series is: (z - 1) (z - 2) ..; z; z (z + 1).
 static pv_t* product(pestle_formula_t* f, const place_t* p) {
-  pv_t* up = NUMBER(p->z, 1);
+  pv_t* up = NUMBER(p->near, 1);
   for (int i = 1; i <= FAR - 2; ++i) {
-    pv_t* more = pestle_f_multiply(f, up, pestle_f_plus(f, p->z, -i));
+    pv_t* more = pestle_f_multiply(f, up, pestle_f_plus(f, p->near, -i));
     up = pestle_f_select(f, IS(GE, p->place, i + 2), more, up);
   }
-  pv_t* two = pestle_f_multiply(f, p->z, pestle_f_plus(f, p->z, 1));
+  pv_t* two = pestle_f_multiply(f, p->near, pestle_f_plus(f, p->near, 1));
   return pestle_f_select(
-      f, p->low, pestle_f_select(f, IS(EQ, p->place, 0), two, p->z), up);
+      f, p->low, pestle_f_select(f, IS(EQ, p->place, 0), two, p->near), up);
 }
 
 static pv_t* lgamma_above(pestle_formula_t* f, pv_t* z) {
   place_t p = place_of(f, z);
-  pv_t* log = OP1(LOG, pestle_f_select(f, p.far, z, product(f, &p)));
+  pv_t* log = OP1(LOG, pestle_f_select(f, p.is_far, z, product(f, &p)));
   pv_t* near =
       series(f, p.rest, lgamma_near, terms(f, 13, COUNT(lgamma_near)), false);
   near = pestle_f_multiply(f, near, p.rest);
   near =
       pestle_f_add(f, near, pestle_f_select(f, p.low, OP1(NEGATE, log), log));
-  pv_t* inverse = pestle_f_divide(f, NUMBER(z, 1), z);
+  pv_t* inverse = pestle_f_divide(f, NUMBER(z, 1), p.far);
   pv_t* square = pestle_f_multiply(f, inverse, inverse);
   pv_t* tail =
       series(f, square, lgamma_far, terms(f, 3, COUNT(lgamma_far)), false);
   tail = pestle_f_plus(f, pestle_f_multiply(f, tail, inverse), STIRLING);
   log = pestle_f_plus(f, log, -1);
-  pv_t* far = pestle_f_multiply(f, pestle_f_plus(f, z, -0.5), log);
-  return pestle_f_select(f, p.far, pestle_f_add(f, far, tail), near);
+  pv_t* far = pestle_f_multiply(f, pestle_f_plus(f, p.far, -0.5), log);
+  return pestle_f_select(f, p.is_far, pestle_f_add(f, far, tail), near);
 }
 
 // The sum of 1 / (z - i), by one quotient; or 1 / z; or 1 / z + 1 / (z + 1).
 static pv_t* quotients(pestle_formula_t* f, const place_t* p) {
-  pv_t *above = NUMBER(p->z, 0), *below = NUMBER(p->z, 1);
+  pv_t *above = NUMBER(p->near, 0), *below = NUMBER(p->near, 1);
   for (int i = 1; i <= FAR - 2; ++i) {
-    pv_t* factor = pestle_f_plus(f, p->z, -i);
+    pv_t* factor = pestle_f_plus(f, p->near, -i);
     pv_t* used = IS(GE, p->place, i + 2);
     pv_t* sum = pestle_f_add(f, pestle_f_multiply(f, above, factor), below);
     above = pestle_f_select(f, used, sum, above);
@@ -111,13 +113,13 @@ static pv_t* quotients(pestle_formula_t* f, const place_t* p) {
         pestle_f_select(f, used, pestle_f_multiply(f, below, factor), below);
   }
   pv_t* none = IS(EQ, p->place, 0);
-  pv_t* one = NUMBER(p->z, 1);
-  pv_t* more = pestle_f_plus(f, p->z, 1);
-  pv_t* both = pestle_f_multiply(f, p->z, more);
-  pv_t* sum = pestle_f_add(f, p->z, more);
+  pv_t* one = NUMBER(p->near, 1);
+  pv_t* more = pestle_f_plus(f, p->near, 1);
+  pv_t* both = pestle_f_multiply(f, p->near, more);
+  pv_t* sum = pestle_f_add(f, p->near, more);
   above = pestle_f_select(f, p->low, pestle_f_select(f, none, sum, one), above);
-  below =
-      pestle_f_select(f, p->low, pestle_f_select(f, none, both, p->z), below);
+  below = pestle_f_select(f, p->low, pestle_f_select(f, none, both, p->near),
+                          below);
   return pestle_f_divide(f, above, below);
 }
 
@@ -128,14 +130,14 @@ static pv_t* digamma_above(pestle_formula_t* f, pv_t* z) {
   pv_t* sum = quotients(f, &p);
   near =
       pestle_f_add(f, near, pestle_f_select(f, p.low, OP1(NEGATE, sum), sum));
-  pv_t* inverse = pestle_f_divide(f, NUMBER(z, 1), z);
+  pv_t* inverse = pestle_f_divide(f, NUMBER(z, 1), p.far);
   pv_t* square = pestle_f_multiply(f, inverse, inverse);
   pv_t* tail =
       series(f, square, digamma_far, terms(f, 3, COUNT(digamma_far)), false);
   tail = pestle_f_multiply(f, tail, square);
   tail = pestle_f_add(f, pestle_f_times(f, inverse, 0.5), tail);
-  pv_t* far = pestle_f_subtract(f, OP1(LOG, z), tail);
-  return pestle_f_select(f, p.far, far, near);
+  pv_t* far = pestle_f_subtract(f, OP1(LOG, p.far), tail);
+  return pestle_f_select(f, p.is_far, far, near);
 }
 
 // --- Everywhere ---
@@ -152,7 +154,9 @@ pv_t* pestle_chlo_lgamma(pestle_formula_t* f, pv_t* const* operands) {
   pv_t* y = lgamma_above(f, reflected(f, below, x));
   pv_t* size = OP1(ABS, x);
   pv_t* part = pestle_f_subtract(f, size, OP1(FLOOR, size));
-  part = OP2(MINIMUM, part, pestle_f_subtract(f, NUMBER(x, 1), part));
+  pv_t* rest = pestle_f_subtract(f, NUMBER(x, 1), part);
+  part = pestle_f_select(f, IS(GT, part, 0.5), rest, part);
+  part = pestle_f_select(f, below, part, NUMBER(x, 0.5));
   pv_t* sine = OP1(LOG, OP1(SINE, pestle_f_times(f, part, PI)));
   pv_t* mirrored =
       OP1(NEGATE, pestle_f_plus(f, pestle_f_add(f, sine, y), -LOG_PI));
@@ -167,6 +171,7 @@ pv_t* pestle_chlo_digamma(pestle_formula_t* f, pv_t* const* operands) {
   pv_t* below = IS(LT, x, 0);
   pv_t* y = digamma_above(f, reflected(f, below, x));
   pv_t* part = pestle_f_subtract(f, x, OP1(ROUND_EVEN, x));
+  part = pestle_f_select(f, below, part, NUMBER(x, 0.25));
   pv_t* tangent = OP1(TAN, pestle_f_times(f, part, PI));
   pv_t* cotangent = pestle_f_divide(f, NUMBER(x, PI), tangent);
   y = pestle_f_select(f, below, pestle_f_subtract(f, y, cotangent), y);

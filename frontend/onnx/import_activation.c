@@ -45,13 +45,18 @@ static pestle_value_t* elu(pestle_onnx_call_t* call, pestle_value_t* x,
   return pestle_f_select(&call->f, is_negative(call, x), below, x);
 }
 
-// max(x, 0) + log1p(exp(-|x|)): log(1 + exp(x)) without overflow.
+// log(1 + e^x) without overflow: x + log1p(e^-x) above 0, else log1p(e^x), whose slope
+// is the right one at 0.
 static pestle_value_t* softplus(pestle_onnx_call_t* call, pestle_value_t* x) {
-  pestle_value_t* magnitude = pestle_f_abs(&call->f, x);
-  pestle_value_t* rest = pestle_f_log_plus_one(
-      &call->f,
-      pestle_f_exponential(&call->f, pestle_f_negate(&call->f, magnitude)));
-  return add(call, relu(call, x), rest);
+  pestle_formula_t* f = &call->f;
+  pestle_value_t* zero = splat_like(call, x, 0);
+  pestle_value_t* is_above = pestle_f_gt(f, x, zero);
+  pestle_value_t* whole = pestle_f_select(f, is_above, x, zero);
+  pestle_value_t* exponent =
+      pestle_f_select(f, is_above, pestle_f_negate(f, x), x);
+  pestle_value_t* rest =
+      pestle_f_log_plus_one(f, pestle_f_exponential(f, exponent));
+  return add(call, whole, rest);
 }
 
 static pestle_value_t* softsign(pestle_onnx_call_t* call, pestle_value_t* x) {
