@@ -194,6 +194,14 @@ static pv_t* signs_differ(pestle_formula_t* f, pv_t* a, pv_t* b, pv_t* zero) {
   return TWO(XOR, TWO(LT, a, zero), below);
 }
 
+// |a|, and where it is 0 the zero of |b|'s sign, by sums alone: the slope is 1.
+static pv_t* with_zero_of(pestle_formula_t* f, pv_t* a, pv_t* b) {
+  pv_t* zero = K(a, 0);
+  pv_t* positive = TWO(ADD, a, zero);
+  pv_t* negative = ONE(NEGATE, TWO(SUBTRACT, zero, a));
+  return select(f, sign_bit(f, b), negative, positive);
+}
+
 // fmod(a, b), and b more where that is other than 0 and of another sign than b.
 static pv_t* make_remainder(pestle_formula_t* f, pv_t* const* x) {
   pv_t *a = x[0], *b = x[1];
@@ -202,11 +210,8 @@ static pv_t* make_remainder(pestle_formula_t* f, pv_t* const* x) {
   pv_t* zero = K(a, 0);
   pv_t* differs = signs_differ(f, rest, b, zero);
   pv_t* more = TWO(AND, TWO(NE, rest, zero), differs);
-  pv_t* y = select(f, more, TWO(ADD, rest, b), rest);
-  if (!is_float(a)) return y;
-  pv_t* is_none = TWO(EQ, rest, zero);
-  zero = with_sign(f, zero, b);
-  return select(f, is_none, zero, y);
+  pv_t* sum = TWO(ADD, rest, b);
+  return select(f, more, sum, is_float(a) ? with_zero_of(f, rest, b) : rest);
 }
 
 static pv_t* divide_integers(pestle_formula_t* f, pv_t* a, pv_t* b) {
@@ -245,23 +250,47 @@ static pv_t* make_reciprocal(pestle_formula_t* f, pv_t* const* x) {
   return TWO(DIVIDE, K(x[0], 1), x[0]);
 }
 
-// The larger size times the root of 1 and the square of their ratio.
+// The larger one of |a| and |b|, then the smaller one; the first of equal ones is the
+// larger. A smooth function of both has all its derivatives at equal ones too, which
+// means of both sides, as maximum has them, would not give.
+static void order_pair(pestle_formula_t* f, pv_t* a, pv_t* b, pv_t* pair[2]) {
+  pv_t* is_second = TWO(LT, a, b);
+  pair[0] = select(f, is_second, b, a);
+  pair[1] = select(f, is_second, a, b);
+}
+
+// The larger size times the root of 1 and the square of their ratio. Of zeros the
+// slopes are maximum's.
 static pv_t* make_hypot(pestle_formula_t* f, pv_t* const* x) {
-  pv_t *a = ONE(ABS, x[0]), *b = ONE(ABS, x[1]);
-  pv_t* large = TWO(MAXIMUM, a, b);
-  pv_t* ratio = TWO(DIVIDE, TWO(MINIMUM, a, b), large);
+  pv_t *a = ONE(ABS, x[0]), *b = ONE(ABS, x[1]), *pair[2];
+  order_pair(f, a, b, pair);
   pv_t* one = K(x[0], 1);
+  pv_t* is_zero = TWO(EQ, pair[0], K(x[0], 0));
+  pv_t* ratio = TWO(DIVIDE, pair[1], select(f, is_zero, one, pair[0]));
   pv_t* root = ONE(SQRT, TWO(ADD, TWO(MULTIPLY, ratio, ratio), one));
-  pv_t* y = TWO(MULTIPLY, large, root);
-  y = select(f, TWO(EQ, large, K(x[0], 0)), large, y);
+  pv_t* y = TWO(MULTIPLY, pair[0], root);
+  y = select(f, is_zero, TWO(MAXIMUM, a, b), y);
   pv_t* infinity = K(x[0], HUGE_VAL);
   pv_t* endless = TWO(EQ, b, infinity);
   endless = TWO(OR, TWO(EQ, a, infinity), endless);
   return select(f, endless, infinity, y);
 }
 
-// log(x) * factor, but the whole number where power(base, that) is x. Subnormal
-// numbers have too few bits for that: many lie at a power of 10 that are none.
+// |a| without a slope, for a small difference of larger numbers, whose last bit is 0.
+static pv_t* without_slope(pestle_formula_t* f, pv_t* a) {
+  if (!a) return NULL;
+  pestle_dtype_t dtype = a->type->dtype;
+  unsigned width = pestle_dtype_info(dtype)->bits;
+  pv_t* bits = pestle_f_bitcast(f, a, pestle_dtype_unsigned(width));
+  if (!bits) return NULL;
+  uint64_t all_but_last = (UINT64_MAX >> (64 - width)) - 1;
+  bits = TWO(AND, bits, pestle_f_bits(f, bits->type, all_but_last));
+  return pestle_f_bitcast(f, bits, dtype);
+}
+
+// log(x) * factor, but the whole number where power(base, that) is x: what is missing to
+// it is added, so that the slope stays. Subnormal numbers have too few bits for that:
+// many lie at a power of 10 that are none.
 static pv_t* log_to(pestle_formula_t* f, pv_t* x, double base) {
   pv_t* y = ONE(LOG, x);
   y = y ? TWO(MULTIPLY, y, K(x, 1 / log(base))) : NULL;
@@ -270,7 +299,10 @@ static pv_t* log_to(pestle_formula_t* f, pv_t* x, double base) {
   pv_t* back = TWO(POWER, K(x, base), whole);
   const pestle_float_format_t* format = pestle_float_format(x->type->dtype);
   pv_t* normal = TWO(GE, x, K(x, ldexp(1, 1 - format->bias)));
-  return select(f, TWO(AND, TWO(EQ, back, x), normal), whole, y);
+  normal = TWO(AND, normal, is_finite(f, x));
+  pv_t* exact = TWO(AND, TWO(EQ, back, x), normal);
+  pv_t* missing = without_slope(f, TWO(SUBTRACT, whole, y));
+  return TWO(ADD, y, select(f, exact, missing, K(x, 0)));
 }
 
 static pv_t* make_log2(pestle_formula_t* f, pv_t* const* x) {
@@ -280,16 +312,15 @@ static pv_t* make_log10(pestle_formula_t* f, pv_t* const* x) {
   return log_to(f, x[0], 10);
 }
 
-// The larger one and log(1 + exp(-distance)); of equal ones, infinities too, log 2
-// more.
+// The larger one and log(1 + exp(smaller - larger)), whose difference is 0 of equal
+// infinities.
 static pv_t* make_logaddexp(pestle_formula_t* f, pv_t* const* x) {
-  pv_t *a = x[0], *b = x[1];
-  pv_t* large = TWO(MAXIMUM, a, b);
-  pv_t* distance = ONE(ABS, TWO(SUBTRACT, a, b));
-  pv_t* rest = ONE(LOG1P, ONE(EXP, ONE(NEGATE, distance)));
-  pv_t* same = TWO(EQ, a, b);
-  pv_t* twice = TWO(ADD, large, K(a, 0.69314718055994530942));
-  return select(f, same, twice, TWO(ADD, large, rest));
+  pv_t *a = x[0], *pair[2];
+  order_pair(f, a, x[1], pair);
+  pv_t* same = TWO(AND, TWO(EQ, a, x[1]), is_infinite(f, a));
+  pv_t* rest = TWO(SUBTRACT, pair[1], pair[0]);
+  rest = select(f, same, K(a, 0), rest);
+  return TWO(ADD, pair[0], ONE(LOG1P, ONE(EXP, rest)));
 }
 
 // --- The table ---

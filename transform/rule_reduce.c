@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions: sums are linear; a maximum has the mean of the tangents of the elements
 // that are equal to it; a product has for each element the product of the others.
+#include <math.h>
 #include <string.h>
 
 #include "base/fault.h"
@@ -40,20 +41,31 @@ static void jvp_sum(pestle_jvp_t* j, const pestle_node_t* node, pv_t* const* t,
                                 PESTLE_NODE_I64S(node, dimensions), from);
 }
 
+// Whether |a| is the extremum |r|: true wherever |r| is NaN.
+static pv_t* is_extremum(pestle_formula_t* f, const pestle_node_t* node,
+                         pv_t* a, pv_t* r) {
+  bool is_maximum = combiner(node) == PESTLE_OP_MAXIMUM;
+  return pestle_f_not(f,
+                      is_maximum ? pestle_f_lt(f, a, r) : pestle_f_lt(f, r, a));
+}
+
 // The initial value counts as an element where it has a tangent, else only where it
-// is the maximum alone.
+// is the maximum alone. Where the result is NaN, so is each partial derivative.
 static void jvp_extremum(pestle_jvp_t* j, const pestle_node_t* node,
                          pv_t* const* t, pv_t** out) {
   pestle_formula_t* f = &j->f;
   pv_t *a = operand(node, 0), *r = pestle_node_result(node, 0);
   pestle_dtype_t dtype = r->type->dtype;
   pestle_dtype_t compute = pestle_compute_dtype(dtype);
-  pv_t* is_it = pestle_f_eq(f, a, spread(f, node, r));
-  pv_t* is_initial = pestle_f_eq(f, everywhere(f, node, operand(node, 1)), r);
+  pv_t* is_it = is_extremum(f, node, a, spread(f, node, r));
+  pv_t* is_initial =
+      is_extremum(f, node, everywhere(f, node, operand(node, 1)), r);
   pv_t* count = sum_like(f, node, pestle_f_convert(f, is_it, compute));
   pv_t* initial = pestle_f_convert(f, is_initial, compute);
   count = t[1] ? pestle_f_add(f, count, initial)
                : pestle_f_maximum(f, count, initial);
+  count = pestle_f_select(f, pestle_f_eq(f, r, r), count,
+                          pestle_f_splat(f, count, NAN));
   pv_t* terms[2] = {NULL, NULL};
   if (t[0]) {
     pv_t* x = pestle_f_select(f, is_it, t[0], pestle_zeros(f, a));

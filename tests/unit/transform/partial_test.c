@@ -111,6 +111,8 @@ static void test_edges(void** state) {
   assert_true(at(PESTLE_OP_POWER, 0, 0, 1) == 1);
   assert_true(at(PESTLE_OP_POWER, 1, 0, 2) == 0);
   assert_true(isinf(at(PESTLE_OP_SQRT, 0, 0, 0)));
+  assert_true(isinf(at(PESTLE_OP_CBRT, 0, 0, 0)));
+  assert_true(at(PESTLE_OP_CBRT, 0, INFINITY, 0) == 0);
   assert_true(at(PESTLE_OP_SINC, 0, 0, 0) == 0);
   assert_true(isnan(at(PESTLE_OP_ATAN2, 0, 0, 0)));
   assert_true(fabs(at(PESTLE_OP_ATAN2, 0, 1e200, 1e200) * 2e200 - 1) < 1e-15);
