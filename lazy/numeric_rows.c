@@ -317,7 +317,9 @@ static pv_t* make_log10(pestle_formula_t* f, pv_t* const* x) {
 static pv_t* make_logaddexp(pestle_formula_t* f, pv_t* const* x) {
   pv_t *a = x[0], *pair[2];
   order_pair(f, a, x[1], pair);
-  pv_t* same = TWO(AND, TWO(EQ, a, x[1]), is_infinite(f, a));
+  pv_t* same = TWO(EQ, a, x[1]);
+  pv_t* infinite = is_infinite(f, a);
+  same = TWO(AND, same, infinite);
   pv_t* rest = TWO(SUBTRACT, pair[1], pair[0]);
   rest = select(f, same, K(a, 0), rest);
   return TWO(ADD, pair[0], ONE(LOG1P, ONE(EXP, rest)));

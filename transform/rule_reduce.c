@@ -64,8 +64,9 @@ static void jvp_extremum(pestle_jvp_t* j, const pestle_node_t* node,
   pv_t* initial = pestle_f_convert(f, is_initial, compute);
   count = t[1] ? pestle_f_add(f, count, initial)
                : pestle_f_maximum(f, count, initial);
-  count = pestle_f_select(f, pestle_f_eq(f, r, r), count,
-                          pestle_f_splat(f, count, NAN));
+  pv_t* is_number = pestle_f_eq(f, r, r);
+  pv_t* nan = pestle_f_splat(f, count, NAN);
+  count = pestle_f_select(f, is_number, count, nan);
   pv_t* terms[2] = {NULL, NULL};
   if (t[0]) {
     pv_t* x = pestle_f_select(f, is_it, t[0], pestle_zeros(f, a));
