@@ -48,11 +48,10 @@ static pestle_status_t copy_all(extract_t* x) {
   return NULL;
 }
 
-// All but what the entry's arguments are called, by which a caller gives them.
-static void forget_names(pestle_function_t* f, bool is_entry) {
+static void forget_names(pestle_function_t* f) {
   pestle_node_t* n = NULL;
-  if (!is_entry) f->argument_names = NULL;
-  for (uint32_t i = 0; !is_entry && i < f->body->block->argument_count; ++i)
+  f->argument_names = NULL;
+  for (uint32_t i = 0; i < f->body->block->argument_count; ++i)
     f->body->block->arguments[i]->name = NULL;
   while ((n = pestle_region_next(f->body, n))) {
     for (uint32_t i = 0; i < n->result_count; ++i)
@@ -87,7 +86,7 @@ pestle_status_t pestle_module_extract(pestle_function_t* function,
     return status;
   }
   for (pestle_function_t* f = target->first; f; f = f->next)
-    forget_names(f, f == target->first);
+    forget_names(f);
   *out_module = target;
   return NULL;
 }

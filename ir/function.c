@@ -128,6 +128,22 @@ pestle_status_t pestle_function_add_argument(pestle_function_t* function,
   return NULL;
 }
 
+pestle_status_t pestle_function_name_arguments(pestle_function_t* function,
+                                               const pestle_function_t* like) {
+  pestle_module_t* module = function->module;
+  const pestle_block_t* block = function->body->block;
+  const char** names =
+      PESTLE_ARENA_ARRAY(&module->arena, const char*, block->argument_count);
+  if (!names) return PESTLE_OOM();
+  for (uint32_t i = 0; i < block->argument_count; ++i) {
+    const char* name = pestle_function_argument_name(like, i);
+    PESTLE_TRY(pestle_module_intern_opt(module, name, &names[i]));
+    block->arguments[i]->name = names[i];
+  }
+  function->argument_names = names;
+  return NULL;
+}
+
 pestle_status_t pestle_function_remove_argument(pestle_function_t* function,
                                                 size_t index) {
   pestle_block_t* block = function->body->block;

@@ -415,6 +415,9 @@ PESTLE_NODISCARD pestle_status_t pestle_function_set_results(
 PESTLE_NODISCARD pestle_status_t pestle_function_add_argument(
     pestle_function_t* function, const pestle_type_t* type, const char* name,
     pestle_value_t** out_value);
+// Calls its arguments what those of |like| are called, one by one.
+PESTLE_NODISCARD pestle_status_t pestle_function_name_arguments(
+    pestle_function_t* function, const pestle_function_t* like);
 // Takes argument |index| away, which nothing uses.
 PESTLE_NODISCARD pestle_status_t
 pestle_function_remove_argument(pestle_function_t* function, size_t index);

@@ -106,11 +106,15 @@ pestle_status_t pestle_transform_copy(pestle_module_t* module, const char* name,
                              PESTLE_NODE_STR(cycle, callee));
   }
   PESTLE_TRY(pestle_module_extract(function, out_module));
+  // A caller gives arguments by their names.
+  pestle_status_t status = pestle_function_name_arguments(
+      pestle_module_entry(*out_module), function);
   pestle_world_shape_t world = pestle_module_world(module);
-  if (world.replicas == 1 && world.partitions == 1) return NULL;
-  // Collectives name processes.
-  pestle_status_t status = pestle_module_set_dialect_attrs(
-      *out_module, module->dialect_attrs.data, module->dialect_attrs.count);
+  if (!status && (world.replicas > 1 || world.partitions > 1)) {
+    // Collectives name processes.
+    status = pestle_module_set_dialect_attrs(
+        *out_module, module->dialect_attrs.data, module->dialect_attrs.count);
+  }
   if (!status) return NULL;
   pestle_module_release(*out_module);
   *out_module = NULL;

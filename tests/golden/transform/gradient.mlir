@@ -3,7 +3,7 @@
 // RUN: %pestle dump --grad 0 %s | FileCheck %s
 // RUN: %pestle opt --passes grad=0 %s | FileCheck %s
 // RUN: %pestle opt --passes grad=0,canonicalise %s | FileCheck %s --check-prefix=SHORT
-// CHECK:      func.func public @main(%x: tensor<3xf32>, %y: tensor<3xf32>) -> (tensor<f32>, tensor<3xf32>) {
+// CHECK:      func.func public @main(%x: tensor<3xf32> {pestle.name = "x"}, %y: tensor<3xf32> {pestle.name = "y"}) -> (tensor<f32>, tensor<3xf32>) {
 // CHECK-NEXT:   [[S:%.*]] = stablehlo.sine %x
 // CHECK-NEXT:   [[C:%.*]] = stablehlo.cosine %x
 // CHECK-NEXT:   [[P:%.*]] = stablehlo.multiply [[S]], %y
