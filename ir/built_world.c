@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "ir/built.h"
 #include "ir/collective.h"
+#include "ir/mesh_axes.h"
 #include "ir/sharding.h"
 
 typedef pestle_value_t pv_t;
@@ -46,9 +47,28 @@ void pestle_built_nothing(pestle_built_t* b) {
   }
 }
 
+// The op's groups, as rows of numbers where they are axes of a mesh; NULL: it has none, or
+// |b| has failed.
+static const pestle_generic_value_t* read_groups(pestle_built_t* b) {
+  const pestle_generic_value_t* groups = pestle_built_attr(b, "replica_groups");
+  if (!groups || !pestle_is_mesh_axes(groups)) return groups;
+  pestle_generic_value_t* rows =
+      PESTLE_ARENA_NEW(b->arena, pestle_generic_value_t);
+  if (!rows) {
+    b->f.status = PESTLE_OOM();
+    return NULL;
+  }
+  *rows = *groups;
+  rows->kind = PESTLE_GENERIC_ELEMENTS;
+  b->f.status = pestle_mesh_axes_groups(b->f.builder.module, groups, b->arena,
+                                        &rows->elements);
+  return b->f.status ? NULL : rows;
+}
+
 // Every group has one member, number 0; -1 fills groups up.
 static bool is_alone(pestle_built_t* b) {
-  const pestle_generic_value_t* groups = pestle_built_attr(b, "replica_groups");
+  const pestle_generic_value_t* groups = read_groups(b);
+  if (b->f.status) return false;
   if (!groups) return true;
   bool alone = groups->kind == PESTLE_GENERIC_ELEMENTS &&
                pestle_dtype_is(groups->elements.type.dtype, PESTLE_KIND_INT);
@@ -93,8 +113,11 @@ static pestle_status_t read_attr(pestle_built_t* b, pestle_generic_t* g,
   static const pestle_elements_t none = {
       .type = {.dtype = PESTLE_I64, .rank = 2}, .data = ""};
   const char* name = pestle_attr_name_text((pestle_attr_name_t)row->name);
-  const pestle_generic_value_t* value = pestle_built_attr(b, name);
+  const pestle_generic_value_t* value = row->name == PESTLE_ATTR_replica_groups
+                                            ? read_groups(b)
+                                            : pestle_built_attr(b, name);
   pestle_attr_t a = {.name = row->name, .kind = row->kind};
+  PESTLE_TRY(b->f.status);
   if (row->name == PESTLE_ATTR_channel_handle) {
     if (!read_channel(b, &a.as.i64)) return NULL;
     return pestle_generic_push(g, &a);

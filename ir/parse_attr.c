@@ -273,6 +273,34 @@ static pestle_status_t read_word(pestle_parser_t* p,
   return NULL;
 }
 
+// "(2)4", a part of a mesh's axis: in front of it are parts of 2, and it has 4.
+static pestle_status_t read_sub_axis(pestle_parser_t* p,
+                                     pestle_generic_value_t* out) {
+  pestle_generic_entry_t* e =
+      PESTLE_ARENA_ARRAY(&p->scratch, pestle_generic_entry_t, 2);
+  if (!e) return PESTLE_OOM();
+  PESTLE_TRY(pestle_parse_expect(p, '('));
+  PESTLE_TRY(pestle_parse_integer(p, &e[0].value.i64));
+  PESTLE_TRY(pestle_parse_expect(p, ')'));
+  PESTLE_TRY(pestle_parse_integer(p, &e[1].value.i64));
+  e[0].key = PESTLE_STR("pre_size");
+  e[1].key = PESTLE_STR("size");
+  e[0].value.kind = e[1].value.kind = PESTLE_GENERIC_INT;
+  e[0].next = &e[1];
+  out->kind = PESTLE_GENERIC_DICT;
+  out->entries = e;
+  out->entry_count = 2;
+  return NULL;
+}
+
+static bool is_sub_axis(pestle_parser_t* p) {
+  pestle_lexer_t here = p->lexer;
+  pestle_parse_advance(p);
+  bool is = pestle_parse_at_kind(p, PESTLE_TOKEN_INT);
+  p->lexer = here;
+  return is;
+}
+
 static pestle_status_t read_value(pestle_parser_t* p,
                                   pestle_generic_value_t* out) {
   pestle_lexer_t back;
@@ -301,7 +329,10 @@ static pestle_status_t read_value(pestle_parser_t* p,
     case PESTLE_TOKEN_PUNCTUATION:
       if (pestle_parse_at(p, '{')) return pestle_parse_dict(p, '}', out);
       if (pestle_parse_take(p, '[')) return read_list(p, ']', out);
+      // "<name = "x", size = 2>" among values of one kind.
+      if (pestle_parse_at(p, '<')) return pestle_parse_dict(p, '>', out);
       if (!pestle_parse_at(p, '(')) break;
+      if (is_sub_axis(p)) return read_sub_axis(p, out);
       out->kind = PESTLE_GENERIC_FUNCTION;
       out->inputs = PESTLE_ARENA_NEW(&p->scratch, pestle_parse_types_t);
       out->outputs = PESTLE_ARENA_NEW(&p->scratch, pestle_parse_types_t);

@@ -153,7 +153,12 @@ enum {
   VHLO_STRING = 14,
   VHLO_TENSOR = 15,
   VHLO_TYPE = 17,
-  VHLO_LAST = 25,
+  VHLO_SUB_AXIS = 21,
+  VHLO_AXIS_REF = 22,
+  VHLO_MESH_GROUPS = 23,
+  VHLO_MESH_AXIS = 24,
+  VHLO_MESH = 25,
+  VHLO_LAST = VHLO_MESH,
 };
 
 // The cases of vhlo's enumerations by their code.
@@ -184,6 +189,11 @@ pestle_status_t pestle_bytecode_read_vhlo_word(uint64_t code,
   out->kind = PESTLE_GENERIC_WORD;
   out->text = pestle_str(vhlo_words[code][index]);
   return NULL;
+}
+
+static pestle_status_t read_mesh_part(decoder_t* d, pestle_reader_t* r,
+                                      pestle_mesh_part_t part, value_t* out) {
+  return pestle_bytecode_read_mesh_part(d, r, part, true, out);
 }
 
 static pestle_status_t read_vhlo(decoder_t* d, pestle_reader_t* r,
@@ -219,6 +229,16 @@ static pestle_status_t read_vhlo(decoder_t* d, pestle_reader_t* r,
       return read_elements(d, r, out);
     case VHLO_TYPE:
       return read_type(d, r, out);
+    case VHLO_SUB_AXIS:
+      return read_mesh_part(d, r, PESTLE_MESH_SUB_AXIS, out);
+    case VHLO_AXIS_REF:
+      return read_mesh_part(d, r, PESTLE_MESH_AXIS_REF, out);
+    case VHLO_MESH_GROUPS:
+      return read_mesh_part(d, r, PESTLE_MESH_GROUPS, out);
+    case VHLO_MESH_AXIS:
+      return read_mesh_part(d, r, PESTLE_MESH_AXIS, out);
+    case VHLO_MESH:
+      return read_mesh_part(d, r, PESTLE_MESH, out);
     default:
       if (code <= VHLO_LAST) return pestle_bytecode_read_opaque(r, out);
       return PESTLE_ERROR(UNSUPPORTED,

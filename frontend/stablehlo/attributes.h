@@ -31,6 +31,18 @@ pestle_bytecode_read_stablehlo(pestle_bytecode_decoder_t* d, pestle_reader_t* r,
 PESTLE_NODISCARD pestle_status_t
 pestle_bytecode_read_alias(pestle_bytecode_decoder_t* d, pestle_reader_t* r,
                            pestle_generic_value_t* out_value);
+// Parts of replica_groups as the axes of a mesh: a DICT each, with the names that the
+// text has (ir/mesh_axes.h reads them). vhlo and stablehlo write them each in its way.
+typedef enum pestle_mesh_part_e {
+  PESTLE_MESH_GROUPS,
+  PESTLE_MESH_SUB_AXIS,
+  PESTLE_MESH_AXIS_REF,
+  PESTLE_MESH_AXIS,
+  PESTLE_MESH,
+} pestle_mesh_part_t;
+PESTLE_NODISCARD pestle_status_t pestle_bytecode_read_mesh_part(
+    pestle_bytecode_decoder_t* d, pestle_reader_t* r, pestle_mesh_part_t part,
+    bool is_vhlo, pestle_generic_value_t* out_value);
 PESTLE_NODISCARD pestle_status_t pestle_bytecode_read_chlo(
     pestle_reader_t* r, pestle_generic_value_t* out_value);
 

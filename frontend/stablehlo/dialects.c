@@ -18,6 +18,11 @@ enum {
   SCATTER = 11,
   ALIAS = 14,
   ALGORITHM = 15,
+  MESH_GROUPS = 18,
+  SUB_AXIS = 19,
+  AXIS_REF = 20,
+  MESH_AXIS = 21,
+  MESH = 22,
 };
 
 // The code that vhlo has for the enumeration of a code here.
@@ -108,6 +113,85 @@ pestle_status_t pestle_bytecode_read_alias(decoder_t* d, pestle_reader_t* r,
   return read_numbers(&f, "operand_tuple_indices");
 }
 
+// --- Groups as the axes of a mesh, in both dialects ---
+
+static pestle_status_t read_attribute(fields_t* f, const char* key) {
+  const value_t* value;
+  PESTLE_TRY(pestle_bytecode_read_attribute(f->d, f->r, &value));
+  return add(f, key, value);
+}
+
+// stablehlo has the number of a string where vhlo has that of an attribute.
+static pestle_status_t read_name(fields_t* f, bool is_vhlo) {
+  if (is_vhlo) return read_attribute(f, "name");
+  value_t name = {.kind = PESTLE_GENERIC_STRING};
+  PESTLE_TRY(pestle_bytecode_string(f->d->file, f->r, &name.text));
+  return add(f, "name", &name);
+}
+
+static pestle_status_t read_axis_ref(fields_t* f, bool is_vhlo) {
+  uint64_t there;
+  uint8_t byte;
+  PESTLE_TRY(read_name(f, is_vhlo));
+  if (is_vhlo) {
+    PESTLE_TRY(pestle_reader_varint(f->r, &there));
+  } else {
+    PESTLE_TRY(pestle_reader_byte(f->r, &byte));
+    there = byte;
+  }
+  return there ? read_attribute(f, "sub_axis_info") : NULL;
+}
+
+static pestle_status_t read_groups(fields_t* f, bool is_vhlo) {
+  PESTLE_TRY(read_attribute(f, "mesh"));
+  if (is_vhlo) return read_attribute(f, "axes");
+  value_t list = {.kind = PESTLE_GENERIC_LIST};
+  PESTLE_TRY(pestle_bytecode_read_list(f->d, f->r, &list));
+  return add(f, "axes", &list);
+}
+
+static pestle_status_t read_mesh(fields_t* f, bool is_vhlo) {
+  const value_t* ids;
+  uint32_t index;
+  bool there;
+  uint8_t byte;
+  PESTLE_TRY(read_attribute(f, "axes"));
+  if (!is_vhlo) {
+    PESTLE_TRY(pestle_reader_byte(f->r, &byte));
+    return byte ? read_attribute(f, "device_ids") : NULL;
+  }
+  pestle_reader_t back = *f->r;
+  uint64_t raw;
+  PESTLE_TRY(pestle_reader_flagged(f->r, &raw, &there));
+  if (!there) return NULL;
+  *f->r = back;
+  PESTLE_TRY(pestle_reader_flagged_index(f->r, f->d->file->attribute_count,
+                                         "attribute", &index, &there));
+  PESTLE_TRY(pestle_bytecode_attribute(f->d, index, &ids));
+  return add(f, "device_ids", ids);
+}
+
+pestle_status_t pestle_bytecode_read_mesh_part(decoder_t* d, pestle_reader_t* r,
+                                               pestle_mesh_part_t part,
+                                               bool is_vhlo, value_t* out) {
+  fields_t f = begin(d, r, out);
+  switch (part) {
+    case PESTLE_MESH_GROUPS:
+      return read_groups(&f, is_vhlo);
+    case PESTLE_MESH_SUB_AXIS:
+      PESTLE_TRY(read_number(&f, "pre_size"));
+      return read_number(&f, "size");
+    case PESTLE_MESH_AXIS_REF:
+      return read_axis_ref(&f, is_vhlo);
+    case PESTLE_MESH_AXIS:
+      PESTLE_TRY(read_name(&f, is_vhlo));
+      return read_number(&f, "size");
+    case PESTLE_MESH:
+      return read_mesh(&f, is_vhlo);
+  }
+  return NULL;
+}
+
 static pestle_status_t read_channel(decoder_t* d, pestle_reader_t* r,
                                     value_t* out) {
   fields_t f = begin(d, r, out);
@@ -177,6 +261,11 @@ pestle_status_t pestle_bytecode_read_chlo(pestle_reader_t* r, value_t* out) {
              : pestle_bytecode_read_opaque(r, out);
 }
 
+static pestle_status_t read_mesh_part(decoder_t* d, pestle_reader_t* r,
+                                      pestle_mesh_part_t part, value_t* out) {
+  return pestle_bytecode_read_mesh_part(d, r, part, false, out);
+}
+
 pestle_status_t pestle_bytecode_read_stablehlo(decoder_t* d, pestle_reader_t* r,
                                                value_t* out) {
   uint64_t code;
@@ -199,6 +288,16 @@ pestle_status_t pestle_bytecode_read_stablehlo(decoder_t* d, pestle_reader_t* r,
       return pestle_bytecode_read_alias(d, r, out);
     case ALGORITHM:
       return read_algorithm(d, r, out);
+    case MESH_GROUPS:
+      return read_mesh_part(d, r, PESTLE_MESH_GROUPS, out);
+    case SUB_AXIS:
+      return read_mesh_part(d, r, PESTLE_MESH_SUB_AXIS, out);
+    case AXIS_REF:
+      return read_mesh_part(d, r, PESTLE_MESH_AXIS_REF, out);
+    case MESH_AXIS:
+      return read_mesh_part(d, r, PESTLE_MESH_AXIS, out);
+    case MESH:
+      return read_mesh_part(d, r, PESTLE_MESH, out);
     default:
       return pestle_bytecode_read_opaque(r, out);
   }

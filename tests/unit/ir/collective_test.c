@@ -350,6 +350,44 @@ static void refuses(void** state) {
                            "dense<[[0, 1]]> : tensor<1x2xi64>",
                            "")),
                  UNSUPPORTED, "export it for one device");
+  // Groups as the axes of a mesh; what they are is in tests/stablehlo/data/mesh_axes.mlir.
+#define AXES(mesh, axes)                                                       \
+  WORLD(1, 4,                                                                  \
+        "sdy.mesh @m = <[\"x\"=2, \"y\"=2]>\n" ONE(                            \
+            "2xi32", "4xi32", "all_gather",                                    \
+            "all_gather_dim = 0 : i64, " CHANNEL                               \
+            "replica_groups = #stablehlo.replica_group_mesh_axes<mesh = " mesh \
+            ", axes = [" axes "]>, use_global_device_ids",                     \
+            ""))
+#define AXIS(rest) "#stablehlo.axis_ref<" rest ">"
+  assert_refuses(AXES("@n", AXIS("name = \"x\"")), MALFORMED,
+                 "the module has no mesh 'n'");
+  assert_refuses(AXES("@m", AXIS("name = \"z\"")), MALFORMED,
+                 "name the axis 'z', which their mesh has not");
+  assert_refuses(AXES("@m", AXIS("name = \"x\"") ", " AXIS("name = \"x\"")),
+                 MALFORMED, "axes that overlap");
+  assert_refuses(AXES("@m", AXIS("name = \"x\", sub_axis_info = (3)2")),
+                 MALFORMED, "a part of an axis that does not divide it");
+  assert_refuses(AXES("@m", AXIS("size = 2")), MALFORMED,
+                 "an axis without a name");
+  assert_refuses(AXES("#stablehlo.mesh<axes=[<name = \"x\", size = 0>]>",
+                      AXIS("name = \"x\"")),
+                 MALFORMED, "an axis of a mesh that is no name and size");
+  assert_refuses(
+      AXES("#stablehlo.mesh<axes=[<name = \"x\", size = 2000>, <name "
+           "= \"y\", size = 2000>]>",
+           AXIS("name = \"x\"")),
+      MALFORMED, "a mesh of more than 1,048,576 devices");
+  assert_refuses(AXES("#stablehlo.mesh<axes=[<name = \"x\", size = 2>, <name = "
+                      "\"y\", size = 2>], device_ids=dense<[0, 1, 1, 3]> : "
+                      "tensor<4xi64>>",
+                      AXIS("name = \"x\"")),
+                 MALFORMED, "device_ids that are not each of its devices once");
+  assert_refuses(AXES("#stablehlo.mesh<axes=[<name = \"x\", size = 2>]>",
+                      AXIS("name = \"x\"")),
+                 MALFORMED, "process 2 of 4 is in none of its groups");
+#undef AXES
+#undef AXIS
   // Alone nobody is there to meet.
   pestle_context_t* context = text_context();
   pestle_module_t* module =
