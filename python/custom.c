@@ -172,23 +172,7 @@ static pestle_status_t add_constant(pestle_builder_t* builder,
         "it one, since those of more than 1 MiB are no constants",
         (long long)size);
   }
-  void* data = malloc((size_t)size + 1);
-  if (!data) {
-    return pestle_status_make(PESTLE_STATUS_OUT_OF_MEMORY, NULL, 0,
-                              "no memory for a constant");
-  }
-  pestle_status_t status;
-  Py_BEGIN_ALLOW_THREADS;
-  status = pestle_array_read(array, data, (size_t)size);
-  Py_END_ALLOW_THREADS;
-  if (!status) {
-    pestle_constant_attrs_t attrs = {
-        .struct_size = sizeof(attrs),
-        .value = {type, data, (size_t)size, false}};
-    status = pestle_op_constant(builder, &attrs, out);
-  }
-  free(data);
-  return status;
+  return pestle_py_constant(builder, array, out);
 }
 
 // Builds what |module| does of |values|, and of what it reads beside them.

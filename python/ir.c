@@ -353,8 +353,7 @@ bool pestle_py_capture(pestle_device_t* device, const pestle_type_t* types,
   return false;
 }
 
-// The hidden arguments of a capture as a tuple.
-static PyObject* hidden_of(const pestle_capture_t* captured) {
+PyObject* pestle_py_hidden(const pestle_capture_t* captured) {
   size_t count = pestle_capture_hidden_count(captured);
   PyObject* hidden = PyTuple_New((Py_ssize_t)count);
   for (size_t i = 0; hidden && i < count; ++i) {
@@ -402,7 +401,7 @@ static PyObject* capture(PyObject* self, PyObject* args) {
   PyObject* capsule =
       PyCapsule_New(captured, "pestle.capture", release_capture);
   if (!capsule) pestle_capture_release(captured);
-  PyObject* hidden = capsule ? hidden_of(captured) : NULL;
+  PyObject* hidden = capsule ? pestle_py_hidden(captured) : NULL;
   PyObject* object = pestle_py_module(module);
   if (object && hidden) {
     return Py_BuildValue("(NNNN)", object, hidden, results, capsule);
@@ -447,7 +446,7 @@ static PyObject* rebind(PyObject* self, PyObject* args) {
   free(first);
   free(second);
   PyObject* object = fine ? pestle_py_module(module) : NULL;
-  PyObject* hidden = object ? hidden_of(captured) : NULL;
+  PyObject* hidden = object ? pestle_py_hidden(captured) : NULL;
   if (hidden) return Py_BuildValue("(NN)", object, hidden);
   Py_XDECREF(object);
   return NULL;
@@ -565,6 +564,7 @@ static PyType_Spec spec_of_module = {
 static PyMethodDef functions[] = {
     {"capture", capture, METH_VARARGS, NULL},
     {"rebind", rebind, METH_VARARGS, NULL},
+    {"close", pestle_py_close, METH_VARARGS, NULL},
     {"import_file", import_file, METH_VARARGS, NULL},
     {"import_bytes", import_bytes, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -20,6 +20,16 @@ PyObject* pestle_py_wrap_all(pestle_array_t** arrays, const uint8_t* weak,
 // What the arrays of a tuple hold, borrowed, in memory to be freed; NULL for what is no
 // array. NULL and an exception where there is no memory.
 pestle_array_t** pestle_py_arrays_of(PyObject* tuple);
+// How many values the entry of |module| gives.
+size_t pestle_py_result_count(pestle_module_t* module);
+// The hidden arguments of a capture as a tuple.
+PyObject* pestle_py_hidden(const pestle_capture_t* capture);
+// The elements of |array|, which is computed for it, as a constant.
+pestle_status_t pestle_py_constant(pestle_builder_t* builder,
+                                   pestle_array_t* array,
+                                   pestle_value_t** out_value);
+// close(module, arrays): the module whose last arguments are the arrays, as constants.
+PyObject* pestle_py_close(PyObject* self, PyObject* args);
 // Modules as parts of a graph, and what is made of them.
 bool pestle_py_add_transform(PyObject* module);
 

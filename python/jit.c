@@ -288,7 +288,7 @@ static PyObject* jit_call(PyObject* object, PyObject* args, PyObject* kwargs) {
 
 // --- Looking ---
 
-// trace(*args, **kwargs) -> (module, device)
+// trace(*args, **kwargs) -> (module, device, hidden)
 static PyObject* jit_trace(PyObject* object, PyObject* args, PyObject* kwargs) {
   pestle_py_jit_t* self = (pestle_py_jit_t*)object;
   pestle_py_given_t given;
@@ -300,8 +300,8 @@ static PyObject* jit_trace(PyObject* object, PyObject* args, PyObject* kwargs) {
   if (pestle_py_call_read(self, &call, &given)) {
     pestle_py_entry_t* entry = entry_of(self, &call, &given);
     if (entry) {
-      result =
-          Py_BuildValue("(ON)", entry->module, pestle_py_device(entry->device));
+      result = Py_BuildValue("(ONO)", entry->module,
+                             pestle_py_device(entry->device), entry->hidden);
     }
   }
   pestle_py_call_end(&call);

@@ -31,6 +31,7 @@ typedef struct pestle_py_entry_t {
   uint32_t config;  // pestle_py_config_word()
   pestle_jit_t* jit;
   PyObject* module;
+  PyObject* hidden;         // arrays that it reads besides its arguments
   pestle_status_t donated;  // what arrays say that were given away, or NULL
   uintptr_t* out_words;
   size_t out_word_count, out_count;

@@ -14,6 +14,7 @@ void pestle_py_entry_drop(pestle_py_entry_t* entry) {
   free(entry->guards);
   Py_XDECREF(entry->statics);
   Py_XDECREF(entry->module);
+  Py_XDECREF(entry->hidden);
   pestle_status_release(entry->donated);
   pestle_jit_release(entry->jit);
   free(entry);

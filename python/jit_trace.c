@@ -164,11 +164,12 @@ static bool capture(const pestle_py_jit_t* self, const pestle_py_call_t* call,
                                           &options, &entry->jit));
     fine = fine && donate(self, call, entry);
     entry->module = pestle_py_module(module);
+    entry->hidden = pestle_py_hidden(captured);
     entry->out_words =
         pestle_tree_copy_words(trace->out.words, trace->out.word_count);
     entry->out_word_count = entry->out_words ? trace->out.word_count : 0;
     entry->out_count = trace->out.leaf_count;
-    fine = fine && entry->module && entry->out_words;
+    fine = fine && entry->module && entry->hidden && entry->out_words;
   }
   pestle_capture_release(captured);
   Py_XDECREF(results);

@@ -10,7 +10,7 @@ static pestle_module_t* of(PyObject* module) {
   return ((pestle_py_module_t*)module)->module;
 }
 
-static size_t result_count(pestle_module_t* module) {
+size_t pestle_py_result_count(pestle_module_t* module) {
   pestle_function_t* entry = pestle_module_entry(module);
   size_t count = 0;
   while (entry && pestle_function_returned_type(entry, count).dtype)
@@ -65,7 +65,7 @@ static PyObject* inline_module(PyObject* self, PyObject* args) {
     free(arrays);
     return NULL;
   }
-  size_t count = result_count(module);
+  size_t count = pestle_py_result_count(module);
   pestle_array_t** out = malloc((count + 1) * sizeof(*out));
   if (!out) {
     PyErr_NoMemory();
@@ -95,7 +95,8 @@ static PyObject* branch(PyObject* self, PyObject* args) {
     bool fine = Py_TYPE(item) == pestle_py.module_type;
     branches[i] = fine ? of(item) : NULL;
   }
-  size_t results = count && branches[0] ? result_count(branches[0]) : 0;
+  size_t results =
+      count && branches[0] ? pestle_py_result_count(branches[0]) : 0;
   pestle_array_t** arrays = pestle_py_arrays_of(operands);
   pestle_array_t** out = malloc((results + 1) * sizeof(*out));
   if (arrays && out &&

@@ -18,8 +18,13 @@ class Lowered:
     True
     """
 
-    def __init__(self, module, device):
-        self.module, self.device = module, device
+    def __init__(self, module, device, hidden=()):
+        self.module, self.device, self._hidden = module, device, hidden
+
+    def _closed(self):
+        """The module with the arrays that the function reads besides its arguments as
+        constants. Raises ValueError for one of a trace that the function is called in."""
+        return c.close(self.module, self._hidden)
 
     def text(self, stage="graph"):
         """The graph, or what a stage of its compilation says: fused, schedule,
@@ -29,7 +34,7 @@ class Lowered:
 
     def compile(self):
         """A function of flat arguments that runs the graph."""
-        return Function(self.module, self.device)
+        return Function(self._closed(), self.device)
 
 
 def _numbers_of(x, ids, count, words):
@@ -113,17 +118,17 @@ def export(function, *args, format="stablehlo", **kwargs):
     """function for these arguments as bytes: StableHLO text ("stablehlo"), or the
     graph's binary form ("module"), for load().
 
-    args: as function takes them.
+    args: as function takes them. Arrays that function reads besides are constants.
     Raises ValueError for another format, and what tracing function raises.
 
     >>> pt.load(pt.export(lambda x: x + 1, pt.ones((2,))))(pt.ones((2,))).tolist()
     [2.0, 2.0]
     """
-    lowered = lower(function, *args, **kwargs)
+    module = lower(function, *args, **kwargs)._closed()
     if format == "stablehlo":
-        return str(lowered.module).encode()
+        return str(module).encode()
     if format == "module":
-        return lowered.module.serialize()
+        return module.serialize()
     raise ValueError(f"format is {format!r}: 'stablehlo' and 'module' are known")
 
 

@@ -311,4 +311,22 @@ def test_graphs():
     assert f(x).tolist() == [2.0, 4.0] and f.inputs[0][1:] == (pt.float32, (2,))
 
 
+def test_export_of_what_is_read_besides():
+    w, b = pt.arange(6, dtype=pt.float32).reshape((2, 3)), pt.asarray([1., 2., 3.])
+    lazily = b * 2  # not computed yet
+    f = lambda x: x @ w + lazily
+    x = pt.asarray([[1., 2.]])
+    for form in ("stablehlo", "module"):
+        g = pt.load(pt.export(f, x, format=form))
+        assert [row[1:] for row in g.inputs] == [(pt.float32, (1, 2))]
+        assert g(x).tolist() == [[8., 13., 18.]]
+    assert pt.lower(f, x).compile()(x).tolist() == [[8., 13., 18.]]
+    slope = pt.grad(lambda x: (f(x) ** 2).sum())
+    assert pt.load(pt.export(slope, x))(x).tolist() == slope(x).tolist()
+    # One of a trace that goes on has no value.
+    raises(ValueError, lambda: pt.jit(lambda y: pt.ones(
+        (len(pt.export(lambda z: z * y, x)),)))(x), "of a trace that it is called in")
+
+
+
 run(globals())
