@@ -262,6 +262,7 @@ static pestle_status_t make_temporary(const char* path,
 // Makes a rename in |folder| last through a crash. A file system that cannot
 // sync folders is not a failure of the write.
 static void sync_folder_of(const char* path) {
+  if (PESTLE_FAULT(trust_lost_name)) return;
   path_buffer_t folder;
   pestle_str_t view = pestle_path_folder(path);
   snprintf(folder.text, sizeof(folder.text), "%.*s", PESTLE_STR_ARG(view));

@@ -7,6 +7,8 @@
 //                      errno, or "short" (half of the bytes, and success)
 //   PESTLE_IO_PLANT    "wx": a page that is writable and executable is mapped
 //   PESTLE_IO_TRACE    a file that gets a line a call: "open write PATH", ...
+//   PESTLE_IO_RECORD   a file that gets what changed the folder, with the bytes that
+//                      were written: tests/robust/power_loss.py makes disks of it
 //
 // Pestle's own code and no library knows of it.
 #include <dirent.h>
@@ -28,7 +30,9 @@
 enum { MAX_FILES = 1024 };
 
 static char names[MAX_FILES][512];  // of files that are open under the folder
-static atomic_int calls;
+static int
+    numbers[MAX_FILES];  // of the opens that gave these handles, from 1 on
+static atomic_int calls, opens;
 
 #define NEXT(type, name) ((type)dlsym(RTLD_NEXT, name))
 
@@ -55,6 +59,27 @@ static void trace(const char* what, const char* path) {
   int size = snprintf(line, sizeof(line), "%s %s\n", what, path);
   (void)!syscall(SYS_write, handle, line, (size_t)size);
   syscall(SYS_close, handle);
+}
+
+// Appends a line, "WHAT NUMBER SIZE NAME [NEW NAME]" with NUL between the words, and
+// |size| bytes behind it. Both as one write: threads do not mix theirs.
+static void record(const char* what, int number, const char* path,
+                   const char* other, const void* data, size_t size) {
+  const char* file = getenv("PESTLE_IO_RECORD");
+  if (!file) return;
+  char line[1200];
+  int length = snprintf(line, sizeof(line), "%s%c%d%c%zu%c%s%c%s\n", what, 0,
+                        number, 0, size, 0, path, 0, other);
+  char* whole = malloc((size_t)length + size);
+  int handle = (int)syscall(SYS_openat, AT_FDCWD, file,
+                            O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (!whole || handle < 0 || length >= (int)sizeof(line)) abort();
+  memcpy(whole, line, (size_t)length);
+  if (size) memcpy(whole + length, data, size);
+  size += (size_t)length;
+  if (syscall(SYS_write, handle, whole, size) != (long)size) abort();
+  syscall(SYS_close, handle);
+  free(whole);
 }
 
 // 0: goes on; -1: only half of the bytes; else the errno that it fails with.
@@ -91,6 +116,11 @@ static int open_any(const char* name, const char* path, int flags,
   int handle = next(path, flags, mode);
   if (handle >= 0 && handle < MAX_FILES) {
     snprintf(names[handle], sizeof(names[handle]), "%s", path);
+    numbers[handle] = atomic_fetch_add(&opens, 1) + 1;
+    const char* how = !(flags & O_CREAT) ? "open"
+                      : flags & O_TRUNC  ? "empty"
+                                         : "create";
+    record(how, numbers[handle], path, "", NULL, 0);
   }
   return handle;
 }
@@ -145,7 +175,12 @@ ssize_t write(int handle, const void* data, size_t size) {
   if (!path) return next(handle, data, size);
   int error = fault("write", path);
   if (error < 0 && size > 1) size /= 2;
-  if (error <= 0) return next(handle, data, size);
+  if (error <= 0) {
+    ssize_t count = next(handle, data, size);
+    if (count > 0)
+      record("write", numbers[handle], path, "", data, (size_t)count);
+    return count;
+  }
   errno = error;
   return -1;
 }
@@ -153,7 +188,9 @@ ssize_t write(int handle, const void* data, size_t size) {
 int fsync(int handle) {
   const char* path = name_of(handle);
   if (path) FAIL_IF("fsync", path);
-  return NEXT(int (*)(int), "fsync")(handle);
+  int result = NEXT(int (*)(int), "fsync")(handle);
+  if (path && !result) record("fsync", numbers[handle], path, "", NULL, 0);
+  return result;
 }
 
 int flock(int handle, int how) {
@@ -170,17 +207,29 @@ int fstat(int handle, struct stat* out) {
 
 int rename(const char* from, const char* to) {
   if (concerns(to)) FAIL_IF("rename", to);
-  return NEXT(int (*)(const char*, const char*), "rename")(from, to);
+  int result = NEXT(int (*)(const char*, const char*), "rename")(from, to);
+  if (!result && concerns(to)) record("rename", 0, from, to, NULL, 0);
+  return result;
 }
 
 int unlink(const char* path) {
   if (concerns(path)) FAIL_IF("unlink", path);
-  return NEXT(int (*)(const char*), "unlink")(path);
+  int result = NEXT(int (*)(const char*), "unlink")(path);
+  if (!result && concerns(path)) record("unlink", 0, path, "", NULL, 0);
+  return result;
 }
 
 int mkdir(const char* path, mode_t mode) {
   if (concerns(path)) FAIL_IF("mkdir", path);
-  return NEXT(int (*)(const char*, mode_t), "mkdir")(path, mode);
+  int result = NEXT(int (*)(const char*, mode_t), "mkdir")(path, mode);
+  if (!result && concerns(path)) record("mkdir", 0, path, "", NULL, 0);
+  return result;
+}
+
+int rmdir(const char* path) {
+  int result = NEXT(int (*)(const char*), "rmdir")(path);
+  if (!result && concerns(path)) record("rmdir", 0, path, "", NULL, 0);
+  return result;
 }
 
 int utimensat(int folder, const char* path, const struct timespec times[2],

@@ -45,6 +45,11 @@ def io_faults(only):
                     "--only", only]
 
 
+def power_loss(only):
+    return lambda: [sys.executable, str(SOURCE / "tests/robust/power_loss.py"),
+                    "--only", only, "--sample", "40"]
+
+
 def script(name, *words):
     return lambda: [sys.executable, str(SOURCE / "tests/robust" / name),
                     *words]
@@ -74,6 +79,9 @@ ROWS = [
     ("trust_short_write", "a short write taken for a whole one", "io-faults",
      io_faults("save")),
     ("trust_lost_fsync", "a lost fsync", "io-faults", io_faults("save")),
+    ("trust_lost_fsync", "a lost fsync", "power-loss", power_loss("save")),
+    ("trust_lost_name", "a lost fsync of a folder", "power-loss",
+     power_loss("first")),
     ("trust_left_over", "a file left over", "io-faults", io_faults("save")),
     ("trust_own_names", "names of a process's own", "processes",
      script("processes.py", "8", "ref")),

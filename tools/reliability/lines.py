@@ -222,6 +222,40 @@ class IoFaults(Line):
         return int(found[1]) if found else 0, failed
 
 
+class PowerLoss(Line):
+    """tests/robust/power_loss.py: the first jobs take a part of all disks, those behind
+    them disks by chance."""
+
+    name = "power-loss"
+    unit = "disks after a power loss"
+    goal = 10000
+    PARTS = 4
+
+    def needs(self, place):
+        return [place.release / "pestle",
+                place.release / "tests/bin/libpestle_io_fault.so"]
+
+    def files(self, place):
+        return [place.root / "tests/robust/cache_torture.py",
+                place.root / "tests/robust/io_faults.py",
+                place.root / "tests/robust/power_loss.py",
+                place.release / "libpestle.so.0"]
+
+    def command(self, job):
+        words = (["--part", f"{job.number + 1}/{self.PARTS}"]
+                 if job.number < self.PARTS else
+                 ["--random", str(job.number), "--stop", str(job.seconds)])
+        return ["python3", str(job.place.root / "tests/robust/power_loss.py"),
+                *words]
+
+    def read(self, code, text):
+        found = re.search(r'"disks": (\d+)', text)
+        failed = re.findall(r"^FAILED (.*)$", text, re.M)
+        if not found:
+            failed.append(f"exit code {code}")
+        return int(found[1]) if found else 0, failed
+
+
 class Allocations(Line):
     """tests/robust/oom.h: a job takes one of its phases."""
 
@@ -389,6 +423,7 @@ ALL = [
     Torture("cache-flip", "flipped bits", 10000, "flips",
             {**NONE, "flips": 200}),
     IoFaults(),
+    PowerLoss(),
     Allocations(),
     Processes(),
     Valgrind(),
