@@ -55,6 +55,20 @@ else()
   list(APPEND PESTLE_LINK_OPTIONS -Wl,-z,defs)
 endif()
 
+# Of what parses, plans, caches and loads (tools/reliability/coverage.py).
+set(PESTLE_COVERAGE_FLAGS "")
+if(PESTLE_COVERAGE)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "PESTLE_COVERAGE needs clang: -DCMAKE_C_COMPILER=clang-19")
+  endif()
+  set(PESTLE_COVERAGE_FLAGS -O1 -fprofile-instr-generate -fcoverage-mapping
+      -fcoverage-mcdc)
+  # Programs that end while threads of theirs count must not lose counts.
+  list(APPEND PESTLE_COVERAGE_FLAGS -fprofile-update=atomic)
+  target_link_options(pestle_flags INTERFACE -fprofile-instr-generate)
+  pestle_report("coverage" "built" "" "")
+endif()
+
 set(PESTLE_FUZZ_ENABLED OFF)
 if(PESTLE_FUZZ)
   if(CMAKE_C_COMPILER_ID MATCHES "Clang")

@@ -67,6 +67,9 @@ function(pestle_add_folder target)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
   endif()
   target_link_libraries(${target} PRIVATE pestle_flags ${arg_LIBRARIES})
+  if(target MATCHES "^pestle_(frontend|ir|compile|runtime)")
+    target_compile_options(${target} PRIVATE ${PESTLE_COVERAGE_FLAGS})
+  endif()
   # The public functions of the folder are exported when it becomes a part of
   # libpestle.so; everything else is hidden.
   set_property(GLOBAL APPEND PROPERTY PESTLE_PARTS ${target})

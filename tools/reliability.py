@@ -6,6 +6,8 @@
     tools/reliability.py pack [LINE..] -o trust.tar.xz     for another machine
     tools/reliability.py merge runs.json ..                keeps the counts
     tools/reliability.py report                            writes the page's table
+    tools/reliability.py coverage --write                  branches that tests take
+    tools/reliability.py mutate --count 60 --out m.json    mutants that tests kill
     tools/reliability.py list
 
 A line is one promise: what is counted, and how many are asked for. `run` gives
@@ -169,6 +171,28 @@ def main():
     one = commands.add_parser("merge")
     one.add_argument("files", nargs="+", type=pathlib.Path)
     commands.add_parser("report")
+    one = commands.add_parser("coverage")
+    one.add_argument("--build", type=pathlib.Path,
+                     default=HERE.parent / "build/coverage",
+                     help="a build by the preset of that name")
+    one.add_argument("--tests", default="",
+                     help="of these names alone; none: what was counted before")
+    one.add_argument("--jobs", type=int, default=os.cpu_count())
+    one.add_argument("--fresh", action="store_true",
+                     help="forgets what was counted before")
+    one.add_argument("--write", action="store_true",
+                     help="writes the page's table")
+    one.add_argument("--missing", nargs="+", metavar="FILE",
+                     help="branches of these files that were not taken")
+    one = commands.add_parser("mutate")
+    one.add_argument("files", nargs="*", help="patterns, or names of parts")
+    one.add_argument("--build", type=pathlib.Path,
+                     default=HERE.parent / "build/release")
+    one.add_argument("--count", type=int, default=60, help="of each part")
+    one.add_argument("--seed", type=int, default=1)
+    one.add_argument("--jobs", type=int, default=os.cpu_count())
+    one.add_argument("--out", type=pathlib.Path,
+                     help="a row each; what it has is not done again")
     commands.add_parser("list")
     options = parser.parse_args()
     if options.what == "run":
@@ -180,6 +204,12 @@ def main():
         return page.merge(options.files)
     if options.what == "report":
         return page.write()
+    if options.what == "mutate":
+        import mutate
+        return mutate.main(options)
+    if options.what == "coverage":
+        import coverage
+        return coverage.main(options)
     for line in lines.ALL:
         print(f"{line.name:20} {line.goal:>12,} {line.unit}")
     return 0

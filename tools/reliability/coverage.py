@@ -1,88 +1,165 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Branches that tests take in parsers, memory planner, cache and loader: runs programs of
-a build by clang with -fprofile-instr-generate -fcoverage-mapping and prints a row a part.
+"""Branches and conditions that tests take in what parses, plans memory, caches and loads:
+runs tests of a build by the preset `coverage` and makes the table of docs/reliability.md.
 
-    coverage.py BUILD PROGRAM..      programs: unit tests, and fuzz targets that replay
-
-A fuzz target is given its corpus. A program that fails ends it with exit code 1. The
-build: cmake --preset dev -B BUILD -DCMAKE_C_COMPILER=clang-19
--DCMAKE_C_FLAGS="-fprofile-instr-generate -fcoverage-mapping".
-"""
+A condition counts as taken where it was seen to decide the outcome both ways (MC/DC)."""
 
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/reliability.md"
+BEGIN = "<!-- table: tools/reliability.py coverage -->"
+END = "<!-- end of coverage -->"
+READER = ("proto", "model", "tensor", "source", "graph", "function", "scope",
+          "order", "import", "inputs", "info", "onnx", "strings", "values",
+          "check")
 PARTS = {
-    "parser of ONNX": ["frontend/onnx/*.c"],
-    "parsers of StableHLO and its bytecode": ["frontend/stablehlo/*.c"],
+    "reader of ONNX files": [f"frontend/onnx/{name}.c" for name in READER],
+    "importers of ONNX's ops": ["frontend/onnx/*.c"],
+    "readers of StableHLO's text and bytecode": ["frontend/stablehlo/*.c"],
     "parser of IR text": ["ir/parse*.c"],
     "memory planner": ["compile/memory_*.c"],
-    "cache": ["runtime/plan_cache*.c"],
+    "cache": ["runtime/plan_cache*.c", "runtime/constant_file.c"],
     "loader of plans": ["runtime/plan.c", "runtime/plan_check.c",
                         "runtime/plan_set.c", "runtime/executable_load.c"],
     "loader of plugins": ["runtime/plugin_*.c"],
 }
+# Of tests that run these parts. What tests/CMakeLists.txt labels long is left out.
+TESTS = (r"^(test_(base|ir|frontend|compile|runtime|session|lazy)_|fuzz_|robust_|"
+         r"plugin_abi_|models_nodes|ort_|cli_|golden|stablehlo_|pjrt_hostile)")
+WITHOUT = (r"^(robust_(planted|soak_.*|valgrind|debuggers|processes)|"
+           r"plugin_abi_support|cli_(site|docs|readme|howto))$")
+MUTATIONS = 300  # of each file of a fuzz target's corpus, from fixed seeds
 
 
-def run(program, build, profile):
-    words = [str(program)]
-    if program.name.endswith("_fuzz"):
-        target = program.name.removesuffix("_fuzz")
-        words.append(str(ROOT / "tests/fuzz/corpus" / target))
-    env = {**os.environ, "LLVM_PROFILE_FILE": str(profile),
-           "PESTLE_BUILD_DIR": str(build), "PESTLE_SOURCE_DIR": str(ROOT),
-           "PESTLE_CACHE_DIR": str(profile.parent / "cache")}
-    done = subprocess.run(words, env=env, cwd=profile.parent, check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode:
-        print(f"{program.name}: exit code {done.returncode}", file=sys.stderr)
-    return done.returncode
+def sources(part):
+    """Its files; one that an earlier part has is not counted again."""
+    earlier = set()
+    for name, patterns in PARTS.items():
+        files = [path for pattern in patterns
+                 for path in sorted(ROOT.glob(pattern)) if path not in earlier]
+        if name == part:
+            return files
+        earlier.update(files)
+    return []
 
 
-def measure(programs, profiles, folder):
-    merged = folder / "all.profdata"
-    subprocess.run(["llvm-profdata-19", "merge", "-sparse", "-o", merged,
-                    *profiles], check=True)
-    objects = [word for program in programs[1:]
-               for word in ("-object", str(program))]
+def fuzz(build, environment):
+    failed = 0
+    for program in sorted((build / "fuzz").glob("*_fuzz")):
+        corpus = ROOT / "tests/fuzz/corpus" / program.name.removesuffix("_fuzz")
+        done = subprocess.run([program, "--mutations", str(MUTATIONS), corpus],
+                              env=environment, check=False,
+                              stdout=subprocess.DEVNULL)
+        if done.returncode:
+            print(f"{program.name}: exit code {done.returncode}",
+                  file=sys.stderr)
+            failed += 1
+    return failed
+
+
+def run_tests(build, tests, jobs):
+    """Runs them; profiles of all programs lie in a folder afterwards. Whether all
+    passed."""
+    folder = build / "profiles"
+    environment = {**os.environ, "LLVM_PROFILE_FILE":
+                   str(folder / "%2m.profraw")}
+    code = 0
+    if tests != "none":
+        code = subprocess.run(
+            ["ctest", "--test-dir", build, "-R", tests, "-E", WITHOUT, "-LE",
+             "long", "-j", str(jobs), "--output-on-failure", "-Q", "-O",
+             build / "coverage.log"], env=environment, check=False).returncode
+    if tests == TESTS:
+        code |= fuzz(build, environment)
+    return code == 0
+
+
+def export(build, words):
+    merged = build / "coverage.profdata"
+    profiles = sorted((build / "profiles").glob("*.profraw"))
+    subprocess.run(["llvm-profdata-19", "merge", "-sparse", "--failure-mode=all",
+                    "-o", merged, *profiles], check=True)
+    # It has each function of ours once; programs of tests have the same.
+    library = build / "libpestle.so"
     done = subprocess.run(
-        ["llvm-cov-19", "export", "-summary-only", f"-instr-profile={merged}",
-         str(programs[0]), *objects], check=True, stdout=subprocess.PIPE,
+        ["llvm-cov-19", "export", *words, f"-instr-profile={merged}",
+         str(library)], check=True, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL)
-    return {entry["filename"]: entry["summary"]
-            for entry in json.loads(done.stdout)["data"][0]["files"]}
+    return json.loads(done.stdout)["data"][0]["files"]
 
 
-def main(words):
-    if len(words) < 2:
-        sys.exit(__doc__)
-    build = pathlib.Path(words[0]).resolve()
-    programs = [build / word for word in words[1:]]
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        profiles = [folder / f"{i}.profraw" for i in range(len(programs))]
-        codes = [run(program, build, profile)
-                 for program, profile in zip(programs, profiles)]
-        files = measure(programs, [p for p in profiles if p.exists()], folder)
-    print("| Part | Branches | Taken | Lines taken |\n|---|---:|---:|---:|")
-    for part, patterns in PARTS.items():
-        mine = [files[str(path)] for pattern in patterns
-                for path in sorted(ROOT.glob(pattern)) if str(path) in files]
-        sums = {kind: [sum(one[kind][key] for one in mine)
-                       for key in ("count", "covered")]
-                for kind in ("branches", "lines")}
-        share = {kind: 100 * covered / max(count, 1)
-                 for kind, (count, covered) in sums.items()}
-        print(f"| {part} | {sums['branches'][0]:,} | "
-              f"{share['branches']:.1f} % | {share['lines']:.1f} % |")
-    return 1 if any(codes) else 0
+def share(kind, files):
+    count = sum(one[kind]["count"] for one in files)
+    covered = sum(one[kind]["covered"] for one in files)
+    return count, 100 * covered / max(count, 1)
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def table(build):
+    summaries = {pathlib.Path(entry["filename"]): entry["summary"]
+                 for entry in export(build, ["-summary-only"])}
+    text = ["| Part | Branches | Taken | Conditions (MC/DC) | Taken | "
+            "Lines taken |", "|---|---:|---:|---:|---:|---:|"]
+    for part in PARTS:
+        files = [summaries[path] for path in sources(part) if path in summaries]
+        branches, taken = share("branches", files)
+        conditions, decided = share("mcdc", files)
+        text.append(f"| {part} | {branches:,} | {taken:.1f} % | {conditions:,} | "
+                    f"{decided:.1f} % | {share('lines', files)[1]:.1f} % |")
+    return "\n".join(text)
+
+
+def write(text):
+    page = PAGE.read_text()
+    before, rest = page.split(BEGIN, 1)
+    PAGE.write_text(before + BEGIN + "\n\n" + text + "\n\n" + END
+                    + rest.split(END, 1)[1])
+
+
+def missing(build, names):
+    """What was never true, or never false, a line each."""
+    for entry in export(build, []):
+        path = pathlib.Path(entry["filename"])
+        name = (str(path.relative_to(ROOT)) if path.is_relative_to(ROOT)
+                else str(path))
+        if not any(re.search(pattern, name) for pattern in names):
+            continue
+        lines = path.read_text().splitlines()
+        summed = {}
+        # A macro's are told of where it is used.
+        found = [(tuple(branch[:4]), branch)
+                 for branch in entry.get("branches", [])]
+        for one in entry.get("expansions", []):
+            found += [(tuple(one["source_region"][:2]) + (0, i), branch)
+                      for i, branch in enumerate(one["branches"])]
+        for place, branch in found:
+            old = summed.get(place, (0, 0))
+            summed[place] = (old[0] + branch[4], old[1] + branch[5])
+        for place, (true, false) in sorted(summed.items()):
+            if true and false:
+                continue
+            what = ("never met" if not true and not false else
+                    "never true" if not true else "never false")
+            print(f"{name}:{place[0]}:{place[1]}: {what}: "
+                  f"{lines[place[0] - 1].strip()}")
+
+
+def main(options):
+    build = options.build.resolve()
+    if options.missing:
+        missing(build, options.missing)
+        return 0
+    if options.fresh:
+        shutil.rmtree(build / "profiles", ignore_errors=True)
+    is_right = run_tests(build, options.tests or TESTS, options.jobs)
+    text = table(build)
+    print(text)
+    if options.write:
+        write(text)
+    return not is_right
