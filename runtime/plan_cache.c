@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/mem.h"
 #include "base/require.h"
 #include "base/status_copy.h"
@@ -215,8 +216,13 @@ static pestle_status_t get_locked(pestle_plan_cache_t* cache, pestle_str_t key,
       return status;
     }
     trace_lookup(cache->context, begin, entry->plan, *out_reason);
+    if (PESTLE_FAULT(trust_race)) {
+      pestle_mutex_unlock(&cache->mutex);
+      pestle_thread_sleep_ns(1000000);  // others come meanwhile
+    }
     unlink_entry(cache, entry);
     link_newest(cache, entry);
+    if (PESTLE_FAULT(trust_race)) pestle_mutex_lock(&cache->mutex);
     *out_plan = entry->plan;
     pestle_plan_retain(*out_plan);
     atomic_fetch_add_explicit(&cache->memory_hits, 1, memory_order_relaxed);

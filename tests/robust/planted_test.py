@@ -34,6 +34,11 @@ def soak(mode, seconds=4, model=None):
                     "1", "ref", *([str(SOURCE / model)] if model else [])]
 
 
+def race():
+    return ["env", "TSAN_OPTIONS=halt_on_error=1",
+            str(BUILD / "tests/bin/pestle-race"), "crowd", "4", "1", "ref"]
+
+
 def torture(key, **counts):
     code = TORTURE.format(folder=str(SOURCE / "tests/robust"), key=key,
                           counts={**NOTHING, **counts})
@@ -91,6 +96,7 @@ ROWS = [
     ("trust_plan_leak", "a leak", "valgrind", script("valgrind.py", "add")),
     ("", "a page that is written and run", "wx",
      preloaded("wx", script("wx.py", "4"))),
+    ("trust_race", "a lock let go too early", "crowd", race),
     ("trust_executable_leak", "a leak", "cycles-llvm", soak("evict")),
     ("trust_executable_leak", "a leak", "cycles-hits", soak("hits")),
     ("trust_cancel", "a flag that is not looked at", "cancel-llvm",
@@ -112,7 +118,7 @@ def run(command, fault, folder):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           check=False, errors="replace", timeout=1200)
     lines = done.stdout.strip().splitlines() or [""]
-    told = [line for line in lines if re.search(r"FAILED|fuzz:|Error|soak:",
+    told = [line for line in lines if re.search(r"FAILED|fuzz:|Error|soak:|SUMMARY",
                                                 line)]
     return done.returncode, (told or lines)[-1]
 

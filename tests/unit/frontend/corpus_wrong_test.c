@@ -165,7 +165,8 @@ static void try_bytes(wrong_t* w, const char* name, pestle_str_t bytes) {
     const unsigned char byte = (unsigned char)old;
     const unsigned char values[] = {0, byte ^ 1, 0xff,
                                     (unsigned char)(byte + 2)};
-    for (size_t i = 0; i < sizeof(values); ++i) {
+    // Two of them at each place.
+    for (size_t i = at % 2; i < sizeof(values); i += 2) {
       changed[at] = (char)values[i];
       if (changed[at] != old) import_one(w, name, changed, bytes.size);
     }
