@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the front end for a file by its first bytes: Pestle's binary form and
-// MLIR's bytecode by their magic, ONNX by being protobuf, text by being text.
+// Chooses the front end for a file by its first bytes: Pestle's binary form,
+// MLIR's bytecode and GGUF by their magic, ONNX by being protobuf, text by being text.
 #include "pestle/import.h"
 
 #include <inttypes.h>
@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/require.h"
 #include "frontend/foreign.h"
+#include "frontend/gguf/source.h"
 #include "frontend/info.h"
 #include "frontend/onnx/proto.h"
 #include "frontend/onnx/source.h"
@@ -26,6 +27,10 @@ static bool is_binary(const pestle_mapping_t* mapping) {
 
 static bool is_bytecode(const pestle_mapping_t* mapping) {
   return pestle_bytecode_is(mapping->data, mapping->size);
+}
+
+static bool is_gguf(const pestle_mapping_t* mapping) {
+  return pestle_gguf_is(mapping->data, mapping->size);
 }
 
 // Whether the fields of the outermost message fill the file.
@@ -315,12 +320,14 @@ static pestle_status_t apply_options(pestle_module_t* module,
 
 // What is no protobuf but a module as it stands.
 static bool is_module(const pestle_mapping_t* mapping) {
-  return is_binary(mapping) || is_bytecode(mapping) || is_text(mapping);
+  return is_binary(mapping) || is_bytecode(mapping) || is_gguf(mapping) ||
+         is_text(mapping);
 }
 
 const char* pestle_import_format(const pestle_mapping_t* mapping) {
   if (is_binary(mapping)) return "binary form";
   if (is_bytecode(mapping)) return "StableHLO bytecode";
+  if (is_gguf(mapping)) return PESTLE_FORMAT_GGUF;
   return is_text(mapping) ? "text" : PESTLE_FORMAT_ONNX;
 }
 
@@ -333,8 +340,9 @@ static pestle_status_t check_kind(const char* path,
                                   const pestle_mapping_t* mapping) {
   if (!mapping->size) {
     return PESTLE_ERROR(MALFORMED,
-                        "'%s' is empty; a model is ONNX, Pestle or StableHLO "
-                        "text, StableHLO bytecode, or Pestle's binary form",
+                        "'%s' is empty; a model is ONNX, GGUF, Pestle or "
+                        "StableHLO text, StableHLO bytecode, or Pestle's "
+                        "binary form",
                         path);
   }
   if (is_plan(mapping)) {
@@ -344,6 +352,26 @@ static pestle_status_t check_kind(const char* path,
                         path);
   }
   return pestle_foreign_check(path, mapping->data, mapping->size);
+}
+
+// GGUF's dims have names; shapes and constants are fixed as in other modules. A file is
+// mapped anew, for as long as modules need it; bytes are copied.
+static pestle_status_t import_gguf(pestle_context_t* context, const char* path,
+                                   const pestle_mapping_t* bytes,
+                                   const pestle_import_options_t* options,
+                                   pestle_module_t** out_module) {
+  pestle_module_t* module = NULL;
+  PESTLE_TRY(pestle_gguf_import(context, path, bytes ? bytes->data : NULL,
+                                bytes ? bytes->size : 0, options, &module));
+  if (!options || (!options->shape_count && !options->const_count)) {
+    *out_module = module;
+    return NULL;
+  }
+  pestle_import_options_t rest = *options;
+  rest.dim_count = 0;
+  pestle_status_t status = apply_options(module, &rest, out_module);
+  pestle_module_release(module);
+  return pestle_status_annotate(status, "while reading '%s'", path);
 }
 
 static pestle_status_t import_text(pestle_context_t* context, const char* path,
@@ -402,7 +430,9 @@ static pestle_status_t import_file(pestle_context_t* context, const char* path,
   PESTLE_TRY(map_model(context, path, &mapping));
   pestle_status_t status = check_kind(path, &mapping);
   bool is_onnx = !status && !is_module(&mapping);
-  if (!status && !is_onnx) {
+  if (!status && is_gguf(&mapping)) {
+    status = import_gguf(context, path, NULL, options, out_module);
+  } else if (!status && !is_onnx) {
     status = import_text(context, path, &mapping, options, out_module);
   }
   pestle_file_unmap(&mapping);
@@ -430,6 +460,8 @@ static pestle_status_t import_bytes(pestle_context_t* context,
                                     const pestle_import_options_t* options,
                                     pestle_module_t** out_module) {
   PESTLE_TRY(check_kind(name, bytes));
+  if (is_gguf(bytes))
+    return import_gguf(context, name, bytes, options, out_module);
   return is_module(bytes)
              ? import_text(context, name, bytes, options, out_module)
              : pestle_import_onnx(context, bytes->data, bytes->size, true, NULL,

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/require.h"
+#include "frontend/gguf/source.h"
 
 // --- Parts ---
 
@@ -209,6 +210,8 @@ static pestle_status_t describe(pestle_context_t* context, const char* path,
     status = describe_onnx(info, &mapping, module, imported);
   } else {
     status = imported ? imported : describe_module(info, module);
+    if (!status && !strcmp(info->info.format, PESTLE_FORMAT_GGUF))
+      status = pestle_gguf_take_info(mapping.data, mapping.size, info);
   }
   pestle_file_unmap(&mapping);
   pestle_module_release(module);

@@ -11,6 +11,7 @@
 #include "pestle/model_info.h"
 
 #define PESTLE_FORMAT_ONNX "ONNX"
+#define PESTLE_FORMAT_GGUF "GGUF"
 
 // What pestle_model_info_t calls the format of a file, by its first bytes: what is
 // nothing else is PESTLE_FORMAT_ONNX (import.c).
