@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// genai_config.json, which builders of onnxruntime-genai put beside a model: its file, the
-// names of its inputs and outputs, what the caches' widths are, the ids that end a text,
-// and how tokens are chosen where nobody says otherwise.
+// What is told beside a model: the metadata of a GGUF file, or genai_config.json, which
+// builders of onnxruntime-genai put beside a model. Its file, the names of its inputs and
+// outputs, what the caches' widths are, the ids that end a text, and how tokens are chosen
+// where nobody says otherwise.
 #include <string.h>
 
 #include "base/file.h"
 #include "base/json_read.h"
 #include "base/mem.h"
+#include "pestle/model_info.h"
 #include "session/decode.h"
 
 static const char config_name[] = "genai_config.json";
@@ -179,6 +181,69 @@ static void forget(decode_config_t* c) {
                          .sampling = {.struct_size = sizeof(c->sampling)}};
 }
 
+// --- GGUF ---
+
+static bool is_gguf(const char* path) {
+  pestle_mapping_t mapping;
+  pestle_status_t status = pestle_file_map(path, &mapping);
+  bool is_it = !status && mapping.size >= 4 && !memcmp(mapping.data, "GGUF", 4);
+  if (!status) pestle_file_unmap(&mapping);
+  pestle_status_release(status);
+  return is_it;
+}
+
+// The number of a key of the file; -1: there is none that an id or a length may be.
+static int64_t number_of(const pestle_model_info_t* info, const char* key) {
+  int64_t number = -1;
+  for (size_t i = 0; i < info->text_count; ++i) {
+    if (strcmp(info->texts[i].key, key) != 0) continue;
+    if (!pestle_str_parse_i64(pestle_str(info->texts[i].value), &number) ||
+        number > INT32_MAX) {
+      number = -1;
+    }
+  }
+  return number;
+}
+
+// How many positions it was trained for, whatever the architecture.
+static int64_t context_of(const pestle_model_info_t* info) {
+  pestle_str_t end = PESTLE_STR(".context_length");
+  for (size_t i = 0; i < info->text_count; ++i) {
+    pestle_str_t key = pestle_str(info->texts[i].key);
+    bool is_first = pestle_str_ends_with(key, end) &&
+                    pestle_str_find_char(key, '.') == key.size - end.size;
+    int64_t number = is_first ? number_of(info, info->texts[i].key) : -1;
+    if (number > 0) return number;
+  }
+  return 0;
+}
+
+// A GGUF file is its own config.
+static pestle_status_t read_gguf(pestle_decoder_t* d, const char* path) {
+  static const char* const ends[] = {"tokenizer.ggml.eos_token_id",
+                                     "tokenizer.ggml.eot_token_id",
+                                     "tokenizer.ggml.eom_token_id"};
+  enum { ENDS = sizeof(ends) / sizeof(ends[0]) };
+  decode_config_t* c = &d->config;
+  const pestle_model_info_t* info;
+  int64_t* ids = PESTLE_ARENA_ARRAY(&d->arena, int64_t, ENDS);
+  if (!ids) return PESTLE_OOM();
+  PESTLE_TRY(pestle_model_info_create(d->context, path, NULL, &info));
+  c->context = context_of(info);
+  c->begin_id = number_of(info, "tokenizer.ggml.bos_token_id");
+  c->pad_id = number_of(info, "tokenizer.ggml.padding_token_id");
+  c->end_ids = ids;
+  for (size_t i = 0; i < ENDS; ++i) {
+    int64_t id = number_of(info, ends[i]);
+    bool is_new = id >= 0;
+    for (size_t k = 0; k < c->end_count; ++k)
+      is_new &= ids[k] != id;
+    if (is_new) ids[c->end_count++] = id;
+  }
+  pestle_model_info_release(info);
+  return NULL;
+}
+
 static pestle_status_t path_of_model(pestle_decoder_t* d, const char* folder,
                                      const char** out_file) {
   const char* name = d->config.file ? d->config.file : "model.onnx";
@@ -203,6 +268,7 @@ pestle_status_t pestle_decode_config(pestle_decoder_t* d, const char* path,
   *out_file = path;
   PESTLE_TRY(pestle_file_stat(path, true, &info));
   const char* folder = path;
+  if (!info.is_folder && is_gguf(path)) return read_gguf(d, path);
   if (!info.is_folder) {
     folder = pestle_arena_strndup(&d->arena, pestle_path_folder(path));
     if (!folder) return PESTLE_OOM();

@@ -20,7 +20,7 @@ STANDS_ON = {
     "ir_ref": ["base", "ir"],
     "frontend": ["base", "ir", "frontend_gguf", "frontend_onnx",
                  "frontend_stablehlo"],
-    "frontend_gguf": ["base", "ir"],
+    "frontend_gguf": ["base", "ir", "frontend"],
     "frontend_onnx": ["base", "ir", "ir_ref", "frontend"],
     "frontend_stablehlo": ["base", "ir"],
     "transform": ["base", "ir"],

@@ -142,8 +142,7 @@ static pestle_status_t skip(reader_t* r, pestle_gguf_kind_t kind,
   return NULL;
 }
 
-static pestle_status_t read_value(reader_t* r, pestle_gguf_value_t* v) {
-  PESTLE_TRY(take_name(r, "a key", &v->key));
+static pestle_status_t read_elements(reader_t* r, pestle_gguf_value_t* v) {
   PESTLE_TRY(take_kind(r, &v->kind));
   v->count = 1;
   v->of = v->kind;
@@ -152,9 +151,14 @@ static pestle_status_t read_value(reader_t* r, pestle_gguf_value_t* v) {
     PESTLE_TRY(take_number(r, 8, "the length of an array", &v->count));
   }
   v->data = r->data + r->at;
-  pestle_status_t status = skip(r, v->of, v->count, 0);
+  PESTLE_TRY(skip(r, v->of, v->count, 0));
   v->size = (size_t)(r->data + r->at - v->data);
-  return pestle_status_annotate(status, "in the value of '%.*s'",
+  return NULL;
+}
+
+static pestle_status_t read_value(reader_t* r, pestle_gguf_value_t* v) {
+  PESTLE_TRY(take_name(r, "a key", &v->key));
+  return pestle_status_annotate(read_elements(r, v), "in the value of '%.*s'",
                                 PESTLE_STR_ARG(v->key));
 }
 
@@ -247,9 +251,10 @@ bool pestle_gguf_as_text(const pestle_gguf_value_t* value, pestle_str_t* out) {
 
 static const pestle_gguf_type_t types[] = {
 #define PESTLE_GGUF_TYPE(number, NAME, elements, bytes, bits, group, \
-                         has_least)                                  \
-  {#NAME, number, elements, bytes, bits, group, has_least},
-#define PESTLE_GGUF_OTHER(number, NAME) {#NAME, number, 0, 0, 0, 0, false},
+                         has_least, is_half)                         \
+  {#NAME, number, elements, bytes, bits, group, has_least, is_half},
+#define PESTLE_GGUF_OTHER(number, NAME) \
+  {#NAME, number, 0, 0, 0, 0, false, false},
 #include "frontend/gguf/gguf_types.def"
 };
 static const char known_types[] =

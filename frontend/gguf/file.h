@@ -43,7 +43,7 @@ typedef struct pestle_gguf_type_t {
   uint32_t number;
   uint16_t elements, bytes;  // of a block
   uint8_t bits, group;
-  bool has_least;
+  bool has_least, is_half;
 } pestle_gguf_type_t;
 
 typedef struct pestle_gguf_tensor_t {

@@ -76,14 +76,15 @@ static packed_t pack(graph_t* g, const tensor_t* t,
   int64_t width = columns * type->bits / 8;
   packed_t p = {NULL, NULL, NULL};
   uint8_t* bytes = room(g, rows->count * width, 1);
-  float* scales = room(g, rows->count * groups, sizeof(float));
+  pestle_dtype_t dtype = type->is_half ? PESTLE_F16 : PESTLE_F32;
+  void* scales = room(g, rows->count * groups, pestle_dtype_size(dtype));
   float* zeros =
       type->has_least ? room(g, rows->count * groups, sizeof(float)) : NULL;
   if (g->f.status) return p;
   pestle_gguf_pack(g->source->context, t, rows, bytes, scales, zeros);
   forget(g, t);
   p.bytes = constant(g, PESTLE_U8, rows->count, width, bytes);
-  p.scales = constant(g, PESTLE_F32, rows->count, groups, scales);
+  p.scales = constant(g, dtype, rows->count, groups, scales);
   p.zeros = constant(g, PESTLE_F32, rows->count, groups, zeros);
   return p;
 }
@@ -245,6 +246,7 @@ static pv_t* packed_rows(graph_t* g, const tensor_t* t, pv_t* ids) {
   }
   x = pestle_f_subtract(&g->f, x, zero);
   pv_t* scale = gather(g, w->scales, ids);
+  scale = pestle_f_convert(&g->f, scale, PESTLE_F32);
   scale = pestle_f_broadcast_to(&g->f, scale, &type, axes);
   x = pestle_f_multiply(&g->f, x, scale);
   return pestle_f_reshape(&g->f, x, 3, flat);

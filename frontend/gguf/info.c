@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a GGUF file says of itself beside its module: names of extents, and its weights.
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -22,7 +24,46 @@ static void name_dims(const pestle_model_value_t* values, size_t count) {
   }
 }
 
-static void take_file(const pestle_gguf_file_t* file, pestle_info_t* info) {
+// |v| as text; NULL: out of memory.
+static const char* print_value(pestle_info_t* info,
+                               const pestle_gguf_value_t* v) {
+  pestle_str_t text;
+  char number[32];
+  int64_t integer;
+  double real;
+  if (pestle_gguf_as_text(v, &text)) return pestle_info_text(info, text);
+  if (v->kind == PESTLE_GGUF_BOOL) return *v->data ? "true" : "false";
+  if (pestle_gguf_as_i64(v, 0, &integer)) {
+    (void)snprintf(number, sizeof(number), "%" PRId64, integer);
+  } else if (pestle_gguf_as_f64(v, 0, &real)) {
+    (void)snprintf(number, sizeof(number), "%.9g", real);
+  } else {
+    return "";
+  }
+  return pestle_info_text(info, pestle_str(number));
+}
+
+static pestle_status_t take_texts(const pestle_gguf_file_t* file,
+                                  pestle_info_t* info) {
+  pestle_model_text_t* texts = PESTLE_ARENA_ARRAY(
+      &info->arena, pestle_model_text_t, file->value_count + 1);
+  size_t count = 0;
+  if (!texts) return PESTLE_OOM();
+  for (size_t i = 0; i < file->value_count; ++i) {
+    const pestle_gguf_value_t* v = &file->values[i];
+    if (v->kind == PESTLE_GGUF_ARRAY) continue;
+    pestle_model_text_t* t = &texts[count++];
+    t->key = pestle_info_text(info, v->key);
+    t->value = print_value(info, v);
+    if (!t->key || !t->value) return PESTLE_OOM();
+  }
+  info->info.texts = texts;
+  info->info.text_count = count;
+  return NULL;
+}
+
+static pestle_status_t take_file(const pestle_gguf_file_t* file,
+                                 pestle_info_t* info) {
   name_dims(info->info.inputs, info->info.input_count);
   name_dims(info->info.outputs, info->info.output_count);
   // What the module's constants say is of one set of extents.
@@ -33,13 +74,14 @@ static void take_file(const pestle_gguf_file_t* file, pestle_info_t* info) {
         t->size / t->type->bytes * (uint64_t)t->type->elements;
     info->info.weight_bytes += t->size;
   }
+  return take_texts(file, info);
 }
 
 pestle_status_t pestle_gguf_take_info(const void* data, size_t size,
                                       pestle_info_t* info) {
   pestle_gguf_file_t file;
   pestle_status_t status = pestle_gguf_read(data, size, &info->arena, &file);
-  if (!status) take_file(&file, info);
+  if (!status) status = take_file(&file, info);
   pestle_gguf_file_deinit(&file);
   return status;
 }

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 
 enum {
-  MAX_LAYERS = 1 << 14,
+  MAX_LAYERS = 1 << 12,
   MAX_WIDTH = 1 << 22,
   MAX_NAME = 96,
 };
@@ -255,7 +255,8 @@ static pestle_status_t find_tensor(found_t* f, const char* name,
   return PESTLE_ERROR(MALFORMED,
                       "the tensor '%s' has %" PRId64 " rows of %" PRId64
                       ", by the file's keys it has %" PRId64 " of %" PRId64,
-                      name, t->dims[1], t->dims[0], rows, columns);
+                      name, t->dims[1], t->dims[0], rows ? rows : t->dims[1],
+                      columns);
 }
 
 static pestle_status_t find_layer(found_t* f, int64_t layer) {

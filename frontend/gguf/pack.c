@@ -232,8 +232,18 @@ typedef struct pack_t {
   const pestle_gguf_rows_t* rows;
   int64_t each;  // rows of one task
   uint8_t* bytes;
-  float *scales, *zeros;
+  void* scales;
+  float* zeros;
 } pack_t;
+
+// Scales that a file has as f16 are f16 again.
+static void put_scale(const pack_t* p, size_t at, float scale) {
+  if (p->tensor->type->is_half) {
+    ((uint16_t*)p->scales)[at] = pestle_f16_from_f32(scale);
+  } else {
+    ((float*)p->scales)[at] = scale;
+  }
+}
 
 static void pack_row(const pack_t* p, take_t take, int64_t row, block_t* b) {
   const pestle_gguf_type_t* type = p->tensor->type;
@@ -245,16 +255,13 @@ static void pack_row(const pack_t* p, take_t take, int64_t row, block_t* b) {
       p->tensor->data +
       (size_t)(pestle_gguf_row(p->rows, row) * blocks) * type->bytes;
   uint8_t* out = p->bytes + first * bytes;
-  float* scales = p->scales + first * (size_t)groups;
-  float* zeros = p->zeros ? p->zeros + first * (size_t)groups : NULL;
+  size_t at = first * (size_t)groups;
   for (int64_t i = 0; i < blocks; ++i) {
     take(in, b);
-    for (int g = 0; g < groups; ++g) {
-      if (zeros) {
-        put_least(b, g, group, scales++, zeros++);
-      } else {
-        *scales++ = b->scale[g];
-      }
+    for (int g = 0; g < groups; ++g, ++at) {
+      float scale = b->scale[g];
+      if (p->zeros) put_least(b, g, group, &scale, &p->zeros[at]);
+      put_scale(p, at, scale);
     }
     put_bits(b->q, type->elements, type->bits, out);
     in += type->bytes;
@@ -274,7 +281,7 @@ static void pack_rows(void* arg, int64_t index) {
 
 void pestle_gguf_pack(pestle_context_t* context, const pestle_gguf_tensor_t* t,
                       const pestle_gguf_rows_t* rows, uint8_t* bytes,
-                      float* scales, float* zeros) {
+                      void* scales, float* zeros) {
   enum { TASK = 1 << 18 };  // numbers
   pack_t p = {.tensor = t,
               .rows = rows,

@@ -57,7 +57,7 @@ typedef struct pestle_decoder_options_t {
 // Opens the model at |path|, a file, or a folder of onnxruntime-genai, whose
 // genai_config.json names the file. The config counts for the file too if it lies beside it:
 // names of inputs and outputs, head_size, context_length, the ids that begin, end and pad a
-// text, and how tokens are chosen. Compiles the model for one token; other numbers of tokens are
+// text, and how tokens are chosen; of GGUF the file's own metadata counts. Compiles the model for one token; other numbers of tokens are
 // compiled when they are first needed. |options| may be NULL. Errors are those of
 // pestle_import_file() and pestle_compile(); UNSUPPORTED: the model is none that a decoder
 // takes (an input that it does not know, caches without a partner or that become something
@@ -85,7 +85,7 @@ typedef struct pestle_decoder_info_t {
   uint64_t compiles;
   int64_t compile_ns;
   uint64_t batches;  // runs that were of several slots
-  // Of genai_config.json.
+  // Of genai_config.json, or of GGUF's metadata.
   int64_t context;  // positions that the model was trained for; 0: not told
   int64_t begin_id, pad_id;  // -1: none
   // Ids behind which a text ends. Borrowed until the decoder is released.

@@ -76,9 +76,9 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_onnx(
     const char* folder, const pestle_import_options_t* options,
     pestle_module_t** out_module);
 
-// Imports |path| by what it holds: ONNX, Pestle or StableHLO text, StableHLO as MLIR
+// Imports |path| by what it holds: ONNX, GGUF, Pestle or StableHLO text, StableHLO as MLIR
 // bytecode (portable artifacts of 0.9.0 to 1.20.0, as JAX exports and caches them), or
-// Pestle's binary form. Dims of other formats than ONNX have no names: options->dims
+// Pestle's binary form. Dims of other formats than ONNX and GGUF have no names: options->dims
 // calls one by input and axis, "x.0". Errors as above; a compiled plan is
 // INVALID_ARGUMENT, an empty file MALFORMED.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_file(

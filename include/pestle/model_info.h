@@ -51,10 +51,18 @@ typedef struct pestle_model_opset_t {
   int64_t version;
 } pestle_model_opset_t;
 
+// Something that a file says beside its graph, as text: "general.architecture", "llama".
+// Frozen.
+typedef struct pestle_model_text_t {
+  const char* key;
+  const char* value;
+} pestle_model_text_t;
+
 // Made by pestle_model_info_create() alone; later versions have more fields.
 typedef struct pestle_model_info_t {
   size_t struct_size;
-  const char* format;  // "ONNX", "StableHLO bytecode", "text", "binary form"
+  const char*
+      format;  // "ONNX", "GGUF", "StableHLO bytecode", "text", "binary form"
   const char*
       producer;        // what wrote it, with its version; "" if it is not told
   int64_t ir_version;  // of ONNX; 0: another format
@@ -77,6 +85,9 @@ typedef struct pestle_model_info_t {
   // Of each input and of each output; NULL: all are of numbers.
   const pestle_model_kind_t* input_kinds;
   const pestle_model_kind_t* output_kinds;
+  // Of GGUF its metadata, but for lists.
+  const pestle_model_text_t* texts;
+  size_t text_count;
 } pestle_model_info_t;
 
 // Describes the model at |path|, of any format that pestle_import_file() takes;

@@ -14,7 +14,11 @@ except ImportError as e:
     print(f"skipped: {e}")
     sys.exit(77)
 
+import ctypes as C
+import json
 import pathlib
+import struct
+import subprocess
 import tempfile
 
 import decode_test
@@ -22,6 +26,14 @@ from decode_test import Decoder, expect
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 from gguf_model import TYPES, Model  # noqa: E402
+from program import PESTLE  # noqa: E402
+
+
+
+class Info(decode_test.Info):
+    _fields_ = [("context", C.c_int64), ("begin_id", C.c_int64), ("pad_id", C.c_int64), ("end_ids", C.POINTER(C.c_int64)),
+                ("end_count", C.c_size_t)]
+
 
 MOST = 64
 NEAR = 1e-3  # of the spread
@@ -79,9 +91,143 @@ class Old(Model):
         return super().bytes(version=2, alignment=64)
 
 
+# --- What is no model ---
+
+TINY = dict(layers=1, width=32, heads=2, shared=1, depth=16, inner=32, words=4)
+
+
+def read(data):
+    """The message of the bytes' import, or None."""
+    module = C.c_void_p()
+    call = Decoder.lib.pestle_import_bytes
+    call.restype = C.c_void_p
+    status = call(Decoder.context, data, C.c_size_t(len(data)), b"x.gguf", None, C.byref(module))
+    if not status:
+        Decoder.lib.pestle_module_release(module)
+        return None
+    text = C.create_string_buffer(4096)
+    Decoder.lib.pestle_status_format(C.c_void_p(status), text, C.c_size_t(len(text)))
+    text = text.value.decode("utf-8", "replace")
+    Decoder.lib.pestle_status_release(C.c_void_p(status))
+    return text
+
+
+def refuse(what, data, *words):
+    text = read(data)
+    good = text is not None and all(w in text for w in words) and "x.gguf" in text
+    if not good:
+        print(f"wrong: {what}: {text}")
+        decode_test.bad.append(what)
+
+
+def changed(change=None, **how):
+    m = Model(**TINY, **how)
+    if change:
+        change(m)
+    return m.bytes()
+
+
+def check_bad():
+    whole = changed()
+    expect("the whole file is taken", read(whole) is None)
+    data = sum(len(raw) + -len(raw) % 32 for _, _, raw in Model(**TINY).tensors.values())
+    head = len(whole) - data
+    for size in list(range(4, head + 1)) + [len(whole) - 100]:
+        refuse(f"cut off at byte {size}", whole[:size], "cut off")
+
+    def at(offset, form, number, base=whole):
+        return base[:offset] + struct.pack(form, number) + base[offset + struct.calcsize(form):]
+
+    refuse("2^63 tensors", at(8, "<Q", 1 << 63), str(1 << 63))
+    refuse("2^64 - 1 values", at(16, "<Q", (1 << 64) - 1), "values")
+    refuse("a key of 2^63 bytes", at(24, "<Q", 1 << 63), "a key")
+    refuse("version 1", at(4, "<I", 1), "version 1", "2 and 3")
+    refuse("version 4", at(4, "<I", 4), "version 4")
+    refuse("the other order of bytes", at(4, ">I", 3), "high bytes first")
+    place = whole.index(b"token_embd.weight") + 17
+    refuse("5 axes", at(place, "<I", 5), "token_embd.weight", "5 axes")
+    refuse("an extent of 2^63", at(place + 4, "<Q", 1 << 63), "token_embd.weight", "extent 0")
+    refuse("extents whose product is too large", at(place + 12, "<Q", 1 << 62), "token_embd.weight", "more than there can be")
+    refuse("rows of half a block", at(place + 4, "<Q", 48), "blocks of 32")
+    refuse("type 39", at(place + 20, "<I", 39), "MXFP4", "Q4_K", "token_embd.weight")
+    refuse("type 99", at(place + 20, "<I", 99), "type 99", "Q4_0")
+    refuse("outside of the file", at(place + 24, "<Q", 1 << 40), "token_embd.weight", "cut off")
+    refuse("a place near 2^64", at(place + 24, "<Q", (1 << 64) - 32), "token_embd.weight")
+    refuse("between two multiples", at(place + 24, "<Q", 8), "alignment, 32")
+    refuse("two at one place", at(place + 24, "<Q", 96), "overlap", "token_embd.weight")
+    place = whole.index(b"llama.block_count") + 17
+    refuse("a kind that is none", at(place, "<I", 77), "llama.block_count", "kind 77")
+    for name, v, *words in (
+            ("llama.block_count", "two", "string"), ("llama.block_count", 0, "block_count"), ("llama.block_count", 1 << 31, "block_count"),
+            ("llama.attention.head_count", 3.5, "f32"), ("llama.attention.head_count_kv", 3, "2 heads"),
+            ("llama.attention.head_count_kv", [1, 2], "layer 1"), ("llama.embedding_length", 64, "token_embd.weight", "64"),
+            ("llama.attention.layer_norm_rms_epsilon", float("nan"), "epsilon"), ("llama.rope.freq_base", 0.0, "freq_base"),
+            ("llama.rope.dimension_count", 3, "pairs"), ("llama.rope.scaling.type", "odd", "odd", "yarn"),
+            ("llama.expert_count", 8, "8 experts"), ("general.alignment", 24, "general.alignment"),
+            ("general.architecture", "mamba", "mamba", "llama", "qwen3", "gemma2"), ("general.architecture", 7, "u32")):
+        refuse(f"{name}: {v}", changed(lambda m: m.values.__setitem__(name, v)), *words)
+    for name in ("general.architecture", "llama.block_count", "llama.embedding_length", "llama.attention.head_count",
+                 "llama.feed_forward_length", "llama.attention.layer_norm_rms_epsilon"):
+        refuse(f"no {name}", changed(lambda m: m.values.pop(name)), name, "missing")
+    refuse("a deep array", changed(lambda m: m.values.__setitem__("x", (9, struct.pack("<IQ", 9, 1) * 9 + struct.pack("<IQ", 0, 0)))), "deeper")
+    gone = ["output_norm.weight", "blk.0.attn_k.weight", "blk.0.ffn_down.weight"]
+    refuse("no " + ", ".join(gone), changed(lambda m: [m.tensors.pop(n) for n in gone]), *gone, "3 in all")
+    refuse("no tensors", changed(lambda m: m.tensors.clear()), "token_embd.weight", "11 in all")
+    refuse("one more", changed(lambda m: m.tensors.__setitem__("blk.0.attn_sinks.weight", ("F32", (2,), bytes(8)))), "attn_sinks", "llama")
+    refuse("a key twice", twice(), "'x'", "twice")
+    refuse("a bias of another length", changed(lambda m: m.vector("blk.0.attn_q.bias", 5)), "attn_q.bias", "5")
+
+
+def twice():
+    data = Model(**TINY, more={"x": 1, "y": 1}).bytes()
+    place = data.index(b"\1\0\0\0\0\0\0\0y")
+    return data[:place + 8] + b"x" + data[place + 9:]
+
+
+def check_said(folder):
+    """What the file tells of ids and positions; one that is called otherwise; the command."""
+    path = folder / "model.bin"
+    Model(more={"tokenizer.ggml.eot_token_id": 5, "tokenizer.ggml.padding_token_id": 4294967295}, context=40).write(path)
+    done = subprocess.run([PESTLE, "info", str(path), "--json"], capture_output=True, text=True, check=True)
+    info = json.loads(done.stdout)
+    expect("info: the format", info["format"] == "GGUF")
+    expect("info: texts", info["texts"]["general.architecture"] == "llama" and info["texts"]["llama.context_length"] == "40")
+    done = subprocess.run([PESTLE, "info", str(path)], capture_output=True, text=True, check=True)
+    expect("info: names of dims", "f32[batch_size, sequence_length, 96]" in done.stdout and "llama.block_count: 2" in done.stdout)
+    done = subprocess.run([PESTLE, "generate", str(path), "--ids", "1,2,3", "-n", "4", "--json"], capture_output=True, text=True, check=False)
+    expect(f"generate: {done.stdout} {done.stderr}", done.returncode == 0)
+    d = Decoder(path, 0)
+    info = Info(C.sizeof(Info))
+    d.call("info", C.byref(info))
+    ends = [info.end_ids[i] for i in range(info.end_count)]
+    expect(f"ids: {info.begin_id}, {ends}, {info.pad_id}", (info.begin_id, ends, info.pad_id) == (1, [2, 5], -1))
+    expect(f"positions: {info.most} of {info.context}", info.most == info.context == 40)
+    fixed = [f"--dim={n}={v}" for n, v in (("batch_size", 1), ("sequence_length", 1), ("total_sequence_length", 32))]
+    done = subprocess.run([PESTLE, "dump", str(path), *fixed], capture_output=True, text=True, check=False)
+    expect(f"dump: {done.stderr}", done.returncode == 0 and done.stdout.count("pestle.block_dot") == 15)
+    done = subprocess.run([PESTLE, "dump", str(path), "--dim", "batch=1"], capture_output=True, text=True, check=False)
+    expect(f"a dim that there is not: {done.stderr}", done.returncode != 0 and "total_sequence_length" in done.stderr)
+
+
+def check_slots(folder):
+    """Sequences of their own lengths in one run."""
+    path, model = folder / "model.gguf", Model(layers=1)
+    model.write(path)
+    d = Decoder(path, MOST, slots=3)
+    for slot in range(3):
+        d.feed(list(range(1, 5 + 3 * slot)), slot)
+    d.feed_each({0: 7, 1: 8, 2: 9})
+    want = [model.logits([*range(1, 5 + 3 * slot), 7 + slot])[-1] for slot in range(3)]
+    expect("slots run together", d.info().batches == 1)
+    expect("slots", max(np.abs(d.logits(s) - want[s]).max() / want[s].std() for s in range(3)) <= NEAR)
+
+
 def main():
     Decoder.load()
+    check_bad()
     with tempfile.TemporaryDirectory() as folder:
+        check_said(pathlib.Path(folder))
+        check_slots(pathlib.Path(folder))
         check_models(pathlib.Path(folder))
         check_types(pathlib.Path(folder))
     return bool(decode_test.bad)

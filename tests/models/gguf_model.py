@@ -177,6 +177,53 @@ def file_of(values, tensors, version=3, alignment=32):
     return head + bytes(-len(head) % alignment) + data
 
 
+NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+
+
+def read(path):
+    """The metadata of a file, and its tensors: name -> (type, extents, bytes [rows, bytes of a row])."""
+    data = np.memmap(path, np.uint8, "r")
+    at, names = 0, {number: name for name, (number, _, _) in TYPES.items()}
+
+    def take(form):
+        nonlocal at
+        out = struct.unpack_from(form, data, at)
+        at += struct.calcsize(form)
+        return out[0] if len(out) == 1 else out
+
+    def string():
+        nonlocal at
+        size = take("<Q")
+        at += size
+        return data[at - size:at].tobytes().decode("utf-8", "replace")
+
+    def one(kind):
+        if kind == 8:
+            return string()
+        if kind != 9:
+            return take(NUMBERS[kind])
+        of, count = take("<IQ")
+        return [one(of) for _ in range(count)]
+
+    magic, _, tensors, values = take("<4sIQQ")
+    assert magic == b"GGUF"
+    values = {string(): one(take("<I")) for _ in range(values)}
+    rows = []
+    for _ in range(tensors):
+        name = string()
+        dims = [take("<Q") for _ in range(take("<I"))]
+        rows.append((name, dims, *take("<IQ")))
+    begin = -(-at // values.get("general.alignment", 32)) * values.get("general.alignment", 32)
+    out = {}
+    for name, dims, kind, offset in rows:
+        _, elements, size = TYPES[names[kind]]
+        width = dims[0] // elements * size
+        count = math.prod(dims[1:])
+        raw = data[begin + offset:begin + offset + width * count]
+        out[name] = names[kind], dims, np.asarray(raw).reshape(count, width)
+    return values, out
+
+
 # --- Models ---
 
 

