@@ -28,25 +28,27 @@ static int as_slot(PyObject* object, void* out_slot) {
 
 static bool create(decoder_t* self, PyObject* args) {
   PyObject *path, *where, *bytes = NULL;
-  long long most;
+  long long most, room;
   Py_ssize_t slots;
   int threads;
   const char* numerics;
   pestle_compile_options_t compile = {.struct_size = sizeof(compile)};
   pestle_decoder_options_t o = {.struct_size = sizeof(o), .compile = &compile};
-  if (!PyArg_ParseTuple(args, "OLnOis", &path, &most, &slots, &where, &threads,
-                        &numerics) ||
+  if (!PyArg_ParseTuple(args, "OLLnOis", &path, &most, &room, &slots, &where,
+                        &threads, &numerics) ||
       !pestle_py_context() || !pestle_py_as_device(where, &o.device) ||
       !PyUnicode_FSConverter(path, &bytes)) {
     return false;
   }
-  if (most < 0 || slots < 0) {
-    PyErr_Format(PyExc_ValueError, "most is %lld and slots is %zd", most,
+  if (most < 0 || room < 0 || slots < 0) {
+    PyErr_Format(PyExc_ValueError,
+                 "most is %lld, room is %lld and slots is %zd", most, room,
                  slots);
     Py_DECREF(bytes);
     return false;
   }
   o.most = most;
+  o.room = room;
   o.slots = (size_t)slots;
   o.threads = threads;
   compile.numerics = !strcmp(numerics, "strict") ? PESTLE_NUMERICS_STRICT
@@ -263,15 +265,16 @@ static PyObject* info_of(PyObject* self, PyObject* unused) {
   if (!pestle_py_ok(pestle_decoder_info(of(self), &i))) return NULL;
   typedef unsigned long long u64;
   return Py_BuildValue(
-      "{s:L,s:L,s:n,s:n,s:n,s:K,s:K,s:K,s:K,s:L,s:K,s:L,s:N,s:N,s:N}", "words",
-      (long long)i.words, "most", (long long)i.most, "slots",
-      (Py_ssize_t)i.slots, "caches", (Py_ssize_t)i.caches, "caches_in_place",
-      (Py_ssize_t)i.caches_in_place, "cache_bytes", (u64)i.cache_bytes,
-      "token_bytes", (u64)i.token_bytes, "weight_bytes", (u64)i.weight_bytes,
-      "compiles", (u64)i.compiles, "compile_ns", (long long)i.compile_ns,
-      "batches", (u64)i.batches, "context", (long long)i.context, "begin_id",
-      id_or_none(i.begin_id), "pad_id", id_or_none(i.pad_id), "end_ids",
-      ends_of(&i));
+      "{s:L,s:L,s:L,s:n,s:n,s:n,s:n,s:K,s:K,s:K,s:K,s:L,s:K,s:L,s:N,s:N,s:N}",
+      "words", (long long)i.words, "most", (long long)i.most, "room",
+      (long long)i.room, "caches_bounded", (Py_ssize_t)i.caches_bounded,
+      "slots", (Py_ssize_t)i.slots, "caches", (Py_ssize_t)i.caches,
+      "caches_in_place", (Py_ssize_t)i.caches_in_place, "cache_bytes",
+      (u64)i.cache_bytes, "token_bytes", (u64)i.token_bytes, "weight_bytes",
+      (u64)i.weight_bytes, "compiles", (u64)i.compiles, "compile_ns",
+      (long long)i.compile_ns, "batches", (u64)i.batches, "context",
+      (long long)i.context, "begin_id", id_or_none(i.begin_id), "pad_id",
+      id_or_none(i.pad_id), "end_ids", ends_of(&i));
 }
 
 static PyObject* sampling_of(PyObject* self, PyObject* unused) {

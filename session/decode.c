@@ -25,13 +25,14 @@ static pestle_status_t read_options(const pestle_decoder_options_t* options,
     memcpy(out, options, size < sizeof(*out) ? size : sizeof(*out));
   }
   if (out->most < 0 || out->most > MOST_POSITIONS || out->slots > MOST_SLOTS ||
-      out->threads < 0) {
+      out->threads < 0 || out->room < 0) {
     return PESTLE_ERROR(
         INVALID_ARGUMENT,
-        "%lld positions, %zu slots and %d threads: there may be %d positions, "
-        "%d slots, and 0 or more threads",
-        (long long)out->most, out->slots, out->threads, MOST_POSITIONS,
-        MOST_SLOTS);
+        "%lld positions, %lld to begin with, %zu slots and %d threads: there "
+        "may be %d positions, 0 or more to begin with, %d slots, and 0 or more "
+        "threads",
+        (long long)out->most, (long long)out->room, out->slots, out->threads,
+        MOST_POSITIONS, MOST_SLOTS);
   }
   if (!out->slots) out->slots = 1;
   return NULL;
@@ -58,54 +59,9 @@ static pestle_status_t read_compile(pestle_decoder_t* d,
 
 // --- Life ---
 
-static size_t cache_size(const pestle_decoder_t* d, size_t cache) {
-  const decode_cache_t* c = &d->caches[cache];
-  return (size_t)(c->parts * d->most) * c->row_bytes;
-}
-
-// Zeros, so that no row that is masked is a NaN. Memory that the system has just given is
-// zero, and takes no room until it is written: what is zero stays as it is.
-static pestle_status_t make_zeros(pestle_decoder_t* d, size_t size,
-                                  const char* zeros, size_t zero_bytes,
-                                  pestle_buffer_t** out_buffer) {
-  PESTLE_TRY(pestle_buffer_create(d->device, size, out_buffer));
-  bool is_host = pestle_device_dl(d->device).device_type == PESTLE_DL_CPU;
-  const char* data = is_host ? pestle_buffer_data(*out_buffer) : NULL;
-  for (size_t at = 0; at < size; at += zero_bytes) {
-    size_t part = size - at < zero_bytes ? size - at : zero_bytes;
-    if (data && !memcmp(data + at, zeros, part)) continue;
-    PESTLE_TRY(pestle_buffer_write(*out_buffer, at, zeros, part));
-  }
-  return NULL;
-}
-
-// The caches |cache| of all slots: parts of one block, so that a run of all slots takes it
-// as it lies.
-static pestle_status_t make_caches(pestle_decoder_t* d, size_t cache,
-                                   const char* zeros, size_t zero_bytes) {
-  size_t size = cache_size(d, cache), count = d->slot_count;
-  if (!d->blocks) {
-    return make_zeros(d, size, zeros, zero_bytes, &d->slots[0].caches[cache]);
-  }
-  if (size > SIZE_MAX / count) return PESTLE_OOM();
-  PESTLE_TRY(make_zeros(d, size * count, zeros, zero_bytes, &d->blocks[cache]));
-  char* data = pestle_buffer_data(d->blocks[cache]);
-  // A run takes memory as it lies from a line on.
-  if (size % 64) d->batch.is_off = true;
-  const pestle_buffer_wrap_options_t options = {
-      .struct_size = sizeof(options), .flags = PESTLE_BUFFER_EXCLUSIVE};
-  for (size_t s = 0; s < count; ++s) {
-    PESTLE_TRY(pestle_buffer_wrap(d->device, data + s * size, size, &options,
-                                  &d->slots[s].caches[cache]));
-  }
-  return NULL;
-}
-
 static pestle_status_t make_slots(pestle_decoder_t* d, size_t count) {
-  enum { ZEROS = 1 << 16 };
   d->slots = PESTLE_ARENA_ARRAY(&d->arena, decode_slot_t, count);
-  const char* zeros = pestle_arena_alloc_zero(&d->arena, ZEROS, 1);
-  if (!d->slots || !zeros) return PESTLE_OOM();
+  if (!d->slots) return PESTLE_OOM();
   memset(d->slots, 0, count * sizeof(*d->slots));
   d->slot_count = count;
   for (size_t s = 0; s < count; ++s) {
@@ -120,24 +76,7 @@ static pestle_status_t make_slots(pestle_decoder_t* d, size_t count) {
     d->blocks = pestle_arena_alloc_zero(&d->arena, bytes, _Alignof(void*));
     if (!d->blocks) return PESTLE_OOM();
   }
-  for (size_t c = 0; c < d->cache_count; ++c)
-    PESTLE_TRY(make_caches(d, c, zeros, ZEROS));
-  return NULL;
-}
-
-// Behind the places of the caches the mask has those of appended rows.
-static void set_ones(const pestle_decoder_t* d, void* mask) {
-  pestle_dtype_t dtype = PESTLE_I64;
-  for (size_t i = 0; i < d->input_count; ++i) {
-    if (d->inputs[i].role == DECODE_MASK) dtype = d->inputs[i].type.dtype;
-  }
-  for (int64_t i = 0; i < DECODE_MOST_ROWS; ++i) {
-    if (dtype == PESTLE_I32) {
-      ((int32_t*)mask)[d->most + i] = 1;
-    } else {
-      ((int64_t*)mask)[d->most + i] = 1;
-    }
-  }
+  return pestle_decode_make_caches(d, d->room);
 }
 
 static pestle_status_t make_buffers(pestle_decoder_t* d) {
@@ -160,17 +99,12 @@ static pestle_status_t make_buffers(pestle_decoder_t* d) {
     PESTLE_TRY(pestle_buffer_create(d->device, sizeof(int64_t), numbers[i]));
   size_t size = (size_t)(d->most + DECODE_MOST_ROWS) * sizeof(int64_t);
   PESTLE_TRY(pestle_buffer_create(d->device, size, &d->mask));
-  void* mask = pestle_alloc_zero(d->allocator, size);
-  if (!mask) return PESTLE_OOM();
-  if (d->grows) set_ones(d, mask);
-  pestle_status_t status = pestle_buffer_write(d->mask, 0, mask, size);
-  pestle_dealloc(d->allocator, mask, size);
-  return status;
+  return pestle_decode_clear_mask(d);
 }
 
 void pestle_decoder_release(pestle_decoder_t* d) {
   if (!d) return;
-  for (size_t s = 0; s < d->slot_count; ++s) {
+  for (size_t s = 0; d->slots && s < d->slot_count; ++s) {
     decode_slot_t* slot = &d->slots[s];
     for (size_t c = 0; slot->caches && c < d->cache_count; ++c)
       pestle_buffer_release(slot->caches[c]);
@@ -206,7 +140,9 @@ static pestle_status_t open(pestle_decoder_t* d, const char* path,
     int64_t context = d->config.context;
     d->most = context && context < USUAL_POSITIONS ? context : USUAL_POSITIONS;
   }
+  d->slot_count = o->slots;
   PESTLE_TRY(pestle_decode_open(d, file));
+  PESTLE_TRY(pestle_decode_first_room(d, o->room));
   PESTLE_TRY(make_buffers(d));
   PESTLE_TRY(make_slots(d, o->slots));
   return d->grows ? pestle_decode_try(d) : NULL;
@@ -260,11 +196,12 @@ pestle_status_t pestle_decoder_info(const pestle_decoder_t* decoder,
   PESTLE_REQUIRE(decoder && out_info && out_info->struct_size >= sizeof(size_t),
                  "a decoder, and an info whose struct_size is set");
   const pestle_decoder_t* d = decoder;
-  const pestle_executable_t* one = d->plans[0].executable;
+  const pestle_executable_t* one = d->token->executable;
   pestle_decoder_info_t info = {.words = d->words,
                                 .most = d->most,
                                 .slots = d->slot_count,
                                 .caches = d->cache_count,
+                                .cache_bytes = pestle_decode_cache_bytes(d),
                                 .weight_bytes = weight_bytes(one),
                                 .compiles = d->compiles,
                                 .compile_ns = d->compile_ns,
@@ -273,12 +210,13 @@ pestle_status_t pestle_decoder_info(const pestle_decoder_t* decoder,
                                 .begin_id = d->config.begin_id,
                                 .pad_id = d->config.pad_id,
                                 .end_ids = d->config.end_ids,
-                                .end_count = d->config.end_count};
+                                .end_count = d->config.end_count,
+                                .room = d->room,
+                                .caches_bounded = d->bounded};
   for (size_t c = 0; c < d->cache_count; ++c) {
     const decode_cache_t* cache = &d->caches[c];
     info.caches_in_place +=
         pestle_executable_alias(one, c) == (int32_t)cache->input;
-    info.cache_bytes += cache_size(d, c);
     info.token_bytes += (uint64_t)cache->parts * cache->row_bytes;
   }
   size_t size = out_info->struct_size;

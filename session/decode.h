@@ -8,7 +8,7 @@
 #include "pestle/graph.h"
 
 enum {
-  DECODE_MOST_PLANS = 12,
+  DECODE_MOST_PLANS = 256,
   DECODE_MOST_ROWS = 512,  // new tokens of one run
 };
 
@@ -28,17 +28,17 @@ typedef struct decode_input_t {
   size_t cache;        // of DECODE_CACHE, its number
 } decode_input_t;
 
-// A cache [1, heads, most, width], or [1, most, width].
+// A cache [1, heads, room, width], or [1, room, width].
 typedef struct decode_cache_t {
   uint32_t input, output;  // of the model
-  int64_t parts;           // that lie apart, each of |most| rows
+  int64_t parts;           // that lie apart, each of |room| rows
   size_t row_bytes;
 } decode_cache_t;
 
 // The model for |rows| new tokens: the caches, and behind them the logits of the model for
 // one, and where they are far and of one sequence the chooser's two numbers. Arguments are the model's and, where it |grows|, the sequence's length.
 typedef struct decode_plan_t {
-  int64_t rows, batch;
+  int64_t rows, batch, room;
   pestle_executable_t* executable;
 } decode_plan_t;
 
@@ -90,10 +90,16 @@ struct pestle_decoder_s {
   bool is_far;      // the device is none of CPUs: logits stay there
   pestle_dtype_t logits_dtype;
   int64_t words, most;
+  // Positions that the caches have, those that they have at first, and which are doubled
+  // until they are |most|.
+  int64_t room, first_room;
   decode_cache_t* caches;
   size_t cache_count;
   decode_plan_t plans[DECODE_MOST_PLANS];
   size_t plan_count;
+  const decode_plan_t* token;  // for one token in |room|
+  // Caches of which its attention reads no more than the sequence has.
+  size_t bounded;
   uint64_t compiles;
   int64_t compile_ns;
   decode_slot_t* slots;
@@ -103,7 +109,8 @@ struct pestle_decoder_s {
   decode_batch_t batch;
   // What a run is given.
   pestle_buffer_t *ids, *mask, *positions, *start, *first, *total;
-  int64_t mask_length;  // ones that |mask| begins with, of |most| places
+  int64_t mask_length;  // ones that |mask| begins with, of |room| places
+  const char* zeros;    // that caches begin with
   pestle_buffer_view_t* views;
   pestle_buffer_t** results;
   uint32_t* donated;
@@ -135,10 +142,36 @@ PESTLE_NODISCARD pestle_status_t pestle_decode_check(pestle_decoder_t* d,
 
 // --- decode_build.c ---
 
+// Whether the model is one that a decoder takes; finds its signature, words, and whether it
+// appends rows.
+PESTLE_NODISCARD pestle_status_t pestle_decode_look(pestle_decoder_t* d);
+
 // The plan for |rows| new tokens of |batch| sequences, compiled if need be.
 PESTLE_NODISCARD pestle_status_t
 pestle_decode_plan(pestle_decoder_t* d, int64_t rows, int64_t batch,
                    const decode_plan_t** out_plan);
+
+// --- decode_room.c ---
+
+// The room that sequences of |positions| have.
+int64_t pestle_decode_room_for(const pestle_decoder_t* d, int64_t positions);
+// Of all caches of a slot.
+uint64_t pestle_decode_cache_bytes(const pestle_decoder_t* d);
+// Chooses the first room, of |asked| positions unless that is 0, by what the model's plan
+// does, and has that.
+PESTLE_NODISCARD pestle_status_t pestle_decode_first_room(pestle_decoder_t* d,
+                                                          int64_t asked);
+// Makes the caches of all slots, with the rows in use of those that they have, which are of
+// |old| positions. After an error they have what they had.
+PESTLE_NODISCARD pestle_status_t pestle_decode_make_caches(pestle_decoder_t* d,
+                                                           int64_t old);
+// Makes the mask that of no tokens.
+PESTLE_NODISCARD pestle_status_t pestle_decode_clear_mask(pestle_decoder_t* d);
+// Gives all slots room for what they have, and |slot| (may be NULL) to |end|; less room than
+// there is where |slot| is empty. After an error all is as it was.
+PESTLE_NODISCARD pestle_status_t pestle_decode_fit(pestle_decoder_t* d,
+                                                   const decode_slot_t* slot,
+                                                   int64_t end);
 
 // --- decode_batch.c ---
 

@@ -43,17 +43,17 @@ void pestle_decode_end_batch(pestle_decoder_t* d) {
 
 // |ids|: one for each slot of the decoder.
 static pestle_status_t fill(pestle_decoder_t* d, const int64_t* ids) {
-  int64_t *n = d->batch.numbers, most = d->most;
+  int64_t *n = d->batch.numbers, room = d->room;
   size_t slots = d->slot_count;
   for (size_t i = 0; i < d->input_count; ++i) {
     const decode_input_t* input = &d->inputs[i];
-    size_t count = slots * (input->role == DECODE_MASK ? (size_t)most : 1);
+    size_t count = slots * (input->role == DECODE_MASK ? (size_t)room : 1);
     pestle_buffer_t* buffer = d->batch.buffers[i];
     for (size_t s = 0; s < slots; ++s) {
       int64_t length = d->slots[s].length;
       if (input->role == DECODE_MASK) {
-        for (int64_t p = 0; p < most; ++p)
-          n[(int64_t)s * most + p] = p <= length;
+        for (int64_t p = 0; p < room; ++p)
+          n[(int64_t)s * room + p] = p <= length;
       } else {
         n[s] = input->role == DECODE_IDS     ? ids[s]
                : input->role == DECODE_TOTAL ? length + 1
@@ -86,6 +86,7 @@ static pestle_status_t find_plan(pestle_decoder_t* d, size_t count,
     if (d->slots[s].length >= d->most) return NULL;
   }
   if (d->batch.is_off) return NULL;
+  PESTLE_TRY(pestle_decode_fit(d, NULL, 0));
   const decode_plan_t* plan;
   pestle_status_t status =
       pestle_decode_plan(d, 1, (int64_t)d->slot_count, &plan);

@@ -43,7 +43,7 @@ static void put_writer(const pestle_decoder_t* d, int64_t rows,
     new.dims[axis] = rows;
     pestle_strbuf_appendf(text, "%%n%zu = stablehlo.slice %%q%zu [", c, c);
     for (int32_t i = 0; i < past->rank; ++i) {
-      int64_t from = i == axis ? d->most : 0;
+      int64_t from = i == axis ? d->room : 0;
       pestle_strbuf_appendf(text, "%s%lld:%lld", i ? ", " : "", (long long)from,
                             (long long)all.dims[i]);
     }
@@ -191,18 +191,43 @@ static pestle_status_t build(pestle_decoder_t* d, pestle_module_t* module,
   return status;
 }
 
+static pestle_status_t look_once(pestle_decoder_t* d) {
+  pestle_module_t* module;
+  PESTLE_TRY(specialize(d, 1, 1, &module));
+  pestle_status_t status = pestle_module_signature(module, d->signature);
+  pestle_module_release(module);
+  return status;
+}
+
+pestle_status_t pestle_decode_look(pestle_decoder_t* d) {
+  pestle_status_t status = look_once(d);
+  if (!status || pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY)
+    return status;
+  // A model that appends rows wants another mask, and may not be imported before.
+  d->grows = true;
+  pestle_status_t other = look_once(d);
+  if (other) {
+    d->grows = false;
+    status = pestle_status_annotate(
+        status, "taken as a model that appends rows to its caches: %s",
+        pestle_status_message(other));
+    pestle_status_release(other);
+    return status;
+  }
+  pestle_status_release(status);
+  return NULL;
+}
+
 static pestle_status_t make_plan(pestle_decoder_t* d, int64_t rows,
                                  int64_t batch, decode_plan_t* plan) {
   pestle_module_t* module;
   int64_t begin = pestle_clock_ns();
   PESTLE_TRY(specialize(d, rows, batch, &module));
-  pestle_status_t status = NULL;
   plan->rows = rows;
   plan->batch = batch;
-  if (rows == 1 && batch == 1)
-    status = pestle_module_signature(module, d->signature);
+  plan->room = d->room;
   bool has_choice = d->is_far && rows == 1 && batch == 1;
-  if (!status) status = link(d, rows, rows == 1, has_choice, &module);
+  pestle_status_t status = link(d, rows, rows == 1, has_choice, &module);
   if (!status) status = build(d, module, &plan->executable);
   pestle_module_release(module);
   // The plan has its own weights: the pages of the model's file need not stay.
@@ -217,8 +242,9 @@ pestle_status_t pestle_decode_plan(pestle_decoder_t* d, int64_t rows,
                                    int64_t batch,
                                    const decode_plan_t** out_plan) {
   for (size_t i = 0; i < d->plan_count; ++i) {
-    if (d->plans[i].rows != rows || d->plans[i].batch != batch) continue;
-    *out_plan = &d->plans[i];
+    const decode_plan_t* p = &d->plans[i];
+    if (p->rows != rows || p->batch != batch || p->room != d->room) continue;
+    *out_plan = p;
     return NULL;
   }
   decode_plan_t plan = {0};

@@ -35,7 +35,7 @@ static pestle_status_t read_rows(const pestle_decoder_t* d,
     const decode_cache_t* cache = &d->caches[c];
     size_t part = (size_t)slot->length * cache->row_bytes;
     for (int64_t p = 0; part && p < cache->parts; ++p, to += part) {
-      size_t at = (size_t)(p * d->most) * cache->row_bytes;
+      size_t at = (size_t)(p * d->room) * cache->row_bytes;
       PESTLE_TRY(pestle_buffer_read(slot->caches[c], at, to, part));
     }
   }
@@ -49,7 +49,7 @@ static pestle_status_t write_rows(const pestle_decoder_t* d,
     const decode_cache_t* cache = &d->caches[c];
     size_t part = (size_t)length * cache->row_bytes;
     for (int64_t p = 0; part && p < cache->parts; ++p, from += part) {
-      size_t at = (size_t)(p * d->most) * cache->row_bytes;
+      size_t at = (size_t)(p * d->room) * cache->row_bytes;
       PESTLE_TRY(pestle_buffer_write(slot->caches[c], at, from, part));
     }
   }
@@ -116,6 +116,7 @@ static pestle_status_t take(pestle_decoder_t* d, decode_slot_t* slot,
   memcpy(&h, data, sizeof(h));
   const char* at = data + sizeof(h);
   size_t logits = h.has_logits ? (size_t)d->words * sizeof(float) : 0;
+  PESTLE_TRY(pestle_decode_fit(d, NULL, h.length));
   slot->length = 0;
   slot->has_logits = false;
   pestle_decode_drop(slot);

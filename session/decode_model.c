@@ -127,6 +127,7 @@ static pestle_status_t set_input(pestle_decoder_t* d, uint32_t index) {
 
 static pestle_status_t take_inputs(pestle_decoder_t* d) {
   pestle_function_t* f = pestle_module_entry(d->module);
+  d->room = d->most;
   if (!f) return PESTLE_ERROR(MALFORMED, "the model has no function to run");
   size_t count = pestle_function_argument_count(f);
   bool has_ids = false, has_mask = false;
@@ -255,26 +256,10 @@ pestle_status_t pestle_decode_check(pestle_decoder_t* d, pestle_function_t* f,
 
 pestle_status_t pestle_decode_open(pestle_decoder_t* d, const char* path) {
   const pestle_model_info_t* info;
-  const decode_plan_t* plan;
   PESTLE_TRY(pestle_import_file(d->context, path, NULL, &d->module));
   PESTLE_TRY(take_inputs(d));
   PESTLE_TRY(pestle_model_info_create(d->context, path, NULL, &info));
   pestle_status_t status = pair(d, info);
   pestle_model_info_release(info);
-  if (!status) status = pestle_decode_plan(d, 1, 1, &plan);
-  if (!status || pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY)
-    return status;
-  // A model that appends rows wants another mask, and may not be imported before.
-  d->grows = true;
-  pestle_status_t other = pestle_decode_plan(d, 1, 1, &plan);
-  if (other) {
-    d->grows = false;
-    status = pestle_status_annotate(
-        status, "taken as a model that appends rows to its caches: %s",
-        pestle_status_message(other));
-    pestle_status_release(other);
-    return status;
-  }
-  pestle_status_release(status);
-  return NULL;
+  return status ? status : pestle_decode_look(d);
 }

@@ -140,7 +140,7 @@ void* pestle_decode_place(const pestle_decoder_t* d, size_t cache,
                           const decode_slot_t* slot) {
   const decode_cache_t* c = &d->caches[cache];
   char* data = pestle_buffer_data(d->blocks[cache]);
-  size_t size = (size_t)(c->parts * d->most) * c->row_bytes;
+  size_t size = (size_t)(c->parts * d->room) * c->row_bytes;
   return data + (size_t)(slot - d->slots) * size;
 }
 
@@ -199,7 +199,7 @@ static pestle_status_t read_second(pestle_decoder_t* d,
     pestle_dtype_t dtype = d->inputs[cache->input].type.dtype;
     size_t size = pestle_dtype_size(dtype), count = cache->row_bytes / size;
     for (int64_t p = 0; p < cache->parts; ++p, out += count) {
-      size_t at = (size_t)(p * d->most + 1) * cache->row_bytes;
+      size_t at = (size_t)(p * d->room + 1) * cache->row_bytes;
       PESTLE_TRY(
           pestle_buffer_read(slot->caches[c], at, bytes, cache->row_bytes));
       for (size_t i = 0; i < count; ++i) {
@@ -314,9 +314,23 @@ pestle_status_t pestle_decode_check_ids(const pestle_decoder_t* d,
   return NULL;
 }
 
+// Where the last row lies that |count| more tokens of |slot| make, which may be behind the
+// last token's.
+static int64_t end_of(const pestle_decoder_t* d, const decode_slot_t* slot,
+                      size_t count) {
+  int64_t at = slot->length, last = at + (int64_t)count - 1, end = last + 1;
+  while (at < last) {
+    int64_t rows = rows_for(last - at, d->most - at);
+    if (at + rows > end) end = at + rows;
+    at += rows;
+  }
+  return end;
+}
+
 static pestle_status_t feed(pestle_decoder_t* d, decode_slot_t* slot,
                             const int64_t* ids, size_t count) {
   size_t at = 0;
+  PESTLE_TRY(pestle_decode_fit(d, slot, end_of(d, slot, count)));
   while (at + 1 < count) {
     int64_t left = (int64_t)(count - 1 - at);
     int64_t rows = rows_for(left, d->most - slot->length);
@@ -390,7 +404,7 @@ pestle_status_t pestle_decoder_fork(pestle_decoder_t* decoder, size_t from,
     const decode_cache_t* cache = &d->caches[c];
     size_t size = (size_t)a->length * cache->row_bytes;
     for (int64_t p = 0; size && p < cache->parts; ++p) {
-      size_t at = (size_t)(p * d->most) * cache->row_bytes;
+      size_t at = (size_t)(p * d->room) * cache->row_bytes;
       PESTLE_TRY(pestle_buffer_copy(a->caches[c], at, b->caches[c], at, size));
     }
   }

@@ -12,9 +12,9 @@
 //
 // A model is taken as builders of decoders write it (docs/language-models.md): inputs
 // input_ids [1, tokens], attention_mask [1, positions], perhaps position_ids, and a cache
-// for each present.* output. The caches have their full length from the beginning and stay
-// where they are: a token writes its own rows of them and nothing else, also of a model that
-// appends rows.
+// for each present.* output. The caches have room for some positions and stay where they are:
+// a token writes its own rows of them and nothing else, also of a model that appends rows. A
+// sequence that passes the room is moved to twice as much, and the model compiled for it.
 //
 // Slots are sequences that know nothing of each other. A decoder is for one thread at a
 // time; different decoders are not.
@@ -52,16 +52,22 @@ typedef struct pestle_decoder_options_t {
   int32_t threads;  // of a run at most; 0: the pool's size
   // Of this numerics, target_cpu, no_cache and tier count. Or NULL.
   const pestle_compile_options_t* compile;
+  // Positions that the caches have at first, 8 at least: when a sequence passes them they are
+  // doubled, until they are |most|. 0: 256 where a token's cost follows them
+  // (pestle_decoder_info_t.caches_bounded), on devices other than CPUs, and where the caches
+  // would be above 1 GiB; else |most|.
+  int64_t room;
 } pestle_decoder_options_t;
 
 // Opens the model at |path|, a file, or a folder of onnxruntime-genai, whose
 // genai_config.json names the file. The config counts for the file too if it lies beside it:
 // names of inputs and outputs, head_size, context_length, the ids that begin, end and pad a
-// text, and how tokens are chosen; of GGUF the file's own metadata counts. Compiles the model for one token; other numbers of tokens are
-// compiled when they are first needed. |options| may be NULL. Errors are those of
+// text, and how tokens are chosen; of GGUF the file's own metadata counts. Compiles the model
+// for one token; other numbers of tokens and more positions are compiled when they are first
+// needed. |options| may be NULL. Errors are those of
 // pestle_import_file() and pestle_compile(); UNSUPPORTED: the model is none that a decoder
 // takes (an input that it does not know, caches without a partner or that become something
-// else than themselves with new rows), which the sentence says; INVALID_ARGUMENT: |most| is below 0; MALFORMED: the
+// else than themselves with new rows), which the sentence says; INVALID_ARGUMENT: |most| or |room| is below 0; MALFORMED: the
 // model has fewer angles than |most|, the config is no JSON, or a field of it is not what
 // it should be; NOT_FOUND: there is no such file, or the folder has no config.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_create(
@@ -78,7 +84,7 @@ typedef struct pestle_decoder_info_t {
   size_t slots;
   size_t caches;           // tensors a slot
   size_t caches_in_place;  // of these, those that are never copied
-  uint64_t cache_bytes;    // of a slot
+  uint64_t cache_bytes;    // of a slot, in the room that it has now
   uint64_t token_bytes;    // of a slot that a token writes
   uint64_t weight_bytes;   // constants that a token reads
   // Since the decoder was made.
@@ -91,6 +97,11 @@ typedef struct pestle_decoder_info_t {
   // Ids behind which a text ends. Borrowed until the decoder is released.
   const int64_t* end_ids;
   size_t end_count;
+  int64_t
+      room;  // positions that the caches have now; a token's cost may follow them
+  // Of the caches, those of which a token's attention reads no more than the sequence has,
+  // whatever room there is.
+  size_t caches_bounded;
 } pestle_decoder_info_t;
 // Fills |*out_info|, whose struct_size must be set.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_info(
@@ -101,8 +112,8 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_info(
 // Appends |count| (1 at least) tokens to the sequence of |slot|: a prompt, what follows
 // one, or the token that was chosen. Afterwards the slot has the logits of the last one.
 // INVALID_ARGUMENT, before anything is written: no such slot, an id that the model has
-// not, more tokens than the sequence has room for. After another error the sequence is
-// as long as it was.
+// not, more tokens than |most| leaves. After another error the sequence is as long as it
+// was.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_feed(
     pestle_decoder_t* decoder, size_t slot, const int64_t* ids, size_t count);
 

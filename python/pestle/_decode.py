@@ -26,7 +26,9 @@ class Decoder:
     path: a model, or a folder of onnxruntime-genai, whose genai_config.json says which ids
     end a text and how tokens are chosen.
     most: positions that a sequence may have; 0: 2048, or the model's context_length if that
-    is less. slots: sequences that know nothing of each other. device: where it runs.
+    is less. room: positions that the caches have at first, which are doubled when a sequence
+    passes them; 0: 256, or most where a token's cost does not follow it. slots: sequences
+    that know nothing of each other. device: where it runs.
     threads: of a run at most; 0: all. numerics: "default", "strict" or "fast".
     Threads take turns. Raises OSError for a file that cannot be read, NotImplementedError
     for a model that a decoder does not take, ValueError for numbers out of range, Error for bytes
@@ -54,7 +56,7 @@ class Decoder:
     pad_id: int | None
     end_ids: tuple[int, ...]
 
-    def __init__(self, path: Any, *, most: int = 0, slots: int = 1,
+    def __init__(self, path: Any, *, most: int = 0, room: int = 0, slots: int = 1,
                  device: device | str | None = None, threads: int = 0,
                  numerics: str = "default") -> None:
         if numerics not in ("default", "strict", "fast"):
@@ -63,7 +65,7 @@ class Decoder:
         if slots < 1:
             raise ValueError(f"slots is {slots!r}: a decoder has one at least")
         os.stat(path)
-        self._raw = c.RawDecoder(os.fspath(path), most, slots, device, threads, numerics)
+        self._raw = c.RawDecoder(os.fspath(path), most, room, slots, device, threads, numerics)
         self._lock = threading.Lock()
         info = self._raw.info()
         self.words, self.most, self.slots = info["words"], info["most"], info["slots"]
@@ -184,8 +186,8 @@ class Decoder:
             self._raw.load(slot, os.fspath(path))
 
     def info(self) -> dict[str, Any]:
-        """What it has and what it counted, a dict: caches, caches_in_place, cache_bytes,
-        token_bytes, weight_bytes, compiles, compile_ns ... (pestle/decode.h says what each
+        """What it has and what it counted, a dict: room, caches, caches_in_place,
+        caches_bounded, cache_bytes, token_bytes, weight_bytes, compiles, compile_ns ... (pestle/decode.h says what each
         is)."""
         with self._lock:
             return self._raw.info()

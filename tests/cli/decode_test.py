@@ -34,7 +34,7 @@ bad = []
 
 class Options(C.Structure):
     _fields_ = [("struct_size", C.c_size_t), ("device", C.c_void_p), ("most", C.c_int64), ("slots", C.c_size_t),
-                ("threads", C.c_int32), ("compile", C.c_void_p)]
+                ("threads", C.c_int32), ("compile", C.c_void_p), ("room", C.c_int64)]
 
 
 class Sampling(C.Structure):
@@ -46,7 +46,9 @@ class Info(C.Structure):
     _fields_ = [("struct_size", C.c_size_t), ("words", C.c_int64), ("most", C.c_int64), ("slots", C.c_size_t),
                 ("caches", C.c_size_t), ("caches_in_place", C.c_size_t), ("cache_bytes", C.c_uint64),
                 ("token_bytes", C.c_uint64), ("weight_bytes", C.c_uint64), ("compiles", C.c_uint64),
-                ("compile_ns", C.c_int64), ("batches", C.c_uint64)]
+                ("compile_ns", C.c_int64), ("batches", C.c_uint64), ("context", C.c_int64), ("begin_id", C.c_int64),
+                ("pad_id", C.c_int64), ("end_ids", C.c_void_p), ("end_count", C.c_size_t), ("room", C.c_int64),
+                ("caches_bounded", C.c_size_t)]
 
 
 class Failure(Exception):
@@ -74,9 +76,9 @@ class Decoder:
             cls.lib.pestle_status_release(C.c_void_p(status))
             raise Failure(text)
 
-    def __init__(self, path, most=MOST, slots=1, threads=0):
+    def __init__(self, path, most=MOST, slots=1, threads=0, room=0):
         self.it = C.c_void_p()
-        options = Options(C.sizeof(Options), None, most, slots, threads, None)
+        options = Options(C.sizeof(Options), None, most, slots, threads, None, room)
         self.check(self.lib.pestle_decoder_create(self.context, str(path).encode(), C.byref(options), C.byref(self.it)))
 
     def __del__(self):

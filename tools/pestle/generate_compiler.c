@@ -88,6 +88,7 @@ static pestle_status_t open(generate_t* g, const char* path) {
   pestle_decoder_options_t options = {.struct_size = sizeof(options),
                                       .compile = &compile};
   options.most = cli->count[CLI_MOST];
+  options.room = cli->count[CLI_ROOM];
   int64_t begin = pestle_clock_ns();
   PESTLE_TRY(cli_device(cli, &options.device));
   PESTLE_TRY(pestle_decoder_create(cli->context, path, &options, &g->decoder));
@@ -147,7 +148,7 @@ static void print_text(const generate_t* g, const pestle_decoder_info_t* info) {
           g->prompt, g->prefill_s, rate(g->prompt, g->prefill_s), g->steps,
           g->decode_s, rate(g->steps, g->decode_s), g->create_s,
           (double)info->weight_bytes * 1e-6, info->token_bytes,
-          (double)info->cache_bytes * 1e-6, info->most, info->caches_in_place,
+          (double)info->cache_bytes * 1e-6, info->room, info->caches_in_place,
           info->caches);
 }
 
@@ -170,6 +171,8 @@ static void print_json(const generate_t* g, const pestle_decoder_info_t* info) {
   cli_key_i64(json, "token_bytes", (int64_t)info->token_bytes);
   cli_key_i64(json, "caches", (int64_t)info->caches);
   cli_key_i64(json, "caches_in_place", (int64_t)info->caches_in_place);
+  cli_key_i64(json, "caches_bounded", (int64_t)info->caches_bounded);
+  cli_key_i64(json, "room", info->room);
   cli_key_i64(json, "compiles", (int64_t)info->compiles);
   cli_key_f64(json, "compile_ms", (double)info->compile_ns * 1e-6);
   cli_key_i64(json, "peak_rss_kb", cli_peak_rss_kb());
