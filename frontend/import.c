@@ -392,6 +392,13 @@ static pestle_status_t import_text(pestle_context_t* context, const char* path,
                      path)
                : read;
   }
+  if (options && options->length_count) {
+    pestle_module_release(module);
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "'%s' is no ONNX model: lengths of inputs are of ONNX "
+                        "models",
+                        path);
+  }
   if (!options ||
       (!options->shape_count && !options->const_count && !options->dim_count)) {
     *out_module = module;

@@ -27,17 +27,21 @@ static int as_slot(PyObject* object, void* out_slot) {
 // --- Life ---
 
 static bool create(decoder_t* self, PyObject* args) {
-  PyObject *path, *where, *bytes = NULL;
+  PyObject *path, *where, *encoder, *bytes = NULL, *more = NULL;
   long long most, room;
   Py_ssize_t slots;
   int threads;
   const char* numerics;
   pestle_compile_options_t compile = {.struct_size = sizeof(compile)};
   pestle_decoder_options_t o = {.struct_size = sizeof(o), .compile = &compile};
-  if (!PyArg_ParseTuple(args, "OLLnOis", &path, &most, &room, &slots, &where,
-                        &threads, &numerics) ||
+  if (!PyArg_ParseTuple(args, "OLLnOisO", &path, &most, &room, &slots, &where,
+                        &threads, &numerics, &encoder) ||
       !pestle_py_context() || !pestle_py_as_device(where, &o.device) ||
-      !PyUnicode_FSConverter(path, &bytes)) {
+      (encoder != Py_None && !PyUnicode_FSConverter(encoder, &more))) {
+    return false;
+  }
+  if (!PyUnicode_FSConverter(path, &bytes)) {
+    Py_XDECREF(more);
     return false;
   }
   if (most < 0 || room < 0 || slots < 0) {
@@ -45,6 +49,7 @@ static bool create(decoder_t* self, PyObject* args) {
                  "most is %lld, room is %lld and slots is %zd", most, room,
                  slots);
     Py_DECREF(bytes);
+    Py_XDECREF(more);
     return false;
   }
   o.most = most;
@@ -55,11 +60,13 @@ static bool create(decoder_t* self, PyObject* args) {
                      : !strcmp(numerics, "fast") ? PESTLE_NUMERICS_FAST
                                                  : PESTLE_NUMERICS_DEFAULT;
   const char* name = PyBytes_AsString(bytes);
+  if (more) o.encoder = PyBytes_AsString(more);
   pestle_status_t status;
   Py_BEGIN_ALLOW_THREADS;
   status = pestle_decoder_create(pestle_py.context, name, &o, &self->decoder);
   Py_END_ALLOW_THREADS;
   Py_DECREF(bytes);
+  Py_XDECREF(more);
   return pestle_py_ok(status);
 }
 
@@ -148,6 +155,29 @@ static PyObject* feed_each(PyObject* self, PyObject* args) {
   free(slots);
   free(ids);
   return fine ? Py_NewRef(Py_None) : NULL;
+}
+
+// Features as what the encoder takes, in memory of their own.
+static PyObject* encode(PyObject* self, PyObject* args) {
+  PyObject* object;
+  size_t slot;
+  pestle_device_t* host;
+  pestle_tensor_t tensor;
+  pestle_decoder_info_t info = {.struct_size = sizeof(info)};
+  if (!PyArg_ParseTuple(args, "OO&:encode", &object, as_slot, &slot) ||
+      !pestle_py_ok(pestle_decoder_info(of(self), &info)) ||
+      !pestle_py_ok(pestle_context_device(pestle_py.context, "cpu", &host))) {
+    return NULL;
+  }
+  PyObject* features = pestle_py_asarray(object, info.feature_dtype, host, 1);
+  if (!features) return NULL;
+  pestle_status_t status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = pestle_array_data(pestle_py_array(features), &tensor);
+  if (!status) status = pestle_decoder_encode(of(self), slot, &tensor);
+  Py_END_ALLOW_THREADS;
+  Py_DECREF(features);
+  return pestle_py_ok(status) ? Py_NewRef(Py_None) : NULL;
 }
 
 // A copy, so that it stays what it was.
@@ -259,13 +289,25 @@ static PyObject* id_or_none(int64_t id) {
   return id < 0 ? Py_NewRef(Py_None) : PyLong_FromLongLong(id);
 }
 
+// (1, mels, frames), or None.
+static PyObject* features_of(const pestle_decoder_info_t* info) {
+  if (!info->feature_dtype) return Py_NewRef(Py_None);
+  PyObject* dims = PyTuple_New(info->feature_rank);
+  for (int32_t i = 0; dims && i < info->feature_rank; ++i) {
+    PyObject* dim = PyLong_FromLongLong(info->feature_dims[i]);
+    if (!dim || PyTuple_SetItem(dims, i, dim) < 0) Py_CLEAR(dims);
+  }
+  return dims;
+}
+
 static PyObject* info_of(PyObject* self, PyObject* unused) {
   (void)unused;
   pestle_decoder_info_t i = {.struct_size = sizeof(i)};
   if (!pestle_py_ok(pestle_decoder_info(of(self), &i))) return NULL;
   typedef unsigned long long u64;
   return Py_BuildValue(
-      "{s:L,s:L,s:L,s:n,s:n,s:n,s:n,s:K,s:K,s:K,s:K,s:L,s:K,s:L,s:N,s:N,s:N}",
+      "{s:L,s:L,s:L,s:n,s:n,s:n,s:n,s:K,s:K,s:K,s:K,s:L,s:K,s:L,s:N,s:N,s:N,s:"
+      "N,s:K}",
       "words", (long long)i.words, "most", (long long)i.most, "room",
       (long long)i.room, "caches_bounded", (Py_ssize_t)i.caches_bounded,
       "slots", (Py_ssize_t)i.slots, "caches", (Py_ssize_t)i.caches,
@@ -274,7 +316,8 @@ static PyObject* info_of(PyObject* self, PyObject* unused) {
       (u64)i.weight_bytes, "compiles", (u64)i.compiles, "compile_ns",
       (long long)i.compile_ns, "batches", (u64)i.batches, "context",
       (long long)i.context, "begin_id", id_or_none(i.begin_id), "pad_id",
-      id_or_none(i.pad_id), "end_ids", ends_of(&i));
+      id_or_none(i.pad_id), "end_ids", ends_of(&i), "features", features_of(&i),
+      "encoder_bytes", (u64)i.encoder_bytes);
 }
 
 static PyObject* sampling_of(PyObject* self, PyObject* unused) {
@@ -288,6 +331,7 @@ static PyObject* sampling_of(PyObject* self, PyObject* unused) {
 
 static PyMethodDef methods[] = {{"feed", feed, METH_VARARGS, NULL},
                                 {"feed_each", feed_each, METH_VARARGS, NULL},
+                                {"encode", encode, METH_VARARGS, NULL},
                                 {"logits", logits, METH_VARARGS, NULL},
                                 {"choose", choose, METH_VARARGS, NULL},
                                 {"length", length, METH_VARARGS, NULL},

@@ -69,7 +69,10 @@ static pestle_status_t make_slots(pestle_decoder_t* d, size_t count) {
     size_t bytes = d->cache_count * sizeof(pestle_buffer_t*);
     slot->caches = pestle_arena_alloc_zero(&d->arena, bytes, _Alignof(void*));
     slot->logits = PESTLE_ARENA_ARRAY(&d->arena, float, (size_t)d->words);
-    if (!slot->caches || !slot->logits) return PESTLE_OOM();
+    slot->given = pestle_arena_alloc_zero(
+        &d->arena, (d->encoder.count + 1) * sizeof(pestle_buffer_t*),
+        _Alignof(void*));
+    if (!slot->caches || !slot->logits || !slot->given) return PESTLE_OOM();
   }
   if (count > 1) {
     size_t bytes = d->cache_count * sizeof(pestle_buffer_t*);
@@ -109,12 +112,14 @@ void pestle_decoder_release(pestle_decoder_t* d) {
     for (size_t c = 0; slot->caches && c < d->cache_count; ++c)
       pestle_buffer_release(slot->caches[c]);
     pestle_decode_drop(slot);
+    pestle_decode_forget_features(d, slot);
   }
   for (size_t c = 0; d->blocks && c < d->cache_count; ++c)
     pestle_buffer_release(d->blocks[c]);
   pestle_decode_end_batch(d);
   for (size_t i = 0; i < d->plan_count; ++i)
     pestle_executable_release(d->plans[i].executable);
+  pestle_executable_release(d->encoder.executable);
   pestle_buffer_release(d->ids);
   pestle_buffer_release(d->mask);
   pestle_buffer_release(d->positions);
@@ -141,7 +146,9 @@ static pestle_status_t open(pestle_decoder_t* d, const char* path,
     d->most = context && context < USUAL_POSITIONS ? context : USUAL_POSITIONS;
   }
   d->slot_count = o->slots;
-  PESTLE_TRY(pestle_decode_open(d, file));
+  const char* encoder = o->encoder ? o->encoder : d->config.encoder;
+  PESTLE_TRY(pestle_decode_open(d, file, encoder));
+  if (d->encoder.count) d->batch.is_off = true;
   PESTLE_TRY(pestle_decode_first_room(d, o->room));
   PESTLE_TRY(make_buffers(d));
   PESTLE_TRY(make_slots(d, o->slots));
@@ -212,13 +219,18 @@ pestle_status_t pestle_decoder_info(const pestle_decoder_t* decoder,
                                 .end_ids = d->config.end_ids,
                                 .end_count = d->config.end_count,
                                 .room = d->room,
-                                .caches_bounded = d->bounded};
+                                .caches_bounded = d->bounded,
+                                .feature_dtype = d->encoder.features.dtype,
+                                .feature_rank = d->encoder.features.rank,
+                                .feature_dims = d->encoder.features.dims};
   for (size_t c = 0; c < d->cache_count; ++c) {
     const decode_cache_t* cache = &d->caches[c];
     info.caches_in_place +=
         pestle_executable_alias(one, c) == (int32_t)cache->input;
     info.token_bytes += (uint64_t)cache->parts * cache->row_bytes;
   }
+  for (size_t i = 0; i < d->encoder.count; ++i)
+    info.encoder_bytes += d->encoder.sizes[i];
   size_t size = out_info->struct_size;
   info.struct_size = size < sizeof(info) ? size : sizeof(info);
   memcpy(out_info, &info, info.struct_size);

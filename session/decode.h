@@ -19,13 +19,20 @@ typedef enum decode_role_e {
   DECODE_FIRST,  // how many tokens are past
   DECODE_TOTAL,  // those and the new ones
   DECODE_CACHE,
+  // What the encoder gives: hidden states, and caches of cross attention.
+  DECODE_HIDDEN,
+  DECODE_CROSS,
 } decode_role_t;
+
+// The input of optimum's merged models that chooses between a branch without a past and one
+// with a past.
+#define PESTLE_DECODE_BRANCH "use_cache_branch"
 
 typedef struct decode_input_t {
   const char* name;
   decode_role_t role;
   pestle_type_t type;  // with one new token
-  size_t cache;        // of DECODE_CACHE, its number
+  size_t cache;  // of DECODE_CACHE, its number; of what the encoder gives too
 } decode_input_t;
 
 // A cache [1, heads, room, width], or [1, room, width].
@@ -44,6 +51,9 @@ typedef struct decode_plan_t {
 
 typedef struct decode_slot_t {
   pestle_buffer_t** caches;
+  // What the encoder gave, which others that were forked may have too.
+  pestle_buffer_t** given;
+  bool is_encoded;
   float* logits;
   int64_t length;
   bool has_logits;
@@ -60,12 +70,25 @@ typedef struct decode_batch_t {
   char* bytes;                // logits of all slots
 } decode_batch_t;
 
+// Of a model without one |executable| is NULL and |count| 0.
+typedef struct decode_encoder_t {
+  pestle_executable_t* executable;
+  pestle_type_t features;
+  size_t count;   // of what it gives
+  size_t* sizes;  // bytes of each
+  pestle_buffer_t** results;
+} decode_encoder_t;
+
 // What genai_config.json says, or would.
 typedef struct decode_config_t {
   const char* file;  // of the model, within the folder; NULL: not told
   const char *input_ids, *mask, *position_ids, *logits;  // names
   // Names of keys and of values with a %d, or NULL.
   const char *past[2], *present[2];
+  // The same of cross attention, whose present the encoder gives.
+  const char *cross_past[2], *cross_present[2];
+  // Of an encoder, its file within the folder, its path, and the name of its hidden states.
+  const char *encoder_file, *encoder, *hidden;
   int64_t head_size, context;  // 0: not told
   int64_t begin_id, pad_id;    // -1: none
   const int64_t* end_ids;
@@ -81,12 +104,20 @@ struct pestle_decoder_s {
   pestle_compile_options_t compile;
   int32_t threads;
   decode_config_t config;
+  const char* path;
   pestle_module_t* module;  // as it was imported
   uint64_t signature[2];    // of the model for one token
   decode_input_t* inputs;
   size_t input_count;
   uint32_t logits;  // the output of the model
   bool grows;       // the model appends rows to its caches
+  // It appends rows and looks at nothing but how many its caches have, which is one more
+  // argument (pestle_length_binding_t). Its prompts go one by one where many rows are found to
+  // give something else.
+  bool counts, is_tried, takes_rows;
+  bool has_mask;    // it has attention_mask
+  bool is_told;     // some input says how many rows there are
+  bool has_branch;  // it has PESTLE_DECODE_BRANCH
   bool is_far;      // the device is none of CPUs: logits stay there
   pestle_dtype_t logits_dtype;
   int64_t words, most;
@@ -107,6 +138,7 @@ struct pestle_decoder_s {
   // Of each cache the memory of all slots, one behind the other; NULL of one slot.
   pestle_buffer_t** blocks;
   decode_batch_t batch;
+  decode_encoder_t encoder;
   // What a run is given.
   pestle_buffer_t *ids, *mask, *positions, *start, *first, *total;
   int64_t mask_length;  // ones that |mask| begins with, of |room| places
@@ -130,10 +162,22 @@ bool pestle_decode_is_past(const pestle_decoder_t* d, const char* name);
 bool pestle_decode_is_pair(const pestle_decoder_t* d, const char* past,
                            const char* present);
 
+// The same of cross attention.
+bool pestle_decode_is_cross(const pestle_decoder_t* d, const char* name);
+bool pestle_decode_is_config_cross(const pestle_decoder_t* d, const char* past,
+                                   const char* present);
+
 // --- decode_model.c ---
 
+// |encoder|: the path of the model's encoder, or NULL.
 PESTLE_NODISCARD pestle_status_t pestle_decode_open(pestle_decoder_t* d,
-                                                    const char* path);
+                                                    const char* path,
+                                                    const char* encoder);
+// Imports the model again as one that counts its rows.
+PESTLE_NODISCARD pestle_status_t pestle_decode_count_rows(pestle_decoder_t* d);
+// Whether the cross cache |past| is what |present| gives.
+bool pestle_decode_is_cross_pair(const pestle_decoder_t* d, const char* past,
+                                 const char* present);
 // UNSUPPORTED: what |f| gives for |rows| new tokens is none that a decoder takes.
 PESTLE_NODISCARD pestle_status_t pestle_decode_check(pestle_decoder_t* d,
                                                      pestle_function_t* f,
@@ -150,6 +194,22 @@ PESTLE_NODISCARD pestle_status_t pestle_decode_look(pestle_decoder_t* d);
 PESTLE_NODISCARD pestle_status_t
 pestle_decode_plan(pestle_decoder_t* d, int64_t rows, int64_t batch,
                    const decode_plan_t** out_plan);
+
+// --- decode_encode.c ---
+
+// Opens the encoder at |path| of the decoder at |decoder|, whose inputs are known, and compiles
+// it. Finds the types of what the decoder reads of it.
+PESTLE_NODISCARD pestle_status_t pestle_decode_open_encoder(
+    pestle_decoder_t* d, const char* path, const char* decoder);
+// INVALID_ARGUMENT: the model has an encoder, which gave |slot| nothing.
+PESTLE_NODISCARD pestle_status_t pestle_decode_check_features(
+    const pestle_decoder_t* d, const decode_slot_t* slot);
+// Forgets what the encoder gave |slot|.
+void pestle_decode_forget_features(const pestle_decoder_t* d,
+                                   decode_slot_t* slot);
+// Gives |to| what |from| has of the encoder.
+void pestle_decode_share_features(const pestle_decoder_t* d,
+                                  const decode_slot_t* from, decode_slot_t* to);
 
 // --- decode_room.c ---
 

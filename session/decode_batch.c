@@ -76,7 +76,7 @@ static pestle_status_t fill(pestle_decoder_t* d, const int64_t* ids) {
 static pestle_status_t find_plan(pestle_decoder_t* d, size_t count,
                                  const decode_plan_t** out_plan) {
   *out_plan = NULL;
-  if (count < 2 || d->grows || d->batch.is_off) return NULL;
+  if (count < 2 || d->grows || d->counts || d->batch.is_off) return NULL;
   for (size_t i = 0; i < d->input_count; ++i) {
     bool is_shared =
         d->inputs[i].role == DECODE_POSITIONS && d->inputs[i].type.rank == 1;

@@ -149,8 +149,10 @@ static pestle_status_t specialize(pestle_decoder_t* d, int64_t rows,
     if (role == DECODE_IDS || role == DECODE_POSITIONS)
       types[i].dims[types[i].rank - 1] = rows;
     if (role == DECODE_MASK && d->grows) types[i].dims[1] += rows;
-    if (types[i].rank > 1 || role == DECODE_FIRST || role == DECODE_TOTAL)
-      types[i].dims[0] = batch;
+    bool has_batch =
+        types[i].rank > 1 && role != DECODE_HIDDEN && role != DECODE_CROSS;
+    bool is_number = role == DECODE_FIRST || role == DECODE_TOTAL;
+    if (has_batch || (is_number && types[i].rank)) types[i].dims[0] = batch;
   }
   pestle_status_t status =
       pestle_module_specialize(d->module, types, d->input_count, out_module);
@@ -199,23 +201,31 @@ static pestle_status_t look_once(pestle_decoder_t* d) {
   return status;
 }
 
+// Without a mask a model is told how many rows there are where it counts them.
+static pestle_status_t look_counting(pestle_decoder_t* d) {
+  PESTLE_TRY(pestle_decode_count_rows(d));
+  return look_once(d);
+}
+
 pestle_status_t pestle_decode_look(pestle_decoder_t* d) {
+  if (!d->is_told) return look_counting(d);
   pestle_status_t status = look_once(d);
   if (!status || pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY)
     return status;
   // A model that appends rows wants another mask, and may not be imported before.
-  d->grows = true;
-  pestle_status_t other = look_once(d);
-  if (other) {
-    d->grows = false;
-    status = pestle_status_annotate(
-        status, "taken as a model that appends rows to its caches: %s",
-        pestle_status_message(other));
-    pestle_status_release(other);
-    return status;
+  d->grows = d->has_mask;
+  pestle_status_t other = d->grows ? look_once(d) : look_counting(d);
+  if (!other) {
+    pestle_status_release(status);
+    return NULL;
   }
-  pestle_status_release(status);
-  return NULL;
+  status = pestle_status_annotate(
+      status, "taken as a model that %s: %s",
+      d->grows ? "appends rows to its caches" : "counts the rows of its caches",
+      pestle_status_message(other));
+  d->grows = false;
+  pestle_status_release(other);
+  return status;
 }
 
 static pestle_status_t make_plan(pestle_decoder_t* d, int64_t rows,

@@ -143,8 +143,21 @@ static pestle_status_t read_fields(pestle_decoder_t* d,
       read_pattern(root, DECODER "outputs.present_key_names", &c->present[0]));
   PESTLE_TRY(read_pattern(root, DECODER "outputs.present_value_names",
                           &c->present[1]));
+  PESTLE_TRY(read_pattern(root, DECODER "inputs.cross_past_key_names",
+                          &c->cross_past[0]));
+  PESTLE_TRY(read_pattern(root, DECODER "inputs.cross_past_value_names",
+                          &c->cross_past[1]));
   PESTLE_TRY(read_i64(root, DECODER "head_size", 1, MOST_HEAD, &c->head_size));
 #undef DECODER
+#define ENCODER "model.encoder."
+  PESTLE_TRY(read_text(root, ENCODER "filename", &c->encoder_file));
+  PESTLE_TRY(
+      read_text(root, ENCODER "outputs.encoder_hidden_states", &c->hidden));
+  PESTLE_TRY(read_pattern(root, ENCODER "outputs.cross_present_key_names",
+                          &c->cross_present[0]));
+  PESTLE_TRY(read_pattern(root, ENCODER "outputs.cross_present_value_names",
+                          &c->cross_present[1]));
+#undef ENCODER
   PESTLE_TRY(read_i64(root, "model.context_length", 1, INT32_MAX, &c->context));
   PESTLE_TRY(read_i64(root, "model.bos_token_id", 0, INT32_MAX, &c->begin_id));
   PESTLE_TRY(read_i64(root, "model.pad_token_id", 0, INT32_MAX, &c->pad_id));
@@ -244,9 +257,8 @@ static pestle_status_t read_gguf(pestle_decoder_t* d, const char* path) {
   return NULL;
 }
 
-static pestle_status_t path_of_model(pestle_decoder_t* d, const char* folder,
-                                     const char** out_file) {
-  const char* name = d->config.file ? d->config.file : "model.onnx";
+static pestle_status_t path_within(pestle_decoder_t* d, const char* folder,
+                                   const char* name, const char** out_file) {
   pestle_str_t rest = pestle_str(name), part;
   bool leads_out = *name == '/';
   while (pestle_str_next(&rest, '/', &part))
@@ -284,11 +296,16 @@ pestle_status_t pestle_decode_config(pestle_decoder_t* d, const char* path,
                         path, config_name);
   }
   PESTLE_TRY(read_config(d, config));
-  if (info.is_folder) return path_of_model(d, folder, out_file);
   // It may be of another file of the folder.
-  if (c->file && !pestle_str_equal_c(pestle_path_name(path), c->file))
+  if (!info.is_folder && c->file &&
+      !pestle_str_equal_c(pestle_path_name(path), c->file)) {
     forget(c);
-  return NULL;
+    return NULL;
+  }
+  if (c->encoder_file)
+    PESTLE_TRY(path_within(d, folder, c->encoder_file, &c->encoder));
+  if (!info.is_folder) return NULL;
+  return path_within(d, folder, c->file ? c->file : "model.onnx", out_file);
 }
 
 // --- Names ---
@@ -311,20 +328,36 @@ static bool matches(const char* pattern, const char* name,
   return true;
 }
 
-bool pestle_decode_is_pair(const pestle_decoder_t* d, const char* past,
-                           const char* present) {
+static bool fit(const char* const* pasts, const char* const* presents,
+                const char* past, const char* present) {
   pestle_str_t a, b;
   for (int i = 0; i < 2; ++i) {
-    if (matches(d->config.past[i], past, &a) &&
-        matches(d->config.present[i], present, &b) && pestle_str_equal(a, b)) {
+    if (matches(pasts[i], past, &a) && matches(presents[i], present, &b) &&
+        pestle_str_equal(a, b)) {
       return true;
     }
   }
   return false;
 }
 
+bool pestle_decode_is_pair(const pestle_decoder_t* d, const char* past,
+                           const char* present) {
+  return fit(d->config.past, d->config.present, past, present);
+}
+
+bool pestle_decode_is_config_cross(const pestle_decoder_t* d, const char* past,
+                                   const char* present) {
+  return fit(d->config.cross_past, d->config.cross_present, past, present);
+}
+
 bool pestle_decode_is_past(const pestle_decoder_t* d, const char* name) {
   pestle_str_t number;
   return matches(d->config.past[0], name, &number) ||
          matches(d->config.past[1], name, &number);
+}
+
+bool pestle_decode_is_cross(const pestle_decoder_t* d, const char* name) {
+  pestle_str_t number;
+  return matches(d->config.cross_past[0], name, &number) ||
+         matches(d->config.cross_past[1], name, &number);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sequence as a file: a header, the logits, and of each cache the rows in use.
+// A sequence as a file: a header, the logits, what the encoder gave, and of each cache the rows
+// in use.
 #include <string.h>
 
 #include "base/file.h"
@@ -14,19 +15,28 @@ typedef struct header_t {
   char magic[8];
   uint64_t model[2];
   int64_t most, words, length;
-  uint64_t has_logits, size;  // of the file
-  uint64_t check;             // of all that follows
+  uint64_t has, size;  // LOGITS and FEATURES; bytes of the file
+  uint64_t check;      // of all that follows
 } header_t;
 
+enum { LOGITS = 1, FEATURES = 2 };
+
+static size_t features_size(const pestle_decoder_t* d) {
+  size_t size = 0;
+  for (size_t i = 0; i < d->encoder.count; ++i)
+    size += d->encoder.sizes[i];
+  return size;
+}
+
 static uint64_t file_size(const pestle_decoder_t* d, int64_t length,
-                          bool has_logits) {
+                          uint64_t has) {
   uint64_t size = sizeof(header_t);
-  if (has_logits) size += (uint64_t)d->words * sizeof(float);
+  if (has & LOGITS) size += (uint64_t)d->words * sizeof(float);
   for (size_t c = 0; c < d->cache_count; ++c) {
     const decode_cache_t* cache = &d->caches[c];
     size += (uint64_t)(cache->parts * length) * cache->row_bytes;
   }
-  return size;
+  return has & FEATURES ? size + features_size(d) : size;
 }
 
 static pestle_status_t read_rows(const pestle_decoder_t* d,
@@ -56,6 +66,40 @@ static pestle_status_t write_rows(const pestle_decoder_t* d,
   return NULL;
 }
 
+static pestle_status_t read_features(const pestle_decoder_t* d,
+                                     const decode_slot_t* slot, char* to) {
+  for (size_t i = 0; slot->is_encoded && i < d->encoder.count; ++i) {
+    PESTLE_TRY(pestle_buffer_read(slot->given[i], 0, to, d->encoder.sizes[i]));
+    to += d->encoder.sizes[i];
+  }
+  return NULL;
+}
+
+// Gives |slot| what |from| has of the encoder, nothing where that is NULL. After an error it
+// has what it had.
+static pestle_status_t write_features(const pestle_decoder_t* d,
+                                      decode_slot_t* slot, const char* from) {
+  pestle_buffer_t** made = d->encoder.results;
+  size_t count = from ? d->encoder.count : 0, at = 0;
+  pestle_status_t status = NULL;
+  for (; !status && at < count; ++at) {
+    size_t size = d->encoder.sizes[at];
+    made[at] = NULL;
+    status = pestle_buffer_create(d->device, size, &made[at]);
+    if (!status) status = pestle_buffer_write(made[at], 0, from, size);
+    from += size;
+  }
+  if (!status) pestle_decode_forget_features(d, slot);
+  for (size_t i = 0; i < at; ++i) {
+    if (status)
+      pestle_buffer_release(made[i]);
+    else
+      slot->given[i] = made[i];
+  }
+  if (!status) slot->is_encoded = count > 0;
+  return status;
+}
+
 pestle_status_t pestle_decoder_save(const pestle_decoder_t* decoder,
                                     size_t slot, const char* path) {
   PESTLE_REQUIRE(decoder && path, "a decoder and a path");
@@ -63,12 +107,13 @@ pestle_status_t pestle_decoder_save(const pestle_decoder_t* decoder,
   decode_slot_t* s;
   PESTLE_TRY(pestle_decode_slot(d, slot, &s));
   PESTLE_TRY(pestle_decode_fetch(d, s));
-  uint64_t size = file_size(d, s->length, s->has_logits);
+  uint64_t has = (s->has_logits ? LOGITS : 0) | (s->is_encoded ? FEATURES : 0);
+  uint64_t size = file_size(d, s->length, has);
   header_t header = {.model = {d->signature[0], d->signature[1]},
                      .most = d->most,
                      .words = d->words,
                      .length = s->length,
-                     .has_logits = s->has_logits,
+                     .has = has,
                      .size = size};
   memcpy(header.magic, magic, sizeof(magic));
   char* data = pestle_alloc(d->allocator, (size_t)size);
@@ -78,7 +123,9 @@ pestle_status_t pestle_decoder_save(const pestle_decoder_t* decoder,
     memcpy(at, s->logits, (size_t)d->words * sizeof(float));
     at += (size_t)d->words * sizeof(float);
   }
-  pestle_status_t status = read_rows(d, s, at);
+  pestle_status_t status = read_features(d, s, at);
+  if (s->is_encoded) at += features_size(d);
+  if (!status) status = read_rows(d, s, at);
   header.check =
       pestle_hash64(data + sizeof(header), (size_t)size - sizeof(header));
   memcpy(data, &header, sizeof(header));
@@ -103,8 +150,9 @@ static pestle_status_t check(const pestle_decoder_t* d, const char* path,
                         "this decoder has %lld",
                         path, (long long)h.most, (long long)d->most);
   }
-  bool fits = h.length >= 0 && h.length <= d->most && h.has_logits <= 1 &&
-              h.size == size && file_size(d, h.length, h.has_logits) == size &&
+  bool fits = h.length >= 0 && h.length <= d->most &&
+              h.has <= (LOGITS | FEATURES) && h.size == size &&
+              file_size(d, h.length, h.has) == size &&
               h.check == pestle_hash64(data + sizeof(h), size - sizeof(h));
   if (fits) return NULL;
   return PESTLE_ERROR(MALFORMED, "'%s' is damaged: write it again", path);
@@ -115,15 +163,17 @@ static pestle_status_t take(pestle_decoder_t* d, decode_slot_t* slot,
   header_t h;
   memcpy(&h, data, sizeof(h));
   const char* at = data + sizeof(h);
-  size_t logits = h.has_logits ? (size_t)d->words * sizeof(float) : 0;
+  size_t logits = h.has & LOGITS ? (size_t)d->words * sizeof(float) : 0;
+  size_t features = h.has & FEATURES ? features_size(d) : 0;
   PESTLE_TRY(pestle_decode_fit(d, NULL, h.length));
+  PESTLE_TRY(write_features(d, slot, features ? at + logits : NULL));
   slot->length = 0;
   slot->has_logits = false;
   pestle_decode_drop(slot);
-  PESTLE_TRY(write_rows(d, slot, h.length, at + logits));
+  PESTLE_TRY(write_rows(d, slot, h.length, at + logits + features));
   memcpy(slot->logits, at, logits);
   slot->length = h.length;
-  slot->has_logits = h.has_logits != 0;
+  slot->has_logits = (h.has & LOGITS) != 0;
   return NULL;
 }
 
@@ -133,7 +183,7 @@ pestle_status_t pestle_decoder_load(pestle_decoder_t* decoder, size_t slot,
   pestle_decoder_t* d = decoder;
   decode_slot_t* s;
   char* data;
-  size_t size, limit = (size_t)file_size(d, d->most, true);
+  size_t size, limit = (size_t)file_size(d, d->most, LOGITS | FEATURES);
   PESTLE_TRY(pestle_decode_slot(d, slot, &s));
   PESTLE_TRY(pestle_file_read(path, limit, d->allocator, &data, &size));
   pestle_status_t status = check(d, path, data, size);

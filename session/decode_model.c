@@ -46,6 +46,21 @@ static const char* present_of(const char* name) {
   return NULL;
 }
 
+bool pestle_decode_is_cross_pair(const pestle_decoder_t* d, const char* past,
+                                 const char* present) {
+  const char *a = past_of(past), *b = present_of(present);
+  return (a && b && !strcmp(a, b)) ||
+         pestle_decode_is_config_cross(d, past, present);
+}
+
+// Caches of cross attention are called by what they are of: past_key_cross_0,
+// past_key_values.0.encoder.key.
+static bool is_cross(const pestle_decoder_t* d, const char* name) {
+  return pestle_decode_is_cross(d, name) ||
+         (past_of(name) &&
+          (strstr(name, "_cross_") || strstr(name, ".encoder.")));
+}
+
 static bool is_of_integers(pestle_dtype_t dtype) {
   return dtype == PESTLE_I64 || dtype == PESTLE_I32;
 }
@@ -108,6 +123,8 @@ static pestle_status_t set_vector(decode_input_t* input, decode_role_t role) {
   return NULL;
 }
 
+static const char hidden_states[] = "encoder_hidden_states";
+
 static pestle_status_t set_input(pestle_decoder_t* d, uint32_t index) {
   decode_input_t* input = &d->inputs[index];
   const char* name = input->name;
@@ -120,6 +137,12 @@ static pestle_status_t set_input(pestle_decoder_t* d, uint32_t index) {
     return set_vector(input, DECODE_POSITIONS);
   if (!strcmp(name, "nonpad_kv_seqlen")) return set_vector(input, DECODE_TOTAL);
   if (!strcmp(name, "write_indices")) return set_vector(input, DECODE_FIRST);
+  bool is_hidden = !strcmp(name, hidden_states);
+  if (is_hidden || is_cross(d, name)) {
+    input->role = is_hidden ? DECODE_HIDDEN : DECODE_CROSS;
+    input->cache = d->encoder.count++;
+    return NULL;
+  }
   if (pestle_decode_is_past(d, name) || past_of(name))
     return set_cache(d, input, index);
   return is_odd(input, "is none that is known");
@@ -130,9 +153,9 @@ static pestle_status_t take_inputs(pestle_decoder_t* d) {
   d->room = d->most;
   if (!f) return PESTLE_ERROR(MALFORMED, "the model has no function to run");
   size_t count = pestle_function_argument_count(f);
-  bool has_ids = false, has_mask = false;
+  bool has_ids = false;
   d->input_count = count;
-  d->inputs = PESTLE_ARENA_ARRAY(&d->arena, decode_input_t, count + 1);
+  d->inputs = PESTLE_ARENA_ARRAY(&d->arena, decode_input_t, count + 2);
   d->caches = PESTLE_ARENA_ARRAY(&d->arena, decode_cache_t, count + 1);
   if (!d->inputs || !d->caches) return PESTLE_OOM();
   for (uint32_t i = 0; i < count; ++i) {
@@ -144,17 +167,15 @@ static pestle_status_t take_inputs(pestle_decoder_t* d) {
     PESTLE_TRY(set_input(d, i));
     has_ids |= d->inputs[i].role == DECODE_IDS;
     // One of them says which rows of the caches are there.
-    has_mask |=
+    d->has_mask |= d->inputs[i].role == DECODE_MASK;
+    d->is_told |=
         d->inputs[i].role == DECODE_MASK || d->inputs[i].role == DECODE_TOTAL ||
         (d->inputs[i].role == DECODE_POSITIONS && d->inputs[i].type.rank == 1);
   }
-  if (has_ids && has_mask && d->cache_count) return NULL;
-  return PESTLE_ERROR(UNSUPPORTED,
-                      "the model has no %s: a decoder needs input_ids, "
-                      "attention_mask and caches",
-                      !has_ids    ? "input_ids"
-                      : !has_mask ? "attention_mask"
-                                  : "input past_*");
+  if (has_ids && d->cache_count) return NULL;
+  return PESTLE_ERROR(
+      UNSUPPORTED, "the model has no %s: a decoder needs input_ids and caches",
+      !has_ids ? "input_ids" : "input past_*");
 }
 
 // --- Outputs ---
@@ -176,6 +197,13 @@ static pestle_status_t pair_output(pestle_decoder_t* d, uint32_t o,
     }
     other = input;
     d->caches[c].output = o;
+  }
+  for (size_t i = 0; rest && !other && i < d->input_count; ++i) {
+    // What a branch without a past would give of cross attention.
+    if (d->inputs[i].role == DECODE_CROSS &&
+        pestle_decode_is_cross_pair(d, d->inputs[i].name, name)) {
+      other = d->inputs[i].name;
+    }
   }
   if (!rest || other) return NULL;
   return PESTLE_ERROR(UNSUPPORTED,
@@ -254,12 +282,100 @@ pestle_status_t pestle_decode_check(pestle_decoder_t* d, pestle_function_t* f,
 
 // --- Opening ---
 
-pestle_status_t pestle_decode_open(pestle_decoder_t* d, const char* path) {
+// The name of the argument that says how many rows caches have.
+#define LENGTH "pestle_past_length"
+
+// The branch with a past, if the model has two, and caches that end where a run says, if it
+// counts their rows.
+static pestle_status_t import(pestle_decoder_t* d,
+                              pestle_module_t** out_module) {
+  float one = 1;
+  const pestle_tensor_t number = {.data = &one,
+                                  .device = {PESTLE_DEVICE_CPU, 0},
+                                  .dtype = pestle_dtype_to_dlpack(PESTLE_F32)};
+  const pestle_const_binding_t branch = {PESTLE_DECODE_BRANCH, &number};
+  size_t bytes = (d->cache_count + 1) * sizeof(pestle_length_binding_t);
+  pestle_length_binding_t* lengths = pestle_alloc(d->allocator, bytes);
+  if (!lengths) return PESTLE_OOM();
+  for (size_t c = 0; c < d->cache_count; ++c) {
+    const decode_input_t* input = &d->inputs[d->caches[c].input];
+    lengths[c] =
+        (pestle_length_binding_t){input->name, input->type.rank - 2, LENGTH};
+  }
+  const pestle_import_options_t options = {
+      .struct_size = sizeof(options),
+      .consts = &branch,
+      .const_count = d->has_branch,
+      .lengths = lengths,
+      .length_count = d->counts ? d->cache_count : 0};
+  pestle_status_t status =
+      pestle_import_file(d->context, d->path, &options, out_module);
+  pestle_dealloc(d->allocator, lengths, bytes);
+  return status;
+}
+
+static bool has_branch(const pestle_decoder_t* d) {
+  pestle_function_t* f = pestle_module_entry(d->module);
+  size_t count = f ? pestle_function_argument_count(f) : 0;
+  for (size_t i = 0; i < count; ++i) {
+    const char* name = pestle_function_argument_name(f, i);
+    if (name && !strcmp(name, PESTLE_DECODE_BRANCH)) return true;
+  }
+  return false;
+}
+
+static pestle_status_t import_again(pestle_decoder_t* d) {
+  pestle_module_t* module;
+  PESTLE_TRY(import(d, &module));
+  pestle_module_release(d->module);
+  d->module = module;
+  return NULL;
+}
+
+pestle_status_t pestle_decode_count_rows(pestle_decoder_t* d) {
+  d->counts = true;
+  pestle_status_t status = import_again(d);
+  if (status) {
+    d->counts = false;
+    return status;
+  }
+  d->inputs[d->input_count++] = (decode_input_t){
+      .name = LENGTH, .role = DECODE_FIRST, .type = {.dtype = PESTLE_I64}};
+  return NULL;
+}
+
+static pestle_status_t open_encoder(pestle_decoder_t* d, const char* encoder) {
+  if (d->encoder.count && encoder)
+    return pestle_decode_open_encoder(d, encoder, d->path);
+  if (!d->encoder.count && !encoder) return NULL;
+  for (size_t i = 0; i < d->input_count; ++i) {
+    const decode_input_t* input = &d->inputs[i];
+    if (input->role != DECODE_CROSS && input->role != DECODE_HIDDEN) continue;
+    return PESTLE_ERROR(
+        UNSUPPORTED,
+        "input '%s' is what an encoder gives: say its file "
+        "(pestle_decoder_options_t.encoder), or give the folder of both",
+        input->name);
+  }
+  return PESTLE_ERROR(
+      UNSUPPORTED,
+      "the encoder '%s' is given, but the model has no input of "
+      "cross attention (%s, past_*_cross_*, past_*.encoder.*)",
+      encoder, hidden_states);
+}
+
+pestle_status_t pestle_decode_open(pestle_decoder_t* d, const char* path,
+                                   const char* encoder) {
   const pestle_model_info_t* info;
-  PESTLE_TRY(pestle_import_file(d->context, path, NULL, &d->module));
+  d->path = keep(d, path);
+  if (!d->path) return PESTLE_OOM();
+  PESTLE_TRY(import(d, &d->module));
+  d->has_branch = has_branch(d);
+  if (d->has_branch) PESTLE_TRY(import_again(d));
   PESTLE_TRY(take_inputs(d));
   PESTLE_TRY(pestle_model_info_create(d->context, path, NULL, &info));
   pestle_status_t status = pair(d, info);
   pestle_model_info_release(info);
+  if (!status) status = open_encoder(d, encoder);
   return status ? status : pestle_decode_look(d);
 }

@@ -105,6 +105,11 @@ static pestle_status_t fill(pestle_decoder_t* d, const decode_slot_t* slot,
         d->views[i] =
             (pestle_buffer_view_t){.buffer = slot->caches[input->cache]};
         break;
+      case DECODE_HIDDEN:
+      case DECODE_CROSS:
+        d->views[i] =
+            (pestle_buffer_view_t){.buffer = slot->given[input->cache]};
+        break;
     }
   }
   if (!d->grows) return NULL;
@@ -185,21 +190,24 @@ static pestle_status_t run(pestle_decoder_t* d, decode_slot_t* slot,
 
 // --- A try ---
 //
-// A model that appends rows sees the sequence with a gap between what is past and the new
-// rows. One that counts places where it should look at position_ids or at the mask, for angles
-// or for a window, would give wrong numbers: two tokens one by one, with the gap, are compared
-// with the same two as a prompt, without one.
+// Two tokens one by one are compared with the same two as a prompt. A model that appends rows
+// sees the sequence with a gap between what is past and the new rows: one that counts places
+// where it should look at position_ids or at the mask, for angles or for a window, would give
+// wrong numbers. A model that counts its rows may be a trace of one token, without a mask that
+// hides tokens from those before them.
 
-// Row 1 of all caches as f32.
-static pestle_status_t read_second(pestle_decoder_t* d,
-                                   const decode_slot_t* slot, char* bytes,
-                                   float* out) {
+enum { TRIED = 2 };
+
+// The first rows of all caches as f32.
+static pestle_status_t read_first(pestle_decoder_t* d,
+                                  const decode_slot_t* slot, char* bytes,
+                                  float* out) {
   for (size_t c = 0; c < d->cache_count; ++c) {
     const decode_cache_t* cache = &d->caches[c];
     pestle_dtype_t dtype = d->inputs[cache->input].type.dtype;
     size_t size = pestle_dtype_size(dtype), count = cache->row_bytes / size;
-    for (int64_t p = 0; p < cache->parts; ++p, out += count) {
-      size_t at = (size_t)(p * d->room + 1) * cache->row_bytes;
+    for (int64_t p = 0; p < cache->parts * TRIED; ++p, out += count) {
+      size_t at = (size_t)(p / TRIED * d->room + p % TRIED) * cache->row_bytes;
       PESTLE_TRY(
           pestle_buffer_read(slot->caches[c], at, bytes, cache->row_bytes));
       for (size_t i = 0; i < count; ++i) {
@@ -218,8 +226,8 @@ static bool are_near(const pestle_decoder_t* d, const float* a,
   for (size_t c = 0; c < d->cache_count; ++c) {
     const decode_cache_t* cache = &d->caches[c];
     pestle_dtype_t dtype = d->inputs[cache->input].type.dtype;
-    size_t count =
-        (size_t)cache->parts * cache->row_bytes / pestle_dtype_size(dtype);
+    size_t count = TRIED * (size_t)cache->parts * cache->row_bytes /
+                   pestle_dtype_size(dtype);
     float most = 0, off = 0;
     for (size_t i = 0; i < count; ++i) {
       most = fmaxf(most, fmaxf(fabsf(a[i]), fabsf(b[i])));
@@ -233,25 +241,23 @@ static bool are_near(const pestle_decoder_t* d, const float* a,
 }
 
 static pestle_status_t try_both(pestle_decoder_t* d, decode_slot_t* slot,
-                                char* bytes, float* one, float* other) {
+                                char* bytes, float* one, float* other,
+                                bool* out_alike) {
   const int64_t ids[2] = {d->words > 1, d->words > 2 ? 2 : 0};
   PESTLE_TRY(run(d, slot, ids, 1, 1, false));
   PESTLE_TRY(run(d, slot, ids + 1, 1, 1, false));
-  PESTLE_TRY(read_second(d, slot, bytes, one));
+  PESTLE_TRY(read_first(d, slot, bytes, one));
   slot->length = 0;
   PESTLE_TRY(run(d, slot, ids, 2, buckets[0], false));
-  PESTLE_TRY(read_second(d, slot, bytes, other));
+  PESTLE_TRY(read_first(d, slot, bytes, other));
   slot->length = 0;
-  if (are_near(d, one, other)) return NULL;
-  return PESTLE_ERROR(
-      UNSUPPORTED,
-      "the model appends rows to its caches, and gives other rows for two "
-      "tokens one by one than for both at once: it counts the places of keys, "
-      "for angles or a window, where it should look at position_ids or "
-      "attention_mask. Export it with GroupQueryAttention");
+  *out_alike = are_near(d, one, other);
+  return NULL;
 }
 
-pestle_status_t pestle_decode_try(pestle_decoder_t* d) {
+// In |slot|, which is empty.
+static pestle_status_t try_in(pestle_decoder_t* d, decode_slot_t* slot,
+                              bool* out_alike) {
   size_t numbers = 0, row = 1;
   if (d->most < buckets[0]) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
@@ -268,25 +274,50 @@ pestle_status_t pestle_decode_try(pestle_decoder_t* d) {
                           "appended to it",
                           d->inputs[cache->input].name);
     }
-    numbers +=
-        (size_t)cache->parts * cache->row_bytes / pestle_dtype_size(dtype);
+    numbers += TRIED * (size_t)cache->parts * cache->row_bytes /
+               pestle_dtype_size(dtype);
     if (cache->row_bytes > row) row = cache->row_bytes;
   }
   size_t size = 2 * numbers * sizeof(float) + row;
   float* one = pestle_alloc(d->allocator, size);
   if (!one) return PESTLE_OOM();
-  pestle_status_t status =
-      try_both(d, &d->slots[0], (char*)(one + 2 * numbers), one, one + numbers);
+  pestle_status_t status = try_both(d, slot, (char*)(one + 2 * numbers), one,
+                                    one + numbers, out_alike);
   pestle_dealloc(d->allocator, one, size);
   return status;
+}
+
+pestle_status_t pestle_decode_try(pestle_decoder_t* d) {
+  bool is_alike;
+  PESTLE_TRY(try_in(d, &d->slots[0], &is_alike));
+  if (is_alike) return NULL;
+  return PESTLE_ERROR(
+      UNSUPPORTED,
+      "the model appends rows to its caches, and gives other rows for two "
+      "tokens one by one than for both at once: it counts the places of keys, "
+      "for angles or a window, where it should look at position_ids or "
+      "attention_mask. Export it with GroupQueryAttention");
+}
+
+// Whether prompts of a model that counts its rows may go by many rows. One that cannot be
+// compiled for them takes them one by one too.
+static pestle_status_t try_rows(pestle_decoder_t* d, decode_slot_t* slot) {
+  pestle_status_t status = try_in(d, slot, &d->takes_rows);
+  d->is_tried = true;
+  slot->length = 0;
+  if (!status || pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY)
+    return status;
+  d->takes_rows = false;
+  pestle_status_release(status);
+  return NULL;
 }
 
 // --- Tokens ---
 
 // How many rows |left| tokens are given where there is room for |room|.
-static int64_t rows_for(int64_t left, int64_t room) {
+static int64_t rows_for(const pestle_decoder_t* d, int64_t left, int64_t room) {
   int64_t rows = 1;
-  if (left <= FEW) return 1;
+  if (left <= FEW || (d->counts && !d->takes_rows)) return 1;
   for (int i = 0; i < BUCKETS && buckets[i] <= room; ++i) {
     rows = buckets[i];
     if (rows >= left) break;
@@ -297,6 +328,7 @@ static int64_t rows_for(int64_t left, int64_t room) {
 pestle_status_t pestle_decode_check_ids(const pestle_decoder_t* d,
                                         const decode_slot_t* slot,
                                         const int64_t* ids, size_t count) {
+  PESTLE_TRY(pestle_decode_check_features(d, slot));
   if (count > (size_t)(d->most - slot->length)) {
     return PESTLE_ERROR(
         INVALID_ARGUMENT,
@@ -320,7 +352,7 @@ static int64_t end_of(const pestle_decoder_t* d, const decode_slot_t* slot,
                       size_t count) {
   int64_t at = slot->length, last = at + (int64_t)count - 1, end = last + 1;
   while (at < last) {
-    int64_t rows = rows_for(last - at, d->most - at);
+    int64_t rows = rows_for(d, last - at, d->most - at);
     if (at + rows > end) end = at + rows;
     at += rows;
   }
@@ -330,10 +362,15 @@ static int64_t end_of(const pestle_decoder_t* d, const decode_slot_t* slot,
 static pestle_status_t feed(pestle_decoder_t* d, decode_slot_t* slot,
                             const int64_t* ids, size_t count) {
   size_t at = 0;
+  if (d->counts && !d->is_tried && !slot->length && count > FEW + 1 &&
+      d->most >= buckets[0]) {
+    PESTLE_TRY(pestle_decode_fit(d, slot, buckets[0]));
+    PESTLE_TRY(try_rows(d, slot));
+  }
   PESTLE_TRY(pestle_decode_fit(d, slot, end_of(d, slot, count)));
   while (at + 1 < count) {
     int64_t left = (int64_t)(count - 1 - at);
-    int64_t rows = rows_for(left, d->most - slot->length);
+    int64_t rows = rows_for(d, left, d->most - slot->length);
     size_t part = (size_t)(left < rows ? left : rows);
     PESTLE_TRY(run(d, slot, ids + at, part, rows, false));
     at += part;
@@ -408,6 +445,7 @@ pestle_status_t pestle_decoder_fork(pestle_decoder_t* decoder, size_t from,
       PESTLE_TRY(pestle_buffer_copy(a->caches[c], at, b->caches[c], at, size));
     }
   }
+  pestle_decode_share_features(d, a, b);
   b->length = a->length;
   b->has_logits = a->has_logits;
   if (a->has_logits)

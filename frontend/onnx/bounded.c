@@ -89,7 +89,10 @@ pestle_value_t* pestle_onnx_end_real(pestle_onnx_call_t* call,
       value ? pestle_onnx_real(call->import, value) : NULL;
   pestle_value_t* y = value;
   for (int32_t i = 0; real && y && i < rank_of(value); ++i) {
-    if (real->sizes[i]) y = end_axis(call, y, i, real->sizes[i]);
+    pestle_value_t* size = real->sizes[i];
+    // Attention ends by its mask (passes/whole_attention.c).
+    if (size && !pestle_onnx_room_of(call->import, size))
+      y = end_axis(call, y, i, size);
   }
   pestle_onnx_copy_real(call, y, value);
   return y;

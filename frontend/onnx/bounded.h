@@ -12,6 +12,30 @@ typedef struct pestle_onnx_real_t {
   pestle_value_t* sizes[PESTLE_MAX_RANK];
 } pestle_onnx_real_t;
 
+// A real extent of a cache (pestle_length_binding_t): |past| of the run, and |rows| that were
+// appended. There is room for them, and what lies behind is finite.
+typedef struct pestle_onnx_room_t {
+  pestle_value_t* past;
+  int64_t rows;
+} pestle_onnx_room_t;
+
+// What |size| (may be NULL) is as such an extent; NULL: it is none.
+const pestle_onnx_room_t* pestle_onnx_room_of(
+    const pestle_onnx_import_t* import, const pestle_value_t* size);
+// Notes that along |axis| of |value| |past| + |rows| is real, and that there is room.
+void pestle_onnx_set_room(pestle_onnx_call_t* call, pestle_value_t* value,
+                          int64_t axis, pestle_value_t* past, int64_t rows);
+// |x| behind the real places of |cache|, which has room for it, along |axis|.
+pestle_value_t* pestle_onnx_append(pestle_onnx_call_t* call,
+                                   pestle_value_t* cache, pestle_value_t* x,
+                                   int64_t axis);
+// Places of |axis| of |type| that |room| has, as i1; those of row i of |row_axis| end behind
+// the i-th new one; -1: at the last.
+pestle_value_t* pestle_onnx_room_mask(pestle_onnx_call_t* call,
+                                      const pestle_type_t* type, int64_t axis,
+                                      int64_t row_axis,
+                                      const pestle_onnx_room_t* room);
+
 // What is known of |value|; NULL when its type says all.
 const pestle_onnx_real_t* pestle_onnx_real(const pestle_onnx_import_t* import,
                                            const pestle_value_t* value);

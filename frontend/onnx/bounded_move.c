@@ -226,14 +226,57 @@ pestle_value_t* pestle_onnx_part_real(pestle_onnx_call_t* call,
   return pestle_onnx_end_real(call, y);
 }
 
+// Whether |start| is how much a cache has, so that there is room for what follows.
+static bool begins_at_room(const pestle_onnx_call_t* call,
+                           const pestle_value_t* start) {
+  return pestle_onnx_room_of(call->import, start) != NULL;
+}
+
+// |count| places of |axis| from |start| on: what stands for positions of a cache, of which
+// there must be as many as the cache has room for.
+static pestle_value_t* slice_behind(pestle_onnx_call_t* call, pestle_value_t* x,
+                                    int64_t axis, pestle_value_t* start,
+                                    int64_t count) {
+  int64_t room = pestle_onnx_number_bound(call, start);
+  int64_t sizes[PESTLE_MAX_RANK], n = pestle_onnx_dim(x, axis);
+  pestle_value_t* operands[PESTLE_MAX_RANK + 1] = {x};
+  if (n < room) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "it takes rows by a cache's length from a table "
+                            "that has a row for %lld positions, and the cache "
+                            "has room for %lld",
+                            (long long)n, (long long)room);
+  }
+  for (int32_t i = 0; i < rank_of(x); ++i) {
+    sizes[i] = i == axis ? count : pestle_onnx_dim(x, i);
+    operands[i + 1] = i == axis ? start : pestle_onnx_size_number(call, 0);
+  }
+  pestle_attr_t attr = PESTLE_SET_I64S(slice_sizes, sizes, (size_t)rank_of(x));
+  pestle_value_t* y = pestle_f_emit(
+      &call->f, &(pestle_node_spec_t){.op = PESTLE_OP_DYNAMIC_SLICE,
+                                      .operands = operands,
+                                      .operand_count = (size_t)rank_of(x) + 1,
+                                      .attrs = &attr,
+                                      .attr_count = 1});
+  for (int32_t i = 0; y && i < rank_of(x); ++i) {
+    if (i == axis) continue;
+    pestle_onnx_set_real(call, y, i, pestle_onnx_real_size(call->import, x, i));
+  }
+  return y;
+}
+
 pestle_value_t* pestle_onnx_slice_computed(pestle_onnx_call_t* call,
                                            pestle_value_t* x, int64_t axis,
                                            pestle_value_t* start,
                                            pestle_value_t* end, int64_t step) {
   int64_t n = pestle_onnx_dim(x, axis), stride = step < 0 ? -step : step;
   if (!start || !end || call->f.status) return NULL;
-  pestle_value_t* size = pestle_onnx_size(call, x, axis);
   int64_t bound = n, near = distance(start, end, step);
+  if (step == 1 && near >= 0 && begins_at_room(call, start) &&
+      !pestle_onnx_real_size(call->import, x, axis)) {
+    return slice_behind(call, x, axis, start, near);
+  }
+  pestle_value_t* size = pestle_onnx_size(call, x, axis);
   int64_t last = pestle_onnx_number_bound(call, end);
   if (near >= 0) bound = smaller(bound, near);
   if (step > 0 && last >= 0) bound = smaller(bound, last);
@@ -321,6 +364,11 @@ pestle_value_t* pestle_onnx_concat_real(pestle_onnx_call_t* call,
   pestle_value_t** ends =
       pestle_onnx_scratch(call, (count + 1) * sizeof(*ends));
   bool moves = false;
+  pestle_value_t* past = pestle_onnx_real_size(call->import, values[0], axis);
+  if (count == 2 && pestle_onnx_room_of(call->import, past) &&
+      !pestle_onnx_real_size(call->import, values[1], axis)) {
+    return pestle_onnx_append(call, values[0], values[1], axis);
+  }
   for (size_t i = 0; ends && i < count; ++i) {
     pestle_value_t* size = pestle_onnx_size(call, values[i], axis);
     ends[i] = i ? add(call, ends[i - 1], size) : size;

@@ -119,20 +119,44 @@ static pestle_status_t define_bound(pestle_onnx_import_t* import,
                                         pestle_node_result(node, 0));
 }
 
+// Notes how much of the arguments, one for each graph input, is real.
+static pestle_status_t define_lengths(pestle_onnx_import_t* import,
+                                      const pestle_onnx_scope_t* scope,
+                                      pestle_value_t* const* arguments) {
+  static const pestle_onnx_node_t node = {
+      .op_type = {"input", sizeof("input") - 1}};
+  const pestle_onnx_source_t* source = import->source;
+  pestle_onnx_call_t call = {
+      .f = {.builder = scope->builder, .hooks = &pestle_onnx_hooks},
+      .import = import,
+      .node = &node};
+  for (size_t i = 0; i < source->length_count; ++i) {
+    const pestle_onnx_length_t* length = &source->lengths[i];
+    pestle_onnx_set_room(&call, arguments[length->input], length->axis,
+                         arguments[length->length], 0);
+  }
+  return call.f.status;
+}
+
 static pestle_status_t define_arguments(pestle_onnx_import_t* import,
                                         pestle_onnx_scope_t* scope,
                                         pestle_function_t* function) {
   const pestle_onnx_source_t* source = import->source;
   const pestle_onnx_graph_t* graph = scope->graph;
   size_t at = 0;
+  pestle_value_t** arguments = pestle_arena_alloc_zero(
+      &import->arena, (graph->input_count + 1) * sizeof(*arguments), 16);
+  if (!arguments) return PESTLE_OOM();
   for (size_t i = 0; i < graph->input_count; ++i) {
     if (!pestle_onnx_is_argument(source, &graph->inputs[i])) continue;
     pestle_value_t* argument = pestle_function_argument(function, at++);
+    arguments[i] = argument;
     if (graph->inputs[i].data_type == PESTLE_ONNX_STRING)
       PESTLE_TRY(pestle_onnx_note_text(import, argument));
     PESTLE_TRY(pestle_onnx_scope_define_input(import, scope,
                                               graph->inputs[i].name, argument));
   }
+  PESTLE_TRY(define_lengths(import, scope, arguments));
   for (size_t i = 0; i < source->bound_count; ++i) {
     PESTLE_TRY(define_bound(import, scope, &source->bound[i]));
   }
@@ -383,11 +407,13 @@ pestle_status_t pestle_onnx_import_static(pestle_onnx_source_t* source,
   pestle_arena_init(import.allocator, &import.arena);
   pestle_map_init(import.allocator, &import.real);
   pestle_map_init(import.allocator, &import.bounds);
+  pestle_map_init(import.allocator, &import.rooms);
   pestle_map_init(import.allocator, &import.texts);
   pestle_status_t status =
       pestle_module_create(source->context, name, &import.module);
   if (!status) status = import_into(&import, types, count);
   pestle_map_deinit(&import.texts);
+  pestle_map_deinit(&import.rooms);
   pestle_map_deinit(&import.bounds);
   pestle_map_deinit(&import.real);
   pestle_arena_deinit(&import.arena);

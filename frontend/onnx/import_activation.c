@@ -312,6 +312,18 @@ static void softmax(pestle_onnx_call_t* call, pestle_op_t op) {
   if (flattens && axis == rank) axis = rank - 1;
   axis = pestle_onnx_axis(call, axis, rank);
   if (call->f.status) return;
+  const pestle_onnx_room_t* room = pestle_onnx_room_of(
+      call->import, pestle_onnx_real_size(call->import, x, axis));
+  if (room && (!flattens || axis == rank - 1)) {
+    const pestle_type_t scalar = {.dtype = dtype_of(x)};
+    pestle_value_t* mask =
+        pestle_onnx_room_mask(call, pestle_onnx_type(x), axis, -1, room);
+    pestle_value_t* low = pestle_onnx_lowest(call, &scalar);
+    pestle_value_t* zero = pestle_onnx_scalar(call, scalar.dtype, 0);
+    x = add(call, x, pestle_f_select(&call->f, mask, zero, low));
+    call->outputs[0] = pestle_onnx_softmax(call, op, x, axis);
+    return;
+  }
   bool wide = dtype_of(x) == PESTLE_F32 || dtype_of(x) == PESTLE_F64;
   if (wide && (!flattens || axis == rank - 1) &&
       pestle_onnx_real_size(call->import, x, axis)) {

@@ -86,6 +86,8 @@ typedef struct heads_t {
 static pestle_value_t* append(pestle_onnx_call_t* call, pestle_value_t* past,
                               pestle_value_t* x) {
   if (!past) return x;
+  if (pestle_onnx_real_size(call->import, past, ROWS))
+    return pestle_onnx_append(call, past, x, ROWS);
   return pestle_f_concatenate(&call->f, (pestle_value_t*[]){past, x}, 2, ROWS);
 }
 
@@ -94,17 +96,28 @@ static pestle_value_t* attend(pestle_onnx_call_t* call, heads_t* h) {
   double filter = pestle_onnx_float(call, "mask_filter_value", -10000);
   int64_t batch = pestle_onnx_dim(h->q, BATCH);
   int64_t past = h->past_k ? pestle_onnx_dim(h->past_k, ROWS) : 0;
+  bool is_causal = pestle_onnx_int(call, "unidirectional", 0) != 0;
   h->k = append(call, h->past_k, h->k);
   h->v = append(call, h->past_v, h->v);
   int64_t rows = pestle_onnx_dim(h->q, ROWS);
   int64_t columns = pestle_onnx_dim(h->k, ROWS);
   pestle_dtype_t dtype = dtype_of(h->q);
   pestle_value_t* bias = h->bias;
+  const pestle_onnx_room_t* room = pestle_onnx_room_of(
+      call->import, pestle_onnx_real_size(call->import, h->k, ROWS));
+  if (room) {
+    const pestle_type_t type = {dtype, RANK, {1, 1, rows, columns}};
+    int64_t row_axis = is_causal && rows > 1 ? ROWS : -1;
+    pestle_value_t* seen =
+        pestle_onnx_room_mask(call, &type, COLUMNS, row_axis, room);
+    bias = add_bias(call, as_bias(call, seen, dtype, -INFINITY), bias);
+    is_causal = false;
+  }
   if (h->mask) {
     pestle_value_t* seen = unpadded(call, h->mask, batch, columns);
     bias = add_bias(call, as_bias(call, seen, dtype, filter), bias);
   }
-  if (pestle_onnx_int(call, "unidirectional", 0)) {
+  if (is_causal) {
     pestle_value_t* query = pestle_onnx_binary_f(
         call, PESTLE_OP_ADD, places(call, ROWS, rows), (double)past);
     pestle_value_t* key = places(call, COLUMNS, columns);
@@ -268,6 +281,26 @@ static void read_parts(pestle_onnx_call_t* call, pestle_value_t** parts) {
                    "or two of them packed with rank 5");
 }
 
+// Of all inputs the two pasts alone may end where a run says, both or none.
+static bool allow_rooms(pestle_onnx_call_t* call, size_t key, size_t value) {
+  bool has[2] = {false};
+  for (size_t i = 0; i < call->input_count; ++i) {
+    const pestle_value_t* x = call->inputs[i];
+    bool is_past = (i == key || i == value) && x && rank_of(x) == RANK;
+    bool is_room = is_past && pestle_onnx_room_of(
+                                  call->import,
+                                  pestle_onnx_real_size(call->import, x, ROWS));
+    if (is_past) has[i == value] = is_room;
+    if (!pestle_onnx_allow_real(call, i, is_room ? 1u << ROWS : 0))
+      return false;
+  }
+  if (has[0] == has[1]) return true;
+  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                   "a length is given for one of its past key and value, and "
+                   "not for the other");
+  return false;
+}
+
 void pestle_onnx_import_multi_head_attention(pestle_onnx_call_t* call) {
   enum { BIAS = 3, MASK, SCORES, PAST_KEY, PAST_VALUE, PAST_ROWS, BEAMS };
   if (!pestle_onnx_takes(call,
@@ -280,6 +313,7 @@ void pestle_onnx_import_multi_head_attention(pestle_onnx_call_t* call) {
   }
   pestle_value_t *parts[3], *bias = pestle_onnx_input(call, BIAS);
   int64_t heads = pestle_onnx_int(call, "num_heads", 0), at = 0;
+  if (!allow_rooms(call, PAST_KEY, PAST_VALUE)) return;
   read_parts(call, parts);
   for (int i = 0; i < 3 && !call->f.status; ++i) {
     int64_t width = rank_of(parts[i]) == 4

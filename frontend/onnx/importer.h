@@ -38,8 +38,10 @@ typedef struct pestle_onnx_import_t {
   bool* needed;
   // What folding may still add to memory, and read and write, in bytes.
   size_t fold_budget, fold_work;
-  pestle_map_t real;            // value -> pestle_onnx_real_t* (bounded.h)
-  pestle_map_t bounds;          // a value that is a real extent -> its bound
+  pestle_map_t real;    // value -> pestle_onnx_real_t* (bounded.h)
+  pestle_map_t bounds;  // a value that is a real extent -> its bound
+  pestle_map_t
+      rooms;  // a value that is a real extent -> pestle_onnx_room_t* (bounded.h)
   const pestle_block_t* entry;  // the entry function's block
   // i1, or NULL: whether a loop made more rows than there is room for, and whether extents
   // that have to be equal are not, so that the run fails.

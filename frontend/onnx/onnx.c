@@ -33,6 +33,7 @@ static pestle_status_t read_model(pestle_onnx_source_t* source,
   if (options) source->compat = options->onnx_compat;
   if (!status) status = pestle_onnx_spread_maps(source);
   if (!status) status = pestle_onnx_spread_lists(source, options);
+  if (!status) status = pestle_onnx_add_lengths(source, options);
   if (!status) status = pestle_onnx_source_bind(source, options);
   return pestle_status_annotate(status, "while reading '%s'", source->file);
 }
@@ -80,10 +81,11 @@ pestle_status_t pestle_import_read_options(
   options = &own->options;
   if ((options->dim_count && !options->dims) ||
       (options->shape_count && !options->shapes) ||
-      (options->const_count && !options->consts)) {
+      (options->const_count && !options->consts) ||
+      (options->length_count && !options->lengths)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "pestle_import_options_t counts dims, shapes or consts "
-                        "that are NULL");
+                        "pestle_import_options_t counts dims, shapes, consts "
+                        "or lengths that are NULL");
   }
   if (options->onnx_compat != PESTLE_ONNX_COMPAT_TEXT &&
       options->onnx_compat != PESTLE_ONNX_COMPAT_ORT) {

@@ -344,6 +344,8 @@ pestle_status_t pestle_onnx_source_extend(pestle_onnx_source_t* parent,
   source->size = parent->size;
   source->model = parent->model;
   source->compat = parent->compat;
+  source->lengths = parent->lengths;
+  source->length_count = parent->length_count;
   pestle_status_t status = add_bound(source, more, count);
   if (status) {
     pestle_onnx_source_release(source);

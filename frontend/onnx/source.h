@@ -18,6 +18,12 @@ typedef struct pestle_onnx_bound_t {
   pestle_elements_t elements;
 } pestle_onnx_bound_t;
 
+// Of axis |axis| of graph input |input| as much is real as graph input |length| says.
+typedef struct pestle_onnx_length_t {
+  size_t input, length;
+  int32_t axis;
+} pestle_onnx_length_t;
+
 // What a graph input is.
 typedef enum pestle_onnx_input_kind_e {
   PESTLE_ONNX_ARGUMENT,  // of the module
@@ -45,6 +51,8 @@ typedef struct pestle_onnx_source_t {
   uint8_t* input_kinds;  // pestle_onnx_input_kind_t of each graph input
   pestle_onnx_bound_t* bound;
   size_t bound_count;
+  pestle_onnx_length_t* lengths;
+  size_t length_count;
   pestle_onnx_compat_t compat;
 } pestle_onnx_source_t;
 
@@ -68,6 +76,11 @@ PESTLE_NODISCARD pestle_status_t pestle_onnx_element_name(pestle_arena_t* arena,
                                                           pestle_str_t name,
                                                           size_t index,
                                                           pestle_str_t* out);
+// Adds inputs that say how much of others is real, as |options| (may be NULL) have it
+// (length_inputs.c). NOT_FOUND: no such input; INVALID_ARGUMENT: no such axis, an axis that
+// the model fixes, or an input that has the name of a length.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_add_lengths(
+    pestle_onnx_source_t* source, const pestle_import_options_t* options);
 // Says of each input of |source|'s model what it is, with the bindings of
 // |options| (may be NULL), which are checked; copies the constants.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_source_bind(

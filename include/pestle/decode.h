@@ -21,6 +21,7 @@
 //
 // Contents:
 // - Decoders
+// - Features
 // - Tokens
 // - Slots
 #ifndef PESTLE_DECODE_H_
@@ -34,6 +35,7 @@
 #include "pestle/context.h"
 #include "pestle/runtime.h"
 #include "pestle/status.h"
+#include "pestle/tensor.h"
 
 PESTLE_EXTERN_C_BEGIN
 
@@ -57,10 +59,12 @@ typedef struct pestle_decoder_options_t {
   // (pestle_decoder_info_t.caches_bounded), on devices other than CPUs, and where the caches
   // would be above 1 GiB; else |most|.
   int64_t room;
+  // The model's encoder, of speech models that are given as two files. Or NULL.
+  const char* encoder;
 } pestle_decoder_options_t;
 
 // Opens the model at |path|, a file, or a folder of onnxruntime-genai, whose
-// genai_config.json names the file. The config counts for the file too if it lies beside it:
+// genai_config.json names the file, and that of an encoder if there is one. The config counts for the file too if it lies beside it:
 // names of inputs and outputs, head_size, context_length, the ids that begin, end and pad a
 // text, and how tokens are chosen; of GGUF the file's own metadata counts. Compiles the model
 // for one token; other numbers of tokens and more positions are compiled when they are first
@@ -102,17 +106,40 @@ typedef struct pestle_decoder_info_t {
   // Of the caches, those of which a token's attention reads no more than the sequence has,
   // whatever room there is.
   size_t caches_bounded;
+  // What pestle_decoder_encode() is given, borrowed until the decoder is released; NONE: the
+  // model has no encoder. And bytes of what that makes of it for a slot.
+  pestle_dtype_t feature_dtype;
+  int32_t feature_rank;
+  const int64_t* feature_dims;
+  uint64_t encoder_bytes;
 } pestle_decoder_info_t;
 // Fills |*out_info|, whose struct_size must be set.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_info(
     const pestle_decoder_t* decoder, pestle_decoder_info_t* out_info);
+
+// --- Features ---
+//
+// A model of two parts makes of features, the mel spectrum of speech for one, what each token
+// looks at. Tokens come behind:
+//
+//   pestle_decoder_encode(decoder, 0, &features);
+//   pestle_decoder_feed(decoder, 0, start, start_count);
+//   ...
+//   pestle_decoder_cut(decoder, 0, 0);     // the same features once more, or others
+
+// Runs the encoder on |features|, a tensor of the host as pestle_decoder_info() describes it,
+// without gaps, which may lack the batch. Keeps for |slot| what tokens look at, until other
+// features come; pestle_decoder_fork() shares it. INVALID_ARGUMENT, before anything is changed:
+// the model has no encoder, no such slot, features of another type, or the slot has tokens.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_encode(
+    pestle_decoder_t* decoder, size_t slot, const pestle_tensor_t* features);
 
 // --- Tokens ---
 
 // Appends |count| (1 at least) tokens to the sequence of |slot|: a prompt, what follows
 // one, or the token that was chosen. Afterwards the slot has the logits of the last one.
 // INVALID_ARGUMENT, before anything is written: no such slot, an id that the model has
-// not, more tokens than |most| leaves. After another error the sequence is as long as it
+// not, more tokens than |most| leaves, an encoder that gave the slot nothing. After another error the sequence is as long as it
 // was.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_feed(
     pestle_decoder_t* decoder, size_t slot, const int64_t* ids, size_t count);

@@ -39,6 +39,18 @@ typedef enum pestle_onnx_compat_e {
   PESTLE_ONNX_COMPAT_ORT,   // ONNX Runtime's
 } pestle_onnx_compat_t;
 
+// Of axis |axis| of |input| the first so many places are real as the argument |length| says,
+// an i64 of rank 0 that comes behind the model's own inputs, one for all that name it. The
+// input's extent is then what there is room for. What the model joins to such an axis (Concat,
+// the past of com.microsoft's MultiHeadAttention) is written behind the real places, and the
+// result has the input's extent: whoever runs the module sees to it that there is room, and
+// that what lies behind the real places is finite. Frozen.
+typedef struct pestle_length_binding_t {
+  const char* input;
+  int32_t axis;
+  const char* length;
+} pestle_length_binding_t;
+
 // Zero-initialise and set |struct_size|. All is borrowed during the call.
 typedef struct pestle_import_options_t {
   size_t struct_size;
@@ -50,6 +62,8 @@ typedef struct pestle_import_options_t {
   size_t const_count;
   const pestle_control_t* control;  // or NULL
   pestle_onnx_compat_t onnx_compat;
+  const pestle_length_binding_t* lengths;  // of ONNX models
+  size_t length_count;
 } pestle_import_options_t;
 
 // Imports the ONNX model at |path|. The file is mapped and stays mapped while

@@ -28,7 +28,8 @@ class Decoder:
     most: positions that a sequence may have; 0: 2048, or the model's context_length if that
     is less. room: positions that the caches have at first, which are doubled when a sequence
     passes them; 0: 256, or most where a token's cost does not follow it. slots: sequences
-    that know nothing of each other. device: where it runs.
+    that know nothing of each other. encoder: the file of a speech model's encoder, where no
+    folder names it. device: where it runs.
     threads: of a run at most; 0: all. numerics: "default", "strict" or "fast".
     Threads take turns. Raises OSError for a file that cannot be read, NotImplementedError
     for a model that a decoder does not take, ValueError for numbers out of range, Error for bytes
@@ -57,7 +58,7 @@ class Decoder:
     end_ids: tuple[int, ...]
 
     def __init__(self, path: Any, *, most: int = 0, room: int = 0, slots: int = 1,
-                 device: device | str | None = None, threads: int = 0,
+                 encoder: Any = None, device: device | str | None = None, threads: int = 0,
                  numerics: str = "default") -> None:
         if numerics not in ("default", "strict", "fast"):
             raise ValueError(f"numerics is {numerics!r}: 'default', 'strict' and 'fast' "
@@ -65,13 +66,27 @@ class Decoder:
         if slots < 1:
             raise ValueError(f"slots is {slots!r}: a decoder has one at least")
         os.stat(path)
-        self._raw = c.RawDecoder(os.fspath(path), most, room, slots, device, threads, numerics)
+        if encoder is not None:
+            os.stat(encoder)
+        self._raw = c.RawDecoder(os.fspath(path), most, room, slots, device, threads, numerics,
+                                 None if encoder is None else os.fspath(encoder))
         self._lock = threading.Lock()
         info = self._raw.info()
         self.words, self.most, self.slots = info["words"], info["most"], info["slots"]
         self.context, self.begin_id = info["context"], info["begin_id"]
         self.end_ids, self.pad_id = info["end_ids"], info["pad_id"]
         self._temperature, self._top_k, self._top_p = self._raw.sampling()
+
+    def encode(self, features: Any, slot: int = 0) -> None:
+        """Gives the encoder of a speech model its features, [1, mels, frames] or [mels,
+        frames], an array or what asarray() takes. Tokens of the slot come behind, and look at
+        what it makes of them until other features come: fork() shares it, cut(0) keeps it.
+
+        Raises ValueError, before anything is changed, for a model without an encoder, for
+        features of another shape than info()["features"], and where the slot has tokens.
+        """
+        with self._lock:
+            self._raw.encode(features, slot)
 
     def feed(self, ids: Any, slot: int = 0) -> None:
         """Appends tokens to the sequence of a slot: a prompt, what follows one, or the token

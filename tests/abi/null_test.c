@@ -911,6 +911,11 @@ static void call_decoder_cut(things_t* t) {
   (void)t;
   BAD(pestle_decoder_cut(NULL, 0, 0));
 }
+static void call_decoder_encode(things_t* t) {
+  (void)t;
+  const pestle_tensor_t features = {.data = NULL};
+  BAD(pestle_decoder_encode(NULL, 0, &features));
+}
 static void call_decoder_fork(things_t* t) {
   (void)t;
   BAD(pestle_decoder_fork(NULL, 0, 1));
@@ -2152,6 +2157,7 @@ static const row_t rows[] = {
     ROW(session_run) ROW(session_tensor_release) ROW(session_wait)
     ROW(decoder_create) ROW(decoder_release) ROW(decoder_info)
     ROW(decoder_feed) ROW(decoder_feed_each) ROW(decoder_logits) ROW(decoder_choose) ROW(decoder_sampling)
+    ROW(decoder_encode)
     ROW(decoder_length) ROW(decoder_cut) ROW(decoder_fork)
     ROW(decoder_save) ROW(decoder_load)
     ROW(session_stats) ROW(session_visit) ROW(session_input_count)

@@ -34,7 +34,8 @@ bad = []
 
 class Options(C.Structure):
     _fields_ = [("struct_size", C.c_size_t), ("device", C.c_void_p), ("most", C.c_int64), ("slots", C.c_size_t),
-                ("threads", C.c_int32), ("compile", C.c_void_p), ("room", C.c_int64)]
+                ("threads", C.c_int32), ("compile", C.c_void_p), ("room", C.c_int64),
+                ("encoder", C.c_char_p)]
 
 
 class Sampling(C.Structure):
@@ -48,7 +49,14 @@ class Info(C.Structure):
                 ("token_bytes", C.c_uint64), ("weight_bytes", C.c_uint64), ("compiles", C.c_uint64),
                 ("compile_ns", C.c_int64), ("batches", C.c_uint64), ("context", C.c_int64), ("begin_id", C.c_int64),
                 ("pad_id", C.c_int64), ("end_ids", C.c_void_p), ("end_count", C.c_size_t), ("room", C.c_int64),
-                ("caches_bounded", C.c_size_t)]
+                ("caches_bounded", C.c_size_t), ("feature_dtype", C.c_int32), ("feature_rank", C.c_int32),
+                ("feature_dims", C.POINTER(C.c_int64)), ("encoder_bytes", C.c_uint64)]
+
+
+class Tensor(C.Structure):
+    _fields_ = [("data", C.c_void_p), ("device_type", C.c_int32), ("device_id", C.c_int32), ("ndim", C.c_int32),
+                ("code", C.c_uint8), ("bits", C.c_uint8), ("lanes", C.c_uint16), ("shape", C.POINTER(C.c_int64)),
+                ("strides", C.POINTER(C.c_int64)), ("byte_offset", C.c_uint64)]
 
 
 class Failure(Exception):
@@ -61,7 +69,7 @@ class Decoder:
     @classmethod
     def load(cls):
         lib = cls.lib = C.CDLL(str(BUILD / "libpestle.so"))
-        for name in "create feed feed_each cut fork save load choose info".split():
+        for name in "create encode feed feed_each cut fork save load choose info".split():
             getattr(lib, f"pestle_decoder_{name}").restype = C.c_void_p
         lib.pestle_decoder_logits.restype = C.POINTER(C.c_float)
         lib.pestle_decoder_length.restype = C.c_int64
@@ -76,9 +84,10 @@ class Decoder:
             cls.lib.pestle_status_release(C.c_void_p(status))
             raise Failure(text)
 
-    def __init__(self, path, most=MOST, slots=1, threads=0, room=0):
+    def __init__(self, path, most=MOST, slots=1, threads=0, room=0, encoder=None):
         self.it = C.c_void_p()
-        options = Options(C.sizeof(Options), None, most, slots, threads, None, room)
+        options = Options(C.sizeof(Options), None, most, slots, threads, None, room,
+                          None if encoder is None else str(encoder).encode())
         self.check(self.lib.pestle_decoder_create(self.context, str(path).encode(), C.byref(options), C.byref(self.it)))
 
     def __del__(self):
@@ -86,6 +95,13 @@ class Decoder:
 
     def call(self, name, *args):
         self.check(getattr(self.lib, "pestle_decoder_" + name)(self.it, *args))
+
+    def encode(self, features, slot=0):
+        features = np.asarray(features)
+        shape, strides = ((C.c_int64 * features.ndim)(*n) for n in (features.shape, [s // features.itemsize for s in features.strides]))
+        code = {"f": 2, "i": 0}[features.dtype.kind]
+        tensor = Tensor(features.ctypes.data, 1, 0, features.ndim, code, 8 * features.itemsize, 1, shape, strides, 0)
+        self.call("encode", C.c_size_t(slot), C.byref(tensor))
 
     def feed(self, ids, slot=0):
         self.call("feed", C.c_size_t(slot), (C.c_int64 * max(len(ids), 1))(*map(int, ids)), C.c_size_t(len(ids)))

@@ -20,6 +20,7 @@ except ImportError:
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import llama  # noqa: E402
+import whisper  # noqa: E402
 
 import pestle as pt  # noqa: E402
 
@@ -147,6 +148,41 @@ def test_config():
     raises(pt.Error, lambda: pt.Decoder(GENAI), "line 1, column 12", "a key in quotes")
     write_config(GENAI)
     raises(pt.Error, lambda: pt.Decoder(HOME), "has no genai_config.json")
+
+
+def test_speech():
+    # Logits are held by tests/cli/decode_speech_test.py.
+    import numpy as np
+
+    folder = HOME / "whisper"
+    _, encoder, decoder = whisper.make(folder)
+    mel = np.random.default_rng(1).standard_normal((1, 8, 40)).astype(np.float32)
+    d = pt.Decoder(folder, slots=2)
+    assert d.info()["features"] == (1, 8, 40) and d.most == 64 and d.end_ids == (2,)
+    raises(ValueError, lambda: d.feed([1]), "slot 0 has no features")
+    raises(ValueError, lambda: d.encode(mel[:, :4]), "the encoder takes tensor<1x8x40xf32>")
+    raises(ValueError, lambda: d.encode(mel, 2), "there is no slot 2")
+    d.encode(mel)
+    want = list(d.generate([3, 1, 4, 1], 8, end=()))
+    raises(ValueError, lambda: d.encode(mel), "tokens of other features")
+    for features in (mel[0], mel.astype("f8"), mel.tolist(), pt.asarray(mel), np.asfortranarray(mel)):
+        d.cut(0, 1)
+        d.encode(features, slot=1)
+        assert list(d.generate([3, 1, 4, 1], 8, slot=1, end=())) == want
+    two = pt.Decoder(decoder, encoder=encoder, most=64)
+    two.encode(mel)
+    assert list(two.generate([3, 1, 4, 1], 8, end=())) == want
+    raises(FileNotFoundError, lambda: pt.Decoder(decoder, encoder=HOME / "none.onnx"))
+    raises(ValueError, lambda: pt.Decoder(MODEL, most=48).encode(mel), "has no encoder")
+    assert pt.Decoder(MODEL, most=48).info()["features"] is None
+
+
+def test_rooms():
+    fixed, d = pt.Decoder(MODEL, most=64, room=64), pt.Decoder(MODEL, most=64, room=8)
+    assert (fixed.info()["room"], d.info()["room"]) == (64, 8)
+    assert list(d.generate(IDS, 50)) == list(fixed.generate(IDS, 50))
+    assert d.info()["room"] == 64
+    raises(ValueError, lambda: pt.Decoder(MODEL, room=-1), "room is -1")
 
 
 def test_threads():

@@ -21,7 +21,7 @@ typedef struct generate_t {
   size_t end_count;
   int64_t end;  // of --end-id
   pestle_sampling_t sampling;
-  double create_s, prefill_s, decode_s;
+  double create_s, encode_s, prefill_s, decode_s;
   size_t steps;  // that |decode_s| is of
 } generate_t;
 
@@ -89,6 +89,7 @@ static pestle_status_t open(generate_t* g, const char* path) {
                                       .compile = &compile};
   options.most = cli->count[CLI_MOST];
   options.room = cli->count[CLI_ROOM];
+  options.encoder = cli->text[CLI_ENCODER];
   int64_t begin = pestle_clock_ns();
   PESTLE_TRY(cli_device(cli, &options.device));
   PESTLE_TRY(pestle_decoder_create(cli->context, path, &options, &g->decoder));
@@ -112,7 +113,21 @@ static bool is_end(const generate_t* g, int64_t id) {
   return false;
 }
 
+static pestle_status_t encode(generate_t* g) {
+  const char* path = g->cli->text[CLI_FEATURES];
+  cli_array_t features = {.data = NULL};
+  if (!path) return NULL;
+  PESTLE_TRY(cli_npy_read(path, &features));
+  const pestle_tensor_t view = cli_array_view(&features);
+  int64_t begin = pestle_clock_ns();
+  pestle_status_t status = pestle_decoder_encode(g->decoder, 0, &view);
+  g->encode_s = (double)(pestle_clock_ns() - begin) * 1e-9;
+  cli_array_deinit(&features);
+  return pestle_status_annotate(status, "with '%s'", path);
+}
+
 static pestle_status_t generate(generate_t* g) {
+  PESTLE_TRY(encode(g));
   int64_t begin = pestle_clock_ns();
   PESTLE_TRY(pestle_decoder_feed(g->decoder, 0, g->ids.data, g->prompt));
   g->prefill_s = (double)(pestle_clock_ns() - begin) * 1e-9;
@@ -139,6 +154,10 @@ static void print_text(const generate_t* g, const pestle_decoder_info_t* info) {
   for (size_t i = g->prompt; i < g->ids.size; ++i)
     printf("%s%" PRId64, i > g->prompt ? "," : "", g->ids.data[i]);
   printf("\n");
+  if (g->cli->text[CLI_FEATURES]) {
+    fprintf(stderr, "features in %.3f s, which tokens read as %.1f MB\n",
+            g->encode_s, (double)info->encoder_bytes * 1e-6);
+  }
   fprintf(stderr,
           "%zu tokens of prompt in %.3f s (%.1f tokens/s), %zu steps in %.3f s "
           "(%.1f tokens/s); open in %.3f s\n"
@@ -162,6 +181,10 @@ static void print_json(const generate_t* g, const pestle_decoder_info_t* info) {
   cli_key_i64(json, "prompt", (int64_t)g->prompt);
   cli_key_i64(json, "steps", (int64_t)g->steps);
   cli_key_f64(json, "open_s", g->create_s);
+  if (g->cli->text[CLI_FEATURES]) {
+    cli_key_f64(json, "encode_s", g->encode_s);
+    cli_key_i64(json, "encoder_bytes", (int64_t)info->encoder_bytes);
+  }
   cli_key_f64(json, "prefill_s", g->prefill_s);
   cli_key_f64(json, "decode_s", g->decode_s);
   cli_key_f64(json, "prefill_per_s", rate(g->prompt, g->prefill_s));
