@@ -211,7 +211,7 @@ static void fill_plan(uint8_t* data, pestle_plan_header_t* h,
   fill_code(data + h->code.offset, plan, kernels);
   memcpy(data, h, sizeof(*h));
   h->checksum = pestle_hash64(data + PESTLE_PLAN_CHECKED_FROM,
-                              (size_t)h->size - PESTLE_PLAN_CHECKED_FROM);
+                              (size_t)h->checked - PESTLE_PLAN_CHECKED_FROM);
   memcpy(data, h, sizeof(*h));
 }
 
@@ -227,7 +227,7 @@ static pestle_status_t write_plan(pestle_plan_build_t* plan,
   }
   size_t head = (size_t)end;
   pestle_plan_place_constants(plan, &end, refs);
-  h.size = end;
+  h.size = h.checked = end;
   uint8_t* data = pestle_alloc_aligned(plan->allocator, (size_t)end,
                                        PESTLE_BUFFER_ALIGNMENT);
   if (!data) {

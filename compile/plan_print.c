@@ -4,8 +4,9 @@
 
 static void print_binding(const pestle_plan_binding_t* b,
                           pestle_strbuf_t* out) {
-  static const char* const names[] = {"arena", "input", "output", "constant"};
-  pestle_strbuf_append_c(out, names[b->storage & 3]);
+  static const char* const names[] = {"arena", "input", "output", "constant",
+                                      "part"};
+  pestle_strbuf_append_c(out, names[b->storage]);
   if (b->storage != PESTLE_PLAN_ARENA) {
     pestle_strbuf_appendf(out, "%u", b->index);
   }

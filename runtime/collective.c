@@ -36,8 +36,8 @@ pestle_status_t pestle_executable_check_world(const pestle_executable_t* e,
   int32_t size = process_count(e);
   PESTLE_TRY(pestle_world_check(world, size, plan_name(e),
                                 pestle_plan_header(e->plan)->checksum));
-  if (size == 1 || !e->remote) return NULL;
-  return pestle_device_comm_prepare(world, e);
+  if (size > 1 && e->remote) PESTLE_TRY(pestle_device_comm_prepare(world, e));
+  return pestle_executable_take_parts(e, pestle_executable_partition(e, world));
 }
 
 pestle_status_t pestle_world_prepare(pestle_world_t* world,

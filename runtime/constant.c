@@ -178,6 +178,21 @@ pestle_status_t pestle_constant_find(pestle_context_t* context,
   return publish(&context->constants, key, out_constant);
 }
 
+pestle_status_t pestle_constant_look(pestle_context_t* context,
+                                     const pestle_plan_constant_ref_t* ref,
+                                     pestle_constant_t** out_constant,
+                                     pestle_mapping_t* out_mapping,
+                                     const char** out_reason) {
+  *out_reason = NULL;
+  *out_mapping = (pestle_mapping_t){NULL, 0};
+  pestle_context_enter(context);
+  pestle_hash128_t hash = {ref->hash[0], ref->hash[1]};
+  *out_constant = find_hash(&context->constants, hash, ref->size);
+  if (*out_constant) return NULL;
+  return pestle_constant_file_map(context, hash, ref->size, false, out_mapping,
+                                  out_reason);
+}
+
 pestle_status_t pestle_constant_adopt(pestle_context_t* context,
                                       pestle_hash128_t hash,
                                       pestle_hash128_t key, const void* data,
@@ -345,6 +360,13 @@ void pestle_constant_release(pestle_constant_t* constant) {
   bool last = drop(t, constant);
   pestle_mutex_unlock(&t->mutex);
   if (last) destroy(constant);
+}
+
+void pestle_constant_retain(pestle_constant_t* constant) {
+  pestle_constants_t* t = &constant->context->constants;
+  pestle_mutex_lock(&t->mutex);
+  ++constant->holders;
+  pestle_mutex_unlock(&t->mutex);
 }
 
 const void* pestle_constant_data(const pestle_constant_t* constant,

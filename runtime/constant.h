@@ -52,12 +52,20 @@ void pestle_constants_stats(pestle_constants_t* constants, uint64_t* out_count,
 PESTLE_NODISCARD pestle_status_t pestle_constant_find(
     pestle_context_t* context, const pestle_plan_constant_ref_t* ref,
     pestle_constant_t** out_constant, const char** out_reason);
+// The same without reading it: the constant from the table, or the mapping of a file of
+// the cache folder, the content of which nobody has looked at.
+PESTLE_NODISCARD pestle_status_t pestle_constant_look(
+    pestle_context_t* context, const pestle_plan_constant_ref_t* ref,
+    pestle_constant_t** out_constant, pestle_mapping_t* out_mapping,
+    const char** out_reason);
 // The constant of |hash|, whose bytes are those at |data| unless the table has it.
 // release(self) is called when |data| is not needed any more, also on failure.
 PESTLE_NODISCARD pestle_status_t pestle_constant_adopt(
     pestle_context_t* context, pestle_hash128_t hash, pestle_hash128_t key,
     const void* data, size_t size, void (*release)(void* self), void* self,
     pestle_constant_t** out_constant);
+// Adds a holder to a constant that the caller holds.
+void pestle_constant_retain(pestle_constant_t* constant);
 // Counts a constant on |device| while plans that are run use it: once.
 void pestle_constant_use(pestle_constant_t* constant, pestle_device_t* device);
 void pestle_constant_unuse(pestle_constant_t* constant);

@@ -63,7 +63,7 @@ static void destroy(pestle_device_constant_t* constant) {
                  sizeof(*constant));
 }
 
-static pestle_status_t upload(const pestle_plan_t* plan, uint32_t index,
+static pestle_status_t upload(const pestle_plan_t* plan, const void* data,
                               const constant_key_t* key,
                               pestle_device_t* device,
                               pestle_device_constant_t** out_constant) {
@@ -76,8 +76,8 @@ static pestle_status_t upload(const pestle_plan_t* plan, uint32_t index,
   pestle_status_t status =
       pestle_device_allocate(device, (size_t)key->size, &constant->block);
   if (!status) {
-    status = pestle_device_write(device, pestle_plan_constant_base(plan, index),
-                                 constant->block->data, (size_t)key->size);
+    status = pestle_device_write(device, data, constant->block->data,
+                                 (size_t)key->size);
   }
   if (status) {
     destroy(constant);
@@ -89,7 +89,7 @@ static pestle_status_t upload(const pestle_plan_t* plan, uint32_t index,
 
 static pestle_status_t find_or_upload(pestle_device_constants_t* t,
                                       const pestle_plan_t* plan, uint32_t index,
-                                      pestle_device_t* device,
+                                      const void* data, pestle_device_t* device,
                                       pestle_device_constant_t** out_constant) {
   constant_key_t key = key_of(plan, index, device);
   bool added;
@@ -101,7 +101,7 @@ static pestle_status_t find_or_upload(pestle_device_constants_t* t,
     ++(*out_constant)->holders;
     return NULL;
   }
-  pestle_status_t status = upload(plan, index, &key, device, out_constant);
+  pestle_status_t status = upload(plan, data, &key, device, out_constant);
   if (status) {
     (void)pestle_map_remove(&t->map, &key, sizeof(key));
   } else {
@@ -111,11 +111,12 @@ static pestle_status_t find_or_upload(pestle_device_constants_t* t,
 }
 
 pestle_status_t pestle_device_constant_get(
-    const pestle_plan_t* plan, uint32_t index, pestle_device_t* device,
-    pestle_device_constant_t** out_constant) {
+    const pestle_plan_t* plan, uint32_t index, const void* data,
+    pestle_device_t* device, pestle_device_constant_t** out_constant) {
   pestle_device_constants_t* t = &plan->context->device_constants;
   pestle_mutex_lock(&t->mutex);
-  pestle_status_t status = find_or_upload(t, plan, index, device, out_constant);
+  pestle_status_t status =
+      find_or_upload(t, plan, index, data, device, out_constant);
   pestle_mutex_unlock(&t->mutex);
   return pestle_status_annotate(
       status, "while putting constant %u of plan '%s' on device %s",

@@ -23,10 +23,10 @@ void pestle_device_constants_init(pestle_context_t* context,
 void pestle_device_constants_deinit(pestle_device_constants_t* constants);
 void pestle_device_constants_after_fork(pestle_device_constants_t* constants);
 
-// Constant |index| of |plan| on |device|, to be released.
+// Constant |index| of |plan|, whose bytes are at |data|, on |device|, to be released.
 PESTLE_NODISCARD pestle_status_t pestle_device_constant_get(
-    const pestle_plan_t* plan, uint32_t index, pestle_device_t* device,
-    pestle_device_constant_t** out_constant);
+    const pestle_plan_t* plan, uint32_t index, const void* data,
+    pestle_device_t* device, pestle_device_constant_t** out_constant);
 // NULL is allowed.
 void pestle_device_constant_release(pestle_context_t* context,
                                     pestle_device_constant_t* constant);

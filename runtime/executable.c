@@ -294,6 +294,7 @@ static void count_constants(pestle_executable_t* e, bool in) {
   int64_t bytes = 0;  // in the plan
   for (size_t i = 0; i < e->plan->constant_count; ++i) {
     pestle_constant_t* outside = e->plan->constants[i];
+    if (pestle_plan_is_part(e->plan, i)) continue;
     if (!outside) {
       bytes += (int64_t)refs[i].size;
     } else if (in) {
@@ -315,6 +316,7 @@ static pestle_status_t check_constants(pestle_executable_t* e) {
   uint64_t bytes = 0;
   for (size_t i = 0; is_new && i < e->plan->constant_count; ++i) {
     pestle_constant_t* outside = e->plan->constants[i];
+    if (pestle_plan_is_part(e->plan, i)) continue;
     if (!outside || !pestle_constant_is_used(outside)) bytes += refs[i].size;
   }
   if (!bytes) return NULL;
@@ -342,8 +344,9 @@ static pestle_status_t upload_constants(pestle_executable_t* e) {
   for (size_t i = 0; i < e->binding_count; ++i) {
     const pestle_plan_binding_t* b = &e->bindings[i];
     if (b->storage != PESTLE_PLAN_CONSTANT || e->constants[b->index]) continue;
-    PESTLE_TRY(pestle_device_constant_get(e->plan, b->index, e->home,
-                                          &e->constants[b->index]));
+    PESTLE_TRY(pestle_device_constant_get(
+        e->plan, b->index, pestle_plan_constant_base(e->plan, b->index),
+        e->home, &e->constants[b->index]));
   }
   pestle_context_trace_end(e->context, begin, "load", "upload constants",
                            e->home->name);
@@ -356,6 +359,7 @@ static void destroy(pestle_executable_t* e) {
   pestle_arena_pool_release(e->pool);
   pestle_executable_unload_kernels(e);
   drop_constants(e);
+  pestle_executable_drop_parts(e);
   if (e->counted) count_constants(e, false);
   if (!PESTLE_FAULT(trust_executable_leak)) pestle_arena_deinit(&e->arena);
   bool owned = e->owned;
@@ -402,6 +406,7 @@ static pestle_status_t build(pestle_executable_t* e, pestle_device_t* device) {
   PESTLE_TRY(pestle_executable_find_strings(e));
   PESTLE_TRY(pestle_executable_load_kernels(e));
   PESTLE_TRY(upload_constants(e));
+  PESTLE_TRY(pestle_executable_find_parts(e));
   look_at_steps(e, h->steps.count);
   PESTLE_TRY(pestle_overlap_find(e, (uint32_t)h->steps.count));
   if (e->context->core.trace) PESTLE_TRY(fill_trace_texts(e, h->steps.count));

@@ -88,6 +88,8 @@ typedef struct pestle_recording_t {
   char** io;
 } pestle_recording_t;
 
+typedef struct pestle_exec_part_t pestle_exec_part_t;
+
 // A piece of memory away from home that a staged launch works on a copy of.
 typedef struct pestle_stage_t {
   uintptr_t begin, end;
@@ -103,6 +105,7 @@ typedef struct pestle_frame_t {
   const pestle_arena_piece_t* latest;  // that it had; only compared
   pestle_block_t* staging;  // copies of views that are not used in place
   void** bindings;          // addresses; a launch passes a part of them
+  int32_t partition;        // whose parts of constants are among them
   uint32_t* trips;          // done of each loop whose trips are known
   uint64_t flow;            // of the launch under way, for the trace
   char** io;                // base addresses of inputs, then outputs
@@ -152,6 +155,9 @@ struct pestle_executable_s {
   pestle_device_t* home;  // devices[0]
   pestle_device_t* host;  // whose memory is the host's; |home| if that is one
   pestle_device_constant_t** constants;  // at home; NULL when that is a CPU
+  size_t
+      part_count;  // of the plan: constants that are not alike in all processes
+  _Atomic(pestle_exec_part_t*)* parts;  // of each partition, once it has run
   size_t input_count, output_count, io_count;
   pestle_exec_io_t* io;  // inputs, then outputs
   pestle_exec_kernel_t* kernels;
@@ -211,6 +217,24 @@ void pestle_executable_unload_kernels(pestle_executable_t* executable);
 PESTLE_NODISCARD pestle_status_t pestle_executable_find_devices(
     pestle_executable_t* executable, pestle_device_t* device);
 
+// --- executable_part.c ---
+
+PESTLE_NODISCARD pestle_status_t
+pestle_executable_find_parts(pestle_executable_t* executable);
+void pestle_executable_drop_parts(pestle_executable_t* executable);
+// Which partition a rank of |world|, which may be NULL, is; 0 where the plan has no parts.
+int32_t pestle_executable_partition(const pestle_executable_t* executable,
+                                    const struct pestle_world_s* world);
+// Takes the parts of constants that |partition| has; nothing where it was done before.
+PESTLE_NODISCARD pestle_status_t pestle_executable_take_parts(
+    const pestle_executable_t* executable, int32_t partition);
+// Where |binding|, of a part, lies for a partition whose parts were taken: at home, or on
+// the host.
+char* pestle_executable_part(const pestle_executable_t* executable,
+                             int32_t partition,
+                             const pestle_plan_binding_t* binding,
+                             bool on_host);
+
 // --- strings.c ---
 
 // Whether the plan reads or makes strings, once its calls are found.
@@ -255,11 +279,12 @@ void pestle_run_leave_world(const pestle_run_t* run, pestle_status_t failure);
 
 // --- frame.c ---
 
-// A frame for the caller alone, with inputs and outputs unset. What was queued
-// with it before is done, or was queued on |stream| (0: none).
-PESTLE_NODISCARD pestle_status_t
-pestle_frame_take(pestle_executable_t* executable, uint64_t stream,
-                  pestle_frame_t** out_frame);
+// A frame for the caller alone, with inputs and outputs unset, for a rank of |world|,
+// which was checked (NULL: none). What was queued with it before is done, or was queued
+// on |stream| (0: none).
+PESTLE_NODISCARD pestle_status_t pestle_frame_take(
+    pestle_executable_t* executable, uint64_t stream,
+    const struct pestle_world_s* world, pestle_frame_t** out_frame);
 void pestle_frame_give(pestle_executable_t* executable, pestle_frame_t* frame);
 // Makes arena and scratch, once a frame.
 PESTLE_NODISCARD pestle_status_t

@@ -123,7 +123,7 @@ static size_t lay_out(const pestle_executable_t* e, char* base,
   return size;
 }
 
-static pestle_status_t create(pestle_executable_t* e,
+static pestle_status_t create(pestle_executable_t* e, int32_t partition,
                               pestle_frame_t** out_frame) {
   pestle_frame_t measured = {.bytes = 0};
   size_t bytes = lay_out(e, NULL, &measured);
@@ -132,19 +132,23 @@ static pestle_status_t create(pestle_executable_t* e,
   pestle_frame_t* frame = (pestle_frame_t*)(void*)base;
   (void)lay_out(e, base, frame);
   frame->bytes = bytes;
+  frame->partition = partition;
   for (size_t i = 0; i < e->binding_count; ++i) {
-    if (e->bindings[i].storage != PESTLE_PLAN_CONSTANT) continue;
-    frame->bindings[i] =
-        constant_base(e, e->bindings[i].index) + e->bindings[i].offset;
+    const pestle_plan_binding_t* b = &e->bindings[i];
+    if (b->storage == PESTLE_PLAN_CONSTANT)
+      frame->bindings[i] = constant_base(e, b->index) + b->offset;
+    else if (b->storage == PESTLE_PLAN_PART)
+      frame->bindings[i] = pestle_executable_part(e, partition, b, false);
   }
   *out_frame = frame;
   return NULL;
 }
 
-// Of a frame that is the caller's: whether it may be used on |stream| now. What
+// Of a frame that is the caller's: whether |partition| may use it on |stream| now. What
 // is queued on one stream is done in order, so only others must be waited for.
 static bool is_ready(const pestle_executable_t* e, pestle_frame_t* frame,
-                     uint64_t stream) {
+                     uint64_t stream, int32_t partition) {
+  if (frame->partition != partition) return false;
   if (!e->remote || (stream && frame->stream == stream)) return true;
   if (pestle_frame_is_busy(e, frame)) return false;
   frame->queued = false;
@@ -152,19 +156,21 @@ static bool is_ready(const pestle_executable_t* e, pestle_frame_t* frame,
 }
 
 pestle_status_t pestle_frame_take(pestle_executable_t* e, uint64_t stream,
+                                  const struct pestle_world_s* world,
                                   pestle_frame_t** out_frame) {
+  int32_t partition = pestle_executable_partition(e, world);
   for (size_t i = 0; i < PESTLE_FRAME_SLOTS; ++i) {
     if (!atomic_load_explicit(&e->frames[i], memory_order_relaxed)) continue;
     pestle_frame_t* frame =
         atomic_exchange_explicit(&e->frames[i], NULL, memory_order_acquire);
     if (!frame) continue;
-    if (is_ready(e, frame, stream)) {
+    if (is_ready(e, frame, stream, partition)) {
       *out_frame = frame;
       return NULL;
     }
     pestle_frame_give(e, frame);
   }
-  return create(e, out_frame);
+  return create(e, partition, out_frame);
 }
 
 void pestle_frame_give(pestle_executable_t* e, pestle_frame_t* frame) {

@@ -22,7 +22,10 @@
 static bool touches(const pestle_executable_t* e,
                     const pestle_plan_binding_t* a,
                     const pestle_plan_binding_t* b) {
-  if (!a->size || !b->size || b->storage == PESTLE_PLAN_CONSTANT) return false;
+  if (!a->size || !b->size || b->storage == PESTLE_PLAN_CONSTANT ||
+      b->storage == PESTLE_PLAN_PART) {
+    return false;
+  }
   if (b->storage == PESTLE_PLAN_INPUT) {
     return a->storage == PESTLE_PLAN_OUTPUT &&
            e->io[b->index].alias == (int32_t)a->index;

@@ -11,6 +11,31 @@
 #include "pestle/version.h"
 #include "runtime/context.h"
 
+// A file of the cache folder that a plan and constants hold.
+typedef struct pestle_part_file_t {
+  pestle_refcount_t refcount;
+  pestle_allocator_t allocator;
+  pestle_mapping_t mapping;
+} part_file_t;
+
+static void release_file(void* self) {
+  part_file_t* file = self;
+  if (!file || !pestle_refcount_release(&file->refcount)) return;
+  pestle_file_unmap(&file->mapping);
+  pestle_dealloc(file->allocator, file, sizeof(*file));
+}
+
+static void free_parts(pestle_plan_t* plan) {
+  pestle_allocator_t allocator = plan->context->core.allocator;
+  size_t count = plan->constant_count;
+  for (size_t i = 0; plan->part_files && i < count; ++i)
+    release_file(plan->part_files[i]);
+  pestle_dealloc(allocator, plan->part_files,
+                 count * sizeof(*plan->part_files));
+  pestle_dealloc(allocator, plan->part_users,
+                 count * sizeof(*plan->part_users));
+}
+
 static void free_plan(pestle_plan_t* plan) {
   pestle_allocator_t allocator = plan->context->core.allocator;
   for (size_t i = 0; plan->constants && i < plan->constant_count; ++i) {
@@ -18,6 +43,7 @@ static void free_plan(pestle_plan_t* plan) {
   }
   pestle_dealloc(allocator, plan->constants,
                  plan->constant_count * sizeof(*plan->constants));
+  if (plan->part_users) free_parts(plan);
   if (PESTLE_FAULT(trust_plan_leak)) return;
   pestle_dealloc(allocator, plan, sizeof(*plan));
 }
@@ -39,6 +65,64 @@ static void note_build(const pestle_plan_t* plan) {
                      pestle_plan_text(plan, pestle_plan_header(plan)->name));
 }
 
+// Which constants a process needs only if a part of it lies there.
+static pestle_status_t find_parts(pestle_plan_t* plan) {
+  const pestle_plan_header_t* h = pestle_plan_header(plan);
+  const pestle_plan_part_place_t* places =
+      PESTLE_PLAN_RECORDS(plan, pestle_plan_part_place_t, part_places);
+  const pestle_plan_binding_t* bindings =
+      PESTLE_PLAN_RECORDS(plan, pestle_plan_binding_t, bindings);
+  size_t count = plan->constant_count;
+  if (!h->parts.count || !count) return NULL;
+  pestle_allocator_t allocator = plan->context->core.allocator;
+  plan->part_users =
+      pestle_alloc_zero(allocator, count * sizeof(*plan->part_users));
+  if (!plan->part_users) return PESTLE_OOM();
+  plan->part_files =
+      pestle_alloc_zero(allocator, count * sizeof(*plan->part_files));
+  if (!plan->part_files) return PESTLE_OOM();
+  for (uint64_t i = 0; i < h->part_places.count; ++i) {
+    if (places[i].constant < count)
+      atomic_store(&plan->part_users[places[i].constant], 1);
+  }
+  for (uint64_t i = 0; i < h->bindings.count; ++i) {
+    if (bindings[i].storage == PESTLE_PLAN_CONSTANT)
+      atomic_store(&plan->part_users[bindings[i].index], 0);
+  }
+  return NULL;
+}
+
+static pestle_status_t is_missing(const pestle_plan_t* plan,
+                                  const char* reason) {
+  return PESTLE_ERROR(
+      NOT_FOUND,
+      "plan '%s' does not hold all of its constants: %s; save it with "
+      "pestle_plan_save(), or compile the model again",
+      pestle_plan_text(plan, pestle_plan_header(plan)->name), reason);
+}
+
+// Takes hold of a constant that not every process reads.
+static pestle_status_t look_at_part(pestle_plan_t* plan, size_t index,
+                                    const char** out_reason) {
+  const pestle_plan_constant_ref_t* ref = &PESTLE_PLAN_RECORDS(
+      plan, pestle_plan_constant_ref_t, constant_refs)[index];
+  pestle_mapping_t mapping;
+  PESTLE_TRY(pestle_constant_look(plan->context, ref, &plan->constants[index],
+                                  &mapping, out_reason));
+  if (!mapping.data) return NULL;
+  pestle_allocator_t allocator = plan->context->core.allocator;
+  part_file_t* file = pestle_alloc_zero(allocator, sizeof(*file));
+  if (!file) {
+    pestle_file_unmap(&mapping);
+    return PESTLE_OOM();
+  }
+  pestle_refcount_init(&file->refcount);
+  file->allocator = allocator;
+  file->mapping = mapping;
+  plan->part_files[index] = file;
+  return NULL;
+}
+
 // Takes hold of the constants that lie outside of the plan.
 static pestle_status_t find_constants(pestle_plan_t* plan,
                                       const char** out_reason) {
@@ -49,18 +133,95 @@ static pestle_status_t find_constants(pestle_plan_t* plan,
       pestle_alloc_zero(plan->context->core.allocator,
                         plan->constant_count * sizeof(*plan->constants));
   if (!plan->constants) return PESTLE_OOM();
+  PESTLE_TRY(find_parts(plan));
   for (size_t i = 0; i < plan->constant_count; ++i) {
     if (!refs[i].external) continue;
-    PESTLE_TRY(pestle_constant_find(plan->context, &refs[i],
-                                    &plan->constants[i], out_reason));
-    if (plan->constants[i]) continue;
-    return PESTLE_ERROR(
-        NOT_FOUND,
-        "plan '%s' does not hold all of its constants: %s; save it with "
-        "pestle_plan_save(), or compile the model again",
-        pestle_plan_text(plan, pestle_plan_header(plan)->name), *out_reason);
+    bool part = pestle_plan_is_part(plan, i);
+    PESTLE_TRY(part ? look_at_part(plan, i, out_reason)
+                    : pestle_constant_find(plan->context, &refs[i],
+                                           &plan->constants[i], out_reason));
+    if (*out_reason) return is_missing(plan, *out_reason);
   }
   return NULL;
+}
+
+static pestle_status_t is_damaged(const pestle_plan_t* plan, size_t index) {
+  return PESTLE_ERROR(
+      MALFORMED,
+      "constant %zu of plan '%s' is damaged: its hash does not match; compile "
+      "the model again",
+      index, pestle_plan_text(plan, pestle_plan_header(plan)->name));
+}
+
+static bool has_hash(const void* data, const pestle_plan_constant_ref_t* ref) {
+  pestle_hash128_t hash = pestle_hash128(data, (size_t)ref->size);
+  return hash.low == ref->hash[0] && hash.high == ref->hash[1];
+}
+
+// From the file that the plan holds, or from the table if it is there by now.
+static pestle_status_t adopt_part(const pestle_plan_t* plan, size_t index,
+                                  pestle_constant_t** out_constant) {
+  const pestle_plan_constant_ref_t* ref = &PESTLE_PLAN_RECORDS(
+      plan, pestle_plan_constant_ref_t, constant_refs)[index];
+  part_file_t* file = plan->part_files[index];
+  const char* data =
+      (const char*)file->mapping.data + sizeof(pestle_constant_file_t);
+  pestle_hash128_t hash = {ref->hash[0], ref->hash[1]};
+  pestle_hash128_t key = {ref->key[0], ref->key[1]};
+  if (!has_hash(data, ref)) {
+    // Whoever compiles the model again is to make the file anew.
+    const char* reason;
+    pestle_mapping_t mapping;
+    PESTLE_TRY(pestle_constant_file_map(plan->context, hash, (size_t)ref->size,
+                                        true, &mapping, &reason));
+    pestle_file_unmap(&mapping);
+    return is_damaged(plan, index);
+  }
+  pestle_refcount_retain(&file->refcount);
+  return pestle_constant_adopt(plan->context, hash, key, data,
+                               (size_t)ref->size, release_file, file,
+                               out_constant);
+}
+
+pestle_status_t pestle_plan_take_part(const pestle_plan_t* plan, uint32_t index,
+                                      pestle_constant_t** out_constant,
+                                      const char** out_data) {
+  const pestle_plan_header_t* h = pestle_plan_header(plan);
+  const pestle_plan_constant_ref_t* ref = &PESTLE_PLAN_RECORDS(
+      plan, pestle_plan_constant_ref_t, constant_refs)[index];
+  *out_constant = NULL;
+  if (ref->external) {
+    if (plan->part_files && plan->part_files[index]) {
+      PESTLE_TRY(adopt_part(plan, index, out_constant));
+    } else {
+      *out_constant = plan->constants[index];
+      pestle_constant_retain(*out_constant);
+    }
+    *out_data = (*out_constant)->data;
+    return NULL;
+  }
+  *out_data = plan->data + ref->offset;
+  bool is_checked = ref->offset + ref->size <= h->checked;
+  return is_checked || has_hash(*out_data, ref) ? NULL
+                                                : is_damaged(plan, index);
+}
+
+pestle_status_t pestle_plan_hold_all(const pestle_plan_t* plan,
+                                     pestle_constant_t** out) {
+  const pestle_plan_constant_ref_t* refs =
+      PESTLE_PLAN_RECORDS(plan, pestle_plan_constant_ref_t, constant_refs);
+  pestle_status_t status = NULL;
+  memset(out, 0, plan->constant_count * sizeof(*out));
+  for (size_t i = 0; i < plan->constant_count && !status; ++i) {
+    const char* data;
+    if (refs[i].external)
+      status = pestle_plan_take_part(plan, (uint32_t)i, &out[i], &data);
+  }
+  for (size_t i = 0; status && i < plan->constant_count; ++i) {
+    pestle_constant_release(out[i]);
+    out[i] = NULL;
+  }
+  return status;
 }
 
 static pestle_status_t create(pestle_context_t* context, const void* data,
@@ -151,41 +312,66 @@ const void* pestle_plan_data(const pestle_plan_t* plan, size_t* out_size) {
 
 enum { CONSTANT_ALIGN = 64 };
 
-// The parts of a file that holds the plan and all its constants: |head|, the plan's
-// own bytes, is changed to say where they are; each lies where it is already.
-static size_t list_parts(const pestle_plan_t* plan, char* head,
-                         pestle_str_t* parts) {
+// A file that holds the plan and all its constants.
+typedef struct saved_t {
+  const pestle_plan_t* plan;
+  pestle_constant_t** constants;
+  char* head;  // the plan's own bytes, changed to say where they are
+  pestle_str_t* parts;
+  size_t part_count, size;
+} saved_t;
+
+// The constants that are only there as parts of processes, or all others.
+static void add_constants(saved_t* s, bool parts) {
   static const char zeros[CONSTANT_ALIGN];
-  pestle_plan_header_t* header = (pestle_plan_header_t*)(void*)head;
+  const pestle_plan_header_t* header = (const void*)s->head;
   pestle_plan_constant_ref_t* refs =
-      (pestle_plan_constant_ref_t*)(void*)(head + header->constant_refs.offset);
-  size_t end = pestle_align_up(plan->size, CONSTANT_ALIGN), count = 0;
-  parts[count++] = pestle_str_make(head, end);
-  for (size_t i = 0; i < plan->constant_count; ++i) {
-    const pestle_constant_t* constant = plan->constants[i];
-    if (!constant) continue;
+      (pestle_plan_constant_ref_t*)(void*)(s->head +
+                                           header->constant_refs.offset);
+  for (size_t i = 0; i < s->plan->constant_count; ++i) {
+    const pestle_constant_t* constant = s->constants[i];
+    if (!constant || pestle_plan_is_part(s->plan, i) != parts) continue;
     size_t padded = pestle_align_up(constant->size, CONSTANT_ALIGN);
     refs[i].external = 0;
-    refs[i].offset = end;
-    end += padded;
-    parts[count++] = pestle_str_make(constant->data, constant->size);
+    refs[i].offset = s->size;
+    s->size += padded;
+    s->parts[s->part_count++] = pestle_str_make(constant->data, constant->size);
     if (padded > constant->size)
-      parts[count++] = pestle_str_make(zeros, padded - constant->size);
+      s->parts[s->part_count++] =
+          pestle_str_make(zeros, padded - constant->size);
   }
-  header->size = end;
+}
+
+// Each constant lies where it is already; those that are only there as parts are the
+// last ones, which the checksum leaves out.
+static void list_parts(saved_t* s) {
+  pestle_plan_header_t* header = (pestle_plan_header_t*)(void*)s->head;
+  bool has_unchecked = header->checked < header->size;
+  s->size = pestle_align_up(s->plan->size, CONSTANT_ALIGN);
+  s->parts[s->part_count++] = pestle_str_make(s->head, s->size);
+  add_constants(s, false);
+  size_t checked = s->part_count;
+  header->checked = s->size;
+  add_constants(s, true);
+  header->size = s->size;
+  if (has_unchecked) {
+    checked = s->part_count;
+    header->checked = s->size;
+  }
   pestle_hasher_t hasher;
   pestle_hasher_init(&hasher);
-  pestle_hasher_update(&hasher, head + PESTLE_PLAN_CHECKED_FROM,
-                       parts[0].size - PESTLE_PLAN_CHECKED_FROM);
-  for (size_t i = 1; i < count; ++i)
-    pestle_hasher_update(&hasher, parts[i].data, parts[i].size);
+  pestle_hasher_update(&hasher, s->head + PESTLE_PLAN_CHECKED_FROM,
+                       s->parts[0].size - PESTLE_PLAN_CHECKED_FROM);
+  for (size_t i = 1; i < checked; ++i)
+    pestle_hasher_update(&hasher, s->parts[i].data, s->parts[i].size);
   header->checksum = pestle_hasher_finish64(&hasher);
-  return count;
 }
 
 static bool has_constants(const pestle_plan_t* plan) {
+  const pestle_plan_constant_ref_t* refs =
+      PESTLE_PLAN_RECORDS(plan, pestle_plan_constant_ref_t, constant_refs);
   for (size_t i = 0; i < plan->constant_count; ++i) {
-    if (plan->constants[i]) return true;
+    if (refs[i].external) return true;
   }
   return false;
 }
@@ -198,17 +384,26 @@ static pestle_status_t save(const pestle_plan_t* plan, const char* path) {
   pestle_allocator_t allocator = plan->context->core.allocator;
   size_t size = pestle_align_up(plan->size, CONSTANT_ALIGN);
   size_t parts_size = (2 * plan->constant_count + 1) * sizeof(pestle_str_t);
-  char* head = pestle_alloc_aligned(allocator, size, PESTLE_BUFFER_ALIGNMENT);
-  pestle_str_t* parts = pestle_alloc(allocator, parts_size);
-  pestle_status_t status = head && parts ? NULL : PESTLE_OOM();
+  size_t held_size = plan->constant_count * sizeof(pestle_constant_t*);
+  saved_t s = {
+      .plan = plan,
+      .constants = pestle_alloc(allocator, held_size),
+      .head = pestle_alloc_aligned(allocator, size, PESTLE_BUFFER_ALIGNMENT),
+      .parts = pestle_alloc(allocator, parts_size)};
+  bool ok = s.constants && s.head && s.parts;
+  pestle_status_t status =
+      ok ? pestle_plan_hold_all(plan, s.constants) : PESTLE_OOM();
   if (!status) {
-    memset(head, 0, size);
-    memcpy(head, plan->data, plan->size);
-    status =
-        pestle_file_write_atomic(path, parts, list_parts(plan, head, parts));
+    memset(s.head, 0, size);
+    memcpy(s.head, plan->data, plan->size);
+    list_parts(&s);
+    status = pestle_file_write_atomic(path, s.parts, s.part_count);
+    for (size_t i = 0; i < plan->constant_count; ++i)
+      pestle_constant_release(s.constants[i]);
   }
-  pestle_dealloc(allocator, parts, parts_size);
-  pestle_free_aligned(allocator, head, size, PESTLE_BUFFER_ALIGNMENT);
+  pestle_dealloc(allocator, s.parts, parts_size);
+  pestle_free_aligned(allocator, s.head, size, PESTLE_BUFFER_ALIGNMENT);
+  pestle_dealloc(allocator, s.constants, held_size);
   return status;
 }
 

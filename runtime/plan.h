@@ -24,6 +24,12 @@ struct pestle_plan_s {
   // For each constant: what it is outside of the plan, or NULL: in the plan.
   pestle_constant_t** constants;
   size_t constant_count;
+  // Of constants that only parts name 1 and how many executables count them; else 0.
+  // NULL: the plan has no parts.
+  atomic_uint* part_users;
+  // Of each of them the file that it lies in, the content of which nobody has looked at;
+  // NULL: it is in |constants|, or in the plan.
+  struct pestle_part_file_t** part_files;
   // How many executables use the constants: they are counted once.
   atomic_uint users;
 };
@@ -72,6 +78,22 @@ static inline const char* pestle_plan_constant_base(const pestle_plan_t* plan,
                                           constant_refs)[index]
                           .offset;
 }
+
+// Whether constant |index| is only there as a part of some process: then it may be found
+// late, by pestle_plan_take_part().
+static inline bool pestle_plan_is_part(const pestle_plan_t* plan,
+                                       size_t index) {
+  return plan->part_users && atomic_load(&plan->part_users[index]) > 0;
+}
+
+// Constant |index|, with its content checked where it is only there as a part. Its
+// bytes, and what is to be released, or NULL: they lie in the plan.
+PESTLE_NODISCARD pestle_status_t
+pestle_plan_take_part(const pestle_plan_t* plan, uint32_t index,
+                      pestle_constant_t** out_constant, const char** out_data);
+// All constants outside of the plan, to be released one by one; |out| has room for all.
+PESTLE_NODISCARD pestle_status_t pestle_plan_hold_all(const pestle_plan_t* plan,
+                                                      pestle_constant_t** out);
 
 // The name of an op that |plan| has done by a function that no other process has, or
 // NULL.

@@ -440,11 +440,13 @@ pestle_status_t pestle_disk_cache_cut(pestle_context_t* context,
 static pestle_status_t drop_constants(cut_t* c, const pestle_plan_t* plan) {
   PESTLE_TRY(open_folder(c->context, &c->folder));
   PESTLE_TRY(link_files(c));
+  const pestle_plan_constant_ref_t* refs =
+      PESTLE_PLAN_RECORDS(plan, pestle_plan_constant_ref_t, constant_refs);
   for (size_t i = 0; i < plan->constant_count; ++i) {
-    const pestle_constant_t* constant = plan->constants[i];
-    if (!constant) continue;
+    if (!refs[i].external) continue;
+    pestle_hash128_t hash = {refs[i].hash[0], refs[i].hash[1]};
     const pestle_map_value_t* value =
-        pestle_map_find(&c->constants, &constant->hash, sizeof(constant->hash));
+        pestle_map_find(&c->constants, &hash, sizeof(hash));
     file_t* file = value ? value->ptr : NULL;
     if (file && !file->references) PESTLE_TRY(remove_file(c, file));
   }

@@ -241,9 +241,10 @@ pestle_status_t pestle_disk_cache_prepare(pestle_context_t* context) {
 static uint64_t stored_size(pestle_str_t key, const pestle_plan_t* plan) {
   uint64_t size =
       pestle_align_up(sizeof(pestle_disk_entry_t) + key.size, 64) + plan->size;
+  const pestle_plan_constant_ref_t* refs =
+      PESTLE_PLAN_RECORDS(plan, pestle_plan_constant_ref_t, constant_refs);
   for (size_t i = 0; i < plan->constant_count; ++i) {
-    const pestle_constant_t* constant = plan->constants[i];
-    if (constant) size += sizeof(pestle_constant_file_t) + constant->size;
+    if (refs[i].external) size += sizeof(pestle_constant_file_t) + refs[i].size;
   }
   return size;
 }

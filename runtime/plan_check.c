@@ -23,6 +23,8 @@ _Static_assert(sizeof(pestle_plan_binding_t) == 24, "a stable format");
 _Static_assert(sizeof(pestle_plan_kernel_t) == 128, "a stable format");
 _Static_assert(sizeof(pestle_plan_step_t) == 40, "a stable format");
 _Static_assert(sizeof(pestle_plan_constant_ref_t) == 56, "a stable format");
+_Static_assert(sizeof(pestle_plan_part_t) == 16, "a stable format");
+_Static_assert(sizeof(pestle_plan_part_place_t) == 16, "a stable format");
 _Static_assert(sizeof(pestle_plan_location_t) == 24, "a stable format");
 _Static_assert(sizeof(pestle_plan_collective_t) == 40, "a stable format");
 
@@ -47,6 +49,8 @@ typedef struct checker_t {
   const uint32_t* location_ids;
   const pestle_plan_collective_t* collectives;
   const int32_t* groups;
+  const pestle_plan_part_t* parts;
+  const pestle_plan_part_place_t* places;
 } checker_t;
 
 // --- Header ---
@@ -75,9 +79,14 @@ static pestle_status_t check_header(const checker_t* c, bool verify) {
                      " bytes but has %zu: it is cut off or damaged",
                      h->size, c->size);
   }
-  if (verify &&
-      pestle_hash64(c->data + PESTLE_PLAN_CHECKED_FROM,
-                    c->size - PESTLE_PLAN_CHECKED_FROM) != h->checksum) {
+  if (h->checked < sizeof(*h) || h->checked > h->size) {
+    return MALFORMED("the plan has a checksum of %" PRIu64 " of its %" PRIu64
+                     " bytes",
+                     h->checked, h->size);
+  }
+  if (verify && pestle_hash64(c->data + PESTLE_PLAN_CHECKED_FROM,
+                              (size_t)h->checked - PESTLE_PLAN_CHECKED_FROM) !=
+                    h->checksum) {
     return MALFORMED("the plan's checksum does not match: it is damaged");
   }
   if (h->arena_size < 0 || h->arena_size > LARGEST_SIZE ||
@@ -97,10 +106,11 @@ static pestle_status_t check_section(const checker_t* c, const char* name,
   size_t bytes, end;
   if (section.offset % 64 ||
       !pestle_checked_mul(section.count, record_size, &bytes) ||
-      !pestle_checked_add(section.offset, bytes, &end) || end > c->size) {
+      !pestle_checked_add(section.offset, bytes, &end) ||
+      end > c->header->checked) {
     return MALFORMED("section '%s' of the plan (%" PRIu64 " records at %" PRIu64
-                     ") lies outside of its %zu bytes",
-                     name, section.count, section.offset, c->size);
+                     ") lies outside of its %" PRIu64 " bytes",
+                     name, section.count, section.offset, c->header->checked);
   }
   return NULL;
 }
@@ -128,6 +138,8 @@ static pestle_status_t check_sections(checker_t* c) {
   PLAN_SECTION(location_ids, uint32_t)
   PLAN_SECTION(collectives, pestle_plan_collective_t)
   PLAN_SECTION(groups, int32_t)
+  PLAN_SECTION(parts, pestle_plan_part_t)
+  PLAN_SECTION(part_places, pestle_plan_part_place_t)
 #undef PLAN_SECTION
   c->strings = c->data + h->strings.offset;
   if (!h->strings.count || c->strings[0] || c->strings[h->strings.count - 1]) {
@@ -151,6 +163,8 @@ static pestle_status_t check_sections(checker_t* c) {
   c->location_ids = PLAN_RECORDS(location_ids, uint32_t);
   c->collectives = PLAN_RECORDS(collectives, pestle_plan_collective_t);
   c->groups = PLAN_RECORDS(groups, int32_t);
+  c->parts = PLAN_RECORDS(parts, pestle_plan_part_t);
+  c->places = PLAN_RECORDS(part_places, pestle_plan_part_place_t);
   return NULL;
 }
 
@@ -306,6 +320,13 @@ static pestle_status_t check_kernels(const checker_t* c) {
   return NULL;
 }
 
+// Whether the plan's own checksum is of its bytes too, so that nobody who reads them
+// looks at their hash.
+static bool is_checked(const checker_t* c,
+                       const pestle_plan_constant_ref_t* ref) {
+  return ref->external || ref->offset + ref->size <= c->header->checked;
+}
+
 static pestle_status_t check_constants(const checker_t* c) {
   for (uint64_t i = 0; i < c->header->constant_refs.count; ++i) {
     const pestle_plan_constant_ref_t* ref = &c->constants[i];
@@ -318,6 +339,42 @@ static pestle_status_t check_constants(const checker_t* c) {
       return MALFORMED("constant %" PRIu64 " of the plan (%" PRIu64
                        " bytes at %" PRIu64 ") lies outside of its %zu bytes",
                        i, ref->size, ref->offset, c->size);
+    }
+    bool has_hash = ref->hash[0] || ref->hash[1];
+    if (!is_checked(c, ref) &&
+        (ref->offset < c->header->checked || !has_hash)) {
+      return MALFORMED("constant %" PRIu64
+                       " of the plan has neither a hash nor part in the plan's "
+                       "checksum",
+                       i);
+    }
+  }
+  return NULL;
+}
+
+static pestle_status_t check_parts(const checker_t* c) {
+  const pestle_plan_header_t* h = c->header;
+  for (uint64_t i = 0; i < h->parts.count; ++i) {
+    const pestle_plan_part_t* part = &c->parts[i];
+    if (part->first > h->part_places.count ||
+        (uint64_t)h->partitions > h->part_places.count - part->first) {
+      return MALFORMED("part %" PRIu64
+                       " of the plan has no place for each of %" PRId32
+                       " partitions",
+                       i, h->partitions);
+    }
+    for (int32_t p = 0; p < h->partitions; ++p) {
+      const pestle_plan_part_place_t* at =
+          &c->places[part->first + (uint32_t)p];
+      if (at->constant < h->constant_refs.count && at->offset % 64 == 0 &&
+          at->offset <= c->constants[at->constant].size &&
+          part->size <= c->constants[at->constant].size - at->offset) {
+        continue;
+      }
+      return MALFORMED("part %" PRIu64 " of the plan (%" PRIu64
+                       " bytes) lies outside of constant %" PRIu32
+                       " for partition %" PRId32,
+                       i, part->size, at->constant, p);
     }
   }
   return NULL;
@@ -349,6 +406,11 @@ static pestle_status_t check_bindings(const checker_t* c) {
       case PESTLE_PLAN_CONSTANT:
         known = binding->index < h->constant_refs.count;
         if (known) limit = c->constants[binding->index].size;
+        known = known && is_checked(c, &c->constants[binding->index]);
+        break;
+      case PESTLE_PLAN_PART:
+        known = binding->index < h->parts.count;
+        if (known) limit = c->parts[binding->index].size;
         break;
       default:
         known = false;
@@ -436,7 +498,7 @@ static bool has_groups(const checker_t* c, const pestle_plan_collective_t* k) {
   return true;
 }
 
-static pestle_status_t check_collectives(const checker_t* c) {
+static pestle_status_t check_processes(const checker_t* c) {
   const pestle_plan_header_t* h = c->header;
   if (h->replicas < 1 || h->partitions < 1 || h->replicas > MOST_PROCESSES ||
       h->partitions > MOST_PROCESSES / h->replicas) {
@@ -444,6 +506,11 @@ static pestle_status_t check_collectives(const checker_t* c) {
                      " partitions",
                      h->replicas, h->partitions);
   }
+  return NULL;
+}
+
+static pestle_status_t check_collectives(const checker_t* c) {
+  const pestle_plan_header_t* h = c->header;
   for (uint64_t i = 0; i < h->collectives.count; ++i) {
     const pestle_plan_collective_t* k = &c->collectives[i];
     if (k->kind > PESTLE_PLAN_REPLICA_ID ||
@@ -617,6 +684,8 @@ pestle_status_t pestle_plan_check(const void* data, size_t size, bool verify) {
   PESTLE_TRY(check_locations(&c));
   PESTLE_TRY(check_kernels(&c));
   PESTLE_TRY(check_constants(&c));
+  PESTLE_TRY(check_processes(&c));
+  PESTLE_TRY(check_parts(&c));
   PESTLE_TRY(check_bindings(&c));
   PESTLE_TRY(check_calls(&c));
   PESTLE_TRY(check_collectives(&c));

@@ -21,7 +21,7 @@ typedef struct writer_t {
   pestle_plan_t* const* plans;
   size_t plan_count;
   pestle_plan_set_plan_t* records;
-  PESTLE_VEC(const pestle_constant_t*) constants;
+  PESTLE_VEC(pestle_constant_t*) constants;
   PESTLE_VEC(pestle_plan_set_constant_t) constant_records;
   PESTLE_VEC(pestle_str_t) parts;
   pestle_plan_set_header_t header;
@@ -42,15 +42,25 @@ static pestle_status_t add_part(writer_t* w, const void* data, size_t size,
   return NULL;
 }
 
+// Holds the constants that are new.
 static pestle_status_t collect(writer_t* w, const pestle_plan_t* plan) {
-  for (size_t i = 0; i < plan->constant_count; ++i) {
-    const pestle_constant_t* c = plan->constants[i];
-    bool is_new = c != NULL;
+  size_t size = plan->constant_count * sizeof(pestle_constant_t*);
+  pestle_constant_t** all = pestle_alloc(w->allocator, size);
+  if (!all) return PESTLE_OOM();
+  pestle_status_t status = pestle_plan_hold_all(plan, all);
+  for (size_t i = 0; !status && i < plan->constant_count; ++i) {
+    bool is_new = all[i] != NULL;
     for (size_t k = 0; k < w->constants.size && is_new; ++k)
-      is_new = w->constants.data[k] != c;
-    if (is_new && !pestle_vec_push(&w->constants, c)) return PESTLE_OOM();
+      is_new = w->constants.data[k] != all[i];
+    if (is_new && pestle_vec_push(&w->constants, all[i]))
+      all[i] = NULL;
+    else if (is_new)
+      status = PESTLE_OOM();
   }
-  return NULL;
+  for (size_t i = 0; i < plan->constant_count; ++i)
+    pestle_constant_release(all[i]);
+  pestle_dealloc(w->allocator, all, size);
+  return status;
 }
 
 static pestle_status_t lay_out(writer_t* w) {
@@ -137,6 +147,8 @@ pestle_status_t pestle_plan_set_save(pestle_plan_t* const* plans, size_t count,
   pestle_vec_init(&w.parts, allocator);
   pestle_status_t status = write_set(&w, path);
   pestle_dealloc(allocator, w.records, count * sizeof(*w.records));
+  for (size_t i = 0; i < w.constants.size; ++i)
+    pestle_constant_release(w.constants.data[i]);
   pestle_vec_deinit(&w.constants);
   pestle_vec_deinit(&w.constant_records);
   pestle_vec_deinit(&w.parts);

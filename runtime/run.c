@@ -439,7 +439,8 @@ static pestle_status_t call(pestle_executable_t* e, pestle_stream_t* stream,
   PESTLE_TRY(pestle_executable_check_strings(e, run->options.strings));
   pestle_frame_t* frame;
   bool native = stream && pestle_stream_native(stream);
-  PESTLE_TRY(pestle_frame_take(e, native ? stream->number : 0, &frame));
+  PESTLE_TRY(pestle_frame_take(e, native ? stream->number : 0,
+                               run->options.world, &frame));
   memset(frame->allocated, 0, e->output_count);
   pestle_status_t status =
       check_and_run(e, frame, stream, inputs, outputs, run);

@@ -570,7 +570,8 @@ static pestle_status_t call(const buffers_run_t* given, pestle_stream_t* stream,
   PESTLE_TRY(pestle_executable_check_strings(e, run->options.strings));
   if (stream) PESTLE_TRY(pestle_stream_accepts(stream, e));
   bool native = stream && pestle_stream_native(stream);
-  PESTLE_TRY(pestle_frame_take(e, native ? stream->number : 0, &r.frame));
+  PESTLE_TRY(pestle_frame_take(e, native ? stream->number : 0,
+                               run->options.world, &r.frame));
   pestle_status_t status =
       stream ? run_queued(&r, stream, run) : run_now(&r, run);
   pestle_frame_give(e, r.frame);

@@ -6,6 +6,11 @@
 #include "runtime/executable.h"
 #include "runtime/fpu_x86.h"
 
+static bool is_constant(const pestle_plan_binding_t* binding) {
+  return binding->storage == PESTLE_PLAN_CONSTANT ||
+         binding->storage == PESTLE_PLAN_PART;
+}
+
 // The home's memory that |step| touches, in order and apart. Constants are on
 // the host already.
 static size_t find_stages(const pestle_executable_t* e,
@@ -15,7 +20,7 @@ static size_t find_stages(const pestle_executable_t* e,
   size_t count = 0;
   for (uint32_t b = 0; b < step->count; ++b) {
     const pestle_plan_binding_t* binding = &e->bindings[step->first + b];
-    if (binding->storage == PESTLE_PLAN_CONSTANT || !binding->size) continue;
+    if (is_constant(binding) || !binding->size) continue;
     uintptr_t begin = (uintptr_t)frame->bindings[step->first + b];
     size_t at = count++;
     for (; at && stages[at - 1].begin > begin; --at)
@@ -67,6 +72,9 @@ static void bind(const pestle_executable_t* e, const pestle_frame_t* frame,
           (void*)(uintptr_t)(pestle_plan_constant_base(e->plan,
                                                        binding->index) +
                              binding->offset);
+    } else if (binding->storage == PESTLE_PLAN_PART) {
+      frame->stage_buffers[b] =
+          pestle_executable_part(e, frame->partition, binding, true);
     } else {
       frame->stage_buffers[b] =
           stage_of(frame, count, frame->bindings[step->first + b]);

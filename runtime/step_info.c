@@ -8,12 +8,16 @@ size_t pestle_executable_step_count(const pestle_executable_t* e) {
   return e ? (size_t)pestle_plan_header(e->plan)->steps.count : 0;
 }
 
+static bool is_constant(const pestle_plan_binding_t* b) {
+  return b->storage == PESTLE_PLAN_CONSTANT || b->storage == PESTLE_PLAN_PART;
+}
+
 static uint64_t bound_bytes(const pestle_executable_t* e,
                             const pestle_plan_step_t* step, bool constants) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < step->count; ++i) {
     const pestle_plan_binding_t* b = &e->bindings[step->first + i];
-    if (!constants || b->storage == PESTLE_PLAN_CONSTANT) bytes += b->size;
+    if (!constants || is_constant(b)) bytes += b->size;
   }
   return bytes;
 }
@@ -70,7 +74,7 @@ static void tell_copy(const pestle_executable_t* e,
   info->ops_size = strlen(info->ops);
   info->threads = e->remote ? 0 : 1;
   info->bytes = 2 * from->size;
-  info->constant_bytes = from->storage == PESTLE_PLAN_CONSTANT ? from->size : 0;
+  info->constant_bytes = is_constant(from) ? from->size : 0;
 }
 
 static void tell_collective(const pestle_executable_t* e,

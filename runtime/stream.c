@@ -70,7 +70,8 @@ static void do_run(pestle_stream_t* stream, op_t* op) {
   const pestle_run_order_t* order = op->has_order ? &op->order : NULL;
   pestle_frame_t* frame;
   pestle_status_t status =
-      pestle_frame_take(e, stream->native.stream ? stream->number : 0, &frame);
+      pestle_frame_take(e, stream->native.stream ? stream->number : 0,
+                        op->run.options.world, &frame);
   if (status) {
     pestle_run_leave_world(&op->run, status);
     pestle_stream_act_failed(stream, order, status);

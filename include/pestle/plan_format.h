@@ -28,7 +28,7 @@
 // --- The file ---
 
 #define PESTLE_PLAN_MAGIC "PSTLPLN1"
-#define PESTLE_PLAN_VERSION 9u
+#define PESTLE_PLAN_VERSION 10u
 
 // Constants of at least so many bytes lie outside of a plan that is not to be
 // self-contained. Below it a file and a mapping of their own cost more than a
@@ -51,7 +51,7 @@ typedef struct pestle_plan_header_t {
   uint32_t version;
   uint32_t header_size;
   uint64_t size;      // of the whole plan
-  uint64_t checksum;  // XXH3-64 of all bytes from offset 32 on
+  uint64_t checksum;  // XXH3-64 of the bytes from offset 32 to |checked|
   // -- covered by the checksum from here --
   uint64_t signature[2];  // of the module
   uint64_t build_id;      // of libpestle
@@ -77,6 +77,11 @@ typedef struct pestle_plan_header_t {
   int32_t replicas, partitions;
   pestle_plan_section_t collectives;  // pestle_plan_collective_t
   pestle_plan_section_t groups;       // int32_t: numbers of processes
+  // Behind |checked| bytes lie constants of which a process has its own alone: their
+  // hashes are checked where they are taken, so that nobody reads all of them.
+  uint64_t checked;
+  pestle_plan_section_t parts;        // pestle_plan_part_t
+  pestle_plan_section_t part_places;  // pestle_plan_part_place_t
 } pestle_plan_header_t;
 
 // --- Locations, constants and devices ---
@@ -103,6 +108,21 @@ typedef struct pestle_plan_constant_ref_t {
   uint32_t external;
   uint32_t reserved;
 } pestle_plan_constant_ref_t;
+
+// Of |partitions| processes each has a part of its own, of |size| bytes: partition i has
+// what place |first| + i says.
+typedef struct pestle_plan_part_t {
+  uint64_t size;
+  uint32_t first;  // of part_places
+  uint32_t reserved;
+} pestle_plan_part_t;
+
+// A piece of a constant. Processes load the constants that their places name.
+typedef struct pestle_plan_part_place_t {
+  uint64_t offset;  // in the constant, 64-aligned
+  uint32_t constant;
+  uint32_t reserved;
+} pestle_plan_part_place_t;
 
 // A device that steps run on, and what it must have. On the first one lie arena,
 // inputs, outputs and constants. If it is no CPU, there may be CPUs beside it:
@@ -149,6 +169,7 @@ typedef enum pestle_plan_storage_e {
   PESTLE_PLAN_INPUT = 1,
   PESTLE_PLAN_OUTPUT = 2,
   PESTLE_PLAN_CONSTANT = 3,
+  PESTLE_PLAN_PART = 4,  // of a constant, this process' own
 } pestle_plan_storage_t;
 
 typedef enum pestle_plan_binding_flag_e {
@@ -158,7 +179,7 @@ typedef enum pestle_plan_binding_flag_e {
 } pestle_plan_binding_flag_t;
 
 // A piece of memory: |size| bytes at |offset| of a storage; |index| of the
-// input, output or constant.
+// input, output, constant or part.
 typedef struct pestle_plan_binding_t {
   uint16_t storage;  // pestle_plan_storage_t
   uint16_t flags;    // pestle_plan_binding_flag_t

@@ -580,6 +580,12 @@ pestle_executable_output(const pestle_executable_t* executable, size_t index);
 PESTLE_API int32_t
 pestle_executable_alias(const pestle_executable_t* executable, size_t index);
 
+// Bytes of constants (weights) that a run as partition |partition| of the plan's needs:
+// those that all processes have, and its own parts of others; -1: all that there are.
+// What a device or another plan has already is counted too.
+PESTLE_API uint64_t pestle_executable_constant_bytes(
+    const pestle_executable_t* executable, int32_t partition);
+
 typedef enum pestle_step_kind_e {
   PESTLE_STEP_KERNEL = 0,
   PESTLE_STEP_COPY = 1,        // of one value to another's place

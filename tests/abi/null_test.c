@@ -745,6 +745,13 @@ static void call_executable_alias(things_t* t) {
   assert_int_equal(pestle_executable_alias(t->executable, 0), -1);
   assert_int_equal(pestle_executable_alias(t->executable, 1), -1);
 }
+static void call_executable_constant_bytes(things_t* t) {
+  assert_int_equal(pestle_executable_constant_bytes(NULL, -1), 0);
+  uint64_t all = pestle_executable_constant_bytes(t->executable, -1);
+  assert_true(pestle_executable_constant_bytes(t->executable, 0) <= all);
+  assert_true(pestle_executable_constant_bytes(t->executable, INT32_MAX) <=
+              all);
+}
 static void call_executable_run_buffers(things_t* t) {
   float x[4] = {1, 2, 3, 4}, y[4];
   pestle_buffer_t* out = t->buffer;
@@ -2167,6 +2174,7 @@ static const row_t rows[] = {
     ROW(executable_find_input) ROW(executable_find_output)
     ROW(executable_find_input_list) ROW(executable_find_output_list)
     ROW(executable_run_buffers) ROW(executable_alias)
+    ROW(executable_constant_bytes)
     ROW(tensor_release) ROW(plan_cache_get) ROW(plan_cache_find)
     ROW(cache_stats) ROW(cache_visit) ROW(cache_visit_keys) ROW(cache_prune) ROW(module_create)
     ROW(module_retain) ROW(module_release) ROW(module_add_function)

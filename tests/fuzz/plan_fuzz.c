@@ -14,6 +14,8 @@ static void try_plan(pestle_context_t* context, const void* data, size_t size) {
   if (!status) {
     pestle_executable_t* executable;
     status = pestle_executable_create(context, plan, NULL, &executable);
+    for (int32_t p = -1; p < 3; ++p)
+      (void)pestle_executable_constant_bytes(executable, p);
     pestle_executable_release(executable);
   }
   pestle_status_release(status);
@@ -66,6 +68,8 @@ static const section_t sections[] = {
     SECTION(location_ids, uint32_t),
     SECTION(collectives, pestle_plan_collective_t),
     SECTION(groups, int32_t),
+    SECTION(parts, pestle_plan_part_t),
+    SECTION(part_places, pestle_plan_part_place_t),
 };
 
 // Changes a number of |width| bytes at |at|: an edge, or a neighbour.

@@ -723,7 +723,7 @@ static void run_ordered(fixture_t* f, int from, int to, bool fails,
   pestle_frame_t* frame;
   pestle_executable_t* e = f->e;
   bool native = pestle_stream_native(f->stream) != NULL;
-  assert_ok(pestle_frame_take(e, native ? f->stream->number : 0, &frame));
+  assert_ok(pestle_frame_take(e, native ? f->stream->number : 0, NULL, &frame));
   memset(frame->donated, 0, e->input_count);
   memset(frame->allocated, 0, e->output_count);
   assert_ok(pestle_run_bind(e, &f->views[from], &f->views[to], frame));

@@ -218,7 +218,7 @@ static void test_sentences(void** state) {
   static plan_writer_t w;
   EXPECT(w.header.magic[0] = 'X', MALFORMED, "not a plan");
   EXPECT(w.header.version = PESTLE_PLAN_VERSION + 1, INCOMPATIBLE,
-         "format version 10");
+         "format version 11");
   EXPECT(w.header.arena_size = 65, MALFORMED, "arena of 65");
   EXPECT(w.header.arena_size = -64, MALFORMED, "arena of -64");
   EXPECT(w.header.name = 9999, MALFORMED, "text outside");

@@ -31,6 +31,8 @@ typedef struct plan_writer_t {
   uint32_t location_ids[8];
   pestle_plan_collective_t collectives[4];
   int32_t groups[8];
+  pestle_plan_part_t parts[4];
+  pestle_plan_part_place_t places[8];
   char code[8192];
 } plan_writer_t;
 
@@ -190,10 +192,27 @@ static inline uint32_t plan_location(plan_writer_t* w, const char* op) {
   return index;
 }
 
+// Adds a part, the places of which are those that are added next; its index.
+static inline uint32_t plan_part(plan_writer_t* w, uint64_t size) {
+  uint32_t index = (uint32_t)w->header.parts.count++;
+  w->parts[index] = (pestle_plan_part_t){
+      .size = size, .first = (uint32_t)w->header.part_places.count};
+  return index;
+}
+
+static inline void plan_part_place(plan_writer_t* w, uint32_t constant,
+                                   uint64_t offset) {
+  w->places[w->header.part_places.count++] =
+      (pestle_plan_part_place_t){.offset = offset, .constant = constant};
+}
+
 // Makes the checksum right again.
 static inline void plan_seal(void* data, size_t size) {
   pestle_plan_header_t* header = data;
-  header->checksum = pestle_hash64((const char*)data + 32, size - 32);
+  if (header->checked < sizeof(*header) || header->checked > size)
+    header->checked = size;
+  header->checksum =
+      pestle_hash64((const char*)data + 32, (size_t)header->checked - 32);
 }
 
 static inline void plan_place(char* base, uint64_t* size,
@@ -228,6 +247,8 @@ static inline uint64_t plan_lay_out(plan_writer_t* w, char* base) {
   plan_place(base, &size, &h->collectives, w->collectives,
              sizeof(w->collectives[0]));
   plan_place(base, &size, &h->groups, w->groups, sizeof(int32_t));
+  plan_place(base, &size, &h->parts, w->parts, sizeof(w->parts[0]));
+  plan_place(base, &size, &h->part_places, w->places, sizeof(w->places[0]));
   return size;
 }
 
@@ -237,7 +258,7 @@ static inline void* plan_finish(plan_writer_t* w, size_t* out_size) {
   char* data = aligned_alloc(64, size);
   if (!data) return NULL;
   memset(data, 0, size);
-  w->header.size = size;
+  w->header.size = w->header.checked = size;
   (void)plan_lay_out(w, data);
   memcpy(data, &w->header, sizeof(w->header));
   plan_seal(data, size);
