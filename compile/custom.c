@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "ir/custom_op.h"
+#include "ir/sharding.h"
 
 // All uses of one op: sums of hashes, since their order is no part of a module.
 typedef struct used_op_t {
@@ -132,6 +133,7 @@ static used_op_t* find_use(names_t* n, const pestle_custom_op_t* op) {
 
 static pestle_status_t note_op(names_t* n, const pestle_node_t* node) {
   const char* name = PESTLE_NODE_STR(node, name);
+  if (pestle_is_mark(node)) return NULL;  // the pass `partition` takes it
   const pestle_custom_op_t* op = pestle_context_find_op(n->context, name);
   if (!op && !node->region_count) {
     return pestle_node_error(

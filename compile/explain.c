@@ -10,6 +10,7 @@
 #include "codegen/direct/direct.h"
 #include "compile/dump.h"
 #include "compile/explain_index.h"
+#include "passes/util.h"
 
 enum {
   // Bytes of a stream that one core takes a cycle, from what was measured on the
@@ -45,7 +46,7 @@ static void begin_line(const char* label, pestle_strbuf_t* out) {
 }
 
 static bool is_shown(const pestle_node_t* n) {
-  return n->op != PESTLE_OP_RETURN && n->op != PESTLE_OP_CONSTANT;
+  return n->op != PESTLE_OP_RETURN && !pestle_pass_is_stored(n);
 }
 
 static bool same_source(const pestle_node_t* a, const pestle_node_t* b) {

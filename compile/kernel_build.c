@@ -102,7 +102,7 @@ static void describe(const pestle_node_t* node, pestle_strbuf_t* out) {
   uint32_t count = 0;
   for (pestle_node_t* n = pestle_node_body(node, 0)->first; n; n = n->next) {
     pestle_op_t op = (pestle_op_t)n->op;
-    if (op == PESTLE_OP_RETURN || op == PESTLE_OP_CONSTANT) continue;
+    if (op == PESTLE_OP_RETURN || pestle_pass_is_stored(n)) continue;
     if (++count > 24) continue;
     if (count > 1) pestle_strbuf_append_c(out, ", ");
     pestle_remark_describe(n, out);
@@ -160,8 +160,10 @@ static pestle_status_t bind_args(pestle_kernels_t* ks,
     if (a->kind == PESTLE_ARG_RESULT) continue;
     if (t->elements) {
       a->elements = t->elements;
-    } else if (t->constant) {
-      a->elements = pestle_value_constant(pestle_node_operand(fusion, t->slot));
+    } else if (t->constant &&
+               !pestle_kernel_arg_store(
+                   ks->arena, pestle_node_operand(fusion, t->slot), a)) {
+      return PESTLE_OOM();
     }
     if (!a->elements) continue;
     a->kind = PESTLE_ARG_CONSTANT;
@@ -422,6 +424,16 @@ static uint64_t bytes_of_args(const pestle_node_t* node) {
   return bytes;
 }
 
+// Operands of which processes have a part each.
+static pestle_status_t bind_parts(pestle_arena_t* arena, pestle_kernel_t* k) {
+  for (uint32_t i = 0; i < k->arg_count; ++i) {
+    if (k->args[i].kind != PESTLE_ARG_OPERAND) continue;
+    const pestle_value_t* v = pestle_node_operand(k->node, k->args[i].slot);
+    if (!pestle_kernel_arg_store(arena, v, &k->args[i])) return PESTLE_OOM();
+  }
+  return NULL;
+}
+
 // The same for a direct op, which has neither nest nor schedule.
 static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
                                     pestle_kernel_t* k) {
@@ -445,7 +457,7 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
   k->args =
       pestle_arena_copy(ks->arena, args, direct.arg_count * sizeof(args[0]),
                         _Alignof(pestle_kernel_arg_t));
-  if (!status && !k->args) status = PESTLE_OOM();
+  if (!status) status = k->args ? bind_parts(ks->arena, k) : PESTLE_OOM();
   k->estimate_ns = k->work_ns = direct.steps / 4 + 1;
   k->flops = k->half_flops = k->byte_flops = 0;
   k->bytes = bytes_of_args(k->node);

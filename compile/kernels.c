@@ -133,7 +133,7 @@ static const uint8_t* find_aligns(pestle_kernels_t* ks,
       pestle_arena_alloc_zero(ks->arena, node->operand_count + 1, 1);
   for (uint32_t o = 0; aligns && o < node->operand_count; ++o) {
     const pestle_value_t* operand = pestle_node_operand(node, o);
-    if (pestle_value_constant(operand)) continue;
+    if (pestle_value_is_stored(operand)) continue;
     uint8_t storage = pestle_memory_plan_at(memory, operand)->storage;
     if (storage != PESTLE_STORAGE_INPUT) continue;
     aligns[o] =
@@ -266,7 +266,7 @@ static pestle_status_t add_block(pestle_kernels_t* ks,
     PESTLE_TRY(pestle_control_check(ks->options->control, "lower", 0, 0));
     ks->is_beside = beside > 0;
     beside -= beside > 0;
-    if (overlaps && pestle_pass_info(n)->fuse == PESTLE_FUSE_COLLECTIVE) {
+    if (overlaps && pestle_pass_is_collective(n)) {
       uint32_t count = count_beside(memory, n);
       if (beside < count) beside = count;
     }

@@ -48,7 +48,7 @@ static bool only_moves(pestle_op_t op) {
 }
 
 static bool is_counted(const pestle_node_t* node) {
-  return node->op != PESTLE_OP_CONSTANT && !pestle_pass_is_terminator(node);
+  return !pestle_pass_is_stored(node) && !pestle_pass_is_terminator(node);
 }
 
 // The number of |node|'s location, which it gets if it is new.

@@ -106,7 +106,7 @@ static pestle_status_t add_node(pestle_planner_t* p, pestle_node_t* node) {
     }
     return NULL;
   }
-  pestle_storage_t storage = node->op == PESTLE_OP_CONSTANT
+  pestle_storage_t storage = pestle_pass_is_stored(node)
                                  ? PESTLE_STORAGE_CONSTANT
                                  : PESTLE_STORAGE_ARENA;
   for (uint32_t i = 0; i < node->result_count; ++i) {
@@ -202,7 +202,7 @@ static void keep_collectives(const pestle_planner_t* p,
   for (const pestle_node_t* n = block->first; n; n = n->next) {
     for (uint32_t r = 0; pestle_pass_has_bodies(n) && r < n->region_count; ++r)
       keep_collectives(p, pestle_node_body(n, r));
-    if (pestle_pass_info(n)->fuse != PESTLE_FUSE_COLLECTIVE) continue;
+    if (!pestle_pass_is_collective(n)) continue;
     int64_t until = under_way_until(p, n);
     for (uint32_t i = 0; i < n->operand_count; ++i)
       keep(p, pestle_node_operand(n, i), until);

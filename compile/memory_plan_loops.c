@@ -102,7 +102,7 @@ static const pestle_value_t* source_of_branches(const pestle_node_t* node,
   const pestle_value_t* source = NULL;
   for (uint32_t r = 0; r < node->region_count && !source; ++r) {
     source = source_of(pestle_node_body(node, r), index);
-    if (source && pestle_value_constant(source)) source = NULL;
+    if (source && pestle_value_is_stored(source)) source = NULL;
   }
   return source;
 }

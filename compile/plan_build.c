@@ -18,6 +18,7 @@ void pestle_plan_build_init(pestle_allocator_t allocator,
   pestle_strbuf_init(allocator, &out_plan->strings);
   pestle_map_init(allocator, &out_plan->string_offsets);
   pestle_map_init(allocator, &out_plan->constant_keys);
+  pestle_map_init(allocator, &out_plan->part_keys);
   pestle_vec_init(&out_plan->devices, allocator);
   pestle_vec_init(&out_plan->inputs, allocator);
   pestle_vec_init(&out_plan->outputs, allocator);
@@ -30,6 +31,8 @@ void pestle_plan_build_init(pestle_allocator_t allocator,
   pestle_vec_init(&out_plan->location_ids, allocator);
   pestle_vec_init(&out_plan->collectives, allocator);
   pestle_vec_init(&out_plan->groups, allocator);
+  pestle_vec_init(&out_plan->parts, allocator);
+  pestle_vec_init(&out_plan->part_places, allocator);
   out_plan->replicas = out_plan->partitions = 1;
   pestle_vec_init(&out_plan->constants, allocator);
   pestle_strbuf_append_char(&out_plan->strings, 0);
@@ -42,6 +45,7 @@ void pestle_plan_build_deinit(pestle_plan_build_t* plan) {
   pestle_strbuf_deinit(&plan->strings);
   pestle_map_deinit(&plan->string_offsets);
   pestle_map_deinit(&plan->constant_keys);
+  pestle_map_deinit(&plan->part_keys);
   pestle_vec_deinit(&plan->devices);
   pestle_vec_deinit(&plan->inputs);
   pestle_vec_deinit(&plan->outputs);
@@ -54,6 +58,8 @@ void pestle_plan_build_deinit(pestle_plan_build_t* plan) {
   pestle_vec_deinit(&plan->location_ids);
   pestle_vec_deinit(&plan->collectives);
   pestle_vec_deinit(&plan->groups);
+  pestle_vec_deinit(&plan->parts);
+  pestle_vec_deinit(&plan->part_places);
   pestle_vec_deinit(&plan->constants);
 }
 
@@ -185,6 +191,9 @@ static pestle_plan_header_t make_header(pestle_plan_build_t* plan,
   h.collectives =
       place(end, plan->collectives.size, sizeof(pestle_plan_collective_t));
   h.groups = place(end, plan->groups.size, sizeof(int32_t));
+  h.parts = place(end, plan->parts.size, sizeof(pestle_plan_part_t));
+  h.part_places =
+      place(end, plan->part_places.size, sizeof(pestle_plan_part_place_t));
   return h;
 }
 
@@ -208,6 +217,9 @@ static void fill_plan(uint8_t* data, pestle_plan_header_t* h,
   fill(data, h->collectives, plan->collectives.data,
        sizeof(pestle_plan_collective_t));
   fill(data, h->groups, plan->groups.data, sizeof(int32_t));
+  fill(data, h->parts, plan->parts.data, sizeof(pestle_plan_part_t));
+  fill(data, h->part_places, plan->part_places.data,
+       sizeof(pestle_plan_part_place_t));
   fill_code(data + h->code.offset, plan, kernels);
   memcpy(data, h, sizeof(*h));
   h->checksum = pestle_hash64(data + PESTLE_PLAN_CHECKED_FROM,
@@ -226,8 +238,8 @@ static pestle_status_t write_plan(pestle_plan_build_t* plan,
     return PESTLE_ERROR(OUT_OF_MEMORY, "writing the plan of '%s'", name);
   }
   size_t head = (size_t)end;
-  pestle_plan_place_constants(plan, &end, refs);
-  h.size = h.checked = end;
+  h.checked = pestle_plan_place_constants(plan, &end, refs);
+  h.size = end;
   uint8_t* data = pestle_alloc_aligned(plan->allocator, (size_t)end,
                                        PESTLE_BUFFER_ALIGNMENT);
   if (!data) {

@@ -10,7 +10,10 @@
 
 typedef struct pestle_plan_constant_t {
   pestle_kernel_arg_t arg;  // of kind CONSTANT
-  uint64_t key[2];          // of its content and layout
+  // Of one that has |arg.parts|, which of them it is; -1: all, each at a multiple of 64.
+  int64_t part;
+  bool alone;       // it is bound itself, not only as what some process has
+  uint64_t key[2];  // of its content and layout
   uint64_t size;
   pestle_constant_t* shared;  // NULL: its bytes are in the plan
 } pestle_plan_constant_t;
@@ -32,6 +35,9 @@ typedef struct pestle_plan_build_t {
   PESTLE_VEC(pestle_plan_collective_t) collectives;
   PESTLE_VEC(int32_t) groups;
   int32_t replicas, partitions;
+  PESTLE_VEC(pestle_plan_part_t) parts;
+  PESTLE_VEC(pestle_plan_part_place_t) part_places;
+  pestle_map_t part_keys;
   PESTLE_VEC(pestle_plan_constant_t) constants;
   pestle_map_t constant_keys;
   uint64_t constant_size;
@@ -48,7 +54,8 @@ void pestle_plan_build_deinit(pestle_plan_build_t* plan);
 
 pestle_plan_str_t pestle_plan_string(pestle_plan_build_t* plan,
                                      const char* text);
-// The binding of a constant laid out as |arg| says; equal ones are one.
+// The binding of a constant laid out as |arg| says, or of the part of it that a process
+// has; equal ones are one.
 pestle_plan_binding_t pestle_plan_constant(pestle_plan_build_t* plan,
                                            const pestle_kernel_arg_t* arg);
 // Appends bindings; the index of the first.

@@ -38,30 +38,111 @@ static pestle_hash128_t constant_key(const pestle_kernel_arg_t* a) {
   return pestle_hasher_finish(&h);
 }
 
-pestle_plan_binding_t pestle_plan_constant(pestle_plan_build_t* plan,
-                                           const pestle_kernel_arg_t* arg) {
-  pestle_plan_binding_t b = {.storage = PESTLE_PLAN_CONSTANT};
-  pestle_hash128_t key = constant_key(arg);
+// The number of |c|, which is appended where it is new.
+static uint32_t add_constant(pestle_plan_build_t* plan,
+                             pestle_plan_constant_t c) {
   bool added = false;
   pestle_map_value_t* v =
-      pestle_map_put(&plan->constant_keys, &key, sizeof(key), &added);
-  if (!v) {
-    plan->failed = true;
-    return b;
-  }
-  if (added) {
+      pestle_map_put(&plan->constant_keys, c.key, sizeof(c.key), &added);
+  if (v && added) {
     v->u64 = plan->constants.size;
-    pestle_plan_constant_t c = {
-        .arg = *arg, .key = {key.low, key.high}, .size = constant_bytes(arg)};
     plan->constant_size += pestle_align_up(c.size, PESTLE_BUFFER_ALIGNMENT);
-    if (!pestle_vec_push(&plan->constants, c)) {
-      plan->failed = true;
-      return b;
+    if (!pestle_vec_push(&plan->constants, c)) v = NULL;
+  } else if (v) {
+    plan->constants.data[v->u64].alone |= c.alone;
+  }
+  if (v) return (uint32_t)v->u64;
+  plan->failed = true;
+  return 0;
+}
+
+// --- Parts ---
+
+static int64_t part_count(const pestle_kernel_arg_t* arg) {
+  return PESTLE_NODE_ELEMENTS(arg->parts)->type.dims[0];
+}
+
+static uint64_t part_stride(const pestle_kernel_arg_t* arg) {
+  return pestle_align_up(constant_bytes(arg), PESTLE_BUFFER_ALIGNMENT);
+}
+
+// Appends the record of a new part: of small ones all lie in one constant, which every
+// process has; others are a constant each.
+static void add_part(pestle_plan_build_t* plan, const pestle_kernel_arg_t* arg,
+                     const pestle_hash128_t* keys, pestle_hash128_t key) {
+  pestle_i64s_t parts = PESTLE_NODE_I64S(arg->parts, parts);
+  pestle_plan_part_t record = {.size = constant_bytes(arg),
+                               .first = (uint32_t)plan->part_places.size};
+  bool apart = record.size >= PESTLE_PLAN_EXTERNAL_CONSTANT;
+  pestle_plan_constant_t all = {
+      .arg = *arg, .part = -1, .key = {key.low, key.high}};
+  all.size = (uint64_t)part_count(arg) * part_stride(arg);
+  uint32_t together = apart ? 0 : add_constant(plan, all);
+  for (size_t i = 0; i < parts.count && !plan->failed; ++i) {
+    pestle_hash128_t own = keys[parts.data[i]];
+    pestle_plan_constant_t c = {.arg = *arg,
+                                .part = parts.data[i],
+                                .key = {own.low, own.high},
+                                .size = record.size};
+    pestle_plan_part_place_t at = {.constant = together};
+    if (apart) at.constant = add_constant(plan, c);
+    if (!apart) at.offset = (uint64_t)parts.data[i] * part_stride(arg);
+    if (!pestle_vec_push(&plan->part_places, at)) plan->failed = true;
+  }
+  if (!pestle_vec_push(&plan->parts, record)) plan->failed = true;
+}
+
+static pestle_hash128_t part_key(const pestle_kernel_arg_t* arg,
+                                 pestle_hash128_t* keys) {
+  pestle_i64s_t parts = PESTLE_NODE_I64S(arg->parts, parts);
+  pestle_hasher_t h;
+  pestle_hasher_init(&h);
+  for (int64_t i = 0; i < part_count(arg); ++i) {
+    pestle_elements_t e = pestle_constant_part_at(arg->parts, i);
+    pestle_kernel_arg_t part = *arg;
+    part.elements = &e;
+    keys[i] = constant_key(&part);
+    pestle_hasher_update(&h, &keys[i], sizeof(keys[i]));
+  }
+  pestle_hasher_update(&h, parts.data, parts.count * sizeof(*parts.data));
+  return pestle_hasher_finish(&h);
+}
+
+static pestle_plan_binding_t bind_part(pestle_plan_build_t* plan,
+                                       const pestle_kernel_arg_t* arg) {
+  pestle_plan_binding_t b = {.storage = PESTLE_PLAN_PART,
+                             .size = constant_bytes(arg)};
+  size_t size = (size_t)part_count(arg) * sizeof(pestle_hash128_t);
+  pestle_hash128_t* keys = pestle_alloc(plan->allocator, size);
+  pestle_map_value_t* v = NULL;
+  bool added = false;
+  if (keys) {
+    pestle_hash128_t key = part_key(arg, keys);
+    v = pestle_map_put(&plan->part_keys, &key, sizeof(key), &added);
+    if (v && added) {
+      v->u64 = plan->parts.size;
+      add_part(plan, arg, keys, key);
     }
   }
-  b.index = (uint32_t)v->u64;
-  b.size = plan->constants.data[v->u64].size;
+  pestle_dealloc(plan->allocator, keys, size);
+  if (v)
+    b.index = (uint32_t)v->u64;
+  else
+    plan->failed = true;
   return b;
+}
+
+pestle_plan_binding_t pestle_plan_constant(pestle_plan_build_t* plan,
+                                           const pestle_kernel_arg_t* arg) {
+  if (arg->parts) return bind_part(plan, arg);
+  pestle_hash128_t key = constant_key(arg);
+  pestle_plan_constant_t c = {.arg = *arg,
+                              .alone = true,
+                              .key = {key.low, key.high},
+                              .size = constant_bytes(arg)};
+  return (pestle_plan_binding_t){.storage = PESTLE_PLAN_CONSTANT,
+                                 .index = add_constant(plan, c),
+                                 .size = c.size};
 }
 
 static void copy_element(uint8_t* to, const uint8_t* from, size_t size) {
@@ -153,21 +234,38 @@ static void pack_dims(packer_t* p, uint32_t dim, int64_t from) {
   p->coordinate[which] = start;
 }
 
-static void write_constant(const pestle_plan_constant_t* c, uint8_t* target) {
-  const pestle_elements_t* e = c->arg.elements;
+static void write_one(const pestle_kernel_arg_t* arg, uint8_t* target) {
+  const pestle_elements_t* e = arg->elements;
   size_t size = pestle_dtype_size(e->type.dtype);
-  if (c->arg.packer) {
-    c->arg.packer->pack(&c->arg, target);
+  uint64_t bytes = constant_bytes(arg);
+  if (arg->packer) {
+    arg->packer->pack(arg, target);
   } else if (e->splat) {
-    for (uint64_t i = 0; i < c->size; i += size) {
+    for (uint64_t i = 0; i < bytes; i += size) {
       copy_element(target + i, e->data, size);
     }
-  } else if (c->arg.pack) {
+  } else if (arg->pack) {
     packer_t p = {
-        .arg = &c->arg, .source = e->data, .target = target, .size = size};
-    pack_dims(&p, 0, c->arg.pack_offset);
-  } else if (c->size) {
-    memcpy(target, e->data, c->size);
+        .arg = arg, .source = e->data, .target = target, .size = size};
+    pack_dims(&p, 0, arg->pack_offset);
+  } else if (bytes) {
+    memcpy(target, e->data, bytes);
+  }
+}
+
+static void write_constant(const pestle_plan_constant_t* c, uint8_t* target) {
+  if (!c->arg.parts) {
+    write_one(&c->arg, target);
+    return;
+  }
+  int64_t first = c->part < 0 ? 0 : c->part;
+  int64_t end = c->part < 0 ? part_count(&c->arg) : c->part + 1;
+  if (c->part < 0) memset(target, 0, c->size);
+  for (int64_t i = first; i < end; ++i) {
+    pestle_elements_t e = pestle_constant_part_at(c->arg.parts, i);
+    pestle_kernel_arg_t arg = c->arg;
+    arg.elements = &e;
+    write_one(&arg, target + (uint64_t)(i - first) * part_stride(&c->arg));
   }
 }
 
@@ -187,7 +285,13 @@ static void share_task(void* user, int64_t index) {
   pestle_plan_constant_t* c = &s->plan->constants.data[index];
   if (c->size < PESTLE_PLAN_EXTERNAL_CONSTANT) return;
   const pestle_elements_t* e = c->arg.elements;
-  bool is_as_it_is = !c->arg.packer && !c->arg.pack && !e->splat;
+  pestle_elements_t part;
+  bool together = c->arg.parts && c->part < 0;
+  if (c->arg.parts && !together) {
+    part = pestle_constant_part_at(c->arg.parts, c->part);
+    e = &part;
+  }
+  bool is_as_it_is = !c->arg.packer && !c->arg.pack && !e->splat && !together;
   s->status[index] =
       is_as_it_is ? pestle_constant_get_bytes(s->context, c->key, e->data,
                                               (size_t)c->size, &c->shared)
@@ -214,20 +318,32 @@ pestle_status_t pestle_plan_share_constants(pestle_context_t* context,
   return status;
 }
 
-void pestle_plan_place_constants(const pestle_plan_build_t* plan, uint64_t* end,
-                                 pestle_plan_constant_ref_t* refs) {
+// Places those that are of large parts alone, or all others.
+static void place_those(const pestle_plan_build_t* plan, bool of_parts,
+                        uint64_t* end, pestle_plan_constant_ref_t* refs) {
+  for (size_t i = 0; i < plan->constants.size; ++i) {
+    const pestle_plan_constant_t* c = &plan->constants.data[i];
+    bool of_part = !c->alone && c->size >= PESTLE_PLAN_EXTERNAL_CONSTANT;
+    if (of_part != of_parts || c->shared) continue;
+    refs[i].offset = *end;
+    *end += pestle_align_up(c->size, PESTLE_BUFFER_ALIGNMENT);
+  }
+}
+
+uint64_t pestle_plan_place_constants(const pestle_plan_build_t* plan,
+                                     uint64_t* end,
+                                     pestle_plan_constant_ref_t* refs) {
   for (size_t i = 0; i < plan->constants.size; ++i) {
     const pestle_plan_constant_t* c = &plan->constants.data[i];
     refs[i] = (pestle_plan_constant_ref_t){.key = {c->key[0], c->key[1]},
                                            .size = c->size,
                                            .external = c->shared != NULL};
-    if (c->shared) {
-      (void)pestle_constant_data(c->shared, refs[i].hash);
-      continue;
-    }
-    refs[i].offset = *end;
-    *end += pestle_align_up(c->size, PESTLE_BUFFER_ALIGNMENT);
+    if (c->shared) (void)pestle_constant_data(c->shared, refs[i].hash);
   }
+  place_those(plan, false, end, refs);
+  uint64_t checked = *end;
+  place_those(plan, true, end, refs);
+  return checked;
 }
 
 typedef struct filling_t {

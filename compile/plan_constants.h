@@ -10,10 +10,12 @@
 // packing, hashing and writing them to the disk is what takes its time.
 PESTLE_NODISCARD pestle_status_t pestle_plan_share_constants(
     pestle_context_t* context, pestle_plan_build_t* plan);
-// Places the constants that stay in the plan, behind one another from |*end| on;
-// |refs| has room for all constants.
-void pestle_plan_place_constants(const pestle_plan_build_t* plan, uint64_t* end,
-                                 pestle_plan_constant_ref_t* refs);
+// Places the constants that stay in the plan, behind one another from |*end| on, and
+// last large ones that some process alone has: where these begin. |refs| has room for
+// all constants.
+uint64_t pestle_plan_place_constants(const pestle_plan_build_t* plan,
+                                     uint64_t* end,
+                                     pestle_plan_constant_ref_t* refs);
 // Writes those to the plan's bytes. They are packed and hashed by all threads: they
 // are most of a plan.
 void pestle_plan_fill_constants(pestle_context_t* context, uint8_t* data,

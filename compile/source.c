@@ -180,8 +180,10 @@ static pestle_status_t bind_args(pestle_source_making_t* m, uint32_t count) {
     k->args[i].slot = result ? i - node->operand_count : i;
     k->bytes += pestle_type_bytes(pestle_source_type(node, i));
     if (result) continue;
-    k->args[i].elements = pestle_value_constant(pestle_node_operand(node, i));
-    if (k->args[i].elements) k->args[i].kind = PESTLE_ARG_CONSTANT;
+    if (!pestle_kernel_arg_store(m->ks->arena, pestle_node_operand(node, i),
+                                 &k->args[i])) {
+      return PESTLE_OOM();
+    }
   }
   k->work_ns = k->bytes / 4 + 1;  // what it computes is not known
   return NULL;

@@ -40,6 +40,16 @@ static pestle_plan_binding_t constant_binding(steps_t* s,
   return pestle_plan_constant(s->plan, &arg);
 }
 
+// Of a value that the plan has stored.
+static pestle_plan_binding_t stored_binding(steps_t* s,
+                                            const pestle_value_t* value) {
+  pestle_kernel_arg_t arg = {.kind = PESTLE_ARG_CONSTANT};
+  if (!pestle_kernel_arg_store(s->kernels->arena, value, &arg))
+    s->plan->failed = true;
+  if (s->plan->failed) return (pestle_plan_binding_t){.size = 0};
+  return pestle_plan_constant(s->plan, &arg);
+}
+
 static bool lies_in(const pestle_plan_binding_t* b,
                     const pestle_plan_binding_t* place) {
   return b->storage == place->storage && b->index == place->index &&
@@ -68,14 +78,12 @@ static pestle_plan_binding_t place_of(steps_t* s, const pestle_value_t* value) {
       [PESTLE_STORAGE_INPUT] = PESTLE_PLAN_INPUT,
       [PESTLE_STORAGE_OUTPUT] = PESTLE_PLAN_OUTPUT,
       [PESTLE_STORAGE_CONSTANT] = PESTLE_PLAN_CONSTANT};
-  const pestle_elements_t* e = pestle_value_constant(value);
-  if (e) return constant_binding(s, e);
+  if (pestle_value_is_stored(value)) return stored_binding(s, value);
   const pestle_placement_t* at = pestle_memory_plan_at(s->memory, value);
   if (at->storage == PESTLE_STORAGE_CONSTANT) {
     // A part of a constant: constants get their places as they are asked for,
     // not from the planner.
-    e = pestle_value_constant(at->root);
-    pestle_plan_binding_t part = constant_binding(s, e);
+    pestle_plan_binding_t part = stored_binding(s, at->root);
     part.offset += (uint64_t)at->offset;
     part.size = (uint64_t)at->size;
     return part;
@@ -473,7 +481,7 @@ typedef struct loop_t {
 // Whether |next| takes turns with state |index| of its loop.
 static bool takes_turns(const steps_t* s, const pestle_value_t* next,
                         uint32_t index) {
-  return !pestle_value_constant(next) &&
+  return !pestle_value_is_stored(next) &&
          pestle_memory_plan_at(s->memory, next)->alternates == index + 1;
 }
 
@@ -659,6 +667,7 @@ static pestle_status_t case_steps(steps_t* s, pestle_node_t* node) {
 static pestle_status_t node_steps(steps_t* s, pestle_node_t* node) {
   switch ((int)node->op) {
     case PESTLE_OP_CONSTANT:
+    case PESTLE_OP_CONSTANT_PART:
     case PESTLE_OP_RETURN:
       return NULL;
     case PESTLE_OP_FUSION:
@@ -937,7 +946,12 @@ static uint32_t single_io(pestle_plan_build_t* plan, bool result, uint32_t slot,
 static pestle_plan_binding_t single_binding(pestle_plan_build_t* plan,
                                             const pestle_kernel_t* k,
                                             const pestle_kernel_arg_t* a) {
-  if (a->kind == PESTLE_ARG_CONSTANT) return pestle_plan_constant(plan, a);
+  if (a->kind == PESTLE_ARG_CONSTANT) {
+    // It runs alone: with the first part.
+    pestle_kernel_arg_t one = *a;
+    one.parts = NULL;
+    return pestle_plan_constant(plan, &one);
+  }
   bool result = a->kind == PESTLE_ARG_RESULT;
   const pestle_type_t* type = result
                                   ? k->node->results[a->slot].type

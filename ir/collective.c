@@ -262,9 +262,20 @@ static int64_t parts_of(const pestle_node_t* node) {
   return part > 0 && whole > 0 ? whole / part : 0;
 }
 
+static pestle_status_t check_constant_part(const pestle_node_t* node) {
+  size_t count = PESTLE_NODE_I64S(node, parts).count;
+  int32_t partitions =
+      pestle_module_world(node->block->region->module).partitions;
+  if (count == (size_t)partitions) return NULL;
+  return PESTLE_ERROR(MALFORMED,
+                      "it has parts for %zu partitions, and the module %d",
+                      count, (int)partitions);
+}
+
 static pestle_status_t check_in(const pestle_node_t* node,
                                 pestle_arena_t* arena) {
   pestle_groups_t groups;
+  if (node->op == PESTLE_OP_CONSTANT_PART) return check_constant_part(node);
   PESTLE_TRY(pestle_collective_groups(node, arena, &groups));
   int64_t parts = node->operand_count ? parts_of(node) : 0;
   for (uint32_t i = 0; parts && i < groups.count; ++i) {

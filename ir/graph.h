@@ -525,6 +525,16 @@ const pestle_attr_row_t* pestle_op_attr_rows(pestle_op_t op, size_t* out_count);
 
 // The constant behind |value|, or NULL.
 const pestle_elements_t* pestle_value_constant(const pestle_value_t* value);
+// The constant_part behind |value|, or NULL.
+const pestle_node_t* pestle_value_constant_part(const pestle_value_t* value);
+// Whether a plan has |value| stored, for all processes or each of them: a constant or a
+// constant_part.
+bool pestle_value_is_stored(const pestle_value_t* value);
+// The type of each part of |value|, which has them along its first dim.
+pestle_type_t pestle_constant_part_type(const pestle_elements_t* value);
+// Part |index| of |node|, a constant_part.
+pestle_elements_t pestle_constant_part_at(const pestle_node_t* node,
+                                          int64_t index);
 // The number of |value|, a constant of rank 0 of an integer type; false: it is none.
 bool pestle_value_integer(const pestle_value_t* value, int64_t* out);
 // The value of the first element, which a splat or rank 0 has alone: a float's in

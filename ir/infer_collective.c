@@ -131,3 +131,21 @@ pestle_status_t pestle_infer_partition_id(pestle_infer_t* in) {
 pestle_status_t pestle_infer_replica_id(pestle_infer_t* in) {
   return pestle_emit(in, &(pestle_type_t){.dtype = PESTLE_U32});
 }
+
+pestle_status_t pestle_infer_constant_part(pestle_infer_t* in) {
+  const pestle_elements_t* e =
+      pestle_in_attr(in, PESTLE_ATTR_value)->as.elements;
+  pestle_i64s_t parts = pestle_in_attr(in, PESTLE_ATTR_parts)->as.i64s;
+  if (!e || e->splat || !e->type.rank || !parts.count) {
+    return PESTLE_BAD(
+        "'value' must be the parts, one behind the other along the first dim, "
+        "and 'parts' which of them each partition has");
+  }
+  for (size_t i = 0; i < parts.count; ++i) {
+    if (parts.data[i] >= 0 && parts.data[i] < e->type.dims[0]) continue;
+    return PESTLE_BAD("partition %zu has part %lld of %lld", i,
+                      (long long)parts.data[i], (long long)e->type.dims[0]);
+  }
+  pestle_type_t type = pestle_constant_part_type(e);
+  return pestle_emit(in, &type);
+}

@@ -11,6 +11,33 @@ const pestle_elements_t* pestle_value_constant(const pestle_value_t* value) {
   return pestle_node_attr(node, PESTLE_ATTR_value)->as.elements;
 }
 
+const pestle_node_t* pestle_value_constant_part(const pestle_value_t* value) {
+  const pestle_node_t* node = value->node;
+  return node && node->op == PESTLE_OP_CONSTANT_PART ? node : NULL;
+}
+
+bool pestle_value_is_stored(const pestle_value_t* value) {
+  return pestle_value_constant(value) || pestle_value_constant_part(value);
+}
+
+pestle_type_t pestle_constant_part_type(const pestle_elements_t* value) {
+  pestle_type_t type = value->type;
+  --type.rank;
+  for (int32_t d = 0; d < type.rank; ++d)
+    type.dims[d] = value->type.dims[d + 1];
+  type.dims[type.rank] = 0;
+  return type;
+}
+
+pestle_elements_t pestle_constant_part_at(const pestle_node_t* node,
+                                          int64_t index) {
+  const pestle_elements_t* all = PESTLE_NODE_ELEMENTS(node);
+  pestle_elements_t part = {.type = pestle_constant_part_type(all)};
+  part.size = pestle_type_bytes(&part.type);
+  part.data = (const char*)all->data + (size_t)index * part.size;
+  return part;
+}
+
 void pestle_elements_first(const pestle_elements_t* e, double* out_f,
                            int64_t* out_i) {
   const pestle_dtype_info_t* info = pestle_dtype_info(e->type.dtype);

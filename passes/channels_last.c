@@ -141,7 +141,7 @@ static bool is_computed(const pestle_value_t* v) {
                      v->node->op == PESTLE_OP_RESHAPE)) {
     v = pestle_node_operand(v->node, 0);
   }
-  return v->node && v->node->op != PESTLE_OP_CONSTANT;
+  return v->node && !pestle_pass_is_stored(v->node);
 }
 
 // Whether |v| becomes the module's result by steps that are done element by
@@ -483,6 +483,7 @@ static bool is_free(const pestle_value_t* v) {
   for (int depth = 0; v->node && depth < 16; ++depth) {
     switch (v->node->op) {
       case PESTLE_OP_CONSTANT:
+      case PESTLE_OP_CONSTANT_PART:
       case PESTLE_OP_BROADCAST_IN_DIM:
         return true;
       case PESTLE_OP_RESHAPE:

@@ -322,6 +322,8 @@ pestle_status_t pestle_fold_node(const pestle_pass_context_t* ctx,
                                  pestle_value_t** out) {
   const pestle_op_info_t* info = pestle_pass_info(node);
   out[0] = NULL;
+  if (node->op == PESTLE_OP_PARTITION_ID)
+    return pestle_fold_parts(ctx, module, node, out);
   if (info->fuse == PESTLE_FUSE_CONTROL || info->fuse == PESTLE_FUSE_FUSION ||
       info->fuse == PESTLE_FUSE_COLLECTIVE ||
       (info->flags & PESTLE_OP_FLAG_EFFECT) || node->op == PESTLE_OP_CONSTANT ||
@@ -332,7 +334,8 @@ pestle_status_t pestle_fold_node(const pestle_pass_context_t* ctx,
     if (!pestle_type_is_static(node->results[i].type)) return NULL;
   }
   if (moves_elements(node)) PESTLE_TRY(fold_moved_splat(node, out));
-  if (out[0] || !all_known(node)) return NULL;
+  if (out[0]) return NULL;
+  if (!all_known(node)) return pestle_fold_parts(ctx, module, node, out);
   if (node->op == PESTLE_OP_RESHAPE) {
     return all_constant(node) ? fold_reshape(node, out) : NULL;
   }

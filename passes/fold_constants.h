@@ -12,6 +12,12 @@ PESTLE_NODISCARD pestle_status_t
 pestle_fold_node(const pestle_pass_context_t* ctx, pestle_module_t* module,
                  pestle_node_t* node, pestle_value_t** out);
 
+// The same of a node whose operands are constants or parts of some (fold_parts.c), and of
+// partition_id; its result is a constant_part where processes have different ones.
+PESTLE_NODISCARD pestle_status_t
+pestle_fold_parts(const pestle_pass_context_t* ctx, pestle_module_t* module,
+                  pestle_node_t* node, pestle_value_t** out);
+
 // |*value| as a constant if its node can be folded, which stays.
 PESTLE_NODISCARD pestle_status_t
 pestle_pass_fold_value(const pestle_pass_context_t* ctx,

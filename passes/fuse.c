@@ -451,7 +451,7 @@ static void place(pestle_fuse_t* f, uint32_t item) {
 static void group_rest(pestle_fuse_t* f) {
   for (uint32_t i = f->item_count; i-- > 0;) {
     const pestle_node_t* node = pestle_fuse_node(f, i);
-    if (is_grouped(f, i) || node->op == PESTLE_OP_CONSTANT ||
+    if (is_grouped(f, i) || pestle_pass_is_stored(node) ||
         pestle_fuse_kind_of(node) != PESTLE_FUSE_KIND_MAP) {
       continue;
     }
@@ -660,7 +660,7 @@ static void merge_siblings(pestle_fuse_t* f) {
 static void group_singly(pestle_fuse_t* f) {
   for (uint32_t i = 0; i < f->item_count; ++i) {
     const pestle_node_t* node = pestle_fuse_node(f, i);
-    if (node->op == PESTLE_OP_CONSTANT || pestle_fuse_is_zero_copy(node) ||
+    if (pestle_pass_is_stored(node) || pestle_fuse_is_zero_copy(node) ||
         pestle_fuse_kind_of(node) == PESTLE_FUSE_KIND_ALONE) {
       continue;
     }

@@ -439,7 +439,7 @@ static void erase_old(pestle_fuse_t* f) {
   for (uint32_t i = f->item_count; i-- > 0;) {
     const pestle_fuse_item_t* item = &f->items[i];
     if (item->group != PESTLE_FUSE_NONE || item->floating ||
-        (item->node->op == PESTLE_OP_CONSTANT && is_unused(item->node))) {
+        (pestle_pass_is_stored(item->node) && is_unused(item->node))) {
       pestle_node_erase(item->node);
     }
   }

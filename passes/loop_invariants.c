@@ -115,7 +115,7 @@ static bool is_worth_keeping(const pestle_node_t* node) {
   if (pestle_pass_info(node)->fuse == PESTLE_FUSE_CONTRACTION) return true;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const pestle_value_t* operand = pestle_node_operand(node, i);
-    if (!pestle_value_constant(operand))
+    if (!pestle_value_is_stored(operand))
       read += pestle_type_bytes(operand->type);
   }
   for (uint32_t i = 0; i < node->result_count; ++i)

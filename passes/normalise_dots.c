@@ -149,7 +149,7 @@ static int64_t rows_of(const side_t* lhs) {
 // How the right side shall lie. Constants are arranged once, n innermost, but for one row.
 static bool choose_contract_last(const pestle_target_caps_t* caps,
                                  const side_t* lhs, const side_t* rhs) {
-  if (pestle_value_constant(rhs->value))
+  if (pestle_value_is_stored(rhs->value))
     return has_columns(caps, rows_of(lhs), rhs->value);
   if (!moves(rhs, false)) return false;
   if (!moves(rhs, true)) return true;
@@ -216,7 +216,7 @@ static bool is_normal(const pestle_target_caps_t* caps,
       pestle_pass_is(operand(dot, 1), PESTLE_OP_TRANSPOSE)) {
     return false;
   }
-  if (!pestle_value_constant(operand(dot, 1))) return true;
+  if (!pestle_value_is_stored(operand(dot, 1))) return true;
   int64_t rows = operand(dot, 0)->type->dims[rank - 2];
   bool columns = has_columns(caps, rows, operand(dot, 1));
   return rc.data[0] == rank - (columns ? 1 : 2);
@@ -240,7 +240,7 @@ static pestle_value_t* make_dot(pestle_formula_t* f, const pestle_node_t* node,
 static void remark_dot(pestle_remarks_t* remarks, const pestle_node_t* node,
                        const side_t* lhs, const side_t* rhs) {
   bool left = moves(lhs, lhs->contract_last);
-  bool constant = pestle_value_constant(rhs->value) != NULL;
+  bool constant = pestle_value_is_stored(rhs->value);
   bool right = moves(rhs, rhs->contract_last) && !constant;
   const char* how = left && right ? "both operands are copied into that order"
                     : left        ? "the left operand is copied into that order"
@@ -308,7 +308,7 @@ static bool may_sink(const pestle_node_t* node) {
 
 // Whether |value| can have any shape for nothing.
 static bool is_shapeless(const pestle_value_t* value) {
-  return value->type->rank == 0 || pestle_value_constant(value) ||
+  return value->type->rank == 0 || pestle_value_is_stored(value) ||
          pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM);
 }
 

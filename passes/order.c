@@ -114,7 +114,7 @@ static void make_roots(sched_t* s) {
       s->maker[v->scratch] = i;
       if (view && is_here(s, pestle_node_operand(n, r))) {
         s->root_of[v->scratch] = s->root_of[pestle_node_operand(n, r)->scratch];
-      } else if (n->op != PESTLE_OP_CONSTANT && !view) {
+      } else if (!pestle_pass_is_stored(n) && !view) {
         s->roots[v->scratch].bytes = (int64_t)pestle_type_bytes(v->type);
       }
     }
@@ -283,7 +283,7 @@ static int64_t schedule(sched_t* s) {
 // --- Beside collectives ---
 
 static bool is_collective(const op_t* op) {
-  return pestle_pass_info(op->node)->fuse == PESTLE_FUSE_COLLECTIVE;
+  return pestle_pass_is_collective(op->node);
 }
 
 // The latest collective whose result |op| reads; |begun|: by value number, 0: none.
@@ -372,7 +372,7 @@ static bool is_changed(const sched_t* s) {
 static pestle_status_t order_beside(sched_t* s) {
   bool any = false;
   for (pestle_node_t* n = s->block->first; n; n = n->next)
-    any |= pestle_pass_info(n)->fuse == PESTLE_FUSE_COLLECTIVE;
+    any |= pestle_pass_is_collective(n);
   if (!any) return NULL;
   PESTLE_TRY(build(s));
   link_users(s);

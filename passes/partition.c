@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "ir/collective.h"
 #include "ir/scan.h"
+#include "passes/fold_constants.h"
 
 // --- The boundary ---
 
@@ -243,5 +244,8 @@ pestle_status_t pestle_pass_partition(pestle_pass_context_t* ctx,
   PESTLE_TRY(pestle_module_drop_meshes(module));
   PESTLE_TRY(pestle_pass_simplify_collectives(ctx, module, out_changed));
   PESTLE_TRY(partition_combine(ctx, module));
-  return pestle_pass_expand_collectives(ctx, module, out_changed);
+  PESTLE_TRY(pestle_pass_expand_collectives(ctx, module, out_changed));
+  // Parts of weights, and the numbers that say which, are known for each process.
+  PESTLE_TRY(pestle_pass_fold_constants(ctx, module, out_changed));
+  return pestle_pass_dce(ctx, module, out_changed);
 }

@@ -99,7 +99,7 @@ static bool find_waiting(const pestle_node_t* a, const pestle_node_t* b,
     if (!needs_flagged(n, block, flags)) continue;
     flags[n->scratch] = 1;
     if (pestle_node_has_effect(n) || pestle_pass_has_bodies(n) ||
-        pestle_pass_info(n)->fuse == PESTLE_FUSE_COLLECTIVE) {
+        pestle_pass_is_collective(n)) {
       return false;
     }
   }

@@ -169,7 +169,7 @@ static bool pays(const push_t* p) {
   for (uint32_t i = 0; i < p->node->operand_count; ++i) {
     const pestle_value_t* v = operand(p->node, i);
     const pestle_node_t* t = movable(v);
-    if (v->type->rank != p->rank || pestle_value_constant(v) ||
+    if (v->type->rank != p->rank || pestle_value_is_stored(v) ||
         pestle_pass_is(v, PESTLE_OP_BROADCAST_IN_DIM)) {
       continue;
     }

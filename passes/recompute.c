@@ -108,7 +108,7 @@ static bool is_light(const pestle_node_t* node) {
 
 // Whether an operand takes little room beside |count| elements.
 static bool is_small(const pestle_value_t* v, int64_t count) {
-  if (pestle_value_constant(v)) return true;
+  if (pestle_value_is_stored(v)) return true;
   if (pestle_type_count(v->type) * LEAST_REPEAT <= count) return true;
   const pestle_node_t* n = v->node;
   if (n && n->op == PESTLE_OP_IOTA) return true;

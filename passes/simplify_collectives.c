@@ -142,6 +142,13 @@ static bool number_at(const work_t* w, const pv_t* v, int32_t process,
     case PESTLE_OP_CONSTANT:
       *out = pestle_pass_element_i64(PESTLE_NODE_ELEMENTS(n), 0);
       return true;
+    case PESTLE_OP_CONSTANT_PART: {
+      // Of one element each.
+      size_t at = (size_t)(process % w->world.partitions);
+      int64_t part = PESTLE_NODE_I64S(n, parts).data[at];
+      *out = pestle_pass_element_i64(PESTLE_NODE_ELEMENTS(n), (size_t)part);
+      return true;
+    }
     case PESTLE_OP_RESHAPE:
     case PESTLE_OP_BROADCAST_IN_DIM:
       return number_at(w, pestle_node_operand(n, 0), process, depth - 1, out);

@@ -32,7 +32,7 @@ static bool is_elementwise(const pestle_node_t* node) {
 static bool is_free(const pestle_value_t* value) {
   pestle_value_t* inner = pestle_pass_through(value, PESTLE_OP_RESHAPE);
   if (inner) value = inner;
-  return pestle_value_constant(value) ||
+  return pestle_value_is_stored(value) ||
          pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM);
 }
 

@@ -102,6 +102,15 @@ static inline const pestle_op_info_t* pestle_pass_info(
     const pestle_node_t* node) {
   return pestle_op_info((pestle_op_t)node->op);
 }
+// Whether a plan has what |node| gives stored (pestle_value_is_stored()).
+static inline bool pestle_pass_is_stored(const pestle_node_t* node) {
+  return node->op == PESTLE_OP_CONSTANT || node->op == PESTLE_OP_CONSTANT_PART;
+}
+// Whether |node| is a step that may have to do with other processes.
+static inline bool pestle_pass_is_collective(const pestle_node_t* node) {
+  return pestle_pass_info(node)->fuse == PESTLE_FUSE_COLLECTIVE &&
+         node->op != PESTLE_OP_CONSTANT_PART;
+}
 static inline bool pestle_pass_is_terminator(const pestle_node_t* node) {
   return (pestle_pass_info(node)->flags & PESTLE_OP_FLAG_TERMINATOR) != 0;
 }

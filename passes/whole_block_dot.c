@@ -43,7 +43,7 @@ typedef struct products_t {
 
 // Nodes have their places in the block in |scratch|; a group has that of its first product.
 static bool is_constant(const pestle_value_t* value) {
-  return value->node && value->node->op == PESTLE_OP_CONSTANT;
+  return pestle_value_is_stored(value);
 }
 
 static bool is_there(const products_t* p, const pestle_value_t* value) {

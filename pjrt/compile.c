@@ -165,10 +165,16 @@ enum { MOST_CODE = 8 << 20 };
 
 // What of |module|, which was divided, each device runs: the framework reads the
 // collectives in it.
-static PJRT_Error* keep_divided_text(const pestle_module_t* module,
+static PJRT_Error* keep_divided_text(pestle_module_t* module,
                                      pestle_pjrt_program_t* program) {
   char* text;
   size_t size;
+  // It knows StableHLO's ops.
+  pestle_compile_options_t options = {.struct_size = sizeof(options),
+                                      .passes = "decompose"};
+  PJRT_TRY(pestle_pjrt_error_of(
+      pestle_optimize(program->client->context, module,
+                      program->client->device.device, &options)));
   PJRT_TRY(pestle_pjrt_error_of(
       pestle_module_print(module, PESTLE_PRINT_GENERIC, &text, &size)));
   PJRT_Error* error = pestle_pjrt_program_keep_text(program, text, size);

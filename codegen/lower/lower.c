@@ -228,8 +228,7 @@ static void lower_arguments(pestle_lower_t* lower, const pestle_block_t* body,
     uint32_t t = pestle_nest_add_tensor(lower->nest, name, PESTLE_TENSOR_INPUT,
                                         slot, arg->type);
     if (lower->nest->failed) return;
-    lower->nest->tensors.data[t].constant =
-        pestle_value_constant(operand) != NULL;
+    lower->nest->tensors.data[t].constant = pestle_value_is_stored(operand);
     lower->values[arg->scratch].tensor = t;
   }
 }

@@ -380,6 +380,20 @@ pestle_status_t pestle_ref_replica_id(const pestle_ref_call_t* call) {
   return NULL;
 }
 
+pestle_status_t pestle_ref_constant_part(const pestle_ref_call_t* call) {
+  const pestle_ref_rank_t* r = call->rank;
+  pestle_i64s_t parts = PESTLE_NODE_I64S(call->node, parts);
+  size_t partition = r ? (size_t)(r->rank % r->world->shape.partitions) : 0;
+  if (partition >= parts.count) {
+    return pestle_node_error(call->node, PESTLE_STATUS_INVALID_ARGUMENT,
+                             "has no part for partition %zu", partition);
+  }
+  pestle_elements_t part =
+      pestle_constant_part_at(call->node, parts.data[partition]);
+  memcpy(call->results[0], part.data, part.size);
+  return NULL;
+}
+
 // --- All of them ---
 
 static void run_rank(void* argument) {

@@ -77,10 +77,24 @@ BAD = [
 ]
 
 
+def call(*arguments):
+    return subprocess.run([PESTLE, *arguments], capture_output=True, text=True, check=False)
+
+
 def run(*arguments):
-    return subprocess.run(
-        [PESTLE, "run", *arguments], capture_output=True, text=True, check=False
-    )
+    return call("run", *arguments)
+
+
+def no_run_cuts(weights):
+    """Parts of weights are in the plan: no step asks for a process' number or cuts."""
+    rules = ["--mesh", "m=2", *OF_WEIGHTS[0][0]]
+    r = call("dump", weights, *rules, "--stage", "plan")
+    assert r.returncode == 0, r.stderr
+    steps = r.stdout.split("locations:")[0]
+    assert "part0[" in steps and "all_reduce" in steps, steps
+    assert "slice" not in steps and "partition_id" not in steps, steps
+    r = call("explain", weights, *rules)
+    assert r.returncode == 0 and "lies as [{m}, {}], as it was said" in r.stdout, r.stdout
 
 
 def main():
@@ -107,6 +121,7 @@ def main():
             r = run(weights, "--input", "0=random:1", "--mesh", "m=2", *rules,
                     "--compare", own)  # fmt: skip
             assert r.returncode == 0 and f" read {sent} bytes" in r.stderr, (rules, r.stderr)
+        no_run_cuts(weights)
         r = run(weights, "--mesh", "m=2", "--shard", "up=m,m")
         assert r.returncode == 2 and "sharding weight 'up'" in r.stderr, r.stderr
         # Without a sum that is cut the bits are those of one.

@@ -528,7 +528,8 @@ SLOW = ("cholesky", "triangular_solve", "lu", "solve", "inverse", "qr", "eigh", 
 
 # Ops between processes: an array of one device has none (tests/pjrt/devices_test.py).
 COLLECTIVES = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
-               "collective_permute", "collective_broadcast", "partition_id", "replica_id"}
+               "collective_permute", "collective_broadcast", "partition_id", "replica_id",
+               "constant_part"}
 
 
 def test_every_op_has_a_row():
