@@ -12,6 +12,7 @@
 // its arguments and results say then, as spmd.sharding, what parts they are.
 #include "passes/partition.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -199,6 +200,39 @@ static void remark(partition_t* p) {
   }
 }
 
+// How many bytes of stored tensors all processes have, and each of them has.
+static pestle_status_t remark_weights(pestle_pass_context_t* ctx,
+                                      pestle_module_t* module) {
+  const pestle_region_t* body = pestle_module_entry(module)->body;
+  uint64_t all = 0, own = 0;
+  uint32_t parts = 0;
+  for (pestle_node_t* n = NULL; (n = pestle_region_next(body, n));) {
+    if (!pestle_pass_is_stored(n)) continue;
+    uint64_t size = PESTLE_NODE_ELEMENTS(n)->size;
+    all += size;
+    parts += n->op == PESTLE_OP_CONSTANT_PART;
+    own += n->op == PESTLE_OP_CONSTANT ? size
+                                       : pestle_type_bytes(n->results[0].type);
+  }
+  if (!ctx->remarks || !parts) return NULL;
+  pestle_strbuf_t text;
+  pestle_strbuf_init(ctx->scratch->allocator, &text);
+  pestle_strbuf_appendf(&text,
+                        "a process has %" PRIu64 " of %" PRIu64
+                        " bytes: of %" PRIu32 " tensors its own parts",
+                        own, all, parts);
+  pestle_status_t status = pestle_strbuf_status(&text);
+  if (!status) {
+    pestle_remarks_add(ctx->remarks,
+                       &(pestle_remark_t){.pass = "partition",
+                                          .code = "weights",
+                                          .what = "weights",
+                                          .text = pestle_strbuf_cstr(&text)});
+  }
+  pestle_strbuf_deinit(&text);
+  return status;
+}
+
 // Scans are divided as the loops that they are.
 static pestle_status_t expand_scans(void* user, pestle_module_t* module,
                                     pestle_block_t* block) {
@@ -247,5 +281,6 @@ pestle_status_t pestle_pass_partition(pestle_pass_context_t* ctx,
   PESTLE_TRY(pestle_pass_expand_collectives(ctx, module, out_changed));
   // Parts of weights, and the numbers that say which, are known for each process.
   PESTLE_TRY(pestle_pass_fold_constants(ctx, module, out_changed));
-  return pestle_pass_dce(ctx, module, out_changed);
+  PESTLE_TRY(pestle_pass_dce(ctx, module, out_changed));
+  return remark_weights(ctx, module);
 }

@@ -135,7 +135,14 @@ static pestle_value_t* fold_view(pestle_onnx_call_t* call,
   if (pestle_onnx_keep(call, pestle_infer_types(spec, &type, 1, &count))) {
     return NULL;
   }
-  return as_type(call, from, &type);
+  // A weight of another shape is that weight still, and is called so.
+  pestle_builder_t* b = &call->f.builder;
+  pestle_loc_t of_op = b->loc;
+  if (spec->op == PESTLE_OP_RESHAPE && !one_element(from))
+    b->loc = spec->operands[0]->node->loc;
+  pestle_value_t* value = as_type(call, from, &type);
+  b->loc = of_op;
+  return value;
 }
 
 static bool is_elementwise(pestle_op_t op) {

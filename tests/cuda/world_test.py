@@ -17,6 +17,7 @@ os.environ["PESTLE_BUILD_DIR"] = os.environ.get("PESTLE_BUILD_DIR", ".")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "world"))
 import failures  # noqa: E402
 import ranks  # noqa: E402
+import weights_test  # noqa: E402
 from ranks import HEAD, PESTLE, RANK, REDUCE, World, model  # noqa: E402
 
 FAKE = {"LD_LIBRARY_PATH": f"{DRIVER}:{NVRTC}:{NCCL}", "FAKE_CUDA_DEVICES": "4",
@@ -326,6 +327,28 @@ def command(folder):
         r.stderr
 
 
+def weights(folder):
+    """Each GPU gets its parts of weights; from the third run on all is one launch, since no
+    step asks for the process' number."""
+    text = folder / "weights.mlir"
+    plan = folder / "weights.plan"
+    text.write_text(weights_test.text_of(8, 64, 512))
+    weights_test.call("run", text, "--input", "0=random:1", "--outputs", folder / "alone")
+    rules = weights_test.rules(2)
+    for more in ({}, {"FAKE_CUDA_DEVICES": "1", "PESTLE_WORLD_TRANSPORT": "host"}):
+        weights_test.call("run", text, "--input", "0=random:1", *rules, "--device", "cuda",
+                          "--compare", folder / "alone", **(FAKE | more))
+    weights_test.call("compile", text, *rules, "--device", "cuda", "-o", plan, **FAKE)
+    alone = {"FAKE_CUDA_FAIL": "cuGraphInstantiateWithFlags:2:1"}
+    once = bits(processes(plan, 2, steps=6, **alone))
+    for form in (processes, threads):
+        assert bits(form(plan, 2, steps=6)) == once
+        says(form(plan, 2, steps=6, FAKE_CUDA_FAIL="cuGraphLaunch:2:1"), "UNAVAILABLE",
+             r"rank \d has ended its world: cuda: cuGraphLaunch on device \d")
+    one = {"WORLD_RANK_DEVICE": "cuda:0", "PESTLE_WORLD_TRANSPORT": "host"}
+    assert bits(threads(plan, 2, steps=6, **one)) == once
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         plans = Plans(pathlib.Path(folder))
@@ -338,6 +361,7 @@ def main():
         mixed(plans)
         other_counts(plans)
         command(plans.folder)
+        weights(plans.folder)
         kill_and_stop(plans)
         if LONG:
             stuck(plans)

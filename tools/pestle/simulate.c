@@ -21,8 +21,9 @@ typedef struct report_t {
   const cli_topology_t* t;
   cli_plan_run_t* run;
   cli_clock_t clock;
-  uint64_t* sent;               // bytes that each rank sends
-  uint64_t on_link[CLI_LINKS];  // bytes that go over each kind of wire
+  uint64_t* sent;                  // bytes that each rank sends
+  uint64_t *weights, all_weights;  // bytes of constants that each has, and all
+  uint64_t on_link[CLI_LINKS];     // bytes that go over each kind of wire
   what_if_t what_if[WHAT_IFS];
 } report_t;
 
@@ -165,6 +166,12 @@ static void write_json(const report_t* p, pestle_json_t* json) {
   for (int32_t r = 0; r < p->run->ranks; ++r)
     pestle_json_u64(json, p->sent[r]);
   pestle_json_end_array(json);
+  pestle_json_key(json, "weight_bytes");
+  pestle_json_begin_array(json);
+  for (int32_t r = 0; r < p->run->ranks; ++r)
+    pestle_json_u64(json, p->weights[r]);
+  pestle_json_end_array(json);
+  cli_key_u64(json, "all_weight_bytes", p->all_weights);
   pestle_json_key(json, "links");
   pestle_json_begin_array(json);
   for (size_t i = 0; i < p->t->link_count; ++i) {
@@ -199,6 +206,11 @@ static void print(const report_t* p) {
       "the rank that waits most: kernels %.1f us; wires %.1f us; it waits "
       "%.1f us for wires and others\n",
       c->compute * 1e6, c->wire * 1e6, c->exposed * 1e6);
+  uint64_t most = 0;
+  for (int32_t r = 0; r < p->run->ranks; ++r)
+    most = p->weights[r] > most ? p->weights[r] : most;
+  printf("weights on a rank: %s", cli_info_bytes(most, bytes, sizeof(bytes)));
+  printf(" of %s\n", cli_info_bytes(p->all_weights, bytes, sizeof(bytes)));
   if (p->t->jitter > 0)
     printf("the first rank is done after %.1f us\n", c->first * 1e6);
   if (p->run->conditions)
@@ -245,6 +257,12 @@ static pestle_status_t simulate(report_t* p) {
   p->sent = PESTLE_ARENA_ARRAY(&cli->arena, uint64_t, (size_t)p->run->ranks);
   if (!p->sent) return PESTLE_OOM();
   memset(p->sent, 0, (size_t)p->run->ranks * sizeof(*p->sent));
+  p->weights = PESTLE_ARENA_ARRAY(&cli->arena, uint64_t, (size_t)p->run->ranks);
+  if (!p->weights) return PESTLE_OOM();
+  for (int32_t r = 0; r < p->run->ranks; ++r) {
+    PESTLE_TRY(
+        cli_plan_run_weights(p->run, cli, r, &p->weights[r], &p->all_weights));
+  }
   for (size_t i = 0; i < p->run->meetings.size; ++i)
     count_bytes(p, &p->run->meetings.data[i]);
   PESTLE_TRY(cli_clock_run(p->run, p->t, seed, &p->clock));

@@ -67,6 +67,11 @@ PESTLE_NODISCARD pestle_status_t cli_plan_run_init(cli_t* cli,
                                                    const char* times,
                                                    cli_plan_run_t* out_run);
 void cli_plan_run_deinit(cli_plan_run_t* run);
+// Bytes of constants that |rank| has; |*out_all|: of all of them.
+PESTLE_NODISCARD pestle_status_t cli_plan_run_weights(const cli_plan_run_t* run,
+                                                      cli_t* cli, int32_t rank,
+                                                      uint64_t* out_own,
+                                                      uint64_t* out_all);
 // What collectives take on |t|.
 PESTLE_NODISCARD pestle_status_t cli_plan_run_price(cli_plan_run_t* run,
                                                     const cli_topology_t* t);

@@ -229,6 +229,37 @@ pestle_status_t cli_plan_run_price(cli_plan_run_t* run,
   return NULL;
 }
 
+// --- Weights ---
+
+pestle_status_t cli_plan_run_weights(const cli_plan_run_t* run, cli_t* cli,
+                                     int32_t rank, uint64_t* out_own,
+                                     uint64_t* out_all) {
+  enum { ALL_HAVE, SOME_HAVE, HAS };
+  const pestle_plan_header_t* h = run->plan;
+  const pestle_plan_constant_ref_t* refs = section(h, h->constant_refs);
+  const pestle_plan_part_t* parts = section(h, h->parts);
+  const pestle_plan_part_place_t* places = section(h, h->part_places);
+  size_t count = (size_t)h->constant_refs.count;
+  uint8_t* who = PESTLE_ARENA_ARRAY(&cli->arena, uint8_t, count + 1);
+  if (!who) return PESTLE_OOM();
+  memset(who, ALL_HAVE, count + 1);
+  for (uint64_t i = 0; i < h->part_places.count; ++i)
+    who[places[i].constant] = SOME_HAVE;
+  for (uint64_t i = 0; i < h->bindings.count; ++i) {
+    if (run->bindings[i].storage == PESTLE_PLAN_CONSTANT)
+      who[run->bindings[i].index] = HAS;
+  }
+  uint32_t partition = (uint32_t)(rank % h->partitions);
+  for (uint64_t i = 0; i < h->parts.count; ++i)
+    who[places[parts[i].first + partition].constant] = HAS;
+  *out_own = *out_all = 0;
+  for (size_t i = 0; i < count; ++i) {
+    *out_all += refs[i].size;
+    *out_own += who[i] == SOME_HAVE ? 0 : refs[i].size;
+  }
+  return NULL;
+}
+
 // --- All of it ---
 
 pestle_status_t cli_plan_run_init(cli_t* cli, const pestle_plan_t* plan,
