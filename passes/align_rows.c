@@ -13,6 +13,13 @@
 //
 // What lies along the last axis of an operand is what lies there in memory, behind
 // a transpose too.
+//
+// Matrix units that multiply bytes take both operands along k. The right matrix is turned
+// where it lies otherwise, and zeros, which add nothing, fill k up to whole runs:
+//
+//   %0 = dot_general %a, %b          %1 = pad %a                  // to [3000, 1120]
+//     [3000, 1111] x [1111, 776] ->  %2 = pad (transpose %b)      // to [776, 1120]
+//                                    %0 = dot_general %1, %2      // of [m, k] x [n, k]
 #include <string.h>
 
 #include "passes/fold_constants.h"
@@ -54,17 +61,39 @@ static bool contracts_last(const pestle_node_t* node) {
                  type_of(node, 1)->rank - 1);
 }
 
+static bool is_byte(pestle_dtype_t dtype) {
+  return dtype == PESTLE_I8 || dtype == PESTLE_U8;
+}
+
+// Whether warpgroups that multiply operands of the types of |node| take them along k alone.
+static bool is_along_k(const pestle_pass_context_t* ctx,
+                       const pestle_node_t* node) {
+  return is_byte(type_of(node, 0)->dtype) && is_byte(type_of(node, 1)->dtype) &&
+         node->results[0].type->dtype == PESTLE_I32 &&
+         pestle_pass_has_byte_warpgroups(ctx);
+}
+
+// Whether warpgroups take them as they lie along k or across.
+static bool is_either_way(const pestle_pass_context_t* ctx,
+                          const pestle_node_t* node) {
+  pestle_dtype_t dtype = type_of(node, 0)->dtype;
+  return dtype == type_of(node, 1)->dtype &&
+         ctx->options->numerics != PESTLE_NUMERICS_STRICT &&
+         pestle_pass_has_warpgroups(ctx, dtype);
+}
+
 // A product [batch.., m, k] x [batch.., k, n] that the units would take.
-static bool is_wanted(const align_t* a, const pestle_node_t* node) {
+static bool is_wanted(const pestle_pass_context_t* ctx,
+                      const pestle_node_t* node) {
   if (node->op != PESTLE_OP_DOT_GENERAL || node->operand_count != 2) {
     return false;
   }
   const pestle_type_t *x = type_of(node, 0), *y = type_of(node, 1);
   const pestle_type_t* z = node->results[0].type;
   int32_t rank = x->rank;
-  if (rank < 2 || y->rank != rank || z->rank != rank || x->dtype != y->dtype ||
+  if (rank < 2 || y->rank != rank || z->rank != rank ||
       !pestle_type_is_static(x) || !pestle_type_is_static(y) ||
-      !pestle_pass_has_warpgroups(a->ctx, x->dtype) ||
+      (!is_along_k(ctx, node) && !is_either_way(ctx, node)) ||
       !is_axis(PESTLE_NODE_I64S(node, lhs_contracting_dimensions), rank - 1) ||
       (!is_axis(PESTLE_NODE_I64S(node, rhs_contracting_dimensions), rank - 2) &&
        !contracts_last(node))) {
@@ -75,6 +104,12 @@ static bool is_wanted(const align_t* a, const pestle_node_t* node) {
                    ? k * n >= LEAST_MATRIX || m * k * n >= LEAST_PRODUCTS
                    : m >= FEW_ROWS && k * n >= LEAST_MATRIX_OF_FEW;
   return n >= LEAST_COLUMNS && k >= LEAST_TAPS && large;
+}
+
+bool pestle_pass_reads_along_k(const pestle_pass_context_t* ctx,
+                               const pestle_node_t* node) {
+  return is_wanted(ctx, node) && is_along_k(ctx, node) &&
+         type_of(node, 0)->dims[type_of(node, 0)->rank - 2] >= LEAST_ROWS;
 }
 
 // |*x| from rows of whole runs, |more| elements longer along |axis|. Stays what it is
@@ -131,13 +166,63 @@ static pestle_status_t align_dot(align_t* a, pestle_node_t* node) {
   return NULL;
 }
 
+// --- Operands that lie along k ---
+
+// Elements from |extent| on to whole runs of |dtype|.
+static int64_t up_to_run(int64_t extent, pestle_dtype_t dtype) {
+  int64_t run = RUN_BYTES / (int64_t)pestle_dtype_size(dtype);
+  return (run - extent % run) % run;
+}
+
+// |x| with zeros behind its last two axes.
+static pestle_value_t* grown(align_t* a, pestle_formula_t* f, pestle_value_t* x,
+                             int64_t rows, int64_t taps) {
+  int64_t high[PESTLE_MAX_RANK] = {0};
+  int32_t last = x->type->rank - 1;
+  if (!rows && !taps) return x;
+  high[last - 1] = rows;
+  high[last] = taps;
+  pestle_value_t* zero = pestle_f_scalar(f, x->type->dtype, 0);
+  x = pestle_f_pad(f, x, zero, NULL, high, NULL);
+  if (!f->status) f->status = pestle_pass_fold_value(a->ctx, a->module, &x);
+  return x;
+}
+
+static pestle_status_t lay_along_k(align_t* a, pestle_node_t* node) {
+  pestle_formula_t f = pestle_formula_before(node);
+  pestle_value_t* x = pestle_node_operand(node, 0);
+  pestle_value_t* y = pestle_node_operand(node, 1);
+  pestle_type_t type = *node->results[0].type;
+  int32_t last = type.rank - 1;
+  int64_t n = type.dims[last];
+  int64_t taps = up_to_run(x->type->dims[last], x->type->dtype);
+  int64_t more = n % 2 ? up_to_run(n, type.dtype) : 0;
+  bool turned = contracts_last(node);
+  // Of few rows a turned copy costs more than it gains.
+  if ((turned && !taps && !more) ||
+      (!turned && !pestle_pass_reads_along_k(a->ctx, node))) {
+    return NULL;
+  }
+  if (!turned) y = pestle_f_transpose_matrix(&f, y);
+  x = grown(a, &f, x, 0, taps);
+  y = grown(a, &f, y, more, taps);
+  type.dims[last] += more;
+  pestle_value_t* z = pestle_f_dot(&f, x, y, true, &type);
+  if (more) z = pestle_f_slice_axis(&f, z, last, 0, n);
+  PESTLE_TRY(f.status);
+  pestle_pass_replace(node, &z);
+  *a->changed = true;
+  return NULL;
+}
+
 static pestle_status_t align_block(void* user, pestle_module_t* module,
                                    pestle_block_t* block) {
   align_t* a = user;
   a->module = module;
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
-    if (is_wanted(a, n)) PESTLE_TRY(align_dot(a, n));
+    if (!is_wanted(a->ctx, n)) continue;
+    PESTLE_TRY(is_along_k(a->ctx, n) ? lay_along_k(a, n) : align_dot(a, n));
   }
   return NULL;
 }
@@ -146,7 +231,6 @@ pestle_status_t pestle_pass_align_rows(pestle_pass_context_t* ctx,
                                        pestle_module_t* module,
                                        bool* out_changed) {
   align_t a = {.ctx = ctx, .module = module, .changed = out_changed};
-  if (ctx->options->numerics == PESTLE_NUMERICS_STRICT) return NULL;
   PESTLE_TRY(pestle_pass_each_block(module, align_block, &a));
   return *out_changed ? pestle_pass_dce(ctx, module, out_changed) : NULL;
 }

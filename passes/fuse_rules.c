@@ -462,6 +462,10 @@ static pestle_fuse_reason_t refuses_dot_operand(const pestle_fuse_t* f,
     case PESTLE_OP_IOTA:
       return PESTLE_FUSE_REASON_NONE;
     case PESTLE_OP_TRANSPOSE:
+      if (side == 1 && !attention && !keeps_innermost(node) &&
+          pestle_pass_reads_along_k(f->ctx, dot)) {
+        return PESTLE_FUSE_REASON_ALONG_K;
+      }
       return side == 1 || keeps_innermost(node) || reads_across(f, dot, node)
                  ? PESTLE_FUSE_REASON_NONE
                  : PESTLE_FUSE_REASON_LEFT_TRANSPOSE;

@@ -234,17 +234,24 @@ bool pestle_pass_has_byte_units(const pestle_target_caps_t* caps) {
   return false;
 }
 
-bool pestle_pass_has_warpgroups(const pestle_pass_context_t* ctx,
-                                pestle_dtype_t dtype) {
+static bool has_warpgroups(const pestle_pass_context_t* ctx,
+                           pestle_dtype_t dtype, pestle_dtype_t sums) {
   const pestle_target_caps_t* caps = ctx->caps;
   for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
     const pestle_intrinsic_t* x = &caps->intrinsic[i];
-    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == dtype &&
-        x->c == PESTLE_F32) {
+    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == dtype && x->c == sums)
       return true;
-    }
   }
   return false;
+}
+
+bool pestle_pass_has_warpgroups(const pestle_pass_context_t* ctx,
+                                pestle_dtype_t dtype) {
+  return has_warpgroups(ctx, dtype, PESTLE_F32);
+}
+
+bool pestle_pass_has_byte_warpgroups(const pestle_pass_context_t* ctx) {
+  return has_warpgroups(ctx, PESTLE_I8, PESTLE_I32);
 }
 
 bool pestle_pass_has_units(const pestle_pass_context_t* ctx,

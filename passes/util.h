@@ -154,6 +154,12 @@ bool pestle_pass_has_byte_units(const pestle_target_caps_t* caps);
 // Whether the target multiplies matrices of |dtype| by warpgroups, with sums of f32.
 bool pestle_pass_has_warpgroups(const pestle_pass_context_t* ctx,
                                 pestle_dtype_t dtype);
+// Whether it multiplies matrices of bytes so, with sums of i32.
+bool pestle_pass_has_byte_warpgroups(const pestle_pass_context_t* ctx);
+// Whether the target's matrix units would take the product |node| if both operands lay
+// along k (align_rows.c): the right one is turned in memory then, not on the way.
+bool pestle_pass_reads_along_k(const pestle_pass_context_t* ctx,
+                               const pestle_node_t* node);
 // Bytes of a core's L2, or a usual number where the target does not say.
 int64_t pestle_pass_l2_bytes(const pestle_pass_context_t* ctx);
 

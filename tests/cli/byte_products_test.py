@@ -115,6 +115,23 @@ class Bytes(Case):
                 self.assertIn(word, said)
                 np.testing.assert_array_equal(made, x.astype(np.int64) @ w.T.astype(np.int64))
 
+    def test_turned(self):
+        """The second operand lies in rows, k and columns are odd: copies in front."""
+        units = "matrix units multiply tiles"
+        for a, b, at, by in [((72, 512), (512, 520), (1, 0), units),
+                             ((512, 96), (512, 1024), (0, 0), units),
+                             ((64, 1111), (777, 1111), (1, 1), units),
+                             ((70, 1111), (1111, 267), (1, 0), units),
+                             ((70, 1111), (1111, 67), (1, 0), "shared_tile"),
+                             ((8, 1025), (1030, 1025), (1, 1), "pad")]:  # fmt: skip
+            x, w = values = self.numbers((a, b), ("i8", "ui8"))
+            wanted = np.tensordot(x.astype(np.int64), w.astype(np.int64), axes=at)
+            for constant in (False, True):
+                with self.subTest(a=a, b=b, constant=constant):
+                    made, _ = self.run_by(dot(a, b, at, ("i8", "ui8")), values, HOPPER, constant,
+                                          by=by)
+                    np.testing.assert_array_equal(made, wanted)
+
     def test_scales_of_warpgroups(self):
         """Results of f32 are copied out of shared memory."""
         a, b = values = self.numbers(((130, 96), (200, 96)), ("ui8", "i8"))

@@ -14,12 +14,12 @@ from cli_test import ADD, SOURCE, Case, has_compiler  # noqa: E402
 CASES = SOURCE / "tests/cli/explain"
 
 # What no module is known to show: another rule answers first, or the op is
-# stored for another reason already.
+# stored for another reason already; along-k is of GPUs (tests/golden/passes/align_rows).
 UNSEEN = {
     "many-results", "own-loops", "source", "left-transpose", "dot-reshape",
     "dot-slice", "bias", "gather-again", "many-readers", "second-result",
     "result-shape", "order", "one-place", "other-shape", "composite-rows",
-    "no-fuse",
+    "no-fuse", "along-k",
 }  # fmt: skip
 
 CONV = """\
