@@ -367,6 +367,40 @@ static pestle_status_t group_products(pestle_pass_context_t* ctx,
   return replace(&p, out_group);
 }
 
+// --- How x is taken ---
+
+// A product that does not say how it takes x takes it as bytes.
+static pestle_status_t take_bytes(pestle_node_t* node) {
+  pestle_value_t* operands[4] = {NULL};
+  const pestle_attr_t attrs[] = {
+      PESTLE_SET_I64(bits, PESTLE_NODE_I64(node, bits)),
+      PESTLE_SET_I64(block, PESTLE_NODE_I64(node, block)),
+      PESTLE_SET_I64(accuracy, 4)};
+  pestle_formula_t f = pestle_formula_before(node);
+  for (uint32_t i = 0; i < node->operand_count; ++i)
+    operands[i] = pestle_node_operand(node, i);
+  pestle_value_t* y = pestle_f_make(&f, PESTLE_OP_BLOCK_DOT, operands,
+                                    node->operand_count, attrs, 3, NULL);
+  PESTLE_TRY(f.status);
+  pestle_value_replace_all_uses(&node->results[0], y);
+  pestle_node_set_heir(node, y->node);
+  pestle_node_erase(node);
+  return NULL;
+}
+
+static pestle_status_t take_all_bytes(const pestle_pass_context_t* ctx,
+                                      pestle_block_t* block) {
+  if (ctx->options->numerics != PESTLE_NUMERICS_FAST) return NULL;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (n->op == PESTLE_OP_BLOCK_DOT && !PESTLE_NODE_I64(n, accuracy) &&
+        pestle_pass_is_whole(ctx, n)) {
+      PESTLE_TRY(take_bytes(n));
+    }
+  }
+  return NULL;
+}
+
 // Where lanes run side by side, of more rows than a team of them takes.
 static bool is_matrix(const pestle_pass_context_t* ctx,
                       const pestle_node_t* node) {
@@ -380,6 +414,7 @@ pestle_status_t pestle_pass_whole_block_dots(pestle_pass_context_t* ctx,
                                              pestle_block_t* block,
                                              bool* out_changed) {
   uint64_t place = 0;
+  PESTLE_TRY(take_all_bytes(ctx, block));
   for (pestle_node_t* n = block->first; n; n = n->next)
     n->scratch = ++place;
   for (pestle_node_t* n = block->first; n; n = n->next) {

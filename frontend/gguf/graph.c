@@ -37,6 +37,7 @@ typedef struct graph_t {
   pv_t* biases[VIEWS];  // of scores, with the groups in their rows
   pv_t *cosine[VIEWS], *sine[VIEWS];  // [batch, 1, rows, pairs]
   packed_t embedding;                 // where it is packed
+  uint8_t *next, *end;                // memory for what is packed
   char at[64];                        // what is made, for errors and explain
 } graph_t;
 
@@ -69,17 +70,59 @@ static void* room(graph_t* g, int64_t count, size_t size) {
   return pestle_f_memory(&g->f, (size_t)count * size);
 }
 
+enum { LINE = 64 };
+
+static size_t in_lines(size_t size) {
+  return (size + LINE - 1) / LINE * LINE;
+}
+
+// The same of what is packed, in one block: so large a one goes back to the system with the
+// module, which many small ones would not.
+static void* packed_room(graph_t* g, int64_t count, size_t size) {
+  size_t bytes = in_lines((size_t)count * size);
+  if (bytes > (size_t)(g->end - g->next)) return room(g, count, size);
+  uint8_t* data = g->next;
+  g->next += bytes;
+  return data;
+}
+
+static bool make_packed_room(graph_t* g) {
+  enum {
+    PARTS = 3,
+    TENSORS = 3
+  };  // bytes, scales and zeros; rows of a joined one
+  const pestle_gguf_file_t* file = g->m->file;
+  size_t all = 0;
+  for (size_t i = 0; i < file->tensor_count; ++i) {
+    const tensor_t* t = &file->tensors[i];
+    const pestle_gguf_type_t* type = t->type;
+    size_t count = t->size / type->bytes * type->elements;
+    all += PARTS * TENSORS * LINE;
+    if (type->bits) {
+      all += count / 8 * type->bits + count / type->group * 2 * sizeof(float);
+    } else if (t->axes > 1 && (g->m->arch->flags & PESTLE_GGUF_PAIRS)) {
+      // Of the plain ones queries and keys alone are copied.
+      all +=
+          t->dims[1] == g->m->queries || t->dims[1] == g->m->keys ? t->size : 0;
+    }
+  }
+  g->next = pestle_f_memory(&g->f, all);
+  g->end = g->next ? g->next + all : NULL;
+  return g->next;
+}
+
 static packed_t pack(graph_t* g, const tensor_t* t,
                      const pestle_gguf_rows_t* rows) {
   const pestle_gguf_type_t* type = t->type;
   int64_t columns = t->dims[0], groups = columns / type->group;
   int64_t width = columns * type->bits / 8;
   packed_t p = {NULL, NULL, NULL};
-  uint8_t* bytes = room(g, rows->count * width, 1);
+  uint8_t* bytes = packed_room(g, rows->count * width, 1);
   pestle_dtype_t dtype = type->is_half ? PESTLE_F16 : PESTLE_F32;
-  void* scales = room(g, rows->count * groups, pestle_dtype_size(dtype));
-  float* zeros =
-      type->has_least ? room(g, rows->count * groups, sizeof(float)) : NULL;
+  void* scales = packed_room(g, rows->count * groups, pestle_dtype_size(dtype));
+  float* zeros = type->has_least
+                     ? packed_room(g, rows->count * groups, sizeof(float))
+                     : NULL;
   if (g->f.status) return p;
   pestle_gguf_pack(g->source->context, t, rows, bytes, scales, zeros);
   forget(g, t);
@@ -98,7 +141,7 @@ static pv_t* plain(graph_t* g, const tensor_t* t,
                                                          : PESTLE_BF16;
   const uint8_t* data = t->data + (size_t)rows->first * width;
   if (rows->depth || (uintptr_t)data % size) {
-    uint8_t* copy = room(g, rows->count, width);
+    uint8_t* copy = packed_room(g, rows->count, width);
     for (int64_t i = 0; copy && i < rows->count; ++i) {
       const uint8_t* row = t->data + (size_t)pestle_gguf_row(rows, i) * width;
       memcpy(copy + (size_t)i * width, row, width);
@@ -594,6 +637,7 @@ static pestle_status_t name_results(const graph_t* g) {
 static pestle_status_t build(graph_t* g, pv_t** results) {
   const pestle_gguf_model_t* m = g->m;
   const pestle_gguf_rows_t words = {.count = m->words};
+  if (!make_packed_room(g)) return g->f.status;
   find_places(g, pestle_function_argument(g->function, PESTLE_GGUF_MASK));
   make_views(g);
   pv_t* x = embed(g, pestle_function_argument(g->function, PESTLE_GGUF_IDS));

@@ -17,7 +17,8 @@ typedef enum pestle_numerics_e {
   PESTLE_NUMERICS_DEFAULT = 0,
   // Neither: source order, no contraction.
   PESTLE_NUMERICS_STRICT = 1,
-  // Default, and narrow floats stay f32 inside a kernel.
+  // Default, and narrow floats stay f32 inside a kernel; products with weights of few bits
+  // (pestle.block_dot) that say no accuracy take x as bytes, accuracy 4.
   PESTLE_NUMERICS_FAST = 2,
 } pestle_numerics_t;
 

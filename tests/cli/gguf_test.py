@@ -222,12 +222,40 @@ def check_slots(folder):
     expect("slots", max(np.abs(d.logits(s) - want[s]).max() / want[s].std() for s in range(3)) <= NEAR)
 
 
+class CompileOptions(C.Structure):
+    _fields_ = [("struct_size", C.c_size_t), ("numerics", C.c_int)]
+
+
+def decoder(path, numerics):
+    """A decoder with numerics of its own."""
+    d = Decoder.__new__(Decoder)
+    d.it, compile_options = C.c_void_p(), CompileOptions(C.sizeof(CompileOptions), numerics)
+    options = decode_test.Options(C.sizeof(decode_test.Options), None, MOST, 1, 0, C.addressof(compile_options))
+    d.check(d.lib.pestle_decoder_create(d.context, str(path).encode(), C.byref(options), C.byref(d.it)))
+    return d
+
+
+def check_numerics(folder):
+    """Strict multiplies unpacked weights; fast takes x as bytes, where the CPU has products of bytes."""
+    path, model = folder / "model.gguf", Model(kind="Q4_1")
+    model.write(path)
+    ids = list(range(1, 12))
+    want = model.logits(ids)[-1]
+    for name, numerics, least, most in ("default", 0, 0, NEAR), ("strict", 1, 0, NEAR), ("fast", 2, 1e-4, 0.3):
+        d = decoder(path, numerics)
+        d.feed(ids)
+        error = np.abs(d.logits() - want).max() / want.std()
+        has_bytes = any(f in pathlib.Path("/proc/cpuinfo").read_text() for f in ("avx512_vnni", "avx_vnni", "avx2"))
+        expect(f"{name}: {error:.1e} of the spread", error <= most and (error >= least or not has_bytes))
+
+
 def main():
     Decoder.load()
     check_bad()
     with tempfile.TemporaryDirectory() as folder:
         check_said(pathlib.Path(folder))
         check_slots(pathlib.Path(folder))
+        check_numerics(pathlib.Path(folder))
         check_models(pathlib.Path(folder))
         check_types(pathlib.Path(folder))
     return bool(decode_test.bad)

@@ -577,6 +577,9 @@ PESTLE_NODISCARD pestle_status_t cli_transform(cli_t* cli,
 // says which options were given.
 PESTLE_NODISCARD pestle_status_t cli_blame_options(cli_t* cli, const char* path,
                                                    pestle_status_t status);
+// What --numerics says; default without it.
+PESTLE_NODISCARD pestle_status_t cli_numerics(const cli_t* cli,
+                                              pestle_numerics_t* out_numerics);
 // What the options ask to show goes to stderr, until the caller sets |dump|.
 PESTLE_NODISCARD pestle_status_t
 cli_compile_options(cli_t* cli, pestle_compile_options_t* out_options);

@@ -33,8 +33,8 @@ static void end_progress(cli_t* cli) {
   }
 }
 
-static pestle_status_t read_numerics(const cli_t* cli,
-                                     pestle_numerics_t* out_numerics) {
+pestle_status_t cli_numerics(const cli_t* cli,
+                             pestle_numerics_t* out_numerics) {
   static const char* const names[] = {"default", "strict", "fast", NULL};
   char hint[PESTLE_HINT];
   const char* text = cli->text[CLI_NUMERICS];
@@ -171,7 +171,7 @@ pestle_status_t cli_compile_options(cli_t* cli,
   if (out_options->dump_stages) out_options->dump = print_stage;
   PESTLE_TRY(read_lock_options(cli, out_options));
   PESTLE_TRY(read_tier(cli, out_options));
-  return read_numerics(cli, &out_options->numerics);
+  return cli_numerics(cli, &out_options->numerics);
 }
 
 pestle_status_t cli_compile_module(cli_t* cli, pestle_module_t* module,
