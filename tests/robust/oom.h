@@ -15,6 +15,7 @@
 #include <signal.h>
 
 #include "robust/robust.h"
+#include "unit/frontend/gguf_test.h"
 #include "unit/frontend/onnx_test.h"
 
 typedef struct oom_memory_t {
@@ -128,6 +129,18 @@ static pestle_status_t import_onnx(oom_world_t* w) {
   pestle_import_options_t options = {.struct_size = sizeof(options)};
   pestle_status_t status = pestle_import_onnx(
       w->context, model.data, model.size, true, NULL, &options, &w->made);
+  pb_free(&model);
+  return status;
+}
+
+static pestle_status_t import_gguf(oom_world_t* w) {
+  static const pestle_dim_binding_t dims[] = {
+      {"batch_size", 1}, {"sequence_length", 2}, {"total_sequence_length", 4}};
+  pb_t model = gguf_model();
+  pestle_import_options_t options = {
+      .struct_size = sizeof(options), .dims = dims, .dim_count = 3};
+  pestle_status_t status = pestle_import_bytes(
+      w->context, model.data, model.size, "x.gguf", &options, &w->made);
   pb_free(&model);
   return status;
 }
@@ -415,6 +428,7 @@ static const oom_phase_t oom_phases[] = {
   {"context", NULL, NULL, create_context, undo_context, 1000},
   {"context", "llvm", NULL, create_context, undo_context, 1000},
   {"import ONNX", NULL, NULL, import_onnx, undo_made, 200},
+  {"import GGUF", NULL, NULL, import_gguf, undo_made, 300},
   {"parse", NULL, NULL, parse, undo_made, 1000},
   {"print", NULL, prepare_module, print, undo_bytes, 1000},
   {"serialise", NULL, prepare_module, serialize, undo_bytes, 1000},
