@@ -690,7 +690,7 @@ func.func public @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>)
         self.fail_with(4, "'/dev/null': it is a device", "run", "/dev/null")
         for name in ("empty.onnx", "empty.mlir", "empty"):
             self.write(name, b"")
-            sentence = f"'{name}' is empty; a model is ONNX, Pestle or Stable"
+            sentence = f"'{name}' is empty; a model is ONNX, GGUF, Pestle or "
             self.fail_with(4, sentence, "run", name)
             self.fail_with(4, sentence, "dump", name)
 
