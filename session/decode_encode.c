@@ -110,29 +110,21 @@ static pestle_status_t import_first(pestle_decoder_t* d, const char* path,
   const pestle_tensor_t number = {.data = &zero,
                                   .device = {PESTLE_DEVICE_CPU, 0},
                                   .dtype = pestle_dtype_to_dlpack(PESTLE_F32)};
-  size_t bytes = d->input_count * sizeof(pestle_const_binding_t), count = 0;
-  pestle_const_binding_t* consts = pestle_alloc(d->allocator, bytes + 1);
+  size_t bytes = (d->input_count + 1) * sizeof(pestle_const_binding_t);
+  pestle_const_binding_t* consts = pestle_alloc(d->allocator, bytes);
   pestle_module_t* module = NULL;
+  size_t count = 0;
   if (!consts) return PESTLE_OOM();
   for (size_t i = 0; i < d->input_count; ++i) {
-    if (d->inputs[i].role == DECODE_HIDDEN || d->inputs[i].role == DECODE_FIRST)
-      continue;
-    consts[count++] = (pestle_const_binding_t){d->inputs[i].name, &number};
+    if (d->inputs[i].role != DECODE_HIDDEN)
+      consts[count++] = (pestle_const_binding_t){d->inputs[i].name, &number};
   }
-  const pestle_const_binding_t branch = {PESTLE_DECODE_BRANCH, &number};
-  pestle_const_binding_t* all =
-      pestle_alloc(d->allocator, (count + 1) * sizeof(*all));
-  pestle_status_t status = all ? NULL : PESTLE_OOM();
-  if (!status) {
-    memcpy(all, consts, count * sizeof(*all));
-    all[count] = branch;
-    const pestle_import_options_t options = {.struct_size = sizeof(options),
-                                             .consts = all,
-                                             .const_count = count + 1};
-    status = pestle_import_file(d->context, path, &options, &module);
-  }
-  pestle_dealloc(d->allocator, all, (count + 1) * sizeof(*all));
-  pestle_dealloc(d->allocator, consts, bytes + 1);
+  consts[count++] = (pestle_const_binding_t){PESTLE_DECODE_BRANCH, &number};
+  const pestle_import_options_t options = {
+      .struct_size = sizeof(options), .consts = consts, .const_count = count};
+  pestle_status_t status =
+      pestle_import_file(d->context, path, &options, &module);
+  pestle_dealloc(d->allocator, consts, bytes);
   if (!status) status = pestle_module_specialize(module, hidden, 1, out_module);
   pestle_module_release(module);
   return pestle_status_annotate(

@@ -10,6 +10,7 @@
 
 enum {
   USUAL_ROOM = 256,
+  WIDE_ROOM = 2048,
   LEAST_ROOM = 8,          // the fewest rows that a prompt is given
   LARGE_CACHES = 1 << 30,  // bytes that are not reserved before they are needed
   ZEROS = 1 << 16,
@@ -79,13 +80,15 @@ static pestle_status_t use_room(pestle_decoder_t* d, int64_t room) {
 }
 
 // Where no kernel of a token reads what no sequence has, room costs address space alone, and
-// more of it no compilation. Prompts of devices other than CPUs read all positions, and their
-// memory is taken when it is asked for.
+// more of it no compilation. Devices other than CPUs take memory when they are asked for it, and
+// their prompts read all positions; neither is much for few.
 pestle_status_t pestle_decode_first_room(pestle_decoder_t* d, int64_t asked) {
   bool is_large = pestle_decode_cache_bytes(d) > LARGE_CACHES / d->slot_count;
-  d->first_room = asked > LEAST_ROOM || !asked ? asked : LEAST_ROOM;
-  if (!asked && (d->grows || d->is_far || is_large)) d->first_room = USUAL_ROOM;
-  if (!d->first_room || d->first_room > d->most) d->first_room = d->most;
+  int64_t room = d->grows                ? USUAL_ROOM
+                 : d->is_far || is_large ? WIDE_ROOM
+                                         : d->most;
+  if (asked) room = asked > LEAST_ROOM ? asked : LEAST_ROOM;
+  d->first_room = room < d->most ? room : d->most;
   PESTLE_TRY(use_room(d, d->first_room));
   if (asked || d->bounded == d->cache_count || d->first_room <= USUAL_ROOM)
     return NULL;

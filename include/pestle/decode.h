@@ -56,8 +56,8 @@ typedef struct pestle_decoder_options_t {
   const pestle_compile_options_t* compile;
   // Positions that the caches have at first, 8 at least: when a sequence passes them they are
   // doubled, until they are |most|. 0: 256 where a token's cost follows them
-  // (pestle_decoder_info_t.caches_bounded), on devices other than CPUs, and where the caches
-  // would be above 1 GiB; else |most|.
+  // (pestle_decoder_info_t.caches_bounded); else 2,048 on devices other than CPUs, and where the
+  // caches of all slots would be above 1 GiB; else |most|.
   int64_t room;
   // The model's encoder, of speech models that are given as two files. Or NULL.
   const char* encoder;

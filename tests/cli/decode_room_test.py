@@ -118,6 +118,10 @@ def check_choice(folder):
         info = Decoder(path, most).info()
         expect(f"{what}: {info.caches_bounded} of {info.caches} caches, {info.room} positions",
                (info.caches_bounded, info.caches, info.room) == (bounded, 4, room))
+    onnx.save(llama.Maker({**row, "most": 2100}).model(), path)
+    for slots, room in (1, 2100), (1100, 2048):  # of 1 MiB each
+        info = Decoder(path, 2100, slots=slots).info()
+        expect(f"{slots} slots have room for {info.room}", info.room == room)
     maker = llama_plain.Maker(row)
     onnx.save(maker.model(), path)
     d = Decoder(path, most)
