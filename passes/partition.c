@@ -269,7 +269,12 @@ pestle_status_t pestle_pass_partition(pestle_pass_context_t* ctx,
                    .entry = pestle_module_entry(module),
                    .arena = ctx->scratch,
                    .strict = ctx->options->numerics == PESTLE_NUMERICS_STRICT};
-  if (!is_divisible(module, p.entry)) return NULL;
+  // One that brings its own collectives has them combined all the same.
+  if (!is_divisible(module, p.entry)) {
+    return pestle_module_device_count(module) > 1
+               ? partition_combine(ctx, module, out_changed)
+               : NULL;
+  }
   pestle_vec_init(&p.values, pestle_context_allocator(ctx->context));
   pestle_status_t status = divide(&p);
   pestle_vec_deinit(&p.values);
@@ -277,7 +282,7 @@ pestle_status_t pestle_pass_partition(pestle_pass_context_t* ctx,
   *out_changed = true;
   PESTLE_TRY(pestle_module_drop_meshes(module));
   PESTLE_TRY(pestle_pass_simplify_collectives(ctx, module, out_changed));
-  PESTLE_TRY(partition_combine(ctx, module));
+  PESTLE_TRY(partition_combine(ctx, module, out_changed));
   PESTLE_TRY(pestle_pass_expand_collectives(ctx, module, out_changed));
   // Parts of weights, and the numbers that say which, are known for each process.
   PESTLE_TRY(pestle_pass_fold_constants(ctx, module, out_changed));

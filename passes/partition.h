@@ -171,7 +171,8 @@ partition_emit_whole(partition_t* p, const pestle_node_t* node);
 // --- partition_combine.c ---
 
 PESTLE_NODISCARD pestle_status_t partition_combine(pestle_pass_context_t* ctx,
-                                                   pestle_module_t* module);
+                                                   pestle_module_t* module,
+                                                   bool* out_changed);
 
 static inline pestle_builder_t* partition_builder(partition_t* p) {
   return &p->levels[p->depth].builder;

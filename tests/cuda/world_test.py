@@ -143,15 +143,15 @@ def recordings(plans):
              r"rank 1 has ended its world: nccl: .*remote process exited")
 
 
-# Two gradients, each of which is used at once.
+# Two gradients, each of which is used at once; together they are above 8 MiB.
 GRADIENT = """  %{g} = stablehlo.dot_general %p, %{of}, contracting_dims = [0] x [0] : \
-(tensor<64x48xf32>, tensor<64x{n}xf32>) -> tensor<48x{n}xf32>
-{reduce}  %u{g} = stablehlo.multiply %r{g}, %w{n} : tensor<48x{n}xf32>
+(tensor<64x1536xf32>, tensor<64x{n}xf32>) -> tensor<1536x{n}xf32>
+{reduce}  %u{g} = stablehlo.multiply %r{g}, %w{n} : tensor<1536x{n}xf32>
 """
 ORDER = """module @step attributes {{mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32}} {{
-func.func @main(%p: tensor<64x48xf32>, %q: tensor<64x32xf32>, %w32: tensor<48x32xf32>, \
-%w48: tensor<48x48xf32>) -> (tensor<48x32xf32>, tensor<48x48xf32>) {{
-{first}{second}  return %ug, %uh : tensor<48x32xf32>, tensor<48x48xf32>
+func.func @main(%p: tensor<64x1536xf32>, %q: tensor<64x1024xf32>, %w1024: tensor<1536x1024xf32>, \
+%w1536: tensor<1536x1536xf32>) -> (tensor<1536x1024xf32>, tensor<1536x1536xf32>) {{
+{first}{second}  return %ug, %uh : tensor<1536x1024xf32>, tensor<1536x1536xf32>
 }}
 }}
 """
@@ -159,15 +159,15 @@ func.func @main(%p: tensor<64x48xf32>, %q: tensor<64x32xf32>, %w32: tensor<48x32
 
 def gradient(name, of, n, channel):
     reduce = REDUCE.format(to="r" + name, of=name, channel=channel, group=[0, 1], n=2,
-                           size=f"48x{n}")
+                           size=f"1536x{n}")
     return GRADIENT.format(g=name, of=of, n=n, reduce=reduce)
 
 
 def order(plans):
     """A collective begins when its operands are there; what reads it comes late."""
     source = plans.folder / "order.mlir"
-    source.write_text(ORDER.format(first=gradient("g", "q", 32, 1),
-                                   second=gradient("h", "p", 48, 2)))
+    source.write_text(ORDER.format(first=gradient("g", "q", 1024, 1),
+                                   second=gradient("h", "p", 1536, 2)))
     text = subprocess.run([PESTLE, "dump", source, "--stage", "plan", "--device", "cuda"],
                           check=True, text=True, stdout=subprocess.PIPE,
                           env=os.environ | FAKE).stdout

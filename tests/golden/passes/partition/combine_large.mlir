@@ -1,0 +1,28 @@
+// Sums of 6 MiB: those that are there at once are one meeting, that behind a product is one
+// of its own, so that the others need not wait for it.
+// RUN: %pestle-opt %s --passes=partition --round-trip | FileCheck %s
+// CHECK-DAG: all_reduce"(%a, %c)
+// CHECK-DAG: all_reduce"(%d)
+module @large attributes {mhlo.num_partitions = 2 : i32} {
+  func.func public @main(%x: tensor<1254x1254xf32>) -> (tensor<1254x1254xf32>, tensor<1254x1254xf32>, tensor<1254x1254xf32>) {
+    %a = stablehlo.add %x, %x : tensor<1254x1254xf32>
+    %c = stablehlo.multiply %x, %x : tensor<1254x1254xf32>
+    %d = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : (tensor<1254x1254xf32>, tensor<1254x1254xf32>) -> tensor<1254x1254xf32>
+    %ra = "stablehlo.all_reduce"(%a) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %s = stablehlo.add %p, %q : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    }) : (tensor<1254x1254xf32>) -> tensor<1254x1254xf32>
+    %rd = "stablehlo.all_reduce"(%d) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %s = stablehlo.add %p, %q : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    }) : (tensor<1254x1254xf32>) -> tensor<1254x1254xf32>
+    %rc = "stablehlo.all_reduce"(%c) <{channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %s = stablehlo.add %p, %q : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    }) : (tensor<1254x1254xf32>) -> tensor<1254x1254xf32>
+    return %ra, %rd, %rc : tensor<1254x1254xf32>, tensor<1254x1254xf32>, tensor<1254x1254xf32>
+  }
+}
