@@ -7,8 +7,14 @@
 #include "base/mem.h"
 
 enum {
+#ifdef PESTLE_TIGHT_ARENAS
+  // Each request of an arena is one for memory, so that tests can fail any.
+  FIRST_BLOCK_SIZE = 64,
+  LAST_BLOCK_SIZE = FIRST_BLOCK_SIZE,
+#else
   FIRST_BLOCK_SIZE = 4 * 1024,
   LAST_BLOCK_SIZE = 1024 * 1024,
+#endif
   MOST_SPARE = 4 * LAST_BLOCK_SIZE,
 };
 

@@ -31,7 +31,7 @@ PARTS = {
     "loader of plugins": ["runtime/plugin_*.c"],
 }
 # Of tests that run these parts. What tests/CMakeLists.txt labels long is left out.
-TESTS = (r"^(test_(base|ir|frontend|compile|runtime|session|lazy)_|fuzz_|robust_|"
+TESTS = (r"^(abi_|test_(ir|frontend|compile|runtime|session|lazy)_|fuzz_|robust_|"
          r"plugin_abi_|models_nodes|ort_|cli_|golden|stablehlo_|pjrt_hostile)")
 WITHOUT = (r"^(robust_(planted|soak_.*|valgrind|debuggers|processes)|"
            r"plugin_abi_support|cli_(site|docs|readme|howto))$")

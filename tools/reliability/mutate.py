@@ -49,7 +49,7 @@ TESTS = {
         ["test_compile_memory_plan", "test_compile_memory_gaps",
          "test_compile_memory_plan_random", "test_compile_donation",
          "test_compile_copies", "test_compile_steps",
-         "test_compile_input_alignment"],
+         "test_compile_input_alignment", "test_compile_collective"],
         []),
     "cache": (
         ["test_runtime_cache", "test_runtime_constant", "test_runtime_context",
