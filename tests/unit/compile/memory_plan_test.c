@@ -388,18 +388,23 @@ static void test_report(void** state) {
   assert_ok(pestle_memory_plan_print(module, &f.plan, &text));
   assert_non_null(strstr(pestle_strbuf_cstr(&text),
                          "planned peak 256 bytes, lower bound 256 bytes"));
+  // A line for each value: the argument, and what ops make.
+  assert_non_null(strstr(pestle_strbuf_cstr(&text), "input 0 +0 size 256"));
+  assert_non_null(strstr(pestle_strbuf_cstr(&text), "output 0 +0 size 256"));
   pestle_strbuf_deinit(&text);
   pestle_arena_deinit(&f.arena);
   pestle_module_release(module);
   pestle_context_release(context);
 }
 
-static pestle_status_t plan_once(pestle_module_t* module,
+// In an arena of which |used| bytes are.
+static pestle_status_t plan_once(pestle_module_t* module, size_t used,
                                  pestle_memory_plan_t* out_plan) {
   pestle_arena_t arena;
   pestle_arena_init(pestle_context_allocator(module->context), &arena);
   pestle_status_t status =
-      pestle_memory_plan_make(module, NULL, &arena, out_plan);
+      used && !pestle_arena_alloc(&arena, used, 1) ? PESTLE_OOM() : NULL;
+  if (!status) status = pestle_memory_plan_make(module, NULL, &arena, out_plan);
   pestle_arena_deinit(&arena);
   return status;
 }
@@ -422,7 +427,7 @@ static void test_every_allocation(void** state) {
     atomic_store(&memory.failed, false);
     atomic_store(&memory.fail_at,
                  atomic_load(&memory.request_count) + failures + 1);
-    pestle_status_t status = plan_once(module, &none);
+    pestle_status_t status = plan_once(module, 0, &none);
     failed = pestle_test_allocator_failed(&memory);
     atomic_store(&memory.fail_at, 0);
     if (failed) {
@@ -432,6 +437,18 @@ static void test_every_allocation(void** state) {
     }
   }
   assert_true(failures > 3);
+  // Each piece of the arena is some time the one that needs another block.
+  size_t second = 0;
+  for (size_t used = 16; used < 4096; used += 16) {
+    pestle_memory_plan_t none;
+    atomic_store(&memory.failed, false);
+    atomic_store(&memory.fail_at, atomic_load(&memory.request_count) + 2);
+    pestle_status_t status = plan_once(module, used, &none);
+    second += pestle_test_allocator_failed(&memory);
+    atomic_store(&memory.fail_at, 0);
+    if (status) assert_code(status, OUT_OF_MEMORY);
+  }
+  assert_true(second > 100);
   pestle_module_release(module);
   pestle_context_release(context);
   pestle_test_allocator_check(&memory);
@@ -460,7 +477,7 @@ static double seconds(pestle_context_t* context, int count) {
   for (int i = 0; i < 3; ++i) {
     pestle_memory_plan_t none;
     double start = test_process_seconds();
-    assert_ok(plan_once(module, &none));
+    assert_ok(plan_once(module, 0, &none));
     double spent = test_process_seconds() - start;
     if (spent < least) least = spent;
   }
