@@ -52,13 +52,13 @@ TESTS = {
          "test_compile_input_alignment", "test_compile_collective"],
         []),
     "cache": (
-        ["test_runtime_cache", "test_runtime_constant", "test_runtime_context",
-         "test_runtime_oom"],
-        ["robust_constants", "cli_cli"]),
+        ["test_runtime_store", "test_runtime_cache", "test_runtime_constant",
+         "test_runtime_context", "test_runtime_oom"],
+        ["robust_constants"]),
     "loader of plans": (
-        ["test_runtime_plan", "test_runtime_cache", "test_runtime_run",
-         "test_runtime_oom", "plan_fuzz"],
-        ["cli_shapes"]),
+        ["test_runtime_plan", "test_runtime_store", "test_runtime_run",
+         "test_runtime_cache", "test_runtime_oom", "plan_fuzz"],
+        []),
     "loader of plugins": (
         ["test_runtime_context"],
         ["plugin_abi_load", "plugin_abi_registry", "plugin_abi_zoo",

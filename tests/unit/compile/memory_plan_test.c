@@ -397,6 +397,34 @@ static void test_report(void** state) {
   pestle_context_release(context);
 }
 
+// Placed as they begin, %c finds only the hole of the smaller %a; placed by size, the
+// largest live set is enough.
+static const char fragments[] =
+    "func.func @main(%x: tensor<4x4xf32>, %k: tensor<4x8xf32>, "
+    "%m: tensor<8x8xf32>) -> tensor<4x8xf32> {\n"
+    "%a = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : "
+    "(tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>\n"
+    "%b = stablehlo.dot_general %a, %k, contracting_dims = [1] x [0] : "
+    "(tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>\n"
+    "%c = stablehlo.dot_general %b, %m, contracting_dims = [1] x [0] : "
+    "(tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>\n"
+    "%d = stablehlo.dot_general %c, %m, contracting_dims = [1] x [0] : "
+    "(tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>\n"
+    "return %d : tensor<4x8xf32>\n}\n";
+
+static void test_order_by_size(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = planned(context, fragments);
+  fixture_t f;
+  plan(module, &f);
+  assert_int_equal(f.plan.lower_bound, 256);
+  assert_int_equal(f.plan.arena_size, 256);
+  pestle_arena_deinit(&f.arena);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
 // In an arena of which |used| bytes are.
 static pestle_status_t plan_once(pestle_module_t* module, size_t used,
                                  pestle_memory_plan_t* out_plan) {
@@ -421,6 +449,8 @@ static void test_every_allocation(void** state) {
   assert_ok(pestle_context_create(&settings, &context));
   pestle_module_t* module = test_parse(context, control[0]);
   test_run(module, NULL);
+  pestle_module_t* other = test_parse(context, fragments);
+  test_run(other, NULL);
   size_t failures = 0;
   for (bool failed = true; failed; ++failures) {
     pestle_memory_plan_t none;
@@ -443,12 +473,20 @@ static void test_every_allocation(void** state) {
     pestle_memory_plan_t none;
     atomic_store(&memory.failed, false);
     atomic_store(&memory.fail_at, atomic_load(&memory.request_count) + 2);
-    pestle_status_t status = plan_once(module, used, &none);
+    pestle_status_t status = plan_once(used & 16 ? module : other, used, &none);
     second += pestle_test_allocator_failed(&memory);
     atomic_store(&memory.fail_at, 0);
     if (status) assert_code(status, OUT_OF_MEMORY);
   }
   assert_true(second > 100);
+  for (size_t k = 1; k < 100; ++k) {  // where each piece is a block of its own
+    pestle_memory_plan_t none;
+    atomic_store(&memory.fail_at, atomic_load(&memory.request_count) + k);
+    pestle_status_t status = plan_once(other, 0, &none);
+    atomic_store(&memory.fail_at, 0);
+    if (status) assert_code(status, OUT_OF_MEMORY);
+  }
+  pestle_module_release(other);
   pestle_module_release(module);
   pestle_context_release(context);
   pestle_test_allocator_check(&memory);
@@ -544,6 +582,7 @@ int main(void) {
       cmocka_unit_test(test_branches_make_results),
       cmocka_unit_test(test_views_around_branches),
       cmocka_unit_test(test_report),
+      cmocka_unit_test(test_order_by_size),
       cmocka_unit_test(test_every_allocation),
       cmocka_unit_test(test_empty_overlaps_nothing),
       cmocka_unit_test(test_large_modules),
