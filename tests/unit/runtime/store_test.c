@@ -276,9 +276,18 @@ static void test_cache_without_memory(void** state) {
   fail_each(folder, cut, 5);
 }
 
+static int warnings;
+
+static void count_warning(void* user, pestle_log_level_t level,
+                          const char* message) {
+  (void)user;
+  warnings += level <= PESTLE_LOG_WARN && strstr(message, "plan cache");
+}
+
 static pestle_context_t* open_context(void) {
   pestle_context_options_t options = fixture_options();
   options.cache_dir = folder;
+  options.log = count_warning;
   return fixture_context(&options);
 }
 
@@ -286,6 +295,7 @@ static pestle_context_t* open_context(void) {
 static void test_find(void** state) {
   (void)state;
   pestle_plan_t* plan;
+  warnings = 0;
   pestle_context_t* context = open_context();
   assert_ok(pestle_plan_cache_find(context, "a", 1, &plan));
   assert_null(plan);
@@ -304,6 +314,18 @@ static void test_find(void** state) {
   pestle_plan_release(plan);
   assert_ok(pestle_cache_stats(context, &stats));
   assert_int_equal(stats.disk_hits, 1);
+  assert_int_equal(warnings, 0);
+  pestle_context_release(context);
+  // Of a call that is wrong, no pointer is left.
+  context = open_context();
+  plan = (pestle_plan_t*)(void*)&stats;
+  assert_error(pestle_plan_cache_get(context, "a", 1, NULL, NULL, &plan, NULL),
+               INVALID_ARGUMENT, "makes the plan");
+  assert_null(plan);
+  plan = (pestle_plan_t*)(void*)&stats;
+  assert_error(pestle_plan_cache_find(context, NULL, 1, &plan),
+               INVALID_ARGUMENT, "a key");
+  assert_null(plan);
   pestle_context_release(context);
   // Without a folder, and without a cache at all.
   context = fixture_context(NULL);
@@ -333,6 +355,17 @@ static bool is_there(const char* name) {
   char file[160];
   snprintf(file, sizeof(file), "%s/%s", folder, name);
   return pestle_file_exists(file);
+}
+
+// Files of the folder that this process has mapped.
+static int mapped(void) {
+  char line[512];
+  int count = 0;
+  FILE* maps = fopen("/proc/self/maps", "r");
+  while (maps && fgets(line, sizeof(line), maps))
+    count += strstr(line, folder) != NULL;
+  if (maps) fclose(maps);
+  return count;
 }
 
 #define HASH "0123456789abcdef0123456789abcdef"
@@ -371,10 +404,26 @@ static void test_other_files(void** state) {
   stats.disk_bytes = 12345;  // beyond what an older caller knows of
   assert_ok(pestle_cache_stats(context, &stats));
   assert_int_equal(stats.disk_bytes, 12345);
+  // A young constant may be of a plan that is being made: it counts for nothing.
+  uint64_t bytes;
+  stats.struct_size = sizeof(stats);
+  assert_ok(pestle_cache_stats(context, &stats));
+  bytes = stats.disk_bytes;
   assert_ok(pestle_cache_prune(context, 0, &removed));
   assert_false(is_there("t-" HASH));
   assert_true(is_there("notes.txt"));
   pestle_context_release(context);
+  put("c-" HASH, 0);
+  pestle_context_options_t options = fixture_options();
+  options.cache_dir = folder;
+  options.cache_bytes = bytes;
+  context = fixture_context(&options);
+  assert_ok(get(context, "a", NULL));
+  assert_ok(pestle_cache_stats(context, &stats));
+  assert_int_equal(stats.disk_entries, 1);
+  assert_true(is_there("c-" HASH));
+  pestle_context_release(context);
+  assert_int_equal(mapped(), 0);
 }
 
 int main(void) {
