@@ -54,8 +54,11 @@ def fuzz(build, environment):
     failed = 0
     for program in sorted((build / "fuzz").glob("*_fuzz")):
         corpus = ROOT / "tests/fuzz/corpus" / program.name.removesuffix("_fuzz")
+        # A file of its own: profiles of other programs do not merge with it.
+        own = {**environment, "LLVM_PROFILE_FILE":
+               str(build / f"profiles/{program.name}-%m.profraw")}
         done = subprocess.run([program, "--mutations", str(MUTATIONS), corpus],
-                              env=environment, check=False,
+                              env=own, check=False,
                               stdout=subprocess.DEVNULL)
         if done.returncode:
             print(f"{program.name}: exit code {done.returncode}",

@@ -276,12 +276,13 @@ static void test_cache_without_memory(void** state) {
   fail_each(folder, cut, 5);
 }
 
-static int warnings;
+static int warnings, not_kept;
 
 static void count_warning(void* user, pestle_log_level_t level,
                           const char* message) {
   (void)user;
   warnings += level <= PESTLE_LOG_WARN && strstr(message, "plan cache");
+  not_kept += level <= PESTLE_LOG_WARN && strstr(message, "not kept on disk");
 }
 
 static pestle_context_t* open_context(void) {
@@ -426,13 +427,62 @@ static void test_other_files(void** state) {
   assert_int_equal(mapped(), 0);
 }
 
+// An entry of another format, sound otherwise, is made anew.
+static void test_other_format(void** state) {
+  (void)state;
+  pestle_context_t* context = open_context();
+  assert_ok(get(context, "a", NULL));
+  pestle_context_release(context);
+  pestle_arena_t arena;
+  pestle_arena_init(pestle_allocator_system(), &arena);
+  const char* file = pestle_disk_entry_path(&arena, folder, pestle_str("a"));
+  for (int i = 0; i < 2; ++i) {
+    char* data;
+    size_t size;
+    assert_ok(pestle_file_read(file, SIZE_MAX / 2, pestle_allocator_system(),
+                               &data, &size));
+    pestle_disk_entry_t* header = (void*)data;
+    ++*(i ? &header->header_size : &header->version);
+    size_t from = offsetof(pestle_disk_entry_t, version);
+    pestle_hash128_t sum = pestle_hash128(data + from, size - from);
+    header->checksum[0] = sum.low;
+    header->checksum[1] = sum.high;
+    assert_ok(pestle_file_write(file, pestle_str_make(data, size)));
+    free(data);
+    context = open_context();
+    const char* reason;
+    assert_ok(get(context, "a", &reason));
+    assert_string_equal(reason, "the entry on disk has another format");
+    pestle_context_release(context);
+  }
+  pestle_arena_deinit(&arena);
+}
+
+// A folder that turns bad after it was good is told of, once.
+static void test_turns_bad(void** state) {
+  (void)state;
+  not_kept = 0;
+  pestle_context_t* context = open_context();
+  assert_ok(get(context, "a", NULL));
+  assert_int_equal(not_kept, 0);
+  assert_int_equal(chmod(folder, 0777), 0);
+  assert_ok(get(context, "b", NULL));
+  assert_ok(get(context, "c", NULL));
+  assert_int_equal(not_kept, 1);
+  pestle_context_release(context);
+}
+
 int main(void) {
 #define TEST(name) \
   cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
   const struct CMUnitTest tests[] = {
-      TEST(test_set_is_damaged),       TEST(test_set_without_memory),
-      TEST(test_cache_without_memory), TEST(test_find),
+      TEST(test_set_is_damaged),
+      TEST(test_set_without_memory),
+      TEST(test_cache_without_memory),
+      TEST(test_find),
       TEST(test_other_files),
+      TEST(test_other_format),
+      TEST(test_turns_bad),
   };
   return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
