@@ -469,11 +469,12 @@ static void test_every_allocation(void** state) {
   assert_true(failures > 3);
   // Each piece of the arena is some time the one that needs another block.
   size_t second = 0;
-  for (size_t used = 16; used < 4096; used += 16) {
+  for (size_t i = 0; i < 16 * 255; ++i) {
     pestle_memory_plan_t none;
+    size_t used = 16 + i / 16 * 16, k = 2 + i % 8;
     atomic_store(&memory.failed, false);
-    atomic_store(&memory.fail_at, atomic_load(&memory.request_count) + 2);
-    pestle_status_t status = plan_once(used & 16 ? module : other, used, &none);
+    atomic_store(&memory.fail_at, atomic_load(&memory.request_count) + k);
+    pestle_status_t status = plan_once(i & 8 ? module : other, used, &none);
     second += pestle_test_allocator_failed(&memory);
     atomic_store(&memory.fail_at, 0);
     if (status) assert_code(status, OUT_OF_MEMORY);
