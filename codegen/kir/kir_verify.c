@@ -428,10 +428,13 @@ static pestle_status_t check_in_registers(const verify_t* v) {
   return NULL;
 }
 
-enum {
-  WGMMA_BYTES_LAST = PESTLE_KIR_WGMMA_BYTES | PESTLE_KIR_WGMMA_A_SIGNED |
-                     PESTLE_KIR_WGMMA_B_SIGNED,
-};
+// Bytes, 8-bit floats, and f32 of few bits; |type| is not that of 16-bit floats.
+static bool is_wgmma_type(uint32_t type) {
+  enum { TWO_BITS = PESTLE_KIR_WGMMA_A_SIGNED | PESTLE_KIR_WGMMA_B_SIGNED };
+  uint32_t kind = type & ~(uint32_t)TWO_BITS;
+  return kind == PESTLE_KIR_WGMMA_BYTES || kind == PESTLE_KIR_WGMMA_F8 ||
+         type == PESTLE_KIR_WGMMA_TF32;
+}
 
 static pestle_status_t check_wgmma(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
@@ -456,12 +459,11 @@ static pestle_status_t check_wgmma(const verify_t* v) {
                   "the sums must be n / 2 private f32, of bytes i32, n a "
                   "multiple of 8");
   }
-  if (bytes ? type > WGMMA_BYTES_LAST || turned || in_registers ||
-                  how & PESTLE_KIR_WGMMA_F16
-            : type) {
+  if (type && (!is_wgmma_type(type) || turned || in_registers ||
+               how & PESTLE_KIR_WGMMA_F16)) {
     return broken(v,
-                  "operands are f16 or bf16, as one bit says, or bytes that "
-                  "lie along k in shared memory");
+                  "operands are f16 or bf16, as one bit says, or bytes, 8-bit "
+                  "floats or f32 that lie along k in shared memory");
   }
   if (in_registers && how & PESTLE_KIR_WGMMA_A_TRANSPOSED) {
     return broken(v, "a tile in registers cannot be transposed");

@@ -110,6 +110,14 @@ enum {
   PESTLE_KIR_WGMMA_BYTES = 0x400000,
   PESTLE_KIR_WGMMA_A_SIGNED = 0x100000,  // of bytes
   PESTLE_KIR_WGMMA_B_SIGNED = 0x200000,
+  // Of 8-bit floats, which lie as bytes do, f8E4M3FN or, as bits say, f8E5M2; sums are
+  // f32 of which one instruction keeps some 14 bits.
+  PESTLE_KIR_WGMMA_F8 = 0x800000,
+  PESTLE_KIR_WGMMA_A_E5M2 = 0x100000,
+  PESTLE_KIR_WGMMA_B_E5M2 = 0x200000,
+  // Of f32 with the first 10 bits of their mantissas: one stands in the place of two
+  // 16-bit floats, so that k is 8; neither tile is transposed or in registers.
+  PESTLE_KIR_WGMMA_TF32 = 0x300000,
   // Of both tiles' rows, which are as long as their swizzle is wide: 128 bytes,
   // or 64 (1) or 32 (2) of tiles that are not transposed.
   PESTLE_KIR_WGMMA_SWIZZLE = 0x3000000,

@@ -14,11 +14,17 @@ static bool is_wgmma(const pestle_kir_inst_t* n) {
 
 // Of its operand, b if |is_b|.
 static const char* type_of(uint32_t how, bool is_b) {
-  if (!(how & PESTLE_KIR_WGMMA_BYTES)) {
-    return how & PESTLE_KIR_WGMMA_F16 ? "f16" : "bf16";
-  }
   uint32_t bit = is_b ? PESTLE_KIR_WGMMA_B_SIGNED : PESTLE_KIR_WGMMA_A_SIGNED;
-  return how & bit ? "s8" : "u8";
+  if (how & PESTLE_KIR_WGMMA_BYTES) return how & bit ? "s8" : "u8";
+  if (how & PESTLE_KIR_WGMMA_F8) return how & bit ? "e5m2" : "e4m3";
+  if (how & PESTLE_KIR_WGMMA_TYPE) return "tf32";
+  return how & PESTLE_KIR_WGMMA_F16 ? "f16" : "bf16";
+}
+
+// Elements of k that one instruction takes: 32 bytes.
+static unsigned depth_of(uint32_t how) {
+  if (how & (PESTLE_KIR_WGMMA_BYTES | PESTLE_KIR_WGMMA_F8)) return 32;
+  return how & PESTLE_KIR_WGMMA_TYPE ? 8 : 16;
 }
 
 static const char* name_of(c_printer_t* p, const pestle_kir_inst_t* n) {
@@ -30,7 +36,7 @@ static const char* name_of(c_printer_t* p, const pestle_kir_inst_t* n) {
                                             : "n",
       how & PESTLE_KIR_WGMMA_B_TRANSPOSED ? "t" : "n",
       (unsigned)(how & PESTLE_KIR_WGMMA_N), type_of(how, false),
-      how & PESTLE_KIR_WGMMA_BYTES ? type_of(how, true) : "",
+      how & PESTLE_KIR_WGMMA_TYPE ? type_of(how, true) : "",
       how & PESTLE_KIR_WGMMA_ZERO ? "_zero" : "");
 }
 
@@ -44,13 +50,13 @@ static void put_function(c_printer_t* p, const pestle_kir_inst_t* n,
       out,
       "static __device__ __forceinline__ void %s(\n"
       "    %s (&d)[%u], %s, unsigned long long b) {\n"
-      "  asm volatile(\"wgmma.mma_async.sync.aligned.m64n%uk%d.%s.%s.%s \"\n"
+      "  asm volatile(\"wgmma.mma_async.sync.aligned.m64n%uk%u.%s.%s.%s \"\n"
       "      \"{",
       name_of(p, n), bytes ? "int" : "float", sums,
       in_registers ? "unsigned int a0, unsigned int a1, unsigned int a2,\n"
                      "    unsigned int a3"
                    : "unsigned long long a",
-      wide, bytes ? 32 : 16, bytes ? "s32" : "f32", type_of(how, false),
+      wide, depth_of(how), bytes ? "s32" : "f32", type_of(how, false),
       type_of(how, true));
   for (unsigned i = 0; i < sums; ++i)
     pestle_plugin_text_format(out, "%s%%%u", i ? ", " : "", i);
@@ -62,12 +68,13 @@ static void put_function(c_printer_t* p, const pestle_kir_inst_t* n,
   }
   pestle_plugin_text_format(out, "%d", how & PESTLE_KIR_WGMMA_ZERO ? 0 : 1);
   // Factors of 1 or -1, and which tiles are transposed.
+  bool turns = !(how & PESTLE_KIR_WGMMA_TYPE);
   if (!bytes) pestle_plugin_text_put(out, ", 1, 1");
-  if (!bytes && !in_registers) {
+  if (turns && !in_registers) {
     pestle_plugin_text_format(out, ", %d",
                               how & PESTLE_KIR_WGMMA_A_TRANSPOSED ? 1 : 0);
   }
-  if (!bytes) {
+  if (turns) {
     pestle_plugin_text_format(out, ", %d",
                               how & PESTLE_KIR_WGMMA_B_TRANSPOSED ? 1 : 0);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies by boxes and products of warpgroups: a ticket each, carried out at a
 // random moment between the asking and the wait.
+#include <math.h>
 #include <string.h>
 
 #include "plugins/ref/ref_tile.h"
@@ -353,9 +354,86 @@ static void multiply_bytes(ref_tiles_t* t, const ref_ticket_t* k) {
   }
 }
 
+// --- Products of 8-bit floats, and of f32 of few bits ---
+
+enum { MOST_TAPS = 2 * TAPS, F8_PLACES = 13, TF32_CUT = 0x1fff };
+
+// Its elements in the place of 16-bit float |tap|, two of F8; of TF32 one every other.
+static void floats_of(const operand_t* x, uint32_t how, bool is_b, unsigned row,
+                      float out[MOST_TAPS]) {
+  bool f8 = how & PESTLE_KIR_WGMMA_F8;
+  bool e5 = how & (is_b ? PESTLE_KIR_WGMMA_B_E5M2 : PESTLE_KIR_WGMMA_A_E5M2);
+  pestle_dtype_t dtype = e5 ? PESTLE_F8E5M2 : PESTLE_F8E4M3FN;
+  for (unsigned tap = 0; tap < TAPS; tap += f8 ? 1 : 2) {
+    const unsigned char* from = x->shared + place_of(x, row, tap);
+    if (f8) {
+      for (unsigned i = 0; i < 2; ++i)
+        out[2 * tap + i] = pestle_ref_plugin_decode(dtype, from[i]);
+    } else {
+      uint32_t bits;
+      memcpy(&bits, from, sizeof bits);
+      bits &= ~(uint32_t)TF32_CUT;
+      memcpy(&out[tap / 2], &bits, sizeof bits);
+    }
+  }
+}
+
+// As units do it: the products and the sum so far are cut off some places behind the first
+// of the largest of them, and added up.
+static float add_cut(float sum, const float* product, unsigned count) {
+  float largest = fabsf(sum), plain = sum;
+  for (unsigned i = 0; i < count; ++i) {
+    if (fabsf(product[i]) > largest) largest = fabsf(product[i]);
+    plain += product[i];
+  }
+  if (!isfinite(plain) || largest == 0) return plain;
+  int exponent;
+  (void)frexpf(largest, &exponent);
+  double unit = ldexp(1, exponent - 1 - F8_PLACES);
+  double all = trunc(sum / unit);
+  for (unsigned i = 0; i < count; ++i)
+    all += trunc(product[i] / unit);
+  return (float)(all * unit);
+}
+
+static void multiply_floats(ref_tiles_t* t, const ref_ticket_t* k) {
+  uint32_t how = (uint32_t)k->step->imm;
+  unsigned n = how & PESTLE_KIR_WGMMA_N;
+  unsigned taps = how & PESTLE_KIR_WGMMA_F8 ? MOST_TAPS : TAPS / 2;
+  operand_t a = operand_of(t, k, false), b = operand_of(t, k, true);
+  float left[REF_ROWS][MOST_TAPS], right[256][MOST_TAPS];
+  for (unsigned row = 0; row < REF_ROWS; ++row)
+    floats_of(&a, how, false, row, left[row]);
+  for (unsigned column = 0; column < n; ++column)
+    floats_of(&b, how, true, column, right[column]);
+  for (unsigned lane = 0; lane < REF_WARPGROUP; ++lane) {
+    unsigned char* sums =
+        t->frames + (k->lane + lane) * t->frame_size + k->step->place;
+    for (unsigned i = 0; i < n / 2; ++i) {
+      unsigned row = lane / REF_WARP * 16 + lane % REF_WARP / 4 + i / 2 % 2 * 8;
+      unsigned column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      float sum = 0, product[MOST_TAPS];
+      if (!(how & PESTLE_KIR_WGMMA_ZERO))
+        memcpy(&sum, sums + 4 * (size_t)i, sizeof sum);
+      for (unsigned tap = 0; tap < taps; ++tap)
+        product[tap] = left[row][tap] * right[column][tap];
+      if (how & PESTLE_KIR_WGMMA_F8) {
+        sum = add_cut(sum, product, taps);
+      } else {
+        for (unsigned tap = 0; tap < taps; ++tap)
+          sum += product[tap];
+      }
+      memcpy(sums + 4 * (size_t)i, &sum, sizeof sum);
+    }
+  }
+}
+
+// --- Of 16-bit floats ---
+
 static void multiply(ref_tiles_t* t, const ref_ticket_t* k) {
-  if ((uint32_t)k->step->imm & PESTLE_KIR_WGMMA_BYTES) {
-    multiply_bytes(t, k);
+  uint32_t type = (uint32_t)k->step->imm & PESTLE_KIR_WGMMA_TYPE;
+  if (type) {
+    (type & PESTLE_KIR_WGMMA_BYTES ? multiply_bytes : multiply_floats)(t, k);
     return;
   }
   unsigned n = (uint32_t)k->step->imm & PESTLE_KIR_WGMMA_N;

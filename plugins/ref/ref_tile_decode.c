@@ -140,6 +140,13 @@ static const char* check_copy(const pestle_kir_t* k,
              : "no address";
 }
 
+// Bytes, 8-bit floats, and f32 of few bits.
+static bool is_wgmma_type(uint32_t type) {
+  uint32_t two = PESTLE_KIR_WGMMA_A_SIGNED | PESTLE_KIR_WGMMA_B_SIGNED;
+  return (type & ~two) == PESTLE_KIR_WGMMA_BYTES ||
+         (type & ~two) == PESTLE_KIR_WGMMA_F8 || type == PESTLE_KIR_WGMMA_TF32;
+}
+
 static const char* check_wgmma(const pestle_kir_t* k,
                                const pestle_kir_inst_t* inst) {
   const pestle_kir_buffer_t* sums = pestle_kir_buffer(k, inst->arg[0]);
@@ -156,11 +163,9 @@ static const char* check_wgmma(const pestle_kir_t* k,
            "8";
   }
   uint32_t type = how & PESTLE_KIR_WGMMA_TYPE;
-  bool such = bytes ? type < 2 * (uint32_t)PESTLE_KIR_WGMMA_BYTES && !turned &&
-                          !(how & PESTLE_KIR_WGMMA_F16) &&
-                          inst->op == PESTLE_KIR_WGMMA
-                    : !type;
-  if (!such || (swizzle && (turned || swizzle == PESTLE_KIR_WGMMA_SWIZZLE))) {
+  if ((type && (!is_wgmma_type(type) || turned || how & PESTLE_KIR_WGMMA_F16 ||
+                inst->op != PESTLE_KIR_WGMMA)) ||
+      (swizzle && (turned || swizzle == PESTLE_KIR_WGMMA_SWIZZLE))) {
     return "no such tiles";
   }
   if (inst->op == PESTLE_KIR_WGMMA_RA) {

@@ -403,6 +403,13 @@ static void test_warpgroups(void** state) {
       {"wgmma @whole, %99, %99, 7602240\n", "lie along k"},   // and of f16
       {"wgmma @sums, %99, %99, 1048640\n", "lie along k"},    // type 1
       {"wgmma @whole, %99, %99, 15728704\n", "lie along k"},  // type 15
+      {"wgmma @sums, %99, %99, 12582976\n", "of bytes i32"},  // type 12
+      {"wgmma @sums, %99, %99, 8388672\n", NULL},             // of f8E4M3FN
+      {"wgmma @sums, %99, %99, 10485824\n", NULL},            // and f8E5M2
+      {"wgmma @whole, %99, %99, 8388672\n", "private f32"},
+      {"wgmma @sums, %99, %99, 8519744\n", "lie along k"},  // b transposed
+      {"wgmma @sums, %99, %99, 3145792\n", NULL},           // of f32
+      {"wgmma @sums, %99, %99, 2097216\n", "lie along k"},  // type 2
       {"wgmma @sums, %99, %99, 16908352\n", "no such swizzle"},
       {"wgmma @sums, %99, %99, 1048640\n", "operands are f16 or bf16"},
       {"wgmma @few, %99, %99, 64\n", "n / 2 private f32"},
