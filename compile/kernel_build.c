@@ -360,6 +360,7 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   nest.ops = k->ops;
   nest.no_scratch = no_scratch;
   nest.is_quick = ks->options->tier == PESTLE_TIER_QUICK;
+  nest.is_fast = numerics == PESTLE_NUMERICS_FAST;
   nest.is_beside = k->is_beside;
   nest.halvings = no_scratch ? 0 : attempt;
   pestle_strbuf_init(ks->list.allocator, &whole);

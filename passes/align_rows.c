@@ -14,7 +14,7 @@
 // What lies along the last axis of an operand is what lies there in memory, behind
 // a transpose too.
 //
-// Matrix units that multiply bytes take both operands along k. The right matrix is turned
+// Matrix units that multiply bytes or 8-bit floats take both operands along k. The right matrix is turned
 // where it lies otherwise, and zeros, which add nothing, fill k up to whole runs:
 //
 //   %0 = dot_general %a, %b          %1 = pad %a                  // to [3000, 1120]
@@ -65,10 +65,19 @@ static bool is_byte(pestle_dtype_t dtype) {
   return dtype == PESTLE_I8 || dtype == PESTLE_U8;
 }
 
+static bool is_f8(pestle_dtype_t dtype) {
+  return dtype == PESTLE_F8E4M3FN || dtype == PESTLE_F8E5M2;
+}
+
 // Whether warpgroups that multiply operands of the types of |node| take them along k alone.
 static bool is_along_k(const pestle_pass_context_t* ctx,
                        const pestle_node_t* node) {
-  return is_byte(type_of(node, 0)->dtype) && is_byte(type_of(node, 1)->dtype) &&
+  pestle_dtype_t a = type_of(node, 0)->dtype, b = type_of(node, 1)->dtype;
+  if (is_f8(a) && is_f8(b)) {
+    return ctx->options->numerics != PESTLE_NUMERICS_STRICT &&
+           pestle_pass_has_warpgroups(ctx, PESTLE_F8E4M3FN);
+  }
+  return is_byte(a) && is_byte(b) &&
          node->results[0].type->dtype == PESTLE_I32 &&
          pestle_pass_has_byte_warpgroups(ctx);
 }

@@ -215,6 +215,13 @@ typedef struct pestle_prefetch_t {
       share;  // elements that a step asks for, of what a reduction reads; or 0
 } pestle_prefetch_t;
 
+// What is known of the factors that a sum of products has, beyond their types where they
+// are multiplied: matrix units of fewer digits are right for these.
+typedef enum pestle_factors_e {
+  PESTLE_FACTORS_ANY = 0,
+  PESTLE_FACTORS_F8 = 1,  // 8-bit floats are multiplied, as the graph has it
+} pestle_factors_t;
+
 typedef struct pestle_nest_stage_t {
   const char* name;
   uint32_t map_count, root_count;
@@ -232,6 +239,7 @@ typedef struct pestle_nest_stage_t {
   const pestle_affine_t* const** write_index;  // a tensor's index over the map
       // axes, flat for OUTPUT; NULL: the axes
   pestle_dtype_t acc_dtype;  // reductions
+  uint8_t factors;           // pestle_factors_t
   bool inlined;
   bool keep;    // a padded copy: worth its own place beside its reader
   bool border;  // a reduction whose loops are cut where padding begins
@@ -269,6 +277,7 @@ struct pestle_nest_t {
   const char* summary;  // why this schedule, lines for people, or NULL
   bool no_scratch;      // the sketch keeps nothing in scratch
   bool is_quick;        // little code rather than fast code
+  bool is_fast;         // numerics `fast`
   bool is_beside;       // something else may have some of the units meanwhile
   uint32_t halvings;    // of the L2 that the sketch counts on
   uint32_t subgroup;    // lanes of a subgroup that reduce together; 0: none

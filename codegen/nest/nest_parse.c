@@ -444,6 +444,7 @@ static pestle_status_t parse_stage(pestle_nest_parser_t* p) {
   s.transposed = pestle_lex_accept_word(&p->s, "transposed");
   if (!s.keep && pestle_lex_peek(&p->s) != '{') {
     PESTLE_TRY(parse_reduce(p, &s));
+    if (pestle_lex_accept_word(&p->s, "f8")) s.factors = PESTLE_FACTORS_F8;
     s.keep = pestle_lex_accept_word(&p->s, "keep");
     s.border = pestle_lex_accept_word(&p->s, "border");
     s.skips = s.border && pestle_lex_accept_word(&p->s, "reassoc");

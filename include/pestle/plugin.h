@@ -131,8 +131,10 @@ typedef struct pestle_blob_t {
 // A multiplication of small matrices that a target has as one instruction: rows
 // m x k times k x n plus m x n. Frozen.
 typedef struct pestle_intrinsic_t {
-  uint8_t kind;     // pestle_intrinsic_kind_t
-  uint8_t a, b, c;  // pestle_dtype_t of the operands and the sum
+  uint8_t kind;  // pestle_intrinsic_kind_t
+  // pestle_dtype_t of the operands and the sum. F8E4M3FN and F8E5M2 together say that
+  // each operand may be either.
+  uint8_t a, b, c;
   uint16_t m, n, k;
   uint16_t lanes;  // that work on it together
 } pestle_intrinsic_t;

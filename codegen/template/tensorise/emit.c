@@ -150,6 +150,10 @@ static void add_buffers(pestle_tiles_t* t) {
   t->empty = pestle_tiles_shared(t, "empty", PESTLE_MBAR, t->slots, 64);
   t->sums = pestle_kir_add_buffer(k, "sums", PESTLE_KIR_PRIVATE, t->p.sums, 1,
                                   t->columns / 2, 0);
+  if (t->how.apart) {
+    t->step_sums = pestle_kir_add_buffer(k, "step_sums", PESTLE_KIR_PRIVATE,
+                                         t->p.sums, 1, t->columns / 2, 0);
+  }
   t->pair =
       pestle_kir_add_buffer(k, "pair", PESTLE_KIR_PRIVATE, t->p.sums, 2, 1, 0);
   // Rows of a convolution do not end.
@@ -345,27 +349,61 @@ static void give_back(const pestle_tiles_t* t, pestle_kir_id_t slot) {
   pestle_kir_end(k);
 }
 
+// |to| += the part of slot |s| that is |u| along k; |more|: bits of how.
+static void put_product(const pestle_tiles_t* t, const pestle_tiles_step_t* s,
+                        uint32_t to, pestle_kir_id_t own, pestle_kir_id_t u,
+                        uint32_t more) {
+  pestle_kir_builder_t* k = t->e->k;
+  pestle_kir_id_t zero = pestle_kir_index(k, 0);
+  pestle_kir_id_t a = operand_at(t, s, &t->p.a, t->tile_a, t->rows, own, u);
+  pestle_kir_id_t b = operand_at(t, s, &t->p.b, t->tile_b, t->columns, zero, u);
+  uint32_t how = (uint32_t)t->columns | t->p.how | more;
+  if (!along_k(&t->p.a)) how |= PESTLE_KIR_WGMMA_A_TRANSPOSED;
+  if (!along_k(&t->p.b)) how |= PESTLE_KIR_WGMMA_B_TRANSPOSED;
+  pestle_kir_act(k, PESTLE_KIR_WGMMA, to, a, b, how);
+}
+
+static void put_products(const pestle_tiles_t* t, const pestle_tiles_step_t* s,
+                         pestle_kir_id_t own) {
+  pestle_kir_builder_t* k = t->e->k;
+  int64_t units = STEP_K / UNIT_K;
+  if (!t->how.apart) {
+    pestle_kir_id_t u = pestle_kir_unroll(k, "u", units);
+    put_product(t, s, t->sums, own, u, 0);
+    pestle_kir_end(k);
+    return;
+  }
+  for (int64_t u = 0; u < units; ++u) {
+    put_product(t, s, t->step_sums, own, pestle_kir_index(k, u),
+                u ? 0 : PESTLE_KIR_WGMMA_ZERO);
+  }
+}
+
+static void add_step(const pestle_tiles_t* t) {
+  pestle_kir_builder_t* k = t->e->k;
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", t->columns / 2);
+  pestle_kir_id_t sum = pestle_kir_load(k, t->sums, 1, i, PESTLE_KIR_NONE, 0);
+  pestle_kir_id_t more =
+      pestle_kir_load(k, t->step_sums, 1, i, PESTLE_KIR_NONE, 0);
+  pestle_kir_store(k, t->sums, i, pestle_tiles_op(t, PESTLE_OP_ADD, sum, more),
+                   PESTLE_KIR_NONE, 0);
+  pestle_kir_end(k);
+}
+
 static void multiply(const pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
+  if (t->how.apart) pestle_kir_alloc(k, t->step_sums);
   pestle_tiles_step_t s = open_steps(t);
   pestle_kir_act(k, PESTLE_KIR_MBAR_WAIT, pestle_tiles_ref(t, t->full, s.slot),
                  s.phase, 0, 0);
   pestle_kir_act(k, PESTLE_KIR_WGMMA_FENCE, 0, 0, 0, 0);
-  pestle_kir_id_t zero = pestle_kir_index(k, 0);
   pestle_kir_id_t own = pestle_kir_madi(k, t->warpgroup, CHUNK * STEP_K,
                                         pestle_kir_index(k, -CHUNK * STEP_K));
-  pestle_kir_id_t u = pestle_kir_unroll(k, "u", STEP_K / UNIT_K);
-  pestle_kir_id_t a = operand_at(t, &s, &t->p.a, t->tile_a, t->rows, own, u);
-  pestle_kir_id_t b =
-      operand_at(t, &s, &t->p.b, t->tile_b, t->columns, zero, u);
-  uint32_t how = (uint32_t)t->columns | t->p.how;
-  if (!along_k(&t->p.a)) how |= PESTLE_KIR_WGMMA_A_TRANSPOSED;
-  if (!along_k(&t->p.b)) how |= PESTLE_KIR_WGMMA_B_TRANSPOSED;
-  pestle_kir_act(k, PESTLE_KIR_WGMMA, t->sums, a, b, how);
-  pestle_kir_end(k);
+  put_products(t, &s, own);
   pestle_kir_act(k, PESTLE_KIR_WGMMA_COMMIT, 0, 0, 0, 0);
   pestle_kir_act(k, PESTLE_KIR_WGMMA_WAIT, 0, 0, 0, 0);
   give_back(t, s.slot);
+  if (t->how.apart) add_step(t);
   pestle_kir_end(k);
 }
 

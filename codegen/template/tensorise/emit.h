@@ -26,6 +26,7 @@ typedef struct pestle_tiles_t {
   int64_t tiles_m, tiles_n, count, groups, steps;
   int64_t size;  // groups of a cluster
   uint32_t map_a, map_b, tile_a, tile_b, full, empty, sums, pair;
+  uint32_t step_sums;    // of the step at hand, where they are apart
   int64_t staged_bytes;  // of shared memory where results wait; 0: nowhere
   uint32_t map_y, staged;
   uint32_t rounds;  // how many tiles came before, where some are left out

@@ -30,11 +30,18 @@ static bool is_byte(pestle_dtype_t dtype) {
   return dtype == PESTLE_I8 || dtype == PESTLE_U8;
 }
 
-// Narrow floats in f32, or bytes that were widened at once in i32.
+static bool is_f8(pestle_dtype_t dtype) {
+  return dtype == PESTLE_F8E4M3FN || dtype == PESTLE_F8E5M2;
+}
+
+// Narrow floats in f32, or bytes, or 8-bit floats that are multiplied as such, which were
+// widened at once.
 static bool is_type(const side_t* side, uint32_t casts) {
   if (side->s->acc_dtype == PESTLE_I32) {
     return is_byte(side->dtype) && casts == 1;
   }
+  if (side->s->factors == PESTLE_FACTORS_F8)
+    return is_f8(side->dtype) && casts == 1;
   return side->dtype == PESTLE_BF16 || side->dtype == PESTLE_F16;
 }
 
@@ -88,11 +95,18 @@ static bool take_types(pestle_dtype_t a, pestle_dtype_t b,
                        pestle_tensorise_t* p) {
   p->dtype = a;
   p->how = a == PESTLE_F16 ? (uint32_t)PESTLE_KIR_WGMMA_F16 : 0u;
-  if (p->sums == PESTLE_F32) return a == b;
+  bool floats = p->sums == PESTLE_F32;
+  if (floats && !is_f8(a)) return a == b;
   p->dtype = PESTLE_BF16;
-  p->how = PESTLE_KIR_WGMMA_BYTES;
-  if (a == PESTLE_I8) p->how |= PESTLE_KIR_WGMMA_A_SIGNED;
-  if (b == PESTLE_I8) p->how |= PESTLE_KIR_WGMMA_B_SIGNED;
+  if (floats) {
+    p->how = PESTLE_KIR_WGMMA_F8;
+    if (a == PESTLE_F8E5M2) p->how |= PESTLE_KIR_WGMMA_A_E5M2;
+    if (b == PESTLE_F8E5M2) p->how |= PESTLE_KIR_WGMMA_B_E5M2;
+  } else {
+    p->how = PESTLE_KIR_WGMMA_BYTES;
+    if (a == PESTLE_I8) p->how |= PESTLE_KIR_WGMMA_A_SIGNED;
+    if (b == PESTLE_I8) p->how |= PESTLE_KIR_WGMMA_B_SIGNED;
+  }
   if (p->k % 2 || !take_pairs(&p->a) || !take_pairs(&p->b)) return false;
   p->k /= 2;
   return true;
@@ -203,7 +217,8 @@ pestle_tensorise_how_t pestle_tensorise_of(const pestle_nest_template_t* use) {
                                   .group_bytes = use->ints[3],
                                   .cluster = use->ints[4],
                                   .parts = use->ints[5],
-                                  .slots = use->ints[6]};
+                                  .slots = use->ints[6],
+                                  .apart = use->ints[7] != 0};
 }
 
 static bool is_tile(int64_t extent, int64_t most) {
@@ -225,8 +240,8 @@ pestle_status_t pestle_tensorise_match(pestle_nest_t* nest,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "tensorise %s: it must be a product of two matrices of "
                         "f16 or bf16, whose rows or columns are runs of 16 "
-                        "bytes, or of bytes with such rows in i32, or a "
-                        "convolution of such channels",
+                        "bytes, or of bytes in i32 or 8-bit floats with such "
+                        "rows, or a convolution of such channels",
                         name);
   }
   bool clusters = (how.cluster == 1 || how.parts == 1) &&
@@ -253,6 +268,15 @@ pestle_status_t pestle_tensorise_match(pestle_nest_t* nest,
         "%lld bytes of shared memory, and groups have %lld",
         name, (long long)how.rows, (long long)how.columns, (long long)least,
         (long long)how.group_bytes);
+  }
+  if (how.apart && (product.sums != PESTLE_F32 ||
+                    how.columns > PESTLE_TENSORISE_APART_COLUMNS ||
+                    how.rows > PESTLE_TENSORISE_APART_ROWS)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "tensorise %s: sums of steps apart are of f32, and of "
+                        "at most %d x %d, which registers hold twice",
+                        name, PESTLE_TENSORISE_APART_ROWS,
+                        PESTLE_TENSORISE_APART_COLUMNS);
   }
   if (is_tile(how.rows, 4 * WARPGROUP_ROWS) &&
       is_tile(how.columns, MOST_COLUMNS) && how.groups > 0 &&

@@ -52,6 +52,17 @@ typedef struct form_t {
   int64_t rows, columns, parts;
 } form_t;
 
+// Units cut what they add to long sums of 8-bit floats, so that these are made in parts,
+// but for numerics that ask for speed.
+static bool adds_apart(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
+  return p->how & PESTLE_KIR_WGMMA_F8 && !k->nest->is_fast;
+}
+
+static int64_t most_columns(const pestle_sketch_t* k,
+                            const pestle_tensorise_t* p) {
+  return adds_apart(k, p) ? PESTLE_TENSORISE_APART_COLUMNS : MOST_COLUMNS;
+}
+
 static int64_t tiles_of(const pestle_tensorise_t* p, const form_t* f) {
   return pestle_ceil_div(p->m, f->rows) * pestle_ceil_div(p->n, f->columns) *
          p->batch;
@@ -73,7 +84,7 @@ static double cycles(const pestle_sketch_t* k, const pestle_tensorise_t* p,
 // with the fewest cycles.
 static int64_t tile_columns(const pestle_sketch_t* k,
                             const pestle_tensorise_t* p) {
-  form_t best = {TILE_ROWS, MOST_COLUMNS, 1}, f = best;
+  form_t best = {TILE_ROWS, most_columns(k, p), 1}, f = best;
   if (!p->window.rank) {
     while (f.columns > LEAST_COLUMNS && tiles_of(p, &f) < k->cores)
       f.columns /= 2;
@@ -158,7 +169,7 @@ static form_t form_of(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
   }
   int64_t most = has_clusters(k) ? MOST_PARTS : 1;
   for (int64_t rows = TILE_ROWS; rows >= LEAST_ROWS; rows /= 2) {
-    for (int64_t columns = MOST_COLUMNS; columns >= LEAST_COLUMNS;
+    for (int64_t columns = most_columns(k, p); columns >= LEAST_COLUMNS;
          columns -= LEAST_COLUMNS) {
       for (int64_t parts = 1; parts <= most; parts *= 2) {
         form_t f = {rows, columns, parts};
@@ -179,7 +190,7 @@ static form_t form_of(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
 // groups wait for each other, 4,096^3 takes 197 and 189.
 static bool shares_columns(const pestle_sketch_t* k,
                            const pestle_tensorise_t* p, form_t* f) {
-  form_t wide = {TILE_ROWS, MOST_COLUMNS, 1};
+  form_t wide = {TILE_ROWS, most_columns(k, p), 1};
   int64_t rows = pestle_ceil_div(p->m, wide.rows), tiles = tiles_of(p, &wide);
   bool is_wide = f->columns == wide.columns;
   if (!has_clusters(k) || p->window.rank || rows % 2 || tiles > k->cores ||
@@ -249,6 +260,8 @@ static bool is_worth(pestle_sketch_t* k, const pestle_tensorise_t* p,
 }
 
 static bool has_unit(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
+  if (p->how & PESTLE_KIR_WGMMA_F8)
+    return k->reassociate && pestle_sketch_has_f8_unit(k);
   if (p->sums == PESTLE_F32) {
     return k->reassociate && pestle_sketch_has_unit(k, PESTLE_INTRINSIC_WGMMA,
                                                     p->dtype, 64, 256, 16);
@@ -292,6 +305,13 @@ pestle_status_t pestle_tensorise_sketch(pestle_sketch_t* k,
                        " tiles for %" PRId64 " units",
                        f.parts, tiles_of(&p, &f), k->cores);
   }
+  bool apart = adds_apart(k, &p);
+  if (apart) {
+    pestle_sketch_note(k,
+                       "tensorise: the sums of %d elements of k are added up "
+                       "in registers, since units cut longer ones short",
+                       2 * PESTLE_TENSORISE_DEPTH);
+  }
   *out_done = true;
   return pestle_schedule_template(
       k->nest,
@@ -299,5 +319,5 @@ pestle_status_t pestle_tensorise_sketch(pestle_sketch_t* k,
           .row = offer->row,
           .stage = offer->reduce,
           .ints = {f.rows, f.columns, groups_of(k), k->caps->scratch_bytes,
-                   1 + shares, f.parts, slots_of(&p, &f)}});
+                   1 + shares, f.parts, slots_of(&p, &f), apart}});
 }

@@ -3,12 +3,14 @@
 // warpgroups (wgmma).
 //
 //   tensorise S m n g b c p s
+//   tensorise S m n g b c p s apart
 //
 // Groups, at most g at once, make tiles of m x n sums in registers of warpgroups; each
 // has b bytes of shared memory for the operands that are on their way, in at most s
 // slots. Clusters of c groups make c tiles below each other, whose columns they bring
 // each other; clusters of p groups make one tile, a part of k each, which they add up in
-// the parts' order.
+// the parts' order. With `apart` the sums of each step of k are added to those before in
+// registers, since units cut long sums of 8-bit floats short.
 #ifndef PESTLE_CODEGEN_TEMPLATE_TENSORISE_TENSORISE_H_
 #define PESTLE_CODEGEN_TEMPLATE_TENSORISE_TENSORISE_H_
 
@@ -22,6 +24,7 @@ typedef struct pestle_tensorise_how_t {
   int64_t group_bytes;    // of shared memory that one has
   int64_t cluster, parts;
   int64_t slots;
+  bool apart;
 } pestle_tensorise_how_t;
 
 pestle_tensorise_how_t pestle_tensorise_of(const pestle_nest_template_t* use);
@@ -54,8 +57,8 @@ typedef struct pestle_window_t {
 } pestle_window_t;
 
 // sums[batch, m, n] = +[k] a[batch, m, k] * b[batch, n, k], of one narrow float. Of
-// bytes, all that counts elements of k or of operands counts pairs, which move as |dtype|
-// does, and both lie along k.
+// bytes and 8-bit floats, all that counts elements of k or of operands counts pairs, which
+// move as |dtype| does, and both lie along k.
 typedef struct pestle_tensorise_t {
   pestle_matrix_t a, b;
   pestle_window_t window;
@@ -73,6 +76,11 @@ typedef struct pestle_tensorise_t {
 
 // Elements of k that one copy brings.
 enum { PESTLE_TENSORISE_DEPTH = 64 };
+// Of a tile whose steps are summed apart, at most.
+enum {
+  PESTLE_TENSORISE_APART_ROWS = 192,
+  PESTLE_TENSORISE_APART_COLUMNS = 128,
+};
 
 // Copies of each operand that a tile takes, one behind the other along k.
 int64_t pestle_tensorise_steps(const pestle_tensorise_t* product);

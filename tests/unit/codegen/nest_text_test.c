@@ -57,7 +57,7 @@ static const char everything[] =
     "  local c : tensor<4x32xf32> private\n"
     "  local m : tensor<4xf32> shared\n"
     "  local n : tensor<4xi32>\n"
-    "  stage c[a:4, b:32] add over [k:8] : f32 border {\n"
+    "  stage c[a:4, b:32] add over [k:8] : f32 f8 border {\n"
     "    c = multiply(a[8*a + k], b[16*k + 128*(b)/16 + (b)%16]) init f32 0.0\n"
     "    split b 16 -> bo, bi\n"
     "    split k 4 -> ko, ki\n"
