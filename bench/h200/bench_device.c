@@ -3,6 +3,7 @@
 // device's memory. A server, so that a script can take turns with its peers:
 //
 //   load FILE SETS    compiles; SETS sets of random inputs take turns
+//   load FILE SETS fast    the same in numerics `fast`
 //   normal FILE       writes the f32 numbers that inputs are made of: element i of
 //                     input j is number (i + 99991 j) modulo their count, rounded
 //   input INDEX FILE  has every set's input be the file's bytes
@@ -127,11 +128,12 @@ static void unload(bench_t* b) {
   check(pestle_device_memory_set(b->device, PESTLE_MEMORY_CACHE, 0, NULL));
 }
 
-static double compile(bench_t* b, const char* path) {
+static double compile(bench_t* b, const char* path, bool fast) {
   pestle_module_t* module;
   pestle_plan_t* plan;
   pestle_compile_options_t options = {.struct_size = sizeof(options),
                                       .no_cache = true};
+  if (fast) options.numerics = PESTLE_NUMERICS_FAST;
   double begin = now();
   check(pestle_import_file(b->context, path, NULL, &module));
   check(pestle_compile(b->context, module, b->device, &options, &plan));
@@ -141,10 +143,10 @@ static double compile(bench_t* b, const char* path) {
   return now() - begin;
 }
 
-static void load(bench_t* b, const char* path, int sets) {
+static void load(bench_t* b, const char* path, int sets, bool fast) {
   size_t bytes[2] = {0, 0};
   unload(b);
-  double took = compile(b, path);
+  double took = compile(b, path, fast);
   b->inputs = pestle_executable_input_count(b->executable);
   b->outputs = pestle_executable_output_count(b->executable);
   b->sets = sets < 1 ? 1 : sets > MOST_SETS ? MOST_SETS : sets;
@@ -243,7 +245,7 @@ static void save(bench_t* b, unsigned index, const char* path) {
 
 int main(int argc, char** argv) {
   static bench_t b;
-  char line[1200], path[1024];
+  char line[1200], path[1024], how[8];
   int sets;
   double milliseconds;
   pestle_context_options_t options = {.struct_size = sizeof(options),
@@ -255,8 +257,9 @@ int main(int argc, char** argv) {
   check(pestle_stream_create(b.device, &b.stream));
   b.normal = make_normal();
   while (b.normal && fgets(line, sizeof(line), stdin)) {
-    if (sscanf(line, "load %1023s %d", path, &sets) == 2) {
-      load(&b, path, sets);
+    int read = sscanf(line, "load %1023s %d %7s", path, &sets, how);
+    if (read >= 2) {
+      load(&b, path, sets, read == 3 && !strcmp(how, "fast"));
     } else if (sscanf(line, "normal %1023s", path) == 1) {
       write_bytes(path, b.normal, BLOCK * sizeof(*b.normal));
     } else if (sscanf(line, "input %d %1023s", &sets, path) == 2) {
