@@ -9,6 +9,15 @@
 //     %1 = select %inside, %0, 0         // row m is in group g
 //     %2 = reduce %1, add over g         // [m, n]; 0 behind the last group
 //
+//   Where rows [m, k] and matrices of groups are many, each row is multiplied by its own
+//   group's alone: rows are brought to tiles of t rows of one group, and results back.
+//
+//     %0 = gather %lhs         // [tiles, t, k]; a tile's rows are of one group
+//     %1 = gather %rhs         // [tiles, k, n], that group's matrix
+//     %2 = dot_general %0, %1  // [tiles, t, n]
+//     %3 = gather %2           // [m, n]
+//     %4 = select %3, 0        // 0 behind the last group
+//
 //   A summed axis: each group has a sum of its own. Both sides are spread over groups,
 //   with zeros outside of their own, and the new axis is one of the batch.
 //
@@ -286,6 +295,119 @@ static pv_t* by_rows(ragged_t* r, const pestle_type_t* result) {
   return sum_over(r, pestle_f_select(&r->s, inside, all, none), at);
 }
 
+// --- Rows in tiles ---
+
+enum {
+  MOST_TILE = 512,
+  COPY = 16,  // rows of a product that take as long as the copy of its matrix
+};
+
+typedef struct tiles_t {
+  int64_t rows, tile, count;
+} tiles_t;
+
+// Whether tiles take clearly less than rows times the matrices of all groups.
+static bool plan_tiles(const ragged_t* r, tiles_t* t) {
+  const pestle_type_t *lhs = r->lhs->type, *rhs = r->rhs->type;
+  if (lhs->rank != 2 || rhs->rank != 3 || r->axis != 0 || r->lhs_batch.count ||
+      r->lhs_sums.count != 1 || r->sizes->type->rank != 1 ||
+      lhs->dims[0] > INT32_MAX / 4 || r->groups > INT32_MAX / 4 / MOST_TILE) {
+    return false;
+  }
+  t->rows = lhs->dims[0];
+  t->tile = 1;
+  while (t->tile < MOST_TILE && t->tile * r->groups < t->rows)
+    t->tile *= 2;
+  t->count = t->rows / t->tile + r->groups;
+  if (t->count > t->rows) t->count = t->rows;
+  double all = (double)t->rows * (double)r->groups;
+  return 1.25 * (double)t->count * (double)(t->tile + COPY) < all;
+}
+
+// Element index[i] along |axis| of |a| for each i, as axis 0; outside, the nearest one.
+static pv_t* take(ragged_t* r, pv_t* a, int64_t axis, pv_t* index) {
+  int64_t offsets[PESTLE_MAX_RANK], sizes[PESTLE_MAX_RANK];
+  if (!a || !index) return NULL;
+  size_t rank = (size_t)a->type->rank;
+  for (size_t i = 0; i < rank; ++i) {
+    offsets[i] = (int64_t)i + 1;
+    sizes[i] = (int64_t)i == axis ? 1 : a->type->dims[i];
+  }
+  pestle_attr_t attrs[] = {
+      list(PESTLE_ATTR_offset_dims, (pestle_i64s_t){offsets, rank - 1}),
+      list(PESTLE_ATTR_collapsed_slice_dims, (pestle_i64s_t){&axis, 1}),
+      list(PESTLE_ATTR_start_index_map, (pestle_i64s_t){&axis, 1}),
+      {PESTLE_ATTR_index_vector_dim, PESTLE_ATTR_KIND_I64, .as.i64 = 1},
+      list(PESTLE_ATTR_slice_sizes, (pestle_i64s_t){sizes, rank})};
+  return pestle_f_make(&r->s, PESTLE_OP_GATHER, (pv_t*[]){a, index}, 2, attrs,
+                       5, NULL);
+}
+
+// The group in which each of 0 .. |count| - 1 lies, where groups have such |ends|; the last
+// one behind them.
+static pv_t* group_of(ragged_t* r, int64_t count, pv_t* ends) {
+  static const int64_t to_second[] = {1};
+  pestle_formula_t* s = &r->s;
+  if (!ends) return NULL;
+  pestle_type_t pairs =
+      pestle_type_make(PESTLE_I32, 2, (int64_t[]){count, r->groups});
+  pv_t* behind = pestle_f_iota(s, &pairs, 0);
+  behind = pestle_f_ge(s, behind, spread(r, ends, &pairs, to_second));
+  pv_t* group = sum_over(r, pestle_f_convert(s, behind, PESTLE_I32), 1);
+  if (!group) return NULL;
+  pv_t* last = pestle_f_splat(s, group, (double)(r->groups - 1));
+  return pestle_f_minimum(s, group, last);
+}
+
+static pv_t* by_tiles(ragged_t* r, const tiles_t* t,
+                      const pestle_type_t* result) {
+  pestle_formula_t* s = &r->s;
+  int64_t batch[] = {0}, left[] = {2}, right[] = {1};
+  int64_t sum = r->rhs_sums.data[0], places = t->count * t->tile;
+  int64_t n = result->dims[1], k = r->lhs->type->dims[1];
+  right[0] += sum - (sum > r->group);
+  pv_t* sizes = pestle_f_convert(s, r->sizes, PESTLE_I32);
+  pv_t* ends = ends_of(r, sizes);
+  pv_t* tiles = pestle_f_plus(s, sizes, (double)(t->tile - 1));
+  if (!tiles || !ends) return NULL;
+  tiles = pestle_f_divide(s, tiles, pestle_f_splat(s, tiles, (double)t->tile));
+  pv_t* tile_ends = ends_of(r, tiles);
+  // How much further a group's rows lie in tiles.
+  pv_t* shift = pestle_f_subtract(s, tile_ends, tiles);
+  shift = pestle_f_times(s, shift, (double)t->tile);
+  shift = pestle_f_subtract(s, shift, pestle_f_subtract(s, ends, sizes));
+  pv_t* of_tile = group_of(r, t->count, tile_ends);
+  pestle_type_t grid =
+      pestle_type_make(PESTLE_I32, 2, (int64_t[]){t->count, t->tile});
+  pestle_type_t flat = pestle_type_make(PESTLE_I32, 1, &places);
+  pv_t* row = pestle_f_iota(s, &flat, 0);
+  pv_t* back = spread(r, take(r, shift, 0, of_tile), &grid, batch);
+  row = pestle_f_subtract(s, row, pestle_f_reshape_to(s, back, &flat));
+  pv_t* x = take(r, r->lhs, 0, row);
+  x = pestle_f_reshape(s, x, 3, (int64_t[]){t->count, t->tile, k});
+  pv_t* w = take(r, r->rhs, r->group, of_tile);
+  pestle_type_t type =
+      pestle_type_make(result->dtype, 3, (int64_t[]){t->count, t->tile, n});
+  pestle_i64s_t first = {batch, 1};
+  pv_t* y = x && w ? product(r, x, w, first, first, (pestle_i64s_t){left, 1},
+                             (pestle_i64s_t){right, 1}, &type)
+                   : NULL;
+  y = pestle_f_reshape(s, y, 2, (int64_t[]){places, n});
+  pestle_type_t rows = pestle_type_make(PESTLE_I32, 1, &t->rows);
+  pv_t* at = pestle_f_iota(s, &rows, 0);
+  pv_t* inside = group_of(r, t->rows, ends);
+  at = pestle_f_add(s, at, take(r, shift, 0, inside));
+  y = take(r, y, 0, at);
+  // Behind the last group there is nothing.
+  pestle_type_t all = *result;
+  all.dtype = PESTLE_I32;
+  pv_t* last = pestle_f_slice_axis(s, ends, 0, r->groups - 1, r->groups);
+  last = spread(r, pestle_f_reshape(s, last, 0, NULL), &all, batch);
+  pv_t* has = pestle_f_lt(s, pestle_f_iota(s, &all, 0), last);
+  pv_t* none = zeros(r, result);
+  return pestle_f_select(s, has, y, none);
+}
+
 // |x| for each group, with zeros outside of it; |axis| is the ragged one, |prefix|
 // those for which sizes are stated apart.
 static pv_t* apart(ragged_t* r, pv_t* x, const int64_t* prefix, int64_t axis) {
@@ -387,11 +509,13 @@ pestle_status_t pestle_generic_ragged_dot(const pestle_generic_site_t* site,
   r.rhs = wrap.arguments[1];
   r.sizes = wrap.arguments[2];
   const pestle_type_t* result = &site->types[0];
+  tiles_t tiles;
   pv_t* y = pestle_i64s_has(r.lhs_batch, r.axis)
                 ? product(&r, r.lhs, r.rhs, r.lhs_batch, r.rhs_batch,
                           r.lhs_sums, r.rhs_sums, result)
-            : is_free(&r) ? by_rows(&r, result)
-                          : by_sums(&r, result);
+            : !is_free(&r)           ? by_sums(&r, result)
+            : plan_tiles(&r, &tiles) ? by_tiles(&r, &tiles, result)
+                                     : by_rows(&r, result);
   PESTLE_TRY(r.s.status);
   if (!y || !pestle_type_equal(y->type, result))
     return wrong("the result has not the type that is written");
