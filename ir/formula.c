@@ -298,6 +298,11 @@ pv_t* pestle_f_reduce_windows(pestle_formula_t* f, pestle_op_t op, pv_t* a,
 
 pv_t* pestle_f_dot(pestle_formula_t* f, pv_t* a, pv_t* b, bool contract_last,
                    const pestle_type_t* type) {
+  return pestle_f_dot_as(f, a, b, contract_last, type, NULL);
+}
+
+pv_t* pestle_f_dot_as(pestle_formula_t* f, pv_t* a, pv_t* b, bool contract_last,
+                      const pestle_type_t* type, const pestle_node_t* like) {
   int64_t batch[PESTLE_MAX_RANK], left = type->rank - 1;
   int64_t right = contract_last ? left : left - 1;
   size_t batches = (size_t)left - 1;
@@ -307,7 +312,8 @@ pv_t* pestle_f_dot(pestle_formula_t* f, pv_t* a, pv_t* b, bool contract_last,
       PESTLE_SET_I64S(lhs_batching_dimensions, batch, batches),
       PESTLE_SET_I64S(rhs_batching_dimensions, batch, batches),
       PESTLE_SET_I64S(lhs_contracting_dimensions, &left, 1),
-      PESTLE_SET_I64S(rhs_contracting_dimensions, &right, 1)};
-  return pestle_f_make(f, PESTLE_OP_DOT_GENERAL, (pv_t*[]){a, b}, 2, attrs, 4,
+      PESTLE_SET_I64S(rhs_contracting_dimensions, &right, 1),
+      PESTLE_SET_STR(algorithm, like ? PESTLE_NODE_STR(like, algorithm) : "")};
+  return pestle_f_make(f, PESTLE_OP_DOT_GENERAL, (pv_t*[]){a, b}, 2, attrs, 5,
                        type);
 }

@@ -226,6 +226,11 @@ pestle_value_t* pestle_f_reduce_windows(pestle_formula_t* f, pestle_op_t op,
 pestle_value_t* pestle_f_dot(pestle_formula_t* f, pestle_value_t* a,
                              pestle_value_t* b, bool contract_last,
                              const pestle_type_t* type);
+// The same by the algorithm of the dot_general |like|, if that is not NULL.
+pestle_value_t* pestle_f_dot_as(pestle_formula_t* f, pestle_value_t* a,
+                                pestle_value_t* b, bool contract_last,
+                                const pestle_type_t* type,
+                                const pestle_node_t* like);
 
 // --- Attributes as values ---
 

@@ -2,6 +2,7 @@
 // Attributes from how MLIR writes them to how the op's rows have them, and the
 // node that they make.
 #include "ir/generic.h"
+#include "ir/dot_algorithm.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -396,6 +397,8 @@ static pestle_status_t apply_entry(pestle_generic_t* g,
   if (g->built) return keep_entry(g, e);
   if (g->op == PESTLE_OP_CUSTOM_CALL)
     PESTLE_TRY(pestle_generic_apply_custom(g, e, &done));
+  // Of a product, the row of that name is a text that is made of it.
+  if (g->op == PESTLE_OP_DOT_GENERAL) PESTLE_TRY(apply_packed(g, e, &done));
   if (done) return NULL;
   const pestle_attr_row_t* rows = pestle_op_attr_rows(g->op, &count);
   for (size_t i = 0; i < count; ++i) {
@@ -592,6 +595,12 @@ pestle_status_t pestle_generic_create(
   if (g->op == PESTLE_OP_CUSTOM) PESTLE_TRY(check_composite(g, region_count));
   if (g->op == PESTLE_OP_RNG_BIT_GENERATOR) {
     PESTLE_TRY(add_output_type(g, types, type_count));
+  }
+  if (g->algorithm) {
+    pestle_attr_t how = {.name = PESTLE_ATTR_algorithm,
+                         .kind = PESTLE_ATTR_KIND_STR};
+    PESTLE_TRY(pestle_dot_algorithm_text(g->arena, g->algorithm, &how.as.str));
+    PESTLE_TRY(pestle_generic_push(g, &how));
   }
   pestle_value_t* pair[2];
   bool is_product = g->op == PESTLE_OP_CONVOLUTION;  // dot_general: below

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of operands of several element types, and by an algorithm that is chosen:
-// operands are brought to one type before, the result to its own behind. So are the
+// Products of operands of several element types: operands are brought to one type before, the result to its own behind. So are the
 // inputs of folds; and what no row does on complex numbers.
 //
 //   dot_general %x, %w : (bf16, i8) -> f32    ->    %1 = convert %w : f32, ..
@@ -8,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ir/dot_algorithm.h"
 #include "ir/formula.h"
 #include "ir/generic_internal.h"
 #include "ir/internal.h"
@@ -34,58 +34,6 @@ static pestle_dtype_t common_float(pestle_dtype_t a, pestle_dtype_t b) {
   return PESTLE_F32;
 }
 
-// --- Algorithms ---
-
-typedef struct algorithm_t {
-  pestle_str_t lhs, rhs;  // "tf32", "bf16", ..
-  pestle_dtype_t sum;
-  int64_t products;
-} algorithm_t;
-
-static pestle_str_t word_in(const pestle_generic_value_t* dict,
-                            const char* key) {
-  const pestle_generic_value_t* v = pestle_generic_find(dict, key);
-  return v ? v->text : PESTLE_STR("");
-}
-
-static pestle_dtype_t dtype_of(pestle_str_t word) {
-  char text[32];
-  if (word.size >= sizeof(text)) return PESTLE_NONE;
-  if (word.size) memcpy(text, word.data, word.size);
-  text[word.size] = 0;
-  return pestle_dtype_from_name(text);
-}
-
-static pestle_status_t read_algorithm(const pestle_generic_value_t* dict,
-                                      algorithm_t* out) {
-  const pestle_generic_value_t* n =
-      pestle_generic_find(dict, "num_primitive_operations");
-  *out = (algorithm_t){.lhs = word_in(dict, "lhs_precision_type"),
-                       .rhs = word_in(dict, "rhs_precision_type"),
-                       .sum = dtype_of(word_in(dict, "accumulation_type")),
-                       .products = n ? n->i64 : 1};
-  if (out->lhs.size && out->rhs.size && out->sum != PESTLE_NONE) return NULL;
-  return PESTLE_ERROR(MALFORMED,
-                      "'algorithm' needs 'lhs_precision_type', "
-                      "'rhs_precision_type' and 'accumulation_type'");
-}
-
-// |a| with no more digits than |precision| has. A product of several parts has at
-// least those of f32.
-static pv_t* narrowed(pestle_formula_t* f, pv_t* a, pestle_str_t precision,
-                      int64_t products) {
-  pestle_dtype_t own = a->type->dtype, to = dtype_of(precision);
-  if (products > 1 || !is_float(own)) return a;
-  if (pestle_str_equal_c(precision, "tf32")) {
-    if (width(own) < 32) return a;
-    pestle_attr_t attrs[] = {PESTLE_SET_I64(exponent_bits, 8),
-                             PESTLE_SET_I64(mantissa_bits, 10)};
-    return pestle_f_make(f, PESTLE_OP_REDUCE_PRECISION, &a, 1, attrs, 2, NULL);
-  }
-  if (!is_float(to) || width(to) >= width(own)) return a;
-  return pestle_f_convert(f, a, to);
-}
-
 // --- Types ---
 
 // What both operands are multiplied in.
@@ -106,13 +54,12 @@ pestle_status_t pestle_generic_product(pestle_generic_t* g, pestle_builder_t* b,
                                        pv_t** operands, pestle_type_t* type,
                                        pestle_dtype_t* out_final) {
   pestle_formula_t f = pestle_formula_make(*b);
-  algorithm_t how = {.sum = PESTLE_NONE, .products = 1};
+  pestle_dot_algorithm_t how = {.sum = PESTLE_NONE};
   *out_final = type->dtype;
   if (g->algorithm) {
-    PESTLE_TRY(read_algorithm(g->algorithm, &how));
-    operands[0] = narrowed(&f, operands[0], how.lhs, how.products);
-    operands[1] = narrowed(&f, operands[1], how.rhs, how.products);
-    PESTLE_TRY(f.status);
+    const char* text;
+    PESTLE_TRY(pestle_dot_algorithm_text(g->arena, g->algorithm, &text));
+    PESTLE_TRY(pestle_dot_algorithm_read(text, &how));
   }
   pestle_dtype_t l = operands[0]->type->dtype, r = operands[1]->type->dtype;
   bool known = (is_float(l) || is_int(l)) && (is_float(r) || is_int(r));

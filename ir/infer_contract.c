@@ -2,6 +2,7 @@
 // Type rules of dot_general and convolution.
 #include "base/checked.h"
 #include "base/mem.h"
+#include "ir/dot_algorithm.h"
 #include "ir/infer.h"
 
 // What is multiplied has one element type; integers may differ in sign, and those of
@@ -126,6 +127,9 @@ pestle_status_t pestle_infer_dot_general(pestle_infer_t* in) {
   PESTLE_TRY(append_batch(in, &type));
   PESTLE_TRY(append_free(pestle_in_type(in, 0), lhs_used, &type));
   PESTLE_TRY(append_free(pestle_in_type(in, 1), rhs_used, &type));
+  const char* algorithm = pestle_in_attr(in, PESTLE_ATTR_algorithm)->as.str;
+  pestle_dot_algorithm_t how;
+  if (*algorithm) PESTLE_TRY(pestle_dot_algorithm_read(algorithm, &how));
   return emit_stated(in, stated, &type);
 }
 

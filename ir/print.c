@@ -205,6 +205,9 @@ static void print_dot_general(pestle_printer_t* p, const pestle_node_t* node) {
   print_axes_pair(p, "contracting_dims",
                   PESTLE_NODE_I64S(node, lhs_contracting_dimensions),
                   PESTLE_NODE_I64S(node, rhs_contracting_dimensions));
+  const char* algorithm = PESTLE_NODE_STR(node, algorithm);
+  if (algorithm && *algorithm)
+    pestle_strbuf_appendf(p->out, ", algorithm = <%s>", algorithm);
   put(p, " : ");
   print_function_type(p, node);
 }

@@ -343,6 +343,12 @@ static void print_packed(const pestle_node_t* node, dict_t* dict) {
     pestle_strbuf_appendf(dict->out, "#stablehlo<comparison_direction %s>",
                           direction);
   } else if (node->op == PESTLE_OP_DOT_GENERAL) {
+    const char* algorithm = PESTLE_NODE_STR(node, algorithm);
+    if (algorithm && *algorithm) {
+      dict_key(dict, "algorithm");
+      pestle_strbuf_appendf(dict->out, "#stablehlo.dot_algorithm<%s>",
+                            algorithm);
+    }
     dict_key(dict, "dot_dimension_numbers");
     pestle_strbuf_append_c(dict->out, "#stablehlo.dot<");
     print_params(node, dot, sizeof(dot) / sizeof(*dot), dict->out);

@@ -14,7 +14,7 @@
 // What lies along the last axis of an operand is what lies there in memory, behind
 // a transpose too.
 //
-// Matrix units that multiply bytes or 8-bit floats take both operands along k. The right matrix is turned
+// Matrix units that multiply bytes, 8-bit floats or f32 take both operands along k. The right matrix is turned
 // where it lies otherwise, and zeros, which add nothing, fill k up to whole runs:
 //
 //   %0 = dot_general %a, %b          %1 = pad %a                  // to [3000, 1120]
@@ -22,6 +22,7 @@
 //                                    %0 = dot_general %1, %2      // of [m, k] x [n, k]
 #include <string.h>
 
+#include "ir/dot_algorithm.h"
 #include "passes/fold_constants.h"
 #include "passes/util.h"
 
@@ -73,6 +74,12 @@ static bool is_f8(pestle_dtype_t dtype) {
 static bool is_along_k(const pestle_pass_context_t* ctx,
                        const pestle_node_t* node) {
   pestle_dtype_t a = type_of(node, 0)->dtype, b = type_of(node, 1)->dtype;
+  if (a == PESTLE_F32 && b == a) {
+    pestle_numerics_t numerics = ctx->options->numerics;
+    return (numerics == PESTLE_NUMERICS_FAST ||
+            (numerics != PESTLE_NUMERICS_STRICT && pestle_dot_is_tf32(node))) &&
+           pestle_pass_has_tf32_warpgroups(ctx);
+  }
   if (is_f8(a) && is_f8(b)) {
     return ctx->options->numerics != PESTLE_NUMERICS_STRICT &&
            pestle_pass_has_warpgroups(ctx, PESTLE_F8E4M3FN);
@@ -167,7 +174,7 @@ static pestle_status_t align_dot(align_t* a, pestle_node_t* node) {
   PESTLE_TRY(align(a, &f, turned ? last - 1 : last, more, &y));
   if (x == old_x && y == old_y) return NULL;
   type.dims[last] += more;
-  pestle_value_t* z = pestle_f_dot(&f, x, y, turned, &type);
+  pestle_value_t* z = pestle_f_dot_as(&f, x, y, turned, &type, node);
   if (more) z = pestle_f_slice_axis(&f, z, last, 0, n);
   PESTLE_TRY(f.status);
   pestle_pass_replace(node, &z);
@@ -212,11 +219,15 @@ static pestle_status_t lay_along_k(align_t* a, pestle_node_t* node) {
       (!turned && !pestle_pass_reads_along_k(a->ctx, node))) {
     return NULL;
   }
-  if (!turned) y = pestle_f_transpose_matrix(&f, y);
+  if (!turned) {
+    y = pestle_f_transpose_matrix(&f, y);
+    PESTLE_TRY(f.status);
+    PESTLE_TRY(pestle_pass_fold_value(a->ctx, a->module, &y));
+  }
   x = grown(a, &f, x, 0, taps);
   y = grown(a, &f, y, more, taps);
   type.dims[last] += more;
-  pestle_value_t* z = pestle_f_dot(&f, x, y, true, &type);
+  pestle_value_t* z = pestle_f_dot_as(&f, x, y, true, &type, node);
   if (more) z = pestle_f_slice_axis(&f, z, last, 0, n);
   PESTLE_TRY(f.status);
   pestle_pass_replace(node, &z);

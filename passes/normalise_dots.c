@@ -232,7 +232,7 @@ static pestle_value_t* make_dot(pestle_formula_t* f, const pestle_node_t* node,
   type.dtype = node->results[0].type->dtype;
   type.dims[batches + 1] =
       y->type->dims[batches + (rhs->contract_last ? 0 : 1)];
-  return pestle_f_dot(f, x, y, rhs->contract_last, &type);
+  return pestle_f_dot_as(f, x, y, rhs->contract_last, &type, node);
 }
 
 // --- What `pestle explain` says ---

@@ -247,7 +247,7 @@ static bool has_warpgroups(const pestle_pass_context_t* ctx,
 
 bool pestle_pass_has_warpgroups(const pestle_pass_context_t* ctx,
                                 pestle_dtype_t dtype) {
-  return has_warpgroups(ctx, dtype, PESTLE_F32);
+  return dtype != PESTLE_F32 && has_warpgroups(ctx, dtype, PESTLE_F32);
 }
 
 bool pestle_pass_has_byte_warpgroups(const pestle_pass_context_t* ctx) {
@@ -265,6 +265,10 @@ bool pestle_pass_has_units(const pestle_pass_context_t* ctx,
       return true;
   }
   return false;
+}
+
+bool pestle_pass_has_tf32_warpgroups(const pestle_pass_context_t* ctx) {
+  return has_warpgroups(ctx, PESTLE_F32, PESTLE_F32);
 }
 
 int64_t pestle_pass_l2_bytes(const pestle_pass_context_t* ctx) {

@@ -45,7 +45,8 @@ void pestle_vmap_dot_general(pestle_vmap_t* v, pestle_node_t* node,
       PESTLE_SET_I64S(lhs_contracting_dimensions, lists[2].data,
                       lists[2].count),
       PESTLE_SET_I64S(rhs_contracting_dimensions, lists[3].data,
-                      lists[3].count)};
+                      lists[3].count),
+      PESTLE_SET_STR(algorithm, PESTLE_NODE_STR(node, algorithm))};
   pestle_type_t type = pestle_vmap_type(v, node->results[0].type);
   int64_t at = both ? 0 : place(node, is_batched[0]);
   // order: the new axis first, the others as they are.
@@ -56,7 +57,7 @@ void pestle_vmap_dot_general(pestle_vmap_t* v, pestle_node_t* node,
   for (int64_t d = 0; d < type.rank; ++d)
     made.dims[order[d]] = type.dims[d];
   pv_t* product =
-      pestle_f_make(&v->f, PESTLE_OP_DOT_GENERAL, operands, 2, attrs, 4, &made);
+      pestle_f_make(&v->f, PESTLE_OP_DOT_GENERAL, operands, 2, attrs, 5, &made);
   out[0] = pestle_f_transpose(&v->f, product, order);
 }
 

@@ -75,16 +75,18 @@ static pv_t* side_cotangent(pestle_formula_t* f, const pestle_node_t* node,
       {{batch, batches}, {summed, other->free_count}},
       {other->batch, {other->free, other->free_count}}};
   const pestle_i64s_t *l = lists[index], *r = lists[1 - index];
+  const char* algorithm = PESTLE_NODE_STR(node, algorithm);
   pestle_attr_t attrs[] = {
       PESTLE_SET_I64S(lhs_batching_dimensions, l[0].data, l[0].count),
       PESTLE_SET_I64S(rhs_batching_dimensions, r[0].data, r[0].count),
       PESTLE_SET_I64S(lhs_contracting_dimensions, l[1].data, l[1].count),
-      PESTLE_SET_I64S(rhs_contracting_dimensions, r[1].data, r[1].count)};
+      PESTLE_SET_I64S(rhs_contracting_dimensions, r[1].data, r[1].count),
+      PESTLE_SET_STR(algorithm, algorithm)};
   pv_t* b = pestle_f_convert(f, pestle_node_operand(node, 1 - index),
                              ct->type->dtype);
   pv_t* operands[2] = {index ? b : ct, index ? ct : b};
   pv_t* a =
-      pestle_f_make(f, PESTLE_OP_DOT_GENERAL, operands, 2, attrs, 4, &product);
+      pestle_f_make(f, PESTLE_OP_DOT_GENERAL, operands, 2, attrs, 5, &product);
   a = pestle_f_transpose(f, a, order);
   return pestle_f_convert(f, a, type->dtype);
 }

@@ -113,7 +113,8 @@ static inline bool pestle_op_is_scalar(pestle_op_t op) {
   X(replica_groups) X(channel_handle) \
   X(use_global_device_ids) X(all_gather_dim) X(scatter_dimension) \
   X(split_dimension) X(concat_dimension) X(split_count) X(source_target_pairs) \
-  X(of_bias) X(centred) X(blocks) X(bits) X(block) X(accuracy) X(parts)
+  X(of_bias) X(centred) X(blocks) X(bits) X(block) X(accuracy) X(parts) \
+  X(algorithm)
 // clang-format on
 
 typedef enum pestle_attr_name_e {

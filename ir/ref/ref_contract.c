@@ -2,11 +2,14 @@
 // dot_general and convolution. Operands are widened and brought into one
 // standard layout by a strided copy; products of floats are summed in f64 and
 // rounded once at the end, integers wrap. A complex number is two words.
+#include <math.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "base/half.h"
 #include "base/mem.h"
+#include "ir/dot_algorithm.h"
 #include "ir/ref/ref_internal.h"
 
 typedef enum kind_t { INTEGER, REAL, COMPLEX } kind_t;
@@ -118,6 +121,31 @@ static void dot_axes(int rank, pestle_i64s_t batching,
   }
 }
 
+// Rounds a widened operand to the precision that the algorithm names.
+static void narrow(const pestle_dot_algorithm_t* how, size_t side,
+                   const pestle_type_t* type, void* data) {
+  pestle_dtype_t to = how->side[side];
+  bool tf32 = how->is_tf32[side];
+  if (how->products > 1 || kind_of(type->dtype) != REAL ||
+      kind_of(to) != REAL ||
+      pestle_dtype_size(to) + !tf32 > pestle_dtype_size(type->dtype)) {
+    return;
+  }
+  double* x = data;
+  int64_t count = pestle_type_count(type);
+  for (int64_t i = 0; i < count; ++i) {
+    x[i] = pestle_float_decode(to, pestle_float_encode(to, x[i]));
+    if (!tf32 || !isfinite(x[i])) continue;
+    // Ten bits of the mantissa are kept, to nearest even.
+    float narrow = (float)x[i];
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    bits = (bits + 0xfff + (bits >> 13 & 1)) & ~(uint32_t)0x1fff;
+    memcpy(&narrow, &bits, sizeof bits);
+    x[i] = narrow;
+  }
+}
+
 static int64_t extent_of(const pestle_type_t* type, pestle_i64s_t axes) {
   int64_t extent = 1;
   for (size_t i = 0; i < axes.count; ++i)
@@ -144,6 +172,11 @@ static pestle_status_t dot(const pestle_ref_call_t* call,
   void *a, *b;
   PESTLE_TRY(widen(arena, a_type, call->operands[0], a_axes, &a));
   PESTLE_TRY(widen(arena, b_type, call->operands[1], b_axes, &b));
+  pestle_dot_algorithm_t how;
+  if (pestle_dot_algorithm_of(call->node, &how)) {
+    narrow(&how, 0, a_type, a);
+    narrow(&how, 1, b_type, b);
+  }
   size_t batch = (size_t)extent_of(a_type, a_batch);
   size_t depth = (size_t)extent_of(a_type, a_sum);
   size_t columns = 1;

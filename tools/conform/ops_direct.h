@@ -565,8 +565,11 @@ static inline pestle_value_t* product(instance_t* t, pestle_value_t* x,
     batch[i] = i;
   type.dims[last] = y->type->dims[turned ? before : last];
   pestle_dot_general_attrs_t attrs = {
-      sizeof(attrs), i64s(batch, (int32_t)before), i64s(batch, (int32_t)before),
-      i64s(&last, 1), i64s(turned ? &last : &before, 1)};
+      .struct_size = sizeof(attrs),
+      .lhs_batching_dimensions = i64s(batch, (int32_t)before),
+      .rhs_batching_dimensions = i64s(batch, (int32_t)before),
+      .lhs_contracting_dimensions = i64s(&last, 1),
+      .rhs_contracting_dimensions = i64s(turned ? &last : &before, 1)};
   pestle_value_t* out;
   assert_ok(pestle_op_dot_general(&t->b, x, y, &attrs, type, &out));
   return out;

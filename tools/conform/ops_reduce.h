@@ -397,9 +397,11 @@ static inline bool build_dot(instance_t* t) {
   begin(t, types, 2);
   int64_t axes[4][4];
   pestle_dot_general_attrs_t attrs = {
-      sizeof(attrs), dot_axes("b", d->lhs, axes[0]),
-      dot_axes("b", d->rhs, axes[1]), dot_axes("kl", d->lhs, axes[2]),
-      dot_axes("kl", d->rhs, axes[3])};
+      .struct_size = sizeof(attrs),
+      .lhs_batching_dimensions = dot_axes("b", d->lhs, axes[0]),
+      .rhs_batching_dimensions = dot_axes("b", d->rhs, axes[1]),
+      .lhs_contracting_dimensions = dot_axes("kl", d->lhs, axes[2]),
+      .rhs_contracting_dimensions = dot_axes("kl", d->rhs, axes[3])};
   int64_t dims[4];
   int32_t rank = 0;
   if (strchr(d->lhs, 'b')) dims[rank++] = dot_extent(t, 'b');

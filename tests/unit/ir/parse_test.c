@@ -268,6 +268,13 @@ static void algorithms(void** state) {
       "func.func @f(%a: tensor<4xf32>) -> tensor<f32> {\n"
       "  %0 = stablehlo.dot_general %a, %a, algorithm = <[1]> }",
       MALFORMED, "an attribute's name");
+  static const char* const bad[][2] = {
+      {DOT("f32", "tf64", "f32", "1"), "'tf64', which is no element type"},
+      {DOT("f32", "tf32", "tf32", "1"), "1 products of tf32 and tf32"},
+      {DOT("f32", "tf32", "f32", "6"), "known are one product"},
+      {DOT("f32", "bf16", "f32", "4"), "3, 6 or 9 of bf16"}};
+  for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); ++i)
+    assert_refuses(bad[i][0], UNSUPPORTED, bad[i][1]);
 #undef DOT
 }
 
