@@ -16,7 +16,8 @@ bool pestle_flash_grad_has_warpgroups(const flash_grad_t* g) {
   const pestle_target_caps_t* caps = g->d->caps;
   for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
     const pestle_intrinsic_t* x = &caps->intrinsic[i];
-    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == g->dtype) return true;
+    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == g->dtype && x->k == 16)
+      return true;
   }
   return false;
 }

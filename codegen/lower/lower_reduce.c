@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "codegen/lower/lower_internal.h"
 #include "ir/conv.h"
+#include "ir/dot_algorithm.h"
 
 static pestle_dtype_t accumulator(pestle_dtype_t dtype) {
   if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) &&
@@ -377,6 +378,8 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
   finish_contraction(lower, node, id, product(nest, a, b, domain.dtype));
   if (!nest->failed && is_f8(lhs) && is_f8(rhs))
     pestle_nest_stage(nest, id)->factors = PESTLE_FACTORS_F8;
+  if (!nest->failed && domain.dtype == PESTLE_F32 && pestle_dot_is_tf32(node))
+    pestle_nest_stage(nest, id)->factors = PESTLE_FACTORS_TF32;
   return NULL;
 }
 

@@ -219,7 +219,8 @@ typedef struct pestle_prefetch_t {
 // are multiplied: matrix units of fewer digits are right for these.
 typedef enum pestle_factors_e {
   PESTLE_FACTORS_ANY = 0,
-  PESTLE_FACTORS_F8 = 1,  // 8-bit floats are multiplied, as the graph has it
+  PESTLE_FACTORS_F8 = 1,    // 8-bit floats are multiplied, as the graph has it
+  PESTLE_FACTORS_TF32 = 2,  // f32 of which 10 bits of the mantissa count
 } pestle_factors_t;
 
 typedef struct pestle_nest_stage_t {

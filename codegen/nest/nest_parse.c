@@ -445,6 +445,7 @@ static pestle_status_t parse_stage(pestle_nest_parser_t* p) {
   if (!s.keep && pestle_lex_peek(&p->s) != '{') {
     PESTLE_TRY(parse_reduce(p, &s));
     if (pestle_lex_accept_word(&p->s, "f8")) s.factors = PESTLE_FACTORS_F8;
+    if (pestle_lex_accept_word(&p->s, "tf32")) s.factors = PESTLE_FACTORS_TF32;
     s.keep = pestle_lex_accept_word(&p->s, "keep");
     s.border = pestle_lex_accept_word(&p->s, "border");
     s.skips = s.border && pestle_lex_accept_word(&p->s, "reassoc");

@@ -448,6 +448,8 @@ static void print_header(printer_t* p, const pestle_nest_stage_t* s) {
     print_roots(p, s, s->map_count, s->root_count);
     pestle_strbuf_appendf(p->out, " : %s", dtype_name(s->acc_dtype));
     if (s->factors == PESTLE_FACTORS_F8) pestle_strbuf_append_c(p->out, " f8");
+    if (s->factors == PESTLE_FACTORS_TF32)
+      pestle_strbuf_append_c(p->out, " tf32");
   }
   if (s->keep) pestle_strbuf_append_c(p->out, " keep");
   if (s->border) pestle_strbuf_append_c(p->out, " border");

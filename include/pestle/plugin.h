@@ -133,7 +133,8 @@ typedef struct pestle_blob_t {
 typedef struct pestle_intrinsic_t {
   uint8_t kind;  // pestle_intrinsic_kind_t
   // pestle_dtype_t of the operands and the sum. F8E4M3FN and F8E5M2 together say that
-  // each operand may be either.
+  // each operand may be either; f32 of units with k = 8 counts with 10 bits of mantissas,
+  // but of those of 8 x 8.
   uint8_t a, b, c;
   uint16_t m, n, k;
   uint16_t lanes;  // that work on it together

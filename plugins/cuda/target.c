@@ -150,6 +150,21 @@ static void add_f8_unit(pestle_target_caps_t* caps,
                            .lanes = lanes};
 }
 
+// One that multiplies f32 with 10 bits of their mantissas.
+static void add_tf32_unit(pestle_target_caps_t* caps,
+                          pestle_intrinsic_kind_t kind, uint16_t m, uint16_t n,
+                          uint16_t lanes) {
+  caps->intrinsic[caps->intrinsic_count++] =
+      (pestle_intrinsic_t){.kind = (uint8_t)kind,
+                           .a = PESTLE_F32,
+                           .b = PESTLE_F32,
+                           .c = PESTLE_F32,
+                           .m = m,
+                           .n = n,
+                           .k = 8,
+                           .lanes = lanes};
+}
+
 static void list_units(const cuda_arch_t* arch, pestle_target_caps_t* caps) {
   if (has_clusters(arch->name)) caps->flags |= PESTLE_TARGET_WIDE_GROUPS;
   if (has_units(arch->name)) {
@@ -161,6 +176,7 @@ static void list_units(const cuda_arch_t* arch, pestle_target_caps_t* caps) {
     add_units(caps, PESTLE_INTRINSIC_WGMMA, 64, 256, 4 * SUBGROUP);
     add_byte_units(caps, PESTLE_INTRINSIC_WGMMA, 64, 256, 4 * SUBGROUP);
     add_f8_unit(caps, PESTLE_INTRINSIC_WGMMA, 64, 256, 4 * SUBGROUP);
+    add_tf32_unit(caps, PESTLE_INTRINSIC_WGMMA, 64, 256, 4 * SUBGROUP);
   }
 }
 

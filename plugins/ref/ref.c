@@ -184,6 +184,15 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
                            .n = 256,
                            .k = 32,
                            .lanes = 128};
+  caps->intrinsic[caps->intrinsic_count++] =
+      (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_WGMMA,
+                           .a = PESTLE_F32,
+                           .b = PESTLE_F32,
+                           .c = PESTLE_F32,
+                           .m = 64,
+                           .n = 256,
+                           .k = 8,
+                           .lanes = 128};
 }
 
 // Under this name it has the matrix registers of CPUs, so that kernels of these

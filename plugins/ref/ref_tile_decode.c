@@ -47,7 +47,7 @@ static bool are_windows(const uint32_t* word) {
 bool pestle_ref_plugin_is_map(const pestle_kir_t* k,
                               const pestle_kir_buffer_t* map) {
   const uint32_t* word = words_of(k, map);
-  if (!word) return false;
+  if (!word || !pestle_dtype_size((pestle_dtype_t)map->dtype)) return false;
   uint64_t elements = 1;
   for (uint32_t d = 0; d < word[1]; ++d) {
     elements *= word[5 + 4 * d + 1];
@@ -64,12 +64,16 @@ void pestle_ref_plugin_read_map(const pestle_kir_t* k,
                                 ref_map_t* out) {
   const uint32_t* word = words_of(k, map);
   const pestle_kir_buffer_t* data = pestle_kir_buffer(k, word[0]);
+  size_t size = pestle_dtype_size((pestle_dtype_t)map->dtype);
+  // Of its own elements, which may have another size than the buffer's.
+  uint64_t count =
+      data->count * pestle_dtype_size((pestle_dtype_t)data->dtype) / size;
   *out = (ref_map_t){.slot = data->arg_slot,
                      .rank = word[1],
                      .swizzle = word[2],
-                     .size = pestle_dtype_size((pestle_dtype_t)map->dtype),
+                     .size = (uint32_t)size,
                      .offset = word[3] | (uint64_t)word[4] << 32,
-                     .count = data->count};
+                     .count = count};
   for (uint32_t d = 0; d < out->rank; ++d) {
     const uint32_t* dim = &word[5 + 4 * d];
     out->extent[d] = dim[0];

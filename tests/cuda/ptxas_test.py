@@ -22,6 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench/h200
 try:
     from attention_warpgroups_test import text_of as attention
     from byte_products_test import dot as bytes_dot
+    from dot_algorithms_test import algorithm, dot as dot_by
     from f8_products_test import dot as f8_dot
     from warpgroups_conv_test import ONE, conv
     from warpgroups_test import text_of as product
@@ -56,6 +57,7 @@ BYTES = [((m, k), (n, k), (1, 1)) for m, n, k in ((4096, 4096, 4096), (2048, 204
 F8 = [((m, k), (n, k), (1, 1), types) for m, n, k, types in (
     (4096, 4096, 4096, ("f8E4M3FN", "f8E4M3FN")), (1024, 1024, 1024, ("f8E5M2", "f8E5M2")),
     (64, 4096, 8192, ("f8E4M3FN", "f8E4M3FN")))]  # fmt: skip
+TF32 = [(4096, 4096, 4096), (2048, 2048, 2048), (64, 4096, 4096)]
 CONVOLUTIONS = [
     dict(n=64, h=28, w=28, c=256, o=256, y=3, x=3, pad=ONE, dtype="bf16", residual=True),
     dict(n=1, h=14, w=14, c=256, o=256, y=3, x=3, pad=ONE, dtype="bf16", residual=True),
@@ -122,6 +124,8 @@ def main():
     cases += [(f"product {c}", product(c)) for c in PRODUCTS + (MORE_PRODUCTS if every else [])]
     cases += [(f"product of bytes {c}", bytes_dot(*c)) for c in BYTES]
     cases += [(f"product of 8-bit floats {c}", f8_dot(*c)) for c in F8]
+    cases += [(f"product by tf32 {m} {n} {k}", dot_by((m, k), (n, k), (1, 1), algorithm("tf32")))
+              for m, n, k in TF32]
     cases += [(f"convolution {c}", conv(**c)[0])
               for c in CONVOLUTIONS + (MORE_CONVOLUTIONS if every else [])]
     # Layers in one group, with columns in shared memory, and in a cluster: loops without

@@ -42,6 +42,10 @@ static bool is_type(const side_t* side, uint32_t casts) {
   }
   if (side->s->factors == PESTLE_FACTORS_F8)
     return is_f8(side->dtype) && casts == 1;
+  if (side->dtype == PESTLE_F32) {
+    return !casts &&
+           (side->nest->is_fast || side->s->factors == PESTLE_FACTORS_TF32);
+  }
   return side->dtype == PESTLE_BF16 || side->dtype == PESTLE_F16;
 }
 
@@ -90,12 +94,27 @@ static bool take_pairs(pestle_matrix_t* x) {
   return true;
 }
 
+// Counts halves of f32, which lie along k.
+static bool take_halves(pestle_matrix_t* x) {
+  if (x->k_stride != 1) return false;
+  x->offset *= 2;
+  x->row_stride *= 2;
+  x->batch_stride *= 2;
+  return true;
+}
+
 // The types of operands, and how much of what they count.
 static bool take_types(pestle_dtype_t a, pestle_dtype_t b,
                        pestle_tensorise_t* p) {
   p->dtype = a;
   p->how = a == PESTLE_F16 ? (uint32_t)PESTLE_KIR_WGMMA_F16 : 0u;
   bool floats = p->sums == PESTLE_F32;
+  if (a == PESTLE_F32 && b == a) {
+    p->dtype = PESTLE_BF16;
+    p->how = PESTLE_KIR_WGMMA_TF32;
+    p->k *= 2;
+    return take_halves(&p->a) && take_halves(&p->b);
+  }
   if (floats && !is_f8(a)) return a == b;
   p->dtype = PESTLE_BF16;
   if (floats) {
@@ -240,8 +259,9 @@ pestle_status_t pestle_tensorise_match(pestle_nest_t* nest,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "tensorise %s: it must be a product of two matrices of "
                         "f16 or bf16, whose rows or columns are runs of 16 "
-                        "bytes, or of bytes in i32 or 8-bit floats with such "
-                        "rows, or a convolution of such channels",
+                        "bytes, or of bytes in i32, 8-bit floats or f32 as "
+                        "tf32 with such rows, or a convolution of such "
+                        "channels",
                         name);
   }
   bool clusters = (how.cluster == 1 || how.parts == 1) &&

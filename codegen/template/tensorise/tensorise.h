@@ -58,7 +58,7 @@ typedef struct pestle_window_t {
 
 // sums[batch, m, n] = +[k] a[batch, m, k] * b[batch, n, k], of one narrow float. Of
 // bytes and 8-bit floats, all that counts elements of k or of operands counts pairs, which
-// move as |dtype| does, and both lie along k.
+// move as |dtype| does, and both lie along k; of f32, as tf32, it counts halves.
 typedef struct pestle_tensorise_t {
   pestle_matrix_t a, b;
   pestle_window_t window;
