@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Products of bytes in i32 and of 8-bit floats in bf16: Pestle, torch (cuBLASLt) and JAX
-in turns.
+"""Products of bytes in i32, of 8-bit floats in bf16, and of f32 by tf32 or by six products of
+bf16 (`algorithm`): Pestle, torch (cuBLASLt) and JAX in turns.
 
-    bytes.py --base DIR [--types i8,f8] [--out FILE] [--only TEXT,...] [--rounds N]
+    bytes.py --base DIR [--types i8,f8,tf32,x6] [--out FILE] [--only TEXT,...] [--rounds N]
              [--seconds N]
 
 DIR has bin/bench_device, lib/ and backends/. Timed as every_shape.py says: about 3 ms
 each after 10 ms of rest, inputs over 256 MiB, the median; torch is a CUDA graph. A row
 says which operands lie along k (nt: both); of bytes how many results differ from sums in
-f64, which are exact, of 8-bit floats how far results are off, in parts of the sum of
-|a b|. `fast` is Pestle in numerics `fast` and torch with use_fast_accum: the whole sum is
+f64, which are exact, of floats how far results are off, in parts of the sum of |a b|. torch
+is tf32 too, or f32 beside x6. `fast` is Pestle in numerics `fast` and torch with use_fast_accum: the whole sum is
 left to the units."""
 
 import argparse
@@ -38,18 +38,32 @@ CASES = {
         (2048, 2048, 2048, True), (1024, 1024, 1024, True), (512, 512, 512, True),
         (128, 4096, 14336, True), (32, 4096, 4096, True), (3000, 777, 1111, True),
     ],
+    "tf32": [
+        (4096, 4096, 4096, True), (4096, 4096, 4096, False), (2048, 2048, 2048, True),
+        (1024, 1024, 1024, True), (8192, 1024, 1024, True), (3000, 777, 1111, False),
+    ],
+    "x6": [(4096, 4096, 4096, True), (2048, 2048, 2048, True)],
 }  # fmt: skip
-NAMES = {"i8": ("i8", "i32"), "f8": ("f8E4M3FN", "bf16")}
-# How far results of 8-bit floats may be off: docs/ops.md, and the rounding to bf16.
-MOST_OFF = 2.0**-5
+NAMES = {"i8": ("i8", "i32"), "f8": ("f8E4M3FN", "bf16"), "tf32": ("f32", "f32"),
+         "x6": ("f32", "f32")}  # fmt: skip
+# How far results may be off: docs/ops.md, of 8-bit floats with the rounding to bf16.
+MOST_OFF = {"f8": 2.0**-5, "tf32": 2.0**-9, "x6": 2.0**-18}
+PARTS = {"tf32": ("tf32", 1, 1), "x6": ("bf16", 3, 6)}
 
 
 def text_of(kind, m, n, k, along):
     of, to = NAMES[kind]
     a, b, y = (f"tensor<{m}x{k}x{of}>", f"tensor<{n}x{k}x{of}>" if along else
                f"tensor<{k}x{n}x{of}>", f"tensor<{m}x{n}x{to}>")  # fmt: skip
+    how = ""
+    if kind in PARTS:
+        kept, parts, count = PARTS[kind]
+        how = (f", algorithm = <lhs_precision_type = {kept}, rhs_precision_type = {kept}, "
+               f"accumulation_type = f32, lhs_component_count = {parts}, rhs_component_count = "
+               f"{parts}, num_primitive_operations = {count}, allow_imprecise_accumulation = "
+               "false>")
     return (f"func.func @main(%a: {a}, %b: {b}) -> {y} {{\n"
-            f"  %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [{int(along)}] : "
+            f"  %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [{int(along)}]{how} : "
             f"({a}, {b}) -> {y}\n  return %y : {y}\n}}\n")
 
 
@@ -74,13 +88,14 @@ def raw(x, torch):
 def draw_sets(kind, case, torch):
     m, n, k, along = case
     draw = torch.Generator(device="cuda").manual_seed(m + n + k)
-    count = max(1, min(16, ROTATE // (m * k + n * k) + 1))
+    size = 4 if kind in PARTS else 1
+    count = max(1, min(16, ROTATE // (size * (m * k + n * k)) + 1))
 
     def number(*shape):
         if kind == "i8":
             return torch.randint(-128, 128, shape, dtype=torch.int8, device="cuda", generator=draw)
         x = torch.randn(shape, device="cuda", generator=draw)
-        return x.to(torch.float8_e4m3fn)
+        return x.to(torch.float8_e4m3fn) if kind == "f8" else x
 
     return [(number(m, k), number(n, k) if along else number(k, n)) for _ in range(count)]
 
@@ -93,9 +108,10 @@ def judge(kind, made, sets, along, torch):
         differ = int((made.cuda().view(a.shape[0], -1).double() != a.double() @ b.double()).sum())
         return {"differ": differ}, differ != 0
     a, b = a.double(), b.double()
-    y = made.cuda().view(torch.bfloat16).view(a.shape[0], -1).double()
+    of = torch.bfloat16 if kind == "f8" else torch.float32
+    y = made.cuda().view(of).view(a.shape[0], -1).double()
     off = float(((y - a @ b).abs() / (a.abs() @ b.abs())).max())
-    return {"off": float(f"{off:.3g}")}, not off < MOST_OFF
+    return {"off": float(f"{off:.3g}")}, not off < MOST_OFF[kind]
 
 
 def measure(kind, case, options, torch, folder):
@@ -120,7 +136,7 @@ def measure(kind, case, options, torch, folder):
             child.ask(f"input {i} {folder / 'input'}")
         child.ask(f"save 0 {folder / 'output'}")
         out = bytearray((folder / "output").read_bytes())
-        made = torch.frombuffer(out, dtype=torch.int32 if kind == "i8" else torch.int16)
+        made = torch.frombuffer(out, dtype=torch.int16 if kind == "f8" else torch.int32)
         said, is_wrong = judge(kind, made, sets, along, torch)
         row.update({f"fast_{name}" if fast else name: value for name, value in said.items()})
         if fast:
@@ -133,6 +149,9 @@ def measure(kind, case, options, torch, folder):
         one = torch.ones((), device="cuda")
         if kind == "i8":
             return torch_timer(torch, lambda a, b: torch._int_mm(a, b.T if along else b), sets)
+        if kind in PARTS:
+            torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
+            return torch_timer(torch, lambda a, b: a @ (b.T if along else b), sets)
         # It takes a second operand along k alone.
         return torch_timer(torch, lambda a, b: torch._scaled_mm(
             a, (b if along else b.T.contiguous()).T, scale_a=one, scale_b=one,
@@ -140,16 +159,20 @@ def measure(kind, case, options, torch, folder):
 
     def by_jax():
         import jax
-        to = jax.numpy.int32 if kind == "i8" else jax.numpy.bfloat16
+        to = {"i8": jax.numpy.int32, "f8": jax.numpy.bfloat16}.get(kind, jax.numpy.float32)
+        preset = jax.lax.DotAlgorithmPreset
+        how = {"tf32": preset.TF32_TF32_F32, "x6": preset.BF16_BF16_F32_X6}.get(kind)
 
         def seen(x):
+            if kind in PARTS:
+                return jax.numpy.asarray(x.cpu().numpy())
             x = jax.numpy.asarray(raw(x, torch))
             of = jax.numpy.int8 if kind == "i8" else jax.numpy.float8_e4m3fn
             return jax.lax.bitcast_convert_type(x, of)
 
         def dot(a, b):
             return jax.lax.dot_general(a, b, (((1,), (int(along),)), ((), ())),
-                                       preferred_element_type=to)
+                                       precision=how, preferred_element_type=to)
         return clock_timer(jax.jit(dot), [[seen(x) for x in s] for s in sets])
 
     contender("pestle", pestle)
