@@ -82,7 +82,7 @@ static bool is_along_k(const pestle_pass_context_t* ctx,
   }
   if (is_f8(a) && is_f8(b)) {
     return ctx->options->numerics != PESTLE_NUMERICS_STRICT &&
-           pestle_pass_has_warpgroups(ctx, PESTLE_F8E4M3FN);
+           pestle_pass_has_f8_warpgroups(ctx);
   }
   return is_byte(a) && is_byte(b) &&
          node->results[0].type->dtype == PESTLE_I32 &&

@@ -234,24 +234,36 @@ bool pestle_pass_has_byte_units(const pestle_target_caps_t* caps) {
   return false;
 }
 
+// Units of warpgroups that take |taps| elements of k at once.
 static bool has_warpgroups(const pestle_pass_context_t* ctx,
-                           pestle_dtype_t dtype, pestle_dtype_t sums) {
+                           pestle_dtype_t dtype, pestle_dtype_t sums,
+                           unsigned taps) {
   const pestle_target_caps_t* caps = ctx->caps;
   for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
     const pestle_intrinsic_t* x = &caps->intrinsic[i];
-    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == dtype && x->c == sums)
+    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == dtype && x->c == sums &&
+        x->k == taps) {
       return true;
+    }
   }
   return false;
 }
 
 bool pestle_pass_has_warpgroups(const pestle_pass_context_t* ctx,
                                 pestle_dtype_t dtype) {
-  return dtype != PESTLE_F32 && has_warpgroups(ctx, dtype, PESTLE_F32);
+  return has_warpgroups(ctx, dtype, PESTLE_F32, 16);
 }
 
 bool pestle_pass_has_byte_warpgroups(const pestle_pass_context_t* ctx) {
-  return has_warpgroups(ctx, PESTLE_I8, PESTLE_I32);
+  return has_warpgroups(ctx, PESTLE_I8, PESTLE_I32, 32);
+}
+
+bool pestle_pass_has_f8_warpgroups(const pestle_pass_context_t* ctx) {
+  return has_warpgroups(ctx, PESTLE_F8E4M3FN, PESTLE_F32, 32);
+}
+
+bool pestle_pass_has_tf32_warpgroups(const pestle_pass_context_t* ctx) {
+  return has_warpgroups(ctx, PESTLE_F32, PESTLE_F32, 8);
 }
 
 bool pestle_pass_has_units(const pestle_pass_context_t* ctx,
@@ -265,10 +277,6 @@ bool pestle_pass_has_units(const pestle_pass_context_t* ctx,
       return true;
   }
   return false;
-}
-
-bool pestle_pass_has_tf32_warpgroups(const pestle_pass_context_t* ctx) {
-  return has_warpgroups(ctx, PESTLE_F32, PESTLE_F32);
 }
 
 int64_t pestle_pass_l2_bytes(const pestle_pass_context_t* ctx) {

@@ -151,12 +151,13 @@ bool pestle_pass_i64s_all(pestle_i64s_t list, int64_t value);
 bool pestle_pass_has_channels_last(const pestle_node_t* convolution);
 // Whether subgroups of the target have matrix units that multiply bytes.
 bool pestle_pass_has_byte_units(const pestle_target_caps_t* caps);
-// Whether the target multiplies matrices of |dtype|, which is not f32, by warpgroups, with
-// sums of f32.
+// Whether the target multiplies matrices of |dtype|, a 16-bit float, by warpgroups.
 bool pestle_pass_has_warpgroups(const pestle_pass_context_t* ctx,
                                 pestle_dtype_t dtype);
 // Whether it multiplies matrices of bytes so, with sums of i32.
 bool pestle_pass_has_byte_warpgroups(const pestle_pass_context_t* ctx);
+// Whether it multiplies those of 8-bit floats so.
+bool pestle_pass_has_f8_warpgroups(const pestle_pass_context_t* ctx);
 // Whether it multiplies those of f32, with 10 bits of their mantissas, so.
 bool pestle_pass_has_tf32_warpgroups(const pestle_pass_context_t* ctx);
 // Whether the target's matrix units would take the product |node| if both operands lay
