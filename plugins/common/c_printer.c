@@ -661,8 +661,11 @@ static unsigned put_arguments(c_printer_t* p, pestle_plugin_text_t* out,
 }
 
 // What stands in the kernel for each argument, where the language cannot pass
-// a pointer as it is.
+// a pointer as it is, or memory is seen from a wait on.
 static void put_openings(c_printer_t* p, pestle_plugin_text_t* out) {
+  if (p->d->wait)
+    pestle_plugin_text_put(
+        out, "  const long long pestle_seen = pestle_grid_wait();\n");
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
     if (u->scope != PESTLE_KIR_GLOBAL || !p->d->opening) continue;
@@ -674,6 +677,8 @@ static void put_openings(c_printer_t* p, pestle_plugin_text_t* out) {
         p->name[b],
         "const",
         reads ? "const " : "",
+        "restrict",
+        shares_alias(p, b) ? "" : p->d->restricted,
         NULL};
     pestle_plugin_text_format(out, "  %s\n",
                               pestle_c_printer_expand(p, p->d->opening, pairs));
@@ -868,6 +873,7 @@ static void put_kernel(c_printer_t* p, pestle_plugin_text_t* out) {
       numbers[2], "lanes", numbers[3], "n",        count, "roles",    roles,
       "wide",     wide,    "cluster",  cluster,    NULL};
   put_head(p, out, pairs);
+  if (p->d->wait) pestle_plugin_text_put(out, p->d->wait);
   pestle_c_printer_helpers(p, out);
   pestle_c_printer_tile_functions(p, out);
   pestle_c_printer_unit_functions(p, out);

@@ -89,7 +89,8 @@ typedef struct pestle_c_printer_dialect_t {
   const char* kernel_end;  // after the arguments; $n: how many there were
   const char* argument;    // $type, $name, $n, $restrict
   const char* argument_in;
-  const char* opening;     // of each in the kernel: $type, $name, $const; NULL
+  // Of each in the kernel: $type, $name, $const, $restrict; NULL: none.
+  const char* opening;
   const char* restricted;  // what $restrict is where no other buffer overlaps
   const char* parameter;   // $type, $name, $n
   const char* parameter_use;  // $name
@@ -147,6 +148,11 @@ typedef struct pestle_c_printer_dialect_t {
   const char* flush_exp2;
   // Of a wide group: what stands before its (x, y, z), and its barrier.
   const char *wide_kernel, *wide_barrier;
+  // A function pestle_grid_wait(): what earlier kernels wrote is seen from there on, and
+  // later ones may begin. It gives a zero that |opening| adds to each address, since a
+  // compiler may move reads of what it takes for constant past anything but what makes
+  // their address. NULL: kernels follow each other whole.
+  const char* wait;
 } pestle_c_printer_dialect_t;
 
 typedef struct pestle_c_printer_target_t {

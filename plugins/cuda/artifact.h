@@ -26,6 +26,8 @@ typedef struct cuda_artifact_t {
   uint32_t group[3], lane[3];
   uint32_t arg_count, param_count;
   uint32_t dynamic_shared;  // bytes
+  // Its text waits for the kernel before it, so that it may be launched before that ends.
+  bool waits;
   uint32_t map_count;
   cuda_map_t map[CUDA_MAPS];
   const void* code;  // borrowed; PTX ends with a 0

@@ -99,7 +99,9 @@ typedef struct cuda_t {
   const pestle_host_t* host;
   cuda_driver_t driver;
   bool has_driver;
-  char why[256];  // it has none
+  // Recordings launch kernels before those in front of them end (stream.c).
+  bool launches_early;
+  char why[256];  // there is no driver
   char toolchain[1024];
   int32_t device_count, device_room;
   cuda_device_t* device;
@@ -167,6 +169,8 @@ struct pestle_device_stream_s {
   atomic_uint_fast64_t queued;  // device->work of the last that was queued
   atomic_uint_fast64_t done;    // up to there all is done
   atomic_bool recording;
+  // What was queued last is a kernel whose text is ours: the next may begin early.
+  atomic_bool ends_in_kernel;
   pthread_mutex_t lock;  // of the slots
   char* pinned;
   unsigned next_slot;
@@ -178,6 +182,7 @@ struct pestle_device_stream_s {
 static inline void cuda_queued(pestle_device_stream_t* stream) {
   uint64_t work = atomic_fetch_add(&stream->device->work, 1) + 1;
   atomic_store(&stream->queued, work);
+  atomic_store(&stream->ends_in_kernel, false);
 }
 static inline bool cuda_is_busy(const pestle_device_stream_t* stream) {
   return atomic_load(&stream->queued) != atomic_load(&stream->done);

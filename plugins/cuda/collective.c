@@ -306,6 +306,7 @@ static pestle_status_t queue(pestle_comm_t* comm,
                              const pestle_collective_t* ops, size_t count) {
   const cuda_device_t* d = comm->device;
   CUstream handle = stream ? stream->handle : d->own;
+  if (stream) atomic_store(&stream->ends_in_kernel, false);
   PESTLE_TRY(mark_begin(comm, stream, handle, ops->sequence));
   PESTLE_TRY(ask_all(comm, handle, ops, count));
   PESTLE_TRY(mark(comm, stream, handle, 2 * ops->sequence));

@@ -3,6 +3,7 @@
 // the driver. It links against nothing of CUDA: without a driver it scores 0 and
 // still describes targets, prints and compiles.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pestle_plugin_build_id.h"
@@ -45,10 +46,20 @@ static void deinit(void* self) {
   cuda->host->free(cuda->host->self, cuda, sizeof *cuda);
 }
 
+// Graphs have edges between kernels that overlap since CUDA 12.3.
+static bool launches_early(const cuda_t* cuda) {
+  enum { FIRST_VERSION = 12030 };
+  const char* wanted = secure_getenv("PESTLE_CUDA_DEPENDENT");
+  int version = 0;
+  if (!cuda->has_driver || (wanted && !strcmp(wanted, "0"))) return false;
+  return !cuda->driver.cuDriverGetVersion(&version) && version >= FIRST_VERSION;
+}
+
 static pestle_status_t start(cuda_t* cuda) {
   char nvrtc[256];
   cuda->has_driver =
       pestle_cuda_driver_open(&cuda->driver, cuda->why, sizeof cuda->why);
+  cuda->launches_early = launches_early(cuda);
   if (cuda->has_driver) PESTLE_TRY(pestle_cuda_start_devices(cuda));
   pestle_cuda_nvrtc_id(nvrtc, sizeof nvrtc);
   snprintf(cuda->toolchain, sizeof cuda->toolchain,

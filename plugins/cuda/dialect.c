@@ -75,6 +75,24 @@
   "  return r;\n"                                              \
   "#endif\n}\n"
 
+// Programmatic dependent launch, since sm_90. The next kernel may begin as soon as all
+// groups of this one have: it waits for all that this one writes.
+#define WAIT                                                           \
+  "#ifndef PESTLE_GRID_WAIT\n"                                         \
+  "#define PESTLE_GRID_WAIT\n"                                         \
+  "static __device__ __forceinline__ long long pestle_grid_wait() {\n" \
+  "#if defined(PESTLE_SHIM)\n"                                         \
+  "  return pestle_shim_grid_wait();\n"                                \
+  "#elif __CUDA_ARCH__ < 900\n"                                        \
+  "  return 0;\n"                                                      \
+  "#else\n"                                                            \
+  "  long long zero;\n"                                                \
+  "  asm volatile(\"griddepcontrol.wait;\\n\"\n"                       \
+  "               \"griddepcontrol.launch_dependents;\\n\"\n"          \
+  "               \"mov.u64 %0, 0;\" : \"=l\"(zero) :: \"memory\");\n" \
+  "  return zero;\n"                                                   \
+  "#endif\n}\n#endif\n"
+
 const pestle_c_printer_dialect_t pestle_cuda_dialect = {
     .name = "CUDA C",
     .prelude = "",
@@ -98,8 +116,12 @@ const pestle_c_printer_dialect_t pestle_cuda_dialect = {
         "$wide__launch_bounds__($lanes$roles)$cluster\n"
         "$name(\n    ",
     .kernel_end = ") {\n",
-    .argument = "$type* $restrict$name",
-    .argument_in = "const $type* $restrict$name",
+    .argument = "$type* $restrictpestle_given_$name",
+    .argument_in = "const $type* $restrictpestle_given_$name",
+    .opening =
+        "$const$type* $restrictconst $name = "
+        "pestle_given_$name + pestle_seen;",
+    .wait = WAIT,
     .restricted = "__restrict__ ",
     .parameter = "long long $name",
     .parameter_use = "$name",

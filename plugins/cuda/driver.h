@@ -36,6 +36,27 @@ typedef struct CUevent_st* CUevent;
 typedef struct CUgraph_st* CUgraph;
 typedef struct CUgraphExec_st* CUgraphExec;
 typedef void (*CUhostFn)(void*);
+typedef struct CUlaunchAttribute_st {
+  unsigned id;
+  union {
+    cuuint64_t words[8];
+    int programmaticStreamSerializationAllowed;
+  } value;
+} CUlaunchAttribute;
+typedef struct CUlaunchConfig_st {
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  CUstream hStream;
+  CUlaunchAttribute* attrs;
+  unsigned numAttrs;
+} CUlaunchConfig;
+_Static_assert(sizeof(CUlaunchAttribute) == 72 &&
+                   offsetof(CUlaunchAttribute, value) == 8 &&
+                   sizeof(CUlaunchConfig) == 56 &&
+                   offsetof(CUlaunchConfig, hStream) == 32 &&
+                   offsetof(CUlaunchConfig, numAttrs) == 48,
+               "cuda.h's layout");
 typedef struct CUuuid {
   char bytes[16];
 } CUuuid;

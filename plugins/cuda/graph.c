@@ -16,6 +16,7 @@ static pestle_status_t begin(pestle_device_stream_t* stream) {
   atomic_store(&stream->done, queued);
   PESTLE_CUDA_TRY(d, cuStreamBeginCapture_v2,
                   (stream->handle, CU_STREAM_CAPTURE_MODE_RELAXED));
+  atomic_store(&stream->ends_in_kernel, false);
   atomic_store(&stream->recording, true);
   return NULL;
 }

@@ -150,6 +150,7 @@ static pestle_status_t stream_host_call(
 static pestle_status_t stream_native(void* self, pestle_device_stream_t* stream,
                                      void** out_native) {
   (void)self;
+  atomic_store(&stream->ends_in_kernel, false);  // of whatever is queued there
   *out_native = stream->handle;
   return NULL;
 }

@@ -89,6 +89,7 @@ static pestle_status_t load(void* self, int32_t device, const void* artifact,
                               .arg_count = a.arg_count,
                               .param_count = a.param_count,
                               .dynamic_shared = a.dynamic_shared,
+                              .waits = a.waits,
                               .map_count = a.map_count};
   memcpy(loaded->map, a.map, sizeof loaded->map);
   memcpy(loaded->name, a.name, sizeof loaded->name);

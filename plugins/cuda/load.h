@@ -16,6 +16,7 @@ struct pestle_loaded_s {
   uint32_t group[3], lane[3];
   uint32_t arg_count, param_count;
   uint32_t dynamic_shared;
+  bool waits;  // for the kernel before it
   uint32_t map_count;
   cuda_map_t map[CUDA_MAPS];
   char name[128];

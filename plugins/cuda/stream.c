@@ -201,8 +201,26 @@ static pestle_status_t make_map(const cuda_device_t* d,
   return NULL;
 }
 
+static CUresult launch_kernel(const cuda_device_t* d, CUstream stream,
+                              const pestle_loaded_t* k, void** arguments,
+                              bool early) {
+  if (!early) {
+    return d->owner->driver.cuLaunchKernel(
+        k->function, k->group[0], k->group[1], k->group[2], k->lane[0],
+        k->lane[1], k->lane[2], k->dynamic_shared, stream, arguments, NULL);
+  }
+  CUlaunchAttribute attribute = {
+      .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+      .value.programmaticStreamSerializationAllowed = 1};
+  CUlaunchConfig config = {
+      k->group[0], k->group[1],       k->group[2], k->lane[0], k->lane[1],
+      k->lane[2],  k->dynamic_shared, stream,      &attribute, 1};
+  return d->owner->driver.cuLaunchKernelEx(&config, k->function, arguments,
+                                           NULL);
+}
+
 static pestle_status_t enqueue(const cuda_device_t* d, CUstream stream,
-                               const pestle_launch_t* launch) {
+                               const pestle_launch_t* launch, bool early) {
   const pestle_loaded_t* k = launch->loaded;
   void* arguments[MOST_ARGUMENTS + CUDA_MAPS];
   CUtensorMap maps[CUDA_MAPS];
@@ -215,9 +233,7 @@ static pestle_status_t enqueue(const cuda_device_t* d, CUstream stream,
     PESTLE_TRY(make_map(d, launch, &k->map[i], &maps[i]));
     arguments[k->arg_count + k->param_count + i] = &maps[i];
   }
-  CUresult result = d->owner->driver.cuLaunchKernel(
-      k->function, k->group[0], k->group[1], k->group[2], k->lane[0],
-      k->lane[1], k->lane[2], k->dynamic_shared, stream, arguments, NULL);
+  CUresult result = launch_kernel(d, stream, k, arguments, early);
   if (!result) return NULL;
   char what[256];
   snprintf(what, sizeof what,
@@ -230,9 +246,20 @@ static pestle_status_t enqueue(const cuda_device_t* d, CUstream stream,
 
 static pestle_status_t run(const cuda_device_t* d,
                            const pestle_launch_t* launch) {
-  PESTLE_TRY(enqueue(d, d->own, launch));
+  PESTLE_TRY(enqueue(d, d->own, launch, false));
   PESTLE_CUDA_TRY(d, cuStreamSynchronize, (d->own));
   return NULL;
+}
+
+// Whether the kernel may begin before the one in front of it ends: in a recording, of two
+// kernels that wait for what is before them (a dependent of a dependent would be right only
+// so: a wait is for the kernel in front alone, which has waited itself). What is in front of
+// a recording, copies, collectives and calls are waited for by the graph.
+static bool begins_early(const pestle_device_stream_t* stream,
+                         const pestle_loaded_t* loaded) {
+  return stream && loaded->waits && stream->device->owner->launches_early &&
+         atomic_load(&stream->recording) &&
+         atomic_load(&stream->ends_in_kernel);
 }
 
 static pestle_status_t launch(void* self, int32_t device,
@@ -244,9 +271,14 @@ static pestle_status_t launch(void* self, int32_t device,
   PESTLE_TRY(check_launch(d, launch));
   if (!group[0] || !group[1] || !group[2]) return NULL;
   PESTLE_TRY(pestle_cuda_enter(d));
-  pestle_status_t status =
-      stream ? enqueue(d, stream->handle, launch) : run(d, launch);
-  if (stream && !status) cuda_queued(stream);
+  pestle_status_t status = stream
+                               ? enqueue(d, stream->handle, launch,
+                                         begins_early(stream, launch->loaded))
+                               : run(d, launch);
+  if (stream && !status) {
+    cuda_queued(stream);
+    atomic_store(&stream->ends_in_kernel, launch->loaded->waits);
+  }
   pestle_cuda_leave(d);
   return status;
 }

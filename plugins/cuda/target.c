@@ -307,6 +307,9 @@ static pestle_status_t build(const pestle_host_t* host,
   pestle_status_t status =
       pestle_cuda_nvrtc_compile(host, &job, out_code, &a.is_ptx, a.arch);
   host->free(host->self, text, printed->text.size + 1);
+  bool own;
+  a.waits =
+      !(source && source->whole) && pestle_cuda_arch_number(a.arch, &own) >= 90;
   a.code = out_code->data;
   a.code_size = out_code->size;
   *out_artifact = a;

@@ -2,6 +2,7 @@
 // The types and numbers that plugins/cuda has of the driver, against the
 // toolkit's own header where that is installed.
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #if defined(__has_include)
@@ -30,6 +31,12 @@ int main(void) {
   look("CUresult", sizeof(CUresult) == sizeof(int));
   look("CUdevice", __builtin_types_compatible_p(CUdevice, int));
   look("CUuuid", sizeof(CUuuid) == 16);
+  // As driver.h asserts of its own.
+  look("CUlaunchAttribute", sizeof(CUlaunchAttribute) == 72 &&
+                                offsetof(CUlaunchAttribute, value) == 8);
+  look("CUlaunchConfig", sizeof(CUlaunchConfig) == 56 &&
+                             offsetof(CUlaunchConfig, hStream) == 32 &&
+                             offsetof(CUlaunchConfig, numAttrs) == 48);
   look("CUjit_option", sizeof(CUjit_option) == sizeof(unsigned));
   return wrong != 0;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ptxas says of the kernels for Hopper's warpgroups: no register is spilled, no
 wgmma waits for the one before because registers were touched, no setmaxnreg is
-ignored. Needs libnvrtc (which has ptxas within), no driver. Exits 77, "skipped",
+ignored, and nothing in memory is touched before the wait for the kernel in front. Needs libnvrtc (which has ptxas within), no driver. Exits 77, "skipped",
 without.
 
 usage: ptxas_test.py [--all]
@@ -77,6 +77,10 @@ WRONG = {
 }
 
 
+# What touches global memory, in PTX.
+TOUCHES = r"(?m)^\s*(@\S+\s+)?(ld|st|red|atom|ldu)\.(\w+\.)*?global.*|^\s*(@\S+\s+)?cp\..*"
+
+
 def load_nvrtc():
     for name in ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"):
         for folder in ("", "/usr/local/cuda/lib64/", "/usr/local/cuda/lib/"):
@@ -96,11 +100,17 @@ def log_of(nvrtc, text):
     array = (ctypes.c_char_p * len(options))(*options)
     result = nvrtc.nvrtcCompileProgram(program, len(options), array)
     size = ctypes.c_size_t()
+    ptx = b""
+    if not result:
+        nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size))
+        ptx = ctypes.create_string_buffer(size.value)
+        nvrtc.nvrtcGetPTX(program, ptx)
+        ptx = ptx.value
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value + 1)
     nvrtc.nvrtcGetProgramLog(program, log)
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return result, log.value.decode(errors="replace")
+    return result, log.value.decode(errors="replace"), ptx.decode()
 
 
 def sources(text, folder):
@@ -145,7 +155,12 @@ def main():
                 found.append("weights keep denormals, at three instructions each")
             if re.search(r"pestle_tile\(a_", source):
                 found.append("a tile's place is made anew for each product")
-            result, log = log_of(nvrtc, source)
+            result, log, ptx = log_of(nvrtc, source)
+            for kernel in ptx.split(".entry ")[1:]:
+                before, wait, _ = kernel.partition("griddepcontrol.wait")
+                touched = re.search(TOUCHES, before)
+                if not wait or touched:
+                    found.append(f"{kernel.split('(')[0]} does not wait first {touched and touched.group()}")
             if result or "Used " not in log:
                 found.append(f"NVRTC: {result}: {log[-500:]}")
             for pattern, what in WRONG.items():

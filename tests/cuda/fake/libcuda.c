@@ -23,7 +23,7 @@
 #include "plugins/cuda/driver.def"
 #define EXPORT __attribute__((visibility("default")))
 
-enum { MOST_BLOCKS = 4096, MOST_FUNCTIONS = 64, MOST_ARGUMENTS = 512 };
+enum { MOST_BLOCKS = 4096, MOST_FUNCTIONS = 80, MOST_ARGUMENTS = 512 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -529,6 +529,7 @@ typedef struct op_t {
   fake_launch_t launch;
   uint64_t arguments[MOST_ARGUMENTS];
   uint32_t argument_count;
+  bool early;       // may begin before the one in front of it ends
   int lane;         // of a graph: which of its streams
   uint64_t serial;  // when it was queued
 } op_t;
@@ -540,6 +541,7 @@ struct CUgraph_st {
   CUstream streams[MOST_LANES];  // while it is recorded
   CUevent
       latest[MOST_LANES];  // a lane's last op is the recording of it, or NULL
+  bool in_kernel[MOST_LANES];  // a lane's last op is a kernel that waits
 };
 struct CUgraphExec_st {
   op_t* head;
@@ -604,13 +606,38 @@ static void drop_event(CUevent event) {
   if (--event->holders == 0 && event->gone) free(event);
 }
 
+// How many lanes of |f|'s launches have waited for the kernel before them; NULL: its text
+// cannot.
+static unsigned long* waits_of(CUfunction f) {
+  return f->module->library ? dlsym(f->module->library, "pestle_shim_waits")
+                            : NULL;
+}
+
+// Each lane of a kernel that begins early waits.
+static void check_waits(const op_t* op, unsigned long before) {
+  const fake_dim_t *grid = &op->launch.grid, *group = &op->launch.group;
+  const unsigned long* waits = waits_of(op->function);
+  unsigned long lanes = (unsigned long)grid->x * grid->y * grid->z * group->x *
+                        group->y * group->z;
+  if (waits && __atomic_load_n(waits, __ATOMIC_RELAXED) - before >= lanes)
+    return;
+  pthread_mutex_lock(&lock);
+  ++faults;
+  pthread_mutex_unlock(&lock);
+}
+
 static void run_launch(op_t* op) {
   void* arguments[MOST_ARGUMENTS];
+  const unsigned long* waits = waits_of(op->function);
+  unsigned long before = waits ? __atomic_load_n(waits, __ATOMIC_RELAXED) : 0;
   for (uint32_t i = 0; i < op->argument_count; ++i)
     arguments[i] = &op->arguments[i];
   op->launch.arguments = arguments;
-  if (fake_run(&op->launch)) return;
-  fake_cuda_lose();
+  if (!fake_run(&op->launch)) {
+    fake_cuda_lose();
+  } else if (op->early) {
+    check_waits(op, before);
+  }
 }
 
 // Without the lock.
@@ -713,6 +740,10 @@ static void push_locked(CUstream s, const op_t* op) {
   if (s->capture) {
     if (copy->hold) copy->hold(copy->user, 1);
     copy->lane = s->lane;
+    // Edges of a graph that let a kernel begin early are between kernels.
+    if (op->early && !s->capture->in_kernel[s->lane]) ++faults;
+    s->capture->in_kernel[s->lane] =
+        op->kind == LAUNCH && waits_of(op->function);
     s->capture->latest[s->lane] = op->kind == RECORD ? op->event : NULL;
     *s->capture->tail = copy;
     s->capture->tail = &copy->next;
@@ -841,10 +872,10 @@ static uint32_t argument_count(CUfunction f) {
   return count ? *count : 0;
 }
 
-CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
-                        unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                        CUstream s, void** arguments, void** extra) {
-  NEED();
+static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+                       unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                       CUstream s, void** arguments, void** extra, bool early) {
+  if (early && !s->capture) return CUDA_ERROR_INVALID_VALUE;  // by choice
   if (extra || !gx || !gy || !gz || gy > 65535 || gz > 65535 ||
       bx * by * bz > 1024 || (int)shared > f->shared_most) {
     return CUDA_ERROR_INVALID_VALUE;
@@ -857,10 +888,29 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                         .group = {bx, by, bz},
                         .shared = f->shared,
                         .shared_bytes = shared},
-             .argument_count = argument_count(f)};
+             .argument_count = argument_count(f),
+             .early = early};
   for (uint32_t i = 0; i < op.argument_count; ++i)
     memcpy(&op.arguments[i], arguments[i], 8);
   return push(s, &op);
+}
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+                        unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                        CUstream s, void** arguments, void** extra) {
+  NEED();
+  return launch(f, gx, gy, gz, bx, by, bz, shared, s, arguments, extra, false);
+}
+CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f,
+                          void** arguments, void** extra) {
+  NEED();
+  if (c->numAttrs != 1 ||
+      c->attrs->id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ||
+      c->attrs->value.programmaticStreamSerializationAllowed != 1) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return launch(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX,
+                c->blockDimY, c->blockDimZ, c->sharedMemBytes, c->hStream,
+                arguments, extra, true);
 }
 CUresult cuLaunchHostFunc(CUstream s, CUhostFn call, void* user) {
   NEED();

@@ -40,6 +40,15 @@ static inline T __shfl_xor_sync(unsigned, T value, int mask) {
   return value;
 }
 
+// How many lanes have waited for the kernel before theirs.
+extern "C" {
+unsigned long pestle_shim_waits;
+}
+static inline long long pestle_shim_grid_wait() {
+  __atomic_fetch_add(&pestle_shim_waits, 1, __ATOMIC_RELAXED);
+  return 0;
+}
+
 // What a subgroup does together: each lane sees the words of all 32.
 static inline unsigned pestle_shim_lane() {
   return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x % 32 +
