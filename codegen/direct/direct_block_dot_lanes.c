@@ -19,19 +19,26 @@
 // a word has its weights. A part of a word's bytes is multiplied where it lies, so that the
 // upper ones count 2^bits times and more: sums are of the uppermost part's size.
 //
-// Groups that make the bytes ask for their first weights before that. Where a target copies to
-// shared memory past the registers each lane has its weights copied there, to places of its
-// own: what is under way takes no registers, and a compiler does not put it off. In f32 a
-// weight becomes 1 + w / 2^bits, as direct_block_dot.c says.
-#include <string.h>
-
+// Groups that make the bytes ask for their first weights before that; where kernels may begin
+// before the one in front of them ends, before they wait for it too, as far as the cache.
+// Where a target copies to shared memory past the registers each lane has its weights and their
+// scales copied there, to places of its own: what is under way takes no registers, and a
+// compiler does not put it off. Copies for steps to come are under way while one is used, also
+// those of the next columns of a group that takes turns at them. Of long rows groups are
+// large, since each makes all bytes of x. In f32 a weight becomes 1 + w / 2^bits, as
+// direct_block_dot.c says.
 #include "base/bits.h"
 #include "codegen/direct/direct_block_dot.h"
 
 enum {
   GROUP_LANES = 128,
-  // Of those that make the bytes of x, for which more of them take turns at columns.
-  MOST_GROUPS_A_CORE = 8,
+  // Where copies take no registers, and of numbers of x for each that more are of.
+  MOST_GROUP_LANES = 512,
+  MOST_NUMBERS = 16,
+  // On a core: for whose columns there are groups, and of groups that take turns.
+  LEAST_LANES = 384,
+  LEAST_TURN_LANES = 512,
+  MOST_TURN_LANES = 1024,
   LEAST_TEAM = 8,
   TEAM_ROWS = 4,
   CHUNK_WORDS = 4,
@@ -42,7 +49,9 @@ enum {
   MOST_LOADS = 8,
   SOME_LOADS = 4,
   COPY_BYTES = 16,
-  STAGES = 2,
+  SCALE_BYTES = 4,
+  MOST_STAGES = 4,
+  BYTES_AHEAD = 64 << 10,  // on a core
 };
 
 typedef struct lanes_dot_t {
@@ -56,9 +65,13 @@ typedef struct lanes_dot_t {
   bool makes_bytes;        // of x
   bool has_turns;          // a group has columns more than once
   bool copies;             // weights to shared memory
-  int64_t stage_loads;     // places of a stage
-  uint32_t ahead;          // places of weights there, by stage, load and lane
-  uint32_t kept[2];        // scales and zero points of the stage that is used
+  int64_t group_lanes;
+  int64_t trips;         // of a group, most: turns at columns
+  int64_t stride;        // from one of its columns to the next, in groups
+  int64_t stages;        // steps whose weights have places
+  int64_t stage_loads;   // places of a stage
+  uint32_t ahead;        // places of weights there, by stage, load and lane
+  uint32_t ahead_of[2];  // of scales and zero points
   uint32_t totals;
   pk_t lane, team_at;  // of the team; the team of its piece
   pk_t group_lane;
@@ -279,8 +292,7 @@ static void add_product(lanes_dot_t* w, int64_t at, unsigned p, int64_t u) {
 static pk_t place_of(lanes_dot_t* w, pk_t stage, int64_t load) {
   block_dot_t* b = &w->b;
   pk_t at = pestle_kir_madi(b->k, stage, w->stage_loads, number(b, load));
-  at = pestle_kir_madi(b->k, at, GROUP_LANES, w->group_lane);
-  return pestle_kir_madi(b->k, at, COPY_BYTES, number(b, 0));
+  return pestle_kir_madi(b->k, at, w->group_lanes, w->group_lane);
 }
 
 static void find_units(lanes_dot_t* w, pk_t step) {
@@ -298,31 +310,93 @@ static void find_units(lanes_dot_t* w, pk_t step) {
   }
 }
 
-// Asks for the weights of the units, to the places of |stage| where they are copied.
-static void ask_weights(lanes_dot_t* w, unsigned piece, pk_t stage) {
+static pk_t block_of(lanes_dot_t* w, pk_t unit) {
   block_dot_t* b = &w->b;
-  int64_t load = 0;
+  if (b->block_words <= w->chunk) return unit;
+  return pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, unit,
+                             b->block_words / w->chunk);
+}
+
+static pk_t weight_at(lanes_dot_t* w, int64_t u, int64_t c) {
+  block_dot_t* b = &w->b;
+  pk_t at = pestle_kir_madi(b->k, w->columns[c], b->words, number(b, 0));
+  at = pestle_kir_madi(b->k, w->unit[u], w->chunk, at);
+  return pestle_kir_madi(b->k, at, WORD_BYTES, number(b, 0));
+}
+
+static void copy(lanes_dot_t* w, uint32_t to, pk_t to_at, uint32_t from,
+                 pk_t from_at, int64_t elements) {
+  (void)pestle_kir_put(w->b.k,
+                       (pestle_kir_inst_t){.op = PESTLE_KIR_COPY_ASYNC,
+                                           .type = PESTLE_NONE,
+                                           .lanes = (uint8_t)elements,
+                                           .arg = {to, to_at, from, from_at}});
+}
+
+// Numbers of 4 bytes, of which the first one is at a multiple of them.
+static int64_t scales_of_word(const lanes_dot_t* w, uint32_t buffer) {
+  if (w->b.k->failed) return 1;
+  return SCALE_BYTES / (int64_t)pestle_dtype_size(
+                           (pestle_dtype_t)w->b.k->buffer.data[buffer].dtype);
+}
+
+// The scale of unit |u|, or its zero point, and what is beside it.
+static void copy_scale(lanes_dot_t* w, int which, uint32_t buffer, pk_t place,
+                       int64_t u, int64_t c) {
+  block_dot_t* b = &w->b;
+  int64_t each = scales_of_word(w, buffer);
+  pk_t block = block_of(w, w->unit[u]);
+  if (each > 1) {
+    block = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, block, each);
+    block = pestle_kir_madi(b->k, block, each, number(b, 0));
+  }
+  pk_t from = pestle_kir_madi(b->k, w->columns[c], b->blocks, block);
+  copy(w, w->ahead_of[which], pestle_kir_madi(b->k, place, each, number(b, 0)),
+       buffer, from, each);
+}
+
+static pk_t copied_scale(lanes_dot_t* w, int which, uint32_t buffer, pk_t place,
+                         int64_t u) {
+  block_dot_t* b = &w->b;
+  int64_t each = scales_of_word(w, buffer);
+  pk_t within = number(b, 0);
+  if (each > 1)
+    within = pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER,
+                                 block_of(w, w->unit[u]), each);
+  pk_t at = pestle_kir_madi(b->k, place, each, within);
+  return pestle_direct_load(b->d, w->ahead_of[which], at);
+}
+
+// Asks for the weights of the units.
+static void ask_weights(lanes_dot_t* w, unsigned piece) {
+  block_dot_t* b = &w->b;
   for (int64_t u = 0; u < w->together; ++u) {
     for (unsigned p = 0; p < b->product_count; ++p) {
       if (b->products[p].piece != piece) continue;
       uint32_t buffer = b->products[p].w;
       unsigned align = align_of(w, buffer, b->words | w->chunk);
+      for (int64_t c = 0; c < b->columns; ++c)
+        w->words[u][p][c] =
+            words_of(w, buffer, (unsigned)w->chunk, weight_at(w, u, c), align);
+    }
+  }
+}
+
+// The same with their scales, to the places of |stage|.
+static void copy_weights(lanes_dot_t* w, unsigned piece, pk_t stage) {
+  block_dot_t* b = &w->b;
+  int64_t load = 0;
+  for (int64_t u = 0; u < w->together; ++u) {
+    for (unsigned p = 0; p < b->product_count; ++p) {
+      const block_product_t* product = &b->products[p];
+      if (product->piece != piece) continue;
       for (int64_t c = 0; c < b->columns; ++c, ++load) {
-        pk_t from =
-            pestle_kir_madi(b->k, w->columns[c], b->words, number(b, 0));
-        from = pestle_kir_madi(b->k, w->unit[u], w->chunk, from);
-        from = pestle_kir_madi(b->k, from, WORD_BYTES, number(b, 0));
-        if (w->copies) {
-          pk_t to = place_of(w, stage, load);
-          (void)pestle_kir_put(
-              b->k, (pestle_kir_inst_t){.op = PESTLE_KIR_COPY_ASYNC,
-                                        .type = PESTLE_NONE,
-                                        .lanes = COPY_BYTES,
-                                        .arg = {w->ahead, to, buffer, from}});
-        } else {
-          w->words[u][p][c] =
-              words_of(w, buffer, (unsigned)w->chunk, from, align);
-        }
+        pk_t place = place_of(w, stage, load);
+        copy(w, w->ahead,
+             pestle_kir_madi(b->k, place, COPY_BYTES, number(b, 0)), product->w,
+             weight_at(w, u, c), COPY_BYTES);
+        copy_scale(w, 0, product->scales, place, u, c);
+        if (b->has_zeros) copy_scale(w, 1, product->zeros, place, u, c);
       }
     }
   }
@@ -331,10 +405,7 @@ static void ask_weights(lanes_dot_t* w, unsigned piece, pk_t stage) {
 static void load_scales(lanes_dot_t* w, unsigned piece) {
   block_dot_t* b = &w->b;
   for (int64_t u = 0; u < w->together; ++u) {
-    pk_t block = w->unit[u];
-    if (b->block_words > w->chunk)
-      block = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, block,
-                                  b->block_words / w->chunk);
+    pk_t block = block_of(w, w->unit[u]);
     for (unsigned p = 0; p < b->product_count; ++p) {
       if (b->products[p].piece != piece) continue;
       for (int64_t c = 0; c < b->columns; ++c) {
@@ -348,38 +419,21 @@ static void load_scales(lanes_dot_t* w, unsigned piece) {
   }
 }
 
-// In registers, so that they stay while the next ones are on their way.
-static void keep_scales(lanes_dot_t* w, unsigned piece) {
-  block_dot_t* b = &w->b;
-  int64_t load = 0;
-  for (int64_t u = 0; u < w->together; ++u) {
-    for (unsigned p = 0; p < b->product_count; ++p) {
-      if (b->products[p].piece != piece) continue;
-      for (int64_t c = 0; c < b->columns; ++c, ++load) {
-        for (int i = 0; i < 1 + b->has_zeros; ++i) {
-          pk_t value = i ? w->zeros[u][p][c] : w->scales[u][p][c];
-          pestle_direct_store(b->d, w->kept[i], number(b, load),
-                              pestle_kir_cast(b->k, value, PESTLE_F32));
-        }
-      }
-    }
-  }
-}
-
-// What was copied to |stage|, and the scales that were kept.
+// What was copied to |stage|.
 static void take_copies(lanes_dot_t* w, unsigned piece, pk_t stage) {
   block_dot_t* b = &w->b;
   int64_t load = 0;
   for (int64_t u = 0; u < w->together; ++u) {
     for (unsigned p = 0; p < b->product_count; ++p) {
-      if (b->products[p].piece != piece) continue;
+      const block_product_t* product = &b->products[p];
+      if (product->piece != piece) continue;
       for (int64_t c = 0; c < b->columns; ++c, ++load) {
-        pk_t at = number(b, load);
-        w->words[u][p][c] = words_of(w, w->ahead, (unsigned)w->chunk,
-                                     place_of(w, stage, load), 4);
-        w->scales[u][p][c] = pestle_direct_load(b->d, w->kept[0], at);
+        pk_t place = place_of(w, stage, load);
+        pk_t at = pestle_kir_madi(b->k, place, COPY_BYTES, number(b, 0));
+        w->words[u][p][c] = words_of(w, w->ahead, (unsigned)w->chunk, at, 4);
+        w->scales[u][p][c] = copied_scale(w, 0, product->scales, place, u);
         if (b->has_zeros)
-          w->zeros[u][p][c] = pestle_direct_load(b->d, w->kept[1], at);
+          w->zeros[u][p][c] = copied_scale(w, 1, product->zeros, place, u);
       }
     }
   }
@@ -404,50 +458,136 @@ static void use_weights(lanes_dot_t* w, unsigned piece, pk_t first_row) {
   }
 }
 
-// The first step's, which come first.
-static void begin_weights(lanes_dot_t* w, unsigned piece) {
-  find_units(w, number(&w->b, 0));
-  ask_weights(w, piece, number(&w->b, 0));
-  if (w->copies) pestle_kir_act(w->b.k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
-  load_scales(w, piece);
+// --- Columns ---
+
+// Of the team, in group |group| of the piece.
+static void find_columns(lanes_dot_t* w, pk_t group) {
+  block_dot_t* b = &w->b;
+  pk_t team =
+      pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, w->group_lane, w->team);
+  w->team_at = pestle_kir_madi(b->k, group, w->teams, team);
+  for (int64_t c = 0; c < b->columns; ++c) {
+    w->columns[c] = pestle_kir_madi(b->k, w->team_at, b->columns, number(b, c));
+    w->columns[c] = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, w->columns[c],
+                                        b->piece->columns - 1);
+  }
 }
 
-// All steps, while the weights of the one that follows are copied.
-static void use_copies(lanes_dot_t* w, unsigned piece, pk_t first_row,
-                       int64_t steps) {
+static int64_t steps_of(const lanes_dot_t* w) {
+  return w->turns / w->together;
+}
+
+// How many steps the weights are ahead of the one that is used.
+static int64_t steps_ahead(const lanes_dot_t* w) {
+  int64_t all = steps_of(w) * w->trips;
+  return all == 1 || w->stages == 1 ? 1 : w->stages - 1;
+}
+
+// Where weights of step |step| of all turns of the group, the first of which is |group|, come
+// from; true: an if has begun, since the group may have no such turn.
+static bool find_step(lanes_dot_t* w, pk_t group, pk_t step, bool is_known) {
   block_dot_t* b = &w->b;
-  pk_t step = number(b, 0), stage = step;
-  for (int i = 0; i < 2; ++i) {
-    if (!i || b->has_zeros) pestle_kir_alloc(b->k, w->kept[i]);
+  int64_t steps = steps_of(w);
+  if (w->trips > 1) {
+    pk_t trip = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, step, steps);
+    step = pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, step, steps);
+    group = pestle_kir_madi(b->k, trip, w->stride, group);
   }
-  keep_scales(w, piece);
-  if (steps > 1) {
-    step = pestle_kir_for(b->k, "step", number(b, 0), number(b, steps), 1,
-                          PESTLE_KIR_SERIAL);
-    stage = pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, step, STAGES);
-    pk_t next = pestle_kir_madi(b->k, step, 1, number(b, 1)), last = next;
-    next = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, next, steps - 1);
-    find_units(w, next);
-    pestle_kir_if(b->k, pestle_kir_scalar_i(b->k, PESTLE_OP_LT, last, steps));
-    ask_weights(w, piece,
-                pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, last, STAGES));
-    pestle_kir_end(b->k);
-    pestle_kir_act(b->k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
-    load_scales(w, piece);
+  bool asks = !is_known && (w->trips > 1 || steps > 1);
+  if (asks) {
+    pk_t last = w->trips > 1 ? group : step;
+    int64_t limit = w->trips > 1 ? b->piece->groups : steps;
+    pestle_kir_if(b->k, pestle_kir_scalar_i(b->k, PESTLE_OP_LT, last, limit));
+    step = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, step, steps - 1);
   }
-  pk_t scales[MOST_LOADS][MOST_PRODUCTS][MOST_COLUMNS],
-      zeros[MOST_LOADS][MOST_PRODUCTS][MOST_COLUMNS];
-  memcpy(scales, w->scales, sizeof(scales));
-  memcpy(zeros, w->zeros, sizeof(zeros));
-  pestle_kir_act(b->k, PESTLE_KIR_COPY_WAIT, steps > 1, 0, 0, 0);
+  find_columns(w, group);
   find_units(w, step);
-  take_copies(w, piece, stage);
+  return asks;
+}
+
+static void commit(lanes_dot_t* w) {
+  pestle_kir_act(w->b.k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
+}
+
+// The first steps', which come first.
+static void begin_weights(lanes_dot_t* w, unsigned piece, pk_t group) {
+  block_dot_t* b = &w->b;
+  if (!w->copies) {
+    find_columns(w, group);
+    find_units(w, number(b, 0));
+    ask_weights(w, piece);
+    load_scales(w, piece);
+    return;
+  }
+  for (int64_t i = 0; i < steps_ahead(w); ++i) {
+    bool asks = find_step(w, group, number(b, i), i < steps_of(w));
+    copy_weights(w, piece, number(b, i));
+    if (asks) pestle_kir_end(b->k);
+    commit(w);
+  }
+}
+
+static void prefetch(lanes_dot_t* w, uint32_t buffer, pk_t at) {
+  pestle_kir_act(w->b.k, PESTLE_KIR_PREFETCH, buffer, at, 0, 0);
+}
+
+// Asks for what begin_weights() will, as far as the nearest memory that all cores share.
+static void prefetch_weights(lanes_dot_t* w, unsigned piece, pk_t group) {
+  block_dot_t* b = &w->b;
+  int64_t ahead = w->copies ? steps_ahead(w) : 1;
+  if (ahead > steps_of(w)) ahead = steps_of(w);
+  for (int64_t i = 0; i < ahead; ++i) {
+    find_columns(w, group);
+    find_units(w, number(b, i));
+    for (int64_t u = 0; u < w->together; ++u) {
+      for (unsigned p = 0; p < b->product_count; ++p) {
+        const block_product_t* product = &b->products[p];
+        if (product->piece != piece) continue;
+        for (int64_t c = 0; c < b->columns; ++c) {
+          pk_t scale = pestle_kir_madi(b->k, w->columns[c], b->blocks,
+                                       block_of(w, w->unit[u]));
+          prefetch(w, product->w, weight_at(w, u, c));
+          prefetch(w, product->scales, scale);
+          if (b->has_zeros) prefetch(w, product->zeros, scale);
+        }
+      }
+    }
+  }
+}
+
+static void clear_totals(lanes_dot_t* w) {
+  int64_t totals = w->most_columns * w->rows_at_a_time;
+  pestle_kir_alloc(w->b.k, w->totals);
+  for (int64_t i = 0; i < totals; ++i)
+    pestle_direct_store(w->b.d, w->totals, number(&w->b, i), real(w, 0));
+}
+
+static pk_t stage_of(lanes_dot_t* w, pk_t step) {
+  if (w->stages == 1) return number(&w->b, 0);
+  return pestle_kir_scalar_i(w->b.k, PESTLE_OP_REMAINDER, step, w->stages);
+}
+
+// The steps of turn |trip|, while the weights of those that follow are copied.
+static void use_copies(lanes_dot_t* w, unsigned piece, pk_t first_row,
+                       pk_t group, pk_t trip) {
+  block_dot_t* b = &w->b;
+  int64_t steps = steps_of(w), all = steps * w->trips, ahead = steps_ahead(w);
+  pk_t within = pestle_kir_repeat(b->k, "step", steps);
+  pk_t step = pestle_kir_madi(b->k, trip, steps, within);
+  if (ahead < all) {
+    pk_t next = pestle_kir_madi(b->k, step, 1, number(b, ahead));
+    bool asks = find_step(w, group, next, false);
+    copy_weights(w, piece, stage_of(w, next));
+    if (asks) pestle_kir_end(b->k);
+    commit(w);
+    pestle_kir_act(b->k, PESTLE_KIR_COPY_WAIT, (uint32_t)ahead, 0, 0, 0);
+  } else {
+    pestle_kir_act(b->k, PESTLE_KIR_COPY_WAIT, 0, 0, 0, 0);
+  }
+  find_units(w, within);
+  take_copies(w, piece, stage_of(w, step));
   use_weights(w, piece, first_row);
-  if (steps == 1) return;
-  memcpy(w->scales, scales, sizeof(scales));
-  memcpy(w->zeros, zeros, sizeof(zeros));
-  keep_scales(w, piece);
-  pestle_kir_end(b->k);
+  pestle_kir_end_repeat(b->k, steps);
 }
 
 // --- Rows ---
@@ -474,19 +614,22 @@ static void finish(lanes_dot_t* w, unsigned piece, int64_t c, pk_t first_row) {
   pestle_kir_end(b->k);
 }
 
-// |asked|: the first weights are on their way.
+// Columns of the team in group |group| of the piece and those of its next turns. |asked|: the
+// first weights are on their way.
 static void do_rows(lanes_dot_t* w, unsigned piece, pk_t first_row,
-                    int64_t rows, bool asked) {
+                    int64_t rows, pk_t group, bool asked) {
   block_dot_t* b = &w->b;
   b->rows = rows;
-  int64_t steps = w->turns / w->together;
-  int64_t totals = w->most_columns * w->rows_at_a_time;
-  pestle_kir_alloc(b->k, w->totals);
-  for (int64_t i = 0; i < totals; ++i)
-    pestle_direct_store(b->d, w->totals, number(b, i), real(w, 0));
+  int64_t steps = steps_of(w);
+  if (w->copies && !asked) begin_weights(w, piece, group);
+  pk_t trip = pestle_kir_repeat(b->k, "trip", w->trips);
+  pk_t now = pestle_kir_madi(b->k, trip, w->stride, group);
+  if (w->trips > 1)
+    pestle_kir_if(
+        b->k, pestle_kir_scalar_i(b->k, PESTLE_OP_LT, now, b->piece->groups));
+  clear_totals(w);
   if (w->copies) {
-    if (!asked) begin_weights(w, piece);
-    use_copies(w, piece, first_row, steps);
+    use_copies(w, piece, first_row, group, trip);
   } else {
     if (asked) use_weights(w, piece, first_row);
     bool loops = steps - asked > 1;
@@ -495,15 +638,19 @@ static void do_rows(lanes_dot_t* w, unsigned piece, pk_t first_row,
       step = pestle_kir_for(b->k, "step", step, number(b, steps), 1,
                             PESTLE_KIR_SERIAL);
     if (steps > asked) {
+      find_columns(w, now);
       find_units(w, step);
-      ask_weights(w, piece, number(b, 0));
+      ask_weights(w, piece);
       load_scales(w, piece);
       use_weights(w, piece, first_row);
     }
     if (loops) pestle_kir_end(b->k);
   }
+  find_columns(w, now);
   for (int64_t c = 0; c < b->columns; ++c)
     finish(w, piece, c, first_row);
+  if (w->trips > 1) pestle_kir_end(b->k);
+  pestle_kir_end_repeat(b->k, w->trips);
 }
 
 // --- Pieces ---
@@ -534,41 +681,60 @@ static int64_t together_of(const lanes_dot_t* w, unsigned piece) {
   return best;
 }
 
-static void do_piece(lanes_dot_t* w, unsigned piece, pk_t group, pk_t lane) {
+// Makes |piece| the one that is made, and |*group| a number of its own; true: an if has
+// begun, in which groups of it are.
+static bool begin_piece(lanes_dot_t* w, unsigned piece, pk_t* group) {
   block_dot_t* b = &w->b;
   b->piece = &b->pieces[piece];
   b->columns = columns_of(w, piece);
-  int64_t first = b->piece->first_group, all = b->piece->groups;
-  bool is_alone = all == b->groups;
-  if (!is_alone) {
-    pk_t from = pestle_kir_scalar_i(b->k, PESTLE_OP_GE, group, first);
-    pk_t to = pestle_kir_scalar_i(b->k, PESTLE_OP_LT, group, first + all);
-    pestle_kir_if(b->k, op(w, PESTLE_OP_AND, from, to));
-    group = pestle_kir_madi(b->k, group, 1, number(b, -first));
-    group = pestle_direct_clamp(b->d, group, 0, all - 1);
-  }
-  pk_t team = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, lane, w->team);
-  w->team_at = pestle_kir_madi(b->k, group, w->teams, team);
-  for (int64_t c = 0; c < b->columns; ++c) {
-    w->columns[c] = pestle_kir_madi(b->k, w->team_at, b->columns, number(b, c));
-    w->columns[c] = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, w->columns[c],
-                                        b->piece->columns - 1);
-  }
   w->together = together_of(w, piece);
-  bool asked = w->makes_bytes && !w->has_turns;
-  if (asked) {
-    begin_weights(w, piece);
-    pestle_block_bytes_make(b, lane, GROUP_LANES);
+  int64_t first = b->piece->first_group, all = b->piece->groups;
+  if (all == b->groups) return false;
+  pk_t from = pestle_kir_scalar_i(b->k, PESTLE_OP_GE, *group, first);
+  pk_t to = pestle_kir_scalar_i(b->k, PESTLE_OP_LT, *group, first + all);
+  pestle_kir_if(b->k, op(w, PESTLE_OP_AND, from, to));
+  *group = pestle_kir_madi(b->k, *group, 1, number(b, -first));
+  *group = pestle_direct_clamp(b->d, *group, 0, all - 1);
+  return true;
+}
+
+static void do_piece(lanes_dot_t* w, unsigned piece, pk_t group, bool makes) {
+  block_dot_t* b = &w->b;
+  bool is_some = begin_piece(w, piece, &group);
+  if (makes) {
+    begin_weights(w, piece, group);
+    pestle_block_bytes_make(b, w->group_lane, w->group_lanes);
   }
   int64_t whole = b->all_rows / w->rows_at_a_time,
           rest = b->all_rows % w->rows_at_a_time;
   pk_t i = pestle_kir_repeat(b->k, "rows", whole);
   do_rows(w, piece, pestle_kir_madi(b->k, i, w->rows_at_a_time, number(b, 0)),
-          w->rows_at_a_time, asked);
+          w->rows_at_a_time, group, makes);
   pestle_kir_end_repeat(b->k, whole);
   if (rest)
-    do_rows(w, piece, number(b, whole * w->rows_at_a_time), rest, asked);
-  if (!is_alone) pestle_kir_end(b->k);
+    do_rows(w, piece, number(b, whole * w->rows_at_a_time), rest, group, makes);
+  if (is_some) pestle_kir_end(b->k);
+}
+
+// Where kernels may begin before the one in front of them ends: all that is known not to be
+// written by that one is on its way while they wait for it.
+static void wait_for_x(lanes_dot_t* w, pk_t all_group) {
+  block_dot_t* b = &w->b;
+  if (!b->d->caps->op_dtypes[PESTLE_KIR_GRID_WAIT]) return;
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    if (b->products[p].piece != p) continue;
+    pk_t group = all_group;
+    bool is_some = begin_piece(w, p, &group);
+    prefetch_weights(w, p, group);
+    if (is_some) pestle_kir_end(b->k);
+  }
+  if (b->norm && w->makes_bytes) {
+    int64_t each = (b->depth + w->group_lanes - 1) / w->group_lanes;
+    pk_t at = pestle_kir_madi(b->k, w->group_lane, each, number(b, 0));
+    prefetch(w, b->norm_scale,
+             pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, at, b->depth - 1));
+  }
+  pestle_kir_act(b->k, PESTLE_KIR_GRID_WAIT, 0, 0, 0, 0);
 }
 
 // --- The kernel ---
@@ -588,27 +754,29 @@ static int64_t choose_team(int64_t units, int64_t most) {
   return best;
 }
 
-// As many columns of a team as leave groups enough for all cores.
-static int64_t choose_columns(int64_t all, int64_t teams, int64_t cores) {
-  enum { GROUPS_A_CORE = 3 };
+// As many columns of a team as leave lanes enough for all cores.
+static int64_t choose_columns(const lanes_dot_t* w, int64_t all,
+                              int64_t cores) {
   int64_t columns = MOST_COLUMNS;
-  while (columns > 1 && (all + teams * columns - 1) / (teams * columns) <
-                            GROUPS_A_CORE * cores)
+  while (columns > 1 && (all + w->teams * columns - 1) / (w->teams * columns) *
+                                w->group_lanes <
+                            LEAST_LANES * cores)
     columns /= 2;
   return columns;
 }
 
 // Of groups that take turns: so many that the last turn has most of them.
-static int64_t choose_groups(int64_t all, int64_t cores) {
-  enum { LEAST_GROUPS_A_CORE = 5 };
-  int64_t best = all;
-  double best_busy = 0;
-  if (!cores || all <= MOST_GROUPS_A_CORE * cores) return all;
-  for (int64_t each = MOST_GROUPS_A_CORE; each >= LEAST_GROUPS_A_CORE; --each) {
+static int64_t choose_groups(const lanes_dot_t* w, int64_t all, int64_t cores,
+                             double* out_busy) {
+  int64_t best = all, most = MOST_TURN_LANES / w->group_lanes,
+          least = LEAST_TURN_LANES / w->group_lanes;
+  *out_busy = 0;
+  if (!cores || all <= most * cores) return all;
+  for (int64_t each = most; each >= least && each; --each) {
     int64_t groups = each * cores, turns = (all + groups - 1) / groups;
     double busy = (double)all / (double)(turns * groups);
-    if (busy <= best_busy + 0.02) continue;
-    best_busy = busy;
+    if (busy <= *out_busy + 0.02) continue;
+    *out_busy = busy;
     best = groups;
   }
   return best;
@@ -649,7 +817,68 @@ static pestle_status_t read(lanes_dot_t* w, pestle_direct_t* d) {
   return NULL;
 }
 
-static void choose(lanes_dot_t* w, const pestle_target_caps_t* caps) {
+// Whether each lane has its weights copied to shared memory.
+static bool may_copy(const lanes_dot_t* w) {
+  const block_dot_t* b = &w->b;
+  bool may = b->is_bytes && w->chunk * WORD_BYTES == COPY_BYTES &&
+             b->d->caps->flags & PESTLE_TARGET_ASYNC_COPY;
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    const block_product_t* product = &b->products[p];
+    if (align_of(w, product->w, b->words | w->chunk) < 4) may = false;
+    if (products_of(b, p) > MOST_LOADS) may = false;
+    // Of scales words are copied.
+    for (int i = 0; i < 1 + b->has_zeros && !b->k->failed; ++i) {
+      uint32_t buffer = i ? product->zeros : product->scales;
+      const pestle_kir_buffer_t* u = &b->k->buffer.data[buffer];
+      unsigned size = pestle_dtype_size((pestle_dtype_t)u->dtype);
+      if (size > SCALE_BYTES || u->align < SCALE_BYTES ||
+          b->blocks * size % SCALE_BYTES)
+        may = false;
+    }
+  }
+  return may;
+}
+
+// Groups of all pieces, where a team has so many columns of all products of one.
+static void lay_out(lanes_dot_t* w, int64_t columns) {
+  block_dot_t* b = &w->b;
+  w->most_columns = columns;
+  b->groups = 0;
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    block_piece_t* piece = &b->pieces[p];
+    if (b->products[p].piece != p) continue;
+    piece->panel = w->teams * columns_of(w, p);
+    piece->groups = (piece->columns + piece->panel - 1) / piece->panel;
+    piece->first_group = b->groups;
+    b->groups += piece->groups;
+  }
+}
+
+// Of a group of |lanes| that has |loads| under way, in shared memory.
+static int64_t shared_bytes(const lanes_dot_t* w, int64_t lanes,
+                            int64_t loads) {
+  const block_dot_t* b = &w->b;
+  int64_t scales = (1 + b->has_zeros) * SCALE_BYTES;
+  int64_t x = w->makes_bytes ? b->all_rows * (b->depth + b->depth / 2) : 0;
+  return lanes * loads * (COPY_BYTES + scales) + x;
+}
+
+static void choose_lanes(lanes_dot_t* w, const pestle_target_caps_t* caps,
+                         int64_t columns) {
+  const block_dot_t* b = &w->b;
+  w->group_lanes = GROUP_LANES;
+  while (w->copies && w->makes_bytes && w->group_lanes < MOST_GROUP_LANES &&
+         2 * w->group_lanes <= caps->max_group_lanes &&
+         b->depth * b->all_rows > MOST_NUMBERS * w->group_lanes &&
+         columns * w->team >= 2 * w->group_lanes * caps->cores &&
+         shared_bytes(w, 2 * w->group_lanes, 2 * MOST_LOADS) <=
+             (int64_t)caps->scratch_bytes)
+    w->group_lanes *= 2;
+  w->teams = w->group_lanes / w->team;
+}
+
+// Returns how many groups run.
+static int64_t choose(lanes_dot_t* w, const pestle_target_caps_t* caps) {
   block_dot_t* b = &w->b;
   int64_t all = 0, most = caps->subgroup < 32 ? caps->subgroup : 32, least = 1;
   w->chunk = b->is_bytes ? CHUNK_WORDS : F32_CHUNK / b->word_weights;
@@ -661,80 +890,112 @@ static void choose(lanes_dot_t* w, const pestle_target_caps_t* caps) {
   w->units = b->words / w->chunk;
   w->rows_at_a_time = b->all_rows < TEAM_ROWS ? b->all_rows : TEAM_ROWS;
   w->team = choose_team(w->units, most);
-  w->teams = GROUP_LANES / w->team;
   w->turns = (w->units + w->team - 1) / w->team;
+  w->copies = may_copy(w);
   for (unsigned p = 0; p < b->product_count; ++p) {
     all += b->pieces[b->products[p].piece].columns;
     int64_t count = products_of(b, p);
     if (count > least) least = count;
   }
-  w->most_columns = choose_columns(all, w->teams, caps->cores);
-  if (w->most_columns < least) w->most_columns = least;
+  choose_lanes(w, caps, all);
+  int64_t columns = choose_columns(w, all, caps->cores);
+  lay_out(w, columns > least ? columns : least);
+  if (!w->makes_bytes) return b->groups;
+  double busy, other;
+  int64_t groups = choose_groups(w, b->groups, caps->cores, &busy);
+  w->has_turns = groups < b->groups;
+  if (!w->has_turns || w->most_columns / 2 < least) return groups;
+  // Fewer columns at a time may fill the last turn.
+  columns = w->most_columns;
+  lay_out(w, columns / 2);
+  int64_t more = choose_groups(w, b->groups, caps->cores, &other);
+  if (more < b->groups && other > busy + 0.02) return more;
+  lay_out(w, columns);
+  return groups;
+}
+
+// How many steps' weights have places, so that enough is on its way on a core.
+static int64_t choose_stages(const lanes_dot_t* w, int64_t groups,
+                             int64_t all) {
+  int64_t cores = w->b.d->caps->cores ? w->b.d->caps->cores : 1;
+  int64_t lanes = groups * w->group_lanes / cores;
+  if (lanes > MOST_TURN_LANES) lanes = MOST_TURN_LANES;
+  if (lanes < w->group_lanes) lanes = w->group_lanes;
+  int64_t step = lanes * w->stage_loads * COPY_BYTES;
+  int64_t stages = (BYTES_AHEAD + step - 1) / step + 1;
+  if (stages > MOST_STAGES) stages = MOST_STAGES;
+  while (stages > 2 &&
+         shared_bytes(w, w->group_lanes, stages * w->stage_loads) >
+             (int64_t)w->b.d->caps->scratch_bytes)
+    --stages;
+  return stages < all ? stages : all;
+}
+
+static void add_copies(lanes_dot_t* w, int64_t groups) {
+  block_dot_t* b = &w->b;
+  w->stages = 1;
+  if (!w->copies) return;
+  int64_t all = 1;
   for (unsigned p = 0; p < b->product_count; ++p) {
-    block_piece_t* piece = &b->pieces[p];
     if (b->products[p].piece != p) continue;
-    piece->panel = w->teams * columns_of(w, p);
-    piece->groups = (piece->columns + piece->panel - 1) / piece->panel;
-    piece->first_group = b->groups;
-    b->groups += piece->groups;
+    w->together = together_of(w, p);
+    int64_t loads = w->together * columns_of(w, p) * products_of(b, p);
+    int64_t steps = steps_of(w) * w->trips;
+    if (loads > w->stage_loads) w->stage_loads = loads;
+    if (steps > all) all = steps;
+  }
+  w->stages = choose_stages(w, groups, all);
+  int64_t places = w->stages * w->stage_loads * w->group_lanes;
+  w->ahead = pestle_kir_add_buffer(b->k, "ahead", PESTLE_KIR_SHARED, PESTLE_U8,
+                                   1, places * COPY_BYTES, 0);
+  for (int i = 0; i < 1 + b->has_zeros; ++i) {
+    uint32_t buffer = i ? b->products[0].zeros : b->products[0].scales;
+    pestle_dtype_t dtype =
+        b->k->failed ? PESTLE_F32
+                     : (pestle_dtype_t)b->k->buffer.data[buffer].dtype;
+    w->ahead_of[i] =
+        pestle_kir_add_buffer(b->k, i ? "zeros" : "scales", PESTLE_KIR_SHARED,
+                              dtype, 1, places * scales_of_word(w, buffer), 0);
   }
 }
 
-// Where weights are copied to, if they are.
-static void add_copies(lanes_dot_t* w) {
-  block_dot_t* b = &w->b;
-  w->copies = b->is_bytes && w->chunk * WORD_BYTES == COPY_BYTES &&
-              b->d->caps->flags & PESTLE_TARGET_ASYNC_COPY;
-  for (unsigned p = 0; p < b->product_count; ++p) {
-    if (align_of(w, b->products[p].w, b->words | w->chunk) < 4)
-      w->copies = false;
-    if (products_of(b, p) > MOST_LOADS) w->copies = false;
-  }
-  if (!w->copies) return;
-  int64_t stages = 1;
-  for (unsigned p = 0; p < b->product_count; ++p) {
-    if (b->products[p].piece != p) continue;
-    int64_t together = together_of(w, p);
-    int64_t loads = together * columns_of(w, p) * products_of(b, p);
-    if (loads > w->stage_loads) w->stage_loads = loads;
-    if (together < w->turns) stages = STAGES;
-  }
-  w->ahead = pestle_kir_add_buffer(
-      b->k, "ahead", PESTLE_KIR_SHARED, PESTLE_U8, 1,
-      stages * w->stage_loads * GROUP_LANES * COPY_BYTES, 0);
-  for (int i = 0; i < 1 + b->has_zeros; ++i)
-    w->kept[i] =
-        pestle_kir_add_buffer(b->k, i ? "zeros" : "scales", PESTLE_KIR_PRIVATE,
-                              PESTLE_F32, 1, MOST_LOADS, 0);
+static bool has_one_piece(const lanes_dot_t* w) {
+  return w->b.pieces[w->b.products[0].piece].groups == w->b.groups;
 }
 
 pestle_status_t pestle_direct_block_dot_lanes(pestle_direct_t* d) {
   lanes_dot_t w = {0};
   block_dot_t* b = &w.b;
   PESTLE_TRY(read(&w, d));
-  choose(&w, d->caps);
+  int64_t groups = choose(&w, d->caps);
+  bool loops = false;
   w.totals =
       pestle_kir_add_buffer(b->k, "totals", PESTLE_KIR_PRIVATE, PESTLE_F32, 1,
                             w.most_columns * w.rows_at_a_time, 0);
-  int64_t groups = b->groups;
-  if (w.makes_bytes) groups = choose_groups(groups, d->caps->cores);
-  bool has_turns = w.has_turns = groups < b->groups;
-  add_copies(&w);
+  // Turns at the columns of one piece are steps of one row of copies.
+  w.trips = 1;
+  w.stride = groups;
+  if (w.has_turns && w.copies && has_one_piece(&w))
+    w.trips = (b->groups + groups - 1) / groups;
+  else
+    loops = w.has_turns;
+  add_copies(&w, groups);
   pk_t group = pestle_kir_for(b->k, "group", number(b, 0), number(b, groups), 1,
                               PESTLE_KIR_GROUP_X);
-  pk_t lane = pestle_kir_for(b->k, "lane", number(b, 0), number(b, GROUP_LANES),
-                             1, PESTLE_KIR_LANE_X);
-  w.group_lane = lane;
-  w.lane = pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, lane, w.team);
-  if (has_turns) {
-    pestle_block_bytes_make(b, lane, GROUP_LANES);
+  w.group_lane = pestle_kir_for(b->k, "lane", number(b, 0),
+                                number(b, w.group_lanes), 1, PESTLE_KIR_LANE_X);
+  w.lane = pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, w.group_lane, w.team);
+  wait_for_x(&w, group);
+  if (loops) {
+    pestle_block_bytes_make(b, w.group_lane, w.group_lanes);
     group = pestle_kir_for(b->k, "turn", group, number(b, b->groups),
                            (int32_t)groups, PESTLE_KIR_SERIAL);
   }
   for (unsigned p = 0; p < b->product_count; ++p) {
-    if (b->products[p].piece == p) do_piece(&w, p, group, lane);
+    if (b->products[p].piece == p)
+      do_piece(&w, p, group, w.makes_bytes && !loops);
   }
-  if (has_turns) pestle_kir_end(b->k);
+  if (loops) pestle_kir_end(b->k);
   pestle_kir_end(b->k);
   pestle_kir_end(b->k);
   for (unsigned p = 0; p < b->product_count; ++p) {

@@ -33,7 +33,9 @@ typedef struct verify_t {
   PESTLE_VEC(uint8_t) varies;  // by value: varies_t
   unsigned groups_seen;        // bits of the GROUP and LANE axes
   uint32_t groups_open, lanes_open;
-  bool body_seen;  // something that may not stand around a group loop
+  bool body_seen;    // something that may not stand around a group loop
+  bool memory_seen;  // global memory was read or written
+  bool wait_seen;    // GRID_WAIT
 } verify_t;
 
 // Fails with the instruction and the rule it breaks.
@@ -734,6 +736,31 @@ static pestle_status_t check_collective(const verify_t* v, varies_t most) {
   return NULL;
 }
 
+// All lanes of all groups wait before they touch what another kernel may write.
+static pestle_status_t check_grid_wait(verify_t* v) {
+  if (v->open.size != v->groups_open + v->lanes_open) {
+    return broken(v, "it stands directly under the lane loops");
+  }
+  if (v->wait_seen) return broken(v, "a kernel has one");
+  if (v->memory_seen) {
+    return broken(v, "global memory is read or written before it");
+  }
+  v->wait_seen = true;
+  return NULL;
+}
+
+static bool touches_memory(const verify_t* v, const pestle_kir_inst_t* inst) {
+  pestle_kir_op_info_t info = pestle_kir_op_info(inst->op);
+  if (inst->op == PESTLE_KIR_PREFETCH) return false;
+  for (int a = 0; info.operands[a]; ++a) {
+    if (info.operands[a] != 'b') continue;
+    unsigned scope = pestle_kir_buffer(v->k, inst->arg[a])->scope;
+    if (scope == PESTLE_KIR_GLOBAL || scope == PESTLE_KIR_TENSOR_MAP)
+      return true;
+  }
+  return false;
+}
+
 // Whether the number of a lane is its number along x.
 static bool has_one_lane_axis(const verify_t* v) {
   return (v->groups_seen & LANE_LOOPS) == 1u << PESTLE_KIR_LANE_X;
@@ -895,6 +922,8 @@ static pestle_status_t check_plain(verify_t* v) {
       return expect(v, 1, PESTLE_INDEX, 1);
     case PESTLE_KIR_CLUSTER_SYNC:
       return check_collective(v, VARIES_NOT);
+    case PESTLE_KIR_GRID_WAIT:
+      return check_grid_wait(v);
     case PESTLE_KIR_SYNC:
     case PESTLE_KIR_SYNC_ARRIVE:
       return expect(v, 0, PESTLE_INDEX, 1);
@@ -997,6 +1026,7 @@ static pestle_status_t check_inst(verify_t* v) {
   }
   PESTLE_TRY(check_operands(v));
   PESTLE_TRY(check_place(v, info.klass));
+  v->memory_seen |= touches_memory(v, inst);
   v->varies.data[v->id] = (uint8_t)varies(v);
   pestle_kir_ranges_visit(&v->ranges, v->id);
   if (v->ranges.failed) return PESTLE_OOM();

@@ -36,7 +36,7 @@ bool pestle_rewrite_legal(const pestle_rewrite_t* r,
     return true;
   }
   // What only the target's own schedules make: it has it, or not, as a whole.
-  if (inst->op >= PESTLE_KIR_REF && inst->op <= PESTLE_KIR_TILE_LOAD_ALL) {
+  if (inst->op >= PESTLE_KIR_REF && inst->op <= PESTLE_KIR_GRID_WAIT) {
     return r->caps->op_dtypes[inst->op] != 0;
   }
   if (inst->op == PESTLE_KIR_CAST) {

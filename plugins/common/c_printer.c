@@ -531,6 +531,19 @@ static void atomic_add(c_printer_t* p, uint32_t id) {
 
 // --- Instructions ---
 
+static void put_openings(c_printer_t* p, pestle_plugin_text_t* out);
+
+// Of kernels that say where they wait, what they ask for before that.
+static void prefetch(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
+  if (!p->d->prefetch || !p->waits || p->has_waited) return;
+  const char* at = pestle_c_printer_get(p, n->arg[1], 0);
+  const char* pairs[] = {"name", p->name[n->arg[0]], "at",
+                         pestle_c_printer_bare(p, at), NULL};
+  pestle_c_printer_line(p, "%s;",
+                        pestle_c_printer_expand(p, p->d->prefetch, pairs));
+}
+
 static void instruction(c_printer_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = c_printer_inst(p, id);
   p->id = id;
@@ -576,7 +589,13 @@ static void instruction(c_printer_t* p, uint32_t id) {
       atomic_add(p, id);
       return;
     case PESTLE_KIR_ALLOC:
+      return;
     case PESTLE_KIR_PREFETCH:
+      prefetch(p, id);
+      return;
+    case PESTLE_KIR_GRID_WAIT:
+      p->has_waited = true;
+      if (p->d->wait) put_openings(p, &p->out);
       return;
     case PESTLE_KIR_TRAP_IF:
       pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
@@ -885,7 +904,7 @@ static void put_kernel(c_printer_t* p, pestle_plugin_text_t* out) {
   pestle_plugin_text_deinit(&arguments);
   pestle_plugin_text_put(out,
                          pestle_c_printer_expand(p, p->d->kernel_end, pairs));
-  put_openings(p, out);
+  if (!p->d->wait || !p->waits) put_openings(p, out);
   if (p->d->blocks) put_references(p, out);
   if (!p->d->shared_outside) put_shared(p, out);
   put_registers(p, out);
@@ -955,6 +974,8 @@ static pestle_status_t print_all(c_printer_t* p,
              p->k->arg_count + p->k->param_count > p->target->argument_limit;
   name_buffers(p);
   p->depth = 1;
+  for (uint32_t i = 0; i < p->k->inst_count; ++i)
+    p->waits |= c_printer_inst(p, i)->op == PESTLE_KIR_GRID_WAIT;
   for (uint32_t i = 0; i < p->k->inst_count && !p->status; ++i)
     instruction(p, i);
   if (p->source) {

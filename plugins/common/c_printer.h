@@ -153,6 +153,8 @@ typedef struct pestle_c_printer_dialect_t {
   // compiler may move reads of what it takes for constant past anything but what makes
   // their address. NULL: kernels follow each other whole.
   const char* wait;
+  // Asks for $name[$at] before that.
+  const char* prefetch;
 } pestle_c_printer_dialect_t;
 
 typedef struct pestle_c_printer_target_t {

@@ -131,6 +131,7 @@ void pestle_c_printer_describe(const pestle_c_printer_target_t* t,
   caps->op_dtypes[PESTLE_KIR_SG_REDUCE] = ints | wide_floats | bools;
   caps->op_dtypes[PESTLE_KIR_BARRIER] = all | BIT(NONE);
   caps->op_dtypes[PESTLE_KIR_TRAP_IF] = 0;
+  caps->op_dtypes[PESTLE_KIR_GRID_WAIT] = t->dialect->wait ? all : 0;
   bool tiles = t->features & PESTLE_C_PRINTER_HAS_TILES;
   for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC; ++op)
     caps->op_dtypes[op] = tiles ? all : 0;

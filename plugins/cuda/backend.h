@@ -63,6 +63,7 @@ typedef struct cuda_device_t {
   char arch[16];   // "sm_90a"
   int capability;  // 90
   int units, group_lanes, shared, shared_most, registers;
+  int unit_shared, group_shared;  // bytes of a unit, and of a group's own
   int clock_khz, memory_khz, bus_bits;
   bool waits_for_values;  // the device can wait for a number in memory
   uint64_t l2, total;

@@ -80,6 +80,11 @@
 #define WAIT                                                           \
   "#ifndef PESTLE_GRID_WAIT\n"                                         \
   "#define PESTLE_GRID_WAIT\n"                                         \
+  "static __device__ __forceinline__ void pestle_prefetch(\n"          \
+  "    const void* at) {\n"                                            \
+  "#if !defined(PESTLE_SHIM) && __CUDA_ARCH__ >= 900\n"                \
+  "  asm volatile(\"prefetch.global.L2 [%0];\" :: \"l\"(at));\n"       \
+  "#endif\n}\n"                                                        \
   "static __device__ __forceinline__ long long pestle_grid_wait() {\n" \
   "#if defined(PESTLE_SHIM)\n"                                         \
   "  return pestle_shim_grid_wait();\n"                                \
@@ -122,6 +127,7 @@ const pestle_c_printer_dialect_t pestle_cuda_dialect = {
         "$const$type* $restrictconst $name = "
         "pestle_given_$name + pestle_seen;",
     .wait = WAIT,
+    .prefetch = "pestle_prefetch(&pestle_given_$name[$at])",
     .restricted = "__restrict__ ",
     .parameter = "long long $name",
     .parameter_use = "$name",

@@ -39,10 +39,32 @@ static pestle_status_t load_module(const cuda_device_t* d,
   return pestle_cuda_failed(d, result, __FILE__, __LINE__, what);
 }
 
+// Groups that begin while those of another kernel end fill the first units that have room,
+// and the last ones have none left to do. All units get as many where no more than those
+// have room on one. Of kernels whose groups take turns anyway the first to end takes the
+// next.
+static uint32_t share_of_unit(const cuda_device_t* d,
+                              const pestle_loaded_t* loaded) {
+  enum { UNIT_LANES = 2048, MOST_GROUPS = 16, STEP = 128 };
+  uint64_t groups =
+      (uint64_t)loaded->group[0] * loaded->group[1] * loaded->group[2];
+  uint64_t lanes =
+      (uint64_t)loaded->lane[0] * loaded->lane[1] * loaded->lane[2];
+  uint32_t own = loaded->dynamic_shared;
+  if (!loaded->waits || d->units < 1 || d->unit_shared < 1) return own;
+  uint64_t each = (groups + (uint64_t)d->units - 1) / (uint64_t)d->units;
+  if (!each || each > MOST_GROUPS || each * lanes > UNIT_LANES) return own;
+  // The least of which one group more has no room.
+  int64_t bytes = d->unit_shared / (int64_t)(each + 1) - d->group_shared;
+  bytes = (bytes / STEP + 1) * STEP;
+  if (bytes > d->shared_most) bytes = d->shared_most;
+  return bytes > (int64_t)own ? (uint32_t)bytes : own;
+}
+
 // Above 48 KiB a kernel must be allowed what it asks for.
 static pestle_status_t allow_shared(const cuda_device_t* d,
                                     const pestle_loaded_t* loaded) {
-  if (loaded->dynamic_shared <= (uint32_t)d->shared) return NULL;
+  if (loaded->early_shared <= (uint32_t)d->shared) return NULL;
   if (loaded->dynamic_shared > (uint32_t)d->shared_most) {
     return PESTLE_PLUGIN_ERROR(
         d->owner->host, INCOMPATIBLE,
@@ -53,7 +75,7 @@ static pestle_status_t allow_shared(const cuda_device_t* d,
   PESTLE_CUDA_TRY(
       d, cuFuncSetAttribute,
       (loaded->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-       (int)loaded->dynamic_shared));
+       (int)loaded->early_shared));
   return NULL;
 }
 
@@ -95,6 +117,8 @@ static pestle_status_t load(void* self, int32_t device, const void* artifact,
   memcpy(loaded->name, a.name, sizeof loaded->name);
   memcpy(loaded->group, a.group, sizeof loaded->group);
   memcpy(loaded->lane, a.lane, sizeof loaded->lane);
+  loaded->early_shared = d->owner->launches_early ? share_of_unit(d, loaded)
+                                                  : loaded->dynamic_shared;
   pestle_status_t status = pestle_cuda_enter(d);
   if (!status) {
     status = fill(d, &a, loaded);

@@ -17,6 +17,8 @@ struct pestle_loaded_s {
   uint32_t arg_count, param_count;
   uint32_t dynamic_shared;
   bool waits;  // for the kernel before it
+  // What it is given where it does, so that a unit has no more than its share of groups.
+  uint32_t early_shared;
   uint32_t map_count;
   cuda_map_t map[CUDA_MAPS];
   char name[128];

@@ -213,8 +213,8 @@ static CUresult launch_kernel(const cuda_device_t* d, CUstream stream,
       .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
       .value.programmaticStreamSerializationAllowed = 1};
   CUlaunchConfig config = {
-      k->group[0], k->group[1],       k->group[2], k->lane[0], k->lane[1],
-      k->lane[2],  k->dynamic_shared, stream,      &attribute, 1};
+      k->group[0], k->group[1],     k->group[2], k->lane[0], k->lane[1],
+      k->lane[2],  k->early_shared, stream,      &attribute, 1};
   return d->owner->driver.cuLaunchKernelEx(&config, k->function, arguments,
                                            NULL);
 }

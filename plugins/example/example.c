@@ -233,6 +233,9 @@ static pestle_status_t describe(void* self, const char* cpu,
   for (unsigned op = PESTLE_KIR_SG_BALLOT; op <= PESTLE_KIR_TILE_LOAD_ALL; ++op)
     caps.op_dtypes[op] = 0;
 #endif
+#if PESTLE_ABI_MINOR >= 8
+  caps.op_dtypes[PESTLE_KIR_GRID_WAIT] = 0;
+#endif
   // A host of an older minor version has a shorter record.
   size_t size = out_caps->struct_size;
   if (size > sizeof caps) size = sizeof caps;

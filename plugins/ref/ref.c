@@ -63,6 +63,8 @@ static void describe_ops(pestle_target_caps_t* caps) {
   for (unsigned op = PESTLE_KIR_WGMMA_RA;
        op <= PESTLE_KIR_TILE_LOAD_ALL && !tiles; ++op)
     caps->op_dtypes[op] = 0;
+  // Its kernels follow each other whole: it has the op to run what is made for others.
+  if (!tiles) caps->op_dtypes[PESTLE_KIR_GRID_WAIT] = 0;
   bool copies = caps->flags & PESTLE_TARGET_ASYNC_COPY;
   bool lanes = caps->flags & PESTLE_TARGET_LANES;
   if (!caps->intrinsic_count || !lanes) caps->op_dtypes[PESTLE_KIR_MMA] = 0;

@@ -540,7 +540,7 @@ static pestle_status_t add_inst(decode_t* d, uint32_t id) {
     case PESTLE_KIR_COPY_ASYNC:
       add_unit(d, id);
       return NULL;
-    default:  // alloc, prefetch, copies that are done already
+    default:  // alloc, prefetch, copies and kernels that are done already
       return NULL;
   }
 }

@@ -165,6 +165,13 @@ def main():
         Layer(8, 64, 96, (64, 32, 17), 0, bare=True).run("--device", "ref", "--target-cpu", cpu)
         Layer(2, 100, 72, (40, 8, 24), 4, bits=8).run("--device", "ref", "--target-cpu", cpu)
         Layer(2, 100, 72, (40, 8, 24), 4, bits=2, block=16, zeros=True).run("--device", "ref", "--target-cpu", cpu)
+    # Groups that take turns at columns, some of which have one less, with weights of several steps
+    # under way; groups of 256 and 512 lanes; scales that are no whole words.
+    for shape in ((1, 224, 1100, (1100, 1100, 1061)), (1, 3072, 200, (300, 20, 17)), (1, 4608, 260, (140, 32, 17)),
+                  (3, 1056, 700, (33, 20, 17)), (4, 800, 900, (33, 20, 17))):
+        for zeros in False, True:
+            for dtype in "f4", "f2":
+                Layer(*shape, 4, zeros, dtype=dtype).run("--device", "ref", "--target-cpu", "simt90")
     r = np.random.default_rng(5)
     for _ in range(24):  # shapes that nobody thought of
         bits, block = int(r.choice([2, 4, 8])), int(r.choice([16, 32, 64, 128]))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products, attention and transposes of plugins/cuda on the fake driver of this
 folder: each module of modules/ gets the schedule, or the kernels, that its first lines name, and
-computes what llvm does, there and where else they say.
+computes what llvm does, there, as another capability and where else they say.
 
 usage: products_test.py FAKE_DRIVER_FOLDER FAKE_NVRTC_FOLDER
 """
@@ -17,8 +17,8 @@ BUILD = os.environ["PESTLE_BUILD_DIR"]
 MODULES = pathlib.Path(__file__).parent / "modules"
 
 
-def pestle(*words):
-    values = dict(os.environ)
+def pestle(*words, **more):
+    values = dict(os.environ, **more)
     values["LD_LIBRARY_PATH"] = ":".join(sys.argv[1:3])
     values["PESTLE_BACKEND_PATH"] = f"{BUILD}/backends"
     values["PESTLE_NO_CACHE"] = "1"
@@ -37,6 +37,10 @@ def check(path):
         done = pestle("diff", str(path), "llvm", way, "--quick")
         if done.returncode or "fallback" in done.stderr:
             return done.stdout + done.stderr
+    for capability in re.findall(r"^// capability: (\d+)$", text, re.M):
+        done = pestle("diff", str(path), "llvm", "cuda", "--quick", FAKE_CUDA_CAPABILITY=capability)
+        if done.returncode or "fallback" in done.stderr:
+            return f"sm_{capability}: {done.stdout}{done.stderr}"
     return None
 
 

@@ -441,6 +441,34 @@ static void test_warpgroups(void** state) {
     expect_rule(head, rows[i].body, "}\n}\n}\n", rows[i].rule);
 }
 
+// What a kernel may do before it waits for the one in front.
+static void test_grid_wait(void** state) {
+  (void)state;
+  const char* const head =
+      "kernel @k(\n    @g : global f32[8],\n    @t : shared f32[64]) {\n"
+      "%0 = const 0 : index\n%1 = const 1 : index\n"
+      "%32 = const 32 : index\n%33 = const 0 : f32\n"
+      "%97 = for %0 to %1 step 1 group.x : index {\n"
+      "%99 = for %0 to %32 step 1 lane.x : index {\n"
+      "%100 = eq %99, %0 : i1\n";
+  static const struct {
+    const char *body, *rule;  // NULL: it is sound
+  } rows[] = {
+      {"prefetch @g[%0]\ngrid_wait\nstore @g[%0], %33\n", NULL},
+      {"if %100 {\nprefetch @g[%0]\n}\nstore @t[%99], %33\ngrid_wait\n", NULL},
+      {"%101 = load @g[%0] : f32\ngrid_wait\n", "read or written before it"},
+      {"store @g[%0], %33\ngrid_wait\n", "read or written before it"},
+      {"if %100 {\n%101 = load @g[%0] : f32\n}\ngrid_wait\n",
+       "read or written before it"},
+      {"grid_wait\ngrid_wait\n", "a kernel has one"},
+      {"if %100 {\ngrid_wait\n}\n", "directly under the lane loops"},
+      {"%101 = for %0 to %32 step 1 serial : index {\ngrid_wait\n}\n",
+       "directly under the lane loops"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
+    expect_rule(head, rows[i].body, "}\n}\n}\n", rows[i].rule);
+}
+
 // What groups of a cluster do to each other.
 static void test_clusters(void** state) {
   (void)state;
@@ -510,6 +538,7 @@ int main(void) {
       cmocka_unit_test(test_joined_bits),
       cmocka_unit_test(test_units),
       cmocka_unit_test(test_warpgroups),
+      cmocka_unit_test(test_grid_wait),
       cmocka_unit_test(test_clusters),
       cmocka_unit_test(test_matrix_registers),
   };
