@@ -6,7 +6,7 @@
 //
 //   for rows that share keys in group.x: for part in cluster: for l in lane.x:
 //     for tiles of as many keys as lanes, up to what the last token sees, a part each in turn:
-//       score = q k^T, a key a lane, -inf behind the row's own
+//       score = q k^T, some lanes side by side along a key, -inf behind the row's own
 //       the maximum of all lanes, weights 2^(score - maximum) to shared memory, their sums
 //       y = y * 2^(old maximum - maximum) + weights v, a few columns a lane, rows of v in turns
 //     y, the maxima and the sums to shared memory
@@ -32,6 +32,7 @@ enum {
   SUBGROUP = 32,
   SUBGROUPS = GROUP_LANES / SUBGROUP,
   MOST_ROWS = 8,  // of a group
+  MOST_SHARERS = 4,
   MOST_PARTS = 8,
   // Loads of a lane that are on their way together: of keys, and of values.
   AHEAD = 8,
@@ -59,6 +60,8 @@ typedef struct lanes_t {
   int64_t block, blocks;  // rows of a group, groups that share keys
   int64_t parts;          // groups of a cluster
   unsigned key_lanes, value_lanes;
+  int64_t
+      sharers;  // lanes that take a key together, as many keys one after the other
   int64_t columns, turns;  // lanes of a row of v, rows of v at a time
   uint32_t key, value, past_buffer, y;
   // Shared: rows of q, weights of a tile, maxima and sums of subgroups, what lanes made of y,
@@ -69,6 +72,8 @@ typedef struct lanes_t {
   // Registers, one a row.
   uint32_t scores, own, top, sum, rate;
   pk_t lane, part, outer, shared_at, first_row, past, count, last;
+  pk_t place;                                // in the tile, of the lane's key
+  pk_t score[MOST_ROWS];                     // of it
   pk_t is_written, written_at;               // the token's row
   pk_t v[MOST_VALUES], places[MOST_VALUES];  // rows of v, and where in the tile
 } lanes_t;
@@ -126,7 +131,7 @@ static pk_t load(lanes_t* w, uint32_t buffer, unsigned lanes, pk_t index) {
 
 // --- The beginning ---
 
-// A loop over the lane's elements of |count|.
+// A loop over the lane's elements of |count|: |first|, and |step| further.
 static pk_t each_of(lanes_t* w, int64_t count, pk_t first, int64_t step) {
   return pestle_kir_for(w->k, "e", first, number(w, count), (int32_t)step,
                         PESTLE_KIR_SERIAL);
@@ -139,12 +144,12 @@ static pk_t row_at(lanes_t* w, pk_t row) {
   return row;
 }
 
-// The token's row of keys or values, as the cache has it, in shared memory; and in the cache,
-// which one group writes.
-static void make_row(lanes_t* w, int which) {
+// Element |d| of the token's row of keys or values, as the cache has it, in shared memory; and
+// in the cache, which one group writes.
+static void make_element(lanes_t* w, int which, pk_t d) {
   int64_t width = which ? w->c.width : w->c.depth;
   uint32_t cache = which ? w->value : w->key;
-  pk_t d = each_of(w, width, w->lane, GROUP_LANES);
+  d = pestle_direct_clamp(w->d, d, 0, width - 1);
   pk_t place[4] = {number(w, 0), w->outer, number(w, 0), d};
   if (w->c.batch > 1) {
     place[0] = by(w, PESTLE_OP_DIVIDE, w->outer, w->c.shared);
@@ -159,7 +164,23 @@ static void make_row(lanes_t* w, int which) {
   pk_t to = at(w, w->outer, w->c.most, w->written_at);
   set(w, cache, at(w, to, width, d), x);
   pestle_kir_end(w->k);
+}
+
+// Both rows side by side.
+static void make_rows(lanes_t* w) {
+  int64_t depth = w->c.depth, all = depth + w->c.width;
+  int64_t trips = (all + GROUP_LANES - 1) / GROUP_LANES;
+  pk_t trip = pestle_kir_repeat(w->k, "trip", trips);
+  pk_t e = at(w, trip, GROUP_LANES, w->lane);
+  bool has_tail = all % GROUP_LANES;
+  if (has_tail) pestle_kir_if(w->k, by(w, PESTLE_OP_LT, e, all));
+  pestle_kir_if(w->k, by(w, PESTLE_OP_LT, e, depth));
+  make_element(w, 0, e);
+  pestle_kir_else(w->k);
+  make_element(w, 1, at(w, e, 1, number(w, -depth)));
   pestle_kir_end(w->k);
+  if (has_tail) pestle_kir_end(w->k);
+  pestle_kir_end_repeat(w->k, trips);
 }
 
 // The score of row |row| with the token's key, the same in all lanes of a subgroup.
@@ -209,8 +230,13 @@ static void begin_with_row(lanes_t* w) {
 
 static void begin_rows(lanes_t* w) {
   int64_t depth = w->c.depth;
-  pk_t e = each_of(w, w->block * depth, w->lane, GROUP_LANES);
-  pk_t place[4];
+  int64_t all = w->block * depth, trips = (all + GROUP_LANES - 1) / GROUP_LANES;
+  pk_t trip = pestle_kir_repeat(w->k, "trip", trips), place[4];
+  pk_t e = at(w, trip, GROUP_LANES, w->lane);
+  if (all % GROUP_LANES) {
+    pestle_kir_if(w->k, by(w, PESTLE_OP_LT, e, all));
+    e = by(w, PESTLE_OP_MINIMUM, e, all - 1);
+  }
   place[0] = by(w, PESTLE_OP_DIVIDE, w->outer, w->c.shared);
   place[1] = by(w, PESTLE_OP_REMAINDER, w->outer, w->c.shared);
   place[2] = row_at(w, by(w, PESTLE_OP_DIVIDE, e, depth));
@@ -219,9 +245,9 @@ static void begin_rows(lanes_t* w) {
   q = pestle_kir_cast(w->k, q, PESTLE_F32);
   set(w, w->wide, e,
       op(w, PESTLE_OP_MULTIPLY, q, real(w, 1, w->c.scale * LOG2E)));
-  pestle_kir_end(w->k);
-  for (int which = 0; which < 2 && w->c.writes; ++which)
-    make_row(w, which);
+  if (all % GROUP_LANES) pestle_kir_end(w->k);
+  pestle_kir_end_repeat(w->k, trips);
+  if (w->c.writes) make_rows(w);
   pestle_kir_alloc(w->k, w->own);
   pestle_kir_alloc(w->k, w->top);
   pestle_kir_alloc(w->k, w->sum);
@@ -242,38 +268,85 @@ static pk_t seen_key(lanes_t* w, pk_t key) {
   return at(w, w->shared_at, w->c.most, key);
 }
 
-// Scores of the lane's key, with every row.
-static void make_scores(lanes_t* w, pk_t key) {
-  int64_t chunks = w->c.depth / w->key_lanes, ahead = AHEAD;
-  pk_t k[AHEAD], from = at(w, seen_key(w, key), w->c.depth, number(w, 0));
-  while (chunks % ahead)
-    ahead /= 2;
-  pestle_kir_alloc(w->k, w->scores);
-  for (int64_t r = 0; r < w->block; ++r)
-    set_row(w, w->scores, r, real(w, w->key_lanes, 0));
-  pk_t i = pestle_kir_repeat(w->k, "chunk", chunks / ahead);
-  pk_t begin = at(w, i, ahead * w->key_lanes, number(w, 0));
-  for (int64_t j = 0; j < ahead; ++j) {
-    pk_t to = at(w, begin, 1, at(w, from, 1, number(w, j * w->key_lanes)));
-    k[j] = load_as_is(w, w->key, w->key_lanes, to);
+static pk_t key_of_turn(lanes_t* w, pk_t base, int64_t turn) {
+  pk_t key = by(w, PESTLE_OP_DIVIDE, w->lane, w->sharers);
+  return at(w, key, 1,
+            at(w, base, 1, number(w, turn * GROUP_LANES / w->sharers)));
+}
+
+static pk_t chunk_at(lanes_t* w, pk_t chunk) {
+  return at(w, chunk, w->key_lanes, number(w, 0));
+}
+
+// Adds |count| chunks of each of |turns| keys, the first of which is key |turn| of the lane.
+static void add_chunks(lanes_t* w, pk_t base, int64_t turn, int64_t turns,
+                       pk_t first, int64_t count) {
+  pk_t k[AHEAD], within = by(w, PESTLE_OP_REMAINDER, w->lane, w->sharers);
+  for (int64_t j = 0; j < turns * count; ++j) {
+    pk_t key = seen_key(w, key_of_turn(w, base, turn + j / count));
+    pk_t from = at(w, key, w->c.depth, number(w, 0));
+    pk_t chunk = at(w, first, 1, number(w, j % count));
+    chunk = chunk_at(w, at(w, chunk, w->sharers, within));
+    k[j] = load_as_is(w, w->key, w->key_lanes, at(w, from, 1, chunk));
   }
-  for (int64_t j = 0; j < ahead; ++j) {
+  for (int64_t j = 0; j < turns * count; ++j) {
+    pk_t chunk = at(w, first, 1, number(w, j % count));
+    chunk = chunk_at(w, at(w, chunk, w->sharers, within));
     k[j] = pestle_kir_cast(w->k, k[j], PESTLE_F32);
     for (int64_t r = 0; r < w->block; ++r) {
-      pk_t of = at(w, begin, 1, number(w, r * w->c.depth + j * w->key_lanes));
-      pk_t q = load(w, w->wide, w->key_lanes, of);
-      pk_t sum = get_row(w, w->scores, r);
-      set_row(w, w->scores, r,
+      pk_t q = load(w, w->wide, w->key_lanes,
+                    at(w, chunk, 1, number(w, r * w->c.depth)));
+      int64_t place = (j / count) * w->block + r;
+      pk_t sum = get_row(w, w->scores, place);
+      set_row(w, w->scores, place,
               pestle_kir_scalar(w->k, PESTLE_OP_FMA, q, k[j], sum));
     }
   }
-  pestle_kir_end_repeat(w->k, chunks / ahead);
+}
+
+// Keys of a lane whose loads are on their way together.
+static int64_t turns_together(const lanes_t* w) {
+  int64_t chunks = w->c.depth / w->key_lanes / w->sharers, turns = w->sharers;
+  while (turns > 1 && turns * chunks > AHEAD)
+    turns /= 2;
+  return turns;
+}
+
+// Scores of the lane's key, with every row. Lanes that share keys make those of each of them.
+static void make_scores(lanes_t* w, pk_t base) {
+  int64_t chunks = w->c.depth / w->key_lanes / w->sharers, ahead = AHEAD;
+  int64_t turns = turns_together(w);
+  pk_t within = by(w, PESTLE_OP_REMAINDER, w->lane, w->sharers);
+  while (chunks % ahead)
+    ahead /= 2;
+  for (int64_t turn = 0; turn < w->sharers; turn += turns) {
+    pestle_kir_alloc(w->k, w->scores);
+    for (int64_t r = 0; r < w->block * turns; ++r)
+      set_row(w, w->scores, r, real(w, w->key_lanes, 0));
+    pk_t i = pestle_kir_repeat(w->k, "chunk", chunks / ahead);
+    add_chunks(w, base, turn, turns, at(w, i, ahead, number(w, 0)), ahead);
+    pestle_kir_end_repeat(w->k, chunks / ahead);
+    for (int64_t r = 0; r < w->block * turns; ++r) {
+      pk_t one =
+          pestle_kir_reduce(w->k, get_row(w, w->scores, r), PESTLE_OP_ADD);
+      if (w->sharers > 1)
+        one = pestle_kir_sg_reduce(w->k, one, PESTLE_OP_ADD,
+                                   (unsigned)w->sharers);
+      int64_t now = turn + r / w->block;
+      pk_t* score = &w->score[r % w->block];
+      if (!now) {
+        *score = one;
+        continue;
+      }
+      pk_t is_own = op(w, PESTLE_OP_EQ, within, number(w, now));
+      *score = pestle_direct_select(w->d, is_own, one, *score);
+    }
+  }
 }
 
 // The score of row |row|, -inf where its token does not see |key|.
 static pk_t score_of(lanes_t* w, int64_t row, pk_t key) {
-  pk_t score =
-      pestle_kir_reduce(w->k, get_row(w, w->scores, row), PESTLE_OP_ADD);
+  pk_t score = w->score[row];
   pk_t token = number(w, 0);
   if (w->c.fresh > 1) {
     token = row_at(w, number(w, row));
@@ -308,7 +381,7 @@ static void make_weights(lanes_t* w, pk_t key) {
                get(w, w->tops, number(w, r * SUBGROUPS + i)));
     pk_t rate = exp2_of(w, op(w, PESTLE_OP_SUBTRACT, old, top));
     pk_t weight = exp2_of(w, op(w, PESTLE_OP_SUBTRACT, score[r], top));
-    set(w, w->weights, at(w, w->lane, 1, number(w, r * GROUP_LANES)), weight);
+    set(w, w->weights, at(w, w->place, 1, number(w, r * GROUP_LANES)), weight);
     set_row(w, w->top, r, top);
     set_row(w, w->rate, r, rate);
     set_row(w, w->sum, r,
@@ -363,6 +436,23 @@ static void scale_own(lanes_t* w) {
   }
 }
 
+// Asks for the rows of the first tile, a key and its value each lane.
+static void ask_for_tile(lanes_t* w) {
+  enum { LINE_BYTES = 128 };
+  pk_t key = seen_key(w, at(w, w->part, GROUP_LANES, w->lane));
+  pk_t is_some = by(w, PESTLE_OP_MULTIPLY, w->part, GROUP_LANES);
+  pestle_kir_if(w->k, op(w, PESTLE_OP_LT, is_some, w->count));
+  for (int which = 0; which < 2; ++which) {
+    int64_t width = which ? w->c.width : w->c.depth;
+    const pestle_value_t* of = which ? w->c.value : w->c.key;
+    int64_t line = LINE_BYTES / (int64_t)pestle_dtype_size(of->type->dtype);
+    for (int64_t i = 0; i < width; i += line)
+      pestle_kir_act(w->k, PESTLE_KIR_PREFETCH, which ? w->value : w->key,
+                     at(w, key, width, number(w, i)), 0, 0);
+  }
+  pestle_kir_end(w->k);
+}
+
 // Rows of v of which a lane has more than it takes at once.
 static void add_values(lanes_t* w, pk_t base, pk_t left) {
   int64_t step = w->turns * AHEAD;
@@ -387,13 +477,13 @@ static void do_tiles(lanes_t* w) {
   pk_t i =
       pestle_kir_for(w->k, "tile", number(w, 0), tiles, 1, PESTLE_KIR_SERIAL);
   pk_t base = at(w, at(w, i, w->parts, w->part), GROUP_LANES, number(w, 0));
-  pk_t key = op(w, PESTLE_OP_ADD, base, w->lane);
+  pk_t key = op(w, PESTLE_OP_ADD, base, w->place);
   pk_t left = op(w, PESTLE_OP_SUBTRACT, w->count, base);
   // They are on their way while weights are made.
   int64_t values = (GROUP_LANES + w->turns - 1) / w->turns;
   bool is_few = values <= MOST_VALUES;
   if (is_few) load_values(w, base, number(w, 0), values);
-  make_scores(w, key);
+  make_scores(w, base);
   make_weights(w, key);
   scale_own(w);
   if (is_few)
@@ -521,9 +611,11 @@ static int64_t bytes_of_row(const lanes_t* w) {
           2 * SUBGROUPS + 2);
 }
 
-// The fewest rows a group with which all groups run at once, as far as they have room.
+// The fewest rows a group with which all groups run at once, as far as they have room. The
+// groups of a cluster are neighbours on the device, where some cores are left over.
 static int64_t choose_block(const lanes_t* w, int64_t cores, int64_t bytes) {
   int64_t block = 1;
+  if (w->parts > 1) cores -= cores / 8;
   while (block < MOST_ROWS && block < w->c.rows &&
          w->c.batch * w->c.shared * w->parts *
                  ((w->c.rows + block - 1) / block) >
@@ -565,7 +657,9 @@ static void add_buffers(lanes_t* w) {
   w->sums = shared(w, "sums", block * SUBGROUPS);
   w->made_top = shared(w, "made_top", block);
   w->made_sum = shared(w, "made_sum", block);
-  w->scores = registers(w, "scores", w->key_lanes);
+  w->scores =
+      pestle_kir_add_buffer(w->k, "scores", PESTLE_KIR_PRIVATE, PESTLE_F32,
+                            w->key_lanes, block * turns_together(w), 0);
   w->own = registers(w, "own", w->value_lanes);
   w->top = registers(w, "top", 1);
   w->sum = registers(w, "sum", 1);
@@ -636,6 +730,9 @@ pestle_status_t pestle_direct_cached_attention_lanes(pestle_direct_t* d) {
   w.key_lanes = LOAD_BYTES / (unsigned)pestle_dtype_size(w.c.key->type->dtype);
   w.value_lanes =
       LOAD_BYTES / (unsigned)pestle_dtype_size(w.c.value->type->dtype);
+  w.sharers = MOST_SHARERS;
+  while (w.c.depth / w.key_lanes % w.sharers)
+    w.sharers /= 2;
   w.columns = w.c.width / w.value_lanes;
   w.turns = GROUP_LANES / w.columns;
   w.parts = has_clusters ? MOST_PARTS : 1;
@@ -654,7 +751,15 @@ pestle_status_t pestle_direct_cached_attention_lanes(pestle_direct_t* d) {
                             PESTLE_KIR_CLUSTER);
   w.lane = pestle_kir_for(w.k, "lane", number(&w, 0), number(&w, GROUP_LANES),
                           1, PESTLE_KIR_LANE_X);
+  w.place = by(&w, PESTLE_OP_DIVIDE, w.lane, w.sharers);
+  if (w.sharers > 1)
+    w.place = at(&w, by(&w, PESTLE_OP_REMAINDER, w.lane, w.sharers),
+                 GROUP_LANES / w.sharers, w.place);
+  // What is in memory already is on its way while the new row is made.
+  bool asks = d->caps->op_dtypes[PESTLE_KIR_GRID_WAIT] != 0;
+  if (asks) pestle_kir_act(w.k, PESTLE_KIR_GRID_WAIT, 0, 0, 0, 0);
   find_place(&w, group);
+  if (asks) ask_for_tile(&w);
   begin_rows(&w);
   do_tiles(&w);
   add_lanes(&w);

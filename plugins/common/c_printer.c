@@ -533,10 +533,10 @@ static void atomic_add(c_printer_t* p, uint32_t id) {
 
 static void put_openings(c_printer_t* p, pestle_plugin_text_t* out);
 
-// Of kernels that say where they wait, what they ask for before that.
+// What kernels ask for that say where they wait: of others it is made for CPUs.
 static void prefetch(c_printer_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = c_printer_inst(p, id);
-  if (!p->d->prefetch || !p->waits || p->has_waited) return;
+  if (!p->d->prefetch || !p->waits) return;
   const char* at = pestle_c_printer_get(p, n->arg[1], 0);
   const char* pairs[] = {"name", p->name[n->arg[0]], "at",
                          pestle_c_printer_bare(p, at), NULL};

@@ -153,7 +153,7 @@ typedef struct pestle_c_printer_dialect_t {
   // compiler may move reads of what it takes for constant past anything but what makes
   // their address. NULL: kernels follow each other whole.
   const char* wait;
-  // Asks for $name[$at] before that.
+  // Asks for $name[$at], before that or later.
   const char* prefetch;
 } pestle_c_printer_dialect_t;
 
