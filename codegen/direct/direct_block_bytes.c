@@ -58,12 +58,14 @@ static pk_t load(bytes_t* w, uint32_t buffer, pk_t row, pk_t unit) {
   return pestle_kir_cast(b->k, x, PESTLE_F32);
 }
 
-static pk_t normed(bytes_t* w, pk_t x, pk_t unit) {
+// |scale|: of the norm there, or NONE.
+static pk_t normed(bytes_t* w, pk_t x, pk_t scale, pk_t unit) {
   block_dot_t* b = &w->b;
   if (!b->norm) return x;
   pk_t rate = pestle_kir_splat(b->k, b->norm_rate, width(w));
   x = op(w, PESTLE_OP_MULTIPLY, x, rate);
-  pk_t scale = load(w, b->norm_scale, PESTLE_KIR_NONE, unit);
+  if (scale == PESTLE_KIR_NONE)
+    scale = load(w, b->norm_scale, PESTLE_KIR_NONE, unit);
   x = op(w, PESTLE_OP_MULTIPLY, x, scale);
   return pestle_kir_cast(b->k, pestle_kir_cast(b->k, x, b->dtype), PESTLE_F32);
 }
@@ -107,21 +109,37 @@ static pk_t is_word(bytes_t* w, pk_t turn) {
   return pestle_kir_scalar_i(w->b.k, PESTLE_OP_LT, unit, w->b.words);
 }
 
+// The lane's words of |turn|, squared.
+static pk_t square(bytes_t* w, pk_t x, pk_t turn) {
+  block_dot_t* b = &w->b;
+  pk_t on = is_word(w, turn);
+  x = pestle_kir_reduce(b->k, op(w, PESTLE_OP_MULTIPLY, x, x), PESTLE_OP_ADD);
+  if (on == PESTLE_KIR_NONE) return x;
+  return pestle_kir_scalar(b->k, PESTLE_OP_SELECT, on, x, real(w, 1, 0));
+}
+
+// Of all words of the lane.
+static pk_t square_all(bytes_t* w) {
+  block_dot_t* b = &w->b;
+  pk_t all = real(w, 1, 0);
+  for (int64_t t = 0; b->keeps && t < w->turns; ++t)
+    all = op(w, PESTLE_OP_ADD, all, square(w, b->kept_x[t], number(b, t)));
+  if (b->keeps) return all;
+  uint32_t sum = pestle_direct_variable(b->d, "sum", PESTLE_F32, 1);
+  pestle_direct_set(b->d, sum, all);
+  pk_t turn = pestle_kir_repeat(b->k, "turn", w->turns);
+  all = square(w, load(w, b->x, w->row, unit_of(w, turn)), turn);
+  all = op(w, PESTLE_OP_ADD, pestle_direct_get(b->d, sum), all);
+  pestle_direct_set(b->d, sum, all);
+  pestle_kir_end_repeat(b->k, w->turns);
+  return pestle_direct_get(b->d, sum);
+}
+
 static void find_rate(bytes_t* w) {
   block_dot_t* b = &w->b;
-  uint32_t sum = pestle_direct_variable(b->d, "sum", PESTLE_F32, 1);
-  pestle_direct_set(b->d, sum, real(w, 1, 0));
-  pk_t turn = pestle_kir_repeat(b->k, "turn", w->turns);
-  pk_t x = load(w, b->x, w->row, unit_of(w, turn)), on = is_word(w, turn);
-  x = pestle_kir_reduce(b->k, op(w, PESTLE_OP_MULTIPLY, x, x), PESTLE_OP_ADD);
-  if (on != PESTLE_KIR_NONE)
-    x = pestle_kir_scalar(b->k, PESTLE_OP_SELECT, on, x, real(w, 1, 0));
-  x = op(w, PESTLE_OP_ADD, pestle_direct_get(b->d, sum), x);
-  pestle_direct_set(b->d, sum, x);
-  pestle_kir_end_repeat(b->k, w->turns);
   int64_t subgroup = b->d->caps->subgroup;
-  pk_t all = sum_of(w, pestle_direct_get(b->d, sum),
-                    w->lanes < subgroup ? w->lanes : subgroup);
+  pk_t all =
+      sum_of(w, square_all(w), w->lanes < subgroup ? w->lanes : subgroup);
   all = op(w, PESTLE_OP_DIVIDE, all, real(w, 1, (double)b->depth));
   all =
       op(w, PESTLE_OP_ADD, all, real(w, 1, PESTLE_NODE_F64(b->norm, epsilon)));
@@ -149,12 +167,14 @@ static void store(bytes_t* w, pk_t unit, pk_t bytes, pk_t scale, pk_t sum) {
   if (w->sharers > 1) pestle_kir_end(b->k);
 }
 
-static void do_turn(bytes_t* w, pk_t turn) {
+// |x|, |scale|: what is there, and what the norm has there, or NONE.
+static void do_turn(bytes_t* w, pk_t turn, pk_t x, pk_t scale_of_norm) {
   block_dot_t* b = &w->b;
   uint32_t lanes_of[MOST_LANES];
   unsigned count = width(w);
   pk_t unit = unit_of(w, turn), on = is_word(w, turn);
-  pk_t x = normed(w, load(w, b->x, w->row, unit), unit);
+  if (x == PESTLE_KIR_NONE) x = load(w, b->x, w->row, unit);
+  x = normed(w, x, scale_of_norm, unit);
   pk_t most = op(w, PESTLE_OP_ABS, x, PESTLE_KIR_NONE);
   most = pestle_kir_reduce(b->k, most, PESTLE_OP_MAXIMUM);
   if (w->sharers > 1)
@@ -219,9 +239,13 @@ static void read(bytes_t* w, pestle_direct_t* d) {
 }
 
 static void make_row(bytes_t* w) {
-  if (w->b.norm) find_rate(w);
+  const block_dot_t* b = &w->b;
+  if (b->norm) find_rate(w);
+  for (int64_t t = 0; b->keeps && t < w->turns; ++t)
+    do_turn(w, number(&w->b, t), b->kept_x[t], b->kept_norm[t]);
+  if (b->keeps) return;
   pk_t turn = pestle_kir_repeat(w->b.k, "turn", w->turns);
-  do_turn(w, turn);
+  do_turn(w, turn, PESTLE_KIR_NONE, PESTLE_KIR_NONE);
   pestle_kir_end_repeat(w->b.k, w->turns);
 }
 
@@ -238,6 +262,20 @@ static void add_buffers(block_dot_t* b, int64_t scales, int64_t lanes) {
   b->squares = pestle_kir_add_buffer(b->k, "squares", PESTLE_KIR_SHARED,
                                      PESTLE_F32, 1, lanes / 8, 0);
   b->has_made = true;
+}
+
+void pestle_block_bytes_ask(block_dot_t* b, pk_t lane, int64_t lanes) {
+  bytes_t w = {.b = *b, .lanes = lanes, .lane = lane, .row = number(b, 0)};
+  w.turns = (b->words + lanes - 1) / lanes;
+  b->keeps = b->all_rows == 1 && w.turns <= MOST_KEPT;
+  if (b->has_made) w.b.x = b->float_x;
+  for (int64_t t = 0; b->keeps && t < w.turns; ++t) {
+    pk_t unit = unit_of(&w, number(b, t));
+    b->kept_x[t] = load(&w, w.b.x, w.row, unit);
+    b->kept_norm[t] = PESTLE_KIR_NONE;
+    if (b->norm)
+      b->kept_norm[t] = load(&w, b->norm_scale, PESTLE_KIR_NONE, unit);
+  }
 }
 
 void pestle_block_bytes_make(block_dot_t* b, pk_t lane, int64_t lanes) {
@@ -257,6 +295,7 @@ void pestle_block_bytes_make(block_dot_t* b, pk_t lane, int64_t lanes) {
   pestle_kir_barrier(b->k);
   pestle_kir_end_repeat(b->k, b->all_rows);
   b->x = w.q;
+  b->keeps = false;
 }
 
 pestle_status_t pestle_direct_block_bytes(pestle_direct_t* d) {
@@ -279,7 +318,8 @@ pestle_status_t pestle_direct_block_bytes(pestle_direct_t* d) {
   } else {
     pk_t group = w.row;
     w.row = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, group, w.turns);
-    do_turn(&w, pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, group, w.turns));
+    do_turn(&w, pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, group, w.turns),
+            PESTLE_KIR_NONE, PESTLE_KIR_NONE);
   }
   pestle_kir_end(b->k);
   pestle_kir_end(b->k);

@@ -19,6 +19,7 @@ enum {
   MOST_ARGUMENTS = 48,
   MOST_RESULTS = 8,
   MOST_NODES = 64,  // of a body
+  MOST_KEPT = 6,    // words of x that a lane keeps while all add up
 };
 
 // One of the products of x.
@@ -71,6 +72,9 @@ typedef struct block_dot_t {
   // Where a group of lanes makes bytes of x: x before, the bytes, and sums of its subgroups.
   uint32_t float_x, made_bytes, squares;
   bool has_made;
+  // What a lane has of x and of the norm before it makes bytes of them, by turn.
+  bool keeps;
+  pk_t kept_x[MOST_KEPT], kept_norm[MOST_KEPT];
   uint32_t total;  // registers
   int64_t made_stride;
   pk_t made_row;  // the first row of |made| that is finished, or NONE: 0
@@ -120,6 +124,9 @@ bool pestle_block_dot_begin_piece(block_dot_t* b, unsigned piece,
 // by side, and the rest of that kernel (direct_block_dot_panel.c).
 bool pestle_block_dot_is_panel(block_dot_t* b);
 void pestle_block_dot_panels(block_dot_t* b);
+// Asks for x and the norm, where the lanes of a group can keep them, for the next
+// pestle_block_bytes_make() of the same piece.
+void pestle_block_bytes_ask(block_dot_t* b, pk_t lane, int64_t lanes);
 // Rows of x, normed, as bytes and scales in shared memory, which are |b->x| from here on; by
 // all |lanes| of a group (direct_block_bytes.c).
 void pestle_block_bytes_make(block_dot_t* b, pk_t lane, int64_t lanes);

@@ -702,6 +702,7 @@ static void do_piece(lanes_dot_t* w, unsigned piece, pk_t group, bool makes) {
   block_dot_t* b = &w->b;
   bool is_some = begin_piece(w, piece, &group);
   if (makes) {
+    pestle_block_bytes_ask(b, w->group_lane, w->group_lanes);
     begin_weights(w, piece, group);
     pestle_block_bytes_make(b, w->group_lane, w->group_lanes);
   }

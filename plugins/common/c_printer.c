@@ -679,9 +679,56 @@ static unsigned put_arguments(c_printer_t* p, pestle_plugin_text_t* out,
   return n;
 }
 
+// The argument that a kernel reads much of, and makes little of, or buffer_count.
+static uint32_t much_read(const c_printer_t* p, uint64_t* out_bytes) {
+  enum { LEAST_BYTES = 1 << 20, LEAST_RATIO = 16 };
+  uint32_t best = p->k->buffer_count;
+  uint64_t most = 0, made = 0;
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
+    if (u->scope != PESTLE_KIR_GLOBAL) continue;
+    uint64_t bytes =
+        (uint64_t)u->count * pestle_dtype_size((pestle_dtype_t)u->dtype);
+    if (!(u->flags & PESTLE_KIR_READONLY)) {
+      made += bytes;
+    } else if (bytes > most) {
+      most = bytes;
+      best = b;
+    }
+  }
+  *out_bytes = most;
+  return most >= LEAST_BYTES && made * LEAST_RATIO <= most ? best
+                                                           : p->k->buffer_count;
+}
+
+// While such a kernel waits for the one in front of it, groups that may run by then ask for the
+// beginning of their share: where rows are products of one vector, that is their matrix. What is
+// asked for is only a hint, whoever writes it.
+static void put_share(c_printer_t* p, pestle_plugin_text_t* out) {
+  enum { LINE = 128, FIRST_LANES = 1 << 18 };
+  uint64_t bytes, lanes = p->lane[0];
+  uint32_t b = much_read(p, &bytes);
+  if (!p->d->prefetch || b == p->k->buffer_count || !p->has_lanes || p->wide ||
+      p->lane[1] * p->lane[2] != 1 || p->groups[1] * p->groups[2] != 1 ||
+      !p->groups[0] || pestle_kir_cluster(p->k) > 1)
+    return;
+  uint64_t share = bytes / p->groups[0] / LINE * LINE;
+  if (!share) return;
+  if (lanes > share / LINE) lanes = share / LINE;
+  const char *group = p->d->group[0], *lane = p->d->lane[0];
+  pestle_plugin_text_format(
+      out,
+      "  if (%s < %uu && %s < %uu)\n"
+      "    pestle_prefetch((const char*)pestle_given_%s +\n"
+      "                    (%s * %lluull + %s * %uu));\n",
+      group, (unsigned)(FIRST_LANES / p->lane[0]), lane, (unsigned)lanes,
+      p->name[b], group, (unsigned long long)share, lane, (unsigned)LINE);
+}
+
 // What stands in the kernel for each argument, where the language cannot pass
 // a pointer as it is, or memory is seen from a wait on.
 static void put_openings(c_printer_t* p, pestle_plugin_text_t* out) {
+  if (p->d->wait && !p->waits) put_share(p, out);
   if (p->d->wait)
     pestle_plugin_text_put(
         out, "  const long long pestle_seen = pestle_grid_wait();\n");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Products, attention and transposes of plugins/cuda on the fake driver of this
-folder: each module of modules/ gets the schedule, or the kernels, that its first lines name, and
+folder: each module of modules/ gets the schedule, the kernels or the text that its first lines name, and
 computes what llvm does, there, as another capability and where else they say.
 
 usage: products_test.py FAKE_DRIVER_FOLDER FAKE_NVRTC_FOLDER
@@ -28,8 +28,8 @@ def pestle(*words, **more):
 
 def check(path):
     text = path.read_text(encoding="utf-8")
-    what, wanted = re.search(r"^// (schedule|explain): (.*)$", text, re.M).groups()
-    verb = ["dump", "--stage", "schedule"] if what == "schedule" else ["explain"]
+    what, wanted = re.search(r"^// (schedule|explain|source): (.*)$", text, re.M).groups()
+    verb = ["explain"] if what == "explain" else ["dump", "--stage", what]
     done = pestle(verb[0], str(path), *verb[1:], "--device", "cuda")
     if not re.search(wanted, done.stdout, re.M):
         return f"no '{wanted}' in\n{done.stdout}{done.stderr}"
