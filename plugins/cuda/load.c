@@ -51,7 +51,8 @@ static uint32_t share_of_unit(const cuda_device_t* d,
   uint64_t lanes =
       (uint64_t)loaded->lane[0] * loaded->lane[1] * loaded->lane[2];
   uint32_t own = loaded->dynamic_shared;
-  if (!loaded->waits || d->units < 1 || d->unit_shared < 1) return own;
+  // What shares nothing has its data in the cache, whose memory that is.
+  if (!loaded->waits || !own || d->units < 1 || d->unit_shared < 1) return own;
   uint64_t each = (groups + (uint64_t)d->units - 1) / (uint64_t)d->units;
   if (!each || each > MOST_GROUPS || each * lanes > UNIT_LANES) return own;
   // The least of which one group more has no room.
