@@ -41,6 +41,28 @@
 // unroll y.bo
 // store exponential lanes
 
+#ifndef PESTLE_GRID_WAIT
+#define PESTLE_GRID_WAIT
+static __device__ __forceinline__ void pestle_prefetch(
+    const void* at) {
+#if !defined(PESTLE_SHIM) && __CUDA_ARCH__ >= 900
+  asm volatile("prefetch.global.L2 [%0];" :: "l"(at));
+#endif
+}
+static __device__ __forceinline__ long long pestle_grid_wait() {
+#if defined(PESTLE_SHIM)
+  return pestle_shim_grid_wait();
+#elif __CUDA_ARCH__ < 900
+  return 0;
+#else
+  long long zero;
+  asm volatile("griddepcontrol.wait;\n"
+               "griddepcontrol.launch_dependents;\n"
+               "mov.u64 %0, 0;" : "=l"(zero) :: "memory");
+  return zero;
+#endif
+}
+#endif
 static __device__ __forceinline__ float pestle_max_f32(float a, float b) {
 #if defined(PESTLE_SHIM) || __CUDA_ARCH__ < 800
   if (a > b) return a;
@@ -60,8 +82,11 @@ extern __shared__ __align__(1024) unsigned char pestle_shared[];
 
 extern "C" __global__ void __launch_bounds__(256)
 pestle_softmax_0(
-    const float* __restrict__ x,
-    float* __restrict__ y) {
+    const float* __restrict__ pestle_given_x,
+    float* __restrict__ pestle_given_y) {
+  const long long pestle_seen = pestle_grid_wait();
+  const float* __restrict__ const x = pestle_given_x + pestle_seen;
+  float* __restrict__ const y = pestle_given_y + pestle_seen;
   float* const part = (float*)(pestle_shared + 0);
   float* const part2 = (float*)(pestle_shared + 64);
   float r;

@@ -64,6 +64,8 @@ typedef enum pestle_c_printer_feature_e {
   // Its compiler takes x + 0 for x, x * 0 and 0 / x for 0 and x / 0 for
   // anything, exact or not: zeros are hidden from it (c_printer_zero.c).
   PESTLE_C_PRINTER_FOLDS_ZEROS = 8192,
+  // It rounds f64 to whole numbers wrongly, to even and to zero: helpers do it.
+  PESTLE_C_PRINTER_ROUNDS_F64_WRONG = 16384,
   PESTLE_C_PRINTER_HAS_EXACT_DIV = 128  // / and sqrt() are correctly rounded
 } pestle_c_printer_feature_t;
 

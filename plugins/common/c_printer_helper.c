@@ -277,6 +277,33 @@ static const c_printer_helper_text_t helpers[HELPER_COUNT] = {
          "  $uint m = (s >> 1) + (s & 1$u);\n"
          "  return $real32(($uint((e + 127) / 2 - 1) << 23) + m);\n}\n",
          NONE},
+    [HELPER_ROUND_F64] =
+        {"pestle_round_f64",
+         "// To the nearest, halves to the even one: above 2^52 there are no "
+         "fractions.\n"
+         "$fn$double $name($double a) {\n"
+         "  $pair x = $words(a);\n"
+         "  $uint sign = x.y & 0x80000000$u;\n"
+         "  x.y ^= sign;\n"
+         "  if (x.y >= 0x43300000$u) return a;\n"
+         "  $exact$double above = $double_of(x) + "
+         "$double(4503599627370496.0f);\n"
+         "  $exact$double whole = above - $double(4503599627370496.0f);\n"
+         "  x = $words(whole);\n"
+         "  return $double_of($make(x.x, x.y | sign));\n}\n",
+         NONE},
+    [HELPER_TRUNC_F64] =
+        {"pestle_trunc_f64",
+         "$fn$double $name($double a) {\n"
+         "  $pair x = $words(a);\n"
+         "  $int e = $int((x.y >> 20) & 0x7ff$u) - 1023;\n"
+         "  if (e >= 52) return a;\n"
+         "  if (e < 0) return $double_of($make(0$u, x.y & 0x80000000$u));\n"
+         "  if (e < 20) return $double_of($make(0$u, x.y & ~(0xfffff$u >> "
+         "e)));\n"
+         "  return $double_of($make(x.x & ~(0xffffffff$u >> (e - 20)), x.y));\n"
+         "}\n",
+         NONE},
     [HELPER_SQRT_F64] =
         {"pestle_sqrt_f64",
          "// Rounded once, two bits of the mantissa at a time: no digit of "

@@ -288,6 +288,10 @@ static const char* float_row(c_printer_t* p, unsigned op, unsigned dtype,
       return call1(p, f64 ? HELPER_SQRT_F64 : HELPER_SQRT_F32, a);
     }
   }
+  if (f64 && (p->target->features & PESTLE_C_PRINTER_ROUNDS_F64_WRONG)) {
+    if (op == PESTLE_OP_ROUND_EVEN) return call1(p, HELPER_ROUND_F64, a);
+    if (op == PESTLE_OP_TRUNC) return call1(p, HELPER_TRUNC_F64, a);
+  }
   if (native) {
     const char* pairs[] = {"a", pestle_c_printer_bare(p, a), "b",
                            pestle_c_printer_bare(p, b), NULL};

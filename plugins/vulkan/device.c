@@ -65,6 +65,8 @@ static unsigned printer_features(const features_t* has, VkDriverId driver,
   // exact: a pool's division was 1 ulp off in one of 100 random graphs.
   if (driver == VK_DRIVER_ID_MESA_LLVMPIPE) {
     bits |= PESTLE_C_PRINTER_HAS_EXACT_DIV;
+    // Mesa 22.3 on CPUs without AVX-512: halves, and zeros below zero.
+    bits |= PESTLE_C_PRINTER_ROUNDS_F64_WRONG;
   } else {
     bits |= PESTLE_C_PRINTER_HAS_FMA | PESTLE_C_PRINTER_HAS_FMA64;
   }

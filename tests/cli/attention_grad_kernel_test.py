@@ -16,7 +16,7 @@ except ImportError as e:
     sys.exit(77)
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from program import explain, run  # noqa: E402
+from program import explain, is_elsewhere, run  # noqa: E402
 
 SCALE = 0.3
 bad = []
@@ -145,6 +145,8 @@ def case(what, shape, bias=None, mask=None, masked=-1e9, shared=False, devices=(
         print(f"{what}: {got if isinstance(got, str) else 'wrong'}")
     for options in devices:
         other = run(text, operands, "cpu", *options)
+        if is_elsewhere(other):
+            continue
         if not close(other, wants, dtype):
             bad.append(f"{what} {options}")
             print(f"{what} {options}: {other if isinstance(other, str) else 'wrong'}")

@@ -20,7 +20,7 @@ except ImportError as e:
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "models")]
 from block_dot_test import rounded, tensor, unpacked  # noqa: E402
-from program import PESTLE, explain, run  # noqa: E402
+from program import PESTLE, explain, is_elsewhere, multiplies_bytes, run  # noqa: E402
 
 EPSILON = 1e-5
 bad = []
@@ -100,6 +100,8 @@ class Layer:
 
     def run(self, *options):
         got = run(self.text(), self.given, "cpu", *options)
+        if is_elsewhere(got):
+            return got
         # A byte that is rounded the other way in one product changes all that follows.
         near = {4: 2e-2, 0: 2e-5}[self.accuracy] if self.dtype == "f4" else 3e-2
         for i, r in enumerate(self.results):
@@ -176,7 +178,8 @@ def main():
     for _ in range(24):  # shapes that nobody thought of
         bits, block = int(r.choice([2, 4, 8])), int(r.choice([16, 32, 64, 128]))
         options = ((), v3, v4, ("--device", "ref", "--target-cpu", "simt90"))[r.integers(4)]
-        accuracy = int(r.choice([0, 4])) if bits < 8 or options not in (v3, v4) else 0
+        in_bytes = bits < 8 or options not in (v3, v4) and (options or multiplies_bytes())
+        accuracy = int(r.choice([0, 4])) if in_bytes else 0
         k, inner, *columns = (int(n) for n in r.integers(17, 200, 5))
         Layer(int(r.integers(1, 10)), k, inner, columns, accuracy, bool(r.integers(2)), bits, block, bare=bool(r.integers(2))).run(*options)
     # A norm that something else reads too stays where it was.

@@ -18,7 +18,7 @@ except ImportError as e:
     sys.exit(77)
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from program import PESTLE, explain, run  # noqa: E402
+from program import PESTLE, explain, is_elsewhere, run  # noqa: E402
 
 bad = []
 
@@ -170,6 +170,8 @@ def turned_case(heads, shared, most, depth, pasts, *options, batch=1, lists=1):
     source = turned(heads, shared, most, depth, batch, lists)
     want = expected(q, k, v, pasts, 1)
     got = run(source, (x, k, v, c, s, np.array(pasts, "i8")), "cpu", *options)
+    if is_elsewhere(got):
+        return source
     if isinstance(got, str) or not np.allclose(got[0], want, 1e-5, 1e-5):
         bad.append(("turned", heads, shared, most, depth, options))
         print(bad[-1], got if isinstance(got, str) else np.abs(got[0] - want).max())
@@ -200,6 +202,8 @@ def case(shared, heads, tokens, most, depth, width, pasts, *options, dtype="f4",
             a[s, :, max(every[s] + tokens, 0):] = np.nan
             b[s, :, max(every[s] + tokens, 0):] = np.nan
         got = run(source, (q, a, b, given), "cpu", *options)
+        if is_elsewhere(got):
+            continue
         near = 2e-3 if dtype == "f2" else 1e-5
         good = not isinstance(got, str) and np.allclose(got[0], want, near, near, equal_nan=True)
         if not good:

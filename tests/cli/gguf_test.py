@@ -28,13 +28,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 from gguf_model import TYPES, Model  # noqa: E402
 from program import PESTLE  # noqa: E402
 
-
-
-class Info(decode_test.Info):
-    _fields_ = [("context", C.c_int64), ("begin_id", C.c_int64), ("pad_id", C.c_int64), ("end_ids", C.POINTER(C.c_int64)),
-                ("end_count", C.c_size_t)]
-
-
 MOST = 64
 NEAR = 1e-3  # of the spread
 
@@ -197,9 +190,9 @@ def check_said(folder):
     done = subprocess.run([PESTLE, "generate", str(path), "--ids", "1,2,3", "-n", "4", "--json"], capture_output=True, text=True, check=False)
     expect(f"generate: {done.stdout} {done.stderr}", done.returncode == 0)
     d = Decoder(path, 0)
-    info = Info(C.sizeof(Info))
-    d.call("info", C.byref(info))
-    ends = [info.end_ids[i] for i in range(info.end_count)]
+    info = d.info()
+    known = C.cast(info.end_ids, C.POINTER(C.c_int64))
+    ends = [known[i] for i in range(info.end_count)]
     expect(f"ids: {info.begin_id}, {ends}, {info.pad_id}", (info.begin_id, ends, info.pad_id) == (1, [2, 5], -1))
     expect(f"positions: {info.most} of {info.context}", info.most == info.context == 40)
     fixed = [f"--dim={n}={v}" for n, v in (("batch_size", 1), ("sequence_length", 1), ("total_sequence_length", 32))]

@@ -15,7 +15,7 @@ except ImportError as e:
     sys.exit(77)
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from program import explain, run  # noqa: E402
+from program import explain, is_elsewhere, run  # noqa: E402
 
 EPSILON = 0.01
 bad = []
@@ -63,6 +63,8 @@ def case(shape, first, centred, blocks, devices=((),)):
     results = []
     for options in devices:
         got = run(text, (x, scale, c), "cpu", *options)
+        if is_elsewhere(got):
+            continue
         good = not isinstance(got, str) and len(got) == count
         for g, w in zip(got, wants) if good else ():
             good &= g.shape == w.shape

@@ -41,6 +41,20 @@ def run(text, inputs, device, *options):
         return [np.load(folder / "out" / f"output_{i}.npy") for i in range(count)]
 
 
+def is_elsewhere(got):
+    """Whether what run() gave is that the code is for a CPU which this machine is not."""
+    return isinstance(got, str) and "INCOMPATIBLE" in got and "compile the model for this machine" in got
+
+
+def multiplies_bytes():
+    """Whether this CPU has products of bytes without saturation (VNNI)."""
+    try:
+        words = pathlib.Path("/proc/cpuinfo").read_text().split()
+    except OSError:
+        return False
+    return "avx512_vnni" in words or "avx_vnni" in words
+
+
 def explain(text, *options):
     """What pestle explain says."""
     with tempfile.TemporaryDirectory() as folder:

@@ -91,7 +91,7 @@ ROWS = [
     ("trust_own_names", "names of a process's own", "processes",
      script("processes.py", "8", "ref")),
     ("trust_unchecked", "a skipped check", "allocations",
-     lambda: ["env", "PESTLE_ROBUST_PHASE=5",
+     lambda: ["env", "PESTLE_ROBUST_PHASE=6",
               str(BUILD / "tests/bin/robust_oom")]),
     ("trust_plan_leak", "a leak", "valgrind", script("valgrind.py", "add")),
     ("", "a page that is written and run", "wx",

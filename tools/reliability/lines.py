@@ -262,7 +262,7 @@ class Allocations(Line):
     name = "allocations"
     unit = "failed requests for memory"
     goal = 20000
-    PHASES = 23
+    PHASES = 24
     uses_llvm = True
 
     def needs(self, place):

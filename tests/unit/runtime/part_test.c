@@ -78,7 +78,7 @@ static pestle_plan_t* make_plan(pestle_context_t* context) {
 
 // What a run as |world| says.
 static pestle_status_t run(pestle_executable_t* e, pestle_world_t* world) {
-  static float x[COUNT];
+  static _Alignas(64) float x[COUNT];  // read where it is
   int64_t count = COUNT;
   pestle_tensor_t in = test_view(x, PESTLE_F32, 1, &count, NULL), out = {0};
   pestle_run_options_t options = fixture_run_options();
