@@ -38,6 +38,7 @@ static bool is_name(pestle_str_t name) {
 static pestle_status_t read_axes(const char* axes, pestle_strbuf_t* out,
                                  int64_t* total) {
   pestle_str_t rest = pestle_str(axes), part;
+  pestle_str_t names[PESTLE_MESH_AXES];
   int count = 0;
   *total = 1;
   pestle_strbuf_append_c(out, "<[");
@@ -52,6 +53,14 @@ static pestle_status_t read_axes(const char* axes, pestle_strbuf_t* out,
         extent < 1 || extent > (1 << 20) / *total) {
       return bad_mesh(part);
     }
+    for (int i = 0; i < count - 1; ++i) {
+      if (!pestle_str_equal(names[i], name)) continue;
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "the mesh has two axes '%.*s': give each a name of "
+                          "its own",
+                          PESTLE_STR_ARG(name));
+    }
+    names[count - 1] = name;
     *total *= extent;
     pestle_strbuf_appendf(out, "%s\"%.*s\"=%" PRId64, count > 1 ? ", " : "",
                           PESTLE_STR_ARG(name), extent);
@@ -262,7 +271,9 @@ static pestle_status_t shard_all(pestle_function_t* f, pestle_str_t pattern,
     if (!name || !n->results[0].use_count || !fits(pattern.data, end, name))
       continue;
     PESTLE_TRY(check_one(f, "weight", name, n->results[0].type, text, arena));
-    PESTLE_TRY(shard_weight(n, text));
+    // Alone nobody takes a part.
+    if (pestle_module_world(f->module).partitions > 1)
+      PESTLE_TRY(shard_weight(n, text));
     ++*count;
   }
   return NULL;

@@ -112,16 +112,13 @@ static void split(pestle_formula_t* f, pv_t* x, bool tf32, pv_t* out[PARTS]) {
   pv_t* finite = pestle_f_is_finite(f, x);
   for (int i = 0; i < PARTS; ++i) {
     pv_t* wide;
-    if (tf32) {
-      out[i] = wide = reduced(f, x, TF32_BITS);
-    } else {
-      double most = ldexp(255, 120);
-      pv_t* low = pestle_f_maximum(f, x, pestle_f_splat(f, x, -most));
-      low = pestle_f_minimum(f, low, pestle_f_splat(f, x, most));
-      if (!i) low = pestle_f_select(f, finite, low, x);
-      wide = reduced(f, low, BF16_BITS);
-      out[i] = pestle_f_convert(f, wide, PESTLE_BF16);
-    }
+    // The largest number of 11 and of 8 bits: what is larger would be rounded to infinity.
+    double most = tf32 ? ldexp(2047, 117) : ldexp(255, 120);
+    pv_t* low = pestle_f_maximum(f, x, pestle_f_splat(f, x, -most));
+    low = pestle_f_minimum(f, low, pestle_f_splat(f, x, most));
+    if (!i) low = pestle_f_select(f, finite, low, x);
+    wide = reduced(f, low, tf32 ? TF32_BITS : BF16_BITS);
+    out[i] = tf32 ? wide : pestle_f_convert(f, wide, PESTLE_BF16);
     x = pestle_f_subtract(f, x, wide);
     if (f->status) return;
     if (!i) x = pestle_f_select(f, finite, x, pestle_f_splat(f, x, 0));

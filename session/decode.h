@@ -90,7 +90,8 @@ typedef struct decode_config_t {
   // Of an encoder, its file within the folder, its path, and the name of its hidden states.
   const char *encoder_file, *encoder, *hidden;
   int64_t head_size, context;  // 0: not told
-  int64_t begin_id, pad_id;    // -1: none
+  bool follows_room;  // what it computes follows from how much room there is
+  int64_t begin_id, pad_id;  // -1: none
   const int64_t* end_ids;
   size_t end_count;
   pestle_sampling_t sampling;

@@ -231,6 +231,16 @@ static int64_t context_of(const pestle_model_info_t* info) {
   return 0;
 }
 
+// Whether it has divisors of angles for few positions and for many: which are taken follows
+// from how many there are in all.
+static bool follows_room(const pestle_model_info_t* info) {
+  pestle_str_t end = PESTLE_STR(".rope.scaling.original_context_length");
+  for (size_t i = 0; i < info->text_count; ++i) {
+    if (pestle_str_ends_with(pestle_str(info->texts[i].key), end)) return true;
+  }
+  return false;
+}
+
 // A GGUF file is its own config.
 static pestle_status_t read_gguf(pestle_decoder_t* d, const char* path) {
   static const char* const ends[] = {"tokenizer.ggml.eos_token_id",
@@ -243,6 +253,7 @@ static pestle_status_t read_gguf(pestle_decoder_t* d, const char* path) {
   if (!ids) return PESTLE_OOM();
   PESTLE_TRY(pestle_model_info_create(d->context, path, NULL, &info));
   c->context = context_of(info);
+  c->follows_room = follows_room(info);
   c->begin_id = number_of(info, "tokenizer.ggml.bos_token_id");
   c->pad_id = number_of(info, "tokenizer.ggml.padding_token_id");
   c->end_ids = ids;

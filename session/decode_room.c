@@ -88,9 +88,11 @@ pestle_status_t pestle_decode_first_room(pestle_decoder_t* d, int64_t asked) {
                  : d->is_far || is_large ? WIDE_ROOM
                                          : d->most;
   if (asked) room = asked > LEAST_ROOM ? asked : LEAST_ROOM;
-  d->first_room = room < d->most ? room : d->most;
+  bool is_whole = d->config.follows_room;
+  d->first_room = room < d->most && !is_whole ? room : d->most;
   PESTLE_TRY(use_room(d, d->first_room));
-  if (asked || d->bounded == d->cache_count || d->first_room <= USUAL_ROOM)
+  if (asked || is_whole || d->bounded == d->cache_count ||
+      d->first_room <= USUAL_ROOM)
     return NULL;
   d->first_room = USUAL_ROOM;
   return use_room(d, USUAL_ROOM);

@@ -100,10 +100,11 @@ class Algorithms(Case):
         x, w = np.ones((128, 256)), np.ones((512, 256))
         x[0, 3], x[1, 4], x[2, 5] = np.inf, np.nan, np.finfo(np.float32).max
         w[:, 5] = 0.25
-        text = dot(x.shape, w.shape, (1, 1), algorithm("bf16", 6))
-        made = self.run_by(text, (x, w), *HOPPER, by=UNITS)
-        self.assertTrue(np.isposinf(made[0]).all() and np.isnan(made[1]).all())
-        np.testing.assert_allclose(made[2], np.finfo(np.float32).max / 4, rtol=1e-6)
+        for parts in ("bf16", 6), ("tf32", 3):
+            text = dot(x.shape, w.shape, (1, 1), algorithm(*parts))
+            made = self.run_by(text, (x, w), *HOPPER, by=UNITS)
+            self.assertTrue(np.isposinf(made[0]).all() and np.isnan(made[1]).all())
+            np.testing.assert_allclose(made[2], np.finfo(np.float32).max / 4, rtol=1e-6)
 
 
 if __name__ == "__main__":

@@ -65,6 +65,8 @@ def check_models(folder):
     check("phi3, a window", path, Model("phi3", window=7))
     for most in 32, 64:  # of 128 positions it was trained for 32
         check(f"phi3, divisors for {most}", path, Model("phi3", divisors="two"), most)
+    # A room of 256 would take the divisors of few.
+    check("phi3, divisors beyond a room", path, Model("phi3", context=1024, divisors="two", window=50), 600)
     check("gemma", path, Model("gemma", tied=True, shared=1))
     check("gemma2", path, Model("gemma2", tied=True, layers=3, window=9))
     check("gemma2, other caps", path, Model("gemma2", tied=True, cap=2, last_cap=1, window=9))

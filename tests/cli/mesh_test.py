@@ -122,6 +122,11 @@ def main():
                     "--compare", own)  # fmt: skip
             assert r.returncode == 0 and f" read {sent} bytes" in r.stderr, (rules, r.stderr)
         no_run_cuts(weights)
+        # One process has all of it.
+        r = run(weights, "--input", "0=random:1", "--mesh", "m=1", *OF_WEIGHTS[0][0], "--compare", own)
+        assert r.returncode == 0, r.stderr
+        r = run(weights, "--mesh", "m=2,m=2")
+        assert r.returncode == 2 and "two axes 'm'" in r.stderr, r.stderr
         r = run(weights, "--mesh", "m=2", "--shard", "up=m,m")
         assert r.returncode == 2 and "sharding weight 'up'" in r.stderr, r.stderr
         # Without a sum that is cut the bits are those of one.
