@@ -191,6 +191,10 @@ def check_said(folder):
     expect("info: names of dims", "f32[batch_size, sequence_length, 96]" in done.stdout and "llama.block_count: 2" in done.stdout)
     done = subprocess.run([PESTLE, "generate", str(path), "--ids", "1,2,3", "-n", "4", "--json"], capture_output=True, text=True, check=False)
     expect(f"generate: {done.stdout} {done.stderr}", done.returncode == 0)
+    done = subprocess.run([PESTLE, "generate", str(path), "--ids", "1,2,3", "-n", "50", "--most", "8", "--end-id", "90"], capture_output=True,
+                          text=True, check=False)
+    expect(f"no room is left: {done.stdout} {done.stderr}", done.returncode == 0 and done.stdout.count(",") == 5 and
+           "all 8 positions are in use, so that 44 tokens are not made" in done.stderr)
     d = Decoder(path, 0)
     info = d.info()
     known = C.cast(info.end_ids, C.POINTER(C.c_int64))

@@ -128,6 +128,9 @@ static pestle_status_t encode(generate_t* g) {
 }
 
 static pestle_status_t generate(generate_t* g) {
+  pestle_decoder_info_t info = {.struct_size = sizeof(info)};
+  PESTLE_TRY(pestle_decoder_info(g->decoder, &info));
+  const int64_t most = info.most;
   PESTLE_TRY(encode(g));
   int64_t begin = pestle_clock_ns();
   PESTLE_TRY(pestle_decoder_feed(g->decoder, 0, g->ids.data, g->prompt));
@@ -138,6 +141,14 @@ static pestle_status_t generate(generate_t* g) {
     PESTLE_TRY(pestle_decoder_choose(g->decoder, 0, &g->sampling, &id));
     if (!pestle_vec_push(&g->ids, id)) return PESTLE_OOM();
     if (is_end(g, id) || i + 1 == g->count) break;
+    if (pestle_decoder_length(g->decoder, 0) >= most) {
+      fprintf(stderr,
+              "pestle: all %" PRId64 " positions are in use, so that %" PRId64
+              " tokens are not made; --most gives more where the model has "
+              "them\n",
+              most, g->count - i - 1);
+      break;
+    }
     PESTLE_TRY(pestle_decoder_feed(g->decoder, 0, &id, 1));
     ++g->steps;
   }

@@ -135,6 +135,14 @@ static void print_ops(const pestle_model_info_t* info) {
   fputc('\n', stdout);
 }
 
+// Of a text that a file has, for a terminal: control characters are question marks.
+static void print_shown(const char* text, size_t size) {
+  for (size_t i = 0; i < size; ++i) {
+    unsigned char byte = (unsigned char)text[i];
+    (void)putchar(byte < 0x20 || byte == 0x7f ? '?' : text[i]);
+  }
+}
+
 // Each on a line, of long ones the beginning.
 static void print_texts(const pestle_model_info_t* info) {
   enum { SHOWN = 60 };
@@ -144,8 +152,11 @@ static void print_texts(const pestle_model_info_t* info) {
     size_t size = strcspn(value, "\r\n");
     bool is_cut = value[size] || size > SHOWN;
     if (size > SHOWN) size = SHOWN;
-    printf("  %s: %.*s%s\n", info->texts[i].key, (int)size, value,
-           is_cut ? " .." : "");
+    printf("  ");
+    print_shown(info->texts[i].key, strlen(info->texts[i].key));
+    printf(": ");
+    print_shown(value, size);
+    puts(is_cut ? " .." : "");
   }
 }
 
