@@ -210,17 +210,9 @@ static int test_all(const mpi_t* m, pestle_comm_t* comm, bool* moved) {
   return 0;
 }
 
-// How long to look without a pause for |bytes|: what a slow wire takes for them. Some MPIs
-// go on with a collective only while somebody looks at it.
-static int64_t patience_ns(uint64_t bytes) {
-  const uint64_t most = 100 * 1000 * 1000;
-  return 200000 + (int64_t)(bytes < most ? bytes : most);
-}
-
 static pestle_status_t wait_all(const mpi_t* m, pestle_comm_t* comm,
-                                const char* name, uint64_t bytes) {
+                                const char* name) {
   static const struct timespec pause = {0, 50000};
-  const int64_t patience = patience_ns(bytes);
   int64_t idle = 0;  // since when nothing has moved
   while (comm->count) {
     bool moved = false;
@@ -243,7 +235,7 @@ static pestle_status_t wait_all(const mpi_t* m, pestle_comm_t* comm,
                                  "not all ranks have come to %s", name);
     }
     // A core may be shared by ranks: who waits for long leaves it.
-    if (now - idle > patience) {
+    if (now - idle > 200000) {
       (void)nanosleep(&pause, NULL);
     } else {
       (void)sched_yield();
@@ -429,14 +421,12 @@ static pestle_status_t enqueue(void* self, pestle_comm_t* comm,
                                const pestle_collective_t* ops, size_t count) {
   const mpi_t* m = self;
   pestle_status_t status = poll(self, comm);
-  uint64_t bytes = 0;
   if (!status && stream)
     status = PESTLE_PLUGIN_ERROR(m->host, UNSUPPORTED, "MPI has no streams");
   for (size_t i = 0; i < count && !status; ++i) {
     message_t to = {
         .m = m, .comm = comm, .tag = (int)((ops->sequence * 16 + i) % TAGS)};
     status = begin(&to, &ops[i]);
-    bytes += ops[i].count * size_of(ops[i].dtype);
     if (!status && to.no_memory) {
       status = PESTLE_PLUGIN_ERROR(m->host, OUT_OF_MEMORY, "no memory");
     } else if (!status && to.error) {
@@ -444,7 +434,7 @@ static pestle_status_t enqueue(void* self, pestle_comm_t* comm,
     }
     if (status && comm->count) break_comm(comm, "a message was not sent");
   }
-  return status ? status : wait_all(m, comm, ops->name, bytes);
+  return status ? status : wait_all(m, comm, ops->name);
 }
 
 // --- The backend ---
