@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of operands of several element types: operands are brought to one type before, the result to its own behind. So are the
-// inputs of folds; and what no row does on complex numbers.
+// Products of operands of several element types: operands are brought to one type before, the
+// result to its own behind. So are the inputs of folds; and what no row does on complex numbers.
 //
 //   dot_general %x, %w : (bf16, i8) -> f32    ->    %1 = convert %w : f32, ..
 #include <math.h>

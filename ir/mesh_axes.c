@@ -149,10 +149,8 @@ static pestle_status_t add_axis(const mesh_t* mesh, const value_t* ref,
       return damaged("a part of an axis that is not (BEFORE)SIZE");
     before = first->i64;
     size = second->i64;
-    if (before < 1 || size < 1 || before > whole || size > whole ||
-        whole % (before * size) != 0) {
+    if (!pestle_axis_has_part(whole, before, size))
       return damaged("a part of an axis that does not divide it");
-    }
   }
   if (out->count == PESTLE_MESH_TEXT_AXES) return damaged("more than 16 axes");
   out->sizes[out->count] = size;

@@ -133,11 +133,8 @@ static bool take_axis(scan_t* s, const mesh_t* mesh, list_t* list) {
         !take_number(s, &part.size)) {
       return false;
     }
-    int64_t whole = mesh->sizes[part.axis];
-    if (part.before < 1 || part.size < 1 || part.before > whole ||
-        part.size > whole || whole % (part.before * part.size) != 0) {
+    if (!pestle_axis_has_part(mesh->sizes[part.axis], part.before, part.size))
       return false;
-    }
   }
   list->data[list->count++] = part;
   return true;

@@ -25,6 +25,13 @@ typedef struct pestle_axis_part_t {
   int64_t before, size;
 } pestle_axis_part_t;
 
+// Whether an axis of |whole| has a part of |size| with |before| in front of it.
+static inline bool pestle_axis_has_part(int64_t whole, int64_t before,
+                                        int64_t size) {
+  return before > 0 && size > 0 && whole % before == 0 &&
+         whole / before % size == 0;
+}
+
 typedef struct pestle_axis_list_t {
   pestle_axis_part_t data[PESTLE_MESH_TEXT_AXES];
   int count;

@@ -14,8 +14,8 @@
 // What lies along the last axis of an operand is what lies there in memory, behind
 // a transpose too.
 //
-// Matrix units that multiply bytes, 8-bit floats or f32 take both operands along k. The right matrix is turned
-// where it lies otherwise, and zeros, which add nothing, fill k up to whole runs:
+// Matrix units that multiply bytes, 8-bit floats or f32 take both operands along k. The right
+// matrix is turned where it lies otherwise, and zeros, which add nothing, fill k up to whole runs:
 //
 //   %0 = dot_general %a, %b          %1 = pad %a                  // to [3000, 1120]
 //     [3000, 1111] x [1111, 776] ->  %2 = pad (transpose %b)      // to [776, 1120]

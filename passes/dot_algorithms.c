@@ -107,17 +107,16 @@ static pv_t* one_product(algorithms_t* w, pestle_formula_t* f,
 // --- Several ---
 
 // |x| as a sum of parts of bf16, or of f32 that units cut to tf32. What is not finite is in
-// the first part alone, and what bf16 would round to infinity is its largest number there.
+// the first part alone, and what would be rounded to infinity is the largest number there.
 static void split(pestle_formula_t* f, pv_t* x, bool tf32, pv_t* out[PARTS]) {
   pv_t* finite = pestle_f_is_finite(f, x);
   for (int i = 0; i < PARTS; ++i) {
-    pv_t* wide;
-    // The largest number of 11 and of 8 bits: what is larger would be rounded to infinity.
+    // The largest number of 11 bits, and of 8.
     double most = tf32 ? ldexp(2047, 117) : ldexp(255, 120);
     pv_t* low = pestle_f_maximum(f, x, pestle_f_splat(f, x, -most));
     low = pestle_f_minimum(f, low, pestle_f_splat(f, x, most));
     if (!i) low = pestle_f_select(f, finite, low, x);
-    wide = reduced(f, low, tf32 ? TF32_BITS : BF16_BITS);
+    pv_t* wide = reduced(f, low, tf32 ? TF32_BITS : BF16_BITS);
     out[i] = tf32 ? wide : pestle_f_convert(f, wide, PESTLE_BF16);
     x = pestle_f_subtract(f, x, wide);
     if (f->status) return;

@@ -231,8 +231,8 @@ static int64_t context_of(const pestle_model_info_t* info) {
   return 0;
 }
 
-// Whether it has divisors of angles for few positions and for many: which are taken follows
-// from how many there are in all.
+// Whether it may have divisors of angles for few positions and for many: which are taken
+// follows from how many there are in all.
 static bool follows_room(const pestle_model_info_t* info) {
   pestle_str_t end = PESTLE_STR(".rope.scaling.original_context_length");
   for (size_t i = 0; i < info->text_count; ++i) {

@@ -367,39 +367,45 @@ static pk_t copied_scale(lanes_dot_t* w, int which, uint32_t buffer, pk_t place,
   return pestle_direct_load(b->d, w->ahead_of[which], at);
 }
 
-// Asks for the weights of the units.
-static void ask_weights(lanes_dot_t* w, unsigned piece) {
-  block_dot_t* b = &w->b;
-  for (int64_t u = 0; u < w->together; ++u) {
-    for (unsigned p = 0; p < b->product_count; ++p) {
-      if (b->products[p].piece != piece) continue;
-      uint32_t buffer = b->products[p].w;
-      unsigned align = align_of(w, buffer, b->words | w->chunk);
-      for (int64_t c = 0; c < b->columns; ++c)
-        w->words[u][p][c] =
-            words_of(w, buffer, (unsigned)w->chunk, weight_at(w, u, c), align);
+// A column's weights of a unit and a product, the |load|-th of a step.
+typedef struct lanes_load_t {
+  int64_t unit, column, load;
+  unsigned product;
+} lanes_load_t;
+
+// Calls |visit| with each of the piece.
+static void each_load(lanes_dot_t* w, unsigned piece, pk_t stage,
+                      void (*visit)(lanes_dot_t* w, lanes_load_t at,
+                                    pk_t stage)) {
+  const block_dot_t* b = &w->b;
+  lanes_load_t at = {.load = 0};
+  for (at.unit = 0; at.unit < w->together; ++at.unit) {
+    for (at.product = 0; at.product < b->product_count; ++at.product) {
+      if (b->products[at.product].piece != piece) continue;
+      for (at.column = 0; at.column < b->columns; ++at.column, ++at.load)
+        visit(w, at, stage);
     }
   }
 }
 
-// The same with their scales, to the places of |stage|.
-static void copy_weights(lanes_dot_t* w, unsigned piece, pk_t stage) {
+// Asks for the weights.
+static void ask_weight(lanes_dot_t* w, lanes_load_t at, pk_t stage) {
+  uint32_t buffer = w->b.products[at.product].w;
+  unsigned align = align_of(w, buffer, w->b.words | w->chunk);
+  (void)stage;
+  w->words[at.unit][at.product][at.column] = words_of(
+      w, buffer, (unsigned)w->chunk, weight_at(w, at.unit, at.column), align);
+}
+
+// The same with their scale, to its place of |stage|.
+static void copy_weight(lanes_dot_t* w, lanes_load_t at, pk_t stage) {
   block_dot_t* b = &w->b;
-  int64_t load = 0;
-  for (int64_t u = 0; u < w->together; ++u) {
-    for (unsigned p = 0; p < b->product_count; ++p) {
-      const block_product_t* product = &b->products[p];
-      if (product->piece != piece) continue;
-      for (int64_t c = 0; c < b->columns; ++c, ++load) {
-        pk_t place = place_of(w, stage, load);
-        copy(w, w->ahead,
-             pestle_kir_madi(b->k, place, COPY_BYTES, number(b, 0)), product->w,
-             weight_at(w, u, c), COPY_BYTES);
-        copy_scale(w, 0, product->scales, place, u, c);
-        if (b->has_zeros) copy_scale(w, 1, product->zeros, place, u, c);
-      }
-    }
-  }
+  const block_product_t* product = &b->products[at.product];
+  pk_t place = place_of(w, stage, at.load);
+  copy(w, w->ahead, pestle_kir_madi(b->k, place, COPY_BYTES, number(b, 0)),
+       product->w, weight_at(w, at.unit, at.column), COPY_BYTES);
+  copy_scale(w, 0, product->scales, place, at.unit, at.column);
+  if (b->has_zeros) copy_scale(w, 1, product->zeros, place, at.unit, at.column);
 }
 
 static void load_scales(lanes_dot_t* w, unsigned piece) {
@@ -420,23 +426,18 @@ static void load_scales(lanes_dot_t* w, unsigned piece) {
 }
 
 // What was copied to |stage|.
-static void take_copies(lanes_dot_t* w, unsigned piece, pk_t stage) {
+static void take_copy(lanes_dot_t* w, lanes_load_t at, pk_t stage) {
   block_dot_t* b = &w->b;
-  int64_t load = 0;
-  for (int64_t u = 0; u < w->together; ++u) {
-    for (unsigned p = 0; p < b->product_count; ++p) {
-      const block_product_t* product = &b->products[p];
-      if (product->piece != piece) continue;
-      for (int64_t c = 0; c < b->columns; ++c, ++load) {
-        pk_t place = place_of(w, stage, load);
-        pk_t at = pestle_kir_madi(b->k, place, COPY_BYTES, number(b, 0));
-        w->words[u][p][c] = words_of(w, w->ahead, (unsigned)w->chunk, at, 4);
-        w->scales[u][p][c] = copied_scale(w, 0, product->scales, place, u);
-        if (b->has_zeros)
-          w->zeros[u][p][c] = copied_scale(w, 1, product->zeros, place, u);
-      }
-    }
-  }
+  const block_product_t* product = &b->products[at.product];
+  pk_t place = place_of(w, stage, at.load);
+  pk_t from = pestle_kir_madi(b->k, place, COPY_BYTES, number(b, 0));
+  w->words[at.unit][at.product][at.column] =
+      words_of(w, w->ahead, (unsigned)w->chunk, from, 4);
+  w->scales[at.unit][at.product][at.column] =
+      copied_scale(w, 0, product->scales, place, at.unit);
+  if (b->has_zeros)
+    w->zeros[at.unit][at.product][at.column] =
+        copied_scale(w, 1, product->zeros, place, at.unit);
 }
 
 static void use_weights(lanes_dot_t* w, unsigned piece, pk_t first_row) {
@@ -515,13 +516,13 @@ static void begin_weights(lanes_dot_t* w, unsigned piece, pk_t group) {
   if (!w->copies) {
     find_columns(w, group);
     find_units(w, number(b, 0));
-    ask_weights(w, piece);
+    each_load(w, piece, PESTLE_KIR_NONE, ask_weight);
     load_scales(w, piece);
     return;
   }
   for (int64_t i = 0; i < steps_ahead(w); ++i) {
     bool asks = find_step(w, group, number(b, i), i < steps_of(w));
-    copy_weights(w, piece, number(b, i));
+    each_load(w, piece, number(b, i), copy_weight);
     if (asks) pestle_kir_end(b->k);
     commit(w);
   }
@@ -577,7 +578,7 @@ static void use_copies(lanes_dot_t* w, unsigned piece, pk_t first_row,
   if (ahead < all) {
     pk_t next = pestle_kir_madi(b->k, step, 1, number(b, ahead));
     bool asks = find_step(w, group, next, false);
-    copy_weights(w, piece, stage_of(w, next));
+    each_load(w, piece, stage_of(w, next), copy_weight);
     if (asks) pestle_kir_end(b->k);
     commit(w);
     pestle_kir_act(b->k, PESTLE_KIR_COPY_WAIT, (uint32_t)ahead, 0, 0, 0);
@@ -585,7 +586,7 @@ static void use_copies(lanes_dot_t* w, unsigned piece, pk_t first_row,
     pestle_kir_act(b->k, PESTLE_KIR_COPY_WAIT, 0, 0, 0, 0);
   }
   find_units(w, within);
-  take_copies(w, piece, stage_of(w, step));
+  each_load(w, piece, stage_of(w, step), take_copy);
   use_weights(w, piece, first_row);
   pestle_kir_end_repeat(b->k, steps);
 }
@@ -640,7 +641,7 @@ static void do_rows(lanes_dot_t* w, unsigned piece, pk_t first_row,
     if (steps > asked) {
       find_columns(w, now);
       find_units(w, step);
-      ask_weights(w, piece);
+      each_load(w, piece, PESTLE_KIR_NONE, ask_weight);
       load_scales(w, piece);
       use_weights(w, piece, first_row);
     }

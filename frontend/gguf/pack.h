@@ -18,8 +18,8 @@ typedef struct pestle_gguf_rows_t {
 int64_t pestle_gguf_row(const pestle_gguf_rows_t* rows, int64_t index);
 
 // Fills |bytes| [rows, columns * bits / 8], |scales| [rows, columns / group], f16 or f32 as
-// the type has them, and where it has a least f32 |zeros| alike, of |t|, whose type has bits. Exact: but for the
-// rounding of zeros to f32 the numbers are those of the file.
+// the type has them, and where it has a least f32 |zeros| alike, of |t|, whose type has
+// bits. Exact: but for the rounding of zeros to f32 the numbers are those of the file.
 void pestle_gguf_pack(pestle_context_t* context, const pestle_gguf_tensor_t* t,
                       const pestle_gguf_rows_t* rows, uint8_t* bytes,
                       void* scales, float* zeros);

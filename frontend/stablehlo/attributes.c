@@ -28,6 +28,21 @@ pestle_status_t pestle_bytecode_add_entry(decoder_t* d, pestle_str_t key,
   return NULL;
 }
 
+pestle_status_t pestle_bytecode_read_optional(decoder_t* d, pestle_reader_t* r,
+                                              const value_t** out_value) {
+  pestle_reader_t back = *r;
+  uint64_t raw;
+  uint32_t index;
+  bool there;
+  *out_value = NULL;
+  PESTLE_TRY(pestle_reader_flagged(r, &raw, &there));
+  if (!there) return NULL;
+  *r = back;
+  PESTLE_TRY(pestle_reader_flagged_index(r, d->file->attribute_count,
+                                         "attribute", &index, &there));
+  return pestle_bytecode_attribute(d, index, out_value);
+}
+
 pestle_status_t pestle_bytecode_read_list(decoder_t* d, pestle_reader_t* r,
                                           value_t* out) {
   size_t count;

@@ -10,6 +10,10 @@ PESTLE_NODISCARD pestle_status_t pestle_bytecode_add_entry(
     pestle_bytecode_decoder_t* d, pestle_str_t key,
     const pestle_generic_value_t* value, pestle_generic_value_t* owner,
     pestle_generic_entry_t*** tail);
+// An attribute that may be missing: a flag, and its number; NULL where it is.
+PESTLE_NODISCARD pestle_status_t
+pestle_bytecode_read_optional(pestle_bytecode_decoder_t* d, pestle_reader_t* r,
+                              const pestle_generic_value_t** out_value);
 // A count and as many attributes.
 PESTLE_NODISCARD pestle_status_t
 pestle_bytecode_read_list(pestle_bytecode_decoder_t* d, pestle_reader_t* r,

@@ -152,23 +152,14 @@ static pestle_status_t read_groups(fields_t* f, bool is_vhlo) {
 
 static pestle_status_t read_mesh(fields_t* f, bool is_vhlo) {
   const value_t* ids;
-  uint32_t index;
-  bool there;
   uint8_t byte;
   PESTLE_TRY(read_attribute(f, "axes"));
   if (!is_vhlo) {
     PESTLE_TRY(pestle_reader_byte(f->r, &byte));
     return byte ? read_attribute(f, "device_ids") : NULL;
   }
-  pestle_reader_t back = *f->r;
-  uint64_t raw;
-  PESTLE_TRY(pestle_reader_flagged(f->r, &raw, &there));
-  if (!there) return NULL;
-  *f->r = back;
-  PESTLE_TRY(pestle_reader_flagged_index(f->r, f->d->file->attribute_count,
-                                         "attribute", &index, &there));
-  PESTLE_TRY(pestle_bytecode_attribute(f->d, index, &ids));
-  return add(f, "device_ids", ids);
+  PESTLE_TRY(pestle_bytecode_read_optional(f->d, f->r, &ids));
+  return ids ? add(f, "device_ids", ids) : NULL;
 }
 
 pestle_status_t pestle_bytecode_read_mesh_part(decoder_t* d, pestle_reader_t* r,

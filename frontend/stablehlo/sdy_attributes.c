@@ -89,20 +89,10 @@ static pestle_status_t read_sub_axis(pestle_reader_t* r, pestle_strbuf_t* out) {
 
 static pestle_status_t read_axis_ref(decoder_t* d, pestle_reader_t* r,
                                      pestle_strbuf_t* out) {
-  uint32_t index;
-  bool there;
   const value_t* part;
   PESTLE_TRY(read_name(d, r, out));
-  // An attribute that may be missing: a flag, and its number.
-  pestle_reader_t back = *r;
-  uint64_t raw;
-  PESTLE_TRY(pestle_reader_flagged(r, &raw, &there));
-  if (!there) return NULL;
-  *r = back;
-  PESTLE_TRY(pestle_reader_flagged_index(r, d->file->attribute_count,
-                                         "attribute", &index, &there));
-  PESTLE_TRY(pestle_bytecode_attribute(d, index, &part));
-  pestle_strbuf_append(out, part->whole);
+  PESTLE_TRY(pestle_bytecode_read_optional(d, r, &part));
+  if (part) pestle_strbuf_append(out, part->whole);
   return NULL;
 }
 

@@ -186,6 +186,22 @@ const char* cli_copy(cli_t* cli, pestle_str_t text) {
   return pestle_arena_strndup(&cli->arena, text);
 }
 
+const char* cli_shown(cli_t* cli, const char* text) {
+  char* out = PESTLE_ARENA_ARRAY(&cli->arena, char, 4 * strlen(text) + 1);
+  if (!out) return "(out of memory)";
+  size_t size = 0;
+  for (const char* c = text; *c; ++c) {
+    unsigned char byte = (unsigned char)*c;
+    if (byte >= 0x20 && byte != 0x7f) {
+      out[size++] = *c;
+    } else {
+      size += (size_t)sprintf(out + size, "\\x%02x", byte);
+    }
+  }
+  out[size] = 0;
+  return out;
+}
+
 pestle_status_t cli_only_argument(cli_t* cli, const char* what,
                                   const char** out_argument) {
   *out_argument = NULL;

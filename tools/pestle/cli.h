@@ -90,6 +90,9 @@ const char* cli_hint(pestle_str_t typed, const char* const* names,
 bool cli_split(const char* text, pestle_str_t* out_name, const char** out_rest);
 // A terminated copy that lives as long as |cli|; NULL when out of memory.
 const char* cli_copy(cli_t* cli, pestle_str_t text);
+// |text| for a terminal and for who reads lines: control characters, which names of
+// files may have, as \xNN. In the arena; "(out of memory)" where that has no more.
+const char* cli_shown(cli_t* cli, const char* text);
 // Makes cli->context as the options and the environment say.
 PESTLE_NODISCARD pestle_status_t cli_open_context(cli_t* cli);
 // The device of --device; NULL without the option lets the library choose.

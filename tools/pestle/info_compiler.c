@@ -135,16 +135,8 @@ static void print_ops(const pestle_model_info_t* info) {
   fputc('\n', stdout);
 }
 
-// Of a text that a file has, for a terminal: control characters are question marks.
-static void print_shown(const char* text, size_t size) {
-  for (size_t i = 0; i < size; ++i) {
-    unsigned char byte = (unsigned char)text[i];
-    (void)putchar(byte < 0x20 || byte == 0x7f ? '?' : text[i]);
-  }
-}
-
 // Each on a line, of long ones the beginning.
-static void print_texts(const pestle_model_info_t* info) {
+static void print_texts(cli_t* cli, const pestle_model_info_t* info) {
   enum { SHOWN = 60 };
   if (info->text_count) puts("texts");
   for (size_t i = 0; i < info->text_count; ++i) {
@@ -152,15 +144,15 @@ static void print_texts(const pestle_model_info_t* info) {
     size_t size = strcspn(value, "\r\n");
     bool is_cut = value[size] || size > SHOWN;
     if (size > SHOWN) size = SHOWN;
-    printf("  ");
-    print_shown(info->texts[i].key, strlen(info->texts[i].key));
-    printf(": ");
-    print_shown(value, size);
-    puts(is_cut ? " .." : "");
+    const char* begin = cli_copy(cli, pestle_str_make(value, size));
+    printf("  %s: %s%s\n", cli_shown(cli, info->texts[i].key),
+           begin ? cli_shown(cli, begin) : "(out of memory)",
+           is_cut ? " .." : "");
   }
 }
 
-static void print_model(const char* path, const pestle_model_info_t* info) {
+static void print_model(cli_t* cli, const char* path,
+                        const pestle_model_info_t* info) {
   char bytes[32];
   printf("%s: %s", path, info->format);
   if (info->ir_version)
@@ -179,7 +171,7 @@ static void print_model(const char* path, const pestle_model_info_t* info) {
       printf("%s %s", i ? "," : "", info->dims[i]);
     fputc('\n', stdout);
   }
-  print_texts(info);
+  print_texts(cli, info);
   print_ops(info);
   printf("weights\n  %llu elements in %s\n",
          (unsigned long long)info->weight_count,
@@ -236,7 +228,7 @@ pestle_status_t cli_info_model(cli_t* cli, const char* path,
   if (json) {
     write_model(info, json);
   } else {
-    print_model(path, info);
+    print_model(cli, path, info);
   }
   pestle_status_t status = NULL;
   bool runs = !info->unsupported && is_static(info);

@@ -126,28 +126,10 @@ static size_t group_size(cli_t* cli, const char* name) {
   return in_group;
 }
 
-// |text| for a terminal and for who reads lines: control characters, which names of
-// files may have, as \xNN.
-static const char* shown(cli_t* cli, const char* text) {
-  char* out = PESTLE_ARENA_ARRAY(&cli->arena, char, 4 * strlen(text) + 1);
-  if (!out) return "(out of memory)";
-  size_t size = 0;
-  for (const char* c = text; *c; ++c) {
-    unsigned char byte = (unsigned char)*c;
-    if (byte >= 0x20 && byte != 0x7f) {
-      out[size++] = *c;
-    } else {
-      size += (size_t)sprintf(out + size, "\\x%02x", byte);
-    }
-  }
-  out[size] = 0;
-  return out;
-}
-
 static void print_why(cli_t* cli, const pestle_backend_info_t* info) {
   if (info->verdict != PESTLE_VERDICT_LOADED) {
     printf("         %s: %s\n", verdict_name(info->verdict),
-           shown(cli, info->reason));
+           cli_shown(cli, info->reason));
     if (info->is_target) {
       printf("         compiles all the same: 'pestle compile --target %s'\n",
              info->name);
@@ -163,13 +145,14 @@ static void print_why(cli_t* cli, const pestle_backend_info_t* info) {
 static pestle_status_t print_backend(cli_t* cli,
                                      const pestle_backend_info_t* info) {
   bool is_used = !info->reason[0];
-  printf("%-8s %-8s devices %d  score %d  %s\n", shown(cli, info->name),
+  printf("%-8s %-8s devices %d  score %d  %s\n", cli_shown(cli, info->name),
          is_used ? type_name(info->device_type) : "unused", info->device_count,
-         info->score, info->path[0] ? shown(cli, info->path) : "(built in)");
+         info->score,
+         info->path[0] ? cli_shown(cli, info->path) : "(built in)");
   if (cli->text[CLI_WHY]) {
     print_why(cli, info);
   } else if (!is_used) {
-    printf("         %s\n", shown(cli, info->reason));
+    printf("         %s\n", cli_shown(cli, info->reason));
   }
   return is_used ? print_devices(cli, info) : NULL;
 }
@@ -240,7 +223,7 @@ static void print_strangers(cli_t* cli, const char* folder) {
                    strstr(names[i], "-core.so.");
     if (is_plugin || is_core || !is_library(name)) continue;
     printf("         not looked at: %s; a plugin is called libpestle-NAME.so\n",
-           shown(cli, names[i]));
+           cli_shown(cli, names[i]));
   }
   pestle_status_release(status);
 }
@@ -250,7 +233,7 @@ static void print_search_path(cli_t* cli) {
   printf("searched:\n");
   for (size_t i = 0; i < count; ++i) {
     const char* folder = pestle_context_search_path(cli->context, i);
-    printf("         %s\n", shown(cli, folder));
+    printf("         %s\n", cli_shown(cli, folder));
     print_strangers(cli, folder);
   }
 }
