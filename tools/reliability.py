@@ -14,12 +14,14 @@ A line is one promise: what is counted, and how many are asked for. `run` gives
 workers jobs of a minute or so of the line that is furthest from its count, keeps in
 --state what was done (a second call goes on behind the first, with other seeds), and
 prints one JSON of counts. Its exit code is 1 when anything failed; what failed lies in
---state. PESTLE_RELEASE and PESTLE_FUZZ name the builds (build/release, build/fuzz),
+--state. --goal LINE=COUNT asks for another count, --first N gives the first job of a
+state another seed. PESTLE_RELEASE and PESTLE_FUZZ name the builds (build/release, build/fuzz),
 PESTLE_MODELS a folder of ONNX files (models); in an unpacked pack they are found beside
 this file. Needs Python alone.
 """
 
 import argparse
+import collections
 import concurrent.futures
 import json
 import os
@@ -57,17 +59,30 @@ class Work:
         self.now = {line.name: {"count": 0, "failures": 0, "seconds": 0.0,
                                 "jobs": 0} for line in chosen}
         self.running = {line.name: 0 for line in chosen}
+        self.parts = {line.name: line.parts(place) for line in chosen}
+        self.running_parts = collections.Counter()
+        self.goals = {line.name: line.goal for line in chosen}
+        self.goals.update(options.goal)
 
     def progress(self, line):
         """How far it is, running jobs counted as what jobs gave so far."""
         past = self.past.get(line.name, {"count": 0, "jobs": 0})
         jobs = max(past["jobs"] - self.running[line.name], 0)
         each = past["count"] / jobs if jobs else 0
-        return ((past["count"] + each * self.running[line.name]) / line.goal,
-                self.running[line.name])
+        return ((past["count"] + each * self.running[line.name])
+                / self.goals[line.name], self.running[line.name])
+
+    def next_part(self, line, past):
+        """The part that is furthest behind, running jobs counted as above; or ""."""
+        def so_far(part):
+            done = past.get("parts", {}).get(part, {"count": 0, "jobs": 0})
+            running = self.running_parts[line.name, part]
+            each = done["count"] / done["jobs"] if done["jobs"] else 0
+            return done["count"] + each * running, running
+        return min(self.parts[line.name], key=so_far, default="")
 
     def next(self):
-        """A line, the number of its job, and its seconds; or None."""
+        """A line and its next job; or None."""
         with self.lock:
             left = self.end - time.monotonic()
             open_lines = [line for line in self.lines
@@ -78,13 +93,36 @@ class Work:
             self.running[line.name] += 1
             past = self.past.setdefault(line.name, {"count": 0, "jobs": 0})
             past["jobs"] += 1
-            return line, past["jobs"] - 1, min(left, line.seconds)
+            part = self.next_part(line, past)
+            self.running_parts[line.name, part] += 1
+            return line, lines.Job(
+                self.place, self.options.state / line.name,
+                self.options.first + past["jobs"] - 1, min(left, line.seconds),
+                self.options.fault, part)
 
-    def one(self, line, number, seconds):
-        folder = self.options.state / line.name
+    def keep(self, line, job, count, failures, worst, seconds):
+        past, now = self.past[line.name], self.now[line.name]
+        self.running[line.name] -= 1
+        past["count"] += count
+        now["count"] += count
+        now["failures"] += failures
+        now["jobs"] += 1
+        now["seconds"] = round(now["seconds"] + seconds, 1)
+        if not job.part:
+            return
+        self.running_parts[line.name, job.part] -= 1
+        done = past.setdefault("parts", {}).setdefault(
+            job.part, {"count": 0, "jobs": 0})
+        done["count"] += count
+        done["jobs"] += 1
+        mine = now.setdefault("parts", {}).setdefault(
+            job.part, {"count": 0, "worst_ms": 0.0})
+        mine["count"] += count
+        mine["worst_ms"] = max(mine["worst_ms"], worst)
+
+    def one(self, line, job):
+        folder, seconds = job.folder, job.seconds
         folder.mkdir(parents=True, exist_ok=True)
-        job = lines.Job(self.place, folder, number, seconds,
-                        self.options.fault)
         begin = time.monotonic()
         try:
             done = subprocess.run(
@@ -98,18 +136,13 @@ class Work:
             count, failures = 0, ["the job did not end"]
             text = str(late.stdout)
         if failures:
-            log = folder / f"failed-{number}.log"
+            log = folder / f"failed-{job.number}.log"
             log.write_text(text)
             print(f"{line.name}: {'; '.join(failures)}: {log}",
                   file=sys.stderr, flush=True)
         with self.lock:
-            self.running[line.name] -= 1
-            self.past[line.name]["count"] += count
-            now = self.now[line.name]
-            now["count"] += count
-            now["failures"] += len(failures)
-            now["jobs"] += 1
-            now["seconds"] = round(now["seconds"] + time.monotonic() - begin, 1)
+            self.keep(line, job, count, len(failures), line.worst_ms(text),
+                      time.monotonic() - begin)
             temporary = self.path.with_suffix(".new")
             temporary.write_text(json.dumps(self.past))
             temporary.rename(self.path)
@@ -154,6 +187,13 @@ def run(options):
     return any(line["failures"] for line in counts.values())
 
 
+def goal(text):
+    name, _, count = text.partition("=")
+    if name not in [line.name for line in lines.ALL]:
+        raise argparse.ArgumentTypeError(f"no such line: {name}")
+    return name, int(count)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="what", required=True)
@@ -165,6 +205,9 @@ def main():
                      default=pathlib.Path("reliability-state"))
     one.add_argument("--out", type=pathlib.Path)
     one.add_argument("--fault", default="")
+    one.add_argument("--first", type=int, default=0)
+    one.add_argument("--goal", type=goal, action="append", default=[],
+                     metavar="LINE=COUNT")
     one = commands.add_parser("pack")
     one.add_argument("lines", nargs="*")
     one.add_argument("-o", "--out", type=pathlib.Path, required=True)

@@ -57,6 +57,7 @@ class Job:
     number: int           # no other job of the line has it
     seconds: float
     fault: str            # a planted one, "" for none
+    part: str = ""        # of the line's parts, where it has any
 
 
 class Line:
@@ -75,6 +76,14 @@ class Line:
 
     def files(self, place):
         """What a pack of it has besides what needs() names."""
+        return []
+
+    def worst_ms(self, text):
+        """The longest time that a job tells of, for lines that have parts."""
+        return 0.0
+
+    def parts(self, place):
+        """Names; a job is of one of them, the one that was counted least."""
         return []
 
 
@@ -401,17 +410,35 @@ class Soak(Line):
 
 
 class SoakModels(Soak):
-    """pestle-soak over the ONNX files of PESTLE_MODELS, a job each in turn."""
+    """pestle-soak over the ONNX files of PESTLE_MODELS, each of them a part. Counted is
+    what was stopped: some compilations end before."""
+
+    seconds = 30
 
     def needs(self, place):
         return [*super().needs(place), place.models]
 
+    def models(self, place):
+        return sorted(place.models.glob("*.onnx"))
+
     def files(self, place):
-        return [*super().files(place), *sorted(place.models.glob("*.onnx"))]
+        return [*super().files(place), *self.models(place)]
+
+    def parts(self, place):
+        return [path.stem for path in self.models(place)]
 
     def command(self, job):
-        models = sorted(job.place.models.glob("*.onnx"))
-        return [*super().command(job), str(models[job.number % len(models)])]
+        return [*super().command(job),
+                str(job.place.models / f"{job.part}.onnx")]
+
+    def read(self, code, text):
+        _, failures = super().read(code, text)
+        found = re.search(r" (\d+) stopped, at most ([\d.]+) ms", text)
+        return int(found[1]) if found else 0, failures
+
+    def worst_ms(self, text):
+        found = re.search(r" stopped, at most ([\d.]+) ms", text)
+        return float(found[1]) if found else 0.0
 
 
 NONE = {"kills": 0, "flips": 0, "truncations": 1, "full": []}

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 
+import hollow
 import lines
 
 # Of the C library: every machine has its own, and a program may not mix two.
@@ -18,6 +19,7 @@ SYSTEM = re.compile(r"^(libc|libm|libdl|libpthread|librt|libresolv|ld-linux.*)"
 RUNNER = """#!/bin/sh
 # Runs what lies here: ./run.sh [LINE..] --workers 26 --minutes 9
 here=$(cd "$(dirname "$0")" && pwd)
+[ ! -d "$here/models" ] || python3 "$here/reliability/hollow.py" "$here/models"
 export LD_LIBRARY_PATH="$here/lib:$here/release:$LD_LIBRARY_PATH"
 exec python3 "$here/reliability.py" run --state "$here/state" "$@"
 """
@@ -54,6 +56,11 @@ def put(source, target, strip):
                        stderr=subprocess.DEVNULL)
 
 
+def put_model(source, target):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.with_suffix(".hollow").write_bytes(hollow.pack(source.read_bytes()))
+
+
 def where(place, path):
     """Its place in a pack."""
     for name, base in (("release", place.release), ("fuzz", place.fuzz),
@@ -67,7 +74,10 @@ def fill(folder, place, chosen):
     for line in chosen:
         for path in [*line.needs(place), *line.files(place)]:
             target = folder / where(place, path)
-            if target.exists():
+            if target.exists() or path == place.models:
+                continue
+            if path.parent == place.models:
+                put_model(path, target)
                 continue
             put(path, target, strip=True)
             if not path.is_dir() and os.access(path, os.X_OK):

@@ -11,6 +11,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 RESULTS = HERE / "results.json"
 PAGE = HERE.parents[1] / "docs/reliability.md"
 BEGIN, END = "<!-- table: tools/reliability.py report -->", "<!-- end -->"
+MODELS = "<!-- models: tools/reliability.py report -->"
+END_MODELS = "<!-- end of models -->"
 
 
 def read():
@@ -32,6 +34,8 @@ def merge(files):
                        "failures": counts["failures"],
                        "seconds": counts["seconds"], "commit": run["commit"],
                        "cpu": run["cpu"], "workers": run["workers"]}
+                if counts.get("parts"):
+                    row["parts"] = counts["parts"]
                 if row not in rows:
                     rows.append(row)
     RESULTS.write_text("[\n" + ",\n".join(map(row_text, rows)) + "\n]\n")
@@ -56,11 +60,33 @@ def table():
     return "\n".join(text)
 
 
+def models():
+    """A row a model: how often its compilation was stopped, and the longest time after."""
+    names = ("cancel-models", "deadline-models")
+    found = {}
+    for row in read():
+        for part, counts in row.get("parts", {}).items():
+            cell = found.setdefault(part, {}).setdefault(row["line"], [0, 0.0])
+            cell[0] += counts["count"]
+            cell[1] = max(cell[1], counts["worst_ms"])
+    text = ["| Model | Cancelled | Ended within | Deadlines | Ended within |",
+            "|---|---:|---:|---:|---:|"]
+    for part in sorted(found):
+        cells = [found[part].get(name, [0, 0.0]) for name in names]
+        text.append(f"| {part} | " + " | ".join(
+            f"{count:,} | {worst:.1f} ms" for count, worst in cells) + " |")
+    return "\n".join(text)
+
+
+def put(text, begin, content, end):
+    before, rest = text.split(begin, 1)
+    return f"{before}{begin}\n\n{content}\n\n{end}{rest.split(end, 1)[1]}"
+
+
 def page():
-    """The page with today's table."""
-    text = PAGE.read_text()
-    before, rest = text.split(BEGIN, 1)
-    return before + BEGIN + "\n\n" + table() + "\n\n" + END + rest.split(END, 1)[1]
+    """The page with today's tables."""
+    return put(put(PAGE.read_text(), BEGIN, table(), END), MODELS, models(),
+               END_MODELS)
 
 
 def write():
