@@ -77,6 +77,7 @@ ROWS = [
     ("trust_plan_leak", "a leak", "fuzz-plan", fuzz("plan")),
     ("trust_dlpack_twice", "a deleter called twice", "fuzz-dlpack",
      fuzz("dlpack")),
+    ("trust_gguf_length", "a skipped check", "fuzz-gguf", fuzz("gguf")),
     ("trust_in_place", "a write in place of a rename", "cache-kill",
      torture("kills", kills=60)),
     ("trust_checksum", "a skipped check", "cache-flip",

@@ -8,7 +8,7 @@ import pathlib
 import re
 import subprocess
 
-FUZZ_TARGETS = ("onnx", "stablehlo", "bytecode", "ir", "plan", "dlpack")
+FUZZ_TARGETS = ("onnx", "stablehlo", "bytecode", "ir", "plan", "dlpack", "gguf")
 
 
 def git(root, *words):
@@ -471,7 +471,7 @@ ALL = [
 
 
 def choose(names):
-    """By name or by what a name begins with: "fuzz" is all six."""
+    """By name or by what a name begins with: "fuzz" is all seven."""
     if not names:
         return ALL
     chosen = [line for line in ALL
