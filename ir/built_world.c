@@ -95,17 +95,17 @@ static bool is_alone(pestle_built_t* b) {
 // --- In a larger world: the op's row ---
 
 // Older writers give the number alone.
-static bool read_channel(pestle_built_t* b, int64_t* out) {
+static pestle_status_t read_channel(const pestle_built_t* b, int64_t* out) {
   const pestle_generic_value_t* handle = pestle_built_attr(b, "channel_handle");
   *out = 0;
   if (handle && handle->kind == PESTLE_GENERIC_DICT)
     handle = pestle_generic_find(handle, "handle");
   if (!handle) handle = pestle_built_attr(b, "channel_id");
   if (handle && handle->kind == PESTLE_GENERIC_INT) *out = handle->i64;
-  if (!handle || handle->kind == PESTLE_GENERIC_INT) return true;
-  pestle_built_fail(b, PESTLE_STATUS_MALFORMED,
-                    "'channel_handle' must be a handle of a channel");
-  return false;
+  if (!handle || handle->kind == PESTLE_GENERIC_INT) return NULL;
+  return PESTLE_ERROR(MALFORMED,
+                      "'%s': 'channel_handle' must be a handle of a channel",
+                      b->name);
 }
 
 static pestle_status_t read_attr(pestle_built_t* b, pestle_generic_t* g,
@@ -119,7 +119,7 @@ static pestle_status_t read_attr(pestle_built_t* b, pestle_generic_t* g,
   pestle_attr_t a = {.name = row->name, .kind = row->kind};
   PESTLE_TRY(b->f.status);
   if (row->name == PESTLE_ATTR_channel_handle) {
-    if (!read_channel(b, &a.as.i64)) return NULL;
+    PESTLE_TRY(read_channel(b, &a.as.i64));
     return pestle_generic_push(g, &a);
   }
   if (!value && row->name == PESTLE_ATTR_replica_groups) {

@@ -388,6 +388,17 @@ static void refuses(void** state) {
                  MALFORMED, "process 2 of 4 is in none of its groups");
 #undef AXES
 #undef AXIS
+#define BY(handle)                                                      \
+  WORLD(1, 4,                                                           \
+        ONE("1xi32", "1xi32", "all_reduce", "channel_handle = " handle, \
+            REGION("add", "i32")))
+  static const char* const channels[] = {BY("\"one\""), BY("[1]"),
+                                         BY("1.0 : f32")};
+  for (size_t i = 0; i < 3; ++i) {
+    assert_refuses(channels[i], MALFORMED,
+                   "'channel_handle' must be a handle of a channel");
+  }
+#undef BY
   // Alone nobody is there to meet.
   pestle_context_t* context = text_context();
   pestle_module_t* module =
