@@ -57,7 +57,8 @@ TESTS = {
         ["robust_constants"]),
     "loader of plans": (
         ["test_runtime_plan", "test_runtime_store", "test_runtime_run",
-         "test_runtime_cache", "test_runtime_oom", "plan_fuzz"],
+         "test_runtime_cache", "test_runtime_part", "test_runtime_constant",
+         "test_runtime_oom", "plan_fuzz"],
         []),
     "loader of plugins": (
         ["test_runtime_context"],

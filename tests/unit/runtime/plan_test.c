@@ -318,6 +318,13 @@ static void test_collectives(void** state) {
   char* data = plan_finish(&w, &size);
   assert_ok(try_plan(context, data, size));
   free(data);
+  // Nobody may send; whoever sums has a group.
+  write_collectives(&w);
+  w.collectives[0].kind = PESTLE_PLAN_PERMUTE;
+  w.collectives[0].group_count = 0;
+  data = plan_finish(&w, &size);
+  assert_ok(try_plan(context, data, size));
+  free(data);
 #define EXPECT_COLLECTIVE(change, text)                           \
   do {                                                            \
     write_collectives(&w);                                        \
