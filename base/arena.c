@@ -8,10 +8,13 @@
 
 enum {
 #ifdef PESTLE_TIGHT_ARENAS
-  // Each request of an arena is one for memory, so that tests can fail any.
-  FIRST_BLOCK_SIZE = 64,
-  LAST_BLOCK_SIZE = FIRST_BLOCK_SIZE,
+  // Each request of an arena is one for memory, wherever its blocks lie, so that tests
+  // can fail any.
+  IS_TIGHT = 1,
+  FIRST_BLOCK_SIZE = 1,
+  LAST_BLOCK_SIZE = 1,
 #else
+  IS_TIGHT = 0,
   FIRST_BLOCK_SIZE = 4 * 1024,
   LAST_BLOCK_SIZE = 1024 * 1024,
 #endif
@@ -124,7 +127,8 @@ static bool add_block(pestle_arena_t* arena, size_t size, size_t alignment) {
 void* pestle_arena_alloc(pestle_arena_t* arena, size_t size, size_t alignment) {
   uintptr_t mask = alignment - 1;
   uintptr_t begin = (arena->next + mask) & ~mask;
-  if (!arena->top || begin > arena->end || size > arena->end - begin) {
+  if (IS_TIGHT || !arena->top || begin > arena->end ||
+      size > arena->end - begin) {
     if (!add_block(arena, size, alignment)) return NULL;
     begin = (arena->next + mask) & ~mask;
   }

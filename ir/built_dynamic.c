@@ -29,6 +29,15 @@ static void want(pestle_built_t* b, size_t index, const char* what) {
        index);
 }
 
+// The integers of a constant; false for what is none.
+static bool is_known(pestle_built_t* b, const pestle_value_t* value,
+                     pestle_i64s_t* out) {
+  bool known = false;
+  if (!b->f.status)
+    b->f.status = pestle_constant_i64s(b->arena, value, out, &known);
+  return known;
+}
+
 static bool has_type(pestle_built_t* b, size_t index) {
   if (pestle_type_is_static(pestle_built_type(b, index))) return true;
   want(b, index, "the extents");
@@ -37,7 +46,7 @@ static bool has_type(pestle_built_t* b, size_t index) {
 
 bool pestle_built_integers(pestle_built_t* b, size_t index,
                            pestle_i64s_t* out) {
-  if (!pestle_constant_i64s(b->arena, b->operands[index], out)) {
+  if (!is_known(b, b->operands[index], out)) {
     want(b, index, "the elements");
   }
   return !b->f.status;
@@ -249,15 +258,13 @@ static bool slice_sizes(pestle_built_t* b, int64_t* out) {
   const pestle_type_t* type = &b->types[0];
   const pestle_type_t* from = pestle_built_type(b, 1);
   if (type->rank != x->rank || from->rank != 1 || from->dims[0] != x->rank ||
-      !pestle_constant_i64s(b->arena, b->operands[3], &step)) {
+      !is_known(b, b->operands[3], &step)) {
     return false;
   }
   const pestle_node_t* limit = b->operands[2]->node;
   for (uint32_t i = 0; limit && limit->op == PESTLE_OP_ADD && i < 2; ++i) {
     if (pestle_node_operand(limit, i) != b->operands[1]) continue;
-    if (pestle_constant_i64s(b->arena, pestle_node_operand(limit, 1 - i),
-                             &size))
-      break;
+    if (is_known(b, pestle_node_operand(limit, 1 - i), &size)) break;
   }
   for (int32_t i = 0; i < type->rank; ++i) {
     if ((size_t)i >= step.count || step.data[i] != 1) return false;
@@ -274,8 +281,7 @@ void pestle_built_real_dynamic_slice(pestle_built_t* b) {
   pestle_i64s_t from, to, step;
   int64_t sizes[PESTLE_MAX_RANK];
   if (!has_type(b, 0)) return;
-  if (!pestle_constant_i64s(b->arena, b->operands[1], &from) &&
-      slice_sizes(b, sizes)) {
+  if (!is_known(b, b->operands[1], &from) && slice_sizes(b, sizes)) {
     slice_from(b, sizes);
     return;
   }
@@ -412,8 +418,7 @@ static void complain(pestle_built_t* b) {
                  c[1] <= '9' && c[2] == '}';
     size_t at = place ? 1 + (size_t)(c[1] - '0') : 0;
     if (place && at < b->operand_count &&
-        pestle_constant_i64s(b->arena, b->operands[at], &number) &&
-        number.count == 1) {
+        is_known(b, b->operands[at], &number) && number.count == 1) {
       pestle_strbuf_appendf(&out, "%lld", (long long)number.data[0]);
       i += 2;
     } else {

@@ -84,20 +84,22 @@ pestle_status_t pestle_fold_value(pestle_builder_t* builder,
   return status;
 }
 
-bool pestle_constant_i64s(pestle_arena_t* arena, const pestle_value_t* value,
-                          pestle_i64s_t* out) {
+pestle_status_t pestle_constant_i64s(pestle_arena_t* arena,
+                                     const pestle_value_t* value,
+                                     pestle_i64s_t* out, bool* out_known) {
+  *out_known = false;
   const pestle_elements_t* e = pestle_value_constant(value);
   if (!e || e->type.rank > 1 ||
       !pestle_dtype_is(e->type.dtype, PESTLE_KIND_INT | PESTLE_KIND_BOOL) ||
       pestle_dtype_is_sub_byte(e->type.dtype)) {
-    return false;
+    return NULL;
   }
   size_t count = (size_t)pestle_type_count(&e->type);
   size_t size = pestle_dtype_size(e->type.dtype);
   bool is_signed = pestle_dtype_is(e->type.dtype, PESTLE_KIND_SIGNED);
-  if (count > 4 * PESTLE_MAX_RANK) return false;
+  if (count > 4 * PESTLE_MAX_RANK) return NULL;
   int64_t* data = PESTLE_ARENA_ARRAY(arena, int64_t, count + 1);
-  if (!data) return false;
+  if (!data) return PESTLE_OOM();
   for (size_t i = 0; i < count; ++i) {
     uint64_t bits = 0;
     memcpy(&bits, (const char*)e->data + (e->splat ? 0 : i * size), size);
@@ -105,5 +107,6 @@ bool pestle_constant_i64s(pestle_arena_t* arena, const pestle_value_t* value,
     data[i] = (int64_t)((bits ^ sign) - sign);
   }
   *out = (pestle_i64s_t){data, count};
-  return true;
+  *out_known = true;
+  return NULL;
 }

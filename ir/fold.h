@@ -11,8 +11,10 @@
 // Else nothing happens.
 PESTLE_NODISCARD pestle_status_t pestle_fold_value(pestle_builder_t* builder,
                                                    pestle_value_t** value);
-// The integers of a constant of rank 0 or 1, in |arena|; false for what is none.
-bool pestle_constant_i64s(pestle_arena_t* arena, const pestle_value_t* value,
-                          pestle_i64s_t* out);
+// The integers of a constant of rank 0 or 1, in |arena|; |*out_known| is false for what
+// is none.
+PESTLE_NODISCARD pestle_status_t
+pestle_constant_i64s(pestle_arena_t* arena, const pestle_value_t* value,
+                     pestle_i64s_t* out, bool* out_known);
 
 #endif  // PESTLE_IR_FOLD_H_

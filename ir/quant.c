@@ -75,25 +75,27 @@ static bool read_pair(pestle_str_t text, double* scale, int64_t* zero) {
          (!more || pestle_str_parse_i64(pestle_str_trim(text), zero));
 }
 
-static bool read_pairs(pestle_arena_t* arena, pestle_str_t text,
-                       pestle_quant_t* out) {
+// "0.1:3", "0.1, 0.2:1"; |*out_fits| is false for what is none.
+static pestle_status_t read_pairs(pestle_arena_t* arena, pestle_str_t text,
+                                  pestle_quant_t* out, bool* out_fits) {
   size_t count = 1;
   pestle_str_t pair;
   for (size_t i = 0; i < text.size; ++i)
     count += text.data[i] == ',';
   double* scales = PESTLE_ARENA_ARRAY(arena, double, count);
   int64_t* zeros = PESTLE_ARENA_ARRAY(arena, int64_t, count);
-  if (!scales || !zeros) return false;
+  if (!scales || !zeros) return PESTLE_OOM();
   out->scales = scales;
   out->zeros = zeros;
   while (pestle_str_next(&text, ',', &pair)) {
     if (!read_pair(pestle_str_trim(pair), scales + out->count,
                    zeros + out->count)) {
-      return false;
+      return NULL;
     }
     ++out->count;
   }
-  return out->count > 0;
+  *out_fits = out->count > 0;
+  return NULL;
 }
 
 // "f32", "f32:1"
@@ -145,9 +147,12 @@ pestle_status_t pestle_quant_parse(pestle_arena_t* arena, pestle_str_t text,
     rest.data += 1;
     rest.size -= 2;
   }
-  bool fits = more && read_storage(pestle_str_trim(storage), q) &&
-              read_expressed(expressed, q) && read_pairs(arena, rest, q) &&
-              along == (q->axis >= 0) && (along || q->count == 1);
+  bool fits = false;
+  if (more && read_storage(pestle_str_trim(storage), q) &&
+      read_expressed(expressed, q)) {
+    PESTLE_TRY(read_pairs(arena, rest, q, &fits));
+  }
+  fits = fits && along == (q->axis >= 0) && (along || q->count == 1);
   return fits ? NULL : no_quant(text);
 }
 
