@@ -185,7 +185,10 @@ static int64_t left_ms(const patience_t* patience) {
   return left > 0 ? left : 0;
 }
 
-// Reads |size| bytes: 1, 0 at the end, -1 when it is too late.
+// The system did not let the parent listen; errno says why.
+enum { DEAF = -2 };
+
+// Reads |size| bytes: 1, 0 at the end, -1 when it is too late, or DEAF.
 static int read_patiently(int pipe, void* data, size_t size,
                           const patience_t* patience) {
   size_t got = 0;
@@ -195,10 +198,11 @@ static int read_patiently(int pipe, void* data, size_t size,
     struct pollfd wait = {.fd = pipe, .events = POLLIN};
     int ready = poll(&wait, 1, (int)left);
     if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
-    if (ready < 0) return -1;
+    if (ready < 0) return DEAF;
     ssize_t n = read(pipe, (char*)data + got, size - got);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return 0;
+    if (n < 0) return DEAF;
+    if (n == 0) return 0;
     got += (size_t)n;
   }
   return 1;
@@ -241,6 +245,14 @@ static pestle_status_t take_result(pestle_arena_t* arena,
   return NULL;
 }
 
+// The system did not give what a try takes.
+static pestle_status_t refuse_try(pestle_arena_t* arena, int error,
+                                  pestle_plugin_t* plugin) {
+  return pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_PROBE,
+                              "%s: cannot be tried in a child process: %s",
+                              plugin->path, strerror(error));
+}
+
 // The child ended, or was ended, in |step| without a result.
 static pestle_status_t refuse_end(pestle_arena_t* arena, const char* step,
                                   bool too_late, int32_t timeout_ms,
@@ -257,7 +269,7 @@ static pestle_status_t refuse_end(pestle_arena_t* arena, const char* step,
   } else if (WIFSIGNALED(*end)) {
     (void)snprintf(what, sizeof(what), "crashed in %s (signal %d, %s)", step,
                    WTERMSIG(*end), strsignal(WTERMSIG(*end)));
-  } else if (WIFEXITED(*end) && WEXITSTATUS(*end) == 124) {
+  } else if (WEXITSTATUS(*end) == 124) {
     return PESTLE_OOM();
   } else {
     (void)snprintf(what, sizeof(what),
@@ -291,12 +303,14 @@ static pestle_status_t listen_to(pestle_arena_t* arena, int pipe, pid_t child,
   report_t report = {.kind = 0};
   char step[64] = "its start";
   int got;
+  bool is_own = true;
   while ((got = read_patiently(pipe, &report, sizeof(report), &patience)) ==
          1) {
-    if (!is_report(&report)) break;
-    if (report.kind == REPORT_RESULT) break;
+    is_own = is_report(&report);
+    if (!is_own || report.kind == REPORT_RESULT) break;
     memcpy(step, report.step, sizeof(step));
   }
+  int error = got == DEAF ? errno : 0;
   // One that closed the pipe, or left it to a process that it started, may have
   // ended or not.
   if (got < 0) patience.deadline_ms = 0;
@@ -310,9 +324,8 @@ static pestle_status_t listen_to(pestle_arena_t* arena, int pipe, pid_t child,
   pid_t waited;
   while ((waited = waitpid(child, &end, 0)) < 0 && errno == EINTR) {
   }
-  if (got == 1 && report.kind == REPORT_RESULT && is_report(&report)) {
-    return take_result(arena, &report, plugin);
-  }
+  if (error) return refuse_try(arena, error, plugin);
+  if (got == 1 && is_own) return take_result(arena, &report, plugin);
   if (got == 1) {
     return pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_PROBE,
                                 "%s: wrote into a pipe that is not its own in "
@@ -327,11 +340,7 @@ pestle_status_t pestle_plugin_try_in_child(pestle_context_t* context,
                                            pestle_arena_t* arena,
                                            pestle_plugin_t* plugin) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    return pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_PROBE,
-                                "%s: cannot be tried in a child process: %s",
-                                plugin->path, strerror(errno));
-  }
+  if (pipe2(ends, O_CLOEXEC) != 0) return refuse_try(arena, errno, plugin);
   pid_t pid = fork();
   if (pid == 0) {
     close(ends[0]);
@@ -343,9 +352,7 @@ pestle_status_t pestle_plugin_try_in_child(pestle_context_t* context,
   pestle_status_t status =
       pid > 0
           ? listen_to(arena, ends[0], pid, context->probe_timeout_ms, plugin)
-          : pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_PROBE,
-                                 "%s: cannot be tried in a child process: %s",
-                                 plugin->path, strerror(reason));
+          : refuse_try(arena, reason, plugin);
   close(ends[0]);
   return status;
 }

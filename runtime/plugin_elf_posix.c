@@ -27,12 +27,20 @@ static bool read_segment(image_t image, const Elf64_Ehdr* header,
          read_at(image, offset, out_segment, sizeof(*out_segment));
 }
 
+// One of an image that is_whole().
+static Elf64_Phdr segment_of(image_t image, const Elf64_Ehdr* header,
+                             unsigned index) {
+  Elf64_Phdr segment;
+  memcpy(&segment, image.data + header->e_phoff + index * sizeof(segment),
+         sizeof(segment));
+  return segment;
+}
+
 // The file offset of a virtual address, or UINT64_MAX.
 static uint64_t file_offset(image_t image, const Elf64_Ehdr* header,
                             uint64_t address) {
-  Elf64_Phdr segment;
   for (unsigned i = 0; i < header->e_phnum; ++i) {
-    if (!read_segment(image, header, i, &segment)) break;
+    Elf64_Phdr segment = segment_of(image, header, i);
     if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
         address - segment.p_vaddr < segment.p_filesz) {
       return address - segment.p_vaddr + segment.p_offset;
@@ -41,16 +49,15 @@ static uint64_t file_offset(image_t image, const Elf64_Ehdr* header,
   return UINT64_MAX;
 }
 
+// Of an image that is_whole().
 static image_t dynamic_strings(image_t image, const Elf64_Ehdr* header) {
   image_t none = {NULL, 0};
   Elf64_Phdr segment = {.p_type = PT_NULL};
   for (unsigned i = 0; i < header->e_phnum; ++i) {
-    if (!read_segment(image, header, i, &segment)) return none;
+    segment = segment_of(image, header, i);
     if (segment.p_type == PT_DYNAMIC) break;
   }
-  if (segment.p_type != PT_DYNAMIC || segment.p_offset > image.size) {
-    return none;
-  }
+  if (segment.p_type != PT_DYNAMIC) return none;
   uint64_t address = 0, size = 0;
   Elf64_Dyn entry = {.d_tag = DT_DEBUG};
   for (uint64_t at = segment.p_offset; entry.d_tag != DT_NULL;

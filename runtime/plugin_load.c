@@ -23,11 +23,11 @@ pestle_status_t pestle_plugin_refuse(pestle_arena_t* arena,
   char text[PESTLE_PLUGIN_REASON];
   va_list args;
   va_start(args, format);
-  int size = vsnprintf(text, sizeof(text), format, args);
+  (void)vsnprintf(text, sizeof(text), format, args);
   va_end(args);
   plugin->is_refused = true;
   plugin->verdict = verdict;
-  plugin->reason = pestle_arena_strdup(arena, size < 0 ? "unusable" : text);
+  plugin->reason = pestle_arena_strdup(arena, text);
   if (plugin->reason) return NULL;
   plugin->reason = "";
   return PESTLE_OOM();

@@ -72,7 +72,7 @@ def run_tests(build, tests, jobs):
     passed."""
     folder = build / "profiles"
     environment = {**os.environ, "LLVM_PROFILE_FILE":
-                   str(folder / "%2m.profraw")}
+                   str(folder / "%b-%2m.profraw")}
     code = 0
     if tests != "none":
         code = subprocess.run(
