@@ -25,6 +25,8 @@ import coverage
 
 ROOT = coverage.ROOT
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+# Of the loader, which compares the sanitizers of a plugin with its own.
+UNDEFINED = ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
 # Programs that are linked with the mutant, the quickest first; then tests of the whole
 # library, which load a libpestle.so that has the mutant.
 TESTS = {
@@ -36,14 +38,16 @@ TESTS = {
          "test_frontend_import_file", "onnx_fuzz", "test_frontend_onnx_damage"],
         ["cli_onnx_inputs"]),
     "readers of StableHLO's text and bytecode": (
-        ["test_frontend_bytecode", "test_frontend_foreign",
-         "test_frontend_import_file", "stablehlo_fuzz", "bytecode_fuzz"],
+        ["test_frontend_bytecode", "test_frontend_bytecode_wrong",
+         "test_frontend_foreign", "test_frontend_import_file",
+         "stablehlo_fuzz", "bytecode_fuzz", "test_frontend_corpus_oom"],
         ["stablehlo_artifacts"]),
     "parser of IR text": (
         ["test_ir_parse", "test_ir_generic", "test_ir_print",
          "test_ir_composite", "test_ir_dialect_attrs", "test_ir_custom",
          "test_ir_verify", "test_ir_build", "test_frontend_foreign",
-         "ir_fuzz", "stablehlo_fuzz"],
+         "ir_fuzz", "stablehlo_fuzz", "test_frontend_corpus_oom",
+         "test_frontend_corpus_wrong"],
         []),
     "memory planner": (
         ["test_compile_memory_plan", "test_compile_memory_gaps",
@@ -61,9 +65,10 @@ TESTS = {
          "test_runtime_oom", "plan_fuzz"],
         []),
     "loader of plugins": (
-        ["test_runtime_context"],
-        ["plugin_abi_load", "plugin_abi_registry", "plugin_abi_zoo",
-         "plugin_abi_tried", "plugin_abi_elevated", "plugin_abi_versions"]),
+        ["plugin_abi_tables", "plugin_abi_image", "plugin_abi_registry",
+         "plugin_abi_load", "test_runtime_context", "plugin_abi_starve",
+         "plugin_abi_child", "plugin_abi_elevated", "plugin_abi_zoo"],
+        ["plugin_abi_versions", "plugin_abi_tried"]),
 }
 TOKEN = re.compile(
     r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*)
@@ -78,6 +83,10 @@ KEYWORDS = {"return", "if", "else", "for", "while", "do", "switch", "case",
             "default", "break", "continue", "goto", "static", "const",
             "struct", "enum", "typedef", "sizeof", "_Static_assert",
             "PESTLE_REQUIRE", "bool", "char", "int", "void", "size_t"}
+
+
+def sanitize(part):
+    return UNDEFINED if part == "loader of plugins" else SANITIZE
 
 
 class Token:
@@ -307,7 +316,7 @@ class Runner:
             if self.build.seconds.get((part, test)) == 0:
                 continue
             if not self.build.link(self.build.program(test), objects, output,
-                                   SANITIZE):
+                                   sanitize(part)):
                 return "link", test
             why = self.run(self.build.test_words(test, output),
                            self.build.seconds.get((part, test), 300))
@@ -340,13 +349,13 @@ class Runner:
         objects = []
         for path in coverage.sources(part):
             output = self.folder / f"base-{len(objects)}.o"
-            if not self.build.compile(path, path, output, ["-O1", *SANITIZE]):
+            if not self.build.compile(path, path, output, ["-O1", *sanitize(part)]):
                 raise SystemExit(f"{path} does not compile")
             objects.append(output)
         output = self.folder / "base"
         for test in TESTS[part][0]:
             if self.build.link(self.build.program(test), objects, output,
-                               SANITIZE):
+                               sanitize(part)):
                 why = self.run(self.build.test_words(test, output), 600)
             else:
                 why = "link"
@@ -367,7 +376,7 @@ class Runner:
         source, sane = self.folder / "m.c", self.folder / "m.o"
         source.write_text(f'#line 1 "{mutant.path}"\n{mutant.text}')
         compile_ = self.build.compile
-        if not compile_(mutant.path, source, sane, ["-O1", *SANITIZE]):
+        if not compile_(mutant.path, source, sane, ["-O1", *sanitize(mutant.part)]):
             return mutant.row("not built", "")
         why, test = self.linked(mutant.part, [sane], self.folder / "program")
         if why:

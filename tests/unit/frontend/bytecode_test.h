@@ -63,7 +63,16 @@ static inline void buf_section(buf_t* b, unsigned id, buf_t* content) {
 
 // --- Tables ---
 
-enum { BC_BUILTIN, BC_VHLO, BC_STABLEHLO, BC_SDY, BC_CHLO, BC_DIALECTS };
+enum {
+  BC_BUILTIN,
+  BC_VHLO,
+  BC_STABLEHLO,
+  BC_SDY,
+  BC_CHLO,
+  BC_QUANT,
+  BC_OTHER,
+  BC_DIALECTS
+};
 enum { BC_MAX = 256 };
 // Elements' codes in vhlo.
 enum { BC_I1 = 0, BC_F32 = 4, BC_INDEX = 9, BC_I32 = 13, BC_I64 = 14 };
@@ -286,8 +295,8 @@ static inline void bc_put_strings(bc_t* b, buf_t* out) {
 
 // The whole file with |ir|, the section of ops; the tables are freed.
 static inline buf_t bc_file_of(bc_t* b, buf_t* ir) {
-  static const char* const dialects[] = {"builtin", "vhlo", "stablehlo", "sdy",
-                                         "chlo"};
+  static const char* const dialects[] = {"builtin", "vhlo",  "stablehlo", "sdy",
+                                         "chlo",    "quant", "my"};
   buf_t out = {0}, strings = {0}, names = {0}, offsets = {0}, data = {0};
   buf_t properties = {0};
   buf_varint(&names, BC_DIALECTS);
