@@ -23,38 +23,64 @@ static const char scan[] =
 
 // --- From a reader ---
 
-static bool word_of(const pestle_generic_value_t* dict, const char* key,
-                    char out[WORD]) {
-  const pestle_generic_value_t* v = pestle_generic_find(dict, key);
-  if (!v || !v->text.size || v->text.size >= WORD) return false;
-  memcpy(out, v->text.data, v->text.size);
-  out[v->text.size] = 0;
-  return true;
+static const char* const part[] = {
+    "lhs_precision_type",          "rhs_precision_type",
+    "accumulation_type",           "lhs_component_count",
+    "rhs_component_count",         "num_primitive_operations",
+    "allow_imprecise_accumulation"};
+enum { TYPES = 3, NUMBERS = 6, PARTS = sizeof(part) / sizeof(*part) };
+
+static pestle_status_t check_key(const pestle_generic_entry_t* e) {
+  for (size_t i = 0; i < PARTS; ++i) {
+    if (pestle_str_equal_c(e->key, part[i])) return NULL;
+  }
+  return PESTLE_ERROR(MALFORMED, "'algorithm' has no part '%.*s'",
+                      PESTLE_STR_ARG(e->key));
 }
 
-static int64_t number_of(const pestle_generic_value_t* dict, const char* key) {
-  const pestle_generic_value_t* v = pestle_generic_find(dict, key);
-  return v ? v->i64 : 1;
+static pestle_status_t word_of(const pestle_generic_value_t* dict, size_t i,
+                               char out[WORD]) {
+  const pestle_generic_value_t* v = pestle_generic_find(dict, part[i]);
+  if (!v) return PESTLE_ERROR(MALFORMED, "'algorithm' needs '%s'", part[i]);
+  bool is_type = v->kind == PESTLE_GENERIC_TYPE ||
+                 v->kind == PESTLE_GENERIC_OPAQUE ||
+                 v->kind == PESTLE_GENERIC_WORD;
+  if (!is_type || !v->text.size || v->text.size >= WORD)
+    return PESTLE_ERROR(MALFORMED, "'%s' of 'algorithm' must be a type",
+                        part[i]);
+  memcpy(out, v->text.data, v->text.size);
+  out[v->text.size] = 0;
+  return NULL;
+}
+
+static pestle_status_t number_of(const pestle_generic_value_t* dict, size_t i,
+                                 pestle_generic_kind_t kind, int64_t* out) {
+  const pestle_generic_value_t* v = pestle_generic_find(dict, part[i]);
+  if (v && v->kind != kind)
+    return PESTLE_ERROR(MALFORMED, "'%s' of 'algorithm' must be %s", part[i],
+                        kind == PESTLE_GENERIC_INT ? "a number" : "a boolean");
+  if (v) *out = kind == PESTLE_GENERIC_INT ? v->i64 : v->b;
+  return NULL;
 }
 
 pestle_status_t pestle_dot_algorithm_text(pestle_arena_t* arena,
                                           const pestle_generic_value_t* dict,
                                           const char** out_text) {
-  char lhs[WORD], rhs[WORD], sum[WORD], text[512];
-  if (!word_of(dict, "lhs_precision_type", lhs) ||
-      !word_of(dict, "rhs_precision_type", rhs) ||
-      !word_of(dict, "accumulation_type", sum)) {
+  char type[TYPES][WORD], text[512];
+  int64_t n[PARTS] = {[TYPES] = 1, 1, 1, 0};
+  if (dict->kind != PESTLE_GENERIC_DICT)
     return PESTLE_ERROR(MALFORMED,
-                        "'algorithm' needs 'lhs_precision_type', "
-                        "'rhs_precision_type' and 'accumulation_type'");
-  }
-  const pestle_generic_value_t* imprecise =
-      pestle_generic_find(dict, "allow_imprecise_accumulation");
-  (void)snprintf(text, sizeof text, form, lhs, rhs, sum,
-                 number_of(dict, "lhs_component_count"),
-                 number_of(dict, "rhs_component_count"),
-                 number_of(dict, "num_primitive_operations"),
-                 imprecise && imprecise->b ? "true" : "false");
+                        "'algorithm' must be #stablehlo.dot_algorithm<..>");
+  for (const pestle_generic_entry_t* e = dict->entries; e; e = e->next)
+    PESTLE_TRY(check_key(e));
+  for (size_t i = 0; i < TYPES; ++i)
+    PESTLE_TRY(word_of(dict, i, type[i]));
+  for (size_t i = TYPES; i < PARTS; ++i)
+    PESTLE_TRY(number_of(dict, i,
+                         i < NUMBERS ? PESTLE_GENERIC_INT : PESTLE_GENERIC_BOOL,
+                         &n[i]));
+  (void)snprintf(text, sizeof text, form, type[0], type[1], type[2], n[3], n[4],
+                 n[5], n[6] ? "true" : "false");
   pestle_dot_algorithm_t read;
   PESTLE_TRY(pestle_dot_algorithm_read(text, &read));
   *out_text = pestle_arena_strndup(arena, pestle_str(text));
@@ -67,11 +93,17 @@ static pestle_status_t read_type(const char* word, pestle_dtype_t* out,
                                  bool* out_tf32) {
   *out_tf32 = !strcmp(word, "tf32");
   *out = *out_tf32 ? PESTLE_F32 : pestle_dtype_from_name(word);
-  if (pestle_dtype_is(*out, PESTLE_KIND_FLOAT | PESTLE_KIND_INT)) return NULL;
+  if (pestle_dtype_is(*out, PESTLE_KIND_FLOAT)) return NULL;
   return PESTLE_ERROR(UNSUPPORTED,
-                      "'algorithm' names '%s', which is no element type of "
-                      "numbers and not tf32",
+                      "'algorithm' names '%s', which is no type of floats and "
+                      "not tf32",
                       word);
+}
+
+// How many parts an operand is the sum of: StableHLO's text says it, JAX and XLA leave 1.
+static bool fits_products(int64_t parts, int64_t products) {
+  return parts == 1 || (products == 3 && parts == 2) ||
+         (products > 3 && parts == 3);
 }
 
 pestle_status_t pestle_dot_algorithm_read(const char* text,
@@ -98,14 +130,17 @@ pestle_status_t pestle_dot_algorithm_read(const char* text,
   bool tf32 = out->is_tf32[0] && out->is_tf32[1];
   bool known = products == 1 || (products == 3 && (bf16 || tf32)) ||
                (bf16 && (products == 6 || products == 9));
-  if (known && !sum_tf32 && parts[0] > 0 && parts[1] > 0) return NULL;
+  known &= parts[0] == parts[1] && fits_products(parts[0], products);
+  if (known && !sum_tf32) return NULL;
   return PESTLE_ERROR(
       UNSUPPORTED,
-      "'algorithm' asks for %" PRId64
-      " products of %s and %s, summed as %s; known are one product of any two "
-      "types, 3, 6 or 9 of bf16 and 3 of tf32, summed in an element type. "
-      "Without 'algorithm' operands are multiplied as they are",
-      products, word[0], word[1], word[2]);
+      "'algorithm' asks for %" PRId64 " products of %s and %s in %" PRId64
+      " and %" PRId64
+      " parts, summed as %s; known are one product of any two types, 3, 6 or 9 "
+      "of bf16 and 3 of tf32, in as many parts as these take or 1, summed in "
+      "an element type. Without 'algorithm' operands are multiplied as they "
+      "are",
+      products, word[0], word[1], parts[0], parts[1], word[2]);
 }
 
 bool pestle_dot_algorithm_of(const pestle_node_t* dot,

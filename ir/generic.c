@@ -231,10 +231,12 @@ pestle_status_t pestle_generic_push_conv(pestle_generic_t* g,
 
 // They ask for nothing, or for what is so anyway.
 static bool can_ignore(pestle_str_t key) {
-  static const char* const names[] = {
-      "precision_config",   "precision",       "algorithm",
-      "unique_indices",     "result_accuracy", "known_induction_variables",
-      "operandSegmentSizes"};
+  static const char* const names[] = {"precision_config",
+                                      "precision",
+                                      "unique_indices",
+                                      "result_accuracy",
+                                      "known_induction_variables",
+                                      "operandSegmentSizes"};
   for (size_t i = 0; i < sizeof(names) / sizeof(*names); ++i) {
     if (pestle_str_equal_c(key, names[i])) return true;
   }
@@ -314,8 +316,12 @@ static pestle_status_t apply_packed(pestle_generic_t* g,
   }
   if (pestle_str_equal_c(e->key, "algorithm") &&
       g->op == PESTLE_OP_DOT_GENERAL) {
-    // Without one it is the unit attribute, or a name of its own.
-    g->algorithm = value->kind == PESTLE_GENERIC_DICT ? value : NULL;
+    // Without one it is the unit attribute.
+    bool none = value->kind == PESTLE_GENERIC_UNIT ||
+                (value->kind == PESTLE_GENERIC_OPAQUE &&
+                 pestle_str_equal_c(value->text, "unit"));
+    g->algorithm = none ? NULL : value;
+    g->at = value;
     return NULL;
   }
   if (pestle_str_equal_c(e->key, "compare_type")) {

@@ -13,8 +13,13 @@ static pestle_status_t read_text(pestle_parser_t* p, pestle_parse_op_t* o,
   if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
   PESTLE_TRY(pestle_parse_dict(p, '}', out_dict));
   if (properties) PESTLE_TRY(pestle_parse_expect(p, '>'));
-  if (properties && pestle_parse_at(p, '{'))
+  if (properties && pestle_parse_at(p, '{')) {
+    pestle_generic_entry_t** end = &out_dict->entries;
     PESTLE_TRY(pestle_parse_dict(p, '}', &more));
+    while (*end)
+      end = &(*end)->next;
+    *end = more.entries;
+  }
   PESTLE_TRY(pestle_parse_expect(p, ':'));
   return pestle_parse_function_type(p, &o->operand_types, &o->result_types);
 }

@@ -57,11 +57,10 @@ static pv_t* reduced(pestle_formula_t* f, pv_t* a, int64_t bits) {
 static pv_t* narrowed(pestle_formula_t* f, pv_t* a,
                       const pestle_dot_algorithm_t* how, size_t side) {
   pestle_dtype_t own = a->type->dtype, to = how->side[side];
-  if (!pestle_dtype_is(own, PESTLE_KIND_FLOAT) ||
-      !pestle_dtype_is(to, PESTLE_KIND_FLOAT)) {
-    return a;
-  }
-  bool wider = pestle_dtype_info(own)->bits > pestle_dtype_info(to)->bits;
+  if (!pestle_dtype_is(own, PESTLE_KIND_FLOAT)) return a;
+  // Two types of one width, f16 and bf16, do not hold each other.
+  bool wider =
+      own != to && pestle_dtype_info(own)->bits >= pestle_dtype_info(to)->bits;
   if (how->is_tf32[side]) {
     if (own != PESTLE_F32 && !wider) return a;
     return reduced(f, a, TF32_BITS);

@@ -127,8 +127,8 @@ static void narrow(const pestle_dot_algorithm_t* how, size_t side,
   pestle_dtype_t to = how->side[side];
   bool tf32 = how->is_tf32[side];
   if (how->products > 1 || kind_of(type->dtype) != REAL ||
-      kind_of(to) != REAL ||
-      pestle_dtype_size(to) + !tf32 > pestle_dtype_size(type->dtype)) {
+      (to == type->dtype && !tf32) ||
+      pestle_dtype_size(to) > pestle_dtype_size(type->dtype)) {
     return;
   }
   double* x = data;

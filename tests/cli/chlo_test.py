@@ -490,6 +490,16 @@ def check_ragged(device, folder):
     got = run_text(ragged_text(case, xs, np.zeros((4, 3), np.float32)), xs, device,
                    folder)
     right &= "must name the axis of the groups" in str(got)
+    # What it does not have is refused, wherever it stands.
+    text = ragged_text(case, xs, np.zeros((4, 3), np.float32))
+    for new in ("<{algorithm = 1, ", "<{"):
+        wrong = text.replace("<{", new)
+        if new == "<{":
+            wrong = wrong.replace("}> :", "}> {algorithm = 1} :")
+        got = run_text(wrong, xs, device, folder)
+        right &= "'chlo.ragged_dot' has no attribute 'algorithm' here" in str(got)
+    got = run_text(text.replace("lhs_ragged_dimensions", "lhs_ragged_dims"), xs, device, folder)
+    right &= "has no attribute 'lhs_ragged_dims' here" in str(got)
     # An axis of a batch that is summed, too: more of them than there are axes.
     xs = [np.ones([1] * 15, np.float32)] * 2 + [np.array([1], np.int32)]
     pairs = [(i, i) for i in range(15)]

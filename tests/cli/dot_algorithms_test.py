@@ -68,6 +68,31 @@ class Algorithms(Case):
             wanted = rounded(x, bits).astype(float) @ rounded(w, bits).astype(float)
             np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5)
 
+    def test_types_of_one_width(self):
+        """f16 and bf16 do not hold each other: operands are rounded all the same."""
+        for own, has, kind, bits in (("f16", 10, "bf16", 7), ("bf16", 7, "f16", 10)):
+            draw = np.random.default_rng(bits)
+            # Numbers that the operands' type has, f16 not all below its least of 11 bits.
+            x, w = (rounded(draw.standard_normal(n).astype(np.float32) * 2.0**-13, has)
+                    for n in ((33, 70), (70, 41)))  # fmt: skip
+            body = (
+                "func.func @main(%a: tensor<33x70xf32>, %b: tensor<70x41xf32>) -> tensor<33x41xf32> {\n"
+                f"  %x = stablehlo.convert %a : (tensor<33x70xf32>) -> tensor<33x70x{own}>\n"
+                f"  %w = stablehlo.convert %b : (tensor<70x41xf32>) -> tensor<70x41x{own}>\n"
+                "  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0], algorithm = "
+                f"<{algorithm(kind)}> : (tensor<33x70x{own}>, tensor<70x41x{own}>) -> "
+                "tensor<33x41xf32>\n  return %y : tensor<33x41xf32>\n}\n")
+            if own == "f16":
+                x, w = (v.astype(np.float16).astype(np.float32) for v in (x, w))
+                wanted = rounded(x, bits).astype(float) @ rounded(w, bits).astype(float)
+            else:
+                wanted = (x.astype(np.float16).astype(float) @ w.astype(np.float16).astype(float))
+            exact = x.astype(float) @ w.astype(float)
+            least = np.abs(exact - wanted).max()
+            for device in ("cpu", "ref"):
+                made = self.run_by(body, (x, w), "--device", device)
+                self.assertLess(np.abs(made - wanted).max(), least / 100)
+
     def test_units_of_tf32(self):
         """Edges, a second operand in rows, odd strides, shared k: whole numbers are exact."""
         for a, b, at, how in [
