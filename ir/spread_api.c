@@ -125,8 +125,29 @@ static bool fits(const char* pattern, const char* end, const char* name) {
   return false;
 }
 
+// |mesh| as it is written: an axis is there, and |out| has it not yet.
+static pestle_status_t check_axis(pestle_str_t axis, pestle_str_t mesh,
+                                  const pestle_strbuf_t* out) {
+  char quoted[64];
+  int size = snprintf(quoted, sizeof quoted, "\"%.*s\"", PESTLE_STR_ARG(axis));
+  bool fits = size > 0 && (size_t)size < sizeof quoted;
+  pestle_str_t word = pestle_str_make(quoted, fits ? (size_t)size : 0);
+  if (!fits || pestle_str_find(mesh, word) == SIZE_MAX) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "'%.*s' is no axis of the mesh, whose axes are %.*s",
+                        axis.size > 60 ? 60 : (int)axis.size, axis.data,
+                        mesh.size > 200 ? 200 : (int)mesh.size, mesh.data);
+  }
+  if (pestle_str_find(pestle_strbuf_view(out), word) == SIZE_MAX) return NULL;
+  return PESTLE_ERROR(
+      INVALID_ARGUMENT,
+      "the axis '%.*s' is there twice: it divides one dimension",
+      PESTLE_STR_ARG(axis));
+}
+
 // "data+model" as {"data", "model"}.
-static pestle_status_t write_dim(pestle_str_t entry, pestle_strbuf_t* out) {
+static pestle_status_t write_dim(pestle_str_t entry, pestle_str_t mesh,
+                                 pestle_strbuf_t* out) {
   pestle_str_t part;
   bool first = true;
   pestle_strbuf_append_char(out, '{');
@@ -141,6 +162,7 @@ static pestle_status_t write_dim(pestle_str_t entry, pestle_strbuf_t* out) {
                             "'+' between, '-' or '?'",
                             part.size > 60 ? 60 : (int)part.size, part.data);
       }
+      PESTLE_TRY(check_axis(part, mesh, out));
       pestle_strbuf_appendf(out, "%s\"%.*s\"", first ? "" : ", ",
                             PESTLE_STR_ARG(part));
       first = false;
@@ -150,14 +172,15 @@ static pestle_status_t write_dim(pestle_str_t entry, pestle_strbuf_t* out) {
   return NULL;
 }
 
-static pestle_status_t write_spec(pestle_str_t spec, pestle_strbuf_t* out) {
+static pestle_status_t write_spec(pestle_str_t spec, pestle_str_t mesh,
+                                  pestle_strbuf_t* out) {
   pestle_str_t entry;
   bool first = true;
   pestle_strbuf_appendf(out, "#sdy.sharding<@%s, [", own_mesh);
   while (pestle_str_next(&spec, ',', &entry)) {
     if (!first) pestle_strbuf_append_c(out, ", ");
     first = false;
-    PESTLE_TRY(write_dim(pestle_str_trim(entry), out));
+    PESTLE_TRY(write_dim(pestle_str_trim(entry), mesh, out));
   }
   pestle_strbuf_append_c(out, "]>");
   return pestle_strbuf_status(out);
@@ -288,13 +311,13 @@ pestle_status_t pestle_module_shard(pestle_module_t* module, const char* rule,
                         "pestle_module_shard needs a module and a rule");
   }
   pestle_function_t* f = pestle_module_entry(module);
-  if (!pestle_module_find_mesh(module, pestle_str(own_mesh)) || !f ||
-      !f->body) {
+  const char* mesh = pestle_module_find_mesh(module, pestle_str(own_mesh));
+  if (!mesh || !f || !f->body) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "the module has no mesh, or no function; "
                         "pestle_module_set_mesh() gives it one");
   }
-  pestle_str_t all = pestle_str(rule);
+  pestle_str_t all = pestle_str(rule), axes = pestle_str(mesh);
   size_t equal = pestle_str_find_char(all, '=');
   if (equal == SIZE_MAX) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
@@ -306,8 +329,10 @@ pestle_status_t pestle_module_shard(pestle_module_t* module, const char* rule,
   pestle_arena_t arena;
   pestle_arena_init(module->arena.allocator, &arena);
   pestle_strbuf_init(module->arena.allocator, &text);
+  axes = pestle_str_slice(axes, pestle_str_find_char(axes, '[') + 1,
+                          pestle_str_rfind_char(axes, ']'));
   pestle_status_t status =
-      write_spec(pestle_str_slice(all, equal + 1, all.size), &text);
+      write_spec(pestle_str_slice(all, equal + 1, all.size), axes, &text);
   if (!status)
     status = shard_all(f, pestle_str_slice(all, 0, equal),
                        pestle_strbuf_cstr(&text), &arena, &count);

@@ -168,10 +168,28 @@ static bool spend(size_t* left, size_t amount) {
   return true;
 }
 
+// A weight that is written out beside what a run gives: a bias of each row. It stays
+// what it is called, and is spread where it is read.
+static bool spreads_weight(const pestle_onnx_call_t* call,
+                           const pestle_node_t* node) {
+  const pestle_type_t* type = pestle_node_operand(node, 0)->type;
+  if (node->op != PESTLE_OP_BROADCAST_IN_DIM ||
+      !pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT) ||
+      pestle_type_count(type) == 1) {
+    return false;
+  }
+  for (size_t i = 0; i < call->input_count; ++i) {
+    if (call->inputs[i] && !pestle_value_constant(call->inputs[i])) return true;
+  }
+  return false;
+}
+
 // Whether to fold |node|; what it costs is taken off the budgets.
-static bool worth_folding(pestle_onnx_import_t* import,
+static bool worth_folding(const pestle_onnx_call_t* call,
                           const pestle_node_t* node) {
+  pestle_onnx_import_t* import = call->import;
   const pestle_op_info_t* info = pestle_op_info((pestle_op_t)node->op);
+  if (spreads_weight(call, node)) return false;
   // Quantised weights stay as they are: kernels take them.
   if (node->op == PESTLE_OP_DEQUANTIZE || node->op == PESTLE_OP_QUANTIZE ||
       info->fuse == PESTLE_FUSE_CONTROL) {
@@ -286,7 +304,7 @@ static pestle_value_t* emit(pestle_formula_t* f,
   }
   pestle_node_t* node = make_node(f, spec);
   if (!node) return NULL;
-  if (constant && worth_folding(call->import, node)) {
+  if (constant && worth_folding(call, node)) {
     return fold_node(call, node);
   }
   return pestle_node_result(node, 0);

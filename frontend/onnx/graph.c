@@ -32,6 +32,15 @@ static pestle_status_t find_inputs(pestle_onnx_call_t* call) {
   return NULL;
 }
 
+// A weight that passes through, by Identity: it keeps its name.
+static bool is_stored(const pestle_onnx_call_t* call,
+                      const pestle_value_t* value) {
+  for (size_t i = 0; i < call->input_count; ++i) {
+    if (call->inputs[i] == value) return pestle_value_constant(value) != NULL;
+  }
+  return false;
+}
+
 static pestle_status_t define_outputs(pestle_onnx_call_t* call) {
   const pestle_onnx_node_t* node = call->node;
   char where[512];
@@ -50,7 +59,7 @@ static pestle_status_t define_outputs(pestle_onnx_call_t* call) {
     }
     PESTLE_TRY(pestle_onnx_scope_define(call->import, call->scope,
                                         node->outputs[i], call->outputs[i]));
-    if (!call->outputs[i]->name) {
+    if (!call->outputs[i]->name && !is_stored(call, call->outputs[i])) {
       char* name =
           pestle_arena_strndup(&call->import->module->arena, node->outputs[i]);
       if (!name) return PESTLE_OOM();

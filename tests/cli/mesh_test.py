@@ -69,10 +69,11 @@ BAD = [
     ("data=0", [], "'data=0' is no axis of a mesh"),
     ("data", [], "'data' is no axis of a mesh"),
     ("data=2", ["--shard", "nobody=data,-"], "no argument, result or weight has a name that"),
-    ("data=2", ["--shard", "x=model,-"], "sharding argument 'x'"),
+    ("data=2", ["--shard", "x=model,-"],
+     "'model' is no axis of the mesh, whose axes are \"data\"=2"),
     ("data=2", ["--shard", "x=data"], "1 dimensions of a tensor that has 2"),
     ("data=3", ["--shard", "x=data,-"], "which would differ"),
-    ("data=2", ["--shard", "x=data,data"], "sharding argument 'x'"),
+    ("data=2", ["--shard", "x=data,data"], "the axis 'data' is there twice"),
     ("data=2", ["--shard", "x"], "is no rule"),
 ]
 
@@ -128,7 +129,7 @@ def main():
         r = run(weights, "--mesh", "m=2,m=2")
         assert r.returncode == 2 and "two axes 'm'" in r.stderr, r.stderr
         r = run(weights, "--mesh", "m=2", "--shard", "up=m,m")
-        assert r.returncode == 2 and "sharding weight 'up'" in r.stderr, r.stderr
+        assert r.returncode == 2 and "'m' is there twice" in r.stderr, r.stderr
         # Without a sum that is cut the bits are those of one.
         strict = ["--numerics", "strict"]
         r = run(model, *INPUTS, *strict, "--outputs", one)
