@@ -6,28 +6,6 @@
 
 // --- What a node may have ---
 
-static bool is_listed(const char* names, pestle_str_t name) {
-  pestle_str_t rest = pestle_str(names), one;
-  while (pestle_str_split(rest, ' ', &one, &rest)) {
-    if (pestle_str_equal(one, name)) return true;
-  }
-  return pestle_str_equal(one, name);
-}
-
-bool pestle_onnx_takes(pestle_onnx_call_t* call, const char* names) {
-  const pestle_onnx_node_t* node = call->node;
-  for (uint32_t i = 0; i < node->attr_count; ++i) {
-    if (is_listed(names, node->attrs[i].name)) continue;
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "attribute '%.*s' is none that Pestle knows of this op; "
-                     "known are: %s",
-                     PESTLE_STR_ARG(node->attrs[i].name),
-                     names[0] ? names : "none");
-    return false;
-  }
-  return !call->f.status;
-}
-
 bool pestle_onnx_takes_only(pestle_onnx_call_t* call, const char* name,
                             int64_t value, const char* why) {
   int64_t given = pestle_onnx_int(call, name, value);

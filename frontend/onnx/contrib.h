@@ -6,9 +6,6 @@
 
 #include "frontend/onnx/ops.h"
 
-// Refuses the node when it has an attribute that is not among |names|, which spaces
-// part. Each importer calls it first, so that no attribute is passed over.
-bool pestle_onnx_takes(pestle_onnx_call_t* call, const char* names);
 // Refuses the node when attribute |name| is an int other than |value|, the one of a node
 // without it; |why| is the end of the sentence.
 bool pestle_onnx_takes_only(pestle_onnx_call_t* call, const char* name,

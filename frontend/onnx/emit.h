@@ -131,6 +131,10 @@ pestle_value_t* pestle_onnx_take(pestle_onnx_call_t* call, pestle_value_t* a,
 pestle_value_t* pestle_onnx_take_list(pestle_onnx_call_t* call,
                                       pestle_value_t* a, const int64_t* indices,
                                       size_t count, int64_t axis);
+// Whether |indices|, if they are known now, lie in [0, extent); false with an error kept.
+// What a run gives is not looked at: take() reads the nearest place.
+bool pestle_onnx_check_indices(pestle_onnx_call_t* call,
+                               const pestle_value_t* indices, int64_t extent);
 
 // --- Reducing axes (contract.c) ---
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: the ops that change features, of which the last axis has them.
 // What they hold per feature is a constant along that axis.
+#include <float.h>
+
 #include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ml.h"
 
@@ -22,6 +24,7 @@ static pestle_value_t* per_feature(pestle_onnx_call_t* call, const char* name,
 }
 
 void pestle_onnx_import_ml_scaler(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(call, "offset scale")) return;
   pestle_value_t* x = call->inputs[0];
   pestle_ml_numbers_t offset = pestle_ml_numbers(call, "offset", NULL);
   pestle_ml_numbers_t scale = pestle_ml_numbers(call, "scale", NULL);
@@ -48,6 +51,7 @@ static pestle_value_t* divisor(pestle_onnx_call_t* call, pestle_value_t* sum) {
 }
 
 void pestle_onnx_import_ml_normalizer(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(call, "norm")) return;
   pestle_formula_t* f = &call->f;
   pestle_value_t* x = pestle_onnx_convert(call, call->inputs[0], PESTLE_F32);
   int64_t axis = rank_of(x) - 1;
@@ -60,9 +64,11 @@ void pestle_onnx_import_ml_normalizer(pestle_onnx_call_t* call) {
   } else if (axis == 0 && !pestle_onnx_allow_real(call, 0, 0)) {
     return;
   } else if (pestle_str_equal_c(norm, "MAX")) {
-    // Of the numbers, not of their sizes.
+    // Of the numbers, not of their sizes; NaN is none of them, as in ONNX Runtime.
+    pestle_value_t* is = pestle_f_eq(f, x, x);
     pestle_value_t* top =
-        pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, x, &axis, 1, true);
+        pestle_f_select(f, is, x, splat_like(call, x, -(double)FLT_MAX));
+    top = pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, top, &axis, 1, true);
     call->outputs[0] = quotient(call, x, divisor(call, top));
   } else if (pestle_str_equal_c(norm, "L1")) {
     pestle_value_t* sum = pestle_onnx_reduce(
@@ -92,6 +98,10 @@ static double* as_numbers(pestle_onnx_call_t* call, pestle_i64s_t list) {
 }
 
 void pestle_onnx_import_ml_imputer(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(call,
+                         "imputed_value_floats imputed_value_int64s "
+                         "replaced_value_float replaced_value_int64"))
+    return;
   pestle_formula_t* f = &call->f;
   pestle_value_t* x = call->inputs[0];
   bool is_float = pestle_dtype_is(dtype_of(x), PESTLE_KIND_FLOAT);
@@ -131,6 +141,7 @@ void pestle_onnx_import_ml_imputer(pestle_onnx_call_t* call) {
 }
 
 void pestle_onnx_import_ml_binarizer(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(call, "threshold")) return;
   pestle_value_t* x = call->inputs[0];
   double threshold = pestle_onnx_float(call, "threshold", 0);
   pestle_dtype_t dtype = dtype_of(x);
@@ -143,25 +154,17 @@ void pestle_onnx_import_ml_binarizer(pestle_onnx_call_t* call) {
 }
 
 void pestle_onnx_import_ml_array_feature_extractor(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(call, "")) return;
   pestle_value_t *x = call->inputs[0], *at = call->inputs[1];
   int64_t count = pestle_onnx_dims_product(at, 0, rank_of(at));
   int64_t axis = rank_of(x) - 1, features = pestle_onnx_dim(x, axis);
-  const pestle_elements_t* known = pestle_value_constant(at);
   if (rank_of(x) < 1 || !pestle_dtype_is(dtype_of(at), PESTLE_KIND_INT) ||
       count < 1) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "it takes features by a list of integers");
     return;
   }
-  for (int64_t i = 0; known && i < count; ++i) {
-    int64_t index =
-        pestle_onnx_element_i64(known, known->splat ? 0 : (size_t)i);
-    if (index >= 0 && index < features) continue;
-    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
-                     "it takes feature %lld of %lld", (long long)index,
-                     (long long)features);
-    return;
-  }
+  if (!pestle_onnx_check_indices(call, at, features)) return;
   at = pestle_f_reshape(&call->f, at, 1, &count);
   pestle_value_t* y = pestle_onnx_take(call, x, at, axis);
   int64_t row[] = {1, count};
@@ -177,6 +180,7 @@ static pestle_value_t* fit_columns(pestle_onnx_call_t* call, pestle_value_t* x,
 }
 
 void pestle_onnx_import_ml_feature_vectorizer(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(call, "inputdimensions")) return;
   pestle_i64s_t widths = pestle_onnx_ints(call, "inputdimensions");
   if (widths.count && widths.count != call->input_count) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,

@@ -68,6 +68,7 @@ static pestle_value_t* one_text(pestle_onnx_call_t* call, const char* text) {
 }
 
 void pestle_onnx_import_ml_dict_vectorizer(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(call, "int64_vocabulary string_vocabulary")) return;
   dict_t d;
   if (!read_dict(call, &d)) return;
   pestle_ml_labels_t labels =
@@ -157,6 +158,7 @@ static pestle_value_t* sparse(pestle_onnx_call_t* call, pestle_value_t* keys,
 }
 
 void pestle_onnx_import_ml_cast_map(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(call, "cast_to map_form max_map")) return;
   dict_t d;
   bool text;
   pestle_value_t* missing = NULL;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: linear models and support vector machines. All are products of the
 // rows and a constant matrix, and what a kernel function makes of them.
+#include <math.h>
+
 #include "frontend/onnx/ml.h"
 
 // [rows, features] times the transposed [n, features].
@@ -55,12 +57,32 @@ static pestle_value_t* linear(pestle_onnx_call_t* call, pestle_value_t* x,
 }
 
 void pestle_onnx_import_ml_linear_regressor(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(call,
+                         "coefficients intercepts post_transform targets"))
+    return;
   pestle_value_t* x = pestle_ml_rows(call, call->inputs[0], PESTLE_F32);
   pestle_ml_numbers_t intercepts = pestle_ml_numbers(call, "intercepts", NULL);
   int64_t targets = pestle_onnx_int(call, "targets", 1);
   pestle_value_t* y = linear(call, x, targets, intercepts);
   if (!y) return;
   call->outputs[0] = pestle_ml_transform(call, pestle_ml_post(call), y);
+}
+
+// |scores| with numbers in the place of NaN, by which the first class wins whose score is
+// NaN in front of all and none behind: ONNX Runtime's order, the text has none.
+static pestle_value_t* without_nan(pestle_onnx_call_t* call,
+                                   pestle_value_t* scores) {
+  pestle_formula_t* f = &call->f;
+  int64_t classes = pestle_onnx_dim(scores, 1);
+  double* low = pestle_onnx_scratch(call, (size_t)(classes + 1) * sizeof(*low));
+  if (!low || classes < 1) return scores;
+  for (int64_t i = 0; i < classes; ++i)
+    low[i] = i ? -(double)INFINITY : (double)INFINITY;
+  pestle_value_t* instead =
+      pestle_ml_table(call, dtype_of(scores), 1, &classes, low);
+  instead =
+      pestle_onnx_broadcast(call, instead, 2, pestle_onnx_type(scores)->dims);
+  return pestle_f_select(f, pestle_f_eq(f, scores, scores), scores, instead);
 }
 
 // Of one score a row: class 1 where it is greater than |limit|.
@@ -72,6 +94,10 @@ static pestle_value_t* one_of_two(pestle_onnx_call_t* call,
 }
 
 void pestle_onnx_import_ml_linear_classifier(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(call,
+                         "classlabels_ints classlabels_strings coefficients "
+                         "intercepts multi_class post_transform"))
+    return;
   pestle_value_t* x = pestle_ml_rows(call, call->inputs[0], PESTLE_F32);
   pestle_ml_labels_t labels =
       pestle_ml_labels(call, "classlabels_ints", "classlabels_strings");
@@ -104,8 +130,9 @@ void pestle_onnx_import_ml_linear_classifier(pestle_onnx_call_t* call) {
     }
     labels = (pestle_ml_labels_t){.count = 2, .ints = own};
   }
-  pestle_value_t* which =
-      targets == 1 ? one_of_two(call, y, 0) : pestle_ml_top(call, y);
+  pestle_value_t* which = targets == 1
+                              ? one_of_two(call, y, 0)
+                              : pestle_ml_top(call, without_nan(call, y));
   call->outputs[0] = pestle_ml_label_of(call, &labels, which);
   if (pair && post == PESTLE_ML_PROBIT) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
@@ -191,6 +218,10 @@ static pestle_value_t* kernel(pestle_onnx_call_t* call, const svm_t* s,
 }
 
 void pestle_onnx_import_ml_svm_regressor(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(call,
+                         "coefficients kernel_params kernel_type n_supports "
+                         "one_class post_transform rho support_vectors"))
+    return;
   svm_t s = {0};
   pestle_value_t* x = pestle_ml_rows(call, call->inputs[0], PESTLE_F32);
   int64_t count = pestle_onnx_int(call, "n_supports", 0);
@@ -456,6 +487,12 @@ static void linear_svc(pestle_onnx_call_t* call, const svc_t* c,
 }
 
 void pestle_onnx_import_ml_svm_classifier(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(
+          call,
+          "classlabels_ints classlabels_strings coefficients "
+          "kernel_params kernel_type post_transform prob_a prob_b rho "
+          "support_vectors vectors_per_class"))
+    return;
   svc_t c = {0};
   pestle_value_t* x = pestle_ml_rows(call, call->inputs[0], PESTLE_F32);
   pestle_ml_post_t post = pestle_ml_post(call);

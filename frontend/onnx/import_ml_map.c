@@ -358,6 +358,13 @@ static void label_encoder_1(pestle_onnx_call_t* call) {
 }
 
 void pestle_onnx_import_ml_label_encoder(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(
+          call,
+          "classes_strings default_float default_int64 default_string "
+          "default_tensor keys_floats keys_int64s keys_strings "
+          "keys_tensor values_floats values_int64s values_strings "
+          "values_tensor"))
+    return;
   static const char* const keys_of[] = {"keys_strings", "keys_int64s",
                                         "keys_floats", "keys_tensor", NULL};
   static const char* const values_of[] = {"values_strings", "values_int64s",
@@ -377,6 +384,9 @@ void pestle_onnx_import_ml_label_encoder(pestle_onnx_call_t* call) {
 }
 
 void pestle_onnx_import_ml_category_mapper(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(
+          call, "cats_int64s cats_strings default_int64 default_string"))
+    return;
   static const char* const strings_of[] = {"cats_strings", NULL};
   static const char* const ints_of[] = {"cats_int64s", NULL};
   column_t strings, ints, missing;
@@ -392,6 +402,7 @@ void pestle_onnx_import_ml_category_mapper(pestle_onnx_call_t* call) {
 }
 
 void pestle_onnx_import_ml_one_hot(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(call, "cats_int64s cats_strings zeros")) return;
   static const char* const names[] = {"cats_strings", "cats_int64s", NULL};
   pestle_formula_t* f = &call->f;
   pestle_value_t* x = call->inputs[0];
@@ -441,6 +452,8 @@ void pestle_onnx_import_ml_one_hot(pestle_onnx_call_t* call) {
 }
 
 void pestle_onnx_import_ml_zip_map(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(call, "classlabels_int64s classlabels_strings"))
+    return;
   pestle_value_t* x = call->inputs[0];
   pestle_ml_labels_t labels =
       pestle_ml_labels(call, "classlabels_int64s", "classlabels_strings");

@@ -602,6 +602,17 @@ static pestle_value_t* finish(pestle_onnx_call_t* call,
 }
 
 void pestle_onnx_import_ml_tree_regressor(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(
+          call,
+          "aggregate_function base_values base_values_as_tensor "
+          "n_targets nodes_falsenodeids nodes_featureids "
+          "nodes_hitrates nodes_hitrates_as_tensor "
+          "nodes_missing_value_tracks_true nodes_modes nodes_nodeids "
+          "nodes_treeids nodes_truenodeids nodes_values "
+          "nodes_values_as_tensor post_transform target_ids "
+          "target_nodeids target_treeids target_weights "
+          "target_weights_as_tensor"))
+    return;
   pestle_forest_t f = {.targets = pestle_onnx_int(call, "n_targets", 1)};
   pestle_value_t* x = begin(call, &f);
   pestle_ml_post_t post = pestle_ml_post(call);
@@ -620,6 +631,15 @@ void pestle_onnx_import_ml_tree_regressor(pestle_onnx_call_t* call) {
 }
 
 void pestle_onnx_import_ml_tree_ensemble(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(
+          call,
+          "aggregate_function leaf_targetids leaf_weights "
+          "membership_values n_targets nodes_falseleafs "
+          "nodes_falsenodeids nodes_featureids nodes_hitrates "
+          "nodes_missing_value_tracks_true nodes_modes nodes_splits "
+          "nodes_trueleafs nodes_truenodeids post_transform "
+          "tree_roots"))
+    return;
   pestle_forest_t f = {.targets = pestle_onnx_int(call, "n_targets", 1)};
   pestle_value_t* x = begin(call, &f);
   int64_t sum = pestle_onnx_int(call, "aggregate_function", 1);
@@ -724,6 +744,16 @@ static void choose(pestle_onnx_call_t* call, const classifier_t* c,
 }
 
 void pestle_onnx_import_ml_tree_classifier(pestle_onnx_call_t* call) {
+  if (!pestle_onnx_takes(
+          call,
+          "base_values base_values_as_tensor class_ids class_nodeids "
+          "class_treeids class_weights class_weights_as_tensor "
+          "classlabels_int64s classlabels_strings nodes_falsenodeids "
+          "nodes_featureids nodes_hitrates nodes_hitrates_as_tensor "
+          "nodes_missing_value_tracks_true nodes_modes nodes_nodeids "
+          "nodes_treeids nodes_truenodeids nodes_values "
+          "nodes_values_as_tensor post_transform"))
+    return;
   classifier_t c = {.alone = -1, .positive = true};
   c.labels =
       pestle_ml_labels(call, "classlabels_int64s", "classlabels_strings");

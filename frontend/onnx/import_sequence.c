@@ -265,6 +265,8 @@ static pestle_value_t* read_cache(pestle_onnx_call_t* call, const rotary_t* r,
                               "with position_ids of rank 2 its caches have "
                               "rank 2");
     }
+    if (!pestle_onnx_check_indices(call, positions, pestle_onnx_dim(cache, 0)))
+      return NULL;
     cache = pestle_onnx_take(call, cache, positions, 0);
   }
   return pestle_f_reshape(&call->f, cache, 4, dims);

@@ -228,6 +228,10 @@ pestle_value_t* pestle_onnx_fail(pestle_onnx_call_t* call,
 // Keeps |status| (NULL: nothing); true when it was an error.
 bool pestle_onnx_keep(pestle_onnx_call_t* call, pestle_status_t status);
 
+// Refuses the node when it has an attribute that is not among |names|, which spaces
+// part. Importers of other domains than ONNX's own call it first, so that no attribute is
+// passed over.
+bool pestle_onnx_takes(pestle_onnx_call_t* call, const char* names);
 // Attributes, or |missing|. One of another kind is MALFORMED.
 bool pestle_onnx_has(const pestle_onnx_call_t* call, const char* name);
 int64_t pestle_onnx_int(pestle_onnx_call_t* call, const char* name,

@@ -161,6 +161,24 @@ pestle_value_t* pestle_onnx_take(pestle_onnx_call_t* call, pestle_value_t* a,
   return pestle_onnx_gather(call, a, indices, &how);
 }
 
+bool pestle_onnx_check_indices(pestle_onnx_call_t* call,
+                               const pestle_value_t* indices, int64_t extent) {
+  const pestle_elements_t* known =
+      indices ? pestle_value_constant(indices) : NULL;
+  int64_t count = !known         ? 0
+                  : known->splat ? known->size != 0
+                                 : pestle_type_count(&known->type);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t index = pestle_onnx_element_i64(known, (size_t)i);
+    if (index >= 0 && index < extent) continue;
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "it takes place %lld of %lld", (long long)index,
+                     (long long)extent);
+    break;
+  }
+  return !call->f.status;
+}
+
 // A run of indices with one positive stride is a slice, which fuses better.
 pestle_value_t* pestle_onnx_take_list(pestle_onnx_call_t* call,
                                       pestle_value_t* a, const int64_t* indices,

@@ -405,14 +405,17 @@ static pestle_status_t spread(const pestle_onnx_tensor_t* tensor,
   char* data = pestle_arena_alloc_zero(arena, out_elements->size + 1,
                                        PESTLE_BUFFER_ALIGNMENT);
   if (!data) return PESTLE_OOM();
-  for (int64_t k = 0; k < tensor->stored; ++k) {
+  for (int64_t k = 0, last = -1; k < tensor->stored; ++k) {
     int64_t place = place_of(type, indices, k);
-    if (place < 0) {
+    if (place <= last) {
       return PESTLE_ERROR(MALFORMED,
-                          "value %lld of sparse tensor '%.*s' lies outside of "
-                          "it",
-                          (long long)k, PESTLE_STR_ARG(tensor->name));
+                          "value %lld of sparse tensor '%.*s' lies %s",
+                          (long long)k, PESTLE_STR_ARG(tensor->name),
+                          place < 0 ? "outside of it"
+                                    : "in or before the place of the last: "
+                                      "indices are sorted, each is there once");
     }
+    last = place;
     memcpy(data + (size_t)place * each,
            (const char*)values->data + (size_t)k * each, each);
   }

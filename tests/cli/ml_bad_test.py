@@ -12,13 +12,13 @@ import tempfile
 try:
     import numpy as np
     from onnx import TensorProto as T
-    from onnx import helper
+    from onnx import helper, numpy_helper
 except ImportError as e:
     print(f"skipped: {e}")
     sys.exit(77)
 
 PESTLE = os.path.join(os.environ["PESTLE_BUILD_DIR"], "pestle")
-ML = "ai.onnx.ml"
+ML, MS = "ai.onnx.ml", "com.microsoft"
 failures = []
 
 
@@ -162,8 +162,81 @@ def strings():
     agree("known categories", hot, (known,), np.stack([known == "red", known == "blue"], 2).astype(np.float32))
 
 
+def same(what, data, inputs, want):
+    """agree(), of numbers among which NaN is one."""
+    got, _ = run(data, inputs)
+    if isinstance(got, str) or not np.array_equal(got[0], want, equal_nan=got[0].dtype.kind == "f"):
+        failures.append(f"{what}: {got!r}, right is {want!r}")
+
+
+def not_numbers():
+    """What ONNX Runtime makes of NaN, where the text says nothing."""
+    nan = np.nan
+    x = np.array([[1, nan, 2], [nan, 1, 2], [nan, nan, nan], [-1, nan, -2], [nan, 0, -1]], np.float32)
+    want = np.array([[0.5, nan, 1], [nan, 0.5, 1], [nan] * 3, [1, nan, 2], [nan, 0, -1]], np.float32)
+    same("Normalizer of NaN", model("Normalizer", dict(norm="MAX"), shape=x.shape), (x,), want)
+    for scores, right in (([nan, 0, 0], 0), ([0, nan, 0.5], 2), ([0.5, nan, 0], 0), ([nan] * 3, 0),
+                          ([nan, np.inf, 0], 0), ([0, 0.5, nan], 1), ([-np.inf] * 3, 0)):  # fmt: skip
+        attrs = dict(coefficients=[0.0] * 9, intercepts=scores, classlabels_ints=[0, 1, 2])
+        same(f"the class of {scores}", model("LinearClassifier", attrs, outputs=(T.INT64, T.FLOAT)),
+             (np.zeros((2, 3), np.float32),), [right] * 2)  # fmt: skip
+
+
+def attributes():
+    """One that an op does not have is refused, of each op of the domain."""
+    for op in ("Binarizer CastMap CategoryMapper DictVectorizer FeatureVectorizer Imputer LabelEncoder "
+               "LinearClassifier LinearRegressor Normalizer OneHotEncoder SVMClassifier SVMRegressor Scaler "
+               "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor ZipMap").split():  # fmt: skip
+        refused(op, model(op, {"shift": 1}, opset=5), "attribute 'shift' is none that Pestle knows")
+    pick = stored(helper.make_node("ArrayFeatureExtractor", ["x0", "at"], ["y0"], domain=ML, shift=1),
+                  at=np.array([0]))  # fmt: skip
+    refused("ArrayFeatureExtractor", pick, "attribute 'shift' is none")
+
+
+def stored(node, shape=(2, 3), sparse=(), **weights):
+    """A model of |node| on x0 of |shape| and on stored tensors."""
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info("x0", T.FLOAT, shape)],
+        [helper.make_tensor_value_info("y0", T.FLOAT, None)],
+        [numpy_helper.from_array(a, n) for n, a in weights.items()], sparse_initializer=sparse)  # fmt: skip
+    return helper.make_model(graph, ir_version=8, opset_imports=[
+        helper.make_opsetid("", 23), helper.make_opsetid(ML, 3), helper.make_opsetid(MS, 1)])  # fmt: skip
+
+
+def places():
+    """Indices that are known and lie outside, and those of sparse tensors."""
+    pick = helper.make_node("ArrayFeatureExtractor", ["x0", "at"], ["y0"], domain=ML)
+    for bad in ([3], [0, -1], [7] * 4):
+        refused(f"features {bad}", stored(pick, at=np.array(bad)), f"it takes place {bad[-1]} of 3")
+    rows, table = np.zeros((2, 4, 8), np.float32), np.zeros((5, 4), np.float32)
+    turn = helper.make_node("RotaryEmbedding", ["x0", "c", "s", "at"], ["y0"], num_heads=1)
+    turned = helper.make_node("RotaryEmbedding", ["x0", "at", "c", "s"], ["y0"], domain=MS)
+    at = np.array([[0, 1, 2, 3], [1, 2, 3, 5]])
+    for node in (turn, turned):
+        refused("a position behind the table", stored(node, rows.shape, c=table, s=table, at=at),
+                "it takes place 5 of 5", (rows,))  # fmt: skip
+    block = helper.make_node("GatherBlockQuantized", ["d", "at", "s"], ["y0"], domain=MS, block_size=16)
+    blocks = stored(block, d=np.zeros((4, 8), np.uint8), s=np.ones((4, 1), np.float32), at=np.array([4]))
+    refused("a row behind the last", blocks, "index 4 is outside of axis 0")
+    plus = helper.make_node("Add", ["x0", "w"], ["y0"])
+    value = helper.make_tensor("w", T.FLOAT, [2], [1.0, 2.0])
+    for where, says in (([1, 4], None), ([4, 1], "in or before the place of the last"),
+                        ([4, 4], "in or before the place of the last"), ([1, 6], "outside of it")):  # fmt: skip
+        flat = helper.make_tensor("i", T.INT64, [2], where)
+        pairs = helper.make_tensor("i", T.INT64, [2, 2], [n for i in where for n in divmod(i, 3)])
+        for indices in (flat, pairs):
+            data = stored(plus, sparse=[helper.make_sparse_tensor(value, indices, [2, 3])])
+            if says:
+                refused(f"places {where}", data, says)
+            else:
+                agree("sorted places", data, (np.zeros((2, 3), np.float32),), [[0, 1, 0], [0, 2, 0]])
+
+
 def main():
     trees()
+    attributes()
+    places()
+    not_numbers()
     dictionaries()
     strings()
     for line in failures:
