@@ -32,7 +32,7 @@ for program in "$build"/tests/bin/test_cuda_* "$build/pestle-conform" \
 done
 cmocka=$(ldd "$build/tests/bin/test_cuda_rows" | awk '/cmocka/ {print $3}')
 cp "$cmocka" "$out/base/lib/"
-cp "$here/run.sh" "$out/base/"
+cp "$here/run.sh" "$here/world.py" "$here/gpus.py" "$out/base/"
 git -C "$here" describe --always --dirty --abbrev=12 >"$out/base/commit" ||
   echo unknown >"$out/base/commit"
 # For Vulkan, in a folder of their own that run.sh puts first for that stage

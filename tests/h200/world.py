@@ -332,11 +332,13 @@ class Pestle:
 
 # --- Programs ---
 
+# Of a rank's process, how many there are; gpus.py has more than two.
+RANKS = int(os.environ.get("WORLD_SIZE", 2))
 GROUP = ("channel_handle = #stablehlo.channel_handle<handle = {channel}, type = 1>, "
-         "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>")
+         f"replica_groups = dense<[{list(range(RANKS))}]> : tensor<1x{RANKS}xi64>")
 
 
-def module(arguments, results, body, name="step", ranks=2):
+def module(arguments, results, body, name="step", ranks=RANKS):
     head = f"module @{name}"
     if ranks > 1:
         head += (f" attributes {{mhlo.num_partitions = {ranks} : i32, "
@@ -358,7 +360,7 @@ def all_reduce(to, of, kind, channel, op="add"):
 
 def one_collective(kind, n, dtype, op):
     a, group = f"{n}x{dtype}", GROUP.format(channel=1)
-    half, twice = f"{n // 2}x{dtype}", f"{2 * n}x{dtype}"
+    half, twice = f"{n // RANKS}x{dtype}", f"{RANKS * n}x{dtype}"
     scalar = dtype
     out = {"all_gather": twice, "reduce_scatter": half}.get(kind, a)
     if kind == "all_reduce":
@@ -373,7 +375,7 @@ def one_collective(kind, n, dtype, op):
                 f"tensor<{scalar}>\n  }}) : (tensor<{a}>) -> tensor<{half}>\n")
     elif kind == "all_to_all":
         body = (f'  %b = "stablehlo.all_to_all"(%a) <{{split_dimension = 0 : i64, '
-                f"concat_dimension = 0 : i64, split_count = 2 : i64, {group}}}> : (tensor<{a}>) -> "
+                f"concat_dimension = 0 : i64, split_count = {RANKS} : i64, {group}}}> : (tensor<{a}>) -> "
                 f"tensor<{a}>\n")
     elif kind == "permute":
         body = ('  %b = "stablehlo.collective_permute"(%a) <{channel_handle = '
@@ -933,8 +935,9 @@ class Rank:
         """By files: nothing of what is measured."""
         self.met += 1
         (self.folder / f"met{self.met}-{self.rank}").touch()
-        while not (self.folder / f"met{self.met}-{1 - self.rank}").exists():
-            time.sleep(0.001)
+        for other in range(RANKS):
+            while not (self.folder / f"met{self.met}-{other}").exists():
+                time.sleep(0.001)
 
     def agree_on_port(self):
         path = self.folder / f"port{self.met}"
