@@ -45,9 +45,33 @@ function(pestle_add_plugin name)
 endfunction()
 
 # All objects in one, of which only the entry points can be seen: two backends
-# in a program may have functions of the same name.
+# in a program may have functions of the same name. The files that write those points are
+# compiled a second time, for their names; the others are the shared library's.
 function(pestle_add_static_plugin_ target name)
-  add_library(${target}_objects OBJECT EXCLUDE_FROM_ALL ${arg_SOURCES})
+  set(entries "")
+  set(plugin "")
+  set(shared "")
+  foreach(source IN LISTS arg_SOURCES)
+    cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)
+    if(EXISTS "${path}")
+      file(STRINGS "${path}" uses REGEX "PESTLE_BACKEND_(IMPL|SCORE|ENTRY)" LIMIT_COUNT 1)
+      if(uses)
+        list(APPEND entries "${source}")
+      endif()
+    endif()
+  endforeach()
+  if(entries)
+    string(REPLACE "pestle_static_" "pestle_plugin_" plugin "${target}")
+    set(shared "$<TARGET_OBJECTS:${plugin}>")
+    foreach(entry IN LISTS entries)
+      cmake_path(GET entry FILENAME file)
+      string(REPLACE "." "[.]" file "${file}")
+      set(shared "$<FILTER:${shared},EXCLUDE,/${file}[.]o(bj)?$>")
+    endforeach()
+  else()
+    set(entries ${arg_SOURCES})
+  endif()
+  add_library(${target}_objects OBJECT EXCLUDE_FROM_ALL ${entries})
   if(TARGET pestle::headers)
     target_link_libraries(${target}_objects PRIVATE pestle::headers)
   endif()
@@ -65,9 +89,10 @@ function(pestle_add_static_plugin_ target name)
   endforeach()
   add_custom_command(OUTPUT "${object}"
     COMMAND "${CMAKE_C_COMPILER}" -r -nostdlib -o "${whole}"
-            "$<TARGET_OBJECTS:${target}_objects>"
+            "$<TARGET_OBJECTS:${target}_objects>" "${shared}"
     COMMAND "${CMAKE_OBJCOPY}" ${kept} "${whole}" "${object}"
     DEPENDS ${target}_objects "$<TARGET_OBJECTS:${target}_objects>"
+            ${plugin} "${shared}"
     COMMAND_EXPAND_LISTS VERBATIM
     COMMENT "Joining ${target}")
   add_library(${target} STATIC EXCLUDE_FROM_ALL "${object}")
