@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """NVRTC takes what plugins/cuda prints: for each architecture the modules of
-modules/ (all for sm_90a, half for each of the others) and cases of ONNX's own test
+modules/ (all for sm_90a, a quarter for each of the others) and cases of ONNX's own test
 suite, and small models where the folder PESTLE_MODELS has them; the modules of
 tests/golden/codegen for one architecture each, in turn; with --all everything for each. Needs libnvrtc, no driver: the target
 compiles without one, and nothing is run. Exits 77, "skipped", without NVRTC.
@@ -73,7 +73,7 @@ def modules(golden, arch, cases):
     # sm_90a, whose warpgroups most of them are for, takes all; the others share them.
     others = [other for other in ARCHS if other != "sm_90a"]
     if "--all" not in sys.argv and arch in others:
-        own = own[others.index(arch)::len(others)]
+        own = own[others.index(arch)::2 * len(others)]
     yield from own
     yield from cases
     models = os.environ.get("PESTLE_MODELS")
@@ -85,7 +85,7 @@ def modules(golden, arch, cases):
 
 def main():
     words = [word for word in sys.argv[1:] if word != "--all"]
-    count = int(words[0]) if words else 10
+    count = int(words[0]) if words else 6
     golden = sorted((SOURCE / "tests/golden/codegen").glob("*.mlir"))
     failures = compiled = other = 0
     with tempfile.TemporaryDirectory() as folder:

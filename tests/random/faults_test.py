@@ -3,9 +3,11 @@
 """Proves the random graphs: each fault that is planted in the compiler is found
 within 2,000 of them, and without one nothing is.
 
-    tests/random/faults_test.py [--derive] [FAULT...]
+    tests/random/faults_test.py [--derive] [--write] [FAULT...]
 
---derive: those planted in transform/, by the graphs' derivatives and batched forms.
+--derive: those planted in transform/, by the graphs' derivatives and batched forms. The
+graph that faults/seeds.txt names is tried first; a fault that it does not find any more is
+looked for from the first graph on. --write: all are, and seeds.txt is written.
 """
 import os
 import pathlib
@@ -15,6 +17,7 @@ import sys
 
 GRAPHS = 2000
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SEEDS = SOURCE / "tests/random/faults/seeds.txt"
 
 
 def planted(folders):
@@ -26,6 +29,17 @@ def planted(folders):
                                     path.read_text()))
     # Others are found by tests/robust/planted_test.py.
     return sorted(name for name in names if not name.startswith("trust_"))
+
+
+def read_seeds():
+    rows = (line.split() for line in SEEDS.read_text().splitlines() if line[0] != "#")
+    return {name: int(seed) for name, seed in rows}
+
+
+def write_seeds(found):
+    seeds = read_seeds() | found
+    head = [line for line in SEEDS.read_text().splitlines() if line[0] == "#"]
+    SEEDS.write_text("\n".join(head + [f"{n} {seeds[n]}" for n in sorted(seeds)]) + "\n")
 
 
 def run(program, fault, graphs, mode):
@@ -46,21 +60,30 @@ def run(program, fault, graphs, mode):
 
 def main():
     build = pathlib.Path(os.environ["PESTLE_BUILD_DIR"])
-    program = build / "tests" / "bin" / "pestle-random-faults"
+    program = str(build / "tests" / "bin" / "pestle-random-faults")
     if "--derive" not in sys.argv and not list((build / "backends").glob("libpestle-llvm-*")):
         print("the llvm backend is not built")
         return 77
-    derive = sys.argv[1:2] == ["--derive"]
-    given = sys.argv[2:] if derive else sys.argv[1:]
+    words = sys.argv[1:]
+    derive, write = "--derive" in words, "--write" in words
+    given = [word for word in words if word not in ("--derive", "--write")]
     mode = ["--derive"] if derive else ["--device", "llvm"]
     folders = ["transform"] if derive else ["ir", "passes", "codegen", "compile"]
     names = given or planted(folders)
-    missed = []
+    seeds, found, missed = {} if write else read_seeds(), {}, []
     for name in names:
-        seed, line = run(program, name, GRAPHS, mode)
-        print(f"{name:24} {seed or 'MISSED':>6}  {line[:110]}", flush=True)
+        seed, line = None, ""
+        if seeds.get(name, GRAPHS) < GRAPHS:
+            seed, line = run(program, name, f"{seeds[name]}..{seeds[name]}", mode)
+        if seed is None:
+            seed, line = run(program, name, GRAPHS, mode)
+        print(f"{name:24} {seed if seed is not None else 'MISSED':>6}  {line[:110]}", flush=True)
         if seed is None:
             missed.append(name)
+        else:
+            found[name] = seed
+    if write:
+        write_seeds(found)
     if len(names) < (12 if derive else 20) and not given:
         missed.append(f"only {len(names)} faults are planted")
     seed, line = run(program, None, 50, mode)

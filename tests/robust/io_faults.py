@@ -196,11 +196,23 @@ class Scenario:
             raise Failure("a temporary file is not found again")
 
 
+def one_way(faults):
+    """Of each call one of its faults: of the calls of one kind each takes the next."""
+    seen, calls = {}, {}
+    for number, op, how in faults:
+        calls.setdefault((number, op), []).append(how)
+    for (number, op), hows in calls.items():
+        at = seen[op] = seen.get(op, -1) + 1
+        yield number, op, hows[at % len(hows)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", default="1/1")
     parser.add_argument("--stop", type=float, default=1e9)
     parser.add_argument("--only", default="")
+    parser.add_argument("--one-way", action="store_true",
+                        help="each call fails in one way, of its kind in turn")
     options = parser.parse_args()
     part, parts = map(int, options.part.split("/"))
     begin, counts, failed = time.monotonic(), {}, []
@@ -218,6 +230,8 @@ def main():
                 continue
             faults = [(i + 1, op, how) for i, (op, _) in enumerate(calls)
                       for how in HOWS[op]]
+            if options.one_way:
+                faults = one_way(faults)
             for at, (number, op, how) in enumerate(faults):
                 if at % parts != part - 1:
                     continue

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each call to the system that concerns cache, plan files or loader fails in turn."""
+"""Each call to the system that concerns cache, plan files or loader fails in turn, in one of
+the ways that it may; in all of them in io_faults_long."""
 
 import sys
 
@@ -12,4 +13,5 @@ if sanitized():
 
 import io_faults  # noqa: E402
 
+sys.argv.append("--one-way")
 sys.exit(io_faults.main())

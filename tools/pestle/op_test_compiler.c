@@ -189,6 +189,7 @@ void op_test_count(op_test_t* t, const pestle_type_t* type,
     } else {
       printf(": differs by %.3g of the largest number\n", worst);
     }
+    (void)fflush(stdout);  // minutes before the next
   }
   pestle_status_release(status);
 }
