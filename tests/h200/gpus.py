@@ -95,11 +95,11 @@ class Direct(world.Nccl):
 
     def all_to_all(self, a, b, count, stream):
         part = count // RANKS
-        self.keep(self.lib.ncclGroupStart())
+        self.check(self.lib.ncclGroupStart())  # within a group nothing ends
         for peer in range(RANKS):
             at = 4 * part * peer
-            self.keep(self.lib.ncclSend(a + at, part, F32, peer, self.comm, stream))
-            self.keep(self.lib.ncclRecv(b + at, part, F32, peer, self.comm, stream))
+            self.check(self.lib.ncclSend(a + at, part, F32, peer, self.comm, stream))
+            self.check(self.lib.ncclRecv(b + at, part, F32, peer, self.comm, stream))
         self.keep(self.lib.ncclGroupEnd())
 
     def run(self, kind, a, b, given, made, times):
