@@ -307,7 +307,7 @@ static PyObject* info_of(PyObject* self, PyObject* unused) {
   typedef unsigned long long u64;
   return Py_BuildValue(
       "{s:L,s:L,s:L,s:n,s:n,s:n,s:n,s:K,s:K,s:K,s:K,s:L,s:K,s:L,s:N,s:N,s:N,s:"
-      "N,s:K}",
+      "N,s:K,s:K,s:K}",
       "words", (long long)i.words, "most", (long long)i.most, "room",
       (long long)i.room, "caches_bounded", (Py_ssize_t)i.caches_bounded,
       "slots", (Py_ssize_t)i.slots, "caches", (Py_ssize_t)i.caches,
@@ -317,7 +317,8 @@ static PyObject* info_of(PyObject* self, PyObject* unused) {
       (long long)i.compile_ns, "batches", (u64)i.batches, "context",
       (long long)i.context, "begin_id", id_or_none(i.begin_id), "pad_id",
       id_or_none(i.pad_id), "end_ids", ends_of(&i), "features", features_of(&i),
-      "encoder_bytes", (u64)i.encoder_bytes);
+      "encoder_bytes", (u64)i.encoder_bytes, "compiles_ahead",
+      (u64)i.compiles_ahead, "waits", (u64)i.waits);
 }
 
 static PyObject* sampling_of(PyObject* self, PyObject* unused) {

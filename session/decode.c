@@ -107,6 +107,7 @@ static pestle_status_t make_buffers(pestle_decoder_t* d) {
 
 void pestle_decoder_release(pestle_decoder_t* d) {
   if (!d) return;
+  (void)pestle_decode_drop_ahead(d);
   for (size_t s = 0; d->slots && s < d->slot_count; ++s) {
     decode_slot_t* slot = &d->slots[s];
     for (size_t c = 0; slot->caches && c < d->cache_count; ++c)
@@ -173,6 +174,7 @@ pestle_status_t pestle_decoder_create(pestle_context_t* context,
   d->device = o.device;
   d->most = o.most;
   d->threads = o.threads;
+  d->ahead.is_off = o.no_ahead;
   pestle_arena_init(allocator, &d->arena);
   pestle_status_t status = open(d, path, &o);
   if (status) {
@@ -204,25 +206,28 @@ pestle_status_t pestle_decoder_info(const pestle_decoder_t* decoder,
                  "a decoder, and an info whose struct_size is set");
   const pestle_decoder_t* d = decoder;
   const pestle_executable_t* one = d->token->executable;
-  pestle_decoder_info_t info = {.words = d->words,
-                                .most = d->most,
-                                .slots = d->slot_count,
-                                .caches = d->cache_count,
-                                .cache_bytes = pestle_decode_cache_bytes(d),
-                                .weight_bytes = weight_bytes(one),
-                                .compiles = d->compiles,
-                                .compile_ns = d->compile_ns,
-                                .batches = d->batch.runs,
-                                .context = d->config.context,
-                                .begin_id = d->config.begin_id,
-                                .pad_id = d->config.pad_id,
-                                .end_ids = d->config.end_ids,
-                                .end_count = d->config.end_count,
-                                .room = d->room,
-                                .caches_bounded = d->bounded,
-                                .feature_dtype = d->encoder.features.dtype,
-                                .feature_rank = d->encoder.features.rank,
-                                .feature_dims = d->encoder.features.dims};
+  pestle_decoder_info_t info = {
+      .words = d->words,
+      .most = d->most,
+      .slots = d->slot_count,
+      .caches = d->cache_count,
+      .cache_bytes = pestle_decode_cache_bytes(d),
+      .weight_bytes = weight_bytes(one),
+      .compiles_ahead = d->ahead.compiles,
+      .compile_ns = d->compile_ns + d->ahead.compile_ns,
+      .waits = d->ahead.waits,
+      .batches = d->batch.runs,
+      .context = d->config.context,
+      .begin_id = d->config.begin_id,
+      .pad_id = d->config.pad_id,
+      .end_ids = d->config.end_ids,
+      .end_count = d->config.end_count,
+      .room = d->room,
+      .caches_bounded = d->bounded,
+      .feature_dtype = d->encoder.features.dtype,
+      .feature_rank = d->encoder.features.rank,
+      .feature_dims = d->encoder.features.dims};
+  info.compiles = d->compiles + info.compiles_ahead;
   for (size_t c = 0; c < d->cache_count; ++c) {
     const decode_cache_t* cache = &d->caches[c];
     info.caches_in_place +=

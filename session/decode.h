@@ -4,6 +4,7 @@
 #define PESTLE_SESSION_DECODE_H_
 
 #include "base/arena.h"
+#include "base/thread.h"
 #include "pestle/decode.h"
 #include "pestle/graph.h"
 
@@ -31,7 +32,7 @@ typedef enum decode_role_e {
 typedef struct decode_input_t {
   const char* name;
   decode_role_t role;
-  pestle_type_t type;  // with one new token
+  pestle_type_t type;  // with one new token, and room for |most| positions
   size_t cache;  // of DECODE_CACHE, its number; of what the encoder gives too
 } decode_input_t;
 
@@ -69,6 +70,22 @@ typedef struct decode_batch_t {
   int64_t* numbers;           // |slots| * |most|
   char* bytes;                // logits of all slots
 } decode_batch_t;
+
+// What a second thread makes while tokens come: the executables for one token in the next room.
+typedef struct decode_ahead_t {
+  bool is_off;      // pestle_decoder_options_t.no_ahead
+  bool is_started;  // there is a thread to join
+  int64_t process;  // that has the thread
+  pestle_thread_t thread;
+  volatile int32_t cancel;
+  decode_plan_t plans[2];  // of one sequence, of all
+  size_t count;
+  int64_t failed;  // the room that was given up; 0: none
+  atomic_bool is_done;
+  _Atomic uint64_t compiles;
+  _Atomic int64_t compile_ns;
+  uint64_t waits;
+} decode_ahead_t;
 
 // Of a model without one |executable| is NULL and |count| 0.
 typedef struct decode_encoder_t {
@@ -132,8 +149,9 @@ struct pestle_decoder_s {
   const decode_plan_t* token;  // for one token in |room|
   // Caches of which its attention reads no more than the sequence has.
   size_t bounded;
-  uint64_t compiles;
+  uint64_t compiles;  // not those of |ahead|
   int64_t compile_ns;
+  decode_ahead_t ahead;
   decode_slot_t* slots;
   size_t slot_count;
   // Of each cache the memory of all slots, one behind the other; NULL of one slot.
@@ -179,11 +197,10 @@ PESTLE_NODISCARD pestle_status_t pestle_decode_count_rows(pestle_decoder_t* d);
 // Whether the cross cache |past| is what |present| gives.
 bool pestle_decode_is_cross_pair(const pestle_decoder_t* d, const char* past,
                                  const char* present);
-// UNSUPPORTED: what |f| gives for |rows| new tokens is none that a decoder takes.
-PESTLE_NODISCARD pestle_status_t pestle_decode_check(pestle_decoder_t* d,
+// UNSUPPORTED: what |f| gives is none that a decoder takes of the model for |plan|.
+PESTLE_NODISCARD pestle_status_t pestle_decode_check(const pestle_decoder_t* d,
                                                      pestle_function_t* f,
-                                                     int64_t rows,
-                                                     int64_t batch);
+                                                     const decode_plan_t* plan);
 
 // --- decode_build.c ---
 
@@ -191,6 +208,16 @@ PESTLE_NODISCARD pestle_status_t pestle_decode_check(pestle_decoder_t* d,
 // appends rows.
 PESTLE_NODISCARD pestle_status_t pestle_decode_look(pestle_decoder_t* d);
 
+// The type of the input |input| for one new token in |room|.
+pestle_type_t pestle_decode_type(const pestle_decoder_t* d, size_t input,
+                                 int64_t room);
+// The plan for |rows| new tokens of |batch| sequences in |room|, or NULL.
+const decode_plan_t* pestle_decode_find(const pestle_decoder_t* d, int64_t rows,
+                                        int64_t batch, int64_t room);
+// Compiles |plan|, of which all but the executable is set. Any thread.
+PESTLE_NODISCARD pestle_status_t
+pestle_decode_make_plan(const pestle_decoder_t* d,
+                        const pestle_control_t* control, decode_plan_t* plan);
 // The plan for |rows| new tokens of |batch| sequences, compiled if need be.
 PESTLE_NODISCARD pestle_status_t
 pestle_decode_plan(pestle_decoder_t* d, int64_t rows, int64_t batch,
@@ -233,6 +260,20 @@ PESTLE_NODISCARD pestle_status_t pestle_decode_clear_mask(pestle_decoder_t* d);
 PESTLE_NODISCARD pestle_status_t pestle_decode_fit(pestle_decoder_t* d,
                                                    const decode_slot_t* slot,
                                                    int64_t end);
+
+// --- decode_ahead.c ---
+
+// Behind tokens: has the next room's executables made by a second thread if half of the room is
+// in use and they are not there. Where no thread is to be had they are made when they are needed.
+void pestle_decode_begin_ahead(pestle_decoder_t* d);
+// Takes what the second thread has made; waits for it where that is for |room|.
+void pestle_decode_take_ahead(pestle_decoder_t* d, int64_t room);
+// Stops the second thread and drops what it made; true if there was any of it. Nothing is made
+// ahead for the next room any more.
+bool pestle_decode_drop_ahead(pestle_decoder_t* d);
+// Whether |*status| says that memory is short and dropping what is made ahead has given some
+// back, so that it is worth another try: then |*status| is released and NULL.
+bool pestle_decode_relieve(pestle_decoder_t* d, pestle_status_t* status);
 
 // --- decode_batch.c ---
 

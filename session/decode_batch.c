@@ -171,15 +171,29 @@ static pestle_status_t check(const pestle_decoder_t* d, const size_t* slots,
   return NULL;
 }
 
+// By one run, if one can serve them: then |*out_done|.
+static pestle_status_t feed_all(pestle_decoder_t* d, const size_t* slots,
+                                const int64_t* ids, size_t count,
+                                bool* out_done) {
+  const decode_plan_t* plan;
+  *out_done = false;
+  PESTLE_TRY(find_plan(d, count, &plan));
+  *out_done = plan != NULL;
+  return plan ? run(d, plan, slots, ids, count) : NULL;
+}
+
 pestle_status_t pestle_decoder_feed_each(pestle_decoder_t* decoder,
                                          const size_t* slots,
                                          const int64_t* ids, size_t count) {
   PESTLE_REQUIRE(decoder && (!count || (slots && ids)),
                  "a decoder, slots, and an id for each");
-  const decode_plan_t* plan;
+  bool is_done;
   PESTLE_TRY(check(decoder, slots, ids, count));
-  PESTLE_TRY(find_plan(decoder, count, &plan));
-  if (plan) return run(decoder, plan, slots, ids, count);
+  pestle_status_t status = feed_all(decoder, slots, ids, count, &is_done);
+  if (pestle_decode_relieve(decoder, &status))
+    status = feed_all(decoder, slots, ids, count, &is_done);
+  if (!status && is_done) pestle_decode_begin_ahead(decoder);
+  if (status || is_done) return status;
   for (size_t i = 0; i < count; ++i)
     PESTLE_TRY(pestle_decoder_feed(decoder, slots[i], ids + i, 1));
   return NULL;

@@ -14,36 +14,45 @@
 
 // --- What is compiled ---
 
-// A function of each cache as it was, %p, and with |rows| rows appended, %q, and of the
+pestle_type_t pestle_decode_type(const pestle_decoder_t* d, size_t input,
+                                 int64_t room) {
+  pestle_type_t type = d->inputs[input].type;
+  if (d->inputs[input].role == DECODE_MASK) type.dims[1] = room;
+  if (d->inputs[input].role == DECODE_CACHE) type.dims[type.rank - 2] = room;
+  return type;
+}
+
+// A function of each cache as it was, %p, and with the plan's rows appended, %q, and of the
 // sequence's length: the caches with the new rows at that length.
-static void put_writer(const pestle_decoder_t* d, int64_t rows,
+static void put_writer(const pestle_decoder_t* d, const decode_plan_t* plan,
                        pestle_strbuf_t* text) {
   pestle_strbuf_append_c(text, "func.func public @main(");
   for (size_t c = 0; c < d->cache_count; ++c) {
-    pestle_type_t type = d->inputs[d->caches[c].input].type;
+    pestle_type_t type = pestle_decode_type(d, d->caches[c].input, plan->room);
     pestle_strbuf_appendf(text, "%%p%zu: ", c);
     pestle_type_print(&type, text);
-    type.dims[type.rank - 2] += rows;
+    type.dims[type.rank - 2] += plan->rows;
     pestle_strbuf_appendf(text, ", %%q%zu: ", c);
     pestle_type_print(&type, text);
     pestle_strbuf_append_c(text, ", ");
   }
   pestle_strbuf_append_c(text, "%at: tensor<i64>) -> (");
   for (size_t c = 0; c < d->cache_count; ++c) {
+    pestle_type_t type = pestle_decode_type(d, d->caches[c].input, plan->room);
     if (c) pestle_strbuf_append_c(text, ", ");
-    pestle_type_print(&d->inputs[d->caches[c].input].type, text);
+    pestle_type_print(&type, text);
   }
   pestle_strbuf_append_c(
       text, ") {\n%z = stablehlo.constant dense<0> : tensor<i64>\n");
   for (size_t c = 0; c < d->cache_count; ++c) {
-    const pestle_type_t* past = &d->inputs[d->caches[c].input].type;
-    pestle_type_t all = *past, new = *past;
-    int32_t axis = past->rank - 2;
-    all.dims[axis] += rows;
-    new.dims[axis] = rows;
+    pestle_type_t past = pestle_decode_type(d, d->caches[c].input, plan->room);
+    pestle_type_t all = past, new = past;
+    int32_t axis = past.rank - 2;
+    all.dims[axis] += plan->rows;
+    new.dims[axis] = plan->rows;
     pestle_strbuf_appendf(text, "%%n%zu = stablehlo.slice %%q%zu [", c, c);
-    for (int32_t i = 0; i < past->rank; ++i) {
-      int64_t from = i == axis ? d->room : 0;
+    for (int32_t i = 0; i < past.rank; ++i) {
+      int64_t from = i == axis ? plan->room : 0;
       pestle_strbuf_appendf(text, "%s%lld:%lld", i ? ", " : "", (long long)from,
                             (long long)all.dims[i]);
     }
@@ -54,33 +63,35 @@ static void put_writer(const pestle_decoder_t* d, int64_t rows,
     pestle_strbuf_appendf(
         text, "\n%%r%zu = stablehlo.dynamic_update_slice %%p%zu, %%n%zu", c, c,
         c);
-    for (int32_t i = 0; i < past->rank; ++i)
+    for (int32_t i = 0; i < past.rank; ++i)
       pestle_strbuf_append_c(text, i == axis ? ", %at" : ", %z");
     pestle_strbuf_append_c(text, " : (");
-    pestle_type_print(past, text);
+    pestle_type_print(&past, text);
     pestle_strbuf_append_c(text, ", ");
     pestle_type_print(&new, text);
-    for (int32_t i = 0; i < past->rank; ++i)
+    for (int32_t i = 0; i < past.rank; ++i)
       pestle_strbuf_append_c(text, ", tensor<i64>");
     pestle_strbuf_append_c(text, ") -> ");
-    pestle_type_print(past, text);
+    pestle_type_print(&past, text);
     pestle_strbuf_append_c(text, "\n");
   }
   pestle_strbuf_append_c(text, "return ");
   for (size_t c = 0; c < d->cache_count; ++c)
     pestle_strbuf_appendf(text, "%s%%r%zu", c ? ", " : "", c);
   for (size_t c = 0; c < d->cache_count; ++c) {
+    pestle_type_t type = pestle_decode_type(d, d->caches[c].input, plan->room);
     pestle_strbuf_append_c(text, c ? ", " : " : ");
-    pestle_type_print(&d->inputs[d->caches[c].input].type, text);
+    pestle_type_print(&type, text);
   }
   pestle_strbuf_append_c(text, "\n}\n");
 }
 
-static pestle_status_t make_writer(const pestle_decoder_t* d, int64_t rows,
+static pestle_status_t make_writer(const pestle_decoder_t* d,
+                                   const decode_plan_t* plan,
                                    pestle_module_t** out_module) {
   pestle_strbuf_t text;
   pestle_strbuf_init(d->allocator, &text);
-  put_writer(d, rows, &text);
+  put_writer(d, plan, &text);
   pestle_status_t status = pestle_strbuf_status(&text);
   if (!status) {
     status =
@@ -92,9 +103,11 @@ static pestle_status_t make_writer(const pestle_decoder_t* d, int64_t rows,
 
 // |*module| with the caches as results, and behind them the logits if they are wanted, and what
 // a chooser says of them.
-static pestle_status_t link(const pestle_decoder_t* d, int64_t rows,
-                            bool has_logits, bool has_choice,
+static pestle_status_t link(const pestle_decoder_t* d,
+                            const decode_plan_t* plan,
                             pestle_module_t** module) {
+  bool has_logits = plan->rows == 1;
+  bool has_choice = d->is_far && has_logits && plan->batch == 1;
   size_t caches = d->cache_count, inputs = d->input_count;
   size_t count = inputs + (2 * caches + 1) + (caches + 2) + 1;
   size_t bytes = count * sizeof(pestle_link_source_t);
@@ -118,7 +131,7 @@ static pestle_status_t link(const pestle_decoder_t* d, int64_t rows,
   results[caches] = (pestle_link_source_t){0, d->logits};
   *chosen = results[caches];
   results[caches + 1] = (pestle_link_source_t){1 + d->grows, 0};
-  pestle_status_t status = d->grows ? make_writer(d, rows, &writer) : NULL;
+  pestle_status_t status = d->grows ? make_writer(d, plan, &writer) : NULL;
   if (!status && has_choice) status = pestle_decode_make_chooser(d, &chooser);
   pestle_link_part_t parts[3] = {{*module, sources, inputs},
                                  {writer, writes, 2 * caches + 1}};
@@ -137,22 +150,24 @@ static pestle_status_t link(const pestle_decoder_t* d, int64_t rows,
   return NULL;
 }
 
-static pestle_status_t specialize(pestle_decoder_t* d, int64_t rows,
-                                  int64_t batch, pestle_module_t** out_module) {
+static pestle_status_t specialize(const pestle_decoder_t* d,
+                                  const decode_plan_t* plan,
+                                  pestle_module_t** out_module) {
   size_t bytes = d->input_count * sizeof(pestle_type_t);
   pestle_type_t* types = pestle_alloc(d->allocator, bytes);
   *out_module = NULL;
   if (!types) return PESTLE_OOM();
   for (size_t i = 0; i < d->input_count; ++i) {
     decode_role_t role = d->inputs[i].role;
-    types[i] = d->inputs[i].type;
+    types[i] = pestle_decode_type(d, i, plan->room);
     if (role == DECODE_IDS || role == DECODE_POSITIONS)
-      types[i].dims[types[i].rank - 1] = rows;
-    if (role == DECODE_MASK && d->grows) types[i].dims[1] += rows;
+      types[i].dims[types[i].rank - 1] = plan->rows;
+    if (role == DECODE_MASK && d->grows) types[i].dims[1] += plan->rows;
     bool has_batch =
         types[i].rank > 1 && role != DECODE_HIDDEN && role != DECODE_CROSS;
     bool is_number = role == DECODE_FIRST || role == DECODE_TOTAL;
-    if (has_batch || (is_number && types[i].rank)) types[i].dims[0] = batch;
+    if (has_batch || (is_number && types[i].rank))
+      types[i].dims[0] = plan->batch;
   }
   pestle_status_t status =
       pestle_module_specialize(d->module, types, d->input_count, out_module);
@@ -160,7 +175,7 @@ static pestle_status_t specialize(pestle_decoder_t* d, int64_t rows,
   if (status) return status;
   pestle_function_t* f = pestle_module_entry(*out_module);
   status = f && pestle_function_argument_count(f) == d->input_count
-               ? pestle_decode_check(d, f, rows, batch)
+               ? pestle_decode_check(d, f, plan)
                : PESTLE_ERROR(UNSUPPORTED,
                               "the values of some of the model's inputs decide "
                               "shapes: a decoder has none to give them");
@@ -171,7 +186,9 @@ static pestle_status_t specialize(pestle_decoder_t* d, int64_t rows,
   return status;
 }
 
-static pestle_status_t build(pestle_decoder_t* d, pestle_module_t* module,
+static pestle_status_t build(const pestle_decoder_t* d,
+                             const pestle_control_t* control,
+                             pestle_module_t* module,
                              pestle_executable_t** out_executable) {
   pestle_compile_options_t options = d->compile;
   size_t bytes = d->cache_count * sizeof(pestle_alias_t);
@@ -183,6 +200,7 @@ static pestle_status_t build(pestle_decoder_t* d, pestle_module_t* module,
   }
   options.aliases = aliases;
   options.alias_count = d->cache_count;
+  options.control = control;
   pestle_status_t status =
       pestle_compile(d->context, module, d->device, &options, &plan);
   pestle_dealloc(d->allocator, aliases, bytes);
@@ -194,8 +212,13 @@ static pestle_status_t build(pestle_decoder_t* d, pestle_module_t* module,
 }
 
 static pestle_status_t look_once(pestle_decoder_t* d) {
+  const decode_plan_t one = {.rows = 1, .batch = 1, .room = d->most};
   pestle_module_t* module;
-  PESTLE_TRY(specialize(d, 1, 1, &module));
+  PESTLE_TRY(specialize(d, &one, &module));
+  pestle_type_t logits =
+      pestle_function_returned_type(pestle_module_entry(module), d->logits);
+  d->words = logits.dims[2];
+  d->logits_dtype = logits.dtype;
   pestle_status_t status = pestle_module_signature(module, d->signature);
   pestle_module_release(module);
   return status;
@@ -228,40 +251,45 @@ pestle_status_t pestle_decode_look(pestle_decoder_t* d) {
   return status;
 }
 
-static pestle_status_t make_plan(pestle_decoder_t* d, int64_t rows,
-                                 int64_t batch, decode_plan_t* plan) {
+pestle_status_t pestle_decode_make_plan(const pestle_decoder_t* d,
+                                        const pestle_control_t* control,
+                                        decode_plan_t* plan) {
   pestle_module_t* module;
-  int64_t begin = pestle_clock_ns();
-  PESTLE_TRY(specialize(d, rows, batch, &module));
-  plan->rows = rows;
-  plan->batch = batch;
-  plan->room = d->room;
-  bool has_choice = d->is_far && rows == 1 && batch == 1;
-  pestle_status_t status = link(d, rows, rows == 1, has_choice, &module);
-  if (!status) status = build(d, module, &plan->executable);
+  PESTLE_TRY(specialize(d, plan, &module));
+  pestle_status_t status = link(d, plan, &module);
+  if (!status) status = build(d, control, module, &plan->executable);
   pestle_module_release(module);
   // The plan has its own weights: the pages of the model's file need not stay.
   pestle_module_relax(d->module);
-  ++d->compiles;
-  d->compile_ns += pestle_clock_ns() - begin;
   return pestle_status_annotate(status, "for %lld new tokens of %lld sequences",
-                                (long long)rows, (long long)batch);
+                                (long long)plan->rows, (long long)plan->batch);
+}
+
+const decode_plan_t* pestle_decode_find(const pestle_decoder_t* d, int64_t rows,
+                                        int64_t batch, int64_t room) {
+  for (size_t i = 0; i < d->plan_count; ++i) {
+    const decode_plan_t* p = &d->plans[i];
+    if (p->rows == rows && p->batch == batch && p->room == room) return p;
+  }
+  return NULL;
 }
 
 pestle_status_t pestle_decode_plan(pestle_decoder_t* d, int64_t rows,
                                    int64_t batch,
                                    const decode_plan_t** out_plan) {
-  for (size_t i = 0; i < d->plan_count; ++i) {
-    const decode_plan_t* p = &d->plans[i];
-    if (p->rows != rows || p->batch != batch || p->room != d->room) continue;
-    *out_plan = p;
-    return NULL;
-  }
-  decode_plan_t plan = {0};
-  *out_plan = NULL;
+  decode_plan_t plan = {.rows = rows, .batch = batch, .room = d->room};
+  *out_plan = pestle_decode_find(d, rows, batch, d->room);
+  if (*out_plan) return NULL;
+  pestle_decode_take_ahead(d, d->room);
+  *out_plan = pestle_decode_find(d, rows, batch, d->room);
+  if (*out_plan) return NULL;
   if (d->plan_count == DECODE_MOST_PLANS)
     return PESTLE_ERROR(INTERNAL, "a decoder has too many plans");
-  PESTLE_TRY(make_plan(d, rows, batch, &plan));
+  int64_t begin = pestle_clock_ns();
+  pestle_status_t status = pestle_decode_make_plan(d, NULL, &plan);
+  ++d->compiles;
+  d->compile_ns += pestle_clock_ns() - begin;
+  if (status) return status;
   d->plans[d->plan_count] = plan;
   *out_plan = &d->plans[d->plan_count++];
   return NULL;

@@ -245,38 +245,37 @@ static bool is_cache(const pestle_type_t* type, const pestle_type_t* past,
 
 static pestle_status_t check_cache(const pestle_decoder_t* d,
                                    pestle_function_t* f, size_t cache,
-                                   int64_t rows, int64_t batch) {
-  const decode_input_t* input = &d->inputs[d->caches[cache].input];
-  pestle_type_t past = input->type;
-  past.dims[0] = batch;
+                                   const decode_plan_t* plan) {
+  uint32_t input = d->caches[cache].input;
+  pestle_type_t past = pestle_decode_type(d, input, plan->room);
+  past.dims[0] = plan->batch;
   pestle_type_t type =
       pestle_function_returned_type(f, d->caches[cache].output);
-  if (is_cache(&type, &past, d->grows ? rows : 0)) return NULL;
+  if (is_cache(&type, &past, d->grows ? plan->rows : 0)) return NULL;
   return PESTLE_ERROR(
       UNSUPPORTED,
       "the cache '%s' is %s and becomes %s for %lld new tokens: a model writes "
       "new rows into it, as GroupQueryAttention and TensorScatter do, or "
       "appends them, all else stays",
-      input->name, pestle_type_text(&past).text, pestle_type_text(&type).text,
-      (long long)rows);
+      d->inputs[input].name, pestle_type_text(&past).text,
+      pestle_type_text(&type).text, (long long)plan->rows);
 }
 
-pestle_status_t pestle_decode_check(pestle_decoder_t* d, pestle_function_t* f,
-                                    int64_t rows, int64_t batch) {
+pestle_status_t pestle_decode_check(const pestle_decoder_t* d,
+                                    pestle_function_t* f,
+                                    const decode_plan_t* plan) {
   for (size_t c = 0; c < d->cache_count; ++c)
-    PESTLE_TRY(check_cache(d, f, c, rows, batch));
+    PESTLE_TRY(check_cache(d, f, c, plan));
   pestle_type_t type = pestle_function_returned_type(f, d->logits);
-  bool is_taken = type.rank == 3 && type.dims[0] == batch &&
-                  type.dims[1] == rows && type.dims[2] > 0 &&
+  bool is_taken = type.rank == 3 && type.dims[0] == plan->batch &&
+                  type.dims[1] == plan->rows && type.dims[2] > 0 &&
                   pestle_dtype_is(type.dtype, PESTLE_KIND_FLOAT);
   if (!is_taken) {
     return PESTLE_ERROR(
         UNSUPPORTED,
         "output 'logits' is not [1, tokens, words] of floats for %lld tokens",
-        (long long)rows);
+        (long long)plan->rows);
   }
-  d->words = type.dims[2];
-  d->logits_dtype = type.dtype;
   return NULL;
 }
 

@@ -37,15 +37,6 @@ uint64_t pestle_decode_cache_bytes(const pestle_decoder_t* d) {
   return bytes;
 }
 
-static void set_room(pestle_decoder_t* d, int64_t room) {
-  d->room = room;
-  for (size_t i = 0; i < d->input_count; ++i) {
-    pestle_type_t* type = &d->inputs[i].type;
-    if (d->inputs[i].role == DECODE_MASK) type->dims[1] = room;
-    if (d->inputs[i].role == DECODE_CACHE) type->dims[type->rank - 2] = room;
-  }
-}
-
 // Caches of which attention reads no more than the sequence has: a kernel that ends at a
 // number in memory reads two (passes/whole_attention.c, whole_attention_step.c).
 static size_t count_bounded(const pestle_decoder_t* d,
@@ -68,10 +59,10 @@ static size_t count_bounded(const pestle_decoder_t* d,
 static pestle_status_t use_room(pestle_decoder_t* d, int64_t room) {
   int64_t old = d->room;
   const decode_plan_t* plan;
-  set_room(d, room);
+  d->room = room;
   pestle_status_t status = pestle_decode_plan(d, 1, 1, &plan);
   if (status) {
-    set_room(d, old);
+    d->room = old;
     return status;
   }
   d->token = plan;

@@ -387,7 +387,15 @@ pestle_status_t pestle_decoder_feed(pestle_decoder_t* decoder, size_t slot,
   int64_t length = s->length;
   s->has_logits = false;
   pestle_status_t status = feed(decoder, s, ids, count);
-  if (status) s->length = length;
+  if (pestle_decode_relieve(decoder, &status)) {
+    s->length = length;
+    status = feed(decoder, s, ids, count);
+  }
+  if (status) {
+    s->length = length;
+  } else {
+    pestle_decode_begin_ahead(decoder);
+  }
   return status;
 }
 

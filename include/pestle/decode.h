@@ -61,14 +61,19 @@ typedef struct pestle_decoder_options_t {
   int64_t room;
   // The model's encoder, of speech models that are given as two files. Or NULL.
   const char* encoder;
+  // What the next room needs is compiled when a token needs it. Else a thread of the decoder's
+  // does it once half of the room is in use: it takes a core for as long as that takes, and the
+  // memory of executables that a sequence that ends before does not need.
+  bool no_ahead;
 } pestle_decoder_options_t;
 
 // Opens the model at |path|, a file, or a folder of onnxruntime-genai, whose
 // genai_config.json names the file, and that of an encoder if there is one. The config counts for the file too if it lies beside it:
 // names of inputs and outputs, head_size, context_length, the ids that begin, end and pad a
 // text, and how tokens are chosen; of GGUF the file's own metadata counts. Compiles the model
-// for one token; other numbers of tokens and more positions are compiled when they are first
-// needed. |options| may be NULL. Errors are those of
+// for one token; other numbers of tokens are compiled when they are first
+// needed, and one token in more positions before, by a thread of the decoder's: what fails there is
+// tried again when it is needed, and told then. |options| may be NULL. Errors are those of
 // pestle_import_file() and pestle_compile(); UNSUPPORTED: the model is none that a decoder
 // takes (an input that it does not know, caches without a partner or that become something
 // else than themselves with new rows), which the sentence says; INVALID_ARGUMENT: |most| or |room| is below 0; MALFORMED: the
@@ -77,7 +82,8 @@ typedef struct pestle_decoder_options_t {
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_create(
     pestle_context_t* context, const char* path,
     const pestle_decoder_options_t* options, pestle_decoder_t** out_decoder);
-// Frees |decoder| and its slots. NULL is allowed.
+// Frees |decoder| and its slots; what its thread compiles is stopped and waited for. NULL is
+// allowed.
 PESTLE_API void pestle_decoder_release(pestle_decoder_t* decoder);
 
 // Zero-initialise and set |struct_size|.
@@ -112,6 +118,8 @@ typedef struct pestle_decoder_info_t {
   int32_t feature_rank;
   const int64_t* feature_dims;
   uint64_t encoder_bytes;
+  uint64_t compiles_ahead;  // of |compiles|, those by a thread of the decoder's
+  uint64_t waits;           // tokens and prompts that waited for that thread
 } pestle_decoder_info_t;
 // Fills |*out_info|, whose struct_size must be set.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_info(

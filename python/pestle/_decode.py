@@ -202,7 +202,7 @@ class Decoder:
 
     def info(self) -> dict[str, Any]:
         """What it has and what it counted, a dict: room, caches, caches_in_place,
-        caches_bounded, cache_bytes, token_bytes, weight_bytes, compiles, compile_ns ... (pestle/decode.h says what each
-        is)."""
+        caches_bounded, cache_bytes, token_bytes, weight_bytes, compiles, compile_ns, compiles_ahead,
+        waits ... (pestle/decode.h says what each is)."""
         with self._lock:
             return self._raw.info()

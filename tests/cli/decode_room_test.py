@@ -9,6 +9,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 
 try:
     import numpy as np
@@ -107,6 +108,62 @@ def check_slots(what, path, ids, fixed, folder):
         near(f"{what}: a short file in a long room", got, alone(9))
 
 
+def wait_for(what, d, compiles):
+    """Until the decoder's thread has compiled so many plans: it has nothing else to do."""
+    while d.info().compiles_ahead < compiles:
+        time.sleep(0.01)
+    expect(f"{what}: {d.info().compiles_ahead} plans ahead", d.info().compiles_ahead == compiles)
+
+
+def check_ahead(what, path, ids, slots):
+    """The token that passes a room compiles nothing and waits for nobody: a thread did it when half of the room was
+    in use, once for each room, for one sequence and for runs of all slots."""
+    d, each = Decoder(path, MOST, slots=slots, room=ROOM), 1 + (slots > 1)
+    own = d.info().compiles
+
+    def feed(i):
+        if slots > 1:
+            d.feed_each({s: int(ids[i]) for s in range(slots)})
+        else:
+            d.feed(ids[i:i + 1])
+
+    made = 0
+    for i in range(MOST):
+        feed(i)
+        info = d.info()
+        together = slots == 1 or info.batches == i + 1
+        expect(f"{what}: token {i} compiles nothing", info.compiles - info.compiles_ahead == own + (slots > 1))
+        expect(f"{what}: token {i} of all slots", together)
+        if info.room < MOST and i + 1 >= info.room // 2 and made < info.room:
+            made = info.room
+            wait_for(what, d, each * (made // ROOM).bit_length())
+    info = d.info()
+    expect(f"{what}: {info.compiles_ahead} plans ahead", info.compiles_ahead == 3 * each)
+    expect(f"{what}: {info.waits} waits", info.waits == 0)
+    off = Decoder(path, MOST, slots=slots, room=ROOM, no_ahead=True)
+    off.feed(ids[:ROOM])
+    off.feed(ids[ROOM:ROOM + 1])
+    expect(f"{what}: without a thread", off.info().compiles_ahead == off.info().waits == 0 and off.info().room == 2 * ROOM)
+
+
+def check_ahead_ends(path, ids):
+    """One that is let go while its thread compiles; a token that comes before it is done; a jump over a room."""
+    for _ in range(4):
+        d = Decoder(path, MOST, room=ROOM)
+        d.feed(ids[:ROOM])
+        del d
+    d = Decoder(path, MOST, room=ROOM)
+    own = d.info().compiles
+    for i in range(ROOM + 1):
+        d.feed(ids[i:i + 1])
+    info = d.info()
+    expect(f"a token that waits: {info.compiles}, {info.waits}", info.compiles - info.compiles_ahead == own and info.waits <= 1)
+    d = Decoder(path, MOST, room=ROOM)
+    d.feed(ids[:ROOM // 2])
+    d.feed(ids[ROOM // 2:5 * ROOM])
+    expect("a jump over rooms", d.info().room == 8 * ROOM and d.info().waits == 0)
+
+
 def check_choice(folder):
     """Which decoders begin with few positions follows from what a token's kernels do."""
     path, most = folder / "model.onnx", 600
@@ -154,6 +211,11 @@ def main():
             ids = np.random.default_rng(3).integers(0, maker.words, MOST)
             fixed = check_boundaries(what, path, ids)
             check_slots(what, path, ids, fixed, folder)
+            if what in ("GroupQueryAttention", "growing"):
+                check_ahead(what, path, ids, 1)
+                check_ahead_ends(path, ids)
+            if what == "GroupQueryAttention":
+                check_ahead("slots", path, ids, 3)
         check_choice(folder)
     print(f"{len(t.bad)} wrong")
     return bool(t.bad)

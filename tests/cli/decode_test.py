@@ -35,7 +35,7 @@ bad = []
 class Options(C.Structure):
     _fields_ = [("struct_size", C.c_size_t), ("device", C.c_void_p), ("most", C.c_int64), ("slots", C.c_size_t),
                 ("threads", C.c_int32), ("compile", C.c_void_p), ("room", C.c_int64),
-                ("encoder", C.c_char_p)]
+                ("encoder", C.c_char_p), ("no_ahead", C.c_bool)]
 
 
 class Sampling(C.Structure):
@@ -50,7 +50,8 @@ class Info(C.Structure):
                 ("compile_ns", C.c_int64), ("batches", C.c_uint64), ("context", C.c_int64), ("begin_id", C.c_int64),
                 ("pad_id", C.c_int64), ("end_ids", C.c_void_p), ("end_count", C.c_size_t), ("room", C.c_int64),
                 ("caches_bounded", C.c_size_t), ("feature_dtype", C.c_int32), ("feature_rank", C.c_int32),
-                ("feature_dims", C.POINTER(C.c_int64)), ("encoder_bytes", C.c_uint64)]
+                ("feature_dims", C.POINTER(C.c_int64)), ("encoder_bytes", C.c_uint64), ("compiles_ahead", C.c_uint64),
+                ("waits", C.c_uint64)]
 
 
 class Tensor(C.Structure):
@@ -84,10 +85,10 @@ class Decoder:
             cls.lib.pestle_status_release(C.c_void_p(status))
             raise Failure(text)
 
-    def __init__(self, path, most=MOST, slots=1, threads=0, room=0, encoder=None):
+    def __init__(self, path, most=MOST, slots=1, threads=0, room=0, encoder=None, no_ahead=False):
         self.it = C.c_void_p()
         options = Options(C.sizeof(Options), None, most, slots, threads, None, room,
-                          None if encoder is None else str(encoder).encode())
+                          None if encoder is None else str(encoder).encode(), no_ahead)
         self.check(self.lib.pestle_decoder_create(self.context, str(path).encode(), C.byref(options), C.byref(self.it)))
 
     def __del__(self):

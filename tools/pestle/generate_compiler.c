@@ -210,6 +210,8 @@ static void print_json(const generate_t* g, const pestle_decoder_info_t* info) {
   cli_key_i64(json, "room", info->room);
   cli_key_i64(json, "compiles", (int64_t)info->compiles);
   cli_key_f64(json, "compile_ms", (double)info->compile_ns * 1e-6);
+  cli_key_i64(json, "compiles_ahead", (int64_t)info->compiles_ahead);
+  cli_key_i64(json, "waits", (int64_t)info->waits);
   cli_key_i64(json, "peak_rss_kb", cli_peak_rss_kb());
 }
 
