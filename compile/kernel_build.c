@@ -460,7 +460,8 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
                         _Alignof(pestle_kernel_arg_t));
   if (!status) status = k->args ? bind_parts(ks->arena, k) : PESTLE_OOM();
   k->estimate_ns = k->work_ns = direct.steps / 4 + 1;
-  k->flops = k->half_flops = k->byte_flops = 0;
+  k->flops = pestle_kernel_products(k->node);
+  k->half_flops = k->byte_flops = 0;
   k->bytes = bytes_of_args(k->node);
   k->explain_ops = direct.steps;
   k->note = k->ops;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much a kernel computes and moves, counted from its scheduled nest: what
-// pieces for threads, profiles and explain go by.
+// pieces for threads, profiles and explain go by. Of kernels without a nest the products alone.
 #include <string.h>
 
 #include "compile/kernels.h"
@@ -118,6 +118,30 @@ static uint64_t nanoseconds_of(const pestle_nest_t* nest) {
     work += points_of(nest, s) * (product || dot ? 1 : 4);
   }
   return work / 32 + 1;
+}
+
+// Of the extents that types have: all of a cache, however much of it a run reads.
+static uint64_t products_of(const pestle_node_t* node) {
+  const pestle_type_t* x = pestle_node_operand(node, 0)->type;
+  const pestle_type_t* y = node->results[0].type;
+  int64_t columns = y->dims[y->rank - 1], sums = 0;
+  if (node->op == PESTLE_OP_BLOCK_DOT) sums = columns * x->dims[x->rank - 1];
+  if (node->op == PESTLE_OP_ATTENTION) {
+    const pestle_type_t* keys = pestle_node_operand(node, 1)->type;
+    sums = keys->dims[keys->rank - 2] * (keys->dims[keys->rank - 1] + columns);
+  }
+  return 2 * (uint64_t)(pestle_type_count(y) / columns * sums);
+}
+
+uint64_t pestle_kernel_products(const pestle_node_t* node) {
+  uint64_t flops = 0;
+  if (node->op != PESTLE_OP_FUSION) return 0;
+  for (const pestle_node_t* n = pestle_node_body(node, 0)->first; n;
+       n = n->next) {
+    if (n->op == PESTLE_OP_BLOCK_DOT || n->op == PESTLE_OP_ATTENTION)
+      flops += products_of(n);
+  }
+  return flops;
 }
 
 // --- Bytes ---

@@ -149,5 +149,7 @@ pestle_kernels_compile(pestle_kernels_t* kernels);
 // Counts what |k|, made from the scheduled |nest|, computes and moves.
 PESTLE_NODISCARD pestle_status_t pestle_kernel_measure(pestle_nest_t* nest,
                                                        pestle_kernel_t* k);
+// Operations of the products of |node|, whose kernel has no nest; 0: not counted.
+uint64_t pestle_kernel_products(const pestle_node_t* node);
 
 #endif  // PESTLE_COMPILE_KERNELS_H_

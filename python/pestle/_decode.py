@@ -65,11 +65,13 @@ class Decoder:
                              "are known")
         if slots < 1:
             raise ValueError(f"slots is {slots!r}: a decoder has one at least")
+        # A number would be an open file's to stat().
+        path = os.fspath(path)
         os.stat(path)
         if encoder is not None:
+            encoder = os.fspath(encoder)
             os.stat(encoder)
-        self._raw = c.RawDecoder(os.fspath(path), most, room, slots, device, threads, numerics,
-                                 None if encoder is None else os.fspath(encoder))
+        self._raw = c.RawDecoder(path, most, room, slots, device, threads, numerics, encoder)
         self._lock = threading.Lock()
         info = self._raw.info()
         self.words, self.most, self.slots = info["words"], info["most"], info["slots"]

@@ -471,6 +471,9 @@ def check_command(folder):
     expect(f"generate: {done.stdout} {done.stderr}", done.stdout == ",".join(map(str, want)) + "\n")
     told = json.loads(generate(*how, "--json").stdout)
     expect("generate --json", told["ids"] == want and told["caches_in_place"] == told["caches"] == 4)
+    done = generate(*how, "--memory-limit", "1K")
+    expect(f"a memory limit: {done.stderr}", done.returncode == 5 and "may hold 1024 bytes" in done.stderr and not done.stdout)
+    expect("a limit that is enough", generate(*how, "--memory-limit", "64M").stdout == ",".join(map(str, want)) + "\n")
     expect("an end", len(json.loads(generate(*how, "--end-id", str(want[3]), "--json").stdout)["ids"]) <= 4)
     config = {"model": {"context_length": 32, "eos_token_id": [200, want[3]], "decoder": {"filename": "model.onnx"}},
               "search": {"do_sample": True, "temperature": 0.9, "top_k": 40}}

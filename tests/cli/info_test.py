@@ -131,6 +131,14 @@ class Info(unittest.TestCase):
         self.assertEqual((facts["weights"], facts["weight_bytes"]), (6, 24))
         self.assertEqual(facts["run"]["flops"], 6)
 
+    def test_packed_weights(self):
+        """Each of 2 x 64 sums has 96 products and as many additions, however the weights lie."""
+        path = self.file("packed.mlir", "func.func @main(%x: tensor<2x96xf32>, %w: tensor<64x48xui8>, %s: tensor<64x3xf32>) -> "
+                         "tensor<2x64xf32> {\n  %y = \"pestle.block_dot\"(%x, %w, %s) <{bits = 4 : i64, block = 32 : i64, "
+                         "accuracy = 0 : i64}> : (tensor<2x96xf32>, tensor<64x48xui8>, tensor<64x3xf32>) -> tensor<2x64xf32>\n"
+                         "  return %y : tensor<2x64xf32>\n}\n")
+        self.assertEqual(self.facts(path)["run"]["flops"], 2 * 2 * 64 * 96)
+
     def test_plans(self):
         plan = self.folder.name + "/small.plan"
         done = self.pestle("compile", self.small(), "--shape", "x=4x5x3", "-o", plan)

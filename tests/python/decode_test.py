@@ -222,6 +222,8 @@ def test_bad():
     raises(OverflowError, lambda: d.feed([1 << 70]))
     assert d.length() == 10 and d.logits().tolist() == before
     raises(FileNotFoundError, lambda: pt.Decoder(HOME / "none.onnx"))
+    raises(TypeError, lambda: pt.Decoder(3), "not int")
+    raises(TypeError, lambda: pt.Decoder(HOME, encoder=3), "not int")
     raises(ValueError, lambda: pt.Decoder(MODEL, most=-1), "most is -1")
     raises(ValueError, lambda: pt.Decoder(MODEL, slots=0), "slots is 0")
     raises(ValueError, lambda: pt.Decoder(MODEL, numerics="best"), "numerics is 'best'")

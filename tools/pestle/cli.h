@@ -368,6 +368,9 @@ typedef struct cli_job_t {
   double create_ms;
 } cli_job_t;
 
+// Holds |device| to --memory-limit, if that is given.
+PESTLE_NODISCARD pestle_status_t cli_limit_memory(cli_t* cli,
+                                                  pestle_device_t* device);
 // An empty one: it may be deinitialised.
 void cli_job_init(cli_t* cli, cli_job_t* out_job);
 // Opens the model or plan |path| with the inputs of the command line, in an empty

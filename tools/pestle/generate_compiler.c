@@ -93,6 +93,7 @@ static pestle_status_t open(generate_t* g, const char* path) {
   int64_t begin = pestle_clock_ns();
   PESTLE_TRY(cli_numerics(cli, &compile.numerics));
   PESTLE_TRY(cli_device(cli, &options.device));
+  PESTLE_TRY(cli_limit_memory(cli, options.device));
   PESTLE_TRY(pestle_decoder_create(cli->context, path, &options, &g->decoder));
   g->create_s = (double)(pestle_clock_ns() - begin) * 1e-9;
   return NULL;

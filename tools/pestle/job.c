@@ -8,6 +8,14 @@
 
 // --- From the model to an executable ---
 
+pestle_status_t cli_limit_memory(cli_t* cli, pestle_device_t* device) {
+  if (!cli->text[CLI_MEMORY_LIMIT]) return NULL;
+  return pestle_status_annotate(
+      pestle_device_memory_set(device, PESTLE_MEMORY_LIMIT,
+                               (uint64_t)cli->count[CLI_MEMORY_LIMIT], NULL),
+      "while setting --memory-limit %s", cli->text[CLI_MEMORY_LIMIT]);
+}
+
 // Of the device that the job runs on: without --device that of the plan's.
 static pestle_status_t limit_memory(cli_job_t* job) {
   cli_t* cli = job->cli;
@@ -23,10 +31,7 @@ static pestle_status_t limit_memory(cli_job_t* job) {
                               : NULL;
     PESTLE_TRY(pestle_context_device(cli->context, backend, &device));
   }
-  return pestle_status_annotate(
-      pestle_device_memory_set(device, PESTLE_MEMORY_LIMIT,
-                               (uint64_t)cli->count[CLI_MEMORY_LIMIT], NULL),
-      "while setting --memory-limit %s", cli->text[CLI_MEMORY_LIMIT]);
+  return cli_limit_memory(cli, device);
 }
 
 static pestle_status_t load(cli_job_t* job) {
