@@ -142,6 +142,7 @@ static pestle_status_t open(pestle_decoder_t* d, const char* path,
     PESTLE_TRY(pestle_context_device(d->context, NULL, &d->device));
   d->is_far = pestle_device_dl(d->device).device_type != PESTLE_DEVICE_CPU;
   PESTLE_TRY(pestle_decode_config(d, path, &file));
+  d->is_most_told = d->most > 0;
   if (!d->most) {
     int64_t context = d->config.context;
     d->most = context && context < USUAL_POSITIONS ? context : USUAL_POSITIONS;

@@ -139,6 +139,11 @@ struct pestle_decoder_s {
   bool is_far;      // the device is none of CPUs: logits stay there
   pestle_dtype_t logits_dtype;
   int64_t words, most;
+  bool is_most_told;
+  // Positions that the model has tables for, |asked| (what |most| was at first) if it has no
+  // less; then what reads the shortest of them.
+  int64_t asked, places;
+  const char* short_table;
   // Positions that the caches have, those that they have at first, and which are doubled
   // until they are |most|.
   int64_t room, first_room;
@@ -222,6 +227,12 @@ pestle_decode_make_plan(const pestle_decoder_t* d,
 PESTLE_NODISCARD pestle_status_t
 pestle_decode_plan(pestle_decoder_t* d, int64_t rows, int64_t batch,
                    const decode_plan_t** out_plan);
+
+// --- decode_places.c ---
+
+// Finds |d->places| of the model for one token, |f|.
+PESTLE_NODISCARD pestle_status_t
+pestle_decode_find_places(pestle_decoder_t* d, const pestle_function_t* f);
 
 // --- decode_encode.c ---
 

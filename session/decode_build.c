@@ -211,30 +211,38 @@ static pestle_status_t build(const pestle_decoder_t* d,
   return status;
 }
 
+static pestle_status_t look_at(pestle_decoder_t* d, pestle_module_t* module) {
+  pestle_function_t* f = pestle_module_entry(module);
+  pestle_type_t logits = pestle_function_returned_type(f, d->logits);
+  d->words = logits.dims[2];
+  d->logits_dtype = logits.dtype;
+  PESTLE_TRY(pestle_decode_find_places(d, f));
+  return pestle_module_signature(module, d->signature);
+}
+
 static pestle_status_t look_once(pestle_decoder_t* d) {
   const decode_plan_t one = {.rows = 1, .batch = 1, .room = d->most};
   pestle_module_t* module;
   PESTLE_TRY(specialize(d, &one, &module));
-  pestle_type_t logits =
-      pestle_function_returned_type(pestle_module_entry(module), d->logits);
-  d->words = logits.dims[2];
-  d->logits_dtype = logits.dtype;
-  pestle_status_t status = pestle_module_signature(module, d->signature);
+  pestle_status_t status = look_at(d, module);
   pestle_module_release(module);
   return status;
 }
 
 // Without a mask a model is told how many rows there are where it counts them.
 static pestle_status_t look_counting(pestle_decoder_t* d) {
-  PESTLE_TRY(pestle_decode_count_rows(d));
+  if (!d->counts) PESTLE_TRY(pestle_decode_count_rows(d));
   return look_once(d);
 }
 
-pestle_status_t pestle_decode_look(pestle_decoder_t* d) {
+static bool is_out_of_memory(pestle_status_t status) {
+  return pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY;
+}
+
+static pestle_status_t look_both(pestle_decoder_t* d) {
   if (!d->is_told) return look_counting(d);
   pestle_status_t status = look_once(d);
-  if (!status || pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY)
-    return status;
+  if (!status || is_out_of_memory(status)) return status;
   // A model that appends rows wants another mask, and may not be imported before.
   d->grows = d->has_mask;
   pestle_status_t other = d->grows ? look_once(d) : look_counting(d);
@@ -249,6 +257,51 @@ pestle_status_t pestle_decode_look(pestle_decoder_t* d) {
   d->grows = false;
   pestle_status_release(other);
   return status;
+}
+
+static pestle_status_t look_with(pestle_decoder_t* d, int64_t most) {
+  d->most = d->room = most;
+  for (size_t i = 0; i < d->input_count; ++i)
+    d->inputs[i].type = pestle_decode_type(d, i, most);
+  return look_both(d);
+}
+
+// An importer may refuse tables that are shorter than there are positions. Where nobody asked
+// for so many there are as many as the tables have, which the model for few positions shows.
+static pestle_status_t look_short(pestle_decoder_t* d) {
+  enum { FEWEST = 8 };
+  pestle_status_t status = look_both(d);
+  if (!status || d->is_most_told || is_out_of_memory(status)) return status;
+  pestle_status_t other = d->asked > FEWEST ? look_with(d, FEWEST) : NULL;
+  bool is_short = !other && d->places > FEWEST && d->places < d->asked;
+  if (is_short) other = look_with(d, d->places);
+  if (!other && is_short) {
+    pestle_status_release(status);
+    return NULL;
+  }
+  pestle_status_release(other);
+  return status;
+}
+
+pestle_status_t pestle_decode_look(pestle_decoder_t* d) {
+  d->asked = d->most;
+  pestle_status_t status = look_short(d);
+  if (status && d->is_most_told) {
+    return pestle_status_annotate(status,
+                                  "with %lld positions a sequence "
+                                  "(pestle_decoder_options_t.most, --most)",
+                                  (long long)d->most);
+  }
+  PESTLE_TRY(status);
+  if (d->places >= d->most) return NULL;
+  if (!d->is_most_told && d->places) return look_with(d, d->places);
+  return PESTLE_ERROR(
+      MALFORMED,
+      "'%s' takes rows of a table by positions, and has them for %lld, where "
+      "sequences may have %lld: ask for %lld at most "
+      "(pestle_decoder_options_t.most, --most)",
+      d->short_table, (long long)d->places, (long long)d->most,
+      (long long)d->places);
 }
 
 pestle_status_t pestle_decode_make_plan(const pestle_decoder_t* d,

@@ -47,8 +47,8 @@ typedef struct pestle_decoder_s pestle_decoder_t;
 typedef struct pestle_decoder_options_t {
   size_t struct_size;
   pestle_device_t* device;  // NULL: pestle_context_device() without a name
-  // Positions that a sequence may have; 0: 2048, or the model's context_length if that is
-  // less.
+  // Positions that a sequence may have; 0: 2048, or the model's context_length or the rows of
+  // its tables of angles or places if these are less.
   int64_t most;
   size_t slots;     // sequences; 0: 1
   int32_t threads;  // of a run at most; 0: the pool's size

@@ -25,8 +25,8 @@ class Decoder:
 
     path: a model, or a folder of onnxruntime-genai, whose genai_config.json says which ids
     end a text and how tokens are chosen.
-    most: positions that a sequence may have; 0: 2048, or the model's context_length if that
-    is less. room: positions that the caches have at first, which are doubled when a sequence
+    most: positions that a sequence may have; 0: 2048, or the model's context_length or the
+    rows of its tables if these are less. room: positions that the caches have at first, which are doubled when a sequence
     passes them; 0: 256, or most where a token's cost does not follow it. slots: sequences
     that know nothing of each other. encoder: the file of a speech model's encoder, where no
     folder names it. device: where it runs.

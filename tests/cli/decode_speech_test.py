@@ -213,9 +213,11 @@ def check_command(genai, plain, folder):
 
     done = generate(genai.folder, "--features", folder / "mel.npy")
     expect(f"generate: {done.stdout} {done.stderr}", done.stdout == ",".join(map(str, want)) + "\n")
-    two = plain.decoder, "--encoder", plain.encoder, "--most", str(MOST), "--end-id", "2"
+    two = plain.decoder, "--encoder", plain.encoder, "--end-id", "2"
     done = generate(*two, "--features", folder / "mel.npy", "--json")
     expect(f"two files: {done.stdout} {done.stderr}", json.loads(done.stdout)["ids"] == want)
+    done = generate(*two, "--features", folder / "mel.npy", "--most", str(MOST + 1))
+    expect(f"more positions than places: {done.stderr}", done.returncode == 4 and "--most" in done.stderr and str(MOST) in done.stderr)
     for options, said in (((genai.folder,), "slot 0 has no features"), ((genai.folder, "--features", folder / "bad.npy"), "the encoder takes"),
                           ((genai.folder, "--features", folder / "no.npy"), "no.npy")):
         done = generate(*options)

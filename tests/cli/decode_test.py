@@ -238,6 +238,46 @@ def check_static(folder):
     expect("opset 24: caches are copied", info.caches_in_place == info.caches == 2 * maker.layers)
 
 
+def check_tables(folder):
+    """Tables of 64 angles that a Gather reads: positions are as many as they have, or are refused. An offset takes some
+    away; positions may be counted by the mask; a clamp asks for none."""
+    path = folder / "model.onnx"
+
+    def count(m, nodes):
+        return nodes + [
+            h.make_node("CumSum", ["attention_mask", "c.axis"], ["c.all"]), h.make_node("Sub", ["c.all", "c.axis"], ["c.from0"]),
+            h.make_node("Shape", ["input_ids"], ["c.rows"], start=1, end=2), h.make_node("Neg", ["c.rows"], ["c.first"]),
+            h.make_node("Slice", ["c.from0", "c.first", "c.end", "c.ones"], ["c.positions"])]
+
+    def add(m, nodes):
+        return nodes + [h.make_node("Add", ["position_ids", "c.two"], ["c.positions"])]
+
+    def clamp(m, nodes):
+        return nodes + [h.make_node("Min", ["position_ids", "c.last"], ["c.positions"])]
+
+    for what, static, change, places in (("given", 0, None, 64), ("given, opset 24", 1, None, 64), ("two more", 0, add, 62),
+                                         ("counted by the mask", 0, count, 64), ("clamped", 0, clamp, None)):
+        maker = llama_plain.make(path, "tiny", static=bool(static))
+        if change:
+            model = onnx.load(path)
+            for name, value in ("axis", 1), ("end", [1 << 40]), ("ones", [1]), ("two", 2), ("last", 63):
+                model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(value, np.int64), "c." + name))
+            nodes = change(maker, [])
+            for node in model.graph.node:
+                node.input[:] = ["c.positions" if i == "position_ids" else i for i in node.input]
+            for i, node in enumerate(nodes):
+                model.graph.node.insert(i, node)
+            if change is count:
+                model.graph.input.remove(next(i for i in model.graph.input if i.name == "position_ids"))
+            onnx.save(model, path)
+        expect(f"{what}: positions", Decoder(path, 0).info().most == (places or 2048))
+        if places:
+            refused(f"{what}: one more", f"has them for {places}, where sequences may have {places + 1}", lambda: Decoder(path, places + 1))
+        d = Decoder(path, places or 80)
+        d.feed(range(40))
+        expect(f"{what}: tokens", d.logits() is not None and d.info().most == (places or 80))
+
+
 def check_compiles(folder):
     """Each number of rows is compiled once, and not in a second process."""
     path = folder / "model.onnx"
@@ -499,7 +539,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         # The second is that of contexts which read no variables of Pestle's.
         os.environ["PESTLE_CACHE_DIR"] = os.environ["XDG_CACHE_HOME"] = folder + "/cache"
-        for check in check_logits, check_growing, check_static, check_compiles, check_moving, check_slots, check_each, check_choices, check_bad, check_command:
+        for check in check_logits, check_growing, check_static, check_tables, check_compiles, check_moving, check_slots, check_each, check_choices, check_bad, check_command:
             check(pathlib.Path(folder))
     print(f"{len(bad)} wrong")
     return bool(bad)

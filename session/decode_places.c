@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many positions a model has tables for: of angles, or of places that were learned, which
+// it reads by a token's position. A gather takes the nearest row for one that there is not, so
+// that a sequence that is longer would go on with wrong numbers.
+//
+// The least and the greatest integer that each value can hold follow from what a decoder gives:
+// positions below |most|, a mask of ones and zeros, of which no more than |most| are ones. A
+// table is too short where an index may pass its end. What is not known is not judged: ids, and
+// what regions compute.
+#include <string.h>
+
+#include "base/mem.h"
+#include "ir/graph.h"
+#include "session/decode.h"
+
+typedef struct range_t {
+  int64_t low, high;
+  bool is_known;
+} range_t;
+
+typedef struct places_t {
+  const pestle_decoder_t* d;
+  const pestle_function_t* f;
+  int64_t most;
+  range_t* ranges;  // a value's scratch is its place
+  size_t count;
+} places_t;
+
+enum {
+  FEW = 1 << 16,          // elements of a constant that are looked at
+  LARGE = INT32_MAX / 2,  // greater numbers are not known
+};
+
+static const range_t unknown = {0, 0, false};
+
+static range_t make(int64_t low, int64_t high) {
+  range_t r = {low, high, low >= -LARGE && high <= LARGE};
+  return r;
+}
+
+static range_t of(const places_t* p, const pestle_value_t* value) {
+  return p->ranges[value->scratch];
+}
+
+static range_t operand(const places_t* p, const pestle_node_t* node, size_t i) {
+  return of(p, pestle_node_operand(node, i));
+}
+
+static bool counts(const pestle_value_t* value) {
+  pestle_dtype_t dtype = value->type->dtype;
+  return dtype == PESTLE_I1 || dtype == PESTLE_I32 || dtype == PESTLE_I64;
+}
+
+// --- What values can be ---
+
+static range_t of_constant(const pestle_node_t* node) {
+  const pestle_elements_t* e = PESTLE_NODE_ELEMENTS(node);
+  size_t size = pestle_dtype_size(e->type.dtype);
+  size_t count = e->splat ? 1 : e->size / size;
+  range_t r = unknown;
+  for (size_t i = 0; count <= FEW && i < count; ++i) {
+    pestle_elements_t one = *e;
+    double real;
+    int64_t number;
+    one.data = (const char*)e->data + i * size;
+    pestle_elements_first(&one, &real, &number);
+    range_t at = make(number, number);
+    if (!at.is_known) return unknown;
+    if (!i) r = at;
+    if (number < r.low) r.low = number;
+    if (number > r.high) r.high = number;
+  }
+  return r;
+}
+
+static range_t both(range_t a, range_t b) {
+  if (!a.is_known || !b.is_known) return unknown;
+  return make(a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high);
+}
+
+static range_t least(range_t a, range_t b) {
+  return make(a.low < b.low ? a.low : b.low, a.high < b.high ? a.high : b.high);
+}
+
+static range_t greatest(range_t a, range_t b) {
+  return make(a.low > b.low ? a.low : b.low, a.high > b.high ? a.high : b.high);
+}
+
+static range_t product(range_t a, range_t b) {
+  range_t low = make(a.low * b.low, a.low * b.low);
+  range_t r = both(low, make(a.low * b.high, a.low * b.high));
+  r = both(r, make(a.high * b.low, a.high * b.low));
+  return both(r, make(a.high * b.high, a.high * b.high));
+}
+
+// 1 or 0 where all pairs say so.
+static range_t compared(bool is_always, bool is_never) {
+  return make(is_always, !is_never);
+}
+
+// The sum of parts of |a|, which is a mask or made of one: no more than |most| are ones.
+static range_t sum(const places_t* p, range_t a) {
+  return a.is_known && a.low >= 0 && a.high <= 1 ? make(0, p->most) : unknown;
+}
+
+static bool adds(const pestle_node_t* node) {
+  if (node->op == PESTLE_OP_CUMULATIVE)
+    return !strcmp(PESTLE_NODE_STR(node, combiner), "ADD");
+  const pestle_block_t* body = pestle_node_body(node, 0);
+  return node->result_count == 1 && body->first &&
+         body->first->op == PESTLE_OP_ADD;
+}
+
+static range_t of_pair(const pestle_node_t* node, range_t a, range_t b) {
+  switch ((int)node->op) {
+    case PESTLE_OP_ADD:
+      return make(a.low + b.low, a.high + b.high);
+    case PESTLE_OP_SUBTRACT:
+      return make(a.low - b.high, a.high - b.low);
+    case PESTLE_OP_MULTIPLY:
+      return product(a, b);
+    case PESTLE_OP_MAXIMUM:
+      return greatest(a, b);
+    case PESTLE_OP_MINIMUM:
+      return least(a, b);
+    case PESTLE_OP_LT:
+      return compared(a.high < b.low, a.low >= b.high);
+    case PESTLE_OP_LE:
+      return compared(a.high <= b.low, a.low > b.high);
+    case PESTLE_OP_GT:
+      return compared(a.low > b.high, a.high <= b.low);
+    case PESTLE_OP_GE:
+      return compared(a.low >= b.high, a.high < b.low);
+    default:
+      return unknown;
+  }
+}
+
+static bool is_of(const pestle_value_t* value, pestle_op_t op,
+                  const pestle_value_t* first) {
+  return value->node && value->node->op == op &&
+         pestle_node_operand(value->node, 0) == first;
+}
+
+// x < 0 ? x + n : x, by which indices count from a table's end: what is added to is negative.
+static bool counts_from_end(const places_t* p, const pestle_node_t* node,
+                            range_t* out) {
+  const pestle_value_t* x = pestle_node_operand(node, 2);
+  const pestle_value_t *test = pestle_node_operand(node, 0),
+                       *other = pestle_node_operand(node, 1);
+  if (!is_of(test, PESTLE_OP_LT, x) || !is_of(other, PESTLE_OP_ADD, x))
+    return false;
+  range_t a = of(p, x), zero = operand(p, test->node, 1);
+  range_t n = operand(p, other->node, 1);
+  if (!a.is_known || !zero.is_known || !n.is_known || zero.low || zero.high)
+    return false;
+  *out = make(a.low > 0 ? a.low : 0, a.high);
+  if (a.low < 0) *out = both(make(0, a.high), make(a.low + n.low, n.high - 1));
+  return true;
+}
+
+static range_t of_select(const places_t* p, const pestle_node_t* node) {
+  range_t test = operand(p, node, 0), a = operand(p, node, 1);
+  range_t b = operand(p, node, 2), r;
+  if (counts_from_end(p, node, &r)) return r;
+  if (test.is_known && test.low == test.high) return test.low ? a : b;
+  return both(a, b);
+}
+
+static range_t of_node(const places_t* p, const pestle_node_t* node) {
+  range_t a = node->operand_count ? operand(p, node, 0) : unknown, b = unknown;
+  switch ((int)node->op) {
+    case PESTLE_OP_CONSTANT:
+      return of_constant(node);
+    case PESTLE_OP_IOTA: {
+      const pestle_type_t* type = pestle_node_result(node, 0)->type;
+      return make(0, type->dims[PESTLE_NODE_I64(node, iota_dimension)] - 1);
+    }
+    case PESTLE_OP_CONVERT:
+    case PESTLE_OP_RESHAPE:
+    case PESTLE_OP_BROADCAST_IN_DIM:
+    case PESTLE_OP_TRANSPOSE:
+    case PESTLE_OP_SLICE:
+    case PESTLE_OP_DYNAMIC_SLICE:
+    case PESTLE_OP_GATHER:
+      return a;
+    case PESTLE_OP_CONCATENATE:
+      for (uint32_t i = 1; i < node->operand_count; ++i)
+        a = both(a, operand(p, node, i));
+      return a;
+    case PESTLE_OP_CUMULATIVE:
+    case PESTLE_OP_REDUCE:
+      return adds(node) ? sum(p, a) : unknown;
+    case PESTLE_OP_SELECT:
+      return of_select(p, node);
+    case PESTLE_OP_CLAMP:
+      b = operand(p, node, 1);
+      if (!a.is_known || !b.is_known || !operand(p, node, 2).is_known)
+        return unknown;
+      return least(greatest(a, b), operand(p, node, 2));
+    default:
+      if (node->operand_count != 2) return unknown;
+      b = operand(p, node, 1);
+      return a.is_known && b.is_known ? of_pair(node, a, b) : unknown;
+  }
+}
+
+static range_t of_argument(const places_t* p, size_t index) {
+  switch (p->d->inputs[index].role) {
+    case DECODE_POSITIONS:
+    case DECODE_FIRST:
+      return make(0, p->most - 1);
+    case DECODE_TOTAL:
+      return make(1, p->most);
+    case DECODE_MASK:
+      return make(0, 1);
+    case DECODE_IDS:
+    case DECODE_CACHE:
+    case DECODE_HIDDEN:
+    case DECODE_CROSS:
+      break;
+  }
+  return unknown;
+}
+
+// --- Tables ---
+
+// Whether the greatest of |index| leads past the end of |axis| of |table|, of which |size| are
+// read.
+static bool passes(range_t index, const pestle_value_t* table, int64_t axis,
+                   int64_t size) {
+  return index.is_known && index.high > table->type->dims[axis] - size;
+}
+
+static bool is_short(const places_t* p, const pestle_node_t* node) {
+  const pestle_value_t* table = pestle_node_operand(node, 0);
+  if (node->op == PESTLE_OP_GATHER) {
+    pestle_i64s_t axes = PESTLE_NODE_I64S(node, start_index_map);
+    pestle_i64s_t sizes = PESTLE_NODE_I64S(node, slice_sizes);
+    return axes.count == 1 && passes(operand(p, node, 1), table, *axes.data,
+                                     sizes.data[*axes.data]);
+  }
+  pestle_i64s_t sizes = PESTLE_NODE_I64S(node, slice_sizes);
+  for (size_t i = 0; i < sizes.count; ++i) {
+    if (passes(operand(p, node, 1 + i), table, (int64_t)i, sizes.data[i]))
+      return true;
+  }
+  return false;
+}
+
+// The first op that reads a table past its end where sequences have |p->most| positions.
+static const pestle_node_t* find_short(places_t* p) {
+  const pestle_block_t* block = p->f->body->block;
+  p->count = 0;
+  for (uint32_t i = 0; i < block->argument_count; ++i) {
+    pestle_value_t* a = block->arguments[i];
+    a->scratch = p->count;
+    p->ranges[p->count++] = counts(a) ? of_argument(p, i) : unknown;
+  }
+  for (const pestle_node_t* n = block->first; n; n = n->next) {
+    bool reads = n->op == PESTLE_OP_GATHER || n->op == PESTLE_OP_DYNAMIC_SLICE;
+    if (reads && is_short(p, n)) return n;
+    for (uint32_t i = 0; i < n->result_count; ++i) {
+      pestle_value_t* r = pestle_node_result(n, i);
+      r->scratch = p->count;
+      p->ranges[p->count++] =
+          n->result_count == 1 && counts(r) ? of_node(p, n) : unknown;
+    }
+  }
+  return NULL;
+}
+
+static size_t count_values(const pestle_block_t* block) {
+  size_t count = block->argument_count;
+  for (const pestle_node_t* n = block->first; n; n = n->next)
+    count += n->result_count;
+  return count;
+}
+
+pestle_status_t pestle_decode_find_places(pestle_decoder_t* d,
+                                          const pestle_function_t* f) {
+  size_t count = count_values(f->body->block);
+  int64_t low = 0, high = d->asked;
+  places_t p = {.d = d, .f = f, .most = d->asked};
+  p.ranges = pestle_alloc(d->allocator, count * sizeof(*p.ranges));
+  d->places = d->asked;
+  d->short_table = NULL;
+  if (!p.ranges) return PESTLE_OOM();
+  const pestle_node_t* node = find_short(&p);
+  if (node) {
+    const char* name = pestle_node_result(node, 0)->name;
+    d->short_table = pestle_arena_strdup(&d->arena, name ? name : "");
+  }
+  // The most positions with which no table is too short.
+  while (node && high - low > 1) {
+    p.most = low + (high - low) / 2;
+    if (find_short(&p)) {
+      high = p.most;
+    } else {
+      low = p.most;
+    }
+  }
+  if (node) d->places = low;
+  pestle_dealloc(d->allocator, p.ranges, count * sizeof(*p.ranges));
+  return node && !d->short_table ? PESTLE_OOM() : NULL;
+}
