@@ -211,7 +211,7 @@ static pestle_status_t describe(pestle_context_t* context, const char* path,
   } else {
     status = imported ? imported : describe_module(info, module);
     if (!status && !strcmp(info->info.format, PESTLE_FORMAT_GGUF))
-      status = pestle_gguf_take_info(mapping.data, mapping.size, info);
+      status = pestle_gguf_take_info(path, info);
   }
   pestle_file_unmap(&mapping);
   pestle_module_release(module);

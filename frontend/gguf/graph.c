@@ -63,7 +63,7 @@ static pv_t* constant(graph_t* g, pestle_dtype_t dtype, int64_t rows,
 
 // The pages of |t| are not needed before the next plan.
 static void forget(const graph_t* g, const tensor_t* t) {
-  pestle_file_forget_part(&g->source->mapping, t->data, t->size);
+  pestle_gguf_forget(&g->source->parts, t->data, t->size);
 }
 
 static void* room(graph_t* g, int64_t count, size_t size) {
@@ -610,7 +610,7 @@ static void make_views(graph_t* g) {
   pestle_gguf_angles_t angles[VIEWS] = {m->angles, m->angles};
   if (m->arch->flags & PESTLE_GGUF_LOCAL_ANGLES) {
     angles[WINDOW] = (pestle_gguf_angles_t){
-        .turned = m->angles.turned, .base = 10000, .magnitude = 1};
+        .turned = m->angles.turned, .base = m->local_base, .magnitude = 1};
   }
   for (int view = 0; view < VIEWS; ++view) {
     bool is_seen = false;

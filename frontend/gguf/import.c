@@ -16,7 +16,7 @@ static void release(void* self) {
   if (__atomic_sub_fetch(&source->refs, 1, __ATOMIC_ACQ_REL)) return;
   pestle_context_t* context = source->context;
   pestle_gguf_file_deinit(&source->file);
-  pestle_file_unmap(&source->mapping);
+  pestle_gguf_close(&source->parts);
   pestle_arena_deinit(&source->arena);
   pestle_dealloc(pestle_context_allocator(context), source, sizeof(*source));
   pestle_context_release(context);
@@ -24,10 +24,7 @@ static void release(void* self) {
 
 static void relax(void* self, const void* data, size_t size) {
   const pestle_gguf_source_t* source = self;
-  if (data)
-    pestle_file_forget_part(&source->mapping, data, size);
-  else
-    pestle_file_forget(&source->mapping);
+  pestle_gguf_forget(&source->parts, data, size);
 }
 
 // |module| keeps |source|.
@@ -49,12 +46,12 @@ static pestle_status_t read_source(pestle_gguf_source_t* source,
   if (data) {
     data = pestle_arena_copy(&source->arena, data, size, ALIGNMENT);
     if (!data) return PESTLE_OOM();
+    PESTLE_TRY(pestle_gguf_read(data, size, &source->arena, &source->file));
+    PESTLE_TRY(pestle_gguf_check_alone(&source->file));
   } else {
-    PESTLE_TRY(pestle_file_map(path, &source->mapping));
-    data = source->mapping.data;
-    size = source->mapping.size;
+    PESTLE_TRY(
+        pestle_gguf_open(path, &source->arena, &source->parts, &source->file));
   }
-  PESTLE_TRY(pestle_gguf_read(data, size, &source->arena, &source->file));
   return pestle_gguf_find_model(&source->file, &source->arena, &source->model);
 }
 
@@ -169,6 +166,7 @@ static pestle_status_t specialize(void* self, const pestle_type_t* types,
   pestle_function_t* function;
   (void)values;
   *out_module = NULL;
+  PESTLE_TRY(pestle_gguf_check_whole(&source->parts));
   pestle_type_t* expected =
       pestle_alloc(allocator, count * sizeof(pestle_type_t));
   if (!expected) return PESTLE_OOM();

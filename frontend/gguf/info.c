@@ -77,11 +77,14 @@ static pestle_status_t take_file(const pestle_gguf_file_t* file,
   return take_texts(file, info);
 }
 
-pestle_status_t pestle_gguf_take_info(const void* data, size_t size,
-                                      pestle_info_t* info) {
-  pestle_gguf_file_t file;
-  pestle_status_t status = pestle_gguf_read(data, size, &info->arena, &file);
+pestle_status_t pestle_gguf_take_info(const char* path, pestle_info_t* info) {
+  pestle_gguf_parts_t parts = {.first = NULL};
+  pestle_gguf_file_t file = {.version = 0};
+  pestle_map_init(info->arena.allocator, &file.value_by_key);
+  pestle_map_init(info->arena.allocator, &file.tensor_by_name);
+  pestle_status_t status = pestle_gguf_open(path, &info->arena, &parts, &file);
   if (!status) status = take_file(&file, info);
   pestle_gguf_file_deinit(&file);
+  pestle_gguf_close(&parts);
   return status;
 }

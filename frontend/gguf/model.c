@@ -210,6 +210,8 @@ static pestle_status_t read_angles(pestle_gguf_model_t* m) {
   a->magnitude = 1;
   PESTLE_TRY(read_i64(m, "rope.dimension_count", 2, m->depth, &a->turned));
   PESTLE_TRY(read_f64(m, "rope.freq_base", 1e-3, &a->base));
+  m->local_base = 10000;
+  PESTLE_TRY(read_f64(m, "rope.freq_base_swa", 1e-3, &m->local_base));
   if (a->turned % 2) {
     return PESTLE_ERROR(MALFORMED,
                         "%" PRId64 " numbers of a head do not turn in pairs",
@@ -346,8 +348,7 @@ static pestle_status_t find_all(found_t* f) {
         MALFORMED,
         "the tensors %s%s (%zu in all) are missing, which the architecture "
         "'%s' of %" PRId64
-        " layers needs: the file is a part of a model, or "
-        "damaged; join parts by llama-gguf-split --merge",
+        " layers needs: the file is damaged, or a part of a model",
         pestle_strbuf_cstr(&f->missing),
         f->missing_count > MOST_TOLD ? ", .." : "", f->missing_count,
         m->arch->name, m->layers);

@@ -16,7 +16,7 @@ typedef enum pestle_gguf_flags_e {
   PESTLE_GGUF_SCALED = 32,  // embeddings times sqrt(width)
   PESTLE_GGUF_POST_NORMS = 64,
   PESTLE_GGUF_LOCAL_ANGLES =
-      128,  // layers of a window turn by base 10,000, unscaled
+      128,  // layers of a window turn by a base of their own, unscaled
 } pestle_gguf_flags_t;
 
 typedef struct pestle_gguf_arch_t {
@@ -62,6 +62,7 @@ typedef struct pestle_gguf_model_t {
   double cap, last_cap;
   int64_t window;  // 0: none
   pestle_gguf_angles_t angles;
+  double local_base;  // of layers that have angles of their own
   const pestle_gguf_tensor_t *embedding, *last_norm,
       *head;  // |head| may be |embedding|
   const pestle_gguf_tensor_t**

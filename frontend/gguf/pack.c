@@ -4,6 +4,7 @@
 // (q - zero): zero is -least / scale, or the middle of its bits where the type has no least.
 #include "frontend/gguf/pack.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/half.h"
@@ -73,6 +74,17 @@ static const uint8_t chosen[16] = {1,   24,  45,  63,  79,  93,  106, 118,
 static void choose(uint8_t* q, int count) {
   for (int i = 0; i < count; ++i)
     q[i] = chosen[q[i]];
+}
+
+// Floats of 4 bits, doubled so that they are whole, by half of a power of two.
+static void take_mxfp4(const uint8_t* in, block_t* out) {
+  static const int8_t doubled[16] = {0, 1,  2,  3,  4,  6,  8,  12,
+                                     0, -1, -2, -3, -4, -6, -8, -12};
+  enum { BIAS = 127 };
+  out->scale[0] = ldexpf(1, in[0] - BIAS - 1);
+  nibbles(in + 1, 16, out->q);
+  for (int i = 0; i < 32; ++i)
+    out->q[i] = (uint8_t)(128 + doubled[out->q[i]]);
 }
 
 static void take_iq4_nl(const uint8_t* in, block_t* out) {
@@ -183,10 +195,11 @@ static take_t taker(const pestle_gguf_type_t* type) {
     const char* name;
     take_t take;
   } takers[] = {
-      {"Q4_0", take_q4_0}, {"Q4_1", take_q4_1},     {"Q5_0", take_q5_0},
-      {"Q5_1", take_q5_1}, {"Q8_0", take_q8_0},     {"Q2_K", take_q2_k},
-      {"Q3_K", take_q3_k}, {"Q4_K", take_q4_k},     {"Q5_K", take_q5_k},
-      {"Q6_K", take_q6_k}, {"IQ4_NL", take_iq4_nl}, {"IQ4_XS", take_iq4_xs},
+      {"Q4_0", take_q4_0},   {"Q4_1", take_q4_1},     {"Q5_0", take_q5_0},
+      {"Q5_1", take_q5_1},   {"Q8_0", take_q8_0},     {"Q2_K", take_q2_k},
+      {"Q3_K", take_q3_k},   {"Q4_K", take_q4_k},     {"Q5_K", take_q5_k},
+      {"Q6_K", take_q6_k},   {"IQ4_NL", take_iq4_nl}, {"IQ4_XS", take_iq4_xs},
+      {"MXFP4", take_mxfp4},
   };
   size_t i = 0;
   while (strcmp(takers[i].name, type->name) != 0)

@@ -9,8 +9,8 @@
 #ifndef PESTLE_FRONTEND_GGUF_SOURCE_H_
 #define PESTLE_FRONTEND_GGUF_SOURCE_H_
 
-#include "base/file.h"
 #include "frontend/gguf/model.h"
+#include "frontend/gguf/parts.h"
 #include "frontend/info.h"
 #include "ir/graph.h"
 
@@ -18,8 +18,8 @@ typedef struct pestle_gguf_source_t {
   uint32_t refs;  // atomic
   pestle_context_t* context;
   pestle_arena_t arena;
-  pestle_mapping_t mapping;  // empty: the bytes are in |arena|
-  const char* name;          // of the file
+  pestle_gguf_parts_t parts;  // none: the bytes are in |arena|
+  const char* name;           // of the file
   pestle_gguf_file_t file;
   pestle_gguf_model_t model;
 } pestle_gguf_source_t;
@@ -39,10 +39,8 @@ enum {
 PESTLE_NODISCARD pestle_status_t pestle_gguf_build(
     const pestle_gguf_source_t* source, pestle_function_t* function);
 
-// Adds what the file of |size| bytes at |data| says to |info|, which has what its module
-// says (info.c).
-PESTLE_NODISCARD pestle_status_t pestle_gguf_take_info(const void* data,
-                                                       size_t size,
+// Adds what the model at |path| says to |info|, which has what its module says (info.c).
+PESTLE_NODISCARD pestle_status_t pestle_gguf_take_info(const char* path,
                                                        pestle_info_t* info);
 
 #endif  // PESTLE_FRONTEND_GGUF_SOURCE_H_

@@ -25,6 +25,7 @@ import decode_test
 from decode_test import Decoder, expect
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
+import gguf_model  # noqa: E402
 from gguf_model import TYPES, Model  # noqa: E402
 from program import PESTLE  # noqa: E402
 
@@ -71,6 +72,8 @@ def check_models(folder):
     check("gemma2", path, Model("gemma2", tied=True, layers=3, window=9))
     check("gemma2, other caps", path, Model("gemma2", tied=True, cap=2, last_cap=1, window=9))
     check("gemma3", path, Model("gemma3", tied=True, layers=7, window=9, scaling=("linear", 8)))
+    check("gemma3, a base of its own in windows", path,
+          Model("gemma3", tied=True, layers=7, window=9, base=1e6, more={"gemma3.rope.freq_base_swa": 300.0}))
 
 
 def check_types(folder):
@@ -144,7 +147,7 @@ def check_bad():
     refuse("an extent of 2^63", at(place + 4, "<Q", 1 << 63), "token_embd.weight", "extent 0")
     refuse("extents whose product is too large", at(place + 12, "<Q", 1 << 62), "token_embd.weight", "more than there can be")
     refuse("rows of half a block", at(place + 4, "<Q", 48), "blocks of 32")
-    refuse("type 39", at(place + 20, "<I", 39), "MXFP4", "Q4_K", "token_embd.weight")
+    refuse("type 35", at(place + 20, "<I", 35), "TQ2_0", "Q4_K", "token_embd.weight")
     refuse("type 99", at(place + 20, "<I", 99), "type 99", "Q4_0")
     refuse("outside of the file", at(place + 24, "<Q", 1 << 40), "token_embd.weight", "cut off")
     refuse("a place near 2^64", at(place + 24, "<Q", (1 << 64) - 32), "token_embd.weight")
@@ -208,6 +211,74 @@ def check_said(folder):
     expect(f"a dim that there is not: {done.stderr}", done.returncode != 0 and "total_sequence_length" in done.stderr)
 
 
+def check_parts(folder):
+    """A model in three files is that of one; what is missing, or of another model."""
+    path, model = folder / "model.gguf", Model(layers=1)
+    model.write(path)
+    first = model.parts(folder, "model", 3)
+    d, whole = Decoder(first, MOST), Decoder(path, MOST)
+    for one in d, whole:
+        one.feed(range(1, 9))
+    expect("parts: the same bits", np.array_equal(d.logits(), whole.logits()))
+    told = [json.loads(subprocess.run([PESTLE, "info", str(p), "--json"], capture_output=True, text=True, check=True).stdout) for p in (first, path)]
+    expect("parts: weights", all(told[0][k] == told[1][k] for k in ("weights", "weight_bytes")) and told[0]["weights"] > 10000)
+    expect("parts: texts", told[0]["texts"]["llama.block_count"] == "1")
+
+    def refused(what, path, *words):
+        done = subprocess.run([PESTLE, "generate", str(path), "--ids", "1"], capture_output=True, text=True, check=False)
+        expect(f"{what}: {done.stderr}", done.returncode in (3, 4, 5, 6) and all(w in done.stderr for w in words))
+
+    second = folder / "model-00002-of-00003.gguf"
+    refused("the second part", second, "part 2 of 3", "-00001-of-00003.gguf")
+    refuse("bytes of a part", first.read_bytes(), "part 1 of 3", "join")
+    (folder / "other.gguf").write_bytes(first.read_bytes())
+    refused("a part by another name", folder / "other.gguf", "-00001-of-00003.gguf", "--merge")
+    kept = second.read_bytes()
+    second.write_bytes(kept[:200])
+    refused("a part that is cut off", first, "cut off", second.name)
+    second.write_bytes((folder / "model-00003-of-00003.gguf").read_bytes())
+    refused("a part twice", first, "part 3 of 3", "2 of 3", second.name)
+    second.unlink()
+    refused("a part that is missing", first, second.name)
+    second.write_bytes(kept)
+    number = lambda form, n: ({"<H": 2, "<i": 5}[form], struct.pack(form, n))  # noqa: E731
+    for what, part, key, v, words in (("another count of parts", 1, "split.count", number("<H", 4), ("of 4", "of 3")),
+                                      ("another count of tensors", 0, "split.tensors.count", number("<i", 99), ("are to have 99",)),
+                                      ("a count of parts that is text", 0, "split.count", "three", ("split.count",)),
+                                      ("too many parts", 0, "split.count", number("<H", 60000), ("60000 parts",))):
+        refused(what, model.parts(folder, "bad", 3, **{f"part{part}": {key: v}}), *words)
+    first = model.parts(folder, "twice", 2)
+    (folder / "twice-00002-of-00002.gguf").write_bytes(again(model))
+    refused("a tensor in two parts", first, "is there twice, in two parts")
+
+
+def again(model):
+    """The second of two parts, which has a tensor of the first too."""
+    names = list(model.tensors)
+    split = {"split.no": (2, struct.pack("<H", 1)), "split.count": (2, struct.pack("<H", 2))}
+    return gguf_model.file_of(split, {n: model.tensors[n] for n in [names[0], *names[-(len(names) // 2):]]})
+
+
+def check_cut(folder):
+    """A file that loses its end while it is open is told when another plan is made of it; one that is replaced is not."""
+    path, model = folder / "open.gguf", Model(layers=1)
+    model.write(path)
+    d = Decoder(path, MOST)
+    d.feed([1, 2])
+    (folder / "new.gguf").write_bytes(b"GGUF")
+    (folder / "new.gguf").rename(path)
+    d.feed(range(1, 20))
+    expect("a file that was replaced", d.length() == 21)
+    model.write(path)
+    d = Decoder(path, MOST)
+    d.feed([1, 2])
+    with open(path, "r+b") as f:
+        f.truncate(100)
+    decode_test.refused("a file that was cut off", "cut off while it is in use", lambda: d.feed(range(1, 20)))
+    d.feed([3])
+    expect("a file that was cut off: tokens go on", d.length() == 3)
+
+
 def check_slots(folder):
     """Sequences of their own lengths in one run."""
     path, model = folder / "model.gguf", Model(layers=1)
@@ -254,6 +325,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_said(pathlib.Path(folder))
         check_slots(pathlib.Path(folder))
+        check_parts(pathlib.Path(folder))
+        check_cut(pathlib.Path(folder))
         check_numerics(pathlib.Path(folder))
         check_models(pathlib.Path(folder))
         check_types(pathlib.Path(folder))

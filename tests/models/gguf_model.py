@@ -16,10 +16,12 @@ import numpy as np
 # type: number, elements a block, bytes a block
 TYPES = {"F32": (0, 1, 4), "F16": (1, 1, 2), "Q4_0": (2, 32, 18), "Q4_1": (3, 32, 20), "Q5_0": (6, 32, 22), "Q5_1": (7, 32, 24),
          "Q8_0": (8, 32, 34), "Q2_K": (10, 256, 84), "Q3_K": (11, 256, 110), "Q4_K": (12, 256, 144), "Q5_K": (13, 256, 176),
-         "Q6_K": (14, 256, 210), "IQ4_NL": (20, 32, 18), "IQ4_XS": (23, 256, 136), "BF16": (30, 1, 2)}
+         "Q6_K": (14, 256, 210), "IQ4_NL": (20, 32, 18), "IQ4_XS": (23, 256, 136), "BF16": (30, 1, 2),
+         "MXFP4": (39, 32, 17)}
 # Where a block has its f16 numbers: the scale, and what the least is by.
 HALVES = {"Q4_0": (0,), "Q4_1": (0, 2), "Q5_0": (0,), "Q5_1": (0, 2), "Q8_0": (0,), "Q2_K": (80, 82), "Q3_K": (108,),
           "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,), "IQ4_NL": (0,), "IQ4_XS": (0,)}
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float64)
 IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float64)
 
 SIZES = dict(layers=2, width=64, heads=4, shared=2, depth=16, inner=96, words=96, context=128)
@@ -76,6 +78,8 @@ def dequantise(kind, b):
         return half(b, 0) * (halves_of(b[:, 8:]) + fifth(b[:, 4:8])) + half(b, 2)
     if kind == "Q8_0":
         return half(b, 0) * b[:, 2:].view(np.int8)
+    if kind == "MXFP4":
+        return 2.0 ** (b[:, :1].astype(int) - 127) * E2M1[halves_of(b[:, 1:]).astype(int)]
     if kind == "IQ4_NL":
         return half(b, 0) * IQ4[halves_of(b[:, 2:]).astype(int)]
     if kind == "IQ4_XS":
@@ -119,6 +123,10 @@ def random_rows(r, kind, rows, columns, deviation):
             b = x.astype({"F32": np.float32, "F16": np.float16}[kind]).view(np.uint8)
         return b, dequantise(kind, b)
     b = np.frombuffer(r.bytes(count * size), np.uint8).reshape(count, size).copy()
+    if kind == "MXFP4":
+        b[:, 0] = r.integers(-2, 2, count) + round(math.log2(deviation / 3)) + 127
+        b[0, 0] = 0  # the least scale
+        return b.reshape(rows, -1), dequantise(kind, b).reshape(rows, columns)
     put = lambda at, x: b.__setitem__((slice(None), slice(at, at + 2)), x.astype(np.float16).view(np.uint8).reshape(count, 2))  # noqa: E731
     at, jitter = HALVES[kind], r.uniform(0.75, 1.25, (count, 1))
     for a in at:
@@ -319,6 +327,17 @@ class Model:
     def bytes(self, **how):
         return file_of(self.values, self.tensors, **how)
 
+    def parts(self, folder, stem, count, **keys):
+        """The same model in files as llama-gguf-split names them; the path of the first."""
+        names, each = list(self.tensors), -(-len(self.tensors) // count)
+        for i in range(count):
+            split = {"split.no": (2, struct.pack("<H", i)), "split.count": (2, struct.pack("<H", count)),
+                     "split.tensors.count": (5, struct.pack("<i", len(names))), **keys.get(f"part{i}", {})}
+            values = {**(self.values if i == 0 else {"general.architecture": self.arch}), **split}
+            tensors = {n: self.tensors[n] for n in names[i * each:(i + 1) * each]}
+            (folder / f"{stem}-{i + 1:05}-of-{count:05}.gguf").write_bytes(file_of(values, tensors))
+        return folder / f"{stem}-00001-of-{count:05}.gguf"
+
     def write(self, path, **how):
         with open(path, "wb") as f:
             f.write(self.bytes(**how))
@@ -334,7 +353,7 @@ class Model:
         n = self.turned
         i = np.arange(n // 2)
         if local:
-            return 10000.0 ** (-2 * i / n), 1.0
+            return self.values.get("gemma3.rope.freq_base_swa", 10000.0) ** (-2 * i / n), 1.0
         s, size = self.base ** (-2 * i / n), 1.0
         if "rope_freqs" in self.divisors:
             s = s / self.divisors["rope_freqs"]
