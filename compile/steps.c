@@ -268,10 +268,26 @@ static void launch_all(steps_t* s, const pestle_node_t* node) {
   }
 }
 
-// What an op changes is a copy of its operand, or the operand where it lies.
+// Whether the op's kernel reads operand |index| itself.
+static bool reads_operand(const steps_t* s, const pestle_node_t* node,
+                          uint32_t index) {
+  const pestle_kernel_t* k =
+      s->next < s->kernels->list.size ? s->kernels->list.data[s->next] : NULL;
+  for (uint32_t i = 0; k && k->node == node && i < k->arg_count; ++i) {
+    const pestle_kernel_arg_t* a = &k->args[i];
+    bool reads =
+        a->kind == PESTLE_ARG_OPERAND || a->kind == PESTLE_ARG_CONSTANT;
+    if (reads && a->slot == index) return true;
+  }
+  return false;
+}
+
+// What an op changes is a copy of its operand, or the operand where it lies; no copy where
+// the kernel takes all of the operand to the result.
 static void copy_updated(steps_t* s, const pestle_node_t* node) {
   const pestle_op_info_t* info = pestle_op_info((pestle_op_t)node->op);
   for (uint32_t r = 0; r < pestle_pass_updates(node); ++r) {
+    if (node->op != PESTLE_OP_FUSION && reads_operand(s, node, r)) continue;
     copy_step(s, binding_of(s, pestle_node_operand(node, r)),
               binding_of(s, &node->results[r]), info->name);
   }

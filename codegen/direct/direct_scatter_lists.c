@@ -16,8 +16,9 @@
 //
 // Where a window has fewer elements than a group has lanes, these have other places too:
 // one of them does all updates of a place. A lane loads some updates at a time and what
-// they change; of two at one place the later one changes what the earlier one made. A lane
-// that has one element of one place alone keeps it in registers for all updates.
+// they change; of two at one place the later one changes what the earlier one made. Where
+// there are as many updates as places, a group goes from place to place instead
+// (direct_scatter_places.c).
 #include "codegen/direct/direct_scatter_lists.h"
 #include "base/bits.h"
 
@@ -65,6 +66,7 @@ bool pestle_scatter_has_lists(pestle_scatter_t* s) {
   if (!s->lanes || s->is_slice || s->vector.extent ||
       caps->max_group_lanes < LEAST_LANES ||
       pestle_scatter_elements(&s->batch) < LEAST_UPDATES ||
+      pestle_scatter_elements(&s->batch) > INT32_MAX / 2 ||
       pestle_type_count(s->input) > INT32_MAX ||
       pestle_type_count(s->updates) > INT32_MAX) {
     return false;
@@ -141,25 +143,33 @@ static void plan(lists_t* l) {
       caps->op_dtypes[PESTLE_KIR_POPCNT] & pestle_dtype_bit(PESTLE_U32);
   l->updates = pestle_scatter_elements(&l->s->batch);
   l->elements = pestle_scatter_elements(&l->inner);
+  if (pestle_scatter_plan_places(l)) return;
   plan_lanes(l);
   plan_ranges(l);
-  l->keeps = pestle_scatter_keeps(l, runs_of(l));
+  l->segments = 1;
+  l->turns = (l->updates + l->lanes * l->each - 1) / (l->lanes * l->each);
+}
+
+static uint32_t add_shared(lists_t* l, const char* name, pestle_dtype_t dtype,
+                           int64_t count) {
+  return pestle_kir_add_buffer(l->d->k, name, PESTLE_KIR_SHARED, dtype, 1,
+                               count, 0);
 }
 
 static void add_buffers(lists_t* l) {
   static const char* const names[] = {"inputs", "updates", "places"};
-  for (int i = 0; i < 3; ++i) {
-    l->list[i] = pestle_kir_add_buffer(l->d->k, names[i], PESTLE_KIR_SHARED,
-                                       PESTLE_I32, 1, l->lanes * l->each, 0);
+  int64_t subgroups = l->lanes / SUBGROUP;
+  if (l->packs) {
+    l->sums = add_shared(l, "sums", PESTLE_I32, subgroups + 1);
+    pestle_scatter_add_places(l);
+    return;
   }
-  if (!l->ballots) {
-    l->chosen =
-        pestle_kir_add_buffer(l->d->k, "chosen", PESTLE_KIR_SHARED, PESTLE_I32,
-                              1, l->lanes * (l->each + 1), 0);
-  }
+  for (int i = 0; i < 3; ++i)
+    l->list[i] = add_shared(l, names[i], PESTLE_I32, l->lanes * l->each);
+  if (!l->ballots)
+    l->chosen = add_shared(l, "chosen", PESTLE_I32, l->lanes * (l->each + 1));
   l->sums =
-      pestle_kir_add_buffer(l->d->k, "sums", PESTLE_KIR_SHARED, PESTLE_I32, 1,
-                            l->ballots ? l->lanes / SUBGROUP : 2 * l->lanes, 0);
+      add_shared(l, "sums", PESTLE_I32, l->ballots ? subgroups : 2 * l->lanes);
 }
 
 // --- The list ---
@@ -187,39 +197,57 @@ static pk_t slot_of(lists_t* l, pk_t at) {
             op(l, PESTLE_OP_DIVIDE, at, number(l, l->each)));
 }
 
-// Of an update whose index is one place: whether it is one of the group's, in the index's
-// own type where that has 32 bits.
-static pk_t choose_one(lists_t* l, pk_t at, pk_t* out_place) {
-  pestle_direct_t* d = l->d;
+static pk_t i32(lists_t* l, int64_t value) {
+  return pestle_kir_int(l->d->k, PESTLE_I32, 1, value);
+}
+
+// The first place of the group's range.
+static pk_t first_place(lists_t* l) {
+  return small(
+      l, pestle_kir_madi(l->d->k, l->s->low, l->s->range, PESTLE_KIR_NONE));
+}
+
+// Whether |place| is one of the group's, in the index's own type where that has 32 bits.
+static pk_t is_in_range(lists_t* l, pk_t place) {
+  pestle_kir_builder_t* k = l->d->k;
   const pestle_scatter_t* s = l->s;
   int64_t places = s->input->dims[s->map.data[0]];
-  pk_t low = pestle_kir_madi(d->k, s->low, s->range, PESTLE_KIR_NONE);
-  pk_t end = op(l, PESTLE_OP_ADD, low, number(l, s->range));
-  end = op(l, PESTLE_OP_MINIMUM, end, number(l, places));
-  pk_t place = pestle_direct_load(d, s->starts, at);
-  if (pestle_kir_type_of(d->k, place) == PESTLE_I32) {
-    low = small(l, low);
-    end = small(l, end);
-  } else {
-    place = pestle_kir_cast(d->k, place, PESTLE_INDEX);
+  pk_t low = first_place(l);
+  pk_t width = op(l, PESTLE_OP_SUBTRACT, i32(l, places), low);
+  width = op(l, PESTLE_OP_MINIMUM, width, i32(l, s->range));
+  if (pestle_kir_type_of(k, place) == PESTLE_I32) {
+    // What is below it is a large number without a sign.
+    place = op(l, PESTLE_OP_SUBTRACT, place, low);
+    place = pestle_kir_cast(k, place, PESTLE_U32);
+    width = pestle_kir_cast(k, width, PESTLE_U32);
+    return op(l, PESTLE_OP_LT, place, width);
   }
-  *out_place = small(l, place);
-  pk_t above = op(l, PESTLE_OP_GE, place, low);
-  return op(l, PESTLE_OP_AND, above, op(l, PESTLE_OP_LT, place, end));
+  place = pestle_kir_cast(k, place, PESTLE_INDEX);
+  low = pestle_kir_cast(k, low, PESTLE_INDEX);
+  pk_t end = op(l, PESTLE_OP_ADD, low, pestle_kir_cast(k, width, PESTLE_INDEX));
+  low = op(l, PESTLE_OP_GE, place, low);
+  return op(l, PESTLE_OP_AND, low, op(l, PESTLE_OP_LT, place, end));
+}
+
+// Whether the update falls into the group's range, and its place.
+static pk_t find_place(lists_t* l, pestle_scatter_position_t update,
+                       pk_t* out_place) {
+  if (l->s->map.count == 1) {
+    pk_t place = pestle_direct_load(l->d, l->s->starts, update.index);
+    *out_place = small(l, place);
+    return is_in_range(l, place);
+  }
+  pk_t fits = pestle_scatter_start(l->s, &update);
+  *out_place = small(l, l->s->place);
+  return fits;
 }
 
 // Whether update |at| is there and falls into the group's range, and its place.
 static pk_t look_at(lists_t* l, pestle_scatter_position_t from, pk_t at,
                     pk_t* out_place) {
-  pk_t there, fits;
+  pk_t there;
   pestle_scatter_position_t update = find_update(l, from, at, &there);
-  if (l->s->map.count == 1) {
-    fits = choose_one(l, update.index, out_place);
-  } else {
-    fits = pestle_scatter_start(l->s, &update);
-    *out_place = small(l, l->s->place);
-  }
-  return op(l, PESTLE_OP_AND, there, fits);
+  return op(l, PESTLE_OP_AND, there, find_place(l, update, out_place));
 }
 
 // The places of the turn's updates, from |first| on.
@@ -286,51 +314,87 @@ static void list_update(lists_t* l, pestle_scatter_position_t from, pk_t at,
   pestle_direct_store(d, l->list[2], slot, place);
 }
 
+// The same as one word: the number of the update, and which of the group's places.
+static void pack_update(lists_t* l, pk_t at, pk_t place, pk_t slot) {
+  pestle_kir_builder_t* k = l->d->k;
+  pk_t local = op(l, PESTLE_OP_SUBTRACT, place, first_place(l));
+  pk_t bits = pestle_kir_int(k, PESTLE_U32, 1, l->local_bits);
+  at = op(l, PESTLE_OP_SHIFT_LEFT, pestle_kir_cast(k, at, PESTLE_U32), bits);
+  at = op(l, PESTLE_OP_OR, at, pestle_kir_cast(k, local, PESTLE_U32));
+  slot = pestle_direct_clamp(l->d, slot, 0, l->room - 1);
+  pestle_direct_store(l->d, l->list[0], slot, at);
+}
+
 // How many bits of |word| are set.
 static pk_t count_bits(lists_t* l, pk_t word) {
-  pk_t bits = pestle_kir_scalar(l->d->k, PESTLE_OP_POPCNT, word,
-                                PESTLE_KIR_NONE, PESTLE_KIR_NONE);
-  return pestle_kir_cast(l->d->k, bits, PESTLE_INDEX);
+  return small(l, pestle_kir_scalar(l->d->k, PESTLE_OP_POPCNT, word,
+                                    PESTLE_KIR_NONE, PESTLE_KIR_NONE));
 }
 
 // Sums of what each subgroup found, |own| of this one: of those before it, and of all.
 static pk_t add_up_subgroups(lists_t* l, pk_t own, pk_t in, pk_t* out_all) {
   pestle_direct_t* d = l->d;
-  pk_t zero = number(l, 0), before = zero, all = zero;
+  pk_t zero = i32(l, 0), before = zero, all = zero;
   pk_t subgroup = op(l, PESTLE_OP_DIVIDE, l->t, number(l, SUBGROUP));
-  pestle_kir_if(d->k, op(l, PESTLE_OP_EQ, in, zero));
-  pestle_direct_store(d, l->sums, subgroup, small(l, own));
+  pestle_kir_if(d->k, op(l, PESTLE_OP_EQ, in, number(l, 0)));
+  pestle_direct_store(d, l->sums, subgroup, own);
   pestle_kir_end(d->k);
   pestle_kir_barrier(d->k);
+  subgroup = small(l, subgroup);
   for (int64_t i = 0; i < l->lanes / SUBGROUP; ++i) {
     pk_t found = pestle_direct_load(d, l->sums, number(l, i));
-    found = pestle_kir_cast(d->k, found, PESTLE_INDEX);
     all = op(l, PESTLE_OP_ADD, all, found);
-    pk_t is_before = op(l, PESTLE_OP_LT, number(l, i), subgroup);
+    pk_t is_before = op(l, PESTLE_OP_LT, i32(l, i), subgroup);
     found = pestle_direct_select(d, is_before, found, zero);
     before = op(l, PESTLE_OP_ADD, before, found);
   }
-  *out_all = pestle_direct_clamp(d, all, 0, l->lanes * l->each);
+  *out_all = all;
   return before;
 }
 
-// Makes the list of a turn's updates by ballots: how many there are.
+// How many entries the list has, where turns go on with it.
+static pk_t load_filled(lists_t* l) {
+  return pestle_direct_load(l->d, l->sums, number(l, l->lanes / SUBGROUP));
+}
+
+static void store_filled(lists_t* l, pk_t filled) {
+  pestle_kir_if(l->d->k, op(l, PESTLE_OP_EQ, l->t, number(l, 0)));
+  pestle_direct_store(l->d, l->sums, number(l, l->lanes / SUBGROUP), filled);
+  pestle_kir_end(l->d->k);
+}
+
+// The first update of the lane in |turn|, lane |in| of its subgroup.
+static pk_t first_of_lane(lists_t* l, pk_t turn, pk_t in) {
+  pk_t subgroup = op(l, PESTLE_OP_DIVIDE, l->t, number(l, SUBGROUP));
+  pk_t first =
+      op(l, PESTLE_OP_MULTIPLY, small(l, turn), i32(l, l->lanes * l->each));
+  pk_t own =
+      op(l, PESTLE_OP_MULTIPLY, small(l, subgroup), i32(l, SUBGROUP * l->each));
+  return op(l, PESTLE_OP_ADD, first, op(l, PESTLE_OP_ADD, own, small(l, in)));
+}
+
+// Makes the list of a turn's updates by ballots, or goes on with it: how many there are.
 static pk_t list_by_ballots(lists_t* l, pestle_scatter_position_t from,
                             pk_t turn) {
   pestle_kir_builder_t* k = l->d->k;
   pk_t at[MOST_EACH], place[MOST_EACH], fits[MOST_EACH], slot[MOST_EACH];
-  pk_t by = number(l, SUBGROUP), found = number(l, 0), all;
-  pk_t in = op(l, PESTLE_OP_REMAINDER, l->t, by);
-  pk_t lower = pestle_kir_int(k, PESTLE_U32, 1, 1);
-  lower =
-      op(l, PESTLE_OP_SHIFT_LEFT, lower, pestle_kir_cast(k, in, PESTLE_U32));
-  lower = op(l, PESTLE_OP_SUBTRACT, lower, pestle_kir_int(k, PESTLE_U32, 1, 1));
-  pk_t first = pestle_kir_madi(k, turn, l->lanes * l->each, in);
-  first = pestle_kir_madi(k, op(l, PESTLE_OP_DIVIDE, l->t, by),
-                          SUBGROUP * l->each, first);
+  pk_t found = i32(l, 0), all;
+  pk_t in = op(l, PESTLE_OP_REMAINDER, l->t, number(l, SUBGROUP));
+  pk_t one = pestle_kir_int(k, PESTLE_U32, 1, 1);
+  pk_t lower =
+      op(l, PESTLE_OP_SHIFT_LEFT, one, pestle_kir_cast(k, in, PESTLE_U32));
+  lower = op(l, PESTLE_OP_SUBTRACT, lower, one);
+  pk_t first = first_of_lane(l, turn, in);
   for (int64_t e = 0; e < l->each; ++e) {
-    at[e] = op(l, PESTLE_OP_ADD, first, number(l, e * SUBGROUP));
-    fits[e] = look_at(l, from, at[e], &place[e]);
+    at[e] = op(l, PESTLE_OP_ADD, first, i32(l, e * SUBGROUP));
+    pk_t inside = op(l, PESTLE_OP_MINIMUM, at[e], i32(l, l->updates - 1));
+    inside = op(l, PESTLE_OP_MAXIMUM, inside, i32(l, 0));
+    inside = pestle_kir_cast(k, inside, PESTLE_INDEX);
+    fits[e] =
+        find_place(l, pestle_scatter_move_all(l->s, from, &l->s->batch, inside),
+                   &place[e]);
+    fits[e] = op(l, PESTLE_OP_AND, fits[e],
+                 op(l, PESTLE_OP_LT, at[e], i32(l, l->updates)));
   }
   for (int64_t e = 0; e < l->each; ++e) {
     pk_t word =
@@ -343,14 +407,26 @@ static pk_t list_by_ballots(lists_t* l, pestle_scatter_position_t from,
     found = op(l, PESTLE_OP_ADD, found, count_bits(l, word));
   }
   pk_t before = add_up_subgroups(l, found, in, &all);
+  if (l->packs) {
+    pk_t filled = load_filled(l);
+    before = op(l, PESTLE_OP_ADD, before, filled);
+    all = op(l, PESTLE_OP_ADD, all, filled);
+  }
   for (int64_t e = 0; e < l->each; ++e) {
+    pk_t to = op(l, PESTLE_OP_ADD, before, slot[e]);
     pestle_kir_if(k, fits[e]);
-    list_update(l, from, at[e], place[e],
-                op(l, PESTLE_OP_ADD, before, slot[e]));
+    to = pestle_kir_cast(k, to, PESTLE_INDEX);
+    pk_t update = pestle_kir_cast(k, at[e], PESTLE_INDEX);
+    if (l->packs)
+      pack_update(l, at[e], place[e], to);
+    else
+      list_update(l, from, update, place[e], to);
     pestle_kir_end(k);
   }
   pestle_kir_barrier(k);
-  return all;
+  if (l->packs) store_filled(l, all);
+  all = pestle_kir_cast(k, all, PESTLE_INDEX);
+  return pestle_direct_clamp(l->d, all, 0, l->lanes * l->each);
 }
 
 // Makes the list of a turn's updates: how many there are.
@@ -394,7 +470,7 @@ pk_t pestle_scatter_entry(lists_t* l, int column, pk_t i, int64_t most) {
   return pestle_direct_clamp(l->d, x, 0, most);
 }
 
-int64_t pestle_scatter_reach(const pestle_scatter_axes_t* axes, bool of_input) {
+static int64_t reach(const pestle_scatter_axes_t* axes, bool of_input) {
   int64_t most = 0;
   for (uint32_t i = 0; i < axes->count; ++i) {
     const pestle_scatter_axis_t* a = &axes->list[i];
@@ -405,7 +481,7 @@ int64_t pestle_scatter_reach(const pestle_scatter_axes_t* axes, bool of_input) {
 
 // Where an update begins at most: by its group's axes and by its index.
 static int64_t most_input(const lists_t* l) {
-  int64_t most = pestle_scatter_reach(&l->outer, true);
+  int64_t most = reach(&l->outer, true);
   for (size_t i = 0; i < l->s->map.count; ++i) {
     int64_t axis = l->s->map.data[i], limit = l->s->limit[axis];
     most += (limit < 0 ? 0 : limit) * l->s->input_stride[axis];
@@ -422,8 +498,7 @@ typedef struct some_t {
 } some_t;
 
 static pestle_scatter_position_t position(lists_t* l, pk_t i, pk_t element) {
-  int64_t most = pestle_scatter_reach(&l->outer, false) +
-                 pestle_scatter_reach(&l->s->batch, false);
+  int64_t most = reach(&l->outer, false) + reach(&l->s->batch, false);
   pestle_scatter_position_t at = {
       .input = pestle_scatter_entry(l, 0, i, most_input(l)),
       .update = pestle_scatter_entry(l, 1, i, most),
@@ -541,6 +616,39 @@ static pestle_status_t do_list(lists_t* l, pk_t count) {
 
 // --- The whole ---
 
+static pestle_status_t do_turns(lists_t* l, pestle_scatter_position_t from) {
+  pestle_kir_builder_t* k = l->d->k;
+  pk_t turn = pestle_kir_for(k, "turn", number(l, 0), number(l, l->turns), 1,
+                             PESTLE_KIR_SERIAL);
+  pk_t count =
+      l->ballots ? list_by_ballots(l, from, turn) : make_list(l, from, turn);
+  PESTLE_TRY(do_list(l, count));
+  // The next list is written once all have read this one.
+  pestle_kir_barrier(k);
+  pestle_kir_end(k);
+  return NULL;
+}
+
+// All turns of a list, then its places; and the next list.
+static pestle_status_t do_places(lists_t* l, pestle_scatter_position_t from) {
+  pestle_kir_builder_t* k = l->d->k;
+  pk_t zero = number(l, 0);
+  pk_t segment = pestle_kir_for(k, "segment", zero, number(l, l->segments), 1,
+                                PESTLE_KIR_SERIAL);
+  store_filled(l, i32(l, 0));
+  pk_t turn = pestle_kir_for(k, "turn", zero, number(l, l->turns), 1,
+                             PESTLE_KIR_SERIAL);
+  (void)list_by_ballots(l, from, pestle_kir_madi(k, segment, l->turns, turn));
+  pestle_kir_end(k);
+  pestle_kir_barrier(k);
+  pk_t count = pestle_kir_cast(k, load_filled(l), PESTLE_INDEX);
+  count = pestle_direct_clamp(l->d, count, 0, l->room);
+  PESTLE_TRY(pestle_scatter_change_places(l, from, count));
+  pestle_kir_barrier(k);
+  pestle_kir_end(k);
+  return NULL;
+}
+
 pestle_status_t pestle_scatter_lists(pestle_scatter_t* s) {
   pestle_direct_t* d = s->d;
   pestle_kir_builder_t* k = d->k;
@@ -560,19 +668,7 @@ pestle_status_t pestle_scatter_lists(pestle_scatter_t* s) {
   g = op(&l, PESTLE_OP_REMAINDER, g, by);
   pestle_scatter_position_t from = {zero, zero, zero};
   from = pestle_scatter_move_all(s, from, &l.outer, g);
-  int64_t segment = l.lanes * l.each;
-  int64_t turns = (l.updates + segment - 1) / segment;
-  if (l.keeps) pestle_scatter_fetch_kept(&l, from);
-  pk_t turn =
-      pestle_kir_for(k, "turn", zero, number(&l, turns), 1, PESTLE_KIR_SERIAL);
-  pk_t count =
-      l.ballots ? list_by_ballots(&l, from, turn) : make_list(&l, from, turn);
-  PESTLE_TRY(l.keeps ? pestle_scatter_change_kept(&l, count)
-                     : do_list(&l, count));
-  // The next list is written once all have read this one.
-  pestle_kir_barrier(k);
-  pestle_kir_end(k);
-  if (l.keeps) pestle_scatter_store_kept(&l);
+  PESTLE_TRY(l.packs ? do_places(&l, from) : do_turns(&l, from));
   pestle_kir_end(k);
   pestle_kir_end(k);
   return NULL;
