@@ -110,6 +110,9 @@ enum {
   // kernels, takes longer than it does: 8 x 14 x 14 x 24 to 408 features 9.6 us on an H200,
   // torch's one kernel 4.1.
   MOST_POINT_PRODUCTS = 1 << 25,
+  // The same of a convolution of f32 whose results lanes share k for, with a window.
+  MOST_SHARED_PRODUCTS = 1 << 23,
+  LEAST_SHARED_TAPS = 128,
 };
 
 // Whether a transpose that could be pushed on is in front of |node|.
@@ -245,15 +248,6 @@ static bool is_small_point(const pestle_node_t* node, const layout_t* l,
          pestle_type_count(y) * x->dims[1] <= MOST_POINT_PRODUCTS;
 }
 
-static bool stays_planar(const pestle_node_t* node, const layout_t* l,
-                         const pestle_target_caps_t* caps) {
-  return !comes_turned(node) && is_planar(l) &&
-         (caps->flags & PESTLE_TARGET_LANES
-              ? is_of_planes(node) || is_small_point(node, l, caps)
-              : suits_planes(node, l, caps)) &&
-         only_leaves(&node->results[0], MOST_STEPS);
-}
-
 // Products of each result.
 static int64_t taps_of(const pestle_node_t* node, const layout_t* l) {
   const pestle_type_t* w = pestle_node_operand(node, 1)->type;
@@ -261,6 +255,30 @@ static int64_t taps_of(const pestle_node_t* node, const layout_t* l) {
   for (int32_t i = 0; i + 2 < l->rank; ++i)
     taps *= w->dims[l->rhs[i]];
   return taps;
+}
+
+// Whether it is a product of f32 of few results and a long k, which subgroups share
+// wherever its elements lie.
+static bool is_small_shared(const pestle_node_t* node, const layout_t* l) {
+  const pestle_type_t* x = pestle_node_operand(node, 0)->type;
+  const pestle_type_t* y = node->results[0].type;
+  return x->dtype == PESTLE_F32 &&
+         PESTLE_NODE_I64(node, feature_group_count) == 1 &&
+         PESTLE_NODE_I64(node, batch_group_count) == 1 &&
+         pestle_type_is_static(x) && pestle_type_is_static(y) &&
+         pestle_pass_i64s_all(PESTLE_NODE_I64S(node, lhs_dilation), 1) &&
+         taps_of(node, l) >= LEAST_SHARED_TAPS &&
+         pestle_type_count(y) * taps_of(node, l) <= MOST_SHARED_PRODUCTS;
+}
+
+static bool stays_planar(const pestle_node_t* node, const layout_t* l,
+                         const pestle_target_caps_t* caps) {
+  return !comes_turned(node) && is_planar(l) &&
+         (caps->flags & PESTLE_TARGET_LANES
+              ? is_of_planes(node) || is_small_point(node, l, caps) ||
+                    is_small_shared(node, l)
+              : suits_planes(node, l, caps)) &&
+         only_leaves(&node->results[0], MOST_STEPS);
 }
 
 // Whether its windows are those that Winograd's algorithm has a form for.
