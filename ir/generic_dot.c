@@ -18,6 +18,10 @@ static bool is_float(pestle_dtype_t dtype) {
   return pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
 }
 
+static bool is_f8(pestle_dtype_t dtype) {
+  return dtype == PESTLE_F8E4M3FN || dtype == PESTLE_F8E5M2;
+}
+
 static bool is_int(pestle_dtype_t dtype) {
   return pestle_dtype_is(dtype, PESTLE_KIND_INT);
 }
@@ -65,7 +69,10 @@ pestle_status_t pestle_generic_product(pestle_generic_t* g, pestle_builder_t* b,
   bool known = (is_float(l) || is_int(l)) && (is_float(r) || is_int(r));
   // Of integers of 8 bits and fewer kernels take any two.
   bool small = is_int(l) && is_int(r) && width(l) <= 8 && width(r) <= 8;
-  if (!known || (small && is_int(type->dtype))) return NULL;
+  // So do they of these 8-bit floats, whose products an f32 holds.
+  bool narrow = is_f8(l) && is_f8(r) && type->dtype == PESTLE_F32 &&
+                (how.sum == PESTLE_NONE || how.sum == PESTLE_F32);
+  if (!known || narrow || (small && is_int(type->dtype))) return NULL;
   pestle_dtype_t common = factors(l, r, type->dtype, how.sum);
   for (size_t i = 0; i < 2; ++i)
     operands[i] = pestle_f_convert(&f, operands[i], common);

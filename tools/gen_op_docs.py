@@ -136,7 +136,8 @@ Numerics `default` may contract a product into the sum that takes it (one roundi
 less), sums in any order and makes `erf(x) + 1` of f32 one function (1.05 ulp of 1;
 0.98 as two); `strict` does none of it.
 
-Hopper's units keep about 14 bits of a sum of 8-bit floats. So `default` sums 128 products
+An f8E4M3FN and an f8E5M2 are multiplied as they are where the result is f32. Hopper's units
+keep about 14 bits of a sum of 8-bit floats. So `default` sums 128 products
 there and the sums of these in f32: of positive numbers 2^-10 of the result, as the emulator
 has it. `fast` leaves the whole sum to the units (2^-5 of 4,096 products, 2^-3 of 16,384),
 and `strict` does not use them.

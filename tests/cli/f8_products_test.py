@@ -87,6 +87,22 @@ class F8(Case):
                 self.assertIn(word, said)
                 np.testing.assert_array_equal(made, np.tensordot(x, w, axes=at))
 
+    def test_both_types(self):
+        """One of each: both stay what they are, by units, by lanes and in `strict`."""
+        draw = np.random.default_rng(8)
+        x, w = (draw.integers(-2, 3, size=s).astype(float) for s in ((192, 128), (128, 128)))
+        for types in (("f8E4M3FN", "f8E5M2"), ("f8E5M2", "f8E4M3FN")):
+            text = dot((192, 128), (128, 128), (1, 1), types)
+            given = [encoded(v, t) for v, t in zip((x, w), types)]
+            for more, by in (((), UNITS), (("--numerics", "strict"), "")):
+                made, said = self.run_by(text, given, *more, by=by)
+                self.assertNotIn(" convert", said)
+                np.testing.assert_array_equal(made, x @ w.T)
+            path = self.write("m.mlir", text)
+            self.assertIn(f"{types[0].lower()[2:6]}.{types[1].lower()[2:6]}",
+                          self.succeed("dump", path, "--stage", "source", "--target",
+                                       "cuda:sm_90a"))  # fmt: skip
+
     def test_long_sums(self):
         """Positive numbers, of which units alone lose a large part."""
         a, b, dtype = (64, 4096), (64, 4096), "f8E4M3FN"
