@@ -466,7 +466,8 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
   k->explain_ops = direct.steps;
   k->note = k->ops;
   k->chosen = "";
-  k->explain_why = "none: the op writes its kernel itself\n";
+  k->explain_why = direct.how[0] ? pestle_arena_strdup(ks->arena, direct.how)
+                                 : "none: the op writes its kernel itself\n";
   return status;
 }
 

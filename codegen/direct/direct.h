@@ -25,6 +25,7 @@ typedef struct pestle_direct_t {
   pestle_kernel_arg_t* args;  // of the kernel, in the order of its buffers
   uint32_t arg_count;
   uint64_t steps;  // scalar steps of a run, for the choice of threads
+  char how[160];   // which way the op chose, for explain; "": there is one
 } pestle_direct_t;
 
 // Two functions for each row of class DIRECT, whatever classes there are: one

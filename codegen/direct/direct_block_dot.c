@@ -22,9 +22,13 @@
 // weight: its bits become the first ones of the fraction of 1 + w / 2^bits, which takes a
 // shift and an and-or, no conversion; x is given 2^bits times, and what the 1 adds is taken
 // away with |first|.
+#include <stdio.h>
+
 #include "codegen/direct/direct_block_dot.h"
 
 enum {
+  LEAST_PANEL = 64,
+  TILES_FASTER = 8,  // than what is counted for products in f32
   F32_FRACTION = 23,
   // How far weights, in bytes, and their scales are asked for ahead, where they are read once.
   WEIGHTS_AHEAD = 8192,
@@ -217,17 +221,21 @@ static void store_total(block_dot_t* b, pk_t total, int64_t m, pk_t column,
                    PESTLE_KIR_NONE, 0);
 }
 
-// Elements [first_row, + rows) x [first + i, + columns) of y; columns behind the last one
-// are the last one again.
-static void do_columns(block_dot_t* b, pk_t first, pk_t i, pk_t first_row) {
-  pk_t columns[MOST_COLUMNS];
-  for (int64_t r = 0; r < b->columns; ++r) {
-    columns[r] = pestle_kir_madi(b->k, i, 1, number(b, r));
-    columns[r] = pestle_kir_madi(b->k, first, 1, columns[r]);
+void pestle_block_dot_columns(block_dot_t* b, pk_t first, int64_t count,
+                              pk_t* columns) {
+  for (int64_t c = 0; c < count; ++c) {
+    columns[c] = pestle_kir_madi(b->k, first, 1, number(b, c));
     if (b->piece->has_tail)
-      columns[r] = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, columns[r],
+      columns[c] = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, columns[c],
                                        b->piece->columns - 1);
   }
+}
+
+// Elements [first_row, + rows) x [first + i, + columns) of y.
+static void do_columns(block_dot_t* b, pk_t first, pk_t i, pk_t first_row) {
+  pk_t columns[MOST_COLUMNS];
+  pestle_block_dot_columns(b, pestle_kir_madi(b->k, first, 1, i), b->columns,
+                           columns);
   b->total =
       pestle_kir_add_buffer(b->k, "total", PESTLE_KIR_PRIVATE, PESTLE_F32,
                             b->lanes, b->columns * b->most_rows, 0);
@@ -309,26 +317,58 @@ static void do_rows(block_dot_t* b, pk_t first_row, int64_t rows) {
   }
 }
 
-// A few groups a core: each makes its own x.
-static void choose_panels(block_dot_t* b, uint32_t cores) {
-  enum { GROUPS_A_CORE = 2, LEAST_PANEL = 64 };
-  int64_t groups = (int64_t)(cores ? cores : 1) * GROUPS_A_CORE, all = 0;
+static int64_t row_groups(const block_dot_t* b) {
+  return b->chunk ? (b->all_rows + b->chunk - 1) / b->chunk : 1;
+}
+
+// Columns that are made at a time.
+static int64_t step_of(const block_dot_t* b, const block_piece_t* piece) {
+  return piece->has_more && !b->chunk ? (int64_t)b->lanes : b->columns;
+}
+
+static void cut(const block_dot_t* b, block_piece_t* piece, int64_t panel) {
+  int64_t step = step_of(b, piece);
+  piece->panel = (panel + step - 1) / step * step;
+  piece->groups = (piece->columns + piece->panel - 1) / piece->panel;
+  piece->has_tail =
+      piece->groups * piece->panel != piece->columns || step % b->columns;
+}
+
+// Whether |groups| have a part of each piece, about as large as the others'.
+static bool share_all(block_dot_t* b, int64_t groups) {
+  enum { PART = 8 };  // of a piece, that there may be too much
+  int64_t all = 0;
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    block_piece_t* piece = &b->pieces[p];
+    if (b->products[p].piece != p) continue;
+    cut(b, piece, (piece->columns + groups - 1) / groups);
+    int64_t more = groups * piece->panel - piece->columns;
+    if (groups > 1 && more > piece->columns / PART) return false;
+    all += piece->panel;
+  }
+  if (groups > 1 && all < LEAST_PANEL) return false;
+  b->groups = groups;
+  return true;
+}
+
+// A few groups a core; of many rows one, since each makes its own x.
+static void choose_panels(block_dot_t* b, int64_t cores) {
+  enum { GROUPS_A_CORE = 2 };
+  int64_t wanted = cores ? cores : 1, all = 0;
+  if (!b->chunk) wanted *= GROUPS_A_CORE;
+  int64_t groups = (wanted + row_groups(b) - 1) / row_groups(b);
+  if (share_all(b, groups)) return;
   for (unsigned p = 0; p < b->product_count; ++p)
     all += b->products[p].node->results[0].type->dims[b->rank - 1];
   for (unsigned p = 0; p < b->product_count; ++p) {
     block_piece_t* piece = &b->pieces[p];
     if (b->products[p].piece != p) continue;
     int64_t of = 0;
-    int64_t step = piece->has_more || b->chunk ? (int64_t)b->lanes : b->columns;
     for (unsigned i = 0; i < b->product_count; ++i)
       of += b->products[i].piece == p;
     int64_t least = piece->columns < LEAST_PANEL ? piece->columns : LEAST_PANEL;
-    piece->panel = (all + groups * of - 1) / (groups * of);
-    if (piece->panel < least) piece->panel = least;
-    piece->panel = (piece->panel + step - 1) / step * step;
-    piece->groups = (piece->columns + piece->panel - 1) / piece->panel;
-    piece->has_tail =
-        piece->groups * piece->panel != piece->columns || step % b->columns;
+    int64_t panel = (all + groups * of - 1) / (groups * of);
+    cut(b, piece, panel < least ? least : panel);
     piece->first_group = b->groups;
     b->groups += piece->groups;
   }
@@ -370,9 +410,8 @@ static pestle_status_t make(pestle_direct_t* d, block_dot_t* b) {
   b->made_stride = (int64_t)b->lanes + MOST_COLUMNS;
   b->made_row = PESTLE_KIR_NONE;
   PESTLE_TRY(pestle_block_dot_read(b));
-  if (pestle_block_dot_is_panel(b)) {
-    b->made_stride = b->columns = (int64_t)b->lanes;
-  }
+  b->is_tiles = pestle_block_dot_is_tiles(b, PESTLE_NODE_I64(node, accuracy));
+  if (!b->is_tiles) (void)pestle_block_dot_is_panel(b);
   choose_panels(b, d->caps->cores);
   return NULL;
 }
@@ -391,19 +430,47 @@ static void do_all_rows(block_dot_t* b) {
   pestle_kir_end(b->k);
 }
 
+void pestle_block_dot_groups(block_dot_t* b,
+                             void (*each)(block_dot_t* b, pk_t first_row,
+                                          int64_t rows)) {
+  int64_t whole = b->all_rows / b->chunk, rest = b->all_rows % b->chunk;
+  bool both = whole && rest;
+  pk_t all = pestle_kir_for(b->k, "group", number(b, 0),
+                            number(b, b->groups * row_groups(b)), 1,
+                            PESTLE_KIR_GROUP_X);
+  pk_t turn = pestle_kir_scalar_i(b->k, PESTLE_OP_DIVIDE, all, b->groups);
+  b->group = pestle_kir_scalar_i(b->k, PESTLE_OP_REMAINDER, all, b->groups);
+  if (both) {
+    pestle_kir_if(b->k, pestle_kir_scalar_i(b->k, PESTLE_OP_LT, turn, whole));
+    turn = pestle_kir_scalar_i(b->k, PESTLE_OP_MINIMUM, turn, whole - 1);
+  }
+  if (whole)
+    each(b, pestle_kir_madi(b->k, turn, b->chunk, number(b, 0)), b->chunk);
+  if (both) pestle_kir_else(b->k);
+  if (rest) each(b, number(b, whole * b->chunk), rest);
+  if (both) pestle_kir_end(b->k);
+  pestle_kir_end(b->k);
+}
+
 pestle_status_t pestle_direct_block_dot(pestle_direct_t* d) {
   block_dot_t b;
   if (d->caps->flags & PESTLE_TARGET_LANES)
     return pestle_direct_block_dot_lanes(d);
   PESTLE_TRY(make(d, &b));
-  if (b.chunk)
+  if (!b.is_tiles)
+    snprintf(d->how, sizeof d->how,
+             "products in %s, weights unpacked for %s rows of x at once\n",
+             b.is_bytes ? "bytes" : "f32", b.chunk ? "many" : "a few");
+  if (b.is_tiles)
+    pestle_block_dot_tiles(&b);
+  else if (b.chunk)
     pestle_block_dot_panels(&b);
   else
     do_all_rows(&b);
   for (unsigned p = 0; p < b.product_count; ++p) {
     int64_t columns = b.pieces[b.products[p].piece].columns;
-    d->steps +=
-        (uint64_t)(b.all_rows * columns * b.words / b.lanes * (b.parts + 2));
+    int64_t steps = b.all_rows * columns * b.words / b.lanes * (b.parts + 2);
+    d->steps += (uint64_t)(b.is_tiles ? steps / TILES_FASTER : steps);
   }
   return NULL;
 }

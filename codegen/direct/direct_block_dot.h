@@ -59,7 +59,9 @@ typedef struct block_dot_t {
   block_product_t products[MOST_PRODUCTS];
   block_piece_t pieces[MOST_PRODUCTS];  // by their number, others are empty
   unsigned product_count;
-  int64_t groups;
+  int64_t groups;  // of columns of y
+  // Rows of x that a group has in scratch, each of its own; 0: a few at a time, all of them.
+  int64_t chunk;
   const pestle_block_t* body;
   const pestle_node_t* first_product;
   const pestle_node_t* norm;                                  // of x, or NULL
@@ -79,9 +81,13 @@ typedef struct block_dot_t {
   int64_t made_stride;
   pk_t made_row;  // the first row of |made| that is finished, or NONE: 0
   // Of panels (direct_block_dot_panel.c): runs of |unit| weights with one scale of x and of w,
-  // words of those, rows of x in scratch.
-  int64_t unit, units, unit_words, chunk;
+  // words of those, vectors of columns side by side.
+  int64_t unit, units, unit_words, across;
   uint32_t w_words, w_scales, w_zeros;  // scratch
+  // Of tiles (direct_block_dot_tiles.c): registers that a row of x fills, elements from one
+  // of its rows to the next, and groups that share the rows of x.
+  int64_t steps, pitch;
+  bool is_tiles;
   pk_t group;
   const block_product_t* product;  // that is being made
   const block_piece_t* piece;
@@ -100,13 +106,17 @@ pk_t pestle_block_dot_part(block_dot_t* b, pk_t words, int64_t part);
 // |a| of fewer lanes with zeros behind.
 pk_t widen(block_dot_t* b, pk_t a);
 
+// |lanes| numbers of row |row| of x from |at| on, normed, as f32, zeros behind the last one.
+pk_t pestle_block_dot_line(block_dot_t* b, pk_t row, pk_t at, bool is_masked);
+
 // Makes the scratch buffers.
 void pestle_block_dot_buffers(block_dot_t* b);
 // 1 / sqrt(mean of the squares + epsilon) of row |row| of x, in all lanes.
 pk_t pestle_block_dot_rate(block_dot_t* b, pk_t row);
-// Numbers |q| * size .. of row |row| of x as bytes in |b->line| from |first| on; their scale.
+// Numbers |q| * size .. of row |row| of x as bytes in |b->line| from |first| on; their scale,
+// and their sum, if |out_sum| is not NULL.
 pk_t pestle_block_dot_quantise(block_dot_t* b, pk_t row, int64_t first, pk_t q,
-                               int64_t size, bool is_masked);
+                               int64_t size, bool is_masked, pk_t* out_sum);
 // Fills them with rows [first_row, + rows) of x.
 void pestle_block_dot_prepare(block_dot_t* b, pk_t first_row);
 
@@ -120,10 +130,28 @@ void pestle_block_dot_finish(block_dot_t* b, pk_t first, pk_t first_row);
 // if has begun, in which groups of it alone are.
 bool pestle_block_dot_begin_piece(block_dot_t* b, unsigned piece,
                                   pk_t* out_group);
+// Calls |each| for each group's |chunk| of rows, or what is left of them.
+void pestle_block_dot_groups(block_dot_t* b,
+                             void (*each)(block_dot_t* b, pk_t first_row,
+                                          int64_t rows));
 // Whether x has so many rows that weights are unpacked once for all of them, in columns side
 // by side, and the rest of that kernel (direct_block_dot_panel.c).
 bool pestle_block_dot_is_panel(block_dot_t* b);
 void pestle_block_dot_panels(block_dot_t* b);
+// Of |count| columns of w from |first| on, those behind the last one being the last one.
+void pestle_block_dot_columns(block_dot_t* b, pk_t first, int64_t count,
+                              pk_t* out_columns);
+// |lanes| words of each of |columns| from |at| on become, for each word, a vector of columns.
+void pestle_block_dot_turn(block_dot_t* b, const pk_t* columns, pk_t at,
+                           pk_t* out_words);
+// Numbers of all blocks of |columns| from |from|, as f32, to |to|: a vector of columns for
+// each block, behind those of |half| such lists.
+void pestle_block_dot_blocks(block_dot_t* b, const pk_t* columns, uint32_t from,
+                             uint32_t to, pk_t half);
+// Whether matrix registers are faster than that, and the rest of that kernel
+// (direct_block_dot_tiles.c).
+bool pestle_block_dot_is_tiles(block_dot_t* b, int64_t accuracy);
+void pestle_block_dot_tiles(block_dot_t* b);
 // Asks for x and the norm, where the lanes of a group can keep them, for the next
 // pestle_block_bytes_make() of the same piece.
 void pestle_block_bytes_ask(block_dot_t* b, pk_t lane, int64_t lanes);

@@ -63,8 +63,7 @@ static pk_t mask_of(block_dot_t* b, pk_t at, bool is_masked) {
   return pestle_kir_mask(b->k, at, number(b, b->depth), b->lanes);
 }
 
-// |lanes| numbers of row |row| of x from |at| on, as f32, zeros behind the last one.
-static pk_t load_line(block_dot_t* b, pk_t row, pk_t at, bool is_masked) {
+pk_t pestle_block_dot_line(block_dot_t* b, pk_t row, pk_t at, bool is_masked) {
   pk_t mask = mask_of(b, at, is_masked);
   pk_t index = pestle_kir_madi(b->k, row, b->depth, at);
   pk_t a = load_f32(b, b->x, index, mask);
@@ -107,29 +106,55 @@ pk_t pestle_block_dot_rate(block_dot_t* b, pk_t row) {
 
 // --- Bytes ---
 
-pk_t pestle_block_dot_quantise(block_dot_t* b, pk_t row, int64_t first, pk_t q,
-                               int64_t size, bool is_masked) {
-  pk_t x[X_BLOCK], most = 0;
-  int64_t vectors = size / b->lanes;
+// The largest size in |x|, |vectors| of f32. Sizes are in the order of their bits, as whole
+// numbers, and a NaN is behind all others.
+static pk_t largest(block_dot_t* b, const pk_t* x, int64_t vectors) {
+  pk_t most = 0, sign = word_number(b, b->lanes, INT32_MAX);
   for (int64_t v = 0; v < vectors; ++v) {
-    pk_t at = pestle_kir_madi(b->k, q, size, number(b, v * b->lanes));
-    x[v] = load_line(b, row, at, is_masked);
-    pk_t a = op(b, PESTLE_OP_ABS, x[v], PESTLE_KIR_NONE);
+    pk_t a =
+        op(b, PESTLE_OP_AND, pestle_kir_bitcast(b->k, x[v], PESTLE_I32), sign);
     most = v ? op(b, PESTLE_OP_MAXIMUM, most, a) : a;
   }
   most = pestle_kir_reduce(b->k, most, PESTLE_OP_MAXIMUM);
+  return pestle_kir_bitcast(b->k, most, PESTLE_F32);
+}
+
+// Their sum of the bits of |vectors| such sums.
+static pk_t sum_of(block_dot_t* b, const pk_t* bits, int64_t vectors) {
+  pk_t sum = bits[0];
+  for (int64_t v = 1; v < vectors; ++v)
+    sum = op(b, PESTLE_OP_ADD, sum, bits[v]);
+  sum = pestle_kir_reduce(b->k, sum, PESTLE_OP_ADD);
+  uint32_t more =
+      (uint32_t)vectors * (uint32_t)b->lanes * (uint32_t)BLOCK_DOT_WHOLE_BITS;
+  return op(b, PESTLE_OP_SUBTRACT, sum, word_number(b, 1, (int32_t)more));
+}
+
+// The sum of a number up to 127 with BLOCK_DOT_WHOLE is rounded to even, and its last byte is
+// the number's. That of the NaN of 0 times infinity is 0; where there is another, the scale
+// is one.
+pk_t pestle_block_dot_quantise(block_dot_t* b, pk_t row, int64_t first, pk_t q,
+                               int64_t size, bool is_masked, pk_t* out_sum) {
+  pk_t x[X_BLOCK], whole = real(b, b->lanes, BLOCK_DOT_WHOLE);
+  int64_t vectors = size / b->lanes;
+  for (int64_t v = 0; v < vectors; ++v) {
+    pk_t at = pestle_kir_madi(b->k, q, size, number(b, v * b->lanes));
+    x[v] = pestle_block_dot_line(b, row, at, is_masked);
+  }
+  pk_t most = largest(b, x, vectors);
   pk_t is_some = op(b, PESTLE_OP_GT, most, real(b, 1, 1e-30));
   pk_t rate = op(b, PESTLE_OP_DIVIDE, real(b, 1, 127), most);
   rate =
       pestle_kir_scalar(b->k, PESTLE_OP_SELECT, is_some, rate, real(b, 1, 0));
   rate = pestle_kir_splat(b->k, rate, b->lanes);
   for (int64_t v = 0; v < vectors; ++v) {
-    pk_t a = op(b, PESTLE_OP_MULTIPLY, x[v], rate);
-    a = op(b, PESTLE_OP_ROUND_EVEN, a, PESTLE_KIR_NONE);
-    a = pestle_kir_cast(b->k, pestle_kir_cast(b->k, a, PESTLE_I32), PESTLE_I8);
+    pk_t a = op(b, PESTLE_OP_ADD, op(b, PESTLE_OP_MULTIPLY, x[v], rate), whole);
+    x[v] = pestle_kir_bitcast(b->k, a, PESTLE_I32);
+    a = pestle_kir_cast(b->k, x[v], PESTLE_I8);
     pk_t at = pestle_kir_madi(b->k, q, size, number(b, first + v * b->lanes));
     pestle_kir_store(b->k, b->line, at, a, PESTLE_KIR_NONE, 0);
   }
+  if (out_sum) *out_sum = sum_of(b, x, vectors);
   return op(b, PESTLE_OP_MULTIPLY, most, real(b, 1, 1.0 / 127));
 }
 
@@ -138,7 +163,8 @@ static void quantise(block_dot_t* b, pk_t row, int64_t m, pk_t q, int64_t size,
                      bool is_masked) {
   int64_t words = size / b->word_weights;
   int64_t first = b->parts == 1 ? m * b->words * WORD_BYTES : 0;
-  pk_t scale = pestle_block_dot_quantise(b, row, first, q, size, is_masked);
+  pk_t scale =
+      pestle_block_dot_quantise(b, row, first, q, size, is_masked, NULL);
   pk_t at = pestle_kir_madi(b->k, q, words, number(b, m * b->words));
   pestle_kir_store(b->k, b->x_scales, at,
                    pestle_kir_splat(b->k, scale, (unsigned)words),
@@ -212,7 +238,8 @@ static void prepare_bytes(block_dot_t* b, pk_t row, int64_t m) {
 static void copy_line(block_dot_t* b, pk_t row, pk_t v, bool is_masked) {
   pk_t at = pestle_kir_madi(b->k, v, b->lanes, number(b, 0));
   pk_t factor = real(b, b->lanes, (double)(1 << b->bits));
-  pk_t x = op(b, PESTLE_OP_MULTIPLY, load_line(b, row, at, is_masked), factor);
+  pk_t x = op(b, PESTLE_OP_MULTIPLY,
+              pestle_block_dot_line(b, row, at, is_masked), factor);
   pestle_kir_store(b->k, b->line, at, x, PESTLE_KIR_NONE, 0);
 }
 

@@ -18,6 +18,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from program import explain, is_elsewhere, multiplies_bytes, run  # noqa: E402
 
 NAMES = {"f4": "f32", "f2": "f16", "u1": "ui8"}
+TILES = "matrix registers make tiles"
+# x and weights are rounded to bf16, to nearest; sums are f32's.
+NEAR_BF16 = 2 ** -8 + 2 ** -18 + 4e-6
 bad = []
 
 
@@ -85,6 +88,8 @@ class Case:
         got = run(self.folded(), [], "cpu") if folds else run(self.text(), self.operands(), "cpu", *options)
         if is_elsewhere(got):
             return got
+        if near is None and not folds and self.accuracy > 2 and len(self.x) > 16 and TILES in explain(self.text(), *options):
+            is_bytes, near = False, NEAR_BF16
         if is_bytes is None:
             is_bytes = self.accuracy == 4 and (self.bits < 8 or bool(options) or multiplies_bytes())
         x = rounded(self.x, min(32, self.block)) if is_bytes else self.x.astype("f8")
@@ -97,6 +102,34 @@ class Case:
             print(f"{self.x.shape} {self.w.shape} {self.bits} bits of {self.block}, accuracy {self.accuracy} {options}: "
                   f"{got if isinstance(got, str) else np.abs(got[0] - want).max() / size.max()}")
         return got
+
+
+def check_tiles():
+    """Of many rows by matrix registers, which ref has under the name matrix: whole tiles and rests of rows, columns and weights;
+    few rows and accuracy in f32 are what they were."""
+    matrix = ("--device", "ref", "--target-cpu", "matrix")
+    for m, k, n, bits, block, zeros, accuracy, dtype in (
+            (64, 320, 64, 4, 32, "none", 4, "f4"), (33, 576, 50, 4, 32, "bytes", 4, "f4"), (47, 600, 17, 4, 16, "floats", 3, "f4"),
+            (100, 700, 16, 4, 128, "none", 3, "f4"), (70, 300, 33, 4, 64, "bytes", 4, "f2"), (32, 1100, 100, 2, 32, "floats", 4, "f4"),
+            (35, 256, 20, 8, 32, "none", 4, "f4"), (64, 150, 5, 8, 16, "bytes", 3, "f4"), (131, 1032, 40, 4, 256, "none", 4, "f2"),
+            (40, 280, 31, 2, 16, "bytes", 4, "f4"), (600, 130, 70, 4, 32, "floats", 4, "f4")):
+        case = Case(m, k, n, bits, block, zeros, accuracy, dtype)
+        if TILES not in explain(case.text(), *matrix):
+            bad.append(f"no tiles: {m} {k} {n} {bits}")
+        case.run(*matrix, near=NEAR_BF16 if dtype == "f4" else NEAR_BF16 + 2e-3, is_bytes=False)
+    for m, accuracy in (8, 4), (64, 2):
+        case = Case(m, 320, 64, 4, 32, "none", accuracy)
+        if TILES in explain(case.text(), *matrix):
+            bad.append(f"tiles of {m} rows and accuracy {accuracy}")
+        case.run(*matrix)
+    # A scale, a zero point or a number of x that is no number stays none.
+    case = Case(32, 256, 32, 4, 32, "floats", 4)
+    nan = np.array([0x7fffffff, 0xffffffff, 0x7fc00000], "u4").view("f4")
+    case.scales[3, 1], case.zeros[5, 2], case.x[7, 40] = nan
+    got = case.operands() and run(case.text(), case.operands(), "cpu", *matrix)
+    rows, columns = np.nonzero(np.isnan(got[0]) if not isinstance(got, str) else np.zeros((0, 0)))
+    if len(rows) != 2 * 32 + 32 - 2 or set(rows[np.isin(columns, (3, 5), invert=True)]) != {7}:
+        bad.append(f"what is no number: {len(rows)} {got if isinstance(got, str) else ''}")
 
 
 def main():
@@ -139,6 +172,7 @@ def main():
             case.run("--target-cpu", ("x86-64-v3", "x86-64-v4")[m % 2])
     for zeros in "none", "bytes", "floats":
         Case(2, 29, 3, 4, 16, zeros).run(folds=True)
+    check_tiles()
     Case(7, 90, 33, 4, 32, "floats", 0, "f2").run()
     Case(2, 90, 33, 4, 32, "bytes", 4, "f2").run()
     # Targets whose lanes run side by side (direct_block_dot_lanes.c): few rows; of more, and
