@@ -21,7 +21,7 @@
 
 #define LOG2E 0x1.71547652b82fep+0
 
-enum { MOST_LANES = 16, MOST_ROWS = 16, F32_BYTES = 4 };
+enum { MOST_LANES = 16, MOST_ROWS = 16, F32_BYTES = 4, LINE_BYTES = 64 };
 
 typedef struct cached_t {
   pestle_direct_t* d;
@@ -257,6 +257,19 @@ static void end_rows(cached_t* c) {
   pestle_kir_end_repeat(c->k, c->block);
 }
 
+// Asks for the next block of |buffer|, whose keys one row after the other of a token reads
+// just once.
+static void prefetch(cached_t* c, uint32_t buffer, int64_t width) {
+  pestle_dtype_t dtype = (pestle_dtype_t)c->k->buffer.data[buffer].dtype;
+  int64_t line = LINE_BYTES / (int64_t)pestle_dtype_size(dtype);
+  int64_t count = (c->lanes * width + line - 1) / line;
+  pk_t key = plus(c, at(c, c->shared_at, c->most, c->base), c->lanes);
+  pk_t i = pestle_kir_repeat(c->k, "line", count);
+  pk_t to = at(c, i, line, at(c, key, width, number(c, 0)));
+  pestle_kir_act(c->k, PESTLE_KIR_PREFETCH, buffer, to, 0, 0);
+  pestle_kir_end_repeat(c->k, count);
+}
+
 static void do_group(cached_t* c) {
   int64_t lanes = c->lanes, all = (c->most + lanes - 1) / lanes;
   int shift = 0;
@@ -271,6 +284,10 @@ static void do_group(cached_t* c) {
   c->base = at(c, i, lanes, number(c, 0));
   pk_t count = op(c, PESTLE_OP_SUBTRACT, c->end, c->base);
   count = pestle_direct_clamp(c->d, count, 0, lanes);
+  if (c->fresh == 1) {
+    prefetch(c, c->key, c->depth);
+    prefetch(c, c->value, c->width);
+  }
   pk_t row = pestle_kir_repeat(c->k, "row", c->block);
   do_row(c, row, count);
   pestle_kir_end_repeat(c->k, c->block);
