@@ -120,7 +120,7 @@ static void fill_pairs(void) {
 }
 
 static void compare_row(pestle_op_t op, const char* type, unsigned lanes) {
-  char text[4096], suffix[8] = "";
+  char text[4096], suffix[12] = "";
   const pestle_op_info_t* info = pestle_op_info(op);
   bool selects = info->rule == PESTLE_RULE_SELECT;
   bool predicate =
@@ -179,7 +179,7 @@ static void test_rows(void** state) {
 
 static void compare_cast(const char* from, const char* to, const void* data,
                          size_t count, size_t to_size, unsigned lanes) {
-  char text[1024], suffix[8] = "";
+  char text[1024], suffix[12] = "";
   if (lanes > 1) snprintf(suffix, sizeof suffix, "x%u", lanes);
   snprintf(text, sizeof text,
            "kernel @cast(@x : global %s[%zu] readonly, @y : global %s[%zu]) {\n"
