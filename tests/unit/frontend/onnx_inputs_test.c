@@ -253,12 +253,14 @@ static void writes_sparse_tensors_out(void** state) {
   assert_memory_equal(y, ((const float[6]){0, 5, 7, 8, 0, 6}), sizeof(y));
 }
 
-static void refuse_sparse(const int64_t* indices, const int64_t* dims,
-                          pestle_status_code_t code, const char* text) {
+// Of |rank| 1 they count along the whole, of 2 along each axis.
+static void refuse_indices(size_t rank, const int64_t* indices,
+                           const int64_t* dims, pestle_status_code_t code,
+                           const char* text) {
   const float w[2] = {5, 6};
-  const int64_t list[1] = {2};
+  const int64_t index_dims[2] = {2, 2};
   pb_t g = {0};
-  pb_message(&g, 15, sparse("w", 2, w, 1, list, indices, 2, dims));
+  pb_message(&g, 15, sparse("w", 2, w, rank, index_dims, indices, 2, dims));
   onnx_node(&g, "Neg", "", "w", "y", NULL);
   onnx_output(&g, "y");
   pb_t model = onnx_model(13, &g);
@@ -272,6 +274,11 @@ static void refuse_sparse(const int64_t* indices, const int64_t* dims,
   pb_free(&model);
 }
 
+static void refuse_sparse(const int64_t* indices, const int64_t* dims,
+                          pestle_status_code_t code, const char* text) {
+  refuse_indices(1, indices, dims, code, text);
+}
+
 static void refuses_sparse_tensors_that_make_no_sense(void** state) {
   (void)state;
   const int64_t small[2] = {2, 3}, large[2] = {1 << 20, 1 << 20};
@@ -279,6 +286,12 @@ static void refuses_sparse_tensors_that_make_no_sense(void** state) {
                 "value 1 of sparse tensor 'w' lies outside");
   refuse_sparse((const int64_t[]){-1, 5}, small, PESTLE_STATUS_MALFORMED,
                 "value 0 of sparse tensor 'w' lies outside");
+  static const int64_t pairs[][4] = {
+      {0, 0, 0, 3}, {0, 0, 2, 0}, {0, 0, 0, -1}, {0, 0, -1, 0}};
+  for (size_t i = 0; i < 4; ++i) {
+    refuse_indices(2, pairs[i], small, PESTLE_STATUS_MALFORMED,
+                   "value 1 of sparse tensor 'w' lies outside");
+  }
   refuse_sparse((const int64_t[]){0, 5}, large, PESTLE_STATUS_UNSUPPORTED,
                 "bytes when it is written out");
 }
