@@ -136,6 +136,8 @@ static inline bool pestle_parse_at_kind(const pestle_parser_t* p,
   return p->lexer.token.kind == kind;
 }
 bool pestle_parse_at_word(const pestle_parser_t* p, const char* word);
+// At a string, or a name in quotes, without an end on its line.
+bool pestle_parse_at_open_string(const pestle_parser_t* p);
 // Takes the token when it is |sign| (|word|) and says whether it was.
 bool pestle_parse_take(pestle_parser_t* p, char sign);
 bool pestle_parse_take_word(pestle_parser_t* p, const char* word);

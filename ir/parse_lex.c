@@ -69,6 +69,14 @@ static void lex_string(pestle_parser_t* p, pestle_token_t* t) {
   t->kind = PESTLE_TOKEN_BAD;
 }
 
+// "e5", "E+5"
+static bool at_exponent(const pestle_parser_t* p, size_t ahead) {
+  char letter = peek(p, ahead), sign = peek(p, ahead + 1);
+  return (letter == 'e' || letter == 'E') &&
+         (is_digit(sign) ||
+          ((sign == '-' || sign == '+') && is_digit(peek(p, ahead + 2))));
+}
+
 static void lex_number(pestle_parser_t* p, pestle_token_t* t) {
   t->kind = PESTLE_TOKEN_INT;
   if (peek(p, 0) == '-') ++p->lexer.cursor;
@@ -78,15 +86,12 @@ static void lex_number(pestle_parser_t* p, pestle_token_t* t) {
     return;
   }
   take_while(p, is_digit);
-  if (peek(p, 0) == '.' && (is_digit(peek(p, 1)) || !is_letter(peek(p, 1)))) {
+  if (peek(p, 0) == '.' && (!is_letter(peek(p, 1)) || at_exponent(p, 1))) {
     t->kind = PESTLE_TOKEN_FLOAT;
     ++p->lexer.cursor;
     take_while(p, is_digit);
   }
-  char sign = peek(p, 1);
-  if ((peek(p, 0) == 'e' || peek(p, 0) == 'E') &&
-      (is_digit(sign) ||
-       ((sign == '-' || sign == '+') && is_digit(peek(p, 2))))) {
+  if (at_exponent(p, 0)) {
     t->kind = PESTLE_TOKEN_FLOAT;
     p->lexer.cursor += 2;
     take_while(p, is_digit);
@@ -180,6 +185,11 @@ bool pestle_parse_at_word(const pestle_parser_t* p, const char* word) {
          pestle_str_equal_c(p->lexer.token.text, word);
 }
 
+bool pestle_parse_at_open_string(const pestle_parser_t* p) {
+  const pestle_token_t* t = &p->lexer.token;
+  return t->kind == PESTLE_TOKEN_BAD && (t->whole.data[0] == '"' || t->quoted);
+}
+
 bool pestle_parse_take(pestle_parser_t* p, char sign) {
   if (!pestle_parse_at(p, sign)) return false;
   pestle_parse_advance(p);
@@ -214,7 +224,7 @@ pestle_status_t pestle_parse_expected(const pestle_parser_t* p,
     return pestle_parse_error(p, t, PESTLE_STATUS_MALFORMED,
                               "expected %s, found the end of the text", what);
   }
-  if (t->kind == PESTLE_TOKEN_BAD && t->whole.data[0] == '"') {
+  if (pestle_parse_at_open_string(p)) {
     return pestle_parse_error(p, t, PESTLE_STATUS_MALFORMED,
                               "a string does not end on its line");
   }
@@ -335,6 +345,7 @@ pestle_status_t pestle_parse_skip_brackets(pestle_parser_t* p, bool angles) {
   size_t depth = 0;
   do {
     char c = p->lexer.token.sign;
+    if (pestle_parse_at_open_string(p)) return pestle_parse_expected(p, "");
     if (pestle_parse_at_kind(p, PESTLE_TOKEN_END) ||
         pestle_parse_at_kind(p, PESTLE_TOKEN_BAD)) {
       return pestle_parse_error(p, &open, PESTLE_STATUS_MALFORMED,

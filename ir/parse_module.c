@@ -155,6 +155,7 @@ static pestle_status_t skip_body(pestle_parser_t* p) {
   do {
     if (pestle_parse_at(p, '{')) ++depth;
     if (pestle_parse_at(p, '}')) --depth;
+    if (pestle_parse_at_open_string(p)) return pestle_parse_expected(p, "");
     if (pestle_parse_at_kind(p, PESTLE_TOKEN_END)) {
       return pestle_parse_error(p, &open, PESTLE_STATUS_MALFORMED,
                                 "'{' is not closed");

@@ -170,6 +170,9 @@ static void test_tables(void** state) {
   expect(&l, whole, "is built with AddressSanitizer, but this Pestle is not");
   set_strings(&l, "__asan_init", 12);
   expect(&l, whole, "is built with AddressSanitizer, but this Pestle is not");
+  l.segments[1].p_type = PT_NOTE;  // no dynamic section, whatever it looks like
+  expect(&l, whole, NULL);
+  l.segments[1].p_type = PT_DYNAMIC;
   set_strings(&l, "libc\0a\0__asan_init", 19);
   expect(&l, whole, "is built with AddressSanitizer, but this Pestle is not");
 #endif
@@ -275,6 +278,14 @@ static void test_trust(void** state) {
   assert_ok(pestle_file_write(path, pestle_str_make((char*)&l, sizeof(l))));
   assert_int_equal(chmod(path, 0644), 0);
   expect_trust(path, NULL);
+  // In a process without standard input the file is that number.
+  int input = dup(0);
+  if (input > 0) {
+    close(0);
+    expect_trust(path, NULL);
+    assert_int_equal(dup2(input, 0), 0);
+    close(input);
+  }
   static const struct {
     const char *call, *end;
     int error;

@@ -87,6 +87,13 @@ static void test_refusals(void** state) {
     }
     assert_int_equal(info.device_count, 0);
   }
+  // What is not named as a plugin is not even looked at.
+  for (size_t i = 0; i < pestle_context_backend_count(context); ++i) {
+    pestle_backend_info_t info = {.struct_size = sizeof(info)};
+    assert_ok(pestle_context_backend_info(context, i, &info));
+    assert_null(strstr(info.path, "notes.txt"));
+    assert_null(strstr(info.path, "readme.so"));
+  }
   pestle_context_release(context);
 }
 

@@ -225,6 +225,8 @@ SPOIL(no_abort, collective.abort = NULL)
 SPOIL(no_destroy, collective.destroy = NULL)
 SPOIL(no_table_name, backend.name = NULL)
 SPOIL(other_table_name, backend.name = "table")
+SPOIL(target_alone_named, (backend.name = "table", backend.device = NULL))
+SPOIL(device_alone_named, (backend.name = "table", backend.target = NULL))
 SPOIL(nothing_in_it, (backend.target = NULL, backend.device = NULL,
                       backend.library = NULL, backend.collective = NULL))
 SPOIL(no_type, backend.device_type = 0)
@@ -308,6 +310,8 @@ static const struct {
     {no_destroy, WRONG, "collective.destroy is NULL"},
     {no_table_name, WRONG, "a table named '' with something in it"},
     {other_table_name, WRONG, "a table named 'table' with something in it"},
+    {target_alone_named, WRONG, "a table named 'table' with something in it"},
+    {device_alone_named, WRONG, "a table named 'table' with something in it"},
     {nothing_in_it, WRONG, "a table named 'tables' with neither half"},
     {no_type, WRONG, "device type 0 is none that this Pestle knows"},
     {odd_type, WRONG, "device type 1000 is none that this Pestle knows"},

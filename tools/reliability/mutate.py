@@ -292,6 +292,7 @@ class Runner:
         """"", or why it fails."""
         begin = time.monotonic()
         with tempfile.TemporaryDirectory(dir=self.folder) as place:
+            os.chmod(place, 0o755)  # tests look at files as other users
             env = {**self.build.environment(), "PESTLE_CACHE_DIR":
                    f"{place}/cache", "TMPDIR": place, **(extra or {})}
             process = subprocess.Popen(
@@ -410,6 +411,7 @@ def main(options):
     rows = list(old)
     with tempfile.TemporaryDirectory(prefix="pestle-mutants-") as name:
         folder = pathlib.Path(name)
+        folder.chmod(0o755)
         free = []
         for i in range(options.jobs):
             (folder / str(i)).mkdir()

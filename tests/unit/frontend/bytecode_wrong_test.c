@@ -46,7 +46,7 @@ static void expect(const char* name, buf_t* file, pestle_status_code_t code,
 #define MINUS(value) (((uint64_t)(value) << 1) - 1)
 
 // Indices of what begin() makes.
-enum { S_X, S_FILE, S_SIGNS, S_NINE, S_EMPTY, S_KEY };
+enum { S_X, S_FILE, S_SIGNS, S_NINE, S_EMPTY, S_KEY, S_BARE };
 enum {
   T_F32,
   T_I64,
@@ -63,12 +63,23 @@ enum {
   T_I4,
   T_I4S
 };
-enum { A_X, A_SIGNS, A_FIVE, A_SYMBOL, A_NONE, A_UNIT, A_NINE, A_MINUS };
+enum {
+  A_X,
+  A_SIGNS,
+  A_FIVE,
+  A_SYMBOL,
+  A_NONE,
+  A_UNIT,
+  A_NINE,
+  A_MINUS,
+  A_SUB,
+  A_BARE
+};
 
 static void begin(bc_t* b) {
   *b = (bc_t){.format = 6};
-  static const char* const strings[] = {"x", "my file", "a\"\\\n$",
-                                        "9", "",        "my.thing"};
+  static const char* const strings[] = {"x", "my file",  "a\"\\\n$", "9",
+                                        "",  "my.thing", "azAZ09_$."};
   for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); ++i)
     bc_string(b, strings[i]);
   bc_element(b, BC_F32);
@@ -92,6 +103,8 @@ static void begin(bc_t* b) {
   BC_ATTRIBUTE(b, BC_BUILTIN, 7);
   BC_ATTRIBUTE(b, BC_BUILTIN, 2, S_NINE);
   BC_ATTRIBUTE(b, BC_BUILTIN, 8, T_I32, MINUS(3));
+  BC_ATTRIBUTE(b, BC_SDY, 3, Z(2), Z(4));
+  BC_ATTRIBUTE(b, BC_BUILTIN, 2, S_BARE);
 }
 
 // A module without functions and with |attributes|, a dictionary's index.
@@ -174,6 +187,8 @@ static const attribute_t attributes[] = {
     GOOD(BUILTIN, "@x", 4, A_X),
     GOOD(BUILTIN, "@\"9\"", 4, A_NINE),
     GOOD(BUILTIN, "@\"a\\22\\\\\\0A$\"", 4, A_SIGNS),
+    GOOD(BUILTIN, "@azAZ09_$.", 4, A_BARE),
+    GOOD(VHLO, "{azAZ09_$. = \"azAZ09_$.\"}", 6, 1, A_BARE, A_BARE),
     GOOD(BUILTIN, NULL, 5, A_X, 0),
     GOOD(BUILTIN, "tensor<?xf32>", 6, T_DYNAMIC),
     GOOD(BUILTIN, "", 7),
@@ -246,6 +261,7 @@ static const attribute_t attributes[] = {
     GOOD(SDY, ":(2)4", 3, Z(2), Z(4)),
     GOOD(SDY, "\"x\"", 4, S_X, 0),
     GOOD(SDY, "\"x\"", 4, S_X, A_UNIT << 1 | 1),
+    GOOD(SDY, "\"x\":(2)4", 4, S_X, A_SUB << 1 | 1),
     RAW(SDY, OK, "{\"x\", ?}p3", "\0\x0f", 5, 1, A_X),
     RAW(SDY, OK, "{?}", "\0\1", 5, 0),
     RAW(SDY, OK, "{}", "\1\1", 5, 0),
@@ -1116,6 +1132,70 @@ static void test_symbolic(void** state) {
   free(file.data);
 }
 
+// A convolution whose padding is an operand, here a constant: numbers of axes that
+// vhlo has one by one.
+static void test_dynamic_conv(void** state) {
+  (void)state;
+  for (int wrong = 0; wrong < 3; ++wrong) {
+    bc_t b;
+    buf_t ops = {0};
+    begin(&b);
+    uint32_t type = bc_tensor(&b, T_F32, 3, (int64_t[]){1, 1, 1});
+    uint32_t pads = bc_tensor(&b, T_I64, 2, (int64_t[]){1, 2});
+    uint32_t number[3], no = BC_ATTRIBUTE(&b, BC_VHLO, 2, 0);
+    for (unsigned i = 0; i < 3; ++i)
+      number[i] = BC_ATTRIBUTE(&b, BC_VHLO, 9, T_I64, Z(i));
+    uint32_t list[2] = {BC_ATTRIBUTE(&b, BC_VHLO, 1, 1, number[0]),
+                        BC_ATTRIBUTE(&b, BC_VHLO, 1, 1, number[1])};
+    uint32_t flags = BC_ATTRIBUTE(&b, BC_VHLO, 1, 1, no);
+    attribute_t zeros = RAW(BUILTIN, OK, NULL, "\0\0\0\0\0\0\0\0", 18, pads, 8);
+    uint32_t value = put_attribute(&b, &zeros);
+    uint32_t properties[16] = {number[1], number[1], number[0], number[2],
+                               list[1],   number[1], number[2], list[0],
+                               list[1],   number[0], number[2], list[1],
+                               A_NONE,    list[1],   flags,     list[1]};
+    if (wrong == 1) properties[2] = A_X;
+    if (wrong == 2)
+      properties[4] =
+          BC_ATTRIBUTE(&b, BC_VHLO, 1, 17, number[0], number[0], number[0],
+                       number[0], number[0], number[0], number[0], number[0],
+                       number[0], number[0], number[0], number[0], number[0],
+                       number[0], number[0], number[0], number[0]);
+    bc_op_t constant = {.name = bc_name(&b, BC_VHLO, "constant_v1"),
+                        .properties = bc_properties(&b, &value, 1) + 1,
+                        .types = {pads},
+                        .type_count = 1};
+    bc_op_t conv = {.name = bc_name(&b, BC_VHLO, "dynamic_conv_v2"),
+                    .properties = bc_properties(&b, properties, 16) + 1,
+                    .operands = {0, 0, 1},
+                    .operand_count = 3,
+                    .types = {type},
+                    .type_count = 1};
+    bc_op_t end = {.name = bc_name(&b, BC_VHLO, "return_v1"),
+                   .operands = {2},
+                   .operand_count = 1};
+    bc_put_op(&b, &ops, &constant);
+    bc_put_op(&b, &ops, &conv);
+    bc_put_op(&b, &ops, &end);
+    buf_t ir = bc_main(&b, type, 3, 3, &ops);
+    buf_t file = bc_file_of(&b, &ir);
+    if (wrong) {
+      expect("dynamic_conv", &file, PESTLE_STATUS_MALFORMED,
+             wrong == 1
+                 ? "expected attribute 'input_batch_dimension', an integer"
+                 : "attribute 'input_spatial_dimensions' has too many axes");
+      continue;
+    }
+    pestle_module_t* module;
+    assert_ok(import_in(context, file.data, file.size, &module));
+    const pestle_block_t* body = pestle_module_entry(module)->body->block;
+    const pestle_node_t* node = body->last->operands[0].value->node;
+    assert_int_equal(node->op, PESTLE_OP_CONVOLUTION);
+    pestle_module_release(module);
+    free(file.data);
+  }
+}
+
 // --- Everywhere ---
 
 // Every attribute that is right, in one file, and a resource.
@@ -1232,7 +1312,8 @@ int main(void) {
       cmocka_unit_test(test_quantised),     cmocka_unit_test(test_locations),
       cmocka_unit_test(test_resources),     cmocka_unit_test(test_sections),
       cmocka_unit_test(test_strings),       cmocka_unit_test(test_ops),
-      cmocka_unit_test(test_symbolic),      cmocka_unit_test(test_everywhere),
+      cmocka_unit_test(test_symbolic),      cmocka_unit_test(test_dynamic_conv),
+      cmocka_unit_test(test_everywhere),
   };
   return cmocka_run_group_tests(tests, begin_context, end_context);
 }

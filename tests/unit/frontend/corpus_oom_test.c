@@ -113,6 +113,7 @@ static void reads_text(void** state) {
   try_folder("golden/ir", 300);
   try_folder("unit/passes/golden/partition", 100);
   try_folder("golden/error", 50);
+  try_folder("unit/frontend/texts", 50);
 }
 
 int main(void) {

@@ -249,6 +249,7 @@ static void reads_text(void** state) {
   try_folder(&w, "golden/ir", true);
   try_folder(&w, "fuzz/corpus/ir", true);
   try_folder(&w, "unit/passes/golden/partition", true);
+  try_folder(&w, "unit/frontend/texts", true);
   end(&w, "texts of Pestle", 50000);
 }
 

@@ -199,7 +199,7 @@ static void refusals(void** state) {
       {MAIN("", "%0 = stablehlo.constant dense_resource<a> : tensor<i32>\n"),
        PESTLE_STATUS_UNSUPPORTED, "dense_resource"},
       {MAIN("", "%0 = stablehlo.constant dense<\"0x00 : tensor<i32>\n"),
-       PESTLE_STATUS_MALFORMED, "not closed"},
+       PESTLE_STATUS_MALFORMED, "3:31: a string does not end on its line"},
       {MAIN("", "call @nobody() : () -> ()\n"), PESTLE_STATUS_MALFORMED,
        "nobody"},
       {"func.func @f() { return }\nfunc.func @f() { return }",
