@@ -43,11 +43,10 @@ TESTS = {
          "stablehlo_fuzz", "bytecode_fuzz", "test_frontend_corpus_oom"],
         ["stablehlo_artifacts"]),
     "parser of IR text": (
-        ["test_ir_parse", "test_ir_generic", "test_ir_print",
+        ["test_ir_parse_wrong", "test_ir_parse", "test_ir_generic", "test_ir_print",
          "test_ir_composite", "test_ir_dialect_attrs", "test_ir_custom",
          "test_ir_verify", "test_ir_build", "test_frontend_foreign",
-         "ir_fuzz", "stablehlo_fuzz", "test_frontend_corpus_oom",
-         "test_frontend_corpus_wrong"],
+         "ir_fuzz", "stablehlo_fuzz", "test_frontend_corpus_oom"],
         []),
     "memory planner": (
         ["test_compile_memory_plan", "test_compile_memory_gaps",

@@ -505,7 +505,16 @@ static void test_shardings_are_nothing(void** state) {
                        .operand_count = 1};
   bc_put_op(&b, &inner, &negate);
   bc_put_op(&b, &inner, &inner_end);
+  // <@m, [{"d"}]> in and out: of one device the part is the whole.
+  uint32_t name = BC_ATTRIBUTE(&b, BC_BUILTIN, 2, bc_string(&b, "d"));
+  uint32_t axis = BC_ATTRIBUTE(&b, BC_SDY, 4, bc_string(&b, "d"), 0);
+  uint32_t dimension = BC_ATTRIBUTE(&b, BC_SDY, 5, 1, axis, 0, 0);
+  uint32_t mesh = BC_ATTRIBUTE(&b, BC_BUILTIN, 4, name);
+  uint32_t lies = BC_ATTRIBUTE(&b, BC_SDY, 6, mesh, 1, dimension, 0);
+  uint32_t all = BC_ATTRIBUTE(&b, BC_SDY, 7, 1, lies);
+  uint32_t properties[] = {all, BC_ATTRIBUTE(&b, BC_SDY, 0, 1, name), all};
   bc_op_t manual = {.name = bc_name(&b, BC_SDY, "manual_computation"),
+                    .properties = bc_properties(&b, properties, 3) + 1,
                     .operands = {1},
                     .operand_count = 1,
                     .types = {type},

@@ -369,6 +369,11 @@ static void reads_the_odd(void** state) {
         "tensor<4xf32>>, tensor<4xf32>>\n"
         "%y = stablehlo.get_tuple_element %u[1] : (tuple<tuple<tensor<4xf32>, "
         "tensor<4xf32>>, tensor<4xf32>>) -> tensor<4xf32>"),
+      F(X,
+        "%t = stablehlo.tuple %x, %x : tuple<tensor<4xf32>, tensor<4xf32>>\n"
+        "%o = stablehlo.optimization_barrier %t : tuple<tensor<4xf32>, "
+        "tensor<4xf32>>\n%y = stablehlo.get_tuple_element %o[1] : "
+        "(tuple<tensor<4xf32>, tensor<4xf32>>) -> tensor<4xf32>"),
       "!t = tensor<4xf32>\nfunc.func @f(%a: tuple<tensor<4xf32>>, %b: !t) -> "
       "(tuple<tensor<4xf32>>, !t) {\n%o:2 = stablehlo.optimization_barrier %a, "
       "%b : tuple<tensor<4xf32>>, !t\nreturn %o#0, %o#1 : "
