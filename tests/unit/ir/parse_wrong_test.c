@@ -275,6 +275,13 @@ static const row_t rows[] = {
        "sdy.return %a : tensor<4xf32> } : (tensor<4xf32>) -> "
        "tensor<5xf32>"),
      BAD, "'sdy.named_computation' returns other values than its types say"},
+    {"module attributes {mhlo.num_partitions = 2 : i32} {\n" F(
+         "%x: tensor<4xf32>",
+         "%y = \"stablehlo.all_gather\"(%x) <{all_gather_dim = 0 : i64, "
+         "channel_handle = \"one\", replica_groups = dense<[[0, 1]]> : "
+         "tensor<1x2xi64>}> : (tensor<4xf32>) -> tensor<8xf32>") "\n}",
+     BAD,
+     "3:6: 'stablehlo.all_gather': 'channel_handle' must be a handle of a"},
     {"func.func @f(" X ") -> tensor<4xf32> { return }", BAD,
      "returns 0 values from a function of 1 results"},
     {"func.func @f(" X
