@@ -20,9 +20,13 @@ typedef struct pestle_str_t {
 } pestle_str_t;
 
 // For printf: printf("%.*s", PESTLE_STR_ARG(name)). Cuts at INT_MAX bytes.
-#define PESTLE_STR_ARG(str)                                 \
-  (int)((str).size > 0x7fffffff ? 0x7fffffff : (str).size), \
-      ((str).size ? (str).data : "")
+#define PESTLE_STR_ARG(str) pestle_str_precision(str), pestle_str_chars(str)
+static inline int pestle_str_precision(pestle_str_t str) {
+  return (int)(str.size > 0x7fffffff ? 0x7fffffff : str.size);
+}
+static inline const char* pestle_str_chars(pestle_str_t str) {
+  return str.size ? str.data : "";
+}
 
 // A view of a string constant.
 #define PESTLE_STR(literal) \

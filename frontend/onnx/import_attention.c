@@ -111,6 +111,10 @@ static bool read_operands(attention_t* a) {
   a->flat = rank_of(a->q) == 3;
   if (a->flat) {
     int64_t shared = pestle_onnx_int(call, "kv_num_heads", 0);
+    for (size_t i = 0; i < 3; ++i) {
+      // Batches and rows.
+      if (!pestle_onnx_allow_real(call, i, 3)) return false;
+    }
     a->q = pestle_onnx_split_heads(call, a->q,
                                    pestle_onnx_int(call, "q_num_heads", 0));
     a->k = pestle_onnx_split_heads(call, a->k, shared);

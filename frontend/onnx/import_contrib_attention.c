@@ -506,13 +506,13 @@ static bool read_grouped(grouped_t* g) {
 // How long the sequences are: the most of them, which is known, and each.
 static bool read_lengths(grouped_t* g) {
   pestle_onnx_call_t* call = g->call;
-  pestle_value_t* lengths = call->inputs[LENGTHS];
+  pestle_value_t* lengths = pestle_onnx_input(call, LENGTHS);
   pestle_i64s_t total =
       pestle_onnx_input_ints(call, TOTAL, "total_sequence_length");
   if (call->f.status) return false;
   g->total = total.count ? total.data[0] : 0;
-  if (total.count != 1 || g->total < g->rows || g->total > INT32_MAX ||
-      pestle_type_count(lengths->type) != g->batch) {
+  if (!lengths || total.count != 1 || g->total < g->rows ||
+      g->total > INT32_MAX || pestle_type_count(lengths->type) != g->batch) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "its total_sequence_length must be one number that is at "
                      "least its %lld rows, and its seqlens_k one for each of "

@@ -2,6 +2,7 @@
 // com.microsoft: weights of a few bits in blocks with a scale each. They stay packed
 // until they are multiplied, by pestle.block_dot; gathered ones are unpacked, converted,
 // less a zero point, times a scale.
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/contrib.h"
 
 pestle_value_t* pestle_onnx_unpack(pestle_onnx_call_t* call, pestle_value_t* x,
@@ -111,7 +112,11 @@ static pestle_value_t* zero_points(pestle_onnx_call_t* call,
 void pestle_onnx_import_matmul_nbits(pestle_onnx_call_t* call) {
   blocks_t b;
   pestle_value_t *a = call->inputs[0], *bias = pestle_onnx_input(call, 5);
-  if (!read_blocks(call, &b)) return;
+  // The result has no such last axis.
+  if (!read_blocks(call, &b) ||
+      !pestle_onnx_allow_real(call, 0, ~(UINT32_C(1) << (rank_of(a) - 1)))) {
+    return;
+  }
   const int64_t weights[2] = {b.rows, b.count * (b.size * b.bits / 8)};
   const int64_t scales[2] = {b.rows, b.count};
   pestle_value_t* operands[4] = {

@@ -46,7 +46,7 @@ static pestle_value_t* unpacked(const experts_t* m, pestle_value_t* x,
 static pestle_value_t* weights_of(const experts_t* m, const fc_t* fc) {
   pestle_onnx_call_t* call = m->call;
   pestle_value_t* w = chosen_rows(m, fc->weights);
-  if (!fc->bits) return pestle_onnx_convert(call, w, PESTLE_F32);
+  if (!w || !fc->bits) return pestle_onnx_convert(call, w, PESTLE_F32);
   int64_t e = pestle_onnx_dim(w, 0), n = pestle_onnx_dim(w, 1);
   int64_t k = pestle_onnx_dim(w, 2) * (8 / fc->bits);
   int64_t blocks = m->block ? k / m->block : 1;
@@ -251,7 +251,7 @@ static bool fits(const experts_t* m, const fc_t* fc, int64_t inputs) {
   int64_t rows = pestle_onnx_dim(w, 1), k = pestle_onnx_dim(w, 2) * each;
   int64_t scales = rows * m->experts * (m->block ? k / m->block : 1);
   if (rank_of(w) != 3 || pestle_onnx_dim(w, 0) != m->experts || k != inputs ||
-      (m->block && k % m->block)) {
+      k < 1 || (m->block && k % m->block)) {
     return false;
   }
   if (fc->bias && (rank_of(fc->bias) != 2 ||

@@ -301,7 +301,7 @@ static pestle_value_t* centred(pestle_onnx_call_t* call, pestle_value_t* x,
   x = pestle_onnx_convert(call, x, PESTLE_I32);
   if (!zero || !x) return x;
   zero = pestle_onnx_convert(call, zero, PESTLE_I32);
-  zero = pestle_type_count(zero->type) == 1
+  zero = pestle_type_count(pestle_onnx_type(zero)) == 1
              ? pestle_f_reshape(&call->f, zero, 0, NULL)
              : pestle_onnx_along(call, zero, x, axis);
   return sub(call, x, zero);

@@ -212,6 +212,13 @@ static void take_diagonals(pestle_onnx_call_t* call, labelled_t* t) {
     for (int32_t j = i + 1; j < t->rank; ++j) {
       if (t->labels[i] != t->labels[j] || !t->value) continue;
       pestle_type_t type = *pestle_onnx_type(t->value);
+      if (type.dims[i] != type.dims[j]) {
+        pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                         "label '%c' is of an axis of %lld and of one of %lld "
+                         "of the same input",
+                         t->labels[i], (long long)type.dims[i],
+                         (long long)type.dims[j]);
+      }
       type.dtype = PESTLE_I64;
       pestle_value_t* column = pestle_f_iota(&call->f, &type, j);
       pestle_value_t* same =

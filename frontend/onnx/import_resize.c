@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 typedef enum filter_e { FILTER_NEAREST, FILTER_LINEAR, FILTER_CUBIC } filter_t;
@@ -386,6 +387,10 @@ static bool read_target(pestle_onnx_call_t* call, const pestle_value_t* x,
   if (!read_numbers(call, sizes ? 3 : scales_at, sizes ? "sizes" : "scales",
                     count, numbers)) {
     return false;
+  }
+  // A stated size is not that of an axis whose extent only a run tells.
+  for (size_t i = 0; sizes && i < count; ++i) {
+    if (axes[i] == 0 && !pestle_onnx_allow_real(call, 0, 0)) return false;
   }
   if (sizes) {
     scale_from_sizes(call, x, axes, numbers, count, how);

@@ -705,6 +705,13 @@ static bool split_sizes(pestle_onnx_call_t* call, int64_t extent,
   int64_t count = (int64_t)parts, sum = 0;
   int64_t part = extent / count + (extent % count != 0);
   bool fits = true;
+  if (!given.count && extent % count && call->opset < 18) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its axis of %lld has no %lld equal parts, which opsets "
+                     "before 18 ask for",
+                     (long long)extent, (long long)count);
+    return false;
+  }
   for (size_t i = 0; fits && i < parts; ++i) {
     int64_t left = extent - sum;
     sizes[i] = given.count ? given.data[i] : (left < part ? left : part);

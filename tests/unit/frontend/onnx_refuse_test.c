@@ -11,6 +11,22 @@ static void refuses_two_ellipses(void** state) {
                   "the equation '......->...' does not fit");
 }
 
+// The diagonal of what is no square.
+static void refuses_a_label_of_two_extents(void** state) {
+  (void)state;
+  onnx_case_fails("Einsum", 12, "equation:ii->i", "f32[2,3]=1,2,3,4,5,6",
+                  MALFORMED, "label 'i' is of an axis of 2 and of one of 3");
+}
+
+// What an opset before 18 splits evenly.
+static void refuses_more_parts_than_are_equal(void** state) {
+  (void)state;
+  static onnx_case_tensor_t in[ONNX_CASE_MOST], out[2];
+  size_t count = onnx_case_tensors("f32[5]=1,2,3,4,5", in);
+  pb_t model = onnx_case_model("Split", 13, "", in, count, out, 2);
+  onnx_fails(model, MALFORMED, "its axis of 5 has no 2 equal parts");
+}
+
 // A list of ints read as one of floats.
 static void refuses_a_list_of_another_kind(void** state) {
   (void)state;
@@ -107,6 +123,8 @@ static void refuses_a_condition_that_is_too_long(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(refuses_two_ellipses),
+      cmocka_unit_test(refuses_a_label_of_two_extents),
+      cmocka_unit_test(refuses_more_parts_than_are_equal),
       cmocka_unit_test(refuses_a_list_of_another_kind),
       cmocka_unit_test(refuses_an_empty_training_mode),
       cmocka_unit_test(refuses_a_depth_that_is_no_number),
