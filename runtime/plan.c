@@ -16,6 +16,7 @@ typedef struct pestle_part_file_t {
   pestle_refcount_t refcount;
   pestle_allocator_t allocator;
   pestle_mapping_t mapping;
+  bool is_sound;  // its content was checked
 } part_file_t;
 
 static void release_file(void* self) {
@@ -158,6 +159,46 @@ static bool has_hash(const void* data, const pestle_plan_constant_ref_t* ref) {
   return hash.low == ref->hash[0] && hash.high == ref->hash[1];
 }
 
+// Checks the file that the plan holds of constant |index|; a damaged one is removed, so
+// that whoever compiles the model again makes it anew.
+static pestle_status_t check_file(const pestle_plan_t* plan, size_t index) {
+  const pestle_plan_constant_ref_t* ref = &PESTLE_PLAN_RECORDS(
+      plan, pestle_plan_constant_ref_t, constant_refs)[index];
+  const part_file_t* file = plan->part_files[index];
+  if (file->is_sound ||
+      has_hash((const char*)file->mapping.data + sizeof(pestle_constant_file_t),
+               ref)) {
+    return NULL;
+  }
+  pestle_hash128_t hash = {ref->hash[0], ref->hash[1]};
+  const char* reason;
+  pestle_mapping_t mapping;
+  PESTLE_TRY(pestle_constant_file_map(plan->context, hash, (size_t)ref->size,
+                                      true, &mapping, &reason));
+  pestle_file_unmap(&mapping);
+  return is_damaged(plan, index);
+}
+
+pestle_status_t pestle_plan_check_parts(const pestle_plan_t* plan,
+                                        int32_t process) {
+  const pestle_plan_header_t* h = pestle_plan_header(plan);
+  const pestle_plan_part_t* parts =
+      PESTLE_PLAN_RECORDS(plan, pestle_plan_part_t, parts);
+  const pestle_plan_part_place_t* places =
+      PESTLE_PLAN_RECORDS(plan, pestle_plan_part_place_t, part_places);
+  for (uint64_t i = 0; plan->part_files && i < h->parts.count; ++i) {
+    for (int32_t k = 0; k < h->partitions; ++k) {
+      uint32_t constant = places[parts[i].first + (uint32_t)k].constant;
+      if (process >= 0 && process % h->partitions != k) continue;
+      part_file_t* file = plan->part_files[constant];
+      if (!file) continue;
+      PESTLE_TRY(check_file(plan, constant));
+      file->is_sound = true;
+    }
+  }
+  return NULL;
+}
+
 // From the file that the plan holds, or from the table if it is there by now.
 static pestle_status_t adopt_part(const pestle_plan_t* plan, size_t index,
                                   pestle_constant_t** out_constant) {
@@ -168,15 +209,7 @@ static pestle_status_t adopt_part(const pestle_plan_t* plan, size_t index,
       (const char*)file->mapping.data + sizeof(pestle_constant_file_t);
   pestle_hash128_t hash = {ref->hash[0], ref->hash[1]};
   pestle_hash128_t key = {ref->key[0], ref->key[1]};
-  if (!has_hash(data, ref)) {
-    // Whoever compiles the model again is to make the file anew.
-    const char* reason;
-    pestle_mapping_t mapping;
-    PESTLE_TRY(pestle_constant_file_map(plan->context, hash, (size_t)ref->size,
-                                        true, &mapping, &reason));
-    pestle_file_unmap(&mapping);
-    return is_damaged(plan, index);
-  }
+  PESTLE_TRY(check_file(plan, index));
   pestle_refcount_retain(&file->refcount);
   return pestle_constant_adopt(plan->context, hash, key, data,
                                (size_t)ref->size, release_file, file,

@@ -91,6 +91,10 @@ static inline bool pestle_plan_is_part(const pestle_plan_t* plan,
 PESTLE_NODISCARD pestle_status_t
 pestle_plan_take_part(const pestle_plan_t* plan, uint32_t index,
                       pestle_constant_t** out_constant, const char** out_data);
+// Checks, of a plan that nobody else has yet, the files of the parts of |process|, or of
+// all where that is below 0. MALFORMED: one is damaged, and removed.
+PESTLE_NODISCARD pestle_status_t
+pestle_plan_check_parts(const pestle_plan_t* plan, int32_t process);
 // All constants outside of the plan, to be released one by one; |out| has room for all.
 PESTLE_NODISCARD pestle_status_t pestle_plan_hold_all(const pestle_plan_t* plan,
                                                       pestle_constant_t** out);

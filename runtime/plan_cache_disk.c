@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "runtime/context.h"
 #include "runtime/disk_entry.h"
+#include "runtime/job.h"
 #include "runtime/plan.h"
 
 // Of the bytes from here on is the checksum.
@@ -145,6 +146,25 @@ static pestle_status_t keep_constants(pestle_context_t* context,
   return NULL;
 }
 
+// Lets go of a plan whose parts of constants are damaged. Those of this process are looked
+// at where the environment says which one it is, else all: its ranks may be threads.
+static pestle_status_t drop_damaged(pestle_plan_t** plan,
+                                    const char** out_reason) {
+  pestle_job_t job;
+  if (!*plan || !(*plan)->part_files) return NULL;
+  pestle_status_t status = pestle_job_read(&job);
+  int32_t process = status ? -1 : job.rank;
+  pestle_status_release(status);
+  status = pestle_plan_check_parts(*plan, process);
+  if (!status) return NULL;
+  pestle_plan_release(*plan);
+  *plan = NULL;
+  if (pestle_status_code(status) != PESTLE_STATUS_MALFORMED) return status;
+  pestle_status_release(status);
+  *out_reason = "a part of a constant on disk is damaged";
+  return NULL;
+}
+
 static pestle_status_t load(pestle_context_t* context, pestle_arena_t* arena,
                             pestle_str_t key, pestle_plan_t** out_plan,
                             const char** out_reason, bool* out_damaged) {
@@ -161,6 +181,7 @@ static pestle_status_t load(pestle_context_t* context, pestle_arena_t* arena,
     return NULL;
   }
   PESTLE_TRY(load_file(context, path, key, out_plan, out_reason));
+  PESTLE_TRY(drop_damaged(out_plan, out_reason));
   if (*out_plan) {
     *out_reason = "hit on disk";
     // What is still in memory need not be on disk any more.

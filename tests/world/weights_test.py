@@ -105,8 +105,8 @@ def lines(n, model, **more):
     return {text for _, text, _ in ends.values()}
 
 
-def threads(n, model):
-    with World([[RANK, model, 3]], WORLD_RANK_THREADS=n) as world:
+def threads(n, model, **more):
+    with World([[RANK, model, 3]], WORLD_RANK_THREADS=n, **more) as world:
         code, text, _ = world.ends(limit=240)[0]
     assert code == 0, text
     return {line + "\n" for line in text.splitlines() if line.startswith("done")}
@@ -132,10 +132,24 @@ def by_the_cache(n, model, folder):
     divided.write_text(call("opt", model, *rules(n), "--passes",
                             "canonicalise,recognise,partition"), encoding="utf-8")
     cache = folder / "cache"
-    first = lines(n, divided, PESTLE_CACHE_DIR=cache)
-    assert first == lines(n, divided, PESTLE_CACHE_DIR=cache)
-    has_share(n, resident(n, divided, "/c-", PESTLE_CACHE_DIR=cache))
+    first = lines(n, divided, XDG_CACHE_HOME=cache)
+    assert first == lines(n, divided, XDG_CACHE_HOME=cache)
+    has_share(n, resident(n, divided, "/c-", XDG_CACHE_HOME=cache))
+    heals(n, divided, cache, first)
     return first
+
+
+def heals(n, divided, cache, right):
+    """A run that meets damaged parts makes them anew, and the next finds them."""
+    parts = sorted(cache.rglob("c-*"))
+    assert len(parts) >= n, parts
+    for run in (lines, lambda *_, **more: threads(n, divided, **more)):
+        before = [part.read_bytes() for part in parts]
+        for part, data in zip(parts, before):
+            part.chmod(0o600)
+            part.write_bytes(data[:-64] + bytes((data[-64] ^ 1,)) + data[-63:])
+        assert run(n, divided, XDG_CACHE_HOME=cache) == right
+        assert [part.read_bytes() for part in parts] == before
 
 
 def simulated(n, model, folder):
