@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The ONNX backend cases of LISTS through `pestle run`, on each of DEVICES: all
-of them must run and be right. Exits 77, "skipped", when a Python package is
+of them must run and be right. llvm, which compiles each, gets every second case of a
+list, and all in nodes_long_test.py. Exits 77, "skipped", when a Python package is
 missing."""
 
 import json
@@ -9,6 +10,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = os.environ["PESTLE_BUILD_DIR"]
@@ -60,6 +62,14 @@ def allow_noise(folder):
         json.dump(tolerances, f, indent=0)
 
 
+def backends_of(device, folder):
+    """A folder with the backend of |device| alone: nearly 4,000 processes need not try all."""
+    found = sorted(pathlib.Path(BUILD, "backends").glob(f"libpestle-{device}*"), reverse=True)
+    for path in found[:1]:  # of variants the newest
+        (folder / path.name).symlink_to(path)
+    return str(folder)
+
+
 def run_cases(data, names, device):
     """The names of the cases that passed, failed and were skipped; |names| is a
     list beside this file or a pattern."""
@@ -72,7 +82,9 @@ def run_cases(data, names, device):
     command += ["--exe", exe, "--json", report, "--timeout", "250"]
     command += ["--include", str(names), "--show-failed", "40"]
     command += ["--jobs", str(os.cpu_count() or 1)]
-    subprocess.run(command + sys.argv[1:])
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(command + sys.argv[1:], env={
+            **os.environ, "PESTLE_BACKEND_PATH": backends_of(device, pathlib.Path(folder))})
     with open(report) as f:
         results = json.load(f)["results"]
     return [
@@ -88,7 +100,18 @@ def has_device(device):
     return device in done.stdout.split()
 
 
-def main():
+def share_of(names, every, folder):
+    """|names|, or of a list every so-many-th case; and how many are left out."""
+    path = HERE / names
+    if every == 1 or not path.exists():
+        return names, 0
+    cases = [line for line in path.read_text().splitlines() if line.split("#")[0].strip()]
+    part = folder / names
+    part.write_text("\n".join(cases[::every]) + "\n")
+    return part, len(cases) - len(cases[::every])
+
+
+def main(every=2):
     try:
         import numpy, onnx, ml_dtypes  # noqa: F401
     except ImportError as e:
@@ -100,11 +123,14 @@ def main():
     good = True
     for names, must_pass, devices in LISTS:
         for device in filter(has_device, devices):
-            passed, failed, skipped = run_cases(data, names, device)
+            with tempfile.TemporaryDirectory() as folder:
+                part, left_out = share_of(
+                    names, every if device == "llvm" else 1, pathlib.Path(folder))
+                passed, failed, skipped = run_cases(data, part, device)
             print(f"{names} on {device}: {len(passed)} passed, "
                   f"{len(failed)} failed: {' '.join(failed)}, "
                   f"{len(skipped)} unsupported: {' '.join(skipped)}")  # fmt: skip
-            good = good and len(passed) >= must_pass and not failed
+            good = good and len(passed) >= must_pass - left_out and not failed
     sys.exit(0 if good else 1)
 
 
