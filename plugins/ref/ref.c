@@ -233,6 +233,18 @@ static void drop_wide(const char* cpu, pestle_target_caps_t* caps) {
   caps->storage_dtypes &= ~wide;
 }
 
+static bool is_lanes(const char* cpu) {
+  return cpu && !strncmp(cpu, SIMT, strlen(SIMT));
+}
+
+static bool knows_lanes(const char* cpu) {
+  static const char* const kinds[] = {"", "1", "8", "90", "m", "w"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+    if (!strcmp(cpu + strlen(SIMT), kinds[i])) return true;
+  }
+  return false;
+}
+
 static pestle_status_t describe(void* self, const char* cpu,
                                 pestle_target_caps_t* out_caps) {
   pestle_target_caps_t caps = {.struct_size = sizeof caps,
@@ -248,8 +260,13 @@ static pestle_status_t describe(void* self, const char* cpu,
                                .scratch_bytes = 1 << 20,
                                .max_group_lanes = 1,
                                .flags = PESTLE_TARGET_INTERPRETED};
-  (void)self;
-  if (cpu && !strncmp(cpu, SIMT, strlen(SIMT))) describe_lanes(cpu, &caps);
+  if (is_lanes(cpu) && !knows_lanes(cpu)) {
+    return REF_ERROR(host_of(self), UNSUPPORTED,
+                     "ref knows no '%s': simt, simt1, simt8, simt90, "
+                     "simtm and simtw are GPUs that it describes",
+                     cpu);
+  }
+  if (is_lanes(cpu)) describe_lanes(cpu, &caps);
   if (cpu && !strcmp(cpu, MATRIX)) describe_matrix(&caps);
   describe_ops(&caps);
   if (cpu && (!strcmp(cpu, WORDS) || !strcmp(cpu, SIMT "w")))

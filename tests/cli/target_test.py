@@ -64,6 +64,11 @@ class Target(Case):
                                 "--target-cpu", "sm_90", code=2).stderr
         self.assertIn("name two", said)
 
+    def test_lanes_of_ref(self):
+        said = self.run_without("dump", "m.mlir", "--target", "ref", "--target-cpu", "simt09",
+                                "--stage", "kernels", code=3).stderr
+        self.assertIn("ref knows no 'simt09': simt, simt1", said)
+
     def test_plans(self):
         """A plan for a device that is not here is made, and does not run."""
         for name in ("metal", "opencl", "vulkan"):
