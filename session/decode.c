@@ -97,11 +97,13 @@ static pestle_status_t make_buffers(pestle_decoder_t* d) {
                                   &d->ids));
   PESTLE_TRY(pestle_buffer_create(d->device, DECODE_MOST_ROWS * sizeof(int64_t),
                                   &d->positions));
-  pestle_buffer_t** numbers[] = {&d->start, &d->first, &d->total};
+  pestle_buffer_t** numbers[] = {&d->start, &d->first, &d->total,
+                                 &d->beam_width};
   for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); ++i)
     PESTLE_TRY(pestle_buffer_create(d->device, sizeof(int64_t), numbers[i]));
   size_t size = (size_t)(d->most + DECODE_MOST_ROWS) * sizeof(int64_t);
   PESTLE_TRY(pestle_buffer_create(d->device, size, &d->mask));
+  PESTLE_TRY(pestle_decode_make_beams(d));
   return pestle_decode_clear_mask(d);
 }
 
@@ -127,6 +129,8 @@ void pestle_decoder_release(pestle_decoder_t* d) {
   pestle_buffer_release(d->start);
   pestle_buffer_release(d->first);
   pestle_buffer_release(d->total);
+  pestle_buffer_release(d->beam_width);
+  pestle_buffer_release(d->beams);
   pestle_module_release(d->module);
   pestle_arena_deinit(&d->arena);
   pestle_context_t* context = d->context;

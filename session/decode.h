@@ -20,6 +20,8 @@ typedef enum decode_role_e {
   DECODE_FIRST,  // how many tokens are past
   DECODE_TOTAL,  // those and the new ones
   DECODE_CACHE,
+  DECODE_BEAM_WIDTH,  // one
+  DECODE_BEAMS,       // which beam each row of a cache is of: [1, beams, rows]
   // What the encoder gives: hidden states, and caches of cross attention.
   DECODE_HIDDEN,
   DECODE_CROSS,
@@ -28,6 +30,9 @@ typedef enum decode_role_e {
 // The input of optimum's merged models that chooses between a branch without a past and one
 // with a past.
 #define PESTLE_DECODE_BRANCH "use_cache_branch"
+
+// The input of ONNX Runtime's exports for GPUs that says how many rows caches have.
+#define PESTLE_DECODE_ROWS "past_sequence_length"
 
 typedef struct decode_input_t {
   const char* name;
@@ -136,6 +141,7 @@ struct pestle_decoder_s {
   bool has_mask;    // it has attention_mask
   bool is_told;     // some input says how many rows there are
   bool has_branch;  // it has PESTLE_DECODE_BRANCH
+  bool has_rows;    // it has PESTLE_DECODE_ROWS
   bool is_far;      // the device is none of CPUs: logits stay there
   pestle_dtype_t logits_dtype;
   int64_t words, most;
@@ -164,9 +170,10 @@ struct pestle_decoder_s {
   decode_batch_t batch;
   decode_encoder_t encoder;
   // What a run is given.
-  pestle_buffer_t *ids, *mask, *positions, *start, *first, *total;
-  int64_t mask_length;  // ones that |mask| begins with, of |room| places
-  const char* zeros;    // that caches begin with
+  pestle_buffer_t *ids, *mask, *positions, *start, *first, *total, *beam_width;
+  pestle_buffer_t* beams;  // zeros, where a model reads them
+  int64_t mask_length;     // ones that |mask| begins with, of |room| places
+  const char* zeros;       // that caches begin with
   pestle_buffer_view_t* views;
   pestle_buffer_t** results;
   uint32_t* donated;
@@ -264,6 +271,8 @@ PESTLE_NODISCARD pestle_status_t pestle_decode_first_room(pestle_decoder_t* d,
 // |old| positions. After an error they have what they had.
 PESTLE_NODISCARD pestle_status_t pestle_decode_make_caches(pestle_decoder_t* d,
                                                            int64_t old);
+// Makes what says that there is one beam, if the model asks.
+PESTLE_NODISCARD pestle_status_t pestle_decode_make_beams(pestle_decoder_t* d);
 // Makes the mask that of no tokens.
 PESTLE_NODISCARD pestle_status_t pestle_decode_clear_mask(pestle_decoder_t* d);
 // Gives all slots room for what they have, and |slot| (may be NULL) to |end|; less room than
@@ -306,6 +315,12 @@ pestle_decode_likeliest(const pestle_decoder_t* d, const decode_slot_t* slot,
                         int64_t* out_id, bool* out_found);
 
 // --- decode_slot.c ---
+
+// Whether the model knows of a sequence how many rows its caches have and nothing else: a trace
+// of one token may hide no tokens from those before them.
+static inline bool pestle_decode_counts(const pestle_decoder_t* d) {
+  return d->counts || d->has_rows;
+}
 
 // INVALID_ARGUMENT: the sequence has no room for |count| more, or the model has not one of
 // |ids|.

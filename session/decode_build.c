@@ -19,6 +19,7 @@ pestle_type_t pestle_decode_type(const pestle_decoder_t* d, size_t input,
   pestle_type_t type = d->inputs[input].type;
   if (d->inputs[input].role == DECODE_MASK) type.dims[1] = room;
   if (d->inputs[input].role == DECODE_CACHE) type.dims[type.rank - 2] = room;
+  if (d->inputs[input].role == DECODE_BEAMS) type.dims[2] = room;
   return type;
 }
 

@@ -71,8 +71,9 @@ static pestle_status_t is_odd(const decode_input_t* input, const char* what) {
   return PESTLE_ERROR(
       UNSUPPORTED,
       "input '%s' %s: a decoder takes input_ids and attention_mask (integers "
-      "[1, any]), position_ids, cache_position, nonpad_kv_seqlen and "
-      "write_indices (integers [1]), and caches past_* with all extents but "
+      "[1, any]), position_ids, cache_position, nonpad_kv_seqlen, "
+      "write_indices and past_sequence_length (integers [1]), and caches "
+      "past_* with all extents but "
       "batch and rows known",
       input->name, what);
 }
@@ -123,6 +124,16 @@ static pestle_status_t set_vector(decode_input_t* input, decode_role_t role) {
   return NULL;
 }
 
+static pestle_status_t set_beams(const pestle_decoder_t* d,
+                                 decode_input_t* input) {
+  input->role = DECODE_BEAMS;
+  if (input->type.rank != 3 || !is_of_integers(input->type.dtype))
+    return is_odd(input, "is not [batch, beams, rows] of integers");
+  const int64_t dims[3] = {1, 1, d->most};
+  memcpy(input->type.dims, dims, sizeof(dims));
+  return NULL;
+}
+
 static const char hidden_states[] = "encoder_hidden_states";
 
 static pestle_status_t set_input(pestle_decoder_t* d, uint32_t index) {
@@ -137,6 +148,12 @@ static pestle_status_t set_input(pestle_decoder_t* d, uint32_t index) {
     return set_vector(input, DECODE_POSITIONS);
   if (!strcmp(name, "nonpad_kv_seqlen")) return set_vector(input, DECODE_TOTAL);
   if (!strcmp(name, "write_indices")) return set_vector(input, DECODE_FIRST);
+  if (!strcmp(name, PESTLE_DECODE_ROWS)) {
+    d->has_rows = true;
+    return set_vector(input, DECODE_FIRST);
+  }
+  if (!strcmp(name, "beam_width")) return set_vector(input, DECODE_BEAM_WIDTH);
+  if (!strcmp(name, "cache_indirection")) return set_beams(d, input);
   bool is_hidden = !strcmp(name, hidden_states);
   if (is_hidden || is_cross(d, name)) {
     input->role = is_hidden ? DECODE_HIDDEN : DECODE_CROSS;
@@ -170,6 +187,7 @@ static pestle_status_t take_inputs(pestle_decoder_t* d) {
     d->has_mask |= d->inputs[i].role == DECODE_MASK;
     d->is_told |=
         d->inputs[i].role == DECODE_MASK || d->inputs[i].role == DECODE_TOTAL ||
+        d->inputs[i].role == DECODE_FIRST ||
         (d->inputs[i].role == DECODE_POSITIONS && d->inputs[i].type.rank == 1);
   }
   if (has_ids && d->cache_count) return NULL;
@@ -285,7 +303,7 @@ pestle_status_t pestle_decode_check(const pestle_decoder_t* d,
 #define LENGTH "pestle_past_length"
 
 // The branch with a past, if the model has two, and caches that end where a run says, if it
-// counts their rows.
+// counts their rows, or what an input of its own says of them.
 static pestle_status_t import(pestle_decoder_t* d,
                               pestle_module_t** out_module) {
   float one = 1;
@@ -299,14 +317,15 @@ static pestle_status_t import(pestle_decoder_t* d,
   for (size_t c = 0; c < d->cache_count; ++c) {
     const decode_input_t* input = &d->inputs[d->caches[c].input];
     lengths[c] =
-        (pestle_length_binding_t){input->name, input->type.rank - 2, LENGTH};
+        (pestle_length_binding_t){input->name, input->type.rank - 2,
+                                  d->counts ? LENGTH : PESTLE_DECODE_ROWS};
   }
   const pestle_import_options_t options = {
       .struct_size = sizeof(options),
       .consts = &branch,
       .const_count = d->has_branch,
       .lengths = lengths,
-      .length_count = d->counts ? d->cache_count : 0};
+      .length_count = d->counts ? d->cache_count : d->has_rows};
   pestle_status_t status =
       pestle_import_file(d->context, d->path, &options, out_module);
   pestle_dealloc(d->allocator, lengths, bytes);
@@ -372,6 +391,7 @@ pestle_status_t pestle_decode_open(pestle_decoder_t* d, const char* path,
   d->has_branch = has_branch(d);
   if (d->has_branch) PESTLE_TRY(import_again(d));
   PESTLE_TRY(take_inputs(d));
+  if (d->has_rows) PESTLE_TRY(import_again(d));
   PESTLE_TRY(pestle_model_info_create(d->context, path, NULL, &info));
   pestle_status_t status = pair(d, info);
   pestle_model_info_release(info);

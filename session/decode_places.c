@@ -216,6 +216,8 @@ static range_t of_argument(const places_t* p, size_t index) {
       return make(0, 1);
     case DECODE_IDS:
     case DECODE_CACHE:
+    case DECODE_BEAM_WIDTH:
+    case DECODE_BEAMS:
     case DECODE_HIDDEN:
     case DECODE_CROSS:
       break;

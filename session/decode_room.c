@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ir/infer.h"
 #include "session/decode.h"
 
 enum {
@@ -95,6 +96,8 @@ pestle_status_t pestle_decode_first_room(pestle_decoder_t* d, int64_t asked) {
 // zero, and takes no room until it is written: what is zero stays as it is.
 static pestle_status_t make_zeros(pestle_decoder_t* d, size_t size,
                                   pestle_buffer_t** out_buffer) {
+  if (!d->zeros) d->zeros = pestle_arena_alloc_zero(&d->arena, ZEROS, 1);
+  if (!d->zeros) return PESTLE_OOM();
   PESTLE_TRY(pestle_buffer_create(d->device, size, out_buffer));
   const char* data = d->is_far ? NULL : pestle_buffer_data(*out_buffer);
   for (size_t at = 0; at < size; at += ZEROS) {
@@ -189,8 +192,6 @@ static void release_set(const pestle_decoder_t* d, const set_t* set) {
 pestle_status_t pestle_decode_make_caches(pestle_decoder_t* d, int64_t old) {
   set_t set = {.stride = d->slot_count + 1};
   size_t bytes = d->cache_count * set.stride * sizeof(pestle_buffer_t*);
-  if (!d->zeros) d->zeros = pestle_arena_alloc_zero(&d->arena, ZEROS, 1);
-  if (!d->zeros) return PESTLE_OOM();
   set.buffers = pestle_alloc_zero(d->allocator, bytes);
   if (!set.buffers) return PESTLE_OOM();
   pestle_status_t status = fill_set(d, old, &set);
@@ -198,6 +199,18 @@ pestle_status_t pestle_decode_make_caches(pestle_decoder_t* d, int64_t old) {
   release_set(d, &set);
   pestle_dealloc(d->allocator, set.buffers, bytes);
   return status;
+}
+
+// Runs of all slots give each its own: there are none of models that search beams.
+pestle_status_t pestle_decode_make_beams(pestle_decoder_t* d) {
+  for (size_t i = 0; i < d->input_count; ++i) {
+    if (d->inputs[i].role == DECODE_BEAM_WIDTH) d->batch.is_off = true;
+    if (d->inputs[i].role != DECODE_BEAMS) continue;
+    d->batch.is_off = true;
+    size_t size = pestle_type_bytes(&d->inputs[i].type);
+    return make_zeros(d, size, &d->beams);
+  }
+  return NULL;
 }
 
 // --- Masks ---

@@ -101,6 +101,14 @@ static pestle_status_t fill(pestle_decoder_t* d, const decode_slot_t* slot,
         PESTLE_TRY(write_mask(d, dtype, slot->length + (d->grows ? 0 : rows)));
         d->views[i] = (pestle_buffer_view_t){.buffer = d->mask};
         break;
+      case DECODE_BEAM_WIDTH:
+        *numbers = 1;
+        PESTLE_TRY(pestle_decode_write(d->beam_width, dtype, 0, numbers, 1));
+        d->views[i] = (pestle_buffer_view_t){.buffer = d->beam_width};
+        break;
+      case DECODE_BEAMS:
+        d->views[i] = (pestle_buffer_view_t){.buffer = d->beams};
+        break;
       case DECODE_CACHE:
         d->views[i] =
             (pestle_buffer_view_t){.buffer = slot->caches[input->cache]};
@@ -317,7 +325,7 @@ static pestle_status_t try_rows(pestle_decoder_t* d, decode_slot_t* slot) {
 // How many rows |left| tokens are given where there is room for |room|.
 static int64_t rows_for(const pestle_decoder_t* d, int64_t left, int64_t room) {
   int64_t rows = 1;
-  if (left <= FEW || (d->counts && !d->takes_rows)) return 1;
+  if (left <= FEW || (pestle_decode_counts(d) && !d->takes_rows)) return 1;
   for (int i = 0; i < BUCKETS && buckets[i] <= room; ++i) {
     rows = buckets[i];
     if (rows >= left) break;
@@ -362,8 +370,8 @@ static int64_t end_of(const pestle_decoder_t* d, const decode_slot_t* slot,
 static pestle_status_t feed(pestle_decoder_t* d, decode_slot_t* slot,
                             const int64_t* ids, size_t count) {
   size_t at = 0;
-  if (d->counts && !d->is_tried && !slot->length && count > FEW + 1 &&
-      d->most >= buckets[0]) {
+  if (pestle_decode_counts(d) && !d->is_tried && !slot->length &&
+      count > FEW + 1 && d->most >= buckets[0]) {
     PESTLE_TRY(pestle_decode_fit(d, slot, buckets[0]));
     PESTLE_TRY(try_rows(d, slot));
   }

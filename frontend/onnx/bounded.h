@@ -25,6 +25,9 @@ const pestle_onnx_room_t* pestle_onnx_room_of(
 // Notes that along |axis| of |value| |past| + |rows| is real, and that there is room.
 void pestle_onnx_set_room(pestle_onnx_call_t* call, pestle_value_t* value,
                           int64_t axis, pestle_value_t* past, int64_t rows);
+// Notes that |past|, an i64 of rank 0, is how many of |room| rows are there.
+void pestle_onnx_set_place(pestle_onnx_call_t* call, pestle_value_t* past,
+                           int64_t room);
 // |x| behind the real places of |cache|, which has room for it, along |axis|.
 pestle_value_t* pestle_onnx_append(pestle_onnx_call_t* call,
                                    pestle_value_t* cache, pestle_value_t* x,
@@ -202,6 +205,10 @@ pestle_value_t* pestle_onnx_slice_real(pestle_onnx_call_t* call,
                                        pestle_value_t* x, int64_t axis,
                                        int64_t start, int64_t end,
                                        int64_t step);
+// How far |end| is behind |start| at most, where one is the other and a number; -1 where
+// it is not known.
+int64_t pestle_onnx_distance(const pestle_value_t* start,
+                             const pestle_value_t* end, int64_t step);
 // The same for a start and an end that a run tells, or that are constants; |step| is not
 // 0. The axis may be known.
 pestle_value_t* pestle_onnx_slice_computed(pestle_onnx_call_t* call,

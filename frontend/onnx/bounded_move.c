@@ -178,10 +178,8 @@ pestle_value_t* pestle_onnx_slice_real(pestle_onnx_call_t* call,
   return pestle_onnx_end_real(call, y);
 }
 
-// How far |end| is behind |start| at most, where one is the other and a number; -1 where
-// it is not known.
-static int64_t distance(const pestle_value_t* start, const pestle_value_t* end,
-                        int64_t step) {
+int64_t pestle_onnx_distance(const pestle_value_t* start,
+                             const pestle_value_t* end, int64_t step) {
   const pestle_value_t* far = step > 0 ? end : start;
   const pestle_value_t* near = step > 0 ? start : end;
   const pestle_node_t* node = far->node;
@@ -271,7 +269,7 @@ pestle_value_t* pestle_onnx_slice_computed(pestle_onnx_call_t* call,
                                            pestle_value_t* end, int64_t step) {
   int64_t n = pestle_onnx_dim(x, axis), stride = step < 0 ? -step : step;
   if (!start || !end || call->f.status) return NULL;
-  int64_t bound = n, near = distance(start, end, step);
+  int64_t bound = n, near = pestle_onnx_distance(start, end, step);
   if (step == 1 && near >= 0 && begins_at_room(call, start) &&
       !pestle_onnx_real_size(call->import, x, axis)) {
     return slice_behind(call, x, axis, start, near);

@@ -14,20 +14,35 @@ const pestle_onnx_room_t* pestle_onnx_room_of(
   return slot ? slot->ptr : NULL;
 }
 
-void pestle_onnx_set_room(pestle_onnx_call_t* call, pestle_value_t* value,
-                          int64_t axis, pestle_value_t* past, int64_t rows) {
+// |size| is |past| + |rows|.
+static bool note(pestle_onnx_call_t* call, pestle_value_t* size,
+                 pestle_value_t* past, int64_t rows) {
   pestle_onnx_import_t* import = call->import;
-  pestle_value_t* size =
-      rows ? add(call, past, pestle_onnx_size_number(call, rows)) : past;
-  if (!value || !size || call->f.status) return;
   pestle_onnx_room_t* room =
       pestle_arena_alloc_zero(&import->arena, sizeof(*room), 16);
   if (!room || !pestle_map_set_u64_ptr(&import->rooms, (uintptr_t)size, room)) {
     pestle_onnx_keep(call, PESTLE_OOM());
-    return;
+    return false;
   }
   *room = (pestle_onnx_room_t){past, rows};
-  pestle_onnx_set_real(call, value, axis, size);
+  return true;
+}
+
+void pestle_onnx_set_room(pestle_onnx_call_t* call, pestle_value_t* value,
+                          int64_t axis, pestle_value_t* past, int64_t rows) {
+  pestle_value_t* size =
+      rows ? add(call, past, pestle_onnx_size_number(call, rows)) : past;
+  if (!value || !size || call->f.status) return;
+  if (note(call, size, past, rows))
+    pestle_onnx_set_real(call, value, axis, size);
+}
+
+void pestle_onnx_set_place(pestle_onnx_call_t* call, pestle_value_t* past,
+                           int64_t room) {
+  if (!past || call->f.status || !note(call, past, past, 0)) return;
+  if (!pestle_map_set_u64(&call->import->bounds, (uintptr_t)past,
+                          (uint64_t)room))
+    pestle_onnx_keep(call, PESTLE_OOM());
 }
 
 pestle_value_t* pestle_onnx_append(pestle_onnx_call_t* call,

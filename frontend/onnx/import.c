@@ -119,10 +119,27 @@ static pestle_status_t define_bound(pestle_onnx_import_t* import,
                                         pestle_node_result(node, 0));
 }
 
+// An input of the model that says how many rows |input| has: what it becomes is seen to be that
+// number through what exporters put between (bounded_shape.c).
+static void define_own_length(pestle_onnx_call_t* call,
+                              const pestle_onnx_length_t* length,
+                              pestle_value_t** arguments) {
+  pestle_value_t* given = arguments[length->length];
+  int64_t room = pestle_onnx_dim(arguments[length->input], length->axis);
+  pestle_value_t* past = pestle_f_reshape(&call->f, given, 0, NULL);
+  if (given && dtype_of(given) != PESTLE_I64)
+    past = pestle_f_convert(&call->f, past, PESTLE_I64);
+  pestle_onnx_set_place(call, past, room);
+  if (call->f.status || past == given) return;
+  past = pestle_f_convert(&call->f, past, dtype_of(given));
+  arguments[length->length] =
+      pestle_f_reshape_to(&call->f, past, pestle_onnx_type(given));
+}
+
 // Notes how much of the arguments, one for each graph input, is real.
 static pestle_status_t define_lengths(pestle_onnx_import_t* import,
                                       const pestle_onnx_scope_t* scope,
-                                      pestle_value_t* const* arguments) {
+                                      pestle_value_t** arguments) {
   static const pestle_onnx_node_t node = {
       .op_type = {"input", sizeof("input") - 1}};
   const pestle_onnx_source_t* source = import->source;
@@ -132,6 +149,10 @@ static pestle_status_t define_lengths(pestle_onnx_import_t* import,
       .node = &node};
   for (size_t i = 0; i < source->length_count; ++i) {
     const pestle_onnx_length_t* length = &source->lengths[i];
+    if (length->is_own) {
+      define_own_length(&call, length, arguments);
+      continue;
+    }
     pestle_onnx_set_room(&call, arguments[length->input], length->axis,
                          arguments[length->length], 0);
   }
@@ -153,10 +174,13 @@ static pestle_status_t define_arguments(pestle_onnx_import_t* import,
     arguments[i] = argument;
     if (graph->inputs[i].data_type == PESTLE_ONNX_STRING)
       PESTLE_TRY(pestle_onnx_note_text(import, argument));
-    PESTLE_TRY(pestle_onnx_scope_define_input(import, scope,
-                                              graph->inputs[i].name, argument));
   }
   PESTLE_TRY(define_lengths(import, scope, arguments));
+  for (size_t i = 0; i < graph->input_count; ++i) {
+    if (!arguments[i]) continue;
+    PESTLE_TRY(pestle_onnx_scope_define_input(
+        import, scope, graph->inputs[i].name, arguments[i]));
+  }
   for (size_t i = 0; i < source->bound_count; ++i) {
     PESTLE_TRY(define_bound(import, scope, &source->bound[i]));
   }

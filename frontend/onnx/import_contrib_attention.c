@@ -81,7 +81,29 @@ static pestle_value_t* unpadded(pestle_onnx_call_t* call, pestle_value_t* mask,
 typedef struct heads_t {
   pestle_value_t *q, *k, *v;  // [b, h, s, d], [b, h, t, d], [b, h, t, e]
   pestle_value_t *past_k, *past_v, *mask, *bias;  // or NULL
+  // [b], i64: where the new rows come in pasts that have room for them, and keep their
+  // extents. NULL: they are appended.
+  pestle_value_t* at;
+  bool is_of_one;  // the op is of one token: several see what each would alone
 } heads_t;
+
+// |past| with the rows |x| from the rows |at| of each batch on.
+static pestle_value_t* write_rows(pestle_onnx_call_t* call,
+                                  pestle_value_t* past, pestle_value_t* x,
+                                  pestle_value_t* at) {
+  const pestle_onnx_attr_t axis = pestle_onnx_make_int("axis", ROWS);
+  pestle_value_t* in[3] = {past, x, at};
+  return pestle_onnx_part(call, pestle_onnx_import_tensor_scatter, in, 3, &axis,
+                          1);
+}
+
+// |x| (may be NULL) with zeros behind, so that axis |axis| is |extent| long.
+static pestle_value_t* pad_to(pestle_onnx_call_t* call, pestle_value_t* x,
+                              int32_t axis, int64_t extent) {
+  if (!x || axis < 0) return x;
+  int64_t had = pestle_onnx_dim(x, axis);
+  return had < extent ? pestle_f_pad_end(&call->f, x, axis, extent - had) : x;
+}
 
 static pestle_value_t* append(pestle_onnx_call_t* call, pestle_value_t* past,
                               pestle_value_t* x) {
@@ -91,18 +113,43 @@ static pestle_value_t* append(pestle_onnx_call_t* call, pestle_value_t* past,
   return pestle_f_concatenate(&call->f, (pestle_value_t*[]){past, x}, 2, ROWS);
 }
 
+// 0 for the keys that a query of |h| sees in pasts with room, whose rows lie at |h->at|: those
+// up to its own, or to the last new one. What is behind that of mask and bias is nothing's.
+static pestle_value_t* bias_of_room(pestle_onnx_call_t* call, heads_t* h,
+                                    bool is_causal) {
+  int64_t rows = pestle_onnx_dim(h->q, ROWS);
+  int64_t columns = pestle_onnx_dim(h->k, ROWS);
+  pestle_value_t* query = places(call, ROWS, is_causal ? rows : 1);
+  if (!is_causal && rows > 1)
+    query =
+        pestle_onnx_binary_f(call, PESTLE_OP_ADD, query, (double)(rows - 1));
+  query = add(call, query, per_batch(call, h->at));
+  pestle_value_t* seen =
+      pestle_f_le(&call->f, places(call, COLUMNS, columns), query);
+  if (h->mask && rank_of(h->mask) > 1)
+    h->mask = pad_to(call, h->mask, rank_of(h->mask) - 1, columns);
+  h->bias = pad_to(call, h->bias, COLUMNS, columns);
+  return as_bias(call, seen, dtype_of(h->q), -INFINITY);
+}
+
 // [b, s, h * e]; |h|'s k and v with their past on return.
 static pestle_value_t* attend(pestle_onnx_call_t* call, heads_t* h) {
   double filter = pestle_onnx_float(call, "mask_filter_value", -10000);
   int64_t batch = pestle_onnx_dim(h->q, BATCH);
   int64_t past = h->past_k ? pestle_onnx_dim(h->past_k, ROWS) : 0;
-  bool is_causal = pestle_onnx_int(call, "unidirectional", 0) != 0;
-  h->k = append(call, h->past_k, h->k);
-  h->v = append(call, h->past_v, h->v);
+  bool is_causal =
+      h->is_of_one || pestle_onnx_int(call, "unidirectional", 0) != 0;
+  h->k = h->at ? write_rows(call, h->past_k, h->k, h->at)
+               : append(call, h->past_k, h->k);
+  h->v = h->at ? write_rows(call, h->past_v, h->v, h->at)
+               : append(call, h->past_v, h->v);
+  if (call->f.status) return NULL;
+  pestle_value_t* limit = h->at ? bias_of_room(call, h, is_causal) : NULL;
+  is_causal = is_causal && !h->at;
   int64_t rows = pestle_onnx_dim(h->q, ROWS);
   int64_t columns = pestle_onnx_dim(h->k, ROWS);
   pestle_dtype_t dtype = dtype_of(h->q);
-  pestle_value_t* bias = h->bias;
+  pestle_value_t* bias = add_bias(call, limit, h->bias);
   const pestle_onnx_room_t* room = pestle_onnx_room_of(
       call->import, pestle_onnx_real_size(call->import, h->k, ROWS));
   if (room) {
@@ -196,6 +243,7 @@ static void attend_projected(pestle_onnx_call_t* call, pestle_value_t* x,
   }
   h->past_k = part_of(call, past, 0, 0);
   h->past_v = part_of(call, past, 0, 1);
+  if (!past) h->at = NULL;
   call->outputs[0] = attend(call, h);
   if (!pestle_onnx_wants(call, 1)) return;
   call->outputs[1] =
@@ -204,6 +252,61 @@ static void attend_projected(pestle_onnx_call_t* call, pestle_value_t* x,
 
 static const char* const shares =
     "past and present are values of their own in a module";
+
+// Of ops whose pasts have room (past_present_share_buffer): input |index|, how many rows are
+// past, for each of |batch| batches. NULL: an error is kept.
+static pestle_value_t* read_place(pestle_onnx_call_t* call, size_t index,
+                                  int64_t batch) {
+  pestle_value_t* at = pestle_onnx_input(call, index);
+  if (!at || pestle_type_count(at->type) != 1) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "it has pasts with room for more rows, and input "
+                            "%zu, past_sequence_length, is not one number",
+                            index);
+  }
+  const pestle_type_t type = {.dtype = PESTLE_I64, .rank = 1, .dims = {batch}};
+  at = pestle_onnx_convert(call, at, PESTLE_I64);
+  at = pestle_f_reshape(&call->f, at, 0, NULL);
+  return pestle_f_broadcast_to(&call->f, at, &type, NULL);
+}
+
+// Whether input |index|, cache_indirection [batch, beams, rows], is of one beam, so that all it
+// can say is that each row is of its own batch. Without it there is one beam.
+static bool has_one_beam(pestle_onnx_call_t* call, size_t index) {
+  pestle_value_t* beams = pestle_onnx_input(call, index);
+  if (!beams) return true;
+  if (rank_of(beams) == 3 && pestle_onnx_dim(beams, 1) == 1) return true;
+  pestle_onnx_fail(
+      call, PESTLE_STATUS_UNSUPPORTED,
+      "its cache_indirection is of %lld beams: beams are not "
+      "searched, fix the dim of beams at 1",
+      rank_of(beams) == 3 ? (long long)pestle_onnx_dim(beams, 1) : 0ll);
+  return false;
+}
+
+// One token, whose past and present are [2, b, h, room, d].
+void pestle_onnx_import_decoder_masked_self_attention(
+    pestle_onnx_call_t* call) {
+  enum { X, W, BIAS, MASK, PAST, SCORES, PAST_ROWS, BEAM_WIDTH, BEAMS };
+  if (!pestle_onnx_takes(call,
+                         "do_rotary mask_filter_value num_heads "
+                         "past_present_share_buffer scale") ||
+      !pestle_onnx_takes_only(call, "do_rotary", 0,
+                              "the node has no tables of angles") ||
+      !has_one_beam(call, BEAMS)) {
+    return;
+  }
+  heads_t h = {.mask = pestle_onnx_input(call, MASK),
+               .bias = pestle_onnx_input(call, SCORES),
+               .is_of_one = true};
+  if (pestle_onnx_int(call, "past_present_share_buffer", 0)) {
+    int64_t batch = pestle_onnx_dim(call->inputs[X], 0);
+    h.at = read_place(call, PAST_ROWS, batch);
+    if (!h.at) return;
+  }
+  attend_projected(call, call->inputs[X], call->inputs[W], call->inputs[BIAS],
+                   call->inputs[PAST], &h);
+}
 
 void pestle_onnx_import_contrib_attention(pestle_onnx_call_t* call) {
   if (!pestle_onnx_takes(call,
@@ -301,19 +404,20 @@ static bool allow_rooms(pestle_onnx_call_t* call, size_t key, size_t value) {
   return false;
 }
 
-void pestle_onnx_import_multi_head_attention(pestle_onnx_call_t* call) {
-  enum { BIAS = 3, MASK, SCORES, PAST_KEY, PAST_VALUE, PAST_ROWS, BEAMS };
-  if (!pestle_onnx_takes(call,
-                         "mask_filter_value num_heads scale unidirectional") ||
-      !pestle_onnx_takes_no_input(call, PAST_ROWS, "past_sequence_length",
-                                  shares) ||
-      !pestle_onnx_takes_no_input(call, BEAMS, "cache_indirection",
-                                  "beams are not searched")) {
+// Where the inputs of MultiHeadAttention and of its kin lie.
+typedef struct places_t {
+  size_t bias, mask, scores, past_key, past_value, past_rows, beams;
+} places_t;
+
+// |is_shared|: pasts have room for the new rows; |is_of_one| as in heads_t.
+static void attend_parts(pestle_onnx_call_t* call, const places_t* in,
+                         bool is_shared, bool is_of_one) {
+  pestle_value_t *parts[3], *bias = pestle_onnx_input(call, in->bias);
+  int64_t heads = pestle_onnx_int(call, "num_heads", 0), at = 0;
+  if (!has_one_beam(call, in->beams) ||
+      !allow_rooms(call, in->past_key, in->past_value)) {
     return;
   }
-  pestle_value_t *parts[3], *bias = pestle_onnx_input(call, BIAS);
-  int64_t heads = pestle_onnx_int(call, "num_heads", 0), at = 0;
-  if (!allow_rooms(call, PAST_KEY, PAST_VALUE)) return;
   read_parts(call, parts);
   for (int i = 0; i < 3 && !call->f.status; ++i) {
     int64_t width = rank_of(parts[i]) == 4
@@ -339,13 +443,48 @@ void pestle_onnx_import_multi_head_attention(pestle_onnx_call_t* call) {
   heads_t h = {.q = parts[0],
                .k = parts[1],
                .v = parts[2],
-               .past_k = pestle_onnx_input(call, PAST_KEY),
-               .past_v = pestle_onnx_input(call, PAST_VALUE),
-               .mask = pestle_onnx_input(call, MASK),
-               .bias = pestle_onnx_input(call, SCORES)};
+               .past_k = pestle_onnx_input(call, in->past_key),
+               .past_v = pestle_onnx_input(call, in->past_value),
+               .mask = pestle_onnx_input(call, in->mask),
+               .bias = pestle_onnx_input(call, in->scores)};
+  h.is_of_one = is_of_one && h.past_k;
+  if (is_shared && h.past_k && h.past_v) {
+    h.at = read_place(call, in->past_rows, pestle_onnx_dim(h.q, BATCH));
+    if (!h.at) return;
+    if (pestle_onnx_wants(call, 3)) {
+      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                       "its output qk has as many columns as there are rows, "
+                       "which only a run tells");
+      return;
+    }
+  }
   call->outputs[0] = attend(call, &h);
   if (call->output_count > 1) call->outputs[1] = h.k;
   if (call->output_count > 2) call->outputs[2] = h.v;
+}
+
+void pestle_onnx_import_multi_head_attention(pestle_onnx_call_t* call) {
+  static const places_t in = {3, 4, 5, 6, 7, 8, 9};
+  if (!pestle_onnx_takes(call,
+                         "mask_filter_value num_heads scale unidirectional")) {
+    return;
+  }
+  attend_parts(call, &in, pestle_onnx_input(call, in.past_rows) != NULL, false);
+}
+
+// The same for one token. Keys of its pasts lie as its values do, as on ONNX Runtime's CPU;
+// its CUDA kernels have their columns in another order within a room.
+void pestle_onnx_import_decoder_masked_multi_head_attention(
+    pestle_onnx_call_t* call) {
+  static const places_t in = {10, 3, 4, 5, 6, 7, 9};
+  if (!pestle_onnx_takes(call,
+                         "mask_filter_value num_heads output_qk "
+                         "past_present_share_buffer scale")) {
+    return;
+  }
+  attend_parts(call, &in,
+               pestle_onnx_int(call, "past_present_share_buffer", 0) != 0,
+               true);
 }
 
 // --- Rotary embedding ---
@@ -614,11 +753,8 @@ static pestle_value_t* update(grouped_t* g, pestle_value_t* past,
                             (long long)(g->total - g->rows),
                             (long long)g->total);
   }
-  const pestle_onnx_attr_t axis = pestle_onnx_make_int("axis", ROWS);
-  pestle_value_t* in[3] = {pestle_f_pad_end(&call->f, past, ROWS, length - had),
-                           x, g->past};
-  return pestle_onnx_part(call, pestle_onnx_import_tensor_scatter, in, 3, &axis,
-                          1);
+  past = pestle_f_pad_end(&call->f, past, ROWS, length - had);
+  return write_rows(call, past, x, g->past);
 }
 
 // What is added to scores.
@@ -643,11 +779,7 @@ static pestle_value_t* grouped_bias(const grouped_t* g, int64_t columns) {
     seen = both_hold(call, seen, pestle_f_gt(&call->f, key, before));
   }
   pestle_value_t* limit = as_bias(call, seen, dtype_of(g->q), -INFINITY);
-  if (bias && pestle_onnx_dim(bias, COLUMNS) < columns) {
-    bias = pestle_f_pad_end(&call->f, bias, COLUMNS,
-                            columns - pestle_onnx_dim(bias, COLUMNS));
-  }
-  return add_bias(call, limit, bias);
+  return add_bias(call, limit, pad_to(call, bias, COLUMNS, columns));
 }
 
 // [h]: what the softmax has beside the keys, or NULL.

@@ -221,9 +221,32 @@ static bool range_to_size(pestle_onnx_call_t* call) {
   return true;
 }
 
+// From how many rows a cache has on, as many numbers as are added to that; false where it is
+// something else.
+static bool range_from_room(pestle_onnx_call_t* call) {
+  pestle_onnx_extent_t ends[2];
+  size_t count;
+  pestle_dtype_t dtype = dtype_of(call->inputs[0]);
+  const pestle_elements_t* step = pestle_value_constant(call->inputs[2]);
+  if (!step || !pestle_dtype_is(dtype, PESTLE_KIND_SIGNED) ||
+      pestle_onnx_element_i64(step, 0) != 1 ||
+      !pestle_onnx_extents(call, 0, &ends[0], &count) || !ends[0].size ||
+      !pestle_onnx_room_of(call->import, ends[0].size) ||
+      !pestle_onnx_extents(call, 1, &ends[1], &count) || !ends[1].size) {
+    return false;
+  }
+  const pestle_type_t type = {
+      .dtype = dtype,
+      .rank = 1,
+      .dims = {pestle_onnx_distance(ends[0].size, ends[1].size, 1)}};
+  if (type.dims[0] < 0) return false;
+  call->outputs[0] = make_range(call, &type);
+  return true;
+}
+
 void pestle_onnx_import_range(pestle_onnx_call_t* call) {
   pestle_dtype_t dtype = dtype_of(call->inputs[0]);
-  if (range_to_size(call)) return;
+  if (range_to_size(call) || range_from_room(call)) return;
   // Narrow floats cannot count far: they do it in f32.
   bool narrow =
       pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) && pestle_dtype_size(dtype) < 4;

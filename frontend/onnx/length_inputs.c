@@ -9,7 +9,7 @@
 #include "frontend/onnx/source.h"
 #include "frontend/onnx/tensor.h"
 
-enum { I64 = 7 };  // TensorProto.INT64
+enum { I32 = 6, I64 = 7 };  // TensorProto.INT32, INT64
 
 static const pestle_onnx_value_info_t* find(const pestle_onnx_graph_t* graph,
                                             size_t count, const char* name,
@@ -22,25 +22,36 @@ static const pestle_onnx_value_info_t* find(const pestle_onnx_graph_t* graph,
   return NULL;
 }
 
+static bool is_number(const pestle_onnx_value_info_t* info) {
+  return (info->data_type == I32 || info->data_type == I64) &&
+         info->has_shape &&
+         (!info->rank || (info->rank == 1 && info->dims[0].extent == 1));
+}
+
+// Finds the inputs of |binding|; |out->length| is |count| where the model has none of its name.
 static pestle_status_t check(const pestle_onnx_graph_t* graph, size_t count,
                              const pestle_length_binding_t* binding,
-                             size_t* out_input) {
+                             pestle_onnx_length_t* out) {
   if (!binding->input || !binding->length) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "a length is given without its name or its input's");
   }
   const pestle_onnx_value_info_t* info =
-      find(graph, count, binding->input, out_input);
-  size_t other;
+      find(graph, count, binding->input, &out->input);
   if (!info) {
     return PESTLE_ERROR(NOT_FOUND,
                         "the length '%s' is given for '%s', but the model has "
                         "no such input",
                         binding->length, binding->input);
   }
-  if (find(graph, count, binding->length, &other)) {
+  const pestle_onnx_value_info_t* own =
+      find(graph, count, binding->length, &out->length);
+  out->is_own = own != NULL;
+  if (!own) out->length = count;
+  if (own && !is_number(own)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "the length '%s' has the name of an input of the model",
+                        "the length '%s' has the name of an input of the "
+                        "model, which is not one i32 or i64",
                         binding->length);
   }
   bool fits = info->has_shape && binding->axis >= 0 &&
@@ -57,9 +68,9 @@ static pestle_status_t add_one(pestle_onnx_source_t* source, size_t own,
                                const pestle_length_binding_t* binding) {
   pestle_onnx_graph_t* graph = &source->model.graph;
   pestle_onnx_length_t* length = &source->lengths[source->length_count];
-  PESTLE_TRY(check(graph, own, binding, &length->input));
+  PESTLE_TRY(check(graph, own, binding, length));
   length->axis = binding->axis;
-  for (length->length = own; length->length < graph->input_count;
+  for (; !length->is_own && length->length < graph->input_count;
        ++length->length) {
     if (pestle_str_equal_c(graph->inputs[length->length].name, binding->length))
       break;

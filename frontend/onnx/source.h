@@ -18,10 +18,12 @@ typedef struct pestle_onnx_bound_t {
   pestle_elements_t elements;
 } pestle_onnx_bound_t;
 
-// Of axis |axis| of graph input |input| as much is real as graph input |length| says.
+// Of axis |axis| of graph input |input| as much is real as graph input |length| says, which the
+// model has itself if |is_own|.
 typedef struct pestle_onnx_length_t {
   size_t input, length;
   int32_t axis;
+  bool is_own;
 } pestle_onnx_length_t;
 
 // What a graph input is.

@@ -44,7 +44,10 @@ typedef enum pestle_onnx_compat_e {
 // input's extent is then what there is room for. What the model joins to such an axis (Concat,
 // the past of com.microsoft's MultiHeadAttention) is written behind the real places, and the
 // result has the input's extent: whoever runs the module sees to it that there is room, and
-// that what lies behind the real places is finite. Frozen.
+// that what lies behind the real places is finite. |length| may be an input of the model, one
+// i32 or i64: then none is added and the input is real as a whole; the model says itself what
+// comes where, and what it takes by that number of a table (Slice, Range) is as many rows as it
+// adds to the number. Frozen.
 typedef struct pestle_length_binding_t {
   const char* input;
   int32_t axis;

@@ -36,7 +36,9 @@ NEAR = 1e-3  # of the spread
 class Model:
     def __init__(self, folder, kind, **keys):
         self.maker, self.encoder, self.decoder = whisper.make(folder, kind, **keys)
-        self.folder, self.kind = folder, kind
+        self.folder, self.kind, self.twin = folder, kind, self.decoder
+        if self.maker.masked:  # the same weights in the form without room
+            self.twin = whisper.make(folder / "twin", kind)[2]
         self.genai = kind == "genai"
 
     def open(self, **options):
@@ -53,7 +55,7 @@ class Model:
         options.intra_op_num_threads, options.log_severity_level = 1, 3
         m = self.maker
         one, two = (onnxruntime.InferenceSession(str(p), options, providers=["CPUExecutionProvider"])
-                    for p in (self.encoder, self.decoder))
+                    for p in (self.encoder, self.twin))
         made = dict(zip([o.name for o in one.get_outputs()], one.run(None, {one.get_inputs()[0].name: features})))
         given = {"input_ids": ids[None].astype(np.int32 if self.genai else np.int64)}
         for of, past, present in m.caches():
@@ -268,7 +270,9 @@ def main():
         os.environ["PESTLE_CACHE_DIR"] = os.environ["XDG_CACHE_HOME"] = name + "/cache"
         models = {"genai": Model(folder / "genai", "genai"), "plain": Model(folder / "plain", "plain"),
                   "cache_position": Model(folder / "placed", "plain", positions=1),
-                  "three layers": Model(folder / "deep", "genai", layers=3, seed=5)}
+                  "three layers": Model(folder / "deep", "genai", layers=3, seed=5),
+                  "past_sequence_length": Model(folder / "masked", "genai", masked=1),
+                  "masked attention": Model(folder / "one", "genai", masked=2, ranged=1)}
         for what, model in models.items():
             check_logits(what, model, folder)
             check_features(what, model)

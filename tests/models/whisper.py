@@ -11,7 +11,10 @@ com.microsoft's MultiHeadAttention, and places come from how many rows the past 
 plain: encoder_model.onnx and decoder_model_merged.onnx as optimum writes them: ops of opset 20,
 and one decoder of two branches, without a past (it makes the cross caches) and with one.
 keys: layers, width, heads, mels, frames, words, most, seed; positions=1 gives the plain decoder
-cache_position, as transformers do since 4.43."""
+cache_position, as transformers do since 4.43; masked=1 gives the genai decoder past_sequence_length and
+cache_indirection, as ONNX Runtime's exporter for GPUs does (convert_to_onnx --use_decoder_masked_mha), masked=2
+DecoderMaskedMultiHeadAttention with beam_width too, for one token; ranged=1 takes their places by Range and Gather, as
+transformers' models do, instead of a Slice."""
 
 import json
 import pathlib
@@ -23,7 +26,7 @@ from onnx import TensorProto as TP
 from onnx import helper as h
 
 MS = "com.microsoft"
-SMALL = dict(layers=2, width=64, heads=4, mels=8, frames=40, words=96, most=64, seed=1, positions=0)
+SMALL = dict(layers=2, width=64, heads=4, mels=8, frames=40, words=96, most=64, seed=1, positions=0, masked=0, ranged=0)
 
 
 class Graph:
@@ -115,8 +118,23 @@ class Maker:
         return self.dense(g, x, name + ".v", self.width, self.width)
 
     def fused(self, g, q, k, v, name, past=(), present=(), **attrs):
+        if self.masked and name.startswith("dec"):
+            return self.fused_masked(g, q, k, v, name, list(past), list(present), attrs)
         ins = [q, k, v] + (["", "", "", *past] if past else [])
         return g.node("MultiHeadAttention", ins, [name + ".y", *present], MS, num_heads=self.heads, **attrs)
+
+    def fused_masked(self, g, q, k, v, name, past, present, attrs):
+        """Caches with room, whose rows past_sequence_length counts; of cross attention it is given and not read."""
+        tail = ["past_sequence_length", "cache_indirection"]
+        if self.masked == 1:
+            ins = [q, k, v, "", "", "", *(past or ["", ""]), *tail]
+            return g.node("MultiHeadAttention", ins, [name + ".y", *present], MS, num_heads=self.heads, **attrs)
+        ins = [q, k, v, "", "", *(past or ["", ""]), tail[0], "beam_width", tail[1], ""]
+        outs = [name + ".y", *present]
+        if not past:
+            outs += ["", "", f"output_cross_qk_{name[3:].split('.')[0]}"]
+        return g.node("DecoderMaskedMultiHeadAttention", ins, outs, MS, num_heads=self.heads, output_qk=int(not past),
+                      past_present_share_buffer=1)
 
     def feed(self, g, x, name):
         y = self.gelu(g, self.dense(g, self.norm(g, x, name + ".norm"), name + ".fc1", self.width, 2 * self.width), name + ".act")
@@ -168,8 +186,14 @@ class Maker:
             return g.node("Add", [ids, g.node("Gather", [table, "cache_position"], "places")], "x0")
         rows = g.node("Gather", [g.node("Shape", ["input_ids"], "ids.shape"), g.index(1)], "ids.rows", axis=0)
         begin = g.index(0)
-        if past:
+        if self.masked:
+            begin = g.node("Cast", [g.node("Squeeze", ["past_sequence_length"], "past.scalar")], "past.rows", to=TP.INT64)
+        elif past:
             begin = g.node("Gather", [g.node("Shape", [past], "past.shape"), g.index(2)], "past.rows", axis=0)
+        if self.ranged:
+            at = g.node("Range", [begin, g.node("Add", [begin, rows], "end"), g.index(1)], "range")
+            at = g.node("Unsqueeze", [at, g.ints(0)], "range1")
+            return g.node("Add", [ids, g.node("Gather", [table, at], "places")], "x0")
         end = g.node("Unsqueeze", [g.node("Add", [rows, begin], "end"), g.ints(0)], "end1")
         begin = g.node("Unsqueeze", [begin, g.ints(0)], "begin1")
         places = g.node("Slice", [table, begin, end, g.ints(0), g.ints(1)], "places")
@@ -244,6 +268,13 @@ class Maker:
             g.inputs.append(h.make_tensor_value_info(past, TP.FLOAT, ["batch_size", self.heads, rows, self.depth]))
             if of != "cross":
                 g.outputs.append(h.make_tensor_value_info(present, TP.FLOAT, ["batch_out", self.heads, present + "_rows", self.depth]))
+        if self.masked:
+            g.inputs += [h.make_tensor_value_info("past_sequence_length", TP.INT32, [1]),
+                         h.make_tensor_value_info("cache_indirection", TP.INT32, ["batch_size", "beam_width", "max_sequence_length"])]
+        if self.masked == 2:
+            g.inputs.append(h.make_tensor_value_info("beam_width", TP.INT32, [1]))
+            g.outputs += [h.make_tensor_value_info(f"output_cross_qk_{i}", TP.FLOAT, ["batch_size", self.heads, 1, self.places])
+                          for i in range(self.layers)]
         if genai:
             self.decode(g, True)
             return self.finish(g)

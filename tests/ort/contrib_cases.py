@@ -319,11 +319,15 @@ def multi_head(c):
     c.add(c.floats(heads * (2 * d + dv)) if c.chance(0.4) and form in ("apart", "cross") else None, True)
     if form == "apart" and dv == d and c.chance(0.4):
         past = c.size(1, 5)
-    total = t + past
-    c.add(padding(c, b, s, total, ("ends", "keys", "pairs")) if c.chance() else None, False)
+    total, room = t + past, past
+    if past and s == 1 and c.chance(0.4):
+        room = total + c.size(0, 4)
+    c.add(padding(c, b, s, total, ("ends", "keys", "pairs") if room == past else ("keys",)) if c.chance() else None, False)
     c.add(c.floats(*c.one_of((b, heads, s, total), (1, heads, s, total), (1, 1, s, total))) if c.chance(0.3) else None, False)
     for _ in range(2):
-        c.add(c.floats(b, heads, past, d) if past else None, False)
+        c.add(c.floats(b, heads, room, d) if past else None, False)
+    if room > past:
+        c.add(np.array([past], np.int32))
     if form == "apart":
         c.attrs["unidirectional"] = int(c.chance(0.3))
     for a, v in (("scale", 0.3), ("mask_filter_value", -1000.0)):
@@ -333,6 +337,75 @@ def multi_head(c):
     if form in ("qkv", "kv"):
         c.twin = copy.copy(c)
         c.twin.inputs = [(x, False) for x in apart] + c.inputs[3:]
+
+
+def masked_multi_head(c):
+    """One token: caches with room, whose rows a number counts, or the keys of an encoder."""
+    b, heads, d = c.size(1, 4), c.size(1, 4), c.one_of(4, 8)
+    form = c.one_of("self", "self", "cross")
+    room = c.size(2, 9)
+    have = c.size(0, room) if form == "self" else 0
+    c.attrs["num_heads"] = heads
+    c.add(c.floats(b, 1, heads * d), False)
+    if form == "self":
+        c.add(c.floats(b, 1, heads * d), False), c.add(c.floats(b, 1, heads * d), False)
+        total = have + 1
+        c.attrs["past_present_share_buffer"] = 1
+    else:
+        total = room
+        c.add(c.floats(b, heads, total, d), False), c.add(c.floats(b, heads, total, d), False)
+    c.add(padding(c, b, 1, total, ("keys",)) if c.chance(0.3) else None, False)
+    c.add(c.floats(*c.one_of((b, heads, 1, total), (1, heads, 1, total), (1, 1, 1, total))) if form == "self" and c.chance(0.3) else None, False)
+    for _ in range(2):
+        c.add(c.floats(b, heads, room, d) if form == "self" else None, False)
+    c.add(np.array([have], np.int32) if form == "self" else None)
+    c.add(None), c.add(None)
+    c.add(c.floats(3 * heads * d) if c.chance(0.4) else None, True)
+    for a, v in (("scale", 0.3), ("mask_filter_value", -1000.0)):
+        if c.chance(0.3):
+            c.attrs[a] = v
+    c.outputs = ["o0", "o1", "o2"] if form == "self" else ["o0"]
+    # Of what type the products are ONNX Runtime does not find out by itself.
+    if form == "cross" and c.chance(0.4):
+        c.attrs["output_qk"] = 1
+        c.outputs = ["o0", "", "", "o3"]
+        x, k, v, mask, *_, bias = (None if i is None else i[0].astype(np.float64) for i in c.inputs)
+        q = (x[:, 0] + (0 if bias is None else bias[:heads * d])).reshape(b, heads, d)
+        scores = np.einsum("bhd,bhtd->bht", q, k) * c.attrs.get("scale", d**-0.5)
+        if mask is not None:
+            scores = scores + np.where(mask, 0, c.attrs.get("mask_filter_value", -10000.0))[:, None]
+        p = np.exp(scores - scores.max(-1, keepdims=True))
+        y = np.einsum("bht,bhtd->bhd", p / p.sum(-1, keepdims=True), v).reshape(b, 1, heads * d)
+        c.expect = [y.astype(np.float32), scores[:, :, None].astype(np.float32)]
+
+
+def masked_self(c):
+    """The same with the projections of one weight. ONNX Runtime has no CPU kernel: numpy by the text."""
+    b, heads, d, width = c.size(1, 4), c.size(1, 4), c.one_of(4, 8), c.size(4, 20)
+    h, room = heads * d, c.size(2, 9)
+    have = c.size(0, room)
+    total = have + 1
+    c.attrs.update(num_heads=heads, past_present_share_buffer=1)
+    x = c.add(c.floats(b, 1, width), False)
+    w, bias = c.add(c.floats(width, 3 * h, scale=0.4), True), c.add(c.floats(3 * h), True)
+    mask = c.add(padding(c, b, 1, total, ("keys",)) if c.chance(0.3) else None, False)
+    past = c.add(c.floats(2, b, heads, room, d), False)
+    more = c.add(c.floats(*c.one_of((b, heads, 1, total), (1, 1, 1, total))) if c.chance(0.3) else None, False)
+    c.add(np.array([have], np.int32))
+    if c.chance(0.3):
+        c.add(np.array([1], np.int32), False), c.add(np.zeros((b, 1, room), np.int32), False)
+    q, k, v = ((x @ w + bias).astype(np.float64).reshape(b, 3, heads, d)[:, i] for i in range(3))
+    present = past.astype(np.float64)
+    present[0, :, :, have], present[1, :, :, have] = k, v
+    scores = np.einsum("bhd,bhtd->bht", q, present[0, :, :, :total]) * d**-0.5
+    if mask is not None:
+        scores = scores + np.where(mask, 0, -10000.0)[:, None]
+    if more is not None:
+        scores = scores + more[:, :, 0]
+    p = np.exp(scores - scores.max(-1, keepdims=True))
+    y = np.einsum("bht,bhtd->bhd", p / p.sum(-1, keepdims=True), present[1, :, :, :total])
+    c.outputs = 2
+    c.expect = [y.reshape(b, 1, h).astype(np.float32), present.astype(np.float32)]
 
 
 def grouped(c):
@@ -889,6 +962,7 @@ MAKERS = {
     "FusedConv": fused_conv, "SkipLayerNormalization": skip_norm,
     "SkipSimplifiedLayerNormalization": skip_simplified_norm, "SimplifiedLayerNormalization": simplified_norm,
     "EmbedLayerNormalization": embed_norm, "Attention": attention, "MultiHeadAttention": multi_head,
+    "DecoderMaskedMultiHeadAttention": masked_multi_head, "DecoderMaskedSelfAttention": masked_self,
     "GroupQueryAttention": grouped, "RotaryEmbedding": rotary, "QAttention": qattention,
     "MatMulNBits": matmul_nbits, "GatherBlockQuantized": gather_blocks, "QLinearAdd": qlinear_binary,
     "QLinearMul": qlinear_binary, "QLinearSigmoid": qlinear_sigmoid, "QLinearLeakyRelu": qlinear_leaky,
