@@ -23,7 +23,7 @@ static pestle_context_t* make_context(void) {
 
 static pestle_decoder_t* open_model(pestle_context_t* context, size_t slots,
                                     bool no_ahead) {
-  static char path[1024];
+  char path[1024];
   const char* source = getenv("PESTLE_SOURCE_DIR");
   (void)snprintf(path, sizeof(path), "%s/tests/fuzz/corpus/gguf/llama.Q4_0",
                  source ? source : ".");
