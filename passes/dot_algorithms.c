@@ -212,7 +212,7 @@ pestle_status_t pestle_pass_dot_algorithms(pestle_pass_context_t* ctx,
                                            pestle_module_t* module,
                                            bool* out_changed) {
   bool strict = ctx->options->numerics == PESTLE_NUMERICS_STRICT;
-  algorithms_t w = {ctx, !strict && pestle_pass_has_tf32_warpgroups(ctx),
+  algorithms_t w = {ctx, !strict && pestle_pass_has_tf32_units(ctx),
                     !strict && pestle_pass_has_units(ctx, PESTLE_BF16),
                     out_changed};
   PESTLE_TRY(pestle_pass_each_block(module, rewrite_block, &w));

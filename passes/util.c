@@ -266,6 +266,17 @@ bool pestle_pass_has_tf32_warpgroups(const pestle_pass_context_t* ctx) {
   return has_warpgroups(ctx, PESTLE_F32, PESTLE_F32, 8);
 }
 
+bool pestle_pass_has_tf32_units(const pestle_pass_context_t* ctx) {
+  const pestle_target_caps_t* caps = ctx->caps;
+  for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
+    const pestle_intrinsic_t* x = &caps->intrinsic[i];
+    // Those of 8 x 8 keep all of an f32.
+    if (x->a == PESTLE_F32 && x->c == PESTLE_F32 && x->m > 8 && x->k == 8)
+      return true;
+  }
+  return false;
+}
+
 bool pestle_pass_has_units(const pestle_pass_context_t* ctx,
                            pestle_dtype_t dtype) {
   enum { M = 16, N = 8, K = 16 };

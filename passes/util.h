@@ -160,6 +160,8 @@ bool pestle_pass_has_byte_warpgroups(const pestle_pass_context_t* ctx);
 bool pestle_pass_has_f8_warpgroups(const pestle_pass_context_t* ctx);
 // Whether it multiplies those of f32, with 10 bits of their mantissas, so.
 bool pestle_pass_has_tf32_warpgroups(const pestle_pass_context_t* ctx);
+// The same by any units.
+bool pestle_pass_has_tf32_units(const pestle_pass_context_t* ctx);
 // Whether the target's matrix units would take the product |node| if both operands lay
 // along k (align_rows.c): the right one is turned in memory then, not on the way.
 bool pestle_pass_reads_along_k(const pestle_pass_context_t* ctx,

@@ -138,12 +138,13 @@ less), sums in any order and makes `erf(x) + 1` of f32 one function (1.05 ulp of
 
 An f8E4M3FN and an f8E5M2 are multiplied as they are where the result is f32. Hopper's units
 keep about 14 bits of a sum of 8-bit floats. So `default` sums 128 products
-there and the sums of these in f32: of positive numbers 2^-10 of the result, as the emulator
+there, by units of a subgroup (sm_89 and later) 32, and the sums of these in f32: of positive
+numbers 2^-10 of the result, as the emulator
 has it. `fast` leaves the whole sum to the units (2^-5 of 4,096 products, 2^-3 of 16,384),
 and `strict` does not use them.
 
-A product by `algorithm` tf32, and of f32 under `fast`, has operands that Hopper's units cut to
-10 bits of the mantissa: within 2^-9 of the sum of |a b|. On other targets, and by `strict`,
+A product by `algorithm` tf32 has operands that NVIDIA's units since sm_80 cut to 10 bits of the
+mantissa, and one of f32 under `fast` those of Hopper's warpgroups: within 2^-9 of the sum of |a b|. On other targets, and by `strict`,
 `algorithm` rounds them (2^-10), and `fast` leaves them as they are. Six and nine products of
 bf16 are within 2^-20, three within 2^-15.
 

@@ -480,11 +480,7 @@ static pestle_status_t check_wgmma(const verify_t* v) {
 
 // --- Fragments, and copies past the registers ---
 
-enum {
-  MMA_BYTES_LAST = PESTLE_KIR_MMA_BYTES | PESTLE_KIR_DOT4_A_SIGNED |
-                   PESTLE_KIR_DOT4_B_SIGNED,
-  MATRIX_ROW_BYTES = 16,
-};
+enum { MATRIX_ROW_BYTES = 16 };
 
 static pestle_status_t check_mma(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
@@ -496,12 +492,12 @@ static pestle_status_t check_mma(const verify_t* v) {
       PESTLE_TRY(expect(v, a, PESTLE_F32, 2));
     return NULL;
   }
-  bool bytes = inst->arg[3] >= PESTLE_KIR_MMA_BYTES;
+  bool bytes =
+      inst->arg[3] >= PESTLE_KIR_MMA_BYTES && inst->arg[3] < PESTLE_KIR_MMA_F8;
   pestle_dtype_t sums = bytes ? PESTLE_I32 : PESTLE_F32;
   if (inst->type != sums || inst->lanes != 4 ||
-      inst->arg[3] > (bytes ? MMA_BYTES_LAST : PESTLE_KIR_MMA_F16)) {
-    return broken(v,
-                  "the sums must be f32x4, of bf16 or f16, or i32x4 of bytes");
+      inst->arg[3] >= PESTLE_KIR_MMA_KINDS) {
+    return broken(v, "the sums must be f32x4 of floats, or i32x4 of bytes");
   }
   PESTLE_TRY(expect(v, 0, PESTLE_U32, 4));
   PESTLE_TRY(expect(v, 1, PESTLE_U32, 2));
@@ -524,13 +520,13 @@ static pestle_status_t check_run(const verify_t* v, int a, uint32_t buffer,
                 (unsigned long long)u->count);
 }
 
-// Each lane's row of elements of two bytes, or of one as they lie.
-static pestle_status_t check_matrix_rows(const verify_t* v, bool may_be_bytes) {
+// Each lane's row of elements of two bytes, or of others as they lie.
+static pestle_status_t check_matrix_rows(const verify_t* v, bool as_it_lies) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   const pestle_kir_buffer_t* u = pestle_kir_buffer(v->k, inst->arg[0]);
   unsigned size = pestle_dtype_size((pestle_dtype_t)u->dtype);
   if (u->scope != PESTLE_KIR_SHARED ||
-      (size != 2 && !(may_be_bytes && size == 1))) {
+      (size != 2 && !(as_it_lies && (size == 1 || size == 4)))) {
     return broken(v, "the buffer must be shared, of elements of two bytes");
   }
   if (v->ranges.fact.data[inst->arg[1]].lo < 0) {

@@ -222,7 +222,8 @@ bool pestle_sketch_has_byte_unit(const pestle_sketch_t* k,
                                  pestle_intrinsic_kind_t kind, pestle_dtype_t a,
                                  pestle_dtype_t b);
 // Whether it has some of warpgroups, 64 x 256, k = 32, that multiply 8-bit floats.
-bool pestle_sketch_has_f8_unit(const pestle_sketch_t* k);
+bool pestle_sketch_has_f8_unit(const pestle_sketch_t* k,
+                               pestle_intrinsic_kind_t kind);
 // Makes short dot products of the sum of products |reduce|, where the target has
 // them and its operands lie so.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_dot(pestle_sketch_t* k,

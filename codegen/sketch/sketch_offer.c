@@ -47,13 +47,16 @@ bool pestle_sketch_has_unit(const pestle_sketch_t* k,
   return false;
 }
 
-bool pestle_sketch_has_f8_unit(const pestle_sketch_t* k) {
+bool pestle_sketch_has_f8_unit(const pestle_sketch_t* k,
+                               pestle_intrinsic_kind_t kind) {
   const pestle_target_caps_t* caps = k->caps;
+  bool wide = kind == PESTLE_INTRINSIC_WGMMA;
+  unsigned m = wide ? 64 : 16, n = wide ? 256 : 8, lanes = wide ? 128 : 32;
   for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
     const pestle_intrinsic_t* x = &caps->intrinsic[i];
-    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == PESTLE_F8E4M3FN &&
-        x->b == PESTLE_F8E5M2 && x->c == PESTLE_F32 && x->m == 64 &&
-        x->n == 256 && x->k == 32 && x->lanes == 128 && caps->subgroup == 32) {
+    if (x->kind == kind && x->a == PESTLE_F8E4M3FN && x->b == PESTLE_F8E5M2 &&
+        x->c == PESTLE_F32 && x->m == m && x->n == n && x->k == 32 &&
+        x->lanes == lanes && caps->subgroup == 32) {
       return true;
     }
   }

@@ -232,14 +232,27 @@ static bool is_matrix_factor(const pestle_expr_t* x) {
   return x->dtype == PESTLE_F32 ? from == PESTLE_BF16 : widens_bytes(x);
 }
 
-static bool take_side(const pestle_expr_t* x, uint8_t units,
+// A cast of 8-bit floats to f32, that are multiplied as such.
+static bool widens_f8(const pestle_expr_t* x, uint8_t factors) {
+  if (factors != PESTLE_FACTORS_F8 || x->kind != PESTLE_EXPR_CAST) return false;
+  pestle_dtype_t from = (pestle_dtype_t)x->args[0]->dtype;
+  return x->dtype == PESTLE_F32 &&
+         (from == PESTLE_F8E4M3FN || from == PESTLE_F8E5M2);
+}
+
+// |factors| of the stage, where those count.
+static bool take_side(const pestle_expr_t* x, uint8_t units, uint8_t factors,
                       pestle_product_side_t* side) {
   bool matrices = units == PESTLE_UNITS_MMA || units == PESTLE_UNITS_MMA8;
   bool narrow = units == PESTLE_UNITS_AMX
                     ? is_matrix_factor(x)
                     : matrices && pestle_expr_widens_half(x);
-  if (units == PESTLE_UNITS_MMA) narrow = narrow || widens_bytes(x);
-  if ((units == PESTLE_UNITS_MMA || units == PESTLE_UNITS_AMX) && !narrow) {
+  if (units == PESTLE_UNITS_MMA)
+    narrow = narrow || widens_bytes(x) || widens_f8(x, factors);
+  bool cut = units == PESTLE_UNITS_MMA && factors == PESTLE_FACTORS_TF32 &&
+             x->dtype == PESTLE_F32;
+  if ((units == PESTLE_UNITS_MMA || units == PESTLE_UNITS_AMX) && !narrow &&
+      !cut) {
     return false;
   }
   if (narrow) x = x->args[0];
@@ -260,7 +273,7 @@ bool pestle_product_side(pestle_nest_t* nest, const pestle_expr_t* x,
                          pestle_product_side_t* out) {
   look_t l;
   *out = (pestle_product_side_t){.run = 1};
-  if (!take_side(x, units, out) || !look(nest, x, &l) || !l.inputs ||
+  if (!take_side(x, units, 0, out) || !look(nest, x, &l) || !l.inputs ||
       (units == PESTLE_UNITS_MMA && is_byte(out->dtype))) {
     return false;
   }
@@ -288,9 +301,11 @@ bool pestle_product_find(pestle_nest_t* nest, uint32_t reduce, uint8_t units,
   out->sums = s->acc_dtype;
   bool ints = (units == PESTLE_UNITS_AMX || units == PESTLE_UNITS_MMA) &&
               out->sums == PESTLE_I32;
-  bool mixes = units == PESTLE_UNITS_MMA8 || units == PESTLE_UNITS_AMX || ints;
+  bool mixes = units == PESTLE_UNITS_MMA8 || units == PESTLE_UNITS_AMX ||
+               ints || s->factors == PESTLE_FACTORS_F8;
   if ((units && out->sums != PESTLE_F32 && !ints) ||
-      !take_side(x[0], units, &out->a) || !take_side(x[1], units, &out->b) ||
+      !take_side(x[0], units, s->factors, &out->a) ||
+      !take_side(x[1], units, s->factors, &out->b) ||
       (!mixes && out->a.dtype != out->b.dtype)) {
     return false;
   }

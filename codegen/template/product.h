@@ -13,8 +13,9 @@
 // The units that multiply.
 typedef enum pestle_product_units_e {
   PESTLE_UNITS_LANES = 0,  // none: lanes do
-  PESTLE_UNITS_MMA =
-      1,  // of a subgroup: 16 x 8, k = 16 of f16 or bf16, 32 of bytes
+  // Of a subgroup: 16 x 8, k = 16 of f16 or bf16, 32 of bytes or 8-bit floats, 8 of f32
+  // as tf32.
+  PESTLE_UNITS_MMA = 1,
   PESTLE_UNITS_MMA8 = 2,   // of a subgroup: 8 x 8, k = 8 of f32
   PESTLE_UNITS_TEAMS = 3,  // none: lanes do, subgroups that share k, in f32
   PESTLE_UNITS_AMX = 4,    // of a thread: bf16 in f32, or bytes in i32
@@ -52,6 +53,8 @@ typedef struct pestle_product_t {
 // pestle_product_units_t, sums are f32 and operands of bf16 and f16 are kept as they
 // are, MMA's both alike; it has no others. TEAMS keeps none so. Of AMX they are of bf16
 // for f32. Of bytes AMX and MMA make sums of i32; one may have a sign and the other none.
+// MMA has others where the stage's factors say so: f32 as tf32, and 8-bit floats, of two types
+// too.
 bool pestle_product_find(pestle_nest_t* nest, uint32_t reduce, uint8_t units,
                          pestle_product_t* out_product);
 

@@ -137,11 +137,19 @@ enum {
 // Of BYTES, sums are 16 x 8 of i32 and wrap, a is 16 x 32 and b 32 x 8 of bytes, four
 // to a word, lowest k in the lowest byte: as of 16-bit floats, with two bytes of k in
 // the place of one float. The bits of DOT4 say whose bytes have a sign.
+// Of F8, sums are f32, of which one instruction may keep some 14 bits, and the bytes of
+// BYTES are f8E4M3FN or, as bits say, f8E5M2. Of TF32, k is 8, and a word is an f32 with
+// the first 10 bits of its mantissa in the place of two 16-bit floats.
 enum {
   PESTLE_KIR_MMA_BF16 = 0,
   PESTLE_KIR_MMA_F16 = 1,
   PESTLE_KIR_MMA_F32_8X8 = 2,
+  PESTLE_KIR_MMA_TF32 = 3,
   PESTLE_KIR_MMA_BYTES = 4,  // + PESTLE_KIR_DOT4_A_SIGNED, _B_SIGNED
+  PESTLE_KIR_MMA_F8 = 8,
+  PESTLE_KIR_MMA_A_E5M2 = 1,  // of F8
+  PESTLE_KIR_MMA_B_E5M2 = 2,
+  PESTLE_KIR_MMA_KINDS = 12,
 };
 
 // DOT4's immediate: which operand's bytes are signed; the others are not.

@@ -85,17 +85,35 @@ static const char copies[] =
     "}\n"
     "#endif\n";
 
-static const char* mma_name(uint32_t how) {
-  static const char* const bytes[4] = {"u8u8", "s8u8", "u8s8", "s8s8"};
-  if (how >= PESTLE_KIR_MMA_BYTES) return bytes[how % PESTLE_KIR_MMA_BYTES];
-  return how == PESTLE_KIR_MMA_F16 ? "f16" : "bf16";
+// Of each product its name, operands and k.
+typedef struct mma_t {
+  const char *name, *a, *b;
+  int k;
+} mma_t;
+
+static const mma_t mmas[PESTLE_KIR_MMA_KINDS] = {
+    [PESTLE_KIR_MMA_BF16] = {"bf16", "bf16", "bf16", 16},
+    [PESTLE_KIR_MMA_F16] = {"f16", "f16", "f16", 16},
+    [PESTLE_KIR_MMA_F32_8X8] = {"8x8", "f32", "f32", 8},
+    [PESTLE_KIR_MMA_TF32] = {"tf32", "tf32", "tf32", 8},
+    [PESTLE_KIR_MMA_BYTES] = {"u8u8", "u8", "u8", 32},
+    {"s8u8", "s8", "u8", 32},
+    {"u8s8", "u8", "s8", 32},
+    {"s8s8", "s8", "s8", 32},
+    [PESTLE_KIR_MMA_F8] = {"e4m3e4m3", "e4m3", "e4m3", 32},
+    {"e5m2e4m3", "e5m2", "e4m3", 32},
+    {"e4m3e5m2", "e4m3", "e5m2", 32},
+    {"e5m2e5m2", "e5m2", "e5m2", 32},
+};
+
+static bool multiplies_bytes(uint32_t how) {
+  return how >= PESTLE_KIR_MMA_BYTES && how < PESTLE_KIR_MMA_F8;
 }
 
 static void put_mma(uint32_t how, pestle_plugin_text_t* out) {
-  bool bytes = how >= PESTLE_KIR_MMA_BYTES;
-  const char *name = mma_name(how), *sums = bytes ? "s32" : "f32";
-  const char* a = !bytes ? name : how & PESTLE_KIR_DOT4_A_SIGNED ? "s8" : "u8";
-  const char* b = !bytes ? name : how & PESTLE_KIR_DOT4_B_SIGNED ? "s8" : "u8";
+  bool bytes = multiplies_bytes(how);
+  const mma_t* m = &mmas[how];
+  const char* sums = bytes ? "s32" : "f32";
   const char* type = bytes ? "int" : "float";
   const char letter = bytes ? 'r' : 'f';
   pestle_plugin_text_format(
@@ -112,14 +130,14 @@ static void put_mma(uint32_t how, pestle_plugin_text_t* out) {
       "\"r\"(b1));\n"
       "}\n"
       "#endif\n",
-      name, type, bytes ? 32 : 16, sums, a, b, sums, letter, letter, letter,
+      m->name, type, m->k, sums, m->a, m->b, sums, letter, letter, letter,
       letter);
 }
 
 void pestle_c_printer_unit_functions(c_printer_t* p,
                                      pestle_plugin_text_t* out) {
   bool matrices = false, copied = false, units = false;
-  bool mma[2 * PESTLE_KIR_MMA_BYTES] = {false};
+  bool mma[PESTLE_KIR_MMA_KINDS] = {false};
   bool dots = false;
   for (uint32_t i = 0; i < p->k->inst_count; ++i) {
     const pestle_kir_inst_t* n = c_printer_inst(p, i);
@@ -127,7 +145,7 @@ void pestle_c_printer_unit_functions(c_printer_t* p,
     copied = copied || n->op == PESTLE_KIR_COPY_ASYNC;
     dots = dots || n->op == PESTLE_KIR_DOT4;
     if (n->op != PESTLE_KIR_MMA) continue;
-    mma[n->arg[3] % (2 * PESTLE_KIR_MMA_BYTES)] = units = true;
+    mma[n->arg[3] % PESTLE_KIR_MMA_KINDS] = units = true;
   }
   if (dots && p->d->dot4) pestle_plugin_text_put(out, p->d->dot4);
   if (matrices || copied) pestle_plugin_text_put(out, address);
@@ -173,12 +191,13 @@ static void mma(c_printer_t* p, uint32_t id) {
   }
   const char* name =
       name_array(p, id,
-                 pestle_c_printer_type(p, n->arg[3] >= PESTLE_KIR_MMA_BYTES
+                 pestle_c_printer_type(p, multiplies_bytes(n->arg[3])
                                               ? PESTLE_C_PRINTER_I32
                                               : PESTLE_C_PRINTER_F32));
   for (unsigned l = 0; l < 4; ++l)
     pestle_c_printer_line(p, "%s[%u] = %s;", name, l, sum[l]);
-  pestle_c_printer_line(p, "pestle_mma_%s(%s%s);", mma_name(n->arg[3]), name,
+  pestle_c_printer_line(p, "pestle_mma_%s(%s%s);",
+                        mmas[n->arg[3] % PESTLE_KIR_MMA_KINDS].name, name,
                         list);
 }
 

@@ -65,6 +65,11 @@ static bool has_units(const char* arch) {
   return strtol(arch + strlen("sm_"), NULL, 10) >= 80;
 }
 
+// Those of 8-bit floats, with this one.
+static bool has_f8(const char* arch) {
+  return strtol(arch + strlen("sm_"), NULL, 10) >= 89;
+}
+
 static pestle_c_printer_target_t text_target(const char* arch) {
   return (pestle_c_printer_target_t){
       .dialect = &pestle_cuda_dialect,
@@ -171,6 +176,9 @@ static void list_units(const cuda_arch_t* arch, pestle_target_caps_t* caps) {
     caps->flags |= PESTLE_TARGET_ASYNC_COPY;
     add_units(caps, PESTLE_INTRINSIC_MMA, 16, 8, SUBGROUP);
     add_byte_units(caps, PESTLE_INTRINSIC_MMA, 16, 8, SUBGROUP);
+    add_tf32_unit(caps, PESTLE_INTRINSIC_MMA, 16, 8, SUBGROUP);
+    if (has_f8(arch->name))
+      add_f8_unit(caps, PESTLE_INTRINSIC_MMA, 16, 8, SUBGROUP);
   }
   if (has_tiles(arch->name)) {
     add_units(caps, PESTLE_INTRINSIC_WGMMA, 64, 256, 4 * SUBGROUP);

@@ -151,7 +151,25 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
                              .k = 32,
                              .lanes = 32};
   }
+  caps->intrinsic[caps->intrinsic_count++] =
+      (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_MMA,
+                           .a = PESTLE_F32,
+                           .b = PESTLE_F32,
+                           .c = PESTLE_F32,
+                           .m = 16,
+                           .n = 8,
+                           .k = 8,
+                           .lanes = 32};
   if (strcmp(number, "90") != 0) return;
+  caps->intrinsic[caps->intrinsic_count++] =
+      (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_MMA,
+                           .a = PESTLE_F8E4M3FN,
+                           .b = PESTLE_F8E5M2,
+                           .c = PESTLE_F32,
+                           .m = 16,
+                           .n = 8,
+                           .k = 32,
+                           .lanes = 32};
   caps->scratch_bytes = 227 << 10;
   caps->register_bytes_lane = 255 * 4;
   caps->register_bytes_group = 256 << 10;

@@ -231,13 +231,13 @@ static pestle_status_t check_for(const check_t* c) {
 static pestle_status_t check_mma(const check_t* c) {
   const pestle_kir_inst_t* inst = inst_of(c, c->id);
   bool small = inst->arg[3] == PESTLE_KIR_MMA_F32_8X8;
-  bool bytes = inst->arg[3] >= PESTLE_KIR_MMA_BYTES;
+  bool bytes =
+      inst->arg[3] >= PESTLE_KIR_MMA_BYTES && inst->arg[3] < PESTLE_KIR_MMA_F8;
   pestle_dtype_t type = small ? PESTLE_F32 : PESTLE_U32;
   pestle_dtype_t sum = bytes ? PESTLE_I32 : PESTLE_F32;
   unsigned sums = small ? 2 : 4;
   if (inst->type != sum || inst->lanes != sums ||
-      inst->arg[3] >= 2 * PESTLE_KIR_MMA_BYTES ||
-      (!bytes && inst->arg[3] > PESTLE_KIR_MMA_F32_8X8)) {
+      inst->arg[3] >= PESTLE_KIR_MMA_KINDS) {
     return bad(c, "no such product");
   }
   PESTLE_TRY(operand(c, 0, type, sums));
@@ -251,7 +251,7 @@ static pestle_status_t check_ldmatrix(const check_t* c) {
   unsigned size = pestle_dtype_size((pestle_dtype_t)u->dtype);
   if (inst->type != PESTLE_U32 || inst->lanes > 4 || inst->arg[2] > 1 ||
       u->scope != PESTLE_KIR_SHARED ||
-      (size != 2 && (size != 1 || inst->arg[2]))) {
+      (size != 2 && ((size != 1 && size != 4) || inst->arg[2]))) {
     return bad(c, "no such matrices");
   }
   return operand(c, 1, PESTLE_INDEX, 1);

@@ -240,6 +240,10 @@ void pestle_ref_plugin_mreg_mma(unsigned char* registers, uint64_t numbers);
 
 // What lanes of a subgroup do together, on their frames, |frame_size| apart;
 // |matrix| is the shared memory. False: an access left its buffer.
+// As units add up products of 8-bit floats: these and the sum so far are cut off some
+// places behind the first of the largest of them (ref_tile_async.c).
+float pestle_ref_plugin_add_cut(float sum, const float* product,
+                                unsigned count);
 bool pestle_ref_plugin_mma(const ref_step_t* s, unsigned char* frames,
                            size_t frame_size, uint32_t lanes);
 bool pestle_ref_plugin_ldmatrix(const ref_step_t* s, unsigned char* frames,

@@ -378,9 +378,8 @@ static void floats_of(const operand_t* x, uint32_t how, bool is_b, unsigned row,
   }
 }
 
-// As units do it: the products and the sum so far are cut off some places behind the first
-// of the largest of them, and added up.
-static float add_cut(float sum, const float* product, unsigned count) {
+float pestle_ref_plugin_add_cut(float sum, const float* product,
+                                unsigned count) {
   float largest = fabsf(sum), plain = sum;
   for (unsigned i = 0; i < count; ++i) {
     if (fabsf(product[i]) > largest) largest = fabsf(product[i]);
@@ -418,7 +417,7 @@ static void multiply_floats(ref_tiles_t* t, const ref_ticket_t* k) {
       for (unsigned tap = 0; tap < taps; ++tap)
         product[tap] = left[row][tap] * right[column][tap];
       if (how & PESTLE_KIR_WGMMA_F8) {
-        sum = add_cut(sum, product, taps);
+        sum = pestle_ref_plugin_add_cut(sum, product, taps);
       } else {
         for (unsigned tap = 0; tap < taps; ++tap)
           sum += product[tap];

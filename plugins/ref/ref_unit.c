@@ -15,38 +15,71 @@ static uint64_t word_of(const unsigned char* slots, unsigned word) {
 }
 
 // Elements of both operands of one product, as f32.
+// What words of 32 bits hold: so many elements of k each.
+typedef struct packed_t {
+  unsigned each, dtype[2];  // of a and of b
+} packed_t;
+
+static packed_t packed_of(uint64_t how) {
+  if (how == PESTLE_KIR_MMA_TF32)
+    return (packed_t){1, {PESTLE_F32, PESTLE_F32}};
+  if (how == PESTLE_KIR_MMA_F16) return (packed_t){2, {PESTLE_F16, PESTLE_F16}};
+  if (how < PESTLE_KIR_MMA_F8) return (packed_t){2, {PESTLE_BF16, PESTLE_BF16}};
+  packed_t f8 = {4, {PESTLE_F8E4M3FN, PESTLE_F8E4M3FN}};
+  if (how & PESTLE_KIR_MMA_A_E5M2) f8.dtype[0] = PESTLE_F8E5M2;
+  if (how & PESTLE_KIR_MMA_B_E5M2) f8.dtype[1] = PESTLE_F8E5M2;
+  return f8;
+}
+
 typedef struct fragments_t {
-  float a[16][16], b[16][8];  // row, k; k, column
+  float a[16][32], b[8][32];  // row, k; column, k
 } fragments_t;
 
-static void take_words(const ref_step_t* s, const unsigned char* frame,
-                       unsigned lane, fragments_t* f) {
-  unsigned dtype = s->imm == PESTLE_KIR_MMA_F16 ? PESTLE_F16 : PESTLE_BF16;
-  unsigned g = lane / 4, t = lane % 4;
-  for (unsigned w = 0; w < 4; ++w) {
-    uint64_t bits = word_of(frame + s->a, w);
-    for (unsigned h = 0; h < 2; ++h) {
-      f->a[g + 8 * (w % 2)][2 * t + 8 * (w / 2) + h] =
-          pestle_ref_plugin_decode(dtype, (uint32_t)(bits >> 16 * h) & 0xffff);
+// The elements of word |bits|, which begin at |k|, to a row.
+static void take_word(const packed_t* p, bool is_b, uint64_t bits, unsigned k,
+                      float* row) {
+  uint32_t cut =
+      ~(uint32_t)0x1fff;  // of an f32 all but 10 bits of its mantissa
+  for (unsigned e = 0; e < p->each; ++e) {
+    uint32_t part = (uint32_t)(bits >> (32 / p->each * e));
+    if (p->each == 1) {
+      part &= cut;
+      memcpy(&row[k], &part, sizeof part);
+      continue;
     }
-  }
-  for (unsigned w = 0; w < 2; ++w) {
-    uint64_t bits = word_of(frame + s->b, w);
-    for (unsigned h = 0; h < 2; ++h) {
-      f->b[2 * t + 8 * w + h][g] =
-          pestle_ref_plugin_decode(dtype, (uint32_t)(bits >> 16 * h) & 0xffff);
-    }
+    part &= p->each == 2 ? 0xffff : 0xff;
+    row[k + e] = pestle_ref_plugin_decode(p->dtype[is_b], part);
   }
 }
 
-static void give_sums(const ref_step_t* s, unsigned char* frame, unsigned lane,
+static void take_words(const ref_step_t* s, const packed_t* p,
+                       const unsigned char* frame, unsigned lane,
+                       fragments_t* f) {
+  unsigned g = lane / 4, t = lane % 4;
+  for (unsigned w = 0; w < 4; ++w) {
+    take_word(p, false, word_of(frame + s->a, w), p->each * (t + 4 * (w / 2)),
+              f->a[g + 8 * (w % 2)]);
+  }
+  for (unsigned w = 0; w < 2; ++w)
+    take_word(p, true, word_of(frame + s->b, w), p->each * (t + 4 * w),
+              f->b[g]);
+}
+
+static void give_sums(const ref_step_t* s, const packed_t* p,
+                      unsigned char* frame, unsigned lane,
                       const fragments_t* f) {
-  float sum[4];
+  float sum[4], product[32];
   memcpy(sum, frame + s->c, sizeof sum);
   for (unsigned i = 0; i < 4; ++i) {
     unsigned row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
-    for (unsigned k = 0; k < 16; ++k)
-      sum[i] += f->a[row][k] * f->b[k][column];
+    for (unsigned k = 0; k < 8 * p->each; ++k)
+      product[k] = f->a[row][k] * f->b[column][k];
+    if (p->each == 4) {
+      sum[i] = pestle_ref_plugin_add_cut(sum[i], product, 32);
+      continue;
+    }
+    for (unsigned k = 0; k < 8 * p->each; ++k)
+      sum[i] += product[k];
   }
   memcpy(frame + s->out, sum, sizeof sum);
 }
@@ -111,17 +144,18 @@ bool pestle_ref_plugin_mma(const ref_step_t* s, unsigned char* frames,
       multiply_8x8(s, frames + first * frame_size, frame_size);
     return true;
   }
-  if (s->imm >= PESTLE_KIR_MMA_BYTES) {
+  if (s->imm >= PESTLE_KIR_MMA_BYTES && s->imm < PESTLE_KIR_MMA_F8) {
     for (uint32_t first = 0; first < lanes; first += SUBGROUP)
       multiply_bytes(s, frames + first * frame_size, frame_size);
     return true;
   }
+  packed_t p = packed_of((uint64_t)s->imm);
   for (uint32_t first = 0; first < lanes; first += SUBGROUP) {
     unsigned char* own = frames + first * frame_size;
     for (unsigned i = 0; i < SUBGROUP; ++i)
-      take_words(s, own + i * frame_size, i, &f);
+      take_words(s, &p, own + i * frame_size, i, &f);
     for (unsigned i = 0; i < SUBGROUP; ++i)
-      give_sums(s, own + i * frame_size, i, &f);
+      give_sums(s, &p, own + i * frame_size, i, &f);
   }
   return true;
 }

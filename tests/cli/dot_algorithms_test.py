@@ -107,6 +107,31 @@ class Algorithms(Case):
                 made = self.run_by(text, (x, w), *HOPPER, *how, by=UNITS)
                 np.testing.assert_array_equal(made, np.tensordot(x, w, axes=at))
 
+    def test_units_of_subgroups(self):
+        """tf32 where there are no warpgroups, or their boxes do not fit: operands along k and
+        across, edges, odd strides; whole numbers are exact, and others keep 10 bits."""
+        for a, b, at, cpu in [
+            ((130, 64), (200, 64), (1, 1), "simt"), ((72, 512), (512, 520), (1, 0), "simt"),
+            ((96, 64), (96, 40), (0, 0), "simt"), ((65, 333), (333, 77), (1, 0), "simt"),
+            ((300, 7), (7, 200), (1, 0), "simt90"),
+        ]:  # fmt: skip
+            with self.subTest(a=a, b=b):
+                how = ("--device", "ref", "--target-cpu", cpu)
+                draw = np.random.default_rng(sum(a + b))
+                x, w = (draw.integers(-9, 10, size=s) for s in (a, b))
+                text = dot(a, b, at, algorithm("tf32"))
+                made = self.run_by(text, (x, w), *how, by="by matrix units of a subgroup")
+                np.testing.assert_array_equal(made, np.tensordot(x, w, axes=at))
+                x, w = self.numbers(a, b)
+                made = self.run_by(text, (x, w), *how)
+                cut = [(v.view(np.uint32) & 0xffffe000).view(np.float32).astype(float)
+                       for v in (x, w)]  # fmt: skip
+                np.testing.assert_allclose(made, np.tensordot(*cut, axes=at), atol=1e-4)
+        text = dot((512, 256), (512, 256), (1, 1), algorithm("tf32"))
+        said = self.succeed("dump", self.write("m.mlir", text), "--stage", "source", "--target",
+                            "cuda:sm_80")  # fmt: skip
+        self.assertIn("m16n8k8.row.col.f32.tf32.tf32.f32", said)
+
     def test_digits(self):
         """By how many digits results are right."""
         x, w = self.numbers((128, 256), (512, 256))

@@ -103,6 +103,31 @@ class F8(Case):
                           self.succeed("dump", path, "--stage", "source", "--target",
                                        "cuda:sm_90a"))  # fmt: skip
 
+    def test_subgroups(self):
+        """By units of a subgroup where boxes of warpgroups do not fit: operands along k and
+        across, of both types; sums of 32 products are added up in registers."""
+        for a, b, at, types in [
+            ((48, 96), (40, 96), (1, 1), ("f8E4M3FN", "f8E5M2")),
+            ((33, 70), (70, 31), (1, 0), ("f8E4M3FN", "f8E4M3FN")),
+            ((96, 64), (96, 40), (0, 0), ("f8E5M2", "f8E5M2")),
+        ]:
+            draw = np.random.default_rng(sum(a + b))
+            x, w = (draw.integers(-2, 3, size=s).astype(float) for s in (a, b))
+            given = [encoded(v, t) for v, t in zip((x, w), types)]
+            for numerics in ("default", "fast"):
+                made, _ = self.run_by(dot(a, b, at, types), given, "--numerics", numerics,
+                                      by="by matrix units of a subgroup")  # fmt: skip
+                np.testing.assert_array_equal(made, np.tensordot(x, w, axes=at))
+        a, b, dtype = (33, 2048), (31, 2048), "f8E4M3FN"
+        x, w = (draw.integers(0x30, 0x40, size=s, dtype=np.uint8) for s in (a, b))
+        made, _ = self.run_by(dot(a, b, (1, 1)), [x, w], by="by matrix units of a subgroup")
+        np.testing.assert_allclose(made, decoded(x, dtype) @ decoded(w, dtype).T, rtol=2.0**-9)
+        text = dot((512, 256), (512, 256), (1, 1))
+        for cpu, has in (("sm_80", False), ("sm_89", True), ("sm_100", True)):
+            said = self.succeed("dump", self.write("m.mlir", text), "--stage", "source",
+                                "--target", f"cuda:{cpu}")  # fmt: skip
+            self.assertEqual("m16n8k32.row.col.f32.e4m3.e4m3.f32" in said, has, cpu)
+
     def test_long_sums(self):
         """Positive numbers, of which units alone lose a large part."""
         a, b, dtype = (64, 4096), (64, 4096), "f8E4M3FN"

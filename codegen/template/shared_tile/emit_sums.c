@@ -27,13 +27,18 @@ static int64_t matrix_taps(const shared_box_t* box) {
 }
 
 // LDMATRIX turns elements of two bytes alone: a lane puts other words together itself.
-static bool joins_bytes(const shared_box_t* box) {
-  return !box->by_rows && pestle_dtype_size(box->side->dtype) == 1;
+static bool joins_words(const shared_box_t* box) {
+  return !box->by_rows && pestle_dtype_size(box->side->dtype) != 2;
+}
+
+// Elements of k of a word.
+static int64_t word_taps(const shared_box_t* box) {
+  return 4 / (int64_t)pestle_dtype_size(box->side->dtype);
 }
 
 // Where lane |in| of a subgroup points: for LDMATRIX rows of 16 bytes, along elements of
 // k (|by_rows|) or across them. Of a, matrices are two of rows, then of k; of b two of
-// k, then of columns. Else the lane's first byte.
+// k, then of columns. Else the lane's first element.
 pestle_kir_id_t pestle_shared_tile_fragment_at(shared_emit_t* t,
                                                const shared_box_t* box,
                                                pestle_kir_id_t in, bool is_a,
@@ -47,9 +52,9 @@ pestle_kir_id_t pestle_shared_tile_fragment_at(shared_emit_t* t,
   bool one = !is_a && t->t->c == 8;  // column of fragments
   pestle_kir_id_t at =
       pestle_kir_madi(t->k, first, row, pestle_kir_index(t->k, 0));
-  if (joins_bytes(box)) {
+  if (joins_words(box)) {
     low = pestle_kir_scalar_i(t->k, PESTLE_OP_REMAINDER, in, 4);
-    at = pestle_kir_madi(t->k, low, 4 * tap, at);
+    at = pestle_kir_madi(t->k, low, word_taps(box) * tap, at);
     low = pestle_kir_scalar_i(t->k, PESTLE_OP_DIVIDE, in, 4);
     return pestle_kir_madi(t->k, low, row, at);
   }
@@ -60,17 +65,22 @@ pestle_kir_id_t pestle_shared_tile_fragment_at(shared_emit_t* t,
   return pestle_kir_madi(t->k, second, is_a ? deep : down, at);
 }
 
-// Four elements of k from |at| on, the first in the lowest byte.
+// Four bytes of elements of k from |at| on, the first in the lowest one.
 static pestle_kir_id_t join_word(shared_emit_t* t, const shared_box_t* box,
                                  pestle_kir_id_t at) {
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t word = PESTLE_KIR_NONE;
+  if (word_taps(box) == 1) {
+    word = pestle_kir_load(k, box->buffer, 1, at, PESTLE_KIR_NONE, 0);
+    return pestle_kir_bitcast(k, word, PESTLE_U32);
+  }
   pestle_kir_id_t low = pestle_kir_const(k, PESTLE_U32, 1, 0, 0xff);
   for (int64_t e = 0; e < 4; ++e) {
     pestle_kir_id_t from =
         pestle_kir_madi(k, at, 1, pestle_kir_index(k, e * box->pitch));
     pestle_kir_id_t byte =
         pestle_kir_load(k, box->buffer, 1, from, PESTLE_KIR_NONE, 0);
+    if (t->p.sums == PESTLE_F32) byte = pestle_kir_bitcast(k, byte, PESTLE_U8);
     byte = pestle_kir_cast(k, byte, PESTLE_U32);
     if (box->side->dtype == PESTLE_I8 && e < 3) {
       byte = pestle_kir_scalar(k, PESTLE_OP_AND, byte, low, PESTLE_KIR_NONE);
@@ -86,12 +96,12 @@ static pestle_kir_id_t join_word(shared_emit_t* t, const shared_box_t* box,
   return word;
 }
 
-// The |words| of a fragment, of a or of b, whose first byte is at |at|.
+// The |words| of a fragment, of a or of b, whose first element is at |at|.
 static pestle_kir_id_t join_fragment(shared_emit_t* t, const shared_box_t* box,
                                      pestle_kir_id_t at, unsigned words) {
   static const uint32_t lanes[4] = {0, 1, 2, 3};
   pestle_kir_builder_t* k = t->k;
-  int64_t deep = 16 * box->pitch;
+  int64_t deep = matrix_taps(box) * box->pitch;
   bool is_a = box == &t->a;
   pestle_kir_id_t pair[2], word[2];
   for (unsigned p = 0; p < words / 2 && p < 2; ++p) {
@@ -162,7 +172,7 @@ void pestle_shared_tile_load_fragments(shared_emit_t* t,
   at = pestle_kir_madi(k, i, 16 * row, at);
   unsigned words = k->failed ? 2 : k->buffer.data[to].lanes;
   pestle_kir_id_t value =
-      joins_bytes(box)
+      joins_words(box)
           ? join_fragment(t, box, at, words)
           : pestle_kir_put(k, (pestle_kir_inst_t){
                                   .op = PESTLE_KIR_LDMATRIX,
@@ -177,11 +187,33 @@ void pestle_shared_tile_load_fragments(shared_emit_t* t,
 static uint32_t product_of(const shared_emit_t* t) {
   const pestle_dtype_t a = t->a.side->dtype, b = t->b.side->dtype;
   if (t->p.sums == PESTLE_F32) {
-    return a == PESTLE_F16 ? PESTLE_KIR_MMA_F16 : PESTLE_KIR_MMA_BF16;
+    if (a == PESTLE_F32) return PESTLE_KIR_MMA_TF32;
+    if (a == PESTLE_F16 || a == PESTLE_BF16)
+      return a == PESTLE_F16 ? PESTLE_KIR_MMA_F16 : PESTLE_KIR_MMA_BF16;
+    return PESTLE_KIR_MMA_F8 |
+           (a == PESTLE_F8E5M2 ? (uint32_t)PESTLE_KIR_MMA_A_E5M2 : 0u) |
+           (b == PESTLE_F8E5M2 ? (uint32_t)PESTLE_KIR_MMA_B_E5M2 : 0u);
   }
   return PESTLE_KIR_MMA_BYTES |
          (a == PESTLE_I8 ? (uint32_t)PESTLE_KIR_DOT4_A_SIGNED : 0u) |
          (b == PESTLE_I8 ? (uint32_t)PESTLE_KIR_DOT4_B_SIGNED : 0u);
+}
+
+// |sum| and the product of two fragments. Units cut sums of 8-bit floats short: those of
+// one product are added up in registers.
+static pestle_kir_id_t add_fragments(shared_emit_t* t, pestle_kir_id_t a,
+                                     pestle_kir_id_t b, pestle_kir_id_t sum) {
+  pestle_kir_builder_t* k = t->k;
+  uint32_t product = product_of(t);
+  bool apart = product >= PESTLE_KIR_MMA_F8 && !t->e->nest->is_fast;
+  pestle_kir_id_t from = apart ? pestle_kir_const(k, t->p.sums, 4, 0, 0) : sum;
+  pestle_kir_id_t made =
+      pestle_kir_put(k, (pestle_kir_inst_t){.op = PESTLE_KIR_MMA,
+                                            .type = (uint8_t)t->p.sums,
+                                            .lanes = 4,
+                                            .arg = {a, b, from, product}});
+  return apart ? pestle_kir_scalar(k, PESTLE_OP_ADD, sum, made, PESTLE_KIR_NONE)
+               : made;
 }
 
 static void multiply_fragments(shared_emit_t* t, pestle_kir_id_t i,
@@ -201,11 +233,7 @@ static void multiply_fragments(shared_emit_t* t, pestle_kir_id_t i,
     at = pestle_kir_madi(k, i, columns, at);
     pestle_kir_id_t sum =
         pestle_kir_load(k, t->sums, 4, at, PESTLE_KIR_NONE, 0);
-    sum = pestle_kir_put(
-        k, (pestle_kir_inst_t){.op = PESTLE_KIR_MMA,
-                               .type = (uint8_t)t->p.sums,
-                               .lanes = 4,
-                               .arg = {a, half, sum, product_of(t)}});
+    sum = add_fragments(t, a, half, sum);
     pestle_kir_store(k, t->sums, at, sum, PESTLE_KIR_NONE, 0);
   }
 }

@@ -71,7 +71,8 @@ pestle_status_t pestle_shared_tile_match(pestle_nest_t* nest,
                         "last stage reads where it was made%s",
                         name,
                         tile.units == PESTLE_UNITS_MMA
-                            ? ", of f16 or bf16, or of bytes in i32"
+                            ? ", of f16 or bf16, of bytes in i32, of 8-bit "
+                              "floats or of f32 as tf32"
                         : tile.units ? ", in f32"
                                      : "");
   }

@@ -81,6 +81,11 @@ static inline int64_t pestle_shared_tile_pitch(
     int64_t rows) {
   // 16 bytes more: rows that are read together lie in different banks.
   int64_t more = 16 / (int64_t)pestle_dtype_size(side->dtype);
+  // Words of which a lane reads one: four rows of k, eight of them in each.
+  if (tile->units == PESTLE_UNITS_MMA && !side->along_k &&
+      pestle_dtype_size(side->dtype) == 4) {
+    more = 8;
+  }
   if (tile->units) return (side->along_k ? tile->k : rows) + more;
   return rows + 4;
 }

@@ -86,8 +86,12 @@ static bool has_unit(const pestle_sketch_t* k, const pestle_product_t* p) {
     return pestle_sketch_has_byte_unit(k, PESTLE_INTRINSIC_MMA, p->a.dtype,
                                        p->b.dtype);
   }
-  return k->reassociate &&
-         pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, p->a.dtype, 16, 8, 16);
+  if (!k->reassociate) return false;
+  if (pestle_dtype_size(p->a.dtype) == 1)
+    return pestle_sketch_has_f8_unit(k, PESTLE_INTRINSIC_MMA);
+  unsigned taps = 32 / (unsigned)pestle_dtype_size(p->a.dtype);
+  return pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, p->a.dtype, 16, 8,
+                                taps);
 }
 static bool has_unit8(const pestle_sketch_t* k) {
   return pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, PESTLE_F32, 8, 8, 8);
@@ -108,7 +112,7 @@ static double shared_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
   double parts = (double)(t->m / t->r) * (double)(t->n / t->c);
   double a = (double)t->r, b = (double)t->c;
   // Bytes that do not lie along k are read one by one.
-  if (s->p.sums == PESTLE_I32 && t->units == PESTLE_UNITS_MMA) {
+  if (pestle_dtype_size(s->p.a.dtype) == 1 && t->units == PESTLE_UNITS_MMA) {
     a *= s->p.a.along_k ? 1 : 4;
     b *= s->p.b.along_k ? 1 : 4;
   }
@@ -202,6 +206,8 @@ static bool fit(const staged_t* s, pestle_shared_tile_t* t) {
   int64_t least = 16;
   if (t->units == PESTLE_UNITS_MMA || t->units == PESTLE_UNITS_MMA8) {
     least = pestle_shared_tile_unit_k(t->units, s->p.a.dtype);
+    if (least < pestle_shared_tile_unit_rows(t->units))
+      least = pestle_shared_tile_unit_rows(t->units);
   }
   while (t->k > least && t->k >= 2 * s->p.k.all)
     t->k /= 2;
@@ -241,7 +247,8 @@ static bool choose_of(const staged_t* s, const pestle_shared_tile_t* tiles,
       pestle_shared_tile_t t = tiles[i];
       t.parts = parts;
       // A step's rows are as many bytes.
-      if (s->units == PESTLE_UNITS_MMA && s->p.sums == PESTLE_I32) t.k *= 2;
+      if (s->units == PESTLE_UNITS_MMA)
+        t.k = t.k * 2 / (int64_t)pestle_dtype_size(s->p.a.dtype);
       if (!fit(s, &t) || !has_parts(s, &t)) continue;
       double cycles = tile_cycles(s, &t);
       if (cycles >= *best) continue;

@@ -261,7 +261,8 @@ static bool is_worth(pestle_sketch_t* k, const pestle_tensorise_t* p,
 
 static bool has_unit(const pestle_sketch_t* k, const pestle_tensorise_t* p) {
   if (p->how & PESTLE_KIR_WGMMA_F8)
-    return k->reassociate && pestle_sketch_has_f8_unit(k);
+    return k->reassociate &&
+           pestle_sketch_has_f8_unit(k, PESTLE_INTRINSIC_WGMMA);
   if ((p->how & PESTLE_KIR_WGMMA_TYPE) == PESTLE_KIR_WGMMA_TF32) {
     return k->reassociate && pestle_sketch_has_unit(k, PESTLE_INTRINSIC_WGMMA,
                                                     PESTLE_F32, 64, 256, 8);

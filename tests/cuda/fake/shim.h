@@ -156,6 +156,62 @@ static inline void pestle_shim_mma(float (&d)[4], const unsigned (&own)[6]) {
     }
   }
 }
+// Words of one f32 each, of which 10 bits of the mantissa count.
+static inline void pestle_mma_tf32(float (&d)[4], unsigned a0, unsigned a1,
+                                   unsigned a2, unsigned a3, unsigned b0,
+                                   unsigned b1) {
+  const unsigned own[6] = {a0, a1, a2, a3, b0, b1}, cut = ~0x1fffu;
+  unsigned all[32 * 6], lane = pestle_shim_lane() % 32;
+  pestle_shim->share(own, 6, all);
+  for (unsigned i = 0; i < 4; ++i) {
+    unsigned row = lane / 4, high = i / 2, column = 2 * (lane % 4) + i % 2;
+    for (unsigned k = 0; k < 8; ++k) {
+      unsigned t = k % 4, later = k / 4;
+      unsigned a = all[6 * (4 * row + t) + high + 2 * later] & cut;
+      unsigned b = all[6 * (4 * column + t) + 4 + later] & cut;
+      d[i] += __uint_as_float(a) * __uint_as_float(b);
+    }
+  }
+}
+// An 8-bit float of 3 bits of mantissa, or of 2: NaN, and of the latter infinities, where
+// the bits of the exponent are all set.
+template <bool E5M2>
+static inline float pestle_shim_f8(unsigned bits) {
+  const unsigned places = E5M2 ? 2 : 3, bias = E5M2 ? 15 : 7;
+  unsigned exponent = (bits & 0x7f) >> places, part = bits & ((1u << places) - 1);
+  unsigned last = (1u << (7 - places)) - 1;
+  float value = (float)part / (float)(1u << places) + (exponent ? 1.0f : 0.0f);
+  value = __builtin_ldexpf(value, (int)(exponent ? exponent : 1) - (int)bias);
+  if (E5M2 && exponent == last)
+    value = part ? __builtin_nanf("") : __builtin_inff();
+  if (!E5M2 && exponent == last && part == 7) value = __builtin_nanf("");
+  return bits & 0x80 ? -value : value;
+}
+template <bool AE5M2, bool BE5M2>
+static inline void pestle_shim_mma_f8(float (&d)[4], const unsigned (&own)[6]) {
+  unsigned all[32 * 6], lane = pestle_shim_lane() % 32;
+  pestle_shim->share(own, 6, all);
+  for (unsigned i = 0; i < 4; ++i) {
+    unsigned row = lane / 4, high = i / 2, column = 2 * (lane % 4) + i % 2;
+    for (unsigned k = 0; k < 32; ++k) {
+      unsigned t = k % 16 / 4, later = k / 16, shift = 8 * (k % 4);
+      unsigned a = all[6 * (4 * row + t) + high + 2 * later] >> shift & 0xff;
+      unsigned b = all[6 * (4 * column + t) + 4 + later] >> shift & 0xff;
+      d[i] += pestle_shim_f8<AE5M2>(a) * pestle_shim_f8<BE5M2>(b);
+    }
+  }
+}
+#define PESTLE_SHIM_MMA_F8(name, AE5M2, BE5M2)                                \
+  static inline void pestle_mma_##name(float(&d)[4], unsigned a0,             \
+                                       unsigned a1, unsigned a2, unsigned a3, \
+                                       unsigned b0, unsigned b1) {            \
+    pestle_shim_mma_f8<AE5M2, BE5M2>(d, {a0, a1, a2, a3, b0, b1});            \
+  }
+PESTLE_SHIM_MMA_F8(e4m3e4m3, false, false)
+PESTLE_SHIM_MMA_F8(e5m2e4m3, true, false)
+PESTLE_SHIM_MMA_F8(e4m3e5m2, false, true)
+PESTLE_SHIM_MMA_F8(e5m2e5m2, true, true)
+
 template <bool ASigned, bool BSigned>
 static inline void pestle_shim_mma_bytes(int (&d)[4],
                                          const unsigned (&own)[6]) {

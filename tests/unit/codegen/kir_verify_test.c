@@ -335,7 +335,9 @@ static void test_units(void** state) {
     const char *body, *rule;  // NULL: it is sound
   } rows[] = {
       {"%99 = mma %90, %91, %92, 0 : f32x4\n", NULL},
-      {"%99 = mma %90, %91, %92, 3 : f32x4\n", "of bf16 or f16"},
+      {"%99 = mma %90, %91, %92, 3 : f32x4\n", NULL},
+      {"%99 = mma %90, %91, %92, 11 : f32x4\n", NULL},
+      {"%99 = mma %90, %91, %92, 12 : f32x4\n", "f32x4 of floats"},
       {"%99 = mma %90, %91, %94, 7 : i32x4\n", NULL},
       {"%99 = mma %90, %91, %94, 8 : i32x4\n", "i32x4 of bytes"},
       {"%99 = mma %90, %91, %92, 4 : f32x4\n", "i32x4 of bytes"},
@@ -353,7 +355,8 @@ static void test_units(void** state) {
       {"%99 = ldmatrix @s, %56, 1 : ui32x4\n", NULL},
       {"%99 = ldmatrix @s, %57, 0 : ui32x4\n", "up to 64 leave @s"},
       {"%99 = ldmatrix @s, %95, 0 : ui32x4\n", "below 0"},
-      {"%99 = ldmatrix @w, %0, 0 : ui32x4\n", "elements of two bytes"},
+      {"%99 = ldmatrix @w, %0, 0 : ui32x4\n", NULL},
+      {"%99 = ldmatrix @w, %0, 1 : ui32x4\n", "elements of two bytes"},
       {"%99 = ldmatrix @b, %56, 0 : ui32x4\n", "up to 71 leave @b"},
       {"%99 = ldmatrix @b, %32, 0 : ui32x4\n", NULL},
       {"%99 = ldmatrix @b, %32, 1 : ui32x4\n", "elements of two bytes"},
