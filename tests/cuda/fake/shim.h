@@ -178,7 +178,8 @@ static inline void pestle_mma_tf32(float (&d)[4], unsigned a0, unsigned a1,
 template <bool E5M2>
 static inline float pestle_shim_f8(unsigned bits) {
   const unsigned places = E5M2 ? 2 : 3, bias = E5M2 ? 15 : 7;
-  unsigned exponent = (bits & 0x7f) >> places, part = bits & ((1u << places) - 1);
+  unsigned exponent = (bits & 0x7f) >> places,
+           part = bits & ((1u << places) - 1);
   unsigned last = (1u << (7 - places)) - 1;
   float value = (float)part / (float)(1u << places) + (exponent ? 1.0f : 0.0f);
   value = __builtin_ldexpf(value, (int)(exponent ? exponent : 1) - (int)bias);
@@ -201,11 +202,11 @@ static inline void pestle_shim_mma_f8(float (&d)[4], const unsigned (&own)[6]) {
     }
   }
 }
-#define PESTLE_SHIM_MMA_F8(name, AE5M2, BE5M2)                                \
-  static inline void pestle_mma_##name(float(&d)[4], unsigned a0,             \
-                                       unsigned a1, unsigned a2, unsigned a3, \
-                                       unsigned b0, unsigned b1) {            \
-    pestle_shim_mma_f8<AE5M2, BE5M2>(d, {a0, a1, a2, a3, b0, b1});            \
+#define PESTLE_SHIM_MMA_F8(name, AE5M2, BE5M2)                                 \
+  static inline void pestle_mma_##name(float(&d)[4], unsigned a0, unsigned a1, \
+                                       unsigned a2, unsigned a3, unsigned b0,  \
+                                       unsigned b1) {                          \
+    pestle_shim_mma_f8<AE5M2, BE5M2>(d, {a0, a1, a2, a3, b0, b1});             \
   }
 PESTLE_SHIM_MMA_F8(e4m3e4m3, false, false)
 PESTLE_SHIM_MMA_F8(e5m2e4m3, true, false)
