@@ -9,11 +9,13 @@
 //     for each block of as many keys as a vector has lanes, up to past + the last row's i:
 //       for each row:
 //         scores = q k^T, a key a lane, -inf behind the row's own
+//       for each row:
 //         the maximum, weights 2^(scores - maximum), their sums, lane by lane
+//       for each few rows:
 //         y = y * 2^(old maximum - maximum) + weights v
 //     y / the sum of the sums
 //
-// A block of keys stays in L1 for all rows. Of the last block only the rows of v that a row of
+// So rows do not wait for each other. A block of keys stays in L1 for all rows. Of the last block only the rows of v that a row of
 // the group may see are read: what lies behind may be a NaN.
 #include <math.h>
 
@@ -21,7 +23,13 @@
 
 #define LOG2E 0x1.71547652b82fep+0
 
-enum { MOST_LANES = 16, MOST_ROWS = 16, F32_BYTES = 4, LINE_BYTES = 64 };
+enum {
+  MOST_LANES = 16,
+  MOST_ROWS = 16,
+  TILE_ROWS = 4,
+  F32_BYTES = 4,
+  LINE_BYTES = 64
+};
 
 typedef struct cached_t {
   pestle_direct_t* d;
@@ -34,8 +42,8 @@ typedef struct cached_t {
   pestle_dtype_t dtype;
   int64_t angles;  // lists of them that turn q: none, one, or one a sequence
   uint32_t q, key, value, past_buffer, y, cosine, sine;
-  uint32_t wide, sums, top, made, weights;  // scratch
-  uint32_t scores;                          // registers
+  uint32_t wide, sums, top, rates, made, weights;  // scratch
+  uint32_t scores;                                 // registers
   pk_t past, end;  // keys that were there; those that a row of the group sees
   pk_t sequence, shared_at;  // the cache
   pk_t first_row;            // of the group
@@ -125,40 +133,18 @@ static pk_t make_scores(cached_t* c, pk_t row) {
   return sums_of(c, parts, c->lanes);
 }
 
-// --- A row ---
+// --- Rows ---
 
 static pk_t one(cached_t* c, uint32_t buffer, pk_t index) {
   return pestle_kir_load(c->k, buffer, 1, index, PESTLE_KIR_NONE, 0);
 }
 
-static pk_t weigh(cached_t* c, pk_t made, pk_t i, pk_t chunk) {
-  pk_t w = pestle_kir_splat(c->k, one(c, c->weights, i), c->lanes);
-  pk_t from = at(c, chunk, c->lanes, row_of(c, i, c->width));
-  return pestle_kir_scalar(c->k, PESTLE_OP_FMA, w, load(c, c->value, from),
-                           made);
+// Element |i| of vector |row| of |buffer|.
+static pk_t of_row(cached_t* c, pk_t row, pk_t i) {
+  return at(c, row, c->lanes, i);
 }
 
-// y = y * rate + weights v, all of the block or its first |count| rows.
-static void add_values(cached_t* c, pk_t row, pk_t rate, pk_t count) {
-  int64_t chunks = c->width / c->lanes;
-  pk_t chunk = pestle_kir_repeat(c->k, "chunk", chunks);
-  pk_t to = at(c, chunk, c->lanes, at(c, row, c->width, number(c, 0)));
-  pk_t made = op(c, PESTLE_OP_MULTIPLY, load(c, c->made, to), rate);
-  if (count == PESTLE_KIR_NONE) {
-    for (int64_t i = 0; i < c->lanes; ++i)
-      made = weigh(c, made, number(c, i), chunk);
-    store(c, c->made, to, made);
-  } else {
-    store(c, c->made, to, made);
-    pk_t i =
-        pestle_kir_for(c->k, "i", number(c, 0), count, 1, PESTLE_KIR_SERIAL);
-    store(c, c->made, to, weigh(c, load(c, c->made, to), i, chunk));
-    pestle_kir_end(c->k);
-  }
-  pestle_kir_end_repeat(c->k, chunks);
-}
-
-static void do_row(cached_t* c, pk_t row, pk_t count) {
+static void score(cached_t* c, pk_t row) {
   unsigned lanes = c->lanes;
   pk_t place = op(c, PESTLE_OP_ADD, c->first_row, row);
   if (c->fresh > 1)
@@ -170,24 +156,101 @@ static void do_row(cached_t* c, pk_t row, pk_t count) {
   pk_t is_seen = pestle_kir_mask(c->k, c->base, limit, lanes);
   pk_t x = pestle_kir_scalar(c->k, PESTLE_OP_SELECT, is_seen,
                              make_scores(c, row), real(c, lanes, -INFINITY));
-  pk_t old = one(c, c->top, row);
+  store(c, c->weights, of_row(c, row, number(c, 0)), x);
+}
+
+static void weigh(cached_t* c, pk_t row) {
+  unsigned lanes = c->lanes;
+  pk_t from = of_row(c, row, number(c, 0));
+  pk_t x = load(c, c->weights, from), old = one(c, c->top, row);
   pk_t top = pestle_kir_reduce(c->k, x, PESTLE_OP_MAXIMUM);
   top = op(c, PESTLE_OP_MAXIMUM, old, top);
   pestle_kir_store(c->k, c->top, row, top, PESTLE_KIR_NONE, 0);
   pk_t rate = op(c, PESTLE_OP_EXP2, op(c, PESTLE_OP_SUBTRACT, old, top),
                  PESTLE_KIR_NONE);
-  rate = pestle_kir_splat(c->k, rate, lanes);
+  pestle_kir_store(c->k, c->rates, row, rate, PESTLE_KIR_NONE, 0);
   x = op(c, PESTLE_OP_SUBTRACT, x, pestle_kir_splat(c->k, top, lanes));
   x = op(c, PESTLE_OP_EXP2, x, PESTLE_KIR_NONE);
-  store(c, c->weights, number(c, 0), x);
-  pk_t sum_at = at(c, row, lanes, number(c, 0));
-  pk_t sum =
-      pestle_kir_scalar(c->k, PESTLE_OP_FMA, load(c, c->sums, sum_at), rate, x);
-  store(c, c->sums, sum_at, sum);
-  pestle_kir_if(c->k, op(c, PESTLE_OP_GE, count, number(c, lanes)));
-  add_values(c, row, rate, PESTLE_KIR_NONE);
+  store(c, c->weights, from, x);
+  pk_t sum = pestle_kir_scalar(c->k, PESTLE_OP_FMA, load(c, c->sums, from),
+                               pestle_kir_splat(c->k, rate, lanes), x);
+  store(c, c->sums, from, sum);
+}
+
+// |made| of |count| rows from |row| on plus what they have of row |i| of v.
+static void add_value(cached_t* c, pk_t row, int64_t count, pk_t i, pk_t chunk,
+                      pk_t* made) {
+  pk_t v = load(c, c->value, at(c, chunk, c->lanes, row_of(c, i, c->width)));
+  for (int64_t r = 0; r < count; ++r) {
+    pk_t w = one(c, c->weights, of_row(c, plus(c, row, r), i));
+    w = pestle_kir_splat(c->k, w, c->lanes);
+    made[r] = pestle_kir_scalar(c->k, PESTLE_OP_FMA, w, v, made[r]);
+  }
+}
+
+static pk_t place_of(cached_t* c, pk_t row, int64_t r, pk_t chunk) {
+  row = at(c, plus(c, row, r), c->width, number(c, 0));
+  return at(c, chunk, c->lanes, row);
+}
+
+static void load_made(cached_t* c, pk_t row, int64_t rows, pk_t chunk,
+                      pk_t* made) {
+  for (int64_t r = 0; r < rows; ++r)
+    made[r] = load(c, c->made, place_of(c, row, r, chunk));
+}
+
+static void store_made(cached_t* c, pk_t row, int64_t rows, pk_t chunk,
+                       const pk_t* made) {
+  for (int64_t r = 0; r < rows; ++r)
+    store(c, c->made, place_of(c, row, r, chunk), made[r]);
+}
+
+// y = y * rate + weights v of |rows| rows from |row| on, all of the block or its first |count|
+// keys.
+static void add_values(cached_t* c, pk_t row, int64_t rows, pk_t count) {
+  pk_t made[TILE_ROWS];
+  int64_t chunks = c->width / c->lanes;
+  pk_t chunk = pestle_kir_repeat(c->k, "chunk", chunks);
+  load_made(c, row, rows, chunk, made);
+  for (int64_t r = 0; r < rows; ++r) {
+    pk_t rate = one(c, c->rates, plus(c, row, r));
+    made[r] = op(c, PESTLE_OP_MULTIPLY, made[r],
+                 pestle_kir_splat(c->k, rate, c->lanes));
+  }
+  for (int64_t i = 0; i < c->lanes && count == PESTLE_KIR_NONE; ++i)
+    add_value(c, row, rows, number(c, i), chunk, made);
+  store_made(c, row, rows, chunk, made);
+  if (count != PESTLE_KIR_NONE) {
+    pk_t i =
+        pestle_kir_for(c->k, "i", number(c, 0), count, 1, PESTLE_KIR_SERIAL);
+    load_made(c, row, rows, chunk, made);
+    add_value(c, row, rows, i, chunk, made);
+    store_made(c, row, rows, chunk, made);
+    pestle_kir_end(c->k);
+  }
+  pestle_kir_end_repeat(c->k, chunks);
+}
+
+static void add_all_values(cached_t* c, pk_t count) {
+  int64_t tile = TILE_ROWS;
+  while (c->block % tile)
+    --tile;
+  pk_t i = pestle_kir_repeat(c->k, "tile", c->block / tile);
+  add_values(c, at(c, i, tile, number(c, 0)), tile, count);
+  pestle_kir_end_repeat(c->k, c->block / tile);
+}
+
+static void do_rows(cached_t* c, pk_t count) {
+  pk_t row = pestle_kir_repeat(c->k, "row", c->block);
+  score(c, row);
+  pestle_kir_end_repeat(c->k, c->block);
+  row = pestle_kir_repeat(c->k, "row", c->block);
+  weigh(c, row);
+  pestle_kir_end_repeat(c->k, c->block);
+  pestle_kir_if(c->k, op(c, PESTLE_OP_GE, count, number(c, c->lanes)));
+  add_all_values(c, PESTLE_KIR_NONE);
   pestle_kir_else(c->k);
-  add_values(c, row, rate, count);
+  add_all_values(c, count);
   pestle_kir_end(c->k);
 }
 
@@ -288,9 +351,7 @@ static void do_group(cached_t* c) {
     prefetch(c, c->key, c->depth);
     prefetch(c, c->value, c->width);
   }
-  pk_t row = pestle_kir_repeat(c->k, "row", c->block);
-  do_row(c, row, count);
-  pestle_kir_end_repeat(c->k, c->block);
+  do_rows(c, count);
   pestle_kir_end(c->k);
   end_rows(c);
 }
@@ -364,7 +425,8 @@ pestle_status_t pestle_direct_cached_attention(pestle_direct_t* d) {
   c.made = scratch(&c, "made", c.block * c.width);
   c.sums = scratch(&c, "sums", c.block * c.lanes);
   c.top = scratch(&c, "top", c.block);
-  c.weights = scratch(&c, "weights", c.lanes);
+  c.rates = scratch(&c, "rates", c.block);
+  c.weights = scratch(&c, "weights", c.block * c.lanes);
   c.scores = pestle_kir_add_buffer(c.k, "scores", PESTLE_KIR_PRIVATE,
                                    PESTLE_F32, c.lanes, c.lanes, 0);
   pk_t group = pestle_kir_for(c.k, "group", number(&c, 0),
