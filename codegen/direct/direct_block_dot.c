@@ -452,6 +452,28 @@ void pestle_block_dot_groups(block_dot_t* b,
   pestle_kir_end(b->k);
 }
 
+static int64_t bytes_of(const pestle_node_t* node, uint32_t operand) {
+  const pestle_type_t* type = pestle_node_operand(node, operand)->type;
+  return pestle_type_count(type) * (int64_t)pestle_dtype_size(type->dtype);
+}
+
+// For the choice of threads: what is computed, or what is read if that takes longer, as the
+// weights of a few rows do, which come from memory.
+static void count_steps(block_dot_t* b) {
+  enum { RATE = 5, GHZ = 3, STEPS_NS = 4 };  // of a CPU whose rate is not known
+  int64_t rate = b->d->caps->memory_rate, computed = 0, bytes = 0;
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    const pestle_node_t* node = b->products[p].node;
+    int64_t columns = b->pieces[b->products[p].piece].columns;
+    computed += b->all_rows * columns * b->words / b->lanes * (b->parts + 2);
+    for (uint32_t i = 1; i < node->operand_count; ++i)
+      bytes += bytes_of(node, i);
+  }
+  if (b->is_tiles) computed /= TILES_FASTER;
+  int64_t read = bytes * STEPS_NS / (GHZ * (rate ? rate : RATE));
+  b->d->steps = (uint64_t)(computed > read ? computed : read);
+}
+
 pestle_status_t pestle_direct_block_dot(pestle_direct_t* d) {
   block_dot_t b;
   if (d->caps->flags & PESTLE_TARGET_LANES)
@@ -467,10 +489,6 @@ pestle_status_t pestle_direct_block_dot(pestle_direct_t* d) {
     pestle_block_dot_panels(&b);
   else
     do_all_rows(&b);
-  for (unsigned p = 0; p < b.product_count; ++p) {
-    int64_t columns = b.pieces[b.products[p].piece].columns;
-    int64_t steps = b.all_rows * columns * b.words / b.lanes * (b.parts + 2);
-    d->steps += (uint64_t)(b.is_tiles ? steps / TILES_FASTER : steps);
-  }
+  count_steps(&b);
   return NULL;
 }

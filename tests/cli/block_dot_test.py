@@ -6,7 +6,9 @@ a block, few and many rows of x, both ways to multiply, CPUs of several vectors,
 bits of every number of threads. Exits 77 without numpy."""
 
 import os
+import subprocess
 import sys
+import tempfile
 
 try:
     import numpy as np
@@ -15,7 +17,7 @@ except ImportError as e:
     sys.exit(77)
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from program import explain, is_elsewhere, multiplies_bytes, run  # noqa: E402
+from program import PESTLE, explain, is_elsewhere, multiplies_bytes, run  # noqa: E402
 
 NAMES = {"f4": "f32", "f2": "f16", "u1": "ui8"}
 TILES = "matrix registers make tiles"
@@ -122,6 +124,15 @@ def check_tiles():
         if TILES in explain(case.text(), *matrix):
             bad.append(f"tiles of {m} rows and accuracy {accuracy}")
         case.run(*matrix)
+    # LLVM's code of it, which needs no such CPU to be made.
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "m.mlir")
+        with open(path, "w") as file:
+            file.write(Case(64, 320, 64, 4, 32, "none", 4).text())
+        done = subprocess.run([PESTLE, "dump", path, "--stage", "asm", "--target", "llvm", "--target-cpu", "sapphirerapids"],
+                              text=True, capture_output=True, check=False)
+        if done.returncode or done.stdout.count("tdpbf16ps") < 4:
+            bad.append(f"no tiles in code: {done.stderr}")
     # A scale, a zero point or a number of x that is no number stays none.
     case = Case(32, 256, 32, 4, 32, "floats", 4)
     nan = np.array([0x7fffffff, 0xffffffff, 0x7fc00000], "u4").view("f4")
