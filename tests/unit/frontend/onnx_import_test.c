@@ -743,6 +743,14 @@ static void refuses_what_is_no_model(void** state) {
   pb_t no_graph = {0};
   pb_int(&no_graph, 1, 8);
   onnx_fails(no_graph, MALFORMED, "0 graphs");
+  // A number where the op's name is.
+  pb_t g = {0}, node = {0};
+  pb_list(&node, 2, "y");
+  pb_int(&node, 4, 7);
+  pb_message(&g, 1, node);
+  onnx_output(&g, "y");
+  pb_t number = onnx_model(13, &g);
+  onnx_fails(number, MALFORMED, "field 4 before byte");
 }
 
 // Every allocation of an import may fail.
