@@ -36,7 +36,7 @@ TESTS = {
          "test_frontend_onnx_inputs", "test_frontend_onnx_loop",
          "test_frontend_onnx_ops", "test_frontend_onnx_refuse",
          "test_frontend_import_file", "onnx_fuzz", "test_frontend_onnx_damage"],
-        ["cli_onnx_inputs"]),
+        ["cli_onnx_inputs", "cli_info"]),
     "readers of StableHLO's text and bytecode": (
         ["test_frontend_bytecode", "test_frontend_bytecode_wrong",
          "test_frontend_foreign", "test_frontend_import_file",
