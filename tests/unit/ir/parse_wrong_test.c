@@ -275,6 +275,11 @@ static const row_t rows[] = {
        "sdy.return %a : tensor<4xf32> } : (tensor<4xf32>) -> "
        "tensor<5xf32>"),
      BAD, "'sdy.named_computation' returns other values than its types say"},
+    // What an attribute is refused for is at the attribute.
+    {F(X,
+       "%y = \"stablehlo.transpose\"(%x) <{\n    permutation = \"x\"}> : "
+       "(tensor<4xf32>) -> tensor<4xf32>"),
+     BAD, "3:19: "},
     {"module attributes {mhlo.num_partitions = 2 : i32} {\n" F(
          "%x: tensor<4xf32>",
          "%y = \"stablehlo.all_gather\"(%x) <{all_gather_dim = 0 : i64, "
@@ -367,6 +372,9 @@ static void reads_the_odd(void** state) {
       F("",
         "%c = stablehlo.constant {a = 1., b = 1.e5, c = 1.5E+3} dense<3> : "
         "tensor<i8>"),
+      F(X,
+        "%y:2 = chlo.top_k(%x, k = 2) : tensor<4xf32> -> (tensor<2xf32>, "
+        "tensor<2xi32>)\n%z = stablehlo.add %y#1, %y#1 : tensor<2xi32>"),
       F(X,
         "%y = chlo.broadcast_add %x, %x : (tensor<4xf32>, tensor<4xf32>) -> "
         "tensor<4xf32>"),
