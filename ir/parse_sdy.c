@@ -60,7 +60,7 @@ static pestle_status_t read_list(pestle_parser_t* p, pestle_str_t* out) {
   }
   PESTLE_TRY(pestle_parse_skip_brackets(p, false));
   const char* end = pestle_parse_token(p)->whole.data;
-  *out = pestle_str_make(begin, end > begin ? (size_t)(end - begin) : 0);
+  *out = pestle_str_make(begin, (size_t)(end - begin));
   return NULL;
 }
 

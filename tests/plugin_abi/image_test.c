@@ -163,7 +163,7 @@ static void test_tables(void** state) {
   l.segments[0].p_offset = offsetof(library_t, strings);
   l.segments[0].p_filesz = sizeof(l.strings);
   l.dynamic[0].d_un.d_ptr = 0x7000;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if PESTLE_SANITIZERS_ == 0
   set_strings(&l, "\0__tsan_init", 13);
   expect(&l, whole, "is built with ThreadSanitizer, but this Pestle is not");
   set_strings(&l, "\0__asan_init", 13);
