@@ -30,11 +30,12 @@ enum {
   FINISHED_ROWS = 4,  // at once
   LEAST_ACCURACY = 3,
   LEAST_ROWS = 64,  // of a group that shares them
-  // Cycles of 32 columns and 32 weights of each, Sapphire Rapids. Matrix registers: to make
-  // the weights, and for each 16 rows; bytes: the same, for each row.
-  WEIGHTS_TILES = 200,
-  SIDE_TILES = 40,
-  WEIGHTS_BYTES = 64,
+  // Cycles of 32 columns and 32 weights of each, of kernels of 16 to 512 rows on Sapphire
+  // Rapids. Matrix registers: to make the weights, and for each 16 rows; bytes: the same,
+  // for each row.
+  WEIGHTS_TILES = 170,
+  SIDE_TILES = 110,
+  WEIGHTS_BYTES = 30,
   ROW_BYTES = 11,
 };
 

@@ -154,7 +154,7 @@ def main():
                 Layer(m, 224, 96, (64, 32, 17), accuracy, zeros).run()
     layer = Layer(70, 320, 128, (64, 40, 20), 4)
     (Layer(70, 320, 128, (64, 40, 20), 4, tiles=True) if TILES in explain(layer.text()) else layer).run()
-    for m, zeros in (70, False), (33, True):  # by matrix registers
+    for m, zeros in (70, False), (61, True):  # by matrix registers
         layer = Layer(m, 320, 128, (64, 40, 20), 4, zeros, tiles=True)
         if explain(layer.text(), "--device", "ref", "--target-cpu", "matrix").count(TILES) != 3:
             bad.append("products by no matrix registers")
