@@ -20,7 +20,8 @@
 // upper ones count 2^bits times and more: sums are of the uppermost part's size.
 //
 // Groups that make the bytes ask for their first weights before that; where kernels may begin
-// before the one in front of them ends, before they wait for it too, as far as the cache.
+// before the one in front of them ends, before they wait for it too: to shared memory where
+// weights are the caller's or constants, which no kernel in front writes, else as far as the cache.
 // Where a target copies to shared memory past the registers each lane has its weights and their
 // scales copied there, to places of its own: what is under way takes no registers, and a
 // compiler does not put it off. Copies for steps to come are under way while one is used, also
@@ -65,6 +66,7 @@ typedef struct lanes_dot_t {
   bool makes_bytes;        // of x
   bool has_turns;          // a group has columns more than once
   bool copies;             // weights to shared memory
+  bool is_early;  // the first of them before a wait for kernels in front
   int64_t group_lanes;
   int64_t trips;         // of a group, most: turns at columns
   int64_t stride;        // from one of its columns to the next, in groups
@@ -704,7 +706,7 @@ static void do_piece(lanes_dot_t* w, unsigned piece, pk_t group, bool makes) {
   bool is_some = begin_piece(w, piece, &group);
   if (makes) {
     pestle_block_bytes_ask(b, w->group_lane, w->group_lanes);
-    begin_weights(w, piece, group);
+    if (!w->is_early) begin_weights(w, piece, group);
     pestle_block_bytes_make(b, w->group_lane, w->group_lanes);
   }
   int64_t whole = b->all_rows / w->rows_at_a_time,
@@ -718,6 +720,25 @@ static void do_piece(lanes_dot_t* w, unsigned piece, pk_t group, bool makes) {
   if (is_some) pestle_kir_end(b->k);
 }
 
+// Whether |value|, an argument of the group's body, is the caller's or a constant: a kernel that
+// makes a result where it lies comes behind all that read it.
+static bool is_given(const block_dot_t* b, const pestle_value_t* value) {
+  if (value->node || value->block != b->body) return false;
+  const pestle_value_t* v = pestle_node_operand(b->d->node, value->index);
+  bool is_argument = !v->node && v->block && v->block->region->function;
+  return is_argument || pestle_value_is_stored(v);
+}
+
+static bool are_given(const block_dot_t* b) {
+  for (unsigned p = 0; p < b->product_count; ++p) {
+    const pestle_node_t* node = b->products[p].node;
+    for (uint32_t i = 1; i < node->operand_count; ++i) {
+      if (!is_given(b, pestle_node_operand(node, i))) return false;
+    }
+  }
+  return true;
+}
+
 // Where kernels may begin before the one in front of them ends: all that is known not to be
 // written by that one is on its way while they wait for it.
 static void wait_for_x(lanes_dot_t* w, pk_t all_group) {
@@ -727,7 +748,10 @@ static void wait_for_x(lanes_dot_t* w, pk_t all_group) {
     if (b->products[p].piece != p) continue;
     pk_t group = all_group;
     bool is_some = begin_piece(w, p, &group);
-    prefetch_weights(w, p, group);
+    if (w->is_early)
+      begin_weights(w, p, group);
+    else
+      prefetch_weights(w, p, group);
     if (is_some) pestle_kir_end(b->k);
   }
   if (b->norm && w->makes_bytes) {
@@ -982,6 +1006,8 @@ pestle_status_t pestle_direct_block_dot_lanes(pestle_direct_t* d) {
   else
     loops = w.has_turns;
   add_copies(&w, groups);
+  w.is_early = w.copies && w.makes_bytes && !loops && are_given(b) &&
+               d->caps->op_dtypes[PESTLE_KIR_GRID_WAIT];
   pk_t group = pestle_kir_for(b->k, "group", number(b, 0), number(b, groups), 1,
                               PESTLE_KIR_GROUP_X);
   w.group_lane = pestle_kir_for(b->k, "lane", number(b, 0),

@@ -448,7 +448,8 @@ static void test_warpgroups(void** state) {
 static void test_grid_wait(void** state) {
   (void)state;
   const char* const head =
-      "kernel @k(\n    @g : global f32[8],\n    @t : shared f32[64]) {\n"
+      "kernel @k(\n    @g : global f32[8],\n    @r : global f32[8] readonly,\n"
+      "    @t : shared f32[64]) {\n"
       "%0 = const 0 : index\n%1 = const 1 : index\n"
       "%32 = const 32 : index\n%33 = const 0 : f32\n"
       "%97 = for %0 to %1 step 1 group.x : index {\n"
@@ -463,6 +464,11 @@ static void test_grid_wait(void** state) {
       {"store @g[%0], %33\ngrid_wait\n", "read or written before it"},
       {"if %100 {\n%101 = load @g[%0] : f32\n}\ngrid_wait\n",
        "read or written before it"},
+      {"copy_async @t, %99, @r, %0, 1\ncopy_commit\ngrid_wait\ncopy_wait 0\n",
+       NULL},
+      {"copy_async @t, %99, @g, %0, 1\ngrid_wait\n",
+       "read or written before it"},
+      {"%101 = load @r[%0] : f32\ngrid_wait\n", "read or written before it"},
       {"grid_wait\ngrid_wait\n", "a kernel has one"},
       {"if %100 {\ngrid_wait\n}\n", "directly under the lane loops"},
       {"%101 = for %0 to %32 step 1 serial : index {\ngrid_wait\n}\n",
