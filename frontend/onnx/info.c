@@ -209,9 +209,13 @@ static pestle_status_t take_producer(const describe_t* d) {
   pestle_strbuf_append(&text, d->model.producer);
   if (d->model.producer_version.size) pestle_strbuf_append_char(&text, ' ');
   pestle_strbuf_append(&text, d->model.producer_version);
-  d->to->info.producer = pestle_info_text(d->to, pestle_strbuf_view(&text));
+  pestle_status_t status = pestle_strbuf_status(&text);
+  if (!status) {
+    d->to->info.producer = pestle_info_text(d->to, pestle_strbuf_view(&text));
+    if (!d->to->info.producer) status = PESTLE_OOM();
+  }
   pestle_strbuf_deinit(&text);
-  return d->to->info.producer ? NULL : PESTLE_OOM();
+  return status;
 }
 
 static pestle_status_t describe(describe_t* d) {

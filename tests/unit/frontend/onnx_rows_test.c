@@ -5,6 +5,7 @@
 // with requests for memory that fail.
 #include <math.h>
 
+#include "frontend/info.h"
 #include "onnx_real.h"
 #include "onnx_rows.h"
 #include "onnx_tree.h"
@@ -463,10 +464,124 @@ static void survives_failing_memory(void** state) {
   assert_true(r.compared > 2000 / STEP);
 }
 
+// --- What a model says of itself ---
+
+// Describes |model|, of which |module| (may be NULL) was imported, with the |fail_at|-th
+// request for memory failing.
+static pestle_status_t describe(const pb_t* model, pestle_module_t* module,
+                                pestle_test_allocator_t* memory, size_t fail_at,
+                                pestle_info_t* info) {
+  pestle_test_allocator_init(memory, fail_at);
+  *info = (pestle_info_t){.info = {.producer = ""}};
+  pestle_arena_init(pestle_test_allocator(memory), &info->arena);
+  pestle_map_init(pestle_test_allocator(memory), &info->ops);
+  return pestle_onnx_take_info(model->data, model->size, module, info);
+}
+
+static void forget(pestle_test_allocator_t* memory, pestle_info_t* info) {
+  pestle_map_deinit(&info->ops);
+  pestle_arena_deinit(&info->arena);
+  pestle_test_allocator_check(memory);
+}
+
+// The model has an input for each argument, and its op.
+static bool is_described(const rows_t* r, pestle_module_t* module,
+                         const pestle_info_t* info) {
+  char op[80];
+  const char* domain = r->row.domain;
+  snprintf(op, sizeof(op), "%s%s%s", domain, *domain ? "." : "", r->row.op);
+  bool right = pestle_map_find_str(&info->ops, pestle_str(op)) != NULL &&
+               info->info.opset_count == (*domain ? 2 : 1) &&
+               info->info.ir_version == 10;
+  if (!module) return right;
+  pestle_function_t* entry = pestle_module_entry(module);
+  // Of sequences nothing is given here, and nobody asks for them.
+  size_t count = pestle_function_argument_count(entry);
+  right = right && info->info.input_count >= count;
+  for (size_t i = 0; right && i < count; ++i) {
+    const pestle_model_value_t* value = &info->info.inputs[i];
+    pestle_type_t type = pestle_value_type(pestle_function_argument(entry, i));
+    right = !strcmp(value->name, pestle_function_argument_name(entry, i)) &&
+            value->dtype == type.dtype && value->rank == type.rank;
+  }
+  return right;
+}
+
+static void describe_one(rows_t* r, const pb_t* model, bool with_module) {
+  pestle_module_t* module = NULL;
+  pestle_test_allocator_t memory;
+  pestle_info_t info;
+  pestle_status_t status = import_with(r, model, NULL, &module);
+  pestle_status_release(status);
+  if (!with_module && module) {
+    pestle_module_release(module);
+    module = NULL;
+  }
+  status = describe(model, module, &memory, 0, &info);
+  if (status || !is_described(r, module, &info)) {
+    print_error("%s: is described otherwise%s%s\n", r->text, status ? ": " : "",
+                status ? pestle_status_message(status) : "");
+    ++r->wrong;
+  }
+  pestle_status_release(status);
+  size_t requests = atomic_load(&memory.request_count);
+  forget(&memory, &info);
+  for (size_t k = 1 + r->number % 7; k <= requests; k += 7, ++r->compared) {
+    status = describe(model, module, &memory, k, &info);
+    if (pestle_status_code(status) != PESTLE_STATUS_OUT_OF_MEMORY) {
+      print_error("%s: request %zu of %zu: %s\n", r->text, k, requests,
+                  pestle_status_code_name(pestle_status_code(status)));
+      ++r->wrong;
+    }
+    pestle_status_release(status);
+    forget(&memory, &info);
+  }
+  if (module) pestle_module_release(module);
+}
+
+static void describe_row(void* self, const char* text) {
+  rows_t* r = self;
+  if (++r->number % STEP) return;
+  r->text = text;
+  r->model = row_model(text, &r->row);
+  describe_one(r, &r->model, true);
+  describe_one(r, &r->model, false);
+  // |with_names| gives what the next call writes over.
+  pb_t named = with_names(&r->model), copy = {0};
+  pb_raw(&copy, named.data, named.size);
+  describe_one(r, &copy, true);
+  pb_free(&copy);
+  pb_free(&r->model);
+}
+
+static void says_what_it_is(void** state) {
+  (void)state;
+  static rows_t r;
+  memset(&r, 0, sizeof(r));
+  pestle_test_allocator_init(&r.memory, 0);
+  pestle_context_options_t options = {
+      .struct_size = sizeof(options),
+      .allocator = pestle_test_allocator(&r.memory),
+      .backend_path = "/nonexistent",
+      .no_cache = true,
+      .cache_dir = "",
+      .threads = 1};
+  assert_ok(pestle_context_create(&options, &r.context));
+  for (size_t i = 0; i < FILES; ++i)
+    rows_visit(files[i], describe_row, &r);
+  pestle_context_release(r.context);
+  pestle_test_allocator_check(&r.memory);
+  print_message("%zu nodes described, %zu requests failed\n", r.number,
+                r.compared);
+  assert_int_equal(r.wrong, 0);
+  assert_true(r.compared > 1000 / STEP);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gives_one_result),
       cmocka_unit_test(survives_failing_memory),
+      cmocka_unit_test(says_what_it_is),
   };
   return cmocka_run_group_tests_name("onnx_rows", tests, NULL, NULL);
 }
