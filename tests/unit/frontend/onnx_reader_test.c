@@ -2,6 +2,8 @@
 // What the reader of ONNX files is asked for wrongly, functions of the model with
 // attributes and inputs that a call leaves out, constants of a caller's, and what the
 // outputs of a model are declared to be.
+#include "frontend/info.h"
+#include "frontend/onnx/source.h"
 #include "onnx_test.h"
 
 // --- Wrong calls ---
@@ -223,6 +225,10 @@ static void takes_numbers_that_fit(void** state) {
       {ONNX_FLOAT, "2,n", PESTLE_F32, four, 2, NULL},
       {ONNX_FLOAT, "2,3", PESTLE_F32, four, 2, "another shape"},
       {ONNX_FLOAT, "4", PESTLE_F32, four, 2, "another shape"},
+      {ONNX_BOOL, "2", PESTLE_I64, &seven, 0, "which cannot hold it"},
+      {ONNX_FLOAT, "4294967296,4294967296", PESTLE_F32, &half, 0,
+       "more elements"},
+      {8, "2", PESTLE_F32, &half, 0, "the model says"},
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
     onnx_test_t t;
@@ -272,6 +278,131 @@ static void checks_declared_outputs(void** state) {
   }
 }
 
+// --- What is listed ---
+
+// A default, an initializer that older files list as an input, inputs with and without
+// shapes.
+static pb_t listed_model(int64_t ir_version) {
+  pb_t graph = {0}, model = {0};
+  onnx_input(&graph, "x", ONNX_FLOAT, "2,n,?");
+  onnx_input(&graph, "w", ONNX_FLOAT, "2");
+  onnx_floats(&graph, "w", 1, (int64_t[]){2}, (float[]){1, 2});
+  pb_t plain = {0};
+  pb_text(&plain, 1, "plain");
+  pb_message(&graph, 11, plain);
+  onnx_node(&graph, "Neg", "n", "w", "y", NULL);
+  onnx_output(&graph, "y");
+  pb_int(&model, 1, ir_version);
+  pb_text(&model, 2, "writer");
+  pb_text(&model, 3, "1.5");
+  onnx_opset(&model, "ai.onnx", 13);
+  pb_message(&model, 7, graph);
+  pb_message(&model, 25, leaf_function(true));
+  return model;
+}
+
+typedef struct listed_t {
+  size_t count, defaults, unknown;
+  size_t most;  // to be told
+} listed_t;
+
+static pestle_status_t list_input(void* user, const pestle_model_input_t* in) {
+  listed_t* listed = user;
+  if (listed->count == listed->most)
+    return PESTLE_ERROR(CANCELLED, "that is enough");
+  ++listed->count;
+  listed->defaults += in->has_default;
+  listed->unknown += in->rank < 0;
+  if (!strcmp(in->name, "x")) {
+    assert_int_equal(in->rank, 3);
+    assert_int_equal(in->dims[0], 2);
+    assert_int_equal(in->dims[1], PESTLE_DIM_DYNAMIC);
+  }
+  if (in->has_default) assert_int_equal(in->default_dims[0], 2);
+  return NULL;
+}
+
+static void lists_inputs(void** state) {
+  (void)state;
+  for (int64_t ir_version = 3; ir_version < 5; ++ir_version) {
+    onnx_test_t t;
+    onnx_begin(&t);
+    pb_t model = listed_model(ir_version);
+    listed_t listed = {.most = 9}, few = {.most = 1};
+    assert_ok(pestle_onnx_visit_inputs(t.context, model.data, model.size,
+                                       list_input, &listed));
+    assert_int_equal(listed.count, ir_version < 4 ? 2 : 3);
+    assert_int_equal(listed.defaults, ir_version < 4 ? 0 : 1);
+    assert_int_equal(listed.unknown, 1);
+    assert_error(pestle_onnx_visit_inputs(t.context, model.data, model.size,
+                                          list_input, &few),
+                 CANCELLED, "enough");
+    pestle_info_t info = {.info = {.producer = ""}};
+    pestle_allocator_t allocator = pestle_test_allocator(&t.memory);
+    pestle_arena_init(allocator, &info.arena);
+    pestle_map_init(allocator, &info.ops);
+    assert_ok(pestle_onnx_take_info(model.data, model.size, NULL, &info));
+    assert_string_equal(info.info.producer, "writer 1.5");
+    assert_int_equal(info.info.input_count, ir_version < 4 ? 2 : 3);
+    assert_true(info.info.ir_version == ir_version);
+    // One of the graph, and those of the function with its branches.
+    assert_non_null(pestle_map_find_str(&info.ops, pestle_str("Neg")));
+    assert_non_null(pestle_map_find_str(&info.ops, pestle_str("LeakyRelu")));
+    assert_non_null(pestle_map_find_str(&info.ops, pestle_str("Identity")));
+    pestle_map_deinit(&info.ops);
+    pestle_arena_deinit(&info.arena);
+    onnx_end(&t);
+    pb_free(&model);
+  }
+}
+
+// --- Ops and cycles ---
+
+static void names_a_few_nodes_of_many(void** state) {
+  (void)state;
+  pb_t graph = {0};
+  char name[16], in[16], out[16];
+  onnx_input(&graph, "x", ONNX_FLOAT, "2");
+  for (int i = 0; i < 6; ++i) {
+    snprintf(name, sizeof(name), "n%d", i);
+    snprintf(out, sizeof(out), "y%d", i);
+    onnx_node(&graph, i < 5 ? "Nothing" : "Another", name, "x", out, NULL);
+  }
+  onnx_output(&graph, "y0");
+  pb_t model = onnx_model(13, &graph);
+  onnx_fails(model, UNSUPPORTED, "Another");
+  // A cycle of twelve, of which eight are told.
+  for (int i = 0; i < 12; ++i) {
+    snprintf(in, sizeof(in), "y%d", (i + 11) % 12);
+    snprintf(out, sizeof(out), "y%d", i);
+    onnx_node(&graph, "Neg", i % 2 ? "odd" : "", in, out, NULL);
+  }
+  onnx_output(&graph, "y0");
+  model = onnx_model(13, &graph);
+  onnx_fails(model, MALFORMED, "odd");
+}
+
+static void refuses_calls_that_do_not_fit(void** state) {
+  (void)state;
+  static const char* const inputs[] = {"x,x,x", "x"};
+  static const char* const outputs[] = {"y", "y,z"};
+  for (size_t i = 0; i < 2; ++i) {
+    pb_t graph = {0}, node = {0};
+    onnx_input(&graph, "x", ONNX_FLOAT, "1");
+    pb_list(&node, 1, inputs[i]);
+    pb_list(&node, 2, outputs[i]);
+    pb_text(&node, 3, "call");
+    pb_text(&node, 4, "Leaf");
+    pb_text(&node, 7, "own");
+    pb_message(&graph, 1, node);
+    onnx_output(&graph, "y");
+    pb_t model = onnx_model(13, &graph);
+    onnx_opset(&model, "own", 1);
+    pb_message(&model, 25, leaf_function(false));
+    onnx_fails(model, MALFORMED, "the function 2 and 1");
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(refuses_wrong_calls),
@@ -279,6 +410,9 @@ int main(void) {
       cmocka_unit_test(calls_functions),
       cmocka_unit_test(takes_numbers_that_fit),
       cmocka_unit_test(checks_declared_outputs),
+      cmocka_unit_test(lists_inputs),
+      cmocka_unit_test(names_a_few_nodes_of_many),
+      cmocka_unit_test(refuses_calls_that_do_not_fit),
   };
   return cmocka_run_group_tests_name("onnx_reader", tests, NULL, NULL);
 }
