@@ -577,8 +577,49 @@ static void says_what_it_is(void** state) {
   assert_true(r.compared > 1000 / STEP);
 }
 
+// --- Rows ---
+
+typedef struct op_t {
+  const char *name, *domain;
+  bool seen;
+} op_t;
+
+static op_t ops[] = {
+#define PESTLE_ONNX_OP(name, domain, ...) {#name, domain, false},
+#include "frontend/onnx/onnx_ops.def"
+};
+enum { OPS = sizeof(ops) / sizeof(ops[0]) };
+
+static void note_ops(void* self, const char* text) {
+  (void)self;
+  for (size_t i = 0; i < OPS; ++i) {
+    char word[80];
+    const char* domain = ops[i].domain;
+    snprintf(word, sizeof(word), "%s%s ",
+             !*domain                        ? ""
+             : !strcmp(domain, "ai.onnx.ml") ? "ml:"
+                                             : "ms:",
+             ops[i].name);
+    for (const char* at = text; at; at = strstr(at, " ; ")) {
+      at += at == text ? 0 : 3;
+      ops[i].seen |= !strncmp(at, word, strlen(word));
+    }
+  }
+}
+
+static void has_a_row_for_each_op(void** state) {
+  (void)state;
+  for (size_t i = 0; i < FILES; ++i)
+    rows_visit(files[i], note_ops, NULL);
+  for (size_t i = 0; i < OPS; ++i) {
+    if (!ops[i].seen) print_error("%s%s\n", ops[i].domain, ops[i].name);
+    assert_true(ops[i].seen);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(has_a_row_for_each_op),
       cmocka_unit_test(gives_one_result),
       cmocka_unit_test(survives_failing_memory),
       cmocka_unit_test(says_what_it_is),
