@@ -106,6 +106,10 @@ static pestle_value_t* extreme(pestle_onnx_call_t* call,
                                const pestle_type_t* type, bool high) {
   const pestle_dtype_info_t* info = pestle_dtype_info(type->dtype);
   uint64_t bits = 0;
+  if (!pestle_dtype_is(type->dtype, PESTLE_KIND_REAL | PESTLE_KIND_BOOL)) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                            "of %s no number is the greatest", info->name);
+  }
   if (info->kind == PESTLE_KIND_FLOAT) {
     const pestle_float_format_t* format = pestle_float_format(type->dtype);
     bool infinite = format->specials == PESTLE_FLOAT_IEEE;
