@@ -66,7 +66,10 @@ static bool read_blocks(pestle_onnx_call_t* call, blocks_t* b) {
   }
   const pestle_value_t *a = call->inputs[0], *w = call->inputs[1];
   b->count = b->columns > 0 ? (b->columns - 1) / b->size + 1 : 0;
-  bool fits = b->columns > 0 && b->rows > 0 && dtype_of(w) == PESTLE_U8 &&
+  // So that no product of them overflows.
+  const int64_t most = INT64_C(1) << 28;
+  bool fits = b->columns > 0 && b->rows > 0 && b->columns <= most &&
+              b->rows <= most && b->size <= most && dtype_of(w) == PESTLE_U8 &&
               pestle_type_count(w->type) ==
                   b->rows * b->count * (b->size * b->bits / 8) &&
               pestle_type_count(call->inputs[2]->type) == b->rows * b->count &&
