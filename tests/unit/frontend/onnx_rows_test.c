@@ -442,6 +442,8 @@ static void fail_row(void* self, const char* text) {
   size_t step = whole.requests / REQUESTS + 1;
   for (size_t k = 1 + r->number % step; k <= whole.requests; k += step) {
     outcome_t now = import_failing(&model, k);
+    // Where an arena's blocks lie decides how many it takes: the last may be spared.
+    if (!now.failed && now.code == whole.code && now.requests < k) continue;
     ++r->compared;
     if (now.failed &&
         (now.code == PESTLE_STATUS_OUT_OF_MEMORY || now.code == whole.code))
