@@ -620,23 +620,29 @@ static bool attention(const case_t* c) {
 }
 
 // The same of the weights, which are multiplied by up to 2 width; sums over rows and
-// columns take one a term.
+// columns take one a term. A device may take its own result where a row's weights and
+// their cotangents are summed: what that is off shows |width| times in a row's sum, and
+// that in each of a column's.
 static bool attention_grad(const case_t* c) {
   const pestle_type_t *q = c->in[0]->value->type, *v = c->in[2]->value->type;
   double rows = (double)q->dims[q->rank - 2];
   double columns = (double)v->dims[v->rank - 2];
   double depth = (double)q->dims[q->rank - 1];
   double width = (double)v->dims[v->rank - 1];
-  if (c->special || c->radius > 0) return false;
-  for (int i = 0; i < 5; ++i) {
-    if (!(c->in[i]->largest <= 1)) return false;
+  const value_t* y = c->in[3];
+  if (c->special) return false;
+  for (uint32_t i = 0; i < c->node->operand_count; ++i) {
+    if (i != 3 && c->in[i]->radius > 0) return false;
+    if (i < 5 && !(c->in[i]->largest <= 1 + c->in[i]->radius)) return false;
   }
+  double off = is_narrow(dtype_of(y)) ? ulp_at(dtype_of(y), 1) : y->radius;
   for (uint32_t i = 0; i < c->node->result_count; ++i) {
     value_t* out = c->out[i];
     if (out->special) return false;
     double near = 2 * (1 + width) *
                   (2 * (rows + columns) + 9 * (depth + width) + 24) *
                   unit_of(dtype_of(out)) * (1 + out->largest);
+    if (i != 2) near += width * off * (i ? 2 * rows : 1);
     if (!rounded(c, out, near)) return false;
   }
   return true;

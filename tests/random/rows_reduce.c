@@ -599,7 +599,7 @@ value_t* row_dequantize(graph_t* g, pestle_dtype_t dtype) {
 }
 
 // q, k, v, and of a gradient the result and its cotangent in front of bias and mask.
-static value_t* attention(graph_t* g, spec_t* s, pestle_dtype_t dtype) {
+static value_t* attention(graph_t* g, bool is_grad, pestle_dtype_t dtype) {
   static const int64_t extents[] = {1, 2, 3, 5, 7, 8, 16, 17};
   int64_t batch = 1 + pick(g, 2), rows = extents[pick(g, 8)];
   int64_t columns = extents[pick(g, 8)], depth = extents[pick(g, 8)];
@@ -608,35 +608,43 @@ static value_t* attention(graph_t* g, spec_t* s, pestle_dtype_t dtype) {
   int64_t v[] = {batch, columns, width}, y[] = {batch, rows, width};
   int64_t bias[] = {one_in(g, 2) ? batch : 1, one_in(g, 3) ? 1 : rows,
                     one_in(g, 3) ? 1 : columns};
-  bool is_grad = s->op == PESTLE_OP_ATTENTION_GRAD;
+  spec_t s = SPEC(ATTENTION), grad = SPEC(ATTENTION_GRAD);
   pestle_type_t qt = type_of(dtype, 3, q);
   value_t* there = of_type(g, &qt, true);
   spec_operand(
-      s, there && there->largest <= 1 ? there : fresh(g, qt, FILL_UNIT, 0));
-  spec_operand(s, fresh(g, type_of(dtype, 3, k), FILL_UNIT, 0));
-  spec_operand(s, fresh(g, type_of(dtype, 3, v), FILL_UNIT, 0));
-  for (int i = 0; i < (is_grad ? 2 : 0); ++i)
-    spec_operand(s, fresh(g, type_of(dtype, 3, y), FILL_UNIT, 0));
+      &s, there && there->largest <= 1 ? there : fresh(g, qt, FILL_UNIT, 0));
+  spec_operand(&s, fresh(g, type_of(dtype, 3, k), FILL_UNIT, 0));
+  spec_operand(&s, fresh(g, type_of(dtype, 3, v), FILL_UNIT, 0));
   bool has_bias = one_in(g, 2);
   if (has_bias)
-    spec_operand(s, fresh(g, type_of(dtype, 3, bias), FILL_UNIT, 0));
-  if (is_grad) spec_bool(s, PESTLE_ATTR_of_bias, has_bias && one_in(g, 2));
-  if (one_in(g, 3)) {
-    spec_operand(s, fresh(g, type_of(PESTLE_I1, 3, bias), FILL_GRID, 0));
-    spec_f64(s, PESTLE_ATTR_masked, one_in(g, 2) ? -2 : -1e9);
+    spec_operand(&s, fresh(g, type_of(dtype, 3, bias), FILL_UNIT, 0));
+  if (is_grad) spec_bool(&grad, PESTLE_ATTR_of_bias, has_bias && one_in(g, 2));
+  bool has_mask = one_in(g, 3);
+  double masked = one_in(g, 2) ? -2 : -1e9;
+  if (has_mask)
+    spec_operand(&s, fresh(g, type_of(PESTLE_I1, 3, bias), FILL_GRID, 0));
+  spec_t* both[] = {&s, &grad};
+  for (int i = 0; i < 2; ++i) {
+    if (has_mask) spec_f64(both[i], PESTLE_ATTR_masked, masked);
+    spec_f64(both[i], PESTLE_ATTR_scale, 0.5);
   }
-  spec_f64(s, PESTLE_ATTR_scale, 0.5);
-  return add(g, s, NULL);
+  value_t* result = add(g, &s, NULL);
+  if (!is_grad || !result) return result;
+  for (size_t i = 0; i < 3; ++i)
+    spec_operand(&grad, s.operands[i]);
+  spec_operand(&grad, result);
+  spec_operand(&grad, fresh(g, type_of(dtype, 3, y), FILL_UNIT, 0));
+  for (size_t i = 3; i < s.operand_count; ++i)
+    spec_operand(&grad, s.operands[i]);
+  return add(g, &grad, NULL);
 }
 
 value_t* row_attention(graph_t* g, pestle_dtype_t dtype) {
-  spec_t s = SPEC(ATTENTION);
-  return attention(g, &s, dtype);
+  return attention(g, false, dtype);
 }
 
 value_t* row_attention_grad(graph_t* g, pestle_dtype_t dtype) {
-  spec_t s = SPEC(ATTENTION_GRAD);
-  return attention(g, &s, dtype);
+  return attention(g, true, dtype);
 }
 
 value_t* row_batch_norm_inference(graph_t* g, pestle_dtype_t dtype) {
