@@ -635,7 +635,8 @@ static bool attention_grad(const case_t* c) {
     if (i != 3 && c->in[i]->radius > 0) return false;
     if (i < 5 && !(c->in[i]->largest <= 1 + c->in[i]->radius)) return false;
   }
-  double off = is_narrow(dtype_of(y)) ? ulp_at(dtype_of(y), 1) : y->radius;
+  double off = y->radius;
+  if (off > 0 && is_narrow(dtype_of(y))) off = ulp_at(dtype_of(y), 1);
   for (uint32_t i = 0; i < c->node->result_count; ++i) {
     value_t* out = c->out[i];
     if (out->special) return false;

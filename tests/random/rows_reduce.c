@@ -628,7 +628,12 @@ static value_t* attention(graph_t* g, bool is_grad, pestle_dtype_t dtype) {
     if (has_mask) spec_f64(both[i], PESTLE_ATTR_masked, masked);
     spec_f64(both[i], PESTLE_ATTR_scale, 0.5);
   }
-  value_t* result = add(g, &s, NULL);
+  // No device takes the result of types of 8 bits and fewer, and what it may be off would
+  // leave nothing to compare.
+  bool is_small = roundoff(dtype) > roundoff(PESTLE_BF16);
+  value_t* result = is_grad && is_small
+                        ? fresh(g, type_of(dtype, 3, y), FILL_UNIT, 0)
+                        : add(g, &s, NULL);
   if (!is_grad || !result) return result;
   for (size_t i = 0; i < 3; ++i)
     spec_operand(&grad, s.operands[i]);
