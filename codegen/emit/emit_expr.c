@@ -320,6 +320,15 @@ static bool is_uneven(const pestle_emit_t* e, const pestle_affine_t* flat) {
   return nested;
 }
 
+// Whether what a guard tests moves evenly from lane to lane, so that a kernel's ranges
+// show that its mask keeps the lanes within the buffer, too.
+static bool tests_evenly(const within_t* w) {
+  for (uint32_t i = 0; i < w->count; ++i) {
+    if (is_uneven(w->e, w->tests[i].affine)) return false;
+  }
+  return true;
+}
+
 static pestle_kir_id_t load_memory(pestle_emit_t* e, uint32_t buffer,
                                    int64_t count, const pestle_affine_t* flat,
                                    const pestle_expr_t* condition) {
@@ -353,7 +362,7 @@ static pestle_kir_id_t load_memory(pestle_emit_t* e, uint32_t buffer,
   }
   if (at.vector == PESTLE_KIR_NONE && varies && at.step == 1) {
     within_t within = take_guard(e, condition, flat);
-    if (keeps_within(&within, count)) {
+    if (keeps_within(&within, count) && tests_evenly(&within)) {
       return load_lanes(e, buffer, at.scalar, guard);
     }
   }
