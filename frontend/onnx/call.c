@@ -77,7 +77,10 @@ static bool is_listed(const char* names, pestle_str_t name) {
 bool pestle_onnx_takes(pestle_onnx_call_t* call, const char* names) {
   const pestle_onnx_node_t* node = call->node;
   for (uint32_t i = 0; i < node->attr_count; ++i) {
-    if (is_listed(names, node->attrs[i].name)) continue;
+    // Those that begin with __ are a tool's own.
+    if (is_listed(names, node->attrs[i].name) ||
+        pestle_str_starts_with(node->attrs[i].name, pestle_str("__")))
+      continue;
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "attribute '%.*s' is none that Pestle knows of this op; "
                      "known are: %s",

@@ -64,10 +64,10 @@ void pestle_onnx_import_ml_normalizer(pestle_onnx_call_t* call) {
   } else if (axis == 0 && !pestle_onnx_allow_real(call, 0, 0)) {
     return;
   } else if (pestle_str_equal_c(norm, "MAX")) {
-    // Of the numbers, not of their sizes; NaN is none of them, as in ONNX Runtime.
-    pestle_value_t* is = pestle_f_eq(f, x, x);
-    pestle_value_t* top =
-        pestle_f_select(f, is, x, splat_like(call, x, -(double)FLT_MAX));
+    // Of the numbers, not of their sizes; what is no number above the lowest, as NaN, is the
+    // lowest, as in ONNX Runtime.
+    pestle_value_t* low = splat_like(call, x, -(double)FLT_MAX);
+    pestle_value_t* top = pestle_f_select(f, pestle_f_gt(f, x, low), x, low);
     top = pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, top, &axis, 1, true);
     call->outputs[0] = quotient(call, x, divisor(call, top));
   } else if (pestle_str_equal_c(norm, "L1")) {

@@ -376,9 +376,16 @@ static int64_t place_of(const pestle_type_t* type,
 static pestle_status_t check_indices(const pestle_onnx_tensor_t* tensor,
                                      const pestle_type_t* indices) {
   bool flat = indices->rank == 1;
-  bool fits = indices->dtype == PESTLE_I64 && (flat || indices->rank == 2) &&
+  bool fits = (flat || indices->rank == 2) &&
               indices->dims[0] == tensor->stored &&
               (flat || indices->dims[1] == tensor->rank);
+  if (indices->dtype != PESTLE_I64) {
+    return PESTLE_ERROR(MALFORMED,
+                        "the indices of sparse tensor '%.*s' are %s; ONNX has "
+                        "them as int64",
+                        PESTLE_STR_ARG(tensor->name),
+                        pestle_dtype_info(indices->dtype)->name);
+  }
   if (fits) return NULL;
   return PESTLE_ERROR(MALFORMED,
                       "the indices of sparse tensor '%.*s' do not fit its %lld "
@@ -404,18 +411,20 @@ static pestle_status_t spread(const pestle_onnx_tensor_t* tensor,
   }
   char* data = pestle_arena_alloc_zero(arena, out_elements->size + 1,
                                        PESTLE_BUFFER_ALIGNMENT);
-  if (!data) return PESTLE_OOM();
-  for (int64_t k = 0, last = -1; k < tensor->stored; ++k) {
+  // Whether each place has a value, by bits: ONNX wants indices sorted, files have others.
+  uint8_t* has = pestle_arena_alloc_zero(
+      arena, (size_t)pestle_type_count(type) / 8 + 1, 1);
+  if (!data || !has) return PESTLE_OOM();
+  for (int64_t k = 0; k < tensor->stored; ++k) {
     int64_t place = place_of(type, indices, k);
-    if (place <= last) {
-      return PESTLE_ERROR(MALFORMED,
-                          "value %lld of sparse tensor '%.*s' lies %s",
-                          (long long)k, PESTLE_STR_ARG(tensor->name),
-                          place < 0 ? "outside of it"
-                                    : "in or before the place of the last: "
-                                      "indices are sorted, each is there once");
+    uint8_t bit = (uint8_t)(1u << (place & 7));
+    if (place < 0 || has[place / 8] & bit) {
+      return PESTLE_ERROR(
+          MALFORMED, "value %lld of sparse tensor '%.*s' lies %s", (long long)k,
+          PESTLE_STR_ARG(tensor->name),
+          place < 0 ? "outside of it" : "in a place that another one has");
     }
-    last = place;
+    has[place / 8] |= bit;
     memcpy(data + (size_t)place * each,
            (const char*)values->data + (size_t)k * each, each);
   }

@@ -172,8 +172,10 @@ def same(what, data, inputs, want):
 def not_numbers():
     """What ONNX Runtime makes of NaN, where the text says nothing."""
     nan = np.nan
-    x = np.array([[1, nan, 2], [nan, 1, 2], [nan, nan, nan], [-1, nan, -2], [nan, 0, -1]], np.float32)
-    want = np.array([[0.5, nan, 1], [nan, 0.5, 1], [nan] * 3, [1, nan, 2], [nan, 0, -1]], np.float32)
+    x = np.array([[1, nan, 2], [nan, 1, 2], [nan, nan, nan], [-1, nan, -2], [nan, 0, -1], [-np.inf] * 3],
+                 np.float32)
+    want = np.array([[0.5, nan, 1], [nan, 0.5, 1], [nan] * 3, [1, nan, 2], [nan, 0, -1], [np.inf] * 3],
+                    np.float32)
     same("Normalizer of NaN", model("Normalizer", dict(norm="MAX"), shape=x.shape), (x,), want)
     for scores, right in (([nan, 0, 0], 0), ([0, nan, 0.5], 2), ([0.5, nan, 0], 0), ([nan] * 3, 0),
                           ([nan, np.inf, 0], 0), ([0, 0.5, nan], 1), ([-np.inf] * 3, 0)):  # fmt: skip
@@ -220,16 +222,18 @@ def places():
     refused("a row behind the last", blocks, "index 4 is outside of axis 0")
     plus = helper.make_node("Add", ["x0", "w"], ["y0"])
     value = helper.make_tensor("w", T.FLOAT, [2], [1.0, 2.0])
-    for where, says in (([1, 4], None), ([4, 1], "in or before the place of the last"),
-                        ([4, 4], "in or before the place of the last"), ([1, 6], "outside of it")):  # fmt: skip
+    for where, says in (([1, 4], [[0, 1, 0], [0, 2, 0]]), ([4, 1], [[0, 2, 0], [0, 1, 0]]),
+                        ([4, 4], "in a place that another one has"), ([1, 6], "outside of it")):  # fmt: skip
         flat = helper.make_tensor("i", T.INT64, [2], where)
         pairs = helper.make_tensor("i", T.INT64, [2, 2], [n for i in where for n in divmod(i, 3)])
         for indices in (flat, pairs):
             data = stored(plus, sparse=[helper.make_sparse_tensor(value, indices, [2, 3])])
-            if says:
+            if isinstance(says, str):
                 refused(f"places {where}", data, says)
             else:
-                agree("sorted places", data, (np.zeros((2, 3), np.float32),), [[0, 1, 0], [0, 2, 0]])
+                agree(f"places {where}", data, (np.zeros((2, 3), np.float32),), says)
+    narrow = helper.make_sparse_tensor(value, helper.make_tensor("i", T.INT32, [2], [1, 4]), [2, 3])
+    refused("places of 32 bits", stored(plus, sparse=[narrow]), "of sparse tensor 'w' are i32")
 
 
 def main():
