@@ -208,6 +208,9 @@ def choose(patterns, count, seed):
         chance = random.Random(f"{seed} {part}")
         chosen.append((part, len(mutants),
                        chance.sample(mutants, min(count, len(mutants)))))
+    if not any(found for _, found, _ in chosen):
+        raise SystemExit(f"no such part or file: {', '.join(patterns)}; "
+                         f"parts are: {', '.join(TESTS)}")
     return chosen
 
 

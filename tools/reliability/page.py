@@ -45,7 +45,7 @@ def merge(files):
 def table():
     """A row a line: its whole count, what failed, of which trees, on what CPUs."""
     rows = read()
-    text = ["| Line | Counted | Asked | Failed | Hours of a core | Trees | CPUs |",
+    text = ["| Line | Counted | Asked | Failed | Hours of a worker | Trees | CPUs |",
             "|---|---:|---:|---:|---:|---|---|"]
     for line in lines.ALL:
         mine = [row for row in rows if row["line"] == line.name]
