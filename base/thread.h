@@ -55,6 +55,10 @@ pestle_thread_start(pestle_thread_fn_t fn, void* argument, const char* name,
 void pestle_thread_join(pestle_thread_t* thread);
 // Instead of a join: nobody waits for its end. |thread| need not stay in place.
 void pestle_thread_detach(pestle_thread_t* thread);
+// Has exit() call |fn|. That of the main thread, for which this was called on it, calls |fn|
+// before any destructor of a library, also of one that is opened later; otherwise before those
+// of libraries that are open now. |fn| may be called more than once.
+void pestle_thread_at_exit(void (*fn)(void));
 void pestle_thread_yield(void);
 void pestle_thread_sleep_ns(int64_t nanoseconds);
 // A hint for spin loops.

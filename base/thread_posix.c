@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -128,6 +129,22 @@ void pestle_thread_join(pestle_thread_t* thread) {
 
 void pestle_thread_detach(pestle_thread_t* thread) {
   pthread_detach(system_thread(thread)->handle);
+}
+
+// exit() runs the calling thread's own destructors first of all. Not every C library has them.
+extern int __cxa_thread_atexit_impl(void (*fn)(void*), void* object,
+                                    void* library) __attribute__((weak));
+extern void* __dso_handle __attribute__((visibility("hidden")));
+
+static void call(void* fn) {
+  ((void (*)(void))(uintptr_t)fn)();
+}
+
+void pestle_thread_at_exit(void (*fn)(void)) {
+  bool is_main = pestle_thread_id() == pestle_process_id();
+  (void)atexit(fn);
+  if (is_main && __cxa_thread_atexit_impl)
+    (void)__cxa_thread_atexit_impl(call, (void*)(uintptr_t)fn, &__dso_handle);
 }
 
 void pestle_thread_yield(void) {

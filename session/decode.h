@@ -44,6 +44,7 @@ typedef struct decode_input_t {
 // A cache [1, heads, room, width], or [1, room, width].
 typedef struct decode_cache_t {
   uint32_t input, output;  // of the model
+  const char* present;     // name of |output|
   int64_t parts;           // that lie apart, each of |room| rows
   size_t row_bytes;
 } decode_cache_t;
@@ -78,9 +79,10 @@ typedef struct decode_batch_t {
 
 // What a second thread makes while tokens come: the executables for one token in the next room.
 typedef struct decode_ahead_t {
-  bool is_off;      // pestle_decoder_options_t.no_ahead
-  bool is_started;  // there is a thread to join
-  int64_t process;  // that has the thread
+  struct decode_ahead_t* next;  // of those whose threads run
+  bool is_off;                  // pestle_decoder_options_t.no_ahead
+  bool is_started;              // there is a thread to join
+  int64_t process;              // that has the thread
   pestle_thread_t thread;
   volatile int32_t cancel;
   decode_plan_t plans[2];  // of one sequence, of all

@@ -6,10 +6,88 @@
 //
 // The thread reads what is fixed once the decoder is open, and writes |plans| of
 // decode_ahead_t, which the decoder reads when |is_done| or behind a join.
+//
+// exit() destroys what LLVM and other libraries keep, under a thread that still compiles: it
+// cancels those that run, and waits for them first.
 #include "session/decode.h"
 
 #include "base/context.h"
 #include "base/thread.h"
+
+// --- Those that run ---
+
+// Of the process, which exit() ends: the one variable of the library's own. The lock is the id
+// of the process that holds it. A child of fork() has none of its parent's threads: it takes a
+// lock that one of them held, and forgets their list.
+static struct {
+  _Atomic int64_t holder;
+  int64_t process;  // whose list it is
+  decode_ahead_t* first;
+  bool is_leaving;
+  int calls;  // that exit() makes
+} pestle_decode_running;
+
+static void lock(void) {
+  int64_t process = pestle_process_id(), seen = 0;
+  while (seen == process ||
+         !atomic_compare_exchange_weak(&pestle_decode_running.holder, &seen,
+                                       process)) {
+    pestle_thread_yield();
+    seen = atomic_load(&pestle_decode_running.holder);
+  }
+  if (pestle_decode_running.process != process)
+    pestle_decode_running.first = NULL;
+  pestle_decode_running.process = process;
+}
+
+static void unlock(void) {
+  atomic_store(&pestle_decode_running.holder, 0);
+}
+
+static void leave(void) {
+  bool is_any = true;
+  while (is_any) {
+    lock();
+    pestle_decode_running.is_leaving = true;
+    for (decode_ahead_t* a = pestle_decode_running.first; a; a = a->next)
+      __atomic_store_n(&a->cancel, 1, __ATOMIC_RELAXED);
+    is_any = pestle_decode_running.first != NULL;
+    unlock();
+    if (is_any) pestle_thread_sleep_ns(100000);
+  }
+}
+
+// Where exit() is not the main thread's its calls go from last to first: what libraries that are
+// opened by the first of these threads have it call goes before |leave|, unless that is told
+// again for the next.
+static void tell_exit(void) {
+  enum { MOST_CALLS = 8 };
+  lock();
+  bool may = pestle_decode_running.calls < MOST_CALLS;
+  pestle_decode_running.calls += may;
+  unlock();
+  if (may) pestle_thread_at_exit(leave);
+}
+
+// False: the process ends.
+static bool enter(decode_ahead_t* a) {
+  tell_exit();
+  lock();
+  bool may = !pestle_decode_running.is_leaving;
+  a->next = pestle_decode_running.first;
+  if (may) pestle_decode_running.first = a;
+  unlock();
+  return may;
+}
+
+static void end(const decode_ahead_t* a) {
+  lock();
+  decode_ahead_t** at = &pestle_decode_running.first;
+  while (*at && *at != a)
+    at = &(*at)->next;
+  if (*at) *at = a->next;
+  unlock();
+}
 
 // --- The thread ---
 
@@ -32,6 +110,7 @@ static void work(void* argument) {
         (long long)a->plans[0].room, pestle_status_message(status));
   }
   pestle_status_release(status);
+  end(a);
   atomic_store_explicit(&a->is_done, true, memory_order_release);
 }
 
@@ -71,10 +150,12 @@ static void start(pestle_decoder_t* d) {
   decode_ahead_t* a = &d->ahead;
   atomic_store_explicit(&a->is_done, false, memory_order_relaxed);
   a->process = pestle_process_id();
+  bool may = enter(a);
   pestle_status_t status =
-      pestle_thread_start(work, d, "pestle-decode", &a->thread);
-  a->is_started = !status;
-  if (status) {
+      may ? pestle_thread_start(work, d, "pestle-decode", &a->thread) : NULL;
+  a->is_started = may && !status;
+  if (status) end(a);
+  if (!a->is_started) {
     a->count = 0;
     a->failed = a->plans[0].room;
   }

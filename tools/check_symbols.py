@@ -43,7 +43,9 @@ WITH_TOOLCHAIN = {"libpestle-vulkan.so"}
 TOOLCHAIN_NEEDS = re.compile(r"^libstdc\+\+\.so")
 
 # Of the C start-up code, and what libgcc finds out about the CPU.
-STARTUP = {"completed.0", "__dso_handle", "__TMC_END__", "__cpu_model",
+# Of the library one: exit() is the process's, and has to find the threads that compile
+# (session/decode_ahead.c).
+STARTUP = {"pestle_decode_running", "completed.0", "__dso_handle", "__TMC_END__", "__cpu_model",
            "__cpu_features2"}
 
 

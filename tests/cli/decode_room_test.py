@@ -7,6 +7,8 @@ missing, or where Python cannot load the library."""
 
 import os
 import pathlib
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +28,7 @@ import llama  # noqa: E402
 import llama_plain  # noqa: E402
 
 MOST, ROOM = 64, 8
+HERE = pathlib.Path(__file__).resolve().parent
 KINDS = {
     "GroupQueryAttention": lambda path: llama.make(path, "tiny", level=0, batch=True),
     "a window": lambda path: llama.make(path, "tiny", level=0, window=9),
@@ -164,6 +167,41 @@ def check_ahead_ends(path, ids):
     expect("a jump over rooms", d.info().room == 8 * ROOM and d.info().waits == 0)
 
 
+EXITS = """
+import ctypes, sys, threading, time
+sys.path.insert(0, sys.argv[1])
+from decode_test import Decoder
+Decoder.load()
+d = Decoder(sys.argv[2], 64, room=8)
+for i in range(5):
+    d.feed([i])
+def leave():
+    time.sleep(float(sys.argv[3]))
+    ctypes.CDLL(None).exit(0)
+if sys.argv[4] == "main":
+    leave()
+threading.Thread(target=leave).start()
+"""
+
+
+def check_exits(folder):
+    """A process that ends while its decoder's thread compiles, by exit() of one thread or another, where LLVM was at work
+    before and where the plan for one token came from a file."""
+    path = folder / "exits.onnx"
+    llama.make(path, "tiny", seed=9)
+    cache = folder / "exits"
+    env = {**os.environ, "PESTLE_CACHE_DIR": str(cache), "XDG_CACHE_HOME": str(cache)}
+    one = EXITS.split("for i in")[0]
+    for thread, what in ("main", "cold"), ("main", "warm"), ("other", "cold"):
+        for ms in 0, 4, 15, 30:
+            shutil.rmtree(cache, ignore_errors=True)
+            if what == "warm":
+                subprocess.run([sys.executable, "-c", one, HERE, path], check=True, env=env)
+            command = [sys.executable, "-c", EXITS, HERE, path, str(ms / 1e3), thread]
+            done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=100)
+            expect(f"exit() of the {thread} thread after {ms} ms, {what}: {done.returncode} {done.stderr}", done.returncode == 0)
+
+
 def check_choice(folder):
     """Which decoders begin with few positions follows from what a token's kernels do."""
     path, most = folder / "model.onnx", 600
@@ -217,6 +255,7 @@ def main():
             if what == "GroupQueryAttention":
                 check_ahead("slots", path, ids, 3)
         check_choice(folder)
+        check_exits(folder)
     print(f"{len(t.bad)} wrong")
     return bool(t.bad)
 
