@@ -158,7 +158,7 @@ static pestle_status_t open(pestle_decoder_t* d, const char* path,
   PESTLE_TRY(pestle_decode_first_room(d, o->room));
   PESTLE_TRY(make_buffers(d));
   PESTLE_TRY(make_slots(d, o->slots));
-  return d->grows ? pestle_decode_try(d) : NULL;
+  return d->grows ? pestle_decode_try(d) : pestle_decode_try_keeping(d);
 }
 
 pestle_status_t pestle_decoder_create(pestle_context_t* context,

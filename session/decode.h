@@ -273,6 +273,8 @@ PESTLE_NODISCARD pestle_status_t pestle_decode_first_room(pestle_decoder_t* d,
 // |old| positions. After an error they have what they had.
 PESTLE_NODISCARD pestle_status_t pestle_decode_make_caches(pestle_decoder_t* d,
                                                            int64_t old);
+PESTLE_NODISCARD pestle_status_t pestle_decode_make_zeros(
+    pestle_decoder_t* d, size_t size, pestle_buffer_t** out_buffer);
 // Makes what says that there is one beam, if the model asks.
 PESTLE_NODISCARD pestle_status_t pestle_decode_make_beams(pestle_decoder_t* d);
 // Makes the mask that of no tokens.
@@ -348,7 +350,18 @@ PESTLE_NODISCARD pestle_status_t pestle_decode_slot(const pestle_decoder_t* d,
                                                     size_t slot,
                                                     decode_slot_t** out_slot);
 
+// Appends |count| tokens by the executable for |rows|.
+PESTLE_NODISCARD pestle_status_t pestle_decode_run(pestle_decoder_t* d,
+                                                   decode_slot_t* slot,
+                                                   const int64_t* ids,
+                                                   size_t count, int64_t rows,
+                                                   bool wants_logits);
 // UNSUPPORTED: a model that appends rows gives other caches token by token than by a prompt.
 PESTLE_NODISCARD pestle_status_t pestle_decode_try(pestle_decoder_t* d);
+
+// --- decode_keep.c ---
+
+// UNSUPPORTED: a model that writes rows into its caches changes others, too.
+PESTLE_NODISCARD pestle_status_t pestle_decode_try_keeping(pestle_decoder_t* d);
 
 #endif  // PESTLE_SESSION_DECODE_H_

@@ -215,6 +215,8 @@ static pestle_status_t pair_output(pestle_decoder_t* d, uint32_t o,
     }
     other = input;
     d->caches[c].output = o;
+    d->caches[c].present = keep(d, name);
+    if (!d->caches[c].present) return PESTLE_OOM();
   }
   for (size_t i = 0; rest && !other && i < d->input_count; ++i) {
     // What a branch without a past would give of cross attention.

@@ -92,10 +92,10 @@ pestle_status_t pestle_decode_first_room(pestle_decoder_t* d, int64_t asked) {
 
 // --- Caches of a room ---
 
-// Zeros, so that no row that is masked is a NaN. Memory that the system has just given is
-// zero, and takes no room until it is written: what is zero stays as it is.
-static pestle_status_t make_zeros(pestle_decoder_t* d, size_t size,
-                                  pestle_buffer_t** out_buffer) {
+// Memory that the system has just given is zero, and takes no room until it is written: what is
+// zero stays as it is.
+pestle_status_t pestle_decode_make_zeros(pestle_decoder_t* d, size_t size,
+                                         pestle_buffer_t** out_buffer) {
   if (!d->zeros) d->zeros = pestle_arena_alloc_zero(&d->arena, ZEROS, 1);
   if (!d->zeros) return PESTLE_OOM();
   PESTLE_TRY(pestle_buffer_create(d->device, size, out_buffer));
@@ -123,13 +123,14 @@ static pestle_buffer_t** own_of(const set_t* set, size_t cache, size_t slot) {
 }
 
 // The caches |cache| of all slots: parts of one block, so that a run of all slots takes it
-// as it lies.
+// as it lies. Zeros, so that no row that is masked is a NaN.
 static pestle_status_t make_caches(pestle_decoder_t* d, size_t cache,
                                    const set_t* set) {
   size_t size = cache_size(d, cache), count = d->slot_count;
-  if (count == 1) return make_zeros(d, size, own_of(set, cache, 0));
+  if (count == 1)
+    return pestle_decode_make_zeros(d, size, own_of(set, cache, 0));
   if (size > SIZE_MAX / count) return PESTLE_OOM();
-  PESTLE_TRY(make_zeros(d, size * count, block_of(set, cache)));
+  PESTLE_TRY(pestle_decode_make_zeros(d, size * count, block_of(set, cache)));
   char* data = pestle_buffer_data(*block_of(set, cache));
   // A run takes memory as it lies from a line on.
   if (size % 64) d->batch.is_off = true;
@@ -208,7 +209,7 @@ pestle_status_t pestle_decode_make_beams(pestle_decoder_t* d) {
     if (d->inputs[i].role != DECODE_BEAMS) continue;
     d->batch.is_off = true;
     size_t size = pestle_type_bytes(&d->inputs[i].type);
-    return make_zeros(d, size, &d->beams);
+    return pestle_decode_make_zeros(d, size, &d->beams);
   }
   return NULL;
 }

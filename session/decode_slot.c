@@ -157,10 +157,9 @@ void* pestle_decode_place(const pestle_decoder_t* d, size_t cache,
   return data + (size_t)(slot - d->slots) * size;
 }
 
-// Appends |count| tokens by the executable for |rows|.
-static pestle_status_t run(pestle_decoder_t* d, decode_slot_t* slot,
-                           const int64_t* ids, size_t count, int64_t rows,
-                           bool wants_logits) {
+pestle_status_t pestle_decode_run(pestle_decoder_t* d, decode_slot_t* slot,
+                                  const int64_t* ids, size_t count,
+                                  int64_t rows, bool wants_logits) {
   const decode_plan_t* plan;
   PESTLE_TRY(pestle_decode_plan(d, rows, 1, &plan));
   PESTLE_TRY(fill(d, slot, ids, count, rows));
@@ -252,11 +251,11 @@ static pestle_status_t try_both(pestle_decoder_t* d, decode_slot_t* slot,
                                 char* bytes, float* one, float* other,
                                 bool* out_alike) {
   const int64_t ids[2] = {d->words > 1, d->words > 2 ? 2 : 0};
-  PESTLE_TRY(run(d, slot, ids, 1, 1, false));
-  PESTLE_TRY(run(d, slot, ids + 1, 1, 1, false));
+  PESTLE_TRY(pestle_decode_run(d, slot, ids, 1, 1, false));
+  PESTLE_TRY(pestle_decode_run(d, slot, ids + 1, 1, 1, false));
   PESTLE_TRY(read_first(d, slot, bytes, one));
   slot->length = 0;
-  PESTLE_TRY(run(d, slot, ids, 2, buckets[0], false));
+  PESTLE_TRY(pestle_decode_run(d, slot, ids, 2, buckets[0], false));
   PESTLE_TRY(read_first(d, slot, bytes, other));
   slot->length = 0;
   *out_alike = are_near(d, one, other);
@@ -304,7 +303,8 @@ pestle_status_t pestle_decode_try(pestle_decoder_t* d) {
       "the model appends rows to its caches, and gives other rows for two "
       "tokens one by one than for both at once: it counts the places of keys, "
       "for angles or a window, where it should look at position_ids or "
-      "attention_mask. Export it with GroupQueryAttention");
+      "attention_mask, or a present_* is of another cache than its past_*. "
+      "Export it with GroupQueryAttention");
 }
 
 // Whether prompts of a model that counts its rows may go by many rows. One that cannot be
@@ -380,10 +380,10 @@ static pestle_status_t feed(pestle_decoder_t* d, decode_slot_t* slot,
     int64_t left = (int64_t)(count - 1 - at);
     int64_t rows = rows_for(d, left, d->most - slot->length);
     size_t part = (size_t)(left < rows ? left : rows);
-    PESTLE_TRY(run(d, slot, ids + at, part, rows, false));
+    PESTLE_TRY(pestle_decode_run(d, slot, ids + at, part, rows, false));
     at += part;
   }
-  return run(d, slot, ids + at, 1, 1, true);
+  return pestle_decode_run(d, slot, ids + at, 1, 1, true);
 }
 
 pestle_status_t pestle_decoder_feed(pestle_decoder_t* decoder, size_t slot,

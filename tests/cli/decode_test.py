@@ -437,6 +437,58 @@ def twin(name):
     return lambda model: model.graph.input.append(h.make_tensor_value_info(name, TP.FLOAT, [1, 2, "past", 16]))
 
 
+def swapped(one, other):
+    """A change of a model: two outputs' names, also where its nodes read them."""
+    names = {one: other, other: one}
+
+    def change(model):
+        for node in model.graph.node:
+            node.output[:] = [names.get(o, o) for o in node.output]
+            node.input[:] = [names.get(i, i) for i in node.input]
+    return change
+
+
+def changed(op, *numbers):
+    """A change of a model: an op with more operands behind the keys of layer 0."""
+    def change(model):
+        behind("present.0.key", op)(model)
+        for i, number in enumerate(numbers):
+            model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(number), f"c.{i}"))
+            model.graph.node[-1].input.append(f"c.{i}")
+    return change
+
+
+KEY, VALUE, NEXT = "present.0.key", "present.0.value", "present.1.key"
+PAIRS = (
+    ("keys for values", "becomes 'present.0.key', which has the rows of another cache, 'past_key_values.0.value'", swapped(KEY, VALUE)),
+    ("another layer", "becomes 'present.0.key', which has the rows of another cache, 'past_key_values.1.key'", swapped(KEY, NEXT)),
+    ("twice the rows", "changes rows that are not new", changed("Mul", np.float32(2))),
+    ("rows and 1", "changes rows that are not new", changed("Add", np.float32(1))),
+    ("rows from last to first", "changes rows that are not new", changed("Slice", [-1], [-(1 << 62)], [2], [-1])),
+)
+
+
+def check_pairs(folder):
+    """Models whose caches become something else than themselves with new rows, of both forms that keep their length."""
+    for what, make in (("GroupQueryAttention", llama.make), ("opset 24", lambda *a: llama_plain.make(*a, static=True))):
+        make(folder / "model.onnx", "tiny")
+        for pair, sentence, change in PAIRS:
+            model = onnx.load(folder / "model.onnx")
+            change(model)
+            onnx.save(model, folder / "odd.onnx")
+            refused(f"{what}: {pair}", sentence, lambda: Decoder(folder / "odd.onnx"))
+        for most in 1, 2, 3, 4:
+            d = Decoder(folder / "model.onnx", most)
+            d.feed([1])
+            expect(f"{what}: {most} positions", d.info().compiles == 1 and d.length() == 1)
+    llama_plain.make(folder / "model.onnx", "tiny")
+    for pair, _, change in PAIRS[:2]:
+        model = onnx.load(folder / "model.onnx")
+        change(model)
+        onnx.save(model, folder / "odd.onnx")
+        refused(f"growing: {pair}", "or a present_* is of another cache", lambda: Decoder(folder / "odd.onnx"))
+
+
 CACHE = "past_key_values.0.key"
 CHANGES = (
     ("a cache of another dtype", "is tensor<1x2x64x16xf32> and becomes tensor<1x2x64x16xf16>",
@@ -539,7 +591,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         # The second is that of contexts which read no variables of Pestle's.
         os.environ["PESTLE_CACHE_DIR"] = os.environ["XDG_CACHE_HOME"] = folder + "/cache"
-        for check in check_logits, check_growing, check_static, check_tables, check_compiles, check_moving, check_slots, check_each, check_choices, check_bad, check_command:
+        for check in check_logits, check_growing, check_static, check_tables, check_compiles, check_moving, check_slots, check_each, check_choices, check_bad, check_pairs, check_command:
             check(pathlib.Path(folder))
     print(f"{len(bad)} wrong")
     return bool(bad)
