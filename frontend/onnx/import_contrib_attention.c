@@ -84,6 +84,7 @@ typedef struct heads_t {
   // [b], i64: where the new rows come in pasts that have room for them, and keep their
   // extents. NULL: they are appended.
   pestle_value_t* at;
+  const pestle_elements_t* place;  // |at|'s number, or NULL: a run tells
   bool is_of_one;  // the op is of one token: several see what each would alone
 } heads_t;
 
@@ -113,6 +114,34 @@ static pestle_value_t* append(pestle_onnx_call_t* call, pestle_value_t* past,
   return pestle_f_concatenate(&call->f, (pestle_value_t*[]){past, x}, 2, ROWS);
 }
 
+// Whether all of |x|'s last axis, which may be NULL, is there for |columns| keys.
+static bool has_columns(const pestle_value_t* x, int64_t columns) {
+  return !x || rank_of(x) < 2 || pestle_onnx_dim(x, rank_of(x) - 1) >= columns;
+}
+
+// Whether the new rows of |h| have room where |h->place| says, and mask and scores a column
+// for each key; false with an error kept.
+static bool check_place(pestle_onnx_call_t* call, const heads_t* h) {
+  if (!h->place) return true;
+  int64_t past = pestle_onnx_element_i64(h->place, 0);
+  int64_t rows = pestle_onnx_dim(h->k, ROWS);
+  int64_t room = pestle_onnx_dim(h->past_k, ROWS);
+  if (past < 0 || past > room - rows) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its past_sequence_length is %lld, and its pasts have "
+                     "room for %lld rows, of which %lld are new",
+                     (long long)past, (long long)room, (long long)rows);
+    return false;
+  }
+  if (has_columns(h->mask, past + rows) && has_columns(h->bias, past + rows))
+    return true;
+  pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                   "its mask and attention_bias need a column for each of "
+                   "%lld keys",
+                   (long long)(past + rows));
+  return false;
+}
+
 // 0 for the keys that a query of |h| sees in pasts with room, whose rows lie at |h->at|: those
 // up to its own, or to the last new one. What is behind that of mask and bias is nothing's.
 static pestle_value_t* bias_of_room(pestle_onnx_call_t* call, heads_t* h,
@@ -139,6 +168,7 @@ static pestle_value_t* attend(pestle_onnx_call_t* call, heads_t* h) {
   int64_t past = h->past_k ? pestle_onnx_dim(h->past_k, ROWS) : 0;
   bool is_causal =
       h->is_of_one || pestle_onnx_int(call, "unidirectional", 0) != 0;
+  if (h->at && !check_place(call, h)) return NULL;
   h->k = h->at ? write_rows(call, h->past_k, h->k, h->at)
                : append(call, h->past_k, h->k);
   h->v = h->at ? write_rows(call, h->past_v, h->v, h->at)
@@ -254,20 +284,45 @@ static const char* const shares =
     "past and present are values of their own in a module";
 
 // Of ops whose pasts have room (past_present_share_buffer): input |index|, how many rows are
-// past, for each of |batch| batches. NULL: an error is kept.
-static pestle_value_t* read_place(pestle_onnx_call_t* call, size_t index,
-                                  int64_t batch) {
+// past, for each of |batch| batches, as |h|'s. False: an error is kept.
+static bool read_place(pestle_onnx_call_t* call, size_t index, int64_t batch,
+                       heads_t* h) {
   pestle_value_t* at = pestle_onnx_input(call, index);
-  if (!at || pestle_type_count(at->type) != 1) {
-    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
-                            "it has pasts with room for more rows, and input "
-                            "%zu, past_sequence_length, is not one number",
-                            index);
+  if (!at || pestle_type_count(at->type) != 1 || dtype_of(at) != PESTLE_I32) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "it has pasts with room for more rows, and input "
+                     "%zu, past_sequence_length, is not one number of int32",
+                     index);
+    return false;
   }
+  h->place = pestle_value_constant(at);
   const pestle_type_t type = {.dtype = PESTLE_I64, .rank = 1, .dims = {batch}};
   at = pestle_onnx_convert(call, at, PESTLE_I64);
   at = pestle_f_reshape(&call->f, at, 0, NULL);
-  return pestle_f_broadcast_to(&call->f, at, &type, NULL);
+  h->at = pestle_f_broadcast_to(&call->f, at, &type, NULL);
+  return h->at != NULL;
+}
+
+// Whether a node of one token, with a mask for each of |batch| and beam_width at |index|, is
+// what is known; false with an error kept.
+static bool check_masked(pestle_onnx_call_t* call, const pestle_value_t* mask,
+                         int64_t batch, size_t index) {
+  const pestle_value_t* width = pestle_onnx_input(call, index);
+  const pestle_elements_t* beams = width ? pestle_value_constant(width) : NULL;
+  bool is_one = !beams || (pestle_type_count(width->type) == 1 &&
+                           pestle_dtype_is(dtype_of(width), PESTLE_KIND_INT) &&
+                           pestle_onnx_element_i64(beams, 0) == 1);
+  if (!is_one) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "its beam_width is not 1: beams are not searched");
+    return false;
+  }
+  if (!mask || rank_of(mask) != 2 || pestle_onnx_dim(mask, 0) == batch)
+    return true;
+  pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                   "its mask has %lld rows for a batch of %lld",
+                   (long long)pestle_onnx_dim(mask, 0), (long long)batch);
+  return false;
 }
 
 // Whether input |index|, cache_indirection [batch, beams, rows], is of one beam, so that all it
@@ -299,10 +354,11 @@ void pestle_onnx_import_decoder_masked_self_attention(
   heads_t h = {.mask = pestle_onnx_input(call, MASK),
                .bias = pestle_onnx_input(call, SCORES),
                .is_of_one = true};
-  if (pestle_onnx_int(call, "past_present_share_buffer", 0)) {
-    int64_t batch = pestle_onnx_dim(call->inputs[X], 0);
-    h.at = read_place(call, PAST_ROWS, batch);
-    if (!h.at) return;
+  int64_t batch = pestle_onnx_dim(call->inputs[X], 0);
+  if (!check_masked(call, h.mask, batch, BEAM_WIDTH)) return;
+  if (pestle_onnx_int(call, "past_present_share_buffer", 0) &&
+      !read_place(call, PAST_ROWS, batch, &h)) {
+    return;
   }
   attend_projected(call, call->inputs[X], call->inputs[W], call->inputs[BIAS],
                    call->inputs[PAST], &h);
@@ -448,9 +504,16 @@ static void attend_parts(pestle_onnx_call_t* call, const places_t* in,
                .mask = pestle_onnx_input(call, in->mask),
                .bias = pestle_onnx_input(call, in->scores)};
   h.is_of_one = is_of_one && h.past_k;
+  int64_t batch = pestle_onnx_dim(h.q, BATCH);
+  if (is_of_one && !check_masked(call, h.mask, batch, in->beams - 1)) return;
+  if (h.is_of_one && rank_of(call->inputs[1]) == RANK) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its key is [batch, heads, rows, columns], of cross "
+                     "attention, which has no past");
+    return;
+  }
   if (is_shared && h.past_k && h.past_v) {
-    h.at = read_place(call, in->past_rows, pestle_onnx_dim(h.q, BATCH));
-    if (!h.at) return;
+    if (!read_place(call, in->past_rows, batch, &h)) return;
     if (pestle_onnx_wants(call, 3)) {
       pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                        "its output qk has as many columns as there are rows, "
