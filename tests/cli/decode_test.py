@@ -255,12 +255,38 @@ def check_tables(folder):
     def clamp(m, nodes):
         return nodes + [h.make_node("Min", ["position_ids", "c.last"], ["c.positions"])]
 
-    for what, static, change, places in (("given", 0, None, 64), ("given, opset 24", 1, None, 64), ("two more", 0, add, 62),
+    def through(*ops):
+        """Positions by one op after another, each with constants behind them."""
+        def change(m, nodes):
+            last = "position_ids"
+            for i, (op, inputs, attrs) in enumerate(ops):
+                to = "c.positions" if i + 1 == len(ops) else f"c.at{i}"
+                nodes = nodes + [h.make_node(op, [x.replace("@", last) for x in inputs], [to], **attrs)]
+                last = to
+            return nodes
+        return change
+
+    def cast(to):
+        return "Cast", ["@"], {"to": to}
+
+    below = "Less", ["@", "c.most"], {}
+    held = (("floats", through(cast(TP.FLOAT), cast(TP.INT64)), 64),
+            ("unsigned integers", through(cast(TP.UINT32), cast(TP.INT64)), 64),
+            ("what is negative", through(("Neg", ["@"], {}), ("Neg", ["@"], {})), 64),
+            ("sizes", through(("Sub", ["c.axis", "@"], {}), ("Abs", ["@"], {})), 65),
+            ("a divisor", through(("Div", ["@", "c.two"], {})), 128),
+            ("a remainder", through(("Mod", ["@", "c.large"], {})), 64),
+            ("a remainder within", through(("Mod", ["@", "c.most"], {})), None),
+            ("a choice", through(below, ("Where", ["@", "position_ids", "c.zero"], {})), None),
+            ("a choice of the others", through(("Greater", ["position_ids", "c.last"], {}), ("Where", ["@", "c.zero", "position_ids"], {})), None),
+            ("a choice too far", through(("LessOrEqual", ["position_ids", "c.most"], {}), ("Where", ["@", "position_ids", "c.zero"], {})), 64),
+            ("a factor", through(below, cast(TP.INT64), ("Mul", ["position_ids", "@"], {})), None))
+    for what, static, change, places in (*((what, 0, change, places) for what, change, places in held), ("given", 0, None, 64), ("given, opset 24", 1, None, 64), ("two more", 0, add, 62),
                                          ("counted by the mask", 0, count, 64), ("clamped", 0, clamp, None)):
         maker = llama_plain.make(path, "tiny", static=bool(static))
         if change:
             model = onnx.load(path)
-            for name, value in ("axis", 1), ("end", [1 << 40]), ("ones", [1]), ("two", 2), ("last", 63):
+            for name, value in ("axis", 1), ("end", [1 << 40]), ("ones", [1]), ("two", 2), ("last", 63), ("most", 64), ("zero", 0), ("large", 1000):
                 model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(value, np.int64), "c." + name))
             nodes = change(maker, [])
             for node in model.graph.node:
