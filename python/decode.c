@@ -24,18 +24,44 @@ static int as_slot(PyObject* object, void* out_slot) {
   return slot >= 0;
 }
 
+// An integer that passes 64 bits is a number out of range like others.
+static void say_range(PyObject* object) {
+  if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return;
+  PyErr_Clear();
+  PyErr_Format(PyExc_ValueError, "%R is out of range", object);
+}
+
+// As O& of PyArg_ParseTuple(), as as_seed().
+static int as_i64(PyObject* object, void* out_number) {
+  PyObject* index = PyNumber_Index(object);
+  if (!index) return 0;
+  *(int64_t*)out_number = PyLong_AsLongLong(index);
+  if (PyErr_Occurred()) say_range(index);
+  Py_DECREF(index);
+  return !PyErr_Occurred();
+}
+
+static int as_seed(PyObject* object, void* out_seed) {
+  PyObject* index = PyNumber_Index(object);
+  if (!index) return 0;
+  *(uint64_t*)out_seed = PyLong_AsUnsignedLongLong(index);
+  if (PyErr_Occurred()) say_range(index);
+  Py_DECREF(index);
+  return !PyErr_Occurred();
+}
+
 // --- Life ---
 
 static bool create(decoder_t* self, PyObject* args) {
   PyObject *path, *where, *encoder, *bytes = NULL, *more = NULL;
-  long long most, room;
-  Py_ssize_t slots;
+  int64_t most, room, slots;
   int threads;
   const char* numerics;
   pestle_compile_options_t compile = {.struct_size = sizeof(compile)};
   pestle_decoder_options_t o = {.struct_size = sizeof(o), .compile = &compile};
-  if (!PyArg_ParseTuple(args, "OLLnOisO", &path, &most, &room, &slots, &where,
-                        &threads, &numerics, &encoder) ||
+  if (!PyArg_ParseTuple(args, "OO&O&O&OisO", &path, as_i64, &most, as_i64,
+                        &room, as_i64, &slots, &where, &threads, &numerics,
+                        &encoder) ||
       !pestle_py_context() || !pestle_py_as_device(where, &o.device) ||
       (encoder != Py_None && !PyUnicode_FSConverter(encoder, &more))) {
     return false;
@@ -46,8 +72,8 @@ static bool create(decoder_t* self, PyObject* args) {
   }
   if (most < 0 || room < 0 || slots < 0) {
     PyErr_Format(PyExc_ValueError,
-                 "most is %lld, room is %lld and slots is %zd", most, room,
-                 slots);
+                 "most is %lld, room is %lld and slots is %lld",
+                 (long long)most, (long long)room, (long long)slots);
     Py_DECREF(bytes);
     Py_XDECREF(more);
     return false;
@@ -101,8 +127,7 @@ static bool read_ids(PyObject* list, int64_t** out_ids, size_t* out_count) {
   *out_ids = ids;
   *out_count = (size_t)count;
   for (Py_ssize_t i = 0; i < count; ++i) {
-    ids[i] = PyLong_AsLongLong(PyList_GetItem(list, i));
-    if (PyErr_Occurred()) return false;
+    if (!as_i64(PyList_GetItem(list, i), &ids[i])) return false;
   }
   return true;
 }
@@ -205,16 +230,12 @@ static PyObject* logits(PyObject* self, PyObject* args) {
 
 static PyObject* choose(PyObject* self, PyObject* args) {
   size_t slot;
-  unsigned long long seed;
-  long long top_k;
   pestle_sampling_t s = {.struct_size = sizeof(s)};
   int64_t id;
-  if (!PyArg_ParseTuple(args, "O&dLdK:choose", as_slot, &slot, &s.temperature,
-                        &top_k, &s.top_p, &seed)) {
+  if (!PyArg_ParseTuple(args, "O&dO&dO&:choose", as_slot, &slot, &s.temperature,
+                        as_i64, &s.top_k, &s.top_p, as_seed, &s.seed)) {
     return NULL;
   }
-  s.top_k = top_k;
-  s.seed = seed;
   pestle_status_t status = pestle_decoder_choose(of(self), slot, &s, &id);
   return pestle_py_ok(status) ? PyLong_FromLongLong(id) : NULL;
 }
@@ -232,8 +253,9 @@ static PyObject* length(PyObject* self, PyObject* args) {
 
 static PyObject* cut(PyObject* self, PyObject* args) {
   size_t slot;
-  long long tokens;
-  if (!PyArg_ParseTuple(args, "O&L:cut", as_slot, &slot, &tokens)) return NULL;
+  int64_t tokens;
+  if (!PyArg_ParseTuple(args, "O&O&:cut", as_slot, &slot, as_i64, &tokens))
+    return NULL;
   bool fine = pestle_py_ok(pestle_decoder_cut(of(self), slot, tokens));
   return fine ? Py_NewRef(Py_None) : NULL;
 }

@@ -105,6 +105,7 @@ typedef struct decode_encoder_t {
 
 // What genai_config.json says, or would.
 typedef struct decode_config_t {
+  bool is_genai;     // there is such a file
   const char* file;  // of the model, within the folder; NULL: not told
   const char *input_ids, *mask, *position_ids, *logits;  // names
   // Names of keys and of values with a %d, or NULL.
@@ -189,6 +190,9 @@ struct pestle_decoder_s {
 PESTLE_NODISCARD pestle_status_t pestle_decode_config(pestle_decoder_t* d,
                                                       const char* path,
                                                       const char** out_file);
+// Whether one of the ids that genai_config.json has for an end is an id of the model.
+PESTLE_NODISCARD pestle_status_t
+pestle_decode_check_ends(const pestle_decoder_t* d);
 // Whether the config says that the input |name| is a cache.
 bool pestle_decode_is_past(const pestle_decoder_t* d, const char* name);
 // Whether the config says that |present| is what the cache |past| becomes.

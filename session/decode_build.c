@@ -267,6 +267,15 @@ static pestle_status_t look_with(pestle_decoder_t* d, int64_t most) {
   return look_both(d);
 }
 
+// Whether two sentences are one but for their numbers.
+static bool says_same(const char* a, const char* b) {
+  for (;; ++a, ++b) {
+    a += strspn(a, "0123456789");
+    b += strspn(b, "0123456789");
+    if (*a != *b || !*a) return *a == *b;
+  }
+}
+
 // An importer may refuse tables that are shorter than there are positions. Where nobody asked
 // for so many there are as many as the tables have, which the model for few positions shows.
 static pestle_status_t look_short(pestle_decoder_t* d) {
@@ -279,6 +288,12 @@ static pestle_status_t look_short(pestle_decoder_t* d) {
   if (!other && is_short) {
     pestle_status_release(status);
     return NULL;
+  }
+  // What else is wrong with few positions has another cause than how many there are.
+  if (other &&
+      !says_same(pestle_status_message(status), pestle_status_message(other))) {
+    pestle_status_release(status);
+    return other;
   }
   pestle_status_release(other);
   return status;
@@ -294,6 +309,7 @@ pestle_status_t pestle_decode_look(pestle_decoder_t* d) {
                                   (long long)d->most);
   }
   PESTLE_TRY(status);
+  PESTLE_TRY(pestle_decode_check_ends(d));
   if (d->places >= d->most) return NULL;
   if (!d->is_most_told && d->places) return look_with(d, d->places);
   return PESTLE_ERROR(

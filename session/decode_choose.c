@@ -123,8 +123,8 @@ static pestle_status_t check(const pestle_sampling_t* s) {
   if (is_right) return NULL;
   return PESTLE_ERROR(
       INVALID_ARGUMENT,
-      "temperature %g, top_k %lld and top_p %g: the first two must not be "
-      "below 0, and top_p is from 0 to 1",
+      "temperature %g, top_k %lld and top_p %g: the first is a finite number "
+      "from 0 on, top_k is not below 0, and top_p is from 0 to 1",
       s->temperature, (long long)s->top_k, s->top_p);
 }
 

@@ -127,9 +127,30 @@ static pestle_status_t read_search(decode_config_t* c,
   return NULL;
 }
 
+// What has fields of its own.
+static pestle_status_t check_objects(const pestle_json_value_t* root) {
+  static const char* const paths[] = {"model",
+                                      "model.decoder",
+                                      "model.decoder.inputs",
+                                      "model.decoder.outputs",
+                                      "model.encoder",
+                                      "model.encoder.outputs",
+                                      "search"};
+  if (root->kind != PESTLE_JSON_OBJECT)
+    return PESTLE_ERROR(MALFORMED, "%s is not an object", config_name);
+  for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); ++i) {
+    const pestle_json_value_t* v = find(root, paths[i]);
+    if (v && v->kind != PESTLE_JSON_OBJECT)
+      return is_odd(paths[i], "an object");
+  }
+  return NULL;
+}
+
 static pestle_status_t read_fields(pestle_decoder_t* d,
                                    const pestle_json_value_t* root) {
   decode_config_t* c = &d->config;
+  PESTLE_TRY(check_objects(root));
+  c->is_genai = true;
 #define DECODER "model.decoder."
   PESTLE_TRY(read_text(root, DECODER "filename", &c->file));
   PESTLE_TRY(read_text(root, DECODER "inputs.input_ids", &c->input_ids));
@@ -163,6 +184,19 @@ static pestle_status_t read_fields(pestle_decoder_t* d,
   PESTLE_TRY(read_i64(root, "model.pad_token_id", 0, INT32_MAX, &c->pad_id));
   PESTLE_TRY(read_ends(d, root));
   return read_search(c, root);
+}
+
+pestle_status_t pestle_decode_check_ends(const pestle_decoder_t* d) {
+  const decode_config_t* c = &d->config;
+  if (!c->is_genai || !c->end_count) return NULL;
+  for (size_t i = 0; i < c->end_count; ++i) {
+    if (c->end_ids[i] < d->words) return NULL;
+  }
+  return PESTLE_ERROR(MALFORMED,
+                      "%s: model.eos_token_id is %lld, and the model's ids "
+                      "are 0 to %lld, so that no text would end",
+                      config_name, (long long)c->end_ids[0],
+                      (long long)d->words - 1);
 }
 
 // --- Files ---

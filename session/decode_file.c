@@ -135,6 +135,15 @@ pestle_status_t pestle_decoder_save(const pestle_decoder_t* decoder,
   return status;
 }
 
+// A signature is that of the model in |most| positions: with another number of them it does not
+// say whether the weights are others.
+static pestle_status_t other_most(const char* path, int64_t most, int64_t own,
+                                  const char* also) {
+  return PESTLE_ERROR(INCOMPATIBLE,
+                      "'%s' is of %s%lld positions where this decoder has %lld",
+                      path, also, (long long)most, (long long)own);
+}
+
 static pestle_status_t check(const pestle_decoder_t* d, const char* path,
                              const char* data, size_t size) {
   header_t h;
@@ -144,12 +153,12 @@ static pestle_status_t check(const pestle_decoder_t* d, const char* path,
   }
   memcpy(&h, data, sizeof(h));
   if (h.model[0] != d->signature[0] || h.model[1] != d->signature[1] ||
-      h.most != d->most || h.words != d->words) {
-    return PESTLE_ERROR(INCOMPATIBLE,
-                        "'%s' is of another model, or of %lld positions where "
-                        "this decoder has %lld",
-                        path, (long long)h.most, (long long)d->most);
+      h.words != d->words) {
+    return h.most == d->most
+               ? PESTLE_ERROR(INCOMPATIBLE, "'%s' is of another model", path)
+               : other_most(path, h.most, d->most, "another model, or of ");
   }
+  if (h.most != d->most) return other_most(path, h.most, d->most, "");
   bool fits = h.length >= 0 && h.length <= d->most &&
               h.has <= (LOGITS | FEATURES) && h.size == size &&
               file_size(d, h.length, h.has) == size &&

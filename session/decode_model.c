@@ -106,6 +106,13 @@ static pestle_status_t set_cache(pestle_decoder_t* d, decode_input_t* input,
     if (!type->dims[i]) return is_odd(input, "has an extent of 0");
     if (type->dims[i] < 0) return is_odd(input, no_extents);
   }
+  if (d->config.head_size && type->dims[rows + 1] != d->config.head_size) {
+    return PESTLE_ERROR(MALFORMED,
+                        "genai_config.json: model.decoder.head_size is %lld, "
+                        "and input '%s' has heads of %lld",
+                        (long long)d->config.head_size, input->name,
+                        (long long)type->dims[rows + 1]);
+  }
   *cache = (decode_cache_t){.input = index, .output = UINT32_MAX, .parts = 1};
   for (int32_t i = 1; i < rows; ++i)
     cache->parts *= type->dims[i];

@@ -70,7 +70,8 @@ typedef struct pestle_decoder_options_t {
 // Opens the model at |path|, a file, or a folder of onnxruntime-genai, whose
 // genai_config.json names the file, and that of an encoder if there is one. The config counts for the file too if it lies beside it:
 // names of inputs and outputs, head_size, context_length, the ids that begin, end and pad a
-// text, and how tokens are chosen; of GGUF the file's own metadata counts. Compiles the model
+// text, and how tokens are chosen; of GGUF the file's own metadata counts. Each of its fields may
+// be missing: the file is then model.onnx. Compiles the model
 // for one token; other numbers of tokens are compiled when they are first
 // needed, and one token in more positions before, by a thread of the decoder's: what fails there is
 // tried again when it is needed, and told then. |options| may be NULL. Errors are those of
@@ -78,7 +79,7 @@ typedef struct pestle_decoder_options_t {
 // takes (an input that it does not know, caches without a partner or that become something
 // else than themselves with new rows), which the sentence says; INVALID_ARGUMENT: |most| or |room| is below 0; MALFORMED: the
 // model has fewer angles than |most|, the config is no JSON, or a field of it is not what
-// it should be; NOT_FOUND: there is no such file, or the folder has no config.
+// it should be, head_size not the caches', or none of the ids of an end one of the model's; NOT_FOUND: there is no such file, or the folder has no config.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_decoder_create(
     pestle_context_t* context, const char* path,
     const pestle_decoder_options_t* options, pestle_decoder_t** out_decoder);

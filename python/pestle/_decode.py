@@ -31,9 +31,9 @@ class Decoder:
     that know nothing of each other. encoder: the file of a speech model's encoder, where no
     folder names it. device: where it runs.
     threads: of a run at most; 0: all. numerics: "default", "strict" or "fast".
-    Threads take turns. Raises OSError for a file that cannot be read, NotImplementedError
+    Threads take turns. Raises OSError for a path that is not there, NotImplementedError
     for a model that a decoder does not take, ValueError for numbers out of range, Error for bytes
-    that are no model.
+    that are no model, and where a file that the path's own names is not there.
 
     Ten lines run one, the last of which shows tokens as they come:
 
@@ -142,8 +142,8 @@ class Decoder:
 
         temperature: logits are divided by it; 0: the likeliest. top_k: among so many of the
         likeliest; 0: all. top_p: among the likeliest whose probabilities reach it; 0 or 1:
-        all. None: what genai_config.json says, else the likeliest. seed: the same seed,
-        sequence and logits give the same token.
+        all. None: what genai_config.json says, else the likeliest. seed: 0 to 2**64 - 1; the
+        same seed, sequence and logits give the same token.
         Raises ValueError for numbers out of range, and where nothing was fed.
         """
         with self._lock:

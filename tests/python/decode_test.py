@@ -89,6 +89,15 @@ def test_choices():
     assert one == two != list(d.generate(IDS, 12, **{**how, "seed": 8}))
     raises(ValueError, lambda: d.choose(temperature=-1), "temperature -1")
     raises(ValueError, lambda: d.choose(top_p=2), "top_p 2")
+    for heat in float("inf"), float("nan"):
+        raises(ValueError, lambda: d.choose(temperature=heat), "the first is a finite number")
+    for seed in 1 << 64, -1:
+        raises(ValueError, lambda: d.choose(seed=seed), f"{seed} is out of range")
+    d.choose(seed=(1 << 64) - 1, temperature=1)
+    for id in 1 << 63, -(1 << 63) - 1, 1 << 62:
+        raises(ValueError, lambda: d.feed([1, id]), str(id))
+    raises(ValueError, lambda: d.choose(top_k=1 << 63), "out of range")
+    raises(ValueError, lambda: pt.Decoder(MODEL, most=1 << 63), "out of range")
     raises(TypeError, lambda: d.choose(heat=1), "heat")
 
 
@@ -111,6 +120,15 @@ def test_slots():
     path.write_bytes(b"no sequence at all" * 9)
     raises(pt.Error, lambda: d.load(path, 1), "is no sequence")
     assert d.length(1) == len(IDS)
+    d.save(path)
+    raises(pt.Error, lambda: pt.Decoder(MODEL, most=48).load(path), "of 64 positions where this decoder has 48")
+    other = HOME / "other.onnx"
+    llama.make(other, "tiny", seed=9)
+    try:
+        pt.Decoder(other, most=64).load(path)
+        assert False
+    except pt.Error as e:
+        assert "is of another model" in str(e) and "positions" not in str(e), e
 
 
 def test_config():
@@ -134,6 +152,12 @@ def test_config():
             ("model__context_length", 0, ("model.context_length is not an integer from 1",)),
             ("model__decoder__head_size", 1e99, ("model.decoder.head_size",)),
             ("model__decoder__inputs", {"past_key_names": "past.key"}, ("past_key_names is not a name with one %d",)),
+            ("model__decoder__head_size", 8, ("model.decoder.head_size is 8, and input 'past_key_values.0.key' has heads of 16",)),
+            ("model__eos_token_id", [96, 200], ("model.eos_token_id is 96, and the model's ids are 0 to 95",)),
+            ("model__decoder", 3, ("model.decoder is not an object", "genai_config.json")),
+            ("model__decoder__outputs", [], ("model.decoder.outputs is not an object",)),
+            ("model", 3, ("model is not an object",)),
+            ("search", "all", ("search is not an object",)),
             ("model__decoder__filename", "../plain/model.onnx", ("not within its folder",)),
             ("model__decoder__filename", "/model.onnx", ("not within its folder",)),
             ("search__do_sample", 1, ("search.do_sample is not true or false",)),
@@ -144,6 +168,11 @@ def test_config():
     raises(pt.Error, lambda: pt.Decoder(GENAI), "none.onnx")
     write_config(GENAI, model__decoder__inputs={"input_ids": "tokens"})
     raises(NotImplementedError, lambda: pt.Decoder(GENAI), "'input_ids' is none that is known")
+    (GENAI / "genai_config.json").write_text("[]")
+    raises(pt.Error, lambda: pt.Decoder(GENAI), "genai_config.json is not an object")
+    (MODEL.parent / "genai_config.json").write_text('{"model": {"decoder": {}}}')
+    assert pt.Decoder(MODEL.parent, most=48).end_ids == (), "each field may be missing"
+    (MODEL.parent / "genai_config.json").unlink()
     (GENAI / "genai_config.json").write_text('{"model": {,}}')
     raises(pt.Error, lambda: pt.Decoder(GENAI), "line 1, column 12", "a key in quotes")
     write_config(GENAI)
@@ -219,7 +248,7 @@ def test_bad():
     raises(ValueError, lambda: d.cut(11), "cannot be cut at 11")
     raises(TypeError, lambda: d.feed([1.5]), "not a sequence of integers")
     raises(TypeError, lambda: d.feed(1), "not a sequence of integers")
-    raises(OverflowError, lambda: d.feed([1 << 70]))
+    raises(ValueError, lambda: d.feed([1 << 70]), "out of range")
     assert d.length() == 10 and d.logits().tolist() == before
     raises(FileNotFoundError, lambda: pt.Decoder(HOME / "none.onnx"))
     raises(TypeError, lambda: pt.Decoder(3), "not int")

@@ -34,6 +34,11 @@ static pestle_status_t unknown_option(const cli_t* cli, const char* name,
       (int)size, name, cli->verb, pestle_closest_hint(&closest, hint));
 }
 
+// -n, --most
+static const char* dashes(int option) {
+  return cli_options[option].name[1] ? "--" : "-";
+}
+
 static pestle_status_t set_option(cli_t* cli, int i, const char* value) {
   switch (cli_options[i].kind) {
     case CLI_FLAG:
@@ -46,8 +51,7 @@ static pestle_status_t set_option(cli_t* cli, int i, const char* value) {
       if (!pestle_str_parse_i64(pestle_str(value), &cli->count[i]) ||
           cli->count[i] < 0) {
         return CLI_USAGE_ERROR(
-            "--%s wants a number that is not negative, "
-            "not '%s'",
+            "%s%s wants a number that is not negative, not '%s'", dashes(i),
             cli_options[i].name, value);
       }
       return NULL;
@@ -98,7 +102,8 @@ static pestle_status_t parse(cli_t* cli, unsigned bits, int argc, char** argv) {
       } else if (i + 1 < argc) {
         value = argv[++i];
       } else {
-        return CLI_USAGE_ERROR("--%s wants %s", cli_options[option].name,
+        return CLI_USAGE_ERROR("%s%s wants %s", dashes(option),
+                               cli_options[option].name,
                                cli_options[option].argument);
       }
     }
