@@ -109,6 +109,9 @@ pk_t widen(block_dot_t* b, pk_t a);
 // |lanes| numbers of row |row| of x from |at| on, normed, as f32, zeros behind the last one.
 pk_t pestle_block_dot_line(block_dot_t* b, pk_t row, pk_t at, bool is_masked);
 
+// A buffer of |count| numbers that lanes of a group share.
+uint32_t pestle_block_dot_scratch(block_dot_t* b, const char* name,
+                                  pestle_dtype_t dtype, int64_t count);
 // Makes the scratch buffers.
 void pestle_block_dot_buffers(block_dot_t* b);
 // 1 / sqrt(mean of the squares + epsilon) of row |row| of x, in all lanes.

@@ -72,30 +72,27 @@ bool pestle_block_dot_is_panel(block_dot_t* b) {
   return true;
 }
 
-static uint32_t scratch(block_dot_t* b, const char* name, pestle_dtype_t dtype,
-                        int64_t count) {
-  return pestle_kir_add_buffer(b->k, name, PESTLE_KIR_SHARED, dtype, 1, count,
-                               0);
-}
-
 static void make_buffers(block_dot_t* b) {
   int64_t lanes = b->lanes * b->across, numbers = b->words * b->word_weights;
   int64_t each = b->chunk * b->units;
-  b->xs = scratch(b, "xs", PESTLE_I8, b->chunk * numbers);
-  b->line = scratch(b, "line", PESTLE_I8, numbers);
-  b->x_scales = scratch(b, "x_scales", PESTLE_F32, each);
+  b->xs = pestle_block_dot_scratch(b, "xs", PESTLE_I8, b->chunk * numbers);
+  b->line = pestle_block_dot_scratch(b, "line", PESTLE_I8, numbers);
+  b->x_scales = pestle_block_dot_scratch(b, "x_scales", PESTLE_F32, each);
   if (b->has_zeros)
-    b->sums = scratch(b, "sums", PESTLE_F32, each);
+    b->sums = pestle_block_dot_scratch(b, "sums", PESTLE_F32, each);
   else
-    b->first = scratch(b, "first", PESTLE_I32, each);
-  b->w_words = scratch(b, "w_words", PESTLE_I32, b->words * b->parts * lanes);
-  b->w_scales = scratch(b, "w_scales", PESTLE_F32, b->blocks * lanes);
+    b->first = pestle_block_dot_scratch(b, "first", PESTLE_I32, each);
+  b->w_words = pestle_block_dot_scratch(b, "w_words", PESTLE_I32,
+                                        b->words * b->parts * lanes);
+  b->w_scales =
+      pestle_block_dot_scratch(b, "w_scales", PESTLE_F32, b->blocks * lanes);
   if (b->has_zeros)
-    b->w_zeros = scratch(b, "w_zeros", PESTLE_F32, b->blocks * lanes);
+    b->w_zeros =
+        pestle_block_dot_scratch(b, "w_zeros", PESTLE_F32, b->blocks * lanes);
   for (unsigned p = 0; p < b->product_count; ++p) {
     if (b->pieces[b->products[p].piece].has_more)
-      b->products[p].made =
-          scratch(b, "made", PESTLE_F32, b->across * b->chunk * b->made_stride);
+      b->products[p].made = pestle_block_dot_scratch(
+          b, "made", PESTLE_F32, b->across * b->chunk * b->made_stride);
   }
 }
 

@@ -106,21 +106,19 @@ bool pestle_block_dot_is_tiles(block_dot_t* b, int64_t accuracy) {
   return true;
 }
 
-static uint32_t scratch(block_dot_t* b, const char* name, pestle_dtype_t dtype,
-                        int64_t count) {
-  return pestle_kir_add_buffer(b->k, name, PESTLE_KIR_SHARED, dtype, 1, count,
-                               0);
-}
-
 static void make_buffers(block_dot_t* b) {
   int64_t rows = up_to(b->chunk, TILE);
-  b->xs = scratch(b, "xs", PESTLE_U16, rows * b->pitch);
-  b->w_words = scratch(b, "w_words", PESTLE_I32, b->steps * TILE * STEP / PAIR);
-  b->w_scales = scratch(b, "w_scales", PESTLE_F32, b->blocks * SIDE);
+  b->xs = pestle_block_dot_scratch(b, "xs", PESTLE_U16, rows * b->pitch);
+  b->w_words = pestle_block_dot_scratch(b, "w_words", PESTLE_I32,
+                                        b->steps * TILE * STEP / PAIR);
+  b->w_scales =
+      pestle_block_dot_scratch(b, "w_scales", PESTLE_F32, b->blocks * SIDE);
   if (b->has_zeros)
-    b->w_zeros = scratch(b, "w_zeros", PESTLE_F32, b->blocks * SIDE);
+    b->w_zeros =
+        pestle_block_dot_scratch(b, "w_zeros", PESTLE_F32, b->blocks * SIDE);
   for (unsigned p = 0; p < b->product_count; ++p)
-    b->products[p].made = scratch(b, "made", PESTLE_F32, TILE * rows);
+    b->products[p].made =
+        pestle_block_dot_scratch(b, "made", PESTLE_F32, TILE * rows);
 }
 
 // --- x ---

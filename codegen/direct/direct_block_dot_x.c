@@ -22,8 +22,8 @@ pk_t widen(block_dot_t* b, pk_t a) {
   return pestle_kir_shuffle(b->k, a, real(b, lanes, 0), lanes_of, b->lanes);
 }
 
-static uint32_t scratch(block_dot_t* b, const char* name, pestle_dtype_t dtype,
-                        int64_t count) {
+uint32_t pestle_block_dot_scratch(block_dot_t* b, const char* name,
+                                  pestle_dtype_t dtype, int64_t count) {
   return pestle_kir_add_buffer(b->k, name, PESTLE_KIR_SHARED, dtype, 1, count,
                                0);
 }
@@ -31,19 +31,22 @@ static uint32_t scratch(block_dot_t* b, const char* name, pestle_dtype_t dtype,
 void pestle_block_dot_buffers(block_dot_t* b) {
   int64_t each = b->most_rows * b->words;
   bool bytes = b->is_bytes;
-  b->xs = scratch(b, "xs", bytes ? PESTLE_I8 : PESTLE_F32,
-                  b->parts * each * (bytes ? WORD_BYTES : 1));
+  b->xs = pestle_block_dot_scratch(b, "xs", bytes ? PESTLE_I8 : PESTLE_F32,
+                                   b->parts * each * (bytes ? WORD_BYTES : 1));
   b->line = b->xs;
   if (b->parts > 1)
-    b->line = scratch(b, "line", bytes ? PESTLE_I8 : PESTLE_F32,
-                      b->words * b->word_weights);
-  b->first = scratch(b, "first", bytes ? PESTLE_I32 : PESTLE_F32, each);
-  if (bytes) b->x_scales = scratch(b, "x_scales", PESTLE_F32, each);
-  if (b->has_zeros) b->sums = scratch(b, "sums", PESTLE_F32, each);
+    b->line = pestle_block_dot_scratch(
+        b, "line", bytes ? PESTLE_I8 : PESTLE_F32, b->words * b->word_weights);
+  b->first = pestle_block_dot_scratch(b, "first",
+                                      bytes ? PESTLE_I32 : PESTLE_F32, each);
+  if (bytes)
+    b->x_scales = pestle_block_dot_scratch(b, "x_scales", PESTLE_F32, each);
+  if (b->has_zeros)
+    b->sums = pestle_block_dot_scratch(b, "sums", PESTLE_F32, each);
   for (unsigned p = 0; p < b->product_count; ++p) {
     if (b->pieces[b->products[p].piece].has_more)
-      b->products[p].made = scratch(b, "made", PESTLE_F32,
-                                    b->most_rows * (b->lanes + MOST_COLUMNS));
+      b->products[p].made = pestle_block_dot_scratch(
+          b, "made", PESTLE_F32, b->most_rows * (b->lanes + MOST_COLUMNS));
   }
 }
 
