@@ -38,4 +38,9 @@ bool pestle_dot_algorithm_of(const pestle_node_t* dot,
 // Whether |dot| is a product of f32 whose operands count with 10 bits of their mantissas.
 bool pestle_dot_is_tf32(const pestle_node_t* dot);
 
+// Whether it is one of the two 8-bit floats that matrix units multiply with each other.
+static inline bool pestle_dot_is_f8(pestle_dtype_t dtype) {
+  return dtype == PESTLE_F8E4M3FN || dtype == PESTLE_F8E5M2;
+}
+
 #endif  // PESTLE_IR_DOT_ALGORITHM_H_

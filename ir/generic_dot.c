@@ -18,10 +18,6 @@ static bool is_float(pestle_dtype_t dtype) {
   return pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
 }
 
-static bool is_f8(pestle_dtype_t dtype) {
-  return dtype == PESTLE_F8E4M3FN || dtype == PESTLE_F8E5M2;
-}
-
 static bool is_int(pestle_dtype_t dtype) {
   return pestle_dtype_is(dtype, PESTLE_KIND_INT);
 }
@@ -70,7 +66,8 @@ pestle_status_t pestle_generic_product(pestle_generic_t* g, pestle_builder_t* b,
   // Of integers of 8 bits and fewer kernels take any two.
   bool small = is_int(l) && is_int(r) && width(l) <= 8 && width(r) <= 8;
   // So do they of these 8-bit floats, whose products an f32 holds.
-  bool narrow = is_f8(l) && is_f8(r) && type->dtype == PESTLE_F32 &&
+  bool narrow = pestle_dot_is_f8(l) && pestle_dot_is_f8(r) &&
+                type->dtype == PESTLE_F32 &&
                 (how.sum == PESTLE_NONE || how.sum == PESTLE_F32);
   if (!known || narrow || (small && is_int(type->dtype))) return NULL;
   pestle_dtype_t common = factors(l, r, type->dtype, how.sum);

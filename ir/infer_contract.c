@@ -5,11 +5,6 @@
 #include "ir/dot_algorithm.h"
 #include "ir/infer.h"
 
-// The 8-bit floats that units multiply with each other.
-static bool is_f8(pestle_dtype_t dtype) {
-  return dtype == PESTLE_F8E4M3FN || dtype == PESTLE_F8E5M2;
-}
-
 // What is multiplied has one element type; integers may differ in sign, and those of
 // at most 8 bits in width too, as quantised products do; so may the two 8-bit floats that
 // matrix units take. The sum may be wider than the factors.
@@ -25,7 +20,8 @@ static pestle_status_t check_dtypes(const pestle_infer_t* in,
                   pestle_dtype_is(b, PESTLE_KIND_INT);
   uint32_t bits[2] = {pestle_dtype_info(a)->bits, pestle_dtype_info(b)->bits};
   bool small = bits[0] == bits[1] || (bits[0] <= 8 && bits[1] <= 8);
-  bool mixes = (integers && small) || (is_f8(a) && is_f8(b));
+  bool mixes =
+      (integers && small) || (pestle_dot_is_f8(a) && pestle_dot_is_f8(b));
   if (!mixes) PESTLE_TRY(pestle_need_same_dtype(in, 0, 1));
   for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); ++i) {
     if (pestle_dtype_is(a, families[i]) &&

@@ -66,10 +66,6 @@ static bool is_byte(pestle_dtype_t dtype) {
   return dtype == PESTLE_I8 || dtype == PESTLE_U8;
 }
 
-static bool is_f8(pestle_dtype_t dtype) {
-  return dtype == PESTLE_F8E4M3FN || dtype == PESTLE_F8E5M2;
-}
-
 // Whether warpgroups that multiply operands of the types of |node| take them along k alone.
 static bool is_along_k(const pestle_pass_context_t* ctx,
                        const pestle_node_t* node) {
@@ -80,7 +76,7 @@ static bool is_along_k(const pestle_pass_context_t* ctx,
             (numerics != PESTLE_NUMERICS_STRICT && pestle_dot_is_tf32(node))) &&
            pestle_pass_has_tf32_warpgroups(ctx);
   }
-  if (is_f8(a) && is_f8(b)) {
+  if (pestle_dot_is_f8(a) && pestle_dot_is_f8(b)) {
     return ctx->options->numerics != PESTLE_NUMERICS_STRICT &&
            pestle_pass_has_f8_warpgroups(ctx);
   }

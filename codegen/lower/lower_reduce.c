@@ -325,11 +325,6 @@ static pestle_type_t contraction_domain(const pestle_node_t* node) {
   return domain;
 }
 
-static bool is_f8(const pestle_value_t* value) {
-  return value->type->dtype == PESTLE_F8E4M3FN ||
-         value->type->dtype == PESTLE_F8E5M2;
-}
-
 static pestle_status_t check_real(const pestle_node_t* node) {
   pestle_dtype_t dtype = node->results[0].type->dtype;
   if (!pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) return NULL;
@@ -376,7 +371,8 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
   const pestle_expr_t* b = pestle_lower_at(lower, rhs, ri);
   const pestle_expr_t* a = pestle_lower_at(lower, lhs, li);
   finish_contraction(lower, node, id, product(nest, a, b, domain.dtype));
-  if (!nest->failed && is_f8(lhs) && is_f8(rhs))
+  if (!nest->failed && pestle_dot_is_f8(lhs->type->dtype) &&
+      pestle_dot_is_f8(rhs->type->dtype))
     pestle_nest_stage(nest, id)->factors = PESTLE_FACTORS_F8;
   if (!nest->failed && domain.dtype == PESTLE_F32 && pestle_dot_is_tf32(node))
     pestle_nest_stage(nest, id)->factors = PESTLE_FACTORS_TF32;

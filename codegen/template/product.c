@@ -5,6 +5,7 @@
 
 #include "base/bits.h"
 #include "codegen/schedule/schedule.h"
+#include "ir/dot_algorithm.h"
 
 enum { RUN_BYTES = 16 };
 
@@ -236,8 +237,7 @@ static bool is_matrix_factor(const pestle_expr_t* x) {
 static bool widens_f8(const pestle_expr_t* x, uint8_t factors) {
   if (factors != PESTLE_FACTORS_F8 || x->kind != PESTLE_EXPR_CAST) return false;
   pestle_dtype_t from = (pestle_dtype_t)x->args[0]->dtype;
-  return x->dtype == PESTLE_F32 &&
-         (from == PESTLE_F8E4M3FN || from == PESTLE_F8E5M2);
+  return x->dtype == PESTLE_F32 && pestle_dot_is_f8(from);
 }
 
 // |factors| of the stage, where those count.

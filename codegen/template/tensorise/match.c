@@ -5,6 +5,7 @@
 
 #include "base/bits.h"
 #include "codegen/schedule/schedule.h"
+#include "ir/dot_algorithm.h"
 
 enum {
   RUN = 8,  // elements of 16 bytes: what boxes are copied by
@@ -30,10 +31,6 @@ static bool is_byte(pestle_dtype_t dtype) {
   return dtype == PESTLE_I8 || dtype == PESTLE_U8;
 }
 
-static bool is_f8(pestle_dtype_t dtype) {
-  return dtype == PESTLE_F8E4M3FN || dtype == PESTLE_F8E5M2;
-}
-
 // Narrow floats in f32, or bytes, or 8-bit floats that are multiplied as such, which were
 // widened at once.
 static bool is_type(const side_t* side, uint32_t casts) {
@@ -41,7 +38,7 @@ static bool is_type(const side_t* side, uint32_t casts) {
     return is_byte(side->dtype) && casts == 1;
   }
   if (side->s->factors == PESTLE_FACTORS_F8)
-    return is_f8(side->dtype) && casts == 1;
+    return pestle_dot_is_f8(side->dtype) && casts == 1;
   if (side->dtype == PESTLE_F32) {
     return !casts &&
            (side->nest->is_fast || side->s->factors == PESTLE_FACTORS_TF32);
@@ -115,7 +112,7 @@ static bool take_types(pestle_dtype_t a, pestle_dtype_t b,
     p->k *= 2;
     return take_halves(&p->a) && take_halves(&p->b);
   }
-  if (floats && !is_f8(a)) return a == b;
+  if (floats && !pestle_dot_is_f8(a)) return a == b;
   p->dtype = PESTLE_BF16;
   if (floats) {
     p->how = PESTLE_KIR_WGMMA_F8;
