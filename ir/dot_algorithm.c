@@ -30,18 +30,31 @@ static const char* const part[] = {
     "allow_imprecise_accumulation"};
 enum { TYPES = 3, NUMBERS = 6, PARTS = sizeof(part) / sizeof(*part) };
 
-static pestle_status_t check_key(const pestle_generic_entry_t* e) {
+// Marks the part that |e| is in |seen|.
+static pestle_status_t check_key(const pestle_generic_entry_t* e,
+                                 unsigned* seen) {
   for (size_t i = 0; i < PARTS; ++i) {
-    if (pestle_str_equal_c(e->key, part[i])) return NULL;
+    if (!pestle_str_equal_c(e->key, part[i])) continue;
+    if (*seen & 1u << i)
+      return PESTLE_ERROR(MALFORMED, "'algorithm' has '%s' twice", part[i]);
+    *seen |= 1u << i;
+    return NULL;
   }
   return PESTLE_ERROR(MALFORMED, "'algorithm' has no part '%.*s'",
                       PESTLE_STR_ARG(e->key));
 }
 
+static pestle_status_t find(const pestle_generic_value_t* dict, size_t i,
+                            const pestle_generic_value_t** out) {
+  *out = pestle_generic_find(dict, part[i]);
+  if (*out) return NULL;
+  return PESTLE_ERROR(MALFORMED, "'algorithm' needs '%s'", part[i]);
+}
+
 static pestle_status_t word_of(const pestle_generic_value_t* dict, size_t i,
                                char out[WORD]) {
-  const pestle_generic_value_t* v = pestle_generic_find(dict, part[i]);
-  if (!v) return PESTLE_ERROR(MALFORMED, "'algorithm' needs '%s'", part[i]);
+  const pestle_generic_value_t* v;
+  PESTLE_TRY(find(dict, i, &v));
   bool is_type = v->kind == PESTLE_GENERIC_TYPE ||
                  v->kind == PESTLE_GENERIC_OPAQUE ||
                  v->kind == PESTLE_GENERIC_WORD;
@@ -55,11 +68,12 @@ static pestle_status_t word_of(const pestle_generic_value_t* dict, size_t i,
 
 static pestle_status_t number_of(const pestle_generic_value_t* dict, size_t i,
                                  pestle_generic_kind_t kind, int64_t* out) {
-  const pestle_generic_value_t* v = pestle_generic_find(dict, part[i]);
-  if (v && v->kind != kind)
+  const pestle_generic_value_t* v;
+  PESTLE_TRY(find(dict, i, &v));
+  if (v->kind != kind)
     return PESTLE_ERROR(MALFORMED, "'%s' of 'algorithm' must be %s", part[i],
                         kind == PESTLE_GENERIC_INT ? "a number" : "a boolean");
-  if (v) *out = kind == PESTLE_GENERIC_INT ? v->i64 : v->b;
+  *out = kind == PESTLE_GENERIC_INT ? v->i64 : v->b;
   return NULL;
 }
 
@@ -67,12 +81,13 @@ pestle_status_t pestle_dot_algorithm_text(pestle_arena_t* arena,
                                           const pestle_generic_value_t* dict,
                                           const char** out_text) {
   char type[TYPES][WORD], text[512];
-  int64_t n[PARTS] = {[TYPES] = 1, 1, 1, 0};
+  int64_t n[PARTS];
+  unsigned seen = 0;
   if (dict->kind != PESTLE_GENERIC_DICT)
     return PESTLE_ERROR(MALFORMED,
                         "'algorithm' must be #stablehlo.dot_algorithm<..>");
   for (const pestle_generic_entry_t* e = dict->entries; e; e = e->next)
-    PESTLE_TRY(check_key(e));
+    PESTLE_TRY(check_key(e, &seen));
   for (size_t i = 0; i < TYPES; ++i)
     PESTLE_TRY(word_of(dict, i, type[i]));
   for (size_t i = TYPES; i < PARTS; ++i)

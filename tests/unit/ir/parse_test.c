@@ -287,6 +287,9 @@ static void algorithms(void** state) {
 #define TYPES                                                             \
   "#stablehlo.dot_algorithm<lhs_precision_type = f32, rhs_precision_type" \
   " = f32, accumulation_type = f32"
+#define COUNTS(lhs, rhs)                                          \
+  ", lhs_component_count = " #lhs ", rhs_component_count = " #rhs \
+  ", num_primitive_operations = 1"
   static const char* const wrong[][2] = {
       {DOT("\"bf16\""), "must be #stablehlo.dot_algorithm<..>"},
       {DOT("3 : i64"), "must be #stablehlo.dot_algorithm<..>"},
@@ -295,18 +298,24 @@ static void algorithms(void** state) {
       {DOT(TYPES ", digits = 7>"), "'algorithm' has no part 'digits'"},
       {DOT(TYPES ", lhs_component_count = true>"),
        "'lhs_component_count' of 'algorithm' must be a number"},
-      {DOT(TYPES ", allow_imprecise_accumulation = 1>"),
+      {DOT(TYPES ", lhs_component_count = 1, lhs_component_count = 1>"),
+       "'algorithm' has 'lhs_component_count' twice"},
+      {DOT(TYPES COUNTS(1, 1) ">"),
+       "'algorithm' needs 'allow_imprecise_accumulation'"},
+      {DOT(TYPES ", lhs_component_count = 1, num_primitive_operations = 1, "
+                 "allow_imprecise_accumulation = false>"),
+       "'algorithm' needs 'rhs_component_count'"},
+      {DOT(TYPES COUNTS(1, 1) ", allow_imprecise_accumulation = 1>"),
        "'allow_imprecise_accumulation' of 'algorithm' must be a boolean"},
       {DOT("#stablehlo.dot_algorithm<lhs_precision_type = \"f32\">"),
        "'lhs_precision_type' of 'algorithm' must be a type"}};
   for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); ++i)
     assert_refuses(wrong[i][0], MALFORMED, wrong[i][1]);
-  assert_refuses(DOT(TYPES ", lhs_component_count = 2, "
-                           "rhs_component_count = 2>"),
-                 UNSUPPORTED, "in 2 and 2 parts");
-  assert_refuses(DOT(TYPES ", lhs_component_count = 1, "
-                           "rhs_component_count = 3>"),
-                 UNSUPPORTED, "in 1 and 3 parts");
+#define ALL(l, r) TYPES COUNTS(l, r) ", allow_imprecise_accumulation = false>"
+  assert_refuses(DOT(ALL(2, 2)), UNSUPPORTED, "in 2 and 2 parts");
+  assert_refuses(DOT(ALL(1, 3)), UNSUPPORTED, "in 1 and 3 parts");
+#undef ALL
+#undef COUNTS
 #undef TYPES
 #undef DOT
 }
