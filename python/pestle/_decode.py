@@ -65,6 +65,8 @@ class Decoder:
                              "are known")
         if slots < 1:
             raise ValueError(f"slots is {slots!r}: a decoder has one at least")
+        if not 0 <= threads < 2**31:
+            raise ValueError(f"threads is {threads!r}: 0 (all of the pool's) to 2147483647")
         # A number would be an open file's to stat().
         path = os.fspath(path)
         os.stat(path)

@@ -255,6 +255,8 @@ def test_bad():
     raises(TypeError, lambda: pt.Decoder(HOME, encoder=3), "not int")
     raises(ValueError, lambda: pt.Decoder(MODEL, most=-1), "most is -1")
     raises(ValueError, lambda: pt.Decoder(MODEL, slots=0), "slots is 0")
+    for threads in (-1, 1 << 40):
+        raises(ValueError, lambda: pt.Decoder(MODEL, threads=threads), f"threads is {threads}")
     raises(ValueError, lambda: pt.Decoder(MODEL, numerics="best"), "numerics is 'best'")
     raises(pt.Error, lambda: pt.Decoder(MODEL, most=128), "row for each of the 128 positions")
     (HOME / "no.onnx").write_bytes(b"\0" * 64)
