@@ -74,7 +74,7 @@ static pestle_status_t find_parts(pestle_plan_t* plan) {
   const pestle_plan_binding_t* bindings =
       PESTLE_PLAN_RECORDS(plan, pestle_plan_binding_t, bindings);
   size_t count = plan->constant_count;
-  if (!h->parts.count || !count) return NULL;
+  if (!h->parts.count) return NULL;
   pestle_allocator_t allocator = plan->context->core.allocator;
   plan->part_users =
       pestle_alloc_zero(allocator, count * sizeof(*plan->part_users));
@@ -186,7 +186,7 @@ pestle_status_t pestle_plan_check_parts(const pestle_plan_t* plan,
       PESTLE_PLAN_RECORDS(plan, pestle_plan_part_t, parts);
   const pestle_plan_part_place_t* places =
       PESTLE_PLAN_RECORDS(plan, pestle_plan_part_place_t, part_places);
-  for (uint64_t i = 0; plan->part_files && i < h->parts.count; ++i) {
+  for (uint64_t i = 0; i < h->parts.count; ++i) {
     for (int32_t k = 0; k < h->partitions; ++k) {
       uint32_t constant = places[parts[i].first + (uint32_t)k].constant;
       if (process >= 0 && process % h->partitions != k) continue;

@@ -353,7 +353,7 @@ static uint64_t size_with_constants(const file_t* file) {
 static pestle_status_t cut_oversized(cut_t* c, uint64_t keep_bytes) {
   for (size_t i = 0; i < c->folder.count && c->total > keep_bytes; ++i) {
     file_t* file = &c->folder.files[i];
-    if (file->kind != PESTLE_DISK_PLAN || file->removed) continue;
+    if (file->kind != PESTLE_DISK_PLAN) continue;
     if (size_with_constants(file) <= keep_bytes) continue;
     PESTLE_TRY(remove_file(c, file));
   }

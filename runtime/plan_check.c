@@ -239,10 +239,12 @@ static pestle_status_t check_alias(const char* what, uint64_t index,
                                    const pestle_plan_io_t* others,
                                    uint64_t count) {
   if (io->alias == -1) return NULL;
-  if (io->alias >= 0 && (uint64_t)io->alias < count) {
+  // Below 0 there is nothing, nor at the numbers that those become. Inputs are checked
+  // before outputs, so that |io| is bounded only where nobody names it.
+  if ((uint64_t)io->alias < count) {
     const pestle_plan_io_t* other = &others[io->alias];
-    if (other->alias >= 0 && (uint64_t)other->alias == index &&
-        other->size == io->size && !other->bounded && !io->bounded) {
+    if ((uint64_t)other->alias == index && other->size == io->size &&
+        !other->bounded) {
       return NULL;
     }
   }
@@ -516,7 +518,7 @@ static pestle_status_t check_collectives(const checker_t* c) {
     if (k->kind > PESTLE_PLAN_REPLICA_ID ||
         k->reduction > PESTLE_REDUCTION_OR || !k->tensor_count ||
         !pestle_dtype_is_stored((pestle_dtype_t)k->dtype) ||
-        !pestle_dtype_size((pestle_dtype_t)k->dtype) || !has_groups(c, k) ||
+        !has_groups(c, k) ||
         (k->kind < PESTLE_PLAN_PERMUTE &&
          (!k->group_count || !k->group_size))) {
       return MALFORMED("collective %" PRIu64

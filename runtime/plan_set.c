@@ -269,7 +269,7 @@ static pestle_status_t load_plans(pestle_plan_set_t* set) {
 }
 
 static void release_constants(pestle_plan_set_t* set) {
-  for (size_t i = 0; set->constants && i < set->constant_count; ++i)
+  for (size_t i = 0; i < set->constant_count; ++i)
     pestle_constant_release(set->constants[i]);
   pestle_dealloc(set->context->core.allocator, set->constants,
                  set->constant_count * sizeof(*set->constants) + 1);
