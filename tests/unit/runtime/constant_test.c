@@ -43,7 +43,8 @@ typedef struct maker_t {
   pestle_context_t* context;
   int64_t elements;
   uint64_t key;
-  bool dies;  // after the constant, before the plan
+  bool dies;   // after the constant, before the plan
+  bool large;  // a plan of 4 KB more
   atomic_int calls, packed;
 } maker_t;
 
@@ -86,6 +87,8 @@ static pestle_status_t make_plan(void* user, pestle_plan_t** out_plan) {
   (void)pestle_constant_data(constant, hash);
   plan_writer_t* w = malloc(sizeof(*w));
   write_add(w, maker->elements, hash);
+  static const char many[3968];
+  if (maker->large) (void)plan_constant(w, many, sizeof(many));
   size_t size;
   void* data = plan_finish(w, &size);
   free(w);
@@ -601,6 +604,22 @@ static void test_prune(void** state) {
   assert_int_equal(removed, 0);  // it may be on its way into a plan
   assert_ok(pestle_cache_prune(maker.context, UINT64_MAX, &removed));
   assert_int_equal(removed, 1);
+  // Damage of a constant takes the plan along, where it is looked for.
+  pestle_plan_release(get(&maker, COUNT, NULL));
+  pestle_context_release(maker.context);
+  char *data, *last;
+  size_t size;
+  assert_ok(pestle_file_read(constant_path(), SIZE_MAX,
+                             pestle_allocator_system(), &data, &size));
+  last = data + size - 1;
+  *last ^= 1;
+  write_file(constant_path(), data, size);
+  pestle_dealloc(pestle_allocator_system(), data, size + 1);
+  maker.context = open_context(true);
+  assert_ok(pestle_disk_cache_cut(maker.context, UINT64_MAX, false, &removed));
+  assert_int_equal(removed, 0);
+  assert_ok(pestle_cache_prune(maker.context, UINT64_MAX, &removed));
+  assert_int_equal(removed, 2);
   // A plan whose constant is gone.
   pestle_plan_release(get(&maker, COUNT, NULL));
   assert_int_equal(unlink(constant_path()), 0);
@@ -637,6 +656,73 @@ static void test_too_large_for_the_folder(void** state) {
     assert_int_equal(stats_of(maker.context).disk_bytes, 0);
     pestle_context_release(maker.context);
   }
+}
+
+// A plan that is not kept takes none of its constants along that another has.
+static void test_too_large_beside_another(void** state) {
+  (void)state;
+  maker_t maker = {.context = open_context(true)};
+  pestle_plan_release(get(&maker, COUNT, NULL));
+  pestle_cache_stats_t kept = stats_of(maker.context);
+  pestle_context_release(maker.context);
+  pestle_context_options_t options = fixture_options();
+  options.cache_dir = folder;
+  options.cache_bytes = kept.disk_bytes;
+  maker = (maker_t){.context = fixture_context(&options), .large = true};
+  const char* reason;
+  pestle_plan_t* plan = get(&maker, COUNT / 2, &reason);
+  assert_string_equal(reason,
+                      "not in the cache, and larger than all that it may hold");
+  pestle_plan_release(plan);
+  assert_int_equal(stats_of(maker.context).disk_bytes, kept.disk_bytes);
+  pestle_context_release(maker.context);
+  maker = (maker_t){.context = open_context(true)};
+  pestle_plan_release(get(&maker, COUNT, &reason));
+  assert_string_equal(reason, "hit on disk");
+  pestle_context_release(maker.context);
+}
+
+// What is in memory goes to disk again for a plan, if it is not there as it was.
+static void test_written_again(void** state) {
+  (void)state;
+  maker_t maker = {.context = open_context(true)};
+  pestle_plan_t* plan = get(&maker, COUNT, NULL);
+  struct stat right, info;
+  char path[512];
+  snprintf(path, sizeof(path), "%s", constant_path());
+  assert_int_equal(stat(path, &right), 0);
+  for (int64_t i = 1; i <= 3; ++i) {
+    if (i == 1) assert_int_equal(unlink(path), 0);
+    if (i == 2) assert_int_equal(chmod(path, 0620), 0);
+    if (i == 3) write_file(path, "short", 5);
+    pestle_plan_release(get(&maker, COUNT - i, NULL));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_size, right.st_size);
+    assert_int_equal(info.st_mode, right.st_mode);
+  }
+  pestle_plan_release(plan);
+  pestle_context_release(maker.context);
+}
+
+// The right content under the right name, of another size than a plan says.
+static void test_other_size(void** state) {
+  (void)state;
+  maker_t maker = {.context = open_context(true)};
+  pestle_plan_release(get(&maker, COUNT, NULL));
+  pestle_context_release(maker.context);
+  float* data = malloc(BYTES);
+  pack(&maker, data, BYTES);
+  pestle_hash128_t hash = pestle_hash128(data, BYTES);
+  free(data);
+  pestle_context_t* context = open_context(true);
+  pestle_mapping_t mapping;
+  const char* reason;
+  assert_ok(pestle_constant_file_map(context, hash, BYTES + 64, true, &mapping,
+                                     &reason));
+  assert_string_equal(reason,
+                      "a constant of the entry on disk has another size");
+  assert_null(mapping.data);
+  pestle_context_release(context);
 }
 
 static void test_saved_plans_hold_them(void** state) {
@@ -728,6 +814,9 @@ int main(void) {
       TEST(test_crash),
       TEST(test_prune),
       TEST(test_too_large_for_the_folder),
+      TEST(test_too_large_beside_another),
+      TEST(test_written_again),
+      TEST(test_other_size),
       TEST(test_saved_plans_hold_them),
       TEST(test_every_failure),
   };

@@ -612,6 +612,11 @@ static void test_other_device(void** state) {
       pestle_executable_create(context, plan, gpu_device(context, "mockb"), &e),
       INCOMPATIBLE, "not for device mockb:0");
   pestle_plan_release(plan);
+  // The same twice is one device.
+  gpu_write_chain(&w, "mock");
+  gpu_plan_device(&w, "mock");
+  e = fixture_executable(context, &w);
+  pestle_executable_release(e);
   // Two of them in one plan.
   gpu_write_chain(&w, "mock");
   gpu_plan_device(&w, "mockb");

@@ -6,6 +6,7 @@
 #include "pestle/world.h"
 #include "runtime/constant.h"
 #include "runtime/plan.h"
+#include "runtime/plan_cache.h"
 #include "unit/runtime/gpu_fixture.h"
 
 enum { COUNT = 5000, BYTES = COUNT * 4, RANKS = 2 };
@@ -335,6 +336,74 @@ static void test_missing(void** state) {
   pestle_context_release(maker);
 }
 
+// --- The cache ---
+
+static pestle_status_t make_cached(void* user, pestle_plan_t** out_plan) {
+  *out_plan = make_plan(user);
+  return NULL;
+}
+
+// Why the plan is made, or not, by a process that has rank |rank|; -1: none.
+static const char* get_as(int rank) {
+  char text[16];
+  const char* reason;
+  snprintf(text, sizeof(text), "%d", rank);
+  assert_int_equal(rank < 0 ? unsetenv("RANK") : setenv("RANK", text, 1), 0);
+  pestle_context_t* context = open_context();
+  pestle_plan_t* plan;
+  assert_ok(pestle_plan_cache_get(context, "parts", 5, make_cached, context,
+                                  &plan, &reason));
+  // What was looked at once is not looked at again.
+  for (uint32_t i = 0; i < RANKS; ++i) {
+    pestle_constant_t* constant;
+    const char* data;
+    if (rank >= 0 && rank != (int)i) continue;
+    assert_ok(pestle_plan_take_part(plan, i + 1, &constant, &data));
+    assert_true(*(const float*)(const void*)data == 1000.0f * (float)i);
+    pestle_constant_release(constant);
+  }
+  pestle_plan_release(plan);
+  pestle_context_release(context);
+  return reason;
+}
+
+static void count_faults(void* user, const char* name, const char* model,
+                         uint64_t bytes, int64_t used, pestle_status_t status) {
+  (void)name, (void)model, (void)bytes, (void)used;
+  *(int*)user += status != NULL;
+}
+
+static void test_cached(void** state) {
+  (void)state;
+  static const char damaged[] = "a part of a constant on disk is damaged";
+  char paths[RANKS][512];
+  pestle_context_t* context = open_context();
+  for (int i = 0; i < RANKS; ++i)
+    name_part(context, i, paths[i]);
+  pestle_context_release(context);
+  assert_int_equal(setenv("WORLD_SIZE", "2", 1), 0);
+  assert_int_equal(setenv("PESTLE_WORLD", "tcp://127.0.0.1:29400", 1), 0);
+  assert_string_equal(get_as(-1), "not in the cache");
+  assert_string_equal(get_as(-1), "hit on disk");
+  // A process looks at its own part; where nobody says which it is, at all.
+  change_byte(paths[1], 200);
+  assert_string_equal(get_as(0), "hit on disk");
+  assert_string_equal(get_as(1), damaged);
+  assert_string_equal(get_as(1), "hit on disk");
+  change_byte(paths[1], 200);
+  assert_string_equal(get_as(-1), damaged);
+  assert_string_equal(get_as(-1), "hit on disk");
+  unsetenv("WORLD_SIZE");
+  unsetenv("PESTLE_WORLD");
+  // The first of two constants is gone.
+  assert_int_equal(unlink(paths[0]), 0);
+  context = open_context();
+  int faults = 0;
+  assert_ok(pestle_cache_visit(context, true, count_faults, &faults));
+  assert_int_equal(faults, 1);
+  pestle_context_release(context);
+}
+
 // --- Records that are refused ---
 
 static void refuse(pestle_context_t* context, plan_writer_t* w,
@@ -376,6 +445,131 @@ static void test_refused(void** state) {
   pestle_context_release(context);
 }
 
+// A plan whose only constant is unchecked and its part's, or bound as it is.
+static char* make_unchecked(size_t* out_size, bool bound,
+                            const uint64_t hash[2]) {
+  static plan_writer_t w;
+  const int64_t dims[] = {16};
+  plan_begin(&w, "unchecked");
+  plan_device(&w, "test", "");
+  plan_input(&w, "x", PESTLE_F32, 1, dims);
+  plan_output(&w, "y", PESTLE_F32, 1, dims);
+  uint32_t kernel = fixture_kernel(&w, "add", TEST_ADD, 3, 16, 0);
+  uint32_t part = plan_part(&w, 64);
+  plan_part_place(&w, 0, 0);
+  (void)plan_constant(&w, (float[16]){0}, 64);
+  uint32_t first = plan_bind(&w, PESTLE_PLAN_INPUT, 0, 0, 64);
+  plan_bind(&w, bound ? PESTLE_PLAN_CONSTANT : PESTLE_PLAN_PART, part, 0, 64);
+  plan_bind(&w, PESTLE_PLAN_OUTPUT, 0, 0, 64);
+  plan_launch(&w, kernel, first);
+  plan_step(&w, PESTLE_PLAN_END, 0, 0, 0, 0);
+  size_t size;
+  char* data = plan_finish(&w, &size);
+  char* whole = aligned_alloc(64, size + 64);
+  memcpy(whole, data, size);
+  memset(whole + size, 0, 64);
+  free(data);
+  pestle_plan_header_t* h = (void*)whole;
+  pestle_plan_constant_ref_t* ref = (void*)(whole + h->constant_refs.offset);
+  ref->offset = size;
+  ref->hash[0] = hash[0], ref->hash[1] = hash[1];
+  h->size = size + 64;
+  h->checked = size;
+  h->checksum = pestle_hash64(whole + 32, size - 32);
+  *out_size = size + 64;
+  return whole;
+}
+
+// Both halves of a hash are of the bytes, and what is bound as it is was checked.
+static void test_hashes(void** state) {
+  (void)state;
+  pestle_context_t* context = open_context();
+  pestle_hash128_t hash = pestle_hash128((float[16]){0}, 64);
+  static const struct {
+    uint64_t low, high;
+    const char* says;  // NULL: it runs
+  } rows[] = {{0, 0, NULL}, {1, 0, "is damaged"}, {0, 1, "is damaged"}};
+  size_t size;
+  pestle_plan_t* plan;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    uint64_t found[2] = {hash.low ^ rows[i].low, hash.high ^ rows[i].high};
+    char* data = make_unchecked(&size, false, found);
+    assert_ok(pestle_plan_create(context, data, size, NULL, NULL, &plan));
+    pestle_constant_t* constant;
+    const char* bytes;
+    pestle_status_t status = pestle_plan_take_part(plan, 0, &constant, &bytes);
+    if (rows[i].says) {
+      assert_error(status, MALFORMED, rows[i].says);
+    } else {
+      assert_ok(status);
+      assert_null(constant);
+      assert_memory_equal(bytes, ((float[16]){0}), 64);
+    }
+    pestle_plan_release(plan);
+    free(data);
+  }
+  char* data = make_unchecked(&size, true, (uint64_t[]){hash.low, hash.high});
+  assert_error(pestle_plan_create(context, data, size, NULL, NULL, &plan),
+               MALFORMED, "binding 1");
+  free(data);
+  data = make_unchecked(&size, false, (uint64_t[]){0, 0});
+  assert_error(pestle_plan_create(context, data, size, NULL, NULL, &plan),
+               MALFORMED, "neither a hash nor part");
+  free(data);
+  // One that reaches from what is checked into what is not.
+  data = make_unchecked(&size, false, (uint64_t[]){hash.low, hash.high});
+  pestle_plan_header_t* h = (void*)data;
+  pestle_plan_constant_ref_t* ref = (void*)(data + h->constant_refs.offset);
+  ref->offset -= 64, ref->size = 128;
+  h->checksum = pestle_hash64(data + 32, size - 64 - 32);
+  assert_error(pestle_plan_create(context, data, size, NULL, NULL, &plan),
+               MALFORMED, "neither a hash nor part");
+  free(data);
+  pestle_context_release(context);
+}
+
+// Each request for memory fails while parts are looked at, and while they are saved.
+static pestle_status_t load_and_save(pestle_context_t* context,
+                                     const void* data, size_t size) {
+  pestle_plan_t* plan;
+  char path[300];
+  snprintf(path, sizeof(path), "%s/oom.plan", folder);
+  PESTLE_TRY(pestle_plan_create(context, data, size, NULL, NULL, &plan));
+  pestle_status_t status = pestle_plan_save(plan, path);
+  pestle_plan_release(plan);
+  return status;
+}
+
+static void test_every_request(void** state) {
+  (void)state;
+  pestle_context_t* maker = open_context();
+  pestle_plan_t* made = make_plan(maker);
+  size_t size, failures = 0;
+  const void* data = pestle_plan_data(made, &size);
+  for (size_t k = 1;; ++k) {
+    pestle_test_allocator_t memory;
+    pestle_test_allocator_init(&memory, 0);
+    pestle_context_options_t options = fixture_options();
+    options.allocator = pestle_test_allocator(&memory);
+    options.cache_dir = folder;
+    pestle_context_t* context = fixture_context(&options);
+    atomic_store(&memory.fail_at, atomic_load(&memory.request_count) + k);
+    pestle_status_t status = load_and_save(context, data, size);
+    bool failed = pestle_test_allocator_failed(&memory);
+    atomic_store(&memory.fail_at, 0);
+    failures += failed;
+    if (failed) assert_code(status, OUT_OF_MEMORY);
+    if (!failed) assert_ok(status);
+    assert_ok(load_and_save(context, data, size));
+    pestle_context_release(context);
+    pestle_test_allocator_check(&memory);
+    if (!failed) break;
+  }
+  assert_true(failures > 10);
+  pestle_plan_release(made);
+  pestle_context_release(maker);
+}
+
 // Bytes that the checksum leaves out have a hash of their own, and no other section.
 static void test_unchecked(void** state) {
   (void)state;
@@ -414,7 +608,11 @@ int main(void) {
       cmocka_unit_test(test_upload),
       cmocka_unit_test_setup_teardown(test_saved, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_missing, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_cached, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_refused, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_hashes, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_every_request, make_folder,
+                                      remove_folder),
       cmocka_unit_test_setup_teardown(test_unchecked, make_folder,
                                       remove_folder),
   };

@@ -261,6 +261,66 @@ static void test_sentences(void** state) {
   EXPECT(w.steps[8].kind = PESTLE_PLAN_COPY, MALFORMED, "step 8");
   EXPECT(w.steps[8].kind = 99, MALFORMED, "unknown kind");
   EXPECT(w.steps[8] = w.steps[0], MALFORMED, "not its end");
+  EXPECT(plan_external(&w, (uint64_t[2]){1, 2}, 0), MALFORMED, "constant 1");
+  pestle_context_release(context);
+}
+
+// An input and an output that say of each other that they share storage.
+static void test_aliases(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  static plan_writer_t w;
+  static const struct {
+    int32_t input, output;  // what they say
+    uint8_t bounded;        // the output
+    int64_t extent;         // of both axes of the output
+    const char* says;       // NULL: they may
+  } rows[] = {
+      {0, 0, 0, 4, NULL},
+      {-1, -1, 0, 4, NULL},
+      {0, -1, 0, 4, "input 0 of the plan shares the storage"},
+      {0, 1, 0, 4, "input 0 of the plan shares the storage"},
+      {0, 0, 0, 2, "input 0 of the plan shares the storage"},
+      {0, 0, 1, 4, "input 0 of the plan shares the storage"},
+      {1, 0, 0, 4, "input 0 of the plan shares the storage"},
+      {-2, -1, 0, 4, "input 0 of the plan shares the storage"},
+      {-1, 0, 0, 4, "output 0 of the plan shares the storage"},
+      {-1, 2, 0, 4, "output 0 of the plan shares the storage"},
+      {-1, INT32_MIN, 0, 4, "output 0 of the plan shares the storage"},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    write_rich(&w);
+    w.inputs[0].alias = rows[i].input;
+    w.outputs[0].alias = rows[i].output;
+    w.outputs[0].bounded = rows[i].bounded;
+    w.outputs[0].dims[0] = w.outputs[0].dims[1] = rows[i].extent;
+    w.outputs[0].size = (uint64_t)(4 * rows[i].extent * rows[i].extent);
+    w.bindings[2].size = w.outputs[0].size;
+    size_t size;
+    char* data = plan_finish(&w, &size);
+    if (rows[i].says) {
+      assert_error(try_plan(context, data, size), MALFORMED, rows[i].says);
+    } else {
+      assert_ok(try_plan(context, data, size));
+    }
+    free(data);
+  }
+  pestle_context_release(context);
+}
+
+// A loop may be the last of a plan, which then ends elsewhere.
+static void test_last_step(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  static plan_writer_t w;
+  size_t size;
+  write_rich(&w);
+  w.steps[6].kind = PESTLE_PLAN_END;
+  w.steps[8].kind = PESTLE_PLAN_JUMP;
+  w.steps[8].target = 6;
+  char* data = plan_finish(&w, &size);
+  assert_ok(try_plan(context, data, size));
+  free(data);
   pestle_context_release(context);
 }
 
@@ -348,6 +408,28 @@ static void test_collectives(void** state) {
                     "another size");
   EXPECT_COLLECTIVE(w.collectives[0].kind = PESTLE_PLAN_REDUCE_SCATTER,
                     "another size");
+  EXPECT_COLLECTIVE(w.collectives[0].first_group = 99, "do not exist");
+  EXPECT_COLLECTIVE(w.collectives[0].group_size = 0, "do not exist");
+  EXPECT_COLLECTIVE((w.collectives[0].kind = PESTLE_PLAN_PERMUTE,
+                     w.collectives[0].group_size = 1),
+                    "do not exist");
+  EXPECT_COLLECTIVE(w.steps[9].count = 0, "does not give one u32");
+  EXPECT_COLLECTIVE((w.bindings[w.steps[9].first].storage = PESTLE_PLAN_INPUT,
+                     w.bindings[w.steps[9].first].offset = 0,
+                     w.bindings[w.steps[9].first].flags = 0),
+                    "does not give one u32");
+  // Elements are whole, and as many for each process.
+  EXPECT_COLLECTIVE((w.bindings[w.steps[8].first].size = 62,
+                     w.bindings[w.steps[8].first + 1].size = 62),
+                    "another size");
+  EXPECT_COLLECTIVE((w.collectives[0].kind = PESTLE_PLAN_REDUCE_SCATTER,
+                     w.bindings[w.steps[8].first].size = 4,
+                     w.bindings[w.steps[8].first + 1].size = 2),
+                    "another size");
+  EXPECT_COLLECTIVE((w.collectives[0].kind = PESTLE_PLAN_ALL_TO_ALL,
+                     w.bindings[w.steps[8].first].size = 60,
+                     w.bindings[w.steps[8].first + 1].size = 60),
+                    "another size");
   EXPECT_COLLECTIVE(w.steps[8].kernel = 2, "names no collective");
   EXPECT_COLLECTIVE(w.steps[8].count = 1, "does not fit its collective");
   EXPECT_COLLECTIVE(w.bindings[w.steps[9].first].size = 2, "one u32");
@@ -379,10 +461,13 @@ static void test_calls(void** state) {
   EXPECT_CALL(w.calls[0].config = 9999, "call 0 has a text");
   EXPECT_CALL(w.calls[0].kind = 7, "no kind");
   EXPECT_CALL(w.calls[0].first = 1, "tensors that do not exist");
+  EXPECT_CALL(w.calls[0].first = 99, "tensors that do not exist");
   EXPECT_CALL(w.calls[0].operand_count = UINT32_MAX, "do not exist");
   EXPECT_CALL(w.tensors[0].dtype = PESTLE_INDEX, "tensor 0");
   EXPECT_CALL(w.tensors[0].rank = 17, "tensor 0");
   EXPECT_CALL(w.tensors[0].dims[0] = -1, "tensor 0");
+  EXPECT_CALL(w.tensors[0].dims[0] = INT64_MAX / 8, "tensor 0");
+  EXPECT_CALL(w.tensors[0].dims[0] = INT64_C(1) << 53, "tensor 0");
   EXPECT_CALL(w.tensors[1].dtype = PESTLE_I64, "another size");
   EXPECT_CALL(w.steps[8].kernel = 1, "names no call");
   EXPECT_CALL(w.steps[8].count = 1, "does not fit its call");
@@ -390,6 +475,14 @@ static void test_calls(void** state) {
   EXPECT_CALL(w.bindings[w.steps[8].first + 1].flags = 0, "does not write");
   EXPECT_CALL(w.calls[0].operand_count = 2 + 0 * (w.calls[0].result_count = 0),
               "does not write a result");
+  // What a function of this process does, no file can hold.
+  write_call(&w);
+  w.calls[0].kind = PESTLE_PLAN_CALL_EVAL;
+  w.calls[0].flags = PESTLE_PLAN_EVAL_TRANSIENT;
+  pestle_plan_t* transient = fixture_plan(context, &w);
+  assert_error(pestle_plan_save(transient, "/nonexistent/x.plan"), UNSUPPORTED,
+               "the plan has op 'f' done by a function of this process");
+  pestle_plan_release(transient);
   // No function of that name is here.
   write_call(&w);
   data = plan_finish(&w, &size);
@@ -400,6 +493,44 @@ static void test_calls(void** state) {
                "calls 'f'");
   pestle_plan_release(plan);
   free(data);
+  pestle_context_release(context);
+}
+
+// What a CPU lacks is named, as far as it fits a sentence; "-name" and nothing are no
+// features.
+static void test_features(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  static plan_writer_t w;
+  char many[900] = "";
+  for (int i = 0; i < 80; ++i)
+    snprintf(many + strlen(many), sizeof(many) - strlen(many), ",+none%02d", i);
+  const struct {
+    const char *needed, *says;  // NULL: it is loaded
+  } rows[] = {
+      {"", NULL},
+      {"+fma, +avx2 ,+sse2", NULL},
+      {",,+fma,", NULL},
+      {"-sse9,sse10,+fma", NULL},
+      {"+fma,+amx,,-x,+sse9",
+       "plan 'rich' needs +amx,+sse9, which device test"},
+      {"+fm", "needs +fm, which"},
+      {many, "+none49,+none50, which device test"},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    write_rich(&w);
+    w.devices[0].features = plan_text(&w, rows[i].needed);
+    pestle_plan_t* plan = fixture_plan(context, &w);
+    pestle_executable_t* e = NULL;
+    pestle_status_t status = pestle_executable_create(context, plan, NULL, &e);
+    if (rows[i].says) {
+      assert_error(status, INCOMPATIBLE, rows[i].says);
+    } else {
+      assert_ok(status);
+    }
+    pestle_executable_release(e);
+    pestle_plan_release(plan);
+  }
   pestle_context_release(context);
 }
 
@@ -448,9 +579,12 @@ int main(void) {
       cmocka_unit_test(test_cut_and_flipped),
       cmocka_unit_test(test_lies),
       cmocka_unit_test(test_sentences),
+      cmocka_unit_test(test_aliases),
+      cmocka_unit_test(test_last_step),
       cmocka_unit_test(test_other_build),
       cmocka_unit_test(test_collectives),
       cmocka_unit_test(test_calls),
+      cmocka_unit_test(test_features),
       cmocka_unit_test(test_save_and_load),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

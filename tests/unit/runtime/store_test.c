@@ -39,10 +39,11 @@ static void pack(void* user, void* target, size_t size) {
     ((float*)target)[i] = (float)i + *(const float*)user;
 }
 
-static pestle_status_t make_plan(void* user, pestle_plan_t** out_plan) {
-  pestle_context_t* context = user;
-  static float begin = 1;
-  uint64_t key[2] = {7, 7}, hash[2];
+// One that has the |number|-th constant.
+static pestle_status_t make_plan_of(pestle_context_t* context, uint64_t number,
+                                    pestle_plan_t** out_plan) {
+  float begin = 1 + (float)number;
+  uint64_t key[2] = {7, 7 + number}, hash[2];
   pestle_constant_t* constant;
   PESTLE_TRY(pestle_constant_get(context, key, BYTES, pack, &begin, &constant));
   (void)pestle_constant_data(constant, hash);
@@ -66,6 +67,10 @@ static pestle_status_t make_plan(void* user, pestle_plan_t** out_plan) {
   if (status) free(data);
   pestle_constant_release(constant);
   return status;
+}
+
+static pestle_status_t make_plan(void* user, pestle_plan_t** out_plan) {
+  return make_plan_of(user, 0, out_plan);
 }
 
 static void check_runs(pestle_context_t* context, pestle_plan_t* plan) {
@@ -208,6 +213,45 @@ static void fail_each(const char* cache_dir,
   assert_true(failures >= least);
 }
 
+// A constant that no plan of a set has is not held by the set.
+static void test_set_lets_go(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  pestle_plan_t* plans[2];
+  for (uint64_t i = 0; i < 2; ++i)
+    assert_ok(make_plan_of(context, i, &plans[i]));
+  assert_ok(pestle_plan_set_save(plans, 2, path));
+  pestle_plan_release(plans[0]);
+  pestle_plan_release(plans[1]);
+  char* data;
+  size_t size;
+  assert_ok(pestle_file_read(path, SIZE_MAX / 2, pestle_allocator_system(),
+                             &data, &size));
+  pestle_plan_set_header_t* h = (void*)data;
+  assert_int_equal(h->constant_count, 2);
+  for (uint64_t count = 2; count; --count) {
+    h->plan_count = count;
+    h->checksum = pestle_hash64(data + 32, front_size(h) - 32);
+    assert_ok(pestle_file_write(path, pestle_str_make(data, size)));
+    pestle_plan_set_t* set;
+    pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
+    assert_ok(pestle_plan_set_load(context, path, &set));
+    check_runs(context, pestle_plan_set_plan(set, 0));
+    assert_ok(pestle_cache_stats(context, &stats));
+    assert_int_equal(stats.memory_constants, count);
+    pestle_plan_set_release(set);
+  }
+  assert_null(pestle_plan_set_plan(NULL, 0));
+  assert_int_equal(pestle_plan_set_count(NULL), 0);
+  // Tables that begin in the file and end behind it.
+  h->plan_count = 4096;
+  h->size = 32768;
+  assert_true(h->size < size);
+  assert_false(loads(context, data, h->size));
+  free(data);
+  pestle_context_release(context);
+}
+
 static void test_set_without_memory(void** state) {
   (void)state;
   fail_each("", save_set, 8);
@@ -342,6 +386,8 @@ static void test_find(void** state) {
   pestle_context_release(context);
 }
 
+#define HASH "0123456789abcdef0123456789abcdef"
+
 static void put(const char* name, int64_t seconds_ago) {
   char file[160];
   snprintf(file, sizeof(file), "%s/%s", folder, name);
@@ -350,6 +396,85 @@ static void put(const char* name, int64_t seconds_ago) {
   struct timespec times[2] = {{.tv_sec = time(NULL) - seconds_ago},
                               {.tv_sec = time(NULL) - seconds_ago}};
   assert_int_equal(utimensat(AT_FDCWD, file, times, 0), 0);
+}
+
+// A key may be empty; an entry that is damaged has none to show.
+static void test_keys(void** state) {
+  (void)state;
+  pestle_plan_t* plan;
+  size_t keys = 0;
+  pestle_context_t* context = open_context();
+  assert_ok(get(context, "", NULL));
+  assert_ok(pestle_plan_cache_find(context, NULL, 0, &plan));
+  assert_non_null(plan);
+  pestle_plan_release(plan);
+  assert_ok(get(context, "abc", NULL));
+  put(HASH, 0);
+  assert_ok(pestle_cache_visit_keys(context, count_key, &keys));
+  assert_int_equal(keys, 3);
+  assert_error(pestle_cache_visit_keys(NULL, count_key, &keys),
+               INVALID_ARGUMENT, "a context");
+  assert_error(pestle_cache_visit_keys(context, NULL, &keys), INVALID_ARGUMENT,
+               "a function to call");
+  assert_error(pestle_cache_visit(context, true, NULL, &keys), INVALID_ARGUMENT,
+               "a function to call");
+  assert_error(pestle_cache_stats(context, NULL), INVALID_ARGUMENT,
+               "a place for the counts");
+  assert_error(pestle_cache_prune(NULL, 0, NULL), INVALID_ARGUMENT,
+               "a context");
+  pestle_context_release(context);
+}
+
+static pestle_status_t make_nothing(void* user, pestle_plan_t** out_plan) {
+  (void)user;
+  *out_plan = NULL;
+  return NULL;
+}
+
+// Whoever asks for what is being made does not wait for it.
+static pestle_status_t make_and_find(void* user, pestle_plan_t** out_plan) {
+  pestle_plan_t* found;
+  PESTLE_TRY(pestle_plan_cache_find(user, "a", 1, &found));
+  assert_null(found);
+  return make_plan(user, out_plan);
+}
+
+static void test_makers(void** state) {
+  (void)state;
+  pestle_plan_t* plan;
+  pestle_context_t* context = open_context();
+  assert_error(
+      pestle_plan_cache_get(context, "a", 1, make_nothing, NULL, &plan, NULL),
+      INTERNAL, "gave neither a plan nor a failure");
+  assert_ok(pestle_plan_cache_get(context, "a", 1, make_and_find, context,
+                                  &plan, NULL));
+  pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
+  assert_ok(pestle_cache_stats(context, &stats));
+  assert_int_equal(stats.memory_hits, 0);
+  pestle_plan_release(plan);
+  pestle_context_release(context);
+}
+
+// An empty folder where the entry should be does not keep it out.
+static void test_folder_in_place(void** state) {
+  (void)state;
+  pestle_arena_t arena;
+  pestle_arena_init(pestle_allocator_system(), &arena);
+  const char* entry = pestle_disk_entry_path(&arena, folder, pestle_str("a"));
+  for (int turn = 0; turn < 2; ++turn) {
+    pestle_context_t* context = open_context();
+    const char* reason;
+    assert_ok(get(context, "a", &reason));
+    if (turn) assert_string_equal(reason, "hit on disk");
+    pestle_context_release(context);
+    if (turn) break;
+    assert_int_equal(unlink(entry), 0);
+    assert_int_equal(mkdir(entry, 0700), 0);
+    context = open_context();
+    assert_ok(get(context, "a", NULL));
+    pestle_context_release(context);
+  }
+  pestle_arena_deinit(&arena);
 }
 
 static bool is_there(const char* name) {
@@ -369,8 +494,6 @@ static int mapped(void) {
   return count;
 }
 
-#define HASH "0123456789abcdef0123456789abcdef"
-
 // Other files stay; what writers that died left goes after an hour.
 static void test_other_files(void** state) {
   (void)state;
@@ -385,13 +508,21 @@ static void test_other_files(void** state) {
   put("t-" HASH, 100);
   put("t-fedcba9876543210fedcba9876543210", (int64_t)91 * 24 * 3600);
   char name[160];
-  snprintf(name, sizeof(name), "%s/%s", folder, "f" HASH + 1);
+  snprintf(name, sizeof(name), "%s/" HASH, folder);
   assert_int_equal(mkdir(name, 0700), 0);  // empty, and named as an entry
+  snprintf(name, sizeof(name), "%s/f" HASH, folder);
+  name[strlen(name) - 1] = 0;
+  assert_int_equal(mkdir(name, 0700),
+                   0);  // another, in which somebody has a file
+  strcat(name, "/own");
+  assert_ok(pestle_file_write(name, pestle_str("mine")));
   uint64_t removed;
   assert_ok(pestle_cache_prune(context, 1 << 20, &removed));
   assert_true(is_there("notes.txt") && is_there(HASH "0") &&
               is_there("x-" HASH) && is_there(HASH ".tmp-1-1") &&
               is_there("t-" HASH));
+  assert_false(is_there(HASH));
+  assert_true(pestle_file_exists(name));
   assert_false(is_there("c-" HASH ".tmp-1-2"));
   assert_false(is_there("c-" HASH));
   assert_false(is_there("t-fedcba9876543210fedcba9876543210"));
@@ -423,6 +554,13 @@ static void test_other_files(void** state) {
   assert_ok(pestle_cache_stats(context, &stats));
   assert_int_equal(stats.disk_entries, 1);
   assert_true(is_there("c-" HASH));
+  pestle_context_release(context);
+  // An old one goes when the cache is full.
+  put("c-" HASH, 7200);
+  options.cache_bytes = bytes;
+  context = fixture_context(&options);
+  assert_ok(get(context, "b", NULL));
+  assert_false(is_there("c-" HASH));
   pestle_context_release(context);
   assert_int_equal(mapped(), 0);
 }
@@ -484,9 +622,13 @@ int main(void) {
   cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
   const struct CMUnitTest tests[] = {
       TEST(test_set_is_damaged),
+      TEST(test_set_lets_go),
       TEST(test_set_without_memory),
       TEST(test_cache_without_memory),
       TEST(test_find),
+      TEST(test_keys),
+      TEST(test_makers),
+      TEST(test_folder_in_place),
       TEST(test_other_files),
       TEST(test_other_format),
       TEST(test_turns_bad),
