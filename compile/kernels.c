@@ -224,11 +224,6 @@ static pestle_status_t add_node(pestle_kernels_t* ks,
 
 // --- Beside collectives ---
 
-static bool is_view(const pestle_node_t* node) {
-  return node->op == PESTLE_OP_OPTIMIZATION_BARRIER ||
-         pestle_fuse_is_zero_copy(node);
-}
-
 static bool reads_result(const pestle_memory_plan_t* memory,
                          const pestle_node_t* node,
                          const pestle_node_t* collective) {
@@ -250,7 +245,7 @@ static uint32_t count_beside(const pestle_memory_plan_t* memory,
   uint32_t count = 0;
   for (const pestle_node_t* n = collective->next; n; n = n->next, ++count) {
     if (pestle_pass_has_bodies(n) ||
-        (!is_view(n) && reads_result(memory, n, collective))) {
+        (!pestle_fuse_is_view(n) && reads_result(memory, n, collective))) {
       break;
     }
   }

@@ -26,8 +26,7 @@ static void place_result(pestle_planner_t* p, const pestle_value_t* value,
                          uint32_t index) {
   pestle_cell_t* cell = pestle_planner_cell_of(p, value);
   if (cell->storage != PESTLE_STORAGE_ARENA ||
-      p->values.data[value->scratch].offset != 0 ||
-      cell->size != (int64_t)pestle_type_bytes(value->type)) {
+      !pestle_planner_is_whole(p, value)) {
     return;  // an argument, a constant, a part, another result: a copy
   }
   cell->storage = PESTLE_STORAGE_OUTPUT;

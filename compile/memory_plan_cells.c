@@ -6,14 +6,6 @@
 #include "compile/memory_planner.h"
 #include "passes/fuse.h"
 
-// node->scratch holds the positions of its begin and end.
-static int64_t begin_of(const pestle_node_t* node) {
-  return (int64_t)(node->scratch >> 32);
-}
-static int64_t end_of(const pestle_node_t* node) {
-  return (int64_t)(node->scratch & UINT32_MAX);
-}
-
 static void number_block(const pestle_block_t* block, uint64_t* position) {
   for (pestle_node_t* n = block->first; n; n = n->next) {
     uint64_t begin = (*position)++;
@@ -70,8 +62,9 @@ static pestle_status_t add_block(pestle_planner_t* p, pestle_block_t* block);
 static pestle_status_t add_while(pestle_planner_t* p, pestle_node_t* node) {
   for (uint32_t i = 0; i < node->result_count; ++i) {
     pestle_value_t* result = &node->results[i];
-    PESTLE_TRY(add_cell(p, result, PESTLE_STORAGE_ARENA, 0, begin_of(node)));
-    p->cells.data[p->cells.size - 1].end = end_of(node);
+    PESTLE_TRY(add_cell(p, result, PESTLE_STORAGE_ARENA, 0,
+                        pestle_planner_begin(node)));
+    p->cells.data[p->cells.size - 1].end = pestle_planner_end(node);
     for (uint32_t r = 0; r < node->region_count; ++r) {
       pestle_block_t* body = pestle_node_body(node, r);
       PESTLE_TRY(add_view(p, body->arguments[i], result, 0));
@@ -86,8 +79,8 @@ static pestle_status_t add_while(pestle_planner_t* p, pestle_node_t* node) {
 static pestle_status_t add_branches(pestle_planner_t* p, pestle_node_t* node) {
   for (uint32_t i = 0; i < node->result_count; ++i) {
     PESTLE_TRY(add_cell(p, &node->results[i], PESTLE_STORAGE_ARENA, 0,
-                        begin_of(node)));
-    p->cells.data[p->cells.size - 1].end = end_of(node);
+                        pestle_planner_begin(node)));
+    p->cells.data[p->cells.size - 1].end = pestle_planner_end(node);
   }
   for (uint32_t r = 0; r < node->region_count; ++r) {
     PESTLE_TRY(add_block(p, pestle_node_body(node, r)));
@@ -98,11 +91,10 @@ static pestle_status_t add_branches(pestle_planner_t* p, pestle_node_t* node) {
 static pestle_status_t add_node(pestle_planner_t* p, pestle_node_t* node) {
   if (node->op == PESTLE_OP_WHILE) return add_while(p, node);
   if (pestle_pass_has_bodies(node)) return add_branches(p, node);
-  bool barrier = node->op == PESTLE_OP_OPTIMIZATION_BARRIER;
-  if (barrier || pestle_fuse_is_zero_copy(node)) {
+  if (pestle_fuse_is_view(node)) {
     for (uint32_t i = 0; i < node->result_count; ++i) {
       PESTLE_TRY(add_view(p, &node->results[i], pestle_node_operand(node, i),
-                          barrier ? 0 : pestle_fuse_view_offset(node)));
+                          pestle_fuse_view_offset(node)));
     }
     return NULL;
   }
@@ -110,7 +102,8 @@ static pestle_status_t add_node(pestle_planner_t* p, pestle_node_t* node) {
                                  ? PESTLE_STORAGE_CONSTANT
                                  : PESTLE_STORAGE_ARENA;
   for (uint32_t i = 0; i < node->result_count; ++i) {
-    PESTLE_TRY(add_cell(p, &node->results[i], storage, 0, begin_of(node)));
+    PESTLE_TRY(
+        add_cell(p, &node->results[i], storage, 0, pestle_planner_begin(node)));
   }
   return NULL;
 }
@@ -127,11 +120,11 @@ static pestle_status_t add_block(pestle_planner_t* p, pestle_block_t* block) {
 // The last position at which a use by |node| in |block| still reads |value|.
 static int64_t last_read(const pestle_value_t* value,
                          const pestle_node_t* node) {
-  int64_t last = begin_of(node);
+  int64_t last = pestle_planner_begin(node);
   const pestle_block_t* home = block_of(value);
   while (node->block != home) {
     node = node->block->region->owner;
-    if (node->op == PESTLE_OP_WHILE) last = end_of(node);
+    if (node->op == PESTLE_OP_WHILE) last = pestle_planner_end(node);
   }
   return last;
 }
@@ -158,11 +151,6 @@ static void extend_block(const pestle_planner_t* p,
 
 // --- Collectives ---
 
-static bool is_view(const pestle_node_t* node) {
-  return node->op == PESTLE_OP_OPTIMIZATION_BARRIER ||
-         pestle_fuse_is_zero_copy(node);
-}
-
 static bool reads_result(const pestle_planner_t* p, const pestle_node_t* node,
                          const pestle_node_t* collective) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
@@ -180,13 +168,13 @@ static bool reads_result(const pestle_planner_t* p, const pestle_node_t* node,
 // that reads a result, or has bodies.
 static int64_t under_way_until(const pestle_planner_t* p,
                                const pestle_node_t* node) {
-  int64_t last = begin_of(node);
+  int64_t last = pestle_planner_begin(node);
   for (const pestle_node_t* n = node->next; n; n = n->next) {
-    if (!is_view(n) &&
+    if (!pestle_fuse_is_view(n) &&
         (pestle_pass_has_bodies(n) || reads_result(p, n, node))) {
       break;
     }
-    last = begin_of(n);
+    last = pestle_planner_begin(n);
   }
   return last;
 }

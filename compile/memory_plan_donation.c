@@ -37,8 +37,7 @@ static bool overwrites(const pestle_planner_t* p, const pestle_node_t* node,
                        const pestle_cell_t* cell) {
   const pestle_value_t* value = pestle_node_operand(node, operand);
   return pestle_planner_cell_of(p, value) == cell &&
-         p->values.data[value->scratch].offset == 0 &&
-         (int64_t)pestle_type_bytes(value->type) == cell->size &&
+         pestle_planner_is_whole(p, value) &&
          pestle_planner_begins_over(p, node, index, operand);
 }
 
@@ -61,8 +60,8 @@ static bool place(pestle_planner_t* p, uint32_t input, uint32_t output,
   const pestle_value_t* value = argument_of(p, input);
   pestle_cell_t* argument = pestle_planner_cell_of(p, value);
   const pestle_value_t* result = result_of(p, output);
-  bool is_itself = pestle_planner_cell_of(p, result) == argument &&
-                   p->values.data[result->scratch].offset == 0;
+  // They have one type.
+  bool is_itself = pestle_planner_cell_of(p, result) == argument;
   const pestle_cell_t* cell = output_cell(p, output);
   if (!is_itself && (!cell || !may_share(p, argument, cell))) return false;
   argument->storage = PESTLE_STORAGE_OUTPUT;

@@ -10,7 +10,7 @@
 
 // --- What a fusion does with an operand ---
 
-// Whether every path from |value| to the result is elementwise, in one shape.
+// Whether every path from |value|, of |shape|, to the result is elementwise, in one shape.
 // Values are few and each is looked at once: marks are in scratch.
 static bool flows_in_place(const pestle_value_t* value,
                            const pestle_type_t* shape, uint32_t budget) {
@@ -19,8 +19,7 @@ static bool flows_in_place(const pestle_value_t* value,
     if (pestle_pass_is_terminator(user)) continue;
     if (user->scratch) continue;
     if (!budget || !pestle_fuse_is_elementwise(user) ||
-        !pestle_pass_same_dims(user->results[0].type, shape) ||
-        !pestle_pass_same_dims(value->type, shape)) {
+        !pestle_pass_same_dims(user->results[0].type, shape)) {
       return false;
     }
     user->scratch = 1;
@@ -30,11 +29,12 @@ static bool flows_in_place(const pestle_value_t* value,
 }
 
 bool pestle_planner_may_overwrite(const pestle_node_t* fusion, uint32_t index) {
-  if (fusion->op != PESTLE_OP_FUSION || fusion->result_count != 1) return false;
+  if (fusion->result_count != 1) return false;
   pestle_block_t* body = pestle_node_body(fusion, 0);
   const pestle_value_t* operand = body->arguments[index];
   const pestle_type_t* shape = fusion->results[0].type;
-  if (pestle_type_bytes(operand->type) != pestle_type_bytes(shape)) {
+  if (pestle_type_bytes(operand->type) != pestle_type_bytes(shape) ||
+      !pestle_pass_same_dims(operand->type, shape)) {
     return false;
   }
   // The result itself must not be a view or a concatenation of what is written.
@@ -46,21 +46,6 @@ bool pestle_planner_may_overwrite(const pestle_node_t* fusion, uint32_t index) {
 }
 
 // --- Merging cells ---
-
-static const pestle_planned_t* planned(const pestle_planner_t* p,
-                                       const pestle_value_t* value) {
-  return &p->values.data[value->scratch];
-}
-
-// Whether |value| is the whole of an arena cell that dies at |position|.
-static bool dies_here(const pestle_planner_t* p, const pestle_value_t* value,
-                      int64_t position) {
-  const pestle_cell_t* cell = pestle_planner_cell_of(p, value);
-  if (PESTLE_FAULT(early_in_place)) position = cell->end;
-  return cell->storage == PESTLE_STORAGE_ARENA && cell->end == position &&
-         cell->begin < position && planned(p, value)->offset == 0 &&
-         cell->size == (int64_t)pestle_type_bytes(value->type);
-}
 
 // Two operands in one cell: one would see what was written over the other.
 static bool is_read_twice(const pestle_planner_t* p, const pestle_node_t* node,
@@ -74,6 +59,24 @@ static bool is_read_twice(const pestle_planner_t* p, const pestle_node_t* node,
     }
   }
   return false;
+}
+
+// Where what lies in the place of |result| begins: before its op if a loop has put it where
+// its state is, and nothing dies there.
+static int64_t begin_of(const pestle_planner_t* p,
+                        const pestle_value_t* result) {
+  return pestle_planner_cell_of(p, result)->begin;
+}
+
+// Whether operand |index| of |node| is the whole of an arena cell that dies at |position|,
+// and no other operand lies in it.
+static bool dies_here(const pestle_planner_t* p, const pestle_node_t* node,
+                      uint32_t index, int64_t position) {
+  const pestle_value_t* value = pestle_node_operand(node, index);
+  const pestle_cell_t* cell = pestle_planner_cell_of(p, value);
+  if (PESTLE_FAULT(early_in_place)) position = cell->end;
+  return cell->storage == PESTLE_STORAGE_ARENA && cell->end == position &&
+         pestle_planner_is_whole(p, value) && !is_read_twice(p, node, index);
 }
 
 // The operand that a custom call's result |index| is an alias of, or UINT32_MAX.
@@ -103,24 +106,22 @@ bool pestle_planner_begins_over(const pestle_planner_t* p,
 
 void pestle_planner_merge(pestle_planner_t* p, const pestle_value_t* into,
                           const pestle_value_t* value) {
-  uint32_t to = pestle_planner_cell(p, planned(p, into)->cell);
-  uint32_t from = pestle_planner_cell(p, planned(p, value)->cell);
-  if (to == from) return;
-  pestle_cell_t* a = &p->cells.data[to];
-  pestle_cell_t* b = &p->cells.data[from];
+  pestle_cell_t* a = pestle_planner_cell_of(p, into);
+  pestle_cell_t* b = pestle_planner_cell_of(p, value);
+  if (a == b) return;
   if (b->end > a->end) a->end = b->end;
-  b->merged_into = to;
+  b->merged_into = (uint32_t)(a - p->cells.data);
 }
 
-static void overwrite(pestle_planner_t* p, const pestle_node_t* fusion,
-                      int64_t position) {
+static void overwrite(pestle_planner_t* p, const pestle_node_t* fusion) {
+  int64_t position = begin_of(p, &fusion->results[0]);
   for (uint32_t i = 0; i < fusion->operand_count; ++i) {
-    const pestle_value_t* operand = pestle_node_operand(fusion, i);
-    if (!dies_here(p, operand, position) || is_read_twice(p, fusion, i) ||
+    if (!dies_here(p, fusion, i, position) ||
         !pestle_planner_may_overwrite(fusion, i)) {
       continue;
     }
-    pestle_planner_merge(p, operand, &fusion->results[0]);
+    pestle_planner_merge(p, pestle_node_operand(fusion, i),
+                         &fusion->results[0]);
     return;
   }
 }
@@ -129,11 +130,9 @@ static void share_aliases(pestle_planner_t* p, const pestle_node_t* node) {
   for (uint32_t r = 0; r < node->result_count; ++r) {
     uint32_t i = alias_of(node, r);
     if (i == UINT32_MAX) continue;
-    const pestle_value_t* operand = pestle_node_operand(node, i);
-    int64_t position = pestle_planner_cell_of(p, &node->results[r])->begin;
-    if (dies_here(p, operand, position) && !is_read_twice(p, node, i)) {
-      pestle_planner_merge(p, operand, &node->results[r]);
-    }
+    const pestle_value_t* result = &node->results[r];
+    if (dies_here(p, node, i, begin_of(p, result)))
+      pestle_planner_merge(p, pestle_node_operand(node, i), result);
   }
 }
 
@@ -146,11 +145,11 @@ static pestle_status_t share_in_place(pestle_planner_t* p,
   PESTLE_TRY(pestle_eval_call_find(node, &op, &eval));
   if (!eval->in_place) return NULL;
   const pestle_value_t* result = &node->results[0];
-  int64_t position = pestle_planner_cell_of(p, result)->begin;
+  int64_t position = begin_of(p, result);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const pestle_value_t* operand = pestle_node_operand(node, i);
     if (pestle_type_bytes(operand->type) != pestle_type_bytes(result->type) ||
-        !dies_here(p, operand, position) || is_read_twice(p, node, i)) {
+        !dies_here(p, node, i, position)) {
       continue;
     }
     pestle_planner_merge(p, operand, result);
@@ -159,42 +158,26 @@ static pestle_status_t share_in_place(pestle_planner_t* p,
   return NULL;
 }
 
-// What an op changes begins as its operand.
-static void update(pestle_planner_t* p, const pestle_node_t* node,
-                   int64_t position) {
-  for (uint32_t i = 0; i < pestle_pass_updates(node); ++i) {
-    const pestle_value_t* operand = pestle_node_operand(node, i);
-    if (dies_here(p, operand, position) && !is_read_twice(p, node, i)) {
-      pestle_planner_merge(p, operand, &node->results[i]);
-    }
-  }
-}
-
-// The state of a loop begins in the storage of its initial value.
-static void start_in_place(pestle_planner_t* p, const pestle_node_t* loop,
-                           int64_t position) {
-  for (uint32_t i = 0; i < loop->result_count; ++i) {
-    const pestle_value_t* operand = pestle_node_operand(loop, i);
-    if (dies_here(p, operand, position) && !is_read_twice(p, loop, i)) {
-      pestle_planner_merge(p, operand, &loop->results[i]);
-    }
+// The first |count| results begin in the storage of the operands of these numbers: what an
+// op changes, and the state of a loop.
+static void begin_as_operands(pestle_planner_t* p, const pestle_node_t* node,
+                              uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const pestle_value_t* result = &node->results[i];
+    if (dies_here(p, node, i, begin_of(p, result)))
+      pestle_planner_merge(p, pestle_node_operand(node, i), result);
   }
 }
 
 static pestle_status_t visit_block(pestle_planner_t* p,
                                    const pestle_block_t* block) {
   for (const pestle_node_t* n = block->first; n; n = n->next) {
-    if (n->op == PESTLE_OP_FUSION && n->result_count == 1) {
-      overwrite(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
-    }
-    if (pestle_pass_updates(n)) {
-      update(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
-    }
+    if (n->op == PESTLE_OP_FUSION && n->result_count == 1) overwrite(p, n);
+    begin_as_operands(
+        p, n,
+        n->op == PESTLE_OP_WHILE ? n->result_count : pestle_pass_updates(n));
     if (n->op == PESTLE_OP_CUSTOM_CALL) share_aliases(p, n);
     PESTLE_TRY(share_in_place(p, n));
-    if (n->op == PESTLE_OP_WHILE && n->result_count) {
-      start_in_place(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
-    }
     if (!pestle_pass_has_bodies(n)) continue;
     PESTLE_TRY(pestle_planner_chains(p, n));
     for (uint32_t r = 0; r < n->region_count; ++r) {

@@ -25,15 +25,6 @@ typedef struct chain_t {
   bool failed;  // out of memory
 } chain_t;
 
-static int64_t position_of(const pestle_node_t* node) {
-  return (int64_t)(node->scratch >> 32);
-}
-
-static bool is_view(const pestle_node_t* node) {
-  return node->op == PESTLE_OP_OPTIMIZATION_BARRIER ||
-         pestle_fuse_is_zero_copy(node);
-}
-
 static const pestle_block_t* block_of(const pestle_value_t* value) {
   return value->node ? value->node->block : value->block;
 }
@@ -52,7 +43,8 @@ static bool reads_no_more(const pestle_node_t* node,
                           const pestle_value_t* value) {
   for (const pestle_use_t* u = value->uses; u; u = u->next) {
     // A view from around the block may be read within it.
-    for (uint32_t i = 0; is_view(u->user) && i < u->user->result_count; ++i) {
+    for (uint32_t i = 0;
+         pestle_fuse_is_view(u->user) && i < u->user->result_count; ++i) {
       if (!reads_no_more(node, &u->user->results[i])) return false;
     }
     const pestle_node_t* at = ancestor_in(u->user, node->block);
@@ -62,14 +54,14 @@ static bool reads_no_more(const pestle_node_t* node,
       if (u->user != node && node->op == PESTLE_OP_WHILE) return false;
       continue;
     }
-    if (position_of(at) > position_of(node)) return false;
+    if (pestle_planner_begin(at) > pestle_planner_begin(node)) return false;
   }
   return true;
 }
 
 // What |value| is a view of: whoever reads that, or another view, reads |value|.
 static const pestle_value_t* base_of(const pestle_value_t* value) {
-  while (value->node && is_view(value->node))
+  while (value->node && pestle_fuse_is_view(value->node))
     value = pestle_node_operand(value->node, value->index);
   return value;
 }
@@ -88,7 +80,7 @@ static const pestle_value_t* source_of(const pestle_block_t* block,
   const pestle_value_t* value = pestle_node_operand(block->last, index);
   while (value->node && value->node->block == block) {
     const pestle_node_t* n = value->node;
-    bool begins = is_view(n) || n->op == PESTLE_OP_WHILE ||
+    bool begins = pestle_fuse_is_view(n) || n->op == PESTLE_OP_WHILE ||
                   value->index < pestle_pass_updates(n);
     if (!begins) return NULL;
     value = pestle_node_operand(n, value->index);
@@ -148,7 +140,7 @@ static bool reaches(chain_t* c, const pestle_value_t* value,
   if (!value->node || --c->budget < 0) return false;
   if (pestle_type_bytes(value->type) != pestle_type_bytes(target->type))
     return false;
-  if (is_view(value->node)) {
+  if (pestle_fuse_is_view(value->node)) {
     // It lies where its source does.
     return reaches(c, pestle_node_operand(value->node, value->index), target);
   }
@@ -186,12 +178,11 @@ static void merge_branches(pestle_planner_t* p, const pestle_node_t* node,
   c->budget = BUDGET;
   if (!source || !lies_alone(p, &node->results[index])) return;
   const pestle_cell_t* cell = pestle_planner_cell_of(p, source);
-  int64_t end = (int64_t)(node->scratch & UINT32_MAX);
+  int64_t end = pestle_planner_end(node);
+  // So nobody reads it behind the branches. A view is never larger than what it is of: a
+  // result as large as the cell begins where that does.
   if (cell->storage != PESTLE_STORAGE_ARENA || cell->end > end ||
-      cell->begin >= position_of(node) ||
-      p->values.data[source->scratch].offset != 0 ||
-      cell->size != (int64_t)pestle_type_bytes(node->results[index].type) ||
-      !reads_no_more(node, base_of(source))) {
+      cell->size != (int64_t)pestle_type_bytes(node->results[index].type)) {
     return;
   }
   if (!pestle_vec_push(&c->values, &node->results[index])) c->failed = true;
@@ -222,14 +213,15 @@ pestle_status_t pestle_planner_chains(pestle_planner_t* p,
 // lies in the place of a value from around the if is not moved, since the other branch may
 // read that.
 
-// Whether |value| was made in |block|, and what else lies in its place was too.
-static bool is_made_in(const pestle_planner_t* p, const pestle_block_t* block,
-                       const pestle_value_t* value, int64_t begin) {
+// Whether |value|, which a branch of what begins at |begin| returns, was made in the
+// branch, as was what else lies in its place, all of which it takes.
+static bool is_made_in_branch(const pestle_planner_t* p,
+                              const pestle_value_t* value, int64_t begin) {
   const pestle_cell_t* cell = pestle_planner_cell_of(p, value);
-  bool turns = cell->root->node && cell->root->node->op == PESTLE_OP_WHILE;
-  return block_of(value) == block && cell->storage == PESTLE_STORAGE_ARENA &&
-         cell->begin > begin && !turns &&
-         p->values.data[value->scratch].offset == 0;
+  // Places of loops may take turns.
+  return cell->begin > begin && cell->storage == PESTLE_STORAGE_ARENA &&
+         cell->root->node->op != PESTLE_OP_WHILE &&
+         pestle_planner_is_whole(p, value);
 }
 
 void pestle_planner_branches(pestle_planner_t* p, const pestle_node_t* node) {
@@ -240,11 +232,8 @@ void pestle_planner_branches(pestle_planner_t* p, const pestle_node_t* node) {
     for (uint32_t r = 0; r < node->region_count; ++r) {
       const pestle_block_t* block = pestle_node_body(node, r);
       const pestle_value_t* value = pestle_node_operand(block->last, i);
-      if (is_made_in(p, block, value, begin) &&
-          pestle_planner_cell_of(p, value)->size ==
-              (int64_t)pestle_type_bytes(result->type)) {
+      if (is_made_in_branch(p, value, begin))
         pestle_planner_merge(p, result, value);
-      }
     }
   }
 }
@@ -268,7 +257,7 @@ static int64_t least_alternating(const pestle_planner_t* p) {
 
 static bool has_loops(const pestle_block_t* block) {
   uint32_t left = block->body_count;
-  for (const pestle_node_t* n = block->first; left && n; n = n->next) {
+  for (const pestle_node_t* n = block->first; left; n = n->next) {
     if (!pestle_pass_has_bodies(n)) continue;
     --left;
     if (n->op == PESTLE_OP_WHILE) return true;
@@ -279,31 +268,26 @@ static bool has_loops(const pestle_block_t* block) {
   return false;
 }
 
+// Whether |next|, which the body returns, is all of a place that was made in the body. A
+// place that takes turns already begins with the loop, as do those of its state.
 static bool may_alternate(const pestle_planner_t* p, const pestle_node_t* loop,
-                          uint32_t index) {
-  const pestle_block_t* body = pestle_node_body(loop, 1);
-  const pestle_value_t* next = pestle_node_operand(body->last, index);
-  const pestle_value_t* state = body->arguments[index];
+                          const pestle_value_t* next) {
   const pestle_cell_t* from = pestle_planner_cell_of(p, next);
-  const pestle_cell_t* to = pestle_planner_cell_of(p, state);
-  int64_t bytes = (int64_t)pestle_type_bytes(next->type);
-  return bytes >= least_alternating(p) && next->node &&
-         block_of(next) == body && from != to &&
-         from->storage == PESTLE_STORAGE_ARENA && !from->alternates &&
-         from->begin > position_of(loop) && from->size == bytes &&
-         to->size == bytes && p->values.data[next->scratch].offset == 0 &&
-         p->values.data[state->scratch].offset == 0;
+  return (int64_t)pestle_type_bytes(next->type) >= least_alternating(p) &&
+         from->storage == PESTLE_STORAGE_ARENA &&
+         from->begin > pestle_planner_begin(loop) &&
+         pestle_planner_is_whole(p, next);
 }
 
 void pestle_planner_alternate(pestle_planner_t* p, const pestle_node_t* loop) {
   const pestle_block_t* body = pestle_node_body(loop, 1);
   if (has_loops(body)) return;
   for (uint32_t i = 0; i < loop->result_count; ++i) {
-    if (!may_alternate(p, loop, i)) continue;
-    pestle_cell_t* cell =
-        pestle_planner_cell_of(p, pestle_node_operand(body->last, i));
+    const pestle_value_t* next = pestle_node_operand(body->last, i);
+    if (!may_alternate(p, loop, next)) continue;
+    pestle_cell_t* cell = pestle_planner_cell_of(p, next);
     cell->alternates = i + 1;
-    cell->begin = position_of(loop);
-    cell->end = (int64_t)(loop->scratch & UINT32_MAX);
+    cell->begin = pestle_planner_begin(loop);
+    cell->end = pestle_planner_end(loop);
   }
 }

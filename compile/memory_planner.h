@@ -42,6 +42,14 @@ typedef struct pestle_planner_t {
   PESTLE_VEC(pestle_cell_t) cells;
 } pestle_planner_t;
 
+// node->scratch holds the positions of its begin and end.
+static inline int64_t pestle_planner_begin(const pestle_node_t* node) {
+  return (int64_t)(node->scratch >> 32);
+}
+static inline int64_t pestle_planner_end(const pestle_node_t* node) {
+  return (int64_t)(node->scratch & UINT32_MAX);
+}
+
 // The cell that |cell| has become.
 static inline uint32_t pestle_planner_cell(const pestle_planner_t* p,
                                            uint32_t cell) {
@@ -54,6 +62,14 @@ static inline pestle_cell_t* pestle_planner_cell_of(
     const pestle_planner_t* p, const pestle_value_t* value) {
   return &p->cells.data[pestle_planner_cell(
       p, p->values.data[value->scratch].cell)];
+}
+
+// Whether |value| is all of its cell, and so begins where that does: what lies in a cell
+// ends in it.
+static inline bool pestle_planner_is_whole(const pestle_planner_t* p,
+                                           const pestle_value_t* value) {
+  return (int64_t)pestle_type_bytes(value->type) ==
+         pestle_planner_cell_of(p, value)->size;
 }
 
 // memory_plan_cells.c: values, cells and when they are live.

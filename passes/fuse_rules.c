@@ -150,6 +150,11 @@ bool pestle_fuse_is_zero_copy(const pestle_node_t* node) {
   return pestle_fuse_view_offset(node) % VIEW_ALIGNMENT == 0;
 }
 
+bool pestle_fuse_is_view(const pestle_node_t* node) {
+  return node->op == PESTLE_OP_OPTIMIZATION_BARRIER ||
+         pestle_fuse_is_zero_copy(node);
+}
+
 int64_t pestle_fuse_view_offset(const pestle_node_t* node) {
   if (node->op != PESTLE_OP_SLICE) return 0;
   const pestle_type_t* from = operand_type(node, 0);

@@ -107,8 +107,7 @@ static void make_roots(sched_t* s) {
   }
   for (uint32_t i = 0; i < s->count; ++i) {
     const pestle_node_t* n = s->ops[i].node;
-    bool view =
-        pestle_fuse_is_zero_copy(n) || n->op == PESTLE_OP_OPTIMIZATION_BARRIER;
+    bool view = pestle_fuse_is_view(n);
     for (uint32_t r = 0; r < n->result_count; ++r) {
       const pestle_value_t* v = &n->results[r];
       s->maker[v->scratch] = i;
@@ -328,9 +327,8 @@ static void run_beside(sched_t* s, uint32_t op, uint32_t* begun,
   for (uint32_t u = o->user_begin; u < o->user_end; ++u) {
     op_t* user = &s->ops[s->users[u]];
     if (--user->waiting) continue;
-    bool view = pestle_fuse_is_zero_copy(user->node) ||
-                user->node->op == PESTLE_OP_OPTIMIZATION_BARRIER;
-    user->behind = view ? 0 : find_behind(s, user, begun);
+    user->behind =
+        pestle_fuse_is_view(user->node) ? 0 : find_behind(s, user, begun);
     insert_ready(s, ready, s->users[u]);
   }
 }
