@@ -555,10 +555,22 @@ static void test_empty_overlaps_nothing(void** state) {
   assert_ok(pestle_memory_plan_aliases(&empty, reduce, &alias, &any));
   assert_int_equal(alias, -1);
   assert_false(any);
-  // One byte in it is a fault of the planner.
+  // One byte in it is a fault of the planner, and so are fewer at its beginning.
   placements[0].size = 1;
   assert_code(pestle_memory_plan_aliases(&empty, reduce, &alias, &any),
               INTERNAL);
+  placements[0].offset = 0;
+  placements[0].size = 8;
+  assert_code(pestle_memory_plan_aliases(&empty, reduce, &alias, &any),
+              INTERNAL);
+  // An empty result shares none either.
+  placements[2].size = 0;
+  assert_ok(pestle_memory_plan_aliases(&empty, reduce, &alias, &any));
+  assert_int_equal(alias, -1);
+  placements[2].size = 8;
+  assert_ok(pestle_memory_plan_aliases(&empty, reduce, &alias, &any));
+  assert_int_equal(alias, 0);
+  assert_true(any);
   pestle_module_release(module);
   pestle_context_release(context);
 }
