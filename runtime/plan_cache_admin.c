@@ -38,13 +38,15 @@ typedef struct folder_t {
 
 // A folder under an entry's name is a damaged one when it is empty; what somebody
 // keeps in one is not ours to count or to remove.
-static bool is_empty(pestle_arena_t* arena, const char* path) {
+static pestle_status_t is_empty(pestle_arena_t* arena, const char* path,
+                                bool* out_empty) {
   const char** names;
   size_t count;
   pestle_status_t status = pestle_folder_list(path, arena, &names, &count);
-  bool empty = !status && !count;
+  if (pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY) return status;
+  *out_empty = !status && !count;
   pestle_status_release(status);
-  return empty;
+  return NULL;
 }
 
 static pestle_status_t list_files(pestle_context_t* context, folder_t* folder) {
@@ -68,7 +70,10 @@ static pestle_status_t list_files(pestle_context_t* context, folder_t* folder) {
       continue;
     }
     file.is_folder = info.is_folder;
-    if (info.is_folder && !is_empty(&folder->arena, file.path)) continue;
+    bool counts = true;
+    if (info.is_folder)
+      PESTLE_TRY(is_empty(&folder->arena, file.path, &counts));
+    if (!counts) continue;
     file.size = info.is_folder ? 0 : (uint64_t)info.size;
     file.used_ns = info.modified_ns;
     folder->files[folder->count++] = file;

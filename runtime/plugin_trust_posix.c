@@ -15,24 +15,23 @@
 #include "base/file.h"
 #include "runtime/registry.h"
 
-static bool owner_of_library(pestle_arena_t* arena, uid_t* out_owner) {
+// What the library's file cannot be found for is no trust.
+static pestle_status_t owns_library(pestle_arena_t* arena, uid_t owner,
+                                    bool* out_owns) {
   const char* path;
   struct stat info;
   pestle_status_t status = pestle_dynlib_path_of(
       (pestle_dynlib_fn_t)pestle_plugin_trust, arena, &path);
-  if (status) {
-    pestle_status_release(status);
-    return false;
-  }
-  if (stat(path, &info) != 0) return false;
-  *out_owner = info.st_uid;
-  return true;
+  if (pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY) return status;
+  *out_owns = !status && stat(path, &info) == 0 && info.st_uid == owner;
+  pestle_status_release(status);
+  return NULL;
 }
 
-static bool is_trusted_owner(pestle_arena_t* arena, uid_t owner) {
-  uid_t library;
-  return owner == 0 || owner == geteuid() ||
-         (owner_of_library(arena, &library) && owner == library);
+static pestle_status_t is_trusted_owner(pestle_arena_t* arena, uid_t owner,
+                                        bool* out_trusted) {
+  *out_trusted = owner == 0 || owner == geteuid();
+  return *out_trusted ? NULL : owns_library(arena, owner, out_trusted);
 }
 
 static const char* format_reason(pestle_arena_t* arena, const char* format,
@@ -47,11 +46,13 @@ static const char* format_reason(pestle_arena_t* arena, const char* format,
 static pestle_status_t judge(pestle_arena_t* arena, const struct stat* info,
                              const char* what, const char** out_reason) {
   const char* format = NULL;
+  bool trusted;
+  PESTLE_TRY(is_trusted_owner(arena, info->st_uid, &trusted));
   if (info->st_mode & S_IWOTH) {
     format =
         "%s may be written by others, who could put any code there; take that "
         "right away (chmod o-w)";
-  } else if (!is_trusted_owner(arena, info->st_uid)) {
+  } else if (!trusted) {
     format =
         "%s belongs neither to root, nor to this user, nor to the owner of "
         "Pestle's library; change its owner (chown) or copy it";

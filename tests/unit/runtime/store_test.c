@@ -565,6 +565,33 @@ static void test_other_files(void** state) {
   assert_int_equal(mapped(), 0);
 }
 
+// Whether a folder under an entry's name is empty takes memory to say.
+static void test_folder_without_memory(void** state) {
+  (void)state;
+  char name[160];
+  snprintf(name, sizeof(name), "%s/" HASH, folder);
+  assert_int_equal(mkdir(name, 0700), 0);
+  for (size_t k = 1;; ++k) {
+    pestle_test_allocator_t memory;
+    pestle_test_allocator_init(&memory, 0);
+    pestle_context_options_t options = fixture_options();
+    options.allocator = pestle_test_allocator(&memory);
+    options.cache_dir = folder;
+    pestle_context_t* context = fixture_context(&options);
+    atomic_store(&memory.fail_at, atomic_load(&memory.request_count) + k);
+    pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
+    pestle_status_t status = pestle_cache_stats(context, &stats);
+    bool failed = pestle_test_allocator_failed(&memory);
+    if (failed) assert_code(status, OUT_OF_MEMORY);
+    if (!failed) assert_ok(status);
+    assert_int_equal(stats.disk_entries, !failed);
+    atomic_store(&memory.fail_at, 0);
+    pestle_context_release(context);
+    pestle_test_allocator_check(&memory);
+    if (!failed) break;
+  }
+}
+
 // An entry of another format, sound otherwise, is made anew.
 static void test_other_format(void** state) {
   (void)state;
@@ -630,6 +657,7 @@ int main(void) {
       TEST(test_makers),
       TEST(test_folder_in_place),
       TEST(test_other_files),
+      TEST(test_folder_without_memory),
       TEST(test_other_format),
       TEST(test_turns_bad),
   };
