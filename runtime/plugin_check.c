@@ -324,8 +324,9 @@ static pestle_status_t odd_caps(const char* name, const char* field,
                       name, field, found, expected);
 }
 
+// |n| is not 0.
 static bool is_power_of_two(uint32_t n) {
-  return n && !(n & (n - 1));
+  return !(n & (n - 1));
 }
 
 pestle_status_t pestle_plugin_check_caps(const pestle_target_caps_t* caps,

@@ -73,7 +73,7 @@ static image_t dynamic_strings(image_t image, const Elf64_Ehdr* header) {
 
 static bool has_string(image_t strings, const char* text) {
   size_t size = strlen(text) + 1;
-  for (size_t at = 0; strings.size - at >= size && at < strings.size;) {
+  for (size_t at = 0; strings.size - at >= size;) {
     if (!memcmp(strings.data + at, text, size)) return true;
     const char* end = memchr(strings.data + at, 0, strings.size - at);
     if (!end) break;

@@ -225,6 +225,52 @@ static void test_calls(void** state) {
   }
 }
 
+static int tries_of_crash;
+
+static void count_tries(void* user, pestle_log_level_t level,
+                        const char* message) {
+  (void)user, (void)level;
+  tries_of_crash += strstr(message, "backend tried in a child: ") &&
+                    strstr(message, "scorecrash");
+}
+
+// What a child did not survive is not tried again for another type of device.
+static void test_once(void** state) {
+  (void)state;
+  char folder[] = "/tmp/pestle-child-XXXXXX", link[128];
+  assert_non_null(mkdtemp(folder));
+  static const char* const names[] = {"scorecrash", "tame"};
+  for (int i = 0; i < 2; ++i) {
+    snprintf(link, sizeof(link), "%s/libpestle-%s.so", folder, names[i]);
+    assert_int_equal(symlink(zoo_file(names[i]), link), 0);
+  }
+  pestle_context_options_t options = {.struct_size = sizeof(options),
+                                      .cache_dir = "",
+                                      .threads = 1,
+                                      .log = count_tries,
+                                      .log_level = PESTLE_LOG_DEBUG,
+                                      .backend_path = folder,
+                                      .probe_backends = true,
+                                      .probe_timeout_ms = 20000};
+  pestle_context_t* context;
+  assert_ok(pestle_context_create(&options, &context));
+  static const char* const types[] = {"cpu", "gpu"};
+  for (int i = 0; i < 2; ++i) {
+    assert_int_equal(pestle_context_device_count(context, types[i]) > 0, !i);
+    assert_int_equal(tries_of_crash, 1);
+  }
+  assert_non_null(pestle_context_backend(context, "tame"));
+  // Who asks for all of them anew has it tried.
+  assert_ok(pestle_context_load_all(context, NULL));
+  assert_int_equal(tries_of_crash, 2);
+  pestle_context_release(context);
+  for (int i = 0; i < 2; ++i) {
+    snprintf(link, sizeof(link), "%s/libpestle-%s.so", folder, names[i]);
+    unlink(link);
+  }
+  rmdir(folder);
+}
+
 // A plugin that finds the pipe writes what it likes: a result that is none is not
 // believed, whichever of its numbers is wrong.
 static void test_forgeries(void** state) {
@@ -308,6 +354,7 @@ static void test_memory(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_calls),
+      cmocka_unit_test(test_once),
       cmocka_unit_test(test_forgeries),
       cmocka_unit_test(test_memory),
   };

@@ -208,8 +208,17 @@ static bool is_faulty(const char* call, const char* path) {
   return size >= end && !strcmp(path + size - end, fault.end);
 }
 
+// Whose this program and its user are said to be; 0: whose they are.
+static uid_t program_owner, user_id;
+
+uid_t geteuid(void) {
+  return user_id ? user_id : NEXT(geteuid)();
+}
+
 int stat(const char* path, struct stat* out) {
   int result = NEXT(stat)(path, out);
+  if (program_owner && strstr(path, "/plugin_abi_image"))
+    out->st_uid = program_owner;
   if (!is_faulty("stat", path)) return result;
   out->st_uid = fault.owner;
   errno = fault.error;
@@ -304,6 +313,20 @@ static void test_trust(void** state) {
     expect_trust(path, rows[i].text);
     fault.call = NULL;
   }
+  // Whoever owns the folder, who uses it, whose the library is; 1: it is not to be seen.
+  static const uid_t owners[][4] = {{54321, 0, 0, 0},
+                                    {54321, 54321, 0, 1},
+                                    {54321, 54322, 0, 0},
+                                    {54321, 0, 54321, 1},
+                                    {54321, 0, 54322, 0}};
+  for (size_t i = 0; i < sizeof(owners) / sizeof(*owners); ++i) {
+    fault.call = "stat", fault.end = strrchr(temporary, '/');
+    fault.error = 0, fault.owner = owners[i][0];
+    user_id = owners[i][1], program_owner = owners[i][2];
+    expect_trust(path, owners[i][3] ? NULL : "its folder belongs neither");
+    fault.call = NULL;
+    user_id = program_owner = 0;
+  }
   // Links: of the folder, of another one, and one that is a circle by now.
   assert_int_equal(symlink("plugin.so", in("near.so")), 0);
   expect_trust(in("near.so"), NULL);
@@ -322,8 +345,8 @@ static void test_memory(void** state) {
   assert_int_equal(mkdir(in("folder.so"), 0755), 0);
   static const char* const files[] = {"plugin.so", "near.so", "far.so",
                                       "nothing.so", "folder.so"};
-  for (size_t i = 0; i < 2 * sizeof(files) / sizeof(*files); ++i) {
-    const char* path = in(files[i / 2]);
+  for (size_t i = 0; i < 3 * sizeof(files) / sizeof(*files); ++i) {
+    const char* path = in(files[i / 3]);
     for (size_t k = 1;; ++k) {
       pestle_test_allocator_t memory;
       pestle_test_allocator_init(&memory, k);
@@ -331,8 +354,10 @@ static void test_memory(void** state) {
       pestle_arena_init(pestle_test_allocator(&memory), &arena);
       const char *real_path, *reason;
       pestle_file_stamp_t stamp;
-      fault.call = i % 2 ? "stat" : NULL;
-      fault.end = strrchr(temporary, '/'), fault.error = ELOOP;
+      // The folder cannot be looked at, or is another user's.
+      fault.call = i % 3 ? "stat" : NULL;
+      fault.end = strrchr(temporary, '/');
+      fault.error = i % 3 == 1 ? ELOOP : 0, fault.owner = 54321;
       pestle_status_t status =
           pestle_plugin_trust(&arena, path, &real_path, &stamp, &reason);
       fault.call = NULL;

@@ -57,6 +57,16 @@ static const char* reason_of(pestle_context_t* context, const char* name) {
   return "";
 }
 
+// Of the one whose file has |part| in its name.
+static const char* reason_of_file(pestle_context_t* context, const char* part) {
+  pestle_backend_info_t info = {.struct_size = sizeof(info)};
+  for (size_t i = 0; i < pestle_context_backend_count(context); ++i) {
+    assert_ok(pestle_context_backend_info(context, i, &info));
+    if (strstr(info.path, part)) return info.reason;
+  }
+  return "no such file";
+}
+
 // --- What is loaded ---
 
 static void test_all(void** state) {
@@ -73,6 +83,30 @@ static void test_all(void** state) {
   assert_ok(pestle_context_device(context, "tie", &device));
   assert_string_equal(pestle_device_backend_id(device), "tie v2");
   assert_non_null(strstr(reason_of(context, "tie"), "it is of this build"));
+  // Of two of this build the first.
+  assert_string_equal(reason_of_file(context, "tie-v4"), REGISTRY_FOLDER
+                      "/libpestle-tie-v4.so: backend 'tie' is already taken "
+                      "by " REGISTRY_FOLDER
+                      "/libpestle-tie-v2.so (score 10, this one 10; equal, "
+                      "but it came first)");
+  assert_non_null(
+      strstr(reason_of_file(context, "tie-v3"), "it is of this build"));
+  pestle_context_release(context);
+}
+
+// A file may have the name of what is linked in, which then stays aside.
+static void test_named_as_linked_in(void** state) {
+  (void)state;
+  pestle_context_t* context = open_with("/nonexistent", true);
+  assert_ok(pestle_context_load_backend(context,
+                                        NAMED_FOLDER "/libpestle-own_ref.so"));
+  assert_ok(pestle_context_load_backends(context));
+  pestle_device_t* device;
+  assert_ok(pestle_context_device(context, "ref", &device));
+  assert_string_equal(pestle_device_backend_id(device), "ref fake-1");
+  assert_non_null(strstr(reason_of(context, "ref"),
+                         "the linked-in backend: backend 'ref' is already "
+                         "taken by " NAMED_FOLDER));
   pestle_context_release(context);
 }
 
@@ -169,6 +203,8 @@ static void test_search_paths(void** state) {
   static const char* const empty[] = {""};
   assert_error(pestle_context_set_search_paths(context, empty, 1),
                INVALID_ARGUMENT, "never searched");
+  assert_ok(pestle_context_set_search_paths(context, NULL, 0));
+  assert_int_equal(pestle_context_search_path_count(context), 0);
   pestle_context_release(context);
   // Without an option two folders beside the library, and not the current one.
   context = open_with(NULL, true);
@@ -435,6 +471,26 @@ static size_t count_in_log(const char* text) {
   return count;
 }
 
+static bool take_none(void* user, const pestle_candidate_t* candidate) {
+  (void)user, (void)candidate;
+  return false;
+}
+
+// What the caller does not take compiles nothing either.
+static void test_filtered_target(void** state) {
+  (void)state;
+  pestle_device_t* device;
+  pestle_backend_filter_t filter = {.struct_size = sizeof(filter),
+                                    .accept = take_none};
+  pestle_context_t* context = open_with(ALONE_FOLDER, false);
+  assert_ok(pestle_context_load_all(context, &filter));
+  assert_non_null(strstr(reason_of(context, "empty"), "filter does not take"));
+  assert_error(pestle_context_target(context, "empty", &device), NOT_FOUND,
+               "filter does not take");
+  assert_null(device);
+  pestle_context_release(context);
+}
+
 static void test_targets(void** state) {
   (void)state;
   pestle_device_t* device;
@@ -523,13 +579,22 @@ static void test_fork_end(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_all),          cmocka_unit_test(test_globs),
-      cmocka_unit_test(test_filters),      cmocka_unit_test(test_best),
-      cmocka_unit_test(test_search_paths), cmocka_unit_test(test_log_levels),
-      cmocka_unit_test(test_indices),      cmocka_unit_test(test_put_off),
-      cmocka_unit_test(test_late_load),    cmocka_unit_test(test_properties),
-      cmocka_unit_test(test_cpu_memory),   cmocka_unit_test(test_gpu_memory),
-      cmocka_unit_test(test_targets),      cmocka_unit_test(test_refused_end),
+      cmocka_unit_test(test_all),
+      cmocka_unit_test(test_globs),
+      cmocka_unit_test(test_named_as_linked_in),
+      cmocka_unit_test(test_filters),
+      cmocka_unit_test(test_best),
+      cmocka_unit_test(test_search_paths),
+      cmocka_unit_test(test_log_levels),
+      cmocka_unit_test(test_indices),
+      cmocka_unit_test(test_put_off),
+      cmocka_unit_test(test_late_load),
+      cmocka_unit_test(test_properties),
+      cmocka_unit_test(test_cpu_memory),
+      cmocka_unit_test(test_gpu_memory),
+      cmocka_unit_test(test_filtered_target),
+      cmocka_unit_test(test_targets),
+      cmocka_unit_test(test_refused_end),
       cmocka_unit_test(test_fork_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

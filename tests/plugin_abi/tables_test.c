@@ -242,6 +242,8 @@ SPOIL(alone_wrong,
 SPOIL(old_info,
       (info.struct_size = offsetof(pestle_backend_abi_info_t, host_build_id),
        info.host_build_id = "never looked at"))
+SPOIL(alone_ready,
+      (info.flags = PESTLE_BACKEND_TARGET_ALONE, backend.device_count = 0))
 SPOIL(half_target, backend.device = NULL)
 SPOIL(half_device, backend.target = NULL)
 SPOIL(library_alone,
@@ -322,6 +324,7 @@ static const struct {
     {alone_wrong, WRONG, "its score is 5, with -2 devices"},
     {none, LOADED, NULL},
     {old_info, LOADED, NULL},
+    {alone_ready, LOADED, NULL},
     {half_target, LOADED, NULL},
     {half_device, LOADED, NULL},
     {library_alone, LOADED, NULL},
@@ -424,6 +427,115 @@ static void test_memory(void** state) {
       pestle_test_allocator_check(&memory);
       if (!failed) break;
     }
+  }
+}
+
+// --- What a plugin says of itself ---
+
+static void test_identity(void** state) {
+  (void)state;
+  const char* own = pestle_build_id();
+  const size_t whole = sizeof(info);
+  const size_t first = offsetof(pestle_backend_abi_info_t, host_build_id);
+  const struct {
+    const char *build, *host;
+    size_t size;
+    int32_t type;
+    uint32_t flags;
+    bool cpu_only;
+    bool is_own, is_target, is_put_off;
+  } rows[] = {
+      {"a", NULL, whole, 0, 0, false, false, false, false},
+      {own, NULL, whole, 0, 0, false, true, false, false},
+      {"a", own, whole, 0, 0, false, true, false, false},
+      {"a", "b", whole, 0, 0, false, false, false, false},
+      // It was built before there was more to say.
+      {"a", own, first, 2, 1, true, false, false, false},
+      {"a", "b", whole, 0, PESTLE_BACKEND_TARGET_ALONE, false, false, true,
+       false},
+      {"a", "b", whole, 0, 2, false, false, false, false},
+      {"a", "b", whole, PESTLE_DEVICE_CUDA, 0, true, false, false, true},
+      {"a", "b", whole, PESTLE_DEVICE_CUDA, 0, false, false, false, false},
+      {"a", "b", whole, PESTLE_DEVICE_CPU, 0, true, false, false, false},
+      {"a", "b", whole, 0, 0, true, false, false, false},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    pestle_arena_t arena;
+    pestle_plugin_t* plugin;
+    pestle_arena_init(pestle_allocator_system(), &arena);
+    make_right();
+    info.build_id = rows[i].build, info.host_build_id = rows[i].host;
+    info.struct_size = rows[i].size, info.flags = rows[i].flags;
+    info.device_type = rows[i].type;
+    assert_ok(pestle_plugin_probe_static(&arena, abi_info, say_score, init,
+                                         rows[i].cpu_only, &plugin));
+    bool is_right = plugin->is_own == rows[i].is_own &&
+                    plugin->is_target == rows[i].is_target &&
+                    plugin->is_put_off == rows[i].is_put_off;
+    if (!is_right) print_error("row %zu\n", i);
+    assert_true(is_right);
+    // Who is put off is not asked for its score.
+    assert_int_equal(plugin->score, rows[i].is_put_off ? 0 : 5);
+    pestle_arena_deinit(&arena);
+  }
+}
+
+// A file's name says the backend's, and which of its variants it is.
+static void test_labels(void** state) {
+  (void)state;
+  static const char* const rows[][3] = {
+      {"/a/libpestle-cuda.so", "cuda", "cuda"},
+      {"/a/libpestle-cuda-v13.so", "cuda", "cuda-v13"},
+      {"libpestle-cuda.v13.so", "cuda", "cuda.v13"},
+      {"/a-b.c/libpestle-cuda.so.1", "cuda", "cuda.so.1"},
+      {"/a/other.so", "other", "other"},
+      {"/a/-x.so", "", "-x"},
+      {"/a/libpestle-.so", "", ""},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    pestle_arena_t arena;
+    pestle_plugin_t* plugin;
+    pestle_arena_init(pestle_allocator_system(), &arena);
+    assert_ok(pestle_plugin_row(&arena, rows[i][0], &plugin));
+    assert_string_equal(plugin->path, rows[i][0]);
+    assert_string_equal(plugin->name, rows[i][1]);
+    assert_string_equal(plugin->label, rows[i][2]);
+    pestle_arena_deinit(&arena);
+  }
+}
+
+// One that works without a device is no target any more once it has one, and none
+// without a compiler.
+static void test_targets(void** state) {
+  (void)state;
+  pestle_device_t* found;
+  for (int i = 0; i < 3; ++i) {
+    pestle_context_t* context = open_context(NULL);
+    pestle_backend_info_t row = {.struct_size = sizeof(row)};
+    make_right();
+    info.flags = PESTLE_BACKEND_TARGET_ALONE;
+    score = i == 0 ? 5 : 0;
+    if (i) backend.score = backend.device_count = 0;
+    if (i == 2) backend.target = NULL;
+    pestle_status_t status =
+        pestle_context_add_backend(context, abi_info, say_score, init);
+    assert_int_equal(pestle_status_code(status), i ? DEAD : LOADED);
+    pestle_status_release(status);
+    size_t last = pestle_context_backend_count(context) - 1;
+    for (size_t k = 0; k <= last; ++k) {
+      assert_ok(pestle_context_backend_info(context, k, &row));
+      if (!strcmp(row.name, "tables")) break;
+    }
+    assert_string_equal(row.name, "tables");
+    assert_int_equal(row.is_target, i != 0);
+    status = pestle_context_target(context, "tables", &found);
+    if (i == 2) {
+      assert_error(status, UNAVAILABLE, "found no device");
+    } else {
+      assert_ok(status);
+      assert_int_equal(pestle_device_is_target(found), i == 1);
+    }
+    pestle_context_release(context);
   }
 }
 
@@ -586,6 +698,11 @@ static void test_filters(void** state) {
     assert_int_equal(calls, !*rows[i].text);
     assert_true(plugin->is_refused);
     assert_int_equal(plugin->verdict, PESTLE_VERDICT_FILTERED);
+    // Nor is it judged again: it keeps its reason.
+    const char* reason = plugin->reason;
+    allowed[1] = "nobody", filter.allowed_count = 1;
+    assert_ok(pestle_plugin_filter_name(&filter, &arena, plugin));
+    assert_ptr_equal(plugin->reason, reason);
     plugin->is_refused = false, plugin->is_built_in = true;
     assert_ok(pestle_plugin_filter_name(&filter, &arena, plugin));
     assert_ok(pestle_plugin_filter_candidate(&filter, &arena, plugin));
@@ -664,6 +781,13 @@ static void test_fallbacks(void** state) {
   assert_ok(pestle_context_add_backend(context, abi_info, NULL, init));
   assert_null(pestle_registry_fallback(&context->registry, PESTLE_DEVICE_CUDA));
   pestle_context_release(context);
+  // Without a compiler none can.
+  context = open_context(NULL);
+  make_right();
+  backend.flags = PESTLE_BACKEND_FALLBACK, backend.target = NULL;
+  assert_ok(pestle_context_add_backend(context, abi_info, NULL, init));
+  assert_null(pestle_registry_fallback(&context->registry, PESTLE_DEVICE_CUDA));
+  pestle_context_release(context);
   for (int first_is_better = 0; first_is_better < 2; ++first_is_better) {
     context = open_context(NULL);
     make_right();
@@ -684,9 +808,11 @@ static void test_fallbacks(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cases),     cmocka_unit_test(test_ends),
-      cmocka_unit_test(test_memory),    cmocka_unit_test(test_caps),
-      cmocka_unit_test(test_callers),   cmocka_unit_test(test_filters),
-      cmocka_unit_test(test_libraries), cmocka_unit_test(test_fallbacks),
+      cmocka_unit_test(test_memory),    cmocka_unit_test(test_identity),
+      cmocka_unit_test(test_labels),    cmocka_unit_test(test_targets),
+      cmocka_unit_test(test_caps),      cmocka_unit_test(test_callers),
+      cmocka_unit_test(test_filters),   cmocka_unit_test(test_libraries),
+      cmocka_unit_test(test_fallbacks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

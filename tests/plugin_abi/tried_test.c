@@ -302,6 +302,35 @@ static void test_score(void** state) {
   unlink(plugin_file("justtarget"));
 }
 
+// What has told its score alone is tried anew where it would start.
+static void test_card(void** state) {
+  (void)state;
+  add_plugin("card");
+  unlink(in(temporary, "notes"));
+  for (int i = 1; i <= 2; ++i) {
+    expect_ok("FAKE_NO_CARD=1", RUN);
+    assert_int_equal(openings("card"), i);  // a child, and itself
+  }
+  for (int i = 0; i < 2; ++i) {
+    expect_ok("", graph("run", "--device ref --input x=random:1 --log debug"));
+    assert_int_equal(strstr(printed, "tried in a child") != NULL, i == 0);
+    assert_non_null(strstr(printed, "backend card: score 3"));
+  }
+  unlink(plugin_file("card"));
+}
+
+// In a folder that others can write into nothing is remembered.
+static void test_open_folder(void** state) {
+  (void)state;
+  add_plugin("noter");
+  expect_ok("", RUN);
+  assert_int_equal(openings_of_run("noter", RUN), 1);
+  assert_int_equal(chmod(in(temporary, "cache"), 0777), 0);
+  assert_int_equal(openings_of_run("noter", RUN), 2);
+  assert_int_equal(openings_of_run("noter", RUN), 2);
+  assert_int_equal(chmod(in(temporary, "cache"), 0700), 0);
+}
+
 // What changes around a file is not seen; a child that does not come back makes
 // it forgotten.
 static void test_forgotten(void** state) {
@@ -347,6 +376,7 @@ int main(void) {
       cmocka_unit_test(test_always),     cmocka_unit_test(test_damage),
       cmocka_unit_test(test_forged),     cmocka_unit_test(test_refused),
       cmocka_unit_test(test_other_type), cmocka_unit_test(test_score),
+      cmocka_unit_test(test_card),       cmocka_unit_test(test_open_folder),
       cmocka_unit_test(test_forgotten),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
