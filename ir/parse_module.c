@@ -176,8 +176,10 @@ static pestle_status_t note_body(pestle_parser_t* p, pestle_function_t* f,
     for (size_t i = 0; i < count; ++i) {
       const char* nest = arguments->types.forms[i].nest;
       names[i] = arguments->names[i].text;
-      nests[i] = nest ? pestle_arena_strdup(&p->kept, nest) : NULL;
-      if (nest && !nests[i]) return PESTLE_OOM();
+      nests[i] = NULL;
+      if (!nest) continue;
+      nests[i] = pestle_arena_strdup(&p->kept, nest);
+      if (!nests[i]) return PESTLE_OOM();
     }
     body.names = names;
     body.nests = nests;
@@ -324,9 +326,11 @@ static bool at_string(const pestle_parser_t* p, const char* text) {
 }
 
 // Meshes may stand before a module that has no line of its own.
-static pestle_status_t add_mesh(pestle_parser_t* p, pestle_str_t name,
-                                pestle_str_t text) {
-  return p->module ? pestle_module_add_mesh(p->module, name, text) : NULL;
+static pestle_status_t add_mesh(pestle_parser_t* p, const pestle_token_t* at,
+                                pestle_str_t name, pestle_str_t text) {
+  if (!p->module) return NULL;
+  return pestle_parse_place(p, at,
+                            pestle_module_add_mesh(p->module, name, text));
 }
 
 // "@mesh = <["d"=1]>", or '"sdy.mesh"() <{..}> : () -> ()': devices, over which
@@ -335,7 +339,8 @@ static pestle_status_t skip_mesh(pestle_parser_t* p) {
   pestle_str_t name;
   pestle_generic_value_t dict;
   pestle_parse_types_t none = {0};
-  if (!pestle_parse_at_kind(p, PESTLE_TOKEN_STRING)) {
+  pestle_token_t at = *pestle_parse_token(p);
+  if (at.kind != PESTLE_TOKEN_STRING) {
     PESTLE_TRY(pestle_parse_symbol(p, &p->scratch, &name));
     PESTLE_TRY(pestle_parse_expect(p, '='));
     if (!pestle_parse_at(p, '<')) return pestle_parse_expected(p, "'<'");
@@ -343,7 +348,7 @@ static pestle_status_t skip_mesh(pestle_parser_t* p) {
     PESTLE_TRY(pestle_parse_skip_brackets(p, true));
     const char* end = pestle_parse_token(p)->whole.data;
     PESTLE_TRY(
-        add_mesh(p, name, pestle_str_make(begin, (size_t)(end - begin))));
+        add_mesh(p, &at, name, pestle_str_make(begin, (size_t)(end - begin))));
     if (pestle_parse_at(p, '{')) PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
     return pestle_parse_skip_loc(p);
   }
@@ -357,7 +362,7 @@ static pestle_status_t skip_mesh(pestle_parser_t* p) {
   const pestle_generic_value_t* symbol = pestle_generic_find(&dict, "sym_name");
   const pestle_generic_value_t* mesh = pestle_generic_find(&dict, "mesh");
   if (symbol && symbol->kind == PESTLE_GENERIC_STRING && mesh)
-    PESTLE_TRY(add_mesh(p, symbol->text, mesh->whole));
+    PESTLE_TRY(add_mesh(p, &at, symbol->text, mesh->whole));
   PESTLE_TRY(pestle_parse_expect(p, ':'));
   PESTLE_TRY(pestle_parse_function_type(p, &none, &none));
   return pestle_parse_skip_loc(p);

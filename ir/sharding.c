@@ -65,6 +65,16 @@ pestle_status_t pestle_module_settle_meshes(pestle_module_t* module) {
                : pestle_module_read_tiles(module);
 }
 
+pestle_status_t pestle_sharding_check(pestle_module_t* module,
+                                      pestle_str_t text) {
+  pestle_generic_value_t value;
+  pestle_arena_mark_t mark = pestle_arena_mark(&module->arena);
+  pestle_status_t status =
+      pestle_generic_parse_value(module->context, &module->arena, text, &value);
+  pestle_arena_rewind(&module->arena, mark);
+  return status;
+}
+
 pestle_status_t pestle_module_add_mesh(pestle_module_t* module,
                                        pestle_str_t name, pestle_str_t text) {
   pestle_strbuf_t key, value;
@@ -79,6 +89,8 @@ pestle_status_t pestle_module_add_mesh(pestle_module_t* module,
         &value, pestle_str_trim(pestle_str_slice(text, open, text.size)));
   pestle_status_t status = pestle_strbuf_status(&key);
   if (!status) status = pestle_strbuf_status(&value);
+  if (!status)
+    status = pestle_sharding_check(module, pestle_strbuf_view(&value));
   if (!status)
     status = set_attrs(module, true, pestle_strbuf_cstr(&key),
                        pestle_strbuf_cstr(&value));

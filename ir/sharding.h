@@ -35,6 +35,9 @@ typedef struct pestle_sharding_t {
 PESTLE_NODISCARD pestle_status_t pestle_module_add_mesh(pestle_module_t* module,
                                                         pestle_str_t name,
                                                         pestle_str_t text);
+// That |text|, of which an attribute is made, reads as one: MALFORMED otherwise.
+PESTLE_NODISCARD pestle_status_t pestle_sharding_check(pestle_module_t* module,
+                                                       pestle_str_t text);
 // Its text, or NULL.
 const char* pestle_module_find_mesh(const pestle_module_t* module,
                                     pestle_str_t name);

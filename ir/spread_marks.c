@@ -29,6 +29,8 @@ static pestle_status_t write(pestle_module_t* module, pestle_str_t sharding,
   }
   pestle_strbuf_append_c(&text, "}");
   pestle_status_t status = pestle_strbuf_status(&text);
+  if (!status)
+    status = pestle_sharding_check(module, pestle_strbuf_view(&text));
   if (!status) {
     *out = pestle_arena_strndup(&module->arena, pestle_strbuf_view(&text));
     if (!*out) status = PESTLE_OOM();

@@ -138,9 +138,8 @@ static pestle_status_t read_tensor(decoder_t* d, pestle_reader_t* r,
   pestle_strbuf_append_c(out, prefix);
   pestle_strbuf_append_char(out, '<');
   if (mesh->kind == PESTLE_GENERIC_SYMBOL) {
-    pestle_strbuf_append_c(out, "@\"");
-    pestle_strbuf_append(out, mesh->text);
-    pestle_strbuf_append_char(out, '"');
+    pestle_strbuf_append_char(out, '@');
+    pestle_strbuf_append_quoted(out, mesh->text);
   } else if (mesh->whole.size > 5) {
     pestle_strbuf_append(out,
                          pestle_str_slice(mesh->whole, 5, mesh->whole.size));
