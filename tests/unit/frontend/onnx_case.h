@@ -41,9 +41,10 @@ static inline int onnx_case_type(const char* name) {
   static const struct {
     const char* name;
     int type;
-  } types[] = {{"f32", 1},  {"u8", 2},   {"i8", 3},   {"u16", 4},  {"i16", 5},
-               {"i32", 6},  {"i64", 7},  {"i1", 9},   {"f16", 10}, {"f64", 11},
-               {"u32", 12}, {"u64", 13}, {"bf16", 16}};
+  } types[] = {{"f32", 1},   {"u8", 2},   {"i8", 3},   {"u16", 4},
+               {"i16", 5},   {"i32", 6},  {"i64", 7},  {"i1", 9},
+               {"f16", 10},  {"f64", 11}, {"u32", 12}, {"u64", 13},
+               {"bf16", 16}, {"c64", 14}, {"c128", 15}};
   for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); ++i) {
     if (strcmp(name, types[i].name) == 0) return types[i].type;
   }
@@ -79,7 +80,10 @@ static inline void onnx_case_tensor(const char* word, onnx_case_tensor_t* out) {
     char* end;
     double value = strtod(at, &end);
     assert_true(end != at);
-    pestle_onnx_store_f64(type->dtype, value, out->data + (size_t)i * size);
+    pestle_dtype_t part = type->dtype == PESTLE_C64    ? PESTLE_F32
+                          : type->dtype == PESTLE_C128 ? PESTLE_F64
+                                                       : type->dtype;
+    pestle_onnx_store_f64(part, value, out->data + (size_t)i * size);
     at = *end == ',' ? end + 1 : end;
   }
   assert_int_equal(*at, 0);

@@ -120,6 +120,15 @@ static void refuses_a_condition_that_is_too_long(void** state) {
                   MALFORMED, "3 elements for an axis of 2");
 }
 
+// Two numbers each were read from room for one.
+static void refuses_complex_indices(void** state) {
+  (void)state;
+  onnx_case_fails("ScatterND", 16, "", "f32[2]=1,2 c128[1,1]=0 f32[1]=5",
+                  UNSUPPORTED, "complex numbers are not supported here");
+  onnx_case_fails("ScatterND", 16, "", "f32[2]=1,2 c64[1,1]=0 f32[1]=5",
+                  UNSUPPORTED, "complex numbers are not supported here");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(refuses_two_ellipses),
@@ -136,6 +145,7 @@ int main(void) {
       cmocka_unit_test(refuses_a_scale_that_is_no_number_a_group),
       cmocka_unit_test(refuses_a_condition_that_is_too_long),
       cmocka_unit_test(refuses_a_factor_that_is_no_number),
+      cmocka_unit_test(refuses_complex_indices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
